@@ -1,0 +1,206 @@
+package fs
+
+import (
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/hanwen/go-fuse/v2/fuse"
+	"golang.org/x/sys/unix"
+)
+
+func TestPartsThatCannotStandTogether(t *testing.T) {
+	root := Part{Name: "@a/root", Volume: newFake()}
+	for _, tt := range []struct {
+		name  string
+		parts []Part
+		want  string
+	}{
+		{"none", nil, "root"},
+		{"no root", []Part{{At: "x", Volume: newFake()}}, "root"},
+		{"two at one place", []Part{root, {Name: "@a/b", At: "x", Volume: newFake()}, {Name: "@a/c", At: "/x/", Volume: newFake()}}, "two volumes"},
+		{"above the root", []Part{root, {At: "../x", Volume: newFake()}}, "plain path"},
+		{"not normal", []Part{root, {At: "a//b", Volume: newFake()}}, "plain path"},
+		{"in .wsmount", []Part{root, {At: ".wsmount/x", Volume: newFake()}}, "wsmount's own"},
+		{"in .wsmount of a part", []Part{root, {At: "a", Volume: newFake()}, {At: "a/.wsmount", Volume: newFake()}}, "wsmount's own"},
+		{"governing file outside", []Part{{Volume: newFake(), Governing: []string{"../WORKSPACE.md"}}}, "plain path"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := newTree(tt.parts, ".wsmount")
+			if err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("error %v, want one with %q", err, tt.want)
+			}
+		})
+	}
+}
+
+// composed is a root with parts at a path that exists, one that does not, one
+// hidden behind a file, one beside a name that begins alike, and one nested.
+func composed(t *testing.T) (*world, map[string]*fakeVolume) {
+	v := map[string]*fakeVolume{
+		"":              newFake("abcde/own", "lib/real/hidden", "lib/mine", "file", "top"),
+		"abcd":          newFake("in-abcd"),
+		"lib/real":      newFake("in-real", "deep/"),
+		"made/up/here":  newFake("in-gap"),
+		"file/under":    newFake("in-file"),
+		"lib/real/deep": newFake("in-deep"),
+	}
+	parts := []Part{{Name: "root", Volume: v[""]}}
+	for _, at := range []string{"lib/real/deep", "abcd", "file/under", "made/up/here", "lib/real"} {
+		parts = append(parts, Part{Name: at, At: at, Volume: v[at]})
+	}
+	return newWorld(t, parts...), v
+}
+
+func TestLookupIsComposed(t *testing.T) {
+	w, _ := composed(t)
+	for _, tt := range []struct {
+		path string
+		want fuse.Status
+	}{
+		{"abcde/own", fuse.OK}, // not swallowed by abcd
+		{"abcd/in-abcd", fuse.OK},
+		{"abcd/own", fuse.ENOENT},
+		{"lib/mine", fuse.OK},
+		{"lib/real/in-real", fuse.OK},
+		{"lib/real/hidden", fuse.ENOENT},
+		{"lib/real/deep/in-deep", fuse.OK},
+		{"made/up/here/in-gap", fuse.OK},
+		{"made/up/other", fuse.ENOENT},
+		{"file/under/in-file", fuse.OK},
+		{".wsmount", fuse.OK},
+		{"lib/real/.wsmount", fuse.OK},
+		{"lib/.wsmount", fuse.ENOENT},
+	} {
+		t.Run(tt.path, func(t *testing.T) {
+			if _, st := w.walk(tt.path); st != tt.want {
+				t.Errorf("lookup: %v, want %v", st, tt.want)
+			}
+		})
+	}
+}
+
+func TestListingIsComposed(t *testing.T) {
+	w, _ := composed(t)
+	for _, tt := range []struct {
+		path string
+		want []string
+	}{
+		{"", []string{"abcd", "abcde", "file", "lib", "made", "top"}},
+		{"lib", []string{"mine", "real"}},
+		{"lib/real", []string{"deep", "in-real"}},
+		{"made", []string{"up"}},
+		{"made/up", []string{"here"}},
+		{"file", []string{"under"}},
+	} {
+		for _, plus := range []bool{false, true} {
+			// A small buffer gives one or two entries a request, so that every
+			// cookie is used.
+			for _, size := range []int{200, 4096} {
+				if got := w.list(tt.path, size, plus); !slices.Equal(got, tt.want) {
+					t.Errorf("list %q (plus %v, %d bytes) = %q, want %q", tt.path, plus, size, got, tt.want)
+				}
+			}
+		}
+	}
+}
+
+func TestInodeNumbersOfPartsDiffer(t *testing.T) {
+	w, _ := composed(t)
+	seen := map[uint64]string{}
+	for _, p := range []string{"top", "abcd/in-abcd", "lib/real/in-real", "made/up/here/in-gap", "abcd", "lib/real", ".wsmount"} {
+		out := w.mustWalk(p)
+		if old, ok := seen[out.Ino]; ok {
+			t.Errorf("%s and %s have st_ino %#x", old, p, out.Ino)
+		}
+		seen[out.Ino] = p
+	}
+}
+
+func TestMountPointsHold(t *testing.T) {
+	w, v := composed(t)
+	root := header(1)
+	lib := header(w.mustWalk("lib").NodeId)
+	for _, tt := range []struct {
+		name string
+		got  func() fuse.Status
+		want syscall.Errno
+	}{
+		{"rmdir a mount point", func() fuse.Status { return w.Rmdir(nil, &lib, "real") }, syscall.EBUSY},
+		{"rmdir what leads to one", func() fuse.Status { return w.Rmdir(nil, &root, "lib") }, syscall.EBUSY},
+		{"unlink what a mount point hides", func() fuse.Status { return w.Unlink(nil, &root, "file") }, syscall.EBUSY},
+		{"rename a mount point", func() fuse.Status {
+			return w.Rename(nil, &fuse.RenameIn{InHeader: root, Newdir: 1}, "abcd", "x")
+		}, syscall.EBUSY},
+		{"rename over a mount point", func() fuse.Status {
+			return w.Rename(nil, &fuse.RenameIn{InHeader: root, Newdir: 1}, "top", "abcd")
+		}, syscall.EBUSY},
+		{"rename over a mount point, noreplace", func() fuse.Status {
+			return w.Rename(nil, &fuse.RenameIn{InHeader: root, Newdir: 1, Flags: unix.RENAME_NOREPLACE}, "top", "abcd")
+		}, syscall.EEXIST},
+		{"rename across parts", func() fuse.Status {
+			return w.Rename(nil, &fuse.RenameIn{InHeader: root, Newdir: w.mustWalk("abcd").NodeId}, "top", "x")
+		}, syscall.EXDEV},
+		{"link across parts", func() fuse.Status {
+			var out fuse.EntryOut
+			return w.Link(nil, &fuse.LinkIn{InHeader: root, Oldnodeid: w.mustWalk("abcd/in-abcd").NodeId}, "x", &out)
+		}, syscall.EXDEV},
+		{"mkdir in a gap", func() fuse.Status {
+			var out fuse.EntryOut
+			return w.Mkdir(nil, &fuse.MkdirIn{InHeader: header(w.mustWalk("made/up").NodeId)}, "x", &out)
+		}, syscall.EROFS},
+		{"mkdir .wsmount", func() fuse.Status {
+			var out fuse.EntryOut
+			return w.Mkdir(nil, &fuse.MkdirIn{InHeader: root}, ".wsmount", &out)
+		}, syscall.EEXIST},
+		{"rename to .wsmount", func() fuse.Status {
+			return w.Rename(nil, &fuse.RenameIn{InHeader: root, Newdir: 1}, "top", ".wsmount")
+		}, syscall.EBUSY},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := tt.got(); got != fuse.Status(tt.want) {
+				t.Errorf("%v, want %v", got, fuse.Status(tt.want))
+			}
+		})
+	}
+	for at, vol := range v {
+		if len(vol.changed) > 0 {
+			t.Errorf("changes reached the volume at %q: %q", at, vol.changed)
+		}
+	}
+}
+
+// A directory made at a gap's name is bound at once: the kernel does not look
+// up what it has just made.
+func TestReferencesAreGivenBack(t *testing.T) {
+	w, v := composed(t)
+	for range 3 {
+		w.list("", 4096, true) // looks up every entry, as the kernel counts
+	}
+	out := w.mustWalk("file/under/in-file")
+	w.Forget(out.NodeId, 1)
+	for ino, n := range v["file/under"].refs {
+		if n != 0 {
+			t.Errorf("inode %d of the part has %d references left", ino, n)
+		}
+	}
+	file := v[""].make("file")
+	if n := v[""].refs[file]; n != 0 {
+		t.Errorf("the hidden file has %d references that the kernel will never give back", n)
+	}
+}
+
+func TestUnavailablePart(t *testing.T) {
+	w := newWorld(t, Part{Name: "root", Volume: newFake()},
+		Part{Name: "@a/gone", At: "gone", Unavailable: "no such bucket"})
+	out := w.mustWalk("gone")
+	if out.Mode != syscall.S_IFDIR {
+		t.Errorf("mode %o, want a directory that nobody may enter", out.Mode)
+	}
+	var open fuse.OpenOut
+	st := w.OpenDir(nil, &fuse.OpenIn{InHeader: header(out.NodeId)}, &open)
+	if st != fuse.EACCES {
+		t.Errorf("opendir: %v, want EACCES", st)
+	}
+}

@@ -1,0 +1,104 @@
+package fs
+
+import "syscall"
+
+// errGoverning is the refusal to change a file that decides about this mount.
+var errGoverning = &reasonError{ErrReadOnly,
+	"this file governs the mount and cannot be changed from inside it; change the registered copy, then run: wsmount registry accept"}
+
+// guardPart refuses a change in a read-only part, before the volume hears of
+// it (AIP-35, rule 5: storage_read_only).
+func (s *slot) guardPart() error {
+	if s.part.ReadOnly == "" {
+		return nil
+	}
+	s.part.refused.Add(1)
+	return &reasonError{ErrReadOnly, "storage_read_only: " + s.part.ReadOnly}
+}
+
+// guardInode refuses a change of an inode's content or attributes.
+func (f *front) guardInode(op *Op, s *slot, ino Ino) error {
+	if err := s.guardPart(); err != nil {
+		return err
+	}
+	if s.kind != slotVolume || s.part.places == nil || !s.part.places.root.leadsToGoverning() {
+		return nil
+	}
+	// Another hard link leads to the same inode, so the inode is what is
+	// guarded; which one that is may have changed since it was last looked up.
+	if a, err := s.vol.Attr(op, ino, nil); err == nil && a.Nlink > 1 {
+		f.bindGoverning(op, s)
+	}
+	if s.part.places.governs(ino) {
+		return errGoverning
+	}
+	return nil
+}
+
+type nameChange int
+
+const (
+	makeDir nameChange = iota
+	makeOther
+	removeName
+	moveName // either side of a rename
+)
+
+// guardName refuses a change of a name.
+func (f *front) guardName(s *slot, dir Ino, name string, what nameChange) error {
+	if err := s.guardPart(); err != nil {
+		return err
+	}
+	if f.isControl(s, dir, name) {
+		return taken(what)
+	}
+	p := s.place(dir)
+	if p == nil {
+		return nil
+	}
+	c := p.children[name]
+	switch {
+	case c == nil:
+		return nil
+	case c.leadsToGraft():
+		return taken(what)
+	case c.governing:
+		return errGoverning
+	case what == makeDir:
+		return nil // on the way to a governing file that does not exist yet
+	case c.leadsToGoverning():
+		return errGoverning
+	}
+	return nil
+}
+
+// taken is the errno for a name that composition holds.
+func taken(what nameChange) error {
+	if what == makeDir || what == makeOther {
+		return syscall.EEXIST
+	}
+	return syscall.EBUSY
+}
+
+// bindGoverning looks every governing path of a part up, so that the inodes
+// behind them are known however they are reached. Each keeps the reference of
+// its lookup: as long as it lives it has the same number.
+func (f *front) bindGoverning(op *Op, s *slot) {
+	f.bindBelow(op, s, RootIno, s.part.places.root)
+}
+
+func (f *front) bindBelow(op *Op, s *slot, dir Ino, p *place) {
+	for name, c := range p.children {
+		if c.graft != nil || !c.leadsToGoverning() {
+			continue
+		}
+		e, err := s.vol.Lookup(op, dir, name)
+		if err != nil || e.Ino == 0 {
+			continue
+		}
+		if old := s.part.places.pin(c, e.Ino); old != 0 {
+			s.vol.Forget(old, 1)
+		}
+		f.bindBelow(op, s, e.Ino, c)
+	}
+}

@@ -1,0 +1,181 @@
+package fs
+
+import (
+	"syscall"
+	"testing"
+
+	"github.com/hanwen/go-fuse/v2/fuse"
+	"golang.org/x/sys/unix"
+)
+
+// mutation is one way to change a tree that has the file dir/f.
+type mutation struct {
+	name string
+	do   func(w *world) fuse.Status
+}
+
+func mutations(dir, name string) []mutation {
+	at := func(w *world) fuse.InHeader { return header(w.mustWalk(dir).NodeId) }
+	file := func(w *world) fuse.InHeader { return header(w.mustWalk(dir + "/" + name).NodeId) }
+	var eo fuse.EntryOut
+	return []mutation{
+		{"open for writing", func(w *world) fuse.Status {
+			return w.Open(nil, &fuse.OpenIn{InHeader: file(w), Flags: syscall.O_WRONLY}, &fuse.OpenOut{})
+		}},
+		{"open to truncate", func(w *world) fuse.Status {
+			return w.Open(nil, &fuse.OpenIn{InHeader: file(w), Flags: syscall.O_TRUNC}, &fuse.OpenOut{})
+		}},
+		{"chmod", func(w *world) fuse.Status {
+			in := fuse.SetAttrIn{}
+			in.InHeader = file(w)
+			in.Valid = fuse.FATTR_MODE
+			return w.SetAttr(nil, &in, &fuse.AttrOut{})
+		}},
+		{"setxattr", func(w *world) fuse.Status {
+			return w.SetXAttr(nil, &fuse.SetXAttrIn{InHeader: file(w)}, "user.x", nil)
+		}},
+		{"removexattr", func(w *world) fuse.Status {
+			h := file(w)
+			return w.RemoveXAttr(nil, &h, "user.x")
+		}},
+		{"unlink", func(w *world) fuse.Status { h := at(w); return w.Unlink(nil, &h, name) }},
+		{"rename away", func(w *world) fuse.Status {
+			h := at(w)
+			return w.Rename(nil, &fuse.RenameIn{InHeader: h, Newdir: h.NodeId}, name, "elsewhere")
+		}},
+		{"rename over", func(w *world) fuse.Status {
+			h := at(w)
+			return w.Rename(nil, &fuse.RenameIn{InHeader: h, Newdir: h.NodeId}, "other", name)
+		}},
+		{"exchange", func(w *world) fuse.Status {
+			h := at(w)
+			return w.Rename(nil, &fuse.RenameIn{InHeader: h, Newdir: h.NodeId, Flags: unix.RENAME_EXCHANGE}, "other", name)
+		}},
+		{"create over", func(w *world) fuse.Status {
+			return w.Create(nil, &fuse.CreateIn{InHeader: at(w)}, name, &fuse.CreateOut{})
+		}},
+		{"symlink over", func(w *world) fuse.Status { h := at(w); return w.Symlink(nil, &h, "x", name, &eo) }},
+		{"mknod over", func(w *world) fuse.Status { return w.Mknod(nil, &fuse.MknodIn{InHeader: at(w)}, name, &eo) }},
+		{"link from", func(w *world) fuse.Status {
+			h := file(w)
+			return w.Link(nil, &fuse.LinkIn{InHeader: at(w), Oldnodeid: h.NodeId}, "second", &eo)
+		}},
+	}
+}
+
+func TestReadOnlyPart(t *testing.T) {
+	more := []mutation{
+		{"mkdir", func(w *world) fuse.Status {
+			return w.Mkdir(nil, &fuse.MkdirIn{InHeader: header(1)}, "new", &fuse.EntryOut{})
+		}},
+		{"rmdir", func(w *world) fuse.Status { h := header(1); return w.Rmdir(nil, &h, "d") }},
+		{"tmpfile", func(w *world) fuse.Status {
+			return w.Tmpfile(nil, &fuse.CreateIn{InHeader: header(1)}, &fuse.CreateOut{})
+		}},
+	}
+	for _, m := range append(mutations("d", "f"), more...) {
+		t.Run(m.name, func(t *testing.T) {
+			v := newFake("d/f", "d/other")
+			w := newWorld(t, Part{Name: "@a/b", Volume: v, ReadOnly: "storage.read_only"})
+			if got := m.do(w); got != fuse.EROFS {
+				t.Errorf("%v, want EROFS", got)
+			}
+			if len(v.changed) > 0 {
+				t.Errorf("reached the volume: %q", v.changed)
+			}
+			if n := w.stats.snapshot(w.tree.parts).Refused["@a/b"]; n != 1 {
+				t.Errorf("counted %d times, want 1", n)
+			}
+		})
+	}
+}
+
+// A program inside must not be able to change what the mount may do.
+func TestGoverningFile(t *testing.T) {
+	for _, m := range mutations("d", "f") {
+		t.Run(m.name, func(t *testing.T) {
+			v := newFake("d/f", "d/other")
+			w := newWorld(t, Part{Volume: v, Governing: []string{"d/f"}})
+			if got := m.do(w); got != fuse.EROFS {
+				t.Errorf("%v, want EROFS", got)
+			}
+			if len(v.changed) > 0 {
+				t.Errorf("reached the volume: %q", v.changed)
+			}
+		})
+	}
+}
+
+func TestGoverningFileByOtherWays(t *testing.T) {
+	root := header(1)
+	for _, tt := range []struct {
+		name string
+		do   func(w *world, v *fakeVolume) fuse.Status
+		want fuse.Status
+	}{
+		{"its directory is renamed", func(w *world, v *fakeVolume) fuse.Status {
+			return w.Rename(nil, &fuse.RenameIn{InHeader: root, Newdir: 1}, "d", "e")
+		}, fuse.EROFS},
+		{"its directory is replaced", func(w *world, v *fakeVolume) fuse.Status {
+			return w.Rename(nil, &fuse.RenameIn{InHeader: root, Newdir: 1, Flags: unix.RENAME_EXCHANGE}, "x", "d")
+		}, fuse.EROFS},
+		{"a hard link that was there before", func(w *world, v *fakeVolume) fuse.Status {
+			out := w.mustWalk("link")
+			return w.Open(nil, &fuse.OpenIn{InHeader: header(out.NodeId), Flags: syscall.O_RDWR}, &fuse.OpenOut{})
+		}, fuse.EROFS},
+		{"replaced from outside, then by a hard link", func(w *world, v *fakeVolume) fuse.Status {
+			d := v.nodes[v.make("d/")]
+			d.children["f"] = v.make("new")
+			v.nodes[d.children["f"]].nlink = 2
+			out := w.mustWalk("new")
+			return w.Open(nil, &fuse.OpenIn{InHeader: header(out.NodeId), Flags: syscall.O_RDWR}, &fuse.OpenOut{})
+		}, fuse.EROFS},
+		{"one that does not exist yet", func(w *world, v *fakeVolume) fuse.Status {
+			return w.Create(nil, &fuse.CreateIn{InHeader: header(w.mustWalk("d").NodeId)}, "absent", &fuse.CreateOut{})
+		}, fuse.EROFS},
+		{"its directory does not exist yet: a symlink", func(w *world, v *fakeVolume) fuse.Status {
+			return w.Symlink(nil, &root, "x", ".secrets", &fuse.EntryOut{})
+		}, fuse.EROFS},
+		{"its directory does not exist yet: made, then the file", func(w *world, v *fakeVolume) fuse.Status {
+			var out fuse.EntryOut
+			if st := w.Mkdir(nil, &fuse.MkdirIn{InHeader: root}, ".secrets", &out); st != fuse.OK {
+				return st
+			}
+			return w.Create(nil, &fuse.CreateIn{InHeader: header(out.NodeId)}, "SECRETS.md", &fuse.CreateOut{})
+		}, fuse.EROFS},
+		{"its directory does not exist yet: another is renamed there", func(w *world, v *fakeVolume) fuse.Status {
+			return w.Rename(nil, &fuse.RenameIn{InHeader: root, Newdir: 1}, "x", ".secrets")
+		}, fuse.EROFS},
+		{"a neighbour may change", func(w *world, v *fakeVolume) fuse.Status {
+			h := header(w.mustWalk("d").NodeId)
+			return w.Unlink(nil, &h, "other")
+		}, fuse.OK},
+		{"it may be read", func(w *world, v *fakeVolume) fuse.Status {
+			out := w.mustWalk("d/f")
+			return w.Open(nil, &fuse.OpenIn{InHeader: header(out.NodeId)}, &fuse.OpenOut{})
+		}, fuse.OK},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			v := newFake("d/f", "d/other", "x/", "new")
+			v.nodes[RootIno].children["link"] = v.make("d/f")
+			v.nodes[v.make("d/f")].nlink = 2
+			w := newWorld(t, Part{Volume: v, Governing: []string{"d/f", "d/absent", ".secrets/SECRETS.md"}})
+			if got := tt.do(w, v); got != tt.want {
+				t.Errorf("%v, want %v", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestDescriptionIsNeitherListedNorSet(t *testing.T) {
+	v := newFake("f")
+	w := newWorld(t, Part{Volume: v})
+	out := w.mustWalk("f")
+	if st := w.SetXAttr(nil, &fuse.SetXAttrIn{InHeader: header(out.NodeId)}, "user.wsmount.state", nil); st != fuse.EPERM {
+		t.Errorf("setxattr: %v, want EPERM", st)
+	}
+	h := header(out.NodeId)
+	if _, st := w.GetXAttr(nil, &h, "user.wsmount.state", nil); st != fuse.ENODATA {
+		t.Errorf("getxattr of a volume without a description: %v, want ENODATA", st)
+	}
+}

@@ -1,0 +1,222 @@
+package fs
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"strings"
+	"sync/atomic"
+)
+
+// A Part is one volume of a mounted tree: its root, or what lies at a path in
+// it.
+type Part struct {
+	Name string // for logs and status: "@acme/marketing-ops"
+	At   string // path in the mount; "" is the root
+
+	// Volume is served at At. When it is nil, an unreadable directory stands
+	// there, and Unavailable says why.
+	Volume      Volume
+	Unavailable string
+
+	// ReadOnly, when not empty, is why nothing in this part may be changed:
+	// every change is EROFS before the volume is reached.
+	ReadOnly string
+
+	// Governing are paths in the volume, of files that exist or not, which
+	// cannot be changed from inside (EROFS), nor can a directory that leads to
+	// one be renamed or removed: they decide what this mount may do.
+	Governing []string
+
+	// Control is what .wsmount shows at this part's root; nil: nothing.
+	Control ControlDir
+}
+
+// A ControlDir is the content of .wsmount. It is asked on every access, from
+// many goroutines, and answers from memory.
+type ControlDir interface {
+	// List returns the slash-separated paths of all files and, with a trailing
+	// slash, of all directories. A directory above a listed path need not be
+	// listed.
+	List() []string
+
+	// Read returns a file of List.
+	Read(path string) ([]byte, error)
+}
+
+// part is a Part in service.
+type part struct {
+	Part
+	vol     Volume
+	refused atomic.Uint64 // changes refused because the part is read-only
+
+	// places says where composition has a word in this part's names; nil when
+	// nowhere.
+	places *places
+}
+
+// slot is one source of inodes of the tree. Its index is the top 16 bits of its
+// node ids.
+type slot struct {
+	n    uint16
+	vol  Volume
+	part *part
+	kind slotKind
+}
+
+type slotKind uint8
+
+const (
+	slotVolume  slotKind = iota // a part's volume
+	slotControl                 // a part's .wsmount
+	slotGap                     // directories that lead to parts and exist in no volume
+)
+
+const (
+	slotShift = 48
+	maxParts  = 1<<16/3 - 1 // each part takes up to three slots
+)
+
+// node makes the node id that the kernel knows an inode by.
+func (s *slot) node(ino Ino) uint64 { return uint64(s.n)<<slotShift | uint64(ino) }
+
+// tree is the composition of parts; it does not change while mounted.
+type tree struct {
+	slots       []*slot
+	parts       []*part
+	controlName string
+}
+
+// newTree checks the parts and lays them out. The slot of the root part is 0,
+// so that its root has node id 1, which is the kernel's number for a root.
+func newTree(in []Part, controlName string) (*tree, error) {
+	if len(in) == 0 || in[0].At != "" {
+		return nil, errors.New("fs: the first part must be the root")
+	}
+	if len(in) > maxParts {
+		return nil, fmt.Errorf("fs: %d parts, at most %d", len(in), maxParts)
+	}
+	t := &tree{controlName: controlName}
+	for _, p := range in {
+		if err := t.add(p); err != nil {
+			return nil, err
+		}
+	}
+	for _, p := range t.parts[1:] {
+		if err := t.graft(p); err != nil {
+			return nil, err
+		}
+	}
+	for _, p := range t.parts {
+		if err := t.govern(p); err != nil {
+			return nil, err
+		}
+	}
+	return t, nil
+}
+
+// add gives a part its slots: 3i for the volume, 3i+1 for .wsmount, 3i+2 for
+// the gaps below it.
+func (t *tree) add(in Part) error {
+	p := &part{Part: in, vol: in.Volume}
+	if in.At != "" {
+		at, err := cleanRel(in.At)
+		if err != nil {
+			return fmt.Errorf("fs: mount point %q: %w", in.At, err)
+		}
+		p.At = at
+	}
+	if p.vol == nil {
+		p.vol = &unavailable{reason: in.Unavailable}
+	}
+	n := uint16(len(t.slots))
+	t.parts = append(t.parts, p)
+	t.slots = append(t.slots,
+		&slot{n: n, vol: p.vol, part: p, kind: slotVolume},
+		&slot{n: n + 1, vol: newControl(in.Control), part: p, kind: slotControl},
+		&slot{n: n + 2, part: p, kind: slotGap})
+	return nil
+}
+
+// graft enters a part into the part that holds its mount point: the one with
+// the longest path that is a prefix on a path boundary.
+func (t *tree) graft(p *part) error {
+	var host *part
+	hostIndex, index := 0, 0
+	for i, q := range t.parts {
+		if q == p {
+			index = i
+			continue
+		}
+		if q.At == p.At {
+			return fmt.Errorf("fs: two volumes at %q: %s and %s", p.At, q.Name, p.Name)
+		}
+		if within(p.At, q.At) && (host == nil || len(q.At) > len(host.At)) {
+			host, hostIndex = q, i
+		}
+	}
+	if first, _, _ := strings.Cut(t.rel(host, p.At), "/"); first == t.controlName {
+		return fmt.Errorf("fs: nothing can be mounted at %q: %s is wsmount's own", p.At, t.controlName)
+	}
+	pl := t.placesOf(host, hostIndex).make(t.rel(host, p.At))
+	pl.graft = t.slots[3*index]
+	return nil
+}
+
+// govern enters a part's governing paths. Those that lie under a mount point
+// are hidden and need no guard.
+func (t *tree) govern(p *part) error {
+	for i, q := range t.parts {
+		if q != p {
+			continue
+		}
+		for _, g := range p.Governing {
+			rel, err := cleanRel(g)
+			if err != nil {
+				return fmt.Errorf("fs: governing file %q: %w", g, err)
+			}
+			t.placesOf(p, i).make(rel).governing = true
+		}
+	}
+	return nil
+}
+
+func (t *tree) placesOf(p *part, index int) *places {
+	if p.places == nil {
+		p.places = newPlaces()
+		gap := t.slots[3*index+2]
+		p.places.gap = gap
+		gap.vol = &gapVolume{places: p.places}
+	}
+	return p.places
+}
+
+func (t *tree) rel(host *part, at string) string {
+	return strings.TrimPrefix(strings.TrimPrefix(at, host.At), "/")
+}
+
+// at finds the slot and inode of a node id; the slot is nil for one that we
+// never gave.
+func (t *tree) at(node uint64) (*slot, Ino) {
+	n := node >> slotShift
+	if n >= uint64(len(t.slots)) {
+		return nil, 0
+	}
+	return t.slots[n], Ino(node) & MaxIno
+}
+
+// within reports whether p is dir or lies below it, on path boundaries:
+// "abcd" is not within "abc".
+func within(p, dir string) bool {
+	return dir == "" || p == dir || strings.HasPrefix(p, dir+"/")
+}
+
+// cleanRel checks a path from a root: slashes at the ends are dropped, and
+// nothing in it may climb.
+func cleanRel(p string) (string, error) {
+	t := strings.Trim(p, "/")
+	if t == "" || strings.ContainsRune(t, 0) || path.Clean(t) != t || t == ".." || strings.HasPrefix(t, "../") {
+		return "", errors.New("not a plain path below the root")
+	}
+	return t, nil
+}

@@ -1,0 +1,348 @@
+package fs
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/hanwen/go-fuse/v2/fuse"
+	"golang.org/x/sys/unix"
+)
+
+// Options are what a mount can be told; the zero value works.
+type Options struct {
+	Log         *slog.Logger // nil is silent
+	FsName      string       // the source in /proc/mounts; "wsmount" when empty
+	ControlName string       // ".wsmount" when empty
+	AllowOther  bool         // users other than the one who mounts may come in
+	ReadOnly    bool         // mount flag ro, for a tree whose parts all are
+
+	// MountOptions are further options of the mount, as mount(8) spells them.
+	MountOptions []string
+
+	NoPassthrough bool // the kernel reads and writes through the daemon only
+	Debug         bool // log every request and reply
+
+	// OnFailure hears of requests that failed for a reason that a person
+	// should see. It must not block.
+	OnFailure func(Failure)
+
+	// OnEvent hears of changes of content. It must not block.
+	OnEvent func(Event)
+
+	Now func() time.Time // time.Now when nil
+}
+
+// A Server is a mounted tree.
+type Server struct {
+	front      *front
+	fuse       *fuse.Server
+	mountpoint string
+	devMinor   uint32
+	privileged bool
+	served     chan struct{} // closed when the last request has been answered
+	closeOnce  sync.Once
+}
+
+const (
+	// maxWrite is the largest read or write request: as many pages as the
+	// kernel sends at once.
+	maxWrite = 1 << 20
+
+	// maxBackground is how many asynchronous requests (read-ahead, direct
+	// I/O) the kernel keeps under way.
+	maxBackground = 128
+
+	// readAhead is what the kernel reads ahead of a sequential reader, in
+	// KiB; its own default of 128 leaves each request an eighth of maxWrite.
+	readAhead = 1024
+)
+
+// Serve mounts the tree of parts at a directory and serves it in the
+// background. It returns when the kernel's first request has been answered.
+// The parts' volumes belong to the Server from then on: they are closed after
+// the last request.
+func Serve(mountpoint string, parts []Part, o Options) (*Server, error) {
+	o.setDefaults()
+	t, err := newTree(parts, o.ControlName)
+	if err != nil {
+		return nil, err
+	}
+	mountpoint, err = filepath.Abs(mountpoint)
+	if err != nil {
+		return nil, err
+	}
+	f := newFront(t, &o)
+	s := &Server{front: f, mountpoint: mountpoint, privileged: os.Geteuid() == 0, served: make(chan struct{})}
+	s.fuse, err = fuse.NewServer(f, mountpoint, s.mountOptions(&o))
+	if err != nil {
+		return nil, fmt.Errorf("fs: mount %s: %w", mountpoint, err)
+	}
+	f.start(s.fuse, s.privileged && !o.NoPassthrough)
+	go s.serve()
+	if err := s.fuse.WaitMount(); err != nil {
+		return nil, errors.Join(fmt.Errorf("fs: mount %s: %w", mountpoint, err), s.Unmount())
+	}
+	s.devMinor = mountMinor(mountpoint)
+	s.raiseReadAhead()
+	return s, nil
+}
+
+func (o *Options) setDefaults() {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.FsName == "" {
+		o.FsName = "wsmount"
+	}
+	if o.ControlName == "" {
+		o.ControlName = ".wsmount"
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+}
+
+func newFront(t *tree, o *Options) *front {
+	st := &stats{}
+	f := &front{RawFileSystem: fuse.NewDefaultRawFileSystem(), tree: t, stats: st,
+		modes: newIOModes(o.Log), notes: newNotes(st, o.OnEvent),
+		log: o.Log, tell: o.OnFailure, event: o.OnEvent, now: o.Now}
+	f.modes.notify = func(node uint64) { f.notes.add(note{kind: noteContent, node: node}) }
+	for _, s := range t.slots {
+		if b, ok := s.vol.(Binder); ok && s.kind == slotVolume {
+			b.Bind(&slotNotifier{s: s, n: f.notes})
+		}
+	}
+	for _, s := range t.slots {
+		if s.kind == slotVolume && s.part.places != nil {
+			f.bindGoverning(&Op{}, s)
+		}
+	}
+	return f
+}
+
+func (f *front) start(srv *fuse.Server, passthrough bool) {
+	why := "needs privilege (CAP_SYS_ADMIN)"
+	switch {
+	case !passthrough:
+		f.modes.disabled.Store(&why)
+	case srv.KernelSettings().Flags64()&fuse.CAP_PASSTHROUGH == 0:
+		why = "this kernel has no FUSE passthrough (6.9 and later have it)"
+		f.modes.disabled.Store(&why)
+	default:
+		f.modes.backing = srv
+	}
+	go f.notes.run(srv)
+}
+
+// mountOptions chooses what we ask of the kernel. Permissions are the kernel's
+// to check (default_permissions), from modes, owners and ACLs. Data is ours to
+// invalidate (ExplicitDataCacheControl): the kernel's guess by mtime would drop
+// pages after every write of our own. Umask comes with the request, since a
+// default ACL replaces it. Set-user-id bits are cleared by the volume when the
+// kernel says so; otherwise every first write would ask for
+// security.capability. Symlinks never change their target.
+func (s *Server) mountOptions(o *Options) *fuse.MountOptions {
+	m := &fuse.MountOptions{
+		FsName: o.FsName, Name: "wsmount",
+		Options:                  append([]string{"default_permissions"}, o.MountOptions...),
+		AllowOther:               o.AllowOther,
+		MaxWrite:                 maxWrite,
+		MaxBackground:            maxBackground,
+		EnableSymlinkCaching:     true,
+		EnableAcl:                true,
+		ExplicitDataCacheControl: true,
+		DisableSplice:            true,
+		Debug:                    o.Debug,
+		Logger:                   log.New(&slogWriter{o.Log}, "", 0),
+		PanicHandler:             s.front.panicked,
+		ExtraCapabilities: fuse.CAP_READDIRPLUS_AUTO | fuse.CAP_ATOMIC_O_TRUNC | fuse.CAP_DONT_MASK |
+			fuse.CAP_HANDLE_KILLPRIV_V2 | fuse.CAP_SETXATTR_EXT | fuse.CAP_ASYNC_DIO |
+			fuse.CAP_DIRECT_IO_ALLOW_MMAP,
+	}
+	if o.ReadOnly {
+		m.Options = append(m.Options, "ro")
+	}
+	if s.privileged {
+		m.DirectMountStrict = true
+		m.Options, m.DirectMountFlags = mountFlags(m.Options)
+	}
+	return m
+}
+
+// mountFlags parts the options that mount(2) takes as flags from those that it
+// takes as text.
+func mountFlags(options []string) (text []string, flags uintptr) {
+	flags = unix.MS_NOSUID | unix.MS_NODEV
+	for _, o := range options {
+		switch o {
+		case "ro":
+			flags |= unix.MS_RDONLY
+		case "noatime":
+			flags |= unix.MS_NOATIME
+		case "rw":
+		default:
+			text = append(text, o) // the library knows suid, dev, exec and their opposites
+		}
+	}
+	return text, flags
+}
+
+// slogWriter takes the FUSE library's log lines.
+type slogWriter struct{ log *slog.Logger }
+
+var _ io.Writer = (*slogWriter)(nil)
+
+func (w *slogWriter) Write(p []byte) (int, error) {
+	w.log.Info("fuse: " + strings.TrimSpace(string(p)))
+	return len(p), nil
+}
+
+func (s *Server) serve() {
+	s.fuse.Serve()
+	s.front.notes.close()
+	for _, h := range s.front.handles.all() {
+		if h.file != nil {
+			h.file.Release()
+		} else {
+			h.dir.dir.Release()
+		}
+	}
+	for _, p := range s.front.tree.parts {
+		if c, ok := p.vol.(Closer); ok {
+			if err := c.Close(); err != nil {
+				s.front.log.Error("closing a volume", "part", p.Name, "err", err)
+			}
+		}
+	}
+	close(s.served)
+}
+
+// Wait returns when the tree has been unmounted, by us or another, and its
+// volumes are closed.
+func (s *Server) Wait() { <-s.served }
+
+// Unmount takes the tree out of the name space. It fails with EBUSY while a
+// program uses it.
+func (s *Server) Unmount() error {
+	err := unix.EBUSY
+	if s.privileged {
+		err = errnoOf(unix.Unmount(s.mountpoint, unix.UMOUNT_NOFOLLOW))
+	} else if out, uerr := exec.Command("fusermount3", "-u", s.mountpoint).CombinedOutput(); uerr == nil {
+		err = 0
+	} else if !strings.Contains(string(out), "busy") {
+		return fmt.Errorf("fs: unmount %s: %s", s.mountpoint, strings.TrimSpace(string(out)))
+	}
+	if err != 0 {
+		return fmt.Errorf("fs: unmount %s: %w", s.mountpoint, err)
+	}
+	s.front.notes.close()
+	return nil
+}
+
+func errnoOf(err error) syscall.Errno {
+	var e syscall.Errno
+	errors.As(err, &e)
+	return e
+}
+
+// Abort cuts the mount off: every program in it gets ENOTCONN. It is the last
+// resort when a mount does not answer.
+func (s *Server) Abort() error {
+	return os.WriteFile(fmt.Sprintf("/sys/fs/fuse/connections/%d/abort", s.devMinor), []byte("1"), 0)
+}
+
+// Stats reports what the mount has done so far.
+func (s *Server) Stats() Stats { return s.front.stats.snapshot(s.front.tree.parts) }
+
+// Passthrough reports whether the kernel reads and writes local files without
+// the daemon, and if not, why.
+func (s *Server) Passthrough() (bool, string) {
+	if why := s.front.modes.disabled.Load(); why != nil {
+		return false, *why
+	}
+	return true, ""
+}
+
+// OpenFile is an open inode, for status.
+type OpenFile struct {
+	Part, Path     string
+	Mode           string // passthrough or cached
+	Opens, Writers int
+}
+
+// OpenFiles lists up to max open inodes and says how many there are.
+func (s *Server) OpenFiles(max int) (files []OpenFile, total int) {
+	seen := make(map[uint64]bool)
+	for _, h := range s.front.handles.all() {
+		node := h.s.node(h.ino)
+		if h.file == nil || seen[node] {
+			continue
+		}
+		seen[node] = true
+		if len(files) >= max {
+			continue
+		}
+		mode, opens, writers := s.front.modes.state(node)
+		of := OpenFile{Part: h.s.part.Name, Mode: mode.String(), Opens: opens, Writers: writers}
+		if p, ok := h.s.vol.(Pather); ok {
+			of.Path, _ = p.Path(h.ino)
+		}
+		files = append(files, of)
+	}
+	return files, len(seen)
+}
+
+// mountMinor finds the device number of a mount without touching it; 0 when it
+// is not there.
+func mountMinor(mountpoint string) uint32 {
+	b, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		return 0
+	}
+	var minor uint64
+	for line := range strings.Lines(string(b)) {
+		f := strings.Fields(line)
+		if len(f) > 4 && unescapeMount(f[4]) == mountpoint { // the last one is on top
+			_, m, _ := strings.Cut(f[2], ":")
+			minor, _ = strconv.ParseUint(m, 10, 32)
+		}
+	}
+	return uint32(minor)
+}
+
+// unescapeMount undoes the octal escapes of /proc/self/mountinfo.
+func unescapeMount(s string) string {
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		if s[i] == '\\' && i+3 < len(s) {
+			if n, err := strconv.ParseUint(s[i+1:i+4], 8, 8); err == nil {
+				b.WriteByte(byte(n))
+				i += 3
+				continue
+			}
+		}
+		b.WriteByte(s[i])
+	}
+	return b.String()
+}
+
+// raiseReadAhead lets the kernel read ahead as much as one request can hold.
+// Only root may; others keep the default.
+func (s *Server) raiseReadAhead() {
+	path := fmt.Sprintf("/sys/class/bdi/0:%d/read_ahead_kb", s.devMinor)
+	if err := os.WriteFile(path, []byte(strconv.Itoa(readAhead)), 0); err != nil && s.privileged {
+		s.front.log.Debug("read-ahead stays as it is", "err", err)
+	}
+}

@@ -1,0 +1,273 @@
+package fs
+
+import (
+	"bytes"
+	"io"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// readOnlyVolume is what the volumes that the front itself invents have in
+// common: nothing in them can be changed, and no name or attribute is there
+// unless the volume that embeds it says so.
+type readOnlyVolume struct{}
+
+func (readOnlyVolume) Lookup(*Op, Ino, string) (Entry, error)             { return Entry{}, nil }
+func (readOnlyVolume) Forget(Ino, uint64)                                 {}
+func (readOnlyVolume) SetAttr(*Op, Ino, File, *SetAttr) (Attr, error)     { return Attr{}, ErrReadOnly }
+func (readOnlyVolume) Readlink(*Op, Ino) (string, error)                  { return "", syscall.EINVAL }
+func (readOnlyVolume) Mkdir(*Op, Ino, string, uint32) (Entry, error)      { return Entry{}, ErrReadOnly }
+func (readOnlyVolume) Symlink(*Op, Ino, string, string) (Entry, error)    { return Entry{}, ErrReadOnly }
+func (readOnlyVolume) Link(*Op, Ino, Ino, string) (Entry, error)          { return Entry{}, ErrReadOnly }
+func (readOnlyVolume) Unlink(*Op, Ino, string) error                      { return ErrReadOnly }
+func (readOnlyVolume) Rmdir(*Op, Ino, string) error                       { return ErrReadOnly }
+func (readOnlyVolume) GetXattr(*Op, Ino, string) ([]byte, error)          { return nil, syscall.ENODATA }
+func (readOnlyVolume) SetXattr(*Op, Ino, string, []byte, uint32) error    { return ErrReadOnly }
+func (readOnlyVolume) ListXattr(*Op, Ino) ([]string, error)               { return nil, nil }
+func (readOnlyVolume) RemoveXattr(*Op, Ino, string) error                 { return ErrReadOnly }
+func (readOnlyVolume) Open(*Op, Ino, uint32) (Opened, error)              { return Opened{}, syscall.EISDIR }
+func (readOnlyVolume) Rename(*Op, Ino, string, Ino, string, uint32) error { return ErrReadOnly }
+func (readOnlyVolume) Mknod(*Op, Ino, string, uint32, uint32) (Entry, error) {
+	return Entry{}, ErrReadOnly
+}
+func (readOnlyVolume) Create(*Op, Ino, string, uint32, uint32) (Entry, Opened, error) {
+	return Entry{}, Opened{}, ErrReadOnly
+}
+func (readOnlyVolume) Tmpfile(*Op, Ino, uint32, uint32) (Entry, Opened, error) {
+	return Entry{}, Opened{}, ErrReadOnly
+}
+func (readOnlyVolume) Statfs(*Op, Ino) (Statfs, error) {
+	return Statfs{Bsize: 4096, Frsize: 4096, NameLen: 255}, nil
+}
+
+func dirAttr(ino Ino, perm uint32, ttl time.Duration) Attr {
+	return Attr{Ino: ino, Mode: syscall.S_IFDIR | perm, Nlink: 2, Blksize: 4096, TTL: ttl}
+}
+
+func dots(ino Ino) []DirEntry {
+	return []DirEntry{
+		{Name: ".", Ino: ino, Mode: syscall.S_IFDIR},
+		{Name: "..", Mode: syscall.S_IFDIR},
+	}
+}
+
+// listDir is a directory stream over a list in memory; a cookie is an index.
+type listDir struct {
+	entries []DirEntry
+	pos     int
+}
+
+func (d *listDir) Seek(cookie uint64) error {
+	d.pos = int(min(cookie, uint64(len(d.entries))))
+	return nil
+}
+
+func (d *listDir) Next(*Op) (DirEntry, bool, error) {
+	if d.pos >= len(d.entries) {
+		return DirEntry{}, false, nil
+	}
+	e := d.entries[d.pos]
+	d.pos++
+	e.Cookie = uint64(d.pos)
+	return e, true, nil
+}
+
+func (d *listDir) Fsync(*Op, bool) error { return nil }
+func (d *listDir) Release()              {}
+
+// unavailable stands where an optional part could not be opened: a directory
+// that nobody can look into.
+type unavailable struct {
+	readOnlyVolume
+	reason string
+}
+
+func (u *unavailable) err() error {
+	return &reasonError{kind: syscall.EACCES, reason: "not available: " + u.reason}
+}
+
+func (u *unavailable) Attr(*Op, Ino, File) (Attr, error) {
+	return dirAttr(RootIno, 0, time.Second), nil
+}
+func (u *unavailable) Lookup(*Op, Ino, string) (Entry, error) { return Entry{}, u.err() }
+func (u *unavailable) OpenDir(*Op, Ino) (Dir, error)          { return nil, u.err() }
+
+type reasonError struct {
+	kind   error
+	reason string
+}
+
+func (e *reasonError) Error() string { return e.reason }
+func (e *reasonError) Unwrap() error { return e.kind }
+
+// control serves a ControlDir. Files are made when they are asked for, so
+// nothing of them is cached: no TTL, and reads go past the page cache.
+type control struct {
+	readOnlyVolume
+	dir ControlDir
+
+	mu    sync.Mutex
+	inos  map[string]Ino // by path, "" is the root; guarded by mu
+	paths map[Ino]string // guarded by mu
+}
+
+type emptyControl struct{}
+
+func (emptyControl) List() []string              { return nil }
+func (emptyControl) Read(string) ([]byte, error) { return nil, syscall.ENOENT }
+
+func newControl(d ControlDir) *control {
+	if d == nil {
+		d = emptyControl{}
+	}
+	return &control{dir: d,
+		inos:  map[string]Ino{"": RootIno},
+		paths: map[Ino]string{RootIno: ""}}
+}
+
+// children maps the names in dir to whether they are directories.
+func (c *control) children(dir string) map[string]bool {
+	out := make(map[string]bool)
+	for _, p := range c.dir.List() {
+		rest := p
+		if dir != "" {
+			var ok bool
+			if rest, ok = strings.CutPrefix(p, dir+"/"); !ok {
+				continue
+			}
+		}
+		if name, _, isDir := strings.Cut(rest, "/"); name != "" {
+			out[name] = out[name] || isDir
+		}
+	}
+	return out
+}
+
+func (c *control) path(ino Ino) (string, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	p, ok := c.paths[ino]
+	return p, ok
+}
+
+// inode numbers a path, the same one for as long as the mount lives.
+func (c *control) inode(p string) Ino {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	ino, ok := c.inos[p]
+	if !ok {
+		ino = Ino(len(c.inos) + 1)
+		c.inos[p] = ino
+		c.paths[ino] = p
+	}
+	return ino
+}
+
+func (c *control) attr(ino Ino, p string, isDir bool) (Attr, error) {
+	if isDir {
+		return dirAttr(ino, 0o555, 0), nil
+	}
+	b, err := c.dir.Read(p)
+	if err != nil {
+		return Attr{}, err
+	}
+	return Attr{Ino: ino, Mode: syscall.S_IFREG | 0o444, Nlink: 1, Size: uint64(len(b)),
+		Blocks: uint64(len(b)+511) / 512, Blksize: 4096}, nil
+}
+
+func (c *control) Lookup(_ *Op, dir Ino, name string) (Entry, error) {
+	parent, ok := c.path(dir)
+	if !ok {
+		return Entry{}, ErrStale
+	}
+	isDir, ok := c.children(parent)[name]
+	if !ok {
+		return Entry{}, nil
+	}
+	p := path.Join(parent, name)
+	ino := c.inode(p)
+	a, err := c.attr(ino, p, isDir)
+	return Entry{Ino: ino, Attr: a}, err
+}
+
+func (c *control) Attr(_ *Op, ino Ino, _ File) (Attr, error) {
+	p, ok := c.path(ino)
+	if !ok {
+		return Attr{}, ErrStale
+	}
+	if p == "" {
+		return dirAttr(ino, 0o555, 0), nil
+	}
+	isDir, ok := c.children(strings.TrimPrefix(path.Dir(p), "."))[path.Base(p)]
+	if !ok {
+		return Attr{}, ErrStale
+	}
+	return c.attr(ino, p, isDir)
+}
+
+func (c *control) OpenDir(_ *Op, ino Ino) (Dir, error) {
+	p, ok := c.path(ino)
+	if !ok {
+		return nil, ErrStale
+	}
+	entries := dots(ino)
+	names := c.children(p)
+	for _, name := range sortedKeys(names) {
+		mode := uint32(syscall.S_IFREG)
+		if names[name] {
+			mode = syscall.S_IFDIR
+		}
+		entries = append(entries, DirEntry{Name: name, Ino: c.inode(path.Join(p, name)), Mode: mode})
+	}
+	return &listDir{entries: entries}, nil
+}
+
+// Open reads the file once: a reader sees one version of it from end to end.
+func (c *control) Open(_ *Op, ino Ino, flags uint32) (Opened, error) {
+	p, ok := c.path(ino)
+	if !ok {
+		return Opened{}, ErrStale
+	}
+	if flags&syscall.O_ACCMODE != syscall.O_RDONLY {
+		return Opened{}, ErrReadOnly
+	}
+	b, err := c.dir.Read(p)
+	if err != nil {
+		return Opened{}, err
+	}
+	return Opened{File: &bytesFile{data: b}, Direct: true, NoFlush: true}, nil
+}
+
+// bytesFile is an open file of fixed content.
+type bytesFile struct{ data []byte }
+
+func (f *bytesFile) Read(_ *Op, buf []byte, off int64) (Data, error) {
+	n, err := bytes.NewReader(f.data).ReadAt(buf, off)
+	if err == io.EOF {
+		err = nil
+	}
+	return Data{Bytes: buf[:n]}, err
+}
+
+func (*bytesFile) Write(*Op, []byte, int64) (int, error)    { return 0, ErrReadOnly }
+func (*bytesFile) Flush(*Op) error                          { return nil }
+func (*bytesFile) Fsync(*Op, bool) error                    { return nil }
+func (*bytesFile) Allocate(*Op, int64, int64, uint32) error { return ErrReadOnly }
+func (*bytesFile) Seek(*Op, int64, uint32) (int64, error)   { return 0, syscall.EINVAL }
+func (*bytesFile) Release()                                 {}
+func (*bytesFile) CopyRange(*Op, int64, File, int64, int64) (int64, error) {
+	return 0, syscall.EXDEV
+}
+
+func sortedKeys[V any](m map[string]V) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}
