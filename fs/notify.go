@@ -69,22 +69,27 @@ func (n *notes) add(x note) {
 func (n *notes) run(k kernel) {
 	defer close(n.done)
 	for {
-		n.mu.Lock()
-		for len(n.queue) == 0 && !n.closed {
-			n.cond.Wait()
-		}
-		if n.closed {
-			n.mu.Unlock()
+		x, ok := n.next()
+		if !ok {
 			return
 		}
-		batch := n.queue
-		n.queue = nil
-		clear(n.waiting)
-		n.mu.Unlock()
-		for _, x := range batch {
-			n.send(k, x)
-		}
+		n.send(k, x)
 	}
+}
+
+// next waits for a note; ok is false when closed.
+func (n *notes) next() (x note, ok bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for len(n.queue) == 0 && !n.closed {
+		n.cond.Wait()
+	}
+	if n.closed {
+		return note{}, false
+	}
+	x, n.queue = n.queue[0], n.queue[1:]
+	delete(n.waiting, x)
+	return x, true
 }
 
 func (n *notes) send(k kernel, x note) {

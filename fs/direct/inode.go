@@ -1,0 +1,130 @@
+package direct
+
+import (
+	wsfs "github.com/wsmount/wsmount/fs"
+	"golang.org/x/sys/unix"
+)
+
+// An inode is what is remembered of a file that the kernel (or a watch) knows.
+// There may be millions: 72 bytes, and everything that few of them need is in
+// ext. The lock of its shard guards all of it.
+type inode struct {
+	id     uint64   // the number that the disk gave it
+	told   uint64   // signature of the attributes last seen, see signature
+	parent wsfs.Ino // where it was last seen
+	name   string   // "" when it has no name that we know
+	refs   uint64   // references of the kernel
+	ext    *ext
+	birth  uint32 // with id, the identity: see ident
+	gen    uint32 // upper part of its number
+	next   uint32 // in the list of free records
+	typ    uint16 // S_IFMT bits
+	flags  flags
+}
+
+type flags uint16
+
+const (
+	// flagLive marks a record that is in use.
+	flagLive flags = 1 << iota
+
+	// flagStale says that others changed the content since the kernel last
+	// opened the file: pages that it kept are wrong.
+	flagStale
+
+	// flagNews says that a request saw a change by others before the watch
+	// reported it. The report then finds nothing new, and must speak anyway.
+	flagNews
+
+	// flagMade says that a request gave the file its name; the watch will
+	// report that name once, and it is not news.
+	flagMade
+
+	// flagMapped says that the kernel once could write to the file by itself.
+	// A mapping outlives close and changes times without a word.
+	flagMapped
+
+	// flagWatched says that changes of the directory's names reach the watch.
+	flagWatched
+)
+
+// An ext is the part of an inode that only few need at a time.
+type ext struct {
+	files *file   // open files, newest first
+	pin   *handle // keeps an inode without a name
+	dir   *handle // a directory's descriptor while it is in the ring
+	wd    int32   // watch descriptor, 0 for none
+	busy  int32   // own changes under way
+	pass  int32   // open files that the kernel writes to by itself
+}
+
+func (e *ext) idle() bool {
+	return e.files == nil && e.pin == nil && e.dir == nil && e.wd == 0 && e.busy == 0
+}
+
+// more returns the inode's ext, making one.
+func (n *inode) more() *ext {
+	if n.ext == nil {
+		n.ext = new(ext)
+	}
+	return n.ext
+}
+
+// trim lets go of an ext that holds nothing.
+func (n *inode) trim() {
+	if n.ext != nil && n.ext.idle() {
+		n.ext = nil
+	}
+}
+
+// held says whether the record must stay: known to the kernel, open, watched
+// or being changed.
+func (n *inode) held() bool {
+	if n.refs > 0 {
+		return true
+	}
+	e := n.ext
+	return e != nil && (e.files != nil || e.wd != 0 || e.busy != 0)
+}
+
+func (n *inode) regular() bool   { return n.typ == unix.S_IFREG }
+func (n *inode) directory() bool { return n.typ == unix.S_IFDIR }
+
+func (n *inode) ident() ident { return ident{n.id, n.birth} }
+
+// observe compares what stat says with what was last told. It reports whether
+// others changed the file; own says that the difference is our own doing.
+func (n *inode) observe(st *stat, own bool) (foreign bool) {
+	sig := signature(st)
+	if n.told == sig {
+		return false
+	}
+	foreign = !own && n.told != 0 && n.regular() && !n.changing()
+	if foreign {
+		n.flags |= flagStale | flagNews
+	}
+	n.told = sig
+	return foreign
+}
+
+// changing says that differences are explained by what we do ourselves.
+func (n *inode) changing() bool {
+	return n.ext != nil && (n.ext.busy > 0 || n.ext.pass > 0)
+}
+
+// descriptor returns one that reaches the inode now, with a reference, or nil.
+func (n *inode) descriptor() *handle {
+	e := n.ext
+	if e == nil {
+		return nil
+	}
+	switch {
+	case e.files != nil:
+		return e.files.h.hold()
+	case e.pin != nil:
+		return e.pin.hold()
+	case e.dir != nil:
+		return e.dir.hold()
+	}
+	return nil
+}

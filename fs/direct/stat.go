@@ -1,0 +1,145 @@
+package direct
+
+import (
+	"syscall"
+	"time"
+	"unsafe"
+
+	wsfs "github.com/wsmount/wsmount/fs"
+	"golang.org/x/sys/unix"
+)
+
+type stat = unix.Statx_t
+
+const (
+	statMask  = unix.STATX_BASIC_STATS | unix.STATX_BTIME | unix.STATX_MNT_ID
+	statFlags = unix.AT_SYMLINK_NOFOLLOW | unix.AT_NO_AUTOMOUNT
+	maxName   = 255
+)
+
+// statAt is statx(2) of a name in a directory, or of the descriptor itself when
+// name is "". It follows nothing and allocates nothing.
+func statAt(fd int, name string, st *stat) error {
+	if len(name) > maxName {
+		return syscall.ENAMETOOLONG
+	}
+	var path [maxName + 1]byte
+	copy(path[:], name)
+	flags := statFlags
+	if name == "" {
+		flags |= unix.AT_EMPTY_PATH
+	}
+	_, _, errno := unix.Syscall6(unix.SYS_STATX, uintptr(fd), uintptr(unsafe.Pointer(&path[0])),
+		uintptr(flags), statMask, uintptr(unsafe.Pointer(st)), 0)
+	if errno != 0 {
+		return errno
+	}
+	return nil
+}
+
+// An ident tells one file from every other that its file system ever has: its
+// number, and a hash of device and birth time, because numbers are used again.
+type ident struct {
+	id    uint64
+	birth uint32
+}
+
+// identOf reads the identity out of one statx answer. Where the file system
+// keeps no birth time, the kernel's generation does as well: see handleHash.
+func (v *Volume) identOf(fd int, name string, st *stat) ident {
+	h := uint64(st.Dev_major)<<32 | uint64(st.Dev_minor)
+	if st.Mask&unix.STATX_BTIME != 0 {
+		h = mix(h ^ mix(uint64(st.Btime.Sec)<<30^uint64(st.Btime.Nsec)))
+	} else {
+		h = mix(h ^ handleHash(fd, name))
+	}
+	return ident{st.Ino, uint32(h >> 16)}
+}
+
+// handleHash hashes the file handle, which holds the inode's generation. A file
+// system without handles gives 0: there a number that is used again while the
+// kernel remembers the old file is told apart by its attributes only.
+func handleHash(fd int, name string) uint64 {
+	flags := 0
+	if name == "" {
+		flags = unix.AT_EMPTY_PATH
+	}
+	fh, _, err := unix.NameToHandleAt(fd, name, flags)
+	if err != nil {
+		return 0
+	}
+	var h uint64
+	for _, b := range fh.Bytes() {
+		h = (h ^ uint64(b)) * 0x100000001b3
+	}
+	return h
+}
+
+func (i ident) hash() uint64 { return mix(i.id*0x9e3779b97f4a7c15 ^ uint64(i.birth)<<17) }
+
+// mix is the finalizer of MurmurHash3: every input bit reaches every output bit.
+func mix(h uint64) uint64 {
+	h ^= h >> 33
+	h *= 0xff51afd7ed558ccd
+	h ^= h >> 33
+	h *= 0xc4ceb9fe1a85ec53
+	return h ^ h>>33
+}
+
+// signature is 64 bits of (mtime, ctime, size), never 0. Any change of content,
+// owner, mode or link count moves ctime.
+func signature(st *stat) uint64 {
+	h := mix(uint64(st.Mtime.Sec)<<30 ^ uint64(st.Mtime.Nsec))
+	h = mix(h ^ uint64(st.Ctime.Sec)<<30 ^ uint64(st.Ctime.Nsec))
+	return mix(h^st.Size) | 1
+}
+
+// crosses says that a name leads to another mount: its identity and its rules
+// are not ours to give.
+func (v *Volume) crosses(st *stat) bool {
+	if st.Mask&unix.STATX_MNT_ID != 0 {
+		return st.Mnt_id != v.mount
+	}
+	return unix.Mkdev(st.Dev_major, st.Dev_minor) != v.dev
+}
+
+// fold makes a 48-bit number of a file's own.
+func (v *Volume) fold(st *stat) wsfs.Ino {
+	id := st.Ino
+	if dev := unix.Mkdev(st.Dev_major, st.Dev_minor); dev != v.dev {
+		id ^= mix(dev) << 32
+	}
+	return foldIno(id)
+}
+
+func foldIno(id uint64) wsfs.Ino { return wsfs.Ino((id ^ id>>48<<24) & uint64(wsfs.MaxIno)) }
+
+func (v *Volume) attr(st *stat, ttl time.Duration) wsfs.Attr {
+	return wsfs.Attr{
+		Ino:     v.fold(st),
+		Size:    st.Size,
+		Blocks:  st.Blocks,
+		Atime:   timeOf(st.Atime),
+		Mtime:   timeOf(st.Mtime),
+		Ctime:   timeOf(st.Ctime),
+		Mode:    uint32(st.Mode),
+		Nlink:   st.Nlink,
+		UID:     st.Uid,
+		GID:     st.Gid,
+		Rdev:    encodeDev(st.Rdev_major, st.Rdev_minor),
+		Blksize: st.Blksize,
+		TTL:     ttl,
+	}
+}
+
+func timeOf(t unix.StatxTimestamp) time.Time { return time.Unix(t.Sec, int64(t.Nsec)) }
+
+// encodeDev is the kernel's new_encode_dev.
+func encodeDev(major, minor uint32) uint32 {
+	return minor&0xff | major<<8 | (minor&^0xff)<<12
+}
+
+// decodeDev makes of it what mknod(2) takes.
+func decodeDev(rdev uint32) uint64 {
+	return unix.Mkdev(rdev>>8&0xfff, rdev&0xff|rdev>>12&0xfff00)
+}

@@ -1,0 +1,306 @@
+package direct
+
+import (
+	"hash/maphash"
+	"sync"
+
+	wsfs "github.com/wsmount/wsmount/fs"
+)
+
+// A table knows every inode by its number, its identity and its name.
+//
+// A number is made of a shard (6 bits), a place in the shard (24) and a
+// generation (18), so that finding a record needs no map. A place that has
+// used up its generations is retired, so no number is ever given twice.
+// Generation 0 is the root's alone.
+//
+// Lock order: ring, shard, names. No two shards are locked together.
+type table struct {
+	seed   maphash.Seed
+	shards [shardCount]shard
+	names  [shardCount]nameShard
+}
+
+const (
+	shardBits  = 6
+	shardCount = 1 << shardBits
+	placeBits  = 24
+	chunkLen   = 256
+	maxGen     = 1<<(48-shardBits-placeBits) - 1
+)
+
+// A shard holds the records of some identities.
+type shard struct {
+	mu      sync.Mutex
+	ids     index // identity -> place
+	chunks  []chunk
+	partial []uint32 // chunks with a free record
+	filled  int      // chunks with memory
+	live    int
+}
+
+// A chunk is a block of records that never move while one of them is in use.
+type chunk struct {
+	recs   *[chunkLen]inode // nil while none is in use
+	free   uint32           // first free record plus one
+	live   uint32
+	gen    uint32 // the next chunk here begins with it
+	listed bool   // is in partial
+}
+
+// A nameShard finds records by the directory and name they were last seen at.
+type nameShard struct {
+	mu  sync.Mutex
+	idx index // -> place and shard
+}
+
+func (t *table) init() { t.seed = maphash.MakeSeed() }
+
+func split(ino wsfs.Ino) (sh, place, gen uint32) {
+	return uint32(ino) & (shardCount - 1),
+		uint32(ino>>shardBits) & (1<<placeBits - 1),
+		uint32(ino >> (shardBits + placeBits))
+}
+
+func number(sh, place, gen uint32) wsfs.Ino {
+	return wsfs.Ino(gen)<<(shardBits+placeBits) | wsfs.Ino(place)<<shardBits | wsfs.Ino(sh)
+}
+
+func (s *shard) at(place uint32) *inode {
+	if c := place / chunkLen; c < uint32(len(s.chunks)) && s.chunks[c].recs != nil {
+		return &s.chunks[c].recs[place%chunkLen]
+	}
+	return nil
+}
+
+// get locks the inode's shard, which the caller unlocks, and returns the
+// record, or nil for a number that is not in use.
+func (t *table) get(ino wsfs.Ino) (*shard, *inode) {
+	sh, place, gen := split(ino)
+	s := &t.shards[sh]
+	s.mu.Lock()
+	if n := s.at(place); n != nil && n.flags&flagLive != 0 && n.gen == gen {
+		return s, n
+	}
+	return s, nil
+}
+
+// find locks the shard of an identity, which the caller unlocks, and returns
+// its record, or nil.
+func (t *table) find(id ident) (*shard, *inode, wsfs.Ino) {
+	h := id.hash()
+	sh := uint32(h) & (shardCount - 1)
+	s := &t.shards[sh]
+	s.mu.Lock()
+	place, ok := s.ids.find(uint32(h>>32), func(p uint32) bool {
+		n := s.at(p)
+		return n.id == id.id && n.birth == id.birth
+	})
+	if !ok {
+		return s, nil, 0
+	}
+	n := s.at(place)
+	return s, n, number(sh, place, n.gen)
+}
+
+// intern is find, making the record when there is none.
+func (t *table) intern(id ident) (s *shard, n *inode, ino wsfs.Ino, made bool) {
+	s, n, ino = t.find(id)
+	if n != nil {
+		return s, n, ino, false
+	}
+	h := id.hash()
+	n, place := s.alloc()
+	n.id, n.birth, n.flags = id.id, id.birth, flagLive
+	s.ids.put(uint32(h>>32), place)
+	s.live++
+	return s, n, number(uint32(h)&(shardCount-1), place, n.gen), true
+}
+
+// drop forgets a record that nothing holds. It returns handles to release
+// after the shard is unlocked.
+func (t *table) drop(s *shard, n *inode, ino wsfs.Ino) (pin, dir *handle) {
+	sh, place, _ := split(ino)
+	t.unname(n, sh, place)
+	s.ids.del(uint32(n.ident().hash()>>32), place)
+	if n.ext != nil {
+		pin, dir = n.ext.pin, n.ext.dir
+	}
+	s.live--
+	s.free(n, place)
+	return pin, dir
+}
+
+// alloc takes a free record, whose gen is set.
+func (s *shard) alloc() (*inode, uint32) {
+	if len(s.partial) == 0 {
+		s.chunks = append(s.chunks, chunk{gen: 1})
+		s.list(uint32(len(s.chunks) - 1))
+	}
+	ci := s.partial[len(s.partial)-1]
+	c := &s.chunks[ci]
+	if c.recs == nil {
+		c.fill()
+		s.filled++
+	}
+	i := c.free - 1
+	n := &c.recs[i]
+	c.free = n.next
+	c.live++
+	if c.free == 0 {
+		s.partial = s.partial[:len(s.partial)-1]
+		c.listed = false
+	}
+	return n, ci*chunkLen + i
+}
+
+// fill makes the records of a chunk and lists all of them as free.
+func (c *chunk) fill() {
+	c.recs = new([chunkLen]inode)
+	for i := range c.recs {
+		c.recs[i].gen = c.gen
+		c.recs[i].next = uint32(i) + 2
+	}
+	c.recs[chunkLen-1].next = 0
+	c.free = 1
+}
+
+// free gives a record back, and with the last one of a chunk its memory,
+// unless the shard would soon need it again.
+func (s *shard) free(n *inode, place uint32) {
+	ci := place / chunkLen
+	c := &s.chunks[ci]
+	gen := n.gen + 1
+	*n = inode{gen: gen, next: c.free}
+	c.gen = max(c.gen, gen)
+	c.live--
+	if gen <= maxGen {
+		c.free = place%chunkLen + 1
+	}
+	switch {
+	case c.live == 0 && (c.gen > maxGen || s.live*2 < (s.filled-1)*chunkLen):
+		c.recs, c.free = nil, 0
+		s.filled--
+		if c.gen <= maxGen {
+			s.list(ci)
+		} else {
+			s.unlist(ci)
+		}
+	case c.free != 0:
+		s.list(ci)
+	}
+}
+
+func (s *shard) list(ci uint32) {
+	if c := &s.chunks[ci]; !c.listed {
+		c.listed = true
+		s.partial = append(s.partial, ci)
+	}
+}
+
+func (s *shard) unlist(ci uint32) {
+	for i, p := range s.partial {
+		if p == ci {
+			s.partial = append(s.partial[:i], s.partial[i+1:]...)
+			break
+		}
+	}
+	s.chunks[ci].listed = false
+}
+
+func (t *table) nameHash(dir wsfs.Ino, name string) uint64 {
+	return mix(maphash.String(t.seed, name) ^ uint64(dir)*0x9e3779b97f4a7c15)
+}
+
+// setName notes where an inode was seen. The caller holds its shard.
+func (t *table) setName(n *inode, ino, dir wsfs.Ino, name string) {
+	if n.parent == dir && n.name == name {
+		return
+	}
+	sh, place, _ := split(ino)
+	t.unname(n, sh, place)
+	n.parent, n.name = dir, name
+	if name == "" {
+		return
+	}
+	h := t.nameHash(dir, name)
+	ns := &t.names[h&(shardCount-1)]
+	ns.mu.Lock()
+	ns.idx.put(uint32(h>>32), place<<shardBits|sh)
+	ns.mu.Unlock()
+}
+
+func (t *table) unname(n *inode, sh, place uint32) {
+	if n.name == "" {
+		return
+	}
+	h := t.nameHash(n.parent, n.name)
+	ns := &t.names[h&(shardCount-1)]
+	ns.mu.Lock()
+	ns.idx.del(uint32(h>>32), place<<shardBits|sh)
+	ns.mu.Unlock()
+	n.name = ""
+}
+
+// named returns the inode last seen at a name, or 0. Of the names of a file
+// with several links only the last seen is known.
+func (t *table) named(dir wsfs.Ino, name string) wsfs.Ino {
+	h := t.nameHash(dir, name)
+	ns := &t.names[h&(shardCount-1)]
+	var room [4]uint32
+	found := room[:0]
+	ns.mu.Lock()
+	ns.idx.find(uint32(h>>32), func(num uint32) bool {
+		found = append(found, num)
+		return false
+	})
+	ns.mu.Unlock()
+	for _, num := range found {
+		if ino := t.check(num, dir, name); ino != 0 {
+			return ino
+		}
+	}
+	return 0
+}
+
+func (t *table) check(num uint32, dir wsfs.Ino, name string) wsfs.Ino {
+	sh, place := num&(shardCount-1), num>>shardBits
+	s := &t.shards[sh]
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := s.at(place)
+	if n == nil || n.flags&flagLive == 0 || n.parent != dir || n.name != name {
+		return 0
+	}
+	return number(sh, place, n.gen)
+}
+
+// each calls f for every inode, with its shard locked.
+func (t *table) each(f func(ino wsfs.Ino, n *inode)) {
+	for sh := range t.shards {
+		s := &t.shards[sh]
+		s.mu.Lock()
+		for ci := range s.chunks {
+			if s.chunks[ci].recs == nil {
+				continue
+			}
+			for i := range s.chunks[ci].recs {
+				if n := &s.chunks[ci].recs[i]; n.flags&flagLive != 0 {
+					f(number(uint32(sh), uint32(ci*chunkLen+i), n.gen), n)
+				}
+			}
+		}
+		s.mu.Unlock()
+	}
+}
+
+// count is how many inodes are known.
+func (t *table) count() (n int) {
+	for i := range t.shards {
+		s := &t.shards[i]
+		s.mu.Lock()
+		n += s.live
+		s.mu.Unlock()
+	}
+	return n
+}
