@@ -1,0 +1,220 @@
+package direct
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	wsfs "github.com/wsmount/wsmount/fs"
+	"golang.org/x/sys/unix"
+)
+
+// Options change how a directory is served. The zero value serves it.
+type Options struct {
+	Log *slog.Logger // nil is silent
+
+	// Watch tells the kernel of changes made by others, so that names and
+	// attributes can be believed for long. Without it they are believed for a
+	// second.
+	Watch bool
+
+	// Root, when set, is the directory to serve; the path is then only a name
+	// for messages. It is duplicated, and stays the caller's.
+	Root *os.File
+
+	// Dev and Ino, when Ino is not 0, are what stat(2) must say of the
+	// directory: it was checked under its path, which may lead elsewhere now.
+	Dev, Ino uint64
+
+	// Now is the clock; nil is time.Now.
+	Now func() time.Time
+
+	// NoPassthrough keeps the kernel from reading and writing by itself.
+	NoPassthrough bool
+
+	// Provider is what user.wsmount.provider says; "local" when empty.
+	Provider string
+
+	tune tuning
+}
+
+// tuning is what tests change.
+type tuning struct {
+	ring       int // directory descriptors; 0 is a share of RLIMIT_NOFILE
+	maxWatches int // 0 is what the kernel gives
+	noBirth    bool
+	dropEvents func() bool // true loses a batch of events, as an overflow does
+}
+
+// A Volume serves one local directory. See the package comment.
+type Volume struct {
+	log      *slog.Logger
+	now      func() time.Time
+	provider string
+	root     *handle
+	dev      uint64
+	mount    uint64 // the kernel's number of the mount that root lies in
+	tab      table
+	ring     ring
+	ids      creds
+	pass     bool // the kernel may be offered descriptors
+	handles  atomic.Int64
+	files    atomic.Int64
+	refused  atomic.Int64 // names that lead to another mount
+	watch    *watch       // nil without
+	note     atomic.Pointer[wsfs.Notifier]
+}
+
+var (
+	_ wsfs.Volume    = (*Volume)(nil)
+	_ wsfs.Binder    = (*Volume)(nil)
+	_ wsfs.Pather    = (*Volume)(nil)
+	_ wsfs.Closer    = (*Volume)(nil)
+	_ wsfs.Describer = (*Volume)(nil)
+)
+
+// Open makes a volume of the directory at root. The process's umask becomes 0,
+// because requests carry their own and a thread has none to itself.
+func Open(ctx context.Context, root string, o Options) (*Volume, error) {
+	v, err := open(root, o)
+	if err != nil {
+		return nil, fmt.Errorf("direct: open %q: %w", root, err)
+	}
+	if err := ctx.Err(); err != nil {
+		v.drop(v.root)
+		return nil, err
+	}
+	if o.Watch {
+		v.startWatch(o.tune)
+	}
+	return v, nil
+}
+
+func open(root string, o Options) (*Volume, error) {
+	if err := hasProc(); err != nil {
+		return nil, fmt.Errorf("/proc is needed: %w", err)
+	}
+	fd, err := openRoot(root, o.Root)
+	if err != nil {
+		return nil, err
+	}
+	v := &Volume{log: o.Log, now: o.Now, provider: o.Provider}
+	v.root = v.newHandle(fd, false)
+	if err := v.adoptRoot(o); err != nil {
+		v.drop(v.root)
+		return nil, err
+	}
+	v.ids = readCreds()
+	v.pass = !o.NoPassthrough && v.ids.admin
+	if v.ring.cap = o.tune.ring; v.ring.cap == 0 {
+		v.ring.cap = ringSize()
+	}
+	if v.log == nil {
+		v.log = slog.New(slog.DiscardHandler)
+	}
+	if v.now == nil {
+		v.now = time.Now
+	}
+	if v.provider == "" {
+		v.provider = "local"
+	}
+	syscall.Umask(0)
+	return v, nil
+}
+
+func openRoot(path string, f *os.File) (int, error) {
+	if f == nil {
+		return unix.Open(path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	}
+	// A second open, not a dup: the caller's position in the directory is his.
+	return openAt(int(f.Fd()), ".", unix.O_RDONLY|unix.O_DIRECTORY, 0)
+}
+
+// adoptRoot checks the root and gives it its number, for as long as the volume
+// lives.
+func (v *Volume) adoptRoot(o Options) error {
+	var st stat
+	if err := statAt(v.root.fd, "", &st); err != nil {
+		return err
+	}
+	v.dev, v.mount = unix.Mkdev(st.Dev_major, st.Dev_minor), st.Mnt_id
+	if o.Ino != 0 && (o.Ino != st.Ino || o.Dev != v.dev) {
+		return fmt.Errorf("another directory lies there now: %w", syscall.ESTALE)
+	}
+	v.tab.init()
+	v.tab.root(v.identOf(v.root.fd, "", &st), v.root.hold())
+	return nil
+}
+
+// root makes the record of RootIno, which never goes.
+func (t *table) root(id ident, h *handle) {
+	sh, place, _ := split(wsfs.RootIno)
+	s := &t.shards[sh]
+	n, at := s.alloc()
+	if at != place {
+		panic("direct: the root is the first record of its shard")
+	}
+	n.gen = 0
+	n.id, n.birth, n.refs, n.typ, n.flags = id.id, id.birth, 1, unix.S_IFDIR, flagLive
+	n.more().pin = h
+	s.live++
+}
+
+// Bind takes the notifier. The volume says nothing before.
+func (v *Volume) Bind(n wsfs.Notifier) { v.note.Store(&n) }
+
+func (v *Volume) notifier() wsfs.Notifier {
+	if n := v.note.Load(); n != nil {
+		return *n
+	}
+	return nil
+}
+
+// Close lets go of everything. No request may be running, and none may follow.
+func (v *Volume) Close() error {
+	v.note.Store(nil)
+	if v.watch != nil {
+		v.watch.close()
+	}
+	v.tab.each(func(_ wsfs.Ino, n *inode) {
+		if n.ext == nil {
+			return
+		}
+		v.drop(n.ext.pin)
+		v.drop(n.ext.dir)
+		n.ext.pin, n.ext.dir = nil, nil
+	})
+	v.drop(v.root)
+	return nil
+}
+
+// Status is what a volume knows of itself.
+type Status struct {
+	Watch       string // "off", "on", "partial" or "exhausted"
+	WatchWhy    string // for partial and exhausted
+	Watched     int    // directories
+	Overflows   int64  // times that the kernel lost events and all was read anew
+	Inodes      int    // known to the kernel or watched
+	OpenFiles   int
+	Descriptors int
+	Refused     int64 // lookups that led to another mount
+}
+
+// Status may be called at any time.
+func (v *Volume) Status() Status {
+	st := Status{
+		Watch:       "off",
+		Inodes:      v.tab.count(),
+		OpenFiles:   int(v.files.Load()),
+		Descriptors: int(v.handles.Load()),
+		Refused:     v.refused.Load(),
+	}
+	if v.watch != nil {
+		v.watch.status(&st)
+	}
+	return st
+}

@@ -1,0 +1,114 @@
+package fs
+
+import (
+	"errors"
+	"fmt"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/hanwen/go-fuse/v2/fuse"
+)
+
+func TestFailuresThatAPersonShouldSee(t *testing.T) {
+	for _, tt := range []struct {
+		err  error
+		told bool
+	}{
+		{syscall.ENOENT, false},
+		{syscall.EEXIST, false},
+		{syscall.EACCES, false},
+		{nil, false},
+		{syscall.EIO, true},
+		{syscall.ENOSPC, true},
+		{syscall.EMFILE, true},
+		{errors.New("anything unknown"), true},
+		{fmt.Errorf("x: %w", ErrRefused), true},
+		{ErrReadOnly, true},
+	} {
+		t.Run(fmt.Sprint(tt.err), func(t *testing.T) {
+			w := newWorld(t, Part{Name: "@a/b", Volume: newFake("f")})
+			var got []Failure
+			w.tell = func(f Failure) { got = append(got, f) }
+			h := header(1)
+			c := w.begin(opUnlink, nil, &h)
+			c.name = "f"
+			c.end(tt.err)
+			if len(got) > 0 != tt.told {
+				t.Fatalf("told %v, want %v", got, tt.told)
+			}
+			if tt.told && (got[0].Part != "@a/b" || got[0].Path != "f" || got[0].Op != "unlink") {
+				t.Errorf("told %+v, want the part, the operation and the path", got[0])
+			}
+		})
+	}
+}
+
+func TestPanicIsContained(t *testing.T) {
+	w := newWorld(t, Part{Volume: newFake()})
+	var got []Failure
+	w.tell = func(f Failure) { got = append(got, f) }
+	if st := w.panicked("boom"); st != fuse.EIO {
+		t.Errorf("status %v, want EIO", st)
+	}
+	if len(got) != 1 || w.stats.panics.Load() != 1 {
+		t.Errorf("told %v, counted %d; want one each", got, w.stats.panics.Load())
+	}
+}
+
+func TestStatsCountByErrnoAndTime(t *testing.T) {
+	var s stats
+	s.done(opOpen, 0, 20*time.Microsecond)
+	s.done(opOpen, syscall.ENOENT, time.Minute)
+	got := s.snapshot(nil)
+	if len(got.Ops) != 1 {
+		t.Fatalf("%d operations, want only open", len(got.Ops))
+	}
+	o := got.Ops[0]
+	if o.Op != "open" || o.Count != 2 || o.Errnos[0] != 1 || o.Errnos[syscall.ENOENT] != 1 {
+		t.Errorf("got %+v", o)
+	}
+	if o.Buckets[1] != 1 || o.Buckets[len(Buckets)] != 1 {
+		t.Errorf("buckets %v, want one up to 50us and one beyond the last", o.Buckets)
+	}
+}
+
+// A node id that was never given must not reach a volume.
+func TestUnknownNode(t *testing.T) {
+	w := newWorld(t, Part{Volume: newFake()})
+	h := header(99 << slotShift)
+	if st := w.Lookup(nil, &h, "x", &fuse.EntryOut{}); st != fuse.EACCES {
+		t.Errorf("lookup: %v", st)
+	}
+	w.Forget(99<<slotShift, 1)
+	if _, st := w.Read(nil, &fuse.ReadIn{Fh: 77}, nil); st != fuse.EBADF {
+		t.Errorf("read of an unknown handle: %v, want EBADF", st)
+	}
+}
+
+func TestTimesBeforeTheEpoch(t *testing.T) {
+	sec, nsec := stamp(time.Unix(-5, 7))
+	if int64(sec) != -5 || nsec != 7 {
+		t.Errorf("got %d %d, want -5 7", int64(sec), nsec)
+	}
+	if sec, nsec := stamp(time.Time{}); sec != 0 || nsec != 0 {
+		t.Errorf("the zero time is %d %d, want the epoch", sec, nsec)
+	}
+}
+
+func TestMountFlags(t *testing.T) {
+	text, flags := mountFlags([]string{"default_permissions", "ro", "noatime", "rw"})
+	if len(text) != 1 || text[0] != "default_permissions" {
+		t.Errorf("text %q", text)
+	}
+	const want = syscall.MS_NOSUID | syscall.MS_NODEV | syscall.MS_RDONLY | syscall.MS_NOATIME
+	if flags != want {
+		t.Errorf("flags %#x, want %#x", flags, want)
+	}
+}
+
+func TestUnescapeMount(t *testing.T) {
+	if got := unescapeMount(`/mnt/a\040b\134c\0`); got != `/mnt/a b\c\0` {
+		t.Errorf("got %q", got)
+	}
+}
