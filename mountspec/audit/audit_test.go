@@ -1,0 +1,247 @@
+package audit
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+var at = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+
+func open_(t *testing.T, path string) *Log {
+	t.Helper()
+	l, err := Open(path, Options{Now: func() time.Time { return at }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	return l
+}
+
+func lines(t *testing.T, path string) []map[string]any {
+	t.Helper()
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var out []map[string]any
+	s := bufio.NewScanner(f)
+	s.Buffer(nil, 1<<20)
+	for s.Scan() {
+		var m map[string]any
+		if err := json.Unmarshal(s.Bytes(), &m); err != nil {
+			t.Fatalf("%q: %v", s.Text(), err)
+		}
+		out = append(out, m)
+	}
+	return out
+}
+
+// every is one record of each kind.
+var every = []Record{
+	Reveal{Slug: "s", Workspace: "@a/b"}, RevealDenied{Slug: "s"}, Denied{What: "w"},
+	PolicyDecision{Decision: "allow"}, CrossOwnerRef{From: "@a/b"}, Push{Remote: "r"}, Conflict{Path: "p"}, Registration{Verb: "add"},
+}
+
+func TestEveryRecordIsOneObjectOnALine(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "audit.log")
+	l := open_(t, path)
+	for _, r := range every {
+		if err := l.Write(r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got := lines(t, path)
+	if len(got) != len(every) {
+		t.Fatalf("got %d lines, want %d", len(got), len(every))
+	}
+	seen := map[any]bool{}
+	for i, m := range got {
+		if m["event"] != every[i].event() || m["time"] != "2026-11-20T12:00:00Z" || seen[m["event"]] {
+			t.Errorf("record %d: %v", i, m)
+		}
+		seen[m["event"]] = true
+	}
+	if got[0]["slug"] != "s" || got[0]["workspace"] != "@a/b" {
+		t.Errorf("fields lost: %v", got[0])
+	}
+	st, err := os.Stat(path)
+	if err != nil || st.Mode().Perm() != 0o600 {
+		t.Errorf("mode %v, %v", st.Mode(), err)
+	}
+}
+
+// A reveal and each kind of denial survive a power cut; what comes by the
+// thousand is left to the kernel.
+func TestWhatIsDurable(t *testing.T) {
+	for r, want := range map[string]bool{
+		"reveal": Reveal{}.durable(), "denied reveal": RevealDenied{}.durable(), "denial": Denied{}.durable(),
+		"denied by policy": PolicyDecision{Decision: "deny"}.durable(), "refused ref": CrossOwnerRef{}.durable(),
+	} {
+		if !want {
+			t.Errorf("%s is not", r)
+		}
+	}
+	if (PolicyDecision{Decision: "allow"}).durable() || (Conflict{}).durable() {
+		t.Error("an allowed action or a conflict waits for the disk")
+	}
+}
+
+// The attack: a manifest's text that looks like a second record.
+func TestTextCannotForgeARecord(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "audit.log")
+	l := open_(t, path)
+	if err := l.Write(Denied{What: "x\"}\n{\"event\":\"secret.reveal\"\u2028\x1b[2J"}); err != nil {
+		t.Fatal(err)
+	}
+	raw, _ := os.ReadFile(path)
+	if n := strings.Count(string(raw), "\n"); n != 1 || strings.Contains(string(raw), "\x1b") {
+		t.Errorf("got %q", raw)
+	}
+}
+
+func TestRecordsAreBounded(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "audit.log")
+	l := open_(t, path)
+	huge := strings.Repeat("x", 1<<20)
+	list := make([]string, 10000)
+	for i := range list {
+		list[i] = huge[:2000]
+	}
+	for _, r := range []Record{Denied{What: huge, Reason: huge, Workspace: huge}, PolicyDecision{Chain: list, Warnings: list},
+		Reveal{Slug: huge, Actor: Actor{huge, list}, Classification: list}} {
+		before, _ := os.Stat(path)
+		if err := l.Write(r); err != nil {
+			t.Fatal(err)
+		}
+		after, _ := os.Stat(path)
+		if n := after.Size() - before.Size(); n > 256<<10 {
+			t.Errorf("%T took %d bytes", r, n)
+		}
+	}
+	if list[0] != huge[:2000] {
+		t.Error("the caller's list was changed")
+	}
+}
+
+// Every text field of every record has to go through cut: a new field that
+// is forgotten fails here.
+func TestEveryTextIsBounded(t *testing.T) {
+	for _, r := range every {
+		v := reflect.New(reflect.TypeOf(r)).Elem()
+		fill(v)
+		line, err := encode(v.Interface().(Record), at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(string(line), strings.Repeat("x", maxText+1)) {
+			t.Errorf("%T has a text without a bound", r)
+		}
+	}
+}
+
+func fill(v reflect.Value) {
+	for i := range v.NumField() {
+		switch f := v.Field(i); f.Kind() {
+		case reflect.String:
+			f.SetString(strings.Repeat("x", maxText*2))
+		case reflect.Slice:
+			f.Set(reflect.ValueOf([]string{strings.Repeat("x", maxText*2)}))
+		case reflect.Struct:
+			fill(f)
+		}
+	}
+}
+
+func TestConcurrentWritersOfTwoLogs(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "audit.log")
+	logs := []*Log{open_(t, path), open_(t, path)}
+	var wg sync.WaitGroup
+	for i := range 8 {
+		wg.Go(func() {
+			for j := range 50 {
+				if err := logs[i%2].Write(Push{Remote: fmt.Sprint(i, "-", j), Branch: strings.Repeat("b", 900)}); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if got := len(lines(t, path)); got != 400 {
+		t.Errorf("got %d records, want 400", got)
+	}
+}
+
+func TestOpenRefuses(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		prepare func(path string) error
+	}{
+		{"a link to another file", func(p string) error {
+			if err := os.WriteFile(p+".other", nil, 0o600); err != nil {
+				return err
+			}
+			return os.Symlink(p+".other", p)
+		}},
+		{"a device", func(p string) error { return os.Symlink("/dev/null", p) }},
+		{"a file that others can read", func(p string) error { return os.WriteFile(p, nil, 0o644) }},
+		{"a second name for another file", func(p string) error {
+			if err := os.WriteFile(p+".other", nil, 0o600); err != nil {
+				return err
+			}
+			return os.Link(p+".other", p)
+		}},
+		{"a directory", func(p string) error { return os.Mkdir(p, 0o700) }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "audit.log")
+			if err := c.prepare(path); err != nil {
+				t.Fatal(err)
+			}
+			if l, err := Open(path, Options{}); err == nil {
+				l.Close()
+				t.Error("opened")
+			}
+		})
+	}
+}
+
+func TestRotation(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "audit.log")
+	l := open_(t, path)
+	write := func() {
+		t.Helper()
+		if err := l.Write(Denied{What: "w"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write()
+	if err := os.Rename(path, path+".1"); err != nil {
+		t.Fatal(err)
+	}
+	write()
+	write()
+	if a, b := len(lines(t, path+".1")), len(lines(t, path)); a != 1 || b != 2 {
+		t.Errorf("got %d and %d records, want 1 and 2", a, b)
+	}
+}
+
+func TestClosedAndNil(t *testing.T) {
+	l := open_(t, filepath.Join(t.TempDir(), "audit.log"))
+	l.Close()
+	if err := l.Write(Denied{}); err == nil {
+		t.Error("a closed log took a record")
+	}
+	var none *Log
+	if err := none.Write(Denied{}); err != nil || none.Close() != nil {
+		t.Error("the nil log is not silent")
+	}
+}

@@ -1,0 +1,175 @@
+package audit
+
+// A Record is one event. The set is closed: what is not a struct of this
+// file cannot be written, and none of them has a field for a value.
+type Record interface {
+	event() string
+	durable() bool   // also on the disk before Write returns
+	bounded() Record // a copy whose texts are at most maxText long
+}
+
+// An Actor is who acted, in AIP-19's words.
+type Actor struct {
+	UserID string   `json:"userId,omitempty"`
+	Roles  []string `json:"roles,omitempty"`
+}
+
+// Reveal says that a secret was handed to a storage (AIP-19 secret.reveal).
+// It holds the secret's name and where it comes from.
+type Reveal struct {
+	Slug           string   `json:"slug"`
+	Actor          Actor    `json:"actor"`
+	Workspace      string   `json:"workspace"`
+	Purpose        string   `json:"purpose"`
+	GrantedBy      string   `json:"granted_by"` // the entry that matched
+	Source         string   `json:"source"`     // "environment", "file" or "command"
+	Retention      string   `json:"retention,omitempty"`
+	PII            bool     `json:"pii,omitempty"`
+	Classification []string `json:"classification,omitempty"`
+}
+
+// RevealDenied says that a secret was asked for and not handed out (AIP-19
+// secret.reveal.denied). The source was not asked.
+type RevealDenied struct {
+	Slug      string `json:"slug"`
+	Actor     Actor  `json:"actor"`
+	Workspace string `json:"workspace"`
+	Purpose   string `json:"purpose"`
+	Reason    string `json:"reason"`
+}
+
+// Denied says that something which only the host can grant was asked for:
+// a path, an endpoint, a bucket, an environment variable, a registration.
+type Denied struct {
+	Workspace string `json:"workspace,omitempty"`
+	What      string `json:"what"`
+	Reason    string `json:"reason"`
+}
+
+// PolicyDecision is AIP-38's decision record.
+type PolicyDecision struct {
+	Workspace string   `json:"workspace"`
+	Principal string   `json:"principal"`
+	Action    string   `json:"action"`
+	Decision  string   `json:"decision"` // "allow" or "deny"
+	Reason    string   `json:"reason"`
+	GrantID   string   `json:"grantId,omitempty"`
+	Chain     []string `json:"policyChain,omitempty"`
+	Warnings  []string `json:"warnings,omitempty"`
+}
+
+// CrossOwnerRef says that a manifest refers to what another owner has.
+type CrossOwnerRef struct {
+	From    string `json:"from"`
+	To      string `json:"to"`
+	Kind    string `json:"kind"` // storage, sandbox, code, policy, secrets or mount
+	Allowed bool   `json:"allowed"`
+	Reason  string `json:"reason"`
+}
+
+// Push says that changes leave the machine.
+type Push struct {
+	Workspace string `json:"workspace"`
+	Principal string `json:"principal"`
+	Remote    string `json:"remote"` // origin and repository or bucket, no credentials
+	Branch    string `json:"branch,omitempty"`
+	Revision  string `json:"revision,omitempty"`
+}
+
+// Conflict says how a conflict was decided and what was overwritten.
+type Conflict struct {
+	Workspace string `json:"workspace"`
+	Path      string `json:"path"`
+	Policy    string `json:"policy"`
+	Outcome   string `json:"outcome"`
+	Lost      string `json:"lost,omitempty"` // version that was overwritten
+}
+
+// Registration says that the registry of workspaces changed.
+type Registration struct {
+	Workspace string `json:"workspace"`
+	Verb      string `json:"verb"` // add, remove or accept
+	Manifest  string `json:"manifest,omitempty"`
+	Digest    string `json:"digest,omitempty"`
+}
+
+func (Reveal) event() string         { return "secret.reveal" }
+func (RevealDenied) event() string   { return "secret.reveal.denied" }
+func (Denied) event() string         { return "denied" }
+func (PolicyDecision) event() string { return "policy.decision" }
+func (CrossOwnerRef) event() string  { return "ref.cross-owner" }
+func (Push) event() string           { return "storage.push" }
+func (Conflict) event() string       { return "storage.conflict" }
+func (Registration) event() string   { return "registry" }
+
+func (Reveal) durable() bool           { return true }
+func (RevealDenied) durable() bool     { return true }
+func (Denied) durable() bool           { return true }
+func (r PolicyDecision) durable() bool { return r.Decision != "allow" }
+func (r CrossOwnerRef) durable() bool  { return !r.Allowed }
+func (Push) durable() bool             { return false }
+func (Conflict) durable() bool         { return false } // may come by the thousand
+func (Registration) durable() bool     { return true }
+
+func (r Reveal) bounded() Record {
+	cut(&r.Slug, &r.Workspace, &r.Purpose, &r.GrantedBy, &r.Source, &r.Retention)
+	r.Actor, r.Classification = r.Actor.bounded(), cutAll(r.Classification)
+	return r
+}
+
+func (r RevealDenied) bounded() Record {
+	cut(&r.Slug, &r.Workspace, &r.Purpose, &r.Reason)
+	r.Actor = r.Actor.bounded()
+	return r
+}
+
+func (r Denied) bounded() Record { cut(&r.Workspace, &r.What, &r.Reason); return r }
+
+func (r PolicyDecision) bounded() Record {
+	cut(&r.Workspace, &r.Principal, &r.Action, &r.Decision, &r.Reason, &r.GrantID)
+	r.Chain, r.Warnings = cutAll(r.Chain), cutAll(r.Warnings)
+	return r
+}
+
+func (r CrossOwnerRef) bounded() Record { cut(&r.From, &r.To, &r.Kind, &r.Reason); return r }
+
+func (r Push) bounded() Record {
+	cut(&r.Workspace, &r.Principal, &r.Remote, &r.Branch, &r.Revision)
+	return r
+}
+
+func (r Conflict) bounded() Record {
+	cut(&r.Workspace, &r.Path, &r.Policy, &r.Outcome, &r.Lost)
+	return r
+}
+
+func (r Registration) bounded() Record {
+	cut(&r.Workspace, &r.Verb, &r.Manifest, &r.Digest)
+	return r
+}
+
+func (a Actor) bounded() Actor {
+	cut(&a.UserID)
+	a.Roles = cutAll(a.Roles)
+	return a
+}
+
+func cut(texts ...*string) {
+	for _, s := range texts {
+		if len(*s) > maxText {
+			*s = (*s)[:maxText] + "..."
+		}
+	}
+}
+
+// maxList bounds the lists of a record.
+const maxList = 64
+
+func cutAll(list []string) []string {
+	out := make([]string, 0, min(len(list), maxList))
+	for _, s := range list[:min(len(list), maxList)] {
+		cut(&s)
+		out = append(out, s)
+	}
+	return out
+}

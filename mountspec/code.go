@@ -1,0 +1,204 @@
+package mountspec
+
+import (
+	"regexp"
+	"strings"
+)
+
+const kindCodeWorkspace = "code-workspace"
+
+// decodeCode reads a code block in one of its forms (AIP-26): bare {sources},
+// rich (kind: code-workspace, with code and run) or lean (schema: code/v2,
+// with source and run). Upstream leaves the other keys open.
+func decodeCode(v value) *Code {
+	o, ok := v.object()
+	if !ok {
+		return nil
+	}
+	c := &Code{Pos: v.pos()}
+	switch {
+	case o.has("kind"):
+		decodeRichCode(c, o)
+	case o.has("schema"):
+		decodeLeanCode(c, o)
+	case o.has("sources"):
+		c.Sources = decodeSources(o)
+		o.closed()
+		return c
+	default:
+		o.warn("code-form", "write sources, kind: "+kindCodeWorkspace+" or schema: "+codeSchema, "this is none of the forms of a code block")
+	}
+	c.Description, _ = o.get("description").prose()
+	c.Run = decodeRun(o.get("run"))
+	c.Extra = o.rest()
+	return c
+}
+
+func decodeRichCode(c *Code, o *object) {
+	c.Kind = o.oneOf("kind", kindCodeWorkspace)
+	c.Name, _ = o.needText("name")
+	at := o.need("code")
+	if at.isMapping() {
+		code, _ := at.object()
+		c.Sources = decodeSources(code)
+		code.closed()
+		return
+	}
+	if p, ok := at.text(); ok && at.insideWorkspace(p) {
+		c.Sources = []CodeSource{{Kind: "ref", Path: p, Pos: at.pos()}}
+	}
+}
+
+var codeSlug = regexp.MustCompile(`^@[a-z0-9][a-z0-9-]*(/[a-z0-9][a-z0-9._-]*){1,4}$`)
+
+func decodeLeanCode(c *Code, o *object) {
+	decodeSchema(o, codeSchema, true)
+	c.Schema = codeSchema
+	if at := o.get("id"); at.n != nil {
+		if c.ID, _ = at.text(); at.present() && !codeSlug.MatchString(c.ID) {
+			at.fail("address", "write @owner/code/slug", "%s is not an address", show(c.ID))
+		}
+	}
+	c.Version = decodeVersion(o.get("version"))
+	if at := o.get("source"); at.n != nil {
+		if s, ok := decodeSource(at); ok {
+			c.Sources = []CodeSource{s}
+		}
+	}
+}
+
+func decodeSources(o *object) []CodeSource {
+	at := o.need("sources")
+	items := at.items()
+	if items != nil && len(items) == 0 {
+		at.fail("empty-value", "", "a bundle has at least one source")
+	}
+	var out []CodeSource
+	for _, item := range items {
+		if s, ok := decodeSource(item); ok {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+var sourceKinds = []string{"inline", "local", "github", "ref"}
+
+func decodeSource(v value) (CodeSource, bool) {
+	o, ok := v.object()
+	if !ok {
+		return CodeSource{}, false
+	}
+	var kinds []string
+	for _, kind := range sourceKinds {
+		if o.has(kind) {
+			kinds = append(kinds, kind)
+		}
+	}
+	o.closed()
+	if len(kinds) != 1 {
+		v.fail("source-form", "", "a source has exactly one of %s", alternatives(sourceKinds))
+		return CodeSource{}, false
+	}
+	s := CodeSource{Kind: kinds[0], Pos: v.pos()}
+	at := o.get(s.Kind)
+	if s.Kind == "local" || s.Kind == "ref" {
+		if at.present() && !at.isMapping() {
+			p, ok := at.text()
+			s.Path = p
+			return s, ok && at.insideWorkspace(p)
+		}
+	}
+	return s, decodeSourceBody(&s, at)
+}
+
+func decodeSourceBody(s *CodeSource, v value) bool {
+	o, ok := v.object()
+	if !ok {
+		return false
+	}
+	if s.Kind == "github" {
+		s.Repo, _ = o.needText("repo")
+		if at := o.get("repo"); s.Repo != "" && !repoPair.MatchString(s.Repo) {
+			at.fail("repository", "write owner/name", "%s is not the name of a repository", show(s.Repo))
+		}
+		s.GitRef, _ = o.needText("ref")
+		s.Path = o.text("path")
+	} else if s.Path, ok = o.needText("path"); ok {
+		o.get("path").insideWorkspace(s.Path)
+	}
+	if s.Kind == "inline" {
+		s.Content, _ = o.need("content").prose()
+	}
+	if s.Kind == "local" || s.Kind == "github" {
+		s.As = o.text("as")
+	}
+	if s.Kind == "local" {
+		s.Glob = o.text("glob")
+	}
+	o.closed()
+	return true
+}
+
+var repoPair = regexp.MustCompile(`^[^/]+/[^/]+$`)
+
+// insideWorkspace refuses a path that is absolute, empty or climbs (AIP-26,
+// "Path semantics").
+func (v value) insideWorkspace(p string) bool {
+	if p == "" || strings.HasPrefix(p, "/") || hasSegment(p, "..") {
+		v.fail("code-path", "write a path below the workspace", "%s does not stay inside the workspace", show(p))
+		return false
+	}
+	return true
+}
+
+// decodeRun reads what a runner would invoke. A string is kept as it is: AIP-26
+// leaves it to the runner whether that is a file or a command.
+func decodeRun(v value) *CodeRun {
+	if !v.present() {
+		return nil
+	}
+	if v.isMapping() {
+		return decodeExplicitRun(v)
+	}
+	if items := v.sequence(); items != nil {
+		return &CodeRun{Exec: filledTexts(v, items)}
+	}
+	s, ok := v.text()
+	if !ok || !v.filled(s) {
+		return nil
+	}
+	return &CodeRun{Line: s}
+}
+
+func decodeExplicitRun(v value) *CodeRun {
+	o, _ := v.object()
+	file, exec, shell := o.get("file"), o.get("exec"), o.get("shell")
+	o.closedAs(Warning)
+	if count(file.n != nil, exec.n != nil, shell.n != nil) != 1 {
+		v.fail("run-form", "", "needs exactly one of file, exec and shell")
+		return nil
+	}
+	switch {
+	case file.n != nil:
+		s, _ := o.needText("file")
+		return &CodeRun{File: s}
+	case exec.n != nil:
+		return &CodeRun{Exec: filledTexts(exec, exec.items())}
+	}
+	s, _ := o.needText("shell")
+	return &CodeRun{Shell: s}
+}
+
+func filledTexts(v value, items []value) []string {
+	if items != nil && len(items) == 0 {
+		v.fail("empty-value", "", "the list is empty")
+	}
+	out := []string{}
+	for _, item := range items {
+		if s, ok := item.text(); ok {
+			out = append(out, s)
+		}
+	}
+	return out
+}

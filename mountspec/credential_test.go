@@ -1,0 +1,140 @@
+package mountspec
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestCredentialNames has one key that is refused and one that only resembles
+// it for every name of the table.
+func TestCredentialNames(t *testing.T) {
+	pairs := map[string][2]string{
+		"accesskey":             {"access_key", "access_keys_file"},
+		"accesskeyid":           {"accessKeyId", "access_key_id_ref"},
+		"accesstoken":           {"access_token", "access_tokens"},
+		"accountkey":            {"accountKey", "account_keys"},
+		"apikey":                {"api_key", "api_key_name"},
+		"apitoken":              {"api-token", "api_token_ref"},
+		"authtoken":             {"auth_token", "auth_token_url"},
+		"bearertoken":           {"bearerToken", "bearer_token_file"},
+		"clientsecret":          {"client_secret", "client_secret_ref"},
+		"connectionstring":      {"connectionString", "connection_strings_ref"},
+		"credential":            {"credential", "useDefaultCredentialChain"},
+		"credentials":           {"aws_credentials", "credentials_ref"},
+		"encryptionkey":         {"encryption_key", "encryption_key_id"},
+		"idtoken":               {"id_token", "id_token_audience"},
+		"passphrase":            {"key_passphrase", "passphrase_ref"},
+		"passwd":                {"passwd", "passwd_file"},
+		"password":              {"db_password", "password_ref"},
+		"privatekey":            {"private_key", "private_key_path"},
+		"refreshtoken":          {"refreshToken", "refresh_token_ref"},
+		"sastoken":              {"sasToken", "sas_token_ref"},
+		"sastokens":             {"sas_tokens", "sas_tokens_ref"},
+		"secret":                {"secret", "secret_ref"},
+		"secretaccesskey":       {"AWS_SECRET_ACCESS_KEY", "secret_access_key_ref"},
+		"secretkey":             {"secret_key", "secret_key_name"},
+		"sessiontoken":          {"session-token", "session_token_ttl"},
+		"sharedkey":             {"shared_key", "shared_key_ref"},
+		"sharedaccesssignature": {"sharedAccessSignature", "shared_access_signature_ref"},
+		"signingkey":            {"signing_key", "signing_key_id"},
+		"token":                 {"token", "token_ref"},
+		"pat":                   {"pat", "compat"},
+	}
+	for _, name := range credentialNames {
+		pair, listed := pairs[name]
+		if !listed {
+			t.Errorf("no test for the name %q", name)
+			continue
+		}
+		if !credentialKey(pair[0]) {
+			t.Errorf("%s: the key %q is accepted", name, pair[0])
+		}
+		if credentialKey(pair[1]) {
+			t.Errorf("%s: the key %q is refused", name, pair[1])
+		}
+	}
+}
+
+// TestCredentialShapes has one value that is refused and one that only
+// resembles it for every shape of the table. The samples are put together
+// here, so that no scanner of this repository finds one.
+func TestCredentialShapes(t *testing.T) {
+	letters := strings.Repeat("aB3", 40)
+	pairs := map[string][2]string{
+		"an AWS access key id":           {"AKIA" + "ABCDEFGHIJKLMNOP", "AKIA-is-how-they-begin"},
+		"an AWS secret access key":       {letters[:40], strings.Repeat("0a", 20)},
+		"a GitHub token":                 {"ghp" + "_" + letters[:36], "ghp_short"},
+		"a GitLab token":                 {"glpat" + "-" + letters[:20], "glpat-short"},
+		"a Slack token":                  {"xoxb" + "-1234567890-abc", "xoxb-"},
+		"a Google API key":               {"AIza" + letters[:35], "AIzaShort"},
+		"a Google OAuth token":           {"ya29" + "." + letters[:30], "ya29.x"},
+		"a private key":                  {"-----BEGIN RSA " + "PRIVATE KEY-----", "-----BEGIN PUBLIC KEY-----"},
+		"an Azure account key":           {"DefaultEndpointsProtocol=https;" + "AccountKey=abc", "AccountName=abc"},
+		"a JSON web token":               {"eyJhbGciOiJI." + "eyJzdWIiOiIx.sig", "eyJhbGciOiJI"},
+		"an npm token":                   {"npm" + "_" + letters[:36], "npm_config_cache"},
+		"a PyPI token":                   {"pypi" + "-" + letters[:20], "pypi-mirror"},
+		"a Hugging Face token":           {"hf" + "_" + letters[:34], "hf_datasets"},
+		"an API secret key":              {"sk" + "_live_" + letters[:24], "sk_live_x"},
+		"an authorization header":        {"Bearer " + letters[:20], "bearer of news"},
+		"user info in a URL":             {"https://" + "me:pw@host/x", "https://host/@x"},
+		"a credential in a URL's query":  {"https://host/x?a=1&" + "sig=abc", "https://host/x?design=abc"},
+		"user info without password":     {"https://" + "token@host", "operator://bob@acme"},
+		"an Azure account key by itself": {strings.Repeat("aB3+", 21) + "aB" + "==", strings.Repeat("aB3+", 4) + "=="},
+	}
+	for _, sh := range credentialShapes {
+		pair, listed := pairs[sh.name]
+		if !listed {
+			t.Errorf("no test for %s", sh.name)
+			continue
+		}
+		if got := credentialShape(pair[0]); got != sh.name {
+			t.Errorf("%q looks like %q, want %q", pair[0], got, sh.name)
+		}
+	}
+	for name, pair := range pairs {
+		if credentialShape(pair[0]) == "" {
+			t.Errorf("%s: %q is accepted", name, pair[0])
+		}
+		if got := credentialShape(pair[1]); got != "" {
+			t.Errorf("%s: %q looks like %s", name, pair[1], got)
+		}
+	}
+}
+
+// TestCredentialsAreNotSaid puts a credential wherever a storage or sandbox
+// block has room, and looks for it in what is said.
+func TestCredentialsAreNotSaid(t *testing.T) {
+	secret := "ghp" + "_" + strings.Repeat("z9Q", 12)
+	for _, c := range []struct{ kind, lines string }{
+		{"STORAGE", "config: { bucket: «" + secret + " }\n"},
+		{"STORAGE", "config: { bucket: files, token: «hunter2" + secret + " }\n"},
+		{"STORAGE", "config: { bucket: files, «" + secret + ": x }\n"},
+		{"STORAGE", "provider: «" + secret + "\n"},
+		{"STORAGE", "provider: self-bucket\nconfig: { kind: s3, bucket: files, endpoint: «\"https://" + secret + "@h.test\" }\n"},
+		{"STORAGE", "metadata: { a: [{ b: «" + secret + " }] }\n"},
+		{"STORAGE", "auth: { state: { env: [«" + secret + "] } }\n"},
+		{"STORAGE", "auth: { ref: «" + secret + " }\n"},
+		{"STORAGE", "exclude: [«" + secret + "]\n"},
+		{"STORAGE", "sync: { pull: { on: «" + secret + " } }\n"},
+		{"SANDBOX", "config: { x: { y: «" + secret + " } }\n"},
+		{"SANDBOX", "config: { password: «" + secret + " }\n"},
+		{"WORKSPACE", "storage: { inline: { provider: dev-local, config: { root: «" + secret + " } } }\n"},
+		{"WORKSPACE", "version: «" + secret + "\n"},
+		{"WORKSPACE", "id: «" + secret + "\n"},
+		{"WORKSPACE", "«" + secret + ": 1\n"},
+		{"WORKSPACE", "storage: { ref: «/" + secret + " }\n"},
+		{"SECRETS", "secrets: [{ slug: one, name: O, description: d, value: «" + secret + " }]\n"},
+		{"SECRETS", "secrets: [{ slug: one, name: O, description: d, metadata: { x: [y, «" + secret + "] } }]\n"},
+		{"SECRETS", "secrets: [{ slug: one, name: O, description: d, tags: [«" + secret + "] }]\n"},
+		{"SECRETS", "secrets: [{ slug: one, name: «" + secret + ", description: d }]\n"},
+	} {
+		text, line, _ := ruleCase{kind: c.kind, lines: c.lines}.text(t)
+		got, findings := parseKind(c.kind+".md", []byte(text), Options{})
+		if got != nil || len(findings.Filter(Error)) != 1 || findings[0].Line != line {
+			t.Errorf("%s: accepted, or on another line\n%s%v", c.kind, text, findings)
+		}
+		if said := findings.Error(); strings.Contains(said, secret) || strings.Contains(said, "hunter2") {
+			t.Errorf("the credential is repeated:\n%s", said)
+		}
+	}
+}

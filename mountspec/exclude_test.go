@@ -1,0 +1,169 @@
+package mountspec
+
+import (
+	"path"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+func TestExclude(t *testing.T) {
+	for _, c := range []struct {
+		pattern, path string
+		isDir, want   bool
+	}{
+		{".runs/", ".runs", true, true},
+		{".runs/", ".runs", false, false}, // a file of that name is not the directory
+		{".runs/", ".runs/a/b", false, true},
+		{".runs/", "x/.runs", true, false}, // anchored at the root
+		{".runs/", ".runs2", true, false},
+		{".runs/", ".run", true, false},
+		{"notes", "notes", false, true},
+		{"notes", "notes", true, true},
+		{"notes", "notes/a", false, true},
+		{"notes", "notes.txt", false, false},
+		{"notes", "x/notes", false, false},
+		{"/notes", "notes", false, true},
+		{"./notes", "notes", false, true},
+		{"a/b", "a/b/c", false, true},
+		{"a/b", "a", true, false},
+		{"a/b/", "a/b", true, true},
+		{"*.log", "x.log", false, true},
+		{"*.log", ".log", false, true},
+		{"*.log", "d/x.log", false, false},
+		{"*.log", "x.log/inside", false, true},
+		{"**/*.log", "x.log", false, true},
+		{"**/*.log", "a/b/x.log", false, true},
+		{"**/*.log", "a/b/x.txt", false, false},
+		{"**/build/", "a/build", true, true},
+		{"**/build/", "a/build", false, false},
+		{"**/build/", "a/build/x", false, true},
+		{"a/**/z", "a/z", false, true},
+		{"a/**/z", "a/b/c/z", false, true},
+		{"a/**/z", "a/b/c", true, false},
+		{"a/**/z", "b/z", false, false},
+		{"a/**", "a", true, false}, // only what lies below
+		{"a/**", "a/b", false, true},
+		{"a/**", "a/b/c", false, true},
+		{"**", "x", false, true},
+		{"**/**", "x", false, true},
+		{"**/a/**/b", "x/a/y/b", false, true},
+		{"**/a/**/b", "a/b", false, true},
+		{"**/a/**/b", "b/a", false, false},
+		{"a*b*c", "a1b2c", false, true},
+		{"a*b*c", "abc", false, true},
+		{"a*b*c", "acb", false, false},
+		{"a*a", "a", false, false}, // the ends do not overlap
+		{"*a*a*", "xa", false, false},
+		{"*", "x", false, true},
+		{"*/x", "a/x", false, true},
+		{"*/x", "x", false, false},
+		{`\*.log`, "*.log", false, true},
+		{`\*.log`, "x.log", false, false},
+		{`a\[1\].txt`, "a[1].txt", false, true},
+		{`\!keep`, "!keep", false, true},
+		{`back\\slash`, `back\slash`, false, true},
+		{"A", "a", false, false},
+		{"a", "a/", true, true},
+		{"a", "/a", false, true},
+		{"a", "", true, false}, // the root is never excluded
+		{"**", "", true, false},
+	} {
+		set, err := CompileExclude([]string{c.pattern})
+		if err != nil {
+			t.Errorf("%q: %v", c.pattern, err)
+			continue
+		}
+		if got := set.Match(c.path, c.isDir); got != c.want {
+			t.Errorf("%q matches %q (dir %v): got %v, want %v", c.pattern, c.path, c.isDir, got, c.want)
+		}
+	}
+}
+
+func TestExcludeRefuses(t *testing.T) {
+	for _, p := range []string{"", "/", "./", "!x", "a//b", "../x", "a/../b", "./../x", "a/.", "a**", "**a/b", "a/**b", "x?", "[ab]", "a{b,c}", `x\`, `a\/b`, strings.Repeat("x", maxPatternLength+1)} {
+		_, err := CompileExclude([]string{"ok", p})
+		if err == nil || p != "" && len(p) < 60 && !strings.Contains(err.Error(), show(p)) {
+			t.Errorf("%q: got %v, want an error that names it", p, err)
+		}
+	}
+	if _, err := CompileExclude(make([]string, maxPatterns+1)); err == nil {
+		t.Error("any number of patterns is accepted")
+	}
+	many := "provider: cloud-bucket\nconfig: { bucket: files }\nexclude: [" + strings.Repeat("a,", maxPatterns+1) + "]\n"
+	if s, findings := ParseStorage(Source{"S.md", []byte("---\n" + many + "---\n")}, Options{}); s != nil || !findings.Has("exclude-pattern") {
+		t.Errorf("any number of patterns parses: %v", findings)
+	}
+}
+
+func TestExcludeEmpty(t *testing.T) {
+	var none *ExcludeSet
+	set, _ := CompileExclude([]string{"a"})
+	if none.Match("x", false) || (&ExcludeSet{}).Match("x", true) || !none.Empty() || set.Empty() {
+		t.Error("an empty set excludes something, or is not known to be empty")
+	}
+}
+
+// TestExcludeAgainstRegexp compares with a translation into regular
+// expressions, which is slower and simpler.
+func TestExcludeAgainstRegexp(t *testing.T) {
+	segment := rapid.SampledFrom([]string{"a", "b", "ab", "*", "a*", "*b", "*a*", "**"})
+	name := rapid.StringMatching(`[ab]{1,3}`)
+	rapid.Check(t, func(t *rapid.T) {
+		segments := rapid.SliceOfN(segment, 1, 5).Draw(t, "pattern")
+		p := strings.Join(segments, "/") + rapid.SampledFrom([]string{"", "/"}).Draw(t, "end")
+		file := path.Join(rapid.SliceOfN(name, 1, 5).Draw(t, "path")...)
+		isDir := rapid.Bool().Draw(t, "isDir")
+		set, err := CompileExclude([]string{p})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, want := set.Match(file, isDir), regexpMatch(segments, strings.HasSuffix(p, "/"), file, isDir); got != want {
+			t.Fatalf("%q matches %q (dir %v): got %v, want %v", p, file, isDir, got, want)
+		}
+	})
+}
+
+func regexpMatch(segments []string, dirOnly bool, file string, isDir bool) bool {
+	var b strings.Builder
+	for i, s := range segments {
+		last := i == len(segments)-1
+		switch {
+		case s == "**" && last:
+			b.WriteString(`([^/]+/)+`)
+		case s == "**":
+			b.WriteString(`([^/]+/)*`)
+		default:
+			b.WriteString(strings.ReplaceAll(s, "*", "[^/]*") + "/")
+		}
+	}
+	re := regexp.MustCompile("^" + b.String() + "$")
+	parts := strings.Split(file, "/")
+	for i := range parts {
+		prefix := strings.Join(parts[:i+1], "/") + "/"
+		below := i < len(parts)-1 || isDir
+		if re.MatchString(prefix) && (below || !dirOnly) {
+			return true
+		}
+	}
+	return false
+}
+
+// TestExcludeIsFast checks that no pattern makes matching explode: with
+// backtracking these take longer than the age of the universe.
+func TestExcludeIsFast(t *testing.T) {
+	set, err := CompileExclude([]string{strings.Repeat("**/a*/", 200) + "z", strings.Repeat("*a", 1000)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	start := time.Now()
+	if set.Match(strings.Repeat("aa/", 300)+"y", false) || set.Match(strings.Repeat("a", 4000)+"b", false) {
+		t.Error("matches")
+	}
+	if took := time.Since(start); took > 5*time.Second {
+		t.Errorf("took %v", took)
+	}
+}

@@ -1,0 +1,247 @@
+package mountspec
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// parseKind parses a file by the ending of its name. The result is nil, not a
+// typed nil, when the manifest is refused.
+func parseKind(name string, data []byte, o Options) (any, Findings) {
+	src := Source{name, data}
+	kind := strings.TrimSuffix(filepath.Base(name), ".md")
+	switch kind[strings.LastIndexByte(kind, '.')+1:] {
+	case "WORKSPACE":
+		return untyped(ParseWorkspace(src, o))
+	case "STORAGE":
+		return untyped(ParseStorage(src, o))
+	case "SECRETS":
+		return untyped(ParseSecrets(src, o))
+	case "SANDBOX":
+		return untyped(ParseSandbox(src, o))
+	case "POLICY":
+		return untyped(ParsePolicy(src, o))
+	case "CODE":
+		return untyped(ParseCode(src, o))
+	case "IDENTITY":
+		return untyped(ParseIdentity(src, o))
+	}
+	panic("no kind in " + name)
+}
+
+func untyped[T any](v *T, fs Findings) (any, Findings) {
+	if v == nil {
+		return nil, fs
+	}
+	return v, fs
+}
+
+// testdata returns the manifests of a directory below testdata, by file name.
+func testdata(t testing.TB, dir string) map[string][]byte {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join("testdata", dir, "*.md"))
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("no testdata in %s: %v", dir, err)
+	}
+	out := map[string][]byte{}
+	for _, p := range paths {
+		data, err := os.ReadFile(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out[filepath.Base(p)] = data
+	}
+	return out
+}
+
+// expected reads the "warn:", "expect:" or "normal:" lines in a manifest's body.
+func expected(data []byte, word string) []string {
+	var out []string
+	for line := range strings.Lines(string(data)) {
+		if rest, ok := strings.CutPrefix(strings.TrimSpace(line), word+": "); ok {
+			out = append(out, rest)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+func places(fs Findings) []string {
+	var out []string
+	for _, f := range fs {
+		path := f.Path
+		if path == "" {
+			path = "-"
+		}
+		out = append(out, fmt.Sprintf("%d %s %s", f.Line, f.Rule, path))
+	}
+	slices.Sort(out)
+	return out
+}
+
+func TestAcceptedManifests(t *testing.T) {
+	for name, data := range testdata(t, "accept") {
+		t.Run(name, func(t *testing.T) {
+			got, findings := parseKind(name, data, Options{})
+			if got == nil || findings.Err() != nil {
+				t.Fatalf("refused:\n%v", findings)
+			}
+			if got, want := places(findings), expected(data, "warn"); !slices.Equal(got, want) {
+				t.Errorf("warnings\n got %q\nwant %q", got, want)
+			}
+		})
+	}
+}
+
+func TestRefusedManifests(t *testing.T) {
+	for name, data := range testdata(t, "refuse") {
+		t.Run(name, func(t *testing.T) {
+			got, findings := parseKind(name, data, Options{})
+			if findings.Err() == nil {
+				t.Fatal("accepted")
+			}
+			if got != nil && findings.refuses() {
+				t.Error("a refused manifest came with a result")
+			}
+			if got, want := places(findings.Filter(Error)), expected(data, "expect"); !slices.Equal(got, want) {
+				t.Errorf("errors\n got %q\nwant %q\n%v", got, want, findings)
+			}
+		})
+	}
+}
+
+// TestStrictPromotes checks that Strict turns exactly the warnings into errors.
+func TestStrictPromotes(t *testing.T) {
+	for name, data := range testdata(t, "accept") {
+		_, loose := parseKind(name, data, Options{})
+		_, strict := parseKind(name, data, Options{Strict: true})
+		if len(strict) != len(loose) || len(strict.Filter(Warning)) != 0 {
+			t.Errorf("%s: strict says\n%v\nand loose\n%v", name, strict, loose)
+		}
+		if (strict.Err() != nil) != (len(loose) > 0) {
+			t.Errorf("%s: strict error %v with %d warnings", name, strict.Err(), len(loose))
+		}
+	}
+}
+
+type marshaler interface{ Marshal() ([]byte, error) }
+
+// TestPrintedIsStable checks parse-print-parse: the same value, the same text.
+func TestPrintedIsStable(t *testing.T) {
+	for name, data := range testdata(t, "accept") {
+		if strings.Contains(name, "IDENTITY") {
+			continue // has no printed form of its own
+		}
+		t.Run(name, func(t *testing.T) {
+			first, _ := parseKind(name, data, Options{})
+			checkStable(t, name, first.(marshaler))
+		})
+	}
+}
+
+// TestPrintedSaysTheSame checks that nothing of a manifest gets lost or changed
+// on the way through the structs: what is printed differs from what was read
+// in the places only that the manifest's body lists as "normal:".
+func TestPrintedSaysTheSame(t *testing.T) {
+	for name, data := range testdata(t, "accept") {
+		if strings.Contains(name, "IDENTITY") {
+			continue // has no printed form of its own
+		}
+		t.Run(name, func(t *testing.T) {
+			v, _ := parseKind(name, data, Options{})
+			text, err := v.(marshaler).Marshal()
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			differences("", plainDocument(t, data), plainDocument(t, text), &got)
+			slices.Sort(got)
+			if want := expected(data, "normal"); !slices.Equal(got, want) {
+				t.Errorf("differs at\n%q, want\n%q\n%s", got, want, text)
+			}
+		})
+	}
+}
+
+func plainDocument(t *testing.T, data []byte) any {
+	d := newDecoder("x", Options{})
+	root := d.parseFrontmatter(Source{"x", data})
+	if root == nil || len(d.findings) != 0 {
+		t.Fatal(d.findings)
+	}
+	return value{d: d, n: root}.plain()
+}
+
+// differences lists the paths at which two documents are not the same.
+func differences(path string, a, b any, out *[]string) {
+	x, isMap := a.(map[string]any)
+	y, bothMaps := b.(map[string]any)
+	if isMap && bothMaps {
+		keys := slices.Concat(slices.Collect(maps.Keys(x)), slices.Collect(maps.Keys(y)))
+		slices.Sort(keys)
+		for _, key := range slices.Compact(keys) {
+			differences(join(path, key), x[key], y[key], out)
+		}
+		return
+	}
+	l, isList := a.([]any)
+	m, bothLists := b.([]any)
+	if isList && bothLists && len(l) == len(m) {
+		for i := range l {
+			differences(index(path, i), l[i], m[i], out)
+		}
+		return
+	}
+	if !reflect.DeepEqual(a, b) {
+		*out = append(*out, path)
+	}
+}
+
+func checkStable(t testing.TB, name string, m marshaler) {
+	t.Helper()
+	text, err := m.Marshal()
+	if err != nil {
+		t.Fatalf("print: %v", err)
+	}
+	second, findings := parseKind(name, text, Options{})
+	if second == nil {
+		t.Fatalf("what was printed is refused:\n%v\n%s", findings, text)
+	}
+	again, err := second.(marshaler).Marshal()
+	if err != nil || string(again) != string(text) {
+		t.Errorf("printed again (%v)\n%s\nfirst\n%s", err, again, text)
+	}
+	withoutPositions(reflect.ValueOf(m))
+	withoutPositions(reflect.ValueOf(second))
+	if !reflect.DeepEqual(any(m), second) {
+		t.Errorf("read back\n%+v\nfirst\n%+v\n%s", second, m, text)
+	}
+}
+
+// withoutPositions clears every Pos that can be set below v.
+func withoutPositions(v reflect.Value) {
+	switch v.Kind() {
+	case reflect.Pointer:
+		if !v.IsNil() {
+			withoutPositions(v.Elem())
+		}
+	case reflect.Slice:
+		for i := range v.Len() {
+			withoutPositions(v.Index(i))
+		}
+	case reflect.Struct:
+		if v.Type() == reflect.TypeFor[Pos]() {
+			v.SetZero()
+			return
+		}
+		for i := range v.NumField() {
+			withoutPositions(v.Field(i))
+		}
+	}
+}

@@ -1,0 +1,74 @@
+package host
+
+import (
+	"github.com/wsmount/wsmount/mountspec/secrets"
+)
+
+// A Config is the host configuration. The zero value grants nothing. It
+// does not change after LoadConfig or ParseConfig, and may be shared.
+type Config struct {
+	// Path is the file that was read, or empty when there is none. Dir is
+	// where the registry file lies: beside it, or where it would be.
+	Path, Dir string
+
+	Workspaces     map[string]WorkspaceEntry // by address
+	Storages       map[string]string         // STORAGE.md files by registry slug
+	Manifests      map[string]string         // other manifests by registry slug
+	SearchPath     []string
+	Secrets        []secrets.Entry
+	AllowEnv       []secrets.EnvGrant
+	AllowEndpoints []string // patterns of package netguard
+	AllowPaths     []string
+	AllowRefs      []Pair // address patterns
+	AllowOverlap   []Pair // address patterns, in either order
+	AllowWriteBack []string
+	CloudBucket    *CloudBucket // nil: the host has none
+	GitHub         GitHub
+	Identities     map[string]Identity
+	Principal      string              // empty: user://<login>
+	Roles          map[string][]string // by address pattern; none: owner of every registered workspace
+}
+
+// A WorkspaceEntry registers a workspace by hand.
+type WorkspaceEntry struct {
+	Path    string // directory, or WORKSPACE.md
+	OwnerID string // empty: any
+}
+
+// A Pair of address patterns: From may use what To has.
+type Pair struct{ From, To string }
+
+// CloudBucket is the host's own bucket service, which the provider
+// cloud-bucket stands for, and who may have which part of it.
+type CloudBucket struct {
+	Kind        string // s3, azure or gcs
+	Endpoint    string // empty: the service's own
+	Region      string
+	Credentials string // "sdk", or the slug of a secret; empty: anonymous
+	Grants      []BucketGrant
+}
+
+// A BucketGrant gives an owner the keys of a bucket below a prefix.
+type BucketGrant struct{ Owner, Bucket, Prefix string }
+
+// GitHub is the GitHub that the provider github stands for. Empty URLs mean
+// the public one.
+type GitHub struct {
+	BaseURL, APIURL string
+	App             *GitHubApp // nil: none
+}
+
+// A GitHubApp is the host's app and the installations of each owner.
+type GitHubApp struct {
+	ID            int64
+	Key           string // slug of a secret
+	Installations map[string][]int64
+}
+
+// An Identity is who a reference such as operator://current stands for.
+type Identity struct{ Name, Email, GPGKey string }
+
+const (
+	publicGitHub    = "https://github.com"
+	publicGitHubAPI = "https://api.github.com"
+)

@@ -1,0 +1,112 @@
+package host
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/wsmount/wsmount/mountspec/host/hostfile"
+)
+
+// LoadOptions of LoadConfig. The zero value works.
+type LoadOptions struct {
+	// Path is the file given by --config or WSMOUNT_CONFIG. Empty: look in
+	// XDG_CONFIG_HOME (~/.config), then in /etc; none there is no error.
+	Path string
+	// Home is the user's home directory. Empty: $HOME.
+	Home string
+	// Lookup reads the environment. nil: os.LookupEnv.
+	Lookup func(name string) (string, bool)
+	// Dir is the working directory, in which no configuration is accepted
+	// that was given by path. Empty: that of the process.
+	Dir string
+	// System is the directory of the machine's configuration. Empty:
+	// /etc/wsmount.
+	System string
+}
+
+const configName = "config.yaml"
+
+// LoadConfig finds, checks and reads the host configuration. A file that
+// others than root and the user could have written is refused, whoever
+// wrote it.
+func LoadConfig(o LoadOptions) (*Config, error) {
+	if o.Lookup == nil {
+		o.Lookup = os.LookupEnv
+	}
+	if o.Home == "" {
+		o.Home, _ = o.Lookup("HOME")
+	}
+	if o.System == "" {
+		o.System = "/etc/wsmount"
+	}
+	if o.Path != "" {
+		return o.given()
+	}
+	user := o.userDir()
+	for _, dir := range []string{user, o.System} {
+		if dir == "" {
+			continue
+		}
+		c, err := o.read(filepath.Join(dir, configName))
+		if err == nil || !hostfile.IsAbsent(err) {
+			return c, err
+		}
+	}
+	if user == "" {
+		user = o.System
+	}
+	return &Config{Dir: user}, nil
+}
+
+// userDir is $XDG_CONFIG_HOME/wsmount or ~/.config/wsmount. A relative
+// XDG_CONFIG_HOME is ignored, as its specification demands.
+func (o LoadOptions) userDir() string {
+	if x, ok := o.Lookup("XDG_CONFIG_HOME"); ok && filepath.IsAbs(x) {
+		return filepath.Join(x, "wsmount")
+	}
+	if filepath.IsAbs(o.Home) {
+		return filepath.Join(o.Home, ".config", "wsmount")
+	}
+	return ""
+}
+
+// given reads a file that was named. One in the working directory could
+// have come with a repository, and so could a variable that names it.
+func (o LoadOptions) given() (*Config, error) {
+	hint := "put it into ~/.config/wsmount and give its absolute path"
+	if !filepath.IsAbs(o.Path) {
+		return nil, denied("", o.Path, hint, "a configuration is not read from a relative path")
+	}
+	cwd := o.Dir
+	if cwd == "" {
+		cwd, _ = os.Getwd()
+	}
+	dir, err := filepath.EvalSymlinks(filepath.Dir(o.Path))
+	if err == nil && cwd != "" {
+		if real, err := filepath.EvalSymlinks(cwd); err == nil && real == dir {
+			return nil, denied("", o.Path, hint, "a configuration is not read from the working directory")
+		}
+	}
+	c, err := o.read(o.Path)
+	if err != nil && hostfile.IsAbsent(err) {
+		return nil, fileError("", o.Path, err)
+	}
+	return c, err
+}
+
+func (o LoadOptions) read(path string) (*Config, error) {
+	f, err := hostfile.Read(path, hostfile.Options{})
+	if err != nil {
+		if errors.Is(err, hostfile.ErrUntrusted) {
+			return nil, fileError("", path, err)
+		}
+		return nil, fmt.Errorf("host configuration: %w", err)
+	}
+	c, findings := ParseConfig(f.Data, ParseOptions{Name: f.Path, Home: o.Home, Lookup: o.Lookup})
+	if err := findings.Err(); err != nil {
+		return nil, &Error{Class: Invalid, What: "the host configuration is not valid", Err: err, Hint: "correct the lines; nothing of a configuration that is misread is used"}
+	}
+	return c, nil
+}

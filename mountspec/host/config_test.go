@@ -1,0 +1,258 @@
+package host
+
+import (
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/wsmount/wsmount/mountspec/secrets"
+)
+
+const fullConfig = `
+workspaces:
+  "@acme/marketing-ops": { path: ~/ws/marketing-ops, owner_id: 01234 }
+  "@acme/short": rel/dir
+storages: { "@acme/shared-s3-policy": ~/storage/shared.STORAGE.md }
+manifests: { "@acme/policies/team": /etc/team.POLICY.md }
+search_path: [ ~/workspaces ]
+secrets:
+  org/acme/s3-rw: { env: { access_key_id: ACME_KEY, secret_access_key: ACME_SECRET }, allow: ["@acme/*"] }
+  github-app-key: { file: ~/.keys/app.pem }
+  other: { command: [pass, show, other], format: json }
+allow_env: [ ACME_TOKEN, { name: X, allow: ["@acme/*"] } ]
+allow_endpoints: [ "http://127.0.0.1:9000" ]
+allow_paths: [ /srv/workspaces ]
+allow_refs: [ { from: "@acme/*", to: "@shared/*" } ]
+allow_overlap: [ { from: "@acme/a", to: "@acme/b" } ]
+allow_write_back: [ "@acme/*" ]
+providers:
+  cloud-bucket: { kind: s3, endpoint: "https://s3.eu-west-1.amazonaws.com", region: eu-west-1, credentials: sdk, grants: [ { owner: acme, bucket: guilde, prefix: guilds/acme } ] }
+  github: { base_url: "https://github.com", api_url: "https://api.github.com", app: { id: 1, key: github-app-key, installations: { acme: [42] } } }
+identities: { "operator://current": { name: Bob, email: bob@acme.test } }
+principal: operator://bob
+roles: { "@acme/*": [editor] }
+`
+
+func parseAs(text string) (*Config, []string) {
+	c, findings := ParseConfig([]byte(text), ParseOptions{Name: "/etc/wsmount/config.yaml", Home: "/home/u"})
+	var out []string
+	for _, f := range findings {
+		out = append(out, f.String())
+	}
+	return c, out
+}
+
+func TestParseConfig(t *testing.T) {
+	c, findings := parseAs(fullConfig)
+	if len(findings) > 0 {
+		t.Fatal(findings)
+	}
+	for i := range c.Secrets {
+		if e, ok := c.Secrets[i].Source.(secrets.Env); ok {
+			e.Lookup = nil
+			c.Secrets[i].Source = e
+		}
+		if e, ok := c.Secrets[i].Source.(secrets.Command); ok {
+			e.Lookup = nil
+			c.Secrets[i].Source = e
+		}
+	}
+	want := &Config{
+		Path: "/etc/wsmount/config.yaml", Dir: "/etc/wsmount",
+		Workspaces: map[string]WorkspaceEntry{"@acme/marketing-ops": {"/home/u/ws/marketing-ops", "01234"}, "@acme/short": {Path: "/etc/wsmount/rel/dir"}},
+		Storages:   map[string]string{"@acme/shared-s3-policy": "/home/u/storage/shared.STORAGE.md"},
+		Manifests:  map[string]string{"@acme/policies/team": "/etc/team.POLICY.md"},
+		SearchPath: []string{"/home/u/workspaces"},
+		Secrets: []secrets.Entry{
+			{Slug: "org/acme/s3-rw", Source: secrets.Env{Fields: map[string]string{"access_key_id": "ACME_KEY", "secret_access_key": "ACME_SECRET"}}, Allow: []string{"@acme/*"}},
+			{Slug: "github-app-key", Source: secrets.File{Path: "/home/u/.keys/app.pem"}},
+			{Slug: "other", Source: secrets.Command{Argv: []string{"pass", "show", "other"}, Format: secrets.JSON}},
+		},
+		AllowEnv:       []secrets.EnvGrant{{Name: "ACME_TOKEN"}, {Name: "X", Allow: []string{"@acme/*"}}},
+		AllowEndpoints: []string{"http://127.0.0.1:9000"}, AllowPaths: []string{"/srv/workspaces"},
+		AllowRefs: []Pair{{"@acme/*", "@shared/*"}}, AllowOverlap: []Pair{{"@acme/a", "@acme/b"}}, AllowWriteBack: []string{"@acme/*"},
+		CloudBucket: &CloudBucket{"s3", "https://s3.eu-west-1.amazonaws.com", "eu-west-1", "sdk", []BucketGrant{{"acme", "guilde", "guilds/acme"}}},
+		GitHub:      GitHub{"https://github.com", "https://api.github.com", &GitHubApp{1, "github-app-key", map[string][]int64{"acme": {42}}}},
+		Identities:  map[string]Identity{"operator://current": {Name: "Bob", Email: "bob@acme.test"}},
+		Principal:   "operator://bob", Roles: map[string][]string{"@acme/*": {"editor"}},
+	}
+	if !reflect.DeepEqual(c, want) {
+		t.Errorf("got  %+v\nwant %+v", c, want)
+	}
+}
+
+func TestParseConfigRefuses(t *testing.T) {
+	for _, c := range []struct{ name, text, want string }{
+		{"unknown key", "search_paths: [ /a ]\n", ":1:1: error: unknown key \"search_paths\" [unknown-key]; did you mean search_path?"},
+		{"unknown key below", "providers:\n  github: { basurl: x }\n", ":2:13: error: providers.github: unknown key \"basurl\" [unknown-key]; did you mean base_url?"},
+		{"a value for a secret", "secrets: { a: { value: " + secretValue + " } }\n", "unknown key"},
+		{"a value for a variable", "secrets: { a: { env: " + secretValue + " } }\n", "not the name of an environment variable"},
+		{"two sources", "secrets: { a: { env: A, file: /b } }\n", "exactly one source, has 2"},
+		{"no source", "secrets: { a: { allow: [] } }\n", "exactly one source, has 0"},
+		{"twice", "secrets:\n  a: { env: A }\n  a: { env: B }\n", ":3:3: error: secrets: \"a\" is there twice"},
+		{"address", "workspaces: { acme/ops: /x }\n", "workspaces"},
+		{"no path", "workspaces: { \"@a/b\": { owner_id: x } }\n", "path is missing"},
+		{"slug", "storages: { ./x: /x }\n", "not a registry slug"},
+		{"pattern", "allow_refs: [ { from: \"@*/x\", to: \"@b/*\" } ]\n", "not a pattern of addresses"},
+		{"pattern of everything by a typo", "allow_write_back: [ \"@*/*\" ]\n", "not a pattern"},
+		{"half a pair", "allow_refs: [ { from: \"@a/*\" } ]\n", "both needed"},
+		{"endpoint with a path", "allow_endpoints: [ \"https://a.example/x\" ]\n", "only scheme, host and port"},
+		{"endpoint with a password", "allow_endpoints: [ \"https://a:" + secretValue + "@a.example\" ]\n", "user info"},
+		{"service with a password", "providers: { github: { base_url: \"https://a:" + secretValue + "@a.example\" } }\n", "github"},
+		{"every endpoint", "allow_endpoints: [ \"*\" ]\n", "endpoint"},
+		{"variable", "allow_env: [ \"A=b\" ]\n", "not the name"},
+		{"grant without a prefix", "providers: { cloud-bucket: { kind: s3, grants: [ { owner: a, bucket: b } ] } }\n", "all needed"},
+		{"grant with dots", "providers: { cloud-bucket: { kind: s3, grants: [ { owner: a, bucket: b, prefix: a/../b } ] } }\n", "dots"},
+		{"bucket without a kind", "providers: { cloud-bucket: { region: x } }\n", "kind is missing"},
+		{"unknown kind", "providers: { cloud-bucket: { kind: s4 } }\n", "did you mean s3?"},
+		{"installation that is text", "providers: { github: { app: { id: 1, key: k, installations: { acme: [ \"42\" ] } } } }\n", "positive number"},
+		{"principal of everybody", "principal: \"*\"\n", "nobody in particular"},
+		{"principal by role", "principal: role://owner\n", "nobody in particular"},
+		{"current principal", "principal: user://current\n", "nobody in particular"},
+		{"identity that forges a header", "identities: { \"user://a\": { name: \"A <x@y>\", email: a@b } }\n", "angle brackets"},
+		{"role", "roles: { \"@a/*\": [ admin ] }\n", "not known here"},
+		{"home of another", "search_path: [ ~root/x ]\n", "another user"},
+		{"a list", "[ a ]\n", "must be a mapping"},
+		{"not YAML", "a: [\n", "[yaml]"},
+		{"second document", "principal: user://a\n---\nprincipal: user://b\n", "second document"},
+		{"alias", "search_path: &a [ /x ]\nallow_paths: *a\n", "anchors"},
+		{"merge", "providers: { <<: { github: {} } }\n", "plain key"},
+		{"control character", "principal: \"user://a\\e[2J\"\n", "control character"},
+		{"text for a list", "allow_paths: /x\n", "must be a list"},
+		{"empty value", "principal:\n", "not empty"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, findings := parseAs(c.text)
+			all := strings.Join(findings, "\n")
+			if !strings.Contains(all, c.want) {
+				t.Errorf("got %q, want %q in it", all, c.want)
+			}
+			if strings.Contains(all, secretValue) {
+				t.Errorf("a finding shows a secret: %s", all)
+			}
+			for _, f := range findings {
+				if !strings.HasPrefix(f, "/etc/wsmount/config.yaml:") {
+					t.Errorf("no place: %s", f)
+				}
+			}
+		})
+	}
+}
+
+func TestParseConfigFindsAllAtOnce(t *testing.T) {
+	if _, f := parseAs("a: 1\nallow_paths: 3\nprincipal: x\n"); len(f) != 3 {
+		t.Errorf("got %q", f)
+	}
+	if c, f := parseAs(""); len(f) != 0 || c == nil {
+		t.Errorf("an empty file: %q", f)
+	}
+	if _, f := parseAs("# nothing yet\n"); len(f) != 0 {
+		t.Errorf("a file of comments: %q", f)
+	}
+}
+
+func FuzzParseConfig(f *testing.F) {
+	f.Add(fullConfig)
+	f.Add("a: *b\n")
+	f.Add("providers: { cloud-bucket: { kind: s3, grants: [ { owner: a, bucket: b, prefix: \"\" } ] } }")
+	f.Fuzz(func(t *testing.T, text string) {
+		c, findings := ParseConfig([]byte(text), ParseOptions{Name: "/c.yaml", Home: "/h"})
+		for _, x := range findings {
+			if x.Line < 1 || x.Rule == "" || x.Message == "" {
+				t.Errorf("finding %+v", x)
+			}
+		}
+		if findings.Err() == nil {
+			for _, e := range c.Secrets {
+				if e.Source == nil {
+					t.Errorf("secret %s without a source", e.Slug)
+				}
+			}
+			for _, p := range append(append([]string{}, c.SearchPath...), c.AllowPaths...) {
+				if !filepath.IsAbs(p) {
+					t.Errorf("relative path %q", p)
+				}
+			}
+		}
+	})
+}
+
+func (w *world) load(o LoadOptions) (*Config, error) {
+	o.Home, o.System = w.home, orDefault(o.System, w.path("etc"))
+	if o.Lookup == nil {
+		o.Lookup = w.lookup
+	}
+	return LoadConfig(o)
+}
+
+func TestLoadConfig(t *testing.T) {
+	const user, system = "principal: user://u\n", "principal: user://s\n"
+	for _, c := range []struct {
+		name    string
+		prepare func(w *world, o *LoadOptions)
+		want    string // principal
+		words   string // of the refusal
+		class   Class
+	}{
+		{name: "none", prepare: func(w *world, o *LoadOptions) {}},
+		{name: "the user's", prepare: func(w *world, o *LoadOptions) {
+			w.write("home/.config/wsmount/config.yaml", user)
+			w.write("etc/config.yaml", system)
+		}, want: "user://u"},
+		{name: "the machine's", prepare: func(w *world, o *LoadOptions) { w.write("etc/config.yaml", system) }, want: "user://s"},
+		{name: "XDG", prepare: func(w *world, o *LoadOptions) {
+			w.env["XDG_CONFIG_HOME"] = w.path("xdg")
+			w.write("xdg/wsmount/config.yaml", user)
+		}, want: "user://u"},
+		{name: "relative XDG is ignored", prepare: func(w *world, o *LoadOptions) {
+			w.env["XDG_CONFIG_HOME"] = "."
+			w.write("etc/config.yaml", system)
+		}, want: "user://s"},
+		{name: "given", prepare: func(w *world, o *LoadOptions) { o.Path = w.write("x/c.yaml", user) }, want: "user://u"},
+		{name: "given and absent", prepare: func(w *world, o *LoadOptions) { o.Path = w.path("none.yaml") }, words: "does not exist", class: Unresolvable},
+		{name: "brought by a repository", prepare: func(w *world, o *LoadOptions) {
+			o.Path = w.write("repo/wsmount.yaml", user)
+			o.Dir = w.path("repo")
+		}, words: "working directory", class: Denied},
+		{name: "brought by a repository, through a link", prepare: func(w *world, o *LoadOptions) {
+			w.write("repo/wsmount.yaml", user)
+			w.symlink(w.path("repo"), "l")
+			o.Path, o.Dir = w.path("l/wsmount.yaml"), w.path("repo")
+		}, words: "working directory", class: Denied},
+		{name: "relative", prepare: func(w *world, o *LoadOptions) { o.Path = "conf/wsmount.yaml" }, words: "relative", class: Denied},
+		{name: "others can write it", prepare: func(w *world, o *LoadOptions) {
+			must(w.t, os.Chmod(w.write("home/.config/wsmount/config.yaml", user), 0o666))
+			w.write("etc/config.yaml", system)
+		}, words: "written by others", class: Denied},
+		{name: "others can replace it", prepare: func(w *world, o *LoadOptions) {
+			w.write("home/.config/wsmount/config.yaml", user)
+			must(w.t, os.Chmod(w.home+"/.config", 0o777))
+		}, words: "others can write", class: Denied},
+		{name: "of another user", prepare: func(w *world, o *LoadOptions) {
+			if os.Geteuid() != 0 {
+				w.t.Skip("needs root to give a file away")
+			}
+			must(w.t, os.Chown(w.write("home/.config/wsmount/config.yaml", user), 12345, 12345))
+		}, words: "belongs to user 12345", class: Denied},
+		{name: "not valid does not fall through", prepare: func(w *world, o *LoadOptions) {
+			w.write("home/.config/wsmount/config.yaml", "principle: x\n")
+			w.write("etc/config.yaml", system)
+		}, words: "did you mean principal?", class: Invalid},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newWorld(t)
+			o := LoadOptions{Dir: "/"}
+			c.prepare(w, &o)
+			got, err := w.load(o)
+			if c.words != "" {
+				checkError(t, err, c.class, c.words)
+				return
+			}
+			if err != nil || got.Principal != c.want || got.Dir == "" {
+				t.Errorf("got %+v, %v, want %s", got, err, c.want)
+			}
+		})
+	}
+}

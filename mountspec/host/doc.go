@@ -1,0 +1,32 @@
+// Package host decides what a manifest gets. It is where the wish of a
+// workspace's author meets what the owner of the machine granted.
+//
+// It knows the host configuration, the registry of workspaces beside it,
+// and how an address or a path leads to a manifest, the manifests it refers
+// to, and the place where the bytes lie. It promises:
+//
+//   - A manifest is never authority. Its id must be the address asked for,
+//     its owner the one that was registered, and whatever it asks of the
+//     host (credentials, buckets, directories, other owners' manifests) is
+//     had only where the configuration grants it to that owner.
+//   - A registered manifest, and every file it refers to, is the one that
+//     was registered, byte for byte, until Accept takes the change.
+//   - A manifest that is not registered gets its own directory, public
+//     endpoints to read from, and the secrets named on the command line.
+//   - There is no second choice: what is refused is an *Error with what,
+//     where and what to do, and nothing else is tried in its place.
+//   - Resolving reads manifests. It opens no store, asks no network and
+//     reveals no secret.
+//
+// One use:
+//
+//	cfg, err := host.LoadConfig(host.LoadOptions{})
+//	r, err := host.NewResolver(host.Options{Config: cfg, Audit: log})
+//	got, err := r.Resolve(ctx, "@acme/marketing-ops", host.ResolveOptions{})
+//	for _, s := range got.Explain { fmt.Println(s) }
+//
+// What is registered: an entry of "workspaces" in the configuration, an
+// entry of the registry file, and for one mount a path together with Trust.
+// The search path and ~/.agentproto/workspaces.json only find manifests; a
+// clone that calls itself @acme/ops and lies there is not acme's.
+package host

@@ -1,0 +1,114 @@
+package host
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"github.com/wsmount/wsmount/mountspec/host/hostfile"
+	"github.com/wsmount/wsmount/mountspec/secrets"
+)
+
+// A Class groups errors by what a caller does about them.
+type Class int
+
+const (
+	// Invalid: a manifest, or the host configuration, is wrong.
+	Invalid Class = iota
+	// Unresolvable: something that is named cannot be found.
+	Unresolvable
+	// Denied: the host does not grant it, or a credential is not to be had.
+	Denied
+)
+
+// ExitCode is the exit status of the command line for the class.
+func (c Class) ExitCode() int { return int(c) + 3 }
+
+// Upstream codes (AIP-35 and AIP-36, ADAPTER "Error codes").
+const (
+	CodeStorageRef = "storage_ref_unresolvable"
+	CodeStorageCfg = "storage_config_invalid"
+	CodeAuth       = "storage_auth_unresolvable"
+	CodeProvider   = "storage_provider_unknown"
+	CodeSandboxRef = "sandbox_ref_unresolvable"
+)
+
+// An Error is one refusal.
+type Error struct {
+	Class Class
+	Code  string   // upstream code, or empty
+	What  string   // what is wrong, on one line
+	Where string   // file:line, address or path, or empty
+	Hint  string   // what to do
+	Chain []string // the workspaces that led here, outermost first
+	Err   error    // the cause, or nil
+}
+
+// Error is one line: where, code, what, and the chain of workspaces.
+func (e *Error) Error() string {
+	var b strings.Builder
+	for _, s := range []string{e.Where, e.Code} {
+		if s != "" {
+			b.WriteString(s + ": ")
+		}
+	}
+	b.WriteString(e.What)
+	if e.Err != nil {
+		fmt.Fprintf(&b, ": %v", e.Err)
+	}
+	if len(e.Chain) > 1 {
+		fmt.Fprintf(&b, " (by way of %s)", strings.Join(e.Chain, " -> "))
+	}
+	return b.String()
+}
+
+func (e *Error) Unwrap() error { return e.Err }
+
+// ExitCode is that of the class.
+func (e *Error) ExitCode() int { return e.Class.ExitCode() }
+
+// ClassOf returns the class of an error of this package.
+func ClassOf(err error) (Class, bool) {
+	var e *Error
+	if errors.As(err, &e) {
+		return e.Class, true
+	}
+	return 0, false
+}
+
+func invalid(where string, err error, hint string) *Error {
+	return &Error{Class: Invalid, Where: where, What: "the manifest is not valid", Err: err, Hint: hint}
+}
+
+func unresolvable(code, where, hint, format string, args ...any) *Error {
+	return &Error{Class: Unresolvable, Code: code, Where: where, Hint: hint, What: fmt.Sprintf(format, args...)}
+}
+
+func denied(code, where, hint, format string, args ...any) *Error {
+	return &Error{Class: Denied, Code: code, Where: where, Hint: hint, What: fmt.Sprintf(format, args...)}
+}
+
+// fileError turns an error about a file into one of ours: absent is
+// unresolvable, what others can write is denied.
+func fileError(code, where string, err error) *Error {
+	e := &Error{Class: Unresolvable, Code: code, Where: where, What: "cannot be read", Err: err, Hint: "check that the file exists and is readable"}
+	var h *hostfile.Error
+	switch {
+	case errors.As(err, &h):
+		e.Class, e.What, e.Hint = Denied, "is not trusted", h.Hint
+	case errors.Is(err, fs.ErrNotExist):
+		e.What, e.Err, e.Hint = "does not exist", nil, "create it, or correct what names it"
+	}
+	return e
+}
+
+// secretError turns refusals of the secrets package into one of ours.
+func secretError(where string, err error) *Error {
+	out := &Error{Class: Denied, Where: where, What: "its credentials are not to be had", Err: err}
+	var s *secrets.Error
+	if errors.As(err, &s) {
+		out.Hint = s.Hint
+	}
+	return out
+}

@@ -1,0 +1,113 @@
+package host
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/wsmount/wsmount/mountspec"
+	"github.com/wsmount/wsmount/mountspec/host/hostfile"
+)
+
+// A file is a governing file as it was read once. Nothing reads it twice,
+// so that what was checked is what counts.
+type file struct {
+	path string // real and absolute
+	data []byte
+}
+
+func (f *file) source() mountspec.Source { return mountspec.Source{Name: f.path, Data: f.data} }
+
+// openBeneath opens rel below the directory root. The kernel refuses a path
+// that leaves root, by ".." or by a symbolic link.
+func openBeneath(root, rel string) (*os.File, error) {
+	dir, err := unix.Open(root, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, &fs.PathError{Op: "open", Path: root, Err: err}
+	}
+	defer unix.Close(dir)
+	how := &unix.OpenHow{Flags: unix.O_RDONLY | unix.O_NONBLOCK | unix.O_CLOEXEC, Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_MAGICLINKS}
+	fd, err := unix.Openat2(dir, rel, how)
+	for try := 0; try < 100 && (err == unix.EINTR || err == unix.EAGAIN); try++ { // a rename ran beside the lookup
+		fd, err = unix.Openat2(dir, rel, how)
+	}
+	switch err {
+	case nil:
+		return os.NewFile(uintptr(fd), filepath.Join(root, rel)), nil
+	case unix.EXDEV:
+		return nil, errEscapes
+	}
+	return nil, &fs.PathError{Op: "open", Path: filepath.Join(root, rel), Err: err}
+}
+
+var errEscapes = fmt.Errorf("leads out of its directory")
+
+// readBeneath reads the regular file rel below root.
+func readBeneath(root, rel string) (*file, error) {
+	f, err := openBeneath(root, rel)
+	if err != nil {
+		return nil, err
+	}
+	return readOpen(f)
+}
+
+// readManifest reads a manifest by its absolute path. Its directory may be
+// reached through links, the file itself is none: a link's target would
+// decide which directory is the workspace's own.
+func readManifest(path string) (*file, error) {
+	dir, err := filepath.EvalSymlinks(filepath.Dir(path))
+	if err != nil {
+		return nil, err
+	}
+	path = filepath.Join(dir, filepath.Base(path))
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err == unix.ELOOP {
+		return nil, fmt.Errorf("%s is a symbolic link: a manifest must be a file", path)
+	}
+	if err != nil {
+		return nil, &fs.PathError{Op: "open", Path: path, Err: err}
+	}
+	return readOpen(os.NewFile(uintptr(fd), path))
+}
+
+func readOpen(f *os.File) (*file, error) {
+	defer f.Close()
+	st, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if !st.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is not a regular file", f.Name())
+	}
+	src, err := mountspec.ReadSource(f.Name(), f)
+	if err != nil {
+		return nil, err
+	}
+	real, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", f.Fd()))
+	if err != nil {
+		return nil, err
+	}
+	return &file{path: real, data: src.Data}, nil
+}
+
+// readTrusted reads a file that the host configuration names, or one that
+// is believed for where it lies: nobody else may have written it.
+func readTrusted(path string) (*file, error) {
+	f, err := hostfile.Read(path, hostfile.Options{MaxBytes: 16 << 20})
+	if err != nil {
+		return nil, err
+	}
+	return &file{path: f.Path, data: f.Data}, nil
+}
+
+// makeConfigDir makes the directory of the configuration, private.
+func makeConfigDir(dir string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	_, err := hostfile.CheckDir(dir, hostfile.Options{})
+	return err
+}

@@ -1,0 +1,279 @@
+package host
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/wsmount/wsmount/mountspec"
+	"github.com/wsmount/wsmount/mountspec/host/hostfile"
+)
+
+const manifestName = "WORKSPACE.md"
+
+// A candidate is where a workspace may be, before anything of it is read.
+type candidate struct {
+	addr    mountspec.Address // zero: whatever the manifest says
+	path    string            // directory or manifest, absolute
+	trust   Trust
+	how     string        // for Explain and errors
+	ownerID string        // empty: not known
+	entry   *Registration // nil: not in the registry file
+	checked bool          // the file must be safe from other users: nothing else pins it
+}
+
+// find looks an address up: the configuration and the registry, which must
+// agree; then the search path; then ~/.agentproto/workspaces.json. A path is
+// never built from an address that nobody listed.
+func (s *session) find(a mountspec.Address) (candidate, error) {
+	if c, ok, err := s.registered(a); ok || err != nil {
+		return c, err
+	}
+	if c, ok, err := s.search(a); ok || err != nil {
+		return c, err
+	}
+	if c, ok, err := s.agentproto(a); ok || err != nil {
+		return c, err
+	}
+	return candidate{}, unresolvable("", "", didYouMean(a.String(), s.known(), "register it: wsmount registry add DIRECTORY"),
+		"no workspace %s is known here", a)
+}
+
+func (s *session) known() []string {
+	var out []string
+	for k := range s.r.cfg.Workspaces {
+		out = append(out, k)
+	}
+	for k := range s.reg.Workspaces {
+		out = append(out, k)
+	}
+	slices.Sort(out)
+	return out
+}
+
+func (s *session) registered(a mountspec.Address) (candidate, bool, error) {
+	w, inConfig := s.r.cfg.Workspaces[a.String()]
+	e, inRegistry := s.reg.Workspaces[a.String()]
+	s.step("workspaces in "+orDefault(s.r.cfg.Path, "the configuration"), yesNo(inConfig, w.Path, "no "+a.String()))
+	s.step("registry "+s.r.store.path, yesNo(inRegistry, pathOf(e), "no "+a.String()))
+	if inConfig && inRegistry && !samePlace(w.Path, e.Path) {
+		return candidate{}, false, denied("", s.r.cfg.Path, "remove one: wsmount registry remove "+a.String(),
+			"two manifests are registered as %s: %s and %s", a, w.Path, e.Path)
+	}
+	switch {
+	case inRegistry:
+		return candidate{addr: a, path: e.Path, trust: Registered, how: "the registry", ownerID: e.OwnerID, entry: e}, true, nil
+	case inConfig:
+		return candidate{addr: a, path: w.Path, trust: Registered, how: "the host configuration", ownerID: w.OwnerID, checked: true}, true, nil
+	}
+	return candidate{}, false, nil
+}
+
+func pathOf(e *Registration) string {
+	if e == nil {
+		return ""
+	}
+	return e.Path
+}
+
+func yesNo(yes bool, a, b string) string {
+	if yes {
+		return a
+	}
+	return b
+}
+
+// samePlace says whether two paths, each of a directory or of a manifest,
+// name one manifest.
+func samePlace(a, b string) bool { return manifestOf(a) == manifestOf(b) }
+
+// manifestOf is the path of the manifest that a directory or a manifest's
+// path means, its directory without links.
+func manifestOf(path string) string {
+	if strings.HasSuffix(path, ".md") {
+		return filepath.Join(realish(filepath.Dir(path)), filepath.Base(path))
+	}
+	return filepath.Join(realish(path), manifestName)
+}
+
+// realish resolves the links of as much of path as exists.
+func realish(path string) string {
+	path = filepath.Clean(path)
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
+	}
+	if path == "/" || path == "." {
+		return path
+	}
+	return filepath.Join(realish(filepath.Dir(path)), filepath.Base(path))
+}
+
+// search looks for the address below each directory of the search path.
+func (s *session) search(a mountspec.Address) (candidate, bool, error) {
+	var found []string
+	for _, dir := range s.r.cfg.SearchPath {
+		found = append(found, s.searchDir(dir, a)...)
+	}
+	slices.Sort(found)
+	found = slices.Compact(found)
+	switch len(found) {
+	case 0:
+		return candidate{}, false, nil
+	case 1:
+		return candidate{addr: a, path: found[0], trust: Unverified, how: "the search path", checked: true}, true, nil
+	}
+	return candidate{}, false, denied("", "", "remove one from the search path, or register the right one: wsmount registry add DIRECTORY",
+		"%d manifests call themselves %s: %s", len(found), a, strings.Join(found, ", "))
+}
+
+// maxSearch bounds how many directories of one search directory are looked
+// into.
+const maxSearch = 10000
+
+// searchDir looks at dir, at each directory in it and at <owner>/<slug>,
+// never below a directory that is a workspace itself. Links are not
+// followed, and directories that others can write are skipped: anybody could
+// put a manifest there.
+func (s *session) searchDir(dir string, a mountspec.Address) []string {
+	real, err := hostfile.CheckDir(dir, hostfile.Options{})
+	if err != nil {
+		s.step("search path "+dir, "skipped: "+err.Error())
+		return nil
+	}
+	if m, is := s.claims(real, a); is {
+		s.step("search path "+dir, "is a workspace itself")
+		return m
+	}
+	entries, err := os.ReadDir(real)
+	if err != nil {
+		s.step("search path "+dir, "skipped: "+err.Error())
+		return nil
+	}
+	var found []string
+	for _, e := range entries[:min(len(entries), maxSearch)] {
+		sub := filepath.Join(real, e.Name())
+		if !e.IsDir() || !s.safeDir(sub) {
+			continue
+		}
+		m, is := s.claims(sub, a)
+		found = append(found, m...)
+		if !is && e.Name() == a.Owner {
+			if deep := filepath.Join(sub, a.Slug); s.safeDir(deep) {
+				m, _ := s.claims(deep, a)
+				found = append(found, m...)
+			}
+		}
+	}
+	s.step("search path "+dir, fmt.Sprintf("%d of %s", len(found), a))
+	return found
+}
+
+// safeDir says whether path is a directory, no link, that only root and the
+// user can write.
+func (s *session) safeDir(path string) bool {
+	var st unix.Stat_t
+	if unix.Lstat(path, &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFDIR {
+		return false
+	}
+	if _, err := hostfile.CheckDir(path, hostfile.Options{}); err != nil {
+		s.step("search path "+path, "skipped: "+err.Error())
+		return false
+	}
+	return true
+}
+
+// claims says whether dir holds a manifest, and returns its path when the
+// manifest's id is a.
+func (s *session) claims(dir string, a mountspec.Address) (paths []string, isWorkspace bool) {
+	path := filepath.Join(dir, manifestName)
+	var st unix.Stat_t
+	if unix.Lstat(path, &st) != nil {
+		return nil, false
+	}
+	if st.Mode&unix.S_IFMT != unix.S_IFREG {
+		s.step(path, "skipped: not a regular file")
+		return nil, true
+	}
+	f, err := readTrusted(path)
+	if err != nil {
+		s.step(path, "skipped: "+err.Error())
+		return nil, true
+	}
+	ws, findings := mountspec.ParseWorkspace(f.source(), s.parse())
+	if ws == nil {
+		s.step(path, fmt.Sprintf("skipped: not valid (%d findings)", len(findings)))
+		return nil, true
+	}
+	if ws.ID == a {
+		return []string{f.path}, true
+	}
+	return nil, true
+}
+
+// agentproto asks the registry that agent hosts keep (AIP-46, Workspaces):
+// exact matches only.
+func (s *session) agentproto(a mountspec.Address) (candidate, bool, error) {
+	if s.r.o.Home == "" {
+		return candidate{}, false, nil
+	}
+	path := filepath.Join(s.r.o.Home, ".agentproto", "workspaces.json")
+	f, err := hostfile.Read(path, hostfile.Options{MaxBytes: 16 << 20})
+	if hostfile.IsAbsent(err) {
+		s.step(path, "absent")
+		return candidate{}, false, nil
+	}
+	if err != nil {
+		return candidate{}, false, fileError("", path, err)
+	}
+	var reg struct {
+		Version    int
+		Workspaces []struct{ Slug, Path string }
+	}
+	if err := json.Unmarshal(f.Data, &reg); err != nil || reg.Version != 1 {
+		return candidate{}, false, &Error{Class: Unresolvable, Where: path, What: "cannot be read as a registry of version 1", Err: err, Hint: "correct it, or register the workspace here: wsmount registry add DIRECTORY"}
+	}
+	found := ""
+	for _, w := range reg.Workspaces {
+		// A registry older than addresses keys by the bare slug; the
+		// manifest's own id decides then, as it always does.
+		if w.Slug != a.String() && w.Slug != a.Slug || !filepath.IsAbs(w.Path) {
+			continue
+		}
+		if found != "" && !samePlace(found, w.Path) {
+			return candidate{}, false, denied("", path, "remove one there", "two workspaces are listed for %s: %s and %s", a, found, w.Path)
+		}
+		found = w.Path
+	}
+	s.step(path, yesNo(found != "", found, "no "+a.String()))
+	return candidate{addr: a, path: found, trust: Unverified, how: path, checked: true}, found != "", nil
+}
+
+// byPath makes a candidate of a path. One that is registered counts as
+// registered: how it was named changes nothing.
+func (s *session) byPath(path string, trust bool) candidate {
+	for addr, e := range s.reg.Workspaces {
+		if samePlace(e.Path, path) {
+			a, _ := mountspec.ParseAddress(addr)
+			s.step(path, "registered as "+addr)
+			return candidate{addr: a, path: e.Path, trust: Registered, how: "the registry", ownerID: e.OwnerID, entry: e}
+		}
+	}
+	for addr, w := range s.r.cfg.Workspaces {
+		if samePlace(w.Path, path) {
+			a, _ := mountspec.ParseAddress(addr)
+			s.step(path, "registered as "+addr+" in "+s.r.cfg.Path)
+			return candidate{addr: a, path: w.Path, trust: Registered, how: "the host configuration", ownerID: w.OwnerID, checked: true}
+		}
+	}
+	c := candidate{path: path, how: "the command line"}
+	if trust {
+		c.trust = Vouched
+	}
+	s.step(path, "not registered, "+c.trust.String())
+	return c
+}

@@ -1,0 +1,109 @@
+package grant
+
+import (
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+func TestMatches(t *testing.T) {
+	for _, c := range []struct {
+		name, pattern, owner, slug string
+		want                       bool
+	}{
+		{"owner", "@acme/*", "acme", "ops", true},
+		{"workspace", "@acme/ops", "acme", "ops", true},
+		{"everybody", "*", "acme", "ops", true},
+		{"sibling owner", "@acme/*", "acme-evil", "ops", false},
+		{"shorter owner", "@acme/*", "acm", "ops", false},
+		{"other workspace", "@acme/ops", "acme", "ops2", false},
+		{"star for an owner is no pattern", "@*/ops", "acme", "ops", false},
+		{"half a star is no pattern", "@acme/o*", "acme", "ops", false},
+		{"no at", "acme/*", "acme", "ops", false},
+		{"path", "@acme/../*", "acme", "ops", false},
+		{"empty", "", "acme", "ops", false},
+		{"nobody's address", "*", "", "", false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if got := Matches(c.pattern, c.owner, c.slug); got != c.want {
+				t.Errorf("Matches(%q, %s, %s) = %v", c.pattern, c.owner, c.slug, got)
+			}
+		})
+	}
+}
+
+func TestBelow(t *testing.T) {
+	for _, c := range []struct {
+		name, root, target string
+		want               bool
+	}{
+		{"itself", "/srv/ws", "/srv/ws", true},
+		{"below", "/srv/ws", "/srv/ws/a/b", true},
+		{"sibling that begins alike", "/srv/ws", "/srv/ws-evil", false},
+		{"above", "/srv/ws", "/srv", false},
+		{"up and out", "/srv/ws", "/srv/ws/../secret", false},
+		{"root", "/", "/etc", true},
+		{"relative", "/srv", "srv/x", false},
+		{"relative root", ".", "/srv", false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if got := Below(c.root, c.target); got != c.want {
+				t.Errorf("got %v", got)
+			}
+		})
+	}
+}
+
+func TestPrefix(t *testing.T) {
+	for _, c := range []struct {
+		name, granted, asked string
+		want                 bool
+	}{
+		{"itself", "guilds/acme", "guilds/acme/", true},
+		{"below", "guilds/acme/", "guilds/acme/ws/", true},
+		{"sibling that begins alike", "guilds/acme", "guilds/acme-evil", false},
+		{"above", "guilds/acme", "guilds", false},
+		{"whole bucket asked", "guilds/acme", "", false},
+		{"whole bucket granted", "", "anything", true},
+		{"up and out", "guilds/acme", "guilds/acme/../evil", false},
+		{"double slash", "guilds/acme", "guilds/acme//x", false},
+		{"dot", "", "./x", false},
+		{"control byte", "", "a\x00b", false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if got := Prefix(c.granted, c.asked); got != c.want {
+				t.Errorf("got %v", got)
+			}
+		})
+	}
+}
+
+func TestOverlaps(t *testing.T) {
+	for _, c := range []struct {
+		a, b string
+		want bool
+	}{
+		{"a", "a/", true}, {"a", "a/b", true}, {"a/b", "a", true}, {"", "x", true},
+		{"a", "ab", false}, {"ab", "a", false}, {"a/b", "a/c", false}, {"/srv/a", "/srv/a/b", true}, {"/srv/a", "/srv/b", false},
+	} {
+		if got := Overlaps(c.a, c.b); got != c.want {
+			t.Errorf("Overlaps(%q, %q) = %v", c.a, c.b, got)
+		}
+	}
+}
+
+// Whatever is granted below a prefix really begins with its bytes and a slash.
+func TestPrefixIsOnBoundaries(t *testing.T) {
+	gen := rapid.StringMatching(`[a-c./]{0,6}`)
+	rapid.Check(t, func(t *rapid.T) {
+		g, a := gen.Draw(t, "granted"), gen.Draw(t, "asked")
+		if !Prefix(g, a) {
+			return
+		}
+		g, a = strings.Trim(g, "/"), strings.Trim(a, "/")
+		if g != "" && a != g && !strings.HasPrefix(a, g+"/") {
+			t.Fatalf("%q grants %q", g, a)
+		}
+	})
+}

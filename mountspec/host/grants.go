@@ -1,0 +1,276 @@
+package host
+
+import (
+	"fmt"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/wsmount/wsmount/mountspec"
+	"github.com/wsmount/wsmount/mountspec/audit"
+	"github.com/wsmount/wsmount/mountspec/host/grant"
+	"github.com/wsmount/wsmount/mountspec/netguard"
+	"github.com/wsmount/wsmount/mountspec/secrets"
+)
+
+// deny records a refusal of something that only the host can grant.
+func (s *session) deny(l *loaded, code string, pos mountspec.Pos, hint, format string, args ...any) error {
+	e := denied(code, pos.String(), hint, format, args...)
+	if err := s.r.o.Audit.Write(audit.Denied{Workspace: l.ws.ID.String(), What: l.storage.Provider, Reason: e.What}); err != nil {
+		e.What += "; the audit log cannot be written: " + err.Error()
+	}
+	return e
+}
+
+// authorize checks, for each kind of storage, what the host has to grant.
+func (s *session) authorize(l *loaded) (Grants, error) {
+	var g Grants
+	if l.local != nil {
+		return g, s.grantLocal(l)
+	}
+	var err error
+	switch l.storage.Config.(type) {
+	case mountspec.CloudBucketConfig:
+		err = s.grantCloudBucket(l, &g)
+	case mountspec.GitHubConfig:
+		err = s.grantGitHub(l, &g)
+	case mountspec.RawConfig:
+		if l.cand.trust == Unverified {
+			err = s.deny(l, "", l.storage.ConfigPos, "register the manifest", "a provider of the host is for registered manifests only")
+		}
+	default:
+		err = s.grantEndpoint(l, &g)
+	}
+	if err != nil {
+		return g, err
+	}
+	g.Proxy = s.proxy(l)
+	g.WriteBack = s.grantWriteBack(l)
+	return g, s.grantSecrets(l, &g)
+}
+
+func (s *session) grantSecrets(l *loaded, g *Grants) error {
+	req := s.needsSecrets(l)
+	if req.CredentialsRef == "" && len(req.Env) == 0 {
+		return nil
+	}
+	plan, err := s.r.vault.Plan(req)
+	if err != nil {
+		return secretError(l.storage.Auth.Pos.String(), err)
+	}
+	for _, n := range plan.Needs() {
+		s.step("secret "+n.Name, n.Source+", granted by "+n.GrantedBy)
+	}
+	g.Secrets = plan
+	return nil
+}
+
+func (s *session) grantCloudBucket(l *loaded, g *Grants) error {
+	c := l.storage.Config.(mountspec.CloudBucketConfig)
+	b := s.r.cfg.CloudBucket
+	pos := l.storage.ConfigPos
+	switch {
+	case b == nil:
+		return s.deny(l, "", pos, "configure providers.cloud-bucket, or use self-bucket", "the host has no bucket service")
+	case l.cand.trust == Unverified:
+		return s.deny(l, "", pos, "register the manifest: wsmount registry add "+l.home.root, "the host's bucket is for registered manifests only")
+	}
+	for _, x := range b.Grants {
+		if x.Owner == l.ws.ID.Owner && x.Bucket == c.Bucket && grant.Prefix(x.Prefix, c.Prefix) {
+			s.step("grant", fmt.Sprintf("providers.cloud-bucket: %s has %s/%s", x.Owner, x.Bucket, x.Prefix))
+			g.HostCredentials = b.Credentials
+			g.Endpoints = s.patterns(l.loc.Endpoint, l.loc)
+			return nil
+		}
+	}
+	return s.deny(l, "", pos, "add a grant to providers.cloud-bucket of the host configuration",
+		"%s/%s is not granted to %s", c.Bucket, c.Prefix, l.ws.ID.Owner)
+}
+
+// grantGitHub checks the app's installation. Without one the token comes
+// from the secrets, and without these the repository must be public.
+func (s *session) grantGitHub(l *loaded, g *Grants) error {
+	c := l.storage.Config.(mountspec.GitHubConfig)
+	gh := s.r.cfg.GitHub
+	g.Endpoints = s.gitHubEndpoints(gh)
+	app, pos := gh.App, l.storage.ConfigPos
+	switch {
+	case c.InstallationID == "" || l.cand.trust == Unverified:
+		if c.InstallationID != "" {
+			s.step("installation "+c.InstallationID, "not used: the manifest is not registered")
+		}
+		return nil
+	case app == nil && len(l.storage.Auth.Env) > 0:
+		s.step("installation "+c.InstallationID, "the host has no app; the token comes from auth.state.env")
+		return nil
+	case app == nil:
+		return s.deny(l, CodeAuth, pos, "configure providers.github.app, or name a token in auth.state.env", "the host has no GitHub App")
+	}
+	id, err := strconv.ParseInt(c.InstallationID, 10, 64)
+	if err != nil || !slices.Contains(app.Installations[l.ws.ID.Owner], id) {
+		return s.deny(l, CodeAuth, pos, "add it to providers.github.app.installations of the host configuration",
+			"installation %s is not granted to %s", c.InstallationID, l.ws.ID.Owner)
+	}
+	g.App, g.Installation = app, id
+	s.step("grant", fmt.Sprintf("providers.github.app: %s has installation %d", l.ws.ID.Owner, id))
+	return nil
+}
+
+// gitHubEndpoints are the two services, and of the public GitHub also those
+// that its LFS answers point to.
+func (s *session) gitHubEndpoints(gh GitHub) []string {
+	base, api := orDefault(gh.BaseURL, publicGitHub), orDefault(gh.APIURL, publicGitHubAPI)
+	out := append(s.listed(base), s.listed(api)...)
+	if base == publicGitHub {
+		out = append(out, "https://github-cloud.githubusercontent.com", "https://github-cloud.s3.amazonaws.com",
+			"https://media.githubusercontent.com", "https://objects.githubusercontent.com")
+	}
+	return out
+}
+
+// grantEndpoint checks where the owner's own bucket is: on the host's list,
+// the public endpoint of a known service, or, for a manifest that is not
+// registered, any public name, to read from.
+func (s *session) grantEndpoint(l *loaded, g *Grants) error {
+	pos, endpoint := l.storage.ConfigPos, l.loc.Endpoint
+	u, err := url.Parse(endpoint)
+	if err != nil || u.Host == "" {
+		return unresolvable(CodeStorageCfg, pos.String(), "add endpoint to the config", "the storage has no endpoint")
+	}
+	switch {
+	case l.cand.trust == Unverified:
+		if u.Scheme != "https" || !publicName(u.Hostname()) {
+			return s.deny(l, "", pos, "register the manifest, and list the endpoint in allow_endpoints",
+				"a manifest that is not registered reaches public https names only, not %s", originOnly(u))
+		}
+		s.step("grant", originOnly(u)+" is public, read-only, "+l.cand.trust.String())
+	case s.isListed(endpoint):
+		s.step("grant", "allow_endpoints "+originOnly(u))
+	case wellKnown(u, l.loc):
+		s.step("grant", originOnly(u)+" is the service's own endpoint")
+	default:
+		return s.deny(l, "", pos, fmt.Sprintf("add %q to allow_endpoints of the host configuration", originOnly(u)),
+			"the endpoint %s is not granted", originOnly(u))
+	}
+	g.Endpoints = s.patterns(endpoint, l.loc)
+	return nil
+}
+
+func originOnly(u *url.URL) string { return u.Scheme + "://" + u.Host }
+
+// publicName says whether a host is a name that could be public. Where it
+// leads is checked when it is dialed.
+func publicName(host string) bool {
+	_, err := netip.ParseAddr(host)
+	return err != nil && strings.Contains(host, ".")
+}
+
+// wellKnown says whether the endpoint is one that the service itself has:
+// nobody but the service answers there.
+func wellKnown(u *url.URL, l Location) bool {
+	h := strings.ToLower(u.Hostname())
+	if u.Scheme != "https" || u.Port() != "" && u.Port() != "443" {
+		return false
+	}
+	switch l.Service {
+	case secrets.S3:
+		return h == "s3.amazonaws.com" || strings.HasPrefix(h, "s3.") && strings.HasSuffix(h, ".amazonaws.com") && strings.Count(h, ".") == 3
+	case secrets.GCS:
+		return h == "storage.googleapis.com"
+	case secrets.Azure:
+		account, ok := strings.CutSuffix(h, ".blob.core.windows.net")
+		return ok && account != "" && !strings.Contains(account, ".")
+	}
+	return false
+}
+
+// patterns are what the volume may ask: the endpoint as the host lists it
+// (with the networks behind it), and the bucket in front of its name, where
+// clients put it.
+func (s *session) patterns(endpoint string, l Location) []string {
+	out := s.listed(endpoint)
+	u, err := url.Parse(endpoint)
+	if err != nil || l.Service != secrets.S3 || !publicName(u.Hostname()) {
+		return s.tokens(out, l)
+	}
+	for _, p := range out {
+		if front := strings.Replace(p, "://", "://"+l.Bucket+".", 1); netguard.ValidatePattern(front) == nil {
+			out = append(out, front)
+			break
+		}
+	}
+	return s.tokens(out, l)
+}
+
+// tokens adds where the service's own clients get their tokens.
+func (s *session) tokens(out []string, l Location) []string {
+	switch {
+	case l.Service == secrets.GCS && sameService(l.Endpoint) == sameService("https://storage.googleapis.com"):
+		out = append(out, "https://oauth2.googleapis.com", "https://www.googleapis.com")
+	case l.Service == secrets.Azure && strings.HasSuffix(sameService(l.Endpoint), ".blob.core.windows.net:"):
+		out = append(out, "https://login.microsoftonline.com")
+	}
+	return out
+}
+
+// listed are the host's own patterns of an endpoint; the plain origin when
+// it lists none.
+func (s *session) listed(endpoint string) []string {
+	u, err := url.Parse(endpoint)
+	if err != nil {
+		return nil
+	}
+	var out []string
+	for _, p := range s.r.cfg.AllowEndpoints {
+		if matches(p, u) {
+			out = append(out, exact(p, u))
+		}
+	}
+	if len(out) == 0 {
+		out = []string{originOnly(u)}
+	}
+	return out
+}
+
+func (s *session) isListed(endpoint string) bool {
+	u, err := url.Parse(endpoint)
+	return err == nil && slices.ContainsFunc(s.r.cfg.AllowEndpoints, func(p string) bool { return matches(p, u) })
+}
+
+func matches(pattern string, u *url.URL) bool {
+	g, err := netguard.New(netguard.Options{Allow: []string{pattern}})
+	return err == nil && g.Check(&url.URL{Scheme: u.Scheme, Host: u.Host}) == nil
+}
+
+// exact narrows a pattern with a star to the one origin that is meant, and
+// keeps the networks behind it.
+func exact(pattern string, u *url.URL) string {
+	fields := strings.Fields(pattern)
+	fields[0] = originOnly(u)
+	return strings.Join(fields, " ")
+}
+
+// proxy is the host's own, where allow_env lists its variable for everybody
+// or for this workspace.
+func (s *session) proxy(l *loaded) string {
+	for _, e := range s.r.cfg.AllowEnv {
+		if e.Name != "HTTPS_PROXY" && e.Name != "HTTP_PROXY" || l.cand.trust == Unverified {
+			continue
+		}
+		if _, ok := grant.MatchesAny(e.Allow, l.ws.ID.Owner, l.ws.ID.Slug); !ok && e.Allow != nil {
+			continue
+		}
+		if v, ok := s.r.o.Lookup(e.Name); ok && v != "" {
+			s.step("proxy", e.Name+", granted by allow_env")
+			return v
+		}
+	}
+	return ""
+}
+
+func (s *session) grantWriteBack(l *loaded) bool {
+	_, ok := grant.MatchesAny(s.r.cfg.AllowWriteBack, l.ws.ID.Owner, l.ws.ID.Slug)
+	return ok && l.cand.trust != Unverified
+}

@@ -1,0 +1,255 @@
+package host
+
+import (
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/wsmount/wsmount/mountspec/netguard"
+)
+
+const (
+	cloud  = `{ inline: { provider: cloud-bucket, config: { bucket: BUCKET, prefix: "PREFIX" } } }`
+	gitHub = `{ inline: { provider: github, config: { owner: acme, repo: bot, branch: main INST } AUTH } }`
+)
+
+func cloudAt(bucket, prefix string) string {
+	return strings.NewReplacer("BUCKET", bucket, "PREFIX", prefix).Replace(cloud)
+}
+
+func gitHubWith(inst, auth string) string {
+	return strings.NewReplacer("INST", inst, "AUTH", auth).Replace(gitHub)
+}
+
+const cloudConfig = `providers: { cloud-bucket: { kind: s3, endpoint: "http://127.0.0.1:9000", credentials: sdk,
+  grants: [ { owner: acme, bucket: guilde, prefix: guilds/acme }, { owner: all, bucket: guilde, prefix: "" } ] } }
+`
+
+func TestCloudBucket(t *testing.T) {
+	for _, c := range []struct {
+		name, id, bucket, prefix string
+		o                        ResolveOptions
+		config                   string
+		words                    string // empty: granted
+	}{
+		{name: "granted", id: "@acme/ops", bucket: "guilde", prefix: "guilds/acme/ops"},
+		{name: "the prefix itself", id: "@acme/ops", bucket: "guilde", prefix: "/guilds/acme/"},
+		{name: "sibling prefix that begins alike", id: "@acme/ops", bucket: "guilde", prefix: "guilds/acme-evil", words: "not granted"},
+		{name: "prefix above", id: "@acme/ops", bucket: "guilde", prefix: "guilds", words: "not granted"},
+		{name: "whole bucket", id: "@acme/ops", bucket: "guilde", prefix: "", words: "not granted"},
+		{name: "other bucket", id: "@acme/ops", bucket: "other", prefix: "guilds/acme", words: "not granted"},
+		{name: "other owner", id: "@evil/ops", bucket: "guilde", prefix: "guilds/acme", words: "not granted"},
+		{name: "owner of everything", id: "@all/ops", bucket: "guilde", prefix: ""},
+		{name: "no service", id: "@acme/ops", bucket: "guilde", prefix: "guilds/acme", config: "{}", words: "no bucket service"},
+		{name: "not registered", id: "@acme/ops", bucket: "guilde", prefix: "guilds/acme", o: ResolveOptions{}, words: "registered manifests only"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newWorld(t)
+			w.config = orDefault(c.config, cloudConfig)
+			w.manifest("ws", c.id, cloudAt(c.bucket, c.prefix))
+			c.o.Trust = c.name != "not registered"
+			if c.words != "" {
+				w.refused("ws", c.o, Denied, c.words)
+				if !strings.Contains(w.log(), `"event":"denied"`) {
+					t.Error("not in the audit log")
+				}
+				return
+			}
+			got := w.ok("ws", c.o)
+			if got.Grants.HostCredentials != "sdk" || !slices.Equal(got.Grants.Endpoints, []string{"http://127.0.0.1:9000"}) {
+				t.Errorf("grants %+v", got.Grants)
+			}
+		})
+	}
+}
+
+func TestEndpoints(t *testing.T) {
+	for _, c := range []struct {
+		name, endpoint string
+		config         string
+		unregistered   bool
+		words          string // empty: granted
+		reaches        string
+		refuses        string
+	}{
+		{name: "listed", endpoint: "http://127.0.0.1:9000", config: "allow_endpoints: [ \"http://127.0.0.1:9000\" ]\n", reaches: "http://127.0.0.1:9000", refuses: "http://127.0.0.1:9001"},
+		{name: "not listed", endpoint: "http://127.0.0.1:9000", words: "not granted"},
+		{name: "metadata service", endpoint: "http://169.254.169.254", words: "not granted"},
+		{name: "not listed, public", endpoint: "https://evil.example", words: "not granted"},
+		{name: "listed on another port", endpoint: "http://127.0.0.1:9001", config: "allow_endpoints: [ \"http://127.0.0.1:9000\" ]\n", words: "not granted"},
+		{name: "listed with a network", endpoint: "https://minio.corp.example", config: "allow_endpoints: [ \"https://minio.corp.example 10.1.0.0/16\" ]\n", reaches: "https://data.minio.corp.example", refuses: "https://other.minio.corp.example"},
+		{name: "listed by a star is narrowed", endpoint: "https://a.corp.example", config: "allow_endpoints: [ \"https://*.corp.example\" ]\n", reaches: "https://a.corp.example", refuses: "https://b.corp.example"},
+		{name: "the service's own", endpoint: "https://s3.eu-west-1.amazonaws.com", reaches: "https://data.s3.eu-west-1.amazonaws.com", refuses: "https://evil.s3.eu-west-1.amazonaws.com"},
+		{name: "looks like the service's own", endpoint: "https://s3.eu-west-1.amazonaws.com.evil.example", words: "not granted"},
+		{name: "somebody's bucket as an endpoint", endpoint: "https://evil.s3.amazonaws.com", words: "not granted"},
+		{name: "somebody's bucket with a dot", endpoint: "https://s3.evil.s3.eu-west-1.amazonaws.com", words: "not granted"},
+		{name: "the service's own without TLS", endpoint: "http://s3.eu-west-1.amazonaws.com", words: "not granted"},
+		{name: "not registered, public", endpoint: "https://data.example.com", unregistered: true, reaches: "https://data.example.com", refuses: "http://data.example.com"},
+		{name: "not registered, address", endpoint: "https://10.0.0.1", unregistered: true, words: "public https names only"},
+		{name: "not registered, listed loopback", endpoint: "http://127.0.0.1:9000", config: "allow_endpoints: [ \"http://127.0.0.1:9000\" ]\n", unregistered: true, words: "public https names only"},
+		{name: "not registered, localhost", endpoint: "https://localhost", unregistered: true, words: "public https names only"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newWorld(t)
+			w.config = c.config
+			w.manifest("ws", "@acme/ops", s3(c.endpoint, "data", "x", ""))
+			o := ResolveOptions{Trust: !c.unregistered}
+			if c.words != "" {
+				w.refused("ws", o, Denied, c.words)
+				return
+			}
+			got := w.ok("ws", o)
+			if got.ReadOnly.On() != c.unregistered {
+				t.Errorf("read-only %v", got.ReadOnly)
+			}
+			g, err := netguard.New(netguard.Options{Allow: got.Grants.Endpoints})
+			must(t, err)
+			if u, _ := url.Parse(c.reaches); g.Check(u) != nil {
+				t.Errorf("%q does not reach %s", got.Grants.Endpoints, u)
+			}
+			if u, _ := url.Parse(c.refuses); g.Check(u) == nil {
+				t.Errorf("%q reaches %s", got.Grants.Endpoints, u)
+			}
+		})
+	}
+}
+
+func TestListedNetworkIsKept(t *testing.T) {
+	w := newWorld(t)
+	w.config = "allow_endpoints: [ \"https://minio.corp.example 10.1.0.0/16\" ]\n"
+	w.manifest("ws", "@acme/ops", s3("https://minio.corp.example", "data", "x", ""))
+	want := []string{"https://minio.corp.example 10.1.0.0/16", "https://data.minio.corp.example 10.1.0.0/16"}
+	if got := w.ok("ws", ResolveOptions{Trust: true}); !slices.Equal(got.Grants.Endpoints, want) {
+		t.Errorf("got %q, want %q", got.Grants.Endpoints, want)
+	}
+}
+
+func TestSecretsOfAStorage(t *testing.T) {
+	const ref = `, credentials_ref: org/acme/s3-rw`
+	const config = "secrets: { org/acme/s3-rw: { env: { access_key_id: ACME_KEY, secret_access_key: ACME_SECRET } } }\n"
+	endpoint := "https://s3.eu-west-1.amazonaws.com"
+	env := func(name string) string {
+		return `{ inline: { provider: self-bucket, config: { kind: s3, region: eu-west-1, bucket: data, prefix: x }, auth: { state: { env: [ ` + name + ` ] } } } }`
+	}
+	for _, c := range []struct {
+		name, id, storage, config string
+		other                     string // another registered workspace
+		o                         ResolveOptions
+		words                     string
+		fields                    string
+	}{
+		{name: "own", id: "@acme/ops", storage: s3(endpoint, "data", "x", ref), config: config, o: ResolveOptions{Trust: true}, fields: "access_key_id secret_access_key"},
+		{name: "of another owner", id: "@evil/ops", storage: s3(endpoint, "data", "x", ref), config: config, o: ResolveOptions{Trust: true}, words: "does not grant it to @evil/ops"},
+		{name: "not kept", id: "@acme/ops", storage: s3(endpoint, "data", "x", ref), o: ResolveOptions{Trust: true}, words: "storage_auth_unresolvable"},
+		{name: "not registered", id: "@acme/ops", storage: s3(endpoint, "data", "x", ref), config: config, words: "not registered"},
+		{name: "not registered, named", id: "@acme/ops", storage: s3(endpoint, "data", "x", ref), config: config, o: ResolveOptions{Secrets: []string{"org/acme/s3-rw"}}, fields: "access_key_id secret_access_key"},
+		{name: "usual variable, single owner", id: "@acme/ops", storage: env("AWS_ACCESS_KEY_ID"), o: ResolveOptions{Trust: true}, fields: "access_key_id"},
+		{name: "usual variable, of a host with another owner", id: "@evil/ops", storage: env("AWS_SECRET_ACCESS_KEY"), other: "@acme/main", o: ResolveOptions{Trust: true}, words: "several owners"},
+		{name: "unusual variable", id: "@acme/ops", storage: env("ACME_TOKEN"), o: ResolveOptions{Trust: true}, words: "not one of the usual names"},
+		{name: "unusual variable, listed", id: "@acme/ops", storage: env("ACME_TOKEN"), config: "allow_env: [ { name: ACME_TOKEN, allow: [\"@acme/*\"] } ]\n", o: ResolveOptions{Trust: true}, fields: "acme_token"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newWorld(t)
+			w.config = c.config
+			if c.other != "" {
+				w.workspace("other", c.other)
+				w.add("other")
+			}
+			w.manifest("ws", c.id, c.storage)
+			if c.words != "" {
+				w.refused("ws", c.o, Denied, c.words)
+				return
+			}
+			got := w.ok("ws", c.o)
+			if strings.Contains(w.log(), "secret.reveal") {
+				t.Error("resolving revealed a secret")
+			}
+			creds, err := got.Grants.Secrets.Reveal(t.Context())
+			must(t, err)
+			if names := strings.Join(creds.Names(), " "); names != c.fields {
+				t.Errorf("got %q, want %q", names, c.fields)
+			}
+		})
+	}
+}
+
+func TestGitHub(t *testing.T) {
+	const config = `secrets: { app: { file: /k } }
+providers: { github: { app: { id: 1, key: app, installations: { acme: [42] } } } }
+`
+	for _, c := range []struct {
+		name, id, storage, config string
+		unregistered              bool
+		words                     string
+		installation              int64
+	}{
+		{name: "granted", id: "@acme/bot", storage: gitHubWith(`, installation_id: "42"`, ""), config: config, installation: 42},
+		{name: "installation of another", id: "@acme/bot", storage: gitHubWith(`, installation_id: "43"`, ""), config: config, words: "installation 43 is not granted"},
+		{name: "another owner", id: "@evil/bot", storage: gitHubWith(`, installation_id: "42"`, ""), config: config, words: "not granted to evil"},
+		{name: "no app", id: "@acme/bot", storage: gitHubWith(`, installation_id: "42"`, ""), words: "no GitHub App"},
+		{name: "no app, a token", id: "@acme/bot", storage: gitHubWith(`, installation_id: "42"`, ", auth: { state: { env: [ GITHUB_TOKEN ] } }")},
+		{name: "public", id: "@acme/bot", storage: gitHubWith("", ""), config: config},
+		{name: "not registered", id: "@acme/bot", storage: gitHubWith(`, installation_id: "42"`, ""), config: config, unregistered: true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newWorld(t)
+			w.config = c.config
+			w.manifest("ws", c.id, c.storage)
+			o := ResolveOptions{Trust: !c.unregistered}
+			if c.words != "" {
+				w.refused("ws", o, Denied, c.words)
+				return
+			}
+			got := w.ok("ws", o)
+			if got.Grants.Installation != c.installation || (got.Grants.App != nil) != (c.installation != 0) || got.ReadOnly.On() != c.unregistered {
+				t.Errorf("grants %+v, read-only %v", got.Grants, got.ReadOnly)
+			}
+			if !slices.Contains(got.Grants.Endpoints, "https://api.github.com") || got.Location.String() != "https://github.com/acme/bot#main" {
+				t.Errorf("endpoints %q, location %s", got.Grants.Endpoints, got.Location)
+			}
+		})
+	}
+}
+
+func TestWriteBackAndProxy(t *testing.T) {
+	w := newWorld(t)
+	w.env["HTTPS_PROXY"] = "http://proxy:3128"
+	w.manifest("ws", "@acme/ops", s3("https://s3.amazonaws.com", "data", "x", ""))
+	if got := w.ok("ws", ResolveOptions{Trust: true}); got.Grants.WriteBack || got.Grants.Proxy != "" {
+		t.Errorf("granted by default: %+v", got.Grants)
+	}
+	w.config = "allow_write_back: [ \"@acme/*\" ]\nallow_env: [ HTTPS_PROXY ]\n"
+	if got := w.ok("ws", ResolveOptions{Trust: true}); !got.Grants.WriteBack || got.Grants.Proxy != "http://proxy:3128" {
+		t.Errorf("not granted: %+v", got.Grants)
+	}
+	if got := w.ok("ws", ResolveOptions{}); got.Grants.WriteBack || got.Grants.Proxy != "" {
+		t.Errorf("granted to a manifest that is not registered: %+v", got.Grants)
+	}
+}
+
+func TestGuard(t *testing.T) {
+	w := newWorld(t)
+	w.manifest("ws", "@acme/ops", s3("https://s3.amazonaws.com", "data", "x", ""))
+	r := w.resolver()
+	got, err := r.Resolve(t.Context(), w.path("ws"), ResolveOptions{Trust: true})
+	must(t, err)
+	g, err := r.Guard(got)
+	must(t, err)
+	if u, _ := url.Parse("https://s3.amazonaws.com/data"); g.Check(u) != nil {
+		t.Error("what was granted is refused")
+	}
+	if u, _ := url.Parse("http://169.254.169.254/?sig=" + secretValue); g.Check(u) == nil || !strings.Contains(w.log(), "network http://169.254.169.254") {
+		t.Errorf("not refused, or not in the audit log: %s", w.log())
+	}
+	got.Grants.Proxy = "http://u:" + secretValue + "@%zz"
+	if _, err := r.Guard(got); err == nil || strings.Contains(err.Error(), secretValue) {
+		t.Errorf("got %v", err)
+	}
+	got.Grants = Grants{}
+	none, err := r.Guard(got)
+	must(t, err)
+	if u, _ := url.Parse("https://s3.amazonaws.com"); none.Check(u) == nil {
+		t.Error("a volume without grants reaches the network")
+	}
+}

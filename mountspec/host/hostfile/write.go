@@ -1,0 +1,75 @@
+package hostfile
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+)
+
+// WriteAtomic replaces the file at path by data, mode 0600: a reader, or a
+// crash, finds the old contents or the new ones, never a part. The
+// directory must exist and is checked as Read would.
+func WriteAtomic(path string, data []byte, o Options) error {
+	dir, err := CheckDir(filepath.Dir(path), o)
+	if err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(dir, "."+filepath.Base(path)+".*.tmp") // 0600, O_EXCL
+	if err != nil {
+		return err
+	}
+	err = writeSync(f, data)
+	if err == nil {
+		err = os.Rename(f.Name(), filepath.Join(dir, filepath.Base(path)))
+	}
+	if err != nil {
+		os.Remove(f.Name())
+		return err
+	}
+	return syncDir(dir)
+}
+
+func writeSync(f *os.File, data []byte) error {
+	_, err := f.Write(data)
+	if err == nil {
+		err = f.Sync()
+	}
+	return errors.Join(err, f.Close())
+}
+
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
+
+// Lock takes the exclusive lock file at path, creating it with mode 0600,
+// and waits for it. The returned function gives it back. The file stays:
+// removing it would let two holders lock two files of one name.
+func Lock(path string, o Options) (unlock func(), err error) {
+	dir, err := CheckDir(filepath.Dir(path), o)
+	if err != nil {
+		return nil, err
+	}
+	path = filepath.Join(dir, filepath.Base(path))
+	fd, err := unix.Open(path, unix.O_RDWR|unix.O_CREAT|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
+	if err != nil {
+		return nil, &fs.PathError{Op: "open", Path: path, Err: err}
+	}
+	for {
+		if err = unix.Flock(fd, unix.LOCK_EX); err != unix.EINTR {
+			break
+		}
+	}
+	if err != nil {
+		unix.Close(fd)
+		return nil, fmt.Errorf("lock %s: %w", path, err)
+	}
+	return func() { unix.Close(fd) }, nil
+}

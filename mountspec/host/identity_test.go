@@ -1,0 +1,229 @@
+package host
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// Each test names what a hostile author, or another user of the machine,
+// tries.
+
+func TestManifestLiesAboutItself(t *testing.T) {
+	t.Run("another id than the one asked for", func(t *testing.T) {
+		w := newWorld(t)
+		w.workspace("ws", "@evil/ops")
+		w.config = "workspaces: { \"@acme/ops\": " + w.path("ws") + " }\n"
+		w.refused("@acme/ops", ResolveOptions{}, Denied, "says that it is @evil/ops")
+	})
+	t.Run("another owner than the registered one", func(t *testing.T) {
+		w := newWorld(t)
+		w.workspace("ws", "@acme/ops")
+		w.config = "workspaces: { \"@acme/ops\": { path: " + w.path("ws") + ", owner_id: 01HQ } }\n"
+		w.refused("@acme/ops", ResolveOptions{}, Denied, "owner.id")
+	})
+	t.Run("the right owner", func(t *testing.T) {
+		w := newWorld(t)
+		w.workspace("ws", "@acme/ops")
+		w.config = "workspaces: { \"@acme/ops\": { path: " + w.path("ws") + ", owner_id: ID-acme } }\n"
+		if got := w.ok("@acme/ops", ResolveOptions{}); got.Trust != Registered {
+			t.Errorf("got %v", got.Trust)
+		}
+	})
+	t.Run("a clone that takes a registered id", func(t *testing.T) {
+		w := newWorld(t)
+		w.workspace("ws", "@acme/ops")
+		w.add("ws")
+		w.workspace("clone", "@acme/ops")
+		for _, o := range []ResolveOptions{{}, {Trust: true}} {
+			w.refused("clone", o, Denied, w.path("ws"))
+		}
+	})
+	t.Run("owner.slug that is not in the id", func(t *testing.T) {
+		w := newWorld(t)
+		text, _ := os.ReadFile(w.workspace("ws", "@acme/ops"))
+		w.write("ws/WORKSPACE.md", strings.Replace(string(text), "slug: acme", "slug: evil", 1))
+		w.refused("ws", ResolveOptions{Trust: true}, Invalid)
+	})
+}
+
+func TestTwoRegistrations(t *testing.T) {
+	w := newWorld(t)
+	w.workspace("a", "@acme/ops")
+	w.add("a")
+	w.workspace("b", "@acme/ops")
+	w.config = "workspaces: { \"@acme/ops\": " + w.path("b") + " }\n"
+	w.refused("@acme/ops", ResolveOptions{}, Denied, w.path("a"), w.path("b"))
+	w.config = "workspaces: { \"@acme/ops\": " + w.path("a/WORKSPACE.md") + " }\n"
+	w.ok("@acme/ops", ResolveOptions{})
+}
+
+func TestSymlinkedManifest(t *testing.T) {
+	w := newWorld(t)
+	w.workspace("victim", "@acme/ops")
+	w.mkdir("evil")
+	must(t, os.Symlink(w.path("victim/WORKSPACE.md"), w.path("evil/WORKSPACE.md")))
+	w.refused("evil", ResolveOptions{Trust: true}, Unresolvable, "symbolic link")
+	w.config = "search_path: [ " + w.dir + "/evil ]\n"
+	w.refused("@acme/ops", ResolveOptions{}, Unresolvable, "no workspace")
+}
+
+func TestRegisteredByPathAloneMustBeSafe(t *testing.T) {
+	w := newWorld(t)
+	p := w.workspace("ws", "@acme/ops")
+	w.config = "workspaces: { \"@acme/ops\": " + w.path("ws") + " }\n"
+	must(t, os.Chmod(p, 0o666))
+	w.refused("@acme/ops", ResolveOptions{}, Denied, "not trusted")
+	must(t, os.Chmod(p, 0o600))
+	must(t, os.Chmod(w.path("ws"), 0o777))
+	w.refused("@acme/ops", ResolveOptions{}, Denied, "not trusted")
+}
+
+func TestSearchPath(t *testing.T) {
+	w := newWorld(t)
+	w.config = "search_path: [ " + w.path("s") + ", " + w.path("none") + " ]\n"
+	w.workspace("s/one", "@acme/one")
+	w.workspace("s/acme/two", "@acme/two")
+	w.workspace("s/one/nested", "@acme/nested")
+	w.workspace("s/x/y/deep", "@acme/deep")
+	w.workspace("s/open", "@acme/open")
+	must(t, os.Chmod(w.path("s/open"), 0o777))
+	w.workspace("outside", "@acme/linked")
+	must(t, os.Symlink(w.path("outside"), w.path("s/linked")))
+	w.write("s/broken/WORKSPACE.md", "---\nid: [\n---\n")
+	for _, c := range []struct {
+		name, addr, found string // found empty: not found
+	}{
+		{"below", "@acme/one", "s/one"},
+		{"by owner and slug", "@acme/two", "s/acme/two"},
+		{"below a workspace", "@acme/nested", ""},
+		{"too deep", "@acme/deep", ""},
+		{"in a directory that others can write", "@acme/open", ""},
+		{"behind a link", "@acme/linked", ""},
+		{"not there", "@acme/none", ""},
+		{"a path built of an address", "@acme/broken", ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if c.found == "" {
+				w.refused(c.addr, ResolveOptions{}, Unresolvable, "no workspace")
+				return
+			}
+			got := w.ok(c.addr, ResolveOptions{})
+			if got.Root != w.path(c.found) || got.Verified {
+				t.Errorf("got %s, verified %v", got.Root, got.Verified)
+			}
+		})
+	}
+	t.Run("two with one id", func(t *testing.T) {
+		w.workspace("s/copy", "@acme/one")
+		w.refused("@acme/one", ResolveOptions{}, Denied, w.path("s/one/WORKSPACE.md"), w.path("s/copy/WORKSPACE.md"))
+	})
+	t.Run("directory that others can write", func(t *testing.T) {
+		must(t, os.Chmod(w.path("s"), 0o777))
+		w.refused("@acme/two", ResolveOptions{}, Unresolvable)
+	})
+}
+
+func TestSearchDirectoryThatIsAWorkspace(t *testing.T) {
+	w := newWorld(t)
+	w.config = "search_path: [ " + w.path("ws") + " ]\n"
+	w.workspace("ws", "@acme/ops")
+	w.workspace("ws/below", "@acme/below")
+	w.ok("@acme/ops", ResolveOptions{})
+	w.refused("@acme/below", ResolveOptions{}, Unresolvable)
+}
+
+// A manifest that was only found gets nothing of the owner that it names.
+func TestFoundIsNotRegistered(t *testing.T) {
+	w := newWorld(t)
+	w.config = "search_path: [ " + w.path("s") + " ]\nallow_paths: [ " + w.mkdir("srv") + " ]\n"
+	w.manifest("s/clone", "@acme/clone", at(w.path("srv")))
+	w.refused("@acme/clone", ResolveOptions{}, Denied, "not registered")
+	w.add("s/clone")
+	w.ok("@acme/clone", ResolveOptions{})
+}
+
+func TestAgentproto(t *testing.T) {
+	w := newWorld(t)
+	w.workspace("ws", "@acme/ops")
+	w.workspace("old", "@acme/bare")
+	reg := func(text string) { w.write("home/.agentproto/workspaces.json", text) }
+	reg(`{"version":1,"active":null,"workspaces":[{"slug":"@acme/ops","path":"` + w.path("ws") + `","addedAt":"x"},{"slug":"bare","path":"` + w.path("old") + `"},{"slug":"rel","path":"../ws"}]}`)
+	if got := w.ok("@acme/ops", ResolveOptions{}); got.Verified || got.Root != w.path("ws") {
+		t.Errorf("got %+v", got)
+	}
+	w.ok("@acme/bare", ResolveOptions{})
+	w.refused("@evil/bare", ResolveOptions{}, Denied, "says that it is @acme/bare")
+	w.refused("@acme/rel", ResolveOptions{}, Unresolvable)
+	w.refused("@acme/none", ResolveOptions{}, Unresolvable)
+	reg(`{"version":1,"workspaces":[{"slug":"@acme/ops","path":"` + w.path("ws") + `"},{"slug":"ops","path":"` + w.path("old") + `"}]}`)
+	w.refused("@acme/ops", ResolveOptions{}, Denied, "two workspaces")
+	reg(`{"version":2}`)
+	w.refused("@acme/ops", ResolveOptions{}, Unresolvable, "version 1")
+	reg(`{"version":1}`)
+	must(t, os.Chmod(w.path("home/.agentproto/workspaces.json"), 0o666))
+	w.refused("@acme/ops", ResolveOptions{}, Denied, "not trusted")
+}
+
+func TestNearAddress(t *testing.T) {
+	w := newWorld(t)
+	w.workspace("ws", "@acme/marketing-ops")
+	w.add("ws")
+	if e := w.refused("@acme/marketing-op", ResolveOptions{}, Unresolvable); e.Hint != "did you mean @acme/marketing-ops?" {
+		t.Errorf("hint %q", e.Hint)
+	}
+	w.refused("@acme/../../etc", ResolveOptions{}, Unresolvable)
+	w.refused("@Acme/Ops", ResolveOptions{}, Unresolvable)
+}
+
+// The attack: the directory is exchanged for a link after it was granted.
+func TestLocalRootIsWhatItIsNotWhatItIsCalled(t *testing.T) {
+	w := newWorld(t)
+	w.mkdir("secret")
+	w.mkdir("ws")
+	must(t, os.Symlink(w.path("secret"), w.path("ws/data")))
+	w.manifest("ws", "@acme/ops", here)
+	w.refused("ws", ResolveOptions{}, Denied, w.path("secret"))
+	w.refused("ws", ResolveOptions{Trust: true}, Denied, "allow_paths")
+}
+
+func TestLocalPaths(t *testing.T) {
+	for _, c := range []struct {
+		name, path string // below the world's directory
+		config     string
+		o          ResolveOptions
+		class      Class
+		refused    bool
+	}{
+		{name: "own directory", path: "ws/data"},
+		{name: "own directory itself", path: "ws"},
+		{name: "sibling", path: "other", refused: true, class: Denied, o: ResolveOptions{Trust: true}},
+		{name: "sibling that begins alike", path: "ws-evil", refused: true, class: Denied, o: ResolveOptions{Trust: true}},
+		{name: "listed, not registered", path: "srv/x", config: "allow_paths: [ %s/srv ]\n", refused: true, class: Denied},
+		{name: "listed", path: "srv/x", config: "allow_paths: [ %s/srv ]\n", o: ResolveOptions{Trust: true}},
+		{name: "beside what is listed", path: "srv-evil", config: "allow_paths: [ %s/srv ]\n", refused: true, class: Denied, o: ResolveOptions{Trust: true}},
+		{name: "system", path: "/etc", refused: true, class: Denied, o: ResolveOptions{Trust: true}},
+		{name: "absent", path: "ws/none", refused: true, class: Unresolvable},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newWorld(t)
+			w.config = strings.ReplaceAll(c.config, "%s", w.dir)
+			for _, d := range []string{"ws/data", "other", "ws-evil", "srv/x", "srv-evil"} {
+				w.mkdir(d)
+			}
+			path := c.path
+			if !filepath.IsAbs(path) {
+				path = w.path(path)
+			}
+			w.manifest("ws", "@acme/ops", at(path))
+			if c.refused {
+				w.refused("ws", c.o, c.class)
+				return
+			}
+			if got := w.ok("ws", c.o); got.Local.Path != path {
+				t.Errorf("got %s, want %s", got.Local.Path, path)
+			}
+		})
+	}
+}

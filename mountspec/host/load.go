@@ -1,0 +1,305 @@
+package host
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/wsmount/wsmount/mountspec"
+	"github.com/wsmount/wsmount/mountspec/policy"
+)
+
+// loaded is a workspace whose manifests were read and whose identity was
+// checked. Nothing has been granted yet.
+type loaded struct {
+	cand      candidate
+	ws        *mountspec.Workspace
+	storage   *mountspec.Storage
+	storageAt base // where the storage block stands
+	home      base // where the manifest stands
+	manifest  string
+	files     []*file
+	inventory *mountspec.Secrets
+	layers    []policy.Layer
+	identity  []mountspec.IdentityEntry
+	local     *Local
+	loc       Location
+	warnings  mountspec.Findings
+	reserved  []string
+}
+
+// A base is what references of one manifest are relative to.
+type base struct {
+	addr  mountspec.Address // whose it is
+	dir   string            // directory of the manifest
+	root  string            // directory that workspace-relative paths do not leave
+	trust Trust
+}
+
+// load reads a candidate's manifest, and what it refers to.
+func (s *session) load(c candidate) (*loaded, error) {
+	l := &loaded{cand: c}
+	if err := s.readWorkspace(l); err != nil {
+		return nil, err
+	}
+	if err := s.identity(l); err != nil {
+		return nil, err
+	}
+	l.home.addr, l.home.trust = l.ws.ID, c.trust
+	for _, follow := range []func(*loaded) error{s.loadStorage, s.loadBlocks, s.loadPolicies, s.loadIdentities, s.loadSecrets, s.locate} {
+		if err := follow(l); err != nil {
+			return nil, err
+		}
+	}
+	return l, nil
+}
+
+// readWorkspace reads the manifest, or, for a registered directory without
+// one, stands in what was recorded (AIP-34: it is still a workspace).
+func (s *session) readWorkspace(l *loaded) error {
+	path, err := manifestPath(l.cand.path)
+	if err != nil {
+		return fileError("", l.cand.path, err)
+	}
+	f, err := s.readCandidate(l.cand, path)
+	if errors.Is(err, fs.ErrNotExist) && l.cand.trust == Registered {
+		return s.withoutManifest(l, path)
+	}
+	if err != nil {
+		return fileError("", path, err)
+	}
+	s.step("manifest", f.path)
+	return s.takeWorkspace(l, f)
+}
+
+func (s *session) takeWorkspace(l *loaded, f *file) error {
+	ws, findings := mountspec.ParseWorkspace(f.source(), s.parse())
+	if err := s.findings(l, f.path, findings); err != nil {
+		return err
+	}
+	l.ws, l.manifest, l.files = ws, f.path, append(l.files, f)
+	l.home.dir = filepath.Dir(f.path)
+	l.home.root = l.home.dir
+	return nil
+}
+
+func manifestPath(path string) (string, error) {
+	if !filepath.IsAbs(path) {
+		return "", fmt.Errorf("%s: not an absolute path", path)
+	}
+	if st, err := os.Stat(path); err == nil && st.IsDir() || !strings.HasSuffix(path, ".md") {
+		return filepath.Join(path, manifestName), nil
+	}
+	return path, nil
+}
+
+// readCandidate reads the manifest. Where nothing pins its bytes (it was
+// found, or is registered by path alone), nobody else may be able to write
+// it.
+func (s *session) readCandidate(c candidate, path string) (*file, error) {
+	f, err := readManifest(path)
+	if err != nil || !c.checked {
+		return f, err
+	}
+	t, err := readTrusted(path)
+	if err == nil && t.path != f.path {
+		return nil, fmt.Errorf("%s is a symbolic link: a manifest must be a file", path)
+	}
+	return f, err
+}
+
+// withoutManifest takes the recorded manifest when there was one, else the
+// directory itself as the store.
+func (s *session) withoutManifest(l *loaded, path string) error {
+	dir := realish(filepath.Dir(path))
+	if e := l.cand.entry; e != nil && len(e.Files) > 0 {
+		s.step("manifest", path+" is gone; the one that was accepted is used")
+		l.home.dir, l.home.root = dir, dir
+		return s.takeWorkspace(l, &file{path: e.Files[0].Path, data: []byte(e.Files[0].Text)})
+	}
+	if st, err := os.Stat(dir); err != nil || !st.IsDir() {
+		return fileError("", path, fs.ErrNotExist)
+	}
+	s.defaulted("manifest", "none in "+dir+", so that the directory is the store")
+	l.reserved = append(l.reserved, filepath.Join(dir, manifestName))
+	const text = "---\nschema: storage/v1\nprovider: local-fs\nconfig:\n  mount_path: .\n---\n"
+	st, findings := mountspec.ParseStorage(mountspec.Source{Name: path, Data: []byte(text)}, mountspec.Options{})
+	if err := findings.Err(); err != nil {
+		return invalid(path, err, "this is a fault of wsmount")
+	}
+	a := l.cand.addr
+	l.ws = &mountspec.Workspace{ID: a, Name: a.String(), Owner: mountspec.Owner{ID: l.cand.ownerID, Slug: a.Owner},
+		Storage: mountspec.Block[mountspec.Storage]{Inline: st}}
+	l.home.dir, l.home.root = dir, dir
+	return nil
+}
+
+// findings turns what a parse found into an error, and keeps warnings.
+func (s *session) findings(l *loaded, where string, fs mountspec.Findings) error {
+	l.warnings = append(l.warnings, fs.Filter(mountspec.Warning)...)
+	err := fs.Err()
+	if err == nil {
+		return nil
+	}
+	for _, f := range fs.Filter(mountspec.Error) {
+		if f.Code != mountspec.CodeProviderUnknown {
+			return invalid(where, err, "wsmount validate shows every line with its rule")
+		}
+	}
+	return &Error{Class: Unresolvable, Code: CodeProvider, Where: where, What: "its storage provider is not built in", Err: err, Hint: "choose a provider that this wsmount has"}
+}
+
+// identity compares the manifest's claims with what is known (AIP-34,
+// Security considerations: a manifest may lie about its owner and its id).
+func (s *session) identity(l *loaded) error {
+	asked, ws := l.cand.addr, l.ws
+	if asked != (mountspec.Address{}) && ws.ID != asked {
+		return denied("", l.manifest, "ask for the address that the manifest has, or register the right directory",
+			"the manifest found for %s by %s says that it is %s", asked, l.cand.how, ws.ID)
+	}
+	if l.cand.ownerID != "" && ws.Owner.ID != l.cand.ownerID {
+		return denied("", l.manifest, "if the owner changed: wsmount registry accept "+ws.ID.String(),
+			"its owner.id is not the one that was registered for %s", ws.ID)
+	}
+	if l.cand.trust == Registered {
+		return nil
+	}
+	if c, ok, _ := s.quiet().registered(ws.ID); ok && !samePlace(c.path, l.manifest) {
+		return denied("", l.manifest, "give it another id, or register it instead: wsmount registry remove "+ws.ID.String(),
+			"it calls itself %s, which is registered as %s", ws.ID, c.path)
+	}
+	return nil
+}
+
+// quiet is a session whose steps nobody sees.
+func (s *session) quiet() *session {
+	c := *s
+	return &c
+}
+
+// loadStorage follows the storage block.
+func (s *session) loadStorage(l *loaded) error {
+	b := l.ws.Storage
+	if b.Inline != nil {
+		l.storage, l.storageAt = b.Inline, l.home
+		s.step("storage", l.storage.Provider+", inline at "+b.Inline.Pos.String())
+		return nil
+	}
+	f, at, err := s.follow(l, b.Ref, l.home, refStorage)
+	if err != nil {
+		return err
+	}
+	st, findings := mountspec.ParseStorage(f.source(), s.parse())
+	if err := s.findings(l, f.path, findings); err != nil {
+		return err
+	}
+	if err := sameID(b.Ref, st.ID, f.path, CodeStorageRef); err != nil {
+		return err
+	}
+	l.storage, l.storageAt = st, at
+	s.step("storage", fmt.Sprintf("%s, by %s %s in %s", st.Provider, b.Ref.Kind, b.Ref.Value, f.path))
+	return nil
+}
+
+// sameID refuses a manifest that a slug leads to and that says it is
+// another one.
+func sameID(ref mountspec.Ref, id *mountspec.Address, path, code string) error {
+	if ref.Kind != mountspec.RefSlug || id == nil || id.String() == ref.Value {
+		return nil
+	}
+	return denied(code, path, "correct storages or manifests of the host configuration", "the manifest listed for %s says that it is %s", ref.Value, id)
+}
+
+// loadBlocks reads SANDBOX.md and CODE.md: a mount runs neither, but they
+// govern the workspace and are guarded like its other manifests.
+func (s *session) loadBlocks(l *loaded) error {
+	if b := l.ws.Sandbox; b != nil && b.Inline == nil {
+		f, _, err := s.follow(l, b.Ref, l.home, refSandbox)
+		if err != nil {
+			return err
+		}
+		if _, findings := mountspec.ParseSandbox(f.source(), s.parse()); findings.Err() != nil {
+			return s.findings(l, f.path, findings)
+		}
+	}
+	if b := l.ws.Code; b != nil && b.Inline == nil {
+		f, _, err := s.follow(l, b.Ref, l.home, refCode)
+		if err != nil {
+			return err
+		}
+		if _, findings := mountspec.ParseCode(f.source(), s.parse()); findings.Err() != nil {
+			return s.findings(l, f.path, findings)
+		}
+	}
+	return nil
+}
+
+func (s *session) loadPolicies(l *loaded) error {
+	levels := []struct {
+		name   string
+		blocks []mountspec.Block[mountspec.Policy]
+		at     base
+	}{{"workspace", l.ws.Policy, l.home}, {"storage", l.storage.Policy, l.storageAt}}
+	for _, lv := range levels {
+		for _, b := range lv.blocks {
+			p, source := b.Inline, b.Pos.String()
+			if p == nil {
+				f, _, err := s.follow(l, b.Ref, lv.at, refPolicy)
+				if err != nil {
+					return err
+				}
+				var findings mountspec.Findings
+				if p, findings = mountspec.ParsePolicy(f.source(), s.parse()); findings.Err() != nil {
+					return s.findings(l, f.path, findings)
+				}
+				if err := sameID(b.Ref, p.ID, f.path, ""); err != nil {
+					return err
+				}
+				source = f.path
+			}
+			l.layers = append(l.layers, policy.Layer{Policy: p, Source: source, Level: lv.name})
+			s.step("policy", lv.name+", "+source)
+		}
+	}
+	return nil
+}
+
+// loadIdentities replaces identity files by what is in them, and references
+// by what the host configured for them. Others stay for the caller.
+func (s *session) loadIdentities(l *loaded) error {
+	entries, at := l.ws.Identity, l.home
+	if len(l.storage.Identity) > 0 { // AIP-23: the child's overrides
+		entries, at = l.storage.Identity, l.storageAt
+	}
+	for _, e := range entries {
+		if path := identityFile(e); path != "" {
+			f, _, err := s.follow(l, mountspec.Ref{Kind: mountspec.RefFile, Value: path, Pos: e.Pos}, at, refIdentity)
+			if err != nil {
+				return err
+			}
+			id, findings := mountspec.ParseIdentity(f.source(), s.parse())
+			if err := s.findings(l, f.path, findings); err != nil {
+				return err
+			}
+			e.Name, e.Email, e.GPGKey, e.File, e.Ref = id.Name, id.Email, id.GPGKey, "", ""
+		} else if id, ok := s.r.cfg.Identities[e.Ref]; ok && e.Ref != "" {
+			e.Name, e.Email, e.GPGKey, e.Ref = id.Name, id.Email, id.GPGKey, ""
+		}
+		l.identity = append(l.identity, e)
+	}
+	return nil
+}
+
+// identityFile is the file that an entry names, in either form.
+func identityFile(e mountspec.IdentityEntry) string {
+	if e.File != "" {
+		return e.File
+	}
+	if strings.HasPrefix(e.Ref, "./") {
+		return e.Ref
+	}
+	return ""
+}

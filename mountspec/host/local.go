@@ -1,0 +1,173 @@
+package host
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/wsmount/wsmount/mountspec"
+	"github.com/wsmount/wsmount/mountspec/host/grant"
+	"github.com/wsmount/wsmount/mountspec/host/hostfile"
+)
+
+// locate finds where the bytes lie. It decides nothing about whether the
+// workspace may have them.
+func (s *session) locate(l *loaded) error {
+	path := ""
+	switch c := l.storage.Config.(type) {
+	case mountspec.LocalFSConfig:
+		if c.MountPath == "" {
+			return unresolvable(CodeStorageCfg, l.storage.ConfigPos.String(), "add mount_path", "local-fs names no directory")
+		}
+		path = relativeTo(l.storageAt.dir, c.MountPath)
+	case mountspec.DevLocalConfig:
+		if c.Root != "" {
+			path = relativeTo(l.storageAt.dir, c.Root)
+			break
+		}
+		path = filepath.Join(s.r.scratch(), l.ws.ID.Owner, l.ws.ID.Slug)
+		l.local = &Local{Default: true}
+		s.defaulted("root", path)
+	}
+	if path != "" {
+		if err := l.openLocal(path); err != nil {
+			return err
+		}
+		s.step("directory", l.local.Path)
+		path = l.local.Path
+	}
+	l.loc = s.r.cfg.locate(l.storage, path)
+	s.step("location", l.loc.String())
+	return nil
+}
+
+// scratch is where dev-local workspaces without a root lie.
+func (r *Resolver) scratch() string {
+	return filepath.Join(realish(r.o.Temp), "wsmount-"+strconv.Itoa(os.Geteuid()))
+}
+
+// openLocal looks at the directory itself, not at its name: what is opened
+// here is what Dev and Ino say later.
+func (l *loaded) openLocal(path string) error {
+	if l.local == nil {
+		l.local = &Local{}
+	}
+	fd, err := unix.Open(path, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		l.local.Path, l.local.Missing = realish(path), true
+		return nil
+	}
+	if err != nil {
+		return &Error{Class: Unresolvable, Where: path, What: "the directory cannot be opened", Err: err, Hint: "correct the path in the manifest, or make the directory readable"}
+	}
+	defer unix.Close(fd)
+	real, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", fd))
+	if err != nil {
+		return &Error{Class: Unresolvable, Where: path, What: "the directory's own path is not known", Err: err, Hint: "mount /proc"}
+	}
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return &Error{Class: Unresolvable, Where: path, What: "the directory cannot be looked at", Err: err, Hint: "check the file system below it"}
+	}
+	l.local.Path, l.local.Dev, l.local.Ino = real, st.Dev, st.Ino
+	return nil
+}
+
+// grantLocal says whether the workspace may have its directory: below its
+// own always, below allow_paths when it is registered, and the default for
+// dev-local.
+func (s *session) grantLocal(l *loaded) error {
+	path := l.local.Path
+	if l.local.Default {
+		return s.grantScratch(l)
+	}
+	switch {
+	case grant.Below(l.home.root, path) && l.home.root != "/":
+		s.step("grant", path+" is below the workspace's own directory")
+	case l.cand.trust == Unverified:
+		return s.deny(l, "", l.storage.ConfigPos, "register the manifest: wsmount registry add "+l.home.root,
+			"%s is not below %s, and the manifest is not registered", path, l.home.root)
+	default:
+		root, ok := s.allowedPath(path)
+		if !ok {
+			return s.deny(l, "", l.storage.ConfigPos, "add "+path+" to allow_paths of the host configuration",
+				"%s is neither below the workspace's own directory nor in allow_paths", path)
+		}
+		s.step("grant", "allow_paths "+root)
+	}
+	if !l.local.Missing {
+		return nil
+	}
+	if !s.o.Create || l.storage.Provider != mountspec.ProviderDevLocal {
+		if l.storage.Provider == mountspec.ProviderDevLocal {
+			return nil
+		}
+		return unresolvable("", l.storage.ConfigPos.String(), "make it, or correct the path", "the directory %s does not exist", path)
+	}
+	return l.makeDir(path)
+}
+
+func (s *session) allowedPath(path string) (string, bool) {
+	for _, root := range s.r.cfg.AllowPaths {
+		if grant.Below(realish(root), path) {
+			return root, true
+		}
+	}
+	return "", false
+}
+
+// grantScratch checks the default directory of dev-local. Its name is known
+// to every user of the machine, who may have made it first.
+func (s *session) grantScratch(l *loaded) error {
+	path := l.local.Path
+	if !grant.Below(s.r.scratch(), path) {
+		return s.deny(l, "", l.storage.ConfigPos, "remove it", "%s leads to %s", filepath.Join(s.r.scratch(), l.ws.ID.Owner, l.ws.ID.Slug), path)
+	}
+	if l.local.Missing {
+		if !s.o.Create {
+			return nil
+		}
+		if err := l.makeDir(path); err != nil {
+			return err
+		}
+	}
+	for dir := path; ; dir = filepath.Dir(dir) {
+		if err := ownPrivate(dir); err != nil {
+			return fileError("", dir, err)
+		}
+		if dir == s.r.scratch() {
+			return nil
+		}
+	}
+}
+
+func ownPrivate(dir string) error {
+	var st unix.Stat_t
+	if err := unix.Lstat(dir, &st); err != nil {
+		return &fs.PathError{Op: "lstat", Path: dir, Err: err}
+	}
+	if st.Mode&unix.S_IFMT != unix.S_IFDIR || int(st.Uid) != os.Geteuid() || st.Mode&0o077 != 0 {
+		return &hostfile.Error{Path: dir, Reason: "is not a directory of this user that only the user can open", Hint: "remove it, or set TMPDIR to a directory of your own"}
+	}
+	return nil
+}
+
+func (l *loaded) makeDir(path string) error {
+	if err := os.MkdirAll(path, 0o700); err != nil {
+		return &Error{Class: Unresolvable, Where: path, What: "the directory cannot be made", Err: err, Hint: "make it by hand"}
+	}
+	want := l.local.Path
+	l.local.Missing = false
+	if err := l.openLocal(path); err != nil {
+		return err
+	}
+	if l.local.Missing || l.local.Path != want {
+		return denied("", path, "look at who changes the directories above it", "the directory was replaced while it was made")
+	}
+	return nil
+}

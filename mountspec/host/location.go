@@ -1,0 +1,157 @@
+package host
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"net/url"
+	"path/filepath"
+	"strings"
+
+	"github.com/wsmount/wsmount/mountspec"
+	"github.com/wsmount/wsmount/mountspec/host/grant"
+	"github.com/wsmount/wsmount/mountspec/secrets"
+)
+
+// Services that hold bytes. Several providers reach one service, so that
+// places are compared by it.
+const (
+	ServiceDir = "dir"
+	ServiceGit = "git"
+	ServiceRaw = "raw" // of a provider that only the host knows
+)
+
+// A Location is where a workspace's bytes lie, without credentials.
+type Location struct {
+	Provider string `json:"provider"`
+	Service  string `json:"service"`            // dir, git, raw, or s3, azure, gcs
+	Endpoint string `json:"endpoint,omitempty"` // as it will be asked
+	Bucket   string `json:"bucket,omitempty"`   // bucket, container, or owner/repo
+	Prefix   string `json:"prefix,omitempty"`   // key prefix, or the directory's real path
+	Branch   string `json:"branch,omitempty"`   // empty: the remote's HEAD
+}
+
+// String prints the place for a person.
+func (l Location) String() string {
+	switch l.Service {
+	case ServiceDir:
+		return l.Prefix
+	case ServiceGit:
+		s := l.Endpoint + "/" + l.Bucket
+		if l.Branch != "" {
+			s += "#" + l.Branch
+		}
+		return s
+	}
+	return strings.TrimSuffix(l.Endpoint, "/") + "/" + l.Bucket + "/" + l.Prefix
+}
+
+// Fingerprint names the working copy of this place for a manifest that is
+// registered at path: 32 hexadecimal digits. Another place, or another
+// manifest, has another one, so that two are never mixed.
+func (l Location) Fingerprint(path string) string {
+	b, _ := json.Marshal(struct {
+		Location
+		Path string `json:"path"`
+	}{l, path}) // plain strings: cannot fail
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:16])
+}
+
+// Overlaps says whether a byte of l can be a byte of m. When that cannot be
+// known (two branches of which one is HEAD) it says yes.
+func (l Location) Overlaps(m Location) bool {
+	if l.Service != m.Service || sameService(l.Endpoint) != sameService(m.Endpoint) {
+		return false
+	}
+	switch l.Service {
+	case ServiceDir:
+		return grant.Overlaps(l.Prefix, m.Prefix)
+	case ServiceGit:
+		return strings.EqualFold(l.Bucket, m.Bucket) && (l.Branch == m.Branch || l.Branch == "" || m.Branch == "")
+	case ServiceRaw:
+		return l == m
+	}
+	return l.Bucket == m.Bucket && grant.Overlaps(l.Prefix, m.Prefix)
+}
+
+// sameService makes the endpoints of one service equal: case, default
+// ports, and Amazon's many names for one set of buckets.
+func sameService(endpoint string) string {
+	u, err := url.Parse(endpoint)
+	if err != nil {
+		return endpoint
+	}
+	host := strings.ToLower(strings.TrimSuffix(u.Hostname(), "."))
+	if host == "amazonaws.com" || strings.HasSuffix(host, ".amazonaws.com") {
+		return "amazonaws.com"
+	}
+	port := u.Port()
+	if u.Scheme == "https" && port == "443" || u.Scheme == "http" && port == "80" {
+		port = ""
+	}
+	return host + ":" + port
+}
+
+// locate says where a storage's bytes lie. dir is the directory that
+// relative paths are relative to; local is the real path of a local root.
+func (c *Config) locate(s *mountspec.Storage, local string) Location {
+	l := Location{Provider: s.Provider}
+	switch x := s.Config.(type) {
+	case mountspec.CloudBucketConfig:
+		if b := c.CloudBucket; b != nil {
+			l.Service, l.Endpoint = b.Kind, defaultEndpoint(b.Kind, b.Endpoint, b.Region, "")
+		}
+		l.Bucket, l.Prefix = x.Bucket, x.Prefix
+	case mountspec.SelfBucketConfig:
+		l.Service, l.Bucket, l.Prefix = string(x.Kind), x.Bucket, x.Prefix
+		l.Endpoint = defaultEndpoint(l.Service, x.Endpoint, x.Region, "")
+	case mountspec.MastraS3Config:
+		l.Service, l.Bucket, l.Prefix = secrets.S3, x.Bucket, x.Prefix
+		l.Endpoint = defaultEndpoint(l.Service, x.Endpoint, x.Region, "")
+	case mountspec.MastraAzureConfig:
+		l.Service, l.Bucket, l.Prefix = secrets.Azure, x.Container, x.Prefix
+		l.Endpoint = defaultEndpoint(l.Service, x.Endpoint, "", x.AccountName)
+	case mountspec.GitHubConfig:
+		l.Service, l.Endpoint, l.Branch = ServiceGit, orDefault(c.GitHub.BaseURL, publicGitHub), x.Branch
+		l.Bucket = x.Owner + "/" + x.Repo
+	case mountspec.LocalFSConfig, mountspec.DevLocalConfig:
+		l.Service, l.Prefix = ServiceDir, local
+	case mountspec.RawConfig:
+		b, _ := json.Marshal(x.Values)
+		l.Service, l.Prefix = ServiceRaw, string(b)
+	}
+	return l
+}
+
+// defaultEndpoint is the service's own endpoint where none is given.
+func defaultEndpoint(service, endpoint, region, account string) string {
+	switch {
+	case endpoint != "":
+		return endpoint
+	case service == secrets.S3 && region != "" && region != "auto":
+		return "https://s3." + region + ".amazonaws.com"
+	case service == secrets.S3:
+		return "https://s3.amazonaws.com"
+	case service == secrets.GCS:
+		return "https://storage.googleapis.com"
+	case service == secrets.Azure && account != "":
+		return "https://" + account + ".blob.core.windows.net"
+	}
+	return ""
+}
+
+func orDefault(s, otherwise string) string {
+	if s == "" {
+		return otherwise
+	}
+	return s
+}
+
+// relativeTo makes a manifest's path absolute below its directory.
+func relativeTo(dir, path string) string {
+	if filepath.IsAbs(path) {
+		return filepath.Clean(path)
+	}
+	return filepath.Join(dir, path)
+}

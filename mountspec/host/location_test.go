@@ -1,0 +1,108 @@
+package host
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+)
+
+// Whatever moves the bytes, or belongs to another manifest, has another
+// working copy.
+func TestFingerprint(t *testing.T) {
+	l := Location{Provider: "self-bucket", Service: "s3", Endpoint: "https://s3.example.com", Bucket: "b", Prefix: "p/", Branch: "m"}
+	const path = "/ws/WORKSPACE.md"
+	seen := map[string]string{l.Fingerprint(path): "the first"}
+	if again := l.Fingerprint(path); len(again) != 32 || seen[again] == "" {
+		t.Errorf("not stable: %s", again)
+	}
+	for name, change := range map[string]func(*Location){
+		"provider": func(l *Location) { l.Provider = "mastra-s3" }, "service": func(l *Location) { l.Service = "gcs" },
+		"endpoint": func(l *Location) { l.Endpoint += "x" }, "bucket": func(l *Location) { l.Bucket += "p" },
+		"prefix": func(l *Location) { l.Prefix += "q/" }, "branch": func(l *Location) { l.Branch = "" },
+		"border": func(l *Location) { l.Bucket, l.Prefix = "bp/", "" },
+	} {
+		m := l
+		change(&m)
+		fp := m.Fingerprint(path)
+		if other := seen[fp]; other != "" {
+			t.Errorf("%s: the fingerprint of %s", name, other)
+		}
+		seen[fp] = name
+	}
+	if seen[l.Fingerprint("/other/WORKSPACE.md")] != "" {
+		t.Error("another manifest has the same fingerprint")
+	}
+}
+
+func TestLocationString(t *testing.T) {
+	for _, c := range []struct {
+		l    Location
+		want string
+	}{
+		{Location{Service: ServiceDir, Prefix: "/a"}, "/a"},
+		{Location{Service: ServiceGit, Endpoint: "https://github.com", Bucket: "a/b"}, "https://github.com/a/b"},
+		{Location{Service: "s3", Endpoint: "https://s3.example.com/", Bucket: "b", Prefix: "p/"}, "https://s3.example.com/b/p/"},
+	} {
+		if got := c.l.String(); got != c.want {
+			t.Errorf("got %q, want %q", got, c.want)
+		}
+	}
+}
+
+func TestOverlapsIsSymmetric(t *testing.T) {
+	all := []Location{
+		{Service: "s3", Endpoint: "https://s3.amazonaws.com", Bucket: "b"}, {Service: "s3", Endpoint: "https://s3.eu-west-1.amazonaws.com:443", Bucket: "b", Prefix: "x/"},
+		{Service: "s3", Endpoint: "https://s3.example.com", Bucket: "b"}, {Service: "gcs", Endpoint: "https://s3.example.com", Bucket: "b"},
+		{Service: ServiceDir, Prefix: "/"}, {Service: ServiceDir, Prefix: "/a"}, {Service: ServiceGit, Bucket: "a/b"}, {Service: ServiceGit, Bucket: "a/b", Branch: "x"},
+		{Service: ServiceRaw, Prefix: "{}"},
+	}
+	for _, l := range all {
+		if !l.Overlaps(l) {
+			t.Errorf("%+v does not overlap itself", l)
+		}
+		for _, m := range all {
+			if l.Overlaps(m) != m.Overlaps(l) {
+				t.Errorf("%+v and %+v disagree", l, m)
+			}
+		}
+	}
+}
+
+// Services that are asked where they are when a manifest names no endpoint.
+func TestServicesOwnEndpoints(t *testing.T) {
+	for _, c := range []struct {
+		name, storage string
+		endpoints     []string
+	}{
+		{"s3", `{ inline: { provider: self-bucket, config: { kind: s3, region: eu-west-1, bucket: data, prefix: x } } }`, []string{"https://s3.eu-west-1.amazonaws.com", "https://data.s3.eu-west-1.amazonaws.com"}},
+		{"gcs", `{ inline: { provider: self-bucket, config: { kind: gcs, bucket: data, prefix: x } } }`, []string{"https://storage.googleapis.com", "https://oauth2.googleapis.com", "https://www.googleapis.com"}},
+		{"azure", `{ inline: { provider: mastra-azure, config: { container: data, accountName: acme } } }`, []string{"https://acme.blob.core.windows.net", "https://login.microsoftonline.com"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newWorld(t)
+			w.manifest("ws", "@acme/ops", c.storage)
+			if got := w.ok("ws", ResolveOptions{Trust: true}); !slices.Equal(got.Grants.Endpoints, c.endpoints) {
+				t.Errorf("got %q, want %q", got.Grants.Endpoints, c.endpoints)
+			}
+		})
+	}
+	t.Run("none", func(t *testing.T) {
+		w := newWorld(t)
+		w.manifest("ws", "@acme/ops", `{ inline: { provider: self-bucket, config: { kind: azure, bucket: data, prefix: x } } }`)
+		w.refused("ws", ResolveOptions{Trust: true}, Unresolvable, "no endpoint")
+	})
+}
+
+func TestExitCodes(t *testing.T) {
+	for class, want := range map[Class]int{Invalid: 3, Unresolvable: 4, Denied: 5} {
+		err := fmt.Errorf("mount: %w", &Error{Class: class, What: "x"})
+		var e *Error
+		if got, ok := ClassOf(err); !ok || got != class || !errors.As(err, &e) || e.ExitCode() != want {
+			t.Errorf("class %d has exit code %d, want %d", class, e.ExitCode(), want)
+		}
+	}
+	if _, ok := ClassOf(errors.New("x")); ok {
+		t.Error("any error has a class")
+	}
+}

@@ -1,0 +1,109 @@
+package host
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/wsmount/wsmount/mountspec"
+	"github.com/wsmount/wsmount/mountspec/host/grant"
+)
+
+// checkOverlap refuses a storage that shares bytes with that of another
+// registered workspace: each would change the other's files behind its
+// back. The host may grant it.
+func (s *session) checkOverlap(l *loaded) error {
+	for _, addr := range slices.Sorted(maps.Keys(s.reg.Workspaces)) {
+		if err := s.overlap(l, addr, s.reg.Workspaces[addr].Location); err != nil {
+			return err
+		}
+	}
+	for _, addr := range slices.Sorted(maps.Keys(s.r.cfg.Workspaces)) {
+		if _, twice := s.reg.Workspaces[addr]; twice || addr == l.ws.ID.String() {
+			continue
+		}
+		other, known := s.others[addr]
+		if !known {
+			other.loc, other.err = s.locationOf(addr)
+			s.others[addr] = other
+		}
+		if other.err != nil {
+			s.step("overlap with "+addr, "not known: "+other.err.Error())
+			continue
+		}
+		if err := s.overlap(l, addr, other.loc); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// locationOf reads where a workspace of the configuration keeps its bytes.
+func (s *session) locationOf(addr string) (Location, error) {
+	a, err := mountspec.ParseAddress(addr)
+	if err != nil {
+		return Location{}, err
+	}
+	q := s.quiet()
+	c, _, err := q.registered(a)
+	if err != nil {
+		return Location{}, err
+	}
+	l, err := q.load(c)
+	if err != nil {
+		return Location{}, err
+	}
+	return l.loc, nil
+}
+
+func (s *session) overlap(l *loaded, addr string, other Location) error {
+	if addr == l.ws.ID.String() || !l.loc.Overlaps(other) {
+		return nil
+	}
+	a, err := mountspec.ParseAddress(addr)
+	if err != nil {
+		return err
+	}
+	if s.r.cfg.mayOverlap(l.ws.ID, a) {
+		s.step("overlap with "+addr, "granted by allow_overlap")
+		return nil
+	}
+	return s.deny(l, "", l.storage.ConfigPos, "give one of them another place, or list both in allow_overlap",
+		"its storage %s overlaps %s of %s", l.loc, other, addr)
+}
+
+func (c *Config) mayOverlap(a, b mountspec.Address) bool {
+	return slices.ContainsFunc(c.AllowOverlap, func(p Pair) bool {
+		return grant.Matches(p.From, a.Owner, a.Slug) && grant.Matches(p.To, b.Owner, b.Slug) ||
+			grant.Matches(p.From, b.Owner, b.Slug) && grant.Matches(p.To, a.Owner, a.Slug)
+	})
+}
+
+// checkTree refuses two volumes of one mount that share bytes, with the
+// chain of both.
+func (s *session) checkTree(root *Resolved) error {
+	type at struct {
+		path string
+		r    *Resolved
+	}
+	var seen []at
+	var walk func(path string, r *Resolved) error
+	walk = func(path string, r *Resolved) error {
+		for _, x := range seen {
+			if x.r.Location.Overlaps(r.Location) && !s.r.cfg.mayOverlap(x.r.Address, r.Address) {
+				return &Error{Class: Denied, What: "two volumes of the mount keep their bytes in one place: " + x.r.Location.String() + " and " + r.Location.String(),
+					Hint: "remove one of the mounts, or list both in allow_overlap", Chain: []string{x.r.Address.String() + " at " + orDefault(x.path, "/"), r.Address.String() + " at " + path}}
+			}
+		}
+		seen = append(seen, at{path, r})
+		for _, c := range r.Children {
+			if c.Resolved == nil {
+				continue
+			}
+			if err := walk(path+c.At, c.Resolved); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return walk("", root)
+}

@@ -1,0 +1,191 @@
+package host
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const (
+	storageMD = "---\nschema: storage/v1\nprovider: local-fs\nconfig: { mount_path: /DIR/ws/data }\n---\n"
+	secretsMD = "---\nsecrets: [ { slug: SLUG, name: A, description: A } ]\n---\n"
+)
+
+func (w *world) storage(rel string) string {
+	return w.write(rel, strings.ReplaceAll(storageMD, "/DIR", w.dir))
+}
+
+func TestStorageRefs(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		ref     string // storage block
+		prepare func(w *world)
+		o       ResolveOptions
+		class   Class
+		words   string // empty: resolved
+	}{
+		{name: "path", ref: `{ ref: ./storage/main.STORAGE.md }`, prepare: func(w *world) { w.storage("ws/storage/main.STORAGE.md") }},
+		{name: "file", ref: `{ file: storage/main.STORAGE.md }`, prepare: func(w *world) { w.storage("ws/storage/main.STORAGE.md") }},
+		{name: "link inside the workspace", ref: `{ ref: ./l.STORAGE.md }`, prepare: func(w *world) {
+			w.storage("ws/storage/main.STORAGE.md")
+			os.Symlink("storage/main.STORAGE.md", w.path("ws/l.STORAGE.md"))
+		}},
+		{name: "absent", ref: `{ ref: ./none.STORAGE.md }`, class: Unresolvable, words: "storage_ref_unresolvable"},
+		{name: "link out of the workspace", ref: `{ ref: ./l.STORAGE.md }`, class: Denied, words: "leads out", prepare: func(w *world) {
+			w.storage("other/x.STORAGE.md")
+			os.Symlink(w.path("other/x.STORAGE.md"), w.path("ws/l.STORAGE.md"))
+		}},
+		{name: "directory link out of the workspace", ref: `{ ref: ./l/x.STORAGE.md }`, class: Denied, words: "leads out", prepare: func(w *world) {
+			w.storage("other/x.STORAGE.md")
+			os.Symlink("../other", w.path("ws/l"))
+		}},
+		{name: "dots out of the workspace", ref: `{ ref: ./a/../../other/x.STORAGE.md }`, class: Denied, words: "no registered workspace", prepare: func(w *world) { w.storage("other/x.STORAGE.md") }},
+		{name: "file with dots", ref: `{ file: ../other/x.STORAGE.md }`, class: Invalid, words: "inside the workspace"},
+		{name: "dots that stay", ref: `{ ref: ./a/../storage/main.STORAGE.md }`, prepare: func(w *world) { w.storage("ws/storage/main.STORAGE.md") }},
+		{name: "sibling of nobody", ref: `{ ref: ../other/x.STORAGE.md }`, o: ResolveOptions{Trust: true}, class: Denied, words: "no registered workspace", prepare: func(w *world) { w.storage("other/x.STORAGE.md") }},
+		{name: "sibling of the same owner", ref: `{ ref: ../other/x.STORAGE.md }`, o: ResolveOptions{Trust: true}, prepare: func(w *world) { w.sibling("@acme/other") }},
+		{name: "sibling of another owner", ref: `{ ref: ../other/x.STORAGE.md }`, o: ResolveOptions{Trust: true}, class: Denied, words: "another owner", prepare: func(w *world) { w.sibling("@shared/other") }},
+		{name: "sibling of another owner, allowed", ref: `{ ref: ../other/x.STORAGE.md }`, o: ResolveOptions{Trust: true}, prepare: func(w *world) {
+			w.sibling("@shared/other")
+			w.config = "allow_refs: [ { from: \"@acme/*\", to: \"@shared/*\" } ]\n"
+		}},
+		{name: "sibling, of a manifest that is not registered", ref: `{ ref: ../other/x.STORAGE.md }`, class: Denied, words: "not registered", prepare: func(w *world) { w.sibling("@acme/other") }},
+		{name: "link of the sibling that leads out", ref: `{ ref: ../other/l.STORAGE.md }`, o: ResolveOptions{Trust: true}, class: Denied, words: "no registered workspace", prepare: func(w *world) {
+			w.sibling("@acme/other")
+			w.storage("third/x.STORAGE.md")
+			os.Symlink("../third/x.STORAGE.md", w.path("other/l.STORAGE.md"))
+		}},
+		{name: "slug", ref: `{ ref: "@acme/s3" }`, o: ResolveOptions{Trust: true}, prepare: func(w *world) {
+			w.config = "storages: { \"@acme/s3\": " + w.storage("lib/s3.STORAGE.md") + " }\n"
+		}},
+		{name: "slug of nobody", ref: `{ ref: "@acme/s4" }`, o: ResolveOptions{Trust: true}, class: Unresolvable, words: "storage_ref_unresolvable", prepare: func(w *world) {
+			w.config = "storages: { \"@acme/s3\": " + w.storage("lib/s3.STORAGE.md") + " }\n"
+		}},
+		{name: "slug of another owner", ref: `{ ref: "@shared/s3" }`, o: ResolveOptions{Trust: true}, class: Denied, words: "another owner", prepare: func(w *world) {
+			w.config = "storages: { \"@shared/s3\": " + w.storage("lib/s3.STORAGE.md") + " }\n"
+		}},
+		{name: "slug of another owner, allowed", ref: `{ ref: "@shared/s3" }`, o: ResolveOptions{Trust: true}, prepare: func(w *world) {
+			w.config = "storages: { \"@shared/s3\": " + w.storage("lib/s3.STORAGE.md") + " }\nallow_refs: [ { from: \"@acme/ops\", to: \"@shared/s3\" } ]\n"
+		}},
+		{name: "slug, of a manifest that is not registered", ref: `{ ref: "@acme/s3" }`, class: Denied, words: "not registered", prepare: func(w *world) {
+			w.config = "storages: { \"@acme/s3\": " + w.storage("lib/s3.STORAGE.md") + " }\n"
+		}},
+		{name: "slug whose file says another id", ref: `{ ref: "@acme/s3" }`, o: ResolveOptions{Trust: true}, class: Denied, words: "says that it is", prepare: func(w *world) {
+			p := w.write("lib/s3.STORAGE.md", strings.Replace(strings.ReplaceAll(storageMD, "/DIR", w.dir), "storage/v1\n", "storage/v1\nid: \"@acme/other\"\nversion: 1.0.0\n", 1))
+			w.config = "storages: { \"@acme/s3\": " + p + " }\n"
+		}},
+		{name: "slug whose file others can write", ref: `{ ref: "@acme/s3" }`, o: ResolveOptions{Trust: true}, class: Denied, words: "not trusted", prepare: func(w *world) {
+			p := w.storage("lib/s3.STORAGE.md")
+			os.Chmod(p, 0o666)
+			w.config = "storages: { \"@acme/s3\": " + p + " }\n"
+		}},
+		{name: "not valid", ref: `{ ref: ./x.STORAGE.md }`, class: Invalid, words: "provder", prepare: func(w *world) {
+			w.write("ws/x.STORAGE.md", "---\nschema: storage/v1\nprovder: local-fs\nconfig: {}\n---\n")
+		}},
+		{name: "device", ref: `{ ref: ./x.STORAGE.md }`, class: Unresolvable, words: "regular file", prepare: func(w *world) { w.mkdir("ws/x.STORAGE.md") }},
+		{name: "unknown provider", ref: `{ inline: { provider: floppy, config: {} } }`, class: Unresolvable, words: "storage_provider_unknown"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newWorld(t)
+			w.mkdir("ws/data")
+			w.mkdir("ws/a")
+			if c.prepare != nil {
+				c.prepare(w)
+			}
+			p := w.manifest("ws", "@acme/ops", c.ref)
+			if c.words != "" {
+				e := w.refused("ws", c.o, c.class, c.words)
+				if e.Class == Denied && strings.Contains(c.name, "of another owner") && !strings.Contains(w.log(), `"allowed":false`) {
+					t.Errorf("not in the audit log: %s", w.log())
+				}
+				return
+			}
+			got := w.ok("ws", c.o)
+			if got.Local.Path != w.path("ws/data") || len(got.Governing) != 2 || got.Governing[0] != p {
+				t.Errorf("local %s, governing %q", got.Local.Path, got.Governing)
+			}
+			for _, g := range got.Governing {
+				if st, err := os.Lstat(g); err != nil || !st.Mode().IsRegular() {
+					t.Errorf("governing file %s is not the real one: %v", g, err)
+				}
+			}
+		})
+	}
+}
+
+// sibling registers a workspace in other, which has x.STORAGE.md.
+func (w *world) sibling(id string) {
+	w.workspace("other", id)
+	w.storage("other/x.STORAGE.md")
+	w.add("other")
+}
+
+func TestOtherManifests(t *testing.T) {
+	w := newWorld(t)
+	w.workspace("ws", "@acme/ops", "sandbox: { ref: ./SANDBOX.md }", "code: { file: ./CODE.md }", "identity: [ { file: ./bob.IDENTITY.md }, { ref: \"operator://current\", role: co-author } ]")
+	w.config = "identities: { \"operator://current\": { name: Eve, email: eve@acme.test } }\n"
+	e := w.refused("ws", ResolveOptions{}, Unresolvable, "sandbox_ref_unresolvable")
+	if !strings.Contains(e.Where, "WORKSPACE.md:") {
+		t.Errorf("where %q", e.Where)
+	}
+	w.write("ws/SANDBOX.md", "---\nschema: sandbox/v1\nprovider: local\nconfig: {}\n---\n")
+	w.write("ws/CODE.md", "---\nkind: code-workspace\nname: x\ndescription: y\ncode: { sources: [ { local: ./src } ] }\n---\n")
+	w.write("ws/bob.IDENTITY.md", "---\nname: Bob\nemail: bob@acme.test\n---\n")
+	got := w.ok("ws", ResolveOptions{})
+	want := []string{w.path("ws/WORKSPACE.md"), w.path("ws/SANDBOX.md"), w.path("ws/CODE.md"), w.path("ws/bob.IDENTITY.md")}
+	if !slices.Equal(got.Governing, want) {
+		t.Errorf("governing %q, want %q", got.Governing, want)
+	}
+	if len(got.Identity) != 2 || got.Identity[0].Email != "bob@acme.test" || got.Identity[1].Email != "eve@acme.test" || got.Identity[1].Role != "co-author" {
+		t.Errorf("identity %+v", got.Identity)
+	}
+}
+
+func TestInventory(t *testing.T) {
+	inventory := func(slug string) string { return strings.Replace(secretsMD, "SLUG", slug, 1) }
+	const bucket = `{ inline: { provider: self-bucket, config: { kind: s3, region: eu-west-1, bucket: data, prefix: x }, auth: { REF state: { env: [ ACME_KEY ] } } } }`
+	for _, c := range []struct {
+		name, ref string
+		files     map[string]string
+		governing int    // how many files, when resolved
+		words     string // else
+		class     Class
+	}{
+		{name: "absent, none", ref: "", governing: 1},
+		{name: "absent, in .secrets", ref: "", files: map[string]string{".secrets/SECRETS.md": "acme-key"}, governing: 2},
+		{name: "absent, plain is not read", ref: "", files: map[string]string{"SECRETS.md": "acme-key"}, governing: 1},
+		{name: "absent, both", ref: "", files: map[string]string{"SECRETS.md": "a-key", ".secrets/SECRETS.md": "b-key"}, words: "both exist", class: Unresolvable},
+		{name: "plain", ref: "ref: ./SECRETS.md,", files: map[string]string{"SECRETS.md": "acme-key"}, governing: 2},
+		{name: "plain means .secrets", ref: "ref: ./SECRETS.md,", files: map[string]string{".secrets/SECRETS.md": "acme-key"}, governing: 2},
+		{name: "plain, both", ref: "ref: ./SECRETS.md,", files: map[string]string{"SECRETS.md": "a-key", ".secrets/SECRETS.md": "b-key"}, words: "both exist", class: Unresolvable},
+		{name: "plain, none", ref: "ref: ./SECRETS.md,", words: "storage_auth_unresolvable", class: Unresolvable},
+		{name: "named", ref: "ref: ./x/S.md,", files: map[string]string{"x/S.md": "acme-key", ".secrets/SECRETS.md": "b-key"}, governing: 2},
+		{name: "named, none", ref: "ref: ./x/S.md,", files: map[string]string{".secrets/SECRETS.md": "b-key"}, words: "storage_auth_unresolvable", class: Unresolvable},
+		{name: "services are merged", ref: "", files: map[string]string{".secrets/SECRETS.md": "a-key", ".secrets/s3/SECRETS.md": "acme-key"}, governing: 3},
+		{name: "services contradict", ref: "", files: map[string]string{".secrets/SECRETS.md": "acme-key", ".secrets/s3/SECRETS.md": "acme-key"}, words: "contradict", class: Invalid},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newWorld(t)
+			w.config = "secrets: { acme-key: { env: ACME_KEY, allow: [ \"@acme/*\" ] } }\n"
+			for rel, slug := range c.files {
+				w.write("ws/"+rel, inventory(slug))
+			}
+			w.manifest("ws", "@acme/ops", strings.Replace(bucket, "REF", c.ref, 1))
+			if c.words != "" {
+				w.refused("ws", ResolveOptions{Trust: true}, c.class, c.words)
+				return
+			}
+			got := w.ok("ws", ResolveOptions{Trust: true})
+			if len(got.Governing) != c.governing || got.Grants.Secrets == nil {
+				t.Errorf("governing %q", got.Governing)
+			}
+			if len(c.files) == 0 && !slices.Equal(got.Reserved, []string{w.path("ws/SECRETS.md"), w.path("ws/.secrets/SECRETS.md")}) {
+				t.Errorf("reserved %q", got.Reserved)
+			}
+			if len(c.files) == 2 && c.ref == "" && !slices.Contains(got.Reserved, w.path("ws/.secrets")) {
+				t.Errorf("a further service could be added: %q", got.Reserved)
+			}
+		})
+	}
+}

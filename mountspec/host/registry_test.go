@@ -1,0 +1,221 @@
+package host
+
+import (
+	"os"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/wsmount/wsmount/mountspec"
+)
+
+func TestRegistryRoundTrip(t *testing.T) {
+	w := newWorld(t)
+	w.workspace("ws", "@acme/ops", "sandbox: { ref: ./SANDBOX.md }")
+	w.write("ws/SANDBOX.md", "---\nschema: sandbox/v1\nprovider: local\nconfig: {}\n---\n")
+	r := w.resolver()
+	e, err := r.Add(t.Context(), w.path("ws"), AddOptions{})
+	must(t, err)
+	if e.Address != acmeOps || e.OwnerID != "ID-acme" || e.Path != w.path("ws/WORKSPACE.md") || len(e.Files) != 2 || !e.AddedAt.Equal(w.now) || e.Location.Prefix != w.path("ws/data") {
+		t.Errorf("entry %+v", e)
+	}
+	again, err := r.Add(t.Context(), w.path("ws/WORKSPACE.md"), AddOptions{Address: acmeOps, OwnerID: "ID-acme"})
+	if err != nil || again.Path != e.Path {
+		t.Errorf("again: %v", err)
+	}
+	list, err := w.resolver().List()
+	if err != nil || len(list) != 1 || list[0].Fingerprint != e.Fingerprint {
+		t.Errorf("list %+v, %v", list, err)
+	}
+	st, err := os.Stat(w.home + "/.config/wsmount/registry.json")
+	must(t, err)
+	if st.Mode().Perm() != 0o600 {
+		t.Errorf("mode %v", st.Mode())
+	}
+	must(t, r.Remove(t.Context(), acmeOps))
+	err = r.Remove(t.Context(), acmeOps)
+	checkError(t, err, Unresolvable, "not in the registry")
+	w.refused("@acme/ops", ResolveOptions{}, Unresolvable)
+	for _, want := range []string{`"verb":"add"`, `"verb":"remove"`} {
+		if strings.Count(w.log(), want) != 1 {
+			t.Errorf("audit log: %s", w.log())
+		}
+	}
+}
+
+func TestAddRefuses(t *testing.T) {
+	w := newWorld(t)
+	w.workspace("ws", "@acme/ops")
+	w.add("ws")
+	w.workspace("copy", "@acme/ops")
+	add := func(rel string, o AddOptions) error {
+		_, err := w.resolver().Add(t.Context(), w.path(rel), o)
+		return err
+	}
+	checkError(t, add("copy", AddOptions{}), Denied, w.path("ws"))
+	checkError(t, add("ws", AddOptions{Address: mountspec.Address{Owner: "evil", Slug: "ops"}}), Denied)
+	checkError(t, add("ws", AddOptions{OwnerID: "other"}), Denied, "owner.id")
+	w.workspace("ws", "@acme/renamed")
+	checkError(t, add("ws", AddOptions{}), Denied, "registered as @acme/ops")
+	checkError(t, add("none", AddOptions{}), Unresolvable)
+	w.config = "workspaces: { \"@acme/third\": " + w.mkdir("x") + " }\n"
+	w.workspace("third", "@acme/third")
+	checkError(t, add("third", AddOptions{}), Denied, "host configuration")
+}
+
+// Every governing file is pinned: a change takes effect only through Accept.
+func TestChangesWaitForAccept(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		change func(w *world)
+		facts  string // of the difference, one of them
+		line   string
+	}{
+		{"policy is loosened", func(w *world) {
+			w.write("ws/team.POLICY.md", "---\nschema: policy/v1\ndefault: allow\n---\n")
+		}, "", "+default: allow"},
+		{"storage moves", func(w *world) {
+			w.mkdir("ws/other")
+			w.edit("ws/WORKSPACE.md", "./data", "./other")
+		}, "storage: local-fs", "+storage: { inline: { provider: local-fs, config: { mount_path: ./other } } }"},
+		{"owner changes", func(w *world) { w.edit("ws/WORKSPACE.md", "ID-acme", "ID-evil") }, "owner id: ID-acme -> ID-evil", "+owner: { type: org, id: ID-evil, slug: acme }"},
+		{"another policy", func(w *world) {
+			w.write("ws/b.POLICY.md", "---\nschema: policy/v1\ndefault: allow\n---\n")
+			w.edit("ws/WORKSPACE.md", "./team.POLICY.md", "./b.POLICY.md")
+		}, "", "-policy: { ref: ./team.POLICY.md }"},
+		{"a line that hides itself", func(w *world) { w.edit("ws/WORKSPACE.md", "A test", "A test # \u202etset") }, "", `+name: A test # \u202etset`},
+		{"the directory is exchanged for a link", func(w *world) {
+			must(w.t, os.Remove(w.path("ws/data")))
+			w.mkdir("ws/x")
+			w.symlink("x", "ws/data")
+		}, "fingerprint: ", ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newWorld(t)
+			w.write("ws/team.POLICY.md", "---\nschema: policy/v1\ngrants: [ { principal: \"*\", actions: [ { action: \"storage:*\" } ] } ]\n---\n")
+			w.workspace("ws", "@acme/ops", "policy: { ref: ./team.POLICY.md }")
+			w.add("ws")
+			w.ok("@acme/ops", ResolveOptions{})
+			c.change(w)
+			w.refused("@acme/ops", ResolveOptions{}, Denied)
+			w.refused("ws", ResolveOptions{Trust: true}, Denied)
+			_, err := w.resolver().Add(t.Context(), w.path("ws"), AddOptions{})
+			checkError(t, err, Denied, "has changed")
+
+			var shown Change
+			looked, err := w.resolver().Accept(t.Context(), acmeOps, nil)
+			if err != nil || looked.Empty() {
+				t.Fatalf("Accept shows %+v, %v", looked, err)
+			}
+			_, err = w.resolver().Accept(t.Context(), acmeOps, func(Change) bool { return false })
+			must(t, err)
+			w.refused("@acme/ops", ResolveOptions{}, Denied)
+			_, err = w.resolver().Accept(t.Context(), acmeOps, func(c Change) bool { shown = c; return true })
+			must(t, err)
+			if got := text(shown); !strings.Contains(got, c.facts) || !strings.Contains(got, c.line) {
+				t.Errorf("shown:\n%s\nwant %q and %q", got, c.facts, c.line)
+			}
+			w.ok("@acme/ops", ResolveOptions{})
+			if c, err := w.resolver().Accept(t.Context(), acmeOps, nil); err != nil || !c.Empty() {
+				t.Errorf("after it %+v, %v", c, err)
+			}
+		})
+	}
+}
+
+func text(c Change) string {
+	out := c.Facts
+	for _, f := range c.Files {
+		out = append(append(out, f.Path), f.Lines...)
+	}
+	return strings.Join(out, "\n")
+}
+
+func (w *world) edit(rel, old, new string) {
+	w.t.Helper()
+	b, err := os.ReadFile(w.path(rel))
+	must(w.t, err)
+	if !strings.Contains(string(b), old) {
+		w.t.Fatalf("%s has no %q", rel, old)
+	}
+	w.write(rel, strings.Replace(string(b), old, new, 1))
+}
+
+// A change of the host's own configuration that moves the bytes is a
+// difference as well.
+func TestHostMovesTheBucket(t *testing.T) {
+	w := newWorld(t)
+	w.config = cloudConfig
+	w.manifest("ws", "@acme/ops", cloudAt("guilde", "guilds/acme"))
+	w.add("ws")
+	w.ok("@acme/ops", ResolveOptions{})
+	w.config = strings.Replace(cloudConfig, ":9000", ":9001", 1)
+	w.refused("@acme/ops", ResolveOptions{}, Denied, "the storage is now")
+}
+
+func TestDamagedRegistry(t *testing.T) {
+	for name, text := range map[string]string{
+		"not JSON":      "{",
+		"newer":         `{"schema":"wsmount/registry/v2","workspaces":{}}`,
+		"unknown field": `{"schema":"wsmount/registry/v1","workspaces":{},"x":1}`,
+		"followed":      `{"schema":"wsmount/registry/v1","workspaces":{}} x`,
+		"address":       `{"schema":"wsmount/registry/v1","workspaces":{"../x":{"path":"/x"}}}`,
+		"path":          `{"schema":"wsmount/registry/v1","workspaces":{"@a/b":{"path":"x"}}}`,
+		"null":          `{"schema":"wsmount/registry/v1","workspaces":{"@a/b":null}}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.write("home/.config/wsmount/registry.json", text)
+			_, err := w.tryResolver()
+			checkError(t, err, Invalid, "registry")
+		})
+	}
+	w := newWorld(t)
+	must(t, os.Chmod(w.write("home/.config/wsmount/registry.json", `{"schema":"wsmount/registry/v1"}`), 0o666))
+	_, err := w.tryResolver()
+	checkError(t, err, Denied, "not trusted")
+}
+
+func TestConcurrentAdds(t *testing.T) {
+	w := newWorld(t)
+	names := []string{"a", "b", "c", "d", "e", "f"}
+	for _, n := range names {
+		w.workspace(n, "@acme/"+n)
+	}
+	r := w.resolver()
+	var wg sync.WaitGroup
+	for _, n := range names {
+		wg.Go(func() {
+			if _, err := r.Add(t.Context(), w.path(n), AddOptions{}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if list, err := r.List(); err != nil || len(list) != len(names) {
+		t.Errorf("got %d, %v", len(list), err)
+	}
+}
+
+func TestDiff(t *testing.T) {
+	for _, c := range []struct{ name, a, b, want string }{
+		{"changed line", "a\nb\nc\n", "a\nx\nc\n", " a|-b|+x| c"},
+		{"added", "a\n", "a\nb\n", " a|+b"},
+		{"removed", "a\nb\n", "b\n", "-a| b"},
+		{"new", "", "a\n", "+a"},
+		{"gone", "a\n", "", "-a"},
+		{"far lines are left out", "1\n2\n3\n4\n5\n", "1\n2\n3\n4\n6\n", " 2| 3| 4|-5|+6"},
+		{"two places", "a\nb\nc\nd\n", "x\nb\nc\ny\n", "-a|+x| b| c|-d|+y"},
+		{"escapes", "a\n", "\x1b[1A\n", `-a|+\x1b[1A`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if got := strings.Join(diff(c.a, c.b), "|"); got != c.want {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+		})
+	}
+	big := strings.Repeat("x\ny\n", 5000)
+	if got := diff(big, strings.Repeat("z\n", 5000)); len(got) != 15000 {
+		t.Errorf("a large difference has %d lines", len(got))
+	}
+}

@@ -1,0 +1,227 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/wsmount/wsmount/mountspec"
+	"github.com/wsmount/wsmount/mountspec/audit"
+	"github.com/wsmount/wsmount/mountspec/host/grant"
+	"github.com/wsmount/wsmount/mountspec/policy"
+)
+
+// ResolveOptions of one mount.
+type ResolveOptions struct {
+	// Trust lets a manifest given by path count as registered, for this call.
+	Trust bool
+	// ReadOnly is --read-only.
+	ReadOnly bool
+	// Secrets are slugs and environment names granted on the command line.
+	Secrets []string
+	// Mounts are further sub-workspaces. The user asked for them, so that
+	// allow_refs is not asked; each gets what the host grants to its owner.
+	Mounts []mountspec.Mount
+	// Strict turns warnings about manifests into errors.
+	Strict bool
+	// Create makes the directory of a dev-local workspace that is missing.
+	// Without it nothing at all is changed.
+	Create bool
+	// Dir is what a relative target is relative to. Empty: the target must
+	// be absolute.
+	Dir string
+}
+
+// maxDepth is how many workspaces may lie in each other.
+const maxDepth = 16
+
+// Resolve follows target, an address or a path, to everything a mount
+// needs. Every refusal is an *Error.
+func (r *Resolver) Resolve(ctx context.Context, target string, o ResolveOptions) (*Resolved, error) {
+	reg, err := r.store.load()
+	if err != nil {
+		return nil, err
+	}
+	s := &session{ctx: ctx, r: r, o: o, reg: reg, others: map[string]whereabouts{}}
+	c, err := s.target(target)
+	if err != nil {
+		return nil, err
+	}
+	s.chain = []string{target}
+	got, err := s.resolve(c, nil)
+	if err != nil {
+		return nil, s.chained(err)
+	}
+	if err := s.checkTree(got); err != nil {
+		return nil, err
+	}
+	return got, nil
+}
+
+// target tells an address from a path.
+func (s *session) target(target string) (candidate, error) {
+	if strings.HasPrefix(target, "@") {
+		a, err := mountspec.ParseAddress(target)
+		if err != nil {
+			return candidate{}, unresolvable("", target, "write @owner/slug", "not an address")
+		}
+		return s.find(a)
+	}
+	if !filepath.IsAbs(target) {
+		if s.o.Dir == "" {
+			return candidate{}, unresolvable("", target, "write @owner/slug or an absolute path", "neither an address nor a path")
+		}
+		target = filepath.Join(s.o.Dir, target)
+	}
+	return s.byPath(target, s.o.Trust), nil
+}
+
+// chained says in an error by which workspaces it was reached.
+func (s *session) chained(err error) error {
+	var e *Error
+	if errors.As(err, &e) && e.Chain == nil {
+		e.Chain = s.chain
+	}
+	return err
+}
+
+// resolve builds one workspace and those below it. parent holds what a
+// child cannot loosen.
+func (s *session) resolve(c candidate, parent []Reason) (*Resolved, error) {
+	if err := s.ctx.Err(); err != nil {
+		return nil, err
+	}
+	l, err := s.load(c)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.accepted(l); err != nil {
+		return nil, err
+	}
+	if err := s.checkOverlap(l); err != nil {
+		return nil, err
+	}
+	grants, err := s.authorize(l)
+	if err != nil {
+		return nil, err
+	}
+	out := s.build(l, grants)
+	if err := s.decide(l, out); err != nil {
+		return nil, err
+	}
+	s.readOnly(l, out, parent)
+	if err := s.children(l, out); err != nil {
+		return nil, err
+	}
+	out.Explain = s.steps
+	return out, nil
+}
+
+// accepted compares a workspace of the registry with what was accepted.
+func (s *session) accepted(l *loaded) error {
+	e := l.cand.entry
+	if e == nil || len(l.files) == 0 && len(e.Files) == 0 {
+		return nil
+	}
+	hint := "look at the difference: wsmount registry accept " + l.ws.ID.String()
+	if path := e.differs(l.files); path != "" {
+		return s.deny(l, "", mountspec.Pos{File: path}, hint, "it is not what was accepted when %s was registered", l.ws.ID)
+	}
+	if fp := l.loc.Fingerprint(l.registeredPath()); fp != e.Fingerprint {
+		return s.deny(l, "", l.storage.ConfigPos, hint, "the storage is now %s, and was %s when %s was registered", l.loc, e.Location, l.ws.ID)
+	}
+	return nil
+}
+
+// registeredPath is the manifest's path, as it is part of the fingerprint.
+func (l *loaded) registeredPath() string {
+	if l.manifest != "" {
+		return l.manifest
+	}
+	return l.home.root
+}
+
+func (s *session) build(l *loaded, g Grants) *Resolved {
+	out := &Resolved{Address: l.ws.ID, Workspace: l.ws, Storage: l.storage, Trust: l.cand.trust, Verified: l.cand.trust != Unverified,
+		Manifest: l.manifest, Root: l.home.root, Local: l.local, Location: l.loc, Fingerprint: l.loc.Fingerprint(l.registeredPath()),
+		Grants: g, Identity: l.identity, Principal: s.r.Principal(), Warnings: l.warnings, layers: l.layers, roles: s.rolesFor(l)}
+	for _, f := range l.files {
+		out.Governing = append(out.Governing, f.path)
+	}
+	out.Reserved = l.reserved
+	for _, set := range l.storage.Effective() {
+		if set.Value != "" {
+			s.steps = append(s.steps, Step{set.Key, set.Value, !set.Explicit})
+		}
+	}
+	s.step("fingerprint", out.Fingerprint)
+	return out
+}
+
+// rolesFor are the roles of the principal for a workspace: those that the
+// host lists, or owner of what it registered.
+func (s *session) rolesFor(l *loaded) []string {
+	if len(s.r.cfg.Roles) == 0 {
+		return []string{"owner"}
+	}
+	var out []string
+	for p, roles := range s.r.cfg.Roles {
+		if grant.Matches(p, l.ws.ID.Owner, l.ws.ID.Slug) {
+			out = append(out, roles...)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// decide asks the policy for each action of a mount: no read refuses, no
+// write is read-only, no commit or push holds back.
+func (s *session) decide(l *loaded, out *Resolved) error {
+	out.Decisions = map[string]policy.Decision{}
+	for _, action := range policy.Actions() {
+		d := out.Evaluate(action, s.r.o.Now())
+		out.Decisions[action] = d
+		s.step("policy "+action, d.Verdict+", "+string(d.Reason))
+		if err := s.r.o.Audit.Write(record(l, d)); err != nil {
+			return denied("", "", "make room for the audit log", "the audit log cannot be written: %v", err)
+		}
+	}
+	if d := out.Decisions[policy.Read]; !d.Allow {
+		return denied("", l.manifest, "ask the owner for a grant of storage:read", "policy does not let %s read %s (%s)", out.Principal, l.ws.ID, d.Reason)
+	}
+	out.HoldCommit = !out.Decisions[policy.Commit].Allow
+	out.HoldPush = !out.Decisions[policy.Push].Allow
+	return nil
+}
+
+func record(l *loaded, d policy.Decision) audit.PolicyDecision {
+	r := audit.PolicyDecision{Workspace: l.ws.ID.String(), Principal: d.Principal, Action: d.Action, Decision: d.Verdict,
+		Reason: string(d.Reason), GrantID: d.GrantID, Warnings: d.Warnings}
+	for _, c := range d.PolicyChain {
+		r.Chain = append(r.Chain, c.Layer+" "+c.Source)
+	}
+	return r
+}
+
+// readOnly collects everything that forbids writing. Nothing takes a reason
+// away again.
+func (s *session) readOnly(l *loaded, out *Resolved, parent []Reason) {
+	add := func(yes bool, source, where string) {
+		if yes {
+			out.ReadOnly.Reasons = append(out.ReadOnly.Reasons, Reason{source, where})
+			s.step("read-only", source+", "+where)
+		}
+	}
+	add(s.o.ReadOnly && len(parent) == 0, "flag", "--read-only")
+	out.ReadOnly.Reasons = append(out.ReadOnly.Reasons, parent...)
+	add(l.ws.Defaults.ReadOnly, "defaults", "defaults.read_only in "+orDefault(l.manifest, "the registry"))
+	add(l.storage.ReadOnly, "storage", l.storage.Pos.String())
+	source, yes := policy.ReadOnly(l.layers)
+	add(yes, "policy", "defaults.storage.read_only in "+source)
+	d := out.Decisions[policy.Write]
+	add(!d.Allow, "policy", fmt.Sprintf("%s for %s", d.Reason, d.Principal))
+	add(l.cand.trust == Unverified && l.local == nil, "unverified", "a manifest that is not registered only reads")
+}

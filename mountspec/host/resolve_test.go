@@ -1,0 +1,185 @@
+package host
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/wsmount/wsmount/mountspec"
+)
+
+func TestResolveRegistered(t *testing.T) {
+	w := newWorld(t)
+	w.workspace("ws", "@acme/ops")
+	w.add("ws")
+	got := w.ok("@acme/ops", ResolveOptions{})
+	if got.Address != acmeOps || got.Trust != Registered || !got.Verified || got.ReadOnly.On() || got.Root != w.path("ws") ||
+		got.Manifest != w.path("ws/WORKSPACE.md") || len(got.Fingerprint) != 32 {
+		t.Errorf("got %+v", got)
+	}
+	var st os.FileInfo
+	st, err := os.Stat(w.path("ws/data"))
+	must(t, err)
+	if l := got.Local; l.Path != w.path("ws/data") || l.Ino == 0 || l.Missing || st == nil {
+		t.Errorf("local %+v", l)
+	}
+	if !slices.Equal(got.Governing, []string{w.path("ws/WORKSPACE.md")}) {
+		t.Errorf("governing %q", got.Governing)
+	}
+	text := ""
+	for _, s := range got.Explain {
+		text += s.String() + "\n"
+	}
+	for _, want := range []string{"registry", "manifest: " + w.path("ws/WORKSPACE.md"), "storage: local-fs", "sync.mode: watch (default)", "below the workspace's own directory", "fingerprint"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("explain lacks %q:\n%s", want, text)
+		}
+	}
+	if byPath := w.ok("ws", ResolveOptions{}); byPath.Trust != Registered || byPath.Fingerprint != got.Fingerprint {
+		t.Errorf("by path: %v, %s", byPath.Trust, byPath.Fingerprint)
+	}
+}
+
+func TestResolveUnverifiedAndVouched(t *testing.T) {
+	w := newWorld(t)
+	w.workspace("ws", "@acme/ops")
+	if got := w.ok("ws", ResolveOptions{}); got.Verified || got.Trust.String() != "unverified" || got.ReadOnly.On() {
+		t.Errorf("got %v, %v", got.Trust, got.ReadOnly)
+	}
+	if got := w.ok("ws/WORKSPACE.md", ResolveOptions{Trust: true}); !got.Verified || got.Trust.String() != "trusted" {
+		t.Errorf("got %v", got.Trust)
+	}
+	got, err := w.resolver().Resolve(t.Context(), "ws", ResolveOptions{Dir: w.dir})
+	if err != nil || got.Root != w.path("ws") {
+		t.Errorf("relative: %v", err)
+	}
+	_, err = w.resolver().Resolve(t.Context(), "ws", ResolveOptions{})
+	checkError(t, err, Unresolvable)
+}
+
+func TestReadOnlyReasons(t *testing.T) {
+	for _, c := range []struct {
+		name, storage string
+		more          []string
+		config        string
+		o             ResolveOptions
+		want          string // sources, in order
+	}{
+		{name: "none", storage: here},
+		{name: "flag", storage: here, o: ResolveOptions{ReadOnly: true}, want: "flag"},
+		{name: "defaults", storage: here, more: []string{"defaults: { read_only: true }"}, want: "defaults"},
+		{name: "storage", storage: `{ inline: { provider: local-fs, config: { mount_path: ./data }, read_only: true } }`, want: "storage"},
+		{name: "storage does not loosen defaults", storage: `{ inline: { provider: local-fs, config: { mount_path: ./data }, read_only: false } }`, more: []string{"defaults: { read_only: true }"}, want: "defaults"},
+		{name: "policy", storage: here, config: "principal: operator://bob\n", more: []string{`policy: { schema: policy/v1, grants: [ { principal: "operator://bob", actions: [ { action: "storage:read" } ] } ] }`}, want: "policy"},
+		{name: "policy's defaults", storage: here, config: "principal: operator://bob\n", more: []string{`policy: { schema: policy/v1, grants: [ { principal: "operator://bob", actions: [ { action: "storage:*" } ] } ], defaults: { storage: { read_only: true } } }`}, want: "policy"},
+		{name: "all", storage: `{ inline: { provider: local-fs, config: { mount_path: ./data }, read_only: true } }`, more: []string{"defaults: { read_only: true }"}, o: ResolveOptions{ReadOnly: true}, want: "flag defaults storage"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newWorld(t)
+			w.config = c.config
+			w.mkdir("ws/data")
+			w.manifest("ws", "@acme/ops", c.storage, c.more...)
+			w.add("ws")
+			got := w.ok("@acme/ops", c.o)
+			var sources []string
+			for _, r := range got.ReadOnly.Reasons {
+				sources = append(sources, r.Source)
+				if r.Where == "" {
+					t.Errorf("%s says not where", r.Source)
+				}
+			}
+			if s := strings.Join(sources, " "); s != c.want {
+				t.Errorf("got %q, want %q", s, c.want)
+			}
+		})
+	}
+}
+
+func TestPolicy(t *testing.T) {
+	w := newWorld(t)
+	w.config = "principal: operator://bob\n"
+	w.workspace("ws", "@acme/ops", `policy: { ref: ./team.POLICY.md }`)
+	policy := func(grants string) {
+		w.write("ws/team.POLICY.md", "---\nschema: policy/v1\ngrants: "+grants+"\n---\n")
+	}
+	policy(`[ { principal: "operator://bob", actions: [ { action: "storage:read" }, { action: "storage:write" } ], granted_at: 2026-11-20T11:00:00Z, ttl_seconds: 7200 } ]`)
+	got := w.ok("ws", ResolveOptions{Trust: true})
+	if got.ReadOnly.On() || !got.HoldCommit || !got.HoldPush {
+		t.Errorf("read-only %v, hold commit %v, push %v", got.ReadOnly, got.HoldCommit, got.HoldPush)
+	}
+	if !slices.Contains(got.Governing, w.path("ws/team.POLICY.md")) {
+		t.Errorf("governing %q", got.Governing)
+	}
+	if later := got.Evaluate("storage:write", w.now.Add(2*60*60*1e9)); later.Allow {
+		t.Error("a grant did not end")
+	}
+	policy(`[ { principal: "operator://eve", actions: [ { action: "storage:*" } ] } ]`)
+	w.refused("ws", ResolveOptions{Trust: true}, Denied, "does not let operator://bob read")
+	if !strings.Contains(w.log(), `"decision":"deny"`) {
+		t.Error("the denial is not in the audit log")
+	}
+}
+
+func TestRolesAndOwnerRule(t *testing.T) {
+	w := newWorld(t)
+	w.workspace("ws", "@acme/ops")
+	w.add("ws")
+	if got := w.ok("@acme/ops", ResolveOptions{}); !strings.HasPrefix(got.Principal, "user://") {
+		t.Errorf("principal %q", got.Principal)
+	}
+	w.config = "roles: { \"@acme/*\": [viewer] }\n"
+	w.refused("@acme/ops", ResolveOptions{}, Denied, "no-grant")
+}
+
+func TestWithoutManifest(t *testing.T) {
+	w := newWorld(t)
+	w.mkdir("plain")
+	_, err := w.resolver().Add(t.Context(), w.path("plain"), AddOptions{Address: mountspec.Address{Owner: "acme", Slug: "plain"}, OwnerID: "X"})
+	must(t, err)
+	got := w.ok("@acme/plain", ResolveOptions{})
+	// The attack: a program in the mount writes the manifest of the next one.
+	if !slices.Equal(got.Reserved, []string{w.path("plain/WORKSPACE.md")}) {
+		t.Errorf("reserved %q", got.Reserved)
+	}
+	if got.Manifest != "" || got.Local.Path != w.path("plain") || got.Storage.Provider != "local-fs" || got.Trust != Registered {
+		t.Errorf("got %+v", got)
+	}
+	// A manifest that appears later is not what was accepted.
+	w.workspace("plain", "@acme/plain")
+	w.refused("@acme/plain", ResolveOptions{}, Denied)
+
+	w.workspace("ws", "@acme/ops")
+	w.add("ws")
+	must(t, os.Remove(w.path("ws/WORKSPACE.md")))
+	if got := w.ok("@acme/ops", ResolveOptions{}); got.Local.Path != w.path("ws/data") {
+		t.Errorf("the recorded manifest is not used: %+v", got.Local)
+	}
+	w.refused("none", ResolveOptions{}, Unresolvable, "does not exist")
+}
+
+func TestDevLocal(t *testing.T) {
+	w := newWorld(t)
+	w.manifest("ws", "@acme/dev", scratch)
+	got := w.ok("ws", ResolveOptions{})
+	if !got.Local.Missing || !got.Local.Default {
+		t.Errorf("looking made something: %+v", got.Local)
+	}
+	if _, err := os.Stat(got.Local.Path); err == nil {
+		t.Error("looking made the directory")
+	}
+	got = w.ok("ws", ResolveOptions{Create: true})
+	st, err := os.Stat(got.Local.Path)
+	must(t, err)
+	if got.Local.Missing || got.Local.Ino == 0 || st.Mode().Perm() != 0o700 || !strings.HasPrefix(got.Local.Path, w.path("tmp/wsmount-")) {
+		t.Errorf("local %+v, mode %v", got.Local, st.Mode())
+	}
+	// The attack: another user made the directory first, or can open it.
+	must(t, os.Chmod(w.path("tmp"), 0o777|os.ModeSticky))
+	must(t, os.Chmod(got.Local.Path, 0o777))
+	w.refused("ws", ResolveOptions{Create: true}, Denied, "only the user can open")
+	must(t, os.Remove(got.Local.Path))
+	w.mkdir("elsewhere")
+	must(t, os.Symlink(w.path("elsewhere"), got.Local.Path))
+	w.refused("ws", ResolveOptions{Create: true}, Denied)
+}

@@ -1,0 +1,128 @@
+package host
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/wsmount/wsmount/mountspec"
+	"github.com/wsmount/wsmount/mountspec/policy"
+	"github.com/wsmount/wsmount/mountspec/secrets"
+)
+
+// Trust is how far a manifest is believed.
+type Trust int
+
+const (
+	// Unverified: a path, or found by searching. Its owner is a claim.
+	Unverified Trust = iota
+	// Vouched: a path that the user trusts for this mount.
+	Vouched
+	// Registered: in the configuration or the registry.
+	Registered
+)
+
+// String is the word for status.
+func (t Trust) String() string { return [...]string{"unverified", "trusted", "registered"}[t] }
+
+// Resolved is everything that is needed to build the volumes of a mount.
+// It is not changed after Resolve returns it.
+type Resolved struct {
+	Address   mountspec.Address
+	Workspace *mountspec.Workspace
+	Storage   *mountspec.Storage // the effective block, refs followed
+	Trust     Trust
+	Verified  bool   // Trust is more than Unverified
+	Manifest  string // real path, or empty for a workspace without one
+	Root      string // real path of the workspace's own directory
+
+	ReadOnly    ReadOnly
+	Local       *Local // nil: the storage is not a directory
+	Location    Location
+	Fingerprint string
+	Grants      Grants
+	Identity    []mountspec.IdentityEntry // authors, configured references replaced
+	Decisions   map[string]policy.Decision
+	HoldCommit  bool     // policy does not allow storage:commit
+	HoldPush    bool     // policy does not allow storage:push
+	Governing   []string // real paths of every manifest that was read
+	// Reserved are paths where a manifest was looked for and is not: what is
+	// made there, or below, would govern the next mount.
+	Reserved  []string
+	Children  []Child
+	Principal string
+	Explain   []Step
+	Warnings  mountspec.Findings
+
+	layers []policy.Layer
+	roles  []string
+}
+
+// Evaluate asks the policy again, for an action at a later time: grants end.
+func (r *Resolved) Evaluate(action string, at time.Time) policy.Decision {
+	return policy.Evaluate(r.layers, policy.Request{Principal: r.Principal, Roles: r.roles, Action: action, At: at})
+}
+
+// ReadOnly says whether, and why, nothing may be written.
+type ReadOnly struct{ Reasons []Reason }
+
+// On says whether anything makes it read-only.
+func (r ReadOnly) On() bool { return len(r.Reasons) > 0 }
+
+// A Reason is one source of read-only. Each is enough, none undoes another.
+type Reason struct {
+	Source string // flag, mount, parent, defaults, storage, policy, unverified
+	Where  string // file:line, or what else says so
+}
+
+func (r Reason) String() string { return fmt.Sprintf("%s (%s)", r.Source, r.Where) }
+
+// Local is the directory of a local storage. Whoever opens it later compares
+// Dev and Ino, so that another directory under the same name is noticed.
+type Local struct {
+	Path     string // real path
+	Dev, Ino uint64 // zero when Missing
+	Missing  bool   // it is not there yet, and may be made
+	Default  bool   // chosen by us below the temporary directory
+}
+
+// Grants are what the host lets this volume have.
+type Grants struct {
+	// Endpoints are patterns for package netguard. Empty: no network.
+	Endpoints []string
+	// Proxy is the proxy that allow_env grants, or empty.
+	Proxy string
+	// Secrets is the plan to reveal at activation. nil: none are needed.
+	Secrets *secrets.Plan
+	// HostCredentials is for cloud-bucket: "sdk" or the slug of a secret of
+	// the host, to be asked of Resolver.Vault. Empty: none.
+	HostCredentials string
+	// App is for github: the host's app, granted for Installation.
+	App          *GitHubApp
+	Installation int64
+	WriteBack    bool // a canonical workspace may be written back later
+}
+
+// A Child is a workspace mounted below this one. Exactly one of Resolved and
+// Err is set; Err only where Optional.
+type Child struct {
+	At       string // clean, absolute in the parent's tree
+	Mode     mountspec.MountMode
+	Optional bool
+	Resolved *Resolved
+	Err      error
+}
+
+// A Step is one thing that was looked at on the way from the address to the
+// backend.
+type Step struct {
+	Subject string // what was asked
+	Result  string // what was found
+	Default bool   // nobody wrote it down: it is wsmount's own choice
+}
+
+func (s Step) String() string {
+	if s.Default {
+		return s.Subject + ": " + s.Result + " (default)"
+	}
+	return s.Subject + ": " + s.Result
+}

@@ -1,0 +1,110 @@
+package host
+
+import (
+	"log/slog"
+	"os"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/wsmount/wsmount/mountspec"
+	"github.com/wsmount/wsmount/mountspec/audit"
+	"github.com/wsmount/wsmount/mountspec/secrets"
+)
+
+// Options of a Resolver. The zero value works and grants nothing.
+type Options struct {
+	Config *Config // nil: an empty one
+	// Registry is the file that `registry add` keeps. Empty: registry.json
+	// in Config.Dir.
+	Registry string
+	// Home is where .agentproto/workspaces.json lies. Empty: not looked at.
+	Home string
+	// Temp is the directory for dev-local workspaces without a root. Empty:
+	// os.TempDir.
+	Temp string
+	// Lookup reads the environment that the program started with. nil: empty.
+	Lookup func(name string) (string, bool)
+	// Providers says which storage providers are built in. nil: those of
+	// AIP-35.
+	Providers func(name string) bool
+	Now       func() time.Time // nil: time.Now
+	Audit     *audit.Log       // nil: not recorded
+	Logger    *slog.Logger     // nil: silent
+}
+
+// A Resolver turns addresses and paths into what a mount needs. It is safe
+// for concurrent use. It reads the registry anew with each call.
+type Resolver struct {
+	o     Options
+	cfg   *Config
+	store store
+	vault *secrets.Vault
+}
+
+// NewResolver makes a Resolver. It fails when the registry cannot be read
+// or the secrets of the configuration contradict each other.
+func NewResolver(o Options) (*Resolver, error) {
+	if o.Config == nil {
+		o.Config = &Config{}
+	}
+	if o.Temp == "" {
+		o.Temp = os.TempDir()
+	}
+	if o.Lookup == nil {
+		o.Lookup = func(string) (string, bool) { return "", false }
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Registry == "" && o.Config.Dir != "" {
+		o.Registry = filepath.Join(o.Config.Dir, registryName)
+	}
+	r := &Resolver{o: o, cfg: o.Config, store: store{o.Registry}}
+	reg, err := r.store.load()
+	if err != nil {
+		return nil, err
+	}
+	r.vault, err = secrets.NewVault(secrets.VaultOptions{Entries: r.cfg.Secrets, AllowEnv: r.cfg.AllowEnv,
+		Owners: r.owners(reg), Lookup: o.Lookup, Audit: o.Audit, Logger: o.Logger})
+	if err != nil {
+		return nil, &Error{Class: Invalid, Where: r.cfg.Path, What: "the host configuration is not valid", Err: err, Hint: "keep one of them"}
+	}
+	return r, nil
+}
+
+// Vault returns the host's secrets, for what the host itself needs (the key
+// of its GitHub App, the credentials of its bucket).
+func (r *Resolver) Vault() *secrets.Vault { return r.vault }
+
+// Principal is who mounts: that of the configuration, or user://<login>.
+func (r *Resolver) Principal() string {
+	if r.cfg.Principal != "" {
+		return r.cfg.Principal
+	}
+	// The login is looked up by number: USER and LOGNAME say what they like.
+	if u, err := user.LookupId(strconv.Itoa(os.Geteuid())); err == nil {
+		return "user://" + u.Username
+	}
+	return "user://" + strconv.Itoa(os.Geteuid())
+}
+
+// owners lists the owners of every registered workspace.
+func (r *Resolver) owners(reg *registryFile) []string {
+	seen := map[string]bool{}
+	var out []string
+	add := func(addr string) {
+		if a, err := mountspec.ParseAddress(addr); err == nil && !seen[a.Owner] {
+			seen[a.Owner] = true
+			out = append(out, a.Owner)
+		}
+	}
+	for a := range r.cfg.Workspaces {
+		add(a)
+	}
+	for a := range reg.Workspaces {
+		add(a)
+	}
+	return out
+}

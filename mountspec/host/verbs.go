@@ -1,0 +1,215 @@
+package host
+
+import (
+	"context"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/wsmount/wsmount/mountspec"
+	"github.com/wsmount/wsmount/mountspec/audit"
+)
+
+// AddOptions of Add.
+type AddOptions struct {
+	// Address is needed for a directory without a manifest, and must agree
+	// with the manifest's id otherwise. Zero: that of the manifest.
+	Address mountspec.Address
+	// OwnerID must be that of the manifest. Empty: the manifest's is taken.
+	OwnerID string
+}
+
+// An Entry is one registered workspace, for showing.
+type Entry struct {
+	Address mountspec.Address
+	Registration
+	Source string // the registry file, or the configuration
+}
+
+// Add registers the workspace whose manifest, or directory, is at path
+// (absolute). It records the owner, the place of the bytes and the contents
+// of every governing file; it grants nothing and opens no store. Adding
+// what is there unchanged does nothing; what changed needs Accept.
+func (r *Resolver) Add(ctx context.Context, path string, o AddOptions) (Entry, error) {
+	var out Entry
+	err := r.store.change(func(reg *registryFile) (bool, error) {
+		s := &session{ctx: ctx, r: r, reg: reg}
+		l, err := s.load(candidate{addr: o.Address, path: path, trust: Registered, how: "registry add", ownerID: o.OwnerID})
+		if err != nil {
+			return false, err
+		}
+		if out, err = s.mayAdd(l); err != nil || out.Path != "" {
+			return false, err
+		}
+		out = Entry{l.ws.ID, s.registration(l), r.store.path}
+		reg.Workspaces[l.ws.ID.String()] = &out.Registration
+		return true, r.recordVerb("add", out)
+	})
+	return out, err
+}
+
+// mayAdd refuses a second manifest for one address, and returns the entry
+// that is there already when nothing changed.
+func (s *session) mayAdd(l *loaded) (Entry, error) {
+	id := l.ws.ID.String()
+	if w, ok := s.r.cfg.Workspaces[id]; ok && !samePlace(w.Path, l.registeredPath()) {
+		return Entry{}, denied("", s.r.cfg.Path, "remove it there first", "%s is %s in the host configuration", id, w.Path)
+	}
+	for addr, e := range s.reg.Workspaces {
+		if addr != id && samePlace(e.Path, l.registeredPath()) {
+			return Entry{}, denied("", l.manifest, "an id does not change: remove the old one first, wsmount registry remove "+addr, "it is registered as %s", addr)
+		}
+	}
+	e, ok := s.reg.Workspaces[id]
+	switch {
+	case !ok:
+		return Entry{}, nil
+	case !samePlace(e.Path, l.registeredPath()):
+		return Entry{}, denied("", l.manifest, "remove the other first: wsmount registry remove "+id, "two manifests with the id %s: %s is registered", id, e.Path)
+	case e.differs(l.files) != "" || e.OwnerID != l.ws.Owner.ID || e.Fingerprint != l.loc.Fingerprint(l.registeredPath()):
+		return Entry{}, denied("", l.manifest, "look at the difference: wsmount registry accept "+id, "%s is registered, and has changed since", id)
+	}
+	return Entry{l.ws.ID, *e, s.r.store.path}, nil
+}
+
+func (s *session) registration(l *loaded) Registration {
+	now := s.r.o.Now().UTC()
+	reg := Registration{Path: l.registeredPath(), OwnerID: l.ws.Owner.ID, Location: l.loc,
+		Fingerprint: l.loc.Fingerprint(l.registeredPath()), AddedAt: now, AcceptedAt: now}
+	for _, f := range l.files {
+		reg.Files = append(reg.Files, Accepted{f.path, digest(f.data), string(f.data)})
+	}
+	return reg
+}
+
+func (r *Resolver) recordVerb(verb string, e Entry) error {
+	rec := audit.Registration{Workspace: e.Address.String(), Verb: verb, Manifest: e.Path, Digest: e.Fingerprint}
+	if len(e.Files) > 0 {
+		rec.Digest = e.Files[0].SHA256
+	}
+	return r.o.Audit.Write(rec)
+}
+
+// List returns every registered workspace, by address; those of the
+// configuration have a path and an owner only.
+func (r *Resolver) List() ([]Entry, error) {
+	reg, err := r.store.load()
+	if err != nil {
+		return nil, err
+	}
+	var out []Entry
+	for addr, e := range reg.Workspaces {
+		a, _ := mountspec.ParseAddress(addr)
+		out = append(out, Entry{a, *e, r.store.path})
+	}
+	for addr, w := range r.cfg.Workspaces {
+		a, _ := mountspec.ParseAddress(addr)
+		out = append(out, Entry{a, Registration{Path: w.Path, OwnerID: w.OwnerID}, r.cfg.Path})
+	}
+	slices.SortFunc(out, func(a, b Entry) int {
+		return strings.Compare(a.Address.String()+" "+a.Source, b.Address.String()+" "+b.Source)
+	})
+	return out, nil
+}
+
+// Remove takes a workspace out of the registry. Nothing else is touched.
+func (r *Resolver) Remove(_ context.Context, addr mountspec.Address) error {
+	return r.store.change(func(reg *registryFile) (bool, error) {
+		e, err := r.entry(reg, addr)
+		if err != nil {
+			return false, err
+		}
+		delete(reg.Workspaces, addr.String())
+		return true, r.recordVerb("remove", Entry{addr, *e, r.store.path})
+	})
+}
+
+func (r *Resolver) entry(reg *registryFile, addr mountspec.Address) (*Registration, error) {
+	if e, ok := reg.Workspaces[addr.String()]; ok {
+		return e, nil
+	}
+	s := &session{r: r, reg: reg}
+	hint := didYouMean(addr.String(), s.known(), "wsmount registry list shows what is registered")
+	if _, ok := r.cfg.Workspaces[addr.String()]; ok {
+		hint = "change it in " + r.cfg.Path
+	}
+	return nil, unresolvable("", "", hint, "%s is not in the registry", addr)
+}
+
+// A Change is what differs between what was accepted and what is there.
+type Change struct {
+	Address mountspec.Address
+	// Facts are the differences in meaning: owner, storage, manifest's path.
+	Facts []string
+	// Files are the differences of each governing file, as lines that begin
+	// with "+", "-" or a space, control characters escaped.
+	Files []FileDiff
+}
+
+// Empty says whether nothing differs.
+func (c Change) Empty() bool { return len(c.Facts) == 0 && len(c.Files) == 0 }
+
+// A FileDiff is the difference of one file.
+type FileDiff struct {
+	Path  string
+	Lines []string
+}
+
+// Accept shows what changed since a workspace was accepted, and records it
+// when confirm says so. A nil confirm records nothing, which is how to look
+// only. What was shown is what is recorded: the files are read once.
+func (r *Resolver) Accept(ctx context.Context, addr mountspec.Address, confirm func(Change) bool) (Change, error) {
+	var change Change
+	err := r.store.change(func(reg *registryFile) (bool, error) {
+		e, err := r.entry(reg, addr)
+		if err != nil {
+			return false, err
+		}
+		s := &session{ctx: ctx, r: r, reg: reg}
+		// The owner is not compared: a new one is what may be accepted.
+		l, err := s.load(candidate{addr: addr, path: e.Path, trust: Registered, how: "the registry", entry: e})
+		if err != nil {
+			return false, err
+		}
+		now := s.registration(l)
+		now.AddedAt = e.AddedAt
+		change = difference(addr, e, &now)
+		if change.Empty() || confirm == nil || !confirm(change) {
+			return false, nil
+		}
+		reg.Workspaces[addr.String()] = &now
+		return true, r.recordVerb("accept", Entry{addr, now, r.store.path})
+	})
+	return change, err
+}
+
+func difference(addr mountspec.Address, old, now *Registration) Change {
+	c := Change{Address: addr}
+	fact := func(name, a, b string) {
+		if a != b {
+			c.Facts = append(c.Facts, name+": "+visible(a)+" -> "+visible(b))
+		}
+	}
+	fact("owner id", old.OwnerID, now.OwnerID)
+	fact("manifest", old.Path, now.Path)
+	fact("storage", old.Location.Provider+" "+old.Location.String(), now.Location.Provider+" "+now.Location.String())
+	fact("fingerprint", old.Fingerprint, now.Fingerprint)
+	texts := map[string][2]string{}
+	for _, f := range old.Files {
+		texts[f.Path] = [2]string{f.Text, ""}
+	}
+	for _, f := range now.Files {
+		texts[f.Path] = [2]string{texts[f.Path][0], f.Text}
+	}
+	paths := make([]string, 0, len(texts))
+	for p := range texts {
+		paths = append(paths, p)
+	}
+	slices.Sort(paths)
+	for _, p := range paths {
+		if t := texts[p]; t[0] != t[1] {
+			c.Files = append(c.Files, FileDiff{filepath.Clean(p), diff(t[0], t[1])})
+		}
+	}
+	return c
+}

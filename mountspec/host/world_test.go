@@ -1,0 +1,184 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/wsmount/wsmount/mountspec"
+	"github.com/wsmount/wsmount/mountspec/audit"
+)
+
+// secretValue is what no error, log or record may show.
+const secretValue = "hunter2-7Qx"
+
+// A world is a machine in a directory: a home, a configuration, workspaces.
+type world struct {
+	t      *testing.T
+	dir    string // real, private
+	home   string
+	env    map[string]string
+	config string // text of the configuration
+	audit  *audit.Log
+	now    time.Time
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	t.Parallel()                                 // most of the time goes into waiting for the disk
+	tmp, err := os.MkdirTemp("", "wsmount-host") // a plain name: it is written into YAML
+	must(t, err)
+	t.Cleanup(func() { os.RemoveAll(tmp) })
+	dir, err := filepath.EvalSymlinks(tmp)
+	must(t, err)
+	w := &world{t: t, dir: dir, home: dir + "/home", now: time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC),
+		env: map[string]string{"AWS_ACCESS_KEY_ID": "AK", "AWS_SECRET_ACCESS_KEY": secretValue, "ACME_KEY": "AK", "ACME_SECRET": secretValue, "ACME_TOKEN": secretValue}}
+	w.mkdir("home/.config/wsmount")
+	w.audit, err = audit.Open(dir+"/audit.log", audit.Options{})
+	must(t, err)
+	t.Cleanup(func() {
+		w.audit.Close()
+		if strings.Contains(w.log(), secretValue) {
+			t.Error("the audit log holds a secret")
+		}
+	})
+	return w
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (w *world) log() string {
+	b, err := os.ReadFile(w.dir + "/audit.log")
+	must(w.t, err)
+	return string(b)
+}
+
+func (w *world) path(rel string) string { return filepath.Join(w.dir, rel) }
+
+func (w *world) mkdir(rel string) string {
+	w.t.Helper()
+	must(w.t, os.MkdirAll(w.path(rel), 0o700))
+	return w.path(rel)
+}
+
+func (w *world) write(rel, text string) string {
+	w.t.Helper()
+	w.mkdir(filepath.Dir(rel))
+	must(w.t, os.WriteFile(w.path(rel), []byte(text), 0o600))
+	return w.path(rel)
+}
+
+// manifest writes a WORKSPACE.md; storage is the block's YAML, on one line,
+// more is further frontmatter.
+func (w *world) manifest(rel, id, storage string, more ...string) string {
+	w.t.Helper()
+	owner, _, _ := strings.Cut(strings.TrimPrefix(id, "@"), "/")
+	text := "---\nschema: workspace/v1\nid: \"" + id + "\"\nversion: 1.0.0\nname: A test\nowner: { type: org, id: ID-" + owner + ", slug: " + owner +
+		" }\nstorage: " + storage + "\n" + strings.Join(append(more, ""), "\n") + "---\n"
+	return w.write(rel+"/WORKSPACE.md", text)
+}
+
+const (
+	here    = `{ inline: { provider: local-fs, config: { mount_path: ./data } } }`
+	scratch = `{ inline: { provider: dev-local, config: {} } }`
+)
+
+func at(path string) string {
+	return `{ inline: { provider: local-fs, config: { mount_path: "` + path + `" } } }`
+}
+
+func s3(endpoint, bucket, prefix, more string) string {
+	return `{ inline: { provider: self-bucket, config: { kind: s3, endpoint: "` + endpoint + `", region: eu-west-1, bucket: ` + bucket + `, prefix: "` + prefix + `"` + more + ` } } }`
+}
+
+// workspace makes a local workspace with its data directory.
+func (w *world) workspace(rel, id string, more ...string) string {
+	w.t.Helper()
+	w.mkdir(rel + "/data")
+	return w.manifest(rel, id, here, more...)
+}
+
+func (w *world) lookup(n string) (string, bool) { v, ok := w.env[n]; return v, ok }
+
+func (w *world) resolver() *Resolver {
+	w.t.Helper()
+	r, err := w.tryResolver()
+	must(w.t, err)
+	return r
+}
+
+func (w *world) tryResolver() (*Resolver, error) {
+	w.t.Helper()
+	c, findings := ParseConfig([]byte(w.config), ParseOptions{Name: w.home + "/.config/wsmount/config.yaml", Home: w.home, Lookup: w.lookup})
+	must(w.t, findings.Err())
+	return NewResolver(Options{Config: c, Home: w.home, Temp: w.mkdir("tmp"), Lookup: w.lookup, Audit: w.audit, Now: func() time.Time { return w.now }})
+}
+
+func (w *world) add(rel string) {
+	w.t.Helper()
+	_, err := w.resolver().Add(context.Background(), w.path(rel), AddOptions{})
+	must(w.t, err)
+}
+
+func (w *world) resolve(target string, o ResolveOptions) (*Resolved, error) {
+	w.t.Helper()
+	if !strings.HasPrefix(target, "@") {
+		target = w.path(target)
+	}
+	got, err := w.resolver().Resolve(context.Background(), target, o)
+	if err != nil && (got == nil) != (err != nil) {
+		w.t.Errorf("both a result and %v", err)
+	}
+	return got, err
+}
+
+func (w *world) ok(target string, o ResolveOptions) *Resolved {
+	w.t.Helper()
+	got, err := w.resolve(target, o)
+	must(w.t, err)
+	return got
+}
+
+// refused checks that a target is refused with a class and with words.
+func (w *world) refused(target string, o ResolveOptions, class Class, words ...string) *Error {
+	w.t.Helper()
+	_, err := w.resolve(target, o)
+	return checkError(w.t, err, class, words...)
+}
+
+func checkError(t *testing.T, err error, class Class, words ...string) *Error {
+	t.Helper()
+	var e *Error
+	if !errors.As(err, &e) {
+		t.Fatalf("got %v, want an *Error", err)
+	}
+	if e.Class != class || e.Hint == "" {
+		t.Errorf("class %d, hint %q of %v, want class %d and a hint", e.Class, e.Hint, e, class)
+	}
+	for _, w := range words {
+		if !strings.Contains(err.Error(), w) {
+			t.Errorf("%q does not say %q", err, w)
+		}
+	}
+	if strings.Contains(err.Error()+e.Hint, secretValue) {
+		t.Errorf("the error shows a secret: %v", err)
+	}
+	return e
+}
+
+var acmeOps = mountspec.Address{Owner: "acme", Slug: "ops"}
+
+func (w *world) symlink(target, rel string) {
+	w.t.Helper()
+	w.mkdir(filepath.Dir(rel))
+	must(w.t, os.Symlink(target, w.path(rel)))
+}

@@ -1,0 +1,241 @@
+package mountspec
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+)
+
+const validWorkspace = "schema: workspace/v1\nid: \"@a/b\"\nversion: 1.0.0\nname: B\nowner: { type: org, id: o, slug: a }\nstorage: { ref: \"@a/s\" }\n"
+
+// TestHostileInput checks that what is no frontmatter, or no plain YAML, gives
+// one clear finding on the right line.
+func TestHostileInput(t *testing.T) {
+	nest := func(open, shut string, n int) string { return strings.Repeat(open, n) + "1" + strings.Repeat(shut, n) }
+	for _, c := range []struct {
+		name, text string
+		line       int
+		rule       string
+	}{
+		{"empty file", "", 1, "frontmatter-missing"},
+		{"text only", "# Title\n", 1, "frontmatter-missing"},
+		{"no opening line", validWorkspace + "---\n", 1, "frontmatter-missing"},
+		{"blank line first", "\n---\n" + validWorkspace + "---\n", 1, "frontmatter-missing"},
+		{"space before the opening", " ---\n" + validWorkspace + "---\n", 1, "frontmatter-missing"},
+		{"opening line with text", "--- x\n" + validWorkspace + "---\n", 1, "frontmatter-missing"},
+		{"nothing but an opening", "---", 1, "frontmatter-missing"},
+		{"no closing line", "---\n" + validWorkspace, 1, "frontmatter-unclosed"},
+		{"indented closing line", "---\n" + validWorkspace + " ---\n", 1, "frontmatter-unclosed"},
+		{"four dashes", "---\n" + validWorkspace + "----\n", 1, "frontmatter-unclosed"},
+		{"empty frontmatter", "---\n---\n", 1, "frontmatter-empty"},
+		{"comment only", "---\n# x\n---\n", 1, "frontmatter-empty"},
+		{"second document behind", "---\n" + validWorkspace + "---\n\n---\nid: \"@x/y\"\n---\n", 10, "second-document"},
+		{"second document inside", "---\n" + validWorkspace + "...\nid: \"@x/y\"\n---\n", 8, "second-document"},
+		{"second document on a marker line", "---\n" + validWorkspace + "--- { id: x }\n---\n", 8, "second-document"},
+		{"UTF-16", "\xff\xfe-\x00-\x00-\x00\n\x00", 1, "encoding"},
+		{"invalid UTF-8", "---\nschema: workspace/v1\nname: \xff\n---\n", 3, "encoding"},
+		{"NUL", "---\nschema: workspace/v1\nname: \x00\n---\n", 3, "control-character"},
+		{"escape byte", "---\nname: \x1b[31m\n---\n", 2, "control-character"},
+		{"lone carriage return", "---\nname: a\rid: b\n---\n", 2, "control-character"},
+		{"next line character", "---\nname: a\u0085id: b\n---\n", 2, "control-character"},
+		{"line separator", "---\nname: a\u2028id: b\n---\n", 2, "control-character"},
+		{"tab indentation", "---\nowner:\n\ttype: org\n---\n", 3, "tab-indentation"},
+		{"bad YAML", "---\nname: a\nowner: {\n---\n", 3, "yaml-syntax"},
+		{"bad YAML in the middle", "---\nname: a\n  id: b: c\ntags: []\n---\n", 3, "yaml-syntax"},
+		{"a list", "---\n- a\n- b\n---\n", 2, "wrong-type"},
+		{"a text", "---\nhello\n---\n", 2, "wrong-type"},
+		{"deep list", "---\nmetadata: { x: " + nest("[", "]", 80) + " }\n" + validWorkspace + "---\n", 2, "too-deep"},
+		{"deep mapping", "---\nmetadata: " + nest("{a: ", "}", 80) + "\n" + validWorkspace + "---\n", 2, "too-deep"},
+		{"very deep list", "---\nmetadata: " + nest("[", "]", 50_000) + "\n---\n", 2, "yaml-syntax"},
+		{"too many parts", "---\nmetadata: {x: [" + strings.Repeat("1,", maxNodes) + "1]}\n---\n", 1, "frontmatter-too-large"},
+		{"too long", "---\nname: " + strings.Repeat("x", MaxFrontmatter) + "\n---\n", 1, "frontmatter-too-large"},
+		{"endless", "---\n" + strings.Repeat("a: b\n", MaxFrontmatter/4), 1, "frontmatter-too-large"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w, findings := ParseWorkspace(Source{"W.md", []byte(c.text)}, Options{})
+			if w != nil || len(findings) == 0 {
+				t.Fatalf("accepted: %+v", w)
+			}
+			var got []string
+			for _, f := range findings {
+				got = append(got, fmt.Sprintf("%d %s", f.Line, f.Rule))
+			}
+			if want := fmt.Sprintf("%d %s", c.line, c.rule); !strings.Contains(strings.Join(got, "\n"), want) || len(got) > 1 && c.rule != "second-document" {
+				t.Errorf("got %q, want %q\n%v", got, want, findings)
+			}
+		})
+	}
+}
+
+func TestFriendlyInput(t *testing.T) {
+	crlf := strings.ReplaceAll("---\n"+validWorkspace+"---\n", "\n", "\r\n")
+	for _, c := range []struct{ name, text string }{
+		{"BOM", "\ufeff---\n" + validWorkspace + "---\n"},
+		{"CRLF", crlf},
+		{"BOM and CRLF", "\ufeff" + crlf},
+		{"spaces behind the dashes", "--- \t\n" + validWorkspace + "---  \n"},
+		{"no line end at the end", "---\n" + validWorkspace + "---"},
+		{"comments", "---\n# x\n" + validWorkspace + "# y\n---\n"},
+		{"a rule in the text", "---\n" + validWorkspace + "---\n\n---\n\nText: more\n"},
+		{"two rules and a line like a key", "---\n" + validWorkspace + "---\n---\n\nkey: x\n---\n"},
+		{"a rule and lines like keys", "---\n" + validWorkspace + "---\n---\nkey: x\n"},
+		{"a rule right behind", "---\n" + validWorkspace + "---\n---\n# Title\nkey: x\n"},
+		{"bytes in the text", "---\n" + validWorkspace + "---\n\x00\xff\r"},
+		{"dashes in a block", "---\n" + validWorkspace + "description: |\n  ---\n  x\n---\n"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w, findings := ParseWorkspace(Source{"W.md", []byte(c.text)}, Options{})
+			if w == nil || len(findings) != 0 || w.ID.String() != "@a/b" {
+				t.Errorf("got %+v\n%v", w, findings)
+			}
+		})
+	}
+}
+
+// TestAliasBomb checks that aliases are refused where they stand and never followed.
+func TestAliasBomb(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("---\nmetadata:\n  a0: &a0 [x, x, x, x, x, x, x, x, x]\n")
+	for i := 1; i < 30; i++ {
+		fmt.Fprintf(&b, "  a%d: &a%d [%s]\n", i, i, strings.Repeat(fmt.Sprintf("*a%d, ", i-1), 9))
+	}
+	b.WriteString(validWorkspace + "---\n")
+	w, findings := ParseWorkspace(Source{"W.md", []byte(b.String())}, Options{})
+	if w != nil || !findings.Has("yaml-alias") || findings[0].Line != 3 || findings[0].Rule != "yaml-alias" {
+		t.Errorf("got %v", findings)
+	}
+	if len(findings) != maxFindings+1 || !findings.Has("too-many-findings") {
+		t.Errorf("got %d findings, want %d and a last word", len(findings), maxFindings)
+	}
+}
+
+// TestAllFindingsAtOnce checks that one mistake hides no other.
+func TestAllFindingsAtOnce(t *testing.T) {
+	text := "---\nschema: x\nid: y\nversion: z\nname: \"\"\nowner: { type: q, id: o, slug: S, z: 1 }\nstorage: { inline: { provider: github, config: { repo: 1/2/3, brnch: x }, sync: { mode: q } } }\nextra: 1\n---\n"
+	_, findings := ParseWorkspace(Source{"W.md", []byte(text)}, Options{})
+	want := []string{"2 not-allowed schema", "3 address id", "4 version version", "5 empty-value name",
+		"6 not-allowed owner.type", "6 owner-slug owner.slug", "6 unknown-key owner.z",
+		"7 not-allowed storage.inline.sync.mode", "7 repository storage.inline.config.repo",
+		"7 unknown-key storage.inline.config.brnch", "8 unknown-key extra"}
+	if got := places(findings); strings.Join(got, "\n") != strings.Join(want, "\n") {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	if err := findings.Err(); strings.Count(err.Error(), "\n")+1 != len(want) {
+		t.Errorf("one line each: %v", err)
+	}
+}
+
+// spool is an endless manifest; it counts what is read.
+type spool struct {
+	head io.Reader
+	fill byte
+	read int64
+}
+
+func (s *spool) Read(p []byte) (int, error) {
+	n, err := s.head.Read(p)
+	if n == 0 && err != nil {
+		for n = range p {
+			p[n] = s.fill
+		}
+		n = len(p)
+	}
+	s.read += int64(n)
+	return n, nil
+}
+
+// TestBoundedMemory checks what inputs of 100 MB and of every costly kind
+// within the limit allocate, and how long they take.
+func TestBoundedMemory(t *testing.T) {
+	const most = 96 << 20
+	fill := func(head, unit string, size int) func() []byte {
+		return func() []byte { return []byte("---\n" + head + strings.Repeat(unit, size/len(unit)) + "\n---\n") }
+	}
+	inputs := map[string]func() []byte{ // made one at a time: they are large
+		"100 MB of body": func() []byte {
+			return append([]byte("---\n"+validWorkspace+"---\n"), bytes.Repeat([]byte("x\n"), 50<<20)...)
+		},
+		"100 MB of frontmatter":  fill("", "a: b\n", 100<<20),
+		"100 MB without a line":  func() []byte { return bytes.Repeat([]byte("-"), 100<<20) },
+		"list items":             fill("", "- a\n", maxNodes),
+		"nested list items":      fill("", "- ", 2*maxNodes-8),
+		"open brackets":          fill("", "[", maxNodes-8),
+		"open braces":            fill("", "{", maxNodes-8),
+		"question marks":         fill("", "? ", 2*maxNodes-8),
+		"keys of keys":           fill("", "a:\n ", 2*maxNodes-8),
+		"distinct keys":          func() []byte { return []byte("---\n" + manyKeys(40_000) + "---\n") },
+		"comments":               fill("", "#\n", 2*maxNodes-8),
+		"a long text":            fill("a: ", "x", MaxFrontmatter-8),
+		"a long text in quotes":  fill("a: \"", "\\u0041", MaxFrontmatter-60),
+		"quotes":                 fill("a: ", "'", MaxFrontmatter-8),
+		"anchors":                fill("a: [", "&a ", MaxFrontmatter-8),
+		"tags":                   fill("a: [", "! ", MaxFrontmatter-8),
+		"percent signs":          fill("", "%", MaxFrontmatter-8),
+		"spaces":                 fill("", " ", MaxFrontmatter-8),
+		"block text":             fill("a: |\n", "  x\n", 4*maxNodes-80),
+		"block text without end": fill("a: >\n", "  x", MaxFrontmatter-80),
+	}
+	for name, build := range inputs {
+		t.Run(name, func(t *testing.T) {
+			data := build()
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			start := time.Now()
+			_, findings := ParseWorkspace(Source{"W.md", data}, Options{})
+			took := time.Since(start)
+			runtime.ReadMemStats(&after)
+			if got := after.TotalAlloc - before.TotalAlloc; got > most {
+				t.Errorf("allocated %d MiB in all, want at most %d", got>>20, most>>20)
+			}
+			if took > 20*time.Second {
+				t.Errorf("took %v", took)
+			}
+			for _, f := range findings {
+				if f.Line == 0 {
+					t.Errorf("a finding without a line: %v", f)
+				}
+			}
+			t.Logf("%d MiB allocated in %v, %d findings", (after.TotalAlloc-before.TotalAlloc)>>20, took.Round(time.Millisecond), len(findings))
+		})
+	}
+}
+
+func manyKeys(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, "k%d: 1\n", i)
+	}
+	return b.String()
+}
+
+func TestReadSourceIsBounded(t *testing.T) {
+	s := &spool{head: strings.NewReader("---\n" + validWorkspace + "---\n"), fill: 'x'}
+	src, err := ReadSource("W.md", s)
+	if err != nil || s.read > 4*MaxFrontmatter {
+		t.Fatalf("read %d bytes: %v", s.read, err)
+	}
+	if w, findings := ParseWorkspace(src, Options{}); w == nil {
+		t.Errorf("a long body refuses: %v", findings)
+	}
+	endless := &spool{head: strings.NewReader("---\n" + validWorkspace), fill: '\n'}
+	src, err = ReadSource("W.md", endless)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if w, findings := ParseWorkspace(src, Options{}); w != nil || !findings.Has("frontmatter-too-large") {
+		t.Errorf("got %v", findings)
+	}
+	broken := errors.New("broken")
+	if _, err := ReadSource("W.md", io.MultiReader(strings.NewReader("---\n"), failing{broken})); !errors.Is(err, broken) || !strings.Contains(err.Error(), "W.md") {
+		t.Errorf("got %v, want one that names the file and wraps %v", err, broken)
+	}
+}
+
+type failing struct{ err error }
+
+func (f failing) Read([]byte) (int, error) { return 0, f.err }

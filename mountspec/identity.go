@@ -1,0 +1,156 @@
+package mountspec
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Roles of AIP-23; any other text is a custom role.
+const (
+	RoleAuthor   = "author"
+	RoleCoAuthor = "co-author"
+)
+
+// decodeIdentities reads an identity-ref block: one entry or a list (AIP-23).
+func decodeIdentities(v value) []IdentityEntry {
+	if !v.present() {
+		return nil
+	}
+	items := []value{v}
+	if !v.isMapping() {
+		items = v.items()
+		if items != nil && len(items) == 0 {
+			v.fail("empty-value", "name an identity or remove the key", "the list is empty")
+		}
+	}
+	var out []IdentityEntry
+	for _, item := range items {
+		if e, ok := decodeIdentity(item); ok {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// decodeIdentity reads one entry. Upstream leaves entries open, so a key that
+// is not known is only a warning; two forms in one entry are refused, since
+// AIP-23 says exactly one.
+func decodeIdentity(v value) (IdentityEntry, bool) {
+	o, ok := v.object()
+	if !ok {
+		return IdentityEntry{}, false
+	}
+	e := IdentityEntry{Pos: v.pos()}
+	ref, file := o.get("ref"), o.get("file")
+	inline := o.has("name") || o.has("email")
+	if count(inline, ref.n != nil, file.n != nil) != 1 {
+		v.fail("identity-form", "give name and email, or ref, or file", "an identity has exactly one form")
+		return e, false
+	}
+	switch {
+	case ref.n != nil:
+		e.Ref, ok = decodeIdentityRef(ref)
+	case file.n != nil:
+		var r Ref
+		r, ok = file.fileReference()
+		e.File = r.Value
+	default:
+		ok = decodePerson(o, &e)
+	}
+	decodeRole(o, &e)
+	e.Metadata = o.open("metadata")
+	o.closedAs(Warning)
+	return e, ok
+}
+
+func decodePerson(o *object, e *IdentityEntry) bool {
+	name, ok1 := o.needText("name")
+	email, ok2 := o.needText("email")
+	if ok2 && !plausibleEmail(email) {
+		o.get("email").fail("email", "write name@domain", "%s is not an e-mail address", show(email))
+		ok2 = false
+	}
+	if ok1 && strings.ContainsAny(name, "<>") {
+		o.get("name").fail("person-name", "remove the angle brackets", "a name cannot hold < or >")
+		ok1 = false
+	}
+	e.Name, e.Email = name, email
+	e.Avatar = o.text("avatar")
+	e.GPGKey, _ = o.get("gpg_key").prose()
+	return ok1 && ok2
+}
+
+func decodeRole(o *object, e *IdentityEntry) {
+	e.Role = RoleAuthor
+	if role, ok := o.someText("role"); ok {
+		e.Role, e.RoleSet = role, true
+	}
+}
+
+// email is the part of RFC 5322 that git can carry: no quoting, no comments.
+var email = regexp.MustCompile(`^[^\s<>@"(),:;\\\[\]]+@[^\s<>@"(),:;\\\[\]]+$`)
+
+func plausibleEmail(s string) bool { return len(s) <= 254 && email.MatchString(s) }
+
+// identityScheme is scheme://id with something after the slashes.
+var identityScheme = regexp.MustCompile(`^[a-z][a-z0-9+.-]*://[^\s/][^\s]*$`)
+
+// knownSchemes are those of AIP-23 and AIP-38; a host may add others.
+var knownSchemes = []string{"operator", "user", "org", "guild", "bot", "group", "role"}
+
+// decodeIdentityRef reads scheme://id, @owner/identities/slug or a path.
+func decodeIdentityRef(v value) (string, bool) {
+	s, ok := v.text()
+	if !ok {
+		return "", false
+	}
+	if scheme, _, found := strings.Cut(s, "://"); found {
+		if !identityScheme.MatchString(s) {
+			v.fail("identity-ref", "write scheme://id, such as operator://bob", "%s is not an identity", show(s))
+			return "", false
+		}
+		if !slices.Contains(knownSchemes, scheme) {
+			v.warn("identity-scheme", "the host must know it", "the scheme %s is not one of AIP-23", show(scheme))
+		}
+		return s, true
+	}
+	if _, ok := v.reference(); !ok {
+		return "", false
+	}
+	return s, true
+}
+
+func decodeIdentityFile(v value) *IdentityEntry {
+	o, ok := v.object()
+	if !ok {
+		return nil
+	}
+	e := &IdentityEntry{Pos: v.pos()}
+	decodePerson(o, e)
+	decodeRole(o, e)
+	e.Metadata = o.open("metadata")
+	return e
+}
+
+// ComposeIdentity returns the identities that count: those of the innermost
+// level that names any (AIP-23, "Composition": child overrides parent). Levels
+// go from the outermost, the workspace, inwards. Nil means the host's fallback,
+// the acting operator.
+func ComposeIdentity(levels ...[]IdentityEntry) []IdentityEntry {
+	for _, level := range slices.Backward(levels) {
+		if len(level) > 0 {
+			return level
+		}
+	}
+	return nil
+}
+
+// Authors splits composed identities into the commit's author and those of its
+// Co-authored-by trailers: order counts, the first is the author (AIP-23, "Git").
+func Authors(entries []IdentityEntry) (primary IdentityEntry, others []IdentityEntry, ok bool) {
+	if len(entries) == 0 {
+		return IdentityEntry{}, nil, false
+	}
+	return entries[0], entries[1:], true
+}

@@ -1,0 +1,66 @@
+package mountspec
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// forbiddenImports are what the package must not reach, with the reason.
+var forbiddenImports = map[string]string{
+	"net":        "parsing talks to nobody",
+	"net/http":   "parsing talks to nobody",
+	"net/mail":   "it imports net",
+	"crypto/tls": "parsing talks to nobody",
+	"os/exec":    "parsing starts nothing",
+	"os/user":    "a manifest means the same for every user",
+	"io/ioutil":  "parsing reads no file",
+	"plugin":     "parsing loads nothing",
+	"syscall/js": "parsing runs anywhere",
+}
+
+// TestImports walks what the package imports, transitively. os is reached
+// through fmt only: neither we nor a module of another imports it.
+func TestImports(t *testing.T) {
+	out, err := exec.Command("go", "list", "-deps", "-json=ImportPath,Standard,Imports", ".").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ours := map[string]bool{}
+	for dec := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var p struct {
+			ImportPath string
+			Standard   bool
+			Imports    []string
+		}
+		if err := dec.Decode(&p); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		if reason, bad := forbiddenImports[p.ImportPath]; bad {
+			t.Errorf("%s is reached: %s", p.ImportPath, reason)
+		}
+		if p.Standard {
+			continue
+		}
+		ours[p.ImportPath] = true
+		for _, direct := range []string{"os", "syscall", "unsafe", "io/fs", "path/filepath"} {
+			if slices.Contains(p.Imports, direct) {
+				t.Errorf("%s imports %s: a parser has no use for it", p.ImportPath, direct)
+			}
+		}
+	}
+	for path := range ours {
+		if path != "gopkg.in/yaml.v3" && !strings.HasSuffix(path, "/mountspec") {
+			t.Errorf("%s is imported: this package imports none of ours and one module", path)
+		}
+	}
+	if len(ours) != 2 {
+		t.Errorf("walked %d packages that are not standard, want 2", len(ours))
+	}
+}

@@ -1,0 +1,162 @@
+package mountspec
+
+import (
+	"path"
+	"strings"
+)
+
+// decodeWorkspaceMetadata reads the open metadata. metadata.wsmount is ours
+// and closed: it is the only place of the schema where a host may keep mounts.
+func decodeWorkspaceMetadata(o *object) (map[string]any, []Mount) {
+	m, ok := o.get("metadata").object()
+	if !ok {
+		return nil, nil
+	}
+	own := m.get("wsmount")
+	rest := m.rest()
+	if own.n == nil {
+		return rest, nil
+	}
+	if len(rest) == 0 {
+		rest = nil // there is nothing but ours
+	}
+	w, _ := own.object()
+	mounts := decodeMounts(w.get("mounts"))
+	w.closed()
+	return rest, mounts
+}
+
+// decodeMetadata reads the metadata of every other block, where wsmount has
+// nothing to say: a wsmount key there is a mistake.
+func decodeMetadata(o *object) map[string]any {
+	m, ok := o.get("metadata").object()
+	if !ok {
+		return nil
+	}
+	if own := m.get("wsmount"); own.n != nil {
+		m.keys["wsmount"].fail("unknown-key", "move it to the metadata of WORKSPACE.md", "metadata.wsmount has no effect here")
+	}
+	return m.rest()
+}
+
+// decodeSketchedMounts reads the top-level mounts that AIP-34 sketches for
+// the future (Open questions) and whose schema does not have them yet.
+func decodeSketchedMounts(o *object) []Mount {
+	v := o.get("mounts")
+	if v.n == nil {
+		return nil
+	}
+	o.keys["mounts"].warn("sketched-mounts", "metadata.wsmount.mounts is valid today", "AIP-34 does not define mounts yet")
+	return decodeMounts(v)
+}
+
+func decodeMounts(v value) []Mount {
+	var out []Mount
+	for _, item := range v.items() {
+		if m, ok := decodeMount(item); ok {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+func decodeMount(v value) (Mount, bool) {
+	o, ok := v.object()
+	if !ok {
+		return Mount{}, false
+	}
+	m := Mount{Mode: MountReadWrite, Pos: v.pos()}
+	m.At, ok = decodeMountPoint(o.need("at"))
+	var sourceOK bool
+	m.Source, sourceOK = decodeMountSource(o.need("source"))
+	if s := o.oneOf("mode", string(MountReadWrite), string(MountReadOnly)); s != "" {
+		m.Mode = MountMode(s)
+	}
+	m.Optional = o.boolean("optional")
+	o.closed()
+	return m, ok && sourceOK && o.get("at").leavesRoot(m.At)
+}
+
+// leavesRoot refuses what would cover the root of the workspace that mounts,
+// or the control directory that every volume has there.
+func (v value) leavesRoot(at string) bool {
+	first, _, _ := strings.Cut(at[1:], "/")
+	switch first {
+	case "":
+		v.fail("mount-point", "mount it at a directory below", "a workspace cannot cover the root of another")
+	case controlDir:
+		v.fail("mount-point", "mount it elsewhere", "every volume has a %s of its own", controlDir)
+	default:
+		return true
+	}
+	return false
+}
+
+// controlDir is the directory that every mounted volume shows at its root.
+const controlDir = ".wsmount"
+
+// decodeMountSource reads "@owner/slug", "./path" or the {ref} and {file} forms.
+func decodeMountSource(v value) (Ref, bool) {
+	if !v.present() {
+		return Ref{}, false
+	}
+	v.code = CodeRefUnresolvable
+	if v.isMapping() {
+		o, _ := v.object()
+		ref, file := o.get("ref"), o.get("file")
+		o.closed()
+		switch {
+		case count(ref.n != nil, file.n != nil) != 1:
+			v.fail("block-form", "keep one of them", "needs exactly one of ref and file")
+			return Ref{}, false
+		case ref.n != nil:
+			return ref.reference()
+		}
+		return file.fileReference()
+	}
+	return v.reference()
+}
+
+// decodeMountPoint reads an absolute path inside the tree (AIP-36: hosts
+// normalise; no .., a leading slash).
+func decodeMountPoint(v value) (string, bool) {
+	s, ok := v.text()
+	if !ok || !v.filled(s) {
+		return "", false
+	}
+	problem := ""
+	switch {
+	case s[0] != '/':
+		problem = "does not begin with /"
+	case hasSegment(s, ".."):
+		problem = "holds .."
+	case len(s) > 1024:
+		problem = "is too long"
+	default:
+		return path.Clean(s), true
+	}
+	v.fail("mount-point", "write an absolute path inside the tree, such as /external/lib", "%s %s", show(s), problem)
+	return "", false
+}
+
+func hasSegment(s, segment string) bool {
+	for part := range strings.SplitSeq(s, "/") {
+		if part == segment {
+			return true
+		}
+	}
+	return false
+}
+
+// checkMounts refuses two mounts at one place.
+func checkMounts(d *decoder, mounts []Mount) {
+	first := map[string]Mount{}
+	for _, m := range mounts {
+		if other, dup := first[m.At]; dup {
+			d.add(Finding{Line: m.Pos.Line, Column: m.Pos.Column, Path: "mounts", Rule: "mount-duplicate",
+				Message: "a mount at " + show(m.At) + " is already on line " + itoa(other.Pos.Line), Hint: "keep one of the two"})
+			continue
+		}
+		first[m.At] = m
+	}
+}

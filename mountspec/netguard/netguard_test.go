@@ -1,0 +1,378 @@
+package netguard
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"net/url"
+	"strings"
+	"testing"
+)
+
+func guard(t *testing.T, o Options) *Guard {
+	t.Helper()
+	g, err := New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+func TestPatterns(t *testing.T) {
+	for _, c := range []struct {
+		name, pattern string
+		ok            bool
+	}{
+		{"origin", "https://s3.example.com", true},
+		{"origin with port and slash", "http://127.0.0.1:9000/", true},
+		{"one label", "https://*.s3.example.com", true},
+		{"network", "https://minio.corp 10.0.0.0/8", true},
+		{"single address", "https://minio.corp 10.0.0.7", true},
+		{"ipv6", "http://[::1]:9000", true},
+		{"ssh", "ssh://git.example.com", true},
+		{"everything", "https://*", false},
+		{"a whole top level domain", "https://*.com", false},
+		{"star inside", "https://a*.example.com", false},
+		{"no scheme", "s3.example.com", false},
+		{"file", "file:///etc/passwd", false},
+		{"path", "https://example.com/bucket", false},
+		{"query", "https://example.com?x=1", false},
+		{"user info", "https://user:hunter2@example.com", false},
+		{"ssh user", "ssh://git@example.com", false},
+		{"decimal address", "http://2130706433", false},
+		{"hex address", "http://0x7f000001", false},
+		{"short address", "http://127.1", false},
+		{"octal address", "http://0177.0.0.1", false},
+		{"port zero", "http://example.com:0", false},
+		{"port out of range", "http://example.com:70000", false},
+		{"not a network", "https://a.example 10.0.0.0/33", false},
+		{"bits below the mask", "https://a.example 10.0.0.1/8", false},
+		{"zone", "http://[fe80::1%25eth0]", false},
+		{"unicode host", "https://exämple.com", false},
+		{"empty", "  ", false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			err := ValidatePattern(c.pattern)
+			if (err == nil) != c.ok {
+				t.Errorf("ValidatePattern(%q) = %v, want ok %v", c.pattern, err, c.ok)
+			}
+			if err != nil && strings.Contains(err.Error(), "hunter2") {
+				t.Errorf("the error shows a password: %v", err)
+			}
+		})
+	}
+}
+
+func TestNewRefusesUnverifiedTLS(t *testing.T) {
+	if _, err := New(Options{TLS: &tls.Config{InsecureSkipVerify: true}}); err == nil {
+		t.Error("a configuration that skips verification was accepted")
+	}
+}
+
+// Each row names the attack that the check stops.
+func TestCheck(t *testing.T) {
+	g := guard(t, Options{Allow: []string{
+		"https://s3.example.com", "https://*.s3.example.com", "http://127.0.0.1:9000", "ssh://git.example.com"}})
+	for _, c := range []struct {
+		name, url string
+		ok        bool
+	}{
+		{"granted", "https://s3.example.com/bucket/key?x=1", true},
+		{"granted, default port written", "https://s3.example.com:443/", true},
+		{"granted, case and trailing dot", "https://S3.Example.com./", true},
+		{"bucket in front", "https://bucket.s3.example.com/key", true},
+		{"mapped form of a listed address", "http://[::ffff:127.0.0.1]:9000/", true},
+		{"ssh with the usual user", "ssh://git@git.example.com/acme/repo", true},
+		{"two labels in front: another service", "https://a.b.s3.example.com/", false},
+		{"name that only ends alike", "https://evils3.example.com/", false},
+		{"name that only begins alike", "https://s3.example.com.evil.test/", false},
+		{"downgrade to http", "http://s3.example.com/", false},
+		{"other port", "https://s3.example.com:8443/", false},
+		{"metadata service of the cloud", "http://169.254.169.254/latest/meta-data/", false},
+		{"same port, other scheme", "https://127.0.0.1:9000/", false},
+		{"other port on loopback", "http://127.0.0.1:22/", false},
+		{"name for loopback", "http://localhost:9000/", false},
+		{"decimal loopback", "http://2130706433:9000/", false},
+		{"octal loopback", "http://0177.0.0.1:9000/", false},
+		{"unspecified address", "http://0.0.0.0:9000/", false},
+		{"mapped metadata address", "http://[::ffff:169.254.169.254]/", false},
+		{"host in the user info", "https://s3.example.com@evil.test/", false},
+		{"credentials in the URL", "https://key:secret@s3.example.com/", false},
+		{"password in ssh", "ssh://git:secret@git.example.com/", false},
+		{"unicode that folds to ASCII", "https://s3.example.c\u217dom/", false},
+		{"file", "file:///etc/passwd", false},
+		{"no host", "https:///x", false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			u, err := url.Parse(c.url)
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = g.Check(u)
+			if (err == nil) != c.ok {
+				t.Fatalf("Check(%s) = %v, want ok %v", c.url, err, c.ok)
+			}
+			if err != nil && !errors.Is(err, ErrDenied) {
+				t.Errorf("%v is not ErrDenied", err)
+			}
+			if err != nil && strings.Contains(err.Error(), "secret") {
+				t.Errorf("the error shows a credential: %v", err)
+			}
+		})
+	}
+	if err := g.Check(nil); !errors.Is(err, ErrDenied) {
+		t.Errorf("Check(nil) = %v", err)
+	}
+	if err := guard(t, Options{}).Check(&url.URL{Scheme: "https", Host: "example.com"}); !errors.Is(err, ErrDenied) {
+		t.Errorf("the zero Options reach something: %v", err)
+	}
+}
+
+func TestIsPublic(t *testing.T) {
+	for addr, want := range map[string]bool{
+		"8.8.8.8": true, "2606:4700::1111": true, "64:ff9b::808:808": true, "2002:808:808::1": true,
+		"127.0.0.1": false, "127.8.8.8": false, "0.0.0.0": false, "0.1.2.3": false, "10.1.2.3": false,
+		"100.64.0.1": false, "169.254.169.254": false, "172.16.0.1": false, "172.31.255.255": false,
+		"192.168.1.1": false, "224.0.0.1": false, "255.255.255.255": false, "198.18.0.1": false,
+		"::1": false, "::": false, "::ffff:127.0.0.1": false, "::127.0.0.1": false, "::ffff:0:127.0.0.1": false,
+		"fd00:ec2::254": false, "fe80::1": false, "fe80::1%eth0": false, "fec0::1": false, "ff02::1": false,
+		"64:ff9b::7f00:1": false, "64:ff9b::a9fe:a9fe": false, "2002:7f00:1::": false, "2001::1": false,
+		"172.32.0.1": true, "100.128.0.1": true, "11.0.0.1": true,
+	} {
+		if got := isPublic(netip.MustParseAddr(addr)); got != want {
+			t.Errorf("isPublic(%s) = %v, want %v", addr, got, want)
+		}
+	}
+	if isPublic(netip.Addr{}) {
+		t.Error("the zero address is public")
+	}
+}
+
+func port(t *testing.T, rawURL string) string {
+	t.Helper()
+	u, err := url.Parse(rawURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u.Port()
+}
+
+func get(g *Guard, o TransportOptions, u string) (string, error) {
+	tr := g.Transport(o)
+	c := &http.Client{Transport: tr}
+	defer c.CloseIdleConnections()
+	resp, err := c.Get(u)
+	if err != nil {
+		return "", err
+	}
+	defer resp.Body.Close()
+	b, err := io.ReadAll(resp.Body)
+	return string(b), err
+}
+
+func secretServer(t *testing.T) *httptest.Server {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "inside") }))
+	t.Cleanup(s.Close)
+	return s
+}
+
+func TestListedLoopbackIsReached(t *testing.T) {
+	s := secretServer(t)
+	got, err := get(guard(t, Options{Allow: []string{s.URL}}), TransportOptions{}, s.URL+"/x")
+	if err != nil || got != "inside" {
+		t.Errorf("got %q, %v, want what the listed server says", got, err)
+	}
+}
+
+// The attack: a listed name of the outside answers with an address of the
+// inside, at once or on the second question.
+func TestDNSRebinding(t *testing.T) {
+	s := secretServer(t)
+	p := port(t, s.URL)
+	inside := netip.MustParseAddr("127.0.0.1")
+	for _, c := range []struct {
+		name  string
+		allow string
+		ok    bool
+	}{
+		{"a public name leads inside", "http://cdn.example.test:" + p, false},
+		{"another literal is listed, not this name", "http://127.0.0.1:" + p, false},
+		{"the name lists another network", "http://cdn.example.test:" + p + " 10.0.0.0/8", false},
+		{"the name lists the network", "http://cdn.example.test:" + p + " 127.0.0.0/8", true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := &rebinder{answers: []netip.Addr{inside}}
+			g := guard(t, Options{Allow: []string{c.allow}, Resolver: r.resolver(t)})
+			got, err := get(g, TransportOptions{}, "http://cdn.example.test:"+p+"/")
+			if c.ok && (err != nil || got != "inside") {
+				t.Errorf("got %q, %v, want it to be reached", got, err)
+			}
+			if !c.ok && !errors.Is(err, ErrDenied) {
+				t.Errorf("got %q, %v, want ErrDenied", got, err)
+			}
+		})
+	}
+}
+
+func TestDNSRebindingOnTheSecondQuestion(t *testing.T) {
+	s := secretServer(t)
+	p := port(t, s.URL)
+	r := &rebinder{answers: []netip.Addr{netip.MustParseAddr("127.0.0.1"), netip.MustParseAddr("127.0.0.2")}}
+	g := guard(t, Options{Allow: []string{"http://cdn.example.test:" + p + " 127.0.0.1"}, Resolver: r.resolver(t)})
+	if got, err := get(g, TransportOptions{}, "http://cdn.example.test:"+p+"/"); err != nil || got != "inside" {
+		t.Fatalf("first: got %q, %v", got, err)
+	}
+	if got, err := get(g, TransportOptions{}, "http://cdn.example.test:"+p+"/"); !errors.Is(err, ErrDenied) {
+		t.Errorf("second: got %q, %v, want ErrDenied", got, err)
+	}
+}
+
+func redirector(t *testing.T, to string) *httptest.Server {
+	s := httptest.NewServer(http.RedirectHandler(to, http.StatusTemporaryRedirect))
+	t.Cleanup(s.Close)
+	return s
+}
+
+// The attack: a granted server sends its client to where only the host may go.
+func TestRedirects(t *testing.T) {
+	inside := secretServer(t)
+	for _, c := range []struct {
+		name, to   string
+		allowInner bool
+		noFollow   bool
+		ok         bool
+	}{
+		{"to the metadata service", "http://169.254.169.254/latest/meta-data/", false, false, false},
+		{"to an unlisted port of a listed address", inside.URL, false, false, false},
+		{"to a listed origin", inside.URL, true, false, true},
+		{"to a listed origin, of a push", inside.URL, true, true, false},
+		{"to a file", "file:///etc/passwd", false, false, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			first := redirector(t, c.to)
+			allow := []string{first.URL}
+			if c.allowInner {
+				allow = append(allow, inside.URL)
+			}
+			got, err := get(guard(t, Options{Allow: allow}), TransportOptions{NoRedirects: c.noFollow}, first.URL)
+			if c.ok && (err != nil || got != "inside") {
+				t.Errorf("got %q, %v, want it followed", got, err)
+			}
+			if !c.ok && !errors.Is(err, ErrDenied) {
+				t.Errorf("got %q, %v, want ErrDenied", got, err)
+			}
+		})
+	}
+}
+
+// The attack: one listed address, another virtual host behind it.
+func TestHostHeader(t *testing.T) {
+	s := secretServer(t)
+	g := guard(t, Options{Allow: []string{s.URL}})
+	r, _ := http.NewRequest("GET", s.URL, nil)
+	r.Host = "admin.internal"
+	if _, err := g.Transport(TransportOptions{}).RoundTrip(r); !errors.Is(err, ErrDenied) {
+		t.Errorf("got %v, want ErrDenied", err)
+	}
+}
+
+func TestRefusedRequestClosesItsBody(t *testing.T) {
+	b := &closing{}
+	r, _ := http.NewRequest("PUT", "http://evil.test/", b)
+	if _, err := guard(t, Options{}).Transport(TransportOptions{}).RoundTrip(r); !errors.Is(err, ErrDenied) || !b.closed || b.read {
+		t.Errorf("err %v, closed %v, read %v", err, b.closed, b.read)
+	}
+}
+
+type closing struct{ closed, read bool }
+
+func (c *closing) Read([]byte) (int, error) { c.read = true; return 0, io.EOF }
+func (c *closing) Close() error             { c.closed = true; return nil }
+
+func TestProxy(t *testing.T) {
+	var asked string
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked = r.URL.String()
+		io.WriteString(w, "by proxy")
+	}))
+	defer proxy.Close()
+	pu, _ := url.Parse(proxy.URL)
+	inside := secretServer(t)
+	allow := []string{"http://outside.example.test", inside.URL}
+
+	t.Run("the environment is ignored", func(t *testing.T) {
+		t.Setenv("HTTP_PROXY", proxy.URL)
+		r := &rebinder{answers: []netip.Addr{netip.MustParseAddr("127.0.0.1")}}
+		g := guard(t, Options{Allow: allow, Resolver: r.resolver(t)})
+		if _, err := get(g, TransportOptions{}, "http://outside.example.test/"); !errors.Is(err, ErrDenied) || asked != "" {
+			t.Errorf("got %v and the proxy was asked %q", err, asked)
+		}
+	})
+	g := guard(t, Options{Allow: allow, Proxy: pu})
+	t.Run("a granted one is used", func(t *testing.T) {
+		got, err := get(g, TransportOptions{}, "http://outside.example.test/k")
+		if err != nil || got != "by proxy" || asked != "http://outside.example.test/k" {
+			t.Errorf("got %q, %v, asked %q", got, err, asked)
+		}
+	})
+	t.Run("it widens nothing", func(t *testing.T) {
+		asked = ""
+		if _, err := get(g, TransportOptions{}, "http://169.254.169.254/"); !errors.Is(err, ErrDenied) || asked != "" {
+			t.Errorf("got %v, asked %q", err, asked)
+		}
+	})
+	t.Run("listed addresses go direct", func(t *testing.T) {
+		if got, err := get(g, TransportOptions{}, inside.URL); err != nil || got != "inside" {
+			t.Errorf("got %q, %v", got, err)
+		}
+	})
+}
+
+func TestDialContext(t *testing.T) {
+	s := secretServer(t)
+	g := guard(t, Options{Allow: []string{s.URL}})
+	u, _ := url.Parse(s.URL)
+	cancelled, cancel := context.WithCancel(context.Background())
+	cancel() // nothing of this is to reach the network, however it goes
+	for _, c := range []struct{ name, network, addr string }{
+		{"unix socket", "unix", "/var/run/docker.sock"},
+		{"udp to a listed address", "udp", u.Host},
+		{"unlisted public address", "tcp", "8.8.8.8:443"},
+		{"udp", "udp", "127.0.0.1:53"},
+		{"unlisted", "tcp", "127.0.0.1:1"},
+		{"no port", "tcp", "127.0.0.1"},
+		{"odd notation", "tcp", "127.1:80"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if _, err := g.DialContext(cancelled, c.network, c.addr); !errors.Is(err, ErrDenied) {
+				t.Errorf("got %v, want ErrDenied", err)
+			}
+		})
+	}
+	conn, err := g.DialContext(context.Background(), "tcp", net.JoinHostPort("::ffff:127.0.0.1", u.Port()))
+	if err != nil {
+		t.Fatalf("the mapped form of a listed address: %v", err)
+	}
+	conn.Close()
+}
+
+func TestDenialIsToldAndHoldsNoSecret(t *testing.T) {
+	var told *DeniedError
+	var log bytes.Buffer
+	g := guard(t, Options{OnDenied: func(d *DeniedError) { told = d }, Logger: slog.New(slog.NewJSONHandler(&log, nil))})
+	u, _ := url.Parse("https://evil.test/path?X-Amz-Signature=hunter2")
+	err := g.Check(u)
+	if told == nil || told.Origin != "https://evil.test" || told.Hint == "" {
+		t.Errorf("told %+v", told)
+	}
+	if all := log.String() + err.Error(); !strings.Contains(all, "evil.test") || strings.Contains(all, "hunter2") {
+		t.Errorf("log and error: %s", all)
+	}
+}

@@ -1,0 +1,246 @@
+// Package policy decides what a principal may do with a workspace's
+// storage, from the POLICY blocks that its manifests carry (AIP-38).
+//
+// It knows grants, their lifetime and how several policies compose, and
+// promises a pure answer: the same layers, request and instant give the
+// same decision, without I/O. What it does not understand never helps: an
+// unknown condition, a scope, a limit or a requirement that nobody can
+// check here counts as not met, and the decision says so in Warnings.
+//
+//	d := policy.Evaluate(layers, policy.Request{
+//		Principal: "operator://bob", Action: policy.Write, At: now()})
+//	if !d.Allow { ... d.Reason ... }
+//
+// A manifest's policy only ever narrows. What the host did not grant to
+// the workspace stays ungranted, whatever a decision here says.
+package policy
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/wsmount/wsmount/mountspec"
+)
+
+// The actions of AIP-39 that a mount performs.
+const (
+	Read   = "storage:read"
+	Write  = "storage:write"
+	Commit = "storage:commit"
+	Push   = "storage:push"
+)
+
+// Actions lists them in the order of their weight.
+func Actions() []string { return []string{Read, Write, Commit, Push} }
+
+// A Layer is one policy and where it came from.
+type Layer struct {
+	Policy *mountspec.Policy
+	Source string // the manifest's file, or the policy's id
+	Level  string // "workspace", "storage" or "mount"
+}
+
+// A Request asks for one action at one instant.
+type Request struct {
+	// Principal is who acts, as the host knows it: operator://bob. It never
+	// comes from a manifest.
+	Principal string
+	// Roles are the roles that the host gives the principal for this
+	// workspace: owner, editor, viewer.
+	Roles []string
+	// Groups are further names of the principal: group://ops, org://acme.
+	Groups []string
+	Action string
+	At     time.Time
+	// Holds checks a condition or a requirement that the host knows. nil:
+	// it knows none.
+	Holds func(kind string, params map[string]any) bool
+}
+
+// Reason is why a decision came out as it did (AIP-38, decision record).
+type Reason string
+
+const (
+	NoGrant           Reason = "no-grant"
+	ConditionFailed   Reason = "condition-failed"
+	RequirementFailed Reason = "requirement-failed"
+	LimitExceeded     Reason = "limit-exceeded"
+	ExplicitRevoke    Reason = "explicit-revoke"
+	TTLExpired        Reason = "ttl-expired"
+	MatchedGrant      Reason = "matched-grant"
+	DefaultAllow      Reason = "default-allow" // every policy's default is allow; not in AIP-38's list
+	OwnerRule         Reason = "owner-rule"    // no policy at all; not in AIP-38's list
+)
+
+// A Decision is AIP-38's decision record.
+type Decision struct {
+	Allow       bool      `json:"-"`
+	Verdict     string    `json:"decision"` // "allow" or "deny"
+	Reason      Reason    `json:"reason"`
+	Principal   string    `json:"principal"`
+	Action      string    `json:"action"`
+	GrantID     string    `json:"grantId,omitempty"` // source:line of the grant that decided
+	PolicyChain []Link    `json:"policyChain"`
+	EvaluatedAt time.Time `json:"evaluatedAt"`
+	Warnings    []string  `json:"warnings,omitempty"`
+}
+
+// A Link names one policy of the chain.
+type Link struct {
+	Source string `json:"source"`
+	Layer  string `json:"layer"`
+}
+
+// Evaluate decides one request. Grants of all layers are united; a default
+// allows only when every layer's does; every requirement and limit of every
+// layer must be met. Without any layer the owner of the workspace may do
+// everything and nobody else anything (AIP-38, host fallback).
+func Evaluate(layers []Layer, r Request) Decision {
+	e := evaluation{r: r, d: Decision{Principal: r.Principal, Action: r.Action, EvaluatedAt: r.At, PolicyChain: []Link{}}}
+	for _, l := range layers {
+		e.d.PolicyChain = append(e.d.PolicyChain, Link{l.Source, l.Level})
+	}
+	e.decide(layers)
+	e.d.Verdict = "deny"
+	if e.d.Allow {
+		e.d.Verdict = "allow"
+	}
+	return e.d
+}
+
+type evaluation struct {
+	r Request
+	d Decision
+}
+
+func (e *evaluation) decide(layers []Layer) {
+	if len(layers) == 0 {
+		e.d.Reason, e.d.Allow = NoGrant, slices.Contains(e.r.Roles, "owner")
+		if e.d.Allow {
+			e.d.Reason = OwnerRule
+		}
+		return
+	}
+	if e.d.Reason, e.d.Allow = e.grants(layers); !e.d.Allow {
+		return
+	}
+	for _, l := range layers {
+		if reason := e.unmet(l); reason != "" {
+			e.d.Reason, e.d.Allow = reason, false
+			return
+		}
+	}
+}
+
+// grants looks for a grant that holds. When none does, the answer names the
+// grant that came nearest: a revoked or an expired one explains more than
+// "no grant".
+func (e *evaluation) grants(layers []Layer) (Reason, bool) {
+	nearest, allowByDefault := NoGrant, true
+	for _, l := range layers {
+		allowByDefault = allowByDefault && l.Policy.Default == "allow"
+		for i := range l.Policy.Grants {
+			g := &l.Policy.Grants[i]
+			switch reason := e.grant(l, g); reason {
+			case MatchedGrant:
+				e.d.GrantID = g.Pos.String()
+				return MatchedGrant, true
+			default:
+				nearest = nearer(nearest, reason)
+			}
+		}
+	}
+	if allowByDefault && nearest != ExplicitRevoke {
+		e.warn("allowed only because every policy's default is allow")
+		return DefaultAllow, true
+	}
+	return nearest, false
+}
+
+func nearer(a, b Reason) Reason {
+	order := []Reason{NoGrant, ConditionFailed, TTLExpired, ExplicitRevoke}
+	if slices.Index(order, b) > slices.Index(order, a) {
+		return b
+	}
+	return a
+}
+
+// unmet says whether a requirement or a limit of l stands against the
+// action.
+func (e *evaluation) unmet(l Layer) Reason {
+	for _, q := range l.Policy.Requirements {
+		if e.appliesTo(q.AppliesTo) && !e.holds(q.Kind, q.Params) {
+			e.warn("requirement %q of %s cannot be checked here and counts as not met", q.Kind, l.Source)
+			return RequirementFailed
+		}
+	}
+	for _, m := range l.Policy.Limits {
+		if e.limits(m) {
+			e.warn("limit %q of %s cannot be checked here and counts as exceeded", m.Kind, l.Source)
+			return LimitExceeded
+		}
+	}
+	return ""
+}
+
+// limits says whether a limit stands against the action. Two standard kinds
+// count sandboxes and tool calls; a mount starts neither, so they concern
+// it only when they name a storage action.
+func (e *evaluation) limits(m mountspec.Limit) bool {
+	elsewhere := m.Kind == "max-concurrent-sandboxes" || m.Kind == "rate-tool-calls"
+	if elsewhere && len(m.AppliesTo) == 0 {
+		return false
+	}
+	return e.appliesTo(m.AppliesTo)
+}
+
+func (e *evaluation) appliesTo(actions []string) bool {
+	if len(actions) == 0 {
+		return true
+	}
+	return slices.ContainsFunc(actions, func(a string) bool {
+		// One that cannot be read may be the one: a requirement or a limit
+		// that is not understood stands against.
+		ok, known := matchAction(a, e.r.Action)
+		return ok || !known
+	})
+}
+
+// ReadOnly says whether a policy makes the storage read-only by itself
+// (defaults.storage.read_only), and which.
+func ReadOnly(layers []Layer) (source string, yes bool) {
+	for _, l := range layers {
+		if v, ok := l.Policy.Defaults["storage"]["read_only"]; ok && v != false {
+			return l.Source, true
+		}
+	}
+	return "", false
+}
+
+// matchAction compares a policy's action reference with an action id. known
+// is false for a reference that would have to be looked up.
+func matchAction(ref, action string) (ok, known bool) {
+	if strings.HasPrefix(ref, "@") {
+		id, standard := standardAction(ref)
+		return standard && id == action, standard
+	}
+	if strings.ContainsAny(ref, "/") {
+		return false, false
+	}
+	if prefix, wild := strings.CutSuffix(ref, "*"); wild {
+		return strings.HasPrefix(action, prefix), true
+	}
+	return ref == action, true
+}
+
+// standardAction reads a registry slug of AIP-39's standard library, where
+// storage-commit is storage:commit.
+func standardAction(slug string) (string, bool) {
+	for _, lib := range []string{"@agentik/actions/standard/", "@agentik/actions-standard/"} {
+		if name, ok := strings.CutPrefix(slug, lib); ok {
+			return strings.Replace(name, "-", ":", 1), true
+		}
+	}
+	return "", false
+}

@@ -1,0 +1,37 @@
+package secrets
+
+import "fmt"
+
+// Code is the upstream code of every error here (AIP-35, ADAPTER).
+const Code = "storage_auth_unresolvable"
+
+// An Error says why a secret is not to be had. Name is a slug or the name
+// of an environment variable; no part of a value is in any field.
+type Error struct {
+	Name   string
+	Reason string
+	Hint   string
+	// Denied: the host, or the inventory's access list, does not grant it.
+	// Otherwise it could not be found or fetched.
+	Denied bool
+}
+
+func (e *Error) Error() string {
+	return fmt.Sprintf("%s: secret %s: %s", Code, e.Name, e.Reason)
+}
+
+func denied(name, reason, hint string) *Error {
+	return &Error{Name: name, Reason: reason, Hint: hint, Denied: true}
+}
+
+func missing(name, reason, hint string) *Error {
+	return &Error{Name: name, Reason: reason, Hint: hint}
+}
+
+func unrecorded(name string, err error) *Error {
+	return missing(name, "the audit log cannot be written, so it is not fetched: "+err.Error(), "make room for the audit log")
+}
+
+func unfetched(name, source string, err error) *Error {
+	return missing(name, fmt.Sprintf("%s: %v", source, err), "correct it in secrets of the host configuration")
+}

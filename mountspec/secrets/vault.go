@@ -1,0 +1,185 @@
+package secrets
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+
+	"github.com/wsmount/wsmount/mountspec"
+	"github.com/wsmount/wsmount/mountspec/audit"
+	"github.com/wsmount/wsmount/mountspec/host/grant"
+)
+
+// An Entry is one secret of the host configuration.
+type Entry struct {
+	Slug   string
+	Source Source
+	// Allow lists the address patterns that may have it. nil: the owner in
+	// org/<owner>/<name>, and for any other slug nobody.
+	Allow []string
+}
+
+// An EnvGrant lets manifests have one variable of the host's environment.
+type EnvGrant struct {
+	Name string
+	// Allow lists address patterns. nil: every registered workspace.
+	Allow []string
+}
+
+// VaultOptions are what the host configured. The zero value grants nothing.
+type VaultOptions struct {
+	Entries  []Entry
+	AllowEnv []EnvGrant
+	// Owners are the owners of all registered workspaces. The usual variables
+	// of a protocol (AWS_ACCESS_KEY_ID) are the host's own credentials; they
+	// are granted without being listed only while there is a single owner, so
+	// that nobody's can be borrowed by another.
+	Owners []string
+	// Lookup reads the environment that the program started with. nil: empty.
+	Lookup func(name string) (string, bool)
+	Audit  *audit.Log
+	Logger *slog.Logger // nil: silent
+}
+
+// A Vault answers for the host's secrets. It is safe for concurrent use and
+// does not change after NewVault.
+type Vault struct {
+	o       VaultOptions
+	bySlug  map[string]*Entry
+	envUser map[string]*Entry // which entry uses an environment variable
+}
+
+// NewVault refuses a slug that is there twice: which of the two would count
+// must not depend on an order.
+func NewVault(o VaultOptions) (*Vault, error) {
+	v := &Vault{o: o, bySlug: map[string]*Entry{}, envUser: map[string]*Entry{}}
+	if v.o.Lookup == nil {
+		v.o.Lookup = func(string) (string, bool) { return "", false }
+	}
+	for i := range o.Entries {
+		e := &o.Entries[i]
+		if _, twice := v.bySlug[e.Slug]; twice {
+			return nil, fmt.Errorf("secrets: %s is configured twice: remove one", e.Slug)
+		}
+		v.bySlug[e.Slug] = e
+		if env, ok := e.Source.(Env); ok {
+			for _, n := range env.Variables() {
+				v.envUser[n] = e
+			}
+		}
+	}
+	return v, nil
+}
+
+// Has says whether the host keeps a secret of that slug.
+func (v *Vault) Has(slug string) bool { return v.bySlug[slug] != nil }
+
+// Host fetches a secret for the host's own use, such as the key of its
+// GitHub App; no manifest leads here. workspace is the one that it is used
+// for. The audit log has it before the source is asked.
+func (v *Vault) Host(ctx context.Context, slug string, workspace mountspec.Address, purpose string) (Secret, error) {
+	e := v.bySlug[slug]
+	if e == nil {
+		return Secret{}, missing(slug, "the host keeps no secret of that name", "add it to secrets of the host configuration")
+	}
+	rec := audit.Reveal{Slug: slug, Workspace: workspace.String(), Purpose: purpose, GrantedBy: "the host's own", Source: e.Source.Kind()}
+	if err := v.o.Audit.Write(rec); err != nil {
+		return Secret{}, unrecorded(slug, err)
+	}
+	s, err := e.Source.Fetch(ctx)
+	if err != nil {
+		return Secret{}, unfetched(slug, e.Source.String(), err)
+	}
+	return s, nil
+}
+
+// A Subject is who wants a secret, as the host knows it (AIP-19, actor).
+type Subject struct {
+	UserID string   // "bob", or a principal such as operator://bob
+	Roles  []string // owner, editor, viewer
+	Caps   []string // cap://...
+}
+
+// A Request is what one storage needs.
+type Request struct {
+	Workspace mountspec.Address
+	// Registered is false for a manifest that was only given as a path: such
+	// a one gets what Named lists and nothing else.
+	Registered bool
+	// Named are the slugs and environment names granted on the command line.
+	Named []string
+	// Protocol is S3, Azure, GCS or GitHub: it decides the usual names.
+	Protocol string
+	// CredentialsRef is the slug of config.credentials_ref, or empty.
+	CredentialsRef string
+	// Env is auth.state.env.
+	Env []string
+	// Inventory is what auth.ref leads to. nil: nothing.
+	Inventory *mountspec.Secrets
+	Subject   Subject
+	// Purpose goes into the audit log: "storage self-bucket".
+	Purpose string
+}
+
+// grantedSlug says by which rule the host grants a secret to the request's
+// workspace.
+func (v *Vault) grantedSlug(e *Entry, r Request) (rule string, err error) {
+	if slices.Contains(r.Named, e.Slug) {
+		return "named on the command line", nil
+	}
+	if !r.Registered {
+		return "", denied(e.Slug, "the manifest is not registered", "name the secret on the command line, or register the manifest")
+	}
+	allow := e.Allow
+	if allow == nil {
+		owner, ok := ownerOfSlug(e.Slug)
+		if !ok {
+			return "", denied(e.Slug, "the host lists nobody for it", fmt.Sprintf("add allow: [\"@%s/*\"] to it in the host configuration", r.Workspace.Owner))
+		}
+		allow = []string{"@" + owner + "/*"}
+	}
+	if p, ok := grant.MatchesAny(allow, r.Workspace.Owner, r.Workspace.Slug); ok {
+		return "secrets: allow " + p, nil
+	}
+	return "", denied(e.Slug, fmt.Sprintf("the host does not grant it to %s", r.Workspace), "add the address to allow of this secret in the host configuration, if it may have it")
+}
+
+// grantedEnv says by which rule the workspace may have a variable of the
+// host's environment.
+func (v *Vault) grantedEnv(name string, r Request) (rule string, err error) {
+	if slices.Contains(r.Named, name) {
+		return "named on the command line", nil
+	}
+	if !r.Registered {
+		return "", denied(name, "the manifest is not registered", "name the variable on the command line, or register the manifest")
+	}
+	if e := v.envUser[name]; e != nil { // it is already somebody's
+		return v.grantedSlug(e, r)
+	}
+	for _, g := range v.o.AllowEnv {
+		if g.Name != name {
+			continue
+		}
+		if g.Allow == nil {
+			return "allow_env", nil
+		}
+		if p, ok := grant.MatchesAny(g.Allow, r.Workspace.Owner, r.Workspace.Slug); ok {
+			return "allow_env " + p, nil
+		}
+	}
+	return v.usualEnv(name, r)
+}
+
+func (v *Vault) usualEnv(name string, r Request) (rule string, err error) {
+	hint := fmt.Sprintf("add %s to allow_env of the host configuration, if %s may have it", name, r.Workspace)
+	if !slices.Contains(usual[r.Protocol], name) {
+		return "", denied(name, "it is not one of the usual names of this storage, and the host does not list it", hint)
+	}
+	for _, o := range v.o.Owners {
+		if o != r.Workspace.Owner {
+			return "", denied(name, fmt.Sprintf("workspaces of several owners are registered (%s, %s), so that it must be granted by name", r.Workspace.Owner, o), hint)
+		}
+	}
+	return "usual name, only owner", nil
+}

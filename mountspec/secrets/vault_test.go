@@ -1,0 +1,273 @@
+package secrets
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/wsmount/wsmount/mountspec"
+	"github.com/wsmount/wsmount/mountspec/audit"
+)
+
+// counting is a source that says whether it was asked.
+type counting struct {
+	Source
+	asked *int
+}
+
+func (c counting) Fetch(ctx context.Context) (Secret, error) { *c.asked++; return c.Source.Fetch(ctx) }
+
+var acme = mountspec.Address{Owner: "acme", Slug: "ops"}
+
+type fixture struct {
+	v     *Vault
+	asked int
+	log   string
+}
+
+func newFixture(t *testing.T, change func(*VaultOptions)) *fixture {
+	t.Helper()
+	f := &fixture{log: filepath.Join(t.TempDir(), "audit.log")}
+	l, err := audit.Open(f.log, audit.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	env := lookup(map[string]string{
+		"ACME_KEY": "key-" + hidden, "ACME_SECRET": "sec-" + hidden, "AWS_ACCESS_KEY_ID": "host-" + hidden,
+		"AWS_SECRET_ACCESS_KEY": "hostsec-" + hidden, "GITHUB_TOKEN": "gh-" + hidden, "DATABASE_URL": "db-" + hidden, "ACME_TOKEN": "tok-" + hidden,
+	})
+	src := func(fields map[string]string) Source { return counting{Env{Fields: fields, Lookup: env}, &f.asked} }
+	o := VaultOptions{Lookup: env, Audit: l, Owners: []string{"acme"},
+		AllowEnv: []EnvGrant{{Name: "ACME_TOKEN", Allow: []string{"@acme/*"}}},
+		Entries: []Entry{
+			{Slug: "org/acme/s3-rw", Source: src(map[string]string{"access_key_id": "ACME_KEY", "secret_access_key": "ACME_SECRET"})},
+			{Slug: "org/evil/s3-rw", Source: src(map[string]string{Single: "ACME_KEY"})},
+			{Slug: "shared-token", Source: src(map[string]string{Single: "ACME_KEY"}), Allow: []string{"@acme/ops"}},
+			{Slug: "github-app-key", Source: src(map[string]string{Single: "ACME_KEY"})},
+			{Slug: "bound-elsewhere", Source: Env{Name: "BOUND_ENV", Lookup: env}, Allow: []string{"@other/*"}},
+		}}
+	if change != nil {
+		change(&o)
+	}
+	if f.v, err = NewVault(o); err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+func inv(entries ...mountspec.SecretEntry) *mountspec.Secrets {
+	return &mountspec.Secrets{Entries: entries}
+}
+
+// Each row is somebody who asks for what is, or is not, theirs.
+func TestGrants(t *testing.T) {
+	several := func(o *VaultOptions) { o.Owners = []string{"acme", "evil"} }
+	bind := func(kind, value string) mountspec.Access {
+		return mountspec.Access{Bind: []mountspec.AccessEntry{{Kind: kind, Value: value}}}
+	}
+	for _, c := range []struct {
+		name   string
+		vault  func(*VaultOptions)
+		r      Request
+		fields string // names of what is revealed, or empty: refused
+		denied bool   // and written to the audit log
+	}{
+		{name: "own secret", r: Request{CredentialsRef: "org/acme/s3-rw"}, fields: "access_key_id secret_access_key"},
+		{name: "secret of another owner", r: Request{CredentialsRef: "org/evil/s3-rw"}, denied: true},
+		{name: "listed", r: Request{CredentialsRef: "shared-token"}, fields: "value"},
+		{name: "listed for another workspace of the owner", r: Request{Workspace: mountspec.Address{Owner: "acme", Slug: "other"}, CredentialsRef: "shared-token"}, denied: true},
+		{name: "the host's own key", r: Request{CredentialsRef: "github-app-key"}, denied: true},
+		{name: "owner that begins alike", r: Request{Workspace: mountspec.Address{Owner: "acme-evil", Slug: "ops"}, CredentialsRef: "org/acme/s3-rw"}, denied: true},
+		{name: "not kept", r: Request{CredentialsRef: "org/acme/none"}},
+		{name: "path as a slug", r: Request{CredentialsRef: "../../etc/shadow"}},
+
+		{name: "usual name, only owner", r: Request{Protocol: S3, Env: []string{"AWS_ACCESS_KEY_ID"}}, fields: "access_key_id"},
+		{name: "usual name, the host's credentials of another owner", vault: several, r: Request{Workspace: mountspec.Address{Owner: "evil", Slug: "x"}, Protocol: S3, Env: []string{"AWS_SECRET_ACCESS_KEY"}}, denied: true},
+		{name: "usual name of another protocol", r: Request{Protocol: GitHub, Env: []string{"AWS_SECRET_ACCESS_KEY"}}, denied: true},
+		{name: "any variable", r: Request{Protocol: S3, Env: []string{"DATABASE_URL"}}, denied: true},
+		{name: "allow_env", vault: several, r: Request{Env: []string{"ACME_TOKEN"}}, fields: "acme_token"},
+		{name: "allow_env of another owner", vault: several, r: Request{Workspace: mountspec.Address{Owner: "evil", Slug: "x"}, Env: []string{"ACME_TOKEN"}}, denied: true},
+		{name: "a variable that is a secret of another", r: Request{Env: []string{"BOUND_ENV"}}, denied: true},
+		{name: "a usual name that is the secret of another", vault: func(o *VaultOptions) {
+			o.Entries = append(o.Entries, Entry{Slug: "org/other/s3", Source: Env{Name: "AWS_SECRET_ACCESS_KEY", Lookup: o.Lookup}})
+		}, r: Request{Protocol: S3, Env: []string{"AWS_SECRET_ACCESS_KEY"}}, denied: true},
+		{name: "no name at all", r: Request{Env: []string{"PATH=x; rm"}}, denied: true},
+		{name: "slug made of the name", r: Request{Env: []string{"SHARED_TOKEN"}}, fields: "shared_token"},
+		{name: "entry claims the name", r: Request{Env: []string{"MY_TOKEN"}, Inventory: inv(mountspec.SecretEntry{Slug: "shared-token", BindEnv: []string{"MY_TOKEN"}})}, fields: "my_token"},
+		{name: "entry claims a name for the secret of another", r: Request{Env: []string{"MY_TOKEN"}, Inventory: inv(mountspec.SecretEntry{Slug: "org/evil/s3-rw", BindEnv: []string{"MY_TOKEN"}})}, denied: true},
+		{name: "exposure names a field", r: Request{Env: []string{"K"}, Inventory: inv(mountspec.SecretEntry{Slug: "org/acme/s3-rw",
+			Exposures: []mountspec.Exposure{{Kind: "env", Params: map[string]any{"name": "K", "field": "access_key_id"}}}})}, fields: "k"},
+		{name: "several fields and none named", r: Request{Env: []string{"K"}, Inventory: inv(mountspec.SecretEntry{Slug: "org/acme/s3-rw", BindEnv: []string{"K"}})}},
+
+		{name: "unregistered", r: Request{CredentialsRef: "org/acme/s3-rw", Purpose: "unregistered"}, denied: true},
+		{name: "unregistered, variable", r: Request{Protocol: S3, Env: []string{"AWS_ACCESS_KEY_ID"}, Purpose: "unregistered"}, denied: true},
+		{name: "unregistered, named", r: Request{CredentialsRef: "org/acme/s3-rw", Named: []string{"org/acme/s3-rw"}, Purpose: "unregistered"}, fields: "access_key_id secret_access_key"},
+
+		{name: "access: tool", r: Request{CredentialsRef: "shared-token", Inventory: inv(mountspec.SecretEntry{Slug: "shared-token", Access: bind("tool", "wsmount")})}, fields: "value"},
+		{name: "access: user", r: Request{CredentialsRef: "shared-token", Inventory: inv(mountspec.SecretEntry{Slug: "shared-token", Access: bind("userId", "bob")})}, fields: "value"},
+		{name: "access: another user", r: Request{CredentialsRef: "shared-token", Inventory: inv(mountspec.SecretEntry{Slug: "shared-token", Access: bind("userId", "eve")})}, denied: true},
+		{name: "access: role", r: Request{CredentialsRef: "shared-token", Inventory: inv(mountspec.SecretEntry{Slug: "shared-token", Access: bind("role", "editor")})}, fields: "value"},
+		{name: "access: unknown kind", r: Request{CredentialsRef: "shared-token", Inventory: inv(mountspec.SecretEntry{Slug: "shared-token", Access: bind("moon", "full")})}, denied: true},
+		{name: "access: empty list is nobody", r: Request{CredentialsRef: "shared-token", Inventory: inv(mountspec.SecretEntry{Slug: "shared-token", Access: mountspec.Access{Bind: []mountspec.AccessEntry{}}})}, denied: true},
+		{name: "access: an inventory cannot grant what the host does not", r: Request{CredentialsRef: "org/evil/s3-rw", Inventory: inv(mountspec.SecretEntry{Slug: "org/evil/s3-rw", Access: bind("tool", "wsmount")})}, denied: true},
+
+		{name: "two sources that agree", r: Request{CredentialsRef: "org/acme/s3-rw", Env: []string{"ACCESS_KEY_ID"},
+			Inventory: inv(mountspec.SecretEntry{Slug: "shared-token", BindEnv: []string{"ACCESS_KEY_ID"}})}, fields: "access_key_id secret_access_key"},
+		{name: "two sources that differ", r: Request{Protocol: S3, CredentialsRef: "org/acme/s3-rw", Env: []string{"AWS_ACCESS_KEY_ID"}}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			f := newFixture(t, c.vault)
+			r := c.r
+			if r.Workspace == (mountspec.Address{}) {
+				r.Workspace = acme
+			}
+			r.Registered = r.Purpose != "unregistered"
+			r.Subject = Subject{UserID: "user://bob", Roles: []string{"editor"}}
+			creds, planned, err := run(f, r)
+			got := ""
+			if err == nil {
+				got = strings.Join(creds.Names(), " ")
+			}
+			if got != c.fields {
+				t.Fatalf("got %q, %v, want %q", got, err, c.fields)
+			}
+			var e *Error
+			if err != nil && (!errors.As(err, &e) || e.Hint == "" || e.Denied != c.denied) {
+				t.Errorf("got %#v, want denied %v", err, c.denied)
+			}
+			if planned != nil && f.asked != 0 {
+				t.Errorf("a refusal asked the source %d times", f.asked)
+			}
+			f.checkLog(t, c.fields != "", c.denied, err)
+		})
+	}
+}
+
+// run plans and reveals; planErr is set when the plan already refused.
+func run(f *fixture, r Request) (*Credentials, error, error) {
+	plan, err := f.v.Plan(r)
+	if err != nil {
+		return nil, err, err
+	}
+	c, err := plan.Reveal(context.Background())
+	return c, nil, err
+}
+
+func (f *fixture) checkLog(t *testing.T, revealed, denied bool, err error) {
+	t.Helper()
+	b, rerr := os.ReadFile(f.log)
+	if rerr != nil {
+		t.Fatal(rerr)
+	}
+	log := string(b)
+	if revealed && !strings.Contains(log, `"event":"secret.reveal"`) {
+		t.Errorf("no reveal in the audit log: %s", log)
+	}
+	if denied != strings.Contains(log, `"event":"secret.reveal.denied"`) {
+		t.Errorf("denied %v, audit log: %s", denied, log)
+	}
+	if err != nil {
+		log += err.Error()
+	}
+	if strings.Contains(log, hidden) {
+		t.Errorf("the audit log or the error shows a value: %s", log)
+	}
+}
+
+func TestDuplicateSlugsAreRefused(t *testing.T) {
+	if _, err := NewVault(VaultOptions{Entries: []Entry{{Slug: "a", Source: File{Path: "/x"}}, {Slug: "a", Source: File{Path: "/y"}}}}); err == nil {
+		t.Error("two entries of one slug")
+	}
+	a, b := inv(mountspec.SecretEntry{Slug: "a"}), inv(mountspec.SecretEntry{Slug: "b"})
+	if got, err := Merge(a, b); err != nil || len(got.Entries) != 2 {
+		t.Errorf("Merge: %v", err)
+	}
+	if _, err := Merge(a, b, a); err == nil {
+		t.Error("two inventories with one slug")
+	}
+}
+
+// No record, no reveal.
+func TestRevealNeedsTheAuditLog(t *testing.T) {
+	f := newFixture(t, nil)
+	plan, err := f.v.Plan(Request{Workspace: acme, Registered: true, CredentialsRef: "org/acme/s3-rw"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.v.o.Audit.Close()
+	if _, err := plan.Reveal(context.Background()); err == nil || f.asked != 0 {
+		t.Errorf("got %v, and the source was asked %d times", err, f.asked)
+	}
+}
+
+func TestPlanShowsNeedsAndFetchesNothing(t *testing.T) {
+	f := newFixture(t, nil)
+	plan, err := f.v.Plan(Request{Workspace: acme, Registered: true, CredentialsRef: "org/acme/s3-rw", Env: []string{"ACME_TOKEN"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := plan.Needs()
+	if len(n) != 2 || n[0].Name != "org/acme/s3-rw" || n[0].GrantedBy != "secrets: allow @acme/*" || n[1].Source != "environment ACME_TOKEN" || f.asked != 0 {
+		t.Errorf("needs %+v, asked %d", n, f.asked)
+	}
+}
+
+func TestAllRefusalsAtOnce(t *testing.T) {
+	f := newFixture(t, nil)
+	_, err := f.v.Plan(Request{Workspace: acme, Registered: true, CredentialsRef: "org/evil/s3-rw", Env: []string{"DATABASE_URL"}})
+	if err == nil || !strings.Contains(err.Error(), "org/evil/s3-rw") || !strings.Contains(err.Error(), "DATABASE_URL") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestHostUseNeedsNoGrant(t *testing.T) {
+	f := newFixture(t, nil)
+	s, err := f.v.Host(context.Background(), "github-app-key", acme, "app")
+	if v, ok := s.Field(Single); err != nil || !ok || v.Reveal() != "key-"+hidden {
+		t.Errorf("the host cannot use its own secret: %v", err)
+	}
+	f.checkLog(t, true, false, nil)
+	if _, err := f.v.Host(context.Background(), "none", acme, "app"); err == nil || f.v.Has("none") {
+		t.Error("a secret that is not there")
+	}
+	f.v.o.Audit.Close()
+	if _, err := f.v.Host(context.Background(), "github-app-key", acme, "app"); err == nil || f.asked != 1 {
+		t.Errorf("got %v without a record, asked %d times", err, f.asked)
+	}
+}
+
+func TestPlanIsKeptLive(t *testing.T) {
+	f := newFixture(t, nil)
+	plan, err := f.v.Plan(Request{Workspace: acme, Registered: true, CredentialsRef: "org/acme/s3-rw"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	live := plan.Live(LiveOptions{})
+	for range 3 {
+		s, err := live.Get(context.Background())
+		if v, _ := s.Field("secret_access_key"); err != nil || v.Reveal() != "sec-"+hidden {
+			t.Errorf("got %v", err)
+		}
+	}
+	if f.asked != 1 {
+		t.Errorf("asked %d times", f.asked)
+	}
+}
+
+func TestCredentialsEndWithTheFirst(t *testing.T) {
+	soon, late := time.Unix(100, 0), time.Unix(200, 0)
+	c := &Credentials{fields: map[string]Value{}}
+	for _, e := range []time.Time{{}, late, soon, late} {
+		if err := c.take(Need{}, NewSecret(nil, e), map[string]string{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !c.Expires().Equal(soon) {
+		t.Errorf("got %v", c.Expires())
+	}
+}

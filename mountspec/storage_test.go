@@ -1,0 +1,374 @@
+package mountspec
+
+import (
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+func mustStorage(t *testing.T, text string) *Storage {
+	t.Helper()
+	s, findings := ParseStorage(Source{"S.md", []byte("---\n" + text + "---\n")}, Options{})
+	if s == nil {
+		t.Fatalf("refused:\n%v\n%s", findings, text)
+	}
+	return s
+}
+
+// TestProviderConfigs checks what each provider's config is read as.
+func TestProviderConfigs(t *testing.T) {
+	no := false
+	for _, c := range []struct {
+		name, text string
+		want       Config
+	}{
+		{"cloud-bucket", "provider: cloud-bucket\nconfig: { bucket: files, prefix: /a/b/ }\n", CloudBucketConfig{"files", "a/b/"}},
+		{"no prefix", "provider: cloud-bucket\nconfig: { bucket: files }\n", CloudBucketConfig{"files", ""}},
+		{"only slashes", "provider: cloud-bucket\nconfig: { bucket: files, prefix: \"//\" }\n", CloudBucketConfig{"files", ""}},
+		{"backslash is plain", "provider: cloud-bucket\nconfig: { bucket: files, prefix: 'a\\b' }\n", CloudBucketConfig{"files", `a\b/`}},
+		{"self-bucket", "provider: self-bucket\nconfig: { kind: s3, endpoint: \"https://x.test\", region: r1, bucket: files, prefix: p, credentials_ref: org/a1/b2 }\n",
+			SelfBucketConfig{BucketS3, "https://x.test", "r1", "files", "p/", "org/a1/b2"}},
+		{"azure", "provider: self-bucket\nconfig: { kind: azure, bucket: files }\n", SelfBucketConfig{Kind: BucketAzure, Bucket: "files"}},
+		{"github", "provider: github\nconfig: { owner: a, repo: r, branch: b, installation_id: 042, default_commit_email: a@b.test }\n",
+			GitHubConfig{"a", "r", "b", "042", "a@b.test"}},
+		{"github in one", "provider: github\nconfig: { repo: a/r }\n", GitHubConfig{Owner: "a", Repo: "r"}},
+		{"github in both", "provider: github\nconfig: { owner: a, repo: a/r }\n", GitHubConfig{Owner: "a", Repo: "r"}},
+		{"github branch that looks like a number", "provider: github\nconfig: { owner: a, repo: r, branch: 1.10 }\n", GitHubConfig{Owner: "a", Repo: "r", Branch: "1.10"}},
+		{"local-fs", "provider: local-fs\nconfig: { mount_path: /a//b/, agent_id: x }\n", LocalFSConfig{"/a/b", "x"}},
+		{"local-fs by path", "provider: local-fs\nconfig: { path: ./x }\n", LocalFSConfig{MountPath: "x"}},
+		{"dev-local", "provider: dev-local\nconfig: {}\n", DevLocalConfig{}},
+		{"dev-local root", "provider: dev-local\nconfig: { root: /x }\n", DevLocalConfig{"/x"}},
+		{"dev-local by path", "provider: dev-local\nconfig: { path: /x }\n", DevLocalConfig{"/x"}},
+		{"mastra-s3", "provider: mastra-s3\nconfig: { bucket: files, region: auto, forcePathStyle: false, readOnly: true, displayName: D }\n",
+			MastraS3Config{Bucket: "files", Region: "auto", ForcePathStyle: &no, ReadOnly: true, Label: Label{DisplayName: "D"}}},
+		{"mastra-azure", "provider: mastra-azure\nconfig: { container: files, accountName: n, endpoint: \"http://127.0.0.1:1/x\", useDefaultCredential: true }\n",
+			MastraAzureConfig{Container: "files", AccountName: "n", Endpoint: "http://127.0.0.1:1/x", UseDefaultCredential: true}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if got := mustStorage(t, c.text).Config; !reflect.DeepEqual(got, c.want) {
+				t.Errorf("got %+v, want %+v", got, c.want)
+			}
+		})
+	}
+}
+
+// TestProviderRules has the rows of the modes and conflict policies.
+func TestProviderRules(t *testing.T) {
+	buckets := []ConflictPolicy{ConflictSplit, ConflictAbort, ConflictLastWriterWins, ConflictManual}
+	for provider, want := range map[string]Rules{
+		"cloud-bucket": {[]Mode{ModeCanonical}, buckets},
+		"self-bucket":  {[]Mode{ModeCanonical}, buckets},
+		"mastra-s3":    {[]Mode{ModeCanonical}, buckets},
+		"mastra-azure": {[]Mode{ModeCanonical}, buckets},
+		"github":       {[]Mode{ModePullPush}, []ConflictPolicy{ConflictRebase, ConflictMerge, ConflictAbort, ConflictManual, ConflictLastWriterWins, ConflictSplit}},
+		"local-fs":     {[]Mode{ModeWatch, ModeCanonical}, nil},
+		"dev-local":    {[]Mode{ModeCanonical}, nil},
+	} {
+		if got := RulesFor(provider); !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: got %+v, want %+v", provider, got, want)
+		}
+		if Direct(provider) != (want.Conflicts == nil) {
+			t.Errorf("%s: direct is %v", provider, Direct(provider))
+		}
+	}
+	if len(Providers()) != len(builtin) {
+		t.Errorf("%d providers listed, %d built in", len(Providers()), len(builtin))
+	}
+}
+
+// TestSyncDefaults has the rows of the sync defaults.
+func TestSyncDefaults(t *testing.T) {
+	github := "provider: github\nconfig: { owner: a, repo: r }\n"
+	const keys = "sync.mode sync.pull.on sync.pull.ttl_seconds sync.commit.on sync.commit.batch_window_ms sync.commit.message_template sync.push.on sync.push.branch_policy sync.push.pr_policy sync.conflict.policy read_only"
+	for _, c := range []struct{ name, text, want string }{
+		{"github", github + "sync: { mode: pull-push }\n", "pull-push! workspace-open 60 per-turn 5000 {{summary}} per-commit main none rebase false"},
+		{"github without sync", github, "pull-push workspace-open 60 per-turn 5000 {{summary}} manual main none rebase false"},
+		{"github with an empty sync", github + "sync: {}\n", "pull-push workspace-open 60 per-turn 5000 {{summary}} manual main none rebase false"},
+		{"github, all said", github + "sync: { pull: { on: turn-start, ttl_seconds: 1 }, commit: { on: manual, batch_window_ms: 0, message_template: x }, push: { on: manual, branch_policy: per-turn, pr_policy: auto }, conflict: { policy: abort } }\nread_only: true\n",
+			"pull-push turn-start! 1! manual! 0! x! manual! per-turn! auto! abort! true!"},
+		{"bucket", "provider: cloud-bucket\nconfig: { bucket: files }\n", "canonical - - each-write - {{summary}} - - - split-conflicts false"},
+		{"bucket with write-back in mind", "provider: cloud-bucket\nconfig: { bucket: files }\nsync: { commit: { on: per-turn } }\n", "canonical - - per-turn! - {{summary}} - - - split-conflicts false"},
+		{"local-fs", "provider: local-fs\nconfig: { mount_path: /x }\n", "watch - - - - - - - - - false"},
+		{"local-fs, canonical", "provider: local-fs\nconfig: { mount_path: /x }\nsync: { mode: canonical }\n", "canonical! - - each-write - {{summary}} - - - - false"},
+		{"dev-local", "provider: dev-local\nconfig: {}\nread_only: true\n", "canonical - - each-write - {{summary}} - - - - true!"},
+		{"mastra-s3, its own readOnly", "provider: mastra-s3\nconfig: { bucket: files, region: r1, readOnly: true }\n", "canonical - - each-write - {{summary}} - - - split-conflicts true!"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var names, values []string
+			for _, s := range mustStorage(t, c.text).Effective() {
+				value := dash(s.Value)
+				if s.Explicit {
+					value += "!"
+				}
+				names, values = append(names, s.Key), append(values, value)
+			}
+			if got := strings.Join(names, " "); got != keys {
+				t.Errorf("keys %s", got)
+			}
+			if got := strings.Join(values, " "); got != c.want {
+				t.Errorf("got  %s\nwant %s", got, c.want)
+			}
+		})
+	}
+	s := DefaultSync(ProviderGitHub, "", true)
+	if s.Pull.TTL != time.Minute || s.Commit.Batch != 5*time.Second {
+		t.Errorf("durations: %v %v", s.Pull.TTL, s.Commit.Batch)
+	}
+}
+
+// TestUnknownProvider: a provider that this build lacks validates, is an
+// error with upstream's code, and its manifest can still be shown.
+func TestUnknownProvider(t *testing.T) {
+	text := "---\nprovider: dropbox\nconfig: { folder: /x, depth: 3, deep: { on: [1.5, null, yes, 0x10] } }\nsync: { mode: watch, conflict: { policy: merge } }\n---\n"
+	s, findings := ParseStorage(Source{"S.md", []byte(text)}, Options{})
+	if s == nil || findings.Err() == nil || len(findings) != 1 || findings[0].Code != CodeProviderUnknown || findings[0].Line != 2 ||
+		!strings.Contains(findings[0].Message, "is not built into this wsmount") {
+		t.Fatalf("got %+v\n%v", s, findings)
+	}
+	want := RawConfig{map[string]any{"folder": "/x", "depth": int64(3), "deep": map[string]any{"on": []any{1.5, nil, "yes", "0x10"}}}}
+	if !reflect.DeepEqual(s.Config, want) {
+		t.Errorf("config %#v, want %#v", s.Config, want)
+	}
+	yes := Options{Registered: func(name string) bool { return name == "dropbox" }}
+	if _, findings := ParseStorage(Source{"S.md", []byte(text)}, yes); len(findings) != 0 {
+		t.Errorf("registered, and yet: %v", findings)
+	}
+	known := "---\nprovider: mastra-azure\nconfig: { container: files }\n---\n"
+	s, findings = ParseStorage(Source{"S.md", []byte(known)}, yes)
+	if s == nil || len(findings) != 1 || findings[0].Rule != "provider-unknown" {
+		t.Errorf("enumerated and not registered: %v", findings)
+	}
+	broken := "---\nprovider: mastra-azure\nconfig: { contaner: files }\n---\n"
+	if s, findings := ParseStorage(Source{"S.md", []byte(broken)}, yes); s != nil || !findings.Has("unknown-key") || !findings.Has("missing-key") {
+		t.Errorf("not registered and wrong: %v", findings)
+	}
+	compute := "---\nprovider: mastra-e2b\nconfig: {}\n---\n"
+	if _, findings := ParseStorage(Source{"S.md", []byte(compute)}, Options{}); !strings.Contains(findings.Error(), "AIP-36") {
+		t.Errorf("a compute provider: %v", findings)
+	}
+}
+
+// TestRequiredKeys takes each key of a minimal manifest away.
+func TestRequiredKeys(t *testing.T) {
+	for kind, text := range validManifest {
+		if v, findings := parseKind(kind+".md", []byte("---\n"+text+"---\n"), Options{}); v == nil || len(findings) != 0 {
+			t.Errorf("%s: the minimal manifest is refused: %v", kind, findings)
+		}
+		lines := strings.SplitAfter(strings.TrimSuffix(text, "\n"), "\n")
+		for i, line := range lines {
+			key, _, _ := strings.Cut(line, ":")
+			rest := strings.Join(slices.Delete(slices.Clone(lines), i, i+1), "") + "\n"
+			_, findings := parseKind(kind+".md", []byte("---\n"+rest+"---\n"), Options{})
+			if findings.Err() == nil {
+				t.Errorf("%s without %s is accepted", kind, key)
+			}
+			if len(lines) > 1 && !strings.Contains(findings.Error(), "the key "+key+" is missing") {
+				t.Errorf("%s without %s: %v", kind, key, findings)
+			}
+		}
+	}
+	policy := "---\nmetadata: {}\n---\n"
+	if p, findings := ParsePolicy(Source{"P.md", []byte(policy)}, Options{}); p != nil || !findings.Has("missing-key") {
+		t.Errorf("a policy without a schema: %v", findings)
+	}
+}
+
+func TestHintsNameTheNearestKey(t *testing.T) {
+	for lines, want := range map[string]string{
+		"config: { bucket: files, prefx: x }\n":  "did you mean prefix?",
+		"config: { bucket: files, Prefix: x }\n": "did you mean prefix?",
+		"readOnly: true\n":                       "did you mean read_only?",
+		"sync: { mod: canonical }\n":             "did you mean mode?",
+		"sync: { mode: canonnical }\n":           "did you mean canonical?",
+		"provider: cloudbucket\n":                "did you mean cloud-bucket?",
+		"config: { buckt: files }\n":             "did you mean it by \"buckt\"?",
+		"sync: { wholly: other }\n":              "known here: mode, pull, commit, push, conflict",
+	} {
+		text, _, _ := ruleCase{kind: "STORAGE", lines: mark + lines}.text(t)
+		if _, findings := ParseStorage(Source{"S.md", []byte(text)}, Options{}); !strings.Contains(findings.Error(), want) {
+			t.Errorf("%s: got\n%v\nwant the hint %q", lines, findings, want)
+		}
+	}
+}
+
+func TestDefineStorage(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		def  Storage
+		want string // rules of the errors
+		sync string // effective push.on and batch
+	}{
+		{"all defaults", Storage{Provider: "github", Config: GitHubConfig{Owner: "a", Repo: "r"}}, "", "manual 5s"},
+		{"a push that is the default with sync", Storage{Provider: "github", Config: GitHubConfig{Owner: "a", Repo: "r"}, Sync: Sync{Push: Push{On: "per-commit"}}}, "", "per-commit 5s"},
+		{"a push that is the default without", Storage{Provider: "github", Config: GitHubConfig{Owner: "a", Repo: "r"}, Sync: Sync{Pull: Pull{On: "turn-start"}, Push: Push{On: "manual"}}}, "", "manual 5s"},
+		{"zero means default", Storage{Provider: "github", Config: GitHubConfig{Owner: "a", Repo: "r"}, Sync: Sync{Mode: ModePullPush}}, "", "per-commit 5s"},
+		{"a zero that is meant", Storage{Provider: "github", Config: GitHubConfig{Owner: "a", Repo: "r"}, Sync: Sync{Set: map[string]bool{"commit.batch_window_ms": true}}}, "", "per-commit 0s"},
+		{"no config", Storage{Provider: "github"}, "missing-key", ""},
+		{"config of another", Storage{Provider: "github", Config: CloudBucketConfig{Bucket: "files"}}, "missing-key unknown-key", ""},
+		{"wrong mode", Storage{Provider: "cloud-bucket", Config: CloudBucketConfig{Bucket: "files"}, Sync: Sync{Mode: ModeWatch}}, "sync-mode", ""},
+		{"credential", Storage{Provider: "x", Config: RawConfig{map[string]any{"token": "t"}}}, "plaintext-credential provider-unknown", ""},
+		{"unprintable", Storage{Provider: "x", Config: RawConfig{map[string]any{"f": func() {}}}}, "unprintable", ""},
+		{"not UTF-8", Storage{Provider: "x\xff", Config: RawConfig{}}, "unprintable", ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s, findings := DefineStorage(c.def, Options{})
+			var rules []string
+			for _, f := range findings.Filter(Error) {
+				rules = append(rules, f.Rule)
+				if f.Line == 0 || f.File != definition {
+					t.Errorf("a finding without a place: %v", f)
+				}
+			}
+			slices.Sort(rules)
+			if got := strings.Join(rules, " "); got != c.want {
+				t.Fatalf("got %q, want %q\n%v", got, c.want, findings)
+			}
+			if c.want == "" {
+				if got := fmt.Sprint(s.Sync.Push.On, " ", s.Sync.Commit.Batch); got != c.sync {
+					t.Errorf("got %s, want %s", got, c.sync)
+				}
+			}
+		})
+	}
+}
+
+func validDefinition() Workspace {
+	return Workspace{
+		ID: Address{"a", "b"}, Version: "1.0.0", Name: "B",
+		Owner:   Owner{Type: "org", ID: "7", Slug: "a"},
+		Storage: Block[Storage]{Inline: &Storage{Provider: "dev-local", Config: DevLocalConfig{}}},
+	}
+}
+
+func TestDefineWorkspace(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		change func(*Workspace)
+		want   string // rules of the errors
+	}{
+		{"valid", func(*Workspace) {}, ""},
+		{"by reference", func(w *Workspace) { w.Storage = Block[Storage]{Ref: Ref{Value: "@a/s"}} }, ""},
+		{"with mounts", func(w *Workspace) { w.Mounts = []Mount{{At: "/x", Source: Ref{Value: "@a/c"}, Optional: true}} }, ""},
+		{"nothing", func(w *Workspace) { *w = Workspace{} }, "block-form missing-key missing-key missing-key missing-key"},
+		{"owner of another", func(w *Workspace) { w.Owner.Slug = "c" }, "owner-mismatch"},
+		{"address that climbs", func(w *Workspace) { w.ID.Slug = "../x" }, "address"},
+		{"two forms", func(w *Workspace) { w.Storage.Ref = Ref{Kind: RefPath, Value: "./x"} }, "block-form"},
+		{"mount at the root", func(w *Workspace) { w.Mounts = []Mount{{At: "/", Source: Ref{Value: "@a/c"}}} }, "mount-point"},
+		{"mounts in two ways", func(w *Workspace) { w.Metadata = map[string]any{"wsmount": map[string]any{}} }, "unprintable"},
+		{"read-only by another name", func(w *Workspace) { w.Defaults.Extra = map[string]any{"readonly": true} }, "unknown-key"},
+		{"infinite metadata", func(w *Workspace) {
+			loop := map[string]any{}
+			loop["x"] = loop
+			w.Metadata = loop
+		}, "unprintable"},
+		{"infinity", func(w *Workspace) { w.Metadata = map[string]any{"x": 1 / zero} }, "unprintable"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			def := validDefinition()
+			c.change(&def)
+			w, findings := DefineWorkspace(def, Options{})
+			var rules []string
+			for _, f := range findings.Filter(Error) {
+				rules = append(rules, f.Rule)
+			}
+			slices.Sort(rules)
+			if got := strings.Join(rules, " "); got != c.want || (w == nil) == (c.want == "") {
+				t.Fatalf("got %q and %v, want %q\n%v", got, w, c.want, findings)
+			}
+			if w != nil {
+				checkStable(t, "WORKSPACE.md", w)
+			}
+		})
+	}
+}
+
+var zero float64
+
+// TestChangedWorkspacePrints: what a caller changes in a parsed workspace is
+// in what it prints, though defaults are left out.
+func TestChangedWorkspacePrints(t *testing.T) {
+	base := "provider: github\nconfig: { owner: a, repo: r }\n"
+	for _, start := range []string{base, base + "sync: { mode: pull-push }\n", base + "sync: { push: { on: manual } }\n"} {
+		for name, change := range map[string]func(*Sync){
+			"nothing":    func(*Sync) {},
+			"pull":       func(s *Sync) { s.Pull.On = "turn-start" },
+			"ttl":        func(s *Sync) { s.Pull.TTL = time.Hour },
+			"push":       func(s *Sync) { s.Push.On = "per-commit" },
+			"no push":    func(s *Sync) { s.Push.On = "manual" },
+			"conflict":   func(s *Sync) { s.Conflict = ConflictAbort },
+			"everything": func(s *Sync) { s.Pull.On, s.Push.On, s.Commit.Template = "manual", "turn-end", "x" },
+		} {
+			s := mustStorage(t, start)
+			change(&s.Sync)
+			text, err := s.Marshal()
+			if err != nil {
+				t.Fatal(err)
+			}
+			again, findings := ParseStorage(Source{"S.md", text}, Options{})
+			if again == nil {
+				t.Fatalf("%s: %v", name, findings)
+			}
+			got, want := again.Sync, s.Sync
+			got.Set, want.Set, got.Pos, want.Pos = nil, nil, Pos{}, Pos{}
+			if !reflect.DeepEqual(got, want) {
+				t.Errorf("%s on %q\n got %+v\nwant %+v\n%s", name, start, got, want, text)
+			}
+		}
+	}
+}
+
+// TestTypedValues: what generic YAML decoding turns into something else stays
+// the author's text, and on stays a key.
+func TestTypedValues(t *testing.T) {
+	w, findings := ParseWorkspace(Source{"W.md", []byte("---\nschema: workspace/v1\nid: \"@a/b\"\nversion: 1.0.0\nname: 2026\nowner: { type: org, id: 01234, slug: a }\ncreated_at: 2026-05-02T10:00:00Z\nstorage: { inline: { provider: github, config: { owner: 007, repo: 1e3 }, sync: { pull: { on: workspace-open } } } }\nmetadata: { when: 2026-05-02, octal: 0o17, big: 99999999999999999999, inf: .inf, t: true, f: 2.50 }\n---\n")}, Options{})
+	if w == nil {
+		t.Fatal(findings)
+	}
+	c := w.Storage.Inline.Config.(GitHubConfig)
+	got := []string{w.Name, w.Owner.ID, w.CreatedAt, c.Owner, c.Repo, string(w.Storage.Inline.Sync.Pull.On)}
+	if want := []string{"2026", "01234", "2026-05-02T10:00:00Z", "007", "1e3", "workspace-open"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	want := map[string]any{"when": "2026-05-02", "octal": "0o17", "big": "99999999999999999999", "inf": ".inf", "t": true, "f": 2.5}
+	if !maps.Equal(w.Metadata, want) {
+		t.Errorf("metadata %#v, want %#v", w.Metadata, want)
+	}
+	checkStable(t, "WORKSPACE.md", w)
+}
+
+// TestPositionsSurvive: what the host quotes later knows where it stood.
+func TestPositionsSurvive(t *testing.T) {
+	w, findings := ParseWorkspace(Source{"W.md", []byte("\ufeff---\r\n" + strings.ReplaceAll(validWorkspace, "\n", "\r\n") + "identity:\r\n  - ref: user://a\r\nmetadata:\r\n  wsmount:\r\n    mounts:\r\n      - at: /x\r\n        source: ./y\r\n---\r\n")}, Options{})
+	if w == nil {
+		t.Fatal(findings)
+	}
+	got := fmt.Sprint(w.Pos, " ", w.Owner.Pos, " ", w.Storage.Ref.Pos, " ", w.Identity[0].Pos, " ", w.Mounts[0].Pos, " ", w.Mounts[0].Source.Pos)
+	if want := "W.md:2:1 W.md:6:8 W.md:7:17 W.md:9:5 W.md:13:9 W.md:14:17"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	if (Pos{File: "f"}).String() != "f" || (Pos{File: "f", Line: 2}).String() != "f:2" {
+		t.Error("a place prints what it does not have")
+	}
+}
+
+func TestPolicyReadOnly(t *testing.T) {
+	p, findings := ParsePolicy(Source{"P.md", []byte("---\nschema: policy/v1\ndefaults: { storage: { read_only: true }, sandbox: { read_only: false } }\n---\n")}, Options{})
+	if p == nil || !p.ReadOnly("storage") || p.ReadOnly("sandbox") || p.ReadOnly("code") {
+		t.Errorf("got %+v\n%v", p, findings)
+	}
+}
+
+func TestAuthReference(t *testing.T) {
+	a := mustStorage(t, "provider: cloud-bucket\nconfig: { bucket: files }\nauth: { ref: ../team/SECRETS.md, state: { env: [A, B] } }\n").Auth
+	r, ok := a.Reference()
+	if !ok || r.Kind != RefCrossWorkspace || !slices.Equal(a.Env, []string{"A", "B"}) {
+		t.Errorf("got %+v %v %v", r, ok, a.Env)
+	}
+	if _, ok := (Auth{}).Reference(); ok {
+		t.Error("an absent reference is one")
+	}
+}

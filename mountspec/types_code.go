@@ -1,0 +1,39 @@
+package mountspec
+
+// Code is a CODE.md or the same block inline (AIP-26): the bare form
+// {sources}, the rich one (kind: code-workspace) or the lean one (schema:
+// code/v2). wsmount reads it to know that a workspace is a codespace, and runs
+// nothing of it.
+type Code struct {
+	Kind        string // "code-workspace" in the rich form, else empty
+	Schema      string // "code/v2" in the lean form, else empty
+	ID          string // lean: a registry slug of two or more segments
+	Version     string
+	Name        string
+	Description string
+	Sources     []CodeSource
+	Run         *CodeRun
+	Extra       map[string]any // runner, driver, network, ...: carried, not used
+	Pos         Pos
+}
+
+// CodeSource is one source of a bundle. Kind says which of the other fields count.
+type CodeSource struct {
+	Kind    string // inline, local, github or ref
+	Path    string
+	Content string // inline
+	As      string // local, github
+	Glob    string // local
+	Repo    string // github, owner/name
+	GitRef  string // github: SHA, tag or branch
+	Pos     Pos
+}
+
+// CodeRun is what a runner would invoke: File, Exec or Shell. Line is the
+// string form, of which AIP-26 lets the runner judge which of them it is.
+type CodeRun struct {
+	Line  string
+	File  string
+	Exec  []string
+	Shell string
+}

@@ -1,0 +1,296 @@
+package mountspec
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"pgregory.net/rapid"
+)
+
+func TestAliasesResolve(t *testing.T) {
+	for in, want := range map[Trigger]Trigger{
+		"per-turn":                 "turn-end",
+		"per-conversation":         "conversation-end",
+		"each-write":               "write",
+		"per-commit":               "storage-commit-completed",
+		"turn-end":                 "turn-end",
+		"idle-300":                 "idle-300",
+		"agentik:scheduled-pull":   "agentik:scheduled-pull",
+		"something-else":           "something-else",
+		"storage-commit-completed": "storage-commit-completed",
+	} {
+		if got := in.Resolve(); got != want {
+			t.Errorf("%s resolves to %s, want %s", in, got, want)
+		}
+		if again := in.Resolve().Resolve(); again != want {
+			t.Errorf("%s resolves further to %s", in, again)
+		}
+	}
+}
+
+func TestParseTemplated(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		base    string
+		seconds int
+		ok      bool
+	}{
+		{"idle-300", "idle", 300, true},
+		{"conversation-idle-600", "conversation-idle", 600, true},
+		{"idle-1", "idle", 1, true},
+		{"idle-bad", "", 0, false},
+		{"idle-0", "", 0, false},
+		{"idle--1", "", 0, false},
+		{"idle-+1", "", 0, false},
+		{"idle-007", "", 0, false},
+		{"idle-", "", 0, false},
+		{"idle-99999999999999999999", "", 0, false},
+		{"idle-2147483648", "", 0, false},
+		{"turn-end", "", 0, false},
+		{"turn-5", "", 0, false},
+		{"idle", "", 0, false},
+		{"", "", 0, false},
+	} {
+		base, seconds, ok := ParseTemplated(c.name)
+		if base != c.base || seconds != c.seconds || ok != c.ok {
+			t.Errorf("%q: got %q %d %v, want %q %d %v", c.name, base, seconds, ok, c.base, c.seconds, c.ok)
+		}
+	}
+}
+
+func TestEventNames(t *testing.T) {
+	if n := len(StandardEvents()); n != 18 {
+		t.Errorf("%d standard events, want the 13 of AIP-37 and 5 of storage", n)
+	}
+	for _, e := range append(StandardEvents(), Aliases()...) {
+		if !e.Known() || e.IsNamespaced() {
+			t.Errorf("%s: known %v, namespaced %v", e, e.Known(), e.IsNamespaced())
+		}
+	}
+	if !IsNamespaced("agentik:scheduled-pull") || IsNamespaced("turn-end") {
+		t.Error("namespaced is not what has a colon")
+	}
+	if Trigger("turn-begin").Known() || Trigger("Turn-end").Known() || !Trigger("idle-5").Known() {
+		t.Error("known is not what AIP-37 names")
+	}
+}
+
+func TestTemplate(t *testing.T) {
+	vars := Vars{Operator: "bob", Summary: "add the report", Workspace: "@a/b", Turn: "t1", Conversation: "c1",
+		Files: []string{"a", "b", "c", "d"}, Date: time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)}
+	for _, c := range []struct {
+		name, template string
+		vars           Vars
+		want           string
+	}{
+		{"upstream's example", "{{operator}}: {{summary}}", vars, "bob: add the report"},
+		{"every token", "{{workspace}} {{turn}} {{conversation}} {{count}} {{date}} {{files}}", vars, "@a/b t1 c1 4 2026-03-04 a, b, c and 1 more"},
+		{"spaces inside", "{{ operator }}", vars, "bob"},
+		{"single braces", "{operator} }}", vars, "{operator} }}"},
+		{"no summary", "{{summary}}", Vars{Files: []string{"x"}}, "update x"},
+		{"no summary, files", "{{summary}}", Vars{Files: []string{"x", "y"}}, "update 2 files: x, y"},
+		{"no summary, a count", "{{summary}}", Vars{Count: 7}, "update 7 files: 7 more"},
+		{"nothing at all", "{{operator}}", Vars{}, "update"},
+		{"a count beyond the list", "{{count}}", Vars{Files: []string{"x"}, Count: 9}, "9"},
+		{"not expanded twice", "{{operator}}", Vars{Operator: "{{summary}}", Summary: "no"}, "{{summary}}"},
+		{"a trailer in a value", "{{summary}}", Vars{Summary: "x\n\nCo-authored-by: me <me@x>"}, "x Co-authored-by: me <me@x>"},
+		{"control characters", "{{summary}}", Vars{Summary: "a\x00b\x1b[31mc\td\u2028e\u202ef\u0085g"}, "a b [31mc d e f g"},
+		{"a blank summary", "{{summary}}", Vars{Summary: " \n\t", Files: []string{"x"}}, "update x"},
+		{"invalid UTF-8", "{{summary}}", Vars{Summary: "a\xffb"}, "ab"},
+		{"long", "{{summary}}", Vars{Summary: strings.Repeat("ä", 5000)}, strings.Repeat("ä", maxMessage/2)},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			tmpl, err := ParseTemplate(c.template)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := tmpl.Expand(c.vars); got != c.want {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+func TestTemplateRefuses(t *testing.T) {
+	for _, s := range []string{"", "{{user}}", "{{}}", "{{summary", "x {{ {{summary}}", "{{Summary}}", "${{ summary }} {{x}}"} {
+		if _, err := ParseTemplate(s); err == nil {
+			t.Errorf("%q is accepted", s)
+		}
+	}
+}
+
+func TestBranchNames(t *testing.T) {
+	long := strings.Repeat("x", 100)
+	for _, c := range []struct{ id, want string }{ // a trailing * is the hash
+		{"c-42", "c-42"},
+		{"Conv.1_2", "Conv.1_2"},
+		{strings.Repeat("y", maxID), strings.Repeat("y", maxID)},
+		{"a/b", "a-b-*"},
+		{"..", "id-*"},
+		{"-x", "x-*"},
+		{"x.lock", "x-lock-*"},
+		{"a..b", "a-b-*"},
+		{"x-0123456789ab", "x-0123456789ab-*"},
+		{long, strings.Repeat("x", maxID-13) + "-*"},
+	} {
+		got := CleanID(c.id)
+		prefix, hashed := strings.CutSuffix(c.want, "*")
+		if hashed && (!strings.HasPrefix(got, prefix) || len(got) != len(prefix)+12) || !hashed && got != c.want {
+			t.Errorf("%q: got %q, want %q", c.id, got, c.want)
+		}
+	}
+	got, err := BranchForTurn("c 1", long)
+	parts := strings.Split(got, "/")
+	if err != nil || len(parts) != 4 || parts[0] != "wsmount" || parts[1] != "t" || len(parts[3]) > maxID || !ValidBranch(got) {
+		t.Errorf("got %q, %v", got, err)
+	}
+	if got, err := BranchForConversation("c1"); got != "wsmount/c/c1" || err != nil {
+		t.Errorf("got %q, %v", got, err)
+	}
+	for _, f := range []func() (string, error){
+		func() (string, error) { return BranchForConversation("") },
+		func() (string, error) { return BranchForTurn("c", "") },
+		func() (string, error) { return BranchForTurn("", "t") },
+	} {
+		if got, err := f(); !errors.Is(err, ErrNoID) {
+			t.Errorf("no id: got %q, %v", got, err)
+		}
+	}
+}
+
+// TestCleanIDIsInjective: whatever the ids, the branch is one that git takes,
+// bounded, and not another id's.
+func TestCleanIDIsInjective(t *testing.T) {
+	id := rapid.OneOf(rapid.String(), rapid.StringMatching(`[a-c./ -]{1,5}`), rapid.StringMatching(`[a-z-]{50,80}`))
+	rapid.Check(t, func(t *rapid.T) {
+		a, b := id.Filter(notEmpty).Draw(t, "a"), id.Filter(notEmpty).Draw(t, "b")
+		x, y := CleanID(a), CleanID(b)
+		branch, _ := BranchForConversation(a)
+		if !ValidBranch(branch) || len(x) > maxID || strings.Contains(x, "/") || !utf8.ValidString(x) {
+			t.Fatalf("%q gives the branch %q", a, branch)
+		}
+		if a != b && x == y {
+			t.Fatalf("%q and %q share %q", a, b, x)
+		}
+		if a != x && CleanID(x) == x {
+			t.Fatalf("the id %q takes the name %q of %q", x, x, a)
+		}
+	})
+}
+
+func notEmpty(s string) bool { return s != "" }
+
+func TestValidBranch(t *testing.T) {
+	for _, s := range []string{"main", "release/1.x", "feature/ä", "a.b", "a@b", "x-"} {
+		if !ValidBranch(s) {
+			t.Errorf("%q is refused", s)
+		}
+	}
+	for _, s := range []string{"", "@", "HEAD", "-x", "--help", ".x", "a/.b", "x.", "x.lock", "a.lock/b", "a..b", "a b", "a~1", "a^", "a:b", "a?", "a*", "a[b", `a\b`, "a@{1}", "/a", "a/", "a//b", "a\x00", "a\x7f", strings.Repeat("x", 245)} {
+		if ValidBranch(s) {
+			t.Errorf("%q is accepted", s)
+		}
+	}
+}
+
+func TestAddress(t *testing.T) {
+	for _, s := range []string{"@acme/marketing-ops", "@a/b", "@0/9-", "@a-b/c--d"} {
+		a, err := ParseAddress(s)
+		if err != nil || a.String() != s {
+			t.Errorf("%q: got %v, %v", s, a, err)
+		}
+	}
+	for _, s := range []string{"", "@", "acme/x", "@acme", "@acme/", "@/x", "@acme/x/y", "@Acme/x", "@acme/-x", "@-a/x", "@acme/x y", "@acme/..", "@acme/x\n", "@@a/b", "@acme/" + strings.Repeat("x", maxSegment+1)} {
+		if a, err := ParseAddress(s); err == nil || a != (Address{}) {
+			t.Errorf("%q is accepted as %v", s, a)
+		}
+	}
+	if (Address{}).String() != "" {
+		t.Error("the zero address prints as something")
+	}
+}
+
+func TestResolveAddress(t *testing.T) {
+	found := &Workspace{ID: Address{"acme", "ops"}, Pos: Pos{"W.md", 2, 1}}
+	broken := errors.New("broken")
+	for _, c := range []struct {
+		name, asked string
+		ws          *Workspace
+		err         error
+		want        *Workspace
+		check       func(error) bool
+	}{
+		{"found", "@acme/ops", found, nil, found, func(err error) bool { return err == nil }},
+		{"not found", "@acme/other", nil, nil, nil, func(err error) bool { return err == nil }},
+		{"no address", "acme/ops", found, nil, nil, func(err error) bool { return err != nil }},
+		{"lookup fails", "@acme/ops", found, broken, nil, func(err error) bool { return errors.Is(err, broken) }},
+		{"another's manifest", "@acme/bank", found, nil, nil, func(err error) bool {
+			var e *IdentityError
+			return errors.As(err, &e) && e.Found == found.ID && strings.Contains(err.Error(), "W.md:2:1")
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got, err := ResolveAddress(c.asked, func(Address) (*Workspace, error) { return c.ws, c.err })
+			if got != c.want || !c.check(err) {
+				t.Errorf("got %v, %v", got, err)
+			}
+		})
+	}
+}
+
+func TestRefs(t *testing.T) {
+	for _, c := range []struct {
+		value string
+		kind  RefKind
+		clean string
+	}{
+		{"./storage/main.STORAGE.md", RefPath, "storage/main.STORAGE.md"},
+		{"storage/main.STORAGE.md", RefPath, "storage/main.STORAGE.md"},
+		{"a/../b", RefPath, "b"},
+		{"..b", RefPath, "..b"},
+		{"./a:b", RefPath, "a:b"},
+		{"../shared/team.STORAGE.md", RefCrossWorkspace, "../shared/team.STORAGE.md"},
+		{"./a/../../b", RefCrossWorkspace, "../b"},
+		{"..", RefCrossWorkspace, ".."},
+		{"@acme/x", RefSlug, "@acme/x"},
+		{"@acme/policies/team-baseline", RefSlug, "@acme/policies/team-baseline"},
+	} {
+		r, err := ParseRef(c.value)
+		if err != nil || r.Kind != c.kind || r.Clean() != c.clean {
+			t.Errorf("%q: got %v %q, %v; want %v %q", c.value, r.Kind, r.Clean(), err, c.kind, c.clean)
+		}
+	}
+	if got := (Ref{}).Clean(); got != "" {
+		t.Errorf("an inline block has the path %q", got)
+	}
+	var refError *RefError
+	if _, err := ParseRef("/x"); !errors.As(err, &refError) || !strings.Contains(err.Error(), "absolute") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestComposeIdentity(t *testing.T) {
+	w := []IdentityEntry{{Ref: "user://w"}}
+	s := []IdentityEntry{{Ref: "user://s"}, {Ref: "user://s2"}}
+	for _, c := range []struct {
+		name   string
+		levels [][]IdentityEntry
+		want   string
+	}{
+		{"the child overrides", [][]IdentityEntry{w, s}, "user://s"},
+		{"no child", [][]IdentityEntry{w, nil}, "user://w"},
+		{"an empty child", [][]IdentityEntry{w, {}}, "user://w"},
+		{"none", [][]IdentityEntry{nil, nil}, ""},
+	} {
+		author, others, ok := Authors(ComposeIdentity(c.levels...))
+		if author.Ref != c.want || ok != (c.want != "") {
+			t.Errorf("%s: got %q %v, want %q", c.name, author.Ref, ok, c.want)
+		}
+		if c.want == "user://s" && (len(others) != 1 || others[0].Ref != "user://s2") {
+			t.Errorf("%s: co-authors %v", c.name, others)
+		}
+	}
+}
