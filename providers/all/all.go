@@ -1,0 +1,28 @@
+// Package all is the one list of the providers that are built into wsmount.
+//
+// It knows their packages and nothing about them. Validation, doctor and mount
+// all ask the registry that it fills, so they agree on what exists.
+//
+//	driver, err := all.Registry().Select("dev-local", providers.Capabilities{})
+package all
+
+import (
+	"github.com/wsmount/wsmount/providers"
+	"github.com/wsmount/wsmount/providers/local"
+	"github.com/wsmount/wsmount/providers/memory"
+)
+
+// Registry is a new registry with everything that is built in.
+func Registry() *providers.Registry {
+	r := &providers.Registry{}
+	must := func(err error) {
+		if err != nil {
+			panic(err) // two packages claim one name: no program should start
+		}
+	}
+	for _, d := range local.Drivers() {
+		must(r.RegisterStandard(d))
+	}
+	must(r.Register(memory.Driver()))
+	return r
+}

@@ -1,0 +1,127 @@
+package providers
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+)
+
+// Guard says how well a condition holds.
+type Guard uint8
+
+// The strengths of a Guard, each better than the one before.
+const (
+	// GuardNone: the condition is not checked.
+	GuardNone Guard = iota
+	// GuardChecked: the provider looks, then acts. Users of this package
+	// cannot harm each other more than a short window allows; a writer from
+	// outside can be overwritten in it.
+	GuardChecked
+	// GuardAtomic: the service itself decides. Of any number of writers, also
+	// in other processes, one wins.
+	GuardAtomic
+)
+
+// String is "none", "checked" or "atomic".
+func (g Guard) String() string {
+	return [...]string{"none", "checked", "atomic"}[min(g, GuardAtomic)]
+}
+
+// Conditions says how well conditions hold, for each verb.
+type Conditions struct {
+	Create  Guard // Write with IfAbsent
+	Replace Guard // Write with IfVersion
+	Delete  Guard // Delete with IfVersion
+	Copy    Guard // the target's condition of Copy
+	Move    Guard // both conditions of Move
+	SetAttr Guard
+}
+
+// PartLimits are what a Multiparter accepts; zero means no limit known.
+type PartLimits struct {
+	Min, Max int64 // bytes in a part; the last may be smaller than Min
+	Count    int
+}
+
+// Capabilities is what a provider promises, as data. The zero value promises
+// nothing. It is looked at when a workspace is mounted, so that what cannot
+// work fails there.
+type Capabilities struct {
+	Writable      bool // Write and Delete work
+	Durable       bool // a change that returned survives loss of power
+	EmptyDirs     bool // Mkdir works, and its directory stays without entries
+	StrictTree    bool // nothing can be below a file
+	Symlinks      bool // KindSymlink can be written
+	Metadata      bool // Info.Metadata is kept
+	ListComplete  bool // entries of List say all that Stat would; else Kind (a link may pass for a file), Size, Version
+	RecursiveList bool // ListOptions.Recursive works
+	OperationIDs  bool // a repeated Write with the same Op succeeds once more
+	// UniqueVersions: a version never comes back. Else it may when the same
+	// content does, or a change leaves the content alone.
+	UniqueVersions bool
+
+	ConcurrentWriters bool // safe with writers in several processes
+	ConflictFiles     bool // conflict copies may appear that nobody here wrote
+	Encryption        bool // content is encrypted at rest
+	Sync              bool // something outside replicates the tree; no database belongs there
+
+	Attributes AttrSet // which of Attr are kept
+	Conditions Conditions
+	Parts      PartLimits
+	MaxSize    int64 // bytes in an entry; 0: no limit known
+	Abilities  Ability
+}
+
+// Missing compares with what somebody needs and names each promise of
+// required that c does not make, in a fixed order; none when all are made.
+// Limits (Parts, MaxSize) are facts, not promises, and do not count.
+func (c Capabilities) Missing(required Capabilities) []string {
+	var missing []string
+	have, want := reflect.ValueOf(c), reflect.ValueOf(required)
+	for i := range have.NumField() {
+		name := have.Type().Field(i).Name
+		switch w := want.Field(i).Interface().(type) {
+		case bool:
+			if w && !have.Field(i).Bool() {
+				missing = append(missing, name)
+			}
+		case AttrSet:
+			if lacking := w &^ c.Attributes; lacking != 0 {
+				missing = append(missing, fmt.Sprintf("%s(%s)", name, lacking))
+			}
+		case Ability:
+			if lacking := w &^ c.Abilities; lacking != 0 {
+				missing = append(missing, fmt.Sprintf("%s(%s)", name, lacking))
+			}
+		case Conditions:
+			missing = append(missing, c.Conditions.missing(w)...)
+		}
+	}
+	return missing
+}
+
+func (c Conditions) missing(required Conditions) []string {
+	var missing []string
+	have, want := reflect.ValueOf(c), reflect.ValueOf(required)
+	for i := range have.NumField() {
+		if w := Guard(want.Field(i).Uint()); w > Guard(have.Field(i).Uint()) {
+			missing = append(missing, fmt.Sprintf("Conditions.%s(%s)", have.Type().Field(i).Name, w))
+		}
+	}
+	return missing
+}
+
+// CapabilityError says that a provider cannot do what is needed. It is
+// ErrUnsupported.
+type CapabilityError struct {
+	Provider string
+	Missing  []string
+}
+
+// Error names the provider and every promise that is missing.
+func (e *CapabilityError) Error() string {
+	return fmt.Sprintf("provider %q does not promise %s", e.Provider, strings.Join(e.Missing, ", "))
+}
+
+// Unwrap is ErrUnsupported.
+func (e *CapabilityError) Unwrap() error { return ErrUnsupported }

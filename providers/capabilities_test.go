@@ -1,0 +1,71 @@
+package providers_test
+
+import (
+	"errors"
+	"reflect"
+	"slices"
+	"testing"
+
+	"github.com/wsmount/wsmount/providers"
+)
+
+// full promises everything there is; a field that it forgets is found below.
+var full = func() providers.Capabilities {
+	var c providers.Capabilities
+	v := reflect.ValueOf(&c).Elem()
+	for i := range v.NumField() {
+		if f := v.Field(i); f.Kind() == reflect.Bool {
+			f.SetBool(true)
+		}
+	}
+	c.Attributes = providers.AttrMode | providers.AttrOwner | providers.AttrModTime
+	g := providers.GuardAtomic
+	c.Conditions = providers.Conditions{Create: g, Replace: g, Delete: g, Copy: g, Move: g, SetAttr: g}
+	c.Abilities = providers.AbilityCopy | providers.AbilityMove | providers.AbilityAttr | providers.AbilityParts |
+		providers.AbilityWatch | providers.AbilityCommit | providers.AbilitySnapshot | providers.AbilityPush | providers.AbilitySync
+	return c
+}()
+
+// TestZeroPromisesNothing: against a provider that promises nothing, each
+// single requirement is missing, and is named.
+func TestZeroPromisesNothing(t *testing.T) {
+	typ := reflect.TypeFor[providers.Capabilities]()
+	for i := range typ.NumField() {
+		name := typ.Field(i).Name
+		if name == "Parts" || name == "MaxSize" {
+			continue // limits, not promises
+		}
+		var need providers.Capabilities
+		reflect.ValueOf(&need).Elem().Field(i).Set(reflect.ValueOf(full).Field(i))
+		missing := providers.Capabilities{}.Missing(need)
+		if len(missing) == 0 || len(missing[0]) < len(name) || missing[0][:len(name)] != name {
+			t.Errorf("%s: missing %q", name, missing)
+		}
+		if missing := full.Missing(need); missing != nil {
+			t.Errorf("%s is missing where everything is promised: %q", name, missing)
+		}
+	}
+	if missing := (providers.Capabilities{}).Missing(providers.Capabilities{}); missing != nil {
+		t.Errorf("nothing needs %q", missing)
+	}
+}
+
+func TestMissingIsExact(t *testing.T) {
+	have := providers.Capabilities{
+		Writable: true, Attributes: providers.AttrMode, Abilities: providers.AbilityCopy,
+		Conditions: providers.Conditions{Create: providers.GuardAtomic, Replace: providers.GuardChecked},
+	}
+	need := providers.Capabilities{
+		Writable: true, Durable: true, Attributes: providers.AttrMode | providers.AttrOwner,
+		Abilities:  providers.AbilityCopy | providers.AbilityPush | providers.AbilitySync,
+		Conditions: providers.Conditions{Create: providers.GuardChecked, Replace: providers.GuardAtomic},
+	}
+	want := []string{"Durable", "Attributes(owner)", "Conditions.Replace(atomic)", "Abilities(push,sync)"}
+	if got := have.Missing(need); !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	err := error(&providers.CapabilityError{Provider: "p", Missing: want[:2]})
+	if !errors.Is(err, providers.ErrUnsupported) || err.Error() != `provider "p" does not promise Durable, Attributes(owner)` {
+		t.Errorf("error: %v", err)
+	}
+}

@@ -1,0 +1,160 @@
+package providers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+)
+
+// The kinds of errors. Ask with errors.Is; each is explained, with whether to
+// try again, in kinds below.
+var (
+	ErrNotExist        = fs.ErrNotExist
+	ErrExist           = fs.ErrExist
+	ErrPermission      = fs.ErrPermission
+	ErrInvalid         = fs.ErrInvalid
+	ErrClosed          = fs.ErrClosed
+	ErrUnsupported     = errors.ErrUnsupported
+	ErrReadOnly        = errors.New("storage is read-only")
+	ErrConflict        = errors.New("changed by someone else")
+	ErrUnavailable     = errors.New("storage is not available")
+	ErrUnauthenticated = errors.New("credentials are missing, wrong or expired")
+	ErrQuota           = errors.New("no room left in storage")
+	ErrTooLarge        = errors.New("too large for storage")
+	ErrBody            = errors.New("the content to store could not be read")
+	ErrCorrupt         = errors.New("content is not what storage promised")
+	ErrNotDir          = errors.New("not a directory")
+	ErrIsDir           = errors.New("is a directory")
+	ErrNotEmpty        = errors.New("directory not empty")
+	ErrNameTooLong     = errors.New("name too long")
+)
+
+// Retry says what helps against an error.
+type Retry uint8
+
+// The advice of an ErrorKind.
+const (
+	RetryNever   Retry = iota // the same call will fail again
+	RetryLater                // wait with growing, jittered pauses, then the same call
+	RetryRefresh              // look at what is there now, decide again
+	RetryLogin                // renew the credentials, once
+)
+
+// ErrorKind is a row of the table that gives each kind of error its meaning.
+type ErrorKind struct {
+	Err     error
+	Name    string // stable, for metrics and for the wire
+	Code    string // the code of the AIP-35 adapter guide, if it has one
+	Retry   Retry
+	Meaning string
+}
+
+// kinds is the one place that says what an error kind means. More particular
+// kinds come first: an error that is several gets the first.
+var kinds = []ErrorKind{
+	{ErrBody, "body", "", RetryNever, "the Reader that the caller gave failed; nothing happened"},
+	{context.Canceled, "canceled", "", RetryNever, "the caller gave up; a change may have happened"},
+	{context.DeadlineExceeded, "deadline", "", RetryLater, "the caller's time was up; a change may have happened"},
+	{ErrReadOnly, "read-only", "storage_read_only", RetryNever, "the workspace or the backend takes no change; nothing happened"},
+	{ErrConflict, "conflict", "storage_conflict", RetryRefresh, "the version asked for is not the one there; nothing happened"},
+	{ErrExist, "exist", "", RetryRefresh, "something is there already; nothing happened"},
+	{ErrNotExist, "not-exist", "", RetryNever, "nothing is there"},
+	{ErrNotDir, "not-dir", "", RetryNever, "a directory was needed, also as one of the parents"},
+	{ErrIsDir, "is-dir", "", RetryNever, "a file or symbolic link was needed"},
+	{ErrNotEmpty, "not-empty", "", RetryNever, "the directory has entries; nothing happened"},
+	{ErrNameTooLong, "name-too-long", "", RetryNever, "a name is longer than the backend or POSIX takes"},
+	{ErrUnauthenticated, "unauthenticated", "storage_auth_unresolvable", RetryLogin, "the backend does not know who asks; nothing happened"},
+	{ErrPermission, "permission", "", RetryNever, "the backend knows who asks and refuses; nothing happened"},
+	{ErrQuota, "quota", "", RetryLater, "the backend has no room; nothing happened"},
+	{ErrTooLarge, "too-large", "", RetryNever, "more than the backend takes in one entry; nothing happened"},
+	{ErrCorrupt, "corrupt", "", RetryLater, "length or hash of the content is wrong"},
+	{ErrUnsupported, "unsupported", "", RetryNever, "the backend cannot do this; nothing happened"},
+	{ErrClosed, "closed", "", RetryNever, "the provider was closed; nothing happened"},
+	{ErrInvalid, "invalid", "storage_config_invalid", RetryNever, "the call or the configuration makes no sense; nothing happened"},
+	{ErrUnavailable, "unavailable", "", RetryLater, "no answer, or one that says later; a change may have happened"},
+}
+
+// unknownKind is what KindOf answers for an error from outside the table.
+var unknownKind = ErrorKind{Name: "unknown", Retry: RetryNever, Meaning: "not an error of this seam"}
+
+// ErrorKinds is a copy of the table.
+func ErrorKinds() []ErrorKind { return append([]ErrorKind(nil), kinds...) }
+
+// KindOf finds the row of err. A nil or foreign error has the row "unknown",
+// whose Err is nil.
+func KindOf(err error) ErrorKind {
+	for _, k := range kinds {
+		if errors.Is(err, k.Err) {
+			return k
+		}
+	}
+	return unknownKind
+}
+
+// KindNamed finds a row by its Name.
+func KindNamed(name string) (ErrorKind, bool) {
+	for _, k := range kinds {
+		if k.Name == name {
+			return k, true
+		}
+	}
+	return unknownKind, false
+}
+
+// Error is an error of a provider. A provider adds operation and name once,
+// where it leaves the provider.
+type Error struct {
+	Provider string  // who says so: "memory"; may be empty
+	Op       Method  // the verb
+	Locator  Locator // of what
+	Kind     error   // one of the kinds above
+	Code     string  // the service's own code, for support: "NoSuchKey", "ENOSPC"
+	Err      error   // the cause; may be nil
+}
+
+// Error is `memory: stat "a/b": file does not exist`, then the service's code
+// and the cause where there are any.
+func (e *Error) Error() string {
+	var b strings.Builder
+	if e.Provider != "" {
+		b.WriteString(e.Provider + ": ")
+	}
+	fmt.Fprintf(&b, "%s %q: %v", e.Op, e.Locator.String(), e.Kind)
+	if e.Code != "" {
+		fmt.Fprintf(&b, " (%s)", e.Code)
+	}
+	if e.Err != nil && e.Err != e.Kind {
+		fmt.Fprintf(&b, ": %v", e.Err)
+	}
+	return b.String()
+}
+
+// Unwrap gives errors.Is both the kind and the cause.
+func (e *Error) Unwrap() []error {
+	errs := make([]error, 0, 2)
+	for _, err := range []error{e.Kind, e.Err} {
+		if err != nil {
+			errs = append(errs, err)
+		}
+	}
+	return errs
+}
+
+// Fail is how a provider reports err: nil stays nil, an *Error stays as it is,
+// anything else becomes one of the kind that it already is, or of fallback.
+func Fail(provider string, op Method, l Locator, err, fallback error) error {
+	var done *Error
+	if err == nil || errors.As(err, &done) {
+		return err
+	}
+	e := &Error{Provider: provider, Op: op, Locator: l, Kind: KindOf(err).Err, Err: err}
+	if e.Kind == nil {
+		e.Kind = fallback
+	}
+	if e.Kind == e.Err {
+		e.Err = nil
+	}
+	return e
+}

@@ -1,0 +1,100 @@
+package providers_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"testing"
+
+	"github.com/wsmount/wsmount/providers"
+)
+
+// TestErrorKinds: names and errors are unique, each row finds itself, and
+// every row says what it means.
+func TestErrorKinds(t *testing.T) {
+	names := map[string]bool{}
+	for _, k := range providers.ErrorKinds() {
+		if names[k.Name] || k.Name == "" || k.Meaning == "" {
+			t.Errorf("row %+v", k)
+		}
+		names[k.Name] = true
+		wrapped := fmt.Errorf("somewhere: %w", &providers.Error{Op: "stat", Kind: k.Err, Err: io.EOF})
+		if got := providers.KindOf(wrapped); got.Name != k.Name {
+			t.Errorf("%s is found as %s", k.Name, got.Name)
+		}
+		if got, ok := providers.KindNamed(k.Name); !ok || got.Err != k.Err {
+			t.Errorf("%s by name: %v, %v", k.Name, got, ok)
+		}
+	}
+	if k := providers.KindOf(io.EOF); k.Name != "unknown" || k.Err != nil {
+		t.Errorf("a foreign error is %+v", k)
+	}
+	if _, ok := providers.KindNamed("unknown"); ok {
+		t.Error("an unknown name is found")
+	}
+}
+
+// TestRetryAdvice pins what decides about data: a refused change is not
+// repeated blindly, and only what may pass by itself is waited for.
+func TestRetryAdvice(t *testing.T) {
+	for err, want := range map[error]providers.Retry{
+		providers.ErrUnavailable: providers.RetryLater, providers.ErrQuota: providers.RetryLater,
+		providers.ErrConflict: providers.RetryRefresh, providers.ErrExist: providers.RetryRefresh,
+		providers.ErrUnauthenticated: providers.RetryLogin, providers.ErrReadOnly: providers.RetryNever,
+		providers.ErrPermission: providers.RetryNever, providers.ErrBody: providers.RetryNever,
+		context.Canceled: providers.RetryNever,
+	} {
+		if got := providers.KindOf(err).Retry; got != want {
+			t.Errorf("%v: got %v, want %v", err, got, want)
+		}
+	}
+}
+
+func TestErrorText(t *testing.T) {
+	l := providers.MustLocator("a/b c")
+	for _, c := range []struct {
+		name string
+		err  error
+		want string
+	}{
+		{"plain", &providers.Error{Op: "stat", Locator: l, Kind: providers.ErrNotExist}, `stat "a/b c": file does not exist`},
+		{"whole", &providers.Error{Provider: "s3", Op: "write", Locator: l, Kind: providers.ErrConflict, Code: "412", Err: io.EOF},
+			`s3: write "a/b c": changed by someone else (412): EOF`},
+		{"cause is the kind", &providers.Error{Op: "list", Kind: io.EOF, Err: io.EOF}, `list "": EOF`},
+	} {
+		if got := c.err.Error(); got != c.want {
+			t.Errorf("%s: got %q, want %q", c.name, got, c.want)
+		}
+	}
+}
+
+func TestFail(t *testing.T) {
+	l := providers.MustLocator("a")
+	done := &providers.Error{Op: "read", Kind: providers.ErrQuota}
+	for _, c := range []struct {
+		name string
+		err  error
+		want error
+	}{
+		{"a kind", providers.ErrNotDir, providers.ErrNotDir},
+		{"below a kind", fmt.Errorf("x: %w", providers.ErrTooLarge), providers.ErrTooLarge},
+		{"canceled", context.Canceled, context.Canceled},
+		{"from the file system", &fs.PathError{Op: "open", Err: os.ErrNotExist}, providers.ErrNotExist},
+		{"foreign", io.ErrUnexpectedEOF, providers.ErrUnavailable},
+	} {
+		err := providers.Fail("p", providers.MethodStat, l, c.err, providers.ErrUnavailable)
+		var e *providers.Error
+		if !errors.As(err, &e) || e.Kind != c.want || e.Op != providers.MethodStat || e.Locator != l || !errors.Is(err, c.err) {
+			t.Errorf("%s: got %#v, want kind %v", c.name, err, c.want)
+		}
+	}
+	if got := providers.Fail("p", "stat", l, done, providers.ErrUnavailable); got != error(done) {
+		t.Errorf("done already: %v", got)
+	}
+	if got := providers.Fail("p", "stat", l, nil, providers.ErrUnavailable); got != nil {
+		t.Errorf("no error: %v", got)
+	}
+}

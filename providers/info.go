@@ -1,0 +1,114 @@
+package providers
+
+import (
+	"strings"
+	"time"
+)
+
+// Kind says what an entry is.
+type Kind uint8
+
+// The kinds of entries. What a provider holds beside these (devices, sockets)
+// it neither lists nor touches.
+const (
+	KindUnknown Kind = iota
+	KindFile
+	KindDir
+	KindSymlink // the content is the target
+)
+
+// String is "file", "dir", "symlink" or "unknown".
+func (k Kind) String() string {
+	switch k {
+	case KindFile:
+		return "file"
+	case KindDir:
+		return "dir"
+	case KindSymlink:
+		return "symlink"
+	}
+	return "unknown"
+}
+
+// Version tells states of one entry apart. Versions of different entries have
+// nothing to do with each other. Compare with Matches.
+type Version struct {
+	ETag     string // opaque; changes with the content, and may stay when only metadata change
+	Modified int64  // the backend's own time of the change, nanoseconds since 1970; 0: not told
+	Size     int64  // bytes of content
+}
+
+// IsZero reports whether v says nothing, as for directories.
+func (v Version) IsZero() bool { return v == Version{} }
+
+// Matches reports whether v and w are the same state. Services do not tell
+// Modified in every answer; where one does not know it, the rest decides. A
+// zero Version matches nothing.
+func (v Version) Matches(w Version) bool {
+	if v.ETag == "" || v.ETag != w.ETag || v.Size != w.Size {
+		return false
+	}
+	return v.Modified == w.Modified || v.Modified == 0 || w.Modified == 0
+}
+
+// AttrSet is a set of POSIX attributes.
+type AttrSet uint8
+
+// The members of AttrSet.
+const (
+	AttrMode AttrSet = 1 << iota
+	AttrOwner
+	AttrModTime
+)
+
+// Has reports whether all of t is in s.
+func (s AttrSet) Has(t AttrSet) bool { return s&t == t }
+
+// String lists the members: "mode,owner,mtime".
+func (s AttrSet) String() string {
+	var names []string
+	for i, name := range []string{"mode", "owner", "mtime"} {
+		if s.Has(1 << i) {
+			names = append(names, name)
+		}
+	}
+	return strings.Join(names, ",")
+}
+
+// Attr are POSIX attributes as a backend stores them. Valid says which fields
+// mean something; the others were never stored.
+type Attr struct {
+	Valid   AttrSet
+	Mode    uint32 // permission bits, 07777
+	UID     uint32
+	GID     uint32
+	ModTime time.Time // time of last content change that a program should see
+}
+
+// Info describes an entry.
+type Info struct {
+	Locator Locator
+	Kind    Kind
+	Size    int64 // bytes of content, 0 for a directory
+	Version Version
+	// Digest is a hash of the content as "algorithm:hex", for instance
+	// "sha256:...", when the backend knows one without reading; else "".
+	Digest string
+	Attr   Attr
+	// Metadata are the entry's own names and values; nil and empty are the
+	// same. Names are lower-case ASCII, values any bytes.
+	Metadata map[string]string
+}
+
+// ModTime is the time of the last change to show for the entry: the stored
+// one, else the backend's, else zero. On synced backends it is a hint, not a
+// total order.
+func (i Info) ModTime() time.Time {
+	switch {
+	case i.Attr.Valid.Has(AttrModTime):
+		return i.Attr.ModTime
+	case i.Version.Modified != 0:
+		return time.Unix(0, i.Version.Modified)
+	}
+	return time.Time{}
+}

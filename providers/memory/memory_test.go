@@ -1,0 +1,259 @@
+package memory_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/wsmount/wsmount/providers"
+	"github.com/wsmount/wsmount/providers/memory"
+	"github.com/wsmount/wsmount/providers/providertest"
+)
+
+func TestContract(t *testing.T) {
+	providertest.Run(t, func(providertest.T) providers.Provider {
+		return memory.New(memory.Options{})
+	})
+}
+
+func TestContractServed(t *testing.T) {
+	providertest.Run(t, func(t providertest.T) providers.Provider {
+		return dial(t, serve(t, memory.New(memory.Options{})))
+	})
+}
+
+// serve gives p to others at the socket that it returns.
+func serve(t providertest.T, p providers.Provider) (address string) {
+	t.Helper()
+	address = filepath.Join(t.TempDir(), "s")
+	l, err := net.Listen("unix", address)
+	if err != nil {
+		t.Fatalf("listen: %v", err)
+	}
+	s := memory.Serve(l, p)
+	t.Cleanup(func() { s.Close() })
+	return address
+}
+
+func dial(t providertest.T, address string) *memory.Client {
+	t.Helper()
+	c, err := memory.Dial(t.Context(), "unix", address)
+	if err != nil {
+		t.Fatalf("dial: %v", err)
+	}
+	return c
+}
+
+var (
+	unconditional = providers.WriteOptions{If: providers.Unconditional()}
+	a             = providers.MustLocator("a")
+)
+
+func write(t *testing.T, p providers.Provider, content string) providers.Info {
+	t.Helper()
+	info, err := p.Write(t.Context(), a, providers.String(content), unconditional)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return info
+}
+
+// TestDeterministic: the same calls give the same versions, and a clock that
+// stands still, or goes back, gives new ones all the same.
+func TestDeterministic(t *testing.T) {
+	run := func() []providers.Version {
+		times := []int64{100, 100, 50, 200}
+		p := memory.New(memory.Options{Now: func() time.Time {
+			now := times[0]
+			times = times[1:]
+			return time.Unix(0, now)
+		}})
+		var got []providers.Version
+		for len(times) > 0 {
+			got = append(got, write(t, p, "x").Version)
+		}
+		return got
+	}
+	want := []int64{100, 101, 102, 200}
+	first, second := run(), run()
+	for i := range want {
+		if first[i] != second[i] || first[i].Modified != want[i] {
+			t.Errorf("write %d: versions %+v and %+v, want both at %d", i, first[i], second[i], want[i])
+		}
+	}
+}
+
+// TestHook changes the store between a caller's look and its act.
+func TestHook(t *testing.T) {
+	var p *memory.Provider
+	var seen []providers.Method
+	p = memory.New(memory.Options{Hook: func(_ context.Context, m providers.Method, l providers.Locator) error {
+		seen = append(seen, m)
+		if len(seen) == 2 {
+			return p.Tamper(l, []byte("a stranger's"))
+		}
+		return nil
+	}})
+	info := write(t, p, "mine")
+	_, err := p.Write(t.Context(), a, providers.String("mine again"), providers.WriteOptions{If: providers.IfVersion(info.Version)})
+	if !errors.Is(err, providers.ErrConflict) {
+		t.Errorf("write over a stranger's: %v", err)
+	}
+	got, _, err := providers.Fetch(t.Context(), p, a, providers.ReadOptions{})
+	if string(got) != "a stranger's" || err != nil {
+		t.Errorf("content: got %q, %v", got, err)
+	}
+	if err := p.Tamper(a, nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.Stat(t.Context(), a); !errors.Is(err, providers.ErrNotExist) {
+		t.Errorf("stat after removal: %v", err)
+	}
+}
+
+// TestRefusedSetCostsNothing: a set that fails leaves no trace in revisions.
+func TestRefusedSetCostsNothing(t *testing.T) {
+	p := memory.New(memory.Options{})
+	write(t, p, "x")
+	before, _ := p.Head(t.Context())
+	_, err := p.Commit(t.Context(), providers.ChangeSet{Changes: []providers.Change{
+		{Locator: providers.MustLocator("b/c"), If: providers.IfAbsent()},
+		{Locator: providers.MustLocator("a/d"), If: providers.IfAbsent()},
+	}})
+	if !errors.Is(err, providers.ErrNotDir) {
+		t.Fatalf("commit below a file: %v", err)
+	}
+	after, _ := p.Head(t.Context())
+	page, err := p.List(t.Context(), providers.Locator{}, providers.ListOptions{})
+	if before != after || err != nil || len(page.Entries) != 1 {
+		t.Errorf("head %q, was %q; %d entries, %v", after, before, len(page.Entries), err)
+	}
+}
+
+// TestManyEntries pages through more than is pleasant to walk again and again.
+func TestManyEntries(t *testing.T) {
+	p := memory.New(memory.Options{})
+	for i := range 40 {
+		for j := range 50 {
+			l := providers.MustLocator(strings.Repeat("d", i+1) + "/" + strings.Repeat("f", j+1))
+			if err := p.Tamper(l, []byte("x")); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	n := 0
+	for _, err := range providers.All(t.Context(), p, providers.Locator{}, providers.ListOptions{Recursive: true, Limit: 7}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		n++
+	}
+	if want := 40 * 51; n != want {
+		t.Errorf("%d entries, want %d", n, want)
+	}
+}
+
+// TestOutlivesItsUser: another process holds the store, and what it tells is
+// seen by a client that comes later.
+func TestOutlivesItsUser(t *testing.T) {
+	address := os.Getenv("MEMORY_TEST_SERVE")
+	if address != "" {
+		l, err := net.Listen("unix", address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		memory.Serve(l, memory.New(memory.Options{}))
+		os.Stdout.WriteString("ready\n")
+		io.ReadAll(os.Stdin) // until the parent lets go
+		return
+	}
+	address = filepath.Join(t.TempDir(), "s")
+	child := exec.Command(os.Args[0], "-test.run=^TestOutlivesItsUser$")
+	child.Env = append(os.Environ(), "MEMORY_TEST_SERVE="+address)
+	in, _ := child.StdinPipe()
+	out, _ := child.StdoutPipe()
+	if err := child.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		in.Close()
+		child.Wait()
+	})
+	if _, err := io.ReadFull(out, make([]byte, len("ready\n"))); err != nil {
+		t.Fatal(err)
+	}
+	first := dial(t, address)
+	want := write(t, first, "kept")
+	first.Close()
+	got, info, err := providers.Fetch(t.Context(), dial(t, address), a, providers.ReadOptions{})
+	if string(got) != "kept" || !info.Version.Matches(want.Version) || err != nil {
+		t.Errorf("a second client: got %q, %+v, %v", got, info.Version, err)
+	}
+}
+
+// TestServerGone: whatever the server was doing, its end is ErrUnavailable,
+// and content is never cut short in silence.
+func TestServerGone(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := memory.Serve(l, memory.New(memory.Options{}))
+	c, err := memory.Dial(t.Context(), "tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, c, strings.Repeat("x", 16<<20)) // more than sockets hold
+	open, err := c.Read(t.Context(), a, providers.ReadOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Close()
+	n, err := io.Copy(io.Discard, open.Body)
+	open.Body.Close()
+	if !errors.Is(err, providers.ErrUnavailable) {
+		t.Errorf("read across the server's end: %d bytes, %v", n, err)
+	}
+	if _, err := c.Stat(t.Context(), a); !errors.Is(err, providers.ErrUnavailable) {
+		t.Errorf("stat without a server: %v", err)
+	}
+	if _, err := memory.Dial(t.Context(), "tcp", l.Addr().String()); !errors.Is(err, providers.ErrUnavailable) {
+		t.Errorf("dial without a server: %v", err)
+	}
+}
+
+// TestServedWrapper: what a wrapper at the server takes away is gone for
+// clients too.
+func TestServedWrapper(t *testing.T) {
+	c := dial(t, serve(t, providers.ReadOnly(memory.New(memory.Options{}), providers.ReadOnlyOptions{})))
+	if _, ok := providers.As[providers.Copier](c); ok || c.Capabilities().Writable {
+		t.Errorf("capabilities %+v", c.Capabilities())
+	}
+	if _, err := c.Write(t.Context(), a, providers.String("x"), unconditional); !errors.Is(err, providers.ErrReadOnly) {
+		t.Errorf("write: %v", err)
+	}
+	if _, err := c.Copy(t.Context(), a, a, providers.CopyOptions{}); !errors.Is(err, providers.ErrUnsupported) {
+		t.Errorf("copy: %v", err)
+	}
+}
+
+func TestDriver(t *testing.T) {
+	d := memory.Driver()
+	p, err := d.Open(t.Context(), providers.Settings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if missing := p.Capabilities().Missing(d.Promises); missing != nil {
+		t.Errorf("the driver promises more than the provider: %q", missing)
+	}
+	if _, err := d.Open(t.Context(), providers.Settings{Config: map[string]string{"size": "1"}}); !errors.Is(err, providers.ErrInvalid) {
+		t.Errorf("open with an unknown key: %v", err)
+	}
+}

@@ -1,0 +1,154 @@
+package providertest
+
+import "github.com/wsmount/wsmount/providers"
+
+var abilityChecks = []Check{
+	{Name: "ability/announced-is-there", Run: abilityThere},
+	{Name: "ability/capabilities-are-constant", Run: abilityConstant},
+	{Name: "copy/content", Needs: able(providers.AbilityCopy), Run: copyContent},
+	{Name: "copy/conditions", Needs: able(providers.AbilityCopy), Run: copyConditions},
+	{Name: "move/file", Needs: able(providers.AbilityMove), Run: moveFile},
+	{Name: "move/directory", Needs: able(providers.AbilityMove), Run: moveDirectory},
+	{Name: "move/conditions", Needs: able(providers.AbilityMove), Run: moveConditions},
+}
+
+// plainChecks are for providers that are no wrappers, whose types have all
+// abilities.
+var plainChecks = []Check{
+	{Name: "ability/there-is-announced", Run: func(t T, p providers.Provider) {
+		if silent := providers.Implemented(p) &^ p.Capabilities().Abilities; silent != 0 {
+			t.Errorf("%s: there and not announced", silent)
+		}
+	}},
+}
+
+func abilityThere(t T, p providers.Provider) {
+	if lacking := p.Capabilities().Abilities &^ providers.Implemented(p); lacking != 0 {
+		t.Errorf("%s: announced and not there", lacking)
+	}
+}
+
+func abilityConstant(t T, p providers.Provider) {
+	before := p.Capabilities()
+	put(t, p, loc("a"), "x")
+	if after := p.Capabilities(); after != before {
+		t.Errorf("capabilities changed from %+v to %+v", before, after)
+	}
+}
+
+func copyContent(t T, p providers.Provider) {
+	c := must[providers.Copier](t, p)
+	source := put(t, p, loc("a"), "content")
+	made, err := c.Copy(t.Context(), loc("a"), loc("dir/b"), providers.CopyOptions{If: providers.IfAbsent(), Version: source.Version})
+	wantOK(t, "copy", err)
+	info := wantContent(t, p, loc("dir/b"), "content")
+	if !info.Version.Matches(made.Version) || made.Locator != loc("dir/b") {
+		t.Errorf("copy says %+v, read %+v", made, info)
+	}
+	put(t, p, loc("a"), "changed")
+	wantContent(t, p, loc("dir/b"), "content")
+}
+
+func copyConditions(t T, p providers.Provider) {
+	c := must[providers.Copier](t, p)
+	old := put(t, p, loc("a"), "old")
+	put(t, p, loc("a"), "new")
+	target := put(t, p, loc("b"), "target")
+	put(t, p, loc("dir/file"), "x")
+	for _, x := range []struct {
+		what     string
+		from, to string
+		opts     providers.CopyOptions
+		want     error
+	}{
+		{"without condition", "a", "b", providers.CopyOptions{}, providers.ErrInvalid},
+		{"of nothing", "no", "c", providers.CopyOptions{If: providers.IfAbsent()}, providers.ErrNotExist},
+		{"of an old version", "a", "c", providers.CopyOptions{If: providers.IfAbsent(), Version: old.Version}, providers.ErrConflict},
+		{"over something", "a", "b", providers.CopyOptions{If: providers.IfAbsent()}, providers.ErrExist},
+		{"over another version", "a", "b", providers.CopyOptions{If: providers.IfVersion(old.Version)}, providers.ErrConflict},
+		{"over a directory", "a", "dir", providers.CopyOptions{If: providers.Unconditional()}, providers.ErrIsDir},
+		{"of a directory", "dir", "c", providers.CopyOptions{If: providers.IfAbsent()}, providers.ErrIsDir},
+	} {
+		_, err := c.Copy(t.Context(), loc(x.from), loc(x.to), x.opts)
+		wantErr(t, "copy "+x.what, err, x.want)
+	}
+	wantContent(t, p, loc("b"), "target")
+	_, err := c.Copy(t.Context(), loc("a"), loc("b"), providers.CopyOptions{If: providers.IfVersion(target.Version)})
+	wantOK(t, "copy over the version asked for", err)
+	wantContent(t, p, loc("b"), "new")
+}
+
+func moveFile(t T, p providers.Provider) {
+	m := must[providers.Mover](t, p)
+	source := put(t, p, loc("a"), "content")
+	put(t, p, loc("dir/file"), "x")
+	opts := providers.MoveOptions{Source: providers.IfVersion(source.Version), Target: providers.IfAbsent()}
+	moved, err := m.Move(t.Context(), loc("a"), loc("dir/b"), opts)
+	wantOK(t, "move", err)
+	wantGone(t, p, loc("a"))
+	info := wantContent(t, p, loc("dir/b"), "content")
+	if !info.Version.Matches(moved.Version) || moved.Locator != loc("dir/b") {
+		t.Errorf("move says %+v, read %+v", moved, info)
+	}
+	target := put(t, p, loc("c"), "overwritten")
+	opts = providers.MoveOptions{Source: providers.IfVersion(moved.Version), Target: providers.IfVersion(target.Version)}
+	_, err = m.Move(t.Context(), loc("dir/b"), loc("c"), opts)
+	wantOK(t, "move over a version", err)
+	wantContent(t, p, loc("c"), "content")
+	wantNames(t, list(t, p, loc("dir"), providers.ListOptions{}), "dir/file")
+}
+
+func moveDirectory(t T, p providers.Provider) {
+	m := must[providers.Mover](t, p)
+	put(t, p, loc("a/x/file"), "content")
+	put(t, p, loc("ab/other"), "neighbour")
+	opts := providers.MoveOptions{Source: providers.IfDir(), Target: providers.IfAbsent()}
+	_, err := m.Move(t.Context(), loc("a"), loc("ab/moved"), opts)
+	wantOK(t, "move", err)
+	wantGone(t, p, loc("a"))
+	wantContent(t, p, loc("ab/moved/x/file"), "content")
+	wantContent(t, p, loc("ab/other"), "neighbour")
+	_, err = m.Move(t.Context(), loc("ab"), loc("ab/moved/below"), opts)
+	wantErr(t, "move of a directory below itself", err, providers.ErrInvalid)
+	put(t, p, loc("c/file"), "x")
+	_, err = m.Move(t.Context(), loc("ab"), loc("c"), opts)
+	wantErr(t, "move of a directory over another", err, providers.ErrExist)
+	wantContent(t, p, loc("c/file"), "x")
+	opts.Target = providers.Unconditional()
+	_, err = m.Move(t.Context(), loc("ab"), loc("c/file"), opts)
+	wantErr(t, "move of a directory over a file", err, providers.ErrExist)
+	wantContent(t, p, loc("c/file"), "x")
+}
+
+func moveConditions(t T, p providers.Provider) {
+	m := must[providers.Mover](t, p)
+	old := put(t, p, loc("a"), "old")
+	now := put(t, p, loc("a"), "now")
+	put(t, p, loc("b"), "target")
+	put(t, p, loc("dir/file"), "x")
+	yes, absent, version := providers.Unconditional(), providers.IfAbsent(), providers.IfVersion
+	for _, x := range []struct {
+		what           string
+		from, to       string
+		source, target providers.Condition
+		want           error
+	}{
+		{"without conditions", "a", "c", providers.Condition{}, providers.Condition{}, providers.ErrInvalid},
+		{"without target's", "a", "c", yes, providers.Condition{}, providers.ErrInvalid},
+		{"of nothing", "no", "c", yes, absent, providers.ErrNotExist},
+		{"of an old version", "a", "c", version(old.Version), absent, providers.ErrConflict},
+		{"of a directory by Unconditional", "dir", "c", yes, absent, providers.ErrIsDir},
+		{"of a file by IfDir", "a", "c", providers.IfDir(), absent, providers.ErrNotDir},
+		{"over something", "a", "b", yes, absent, providers.ErrExist},
+		{"over another version", "a", "b", yes, version(now.Version), providers.ErrConflict},
+		{"over a directory", "a", "dir", yes, yes, providers.ErrIsDir},
+		{"into nothing", "a", "no/c", yes, absent, providers.ErrNotExist},
+		{"of the root", "", "c", providers.IfDir(), absent, providers.ErrInvalid},
+	} {
+		_, err := m.Move(t.Context(), loc(x.from), loc(x.to), providers.MoveOptions{Source: x.source, Target: x.target})
+		wantErr(t, "move "+x.what, err, x.want)
+	}
+	wantContent(t, p, loc("a"), "now")
+	wantContent(t, p, loc("b"), "target")
+	wantNames(t, list(t, p, loc(""), providers.ListOptions{}), "a", "b", "dir")
+}

@@ -1,0 +1,149 @@
+package providertest
+
+import (
+	"maps"
+	"time"
+
+	"github.com/wsmount/wsmount/providers"
+)
+
+var attrChecks = []Check{
+	{Name: "attr/kept", Run: attrKept},
+	{Name: "attr/directory", Needs: emptyDirs, Run: attrDirectory},
+	{Name: "attr/metadata", Needs: providers.Capabilities{Metadata: true}, Run: attrMetadata},
+	{Name: "attr/set", Needs: able(providers.AbilityAttr), Run: attrSet},
+	{Name: "attr/set-conditions", Needs: able(providers.AbilityAttr), Run: attrSetConditions},
+}
+
+func able(a providers.Ability) providers.Capabilities { return providers.Capabilities{Abilities: a} }
+
+// sampleAttr is what p keeps of an odd set of attributes. Whole seconds: not
+// every backend has finer times.
+func sampleAttr(p providers.Provider, mode uint32, second int64) providers.Attr {
+	return providers.Attr{
+		Valid: p.Capabilities().Attributes,
+		Mode:  mode, UID: 1234, GID: 4321, ModTime: time.Unix(second, 0),
+	}
+}
+
+// wantAttr compares the attributes that want has.
+func wantAttr(t T, what string, got providers.Info, want providers.Attr) {
+	t.Helper()
+	a := got.Attr
+	if !a.Valid.Has(want.Valid) {
+		t.Errorf("%s: attributes %s, want at least %s", what, a.Valid, want.Valid)
+	}
+	if want.Valid.Has(providers.AttrMode) && a.Mode != want.Mode {
+		t.Errorf("%s: mode %o, want %o", what, a.Mode, want.Mode)
+	}
+	if want.Valid.Has(providers.AttrOwner) && (a.UID != want.UID || a.GID != want.GID) {
+		t.Errorf("%s: owner %d:%d, want %d:%d", what, a.UID, a.GID, want.UID, want.GID)
+	}
+	if want.Valid.Has(providers.AttrModTime) && !got.ModTime().Equal(want.ModTime) {
+		t.Errorf("%s: mtime %v, want %v", what, got.ModTime(), want.ModTime)
+	}
+}
+
+func attrKept(t T, p providers.Provider) {
+	for _, mode := range []uint32{0o755, 0o600, 0o440} {
+		want := sampleAttr(p, mode, 1_000_000_007)
+		written, err := p.Write(t.Context(), loc("a"), providers.String("x"),
+			providers.WriteOptions{If: providers.Unconditional(), Attr: want})
+		wantOK(t, "write", err)
+		wantAttr(t, "write", written, want)
+		stat, err := p.Stat(t.Context(), loc("a"))
+		wantOK(t, "stat", err)
+		wantAttr(t, "stat", stat, want)
+	}
+}
+
+func attrDirectory(t T, p providers.Provider) {
+	want := sampleAttr(p, 0o750, 1_000_000_007)
+	made, err := p.Mkdir(t.Context(), loc("a/dir"), providers.MkdirOptions{Attr: want})
+	wantOK(t, "mkdir", err)
+	wantAttr(t, "mkdir", made, want)
+	_, err = p.Mkdir(t.Context(), loc("a/dir"), providers.MkdirOptions{Attr: sampleAttr(p, 0o700, 5)})
+	wantOK(t, "second mkdir", err)
+	stat, err := p.Stat(t.Context(), loc("a/dir"))
+	wantOK(t, "stat", err)
+	wantAttr(t, "directory after a second mkdir", stat, want)
+}
+
+func attrMetadata(t T, p providers.Provider) {
+	want := map[string]string{"colour": "gr\u00fcn", "bytes": "\x00\xff=%\n", "empty": ""}
+	opts := providers.WriteOptions{If: providers.Unconditional(), Metadata: want}
+	_, err := p.Write(t.Context(), loc("a"), providers.String("x"), opts)
+	wantOK(t, "write", err)
+	if info := wantContent(t, p, loc("a"), "x"); !maps.Equal(info.Metadata, want) {
+		t.Errorf("metadata: got %q, want %q", info.Metadata, want)
+	}
+	if info := put(t, p, loc("a"), "y"); len(info.Metadata) != 0 {
+		t.Errorf("metadata of the content before: %q", info.Metadata)
+	}
+}
+
+func attrSet(t T, p providers.Provider) {
+	setter := must[providers.AttrSetter](t, p)
+	before := put(t, p, loc("a"), "content")
+	want := sampleAttr(p, 0o640, 1_111_111_111)
+	set, err := setter.SetAttr(t.Context(), loc("a"), providers.SetAttrOptions{If: providers.IfVersion(before.Version), Attr: want})
+	wantOK(t, "setattr", err)
+	wantAttr(t, "setattr", set, want)
+	if p.Capabilities().UniqueVersions && set.Version.Matches(before.Version) {
+		t.Errorf("setattr left the version %+v", set.Version)
+	}
+	info := wantContent(t, p, loc("a"), "content")
+	wantAttr(t, "read", info, want)
+	if !info.Version.Matches(set.Version) {
+		t.Errorf("read says version %+v, setattr %+v", info.Version, set.Version)
+	}
+	put(t, p, loc("dir/file"), "x")
+	_, err = setter.SetAttr(t.Context(), loc("dir"), providers.SetAttrOptions{If: providers.IfDir(), Attr: want})
+	wantOK(t, "setattr of a directory", err)
+	dir, err := p.Stat(t.Context(), loc("dir"))
+	wantOK(t, "stat", err)
+	wantAttr(t, "directory", dir, want)
+	wantContent(t, p, loc("dir/file"), "x")
+}
+
+func attrSetConditions(t T, p providers.Provider) {
+	setter := must[providers.AttrSetter](t, p)
+	want := sampleAttr(p, 0o600, 7)
+	old := put(t, p, loc("a"), "1")
+	now := put(t, p, loc("a"), "2")
+	put(t, p, loc("dir/file"), "x")
+	for _, c := range []struct {
+		what string
+		l    string
+		cond providers.Condition
+		want error
+	}{
+		{"no condition", "a", providers.Condition{}, providers.ErrInvalid},
+		{"absence", "a", providers.IfAbsent(), providers.ErrInvalid},
+		{"an old version", "a", providers.IfVersion(old.Version), providers.ErrConflict},
+		{"a directory", "a", providers.IfDir(), providers.ErrNotDir},
+		{"a version of nothing", "no", providers.IfVersion(now.Version), providers.ErrNotExist},
+		{"anything, of nothing", "no", providers.Unconditional(), providers.ErrNotExist},
+		{"a version of a directory", "dir", providers.IfVersion(now.Version), providers.ErrConflict},
+	} {
+		_, err := setter.SetAttr(t.Context(), loc(c.l), providers.SetAttrOptions{If: c.cond, Attr: want})
+		wantErr(t, "setattr that asks for "+c.what, err, c.want)
+	}
+	stat, err := p.Stat(t.Context(), loc("a"))
+	wantOK(t, "stat", err)
+	if !stat.Version.Matches(now.Version) {
+		t.Errorf("a refused setattr changed the version: %+v, was %+v", stat.Version, now.Version)
+	}
+	_, err = setter.SetAttr(t.Context(), loc("a"), providers.SetAttrOptions{If: providers.Unconditional(), Attr: want})
+	wantOK(t, "unconditional setattr", err)
+}
+
+// must is As for an ability that is announced.
+func must[A any](t T, p providers.Provider) A {
+	t.Helper()
+	a, ok := providers.As[A](p)
+	if !ok {
+		t.Fatalf("%T is announced and not there", a)
+	}
+	return a
+}

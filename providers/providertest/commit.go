@@ -1,0 +1,116 @@
+package providertest
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/wsmount/wsmount/providers"
+)
+
+var commitChecks = []Check{
+	{Name: "commit/set", Needs: able(providers.AbilityCommit), Run: commitSet},
+	{Name: "commit/all-or-nothing", Needs: able(providers.AbilityCommit), Run: commitAtomic},
+	{Name: "commit/base", Needs: able(providers.AbilityCommit), Run: commitBase},
+	{Name: "commit/nothing", Needs: able(providers.AbilityCommit), Run: commitNothing},
+	{Name: "commit/operation-id", Needs: able(providers.AbilityCommit), Run: commitOperation},
+}
+
+func change(name, content string, cond providers.Condition) providers.Change {
+	return providers.Change{Locator: loc(name), Body: providers.String(content), If: cond}
+}
+
+func head(t T, c providers.Committer) providers.Revision {
+	t.Helper()
+	r, err := c.Head(t.Context())
+	wantOK(t, "head", err)
+	return r
+}
+
+func commitSet(t T, p providers.Provider) {
+	c := must[providers.Committer](t, p)
+	old := put(t, p, loc("old"), "old")
+	kept := put(t, p, loc("kept"), "before")
+	before := head(t, c)
+	result, err := c.Commit(t.Context(), providers.ChangeSet{
+		Base: before, Message: "a set",
+		Changes: []providers.Change{
+			{Locator: loc("old"), Delete: true, If: providers.IfVersion(old.Version)},
+			change("dir/new", "new", providers.IfAbsent()),
+			change("kept", "after", providers.IfVersion(kept.Version)),
+		},
+	})
+	wantOK(t, "commit", err)
+	if !result.Committed || result.Revision == before || result.Revision != head(t, c) {
+		t.Errorf("commit says %+v after %q, head is %q", result, before, head(t, c))
+	}
+	wantGone(t, p, loc("old"))
+	wantContent(t, p, loc("dir/new"), "new")
+	wantContent(t, p, loc("kept"), "after")
+}
+
+func commitAtomic(t T, p providers.Provider) {
+	c := must[providers.Committer](t, p)
+	old := put(t, p, loc("a"), "1")
+	put(t, p, loc("a"), "2")
+	put(t, p, loc("dir/file"), "x")
+	before := head(t, c)
+	broken := providers.Body{Reader: failing{strings.NewReader("half"), errors.New("gone")}, Size: 10}
+	for what, x := range map[string]struct {
+		bad  providers.Change
+		want error
+	}{
+		"a conflict":            {change("a", "3", providers.IfVersion(old.Version)), providers.ErrConflict},
+		"something in the way":  {change("a", "3", providers.IfAbsent()), providers.ErrExist},
+		"a directory":           {change("dir", "3", providers.Unconditional()), providers.ErrIsDir},
+		"no condition":          {change("b", "3", providers.Condition{}), providers.ErrInvalid},
+		"a file above":          {change("a/below", "3", providers.IfAbsent()), providers.ErrNotDir},
+		"two changes of a name": {change("good", "3", providers.IfAbsent()), providers.ErrInvalid},
+		"a directory with entries": {
+			providers.Change{Locator: loc("dir"), Dir: true, Delete: true, If: providers.IfDir()}, providers.ErrNotEmpty},
+		"a body that fails": {providers.Change{Locator: loc("b"), Body: broken, If: providers.IfAbsent()}, providers.ErrBody},
+	} {
+		set := providers.ChangeSet{Changes: []providers.Change{change("good", "good", providers.IfAbsent()), x.bad}}
+		_, err := c.Commit(t.Context(), set)
+		wantErr(t, "commit with "+what, err, x.want)
+		wantGone(t, p, loc("good"))
+	}
+	wantContent(t, p, loc("a"), "2")
+	if after := head(t, c); after != before {
+		t.Errorf("refused sets moved the head from %q to %q", before, after)
+	}
+}
+
+func commitBase(t T, p providers.Provider) {
+	c := must[providers.Committer](t, p)
+	before := head(t, c)
+	_, err := c.Commit(t.Context(), providers.ChangeSet{Base: before, Changes: []providers.Change{change("a", "1", providers.IfAbsent())}})
+	wantOK(t, "commit", err)
+	_, err = c.Commit(t.Context(), providers.ChangeSet{Base: before, Changes: []providers.Change{change("b", "1", providers.IfAbsent())}})
+	wantErr(t, "commit on an old base", err, providers.ErrConflict)
+	wantGone(t, p, loc("b"))
+}
+
+func commitNothing(t T, p providers.Provider) {
+	c := must[providers.Committer](t, p)
+	put(t, p, loc("a"), "x")
+	before := head(t, c)
+	result, err := c.Commit(t.Context(), providers.ChangeSet{Message: "nothing"})
+	wantOK(t, "commit of nothing", err)
+	if result.Committed || result.Revision != before || head(t, c) != before {
+		t.Errorf("commit of nothing says %+v, head %q, was %q", result, head(t, c), before)
+	}
+}
+
+func commitOperation(t T, p providers.Provider) {
+	c := must[providers.Committer](t, p)
+	set := func() providers.ChangeSet {
+		return providers.ChangeSet{Op: "op-1", Base: head(t, c), Changes: []providers.Change{change("a", "1", providers.IfAbsent())}}
+	}
+	first, err := c.Commit(t.Context(), set())
+	wantOK(t, "commit", err)
+	again, err := c.Commit(t.Context(), set())
+	wantOK(t, "repeated commit", err)
+	if again != first {
+		t.Errorf("the repetition says %+v, the commit said %+v", again, first)
+	}
+}

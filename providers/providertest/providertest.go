@@ -1,0 +1,95 @@
+// Package providertest is the contract of package providers as a test suite.
+//
+// It knows the contract and no provider. Run holds a provider to it: as it is,
+// inside a wrapper, inside a wrapper that injects faults, and made read-only.
+// What a provider does not promise in its Capabilities is not asked of it.
+//
+//	func TestContract(t *testing.T) {
+//		providertest.Run(t, func(t providertest.T) providers.Provider {
+//			return memory.New(memory.Options{})
+//		})
+//	}
+//
+// Faults is the injector, for tests of code that uses providers. The suite is
+// tested too: each of its checks fails on at least one provider that is broken
+// on purpose.
+package providertest
+
+import (
+	"context"
+	"testing"
+
+	"github.com/wsmount/wsmount/providers"
+)
+
+// T is what a check needs of a *testing.T. It is an interface so that the
+// suite can be run against broken providers, and its failures read.
+type T interface {
+	Helper()
+	Context() context.Context
+	Cleanup(func())
+	TempDir() string
+	Logf(format string, args ...any)
+	Errorf(format string, args ...any)
+	Fatalf(format string, args ...any)
+}
+
+// New makes an empty provider, whose resources end with t.
+type New func(t T) providers.Provider
+
+// Check is one sentence of the contract.
+type Check struct {
+	Name  string
+	Needs providers.Capabilities // the check makes sense only with these
+	Run   func(t T, p providers.Provider)
+}
+
+// Checks are all checks of a provider that may be changed.
+func Checks() []Check {
+	var all []Check
+	for _, group := range [][]Check{
+		contentChecks, readChecks, nameChecks, treeChecks, listChecks, versionChecks, conditionChecks,
+		attrChecks, abilityChecks, commitChecks, concurrencyChecks, endChecks, modelChecks,
+	} {
+		all = append(all, group...)
+	}
+	return all
+}
+
+// Run runs the suite; each check gets a new provider.
+func Run(t *testing.T, new New) {
+	t.Run("plain", func(t *testing.T) { runAll(t, append(Checks(), plainChecks...), new) })
+	t.Run("wrapped", func(t *testing.T) {
+		runAll(t, Checks(), func(t T) providers.Provider {
+			return providers.Wrap(new(t), providers.WrapOptions{})
+		})
+	})
+	t.Run("faulty", func(t *testing.T) {
+		runAll(t, Checks(), func(t T) providers.Provider { return NewFaults(t).Wrap(new(t)) })
+		runAll(t, faultChecks, new)
+	})
+	t.Run("readonly", func(t *testing.T) { runAll(t, readOnlyChecks, new) })
+}
+
+func runAll(t *testing.T, checks []Check, new New) {
+	for _, check := range checks {
+		p := new(t)
+		fits := len(p.Capabilities().Missing(check.Needs)) == 0
+		if err := p.Close(); err != nil {
+			t.Fatalf("close of an unused provider: %v", err)
+		}
+		if fits {
+			t.Run(check.Name, func(t *testing.T) { check.run(t, new) })
+		}
+	}
+}
+
+func (c Check) run(t T, new New) {
+	p := new(t)
+	t.Cleanup(func() {
+		if err := p.Close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	})
+	c.Run(t, p)
+}

@@ -1,0 +1,86 @@
+package providertest
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/wsmount/wsmount/providers"
+)
+
+// recorder is a T that remembers failures instead of failing.
+type recorder struct {
+	t *testing.T // for its context and directory only
+
+	mu       sync.Mutex // guards all below
+	failures []string
+	cleanups []func()
+}
+
+func (r *recorder) Helper()                  {}
+func (r *recorder) Context() context.Context { return r.t.Context() }
+func (r *recorder) TempDir() string          { return r.t.TempDir() }
+func (r *recorder) Logf(string, ...any)      {}
+
+func (r *recorder) Cleanup(f func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.cleanups = append(r.cleanups, f)
+}
+
+func (r *recorder) Errorf(format string, args ...any) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.failures = append(r.failures, fmt.Sprintf(format, args...))
+}
+
+func (r *recorder) Fatalf(format string, args ...any) {
+	r.Errorf(format, args...)
+	runtime.Goexit()
+}
+
+// failures runs one check to its end and gives what it said. A check that
+// panics has failed, too.
+func failures(t *testing.T, c Check, new New) []string {
+	r := &recorder{t: t}
+	finish := func(f func()) {
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			defer func() {
+				if v := recover(); v != nil {
+					r.Errorf("panic: %v", v)
+				}
+			}()
+			f()
+		})
+		wg.Wait()
+	}
+	finish(func() { c.run(r, new) })
+	for _, cleanup := range slices.Backward(r.cleanups) {
+		finish(cleanup)
+	}
+	return r.failures
+}
+
+// allChecks are those of Run, without the wrappers around.
+func allChecks() []Check {
+	return slices.Concat(Checks(), plainChecks, faultChecks, readOnlyChecks)
+}
+
+func checkNamed(t *testing.T, name string) Check {
+	t.Helper()
+	for _, c := range allChecks() {
+		if c.Name == name {
+			return c
+		}
+	}
+	t.Fatalf("no check is named %q", name)
+	return Check{}
+}
+
+var _ T = (*recorder)(nil)
+var _ T = (*testing.T)(nil)
+var _ = providers.Locator{}

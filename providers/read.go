@@ -1,0 +1,121 @@
+package providers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+)
+
+// All lists page after page until the end, an error, or until the caller
+// stops. opts.Token is where it begins.
+func All(ctx context.Context, p Provider, l Locator, opts ListOptions) iter.Seq2[Info, error] {
+	return func(yield func(Info, error) bool) {
+		for {
+			page, err := p.List(ctx, l, opts)
+			if err != nil {
+				yield(Info{}, err)
+				return
+			}
+			for _, info := range page.Entries {
+				if !yield(info, nil) {
+					return
+				}
+			}
+			if page.Next == "" {
+				return
+			}
+			opts.Token = page.Next
+		}
+	}
+}
+
+// Fetch reads a whole range into memory and checks its length against what
+// Info says; a mismatch is ErrCorrupt.
+func Fetch(ctx context.Context, p Provider, l Locator, opts ReadOptions) ([]byte, Info, error) {
+	c, err := p.Read(ctx, l, opts)
+	if err != nil {
+		return nil, Info{}, err
+	}
+	data, err := io.ReadAll(c.Body)
+	if err := errors.Join(err, c.Body.Close()); err != nil {
+		return nil, Info{}, Fail("", MethodRead, l, err, ErrUnavailable)
+	}
+	if want := opts.Span(c.Info.Size); int64(len(data)) != want {
+		err := fmt.Errorf("%d bytes came instead of %d", len(data), want)
+		return nil, Info{}, &Error{Op: MethodRead, Locator: l, Kind: ErrCorrupt, Err: err}
+	}
+	return data, c.Info, nil
+}
+
+// Span is how many bytes the range has in an entry of size bytes.
+func (o ReadOptions) Span(size int64) int64 {
+	rest := max(0, size-o.Offset)
+	if o.Length > 0 {
+		return min(o.Length, rest)
+	}
+	return rest
+}
+
+// Check refuses a negative range.
+func (o ReadOptions) Check() error {
+	if o.Offset < 0 || o.Length < 0 {
+		return fmt.Errorf("range %d+%d: %w", o.Offset, o.Length, ErrInvalid)
+	}
+	return nil
+}
+
+// CopyTo writes all of b to w and returns how many bytes that were. It fails
+// with ErrInvalid when Size is known and the Reader gives more or less, with
+// the context's error when that ends, with ErrBody and the Reader's own error,
+// and with w's own error.
+func (b Body) CopyTo(ctx context.Context, w io.Writer) (int64, error) {
+	if b.Reader == nil {
+		b.Reader = eof{}
+	}
+	r := io.Reader(contextReader{ctx, bodyReader{b.Reader}})
+	if b.Size >= 0 {
+		r = io.LimitReader(r, b.Size+1)
+	}
+	n, err := io.Copy(w, r)
+	switch {
+	case err != nil:
+		return n, err
+	case b.Size >= 0 && n != b.Size:
+		return n, fmt.Errorf("body is not the %d bytes that it said: %w", b.Size, ErrInvalid)
+	}
+	return n, nil
+}
+
+// bodyReader tells errors of the caller's content from those of storage.
+type bodyReader struct{ r io.Reader }
+
+func (b bodyReader) Read(buf []byte) (int, error) {
+	n, err := b.r.Read(buf)
+	if err != nil && err != io.EOF {
+		err = fmt.Errorf("%w: %w", ErrBody, err)
+	}
+	return n, err
+}
+
+type eof struct{}
+
+func (eof) Read([]byte) (int, error) { return 0, io.EOF }
+
+// contextReader fails as soon as its context has ended.
+type contextReader struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (c contextReader) Read(b []byte) (int, error) {
+	if err := c.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return c.r.Read(b)
+}
+
+// WithContext is r, failing with ctx.Err() once ctx has ended. It does not
+// interrupt a Read that blocks.
+func WithContext(ctx context.Context, r io.Reader) io.Reader { return contextReader{ctx, r} }

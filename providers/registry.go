@@ -1,0 +1,198 @@
+package providers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+	"unicode"
+)
+
+// standard are the provider names of AIP-35. Only what wsmount itself brings
+// may bear one; "the registry name must not collide with the enumerated set".
+var standard = []string{
+	"cloud-bucket", "self-bucket", "github", "local-fs", "dev-local", "mastra-s3", "mastra-azure",
+}
+
+// StandardNames is a copy of the names of AIP-35's enumerated set.
+func StandardNames() []string { return slices.Clone(standard) }
+
+// Driver is what a registry holds: how to open providers of one name.
+type Driver struct {
+	Name string // what a manifest says in storage.provider; see DriverName
+	Text string // one line for people
+	// Promises is the best that a provider opened by this driver may promise.
+	// What one really promises, it says itself.
+	Promises Capabilities
+	// Keys are the names that Settings.Config may have.
+	Keys []string
+	// Open makes a provider. It does not change the backend.
+	Open func(ctx context.Context, s Settings) (Provider, error)
+}
+
+// Settings is what a Driver is given. Secrets never travel in Config.
+type Settings struct {
+	Config map[string]string
+	// Secret reveals a credential by name, when it is needed and each time
+	// that it is; nil: there are none.
+	Secret func(ctx context.Context, name string) (string, error)
+	Logger *slog.Logger     // nil: silent
+	Now    func() time.Time // nil: time.Now
+}
+
+// DriverName is the name under which a definition is registered (AIP-43): its
+// id, else its provider, else the implicit slug; the first that is not empty.
+func DriverName(id, provider, slug string) string {
+	for _, name := range []string{id, provider} {
+		if name != "" {
+			return name
+		}
+	}
+	return slug
+}
+
+// Errors of Register, which are mistakes of the program, and of Select.
+var (
+	ErrBadName       = errors.New("not a name for a provider")
+	ErrReservedName  = errors.New("the name is reserved")
+	ErrDuplicateName = errors.New("the name is taken")
+	ErrUnknown       = errors.New("storage_provider_unknown")
+)
+
+// Registry finds drivers by name. The zero Registry is empty and ready; there
+// is no global one. All methods may be used at the same time.
+type Registry struct {
+	mu      sync.RWMutex // guards drivers
+	drivers map[string]Driver
+}
+
+// Register adds a driver that is none of AIP-35's. It fails, and changes
+// nothing, with ErrBadName when the name is empty, or has spaces, control
+// characters or upper-case letters; with ErrReservedName when it is one of
+// StandardNames; with ErrDuplicateName; and with ErrInvalid without Open.
+func (r *Registry) Register(d Driver) error {
+	if slices.Contains(standard, strings.ToLower(d.Name)) {
+		return fmt.Errorf("providers: register %q: %w", d.Name, ErrReservedName)
+	}
+	return r.add(d)
+}
+
+// RegisterStandard adds wsmount's own implementation of a name of AIP-35, and
+// refuses any other name with ErrReservedName.
+func (r *Registry) RegisterStandard(d Driver) error {
+	if !slices.Contains(standard, d.Name) {
+		return fmt.Errorf("providers: register %q: not a name of AIP-35: %w", d.Name, ErrReservedName)
+	}
+	return r.add(d)
+}
+
+func (r *Registry) add(d Driver) error {
+	odd := func(c rune) bool { return unicode.IsSpace(c) || unicode.IsUpper(c) || !unicode.IsPrint(c) }
+	if d.Name == "" || strings.IndexFunc(d.Name, odd) >= 0 {
+		return fmt.Errorf("providers: register %q: %w", d.Name, ErrBadName)
+	}
+	if d.Open == nil {
+		return fmt.Errorf("providers: register %q: no Open: %w", d.Name, ErrInvalid)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if _, taken := r.drivers[d.Name]; taken {
+		return fmt.Errorf("providers: register %q: %w", d.Name, ErrDuplicateName)
+	}
+	if r.drivers == nil {
+		r.drivers = map[string]Driver{}
+	}
+	r.drivers[d.Name] = d
+	return nil
+}
+
+// Get finds a driver. A miss is absence, not an error; whoever needs the
+// driver says what that means.
+func (r *Registry) Get(name string) (Driver, bool) {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	d, ok := r.drivers[name]
+	return d, ok
+}
+
+// List is all drivers, by name.
+func (r *Registry) List() []Driver {
+	return r.Lookup(Capabilities{})
+}
+
+// Lookup is the drivers that may promise all of required, by name.
+func (r *Registry) Lookup(required Capabilities) []Driver {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	var found []Driver
+	for _, d := range r.drivers {
+		if len(d.Promises.Missing(required)) == 0 {
+			found = append(found, d)
+		}
+	}
+	slices.SortFunc(found, func(a, b Driver) int { return strings.Compare(a.Name, b.Name) })
+	return found
+}
+
+// Names is the names of all drivers, sorted.
+func (r *Registry) Names() []string {
+	var names []string
+	for _, d := range r.List() {
+		names = append(names, d.Name)
+	}
+	return names
+}
+
+// Select is Get for those who cannot go on without: it refuses a miss with an
+// *UnknownError and a driver that cannot promise all of required with a
+// *CapabilityError. It never answers with another driver than the one named.
+func (r *Registry) Select(name string, required Capabilities) (Driver, error) {
+	d, ok := r.Get(name)
+	if !ok {
+		return Driver{}, &UnknownError{Name: name, Registered: r.Names()}
+	}
+	if missing := d.Promises.Missing(required); len(missing) > 0 {
+		return Driver{}, &CapabilityError{Provider: name, Missing: missing}
+	}
+	return d, nil
+}
+
+// UnknownError says that no driver has a name. It is ErrUnknown.
+type UnknownError struct {
+	Name       string
+	Registered []string
+}
+
+// Error begins with the code of the AIP-35 adapter guide and lists what is
+// there.
+func (e *UnknownError) Error() string {
+	there := "nothing is"
+	if len(e.Registered) > 0 {
+		there = strings.Join(e.Registered, ", ") + " are"
+	}
+	return fmt.Sprintf("%v: %q is not built into this wsmount (%s)", ErrUnknown, e.Name, there)
+}
+
+// Unwrap is ErrUnknown.
+func (e *UnknownError) Unwrap() error { return ErrUnknown }
+
+// CheckKeys refuses keys of s.Config that are not among known, with
+// ErrInvalid; a misspelt prefix must not open a whole bucket.
+func (s Settings) CheckKeys(known ...string) error {
+	var odd []string
+	for key := range s.Config {
+		if !slices.Contains(known, key) {
+			odd = append(odd, key)
+		}
+	}
+	if len(odd) == 0 {
+		return nil
+	}
+	slices.Sort(odd)
+	return fmt.Errorf("config has no %s (known: %s): %w",
+		strings.Join(odd, ", "), strings.Join(known, ", "), ErrInvalid)
+}

@@ -1,0 +1,160 @@
+package providers_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/wsmount/wsmount/providers"
+)
+
+func driver(name string, promises providers.Capabilities) providers.Driver {
+	return providers.Driver{Name: name, Promises: promises, Open: func(context.Context, providers.Settings) (providers.Provider, error) {
+		return nil, providers.ErrUnsupported
+	}}
+}
+
+func TestRegister(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		driver   providers.Driver
+		standard bool
+		want     error
+	}{
+		{"new", driver("acme-store", providers.Capabilities{}), false, nil},
+		{"empty", driver("", providers.Capabilities{}), false, providers.ErrBadName},
+		{"space", driver("acme store", providers.Capabilities{}), false, providers.ErrBadName},
+		{"upper case", driver("Acme", providers.Capabilities{}), false, providers.ErrBadName},
+		{"control character", driver("a\x1b", providers.Capabilities{}), false, providers.ErrBadName},
+		{"reserved", driver("github", providers.Capabilities{}), false, providers.ErrReservedName},
+		{"reserved, disguised", driver("GitHub", providers.Capabilities{}), false, providers.ErrReservedName},
+		{"taken", driver("taken", providers.Capabilities{}), false, providers.ErrDuplicateName},
+		{"no Open", providers.Driver{Name: "x"}, false, providers.ErrInvalid},
+		{"standard", driver("github", providers.Capabilities{}), true, nil},
+		{"standard, taken", driver("local-fs", providers.Capabilities{}), true, providers.ErrDuplicateName},
+		{"not standard", driver("acme-store", providers.Capabilities{}), true, providers.ErrReservedName},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := newRegistry(t)
+			before := r.Names()
+			register := r.Register
+			if c.standard {
+				register = r.RegisterStandard
+			}
+			err := register(c.driver)
+			if !errors.Is(err, c.want) {
+				t.Errorf("got %v, want %v", err, c.want)
+			}
+			if err != nil && !slices.Equal(r.Names(), before) {
+				t.Errorf("a refusal changed the registry to %q", r.Names())
+			}
+			if _, found := r.Get(c.driver.Name); err == nil && !found {
+				t.Error("not there afterwards")
+			}
+		})
+	}
+}
+
+func newRegistry(t *testing.T) *providers.Registry {
+	t.Helper()
+	r := &providers.Registry{}
+	err := errors.Join(
+		r.Register(driver("taken", providers.Capabilities{Writable: true})),
+		r.RegisterStandard(driver("local-fs", providers.Capabilities{Writable: true, Durable: true})))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// TestSelect: a miss is absence for Get and a loud refusal for Select, which
+// never puts another in its place.
+func TestSelect(t *testing.T) {
+	r := newRegistry(t)
+	if _, found := r.Get("nope"); found {
+		t.Error("found what is not there")
+	}
+	_, err := r.Select("nope", providers.Capabilities{})
+	if !errors.Is(err, providers.ErrUnknown) || errors.Is(err, providers.ErrNotExist) {
+		t.Errorf("miss: %v", err)
+	}
+	for _, part := range []string{"storage_provider_unknown: ", `"nope"`, "not built into this wsmount", "local-fs, taken"} {
+		if err != nil && !strings.Contains(err.Error(), part) {
+			t.Errorf("%q does not say %q", err, part)
+		}
+	}
+	_, err = (&providers.Registry{}).Select("nope", providers.Capabilities{})
+	if !errors.Is(err, providers.ErrUnknown) {
+		t.Errorf("empty registry: %v", err)
+	}
+	_, err = r.Select("taken", providers.Capabilities{Writable: true, Durable: true})
+	var lacking *providers.CapabilityError
+	if !errors.As(err, &lacking) || lacking.Provider != "taken" || !slices.Equal(lacking.Missing, []string{"Durable"}) {
+		t.Errorf("too little: %v", err)
+	}
+	d, err := r.Select("local-fs", providers.Capabilities{Durable: true})
+	if d.Name != "local-fs" || err != nil {
+		t.Errorf("hit: %v, %v", d.Name, err)
+	}
+}
+
+func TestLookup(t *testing.T) {
+	r := newRegistry(t)
+	if got := r.Names(); !slices.Equal(got, []string{"local-fs", "taken"}) {
+		t.Errorf("names: %q", got)
+	}
+	if got := r.Lookup(providers.Capabilities{Durable: true}); len(got) != 1 || got[0].Name != "local-fs" {
+		t.Errorf("lookup: %+v", got)
+	}
+	other := &providers.Registry{}
+	if len(other.List()) != 0 {
+		t.Error("registries share what they hold")
+	}
+}
+
+func TestRegistryConcurrently(t *testing.T) {
+	r := &providers.Registry{}
+	var wg sync.WaitGroup
+	errs := make([]error, 8)
+	for i := range errs {
+		wg.Go(func() {
+			errs[i] = r.Register(driver("same", providers.Capabilities{}))
+			r.Get("same")
+			r.Names()
+		})
+	}
+	wg.Wait()
+	refused := 0
+	for _, err := range errs {
+		if errors.Is(err, providers.ErrDuplicateName) {
+			refused++
+		}
+	}
+	if refused != len(errs)-1 {
+		t.Errorf("%d of %d refused", refused, len(errs))
+	}
+}
+
+func TestDriverName(t *testing.T) {
+	for _, c := range []struct{ id, provider, slug, want string }{
+		{"id", "provider", "slug", "id"}, {"", "provider", "slug", "provider"}, {"", "", "slug", "slug"}, {"", "", "", ""},
+	} {
+		if got := providers.DriverName(c.id, c.provider, c.slug); got != c.want {
+			t.Errorf("%+v: got %q", c, got)
+		}
+	}
+}
+
+func TestCheckKeys(t *testing.T) {
+	s := providers.Settings{Config: map[string]string{"bucket": "b", "prefx": "p", "a": ""}}
+	err := s.CheckKeys("bucket", "prefix")
+	if !errors.Is(err, providers.ErrInvalid) || !strings.Contains(err.Error(), "a, prefx") || !strings.Contains(err.Error(), "bucket, prefix") {
+		t.Errorf("got %v", err)
+	}
+	if err := s.CheckKeys("bucket", "prefx", "a", "more"); err != nil {
+		t.Errorf("known keys: %v", err)
+	}
+}

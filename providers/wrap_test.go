@@ -1,0 +1,493 @@
+package providers_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"log/slog"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/wsmount/wsmount/providers"
+)
+
+// everything has all abilities, announces some, and notes what is called.
+type everything struct {
+	abilities providers.Ability
+	called    []string
+	body      string
+	closed    bool // of a body that it gave out
+}
+
+func (e *everything) note(name string) { e.called = append(e.called, name) }
+
+func (e *everything) Capabilities() providers.Capabilities {
+	return providers.Capabilities{Writable: true, Abilities: e.abilities}
+}
+func (e *everything) Stat(context.Context, providers.Locator) (providers.Info, error) {
+	e.note("Stat")
+	return providers.Info{Size: 7}, nil
+}
+func (e *everything) List(context.Context, providers.Locator, providers.ListOptions) (providers.Page, error) {
+	e.note("List")
+	return providers.Page{}, nil
+}
+func (e *everything) Read(context.Context, providers.Locator, providers.ReadOptions) (providers.Content, error) {
+	e.note("Read")
+	return providers.Content{Info: providers.Info{Size: 7}, Body: &closing{strings.NewReader(e.body), e}}, nil
+}
+func (e *everything) Write(_ context.Context, _ providers.Locator, b providers.Body, _ providers.WriteOptions) (providers.Info, error) {
+	e.note("Write")
+	return e.take(b)
+}
+func (e *everything) Delete(context.Context, providers.Locator, providers.DeleteOptions) error {
+	e.note("Delete")
+	return nil
+}
+func (e *everything) Mkdir(context.Context, providers.Locator, providers.MkdirOptions) (providers.Info, error) {
+	e.note("Mkdir")
+	return providers.Info{}, nil
+}
+func (e *everything) Close() error { e.note("Close"); return nil }
+func (e *everything) Copy(context.Context, providers.Locator, providers.Locator, providers.CopyOptions) (providers.Info, error) {
+	e.note("Copy")
+	return providers.Info{}, nil
+}
+func (e *everything) Move(context.Context, providers.Locator, providers.Locator, providers.MoveOptions) (providers.Info, error) {
+	e.note("Move")
+	return providers.Info{}, nil
+}
+func (e *everything) SetAttr(context.Context, providers.Locator, providers.SetAttrOptions) (providers.Info, error) {
+	e.note("SetAttr")
+	return providers.Info{}, nil
+}
+func (e *everything) StartParts(context.Context, providers.Locator, providers.WriteOptions) (providers.Upload, error) {
+	e.note("StartParts")
+	return uploads{e}, nil
+}
+func (e *everything) AbortParts(context.Context, time.Time) (int, error) {
+	e.note("AbortParts")
+	return 0, nil
+}
+func (e *everything) Watch(context.Context, providers.Locator) iter.Seq2[providers.Event, error] {
+	return func(yield func(providers.Event, error) bool) {
+		e.note("Watch")
+		for i := range 3 {
+			if !yield(providers.Event{Lost: i == 2}, nil) {
+				return
+			}
+		}
+	}
+}
+func (e *everything) Head(context.Context) (providers.Revision, error) {
+	e.note("Head")
+	return "", nil
+}
+func (e *everything) Commit(context.Context, providers.ChangeSet) (providers.CommitResult, error) {
+	e.note("Commit")
+	return providers.CommitResult{}, nil
+}
+func (e *everything) At(context.Context, providers.Revision) (providers.Provider, error) {
+	e.note("At")
+	return e, nil
+}
+func (e *everything) Push(context.Context, providers.PushOptions) (providers.PushResult, error) {
+	e.note("Push")
+	return providers.PushResult{}, nil
+}
+func (e *everything) Fetch(context.Context) (providers.Revision, error) {
+	e.note("Fetch")
+	return "", nil
+}
+func (e *everything) Adopt(context.Context, providers.Revision, providers.Revision) error {
+	e.note("Adopt")
+	return nil
+}
+func (e *everything) take(b providers.Body) (providers.Info, error) {
+	if b.Reader != nil {
+		content, err := io.ReadAll(b.Reader)
+		e.body = string(content)
+		return providers.Info{}, err
+	}
+	return providers.Info{}, nil
+}
+
+type uploads struct{ e *everything }
+
+func (u uploads) Part(_ context.Context, _ int, b providers.Body) error {
+	u.e.note("Part")
+	_, err := u.e.take(b)
+	return err
+}
+func (u uploads) CopyPart(context.Context, int, providers.Locator, providers.ReadOptions) error {
+	u.e.note("CopyPart")
+	return nil
+}
+func (u uploads) Complete(context.Context) (providers.Info, error) {
+	u.e.note("Complete")
+	return providers.Info{}, nil
+}
+func (u uploads) Abort(context.Context) error { u.e.note("Abort"); return nil }
+
+type closing struct {
+	io.Reader
+	e *everything
+}
+
+func (c *closing) Close() error { c.e.closed = true; return nil }
+
+// interfaces are all that a wrapper passes calls of.
+var interfaces = []reflect.Type{
+	reflect.TypeFor[providers.Provider](), reflect.TypeFor[providers.Copier](), reflect.TypeFor[providers.Mover](),
+	reflect.TypeFor[providers.AttrSetter](), reflect.TypeFor[providers.Multiparter](), reflect.TypeFor[providers.Watcher](),
+	reflect.TypeFor[providers.Committer](), reflect.TypeFor[providers.Snapshotter](), reflect.TypeFor[providers.Pusher](),
+	reflect.TypeFor[providers.Syncer](), reflect.TypeFor[providers.Upload](),
+}
+
+// methods calls each method of p, and of an upload of p, with zero arguments.
+// The error is that of the call.
+func methods(t *testing.T, p providers.Provider) map[string]func() error {
+	calls := map[string]func() error{}
+	for _, typ := range interfaces {
+		for i := range typ.NumMethod() {
+			name := typ.Method(i).Name
+			if name == "Capabilities" {
+				continue
+			}
+			calls[name] = func() error {
+				receiver := reflect.ValueOf(p)
+				if typ == reflect.TypeFor[providers.Upload]() {
+					u, err := p.(providers.Multiparter).StartParts(t.Context(), providers.Locator{}, providers.WriteOptions{})
+					if err != nil {
+						return err
+					}
+					receiver = reflect.ValueOf(u)
+				}
+				return call(t, receiver.MethodByName(name))
+			}
+		}
+	}
+	return calls
+}
+
+func call(t *testing.T, method reflect.Value) error {
+	var args []reflect.Value
+	for i := range method.Type().NumIn() {
+		arg := reflect.Zero(method.Type().In(i))
+		if arg.Type() == reflect.TypeFor[context.Context]() {
+			arg = reflect.ValueOf(t.Context())
+		}
+		args = append(args, arg)
+	}
+	results := method.Call(args)
+	last := results[len(results)-1].Interface()
+	if events, ok := last.(iter.Seq2[providers.Event, error]); ok {
+		for _, err := range events {
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	err, _ := last.(error)
+	return err
+}
+
+// TestRequiredMethods: the interface that each provider must implement stays
+// small.
+func TestRequiredMethods(t *testing.T) {
+	if n := interfaces[0].NumMethod(); n > 8 {
+		t.Errorf("Provider has %d methods, want at most 8", n)
+	}
+}
+
+// TestWrapSeesEveryCall: each method passes the wrapper's function exactly
+// once, with a name of its own, and then arrives; or does not arrive when the
+// function refuses.
+func TestWrapSeesEveryCall(t *testing.T) {
+	refusal := errors.New("refused")
+	seen := map[providers.Method]string{}
+	for name := range methods(t, &everything{}) {
+		var got []providers.Method
+		inner := &everything{abilities: full.Abilities}
+		p := providers.Wrap(inner, providers.WrapOptions{
+			Around: func(ctx context.Context, c *providers.Call, next func(context.Context) error) error {
+				got = append(got, c.Method)
+				return next(ctx)
+			},
+		})
+		if err := methods(t, p)[name](); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if len(got) == 0 || len(got) != len(inner.called) || inner.called[len(got)-1] != name {
+			t.Errorf("%s: the wrapper saw %q, the provider %q", name, got, inner.called)
+			continue
+		}
+		method := got[len(got)-1]
+		if other, twice := seen[method]; twice {
+			t.Errorf("%s and %s are both %q", name, other, method)
+		}
+		seen[method] = name
+
+		inner = &everything{abilities: full.Abilities}
+		p = providers.Wrap(inner, providers.WrapOptions{
+			Around: func(ctx context.Context, c *providers.Call, next func(context.Context) error) error {
+				if c.Method == method {
+					return refusal
+				}
+				return next(ctx)
+			},
+		})
+		if err := methods(t, p)[name](); !errors.Is(err, refusal) {
+			t.Errorf("%s: refused, and got %v", name, err)
+		}
+		if n := len(inner.called); n > 0 && inner.called[n-1] == name {
+			t.Errorf("%s: refused, and arrived", name)
+		}
+	}
+}
+
+// TestReadOnlySeesEveryCall: each method that changes something is refused,
+// each other arrives; none is forgotten.
+func TestReadOnlySeesEveryCall(t *testing.T) {
+	allowed := map[string]bool{
+		"Stat": true, "List": true, "Read": true, "Close": true, "Watch": true,
+		"Head": true, "At": true, "Fetch": true, "Adopt": true,
+	}
+	for name := range methods(t, &everything{}) {
+		inner := &everything{abilities: full.Abilities}
+		p := providers.ReadOnly(inner, providers.ReadOnlyOptions{Reason: "because"})
+		err := methods(t, p)[name]()
+		arrived := len(inner.called) > 0
+		switch {
+		case allowed[name] && (err != nil || !arrived || p.Refused() != 0):
+			t.Errorf("%s: got %v, arrived %v, %d refused", name, err, arrived, p.Refused())
+		case !allowed[name] && (!errors.Is(err, providers.ErrReadOnly) || arrived || p.Refused() != 1):
+			t.Errorf("%s: got %v, arrived %v, %d refused", name, err, arrived, p.Refused())
+		case !allowed[name] && !strings.Contains(err.Error(), "because"):
+			t.Errorf("%s: %v does not say why", name, err)
+		}
+	}
+}
+
+// TestReadOnlyPast: a snapshot is no way around.
+func TestReadOnlyPast(t *testing.T) {
+	inner := &everything{abilities: full.Abilities}
+	p := providers.ReadOnly(inner, providers.ReadOnlyOptions{})
+	s, ok := providers.As[providers.Snapshotter](p)
+	if !ok {
+		t.Fatal("the past is hidden")
+	}
+	past, err := s.At(t.Context(), "r1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = past.Write(t.Context(), providers.Locator{}, providers.Body{}, providers.WriteOptions{})
+	if !errors.Is(err, providers.ErrReadOnly) || p.Refused() != 1 {
+		t.Errorf("write: %v, %d refused", err, p.Refused())
+	}
+}
+
+func TestReadOnlyLogs(t *testing.T) {
+	var log strings.Builder
+	p := providers.ReadOnly(&everything{}, providers.ReadOnlyOptions{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	p.Delete(t.Context(), providers.MustLocator("a"), providers.DeleteOptions{})
+	if !strings.Contains(log.String(), "storage_read_only") || strings.Count(log.String(), "\n") != 1 {
+		t.Errorf("log: %q", log.String())
+	}
+}
+
+// TestLostAnswer: what the wrapper declares lost does not arrive, and what it
+// held is freed.
+func TestLostAnswer(t *testing.T) {
+	inner := &everything{abilities: full.Abilities}
+	lost := errors.New("lost")
+	p := providers.Wrap(inner, providers.WrapOptions{
+		Around: func(ctx context.Context, _ *providers.Call, next func(context.Context) error) error {
+			if err := next(ctx); err != nil {
+				t.Error(err)
+			}
+			return lost
+		},
+	})
+	if info, err := p.Stat(t.Context(), providers.Locator{}); info.Size != 0 || err != lost {
+		t.Errorf("stat: %+v, %v", info, err)
+	}
+	if c, err := p.Read(t.Context(), providers.Locator{}, providers.ReadOptions{}); c.Body != nil || err != lost || !inner.closed {
+		t.Errorf("read: %+v, %v; closed: %v", c, err, inner.closed)
+	}
+	m, _ := providers.As[providers.Multiparter](p)
+	inner.called = nil
+	if u, err := m.StartParts(t.Context(), providers.Locator{}, providers.WriteOptions{}); u != nil || err != lost {
+		t.Errorf("start: %v, %v", u, err)
+	}
+	if got := fmt.Sprint(inner.called); got != "[StartParts Abort]" {
+		t.Errorf("a lost upload is left: %s", got)
+	}
+}
+
+// TestCallBody: the wrapper can stand in the stream of content, both ways.
+func TestCallBody(t *testing.T) {
+	inner := &everything{abilities: full.Abilities}
+	upper := func(r io.Reader) io.Reader {
+		b, _ := io.ReadAll(r)
+		return strings.NewReader(strings.ToUpper(string(b)))
+	}
+	p := providers.Wrap(inner, providers.WrapOptions{
+		Around: func(ctx context.Context, c *providers.Call, next func(context.Context) error) error {
+			c.Body = upper
+			return next(ctx)
+		},
+	})
+	p.Write(t.Context(), providers.Locator{}, providers.String("written"), providers.WriteOptions{})
+	if inner.body != "WRITTEN" {
+		t.Errorf("write: %q", inner.body)
+	}
+	u, err := p.(providers.Multiparter).StartParts(t.Context(), providers.Locator{}, providers.WriteOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	u.Part(t.Context(), 1, providers.String("part"))
+	if inner.body != "PART" {
+		t.Errorf("part: %q", inner.body)
+	}
+	inner.body = "read"
+	c, err := p.Read(t.Context(), providers.Locator{}, providers.ReadOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, _ := io.ReadAll(c.Body); string(got) != "READ" {
+		t.Errorf("read: %q", got)
+	}
+	if c.Body.Close(); !inner.closed {
+		t.Error("the original body was not closed")
+	}
+}
+
+// TestWatchEndsEarly: a caller that stops hears nothing more.
+func TestWatchEndsEarly(t *testing.T) {
+	p := providers.Wrap(&everything{abilities: full.Abilities}, providers.WrapOptions{
+		Around: func(ctx context.Context, c *providers.Call, next func(context.Context) error) error {
+			return errors.Join(next(ctx), errors.New("afterwards"))
+		},
+	})
+	w, _ := providers.As[providers.Watcher](p)
+	n := 0
+	for range w.Watch(t.Context(), providers.Locator{}) {
+		n++
+		break
+	}
+	if n != 1 {
+		t.Errorf("%d events after the first", n-1)
+	}
+	var last error
+	for _, err := range w.Watch(t.Context(), providers.Locator{}) {
+		last = err
+		n++
+	}
+	if n != 5 || last == nil {
+		t.Errorf("%d events, then %v", n-2, last)
+	}
+}
+
+// offered is the set of abilities that As gives of p, and the answers.
+func offered(p providers.Provider) map[providers.Ability]any {
+	got := map[providers.Ability]any{}
+	offer := func(a providers.Ability, v any, ok bool) {
+		if ok {
+			got[a] = v
+		}
+	}
+	copier, ok := providers.As[providers.Copier](p)
+	offer(providers.AbilityCopy, copier, ok)
+	mover, ok := providers.As[providers.Mover](p)
+	offer(providers.AbilityMove, mover, ok)
+	setter, ok := providers.As[providers.AttrSetter](p)
+	offer(providers.AbilityAttr, setter, ok)
+	parter, ok := providers.As[providers.Multiparter](p)
+	offer(providers.AbilityParts, parter, ok)
+	watcher, ok := providers.As[providers.Watcher](p)
+	offer(providers.AbilityWatch, watcher, ok)
+	committer, ok := providers.As[providers.Committer](p)
+	offer(providers.AbilityCommit, committer, ok)
+	snapshotter, ok := providers.As[providers.Snapshotter](p)
+	offer(providers.AbilitySnapshot, snapshotter, ok)
+	pusher, ok := providers.As[providers.Pusher](p)
+	offer(providers.AbilityPush, pusher, ok)
+	syncer, ok := providers.As[providers.Syncer](p)
+	offer(providers.AbilitySync, syncer, ok)
+	return got
+}
+
+// TestWrappersOnlyTakeAway: through any stack of wrappers, As gives exactly
+// what the provider announces less what the wrappers hide; the answer is the
+// outermost wrapper; and what is not announced does not work either.
+func TestWrappersOnlyTakeAway(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		sets := rapid.Map(rapid.Uint16Range(0, uint16(full.Abilities)), func(n uint16) providers.Ability { return providers.Ability(n) })
+		announced := sets.Draw(t, "announced")
+		inner := &everything{abilities: announced}
+		p, want, passed := providers.Provider(inner), announced, 0
+		depth := rapid.IntRange(1, 4).Draw(t, "depth")
+		for range depth {
+			hide := sets.Draw(t, "hide")
+			p = providers.Wrap(p, providers.WrapOptions{
+				Hide: hide,
+				Around: func(ctx context.Context, _ *providers.Call, next func(context.Context) error) error {
+					passed++
+					return next(ctx)
+				},
+			})
+			want &^= hide
+		}
+		got := offered(p)
+		for a := providers.Ability(1); full.Abilities.Has(a); a <<= 1 {
+			answer, ok := got[a]
+			if ok != want.Has(a) {
+				t.Fatalf("%s: offered %v, announced %q, not hidden %q", a, ok, announced, want)
+			}
+			if ok && answer != any(p) {
+				t.Fatalf("%s: the answer is %T and not the wrapper", a, answer)
+			}
+		}
+		_, err := p.(providers.Copier).Copy(t.Context(), providers.Locator{}, providers.Locator{}, providers.CopyOptions{})
+		if want.Has(providers.AbilityCopy) {
+			if err != nil || passed != depth {
+				t.Fatalf("copy: %v, past %d of %d wrappers", err, passed, depth)
+			}
+		} else if len(inner.called) > 0 && depth == 1 && !announced.Has(providers.AbilityCopy) {
+			t.Fatalf("copy is not announced and arrived")
+		}
+	})
+}
+
+// TestHiddenIsRefused: a type assertion does not get at what As hides.
+func TestHiddenIsRefused(t *testing.T) {
+	inner := &everything{abilities: full.Abilities}
+	p := providers.Wrap(inner, providers.WrapOptions{Hide: providers.AbilityCopy})
+	_, err := p.(providers.Copier).Copy(t.Context(), providers.Locator{}, providers.Locator{}, providers.CopyOptions{})
+	if !errors.Is(err, providers.ErrUnsupported) || len(inner.called) != 0 {
+		t.Errorf("hidden copy: %v, arrived: %q", err, inner.called)
+	}
+}
+
+func TestAsForeignInterface(t *testing.T) {
+	if _, ok := providers.As[io.Closer](&everything{abilities: full.Abilities}); ok {
+		t.Error("As gives what is no ability")
+	}
+}
+
+func TestReadOnlyCapabilities(t *testing.T) {
+	inner := &everything{abilities: full.Abilities}
+	c := providers.ReadOnly(inner, providers.ReadOnlyOptions{}).Capabilities()
+	want := providers.AbilityWatch | providers.AbilityCommit | providers.AbilitySnapshot | providers.AbilitySync
+	if c.Writable || c.Abilities != want {
+		t.Errorf("writable %v, abilities %q, want %q", c.Writable, c.Abilities, want)
+	}
+}
