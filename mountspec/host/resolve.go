@@ -24,6 +24,7 @@ type ResolveOptions struct {
 	Secrets []string
 	// Mounts are further sub-workspaces. The user asked for them, so that
 	// allow_refs is not asked; each gets what the host grants to its owner.
+	// A source that is a path is absolute or relative to Dir.
 	Mounts []mountspec.Mount
 	// Strict turns warnings about manifests into errors.
 	Strict bool
