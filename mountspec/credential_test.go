@@ -138,3 +138,22 @@ func TestCredentialsAreNotSaid(t *testing.T) {
 		}
 	}
 }
+
+// A directory may be called anything; the same text under another key is still
+// refused.
+func TestPathThatLooksLikeACredential(t *testing.T) {
+	path := "/tmp/Build2574258259/001/notesAndMoreXYZ"
+	if len(path) != 40 || credentialShape(path) == "" {
+		t.Fatalf("%q does not look like a credential, so this shows nothing", path)
+	}
+	for config, want := range map[string]bool{
+		"mount_path: " + path:                 true,
+		"mount_path: /x\n  agent_id: " + path: false,
+	} {
+		src := "---\nschema: storage/v1\nid: \"@a/b\"\nversion: 1.0.0\nprovider: local-fs\nconfig:\n  " + config + "\n---\n"
+		_, f := ParseStorage(Source{Name: "STORAGE.md", Data: []byte(src)}, Options{})
+		if accepted := f.Err() == nil; accepted != want {
+			t.Errorf("%s: accepted = %v, want %v: %v", config, accepted, want, f)
+		}
+	}
+}

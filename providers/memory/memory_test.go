@@ -123,17 +123,19 @@ func TestRefusedSetCostsNothing(t *testing.T) {
 	p := memory.New(memory.Options{})
 	write(t, p, "x")
 	before, _ := p.Head(t.Context())
+	// The name changes three times before the set fails.
 	_, err := p.Commit(t.Context(), providers.ChangeSet{Changes: []providers.Change{
-		{Locator: providers.MustLocator("b/c"), If: providers.IfAbsent()},
-		{Locator: providers.MustLocator("a/d"), If: providers.IfAbsent()},
+		{Locator: a, Delete: true, If: providers.Unconditional()},
+		{Locator: providers.MustLocator("a/c"), If: providers.IfAbsent()},
+		{Locator: providers.MustLocator("a/c/d"), If: providers.IfAbsent()},
 	}})
 	if !errors.Is(err, providers.ErrNotDir) {
 		t.Fatalf("commit below a file: %v", err)
 	}
 	after, _ := p.Head(t.Context())
-	page, err := p.List(t.Context(), providers.Locator{}, providers.ListOptions{})
-	if before != after || err != nil || len(page.Entries) != 1 {
-		t.Errorf("head %q, was %q; %d entries, %v", after, before, len(page.Entries), err)
+	got, _, err := providers.Fetch(t.Context(), p, a, providers.ReadOptions{})
+	if before != after || string(got) != "x" || err != nil {
+		t.Errorf("head %q, was %q; content %q, %v", after, before, got, err)
 	}
 }
 
@@ -241,6 +243,40 @@ func TestServedWrapper(t *testing.T) {
 	}
 	if _, err := c.Copy(t.Context(), a, a, providers.CopyOptions{}); !errors.Is(err, providers.ErrUnsupported) {
 		t.Errorf("copy: %v", err)
+	}
+}
+
+// pushing has an ability that has no place in a request.
+type pushing struct{ *memory.Provider }
+
+func (p pushing) Capabilities() providers.Capabilities {
+	c := p.Provider.Capabilities()
+	c.Abilities |= providers.AbilityPush
+	return c
+}
+
+func (pushing) Push(context.Context, providers.PushOptions) (providers.PushResult, error) {
+	return providers.PushResult{}, nil
+}
+
+// TestServedAbilities: a client announces only what it can ask for.
+func TestServedAbilities(t *testing.T) {
+	c := dial(t, serve(t, pushing{memory.New(memory.Options{})}))
+	want := providers.AbilityCopy | providers.AbilityMove | providers.AbilityAttr | providers.AbilityCommit
+	if got := c.Capabilities().Abilities; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+// TestServedHalfBody: content that breaks off at the server breaks off here.
+func TestServedHalfBody(t *testing.T) {
+	faults := providertest.NewFaults(t)
+	c := dial(t, serve(t, faults.Wrap(memory.New(memory.Options{}))))
+	write(t, c, strings.Repeat("x", 100_000))
+	faults.Queue(providers.MethodRead, providertest.Fault{Cut: io.ErrUnexpectedEOF, CutAfter: 50_000})
+	got, _, err := providers.Fetch(t.Context(), c, a, providers.ReadOptions{})
+	if !errors.Is(err, providers.ErrUnavailable) {
+		t.Errorf("got %d bytes, %v", len(got), err)
 	}
 }
 

@@ -20,7 +20,7 @@ var concurrencyChecks = []Check{
 
 const (
 	racers = 8
-	rounds = 10
+	rounds = 6
 )
 
 // race runs f at the same time, as often as there are racers, and says how
