@@ -1,6 +1,8 @@
 package host
 
 import (
+	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"slices"
 	"strings"
@@ -241,6 +243,21 @@ func TestGuard(t *testing.T) {
 	}
 	if u, _ := url.Parse("http://169.254.169.254/?sig=" + secretValue); g.Check(u) == nil || !strings.Contains(w.log(), "network http://169.254.169.254") {
 		t.Errorf("not refused, or not in the audit log: %s", w.log())
+	}
+	asked := make(chan string, 1)
+	proxy := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, q *http.Request) {
+		asked <- q.Method + " " + q.Host
+		rw.WriteHeader(http.StatusBadGateway)
+	}))
+	defer proxy.Close()
+	got.Grants.Proxy = proxy.URL
+	g, err = r.Guard(got)
+	must(t, err)
+	if _, err := (&http.Client{Transport: g.Transport(netguard.TransportOptions{})}).Get("https://s3.amazonaws.com/"); err == nil {
+		t.Error("the proxy was passed by")
+	}
+	if a := <-asked; a != "CONNECT s3.amazonaws.com:443" {
+		t.Errorf("the proxy was asked %q", a)
 	}
 	got.Grants.Proxy = "http://u:" + secretValue + "@%zz"
 	if _, err := r.Guard(got); err == nil || strings.Contains(err.Error(), secretValue) {

@@ -230,3 +230,12 @@ func TestLocalPaths(t *testing.T) {
 		})
 	}
 }
+
+func TestOwnerDirectoryThatIsAWorkspace(t *testing.T) {
+	w := newWorld(t)
+	w.config = "search_path: [ " + w.path("s") + " ]\n"
+	w.workspace("s/acme", "@acme/top")
+	w.workspace("s/acme/below", "@acme/below")
+	w.ok("@acme/top", ResolveOptions{})
+	w.refused("@acme/below", ResolveOptions{}, Unresolvable)
+}

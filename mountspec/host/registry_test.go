@@ -219,3 +219,15 @@ func TestDiff(t *testing.T) {
 		t.Errorf("a large difference has %d lines", len(got))
 	}
 }
+
+// A file that goes away can loosen as much as one that changes.
+func TestAcceptedFileThatIsGone(t *testing.T) {
+	w := newWorld(t)
+	w.config = "secrets: { acme-key: { env: ACME_KEY, allow: [ \"@acme/*\" ] } }\n"
+	w.manifest("ws", "@acme/ops", `{ inline: { provider: self-bucket, config: { kind: s3, region: eu-west-1, bucket: data, prefix: x }, auth: { state: { env: [ ACME_KEY ] } } } }`)
+	gone := w.write("ws/.secrets/SECRETS.md", strings.Replace(secretsMD, "SLUG", "acme-key", 1))
+	w.add("ws")
+	w.ok("@acme/ops", ResolveOptions{})
+	must(t, os.Remove(gone))
+	w.refused("@acme/ops", ResolveOptions{}, Denied, gone, "not what was accepted")
+}
