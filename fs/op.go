@@ -24,7 +24,8 @@ type Op struct {
 
 	// KillPriv says that the caller may not keep set-user-id, set-group-id
 	// and capability bits of the file that this call writes to or truncates:
-	// the volume clears them.
+	// the volume clears them. The kernel does not say so for Allocate and
+	// CopyRange.
 	KillPriv bool
 }
 

@@ -116,8 +116,10 @@ type Volume interface {
 	// volume does not know is EINVAL.
 	Rename(op *Op, dir Ino, name string, newDir Ino, newName string, flags uint32) error
 
-	// GetXattr returns the value. ENODATA when there is none, ENOTSUP when the
-	// volume keeps none of that kind.
+	// GetXattr returns the value; ENODATA when there is none. A volume without
+	// ACLs answers ENODATA for system.posix_acl_* as well: the kernel asks on
+	// every check of a permission, and ENOTSUP would fail the check. ENOTSUP is
+	// for a kind of attribute that cannot be kept here.
 	GetXattr(op *Op, ino Ino, name string) ([]byte, error)
 	SetXattr(op *Op, ino Ino, name string, value []byte, flags uint32) error
 	ListXattr(op *Op, ino Ino) ([]string, error)
@@ -164,7 +166,9 @@ type Opened struct {
 	// Backing, when PassRead or PassWrite is set, is a descriptor of the
 	// regular file that holds the whole content. The kernel reads (PassRead)
 	// and writes (PassWrite) there without asking, where it can. It stays open
-	// until Release and is the same file for every open of the inode.
+	// until Release and is the same file for every open of the inode. A writer
+	// that was offered PassRead only still maps this file while others read in
+	// passthrough: its stores are seen by comparing times, not by Write.
 	Backing             int
 	PassRead, PassWrite bool
 

@@ -1,0 +1,246 @@
+package cache
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+	"pgregory.net/rapid"
+
+	"github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/providers"
+	"github.com/wsmount/wsmount/providers/memory"
+)
+
+// The working copy against a plain directory: random operations give the same
+// errors and the same tree, and in the end the backend has that tree. Every
+// listing, fetch and lost answer happens on the way.
+func TestModel(t *testing.T) {
+	for _, b := range backends {
+		t.Run(b.name, func(t *testing.T) {
+			rapid.Check(t, func(r *rapid.T) { runModel(r, t, b.hide) })
+		})
+	}
+}
+
+// modelTree is a tree that operations are done to.
+type modelTree interface {
+	put(path, content string, flags int) error
+	truncate(path string, size int) error
+	rename(from, to string) error
+	exchange(a, b string) error
+	unlink(path string) error
+	mkdir(path string) error
+	rmdir(path string) error
+	link(from, to string) error
+	symlink(path, target string) error
+	chmod(path string, mode uint32) error
+	open(path string, flags int) (modelFile, error)
+	all() []string // a line for each entry
+}
+
+type modelFile interface {
+	write(content string, off int) error
+	read() string
+	close() error
+}
+
+var modelStart = []string{"a/a: start", "a/b/c: deep", "b/x: other", "c: top"}
+
+func runModel(r *rapid.T, t *testing.T, hide providers.Ability) {
+	plain := diskTree{t.TempDir()}
+	p := memory.New(memory.Options{PageSize: 2})
+	for _, line := range modelStart {
+		path, content, _ := strings.Cut(line, ": ")
+		p.Tamper(at(path), []byte(content))
+		os.MkdirAll(filepath.Dir(plain.at(path)), 0o755)
+		os.WriteFile(plain.at(path), []byte(content), 0o644)
+	}
+	lost := rapid.SliceOfN(rapid.Bool(), 8, 8).Draw(r, "lost answers")
+	flaky := providers.Wrap(p, providers.WrapOptions{Hide: hide, Around: loseAnswers(lost)})
+	v, err := Open(context.Background(), flaky, Options{StateDir: t.TempDir(), Umask: 0o022})
+	if err != nil {
+		r.Fatal(err)
+	}
+	defer v.Close()
+	v.pause = func(ctx context.Context, _ time.Duration) error { return ctx.Err() }
+	m := &model{r: r, plain: plain, ours: volTree{v}}
+	defer m.closeAll()
+	r.Repeat(m.actions())
+	m.closeAll()
+	m.sameTree(r)
+	if err := v.settled(me); err != nil {
+		r.Fatal(err)
+	}
+	m.sameBackend(p)
+	m.sameTree(r)
+}
+
+// loseAnswers loses the answers of changes by a repeated pattern.
+func loseAnswers(pattern []bool) providers.Around {
+	calls := make(chan int, 1)
+	calls <- 0
+	return func(ctx context.Context, c *providers.Call, next func(context.Context) error) error {
+		err := next(ctx)
+		if !c.Method.Mutates() {
+			return err
+		}
+		n := <-calls
+		calls <- n + 1
+		if err == nil && pattern[n%len(pattern)] && n%3 == 0 {
+			return &providers.Error{Op: c.Method, Locator: c.Locator, Kind: providers.ErrUnavailable}
+		}
+		return err
+	}
+}
+
+type model struct {
+	r           *rapid.T
+	plain, ours modelTree
+	open        [][2]modelFile
+}
+
+var modelPath = rapid.Custom(func(t *rapid.T) string {
+	names := rapid.SliceOfN(rapid.SampledFrom([]string{"a", "b", "c"}), 1, 3).Draw(t, "names")
+	return strings.Join(names, "/")
+})
+
+// both does an operation to both trees.
+func (m *model) both(what string, do func(modelTree) error) {
+	want, got := errnoOf(do(m.plain)), errnoOf(do(m.ours))
+	if got != want {
+		m.r.Fatalf("%s: got %v, want %v", what, got, want)
+	}
+}
+
+func errnoOf(err error) syscall.Errno { return fs.Errno(err) }
+
+func (m *model) actions() map[string]func(*rapid.T) {
+	on := func(do func(tree modelTree, path string) error) func(*rapid.T) {
+		return func(t *rapid.T) {
+			path := modelPath.Draw(t, "path")
+			m.both(path, func(tree modelTree) error { return do(tree, path) })
+		}
+	}
+	two := func(do func(tree modelTree, from, to string) error) func(*rapid.T) {
+		return func(t *rapid.T) {
+			from, to := modelPath.Draw(t, "from"), modelPath.Draw(t, "to")
+			m.both(from+" to "+to, func(tree modelTree) error { return do(tree, from, to) })
+		}
+	}
+	return map[string]func(*rapid.T){
+		"":       m.sameTree,
+		"put":    m.put,
+		"open":   m.openOne,
+		"write":  m.writeOpen,
+		"close":  m.closeOne,
+		"cut":    on(func(tree modelTree, p string) error { return tree.truncate(p, 2) }),
+		"grow":   on(func(tree modelTree, p string) error { return tree.truncate(p, 9) }),
+		"unlink": on(modelTree.unlink),
+		"mkdir":  on(modelTree.mkdir),
+		"rmdir":  on(modelTree.rmdir),
+		"chmod":  on(func(tree modelTree, p string) error { return tree.chmod(p, 0o640) }),
+		"sym":    on(func(tree modelTree, p string) error { return tree.symlink(p, "nowhere") }),
+		"rename": two(modelTree.rename),
+		"move":   two(modelTree.rename),
+		"link":   two(modelTree.link),
+		"swap":   two(modelTree.exchange),
+	}
+}
+
+func (m *model) put(t *rapid.T) {
+	path := modelPath.Draw(t, "path")
+	content := rapid.StringMatching(`[a-z]{0,5}`).Draw(t, "content")
+	flags := rapid.SampledFrom([]int{0, unix.O_TRUNC, unix.O_APPEND, unix.O_EXCL}).Draw(t, "flags")
+	m.both("put "+path, func(tree modelTree) error { return tree.put(path, content, flags) })
+}
+
+func (m *model) openOne(t *rapid.T) {
+	path := modelPath.Draw(t, "path")
+	a, want := m.plain.open(path, unix.O_RDWR)
+	b, got := m.ours.open(path, unix.O_RDWR)
+	if errnoOf(want) != errnoOf(got) {
+		t.Fatalf("open %s: got %v, want %v", path, got, want)
+	}
+	if got == nil {
+		m.open = append(m.open, [2]modelFile{a, b})
+	}
+}
+
+func (m *model) writeOpen(t *rapid.T) {
+	if len(m.open) == 0 {
+		t.Skip()
+	}
+	f := rapid.SampledFrom(m.open).Draw(t, "file")
+	content, off := rapid.StringMatching(`[A-Z]{1,4}`).Draw(t, "content"), rapid.IntRange(0, 12).Draw(t, "off")
+	for _, file := range f {
+		if err := file.write(content, off); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if want, got := f[0].read(), f[1].read(); got != want {
+		t.Fatalf("the open file has %q, want %q", got, want)
+	}
+}
+
+func (m *model) closeOne(t *rapid.T) {
+	if len(m.open) == 0 {
+		t.Skip()
+	}
+	i := rapid.IntRange(0, len(m.open)-1).Draw(t, "file")
+	f := m.open[i]
+	m.open = slices.Delete(m.open, i, i+1)
+	for _, file := range f {
+		if err := file.close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func (m *model) closeAll() {
+	for _, f := range m.open {
+		f[0].close()
+		f[1].close()
+	}
+	m.open = nil
+}
+
+func (m *model) sameTree(t *rapid.T) {
+	for _, problem := range m.ours.(volTree).v.Status().Problems {
+		t.Fatalf("problem: %s %s: %v", problem.Op, problem.Path, problem.Err)
+	}
+	want, got := m.plain.all(), m.ours.all()
+	if !slices.Equal(got, want) {
+		t.Fatalf("got\n\t%s\nwant\n\t%s", strings.Join(got, "\n\t"), strings.Join(want, "\n\t"))
+	}
+}
+
+// sameBackend compares names and content, which is what the backend has.
+func (m *model) sameBackend(p providers.Provider) {
+	var want []string
+	for _, line := range m.plain.all() {
+		_, rest, _ := strings.Cut(line, " ")
+		want = append(want, rest)
+	}
+	if got := sorted(listBackend(p)); !slices.Equal(got, sorted(want)) {
+		m.r.Fatalf("the backend has\n\t%s\nwant\n\t%s", strings.Join(got, "\n\t"), strings.Join(want, "\n\t"))
+	}
+}
+
+// describe is an entry's line.
+func describe(mode uint32, nlink uint64, path, content string) string {
+	switch mode & unix.S_IFMT {
+	case unix.S_IFDIR:
+		return fmt.Sprintf("%o,%d %s/", mode, nlink, path)
+	case unix.S_IFLNK:
+		return fmt.Sprintf("%o,%d %s -> %s", mode, nlink, path, content)
+	}
+	return fmt.Sprintf("%o,%d %s: %s", mode, nlink, path, content)
+}
