@@ -36,16 +36,16 @@ const (
 	// reported it. The report then finds nothing new, and must speak anyway.
 	flagNews
 
-	// flagMade says that a request gave the file its name; the watch will
-	// report that name once, and it is not news.
-	flagMade
-
 	// flagMapped says that the kernel once could write to the file by itself.
 	// A mapping outlives close and changes times without a word.
 	flagMapped
 
 	// flagWatched says that changes of the directory's names reach the watch.
 	flagWatched
+
+	// flagListed says that the directory was read after its watch was there, so
+	// that no name in it was missed.
+	flagListed
 )
 
 // An ext is the part of an inode that only few need at a time.
@@ -91,6 +91,18 @@ func (n *inode) regular() bool   { return n.typ == unix.S_IFREG }
 func (n *inode) directory() bool { return n.typ == unix.S_IFDIR }
 
 func (n *inode) ident() ident { return ident{n.id, n.birth} }
+
+// unwatch notes that a directory has no watch any more, and returns the one that
+// it had, or 0.
+func (n *inode) unwatch() int32 {
+	n.flags &^= flagWatched | flagListed
+	if n.ext == nil {
+		return 0
+	}
+	wd := n.ext.wd
+	n.ext.wd = 0
+	return wd
+}
 
 // observe compares what stat says with what was last told. It reports whether
 // others changed the file; own says that the difference is our own doing.

@@ -1,6 +1,7 @@
 package direct
 
 import (
+	"fmt"
 	"strings"
 	"syscall"
 
@@ -25,8 +26,11 @@ func (v *Volume) Lookup(_ *wsfs.Op, dir wsfs.Ino, name string) (wsfs.Entry, erro
 	case err != nil:
 		return wsfs.Entry{}, err
 	}
-	return v.enterName(h.fd, dir, name, &st, watched, false)
+	return v.enterName(v.identOf(h.fd, name, &st), dir, name, &st, watched, false)
 }
+
+// errOtherMount is what a lookup of a mount point below the root says.
+var errOtherMount = fmt.Errorf("another file system is mounted there, and is not served: %w", syscall.EACCES)
 
 // checkName refuses what is not one name. The kernel sends no such thing; a
 // volume that is reached another way must not be led out of its root by it.
@@ -52,25 +56,24 @@ func (v *Volume) holdWatched(dir wsfs.Ino) (*handle, bool, error) {
 
 // enterName counts one reference to what statx found under a name and makes the
 // answer. own says that the file was made, or named so, by this request.
-func (v *Volume) enterName(fd int, dir wsfs.Ino, name string, st *stat, watched, own bool) (wsfs.Entry, error) {
+func (v *Volume) enterName(id ident, dir wsfs.Ino, name string, st *stat, watched, own bool) (wsfs.Entry, error) {
 	if v.crosses(st) {
 		v.refused.Add(1)
-		v.log.Debug("a name leads to another mount", "name", name)
-		return wsfs.Entry{}, syscall.EACCES
+		return wsfs.Entry{}, errOtherMount
 	}
-	s, n, ino, made := v.tab.intern(v.identOf(fd, name, st))
+	s, n, ino, made := v.tab.intern(id)
 	n.refs++
 	n.typ = st.Mode & unix.S_IFMT
 	foreign := n.observe(st, own)
-	if own {
-		n.flags |= flagMade
-	}
-	v.tab.setName(n, ino, dir, name)
+	moved := v.tab.setName(n, ino, dir, name)
 	pin := n.unpin(st)
-	covered := watched && (!n.directory() || n.flags&flagWatched != 0)
+	covered := watched && !v.watch.behind.Load() && (!n.directory() || n.flags&flagWatched != 0)
 	e := wsfs.Entry{Ino: ino, Attr: v.attr(st, n.attrTTL(st, covered)), TTL: v.nameTTL(watched)}
 	s.mu.Unlock()
 	v.drop(pin)
+	if moved {
+		v.tab.displace(dir, name, ino)
+	}
 	if foreign && !made && !watched {
 		v.tellContent(ino)
 	}

@@ -160,12 +160,12 @@ func (v *Volume) begin(ino wsfs.Ino) {
 // O_PATH at least, or -1 when it cannot be looked at any more.
 func (v *Volume) end(ino wsfs.Ino, fd int, st *stat) error {
 	s, n := v.tab.get(ino)
-	defer s.mu.Unlock()
 	var err error = syscall.ESTALE
 	if fd >= 0 {
 		err = statAt(fd, "", st)
 	}
 	if n == nil {
+		s.mu.Unlock()
 		return err
 	}
 	n.ext.busy--
@@ -173,5 +173,6 @@ func (v *Volume) end(ino wsfs.Ino, fd int, st *stat) error {
 		n.observe(st, true)
 	}
 	n.trim()
+	v.settle(s, n, ino)
 	return err
 }

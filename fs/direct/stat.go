@@ -48,7 +48,7 @@ type ident struct {
 // keeps no birth time, the kernel's generation does as well: see handleHash.
 func (v *Volume) identOf(fd int, name string, st *stat) ident {
 	h := uint64(st.Dev_major)<<32 | uint64(st.Dev_minor)
-	if st.Mask&unix.STATX_BTIME != 0 {
+	if st.Mask&unix.STATX_BTIME != 0 && !v.noBirth {
 		h = mix(h ^ mix(uint64(st.Btime.Sec)<<30^uint64(st.Btime.Nsec)))
 	} else {
 		h = mix(h ^ handleHash(fd, name))
@@ -92,6 +92,11 @@ func signature(st *stat) uint64 {
 	h := mix(uint64(st.Mtime.Sec)<<30 ^ uint64(st.Mtime.Nsec))
 	h = mix(h ^ uint64(st.Ctime.Sec)<<30 ^ uint64(st.Ctime.Nsec))
 	return mix(h^st.Size) | 1
+}
+
+// contentSignature is signature without ctime.
+func contentSignature(st *stat) uint64 {
+	return mix(mix(uint64(st.Mtime.Sec)<<30^uint64(st.Mtime.Nsec)) ^ st.Size)
 }
 
 // crosses says that a name leads to another mount: its identity and its rules

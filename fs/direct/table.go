@@ -35,7 +35,7 @@ type shard struct {
 	ids     index // identity -> place
 	chunks  []chunk
 	partial []uint32 // chunks with a free record
-	filled  int      // chunks with memory
+	empty   int      // chunks with memory and no record in use
 	live    int
 }
 
@@ -139,9 +139,11 @@ func (s *shard) alloc() (*inode, uint32) {
 	}
 	ci := s.partial[len(s.partial)-1]
 	c := &s.chunks[ci]
-	if c.recs == nil {
+	switch {
+	case c.recs == nil:
 		c.fill()
-		s.filled++
+	case c.live == 0:
+		s.empty--
 	}
 	i := c.free - 1
 	n := &c.recs[i]
@@ -165,8 +167,8 @@ func (c *chunk) fill() {
 	c.free = 1
 }
 
-// free gives a record back, and with the last one of a chunk its memory,
-// unless the shard would soon need it again.
+// free gives a record back, and with the last one of a chunk its memory. One
+// empty chunk is kept, for a shard that goes to and fro.
 func (s *shard) free(n *inode, place uint32) {
 	ci := place / chunkLen
 	c := &s.chunks[ci]
@@ -178,16 +180,20 @@ func (s *shard) free(n *inode, place uint32) {
 		c.free = place%chunkLen + 1
 	}
 	switch {
-	case c.live == 0 && (c.gen > maxGen || s.live*2 < (s.filled-1)*chunkLen):
+	case c.live == 0 && (c.gen > maxGen || s.empty > 0):
 		c.recs, c.free = nil, 0
-		s.filled--
 		if c.gen <= maxGen {
 			s.list(ci)
 		} else {
 			s.unlist(ci)
 		}
-	case c.free != 0:
-		s.list(ci)
+	default:
+		if c.live == 0 {
+			s.empty++
+		}
+		if c.free != 0 {
+			s.list(ci)
+		}
 	}
 }
 
@@ -212,22 +218,24 @@ func (t *table) nameHash(dir wsfs.Ino, name string) uint64 {
 	return mix(maphash.String(t.seed, name) ^ uint64(dir)*0x9e3779b97f4a7c15)
 }
 
-// setName notes where an inode was seen. The caller holds its shard.
-func (t *table) setName(n *inode, ino, dir wsfs.Ino, name string) {
+// setName notes where an inode was seen, and says whether that is news. The
+// caller holds its shard.
+func (t *table) setName(n *inode, ino, dir wsfs.Ino, name string) bool {
 	if n.parent == dir && n.name == name {
-		return
+		return false
 	}
 	sh, place, _ := split(ino)
 	t.unname(n, sh, place)
 	n.parent, n.name = dir, name
 	if name == "" {
-		return
+		return true
 	}
 	h := t.nameHash(dir, name)
 	ns := &t.names[h&(shardCount-1)]
 	ns.mu.Lock()
 	ns.idx.put(uint32(h>>32), place<<shardBits|sh)
 	ns.mu.Unlock()
+	return true
 }
 
 func (t *table) unname(n *inode, sh, place uint32) {
@@ -242,9 +250,9 @@ func (t *table) unname(n *inode, sh, place uint32) {
 	n.name = ""
 }
 
-// named returns the inode last seen at a name, or 0. Of the names of a file
-// with several links only the last seen is known.
-func (t *table) named(dir wsfs.Ino, name string) wsfs.Ino {
+// named returns an inode other than not that was last seen at a name, or 0. Of
+// the names of a file with several links only the last seen is known.
+func (t *table) named(dir wsfs.Ino, name string, not wsfs.Ino) wsfs.Ino {
 	h := t.nameHash(dir, name)
 	ns := &t.names[h&(shardCount-1)]
 	var room [4]uint32
@@ -256,11 +264,22 @@ func (t *table) named(dir wsfs.Ino, name string) wsfs.Ino {
 	})
 	ns.mu.Unlock()
 	for _, num := range found {
-		if ino := t.check(num, dir, name); ino != 0 {
+		if ino := t.check(num, dir, name); ino != 0 && ino != not {
 			return ino
 		}
 	}
 	return 0
+}
+
+// displace takes a name from every inode but one: it leads there now.
+func (t *table) displace(dir wsfs.Ino, name string, ino wsfs.Ino) {
+	for old := t.named(dir, name, ino); old != 0; old = t.named(dir, name, ino) {
+		s, n := t.get(old)
+		if n != nil && n.parent == dir && n.name == name {
+			t.setName(n, old, dir, "")
+		}
+		s.mu.Unlock()
+	}
 }
 
 func (t *table) check(num uint32, dir wsfs.Ino, name string) wsfs.Ino {

@@ -62,6 +62,7 @@ type Volume struct {
 	ring     ring
 	ids      creds
 	pass     bool // the kernel may be offered descriptors
+	noBirth  bool // as if the disk kept no birth times
 	handles  atomic.Int64
 	files    atomic.Int64
 	refused  atomic.Int64 // names that lead to another mount
@@ -102,7 +103,7 @@ func open(root string, o Options) (*Volume, error) {
 	if err != nil {
 		return nil, err
 	}
-	v := &Volume{log: o.Log, now: o.Now, provider: o.Provider}
+	v := &Volume{log: o.Log, now: o.Now, provider: o.Provider, noBirth: o.tune.noBirth}
 	v.root = v.newHandle(fd, false)
 	if err := v.adoptRoot(o); err != nil {
 		v.drop(v.root)
@@ -195,7 +196,7 @@ func (v *Volume) Close() error {
 // Status is what a volume knows of itself.
 type Status struct {
 	Watch       string // "off", "on", "partial" or "exhausted"
-	WatchWhy    string // for partial and exhausted
+	WatchWhy    string // for partial, exhausted, and off although wanted
 	Watched     int    // directories
 	Overflows   int64  // times that the kernel lost events and all was read anew
 	Inodes      int    // known to the kernel or watched

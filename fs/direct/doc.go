@@ -1,0 +1,80 @@
+// Package direct serves a local directory as a volume: the directory is the
+// store, and what the mount shows is what lies there, also when others change
+// it meanwhile. It knows Linux system calls and nothing of FUSE.
+//
+//	v, err := direct.Open(ctx, "/srv/workspaces/acme", direct.Options{Watch: true})
+//	...
+//	server, err := fs.Serve("/mnt/ws", []fs.Part{{Volume: v}}, fs.Options{})
+//
+// # Promises
+//
+// It is as right as the disk. Every call ends in the system call of the same
+// name on the same file, and its errno is passed on. What that leaves to us is
+// done by the kernel's rules: what a caller creates is his (see creds.as), his
+// umask counts unless the parent has a default ACL, and a write by somebody who
+// may not keep them takes set-id bits and capabilities away. O_DIRECT is heeded
+// by the kernel, not by our descriptors. Only quota and the blocks reserved for
+// root are the daemon's when content is written, not the caller's.
+//
+// Nothing outside the root is reached. An inode is found by names opened one at
+// a time relative to a descriptor, without following links, and must have the
+// identity that the kernel was told: anything else is ESTALE, on which the
+// kernel looks the name up again by itself. A name that leads to another mount
+// is refused with EACCES, counted in Status: what is mounted there was not
+// granted with the directory, and its numbers could be taken for ours.
+// File handles (open_by_handle_at) are not used, although root could: they
+// open a file that was moved out of the tree as readily as one inside, and cost
+// a call for each lookup.
+//
+// An inode that lost its name goes on answering while the kernel knows it, by a
+// descriptor that is opened just before the name goes.
+//
+// # Identity
+//
+// A file is known by (number, birth time, device) out of the one statx(2) that
+// a lookup makes; the birth time stands for the generation, for numbers are used
+// again. Where a disk keeps none, the file handle's generation takes its place.
+// Numbers of inodes (fs.Ino) are ours and never given twice; see table. A known
+// file costs about 130 bytes, and no descriptor.
+//
+// # Freshness
+//
+// With the watch the kernel believes names (also that there is none) and
+// attributes for 60 seconds, and is told of changes by others within 100 ms.
+// It is believed for a second instead, where nobody would report: without the
+// watch, in directories that have none, for the attributes of files with several
+// links (a change through another directory is not reported here), and of files
+// that the kernel once could write to by itself; while it can, not at all.
+// A store through a mapping of another process shows when the disk learns of
+// it, at msync or write-back. Two changes within one tick of the disk's clock
+// that leave the size the same are told apart from Linux 6.13 on, whose time
+// stamps are fine where somebody looks; before, a tick is 1 to 10 ms.
+//
+// Each change by others is also one `write` or `delete` event, when the writer
+// has closed the file or left it alone for 50 ms. Changes through the mount are
+// events when the file that wrote is released, and when names change; rmdir is
+// a delete, mkdir is nothing.
+//
+// When others rename or remove a directory, its old name is reported and the
+// kernel unmounts what was mounted below that name, as it would on any lookup of
+// it. A directory that still has its name is never reported.
+//
+// # Renames
+//
+// What the flags of renameat2(2) do through FUSE, on Linux 6.18 over ext4:
+//
+//	none              atomic, directories in one step whatever lies below
+//	RENAME_NOREPLACE  EEXIST by the disk, no race
+//	RENAME_EXCHANGE   atomic, both inodes keep their numbers
+//	RENAME_WHITEOUT   by callers with CAP_MKNOD: a device 0/0 stays behind
+//
+// The disk says EINVAL where it cannot. link(2) of an O_TMPFILE works; a chmod
+// of a symbolic link is EOPNOTSUPP, as on the disk.
+//
+// # Privileges
+//
+// As root the volume acts for every user. Without, it acts as its own user: it
+// creates as itself, needs search permission only for directories that nobody
+// lists, and offers the kernel no descriptors to read and write by itself. /proc
+// is needed for what has no form for O_PATH descriptors.
+package direct

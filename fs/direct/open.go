@@ -1,0 +1,169 @@
+package direct
+
+import (
+	"syscall"
+
+	wsfs "github.com/wsmount/wsmount/fs"
+	"golang.org/x/sys/unix"
+)
+
+// kept are the open(2) flags that matter to a descriptor of our own. O_DIRECT is
+// not among them: the front's buffers are not aligned, and with passthrough the
+// kernel opens the file again with the caller's flags.
+const kept = unix.O_ACCMODE | unix.O_APPEND | unix.O_SYNC | unix.O_DSYNC | unix.O_NOATIME
+
+func ownFlags(flags uint32) int { return int(flags) & kept }
+
+// Open opens a file.
+func (v *Volume) Open(op *wsfs.Op, ino wsfs.Ino, flags uint32) (wsfs.Opened, error) {
+	trunc := flags&unix.O_TRUNC != 0
+	if trunc {
+		v.begin(ino)
+	}
+	var st stat
+	h, err := v.openIno(ino, ownFlags(flags), &st)
+	if err != nil {
+		if trunc {
+			_ = v.end(ino, -1, &st)
+		}
+		return wsfs.Opened{}, err
+	}
+	if trunc {
+		err = v.openTrunc(op, ino, h, &st)
+	}
+	if err != nil {
+		v.drop(h)
+		return wsfs.Opened{}, err
+	}
+	return v.opened(ino, h, flags, &st, trunc), nil
+}
+
+// openTrunc empties a file once it is known to be the right one: O_TRUNC in the
+// flags would empty whatever lies under the name.
+func (v *Volume) openTrunc(op *wsfs.Op, ino wsfs.Ino, h *handle, st *stat) error {
+	err := apply(op, h, &wsfs.SetAttr{Size: new(uint64)})
+	if serr := v.end(ino, h.fd, st); err == nil {
+		err = serr
+	}
+	return err
+}
+
+// openIno opens an inode, by its name where it has one, else by a descriptor
+// that is there already.
+func (v *Volume) openIno(ino wsfs.Ino, flags int, st *stat) (*handle, error) {
+	s, n := v.tab.get(ino)
+	if n == nil {
+		s.mu.Unlock()
+		return nil, syscall.ESTALE
+	}
+	id, parent, name, regular := n.ident(), n.parent, n.name, n.regular()
+	h := n.descriptor()
+	s.mu.Unlock()
+	defer v.drop(h)
+	if !regular {
+		return nil, syscall.ENXIO // the kernel serves special files itself
+	}
+	var fd int
+	var err error
+	if name != "" {
+		fd, err = v.openName(parent, name, id, flags, st)
+		if err == syscall.ESTALE && h != nil {
+			v.misplaced(ino, parent, name)
+		}
+		return v.asHandle(fd, err)
+	}
+	if h == nil {
+		return nil, syscall.ESTALE
+	}
+	if fd, err = noatime(flags, func(flags int) (int, error) { return reopen(h.fd, flags) }); err == nil {
+		if err = statAt(fd, "", st); err != nil {
+			unix.Close(fd)
+		}
+	}
+	return v.asHandle(fd, err)
+}
+
+// misplaced notes that an inode, which is reached otherwise, does not lie under
+// its name any more. The kernel looks the name up again; where it comes back
+// with the same inode, from /proc/self/fd or a file that is a mount point, it
+// is opened without the name.
+func (v *Volume) misplaced(ino, parent wsfs.Ino, name string) {
+	s, n := v.tab.get(ino)
+	if n != nil && n.parent == parent && n.name == name {
+		v.tab.setName(n, ino, parent, "")
+	}
+	s.mu.Unlock()
+}
+
+func (v *Volume) asHandle(fd int, err error) (*handle, error) {
+	if err != nil {
+		return nil, err
+	}
+	return v.newHandle(fd, false), nil
+}
+
+// openName opens a name that must lead to a certain regular file. O_NONBLOCK is
+// for a FIFO that another process put there: opening it must not wait.
+func (v *Volume) openName(parent wsfs.Ino, name string, id ident, flags int, st *stat) (int, error) {
+	p, _, err := v.holdDir(parent)
+	if err != nil {
+		return -1, err
+	}
+	defer v.drop(p)
+	fd, err := noatime(flags, func(flags int) (int, error) {
+		return openAt(p.fd, name, flags|unix.O_NONBLOCK, 0)
+	})
+	if err != nil {
+		return -1, moved(err)
+	}
+	if err := statAt(fd, "", st); err != nil || v.crosses(st) || v.identOf(fd, "", st) != id {
+		unix.Close(fd)
+		return -1, syscall.ESTALE
+	}
+	return fd, nil
+}
+
+// noatime tries again without O_NOATIME, which only an owner may use: the kernel
+// has asked the caller, not us.
+func noatime(flags int, open func(flags int) (int, error)) (int, error) {
+	fd, err := open(flags)
+	if err == syscall.EPERM && flags&unix.O_NOATIME != 0 {
+		return open(flags &^ unix.O_NOATIME)
+	}
+	return fd, err
+}
+
+// opened enters an open file. own says that its content is what this very
+// request made of it, and no page of the kernel can be wrong.
+func (v *Volume) opened(ino wsfs.Ino, h *handle, flags uint32, st *stat, own bool) wsfs.Opened {
+	f := &file{v: v, h: h, ino: ino, flags: flags}
+	f.wrote.Store(own)
+	writable := flags&unix.O_ACCMODE != unix.O_RDONLY
+	pass := v.pass && st.Mode&unix.S_IFMT == unix.S_IFREG
+	passWrite := pass && writable && privMode(uint32(st.Mode)) == 0 && (own || !hasCaps(h))
+	s, n := v.tab.get(ino)
+	n.observe(st, own)
+	keep := n.flags&flagStale == 0 && !own
+	n.flags &^= flagStale
+	e := n.more()
+	f.next, e.files = e.files, f
+	if f.next != nil {
+		f.next.prev = f
+	}
+	if f.pass = passWrite; f.pass {
+		e.pass++
+		n.flags |= flagMapped
+	}
+	f.since = contentSignature(st)
+	s.mu.Unlock()
+	v.files.Add(1)
+	return wsfs.Opened{
+		File:      f,
+		KeepCache: keep,
+		Direct:    flags&unix.O_DIRECT != 0,
+		Backing:   h.fd,
+		PassRead:  pass,
+		PassWrite: passWrite,
+		NoFlush:   true,
+	}
+}

@@ -1,0 +1,390 @@
+package direct
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	wsfs "github.com/wsmount/wsmount/fs"
+	"golang.org/x/sys/unix"
+)
+
+func TestNamesAreOneName(t *testing.T) {
+	v, _ := serve(t, Options{})
+	for _, c := range []struct {
+		name string
+		want syscall.Errno
+	}{
+		{"", syscall.EINVAL},
+		{".", syscall.EINVAL},
+		{"..", syscall.EINVAL},
+		{"a/b", syscall.EINVAL},
+		{"a\x00b", syscall.EINVAL},
+		{strings.Repeat("x", 256), syscall.ENAMETOOLONG},
+	} {
+		_, err := v.Lookup(op(), wsfs.RootIno, c.name)
+		wantErr(t, err, c.want)
+		_, err = v.Mkdir(op(), wsfs.RootIno, c.name, 0o755)
+		wantErr(t, err, c.want)
+		wantErr(t, v.Unlink(op(), wsfs.RootIno, c.name), c.want)
+		wantErr(t, v.Rename(op(), wsfs.RootIno, c.name, wsfs.RootIno, "ok", 0), c.want)
+		wantErr(t, v.Rename(op(), wsfs.RootIno, "ok", wsfs.RootIno, c.name, 0), c.want)
+	}
+	long := strings.Repeat("x", 255)
+	create(t, v, wsfs.RootIno, long, "")
+	lookup(t, v, wsfs.RootIno, long)
+}
+
+// Errors of the disk come through unchanged.
+func TestErrno(t *testing.T) {
+	v, _ := serve(t, Options{})
+	d := must[wsfs.Entry](t)(v.Mkdir(op(), wsfs.RootIno, "d", 0o755))
+	f := create(t, v, d.Ino, "f", "x")
+	_, err := v.Mkdir(op(), wsfs.RootIno, "d", 0o755)
+	wantErr(t, err, syscall.EEXIST)
+	wantErr(t, v.Rmdir(op(), wsfs.RootIno, "d"), syscall.ENOTEMPTY)
+	wantErr(t, v.Unlink(op(), wsfs.RootIno, "d"), syscall.EISDIR)
+	wantErr(t, v.Rmdir(op(), d.Ino, "f"), syscall.ENOTDIR)
+	wantErr(t, v.Unlink(op(), d.Ino, "none"), syscall.ENOENT)
+	wantErr(t, v.Rename(op(), wsfs.RootIno, "d", d.Ino, "sub", 0), syscall.EINVAL)
+	wantErr(t, v.Rename(op(), d.Ino, "f", wsfs.RootIno, "g", 1<<10), syscall.EINVAL)
+	_, err = v.Readlink(op(), f.Ino)
+	wantErr(t, err, syscall.EINVAL)
+	_, _, err = v.Create(op(), d.Ino, "f", unix.O_RDWR|unix.O_EXCL, 0o644)
+	wantErr(t, err, syscall.EEXIST)
+	_, err = v.OpenDir(op(), f.Ino)
+	wantErr(t, err, syscall.ENOTDIR)
+	_, err = v.GetXattr(op(), f.Ino, "user.none")
+	wantErr(t, err, syscall.ENODATA)
+	_, err = v.Attr(op(), 1<<40, nil)
+	wantErr(t, err, syscall.ESTALE)
+	e, err := v.Lookup(op(), d.Ino, "none")
+	if e.Ino != 0 || err != nil || e.TTL == 0 {
+		t.Errorf("missing name: %+v, %v", e, err)
+	}
+}
+
+func TestReadWrite(t *testing.T) {
+	v, dir := serve(t, Options{})
+	e := create(t, v, wsfs.RootIno, "f", "hello")
+	o := must[wsfs.Opened](t)(v.Open(op(), e.Ino, unix.O_WRONLY|unix.O_APPEND))
+	must[int](t)(o.File.Write(op(), []byte(" world"), 0)) // appends all the same
+	o.File.Release()
+	o = must[wsfs.Opened](t)(v.Open(op(), e.Ino, unix.O_RDWR))
+	defer o.File.Release()
+	if got := read(t, o.File); got != "hello world" {
+		t.Errorf("got %q", got)
+	}
+	if d, err := o.File.Read(op(), make([]byte, 10), 100); err != nil || len(d.Bytes) != 0 {
+		t.Errorf("past the end: %d, %v", len(d.Bytes), err)
+	}
+	ok(t, o.File.Fsync(op(), true))
+	ok(t, o.File.Fsync(op(), false))
+	ok(t, o.File.Flush(op()))
+	got, _ := os.ReadFile(filepath.Join(dir, "f"))
+	if string(got) != "hello world" {
+		t.Errorf("disk has %q", got)
+	}
+}
+
+// O_TRUNC empties the file that was opened, with a read-only descriptor too.
+func TestOpenTruncates(t *testing.T) {
+	v, _ := serve(t, Options{})
+	e := create(t, v, wsfs.RootIno, "f", "hello")
+	for _, flags := range []uint32{unix.O_WRONLY, unix.O_RDWR, unix.O_RDONLY} {
+		a := must[wsfs.Attr](t)(v.SetAttr(op(), e.Ino, nil, &wsfs.SetAttr{Size: ptr(uint64(9))}))
+		if a.Size != 9 {
+			t.Fatalf("size %d after truncate", a.Size)
+		}
+		o := must[wsfs.Opened](t)(v.Open(op(), e.Ino, flags|unix.O_TRUNC))
+		if got := must[wsfs.Attr](t)(v.Attr(op(), e.Ino, o.File)).Size; got != 0 {
+			t.Errorf("flags %#x: size %d", flags, got)
+		}
+		o.File.Release()
+	}
+}
+
+func TestHolesAndRanges(t *testing.T) {
+	v, _ := serve(t, Options{})
+	_, o, err := v.Create(op(), wsfs.RootIno, "f", unix.O_RDWR, 0o644)
+	ok(t, err)
+	defer o.File.Release()
+	must[int](t)(o.File.Write(op(), make([]byte, 4096), 1<<20))
+	if got, err := o.File.Seek(op(), 0, unix.SEEK_DATA); got != 1<<20 || err != nil {
+		t.Errorf("data at %d, %v", got, err)
+	}
+	if got, err := o.File.Seek(op(), 0, unix.SEEK_HOLE); got != 0 || err != nil {
+		t.Errorf("hole at %d, %v", got, err)
+	}
+	_, err = o.File.Seek(op(), 2<<20, unix.SEEK_DATA)
+	wantErr(t, err, syscall.ENXIO)
+	_, err = o.File.Seek(op(), 0, unix.SEEK_SET)
+	wantErr(t, err, syscall.EINVAL)
+	ok(t, o.File.Allocate(op(), 2<<20, 4096, 0))
+	ok(t, o.File.Allocate(op(), 1<<20, 4096, unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE))
+	a := must[wsfs.Attr](t)(v.Attr(op(), lookup(t, v, 1, "f").Ino, o.File))
+	if a.Size != 2<<20+4096 {
+		t.Errorf("size %d", a.Size)
+	}
+	e, to, err := v.Create(op(), wsfs.RootIno, "g", unix.O_RDWR, 0o644)
+	ok(t, err)
+	defer to.File.Release()
+	must[int](t)(o.File.Write(op(), []byte("abcdef"), 0))
+	if n, err := o.File.CopyRange(op(), 2, to.File, 1, 3); n != 3 || err != nil {
+		t.Errorf("copied %d, %v", n, err)
+	}
+	if got := read(t, to.File); got != "\x00cde" {
+		t.Errorf("copy is %q", got)
+	}
+	if a := attr(t, v, e.Ino); a.Size != 4 {
+		t.Errorf("size of the copy %d", a.Size)
+	}
+}
+
+func TestTimes(t *testing.T) {
+	v, _ := serve(t, Options{})
+	e := create(t, v, wsfs.RootIno, "f", "")
+	old, late := time.Unix(-123456789, 987654321), time.Unix(1<<32+5, 123456789)
+	a := must[wsfs.Attr](t)(v.SetAttr(op(), e.Ino, nil, &wsfs.SetAttr{Atime: &old, Mtime: &late}))
+	if !a.Atime.Equal(old) || !a.Mtime.Equal(late) {
+		t.Errorf("got %v, %v", a.Atime, a.Mtime)
+	}
+	a = must[wsfs.Attr](t)(v.SetAttr(op(), e.Ino, nil, &wsfs.SetAttr{MtimeNow: true}))
+	if !a.Atime.Equal(old) || time.Since(a.Mtime).Abs() > time.Minute {
+		t.Errorf("after now: %v, %v", a.Atime, a.Mtime)
+	}
+	l := must[wsfs.Entry](t)(v.Symlink(op(), wsfs.RootIno, "l", "f"))
+	a = must[wsfs.Attr](t)(v.SetAttr(op(), l.Ino, nil, &wsfs.SetAttr{Mtime: &old}))
+	if !a.Mtime.Equal(old) || a.Mode&unix.S_IFMT != unix.S_IFLNK {
+		t.Errorf("link: %v, %o", a.Mtime, a.Mode)
+	}
+	if attr(t, v, e.Ino).Mtime.Equal(old) {
+		t.Error("the link was followed")
+	}
+	_, err := v.SetAttr(op(), l.Ino, nil, &wsfs.SetAttr{Mode: ptr(uint32(0o600))})
+	wantErr(t, err, syscall.EOPNOTSUPP)
+}
+
+func TestLinksOfEveryKind(t *testing.T) {
+	needRoot(t)
+	v, _ := serve(t, Options{})
+	dev := unix.Mkdev(259, 300000)
+	for _, c := range []struct {
+		name string
+		mode uint32
+		rdev uint32
+	}{
+		{"file", unix.S_IFREG | 0o640, 0},
+		{"fifo", unix.S_IFIFO | 0o644, 0},
+		{"sock", unix.S_IFSOCK | 0o755, 0},
+		{"char", unix.S_IFCHR | 0o600, encodeDev(1, 3)},
+		{"block", unix.S_IFBLK | 0o600, encodeDev(unix.Major(dev), unix.Minor(dev))},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			e := must[wsfs.Entry](t)(v.Mknod(op(), wsfs.RootIno, c.name, c.mode, c.rdev))
+			if e.Attr.Mode != c.mode || e.Attr.Rdev != c.rdev {
+				t.Errorf("mode %o rdev %#x, want %o %#x", e.Attr.Mode, e.Attr.Rdev, c.mode, c.rdev)
+			}
+			l := must[wsfs.Entry](t)(v.Link(op(), e.Ino, wsfs.RootIno, c.name+"2"))
+			if l.Ino != e.Ino || l.Attr.Nlink != 2 {
+				t.Errorf("link is inode %d of %d links, want %d of 2", l.Ino, l.Attr.Nlink, e.Ino)
+			}
+			if c.mode&unix.S_IFMT != unix.S_IFREG {
+				_, err := v.Open(op(), e.Ino, unix.O_RDONLY)
+				wantErr(t, err, syscall.ENXIO)
+			}
+		})
+	}
+	s := must[wsfs.Entry](t)(v.Symlink(op(), wsfs.RootIno, "link", "../../etc/passwd"))
+	l := must[wsfs.Entry](t)(v.Link(op(), s.Ino, wsfs.RootIno, "link2"))
+	if got := must[string](t)(v.Readlink(op(), l.Ino)); got != "../../etc/passwd" {
+		t.Errorf("target %q", got)
+	}
+}
+
+func TestTmpfile(t *testing.T) {
+	v, _ := serve(t, Options{})
+	e, o, err := v.Tmpfile(op(), wsfs.RootIno, unix.O_RDWR, 0o666)
+	ok(t, err)
+	must[int](t)(o.File.Write(op(), []byte("x"), 0))
+	if a := attr(t, v, e.Ino); a.Nlink != 0 || a.Size != 1 || a.Mode != unix.S_IFREG|0o644 {
+		t.Errorf("%+v", a)
+	}
+	l := must[wsfs.Entry](t)(v.Link(op(), e.Ino, wsfs.RootIno, "named"))
+	if l.Ino != e.Ino || l.Attr.Nlink != 1 {
+		t.Errorf("linked as %d of %d links", l.Ino, l.Attr.Nlink)
+	}
+	o.File.Release()
+	o = must[wsfs.Opened](t)(v.Open(op(), e.Ino, unix.O_RDONLY))
+	if got := read(t, o.File); got != "x" {
+		t.Errorf("got %q", got)
+	}
+	o.File.Release()
+}
+
+func TestRename(t *testing.T) {
+	v, _ := serve(t, Options{})
+	d := must[wsfs.Entry](t)(v.Mkdir(op(), wsfs.RootIno, "d", 0o755))
+	s := must[wsfs.Entry](t)(v.Mkdir(op(), d.Ino, "s", 0o755))
+	f := create(t, v, s.Ino, "f", "deep")
+	ok(t, v.Rename(op(), wsfs.RootIno, "d", wsfs.RootIno, "e", 0))
+	if p, _ := v.Path(f.Ino); p != "e/s/f" {
+		t.Errorf("path %q", p)
+	}
+	if a := attr(t, v, f.Ino); a.Size != 4 {
+		t.Errorf("size %d", a.Size)
+	}
+	a, b := create(t, v, wsfs.RootIno, "a", "A"), create(t, v, wsfs.RootIno, "b", "BB")
+	wantErr(t, v.Rename(op(), wsfs.RootIno, "a", wsfs.RootIno, "b", unix.RENAME_NOREPLACE), syscall.EEXIST)
+	ok(t, v.Rename(op(), wsfs.RootIno, "a", s.Ino, "f", unix.RENAME_EXCHANGE))
+	if p, _ := v.Path(a.Ino); p != "e/s/f" {
+		t.Errorf("a lies at %q", p)
+	}
+	if p, _ := v.Path(f.Ino); p != "a" {
+		t.Errorf("f lies at %q", p)
+	}
+	ok(t, v.Rename(op(), wsfs.RootIno, "a", wsfs.RootIno, "b", 0))
+	if got := attr(t, v, b.Ino); got.Nlink != 0 || got.Size != 2 {
+		t.Errorf("replaced file: %+v", got)
+	}
+	if got := lookup(t, v, wsfs.RootIno, "b"); got.Ino != f.Ino {
+		t.Errorf("b is %d, want %d", got.Ino, f.Ino)
+	}
+	// Two names of one file: nothing happens.
+	must[wsfs.Entry](t)(v.Link(op(), f.Ino, wsfs.RootIno, "b2"))
+	r := record(v)
+	ok(t, v.Rename(op(), wsfs.RootIno, "b", wsfs.RootIno, "b2", 0))
+	lookup(t, v, wsfs.RootIno, "b")
+	if a := attr(t, v, f.Ino); a.Nlink != 2 || len(r.all()) != 0 {
+		t.Errorf("%d links, told %v", a.Nlink, r.all())
+	}
+}
+
+func TestXattr(t *testing.T) {
+	v, _ := serve(t, Options{})
+	d := must[wsfs.Entry](t)(v.Mkdir(op(), wsfs.RootIno, "d", 0o755))
+	f := create(t, v, d.Ino, "f", "")
+	for _, ino := range []wsfs.Ino{f.Ino, d.Ino} {
+		ok(t, v.SetXattr(op(), ino, "user.a", []byte("1"), unix.XATTR_CREATE))
+		wantErr(t, v.SetXattr(op(), ino, "user.a", []byte("2"), unix.XATTR_CREATE), syscall.EEXIST)
+		wantErr(t, v.SetXattr(op(), ino, "user.b", nil, unix.XATTR_REPLACE), syscall.ENODATA)
+		big := strings.Repeat("v", 2000)
+		ok(t, v.SetXattr(op(), ino, "user.big", []byte(big), 0))
+		if got := must[[]byte](t)(v.GetXattr(op(), ino, "user.big")); string(got) != big {
+			t.Errorf("%d bytes", len(got))
+		}
+		if got := must[[]string](t)(v.ListXattr(op(), ino)); len(got) != 2 {
+			t.Errorf("list %v", got)
+		}
+		ok(t, v.RemoveXattr(op(), ino, "user.a"))
+		wantErr(t, v.RemoveXattr(op(), ino, "user.a"), syscall.ENODATA)
+	}
+	if os.Geteuid() != 0 {
+		return
+	}
+	l := must[wsfs.Entry](t)(v.Symlink(op(), d.Ino, "l", "f"))
+	ok(t, v.SetXattr(op(), l.Ino, "trusted.t", []byte("on the link"), 0))
+	if _, err := v.GetXattr(op(), f.Ino, "trusted.t"); err != syscall.ENODATA {
+		t.Errorf("the link was followed: %v", err)
+	}
+	if got := must[[]byte](t)(v.GetXattr(op(), l.Ino, "trusted.t")); string(got) != "on the link" {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestStatfsAndDescribe(t *testing.T) {
+	v, dir := serve(t, Options{Provider: "dev-local"})
+	var want unix.Statfs_t
+	ok(t, unix.Statfs(dir, &want))
+	got := must[wsfs.Statfs](t)(v.Statfs(op(), wsfs.RootIno))
+	if got.Blocks != want.Blocks || got.NameLen != 255 || got.Frsize != uint32(want.Frsize) {
+		t.Errorf("got %+v", got)
+	}
+	if p, ok := v.Describe(op(), wsfs.RootIno, "provider"); p != "dev-local" || !ok {
+		t.Errorf("provider %q", p)
+	}
+	if _, ok := v.Describe(op(), wsfs.RootIno, "etag"); ok {
+		t.Error("a local file has no etag")
+	}
+}
+
+// An entry that stays in the directory is listed once, whatever comes and goes,
+// and every cookie leads back to its place.
+func TestDirStream(t *testing.T) {
+	v, dir := serve(t, Options{})
+	const many = 3000
+	for i := range many {
+		writeFile(t, "", dir, fmt.Sprintf("stays-%04d", i))
+	}
+	d := must[wsfs.Dir](t)(v.OpenDir(op(), wsfs.RootIno))
+	defer d.Release()
+	seen := map[string]int{}
+	var all []wsfs.DirEntry
+	for i := 0; ; i++ {
+		e, more, err := d.Next(op())
+		ok(t, err)
+		if !more {
+			break
+		}
+		if e.Cookie == 0 || e.Mode != unix.S_IFREG {
+			t.Fatalf("%+v", e)
+		}
+		seen[e.Name]++
+		all = append(all, e)
+		if i%10 == 0 {
+			writeFile(t, "", dir, fmt.Sprintf("comes-%d", i))
+		}
+		if i%2 == 0 { // as a reader whose buffer was full
+			ok(t, d.Seek(all[max(0, len(all)-2)].Cookie))
+			again, _, err := d.Next(op())
+			ok(t, err)
+			if len(all) > 1 && again.Name != e.Name {
+				t.Fatalf("after a step back %q, want %q", again.Name, e.Name)
+			}
+			ok(t, d.Seek(e.Cookie))
+		}
+	}
+	for i := range many {
+		if n := seen[fmt.Sprintf("stays-%04d", i)]; n != 1 {
+			t.Errorf("entry %d listed %d times", i, n)
+		}
+	}
+	for i := 0; i < len(all)-1; i += 500 {
+		ok(t, d.Seek(all[i].Cookie))
+		if e, _, _ := d.Next(op()); e.Name != all[i+1].Name {
+			t.Errorf("cookie %d leads to %q, want %q", i, e.Name, all[i+1].Name)
+		}
+	}
+	ok(t, d.Seek(0))
+	if e, _, _ := d.Next(op()); e.Name != all[0].Name {
+		t.Errorf("begins with %q, want %q", e.Name, all[0].Name)
+	}
+	if a := lookup(t, v, wsfs.RootIno, all[0].Name).Attr; a.Ino != all[0].Ino {
+		t.Errorf("number %d in the listing, %d by stat", all[0].Ino, a.Ino)
+	}
+}
+
+func TestRootMustBeTheOneAsked(t *testing.T) {
+	dir := t.TempDir()
+	var st unix.Stat_t
+	ok(t, unix.Stat(dir, &st))
+	v := serveDir(t, dir, Options{Dev: st.Dev, Ino: st.Ino})
+	attr(t, v, wsfs.RootIno)
+	if _, err := Open(t.Context(), dir, Options{Dev: st.Dev, Ino: st.Ino + 1}); err == nil {
+		t.Error("another directory was taken")
+	}
+	f := must[*os.File](t)(os.Open(dir))
+	defer f.Close()
+	v = serveDir(t, "/nowhere", Options{Root: f})
+	if got := attr(t, v, wsfs.RootIno); got.Ino != foldIno(st.Ino) {
+		t.Errorf("root is %d, want %d", got.Ino, st.Ino)
+	}
+	writeFile(t, "", dir, "file")
+	if _, err := Open(t.Context(), filepath.Join(dir, "file"), Options{}); err == nil {
+		t.Error("a file was taken for a directory")
+	}
+}

@@ -1,0 +1,144 @@
+package direct
+
+import (
+	"syscall"
+
+	wsfs "github.com/wsmount/wsmount/fs"
+	"golang.org/x/sys/unix"
+)
+
+const renameFlags = unix.RENAME_NOREPLACE | unix.RENAME_EXCHANGE | unix.RENAME_WHITEOUT
+
+// Rename moves a name, of a directory with all that is below in one step too.
+func (v *Volume) Rename(_ *wsfs.Op, dir wsfs.Ino, name string, newDir wsfs.Ino, newName string, flags uint32) error {
+	if flags&^uint32(renameFlags) != 0 {
+		return syscall.EINVAL
+	}
+	if err := checkName(name); err != nil {
+		return err
+	}
+	if err := checkName(newName); err != nil {
+		return err
+	}
+	from, watched, err := v.holdDir(dir)
+	if err != nil {
+		return err
+	}
+	defer v.drop(from)
+	to, newWatched, err := v.holdWatched(newDir)
+	if err != nil {
+		return err
+	}
+	defer v.drop(to)
+	r := move{v: v, from: from, to: to, dir: dir, newDir: newDir, name: name, newName: newName,
+		watched: watched, newWatched: newWatched, flags: flags}
+	return r.run()
+}
+
+// A move is one rename under way.
+type move struct {
+	v                   *Volume
+	from, to            *handle
+	dir, newDir         wsfs.Ino
+	name, newName       string
+	watched, newWatched bool
+	flags               uint32
+}
+
+func (r *move) exchange() bool { return r.flags&unix.RENAME_EXCHANGE != 0 }
+
+func (r *move) run() error {
+	v := r.v
+	v.ownBegin(r.watched, r.dir, r.name)
+	v.ownBegin(r.newWatched, r.newDir, r.newName)
+	src := v.busyAt(r.from, r.name)
+	var over pinned
+	if r.exchange() {
+		over.ino = v.busyAt(r.to, r.newName)
+	} else if r.flags&unix.RENAME_NOREPLACE == 0 {
+		over = v.pin(r.to, r.newDir, r.newName)
+	}
+	same := src != 0 && src == over.ino // two names of one file: nothing moves
+	err := unix.Renameat2(r.from.fd, r.name, r.to.fd, r.newName, uint(r.flags))
+	moved := err == nil && !same
+	if !r.exchange() {
+		over.done(moved)
+	}
+	to, back := r.settle(src, over.ino, moved)
+	v.ownEnd(r.newWatched, r.newDir, r.newName, to, false)
+	v.ownEnd(r.watched, r.dir, r.name, back, moved && r.flags&(unix.RENAME_EXCHANGE|unix.RENAME_WHITEOUT) == 0)
+	if moved {
+		r.tell()
+	}
+	return err
+}
+
+// busyAt marks what lies at a name as being changed by us, and returns its
+// number, 0 when nobody knows it.
+func (v *Volume) busyAt(dir *handle, name string) wsfs.Ino {
+	var st stat
+	if statAt(dir.fd, name, &st) != nil || v.crosses(&st) {
+		return 0
+	}
+	s, n, ino := v.tab.find(v.identOf(dir.fd, name, &st))
+	if n != nil {
+		n.more().busy++
+	}
+	s.mu.Unlock()
+	return ino
+}
+
+// settle notes under which names the files lie now: by looking, since another
+// process may have been quicker with either. It returns what they are.
+func (r *move) settle(src, over wsfs.Ino, moved bool) (to, back ident) {
+	if moved {
+		to = r.v.renamed(r.to, r.newDir, r.newName, src)
+		if r.exchange() {
+			back = r.v.renamed(r.from, r.dir, r.name, over)
+		}
+	}
+	r.v.notBusy(src)
+	if r.exchange() {
+		r.v.notBusy(over)
+	}
+	return to, back
+}
+
+func (v *Volume) renamed(h *handle, dir wsfs.Ino, name string, ino wsfs.Ino) ident {
+	var st stat
+	if statAt(h.fd, name, &st) != nil {
+		return ident{}
+	}
+	id := v.identOf(h.fd, name, &st)
+	if ino == 0 {
+		return id
+	}
+	s, n := v.tab.get(ino)
+	defer s.mu.Unlock()
+	if n == nil || n.ident() != id {
+		return ident{}
+	}
+	v.tab.setName(n, ino, dir, name)
+	n.observe(&st, true)
+	return id
+}
+
+func (v *Volume) notBusy(ino wsfs.Ino) {
+	if ino == 0 {
+		return
+	}
+	s, n := v.tab.get(ino)
+	n.ext.busy--
+	n.trim()
+	v.settle(s, n, ino)
+}
+
+// tell reports the move to the lifecycle bus.
+func (r *move) tell() {
+	if r.exchange() {
+		r.v.tellWrote(r.dir, r.name)
+	} else {
+		r.v.tellDeleted(r.dir, r.name)
+	}
+	r.v.tellWrote(r.newDir, r.newName)
+}

@@ -1,0 +1,49 @@
+package direct
+
+import (
+	"os"
+	"os/exec"
+	"syscall"
+	"testing"
+)
+
+// The tests run once more as a user without privileges, in a process of his.
+func TestUnprivileged(t *testing.T) {
+	needRoot(t)
+	tmp, err := os.MkdirTemp("", "unprivileged")
+	ok(t, err)
+	defer os.RemoveAll(tmp)
+	ok(t, os.Chown(tmp, nobody, nobody))
+	cmd := exec.Command("/proc/self/exe", "-test.short",
+		"-test.run", "Names|Errno|ReadWrite|Truncates|Holes|Times|Tmpfile|Rename|Xattr|DirStream|Unlinked|Removed|Other|Replaced|NoWayOut|Umask|Existing|DirectIO|Closed|Watch|TTL")
+	cmd.Dir = tmp
+	cmd.Env = append(os.Environ(), "TMPDIR="+tmp)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+}
+
+// A directory that may be passed through and not read serves what is named.
+func TestClosedDirectory(t *testing.T) {
+	if os.Geteuid() == 0 {
+		t.Skip("root may read everything")
+	}
+	v, dir := serve(t, Options{})
+	ok(t, os.MkdirAll(dir+"/d", 0o755))
+	writeFile(t, "x", dir, "d", "f")
+	ok(t, os.Chmod(dir+"/d", 0o311))
+	defer os.Chmod(dir+"/d", 0o755)
+	d := lookup(t, v, 1, "d")
+	f := lookup(t, v, d.Ino, "f")
+	o, err := v.Open(op(), f.Ino, 0)
+	ok(t, err)
+	if got := read(t, o.File); got != "x" || o.PassRead {
+		t.Errorf("%q, passthrough %v", got, o.PassRead)
+	}
+	o.File.Release()
+	create(t, v, d.Ino, "g", "y")
+	_, err = v.OpenDir(op(), d.Ino)
+	wantErr(t, err, syscall.EACCES)
+}

@@ -1,0 +1,102 @@
+package direct
+
+import (
+	"time"
+
+	wsfs "github.com/wsmount/wsmount/fs"
+	"golang.org/x/sys/unix"
+)
+
+// wrote makes a `write` event of a change by others, once for each: when the
+// writer has closed the file, or left it alone for a while. A directory is not
+// written.
+func (w *watch) wrote(k key, mask uint32, st *stat, o ownName, now time.Time) {
+	sig := signature(st)
+	if st.Mode&unix.S_IFMT == unix.S_IFDIR && mask&unix.IN_MOVED_TO == 0 || o.said == sig {
+		return
+	}
+	if mask&(unix.IN_CLOSE_WRITE|unix.IN_MOVED_TO) != 0 {
+		delete(w.judging.written, k)
+		w.say(k, sig)
+		return
+	}
+	w.judging.written[k] = pendingWrite{sig, now.Add(quiet)}
+}
+
+func (w *watch) say(k key, sig uint64) {
+	w.said(k, sig)
+	w.v.tellWrote(k.dir, k.name)
+}
+
+// said remembers for a while what was reported of a name, or needs no report,
+// since the same change may be met twice.
+func (w *watch) said(k key, sig uint64) {
+	w.note(k, func(o *ownName) { o.said = sig })
+}
+
+// settleDue does what has waited long enough. judging.mu is held.
+func (w *watch) settleDue(now time.Time) {
+	j := &w.judging
+	for k, p := range j.written {
+		if !p.due.After(now) {
+			delete(j.written, k)
+			w.say(k, p.sig)
+		}
+	}
+	left := false
+	for ino, at := range j.orphans {
+		if now.Sub(at) >= orphanFor {
+			delete(j.orphans, ino)
+			left = true
+		}
+	}
+	if left {
+		w.unwatchLeft()
+	}
+}
+
+// unwatchLeft parts with directories that do not lie in the tree any more: what
+// happens there is not ours to know.
+func (w *watch) unwatchLeft() {
+	w.mu.Lock()
+	left := map[int32]wsfs.Ino{}
+	for wd, dir := range w.dirs {
+		if _, ok := w.v.Path(dir); !ok {
+			left[wd] = dir
+		}
+	}
+	w.mu.Unlock()
+	for wd, dir := range left {
+		unix.InotifyRmWatch(w.fd, uint32(wd)) // IN_IGNORED follows
+		w.v.abandon(dir)
+	}
+}
+
+// abandon gives up the descriptor of a directory that lies outside now, so that
+// whoever stands in it does not see what happens there. One that was removed
+// stays, as long as the kernel knows it.
+func (v *Volume) abandon(dir wsfs.Ino) {
+	s, n := v.tab.get(dir)
+	if n == nil || n.ext == nil {
+		s.mu.Unlock()
+		return
+	}
+	h := n.ext.dir
+	n.ext.dir = nil
+	var st stat
+	if h != nil && n.ext.pin == nil && statAt(h.fd, "", &st) == nil && st.Nlink == 0 {
+		n.ext.pin, h = h, nil
+	}
+	n.trim()
+	s.mu.Unlock()
+	v.drop(h)
+}
+
+// overflow is called when the kernel lost events: all that it was told is
+// compared with the disk again.
+func (w *watch) overflow(now time.Time) {
+	w.overflows.Add(1)
+	w.behind.Store(true)
+	w.v.log.Warn("inotify lost events; reading the tree anew")
+	w.walk(task{dir: wsfs.RootIno, mask: maskRescan})
+}

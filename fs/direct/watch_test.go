@@ -1,0 +1,562 @@
+package direct
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	wsfs "github.com/wsmount/wsmount/fs"
+	"golang.org/x/sys/unix"
+)
+
+func serveWatched(t *testing.T, tune tuning) (*Volume, string, *recorder) {
+	t.Helper()
+	v, dir := serve(t, Options{Watch: true, tune: tune})
+	r := record(v)
+	settled(t, v)
+	return v, dir, r
+}
+
+// settled waits until the walk is over.
+func settled(t *testing.T, v *Volume) {
+	t.Helper()
+	waitFor(t, "end of the walk", func() bool { return v.Status().Watch != "partial" })
+}
+
+// flush makes sure that all events so far have been judged: those of one queue
+// come in order, so a file of our own marks the end; then pending writes are
+// waited for.
+func flush(t *testing.T, v *Volume, dir string, r *recorder) {
+	t.Helper()
+	mark := fmt.Sprintf("mark-%d", flushes.Add(1))
+	writeFile(t, "", dir, mark)
+	r.wait(t, note{kind: "wrote", name: mark})
+	waitFor(t, "pending work", func() bool {
+		j := &v.watch.judging
+		j.mu.Lock()
+		defer j.mu.Unlock()
+		return len(j.written)+len(j.retries)+len(j.orphans) == 0
+	})
+	settled(t, v)
+}
+
+var flushes atomic.Int64
+
+// Every kind of change by others reaches the kernel and the bus.
+func TestWatchOthers(t *testing.T) {
+	v, dir, r := serveWatched(t, tuning{})
+	root := wsfs.RootIno
+	path := func(elem ...string) string { return filepath.Join(append([]string{dir}, elem...)...) }
+
+	lookupNone(t, v, root, "new") // negative
+	writeFile(t, "1", dir, "new")
+	r.wait(t, note{"entry", root, "new"}, note{kind: "wrote", name: "new"}, note{kind: "attr", ino: root})
+
+	f := lookup(t, v, root, "new")
+	writeFile(t, "22", dir, "new")
+	r.wait(t, note{kind: "content", ino: f.Ino})
+
+	ok(t, os.Chmod(path("new"), 0o600))
+	r.wait(t, note{kind: "attr", ino: f.Ino})
+
+	ok(t, os.Mkdir(path("d"), 0o755))
+	r.wait(t, note{"entry", root, "d"})
+	d := lookup(t, v, root, "d")
+	ok(t, os.Rename(path("new"), path("d", "moved")))
+	r.wait(t, note{"entry", root, "new"}, note{"entry", d.Ino, "moved"},
+		note{kind: "deleted", name: "new"}, note{kind: "wrote", name: "d/moved"})
+	if a := attr(t, v, f.Ino); a.Size != 2 {
+		t.Errorf("moved file: %+v", a)
+	}
+
+	ok(t, os.Rename(path("d"), path("e")))
+	r.wait(t, note{"entry", root, "d"}, note{"entry", root, "e"})
+	if p, _ := v.Path(f.Ino); p != "e/moved" {
+		t.Errorf("path %q", p)
+	}
+	attr(t, v, f.Ino)
+
+	writeFile(t, "x", dir, "tmp")
+	ok(t, os.Rename(path("tmp"), path("e", "moved"))) // as editors save
+	r.wait(t, note{"entry", d.Ino, "moved"}, note{kind: "wrote", name: "e/moved"})
+	if g := lookup(t, v, d.Ino, "moved"); g.Ino == f.Ino {
+		t.Error("the replacing file has the old number")
+	}
+
+	ok(t, os.RemoveAll(path("e")))
+	r.wait(t, note{kind: "deleted", name: "e/moved"}, note{kind: "deleted", name: "e"}, note{"entry", root, "e"})
+}
+
+// What others do shows within 100 ms.
+func TestWatchIsQuick(t *testing.T) {
+	v, dir, r := serveWatched(t, tuning{})
+	best := time.Hour
+	for i := range 5 { // one of them undisturbed
+		name := fmt.Sprint("f", i)
+		lookupNone(t, v, wsfs.RootIno, name)
+		start := time.Now()
+		writeFile(t, "", dir, name)
+		r.wait(t, note{"entry", wsfs.RootIno, name})
+		best = min(best, time.Since(start))
+	}
+	if best > 100*time.Millisecond {
+		t.Errorf("took %v", best)
+	}
+}
+
+// What comes through the mount is told to nobody who knows it already, and is
+// one event.
+func TestWatchOwn(t *testing.T) {
+	v, dir, r := serveWatched(t, tuning{})
+	root := wsfs.RootIno
+	d := must[wsfs.Entry](t)(v.Mkdir(op(), root, "d", 0o755))
+	lookupNone(t, v, d.Ino, "f")
+	f := create(t, v, d.Ino, "f", "one")
+	o := must[wsfs.Opened](t)(v.Open(op(), f.Ino, unix.O_WRONLY))
+	for i := range 20 {
+		must[int](t)(o.File.Write(op(), []byte("x"), int64(i)))
+	}
+	must[wsfs.Attr](t)(v.SetAttr(op(), f.Ino, nil, &wsfs.SetAttr{Mode: ptr(uint32(0o600))}))
+	ok(t, v.SetXattr(op(), f.Ino, "user.x", nil, 0))
+	o.File.Release()
+	must[wsfs.Entry](t)(v.Symlink(op(), root, "l", "d/f"))
+	must[wsfs.Entry](t)(v.Link(op(), f.Ino, root, "h"))
+	ok(t, v.Rename(op(), root, "l", d.Ino, "l2", 0))
+	ok(t, v.Rename(op(), root, "h", d.Ino, "f2", 0))
+	g := create(t, v, root, "over", "")
+	create(t, v, root, "with", "")
+	ok(t, v.Rename(op(), root, "with", root, "over", 0))
+	ok(t, v.Unlink(op(), d.Ino, "l2"))
+	ok(t, v.Unlink(op(), root, "over"))
+	v.Forget(g.Ino, 1)
+	flush(t, v, dir, r)
+	for n, count := range r.all() {
+		switch n.kind {
+		case "entry", "content":
+			if n.ino != root || n.name[:4] != "mark" {
+				t.Errorf("told the kernel what it did: %+v", n)
+			}
+		case "attr":
+			if n.ino == f.Ino {
+				t.Errorf("told the kernel of attributes: %+v", n)
+			}
+		case "wrote", "deleted":
+			want := 1
+			if n == (note{kind: "wrote", name: "d/f"}) || n == (note{kind: "wrote", name: "over"}) {
+				want = 2 // created, and written (or replaced)
+			}
+			if count != want {
+				t.Errorf("%s %s: %d events, want %d", n.kind, n.name, count, want)
+			}
+		}
+	}
+	for _, n := range []note{
+		{kind: "wrote", name: "l"}, {kind: "wrote", name: "h"}, {kind: "deleted", name: "h"},
+		{kind: "wrote", name: "d/f2"}, {kind: "deleted", name: "d/l2"}, {kind: "deleted", name: "over"},
+	} {
+		if r.count(n) != 1 {
+			t.Errorf("%s %s: %d events, want 1", n.kind, n.name, r.count(n))
+		}
+	}
+}
+
+// A request that meets a change by others before its report does not hide it.
+func TestWatchNoticedEarly(t *testing.T) {
+	v, dir, r := serveWatched(t, tuning{})
+	f := create(t, v, wsfs.RootIno, "f", "one")
+	flush(t, v, dir, r)
+	v.watch.judging.mu.Lock() // no report now
+	writeFile(t, "by others", dir, "f")
+	writeFile(t, "new", dir, "n")
+	if a := attr(t, v, f.Ino); a.Size != 9 {
+		t.Errorf("size %d", a.Size)
+	}
+	lookup(t, v, wsfs.RootIno, "n")
+	v.watch.judging.mu.Unlock()
+	r.wait(t, note{kind: "content", ino: f.Ino}, note{kind: "wrote", name: "n"})
+	flush(t, v, dir, r)
+	if n := r.count(note{kind: "wrote", name: "f"}); n != 2 { // ours, and theirs
+		t.Errorf("%d events for f, want 2", n)
+	}
+}
+
+// One change is one event, also of a file that is written slowly.
+func TestWatchWritesOnce(t *testing.T) {
+	v, dir, r := serveWatched(t, tuning{})
+	f := must[*os.File](t)(os.Create(filepath.Join(dir, "f")))
+	r.wait(t, note{"entry", wsfs.RootIno, "f"})
+	for range 3 {
+		f.WriteString("x")
+	}
+	f.Close()
+	flush(t, v, dir, r)
+	n := r.count(note{kind: "wrote", name: "f"})
+	if n < 1 || n > 2 { // a second one if the machine paused between create and close
+		t.Errorf("%d events", n)
+	}
+	ok(t, os.Chmod(filepath.Join(dir, "f"), 0o600))
+	flush(t, v, dir, r)
+	if got := r.count(note{kind: "wrote", name: "f"}); got != n {
+		t.Error("a change of mode is an event of content")
+	}
+	flush(t, v, dir, r)
+}
+
+// A directory that still exists is never told of.
+func TestWatchLeavesDirectoriesAlone(t *testing.T) {
+	v, dir, r := serveWatched(t, tuning{})
+	ok(t, os.Mkdir(filepath.Join(dir, "d"), 0o755))
+	r.wait(t, note{"entry", wsfs.RootIno, "d"})
+	told := r.count(note{"entry", wsfs.RootIno, "d"})
+	d := lookup(t, v, wsfs.RootIno, "d")
+	ok(t, os.Chmod(filepath.Join(dir, "d"), 0o700))
+	r.wait(t, note{kind: "attr", ino: d.Ino})
+	ok(t, os.Rename(filepath.Join(dir, "d"), filepath.Join(dir, "away")))
+	ok(t, os.Rename(filepath.Join(dir, "away"), filepath.Join(dir, "d")))
+	writeFile(t, "", dir, "d", "f")
+	flush(t, v, dir, r)
+	v.watch.overflow(v.now())
+	settled(t, v)
+	// A rename there and back that is judged in the middle is told once.
+	if got := r.count(note{"entry", wsfs.RootIno, "d"}); got > told+1 {
+		t.Errorf("told %d times more", got-told)
+	}
+}
+
+// A tree that appears at once is met whole, though most of it was there before
+// anybody watched it.
+func TestWatchNewTree(t *testing.T) {
+	v, dir, r := serveWatched(t, tuning{})
+	for i := range 3 {
+		for j := range 3 {
+			d := filepath.Join(dir, "t", fmt.Sprint(i), fmt.Sprint(j))
+			ok(t, os.MkdirAll(d, 0o755))
+			writeFile(t, "x", d, "f")
+		}
+	}
+	side := t.TempDir()
+	ok(t, os.MkdirAll(filepath.Join(side, "a", "b"), 0o755))
+	writeFile(t, "x", side, "a", "b", "c")
+	ok(t, os.Rename(filepath.Join(side, "a"), filepath.Join(dir, "in")))
+	r.wait(t, note{kind: "wrote", name: "in/b/c"})
+	flush(t, v, dir, r)
+	for i := range 9 {
+		n := note{kind: "wrote", name: fmt.Sprintf("t/%d/%d/f", i/3, i%3)}
+		if got := r.count(n); got != 1 {
+			t.Errorf("%s: %d events", n.name, got)
+		}
+	}
+	if got := r.count(note{kind: "wrote", name: "in/b/c"}); got != 1 {
+		t.Errorf("moved in: %d events", got)
+	}
+	writeFile(t, "y", dir, "in", "b", "c")
+	writeFile(t, "y", dir, "t", "2", "2", "g")
+	r.wait(t, note{kind: "wrote", name: "t/2/2/g"})
+	if got := v.Status().Watched; got != 1+1+3+9+2 {
+		t.Errorf("%d directories watched", got)
+	}
+}
+
+// What was moved out is none of our business any more.
+func TestWatchMovedOut(t *testing.T) {
+	v, dir, r := serveWatched(t, tuning{})
+	ok(t, os.MkdirAll(filepath.Join(dir, "a", "b"), 0o755))
+	settledAt(t, v, 3)
+	out := filepath.Join(t.TempDir(), "a")
+	ok(t, os.Rename(filepath.Join(dir, "a"), out))
+	r.wait(t, note{"entry", wsfs.RootIno, "a"}, note{kind: "deleted", name: "a"})
+	settledAt(t, v, 1)
+	writeFile(t, "x", out, "b", "private")
+	flush(t, v, dir, r)
+	for n := range r.all() {
+		if filepath.Base(n.name) == "private" {
+			t.Errorf("told of %+v", n)
+		}
+	}
+}
+
+func settledAt(t *testing.T, v *Volume, watched int) {
+	t.Helper()
+	waitFor(t, fmt.Sprint(watched, " watches"), func() bool { return v.Status().Watched == watched })
+	settled(t, v)
+}
+
+// When the kernel loses events everything is compared anew.
+func TestWatchOverflow(t *testing.T) {
+	var drop atomic.Bool
+	v, dir, r := serveWatched(t, tuning{dropEvents: func() bool { return drop.Load() }})
+	kept := create(t, v, wsfs.RootIno, "kept", "same")
+	changed := create(t, v, wsfs.RootIno, "changed", "old")
+	create(t, v, wsfs.RootIno, "removed", "")
+	ok(t, os.Mkdir(filepath.Join(dir, "d"), 0o755))
+	settledAt(t, v, 2)
+	flush(t, v, dir, r)
+	lookupNone(t, v, wsfs.RootIno, "new")
+
+	drop.Store(true)
+	writeFile(t, "different", dir, "changed")
+	ok(t, os.Remove(filepath.Join(dir, "removed")))
+	writeFile(t, "", dir, "new")
+	writeFile(t, "", dir, "d", "unseen")
+	waitFor(t, "overflow", func() bool { return v.Status().Overflows > 0 })
+	drop.Store(false)
+	r.wait(t, note{kind: "content", ino: changed.Ino}, note{kind: "wrote", name: "changed"},
+		note{"entry", wsfs.RootIno, "removed"}, note{kind: "deleted", name: "removed"},
+		note{"entry", wsfs.RootIno, "new"}, note{kind: "wrote", name: "new"},
+		note{kind: "wrote", name: "d/unseen"})
+	flush(t, v, dir, r)
+	if r.count(note{kind: "content", ino: kept.Ino}) != 0 || r.count(note{kind: "wrote", name: "kept"}) != 1 {
+		t.Error("what did not change was told of")
+	}
+	waitFor(t, "long TTL again", func() bool { return lookup(t, v, wsfs.RootIno, "kept").TTL == longTTL })
+}
+
+// While events are missing nothing is believed for long.
+func TestWatchBehind(t *testing.T) {
+	v, dir, r := serveWatched(t, tuning{})
+	writeFile(t, "", dir, "f")
+	flush(t, v, dir, r)
+	if e := lookup(t, v, wsfs.RootIno, "f"); e.Attr.TTL != longTTL {
+		t.Errorf("TTL %v before", e.Attr.TTL)
+	}
+	v.watch.behind.Store(true)
+	if e := lookup(t, v, wsfs.RootIno, "f"); e.TTL != shortTTL || e.Attr.TTL != shortTTL {
+		t.Errorf("TTL %v, %v", e.TTL, e.Attr.TTL)
+	}
+	if e := lookupNone(t, v, wsfs.RootIno, "g"); e.TTL != shortTTL {
+		t.Errorf("negative TTL %v", e.TTL)
+	}
+	if st := v.Status(); st.Watch != "partial" || st.WatchWhy == "" {
+		t.Errorf("%+v", st)
+	}
+}
+
+// Without enough watches the rest is believed for a second, and Status says so;
+// when there are some again, all is watched.
+func TestWatchExhausted(t *testing.T) {
+	now := time.Now()
+	var offset atomic.Int64
+	dir := t.TempDir()
+	for i := range 5 {
+		ok(t, os.Mkdir(filepath.Join(dir, fmt.Sprint(i)), 0o755))
+	}
+	v := serveDir(t, dir, Options{Watch: true, tune: tuning{maxWatches: 2},
+		Now: func() time.Time { return now.Add(time.Duration(offset.Load())) }})
+	waitFor(t, "exhaustion", func() bool { return v.Status().Watch == "exhausted" })
+	if st := v.Status(); st.Watched != 2 || st.WatchWhy == "" {
+		t.Errorf("%+v", st)
+	}
+	if e := lookupNone(t, v, wsfs.RootIno, "x"); e.TTL != longTTL {
+		t.Errorf("watched directory: TTL %v", e.TTL)
+	}
+	short := 0
+	for i := range 5 {
+		d := lookup(t, v, wsfs.RootIno, fmt.Sprint(i))
+		if lookupNone(t, v, d.Ino, "x").TTL == shortTTL {
+			short++
+		}
+	}
+	if short != 4 {
+		t.Errorf("%d directories with a short TTL, want 4", short)
+	}
+	v.watch.mu.Lock()
+	v.watch.tune.maxWatches = 0
+	v.watch.mu.Unlock()
+	offset.Store(int64(retryWatch))
+	d := lookup(t, v, wsfs.RootIno, "4")
+	lookupNone(t, v, d.Ino, "x")
+	settledAt(t, v, 6)
+	if got := v.Status().Watch; got != "on" {
+		t.Errorf("watch %q", got)
+	}
+}
+
+// The walk reads nobody's directories as far as atime tells.
+func TestWatchLeavesAtime(t *testing.T) {
+	dir := t.TempDir()
+	ok(t, os.Mkdir(filepath.Join(dir, "d"), 0o755))
+	old := time.Unix(1000, 0)
+	ok(t, os.Chtimes(filepath.Join(dir, "d"), old, time.Now()))
+	v := serveDir(t, dir, Options{Watch: true})
+	settledAt(t, v, 2)
+	if a := lookup(t, v, wsfs.RootIno, "d").Attr; !a.Atime.Equal(old) {
+		t.Errorf("atime %v", a.Atime)
+	}
+}
+
+// Closing while a large tree is walked ends soon and leaves nothing.
+func TestWatchCloses(t *testing.T) {
+	dir := t.TempDir()
+	for i := range 300 {
+		ok(t, os.MkdirAll(filepath.Join(dir, fmt.Sprint(i%10), fmt.Sprint(i)), 0o755))
+	}
+	v, err := Open(t.Context(), dir, Options{Watch: true})
+	ok(t, err)
+	ok(t, v.Close())
+	waitFor(t, "descriptors to go", func() bool { return v.handles.Load() == 0 })
+}
+
+func TestTTL(t *testing.T) {
+	for _, watch := range []bool{true, false} {
+		v, dir := serve(t, Options{Watch: watch, NoPassthrough: os.Geteuid() != 0})
+		if watch {
+			settled(t, v)
+		}
+		long := shortTTL
+		if watch {
+			long = longTTL
+		}
+		create(t, v, wsfs.RootIno, "read", "x")
+		writeFile(t, "x", dir, "plain")
+		writeFile(t, "x", dir, "linked")
+		ok(t, os.Link(filepath.Join(dir, "linked"), filepath.Join(dir, "linked2")))
+		check := func(name string, wantName, wantAttr time.Duration) {
+			t.Helper()
+			e := lookup(t, v, wsfs.RootIno, name)
+			if e.TTL != wantName || e.Attr.TTL != wantAttr {
+				t.Errorf("watch %v, %s: TTL %v and %v, want %v and %v", watch, name, e.TTL, e.Attr.TTL, wantName, wantAttr)
+			}
+			if a := attr(t, v, e.Ino); a.TTL != wantAttr {
+				t.Errorf("watch %v, %s: attr TTL %v, want %v", watch, name, a.TTL, wantAttr)
+			}
+		}
+		check("plain", long, long)
+		check("linked", long, shortTTL)
+		if got := lookupNone(t, v, wsfs.RootIno, "none").TTL; got != long {
+			t.Errorf("watch %v: negative %v", watch, got)
+		}
+		if os.Geteuid() != 0 {
+			continue
+		}
+		p := lookup(t, v, wsfs.RootIno, "plain")
+		r := must[wsfs.Opened](t)(v.Open(op(), p.Ino, unix.O_RDONLY))
+		check("plain", long, long)
+		w := must[wsfs.Opened](t)(v.Open(op(), p.Ino, unix.O_RDWR))
+		check("plain", long, 0)
+		w.File.Release()
+		check("plain", long, shortTTL) // a mapping may be left
+		r.File.Release()
+		check("plain", long, shortTTL)
+	}
+}
+
+// Pages of the kernel are good until somebody else writes.
+func TestKeepCache(t *testing.T) {
+	for _, watch := range []bool{true, false} {
+		v, dir := serve(t, Options{Watch: watch, NoPassthrough: true})
+		r := record(v)
+		e := create(t, v, wsfs.RootIno, "f", "one")
+		opens := func() bool {
+			o := must[wsfs.Opened](t)(v.Open(op(), e.Ino, unix.O_RDWR))
+			defer o.File.Release()
+			must[int](t)(o.File.Write(op(), []byte("two"), 0))
+			return o.KeepCache
+		}
+		if !opens() || !opens() {
+			t.Errorf("watch %v: pages dropped after own writes", watch)
+		}
+		must[wsfs.Attr](t)(v.SetAttr(op(), e.Ino, nil, &wsfs.SetAttr{Mode: ptr(uint32(0o600))}))
+		if !opens() {
+			t.Errorf("watch %v: pages dropped after own chmod", watch)
+		}
+		writeFile(t, "by others", dir, "f")
+		if watch {
+			r.wait(t, note{kind: "content", ino: e.Ino})
+		} else { // whoever sees it first says so
+			attr(t, v, e.Ino)
+			if r.count(note{kind: "content", ino: e.Ino}) != 1 {
+				t.Error("the kernel was not told")
+			}
+		}
+		if opens() {
+			t.Errorf("watch %v: pages kept after a write by others", watch)
+		}
+		if !opens() {
+			t.Errorf("watch %v: pages dropped for ever", watch)
+		}
+	}
+}
+
+// Who stands in a directory that others moved out sees nothing of what happens
+// there; in one that was removed he sees that it is removed.
+func TestWatchAbandons(t *testing.T) {
+	v, dir, r := serveWatched(t, tuning{})
+	for _, name := range []string{"out", "removed"} {
+		ok(t, os.Mkdir(filepath.Join(dir, name), 0o755))
+	}
+	settledAt(t, v, 3)
+	out, removed := lookup(t, v, wsfs.RootIno, "out"), lookup(t, v, wsfs.RootIno, "removed")
+	lookupNone(t, v, out.Ino, "x")
+	lookupNone(t, v, removed.Ino, "x")
+	away := filepath.Join(t.TempDir(), "out")
+	ok(t, os.Rename(filepath.Join(dir, "out"), away))
+	ok(t, os.Remove(filepath.Join(dir, "removed")))
+	settledAt(t, v, 1)
+	flush(t, v, dir, r)
+	writeFile(t, "private", away, "secret")
+	if e, err := v.Lookup(op(), out.Ino, "secret"); err == nil {
+		t.Errorf("served from outside: %+v", e)
+	}
+	if a := attr(t, v, removed.Ino); a.Nlink != 0 {
+		t.Errorf("removed directory has %d links", a.Nlink)
+	}
+}
+
+// File systems that other machines change are not watched, and not believed.
+func TestWatchRemote(t *testing.T) {
+	var st unix.Statfs_t
+	dir := t.TempDir()
+	ok(t, unix.Statfs(dir, &st))
+	kind := uint32(st.Type)
+	if remoteKinds[kind] != "" {
+		t.Skip("this is one")
+	}
+	remoteKinds[kind] = "test"
+	defer delete(remoteKinds, kind)
+	v := serveDir(t, dir, Options{Watch: true})
+	if got := v.Status(); got.Watch != "off" || got.WatchWhy == "" {
+		t.Errorf("%+v", got)
+	}
+	if got := lookupNone(t, v, wsfs.RootIno, "x").TTL; got != shortTTL {
+		t.Errorf("TTL %v", got)
+	}
+}
+
+// A report that overtakes the request it is about waits for it.
+func TestWatchWaitsForRequests(t *testing.T) {
+	v, dir, r := serveWatched(t, tuning{})
+	v.ownBegin(true, wsfs.RootIno, "f")
+	writeFile(t, "x", dir, "f") // as the request would
+	waitFor(t, "report to be put off", func() bool {
+		v.watch.judging.mu.Lock()
+		defer v.watch.judging.mu.Unlock()
+		return len(v.watch.judging.retries) > 0
+	})
+	e := lookup(t, v, wsfs.RootIno, "f")
+	s, n := v.tab.get(e.Ino)
+	id := n.ident()
+	s.mu.Unlock()
+	v.ownEnd(true, wsfs.RootIno, "f", id, false)
+	flush(t, v, dir, r)
+	for n := range r.all() {
+		if n.name == "f" {
+			t.Errorf("told %+v", n)
+		}
+	}
+}
+
+// A change that is met twice, in a report and by reading the directory, is one
+// event.
+func TestWatchSaysOnce(t *testing.T) {
+	v, dir, r := serveWatched(t, tuning{})
+	writeFile(t, "x", dir, "f")
+	r.wait(t, note{kind: "wrote", name: "f"})
+	v.watch.found(key{wsfs.RootIno, "f"}, maskFound)
+	flush(t, v, dir, r)
+	if got := r.count(note{kind: "wrote", name: "f"}); got != 1 {
+		t.Errorf("%d events", got)
+	}
+}
