@@ -59,7 +59,7 @@ func Errno(err error) syscall.Errno {
 	if err == nil {
 		return 0
 	}
-	if e, ok := err.(syscall.Errno); ok {
+	if e, ok := err.(syscall.Errno); ok { //nolint:errorlint // the common case, without unwrapping
 		return e
 	}
 	if e, ok := find(ourErrnos, err); ok {

@@ -56,6 +56,9 @@ func (f *front) guardName(s *slot, dir Ino, name string, what nameChange) error 
 	if p == nil {
 		return nil
 	}
+	if p.governing { // a directory at a governing path: nothing may appear in it
+		return errGoverning
+	}
 	c := p.children[name]
 	switch {
 	case c == nil:

@@ -146,6 +146,10 @@ func TestGoverningFileByOtherWays(t *testing.T) {
 		{"its directory does not exist yet: another is renamed there", func(w *world, v *fakeVolume) fuse.Status {
 			return w.Rename(nil, &fuse.RenameIn{InHeader: root, Newdir: 1}, "x", ".secrets")
 		}, fuse.EROFS},
+		{"a directory lies at a governing path: something is made in it", func(w *world, v *fakeVolume) fuse.Status {
+			v.make("d/absent/")
+			return w.Create(nil, &fuse.CreateIn{InHeader: header(w.mustWalk("d/absent").NodeId)}, "x", &fuse.CreateOut{})
+		}, fuse.EROFS},
 		{"a neighbour may change", func(w *world, v *fakeVolume) fuse.Status {
 			h := header(w.mustWalk("d").NodeId)
 			return w.Unlink(nil, &h, "other")

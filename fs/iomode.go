@@ -175,7 +175,9 @@ func (m *ioModes) released(node uint64, writable bool) {
 
 func (m *ioModes) leave(node uint64, n *openNode) {
 	if n.mode == modePassthrough {
-		m.backing.UnregisterBackingFd(n.id)
+		if errno := m.backing.UnregisterBackingFd(n.id); errno != 0 {
+			m.log.Error("a backing file stays registered", "id", n.id, "err", errno)
+		}
 		if n.wrote && m.wasPaged(node) {
 			m.notify(node)
 		}

@@ -1,6 +1,7 @@
 package fs
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -11,7 +12,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
 
@@ -51,7 +51,6 @@ type Server struct {
 	devMinor   uint32
 	privileged bool
 	served     chan struct{} // closed when the last request has been answered
-	closeOnce  sync.Once
 }
 
 const (
@@ -153,6 +152,11 @@ func (f *front) start(srv *fuse.Server, passthrough bool) {
 // default ACL replaces it. Set-user-id bits are cleared by the volume when the
 // kernel says so; otherwise every first write would ask for
 // security.capability. Symlinks never change their target.
+//
+// Directories are always read with attributes (READDIRPLUS, not its automatic
+// mode): a program that lists and then stats would otherwise get them for the
+// first page only, and a lookup for every name after it, 17 times the requests
+// in a tree of 40 000 names.
 func (s *Server) mountOptions(o *Options) *fuse.MountOptions {
 	m := &fuse.MountOptions{
 		FsName: o.FsName, Name: "wsmount",
@@ -167,7 +171,7 @@ func (s *Server) mountOptions(o *Options) *fuse.MountOptions {
 		Debug:                    o.Debug,
 		Logger:                   log.New(&slogWriter{o.Log}, "", 0),
 		PanicHandler:             s.front.panicked,
-		ExtraCapabilities: fuse.CAP_READDIRPLUS_AUTO | fuse.CAP_ATOMIC_O_TRUNC | fuse.CAP_DONT_MASK |
+		ExtraCapabilities: fuse.CAP_ATOMIC_O_TRUNC | fuse.CAP_DONT_MASK |
 			fuse.CAP_HANDLE_KILLPRIV_V2 | fuse.CAP_SETXATTR_EXT | fuse.CAP_ASYNC_DIO |
 			fuse.CAP_DIRECT_IO_ALLOW_MMAP,
 	}
@@ -239,7 +243,7 @@ func (s *Server) Unmount() error {
 	err := unix.EBUSY
 	if s.privileged {
 		err = errnoOf(unix.Unmount(s.mountpoint, unix.UMOUNT_NOFOLLOW))
-	} else if out, uerr := exec.Command("fusermount3", "-u", s.mountpoint).CombinedOutput(); uerr == nil {
+	} else if out, uerr := exec.CommandContext(context.Background(), "fusermount3", "-u", s.mountpoint).CombinedOutput(); uerr == nil {
 		err = 0
 	} else if !strings.Contains(string(out), "busy") {
 		return fmt.Errorf("fs: unmount %s: %s", s.mountpoint, strings.TrimSpace(string(out)))
