@@ -1,0 +1,85 @@
+# Bare `make` prints the targets. Everything that is built goes to bin/.
+SHELL      := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.ONESHELL:
+MAKEFLAGS  += --no-print-directory
+
+GO       ?= go
+PREFIX   ?= /usr/local
+FUZZTIME ?= 60s
+BENCH    ?=
+VERSION  := $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+
+# What each target needs, as command:Debian package.
+need        := integration/tools/need.sh
+build_needs := $(GO):golang-go git:git
+run_needs   := fusermount3:fuse3
+test_needs  := $(run_needs) git:git gcc:gcc /usr/include/stdlib.h:libc6-dev sqlite3:sqlite3 rsync:rsync \
+	rg:ripgrep bwrap:bubblewrap getfattr:attr getfacl:acl mkfs.ext4:e2fsprogs losetup:mount \
+	npm:npm tar:tar find:findutils
+
+# Everything but the black-box tests.
+units = $$($(GO) list ./... | grep -v '/integration')
+
+.PHONY: help quickstart build install test check lint fuzz bench model clean
+
+help:
+	@echo 'usage: make TARGET'
+	sed -nE 's/^([a-z]+):[^#]*## (.*)/  \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 14
+
+quickstart: build ## install what is missing, mount the example workspace and list it
+	@$(need) $(run_needs)
+	integration/example/quickstart.sh $(CURDIR)/bin/wsmount
+
+build: ## build bin/wsmount
+	@$(need) $(build_needs)
+	$(GO) list -m >/dev/null 2>&1 || { echo "make: Go 1.26 or newer is needed, and this is $$($(GO) version)" >&2; exit 1; }
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o bin/wsmount ./cmd/wsmount
+
+install: build ## put wsmount into PREFIX/bin (/usr/local/bin)
+	@install -D -m 755 bin/wsmount $(DESTDIR)$(PREFIX)/bin/wsmount
+
+test: lint ## install what the tests need, and run all of them
+	@$(need) $(test_needs)
+	integration/tools/users-may-mount.sh
+	echo '== packages, with the race detector'
+	$(GO) test -race -count=1 -timeout 15m $(units)
+	echo '== the front again, on one processor'
+	GOMAXPROCS=1 $(GO) test -race -count=1 -timeout 15m ./fs/...
+	echo '== the built program, mounted'
+	$(GO) test -race -count=1 -timeout 25m -p 1 ./integration/...
+
+check: ## exactly what CI runs: make test, where nothing may be skipped
+	@.ci/run
+
+lint: bin/golangci-lint ## gofmt, go vet and the linters of .golangci.yml
+	@unformatted=$$(gofmt -l .)
+	[ -z "$$unformatted" ] || { echo "not formatted by gofmt:" $$unformatted >&2; exit 1; }
+	$(GO) vet ./...
+	bin/golangci-lint run ./...
+
+fuzz: ## run every fuzzer for FUZZTIME (60s)
+	@for package in $$($(GO) list ./...); do
+		for fuzzer in $$($(GO) test -list '^Fuzz' "$$package" | grep '^Fuzz' || true); do
+			echo "== $$package $$fuzzer"
+			$(GO) test -run '^$$' -fuzz "^$$fuzzer\$$" -fuzztime $(FUZZTIME) "$$package"
+		done
+	done
+
+bench: build bin/loopback ## compare with ext4 and go-fuse's loopback; BENCH='-run NAME -rounds N ...'
+	@$(need) $(run_needs) git:git tar:tar
+	integration/tools/users-may-mount.sh
+	$(GO) build -o bin/bench ./integration/bench
+	bin/bench -wsmount bin/wsmount -loopback bin/loopback $(BENCH)
+
+model: ## the random-operation model test for hours rather than minutes
+	@WSMOUNT_MODEL_OPS=$${WSMOUNT_MODEL_OPS:-2000000} $(GO) test -count=1 -timeout 12h -v ./integration/model/...
+
+clean: ## remove bin/
+	@rm -rf bin
+
+bin/golangci-lint bin/loopback: integration/tools/go.mod
+	@$(need) $(build_needs)
+	echo 'building the pinned tools'
+	$(GO) build -C integration/tools -o $(CURDIR)/bin/ tool
+	touch bin/golangci-lint bin/loopback

@@ -1,0 +1,203 @@
+// Package arch keeps the house's import direction: which package may know
+// which. A new edge that is not allowed fails here with the reason.
+package arch
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/wsmount/wsmount"
+
+// A pkg is what `go list -json` says of a package, tests included.
+type pkg struct {
+	ImportPath                         string
+	Imports, TestImports, XTestImports []string
+}
+
+// A layer is a part of the house and what of the house it may import. The
+// first layer whose prefix matches a package counts.
+type layer struct {
+	prefix string
+	may    []string
+	why    string
+}
+
+var layers = []layer{
+	{"cmd", []string{"cmd", "fs", "cache", "providers", "mountspec"}, "the program puts everything together"},
+	{"cache", []string{"cache", "providers", "fs"}, "a working copy stands on a provider and is a volume; it knows no manifest"},
+	{"fs/direct", []string{"fs"}, "a volume over a directory knows the volume's interface alone"},
+	{"fs", nil, "the kernel's side knows no storage, so that any volume can be served"},
+	{"providers", []string{"providers"}, "a provider knows one service, not who asks"},
+	{"mountspec", []string{"mountspec"}, "reading a manifest does no I/O, so it reaches nothing that could"},
+	{"integration", []string{"integration"}, "tests of the built program look from the outside"},
+}
+
+// An owner says which packages alone may import a module.
+type owner struct {
+	module string
+	by     []string
+	why    string
+}
+
+var owners = []owner{
+	{"github.com/hanwen/go-fuse", []string{"fs", "integration"}, "one package speaks with the kernel (the tests borrow its POSIX suite)"},
+	{"github.com/dgraph-io/ristretto", []string{"cache"}, "one package decides what may be dropped"},
+	{"github.com/cockroachdb/pebble", []string{"cache"}, "one package owns the state"},
+	{"github.com/urfave/cli", []string{"cmd/wsmount"}, "flags become options and stop there"},
+	{"gopkg.in/yaml.v3", []string{"mountspec", "cmd/wsmount"}, "one package reads manifests and configuration"},
+	{"github.com/aws/aws-sdk-go-v2", []string{"providers/s3"}, "one package per service"},
+	{"github.com/Azure", []string{"providers/azure"}, "one package per service"},
+	{"cloud.google.com", []string{"providers/gcs"}, "one package per service"},
+	{"github.com/go-git", []string{"providers/git"}, "one package per service"},
+}
+
+func TestImportDirection(t *testing.T) {
+	for _, p := range packages(t) {
+		for _, imported := range p.Imports {
+			if why := forbidden(p.ImportPath, imported); why != "" {
+				t.Errorf("%s imports %s: %s", p.ImportPath, imported, why)
+			}
+		}
+	}
+}
+
+// Tests keep the same direction, but for two conveniences: the memory provider
+// stands in for a service, and the POSIX suite runs on any directory.
+func TestImportDirectionOfTests(t *testing.T) {
+	for _, p := range packages(t) {
+		for _, imported := range append(p.TestImports, p.XTestImports...) {
+			in := house(imported)
+			if in == "" || in == "integration/posix" || in == "providers/memory" {
+				continue
+			}
+			if why := forbidden(p.ImportPath, imported); why != "" {
+				t.Errorf("a test of %s imports %s: %s", p.ImportPath, imported, why)
+			}
+		}
+	}
+}
+
+// Each rule is tried on an edge that it forbids and on one that it allows.
+func TestRules(t *testing.T) {
+	for _, c := range []struct {
+		from, to string
+		ok       bool
+	}{
+		{"cmd/wsmount", "fs/direct", true}, {"cmd/internal/daemon", "providers/all", true},
+		{"cmd/internal/daemon", "providers/memory", false}, {"cache", "providers", true}, {"cache", "mountspec", false},
+		{"cache", "providers/s3", false}, {"cache", "fs/direct", false}, {"fs", "cache", false}, {"fs", "mountspec", false},
+		{"fs/direct", "fs", true}, {"fs/direct", "providers", false}, {"providers/s3", "providers", true},
+		{"providers/s3", "providers/local", false}, {"providers/all", "providers/local", true}, {"providers", "fs", false},
+		{"mountspec/host", "mountspec/policy", true}, {"mountspec", "providers", false}, {"integration", "fs", false},
+	} {
+		why := forbidden(module+"/"+c.from, module+"/"+c.to)
+		if (why == "") != c.ok {
+			t.Errorf("%s -> %s: got %q, want allowed %v", c.from, c.to, why, c.ok)
+		}
+	}
+	for _, o := range owners {
+		if forbidden(module+"/providers", o.module+"/v2/x") == "" {
+			t.Errorf("%s: providers may import it", o.module)
+		}
+		if why := forbidden(module+"/"+o.by[0], o.module); why != "" {
+			t.Errorf("%s: %s may not import it: %s", o.module, o.by[0], why)
+		}
+	}
+}
+
+// forbidden is the reason why from must not import to; empty when it may.
+func forbidden(from, to string) string {
+	in := house(from)
+	if target := house(to); target != "" {
+		return crossing(in, target)
+	}
+	for _, o := range owners {
+		if under(to, o.module) && !underAny(in, o.by) {
+			return o.why
+		}
+	}
+	return ""
+}
+
+func crossing(from, to string) string {
+	switch {
+	case under(from, "providers/all") && under(to, "providers"):
+		return ""
+	case under(to, "providers/memory") || under(to, "providers/local") || providerOf(to):
+		if from != to && !under(from, to) {
+			return "a provider is reached through providers/all, by its name"
+		}
+	case under(from, "cache") && under(to, "fs/direct"), under(from, "fs/direct") && to != "fs" && !under(to, "fs/direct"):
+		return "volumes do not know each other"
+	}
+	for _, l := range layers {
+		if under(from, l.prefix) {
+			if from == to || underAny(to, l.may) || under(to, l.prefix) && l.prefix != "fs" {
+				return ""
+			}
+			return l.why
+		}
+	}
+	return from + " has no rule here: add one"
+}
+
+// providerOf says whether a package serves one service.
+func providerOf(p string) bool {
+	for _, service := range []string{"s3", "azure", "gcs", "git", "vault"} {
+		if under(p, "providers/"+service) {
+			return true
+		}
+	}
+	return false
+}
+
+// house is a package's path in this module, or empty.
+func house(path string) string {
+	rest, ok := strings.CutPrefix(path, module+"/")
+	if !ok {
+		return ""
+	}
+	return rest
+}
+
+func under(path, prefix string) bool {
+	return path == prefix || strings.HasPrefix(path, prefix+"/")
+}
+
+func underAny(path string, prefixes []string) bool {
+	for _, p := range prefixes {
+		if under(path, p) {
+			return true
+		}
+	}
+	return false
+}
+
+// packages lists every package of the module.
+func packages(t *testing.T) []pkg {
+	t.Helper()
+	cmd := exec.Command("go", "list", "-e", "-json=ImportPath,Imports,TestImports,XTestImports", module+"/...")
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	var all []pkg
+	for dec := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var p pkg
+		if err := dec.Decode(&p); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, p)
+	}
+	if len(all) < 10 {
+		t.Fatalf("go list: %d packages", len(all))
+	}
+	return all
+}

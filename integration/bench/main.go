@@ -1,0 +1,135 @@
+// Command bench compares wsmount with the disk under it and with the loopback
+// file system that comes with go-fuse, and prints one table.
+//
+// It promises that the three are measured alike: the same work by the same
+// program, in trees on one disk, in turn within each round, as root and as an
+// unprivileged user. A figure is the median over the rounds, a ratio the median
+// of the rounds' ratios, so that a slow minute of the machine hits all three.
+// How wsmount's files were opened (passthrough or through the page cache) is
+// read from its status and stands in the table, so that a fallback cannot hide.
+//
+//	bench -wsmount bin/wsmount -loopback bin/loopback
+//	bench -run 'read|stat' -rounds 9 -users nobody
+//
+// Nothing is left behind: the trees lie in a new directory under -dir, which is
+// removed.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+)
+
+// options are the command line.
+type options struct {
+	wsmount, loopback string
+	dir               string
+	users             []string
+	run               *regexp.Regexp
+	rounds            int
+	io, clock         string
+	strict            bool
+}
+
+func main() {
+	if len(os.Args) > 1 && os.Args[1] == workerCommand {
+		os.Exit(workerMain(os.Args[2:]))
+	}
+	o, list, err := parse(os.Args[1:])
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		os.Exit(0)
+	case err != nil:
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(2)
+	case list:
+		for _, w := range workloads() {
+			fmt.Println(w.name)
+		}
+		return
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	if err := compare(ctx, o); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+func parse(args []string) (o options, list bool, err error) {
+	set := flag.NewFlagSet("bench", flag.ContinueOnError)
+	set.StringVar(&o.wsmount, "wsmount", "bin/wsmount", "the wsmount `program`; empty: without it")
+	set.StringVar(&o.loopback, "loopback", "bin/loopback", "go-fuse's loopback `program`; empty: without it")
+	set.StringVar(&o.dir, "dir", "/var/tmp", "a `directory` of the disk to measure on")
+	users := set.String("users", defaultUsers(), "who does the work, separated by commas")
+	run := set.String("run", "", "only workloads whose name matches this `pattern`")
+	set.IntVar(&o.rounds, "rounds", 5, "how often each workload is measured")
+	set.StringVar(&o.io, "io", "auto", "the io mode that must be seen: passthrough, cached, any, or auto (passthrough as root, else cached)")
+	set.StringVar(&o.clock, "clock", "wall", "what rates are by: wall, or cpu (processor time of work and daemon, for a machine that is busy)")
+	set.BoolVar(&o.strict, "strict", false, "fail when a bar is missed")
+	set.BoolVar(&list, "list", false, "print the workloads")
+	if err = set.Parse(args); err != nil {
+		return o, false, err
+	}
+	switch {
+	case set.NArg() > 0:
+		return o, false, fmt.Errorf("%q: only flags are understood, see -help", set.Arg(0))
+	case o.rounds < 1:
+		return o, false, errors.New("-rounds: at least one is needed")
+	case o.clock != "wall" && o.clock != "cpu":
+		return o, false, errors.New("-clock is wall or cpu")
+	case !slices.Contains([]string{"auto", "any", "passthrough", "cached"}, o.io):
+		return o, false, errors.New("-io is auto, any, passthrough or cached")
+	}
+	o.users = strings.Split(*users, ",")
+	o.run, err = regexp.Compile(*run)
+	return o, list, err
+}
+
+// compare measures everything for every user and prints the table.
+func compare(ctx context.Context, o options) error {
+	b, err := newBench(o)
+	if err != nil {
+		return err
+	}
+	defer b.close()
+	var missed, failed []string
+	for _, name := range o.users {
+		s, err := b.session(name)
+		if err != nil {
+			return err
+		}
+		rows, err := s.measure(ctx)
+		s.close()
+		if err != nil {
+			return fmt.Errorf("as %s: %w", name, err)
+		}
+		printTable(os.Stdout, s, rows)
+		for _, r := range rows {
+			missed = append(missed, r.missed(s)...)
+			failed = append(failed, r.problems...)
+		}
+	}
+	if len(failed) > 0 {
+		return errors.New(strings.Join(failed, "; "))
+	}
+	if o.strict && len(missed) > 0 {
+		return fmt.Errorf("bars missed: %s", strings.Join(missed, "; "))
+	}
+	return nil
+}
+
+func defaultUsers() string {
+	if os.Geteuid() == 0 {
+		return "root,nobody"
+	}
+	return currentUser()
+}

@@ -1,0 +1,124 @@
+// Package harness builds the real wsmount, runs it as separate processes and
+// finds what it leaves behind.
+//
+// It knows the command line and the documents that the program prints, nothing
+// of its packages. It promises that a test package that uses Main fails on a
+// mount, a process or a descriptor that outlives its test, on a data race in a
+// daemon, and on a daemon that had to contain a panic.
+//
+//	func TestMain(m *testing.M) { harness.Main(m) }
+//
+//	func TestSomething(t *testing.T) {
+//		w := harness.New(t, harness.Options{})
+//		ws := w.Workspace("@acme/one", "")
+//		m := w.Mount(ws, "--read-only")
+//		_, err := os.ReadDir(m.Dir)
+//		...
+//	}
+package harness
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// root is the directory of one run of a test package: everything that it makes
+// lies below it.
+var root string
+
+// base is where a run's directory is made. /var/tmp is on a disk where /tmp
+// may be memory.
+func base() string {
+	if dir := os.Getenv("WSMOUNT_TEST_DIR"); dir != "" {
+		return dir
+	}
+	return "/var/tmp"
+}
+
+// Binary is the program under test.
+func Binary() string { return filepath.Join(root, "bin", "wsmount") }
+
+// Main builds the program, runs the tests and looks for leftovers.
+func Main(m *testing.M) { os.Exit(run(m)) }
+
+func run(m *testing.M) int {
+	var err error
+	if root, err = os.MkdirTemp(base(), "wsmount-test-"); err != nil {
+		return fail("%v", err)
+	}
+	defer os.RemoveAll(root)
+	if err := build(); err != nil {
+		return fail("%v", err)
+	}
+	before := descriptors()
+	code := m.Run()
+	for _, problem := range leftovers(before) {
+		code = fail("left over: %s", problem)
+	}
+	return code
+}
+
+func fail(format string, args ...any) int {
+	fmt.Fprintf(os.Stderr, "harness: "+format+"\n", args...)
+	return 1
+}
+
+// build builds the program as the test itself was built.
+func build() error {
+	if err := os.Chmod(root, 0o755); err != nil {
+		return err
+	}
+	args := []string{"build", "-o", Binary()}
+	if Race {
+		args = append(args, "-race")
+	}
+	out, err := exec.CommandContext(context.Background(), "go", append(args, "github.com/wsmount/wsmount/cmd/wsmount")...).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("building wsmount: %w\n%s", err, out)
+	}
+	return nil
+}
+
+// Require skips the test unless a thing is there; where WSMOUNT_REQUIRE names
+// the thing, or "all", it fails instead.
+func Require(t testing.TB, what string, there bool) {
+	t.Helper()
+	if there {
+		return
+	}
+	required := strings.Split(os.Getenv("WSMOUNT_REQUIRE"), ",")
+	if slices.Contains(required, what) || slices.Contains(required, "all") {
+		t.Fatalf("%s is missing, and $WSMOUNT_REQUIRE asks for it", what)
+	}
+	t.Skipf("%s is missing", what)
+}
+
+// RequireTools requires programs.
+func RequireTools(t testing.TB, names ...string) {
+	t.Helper()
+	for _, name := range names {
+		_, err := exec.LookPath(name)
+		Require(t, name, err == nil)
+	}
+}
+
+// RequireRoot requires root, to act for other users.
+func RequireRoot(t testing.TB) {
+	t.Helper()
+	Require(t, "root", os.Geteuid() == 0)
+}
+
+func requireFuse(t testing.TB) {
+	t.Helper()
+	f, err := os.OpenFile("/dev/fuse", os.O_RDWR, 0)
+	if err == nil {
+		f.Close()
+	}
+	Require(t, "fuse", err == nil)
+}

@@ -1,0 +1,139 @@
+package harness
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// A Mount is a mounted workspace, served by a process of its own.
+type Mount struct {
+	w    *World
+	args []string
+	Dir  string // the mount point
+	PID  int
+}
+
+// A Status is what the tests read of `wsmount status --json`.
+type Status struct {
+	State       string
+	PID         int
+	ReadOnly    bool
+	Unverified  bool
+	Panics      int
+	OpenFiles   []struct{ Path, IOMode string }
+	Passthrough struct {
+		On     bool
+		Reason string
+	}
+	Parts []struct {
+		Name, At, Provider, Mode, Path, Unavailable string
+		ReadOnly                                    string
+		Refused                                     int
+		Watch                                       struct{ State string }
+		IOMode                                      string
+	}
+}
+
+// Mount mounts a workspace (a directory or an address) at a new directory,
+// and unmounts it when the test ends.
+func (w *World) Mount(workspace string, flags ...string) *Mount {
+	w.t.Helper()
+	dir, err := os.MkdirTemp(w.Dir, "mnt-")
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.own(dir, 0o755)
+	m := &Mount{w: w, Dir: dir, args: append([]string{"mount", workspace, dir}, flags...)}
+	w.t.Cleanup(m.end)
+	m.Start()
+	return m
+}
+
+// Start mounts, also again after Stop or Kill.
+func (m *Mount) Start() {
+	m.w.t.Helper()
+	m.w.MustRun(m.args...)
+	m.PID = m.Status().PID
+}
+
+// Stop unmounts by the program's own command and waits until its process ended.
+func (m *Mount) Stop() {
+	m.w.t.Helper()
+	m.w.MustRun("umount", m.Dir)
+	m.WaitGone()
+}
+
+// Kill kills the daemon, which gets no chance to do anything.
+func (m *Mount) Kill() {
+	m.w.t.Helper()
+	if err := syscall.Kill(m.PID, syscall.SIGKILL); err != nil {
+		m.w.t.Fatal(err)
+	}
+	m.WaitGone()
+}
+
+// Signal sends the daemon a signal.
+func (m *Mount) Signal(s syscall.Signal) {
+	m.w.t.Helper()
+	if err := syscall.Kill(m.PID, s); err != nil {
+		m.w.t.Fatal(err)
+	}
+}
+
+// WaitGone waits until the daemon's process has ended.
+func (m *Mount) WaitGone() {
+	m.w.t.Helper()
+	pid := m.PID
+	m.PID = 0
+	Eventually(m.w.t, 60*time.Second, "the daemon ends", func() bool {
+		return !alive(pid)
+	})
+}
+
+// alive says whether a process runs. One that has ended and that nobody waited
+// for does not.
+func alive(pid int) bool {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	_, rest, found := bytes.Cut(stat, []byte(") "))
+	return err == nil && found && rest[0] != 'Z'
+}
+
+// Status asks the program what it says of this mount.
+func (m *Mount) Status() Status {
+	m.w.t.Helper()
+	var s Status
+	if err := json.Unmarshal([]byte(m.w.MustRun("status", "--json", m.Dir)), &s); err != nil {
+		m.w.t.Fatalf("status: %v", err)
+	}
+	return s
+}
+
+// end unmounts what is still mounted, and reports a contained panic.
+func (m *Mount) end() {
+	if m.PID == 0 {
+		return
+	}
+	if s := m.Status(); s.Panics != 0 {
+		m.w.t.Errorf("the daemon contained %d panics", s.Panics)
+	}
+	m.Stop()
+}
+
+// Eventually waits until something holds, and fails the test when it does not
+// come to hold in time.
+func Eventually(t testing.TB, limit time.Duration, what string, holds func() bool) {
+	t.Helper()
+	for end := time.Now().Add(limit); ; time.Sleep(2 * time.Millisecond) {
+		if holds() {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("not within %v: %s", limit, what)
+		}
+	}
+}

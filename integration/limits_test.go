@@ -1,0 +1,293 @@
+package integration
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/wsmount/wsmount/integration/internal/harness"
+)
+
+// manyOpen is how many files are held open at once, by as many processes as
+// the limits of one make necessary.
+const manyOpen = 100_000
+
+// holdEnv makes the test binary a program that holds files open: "DIR FROM TO".
+const holdEnv = "WSMOUNT_TEST_HOLD"
+
+// A hundred thousand files can be held open, or open fails with EMFILE or
+// ENFILE at a limit that doctor names; the mount lives on.
+func TestManyOpenFiles(t *testing.T) {
+	w := harness.New(t, harness.Options{})
+	ws := w.Workspace("@acme/x", "")
+	mkdirAll(t, ws+"/many")
+	for i := range manyOpen {
+		if i%1000 == 0 { // a file has at most so many links
+			write(t, fmt.Sprintf("%s/seed%d", ws, i/1000), fmt.Sprint("seed ", i/1000))
+		}
+		checkErr(t, "link", os.Link(fmt.Sprintf("%s/seed%d", ws, i/1000), fmt.Sprintf("%s/many/%d", ws, i)), nil)
+	}
+	m := w.Mount(ws)
+	opened := 0
+	for each := perProcess(t); opened < manyOpen; {
+		n, release := holdOpen(t, m.Dir+"/many", opened, min(opened+each, manyOpen))
+		defer release()
+		if opened += n; n < each && opened < manyOpen {
+			break
+		}
+	}
+	if _, err := os.Stat(m.Dir + "/seed7"); err != nil {
+		t.Errorf("stat with %d files open: %v", opened, err)
+	}
+	if got := len(list(t, m.Dir)); got != 100+2 {
+		t.Errorf("list with %d files open: got %d names, want 102", opened, got)
+	}
+	if opened == manyOpen {
+		return
+	}
+	doctor := w.Run("doctor")
+	if named := openLimit(doctor.Out); named < opened || named > opened+opened/10 {
+		t.Errorf("%d files could be opened, doctor names %d as the limit:\n%s", opened, named, doctor.Out)
+	}
+}
+
+// openLimit is the number of open files that doctor names.
+func openLimit(doctor string) int {
+	for line := range strings.Lines(doctor) {
+		if fields := strings.Fields(line); len(fields) > 2 && fields[1] == "files" {
+			for _, f := range fields[2:] {
+				if n, err := strconv.Atoi(f); err == nil {
+					return n
+				}
+			}
+		}
+	}
+	return 0
+}
+
+// perProcess is how many files one process may hold open, with some to spare.
+func perProcess(t *testing.T) int {
+	t.Helper()
+	var limit unix.Rlimit
+	checkErr(t, "getrlimit", unix.Getrlimit(unix.RLIMIT_NOFILE, &limit), nil)
+	return int(min(limit.Max, manyOpen+200)) - 200
+}
+
+// holdOpen starts a process that opens files of a directory and holds them
+// until it is released.
+func holdOpen(t *testing.T, dir string, from, to int) (opened int, release func()) {
+	t.Helper()
+	cmd := exec.Command("/proc/self/exe")
+	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%s %d %d", holdEnv, dir, from, to))
+	in, err := cmd.StdinPipe()
+	checkErr(t, "pipe", err, nil)
+	out, err := cmd.StdoutPipe()
+	checkErr(t, "pipe", err, nil)
+	checkErr(t, "start", cmd.Start(), nil)
+	var failure string
+	if _, err := fmt.Fscanln(out, &opened, &failure); err != nil {
+		t.Fatalf("the process that holds files: %v", err)
+	}
+	if failure != "none" && failure != "EMFILE" && failure != "ENFILE" {
+		t.Errorf("open: got %s, want EMFILE or ENFILE at most", failure)
+	}
+	return opened, func() {
+		checkErr(t, "release", in.Close(), nil)
+		checkErr(t, "wait", cmd.Wait(), nil)
+	}
+}
+
+// hold is the program that holds files open: it prints how many it could open
+// and the errno that stopped it, and ends with its input.
+func hold(job string) {
+	var dir string
+	var from, to int
+	if _, err := fmt.Sscan(job, &dir, &from, &to); err != nil {
+		panic(err)
+	}
+	opened, failure := 0, "none"
+	for i := from; i < to; i++ {
+		if _, err := unix.Open(fmt.Sprintf("%s/%d", dir, i), unix.O_RDONLY|unix.O_CLOEXEC, 0); err != nil {
+			failure = unix.ErrnoName(err.(syscall.Errno))
+			break
+		}
+		opened++
+	}
+	fmt.Println(opened, failure)
+	io.Copy(io.Discard, os.Stdin)
+}
+
+// A full disk is ENOSPC at the write; what was written before stays, deletes
+// work, and then there is room again.
+func TestFullDisk(t *testing.T) {
+	harness.RequireRoot(t)
+	w := harness.New(t, harness.Options{})
+	ws := w.Workspace("@acme/full", "")
+	manifest, err := os.ReadFile(ws + "/WORKSPACE.md")
+	checkErr(t, "read", err, nil)
+	checkErr(t, "mount a small disk", unix.Mount("tmpfs", ws, "tmpfs", 0, "size=4m"), nil)
+	t.Cleanup(func() { checkErr(t, "unmount the small disk", unix.Unmount(ws, 0), nil) })
+	write(t, ws+"/WORKSPACE.md", string(manifest))
+	m := w.Mount(ws)
+	write(t, m.Dir+"/kept", "kept")
+	fd, err := unix.Open(m.Dir+"/big", unix.O_WRONLY|unix.O_CREAT|unix.O_CLOEXEC, 0o644)
+	checkErr(t, "open", err, nil)
+	written := 0
+	for err == nil && written < 8<<20 {
+		var n int
+		n, err = unix.Write(fd, bytes.Repeat([]byte("x"), 1<<16))
+		written += max(n, 0)
+	}
+	checkErr(t, "write to a full disk", err, syscall.ENOSPC)
+	checkErr(t, "close", unix.Close(fd), nil)
+	checkErr(t, "fallocate", allocate(m.Dir+"/more", 1<<22), syscall.ENOSPC)
+	checkContent(t, m.Dir+"/kept", "kept")
+	if info, err := os.Stat(m.Dir + "/big"); err != nil || info.Size() != int64(written) {
+		t.Errorf("big: got %v, %v; want %d bytes", info, err, written)
+	}
+	checkErr(t, "delete", os.Remove(m.Dir+"/big"), nil)
+	write(t, m.Dir+"/again", strings.Repeat("y", 1<<20))
+	checkContent(t, ws+"/again", strings.Repeat("y", 1<<20))
+}
+
+func allocate(path string, n int64) error {
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return unix.Fallocate(int(f.Fd()), 0, 0, n)
+}
+
+// A sandbox mounts the tree into itself and a memory disk below it; changes
+// made behind the mount must not take that away.
+func TestSandbox(t *testing.T) {
+	harness.RequireTools(t, "bwrap")
+	m, behind := flavours[0].mount(t)
+	mkdirAll(t, behind+"/dir/scratch")
+	write(t, behind+"/dir/f", "old")
+	w := harness.New(t, harness.Options{})
+	script := `cat /ws/dir/f; echo; echo scratch > /ws/dir/scratch/x; echo made > /ws/made; echo ready
+read line; cat /ws/dir/f; echo; cat /ws/dir/scratch/x /ws/dir/new; ls /ws/dir/scratch`
+	cmd := w.Command(t.Context(), "bwrap", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/mnt",
+		"--bind", m.Dir, "/mnt", "--tmpfs", "/mnt/dir/scratch", "sh", "-c", strings.ReplaceAll(script, "/ws", "/mnt"))
+	in, err := cmd.StdinPipe()
+	checkErr(t, "pipe", err, nil)
+	var out safeBuffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	checkErr(t, "start", cmd.Start(), nil)
+	harness.Eventually(t, 10e9, "the sandbox is ready", func() bool { return strings.Contains(out.String(), "ready") })
+	write(t, behind+"/dir/new", "new")
+	write(t, behind+"/dir/scratch/hidden", "x")
+	write(t, behind+"/tmp", "replaced")
+	checkErr(t, "rename", os.Rename(behind+"/tmp", behind+"/dir/f"), nil)
+	harness.Eventually(t, 5e9, "the change shows", func() bool { return reads(m.Dir+"/dir/f", "replaced") && exists(m.Dir+"/dir/new") })
+	fmt.Fprintln(in, "go on")
+	if err := cmd.Wait(); err != nil || out.String() != "old\nready\nreplaced\nscratch\nnewx\n" {
+		t.Errorf("sandbox: %v, got\n%s", err, out.String())
+	}
+	checkContent(t, behind+"/made", "made\n")
+	if exists(behind + "/dir/scratch/x") {
+		t.Error("the sandbox's scratch file is in the workspace")
+	}
+}
+
+// A safeBuffer is a buffer that a process writes and a test reads.
+type safeBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (b *safeBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.Write(p)
+}
+
+func (b *safeBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.String()
+}
+
+// Many programs at once, in one tree: every file ends with what its last
+// writer wrote, and nothing deadlocks.
+func TestManyPrograms(t *testing.T) {
+	m, behind := flavours[0].mount(t)
+	var failed atomic.Int64
+	var done sync.WaitGroup
+	for i := range 16 {
+		done.Go(func() {
+			for n := range 50 {
+				if err := busy(filepath.Join(m.Dir, fmt.Sprint("p", i%4)), i, n); err != nil {
+					failed.Add(1)
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	done.Wait()
+	for i := range 16 {
+		checkContent(t, fmt.Sprintf("%s/p%d/own%d", behind, i%4, i), "49")
+	}
+}
+
+// busy does what programs do to a directory that they share.
+func busy(dir string, i, n int) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	tmp, own := fmt.Sprintf("%s/tmp%d", dir, i), fmt.Sprintf("%s/own%d", dir, i)
+	if err := os.WriteFile(tmp, []byte(fmt.Sprint(n)), 0o644); err != nil {
+		return err
+	}
+	if err := os.Rename(tmp, own); err != nil {
+		return err
+	}
+	if _, err := os.ReadDir(dir); err != nil {
+		return err
+	}
+	got, err := os.ReadFile(own)
+	if err == nil && string(got) != fmt.Sprint(n) {
+		err = fmt.Errorf("%s: got %q, want %d", own, got, n)
+	}
+	return err
+}
+
+// The daemon's descriptors do not grow with what programs did.
+func TestDaemonDescriptors(t *testing.T) {
+	m, _ := flavours[0].mount(t)
+	count := func() int {
+		entries, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", m.PID))
+		checkErr(t, "descriptors of the daemon", err, nil)
+		return len(entries)
+	}
+	work := func() {
+		for i := range 100 {
+			dir := fmt.Sprintf("%s/d%d", m.Dir, i)
+			checkErr(t, "work", busy(dir, i, i), nil)
+			f, err := os.Open(fmt.Sprintf("%s/own%d", dir, i))
+			checkErr(t, "open", err, nil)
+			checkErr(t, "remove", os.RemoveAll(dir), nil)
+			checkErr(t, "close", f.Close(), nil)
+		}
+	}
+	work()
+	first := count()
+	for range 3 {
+		work()
+	}
+	harness.Eventually(t, 10e9, "the daemon closes what it does not need", func() bool { return count() <= first+50 })
+}

@@ -1,0 +1,42 @@
+package posix_test
+
+import (
+	"os"
+	"testing"
+
+	"github.com/wsmount/wsmount/integration/posix"
+)
+
+// userID is an ordinary user that owns nothing.
+const userID = 65533
+
+// The local file system is the reference: every case passes there.
+func TestPosix(t *testing.T) { posix.Run(t, openDir(t), posix.Options{}) }
+
+func TestPosixUser(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("this is an ordinary user already")
+	}
+	posix.RunAs(t, openDir(t), userID, posix.Options{})
+}
+
+func TestPosixChild(t *testing.T) { posix.Child(t) }
+
+// openDir is a directory of the disk that everyone can pass and write to.
+// POSIX_SUITE_DIR chooses one that exists: a mount, for instance.
+func openDir(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp(os.Getenv("POSIX_SUITE_DIR"), "posix")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := os.Chmod(dir, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}

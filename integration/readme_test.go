@@ -1,0 +1,121 @@
+package integration
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/wsmount/wsmount/integration/internal/harness"
+)
+
+// blocks returns the fenced blocks of a language in a Markdown file.
+func blocks(t *testing.T, path, language string) []string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found []string
+	for _, m := range regexp.MustCompile("(?ms)^```"+language+"\n(.*?)^```").FindAllStringSubmatch(string(text), -1) {
+		found = append(found, m[1])
+	}
+	if len(found) == 0 {
+		t.Fatalf("%s has no block of %s", path, language)
+	}
+	return found
+}
+
+// readmeWorld is a host with the workspaces that README speaks of, and a PATH
+// that has wsmount.
+func readmeWorld(t *testing.T) (w *harness.World, sh func(script string)) {
+	t.Helper()
+	w = harness.New(t, harness.Options{})
+	family(t, w, "app", "lib", "marketing-ops")
+	w.Mkdir("mnt", 0o755)
+	return w, func(script string) {
+		t.Helper()
+		script = strings.ReplaceAll(script, "/mnt/ws", w.Path("mnt"))
+		cmd := w.Command(t.Context(), "sh", "-ec", script)
+		cmd.Env = append(cmd.Env, "PATH="+filepath.Dir(harness.Binary())+":"+os.Getenv("PATH"))
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("%s\n%v\n%s", script, err, out)
+		}
+	}
+}
+
+// Every command that README shows works as it stands there.
+func TestReadmeCommands(t *testing.T) {
+	w, sh := readmeWorld(t)
+	for _, block := range blocks(t, "../README.md", "sh") {
+		if strings.Contains(block, "make ") {
+			continue // the Makefile's own, which builds and installs
+		}
+		sh(block)
+		if r := w.Run("umount", w.Path("mnt")); r.Code != 0 && strings.Contains(block, "/mnt/ws") {
+			t.Errorf("umount after\n%s\n%s", block, r.Err)
+		}
+	}
+}
+
+// The configuration that README shows is accepted.
+func TestReadmeConfiguration(t *testing.T) {
+	w, _ := readmeWorld(t)
+	w.Mkdir("home/src", 0o755)
+	for _, block := range blocks(t, "../README.md", "yaml") {
+		w.Write("config/wsmount/config.yaml", block, 0o600)
+		if r := w.Run("registry", "list"); r.Code != 0 {
+			t.Errorf("%s\n%s", block, r.Err)
+		}
+	}
+}
+
+// Each synopsis works with its flags before, between and behind its arguments.
+func TestSynopses(t *testing.T) {
+	w, _ := readmeWorld(t)
+	mnt, app := w.Path("mnt"), w.Path("ws-acme-app")
+	for _, c := range []struct{ args, flags []string }{
+		{[]string{"validate", app}, []string{"--json", "--strict"}},
+		{[]string{"resolve", "@acme/app"}, []string{"--explain"}},
+		{[]string{"resolve", "@acme/app"}, []string{"--json"}},
+		{[]string{"doctor", "@acme/app"}, []string{"--json"}},
+		{[]string{"registry", "list"}, []string{"--json"}},
+		{[]string{"version"}, []string{"--json"}},
+		{[]string{"completion", "bash"}, nil},
+		{[]string{"mount", "@acme/app", mnt}, []string{"--read-only", "--json"}},
+		{[]string{"@acme/app", mnt}, []string{"--read-only"}},
+		{[]string{app, mnt}, []string{"--mount", "at=/lib,source=@acme/lib"}},
+		{[]string{app + "/WORKSPACE.md", mnt}, []string{"--trust"}},
+	} {
+		for at := range len(c.args) + 1 {
+			if at == 0 && len(c.flags) == 0 {
+				continue
+			}
+			args := slices.Insert(slices.Clone(c.args), at, c.flags...)
+			t.Run(strings.ReplaceAll(strings.Join(args, " "), w.Dir, ""), func(t *testing.T) { synopsis(t, w, args, mnt) })
+		}
+	}
+}
+
+// synopsis runs one command, and the ones that need a mount on what it mounted.
+func synopsis(t *testing.T, w *harness.World, args []string, mnt string) {
+	t.Helper()
+	if r := w.Run(args...); r.Code != 0 {
+		t.Fatalf("exit %d\n%s", r.Code, r.Err)
+	}
+	if !slices.Contains(args, mnt) {
+		return
+	}
+	readOnly := slices.Contains(args, "--read-only")
+	if err := os.WriteFile(mnt+"/x", nil, 0o644); (err != nil) != readOnly {
+		t.Errorf("write: got %v, want refused %v", err, readOnly)
+	}
+	for _, after := range [][]string{{"status"}, {"status", "--all"}, {"status", mnt}, {"status", mnt, "--json"},
+		{"event", mnt, "turn-start", "--var", "k=v", "--timeout", "5s"}, {"event", "--no-wait", mnt, "turn-end"}, {"umount", mnt}} {
+		if r := w.Run(after...); r.Code != 0 {
+			t.Errorf("%q: exit %d\n%s", after, r.Code, r.Err)
+		}
+	}
+}

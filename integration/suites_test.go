@@ -1,0 +1,170 @@
+// Package integration tests the built program from the outside: it is mounted
+// as a separate process, and everything is asked through the kernel or the
+// command line. What WSMOUNT_REQUIRE names must be there (fuse, root, a tool,
+// or all); otherwise a test that misses something is skipped.
+package integration
+
+import (
+	"maps"
+	"os"
+	"slices"
+	"testing"
+	"testing/fstest"
+
+	"github.com/hanwen/go-fuse/v2/posixtest"
+
+	"github.com/wsmount/wsmount/integration/internal/harness"
+	"github.com/wsmount/wsmount/integration/model"
+	"github.com/wsmount/wsmount/integration/posix"
+)
+
+func TestMain(m *testing.M) {
+	if posix.IsChild() {
+		os.Exit(m.Run())
+	}
+	if job := os.Getenv(holdEnv); job != "" {
+		hold(job)
+		return
+	}
+	harness.Main(m)
+}
+
+// userID is nobody's: fusermount asks that a user has a name.
+const userID = 65534
+
+// A flavour is a way to mount a local workspace.
+type flavour struct {
+	name, mode string // sync mode of the manifest
+	flags      []string
+	user       bool // mounted and used by an ordinary user
+}
+
+var flavours = []flavour{
+	{name: "watch", mode: "watch"},
+	{name: "canonical", mode: "canonical"},
+	{name: "without passthrough", mode: "watch", flags: []string{"--no-passthrough"}},
+	{name: "ordinary user", mode: "watch", user: true},
+}
+
+// mount mounts one workspace in this flavour and returns the mount and the
+// directory behind it. Root lets others in: the suites act for several users.
+func (f flavour) mount(t *testing.T) (*harness.Mount, string) {
+	t.Helper()
+	if f.user {
+		harness.RequireRoot(t)
+		w := harness.New(t, harness.Options{UID: userID})
+		ws := w.Workspace("@acme/suite", f.mode)
+		return w.Mount(ws, f.flags...), ws
+	}
+	w := harness.New(t, harness.Options{})
+	ws := w.Workspace("@acme/suite", f.mode)
+	flags := f.flags
+	if os.Geteuid() == 0 {
+		flags = append(slices.Clone(flags), "--allow-other")
+	}
+	return w.Mount(ws, flags...), ws
+}
+
+// posixLeftOut are the cases of the POSIX suite that a mount is known to fail,
+// with the reason.
+var posixLeftOut = map[string]string{}
+
+func TestPosix(t *testing.T) {
+	for _, f := range flavours {
+		t.Run(f.name, func(t *testing.T) {
+			m, _ := f.mount(t)
+			if f.user {
+				posix.RunAs(t, m.Dir, userID, posix.Options{LeftOut: posixLeftOut})
+				return
+			}
+			posix.Run(t, m.Dir, posix.Options{LeftOut: posixLeftOut})
+		})
+	}
+}
+
+// A mount of root's, used by an ordinary user.
+func TestPosixOtherUser(t *testing.T) {
+	harness.RequireRoot(t)
+	m, _ := flavours[0].mount(t)
+	dir := m.Dir + "/open"
+	if err := os.Mkdir(dir, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(dir, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	posix.RunAs(t, dir, userID, posix.Options{LeftOut: posixLeftOut})
+}
+
+func TestPosixChild(t *testing.T) { posix.Child(t) }
+
+// borrowedLeftOut are the tests of go-fuse's suite that are not run, with the
+// reason.
+var borrowedLeftOut = map[string]string{
+	"FcntlFlockLocksFile": "wants a process to be refused by its own fcntl lock, which no local file system does (ext4 fails it)",
+}
+
+func TestBorrowedPosix(t *testing.T) {
+	for _, f := range flavours {
+		if f.user {
+			continue // root cannot enter the mount of another user
+		}
+		t.Run(f.name, func(t *testing.T) {
+			m, _ := f.mount(t)
+			for _, name := range slices.Sorted(maps.Keys(posixtest.All)) {
+				t.Run(name, func(t *testing.T) {
+					if reason, ok := borrowedLeftOut[name]; ok {
+						t.Logf("left out: %s", reason)
+						return
+					}
+					dir := m.Dir + "/" + name
+					if err := os.Mkdir(dir, 0o755); err != nil {
+						t.Fatal(err)
+					}
+					posixtest.All[name](t, dir)
+				})
+			}
+		})
+	}
+}
+
+func TestFS(t *testing.T) {
+	for _, f := range flavours {
+		if f.user {
+			continue
+		}
+		t.Run(f.name, func(t *testing.T) {
+			m, _ := f.mount(t)
+			files := []string{"a", "d/b", "d/e/c", "d/e/with blank", "empty"}
+			for _, dir := range []string{"d/e", "none"} {
+				if err := os.MkdirAll(m.Dir+"/"+dir, 0o755); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for _, name := range files {
+				if err := os.WriteFile(m.Dir+"/"+name, []byte("content of "+name), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := os.Symlink("a", m.Dir+"/link"); err != nil {
+				t.Fatal(err)
+			}
+			if err := fstest.TestFS(os.DirFS(m.Dir), append(files, "link", "none", "WORKSPACE.md")...); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+}
+
+// With the watch others' changes are seen at once; without it the kernel's
+// memory would hide them for up to a second, so there the tree is remounted.
+func TestModel(t *testing.T) {
+	t.Run("changes behind the mount", func(t *testing.T) {
+		m, behind := flavours[0].mount(t)
+		model.Run(t, model.Subject{Dir: m.Dir, Behind: behind}, model.Options{})
+	})
+	t.Run("remounts", func(t *testing.T) {
+		m, _ := flavours[1].mount(t)
+		model.Run(t, model.Subject{Dir: m.Dir, Remount: func() error { m.Stop(); m.Start(); return nil }}, model.Options{})
+	})
+}
