@@ -19,7 +19,7 @@ func sameBytes(a, b io.Reader) (bool, error) {
 			return false, nil
 		}
 		if aerr != nil {
-			return true, nil
+			return true, nil //nolint:nilerr // both streams have ended, and real has looked at the errors
 		}
 	}
 }

@@ -88,7 +88,8 @@ func discard(ctx context.Context, result any) {
 	case Provider:
 		r.Close()
 	case Upload:
-		r.Abort(context.WithoutCancel(ctx))
+		// Nobody is left to hear of a failure; AbortParts finds what stays.
+		_ = r.Abort(context.WithoutCancel(ctx))
 	}
 }
 

@@ -3,6 +3,7 @@ package local
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -280,7 +281,7 @@ func (p *Provider) page(ctx context.Context, dir *os.File, l providers.Locator, 
 		}
 		info, err := stat(int(dir.Fd()), name, child)
 		switch {
-		case err == errSpecial:
+		case errors.Is(err, errSpecial):
 			p.opts.Logger.Debug("entry passed over", "name", child.String(), "reason", err)
 		case err != nil:
 			return providers.Page{}, err
