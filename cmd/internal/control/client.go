@@ -1,0 +1,137 @@
+package control
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/wsmount/wsmount/cmd/internal/exit"
+	"github.com/wsmount/wsmount/cmd/internal/lifecycle"
+)
+
+// Client calls the control API of one mount. Its methods may be called at once.
+// A daemon that does not answer is an *exit.Error with the code Unreachable.
+type Client struct {
+	path string
+	http http.Client
+}
+
+// NewClient returns a client for the socket of a mount. It does not connect yet.
+func NewClient(socket string) *Client {
+	return &Client{path: socket, http: http.Client{Transport: &http.Transport{
+		DisableKeepAlives: true,
+		DialContext:       func(ctx context.Context, _, _ string) (net.Conn, error) { return dial(ctx, socket) },
+	}}}
+}
+
+// Status asks for the status as it is now.
+func (c *Client) Status(ctx context.Context) (s Status, err error) {
+	return s, c.call(ctx, http.MethodGet, "/v1/status", nil, &s)
+}
+
+// Event emits an event and waits for what it starts.
+func (c *Client) Event(ctx context.Context, r EventRequest) (out EventResult, err error) {
+	return out, c.call(ctx, http.MethodPost, "/v1/event", r, &out)
+}
+
+// Unmount asks the daemon to take its mount away.
+func (c *Client) Unmount(ctx context.Context, r UnmountRequest) (out UnmountResult, err error) {
+	return out, c.call(ctx, http.MethodPost, "/v1/unmount", r, &out)
+}
+
+// Debug asks for what only the daemon knows of itself.
+func (c *Client) Debug(ctx context.Context) (out Debug, err error) {
+	return out, c.call(ctx, http.MethodGet, "/v1/debug", nil, &out)
+}
+
+// Metrics returns the metrics in Prometheus' text format.
+func (c *Client) Metrics(ctx context.Context) ([]byte, error) {
+	resp, err := c.do(ctx, http.MethodGet, "/metrics", nil)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	return io.ReadAll(resp.Body)
+}
+
+// Follow calls handler for each event of a name ("*": all) until the mount
+// ends (nil), ctx ends, or handler returns an error, which it returns.
+func (c *Client) Follow(ctx context.Context, name string, handler func(lifecycle.Event) error) error {
+	resp, err := c.do(ctx, http.MethodGet, "/v1/events?name="+url.QueryEscape(name), nil)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	lines := bufio.NewScanner(resp.Body)
+	lines.Buffer(nil, maxBody)
+	for lines.Scan() {
+		data, ok := strings.CutPrefix(lines.Text(), "data: ")
+		if !ok {
+			continue
+		}
+		var e lifecycle.Event
+		if err := json.Unmarshal([]byte(data), &e); err != nil {
+			return fmt.Errorf("control: event: %w", err)
+		}
+		if err := handler(e); err != nil {
+			return err
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if err := lines.Err(); err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return fmt.Errorf("control: %w", err)
+	}
+	return nil
+}
+
+func (c *Client) call(ctx context.Context, method, path string, in, out any) error {
+	var body io.Reader
+	if in != nil {
+		b, err := json.Marshal(in)
+		if err != nil {
+			return fmt.Errorf("control: %w", err)
+		}
+		body = bytes.NewReader(b)
+	}
+	resp, err := c.do(ctx, method, path, body)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if err := json.NewDecoder(resp.Body).Decode(out); err != nil {
+		return fmt.Errorf("control: %s: %w", path, err)
+	}
+	return nil
+}
+
+// do sends a request; an answer other than 200 comes back as the daemon's error.
+func (c *Client) do(ctx context.Context, method, path string, body io.Reader) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, method, "http://wsmount"+path, body)
+	if err != nil {
+		return nil, fmt.Errorf("control: %w", err)
+	}
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return nil, exit.New(exit.Unreachable, "the daemon of this mount does not answer: %w", err).
+			Hint("see `wsmount status`; `wsmount umount --force` ends it")
+	}
+	if resp.StatusCode == http.StatusOK {
+		return resp, nil
+	}
+	defer resp.Body.Close()
+	var e errorBody
+	if err := json.NewDecoder(resp.Body).Decode(&e); err != nil || e.Exit == 0 {
+		return nil, fmt.Errorf("control: %s: %s", path, resp.Status)
+	}
+	return nil, &exit.Error{Code: exit.Code(e.Exit), What: e.Error, Advice: e.Hint}
+}

@@ -1,0 +1,263 @@
+package control
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/wsmount/wsmount/cmd/internal/exit"
+	"github.com/wsmount/wsmount/cmd/internal/lifecycle"
+)
+
+// buffer is a log that two goroutines may use.
+type buffer struct {
+	mu sync.Mutex // guards b
+	b  bytes.Buffer
+}
+
+func (b *buffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.Write(p)
+}
+
+func (b *buffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.String()
+}
+
+// mount is a Backend that answers from memory.
+type mount struct {
+	bus *lifecycle.Bus
+
+	mu    sync.Mutex // guards event
+	event EventRequest
+	left  time.Duration
+}
+
+func (m *mount) Status() Status {
+	return Status{Schema: StatusSchema, Workspace: "@acme/ops", State: Ready}
+}
+
+func (m *mount) Event(ctx context.Context, r EventRequest) (EventResult, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.event = r
+	if end, ok := ctx.Deadline(); ok {
+		m.left = time.Until(end)
+	}
+	if r.At == "/nowhere" {
+		return EventResult{}, exit.New(exit.Unresolvable, "no part at %s", r.At).Hint("see `wsmount status`")
+	}
+	m.bus.Emit(lifecycle.Event{Name: r.Name, Payload: r.Vars})
+	return EventResult{Schema: EventSchema, Event: r.Name, Parts: 1}, nil
+}
+
+func (m *mount) Subscribe(name string, h func(lifecycle.Event)) func() { return m.bus.On(name, h) }
+
+func (m *mount) Unmount(r UnmountRequest) (UnmountResult, error) {
+	if r.Force {
+		return UnmountResult{Schema: UnmountSchema, Unmounted: true}, nil
+	}
+	return UnmountResult{}, errors.New("no reason given")
+}
+
+func (m *mount) Debug() Debug { return Debug{Schema: DebugSchema, Goroutines: "goroutine 1"} }
+
+func serve(t *testing.T, path string, o Options) (*mount, *Client) {
+	t.Helper()
+	m := &mount{bus: lifecycle.New(lifecycle.Options{})}
+	s, err := Listen(path, m, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		m.bus.Close()
+		s.Close(context.Background())
+		if _, err := os.Stat(path); !os.IsNotExist(err) {
+			t.Errorf("the socket is left behind: %v", err)
+		}
+	})
+	return m, NewClient(path)
+}
+
+func TestCalls(t *testing.T) {
+	ctx := context.Background()
+	var log buffer
+	m, c := serve(t, filepath.Join(t.TempDir(), "s"), Options{Log: slog.New(slog.NewTextHandler(&log, nil)),
+		Metrics: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte("wsmount_ops_total 1")) })})
+	if s, err := c.Status(ctx); err != nil || s.Workspace != "@acme/ops" || s.State != Ready {
+		t.Errorf("status: got %+v, %v", s, err)
+	}
+	r, err := c.Event(ctx, EventRequest{Name: "turn-end", Vars: map[string]string{"k": "v"}, Timeout: 5})
+	if err != nil || r.Parts != 1 || m.event.Vars["k"] != "v" || m.left > 5*time.Second || m.left < time.Second {
+		t.Errorf("event: got %+v, %v; the mount was asked %+v with %s left", r, err, m.event, m.left)
+	}
+	if u, err := c.Unmount(ctx, UnmountRequest{Force: true}); err != nil || !u.Unmounted {
+		t.Errorf("unmount: got %+v, %v", u, err)
+	}
+	if d, err := c.Debug(ctx); err != nil || d.Goroutines == "" {
+		t.Errorf("debug: got %+v, %v", d, err)
+	}
+	if b, err := c.Metrics(ctx); err != nil || !strings.Contains(string(b), "wsmount_ops_total") {
+		t.Errorf("metrics: got %q, %v", b, err)
+	}
+	for _, want := range []string{"call=/v1/event", "call=/v1/unmount", "uid=", "pid="} {
+		if !strings.Contains(log.String(), want) {
+			t.Errorf("the log lacks %s: %s", want, log.String())
+		}
+	}
+}
+
+func TestErrorsKeepCodeAndHint(t *testing.T) {
+	_, c := serve(t, filepath.Join(t.TempDir(), "s"), Options{})
+	_, err := c.Event(context.Background(), EventRequest{Name: "write", At: "/nowhere"})
+	if e := exit.From(err); e == nil || e.Code != exit.Unresolvable || e.What != "no part at /nowhere" || e.Advice == "" {
+		t.Errorf("got %+v", e)
+	}
+	_, err = c.Unmount(context.Background(), UnmountRequest{})
+	if e := exit.From(err); e == nil || e.Code != exit.Failed || e.What != "no reason given" {
+		t.Errorf("got %+v", e)
+	}
+}
+
+func TestNobodyAnswers(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s")
+	silent, err := net.Listen("unix", path) // accepts and never answers: a daemon that hangs
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	for name, socket := range map[string]string{"hangs": path, "gone": path + "x"} {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
+			defer cancel()
+			_, err := NewClient(socket).Status(ctx)
+			if e := exit.From(err); e == nil || e.Code != exit.Unreachable || e.Advice == "" {
+				t.Errorf("got %+v", e)
+			}
+		})
+	}
+}
+
+func TestBadRequests(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s")
+	_, c := serve(t, path, Options{})
+	tests := []struct {
+		name, method, path, body string
+		want                     int
+	}{
+		{"not JSON", "POST", "/v1/event", "{", 400},
+		{"an unknown field", "POST", "/v1/event", `{"nmae":"x"}`, 400},
+		{"too large", "POST", "/v1/event", `{"name":"` + strings.Repeat("x", maxBody) + `"}`, 400},
+		{"the wrong verb", "GET", "/v1/unmount", "", 405},
+		{"no such call", "GET", "/v2/status", "", 404},
+		{"an unknown event to follow", "GET", "/v1/events?name=turn-strat", "", 400},
+		{"no metrics here", "GET", "/metrics", "", 404},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			req, err := http.NewRequest(tt.method, "http://x"+tt.path, strings.NewReader(tt.body))
+			if err != nil {
+				t.Fatal(err)
+			}
+			resp, err := c.http.Do(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			resp.Body.Close()
+			if resp.StatusCode != tt.want {
+				t.Errorf("got %d, want %d", resp.StatusCode, tt.want)
+			}
+		})
+	}
+}
+
+func TestOtherUsersAreNotHeard(t *testing.T) {
+	for _, tt := range []struct {
+		uid  uint32
+		want bool
+	}{{0, true}, {uint32(os.Geteuid()), true}, {uint32(os.Geteuid()) + 4711, false}} {
+		if got := sameUser(Peer{UID: tt.uid}); got != tt.want {
+			t.Errorf("uid %d: got %v, want %v", tt.uid, got, tt.want)
+		}
+	}
+	var log buffer
+	asked := make(chan Peer, 1)
+	path := filepath.Join(t.TempDir(), "s")
+	_, c := serve(t, path, Options{Log: slog.New(slog.NewTextHandler(&log, nil)),
+		Allow: func(p Peer) bool { asked <- p; return false }})
+	if _, err := c.Status(context.Background()); exit.From(err).Code != exit.Unreachable {
+		t.Errorf("a refused caller got %v", err)
+	}
+	p := <-asked
+	if int(p.UID) != os.Geteuid() || int(p.PID) != os.Getpid() {
+		t.Errorf("the kernel's word on the caller: got %+v", p)
+	}
+	if !strings.Contains(log.String(), "refused a caller") {
+		t.Errorf("not in the log: %s", log.String())
+	}
+}
+
+func TestSocket(t *testing.T) {
+	deep := filepath.Join(t.TempDir(), strings.Repeat("d", 100), strings.Repeat("e", 100))
+	if err := os.MkdirAll(deep, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(deep, "control.sock")
+	if err := os.WriteFile(path, nil, 0o600); err != nil { // what a killed daemon leaves
+		t.Fatal(err)
+	}
+	_, c := serve(t, path, Options{})
+	if _, err := c.Status(context.Background()); err != nil {
+		t.Errorf("a socket deeper than sockaddr_un holds: %v", err)
+	}
+	fi, err := os.Stat(path)
+	if err != nil || fi.Mode().Perm() != 0o600 {
+		t.Errorf("got %v, %v; want mode 0600", fi.Mode(), err)
+	}
+}
+
+func TestFollow(t *testing.T) {
+	m, c := serve(t, filepath.Join(t.TempDir(), "s"), Options{})
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	var got []string
+	first := make(chan struct{})
+	end := make(chan error, 1)
+	go func() {
+		end <- c.Follow(ctx, "*", func(e lifecycle.Event) error {
+			if got = append(got, e.Name+" "+e.Payload["path"]); len(got) == 1 {
+				close(first)
+			}
+			return nil
+		})
+	}()
+	for received := false; !received; { // until the stream is set up
+		m.bus.Emit(lifecycle.Event{Name: "acme:hello"})
+		select {
+		case <-first:
+			received = true
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+	m.bus.Emit(lifecycle.Event{Name: "write", Payload: map[string]string{"path": "a\nb"}})
+	m.bus.Emit(lifecycle.Event{Name: "workspace-close"})
+	if err := <-end; err != nil {
+		t.Fatalf("follow ended with %v", err)
+	}
+	n := len(got)
+	if n < 3 || got[n-2] != "write a\nb" || got[n-1] != "workspace-close " {
+		t.Errorf("got %q", got)
+	}
+}

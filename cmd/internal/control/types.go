@@ -1,0 +1,198 @@
+// Package control is the control API of a running mount: HTTP and JSON on a
+// Unix socket in the mount's state directory, for the other commands of
+// wsmount, for metrics collectors and for agent hosts.
+//
+//	GET  /v1/status          Status
+//	POST /v1/event           EventRequest -> EventResult
+//	GET  /v1/events?name=*   the lifecycle bus as server-sent events
+//	POST /v1/unmount         UnmountRequest -> UnmountResult
+//	GET  /v1/debug           Debug
+//	GET  /metrics            Prometheus text
+//
+// It promises that only root and the user of the daemon are heard
+// (SO_PEERCRED), that every call that changes something is logged with its
+// caller, and that no answer holds a secret.
+//
+//	srv, err := control.Listen(dir.SocketPath(), backend, control.Options{Log: log})
+//	client := control.NewClient(record.SocketPath())
+//	status, err := client.Status(ctx)
+package control
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/wsmount/wsmount/cmd/internal/mountpoint"
+)
+
+// Schemas of what the API answers.
+const (
+	StatusSchema  = "wsmount.status/v1"
+	EventSchema   = "wsmount.event/v1"
+	UnmountSchema = "wsmount.umount/v1"
+	ErrorSchema   = "wsmount.error/v1"
+	DebugSchema   = "wsmount.debug/v1"
+)
+
+// State is what a mount is doing.
+type State string
+
+const (
+	Starting      State = "starting"
+	Ready         State = "ready"
+	Stopping      State = "stopping"
+	Draining      State = "draining"       // unmounted by another; not all is sent yet
+	NotResponding State = "not-responding" // the daemon runs and does not answer
+	Dead          State = "dead"           // the daemon is gone, the mount is not
+	Stopped       State = "stopped"
+)
+
+// Status is all that is known of a mount.
+type Status struct {
+	Schema     string    `json:"schema"`
+	Workspace  string    `json:"workspace"`
+	Mountpoint string    `json:"mountpoint"`
+	Source     string    `json:"source,omitempty"` // the manifest or the registry entry
+	State      State     `json:"state"`
+	PID        int       `json:"pid"`
+	Version    string    `json:"version"`
+	Started    time.Time `json:"started"`
+	Taken      time.Time `json:"taken"` // when this was true
+	StateDir   string    `json:"stateDir"`
+	Log        string    `json:"log,omitempty"`
+
+	ReadOnly   bool   `json:"readOnly"` // the whole tree
+	Unverified bool   `json:"unverified"`
+	Durability string `json:"durability"` // "disk", or "volatile: tmpfs"
+
+	Passthrough Passthrough `json:"passthrough"`
+	OpenFiles   []OpenFile  `json:"openFiles"` // at most 100
+	Parts       []Part      `json:"parts"`
+	Notes       []string    `json:"notes,omitempty"`
+
+	Operations     uint64 `json:"operations"`
+	Panics         uint64 `json:"panics"`
+	Notifications  uint64 `json:"notifications"`
+	UnsavedBytes   int64  `json:"unsavedBytes"`
+	ConflictsTotal int    `json:"conflicts"`
+}
+
+// Passthrough says whether the kernel reads and writes files without asking.
+type Passthrough struct {
+	On     bool   `json:"on"`
+	Reason string `json:"reason,omitempty"` // why not
+}
+
+// Part is the status of one volume of the tree.
+type Part struct {
+	Name       string `json:"name"`
+	At         string `json:"at"` // path in the mount, "/" for the root
+	Provider   string `json:"provider"`
+	Mode       string `json:"mode"`           // sync mode: canonical, pull-push, watch
+	Path       string `json:"path,omitempty"` // of a local store
+	Unverified bool   `json:"unverified"`
+
+	Unavailable string   `json:"unavailable,omitempty"` // why an optional part is not there
+	ReadOnly    string   `json:"readOnly,omitempty"`    // why, or empty
+	Refused     uint64   `json:"refused"`               // changes refused because of it
+	Governing   []string `json:"governing,omitempty"`   // files that cannot be changed from inside
+	Durability  string   `json:"durability"`
+	IOMode      string   `json:"ioMode"` // of the open files: passthrough, cached, direct, mixed or none
+	OpenFiles   int      `json:"openFiles"`
+
+	Watch     Watch     `json:"watch"`
+	Unsaved   Unsaved   `json:"unsaved"`
+	HeldBack  int       `json:"heldBack"`
+	Conflicts int       `json:"conflicts"`
+	Inodes    int       `json:"inodes"` // kept in memory
+	Errors    uint64    `json:"errors"` // since the start
+	Recent    []Failure `json:"recentErrors,omitempty"`
+}
+
+// Watch is how changes by others are noticed.
+type Watch struct {
+	State       string `json:"state"` // off, on, partial or exhausted
+	Reason      string `json:"reason,omitempty"`
+	Directories int    `json:"directories"`
+}
+
+// Unsaved is what the store does not have yet.
+type Unsaved struct {
+	Files  int       `json:"files"`
+	Names  int       `json:"names"` // renames, removals, modes, ...
+	Bytes  int64     `json:"bytes"`
+	Oldest time.Time `json:"oldest,omitzero"`
+}
+
+// Failure is a request that failed for a reason that a person should see.
+type Failure struct {
+	Time  time.Time `json:"time"`
+	Op    string    `json:"op"`
+	Path  string    `json:"path"`
+	Errno string    `json:"errno"`
+	Error string    `json:"error"`
+}
+
+// OpenFile is a file that a program holds open.
+type OpenFile struct {
+	Part    string `json:"part"`
+	Path    string `json:"path"`
+	IOMode  string `json:"ioMode"`
+	Opens   int    `json:"opens"`
+	Writers int    `json:"writers"`
+}
+
+// EventRequest emits a lifecycle event and waits for what it starts.
+type EventRequest struct {
+	Name    string            `json:"name"`
+	At      string            `json:"at,omitempty"` // only the part at this path; empty: all
+	Vars    map[string]string `json:"vars,omitempty"`
+	Timeout float64           `json:"timeoutSeconds,omitempty"`
+	NoWait  bool              `json:"noWait,omitempty"`
+}
+
+// EventResult is what an event did, summed over the parts that it reached.
+type EventResult struct {
+	Schema    string `json:"schema"`
+	Event     string `json:"event"`             // with aliases resolved
+	Skipped   string `json:"skipped,omitempty"` // why nothing was emitted
+	Parts     int    `json:"parts"`             // how many it reached
+	Pulled    int    `json:"pulled"`
+	Committed int    `json:"committed"`
+	Pushed    int    `json:"pushed"`
+	PRURL     string `json:"prUrl,omitempty"`
+	Conflicts int    `json:"conflicts"`
+	HeldBack  int    `json:"heldBack"`
+}
+
+// UnmountRequest ends a mount.
+type UnmountRequest struct {
+	Lazy  bool `json:"lazy,omitempty"`  // detach now, end with the last open file
+	Force bool `json:"force,omitempty"` // fail what is under way
+}
+
+// UnmountResult says what became of it.
+type UnmountResult struct {
+	Schema     string              `json:"schema"`
+	Mountpoint string              `json:"mountpoint"`
+	Unmounted  bool                `json:"unmounted"`
+	Busy       bool                `json:"busy,omitempty"`
+	Holders    []mountpoint.Holder `json:"holders,omitempty"`
+	Inside     []string            `json:"mountsInside,omitempty"`
+}
+
+// Debug is what a debug bundle wants from the daemon itself.
+type Debug struct {
+	Schema     string          `json:"schema"`
+	Stats      json.RawMessage `json:"stats"`
+	Config     json.RawMessage `json:"config"`
+	Goroutines string          `json:"goroutines"`
+}
+
+// errorBody is how the API refuses.
+type errorBody struct {
+	Schema string `json:"schema"`
+	Error  string `json:"error"`
+	Hint   string `json:"hint,omitempty"`
+	Exit   int    `json:"exit"`
+}

@@ -1,0 +1,382 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/wsmount/wsmount/cmd/internal/control"
+	"github.com/wsmount/wsmount/cmd/internal/exit"
+	"github.com/wsmount/wsmount/cmd/internal/lifecycle"
+	"github.com/wsmount/wsmount/cmd/internal/mountpoint"
+	"github.com/wsmount/wsmount/cmd/internal/state"
+	"github.com/wsmount/wsmount/fs"
+)
+
+// DefaultStopTimeout is how long a signal lets programs finish with the mount.
+const DefaultStopTimeout = 30 * time.Second
+
+// Options are what a mount can be told besides what it shows.
+type Options struct {
+	Log           LogOptions
+	AllowOther    bool
+	NoPassthrough bool
+	DebugFUSE     bool
+	MountOptions  []string      // for the kernel: nosuid, noexec, ...
+	ControlDir    string        // name of .wsmount; empty: that
+	StopTimeout   time.Duration // 0: DefaultStopTimeout
+	MetricsAddr   string        // loopback address for metrics; empty: only on the socket
+	Version       string
+	Now           func() time.Time // nil: time.Now
+}
+
+// Daemon is a running mount. Its methods may be called from many goroutines;
+// Run is called once.
+type Daemon struct {
+	tree    *Tree
+	opts    Options
+	log     *slog.Logger
+	logFile string
+	dir     *state.Dir
+	parts   []*part
+	byName  map[string]*part
+	bus     *lifecycle.Bus
+	metrics *metrics
+	server  *fs.Server
+	api     *control.Server
+	record  state.Record
+	saved   []byte        // the last status written; of the goroutine of Run
+	kick    chan struct{} // something changed that the status file should show
+	force   chan struct{} // end now, whoever uses the tree
+	closers []func() error
+
+	mu    sync.Mutex // guards state
+	state control.State
+}
+
+// Start mounts a resolved tree and returns when it is served. On an error
+// nothing is left behind.
+func Start(ctx context.Context, tree *Tree, o Options) (_ *Daemon, err error) {
+	if o.StopTimeout <= 0 {
+		o.StopTimeout = DefaultStopTimeout
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	d := &Daemon{tree: tree, opts: o, byName: map[string]*part{}, kick: make(chan struct{}, 1),
+		force: make(chan struct{}, 1), state: control.Starting}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, d.abandon())
+		}
+	}()
+	for _, step := range []func(context.Context) error{
+		d.prepare, d.lock, d.openLog, d.clean, d.openParts, d.serveControl, d.mount, d.announce,
+	} {
+		if err := step(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return d, nil
+}
+
+// prepare makes the process fit to serve. Its working directory must not keep
+// another file system busy.
+func (d *Daemon) prepare(context.Context) error {
+	if err := harden(); err != nil {
+		return fmt.Errorf("daemon: %w", err)
+	}
+	return os.Chdir("/")
+}
+
+// lockLimit is how long a daemon that is dying may hold its lock.
+const lockLimit = 2 * time.Second
+
+// lock takes the state directory, or says who has it.
+func (d *Daemon) lock(context.Context) error {
+	var dir *state.Dir
+	var err error
+	var locked *state.LockedError
+	for end := time.Now().Add(lockLimit); ; time.Sleep(lockLimit / 100) {
+		dir, err = state.Open(d.tree.StateRoot, d.tree.Owner, d.tree.Slug, d.tree.Fingerprint)
+		if !errors.As(err, &locked) || !dying(locked.Holder) || time.Now().After(end) {
+			break
+		}
+	}
+	if errors.As(err, &locked) {
+		e := exit.New(exit.Failed, "%w", err)
+		if locked.Holder != nil {
+			return e.Hint("unmount it with `wsmount umount %s`", locked.Holder.Mountpoint)
+		}
+		return e.Hint("wait for it, then see `wsmount status`")
+	}
+	if err != nil {
+		return err
+	}
+	d.dir = dir
+	d.onClose(dir.Close)
+	return nil
+}
+
+// dying reports whether the daemon of a record has been killed and only has to
+// end yet.
+func dying(r *state.Record) bool {
+	return r != nil && (!r.Alive() || mountpoint.Stale(r.Mountpoint))
+}
+
+func (d *Daemon) openLog(context.Context) error {
+	o := d.opts.Log
+	o.StateFile = d.dir.LogPath()
+	log, name, closer, err := openLog(o)
+	if err != nil {
+		return err
+	}
+	d.log, d.logFile = log, name
+	d.onClose(closer.Close)
+	return nil
+}
+
+// clean takes away what a killed daemon left at the mount point.
+func (d *Daemon) clean(context.Context) error {
+	n, err := mountpoint.Clean(d.tree.Mountpoint)
+	if n > 0 {
+		d.log.Warn("took away a mount whose daemon was gone", "mountpoint", d.tree.Mountpoint, "count", n)
+		d.tree.note("a mount at %s whose daemon was gone has been taken away", d.tree.Mountpoint)
+	}
+	if err != nil || n == 0 {
+		return err
+	}
+	return d.tree.checkPlace(false) // now that the directory itself can be seen
+}
+
+// openParts opens every volume. Until the front takes them over they are ours
+// to close.
+func (d *Daemon) openParts(ctx context.Context) error {
+	for _, s := range d.tree.Sources {
+		p := &part{Source: s}
+		p.name = d.uniqueName(p.Source)
+		if err := d.openPart(ctx, p); err != nil {
+			return err
+		}
+		d.parts, d.byName[p.name] = append(d.parts, p), p
+	}
+	return nil
+}
+
+func (d *Daemon) openPart(ctx context.Context, p *part) error {
+	if p.Open == nil {
+		return nil
+	}
+	e := Env{Log: d.log, NoPassthrough: d.opts.NoPassthrough}
+	var err error
+	if p.Cached {
+		e.StateDir, err = d.stateOf(p)
+	}
+	if err == nil {
+		p.volume, err = p.Open(ctx, e)
+	}
+	if err == nil {
+		return nil
+	}
+	if !p.Optional {
+		return err
+	}
+	d.log.Warn("an optional part is left out", "part", p.Name, "at", p.At, "err", err)
+	p.Unavailable = err.Error()
+	return nil
+}
+
+// stateOf locks the state directory of a working copy. That of the root is held
+// already.
+func (d *Daemon) stateOf(p *part) (string, error) {
+	if p.At == "" {
+		return d.dir.Path(), nil
+	}
+	dir, err := state.Open(d.tree.StateRoot, p.Place[0], p.Place[1], p.Place[2])
+	if err != nil {
+		return "", exit.New(exit.Failed, "%s: %w", p.Name, err).Hint("`wsmount status` shows who has it mounted")
+	}
+	d.onClose(dir.Close)
+	return dir.Path(), nil
+}
+
+func (d *Daemon) uniqueName(s Source) string {
+	if _, taken := d.byName[s.Name]; !taken {
+		return s.Name
+	}
+	return s.Name + " at /" + s.At
+}
+
+// serveControl starts the bus and the control API, which answers from here on.
+func (d *Daemon) serveControl(ctx context.Context) (err error) {
+	d.bus = lifecycle.New(lifecycle.Options{Log: d.log})
+	d.metrics = newMetrics(d)
+	d.api, err = control.Listen(d.dir.SocketPath(), d, control.Options{Log: d.log, Metrics: d.metrics.handler()})
+	if err != nil {
+		return err
+	}
+	if d.opts.MetricsAddr == "" {
+		return nil
+	}
+	stop, err := d.metrics.listen(ctx, d.opts.MetricsAddr, d.log)
+	if err != nil {
+		return err
+	}
+	d.onClose(stop)
+	return nil
+}
+
+func (d *Daemon) mount(context.Context) error {
+	if d.opts.AllowOther && !mountpoint.AllowsOthers(os.Geteuid(), mountpoint.FuseConf) {
+		return exit.New(exit.Denied, "this machine does not let users open their mounts to others").
+			Hint("add the line user_allow_other to %s, or leave --allow-other out", mountpoint.FuseConf)
+	}
+	server, err := fs.Serve(d.tree.Mountpoint, d.fsParts(), d.fsOptions())
+	if err != nil {
+		return mountError(err)
+	}
+	d.server = server
+	return nil
+}
+
+func (d *Daemon) fsParts() []fs.Part {
+	var out []fs.Part
+	for _, p := range d.parts {
+		out = append(out, fs.Part{Name: p.name, At: p.At, Volume: p.volume, Unavailable: p.Unavailable,
+			ReadOnly: p.ReadOnly, Governing: p.Governing, Control: &controlDir{p, d.partStatus}})
+	}
+	return out
+}
+
+func (d *Daemon) fsOptions() fs.Options {
+	return fs.Options{Log: d.log, FsName: d.tree.Name, ControlName: d.opts.ControlDir,
+		AllowOther: d.opts.AllowOther, ReadOnly: d.tree.ReadOnly(), NoPassthrough: d.opts.NoPassthrough,
+		MountOptions: d.opts.MountOptions,
+		Debug:        d.opts.DebugFUSE, OnFailure: d.failed, OnEvent: d.changed, Now: d.opts.Now}
+}
+
+func (d *Daemon) failed(f fs.Failure) {
+	if p := d.byName[f.Part]; p != nil {
+		p.fail(f)
+	}
+	select {
+	case d.kick <- struct{}{}:
+	default:
+	}
+}
+
+// changed puts a change of content on the bus, with the envelope of AIP-37's
+// ADAPTER for storage events.
+func (d *Daemon) changed(e fs.Event) {
+	at, id := "", e.Part
+	if p := d.byName[e.Part]; p != nil {
+		at, id = p.At, p.Name
+	}
+	d.bus.Emit(lifecycle.Event{Name: e.Name, Source: lifecycle.Source{Kind: lifecycle.SourceStorage, ID: id},
+		Payload: map[string]string{"path": filepath.Join("/", at, e.Path), "workspaceId": id}})
+}
+
+// announce makes the mount known: to other commands, to systemd, on the bus.
+func (d *Daemon) announce(context.Context) error {
+	d.record = state.Record{Workspace: d.tree.Name, Mountpoint: d.tree.Mountpoint, Source: d.tree.Manifest,
+		Started: d.opts.Now(), Version: d.opts.Version, Log: d.logFile}
+	if err := d.record.Identify(); err != nil {
+		return err
+	}
+	dropEnvironment(d.tree.Mountpoint)
+	d.setState(control.Ready)
+	d.saveStatus()
+	if err := d.dir.SaveRecord(d.record); err != nil {
+		return err
+	}
+	d.log.Info("mounted", "workspace", d.tree.Name, "mountpoint", d.tree.Mountpoint, "parts", len(d.parts),
+		"readOnly", d.tree.ReadOnly(), "pid", os.Getpid(), "version", d.opts.Version)
+	d.bus.Emit(d.hostEvent("workspace-open"))
+	return nil
+}
+
+func (d *Daemon) hostEvent(name string) lifecycle.Event {
+	return lifecycle.Event{Name: name, Source: lifecycle.Source{Kind: lifecycle.SourceHost, ID: "wsmount"},
+		Payload: map[string]string{"workspaceId": d.tree.Name}}
+}
+
+func (d *Daemon) onClose(f func() error) { d.closers = append(d.closers, f) }
+
+// abandon undoes a Start that failed.
+func (d *Daemon) abandon() error {
+	if d.server == nil {
+		return errors.Join(d.closeVolumes(), d.shut())
+	}
+	err := d.server.Unmount()
+	if err != nil && mounted(d.tree.Mountpoint) {
+		err = mountpoint.Unmount(d.tree.Mountpoint, true)
+	}
+	return errors.Join(err, d.shut())
+}
+
+// shut closes all but the mount, in the opposite order of Start. What was not
+// opened is skipped.
+func (d *Daemon) shut() error {
+	var errs []error
+	if d.bus != nil {
+		d.bus.Close()
+	}
+	if d.api != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+		defer cancel()
+		errs = append(errs, d.api.Close(ctx))
+	}
+	for i := len(d.closers) - 1; i >= 0; i-- {
+		errs = append(errs, d.closers[i]())
+	}
+	return errors.Join(errs...)
+}
+
+// closeVolumes closes what no front has taken over.
+func (d *Daemon) closeVolumes() error {
+	var errs []error
+	for _, p := range d.parts {
+		if c, ok := p.volume.(fs.Closer); ok {
+			errs = append(errs, c.Close())
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func mounted(path string) bool {
+	table, err := mountpoint.ReadTable()
+	if err != nil {
+		return true
+	}
+	m, ok := table.At(path)
+	return ok && m.Ours()
+}
+
+func (d *Daemon) setState(s control.State) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.state = s
+}
+
+func (d *Daemon) getState() control.State {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.state
+}
+
+// Notes are what a person should know about the mount that has come up.
+func (d *Daemon) Notes() []string { return d.tree.Notes }
+
+// CrashFile opens the file that takes the last words of a crash.
+func (d *Daemon) CrashFile() (*os.File, error) {
+	f, err := os.OpenFile(filepath.Join(d.dir.Path(), "crash.log"), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("daemon: %w", err)
+	}
+	return f, nil
+}

@@ -1,0 +1,83 @@
+package daemon
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+
+	"golang.org/x/sys/unix"
+	"gopkg.in/natefinch/lumberjack.v2"
+
+	"github.com/wsmount/wsmount/cmd/internal/exit"
+)
+
+// Log files are rotated at this size; this many old ones are kept.
+const (
+	logMegabytes = 10
+	logKept      = 3
+)
+
+// LogOptions say where the log goes and what is in it.
+type LogOptions struct {
+	File       string // a file, rotated; empty: the journal, the terminal or StateFile
+	StateFile  string // where the log of a background mount goes otherwise
+	Foreground bool
+	Level      string // debug, info (also when empty), warn or error
+	Format     string // text (also when empty) or json
+}
+
+// openLog returns the log, the file it goes to (empty: the journal or the
+// terminal), and what closes it.
+func openLog(o LogOptions) (*slog.Logger, string, io.Closer, error) {
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(orElse(o.Level, "info"))); err != nil {
+		return nil, "", nil, exit.New(exit.Usage, "unknown log level %q", o.Level).Hint("debug, info, warn or error")
+	}
+	if o.Format != "" && o.Format != "text" && o.Format != "json" {
+		return nil, "", nil, exit.New(exit.Usage, "unknown log format %q", o.Format).Hint("text or json")
+	}
+	journal := underJournal()
+	if o.File == "" && (o.Foreground || journal) {
+		return slog.New(handler(os.Stderr, o.Format, level, journal)), "", io.NopCloser(nil), nil
+	}
+	name := orElse(o.File, o.StateFile)
+	f, err := os.OpenFile(name, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600) // lumberjack opens late and says nothing
+	if err != nil {
+		return nil, "", nil, exit.New(exit.Failed, "log file: %w", err).Hint("give --log-file a file that you may write")
+	}
+	f.Close()
+	w := &lumberjack.Logger{Filename: name, MaxSize: logMegabytes, MaxBackups: logKept}
+	return slog.New(handler(w, o.Format, level, false)), name, w, nil
+}
+
+func orElse(s, other string) string {
+	if s == "" {
+		return other
+	}
+	return s
+}
+
+// underJournal reports whether standard error is the journal's own socket
+// (systemd.exec(5), JOURNAL_STREAM).
+func underJournal() bool {
+	var st unix.Stat_t
+	if unix.Fstat(2, &st) != nil {
+		return false
+	}
+	return os.Getenv("JOURNAL_STREAM") == fmt.Sprintf("%d:%d", st.Dev, st.Ino)
+}
+
+func handler(w io.Writer, format string, level slog.Level, journal bool) slog.Handler {
+	if journal {
+		return newJournal(w, format, level)
+	}
+	return plainHandler(w, format, &slog.HandlerOptions{Level: level})
+}
+
+func plainHandler(w io.Writer, format string, o *slog.HandlerOptions) slog.Handler {
+	if format == "json" {
+		return slog.NewJSONHandler(w, o)
+	}
+	return slog.NewTextHandler(w, o)
+}

@@ -1,0 +1,177 @@
+package daemon
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/wsmount/wsmount/cmd/internal/exit"
+)
+
+func TestOpenLog(t *testing.T) {
+	dir := t.TempDir()
+	tests := []struct {
+		name string
+		o    LogOptions
+		file string // where the log goes; "" is standard error
+		code exit.Code
+	}{
+		{"background", LogOptions{StateFile: dir + "/state"}, dir + "/state", exit.Done},
+		{"foreground", LogOptions{StateFile: dir + "/state", Foreground: true}, "", exit.Done},
+		{"a file wins", LogOptions{StateFile: dir + "/state", Foreground: true, File: dir + "/own"}, dir + "/own", exit.Done},
+		{"level", LogOptions{StateFile: dir + "/state", Level: "loud"}, "", exit.Usage},
+		{"format", LogOptions{StateFile: dir + "/state", Format: "xml"}, "", exit.Usage},
+		{"a file that cannot be", LogOptions{File: dir + "/no/such"}, "", exit.Failed},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			log, file, closer, err := openLog(tt.o)
+			if tt.code != exit.Done {
+				if e := exit.From(err); e == nil || e.Code != tt.code || e.Advice == "" {
+					t.Errorf("got %+v, want %s", e, tt.code)
+				}
+				return
+			}
+			if err != nil || file != tt.file {
+				t.Fatalf("got %q, %v; want %q", file, err, tt.file)
+			}
+			defer closer.Close()
+			if file == "" {
+				return
+			}
+			log.Debug("below the level")
+			log.Info("hello")
+			if b, err := os.ReadFile(file); err != nil || !strings.Contains(string(b), "hello") || strings.Contains(string(b), "below") {
+				t.Errorf("got %q, %v", b, err)
+			}
+			if fi, err := os.Stat(file); err != nil || fi.Mode().Perm() != 0o600 {
+				t.Errorf("mode: %v, %v", fi.Mode(), err)
+			}
+		})
+	}
+}
+
+func TestLogRotates(t *testing.T) {
+	dir := t.TempDir()
+	log, name, closer, err := openLog(LogOptions{StateFile: dir + "/log"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closer.Close()
+	line := strings.Repeat("x", 1<<20)
+	for range logMegabytes + 2 {
+		log.Info(line)
+	}
+	files, err := filepath.Glob(dir + "/log*")
+	if err != nil || len(files) != 2 {
+		t.Errorf("got %v, %v; want the log and one old one", files, err)
+	}
+	if fi, err := os.Stat(name); err != nil || fi.Size() > (logMegabytes+1)<<20 {
+		t.Errorf("the log is larger than its limit: %v, %v", fi.Size(), err)
+	}
+}
+
+// The journal wants a priority before each line, and keeps time and level itself.
+func TestJournal(t *testing.T) {
+	var b bytes.Buffer
+	log := slog.New(newJournal(&b, "text", slog.LevelDebug)).With("part", "a").WithGroup("g")
+	log.Debug("d", "k", 1)
+	log.Info("i")
+	log.Warn("w")
+	log.Error("e", "level", "kept")
+	want := "<7>msg=d part=a g.k=1\n<6>msg=i part=a\n<4>msg=w part=a\n<3>msg=e part=a g.level=kept\n"
+	if b.String() != want {
+		t.Errorf("got %q, want %q", b.String(), want)
+	}
+	if newJournal(&b, "json", slog.LevelInfo).Enabled(context.Background(), slog.LevelDebug) {
+		t.Error("debug is enabled at level info")
+	}
+}
+
+// Concurrent records must not take each other's priority.
+func TestJournalConcurrent(t *testing.T) {
+	var b lines
+	log := slog.New(newJournal(&b, "text", slog.LevelDebug))
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			for range 100 {
+				log.Info("info")
+				log.Error("error")
+			}
+		})
+	}
+	wg.Wait()
+	for _, l := range strings.Split(strings.TrimSpace(b.String()), "\n") {
+		if l != "<6>msg=info" && l != "<3>msg=error" {
+			t.Fatalf("got %q", l)
+		}
+	}
+}
+
+// lines is a file that several handlers write to, one write(2) at a time.
+type lines struct {
+	mu sync.Mutex // guards b
+	b  bytes.Buffer
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lines) String() string { return l.b.String() }
+
+func TestUnderJournal(t *testing.T) {
+	var st unix.Stat_t
+	if err := unix.Fstat(2, &st); err != nil {
+		t.Fatal(err)
+	}
+	for value, want := range map[string]bool{"": false, "1:2": false, fmt.Sprintf("%d:%d", st.Dev, st.Ino): true} {
+		t.Setenv("JOURNAL_STREAM", value)
+		if got := underJournal(); got != want {
+			t.Errorf("%q: got %v", value, got)
+		}
+	}
+}
+
+func TestDropEnvironment(t *testing.T) {
+	before := os.Environ()
+	defer func() {
+		os.Clearenv()
+		for _, kv := range before {
+			k, v, _ := strings.Cut(kv, "=")
+			os.Setenv(k, v)
+		}
+	}()
+	os.Setenv("AWS_SECRET_ACCESS_KEY", "secret")
+	os.Setenv("NOTIFY_SOCKET", "@systemd")
+	os.Setenv("PATH", "/usr/bin:bin::/mnt/ws/bin:/mnt/ws:/mnt/ws2/bin:.")
+	dropEnvironment("/mnt/ws")
+	want := map[string]string{"PATH": "/usr/bin:/mnt/ws2/bin", "NOTIFY_SOCKET": "@systemd"}
+	if got := os.Environ(); len(got) != len(want) {
+		t.Errorf("left: %q", got)
+	}
+	for k, v := range want {
+		if got := os.Getenv(k); got != v {
+			t.Errorf("%s: got %q, want %q", k, got, v)
+		}
+	}
+}
+
+func TestMountError(t *testing.T) {
+	e := exit.From(mountError(fs.ErrPermission))
+	if e.Code != exit.Failed || e.Advice == "" {
+		t.Errorf("got %+v", e)
+	}
+}

@@ -1,0 +1,188 @@
+package daemon
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/wsmount/wsmount/cache"
+	"github.com/wsmount/wsmount/cmd/internal/control"
+	"github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/fs/direct"
+)
+
+const (
+	maxFailures    = 200 // kept for errors.log, per part
+	recentFailures = 10  // of them shown in status
+)
+
+// A part is one volume of the running tree and what is remembered of it.
+type part struct {
+	Source
+	name   string // unique in this mount
+	volume fs.Volume
+
+	failed atomic.Uint64
+
+	mu       sync.Mutex // guards what follows
+	failures []fs.Failure
+	kinds    map[string]uint64 // failures by kind
+}
+
+// fail remembers a failed request.
+func (p *part) fail(f fs.Failure) {
+	p.failed.Add(1)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.kinds == nil {
+		p.kinds = map[string]uint64{}
+	}
+	p.kinds[failureKind(f)]++
+	if len(p.failures) == maxFailures {
+		p.failures = append(p.failures[:0], p.failures[1:]...)
+	}
+	p.failures = append(p.failures, f)
+}
+
+// failureKind names why a request failed, in the few words that metrics use.
+func failureKind(f fs.Failure) string {
+	switch {
+	case errors.Is(f.Err, fs.ErrUnavailable):
+		return "unavailable"
+	case errors.Is(f.Err, fs.ErrConflict):
+		return "conflict"
+	case f.Errno == syscall.ENOSPC, f.Errno == syscall.EDQUOT:
+		return "space"
+	case f.Errno == syscall.EMFILE, f.Errno == syscall.ENFILE:
+		return "descriptors"
+	case f.Errno == syscall.EACCES, f.Errno == syscall.EPERM:
+		return "denied"
+	}
+	return "io"
+}
+
+// failureKinds returns the number of failures by kind.
+func (p *part) failureKinds() map[string]uint64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return maps.Clone(p.kinds)
+}
+
+// lastFailures returns the newest failures, the newest last.
+func (p *part) lastFailures(most int) []fs.Failure {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	n := len(p.failures)
+	return append([]fs.Failure(nil), p.failures[max(0, n-most):]...)
+}
+
+// status describes the part as it is now. open are the files that are open in
+// it; refused counts the changes that being read-only has refused.
+func (p *part) status(open []fs.OpenFile, refused uint64) control.Part {
+	s := control.Part{
+		Name: p.Name, At: "/" + p.At, Provider: p.Provider, Mode: p.Mode, Path: p.Path,
+		Unverified: p.Unverified, Unavailable: p.Unavailable, ReadOnly: p.ReadOnly, Refused: refused,
+		Governing: p.Governing, Durability: p.Durability, OpenFiles: len(open), IOMode: ioMode(open),
+		Watch: control.Watch{State: "off"}, Errors: p.failed.Load(),
+	}
+	for _, f := range p.lastFailures(recentFailures) {
+		s.Recent = append(s.Recent, failure(f))
+	}
+	switch v := p.volume.(type) {
+	case *direct.Volume:
+		st := v.Status()
+		s.Watch = control.Watch{State: st.Watch, Reason: st.WatchWhy, Directories: st.Watched}
+		s.Inodes = st.Inodes
+	case *cache.Volume:
+		st := v.Status()
+		s.Unsaved.Files, s.Unsaved.Names = st.Unsaved, st.Queued
+		for _, f := range st.Problems[max(0, len(st.Problems)-recentFailures):] {
+			s.Recent = append(s.Recent, control.Failure{Time: f.Time, Op: f.Op, Path: f.Path, Error: f.Err.Error()})
+		}
+		s.Errors += uint64(len(st.Problems))
+	}
+	return s
+}
+
+func failure(f fs.Failure) control.Failure {
+	out := control.Failure{Time: f.Time, Op: f.Op, Path: f.Path, Errno: f.Errno.Error()}
+	if f.Err != nil {
+		out.Error = f.Err.Error()
+	}
+	return out
+}
+
+// ioMode sums up how the open files are read and written.
+func ioMode(open []fs.OpenFile) string {
+	mode := "none"
+	for _, f := range open {
+		switch mode {
+		case "none":
+			mode = f.Mode
+		case f.Mode:
+		default:
+			return "mixed"
+		}
+	}
+	return mode
+}
+
+// controlDir is a part's .wsmount: what an agent in the mount can read to learn
+// why something failed.
+type controlDir struct {
+	part   *part
+	status func(*part) control.Part
+}
+
+var _ fs.ControlDir = (*controlDir)(nil)
+
+func (c *controlDir) List() []string {
+	return []string{"README", "status.json", "errors.log", "conflicts/", "history/"}
+}
+
+func (c *controlDir) Read(path string) ([]byte, error) {
+	switch path {
+	case "README":
+		return []byte(controlReadme), nil
+	case "status.json":
+		b, err := json.MarshalIndent(c.status(c.part), "", "  ")
+		return append(b, '\n'), err
+	case "errors.log":
+		return c.part.errorLog(), nil
+	}
+	return nil, fs.ErrUnsupported
+}
+
+// errorLog is one line per failure: time, operation, path, errno, reason.
+func (p *part) errorLog() []byte {
+	var b bytes.Buffer
+	if n, kept := p.failed.Load(), p.lastFailures(maxFailures); n > uint64(len(kept)) {
+		fmt.Fprintf(&b, "# the last %d of %d failures\n", len(kept), n)
+	}
+	for _, f := range p.lastFailures(maxFailures) {
+		fmt.Fprintf(&b, "%s %s %q: %s", f.Time.UTC().Format(time.RFC3339Nano), f.Op, f.Path, f.Errno.Error())
+		if f.Err != nil {
+			fmt.Fprintf(&b, ": %q", f.Err.Error())
+		}
+		b.WriteByte('\n')
+	}
+	return b.Bytes()
+}
+
+const controlReadme = `This directory is not part of the workspace: wsmount shows here how the mount
+is doing. It is not listed, cannot be changed, and is never stored.
+
+  status.json   the state of this part of the mount
+  errors.log    requests that failed, with the reason
+  conflicts/    versions that lost a race, if any
+  history/      earlier versions of files, if any are kept
+
+The attributes user.wsmount.* of any file (provider, state, revision, reason ...)
+tell more, for example: getfattr -n user.wsmount.provider FILE
+`

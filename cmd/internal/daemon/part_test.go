@@ -1,0 +1,258 @@
+package daemon
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/wsmount/wsmount/cmd/internal/control"
+	"github.com/wsmount/wsmount/cmd/internal/exit"
+	"github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/mountspec"
+	"github.com/wsmount/wsmount/mountspec/host"
+)
+
+func TestFailuresAreKeptAndBounded(t *testing.T) {
+	p := &part{Source: Source{Name: "@acme/a"}}
+	for i := range maxFailures + 5 {
+		p.fail(fs.Failure{Time: time.Unix(int64(i), 0), Op: "open", Path: fmt.Sprint("file\n", i), Errno: syscall.EIO, Err: errors.New("broken\x1b")})
+	}
+	if len(p.failures) != maxFailures {
+		t.Errorf("%d failures are kept, want %d", len(p.failures), maxFailures)
+	}
+	s := p.status(nil, 0)
+	if s.Errors != maxFailures+5 || len(s.Recent) != recentFailures || !strings.HasSuffix(s.Recent[recentFailures-1].Path, "204") {
+		t.Errorf("got %d errors, recent %+v", s.Errors, s.Recent)
+	}
+	log := strings.Split(strings.TrimSpace(string(p.errorLog())), "\n")
+	if len(log) != maxFailures+1 || log[0] != "# the last 200 of 205 failures" {
+		t.Fatalf("got %d lines, first %q", len(log), log[0])
+	}
+	if want := `1970-01-01T00:00:05Z open "file\n5": input/output error: "broken\x1b"`; log[1] != want {
+		t.Errorf("got %q, want %q", log[1], want)
+	}
+}
+
+func TestFailureKinds(t *testing.T) {
+	for _, tt := range []struct {
+		f    fs.Failure
+		want string
+	}{
+		{fs.Failure{Errno: syscall.EIO, Err: fmt.Errorf("put: %w", fs.ErrUnavailable)}, "unavailable"},
+		{fs.Failure{Errno: syscall.EIO, Err: fs.ErrConflict}, "conflict"},
+		{fs.Failure{Errno: syscall.ENOSPC}, "space"},
+		{fs.Failure{Errno: syscall.EMFILE}, "descriptors"},
+		{fs.Failure{Errno: syscall.EACCES}, "denied"},
+		{fs.Failure{Errno: syscall.EIO}, "io"},
+	} {
+		if got := failureKind(tt.f); got != tt.want {
+			t.Errorf("%v: got %s, want %s", tt.f, got, tt.want)
+		}
+	}
+}
+
+func TestIOMode(t *testing.T) {
+	for _, tt := range []struct {
+		modes []string
+		want  string
+	}{{nil, "none"}, {[]string{"cached", "cached"}, "cached"}, {[]string{"passthrough", "cached"}, "mixed"}} {
+		var open []fs.OpenFile
+		for _, m := range tt.modes {
+			open = append(open, fs.OpenFile{Mode: m})
+		}
+		if got := ioMode(open); got != tt.want {
+			t.Errorf("%v: got %s, want %s", tt.modes, got, tt.want)
+		}
+	}
+}
+
+func TestControlDir(t *testing.T) {
+	p := &part{Source: Source{Name: "@acme/a", Provider: "local-fs"}}
+	c := &controlDir{p, func(p *part) control.Part { return p.status(nil, 7) }}
+	for _, name := range c.List() {
+		if strings.HasSuffix(name, "/") {
+			continue
+		}
+		if _, err := c.Read(name); err != nil {
+			t.Errorf("%s is listed and cannot be read: %v", name, err)
+		}
+	}
+	var got control.Part
+	if b, err := c.Read("status.json"); err != nil || json.Unmarshal(b, &got) != nil || got.Refused != 7 || got.Provider != "local-fs" {
+		t.Errorf("status.json: %+v, %v", got, err)
+	}
+	if _, err := c.Read("other"); err == nil {
+		t.Error("what is not listed can be read")
+	}
+}
+
+func TestGoverningFilesAreFoundInEveryPart(t *testing.T) {
+	tree := &Tree{Sources: []Source{{Path: "/w/app"}, {At: "lib", Path: "/w/lib"}, {At: "mem"}, {At: "all", Path: "/w"}}}
+	b := builder{tree: tree, governing: []string{"/w/app/WORKSPACE.md", "/w/app/conf/STORAGE.md", "/w/lib-evil/X.md", "/w/app/WORKSPACE.md"}}
+	b.govern()
+	want := [][]string{{"WORKSPACE.md", "conf/STORAGE.md"}, nil, nil, {"app/WORKSPACE.md", "app/conf/STORAGE.md", "lib-evil/X.md"}}
+	for i, s := range tree.Sources {
+		if !slices.Equal(s.Governing, want[i]) {
+			t.Errorf("part %q: got %q, want %q", s.At, s.Governing, want[i])
+		}
+	}
+}
+
+// What lies in a read-only part cannot be more than it, in whatever order the
+// parts were named; what only begins with its name can.
+func TestReadOnlyReachesWhatLiesInside(t *testing.T) {
+	tree := &Tree{Sources: []Source{{}, {At: "lib/a/b"}, {At: "lib/a"}, {At: "lib", ReadOnly: "mount"}, {At: "library"}}}
+	(&builder{tree: tree}).inherit()
+	for _, s := range tree.Sources {
+		want := strings.HasPrefix(s.At+"/", "lib/")
+		if got := s.ReadOnly != ""; got != want {
+			t.Errorf("%q: got %q, want read-only %v", s.At, s.ReadOnly, want)
+		}
+	}
+}
+
+func TestTreeIsReadOnlyWhenAllOfItIs(t *testing.T) {
+	ro, rw, gone := Source{ReadOnly: "flag"}, Source{}, Source{Unavailable: "gone"}
+	for _, tt := range []struct {
+		sources []Source
+		want    bool
+	}{{[]Source{ro, ro}, true}, {[]Source{ro, rw}, false}, {[]Source{rw}, false}, {[]Source{ro, gone}, true}} {
+		if got := (&Tree{Sources: tt.sources}).ReadOnly(); got != tt.want {
+			t.Errorf("%+v: got %v", tt.sources, got)
+		}
+	}
+}
+
+func TestRefusal(t *testing.T) {
+	findings := mountspec.Findings{
+		{File: "W.md", Line: 3, Column: 5, Rule: "unknown-key", Message: "unknown key prefx", Hint: "did you mean prefix?"},
+		{File: "W.md", Line: 9, Column: 1, Rule: "r", Message: "second"}}
+	tests := []struct {
+		name         string
+		err          error
+		code         exit.Code
+		what, advice string
+	}{
+		{"one finding", &host.Error{Class: host.Invalid, Err: findings[:1]}, exit.Manifest, "W.md:3:5: error: unknown key prefx [unknown-key]", "did you mean prefix?"},
+		{"several", &host.Error{Class: host.Invalid, Err: findings}, exit.Manifest, "(and 1 more)", "`wsmount validate ./ws` shows all of them"},
+		{"denied", fmt.Errorf("x: %w", &host.Error{Class: host.Denied, What: "not granted", Hint: "grant it"}), exit.Denied, "not granted", "grant it"},
+		{"unresolvable", &host.Error{Class: host.Unresolvable, What: "not found"}, exit.Unresolvable, "not found", ""},
+		{"another", errors.New("other"), exit.Failed, "other", ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			e := Refusal(tt.err, "./ws")
+			if e.Code != tt.code || !strings.Contains(e.What, tt.what) || e.Advice != tt.advice {
+				t.Errorf("got %s %q, hint %q", e.Code, e.What, e.Advice)
+			}
+		})
+	}
+}
+
+func TestMountable(t *testing.T) {
+	for _, name := range MountableProviders() {
+		_, cached, err := opener(&host.Resolved{Storage: &mountspec.Storage{Provider: name}})
+		if err != nil || cached == slices.Contains(directories, name) {
+			t.Errorf("%s: a working copy: %v, %v", name, cached, err)
+		}
+	}
+	for _, name := range append(slices.Clone(directories), "memory") {
+		if !Mountable(name) {
+			t.Errorf("%s cannot be mounted", name)
+		}
+	}
+	_, _, err := opener(&host.Resolved{Storage: &mountspec.Storage{Provider: "no-such"}})
+	if e := exit.From(err); e == nil || e.Code != exit.Unresolvable || !strings.Contains(e.What, "storage_provider_unknown") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestReach(t *testing.T) {
+	d := &Daemon{tree: &Tree{Mountpoint: "/mnt"}, parts: []*part{{Source: Source{Name: "root"}}, {Source: Source{Name: "lib", At: "lib"}},
+		{Source: Source{Name: "deep", At: "lib/deep"}}}}
+	for _, tt := range []struct {
+		at   string
+		want string
+	}{{"", "deep lib root"}, {"/", "deep lib root"}, {"/lib", "lib"}, {"lib/deep/", "deep"}, {"/li", ""}} {
+		parts, err := d.reach(tt.at)
+		var names []string
+		for _, p := range parts {
+			names = append(names, p.Name)
+		}
+		if got := strings.Join(names, " "); got != tt.want || (tt.want == "") != (err != nil) {
+			t.Errorf("%q: got %q, %v; want %q", tt.at, got, err, tt.want)
+		}
+	}
+}
+
+func TestMetricsStayOnThisMachine(t *testing.T) {
+	m := newMetrics(&Daemon{tree: &Tree{Name: "@acme/a"}})
+	for _, addr := range []string{"0.0.0.0:0", ":0", "[::]:0", "example.test:0", "10.0.0.1:0", "127.0.0.1"} {
+		stop, err := m.listen(t.Context(), addr, slog.New(slog.DiscardHandler))
+		if err == nil {
+			stop()
+		}
+		if e := exit.From(err); e == nil || e.Code != exit.Usage || e.Advice == "" {
+			t.Errorf("%s: got %+v", addr, e)
+		}
+	}
+	for _, addr := range []string{"127.0.0.1:0", "[::1]:0"} {
+		stop, err := m.listen(t.Context(), addr, slog.New(slog.DiscardHandler))
+		if err != nil {
+			if strings.Contains(err.Error(), "cannot assign") {
+				continue // no IPv6 here
+			}
+			t.Errorf("%s: %v", addr, err)
+			continue
+		}
+		if err := stop(); err != nil {
+			t.Errorf("%s: stop: %v", addr, err)
+		}
+	}
+	rec := httptest.NewRecorder() // before the mount is there
+	m.handler().ServeHTTP(rec, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	if rec.Code != http.StatusOK || !strings.Contains(rec.Body.String(), "go_goroutines") {
+		t.Errorf("got %d", rec.Code)
+	}
+}
+
+func TestCumulative(t *testing.T) {
+	buckets := make([]uint64, len(fs.Buckets)+1)
+	buckets[0], buckets[2], buckets[len(buckets)-1] = 3, 4, 5
+	got := cumulative(buckets)
+	if got[fs.Buckets[0].Seconds()] != 3 || got[fs.Buckets[1].Seconds()] != 3 || got[fs.Buckets[2].Seconds()] != 7 ||
+		got[fs.Buckets[len(fs.Buckets)-1].Seconds()] != 7 {
+		t.Errorf("got %v", got)
+	}
+}
+
+func TestErrnoName(t *testing.T) {
+	for e, want := range map[syscall.Errno]string{0: "0", syscall.EROFS: "EROFS", syscall.Errno(9999): "errno 9999"} {
+		if got := errnoName(e); got != want {
+			t.Errorf("%d: got %q, want %q", int(e), got, want)
+		}
+	}
+}
+
+// An optional part that cannot be opened is left out and says why; any other
+// refuses the mount.
+func TestOpenPart(t *testing.T) {
+	broken := func(context.Context, Env) (fs.Volume, error) { return nil, errors.New("no such disk") }
+	d := &Daemon{log: slog.New(slog.DiscardHandler)}
+	p := &part{Source: Source{Optional: true, Open: broken}}
+	if err := d.openPart(context.Background(), p); err != nil || p.Unavailable != "no such disk" {
+		t.Errorf("optional: got %v, %q", err, p.Unavailable)
+	}
+	if err := d.openPart(context.Background(), &part{Source: Source{Open: broken}}); err == nil {
+		t.Error("a part that is needed was left out")
+	}
+}

@@ -1,0 +1,86 @@
+package daemon
+
+import (
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// gcPercent is how much garbage the collector lets gather. What grows in a
+// mount is tables of inodes, which live long, so that the default of 100 keeps
+// twice what is needed. With 200 000 files listed the process held 58 MB at 100,
+// 48 at 50 and 40 at 25, and a cold listing cost its user time 2.8, 3.6 and
+// 4.2 s. There is no memory limit: below what the tables need, it would make
+// the collector run without end.
+const gcPercent = 50
+
+// harden makes the process fit for serving others: its memory, environment and
+// descriptors are nobody else's (PR_SET_DUMPABLE, prctl(2)), its umask does not
+// touch the modes that clients ask for, and it may hold as many files open as
+// the machine allows.
+func harden() error {
+	unix.Umask(0)
+	debug.SetGCPercent(gcPercent)
+	raiseFileLimit()
+	// A daemon that was started through /proc/self/exe is called "exe" in ps.
+	_ = os.WriteFile("/proc/self/comm", []byte("wsmount"), 0)
+	return unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)
+}
+
+// dropEnvironment forgets every variable: what was needed has been read. Only
+// the way to systemd stays, and PATH for fusermount3, without relative
+// directories and without those in the mount, where a client could put a
+// program.
+func dropEnvironment(mountpoint string) {
+	var path []string
+	notify := os.Getenv("NOTIFY_SOCKET")
+	for _, dir := range filepath.SplitList(os.Getenv("PATH")) {
+		if filepath.IsAbs(dir) && !strings.HasPrefix(filepath.Clean(dir)+"/", mountpoint+"/") {
+			path = append(path, dir)
+		}
+	}
+	os.Clearenv()
+	os.Setenv("PATH", strings.Join(path, string(filepath.ListSeparator)))
+	if notify != "" {
+		os.Setenv("NOTIFY_SOCKET", notify)
+	}
+}
+
+// raiseFileLimit lifts RLIMIT_NOFILE to its hard limit and, for root, to the
+// kernel's (fs.nr_open). A limit that cannot be lifted stays.
+func raiseFileLimit() {
+	var l unix.Rlimit
+	if unix.Getrlimit(unix.RLIMIT_NOFILE, &l) != nil {
+		return
+	}
+	if most, err := readNumber("/proc/sys/fs/nr_open"); err == nil && most > l.Max {
+		if unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: most, Max: most}) == nil {
+			return
+		}
+	}
+	l.Cur = l.Max
+	_ = unix.Setrlimit(unix.RLIMIT_NOFILE, &l) // the limit stays; FileLimit says what it is
+}
+
+// FileLimit raises the limit of open files as far as a mount would, and returns
+// it: what the kernel's own limit promises is not always given.
+func FileLimit() uint64 {
+	raiseFileLimit()
+	var l unix.Rlimit
+	if unix.Getrlimit(unix.RLIMIT_NOFILE, &l) != nil {
+		return 0
+	}
+	return l.Cur
+}
+
+func readNumber(path string) (uint64, error) {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return 0, err
+	}
+	return strconv.ParseUint(strings.TrimSpace(string(b)), 10, 64)
+}

@@ -1,0 +1,179 @@
+package daemon
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"time"
+
+	sd "github.com/coreos/go-systemd/v22/daemon"
+
+	"github.com/wsmount/wsmount/cmd/internal/control"
+	"github.com/wsmount/wsmount/cmd/internal/exit"
+	"github.com/wsmount/wsmount/cmd/internal/mountpoint"
+)
+
+const (
+	statusEvery = 5 * time.Second        // how old the status file may be
+	retryEvery  = 200 * time.Millisecond // between two tries to unmount a busy tree
+	abortLimit  = 3 * time.Second        // for requests to end after an abort
+)
+
+// Run serves until the tree is unmounted or a signal ends it, and cleans up.
+// The error is Failed when programs had to be cut off.
+func (d *Daemon) Run(signals <-chan os.Signal) error {
+	sd.SdNotify(false, sd.SdNotifyReady)
+	ended := make(chan struct{})
+	go func() { d.server.Wait(); close(ended) }()
+	err := d.serveUntil(ended, signals)
+	d.setState(control.Stopped)
+	d.saveStatus()
+	d.log.Info("unmounted", "mountpoint", d.tree.Mountpoint)
+	return errors.Join(err, d.shut())
+}
+
+func (d *Daemon) serveUntil(ended <-chan struct{}, signals <-chan os.Signal) error {
+	tick := time.NewTicker(statusEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ended:
+			d.setState(control.Stopping)
+			d.bus.Emit(d.hostEvent("workspace-close"))
+			return nil
+		case s := <-signals:
+			return d.stop(s, ended, signals)
+		case <-d.force:
+			return d.cutOff("it was asked for", ended)
+		case <-tick.C:
+			d.saveStatus()
+		case <-d.kick:
+			d.saveStatus()
+		}
+	}
+}
+
+// stop unmounts on a signal. While programs use the tree it tries again; after
+// the time limit, or at once on a second signal, it cuts them off.
+func (d *Daemon) stop(s os.Signal, ended <-chan struct{}, signals <-chan os.Signal) error {
+	sd.SdNotify(false, sd.SdNotifyStopping)
+	d.log.Info("stopping", "signal", s.String(), "timeout", d.opts.StopTimeout)
+	d.setState(control.Stopping)
+	d.saveStatus()
+	d.bus.Emit(d.hostEvent("workspace-close"))
+	limit := time.NewTimer(d.opts.StopTimeout)
+	defer limit.Stop()
+	retry := time.NewTicker(retryEvery)
+	defer retry.Stop()
+	for {
+		err := d.server.Unmount()
+		if err != nil && !isBusy(err) && mounted(d.tree.Mountpoint) {
+			d.log.Error("cannot unmount", "err", err)
+		}
+		select {
+		case <-ended:
+			return nil
+		case <-limit.C:
+			return d.cutOff("the time limit is over", ended)
+		case again := <-signals:
+			return d.cutOff("a second signal: "+again.String(), ended)
+		case <-d.force:
+			return d.cutOff("it was asked for", ended)
+		case <-retry.C:
+		}
+	}
+}
+
+// cutOff takes the tree from programs that still use it, by name or, after a
+// lazy unmount, only by open files. Where the connection cannot be aborted, as
+// in a container without fusectl, and where requests do not end all the same,
+// the end of the process closes it.
+func (d *Daemon) cutOff(why string, ended <-chan struct{}) error {
+	_, holders, _ := d.holders()
+	for _, h := range holders {
+		d.log.Warn("cutting off a program", "because", why, "program", h.String())
+	}
+	unmounted := mountpoint.Unmount(d.tree.Mountpoint, true)
+	limit := abortLimit
+	if err := d.server.Abort(); err != nil {
+		limit = abortLimit / 10
+		d.log.Debug("the connection cannot be aborted", "err", err)
+	}
+	select {
+	case <-ended:
+	case <-time.After(limit):
+		d.log.Warn("requests are still under way; the end of the process ends them")
+	}
+	if unmounted != nil && mounted(d.tree.Mountpoint) {
+		return exit.New(exit.Failed, "cannot unmount: %w", unmounted)
+	}
+	return exit.New(exit.Failed, "programs still used the mount and were cut off (%d seen)", len(holders))
+}
+
+func (d *Daemon) holders() (m mountpoint.Mount, holders []mountpoint.Holder, inside []mountpoint.Mount) {
+	table, err := mountpoint.ReadTable()
+	if err != nil {
+		return m, nil, nil
+	}
+	m, ok := table.At(d.tree.Mountpoint)
+	if !ok {
+		return m, nil, nil
+	}
+	holders, inside, _ = mountpoint.Holders(m)
+	return m, holders, inside
+}
+
+// Unmount takes the tree away for the control API. The daemon ends by itself
+// once the last request is answered.
+func (d *Daemon) Unmount(r control.UnmountRequest) (control.UnmountResult, error) {
+	out := control.UnmountResult{Schema: control.UnmountSchema, Mountpoint: d.tree.Mountpoint}
+	switch {
+	case r.Force:
+		_, out.Holders, _ = d.holders()
+		err := mountpoint.Unmount(d.tree.Mountpoint, true)
+		out.Unmounted = err == nil
+		select {
+		case d.force <- struct{}{}: // Run ends what is still under way
+		default:
+		}
+		return out, err
+	case r.Lazy:
+		err := mountpoint.Unmount(d.tree.Mountpoint, true)
+		out.Unmounted = err == nil
+		return out, err
+	}
+	err := d.server.Unmount()
+	if isBusy(err) {
+		_, holders, inside := d.holders()
+		out.Busy, out.Holders = true, holders
+		for _, m := range inside {
+			out.Inside = append(out.Inside, m.Path)
+		}
+		return out, nil
+	}
+	out.Unmounted = err == nil
+	return out, err
+}
+
+func isBusy(err error) bool {
+	return errors.Is(err, syscall.EBUSY) || errors.Is(err, mountpoint.ErrBusy)
+}
+
+// mountError says what to do about a mount that the machine refused.
+func mountError(err error) error {
+	e := exit.New(exit.Failed, "%w", err)
+	switch {
+	case errors.Is(err, os.ErrNotExist) && !exists("/dev/fuse"):
+		return e.Hint("load the fuse module, or give the container /dev/fuse")
+	case os.Geteuid() != 0 && errors.Is(err, exec.ErrNotFound), strings.Contains(err.Error(), "executable file not found"):
+		return e.Hint("install fusermount3 (package fuse3), or mount as root")
+	}
+	return e.Hint("`wsmount doctor` tells what this machine lacks")
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}

@@ -1,0 +1,104 @@
+package daemon
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"runtime"
+
+	"github.com/wsmount/wsmount/cmd/internal/control"
+	"github.com/wsmount/wsmount/fs"
+)
+
+const (
+	maxOpenFiles = 100     // shown in status
+	countedFiles = 100_000 // looked at to count them by part
+)
+
+var _ control.Backend = (*Daemon)(nil)
+
+// Status describes the mount as it is now. It asks nothing that can wait.
+func (d *Daemon) Status() control.Status {
+	s := control.Status{
+		Schema: control.StatusSchema, Workspace: d.tree.Name, Mountpoint: d.tree.Mountpoint, Source: d.tree.Manifest,
+		State: d.getState(), PID: d.record.PID, Version: d.opts.Version, Started: d.record.Started, Taken: d.opts.Now(),
+		StateDir: d.dir.Path(), Log: d.logFile, ReadOnly: d.tree.ReadOnly(), Unverified: d.tree.Unverified,
+		Durability: d.tree.Durability, OpenFiles: []control.OpenFile{}, Notes: d.tree.Notes,
+	}
+	var stats fs.Stats
+	var open []fs.OpenFile
+	if d.server != nil {
+		stats = d.server.Stats()
+		open, _ = d.server.OpenFiles(countedFiles)
+		s.Passthrough.On, s.Passthrough.Reason = d.server.Passthrough()
+	}
+	s.Panics, s.Notifications = stats.Panics, stats.Notified
+	for _, op := range stats.Ops {
+		s.Operations += op.Count
+	}
+	for _, f := range open[:min(len(open), maxOpenFiles)] {
+		s.OpenFiles = append(s.OpenFiles, control.OpenFile{Part: f.Part, Path: f.Path, IOMode: f.Mode, Opens: f.Opens, Writers: f.Writers})
+	}
+	for _, p := range d.parts {
+		st := p.status(filesOf(p, open), stats.Refused[p.name])
+		s.UnsavedBytes += st.Unsaved.Bytes
+		s.ConflictsTotal += st.Conflicts
+		s.Parts = append(s.Parts, st)
+	}
+	return s
+}
+
+func filesOf(p *part, open []fs.OpenFile) []fs.OpenFile {
+	var out []fs.OpenFile
+	for _, f := range open {
+		if f.Part == p.name {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// partStatus is what .wsmount/status.json shows.
+func (d *Daemon) partStatus(p *part) control.Part {
+	var open []fs.OpenFile
+	var refused uint64
+	if d.server != nil {
+		all, _ := d.server.OpenFiles(countedFiles)
+		open, refused = filesOf(p, all), d.server.Stats().Refused[p.name]
+	}
+	return p.status(open, refused)
+}
+
+// saveStatus writes the status to the state directory unless nothing in it has
+// changed but the time, so that an idle mount writes nothing.
+func (d *Daemon) saveStatus() {
+	s := d.Status()
+	taken := s.Taken
+	s.Taken = d.record.Started
+	plain, err := json.Marshal(s)
+	if err != nil || bytes.Equal(plain, d.saved) {
+		return
+	}
+	d.saved = plain
+	s.Taken = taken
+	b, err := json.MarshalIndent(s, "", "  ")
+	if err == nil {
+		err = d.dir.SaveStatus(append(b, '\n'))
+	}
+	if err != nil {
+		d.log.Error("cannot save the status", "err", err)
+	}
+}
+
+// Debug is what only this process knows: counters, its configuration without
+// secrets (it holds none), and what its goroutines do.
+func (d *Daemon) Debug() control.Debug {
+	stats, _ := json.Marshal(d.server.Stats())
+	config, _ := json.Marshal(d.tree.describe(d.opts))
+	stacks := make([]byte, 1<<20)
+	stacks = stacks[:runtime.Stack(stacks, true)]
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	head := fmt.Sprintf("heap in use %d, from the system %d, collections %d\n\n", m.HeapInuse, m.Sys, m.NumGC)
+	return control.Debug{Schema: control.DebugSchema, Stats: stats, Config: config, Goroutines: head + string(stacks)}
+}

@@ -1,0 +1,323 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/wsmount/wsmount/cmd/internal/exit"
+	"github.com/wsmount/wsmount/cmd/internal/mountpoint"
+	"github.com/wsmount/wsmount/cmd/internal/state"
+	"github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/mountspec"
+	"github.com/wsmount/wsmount/mountspec/host"
+	"github.com/wsmount/wsmount/providers/memory"
+)
+
+// A Source is one volume as the host resolved it, not opened yet.
+type Source struct {
+	Name       string // address of its workspace
+	At         string // path in the mount without leading slash; "" is the root
+	Provider   string
+	Mode       string // sync mode
+	Path       string // of a local store
+	ReadOnly   string // why, or empty
+	Governing  []string
+	Unverified bool
+	Optional   bool
+	Durability string
+	missing    bool // the directory is not there yet
+
+	Unavailable string // why an optional part cannot be resolved
+
+	// Cached says that the volume is a working copy with a state directory at
+	// Place (owner, slug, fingerprint) of its own.
+	Cached bool
+	Place  [3]string
+
+	// Open opens the volume; nil together with Unavailable.
+	Open func(ctx context.Context, e Env) (fs.Volume, error)
+}
+
+// A Tree is what is to be mounted, and where. Resolving it changed nothing.
+type Tree struct {
+	Name        string // address of the root's workspace
+	Owner, Slug string
+	Fingerprint string
+	Manifest    string
+	Mountpoint  string // symbolic links followed
+	StateRoot   string
+	Unverified  bool
+	Durability  string
+	Principal   string
+	Sources     []Source // the root first, every part after the one it lies in
+	Notes       []string // what a person should know
+	Stale       bool     // a mount without daemon lies at the mount point
+	Mounted     bool     // with Request.IfNotMounted: the workspace is mounted there already
+	Explain     []host.Step
+}
+
+// Request asks for a tree.
+type Request struct {
+	Workspace      string // address, or path of a manifest or its directory
+	Mountpoint     string
+	StateDir       string // empty: the user's
+	Resolver       *host.Resolver
+	Dir            string // what a relative path is relative to
+	Trust          bool   // a path counts as registered
+	Create         bool   // make the directory of a dev-local workspace that has none yet
+	ReadOnly       bool
+	Mounts         []mountspec.Mount
+	IfNotMounted   bool // the same workspace at the same place is no error
+	RequireDurable bool // refuse a state directory that does not outlive the machine
+	Getenv         func(string) string
+}
+
+// Resolve finds out what would be mounted and checks that it can be: the whole
+// way of a mount up to the mount itself. Without Request.Create it changes
+// nothing.
+func Resolve(ctx context.Context, r Request) (*Tree, error) {
+	got, err := r.Resolver.Resolve(ctx, r.Workspace, host.ResolveOptions{Dir: r.Dir, Trust: r.Trust,
+		ReadOnly: r.ReadOnly, Mounts: r.Mounts, Create: r.Create})
+	if err != nil {
+		return nil, Refusal(err, r.Workspace)
+	}
+	t := &Tree{Name: got.Address.String(), Owner: got.Address.Owner, Slug: got.Address.Slug, Fingerprint: got.Fingerprint,
+		Manifest: got.Manifest, Unverified: !got.Verified, Principal: got.Principal, Explain: got.Explain}
+	if err := t.findState(r); err != nil {
+		return nil, err
+	}
+	b := builder{tree: t}
+	if err := b.add(got, ""); err != nil {
+		return nil, err
+	}
+	b.inherit()
+	b.govern()
+	if r.Mountpoint == "" {
+		return t, nil
+	}
+	t.Mountpoint = r.Mountpoint
+	return t, t.checkPlace(r.IfNotMounted)
+}
+
+// findState chooses the state directory and says how long it lasts.
+func (t *Tree) findState(r Request) (err error) {
+	if t.StateRoot, err = state.Root(r.StateDir, r.Getenv); err != nil {
+		return err
+	}
+	t.Durability = "disk"
+	fsName, is := state.Volatile(t.StateRoot)
+	if !is {
+		return nil
+	}
+	t.Durability = "volatile: " + fsName
+	if r.RequireDurable {
+		return exit.New(exit.Unsafe, "the state directory %s lies on %s and does not outlive the machine", t.StateRoot, fsName).
+			Hint("give --state-dir a directory on a disk")
+	}
+	t.note("durability is volatile: the state directory lies on %s", fsName)
+	return nil
+}
+
+func (t *Tree) note(format string, args ...any) {
+	t.Notes = append(t.Notes, fmt.Sprintf(format, args...))
+}
+
+// ReadOnly reports whether nothing in the whole tree can be changed.
+func (t *Tree) ReadOnly() bool {
+	return !slices.ContainsFunc(t.Sources, func(s Source) bool { return s.ReadOnly == "" && s.Unavailable == "" })
+}
+
+// checkPlace refuses a mount point that cannot be mounted on, or that would make
+// the daemon serve itself. With ifNotMounted, this same workspace may be there.
+func (t *Tree) checkPlace(ifNotMounted bool) error {
+	place, stale, err := mountpoint.Check(t.Mountpoint)
+	if place != "" {
+		t.Mountpoint = place
+	}
+	t.Stale = stale
+	if errors.Is(err, mountpoint.ErrMounted) && ifNotMounted && t.mountedThere() {
+		t.Mounted = true
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if strings.ContainsFunc(place, func(r rune) bool { return r < ' ' || r == 0x7f }) {
+		return exit.New(exit.Usage, "the mount point's name has control characters").Hint("choose another name")
+	}
+	if mountpoint.Within(t.StateRoot, place) {
+		return exit.New(exit.Usage, "the state directory %s lies inside the mount point", t.StateRoot).
+			Hint("choose another mount point, or give --state-dir")
+	}
+	for _, s := range t.Sources {
+		if s.Path == "" || s.missing {
+			continue
+		}
+		if err := mountpoint.Apart(place, s.Path); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// mountedThere reports whether this workspace is what is mounted at the place.
+func (t *Tree) mountedThere() bool {
+	table, err := mountpoint.ReadTable()
+	if err != nil {
+		return false
+	}
+	m, ok := table.At(t.Mountpoint)
+	return ok && m.Ours() && m.Source == t.Name
+}
+
+// builder turns resolved workspaces into the sources of a tree.
+type builder struct {
+	tree      *Tree
+	governing []string // real paths of every file that was consulted
+}
+
+// add enters a workspace at a path of the mount, and what it mounts below.
+func (b *builder) add(r *host.Resolved, at string) error {
+	open, cached, err := opener(r)
+	if err != nil {
+		return err
+	}
+	s := Source{Name: r.Address.String(), At: at, Provider: r.Storage.Provider, Mode: string(r.Storage.Sync.Mode),
+		Unverified: !r.Verified, ReadOnly: why(r.ReadOnly.Reasons), Durability: "disk", Cached: cached, Place: [3]string{r.Address.Owner, r.Address.Slug, r.Fingerprint},
+		Open: func(ctx context.Context, e Env) (fs.Volume, error) { return open(ctx, r, e) }}
+	if r.Local != nil {
+		s.Path, s.missing = r.Local.Path, r.Local.Missing
+		if fsName, is := state.Volatile(s.Path); is {
+			s.Durability = "volatile: " + fsName
+		}
+	}
+	if r.Storage.Provider == memory.Driver().Name {
+		s.Durability = "volatile: memory"
+		b.tree.note("what is written to %s is gone when the mount ends: its provider is memory", r.Address)
+	}
+	b.governing = append(b.governing, r.Governing...)
+	b.warn(r)
+	b.tree.Sources = append(b.tree.Sources, s)
+	for _, c := range r.Children {
+		if err := b.child(c, at); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (b *builder) child(c host.Child, at string) error {
+	place := strings.Trim(path.Join("/", at, c.At), "/")
+	if c.Resolved == nil { // only where it is optional
+		reason := Refusal(c.Err, c.At).What
+		b.tree.note("the optional part at /%s is not there: %s", place, reason)
+		b.tree.Sources = append(b.tree.Sources, Source{Name: "unavailable", At: place, Optional: true, Unavailable: reason})
+		return nil
+	}
+	first := len(b.tree.Sources)
+	if err := b.add(c.Resolved, place); err != nil {
+		return err
+	}
+	b.tree.Sources[first].Optional = c.Optional
+	return nil
+}
+
+// inherit makes what lies inside a read-only part read-only too, whoever
+// mounted it there: nothing loosens a refusal. Shorter paths come first, so
+// that it reaches every depth.
+func (b *builder) inherit() {
+	parts := b.tree.Sources
+	order := make([]int, len(parts))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(i, j int) int { return len(parts[i].At) - len(parts[j].At) })
+	for _, i := range order {
+		for j := range parts {
+			if i != j && parts[i].ReadOnly == "" && parts[j].ReadOnly != "" && mountpoint.Within("/"+parts[i].At, "/"+parts[j].At) {
+				parts[i].ReadOnly = fmt.Sprintf("parent (it lies in /%s, which is read-only)", parts[j].At)
+			}
+		}
+	}
+}
+
+// why says each reason once.
+func why(reasons []host.Reason) string {
+	var out []string
+	for _, r := range reasons {
+		if s := r.String(); !slices.Contains(out, s) {
+			out = append(out, s)
+		}
+	}
+	return strings.Join(out, ", ")
+}
+
+// warn turns what was noticed on the way into notes.
+func (b *builder) warn(r *host.Resolved) {
+	if !r.Verified {
+		b.tree.note("%s is unverified: its manifest is not registered (`wsmount registry add`)", r.Address)
+	}
+	for _, f := range r.Warnings {
+		b.tree.note("%s: %s", f.Pos(), f.Message)
+	}
+}
+
+// govern makes every file that decides what this mount may do unchangeable from
+// inside, in whichever part it lies.
+func (b *builder) govern() {
+	for i := range b.tree.Sources {
+		s := &b.tree.Sources[i]
+		for _, g := range b.governing {
+			rel, err := filepath.Rel(s.Path, g)
+			if s.Path != "" && err == nil && g != s.Path && mountpoint.Within(g, s.Path) && !slices.Contains(s.Governing, rel) {
+				s.Governing = append(s.Governing, rel)
+			}
+		}
+		slices.Sort(s.Governing)
+	}
+}
+
+// Refusal turns an error of mountspec and its packages into one with an exit
+// code and a hint. subject is what was asked for.
+func Refusal(err error, subject string) *exit.Error {
+	var e *host.Error
+	if !errors.As(err, &e) {
+		return exit.From(err)
+	}
+	out := &exit.Error{Code: exit.Code(e.ExitCode()), What: e.Error(), Advice: e.Hint, Err: err}
+	var found mountspec.Findings
+	if !errors.As(err, &found) || len(found) == 0 {
+		return out
+	}
+	out.What = found[0].String()
+	if hint := found[0].Hint; hint != "" {
+		out.What, out.Advice = strings.TrimSuffix(out.What, "; "+hint), hint
+	}
+	if len(found) > 1 {
+		out.What += fmt.Sprintf(" (and %d more)", len(found)-1)
+		out.Advice = "`wsmount validate " + subject + "` shows all of them"
+	}
+	return out
+}
+
+// describe is the configuration for a debug bundle. It holds names and reasons;
+// no secret ever comes this far.
+func (t *Tree) describe(o Options) any {
+	type source struct {
+		Name, At, Provider, Mode, Path, ReadOnly, Unavailable string
+		Governing                                             []string
+	}
+	var sources []source
+	for _, s := range t.Sources {
+		sources = append(sources, source{s.Name, s.At, s.Provider, s.Mode, s.Path, s.ReadOnly, s.Unavailable, s.Governing})
+	}
+	return map[string]any{"workspace": t.Name, "fingerprint": t.Fingerprint, "manifest": t.Manifest,
+		"mountpoint": t.Mountpoint, "stateRoot": t.StateRoot, "principal": t.Principal, "sources": sources,
+		"allowOther": o.AllowOther, "noPassthrough": o.NoPassthrough, "stopTimeout": o.StopTimeout.String(),
+		"metricsAddr": o.MetricsAddr, "logLevel": o.Log.Level}
+}

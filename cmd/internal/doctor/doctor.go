@@ -1,0 +1,65 @@
+// Package doctor says whether this machine can mount, and this workspace be
+// mounted, before anybody tries. It goes the mount's own way, package daemon's
+// Resolve, up to the mount itself, and looks at what the kernel, the limits and
+// the directories allow.
+//
+// It promises to change nothing: no directory is made, no file written, nothing
+// mounted, nobody asked over a network. Every line that is not ok says what to
+// do.
+//
+//	checks := append(doctor.Machine(), doctor.State(root)...)
+//	checks = append(checks, doctor.Workspace(doctor.Resolved{Tree: tree, Err: err})...)
+//	os.Exit(int(doctor.Worst(checks)))
+package doctor
+
+import (
+	"fmt"
+
+	"github.com/wsmount/wsmount/cmd/internal/exit"
+)
+
+// Level says how a check came out.
+type Level string
+
+const (
+	OK      Level = "ok"
+	Note    Level = "note"    // it works, with less than there could be
+	Problem Level = "problem" // it does not work
+)
+
+// A Check is one thing that was looked at.
+type Check struct {
+	Name  string    `json:"name"`
+	Level Level     `json:"level"`
+	Says  string    `json:"says"`
+	Do    string    `json:"do,omitempty"` // what to do about it
+	Code  exit.Code `json:"-"`            // of a problem
+}
+
+func ok(name, format string, args ...any) Check {
+	return Check{Name: name, Level: OK, Says: fmt.Sprintf(format, args...)}
+}
+
+func note(name, do, format string, args ...any) Check {
+	return Check{Name: name, Level: Note, Says: fmt.Sprintf(format, args...), Do: do}
+}
+
+func problem(name, do, format string, args ...any) Check {
+	return Check{Name: name, Level: Problem, Says: fmt.Sprintf(format, args...), Do: do, Code: exit.Failed}
+}
+
+// refused is a problem that the program already has words for.
+func refused(name string, err error) Check {
+	e := exit.From(err)
+	return Check{Name: name, Level: Problem, Says: e.What, Do: e.Advice, Code: e.Code}
+}
+
+// Worst is the exit code for a list of checks: that of its first problem.
+func Worst(checks []Check) exit.Code {
+	for _, c := range checks {
+		if c.Level == Problem {
+			return c.Code
+		}
+	}
+	return exit.Done
+}

@@ -1,0 +1,149 @@
+package doctor
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/wsmount/wsmount/cmd/internal/daemon"
+	"github.com/wsmount/wsmount/cmd/internal/exit"
+	"github.com/wsmount/wsmount/mountspec/host"
+)
+
+// fake is a machine made of files.
+func fake(t *testing.T, files map[string]string) system {
+	t.Helper()
+	s := system{root: t.TempDir(), uid: 1000, release: "6.18.1", files: 1 << 20,
+		helper: func() (string, error) { return "", errors.New("fusermount3 is not installed") }}
+	for name, text := range files {
+		if err := os.MkdirAll(filepath.Dir(s.root+name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(s.root+name, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return s
+}
+
+func TestMachine(t *testing.T) {
+	const watches, clone = "/proc/sys/fs/inotify/max_user_watches", "/proc/sys/kernel/unprivileged_userns_clone"
+	tests := []struct {
+		name   string
+		files  map[string]string
+		change func(*system)
+		check  func(system) Check
+		want   Level
+		says   string
+	}{
+		{"device", map[string]string{"/dev/fuse": ""}, nil, system.device, OK, "opened"},
+		{"no device", nil, nil, system.device, Problem, "not there"},
+		{"no helper", nil, nil, system.fusermount, Problem, "not installed"},
+		{"root needs no helper", nil, func(s *system) { s.uid = 0 }, system.fusermount, OK, "without"},
+		{"helper without the bit", map[string]string{"/fm": ""}, func(s *system) {
+			root := s.root
+			s.helper = func() (string, error) { return root + "/fm", nil }
+		}, system.fusermount, Problem, "set-user-id"},
+		{"kernel", nil, nil, system.kernel, OK, "6.18.1"},
+		{"old kernel", nil, func(s *system) { s.release = "4.19.0-26" }, system.kernel, Note, "older"},
+		{"passthrough as user", nil, nil, system.passthrough, Note, "needs root"},
+		{"passthrough as root", nil, func(s *system) { s.uid = 0 }, system.passthrough, OK, "itself"},
+		{"passthrough on 6.8", nil, func(s *system) { s.uid, s.release = 0, "6.8.0" }, system.passthrough, Note, "none"},
+		{"allow_other", map[string]string{"/etc/fuse.conf": "# x\n user_allow_other \n"}, nil, system.allowOther, OK, "fuse.conf"},
+		{"allow_other commented out", map[string]string{"/etc/fuse.conf": "#user_allow_other\n"}, nil, system.allowOther, Note, "not allowed"},
+		{"allow_other as root", nil, func(s *system) { s.uid = 0 }, system.allowOther, OK, "root"},
+		{"few files", nil, func(s *system) { s.files = 1024 }, system.openFiles, Note, "1024"},
+		{"many files", nil, nil, system.openFiles, OK, "1048576"},
+		{"watches", map[string]string{watches: "524288\n"}, nil, system.watches, OK, "524288"},
+		{"few watches", map[string]string{watches: "8192\n"}, nil, system.watches, Note, "8192"},
+		{"no inotify", nil, nil, system.watches, Note, "not there"},
+		{"namespaces", map[string]string{"/proc/sys/user/max_user_namespaces": "100\n"}, nil, system.namespaces, OK, "available"},
+		{"no namespaces", map[string]string{"/proc/sys/user/max_user_namespaces": "0\n"}, nil, system.namespaces, Note, "off"},
+		{"restricted namespaces", map[string]string{"/proc/sys/user/max_user_namespaces": "9\n", clone: "0\n"}, nil, system.namespaces, Note, clone},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			s := fake(t, tt.files)
+			if tt.change != nil {
+				tt.change(&s)
+			}
+			got := tt.check(s)
+			if got.Level != tt.want || !strings.Contains(got.Says, tt.says) {
+				t.Errorf("got %+v, want %s with %q", got, tt.want, tt.says)
+			}
+			if got.Level != OK && got.Do == "" {
+				t.Error("does not say what to do")
+			}
+		})
+	}
+}
+
+func TestThisMachine(t *testing.T) {
+	for _, c := range Machine() {
+		if c.Name == "" || c.Says == "" || c.Level != OK && c.Do == "" {
+			t.Errorf("incomplete: %+v", c)
+		}
+	}
+}
+
+func TestState(t *testing.T) {
+	open := t.TempDir()
+	if err := os.Chmod(open, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	tests := []struct {
+		name string
+		root string
+		err  error
+		want Level
+	}{
+		{"not there yet", filepath.Join(t.TempDir(), "a", "b"), nil, OK},
+		{"others may write", open, nil, Problem},
+		{"memory only", "/dev/shm/wsmount-none", nil, Note},
+		{"no place", "", exit.New(exit.Usage, "HOME is not set").Hint("give --state-dir"), Problem},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got := State(tt.root, tt.err)[0]
+			if got.Level != tt.want || got.Level != OK && got.Do == "" {
+				t.Errorf("got %+v, want %s", got, tt.want)
+			}
+		})
+	}
+	if _, err := os.Stat(tests[0].root); !os.IsNotExist(err) {
+		t.Error("the state directory was made")
+	}
+}
+
+func TestWorkspace(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(dir+"/x", nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	tree := &daemon.Tree{Name: "@acme/a", Mountpoint: dir, Explain: []host.Step{{Subject: "mode", Result: "watch", Default: true}},
+		Sources: []daemon.Source{{Name: "@acme/a", Path: dir, ReadOnly: "flag (--read-only)", Unverified: true},
+			{At: "gone", Unavailable: "no such workspace", Optional: true}, {At: "new", Path: dir + "/none"}}}
+	all := Workspace(tree, nil)
+	var text []string
+	for _, c := range all {
+		text = append(text, string(c.Level)+" "+c.Says)
+		if c.Level == Problem || c.Level == Note && c.Do == "" {
+			t.Errorf("got %+v", c)
+		}
+	}
+	for _, want := range []string{"ok mode: watch (default)", "note read-only: flag", "note unverified", "note optional, and not there: no such workspace",
+		"does not exist yet", "MiB free", "note " + dir + " is not empty"} {
+		if !strings.Contains(strings.Join(text, "\n"), want) {
+			t.Errorf("no %q in\n%s", want, strings.Join(text, "\n"))
+		}
+	}
+	failed := Workspace(nil, exit.New(exit.Denied, "not granted").Hint("grant it"))
+	if got := Worst(append(all, failed...)); got != exit.Denied {
+		t.Errorf("worst: got %s", got)
+	}
+	if got := Worst(all); got != exit.Done {
+		t.Errorf("notes are no failure: got %s", got)
+	}
+}

@@ -1,0 +1,137 @@
+package doctor
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/wsmount/wsmount/cmd/internal/daemon"
+	"github.com/wsmount/wsmount/cmd/internal/exit"
+	"github.com/wsmount/wsmount/cmd/internal/state"
+	"github.com/wsmount/wsmount/mountspec/host"
+)
+
+// Configuration checks the host configuration as it was loaded, or why not.
+func Configuration(cfg *host.Config, err error) Check {
+	switch {
+	case err != nil:
+		return refused("configuration", err)
+	case cfg.Path == "":
+		return ok("configuration", "there is none; only what is registered is trusted")
+	}
+	return ok("configuration", "%s", cfg.Path)
+}
+
+// Registry checks that the registry can be read.
+func Registry(entries []host.Entry, err error) Check {
+	if err != nil {
+		return refused("registry", err)
+	}
+	return ok("registry", "%d workspaces are registered", len(entries))
+}
+
+// State checks the state directory.
+func State(root string, err error) []Check {
+	if err != nil {
+		return []Check{refused("state", err)}
+	}
+	if err := state.CheckPrivate(root); err != nil {
+		return []Check{refused("state", err)}
+	}
+	if err := unix.Access(existing(root), unix.W_OK|unix.X_OK); err != nil {
+		return []Check{problem("state", "give --state-dir a directory that you may write", "%s cannot be written: %v", existing(root), err)}
+	}
+	if fsName, is := state.Volatile(root); is {
+		return []Check{note("state", "give --state-dir a directory on a disk", "%s lies on %s and does not outlive the machine", root, fsName)}
+	}
+	return []Check{ok("state", "%s", root)}
+}
+
+// existing is the nearest directory above a path that is there.
+func existing(path string) string {
+	for {
+		if _, err := os.Stat(path); err == nil || !errors.Is(err, fs.ErrNotExist) || path == filepath.Dir(path) {
+			return path
+		}
+		path = filepath.Dir(path)
+	}
+}
+
+// Workspace checks what daemon.Resolve came to, which is how a mount begins:
+// the tree and, where the mount would refuse, the error. The tree may be there
+// together with an error about the mount point.
+func Workspace(t *daemon.Tree, err error) []Check {
+	var out []Check
+	if t != nil {
+		for _, s := range t.Explain {
+			result := s.Result
+			if s.Default {
+				result += " (default)"
+			}
+			out = append(out, ok("resolve", "%s: %s", s.Subject, result))
+		}
+		for _, s := range t.Sources {
+			out = append(out, source(s)...)
+		}
+		if err == nil && t.Mountpoint != "" {
+			out = append(out, place(t))
+		}
+	}
+	if err != nil {
+		out = append(out, refused("workspace", err))
+	}
+	return out
+}
+
+func place(t *daemon.Tree) Check {
+	switch {
+	case t.Stale:
+		return note("mountpoint", "nothing: the next mount takes it away", "%s has a mount whose daemon is gone", t.Mountpoint)
+	case t.Mounted:
+		return ok("mountpoint", "%s is mounted there already", t.Name)
+	}
+	if dir, err := os.ReadDir(t.Mountpoint); err == nil && len(dir) > 0 {
+		return note("mountpoint", "choose an empty directory if they are to be seen", "%s is not empty; what is in it is hidden while mounted", t.Mountpoint)
+	}
+	return ok("mountpoint", "%s", t.Mountpoint)
+}
+
+// source checks one part of the tree.
+func source(s daemon.Source) []Check {
+	name := "part /" + s.At
+	if s.Unavailable != "" {
+		return []Check{note(name, "see `wsmount resolve --explain`", "optional, and not there: %s", s.Unavailable)}
+	}
+	out := []Check{ok(name, "%s, %s, %s %s", s.Name, s.Provider, s.Mode, s.Path)}
+	if s.ReadOnly != "" {
+		out = append(out, note(name, "nothing, if that is what is wanted", "read-only: %s", s.ReadOnly))
+	}
+	if s.Unverified {
+		out = append(out, note(name, "`wsmount registry add` its manifest", "unverified: the manifest is not registered"))
+	}
+	if s.Path != "" {
+		out = append(out, localRoot(name, s))
+	}
+	return out
+}
+
+func localRoot(name string, s daemon.Source) Check {
+	var st unix.Statfs_t
+	err := unix.Statfs(s.Path, &st)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return note(name, "nothing: mount makes it", "%s does not exist yet", s.Path)
+	case err != nil:
+		return Check{Name: name, Level: Problem, Says: s.Path + ": " + err.Error(), Do: "check the directory", Code: exit.Failed}
+	}
+	if err := unix.Access(s.Path, unix.R_OK|unix.X_OK); err != nil {
+		return problem(name, "let this user read the directory", "%s cannot be read: %v", s.Path, err)
+	}
+	if err := unix.Access(s.Path, unix.W_OK); err != nil && s.ReadOnly == "" {
+		return note(name, "let this user write to the directory, or mount with --read-only", "%s cannot be written: %v", s.Path, err)
+	}
+	return ok(name, "%s: %d MiB free", s.Path, st.Bavail*uint64(st.Bsize)>>20)
+}

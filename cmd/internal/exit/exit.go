@@ -1,0 +1,74 @@
+// Package exit knows how wsmount ends: the exit codes, which scripts may rely
+// on, and the error that carries one together with the two lines a person
+// reads: what happened, and what to do about it.
+//
+//	return exit.New(exit.Usage, "two arguments are needed, got 1").
+//		Hint("wsmount mount WORKSPACE MOUNTPOINT")
+package exit
+
+import (
+	"errors"
+	"fmt"
+)
+
+// A Code is the exit status of the program.
+type Code int
+
+const (
+	Done         Code = 0 // what was asked for is done
+	Failed       Code = 1 // it failed for a reason that no other code names
+	Usage        Code = 2 // the command line is wrong
+	Manifest     Code = 3 // a manifest or the host configuration is invalid
+	Unresolvable Code = 4 // an address, a reference or a mount does not lead anywhere
+	Denied       Code = 5 // authentication failed, or the host did not grant it
+	Unreachable  Code = 6 // the backend does not answer
+	Unsafe       Code = 7 // something that the policy wanted sent is not safe yet
+	Conflict     Code = 8 // the backend and the working copy went apart
+)
+
+// String names the code, for --json and the log.
+func (c Code) String() string {
+	names := [...]string{"done", "failed", "usage", "manifest-invalid", "unresolvable",
+		"denied", "unreachable", "unsafe", "conflict"}
+	if c < 0 || int(c) >= len(names) {
+		return fmt.Sprintf("code-%d", int(c))
+	}
+	return names[c]
+}
+
+// An Error is a refusal or a failure as the program tells it.
+type Error struct {
+	Code   Code
+	What   string // one line, lower case, without a full stop
+	Advice string // one line: what to do; may be empty
+	Err    error  // the cause, already part of What; may be nil
+}
+
+// New returns an Error with a formatted What. A %w in the format becomes Err.
+func New(c Code, format string, args ...any) *Error {
+	err := fmt.Errorf(format, args...)
+	return &Error{Code: c, What: err.Error(), Err: errors.Unwrap(err)}
+}
+
+// Hint sets what to do about it and returns the error.
+func (e *Error) Hint(format string, args ...any) *Error {
+	e.Advice = fmt.Sprintf(format, args...)
+	return e
+}
+
+func (e *Error) Error() string { return e.What }
+
+func (e *Error) Unwrap() error { return e.Err }
+
+// From returns err as an *Error: itself when it is or wraps one, else one with
+// the code Failed. From(nil) is nil.
+func From(err error) *Error {
+	if err == nil {
+		return nil
+	}
+	var e *Error
+	if errors.As(err, &e) {
+		return e
+	}
+	return &Error{Code: Failed, What: err.Error(), Err: err}
+}

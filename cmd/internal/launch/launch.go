@@ -1,0 +1,153 @@
+// Package launch puts a daemon in the background by running the program again,
+// not by forking: a Go program has threads. The child tells through a pipe
+// that it is ready, or why it is not, and the parent ends with that.
+//
+// It promises that the parent never says "done" before the child said that it
+// is ready, that a child which dies without a word is reported as what it is,
+// and that an impatient Ctrl-C ends both.
+//
+//	if child, ok := launch.Child(); ok {
+//		... start ...
+//		child.Ready(launch.Report{Mountpoint: "/mnt/ws"})
+//	} else {
+//		report, err := launch.Background(ctx, os.Args[1:])
+//	}
+package launch
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"strconv"
+	"sync"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/wsmount/wsmount/cmd/internal/exit"
+)
+
+// readyVar tells the child which descriptor leads to its parent.
+const readyVar = "_WSMOUNT_READY_FD"
+
+// Report is what a child tells its parent, once.
+type Report struct {
+	PID        int      `json:"pid,omitempty"`
+	Workspace  string   `json:"workspace,omitempty"`
+	Mountpoint string   `json:"mountpoint,omitempty"`
+	ReadOnly   bool     `json:"readOnly,omitempty"`
+	Already    bool     `json:"already,omitempty"` // there was nothing to do; the child has ended
+	Notes      []string `json:"notes,omitempty"`   // what a person should know
+
+	Error  string    `json:"error,omitempty"`
+	Advice string    `json:"hint,omitempty"`
+	Code   exit.Code `json:"exit,omitempty"`
+}
+
+// Process is this process as a background child.
+type Process struct {
+	pipe *os.File
+	once sync.Once
+}
+
+// Child returns this process as a child that Background started, and forgets
+// how it was told so.
+func Child() (*Process, bool) {
+	value := os.Getenv(readyVar)
+	os.Unsetenv(readyVar)
+	fd, err := strconv.Atoi(value)
+	if err != nil || fd < 3 {
+		return nil, false
+	}
+	unix.CloseOnExec(fd)
+	return &Process{pipe: os.NewFile(uintptr(fd), "ready")}, true
+}
+
+// Ready tells the parent that all is up, and lets go of its terminal: standard
+// error goes to the file given from then on, which gets a crash's last words.
+func (p *Process) Ready(r Report, crash *os.File) error {
+	r.PID = os.Getpid()
+	if err := p.send(r); err != nil {
+		return err
+	}
+	if err := unix.Dup3(int(crash.Fd()), 2, 0); err != nil {
+		return fmt.Errorf("launch: %w", err)
+	}
+	return nil
+}
+
+// Done tells the parent that there was nothing to start. The child ends then.
+func (p *Process) Done(r Report) error { return p.send(r) }
+
+// Failed tells the parent why nothing will come.
+func (p *Process) Failed(err error) {
+	e := exit.From(err)
+	_ = p.send(Report{Error: e.What, Advice: e.Advice, Code: e.Code})
+}
+
+func (p *Process) send(r Report) (err error) {
+	p.once.Do(func() {
+		err = json.NewEncoder(p.pipe).Encode(r)
+		err = errors.Join(err, p.pipe.Close())
+	})
+	return err
+}
+
+// Background runs the program again with the same arguments, in a session of
+// its own, and waits for its report. The child's failure is the error here. A ctx that ends
+// kills it.
+func Background(ctx context.Context, args []string) (Report, error) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		return Report{}, fmt.Errorf("launch: %w", err)
+	}
+	defer r.Close()
+	cmd := exec.CommandContext(ctx, "/proc/self/exe", args...)
+	cmd.Args[0] = os.Args[0]
+	cmd.Env = append(os.Environ(), readyVar+"=3")
+	cmd.ExtraFiles = []*os.File{w}
+	cmd.Stderr = os.Stderr
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	err = cmd.Start()
+	w.Close()
+	if err != nil {
+		return Report{}, fmt.Errorf("launch: %w", err)
+	}
+	stop := passSignals(cmd.Process)
+	defer stop()
+	return await(r, cmd)
+}
+
+// passSignals sends a Ctrl-C on to the child, which is in another session.
+func passSignals(child *os.Process) (stop func()) {
+	signals := make(chan os.Signal, 4)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	go func() {
+		for range signals {
+			_ = child.Signal(syscall.SIGTERM) // it may have ended
+		}
+	}()
+	return func() { signal.Stop(signals); close(signals) }
+}
+
+// await reads the child's report, or finds out how it died.
+func await(pipe io.Reader, cmd *exec.Cmd) (Report, error) {
+	var r Report
+	if err := json.NewDecoder(pipe).Decode(&r); err != nil {
+		err := cmd.Wait()
+		if err == nil {
+			err = errors.New("it ended without a word")
+		}
+		return r, exit.New(exit.Failed, "the daemon did not start: %w", err).Hint("run it with -f to see more")
+	}
+	if r.Error == "" {
+		return r, nil
+	}
+	_ = cmd.Wait() // its exit code is in the report
+	return r, &exit.Error{Code: r.Code, What: r.Error, Advice: r.Advice}
+}

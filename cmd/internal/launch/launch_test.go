@@ -1,0 +1,93 @@
+package launch
+
+import (
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/wsmount/wsmount/cmd/internal/exit"
+)
+
+// TestMain is the child too: Background runs this binary again.
+func TestMain(m *testing.M) {
+	if child, ok := Child(); ok {
+		os.Exit(beChild(child, os.Args[1:]))
+	}
+	os.Exit(m.Run())
+}
+
+func beChild(child *Process, args []string) int {
+	if os.Getenv(readyVar) != "" {
+		return 9
+	}
+	switch args[0] {
+	case "ready":
+		crash, err := os.OpenFile(args[1], os.O_CREATE|os.O_WRONLY, 0o600)
+		if err != nil {
+			return 9
+		}
+		if err := child.Ready(Report{Mountpoint: "/mnt/ws", Notes: []string{"a note"}}, crash); err != nil {
+			return 9
+		}
+		os.Stderr.WriteString("last words")
+	case "failed":
+		child.Failed(exit.New(exit.Denied, "not granted").Hint("ask the host"))
+		return int(exit.Denied)
+	case "killed":
+		syscall.Kill(os.Getpid(), syscall.SIGKILL)
+	case "session":
+		sid, _, _ := syscall.Syscall(syscall.SYS_GETSID, 0, 0, 0)
+		if int(sid) != os.Getpid() {
+			child.Failed(exit.New(exit.Failed, "in the session of its parent"))
+			return 1
+		}
+		child.Failed(exit.New(exit.Conflict, "its own session"))
+	}
+	return 0
+}
+
+func TestBackground(t *testing.T) {
+	crash := t.TempDir() + "/crash"
+	r, err := Background(t.Context(), []string{"ready", crash})
+	if err != nil || r.Mountpoint != "/mnt/ws" || len(r.Notes) != 1 || r.PID == 0 {
+		t.Fatalf("got %+v, %v", r, err)
+	}
+	if _, err := syscall.Wait4(r.PID, nil, 0, nil); err != nil {
+		t.Fatal(err)
+	}
+	if b, err := os.ReadFile(crash); err != nil || string(b) != "last words" {
+		t.Errorf("after Ready, standard error went elsewhere: %q, %v", b, err)
+	}
+}
+
+func TestFailures(t *testing.T) {
+	tests := []struct {
+		name string
+		code exit.Code
+		what string
+	}{
+		{"failed", exit.Denied, "not granted"},
+		{"killed", exit.Failed, "signal: killed"},
+		{"silent", exit.Failed, "without a word"},
+		{"session", exit.Conflict, "its own session"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := Background(t.Context(), []string{tt.name})
+			e := exit.From(err)
+			if e == nil || e.Code != tt.code || !strings.Contains(e.What, tt.what) {
+				t.Errorf("got %+v, want %s with %q", e, tt.code, tt.what)
+			}
+		})
+	}
+}
+
+func TestNotAChild(t *testing.T) {
+	for _, value := range []string{"", "x", "-1", "2"} {
+		t.Setenv(readyVar, value)
+		if _, ok := Child(); ok {
+			t.Errorf("%q made a child", value)
+		}
+	}
+}

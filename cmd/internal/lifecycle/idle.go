@@ -1,0 +1,178 @@
+package lifecycle
+
+import (
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/wsmount/wsmount/mountspec"
+)
+
+// Clock is the time as the bus sees it. AfterFunc calls f on a goroutine of its
+// own after d and returns what cancels it.
+type Clock interface {
+	Now() time.Time
+	AfterFunc(d time.Duration, f func()) (cancel func())
+}
+
+type systemClock struct{}
+
+func (systemClock) Now() time.Time { return time.Now() }
+
+func (systemClock) AfterFunc(d time.Duration, f func()) func() {
+	t := time.AfterFunc(d, f)
+	return func() { t.Stop() }
+}
+
+// maxConversations bounds how many conversations are watched for idleness; the
+// one that has been quiet for longest gives way.
+const maxConversations = 4096
+
+// PayloadConversation is the payload key that ties an event to a conversation.
+const PayloadConversation = "conversationId"
+
+// idleTimers makes idle-<N> and conversation-idle-<N> from the other events.
+// Each fires once, N seconds after the last event (of its conversation), and
+// not again before there was another event. An idle event is none itself.
+//
+// An event only notes the time. A timer that runs out early looks at the note
+// and goes to sleep for the rest, so that a busy mount pays nothing per write.
+type idleTimers struct {
+	clock Clock
+	emit  func(Event)
+
+	mu     sync.Mutex // guards what follows; emit is called without it
+	last   time.Time
+	talks  map[string]time.Time // conversation -> its last event
+	users  map[string]int       // subscriptions per templated name
+	armed  map[armed]func()     // what waits, and how to cancel it
+	closed bool
+}
+
+// armed is one running timer: a templated name, and the conversation for it.
+type armed struct {
+	name, conversation string
+}
+
+func newIdleTimers(c Clock, emit func(Event)) *idleTimers {
+	return &idleTimers{clock: c, emit: emit, last: c.Now(), talks: map[string]time.Time{},
+		users: map[string]int{}, armed: map[armed]func(){}}
+}
+
+// want counts a subscription to a templated name and returns its release. For
+// any other name it does nothing.
+func (i *idleTimers) want(name string) (release func()) {
+	if _, _, ok := mountspec.ParseTemplated(name); !ok {
+		return func() {}
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.users[name]++
+	i.armAll(name)
+	return func() {
+		i.mu.Lock()
+		defer i.mu.Unlock()
+		if i.users[name]--; i.users[name] == 0 {
+			delete(i.users, name)
+		}
+	}
+}
+
+// touch notes an event and wakes the timers that have fired before.
+func (i *idleTimers) touch(e Event) {
+	if _, _, idle := mountspec.ParseTemplated(e.Name); idle {
+		return
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	now := i.clock.Now()
+	i.last = now
+	if id := e.Payload[PayloadConversation]; id != "" {
+		if e.Name == string(mountspec.EventConversationEnd) {
+			delete(i.talks, id)
+		} else {
+			i.note(id, now)
+		}
+	}
+	for name := range i.users {
+		i.rearm(name, e.Payload[PayloadConversation])
+	}
+}
+
+func (i *idleTimers) note(id string, now time.Time) {
+	if _, known := i.talks[id]; !known && len(i.talks) >= maxConversations {
+		oldest := ""
+		for c, at := range i.talks {
+			if oldest == "" || at.Before(i.talks[oldest]) {
+				oldest = c
+			}
+		}
+		delete(i.talks, oldest)
+	}
+	i.talks[id] = now
+}
+
+// armAll starts every timer of a name that does not run yet. i.mu is held.
+func (i *idleTimers) armAll(name string) {
+	i.rearm(name, "")
+	for id := range i.talks {
+		i.rearm(name, id)
+	}
+}
+
+// rearm starts the timer of a name that an event of this conversation (empty:
+// of none) concerns, unless it runs already. i.mu is held.
+func (i *idleTimers) rearm(name, conversation string) {
+	base, seconds, _ := mountspec.ParseTemplated(name)
+	after := time.Duration(seconds) * time.Second
+	if base == mountspec.BaseIdle {
+		i.arm(armed{name: name}, i.last, after)
+	} else if at, alive := i.talks[conversation]; alive {
+		i.arm(armed{name, conversation}, at, after)
+	}
+}
+
+func (i *idleTimers) arm(k armed, since time.Time, after time.Duration) {
+	if _, runs := i.armed[k]; runs || i.closed {
+		return
+	}
+	wait := max(0, since.Add(after).Sub(i.clock.Now()))
+	i.armed[k] = i.clock.AfterFunc(wait, func() { i.fire(k, after) })
+}
+
+// fire ends one wait: it emits, sleeps for the rest, or finds nobody to tell.
+func (i *idleTimers) fire(k armed, after time.Duration) {
+	i.mu.Lock()
+	delete(i.armed, k)
+	since, alive := i.last, true
+	if k.conversation != "" {
+		since, alive = i.talks[k.conversation]
+	}
+	if !alive || i.users[k.name] == 0 || i.closed {
+		i.mu.Unlock()
+		return
+	}
+	now := i.clock.Now()
+	if now.Sub(since) < after {
+		i.arm(k, since, after)
+		i.mu.Unlock()
+		return
+	}
+	i.mu.Unlock()
+	e := Event{Name: k.name, EmittedAt: now, Source: Source{Kind: SourceHost, ID: "wsmount"},
+		Payload: map[string]string{"idleSeconds": strconv.Itoa(int(now.Sub(since) / time.Second))}}
+	if k.conversation != "" {
+		e.Payload[PayloadConversation] = k.conversation
+	}
+	i.emit(e)
+}
+
+func (i *idleTimers) close() {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.closed = true
+	for k, cancel := range i.armed {
+		cancel()
+		delete(i.armed, k)
+	}
+}

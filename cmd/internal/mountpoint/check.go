@@ -1,0 +1,147 @@
+package mountpoint
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/wsmount/wsmount/cmd/internal/exit"
+)
+
+// maxStale bounds how many dead mounts one on another Prepare takes away.
+const maxStale = 16
+
+// ErrMounted says that a living mount is at the mount point already.
+var ErrMounted = errors.New("already mounted")
+
+// Check reports whether path can be mounted on, and changes nothing: it is a
+// directory, and not a living FUSE mount. stale says that a dead wsmount mount
+// lies there, which Clean takes away. The result is the path with its symbolic
+// links followed.
+func Check(path string) (resolved string, stale bool, err error) {
+	table, err := ReadTable()
+	if err != nil {
+		return "", false, err
+	}
+	if resolved, err = table.Resolve(path); err != nil {
+		return "", false, exit.New(exit.Usage, "%w", err)
+	}
+	if m, ok := table.At(resolved); ok && m.FUSE() {
+		return checkMounted(resolved, m)
+	}
+	return resolved, false, checkDirectory(resolved)
+}
+
+func checkMounted(path string, m Mount) (string, bool, error) {
+	switch {
+	case m.Ours() && Stale(path):
+		return path, true, nil
+	case m.Ours():
+		return path, false, exit.New(exit.Failed, "%s: %w: %s", path, ErrMounted, m.Source).
+			Hint("unmount it with `wsmount umount %s`, or give --if-not-mounted", path)
+	}
+	return path, false, exit.New(exit.Failed, "%s: %w: %s of type %s", path, ErrMounted, m.Source, m.Type).
+		Hint("unmount it with `fusermount3 -u %s`, or choose another directory", path)
+}
+
+func checkDirectory(path string) error {
+	fi, err := os.Lstat(path)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return exit.New(exit.Usage, "mount point %s does not exist", path).Hint("create it with `mkdir -p %s`", path)
+	case err != nil:
+		return exit.New(exit.Failed, "mount point: %w", err).Hint("choose a directory that you may enter")
+	case !fi.IsDir():
+		return exit.New(exit.Usage, "mount point %s is not a directory", path).Hint("choose an empty directory")
+	}
+	return nil
+}
+
+// AllowsOthers reports whether a user of this machine may let other users into
+// his mounts: root always, anyone else by fuse.conf(5), which is read at conf.
+func AllowsOthers(uid int, conf string) bool {
+	if uid == 0 {
+		return true
+	}
+	b, err := os.ReadFile(conf)
+	if err != nil {
+		return false
+	}
+	for line := range strings.Lines(string(b)) {
+		if strings.TrimSpace(line) == "user_allow_other" {
+			return true
+		}
+	}
+	return false
+}
+
+// FuseConf is the configuration of fusermount3.
+const FuseConf = "/etc/fuse.conf"
+
+// Clean takes dead wsmount mounts away from path and returns how many.
+func Clean(path string) (int, error) {
+	for n := range maxStale {
+		table, err := ReadTable()
+		if err != nil {
+			return n, err
+		}
+		if m, ok := table.At(path); !ok || !m.Ours() || !Stale(path) {
+			return n, nil
+		}
+		if err := Unmount(path, true); err != nil {
+			return n, fmt.Errorf("clean up the dead mount: %w", err)
+		}
+	}
+	return maxStale, nil
+}
+
+// Apart refuses a mount point that lies in a directory that is to be mounted,
+// or around it: the daemon would serve itself. Sameness is by device and inode
+// as well as by name, so that a bind mount does not hide it.
+func Apart(mountpoint, dir string) error {
+	real, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return fmt.Errorf("mountpoint: %w", err)
+	}
+	inside, err := under(mountpoint, real)
+	if err != nil {
+		return err
+	}
+	around, err := under(real, mountpoint)
+	if errors.Is(err, unix.ENOTCONN) { // a dead mount lies there: its directory is looked at once it is gone
+		around, err = Within(real, mountpoint), nil
+	}
+	if err != nil {
+		return err
+	}
+	if !inside && !around {
+		return nil
+	}
+	where := "inside"
+	if !inside {
+		where = "above"
+	}
+	return exit.New(exit.Usage, "mount point %s lies %s %s, which it would show", mountpoint, where, real).
+		Hint("choose a directory that is neither inside the workspace nor above it")
+}
+
+// under reports whether path is dir or has it among its parents.
+func under(path, dir string) (bool, error) {
+	var top unix.Stat_t
+	if err := unix.Stat(dir, &top); err != nil {
+		return false, fmt.Errorf("mountpoint: stat %s: %w", dir, err)
+	}
+	for p := path; ; p = filepath.Dir(p) {
+		var st unix.Stat_t
+		if err := unix.Stat(p, &st); err == nil && st.Dev == top.Dev && st.Ino == top.Ino {
+			return true, nil
+		}
+		if p == "/" || p == "." {
+			return false, nil
+		}
+	}
+}

@@ -1,0 +1,240 @@
+package mountpoint
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/wsmount/wsmount/cmd/internal/exit"
+)
+
+const sample = `22 28 0:21 / /proc rw,nosuid shared:5 - proc proc rw
+28 1 253:0 / / rw,relatime shared:1 - ext4 /dev/vda rw
+40 28 0:50 / /mnt/a\040b rw,nosuid,nodev shared:7 master:2 - fuse.wsmount @acme/a rw,user_id=0
+41 40 0:51 /sub /mnt/a\040b/data ro - tmpfs tmpfs rw
+42 28 0:52 / /mnt/sshfs rw - fuse.sshfs host: rw
+43 28 0:53 / /mnt/a\040b rw - fuse.wsmount @acme/b rw
+broken line
+`
+
+func table(t *testing.T) Table {
+	t.Helper()
+	tab, err := parseTable(strings.NewReader(sample))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tab
+}
+
+func TestTable(t *testing.T) {
+	tab := table(t)
+	if len(tab) != 6 {
+		t.Fatalf("got %d mounts, want 6", len(tab))
+	}
+	top, ok := tab.At("/mnt/a b")
+	if !ok || top.Source != "@acme/b" || !top.Ours() || top.Connection() != "53" || top.ID != 43 {
+		t.Errorf("the topmost of two mounts: got %+v", top)
+	}
+	if _, ok := tab.At("/mnt"); ok {
+		t.Error("/mnt is no mount point")
+	}
+	if m, _ := tab.Around("/mnt/a b/data/x"); m.Type != "tmpfs" || m.Root != "/sub" || m.Options != "ro" {
+		t.Errorf("around a nested path: got %+v", m)
+	}
+	if m, _ := tab.Around("/mnt/a bc"); m.Path != "/" {
+		t.Errorf("a sibling that begins alike: got %+v", m)
+	}
+	if below := tab.Below("/mnt/a b"); len(below) != 1 || below[0].Type != "tmpfs" {
+		t.Errorf("below: got %+v", below)
+	}
+	if m, _ := tab.At("/mnt/sshfs"); !m.FUSE() || m.Ours() {
+		t.Errorf("another's FUSE mount: got %+v", m)
+	}
+}
+
+func TestResolve(t *testing.T) {
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	mkdir(t, dir+"/real/deep")
+	mkdir(t, dir+"/mounted")
+	link(t, "real", dir+"/rel")
+	link(t, dir+"/mounted", dir+"/abs")
+	link(t, "loop", dir+"/loop")
+	link(t, "/nowhere", dir+"/mounted/inside") // a link inside the mount must not be asked
+	tab := Table{{Path: "/", Type: "ext4"}, {Path: dir + "/mounted", Type: FSType}}
+	tests := []struct{ name, in, want string }{
+		{"plain", "/real/deep", "/real/deep"},
+		{"relative link", "/rel/deep", "/real/deep"},
+		{"absolute link to a mount", "/abs", "/mounted"},
+		{"nothing inside a mount is asked", "/abs/inside/x", "/mounted/inside/x"},
+		{"dots climb from the real place", "/rel/deep/../../mounted", "/mounted"},
+		{"what does not exist stays", "/real/no/such", "/real/no/such"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got, err := tab.Resolve(dir + tt.in)
+			if err != nil || got != dir+tt.want {
+				t.Errorf("got %q, %v; want %q", got, err, dir+tt.want)
+			}
+		})
+	}
+	if _, err := tab.Resolve(dir + "/loop/x"); !errors.Is(err, errTooManyLinks) {
+		t.Errorf("a loop: got %v", err)
+	}
+}
+
+func TestCheck(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(dir+"/file", nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	mkdir(t, dir+"/dir")
+	link(t, "dir", dir+"/link")
+	tests := []struct {
+		name, path string
+		code       exit.Code
+	}{
+		{"a directory", "/dir", exit.Done},
+		{"through a link", "/link", exit.Done},
+		{"missing", "/none", exit.Usage},
+		{"a file", "/file", exit.Usage},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got, stale, err := Check(dir + tt.path)
+			if tt.code == exit.Done {
+				if err != nil || stale || filepath.Base(got) != "dir" {
+					t.Errorf("got %q, %v, %v", got, stale, err)
+				}
+				return
+			}
+			if e := exit.From(err); e == nil || e.Code != tt.code || e.Advice == "" {
+				t.Errorf("got %+v, want %s with advice", e, tt.code)
+			}
+		})
+	}
+}
+
+// A mount inside its own source, or above it, would serve itself.
+func TestApart(t *testing.T) {
+	dir := t.TempDir()
+	mkdir(t, dir+"/ws/sub")
+	mkdir(t, dir+"/ws-other")
+	link(t, "ws", dir+"/alias")
+	tests := []struct {
+		name, mountpoint, source string
+		refuse                   bool
+	}{
+		{"beside", "/ws-other", "/ws", false},
+		{"the same", "/ws", "/ws", true},
+		{"inside", "/ws/sub", "/ws", true},
+		{"above", "/", "/ws/sub", true},
+		{"inside, by another name", "/ws/sub", "/alias", true},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			real, err := filepath.EvalSymlinks(dir + tt.mountpoint)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := Apart(real, dir+tt.source); (err != nil) != tt.refuse {
+				t.Errorf("got %v, want a refusal: %v", err, tt.refuse)
+			}
+		})
+	}
+}
+
+// Holders looks at /proc of a child that uses a directory of the root file
+// system, seen as if it were a mount of its own.
+func TestHolders(t *testing.T) {
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	mkdir(t, dir+"/sub")
+	if err := os.WriteFile(dir+"/notes", nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	tab, err := ReadTable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, ok := tab.Around(dir)
+	if !ok {
+		t.Fatal("no mount around the temporary directory")
+	}
+	m.Path = dir // its number and device stay, so that open files match by mount id
+	cmd := exec.Command("cat")
+	cmd.Dir = dir + "/sub"
+	f, err := os.Open(dir + "/notes")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.ExtraFiles = []*os.File{f}
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	f.Close()
+	defer cmd.Wait()
+	defer in.Close()
+	found, _, _ := Holders(m)
+	for _, h := range found {
+		if h.PID != cmd.Process.Pid {
+			continue
+		}
+		got := h.String()
+		if !strings.Contains(got, "working directory: sub") || !strings.Contains(got, "open: notes") {
+			t.Errorf("got %q", got)
+		}
+		return
+	}
+	t.Errorf("process %d is not among %v", cmd.Process.Pid, found)
+}
+
+func TestSameDevice(t *testing.T) {
+	for _, tt := range []struct {
+		hex, dec string
+		want     bool
+	}{{"00:35", "0:53", true}, {"fd:00", "253:0", true}, {"00:35", "0:35", false}, {"", "0:0", false}} {
+		if got := sameDevice(tt.hex, tt.dec); got != tt.want {
+			t.Errorf("%s and %s: got %v", tt.hex, tt.dec, got)
+		}
+	}
+}
+
+func TestUnmountErrors(t *testing.T) {
+	if err := Unmount(t.TempDir(), false); !errors.Is(err, ErrNotMounted) {
+		t.Errorf("got %v, want ErrNotMounted", err)
+	}
+	for said, want := range map[string]error{
+		"fusermount3: failed to unmount /x: Device or resource busy": ErrBusy,
+		"fusermount3: entry for /x not found in /etc/mtab":           ErrNotMounted,
+	} {
+		if err := helperError("/x", said, errors.New("exit status 1")); !errors.Is(err, want) {
+			t.Errorf("%q: got %v, want %v", said, err, want)
+		}
+	}
+}
+
+func mkdir(t *testing.T, path string) {
+	t.Helper()
+	if err := os.MkdirAll(path, 0o700); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func link(t *testing.T, target, path string) {
+	t.Helper()
+	if err := os.Symlink(target, path); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,186 @@
+package state
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// A Record says which daemon serves a working copy, and where.
+type Record struct {
+	Schema     string    `json:"schema"` // wsmount.mount/v1
+	Workspace  string    `json:"workspace"`
+	Mountpoint string    `json:"mountpoint"`
+	Source     string    `json:"source,omitempty"` // what was asked for, as resolved
+	PID        int       `json:"pid"`
+	StartTicks uint64    `json:"startTicks"` // tells a process from a later one of the same number
+	BootID     string    `json:"bootId"`
+	Started    time.Time `json:"started"`
+	Version    string    `json:"version"`
+	Log        string    `json:"log,omitempty"` // a file, or empty: the journal or the terminal
+
+	Dir string `json:"-"` // where the record was found
+}
+
+// RecordSchema is the Schema of a Record.
+const RecordSchema = "wsmount.mount/v1"
+
+// Identify fills in what tells this process from every other.
+func (r *Record) Identify() error {
+	ticks, err := startTicks(os.Getpid())
+	if err != nil {
+		return err
+	}
+	r.Schema, r.PID, r.StartTicks, r.BootID = RecordSchema, os.Getpid(), ticks, bootID()
+	return nil
+}
+
+// Alive reports whether the daemon of the record still runs.
+func (r *Record) Alive() bool {
+	ticks, err := startTicks(r.PID)
+	return err == nil && ticks == r.StartTicks && r.BootID == bootID()
+}
+
+// SocketPath returns where the daemon's control API listens.
+func (r *Record) SocketPath() string { return filepath.Join(r.Dir, socketName) }
+
+// Status returns the last status that the daemon wrote, and when.
+func (r *Record) Status() ([]byte, time.Time, error) {
+	name := filepath.Join(r.Dir, statusName)
+	fi, err := os.Stat(name)
+	if err != nil {
+		return nil, time.Time{}, fmt.Errorf("state: %w", err)
+	}
+	b, err := os.ReadFile(name)
+	if err != nil {
+		return nil, time.Time{}, fmt.Errorf("state: %w", err)
+	}
+	return b, fi.ModTime(), nil
+}
+
+// startTicks reads when a process began, field 22 of /proc/PID/stat. The
+// command's name before it may hold blanks and parentheses. A process that has
+// ended and only waits for its parent counts as gone, but not while threads of
+// it still end: they hold its locks.
+func startTicks(pid int) (uint64, error) {
+	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err != nil {
+		return 0, fmt.Errorf("state: %w", err)
+	}
+	fields := strings.Fields(string(b[bytes.LastIndexByte(b, ')')+1:]))
+	if len(fields) < 20 || (fields[0] == "Z" || fields[0] == "X") && threads(pid) <= 1 {
+		return 0, errors.New("state: no such process")
+	}
+	return strconv.ParseUint(fields[19], 10, 64)
+}
+
+func threads(pid int) int {
+	tasks, _ := os.ReadDir("/proc/" + strconv.Itoa(pid) + "/task")
+	return len(tasks)
+}
+
+func bootID() string {
+	b, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(b))
+}
+
+// SaveRecord writes the record of the running mount.
+func (d *Dir) SaveRecord(r Record) error {
+	b, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return fmt.Errorf("state: %w", err)
+	}
+	return writeFile(filepath.Join(d.path, recordName), append(b, '\n'))
+}
+
+// SaveStatus writes the last status, as JSON.
+func (d *Dir) SaveStatus(status []byte) error {
+	return writeFile(filepath.Join(d.path, statusName), status)
+}
+
+// writeFile replaces a file at once. It is not made durable: a record does not
+// mean anything after a power loss.
+func writeFile(name string, b []byte) error {
+	f, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".*")
+	if err != nil {
+		return fmt.Errorf("state: %w", err)
+	}
+	_, err = f.Write(b)
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(f.Name(), name)
+	}
+	if err != nil {
+		os.Remove(f.Name())
+		return fmt.Errorf("state: %w", err)
+	}
+	return nil
+}
+
+func readRecord(dir string) (*Record, error) {
+	b, err := os.ReadFile(filepath.Join(dir, recordName))
+	if err != nil {
+		return nil, fmt.Errorf("state: %w", err)
+	}
+	var r Record
+	if err := json.Unmarshal(b, &r); err != nil {
+		return nil, fmt.Errorf("state: %s: %w", dir, err)
+	}
+	r.Dir = dir
+	return &r, nil
+}
+
+// List returns the records of all mounts below a state directory, by mount
+// point, those of dead daemons included. A root that does not exist has none.
+func List(root string) ([]*Record, error) {
+	if _, err := os.ReadDir(root); err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, nil
+		}
+		return nil, fmt.Errorf("state: %w", err)
+	}
+	names, err := filepath.Glob(filepath.Join(escapeGlob(root), "*", "*", "*", recordName))
+	if err != nil {
+		return nil, fmt.Errorf("state: %w", err)
+	}
+	var out []*Record
+	for _, name := range names {
+		r, err := readRecord(filepath.Dir(name))
+		if err != nil {
+			continue // being replaced, or not ours: it names no mount
+		}
+		out = append(out, r)
+	}
+	slices.SortFunc(out, func(a, b *Record) int { return strings.Compare(a.Mountpoint, b.Mountpoint) })
+	return out, nil
+}
+
+func escapeGlob(path string) string {
+	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
+}
+
+// Forget removes the record of a daemon that is gone. A record whose directory
+// another daemon has locked meanwhile stays.
+func Forget(r *Record) error {
+	lock, err := os.OpenFile(filepath.Join(r.Dir, lockName), os.O_RDWR|unix.O_NOFOLLOW, 0)
+	if err != nil {
+		return fmt.Errorf("state: %w", err)
+	}
+	defer lock.Close()
+	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		return fmt.Errorf("state: %s: %w", r.Dir, err)
+	}
+	return os.Remove(filepath.Join(r.Dir, recordName))
+}

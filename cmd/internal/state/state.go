@@ -1,0 +1,188 @@
+// Package state keeps what wsmount must remember of a mount outside the mount:
+// one directory per working copy, its lock, and the record that tells other
+// commands where the mount is, without asking it.
+//
+//	<root>/<owner>/<slug>/<fingerprint>/   0700
+//	    lock          held while a daemon serves it (flock)
+//	    mount.json    the Record of the running mount
+//	    status.json   its last status
+//	    control.sock  its control API
+//	    log           its log, unless another place was chosen
+//
+// It promises that two daemons never hold one directory at the same time, that
+// a reader never sees half of a file, and that nobody but the owner may enter.
+//
+//	dir, err := state.Open(root, "acme", "marketing-ops", fingerprint)
+//	defer dir.Close()
+//	err = dir.SaveRecord(record)
+package state
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/wsmount/wsmount/cmd/internal/exit"
+)
+
+// Names of the files in a working copy's directory.
+const (
+	lockName   = "lock"
+	recordName = "mount.json"
+	statusName = "status.json"
+	socketName = "control.sock"
+	logName    = "log"
+)
+
+// Root returns the state directory: explicit when given, else the user's
+// (XDG base directories: $XDG_STATE_HOME, ~/.local/state), and
+// /var/lib/wsmount for root, whose home a boot script may not know.
+func Root(explicit string, getenv func(string) string) (string, error) {
+	switch home, xdg := getenv("HOME"), getenv("XDG_STATE_HOME"); {
+	case explicit != "":
+		return filepath.Abs(explicit)
+	case filepath.IsAbs(xdg):
+		return filepath.Join(xdg, "wsmount"), nil
+	case os.Geteuid() == 0:
+		return "/var/lib/wsmount", nil
+	case filepath.IsAbs(home):
+		return filepath.Join(home, ".local", "state", "wsmount"), nil
+	}
+	return "", exit.New(exit.Usage, "no state directory: HOME is not set").Hint("give --state-dir DIR")
+}
+
+// Dir is one working copy's directory, locked.
+type Dir struct {
+	path string
+	lock *os.File
+}
+
+// A LockedError says that another daemon holds the directory.
+type LockedError struct {
+	Path   string
+	Holder *Record // nil when it has not said yet who it is
+}
+
+func (e *LockedError) Error() string {
+	if e.Holder == nil {
+		return "the working copy is in use by a wsmount that is starting: " + e.Path
+	}
+	return fmt.Sprintf("%s is mounted already at %s by process %d", e.Holder.Workspace, e.Holder.Mountpoint, e.Holder.PID)
+}
+
+// Place returns the directory of a working copy, which need not exist. The
+// three names come from validated addresses; any other is refused.
+func Place(root, owner, slug, fingerprint string) (string, error) {
+	for _, name := range []string{owner, slug, fingerprint} {
+		if name == "" || name == "." || name == ".." || filepath.Base(name) != name {
+			return "", fmt.Errorf("state: %q cannot name a directory", name)
+		}
+	}
+	return filepath.Join(root, owner, slug, fingerprint), nil
+}
+
+// Open makes the directory of a working copy if needed and locks it. A second
+// Open, by any process, is a *LockedError until the first is closed or dead.
+func Open(root, owner, slug, fingerprint string) (*Dir, error) {
+	path, err := Place(root, owner, slug, fingerprint)
+	if err != nil {
+		return nil, err
+	}
+	if err := makePrivate(root, path); err != nil {
+		return nil, err
+	}
+	lock, err := os.OpenFile(filepath.Join(path, lockName), os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("state: %w", err)
+	}
+	err = unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	if err == nil {
+		return &Dir{path, lock}, nil
+	}
+	lock.Close()
+	if !errors.Is(err, unix.EWOULDBLOCK) {
+		return nil, fmt.Errorf("state: lock %s: %w", path, err)
+	}
+	holder, _ := readRecord(path)
+	return nil, &LockedError{path, holder}
+}
+
+// makePrivate makes every missing directory down to path with mode 0700, and
+// refuses one below root that others own or may write.
+func makePrivate(root, path string) error {
+	if err := os.MkdirAll(path, 0o700); err != nil {
+		return exit.New(exit.Failed, "state directory: %w", err).Hint("give --state-dir a directory that you may write")
+	}
+	for p := path; ; p = filepath.Dir(p) {
+		if err := CheckPrivate(p); err != nil {
+			return err
+		}
+		if p == root || len(p) <= len(root) {
+			return os.Chmod(path, 0o700)
+		}
+	}
+}
+
+// CheckPrivate refuses a directory that belongs to another user, or that
+// others may write. One that does not exist passes.
+func CheckPrivate(path string) error {
+	var st unix.Stat_t
+	switch err := unix.Lstat(path, &st); {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return fmt.Errorf("state: stat %s: %w", path, err)
+	case st.Mode&unix.S_IFMT != unix.S_IFDIR:
+		return exit.New(exit.Denied, "state: %s is not a directory", path).Hint("remove it, or give --state-dir another place")
+	case int(st.Uid) != os.Geteuid():
+		return exit.New(exit.Denied, "state: %s belongs to user %d", path, st.Uid).Hint("give --state-dir a directory of your own")
+	case st.Mode&0o022 != 0:
+		return exit.New(exit.Denied, "state: others may write %s", path).Hint("run `chmod go-w %s`", path)
+	}
+	return nil
+}
+
+// Path returns the directory itself.
+func (d *Dir) Path() string { return d.path }
+
+// SocketPath returns where the control API listens.
+func (d *Dir) SocketPath() string { return filepath.Join(d.path, socketName) }
+
+// LogPath returns where the log goes unless another place was chosen.
+func (d *Dir) LogPath() string { return filepath.Join(d.path, logName) }
+
+// Close removes the record of the mount and gives the directory free. The last
+// status stays, for whoever asks afterwards.
+func (d *Dir) Close() error {
+	err := os.Remove(filepath.Join(d.path, recordName))
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	return errors.Join(err, d.lock.Close())
+}
+
+// fileSystems that lose their content with the machine, by statfs(2) magic.
+var volatile = map[int64]string{
+	unix.TMPFS_MAGIC:           "tmpfs",
+	unix.RAMFS_MAGIC:           "ramfs",
+	unix.OVERLAYFS_SUPER_MAGIC: "overlayfs",
+}
+
+// Volatile names the file system of a directory, or of its nearest existing
+// parent, when its content does not outlive the machine or the container.
+func Volatile(path string) (fsName string, is bool) {
+	var st unix.Statfs_t
+	for p := path; ; p = filepath.Dir(p) {
+		if err := unix.Statfs(p, &st); err == nil {
+			fsName, is = volatile[int64(st.Type)] //nolint:unconvert // int32 on some architectures
+			return fsName, is
+		}
+		if p == filepath.Dir(p) {
+			return "", false
+		}
+	}
+}

@@ -1,0 +1,260 @@
+package state
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/wsmount/wsmount/cmd/internal/exit"
+)
+
+func open(t *testing.T, root string) *Dir {
+	t.Helper()
+	d, err := Open(root, "acme", "ops", "f1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { d.Close() })
+	return d
+}
+
+func record(t *testing.T, d *Dir) Record {
+	t.Helper()
+	r := Record{Workspace: "@acme/ops", Mountpoint: "/mnt/ws"}
+	if err := r.Identify(); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.SaveRecord(r); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func TestRoot(t *testing.T) {
+	home := map[string]string{"HOME": "/home/bob"}
+	own := "/home/bob/.local/state/wsmount"
+	if os.Geteuid() == 0 {
+		own = "/var/lib/wsmount"
+	}
+	tests := []struct {
+		name, explicit string
+		env            map[string]string
+		want           string
+	}{
+		{"explicit wins", "/srv/state", map[string]string{"XDG_STATE_HOME": "/x"}, "/srv/state"},
+		{"XDG", "", map[string]string{"XDG_STATE_HOME": "/x", "HOME": "/home/bob"}, "/x/wsmount"},
+		{"a relative XDG is ignored", "", map[string]string{"XDG_STATE_HOME": "x", "HOME": "/home/bob"}, own},
+		{"default", "", home, own},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got, err := Root(tt.explicit, func(k string) string { return tt.env[k] })
+			if err != nil || got != tt.want {
+				t.Errorf("got %q, %v; want %q", got, err, tt.want)
+			}
+		})
+	}
+}
+
+func TestSecondOpenNamesTheFirst(t *testing.T) {
+	root := t.TempDir()
+	d := open(t, root)
+	var locked *LockedError
+	if _, err := Open(root, "acme", "ops", "f1"); !errors.As(err, &locked) || locked.Holder != nil {
+		t.Fatalf("before the record: got %v", err)
+	}
+	record(t, d)
+	if _, err := Open(root, "acme", "ops", "f1"); !errors.As(err, &locked) || locked.Holder == nil {
+		t.Fatalf("got %v, want a LockedError with its holder", err)
+	}
+	if got := locked.Error(); !strings.Contains(got, "/mnt/ws") || !strings.Contains(got, "@acme/ops") {
+		t.Errorf("the message does not name the mount: %q", got)
+	}
+	other, err := Open(root, "acme", "ops", "f2")
+	if err != nil {
+		t.Fatalf("another working copy: %v", err)
+	}
+	other.Close()
+	d.Close()
+	open(t, root)
+}
+
+func TestOneWinsUnderContention(t *testing.T) {
+	root := t.TempDir()
+	var wg sync.WaitGroup
+	won := make(chan *Dir, 16)
+	for range cap(won) {
+		wg.Go(func() {
+			if d, err := Open(root, "acme", "ops", "f1"); err == nil {
+				won <- d
+			}
+		})
+	}
+	wg.Wait()
+	if len(won) != 1 {
+		t.Errorf("%d hold the lock, want 1", len(won))
+	}
+	(<-won).Close()
+}
+
+func TestModes(t *testing.T) {
+	d := open(t, filepath.Join(t.TempDir(), "new", "state"))
+	if err := os.Chmod(d.Path(), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	d.Close()
+	d = open(t, filepath.Dir(filepath.Dir(filepath.Dir(d.Path()))))
+	record(t, d)
+	for path, want := range map[string]os.FileMode{d.Path(): 0o700, filepath.Join(d.Path(), "lock"): 0o600,
+		filepath.Join(d.Path(), "mount.json"): 0o600} {
+		fi, err := os.Stat(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := fi.Mode().Perm(); got != want {
+			t.Errorf("%s: mode %o, want %o", path, got, want)
+		}
+	}
+}
+
+// Each stands for a way to put state where an attacker can replace it.
+func TestOpenRefuses(t *testing.T) {
+	tests := []struct {
+		name    string
+		prepare func(t *testing.T, root string) (owner, slug, fp string)
+		code    exit.Code
+	}{
+		{"a state directory that others may write", func(t *testing.T, root string) (string, string, string) {
+			must(t, os.Chmod(root, 0o777))
+			return "acme", "ops", "f"
+		}, exit.Denied},
+		{"an owner's directory that others may write", func(t *testing.T, root string) (string, string, string) {
+			must(t, os.Mkdir(filepath.Join(root, "acme"), 0o700))
+			must(t, os.Chmod(filepath.Join(root, "acme"), 0o770))
+			return "acme", "ops", "f"
+		}, exit.Denied},
+		{"a symbolic link in the place of a directory", func(t *testing.T, root string) (string, string, string) {
+			must(t, os.Symlink(t.TempDir(), filepath.Join(root, "acme")))
+			return "acme", "ops", "f"
+		}, exit.Denied},
+		{"a name that climbs", func(*testing.T, string) (string, string, string) { return "..", "ops", "f" }, exit.Failed},
+		{"a name with a slash", func(*testing.T, string) (string, string, string) { return "acme", "a/b", "f" }, exit.Failed},
+		{"an empty name", func(*testing.T, string) (string, string, string) { return "acme", "ops", "" }, exit.Failed},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			root := t.TempDir()
+			owner, slug, fp := tt.prepare(t, root)
+			d, err := Open(root, owner, slug, fp)
+			if err == nil {
+				d.Close()
+				t.Fatal("was not refused")
+			}
+			if got := exit.From(err).Code; got != tt.code {
+				t.Errorf("got %s (%v), want %s", got, err, tt.code)
+			}
+		})
+	}
+}
+
+func TestCheckPrivate(t *testing.T) {
+	dir := t.TempDir()
+	must(t, os.WriteFile(dir+"/file", nil, 0o600))
+	for path, code := range map[string]exit.Code{dir: exit.Done, dir + "/none": exit.Done, dir + "/file": exit.Denied} {
+		err := CheckPrivate(path)
+		if (err == nil) != (code == exit.Done) || err != nil && exit.From(err).Code != code {
+			t.Errorf("%s: got %v", path, err)
+		}
+	}
+}
+
+func TestListAndForget(t *testing.T) {
+	root := filepath.Join(t.TempDir(), "odd [name]*")
+	if got, err := List(root); err != nil || len(got) != 0 {
+		t.Fatalf("no state directory: got %v, %v", got, err)
+	}
+	d := open(t, root)
+	record(t, d)
+	must(t, d.SaveStatus([]byte(`{"x":1}`)))
+	got, err := List(root)
+	if err != nil || len(got) != 1 || got[0].Mountpoint != "/mnt/ws" || got[0].SocketPath() != d.SocketPath() {
+		t.Fatalf("got %+v, %v", got, err)
+	}
+	if status, _, err := got[0].Status(); err != nil || string(status) != `{"x":1}` {
+		t.Errorf("status: got %q, %v", status, err)
+	}
+	if err := Forget(got[0]); err == nil {
+		t.Error("the record of a living mount was forgotten")
+	}
+	d.lock.Close() // as if the daemon had been killed
+	if err := Forget(got[0]); err != nil {
+		t.Errorf("forget: %v", err)
+	}
+	if got, _ := List(root); len(got) != 0 {
+		t.Errorf("still listed: %+v", got)
+	}
+}
+
+func TestAlive(t *testing.T) {
+	r := Record{}
+	must(t, r.Identify())
+	if !r.Alive() {
+		t.Fatal("this process is not alive")
+	}
+	tests := []struct {
+		name   string
+		change func(*Record)
+	}{
+		{"a later process of the same number", func(r *Record) { r.StartTicks++ }},
+		{"before a reboot", func(r *Record) { r.BootID = "other" }},
+		{"no such process", func(r *Record) { r.PID = 1 << 30 }},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			c := r
+			tt.change(&c)
+			if c.Alive() {
+				t.Error("counts as alive")
+			}
+		})
+	}
+}
+
+func TestAZombieIsNotAlive(t *testing.T) {
+	cmd := exec.Command("cat")
+	in, err := cmd.StdinPipe()
+	must(t, err)
+	must(t, cmd.Start())
+	ticks, err := startTicks(cmd.Process.Pid)
+	must(t, err)
+	r := Record{PID: cmd.Process.Pid, StartTicks: ticks, BootID: bootID()}
+	if !r.Alive() {
+		t.Error("a running child is not alive")
+	}
+	in.Close()
+	var info unix.Siginfo
+	must(t, unix.Waitid(unix.P_PID, cmd.Process.Pid, &info, unix.WEXITED|unix.WNOWAIT, nil)) // ended, not reaped
+	if r.Alive() {
+		t.Error("a child that has ended is alive")
+	}
+	must(t, cmd.Wait())
+}
+
+func TestVolatile(t *testing.T) {
+	if name, is := Volatile("/dev/shm/not/there"); !is || name != "tmpfs" {
+		t.Errorf("/dev/shm: got %q, %v", name, is)
+	}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,45 @@
+package suggest
+
+import (
+	"slices"
+	"testing"
+)
+
+func TestNear(t *testing.T) {
+	known := []string{"mount", "umount", "status", "event", "validate", "turn-start", "turn-end"}
+	tests := []struct {
+		name string
+		want []string
+	}{
+		{"moutn", []string{"mount", "umount"}}, // a swap, and a swap with a letter
+		{"stauts", []string{"status"}},
+		{"Status", []string{"status"}},
+		{"turn-strat", []string{"turn-start"}},
+		{"pull", nil},
+		{"x", nil},
+		{"", nil},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := Near(tt.name, known); !slices.Equal(got, tt.want) {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestNearReturnsTheNearestThree(t *testing.T) {
+	got := Near("abcdef", []string{"abcdxx", "abcdeg", "abcdef", "abcdxf", "abcxxf"})
+	if want := []string{"abcdef", "abcdeg", "abcdxf"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestPhrase(t *testing.T) {
+	if got, want := Phrase("evnt", []string{"event", "mount"}), "did you mean event?"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if got := Phrase("zzz", []string{"event"}); got != "" {
+		t.Errorf("got %q for a name that is near to none", got)
+	}
+}

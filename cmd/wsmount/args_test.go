@@ -1,0 +1,296 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/wsmount/wsmount/cmd/internal/exit"
+)
+
+// seen is what an action got to see of a command line.
+type seen struct {
+	command string
+	args    []string
+	flags   map[string]string
+}
+
+// dry runs a command line up to its action, which only looks.
+func dry(t *testing.T, words ...string) (seen, error) {
+	t.Helper()
+	all := commands()
+	in, err := parseArgs(all, words)
+	if err != nil {
+		return seen{}, err
+	}
+	got := seen{flags: map[string]string{}}
+	var spy func([]*cli.Command)
+	spy = func(cs []*cli.Command) {
+		for _, c := range cs {
+			c.Action = func(c *cli.Context) error {
+				got.command, got.args = strings.TrimPrefix(in.path(), "wsmount "), c.Args().Slice()
+				for _, f := range c.Command.Flags {
+					name := f.Names()[0]
+					if _, list := f.(*cli.StringSliceFlag); list && c.IsSet(name) {
+						values := c.StringSlice(name)
+						slices.Sort(values)
+						got.flags[name] = strings.Join(values, " ")
+					} else if c.IsSet(name) {
+						got.flags[name] = fmt.Sprint(c.Value(name))
+					}
+				}
+				return nil
+			}
+			spy(c.Subcommands)
+		}
+	}
+	spy(all)
+	app := newApp(io.Discard, io.Discard)
+	app.Commands = all
+	return got, app.RunContext(context.Background(), in.words())
+}
+
+// synopses are all command lines that the help shows, with flags as a person
+// may write them: each is tried with its flags in every place.
+var synopses = []struct {
+	command string
+	args    []string
+	flags   [][]string
+	want    map[string]string
+}{
+	{"mount", []string{"@acme/ops", "/mnt/ws"}, [][]string{{"--read-only"}, {"--mount", "at=/x,source=@a/b,mode=read-only"}, {"--stop-timeout=5s"}},
+		map[string]string{"read-only": "true", "mount": "at=/x,source=@a/b,mode=read-only", "stop-timeout": "5s"}},
+	{"mount", []string{"./WORKSPACE.md", "mnt"}, [][]string{{"-f"}, {"--trust"}, {"--state-dir", "/s"}, {"-o", "ro,nosuid"}},
+		map[string]string{"options": "ro,nosuid", "foreground": "true", "trust": "true", "state-dir": "/s"}},
+	{"umount", []string{"/mnt/ws"}, [][]string{{"--lazy"}, {"--timeout", "3s"}}, map[string]string{"lazy": "true", "timeout": "3s"}},
+	{"status", []string{"/mnt/ws"}, [][]string{{"--json"}}, map[string]string{"json": "true"}},
+	{"status", nil, [][]string{{"-a"}, {"--json"}}, map[string]string{"all": "true", "json": "true"}},
+	{"event", []string{"/mnt/ws", "turn-end"}, [][]string{{"--var", "a=1,2"}, {"--var=b=3"}, {"--no-wait"}, {"--at", "/lib"}},
+		map[string]string{"var": "a=1,2 b=3", "no-wait": "true", "at": "/lib"}},
+	{"validate", []string{"WORKSPACE.md"}, [][]string{{"--strict"}, {"--json"}}, map[string]string{"strict": "true", "json": "true"}},
+	{"resolve", []string{"@acme/ops"}, [][]string{{"--explain"}, {"--config", "/c"}}, map[string]string{"explain": "true", "config": "/c"}},
+	{"doctor", []string{"@acme/ops", "/mnt"}, [][]string{{"--json"}}, map[string]string{"json": "true"}},
+	{"init", []string{"dir"}, [][]string{{"--id", "@a/b"}, {"--name", "A B"}, {"--owner-id=1"}, {"--provider", "dev-local"}, {"--register"}},
+		map[string]string{"id": "@a/b", "name": "A B", "owner-id": "1", "provider": "dev-local", "register": "true"}},
+	{"registry add", []string{"dir"}, [][]string{{"--owner-id", "1"}}, map[string]string{"owner-id": "1"}},
+	{"registry list", nil, [][]string{{"--json"}}, map[string]string{"json": "true"}},
+	{"registry remove", []string{"@a/b"}, [][]string{{"--json"}}, map[string]string{"json": "true"}},
+	{"registry accept", []string{"@a/b"}, [][]string{{"-y"}, {"--show"}}, map[string]string{"yes": "true", "show": "true"}},
+	{"debug", []string{"/mnt"}, [][]string{{"-o", "f"}}, map[string]string{"output": "f"}},
+	{"version", nil, [][]string{{"--json"}}, map[string]string{"json": "true"}},
+	{"completion", []string{"bash"}, nil, nil},
+}
+
+// orders puts the flags, each in one piece, at every combination of places
+// among the words.
+func orders(words []string, flags [][]string) [][]string {
+	if len(flags) == 0 {
+		return [][]string{words}
+	}
+	var out [][]string
+	for i := 0; i <= len(words); i++ {
+		if i > 0 && slices.ContainsFunc(flagsBefore(words, i), func(s string) bool { return s == words[i-1] }) {
+			continue // between a flag and its value
+		}
+		with := slices.Concat(words[:i], flags[0], words[i:])
+		out = append(out, orders(with, flags[1:])...)
+	}
+	return out
+}
+
+// flagsBefore lists flags that wait for a value in the words before i.
+func flagsBefore(words []string, i int) []string {
+	kinds := flagKinds(commands())
+	var out []string
+	for _, w := range words[:i] {
+		if strings.HasPrefix(w, "-") && !strings.Contains(w, "=") && kinds[strings.TrimLeft(w, "-")] {
+			out = append(out, w)
+		}
+	}
+	return out
+}
+
+func TestFlagsInEveryOrder(t *testing.T) {
+	for _, s := range synopses {
+		words := append(strings.Fields(s.command), s.args...)
+		t.Run(strings.Join(words, " "), func(t *testing.T) {
+			tried := orders(words, s.flags)
+			if s.command == "mount" {
+				tried = append(tried, orders(s.args, s.flags)...) // wsmount WORKSPACE MOUNTPOINT
+			}
+			for _, line := range tried {
+				got, err := dry(t, line...)
+				if err != nil || got.command != s.command || !slices.Equal(got.args, s.args) {
+					t.Fatalf("%q: got %+v, %v", line, got, err)
+				}
+				for name, want := range s.want {
+					if got.flags[name] != want {
+						t.Fatalf("%q: --%s is %q, want %q", line, name, got.flags[name], want)
+					}
+				}
+				if len(got.flags) != len(s.want) {
+					t.Fatalf("%q: more flags than given: %v", line, got.flags)
+				}
+			}
+		})
+	}
+}
+
+// Every command has a synopsis above, so that a new one cannot be forgotten.
+func TestEveryCommandHasASynopsis(t *testing.T) {
+	eachCommand("", commands(), func(name string, c *cli.Command) {
+		if len(c.Subcommands) == 0 && !slices.ContainsFunc(synopses, func(s struct {
+			command string
+			args    []string
+			flags   [][]string
+			want    map[string]string
+		}) bool {
+			return s.command == name
+		}) {
+			t.Errorf("no synopsis of %s", name)
+		}
+	})
+}
+
+// A flag may come before its command because its name means one kind everywhere.
+func TestFlagNamesMeanOneKind(t *testing.T) {
+	kinds := map[string]bool{}
+	eachCommand("", commands(), func(name string, c *cli.Command) {
+		own := map[string]bool{}
+		for _, f := range c.Flags {
+			for _, n := range f.Names() {
+				takes := f.(cli.DocGenerationFlag).TakesValue()
+				if before, known := kinds[n]; known && before != takes {
+					t.Errorf("%s: --%s takes a value in one command and none in another", name, n)
+				}
+				if own[n] {
+					t.Errorf("%s: --%s twice", name, n)
+				}
+				kinds[n], own[n] = takes, true
+			}
+		}
+	})
+}
+
+func TestCommandLineRefusals(t *testing.T) {
+	tests := []struct {
+		name  string
+		words []string
+		says  string
+		hint  string
+	}{
+		{"unknown command", []string{"moutn", "@a/b", "/mnt"}, `no command "moutn"`, "did you mean mount"},
+		{"a command of later", []string{"pull", "/mnt"}, `no command "pull"`, "wsmount --help"},
+		{"unknown subcommand", []string{"registry", "ad", "x"}, `wsmount registry has no command "ad"`, "did you mean add"},
+		{"unknown flag", []string{"@a/b", "/mnt", "--read-olny"}, "wsmount mount has no flag --read-olny", "--read-only"},
+		{"flag of another command", []string{"@a/b", "/mnt", "--explain"}, "wsmount mount has no flag --explain", "see `wsmount mount --help`"},
+		{"a dash is no argument", []string{"@a/b", "-"}, "not an argument", "put --"},
+		{"a negative number is no argument", []string{"@a/b", "-1"}, "no flag -1", ""},
+		{"value forgotten", []string{"@a/b", "/mnt", "--mount"}, "--mount needs a value", "--mount=-"},
+		{"a flag is no value", []string{"@a/b", "/mnt", "--mount", "--read-only"}, "--mount needs a value", "--mount=-"},
+		{"bad duration", []string{"@a/b", "/mnt", "--stop-timeout", "soon"}, "soon", "--help"},
+		{"bad switch", []string{"@a/b", "/mnt", "--read-only=perhaps"}, "perhaps", "--help"},
+		{"empty argument", []string{"mount", "@a/b", ""}, "an argument is empty", "wsmount mount WORKSPACE MOUNTPOINT"},
+		{"too many", []string{"mount", "@a/b", "x", "y"}, "2 arguments are needed, 3 given", "WORKSPACE MOUNTPOINT"},
+		{"too few", []string{"registry", "add"}, "1 argument is needed, 0 given", "wsmount registry add PATH"},
+		{"unknown shell", []string{"completion", "bsh"}, `no completion for "bsh"`, "bash"},
+		{"a terminal's control characters", []string{"pu\x1b[31mll"}, "no command", ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			var out, errOut bytes.Buffer
+			code := run(context.Background(), tt.words, &out, &errOut)
+			what, hint, _ := strings.Cut(errOut.String(), "\n")
+			if code != exit.Usage || !strings.Contains(what, tt.says) || !strings.HasPrefix(hint, "hint: ") || !strings.Contains(hint, tt.hint) {
+				t.Errorf("got exit %d\n%s", code, errOut.String())
+			}
+			if strings.ContainsAny(errOut.String(), "\x1b") {
+				t.Error("a control character reached the terminal")
+			}
+		})
+	}
+}
+
+func TestOneLine(t *testing.T) {
+	for in, want := range map[string]string{"a\nb\tc": "a b c", " x\x1b[31m\x7f ": "x [31m", "caf\u00e9 \u009b1m": "caf\u00e9  1m"} {
+		if got := oneLine(in); got != want {
+			t.Errorf("%q: got %q, want %q", in, got, want)
+		}
+	}
+}
+
+func TestDoubleDashEndsFlags(t *testing.T) {
+	got, err := dry(t, "mount", "--", "@a/b", "--read-only")
+	if err != nil || !slices.Equal(got.args, []string{"@a/b", "--read-only"}) || len(got.flags) != 0 {
+		t.Errorf("got %+v, %v", got, err)
+	}
+}
+
+func TestHelp(t *testing.T) {
+	lines := [][]string{nil, {"--help"}, {"registry"}, {"registry", "-h"}, {"-h", "mount"}, {"mount", "x", "--help"}}
+	eachCommand("", commands(), func(name string, _ *cli.Command) { lines = append(lines, append(strings.Fields(name), "--help")) })
+	for _, words := range lines {
+		var out, errOut bytes.Buffer
+		if code := run(context.Background(), words, &out, &errOut); code != exit.Done || out.Len() < 100 || errOut.Len() > 0 {
+			t.Errorf("%q: exit %d, %d bytes, %s", words, code, out.Len(), errOut.String())
+		}
+		checkWidth(t, out.String())
+		if strings.Contains(out.String(), "`FILE") || strings.Contains(out.String(), "%!") {
+			t.Errorf("%q: not formatted:\n%s", words, out.String())
+		}
+	}
+}
+
+func TestVersion(t *testing.T) {
+	for _, words := range [][]string{{"version"}, {"--version"}, {"-v"}, {"version", "--json"}} {
+		var out bytes.Buffer
+		if code := run(context.Background(), words, &out, io.Discard); code != exit.Done || !strings.Contains(out.String(), "local-fs") {
+			t.Errorf("%q: exit %d, %s", words, code, out.String())
+		}
+	}
+}
+
+func TestParseMount(t *testing.T) {
+	tests := []struct {
+		spec string
+		want string
+		bad  bool
+	}{
+		{"at=/x,source=@a/b", "/x @a/b read-write false", false},
+		{"source=@a/b,at=/x/y,mode=read-only,optional", "/x/y @a/b read-only true", false},
+		{"at=/x,source=./lib,optional=false", "/x ./lib read-write false", false},
+		{"at=x,source=@a/b", "", true},
+		{"at=/x", "", true},
+		{"at=/x,source=@a/b,at=/y", "", true},
+		{"at=/x,source=@a/b,mode=ro", "", true},
+		{"at=/x,source=@a/b,readonly", "", true},
+		{"", "", true},
+	}
+	for _, tt := range tests {
+		t.Run(tt.spec, func(t *testing.T) {
+			m, err := parseMount(tt.spec)
+			if (err != nil) != tt.bad {
+				t.Fatalf("got %v", err)
+			}
+			if got := fmt.Sprint(m.At, " ", m.Source.Value, " ", m.Mode, " ", m.Optional); !tt.bad && got != tt.want {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestAge(t *testing.T) {
+	now := time.Unix(1_800_000_000, 0)
+	for d, want := range map[time.Duration]string{5 * time.Second: "5s", 3 * time.Minute: "3m", 30 * time.Hour: "30h", 72 * time.Hour: "3d", -time.Second: ""} {
+		if got := age(now.Add(-d), now); got != want {
+			t.Errorf("%s: got %q, want %q", d, got, want)
+		}
+	}
+}

@@ -1,0 +1,92 @@
+package main
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/wsmount/wsmount/cmd/internal/daemon"
+	"github.com/wsmount/wsmount/cmd/internal/doctor"
+	"github.com/wsmount/wsmount/cmd/internal/exit"
+)
+
+func doctorCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "doctor",
+		Usage:     "say what would keep a mount from working",
+		ArgsUsage: "[WORKSPACE [MOUNTPOINT]]",
+		Description: "Looks at the machine, its limits, the host configuration and the state directory. With a " +
+			"workspace also goes the whole way of mounting it, up to the mount. Changes nothing.",
+		Flags: []cli.Flag{
+			&cli.BoolFlag{Name: "trust", Usage: "a WORKSPACE given by path counts as registered"},
+			&cli.BoolFlag{Name: "read-only", Aliases: []string{"r"}, Usage: "as for mount"},
+			&cli.StringSliceFlag{Name: "mount", Usage: "as for mount, `SPEC`"},
+		},
+		Action: doctorAction,
+	}
+}
+
+// diagnosis is what `wsmount doctor --json` prints.
+type diagnosis struct {
+	Schema string         `json:"schema"` // wsmount.doctor/v1
+	Checks []doctor.Check `json:"checks"`
+	Exit   exit.Code      `json:"exit"`
+}
+
+func doctorAction(c *cli.Context) error {
+	args, err := wantArgs(c, 0, 2)
+	if err != nil {
+		return err
+	}
+	checks := append(doctor.Machine(), doctor.State(stateRoot(c))...)
+	h, err := openHost(c, false)
+	if err != nil {
+		checks = append(checks, doctor.Configuration(nil, err))
+	} else {
+		checks = append(checks, doctor.Configuration(h.config, nil), doctor.Registry(h.resolver.List()))
+		h.close()
+		if len(args) > 0 {
+			checks = append(checks, diagnoseWorkspace(c)...)
+		}
+	}
+	d := diagnosis{"wsmount.doctor/v1", checks, doctor.Worst(checks)}
+	if c.Bool("json") {
+		err = printJSON(c.App.Writer, d)
+	} else {
+		printDiagnosis(c.App.Writer, d)
+		err = nil
+	}
+	if err != nil {
+		return err
+	}
+	return silent(d.Exit)
+}
+
+func diagnoseWorkspace(c *cli.Context) []doctor.Check {
+	req, closeRequest, err := mountRequest(c, false)
+	if err != nil {
+		return doctor.Workspace(nil, err)
+	}
+	defer closeRequest()
+	req.IfNotMounted = true
+	return doctor.Workspace(daemon.Resolve(c.Context, req))
+}
+
+func printDiagnosis(w io.Writer, d diagnosis) {
+	for _, c := range d.Checks {
+		head := fmt.Sprintf("%-8s%-14s", c.Level, clip(oneLine(c.Name), 13))
+		for i, line := range breakLines(oneLine(c.Says), width-22) {
+			if i > 0 {
+				head = fmt.Sprintf("%22s", "")
+			}
+			fmt.Fprintf(w, "%s%s\n", head, line)
+		}
+		if c.Do == "" {
+			continue
+		}
+		for _, line := range breakLines("do: "+oneLine(c.Do), width-22) {
+			fmt.Fprintf(w, "%22s%s\n", "", line)
+		}
+	}
+}

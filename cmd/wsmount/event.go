@@ -1,0 +1,118 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/wsmount/wsmount/cmd/internal/control"
+	"github.com/wsmount/wsmount/cmd/internal/exit"
+	"github.com/wsmount/wsmount/cmd/internal/lifecycle"
+	"github.com/wsmount/wsmount/cmd/internal/state"
+	"github.com/wsmount/wsmount/cmd/internal/suggest"
+)
+
+func eventCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "event",
+		Usage:     "tell a mount of a lifecycle event, or follow its events",
+		ArgsUsage: "MOUNTPOINT NAME | MOUNTPOINT --follow [NAME]",
+		Description: "Emits an AIP-37 event such as turn-end, waits for the pulls, commits and pushes " +
+			"that the workspace's policy ties to it, and prints what they did. With --follow prints " +
+			"events as they happen, one JSON object per line.\n\n" +
+			"  wsmount event /mnt/ws turn-end --var turnId=7 --var conversationId=c1\n" +
+			"  wsmount event /mnt/ws --follow write",
+		Flags: []cli.Flag{
+			&cli.StringSliceFlag{Name: "var", Usage: "payload of the event, `KEY=VALUE`; may be given several times"},
+			&cli.StringFlag{Name: "at", Usage: "reach only the part of the mount at this `PATH`"},
+			&cli.DurationFlag{Name: "timeout", Value: time.Minute, DefaultText: "1m", Usage: "`TIME` to wait for what the event starts"},
+			&cli.BoolFlag{Name: "no-wait", Usage: "return at once"},
+			&cli.BoolFlag{Name: "follow", Usage: "print events until the mount ends"},
+		},
+		Action: eventAction,
+	}
+}
+
+func eventAction(c *cli.Context) error {
+	least := 2
+	if c.Bool("follow") {
+		least = 1
+	}
+	args, err := wantArgs(c, least, 2)
+	if err != nil {
+		return err
+	}
+	if len(args) == 2 && !lifecycle.Known(args[1]) && args[1] != lifecycle.Any {
+		return unknownEvent(args[1])
+	}
+	vars, err := parseVars(c.StringSlice("var"))
+	if err != nil {
+		return err
+	}
+	r, err := findMount(c, args[0])
+	if err != nil {
+		return err
+	}
+	if c.Bool("follow") {
+		return follow(c, r, append(args, lifecycle.Any)[1])
+	}
+	return emit(c, r, control.EventRequest{Name: args[1], At: c.String("at"), Vars: vars,
+		Timeout: c.Duration("timeout").Seconds(), NoWait: c.Bool("no-wait")})
+}
+
+func unknownEvent(name string) error {
+	e := exit.New(exit.Usage, "AIP-37 knows no event %q", oneLine(name))
+	if question := suggest.Phrase(name, lifecycle.Names()); question != "" {
+		return e.Hint("%s", question)
+	}
+	return e.Hint("an event of your own is written <host>:<event>")
+}
+
+// parseVars reads KEY=VALUE pairs. A key twice is a mistake, not a choice.
+func parseVars(pairs []string) (map[string]string, error) {
+	vars := map[string]string{}
+	for _, p := range pairs {
+		key, value, ok := strings.Cut(p, "=")
+		if _, twice := vars[key]; !ok || key == "" || twice {
+			return nil, exit.New(exit.Usage, "--var %q is not KEY=VALUE, or its key was given before", oneLine(p)).
+				Hint("for example --var turnId=7")
+		}
+		vars[key] = value
+	}
+	return vars, nil
+}
+
+func emit(c *cli.Context, r *state.Record, req control.EventRequest) error {
+	res, err := control.NewClient(r.SocketPath()).Event(c.Context, req)
+	if err != nil {
+		return err
+	}
+	if res.Skipped != "" {
+		return exit.New(exit.Usage, "the event was skipped: %s", res.Skipped)
+	}
+	if c.Bool("json") {
+		err = printJSON(c.App.Writer, res)
+	} else {
+		_, err = fmt.Fprintf(c.App.Writer, "%s: pulled %d, committed %d, pushed %d, conflicts %d, held back %d%s\n",
+			res.Event, res.Pulled, res.Committed, res.Pushed, res.Conflicts, res.HeldBack, note(res.PRURL != "", res.PRURL))
+	}
+	switch {
+	case err != nil:
+		return err
+	case res.Conflicts > 0:
+		return silent(exit.Conflict)
+	case res.HeldBack > 0:
+		return silent(exit.Unsafe)
+	}
+	return nil
+}
+
+func follow(c *cli.Context, r *state.Record, name string) error {
+	out := json.NewEncoder(c.App.Writer)
+	return control.NewClient(r.SocketPath()).Follow(c.Context, name, func(e lifecycle.Event) error {
+		return out.Encode(e)
+	})
+}

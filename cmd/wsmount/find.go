@@ -1,0 +1,110 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/wsmount/wsmount/cmd/internal/control"
+	"github.com/wsmount/wsmount/cmd/internal/exit"
+	"github.com/wsmount/wsmount/cmd/internal/mountpoint"
+	"github.com/wsmount/wsmount/cmd/internal/state"
+	"github.com/wsmount/wsmount/cmd/internal/suggest"
+)
+
+// answerLimit is how long a daemon may take to say how it is; after it, what
+// it wrote last is shown. status promises an answer within two seconds.
+const answerLimit = 1200 * time.Millisecond
+
+// stateRoot is the state directory that the command line and environment choose.
+func stateRoot(c *cli.Context) (string, error) {
+	return state.Root(c.String("state-dir"), os.Getenv)
+}
+
+// allMounts lists what the state directory knows.
+func allMounts(c *cli.Context) ([]*state.Record, error) {
+	root, err := stateRoot(c)
+	if err != nil {
+		return nil, err
+	}
+	return state.List(root)
+}
+
+// findMount returns the record of the mount that path lies in. It asks neither
+// the mount nor its daemon.
+func findMount(c *cli.Context, path string) (*state.Record, error) {
+	records, err := allMounts(c)
+	if err != nil {
+		return nil, err
+	}
+	table, err := mountpoint.ReadTable()
+	if err != nil {
+		return nil, err
+	}
+	resolved, err := table.Resolve(path)
+	if err != nil {
+		return nil, exit.New(exit.Usage, "%w", err)
+	}
+	var best *state.Record
+	var known []string
+	for _, r := range records {
+		known = append(known, r.Mountpoint)
+		if mountpoint.Within(resolved, r.Mountpoint) && (best == nil || len(r.Mountpoint) > len(best.Mountpoint)) {
+			best = r
+		}
+	}
+	if best == nil {
+		return nil, notMounted(table, resolved, known)
+	}
+	return best, nil
+}
+
+func notMounted(table mountpoint.Table, path string, known []string) error {
+	if m, ok := table.Around(path); ok && m.Ours() {
+		return exit.New(exit.Unresolvable, "%s is mounted, but its state is not in this state directory", m.Path).
+			Hint("give --state-dir as it was given to mount, or ask as the user who mounted it")
+	}
+	err := exit.New(exit.Unresolvable, "no workspace is mounted at %s", path)
+	if question := suggest.Phrase(path, known); question != "" {
+		return err.Hint("%s", question)
+	}
+	return err.Hint("`wsmount status` lists what is mounted")
+}
+
+// lookAt returns the status of a mount: the daemon's own word, or, when it does
+// not answer in time, what it wrote last, marked as such.
+func lookAt(ctx context.Context, r *state.Record) control.Status {
+	ctx, cancel := context.WithTimeout(ctx, answerLimit)
+	defer cancel()
+	alive := r.Alive()
+	if alive {
+		if s, err := control.NewClient(r.SocketPath()).Status(ctx); err == nil {
+			return s
+		}
+	}
+	s := control.Status{Schema: control.StatusSchema, Workspace: r.Workspace, Source: r.Source, Started: r.Started,
+		Version: r.Version, Log: r.Log, StateDir: r.Dir}
+	if b, _, err := r.Status(); err == nil {
+		if json.Unmarshal(b, &s) != nil {
+			s.Notes = append(s.Notes, "the last status cannot be read")
+		}
+	}
+	s.Mountpoint, s.PID, s.State = r.Mountpoint, r.PID, control.Dead
+	if alive {
+		s.State = control.NotResponding
+	}
+	return s
+}
+
+// absolute makes a path absolute without following it.
+func absolute(path string) (string, error) {
+	p, err := filepath.Abs(path)
+	if err != nil {
+		return "", exit.New(exit.Usage, "%w", err)
+	}
+	return p, nil
+}

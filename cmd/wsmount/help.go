@@ -1,0 +1,120 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+)
+
+// width is what all output for people fits in.
+const width = 80
+
+const programHelp = `wsmount mounts a declared workspace as a directory: it reads its WORKSPACE.md,
+finds where the files live, and serves them under the policy that the manifest
+states and this host grants.`
+
+// printHelp writes the help of the program or of a command.
+func (in *invocation) printHelp(w io.Writer) error {
+	c := in.leaf()
+	if c == nil {
+		printProgramHelp(w)
+		return nil
+	}
+	fmt.Fprintf(w, "%s - %s\n\n", in.path(), c.Usage)
+	parent := strings.TrimSuffix(in.path(), c.Name)
+	if len(c.Subcommands) > 0 {
+		for _, s := range c.Subcommands {
+			fmt.Fprintf(w, "  %s%s\n%s", parent, strings.TrimSpace(c.Name+" "+s.Name+" "+s.ArgsUsage), indent(s.Usage, 6))
+		}
+		return nil
+	}
+	fmt.Fprintf(w, "%s\n", indent(strings.TrimSpace(parent+c.Name+" "+c.ArgsUsage), 2))
+	if c.Description != "" {
+		fmt.Fprintf(w, "%s\n", indent(c.Description, 0))
+	}
+	fmt.Fprintf(w, "Flags, anywhere before --:\n")
+	for _, f := range c.Flags {
+		printFlag(w, f.(cli.DocGenerationFlag))
+	}
+	return nil
+}
+
+func printProgramHelp(w io.Writer) {
+	fmt.Fprintf(w, "%s\n\n  wsmount WORKSPACE MOUNTPOINT\n  wsmount COMMAND ...\n\n", programHelp)
+	for _, c := range commands() {
+		fmt.Fprintf(w, "  %-11s %s\n", c.Name, c.Usage)
+	}
+	fmt.Fprintf(w, "\n`wsmount COMMAND --help` tells more of one. Flags may stand anywhere before --.\n"+
+		"Exit codes: 0 done, 1 failed, 2 usage, 3 manifest invalid, 4 unresolvable,\n"+
+		"5 not granted, 6 backend unreachable, 7 not safe yet, 8 conflict.\n")
+}
+
+// printFlag writes "--name VALUE" and, in a column of its own, what it does.
+func printFlag(w io.Writer, f cli.DocGenerationFlag) {
+	usage, value := f.GetUsage(), ""
+	if before, rest, ok := strings.Cut(usage, "`"); ok {
+		name, after, _ := strings.Cut(rest, "`")
+		value, usage = name, before+name+after
+	}
+	var names []string
+	for _, n := range f.(cli.Flag).Names() {
+		names = append(names, dashed(n))
+	}
+	if env := f.GetEnvVars(); len(env) > 0 {
+		usage += " ($" + strings.Join(env, ", $") + ")"
+	}
+	if d := f.GetDefaultText(); d != "" && d != "false" && d != `""` && f.TakesValue() {
+		usage += " (default " + d + ")"
+	}
+	head := "  " + strings.TrimSpace(strings.Join(names, ", ")+" "+value)
+	const column = 28
+	text := indent(usage, column)
+	if len(head) < column-1 {
+		text = head + text[len(head):]
+	} else {
+		text = head + "\n" + text
+	}
+	fmt.Fprint(w, text)
+}
+
+// indent wraps text to the width with a margin. Lines that begin with two
+// blanks are examples and stay as they are; an empty line parts paragraphs.
+func indent(text string, margin int) string {
+	pad := strings.Repeat(" ", margin)
+	var out, line strings.Builder
+	flush := func() {
+		if line.Len() > 0 {
+			out.WriteString(pad + line.String() + "\n")
+			line.Reset()
+		}
+	}
+	for _, l := range strings.Split(text, "\n") {
+		if strings.HasPrefix(l, "  ") || l == "" {
+			flush()
+			out.WriteString(strings.TrimRight(pad+l, " ") + "\n")
+			continue
+		}
+		for _, word := range strings.Fields(l) {
+			if line.Len() > 0 && margin+line.Len()+1+len(word) > width {
+				flush()
+			}
+			if line.Len() > 0 {
+				line.WriteByte(' ')
+			}
+			line.WriteString(word)
+		}
+	}
+	flush()
+	return out.String()
+}
+
+// synopsis is a command's name, with its parent's, and its arguments.
+func synopsis(c *cli.Command) string {
+	name := c.Name
+	if c.HelpName != "" {
+		name = strings.TrimPrefix(c.HelpName, "wsmount ")
+	}
+	return strings.TrimSpace(name + " " + c.ArgsUsage)
+}

@@ -1,0 +1,62 @@
+package main
+
+import (
+	"log/slog"
+	"os"
+	"path/filepath"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/wsmount/wsmount/cmd/internal/daemon"
+	"github.com/wsmount/wsmount/cmd/internal/exit"
+	"github.com/wsmount/wsmount/mountspec/audit"
+	"github.com/wsmount/wsmount/mountspec/host"
+)
+
+// hostSide is the host configuration in use: what it grants, and the resolver
+// that goes by it.
+type hostSide struct {
+	config   *host.Config
+	resolver *host.Resolver
+	audit    *audit.Log
+}
+
+// openHost loads the host configuration. With auditing, what is allowed and
+// refused is recorded in the state directory; a command that changes nothing
+// does without.
+func openHost(c *cli.Context, auditing bool) (*hostSide, error) {
+	cfg, err := host.LoadConfig(host.LoadOptions{Path: c.String("config")})
+	if err != nil {
+		return nil, daemon.Refusal(err, c.String("config"))
+	}
+	h := &hostSide{config: cfg}
+	if auditing {
+		if h.audit, err = openAudit(c); err != nil {
+			return nil, err
+		}
+	}
+	h.resolver, err = host.NewResolver(host.Options{Config: cfg, Home: os.Getenv("HOME"), Lookup: os.LookupEnv,
+		Providers: daemon.Mountable, Audit: h.audit, Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		h.close()
+		return nil, daemon.Refusal(err, cfg.Path)
+	}
+	return h, nil
+}
+
+func (h *hostSide) close() { h.audit.Close() }
+
+func openAudit(c *cli.Context) (*audit.Log, error) {
+	root, err := stateRoot(c)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(root, 0o700); err != nil {
+		return nil, exit.New(exit.Failed, "state directory: %w", err).Hint("give --state-dir a directory that you may write")
+	}
+	log, err := audit.Open(filepath.Join(root, "audit.log"), audit.Options{})
+	if err != nil {
+		return nil, exit.New(exit.Denied, "%w", err).Hint("nothing is mounted without a record of what was granted")
+	}
+	return log, nil
+}

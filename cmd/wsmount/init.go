@@ -1,0 +1,170 @@
+package main
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/user"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/wsmount/wsmount/cmd/internal/daemon"
+	"github.com/wsmount/wsmount/cmd/internal/exit"
+	"github.com/wsmount/wsmount/cmd/internal/suggest"
+	"github.com/wsmount/wsmount/mountspec"
+	"github.com/wsmount/wsmount/mountspec/host"
+)
+
+func initCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "init",
+		Usage:     "write a WORKSPACE.md that validates",
+		ArgsUsage: "DIR",
+		Description: "Makes DIR if needed and declares it as a workspace whose files lie in it. Never overwrites " +
+			"a manifest.\n\n" +
+			"  wsmount init ./notes --id @acme/notes --register\n" +
+			"  wsmount @acme/notes /mnt/notes",
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "id", Usage: "`ADDRESS`, @owner/slug (default: from the login and the directory)"},
+			&cli.StringFlag{Name: "name", Usage: "`NAME` for people (default: the directory's)"},
+			&cli.StringFlag{Name: "owner-id", Usage: "stable `ID` of the owner (default: a new one)"},
+			&cli.StringFlag{Name: "provider", Value: mountspec.ProviderLocalFS, Usage: "storage `PROVIDER`, local-fs or dev-local"},
+			&cli.BoolFlag{Name: "register", Usage: "also enter it in the registry of this host"},
+		},
+		Action: initAction,
+	}
+}
+
+// initialized is what `wsmount init --json` prints.
+type initialized struct {
+	Schema     string `json:"schema"` // wsmount.init/v1
+	ID         string `json:"id"`
+	Manifest   string `json:"manifest"`
+	Registered bool   `json:"registered"`
+}
+
+func initAction(c *cli.Context) error {
+	args, err := wantArgs(c, 1, 1)
+	if err != nil {
+		return err
+	}
+	dir, err := absolute(args[0])
+	if err != nil {
+		return err
+	}
+	w, err := newWorkspace(c, dir)
+	if err != nil {
+		return err
+	}
+	text, err := manifestText(w)
+	if err != nil {
+		return err
+	}
+	manifest := filepath.Join(dir, "WORKSPACE.md")
+	if err := writeNew(manifest, text); err != nil {
+		return err
+	}
+	out := initialized{Schema: "wsmount.init/v1", ID: w.ID.String(), Manifest: manifest}
+	if c.Bool("register") {
+		if err := register(c, manifest, host.AddOptions{Address: w.ID, OwnerID: w.Owner.ID}); err != nil {
+			return err
+		}
+		out.Registered = true
+	}
+	if c.Bool("json") {
+		return printJSON(c.App.Writer, out)
+	}
+	_, err = fmt.Fprintf(c.App.Writer, "%s: %s\n", out.ID, manifest)
+	return err
+}
+
+// initProviders need nothing but a directory.
+var initProviders = []string{mountspec.ProviderLocalFS, mountspec.ProviderDevLocal}
+
+func newWorkspace(c *cli.Context, dir string) (*mountspec.Workspace, error) {
+	provider := c.String("provider")
+	if !slices.Contains(initProviders, provider) {
+		return nil, exit.New(exit.Usage, "init cannot write a manifest for provider %q", oneLine(provider)).
+			Hint("%s", orNothing(suggest.Phrase(provider, initProviders), "one of "+strings.Join(initProviders, ", ")))
+	}
+	id, err := workspaceID(c.String("id"), dir)
+	if err != nil {
+		return nil, err
+	}
+	var config mountspec.Config = mountspec.LocalFSConfig{MountPath: dir} // AIP-35 wants absolute paths
+	if provider == mountspec.ProviderDevLocal {
+		config = mountspec.DevLocalConfig{Root: dir}
+	}
+	def := mountspec.Workspace{ID: id, Version: "0.1.0", Name: orNothing(c.String("name"), filepath.Base(dir)),
+		Owner:   mountspec.Owner{Type: "user", ID: orNothing(c.String("owner-id"), newOwnerID()), Slug: strings.TrimRight(id.Owner, "-")},
+		Storage: mountspec.Block[mountspec.Storage]{Inline: &mountspec.Storage{Provider: provider, Config: config}}}
+	w, found := mountspec.DefineWorkspace(def, mountspec.Options{Registered: daemon.Mountable})
+	if err := found.Err(); err != nil {
+		return nil, exit.New(exit.Usage, "%s", found.Filter(mountspec.Error)[0].Message).Hint("give other values for --id, --name or --owner-id")
+	}
+	return w, nil
+}
+
+var notInSlug = regexp.MustCompile(`[^a-z0-9]+`)
+
+// workspaceID reads an address, or makes one of the login and the directory.
+func workspaceID(id, dir string) (mountspec.Address, error) {
+	if id == "" {
+		login := "me"
+		if u, err := user.Current(); err == nil {
+			login = u.Username
+		}
+		id = "@" + slug(login, "me") + "/" + slug(filepath.Base(dir), "workspace")
+	}
+	a, err := mountspec.ParseAddress(id)
+	if err != nil {
+		return a, exit.New(exit.Usage, "%w", err).Hint("for example --id @acme/notes")
+	}
+	return a, nil
+}
+
+func slug(s, other string) string {
+	return orNothing(strings.Trim(notInSlug.ReplaceAllString(strings.ToLower(s), "-"), "-"), other)
+}
+
+// newOwnerID makes an id that nobody else has.
+func newOwnerID() string { return strings.ToUpper(rand.Text()) }
+
+// manifestText prints a workspace and makes sure that it reads back.
+func manifestText(w *mountspec.Workspace) ([]byte, error) {
+	text, err := w.Marshal()
+	if err != nil {
+		return nil, exit.New(exit.Failed, "%w", err)
+	}
+	text = append(text, "\n# "+w.Name+"\n\nMount it with `wsmount "+w.ID.String()+" MOUNTPOINT`.\n"...)
+	if _, found := mountspec.ParseWorkspace(mountspec.Source{Name: "WORKSPACE.md", Data: text}, mountspec.Options{Registered: daemon.Mountable}); found.Err() != nil {
+		return nil, exit.New(exit.Failed, "the new manifest does not validate: %w", found.Err())
+	}
+	return text, nil
+}
+
+// writeNew writes a file that does not exist yet.
+func writeNew(name string, text []byte) error {
+	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+		return exit.New(exit.Failed, "%w", err).Hint("choose a directory that you may write")
+	}
+	f, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
+	if errors.Is(err, fs.ErrExist) {
+		return exit.New(exit.Failed, "%s exists already", name).Hint("edit it, or remove it first; init never overwrites")
+	}
+	if err != nil {
+		return exit.New(exit.Failed, "%w", err).Hint("choose a directory that you may write")
+	}
+	_, err = f.Write(text)
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		os.Remove(name)
+		return exit.New(exit.Failed, "%w", err)
+	}
+	return nil
+}

@@ -1,0 +1,216 @@
+// Command wsmount mounts declared workspaces: it reads a WORKSPACE.md (AIP-34),
+// finds where its bytes live, and shows them as a POSIX tree under the policy
+// that the manifest states and the host grants.
+//
+//	wsmount @acme/marketing-ops /mnt/ws
+//	wsmount status /mnt/ws
+//	wsmount umount /mnt/ws
+//
+// Each file of this package is one subcommand: its flags become options and
+// stop there. Every refusal is one line of what happened and one of what to
+// do, and an exit code that scripts may rely on (package exit).
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/wsmount/wsmount/cmd/internal/control"
+	"github.com/wsmount/wsmount/cmd/internal/exit"
+	"github.com/wsmount/wsmount/cmd/internal/suggest"
+)
+
+func main() {
+	if !calledAsHelper(os.Args[0]) {
+		os.Exit(int(run(context.Background(), os.Args[1:], os.Stdout, os.Stderr)))
+	}
+	words, fake := helperWords(os.Args[1:])
+	if fake {
+		os.Exit(0)
+	}
+	os.Exit(helperExit(run(context.Background(), words, os.Stdout, os.Stderr)))
+}
+
+// run is the whole program, without its process.
+func run(ctx context.Context, words []string, stdout, stderr io.Writer) exit.Code {
+	in, err := parseArgs(commands(), words)
+	if err == nil {
+		err = in.run(ctx, stdout, stderr)
+	}
+	if err == nil {
+		return exit.Done
+	}
+	e := exit.From(err)
+	if e == nil || e.What == "" { // everything has been said
+		return e.Code
+	}
+	if in.json() {
+		_ = printJSON(stdout, refusal{control.ErrorSchema, e.What, e.Advice, e.Code.String(), int(e.Code)})
+	}
+	printError(stderr, e)
+	return e.Code
+}
+
+// refusal is an error as --json shows it.
+type refusal struct {
+	Schema string `json:"schema"`
+	Error  string `json:"error"`
+	Hint   string `json:"hint,omitempty"`
+	Code   string `json:"code"`
+	Exit   int    `json:"exit"`
+}
+
+// silent ends the program with a code when everything has been said.
+func silent(c exit.Code) error {
+	if c == exit.Done {
+		return nil
+	}
+	return &exit.Error{Code: c}
+}
+
+func printError(w io.Writer, e *exit.Error) {
+	fmt.Fprintf(w, "wsmount: %s\n", oneLine(e.What))
+	if e.Advice != "" {
+		fmt.Fprintf(w, "hint: %s\n", oneLine(e.Advice))
+	}
+}
+
+// oneLine keeps a message on its line and control characters off the terminal.
+func oneLine(s string) string {
+	return strings.TrimSpace(strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 {
+			return ' '
+		}
+		return r
+	}, s))
+}
+
+func printJSON(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	e.SetEscapeHTML(false)
+	return e.Encode(v)
+}
+
+func (in *invocation) json() bool {
+	for _, f := range in.flags {
+		if f == "--json" || f == "--json=true" {
+			return true
+		}
+	}
+	return false
+}
+
+// run chooses between help, version, the command, and saying what is wrong.
+func (in *invocation) run(ctx context.Context, stdout, stderr io.Writer) error {
+	leaf := in.leaf()
+	switch {
+	case in.version && leaf == nil:
+		return printVersion(stdout, in.json())
+	case in.help, leaf == nil && len(in.args) == 0:
+		return in.printHelp(stdout)
+	case leaf == nil:
+		return in.unknownCommand(commands())
+	case len(leaf.Subcommands) > 0 && len(in.args) > 0:
+		return in.unknownCommand(leaf.Subcommands)
+	case len(leaf.Subcommands) > 0:
+		return in.printHelp(stdout)
+	case in.version:
+		return in.unknownFlag("--version")
+	}
+	return newApp(stdout, stderr).RunContext(ctx, in.words())
+}
+
+func (in *invocation) unknownCommand(commands []*cli.Command) error {
+	var names []string
+	for _, c := range commands {
+		names = append(names, c.Names()...)
+	}
+	err := exit.New(exit.Usage, "%s has no command %q", in.path(), oneLine(in.args[0]))
+	if question := suggest.Phrase(in.args[0], names); question != "" {
+		return err.Hint("%s", question)
+	}
+	return err.Hint("see `%s --help`", in.path())
+}
+
+// newApp sets the library up to do no more than read flags and call actions.
+func newApp(stdout, stderr io.Writer) *cli.App {
+	return &cli.App{
+		Name: "wsmount", Commands: commands(), Writer: stdout, ErrWriter: stderr,
+		HideHelp: true, HideVersion: true, HideHelpCommand: true,
+		DisableSliceFlagSeparator: true,
+		ExitErrHandler:            func(*cli.Context, error) {},
+		OnUsageError: func(_ *cli.Context, err error, _ bool) error {
+			return exit.New(exit.Usage, "%w", err).Hint("see `wsmount --help`")
+		},
+	}
+}
+
+// commands lists every command of the program.
+func commands() []*cli.Command {
+	all := []*cli.Command{
+		mountCommand(), umountCommand(), statusCommand(), eventCommand(),
+		validateCommand(), resolveCommand(), doctorCommand(), initCommand(), registryCommand(),
+		debugCommand(), versionCommand(), completionCommand(),
+	}
+	for _, c := range all {
+		prepare(c)
+	}
+	return all
+}
+
+// prepare gives a command and its subcommands what all have.
+func prepare(c *cli.Command) {
+	c.HideHelp, c.HideHelpCommand = true, true
+	c.OnUsageError = func(_ *cli.Context, err error, _ bool) error {
+		return exit.New(exit.Usage, "%w", err).Hint("see `wsmount %s --help`", c.Name)
+	}
+	if len(c.Subcommands) == 0 {
+		c.Flags = append(c.Flags, commonFlags()...)
+	}
+	for _, s := range c.Subcommands {
+		prepare(s)
+	}
+}
+
+// commonFlags are understood by every command.
+func commonFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.StringFlag{Name: "config", EnvVars: []string{"WSMOUNT_CONFIG"}, Usage: "host configuration `FILE` instead of the usual places"},
+		&cli.StringFlag{Name: "state-dir", EnvVars: []string{"WSMOUNT_STATE_DIR"}, Usage: "`DIR` for locks, logs and the state of mounts"},
+		&cli.BoolFlag{Name: "json", Usage: "print JSON instead of text"},
+	}
+}
+
+// wantArgs returns the arguments when there are as many as the synopsis says.
+func wantArgs(c *cli.Context, least, most int) ([]string, error) {
+	args := c.Args().Slice()
+	if len(args) < least || len(args) > most {
+		return nil, exit.New(exit.Usage, "%s", argCount(len(args), least, most)).
+			Hint("wsmount %s", synopsis(c.Command))
+	}
+	for _, a := range args {
+		if a == "" {
+			return nil, exit.New(exit.Usage, "an argument is empty").Hint("wsmount %s", synopsis(c.Command))
+		}
+	}
+	return args, nil
+}
+
+func argCount(got, least, most int) string {
+	need := fmt.Sprint(least)
+	if most > least {
+		need = fmt.Sprintf("%d to %d", least, most)
+	}
+	noun := "arguments are"
+	if need == "1" {
+		noun = "argument is"
+	}
+	return fmt.Sprintf("%s %s needed, %d given", need, noun, got)
+}

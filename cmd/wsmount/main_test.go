@@ -1,0 +1,239 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/wsmount/wsmount/cmd/internal/control"
+	"github.com/wsmount/wsmount/cmd/internal/exit"
+	"github.com/wsmount/wsmount/cmd/internal/mountpoint"
+)
+
+// binary is the program under test, built once and run as a process of its own,
+// so that a test never waits for a mount that it serves itself.
+var binary string
+
+func TestMain(m *testing.M) { os.Exit(testMain(m)) }
+
+func testMain(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "wsmount-test")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	os.Chmod(dir, 0o755) // other users run the program too
+	binary = filepath.Join(dir, "wsmount")
+	args := []string{"build", "-o", binary}
+	if raceEnabled {
+		args = append(args, "-race")
+	}
+	if out, err := exec.Command("go", append(args, ".")...).CombinedOutput(); err != nil {
+		fmt.Fprintf(os.Stderr, "building wsmount: %v\n%s", err, out)
+		return 1
+	}
+	return m.Run()
+}
+
+// needFUSE skips a test where nothing can be mounted, unless WSMOUNT_REQUIRE
+// says that this machine must be able to.
+func needFUSE(t *testing.T) {
+	t.Helper()
+	if _, err := os.Stat("/dev/fuse"); err == nil {
+		return
+	}
+	if strings.Contains(os.Getenv("WSMOUNT_REQUIRE"), "fuse") {
+		t.Fatal("/dev/fuse is required and not there")
+	}
+	t.Skip("no /dev/fuse")
+}
+
+// world is a user's part of a machine: home, state directory, workspaces and
+// mount points, all below one temporary directory.
+type world struct {
+	t    *testing.T
+	dir  string
+	env  []string
+	cred *syscall.Credential
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir = filepath.Join(dir, "the-world")
+	w := &world{t: t, dir: dir, env: []string{"HOME=" + dir + "/home", "PATH=" + os.Getenv("PATH"), "TMPDIR=" + dir + "/tmp",
+		"WSMOUNT_STATE_DIR=" + dir + "/state", "GORACE=atexit_sleep_ms=0"}} // else the race detector sleeps a second at exit
+	for _, d := range []string{"home", "tmp", "mnt"} {
+		w.mkdir(d)
+	}
+	t.Cleanup(w.leaveNothing)
+	return w
+}
+
+// leaveNothing fails a test that leaves a mount behind, and takes it away.
+func (w *world) leaveNothing() {
+	table, err := mountpoint.ReadTable()
+	if err != nil {
+		w.t.Error(err)
+	}
+	for i := len(table) - 1; i >= 0; i-- {
+		if m := table[i]; mountpoint.Within(m.Path, w.dir) {
+			w.t.Errorf("left mounted: %s", m.Path)
+			mountpoint.Abort(m)
+			mountpoint.Unmount(m.Path, true)
+		}
+	}
+}
+
+func (w *world) path(name string) string { return filepath.Join(w.dir, name) }
+
+func (w *world) mkdir(name string) {
+	w.t.Helper()
+	if err := os.MkdirAll(w.path(name), 0o755); err != nil {
+		w.t.Fatal(err)
+	}
+	w.own(name)
+}
+
+func (w *world) own(name string) {
+	if w.cred != nil {
+		os.Chown(w.path(name), int(w.cred.Uid), int(w.cred.Gid))
+	}
+}
+
+func (w *world) write(name, text string) {
+	w.t.Helper()
+	w.mkdir(filepath.Dir(name))
+	if err := os.WriteFile(w.path(name), []byte(text), 0o644); err != nil {
+		w.t.Fatal(err)
+	}
+	w.own(name)
+}
+
+// outcome is what a run of the program came to.
+type outcome struct {
+	code        exit.Code
+	out, errOut string
+}
+
+func (w *world) command(args ...string) *exec.Cmd {
+	cmd := exec.Command(binary, args...)
+	cmd.Env, cmd.Dir = w.env, w.dir
+	if w.cred != nil {
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: w.cred}
+	}
+	return cmd
+}
+
+func (w *world) run(args ...string) outcome {
+	w.t.Helper()
+	cmd := w.command(args...)
+	var out, errOut bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errOut
+	err := cmd.Run()
+	var exited *exec.ExitError
+	if err != nil && !errors.As(err, &exited) {
+		w.t.Fatal(err)
+	}
+	return outcome{exit.Code(cmd.ProcessState.ExitCode()), out.String(), errOut.String()}
+}
+
+// ok runs the program and wants success.
+func (w *world) ok(args ...string) string {
+	w.t.Helper()
+	o := w.run(args...)
+	if o.code != exit.Done {
+		w.t.Fatalf("wsmount %s: exit %d\n%s%s", strings.Join(args, " "), o.code, o.out, o.errOut)
+	}
+	return o.out
+}
+
+// refused runs the program and wants one line of what, one of what to do, and
+// an exit code.
+func (w *world) refused(code exit.Code, says string, args ...string) {
+	w.t.Helper()
+	o := w.run(args...)
+	lines := strings.Split(strings.TrimSpace(o.errOut), "\n")
+	if o.code != code || !strings.Contains(o.errOut, says) {
+		w.t.Errorf("wsmount %q: got exit %d, want %d with %q\n%s%s", args, o.code, code, says, o.out, o.errOut)
+	}
+	if len(lines) != 2 || !strings.HasPrefix(lines[0], "wsmount: ") || !strings.HasPrefix(lines[1], "hint: ") {
+		w.t.Errorf("wsmount %q: not one line of what and one of what to do:\n%s", args, o.errOut)
+	}
+}
+
+// workspace makes and registers a local-fs workspace @acme/<name> in <name>.
+func (w *world) workspace(name string) string {
+	w.t.Helper()
+	w.ok("init", w.path(name), "--id", "@acme/"+name, "--owner-id", "acme-1", "--register")
+	return "@acme/" + name
+}
+
+// mount mounts and unmounts at the end of the test.
+func (w *world) mount(args ...string) {
+	w.t.Helper()
+	w.ok(append([]string{"mount"}, args...)...)
+	w.t.Cleanup(func() {
+		table, _ := mountpoint.ReadTable()
+		if m, ok := table.At(w.path("mnt")); ok && m.Ours() {
+			w.ok("umount", m.Path)
+		}
+	})
+}
+
+func (w *world) status() control.Status {
+	w.t.Helper()
+	o := w.run("status", w.path("mnt"), "--json")
+	var s control.Status
+	if err := json.Unmarshal([]byte(o.out), &s); err != nil {
+		w.t.Fatalf("status: %v\n%s%s", err, o.out, o.errOut)
+	}
+	return s
+}
+
+// eventually waits for something that another process does.
+func eventually(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+		if is() {
+			return
+		}
+	}
+	t.Fatalf("waited in vain: %s", what)
+}
+
+// alive reports whether a process runs; one that has ended and was not waited
+// for does not.
+func alive(pid int) bool {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	return err == nil && !bytes.Contains(b, []byte(") Z "))
+}
+
+// stopped reports whether every thread of a process has been stopped.
+func stopped(pid int) bool {
+	tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
+	for _, name := range tasks {
+		if b, err := os.ReadFile(name); err == nil && !bytes.Contains(b, []byte(") T ")) {
+			return false
+		}
+	}
+	return len(tasks) > 0
+}
+
+func isMounted(path string) bool {
+	table, err := mountpoint.ReadTable()
+	m, ok := table.At(path)
+	return err == nil && ok && m.Ours()
+}

@@ -1,0 +1,297 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/wsmount/wsmount/cmd/internal/daemon"
+	"github.com/wsmount/wsmount/cmd/internal/exit"
+	"github.com/wsmount/wsmount/cmd/internal/launch"
+	"github.com/wsmount/wsmount/cmd/internal/suggest"
+	"github.com/wsmount/wsmount/mountspec"
+)
+
+func mountCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "mount",
+		Usage:     "mount a workspace; also: wsmount WORKSPACE MOUNTPOINT",
+		ArgsUsage: "WORKSPACE MOUNTPOINT",
+		Description: "WORKSPACE is an address (@owner/slug) that the host configuration, the registry or " +
+			"the search path knows, or the path of a WORKSPACE.md or of its directory. Returns when the " +
+			"mount is ready, and leaves a daemon in the background.\n\n" +
+			"  wsmount @acme/marketing-ops /mnt/ws\n" +
+			"  wsmount ./my-workspace /mnt/ws --read-only\n" +
+			"  wsmount @acme/app /mnt/ws --mount at=/lib,source=@acme/lib,mode=read-only",
+		Flags: append([]cli.Flag{
+			&cli.BoolFlag{Name: "read-only", Aliases: []string{"r"}, Usage: "refuse every change"},
+			&cli.StringSliceFlag{Name: "mount", Usage: "mount another workspace inside; `SPEC` is at=PATH,source=WORKSPACE and optionally mode=read-only and optional, with commas; may be given several times"},
+			&cli.StringSliceFlag{Name: "options", Aliases: []string{"o"}, Usage: "`LIST` as in fstab: ro, allow_other, nosuid, nodev, noexec, noatime, and NAME=VALUE for the flags below"},
+			&cli.BoolFlag{Name: "trust", Usage: "a WORKSPACE given by path counts as registered for this mount"},
+			&cli.BoolFlag{Name: "if-not-mounted", Usage: "succeed when this workspace is mounted there already"},
+			&cli.BoolFlag{Name: "foreground", Aliases: []string{"f"}, Usage: "stay in the foreground"},
+			&cli.DurationFlag{Name: "stop-timeout", Value: daemon.DefaultStopTimeout, Usage: "`TIME` that programs get to leave when a signal stops the mount"},
+			&cli.BoolFlag{Name: "require-durable", Usage: "refuse a state directory that does not outlive the machine"},
+		}, tuningFlags()...),
+		Action: mountAction,
+	}
+}
+
+// tuningFlags are those that few need.
+func tuningFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.BoolFlag{Name: "allow-other", Usage: "let other users in; permissions are checked as on any disk"},
+		&cli.BoolFlag{Name: "no-passthrough", Usage: "the kernel asks the daemon for every read and write"},
+		&cli.StringFlag{Name: "control-dir", Usage: "`NAME` of the directory that shows the mount's state (default .wsmount)"},
+		&cli.StringFlag{Name: "metrics-addr", Usage: "serve Prometheus metrics at this loopback `ADDRESS`"},
+		&cli.StringFlag{Name: "log-file", Usage: "log to this `FILE`"},
+		&cli.StringFlag{Name: "log-level", Usage: "`LEVEL`: debug, info, warn or error (default info)"},
+		&cli.StringFlag{Name: "log-format", Usage: "`FORMAT`: text or json (default text)"},
+		&cli.BoolFlag{Name: "debug-fuse", Usage: "log every request of the kernel"},
+	}
+}
+
+// mounted is what `wsmount mount --json` prints.
+type mounted struct {
+	Schema     string   `json:"schema"` // wsmount.mounted/v1
+	Workspace  string   `json:"workspace"`
+	Mountpoint string   `json:"mountpoint"`
+	ReadOnly   bool     `json:"readOnly"`
+	PID        int      `json:"pid,omitempty"`
+	Already    bool     `json:"already,omitempty"` // it was mounted before
+	Notes      []string `json:"notes,omitempty"`
+}
+
+func mountAction(c *cli.Context) error {
+	child, isChild := launch.Child()
+	kernel, err := checkMountFlags(c)
+	if err != nil {
+		if isChild {
+			child.Failed(err)
+		}
+		return err
+	}
+	switch {
+	case isChild:
+		return serveChild(c, child, kernel)
+	case c.Bool("foreground"):
+		return serveForeground(c, kernel)
+	}
+	report, err := launch.Background(context.WithoutCancel(c.Context), os.Args[1:])
+	if err != nil {
+		return err
+	}
+	return printMounted(c, mounted{Schema: "wsmount.mounted/v1", Workspace: report.Workspace, Mountpoint: report.Mountpoint,
+		ReadOnly: report.ReadOnly, PID: report.PID, Already: report.Already, Notes: report.Notes})
+}
+
+func printMounted(c *cli.Context, m mounted) error {
+	if c.Bool("json") {
+		return printJSON(c.App.Writer, m)
+	}
+	for _, n := range m.Notes {
+		fmt.Fprintf(c.App.ErrWriter, "note: %s\n", oneLine(n))
+	}
+	return nil
+}
+
+// checkMountFlags finds what is wrong before anything is started, and returns
+// the options that the kernel gets.
+func checkMountFlags(c *cli.Context) (kernel []string, err error) {
+	if _, err := wantArgs(c, 2, 2); err != nil {
+		return nil, err
+	}
+	if kernel, err = applyOptions(c); err != nil {
+		return nil, err
+	}
+	if c.Duration("stop-timeout") < 0 {
+		return nil, exit.New(exit.Usage, "--stop-timeout cannot be negative").Hint("for example --stop-timeout 30s")
+	}
+	if name := c.String("control-dir"); strings.ContainsAny(name, "/\x00") || name == "." || name == ".." {
+		return nil, exit.New(exit.Usage, "--control-dir %q is not a plain name", oneLine(name)).Hint("for example --control-dir .ws")
+	}
+	_, err = parseMounts(c.StringSlice("mount"))
+	return kernel, err
+}
+
+// serveChild mounts in the background process and tells the one that waits.
+func serveChild(c *cli.Context, child *launch.Process, kernel []string) error {
+	d, already, err := start(c, kernel)
+	if err != nil {
+		child.Failed(err)
+		return silent(exit.From(err).Code)
+	}
+	report := launch.Report{}
+	if already != nil {
+		report.Workspace, report.Mountpoint, report.Already, report.Notes = already.Name, already.Mountpoint, true, already.Notes
+		return child.Done(report)
+	}
+	s := d.Status()
+	report.Workspace, report.Mountpoint, report.ReadOnly, report.Notes = s.Workspace, s.Mountpoint, s.ReadOnly, s.Notes
+	crash, err := d.CrashFile()
+	if err == nil {
+		err = child.Ready(report, crash)
+		crash.Close()
+	}
+	if err != nil {
+		return err // the parent is gone, and sees the end of the pipe
+	}
+	return silent(exit.From(orDone(d.Run(stopSignals()))).Code)
+}
+
+// orDone makes an error of a success, so that it has a code.
+func orDone(err error) error {
+	if err == nil {
+		return &exit.Error{Code: exit.Done}
+	}
+	return err
+}
+
+func serveForeground(c *cli.Context, kernel []string) error {
+	d, already, err := start(c, kernel)
+	if err != nil {
+		return err
+	}
+	if already != nil {
+		return printMounted(c, mounted{Schema: "wsmount.mounted/v1", Workspace: already.Name, Mountpoint: already.Mountpoint,
+			Already: true, Notes: already.Notes})
+	}
+	s := d.Status()
+	if err := printMounted(c, mounted{Schema: "wsmount.mounted/v1", Workspace: s.Workspace, Mountpoint: s.Mountpoint,
+		ReadOnly: s.ReadOnly, PID: s.PID, Notes: s.Notes}); err != nil {
+		return err
+	}
+	return d.Run(stopSignals())
+}
+
+func stopSignals() <-chan os.Signal {
+	signals := make(chan os.Signal, 4)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
+	signal.Ignore(syscall.SIGHUP, syscall.SIGPIPE)
+	return signals
+}
+
+// start resolves and mounts. already is set instead of a daemon when there is
+// nothing to do.
+func start(c *cli.Context, kernel []string) (d *daemon.Daemon, already *daemon.Tree, err error) {
+	req, closeRequest, err := mountRequest(c, true)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer closeRequest()
+	tree, err := daemon.Resolve(c.Context, req)
+	if err != nil {
+		return nil, nil, err
+	}
+	if tree.Mounted {
+		return nil, tree, nil
+	}
+	o, err := daemonOptions(c)
+	if err != nil {
+		return nil, nil, err
+	}
+	o.MountOptions = kernel
+	d, err = daemon.Start(context.WithoutCancel(c.Context), tree, o)
+	return d, nil, err
+}
+
+// mountRequest turns arguments and flags into what package daemon takes. create
+// lets resolving make what is missing, and records what was granted.
+func mountRequest(c *cli.Context, create bool) (daemon.Request, func(), error) {
+	mounts, err := parseMounts(c.StringSlice("mount"))
+	if err != nil {
+		return daemon.Request{}, nil, err
+	}
+	h, err := openHost(c, create)
+	if err != nil {
+		return daemon.Request{}, nil, err
+	}
+	dir, err := os.Getwd()
+	if err != nil {
+		h.close()
+		return daemon.Request{}, nil, exit.New(exit.Failed, "working directory: %w", err).Hint("change to a directory that exists")
+	}
+	args := c.Args().Slice()
+	r := daemon.Request{Dir: dir, Workspace: args[0], StateDir: c.String("state-dir"), Resolver: h.resolver, Trust: c.Bool("trust"),
+		Create: create, ReadOnly: c.Bool("read-only"), Mounts: mounts, IfNotMounted: c.Bool("if-not-mounted"),
+		RequireDurable: c.Bool("require-durable"), Getenv: os.Getenv}
+	if len(args) > 1 {
+		r.Mountpoint = args[1]
+	}
+	return r, h.close, nil
+}
+
+func daemonOptions(c *cli.Context) (daemon.Options, error) {
+	o := daemon.Options{AllowOther: c.Bool("allow-other"), NoPassthrough: c.Bool("no-passthrough"),
+		DebugFUSE: c.Bool("debug-fuse"), ControlDir: c.String("control-dir"), StopTimeout: c.Duration("stop-timeout"),
+		MetricsAddr: c.String("metrics-addr"), Version: readVersion().Version, Now: time.Now,
+		Log: daemon.LogOptions{Foreground: c.Bool("foreground"), Level: c.String("log-level"), Format: c.String("log-format")}}
+	if name := c.String("log-file"); name != "" {
+		path, err := absolute(name)
+		if err != nil {
+			return o, err
+		}
+		o.Log.File = path
+	}
+	return o, nil
+}
+
+// parseMounts reads --mount at=/x,source=@a/b[,mode=read-only][,optional]. A
+// comma cannot be part of a value.
+func parseMounts(specs []string) ([]mountspec.Mount, error) {
+	var out []mountspec.Mount
+	for _, spec := range specs {
+		m, err := parseMount(spec)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, m)
+	}
+	return out, nil
+}
+
+var mountKeys = []string{"at", "source", "mode", "optional"}
+
+func parseMount(spec string) (mountspec.Mount, error) {
+	m := mountspec.Mount{Mode: mountspec.MountReadWrite, Pos: mountspec.Pos{File: "--mount"}}
+	bad := func(format string, args ...any) (mountspec.Mount, error) {
+		return m, exit.New(exit.Usage, "--mount %q: %s", oneLine(spec), fmt.Sprintf(format, args...)).
+			Hint("for example --mount at=/lib,source=@acme/lib,mode=read-only")
+	}
+	seen := map[string]bool{}
+	for _, field := range strings.Split(spec, ",") {
+		key, value, hasValue := strings.Cut(field, "=")
+		if seen[key] {
+			return bad("%s is given twice", key)
+		}
+		seen[key] = true
+		switch {
+		case key == "at" && strings.HasPrefix(value, "/"):
+			m.At = value
+		case key == "source" && value != "":
+			ref, err := mountspec.ParseRef(value)
+			if err != nil {
+				return bad("%v", err)
+			}
+			m.Source = ref
+		case key == "mode" && (value == string(mountspec.MountReadOnly) || value == string(mountspec.MountReadWrite)):
+			m.Mode = mountspec.MountMode(value)
+		case key == "optional" && (!hasValue || value == "true" || value == "false"):
+			m.Optional = value != "false"
+		case len(suggest.Near(key, mountKeys)) > 0 && suggest.Near(key, mountKeys)[0] != key:
+			return bad("unknown key %q, %s", key, suggest.Phrase(key, mountKeys))
+		default:
+			return bad("%q is not understood", field)
+		}
+	}
+	if m.At == "" || m.Source.Value == "" {
+		return bad("at and source are needed")
+	}
+	return m, nil
+}

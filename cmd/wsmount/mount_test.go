@@ -1,0 +1,331 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/wsmount/wsmount/cmd/internal/control"
+	"github.com/wsmount/wsmount/cmd/internal/exit"
+)
+
+func TestMountUseUnmount(t *testing.T) {
+	needFUSE(t)
+	w := newWorld(t)
+	addr := w.workspace("notes")
+	out := w.ok(addr, "mnt", "--json")
+	var m mounted
+	if err := json.Unmarshal([]byte(out), &m); err != nil || m.Schema != "wsmount.mounted/v1" || m.Mountpoint != w.path("mnt") || m.PID == 0 {
+		t.Fatalf("got %s, %v", out, err)
+	}
+	w.write("mnt/sub/file", "hello")
+	if got, err := os.ReadFile(w.path("notes/sub/file")); err != nil || string(got) != "hello" {
+		t.Errorf("in the store: got %q, %v", got, err)
+	}
+	s := w.status()
+	if s.State != control.Ready || s.Workspace != addr || s.PID != m.PID || len(s.Parts) != 1 || s.Operations == 0 {
+		t.Errorf("status: got %+v", s)
+	}
+	if name, err := os.ReadFile("/proc/" + strconv.Itoa(m.PID) + "/comm"); err != nil || string(name) != "wsmount\n" {
+		t.Errorf("ps calls the daemon %q, %v", name, err)
+	}
+	if p := s.Parts[0]; p.Provider != "local-fs" || p.Path != w.path("notes") || p.Watch.State != "on" || p.At != "/" {
+		t.Errorf("part: got %+v", p)
+	}
+	if got, err := os.ReadFile(w.path("mnt/.wsmount/README")); err != nil || !strings.Contains(string(got), "errors.log") {
+		t.Errorf(".wsmount/README: got %q, %v", got, err)
+	}
+	w.ok("umount", "mnt")
+	if isMounted(w.path("mnt")) || alive(m.PID) {
+		t.Error("umount returned before the daemon had ended")
+	}
+	if out := w.ok("status"); strings.Contains(out, addr) {
+		t.Errorf("still listed: %s", out)
+	}
+	w.refused(exit.Unresolvable, "no workspace is mounted", "umount", "mnt")
+}
+
+func TestMountRefusals(t *testing.T) {
+	w := newWorld(t)
+	addr := w.workspace("notes")
+	w.mkdir("notes/inside")
+	w.workspace("other")
+	w.write("file", "")
+	w.write("own.yaml", "search_path: []\n")
+	w.write("bad/WORKSPACE.md", "---\nschema: workspace/v1\nid: \"@acme/bad\"\nprefx: 1\n---\n")
+	w.write("remote/WORKSPACE.md", `---
+schema: workspace/v1
+id: "@acme/remote"
+version: "1.0.0"
+name: remote
+owner: {type: user, id: a, slug: acme}
+storage: {inline: {provider: github, config: {owner: acme, repo: site, branch: main}}}
+---
+`)
+	tests := []struct {
+		name string
+		code exit.Code
+		says string
+		args []string
+	}{
+		{"no arguments", exit.Usage, "2 arguments are needed, 0 given", []string{"mount"}},
+		{"one argument", exit.Usage, "2 arguments are needed, 1 given", []string{addr}},
+		{"no such mount point", exit.Usage, "does not exist", []string{addr, "nowhere"}},
+		{"a file as mount point", exit.Usage, "not a directory", []string{addr, "file"}},
+		{"mount point inside the workspace", exit.Usage, "lies inside", []string{addr, "notes/inside"}},
+		{"mount point above the workspace", exit.Usage, "inside the mount point", []string{addr, "."}},
+		{"unknown address", exit.Unresolvable, "@acme/nots", []string{"@acme/nots", "mnt"}},
+		{"not an address", exit.Unresolvable, "@acme", []string{"@acme", "mnt"}},
+		{"invalid manifest", exit.Manifest, "and ", []string{"./bad", "mnt"}},
+		{"a provider that is not built in", exit.Unresolvable, "storage_provider_unknown", []string{"./remote", "mnt"}},
+		{"metrics for everybody", exit.Usage, "not a loopback address", []string{addr, "mnt", "--metrics-addr", "0.0.0.0:9"}},
+		{"log level", exit.Usage, "unknown log level", []string{addr, "mnt", "--log-level", "loud"}},
+		{"mount spec", exit.Usage, "did you mean source?", []string{addr, "mnt", "--mount", "at=/x,sorce=@a/b"}},
+		{"two parts at one place", exit.Manifest, "/x", []string{addr, "mnt", "--mount", "at=/x,source=@acme/other", "--mount", "at=/x,source=@acme/other"}},
+		{"a workspace in itself", exit.Unresolvable, "circle", []string{addr, "mnt", "--mount", "at=/x,source=" + addr}},
+		{"a configuration that is not there", exit.Unresolvable, "none.yaml", []string{addr, "mnt", "--config", w.path("home/none.yaml")}},
+		{"a configuration of the working directory", exit.Denied, "own.yaml", []string{addr, "mnt", "--config", w.path("own.yaml")}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			w := *w
+			w.t = t
+			w.refused(tt.code, tt.says, tt.args...)
+		})
+	}
+	if o := w.run(addr, "nowhere", "--json"); !strings.Contains(o.out, `"schema": "wsmount.error/v1"`) || !strings.Contains(o.out, `"exit": 2`) {
+		t.Errorf("--json: got %s", o.out)
+	}
+}
+
+// A flag that comes last must do what it does when it comes first.
+func TestReadOnlyFlagAnywhere(t *testing.T) {
+	needFUSE(t)
+	w := newWorld(t)
+	addr := w.workspace("notes")
+	w.write("notes/file", "x")
+	for _, args := range [][]string{
+		{"--read-only", addr, "mnt"}, {addr, "--read-only", "mnt"}, {addr, "mnt", "--read-only"},
+		{"mount", addr, "mnt", "-r"}, {"-r", "mount", addr, "mnt"}, {"--read-only", "--", addr, "mnt"},
+	} {
+		w.ok(args...)
+		err := os.WriteFile(w.path("mnt/file"), []byte("y"), 0o644)
+		if !errors.Is(err, syscall.EROFS) {
+			t.Errorf("%q: got %v, want EROFS", args, err)
+		}
+		if s := w.status(); !s.ReadOnly || !strings.Contains(s.Parts[0].ReadOnly, "flag") {
+			t.Errorf("%q: status says %+v", args, s.Parts[0])
+		}
+		mounts, _ := os.ReadFile("/proc/mounts")
+		if !strings.Contains(string(mounts), w.path("mnt")+" fuse.wsmount ro,") {
+			t.Errorf("%q: the mount's flags do not say ro", args)
+		}
+		w.ok("umount", "mnt")
+	}
+}
+
+func TestReadOnlySources(t *testing.T) {
+	needFUSE(t)
+	for _, tt := range []struct{ name, block, storage, why string }{
+		{"storage", "", "read_only: true, ", "storage"},
+		{"defaults", "defaults: {read_only: true}\n", "", "defaults"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newWorld(t)
+			w.write("ws/WORKSPACE.md", "---\nschema: workspace/v1\nid: \"@acme/ws\"\nversion: \"1.0.0\"\nname: ws\n"+tt.block+
+				"owner: {type: user, id: a, slug: acme}\nstorage: {inline: {"+tt.storage+"provider: local-fs, config: {mount_path: \""+w.path("ws")+"\"}}}\n---\n")
+			w.mount("./ws", "mnt", "--trust")
+			if err := os.Mkdir(w.path("mnt/d"), 0o755); !errors.Is(err, syscall.EROFS) {
+				t.Errorf("got %v, want EROFS", err)
+			}
+			if s := w.status(); !strings.HasPrefix(s.Parts[0].ReadOnly, tt.why) {
+				t.Errorf("why: got %q, want %s", s.Parts[0].ReadOnly, tt.why)
+			}
+		})
+	}
+}
+
+func TestSecondMount(t *testing.T) {
+	needFUSE(t)
+	w := newWorld(t)
+	addr, other := w.workspace("notes"), w.workspace("other")
+	w.mkdir("mnt2")
+	w.mount(addr, "mnt")
+	w.refused(exit.Failed, w.path("mnt"), addr, "mnt2") // names the first
+	w.refused(exit.Failed, "already mounted", addr, "mnt")
+	w.refused(exit.Failed, "already mounted", other, "mnt", "--if-not-mounted")
+	if out := w.ok(addr, "mnt", "--if-not-mounted", "--json"); !strings.Contains(out, `"already": true`) {
+		t.Errorf("--if-not-mounted: got %s", out)
+	}
+	w.ok(addr, "mnt", "--if-not-mounted", "-f") // returns at once as well
+}
+
+func TestKilledDaemon(t *testing.T) {
+	needFUSE(t)
+	w := newWorld(t)
+	addr := w.workspace("notes")
+	w.mount(addr, "mnt")
+	w.write("mnt/file", "kept")
+	pid := w.status().PID
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the daemon's end", func() bool {
+		_, err := os.Stat(w.path("mnt"))
+		return errors.Is(err, syscall.ENOTCONN) && !alive(pid)
+	})
+	if s := w.status(); s.State != control.Dead || s.PID != pid {
+		t.Errorf("status of a dead mount: got %s, pid %d", s.State, s.PID)
+	}
+	if out := w.run("status").out; !strings.Contains(out, "dead") {
+		t.Errorf("the list does not say so: %s", out)
+	}
+	o := w.run(addr, "mnt")
+	if o.code != exit.Done || !strings.Contains(o.errOut, "has been taken away") {
+		t.Fatalf("remount: exit %d, %s", o.code, o.errOut)
+	}
+	if got, err := os.ReadFile(w.path("mnt/file")); err != nil || string(got) != "kept" {
+		t.Errorf("after the remount: got %q, %v", got, err)
+	}
+	syscall.Kill(w.status().PID, syscall.SIGKILL) // the kernel still has its attributes
+	if o := w.run(addr, "mnt"); o.code != exit.Done {
+		t.Fatalf("remount at once: exit %d, %s", o.code, o.errOut)
+	}
+	syscall.Kill(w.status().PID, syscall.SIGKILL)
+	eventually(t, "the third daemon's end", func() bool { return w.status().State == control.Dead })
+	w.ok("umount", "mnt")
+	if isMounted(w.path("mnt")) {
+		t.Error("umount left the dead mount")
+	}
+}
+
+func TestBusy(t *testing.T) {
+	needFUSE(t)
+	w := newWorld(t)
+	w.mount(w.workspace("notes"), "mnt")
+	user := exec.Command("cat")
+	user.Dir = w.path("mnt")
+	in, err := user.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := user.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer user.Wait()
+	defer in.Close()
+	o := w.run("umount", "mnt")
+	if o.code != exit.Failed || !strings.Contains(o.out, "cat (pid") || !strings.Contains(o.out, "working directory") || !strings.Contains(o.errOut, "is in use") {
+		t.Errorf("got exit %d\n%s%s", o.code, o.out, o.errOut)
+	}
+	if s := w.status(); s.State != control.Ready {
+		t.Errorf("after a refused umount the mount is %s", s.State)
+	}
+	w.ok("umount", "mnt", "--lazy")
+	if isMounted(w.path("mnt")) {
+		t.Error("--lazy left it in sight")
+	}
+	in.Close()
+	user.Wait()
+	eventually(t, "the daemon's end after the last user", func() bool { return !strings.Contains(w.ok("status"), "@acme/notes") })
+}
+
+// A signal unmounts; a program that stays is cut off when the time is over, or
+// at once by a second signal.
+func TestSignals(t *testing.T) {
+	needFUSE(t)
+	tests := []struct {
+		name    string
+		busy    bool
+		timeout string
+		signals []syscall.Signal
+		code    exit.Code
+	}{
+		{"terminate", false, "30s", []syscall.Signal{syscall.SIGTERM}, exit.Done},
+		{"interrupt", false, "30s", []syscall.Signal{syscall.SIGINT}, exit.Done},
+		{"the time is over", true, "300ms", []syscall.Signal{syscall.SIGTERM}, exit.Failed},
+		{"a second signal", true, "10m", []syscall.Signal{syscall.SIGTERM, syscall.SIGTERM}, exit.Failed},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newWorld(t)
+			cmd := w.command(w.workspace("notes"), "mnt", "-f", "--stop-timeout", tt.timeout)
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			eventually(t, "the mount", func() bool { return isMounted(w.path("mnt")) && w.run("status", "mnt").code == exit.Done })
+			if tt.busy {
+				f, err := os.Create(w.path("mnt/held"))
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer f.Close()
+			}
+			for i, s := range tt.signals {
+				if i > 0 {
+					eventually(t, "stopping", func() bool { return w.status().State == control.Stopping })
+				}
+				cmd.Process.Signal(s)
+			}
+			cmd.Wait()
+			if got := exit.Code(cmd.ProcessState.ExitCode()); got != tt.code {
+				t.Errorf("exit %d, want %d", got, tt.code)
+			}
+			if isMounted(w.path("mnt")) {
+				t.Error("still mounted")
+			}
+		})
+	}
+}
+
+// status and umount --force must not wait for a daemon that hangs.
+func TestHangingDaemon(t *testing.T) {
+	needFUSE(t)
+	w := newWorld(t)
+	addr := w.workspace("notes")
+	w.mount(addr, "mnt")
+	pid := w.status().PID
+	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	defer syscall.Kill(pid, syscall.SIGKILL)
+	eventually(t, "every thread to stop", func() bool { return stopped(pid) })
+	start := time.Now()
+	s := w.status()
+	limit := 2 * time.Second
+	if raceEnabled {
+		limit *= 3
+	}
+	if took := time.Since(start); took > limit {
+		t.Errorf("status took %s", took)
+	}
+	if s.State != control.NotResponding || len(s.Parts) != 1 || s.Parts[0].Provider != "local-fs" {
+		t.Errorf("got %+v", s)
+	}
+	w.refused(exit.Unreachable, "does not answer", "umount", "mnt", "--timeout", "300ms")
+	w.run("umount", "mnt", "--force", "--timeout", "1s")
+	if isMounted(w.path("mnt")) {
+		t.Error("--force left the mount of a hanging daemon")
+	}
+}
+
+func TestStopsAfterPlainUnmount(t *testing.T) {
+	needFUSE(t)
+	w := newWorld(t)
+	w.mount(w.workspace("notes"), "mnt")
+	pid := w.status().PID
+	if err := syscall.Unmount(w.path("mnt"), 0); err != nil {
+		t.Skip("only root can unmount without help")
+	}
+	eventually(t, "the daemon's end", func() bool { return !alive(pid) })
+	if left, _ := filepath.Glob(w.path("state/*/*/*/mount.json")); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}

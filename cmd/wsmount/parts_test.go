@@ -1,0 +1,447 @@
+package main
+
+import (
+	"archive/tar"
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"errors"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/wsmount/wsmount/cmd/internal/control"
+	"github.com/wsmount/wsmount/cmd/internal/exit"
+	"github.com/wsmount/wsmount/cmd/internal/lifecycle"
+)
+
+// manifest writes a local-fs workspace @acme/<name> with further lines.
+func (w *world) manifest(name, more string) {
+	w.write(name+"/WORKSPACE.md", "---\nschema: workspace/v1\nid: \"@acme/"+name+"\"\nversion: \"1.0.0\"\nname: "+name+
+		"\nowner: {type: user, id: acme-1, slug: acme}\nstorage: {inline: {provider: local-fs, config: {mount_path: \""+
+		w.path(name)+"\"}}}\n"+more+"---\n")
+	w.ok("registry", "add", w.path(name))
+}
+
+func TestComposition(t *testing.T) {
+	needFUSE(t)
+	w := newWorld(t)
+	w.workspace("docs")
+	w.workspace("extra")
+	w.manifest("lib", "metadata: {wsmount: {mounts: [{at: /docs, source: \"@acme/docs\"}]}}\n")
+	for _, name := range []string{"lib", "docs", "extra"} {
+		w.write(name+"/from", name)
+	}
+	w.manifest("app", "metadata: {wsmount: {mounts: ["+
+		"{at: /vendor/lib, source: \"@acme/lib\", mode: read-only}, "+
+		"{at: /gone, source: \"@acme/gone\", optional: true}]}}\n")
+	w.write("app/from", "app")
+	w.workspace("deep")
+	w.mount("@acme/app", "mnt", "--mount", "at=/extra,source=@acme/extra", "--mount", "at=/vendor/lib/deep,source=@acme/deep")
+	for path, want := range map[string]string{"from": "app", "vendor/lib/from": "lib", "vendor/lib/docs/from": "docs", "extra/from": "extra"} {
+		if got, err := os.ReadFile(w.path("mnt/" + path)); err != nil || string(got) != want {
+			t.Errorf("%s: got %q, %v; want %q", path, got, err, want)
+		}
+	}
+	create := func(path string) error { return os.WriteFile(w.path("mnt/"+path), nil, 0o644) }
+	for path, want := range map[string]error{"new": nil, "extra/new": nil, "vendor/lib/new": syscall.EROFS, "vendor/lib/deep/new": syscall.EROFS,
+		"vendor/lib/docs/new": syscall.EROFS /* a child cannot loosen its parent */} {
+		if err := create(path); !errors.Is(err, want) {
+			t.Errorf("create %s: got %v, want %v", path, err, want)
+		}
+	}
+	if err := os.Rename(w.path("mnt/from"), w.path("mnt/extra/moved")); !errors.Is(err, syscall.EXDEV) {
+		t.Errorf("rename across: got %v, want EXDEV", err)
+	}
+	if err := os.Remove(w.path("mnt/extra")); !errors.Is(err, syscall.EBUSY) {
+		t.Errorf("removing a mount point: got %v, want EBUSY", err)
+	}
+	if _, err := os.ReadDir(w.path("mnt/gone")); err == nil {
+		t.Error("the missing optional part can be read")
+	}
+	parts := map[string]control.Part{}
+	for _, p := range w.status().Parts {
+		parts[p.At] = p
+	}
+	if got := parts["/gone"].Unavailable; !strings.Contains(got, "@acme/gone") {
+		t.Errorf("status of the optional part: got %q", got)
+	}
+	if lib := parts["/vendor/lib"]; !strings.Contains(lib.ReadOnly, "mount") || lib.Refused == 0 {
+		t.Errorf("status of the read-only part: got %+v", lib)
+	}
+	if docs := parts["/vendor/lib/docs"]; !strings.Contains(docs.ReadOnly, "parent") {
+		t.Errorf("status of its child: got %q", docs.ReadOnly)
+	}
+	for _, out := range []string{w.ok("status", "mnt"), w.ok("status", "--all"), w.ok("status")} {
+		checkWidth(t, out)
+	}
+}
+
+func checkWidth(t *testing.T, out string) {
+	t.Helper()
+	for _, line := range strings.Split(out, "\n") {
+		if len([]rune(line)) > width {
+			t.Errorf("wider than %d: %q", width, line)
+		}
+	}
+}
+
+// The manifest decides what a program in the mount may do, so that no program
+// in the mount may change it.
+func TestGoverningFiles(t *testing.T) {
+	needFUSE(t)
+	w := newWorld(t)
+	w.mount(w.workspace("notes"), "mnt")
+	manifest := w.path("mnt/WORKSPACE.md")
+	tests := map[string]error{
+		"write":  os.WriteFile(manifest, []byte("x"), 0o644),
+		"remove": os.Remove(manifest),
+		"rename": os.Rename(manifest, w.path("mnt/other")),
+		"over":   func() error { w.write("mnt/new", ""); return os.Rename(w.path("mnt/new"), manifest) }(),
+		"mode":   os.Chmod(manifest, 0o777),
+	}
+	for name, err := range tests {
+		if !errors.Is(err, syscall.EROFS) {
+			t.Errorf("%s: got %v, want EROFS", name, err)
+		}
+	}
+	log, err := os.ReadFile(w.path("mnt/.wsmount/errors.log"))
+	if err != nil || !strings.Contains(string(log), "WORKSPACE.md") {
+		t.Errorf("errors.log: got %q, %v", log, err)
+	}
+}
+
+// A changed manifest mounts only after it has been accepted.
+func TestAccept(t *testing.T) {
+	w := newWorld(t)
+	addr := w.workspace("notes")
+	text, err := os.ReadFile(w.path("notes/WORKSPACE.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.write("notes/WORKSPACE.md", strings.Replace(string(text), `version: "0.1.0"`, `version: "0.2.0"`, 1))
+	w.refused(exit.Denied, "not what was accepted", addr, "mnt")
+	if out := w.ok("registry", "accept", addr, "--show"); !strings.Contains(out, `+version: "0.2.0"`) {
+		t.Errorf("--show: got %s", out)
+	}
+	w.refused(exit.Denied, "was not accepted", "registry", "accept", addr) // nobody to ask
+	w.ok("registry", "accept", addr, "--yes")
+	if out := w.ok("registry", "accept", addr); !strings.Contains(out, "nothing has changed") {
+		t.Errorf("again: got %s", out)
+	}
+	w.ok("resolve", addr)
+	w.ok("registry", "remove", addr)
+	w.refused(exit.Unresolvable, addr, addr, "mnt")
+}
+
+func TestEvents(t *testing.T) {
+	needFUSE(t)
+	w := newWorld(t)
+	w.workspace("lib")
+	w.mount(w.workspace("notes"), "mnt", "--mount", "at=/lib,source=@acme/lib")
+	follow := w.command("event", "mnt", "--follow")
+	out, err := follow.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := follow.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer follow.Wait()
+	events := make(chan lifecycle.Event, 1000)
+	go func() {
+		defer close(events)
+		for lines := bufio.NewScanner(out); lines.Scan(); {
+			var e lifecycle.Event
+			if json.Unmarshal(lines.Bytes(), &e) == nil {
+				events <- e
+			}
+		}
+	}()
+	await := func(what string, poke func(), is func(lifecycle.Event) bool) {
+		t.Helper()
+		end := time.After(20 * time.Second)
+		for tick := time.Tick(50 * time.Millisecond); ; {
+			select {
+			case e := <-events:
+				if is(e) {
+					return
+				}
+			case <-tick:
+				poke()
+			case <-end:
+				t.Fatalf("no event: %s", what)
+			}
+		}
+	}
+	await("turn-end", func() { w.ok("event", "mnt", "per-turn", "--var", "turnId=a,b") },
+		func(e lifecycle.Event) bool {
+			return e.Name == "turn-end" && e.Payload["turnId"] == "a,b" && e.Source.Kind == "session"
+		})
+	await("write through the mount", func() { w.write("mnt/lib/file", time.Now().String()) },
+		func(e lifecycle.Event) bool {
+			return e.Name == "write" && e.Payload["path"] == "/lib/file" && e.Source == lifecycle.Source{Kind: "storage", ID: "@acme/lib"}
+		})
+	await("write behind it", func() { w.write("notes/behind", time.Now().String()) },
+		func(e lifecycle.Event) bool { return e.Name == "write" && e.Payload["path"] == "/behind" })
+	await("delete", func() { w.write("mnt/x", ""); os.Remove(w.path("mnt/x")) },
+		func(e lifecycle.Event) bool { return e.Name == "delete" && e.Payload["path"] == "/x" })
+
+	got := w.ok("event", "mnt", "turn-end", "--json")
+	var r control.EventResult
+	if err := json.Unmarshal([]byte(got), &r); err != nil || r.Parts != 2 || r.Event != "turn-end" || r.Pulled+r.Committed+r.Pushed+r.Conflicts+r.HeldBack != 0 {
+		t.Errorf("got %s, %v", got, err)
+	}
+	if got := w.ok("event", "mnt", "turn-end", "--at", "/lib", "--json"); !strings.Contains(got, `"parts": 1`) {
+		t.Errorf("--at: got %s", got)
+	}
+	w.refused(exit.Unresolvable, "no part of this mount is at /nowhere", "event", "mnt", "turn-end", "--at", "/nowhere")
+	w.refused(exit.Usage, "knows no event", "event", "mnt", "turn-strat")
+	w.refused(exit.Usage, "is not KEY=VALUE", "event", "mnt", "turn-end", "--var", "x")
+	w.ok("umount", "mnt")
+	if err := follow.Wait(); err != nil {
+		t.Errorf("--follow ended with %v after the mount", err)
+	}
+}
+
+// No secret that the daemon was started with may be in a bundle, nor in any
+// file that it wrote.
+func TestDebugBundleHoldsNoSecret(t *testing.T) {
+	needFUSE(t)
+	const planted = "hunter2-planted-secret"
+	w := newWorld(t)
+	addr := w.workspace("notes")
+	w.env = append(w.env, "AWS_SECRET_ACCESS_KEY="+planted, "GITHUB_TOKEN="+planted)
+	w.mount(addr, "mnt", "--log-level", "debug")
+	w.write("mnt/file", "x")
+	w.ok("debug", "mnt", "-o", "bundle.tar.gz")
+	files := readBundle(t, w.path("bundle.tar.gz"))
+	for _, name := range []string{"status.json", "config.json", "stats.json", "goroutines.txt", "metrics.txt", "log", "machine.txt", "version.json"} {
+		if len(files[name]) < 10 {
+			t.Errorf("%s: %d bytes in the bundle", name, len(files[name]))
+		}
+	}
+	for name, text := range files {
+		if strings.Contains(text, planted) {
+			t.Errorf("%s holds the secret", name)
+		}
+	}
+	filepath.WalkDir(w.path("state"), func(path string, _ fs.DirEntry, _ error) error {
+		if b, err := os.ReadFile(path); err == nil && bytes.Contains(b, []byte(planted)) {
+			t.Errorf("%s holds the secret", path)
+		}
+		return nil
+	})
+	w.refused(exit.Failed, "file exists", "debug", "mnt", "-o", "bundle.tar.gz")
+}
+
+func readBundle(t *testing.T, name string) map[string]string {
+	t.Helper()
+	f, err := os.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	zip, err := gzip.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := map[string]string{}
+	for r := tar.NewReader(zip); ; {
+		h, err := r.Next()
+		if err == io.EOF {
+			return files
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := io.ReadAll(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[filepath.Base(h.Name)] = string(b)
+	}
+}
+
+func TestMetrics(t *testing.T) {
+	needFUSE(t)
+	w := newWorld(t)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr := l.Addr().String()
+	l.Close()
+	w.mount(w.workspace("notes"), "mnt", "--metrics-addr", addr)
+	w.write("mnt/file", "x")
+	os.Remove(w.path("mnt/WORKSPACE.md"))
+	resp, err := http.Get("http://" + addr + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`wsmount_ops_total{errno="0",op="create",workspace="@acme/notes"} 1`,
+		`wsmount_op_seconds_bucket{op="create",workspace="@acme/notes",le="+Inf"} 1`,
+		`wsmount_unsaved_bytes{part="@acme/notes",workspace="@acme/notes"} 0`, `wsmount_oldest_unsaved_seconds{`, `wsmount_conflicts{`,
+		`wsmount_backend_errors_total{kind=`, `wsmount_inodes{`, `go_memstats_heap_inuse_bytes`, `process_resident_memory_bytes`} {
+		if !strings.Contains(string(body), want) {
+			t.Errorf("no %s", want)
+		}
+	}
+}
+
+// systemd is told when the mount is ready and when it stops.
+func TestNotify(t *testing.T) {
+	needFUSE(t)
+	w := newWorld(t)
+	sock, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: w.path("notify"), Net: "unixgram"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer sock.Close()
+	w.env = append(w.env, "NOTIFY_SOCKET="+w.path("notify"))
+	cmd := w.command(w.workspace("notes"), "mnt", "-f")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	hear := func() string {
+		b := make([]byte, 100)
+		sock.SetReadDeadline(time.Now().Add(20 * time.Second))
+		n, err := sock.Read(b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(b[:n])
+	}
+	if got := hear(); got != "READY=1" || !isMounted(w.path("mnt")) {
+		t.Errorf("got %q, mounted %v", got, isMounted(w.path("mnt")))
+	}
+	cmd.Process.Signal(syscall.SIGTERM)
+	if got := hear(); got != "STOPPING=1" {
+		t.Errorf("got %q", got)
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("ended with %v", err)
+	}
+}
+
+// doctor goes the mount's way and leaves no trace of it.
+func TestDoctorChangesNothing(t *testing.T) {
+	needFUSE(t)
+	w := newWorld(t)
+	w.write("ws/WORKSPACE.md", "---\nschema: workspace/v1\nid: \"@acme/ws\"\nversion: \"1.0.0\"\nname: ws\n"+
+		"owner: {type: user, id: a, slug: acme}\nstorage: {inline: {provider: dev-local, config: {}}}\n---\n")
+	before := w.snapshot()
+	out := w.ok("doctor", "./ws", "mnt", "--trust")
+	checkWidth(t, out)
+	if !strings.Contains(out, "does not exist yet") || strings.Contains(out, "problem") {
+		t.Errorf("got %s", out)
+	}
+	if o := w.run("doctor", "@acme/none"); o.code != exit.Unresolvable || !strings.Contains(o.out, "problem") {
+		t.Errorf("an unknown workspace: exit %d, %s", o.code, o.out)
+	}
+	if o := w.run("doctor", "./ws", "ws", "--trust"); o.code != exit.Done && !strings.Contains(o.out, "problem") {
+		t.Errorf("got exit %d, %s", o.code, o.out)
+	}
+	w.ok("resolve", "./ws")
+	if after := w.snapshot(); after != before {
+		t.Errorf("something changed:\n%s\nwas\n%s", after, before)
+	}
+	w.mount("./ws", "mnt", "--trust") // and what it said would work does
+	w.write("mnt/file", "x")
+}
+
+func (w *world) snapshot() string {
+	var b strings.Builder
+	filepath.WalkDir(w.dir, func(path string, _ fs.DirEntry, _ error) error {
+		fi, err := os.Lstat(path)
+		if err == nil {
+			b.WriteString(path + " " + fi.Mode().String() + " " + fi.ModTime().String() + "\n")
+		}
+		return nil
+	})
+	return b.String()
+}
+
+// A user without privilege mounts through fusermount3, and keeps the daemon's
+// memory and environment to himself.
+func TestUnprivileged(t *testing.T) {
+	needFUSE(t)
+	if os.Geteuid() != 0 {
+		t.Skip("needs root to become another user")
+	}
+	if _, err := exec.LookPath("fusermount3"); err != nil {
+		if strings.Contains(os.Getenv("WSMOUNT_REQUIRE"), "fuse") {
+			t.Fatal(err)
+		}
+		t.Skip(err)
+	}
+	w := newWorld(t)
+	w.cred = &syscall.Credential{Uid: 65534, Gid: 65534}
+	for _, name := range []string{"home", "tmp", "mnt", "."} {
+		w.own(name)
+	}
+	os.Chmod(filepath.Dir(filepath.Dir(w.dir)), 0o755)
+	os.Chmod(filepath.Dir(w.dir), 0o755)
+	addr := w.workspace("notes")
+	w.ok(addr, "mnt")
+	s := w.status()
+	if s.State != control.Ready || s.Passthrough.On {
+		t.Errorf("got %s, passthrough %+v", s.State, s.Passthrough)
+	}
+	if fi, err := os.Stat("/proc/" + strconv.Itoa(s.PID) + "/environ"); err != nil || fi.Sys().(*syscall.Stat_t).Uid != 0 {
+		t.Errorf("the daemon can be dumped by its user: %v", err)
+	}
+	touch := exec.Command("sh", "-c", "echo hello > mnt/file && cat mnt/file")
+	touch.Dir, touch.SysProcAttr = w.dir, &syscall.SysProcAttr{Credential: w.cred}
+	if out, err := touch.CombinedOutput(); err != nil || string(out) != "hello\n" {
+		t.Errorf("in the mount: %q, %v", out, err)
+	}
+	w.ok("umount", "mnt")
+	if conf, err := os.ReadFile("/etc/fuse.conf"); err != nil || !strings.Contains("\n"+string(conf), "\nuser_allow_other") {
+		w.refused(exit.Denied, "user_allow_other", addr, "mnt", "--allow-other")
+	}
+}
+
+// A provider that is no directory is mounted as a working copy, at the root
+// and as a part.
+func TestMemoryProvider(t *testing.T) {
+	needFUSE(t)
+	w := newWorld(t)
+	w.write("scratch/WORKSPACE.md", "---\nschema: workspace/v1\nid: \"@acme/scratch\"\nversion: \"1.0.0\"\nname: scratch\n"+
+		"owner: {type: user, id: acme-1, slug: acme}\nstorage: {inline: {provider: memory, config: {}}}\n---\n")
+	w.ok("registry", "add", w.path("scratch"))
+	for _, args := range [][]string{{"@acme/scratch", "mnt"}, {w.workspace("notes"), "mnt", "--mount", "at=/tmp,source=@acme/scratch"}} {
+		o := w.run(args...)
+		if o.code != exit.Done || !strings.Contains(o.errOut, "gone when the mount ends") {
+			t.Fatalf("%q: exit %d\n%s", args, o.code, o.errOut)
+		}
+		parts := w.status().Parts
+		p := parts[len(parts)-1]
+		dir := filepath.Join(w.path("mnt"), p.At)
+		if err := os.WriteFile(dir+"/file", []byte("kept"), 0o644); err != nil {
+			t.Error(err)
+		}
+		if got, err := os.ReadFile(dir + "/file"); err != nil || string(got) != "kept" {
+			t.Errorf("got %q, %v", got, err)
+		}
+		if p.Provider != "memory" || p.Durability != "volatile: memory" || p.Unsaved.Files != 0 {
+			t.Errorf("status: got %+v", p)
+		}
+		w.ok("umount", "mnt")
+	}
+}

@@ -1,0 +1,265 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/wsmount/wsmount/cmd/internal/daemon"
+	"github.com/wsmount/wsmount/cmd/internal/exit"
+	"github.com/wsmount/wsmount/mountspec"
+	"github.com/wsmount/wsmount/mountspec/host"
+)
+
+func registryCommand() *cli.Command {
+	return &cli.Command{
+		Name:  "registry",
+		Usage: "the workspaces that this host knows and trusts",
+		Subcommands: []*cli.Command{
+			{
+				Name: "add", Usage: "register the manifest, or the directory, at PATH", ArgsUsage: "PATH", Action: registryAdd,
+				Description: "Records the owner, the storage and the text of every governing file. A later " +
+					"difference refuses to mount until `registry accept`.",
+				Flags: []cli.Flag{
+					&cli.StringFlag{Name: "id", Usage: "`ADDRESS` of a directory that has no WORKSPACE.md"},
+					&cli.StringFlag{Name: "owner-id", Usage: "refuse unless this is the manifest's owner `ID`"},
+				},
+			},
+			{
+				Name: "list", Usage: "list what is registered", Action: registryList,
+				Description: "Shows each address, where its manifest lies, and its owner.",
+			},
+			{
+				Name: "remove", Usage: "forget a workspace; its files stay", ArgsUsage: "ADDRESS", Action: registryRemove,
+				Description: "Takes the address out of the registry. Nothing else is touched.",
+			},
+			{
+				Name: "accept", Usage: "show what changed since, and accept it", ArgsUsage: "ADDRESS", Action: registryAccept,
+				Description: "Prints the difference between the manifest and the files that it refers to, as they " +
+					"were accepted and as they are, and records the new ones after a yes.",
+				Flags: []cli.Flag{
+					&cli.BoolFlag{Name: "yes", Aliases: []string{"y"}, Usage: "do not ask"},
+					&cli.BoolFlag{Name: "show", Usage: "only show the difference"},
+				},
+			},
+		},
+	}
+}
+
+// entryJSON is one workspace of `wsmount registry ... --json`.
+type entryJSON struct {
+	Schema   string    `json:"schema,omitempty"` // wsmount.registration/v1
+	Address  string    `json:"address"`
+	Path     string    `json:"path"`
+	OwnerID  string    `json:"ownerId,omitempty"`
+	Location string    `json:"location,omitempty"`
+	Source   string    `json:"source"`
+	Accepted time.Time `json:"accepted,omitzero"`
+}
+
+func showEntry(e host.Entry) entryJSON {
+	out := entryJSON{Address: e.Address.String(), Path: e.Path, OwnerID: e.OwnerID, Source: e.Source, Accepted: e.AcceptedAt}
+	if e.Location.Provider != "" {
+		out.Location = e.Location.String()
+	}
+	return out
+}
+
+// register enters a manifest in the registry.
+func register(c *cli.Context, path string, o host.AddOptions) error {
+	_, err := addEntry(c, path, o)
+	return err
+}
+
+func addEntry(c *cli.Context, path string, o host.AddOptions) (host.Entry, error) {
+	h, err := openHost(c, true)
+	if err != nil {
+		return host.Entry{}, err
+	}
+	defer h.close()
+	e, err := h.resolver.Add(c.Context, path, o)
+	if err != nil {
+		return e, daemon.Refusal(err, path)
+	}
+	return e, nil
+}
+
+func registryAdd(c *cli.Context) error {
+	args, err := wantArgs(c, 1, 1)
+	if err != nil {
+		return err
+	}
+	path, err := absolute(args[0])
+	if err != nil {
+		return err
+	}
+	o := host.AddOptions{OwnerID: c.String("owner-id")}
+	if id := c.String("id"); id != "" {
+		if o.Address, err = mountspec.ParseAddress(id); err != nil {
+			return exit.New(exit.Usage, "%w", err).Hint("for example --id @acme/notes")
+		}
+	}
+	e, err := addEntry(c, path, o)
+	if err != nil {
+		return err
+	}
+	if c.Bool("json") {
+		out := showEntry(e)
+		out.Schema = "wsmount.registration/v1"
+		return printJSON(c.App.Writer, out)
+	}
+	_, err = fmt.Fprintf(c.App.Writer, "%s: %s\n", e.Address, oneLine(e.Path))
+	return err
+}
+
+func registryList(c *cli.Context) error {
+	if _, err := wantArgs(c, 0, 0); err != nil {
+		return err
+	}
+	h, err := openHost(c, false)
+	if err != nil {
+		return err
+	}
+	defer h.close()
+	entries, err := h.resolver.List()
+	if err != nil {
+		return daemon.Refusal(err, "")
+	}
+	if c.Bool("json") {
+		out := struct {
+			Schema     string      `json:"schema"`
+			Workspaces []entryJSON `json:"workspaces"`
+		}{"wsmount.registry/v1", []entryJSON{}}
+		for _, e := range entries {
+			out.Workspaces = append(out.Workspaces, showEntry(e))
+		}
+		return printJSON(c.App.Writer, out)
+	}
+	for _, e := range entries {
+		fmt.Fprintf(c.App.Writer, "%s\n", e.Address)
+		row := rows(c.App.Writer, 2)
+		row("path", e.Path)
+		row("storage", showEntry(e).Location)
+		row("owner", e.OwnerID)
+	}
+	if len(entries) == 0 {
+		fmt.Fprintln(c.App.Writer, "nothing is registered")
+	}
+	return nil
+}
+
+func addressArg(c *cli.Context) (mountspec.Address, error) {
+	args, err := wantArgs(c, 1, 1)
+	if err != nil {
+		return mountspec.Address{}, err
+	}
+	a, err := mountspec.ParseAddress(args[0])
+	if err != nil {
+		return a, exit.New(exit.Usage, "%w", err).Hint("`wsmount registry list` shows the addresses")
+	}
+	return a, nil
+}
+
+func registryRemove(c *cli.Context) error {
+	a, err := addressArg(c)
+	if err != nil {
+		return err
+	}
+	h, err := openHost(c, true)
+	if err != nil {
+		return err
+	}
+	defer h.close()
+	if err := h.resolver.Remove(c.Context, a); err != nil {
+		return daemon.Refusal(err, a.String())
+	}
+	if c.Bool("json") {
+		return printJSON(c.App.Writer, entryJSON{Schema: "wsmount.registration/v1", Address: a.String()})
+	}
+	return nil
+}
+
+// changeJSON is what `wsmount registry accept --json` prints.
+type changeJSON struct {
+	Schema   string          `json:"schema"` // wsmount.registry-change/v1
+	Address  string          `json:"address"`
+	Facts    []string        `json:"facts"`
+	Files    []host.FileDiff `json:"files"`
+	Accepted bool            `json:"accepted"`
+}
+
+func registryAccept(c *cli.Context) error {
+	a, err := addressArg(c)
+	if err != nil {
+		return err
+	}
+	h, err := openHost(c, true)
+	if err != nil {
+		return err
+	}
+	defer h.close()
+	accepted := false
+	confirm := func(ch host.Change) bool {
+		accepted = confirmChange(c, ch)
+		return accepted
+	}
+	if c.Bool("show") {
+		confirm = nil
+	}
+	change, err := h.resolver.Accept(c.Context, a, confirm)
+	if err != nil {
+		return daemon.Refusal(err, a.String())
+	}
+	switch {
+	case c.Bool("json"):
+		err = printJSON(c.App.Writer, changeJSON{"wsmount.registry-change/v1", a.String(), change.Facts, change.Files, accepted})
+	case change.Empty():
+		fmt.Fprintf(c.App.Writer, "%s: nothing has changed\n", a)
+	case c.Bool("show"):
+		printChange(c.App.Writer, change)
+	}
+	if err == nil && !accepted && !change.Empty() && !c.Bool("show") {
+		return exit.New(exit.Denied, "the change of %s was not accepted", a).Hint("answer y, or give --yes")
+	}
+	return err
+}
+
+// confirmChange shows a change and asks, unless --yes was given. Without a
+// terminal to ask at, the answer is no.
+func confirmChange(c *cli.Context, change host.Change) bool {
+	if c.Bool("yes") {
+		return true
+	}
+	if c.Bool("json") || !isTerminal(os.Stdin) {
+		return false
+	}
+	printChange(c.App.Writer, change)
+	fmt.Fprint(c.App.ErrWriter, "accept this change? [y/N] ")
+	line, _ := bufio.NewReader(os.Stdin).ReadString('\n')
+	return strings.EqualFold(strings.TrimSpace(line), "y") || strings.EqualFold(strings.TrimSpace(line), "yes")
+}
+
+func printChange(w io.Writer, change host.Change) {
+	for _, f := range change.Facts {
+		fmt.Fprintf(w, "%s\n", oneLine(f))
+	}
+	for _, f := range change.Files {
+		fmt.Fprintf(w, "%s\n", oneLine(f.Path))
+		for _, l := range f.Lines {
+			fmt.Fprintf(w, "  %s\n", oneLineKeep(l))
+		}
+	}
+}
+
+// oneLineKeep is oneLine without trimming: the first character means something.
+func oneLineKeep(s string) string {
+	if s == "" {
+		return s
+	}
+	return s[:1] + strings.TrimRight(strings.TrimPrefix(oneLine("."+s[1:]), "."), " ")
+}

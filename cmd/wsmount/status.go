@@ -1,0 +1,174 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/wsmount/wsmount/cmd/internal/control"
+	"github.com/wsmount/wsmount/cmd/internal/exit"
+	"github.com/wsmount/wsmount/cmd/internal/mountpoint"
+	"github.com/wsmount/wsmount/cmd/internal/state"
+)
+
+func statusCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "status",
+		Usage:     "show what is mounted and how it is",
+		ArgsUsage: "[MOUNTPOINT]",
+		Description: "Without an argument lists the mounts of this user. With one, or with --all, " +
+			"shows each part: read-only or not and why, what is not saved yet, failed requests, " +
+			"conflicts. Never touches a mount, and answers within two seconds also when a daemon hangs.",
+		Flags: []cli.Flag{
+			&cli.BoolFlag{Name: "all", Aliases: []string{"a"}, Usage: "show every mount in full"},
+		},
+		Action: statusAction,
+	}
+}
+
+// statusList is what `wsmount status --json` prints without an argument.
+type statusList struct {
+	Schema string           `json:"schema"` // wsmount.status-list/v1
+	Mounts []control.Status `json:"mounts"`
+	Others []string         `json:"others,omitempty"` // mounts whose state is elsewhere
+}
+
+func statusAction(c *cli.Context) error {
+	args, err := wantArgs(c, 0, 1)
+	if err != nil {
+		return err
+	}
+	if len(args) == 1 {
+		return statusOf(c, args[0])
+	}
+	records, err := allMounts(c)
+	if err != nil {
+		return err
+	}
+	list := statusList{Schema: "wsmount.status-list/v1", Mounts: lookAtAll(c, records), Others: others(records)}
+	if c.Bool("json") {
+		return printJSON(c.App.Writer, list)
+	}
+	if c.Bool("all") {
+		for i, s := range list.Mounts {
+			if i > 0 {
+				fmt.Fprintln(c.App.Writer)
+			}
+			printStatus(c.App.Writer, s, time.Now())
+		}
+		return nil
+	}
+	printList(c.App.Writer, list, time.Now())
+	return nil
+}
+
+func statusOf(c *cli.Context, path string) error {
+	r, err := findMount(c, path)
+	if err != nil {
+		return err
+	}
+	s := lookAt(c.Context, r)
+	if c.Bool("json") {
+		err = printJSON(c.App.Writer, s)
+	} else {
+		printStatus(c.App.Writer, s, time.Now())
+	}
+	if err == nil && (s.State == control.Dead || s.State == control.NotResponding) {
+		return silent(exit.Failed)
+	}
+	return err
+}
+
+// lookAtAll asks all daemons at once, so that several that hang take no longer
+// than one.
+func lookAtAll(c *cli.Context, records []*state.Record) []control.Status {
+	out := make([]control.Status, len(records))
+	var wg sync.WaitGroup
+	for i, r := range records {
+		wg.Go(func() { out[i] = lookAt(c.Context, r) })
+	}
+	wg.Wait()
+	return out
+}
+
+// others lists mounts of wsmount that no record names.
+func others(records []*state.Record) []string {
+	known := map[string]bool{}
+	for _, r := range records {
+		known[r.Mountpoint] = true
+	}
+	table, err := mountpoint.ReadTable()
+	if err != nil {
+		return nil
+	}
+	var out []string
+	for _, m := range table {
+		if m.Ours() && m.Root == "/" && !known[m.Path] {
+			out = append(out, m.Path)
+		}
+	}
+	return out
+}
+
+func printList(w io.Writer, l statusList, now time.Time) {
+	if len(l.Mounts) == 0 && len(l.Others) == 0 {
+		fmt.Fprintln(w, "nothing is mounted")
+		return
+	}
+	fmt.Fprintf(w, "%-24s %-30s %-6s %s\n", "WORKSPACE", "MOUNTPOINT", "ACCESS", "STATE")
+	for _, s := range l.Mounts {
+		fmt.Fprintf(w, "%-24s %-30s %-6s %s\n", clip(oneLine(s.Workspace), 24), clip(oneLine(s.Mountpoint), 30), access(s.ReadOnly), clip(summary(s, now), 17))
+	}
+	for _, path := range l.Others {
+		fmt.Fprintf(w, "%-24s %-30s %-6s %s\n", "?", clip(oneLine(path), 30), "?", "state elsewhere")
+	}
+}
+
+func access(readOnly bool) string {
+	if readOnly {
+		return "ro"
+	}
+	return "rw"
+}
+
+// summary is the one thing about a mount that a person should know first.
+func summary(s control.Status, now time.Time) string {
+	if s.State != control.Ready {
+		return string(s.State)
+	}
+	var failures uint64
+	for _, p := range s.Parts {
+		failures += p.Errors
+		if p.Unavailable != "" {
+			return "part unavailable"
+		}
+	}
+	switch {
+	case s.ConflictsTotal > 0:
+		return fmt.Sprintf("%d conflicts", s.ConflictsTotal)
+	case s.UnsavedBytes > 0:
+		return "unsaved changes"
+	case failures > 0:
+		return fmt.Sprintf("%d errors", failures)
+	}
+	return "ready " + age(s.Started, now)
+}
+
+// age is how long ago a time was, in its largest unit.
+func age(t, now time.Time) string {
+	d := now.Sub(t)
+	switch {
+	case t.IsZero() || d < 0:
+		return ""
+	case d < time.Minute:
+		return fmt.Sprintf("%ds", int(d.Seconds()))
+	case d < time.Hour:
+		return fmt.Sprintf("%dm", int(d.Minutes()))
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%dh", int(d.Hours()))
+	}
+	return fmt.Sprintf("%dd", int(d.Hours()/24))
+}

@@ -1,0 +1,141 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/wsmount/wsmount/cmd/internal/control"
+)
+
+// printStatus shows one mount in full, in the width of a terminal.
+func printStatus(w io.Writer, s control.Status, now time.Time) {
+	fmt.Fprintf(w, "%s at %s\n", oneLine(s.Workspace), oneLine(s.Mountpoint))
+	row := rows(w, 2)
+	row("state", stateText(s, now))
+	row("manifest", s.Source+note(s.Unverified, "unverified: it is not registered"))
+	row("access", map[bool]string{true: "read-only", false: "read-write"}[s.ReadOnly])
+	row("kernel", passthrough(s.Passthrough))
+	row("state dir", s.StateDir+note(s.Durability != "disk", s.Durability))
+	row("log", s.Log)
+	for _, n := range s.Notes {
+		row("note", n)
+	}
+	for _, p := range s.Parts {
+		printPart(w, p, now)
+	}
+	if len(s.OpenFiles) == 0 {
+		return
+	}
+	fmt.Fprintf(w, "  open files\n")
+	for _, f := range s.OpenFiles[:min(10, len(s.OpenFiles))] {
+		fmt.Fprintf(w, "    %-11s %3d open %3d writing  %s\n", f.IOMode, f.Opens, f.Writers, clip(oneLine(f.Path), 40))
+	}
+}
+
+func printPart(w io.Writer, p control.Part, now time.Time) {
+	fmt.Fprintf(w, "  %s\n", clip(fmt.Sprintf("%s  %s", oneLine(p.At), oneLine(p.Name)), width-2))
+	row := rows(w, 4)
+	if p.Unavailable != "" {
+		row("unavailable", p.Unavailable)
+		return
+	}
+	row("store", strings.TrimSpace(p.Provider+", "+p.Mode+" "+p.Path)+note(p.Unverified, "unverified"))
+	if p.ReadOnly != "" {
+		row("read-only", fmt.Sprintf("%s; %d changes refused", p.ReadOnly, p.Refused))
+	}
+	row("watch", watchText(p.Watch))
+	row("files", fmt.Sprintf("%d open (%s), %d inodes known", p.OpenFiles, p.IOMode, p.Inodes))
+	row("unsaved", unsavedText(p, now))
+	if len(p.Governing) > 0 {
+		row("governing", strings.Join(p.Governing, ", "))
+	}
+	if p.Errors > 0 {
+		row("errors", fmt.Sprint(p.Errors))
+	}
+	for i := max(0, len(p.Recent)-3); i < len(p.Recent); i++ {
+		f := p.Recent[i]
+		row("", fmt.Sprintf("%s ago: %s %s: %s", age(f.Time, now), f.Op, f.Path, f.Errno))
+	}
+}
+
+// rows returns a printer of "name  value" lines; a value that is too long goes
+// on below itself, an empty one is left out.
+func rows(w io.Writer, margin int) func(name, value string) {
+	const column = 12
+	return func(name, value string) {
+		if value = oneLine(value); value == "" {
+			return
+		}
+		text := breakLines(value, width-margin-column)
+		for i, line := range text {
+			if i > 0 {
+				name = ""
+			}
+			fmt.Fprintf(w, "%*s%-*s%s\n", margin, "", column, name, line)
+		}
+	}
+}
+
+// breakLines breaks a text at blanks, and a word that is too long anywhere.
+func breakLines(s string, most int) []string {
+	var out []string
+	line := ""
+	for _, word := range strings.Fields(s) {
+		for len([]rune(word)) > most {
+			if line != "" {
+				out, line = append(out, line), ""
+			}
+			out, word = append(out, string([]rune(word)[:most])), string([]rune(word)[most:])
+		}
+		if line != "" && len([]rune(line))+1+len([]rune(word)) > most {
+			out, line = append(out, line), ""
+		}
+		line = strings.TrimSpace(line + " " + word)
+	}
+	return append(out, line)
+}
+
+func note(when bool, text string) string {
+	if !when || text == "" {
+		return ""
+	}
+	return " (" + text + ")"
+}
+
+func stateText(s control.Status, now time.Time) string {
+	text := fmt.Sprintf("%s, pid %d, since %s", s.State, s.PID, s.Started.Format(time.DateTime))
+	switch s.State {
+	case control.Dead:
+		return text + "; the daemon is gone: run `wsmount umount " + s.Mountpoint + "` or mount it again"
+	case control.NotResponding:
+		return text + "; what follows was true " + age(s.Taken, now) + " ago"
+	}
+	return text
+}
+
+func passthrough(p control.Passthrough) string {
+	if p.On {
+		return "reads and writes local files itself (passthrough)"
+	}
+	return "passthrough is off: " + p.Reason
+}
+
+func watchText(wt control.Watch) string {
+	if wt.State == "off" || wt.State == "" {
+		return ""
+	}
+	return fmt.Sprintf("%s, %d directories%s", wt.State, wt.Directories, note(true, wt.Reason))
+}
+
+func unsavedText(p control.Part, now time.Time) string {
+	if p.Unsaved.Files == 0 && p.Unsaved.Names == 0 && p.HeldBack == 0 && p.Conflicts == 0 {
+		return "nothing"
+	}
+	text := fmt.Sprintf("%d files, %d changes of names, %d bytes", p.Unsaved.Files, p.Unsaved.Names, p.Unsaved.Bytes)
+	if !p.Unsaved.Oldest.IsZero() {
+		text += ", the oldest " + age(p.Unsaved.Oldest, now)
+	}
+	return text + fmt.Sprintf("; %d held back, %d conflicts", p.HeldBack, p.Conflicts)
+}

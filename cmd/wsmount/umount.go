@@ -1,0 +1,203 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/wsmount/wsmount/cmd/internal/control"
+	"github.com/wsmount/wsmount/cmd/internal/exit"
+	"github.com/wsmount/wsmount/cmd/internal/mountpoint"
+	"github.com/wsmount/wsmount/cmd/internal/state"
+)
+
+func umountCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "umount",
+		Aliases:   []string{"unmount"},
+		Usage:     "unmount, and wait until all is safe",
+		ArgsUsage: "MOUNTPOINT",
+		Description: "Sends what the policy wants sent, unmounts, and returns when the daemon has " +
+			"ended. When programs use the mount it says which ones, and fails. Also takes away " +
+			"a mount whose daemon is gone.",
+		Flags: []cli.Flag{
+			&cli.BoolFlag{Name: "lazy", Aliases: []string{"l"}, Usage: "take it out of sight now; it ends with the last open file"},
+			&cli.BoolFlag{Name: "force", Usage: "fail what is under way in it, and end"},
+			&cli.DurationFlag{Name: "timeout", Value: time.Minute, DefaultText: "1m", Usage: "`TIME` to wait for the daemon to end"},
+		},
+		Action: umountAction,
+	}
+}
+
+func umountAction(c *cli.Context) error {
+	args, err := wantArgs(c, 1, 1)
+	if err != nil {
+		return err
+	}
+	if c.Bool("lazy") && c.Bool("force") {
+		return exit.New(exit.Usage, "--lazy and --force contradict each other").Hint("give one of them")
+	}
+	req := control.UnmountRequest{Lazy: c.Bool("lazy"), Force: c.Bool("force")}
+	r, err := findMount(c, args[0])
+	if err != nil {
+		return umountUnknown(c, args[0], req, err)
+	}
+	res, err := umountRecord(c, r, req)
+	if err != nil {
+		return err
+	}
+	return reportUmount(c.App.Writer, c.Bool("json"), res)
+}
+
+// umountRecord asks the daemon to unmount, or does it when there is none that
+// answers.
+func umountRecord(c *cli.Context, r *state.Record, req control.UnmountRequest) (control.UnmountResult, error) {
+	ctx, cancel := context.WithTimeout(c.Context, c.Duration("timeout"))
+	defer cancel()
+	if !r.Alive() {
+		return umountDead(r)
+	}
+	res, err := control.NewClient(r.SocketPath()).Unmount(ctx, req)
+	if exit.From(err) != nil && exit.From(err).Code == exit.Unreachable && r.Alive() {
+		if !req.Force && !req.Lazy {
+			return res, err
+		}
+		res, err = umountPath(r.Mountpoint, req)
+	}
+	if err != nil || res.Busy || req.Lazy {
+		return res, err
+	}
+	return res, waitForEnd(ctx, r)
+}
+
+// umountDead takes away what a killed daemon left.
+func umountDead(r *state.Record) (control.UnmountResult, error) {
+	res, err := umountPath(r.Mountpoint, control.UnmountRequest{Lazy: true})
+	if errors.Is(err, mountpoint.ErrNotMounted) {
+		res.Unmounted, err = true, nil
+	}
+	if err == nil {
+		err = state.Forget(r)
+	}
+	return res, err
+}
+
+// umountUnknown unmounts a wsmount mount that the state directory does not
+// know: somebody else's, or one with another --state-dir.
+func umountUnknown(c *cli.Context, path string, req control.UnmountRequest, unknown error) error {
+	table, err := mountpoint.ReadTable()
+	if err != nil {
+		return err
+	}
+	resolved, err := table.Resolve(path)
+	if err != nil {
+		return exit.New(exit.Usage, "%w", err)
+	}
+	if m, ok := table.At(resolved); !ok || !m.Ours() {
+		return unknown
+	}
+	res, err := umountPath(resolved, req)
+	if err != nil {
+		return err
+	}
+	return reportUmount(c.App.Writer, c.Bool("json"), res)
+}
+
+// umountPath unmounts without the daemon's help.
+func umountPath(path string, req control.UnmountRequest) (control.UnmountResult, error) {
+	res := control.UnmountResult{Schema: control.UnmountSchema, Mountpoint: path}
+	table, err := mountpoint.ReadTable()
+	if err != nil {
+		return res, err
+	}
+	m, _ := table.At(path)
+	err = mountpoint.Unmount(path, req.Lazy || req.Force)
+	if errors.Is(err, mountpoint.ErrBusy) {
+		var inside []mountpoint.Mount
+		res.Holders, inside, _ = mountpoint.Holders(m)
+		for _, i := range inside {
+			res.Inside = append(res.Inside, i.Path)
+		}
+		res.Busy = true
+		return res, nil
+	}
+	if err == nil && req.Force && m.ID != 0 {
+		_ = mountpoint.Abort(m) // where it cannot, its requests end with the daemon
+	}
+	res.Unmounted = err == nil
+	return res, err
+}
+
+// waitForEnd returns when the daemon of a mount has ended.
+func waitForEnd(ctx context.Context, r *state.Record) error {
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for r.Alive() {
+		select {
+		case <-ctx.Done():
+			return exit.New(exit.Unsafe, "%s is unmounted, but its daemon (pid %d) has not ended yet", r.Mountpoint, r.PID).
+				Hint("wait for it; its log is %s", orNothing(r.Log, "in the journal"))
+		case <-tick.C:
+		}
+	}
+	return nil
+}
+
+func orNothing(s, other string) string {
+	if s == "" {
+		return other
+	}
+	return s
+}
+
+func reportUmount(w io.Writer, asJSON bool, res control.UnmountResult) error {
+	if asJSON {
+		if err := printJSON(w, res); err != nil {
+			return err
+		}
+		if res.Busy {
+			return silent(exit.Failed)
+		}
+		return nil
+	}
+	if !res.Busy {
+		return nil
+	}
+	var users []string
+	for _, h := range res.Holders {
+		fmt.Fprintf(w, "  %s\n", clip(oneLine(h.String()), width-2))
+		users = append(users, fmt.Sprint(h.PID))
+	}
+	for _, path := range res.Inside {
+		fmt.Fprintf(w, "  %s is mounted inside\n", oneLine(path))
+	}
+	e := exit.New(exit.Failed, "%s is in use", res.Mountpoint)
+	if len(users) == 0 && len(res.Inside) == 0 {
+		return e.Hint("by a program of another user; root can see which")
+	}
+	if len(users) == 0 {
+		return e.Hint("unmount what is inside first, or give --lazy")
+	}
+	return e.Hint("end %s, or give --lazy or --force", plural(len(users), "this program", "these programs")+" ("+strings.Join(users, ", ")+")")
+}
+
+func plural(n int, one, many string) string {
+	if n == 1 {
+		return one
+	}
+	return many
+}
+
+// clip shortens a text to a number of characters.
+func clip(s string, most int) string {
+	r := []rune(s)
+	if len(r) <= most {
+		return s
+	}
+	return string(r[:most-3]) + "..."
+}
