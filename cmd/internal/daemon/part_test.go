@@ -256,3 +256,24 @@ func TestOpenPart(t *testing.T) {
 		t.Error("a part that is needed was left out")
 	}
 }
+
+// A program in the mount must not be able to make the manifest that the next
+// mount would read, where this one found none.
+func TestWhereAManifestWouldBeReadIsGoverned(t *testing.T) {
+	b := builder{tree: &Tree{}}
+	err := b.add(&host.Resolved{
+		Address:   mountspec.Address{Owner: "acme", Slug: "app"},
+		Storage:   &mountspec.Storage{Provider: mountspec.ProviderLocalFS},
+		Local:     &host.Local{Path: "/w/app"},
+		Governing: []string{"/w/app/WORKSPACE.md"},
+		Reserved:  []string{"/w/app/SECRETS.md", "/w/app/.secrets/SECRETS.md"},
+	}, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.govern()
+	want := []string{".secrets/SECRETS.md", "SECRETS.md", "WORKSPACE.md"}
+	if got := b.tree.Sources[0].Governing; !slices.Equal(got, want) {
+		t.Errorf("governed: %q, want %q", got, want)
+	}
+}

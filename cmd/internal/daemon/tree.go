@@ -15,7 +15,7 @@ import (
 	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/mountspec"
 	"github.com/wsmount/wsmount/mountspec/host"
-	"github.com/wsmount/wsmount/providers/memory"
+	"github.com/wsmount/wsmount/providers/all"
 )
 
 // A Source is one volume as the host resolved it, not opened yet.
@@ -178,7 +178,7 @@ func (t *Tree) mountedThere() bool {
 // builder turns resolved workspaces into the sources of a tree.
 type builder struct {
 	tree      *Tree
-	governing []string // real paths of every file that was consulted
+	governing []string // real paths of every file that was consulted, or would have been
 }
 
 // add enters a workspace at a path of the mount, and what it mounts below.
@@ -196,11 +196,11 @@ func (b *builder) add(r *host.Resolved, at string) error {
 			s.Durability = "volatile: " + fsName
 		}
 	}
-	if r.Storage.Provider == memory.Driver().Name {
-		s.Durability = "volatile: memory"
-		b.tree.note("what is written to %s is gone when the mount ends: its provider is memory", r.Address)
+	if d, ok := all.Registry().Get(s.Provider); ok && !d.Promises.Durable {
+		s.Durability = "volatile: " + s.Provider
+		b.tree.note("what is written to %s is gone when the mount ends: its provider is %s", r.Address, s.Provider)
 	}
-	b.governing = append(b.governing, r.Governing...)
+	b.governing = append(append(b.governing, r.Governing...), r.Reserved...)
 	b.warn(r)
 	b.tree.Sources = append(b.tree.Sources, s)
 	for _, c := range r.Children {
