@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -157,8 +158,26 @@ func TestFullDisk(t *testing.T) {
 		t.Errorf("big: got %v, %v; want %d bytes", info, err, written)
 	}
 	checkErr(t, "delete", os.Remove(m.Dir+"/big"), nil)
+	awaitSpace(t, m.Dir, 2<<20)
 	write(t, m.Dir+"/again", strings.Repeat("y", 1<<20))
 	checkContent(t, ws+"/again", strings.Repeat("y", 1<<20))
+}
+
+// awaitSpace waits until a disk has n bytes free. The kernel tells a FUSE mount
+// of a close after the program has gone on, so the space of a file that was
+// closed and deleted comes back a moment later.
+func awaitSpace(t *testing.T, dir string, n uint64) {
+	t.Helper()
+	for end := time.Now().Add(5 * time.Second); ; time.Sleep(2 * time.Millisecond) {
+		var st unix.Statfs_t
+		checkErr(t, "statfs", unix.Statfs(dir, &st), nil)
+		if st.Bavail*uint64(st.Bsize) >= n {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("%d bytes are free 5 s after the delete, want %d", st.Bavail*uint64(st.Bsize), n)
+		}
+	}
 }
 
 func allocate(path string, n int64) error {
