@@ -101,6 +101,10 @@ func manifestOf(path string) string {
 	return filepath.Join(realish(path), manifestName)
 }
 
+// Real resolves the links of as much of path as exists, so that two names of
+// one place can be compared.
+func Real(path string) string { return realish(path) }
+
 // realish resolves the links of as much of path as exists.
 func realish(path string) string {
 	path = filepath.Clean(path)

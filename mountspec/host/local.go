@@ -1,6 +1,8 @@
 package host
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -30,7 +32,7 @@ func (s *session) locate(l *loaded) error {
 			path = relativeTo(l.storageAt.dir, c.Root)
 			break
 		}
-		path = filepath.Join(s.r.scratch(), l.ws.ID.Owner, l.ws.ID.Slug)
+		path = s.scratchOf(l)
 		l.local = &Local{Default: true}
 		s.defaulted("root", path)
 	}
@@ -44,6 +46,17 @@ func (s *session) locate(l *loaded) error {
 	l.loc = s.r.cfg.locate(l.storage, path)
 	s.step("location", l.loc.String())
 	return nil
+}
+
+// scratchOf names the default directory of a workspace. An unverified manifest
+// only claims its address, so its own place goes by where it lies: it does not
+// see what the workspace of that name has written.
+func (s *session) scratchOf(l *loaded) string {
+	if l.cand.trust != Unverified {
+		return filepath.Join(s.r.scratch(), l.ws.ID.Owner, l.ws.ID.Slug)
+	}
+	sum := sha256.Sum256([]byte(l.manifest))
+	return filepath.Join(s.r.scratch(), ".unverified", hex.EncodeToString(sum[:8])) // no owner begins with a dot
 }
 
 // scratch is where dev-local workspaces without a root lie.
@@ -126,7 +139,7 @@ func (s *session) allowedPath(path string) (string, bool) {
 func (s *session) grantScratch(l *loaded) error {
 	path := l.local.Path
 	if !grant.Below(s.r.scratch(), path) {
-		return s.deny(l, "", l.storage.ConfigPos, "remove it", "%s leads to %s", filepath.Join(s.r.scratch(), l.ws.ID.Owner, l.ws.ID.Slug), path)
+		return s.deny(l, "", l.storage.ConfigPos, "remove it", "%s leads to %s", s.scratchOf(l), path)
 	}
 	if l.local.Missing {
 		if !s.o.Create {

@@ -37,7 +37,7 @@ func (s *session) follow(l *loaded, ref mountspec.Ref, from base, kind refKind) 
 	if ref.Kind == mountspec.RefSlug {
 		f, at, err = s.followSlug(ref, from, kind)
 	} else {
-		f, at, err = s.followPath(ref, from, kind)
+		f, at, err = s.followPath(l, ref, from, kind)
 	}
 	if err != nil {
 		return nil, base{}, err
@@ -54,7 +54,7 @@ func (l *loaded) addFile(f *file) {
 }
 
 // followPath reads a file of the same workspace, or of a sibling one.
-func (s *session) followPath(ref mountspec.Ref, from base, kind refKind) (*file, base, error) {
+func (s *session) followPath(l *loaded, ref mountspec.Ref, from base, kind refKind) (*file, base, error) {
 	target := filepath.Join(from.dir, filepath.FromSlash(ref.Value))
 	at := from
 	if !grant.Below(from.root, target) {
@@ -79,6 +79,9 @@ func (s *session) followPath(ref mountspec.Ref, from base, kind refKind) (*file,
 		return nil, base{}, unresolvable(kind.code, ref.Pos.String(), "create "+target+", or correct the reference", "%s %q does not exist", kind.name, ref.Value)
 	case err != nil:
 		return nil, base{}, &Error{Class: Unresolvable, Code: kind.code, Where: ref.Pos.String(), What: fmt.Sprintf("%s %q cannot be read", kind.name, ref.Value), Err: err, Hint: "point to a readable, regular file"}
+	}
+	if asked := filepath.Join(at.root, rel); asked != f.path {
+		l.reserved = append(l.reserved, asked) // another link on the way would lead elsewhere
 	}
 	at.dir = filepath.Dir(f.path)
 	return f, at, nil

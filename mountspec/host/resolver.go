@@ -108,3 +108,15 @@ func (r *Resolver) owners(reg *registryFile) []string {
 	}
 	return out
 }
+
+// OwnFiles are the files of the host that decide about every mount: what is
+// written there from inside a mount would grant things.
+func (r *Resolver) OwnFiles() []string {
+	var out []string
+	for _, p := range []string{r.cfg.Path, r.o.Registry} {
+		if p != "" {
+			out = append(out, realish(p))
+		}
+	}
+	return out
+}

@@ -277,3 +277,15 @@ func TestWhereAManifestWouldBeReadIsGoverned(t *testing.T) {
 		t.Errorf("governed: %q, want %q", got, want)
 	}
 }
+
+// Whoever can write into the state directory has the control socket and the
+// audit log.
+func TestStateDirectoryInAWorkspace(t *testing.T) {
+	dir := t.TempDir()
+	for place, want := range map[string]bool{"/": true, dir: true, dir + "/ws": true, dir + "/w": false, dir + "/ws/state/deeper": false} {
+		tree := &Tree{StateRoot: dir + "/ws/state", Sources: []Source{{Path: "/elsewhere"}, {}, {Path: place}}}
+		if err := tree.checkState(); (err != nil) != want {
+			t.Errorf("a workspace at %s: refused = %v, want %v", place, err != nil, want)
+		}
+	}
+}

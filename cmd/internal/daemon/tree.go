@@ -91,8 +91,11 @@ func Resolve(ctx context.Context, r Request) (*Tree, error) {
 	if err := t.findState(r); err != nil {
 		return nil, err
 	}
-	b := builder{tree: t}
+	b := builder{tree: t, governing: r.Resolver.OwnFiles()}
 	if err := b.add(got, ""); err != nil {
+		return nil, err
+	}
+	if err := t.checkState(); err != nil {
 		return nil, err
 	}
 	b.inherit()
@@ -120,6 +123,18 @@ func (t *Tree) findState(r Request) (err error) {
 			Hint("give --state-dir a directory on a disk")
 	}
 	t.note("durability is volatile: the state directory lies on %s", fsName)
+	return nil
+}
+
+// checkState refuses to show the state directory in the mount: who can write
+// there has the control socket, the audit log and what is not safe yet.
+func (t *Tree) checkState() error {
+	for _, s := range t.Sources {
+		if s.Path != "" && mountpoint.Within(host.Real(t.StateRoot), s.Path) {
+			return exit.New(exit.Denied, "%s: the state directory %s lies in its directory %s", s.Name, t.StateRoot, s.Path).
+				Hint("give --state-dir a directory outside of every workspace")
+		}
+	}
 	return nil
 }
 
