@@ -102,6 +102,9 @@ func (v *Volume) Create(op *wsfs.Op, dir wsfs.Ino, name string, flags, mode uint
 	if err := checkName(name); err != nil {
 		return wsfs.Entry{}, wsfs.Opened{}, err
 	}
+	if err := v.spare(); err != nil {
+		return wsfs.Entry{}, wsfs.Opened{}, err
+	}
 	// A name that comes and goes between the two steps is tried again.
 	for range 16 {
 		e, o, err := v.createNew(op, dir, name, flags, mode)
@@ -145,9 +148,9 @@ func (v *Volume) createNew(op *wsfs.Op, dir wsfs.Ino, name string, flags, mode u
 		unix.Close(fd)
 		return e, o, err
 	}
-	o = v.opened(e.Ino, v.newHandle(fd, false), flags, &st, true)
+	o = v.opened(op, e.Ino, v.newHandle(fd, false), flags, &st, true)
 	if o.PassWrite {
-		e.Attr.TTL = 0
+		e.Attr.TTL = newTTL
 	}
 	return e, o, nil
 }
@@ -176,6 +179,9 @@ func (v *Volume) openExisting(op *wsfs.Op, dir wsfs.Ino, name string, flags uint
 
 // Tmpfile makes a file without a name.
 func (v *Volume) Tmpfile(op *wsfs.Op, dir wsfs.Ino, flags, mode uint32) (e wsfs.Entry, o wsfs.Opened, err error) {
+	if err := v.spare(); err != nil {
+		return e, o, err
+	}
 	h, _, err := v.holdDir(dir)
 	if err != nil {
 		return e, o, err
@@ -200,7 +206,7 @@ func (v *Volume) Tmpfile(op *wsfs.Op, dir wsfs.Ino, flags, mode uint32) (e wsfs.
 	n.typ = unix.S_IFREG
 	n.observe(&st, true)
 	s.mu.Unlock()
-	o = v.opened(ino, v.newHandle(fd, false), flags, &st, true)
+	o = v.opened(op, ino, v.newHandle(fd, false), flags, &st, true)
 	e = wsfs.Entry{Ino: ino, Attr: v.attr(&st, 0)}
 	return e, o, nil
 }

@@ -19,6 +19,7 @@ type dirStream struct {
 	end int
 	off uint64 // cookie of the last entry given
 	eof bool
+	top bool // of the volume's root
 }
 
 // direntBuf is the getdents64(2) buffer: a call costs as much as some hundred
@@ -36,7 +37,12 @@ func (v *Volume) OpenDir(_ *wsfs.Op, ino wsfs.Ino) (wsfs.Dir, error) {
 		return nil, err
 	}
 	defer v.drop(h)
-	return v.openStream(h, 0)
+	d, err := v.openStream(h, 0)
+	if err != nil {
+		return nil, err
+	}
+	d.top = ino == wsfs.RootIno
+	return d, nil
 }
 
 // openStream opens the directory once more: a position of its own.
@@ -80,32 +86,49 @@ func (d *dirStream) rewind(cookie uint64) bool {
 
 // Next returns the next entry, without a look at the file itself.
 func (d *dirStream) Next(*wsfs.Op) (wsfs.DirEntry, bool, error) {
-	for {
-		if d.pos >= d.end {
-			if more, err := d.fill(); !more {
-				return wsfs.DirEntry{}, false, err
-			}
+	if d.pos >= d.end {
+		if more, err := d.fill(); !more {
+			return wsfs.DirEntry{}, false, err
 		}
-		rec := d.buf[d.pos:d.end]
-		size := int(binary.NativeEndian.Uint16(rec[16:]))
-		d.pos += size
-		d.off = binary.NativeEndian.Uint64(rec[8:])
-		name := rec[19:size]
-		name = name[:bytes.IndexByte(name, 0)]
-		if string(name) == "." || string(name) == ".." {
-			continue
-		}
-		e := wsfs.DirEntry{
-			Name:   string(name),
-			Ino:    foldIno(binary.NativeEndian.Uint64(rec)),
-			Mode:   uint32(rec[18]) << 12,
-			Cookie: d.off,
-		}
-		if e.Mode == 0 {
-			e.Mode = d.typeOf(e.Name)
-		}
-		return e, true, nil
 	}
+	rec := d.buf[d.pos:d.end]
+	size := int(binary.NativeEndian.Uint16(rec[16:]))
+	d.pos += size
+	d.off = binary.NativeEndian.Uint64(rec[8:])
+	name := rec[19:size]
+	name = name[:bytes.IndexByte(name, 0)]
+	e := wsfs.DirEntry{
+		Name:   nameOf(name),
+		Ino:    foldIno(binary.NativeEndian.Uint64(rec)),
+		Mode:   uint32(rec[18]) << 12,
+		Cookie: d.off,
+	}
+	switch {
+	case e.Name == ".." && d.top:
+		e.Ino = d.ownIno() // what lies above is not to be told
+	case e.Mode == 0:
+		e.Mode = d.typeOf(e.Name)
+	}
+	return e, true, nil
+}
+
+// nameOf spares an allocation for what every directory has.
+func nameOf(b []byte) string {
+	switch string(b) {
+	case ".":
+		return "."
+	case "..":
+		return ".."
+	}
+	return string(b)
+}
+
+func (d *dirStream) ownIno() wsfs.Ino {
+	var st stat
+	if statAt(d.h.fd, "", &st) != nil {
+		return 0
+	}
+	return foldIno(st.Ino)
 }
 
 // fill reads the next part. more is false at the end.

@@ -13,8 +13,13 @@
 // done by the kernel's rules: what a caller creates is his (see creds.as), his
 // umask counts unless the parent has a default ACL, and a write by somebody who
 // may not keep them takes set-id bits and capabilities away. O_DIRECT is heeded
-// by the kernel, not by our descriptors. Only quota and the blocks reserved for
-// root are the daemon's when content is written, not the caller's.
+// by the kernel, not by our descriptors. Set-id bits that a file gets while a user
+// can write to it in passthrough go when its attributes are next asked for, or
+// the writer closes: until then they are there outside of the mount. A user whose
+// writes the disk would let keep them (CAP_FSETID without being root) loses them
+// too, and so does a file whose times others set from outside meanwhile. Only
+// quota and the blocks reserved for root are the daemon's when content is
+// written, not the caller's.
 //
 // Nothing outside the root is reached. An inode is found by names opened one at
 // a time relative to a descriptor, without following links, and must have the
@@ -27,7 +32,20 @@
 // a call for each lookup.
 //
 // An inode that lost its name goes on answering while the kernel knows it, by a
-// descriptor that is opened just before the name goes.
+// descriptor that is opened just before the name goes. That it may be opened again
+// (by /proc/self/fd, of an O_PATH descriptor) is worth the two system calls that
+// remembering only its attributes would save.
+//
+// ESTALE of open(2) stays between the kernel and us. The kernel looks up and opens
+// once more after the first, and gives up after the second. What a change of our
+// own overtakes is read anew, without one. Where a regular file was replaced
+// between lookup and open, the lookups of the next second take a descriptor, so
+// that the second open cannot fail: see hot, which does so for up to 64 names at
+// a time.
+//
+// Open files leave the last descriptors of the process (256, or a quarter where
+// there are few) to everything else: they get EMFILE earlier, and names can
+// still be listed, looked up, renamed and removed.
 //
 // # Identity
 //
@@ -43,12 +61,19 @@
 // attributes for 60 seconds, and is told of changes by others within 100 ms.
 // It is believed for a second instead, where nobody would report: without the
 // watch, in directories that have none, for the attributes of files with several
-// links (a change through another directory is not reported here), and of files
-// that the kernel once could write to by itself; while it can, not at all.
-// A store through a mapping of another process shows when the disk learns of
-// it, at msync or write-back. Two changes within one tick of the disk's clock
+// links (a change through another directory is not reported here). Attributes of a
+// file that the kernel can write to by itself are not believed at all, for as long
+// as a descriptor or a mapping is left: a read lease, which the disk grants only
+// when nobody can write, tells. On a disk without leases they are believed for a
+// second after the last close. A store through a mapping of another process shows
+// when the disk learns of it, at msync or write-back. Two changes within one tick of the disk's clock
 // that leave the size the same are told apart from Linux 6.13 on, whose time
 // stamps are fine where somebody looks; before, a tick is 1 to 10 ms.
+//
+// What we did ourselves is not looked at again where the report cannot hide
+// anything else: a removal or a creation alone. Whatever else is reported of a name
+// within 10 ms costs one statx(2), for the kernel merges equal reports of ours
+// and of others.
 //
 // Each change by others is also one `write` or `delete` event, when the writer
 // has closed the file or left it alone for 50 ms. Changes through the mount are

@@ -15,6 +15,7 @@ type file struct {
 	ino        wsfs.Ino
 	flags      uint32
 	pass       bool   // the kernel may write by itself
+	root       bool   // for a caller whose writes leave set-id bits
 	since      uint64 // contentSignature at open
 	wrote      atomic.Bool
 	prev, next *file // of the same inode; guarded by its shard
@@ -24,21 +25,25 @@ var _ wsfs.File = (*file)(nil)
 
 // Read reads into buf.
 func (f *file) Read(_ *wsfs.Op, buf []byte, off int64) (wsfs.Data, error) {
-	total := 0
+	total, err := preadFull(f.h.fd, buf, off)
+	if total == 0 && err != nil {
+		return wsfs.Data{}, err
+	}
+	return wsfs.Data{Bytes: buf[:total]}, nil // a failure further on is for the next call
+}
+
+func preadFull(fd int, buf []byte, off int64) (total int, err error) {
 	for total < len(buf) {
-		n, err := unix.Pread(f.h.fd, buf[total:], off+int64(total))
+		n, err := unix.Pread(fd, buf[total:], off+int64(total))
 		if err == syscall.EINTR {
 			continue
 		}
-		if err != nil && total == 0 {
-			return wsfs.Data{}, err
-		}
 		if err != nil || n == 0 {
-			break
+			return total, err
 		}
 		total += n
 	}
-	return wsfs.Data{Bytes: buf[:total]}, nil
+	return total, nil
 }
 
 // Write writes all of data, or fails. What was written before a failure is
@@ -135,6 +140,9 @@ func (f *file) Release() {
 	v := f.v
 	var st stat
 	seen := (f.pass || f.wrote.Load()) && statAt(f.h.fd, "", &st) == nil
+	if seen {
+		v.disarm(f.ino, &st)
+	}
 	s, n := v.tab.get(f.ino)
 	f.unlink(n)
 	e := n.ext

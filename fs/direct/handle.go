@@ -22,6 +22,7 @@ type handle struct {
 // handles counts open ones, for Status.
 func (v *Volume) newHandle(fd int, path bool) *handle {
 	v.handles.Add(1)
+	v.lastFD.Store(int32(fd))
 	h := &handle{fd: fd, path: path}
 	h.refs.Store(1)
 	return h
@@ -57,21 +58,47 @@ type ring struct {
 }
 
 // ringSize leaves most descriptors to open files.
-func ringSize() int {
+func ringSize(limit int) int { return min(max(limit/8, 16), 4096) }
+
+func fileLimit() int {
 	var lim unix.Rlimit
 	if unix.Getrlimit(unix.RLIMIT_NOFILE, &lim) != nil {
-		return 128
+		return 1024
 	}
-	return int(min(max(lim.Cur/8, 16), 4096))
+	return int(min(lim.Cur, 1<<30))
+}
+
+// reserve is how many descriptors open files may not take, so that with too many
+// of them names can still be looked up, listed, renamed and removed.
+func reserve(limit int) int { return min(256, limit/4) }
+
+// spare says EMFILE when a further open file would cut into the reserve. The
+// kernel gives the lowest free number, so the last one tells how many
+// descriptors the process has; only when it is high is a new one looked at.
+func (v *Volume) spare() error {
+	top := v.limit - reserve(v.limit)
+	if int(v.lastFD.Load()) < top/2 {
+		return nil
+	}
+	fd, err := unix.FcntlInt(uintptr(v.root.fd), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	unix.Close(fd)
+	v.lastFD.Store(int32(fd))
+	if fd >= top {
+		return syscall.EMFILE
+	}
+	return nil
 }
 
 // keep makes h the descriptor of directory ino, unless it has one, and returns
 // the one to use, with a reference for the caller. h is given away.
 func (v *Volume) keep(ino wsfs.Ino, h *handle) *handle {
 	s, n := v.tab.get(ino)
-	if n == nil {
+	if n == nil || h.fd >= v.limit-reserve(v.limit) {
 		s.mu.Unlock()
-		return h
+		return h // the reserve is for requests, not to be kept
 	}
 	e := n.more()
 	if e.dir != nil {

@@ -46,16 +46,27 @@ const (
 	// flagListed says that the directory was read after its watch was there, so
 	// that no name in it was missed.
 	flagListed
+
+	// flagHot says that the pin is there because the name is hot, see hot.
+	flagHot
+
+	// flagProbing stands for flagMapped while it is being found out.
+	flagProbing
+
+	// flagUnsure says that a mapping may be left and cannot be found out.
+	flagUnsure
 )
 
 // An ext is the part of an inode that only few need at a time.
 type ext struct {
-	files *file   // open files, newest first
-	pin   *handle // keeps an inode without a name
-	dir   *handle // a directory's descriptor while it is in the ring
-	wd    int32   // watch descriptor, 0 for none
-	busy  int32   // own changes under way
-	pass  int32   // open files that the kernel writes to by itself
+	files   *file   // open files, newest first
+	pin     *handle // keeps an inode without a name
+	dir     *handle // a directory's descriptor while it is in the ring
+	wd      int32   // watch descriptor, 0 for none
+	busy    int32   // own changes under way
+	leaving int32   // of them, those that take a name away
+	pass    int32   // open files that the kernel writes to by itself
+	setID   uint64  // content when set-id bits came meanwhile, see arm
 }
 
 func (e *ext) idle() bool {

@@ -14,11 +14,17 @@ func (v *Volume) Lookup(_ *wsfs.Op, dir wsfs.Ino, name string) (wsfs.Entry, erro
 	if err := checkName(name); err != nil {
 		return wsfs.Entry{}, err
 	}
+	v.requests.Add(1)
 	h, watched, err := v.holdWatched(dir)
 	if err != nil {
 		return wsfs.Entry{}, err
 	}
 	defer v.drop(h)
+	if v.isHot(dir, name) {
+		if e, ok := v.lookupHot(h, dir, name, watched); ok {
+			return e, nil
+		}
+	}
 	var st stat
 	switch err := statAt(h.fd, name, &st); {
 	case err == syscall.ENOENT:
@@ -68,8 +74,13 @@ func (v *Volume) enterName(id ident, dir wsfs.Ino, name string, st *stat, watche
 	moved := v.tab.setName(n, ino, dir, name)
 	pin := n.unpin(st)
 	covered := watched && !v.watch.behind.Load() && (!n.directory() || n.flags&flagWatched != 0)
+	probing := n.probing()
 	e := wsfs.Entry{Ino: ino, Attr: v.attr(st, n.attrTTL(st, covered)), TTL: v.nameTTL(watched)}
 	s.mu.Unlock()
+	if probing {
+		v.probe(ino, st)
+		e.Attr = v.attr(st, v.attrTTL(ino, st, covered))
+	}
 	v.drop(pin)
 	if moved {
 		v.tab.displace(dir, name, ino)
@@ -82,11 +93,12 @@ func (v *Volume) enterName(id ident, dir wsfs.Ino, name string, st *stat, watche
 
 // unpin takes the pin of an inode that has a name again.
 func (n *inode) unpin(st *stat) *handle {
-	if n.ext == nil || n.ext.pin == nil || st.Nlink == 0 || n.parent == 0 {
+	if n.ext == nil || n.ext.pin == nil || st.Nlink == 0 || n.parent == 0 || n.ext.leaving > 0 {
 		return nil
 	}
 	pin := n.ext.pin
 	n.ext.pin = nil
+	n.flags &^= flagHot
 	n.trim()
 	return pin
 }
@@ -130,6 +142,7 @@ func (v *Volume) Attr(_ *wsfs.Op, ino wsfs.Ino, f wsfs.File) (wsfs.Attr, error) 
 	if err != nil {
 		return wsfs.Attr{}, err
 	}
+	v.disarm(ino, &st)
 	return v.told(ino, &st, covered, false), nil
 }
 
@@ -156,6 +169,11 @@ func (v *Volume) told(ino wsfs.Ino, st *stat, covered, own bool) wsfs.Attr {
 		return v.attr(st, 0)
 	}
 	foreign := n.observe(st, own)
+	if n.probing() {
+		s.mu.Unlock()
+		v.probe(ino, st)
+		return v.attr(st, v.attrTTL(ino, st, covered))
+	}
 	ttl := n.attrTTL(st, covered)
 	s.mu.Unlock()
 	if foreign && !covered {

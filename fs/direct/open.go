@@ -1,6 +1,7 @@
 package direct
 
 import (
+	"runtime"
 	"syscall"
 
 	wsfs "github.com/wsmount/wsmount/fs"
@@ -21,7 +22,7 @@ func (v *Volume) Open(op *wsfs.Op, ino wsfs.Ino, flags uint32) (wsfs.Opened, err
 		v.begin(ino)
 	}
 	var st stat
-	h, err := v.openIno(ino, ownFlags(flags), &st)
+	h, err := v.openFile(ino, ownFlags(flags), &st)
 	if err != nil {
 		if trunc {
 			_ = v.end(ino, -1, &st)
@@ -35,7 +36,7 @@ func (v *Volume) Open(op *wsfs.Op, ino wsfs.Ino, flags uint32) (wsfs.Opened, err
 		v.drop(h)
 		return wsfs.Opened{}, err
 	}
-	return v.opened(ino, h, flags, &st, trunc), nil
+	return v.opened(op, ino, h, flags, &st, trunc), nil
 }
 
 // openTrunc empties a file once it is known to be the right one: O_TRUNC in the
@@ -48,39 +49,67 @@ func (v *Volume) openTrunc(op *wsfs.Op, ino wsfs.Ino, h *handle, st *stat) error
 	return err
 }
 
+func (v *Volume) openFile(ino wsfs.Ino, flags int, st *stat) (*handle, error) {
+	if err := v.spare(); err != nil {
+		return nil, err
+	}
+	return v.openIno(ino, flags, st)
+}
+
 // openIno opens an inode, by its name where it has one, else by a descriptor
 // that is there already.
-func (v *Volume) openIno(ino wsfs.Ino, flags int, st *stat) (*handle, error) {
+func (v *Volume) openIno(ino wsfs.Ino, flags int, st *stat) (h *handle, err error) {
+	err = v.again(ino, func(was *sighting) (err error) {
+		h, err = v.openOnce(ino, was, flags, st)
+		v.drop(was.h)
+		return err
+	})
+	return h, err
+}
+
+func (v *Volume) openOnce(ino wsfs.Ino, was *sighting, flags int, st *stat) (*handle, error) {
 	s, n := v.tab.get(ino)
 	if n == nil {
 		s.mu.Unlock()
 		return nil, syscall.ESTALE
 	}
-	id, parent, name, regular := n.ident(), n.parent, n.name, n.regular()
-	h := n.descriptor()
+	regular := n.regular()
+	*was = n.seen()
+	// The name may lead elsewhere already, by a change of ours that has not
+	// returned, or of others after the lookup that this open follows.
+	leaving := was.h != nil && (n.ext.leaving > 0 || n.flags&flagHot != 0)
 	s.mu.Unlock()
-	defer v.drop(h)
 	if !regular {
 		return nil, syscall.ENXIO // the kernel serves special files itself
 	}
-	var fd int
-	var err error
-	if name != "" {
-		fd, err = v.openName(parent, name, id, flags, st)
-		if err == syscall.ESTALE && h != nil {
-			v.misplaced(ino, parent, name)
+	if was.name != "" {
+		fd, err := v.openName(was.parent, was.name, was.ident, flags, st)
+		if err != syscall.ESTALE || !leaving {
+			if err == syscall.ESTALE && !v.overtaken(ino, was) {
+				v.displaced(ino, was)
+			}
+			return v.asHandle(fd, err)
 		}
-		return v.asHandle(fd, err)
 	}
-	if h == nil {
+	if was.h == nil {
 		return nil, syscall.ESTALE
 	}
-	if fd, err = noatime(flags, func(flags int) (int, error) { return reopen(h.fd, flags) }); err == nil {
+	fd, err := noatime(flags, func(flags int) (int, error) { return reopen(was.h.fd, flags) })
+	if err == nil {
 		if err = statAt(fd, "", st); err != nil {
 			unix.Close(fd)
 		}
 	}
 	return v.asHandle(fd, err)
+}
+
+// displaced is told of an inode in whose place others put something else.
+func (v *Volume) displaced(ino wsfs.Ino, was *sighting) {
+	v.replaced(was.parent, was.name)
+	if was.h != nil {
+		v.misplaced(ino, was.parent, was.name)
+		was.name = "" // which is no reason to try again
+	}
 }
 
 // misplaced notes that an inode, which is reached otherwise, does not lie under
@@ -113,6 +142,9 @@ func (v *Volume) openName(parent wsfs.Ino, name string, id ident, flags int, st 
 	fd, err := noatime(flags, func(flags int) (int, error) {
 		return openAt(p.fd, name, flags|unix.O_NONBLOCK, 0)
 	})
+	if err == syscall.EAGAIN {
+		fd, err = v.openLeased(p.fd, name, id, flags)
+	}
 	if err != nil {
 		return -1, moved(err)
 	}
@@ -121,6 +153,17 @@ func (v *Volume) openName(parent wsfs.Ino, name string, id ident, flags int, st 
 		return -1, syscall.ESTALE
 	}
 	return fd, nil
+}
+
+// openLeased opens a regular file on which somebody has a lease, which the open
+// waits for, as it does on the disk.
+func (v *Volume) openLeased(dir int, name string, id ident, flags int) (int, error) {
+	h, err := v.openIdent(dir, name, id, unix.O_PATH)
+	if err != nil {
+		return -1, err
+	}
+	defer v.drop(h)
+	return noatime(flags, func(flags int) (int, error) { return reopen(h.fd, flags) })
 }
 
 // noatime tries again without O_NOATIME, which only an owner may use: the kernel
@@ -135,13 +178,19 @@ func noatime(flags int, open func(flags int) (int, error)) (int, error) {
 
 // opened enters an open file. own says that its content is what this very
 // request made of it, and no page of the kernel can be wrong.
-func (v *Volume) opened(ino wsfs.Ino, h *handle, flags uint32, st *stat, own bool) wsfs.Opened {
-	f := &file{v: v, h: h, ino: ino, flags: flags}
+func (v *Volume) opened(op *wsfs.Op, ino wsfs.Ino, h *handle, flags uint32, st *stat, own bool) wsfs.Opened {
+	f := &file{v: v, h: h, ino: ino, flags: flags, root: !mayNotKeep(op)}
 	f.wrote.Store(own)
 	writable := flags&unix.O_ACCMODE != unix.O_RDONLY
 	pass := v.pass && st.Mode&unix.S_IFMT == unix.S_IFREG
 	passWrite := pass && writable && privMode(uint32(st.Mode)) == 0 && (own || !hasCaps(h))
 	s, n := v.tab.get(ino)
+	for passWrite && n.flags&flagProbing != 0 {
+		// The kernel opens the file once more, and would find the lease.
+		s.mu.Unlock()
+		runtime.Gosched()
+		s, n = v.tab.get(ino)
+	}
 	n.observe(st, own)
 	keep := n.flags&flagStale == 0 && !own
 	n.flags &^= flagStale

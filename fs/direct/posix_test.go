@@ -330,7 +330,8 @@ func TestDirStream(t *testing.T) {
 		if !more {
 			break
 		}
-		if e.Cookie == 0 || e.Mode != unix.S_IFREG {
+		dots := e.Name == "." || e.Name == ".."
+		if e.Cookie == 0 || e.Mode != unix.S_IFREG && !dots {
 			t.Fatalf("%+v", e)
 		}
 		seen[e.Name]++
@@ -348,6 +349,11 @@ func TestDirStream(t *testing.T) {
 			ok(t, d.Seek(e.Cookie))
 		}
 	}
+	for _, name := range []string{".", ".."} {
+		if seen[name] != 1 {
+			t.Errorf("%s listed %d times", name, seen[name])
+		}
+	}
 	for i := range many {
 		if n := seen[fmt.Sprintf("stays-%04d", i)]; n != 1 {
 			t.Errorf("entry %d listed %d times", i, n)
@@ -363,8 +369,37 @@ func TestDirStream(t *testing.T) {
 	if e, _, _ := d.Next(op()); e.Name != all[0].Name {
 		t.Errorf("begins with %q, want %q", e.Name, all[0].Name)
 	}
-	if a := lookup(t, v, wsfs.RootIno, all[0].Name).Attr; a.Ino != all[0].Ino {
-		t.Errorf("number %d in the listing, %d by stat", all[0].Ino, a.Ino)
+	last := all[len(all)-1]
+	if a := lookup(t, v, wsfs.RootIno, last.Name).Attr; a.Ino != last.Ino {
+		t.Errorf("number %d in the listing, %d by stat", last.Ino, a.Ino)
+	}
+}
+
+// "." and ".." are listed with the numbers that stat gives them; the root is its
+// own parent, for what lies above it is not to be told.
+func TestDots(t *testing.T) {
+	v, _ := serve(t, Options{})
+	d := must[wsfs.Entry](t)(v.Mkdir(op(), wsfs.RootIno, "d", 0o755))
+	root := attr(t, v, wsfs.RootIno).Ino
+	for _, c := range []struct {
+		dir       wsfs.Ino
+		dot, dots wsfs.Ino
+	}{
+		{wsfs.RootIno, root, root},
+		{d.Ino, d.Attr.Ino, root},
+	} {
+		s := must[wsfs.Dir](t)(v.OpenDir(op(), c.dir))
+		got := map[string]wsfs.DirEntry{}
+		for e, more, err := s.Next(op()); more; e, more, err = s.Next(op()) {
+			ok(t, err)
+			got[e.Name] = e
+		}
+		s.Release()
+		for name, want := range map[string]wsfs.Ino{".": c.dot, "..": c.dots} {
+			if e := got[name]; e.Ino != want || e.Mode != unix.S_IFDIR {
+				t.Errorf("directory %d: %s is %d of mode %o, want %d", c.dir, name, e.Ino, e.Mode, want)
+			}
+		}
 	}
 }
 

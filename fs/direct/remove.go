@@ -1,6 +1,8 @@
 package direct
 
 import (
+	"syscall"
+
 	wsfs "github.com/wsmount/wsmount/fs"
 	"golang.org/x/sys/unix"
 )
@@ -40,11 +42,12 @@ func (v *Volume) remove(dir wsfs.Ino, name string, flags int) error {
 // A pinned is an inode that is about to lose a name: it gets a descriptor first,
 // so that whoever still has it open, or stands in it, can go on asking about it.
 type pinned struct {
-	v    *Volume
-	ino  wsfs.Ino // 0 when nobody knows the file
-	dir  wsfs.Ino
-	name string
-	h    *handle
+	v     *Volume
+	ino   wsfs.Ino // 0 when nobody knows the file
+	dir   wsfs.Ino
+	name  string
+	h     *handle
+	links uint32 // before
 }
 
 // pin prepares for the loss of a name. Where no descriptor is to be had the name
@@ -53,60 +56,92 @@ type pinned struct {
 func (v *Volume) pin(dir *handle, parent wsfs.Ino, name string) pinned {
 	p := pinned{v: v, dir: parent, name: name}
 	var st stat
-	if statAt(dir.fd, name, &st) != nil || v.crosses(&st) {
+	h, err := v.openPath(dir, name, &st)
+	switch {
+	case err == syscall.ENOENT:
+		return p
+	case err != nil:
+		v.log.Debug("no descriptor for a file that loses its name", "name", name, "err", err)
+		err = statAt(dir.fd, name, &st)
+	}
+	if err != nil || v.crosses(&st) {
+		v.drop(h)
 		return p
 	}
-	id := v.identOf(dir.fd, name, &st)
-	s, n, ino := v.tab.find(id)
+	s, n, ino := v.tab.find(v.identOf(dir.fd, name, &st))
 	if n == nil {
 		s.mu.Unlock()
+		v.drop(h)
 		return p
 	}
-	p.ino = ino
-	n.more().busy++
-	p.h = n.descriptor()
+	p.ino, p.links, p.h = ino, st.Nlink, h
+	e := n.more()
+	e.busy++
+	e.leaving++
+	switch {
+	case e.files != nil: // its descriptor will do, and needs no /proc to be read
+		p.h = e.files.h.hold()
+	case e.pin == nil && h != nil:
+		e.pin = h.hold()
+	}
 	s.mu.Unlock()
-	if p.h != nil {
-		return p
+	if p.h != h {
+		v.drop(h)
 	}
-	h, err := v.openIdent(dir.fd, name, id, unix.O_PATH)
-	if err != nil {
-		v.log.Debug("no descriptor for a file that loses its name", "name", name, "err", err)
-		return p
-	}
-	p.h = h
 	return p
 }
 
+// openPath opens what lies at a name, whatever it is, and stats it.
+func (v *Volume) openPath(dir *handle, name string, st *stat) (*handle, error) {
+	fd, err := openAt(dir.fd, name, unix.O_PATH, 0)
+	if err != nil {
+		return nil, err
+	}
+	if err := statAt(fd, "", st); err != nil {
+		unix.Close(fd)
+		return nil, err
+	}
+	return v.newHandle(fd, true), nil
+}
+
 // done says whether the name is gone.
-func (p pinned) done(gone bool) {
+func (p *pinned) done(gone bool) {
 	if p.ino == 0 {
 		return
 	}
+	v := p.v
+	// Another link remains, whose reader must not take the change for others'.
 	var st stat
-	fd := -1
-	if p.h != nil {
-		fd = p.h.fd
+	linked := gone && p.links > 1 && p.h != nil && statAt(p.h.fd, "", &st) == nil
+	s, n := v.tab.get(p.ino) // busy keeps it
+	e := n.ext
+	e.busy--
+	e.leaving--
+	switch {
+	case linked && e.busy == 0:
+		n.observe(&st, true)
+	case gone && !linked:
+		n.told = 0
 	}
 	var wd int32
-	s, n := p.v.tab.get(p.ino) // busy keeps it
-	n.ext.busy--
-	if fd >= 0 && statAt(fd, "", &st) == nil && n.ext.busy == 0 {
-		n.observe(&st, true)
-	}
 	if gone && n.parent == p.dir && n.name == p.name {
-		p.v.tab.setName(n, p.ino, p.dir, "")
-		if n.ext.pin == nil && n.ext.files == nil && p.h != nil {
-			n.ext.pin = p.h.hold()
+		v.tab.setName(n, p.ino, p.dir, "")
+		if e.pin == nil && e.files == nil && p.h != nil {
+			e.pin = p.h.hold()
 		}
 		wd = n.unwatch() // it would outlive the directory for as long as we hold that
 	}
-	n.trim()
-	p.v.settle(s, n, p.ino)
-	if wd != 0 {
-		p.v.watch.remove(wd)
+	var pin *handle
+	if n.name != "" && e.leaving == 0 && n.flags&flagHot == 0 {
+		pin, e.pin = e.pin, nil
 	}
-	p.v.dropLater(p.h)
+	n.trim()
+	v.settle(s, n, p.ino)
+	if wd != 0 {
+		v.watch.remove(wd)
+	}
+	v.drop(pin)
+	v.dropLater(p.h)
 }
 
 // dropLater gives back the reference that may be the last to a file without a

@@ -51,14 +51,14 @@ func (r *move) run() error {
 	v := r.v
 	v.ownBegin(r.watched, r.dir, r.name)
 	v.ownBegin(r.newWatched, r.newDir, r.newName)
-	src := v.busyAt(r.from, r.name)
+	src := v.busyNamed(r.dir, r.name)
 	var over pinned
 	if r.exchange() {
-		over.ino = v.busyAt(r.to, r.newName)
+		over.ino = v.busyNamed(r.newDir, r.newName)
 	} else if r.flags&unix.RENAME_NOREPLACE == 0 {
 		over = v.pin(r.to, r.newDir, r.newName)
 	}
-	same := src != 0 && src == over.ino // two names of one file: nothing moves
+	same := r.same(&over)
 	err := unix.Renameat2(r.from.fd, r.name, r.to.fd, r.newName, uint(r.flags))
 	moved := err == nil && !same
 	if !r.exchange() {
@@ -73,18 +73,30 @@ func (r *move) run() error {
 	return err
 }
 
-// busyAt marks what lies at a name as being changed by us, and returns its
-// number, 0 when nobody knows it.
-func (v *Volume) busyAt(dir *handle, name string) wsfs.Ino {
-	var st stat
-	if statAt(dir.fd, name, &st) != nil || v.crosses(&st) {
+// same says that both names are links of one file: nothing moves then.
+func (r *move) same(over *pinned) bool {
+	if over.links < 2 {
+		return false
+	}
+	var a, b stat
+	return statAt(r.from.fd, r.name, &a) == nil && statAt(r.to.fd, r.newName, &b) == nil &&
+		r.v.identOf(r.from.fd, r.name, &a) == r.v.identOf(r.to.fd, r.newName, &b)
+}
+
+// busyNamed marks what is known to lie at a name as being changed by us, and
+// returns its number. 0 is no harm: nothing is known that could be taken for
+// changed by others, or it is known by another of its names.
+func (v *Volume) busyNamed(dir wsfs.Ino, name string) wsfs.Ino {
+	ino := v.tab.named(dir, name, 0)
+	if ino == 0 {
 		return 0
 	}
-	s, n, ino := v.tab.find(v.identOf(dir.fd, name, &st))
-	if n != nil {
-		n.more().busy++
+	s, n := v.tab.get(ino)
+	defer s.mu.Unlock()
+	if n == nil {
+		return 0
 	}
-	s.mu.Unlock()
+	n.more().busy++
 	return ino
 }
 
@@ -110,16 +122,15 @@ func (v *Volume) renamed(h *handle, dir wsfs.Ino, name string, ino wsfs.Ino) ide
 		return ident{}
 	}
 	id := v.identOf(h.fd, name, &st)
-	if ino == 0 {
-		return id
-	}
-	s, n := v.tab.get(ino)
+	s, n, found := v.tab.find(id)
 	defer s.mu.Unlock()
-	if n == nil || n.ident() != id {
+	if ino != 0 && found != ino {
 		return ident{}
 	}
-	v.tab.setName(n, ino, dir, name)
-	n.observe(&st, true)
+	if n != nil {
+		v.tab.setName(n, found, dir, name)
+		n.observe(&st, true)
+	}
 	return id
 }
 

@@ -17,6 +17,9 @@ func (v *Volume) SetAttr(op *wsfs.Op, ino wsfs.Ino, f wsfs.File, in *wsfs.SetAtt
 	}
 	defer v.drop(h)
 	covered := v.covered(ino)
+	if err := v.before(ino, h); err != nil {
+		return wsfs.Attr{}, err
+	}
 	v.begin(ino)
 	err = apply(op, h, in)
 	var st stat
@@ -26,6 +29,7 @@ func (v *Volume) SetAttr(op *wsfs.Op, ino wsfs.Ino, f wsfs.File, in *wsfs.SetAtt
 	if err != nil {
 		return wsfs.Attr{}, err
 	}
+	v.arm(ino, &st)
 	if in.Size != nil {
 		if fl, ok := f.(*file); ok {
 			fl.wrote.Store(true)

@@ -3,6 +3,7 @@ package direct
 import (
 	"time"
 
+	wsfs "github.com/wsmount/wsmount/fs"
 	"golang.org/x/sys/unix"
 )
 
@@ -16,6 +17,12 @@ const (
 
 	// shortTTL holds where nobody reports.
 	shortTTL = time.Second
+
+	// newTTL is for the attributes of a file that was just made, and saves the
+	// question that the kernel would ask before its creator has it open. The
+	// file is empty: until it has a size there is nothing to map, and what gives
+	// it one ends the kernel's belief.
+	newTTL = time.Millisecond
 )
 
 func (v *Volume) nameTTL(watched bool) time.Duration {
@@ -25,6 +32,15 @@ func (v *Volume) nameTTL(watched bool) time.Duration {
 	return shortTTL
 }
 
+func (v *Volume) attrTTL(ino wsfs.Ino, st *stat, covered bool) time.Duration {
+	s, n := v.tab.get(ino)
+	defer s.mu.Unlock()
+	if n == nil {
+		return 0
+	}
+	return n.attrTTL(st, covered)
+}
+
 // attrTTL is for an inode whose shard is locked; covered says that the watch
 // sees changes of its attributes.
 func (n *inode) attrTTL(st *stat, covered bool) time.Duration {
@@ -32,7 +48,9 @@ func (n *inode) attrTTL(st *stat, covered bool) time.Duration {
 	case n.ext != nil && n.ext.pass > 0:
 		// The kernel writes without telling us.
 		return 0
-	case n.flags&flagMapped != 0:
+	case n.flags&(flagMapped|flagProbing) != 0:
+		return 0 // perhaps it still does, see probe
+	case n.flags&flagUnsure != 0:
 		return shortTTL
 	case st.Nlink > 1 && st.Mode&unix.S_IFMT != unix.S_IFDIR:
 		// A change by another name, in another directory, is not reported for

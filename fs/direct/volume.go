@@ -45,6 +45,7 @@ type Options struct {
 // tuning is what tests change.
 type tuning struct {
 	ring       int // directory descriptors; 0 is a share of RLIMIT_NOFILE
+	files      int // as if RLIMIT_NOFILE were that; 0 is what it is
 	maxWatches int // 0 is what the kernel gives
 	noBirth    bool
 	dropEvents func() bool // true loses a batch of events, as an overflow does
@@ -60,13 +61,17 @@ type Volume struct {
 	mount    uint64 // the kernel's number of the mount that root lies in
 	tab      table
 	ring     ring
+	hot      hot
 	ids      creds
 	pass     bool // the kernel may be offered descriptors
 	noBirth  bool // as if the disk kept no birth times
 	handles  atomic.Int64
+	lastFD   atomic.Int32 // number of the last descriptor, see spare
+	limit    int          // of descriptors
 	files    atomic.Int64
-	refused  atomic.Int64 // names that lead to another mount
-	watch    *watch       // nil without
+	requests atomic.Uint32 // for names and opens, so that the walk can give way
+	refused  atomic.Int64  // names that lead to another mount
+	watch    *watch        // nil without
 	note     atomic.Pointer[wsfs.Notifier]
 }
 
@@ -104,6 +109,9 @@ func open(root string, o Options) (*Volume, error) {
 		return nil, err
 	}
 	v := &Volume{log: o.Log, now: o.Now, provider: o.Provider, noBirth: o.tune.noBirth}
+	if v.limit = o.tune.files; v.limit == 0 {
+		v.limit = fileLimit()
+	}
 	v.root = v.newHandle(fd, false)
 	if err := v.adoptRoot(o); err != nil {
 		v.drop(v.root)
@@ -112,7 +120,7 @@ func open(root string, o Options) (*Volume, error) {
 	v.ids = readCreds()
 	v.pass = !o.NoPassthrough && v.ids.admin
 	if v.ring.cap = o.tune.ring; v.ring.cap == 0 {
-		v.ring.cap = ringSize()
+		v.ring.cap = ringSize(v.limit)
 	}
 	if v.log == nil {
 		v.log = slog.New(slog.DiscardHandler)

@@ -1,6 +1,7 @@
 package direct
 
 import (
+	"errors"
 	"os"
 	"sync"
 	"sync/atomic"
@@ -46,7 +47,10 @@ type watch struct {
 	closed   bool
 	purgedAt time.Time
 
+	lastRequests uint32 // of the walker alone
+
 	judging judging
+	ending  chan struct{} // closed when the watch ends
 	wake    chan struct{} // for the walker; has room for one
 	done    sync.WaitGroup
 }
@@ -72,7 +76,7 @@ const (
 
 func (v *Volume) startWatch(t tuning) {
 	w := &watch{v: v, tune: t, fd: -1, dirs: map[int32]wsfs.Ino{}, own: map[key]ownName{},
-		wake: make(chan struct{}, 1)}
+		wake: make(chan struct{}, 1), ending: make(chan struct{})}
 	w.judging.init()
 	v.watch = w
 	if w.remote = remoteKind(v.root.fd); w.remote != "" {
@@ -130,6 +134,7 @@ func (w *watch) close() {
 		return
 	}
 	w.f.Close()
+	close(w.ending)
 	close(w.wake)
 	w.done.Wait()
 	w.v.handles.Add(-1)
@@ -183,10 +188,10 @@ func (w *watch) fail(err error) {
 		w.v.log.Warn("directories without a watch: changes by others may show a second late", "err", err)
 	}
 	w.why = err.Error()
-	switch err {
-	case unix.ENOSPC:
+	switch {
+	case errors.Is(err, unix.ENOSPC):
 		w.why = "fs.inotify.max_user_watches is used up"
-	case unix.EMFILE:
+	case errors.Is(err, unix.EMFILE):
 		w.why = "fs.inotify.max_user_instances or the limit of open files is used up"
 	}
 	w.retry = min(max(2*w.retry, retryWatch), maxRetryWatch)

@@ -106,6 +106,9 @@ func (w *watch) judge(k key, mask uint32, now time.Time) {
 		return
 	}
 	o := w.take(k)
+	if o.explains(mask) {
+		return
+	}
 	if o.underway > 0 {
 		w.judging.retries = append(w.judging.retries, retry{k, mask})
 		return

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	wsfs "github.com/wsmount/wsmount/fs"
+	"golang.org/x/sys/unix"
 )
 
 // An ownName is what is known of a name for the short time between a change and
@@ -12,6 +13,7 @@ type ownName struct {
 	underway int    // own changes that have not returned
 	gone     bool   // we removed it, and the report has not come
 	made     ident  // the file that we gave it to
+	reported bool   // that we made it
 	said     uint64 // signature of what was reported last
 	at       time.Time
 }
@@ -35,7 +37,7 @@ func (v *Volume) ownEnd(watched bool, dir wsfs.Ino, name string, made ident, gon
 	if v.watch == nil || !watched {
 		return
 	}
-	v.watch.note(key{dir, name}, func(o *ownName) { o.underway, o.made, o.gone = o.underway-1, made, gone })
+	v.watch.note(key{dir, name}, func(o *ownName) { o.underway, o.made, o.gone, o.reported = o.underway-1, made, gone, false })
 }
 
 func (w *watch) note(k key, f func(o *ownName)) {
@@ -51,8 +53,23 @@ func (w *watch) note(k key, f func(o *ownName)) {
 	w.own[k] = o
 }
 
-// take returns what is known of a name. That we removed it is used up: what is
-// missing after the next report is missing by others' doing.
+// explains says that events are our own doing, and nothing else can have happened
+// to the name meanwhile, so that a look at the disk would show nothing new. After
+// a removal of ours whatever others do begins with an event of another kind. The
+// same goes for a file that we made and that was neither written to nor removed;
+// a directory is to be looked into.
+func (o *ownName) explains(mask uint32) bool {
+	switch {
+	case o.underway > 0:
+		return false
+	case o.gone:
+		return mask&^(unix.IN_DELETE|unix.IN_MOVED_FROM|unix.IN_ISDIR) == 0
+	}
+	return o.made != (ident{}) && !o.reported && mask == unix.IN_CREATE
+}
+
+// take returns what is known of a name. That we removed or made it is used up:
+// what is missing or new after the next report is so by others' doing.
 func (w *watch) take(k key) ownName {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -64,10 +81,14 @@ func (w *watch) take(k key) ownName {
 		delete(w.own, k)
 		return ownName{}
 	}
+	was := o
 	if o.gone {
 		delete(w.own, k)
+	} else if !o.reported && o.made != (ident{}) {
+		o.reported = true
+		w.own[k] = o
 	}
-	return o
+	return was
 }
 
 // purge forgets what no report came for.

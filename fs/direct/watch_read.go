@@ -14,7 +14,7 @@ const (
 	// batchDelay collects what belongs together: a file that is created,
 	// written and closed is judged once. It is part of the 100 ms within which
 	// a change shows.
-	batchDelay = 5 * time.Millisecond
+	batchDelay = 10 * time.Millisecond
 
 	// retryDelay is for names that a request is changing right now.
 	retryDelay = 10 * time.Millisecond

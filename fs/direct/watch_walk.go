@@ -2,6 +2,7 @@ package direct
 
 import (
 	"runtime"
+	"time"
 
 	wsfs "github.com/wsmount/wsmount/fs"
 	"golang.org/x/sys/unix"
@@ -84,6 +85,9 @@ func (w *watch) do(t task) {
 	for len(stack) > 0 {
 		dir := stack[len(stack)-1]
 		stack = stack[:len(stack)-1]
+		if t.mask == 0 {
+			w.giveWay()
+		}
 		if !w.stopped() {
 			stack = append(stack, w.visit(dir, t.mask)...)
 		}
@@ -92,6 +96,24 @@ func (w *watch) do(t task) {
 	if t.mask&maskRescan != 0 {
 		w.checkKnown()
 		w.caughtUp()
+	}
+}
+
+// breather is how long the walk through the tree pauses before each directory
+// while requests are under way: nothing waits for it, because a directory that
+// the kernel looks into gets its watch at once.
+const breather = 10 * time.Millisecond
+
+// giveWay pauses if there were requests since the last time.
+func (w *watch) giveWay() {
+	n := w.v.requests.Load()
+	if n == w.lastRequests {
+		return
+	}
+	w.lastRequests = n
+	select {
+	case <-w.ending:
+	case <-time.After(breather):
 	}
 }
 
@@ -116,6 +138,9 @@ func (w *watch) visit(dir wsfs.Ino, mask uint32) (sub []wsfs.Ino) {
 		e, ok, err := d.Next(nil)
 		if !ok || err != nil {
 			return sub
+		}
+		if e.Name == "." || e.Name == ".." {
+			continue
 		}
 		if mask != 0 {
 			w.found(key{dir, e.Name}, mask)

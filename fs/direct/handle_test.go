@@ -1,0 +1,54 @@
+package direct
+
+import (
+	"testing"
+
+	wsfs "github.com/wsmount/wsmount/fs"
+	"golang.org/x/sys/unix"
+)
+
+// Open files do not take the last descriptors: everything else goes on.
+func TestReserveOfDescriptors(t *testing.T) {
+	v, dir := serve(t, Options{})
+	writeFile(t, "x", dir, "f")
+	f := lookup(t, v, wsfs.RootIno, "f")
+	d := must[wsfs.Entry](t)(v.Mkdir(op(), wsfs.RootIno, "d", 0o755))
+	v.limit = int(v.lastFD.Load()) + 80
+	var files []wsfs.File
+	defer func() {
+		for _, f := range files {
+			f.Release()
+		}
+	}()
+	var err error
+	for err == nil {
+		var o wsfs.Opened
+		if o, err = v.Open(op(), f.Ino, unix.O_RDONLY); err == nil {
+			files = append(files, o.File)
+		}
+	}
+	wantErr(t, err, unix.EMFILE)
+	if n := len(files); n < 40 {
+		t.Errorf("only %d files", n)
+	}
+	if last := int(v.lastFD.Load()); last > v.limit-reserve(v.limit) {
+		t.Errorf("descriptor %d of %d was taken", last, v.limit)
+	}
+	_, _, err = v.Create(op(), wsfs.RootIno, "g", unix.O_RDWR, 0o644)
+	wantErr(t, err, unix.EMFILE)
+	lookupNone(t, v, wsfs.RootIno, "g")
+	_, _, err = v.Tmpfile(op(), wsfs.RootIno, unix.O_RDWR, 0o644)
+	wantErr(t, err, unix.EMFILE)
+	before := v.handles.Load()
+	s := must[wsfs.Dir](t)(v.OpenDir(op(), d.Ino))
+	s.Release()
+	if h := v.handles.Load(); h != before {
+		t.Errorf("%d descriptors, %d before: directories keep the reserve", h, before)
+	}
+	ok(t, v.Rename(op(), wsfs.RootIno, "f", d.Ino, "f", 0))
+	files[0].Release()
+	files = files[1:]
+	o := must[wsfs.Opened](t)(v.Open(op(), f.Ino, unix.O_RDONLY))
+	files = append(files, o.File)
+	ok(t, v.Unlink(op(), d.Ino, "f"))
+}

@@ -1,0 +1,128 @@
+package direct
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	wsfs "github.com/wsmount/wsmount/fs"
+	"golang.org/x/sys/unix"
+)
+
+// A hot name was replaced by others between a lookup and the open that followed.
+// The kernel answers that by looking up and opening once more, and no more than
+// once: a name that is replaced all the time would fail again. So while a name is
+// hot, a lookup takes a descriptor of what it found, and the open that follows
+// is served from that, whatever lies under the name by then. It was there during
+// the open(2), because the kernel believes no answer about a hot name for longer
+// than the request.
+type hot struct {
+	n     atomic.Int32 // names, so that nobody waits where there is none
+	mu    sync.Mutex
+	until map[key]time.Time
+	pins  []wsfs.Ino // inodes that got a descriptor so, oldest first
+}
+
+const (
+	hotFor  = time.Second
+	hotMost = 64
+)
+
+// replaced makes a name hot. One too many is not: it can only fail as it would
+// anyway.
+func (v *Volume) replaced(dir wsfs.Ino, name string) {
+	t := &v.hot
+	now := v.now()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.until) >= hotMost {
+		for k, at := range t.until {
+			if !now.Before(at) {
+				delete(t.until, k)
+			}
+		}
+	}
+	if t.until == nil {
+		t.until = map[key]time.Time{}
+	}
+	if len(t.until) < hotMost {
+		t.until[key{dir, name}] = now.Add(hotFor)
+	}
+	t.n.Store(int32(len(t.until)))
+}
+
+func (v *Volume) isHot(dir wsfs.Ino, name string) bool {
+	t := &v.hot
+	if t.n.Load() == 0 {
+		return false
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	k := key{dir, name}
+	at, ok := t.until[k]
+	if ok && !v.now().Before(at) {
+		delete(t.until, k)
+		t.n.Store(int32(len(t.until)))
+		ok = false
+	}
+	return ok
+}
+
+// lookupHot is Lookup of a hot name. Where no descriptor is to be had it leaves
+// the lookup to the usual way.
+func (v *Volume) lookupHot(h *handle, dir wsfs.Ino, name string, watched bool) (wsfs.Entry, bool) {
+	fd, err := openAt(h.fd, name, unix.O_PATH, 0)
+	if err != nil {
+		return wsfs.Entry{}, false
+	}
+	pin := v.newHandle(fd, true)
+	defer v.drop(pin)
+	var st stat
+	if statAt(fd, "", &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFREG || v.crosses(&st) {
+		return wsfs.Entry{}, false
+	}
+	e, err := v.enterName(v.identOf(fd, "", &st), dir, name, &st, watched, false)
+	if err != nil {
+		return e, false
+	}
+	e.TTL = 0
+	v.pinHot(e.Ino, pin)
+	return e, true
+}
+
+// pinHot gives an inode a descriptor, and takes the oldest one that was given so.
+func (v *Volume) pinHot(ino wsfs.Ino, pin *handle) {
+	s, n := v.tab.get(ino)
+	if n == nil || n.more().pin != nil {
+		s.mu.Unlock()
+		return
+	}
+	n.ext.pin = pin.hold()
+	n.flags |= flagHot
+	s.mu.Unlock()
+	t := &v.hot
+	var old wsfs.Ino
+	t.mu.Lock()
+	if t.pins = append(t.pins, ino); len(t.pins) > hotMost {
+		old, t.pins = t.pins[0], t.pins[1:]
+	}
+	t.mu.Unlock()
+	if old != 0 && old != ino {
+		v.cool(old)
+	}
+}
+
+// cool takes the descriptor of a hot inode, unless it is needed otherwise.
+func (v *Volume) cool(ino wsfs.Ino) {
+	s, n := v.tab.get(ino)
+	var pin *handle
+	if n != nil && n.flags&flagHot != 0 {
+		n.flags &^= flagHot
+		if n.name != "" && n.ext.leaving == 0 {
+			pin, n.ext.pin = n.ext.pin, nil
+			n.trim()
+		}
+	}
+	s.mu.Unlock()
+	v.dropLater(pin)
+}

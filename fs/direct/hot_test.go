@@ -1,0 +1,172 @@
+package direct
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	wsfs "github.com/wsmount/wsmount/fs"
+	"golang.org/x/sys/unix"
+)
+
+// openAsKernel opens a name as open(2) does: when the first answer is ESTALE it
+// looks up and opens once more, and no more than once. between is what happens
+// after each lookup.
+func openAsKernel(v *Volume, name string, between func()) (wsfs.Opened, error) {
+	var o wsfs.Opened
+	var err error
+	for range 2 {
+		var e wsfs.Entry
+		e, err = v.Lookup(op(), wsfs.RootIno, name)
+		if err == nil && e.Ino == 0 {
+			return o, syscall.ENOENT
+		}
+		if err == nil {
+			between()
+			o, err = v.Open(op(), e.Ino, unix.O_RDONLY)
+			v.Forget(e.Ino, 1)
+		}
+		if err != syscall.ESTALE {
+			break
+		}
+	}
+	return o, err
+}
+
+// A name that is replaced all the time, by us or by others, can always be
+// opened.
+func TestOpenWhileReplaced(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		replace func(v *Volume, dir string) error
+	}{
+		{"by us", func(v *Volume, dir string) error {
+			e, o, err := v.Create(op(), wsfs.RootIno, "tmp", unix.O_WRONLY, 0o644)
+			if err != nil {
+				return err
+			}
+			o.File.Write(op(), []byte("whole"), 0)
+			o.File.Release()
+			defer v.Forget(e.Ino, 1)
+			return v.Rename(op(), wsfs.RootIno, "tmp", wsfs.RootIno, "f", 0)
+		}},
+		{"by others", func(_ *Volume, dir string) error {
+			tmp := filepath.Join(dir, "tmp")
+			if err := os.WriteFile(tmp, []byte("whole"), 0o644); err != nil {
+				return err
+			}
+			return os.Rename(tmp, filepath.Join(dir, "f"))
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			v, dir := serve(t, Options{})
+			writeFile(t, "whole", dir, "f")
+			for range 3 * hotMost {
+				o, err := openAsKernel(v, "f", func() { ok(t, c.replace(v, dir)) })
+				if err != nil {
+					t.Fatalf("open: %v", err)
+				}
+				if got := read(t, o.File); got != "whole" {
+					t.Errorf("read %q", got)
+				}
+				o.File.Release()
+			}
+			waitFor(t, "descriptors to go", func() bool { return v.handles.Load() <= 4 })
+		})
+	}
+}
+
+// A hot name cools down: its answers are believed again, and no inode keeps a
+// descriptor for having been found there.
+func TestHotNameCools(t *testing.T) {
+	now := time.Now()
+	v, dir := serve(t, Options{Now: func() time.Time { return now }})
+	base := v.handles.Load()
+	writeFile(t, "x", dir, "f")
+	v.replaced(wsfs.RootIno, "f")
+	e := lookup(t, v, wsfs.RootIno, "f")
+	if e.TTL != 0 || v.handles.Load() != base+1 {
+		t.Errorf("hot: believed for %v, %d descriptors", e.TTL, v.handles.Load()-base)
+	}
+	now = now.Add(hotFor)
+	if e = lookup(t, v, wsfs.RootIno, "f"); e.TTL == 0 || v.handles.Load() != base {
+		t.Errorf("cool: believed for %v, %d descriptors", e.TTL, v.handles.Load()-base)
+	}
+	for i := range 3 * hotMost { // no more descriptors than that, whatever is replaced
+		name := fmt.Sprint(i)
+		writeFile(t, "x", dir, name)
+		v.replaced(wsfs.RootIno, name)
+		lookup(t, v, wsfs.RootIno, name)
+		now = now.Add(hotFor / 100)
+	}
+	if v.handles.Load() == base {
+		t.Error("nothing was held")
+	}
+	waitFor(t, "older ones to be closed", func() bool { return v.handles.Load()-base <= hotMost })
+}
+
+// An open that an own rename or unlink overtakes is served, at the first try.
+func TestOpenOvertaken(t *testing.T) {
+	v, _ := serve(t, Options{})
+	for range 2000 {
+		e := create(t, v, wsfs.RootIno, "f", "old")
+		n := create(t, v, wsfs.RootIno, "n", "new")
+		var wg sync.WaitGroup
+		wg.Go(func() { ok(t, v.Rename(op(), wsfs.RootIno, "n", wsfs.RootIno, "f", 0)) })
+		o, err := v.Open(op(), e.Ino, unix.O_RDONLY)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, aerr := v.Attr(op(), e.Ino, nil)
+		_, xerr := v.ListXattr(op(), e.Ino)
+		ok(t, errors.Join(aerr, xerr))
+		if got := read(t, o.File); got != "old" {
+			t.Fatalf("read %q", got)
+		}
+		o.File.Release()
+		wg.Wait()
+		ok(t, v.Unlink(op(), wsfs.RootIno, "f"))
+		v.Forget(e.Ino, 1)
+		v.Forget(n.Ino, 1)
+	}
+}
+
+// What was read of a record, and lost to an unlink of ours before it was used, is
+// read anew; what others did is not waited for.
+func TestOvertaken(t *testing.T) {
+	v, dir := serve(t, Options{})
+	e := create(t, v, wsfs.RootIno, "f", "x")
+	tries := 0
+	err := v.again(e.Ino, func(was *sighting) error {
+		h, err := v.holdOnce(e.Ino, was)
+		v.drop(h)
+		if tries++; tries == 1 {
+			ok(t, err)
+			was.h = nil // as it is where the name has yet to be opened
+			ok(t, v.Unlink(op(), wsfs.RootIno, "f"))
+			_, err = v.holdNamed(was.ident, was.parent, was.name, unix.O_PATH)
+			wantErr(t, err, syscall.ESTALE)
+		}
+		return err
+	})
+	if err != nil || tries != 2 {
+		t.Errorf("%d tries, %v", tries, err)
+	}
+	g := create(t, v, wsfs.RootIno, "g", "x")
+	ok(t, os.Remove(filepath.Join(dir, "g")))
+	tries = 0
+	err = v.again(g.Ino, func(was *sighting) error {
+		tries++
+		_, err := v.holdOnce(g.Ino, was)
+		return err
+	})
+	wantErr(t, err, syscall.ESTALE)
+	if tries != 1 {
+		t.Errorf("%d tries for what others removed", tries)
+	}
+}

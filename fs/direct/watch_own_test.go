@@ -1,0 +1,128 @@
+package direct
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	wsfs "github.com/wsmount/wsmount/fs"
+	"golang.org/x/sys/unix"
+)
+
+// What an own change explains is dropped without a look, and nothing else.
+func TestExplains(t *testing.T) {
+	made := ident{id: 1}
+	for _, c := range []struct {
+		name string
+		own  ownName
+		mask uint32
+		want bool
+	}{
+		{"removed", ownName{gone: true}, unix.IN_DELETE, true},
+		{"directory removed", ownName{gone: true}, unix.IN_DELETE | unix.IN_ISDIR, true},
+		{"moved away", ownName{gone: true}, unix.IN_MOVED_FROM, true},
+		{"removed and made again", ownName{gone: true}, unix.IN_DELETE | unix.IN_CREATE, false},
+		{"removed and moved to", ownName{gone: true}, unix.IN_DELETE | unix.IN_MOVED_TO, false},
+		{"removal under way", ownName{gone: true, underway: 1}, unix.IN_DELETE, false},
+		{"made", ownName{made: made}, unix.IN_CREATE, true},
+		{"made and written", ownName{made: made}, unix.IN_CREATE | unix.IN_MODIFY, false},
+		{"made and removed", ownName{made: made}, unix.IN_CREATE | unix.IN_DELETE, false},
+		{"made, reported before", ownName{made: made, reported: true}, unix.IN_CREATE, false},
+		{"directory made", ownName{made: made}, unix.IN_CREATE | unix.IN_ISDIR, false},
+		{"moved to", ownName{made: made}, unix.IN_MOVED_TO, false},
+		{"nothing of ours", ownName{}, unix.IN_CREATE, false},
+		{"nothing of ours removed", ownName{}, unix.IN_DELETE, false},
+	} {
+		if got := c.own.explains(c.mask); got != c.want {
+			t.Errorf("%s: %v, want %v", c.name, got, c.want)
+		}
+	}
+}
+
+// The announcement of an own change is good for one report: what others do to the
+// same name right after is seen.
+func TestOthersAfterOwn(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		own    func(v *Volume) error
+		others func(path string) error
+		want   note
+	}{
+		{"made after our removal",
+			func(v *Volume) error {
+				if _, err := v.Mknod(op(), wsfs.RootIno, "f", unix.S_IFREG|0o644, 0); err != nil {
+					return err
+				}
+				return v.Unlink(op(), wsfs.RootIno, "f")
+			},
+			func(path string) error { return os.WriteFile(path, []byte("x"), 0o644) },
+			note{"entry", wsfs.RootIno, "f"}},
+		{"removed after our making",
+			func(v *Volume) error {
+				_, err := v.Mknod(op(), wsfs.RootIno, "f", unix.S_IFREG|0o644, 0)
+				return err
+			},
+			os.Remove,
+			note{"entry", wsfs.RootIno, "f"}},
+		{"made anew after our making",
+			func(v *Volume) error {
+				_, err := v.Mknod(op(), wsfs.RootIno, "f", unix.S_IFREG|0o644, 0)
+				return err
+			},
+			func(path string) error {
+				if err := os.Remove(path); err != nil {
+					return err
+				}
+				return os.Symlink("x", path)
+			},
+			note{"entry", wsfs.RootIno, "f"}},
+	} {
+		for _, wait := range []bool{false, true} {
+			t.Run(c.name, func(t *testing.T) {
+				v, dir, r := serveWatched(t, tuning{})
+				ok(t, c.own(v))
+				if wait { // in a later batch
+					flush(t, v, dir, r)
+				}
+				start := time.Now()
+				ok(t, c.others(filepath.Join(dir, "f")))
+				r.wait(t, c.want)
+				if d := time.Since(start); d > time.Second {
+					t.Errorf("told after %v", d)
+				}
+			})
+		}
+	}
+}
+
+// The walk through the tree gives way to requests, and only then.
+func TestWalkGivesWay(t *testing.T) {
+	v, _, _ := serveWatched(t, tuning{})
+	w := v.watch
+	w.giveWay()
+	start := time.Now()
+	w.giveWay()
+	idle := time.Since(start)
+	lookupNone(t, v, wsfs.RootIno, "x")
+	start = time.Now()
+	w.giveWay()
+	if busy := time.Since(start); busy < breather || idle >= busy {
+		t.Errorf("paused %v for a request, %v for none", busy, idle)
+	}
+}
+
+// Two reports, one after the other, of a name that we made once.
+func TestOthersTwiceAfterOwn(t *testing.T) {
+	v, dir, r := serveWatched(t, tuning{})
+	path := filepath.Join(dir, "f")
+	entry := note{"entry", wsfs.RootIno, "f"}
+	must[wsfs.Entry](t)(v.Mknod(op(), wsfs.RootIno, "f", unix.S_IFREG|0o644, 0))
+	flush(t, v, dir, r)
+	ok(t, os.Remove(path))
+	r.wait(t, entry)
+	lookupNone(t, v, wsfs.RootIno, "f")
+	before := r.count(entry)
+	ok(t, os.Symlink("x", path))
+	waitFor(t, "the new name to be told", func() bool { return r.count(entry) > before })
+}
