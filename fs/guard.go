@@ -39,6 +39,7 @@ type nameChange int
 
 const (
 	makeDir nameChange = iota
+	removeDir
 	makeOther
 	removeName
 	moveName // either side of a rename
@@ -67,8 +68,10 @@ func (f *front) guardName(s *slot, dir Ino, name string, what nameChange) error 
 		return taken(what)
 	case c.governing:
 		return errGoverning
-	case what == makeDir:
-		return nil // on the way to a governing file that does not exist yet
+	case what == makeDir, what == removeDir:
+		// On the way to a governing file that does not exist: a directory that
+		// can be removed is empty.
+		return nil
 	case c.leadsToGoverning():
 		return errGoverning
 	}

@@ -143,6 +143,12 @@ func TestGoverningFileByOtherWays(t *testing.T) {
 			}
 			return w.Create(nil, &fuse.CreateIn{InHeader: header(out.NodeId)}, "SECRETS.md", &fuse.CreateOut{})
 		}, fuse.EROFS},
+		{"its directory does not exist yet: made, and removed again", func(w *world, v *fakeVolume) fuse.Status {
+			if st := w.Mkdir(nil, &fuse.MkdirIn{InHeader: root}, ".secrets", &fuse.EntryOut{}); st != fuse.OK {
+				return st
+			}
+			return w.Rmdir(nil, &root, ".secrets")
+		}, fuse.OK},
 		{"its directory does not exist yet: another is renamed there", func(w *world, v *fakeVolume) fuse.Status {
 			return w.Rename(nil, &fuse.RenameIn{InHeader: root, Newdir: 1}, "x", ".secrets")
 		}, fuse.EROFS},

@@ -82,7 +82,7 @@ func (f *front) Unlink(cancel <-chan struct{}, h *fuse.InHeader, name string) fu
 func (f *front) Rmdir(cancel <-chan struct{}, h *fuse.InHeader, name string) fuse.Status {
 	c := f.begin(opRmdir, cancel, h)
 	c.name = name
-	err := f.guardName(c.s, c.ino, name, removeName)
+	err := f.guardName(c.s, c.ino, name, removeDir)
 	if err == nil {
 		err = c.s.vol.Rmdir(&c.Op, c.ino, name)
 	}

@@ -1,8 +1,11 @@
 package mountspec
 
 import (
+	"fmt"
 	"path"
+	"slices"
 	"strings"
+	"unicode"
 )
 
 // decodeWorkspaceMetadata reads the open metadata. metadata.wsmount is ours
@@ -124,19 +127,44 @@ func decodeMountPoint(v value) (string, bool) {
 	if !ok || !v.filled(s) {
 		return "", false
 	}
-	problem := ""
-	switch {
-	case s[0] != '/':
-		problem = "does not begin with /"
-	case hasSegment(s, ".."):
-		problem = "holds .."
-	case len(s) > 1024:
-		problem = "is too long"
-	default:
+	problem := mountPointProblem(s)
+	if problem == "" {
 		return path.Clean(s), true
 	}
 	v.fail("mount-point", "write an absolute path inside the tree, such as /external/lib", "%s %s", show(s), problem)
 	return "", false
+}
+
+func mountPointProblem(s string) string {
+	switch {
+	case s == "" || s[0] != '/':
+		return "does not begin with /"
+	case hasSegment(s, ".."):
+		return "holds .."
+	case len(s) > 1024 || slices.ContainsFunc(strings.Split(s, "/"), func(name string) bool { return len(name) > 255 }):
+		return "is too long"
+	case strings.ContainsFunc(s, unicode.IsControl):
+		return "has control characters"
+	}
+	return ""
+}
+
+// CheckMountPoint says what is wrong with a mount point that was not read from
+// a manifest, by the rules of those that are.
+func CheckMountPoint(at string) error {
+	problem := mountPointProblem(at)
+	if problem == "" {
+		switch first, _, _ := strings.Cut(strings.TrimPrefix(path.Clean(at), "/"), "/"); first {
+		case "":
+			problem = "is the root, which a workspace cannot cover"
+		case controlDir:
+			problem = "is wsmount's own"
+		}
+	}
+	if problem != "" {
+		return fmt.Errorf("%s %s", show(at), problem)
+	}
+	return nil
 }
 
 func hasSegment(s, segment string) bool {

@@ -23,10 +23,15 @@ import (
 
 	"github.com/wsmount/wsmount/cmd/internal/control"
 	"github.com/wsmount/wsmount/cmd/internal/exit"
+	"github.com/wsmount/wsmount/cmd/internal/launch"
 	"github.com/wsmount/wsmount/cmd/internal/suggest"
 )
 
 func main() {
+	if err := launch.TakeEnvironment(); err != nil {
+		printError(os.Stderr, exit.New(exit.Failed, "the environment was not handed over: %w", err).Hint("run it with -f"))
+		os.Exit(int(exit.Failed))
+	}
 	if !calledAsHelper(os.Args[0]) {
 		os.Exit(int(run(context.Background(), os.Args[1:], os.Stdout, os.Stderr)))
 	}

@@ -218,7 +218,11 @@ func eventually(t *testing.T, what string, is func() bool) {
 // for does not.
 func alive(pid int) bool {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	return err == nil && !bytes.Contains(b, []byte(") Z "))
+	if err != nil {
+		return false
+	}
+	tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*", pid))
+	return !bytes.Contains(b, []byte(") Z ")) || len(tasks) > 1 // its threads end one by one, and hold what it held
 }
 
 // stopped reports whether every thread of a process has been stopped.

@@ -273,6 +273,9 @@ func parseMount(spec string) (mountspec.Mount, error) {
 		seen[key] = true
 		switch {
 		case key == "at" && strings.HasPrefix(value, "/"):
+			if err := mountspec.CheckMountPoint(value); err != nil {
+				return bad("at: %v", err)
+			}
 			m.At = value
 		case key == "source" && value != "":
 			ref, err := mountspec.ParseRef(value)

@@ -224,7 +224,7 @@ func registryAccept(c *cli.Context) error {
 		printChange(c.App.Writer, change)
 	}
 	if err == nil && !accepted && !change.Empty() && !c.Bool("show") {
-		return exit.New(exit.Denied, "the change of %s was not accepted", a).Hint("answer y, or give --yes")
+		return exit.New(exit.Denied, "the change of %s was not accepted", a).Hint("look at the difference, then answer y at a terminal or give --yes")
 	}
 	return err
 }
@@ -235,10 +235,13 @@ func confirmChange(c *cli.Context, change host.Change) bool {
 	if c.Bool("yes") {
 		return true
 	}
-	if c.Bool("json") || !isTerminal(os.Stdin) {
+	if c.Bool("json") {
 		return false
 	}
 	printChange(c.App.Writer, change)
+	if !isTerminal(os.Stdin) {
+		return false
+	}
 	fmt.Fprint(c.App.ErrWriter, "accept this change? [y/N] ")
 	line, _ := bufio.NewReader(os.Stdin).ReadString('\n')
 	return strings.EqualFold(strings.TrimSpace(line), "y") || strings.EqualFold(strings.TrimSpace(line), "yes")

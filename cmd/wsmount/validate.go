@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"github.com/urfave/cli/v2"
 
@@ -87,18 +88,42 @@ func validateFile(arg string, strict bool) (string, mountspec.Findings, error) {
 	if fi, err := os.Stat(arg); err == nil && fi.IsDir() {
 		arg = filepath.Join(arg, "WORKSPACE.md")
 	}
-	f, err := os.Open(arg)
+	f, err := os.OpenFile(arg, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a FIFO must not make us wait
 	if err != nil {
 		return "", nil, exit.New(exit.Unresolvable, "%w", errors.Unwrap(err)).Hint("check the name: %s", arg)
 	}
 	defer f.Close()
+	if fi, err := f.Stat(); err != nil || !fi.Mode().IsRegular() {
+		return "", nil, exit.New(exit.Unresolvable, "%s is not a regular file", oneLine(arg)).Hint("a manifest is a file")
+	}
 	src, err := mountspec.ReadSource(arg, f)
 	if err != nil {
 		return "", nil, exit.New(exit.Unresolvable, "%w", err)
 	}
-	found, err := parseByName(src, mountspec.Options{Strict: strict, Registered: daemon.Mountable})
-	return arg, found, err
+	found, err := parseByName(src, mountspec.Options{Strict: strict})
+	if err != nil {
+		return arg, nil, err
+	}
+	here, err := parseByName(src, mountspec.Options{Strict: strict, Registered: daemon.Mountable})
+	return arg, notBuiltIn(found, here), err
 }
+
+// notBuiltIn adds what only this wsmount finds wrong: a provider of AIP-35 that
+// it does not have. The manifest is valid all the same; a mount refuses it.
+func notBuiltIn(found, here mountspec.Findings) mountspec.Findings {
+	if found.Has(ruleProvider) {
+		return found
+	}
+	for _, f := range here {
+		if f.Rule == ruleProvider {
+			f.Severity = mountspec.Warning
+			found = append(found, f)
+		}
+	}
+	return found
+}
+
+const ruleProvider = "provider-unknown"
 
 // parseByName chooses the kind of manifest by the end of the file's name, such
 // as team.STORAGE.md.

@@ -37,7 +37,7 @@ func (s *session) loadSecrets(l *loaded) error {
 	}
 	files := []*file{}
 	for _, rel := range []string{plainInventory, filepath.Join(inventoryDir, plainInventory)} {
-		f, err := s.optional(at, rel)
+		f, err := s.optional(l, at, rel)
 		if f == nil && err == nil {
 			l.reserved = append(l.reserved, filepath.Join(at.dir, rel))
 		}
@@ -72,12 +72,12 @@ func (s *session) chooseInventory(l *loaded, auth mountspec.Auth, at base, files
 }
 
 // optional reads a file below the manifest's directory that need not exist.
-func (s *session) optional(at base, rel string) (*file, error) {
+func (s *session) optional(l *loaded, at base, rel string) (*file, error) {
 	rel, err := filepath.Rel(at.root, filepath.Join(at.dir, rel))
 	if err != nil {
 		return nil, err
 	}
-	f, err := readBeneath(at.root, rel)
+	f, err := l.read(at.root, rel)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -89,7 +89,7 @@ func (s *session) optional(at base, rel string) (*file, error) {
 func (s *session) takeInventory(l *loaded, at base, first *file) error {
 	all := []*file{first}
 	if filepath.Base(at.dir) == inventoryDir && filepath.Base(first.path) == plainInventory {
-		more, err := s.services(at)
+		more, err := s.services(l, at)
 		if err != nil {
 			return &Error{Class: Unresolvable, Code: CodeAuth, Where: at.dir, What: "the inventories of its services cannot be read", Err: err, Hint: "keep them below the workspace, as regular files"}
 		}
@@ -115,7 +115,7 @@ func (s *session) takeInventory(l *loaded, at base, first *file) error {
 
 const maxServices = 256
 
-func (s *session) services(at base) ([]*file, error) {
+func (s *session) services(l *loaded, at base) ([]*file, error) {
 	rel, err := filepath.Rel(at.root, at.dir)
 	if err != nil {
 		return nil, err
@@ -135,7 +135,7 @@ func (s *session) services(at base) ([]*file, error) {
 		if !e.IsDir() {
 			continue
 		}
-		f, err := s.optional(at, filepath.Join(e.Name(), plainInventory))
+		f, err := s.optional(l, at, filepath.Join(e.Name(), plainInventory))
 		if err != nil {
 			return nil, err
 		}

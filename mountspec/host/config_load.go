@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/wsmount/wsmount/mountspec/host/grant"
 	"github.com/wsmount/wsmount/mountspec/host/hostfile"
 )
 
@@ -73,7 +74,8 @@ func (o LoadOptions) userDir() string {
 }
 
 // given reads a file that was named. One in the working directory could
-// have come with a repository, and so could a variable that names it.
+// have come with a repository, and so could a variable that names it. The home
+// directory and what is above it are no repository.
 func (o LoadOptions) given() (*Config, error) {
 	hint := "put it into ~/.config/wsmount and give its absolute path"
 	if !filepath.IsAbs(o.Path) {
@@ -85,7 +87,7 @@ func (o LoadOptions) given() (*Config, error) {
 	}
 	dir, err := filepath.EvalSymlinks(filepath.Dir(o.Path))
 	if err == nil && cwd != "" {
-		if real, err := filepath.EvalSymlinks(cwd); err == nil && real == dir {
+		if real, err := filepath.EvalSymlinks(cwd); err == nil && (real == dir || grant.Below(real, dir) && !o.homeBelow(real)) {
 			return nil, denied("", o.Path, hint, "a configuration is not read from the working directory")
 		}
 	}
@@ -94,6 +96,10 @@ func (o LoadOptions) given() (*Config, error) {
 		return nil, fileError("", o.Path, err)
 	}
 	return c, err
+}
+
+func (o LoadOptions) homeBelow(dir string) bool {
+	return o.Home != "" && grant.Below(dir, realish(o.Home))
 }
 
 func (o LoadOptions) read(path string) (*Config, error) {

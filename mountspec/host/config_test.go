@@ -216,6 +216,14 @@ func TestLoadConfig(t *testing.T) {
 			o.Path = w.write("repo/wsmount.yaml", user)
 			o.Dir = w.path("repo")
 		}, words: "working directory", class: Denied},
+		{name: "brought by a repository, below it", prepare: func(w *world, o *LoadOptions) {
+			o.Path = w.write("repo/.cfg/wsmount.yaml", user)
+			o.Dir = w.path("repo")
+		}, words: "working directory", class: Denied},
+		{name: "given, in the home directory where one works", prepare: func(w *world, o *LoadOptions) {
+			o.Path = w.write("home/cfg/wsmount.yaml", user)
+			o.Dir = w.home
+		}, want: "user://u"},
 		{name: "brought by a repository, through a link", prepare: func(w *world, o *LoadOptions) {
 			w.write("repo/wsmount.yaml", user)
 			w.symlink(w.path("repo"), "l")

@@ -3,6 +3,7 @@ package host
 import (
 	"os"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -51,10 +52,36 @@ func TestLinkOnTheWayToAGoverningFile(t *testing.T) {
 // program in the mount grants itself something.
 func TestOwnFilesOfTheHost(t *testing.T) {
 	w := newWorld(t)
-	w.config = "principal: operator://bob\n"
+	w.config = "workspaces: { \"@bob/b\": { path: " + w.mkdir("b") + " } }\nstorages: { \"@acme/s\": " + w.path("s.STORAGE.md") + " }\n"
 	dir := w.path("home/.config/wsmount/")
-	want := []string{dir + "/config.yaml", dir + "/" + registryName}
+	want := []string{w.path("b/WORKSPACE.md"), dir + "/config.yaml", dir + "/" + registryName, w.path("s.STORAGE.md")}
 	if got := w.resolver().OwnFiles(); !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
+}
+
+// The attack: another user of the machine writes a policy that a manifest
+// refers to, where only the manifest's own mode was looked at.
+func TestReferredFilesThatOthersCanWrite(t *testing.T) {
+	w := newWorld(t)
+	w.workspace("ws", "@acme/app", "policy: { file: ./POLICY.md }")
+	policy := w.write("ws/POLICY.md", "---\nschema: policy/v1\nid: \"@acme/pol\"\nversion: 1.0.0\ngrants:\n  - principal: \"*\"\n    actions: [ { action: \"storage:*\" } ]\n---\n")
+	w.config = "workspaces: { \"@acme/app\": { path: " + w.path("ws") + " } }\n"
+	w.ok("@acme/app", ResolveOptions{})
+	must(t, os.Chmod(policy, 0o666))
+	w.refused("@acme/app", ResolveOptions{}, Unresolvable, "POLICY.md")
+}
+
+// The attack: a second owner takes the name of the first, and with it what is
+// granted to that name.
+func TestOwnerNameIsTaken(t *testing.T) {
+	w := newWorld(t)
+	w.workspace("ws", "@acme/app")
+	w.add("ws")
+	path := w.workspace("squat", "@acme/squat")
+	text, err := os.ReadFile(path)
+	must(t, err)
+	must(t, os.WriteFile(path, []byte(strings.Replace(string(text), "ID-acme", "ANOTHER", 1)), 0o600))
+	_, err = w.resolver().Add(t.Context(), w.path("squat"), AddOptions{})
+	checkError(t, err, Denied, "two owners", "@acme/app")
 }

@@ -111,6 +111,27 @@ func (s *session) readCandidate(c candidate, path string) (*file, error) {
 	return f, err
 }
 
+// read reads a file that the manifest refers to, below root. Where nothing pins
+// its bytes nobody else may be able to write it, as with the manifest. A link
+// on the way is reserved: turned elsewhere, it would lead to another file.
+func (l *loaded) read(root, rel string) (*file, error) {
+	f, err := readBeneath(root, rel)
+	if err != nil {
+		return nil, err
+	}
+	if asked := filepath.Join(root, rel); asked != f.path {
+		l.reserved = append(l.reserved, asked)
+	}
+	if !l.cand.checked {
+		return f, nil
+	}
+	t, err := readTrusted(f.path)
+	if err == nil && t.path != f.path {
+		return nil, fmt.Errorf("%s is now a symbolic link", f.path)
+	}
+	return t, err
+}
+
 // withoutManifest takes the recorded manifest when there was one, else the
 // directory itself as the store.
 func (s *session) withoutManifest(l *loaded, path string) error {

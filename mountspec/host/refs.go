@@ -71,7 +71,7 @@ func (s *session) followPath(l *loaded, ref mountspec.Ref, from base, kind refKi
 	if err != nil {
 		return nil, base{}, s.escapes(ref, kind)
 	}
-	f, err := readBeneath(at.root, rel)
+	f, err := l.read(at.root, rel)
 	switch {
 	case errors.Is(err, errEscapes):
 		return nil, base{}, s.escapes(ref, kind)
@@ -79,9 +79,6 @@ func (s *session) followPath(l *loaded, ref mountspec.Ref, from base, kind refKi
 		return nil, base{}, unresolvable(kind.code, ref.Pos.String(), "create "+target+", or correct the reference", "%s %q does not exist", kind.name, ref.Value)
 	case err != nil:
 		return nil, base{}, &Error{Class: Unresolvable, Code: kind.code, Where: ref.Pos.String(), What: fmt.Sprintf("%s %q cannot be read", kind.name, ref.Value), Err: err, Hint: "point to a readable, regular file"}
-	}
-	if asked := filepath.Join(at.root, rel); asked != f.path {
-		l.reserved = append(l.reserved, asked) // another link on the way would lead elsewhere
 	}
 	at.dir = filepath.Dir(f.path)
 	return f, at, nil

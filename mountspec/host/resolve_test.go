@@ -135,7 +135,7 @@ func TestRolesAndOwnerRule(t *testing.T) {
 func TestWithoutManifest(t *testing.T) {
 	w := newWorld(t)
 	w.mkdir("plain")
-	_, err := w.resolver().Add(t.Context(), w.path("plain"), AddOptions{Address: mountspec.Address{Owner: "acme", Slug: "plain"}, OwnerID: "X"})
+	_, err := w.resolver().Add(t.Context(), w.path("plain"), AddOptions{Address: mountspec.Address{Owner: "acme", Slug: "plain"}, OwnerID: "ID-acme"})
 	must(t, err)
 	got := w.ok("@acme/plain", ResolveOptions{})
 	// The attack: a program in the mount writes the manifest of the next one.

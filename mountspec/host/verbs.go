@@ -60,6 +60,10 @@ func (s *session) mayAdd(l *loaded) (Entry, error) {
 			return Entry{}, denied("", l.manifest, "an id does not change: remove the old one first, wsmount registry remove "+addr, "it is registered as %s", addr)
 		}
 	}
+	if other, of := s.otherOwner(l); of != "" {
+		return Entry{}, denied("", l.manifest, "if they are one owner, give both the same owner.id", "owner %q has id %s here, and %s in %s: one name, two owners",
+			l.ws.ID.Owner, l.ws.Owner.ID, other, of)
+	}
 	e, ok := s.reg.Workspaces[id]
 	switch {
 	case !ok:
@@ -70,6 +74,27 @@ func (s *session) mayAdd(l *loaded) (Entry, error) {
 		return Entry{}, denied("", l.manifest, "look at the difference: wsmount registry accept "+id, "%s is registered, and has changed since", id)
 	}
 	return Entry{l.ws.ID, *e, s.r.store.path}, nil
+}
+
+// otherOwner finds a registered workspace of the same owner name with another
+// owner id. Grants go by the name, so a second owner of it would get the
+// first one's.
+func (s *session) otherOwner(l *loaded) (id, workspace string) {
+	same := func(addr, ownerID string) bool {
+		a, err := mountspec.ParseAddress(addr)
+		return err == nil && a != l.ws.ID && a.Owner == l.ws.ID.Owner && ownerID != "" && ownerID != l.ws.Owner.ID
+	}
+	for addr, e := range s.reg.Workspaces {
+		if same(addr, e.OwnerID) {
+			return e.OwnerID, addr
+		}
+	}
+	for addr, w := range s.r.cfg.Workspaces {
+		if same(addr, w.OwnerID) {
+			return w.OwnerID, addr
+		}
+	}
+	return "", ""
 }
 
 func (s *session) registration(l *loaded) Registration {

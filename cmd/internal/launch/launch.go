@@ -6,6 +6,7 @@
 // is ready, that a child which dies without a word is reported as what it is,
 // and that an impatient Ctrl-C ends both.
 //
+//	err := launch.TakeEnvironment() // first of all
 //	if child, ok := launch.Child(); ok {
 //		... start ...
 //		child.Ready(launch.Report{Mountpoint: "/mnt/ws"})
@@ -24,6 +25,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 
@@ -34,6 +36,11 @@ import (
 
 // readyVar tells the child which descriptor leads to its parent.
 const readyVar = "_WSMOUNT_READY_FD"
+
+// environmentAfter is the distance to the next descriptor. The child's environment comes
+// through it: what a program is started with stays readable in
+// /proc/PID/environ for as long as it lives, whatever it forgets.
+const environmentAfter = 1
 
 // Report is what a child tells its parent, once.
 type Report struct {
@@ -58,14 +65,53 @@ type Process struct {
 // Child returns this process as a child that Background started, and forgets
 // how it was told so.
 func Child() (*Process, bool) {
-	value := os.Getenv(readyVar)
+	fd, ok := readyFD()
 	os.Unsetenv(readyVar)
-	fd, err := strconv.Atoi(value)
-	if err != nil || fd < 3 {
+	if !ok {
 		return nil, false
 	}
 	unix.CloseOnExec(fd)
 	return &Process{pipe: os.NewFile(uintptr(fd), "ready")}, true
+}
+
+func readyFD() (int, bool) {
+	fd, err := strconv.Atoi(os.Getenv(readyVar))
+	return fd, err == nil && fd >= 3
+}
+
+// TakeEnvironment gives a child of Background its environment, and does nothing
+// in another process. It comes before anything that reads a variable.
+func TakeEnvironment() error {
+	fd, ok := readyFD()
+	if !ok {
+		return nil
+	}
+	pipe := os.NewFile(uintptr(fd+environmentAfter), "environment")
+	defer pipe.Close()
+	env, err := io.ReadAll(pipe)
+	if err != nil {
+		return err
+	}
+	for kv := range strings.SplitSeq(string(env), "\x00") {
+		if k, v, ok := strings.Cut(kv, "="); ok && k != "" {
+			if err := os.Setenv(k, v); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// runtimeEnvironment are the variables that the Go runtime reads before
+// takeEnvironment: none of them is a secret.
+func runtimeEnvironment() []string {
+	var out []string
+	for _, kv := range os.Environ() {
+		if strings.HasPrefix(kv, "GO") {
+			out = append(out, kv)
+		}
+	}
+	return out
 }
 
 // Ready tells the parent that all is up, and lets go of its terminal: standard
@@ -107,14 +153,24 @@ func Background(ctx context.Context, args []string) (Report, error) {
 		return Report{}, fmt.Errorf("launch: %w", err)
 	}
 	defer r.Close()
+	envR, envW, err := os.Pipe()
+	if err != nil {
+		w.Close()
+		return Report{}, fmt.Errorf("launch: %w", err)
+	}
 	cmd := exec.CommandContext(ctx, "/proc/self/exe", args...)
 	cmd.Args[0] = os.Args[0]
-	cmd.Env = append(os.Environ(), readyVar+"=3")
-	cmd.ExtraFiles = []*os.File{w}
+	cmd.Env = append(runtimeEnvironment(), readyVar+"=3")
+	cmd.ExtraFiles = []*os.File{w, envR}
 	cmd.Stderr = os.Stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	err = cmd.Start()
 	w.Close()
+	envR.Close()
+	if err == nil {
+		_, err = io.WriteString(envW, strings.Join(os.Environ(), "\x00"))
+	}
+	envW.Close()
 	if err != nil {
 		return Report{}, fmt.Errorf("launch: %w", err)
 	}

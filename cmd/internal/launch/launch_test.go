@@ -11,6 +11,9 @@ import (
 
 // TestMain is the child too: Background runs this binary again.
 func TestMain(m *testing.M) {
+	if err := TakeEnvironment(); err != nil {
+		os.Exit(9)
+	}
 	if child, ok := Child(); ok {
 		os.Exit(beChild(child, os.Args[1:]))
 	}
@@ -34,6 +37,9 @@ func beChild(child *Process, args []string) int {
 	case "failed":
 		child.Failed(exit.New(exit.Denied, "not granted").Hint("ask the host"))
 		return int(exit.Denied)
+	case "environment":
+		started, err := os.ReadFile("/proc/self/environ")
+		child.Failed(exit.New(exit.Failed, "has %q, was started with a secret: %v, %v", os.Getenv("LAUNCH_TEST"), strings.Contains(string(started), "hunter2"), err))
 	case "killed":
 		syscall.Kill(os.Getpid(), syscall.SIGKILL)
 	case "session":
@@ -89,5 +95,14 @@ func TestNotAChild(t *testing.T) {
 		if _, ok := Child(); ok {
 			t.Errorf("%q made a child", value)
 		}
+	}
+}
+
+// What a program was started with can be read in /proc for as long as it runs.
+func TestEnvironmentIsHandedOver(t *testing.T) {
+	t.Setenv("LAUNCH_TEST", "hunter2\xff=")
+	_, err := Background(t.Context(), []string{"environment"})
+	if e := exit.From(err); e == nil || e.What != `has "hunter2\xff=", was started with a secret: false, <nil>` {
+		t.Errorf("got %v", err)
 	}
 }
