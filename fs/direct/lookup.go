@@ -83,7 +83,9 @@ func (v *Volume) enterName(id ident, dir wsfs.Ino, name string, st *stat, watche
 	}
 	v.drop(pin)
 	if moved {
-		v.tab.displace(dir, name, ino)
+		if lost := v.tab.displace(dir, name, ino); lost != 0 && !own {
+			v.tellAttr(lost) // the watch will not find it by that name
+		}
 	}
 	if foreign && !made && !watched {
 		v.tellContent(ino)
@@ -101,6 +103,12 @@ func (n *inode) unpin(st *stat) *handle {
 	n.flags &^= flagHot
 	n.trim()
 	return pin
+}
+
+func (v *Volume) tellAttr(ino wsfs.Ino) {
+	if n := v.notifier(); n != nil {
+		n.AttrChanged(ino)
+	}
 }
 
 func (v *Volume) tellContent(ino wsfs.Ino) {

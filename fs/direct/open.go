@@ -113,15 +113,20 @@ func (v *Volume) displaced(ino wsfs.Ino, was *sighting) {
 }
 
 // misplaced notes that an inode, which is reached otherwise, does not lie under
-// its name any more. The kernel looks the name up again; where it comes back
+// its name any more, and tells the kernel, whose link count is wrong: the watch
+// will not find the inode by that name. The kernel looks the name up again; where it comes back
 // with the same inode, from /proc/self/fd or a file that is a mount point, it
 // is opened without the name.
 func (v *Volume) misplaced(ino, parent wsfs.Ino, name string) {
 	s, n := v.tab.get(ino)
-	if n != nil && n.parent == parent && n.name == name {
+	lost := n != nil && n.parent == parent && n.name == name
+	if lost {
 		v.tab.setName(n, ino, parent, "")
 	}
 	s.mu.Unlock()
+	if lost {
+		v.tellAttr(ino)
+	}
 }
 
 func (v *Volume) asHandle(fd int, err error) (*handle, error) {

@@ -271,15 +271,18 @@ func (t *table) named(dir wsfs.Ino, name string, not wsfs.Ino) wsfs.Ino {
 	return 0
 }
 
-// displace takes a name from every inode but one: it leads there now.
-func (t *table) displace(dir wsfs.Ino, name string, ino wsfs.Ino) {
+// displace takes a name from every inode but one, since it leads there now, and
+// returns one that lost it, or 0.
+func (t *table) displace(dir wsfs.Ino, name string, ino wsfs.Ino) (lost wsfs.Ino) {
 	for old := t.named(dir, name, ino); old != 0; old = t.named(dir, name, ino) {
 		s, n := t.get(old)
 		if n != nil && n.parent == dir && n.name == name {
 			t.setName(n, old, dir, "")
+			lost = old
 		}
 		s.mu.Unlock()
 	}
+	return lost
 }
 
 func (t *table) check(num uint32, dir wsfs.Ino, name string) wsfs.Ino {

@@ -173,7 +173,8 @@ func (r *run) remount() {
 }
 
 // behind makes a change in the directory that the mount shows, and waits until
-// the mount shows it too.
+// the mount shows it too: by name, and of the files that are open, which may
+// have lost theirs.
 func (r *run) behind(op op) {
 	op.Kind = op.Behind
 	if op.Kind == putFile && r.model.isFifo(op.A) {
@@ -189,12 +190,26 @@ func (r *run) behind(op op) {
 	for end := time.Now().Add(r.o.Settle); ; time.Sleep(5 * time.Millisecond) {
 		diff := difference(r.subject.snapshot(), expected)
 		if diff == "" {
+			diff = r.openDifference()
+		}
+		if diff == "" {
 			return
 		}
 		if time.Now().After(end) {
 			r.rt.Fatalf("%v after a change behind the mount: %s", r.o.Settle, diff)
 		}
 	}
+}
+
+// openDifference compares what fstat says of the open files.
+func (r *run) openDifference() string {
+	for fd := range slots {
+		look := op{Kind: statFile, FD: fd}
+		if got, want := r.subject.do(look), r.model.do(look); got != want {
+			return fmt.Sprintf("%v: got %s, want %s", look, got, want)
+		}
+	}
+	return ""
 }
 
 func (r *run) compare() {
