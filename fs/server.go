@@ -68,7 +68,7 @@ const (
 )
 
 // Serve mounts the tree of parts at a directory and serves it in the
-// background. It returns when the kernel's first request has been answered.
+// background. When it returns the tree can be used.
 // The parts' volumes belong to the Server from then on: they are closed after
 // the last request.
 func Serve(mountpoint string, parts []Part, o Options) (*Server, error) {
@@ -88,10 +88,11 @@ func Serve(mountpoint string, parts []Part, o Options) (*Server, error) {
 		return nil, fmt.Errorf("fs: mount %s: %w", mountpoint, err)
 	}
 	f.start(s.fuse, s.privileged && !o.NoPassthrough)
+	// The kernel holds requests until the loop takes them, so nobody has to wait
+	// for it. The library's WaitMount would open a file of the mount from within
+	// this process; killed in that moment, the process would wait for itself to
+	// flush it, and the mount would hang for ever.
 	go s.serve()
-	if err := s.fuse.WaitMount(); err != nil {
-		return nil, errors.Join(fmt.Errorf("fs: mount %s: %w", mountpoint, err), s.Unmount())
-	}
 	s.devMinor = mountMinor(mountpoint)
 	s.raiseReadAhead()
 	return s, nil

@@ -90,7 +90,7 @@ func readFlag(kinds map[string]bool, word string, rest []string) (flag string, u
 		return "--" + name + "=" + value, 0, nil
 	case !takes:
 		return "--" + name, 0, nil
-	case len(rest) == 0 || strings.HasPrefix(rest[0], "-"):
+	case len(rest) == 0 || rest[0] != "-" && strings.HasPrefix(rest[0], "-"): // a lone dash is standard output
 		return "", 0, exit.New(exit.Usage, "%s needs a value", word).
 			Hint("a value that begins with a dash is written %s=-...", dashed(name))
 	}

@@ -84,6 +84,7 @@ var synopses = []struct {
 	{"registry remove", []string{"@a/b"}, [][]string{{"--json"}}, map[string]string{"json": "true"}},
 	{"registry accept", []string{"@a/b"}, [][]string{{"-y"}, {"--show"}}, map[string]string{"yes": "true", "show": "true"}},
 	{"debug", []string{"/mnt"}, [][]string{{"-o", "f"}}, map[string]string{"output": "f"}},
+	{"debug", []string{"/mnt"}, [][]string{{"-o", "-"}}, map[string]string{"output": "-"}},
 	{"version", nil, [][]string{{"--json"}}, map[string]string{"json": "true"}},
 	{"completion", []string{"bash"}, nil, nil},
 }
@@ -297,5 +298,15 @@ func TestAge(t *testing.T) {
 		if got := age(now.Add(-d), now); got != want {
 			t.Errorf("%s: got %q, want %q", d, got, want)
 		}
+	}
+}
+
+// Who sees every process is not sent to root.
+func TestUnseenUser(t *testing.T) {
+	if got := unseenUser(true); strings.Contains(got, "root") || !strings.Contains(got, "--force") {
+		t.Errorf("root: got %q", got)
+	}
+	if got := unseenUser(false); !strings.Contains(got, "root can see") {
+		t.Errorf("a user: got %q", got)
 	}
 }

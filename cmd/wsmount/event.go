@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -85,8 +86,19 @@ func parseVars(pairs []string) (map[string]string, error) {
 	return vars, nil
 }
 
+// eventLimit is how long the daemon may take to answer: a second more than it
+// was told to wait itself, so that only one that hangs comes to it.
+func eventLimit(timeout time.Duration, noWait bool) time.Duration {
+	if noWait {
+		timeout = time.Second
+	}
+	return timeout + time.Second
+}
+
 func emit(c *cli.Context, r *state.Record, req control.EventRequest) error {
-	res, err := control.NewClient(r.SocketPath()).Event(c.Context, req)
+	ctx, cancel := context.WithTimeout(c.Context, eventLimit(c.Duration("timeout"), req.NoWait))
+	defer cancel()
+	res, err := control.NewClient(r.SocketPath()).Event(ctx, req)
 	if err != nil {
 		return err
 	}

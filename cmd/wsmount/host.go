@@ -27,7 +27,7 @@ type hostSide struct {
 func openHost(c *cli.Context, auditing bool) (*hostSide, error) {
 	cfg, err := host.LoadConfig(host.LoadOptions{Path: c.String("config")})
 	if err != nil {
-		return nil, daemon.Refusal(err, c.String("config"))
+		return nil, daemon.Refusal(err)
 	}
 	h := &hostSide{config: cfg}
 	if auditing {
@@ -39,7 +39,7 @@ func openHost(c *cli.Context, auditing bool) (*hostSide, error) {
 		Providers: daemon.Mountable, Audit: h.audit, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		h.close()
-		return nil, daemon.Refusal(err, cfg.Path)
+		return nil, daemon.Refusal(err)
 	}
 	return h, nil
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -122,6 +123,7 @@ func checkMountFlags(c *cli.Context) (kernel []string, err error) {
 
 // serveChild mounts in the background process and tells the one that waits.
 func serveChild(c *cli.Context, child *launch.Process, kernel []string) error {
+	signals := stopSignals() // before anything is mounted that would be left behind
 	d, already, err := start(c, kernel)
 	if err != nil {
 		child.Failed(err)
@@ -131,6 +133,11 @@ func serveChild(c *cli.Context, child *launch.Process, kernel []string) error {
 	if already != nil {
 		report.Workspace, report.Mountpoint, report.Already, report.Notes = already.Name, already.Mountpoint, true, already.Notes
 		return child.Done(report)
+	}
+	if len(signals) > 0 {
+		err := errors.Join(interrupted(), d.Run(signals))
+		child.Failed(err)
+		return silent(exit.Failed)
 	}
 	s := d.Status()
 	report.Workspace, report.Mountpoint, report.ReadOnly, report.Notes = s.Workspace, s.Mountpoint, s.ReadOnly, s.Notes
@@ -142,7 +149,7 @@ func serveChild(c *cli.Context, child *launch.Process, kernel []string) error {
 	if err != nil {
 		return err // the parent is gone, and sees the end of the pipe
 	}
-	return silent(exit.From(orDone(d.Run(stopSignals()))).Code)
+	return silent(exit.From(orDone(d.Run(signals))).Code)
 }
 
 // orDone makes an error of a success, so that it has a code.
@@ -153,7 +160,13 @@ func orDone(err error) error {
 	return err
 }
 
+// interrupted is what a mount says that was stopped while it started.
+func interrupted() error {
+	return exit.New(exit.Failed, "interrupted, and unmounted again").Hint("run it again")
+}
+
 func serveForeground(c *cli.Context, kernel []string) error {
+	signals := stopSignals()
 	d, already, err := start(c, kernel)
 	if err != nil {
 		return err
@@ -167,7 +180,7 @@ func serveForeground(c *cli.Context, kernel []string) error {
 		ReadOnly: s.ReadOnly, PID: s.PID, Notes: s.Notes}); err != nil {
 		return err
 	}
-	return d.Run(stopSignals())
+	return d.Run(signals)
 }
 
 func stopSignals() <-chan os.Signal {

@@ -237,6 +237,27 @@ func TestBusy(t *testing.T) {
 	eventually(t, "the daemon's end after the last user", func() bool { return !strings.Contains(w.ok("status"), "@acme/notes") })
 }
 
+// What a lazy unmount left to open files, --force ends; until then a mount of
+// the workspace is refused with the way out.
+func TestForceAfterLazy(t *testing.T) {
+	needFUSE(t)
+	w := newWorld(t)
+	addr := w.workspace("notes")
+	w.mount(addr, "mnt")
+	pid := w.status().PID
+	f, err := os.Create(w.path("mnt/held"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	w.ok("umount", "mnt", "--lazy")
+	w.refused(exit.Failed, "umount --force "+w.path("mnt"), addr, "mnt")
+	w.ok("umount", "mnt", "--force")
+	if alive(pid) {
+		t.Error("the daemon has not ended")
+	}
+}
+
 // A signal unmounts; a program that stays is cut off when the time is over, or
 // at once by a second signal.
 func TestSignals(t *testing.T) {
@@ -310,9 +331,37 @@ func TestHangingDaemon(t *testing.T) {
 		t.Errorf("got %+v", s)
 	}
 	w.refused(exit.Unreachable, "does not answer", "umount", "mnt", "--timeout", "300ms")
-	w.run("umount", "mnt", "--force", "--timeout", "1s")
-	if isMounted(w.path("mnt")) {
-		t.Error("--force left the mount of a hanging daemon")
+	w.refused(exit.Unreachable, "does not answer", "event", "mnt", "turn-end", "--timeout", "100ms")
+	w.refused(exit.Unreachable, "does not answer", "event", "mnt", "turn-end", "--no-wait")
+	w.ok("umount", "mnt", "--force")
+	if isMounted(w.path("mnt")) || alive(pid) {
+		t.Error("--force left the mount of a hanging daemon, or the daemon")
+	}
+	w.ok(addr, "mnt") // its lock is free
+	w.ok("umount", "mnt")
+}
+
+// A daemon whose mount was taken away is ending: the next mount waits for it,
+// but not for ever.
+func TestMountWhileTheLastOneEnds(t *testing.T) {
+	needFUSE(t)
+	w := newWorld(t)
+	addr := w.workspace("notes")
+	w.mount(addr, "mnt")
+	pid := w.status().PID
+	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	defer syscall.Kill(pid, syscall.SIGCONT)
+	eventually(t, "every thread to stop", func() bool { return stopped(pid) })
+	if err := syscall.Unmount(w.path("mnt"), syscall.MNT_DETACH); err != nil {
+		t.Skip("only root can unmount without help")
+	}
+	w.refused(exit.Failed, "mounted already", addr, "mnt")
+	time.AfterFunc(300*time.Millisecond, func() { syscall.Kill(pid, syscall.SIGCONT) })
+	w.ok(addr, "mnt")
+	if got := w.status().PID; got == pid {
+		t.Errorf("the daemon is still %d", got)
 	}
 }
 

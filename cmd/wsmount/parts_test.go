@@ -224,6 +224,9 @@ func TestDebugBundleHoldsNoSecret(t *testing.T) {
 	w.env = append(w.env, "AWS_SECRET_ACCESS_KEY="+planted, "GITHUB_TOKEN="+planted)
 	w.mount(addr, "mnt", "--log-level", "debug")
 	w.write("mnt/file", "x")
+	if got := w.ok("debug", "mnt", "-o", "-"); !strings.HasPrefix(got, "\x1f\x8b") {
+		t.Errorf("-o -: got %.20q, want a gzip stream", got)
+	}
 	w.ok("debug", "mnt", "-o", "bundle.tar.gz")
 	files := readBundle(t, w.path("bundle.tar.gz"))
 	for _, name := range []string{"status.json", "config.json", "stats.json", "goroutines.txt", "metrics.txt", "log", "machine.txt", "version.json"} {
@@ -412,6 +415,11 @@ func TestUnprivileged(t *testing.T) {
 		t.Errorf("in the mount: %q, %v", out, err)
 	}
 	w.ok("umount", "mnt")
+	os.Mkdir(w.path("roots"), 0o755)
+	w.refused(exit.Usage, "not yours to write", addr, "roots")
+	os.Mkdir(w.path("shared"), 0o755)
+	os.Chmod(w.path("shared"), 0o777|os.ModeSticky)
+	w.refused(exit.Usage, "not yours to write", addr, "shared")
 	if conf, err := os.ReadFile("/etc/fuse.conf"); err != nil || !strings.Contains("\n"+string(conf), "\nuser_allow_other") {
 		w.refused(exit.Denied, "user_allow_other", addr, "mnt", "--allow-other")
 	}

@@ -84,7 +84,7 @@ func addEntry(c *cli.Context, path string, o host.AddOptions) (host.Entry, error
 	defer h.close()
 	e, err := h.resolver.Add(c.Context, path, o)
 	if err != nil {
-		return e, daemon.Refusal(err, path)
+		return e, daemon.Refusal(err)
 	}
 	return e, nil
 }
@@ -128,7 +128,7 @@ func registryList(c *cli.Context) error {
 	defer h.close()
 	entries, err := h.resolver.List()
 	if err != nil {
-		return daemon.Refusal(err, "")
+		return daemon.Refusal(err)
 	}
 	if c.Bool("json") {
 		out := struct {
@@ -176,7 +176,7 @@ func registryRemove(c *cli.Context) error {
 	}
 	defer h.close()
 	if err := h.resolver.Remove(c.Context, a); err != nil {
-		return daemon.Refusal(err, a.String())
+		return daemon.Refusal(err)
 	}
 	if c.Bool("json") {
 		return printJSON(c.App.Writer, entryJSON{Schema: "wsmount.registration/v1", Address: a.String()})
@@ -213,7 +213,7 @@ func registryAccept(c *cli.Context) error {
 	}
 	change, err := h.resolver.Accept(c.Context, a, confirm)
 	if err != nil {
-		return daemon.Refusal(err, a.String())
+		return daemon.Refusal(err)
 	}
 	switch {
 	case c.Bool("json"):

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"time"
 
@@ -62,17 +63,61 @@ func umountRecord(c *cli.Context, r *state.Record, req control.UnmountRequest) (
 	if !r.Alive() {
 		return umountDead(r)
 	}
-	res, err := control.NewClient(r.SocketPath()).Unmount(ctx, req)
-	if exit.From(err) != nil && exit.From(err).Code == exit.Unreachable && r.Alive() {
-		if !req.Force && !req.Lazy {
-			return res, err
-		}
-		res, err = umountPath(r.Mountpoint, req)
+	res, err := askToUnmount(ctx, r, req)
+	hangs := err != nil && exit.From(err).Code == exit.Unreachable && c.Context.Err() == nil && r.Alive()
+	switch {
+	case hangs && req.Force:
+		return umountHung(c.Context, r)
+	case hangs && req.Lazy:
+		return umountPath(r.Mountpoint, req)
 	}
 	if err != nil || res.Busy || req.Lazy {
 		return res, err
 	}
 	return res, waitForEnd(ctx, r)
+}
+
+// forceLimit is how long --force waits for each of the daemon's answer, its
+// end by itself, and its end by a signal.
+const forceLimit = 2 * time.Second
+
+func askToUnmount(ctx context.Context, r *state.Record, req control.UnmountRequest) (control.UnmountResult, error) {
+	if req.Force {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, forceLimit)
+		defer cancel()
+	}
+	return control.NewClient(r.SocketPath()).Unmount(ctx, req)
+}
+
+// umountHung takes the mount from a daemon that does not answer, and ends it.
+// One that was only slow ends by itself once its connection is gone.
+func umountHung(ctx context.Context, r *state.Record) (control.UnmountResult, error) {
+	res, err := umountPath(r.Mountpoint, control.UnmountRequest{Force: true})
+	if errors.Is(err, mountpoint.ErrNotMounted) {
+		res.Unmounted, err = true, nil
+	}
+	if err != nil || endsWithin(ctx, r) == nil {
+		return res, err
+	}
+	if err := ctx.Err(); err != nil {
+		return res, err
+	}
+	if err := r.Kill(); err != nil {
+		return res, exit.New(exit.Failed, "%s is unmounted, but its daemon cannot be ended: %w", r.Mountpoint, err).
+			Hint("end process %d as its user, or as root", r.PID)
+	}
+	if err := endsWithin(ctx, r); err != nil {
+		return res, err
+	}
+	_ = state.Forget(r) // a new daemon may have the directory already
+	return res, nil
+}
+
+func endsWithin(ctx context.Context, r *state.Record) error {
+	ctx, cancel := context.WithTimeout(ctx, forceLimit)
+	defer cancel()
+	return waitForEnd(ctx, r)
 }
 
 // umountDead takes away what a killed daemon left.
@@ -115,7 +160,10 @@ func umountPath(path string, req control.UnmountRequest) (control.UnmountResult,
 	if err != nil {
 		return res, err
 	}
-	m, _ := table.At(path)
+	m, ok := table.At(path)
+	if !ok || !m.Ours() { // what lies there now is somebody else's
+		return res, fmt.Errorf("unmount %s: %w", path, mountpoint.ErrNotMounted)
+	}
 	err = mountpoint.Unmount(path, req.Lazy || req.Force)
 	if errors.Is(err, mountpoint.ErrBusy) {
 		var inside []mountpoint.Mount
@@ -126,7 +174,7 @@ func umountPath(path string, req control.UnmountRequest) (control.UnmountResult,
 		res.Busy = true
 		return res, nil
 	}
-	if err == nil && req.Force && m.ID != 0 {
+	if err == nil && req.Force {
 		_ = mountpoint.Abort(m) // where it cannot, its requests end with the daemon
 	}
 	res.Unmounted = err == nil
@@ -178,12 +226,20 @@ func reportUmount(w io.Writer, asJSON bool, res control.UnmountResult) error {
 	}
 	e := exit.New(exit.Failed, "%s is in use", res.Mountpoint)
 	if len(users) == 0 && len(res.Inside) == 0 {
-		return e.Hint("by a program of another user; root can see which")
+		return e.Hint("%s", unseenUser(os.Geteuid() == 0))
 	}
 	if len(users) == 0 {
 		return e.Hint("unmount what is inside first, or give --lazy")
 	}
 	return e.Hint("end %s, or give --lazy or --force", plural(len(users), "this program", "these programs")+" ("+strings.Join(users, ", ")+")")
+}
+
+// unseenUser says what to do where a mount is in use and nobody seems to use it.
+func unseenUser(root bool) string {
+	if root { // sees every process: it is one that ends, or the kernel
+		return "no program seems to use it, perhaps one is just ending: try again, or give --force"
+	}
+	return "by a program of another user; root can see which"
 }
 
 func plural(n int, one, many string) string {

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 
@@ -67,8 +68,14 @@ func (s *session) overlap(l *loaded, addr string, other Location) error {
 		s.step("overlap with "+addr, "granted by allow_overlap")
 		return nil
 	}
-	return s.deny(l, "", l.storage.ConfigPos, "give one of them another place, or list both in allow_overlap",
+	return s.deny(l, "", l.storage.ConfigPos, fmt.Sprintf("give one of them another place, or grant it: %s", allowOverlap(l.ws.ID, a)),
 		"its storage %s overlaps %s of %s", l.loc, other, addr)
+}
+
+// allowOverlap is the line of the configuration that grants two workspaces
+// their common place.
+func allowOverlap(a, b mountspec.Address) string {
+	return fmt.Sprintf("allow_overlap: [{from: %q, to: %q}]", a, b)
 }
 
 func (c *Config) mayOverlap(a, b mountspec.Address) bool {
@@ -91,7 +98,7 @@ func (s *session) checkTree(root *Resolved) error {
 		for _, x := range seen {
 			if x.r.Location.Overlaps(r.Location) && !s.r.cfg.mayOverlap(x.r.Address, r.Address) {
 				return &Error{Class: Denied, What: "two volumes of the mount keep their bytes in one place: " + x.r.Location.String() + " and " + r.Location.String(),
-					Hint: "remove one of the mounts, or list both in allow_overlap", Chain: []string{x.r.Address.String() + " at " + orDefault(x.path, "/"), r.Address.String() + " at " + path}}
+					Hint: "remove one of the mounts, or grant it: " + allowOverlap(x.r.Address, r.Address), Chain: []string{x.r.Address.String() + " at " + orDefault(x.path, "/"), r.Address.String() + " at " + path}}
 			}
 		}
 		seen = append(seen, at{path, r})

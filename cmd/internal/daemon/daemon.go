@@ -102,14 +102,19 @@ func (d *Daemon) lock(context.Context) error {
 	var dir *state.Dir
 	var err error
 	var locked *state.LockedError
+	ending := false // stays so: the last that a daemon does is to remove its record
 	for end := time.Now().Add(lockLimit); ; time.Sleep(lockLimit / 100) {
 		dir, err = state.Open(d.tree.StateRoot, d.tree.Owner, d.tree.Slug, d.tree.Fingerprint)
-		if !errors.As(err, &locked) || !dying(locked.Holder) || time.Now().After(end) {
+		ending = ending || errors.As(err, &locked) && dying(locked.Holder)
+		if err == nil || !ending || time.Now().After(end) {
 			break
 		}
 	}
 	if errors.As(err, &locked) {
 		e := exit.New(exit.Failed, "%w", err)
+		if locked.Holder != nil && !mounted(locked.Holder.Mountpoint) {
+			return e.Hint("it is out of sight, but files in it are open, or it hangs; `wsmount umount --force %s` ends it", locked.Holder.Mountpoint)
+		}
 		if locked.Holder != nil {
 			return e.Hint("unmount it with `wsmount umount %s`", locked.Holder.Mountpoint)
 		}
@@ -123,10 +128,10 @@ func (d *Daemon) lock(context.Context) error {
 	return nil
 }
 
-// dying reports whether the daemon of a record has been killed and only has to
-// end yet.
+// dying reports whether the daemon of a record has been killed, or its mount
+// taken away, and it only has to end yet.
 func dying(r *state.Record) bool {
-	return r != nil && (!r.Alive() || mountpoint.Stale(r.Mountpoint))
+	return r != nil && (!r.Alive() || !mounted(r.Mountpoint) || mountpoint.Stale(r.Mountpoint))
 }
 
 func (d *Daemon) openLog(context.Context) error {

@@ -136,6 +136,7 @@ func TestRefusal(t *testing.T) {
 	findings := mountspec.Findings{
 		{File: "W.md", Line: 3, Column: 5, Rule: "unknown-key", Message: "unknown key prefx", Hint: "did you mean prefix?"},
 		{File: "W.md", Line: 9, Column: 1, Rule: "r", Message: "second"}}
+	ofConfig := mountspec.Findings{{File: "/etc/c.yaml", Line: 3}, {File: "/etc/c.yaml", Line: 3}, {File: "/etc/c.yaml", Line: 9}}
 	tests := []struct {
 		name         string
 		err          error
@@ -143,14 +144,15 @@ func TestRefusal(t *testing.T) {
 		what, advice string
 	}{
 		{"one finding", &host.Error{Class: host.Invalid, Err: findings[:1]}, exit.Manifest, "W.md:3:5: error: unknown key prefx [unknown-key]", "did you mean prefix?"},
-		{"several", &host.Error{Class: host.Invalid, Err: findings}, exit.Manifest, "(and 1 more)", "`wsmount validate ./ws` shows all of them"},
+		{"several", &host.Error{Class: host.Invalid, Err: findings}, exit.Manifest, "(and 1 more)", "`wsmount validate W.md` shows all of them"},
+		{"several of a configuration", &host.Error{Class: host.Invalid, Err: ofConfig}, exit.Manifest, "(and 2 more)", "correct /etc/c.yaml at line 3, 9"},
 		{"denied", fmt.Errorf("x: %w", &host.Error{Class: host.Denied, What: "not granted", Hint: "grant it"}), exit.Denied, "not granted", "grant it"},
 		{"unresolvable", &host.Error{Class: host.Unresolvable, What: "not found"}, exit.Unresolvable, "not found", ""},
 		{"another", errors.New("other"), exit.Failed, "other", ""},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			e := Refusal(tt.err, "./ws")
+			e := Refusal(tt.err)
 			if e.Code != tt.code || !strings.Contains(e.What, tt.what) || e.Advice != tt.advice {
 				t.Errorf("got %s %q, hint %q", e.Code, e.What, e.Advice)
 			}
@@ -286,6 +288,18 @@ func TestStateDirectoryInAWorkspace(t *testing.T) {
 		tree := &Tree{StateRoot: dir + "/ws/state", Sources: []Source{{Path: "/elsewhere"}, {}, {Path: place}}}
 		if err := tree.checkState(); (err != nil) != want {
 			t.Errorf("a workspace at %s: refused = %v, want %v", place, err != nil, want)
+		}
+	}
+}
+
+func TestMountErrorSaysWhatToDo(t *testing.T) {
+	for _, tt := range []struct{ err, hint string }{
+		{"fs: mount /x: fusermount exited with code 256", "fusermount3 says why"},
+		{`exec: "fusermount3": executable file not found in $PATH`, "install fusermount3"},
+		{"invalid argument", "wsmount doctor"},
+	} {
+		if e := exit.From(mountError(errors.New(tt.err))); e.Code != exit.Failed || !strings.Contains(e.Advice, tt.hint) {
+			t.Errorf("%s: got %s, hint %q, want %q", tt.err, e.Code, e.Advice, tt.hint)
 		}
 	}
 }

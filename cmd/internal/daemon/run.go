@@ -133,6 +133,9 @@ func (d *Daemon) Unmount(r control.UnmountRequest) (control.UnmountResult, error
 	case r.Force:
 		_, out.Holders, _ = d.holders()
 		err := mountpoint.Unmount(d.tree.Mountpoint, true)
+		if errors.Is(err, mountpoint.ErrNotMounted) { // after a lazy unmount only open files are left
+			err = nil
+		}
 		out.Unmounted = err == nil
 		select {
 		case d.force <- struct{}{}: // Run ends what is still under way
@@ -169,6 +172,8 @@ func mountError(err error) error {
 		return e.Hint("load the fuse module, or give the container /dev/fuse")
 	case os.Geteuid() != 0 && errors.Is(err, exec.ErrNotFound), strings.Contains(err.Error(), "executable file not found"):
 		return e.Hint("install fusermount3 (package fuse3), or mount as root")
+	case strings.Contains(err.Error(), "fusermount exited"):
+		return e.Hint("fusermount3 says why in the line before this one, or in the log; root mounts without it")
 	}
 	return e.Hint("`wsmount doctor` tells what this machine lacks")
 }

@@ -7,6 +7,7 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/wsmount/wsmount/cmd/internal/exit"
@@ -84,7 +85,7 @@ func Resolve(ctx context.Context, r Request) (*Tree, error) {
 	got, err := r.Resolver.Resolve(ctx, r.Workspace, host.ResolveOptions{Dir: r.Dir, Trust: r.Trust,
 		ReadOnly: r.ReadOnly, Mounts: r.Mounts, Create: r.Create})
 	if err != nil {
-		return nil, Refusal(err, r.Workspace)
+		return nil, Refusal(err)
 	}
 	t := &Tree{Name: got.Address.String(), Owner: got.Address.Owner, Slug: got.Address.Slug, Fingerprint: got.Fingerprint,
 		Manifest: got.Manifest, Unverified: !got.Verified, Principal: got.Principal, Explain: got.Explain}
@@ -229,7 +230,7 @@ func (b *builder) add(r *host.Resolved, at string) error {
 func (b *builder) child(c host.Child, at string) error {
 	place := strings.Trim(path.Join("/", at, c.At), "/")
 	if c.Resolved == nil { // only where it is optional
-		reason := Refusal(c.Err, c.At).What
+		reason := Refusal(c.Err).What
 		b.tree.note("the optional part at /%s is not there: %s", place, reason)
 		b.tree.Sources = append(b.tree.Sources, Source{Name: "unavailable", At: place, Optional: true, Unavailable: reason})
 		return nil
@@ -298,8 +299,8 @@ func (b *builder) govern() {
 }
 
 // Refusal turns an error of mountspec and its packages into one with an exit
-// code and a hint. subject is what was asked for.
-func Refusal(err error, subject string) *exit.Error {
+// code and a hint.
+func Refusal(err error) *exit.Error {
 	var e *host.Error
 	if !errors.As(err, &e) {
 		return exit.From(err)
@@ -315,9 +316,28 @@ func Refusal(err error, subject string) *exit.Error {
 	}
 	if len(found) > 1 {
 		out.What += fmt.Sprintf(" (and %d more)", len(found)-1)
-		out.Advice = "`wsmount validate " + subject + "` shows all of them"
+		out.Advice = seeAll(found)
 	}
 	return out
+}
+
+// seeAll says where the rest of several findings is to be seen. Only manifests
+// can be validated by themselves; of another file, the lines are named.
+func seeAll(found mountspec.Findings) string {
+	file := found[0].File
+	if strings.HasSuffix(file, ".md") {
+		return "`wsmount validate " + file + "` shows all of them"
+	}
+	var lines []string
+	for _, f := range found {
+		if line := strconv.Itoa(f.Line); f.Line > 0 && !slices.Contains(lines, line) {
+			lines = append(lines, line)
+		}
+	}
+	if len(lines) == 0 {
+		return "correct " + file
+	}
+	return "correct " + file + " at line " + strings.Join(lines, ", ")
 }
 
 // describe is the configuration for a debug bundle. It holds names and reasons;

@@ -164,6 +164,8 @@ func Background(ctx context.Context, args []string) (Report, error) {
 	cmd.ExtraFiles = []*os.File{w, envR}
 	cmd.Stderr = os.Stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	signals := make(chan os.Signal, 4) // from before there is a child that would be left alone
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	err = cmd.Start()
 	w.Close()
 	envR.Close()
@@ -174,21 +176,35 @@ func Background(ctx context.Context, args []string) (Report, error) {
 	if err != nil {
 		return Report{}, fmt.Errorf("launch: %w", err)
 	}
-	stop := passSignals(cmd.Process)
-	defer stop()
-	return await(r, cmd)
+	stop := passSignals(signals, cmd.Process)
+	report, err := await(r, cmd)
+	if stop() && err == nil && !report.Already {
+		// It was ready just before the signal reached it, and ends now.
+		_ = cmd.Wait()
+		err = exit.New(exit.Failed, "interrupted, and stopped again").Hint("run it again")
+	}
+	return report, err
 }
 
-// passSignals sends a Ctrl-C on to the child, which is in another session.
-func passSignals(child *os.Process) (stop func()) {
-	signals := make(chan os.Signal, 4)
-	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+// passSignals sends a Ctrl-C on to the child, which is in another session. stop
+// ends that, and says whether there was one. A signal after that comes too late,
+// and is dropped: the program is about to say that all is up, and to end.
+func passSignals(signals <-chan os.Signal, child *os.Process) (stop func() bool) {
+	end, passed := make(chan struct{}), make(chan bool)
 	go func() {
-		for range signals {
-			_ = child.Signal(syscall.SIGTERM) // it may have ended
+		any := false
+		for {
+			select {
+			case <-signals:
+				any = true
+				_ = child.Signal(syscall.SIGTERM) // it may have ended
+			case <-end:
+				passed <- any
+				return
+			}
 		}
 	}()
-	return func() { signal.Stop(signals); close(signals) }
+	return func() bool { close(end); return <-passed }
 }
 
 // await reads the child's report, or finds out how it died.

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 
@@ -58,7 +59,23 @@ func checkDirectory(path string) error {
 	case !fi.IsDir():
 		return exit.New(exit.Usage, "mount point %s is not a directory", path).Hint("choose an empty directory")
 	}
-	return nil
+	return mayMountOn(path, fi)
+}
+
+// mayMountOn says beforehand, and better, what fusermount3 refuses to a user
+// who is not root (fusermount3(1)): a directory that is not his to write, and a
+// sticky one, such as /tmp, that is not his own.
+func mayMountOn(path string, fi os.FileInfo) error {
+	owner, ok := fi.Sys().(*syscall.Stat_t)
+	if !ok || os.Geteuid() == 0 {
+		return nil
+	}
+	foreign := fi.Mode()&os.ModeSticky != 0 && int(owner.Uid) != os.Getuid()
+	if !foreign && unix.Access(path, unix.W_OK) == nil {
+		return nil
+	}
+	return exit.New(exit.Usage, "mount point %s is not yours to write, and only root mounts there", path).
+		Hint("choose a directory of your own, or mount as root")
 }
 
 // AllowsOthers reports whether a user of this machine may let other users into

@@ -51,6 +51,27 @@ func (r *Record) Alive() bool {
 	return err == nil && ticks == r.StartTicks && r.BootID == bootID()
 }
 
+// Kill ends the daemon of the record with SIGKILL. A process of the same number
+// that is not the daemon is never hit; a daemon that has ended is no error.
+func (r *Record) Kill() error {
+	fd, err := unix.PidfdOpen(r.PID, 0) // names one process, whatever its number comes to mean
+	if errors.Is(err, unix.ESRCH) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("state: process %d: %w", r.PID, err)
+	}
+	defer unix.Close(fd)
+	if !r.Alive() {
+		return nil
+	}
+	err = unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0)
+	if err != nil && !errors.Is(err, unix.ESRCH) {
+		return fmt.Errorf("state: kill %d: %w", r.PID, err)
+	}
+	return nil
+}
+
 // SocketPath returns where the daemon's control API listens.
 func (r *Record) SocketPath() string { return filepath.Join(r.Dir, socketName) }
 

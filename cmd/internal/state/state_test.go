@@ -2,11 +2,13 @@ package state
 
 import (
 	"errors"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -256,5 +258,40 @@ func must(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// Kill ends the process that the record means, and no other of its number.
+func TestKill(t *testing.T) {
+	cmd := exec.Command("cat")
+	in, inErr := cmd.StdinPipe()
+	out, outErr := cmd.StdoutPipe()
+	if err := errors.Join(inErr, outErr, cmd.Start()); err != nil {
+		t.Fatal(err)
+	}
+	defer cmd.Process.Kill()
+	ticks, err := startTicks(cmd.Process.Pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := Record{PID: cmd.Process.Pid, StartTicks: ticks + 1, BootID: bootID()}
+	if err := r.Kill(); err != nil {
+		t.Errorf("another process: got %v, want nothing done", err)
+	}
+	r.StartTicks = ticks
+	answer := make([]byte, 5)
+	_, err = in.Write([]byte("alive"))
+	if _, readErr := io.ReadFull(out, answer); err != nil || readErr != nil {
+		t.Fatalf("a process that is not the daemon was killed: %v, %v", err, readErr)
+	}
+	if err := r.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait()
+	if got := cmd.ProcessState.Sys().(syscall.WaitStatus).Signal(); got != syscall.SIGKILL {
+		t.Errorf("ended by %v, want SIGKILL", got)
+	}
+	if err := r.Kill(); err != nil {
+		t.Errorf("a daemon that has ended: got %v", err)
 	}
 }
