@@ -251,6 +251,10 @@ func TestForceAfterLazy(t *testing.T) {
 	}
 	defer f.Close()
 	w.ok("umount", "mnt", "--lazy")
+	if s := w.status(); s.State != control.Draining {
+		t.Errorf("state after a lazy unmount with an open file: %s", s.State)
+	}
+	w.refused(exit.Failed, "--force", "umount", "mnt")
 	w.refused(exit.Failed, "umount --force "+w.path("mnt"), addr, "mnt")
 	w.ok("umount", "mnt", "--force")
 	if alive(pid) {

@@ -43,7 +43,7 @@ func printPart(w io.Writer, p control.Part, now time.Time) {
 	}
 	row("store", strings.TrimSpace(p.Provider+", "+p.Mode+" "+p.Path)+note(p.Unverified, "unverified"))
 	if p.ReadOnly != "" {
-		row("read-only", fmt.Sprintf("%s; %d changes refused", p.ReadOnly, p.Refused))
+		row("read-only", fmt.Sprintf("%s; %d changes refused by wsmount, others by the kernel", p.ReadOnly, p.Refused))
 	}
 	row("watch", watchText(p.Watch))
 	row("files", fmt.Sprintf("%d open (%s), %d inodes known", p.OpenFiles, p.IOMode, p.Inodes))

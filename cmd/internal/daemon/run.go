@@ -145,7 +145,14 @@ func (d *Daemon) Unmount(r control.UnmountRequest) (control.UnmountResult, error
 	case r.Lazy:
 		err := mountpoint.Unmount(d.tree.Mountpoint, true)
 		out.Unmounted = err == nil
+		if err == nil {
+			d.setState(control.Draining)
+		}
 		return out, err
+	}
+	if d.getState() == control.Draining {
+		return out, exit.New(exit.Failed, "it is unmounted already, and waits for programs that have files open").
+			Hint("close them, or `wsmount umount --force %s` ends it", d.tree.Mountpoint)
 	}
 	err := d.server.Unmount()
 	if isBusy(err) {
