@@ -15,7 +15,7 @@ func printStatus(w io.Writer, s control.Status, now time.Time) {
 	row := rows(w, 2)
 	row("state", stateText(s, now))
 	row("manifest", s.Source+note(s.Unverified, "unverified: it is not registered"))
-	row("access", map[bool]string{true: "read-only", false: "read-write"}[s.ReadOnly])
+	row("access", map[bool]string{true: "read-only (the kernel refuses changes before wsmount counts them)", false: "read-write"}[s.ReadOnly])
 	row("kernel", passthrough(s.Passthrough))
 	row("state dir", s.StateDir+note(s.Durability != "disk", s.Durability))
 	row("log", s.Log)
@@ -43,7 +43,7 @@ func printPart(w io.Writer, p control.Part, now time.Time) {
 	}
 	row("store", strings.TrimSpace(p.Provider+", "+p.Mode+" "+p.Path)+note(p.Unverified, "unverified"))
 	if p.ReadOnly != "" {
-		row("read-only", fmt.Sprintf("%s; %d changes refused by wsmount, others by the kernel", p.ReadOnly, p.Refused))
+		row("read-only", fmt.Sprintf("%s; %d changes refused", p.ReadOnly, p.Refused))
 	}
 	row("watch", watchText(p.Watch))
 	row("files", fmt.Sprintf("%d open (%s), %d inodes known", p.OpenFiles, p.IOMode, p.Inodes))
