@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 // The attack: a clone that calls itself @acme/app looks into the directory
@@ -84,4 +86,19 @@ func TestOwnerNameIsTaken(t *testing.T) {
 	must(t, os.WriteFile(path, []byte(strings.Replace(string(text), "ID-acme", "ANOTHER", 1)), 0o600))
 	_, err = w.resolver().Add(t.Context(), w.path("squat"), AddOptions{})
 	checkError(t, err, Denied, "two owners", "@acme/app")
+}
+
+// The attack: a bind mount gives another workspace's directory a second path.
+func TestOverlapThroughABindMount(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("needs root, to bind a directory")
+	}
+	w := newWorld(t)
+	w.workspace("a", "@acme/a")
+	w.add("a")
+	alias := w.mkdir("b/data")
+	must(t, unix.Mount(w.path("a/data"), alias, "", unix.MS_BIND, ""))
+	t.Cleanup(func() { must(t, unix.Unmount(alias, unix.MNT_DETACH)) })
+	w.manifest("b", "@acme/b", here)
+	w.refused("b/WORKSPACE.md", ResolveOptions{}, Denied, "overlaps", "@acme/a")
 }

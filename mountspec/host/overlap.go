@@ -3,6 +3,7 @@ package host
 import (
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 
 	"github.com/wsmount/wsmount/mountspec"
@@ -57,7 +58,7 @@ func (s *session) locationOf(addr string) (Location, error) {
 }
 
 func (s *session) overlap(l *loaded, addr string, other Location) error {
-	if addr == l.ws.ID.String() || !l.loc.Overlaps(other) {
+	if addr == l.ws.ID.String() || !sharesBytes(l.loc, other) {
 		return nil
 	}
 	a, err := mountspec.ParseAddress(addr)
@@ -70,6 +71,20 @@ func (s *session) overlap(l *loaded, addr string, other Location) error {
 	}
 	return s.deny(l, "", l.storage.ConfigPos, fmt.Sprintf("give one of them another place, or grant it: %s", allowOverlap(l.ws.ID, a)),
 		"its storage %s overlaps %s of %s", l.loc, other, addr)
+}
+
+// sharesBytes is Location.Overlaps for places of this machine too that have two
+// paths, by a bind mount.
+func sharesBytes(a, b Location) bool {
+	if a.Overlaps(b) {
+		return true
+	}
+	if a.Service != ServiceDir || b.Service != ServiceDir {
+		return false
+	}
+	x, xerr := os.Stat(a.Prefix)
+	y, yerr := os.Stat(b.Prefix)
+	return xerr == nil && yerr == nil && os.SameFile(x, y)
 }
 
 // allowOverlap is the line of the configuration that grants two workspaces
@@ -96,7 +111,7 @@ func (s *session) checkTree(root *Resolved) error {
 	var walk func(path string, r *Resolved) error
 	walk = func(path string, r *Resolved) error {
 		for _, x := range seen {
-			if x.r.Location.Overlaps(r.Location) && !s.r.cfg.mayOverlap(x.r.Address, r.Address) {
+			if sharesBytes(x.r.Location, r.Location) && !s.r.cfg.mayOverlap(x.r.Address, r.Address) {
 				return &Error{Class: Denied, What: "two volumes of the mount keep their bytes in one place: " + x.r.Location.String() + " and " + r.Location.String(),
 					Hint: "remove one of the mounts, or grant it: " + allowOverlap(x.r.Address, r.Address), Chain: []string{x.r.Address.String() + " at " + orDefault(x.path, "/"), r.Address.String() + " at " + path}}
 			}
