@@ -2,10 +2,13 @@ package main
 
 import (
 	"os"
+	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/wsmount/wsmount/cmd/internal/exit"
 	"github.com/wsmount/wsmount/cmd/internal/mountpoint"
 )
 
@@ -40,4 +43,25 @@ func TestInterruptWhileStarting(t *testing.T) {
 		}
 		eventually(t, "the mount to go after an interrupt at "+pause.String(), gone)
 	}
+}
+
+// Another user's mount cannot be taken away, and it is said to be there.
+func TestUmountOfAnotherUsersMount(t *testing.T) {
+	needFUSE(t)
+	if os.Geteuid() != 0 {
+		t.Skip("needs root to become another user")
+	}
+	w := newWorld(t)
+	os.Chmod(filepath.Dir(filepath.Dir(w.dir)), 0o755)
+	os.Chmod(filepath.Dir(w.dir), 0o755)
+	os.Chmod(w.dir, 0o755)
+	w.mount(w.workspace("notes"), "mnt")
+	cmd := w.command("umount", w.path("mnt"))
+	cmd.Env = append(cmd.Env, "WSMOUNT_STATE_DIR="+w.path("none"))
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+	out, err := cmd.CombinedOutput()
+	if err == nil || cmd.ProcessState.ExitCode() != int(exit.Denied) || !strings.Contains(string(out), "by another user") {
+		t.Errorf("exit %d: %s", cmd.ProcessState.ExitCode(), out)
+	}
+	w.ok("umount", "mnt")
 }

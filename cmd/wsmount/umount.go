@@ -174,6 +174,10 @@ func umountPath(path string, req control.UnmountRequest) (control.UnmountResult,
 		res.Busy = true
 		return res, nil
 	}
+	if errors.Is(err, mountpoint.ErrNotMounted) && os.Geteuid() != 0 {
+		// It is in the table, so the helper means that it is not this user's.
+		return res, exit.New(exit.Denied, "%s was mounted by another user", path).Hint("unmount it as that user, or as root")
+	}
 	if err == nil && req.Force {
 		_ = mountpoint.Abort(m) // where it cannot, its requests end with the daemon
 	}
