@@ -38,7 +38,6 @@ func (f *front) Write(cancel <-chan struct{}, in *fuse.WriteIn, data []byte) (ui
 	if err != nil {
 		return 0, c.end(err)
 	}
-	h.wrote.Store(true)
 	n, err := h.file.Write(&c.Op, data, int64(in.Offset))
 	f.stats.writtenBytes.Add(uint64(n))
 	return uint32(n), c.end(err)
@@ -66,7 +65,6 @@ func (f *front) CopyFileRange(cancel <-chan struct{}, in *fuse.CopyFileRangeIn) 
 	if src.s != dst.s {
 		return 0, c.end(syscall.EXDEV) // the kernel copies by reading and writing
 	}
-	dst.wrote.Store(true)
 	n, err := src.file.CopyRange(&c.Op, int64(in.OffIn), dst.file, int64(in.OffOut), int64(min(in.Len, maxCopy)))
 	return uint32(n), c.end(err)
 }
@@ -107,7 +105,6 @@ func (f *front) Fallocate(cancel <-chan struct{}, in *fuse.FallocateIn) fuse.Sta
 	c := f.begin(opFallocate, cancel, &in.InHeader)
 	h, err := f.file(in.Fh)
 	if err == nil {
-		h.wrote.Store(true)
 		err = h.file.Allocate(&c.Op, int64(in.Offset), int64(in.Length), in.Mode)
 	}
 	return c.end(err)

@@ -28,7 +28,7 @@ func changes(flags uint32) bool {
 
 // opened gives an open file its handle and its io mode.
 func (c *call) opened(ino Ino, o *Opened, flags uint32, out *fuse.OpenOut) {
-	h := &handle{s: c.s, ino: ino, file: o.File, flags: flags,
+	h := &handle{s: c.s, ino: ino, file: o.File,
 		writable: flags&syscall.O_ACCMODE != syscall.O_RDONLY}
 	c.f.modes.opened(c.s.node(ino), o, h.writable, out)
 	out.Fh = c.f.handles.add(h)

@@ -23,7 +23,6 @@ type front struct {
 	notes   *notes
 	log     *slog.Logger
 	tell    func(Failure)
-	event   func(Event)
 	now     func() time.Time
 }
 

@@ -106,9 +106,3 @@ func TestMountFlags(t *testing.T) {
 		t.Errorf("flags %#x, want %#x", flags, want)
 	}
 }
-
-func TestUnescapeMount(t *testing.T) {
-	if got := unescapeMount(`/mnt/a\040b\134c\0`); got != `/mnt/a b\c\0` {
-		t.Errorf("got %q", got)
-	}
-}

@@ -1,9 +1,6 @@
 package fs
 
-import (
-	"sync"
-	"sync/atomic"
-)
+import "sync"
 
 // handle is an open file or directory: what a file handle of the kernel stands
 // for.
@@ -13,9 +10,7 @@ type handle struct {
 	file File // nil for a directory
 	dir  *openDir
 
-	flags    uint32 // of open(2)
 	writable bool
-	wrote    atomic.Bool // content may have changed through this handle
 }
 
 // handles numbers the open handles. Number 0 is never given.

@@ -31,7 +31,6 @@ func (f *front) SetAttr(cancel <-chan struct{}, in *fuse.SetAttrIn, out *fuse.At
 	if fh, ok := in.GetFh(); ok {
 		if h := f.handles.get(fh); h != nil {
 			file = h.file
-			h.wrote.Store(true)
 		}
 	}
 	set := setAttr(in)

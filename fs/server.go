@@ -117,7 +117,7 @@ func newFront(t *tree, o *Options) *front {
 	st := &stats{}
 	f := &front{RawFileSystem: fuse.NewDefaultRawFileSystem(), tree: t, stats: st,
 		modes: newIOModes(o.Log), notes: newNotes(st, o.OnEvent),
-		log: o.Log, tell: o.OnFailure, event: o.OnEvent, now: o.Now}
+		log: o.Log, tell: o.OnFailure, now: o.Now}
 	f.modes.notify = func(node uint64) { f.notes.add(note{kind: noteContent, node: node}) }
 	for _, s := range t.slots {
 		if b, ok := s.vol.(Binder); ok && s.kind == slotVolume {
@@ -309,38 +309,15 @@ func (s *Server) OpenFiles(max int) (files []OpenFile, total int) {
 	return files, len(seen)
 }
 
-// mountMinor finds the device number of a mount without touching it; 0 when it
-// is not there.
+// mountMinor finds the device number of our mount; 0 when it is not there. It
+// takes what the kernel knows (AT_STATX_DONT_SYNC): a question that came to this
+// process itself could wait for ever.
 func mountMinor(mountpoint string) uint32 {
-	b, err := os.ReadFile("/proc/self/mountinfo")
-	if err != nil {
+	var st unix.Statx_t
+	if unix.Statx(unix.AT_FDCWD, mountpoint, unix.AT_STATX_DONT_SYNC|unix.AT_NO_AUTOMOUNT, 0, &st) != nil {
 		return 0
 	}
-	var minor uint64
-	for line := range strings.Lines(string(b)) {
-		f := strings.Fields(line)
-		if len(f) > 4 && unescapeMount(f[4]) == mountpoint { // the last one is on top
-			_, m, _ := strings.Cut(f[2], ":")
-			minor, _ = strconv.ParseUint(m, 10, 32)
-		}
-	}
-	return uint32(minor)
-}
-
-// unescapeMount undoes the octal escapes of /proc/self/mountinfo.
-func unescapeMount(s string) string {
-	var b strings.Builder
-	for i := 0; i < len(s); i++ {
-		if s[i] == '\\' && i+3 < len(s) {
-			if n, err := strconv.ParseUint(s[i+1:i+4], 8, 8); err == nil {
-				b.WriteByte(byte(n))
-				i += 3
-				continue
-			}
-		}
-		b.WriteByte(s[i])
-	}
-	return b.String()
+	return st.Dev_minor
 }
 
 // raiseReadAhead lets the kernel read ahead as much as one request can hold.

@@ -14,9 +14,14 @@ func smallInteger(s string) (int64, bool) {
 }
 
 // nearest returns the word that was probably meant: the same but for case,
-// dashes and underscores, or at most a third of the letters away. Empty if none.
-func nearest(got string, words []string) string {
-	const longest = 64
+// dashes and underscores, or a few letters away. Empty if none.
+func nearest(got string, words []string) string { return Nearest(got, words, 64, fold) }
+
+// Nearest returns the word that folds to the same as got, else the one that is
+// at most a third of got's letters away, the nearest first. Empty if there is
+// none. What is longer than longest bytes is not compared: it may come from
+// outside.
+func Nearest(got string, words []string, longest int, fold func(string) string) string {
 	if len(got) > longest {
 		return ""
 	}

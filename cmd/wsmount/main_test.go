@@ -225,6 +225,15 @@ func alive(pid int) bool {
 	return !bytes.Contains(b, []byte(") Z ")) || len(tasks) > 1 // its threads end one by one, and hold what it held
 }
 
+// stop hangs a daemon, every thread of it.
+func stop(t *testing.T, pid int) {
+	t.Helper()
+	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "every thread to stop", func() bool { return stopped(pid) })
+}
+
 // stopped reports whether every thread of a process has been stopped.
 func stopped(pid int) bool {
 	tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))

@@ -318,11 +318,8 @@ func TestHangingDaemon(t *testing.T) {
 	addr := w.workspace("notes")
 	w.mount(addr, "mnt")
 	pid := w.status().PID
-	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
 	defer syscall.Kill(pid, syscall.SIGKILL)
-	eventually(t, "every thread to stop", func() bool { return stopped(pid) })
+	stop(t, pid)
 	start := time.Now()
 	s := w.status()
 	limit := 2 * time.Second
@@ -354,11 +351,8 @@ func TestMountWhileTheLastOneEnds(t *testing.T) {
 	addr := w.workspace("notes")
 	w.mount(addr, "mnt")
 	pid := w.status().PID
-	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
 	defer syscall.Kill(pid, syscall.SIGCONT)
-	eventually(t, "every thread to stop", func() bool { return stopped(pid) })
+	stop(t, pid)
 	if err := syscall.Unmount(w.path("mnt"), syscall.MNT_DETACH); err != nil {
 		t.Skip("only root can unmount without help")
 	}
