@@ -152,6 +152,7 @@ func (r *recorder) add(n note) {
 	r.got[n]++
 }
 
+func (r *recorder) Failed(path string, _ error)          { r.add(note{"failed", 0, path}) }
 func (r *recorder) EntryChanged(d wsfs.Ino, name string) { r.add(note{"entry", d, name}) }
 func (r *recorder) AttrChanged(i wsfs.Ino)               { r.add(note{kind: "attr", ino: i}) }
 func (r *recorder) ContentChanged(i wsfs.Ino)            { r.add(note{kind: "content", ino: i}) }

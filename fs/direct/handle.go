@@ -13,10 +13,11 @@ import (
 
 // A handle is a descriptor with references; it is closed with the last one.
 type handle struct {
-	fd   int
-	path bool // opened with O_PATH
-	used atomic.Bool
-	refs atomic.Int32
+	fd    int
+	path  bool // opened with O_PATH
+	used  atomic.Bool
+	refs  atomic.Int32
+	quick atomic.Bool // nobody waits for its last drop, see dropLater
 }
 
 // handles counts open ones, for Status.

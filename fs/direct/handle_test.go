@@ -1,6 +1,7 @@
 package direct
 
 import (
+	"strings"
 	"testing"
 
 	wsfs "github.com/wsmount/wsmount/fs"
@@ -51,4 +52,25 @@ func TestReserveOfDescriptors(t *testing.T) {
 	o := must[wsfs.Opened](t)(v.Open(op(), f.Ino, unix.O_RDONLY))
 	files = append(files, o.File)
 	ok(t, v.Unlink(op(), d.Ino, "f"))
+}
+
+// Freeing a small file is quicker than a goroutine that would do it; for a large
+// one, nobody waits.
+func TestOnlySmallFilesAreFreedAtOnce(t *testing.T) {
+	v, dir := serve(t, Options{})
+	for _, tt := range []struct {
+		name  string
+		bytes int
+		quick bool
+	}{{"small", 4096, true}, {"large", 4 << 20, false}} {
+		writeFile(t, strings.Repeat("x", tt.bytes), dir, tt.name)
+		e := lookup(t, v, wsfs.RootIno, tt.name)
+		ok(t, v.Unlink(op(), wsfs.RootIno, tt.name))
+		s, n := v.tab.get(e.Ino)
+		if got := n.ext.pin.quick.Load(); got != tt.quick {
+			t.Errorf("%s: at once: %v, want %v", tt.name, got, tt.quick)
+		}
+		s.mu.Unlock()
+		v.Forget(e.Ino, 1)
+	}
 }

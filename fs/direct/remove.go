@@ -75,6 +75,9 @@ func (v *Volume) pin(dir *handle, parent wsfs.Ino, name string) pinned {
 		return p
 	}
 	p.ino, p.links, p.h = ino, st.Nlink, h
+	if h != nil {
+		h.quick.Store(st.Blocks <= quickBlocks && (n.ext == nil || n.ext.files == nil))
+	}
 	e := n.more()
 	e.busy++
 	e.leaving++
@@ -144,14 +147,17 @@ func (p *pinned) done(gone bool) {
 	v.dropLater(p.h)
 }
 
+// quickBlocks (of 512 bytes) are freed faster than a goroutine comes to it.
+const quickBlocks = 1 << 20 / 512
+
 // dropLater gives back the reference that may be the last to a file without a
 // name, which the disk then frees: that takes as long as the file is large, and
-// nobody should wait.
+// nobody should wait for a large one.
 func (v *Volume) dropLater(h *handle) {
 	if h == nil {
 		return
 	}
-	if h.refs.Load() > 1 {
+	if h.refs.Load() > 1 || h.quick.Load() {
 		v.drop(h)
 		return
 	}

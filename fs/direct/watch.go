@@ -2,7 +2,6 @@ package direct
 
 import (
 	"errors"
-	"os"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -24,7 +23,7 @@ import (
 type watch struct {
 	v    *Volume
 	fd   int
-	f    *os.File // fd, in the runtime's poller
+	bell bell // wakes the reader
 	tune tuning
 
 	// remote names a file system whose changes by other machines inotify does
@@ -90,8 +89,14 @@ func (v *Volume) startWatch(t tuning) {
 		w.closed = true
 		return
 	}
-	w.fd, w.f = fd, os.NewFile(uintptr(fd), "inotify")
-	v.handles.Add(1)
+	w.fd = fd
+	if w.bell, err = newBell(); err != nil {
+		unix.Close(fd)
+		w.fail(err)
+		w.closed = true
+		return
+	}
+	v.handles.Add(2)
 	w.add(wsfs.RootIno, v.root)
 	w.walk(task{dir: wsfs.RootIno})
 	w.done.Add(2)
@@ -133,11 +138,13 @@ func (w *watch) close() {
 	if !running {
 		return
 	}
-	w.f.Close()
 	close(w.ending)
 	close(w.wake)
+	w.bell.ring()
 	w.done.Wait()
-	w.v.handles.Add(-1)
+	unix.Close(w.fd)
+	w.bell.close()
+	w.v.handles.Add(-2)
 }
 
 // add puts a watch on a directory. false: it has none, and nothing about its

@@ -19,7 +19,8 @@ type judging struct {
 	orphans map[wsfs.Ino]time.Time // watched directories that lost their name
 	good    time.Time              // when the last complete batch was handled
 	lost    time.Time              // no event is missing from before
-	armed   time.Time              // when the reader wakes without an event; zero: not
+	armed   time.Time              // when the reader wakes without an event, by the volume's clock; zero: not
+	wake    time.Time              // the same by the real one
 }
 
 // A pendingWrite is a `write` event that waits for the writer to finish.
@@ -84,16 +85,15 @@ func (j *judging) due(now time.Time) time.Time {
 	return first
 }
 
-// arm sees to it that the reader wakes at a time. judging.mu is held.
-func (w *watch) arm(at, now time.Time) {
+// arm sees to it that the reader wakes at a time, and reports whether that is
+// earlier than it would have. judging.mu is held.
+func (w *watch) arm(at, now time.Time) bool {
 	j := &w.judging
-	switch {
-	case at.IsZero():
-		w.f.SetReadDeadline(time.Time{})
-	case j.armed.IsZero() || at.Before(j.armed):
-		j.armed = at
-		w.f.SetReadDeadline(time.Now().Add(at.Sub(now)))
+	if at.IsZero() || !j.armed.IsZero() && !at.Before(j.armed) {
+		return false
 	}
+	j.armed, j.wake = at, time.Now().Add(at.Sub(now))
+	return true
 }
 
 // judge looks at one name. judging.mu is held.

@@ -3,8 +3,6 @@ package direct
 import (
 	"bytes"
 	"encoding/binary"
-	"errors"
-	"os"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -30,24 +28,68 @@ type batch struct {
 	overflow bool
 }
 
-// read is the goroutine that takes events from the kernel.
+// read is the goroutine that takes events from the kernel. It waits in poll(2)
+// and not in the runtime's poller, which the kernel would wake for every event,
+// also while nobody waits for one: three times for each file that a program
+// writes.
 func (w *watch) read() {
 	defer w.done.Done()
 	buf := make([]byte, 64<<10)
-	for {
-		b := batch{mask: map[key]uint32{}}
-		n, err := w.f.Read(buf)
-		if err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
-			return
-		}
-		if err == nil {
-			w.decode(buf[:n], &b)
+	for !w.stopped() {
+		if w.wait() {
 			time.Sleep(batchDelay)
 		}
+		b := batch{mask: map[key]uint32{}}
 		w.drain(buf, &b) // also when time is up: what is due may not be over
 		w.handle(&b)
 	}
 }
+
+// wait returns when there are events (true), or what was put off is due, or the
+// bell rings.
+func (w *watch) wait() (events bool) {
+	fds := [2]unix.PollFd{{Fd: int32(w.fd), Events: unix.POLLIN}, {Fd: int32(w.bell), Events: unix.POLLIN}}
+	_, err := unix.Poll(fds[:], w.timeout())
+	if err != nil {
+		return false // EINTR
+	}
+	if fds[1].Revents != 0 {
+		w.bell.silence()
+	}
+	return fds[0].Revents != 0
+}
+
+// timeout is for poll(2): how many milliseconds until something is due, rounded
+// up; -1 is never.
+func (w *watch) timeout() int {
+	w.judging.mu.Lock()
+	defer w.judging.mu.Unlock()
+	if w.judging.armed.IsZero() {
+		return -1
+	}
+	return int(max(0, (time.Until(w.judging.wake)+time.Millisecond-1)/time.Millisecond))
+}
+
+// A bell is an eventfd(2).
+type bell int
+
+func newBell() (bell, error) {
+	fd, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
+	return bell(fd), err
+}
+
+// ring wakes whoever waits now, or the next who does. It fails only where the
+// bell has rung 2^64 times and nobody came.
+func (b bell) ring() {
+	_, _ = unix.Write(int(b), binary.NativeEndian.AppendUint64(nil, 1))
+}
+
+func (b bell) silence() {
+	var n [8]byte
+	_, _ = unix.Read(int(b), n[:])
+}
+
+func (b bell) close() { unix.Close(int(b)) }
 
 // drain takes what else is in the queue, without waiting.
 func (w *watch) drain(buf []byte, b *batch) {

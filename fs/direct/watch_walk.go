@@ -169,7 +169,9 @@ func (w *watch) found(k key, mask uint32) {
 	now := w.v.now()
 	w.judge(k, mask, now)
 	if j := &w.judging; len(j.retries)+len(j.written)+len(j.orphans) > 0 && j.armed.IsZero() {
-		w.arm(j.due(now), now)
+		if w.arm(j.due(now), now) {
+			w.bell.ring()
+		}
 	}
 }
 

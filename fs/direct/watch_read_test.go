@@ -1,0 +1,35 @@
+package direct
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// The runtime's poller must not know the watch: the kernel would wake a thread
+// of it for every event, while nobody waits for one.
+func TestWatchIsNotInTheRuntimesPoller(t *testing.T) {
+	v := serveDir(t, t.TempDir(), Options{Watch: true})
+	if v.watch.fd < 0 {
+		t.Skip("no watch here")
+	}
+	fds, err := filepath.Glob("/proc/self/fd/*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	line := fmt.Sprintf("tfd: %8d ", v.watch.fd)
+	for _, fd := range fds {
+		if to, _ := os.Readlink(fd); to != "anon_inode:[eventpoll]" {
+			continue
+		}
+		info, err := os.ReadFile("/proc/self/fdinfo/" + filepath.Base(fd))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(string(info), line) {
+			t.Errorf("the watch is in %s:\n%s", fd, info)
+		}
+	}
+}
