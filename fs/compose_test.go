@@ -190,17 +190,3 @@ func TestReferencesAreGivenBack(t *testing.T) {
 		t.Errorf("the hidden file has %d references that the kernel will never give back", n)
 	}
 }
-
-func TestUnavailablePart(t *testing.T) {
-	w := newWorld(t, Part{Name: "root", Volume: newFake()},
-		Part{Name: "@a/gone", At: "gone", Unavailable: "no such bucket"})
-	out := w.mustWalk("gone")
-	if out.Mode != syscall.S_IFDIR {
-		t.Errorf("mode %o, want a directory that nobody may enter", out.Mode)
-	}
-	var open fuse.OpenOut
-	st := w.OpenDir(nil, &fuse.OpenIn{InHeader: header(out.NodeId)}, &open)
-	if st != fuse.EACCES {
-		t.Errorf("opendir: %v, want EACCES", st)
-	}
-}

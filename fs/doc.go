@@ -12,7 +12,7 @@
 //	}, fs.Options{})
 //	...
 //	err = srv.Unmount()
-//	srv.Wait()
+//	err = srv.Wait()
 //
 // Packages outside import it as wsfs.
 //

@@ -1,6 +1,7 @@
 package fs
 
 import (
+	"context"
 	"log/slog"
 	"runtime/debug"
 	"syscall"
@@ -26,11 +27,12 @@ type front struct {
 	now     func() time.Time
 }
 
-// A Failure is a request that failed for a reason that a person should see.
+// A Failure is a request that failed for a reason that a person should see, or
+// what a volume reported with [Notifier].Failed.
 type Failure struct {
 	Time  time.Time
 	Part  string
-	Op    string
+	Op    string // the kernel's operation; "background" where none is to blame
 	Path  string // in the part; the directory's and the name where there is one
 	Errno syscall.Errno
 	Err   error
@@ -85,16 +87,20 @@ func (c *call) end(err error) fuse.Status {
 }
 
 func (c *call) report(errno syscall.Errno, err error) {
-	fl := Failure{Time: c.f.now(), Part: c.s.part.Name, Op: c.kind.String(),
-		Path: c.path(), Errno: errno, Err: err}
 	level := slog.LevelWarn
 	if errno == syscall.EROFS {
 		level = slog.LevelDebug // counted, and a program may try a thousand times
 	}
-	c.f.log.Log(c, level, "request failed", "part", fl.Part, "op", fl.Op,
-		"path", fl.Path, "errno", errno.Error(), "err", err)
-	if c.f.tell != nil {
-		c.f.tell(fl)
+	c.f.failed(Failure{Time: c.f.now(), Part: c.s.part.Name, Op: c.kind.String(),
+		Path: c.path(), Errno: errno, Err: err}, level, "request failed")
+}
+
+// failed logs a failure and tells of it.
+func (f *front) failed(fl Failure, level slog.Level, what string) {
+	f.log.Log(context.Background(), level, what, "part", fl.Part, "op", fl.Op,
+		"path", fl.Path, "errno", fl.Errno.Error(), "err", fl.Err)
+	if f.tell != nil {
+		f.tell(fl)
 	}
 }
 

@@ -1,7 +1,9 @@
 package fs
 
 import (
+	"log/slog"
 	"sync"
+	"time"
 
 	"github.com/hanwen/go-fuse/v2/fuse"
 )
@@ -10,7 +12,9 @@ import (
 // can block in the kernel on a lock that a request holds while it waits for
 // us, so it is never sent from a handler or under a lock that one takes; and
 // none is sent once unmounting has begun, when nobody may be left to answer
-// such a request.
+// such a request. Events go through the same queue, so that whoever hears of a
+// change and looks finds that the kernel was told before; the last of them is
+// delivered before the volumes count as closed.
 type notes struct {
 	stats *stats
 	event func(Event)
@@ -19,9 +23,16 @@ type notes struct {
 	cond    sync.Cond
 	queue   []note            // guarded by mu
 	waiting map[note]struct{} // the notes of queue, to drop repeats; guarded by mu
-	closed  bool              // guarded by mu
+	timer   bool              // eventDelay is running; guarded by mu
+	closed  bool              // the kernel is told nothing more; guarded by mu
+	ended   bool              // nothing comes any more; guarded by mu
 	done    chan struct{}
 }
+
+// eventDelay is how long an event may wait for the next. A program that writes a
+// thousand files makes a thousand events, and waking the worker for each of them
+// costs the program more than the event does.
+const eventDelay = 2 * time.Millisecond
 
 // note is one thing to tell; of events only kind, path and part are set.
 type note struct {
@@ -37,9 +48,11 @@ const (
 	noteEntry noteKind = iota
 	noteAttr
 	noteContent
-	noteWrote
+	noteWrote // from here on events
 	noteDeleted
 )
+
+func (k noteKind) isEvent() bool { return k >= noteWrote }
 
 // kernel is the part of *fuse.Server that takes notifications.
 type kernel interface {
@@ -56,15 +69,28 @@ func newNotes(st *stats, event func(Event)) *notes {
 func (n *notes) add(x note) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if _, dup := n.waiting[x]; dup || n.closed {
+	if _, dup := n.waiting[x]; dup || n.ended || n.closed && !x.kind.isEvent() {
 		return
 	}
 	n.waiting[x] = struct{}{}
 	n.queue = append(n.queue, x)
+	switch {
+	case !x.kind.isEvent():
+		n.cond.Signal()
+	case !n.timer:
+		n.timer = true
+		time.AfterFunc(eventDelay, n.eventsDue)
+	}
+}
+
+func (n *notes) eventsDue() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.timer = false
 	n.cond.Signal()
 }
 
-// run sends until close. A note leaves the waiting set before it is sent, so
+// run sends until end. A note leaves the waiting set before it is sent, so
 // that a change during the sending is told again.
 func (n *notes) run(k kernel) {
 	defer close(n.done)
@@ -77,14 +103,14 @@ func (n *notes) run(k kernel) {
 	}
 }
 
-// next waits for a note; ok is false when closed.
+// next waits for a note; ok is false at the end.
 func (n *notes) next() (x note, ok bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	for len(n.queue) == 0 && !n.closed {
+	for len(n.queue) == 0 && !n.ended {
 		n.cond.Wait()
 	}
-	if n.closed {
+	if len(n.queue) == 0 {
 		return note{}, false
 	}
 	x, n.queue = n.queue[0], n.queue[1:]
@@ -109,20 +135,41 @@ func (n *notes) send(k kernel, x note) {
 	n.stats.notified.Add(1)
 }
 
-// close stops telling the kernel; what is queued is dropped. It does not wait
-// for a notification that the kernel holds up.
+// close stops telling the kernel; what is queued for it is dropped, events are
+// not. It does not wait for a notification that the kernel holds up.
 func (n *notes) close() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.closed = true
-	n.queue = nil
+	events := n.queue[:0]
+	for _, x := range n.queue {
+		if x.kind.isEvent() {
+			events = append(events, x)
+		} else {
+			delete(n.waiting, x)
+		}
+	}
+	n.queue = events
 	n.cond.Signal()
+}
+
+// end delivers the events that are queued, and returns when the worker is gone.
+// It is for when the last request has been answered: the kernel holds nothing
+// up then.
+func (n *notes) end() {
+	n.close()
+	n.mu.Lock()
+	n.ended = true
+	n.cond.Signal()
+	n.mu.Unlock()
+	<-n.done
 }
 
 // slotNotifier is what a part's volume reports to.
 type slotNotifier struct {
 	s *slot
 	n *notes
+	f *front
 }
 
 var _ Notifier = (*slotNotifier)(nil)
@@ -148,4 +195,12 @@ func (k *slotNotifier) Wrote(path string) {
 
 func (k *slotNotifier) Deleted(path string) {
 	k.n.add(note{kind: noteDeleted, name: path, part: k.s.part.Name})
+}
+
+// Failed does not wait for the worker, which drops what is queued at the end:
+// no failure may be lost.
+func (k *slotNotifier) Failed(path string, err error) {
+	k.f.stats.failed.Add(1)
+	k.f.failed(Failure{Time: k.f.now(), Part: k.s.part.Name, Op: "background",
+		Path: path, Errno: Errno(err), Err: err}, slog.LevelWarn, "failed in the background")
 }

@@ -1,8 +1,17 @@
 package fs
 
 import (
+	"bytes"
+	"errors"
+	"fmt"
+	"log/slog"
 	"slices"
+	"strings"
+	"sync/atomic"
+	"syscall"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/hanwen/go-fuse/v2/fuse"
 )
@@ -56,8 +65,7 @@ func TestNotesAreSentOnceUnlessTheyComeAgain(t *testing.T) {
 	if got, want := []note{first, second, third}, []note{entry, attr, entry}; !slices.Equal(got, want) {
 		t.Errorf("told %v, want %v", got, want)
 	}
-	n.close()
-	<-n.done
+	n.end()
 }
 
 // Whoever unmounts must not wait for a notification that the kernel holds up,
@@ -73,7 +81,7 @@ func TestNotesEndWhileOneIsHeldUp(t *testing.T) {
 	n.close() // returns though the worker is held up
 	sl.ContentChanged(3)
 	k.on <- struct{}{}
-	<-n.done
+	n.end()
 	if got := n.stats.notified.Load(); got != 1 {
 		t.Errorf("%d notifications after close, want only the one under way", got)
 	}
@@ -91,8 +99,25 @@ func TestEventsNameThePart(t *testing.T) {
 			t.Errorf("event %v, want %v", e, want)
 		}
 	}
+	n.end()
+}
+
+// The last writes before an unmount are events too, also those that are found
+// when a file is released after it.
+func TestEventsOutliveTheUnmount(t *testing.T) {
+	var got []Event
+	n := newNotes(&stats{}, func(e Event) { got = append(got, e) })
+	sl := &slotNotifier{s: &slot{part: &part{}}, n: n}
+	sl.Wrote("before")
+	sl.AttrChanged(1)
 	n.close()
-	<-n.done
+	sl.Wrote("after")
+	go n.run(newFakeKernel()) // which would wait for ever
+	n.end()
+	sl.Wrote("too late")
+	if want := []Event{{Name: "write", Path: "before"}, {Name: "write", Path: "after"}}; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
 }
 
 // What is under a graft is hidden; telling the kernel would unmount what a
@@ -105,4 +130,86 @@ func TestNoNoteForAGraft(t *testing.T) {
 	if len(w.notes.queue) != 1 || w.notes.queue[0].name != "y" {
 		t.Errorf("queued %v, want only y", w.notes.queue)
 	}
+}
+
+// A failure found after the reply is seen like one of a request, and not lost
+// when the mount ends: it does not wait for the worker.
+func TestFailureAfterTheReply(t *testing.T) {
+	v := &closing{fakeVolume: newFake()}
+	w := newWorld(t, Part{Name: "@a/b", Volume: v})
+	var log bytes.Buffer
+	w.log = slog.New(slog.NewTextHandler(&log, nil))
+	var got []Failure
+	w.tell = func(f Failure) { got = append(got, f) }
+	w.notes.close()
+	v.note.Failed("x/y", fmt.Errorf("put: %w", ErrQuota))
+	if len(got) != 1 || got[0].Part != "@a/b" || got[0].Path != "x/y" || got[0].Op != "background" ||
+		got[0].Errno != syscall.EDQUOT || !errors.Is(got[0].Err, ErrQuota) || got[0].Time.IsZero() {
+		t.Errorf("told %+v, want the part, the path, the error and its errno", got)
+	}
+	if n := w.stats.snapshot(w.tree.parts).Failed; n != 1 {
+		t.Errorf("counted %d, want 1", n)
+	}
+	if !strings.Contains(log.String(), "put: quota exceeded") {
+		t.Errorf("log: %q", log.String())
+	}
+}
+
+// closing is a volume whose Close fails.
+type closing struct {
+	*fakeVolume
+	note   Notifier
+	closed int
+	err    error
+}
+
+func (c *closing) Bind(n Notifier) { c.note = n }
+
+func (c *closing) Close() error {
+	c.closed++
+	return c.err
+}
+
+// One volume that cannot be closed must neither hide nor keep open another.
+func TestErrorsOfCloseAreReturned(t *testing.T) {
+	a := &closing{fakeVolume: newFake(), err: ErrUnavailable}
+	b := &closing{fakeVolume: newFake()}
+	c := &closing{fakeVolume: newFake(), err: ErrConflict}
+	w := newWorld(t, Part{Name: "@a/a", Volume: a}, Part{Name: "@a/b", At: "b", Volume: b}, Part{Name: "@a/c", At: "c", Volume: c})
+	s := &Server{front: w.front, served: make(chan struct{})}
+	go w.notes.run(newFakeKernel())
+	s.finish()
+	err := s.Wait()
+	if !errors.Is(err, ErrUnavailable) || !errors.Is(err, ErrConflict) || !strings.Contains(err.Error(), "@a/c") {
+		t.Errorf("got %v, want both errors and the parts' names", err)
+	}
+	if a.closed != 1 || b.closed != 1 || c.closed != 1 {
+		t.Errorf("closed %d, %d and %d times, want once each", a.closed, b.closed, c.closed)
+	}
+}
+
+// Waking the worker for each event of a program that writes a thousand files
+// costs it more than the events do: they wait for each other, and not longer.
+func TestEventsComeTogether(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var got atomic.Int32
+		n := newNotes(&stats{}, func(Event) { got.Add(1) })
+		sl := &slotNotifier{s: &slot{part: &part{}}, n: n}
+		go n.run(newFakeKernel())
+		synctest.Wait()
+		for _, want := range []int32{2, 4} { // and once more
+			sl.Wrote("a")
+			sl.Wrote("b")
+			synctest.Wait()
+			if got := got.Load(); got != want-2 {
+				t.Errorf("%d events at once, want %d", got, want-2)
+			}
+			time.Sleep(eventDelay)
+			synctest.Wait()
+			if got := got.Load(); got != want {
+				t.Errorf("%d events after the delay, want %d", got, want)
+			}
+		}
+		n.end()
+	})
 }

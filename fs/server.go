@@ -51,6 +51,7 @@ type Server struct {
 	devMinor   uint32
 	privileged bool
 	served     chan struct{} // closed when the last request has been answered
+	closed     error         // of the volumes' Close; written before served is closed
 }
 
 const (
@@ -121,7 +122,7 @@ func newFront(t *tree, o *Options) *front {
 	f.modes.notify = func(node uint64) { f.notes.add(note{kind: noteContent, node: node}) }
 	for _, s := range t.slots {
 		if b, ok := s.vol.(Binder); ok && s.kind == slotVolume {
-			b.Bind(&slotNotifier{s: s, n: f.notes})
+			b.Bind(&slotNotifier{s: s, n: f.notes, f: f})
 		}
 	}
 	for _, s := range t.slots {
@@ -216,6 +217,11 @@ func (w *slogWriter) Write(p []byte) (int, error) {
 
 func (s *Server) serve() {
 	s.fuse.Serve()
+	s.finish()
+}
+
+// finish lets go of everything, after the last request.
+func (s *Server) finish() {
 	s.front.notes.close()
 	for _, h := range s.front.handles.all() {
 		if h.file != nil {
@@ -224,19 +230,35 @@ func (s *Server) serve() {
 			h.dir.dir.Release()
 		}
 	}
-	for _, p := range s.front.tree.parts {
-		if c, ok := p.vol.(Closer); ok {
-			if err := c.Close(); err != nil {
-				s.front.log.Error("closing a volume", "part", p.Name, "err", err)
-			}
-		}
-	}
+	s.closed = s.front.closeVolumes()
+	s.front.notes.end()
 	close(s.served)
 }
 
+// closeVolumes closes every volume, whatever another one says.
+func (f *front) closeVolumes() error {
+	var errs []error
+	for _, p := range f.tree.parts {
+		c, ok := p.vol.(Closer)
+		if !ok {
+			continue
+		}
+		if err := c.Close(); err != nil {
+			f.log.Error("closing a volume", "part", p.Name, "err", err)
+			errs = append(errs, fmt.Errorf("fs: close %s: %w", p.Name, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
 // Wait returns when the tree has been unmounted, by us or another, and its
-// volumes are closed.
-func (s *Server) Wait() { <-s.served }
+// volumes are closed. The error joins those of the volumes' Close: what they
+// hold is not safe, or not where policy wanted it. It may be called any number
+// of times, from many goroutines.
+func (s *Server) Wait() error {
+	<-s.served
+	return s.closed
+}
 
 // Unmount takes the tree out of the name space. It fails with EBUSY while a
 // program uses it.

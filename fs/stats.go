@@ -73,6 +73,7 @@ type stats struct {
 	ops                     [opCount]opStats
 	readBytes, writtenBytes atomic.Uint64
 	panics, notified        atomic.Uint64
+	failed                  atomic.Uint64
 }
 
 func (s *stats) done(k opKind, e syscall.Errno, d time.Duration) {
@@ -96,6 +97,7 @@ type Stats struct {
 	Ops                     []OpStats // of operations that happened
 	ReadBytes, WrittenBytes uint64    // that passed through the daemon; the kernel's own I/O is not seen
 	Panics, Notified        uint64
+	Failed                  uint64            // failures that volumes found after the reply
 	Refused                 map[string]uint64 // changes refused because a part is read-only, by part
 }
 
@@ -110,7 +112,7 @@ type OpStats struct {
 
 func (s *stats) snapshot(parts []*part) Stats {
 	out := Stats{ReadBytes: s.readBytes.Load(), WrittenBytes: s.writtenBytes.Load(),
-		Panics: s.panics.Load(), Notified: s.notified.Load(), Refused: make(map[string]uint64)}
+		Panics: s.panics.Load(), Notified: s.notified.Load(), Failed: s.failed.Load(), Refused: make(map[string]uint64)}
 	for k := range s.ops {
 		if o := s.ops[k].snapshot(opKind(k)); o.Count > 0 {
 			out.Ops = append(out.Ops, o)

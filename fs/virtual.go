@@ -80,7 +80,9 @@ func (d *listDir) Fsync(*Op, bool) error { return nil }
 func (d *listDir) Release()              {}
 
 // unavailable stands where an optional part could not be opened: a directory
-// that nobody can look into.
+// that nobody can look into. Its mode lets everyone ask for the reason, by
+// user.wsmount.reason and in .wsmount, which need permission to read and to
+// search; it is the directory itself that refuses the rest.
 type unavailable struct {
 	readOnlyVolume
 	reason string
@@ -91,7 +93,16 @@ func (u *unavailable) err() error {
 }
 
 func (u *unavailable) Attr(*Op, Ino, File) (Attr, error) {
-	return dirAttr(RootIno, 0, time.Second), nil
+	return dirAttr(RootIno, 0o555, time.Second), nil
+}
+func (u *unavailable) Describe(_ *Op, _ Ino, what string) (string, bool) {
+	switch what {
+	case "reason":
+		return u.reason, true
+	case "state":
+		return "unavailable", true
+	}
+	return "", false
 }
 func (u *unavailable) Lookup(*Op, Ino, string) (Entry, error) { return Entry{}, u.err() }
 func (u *unavailable) OpenDir(*Op, Ino) (Dir, error)          { return nil, u.err() }

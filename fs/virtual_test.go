@@ -74,3 +74,29 @@ func TestControlFileIsOneVersionFromEndToEnd(t *testing.T) {
 		t.Errorf("open for writing: %v, want EROFS", st)
 	}
 }
+
+// Whoever meets a part that is not there can ask why, also without privilege:
+// reading an attribute and entering .wsmount need the permissions to read and to
+// search. The directory itself refuses to be listed.
+func TestUnavailablePartSaysWhy(t *testing.T) {
+	w := newWorld(t, Part{Volume: newFake()}, Part{At: "gone", Unavailable: "no such disk", Control: mapControl{"errors.log": "x"}})
+	dir := w.mustWalk("gone")
+	if got := dir.Mode & 0o777; got != 0o555 {
+		t.Errorf("mode %o, want 555", got)
+	}
+	h := header(dir.NodeId)
+	for name, want := range map[string]string{"user.wsmount.reason": "no such disk", "user.wsmount.state": "unavailable"} {
+		buf := make([]byte, 100)
+		n, st := w.GetXAttr(nil, &h, name, buf)
+		if got := string(buf[:n]); st != fuse.OK || got != want {
+			t.Errorf("%s: %q, %v, want %q", name, got, st, want)
+		}
+	}
+	w.mustWalk("gone/.wsmount/errors.log")
+	if _, st := w.walk("gone/file"); st != fuse.EACCES {
+		t.Errorf("lookup in it: %v, want EACCES", st)
+	}
+	if st := w.OpenDir(nil, &fuse.OpenIn{InHeader: h}, &fuse.OpenOut{}); st != fuse.EACCES {
+		t.Errorf("listing it: %v, want EACCES", st)
+	}
+}

@@ -249,7 +249,8 @@ type Pather interface {
 }
 
 // A Closer is a volume that holds something to the end: Close is called once,
-// after the last request.
+// after the last request. An error says that something which a program was told
+// is safe, or which policy wanted sent, is not; Server.Wait returns it.
 type Closer interface{ Close() error }
 
 // A Notifier takes what a volume has to tell. Its methods return at once; a
@@ -268,7 +269,19 @@ type Notifier interface {
 	ContentChanged(ino Ino)
 
 	// Wrote and Deleted report a change for the lifecycle bus (`write` and
-	// `delete` of AIP-37), by path, whoever made it.
+	// `delete` of AIP-37), by path, whoever made it. The volume emits both, the
+	// front neither, also for changes that came through the mount: only the
+	// volume knows when content is final (the last close, the end of a pull,
+	// another program's write), and which of two reports is the same change.
+	// A rename is Deleted of the old path and Wrote of the new one.
 	Wrote(path string)
 	Deleted(path string)
+
+	// Failed reports a failure that was found after the reply to the request
+	// which caused it, or that no request caused: an upload in the background,
+	// a pull. It is logged, counted in Stats.Failed and told to
+	// Options.OnFailure, as a failed request is; err is not nil, and path is ""
+	// where the failure is the whole volume's. It counts also after the
+	// unmount, from Close.
+	Failed(path string, err error)
 }
