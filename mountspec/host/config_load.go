@@ -73,9 +73,10 @@ func (o LoadOptions) userDir() string {
 	return ""
 }
 
-// given reads a file that was named. One in the working directory could
-// have come with a repository, and so could a variable that names it. The home
-// directory and what is above it are no repository.
+// given reads a file that was named. One in the working directory, or below
+// it, could have come with a repository, and so could a variable that names it.
+// The places that are looked at without being named are not such, and what is
+// above the home directory is no repository.
 func (o LoadOptions) given() (*Config, error) {
 	hint := "put it into ~/.config/wsmount and give its absolute path"
 	if !filepath.IsAbs(o.Path) {
@@ -86,8 +87,8 @@ func (o LoadOptions) given() (*Config, error) {
 		cwd, _ = os.Getwd()
 	}
 	dir, err := filepath.EvalSymlinks(filepath.Dir(o.Path))
-	if err == nil && cwd != "" {
-		if real, err := filepath.EvalSymlinks(cwd); err == nil && (real == dir || grant.Below(real, dir) && !o.homeBelow(real)) {
+	if err == nil && cwd != "" && !o.isDefault(dir) {
+		if real, err := filepath.EvalSymlinks(cwd); err == nil && (real == dir || grant.Below(real, dir) && !o.aboveHome(real)) {
 			return nil, denied("", o.Path, hint, "a configuration is not read from the working directory")
 		}
 	}
@@ -98,8 +99,15 @@ func (o LoadOptions) given() (*Config, error) {
 	return c, err
 }
 
-func (o LoadOptions) homeBelow(dir string) bool {
-	return o.Home != "" && grant.Below(dir, realish(o.Home))
+// isDefault says whether dir is where a configuration is looked for anyway.
+func (o LoadOptions) isDefault(dir string) bool {
+	user := o.userDir()
+	return user != "" && dir == realish(user) || dir == realish(o.System)
+}
+
+func (o LoadOptions) aboveHome(dir string) bool {
+	home := realish(o.Home)
+	return o.Home != "" && dir != home && grant.Below(dir, home)
 }
 
 func (o LoadOptions) read(path string) (*Config, error) {

@@ -220,9 +220,21 @@ func TestLoadConfig(t *testing.T) {
 			o.Path = w.write("repo/.cfg/wsmount.yaml", user)
 			o.Dir = w.path("repo")
 		}, words: "working directory", class: Denied},
-		{name: "given, in the home directory where one works", prepare: func(w *world, o *LoadOptions) {
-			o.Path = w.write("home/cfg/wsmount.yaml", user)
+		{name: "brought by a repository below the home directory, where one works", prepare: func(w *world, o *LoadOptions) {
+			o.Path = w.write("home/repo/wsmount.yaml", user)
 			o.Dir = w.home
+		}, words: "working directory", class: Denied},
+		{name: "the usual one, given, in the home directory", prepare: func(w *world, o *LoadOptions) {
+			o.Path = w.write("home/.config/wsmount/config.yaml", user)
+			o.Dir = w.home
+		}, want: "user://u"},
+		{name: "the usual one, given, where it lies", prepare: func(w *world, o *LoadOptions) {
+			o.Path = w.write("home/.config/wsmount/config.yaml", user)
+			o.Dir = w.home + "/.config/wsmount"
+		}, want: "user://u"},
+		{name: "given, above the home directory, as a service works", prepare: func(w *world, o *LoadOptions) {
+			o.Path = w.write("home/cfg/wsmount.yaml", user)
+			o.Dir = w.dir
 		}, want: "user://u"},
 		{name: "brought by a repository, through a link", prepare: func(w *world, o *LoadOptions) {
 			w.write("repo/wsmount.yaml", user)

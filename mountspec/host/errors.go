@@ -89,6 +89,11 @@ func denied(code, where, hint, format string, args ...any) *Error {
 	return &Error{Class: Denied, Code: code, Where: where, Hint: hint, What: fmt.Sprintf(format, args...)}
 }
 
+// unrecorded refuses what cannot be recorded: nothing is granted without.
+func unrecorded(code, where string, err error) *Error {
+	return &Error{Class: Denied, Code: code, Where: where, What: "the audit log cannot be written", Err: err, Hint: "make room for the audit log"}
+}
+
 // fileError turns an error about a file into one of ours: absent is
 // unresolvable, what others can write is denied.
 func fileError(code, where string, err error) *Error {

@@ -44,8 +44,9 @@ func (s *session) find(a mountspec.Address) (candidate, error) {
 		"no workspace %s is known here", a)
 }
 
+// known lists the addresses that could have been meant.
 func (s *session) known() []string {
-	var out []string
+	out := slices.Clone(s.met)
 	for k := range s.r.cfg.Workspaces {
 		out = append(out, k)
 	}
@@ -53,7 +54,7 @@ func (s *session) known() []string {
 		out = append(out, k)
 	}
 	slices.Sort(out)
-	return out
+	return slices.Compact(out)
 }
 
 func (s *session) registered(a mountspec.Address) (candidate, bool, error) {
@@ -216,6 +217,7 @@ func (s *session) claims(dir string, a mountspec.Address) (paths []string, isWor
 	if ws.ID == a {
 		return []string{f.path}, true
 	}
+	s.met = append(s.met, ws.ID.String())
 	return nil, true
 }
 

@@ -176,6 +176,11 @@ func TestNearAddress(t *testing.T) {
 	if e := w.refused("@acme/marketing-op", ResolveOptions{}, Unresolvable); e.Hint != "did you mean @acme/marketing-ops?" {
 		t.Errorf("hint %q", e.Hint)
 	}
+	w.workspace("found/team-notes", "@acme/team-notes")
+	w.config += "search_path: [ " + w.path("found") + " ]\n"
+	if e := w.refused("@acme/team-nodes", ResolveOptions{}, Unresolvable); e.Hint != "did you mean @acme/team-notes?" {
+		t.Errorf("hint for what the search path has: %q", e.Hint)
+	}
 	w.refused("@acme/../../etc", ResolveOptions{}, Unresolvable)
 	w.refused("@Acme/Ops", ResolveOptions{}, Unresolvable)
 }

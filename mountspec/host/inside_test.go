@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/wsmount/wsmount/mountspec"
 )
 
 // The attack: a clone that calls itself @acme/app looks into the directory
@@ -101,4 +103,45 @@ func TestOverlapThroughABindMount(t *testing.T) {
 	t.Cleanup(func() { must(t, unix.Unmount(alias, unix.MNT_DETACH)) })
 	w.manifest("b", "@acme/b", here)
 	w.refused("b/WORKSPACE.md", ResolveOptions{}, Denied, "overlaps", "@acme/a")
+}
+
+// The same, by a second path of a directory above it, in either direction.
+func TestOverlapThroughABindMountOfAnAncestor(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("needs root, to bind a directory")
+	}
+	for _, places := range [][2]string{{"tree/deep/data", "alias"}, {"alias", "tree/deep/data"}} {
+		t.Run(places[0]+" first", func(t *testing.T) {
+			w := newWorld(t)
+			w.mkdir("tree/deep/data")
+			alias := w.mkdir("alias")
+			must(t, unix.Mount(w.path("tree"), alias, "", unix.MS_BIND, ""))
+			t.Cleanup(func() { must(t, unix.Unmount(alias, unix.MNT_DETACH)) })
+			w.config += "allow_paths: [ " + w.dir + " ]\n"
+			w.manifest("a", "@acme/a", at(w.path(places[0])))
+			w.add("a")
+			w.manifest("b", "@acme/b", at(w.path(places[1])))
+			w.refused("b/WORKSPACE.md", ResolveOptions{}, Denied, "overlaps", "@acme/a")
+		})
+	}
+}
+
+// A manifest of the configuration that cannot be read hides where its workspace
+// lies, but not that it lies somewhere.
+func TestOverlapWithAnUnreadableManifest(t *testing.T) {
+	w := newWorld(t)
+	w.write("broken/WORKSPACE.md", "---\nschema: workspace/v1\nnonsense: 1\n---\n")
+	w.mkdir("broken/data")
+	w.config += "workspaces: { \"@acme/broken\": { path: " + w.path("broken") + " } }\nallow_paths: [ " + w.dir + " ]\n"
+	w.manifest("b", "@acme/b", at(w.path("broken/data")))
+	w.refused("b/WORKSPACE.md", ResolveOptions{}, Denied, "overlaps", "@acme/broken")
+	w.workspace("c", "@acme/c")
+	w.add("c")
+	r, err := w.resolver().Resolve(t.Context(), "@acme/c", ResolveOptions{})
+	must(t, err)
+	if !slices.ContainsFunc(r.Warnings, func(f mountspec.Finding) bool {
+		return f.Rule == "overlap-unknown" && strings.Contains(f.Message, "@acme/broken")
+	}) {
+		t.Errorf("nothing is said of the workspace that cannot be compared: %v", r.Warnings)
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 
 	"github.com/wsmount/wsmount/mountspec"
@@ -29,14 +30,25 @@ func (s *session) checkOverlap(l *loaded) error {
 			s.others[addr] = other
 		}
 		if other.err != nil {
-			s.step("overlap with "+addr, "not known: "+other.err.Error())
-			continue
+			s.unknownPlace(l, addr, other.err)
+			// Most keep their bytes beside their manifest.
+			other.loc = Location{Service: ServiceDir, Prefix: filepath.Dir(manifestOf(s.r.cfg.Workspaces[addr].Path))}
 		}
 		if err := s.overlap(l, addr, other.loc); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// unknownPlace says that a workspace of the configuration could not be compared
+// but by the directory of its manifest. It does not refuse: a mistake in one
+// manifest would take away every workspace.
+func (s *session) unknownPlace(l *loaded, addr string, err error) {
+	s.step("overlap with "+addr, "not known but for the directory of its manifest: "+err.Error())
+	l.warnings = append(l.warnings, mountspec.Finding{Severity: mountspec.Warning, File: s.r.cfg.Path, Path: "workspaces." + addr,
+		Rule: "overlap-unknown", Message: "whether " + addr + " keeps its bytes in the same place is not known: " + err.Error(),
+		Hint: "correct its manifest, or remove it from the configuration"})
 }
 
 // locationOf reads where a workspace of the configuration keeps its bytes.
@@ -74,7 +86,8 @@ func (s *session) overlap(l *loaded, addr string, other Location) error {
 }
 
 // sharesBytes is Location.Overlaps for places of this machine too that have two
-// paths, by a bind mount.
+// paths, because one of them, or a directory above it, is mounted a second time
+// (a bind mount).
 func sharesBytes(a, b Location) bool {
 	if a.Overlaps(b) {
 		return true
@@ -82,9 +95,24 @@ func sharesBytes(a, b Location) bool {
 	if a.Service != ServiceDir || b.Service != ServiceDir {
 		return false
 	}
-	x, xerr := os.Stat(a.Prefix)
-	y, yerr := os.Stat(b.Prefix)
-	return xerr == nil && yerr == nil && os.SameFile(x, y)
+	return liesIn(a.Prefix, b.Prefix) || liesIn(b.Prefix, a.Prefix)
+}
+
+// liesIn says whether dir is path or one of the directories above it, by what
+// they are and not by name.
+func liesIn(path, dir string) bool {
+	top, err := os.Stat(dir)
+	if err != nil {
+		return false
+	}
+	for p := filepath.Clean(path); ; p = filepath.Dir(p) {
+		if fi, err := os.Stat(p); err == nil && os.SameFile(fi, top) {
+			return true
+		}
+		if p == filepath.Dir(p) {
+			return false
+		}
+	}
 }
 
 // allowOverlap is the line of the configuration that grants two workspaces

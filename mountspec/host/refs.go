@@ -177,7 +177,7 @@ func (s *session) mayRefer(from base, owner, slug string, ref mountspec.Ref, kin
 	}
 	rec := audit.CrossOwnerRef{From: from.addr.String(), To: to, Kind: kind.name, Allowed: allowed, Reason: reason}
 	if err := s.r.o.Audit.Write(rec); err != nil {
-		return denied(kind.code, ref.Pos.String(), "make room for the audit log", "the audit log cannot be written: %v", err)
+		return unrecorded(kind.code, ref.Pos.String(), err)
 	}
 	if allowed {
 		s.step(kind.name+" of another owner, "+to, reason)

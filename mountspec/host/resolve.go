@@ -187,7 +187,7 @@ func (s *session) decide(l *loaded, out *Resolved) error {
 		out.Decisions[action] = d
 		s.step("policy "+action, d.Verdict+", "+string(d.Reason))
 		if err := s.r.o.Audit.Write(record(l, d)); err != nil {
-			return denied("", "", "make room for the audit log", "the audit log cannot be written: %v", err)
+			return unrecorded("", "", err)
 		}
 	}
 	if d := out.Decisions[policy.Read]; !d.Allow {

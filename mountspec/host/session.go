@@ -17,6 +17,7 @@ type session struct {
 	chain  []string               // workspaces on the way here, as they were named
 	places []string               // and their manifests
 	others map[string]whereabouts // where workspaces of the configuration lie, found once
+	met    []string               // addresses of the manifests that the search path led to
 }
 
 // whereabouts is the location of a workspace, or why it is not known.
