@@ -65,7 +65,13 @@ func flagWords(c *cli.Command) []string {
 
 func bashCompletion(w io.Writer) error {
 	var cases strings.Builder
-	var names []string
+	var names, values []string
+	for name, takes := range flagKinds(commands()) {
+		if takes {
+			values = append(values, dashed(name))
+		}
+	}
+	slices.Sort(values)
 	eachCommand("", commands(), func(name string, c *cli.Command) {
 		words := flagWords(c)
 		for _, s := range c.Subcommands {
@@ -76,10 +82,17 @@ func bashCompletion(w io.Writer) error {
 		}
 		fmt.Fprintf(&cases, "        %q) words=%q ;;\n", name, strings.Join(words, " "))
 	})
+	// The word after a flag that takes a value is neither a command nor a
+	// workspace. "wsmount WORKSPACE MOUNTPOINT" means mount, as in findCommand.
 	_, err := fmt.Fprintf(w, `_wsmount() {
-    local cur=${COMP_WORDS[COMP_CWORD]} command= words= w
+    local cur=${COMP_WORDS[COMP_CWORD]} command= words= w last=
     for w in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
+        case "$last" in
+            %s) last=; continue ;;
+        esac
+        last=$w
         case "$command $w" in
+            " "[@/.]*|" "*WORKSPACE.md) command=mount ;;
             " "[a-z]*|"registry "[a-z]*) command="${command:+$command }$w" ;;
         esac
     done
@@ -90,7 +103,7 @@ func bashCompletion(w io.Writer) error {
     [[ $cur != -* && -n $command ]] && COMPREPLY+=($(compgen -f -- "$cur"))
 }
 complete -o filenames -F _wsmount wsmount
-`, strings.Join(names, " ")+" --help --version", cases.String())
+`, strings.Join(values, "|"), strings.Join(names, " ")+" --help --version", cases.String())
 	return err
 }
 

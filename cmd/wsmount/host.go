@@ -55,6 +55,9 @@ func openAudit(c *cli.Context) (*audit.Log, error) {
 		return nil, exit.New(exit.Failed, "state directory: %w", err).Hint("give --state-dir a directory that you may write")
 	}
 	log, err := audit.Open(filepath.Join(root, "audit.log"), audit.Options{})
+	if daemon.MachineFailed(err) {
+		return nil, exit.New(exit.Failed, "the audit log cannot be written: %w", err).Hint("make room for it, or give --state-dir another place")
+	}
 	if err != nil {
 		return nil, exit.New(exit.Denied, "%w", err).Hint("nothing is mounted without a record of what was granted")
 	}

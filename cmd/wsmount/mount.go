@@ -211,6 +211,12 @@ func start(c *cli.Context, kernel []string) (d *daemon.Daemon, already *daemon.T
 	}
 	o.MountOptions = kernel
 	d, err = daemon.Start(context.WithoutCancel(c.Context), tree, o)
+	if err != nil && req.IfNotMounted {
+		err = tree.StartedByOther(c.Context, err)
+		if err == nil {
+			return nil, tree, nil
+		}
+	}
 	return d, nil, err
 }
 

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -166,6 +168,58 @@ func TestSecondMount(t *testing.T) {
 		t.Errorf("--if-not-mounted: got %s", out)
 	}
 	w.ok(addr, "mnt", "--if-not-mounted", "-f") // returns at once as well
+	pid := w.status().PID
+	stop(t, pid)
+	t.Cleanup(func() { syscall.Kill(pid, syscall.SIGCONT) }) // also where the test ends here
+	w.refused(exit.Unreachable, "does not answer", addr, "mnt", "--if-not-mounted")
+	if err := syscall.Kill(pid, syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	w.ok(addr, "mnt", "--if-not-mounted")
+}
+
+// Several that want the same at once all get it, and only when it is there.
+func TestIfNotMountedWhileItStarts(t *testing.T) {
+	needFUSE(t)
+	w := newWorld(t)
+	addr := w.workspace("notes")
+	w.write("notes/file", "x")
+	t.Cleanup(func() { w.ok("umount", "mnt") })
+	var all sync.WaitGroup
+	var first atomic.Int32
+	for range 6 {
+		all.Go(func() {
+			o := w.run(addr, "mnt", "--if-not-mounted", "--json")
+			if _, err := os.Stat(w.path("mnt/file")); o.code != exit.Done || err != nil {
+				t.Errorf("exit %d, %v\n%s", o.code, err, o.errOut)
+			}
+			if !strings.Contains(o.out, `"already": true`) {
+				first.Add(1)
+			}
+		})
+	}
+	all.Wait()
+	if got := first.Load(); got != 1 {
+		t.Errorf("%d mounted it, want 1", got)
+	}
+}
+
+// A full disk is no question of rights.
+func TestFullStateDirectory(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("needs root, to make a small file system")
+	}
+	w := newWorld(t)
+	addr := w.workspace("notes")
+	w.mkdir("full")
+	if err := syscall.Mount("none", w.path("full"), "tmpfs", 0, "size=64k,mode=700"); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { syscall.Unmount(w.path("full"), 0) })
+	if err := os.WriteFile(w.path("full/all"), make([]byte, 1<<20), 0o600); !errors.Is(err, syscall.ENOSPC) {
+		t.Fatal(err)
+	}
+	w.refused(exit.Failed, "no space left", addr, "mnt", "--state-dir", "full")
 }
 
 func TestKilledDaemon(t *testing.T) {

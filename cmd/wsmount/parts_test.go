@@ -69,6 +69,14 @@ func TestComposition(t *testing.T) {
 	if _, err := os.ReadDir(w.path("mnt/gone")); err == nil {
 		t.Error("the missing optional part can be read")
 	}
+	reason := make([]byte, 1000)
+	n, err := syscall.Getxattr(w.path("mnt/gone"), "user.wsmount.reason", reason)
+	if err != nil || !strings.Contains(string(reason[:max(n, 0)]), "@acme/gone") {
+		t.Errorf("its reason: %q, %v", reason[:max(n, 0)], err)
+	}
+	if log, err := os.ReadFile(w.path("mnt/gone/.wsmount/errors.log")); err != nil || !strings.Contains(string(log), "@acme/gone") {
+		t.Errorf("its errors.log: %q, %v", log, err)
+	}
 	parts := map[string]control.Part{}
 	for _, p := range w.status().Parts {
 		parts[p.At] = p

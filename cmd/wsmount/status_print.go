@@ -11,7 +11,9 @@ import (
 
 // printStatus shows one mount in full, in the width of a terminal.
 func printStatus(w io.Writer, s control.Status, now time.Time) {
-	fmt.Fprintf(w, "%s at %s\n", oneLine(s.Workspace), oneLine(s.Mountpoint))
+	for i, line := range breakLines(oneLine(s.Workspace)+" at "+oneLine(s.Mountpoint), width-1) {
+		fmt.Fprintf(w, "%*s%s\n", min(i, 1), "", line)
+	}
 	row := rows(w, 2)
 	row("state", stateText(s, now))
 	row("manifest", s.Source+note(s.Unverified, "unverified: it is not registered"))

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -74,7 +75,33 @@ func umountRecord(c *cli.Context, r *state.Record, req control.UnmountRequest) (
 	if err != nil || res.Busy || req.Lazy {
 		return res, err
 	}
-	return res, waitForEnd(ctx, r)
+	if err := waitForEnd(ctx, r); err != nil {
+		return res, err
+	}
+	return res, lastWord(r)
+}
+
+// lastWord says whether all was safe when the daemon of a record ended: an
+// error if not.
+func lastWord(r *state.Record) error {
+	if what := notSafe(r); what != "" {
+		return control.NotSafe(what, r.Dir)
+	}
+	return nil
+}
+
+// notSafe is what the daemon's last status says of it. Another daemon may have
+// written there since, whose word is not about this mount.
+func notSafe(r *state.Record) string {
+	var s control.Status
+	b, _, err := r.Status()
+	if err == nil {
+		err = json.Unmarshal(b, &s)
+	}
+	if err != nil || s.PID != r.PID {
+		return ""
+	}
+	return s.NotSafe
 }
 
 // forceLimit is how long --force waits for each of the daemon's answer, its

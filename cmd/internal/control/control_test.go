@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -259,5 +260,35 @@ func TestFollow(t *testing.T) {
 	n := len(got)
 	if n < 3 || got[n-2] != "write a\nb" || got[n-1] != "workspace-close " {
 		t.Errorf("got %q", got)
+	}
+}
+
+// A stream of one name does not see workspace-close; it ends with the mount all
+// the same, whole, with every event before it, and without waiting.
+func TestFilteredStreamEndsCleanly(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s")
+	m := &mount{bus: lifecycle.New(lifecycle.Options{})}
+	srv, err := Listen(path, m, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := NewClient(path).do(t.Context(), http.MethodGet, "/v1/events?name=write", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	for _, path := range []string{"a", "b", "c"} {
+		m.bus.Emit(lifecycle.Event{Name: "write", Payload: map[string]string{"path": path}})
+	}
+	m.bus.Emit(lifecycle.Event{Name: "workspace-close"})
+	m.bus.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second) // it takes none
+	defer cancel()
+	if err := srv.Close(ctx); err != nil {
+		t.Error(err)
+	}
+	body, err := io.ReadAll(resp.Body)
+	if err != nil || strings.Count(string(body), "event: write") != 3 || !strings.HasSuffix(string(body), "\n\n") {
+		t.Errorf("got %q, %v; want three events and a whole answer", body, err)
 	}
 }

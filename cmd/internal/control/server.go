@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"sync"
 	"time"
 
 	"github.com/wsmount/wsmount/cmd/internal/exit"
@@ -40,6 +41,9 @@ type Server struct {
 	http *http.Server
 	log  *slog.Logger
 	b    Backend
+
+	closing chan struct{} // closed by close: streams end
+	close   func()
 }
 
 const (
@@ -63,7 +67,8 @@ func Listen(path string, b Backend, o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{path: path, log: o.Log, b: b}
+	s := &Server{path: path, log: o.Log, b: b, closing: make(chan struct{})}
+	s.close = sync.OnceFunc(func() { close(s.closing) })
 	s.http = &http.Server{Handler: s.routes(o.Metrics), ReadHeaderTimeout: 10 * time.Second,
 		ErrorLog: slog.NewLogLogger(o.Log.Handler(), slog.LevelDebug),
 		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
@@ -89,6 +94,7 @@ func (s *Server) routes(metrics http.Handler) http.Handler {
 // Close ends the server, lets requests that are under way finish until ctx
 // ends, and removes the socket.
 func (s *Server) Close(ctx context.Context) error {
+	s.close()
 	err := s.http.Shutdown(ctx)
 	if err != nil {
 		s.http.Close()
@@ -169,6 +175,8 @@ func (s *Server) stream(w http.ResponseWriter, ctx context.Context, events <-cha
 	for flush.Flush() == nil {
 		select {
 		case <-ctx.Done():
+			return
+		case <-s.closing: // the bus has handed over everything by now
 			return
 		case <-beat.C:
 			fmt.Fprint(w, ":\n\n")

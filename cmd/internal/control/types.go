@@ -22,6 +22,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/wsmount/wsmount/cmd/internal/exit"
 	"github.com/wsmount/wsmount/cmd/internal/mountpoint"
 )
 
@@ -70,11 +71,22 @@ type Status struct {
 	Parts       []Part      `json:"parts"`
 	Notes       []string    `json:"notes,omitempty"`
 
+	// NotSafe stands in the last status of a mount that ended before all was
+	// where policy wants it: what is missing.
+	NotSafe string `json:"notSafe,omitempty"`
+
 	Operations     uint64 `json:"operations"`
 	Panics         uint64 `json:"panics"`
 	Notifications  uint64 `json:"notifications"`
 	UnsavedBytes   int64  `json:"unsavedBytes"`
 	ConflictsTotal int    `json:"conflicts"`
+}
+
+// NotSafe is the error of a mount that ended before all was safe. what is from
+// Status.NotSafe, dir the state directory that keeps it.
+func NotSafe(what, dir string) error {
+	return exit.New(exit.Unsafe, "unmounted, but not all is safe: %s", what).
+		Hint("it is kept in %s: mount the workspace again, and unmount it", dir)
 }
 
 // Passthrough says whether the kernel reads and writes files without asking.

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -55,8 +57,9 @@ type Daemon struct {
 	force   chan struct{} // end now, whoever uses the tree
 	closers []func() error
 
-	mu    sync.Mutex // guards state
-	state control.State
+	mu     sync.Mutex // guards what follows
+	state  control.State
+	unsafe string // why not all was safe at the end
 }
 
 // Start mounts a resolved tree and returns when it is served. On an error
@@ -147,7 +150,7 @@ func (d *Daemon) openLog(context.Context) error {
 }
 
 // clean takes away what a killed daemon left at the mount point.
-func (d *Daemon) clean(context.Context) error {
+func (d *Daemon) clean(ctx context.Context) error {
 	n, err := mountpoint.Clean(d.tree.Mountpoint)
 	if n > 0 {
 		d.log.Warn("took away a mount whose daemon was gone", "mountpoint", d.tree.Mountpoint, "count", n)
@@ -156,7 +159,7 @@ func (d *Daemon) clean(context.Context) error {
 	if err != nil || n == 0 {
 		return err
 	}
-	return d.tree.checkPlace(false) // now that the directory itself can be seen
+	return d.tree.checkPlace(ctx, false) // now that the directory itself can be seen
 }
 
 // openParts opens every volume. Until the front takes them over they are ours
@@ -241,12 +244,37 @@ func (d *Daemon) mount(context.Context) error {
 		return exit.New(exit.Denied, "this machine does not let users open their mounts to others").
 			Hint("add the line user_allow_other to %s, or leave --allow-other out", mountpoint.FuseConf)
 	}
-	server, err := fs.Serve(d.tree.Mountpoint, d.fsParts(), d.fsOptions())
+	said, err := withStderr(func() (err error) {
+		d.server, err = fs.Serve(d.tree.Mountpoint, d.fsParts(), d.fsOptions())
+		return err
+	})
 	if err != nil {
-		return mountError(err)
+		return mountError(err, said)
 	}
-	d.server = server
+	if said != "" {
+		d.log.Warn("the mount helper said something", "text", said)
+	}
 	return nil
+}
+
+// withStderr runs f and returns what programs wrote meanwhile that f started
+// with os.Stderr: fusermount3 says there why it refuses. The daemon's own log
+// does not go by that variable. Where there is no pipe to be had, its lines go
+// where they always did.
+func withStderr(f func() error) (said string, err error) {
+	r, w, perr := os.Pipe()
+	if perr != nil {
+		return "", f()
+	}
+	defer r.Close()
+	old := os.Stderr
+	os.Stderr = w
+	err = f()
+	os.Stderr = old
+	w.Close()
+	_ = r.SetReadDeadline(time.Now().Add(time.Second)) // a program that f left behind may hold the other end
+	b, _ := io.ReadAll(io.LimitReader(r, 4096))
+	return strings.TrimSpace(string(b)), err
 }
 
 func (d *Daemon) fsParts() []fs.Part {
@@ -369,9 +397,15 @@ func (d *Daemon) setState(s control.State) {
 }
 
 func (d *Daemon) getState() control.State {
+	s, _ := d.end()
+	return s
+}
+
+// end is the state, and what was not safe when the mount ended.
+func (d *Daemon) end() (control.State, string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.state
+	return d.state, d.unsafe
 }
 
 // Notes are what a person should know about the mount that has come up.

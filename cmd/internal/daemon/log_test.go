@@ -170,7 +170,7 @@ func TestDropEnvironment(t *testing.T) {
 }
 
 func TestMountError(t *testing.T) {
-	e := exit.From(mountError(fs.ErrPermission))
+	e := exit.From(mountError(fs.ErrPermission, ""))
 	if e.Code != exit.Failed || e.Advice == "" {
 		t.Errorf("got %+v", e)
 	}

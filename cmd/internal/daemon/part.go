@@ -159,9 +159,13 @@ func (c *controlDir) Read(path string) ([]byte, error) {
 	return nil, fs.ErrUnsupported
 }
 
-// errorLog is one line per failure: time, operation, path, errno, reason.
+// errorLog is one line per failure: time, operation, path, errno, reason. What
+// keeps the whole part away comes first.
 func (p *part) errorLog() []byte {
 	var b bytes.Buffer
+	if p.Unavailable != "" {
+		fmt.Fprintf(&b, "# not available: %q\n", p.Unavailable)
+	}
 	if n, kept := p.failed.Load(), p.lastFailures(maxFailures); n > uint64(len(kept)) {
 		fmt.Fprintf(&b, "# the last %d of %d failures\n", len(kept), n)
 	}

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"slices"
 	"strings"
 	"syscall"
@@ -293,13 +294,31 @@ func TestStateDirectoryInAWorkspace(t *testing.T) {
 }
 
 func TestMountErrorSaysWhatToDo(t *testing.T) {
-	for _, tt := range []struct{ err, hint string }{
-		{"fs: mount /x: fusermount exited with code 256", "fusermount3 says why"},
-		{`exec: "fusermount3": executable file not found in $PATH`, "install fusermount3"},
-		{"invalid argument", "wsmount doctor"},
+	for _, tt := range []struct{ err, said, what, hint string }{
+		{"fs: mount /x: fusermount exited with code 256", "fusermount3: no\nluck\n", "256: fusermount3: no luck", "root mounts without fusermount3"},
+		{`exec: "fusermount3": executable file not found in $PATH`, "", "not found", "install fusermount3"},
+		{"invalid argument", "", "invalid argument", "wsmount doctor"},
 	} {
-		if e := exit.From(mountError(errors.New(tt.err))); e.Code != exit.Failed || !strings.Contains(e.Advice, tt.hint) {
-			t.Errorf("%s: got %s, hint %q, want %q", tt.err, e.Code, e.Advice, tt.hint)
+		e := exit.From(mountError(errors.New(tt.err), tt.said))
+		if e.Code != exit.Failed || !strings.Contains(e.What, tt.what) || !strings.Contains(e.Advice, tt.hint) {
+			t.Errorf("%s: got %s %q, hint %q, want %q, %q", tt.err, e.Code, e.What, e.Advice, tt.what, tt.hint)
 		}
+	}
+}
+
+// What fusermount3 writes is part of the error, not a line of its own before it.
+func TestWithStderr(t *testing.T) {
+	old := os.Stderr
+	said, err := withStderr(func() error {
+		p, err := os.StartProcess("/bin/sh", []string{"sh", "-c", "echo not allowed >&2; exit 1"},
+			&os.ProcAttr{Files: []*os.File{nil, nil, os.Stderr}})
+		if err != nil {
+			return err
+		}
+		_, err = p.Wait()
+		return errors.Join(err, syscall.EPERM)
+	})
+	if said != "not allowed" || !errors.Is(err, syscall.EPERM) || os.Stderr != old {
+		t.Errorf("got %q, %v, and standard error is back: %v", said, err, os.Stderr == old)
 	}
 }

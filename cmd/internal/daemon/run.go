@@ -22,16 +22,36 @@ const (
 )
 
 // Run serves until the tree is unmounted or a signal ends it, and cleans up.
-// The error is Failed when programs had to be cut off.
+// The error is Unsafe when a volume could not be closed, and Failed when
+// programs had to be cut off; the first wins.
 func (d *Daemon) Run(signals <-chan os.Signal) error {
 	sd.SdNotify(false, sd.SdNotifyReady)
 	ended := make(chan struct{})
-	go func() { d.server.Wait(); close(ended) }()
+	var unsafe error // written before ended is closed
+	go func() { unsafe = d.server.Wait(); close(ended) }()
 	err := d.serveUntil(ended, signals)
+	select {
+	case <-ended:
+		err = errors.Join(d.notSafe(unsafe), err)
+	default: // the end of the process ends what is under way: see cutOff
+	}
 	d.setState(control.Stopped)
 	d.saveStatus()
 	d.log.Info("unmounted", "mountpoint", d.tree.Mountpoint)
 	return errors.Join(err, d.shut())
+}
+
+// notSafe says what a volume's failure to close means: something that policy
+// wanted sent, or on disk, is not. The last status keeps it, for those who
+// wait for the end and do not see how this process exits.
+func (d *Daemon) notSafe(err error) error {
+	if err == nil {
+		return nil
+	}
+	d.mu.Lock()
+	d.unsafe = err.Error()
+	d.mu.Unlock()
+	return control.NotSafe(err.Error(), d.dir.Path())
 }
 
 func (d *Daemon) serveUntil(ended <-chan struct{}, signals <-chan os.Signal) error {
@@ -171,16 +191,19 @@ func isBusy(err error) bool {
 	return errors.Is(err, syscall.EBUSY) || errors.Is(err, mountpoint.ErrBusy)
 }
 
-// mountError says what to do about a mount that the machine refused.
-func mountError(err error) error {
+// mountError says what to do about a mount that the machine refused. said is
+// what the helper wrote: it is the reason then.
+func mountError(err error, said string) error {
 	e := exit.New(exit.Failed, "%w", err)
+	if said != "" {
+		return exit.New(exit.Failed, "%w: %s", err, strings.Join(strings.Fields(said), " ")).
+			Hint("`wsmount doctor` tells what this machine lacks; root mounts without fusermount3")
+	}
 	switch {
 	case errors.Is(err, os.ErrNotExist) && !exists("/dev/fuse"):
 		return e.Hint("load the fuse module, or give the container /dev/fuse")
 	case os.Geteuid() != 0 && errors.Is(err, exec.ErrNotFound), strings.Contains(err.Error(), "executable file not found"):
 		return e.Hint("install fusermount3 (package fuse3), or mount as root")
-	case strings.Contains(err.Error(), "fusermount exited"):
-		return e.Hint("fusermount3 says why in the line before this one, or in the log; root mounts without it")
 	}
 	return e.Hint("`wsmount doctor` tells what this machine lacks")
 }

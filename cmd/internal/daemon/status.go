@@ -21,10 +21,11 @@ var _ control.Backend = (*Daemon)(nil)
 func (d *Daemon) Status() control.Status {
 	s := control.Status{
 		Schema: control.StatusSchema, Workspace: d.tree.Name, Mountpoint: d.tree.Mountpoint, Source: d.tree.Manifest,
-		State: d.getState(), PID: d.record.PID, Version: d.opts.Version, Started: d.record.Started, Taken: d.opts.Now(),
+		PID: d.record.PID, Version: d.opts.Version, Started: d.record.Started, Taken: d.opts.Now(),
 		StateDir: d.dir.Path(), Log: d.logFile, ReadOnly: d.tree.ReadOnly(), Unverified: d.tree.Unverified,
 		Durability: d.tree.Durability, OpenFiles: []control.OpenFile{}, Notes: d.tree.Notes,
 	}
+	s.State, s.NotSafe = d.end()
 	var stats fs.Stats
 	var open []fs.OpenFile
 	if d.server != nil {

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 	"github.com/wsmount/wsmount/cmd/internal/mountpoint"
@@ -105,7 +106,7 @@ func Resolve(ctx context.Context, r Request) (*Tree, error) {
 		return t, nil
 	}
 	t.Mountpoint = r.Mountpoint
-	return t, t.checkPlace(r.IfNotMounted)
+	return t, t.checkPlace(ctx, r.IfNotMounted)
 }
 
 // findState chooses the state directory and says how long it lasts.
@@ -149,16 +150,16 @@ func (t *Tree) ReadOnly() bool {
 }
 
 // checkPlace refuses a mount point that cannot be mounted on, or that would make
-// the daemon serve itself. With ifNotMounted, this same workspace may be there.
-func (t *Tree) checkPlace(ifNotMounted bool) error {
+// the daemon serve itself. With ifNotMounted, this same workspace may be there,
+// if its daemon answers.
+func (t *Tree) checkPlace(ctx context.Context, ifNotMounted bool) error {
 	place, stale, err := mountpoint.Check(t.Mountpoint)
 	if place != "" {
 		t.Mountpoint = place
 	}
 	t.Stale = stale
 	if errors.Is(err, mountpoint.ErrMounted) && ifNotMounted && t.mountedThere() {
-		t.Mounted = true
-		return nil
+		return t.awaitOther(ctx, false)
 	}
 	if err != nil {
 		return err
@@ -306,6 +307,9 @@ func Refusal(err error) *exit.Error {
 		return exit.From(err)
 	}
 	out := &exit.Error{Code: exit.Code(e.ExitCode()), What: e.Error(), Advice: e.Hint, Err: err}
+	if MachineFailed(err) {
+		out.Code = exit.Failed
+	}
 	var found mountspec.Findings
 	if !errors.As(err, &found) || len(found) == 0 {
 		return out
@@ -319,6 +323,17 @@ func Refusal(err error) *exit.Error {
 		out.Advice = seeAll(found)
 	}
 	return out
+}
+
+// MachineFailed reports whether an error comes of the machine, such as a full
+// disk under the audit log, rather than of what somebody wrote or granted.
+func MachineFailed(err error) bool {
+	for _, e := range []syscall.Errno{syscall.ENOSPC, syscall.EDQUOT, syscall.EROFS, syscall.EIO, syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM} {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	return false
 }
 
 // seeAll says where the rest of several findings is to be seen. Only manifests

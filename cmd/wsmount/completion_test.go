@@ -1,0 +1,53 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// What bash offers after some words, by running the script in it.
+func TestBashCompletion(t *testing.T) {
+	bash, err := exec.LookPath("bash")
+	if err != nil {
+		t.Skip(err)
+	}
+	var script bytes.Buffer
+	if err := bashCompletion(&script); err != nil {
+		t.Fatal(err)
+	}
+	name := filepath.Join(t.TempDir(), "completion")
+	if err := os.WriteFile(name, script.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		line string // the last word is the one to complete
+		has  string
+		not  string
+	}{
+		{"wsmount mou", "mount", "umount"},
+		{"wsmount mount @a/b /mnt --read", "--read-only", "--lazy"},
+		{"wsmount @a/b /mnt --read", "--read-only", "--lazy"},
+		{"wsmount @a/b /mnt --", "--if-not-mounted", "umount"},
+		{"wsmount ./ws /mnt --", "--if-not-mounted", "umount"},
+		{"wsmount ws/WORKSPACE.md /mnt --", "--if-not-mounted", "umount"},
+		{"wsmount --config /etc/c.yaml umo", "umount", "--read-only"},
+		{"wsmount --config /etc/c.yaml umount --", "--lazy", "--read-only"},
+		{"wsmount registry a", "add", "mount"},
+	} {
+		t.Run(tt.line, func(t *testing.T) {
+			run := "source " + name + "; COMP_WORDS=(" + tt.line + "); COMP_CWORD=$((${#COMP_WORDS[@]}-1)); _wsmount; printf '%s\\n' \"${COMPREPLY[@]}\""
+			out, err := exec.Command(bash, "-c", run).CombinedOutput()
+			if err != nil {
+				t.Fatalf("%v: %s", err, out)
+			}
+			if got := strings.Fields(string(out)); !slices.Contains(got, tt.has) || slices.Contains(got, tt.not) {
+				t.Errorf("got %q, want %s and not %s", got, tt.has, tt.not)
+			}
+		})
+	}
+}
