@@ -55,10 +55,12 @@
 // # Answers that got lost
 //
 // A mutating call that fails with ErrUnavailable, or because its context
-// ended, may have happened. With Capabilities.OperationIDs, repeat it with the
-// same operation id: if the entry is what that operation left there, the
-// repetition succeeds. Otherwise Stat and compare. A repeated Delete that
-// finds nothing fails with ErrNotExist, which then means done.
+// ended, may have happened. With Capabilities.OperationIDs, repeat a Write,
+// Copy, Move or SetAttr with the same operation id: if the entry is what that
+// operation left there, the repetition succeeds. Otherwise Stat and compare. A
+// repeated Delete that finds nothing fails with ErrNotExist, which then means
+// done. A Commit is always repeated with its id. A repeated Mkdir or Push finds
+// its work done and succeeds.
 //
 // # Content
 //
@@ -75,8 +77,16 @@
 //
 // A flat conditional store (a bucket) is a Provider with some of Copier and
 // Multiparter. A store with whole-tree revisions (git) is a Provider whose
-// reads show its tracked revision, whose changes go through Commit as one
-// atomic set, and which is a Pusher and Syncer towards its remote.
+// reads show its head, whose changes go through Commit as one atomic set, and
+// which is a Snapshotter, and a Pusher and Syncer towards its remote. Its Write
+// and Delete are sets of one change. The way of a change to others:
+//
+//	result, err := committer.Commit(ctx, set)               // here, atomically
+//	_, err = pusher.Push(ctx, providers.PushOptions{})      // there, or ErrConflict
+//	theirs, err := syncer.Fetch(ctx)                        // what they have
+//	base, err := syncer.Base(ctx, result.Revision, theirs)  // since when they differ
+//	past, err := snapshotter.At(ctx, theirs)                // look at it
+//	err = syncer.Adopt(ctx, result.Revision, theirs)        // go on from there
 //
 // # Wrappers
 //

@@ -59,6 +59,10 @@ const (
 	AttrMode AttrSet = 1 << iota
 	AttrOwner
 	AttrModTime
+	// AttrExec is for stores that keep of a file's mode only whether its owner
+	// may execute it, as git does: they say 0755 or 0644, take AttrMode for
+	// AttrExec, and keep nothing for directories and links.
+	AttrExec
 )
 
 // Has reports whether all of t is in s.
@@ -67,7 +71,7 @@ func (s AttrSet) Has(t AttrSet) bool { return s&t == t }
 // String lists the members: "mode,owner,mtime".
 func (s AttrSet) String() string {
 	var names []string
-	for i, name := range []string{"mode", "owner", "mtime"} {
+	for i, name := range []string{"mode", "owner", "mtime", "exec"} {
 		if s.Has(1 << i) {
 			names = append(names, name)
 		}
@@ -79,10 +83,32 @@ func (s AttrSet) String() string {
 // mean something; the others were never stored.
 type Attr struct {
 	Valid   AttrSet
-	Mode    uint32 // permission bits, 07777
+	Mode    uint32 // permission bits, 07777; see AttrExec
 	UID     uint32
 	GID     uint32
 	ModTime time.Time // time of last content change that a program should see
+}
+
+// Keep is what a store that keeps the set has of a, given for a file.
+func (a Attr) Keep(set AttrSet) Attr {
+	exec := a.Valid&(AttrMode|AttrExec) != 0 && a.Mode&0o100 != 0
+	kept := Attr{Valid: a.Valid & set &^ AttrExec}
+	if kept.Valid.Has(AttrMode) {
+		kept.Mode = a.Mode
+	}
+	if kept.Valid.Has(AttrOwner) {
+		kept.UID, kept.GID = a.UID, a.GID
+	}
+	if kept.Valid.Has(AttrModTime) {
+		kept.ModTime = a.ModTime
+	}
+	if set.Has(AttrExec) {
+		kept.Valid, kept.Mode = kept.Valid|AttrExec, 0o644
+		if exec {
+			kept.Mode = 0o755
+		}
+	}
+	return kept
 }
 
 // Info describes an entry.

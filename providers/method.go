@@ -30,6 +30,7 @@ const (
 	MethodPush       Method = "push"
 	MethodFetch      Method = "fetch"
 	MethodAdopt      Method = "adopt"
+	MethodBase       Method = "base"
 )
 
 // readers are the methods that change nothing at the backend. Fetch and Adopt
@@ -38,7 +39,7 @@ const (
 // as changing: forgetting one here refuses too much, never too little.
 var readers = map[Method]bool{
 	MethodStat: true, MethodList: true, MethodRead: true, MethodClose: true, MethodOpen: true,
-	MethodWatch: true, MethodHead: true, MethodAt: true, MethodFetch: true, MethodAdopt: true,
+	MethodWatch: true, MethodHead: true, MethodAt: true, MethodFetch: true, MethodAdopt: true, MethodBase: true,
 }
 
 // Mutates reports whether m changes what the backend holds.

@@ -27,11 +27,12 @@ type CopyOptions struct {
 // Mover renames in one step: at no time do both names, or neither, exist.
 type Mover interface {
 	// Move gives the entry from, a directory with all below it too, the name
-	// to, whose parent must exist. opts.Source is IfVersion, IfDir or
+	// to, whose parent must exist. Below a directory, versions stay. opts.Source is IfVersion, IfDir or
 	// Unconditional; the last moves files and links only. opts.Target is
 	// IfAbsent, or for files IfVersion or Unconditional. Errors as Delete has
 	// them for from and Write for to; ErrExist for a directory over anything,
-	// ErrInvalid below itself.
+	// ErrInvalid below itself. With Capabilities.OperationIDs, a Move whose Op
+	// left what is at to succeeds again, whatever is at from by now.
 	Move(ctx context.Context, from, to Locator, opts MoveOptions) (Info, error)
 }
 
@@ -39,6 +40,7 @@ type Mover interface {
 type MoveOptions struct {
 	Source Condition
 	Target Condition
+	Op     string // operation id, as in WriteOptions
 }
 
 // AttrSetter changes attributes and leaves the content alone.
@@ -57,6 +59,7 @@ type SetAttrOptions struct {
 	If       Condition
 	Attr     Attr
 	Metadata map[string]string
+	Op       string // operation id, as in WriteOptions
 }
 
 // Multiparter takes large content in parts, several at a time.
@@ -107,39 +110,89 @@ type Revision string
 // reads of this provider at once; whether it leaves the machine is the
 // Pusher's business, if there is one.
 type Committer interface {
-	// Head is the revision that reads show.
+	// Head is the revision that reads show; "" before the first of a store
+	// that begins with none.
 	Head(ctx context.Context) (Revision, error)
-	// Commit makes all changes in their order, or none and then fails with the
-	// first error that a change has. Conditions are asked of the state before
-	// the set; a set has no two changes of one Locator (ErrInvalid). ErrConflict when
-	// set.Base is given and is not the head. A set that changes nothing is no
-	// error and makes no revision.
+	// Commit makes all changes, or none and then fails with the first error
+	// that a change has, in their order. ErrConflict when set.Base is given
+	// and is not the head. A set that changes nothing is no error and makes no
+	// revision. The rules of a set are ChangeSet's.
 	Commit(ctx context.Context, set ChangeSet) (CommitResult, error)
 }
 
-// ChangeSet is what is committed together.
+// ChangeSet is what is committed together. It says how the tree after it
+// differs from the tree before it; the order of its changes decides nothing
+// but which error is told.
+//
+// A deletion names an entry of the tree before, any other change an entry of
+// the tree after. So one Locator may be in a set twice, once deleted and once
+// made; two deletions, or two others, of one Locator are ErrInvalid.
+//
+// A change with From takes the entry that was there before, a directory with
+// all below it, less the entries below From that the set deletes. From stays
+// where it is unless the set deletes it too: with the deletion it is a rename,
+// without a copy, and two of them exchange what they name. A directory is
+// deleted when nothing is left in it: what was below it is deleted by the set
+// as well, or the directory is itself the From of a change (else ErrNotEmpty).
+// Without Capabilities.EmptyDirs the directories below it go by themselves.
+// What goes wrong with From is ErrNotExist, ErrConflict for FromVersion, and
+// ErrNotDir or ErrIsDir when Dir says otherwise. What is below a directory that
+// is taken keeps its versions.
+//
+// Conditions are asked of the tree before. A deletion asks at its Locator. Any
+// other change asks of the entry whose place it takes: below the Locator of a
+// change with From, that is the entry at the same place below this From (of
+// several such changes, the nearest above counts); elsewhere, the entry at the
+// Locator itself. There is none if the set deletes it, or a directory on the
+// way to it, from that From or the root on. So these sets do what they say:
+//
+//	{e From d, Dir, IfAbsent} {d Delete, Dir, IfDir}                  rename a directory
+//	... {e/x Body, IfVersion(of d/x)}                                 and write in it
+//	... {d/x Delete, IfVersion(of d/x)}                               and delete in it
+//	... {d/y Body, IfAbsent}                                          and begin a new d
+//	{a From b, IfVersion(of a)} {b From a, IfVersion(of b)}           exchange files
+//	{d From e, Dir, IfDir} {e From d, Dir, IfDir}                     exchange directories
+//	{b From a, IfVersion(of b)} {a Delete, IfVersion(of a)}           rename over a file
+//	{a Delete, IfVersion(of a)} {a/x Body, IfAbsent}                  a file becomes a directory
+//	{a From a, IfVersion(of a), Attr}                                 change attributes alone
+//
+// A directory is not replaced, with one exception: where it stands itself as
+// the From of a change, a change with From may ask for IfDir and take its
+// place. Anything else where a directory is that the set does not delete fails
+// as a Write does. Missing parents are made; a parent that is a file in the
+// tree after is ErrNotDir.
 type ChangeSet struct {
-	Base      Revision // "": whatever the head is
+	Base Revision // "": whatever the head is
+	// Merge is a second parent of what is made, so that a Push is no conflict
+	// with it; "": none. ErrNotExist when it is not known here. Unless the
+	// head's history has it, such a set makes a revision also without changes.
+	Merge     Revision
 	Changes   []Change
 	Message   string
 	Author    Identity
 	CoAuthors []Identity
 	Trailers  []Trailer
-	Op        string // operation id; the set with the same id is committed once
+	// Op is the operation id: the set with the same id is committed once, and
+	// a repetition has the result of the first, whatever became of it since.
+	// Every Committer knows that, with Capabilities.OperationIDs or without.
+	Op string
 }
 
-// Change is one change of a set: content, or with Delete none.
+// Change is one change of a set.
 type Change struct {
-	Locator  Locator
-	Delete   bool
-	Dir      bool // make (or delete, empty by then) a directory
-	Body     Body
-	Kind     Kind // as in WriteOptions
-	If       Condition
-	Attr     Attr
-	Metadata map[string]string
-	// Was is where the content was before, if it was renamed; for history.
-	Was Locator
+	Locator Locator
+	Delete  bool // the other fields but Dir and If mean nothing
+	Dir     bool // a directory; made as by Mkdir and deleted as by IfDir, it needs no If; taken, it needs one
+	// From, unless it is the root, is where the content was before; Body is
+	// empty then. What is taken keeps its attributes and metadata where Attr
+	// is not Valid and Metadata is nil.
+	From        Locator
+	FromVersion Version // of what is at From; zero: any
+	Body        Body
+	Kind        Kind // as in WriteOptions; of what is taken, its own
+	If          Condition
+	Attr        Attr
+	Metadata    map[string]string
 }
 
 // Identity is who a commit names, resolved by the caller from the workspace's
@@ -156,27 +209,39 @@ type Trailer struct{ Name, Value string }
 type CommitResult struct {
 	Revision  Revision // what the set made, or the head if it made nothing
 	Committed bool     // false: there was nothing to commit
+	// Entries are what the changes left, each at the place of its change, also
+	// when nothing was committed because all was so already. The zero Info is
+	// for what is not there: after a deletion, or of a directory that came to
+	// nothing because Capabilities.EmptyDirs is false (what it took the place
+	// of is gone all the same).
+	Entries []Info
 }
 
 // Snapshotter shows the past.
 type Snapshotter interface {
-	// At is the tree at a revision, for reading only. ErrNotExist when the
-	// revision is not known here. The caller closes it.
+	// At is the tree at a revision, for reading only: changes of it fail with
+	// ErrReadOnly. What is the same in two revisions has versions that match.
+	// ErrNotExist when the revision is not known here. The caller closes it.
 	At(ctx context.Context, r Revision) (Provider, error)
 }
 
 // Pusher sends what was committed to where others see it.
 type Pusher interface {
-	// Push sends the head to opts.Branch of the remote. ErrConflict when the
-	// remote has moved on from what we know; Fetch, then decide. Nothing to
-	// send is no error.
+	// Push sends the head, with the history that it has, to opts.Branch of the
+	// remote. A branch that is not there is made. ErrConflict, and nothing
+	// happened, when that would undo what others did: the remote's branch is
+	// no part of the head's history, or it is the tracked branch and is gone
+	// since we last heard of it. Fetch, then decide. Nothing to send is no
+	// error, so that a Push whose answer got lost can be repeated.
+	// ErrNotExist before the first revision; ErrUnsupported for a
+	// PullRequest where there is no such thing.
 	Push(ctx context.Context, opts PushOptions) (PushResult, error)
 }
 
 // PushOptions: the zero value pushes to the tracked branch.
 type PushOptions struct {
 	Branch string   // "": the tracked one
-	Lease  Revision // overwrite, but only this revision; "": never overwrite
+	Lease  Revision // overwrite, but only this revision (else ErrConflict); "": never overwrite
 	// PullRequest asks to find or open one from Branch to the tracked branch.
 	PullRequest *PullRequest
 }
@@ -193,10 +258,18 @@ type PushResult struct {
 
 // Syncer learns what others pushed.
 type Syncer interface {
-	// Fetch asks the remote and brings its tracked branch here. Reads show
-	// what they showed before. An unchanged remote costs one round trip.
+	// Fetch asks the remote and brings its tracked branch here, where At knows
+	// it then. Reads and Head show what they showed before. ErrNotExist when
+	// the remote has no such branch, because it is new or was deleted. An
+	// unchanged remote costs one round trip.
 	Fetch(ctx context.Context) (Revision, error)
-	// Adopt makes reads show to instead of from, in one step. ErrConflict when
-	// from is not the head any more.
+	// Adopt makes reads show to instead of from, in one step. When the head is
+	// at to already, that is no error. ErrConflict when it is not at from any
+	// more, ErrNotExist for a to that is not known here. What only from had
+	// stays known, and is not pushed any more.
 	Adopt(ctx context.Context, from, to Revision) error
+	// Base is the last revision that is in the histories of both a and b, or
+	// "" when there is none: a when b only goes on from a. ErrNotExist for
+	// a revision that is not known here.
+	Base(ctx context.Context, a, b Revision) (Revision, error)
 }

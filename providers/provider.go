@@ -115,13 +115,15 @@ func String(s string) Body { return Body{strings.NewReader(s), int64(len(s))} }
 // WriteOptions says what is written. If is required.
 type WriteOptions struct {
 	If       Condition
-	Kind     Kind // KindFile, the zero value too, or KindSymlink
+	Kind     Kind // KindFile, the zero value too, or KindSymlink (ErrUnsupported without Capabilities.Symlinks)
 	Attr     Attr // stored as far as Capabilities.Attributes has them
 	Metadata map[string]string
-	Op       string // operation id, the same in each attempt; "": none
+	Op       string // operation id, the same in each attempt and never used again; "": none
 }
 
-// DeleteOptions: If is required.
+// DeleteOptions: If is required. There is no operation id: what is gone cannot
+// carry one. A repetition that finds nothing, or another version than IfVersion
+// asked for, says with its error that the work is done.
 type DeleteOptions struct {
 	If Condition
 }

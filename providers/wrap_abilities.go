@@ -139,6 +139,16 @@ func (w *wrapped) Adopt(ctx context.Context, from, to Revision) error {
 	})
 }
 
+func (w *wrapped) Base(ctx context.Context, a, b Revision) (Revision, error) {
+	return via(ctx, w, &Call{Method: MethodBase}, func(ctx context.Context) (Revision, error) {
+		p, err := ability[Syncer](w, MethodBase, Locator{})
+		if err != nil {
+			return "", err
+		}
+		return p.Base(ctx, a, b)
+	})
+}
+
 func (w *wrapped) StartParts(ctx context.Context, l Locator, opts WriteOptions) (Upload, error) {
 	u, err := via(ctx, w, &Call{Method: MethodStartParts, Locator: l}, func(ctx context.Context) (Upload, error) {
 		p, err := ability[Multiparter](w, MethodStartParts, l)

@@ -109,6 +109,10 @@ func (e *everything) Adopt(context.Context, providers.Revision, providers.Revisi
 	e.note("Adopt")
 	return nil
 }
+func (e *everything) Base(context.Context, providers.Revision, providers.Revision) (providers.Revision, error) {
+	e.note("Base")
+	return "", nil
+}
 func (e *everything) take(b providers.Body) (providers.Info, error) {
 	if b.Reader != nil {
 		content, err := io.ReadAll(b.Reader)
@@ -258,7 +262,7 @@ func TestWrapSeesEveryCall(t *testing.T) {
 func TestReadOnlySeesEveryCall(t *testing.T) {
 	allowed := map[string]bool{
 		"Stat": true, "List": true, "Read": true, "Close": true, "Watch": true,
-		"Head": true, "At": true, "Fetch": true, "Adopt": true,
+		"Head": true, "At": true, "Fetch": true, "Adopt": true, "Base": true,
 	}
 	for name := range methods(t, &everything{}) {
 		inner := &everything{abilities: full.Abilities}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/netip"
 	"net/url"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -37,9 +38,7 @@ func (s *session) authorize(l *loaded) (Grants, error) {
 	case mountspec.GitHubConfig:
 		err = s.grantGitHub(l, &g)
 	case mountspec.RawConfig:
-		if l.cand.trust == Unverified {
-			err = s.deny(l, "", l.storage.ConfigPos, "register the manifest", "a provider of the host is for registered manifests only")
-		}
+		err = s.grantRaw(l)
 	default:
 		err = s.grantEndpoint(l, &g)
 	}
@@ -49,6 +48,34 @@ func (s *session) authorize(l *loaded) (Grants, error) {
 	g.Proxy = s.proxy(l)
 	g.WriteBack = s.grantWriteBack(l)
 	return g, s.grantSecrets(l, &g)
+}
+
+// grantRaw is for a provider that only the host knows. What it calls socket is
+// a Unix socket of this machine, and who holds that holds what is behind it: it
+// is granted like a directory.
+func (s *session) grantRaw(l *loaded) error {
+	if l.cand.trust == Unverified {
+		return s.deny(l, "", l.storage.ConfigPos, "register the manifest", "a provider of the host is for registered manifests only")
+	}
+	value, there := l.storage.Config.(mountspec.RawConfig).Values["socket"]
+	if !there {
+		return nil
+	}
+	socket, ok := value.(string)
+	if !ok || !filepath.IsAbs(socket) {
+		return unresolvable(CodeStorageCfg, l.storage.ConfigPos.String(), "write the absolute path of a Unix socket", "socket is %v", value)
+	}
+	if socket = realish(socket); grant.Below(l.home.root, socket) && l.home.root != "/" {
+		s.step("grant", socket+" is below the workspace's own directory")
+		return nil
+	}
+	root, ok := s.allowedPath(socket)
+	if !ok {
+		return s.deny(l, "", l.storage.ConfigPos, "add "+filepath.Dir(socket)+" to allow_paths of the host configuration",
+			"the socket %s is neither below the workspace's own directory nor in allow_paths", socket)
+	}
+	s.step("grant", "allow_paths "+root)
+	return nil
 }
 
 func (s *session) grantSecrets(l *loaded, g *Grants) error {

@@ -133,3 +133,10 @@ func (r *Resolver) OwnFiles() []string {
 	slices.Sort(out)
 	return slices.Compact(out)
 }
+
+// Identity is who the host configuration says a reference such as
+// operator://current stands for.
+func (r *Resolver) Identity(ref string) (mountspec.IdentityEntry, bool) {
+	id, ok := r.cfg.Identities[ref]
+	return mountspec.IdentityEntry{Ref: ref, Name: id.Name, Email: id.Email, GPGKey: id.GPGKey}, ok && ref != ""
+}

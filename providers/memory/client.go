@@ -14,23 +14,21 @@ func (c *Client) Capabilities() providers.Capabilities { return c.capabilities }
 
 // Stat implements providers.Provider.
 func (c *Client) Stat(ctx context.Context, l providers.Locator) (providers.Info, error) {
-	a, err := c.ask(ctx, request{Method: providers.MethodStat, Locator: l}, providers.Body{})
-	return a.Info, err
+	return ask[providers.Info](ctx, c, request{Method: providers.MethodStat, Locator: l}, nothing{}, providers.Body{})
 }
 
 // List implements providers.Provider.
 func (c *Client) List(ctx context.Context, l providers.Locator, opts providers.ListOptions) (providers.Page, error) {
-	a, err := c.ask(ctx, request{Method: providers.MethodList, Locator: l, List: opts}, providers.Body{})
-	return a.Page, err
+	return ask[providers.Page](ctx, c, request{Method: providers.MethodList, Locator: l}, opts, providers.Body{})
 }
 
 // Read implements providers.Provider.
 func (c *Client) Read(ctx context.Context, l providers.Locator, opts providers.ReadOptions) (providers.Content, error) {
-	a, body, err := c.open(ctx, request{Method: providers.MethodRead, Locator: l, Read: opts}, providers.Body{})
+	info, body, err := open[providers.Info](ctx, c, request{Method: providers.MethodRead, Locator: l}, opts, providers.Body{})
 	if err != nil {
 		return providers.Content{}, err
 	}
-	return providers.Content{Info: a.Info, Body: content{providers.WithContext(ctx, download{l, body}), body}}, nil
+	return providers.Content{Info: info, Body: content{providers.WithContext(ctx, download{l, body}), body}}, nil
 }
 
 // download gives the errors of a broken connection their kind.
@@ -49,44 +47,38 @@ func (d download) Read(b []byte) (int, error) {
 
 // Write implements providers.Provider.
 func (c *Client) Write(ctx context.Context, l providers.Locator, body providers.Body, opts providers.WriteOptions) (providers.Info, error) {
-	a, err := c.ask(ctx, request{Method: providers.MethodWrite, Locator: l, Write: opts}, body)
-	return a.Info, err
+	return ask[providers.Info](ctx, c, request{Method: providers.MethodWrite, Locator: l}, opts, body)
 }
 
 // Delete implements providers.Provider.
 func (c *Client) Delete(ctx context.Context, l providers.Locator, opts providers.DeleteOptions) error {
-	_, err := c.ask(ctx, request{Method: providers.MethodDelete, Locator: l, Delete: opts}, providers.Body{})
+	_, err := ask[nothing](ctx, c, request{Method: providers.MethodDelete, Locator: l}, opts, providers.Body{})
 	return err
 }
 
 // Mkdir implements providers.Provider.
 func (c *Client) Mkdir(ctx context.Context, l providers.Locator, opts providers.MkdirOptions) (providers.Info, error) {
-	a, err := c.ask(ctx, request{Method: providers.MethodMkdir, Locator: l, Mkdir: opts}, providers.Body{})
-	return a.Info, err
+	return ask[providers.Info](ctx, c, request{Method: providers.MethodMkdir, Locator: l}, opts, providers.Body{})
 }
 
 // Copy implements providers.Copier.
 func (c *Client) Copy(ctx context.Context, from, to providers.Locator, opts providers.CopyOptions) (providers.Info, error) {
-	a, err := c.ask(ctx, request{Method: providers.MethodCopy, Locator: from, To: to, Copy: opts}, providers.Body{})
-	return a.Info, err
+	return ask[providers.Info](ctx, c, request{Method: providers.MethodCopy, Locator: from, To: to}, opts, providers.Body{})
 }
 
 // Move implements providers.Mover.
 func (c *Client) Move(ctx context.Context, from, to providers.Locator, opts providers.MoveOptions) (providers.Info, error) {
-	a, err := c.ask(ctx, request{Method: providers.MethodMove, Locator: from, To: to, Move: opts}, providers.Body{})
-	return a.Info, err
+	return ask[providers.Info](ctx, c, request{Method: providers.MethodMove, Locator: from, To: to}, opts, providers.Body{})
 }
 
 // SetAttr implements providers.AttrSetter.
 func (c *Client) SetAttr(ctx context.Context, l providers.Locator, opts providers.SetAttrOptions) (providers.Info, error) {
-	a, err := c.ask(ctx, request{Method: providers.MethodSetAttr, Locator: l, SetAttr: opts}, providers.Body{})
-	return a.Info, err
+	return ask[providers.Info](ctx, c, request{Method: providers.MethodSetAttr, Locator: l}, opts, providers.Body{})
 }
 
 // Head implements providers.Committer.
 func (c *Client) Head(ctx context.Context) (providers.Revision, error) {
-	a, err := c.ask(ctx, request{Method: providers.MethodHead}, providers.Body{})
-	return a.Revision, err
+	return ask[providers.Revision](ctx, c, request{Method: providers.MethodHead}, nothing{}, providers.Body{})
 }
 
 // Commit implements providers.Committer.
@@ -97,15 +89,48 @@ func (c *Client) Commit(ctx context.Context, set providers.ChangeSet) (providers
 	}
 	set.Changes = slices.Clone(set.Changes)
 	for i := range set.Changes {
-		set.Changes[i].Body = providers.Body{}
+		set.Changes[i].Body = providers.Body{} // a Reader does not travel
 	}
-	a, err := c.ask(ctx, request{Method: providers.MethodCommit, Commit: set, Bodies: bodies}, providers.Body{})
-	return a.Commit, err
+	return ask[providers.CommitResult](ctx, c, request{Method: providers.MethodCommit}, commitArgs{set, bodies}, providers.Body{})
+}
+
+// At implements providers.Snapshotter.
+func (c *Client) At(ctx context.Context, r providers.Revision) (providers.Provider, error) {
+	caps, err := ask[providers.Capabilities](ctx, c, request{Method: providers.MethodAt}, r, providers.Body{})
+	if err != nil {
+		return nil, err
+	}
+	past := &Client{http: c.http, clone: c.clone, past: r, capabilities: caps}
+	past.capabilities.Abilities &= served
+	return past, nil
+}
+
+// Push implements providers.Pusher.
+func (c *Client) Push(ctx context.Context, opts providers.PushOptions) (providers.PushResult, error) {
+	return ask[providers.PushResult](ctx, c, request{Method: providers.MethodPush}, opts, providers.Body{})
+}
+
+// Fetch implements providers.Syncer.
+func (c *Client) Fetch(ctx context.Context) (providers.Revision, error) {
+	return ask[providers.Revision](ctx, c, request{Method: providers.MethodFetch}, nothing{}, providers.Body{})
+}
+
+// Adopt implements providers.Syncer.
+func (c *Client) Adopt(ctx context.Context, from, to providers.Revision) error {
+	_, err := ask[nothing](ctx, c, request{Method: providers.MethodAdopt}, revisions{from, to}, providers.Body{})
+	return err
+}
+
+// Base implements providers.Syncer.
+func (c *Client) Base(ctx context.Context, a, b providers.Revision) (providers.Revision, error) {
+	return ask[providers.Revision](ctx, c, request{Method: providers.MethodBase}, revisions{a, b}, providers.Body{})
 }
 
 // Close implements providers.Provider.
 func (c *Client) Close() error {
 	c.closed.Store(true)
-	c.http.CloseIdleConnections()
+	if c.past == "" {
+		c.http.CloseIdleConnections()
+	}
 	return nil
 }

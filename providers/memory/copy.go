@@ -11,22 +11,28 @@ import (
 // Copy implements providers.Copier.
 func (p *Provider) Copy(ctx context.Context, from, to providers.Locator, opts providers.CopyOptions) (providers.Info, error) {
 	return do(ctx, p, providers.MethodCopy, from, func() (providers.Info, error) {
+		if err := p.able(providers.AbilityCopy); err != nil {
+			return providers.Info{}, err
+		}
+		if n, _ := p.tree.look(to); repeats(n, opts.Op) {
+			return n.at(to), nil // whatever the source is by now
+		}
 		source, err := p.tree.look(from)
 		switch {
 		case err != nil:
 			return providers.Info{}, err
 		case source.isDir():
 			return providers.Info{}, providers.ErrIsDir
-		case !opts.Version.IsZero() && !opts.Version.Matches(source.info.Version):
+		case !opts.Version.IsZero() && !opts.Version.Matches(source.version):
 			return providers.Info{}, providers.ErrConflict
 		}
 		metadata := opts.Metadata
 		if metadata == nil {
-			metadata = source.info.Metadata
+			metadata = source.metadata
 		}
 		return p.write(to, source.content, providers.WriteOptions{
-			If: opts.If, Kind: source.info.Kind, Op: opts.Op,
-			Attr: merge(source.info.Attr, opts.Attr), Metadata: maps.Clone(metadata),
+			If: opts.If, Kind: source.kind, Op: opts.Op,
+			Attr: merge(source.attr, opts.Attr), Metadata: maps.Clone(metadata),
 		})
 	})
 }
@@ -34,6 +40,12 @@ func (p *Provider) Copy(ctx context.Context, from, to providers.Locator, opts pr
 // Move implements providers.Mover.
 func (p *Provider) Move(ctx context.Context, from, to providers.Locator, opts providers.MoveOptions) (providers.Info, error) {
 	return do(ctx, p, providers.MethodMove, from, func() (providers.Info, error) {
+		if err := p.able(providers.AbilityMove); err != nil {
+			return providers.Info{}, err
+		}
+		if n, _ := p.tree.look(to); repeats(n, opts.Op) {
+			return n.at(to), nil // whatever is at from by now
+		}
 		source, err := p.tree.look(from)
 		if err != nil {
 			return providers.Info{}, err
@@ -41,12 +53,13 @@ func (p *Provider) Move(ctx context.Context, from, to providers.Locator, opts pr
 		if err := p.checkMove(source, from, to, opts); err != nil {
 			return providers.Info{}, err
 		}
-		if from == to {
-			return source.at(to), nil
+		moved := *source
+		moved.op = p.mint.op(opts.Op)
+		if from != to {
+			p.mint.tick()
+			p.tree.remove(from)
 		}
-		p.tick()
-		p.tree.remove(from)
-		return source.at(to), p.tree.put(to, source)
+		return moved.at(to), p.tree.put(to, &moved)
 	})
 }
 
@@ -70,7 +83,7 @@ func (p *Provider) checkMove(source *node, from, to providers.Locator, opts prov
 	case !parent.isDir():
 		return providers.ErrNotDir
 	}
-	target := parent.children[to.Name()]
+	target := parent.entries.get(to.Name())
 	if source.isDir() && target != nil {
 		return providers.ErrExist
 	}

@@ -1,7 +1,6 @@
 package memory
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -15,11 +14,15 @@ import (
 )
 
 // served are the abilities that have a place in a request.
-const served = providers.AbilityCopy | providers.AbilityMove | providers.AbilityAttr | providers.AbilityCommit
+const served = providers.AbilityCopy | providers.AbilityMove | providers.AbilityAttr | providers.AbilityCommit |
+	providers.AbilitySnapshot | providers.AbilityPush | providers.AbilitySync
 
-// Client is a provider in another process.
+// Client is a provider in another process. It connects anew when the server
+// was away.
 type Client struct {
-	http         http.Client
+	http         *http.Client
+	clone        clone
+	past         providers.Revision // not "": the tree at this revision
 	capabilities providers.Capabilities
 	closed       atomic.Bool
 }
@@ -30,65 +33,72 @@ var _ interface {
 	providers.Mover
 	providers.AttrSetter
 	providers.Committer
+	providers.Snapshotter
+	providers.Pusher
+	providers.Syncer
 } = (*Client)(nil)
 
 // Dial reaches a Server at a network ("unix", "tcp") and address as net.Dial
 // takes them. It fails with ErrUnavailable when nobody answers. The server's
 // provider stays open when the client closes.
 func Dial(ctx context.Context, network, address string) (*Client, error) {
-	c := &Client{}
-	c.http.Transport = &http.Transport{
-		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			var d net.Dialer
-			return d.DialContext(ctx, network, address)
-		},
+	return DialClone(ctx, network, address, "", "")
+}
+
+// DialClone is Dial for a clone of the remote that ServeRemote serves: all who
+// give one name use one clone. branch is what it tracks; "": main. ErrInvalid
+// when the clone tracks another.
+func DialClone(ctx context.Context, network, address, name, branch string) (*Client, error) {
+	return dial(ctx, clone{name, branch}, func(ctx context.Context) (net.Conn, error) {
+		var d net.Dialer
+		return d.DialContext(ctx, network, address)
+	})
+}
+
+func dial(ctx context.Context, c clone, connect func(context.Context) (net.Conn, error)) (*Client, error) {
+	client := &Client{clone: c, http: &http.Client{Transport: &http.Transport{
+		DialContext:         func(ctx context.Context, _, _ string) (net.Conn, error) { return connect(ctx) },
 		MaxIdleConnsPerHost: 64,
 		DisableCompression:  true,
-	}
-	a, err := c.ask(ctx, request{Method: methodHello}, providers.Body{})
+	}}}
+	caps, err := ask[providers.Capabilities](ctx, client, request{Method: methodHello}, nothing{}, providers.Body{})
 	if err != nil {
+		client.http.CloseIdleConnections()
 		return nil, err
 	}
-	c.capabilities = a.Capabilities
-	c.capabilities.Abilities &= served
-	return c, nil
+	client.capabilities = caps
+	client.capabilities.Abilities &= served
+	return client, nil
 }
 
 // ask makes a call whose answer has no content.
-func (c *Client) ask(ctx context.Context, q request, body providers.Body) (answer, error) {
-	a, content, err := c.open(ctx, q, body)
+func ask[R any](ctx context.Context, c *Client, q request, args any, body providers.Body) (R, error) {
+	result, content, err := open[R](ctx, c, q, args, body)
 	if content != nil {
 		content.Close()
 	}
-	return a, err
+	return result, err
 }
 
 // open makes a call. What it returns without an error must be closed.
-func (c *Client) open(ctx context.Context, q request, body providers.Body) (answer, io.ReadCloser, error) {
-	a, content, err := c.post(ctx, q, body)
-	if err == nil {
-		err = a.Failed.err()
-		if err != nil {
-			content.Close()
-			content = nil
-		}
-	}
-	return a, content, providers.Fail(name, q.Method, q.Locator, err, providers.ErrUnavailable)
+func open[R any](ctx context.Context, c *Client, q request, args any, body providers.Body) (R, io.ReadCloser, error) {
+	result, content, err := post[R](ctx, c, q, args, body)
+	return result, content, providers.Fail(name, q.Method, q.Locator, err, providers.ErrUnavailable)
 }
 
-func (c *Client) post(ctx context.Context, q request, body providers.Body) (answer, io.ReadCloser, error) {
+func post[R any](ctx context.Context, c *Client, q request, args any, body providers.Body) (result R, _ io.ReadCloser, _ error) {
 	if c.closed.Load() {
-		return answer{}, nil, providers.ErrClosed
+		return result, nil, providers.ErrClosed
 	}
 	var head bytes.Buffer
-	q.Size = body.Size
-	if err := send(&head, q); err != nil {
-		return answer{}, nil, err
+	q.Size, q.Clone, q.Past = body.Size, c.clone, c.past
+	if err := send(&head, q, args); err != nil {
+		return result, nil, err
 	}
 	up := newUpload(ctx, &head, body)
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://memory/", up.pipe)
 	if err != nil {
-		return answer{}, nil, err
+		return result, nil, err
 	}
 	response, err := c.http.Do(r)
 	if bodyErr := up.finish(); bodyErr != nil {
@@ -98,23 +108,38 @@ func (c *Client) post(ctx context.Context, q request, body providers.Body) (answ
 		if response != nil {
 			response.Body.Close()
 		}
-		return answer{}, nil, firstErr(ctx.Err(), err)
+		return result, nil, firstErr(ctx.Err(), err)
 	}
-	return receiveAnswer(ctx, response)
+	in := newIncoming(response.Body)
+	if result, err = receive[R](response, in); err != nil {
+		response.Body.Close()
+		return result, nil, firstErr(failedBy(err), ctx.Err(), err)
+	}
+	return result, content{in.rest, response.Body}, nil
 }
 
-func receiveAnswer(ctx context.Context, response *http.Response) (answer, io.ReadCloser, error) {
-	var a answer
-	in := bufio.NewReader(response.Body)
-	err := errors.New(response.Status)
-	if response.StatusCode == http.StatusOK {
-		err = receive(in, &a)
+// receive is the result, or the error that the server sent.
+func receive[R any](response *http.Response, in incoming) (result R, _ error) {
+	if response.StatusCode != http.StatusOK {
+		return result, errors.New(response.Status)
 	}
+	r, err := next[reply](in)
 	if err != nil {
-		response.Body.Close()
-		return answer{}, nil, firstErr(ctx.Err(), err)
+		return result, err
 	}
-	return a, content{in, response.Body}, nil
+	if err := r.Failed.err(); err != nil {
+		return result, err
+	}
+	return next[R](in)
+}
+
+// failedBy is an error that the server sent; any other is nil.
+func failedBy(err error) error {
+	var sent *providers.Error
+	if errors.As(err, &sent) {
+		return err
+	}
+	return nil
 }
 
 // firstErr is the first of errs that is one.

@@ -3,7 +3,6 @@ package memory
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/wsmount/wsmount/providers"
@@ -17,11 +16,13 @@ const tokenMark = "after:"
 func (p *Provider) List(ctx context.Context, l providers.Locator, opts providers.ListOptions) (providers.Page, error) {
 	return do(ctx, p, providers.MethodList, l, func() (providers.Page, error) {
 		n, err := p.tree.look(l)
-		if err != nil {
+		switch {
+		case err != nil:
 			return providers.Page{}, err
-		}
-		if !n.isDir() {
+		case !n.isDir():
 			return providers.Page{}, providers.ErrNotDir
+		case opts.Recursive && !p.mint.caps.RecursiveList:
+			return providers.Page{}, providers.ErrUnsupported
 		}
 		after, err := parseToken(l, opts.Token)
 		if err != nil {
@@ -31,9 +32,7 @@ func (p *Provider) List(ctx context.Context, l providers.Locator, opts providers
 		if opts.Limit > 0 {
 			limit = min(limit, opts.Limit)
 		}
-		s := scan{recursive: opts.Recursive, limit: limit + 1}
-		s.walk(n, l, after)
-		return s.page(limit), nil
+		return p.page(n, l, after, opts.Recursive, limit), nil
 	})
 }
 
@@ -50,48 +49,65 @@ func parseToken(l providers.Locator, token string) ([]string, error) {
 	return last.Parts()[len(l.Parts()):], nil
 }
 
-// scan collects entries up to a limit.
+// page is up to limit entries of n, which is at l.
+func (p *Provider) page(n *node, l providers.Locator, after []string, recursive bool, limit int) providers.Page {
+	var page providers.Page
+	s := scan{recursive: recursive, limit: limit + 1, visit: func(l providers.Locator, n *node) {
+		page.Entries = append(page.Entries, p.listed(n.at(l)))
+	}}
+	s.walk(n, l, after)
+	if len(page.Entries) > limit {
+		page.Entries = page.Entries[:limit]
+		page.Next = tokenMark + page.Entries[limit-1].Locator.String()
+	}
+	return page
+}
+
+// listed is what a listing says of an entry.
+func (p *Provider) listed(info providers.Info) providers.Info {
+	if p.mint.caps.ListComplete {
+		return info
+	}
+	kind := info.Kind
+	if kind == providers.KindSymlink {
+		kind = providers.KindFile
+	}
+	return providers.Info{Locator: info.Locator, Kind: kind, Size: info.Size, Version: info.Version}
+}
+
+// scan visits entries in order, up to a limit; a negative one is none.
 type scan struct {
 	recursive bool
 	limit     int
-	found     []providers.Info
+	visit     func(l providers.Locator, n *node)
 }
 
-// walk visits dir, which is at l, from behind the segments of after on. It
-// does not look into what lies wholly before.
-func (s *scan) walk(dir *node, l providers.Locator, after []string) {
-	names := dir.names()
-	first := 0
+// walk visits what is below dir, which is at l, from behind the segments of
+// after on. It does not look into what lies wholly before. It reports whether
+// to go on.
+func (s *scan) walk(dir *node, l providers.Locator, after []string) bool {
+	first := ""
 	if len(after) > 0 {
-		at, present := slices.BinarySearch(names, after[0])
-		first = at
-		if present {
-			first++
-			child := dir.children[after[0]]
-			if s.recursive && child.isDir() {
-				s.walk(child, below(l, after[0]), after[1:])
+		first = after[0]
+	}
+	return dir.entries.from(first, func(name string, n *node) bool {
+		at := below(l, name)
+		if name != first || len(after) == 0 {
+			if s.limit == 0 {
+				return false
 			}
+			s.limit--
+			s.visit(at, n)
 		}
-	}
-	for _, name := range names[first:] {
-		if len(s.found) >= s.limit {
-			return
+		if !s.recursive || !n.isDir() {
+			return true
 		}
-		child, at := dir.children[name], below(l, name)
-		s.found = append(s.found, child.at(at))
-		if s.recursive && child.isDir() {
-			s.walk(child, at, nil)
+		var rest []string
+		if name == first {
+			rest = after[min(1, len(after)):]
 		}
-	}
-}
-
-// page is what was found, cut to limit.
-func (s *scan) page(limit int) providers.Page {
-	if len(s.found) <= limit {
-		return providers.Page{Entries: s.found}
-	}
-	entries := s.found[:limit]
-	return providers.Page{Entries: entries, Next: tokenMark + entries[limit-1].Locator.String()}
+		return s.walk(n, at, rest)
+	})
 }
 
 // below is the child of l; names in the tree are good ones.

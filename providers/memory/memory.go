@@ -1,6 +1,6 @@
 // Package memory is a provider whose bytes live in this process.
 //
-// It knows nothing but a tree of nodes, and promises what the contract of
+// It knows nothing but trees of nodes, and promises what the contract of
 // package providers can promise at most for a conditional store: atomic
 // conditions on every verb, operation ids, attributes, complete and recursive
 // listings, copies, moves and atomic change sets. It keeps everything in
@@ -11,17 +11,20 @@
 //	info, err := p.Write(ctx, l, providers.String("hello"), providers.WriteOptions{If: providers.IfAbsent()})
 //
 // It is made for tests: the same calls with the same clock give the same
-// versions. Like a bucket it keeps the ETag when only metadata change.
+// versions. Options.Without makes it a poorer store, such as a bucket, and
+// [Switches] make it slow, unreachable or forgetful while it is used, from
+// this process or from another. Like a bucket it keeps the ETag when only
+// metadata change.
+//
+// A [Remote] has branches of whole-tree revisions, and a [Repository] is a
+// clone of it that is committed to, pushed and fetched: what git is to the
+// contract, without git.
 package memory
 
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"fmt"
 	"io"
-	"maps"
 	"sync"
 	"time"
 
@@ -41,18 +44,30 @@ type Options struct {
 	// tree and without any lock, so that a test can change the tree just then;
 	// nil: nothing. An error ends the verb.
 	Hook func(ctx context.Context, m providers.Method, l providers.Locator) error
+	// Without is what the store does not promise, and then does not do:
+	// EmptyDirs, Symlinks, Metadata, ListComplete, RecursiveList,
+	// OperationIDs, UniqueVersions, members of Attributes and of Abilities.
+	// Anything else in it means nothing.
+	Without  providers.Capabilities
+	NoDigest bool // Info.Digest is empty
+	// Delay is what the Switches begin with, and Sleep how they wait for it:
+	// until the time has passed, or with the error of ctx; nil: a timer.
+	Delay time.Duration
+	Sleep func(ctx context.Context, d time.Duration) error
+	// Branch is what a Repository tracks; "": main.
+	Branch string
 }
 
 // Provider is the store. Make it with New.
 type Provider struct {
-	opts Options
+	opts     Options
+	switches *Switches
 
-	mu      sync.Mutex // guards all below
-	tree    tree
-	changes int64                         // how many there were; ETags and revisions count it
-	last    int64                         // the newest Version.Modified
-	commits map[string]providers.Revision // what the change set of an operation id made
-	closed  bool
+	mu     sync.Mutex // guards all below
+	tree   tree
+	mint   mint
+	sets   map[string]providers.CommitResult // what the change set of an operation id made
+	closed bool
 }
 
 var _ interface {
@@ -64,28 +79,20 @@ var _ interface {
 } = (*Provider)(nil)
 
 // New is an empty store.
-func New(opts Options) *Provider {
+func New(opts Options) *Provider { return newProvider(opts, without(capabilities(), opts.Without)) }
+
+func newProvider(opts Options, caps providers.Capabilities) *Provider {
 	if opts.Now == nil {
 		opts.Now = time.Now
 	}
 	if opts.PageSize <= 0 {
 		opts.PageSize = defaultPageSize
 	}
-	return &Provider{opts: opts, tree: tree{root: newDir(providers.Attr{}, nil)}, commits: map[string]providers.Revision{}}
-}
-
-// Driver opens empty stores under the name "memory".
-func Driver() providers.Driver {
-	return providers.Driver{
-		Name:     name,
-		Text:     "the memory of this process; gone when it ends",
-		Promises: capabilities(),
-		Open: func(_ context.Context, s providers.Settings) (providers.Provider, error) {
-			if err := s.CheckKeys(); err != nil {
-				return nil, providers.Fail(name, providers.MethodOpen, providers.Locator{}, err, providers.ErrInvalid)
-			}
-			return New(Options{Now: s.Now}), nil
-		},
+	return &Provider{
+		opts: opts, switches: NewSwitches(opts.Delay, opts.Sleep),
+		tree: tree{root: emptyDir, flat: !caps.EmptyDirs},
+		mint: mint{now: opts.Now, caps: caps, noDigest: opts.NoDigest},
+		sets: map[string]providers.CommitResult{},
 	}
 }
 
@@ -103,8 +110,25 @@ func capabilities() providers.Capabilities {
 	}
 }
 
+// without is c less what the store is to do without.
+func without(c, less providers.Capabilities) providers.Capabilities {
+	c.EmptyDirs = c.EmptyDirs && !less.EmptyDirs
+	c.Symlinks = c.Symlinks && !less.Symlinks
+	c.Metadata = c.Metadata && !less.Metadata
+	c.ListComplete = c.ListComplete && !less.ListComplete
+	c.RecursiveList = c.RecursiveList && !less.RecursiveList
+	c.OperationIDs = c.OperationIDs && !less.OperationIDs
+	c.UniqueVersions = c.UniqueVersions && !less.UniqueVersions
+	c.Attributes &^= less.Attributes
+	c.Abilities &^= less.Abilities
+	return c
+}
+
 // Capabilities implements providers.Provider.
-func (p *Provider) Capabilities() providers.Capabilities { return capabilities() }
+func (p *Provider) Capabilities() providers.Capabilities { return p.mint.caps } // constant, so without the lock
+
+// Switches make every verb of p slow, or fail, while p is used.
+func (p *Provider) Switches() *Switches { return p.switches }
 
 // enter begins a verb and, unless it fails, locks. The caller unlocks.
 func (p *Provider) enter(ctx context.Context, m providers.Method, l providers.Locator) error {
@@ -124,48 +148,34 @@ func (p *Provider) enter(ctx context.Context, m providers.Method, l providers.Lo
 	return nil
 }
 
-// do runs a verb under the lock. A verb that fails leaves the tree as it was.
+// do runs a verb under the lock, past the switches. A verb that fails leaves
+// the tree as it was.
 func do[R any](ctx context.Context, p *Provider, m providers.Method, l providers.Locator, verb func() (R, error)) (R, error) {
-	result, err := func() (R, error) {
-		var none R
+	var result, none R
+	err := p.switches.around(ctx, m, func() error {
 		if err := p.enter(ctx, m, l); err != nil {
-			return none, err
+			return err
 		}
 		defer p.mu.Unlock()
-		changes := p.changes
-		result, err := verb()
-		if err != nil {
-			p.tree.rollback()
-			p.changes = changes
-			return none, err
+		root, changes := p.tree.root, p.mint.changes
+		var err error
+		if result, err = verb(); err != nil {
+			p.tree.root, p.mint.changes = root, changes
 		}
-		p.tree.keep()
-		return result, nil
-	}()
-	return result, providers.Fail(name, m, l, err, providers.ErrUnavailable)
-}
-
-// tick is a new time of change, later than all before.
-func (p *Provider) tick() int64 {
-	p.changes++
-	p.last = max(p.last+1, p.opts.Now().UnixNano())
-	return p.last
-}
-
-// newFile is the node of new content.
-func (p *Provider) newFile(content []byte, opts providers.WriteOptions) *node {
-	kind := opts.Kind
-	if kind == providers.KindUnknown {
-		kind = providers.KindFile
+		return err
+	})
+	if err != nil {
+		return none, providers.Fail(name, m, l, err, providers.ErrUnavailable)
 	}
-	modified := p.tick()
-	sum := sha256.Sum256(content)
-	size := int64(len(content))
-	return &node{content: content, op: opts.Op, info: providers.Info{
-		Kind: kind, Size: size, Attr: opts.Attr, Metadata: maps.Clone(opts.Metadata),
-		Version: providers.Version{ETag: fmt.Sprintf("m%d", p.changes), Modified: modified, Size: size},
-		Digest:  "sha256:" + hex.EncodeToString(sum[:]),
-	}}
+	return result, nil
+}
+
+// able begins a verb of an ability.
+func (p *Provider) able(a providers.Ability) error {
+	if !p.mint.caps.Abilities.Has(a) {
+		return providers.ErrUnsupported
+	}
+	return nil
 }
 
 // Stat implements providers.Provider.
@@ -190,13 +200,13 @@ func (p *Provider) Read(ctx context.Context, l providers.Locator, opts providers
 			return providers.Content{}, err
 		case n.isDir():
 			return providers.Content{}, providers.ErrIsDir
-		case !opts.Version.IsZero() && !opts.Version.Matches(n.info.Version):
+		case !opts.Version.IsZero() && !opts.Version.Matches(n.version):
 			return providers.Content{}, providers.ErrConflict
 		}
-		span := opts.Span(n.info.Size)
-		from := min(opts.Offset, n.info.Size)
-		body := providers.WithContext(ctx, bytes.NewReader(n.content[from:from+span]))
-		return providers.Content{Info: n.at(l), Body: io.NopCloser(body)}, nil
+		size := int64(len(n.content))
+		from := min(opts.Offset, size)
+		body := p.switches.body(ctx, bytes.NewReader(n.content[from:from+opts.Span(size)]))
+		return providers.Content{Info: n.at(l), Body: io.NopCloser(providers.WithContext(ctx, body))}, nil
 	})
 }
 
@@ -206,19 +216,4 @@ func (p *Provider) Close() error {
 	defer p.mu.Unlock()
 	p.closed = true
 	return nil
-}
-
-// Tamper puts content at l the way a stranger would: unconditionally, without
-// operation id, attributes, hook or regard for Close. A nil content removes
-// what is there, with all below it.
-func (p *Provider) Tamper(l providers.Locator, content []byte) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	defer p.tree.keep()
-	if content == nil {
-		p.tick()
-		p.tree.remove(l)
-		return nil
-	}
-	return p.tree.put(l, p.newFile(bytes.Clone(content), providers.WriteOptions{}))
 }

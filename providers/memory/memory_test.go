@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"iter"
 	"net"
 	"os"
 	"os/exec"
@@ -27,6 +28,83 @@ func TestContractServed(t *testing.T) {
 	providertest.Run(t, func(t providertest.T) providers.Provider {
 		return dial(t, serve(t, memory.New(memory.Options{})))
 	})
+}
+
+// TestContractWithout: a poorer store keeps what it promises, and what it does
+// not promise it does not do.
+func TestContractWithout(t *testing.T) {
+	full := memory.New(memory.Options{}).Capabilities()
+	for name, less := range map[string]providers.Capabilities{
+		"empty-dirs": {EmptyDirs: true}, "symlinks": {Symlinks: true}, "metadata": {Metadata: true},
+		"listings":   {ListComplete: true, RecursiveList: true},
+		"ids":        {OperationIDs: true, UniqueVersions: true},
+		"attributes": {Attributes: full.Attributes}, "mtime": {Attributes: providers.AttrModTime},
+		"abilities": {Abilities: full.Abilities},
+		"all": {
+			EmptyDirs: true, Symlinks: true, Metadata: true, ListComplete: true, RecursiveList: true,
+			OperationIDs: true, UniqueVersions: true, Attributes: full.Attributes, Abilities: full.Abilities,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := memory.New(memory.Options{Without: less}).Capabilities(); len(got.Missing(full)) == 0 {
+				t.Error("nothing is missing")
+			}
+			providertest.Run(t, func(providertest.T) providers.Provider {
+				return memory.New(memory.Options{Without: less, NoDigest: true})
+			})
+		})
+	}
+}
+
+// TestWithout: what is taken away does not work.
+func TestWithout(t *testing.T) {
+	full := memory.New(memory.Options{}).Capabilities()
+	p := memory.New(memory.Options{NoDigest: true, Without: providers.Capabilities{
+		EmptyDirs: true, Metadata: true, ListComplete: true, OperationIDs: true, UniqueVersions: true, Attributes: full.Attributes,
+	}})
+	ctx, dir := t.Context(), providers.MustLocator("dir/file")
+	opts := providers.WriteOptions{
+		If: providers.IfAbsent(), Op: "op", Metadata: map[string]string{"k": "v"},
+		Attr: providers.Attr{Valid: providers.AttrMode, Mode: 0o600},
+	}
+	first, err := p.Write(ctx, dir, providers.String("x"), opts)
+	if err != nil || first.Metadata != nil || first.Attr.Valid != 0 || first.Digest != "" {
+		t.Errorf("write: %+v, %v", first, err)
+	}
+	if _, err := p.Write(ctx, dir, providers.String("x"), opts); !errors.Is(err, providers.ErrExist) {
+		t.Errorf("repeated write: %v", err)
+	}
+	opts.If = providers.Unconditional()
+	for _, content := range []string{"y", "x"} {
+		if _, err := p.Write(ctx, dir, providers.String(content), opts); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if again, err := p.Stat(ctx, dir); err != nil || again.Version != first.Version {
+		t.Errorf("the same content has version %+v, had %+v; %v", again.Version, first.Version, err)
+	}
+	link := providers.WriteOptions{If: providers.IfAbsent(), Kind: providers.KindSymlink}
+	if _, err := p.Write(ctx, providers.MustLocator("dir/link"), providers.String("x"), link); err != nil {
+		t.Fatal(err)
+	}
+	for info, err := range providers.All(ctx, p, dir.Parent(), providers.ListOptions{}) {
+		if err != nil || info.Kind != providers.KindFile {
+			t.Errorf("listed: %+v, %v", info, err)
+		}
+	}
+	for _, l := range []string{"dir/file", "dir/link"} {
+		if err := p.Delete(ctx, providers.MustLocator(l), providers.DeleteOptions{If: providers.Unconditional()}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := p.Stat(ctx, dir.Parent()); !errors.Is(err, providers.ErrNotExist) {
+		t.Errorf("a directory without entries: %v", err)
+	}
+	set := providers.SetAttrOptions{If: providers.Unconditional(), Metadata: map[string]string{}}
+	write(t, p, "x")
+	if _, err := p.SetAttr(ctx, a, set); !errors.Is(err, providers.ErrUnsupported) {
+		t.Errorf("setattr of metadata: %v", err)
+	}
 }
 
 // serve gives p to others at the socket that it returns.
@@ -110,8 +188,12 @@ func TestHook(t *testing.T) {
 	if string(got) != "a stranger's" || err != nil {
 		t.Errorf("content: got %q, %v", got, err)
 	}
+	before, _ := p.Head(t.Context())
 	if err := p.Tamper(a, nil); err != nil {
 		t.Fatal(err)
+	}
+	if after, _ := p.Head(t.Context()); after == before {
+		t.Errorf("a removal by a stranger left the head %q", after)
 	}
 	if _, err := p.Stat(t.Context(), a); !errors.Is(err, providers.ErrNotExist) {
 		t.Errorf("stat after removal: %v", err)
@@ -246,25 +328,54 @@ func TestServedWrapper(t *testing.T) {
 	}
 }
 
-// pushing has an ability that has no place in a request.
-type pushing struct{ *memory.Provider }
+// watching has an ability that has no place in a request.
+type watching struct{ *memory.Provider }
 
-func (p pushing) Capabilities() providers.Capabilities {
+func (p watching) Capabilities() providers.Capabilities {
 	c := p.Provider.Capabilities()
-	c.Abilities |= providers.AbilityPush
+	c.Abilities |= providers.AbilityWatch
 	return c
 }
 
-func (pushing) Push(context.Context, providers.PushOptions) (providers.PushResult, error) {
-	return providers.PushResult{}, nil
+func (watching) Watch(context.Context, providers.Locator) iter.Seq2[providers.Event, error] {
+	return nil
 }
 
 // TestServedAbilities: a client announces only what it can ask for.
 func TestServedAbilities(t *testing.T) {
-	c := dial(t, serve(t, pushing{memory.New(memory.Options{})}))
+	c := dial(t, serve(t, watching{memory.New(memory.Options{})}))
 	want := providers.AbilityCopy | providers.AbilityMove | providers.AbilityAttr | providers.AbilityCommit
 	if got := c.Capabilities().Abilities; got != want {
 		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+// TestServedCancel: a call whose client gave up ends at the server.
+func TestServedCancel(t *testing.T) {
+	reached, ended := make(chan struct{}), make(chan struct{})
+	p := providers.Wrap(memory.New(memory.Options{}), providers.WrapOptions{
+		Around: func(ctx context.Context, c *providers.Call, next func(context.Context) error) error {
+			if c.Method == providers.MethodStat {
+				close(reached)
+				<-ctx.Done()
+				close(ended)
+			}
+			return next(ctx)
+		},
+	})
+	c := dial(t, serve(t, p))
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		<-reached
+		cancel()
+	}()
+	if _, err := c.Stat(ctx, a); !errors.Is(err, context.Canceled) {
+		t.Errorf("stat: %v", err)
+	}
+	select {
+	case <-ended:
+	case <-time.After(20 * time.Second):
+		t.Error("the server goes on")
 	}
 }
 
@@ -277,19 +388,5 @@ func TestServedHalfBody(t *testing.T) {
 	got, _, err := providers.Fetch(t.Context(), c, a, providers.ReadOptions{})
 	if !errors.Is(err, providers.ErrUnavailable) {
 		t.Errorf("got %d bytes, %v", len(got), err)
-	}
-}
-
-func TestDriver(t *testing.T) {
-	d := memory.Driver()
-	p, err := d.Open(t.Context(), providers.Settings{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if missing := p.Capabilities().Missing(d.Promises); missing != nil {
-		t.Errorf("the driver promises more than the provider: %q", missing)
-	}
-	if _, err := d.Open(t.Context(), providers.Settings{Config: map[string]string{"size": "1"}}); !errors.Is(err, providers.ErrInvalid) {
-		t.Errorf("open with an unknown key: %v", err)
 	}
 }

@@ -1,12 +1,13 @@
 package memory
 
 import (
-	"bufio"
-	"bytes"
 	"context"
+	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/wsmount/wsmount/providers"
@@ -18,12 +19,46 @@ type Server struct {
 	done chan struct{}
 }
 
-// Serve answers Dial on l, a Unix socket or a loopback port, until Close. It
-// asks nobody who they are: whoever can reach l can read and change
-// everything. The provider stays open when the server closes.
+// Serve answers Dial and DialControl on l, a Unix socket or a loopback port,
+// until Close. It asks nobody who they are: whoever can reach l can read and
+// change everything. The provider stays open when the server closes.
 func Serve(l net.Listener, p providers.Provider) *Server {
+	return serve(l, func(clone) (providers.Provider, controlled, error) {
+		store, ok := p.(*Provider)
+		if !ok {
+			return p, controlled{}, nil
+		}
+		return p, controlled{switches: store.switches, store: store}, nil
+	})
+}
+
+// ServeRemote is Serve for the clones of a remote. Each name that DialClone
+// gives is a clone of its own, made with opts when it is first named; so it
+// outlives the programs that use it, as a directory of git does.
+func ServeRemote(l net.Listener, remote *Remote, opts Options) *Server {
+	var mu sync.Mutex // guards clones
+	clones := map[string]*Repository{}
+	return serve(l, func(c clone) (providers.Provider, controlled, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		r := clones[c.Name]
+		if r == nil {
+			opts.Branch = c.Branch
+			r = NewRepository(remote, opts)
+			clones[c.Name] = r
+		}
+		if r.branch != orMain(c.Branch) {
+			return nil, controlled{}, fmt.Errorf("clone %q tracks %q and not %q: %w", c.Name, r.branch, c.Branch, providers.ErrInvalid)
+		}
+		return r, controlled{switches: r.Switches(), remote: remote, branch: r.branch}, nil
+	})
+}
+
+type finder func(clone) (providers.Provider, controlled, error)
+
+func serve(l net.Listener, find finder) *Server {
 	s := &Server{done: make(chan struct{})}
-	s.http = http.Server{Handler: handler{p}, ReadHeaderTimeout: 10 * time.Second}
+	s.http = http.Server{Handler: handler{find}, ReadHeaderTimeout: 10 * time.Second}
 	go func() {
 		defer close(s.done)
 		s.http.Serve(l) // returns when the listener or the server is closed
@@ -38,88 +73,103 @@ func (s *Server) Close() error {
 	return err
 }
 
-type handler struct{ p providers.Provider }
+type handler struct{ find finder }
 
 func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	in := bufio.NewReader(r.Body)
-	var q request
-	if err := receive(in, &q); err != nil {
+	in := newIncoming(r.Body)
+	q, err := next[request](in)
+	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	a, body := h.call(r.Context(), q, in)
+	result, body, err := h.call(r.Context(), q, in)
 	if body != nil {
 		defer body.Close()
 	}
-	if err := send(w, a); err != nil {
-		panic(http.ErrAbortHandler)
+	if err != nil {
+		err = send(w, reply{newFailure(err)})
+	} else {
+		err = send(w, reply{}, result)
 	}
-	if body == nil {
-		return
+	if err == nil && body != nil {
+		_, err = io.Copy(w, body)
 	}
-	if _, err := io.Copy(w, body); err != nil {
+	if err != nil {
 		panic(http.ErrAbortHandler) // the client must not take this for the end
 	}
 }
 
 // call runs one verb. The body is that of a Read.
-func (h handler) call(ctx context.Context, q request, in io.Reader) (a answer, body io.ReadCloser) {
-	var err error
-	switch q.Method {
-	case methodHello:
-		a.Capabilities = h.p.Capabilities()
-	case providers.MethodStat:
-		a.Info, err = h.p.Stat(ctx, q.Locator)
-	case providers.MethodList:
-		a.Page, err = h.p.List(ctx, q.Locator, q.List)
-	case providers.MethodRead:
-		var c providers.Content
-		c, err = h.p.Read(ctx, q.Locator, q.Read)
-		a.Info, body = c.Info, c.Body
-	case providers.MethodWrite:
-		a.Info, err = h.p.Write(ctx, q.Locator, providers.Body{Reader: in, Size: q.Size}, q.Write)
-	case providers.MethodDelete:
-		err = h.p.Delete(ctx, q.Locator, q.Delete)
-	case providers.MethodMkdir:
-		a.Info, err = h.p.Mkdir(ctx, q.Locator, q.Mkdir)
-	default:
-		err = h.callAbility(ctx, q, &a)
+func (h handler) call(ctx context.Context, q request, in incoming) (result any, body io.ReadCloser, err error) {
+	p, c, err := h.find(q.Clone)
+	switch {
+	case err != nil:
+		return nil, nil, err
+	case q.Method == methodControl:
+		result, err = given(in, func(args control) (controlAnswer, error) { return c.obey(q.Locator, args) })
+		return result, nil, err
+	case q.Past == "":
+		return call(ctx, p, q, in)
 	}
-	a.Failed = newFailure(err)
-	return a, body
+	past, err := pastOf(ctx, p, q)
+	if err != nil {
+		return nil, nil, err
+	}
+	return call(ctx, past, q, in) // its content may be read on; there is nothing to close
 }
 
-func (h handler) callAbility(ctx context.Context, q request, a *answer) (err error) {
-	unsupported := &providers.Error{Op: q.Method, Locator: q.Locator, Kind: providers.ErrUnsupported}
-	switch q.Method {
-	case providers.MethodCopy:
-		if p, ok := providers.As[providers.Copier](h.p); ok {
-			a.Info, err = p.Copy(ctx, q.Locator, q.To, q.Copy)
-			return err
-		}
-	case providers.MethodMove:
-		if p, ok := providers.As[providers.Mover](h.p); ok {
-			a.Info, err = p.Move(ctx, q.Locator, q.To, q.Move)
-			return err
-		}
-	case providers.MethodSetAttr:
-		if p, ok := providers.As[providers.AttrSetter](h.p); ok {
-			a.Info, err = p.SetAttr(ctx, q.Locator, q.SetAttr)
-			return err
-		}
-	case providers.MethodHead:
-		if p, ok := providers.As[providers.Committer](h.p); ok {
-			a.Revision, err = p.Head(ctx)
-			return err
-		}
-	case providers.MethodCommit:
-		if p, ok := providers.As[providers.Committer](h.p); ok {
-			for i := range q.Commit.Changes {
-				q.Commit.Changes[i].Body = providers.Body{Reader: bytes.NewReader(q.Bodies[i]), Size: int64(len(q.Bodies[i]))}
-			}
-			a.Commit, err = p.Commit(ctx, q.Commit)
-			return err
-		}
+// pastOf is the revision that a client has opened. A Repository does not count
+// that as another call of At.
+func pastOf(ctx context.Context, p providers.Provider, q request) (providers.Provider, error) {
+	if r, ok := p.(*Repository); ok {
+		r.files.mu.Lock()
+		defer r.files.mu.Unlock()
+		return r.past(q.Past)
 	}
-	return unsupported
+	s, ok := providers.As[providers.Snapshotter](p)
+	if !ok {
+		return nil, unsupported(q)
+	}
+	return s.At(ctx, q.Past)
+}
+
+// given reads the arguments of a verb and runs it. Nothing must be left to read
+// when it runs: only then does its context end with the client.
+func given[A, R any](in incoming, verb func(A) (R, error)) (R, error) {
+	args, err := next[A](in)
+	if err == nil {
+		_, err = in.rest.Peek(1)
+	}
+	if err != io.EOF {
+		var none R
+		return none, fmt.Errorf("more or less than a request: %w", errors.Join(err, providers.ErrInvalid))
+	}
+	return verb(args)
+}
+
+func call(ctx context.Context, p providers.Provider, q request, in incoming) (result any, body io.ReadCloser, err error) {
+	switch q.Method {
+	case methodHello:
+		result = p.Capabilities()
+	case providers.MethodStat:
+		result, err = given(in, func(nothing) (providers.Info, error) { return p.Stat(ctx, q.Locator) })
+	case providers.MethodList:
+		result, err = given(in, func(o providers.ListOptions) (providers.Page, error) { return p.List(ctx, q.Locator, o) })
+	case providers.MethodRead:
+		var c providers.Content
+		c, err = given(in, func(o providers.ReadOptions) (providers.Content, error) { return p.Read(ctx, q.Locator, o) })
+		result, body = c.Info, c.Body
+	case providers.MethodWrite:
+		var o providers.WriteOptions
+		if o, err = next[providers.WriteOptions](in); err == nil {
+			result, err = p.Write(ctx, q.Locator, providers.Body{Reader: in.rest, Size: q.Size}, o)
+		}
+	case providers.MethodDelete:
+		result, err = given(in, func(o providers.DeleteOptions) (nothing, error) { return nothing{}, p.Delete(ctx, q.Locator, o) })
+	case providers.MethodMkdir:
+		result, err = given(in, func(o providers.MkdirOptions) (providers.Info, error) { return p.Mkdir(ctx, q.Locator, o) })
+	default:
+		result, err = callAbility(ctx, p, q, in)
+	}
+	return result, body, err
 }

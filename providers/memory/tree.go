@@ -1,33 +1,38 @@
 package memory
 
 import (
-	"slices"
+	"encoding/hex"
 
 	"github.com/wsmount/wsmount/providers"
 )
 
-// node is an entry. A file's or link's node never changes: a change puts a new
-// node in its place, so that content handed to a reader stays what it was.
+// node is an entry. It never changes: a change puts a new node in its place
+// and in that of every directory above, so that a tree is a root, whoever has
+// one keeps it as it is, and a verb that fails just goes on with the old root.
 type node struct {
-	info    providers.Info // without Locator
-	content []byte
-	op      string // the operation that wrote the content
-
-	children map[string]*node // of a directory
-	sorted   []string         // names of children; nil: to be sorted anew
+	kind     providers.Kind
+	attr     providers.Attr
+	metadata map[string]string
+	version  providers.Version
+	sum      *[32]byte // hash of the content, if it is told
+	content  []byte
+	op       string   // the operation that left it so
+	entries  *entries // of a directory
 }
 
-func newDir(attr providers.Attr, metadata map[string]string) *node {
-	info := providers.Info{Kind: providers.KindDir, Attr: attr, Metadata: metadata}
-	return &node{info: info, children: map[string]*node{}}
-}
+// emptyDir is the directory that a missing parent becomes.
+var emptyDir = &node{kind: providers.KindDir}
 
-func (n *node) isDir() bool { return n.children != nil }
+func (n *node) isDir() bool { return n.kind == providers.KindDir }
 
 // at is the description of n under the name l.
 func (n *node) at(l providers.Locator) providers.Info {
-	info := n.info
-	info.Locator = l
+	info := providers.Info{
+		Locator: l, Kind: n.kind, Size: int64(len(n.content)), Version: n.version, Attr: n.attr, Metadata: n.metadata,
+	}
+	if n.sum != nil {
+		info.Digest = "sha256:" + hex.EncodeToString(n.sum[:])
+	}
 	return info
 }
 
@@ -40,49 +45,21 @@ func (n *node) describe(l providers.Locator) *providers.Info {
 	return &info
 }
 
-// names are the children in order.
-func (n *node) names() []string {
-	if n.sorted == nil {
-		n.sorted = make([]string, 0, len(n.children))
-		for name := range n.children {
-			n.sorted = append(n.sorted, name)
-		}
-		slices.Sort(n.sorted)
+// with is the directory n with child under name; without it, if child is nil.
+func (n *node) with(name string, child *node) *node {
+	changed := *n
+	if child == nil {
+		changed.entries = n.entries.remove(name)
+	} else {
+		changed.entries = n.entries.put(name, child)
 	}
-	return n.sorted
+	return &changed
 }
 
-// tree is the entries below root. Every change of it goes through set, which
-// can be undone; that is how a change set is all or nothing.
+// tree is the entries below root.
 type tree struct {
 	root *node
-	undo []func() // of the changes since keep
-}
-
-// set puts n under name into dir; a nil n removes what is there.
-func (t *tree) set(dir *node, name string, n *node) {
-	old := dir.children[name]
-	put := func(n *node) {
-		if n == nil {
-			delete(dir.children, name)
-		} else {
-			dir.children[name] = n
-		}
-		dir.sorted = nil
-	}
-	put(n)
-	t.undo = append(t.undo, func() { put(old) })
-}
-
-// keep makes the changes so far final.
-func (t *tree) keep() { t.undo = nil }
-
-// rollback makes the tree what it was at keep.
-func (t *tree) rollback() {
-	for _, undo := range slices.Backward(t.undo) {
-		undo()
-	}
-	t.undo = nil
+	flat bool // a directory goes with its last entry
 }
 
 // find is the node at l, nil when nothing is there. The error is ErrNotDir
@@ -93,7 +70,7 @@ func (t *tree) find(l providers.Locator) (*node, error) {
 		if !n.isDir() {
 			return nil, providers.ErrNotDir
 		}
-		if n = n.children[name]; n == nil {
+		if n = n.entries.get(name); n == nil {
 			return nil, nil
 		}
 	}
@@ -109,37 +86,52 @@ func (t *tree) look(l providers.Locator) (*node, error) {
 	return n, nil
 }
 
-// mkdirs is the directory at l, made with all its parents where missing.
-func (t *tree) mkdirs(l providers.Locator) (*node, error) {
-	dir := t.root
-	for _, name := range l.Parts() {
-		next := dir.children[name]
-		switch {
-		case next == nil:
-			next = newDir(providers.Attr{}, nil)
-			t.set(dir, name, next)
-		case !next.isDir():
-			return nil, providers.ErrNotDir
-		}
-		dir = next
-	}
-	return dir, nil
-}
-
-// put is set at l, with its missing parents.
+// put makes n the entry at l, with the parents that are missing. ErrNotDir
+// when one is a file or link.
 func (t *tree) put(l providers.Locator, n *node) error {
-	dir, err := t.mkdirs(l.Parent())
-	if err != nil {
-		return err
+	root, err := put(t.root, l.Parts(), n)
+	if err == nil {
+		t.root = root
 	}
-	t.set(dir, l.Name(), n)
-	return nil
+	return err
 }
 
-// remove is set to nothing at l, whose parents exist.
-func (t *tree) remove(l providers.Locator) {
-	dir, err := t.look(l.Parent())
-	if err == nil {
-		t.set(dir, l.Name(), nil)
+func put(dir *node, names []string, n *node) (*node, error) {
+	switch {
+	case len(names) == 0:
+		return n, nil
+	case dir == nil:
+		dir = emptyDir
+	case !dir.isDir():
+		return nil, providers.ErrNotDir
 	}
+	child, err := put(dir.entries.get(names[0]), names[1:], n)
+	if err != nil {
+		return nil, err
+	}
+	return dir.with(names[0], child), nil
+}
+
+// remove takes the entry at l away, if there is one.
+func (t *tree) remove(l providers.Locator) { t.root = less(t.root, l.Parts(), t.flat) }
+
+// less is n without the entry at names; in a flat tree, also without the
+// directories that lose their last entry so.
+func less(n *node, names []string, flat bool) *node {
+	if !n.isDir() || len(names) == 0 {
+		return n
+	}
+	child := n.entries.get(names[0])
+	if child == nil {
+		return n
+	}
+	if len(names) == 1 {
+		child = nil
+	} else {
+		child = less(child, names[1:], flat)
+		if flat && child.isDir() && child.entries == nil {
+			child = nil
+		}
+	}
+	return n.with(names[0], child)
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"maps"
 
 	"github.com/wsmount/wsmount/providers"
 )
@@ -21,9 +20,9 @@ func (p *Provider) Write(ctx context.Context, l providers.Locator, body provider
 	})
 }
 
-// write is Write under the lock, also as a part of a change set.
+// write is Write under the lock.
 func (p *Provider) write(l providers.Locator, content []byte, opts providers.WriteOptions) (providers.Info, error) {
-	if err := checkWrite(l, content, opts); err != nil {
+	if err := checkWrite(l, int64(len(content)), opts.Kind, p.mint.caps); err != nil {
 		return providers.Info{}, err
 	}
 	current, err := p.tree.find(l)
@@ -36,20 +35,22 @@ func (p *Provider) write(l providers.Locator, content []byte, opts providers.Wri
 		}
 		return providers.Info{}, err
 	}
-	n := p.newFile(content, opts)
+	n := p.mint.file(content, opts)
 	return n.at(l), p.tree.put(l, n)
 }
 
 // repeats reports whether n is what an earlier attempt of op left.
 func repeats(n *node, op string) bool { return n != nil && op != "" && n.op == op }
 
-func checkWrite(l providers.Locator, content []byte, opts providers.WriteOptions) error {
+func checkWrite(l providers.Locator, size int64, kind providers.Kind, caps providers.Capabilities) error {
 	switch {
 	case l.IsRoot():
 		return fmt.Errorf("the root is a directory: %w", providers.ErrInvalid)
-	case opts.Kind == providers.KindDir || opts.Kind > providers.KindSymlink:
-		return fmt.Errorf("a %s cannot be written: %w", opts.Kind, providers.ErrInvalid)
-	case opts.Kind == providers.KindSymlink && len(content) == 0:
+	case kind == providers.KindDir || kind > providers.KindSymlink:
+		return fmt.Errorf("a %s cannot be written: %w", kind, providers.ErrInvalid)
+	case kind == providers.KindSymlink && !caps.Symlinks:
+		return fmt.Errorf("symbolic link: %w", providers.ErrUnsupported)
+	case kind == providers.KindSymlink && size == 0:
 		return fmt.Errorf("a link without target: %w", providers.ErrInvalid)
 	}
 	return nil
@@ -76,10 +77,10 @@ func (p *Provider) delete(l providers.Locator, cond providers.Condition) error {
 		return err
 	case n == nil:
 		return nil
-	case len(n.children) > 0:
+	case n.entries != nil:
 		return providers.ErrNotEmpty
 	}
-	p.tick()
+	p.mint.tick()
 	p.tree.remove(l)
 	return nil
 }
@@ -87,61 +88,43 @@ func (p *Provider) delete(l providers.Locator, cond providers.Condition) error {
 // Mkdir implements providers.Provider.
 func (p *Provider) Mkdir(ctx context.Context, l providers.Locator, opts providers.MkdirOptions) (providers.Info, error) {
 	return do(ctx, p, providers.MethodMkdir, l, func() (providers.Info, error) {
-		return p.mkdir(l, opts)
+		if !p.mint.caps.EmptyDirs {
+			return providers.Info{}, providers.ErrUnsupported
+		}
+		n, err := p.tree.find(l)
+		switch {
+		case err != nil:
+			return providers.Info{}, err
+		case n != nil && !n.isDir():
+			return providers.Info{}, providers.ErrExist
+		case n != nil:
+			return n.at(l), nil
+		}
+		n = p.mint.dir(opts.Attr, opts.Metadata)
+		return n.at(l), p.tree.put(l, n)
 	})
-}
-
-func (p *Provider) mkdir(l providers.Locator, opts providers.MkdirOptions) (providers.Info, error) {
-	n, err := p.tree.find(l)
-	switch {
-	case err != nil:
-		return providers.Info{}, err
-	case n != nil && !n.isDir():
-		return providers.Info{}, providers.ErrExist
-	case n != nil:
-		return n.at(l), nil
-	}
-	p.tick()
-	n = newDir(opts.Attr, maps.Clone(opts.Metadata))
-	return n.at(l), p.tree.put(l, n)
 }
 
 // SetAttr implements providers.AttrSetter.
 func (p *Provider) SetAttr(ctx context.Context, l providers.Locator, opts providers.SetAttrOptions) (providers.Info, error) {
 	return do(ctx, p, providers.MethodSetAttr, l, func() (providers.Info, error) {
-		n, err := p.tree.look(l)
-		if err != nil {
+		if err := p.able(providers.AbilityAttr); err != nil {
 			return providers.Info{}, err
+		}
+		n, err := p.tree.look(l)
+		switch {
+		case err != nil:
+			return providers.Info{}, err
+		case opts.Attr.Valid&^p.mint.caps.Attributes != 0, opts.Metadata != nil && !p.mint.caps.Metadata:
+			return providers.Info{}, fmt.Errorf("attributes %s, metadata %q: %w", opts.Attr.Valid, opts.Metadata, providers.ErrUnsupported)
 		}
 		if err := opts.If.Allows(providers.MethodSetAttr, n.describe(l)); err != nil {
+			if repeats(n, opts.Op) {
+				return n.at(l), nil
+			}
 			return providers.Info{}, err
 		}
-		changed := *n
-		changed.info.Attr = merge(n.info.Attr, opts.Attr)
-		if opts.Metadata != nil {
-			changed.info.Metadata = maps.Clone(opts.Metadata)
-		}
-		modified := p.tick()
-		if n.isDir() {
-			n.info = changed.info // what is below stays the same node's
-			return n.at(l), nil
-		}
-		changed.info.Version.Modified = modified
-		return changed.at(l), p.tree.put(l, &changed)
+		n = p.mint.changed(n, opts.Attr, opts.Metadata, opts.Op)
+		return n.at(l), p.tree.put(l, n)
 	})
-}
-
-// merge is old with the valid fields of change.
-func merge(old, change providers.Attr) providers.Attr {
-	if change.Valid.Has(providers.AttrMode) {
-		old.Mode = change.Mode
-	}
-	if change.Valid.Has(providers.AttrOwner) {
-		old.UID, old.GID = change.UID, change.GID
-	}
-	if change.Valid.Has(providers.AttrModTime) {
-		old.ModTime = change.ModTime
-	}
-	old.Valid |= change.Valid
-	return old
 }

@@ -1,12 +1,19 @@
 package providertest
 
-import "github.com/wsmount/wsmount/providers"
+import (
+	"context"
+	"iter"
+
+	"github.com/wsmount/wsmount/providers"
+)
 
 var abilityChecks = []Check{
 	{Name: "ability/announced-is-there", Run: abilityThere},
 	{Name: "ability/capabilities-are-constant", Run: abilityConstant},
+	{Name: "copy/operation-id", Needs: repeatable(providers.AbilityCopy), Run: copyOperation},
 	{Name: "copy/content", Needs: able(providers.AbilityCopy), Run: copyContent},
 	{Name: "copy/conditions", Needs: able(providers.AbilityCopy), Run: copyConditions},
+	{Name: "move/operation-id", Needs: repeatable(providers.AbilityMove), Run: moveOperation},
 	{Name: "move/file", Needs: able(providers.AbilityMove), Run: moveFile},
 	{Name: "move/directory", Needs: able(providers.AbilityMove), Run: moveDirectory},
 	{Name: "move/conditions", Needs: able(providers.AbilityMove), Run: moveConditions},
@@ -15,11 +22,75 @@ var abilityChecks = []Check{
 // plainChecks are for providers that are no wrappers, whose types have all
 // abilities.
 var plainChecks = []Check{
-	{Name: "ability/there-is-announced", Run: func(t T, p providers.Provider) {
-		if silent := providers.Implemented(p) &^ p.Capabilities().Abilities; silent != 0 {
-			t.Errorf("%s: there and not announced", silent)
+	{Name: "ability/not-announced-is-refused", Run: abilityRefused},
+}
+
+// repeatable is able with operation ids.
+func repeatable(a providers.Ability) providers.Capabilities {
+	return providers.Capabilities{OperationIDs: true, Abilities: a}
+}
+
+// abilityRefused: what a type has and does not announce does not work either.
+func abilityRefused(t T, p providers.Provider) {
+	put(t, p, loc("a"), "content")
+	silent := providers.Implemented(p) &^ p.Capabilities().Abilities
+	for ability, call := range abilityCalls(p) {
+		if silent.Has(ability) {
+			wantErr(t, ability.String()+", which is not announced", call(t.Context()), providers.ErrUnsupported)
 		}
-	}},
+	}
+	wantNames(t, list(t, p, loc(""), providers.ListOptions{}), "a")
+}
+
+// abilityCalls are a call of each ability that p's type has.
+func abilityCalls(p providers.Provider) map[providers.Ability]func(context.Context) error {
+	drop := func(_ any, err error) error { return err }
+	yes := providers.Unconditional()
+	calls := map[providers.Ability]func(context.Context) error{}
+	if c, ok := p.(providers.Copier); ok {
+		calls[providers.AbilityCopy] = func(ctx context.Context) error {
+			return drop(c.Copy(ctx, loc("a"), loc("b"), providers.CopyOptions{If: yes}))
+		}
+	}
+	if c, ok := p.(providers.Mover); ok {
+		calls[providers.AbilityMove] = func(ctx context.Context) error {
+			return drop(c.Move(ctx, loc("a"), loc("b"), providers.MoveOptions{Source: yes, Target: yes}))
+		}
+	}
+	if c, ok := p.(providers.AttrSetter); ok {
+		calls[providers.AbilityAttr] = func(ctx context.Context) error {
+			return drop(c.SetAttr(ctx, loc("a"), providers.SetAttrOptions{If: yes}))
+		}
+	}
+	if c, ok := p.(providers.Multiparter); ok {
+		calls[providers.AbilityParts] = func(ctx context.Context) error { return drop(c.StartParts(ctx, loc("b"), unconditional)) }
+	}
+	if c, ok := p.(providers.Watcher); ok {
+		calls[providers.AbilityWatch] = func(ctx context.Context) error { return firstOf(c.Watch(ctx, loc(""))) }
+	}
+	if c, ok := p.(providers.Committer); ok {
+		calls[providers.AbilityCommit] = func(ctx context.Context) error {
+			return drop(c.Commit(ctx, providers.ChangeSet{Changes: []providers.Change{change("b", "x", yes)}}))
+		}
+	}
+	if c, ok := p.(providers.Snapshotter); ok {
+		calls[providers.AbilitySnapshot] = func(ctx context.Context) error { return drop(c.At(ctx, "r")) }
+	}
+	if c, ok := p.(providers.Pusher); ok {
+		calls[providers.AbilityPush] = func(ctx context.Context) error { return drop(c.Push(ctx, providers.PushOptions{})) }
+	}
+	if c, ok := p.(providers.Syncer); ok {
+		calls[providers.AbilitySync] = func(ctx context.Context) error { return drop(c.Fetch(ctx)) }
+	}
+	return calls
+}
+
+// firstOf is what a Watch says first.
+func firstOf(events iter.Seq2[providers.Event, error]) error {
+	for _, err := range events {
+		return err
+	}
+	return nil
 }
 
 func abilityThere(t T, p providers.Provider) {
@@ -78,6 +149,54 @@ func copyConditions(t T, p providers.Provider) {
 	wantContent(t, p, loc("b"), "new")
 }
 
+// copyOperation: a copy that is repeated after a lost answer has happened, also
+// when its source is another by now; and it hides no conflict with others.
+func copyOperation(t T, p providers.Provider) {
+	c := must[providers.Copier](t, p)
+	source := put(t, p, loc("a"), "content")
+	opts := providers.CopyOptions{If: providers.IfAbsent(), Version: source.Version, Op: "op-1"}
+	first, err := c.Copy(t.Context(), loc("a"), loc("b"), opts)
+	wantOK(t, "copy", err)
+	put(t, p, loc("a"), "changed")
+	again, err := c.Copy(t.Context(), loc("a"), loc("b"), opts)
+	wantOK(t, "repeated copy", err)
+	if !again.Version.Matches(first.Version) {
+		t.Errorf("the repetition made version %+v from %+v", again.Version, first.Version)
+	}
+	put(t, p, loc("b"), "another's")
+	_, err = c.Copy(t.Context(), loc("a"), loc("b"), opts)
+	wantErr(t, "repetition when others wrote since", err, providers.ErrExist, providers.ErrConflict)
+	wantContent(t, p, loc("b"), "another's")
+}
+
+// moveOperation is copyOperation for a move, whose source is gone or another.
+func moveOperation(t T, p providers.Provider) {
+	m := must[providers.Mover](t, p)
+	source := put(t, p, loc("a"), "content")
+	opts := providers.MoveOptions{Source: providers.IfVersion(source.Version), Target: providers.IfAbsent(), Op: "op-1"}
+	first, err := m.Move(t.Context(), loc("a"), loc("b"), opts)
+	wantOK(t, "move", err)
+	for _, at := range []string{"nothing", "something"} {
+		again, err := m.Move(t.Context(), loc("a"), loc("b"), opts)
+		wantOK(t, "repeated move with "+at+" at the old name", err)
+		if !again.Version.Matches(first.Version) || again.Locator != loc("b") {
+			t.Errorf("the repetition says %+v, the move %+v", again, first)
+		}
+		put(t, p, loc("a"), "another's")
+	}
+	put(t, p, loc("dir/file"), "x")
+	opts = providers.MoveOptions{Source: providers.IfDir(), Target: providers.IfAbsent(), Op: "op-2"}
+	for range 2 {
+		_, err = m.Move(t.Context(), loc("dir"), loc("moved"), opts)
+		wantOK(t, "move of a directory", err)
+	}
+	_, err = m.Move(t.Context(), loc("a"), loc("moved"), providers.MoveOptions{
+		Source: providers.Unconditional(), Target: providers.IfAbsent(), Op: "op-3"})
+	wantErr(t, "move by another operation", err, providers.ErrExist)
+	wantContent(t, p, loc("a"), "another's")
+	wantContent(t, p, loc("moved/file"), "x")
+}
+
 func moveFile(t T, p providers.Provider) {
 	m := must[providers.Mover](t, p)
 	source := put(t, p, loc("a"), "content")
@@ -100,13 +219,15 @@ func moveFile(t T, p providers.Provider) {
 
 func moveDirectory(t T, p providers.Provider) {
 	m := must[providers.Mover](t, p)
-	put(t, p, loc("a/x/file"), "content")
+	file := put(t, p, loc("a/x/file"), "content")
 	put(t, p, loc("ab/other"), "neighbour")
 	opts := providers.MoveOptions{Source: providers.IfDir(), Target: providers.IfAbsent()}
 	_, err := m.Move(t.Context(), loc("a"), loc("ab/moved"), opts)
 	wantOK(t, "move", err)
 	wantGone(t, p, loc("a"))
-	wantContent(t, p, loc("ab/moved/x/file"), "content")
+	if now := wantContent(t, p, loc("ab/moved/x/file"), "content"); !now.Version.Matches(file.Version) {
+		t.Errorf("the move of a directory above made version %+v from %+v", now.Version, file.Version)
+	}
 	wantContent(t, p, loc("ab/other"), "neighbour")
 	_, err = m.Move(t.Context(), loc("ab"), loc("ab/moved/below"), opts)
 	wantErr(t, "move of a directory below itself", err, providers.ErrInvalid)

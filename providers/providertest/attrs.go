@@ -12,6 +12,7 @@ var attrChecks = []Check{
 	{Name: "attr/directory", Needs: emptyDirs, Run: attrDirectory},
 	{Name: "attr/metadata", Needs: providers.Capabilities{Metadata: true}, Run: attrMetadata},
 	{Name: "attr/set", Needs: able(providers.AbilityAttr), Run: attrSet},
+	{Name: "attr/set-operation-id", Needs: repeatable(providers.AbilityAttr), Run: attrSetOperation},
 	{Name: "attr/set-conditions", Needs: able(providers.AbilityAttr), Run: attrSetConditions},
 }
 
@@ -21,7 +22,7 @@ func able(a providers.Ability) providers.Capabilities { return providers.Capabil
 // every backend has finer times.
 func sampleAttr(p providers.Provider, mode uint32, second int64) providers.Attr {
 	return providers.Attr{
-		Valid: p.Capabilities().Attributes,
+		Valid: p.Capabilities().Attributes &^ providers.AttrExec, // which AttrMode says too
 		Mode:  mode, UID: 1234, GID: 4321, ModTime: time.Unix(second, 0),
 	}
 }
@@ -36,6 +37,9 @@ func wantAttr(t T, what string, got providers.Info, want providers.Attr) {
 	if want.Valid.Has(providers.AttrMode) && a.Mode != want.Mode {
 		t.Errorf("%s: mode %o, want %o", what, a.Mode, want.Mode)
 	}
+	if a.Valid.Has(providers.AttrExec) && a.Mode != map[bool]uint32{true: 0o755, false: 0o644}[want.Mode&0o100 != 0] {
+		t.Errorf("%s: mode %o of one that was given %o", what, a.Mode, want.Mode)
+	}
 	if want.Valid.Has(providers.AttrOwner) && (a.UID != want.UID || a.GID != want.GID) {
 		t.Errorf("%s: owner %d:%d, want %d:%d", what, a.UID, a.GID, want.UID, want.GID)
 	}
@@ -47,13 +51,18 @@ func wantAttr(t T, what string, got providers.Info, want providers.Attr) {
 func attrKept(t T, p providers.Provider) {
 	for _, mode := range []uint32{0o755, 0o600, 0o440} {
 		want := sampleAttr(p, mode, 1_000_000_007)
+		given := want
+		given.Valid |= providers.AttrMode
 		written, err := p.Write(t.Context(), loc("a"), providers.String("x"),
-			providers.WriteOptions{If: providers.Unconditional(), Attr: want})
+			providers.WriteOptions{If: providers.Unconditional(), Attr: given})
 		wantOK(t, "write", err)
 		wantAttr(t, "write", written, want)
 		stat, err := p.Stat(t.Context(), loc("a"))
 		wantOK(t, "stat", err)
 		wantAttr(t, "stat", stat, want)
+		if more := stat.Attr.Valid &^ p.Capabilities().Attributes; more != 0 {
+			t.Errorf("attributes %s are told and not announced", more)
+		}
 	}
 }
 
@@ -136,6 +145,25 @@ func attrSetConditions(t T, p providers.Provider) {
 	}
 	_, err = setter.SetAttr(t.Context(), loc("a"), providers.SetAttrOptions{If: providers.Unconditional(), Attr: want})
 	wantOK(t, "unconditional setattr", err)
+}
+
+// attrSetOperation: a repetition after a lost answer is no conflict with
+// oneself, and does not hide one with others.
+func attrSetOperation(t T, p providers.Provider) {
+	setter := must[providers.AttrSetter](t, p)
+	before := put(t, p, loc("a"), "content")
+	opts := providers.SetAttrOptions{If: providers.IfVersion(before.Version), Attr: sampleAttr(p, 0o640, 7), Op: "op-1"}
+	first, err := setter.SetAttr(t.Context(), loc("a"), opts)
+	wantOK(t, "setattr", err)
+	again, err := setter.SetAttr(t.Context(), loc("a"), opts)
+	wantOK(t, "repeated setattr", err)
+	if !again.Version.Matches(first.Version) {
+		t.Errorf("the repetition made version %+v from %+v", again.Version, first.Version)
+	}
+	put(t, p, loc("a"), "another's")
+	_, err = setter.SetAttr(t.Context(), loc("a"), opts)
+	wantErr(t, "repetition when others wrote since", err, providers.ErrConflict)
+	wantContent(t, p, loc("a"), "another's")
 }
 
 // must is As for an ability that is announced.

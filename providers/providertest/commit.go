@@ -12,6 +12,7 @@ var commitChecks = []Check{
 	{Name: "commit/all-or-nothing", Needs: able(providers.AbilityCommit), Run: commitAtomic},
 	{Name: "commit/base", Needs: able(providers.AbilityCommit), Run: commitBase},
 	{Name: "commit/nothing", Needs: able(providers.AbilityCommit), Run: commitNothing},
+	{Name: "commit/entries", Needs: able(providers.AbilityCommit), Run: commitEntries},
 	{Name: "commit/operation-id", Needs: able(providers.AbilityCommit), Run: commitOperation},
 }
 
@@ -82,6 +83,7 @@ func commitAtomic(t T, p providers.Provider) {
 
 func commitBase(t T, p providers.Provider) {
 	c := must[providers.Committer](t, p)
+	put(t, p, loc("first"), "x") // some stores begin without a revision
 	before := head(t, c)
 	_, err := c.Commit(t.Context(), providers.ChangeSet{Base: before, Changes: []providers.Change{change("a", "1", providers.IfAbsent())}})
 	wantOK(t, "commit", err)
@@ -110,7 +112,65 @@ func commitOperation(t T, p providers.Provider) {
 	wantOK(t, "commit", err)
 	again, err := c.Commit(t.Context(), set())
 	wantOK(t, "repeated commit", err)
-	if again != first {
+	if again.Revision != first.Revision || !again.Committed {
 		t.Errorf("the repetition says %+v, the commit said %+v", again, first)
 	}
+	wantEntries(t, "the repetition", again, first.Entries...)
+	put(t, p, loc("a"), "another's")
+	again, err = c.Commit(t.Context(), set())
+	wantOK(t, "repeated commit after a change by others", err)
+	wantEntries(t, "the late repetition", again, first.Entries...)
+	wantContent(t, p, loc("a"), "another's")
+}
+
+// wantEntries compares what a commit says that its changes left.
+func wantEntries(t T, what string, result providers.CommitResult, want ...providers.Info) {
+	t.Helper()
+	if len(result.Entries) != len(want) {
+		t.Fatalf("%s: %d entries, want %d", what, len(result.Entries), len(want))
+	}
+	for i, got := range result.Entries {
+		if got.Locator != want[i].Locator || got.Kind != want[i].Kind || got.Size != want[i].Size || got.Version != want[i].Version && !sameVersion(got, want[i]) {
+			t.Errorf("%s: entry %d is %+v, want %+v", what, i, got, want[i])
+		}
+	}
+}
+
+// wantStats is wantEntries with what Stat says of the places; "" is a deletion.
+func wantStats(t T, p providers.Provider, result providers.CommitResult, places ...string) {
+	t.Helper()
+	want := make([]providers.Info, len(places))
+	for i, place := range places {
+		if place == "" {
+			continue
+		}
+		info, err := p.Stat(t.Context(), loc(place))
+		wantOK(t, "stat of "+place, err)
+		want[i] = info
+	}
+	wantEntries(t, "the commit", result, want...)
+}
+
+// commitEntries: each change is answered, in its order; also one that changed
+// nothing, such as the deletion of nothing.
+func commitEntries(t T, p providers.Provider) {
+	c := must[providers.Committer](t, p)
+	put(t, p, loc("old"), "old")
+	changes := []providers.Change{
+		change("b", "bb", providers.IfAbsent()),
+		{Locator: loc("old"), Delete: true, If: providers.Unconditional()},
+		change("dir/a", "", providers.IfAbsent()),
+		{Locator: loc("nothing"), Delete: true, If: providers.Unconditional()},
+	}
+	places := []string{"b", "", "dir/a", ""}
+	if p.Capabilities().EmptyDirs {
+		changes = append(changes, providers.Change{Locator: loc("made"), Dir: true}, providers.Change{Locator: loc("dir"), Dir: true})
+		places = append(places, "made", "dir")
+	}
+	result, err := c.Commit(t.Context(), providers.ChangeSet{Changes: changes})
+	wantOK(t, "commit", err)
+	wantStats(t, p, result, places...)
+	result, err = c.Commit(t.Context(), providers.ChangeSet{Changes: changes[3:4]})
+	wantOK(t, "commit of nothing", err)
+	wantEntries(t, "the commit of nothing", result, providers.Info{})
 }

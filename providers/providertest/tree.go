@@ -180,5 +180,13 @@ func treeKind(t T, p providers.Provider) {
 		_, err := p.Write(t.Context(), loc("a"), providers.String("x"), providers.WriteOptions{If: providers.IfAbsent(), Kind: kind})
 		wantErr(t, "write of kind "+kind.String(), err, providers.ErrInvalid)
 	}
+	if !p.Capabilities().Symlinks {
+		_, err := p.Write(t.Context(), loc("a"), providers.String("x"), providers.WriteOptions{If: providers.IfAbsent(), Kind: providers.KindSymlink})
+		wantErr(t, "write of a link", err, providers.ErrUnsupported)
+	}
+	if !p.Capabilities().EmptyDirs {
+		_, err := p.Mkdir(t.Context(), loc("a"), providers.MkdirOptions{})
+		wantErr(t, "mkdir", err, providers.ErrUnsupported)
+	}
 	wantGone(t, p, loc("a"))
 }

@@ -1,0 +1,91 @@
+package harness
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"testing"
+)
+
+// A Service is a running memoryd: storage that outlives the mounts of it. Its
+// package comment says how a test controls it.
+type Service struct {
+	Socket string
+	t      testing.TB
+	cmd    *exec.Cmd
+	stop   func()
+}
+
+// Service starts a memoryd with flags beside -socket, as the world's user, and
+// ends it with the test.
+func (w *World) Service(flags ...string) *Service {
+	w.t.Helper()
+	program, err := buildService()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	dir, err := os.MkdirTemp(w.Dir, "memoryd-")
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.own(dir, 0o700)
+	s := &Service{t: w.t, Socket: filepath.Join(dir, "s")}
+	s.cmd = exec.CommandContext(context.Background(), program, append([]string{"-socket", s.Socket}, flags...)...)
+	s.cmd.Stderr = os.Stderr
+	if w.o.UID != 0 {
+		s.cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: w.o.UID, Gid: w.o.UID}}
+	}
+	in, err := s.cmd.StdinPipe()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	out, err := s.cmd.StdoutPipe()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if err := s.cmd.Start(); err != nil {
+		w.t.Fatal(err)
+	}
+	s.stop = sync.OnceFunc(func() {
+		in.Close()
+		if err := s.cmd.Wait(); err != nil {
+			w.t.Errorf("memoryd: %v", err)
+		}
+	})
+	w.t.Cleanup(s.stop)
+	if line, err := bufio.NewReader(out).ReadString('\n'); line != "ready\n" {
+		w.t.Fatalf("memoryd says %q, %v", line, err)
+	}
+	return s
+}
+
+// Stop ends the service; what it held is gone.
+func (s *Service) Stop() { s.stop() }
+
+// Storage is the storage block of a workspace that lies there; more is further
+// YAML of its config, such as "clone: a".
+func (s *Service) Storage(more string) string {
+	if more != "" {
+		more = ", " + more
+	}
+	return fmt.Sprintf("storage: {inline: {provider: memory, config: {socket: %q%s}}}", s.Socket, more)
+}
+
+// buildService builds memoryd, once.
+var buildService = sync.OnceValues(func() (string, error) {
+	program := filepath.Join(root, "bin", "memoryd")
+	args := []string{"build", "-o", program}
+	if Race {
+		args = append(args, "-race")
+	}
+	out, err := exec.CommandContext(context.Background(), "go", append(args, "github.com/wsmount/wsmount/integration/internal/memoryd")...).CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("building memoryd: %w\n%s", err, out)
+	}
+	return program, nil
+})

@@ -1,0 +1,248 @@
+package memory
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/wsmount/wsmount/providers"
+)
+
+// run makes the tree after a set of the tree before it, as providers.ChangeSet
+// says. It looks at the tree before for all conditions and everything that is
+// taken, so that the order of the changes does not matter.
+type run struct {
+	before, after tree
+	mint          *mint
+	set           providers.ChangeSet
+	bodies        [][]byte
+
+	deleted map[providers.Locator]bool
+	taken   map[providers.Locator]bool // From of a change
+	made    map[providers.Locator]int  // changes that are no deletions
+}
+
+func newRun(t tree, m *mint, set providers.ChangeSet, bodies [][]byte) *run {
+	return &run{
+		before: t, after: t, mint: m, set: set, bodies: bodies,
+		deleted: map[providers.Locator]bool{}, taken: map[providers.Locator]bool{}, made: map[providers.Locator]int{},
+	}
+}
+
+// do leaves the tree in after and says what each change left.
+func (r *run) do() ([]providers.Info, error) {
+	for i, c := range r.set.Changes {
+		if err := r.enter(i, c); err != nil {
+			return nil, failed(c, err)
+		}
+	}
+	for i, c := range r.set.Changes {
+		if err := r.check(i, c); err != nil {
+			return nil, failed(c, err)
+		}
+	}
+	for l := range r.deleted {
+		if n, _ := r.before.look(l); n != nil {
+			r.mint.tick()
+			r.after.remove(l)
+		}
+	}
+	for _, l := range r.inOrder() {
+		i := r.made[l]
+		if err := r.place(i, r.set.Changes[i]); err != nil {
+			return nil, failed(r.set.Changes[i], err)
+		}
+	}
+	return r.left(), nil
+}
+
+// failed names the change that went wrong.
+func failed(c providers.Change, err error) error {
+	return providers.Fail(name, method(c), c.Locator, err, providers.ErrUnavailable)
+}
+
+// method is the verb that a change stands for.
+func method(c providers.Change) providers.Method {
+	switch {
+	case c.Delete:
+		return providers.MethodDelete
+	case !c.From.IsRoot():
+		return providers.MethodMove
+	case c.Dir:
+		return providers.MethodMkdir
+	}
+	return providers.MethodWrite
+}
+
+// enter takes a change into the set.
+func (r *run) enter(i int, c providers.Change) error {
+	_, twice := r.made[c.Locator]
+	switch {
+	case c.Locator.IsRoot():
+		return fmt.Errorf("the root stays: %w", providers.ErrInvalid)
+	case c.Delete && r.deleted[c.Locator], !c.Delete && twice:
+		return fmt.Errorf("two changes of it: %w", providers.ErrInvalid)
+	case c.Delete:
+		r.deleted[c.Locator] = true
+		return nil
+	case !c.From.IsRoot():
+		r.taken[c.From] = true
+	}
+	r.made[c.Locator] = i
+	return nil
+}
+
+func (r *run) check(i int, c providers.Change) error {
+	switch {
+	case c.Delete:
+		return r.checkDelete(c)
+	case !c.From.IsRoot():
+		return r.checkFrom(i, c)
+	case c.Dir:
+		return r.checkMkdir(c)
+	}
+	if err := checkWrite(c.Locator, int64(len(r.bodies[i])), c.Kind, r.mint.caps); err != nil {
+		return err
+	}
+	_, standing := r.standing(c.Locator)
+	return c.If.Allows(providers.MethodWrite, standing.describe(c.Locator))
+}
+
+func (r *run) checkDelete(c providers.Change) error {
+	n, err := r.before.look(c.Locator)
+	if err != nil {
+		n = nil
+	}
+	cond := c.If
+	if c.Dir {
+		cond = providers.IfDir()
+	}
+	if err := cond.Allows(providers.MethodDelete, n.describe(c.Locator)); err != nil {
+		return err
+	}
+	if n != nil && n.isDir() && !r.taken[c.Locator] && !r.emptied(c.Locator, n) {
+		return providers.ErrNotEmpty
+	}
+	return nil
+}
+
+// emptied reports whether the set deletes all that is in the directory n. Where
+// directories come and go with their entries, those below go by themselves.
+func (r *run) emptied(l providers.Locator, n *node) bool {
+	return n.entries.from("", func(name string, child *node) bool {
+		at := below(l, name)
+		return r.deleted[at] || r.before.flat && child.isDir() && r.emptied(at, child)
+	})
+}
+
+func (r *run) checkMkdir(c providers.Change) error {
+	_, standing := r.standing(c.Locator)
+	switch {
+	case !r.mint.caps.EmptyDirs:
+		return providers.ErrUnsupported
+	case standing != nil && !standing.isDir():
+		return providers.ErrExist
+	}
+	return nil
+}
+
+func (r *run) checkFrom(i int, c providers.Change) error {
+	source, err := r.before.look(c.From)
+	switch {
+	case len(r.bodies[i]) > 0:
+		return fmt.Errorf("content and From %q: %w", c.From, providers.ErrInvalid)
+	case err != nil:
+		return fmt.Errorf("from %q: %w", c.From, err)
+	case c.Dir && !source.isDir():
+		return fmt.Errorf("from %q: %w", c.From, providers.ErrNotDir)
+	case !c.Dir && source.isDir():
+		return fmt.Errorf("from %q: %w", c.From, providers.ErrIsDir)
+	case !c.FromVersion.IsZero() && !c.FromVersion.Matches(source.version):
+		return fmt.Errorf("from %q: %w", c.From, providers.ErrConflict)
+	}
+	origin, standing := r.standing(c.Locator)
+	if c.If.Kind == providers.ConditionDir && standing != nil && standing.isDir() && r.taken[origin] {
+		return nil
+	}
+	return c.If.Allows(providers.MethodMove, standing.describe(c.Locator))
+}
+
+// standing is the entry whose place a change at l takes, and where it was
+// before the set; nil when there is none.
+func (r *run) standing(l providers.Locator) (origin providers.Locator, n *node) {
+	root := providers.Locator{} // from where on deletions count
+	origin = l
+	for up := l.Parent(); !up.IsRoot(); up = up.Parent() {
+		if i, ok := r.made[up]; ok && !r.set.Changes[i].From.IsRoot() {
+			root = r.set.Changes[i].From
+			origin, _ = root.Child(l.Parts()[len(up.Parts()):]...)
+			break
+		}
+	}
+	for at := origin; at != root; at = at.Parent() {
+		if r.deleted[at] {
+			return origin, nil
+		}
+	}
+	n, _ = r.before.look(origin)
+	return origin, n
+}
+
+// inOrder are the places of what is made, parents before what is in them.
+func (r *run) inOrder() []providers.Locator {
+	order := make([]providers.Locator, 0, len(r.made))
+	for l := range r.made {
+		order = append(order, l)
+	}
+	slices.SortFunc(order, providers.Locator.Compare)
+	return order
+}
+
+// place puts what a change makes into the tree after.
+func (r *run) place(i int, c providers.Change) error {
+	switch {
+	case !c.From.IsRoot():
+		n := r.take(c)
+		if n.isDir() && n.entries == nil && r.after.flat {
+			r.after.remove(c.Locator) // what stood there was replaced all the same
+			return nil
+		}
+		return r.after.put(c.Locator, n)
+	case c.Dir:
+		if n, err := r.after.find(c.Locator); err != nil || n != nil {
+			return err
+		}
+		return r.after.put(c.Locator, r.mint.dir(c.Attr, c.Metadata))
+	}
+	return r.after.put(c.Locator, r.mint.file(r.bodies[i], providers.WriteOptions{
+		Kind: c.Kind, Attr: c.Attr, Metadata: c.Metadata, Op: r.set.Op,
+	}))
+}
+
+// take is what was at From, less what the set deletes below it.
+func (r *run) take(c providers.Change) *node {
+	n, _ := r.before.look(c.From)
+	depth := len(c.From.Parts())
+	if n.isDir() {
+		for l := range r.deleted {
+			if l != c.From && c.From.Contains(l) {
+				n = less(n, l.Parts()[depth:], r.after.flat)
+			}
+		}
+	}
+	if c.Attr.Valid != 0 || c.Metadata != nil {
+		return r.mint.changed(n, c.Attr, c.Metadata, r.set.Op)
+	}
+	r.mint.tick()
+	return n
+}
+
+// left is what each change left.
+func (r *run) left() []providers.Info {
+	infos := make([]providers.Info, len(r.set.Changes))
+	for i, c := range r.set.Changes {
+		if n, err := r.after.look(c.Locator); err == nil && !c.Delete {
+			infos[i] = n.at(c.Locator)
+		}
+	}
+	return infos
+}

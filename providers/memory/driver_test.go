@@ -1,0 +1,170 @@
+package memory_test
+
+import (
+	"errors"
+	"net"
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/wsmount/wsmount/providers"
+	"github.com/wsmount/wsmount/providers/memory"
+)
+
+func TestDriver(t *testing.T) {
+	d := memory.Driver()
+	p, err := d.Open(t.Context(), providers.Settings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if missing := d.Promises.Missing(p.Capabilities()); missing != nil {
+		t.Errorf("the provider does what the driver does not promise: %q", missing)
+	}
+	for _, c := range []struct {
+		name   string
+		config map[string]string
+	}{
+		{"unknown key", map[string]string{"size": "1"}},
+		{"clone without socket", map[string]string{"clone": "a"}},
+		{"branch without clone", map[string]string{"socket": "/s", "branch": "b"}},
+		{"relative socket", map[string]string{"socket": "s"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p, err := d.Open(t.Context(), providers.Settings{Config: c.config})
+			if !errors.Is(err, providers.ErrInvalid) || p != nil {
+				t.Errorf("got %v, %v", p, err)
+			}
+		})
+	}
+}
+
+// openAt opens what is served at a socket the way a mount does.
+func openAt(t *testing.T, socket string, more ...string) (providers.Provider, error) {
+	t.Helper()
+	config := map[string]string{"socket": socket}
+	for i := 0; i < len(more); i += 2 {
+		config[more[i]] = more[i+1]
+	}
+	p, err := memory.Driver().Open(t.Context(), providers.Settings{Config: config})
+	if err == nil {
+		t.Cleanup(func() { p.Close() })
+	}
+	return p, err
+}
+
+func TestDriverSocket(t *testing.T) {
+	store := memory.New(memory.Options{})
+	socket := serve(t, store)
+	os.Chmod(socket, 0o600)
+	p, err := openAt(t, socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, p, "through the socket")
+	if got := store.Dump(); len(got) != 1 {
+		t.Errorf("the store has %q", got)
+	}
+}
+
+// TestDriverForeignSocket: what others could listen to, or offer, is refused.
+func TestDriverForeignSocket(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		prepare func(socket string) error
+		want    error
+	}{
+		{"open to others", func(s string) error { return os.Chmod(s, 0o660) }, providers.ErrPermission},
+		{"readable by others", func(s string) error { return os.Chmod(s, 0o604) }, providers.ErrPermission},
+		{"another user's", func(s string) error { return os.Chown(s, 12345, 12345) }, providers.ErrPermission},
+		{"a file", func(s string) error { return errors.Join(os.Remove(s), os.WriteFile(s, nil, 0o600)) }, providers.ErrPermission},
+		{"a link", func(s string) error { return errors.Join(os.Rename(s, s+"2"), os.Symlink(s+"2", s)) }, providers.ErrPermission},
+		{"nothing", os.Remove, providers.ErrUnavailable},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			socket := serve(t, memory.New(memory.Options{}))
+			err := errors.Join(os.Chmod(socket, 0o600), c.prepare(socket))
+			if errors.Is(err, unix.EPERM) {
+				t.Skip("only root gives a socket away")
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if p, err := openAt(t, socket); !errors.Is(err, c.want) || p != nil {
+				t.Errorf("got %v, %v; want %v", p, err, c.want)
+			}
+		})
+	}
+}
+
+// TestDriverReplacedSocket: an open provider looks again with each connection.
+func TestDriverReplacedSocket(t *testing.T) {
+	address := filepath.Join(t.TempDir(), "s")
+	listen := func(mode os.FileMode) *memory.Server {
+		l, err := net.Listen("unix", address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		os.Chmod(address, mode)
+		return memory.Serve(l, memory.New(memory.Options{}))
+	}
+	first := listen(0o600)
+	p, err := openAt(t, address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first.Close()
+	if _, err := p.Stat(t.Context(), providers.Locator{}); !errors.Is(err, providers.ErrUnavailable) {
+		t.Errorf("without a server: %v", err)
+	}
+	second := listen(0o666)
+	if _, err := p.Stat(t.Context(), providers.Locator{}); !errors.Is(err, providers.ErrPermission) {
+		t.Errorf("with a server that is open to all: %v", err)
+	}
+	second.Close()
+	third := listen(0o600)
+	defer third.Close()
+	if _, err := p.Stat(t.Context(), providers.Locator{}); err != nil {
+		t.Errorf("with a server again: %v", err)
+	}
+}
+
+// TestDriverForeignPeer: a socket that looks like ours, behind which another
+// user's process listens.
+func TestDriverForeignPeer(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can be another user")
+	}
+	dir := t.TempDir()
+	for up := dir; up != "/" && up != os.TempDir(); up = filepath.Dir(up) {
+		os.Chmod(up, 0o777)
+	}
+	address := filepath.Join(dir, "s")
+	listening := make(chan net.Listener)
+	go func() {
+		runtime.LockOSThread() // and the thread ends with the goroutine
+		keep := ^uintptr(0)
+		if _, _, errno := unix.RawSyscall(unix.SYS_SETRESUID, keep, 12345, keep); errno != 0 {
+			t.Error(errno)
+		}
+		l, err := net.Listen("unix", address)
+		if err != nil {
+			t.Error(err)
+		}
+		listening <- l
+	}()
+	l := <-listening
+	if l == nil {
+		return
+	}
+	s := memory.Serve(l, memory.New(memory.Options{}))
+	defer s.Close()
+	if err := errors.Join(os.Chown(address, 0, 0), os.Chmod(address, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	if p, err := openAt(t, address); !errors.Is(err, providers.ErrPermission) || p != nil {
+		t.Errorf("got %v, %v", p, err)
+	}
+}

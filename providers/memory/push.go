@@ -1,0 +1,109 @@
+package memory
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/wsmount/wsmount/providers"
+)
+
+// Push implements providers.Pusher.
+func (r *Repository) Push(ctx context.Context, opts providers.PushOptions) (providers.PushResult, error) {
+	return do(ctx, r.files, providers.MethodPush, providers.Locator{}, func() (providers.PushResult, error) {
+		r.remote.mu.Lock()
+		defer r.remote.mu.Unlock()
+		if opts.Branch == "" {
+			opts.Branch = r.branch
+		}
+		if r.head == "" {
+			return providers.PushResult{}, fmt.Errorf("nothing was committed: %w", providers.ErrNotExist)
+		}
+		if opts.PullRequest != nil && opts.Branch == r.branch {
+			return providers.PushResult{}, fmt.Errorf("a pull request from the tracked branch to itself: %w", providers.ErrInvalid)
+		}
+		result := providers.PushResult{Revision: r.head, Pushed: r.remote.branches[opts.Branch] != r.head}
+		if result.Pushed {
+			if err := r.mayPush(opts); err != nil {
+				return providers.PushResult{}, err
+			}
+			r.remote.branches[opts.Branch] = r.head
+		}
+		if opts.Branch == r.branch {
+			r.known = r.head
+		}
+		if opts.PullRequest != nil {
+			result.URL = r.remote.pull(opts.Branch, r.branch)
+		}
+		return result, nil
+	})
+}
+
+// mayPush says whether the remote's branch may go to the head.
+func (r *Repository) mayPush(opts providers.PushOptions) error {
+	theirs, there := r.remote.branches[opts.Branch]
+	switch {
+	case opts.Lease != "" && theirs == opts.Lease:
+		return nil
+	case opts.Lease != "":
+		return fmt.Errorf("%s is at %q and not at %q: %w", opts.Branch, theirs, opts.Lease, providers.ErrConflict)
+	case !there && opts.Branch == r.branch && r.known != "":
+		return fmt.Errorf("%s was deleted: %w", opts.Branch, providers.ErrConflict)
+	case there && !r.remote.history(r.head)[theirs]:
+		return fmt.Errorf("%s is at %q, which is not in our history: %w", opts.Branch, theirs, providers.ErrConflict)
+	}
+	return nil
+}
+
+// pull finds or opens the pull request from one branch to another.
+func (r *Remote) pull(from, to string) string {
+	if r.pulls[from] == "" {
+		r.pulls[from] = fmt.Sprintf("memory:pull/%d/%s...%s", len(r.pulls)+1, to, from)
+	}
+	return r.pulls[from]
+}
+
+// Fetch implements providers.Syncer.
+func (r *Repository) Fetch(ctx context.Context) (providers.Revision, error) {
+	return do(ctx, r.files, providers.MethodFetch, providers.Locator{}, func() (providers.Revision, error) {
+		r.remote.mu.Lock()
+		defer r.remote.mu.Unlock()
+		theirs, there := r.remote.branches[r.branch]
+		r.known = theirs
+		if !there {
+			return "", fmt.Errorf("branch %s: %w", r.branch, providers.ErrNotExist)
+		}
+		r.learn(theirs)
+		return theirs, nil
+	})
+}
+
+// Adopt implements providers.Syncer.
+func (r *Repository) Adopt(ctx context.Context, from, to providers.Revision) error {
+	_, err := do(ctx, r.files, providers.MethodAdopt, providers.Locator{}, func() (struct{}, error) {
+		switch {
+		case r.mustHave(to) != nil:
+			return struct{}{}, r.mustHave(to)
+		case r.head == to:
+			return struct{}{}, nil
+		case r.head != from:
+			return struct{}{}, fmt.Errorf("the head is %q and not %q: %w", r.head, from, providers.ErrConflict)
+		}
+		r.remote.mu.Lock()
+		defer r.remote.mu.Unlock()
+		r.show(to)
+		return struct{}{}, nil
+	})
+	return err
+}
+
+// Base implements providers.Syncer.
+func (r *Repository) Base(ctx context.Context, a, b providers.Revision) (providers.Revision, error) {
+	return do(ctx, r.files, providers.MethodBase, providers.Locator{}, func() (providers.Revision, error) {
+		if err := r.mustHave(a, b); err != nil {
+			return "", err
+		}
+		r.remote.mu.Lock()
+		defer r.remote.mu.Unlock()
+		return r.remote.base(a, b), nil
+	})
+}

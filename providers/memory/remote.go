@@ -1,0 +1,168 @@
+package memory
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/wsmount/wsmount/providers"
+)
+
+// mainBranch is tracked where no other is named.
+const mainBranch = "main"
+
+// Remote is where clones push to and fetch from: branches of revisions, each of
+// a whole tree. Make it with NewRemote. All methods may be used at once.
+type Remote struct {
+	now func() time.Time
+
+	mu        sync.Mutex // guards all below; taken while a clone's is held
+	revisions map[providers.Revision]*revision
+	branches  map[string]providers.Revision
+	pulls     map[string]string // URL of the pull request from a branch
+	mint      mint              // of what Tamper writes
+}
+
+// revision is a commit. It never changes.
+type revision struct {
+	number  int // later than those of its parents
+	parents []providers.Revision
+	tree    tree
+	set     providers.ChangeSet // for what it says; without changes
+}
+
+// NewRemote has no branch yet. now is the clock; nil: time.Now.
+func NewRemote(now func() time.Time) *Remote {
+	if now == nil {
+		now = time.Now
+	}
+	return &Remote{
+		now: now, revisions: map[providers.Revision]*revision{},
+		branches: map[string]providers.Revision{}, pulls: map[string]string{},
+		mint: mint{now: now, caps: repositoryCapabilities()},
+	}
+}
+
+// Branches are the branches and where they are.
+func (r *Remote) Branches() map[string]providers.Revision {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return maps.Clone(r.branches)
+}
+
+// Tamper commits one change to a branch ("": main) the way a stranger's push
+// does, and makes the branch if need be; a nil content removes what is there,
+// with all below it.
+func (r *Remote) Tamper(branch string, l providers.Locator, content []byte) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	branch = orMain(branch)
+	tip := r.branches[branch]
+	after := r.tree(tip)
+	if err := after.tamper(&r.mint, l, content); err != nil {
+		return err
+	}
+	r.branches[branch] = r.add(after, providers.ChangeSet{Message: fmt.Sprintf("change %s", l)}, tip)
+	return nil
+}
+
+// Reset is a stranger's forced push: the branch ("": main) is at a revision
+// that some clone has pushed or committed, or is deleted with "".
+func (r *Remote) Reset(branch string, to providers.Revision) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if to == "" {
+		delete(r.branches, orMain(branch))
+		return nil
+	}
+	if r.revisions[to] == nil {
+		return fmt.Errorf("revision %q: %w", to, providers.ErrNotExist)
+	}
+	r.branches[orMain(branch)] = to
+	return nil
+}
+
+// Dump is the tree of a branch ("": main), as Provider.Dump has it.
+func (r *Remote) Dump(branch string) []string {
+	r.mu.Lock()
+	root := r.tree(r.branches[orMain(branch)]).root
+	r.mu.Unlock()
+	return dump(root)
+}
+
+// Logged is what a revision says of itself.
+type Logged struct {
+	Revision  providers.Revision
+	Parents   []providers.Revision
+	Message   string
+	Author    providers.Identity
+	CoAuthors []providers.Identity
+	Trailers  []providers.Trailer
+	Op        string
+}
+
+// Log is the history of a branch ("": main), the newest first.
+func (r *Remote) Log(branch string) []Logged {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var log []Logged
+	for id := range r.history(r.branches[orMain(branch)]) {
+		v := r.revisions[id]
+		log = append(log, Logged{id, v.parents, v.set.Message, v.set.Author, v.set.CoAuthors, v.set.Trailers, v.set.Op})
+	}
+	slices.SortFunc(log, func(a, b Logged) int {
+		return r.revisions[b.Revision].number - r.revisions[a.Revision].number
+	})
+	return log
+}
+
+func orMain(branch string) string {
+	if branch == "" {
+		return mainBranch
+	}
+	return branch
+}
+
+// tree is that of a revision, empty for none. The caller holds mu.
+func (r *Remote) tree(id providers.Revision) tree {
+	if v := r.revisions[id]; v != nil {
+		return v.tree
+	}
+	return tree{root: emptyDir, flat: true}
+}
+
+// add is a new revision. The caller holds mu.
+func (r *Remote) add(t tree, set providers.ChangeSet, parents ...providers.Revision) providers.Revision {
+	set.Changes = nil
+	number := len(r.revisions) + 1
+	id := providers.Revision(fmt.Sprintf("c%d", number))
+	parents = slices.DeleteFunc(parents, func(p providers.Revision) bool { return p == "" })
+	r.revisions[id] = &revision{number, parents, t, set}
+	return id
+}
+
+// history is a revision and all before it. The caller holds mu.
+func (r *Remote) history(id providers.Revision) map[providers.Revision]bool {
+	seen := map[providers.Revision]bool{}
+	for next := []providers.Revision{id}; len(next) > 0; {
+		id, next = next[0], next[1:]
+		if v := r.revisions[id]; v != nil && !seen[id] {
+			seen[id] = true
+			next = append(next, v.parents...)
+		}
+	}
+	return seen
+}
+
+// base is the last revision in the histories of both. The caller holds mu.
+func (r *Remote) base(a, b providers.Revision) (last providers.Revision) {
+	of := r.history(b)
+	for id := range r.history(a) {
+		if of[id] && (last == "" || r.revisions[id].number > r.revisions[last].number) {
+			last = id
+		}
+	}
+	return last
+}

@@ -1,0 +1,238 @@
+package memory
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+
+	"github.com/wsmount/wsmount/providers"
+)
+
+// Repository is a clone of a Remote: what is committed stays in it until it is
+// pushed. It promises what git can: no directories without entries, of all
+// attributes only whether a file may be executed, versions that are made of the
+// content. Make it with NewRepository.
+type Repository struct {
+	files  *Provider // its tree is that of head; its lock guards all below
+	remote *Remote
+	branch string
+	head   providers.Revision
+	known  providers.Revision          // where the tracked branch was when we last heard
+	has    map[providers.Revision]bool // the revisions that are here
+}
+
+var _ interface {
+	providers.Provider
+	providers.Committer
+	providers.Snapshotter
+	providers.Pusher
+	providers.Syncer
+} = (*Repository)(nil)
+
+// NewRepository is a new clone, whose head is where the tracked branch is.
+func NewRepository(remote *Remote, opts Options) *Repository {
+	r := &Repository{
+		files: newProvider(opts, without(repositoryCapabilities(), opts.Without)), remote: remote,
+		branch: orMain(opts.Branch), has: map[providers.Revision]bool{},
+	}
+	r.files.switches.afar = func(m providers.Method) bool {
+		return m == providers.MethodPush || m == providers.MethodFetch
+	}
+	remote.mu.Lock()
+	defer remote.mu.Unlock()
+	r.known = remote.branches[r.branch]
+	r.learn(r.known)
+	r.show(r.known)
+	return r
+}
+
+func repositoryCapabilities() providers.Capabilities {
+	c := without(capabilities(), providers.Capabilities{
+		EmptyDirs: true, Metadata: true, OperationIDs: true, UniqueVersions: true,
+		Attributes: providers.AttrMode | providers.AttrOwner | providers.AttrModTime,
+		Abilities:  providers.AbilityCopy | providers.AbilityMove | providers.AbilityAttr,
+	})
+	c.Attributes = providers.AttrExec
+	c.Abilities |= providers.AbilitySnapshot | providers.AbilityPush | providers.AbilitySync
+	return c
+}
+
+// learn notes that a revision and all before it are here. The caller holds
+// both locks, as for all that follow without a context.
+func (r *Repository) learn(id providers.Revision) {
+	for known := range r.remote.history(id) {
+		r.has[known] = true
+	}
+}
+
+// show makes a revision the head.
+func (r *Repository) show(id providers.Revision) {
+	r.head, r.files.tree = id, r.remote.tree(id)
+}
+
+// Capabilities implements providers.Provider.
+func (r *Repository) Capabilities() providers.Capabilities { return r.files.Capabilities() }
+
+// Switches make Push and Fetch slow, or fail, and other verbs fail.
+func (r *Repository) Switches() *Switches { return r.files.switches }
+
+// Dump is Provider.Dump of the head.
+func (r *Repository) Dump() []string { return r.files.Dump() }
+
+// Stat implements providers.Provider.
+func (r *Repository) Stat(ctx context.Context, l providers.Locator) (providers.Info, error) {
+	return r.files.Stat(ctx, l)
+}
+
+// List implements providers.Provider.
+func (r *Repository) List(ctx context.Context, l providers.Locator, opts providers.ListOptions) (providers.Page, error) {
+	return r.files.List(ctx, l, opts)
+}
+
+// Read implements providers.Provider.
+func (r *Repository) Read(ctx context.Context, l providers.Locator, opts providers.ReadOptions) (providers.Content, error) {
+	return r.files.Read(ctx, l, opts)
+}
+
+// Mkdir implements providers.Provider: it is ErrUnsupported.
+func (r *Repository) Mkdir(ctx context.Context, l providers.Locator, opts providers.MkdirOptions) (providers.Info, error) {
+	return r.files.Mkdir(ctx, l, opts)
+}
+
+// Close implements providers.Provider. The remote stays.
+func (r *Repository) Close() error { return r.files.Close() }
+
+// Write implements providers.Provider: it is a set of one change.
+func (r *Repository) Write(ctx context.Context, l providers.Locator, body providers.Body, opts providers.WriteOptions) (providers.Info, error) {
+	var content bytes.Buffer
+	if _, err := body.CopyTo(ctx, &content); err != nil {
+		return providers.Info{}, providers.Fail(name, providers.MethodWrite, l, err, providers.ErrUnavailable)
+	}
+	change := providers.Change{Locator: l, If: opts.If, Kind: opts.Kind, Attr: opts.Attr, Metadata: opts.Metadata}
+	result, err := r.single(ctx, providers.MethodWrite, change, content.Bytes())
+	if err != nil {
+		return providers.Info{}, err
+	}
+	return result.Entries[0], nil
+}
+
+// Delete implements providers.Provider: it is a set of one change.
+func (r *Repository) Delete(ctx context.Context, l providers.Locator, opts providers.DeleteOptions) error {
+	change := providers.Change{Locator: l, Delete: true, If: opts.If, Dir: opts.If.Kind == providers.ConditionDir}
+	_, err := r.single(ctx, providers.MethodDelete, change, nil)
+	return err
+}
+
+func (r *Repository) single(ctx context.Context, m providers.Method, c providers.Change, body []byte) (providers.CommitResult, error) {
+	return do(ctx, r.files, m, c.Locator, func() (providers.CommitResult, error) {
+		if !c.Delete {
+			if _, err := r.files.tree.find(c.Locator); err != nil {
+				return providers.CommitResult{}, err
+			}
+		}
+		set := providers.ChangeSet{Message: fmt.Sprintf("%s %s", m, c.Locator), Changes: []providers.Change{c}}
+		return r.commit(set, [][]byte{body})
+	})
+}
+
+// Head implements providers.Committer.
+func (r *Repository) Head(ctx context.Context) (providers.Revision, error) {
+	return do(ctx, r.files, providers.MethodHead, providers.Locator{}, func() (providers.Revision, error) {
+		return r.head, nil
+	})
+}
+
+// Commit implements providers.Committer.
+func (r *Repository) Commit(ctx context.Context, set providers.ChangeSet) (providers.CommitResult, error) {
+	bodies, err := readBodies(ctx, set.Changes)
+	if err != nil {
+		return providers.CommitResult{}, providers.Fail(name, providers.MethodCommit, providers.Locator{}, err, providers.ErrUnavailable)
+	}
+	return do(ctx, r.files, providers.MethodCommit, providers.Locator{}, func() (providers.CommitResult, error) {
+		return r.commit(set, bodies)
+	})
+}
+
+func (r *Repository) commit(set providers.ChangeSet, bodies [][]byte) (providers.CommitResult, error) {
+	made, repeated := r.files.sets[set.Op]
+	switch {
+	case set.Op != "" && repeated:
+		return copyResult(made), nil
+	case set.Base != "" && set.Base != r.head:
+		return providers.CommitResult{}, providers.ErrConflict
+	case set.Merge != "" && !r.has[set.Merge]:
+		return providers.CommitResult{}, fmt.Errorf("revision %q: %w", set.Merge, providers.ErrNotExist)
+	}
+	run := newRun(r.files.tree, &r.files.mint, set, bodies)
+	entries, err := run.do()
+	if err != nil {
+		return providers.CommitResult{}, err
+	}
+	r.remote.mu.Lock()
+	defer r.remote.mu.Unlock()
+	merges := set.Merge != "" && !r.remote.history(r.head)[set.Merge]
+	if !merges && same(run.before.root, run.after.root) {
+		return providers.CommitResult{Revision: r.head, Entries: entries}, nil
+	}
+	parents := []providers.Revision{r.head}
+	if merges {
+		parents = append(parents, set.Merge)
+	}
+	id := r.remote.add(run.after, set, parents...)
+	r.has[id] = true
+	r.show(id)
+	result := providers.CommitResult{Revision: id, Committed: true, Entries: entries}
+	if set.Op != "" {
+		r.files.sets[set.Op] = copyResult(result)
+	}
+	return result, nil
+}
+
+// At implements providers.Snapshotter.
+func (r *Repository) At(ctx context.Context, id providers.Revision) (providers.Provider, error) {
+	return do(ctx, r.files, providers.MethodAt, providers.Locator{}, func() (providers.Provider, error) {
+		return r.past(id)
+	})
+}
+
+// past is At under the lock.
+func (r *Repository) past(id providers.Revision) (providers.Provider, error) {
+	if err := r.mustHave(id); err != nil {
+		return nil, err
+	}
+	caps := r.Capabilities()
+	caps.Abilities = 0
+	past := newProvider(r.files.opts, caps)
+	past.switches = r.files.switches
+	r.remote.mu.Lock()
+	past.tree = r.remote.tree(id)
+	r.remote.mu.Unlock()
+	return providers.ReadOnly(past, providers.ReadOnlyOptions{Reason: "the past stays as it is"}), nil
+}
+
+func (r *Repository) mustHave(ids ...providers.Revision) error {
+	for _, id := range ids {
+		if !r.has[id] {
+			return fmt.Errorf("revision %q: %w", id, providers.ErrNotExist)
+		}
+	}
+	return nil
+}
+
+// same reports whether two trees are equal. What they share is not looked at.
+func same(a, b *node) bool {
+	if a == b {
+		return true
+	}
+	return a != nil && b != nil && a.kind == b.kind && a.attr == b.attr && bytes.Equal(a.content, b.content) &&
+		sameEntries(a.entries, b.entries)
+}
+
+// sameEntries relies on the same names making the same treap.
+func sameEntries(a, b *entries) bool {
+	if a == b {
+		return true
+	}
+	return a != nil && b != nil && a.name == b.name && same(a.node, b.node) &&
+		sameEntries(a.left, b.left) && sameEntries(a.right, b.right)
+}

@@ -1,0 +1,211 @@
+package memory_test
+
+import (
+	"errors"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/wsmount/wsmount/providers"
+	"github.com/wsmount/wsmount/providers/memory"
+	"github.com/wsmount/wsmount/providers/providertest"
+)
+
+func TestContractRepository(t *testing.T) {
+	new := func(providertest.T) providers.Provider {
+		return memory.NewRepository(memory.NewRemote(nil), memory.Options{})
+	}
+	providertest.Run(t, new)
+}
+
+func TestContractClones(t *testing.T) {
+	providertest.RunClones(t, func(providertest.T) providertest.Clones {
+		r := memory.NewRemote(nil)
+		return providertest.Clones{
+			A: memory.NewRepository(r, memory.Options{}), B: memory.NewRepository(r, memory.Options{}),
+			Drop: func() error { return r.Reset("", "") },
+		}
+	})
+}
+
+// serveRemote gives clones of a new remote to others.
+func serveRemote(t providertest.T, r *memory.Remote) (address string) {
+	t.Helper()
+	address = filepath.Join(t.TempDir(), "s")
+	l, err := net.Listen("unix", address)
+	if err != nil {
+		t.Fatalf("listen: %v", err)
+	}
+	os.Chmod(address, 0o600)
+	s := memory.ServeRemote(l, r, memory.Options{})
+	t.Cleanup(func() { s.Close() })
+	return address
+}
+
+func dialClone(t providertest.T, address, name, branch string) *memory.Client {
+	t.Helper()
+	c, err := memory.DialClone(t.Context(), "unix", address, name, branch)
+	if err != nil {
+		t.Fatalf("dial: %v", err)
+	}
+	return c
+}
+
+func TestContractClonesServed(t *testing.T) {
+	providertest.RunClones(t, func(t providertest.T) providertest.Clones {
+		address := serveRemote(t, memory.NewRemote(nil))
+		control, err := memory.DialCloneControl(t.Context(), "unix", address, "a", "main")
+		if err != nil {
+			t.Fatalf("control: %v", err)
+		}
+		return providertest.Clones{
+			A: dialClone(t, address, "a", "main"), B: dialClone(t, address, "b", "main"),
+			Drop: func() error { return control.Reset(t.Context(), "") },
+		}
+	})
+}
+
+// TestClonesOutliveClients: a clone is there for the next who names it, with
+// what was committed and not pushed; and it goes on tracking one branch.
+func TestClonesOutliveClients(t *testing.T) {
+	remote := memory.NewRemote(nil)
+	address := serveRemote(t, remote)
+	first := dialClone(t, address, "a", "topic")
+	write(t, first, "kept")
+	first.Close()
+	second := dialClone(t, address, "a", "topic")
+	if got, _, err := providers.Fetch(t.Context(), second, a, providers.ReadOptions{}); string(got) != "kept" || err != nil {
+		t.Errorf("got %q, %v", got, err)
+	}
+	if _, err := dialClone(t, address, "b", "topic").Stat(t.Context(), a); !errors.Is(err, providers.ErrNotExist) {
+		t.Errorf("another clone: %v", err)
+	}
+	if _, err := memory.DialClone(t.Context(), "unix", address, "a", "main"); !errors.Is(err, providers.ErrInvalid) {
+		t.Errorf("the clone with another branch: %v", err)
+	}
+	if _, err := second.Push(t.Context(), providers.PushOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if got := remote.Branches(); len(got) != 1 || got["topic"] == "" {
+		t.Errorf("branches: %v", got)
+	}
+}
+
+// TestStranger: the remote changes by other hands, told from another process.
+func TestStranger(t *testing.T) {
+	ctx := t.Context()
+	address := serveRemote(t, memory.NewRemote(nil))
+	p := dialClone(t, address, "a", "")
+	c, err := memory.DialCloneControl(ctx, "unix", address, "a", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, p, "ours")
+	if _, err := p.Push(ctx, providers.PushOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	pushed, _ := p.Head(ctx)
+	if err := c.Tamper(ctx, providers.MustLocator("b"), []byte("theirs")); err != nil {
+		t.Fatal(err)
+	}
+	theirs, err := p.Fetch(ctx)
+	if base, baseErr := p.Base(ctx, pushed, theirs); err != nil || baseErr != nil || base != pushed || theirs == pushed {
+		t.Errorf("fetch: %q, %v; base %q, %v", theirs, err, base, baseErr)
+	}
+	if got, err := c.Dump(ctx); err != nil || len(got) != 2 || !strings.HasPrefix(got[0], `"a" file 4 `) || !strings.HasPrefix(got[1], `"b" file 6 `) {
+		t.Errorf("dump: %q, %v", got, err)
+	}
+	past, err := p.At(ctx, theirs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		if _, err := past.Stat(ctx, a); err != nil {
+			t.Error(err)
+		}
+	}
+	if calls, err := c.Calls(ctx); err != nil || calls[providers.MethodAt] != 1 || calls[providers.MethodStat] != 3 {
+		t.Errorf("calls: %v, %v", calls, err)
+	}
+	log, err := c.Log(ctx)
+	if err != nil || len(log) != 2 || log[0].Message != "change b" || log[0].Parents[0] != pushed || log[1].Message != "write a" {
+		t.Errorf("log: %+v, %v", log, err)
+	}
+	if err := c.Reset(ctx, pushed); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := p.Fetch(ctx); got != pushed || err != nil {
+		t.Errorf("after a forced push: %q, %v", got, err)
+	}
+	if err := c.Reset(ctx, "no such"); !errors.Is(err, providers.ErrNotExist) {
+		t.Errorf("forced push of nothing: %v", err)
+	}
+	if err := c.Reset(ctx, ""); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := c.Branches(ctx); len(got) != 0 || err != nil {
+		t.Errorf("branches: %v, %v", got, err)
+	}
+	if err := c.TamperMkdir(ctx, a); !errors.Is(err, providers.ErrUnsupported) {
+		t.Errorf("mkdir: %v", err)
+	}
+}
+
+// TestOffline: without the remote, a clone works on; only what leaves the
+// machine fails.
+func TestOffline(t *testing.T) {
+	waited := slept{make(chan time.Duration, 10)}
+	r := memory.NewRepository(memory.NewRemote(nil), memory.Options{Delay: time.Hour, Sleep: waited.sleep})
+	r.Switches().Cut(false)
+	write(t, r, "x")
+	if len(waited.got) != 0 {
+		t.Errorf("slept %v to write", <-waited.got)
+	}
+	if _, _, err := providers.Fetch(t.Context(), r, a, providers.ReadOptions{}); err != nil {
+		t.Errorf("read: %v", err)
+	}
+	if _, err := r.Push(t.Context(), providers.PushOptions{}); !errors.Is(err, providers.ErrUnavailable) {
+		t.Errorf("push: %v", err)
+	}
+	if _, err := r.Fetch(t.Context()); !errors.Is(err, providers.ErrUnavailable) {
+		t.Errorf("fetch: %v", err)
+	}
+	if len(waited.got) != 2 {
+		t.Errorf("slept %d times for two calls of the remote", len(waited.got))
+	}
+	r.Switches().Clear()
+	r.Switches().Lose(providers.MethodPush, 1)
+	if _, err := r.Push(t.Context(), providers.PushOptions{}); !errors.Is(err, providers.ErrUnavailable) {
+		t.Errorf("push whose answer gets lost: %v", err)
+	}
+	if got, err := r.Push(t.Context(), providers.PushOptions{}); got.Pushed || err != nil {
+		t.Errorf("repeated push: %+v, %v", got, err)
+	}
+	r.Switches().Fail(providers.MethodCommit, 1, providers.ErrQuota)
+	if _, err := r.Commit(t.Context(), providers.ChangeSet{}); !errors.Is(err, providers.ErrQuota) {
+		t.Errorf("commit: %v", err)
+	}
+}
+
+// TestSameIsNoCommit: what changes nothing makes no revision, whatever it was
+// called.
+func TestSameIsNoCommit(t *testing.T) {
+	r := memory.NewRepository(memory.NewRemote(nil), memory.Options{})
+	first := write(t, r, "x")
+	before, _ := r.Head(t.Context())
+	if again := write(t, r, "x"); again.Version != first.Version {
+		t.Errorf("the same content has version %+v, had %+v", again.Version, first.Version)
+	}
+	if after, _ := r.Head(t.Context()); after != before {
+		t.Errorf("the head went from %q to %q", before, after)
+	}
+	opts := unconditional
+	opts.Attr = providers.Attr{Valid: providers.AttrMode, Mode: 0o755}
+	info, err := r.Write(t.Context(), a, providers.String("x"), opts)
+	if after, _ := r.Head(t.Context()); err != nil || after == before || info.Version == first.Version || info.Attr.Mode != 0o755 {
+		t.Errorf("executable: %+v, %v, head %q", info, err, after)
+	}
+}

@@ -1,0 +1,100 @@
+package memory
+
+import (
+	"maps"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// TestEntries: a directory's entries are a sorted map, of which every state
+// stays as it was, and the same names make the same treap.
+func TestEntries(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		names := rapid.StringMatching(`[a-d]{0,3}`)
+		want := map[string]*node{}
+		var e *entries
+		var past []*entries
+		var had []map[string]*node
+		for range rapid.IntRange(0, 60).Draw(t, "steps") {
+			name := names.Draw(t, "name")
+			past, had = append(past, e), append(had, maps.Clone(want))
+			if rapid.Bool().Draw(t, "put") {
+				n := &node{}
+				e, want[name] = e.put(name, n), n
+			} else {
+				e = e.remove(name)
+				delete(want, name)
+			}
+		}
+		wantEntries(t, e, want, names.Draw(t, "first"))
+		for i := range past {
+			wantEntries(t, past[i], had[i], "")
+		}
+		var again *entries
+		for _, name := range rapid.Permutation(slices.Sorted(maps.Keys(want))).Draw(t, "order") {
+			again = again.put(name, want[name])
+		}
+		if !sameEntries(e, again) {
+			t.Fatal("the same names in another order make another treap")
+		}
+	})
+}
+
+func wantEntries(t *rapid.T, e *entries, want map[string]*node, first string) {
+	var got, names []string
+	e.from(first, func(name string, n *node) bool {
+		if n != want[name] || e.get(name) != n {
+			t.Fatalf("%q has another node", name)
+		}
+		got = append(got, name)
+		return true
+	})
+	for _, name := range slices.Sorted(maps.Keys(want)) {
+		if name >= first {
+			names = append(names, name)
+		}
+	}
+	if !slices.Equal(got, names) {
+		t.Fatalf("from %q: got %q, want %q", first, got, names)
+	}
+}
+
+// TestSame: one difference anywhere is one.
+func TestSame(t *testing.T) {
+	file := func(content string) *node { return &node{content: []byte(content)} }
+	dir := emptyDir.with("a", file("1")).with("b", emptyDir.with("c", file("2")))
+	if !same(dir, emptyDir.with("b", emptyDir.with("c", file("2"))).with("a", file("1"))) {
+		t.Error("equal trees are not the same")
+	}
+	link := file("1")
+	link.kind = 3
+	for what, other := range map[string]*node{
+		"content": dir.with("a", file("x")), "kind": dir.with("a", link), "one more": dir.with("z", file("1")),
+		"one less": dir.with("a", nil), "below": dir.with("b", emptyDir.with("c", file("x"))), "nothing": emptyDir,
+	} {
+		if same(dir, other) || same(other, dir) {
+			t.Errorf("another %s is the same", what)
+		}
+	}
+}
+
+// TestDepth: many names make no list of the treap, and a listing of some is
+// over soon.
+func TestDepth(t *testing.T) {
+	var e *entries
+	for i := range 10_000 {
+		e = e.put(string(rune(0x4e00+i)), emptyDir)
+	}
+	if got := depth(e); got > 60 {
+		t.Errorf("depth %d of 10000 entries in order", got)
+	}
+}
+
+func depth(e *entries) int {
+	if e == nil {
+		return 0
+	}
+	return 1 + max(depth(e.left), depth(e.right))
+}

@@ -1,0 +1,281 @@
+package memory_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"maps"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/wsmount/wsmount/providers"
+	"github.com/wsmount/wsmount/providers/memory"
+)
+
+// switched is a store under the name a, its switches here and from afar.
+type switched struct {
+	p     providers.Provider
+	store *memory.Provider
+
+	delay   func(time.Duration)
+	cut     func(hang bool)
+	connect func()
+	fail    func(m providers.Method, n int, kind error)
+	lose    func(m providers.Method, n int)
+	clear   func()
+	calls   func() map[providers.Method]int
+	tamper  func(l providers.Locator, content []byte) error
+	mkdir   func(l providers.Locator) error
+	dump    func() []string
+}
+
+// slept are the delays of a store that does not wait.
+type slept struct{ got chan time.Duration }
+
+func (s slept) sleep(ctx context.Context, d time.Duration) error {
+	s.got <- d
+	return ctx.Err()
+}
+
+// both gives a test the switches of this process and those of another.
+func both(t *testing.T, opts memory.Options, test func(t *testing.T, s switched)) {
+	t.Run("here", func(t *testing.T) {
+		p := memory.New(opts)
+		s := p.Switches()
+		test(t, switched{
+			p: p, store: p, delay: s.Delay, cut: s.Cut, connect: s.Connect, fail: s.Fail, lose: s.Lose, clear: s.Clear,
+			calls: s.Calls, tamper: p.Tamper, mkdir: p.TamperMkdir, dump: p.Dump,
+		})
+	})
+	t.Run("from afar", func(t *testing.T) {
+		store := memory.New(opts)
+		address := serve(t, store)
+		c, err := memory.DialControl(t.Context(), "unix", address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { c.Close() })
+		ctx := t.Context()
+		ok := func(err error) {
+			t.Helper()
+			if err != nil {
+				t.Error(err)
+			}
+		}
+		test(t, switched{
+			p: dial(t, address), store: store,
+			delay: func(d time.Duration) { ok(c.Delay(ctx, d)) }, cut: func(hang bool) { ok(c.Cut(ctx, hang)) },
+			connect: func() { ok(c.Connect(ctx)) }, fail: func(m providers.Method, n int, kind error) { ok(c.Fail(ctx, m, n, kind)) },
+			lose: func(m providers.Method, n int) { ok(c.Lose(ctx, m, n)) }, clear: func() { ok(c.Clear(ctx)) },
+			calls: func() map[providers.Method]int {
+				m, err := c.Calls(ctx)
+				ok(err)
+				return m
+			},
+			tamper: func(l providers.Locator, content []byte) error { return c.Tamper(ctx, l, content) },
+			mkdir:  func(l providers.Locator) error { return c.TamperMkdir(ctx, l) },
+			dump: func() []string {
+				lines, err := c.Dump(ctx)
+				ok(err)
+				return lines
+			},
+		})
+	})
+}
+
+func stat(t *testing.T, p providers.Provider) error {
+	_, err := p.Stat(t.Context(), providers.Locator{})
+	return err
+}
+
+func TestDelay(t *testing.T) {
+	waited := slept{make(chan time.Duration, 10)}
+	both(t, memory.Options{Delay: time.Hour, Sleep: waited.sleep}, func(t *testing.T, s switched) {
+		if err := stat(t, s.p); err != nil {
+			t.Fatal(err)
+		}
+		if got := <-waited.got; got != time.Hour {
+			t.Errorf("slept %v", got)
+		}
+		s.delay(2 * time.Hour)
+		if err := stat(t, s.p); err != nil || <-waited.got != 2*time.Hour {
+			t.Errorf("another delay: %v", err)
+		}
+		s.delay(0)
+		if err := stat(t, s.p); err != nil || len(waited.got) != 0 {
+			t.Errorf("without delay: %v, slept %d times", err, len(waited.got))
+		}
+	})
+}
+
+// TestDelayEnds: a real delay ends with its context.
+func TestDelayEnds(t *testing.T) {
+	both(t, memory.Options{Delay: time.Hour}, func(t *testing.T, s switched) {
+		ctx, cancel := context.WithCancel(t.Context())
+		result := make(chan error)
+		go func() {
+			_, err := s.p.Write(ctx, a, providers.String("x"), unconditional)
+			result <- err
+		}()
+		for s.calls()[providers.MethodWrite] == 0 {
+			runtime.Gosched()
+		}
+		cancel()
+		if err := <-result; !errors.Is(err, context.Canceled) {
+			t.Errorf("got %v", err)
+		}
+		s.delay(time.Nanosecond)
+		if err := stat(t, s.p); err != nil {
+			t.Errorf("after a short delay: %v", err)
+		}
+	})
+}
+
+func TestCut(t *testing.T) {
+	both(t, memory.Options{}, func(t *testing.T, s switched) {
+		write(t, s.p, "before")
+		s.cut(false)
+		if err := stat(t, s.p); !errors.Is(err, providers.ErrUnavailable) {
+			t.Errorf("stat while cut off: %v", err)
+		}
+		if _, err := s.p.Write(t.Context(), a, providers.String("x"), unconditional); !errors.Is(err, providers.ErrUnavailable) {
+			t.Errorf("write while cut off: %v", err)
+		}
+		s.connect()
+		got, _, err := providers.Fetch(t.Context(), s.p, a, providers.ReadOptions{})
+		if string(got) != "before" || err != nil {
+			t.Errorf("afterwards: %q, %v", got, err)
+		}
+	})
+}
+
+// TestHang: calls wait until their context ends, or the outage does.
+func TestHang(t *testing.T) {
+	both(t, memory.Options{}, func(t *testing.T, s switched) {
+		s.cut(true)
+		ctx, cancel := context.WithCancel(t.Context())
+		ended, goesOn := make(chan error), make(chan error)
+		go func() {
+			_, err := s.p.Stat(ctx, providers.Locator{})
+			ended <- err
+		}()
+		go func() { goesOn <- stat(t, s.p) }()
+		for s.calls()[providers.MethodStat] < 2 {
+			runtime.Gosched()
+		}
+		cancel()
+		if err := <-ended; !errors.Is(err, context.Canceled) {
+			t.Errorf("a call whose context ended: %v", err)
+		}
+		select {
+		case err := <-goesOn:
+			t.Errorf("the other call did not hang: %v", err)
+		default:
+		}
+		s.connect()
+		if err := <-goesOn; err != nil {
+			t.Errorf("a call that goes on: %v", err)
+		}
+	})
+}
+
+// TestCutWhileReading: content that is under way stops, and never ends well.
+func TestCutWhileReading(t *testing.T) {
+	both(t, memory.Options{}, func(t *testing.T, s switched) {
+		write(t, s.p, strings.Repeat("x", 16<<20)) // more than sockets hold
+		c, err := s.p.Read(t.Context(), a, providers.ReadOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Body.Close()
+		s.cut(false)
+		if n, err := io.Copy(io.Discard, c.Body); !errors.Is(err, providers.ErrUnavailable) {
+			t.Errorf("%d bytes, %v", n, err)
+		}
+	})
+}
+
+func TestFailAndLose(t *testing.T) {
+	both(t, memory.Options{}, func(t *testing.T, s switched) {
+		create := func(name string) error {
+			_, err := s.p.Write(t.Context(), providers.MustLocator(name), providers.String("x"), providers.WriteOptions{If: providers.IfAbsent(), Op: name})
+			return err
+		}
+		s.fail(providers.MethodWrite, 2, providers.ErrQuota)
+		s.lose(providers.MethodWrite, 1)
+		for i, want := range []error{providers.ErrQuota, providers.ErrQuota, providers.ErrUnavailable} {
+			if err := create("a"); !errors.Is(err, want) {
+				t.Errorf("call %d: got %v, want %v", i, err, want)
+			}
+			if got := len(s.store.Dump()); got != i/2 {
+				t.Errorf("call %d left %d entries", i, got)
+			}
+		}
+		if err := create("a"); err != nil {
+			t.Errorf("repeated after a lost answer: %v", err)
+		}
+		s.fail(providers.MethodStat, 5, providers.ErrConflict)
+		s.cut(true)
+		s.delay(time.Hour)
+		s.clear()
+		if err := stat(t, s.p); err != nil {
+			t.Errorf("after clear: %v", err)
+		}
+		if calls := s.calls(); calls[providers.MethodWrite] != 4 || calls[providers.MethodStat] != 1 || len(calls) != 2 {
+			t.Errorf("calls: %v", calls)
+		}
+	})
+}
+
+func TestTamperAndDump(t *testing.T) {
+	both(t, memory.Options{}, func(t *testing.T, s switched) {
+		opts := unconditional
+		opts.Attr = providers.Attr{Valid: providers.AttrMode | providers.AttrOwner, Mode: 0o640, UID: 1, GID: 2}
+		opts.Metadata = map[string]string{"z": "1", "colour": "r\n"}
+		if _, err := s.p.Write(t.Context(), providers.MustLocator("d/f"), providers.String("hello"), opts); err != nil {
+			t.Fatal(err)
+		}
+		link := providers.WriteOptions{If: providers.IfAbsent(), Kind: providers.KindSymlink}
+		if _, err := s.p.Write(t.Context(), providers.MustLocator("l"), providers.String("d/f"), link); err != nil {
+			t.Fatal(err)
+		}
+		s.cut(false) // a stranger is not cut off
+		for _, err := range []error{
+			s.tamper(providers.MustLocator("gone/x"), []byte("x")), s.tamper(providers.MustLocator("gone"), nil),
+			s.tamper(providers.MustLocator("d/empty"), []byte{}), s.mkdir(providers.MustLocator("e")),
+		} {
+			if err != nil {
+				t.Error(err)
+			}
+		}
+		want := []string{
+			`"d" dir`, `"d/empty" file 0 sha256:e3b0c44298fc1c14`,
+			`"d/f" file 5 sha256:2cf24dba5fb0a30e mode=640 owner=1:2 colour="r\n" z="1"`, `"e" dir`, `"l" symlink "d/f"`,
+		}
+		if got := s.dump(); !slices.Equal(got, want) {
+			t.Errorf("got  %q,\nwant %q", got, want)
+		}
+		calls := s.calls()
+		if want := map[providers.Method]int{providers.MethodWrite: 2}; !maps.Equal(calls, want) {
+			t.Errorf("calls: %v", calls)
+		}
+	})
+}
+
+// TestControlOfStrangers: what is not of this package has no switches.
+func TestControlOfStrangers(t *testing.T) {
+	address := serve(t, providers.Wrap(memory.New(memory.Options{}), providers.WrapOptions{}))
+	c, err := memory.DialControl(t.Context(), "unix", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Cut(t.Context(), false); !errors.Is(err, providers.ErrUnsupported) {
+		t.Errorf("cut: %v", err)
+	}
+	if _, err := c.Dump(t.Context()); !errors.Is(err, providers.ErrUnsupported) {
+		t.Errorf("dump: %v", err)
+	}
+}

@@ -1,0 +1,291 @@
+package providertest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"sync/atomic"
+	"testing"
+
+	"github.com/wsmount/wsmount/providers"
+	"github.com/wsmount/wsmount/providers/memory"
+)
+
+// brokenClone is a good clone with one fault each. What is nil is as it should
+// be.
+type brokenClone struct {
+	*memory.Repository
+	remote *memory.Remote
+	list   func(context.Context, providers.Locator, providers.ListOptions) (providers.Page, error)
+	commit func(context.Context, providers.ChangeSet) (providers.CommitResult, error)
+	at     func(context.Context, providers.Revision) (providers.Provider, error)
+	push   func(context.Context, providers.PushOptions) (providers.PushResult, error)
+	fetch  func(context.Context) (providers.Revision, error)
+	adopt  func(context.Context, providers.Revision, providers.Revision) error
+	base   func(context.Context, providers.Revision, providers.Revision) (providers.Revision, error)
+}
+
+func (b *brokenClone) List(ctx context.Context, l providers.Locator, o providers.ListOptions) (providers.Page, error) {
+	if b.list != nil {
+		return b.list(ctx, l, o)
+	}
+	return b.Repository.List(ctx, l, o)
+}
+
+func (b *brokenClone) Commit(ctx context.Context, set providers.ChangeSet) (providers.CommitResult, error) {
+	if b.commit != nil {
+		return b.commit(ctx, set)
+	}
+	return b.Repository.Commit(ctx, set)
+}
+
+func (b *brokenClone) At(ctx context.Context, r providers.Revision) (providers.Provider, error) {
+	if b.at != nil {
+		return b.at(ctx, r)
+	}
+	return b.Repository.At(ctx, r)
+}
+
+func (b *brokenClone) Push(ctx context.Context, o providers.PushOptions) (providers.PushResult, error) {
+	if b.push != nil {
+		return b.push(ctx, o)
+	}
+	return b.Repository.Push(ctx, o)
+}
+
+func (b *brokenClone) Fetch(ctx context.Context) (providers.Revision, error) {
+	if b.fetch != nil {
+		return b.fetch(ctx)
+	}
+	return b.Repository.Fetch(ctx)
+}
+
+func (b *brokenClone) Adopt(ctx context.Context, from, to providers.Revision) error {
+	if b.adopt != nil {
+		return b.adopt(ctx, from, to)
+	}
+	return b.Repository.Adopt(ctx, from, to)
+}
+
+func (b *brokenClone) Base(ctx context.Context, x, y providers.Revision) (providers.Revision, error) {
+	if b.base != nil {
+		return b.base(ctx, x, y)
+	}
+	return b.Repository.Base(ctx, x, y)
+}
+
+// force puts the head where nobody may be asked.
+func (b *brokenClone) force(ctx context.Context, branch string) (providers.PushResult, error) {
+	head, err := b.Head(ctx)
+	return providers.PushResult{Revision: head, Pushed: true}, errors.Join(err, b.remote.Reset(branch, head))
+}
+
+// cloneMistakes are clones that real bugs would make, and the checks that must
+// notice; they may be of Checks, too.
+var cloneMistakes = []struct {
+	name   string
+	breaks func(b *brokenClone, r *memory.Repository)
+	checks []string
+}{
+	{"files cannot be made executable", func(b *brokenClone, r *memory.Repository) {
+		b.commit = func(ctx context.Context, set providers.ChangeSet) (providers.CommitResult, error) {
+			set.Changes = slices.Clone(set.Changes)
+			for i := range set.Changes {
+				set.Changes[i].Attr = providers.Attr{}
+			}
+			return r.Commit(ctx, set)
+		}
+	}, []string{"set/attributes"}},
+	{"the past is the present", func(b *brokenClone, r *memory.Repository) {
+		b.at = func(ctx context.Context, id providers.Revision) (providers.Provider, error) {
+			if _, err := r.At(ctx, id); err != nil {
+				return nil, err
+			}
+			head, _ := r.Head(ctx)
+			return r.At(ctx, head)
+		}
+	}, []string{"past/at", "sync/fetch", "sync/adopt"}},
+	{"the past is this very provider", func(b *brokenClone, r *memory.Repository) {
+		b.at = func(ctx context.Context, id providers.Revision) (providers.Provider, error) { return r, nil }
+	}, []string{"past/at", "past/is-read-only", "past/unknown-revision"}},
+	{"every revision is known", func(b *brokenClone, r *memory.Repository) {
+		b.at = func(ctx context.Context, id providers.Revision) (providers.Provider, error) {
+			past, err := r.At(ctx, id)
+			if errors.Is(err, providers.ErrNotExist) {
+				return memory.New(memory.Options{}), nil
+			}
+			return past, err
+		}
+	}, []string{"past/unknown-revision"}},
+	{"fetching brings what nobody pushed", func(b *brokenClone, r *memory.Repository) {
+		b.commit = func(ctx context.Context, set providers.ChangeSet) (providers.CommitResult, error) {
+			result, err := r.Commit(ctx, set)
+			if err == nil {
+				err = b.remote.Reset("", result.Revision)
+			}
+			return result, err
+		}
+	}, []string{"push/first", "push/not-fast-forward", "sync/merge"}},
+	{"a new remote has a branch of nothing", func(b *brokenClone, r *memory.Repository) {
+		b.fetch = func(ctx context.Context) (providers.Revision, error) {
+			id, err := r.Fetch(ctx)
+			if errors.Is(err, providers.ErrNotExist) {
+				err = nil
+			}
+			return id, err
+		}
+	}, []string{"push/first", "push/deleted-branch"}},
+	{"every push says that it pushed", func(b *brokenClone, r *memory.Repository) {
+		b.push = func(ctx context.Context, o providers.PushOptions) (providers.PushResult, error) {
+			result, err := r.Push(ctx, o)
+			result.Pushed = true
+			return result, err
+		}
+	}, []string{"push/nothing", "push/branch", "push/lost-answer", "sync/adopt"}},
+	{"a push that is repeated fails", func(b *brokenClone, r *memory.Repository) {
+		b.push = func(ctx context.Context, o providers.PushOptions) (providers.PushResult, error) {
+			result, err := r.Push(ctx, o)
+			if err == nil && !result.Pushed {
+				err = &providers.Error{Op: providers.MethodPush, Kind: providers.ErrConflict}
+			}
+			return result, err
+		}
+	}, []string{"push/nothing", "push/lost-answer"}},
+	{"pushes are forced", func(b *brokenClone, r *memory.Repository) {
+		b.push = func(ctx context.Context, o providers.PushOptions) (providers.PushResult, error) {
+			result, err := r.Push(ctx, o)
+			if errors.Is(err, providers.ErrConflict) {
+				return b.force(ctx, o.Branch)
+			}
+			return result, err
+		}
+	}, []string{"push/not-fast-forward", "push/lease", "push/race", "push/branch", "push/deleted-branch"}},
+	{"a lease is for any revision", func(b *brokenClone, r *memory.Repository) {
+		b.push = func(ctx context.Context, o providers.PushOptions) (providers.PushResult, error) {
+			if o.Lease != "" && o.Branch == "" {
+				return b.force(ctx, "")
+			}
+			return r.Push(ctx, o)
+		}
+	}, []string{"push/lease"}},
+	{"a lease makes what is not there", func(b *brokenClone, r *memory.Repository) {
+		b.push = func(ctx context.Context, o providers.PushOptions) (providers.PushResult, error) {
+			if o.Branch == "new" {
+				o.Lease = ""
+			}
+			return r.Push(ctx, o)
+		}
+	}, []string{"push/lease"}},
+	{"every push opens a pull request", func(b *brokenClone, r *memory.Repository) {
+		n := 0
+		b.push = func(ctx context.Context, o providers.PushOptions) (providers.PushResult, error) {
+			result, err := r.Push(ctx, o)
+			n++
+			result.URL = fmt.Sprint(n)
+			return result, err
+		}
+	}, []string{"push/branch"}},
+	{"fetching is adopting", func(b *brokenClone, r *memory.Repository) {
+		b.fetch = func(ctx context.Context) (providers.Revision, error) {
+			id, err := r.Fetch(ctx)
+			if err == nil {
+				head, _ := r.Head(ctx)
+				err = r.Adopt(ctx, head, id)
+			}
+			return id, err
+		}
+	}, []string{"sync/fetch", "push/not-fast-forward"}},
+	{"adopt asks for nothing", func(b *brokenClone, r *memory.Repository) {
+		b.adopt = func(ctx context.Context, from, to providers.Revision) error {
+			head, _ := r.Head(ctx)
+			return r.Adopt(ctx, head, to)
+		}
+	}, []string{"sync/adopt"}},
+	{"adopt goes file by file", func(b *brokenClone, r *memory.Repository) {
+		var lists atomic.Int64
+		b.list = func(ctx context.Context, l providers.Locator, o providers.ListOptions) (providers.Page, error) {
+			defer lists.Add(1)
+			return r.List(ctx, l, o)
+		}
+		b.adopt = func(ctx context.Context, from, to providers.Revision) error {
+			before, _ := r.Commit(ctx, providers.ChangeSet{Changes: []providers.Change{
+				change("a", "neither nor", providers.Unconditional())}})
+			for i, n := 0, lists.Load(); i < 10_000 && lists.Load() < n+2; i++ {
+				runtime.Gosched() // until somebody has looked
+			}
+			return r.Adopt(ctx, before.Revision, to)
+		}
+	}, []string{"sync/adopt-in-one-step"}},
+	{"the base is the older one", func(b *brokenClone, r *memory.Repository) {
+		b.base = func(_ context.Context, x, y providers.Revision) (providers.Revision, error) { return min(x, y), nil }
+	}, []string{"sync/base", "past/unknown-revision"}},
+	{"a merge has one parent", func(b *brokenClone, r *memory.Repository) {
+		b.commit = func(ctx context.Context, set providers.ChangeSet) (providers.CommitResult, error) {
+			set.Merge = ""
+			return r.Commit(ctx, set)
+		}
+	}, []string{"sync/merge", "past/unknown-revision"}},
+}
+
+// newBroken makes two clones with one mistake.
+func newBroken(breaks func(b *brokenClone, r *memory.Repository)) func(T) Clones {
+	return func(T) Clones {
+		remote := memory.NewRemote(nil)
+		clone := func() providers.Provider {
+			b := &brokenClone{Repository: memory.NewRepository(remote, memory.Options{}), remote: remote}
+			breaks(b, b.Repository)
+			return b
+		}
+		return Clones{A: clone(), B: clone(), Drop: func() error { return remote.Reset("", "") }}
+	}
+}
+
+// asCheck makes a check of two clones one of one, which makes them itself.
+func (check CloneCheck) asCheck(new func(T) Clones) Check {
+	return Check{Name: check.Name, Run: func(t T, _ providers.Provider) { check.run(t, new) }}
+}
+
+// TestNegativeClones: every mistake is noticed by the checks named for it.
+func TestNegativeClones(t *testing.T) {
+	some := func(T) providers.Provider { return memory.New(memory.Options{}) }
+	for _, m := range cloneMistakes {
+		t.Run(m.name, func(t *testing.T) {
+			for _, name := range m.checks {
+				clones := newBroken(m.breaks)
+				var said []string
+				if i := slices.IndexFunc(CloneChecks(), func(c CloneCheck) bool { return c.Name == name }); i >= 0 {
+					said = failures(t, CloneChecks()[i].asCheck(clones), some)
+				} else {
+					said = failures(t, checkNamed(t, name), func(t T) providers.Provider { return clones(t).A })
+				}
+				if len(said) == 0 {
+					t.Errorf("%s did not notice", name)
+				} else {
+					t.Logf("%s: %s", name, said[0])
+				}
+			}
+		})
+	}
+}
+
+// TestPositiveClones: nothing is said of clones without mistakes.
+func TestPositiveClones(t *testing.T) {
+	clones := newBroken(func(*brokenClone, *memory.Repository) {})
+	some := func(T) providers.Provider { return memory.New(memory.Options{}) }
+	for _, c := range CloneChecks() {
+		if said := failures(t, c.asCheck(clones), some); len(said) > 0 {
+			t.Errorf("%s: %q", c.Name, said)
+		}
+	}
+	new := func(t T) providers.Provider { return clones(t).A }
+	for _, c := range slices.Concat(allChecks()) {
+		if missing := new(nil).Capabilities().Missing(c.Needs); missing != nil {
+			continue
+		}
+		if said := failures(t, c, new); len(said) > 0 {
+			t.Errorf("%s: %q", c.Name, said)
+		}
+	}
+}

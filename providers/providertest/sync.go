@@ -1,0 +1,323 @@
+package providertest
+
+import (
+	"errors"
+	"runtime"
+	"sync/atomic"
+	"testing"
+
+	"github.com/wsmount/wsmount/providers"
+)
+
+// Clones are two providers on one new remote, which has no branch yet, and both
+// track the same branch of it. They are Committers, Snapshotters, Pushers and
+// Syncers.
+type Clones struct {
+	A, B providers.Provider
+	// Drop deletes the tracked branch at the remote, the way a stranger would.
+	Drop func() error
+}
+
+// CloneCheck is one sentence of the contract that needs two clones.
+type CloneCheck struct {
+	Name string
+	Run  func(t T, c Clones)
+}
+
+// CloneChecks are all of them.
+func CloneChecks() []CloneCheck {
+	return []CloneCheck{
+		{"past/at", pastAt},
+		{"past/is-read-only", pastReadOnly},
+		{"past/unknown-revision", pastUnknown},
+		{"push/first", pushFirst},
+		{"push/nothing", pushNothing},
+		{"push/branch", pushBranch},
+		{"push/not-fast-forward", pushConflict},
+		{"push/lease", pushLease},
+		{"push/race", pushRace},
+		{"push/lost-answer", pushLostAnswer},
+		{"push/deleted-branch", pushDeleted},
+		{"sync/fetch", syncFetch},
+		{"sync/adopt", syncAdopt},
+		{"sync/adopt-in-one-step", syncOneStep},
+		{"sync/base", syncBase},
+		{"sync/merge", syncMerge},
+	}
+}
+
+// RunClones holds providers with revisions and a remote to their part of the
+// contract. Run does the rest of it, with a clone of a new remote.
+func RunClones(t *testing.T, new func(t T) Clones) {
+	for _, check := range CloneChecks() {
+		t.Run(check.Name, func(t *testing.T) { check.run(t, new) })
+	}
+	t.Run("wrapped", func(t *testing.T) {
+		for _, check := range CloneChecks() {
+			t.Run(check.Name, func(t *testing.T) {
+				check.run(t, func(t T) Clones {
+					c := new(t)
+					c.A, c.B = providers.Wrap(c.A, providers.WrapOptions{}), providers.Wrap(c.B, providers.WrapOptions{})
+					return c
+				})
+			})
+		}
+	})
+}
+
+func (check CloneCheck) run(t T, new func(t T) Clones) {
+	c := new(t)
+	t.Cleanup(func() {
+		if err := errors.Join(c.A.Close(), c.B.Close()); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	})
+	check.Run(t, c)
+}
+
+// save commits one file whatever is there, and gives the revision.
+func save(t T, p providers.Provider, name, content string) providers.Revision {
+	t.Helper()
+	return commit(t, p, change(name, content, providers.Unconditional())).Revision
+}
+
+func push(t T, p providers.Provider, opts providers.PushOptions) providers.PushResult {
+	t.Helper()
+	result, err := must[providers.Pusher](t, p).Push(t.Context(), opts)
+	wantOK(t, "push", err)
+	return result
+}
+
+func fetch(t T, p providers.Provider) providers.Revision {
+	t.Helper()
+	r, err := must[providers.Syncer](t, p).Fetch(t.Context())
+	wantOK(t, "fetch", err)
+	return r
+}
+
+func adopt(t T, p providers.Provider, to providers.Revision) {
+	t.Helper()
+	wantOK(t, "adopt", must[providers.Syncer](t, p).Adopt(t.Context(), headOf(t, p), to))
+}
+
+func headOf(t T, p providers.Provider) providers.Revision {
+	t.Helper()
+	return head(t, must[providers.Committer](t, p))
+}
+
+// at opens the past, until the check ends.
+func at(t T, p providers.Provider, r providers.Revision) providers.Provider {
+	t.Helper()
+	past, err := must[providers.Snapshotter](t, p).At(t.Context(), r)
+	wantOK(t, "at", err)
+	t.Cleanup(func() {
+		if err := past.Close(); err != nil {
+			t.Errorf("close of the past: %v", err)
+		}
+	})
+	return past
+}
+
+// shared commits and pushes a first file of A, and brings it to B.
+func shared(t T, c Clones) providers.Revision {
+	t.Helper()
+	r := save(t, c.A, "shared", "1")
+	push(t, c.A, providers.PushOptions{})
+	adopt(t, c.B, fetch(t, c.B))
+	return r
+}
+
+func pastAt(t T, c Clones) {
+	first := save(t, c.A, "a", "one")
+	save(t, c.A, "dir/b", "kept")
+	kept, err := c.A.Stat(t.Context(), loc("dir/b"))
+	wantOK(t, "stat", err)
+	second := headOf(t, c.A)
+	save(t, c.A, "a", "two")
+	wantTree(t, at(t, c.A, first), "", map[string]string{"a": "one"})
+	past := at(t, c.A, second)
+	wantTree(t, past, "", map[string]string{"a": "one", "dir/b": "kept"})
+	wantMoved(t, past, "dir/b", kept)
+	wantTree(t, at(t, c.A, headOf(t, c.A)), "", map[string]string{"a": "two", "dir/b": "kept"})
+	wantTree(t, c.A, "", map[string]string{"a": "two", "dir/b": "kept"})
+	save(t, c.A, "later", "x")
+	wantGone(t, past, loc("later"))
+	ended := at(t, c.A, first)
+	wantOK(t, "close of the past", ended.Close())
+	wantContent(t, c.A, loc("a"), "two")
+}
+
+func pastReadOnly(t T, c Clones) {
+	r := save(t, c.A, "a", "one")
+	past := at(t, c.A, r)
+	if past.Capabilities().Writable {
+		t.Errorf("the past says that it is writable")
+	}
+	_, err := past.Write(t.Context(), loc("a"), providers.String("x"), unconditional)
+	wantErr(t, "write into the past", err, providers.ErrReadOnly)
+	err = past.Delete(t.Context(), loc("a"), providers.DeleteOptions{If: providers.Unconditional()})
+	wantErr(t, "delete in the past", err, providers.ErrReadOnly)
+	wantContent(t, past, loc("a"), "one")
+	wantContent(t, c.A, loc("a"), "one")
+}
+
+// pastUnknown: what another clone has not pushed, or we have not fetched, is
+// not known here.
+func pastUnknown(t T, c Clones) {
+	ours := shared(t, c)
+	theirs := save(t, c.B, "b", "x")
+	s := must[providers.Syncer](t, c.A)
+	for _, r := range []providers.Revision{"", "no such", theirs} {
+		_, err := must[providers.Snapshotter](t, c.A).At(t.Context(), r)
+		wantErr(t, "at "+string(r), err, providers.ErrNotExist)
+		wantErr(t, "adopt of "+string(r), s.Adopt(t.Context(), ours, r), providers.ErrNotExist)
+		for _, pair := range [][2]providers.Revision{{ours, r}, {r, ours}} {
+			_, err = s.Base(t.Context(), pair[0], pair[1])
+			wantErr(t, "base with "+string(r), err, providers.ErrNotExist)
+		}
+		if r == "" {
+			continue
+		}
+		_, err = must[providers.Committer](t, c.A).Commit(t.Context(), providers.ChangeSet{Merge: r})
+		wantErr(t, "merge of "+string(r), err, providers.ErrNotExist)
+	}
+	push(t, c.B, providers.PushOptions{})
+	_, err := must[providers.Snapshotter](t, c.A).At(t.Context(), theirs)
+	wantErr(t, "at what was not fetched", err, providers.ErrNotExist)
+	if headOf(t, c.A) != ours {
+		t.Errorf("the head moved from %q to %q", ours, headOf(t, c.A))
+	}
+}
+
+// syncFetch: fetching changes nothing that reads show.
+func syncFetch(t T, c Clones) {
+	first := shared(t, c)
+	second := save(t, c.A, "shared", "2")
+	push(t, c.A, providers.PushOptions{})
+	for range 2 {
+		if got := fetch(t, c.B); got != second {
+			t.Errorf("fetch says %q, want %q", got, second)
+		}
+		if headOf(t, c.B) != first {
+			t.Errorf("fetch moved the head to %q", headOf(t, c.B))
+		}
+		wantTree(t, c.B, "", map[string]string{"shared": "1"})
+		wantTree(t, at(t, c.B, second), "", map[string]string{"shared": "2"})
+	}
+}
+
+func syncAdopt(t T, c Clones) {
+	first := shared(t, c)
+	second := save(t, c.A, "shared", "2")
+	push(t, c.A, providers.PushOptions{})
+	fetch(t, c.B)
+	own := save(t, c.B, "own", "x")
+	s := must[providers.Syncer](t, c.B)
+	wantErr(t, "adopt instead of what is not the head", s.Adopt(t.Context(), first, second), providers.ErrConflict)
+	wantTree(t, c.B, "", map[string]string{"shared": "1", "own": "x"})
+	for range 2 { // the second time it is so already
+		wantOK(t, "adopt", s.Adopt(t.Context(), own, second))
+	}
+	if headOf(t, c.B) != second {
+		t.Errorf("the head is %q, want %q", headOf(t, c.B), second)
+	}
+	wantTree(t, c.B, "", map[string]string{"shared": "2"})
+	wantTree(t, at(t, c.B, own), "", map[string]string{"shared": "1", "own": "x"})
+	if result := push(t, c.B, providers.PushOptions{}); result.Pushed {
+		t.Errorf("what was left behind is pushed: %+v", result)
+	}
+	wantOK(t, "adopt of what was left behind", s.Adopt(t.Context(), second, own))
+	wantTree(t, c.B, "", map[string]string{"shared": "1", "own": "x"})
+}
+
+// syncOneStep: a listing is of one revision, whatever is adopted meanwhile.
+func syncOneStep(t T, c Clones) {
+	pair := func(content string) providers.Revision {
+		return commit(t, c.A, change("a", content, providers.Unconditional()), change("b", content, providers.Unconditional())).Revision
+	}
+	revisions := [2]providers.Revision{pair("1"), pair("22")}
+	var done atomic.Bool
+	race(t, "adopt or list", func(i int) error {
+		if i == 0 {
+			defer done.Store(true)
+			return adoptInTurn(t, c.A, revisions)
+		}
+		for !done.Load() {
+			page, err := c.A.List(t.Context(), loc(""), providers.ListOptions{})
+			if err != nil {
+				return err
+			}
+			if len(page.Entries) != 2 || page.Entries[0].Size != page.Entries[1].Size {
+				t.Errorf("a mixture of two revisions: %+v", page.Entries)
+				return nil
+			}
+		}
+		return nil
+	}, errNever)
+}
+
+// adoptInTurn goes from the second of two revisions to the first and back.
+func adoptInTurn(t T, p providers.Provider, revisions [2]providers.Revision) error {
+	s := must[providers.Syncer](t, p)
+	for round := range rounds * rounds {
+		if err := s.Adopt(t.Context(), revisions[(round+1)%2], revisions[round%2]); err != nil {
+			return err
+		}
+		runtime.Gosched() // so that those who look get a turn
+	}
+	return nil
+}
+
+func syncBase(t T, c Clones) {
+	first := shared(t, c)
+	theirs := save(t, c.A, "a", "1")
+	push(t, c.A, providers.PushOptions{})
+	middle := save(t, c.B, "b", "1")
+	ours := save(t, c.B, "b", "2")
+	fetch(t, c.B)
+	for _, x := range []struct{ a, b, want providers.Revision }{
+		{ours, theirs, first}, {theirs, ours, first}, {first, ours, first}, {ours, middle, middle}, {ours, ours, ours},
+	} {
+		got, err := must[providers.Syncer](t, c.B).Base(t.Context(), x.a, x.b)
+		wantOK(t, "base", err)
+		if got != x.want {
+			t.Errorf("base of %q and %q: got %q, want %q", x.a, x.b, got, x.want)
+		}
+	}
+}
+
+// syncMerge: a revision with both as parents is no conflict for either side,
+// and repeating it makes no other.
+func syncMerge(t T, c Clones) {
+	shared(t, c)
+	theirs := save(t, c.A, "a", "theirs")
+	push(t, c.A, providers.PushOptions{})
+	ours := save(t, c.B, "b", "ours")
+	fetch(t, c.B)
+	set := providers.ChangeSet{Base: ours, Merge: theirs, Message: "merge", Changes: []providers.Change{change("a", "theirs", absent)}}
+	merged, err := must[providers.Committer](t, c.B).Commit(t.Context(), set)
+	wantOK(t, "merge", err)
+	for _, parent := range []providers.Revision{ours, theirs} {
+		base, err := must[providers.Syncer](t, c.B).Base(t.Context(), merged.Revision, parent)
+		wantOK(t, "base", err)
+		if base != parent {
+			t.Errorf("the merge has not the parent %q: base %q", parent, base)
+		}
+	}
+	push(t, c.B, providers.PushOptions{})
+	again, err := must[providers.Committer](t, c.B).Commit(t.Context(), providers.ChangeSet{Merge: theirs})
+	wantOK(t, "merge of what is merged", err)
+	if again.Committed || again.Revision != merged.Revision {
+		t.Errorf("merge of what is merged says %+v", again)
+	}
+	save(t, c.A, "c", "more")
+	third := headOf(t, c.A)
+	adopt(t, c.A, fetch(t, c.A))
+	empty, err := must[providers.Committer](t, c.A).Commit(t.Context(), providers.ChangeSet{Merge: third})
+	wantOK(t, "merge without changes", err)
+	if !empty.Committed {
+		t.Errorf("merge without changes says %+v", empty)
+	}
+	push(t, c.A, providers.PushOptions{})
+	wantTree(t, c.A, "", map[string]string{"shared": "1", "a": "theirs", "b": "ours"})
+}
