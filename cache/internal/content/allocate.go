@@ -1,0 +1,139 @@
+package content
+
+import (
+	"context"
+
+	"golang.org/x/sys/unix"
+)
+
+// Allocate is fallocate(2) with its modes; those that the disk does not have
+// are EOPNOTSUPP. It fetches blocks that are changed in part; to shift ranges,
+// all that is missing.
+func (f *File) Allocate(ctx context.Context, off, n int64, mode uint32) error {
+	if off < 0 || n <= 0 || off+n < 0 {
+		return unix.EINVAL
+	}
+	var room error
+	if mode&^unix.FALLOC_FL_KEEP_SIZE == 0 {
+		room = f.s.Room(n)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if room != nil && !f.allocated(off, n) {
+		return room
+	}
+	if err := f.allocateNeed(ctx, off, n, mode); err != nil {
+		return err
+	}
+	fd, err := f.change()
+	if err != nil {
+		return err
+	}
+	if mode&(unix.FALLOC_FL_COLLAPSE_RANGE|unix.FALLOC_FL_INSERT_RANGE) != 0 {
+		f.preserve(off, f.size.Load()-off)
+	} else if mode&^unix.FALLOC_FL_KEEP_SIZE != 0 {
+		f.preserve(off, n)
+	}
+	if err := f.pinBlocks(mode); err != nil {
+		return err
+	}
+	err = retry(func() error { return unix.Fallocate(fd, mode, off, n) })
+	if err != nil {
+		return f.s.explain(err)
+	}
+	return f.allocatedTo(off, n, mode)
+}
+
+// allocateNeed brings here what must be for a change of mode. mu is held, but
+// not while it waits.
+func (f *File) allocateNeed(ctx context.Context, off, n int64, mode uint32) error {
+	switch {
+	case f.blocks == nil:
+		return nil
+	case mode&(unix.FALLOC_FL_COLLAPSE_RANGE|unix.FALLOC_FL_INSERT_RANGE|unix.FALLOC_FL_UNSHARE_RANGE) != 0,
+		f.blocks.single():
+		return f.need(ctx, 0, len(f.blocks.state), len(f.blocks.state))
+	case mode&(unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_ZERO_RANGE) != 0:
+		return f.edges(ctx, off, n)
+	}
+	return nil // changes no byte that is missing
+}
+
+// pinBlocks says of a file whose bytes will move that none of its blocks may
+// ever be fetched again. mu is held.
+func (f *File) pinBlocks(mode uint32) error {
+	if f.blocks == nil || mode&(unix.FALLOC_FL_COLLAPSE_RANGE|unix.FALLOC_FL_INSERT_RANGE) == 0 {
+		return nil
+	}
+	return f.blocks.mark(0, len(f.blocks.state), present|written)
+}
+
+// allocatedTo keeps account of an allocation. mu is held.
+func (f *File) allocatedTo(off, n int64, mode uint32) error {
+	st, err := f.stat()
+	if err != nil {
+		return err
+	}
+	f.size.Store(st.Size)
+	if mode&(unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_ZERO_RANGE) != 0 {
+		n = min(n, max(st.Size-off, 0)) // with the size kept
+		_, err = f.came(off, n)
+	}
+	return err
+}
+
+// copyPiece is how much is copied while writers wait.
+const copyPiece = 4 << 20
+
+// CopyRange copies n bytes from off to dst at dstOff, inside the disk if it
+// can. It returns how many it copied: fewer when this file ends. Ranges of one
+// file that overlap are EINVAL.
+func (f *File) CopyRange(ctx context.Context, off int64, dst *File, dstOff, n int64) (int64, error) {
+	if off < 0 || dstOff < 0 || n < 0 || f == dst && off < dstOff+n && dstOff < off+n && n > 0 {
+		return 0, unix.EINVAL
+	}
+	n = max(min(n, f.Size()-off), 0) // by now: copying may let it grow
+	done := int64(0)
+	for done < n {
+		piece := min(n-done, copyPiece)
+		c, err := f.copyPiece(ctx, off+done, dst, dstOff+done, piece)
+		done += c
+		if done == 0 {
+			return 0, err
+		}
+		if c < piece {
+			break // the next call tells why
+		}
+	}
+	return done, nil
+}
+
+func (f *File) copyPiece(ctx context.Context, off int64, dst *File, dstOff, n int64) (int64, error) {
+	if err := f.Fetch(ctx, off, n); err != nil {
+		return 0, err
+	}
+	from, err := f.reader()
+	if err != nil {
+		return 0, err
+	}
+	room := f.s.Room(n)
+	dst.mu.Lock()
+	defer dst.mu.Unlock()
+	if room != nil && !dst.allocated(dstOff, n) {
+		return 0, room
+	}
+	if err := dst.edges(ctx, dstOff, n); err != nil {
+		return 0, err
+	}
+	to, err := dst.change()
+	if err != nil {
+		return 0, err
+	}
+	dst.preserve(dstOff, n)
+	c, err := copyRange(from, off, to, dstOff, n)
+	c, merr := dst.came(dstOff, c)
+	if merr != nil {
+		return 0, merr
+	}
+	return c, dst.s.explain(err)
+}

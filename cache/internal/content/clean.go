@@ -1,0 +1,243 @@
+package content
+
+import "golang.org/x/sys/unix"
+
+// known is what the caller told of content: the clean in the order of its last
+// use, the rest to be counted only.
+type known struct {
+	all   map[uint64]*entry
+	head  entry // ring of the clean; head.next was used last
+	clean int64
+	dirty int64
+}
+
+type entry struct {
+	ino        uint64
+	size       int64
+	clean      bool
+	uses       uint64 // how often it was opened
+	prev, next *entry
+}
+
+func (k *known) init() {
+	k.all = make(map[uint64]*entry)
+	k.head.prev, k.head.next = &k.head, &k.head
+}
+
+func (k *known) set(ino uint64, size int64, clean bool) {
+	e := k.all[ino]
+	if e != nil && e.clean == clean && e.size == size {
+		return
+	}
+	if e == nil {
+		e = &entry{ino: ino}
+		k.all[ino] = e
+	} else {
+		k.count(e, -e.size)
+	}
+	if e.clean != clean || e.next == nil {
+		e.leave()
+		if clean {
+			k.front(e)
+		}
+	}
+	e.size, e.clean = size, clean
+	k.count(e, size)
+}
+
+func (k *known) count(e *entry, n int64) {
+	if e.clean {
+		k.clean += n
+	} else {
+		k.dirty += n
+	}
+}
+
+func (k *known) front(e *entry) {
+	e.prev, e.next = &k.head, k.head.next
+	e.prev.next, e.next.prev = e, e
+}
+
+// leave takes an entry out of the ring, if it is in.
+func (e *entry) leave() {
+	if e.next != nil {
+		e.prev.next, e.next.prev = e.next, e.prev
+		e.prev, e.next = nil, nil
+	}
+}
+
+// touch makes an inode the one that was used last.
+func (k *known) touch(ino uint64) {
+	e := k.all[ino]
+	if e == nil {
+		return
+	}
+	e.uses++
+	if e.clean {
+		e.leave()
+		k.front(e)
+	}
+}
+
+func (k *known) drop(ino uint64) {
+	if e := k.all[ino]; e != nil {
+		k.count(e, -e.size)
+		e.leave()
+		delete(k.all, ino)
+	}
+}
+
+// Clean says how much space the content of an inode takes, in bytes, and
+// whether it may be given up because it can be fetched again. Only clean
+// content counts against the limit. It may be called under locks of the
+// caller's: an eviction that it makes necessary happens elsewhere.
+func (s *Store) Clean(ino uint64, size int64, clean bool) {
+	s.mu.Lock()
+	s.known.set(ino, size, clean)
+	over := s.o.Limit > 0 && s.known.clean > s.o.Limit
+	s.mu.Unlock()
+	if over {
+		s.kick()
+	}
+}
+
+// SetEvictor says what makes room: a function that calls [Store.Evict] with the
+// caller's rules. It is called with the bytes that are wanted beyond the floor,
+// by one goroutine at a time, from [Store.Room] and everything that writes or
+// fetches: none of these may be called under a lock that it takes.
+func (s *Store) SetEvictor(evict func(need int64)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.evictor = evict
+}
+
+// kick has content evicted in the background.
+func (s *Store) kick() {
+	if s.o.Now().UnixNano() < s.idle.Load() || s.kicked.Swap(true) || !s.begin() {
+		return
+	}
+	go func() {
+		defer s.work.Done()
+		s.kicked.Store(false)
+		s.evict(0)
+	}()
+}
+
+// evict calls the caller's evictor, one at a time.
+func (s *Store) evict(need int64) {
+	s.room.evicting.Lock()
+	defer s.room.evicting.Unlock()
+	s.mu.Lock()
+	evict := s.evictor
+	s.mu.Unlock()
+	if evict == nil {
+		return
+	}
+	s.room.need.Store(need)
+	defer s.room.need.Store(0)
+	evict(need)
+}
+
+// Evict unlinks clean content, what was not used for longest first, until no
+// more than the limit is left and the disk has its floor and what is wanted
+// beyond. It leaves alone what is in use, and what somebody else may change.
+//
+// Each inode is put to may first, without any lock of the store. May takes the
+// lock under which the caller opens content, and says no when the record of the
+// inode or [Store.InUse] speaks against it; else it notes that the content is not
+// here any more, durably enough for the caller, and says yes. When the inode gets
+// content, or is opened, between that and the unlink, nothing is unlinked.
+func (s *Store) Evict(may func(ino uint64) bool) (freed int64) {
+	tried := make(map[uint64]bool)
+	short := s.short() // once: not every disk counts what was unlinked at once
+	for {
+		batch := s.candidates(tried)
+		if len(batch) == 0 {
+			if freed == 0 {
+				s.idle.Store(s.o.Now().Add(roomFor).UnixNano())
+			}
+			return freed
+		}
+		for _, e := range batch {
+			if freed >= short && !s.overLimit() {
+				return freed
+			}
+			tried[e.ino] = true
+			freed += s.evictOne(e.entry, e.uses, may)
+		}
+	}
+}
+
+// candidate is content that may be evicted if it is not used any more often.
+type candidate struct {
+	*entry
+	uses uint64
+}
+
+// candidates are clean files that are not in use, oldest first.
+func (s *Store) candidates(tried map[uint64]bool) []candidate {
+	const most = 64
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var out []candidate
+	for e := s.known.head.prev; e != &s.known.head && len(out) < most; e = e.prev {
+		if s.files[e.ino] == nil && !tried[e.ino] {
+			out = append(out, candidate{e, e.uses})
+		}
+	}
+	return out
+}
+
+// InUse reports that somebody has a File of the inode.
+func (s *Store) InUse(ino uint64) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.files[ino] != nil
+}
+
+func (s *Store) overLimit() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.o.Limit > 0 && s.known.clean > s.o.Limit
+}
+
+// evictOne gives up one file, and says how many bytes that freed.
+func (s *Store) evictOne(e *entry, uses uint64, may func(uint64) bool) int64 {
+	size := s.quietSize(e.ino)
+	if size < 0 || !may(e.ino) {
+		return 0
+	}
+	defer s.lockNames(e.ino).Unlock()
+	s.mu.Lock()
+	void := s.known.all[e.ino] != e || e.uses != uses || !e.clean || s.files[e.ino] != nil
+	if !void {
+		s.known.drop(e.ino)
+		s.paths.forget(e.ino)
+	}
+	s.mu.Unlock()
+	if void {
+		return 0
+	}
+	if err := s.unlink(e.ino); err != nil {
+		s.o.Log.Error("content: evict", "ino", e.ino, "error", err)
+		return 0
+	}
+	return size
+}
+
+// quietSize is the space that a file takes that nobody has open for writing;
+// -1 when somebody has. A file that is gone takes none.
+func (s *Store) quietSize(ino uint64) int64 {
+	fd, err := s.open(ino, unix.O_RDONLY)
+	if err == unix.ENOENT {
+		return 0
+	}
+	if err != nil {
+		return -1
+	}
+	defer unix.Close(fd)
+	if !s.quiet(fd) {
+		return -1
+	}
+	return bytesOf(fd)
+}

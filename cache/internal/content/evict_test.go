@@ -1,0 +1,528 @@
+package content
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// clean makes whole clean content of a size.
+func clean(t testing.TB, s *Store, ino uint64, size int) {
+	t.Helper()
+	f, err := s.Create(ino, "")
+	must(t, err)
+	write(t, f, pattern(size, byte(ino)), 0)
+	f.Release()
+	s.Clean(ino, int64(size), true)
+}
+
+func left(t testing.TB, s *Store) []uint64 {
+	t.Helper()
+	var out []uint64
+	must(t, s.Each(func(ino uint64, _ string, _ int64, _ bool) { out = append(out, ino) }))
+	slices.Sort(out)
+	return out
+}
+
+func yes(uint64) bool { return true }
+
+func TestEvictsWhatWasUsedLongestAgo(t *testing.T) {
+	o := small()
+	o.Limit = 3000
+	s := openStore(t, t.TempDir(), o)
+	for ino := uint64(1); ino <= 5; ino++ {
+		clean(t, s, ino, 1000)
+	}
+	f, err := s.Open(1)
+	must(t, err)
+	f.Release()
+	var asked []uint64
+	freed := s.Evict(func(ino uint64) bool { asked = append(asked, ino); return true })
+	if want := []uint64{2, 3}; !slices.Equal(asked, want) {
+		t.Errorf("asked for %v, want %v", asked, want)
+	}
+	if got, want := left(t, s), []uint64{1, 4, 5}; !slices.Equal(got, want) {
+		t.Errorf("left are %v, want %v", got, want)
+	}
+	if freed < 2000 {
+		t.Errorf("freed %d", freed)
+	}
+	if u := s.Usage(); u.Clean != 3000 || u.Files != 3 {
+		t.Errorf("usage %+v", u)
+	}
+	if s.Evict(yes) != 0 {
+		t.Error("evicted more than it must")
+	}
+}
+
+func TestEvictLeavesAlone(t *testing.T) {
+	o := small()
+	o.Limit = 1
+	dir := t.TempDir()
+	s := openStore(t, dir, o)
+	for ino := uint64(1); ino <= 7; ino++ {
+		clean(t, s, ino, 1000)
+	}
+	s.Clean(1, 1000, false) // dirty
+	inUse, err := s.Open(2)
+	must(t, err)
+	foreign, err := os.OpenFile(filepath.Join(dir, "data/00/3"), os.O_RDWR, 0)
+	must(t, err)
+	var replaced, opened *File
+	s.Evict(func(ino uint64) bool {
+		switch ino {
+		case 1, 2, 3:
+			t.Errorf("asked for %d", ino)
+		case 4:
+			return false
+		case 5:
+			opened, err = s.Open(5)
+			must(t, err)
+		case 7:
+			f, err := s.Open(7)
+			must(t, err)
+			f.Release()
+		case 6:
+			replaced, err = s.Create(6, "")
+			must(t, err)
+			replaced.Release()
+		}
+		return true
+	})
+	if got, want := left(t, s), []uint64{1, 2, 3, 4, 5, 6, 7}; !slices.Equal(got, want) {
+		t.Errorf("left are %v, want %v", got, want)
+	}
+	if u := s.Usage(); u.Clean != 5000 || u.Dirty != 1000 {
+		t.Errorf("usage %+v", u)
+	}
+	inUse.Release()
+	opened.Release()
+	foreign.Close()
+	s.Evict(yes)
+	if got, want := left(t, s), []uint64{1, 6}; !slices.Equal(got, want) {
+		t.Errorf("left are %v, want %v", got, want)
+	}
+}
+
+func TestOverTheLimitTheEvictorIsCalled(t *testing.T) {
+	o := small()
+	o.Limit = 2500
+	s := openStore(t, t.TempDir(), o)
+	done := make(chan struct{}, 10)
+	s.SetEvictor(func(int64) { s.Evict(yes); done <- struct{}{} })
+	for ino := uint64(1); ino <= 3; ino++ {
+		clean(t, s, ino, 1000)
+	}
+	<-done
+	if got, want := left(t, s), []uint64{2, 3}; !slices.Equal(got, want) {
+		t.Errorf("left are %v, want %v", got, want)
+	}
+}
+
+// disk is a made-up disk.
+func disk(free *int64) func(string, *unix.Statfs_t) error {
+	return func(_ string, st *unix.Statfs_t) error {
+		*st = unix.Statfs_t{Bsize: 1, Frsize: 1, Blocks: 1 << 30, Bfree: uint64(*free), Bavail: uint64(*free)}
+		return nil
+	}
+}
+
+func TestFloor(t *testing.T) {
+	free := int64(10000)
+	o := small()
+	o.Floor, o.Statfs = 4000, disk(&free)
+	s := openStore(t, t.TempDir(), o)
+	b := &backend{data: pattern(6400, 1)}
+	f := sparse(t, s, 50, b, "")
+	defer f.Release()
+	write(t, f, pattern(64, 2), 0) // here, with room on the disk
+	must(t, f.Sync())
+	must(t, s.Room(6000))
+	s.room.until.Store(0)
+	wantErr(t, s.Room(6001), unix.ENOSPC)
+
+	free = 4100
+	g, err := s.Create(7, "")
+	must(t, err)
+	defer g.Release()
+	_, err = g.WriteAt(t.Context(), pattern(101, 1), 0)
+	wantErr(t, err, unix.ENOSPC)
+	_, _, err = g.Append(t.Context(), pattern(101, 1))
+	wantErr(t, err, unix.ENOSPC)
+	wantErr(t, g.Allocate(t.Context(), 0, 101, 0), unix.ENOSPC)
+	if g.Size() != 0 {
+		t.Errorf("size %d", g.Size())
+	}
+	write(t, g, pattern(100, 1), 0)
+	write(t, f, pattern(64, 3), 0) // takes no more
+	free = 3000
+	write(t, f, pattern(64, 4), 0)
+	n, err := f.CopyRange(t.Context(), 0, g, 1<<20, 64)
+	if n != 0 || !errors.Is(err, unix.ENOSPC) {
+		t.Errorf("copied %d, %v", n, err)
+	}
+	must(t, g.Truncate(t.Context(), 0)) // always goes
+
+	free = 100000
+	must(t, g.Allocate(t.Context(), 0, 8192, 0))
+	free = 3000
+	s.room.until.Store(0)
+	write(t, g, pattern(8000, 1), 100) // was promised
+	_, err = g.WriteAt(t.Context(), pattern(8000, 1), 200)
+	wantErr(t, err, unix.ENOSPC)
+	must(t, g.Truncate(t.Context(), 40000))
+	_, err = g.WriteAt(t.Context(), pattern(100, 1), 20000) // into a hole
+	wantErr(t, err, unix.ENOSPC)
+}
+
+func TestRoomEvicts(t *testing.T) {
+	free := int64(5000)
+	o := small()
+	o.Floor, o.Statfs = 4000, disk(&free)
+	s := openStore(t, t.TempDir(), o)
+	for ino := uint64(1); ino <= 3; ino++ {
+		clean(t, s, ino, 100)
+	}
+	var need int64
+	s.SetEvictor(func(n int64) {
+		need = n
+		s.Evict(func(uint64) bool { free += 4096; return true })
+	})
+	must(t, s.Room(6000))
+	if need != 6000 {
+		t.Errorf("asked for %d", need)
+	}
+	if got, want := left(t, s), []uint64{3}; !slices.Equal(got, want) {
+		t.Errorf("left are %v, want %v", got, want)
+	}
+}
+
+// TestReadsOnAFullDisk: what is not here can be read all the same.
+func TestReadsOnAFullDisk(t *testing.T) {
+	free := int64(10000)
+	o := small()
+	o.Floor, o.Statfs = 4000, disk(&free)
+	b := &backend{data: pattern(640, 1)}
+	f := sparse(t, openStore(t, t.TempDir(), o), 7, b, "")
+	defer f.Release()
+	write(t, f, []byte("abc"), 100)
+	free = 4000
+	f.s.room.until.Store(0)
+	want := slices.Clone(b.data)
+	copy(want[100:], "abc")
+	wantBytes(t, f, want)
+	if f.Missing() != 640-64 {
+		t.Errorf("%d bytes missing: something was stored", f.Missing())
+	}
+	_, err := f.ReadAt(t.Context(), make([]byte, 300), 90)
+	must(t, err)
+	wantErr(t, f.FetchAll(t.Context()), unix.ENOSPC)
+	b.do = func(context.Context, int, int64, int64, io.WriterAt) (bool, error) { return true, nil }
+	_, err = f.ReadAt(t.Context(), make([]byte, 10), 300)
+	wantErr(t, err, io.ErrUnexpectedEOF)
+}
+
+// TestFullDisk fills a real one.
+func TestFullDisk(t *testing.T) {
+	dir := t.TempDir()
+	if err := unix.Mount("none", dir, "tmpfs", 0, "size=16m"); err != nil {
+		t.Skip("needs to mount a disk: ", err)
+	}
+	defer unix.Unmount(dir, 0)
+	s := openStore(t, dir, Options{Floor: 1 << 20, Ballast: 2 << 20})
+	defer s.Close()
+	avail := func() int64 { return s.available() }
+	if got := avail(); got > 14<<20 {
+		t.Fatalf("%d bytes free beside the ballast", got)
+	}
+	f, err := s.Create(7, "")
+	must(t, err)
+	defer f.Release()
+	buf := pattern(256<<10, 1)
+	var off int64
+	for err == nil {
+		var n int
+		n, err = f.WriteAt(t.Context(), buf, off)
+		off += int64(n)
+	}
+	wantErr(t, err, unix.ENOSPC)
+	if got := avail(); got < 1<<20 || off < 12<<20 {
+		t.Errorf("wrote %d; %d free, want the floor of %d", off, got, 1<<20)
+	}
+	if !s.room.have {
+		t.Error("the ballast is gone while the floor held")
+	}
+
+	// Others fill the rest.
+	other := filepath.Join(dir, "other")
+	_ = os.WriteFile(other, make([]byte, 4<<20), 0o600)
+	if got := avail(); got != 0 {
+		t.Fatalf("%d bytes free", got)
+	}
+	wantErr(t, s.Room(1), unix.ENOSPC)
+	if got := avail(); got < 2<<20 {
+		t.Errorf("%d bytes free, want the ballast of %d", got, 2<<20)
+	}
+	if s.Relieve() {
+		t.Error("gave the ballast up twice")
+	}
+	must(t, os.WriteFile(filepath.Join(dir, "database"), buf, 0o600))
+
+	// And go.
+	must(t, os.Remove(other))
+	must(t, f.Truncate(t.Context(), 1<<20))
+	must(t, s.Room(1))
+	if !s.room.have {
+		t.Error("the ballast was not made again")
+	}
+	got := make([]byte, 256<<10)
+	if _, err := f.ReadAt(t.Context(), got, 0); err != nil || !bytes.Equal(got, buf) {
+		t.Errorf("the content is not what was written: %v", err)
+	}
+}
+
+func TestDefaultsFitTheDisk(t *testing.T) {
+	for _, c := range []struct {
+		name                string
+		blocks              uint64
+		floor, wantF, wantB int64
+	}{
+		{"large", 1 << 40, 0, 256 << 20, 64 << 20},
+		{"small", 1 << 30, 0, (1 << 30) / 50, (1 << 30) / 320},
+		{"given", 1 << 40, 5, 5, 64 << 20},
+		{"none", 1 << 40, -1, 0, 64 << 20},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := openStore(t, t.TempDir(), Options{Floor: c.floor, Statfs: func(_ string, st *unix.Statfs_t) error {
+				*st = unix.Statfs_t{Bsize: 1, Blocks: c.blocks}
+				return nil
+			}})
+			if s.room.floor != c.wantF || s.room.ballast != c.wantB {
+				t.Errorf("floor %d, ballast %d; want %d and %d", s.room.floor, s.room.ballast, c.wantF, c.wantB)
+			}
+		})
+	}
+}
+
+func TestTrust(t *testing.T) {
+	dir := t.TempDir()
+	o := small()
+	o.boot = "one"
+	s := openStore(t, dir, o)
+	for ino := uint64(1); ino <= 5; ino++ {
+		clean(t, s, ino, 100)
+		if ino != 5 {
+			must(t, s.Verified(ino))
+		}
+	}
+	change := func(ino uint64) {
+		f, err := s.Open(ino)
+		must(t, err)
+		write(t, f, []byte("x"), 10)
+		f.Release()
+	}
+	s.SetPath(2, "moved") // an attribute of ours is no change
+	s.flushPaths()
+	check := func(when string, want string) {
+		t.Helper()
+		got := ""
+		for ino := uint64(1); ino <= 6; ino++ {
+			if s.Trust(ino, true) {
+				got += nameOf(ino)
+			}
+			if s.Trust(ino, false) {
+				t.Errorf("%s: %d is trusted after another boot", when, ino)
+			}
+		}
+		if got != want {
+			t.Errorf("%s: trusts %s, want %s", when, got, want)
+		}
+	}
+	change(3)
+	check("at once", "124")
+	must(t, s.Close())
+	s = openStore(t, dir, o)
+	check("by the next process", "124")
+	change(4)
+	must(t, s.Verified(5))
+	check("and its own", "125")
+	must(t, s.Close())
+	s = openStore(t, dir, o)
+	check("by the third", "125")
+	must(t, s.Close())
+	o.boot = "two"
+	s = openStore(t, dir, o)
+	check("after another boot", "")
+	wantErr(t, s.Verified(6), fs.ErrNotExist)
+	p := sparse(t, s, 8, &backend{data: pattern(640, 1)}, "")
+	defer p.Release()
+	wantErr(t, s.Verified(8), ErrPartial)
+}
+
+func TestHistory(t *testing.T) {
+	dir := t.TempDir()
+	s := openStore(t, dir, small())
+	clean(t, s, 1, 5000)
+	f, err := s.Open(1)
+	must(t, err)
+	must(t, s.KeepCopy(t.Context(), f, "a"))
+	write(t, f, []byte("later"), 0)
+	must(t, s.Keep(1, "b"))
+	f.Release()
+	_, err = s.Open(1)
+	wantErr(t, err, fs.ErrNotExist)
+	kept := func(s *Store, id string, want []byte) {
+		t.Helper()
+		k, err := s.OpenKept(id)
+		must(t, err)
+		defer k.Close()
+		if got, err := io.ReadAll(k); err != nil || !bytes.Equal(got, want) {
+			t.Errorf("%s: %d bytes, %v; want %d", id, len(got), err, len(want))
+		}
+	}
+	old := pattern(5000, 1)
+	changed := append([]byte("later"), old[5:]...)
+	kept(s, "a", old)
+	kept(s, "b", changed)
+	if got := s.KeptBytes(); got != 16384 {
+		t.Errorf("%d bytes kept, want 16384", got)
+	}
+	must(t, s.Close())
+
+	s = openStore(t, dir, small())
+	if u := s.Usage(); u.Kept != 16384 {
+		t.Errorf("usage %+v, want 16384 kept", u)
+	}
+	g, err := s.Restore(t.Context(), "a", 9, "back")
+	must(t, err)
+	wantBytes(t, g, old)
+	must(t, s.KeepCopy(t.Context(), g, "b")) // in place of the other
+	g.Release()
+	kept(s, "b", old)
+	must(t, s.DropKept("a"))
+	must(t, s.DropKept("a"))
+	if got := s.KeptBytes(); got != 8192 {
+		t.Errorf("%d bytes kept, want 8192", got)
+	}
+	var ids []string
+	must(t, s.EachKept(func(id string) { ids = append(ids, id) }))
+	if !slices.Equal(ids, []string{"b"}) {
+		t.Errorf("ids %q", ids)
+	}
+	_, err = s.OpenKept("a")
+	wantErr(t, err, fs.ErrNotExist)
+	_, err = s.Restore(t.Context(), "a", 10, "")
+	wantErr(t, err, fs.ErrNotExist)
+	for _, id := range []string{"", "..", "x/y", string(make([]byte, 300))} {
+		wantErr(t, s.Keep(9, id), fs.ErrInvalid)
+	}
+	wantErr(t, s.Keep(100, "c"), fs.ErrNotExist)
+
+	b := &backend{data: pattern(640, 1)}
+	p := sparse(t, s, 11, b, "")
+	defer p.Release()
+	must(t, p.Fetch(t.Context(), 0, 1))
+	wantErr(t, s.Keep(11, "c"), ErrPartial)
+	must(t, s.KeepCopy(t.Context(), p, "c"))
+	kept(s, "c", b.data)
+}
+
+func TestKeptHolesStayHoles(t *testing.T) {
+	s := openStore(t, t.TempDir(), Options{Floor: -1, Ballast: -1})
+	f, err := s.Create(1, "")
+	must(t, err)
+	defer f.Release()
+	must(t, f.Truncate(t.Context(), 64<<20))
+	write(t, f, []byte("x"), 32<<20)
+	must(t, s.KeepCopy(t.Context(), f, "a"))
+	g, err := s.Restore(t.Context(), "a", 2, "")
+	must(t, err)
+	defer g.Release()
+	if g.Size() != 64<<20 || g.Blocks() > 1024 || s.KeptBytes() > 1<<20 {
+		t.Errorf("size %d, %d blocks, %d kept", g.Size(), g.Blocks(), s.KeptBytes())
+	}
+}
+
+// TestEvictionProtocol plays a caller who keeps a record of what is here under
+// a lock of its own: whatever the record says is here can be opened under that
+// lock, while others are evicted and come back.
+func TestEvictionProtocol(t *testing.T) {
+	o := small()
+	o.Limit = 1
+	s := openStore(t, t.TempDir(), o)
+	const inos = 4
+	var mu sync.Mutex
+	var here [inos]bool
+	take := func(ino uint64) *File {
+		mu.Lock()
+		defer mu.Unlock()
+		if here[ino] {
+			f, err := s.Open(ino)
+			if err != nil {
+				t.Errorf("the record says that %d is here: %v", ino, err)
+			}
+			return f
+		}
+		f, err := s.Create(ino, "")
+		if err != nil {
+			t.Error(err)
+			return nil
+		}
+		if _, err := f.WriteAt(t.Context(), pattern(100, byte(ino)), 0); err != nil {
+			t.Error(err)
+		}
+		here[ino] = true
+		return f
+	}
+	evicted := 0
+	may := func(ino uint64) bool {
+		mu.Lock()
+		defer mu.Unlock()
+		if s.InUse(ino) {
+			return false
+		}
+		evicted++
+		here[ino] = false
+		return true
+	}
+	var wg sync.WaitGroup
+	for range 3 {
+		wg.Go(func() {
+			for i := range 400 {
+				ino := uint64(i % inos)
+				f := take(ino)
+				if f == nil {
+					return
+				}
+				got := make([]byte, 100)
+				if _, err := f.ReadAt(t.Context(), got, 0); err != nil || !bytes.Equal(got, pattern(100, byte(ino))) {
+					t.Errorf("%d: wrong content, %v", ino, err)
+				}
+				mu.Lock()
+				if !here[ino] {
+					t.Errorf("the record lost %d while it was in use", ino)
+				}
+				mu.Unlock()
+				f.Release()
+				s.Clean(ino, 100, true)
+				if i%3 == 0 {
+					s.Evict(may)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	s.Evict(may)
+	if evicted == 0 {
+		t.Error("nothing was evicted")
+	}
+}

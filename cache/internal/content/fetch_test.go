@@ -1,0 +1,445 @@
+package content
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"sync"
+	"testing"
+)
+
+var errBackend = errors.New("backend")
+
+func TestReadsFetchWhatTheyNeed(t *testing.T) {
+	data := pattern(64*20+10, 1)
+	type read struct{ off, n int64 }
+	for _, c := range []struct {
+		name  string
+		reads []read
+		want  [][2]int64
+	}{
+		{"one block", []read{{70, 5}}, [][2]int64{{64, 64}}},
+		{"twice is fetched once", []read{{70, 5}, {64, 64}}, [][2]int64{{64, 64}}},
+		{"across blocks in one call", []read{{130, 140}}, [][2]int64{{128, 192}}},
+		{"around what is here", []read{{256, 64}, {70, 400}}, [][2]int64{{256, 64}, {64, 192}, {320, 192}}},
+		{"the last block ends with the file", []read{{1285, 100}}, [][2]int64{{1280, 10}}},
+		{"beyond the end", []read{{2000, 10}}, nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := &backend{data: data}
+			f := sparse(t, openStore(t, t.TempDir(), small()), 7, b, "")
+			defer f.Release()
+			for _, r := range c.reads {
+				got := make([]byte, r.n)
+				n, err := f.ReadAt(t.Context(), got, r.off)
+				want := data[min(r.off, int64(len(data))):min(r.off+r.n, int64(len(data)))]
+				if n != len(want) || string(got[:n]) != string(want) {
+					t.Fatalf("read %v: %q", r, got[:n])
+				}
+				if (err == io.EOF) != (len(want) < int(r.n)) {
+					t.Fatalf("read %v: %v", r, err)
+				}
+			}
+			slices.SortFunc(b.calls, func(x, y [2]int64) int { return int(x[0] - y[0]) })
+			slices.SortFunc(c.want, func(x, y [2]int64) int { return int(x[0] - y[0]) })
+			if fmt.Sprint(b.calls) != fmt.Sprint(c.want) {
+				t.Errorf("calls %v, want %v", b.calls, c.want)
+			}
+		})
+	}
+}
+
+func TestSequentialReadsAreFewFetches(t *testing.T) {
+	data := pattern(48<<20, 1)
+	b := &backend{data: data}
+	f := sparse(t, openStore(t, t.TempDir(), Options{Floor: -1, Ballast: -1}), 7, b, digestOf(data))
+	defer f.Release()
+	buf := make([]byte, 128<<10)
+	for off := 0; off < len(data); off += len(buf) {
+		if _, err := f.ReadAt(t.Context(), buf, int64(off)); err != nil {
+			t.Fatal(err)
+		}
+		if string(buf) != string(data[off:off+len(buf)]) {
+			t.Fatalf("wrong bytes at %d", off)
+		}
+	}
+	if n := b.count(); n > 12 {
+		t.Errorf("%d calls %v, want 12 at most", n, b.calls)
+	}
+	for _, c := range b.calls {
+		if c[1] > maxFetch {
+			t.Errorf("a call for %d bytes", c[1])
+		}
+	}
+	if !f.Whole() {
+		t.Error("not whole")
+	}
+}
+
+func TestFetchAllInBoundedCalls(t *testing.T) {
+	data := pattern(20<<20+5, 1)
+	b := &backend{data: data}
+	f := sparse(t, openStore(t, t.TempDir(), Options{Floor: -1, Ballast: -1}), 7, b, digestOf(data))
+	defer f.Release()
+	must(t, f.FetchAll(t.Context()))
+	slices.SortFunc(b.calls, func(x, y [2]int64) int { return int(x[0] - y[0]) })
+	if want := [][2]int64{{0, 8 << 20}, {8 << 20, 8 << 20}, {16 << 20, 4<<20 + 5}}; !slices.Equal(b.calls, want) {
+		t.Errorf("calls %v, want %v", b.calls, want)
+	}
+	wantBytes(t, f, data)
+}
+
+func TestRandomReadsFetchOneBlockEach(t *testing.T) {
+	b := &backend{data: pattern(64*100, 1)}
+	f := sparse(t, openStore(t, t.TempDir(), small()), 7, b, "")
+	defer f.Release()
+	for _, block := range []int64{50, 10, 80, 30} {
+		_, err := f.ReadAt(t.Context(), make([]byte, 10), block*64)
+		must(t, err)
+	}
+	if want := [][2]int64{{3200, 64}, {640, 64}, {5120, 64}, {1920, 64}}; fmt.Sprint(b.calls) != fmt.Sprint(want) {
+		t.Errorf("calls %v, want %v", b.calls, want)
+	}
+}
+
+func TestManyAskersOneFetch(t *testing.T) {
+	b := &backend{data: pattern(640, 1)}
+	asked := make(chan struct{})
+	b.do = func(ctx context.Context, call int, _, _ int64, _ io.WriterAt) (bool, error) {
+		<-asked
+		return false, nil
+	}
+	f := sparse(t, openStore(t, t.TempDir(), small()), 7, b, "")
+	defer f.Release()
+	var wg sync.WaitGroup
+	for range 20 {
+		wg.Go(func() {
+			if err := f.Fetch(t.Context(), 100, 200); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	waitFor(f, func() bool { return len(f.flights) == 1 && f.flights[0].waiters == 20 })
+	close(asked)
+	wg.Wait()
+	if b.count() != 1 {
+		t.Errorf("calls %v, want one", b.calls)
+	}
+}
+
+// waitFor returns when cond, which File.mu guards, holds.
+func waitFor(f *File, cond func() bool) {
+	for {
+		f.mu.Lock()
+		ok := cond()
+		f.mu.Unlock()
+		if ok {
+			return
+		}
+	}
+}
+
+func TestWaiterLeaves(t *testing.T) {
+	b := &backend{data: pattern(640, 1)}
+	ended := make(chan error, 1)
+	goOn := make(chan struct{})
+	b.do = func(ctx context.Context, call int, _, _ int64, _ io.WriterAt) (bool, error) {
+		select {
+		case <-ctx.Done():
+			ended <- ctx.Err()
+			return true, ctx.Err()
+		case <-goOn:
+			return false, nil
+		}
+	}
+	f := sparse(t, openStore(t, t.TempDir(), small()), 7, b, "")
+	defer f.Release()
+	ask := func(ctx context.Context, n int) chan error {
+		done := make(chan error, 1)
+		go func() { done <- f.Fetch(ctx, 0, 64) }()
+		waitFor(f, func() bool { return len(f.flights) == 1 && f.flights[0].waiters == n })
+		return done
+	}
+	first, cancelFirst := context.WithCancel(t.Context())
+	second, cancelSecond := context.WithCancel(t.Context())
+	one := ask(first, 1)
+	two := ask(second, 2)
+	cancelFirst()
+	wantErr(t, <-one, context.Canceled)
+	select {
+	case err := <-ended:
+		t.Fatalf("the fetch ended with %v while somebody waits", err)
+	default:
+	}
+	cancelSecond()
+	wantErr(t, <-two, context.Canceled)
+	wantErr(t, <-ended, context.Canceled)
+
+	close(goOn) // and the next one starts anew
+	must(t, f.Fetch(t.Context(), 0, 64))
+	if b.count() != 2 {
+		t.Errorf("calls %v, want two", b.calls)
+	}
+}
+
+func TestPrefetchGoesOnAlone(t *testing.T) {
+	b := &backend{data: pattern(640, 1)}
+	f := sparse(t, openStore(t, t.TempDir(), small()), 7, b, "")
+	defer f.Release()
+	f.Prefetch(0, 128)
+	waitFor(f, func() bool { return len(f.flights) == 0 })
+	if !f.Present(0, 128) || f.Present(128, 1) {
+		t.Error("the wrong blocks are present")
+	}
+}
+
+func TestReleaseEndsFetches(t *testing.T) {
+	b := &backend{data: pattern(640, 1)}
+	ended := make(chan struct{})
+	b.do = func(ctx context.Context, _ int, _, _ int64, _ io.WriterAt) (bool, error) {
+		<-ctx.Done()
+		close(ended)
+		return true, ctx.Err()
+	}
+	f := sparse(t, openStore(t, t.TempDir(), small()), 7, b, "")
+	f.Prefetch(0, 128)
+	f.Release()
+	<-ended
+}
+
+func TestCloseEndsFetches(t *testing.T) {
+	b := &backend{data: pattern(640, 1)}
+	b.do = func(ctx context.Context, _ int, _, _ int64, _ io.WriterAt) (bool, error) {
+		<-ctx.Done()
+		return true, ctx.Err()
+	}
+	s := openStore(t, t.TempDir(), small())
+	f := sparse(t, s, 7, b, "")
+	defer f.Release()
+	done := make(chan error, 1)
+	go func() { done <- f.Fetch(t.Context(), 0, 64) }()
+	waitFor(f, func() bool { return len(f.flights) == 1 })
+	must(t, s.Close())
+	wantErr(t, <-done, ErrClosed)
+	wantErr(t, f.Fetch(t.Context(), 0, 64), ErrClosed)
+}
+
+func TestBadSources(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		do   func(b *backend, off, n int64, w io.WriterAt) error
+		want error
+	}{
+		{"fails", func(b *backend, off, n int64, w io.WriterAt) error { return errBackend }, errBackend},
+		{"fails after all came", func(b *backend, off, n int64, w io.WriterAt) error {
+			return errors.Join(b.deliver(off, n, w), errBackend)
+		}, errBackend},
+		{"delivers short", func(b *backend, off, n int64, w io.WriterAt) error {
+			return b.deliver(off, n-1, w)
+		}, io.ErrUnexpectedEOF},
+		{"leaves a gap", func(b *backend, off, n int64, w io.WriterAt) error {
+			w.WriteAt(b.data[off:off+10], off)
+			_, err := w.WriteAt(b.data[off+11:off+n], off+11)
+			return err
+		}, io.ErrUnexpectedEOF},
+		{"the same bytes twice", func(b *backend, off, n int64, w io.WriterAt) error {
+			w.WriteAt(b.data[off:off+n/2], off)
+			_, err := w.WriteAt(b.data[off:off+n/2], off)
+			return err
+		}, io.ErrUnexpectedEOF},
+		{"delivers too much", func(b *backend, off, n int64, w io.WriterAt) error {
+			_, err := w.WriteAt(b.data[off:off+n+1], off)
+			return err
+		}, ErrCorrupt},
+		{"delivers too early", func(b *backend, off, n int64, w io.WriterAt) error {
+			_, err := w.WriteAt(b.data[off-1:off+n], off-1)
+			return err
+		}, ErrCorrupt},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := &backend{data: pattern(640, 1)}
+			b.do = func(_ context.Context, call int, off, n int64, w io.WriterAt) (bool, error) {
+				if call == 0 {
+					return true, c.do(b, off, n, w)
+				}
+				return false, nil
+			}
+			f := sparse(t, openStore(t, t.TempDir(), small()), 7, b, digestOf(b.data))
+			defer f.Release()
+			_, err := f.ReadAt(t.Context(), make([]byte, 100), 100)
+			wantErr(t, err, c.want)
+			if f.Missing() != 640 || f.Present(64, 1) {
+				t.Errorf("%d bytes are missing, want all", f.Missing())
+			}
+			wantBytes(t, f, b.data)
+		})
+	}
+}
+
+func TestWithoutSource(t *testing.T) {
+	s := openStore(t, t.TempDir(), small())
+	f, err := s.Sparse(7, "", 640, "")
+	must(t, err)
+	defer f.Release()
+	_, err = f.ReadAt(t.Context(), make([]byte, 1), 0)
+	wantErr(t, err, ErrNoSource)
+	f.Prefetch(0, 64) // has nowhere to ask
+	write(t, f, pattern(64, 9), 64)
+	if f.Missing() != 640-64 {
+		t.Errorf("%d bytes missing", f.Missing())
+	}
+}
+
+func TestFailedFetchIsRepeatedWithTheNewSource(t *testing.T) {
+	old := &backend{data: pattern(640, 1)}
+	f := sparse(t, openStore(t, t.TempDir(), small()), 7, old, "")
+	defer f.Release()
+	next := &backend{data: old.data}
+	old.do = func(context.Context, int, int64, int64, io.WriterAt) (bool, error) {
+		f.SetSource(next.source)
+		return true, errBackend
+	}
+	wantBytes(t, f, old.data)
+}
+
+func TestLateFetchOverwritesNothing(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		change func(t *testing.T, f *File, want []byte) []byte
+	}{
+		{"write of a whole block", func(t *testing.T, f *File, want []byte) []byte {
+			write(t, f, pattern(64, 99), 64)
+			copy(want[64:], pattern(64, 99))
+			return want
+		}},
+		{"truncate to 0 and write", func(t *testing.T, f *File, want []byte) []byte {
+			must(t, f.Truncate(t.Context(), 0))
+			write(t, f, pattern(100, 99), 30)
+			return append(make([]byte, 30), pattern(100, 99)...)
+		}},
+		{"shrink in a block and grow", func(t *testing.T, f *File, want []byte) []byte {
+			must(t, f.Truncate(t.Context(), 100))
+			must(t, f.Truncate(t.Context(), 300))
+			return append(want[:100:100], make([]byte, 200)...)
+		}},
+		{"punch a block", func(t *testing.T, f *File, want []byte) []byte {
+			must(t, f.Allocate(t.Context(), 64, 128, punch))
+			clear(want[64:192])
+			return want
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := &backend{data: pattern(640, 1)}
+			begun, goOn := make(chan struct{}), make(chan struct{})
+			b.do = func(_ context.Context, call int, _, _ int64, _ io.WriterAt) (bool, error) {
+				if call == 0 {
+					close(begun)
+					<-goOn
+				}
+				return false, nil
+			}
+			f := sparse(t, openStore(t, t.TempDir(), small()), 7, b, digestOf(b.data))
+			defer f.Release()
+			done := make(chan error, 1)
+			go func() { done <- f.FetchAll(t.Context()) }()
+			<-begun
+			want := c.change(t, f, slices.Clone(b.data))
+			close(goOn)
+			must(t, <-done)
+			wantBytes(t, f, want)
+		})
+	}
+}
+
+func TestDigest(t *testing.T) {
+	data := pattern(640, 1)
+	for _, c := range []struct {
+		name, digest string
+		size         int
+		want         error
+	}{
+		{"sha256 that matches", digestOf(data), 640, nil},
+		{"sha256 that does not", digestOf(data[:639]), 640, ErrCorrupt},
+		{"one block that matches", digestOf(data[:60]), 60, nil},
+		{"one block that does not", digestOf(data[:61]), 60, ErrCorrupt},
+		{"md5 that matches", "md5:0f343b0931126a20f133d67c2b018a3b", 0, nil},
+		{"md5 that does not", "md5:0f343b0931126a20f133d67c2b018a3c", 640, ErrCorrupt},
+		{"a kind that nobody knows", "crc32:0", 640, nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := &backend{data: data[:c.size]}
+			if c.size == 0 { // 1024 zeros
+				b.data = make([]byte, 1024)
+			}
+			f := sparse(t, openStore(t, t.TempDir(), small()), 7, b, c.digest)
+			defer f.Release()
+			if c.size > 64 {
+				must(t, f.Fetch(t.Context(), 200, 10)) // not in order
+			}
+			err := f.FetchAll(t.Context())
+			wantErr(t, err, c.want)
+			if c.want == nil {
+				wantBytes(t, f, b.data)
+				return
+			}
+			if f.Missing() != int64(c.size) {
+				t.Errorf("%d bytes missing, want all %d", f.Missing(), c.size)
+			}
+			_, err = f.ReadAt(t.Context(), make([]byte, 640), 0)
+			wantErr(t, err, ErrCorrupt)
+		})
+	}
+}
+
+func TestCorruptContentIsFetchedAgain(t *testing.T) {
+	b := &backend{data: pattern(640, 1)}
+	b.do = func(_ context.Context, call int, off, n int64, w io.WriterAt) (bool, error) {
+		if call > 0 {
+			return false, nil
+		}
+		_, err := w.WriteAt(make([]byte, n), off)
+		return true, err
+	}
+	dir := t.TempDir()
+	f := sparse(t, openStore(t, dir, small()), 7, b, digestOf(b.data))
+	must(t, f.Fetch(t.Context(), 0, 64))
+	wantErr(t, f.FetchAll(t.Context()), ErrCorrupt)
+	f.Release()
+	f, err := openStore(t, dir, small()).Open(7) // by another process
+	must(t, err)
+	defer f.Release()
+	f.SetSource(b.source)
+	if f.Missing() != 640 {
+		t.Errorf("%d bytes missing, want all", f.Missing())
+	}
+	wantBytes(t, f, b.data)
+}
+
+func TestWrittenFileHasNoDigest(t *testing.T) {
+	b := &backend{data: pattern(640, 1)}
+	f := sparse(t, openStore(t, t.TempDir(), small()), 7, b, digestOf(b.data))
+	defer f.Release()
+	write(t, f, []byte("x"), 100)
+	must(t, f.FetchAll(t.Context()))
+	want := slices.Clone(b.data)
+	want[100] = 'x'
+	wantBytes(t, f, want)
+}
+
+func TestVerify(t *testing.T) {
+	s := openStore(t, t.TempDir(), small())
+	f, err := s.Create(7, "")
+	must(t, err)
+	defer f.Release()
+	data := pattern(500, 3)
+	write(t, f, data, 0)
+	must(t, f.Verify(t.Context(), digestOf(data)))
+	wantErr(t, f.Verify(t.Context(), digestOf(data[1:])), ErrCorrupt)
+	wantErr(t, f.Verify(t.Context(), ""), ErrCorrupt)
+	b := &backend{data: data}
+	p := sparse(t, s, 8, b, "")
+	defer p.Release()
+	wantErr(t, p.Verify(t.Context(), digestOf(data)), ErrPartial)
+}

@@ -1,0 +1,421 @@
+package content
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"sync/atomic"
+
+	"golang.org/x/sys/unix"
+)
+
+// File is the content of one inode, shared by all who use it. Its methods may
+// be called at once, between the call that gave it and its [File.Release].
+// Offsets and sizes are bytes.
+type File struct {
+	s   *Store
+	ino uint64
+
+	users int // guarded by Store.mu
+
+	err    error        // why it could not be opened; fixed once opened is set
+	opened atomic.Bool  // opening is over, well or not
+	whole  atomic.Bool  // no block is missing
+	size   atomic.Int64 // changed under mu
+	writes atomic.Uint64
+	rd     atomic.Int32 // read-only descriptor, -1 until somebody needs it
+
+	// mu guards what follows, and every change of bytes happens under it.
+	mu      sync.Mutex
+	wr      int // descriptor for changes, -1 when there is none
+	part    string
+	path    string
+	changed bool // since it is in use
+	synced  bool // once
+	syncErr error
+	blocks  *blocks // nil when whole and the disk knows it
+	src     Source
+	srcGen  uint64
+	flights []*flight
+	views   []*Snapshot // that a change must be kept from
+	pins    int         // goroutines that use the descriptors
+	closing bool
+	sum     checksum
+	ahead   ahead
+}
+
+func (s *Store) newFile(ino uint64, path string) *File {
+	f := &File{s: s, ino: ino, path: path, users: 1, wr: -1}
+	f.rd.Store(-1)
+	return f
+}
+
+// Create makes empty content for an inode, which is whole. Path is where its
+// file has its name, for [Store.Each]; it is written down some time after the
+// file was released with changes. Content that the inode had is replaced, and Files of
+// it live on without a name.
+func (s *Store) Create(ino uint64, path string) (*File, error) {
+	f := s.newFile(ino, path)
+	f.whole.Store(true)
+	err := f.publish(func() (err error) {
+		f.wr, err = s.open(ino, unix.O_RDWR|unix.O_CREAT|unix.O_EXCL)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("content: create %d: %w", ino, err)
+	}
+	return f, nil
+}
+
+// Sparse makes content for an inode of which nothing is here yet: size bytes of
+// one version that the file's source will bring. Digest is "sha256:" or "md5:"
+// and the hash in hex, against which the bytes are compared when all are here;
+// "" and digests of other kinds are not compared. Content that the inode had is
+// replaced, as by [Store.Create].
+//
+// Nothing may be on the disk before the first byte has come: a File that is
+// released before leaves nothing behind for [Store.Open].
+func (s *Store) Sparse(ino uint64, path string, size int64, digest string) (*File, error) {
+	if size == 0 {
+		return s.Create(ino, path)
+	}
+	f := s.newFile(ino, path)
+	f.size.Store(size)
+	f.blocks = newBlocks(size, s.o.blockOf(size), digest, s.o.boot)
+	err := f.publish(func() (err error) {
+		if f.blocks.single() {
+			f.part, f.wr, err = s.part()
+		} else {
+			f.wr, err = f.blocks.create(s, ino)
+		}
+		if err == nil {
+			err = retry(func() error { return unix.Ftruncate(f.wr, size) })
+		}
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("content: create %d: %w", ino, err)
+	}
+	return f, nil
+}
+
+// publish makes a new file the content of its inode, with what create opens.
+func (f *File) publish(create func() error) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	names := f.s.lockNames(f.ino)
+	defer names.Unlock()
+	err := create()
+	switch {
+	case errors.Is(err, unix.EEXIST):
+		if err = f.s.displace(f.ino); err == nil {
+			err = create()
+		}
+	case err == nil && f.part != "":
+		err = f.s.displace(f.ino)
+	}
+	if err != nil {
+		f.shut()
+		return err
+	}
+	f.s.forget(f.ino) // what had no name yet
+	f.opened.Store(true)
+	f.s.mu.Lock()
+	f.s.files[f.ino] = f
+	f.s.mu.Unlock()
+	return nil
+}
+
+// Open gives the content of an inode, whole or not. The error is
+// [io/fs.ErrNotExist] when there is none, and [ErrDamaged] when nobody can tell
+// which of it is present.
+func (s *Store) Open(ino uint64) (*File, error) {
+	for {
+		f, err := s.openOnce(ino)
+		if !errors.Is(err, errReplaced) {
+			return f, err
+		}
+	}
+}
+
+// errReplaced says that the content was replaced while it was being opened.
+var errReplaced = errors.New("replaced")
+
+func (s *Store) openOnce(ino uint64) (*File, error) {
+	s.mu.Lock()
+	s.known.touch(ino)
+	if f := s.files[ino]; f != nil {
+		f.users++
+		s.mu.Unlock()
+		return f.wait()
+	}
+	f := s.newFile(ino, "")
+	f.mu.Lock()
+	s.files[ino] = f
+	s.mu.Unlock()
+	defer f.mu.Unlock()
+	if f.err = f.load(); f.err != nil {
+		if !errors.Is(f.err, errReplaced) {
+			f.err = fmt.Errorf("content: open %d: %w", ino, f.err)
+		}
+		f.opened.Store(true)
+		s.unlist(f)
+		return nil, f.err
+	}
+	f.opened.Store(true)
+	return f, nil
+}
+
+// wait gives a file that another call opens.
+func (f *File) wait() (*File, error) {
+	if !f.opened.Load() {
+		f.mu.Lock() // until it is open
+		defer f.mu.Unlock()
+	}
+	if f.err != nil {
+		return nil, f.err
+	}
+	return f, nil
+}
+
+// load opens what is on the disk. mu is held.
+func (f *File) load() error {
+	defer f.s.lockNames(f.ino).Unlock()
+	if !f.s.named(f) {
+		return errReplaced
+	}
+	fd, err := f.s.open(f.ino, unix.O_RDONLY)
+	if err != nil {
+		return err
+	}
+	var st unix.Stat_t
+	if err = unix.Fstat(fd, &st); err == nil {
+		f.blocks, err = loadBlocks(f.s, f.ino, st.Size)
+	}
+	if err != nil {
+		unix.Close(fd)
+		return err
+	}
+	f.rd.Store(int32(fd))
+	f.size.Store(st.Size)
+	f.whole.Store(f.blocks == nil || f.blocks.missing == 0)
+	return nil
+}
+
+// unlist takes a file that nobody uses out of the map.
+func (s *Store) unlist(f *File) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.files[f.ino] == f {
+		delete(s.files, f.ino)
+	}
+}
+
+// Release undoes one Create, Sparse or Open. With the last, fetches end and
+// descriptors are closed.
+func (f *File) Release() {
+	f.s.mu.Lock()
+	f.users--
+	last := f.users == 0
+	named := f.s.files[f.ino] == f
+	if last && named {
+		delete(f.s.files, f.ino)
+		f.s.known.touch(f.ino)
+	}
+	f.s.mu.Unlock()
+	if !last {
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.abandonAll()
+	f.closing = true
+	if named && f.changed && f.path != "" {
+		f.s.notePath(f.ino, f.path)
+	}
+	f.shutWriter() // even if a fetch takes its time to end: it would not look quiet
+	f.shut()
+}
+
+// shut closes the descriptors, unless a goroutine still uses them. mu is held.
+func (f *File) shut() {
+	if f.pins > 0 {
+		return
+	}
+	f.shutWriter()
+	if fd := f.rd.Swap(-1); fd >= 0 {
+		unix.Close(int(fd))
+	}
+	if f.blocks != nil {
+		f.blocks.close()
+	}
+	if f.part != "" {
+		os.Remove(f.part)
+		f.part = ""
+	}
+}
+
+// shutWriter closes the descriptor for changes; the next one opens another. mu
+// is held.
+func (f *File) shutWriter() {
+	if f.wr >= 0 {
+		unix.Close(f.wr)
+		f.wr = -1
+	}
+}
+
+// unpin ends one use of the descriptors by a goroutine. mu is held.
+func (f *File) unpin() {
+	if f.pins--; f.pins == 0 && f.closing {
+		f.shut()
+	}
+}
+
+// reader is the descriptor for reading.
+func (f *File) reader() (int, error) {
+	if fd := f.rd.Load(); fd >= 0 {
+		return int(fd), nil
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.readerLocked()
+}
+
+func (f *File) readerLocked() (int, error) {
+	if fd := f.rd.Load(); fd >= 0 {
+		return int(fd), nil
+	}
+	if f.wr < 0 {
+		return -1, ErrClosed
+	}
+	fd, err := reopen(f.wr, unix.O_RDONLY)
+	if err != nil {
+		return -1, err
+	}
+	f.rd.Store(int32(fd))
+	return fd, nil
+}
+
+// writer is the descriptor for changes. mu is held.
+func (f *File) writer() (int, error) {
+	if f.wr >= 0 {
+		return f.wr, nil
+	}
+	rd := int(f.rd.Load())
+	if rd < 0 {
+		return -1, ErrClosed
+	}
+	fd, err := reopen(rd, unix.O_RDWR)
+	if err != nil {
+		return -1, err
+	}
+	f.wr = fd
+	return fd, nil
+}
+
+// Ino is the inode.
+func (f *File) Ino() uint64 { return f.ino }
+
+// Size is where the file ends.
+func (f *File) Size() int64 { return f.size.Load() }
+
+// Whole reports that nothing of the file is missing.
+func (f *File) Whole() bool { return f.whole.Load() }
+
+// Missing is how many bytes of the file are not here.
+func (f *File) Missing() int64 {
+	if f.whole.Load() {
+		return 0
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.blocks == nil {
+		return 0
+	}
+	return f.blocks.missingBytes()
+}
+
+// Fd is a read-only descriptor of the content file, -1 when it cannot be
+// opened. It is valid until the caller's Release, and must not be closed.
+// Blocks that are missing read as zeros from it: see [File.Present].
+func (f *File) Fd() int {
+	fd, err := f.reader()
+	if err != nil {
+		f.s.o.Log.Error("content: reopen", "ino", f.ino, "error", err)
+		return -1
+	}
+	return fd
+}
+
+// Blocks is the space that the file takes here, in units of 512 bytes.
+func (f *File) Blocks() int64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	st, err := f.stat()
+	if err != nil {
+		return 0
+	}
+	return st.Blocks
+}
+
+// Mtime is when the content file last changed, in nanoseconds of the epoch by
+// the disk's own account, 0 if it cannot be said. Fetches change it too.
+func (f *File) Mtime() int64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	st, err := f.stat()
+	if err != nil {
+		return 0
+	}
+	return st.Mtim.Nano()
+}
+
+// stat asks the disk. mu is held.
+func (f *File) stat() (st unix.Stat_t, err error) {
+	fd := f.wr
+	if fd < 0 {
+		fd = int(f.rd.Load())
+	}
+	return st, unix.Fstat(fd, &st)
+}
+
+// Writes is a count that every change of bytes or size moves, and a fetch does
+// not. Two equal counts of one File mean equal content, but for writers that
+// are not ours: see [File.Quiet]. It waits for a change that is under way.
+func (f *File) Writes() uint64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.writes.Load()
+}
+
+// SetPath notes the path of an inode's file, for [Store.Each]: when it was
+// renamed, and when content that was not made by [Store.Create] or [Store.Sparse]
+// since the store was opened has changes that are nowhere else. It is written to
+// the disk within a second or two.
+func (s *Store) SetPath(ino uint64, path string) { s.notePath(ino, path) }
+
+// SetSource says where missing blocks come from, from now on. It must bring
+// the same version as the source before. Fetches that are under way go on, and
+// are repeated with the new source should they fail.
+func (f *File) SetSource(src Source) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.src = src
+	f.srcGen++
+}
+
+// change prepares a change of bytes: it moves the count, and gives the
+// descriptor to use. mu is held.
+func (f *File) change() (int, error) {
+	fd, err := f.writer()
+	if err != nil {
+		return -1, err
+	}
+	f.writes.Add(1)
+	f.changed = true
+	if f.blocks != nil {
+		err = f.blocks.touch()
+	}
+	return fd, err
+}

@@ -1,0 +1,138 @@
+package content
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"testing"
+)
+
+// small are options that make small files have many blocks.
+func small() Options {
+	return Options{Block: 64, Floor: -1, Ballast: -1, piece: 48, most: 1 << 20}
+}
+
+func openStore(t testing.TB, dir string, o Options) *Store {
+	t.Helper()
+	s, err := Open(dir, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+// backend is a source whose behaviour tests choose.
+type backend struct {
+	data []byte
+
+	mu    sync.Mutex
+	calls [][2]int64
+	// do, if set, is asked first, with the number of the call from 0; handled
+	// means that the bytes are its own affair.
+	do func(ctx context.Context, call int, off, n int64, w io.WriterAt) (handled bool, err error)
+}
+
+func (b *backend) source(ctx context.Context, off, n int64, w io.WriterAt) error {
+	b.mu.Lock()
+	call := len(b.calls)
+	b.calls = append(b.calls, [2]int64{off, n})
+	do := b.do
+	b.mu.Unlock()
+	if do != nil {
+		if handled, err := do(ctx, call, off, n, w); handled || err != nil {
+			return err
+		}
+	}
+	return b.deliver(off, n, w)
+}
+
+// deliver brings a range in two writes, the later bytes first.
+func (b *backend) deliver(off, n int64, w io.WriterAt) error {
+	mid := off + n/2
+	_, err := w.WriteAt(b.data[mid:off+n], mid)
+	if err == nil {
+		_, err = w.WriteAt(b.data[off:mid], off)
+	}
+	return err
+}
+
+func (b *backend) count() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return len(b.calls)
+}
+
+func pattern(n int, seed byte) []byte {
+	p := make([]byte, n)
+	for i := range p {
+		p[i] = byte(i*7+i/251) ^ seed
+	}
+	return p
+}
+
+func digestOf(p []byte) string {
+	h := sha256.Sum256(p)
+	return "sha256:" + hex.EncodeToString(h[:])
+}
+
+// sparse makes a file of the backend's bytes.
+func sparse(t testing.TB, s *Store, ino uint64, b *backend, digest string) *File {
+	t.Helper()
+	f, err := s.Sparse(ino, fmt.Sprintf("dir/%d", ino), int64(len(b.data)), digest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.SetSource(b.source)
+	return f
+}
+
+func wantBytes(t testing.TB, f *File, want []byte) {
+	t.Helper()
+	got := make([]byte, len(want)+10)
+	n, err := f.ReadAt(t.Context(), got, 0)
+	if n != len(want) || err != io.EOF {
+		t.Fatalf("read %d bytes, %v; want %d and EOF", n, err, len(want))
+	}
+	for i := range want {
+		if got[i] != want[i] {
+			t.Fatalf("byte %d is %#x, want %#x", i, got[i], want[i])
+		}
+	}
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func wantErr(t testing.TB, got, want error) {
+	t.Helper()
+	if !errors.Is(got, want) {
+		t.Fatalf("got error %v, want %v", got, want)
+	}
+}
+
+func write(t testing.TB, f *File, p []byte, off int64) {
+	t.Helper()
+	if n, err := f.WriteAt(t.Context(), p, off); n != len(p) || err != nil {
+		t.Fatalf("write of %d at %d: %d, %v", len(p), off, n, err)
+	}
+}
+
+// descriptors is how many this process has open.
+func descriptors(t testing.TB) int {
+	t.Helper()
+	all, err := os.ReadDir("/proc/self/fd")
+	must(t, err)
+	return len(all)
+}
+
+func isErr(err, target error) bool { return errors.Is(err, target) }

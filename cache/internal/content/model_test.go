@@ -1,0 +1,373 @@
+package content
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"testing"
+
+	"golang.org/x/sys/unix"
+	"pgregory.net/rapid"
+)
+
+const (
+	punch = unix.FALLOC_FL_PUNCH_HOLE | unix.FALLOC_FL_KEEP_SIZE
+	zeros = unix.FALLOC_FL_ZERO_RANGE
+)
+
+// model compares a file with a slice of bytes, through every call, with sources
+// that fail, and with processes that end without a word.
+type model struct {
+	t     *rapid.T
+	dir   string
+	o     Options
+	s     *Store
+	f     *File
+	b     *backend
+	fail  bool // the source fails
+	want  []byte
+	snaps []held
+	boots int
+}
+
+type held struct {
+	v    *Snapshot
+	want []byte
+}
+
+func TestModel(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		dir, err := os.MkdirTemp("", "content")
+		if err != nil {
+			r.Fatal(err)
+		}
+		defer os.RemoveAll(dir)
+		m := &model{t: r, dir: dir, o: small()}
+		m.o.boot = "boot 0"
+		m.begin()
+		r.Repeat(map[string]func(*rapid.T){
+			"":         m.check,
+			"read":     m.read,
+			"write":    m.write,
+			"append":   m.append,
+			"truncate": m.truncate,
+			"allocate": m.allocate,
+			"copy":     m.copy,
+			"fetch":    m.fetch,
+			"source":   func(t *rapid.T) { m.setFail(!m.fail) },
+			"snapshot": m.snapshot,
+			"compare":  m.compare,
+			"release":  m.release,
+			"kill":     m.kill,
+			"reboot":   m.reboot,
+			"seek":     m.seek,
+		})
+		m.end()
+	})
+}
+
+func (m *model) must(err error) {
+	m.t.Helper()
+	if err != nil {
+		m.t.Fatal(err)
+	}
+}
+
+func (m *model) begin() {
+	s, err := Open(m.dir, m.o)
+	m.must(err)
+	m.s = s
+	m.b = &backend{data: pattern(rapid.IntRange(0, 700).Draw(m.t, "size"), 1)}
+	m.b.do = func(_ context.Context, _ int, off, n int64, w io.WriterAt) (bool, error) {
+		if m.fail {
+			m.b.deliver(off, n/2, w)
+			return true, errBackend
+		}
+		return false, nil
+	}
+	m.want = slices.Clone(m.b.data)
+	m.f, err = s.Sparse(7, "", int64(len(m.want)), digestOf(m.want))
+	m.must(err)
+	m.f.SetSource(m.b.source)
+}
+
+func (m *model) end() {
+	m.setFail(false)
+	m.dropSnaps()
+	m.compareAll()
+	m.f.Release()
+	m.must(m.s.Close())
+}
+
+func (m *model) setFail(fail bool) {
+	m.b.mu.Lock()
+	defer m.b.mu.Unlock()
+	m.fail = fail
+}
+
+// failed reports that a call failed because the source did, which it may.
+func (m *model) failed(err error) bool {
+	m.t.Helper()
+	if err == nil {
+		return false
+	}
+	if !m.fail || !isErr(err, errBackend) {
+		m.t.Fatalf("unexpected error %v", err)
+	}
+	return true
+}
+
+func (m *model) check(t *rapid.T) {
+	m.t = t
+	if got := m.f.Size(); got != int64(len(m.want)) {
+		t.Fatalf("size %d, want %d", got, len(m.want))
+	}
+	if whole := m.f.Missing() == 0; whole != m.f.Whole() && len(m.want) > 0 {
+		t.Fatalf("whole %v, %d missing", m.f.Whole(), m.f.Missing())
+	}
+}
+
+func (m *model) place(most int) (off, n int64) {
+	return rapid.Int64Range(0, 800).Draw(m.t, "off"), rapid.Int64Range(1, int64(most)).Draw(m.t, "n")
+}
+
+func (m *model) bytes(n int64) []byte {
+	return pattern(int(n), rapid.Byte().Draw(m.t, "seed"))
+}
+
+func (m *model) grow(to int64) {
+	if to > int64(len(m.want)) {
+		m.want = append(m.want, make([]byte, to-int64(len(m.want)))...)
+	}
+}
+
+func (m *model) read(*rapid.T) {
+	off, n := m.place(300)
+	got := make([]byte, n)
+	c, err := m.f.ReadAt(context.Background(), got, off)
+	if err == io.EOF {
+		err = nil
+	}
+	if m.failed(err) {
+		return
+	}
+	want := m.want[min(off, int64(len(m.want))):min(off+n, int64(len(m.want)))]
+	if !bytes.Equal(got[:c], want) {
+		m.t.Fatalf("read %d at %d: got %x, want %x", n, off, got[:c], want)
+	}
+}
+
+func (m *model) write(*rapid.T) {
+	off, n := m.place(300)
+	if rapid.Bool().Draw(m.t, "aligned") {
+		off, n = off/64*64, (n+63)/64*64
+	}
+	p := m.bytes(n)
+	before := m.f.Writes()
+	if _, err := m.f.WriteAt(context.Background(), p, off); m.failed(err) {
+		return
+	}
+	if m.f.Writes() == before {
+		m.t.Fatal("a write did not move the count")
+	}
+	m.grow(off + n)
+	copy(m.want[off:], p)
+}
+
+func (m *model) append(*rapid.T) {
+	_, n := m.place(100)
+	p := m.bytes(n)
+	off, _, err := m.f.Append(context.Background(), p)
+	if m.failed(err) {
+		return
+	}
+	if off != int64(len(m.want)) {
+		m.t.Fatalf("appended at %d, want %d", off, len(m.want))
+	}
+	m.want = append(m.want, p...)
+}
+
+func (m *model) truncate(*rapid.T) {
+	size := rapid.Int64Range(0, 900).Draw(m.t, "size")
+	if m.failed(m.f.Truncate(context.Background(), size)) {
+		if size == 0 {
+			m.t.Fatal("a truncation to 0 fetched something")
+		}
+		return
+	}
+	m.grow(size)
+	m.want = m.want[:size:size]
+}
+
+func (m *model) allocate(*rapid.T) {
+	off, n := m.place(300)
+	mode := rapid.SampledFrom([]uint32{0, unix.FALLOC_FL_KEEP_SIZE, punch, zeros, zeros | unix.FALLOC_FL_KEEP_SIZE}).Draw(m.t, "mode")
+	if m.failed(m.f.Allocate(context.Background(), off, n, mode)) {
+		return
+	}
+	if mode&unix.FALLOC_FL_KEEP_SIZE == 0 {
+		m.grow(off + n)
+	}
+	if mode&^unix.FALLOC_FL_KEEP_SIZE != 0 && off < int64(len(m.want)) {
+		clear(m.want[off:min(off+n, int64(len(m.want)))])
+	}
+}
+
+func (m *model) copy(*rapid.T) {
+	off, n := m.place(100)
+	to := rapid.Int64Range(0, 800).Draw(m.t, "to")
+	c, err := m.f.CopyRange(context.Background(), off, m.f, to, n)
+	if off < to+n && to < off+n {
+		if err != unix.EINVAL {
+			m.t.Fatalf("overlapping ranges: %v", err)
+		}
+		return
+	}
+	if m.failed(err) {
+		return
+	}
+	if want := max(min(n, int64(len(m.want))-off), 0); c != want {
+		m.t.Fatalf("copied %d, want %d", c, want)
+	}
+	if c > 0 {
+		m.grow(to + c)
+		copy(m.want[to:], m.want[off:off+c])
+	}
+}
+
+func (m *model) fetch(*rapid.T) {
+	off, n := m.place(300)
+	if m.failed(m.f.Fetch(context.Background(), off, n)) {
+		return
+	}
+	if !m.f.Present(off, n) {
+		m.t.Fatal("what was fetched is not present")
+	}
+}
+
+func (m *model) snapshot(*rapid.T) {
+	v, err := m.f.Snapshot(context.Background())
+	if m.failed(err) {
+		return
+	}
+	m.snaps = append(m.snaps, held{v, slices.Clone(m.want)})
+}
+
+func (m *model) compare(*rapid.T) {
+	for _, h := range m.snaps {
+		got, err := io.ReadAll(h.v.Reader())
+		m.must(err)
+		if !bytes.Equal(got, h.want) {
+			m.t.Fatalf("snapshot is %x, want %x", got, h.want)
+		}
+		if d, err := h.v.Digest(context.Background()); err != nil || d != digestOf(h.want) {
+			m.t.Fatalf("digest %s, %v", d, err)
+		}
+		if !h.v.Stale() && !bytes.Equal(h.want, m.want) {
+			m.t.Fatal("the snapshot does not know that the file changed")
+		}
+	}
+}
+
+func (m *model) dropSnaps() {
+	m.compare(m.t)
+	for _, h := range m.snaps {
+		h.v.Close()
+	}
+	m.snaps = nil
+}
+
+// seek compares data and holes: what the file calls a hole is zeros.
+func (m *model) seek(*rapid.T) {
+	off := rapid.Int64Range(0, 900).Draw(m.t, "off")
+	hole, err := m.f.Seek(off, unix.SEEK_HOLE)
+	if off >= int64(len(m.want)) {
+		if err != unix.ENXIO {
+			m.t.Fatalf("seek beyond the end: %d, %v", hole, err)
+		}
+		return
+	}
+	m.must(err)
+	data, err := m.f.Seek(off, unix.SEEK_DATA)
+	if err == unix.ENXIO {
+		data, err = int64(len(m.want)), nil
+	}
+	m.must(err)
+	if (hole == off) == (data == off) {
+		m.t.Fatalf("at %d: hole at %d, data at %d", off, hole, data)
+	}
+	for i := off; i < data; i++ {
+		if m.want[i] != 0 || !m.f.Present(i, 1) {
+			m.t.Fatalf("data at %d, but there is some at %d", data, i)
+		}
+	}
+}
+
+// lasts reports that the file has something on the disk that counts.
+func (m *model) lasts() bool {
+	_, err := os.Stat(fmt.Sprintf("%s/data/00/7", m.dir))
+	return err == nil
+}
+
+func (m *model) release(*rapid.T) {
+	m.dropSnaps()
+	lasts := m.lasts()
+	m.f.Release()
+	m.open(lasts)
+}
+
+// open takes the file again, or makes it anew when nothing of it was here.
+func (m *model) open(lasts bool) {
+	f, err := m.s.Open(7)
+	if !lasts {
+		if !isErr(err, os.ErrNotExist) {
+			m.t.Fatalf("open: %v, want that there is none", err)
+		}
+		if !bytes.Equal(m.want, m.b.data) {
+			m.t.Fatal("changes were not on the disk")
+		}
+		f, err = m.s.Sparse(7, "", int64(len(m.want)), digestOf(m.want))
+	}
+	m.must(err)
+	f.SetSource(m.b.source)
+	m.f = f
+}
+
+// kill goes on as another process, after one that cleaned nothing up.
+func (m *model) kill(*rapid.T) {
+	m.dropSnaps()
+	old, oldFile := m.s, m.f
+	old.work.Wait() // the dead do not tidy up
+	lasts := m.lasts()
+	missing := m.f.Missing()
+	s, err := Open(m.dir, m.o)
+	m.must(err)
+	m.s = s
+	m.open(lasts)
+	if lasts && m.f.Missing() != missing {
+		m.t.Fatalf("%d bytes missing, %d before", m.f.Missing(), missing)
+	}
+	oldFile.part = "" // is not ours any more
+	oldFile.Release()
+	m.must(old.Close())
+}
+
+// reboot syncs, and goes on after a boot.
+func (m *model) reboot(*rapid.T) {
+	m.dropSnaps()
+	m.must(m.f.Sync())
+	m.boots++
+	m.o.boot = fmt.Sprint("boot ", m.boots)
+	m.kill(m.t)
+}
+
+func (m *model) compareAll() {
+	got := make([]byte, len(m.want)+1)
+	n, err := m.f.ReadAt(context.Background(), got, 0)
+	if err != io.EOF || !bytes.Equal(got[:n], m.want) {
+		m.t.Fatalf("in the end %x, %v; want %x", got[:n], err, m.want)
+	}
+}

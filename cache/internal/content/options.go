@@ -1,0 +1,124 @@
+package content
+
+import (
+	"errors"
+	"log/slog"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Errors of this package. What a [Source] or the disk answers passes through.
+var (
+	// ErrCorrupt says that bytes are not what they should be: a digest that
+	// does not match, or a source that delivered more than it was asked for.
+	ErrCorrupt = errors.New("content is corrupt")
+
+	// ErrDamaged says that the record of what is present of a file cannot be
+	// read. Bytes that programs wrote may still be in it.
+	ErrDamaged = errors.New("record of present blocks is damaged")
+
+	// ErrChanged says that a snapshot lost its state to a change that was too
+	// large to be kept aside. Take another.
+	ErrChanged = errors.New("content changed while it was being read")
+
+	// ErrNoSource says that a block is missing and nobody said where from it
+	// comes.
+	ErrNoSource = errors.New("content is not here, and its source is not known")
+
+	// ErrPartial says that something needs content that is wholly here.
+	ErrPartial = errors.New("content is not wholly here")
+
+	// ErrClosed says that the store, or the file, is not in use any more.
+	ErrClosed = errors.New("content store is closed")
+)
+
+// Options of a [Store]. The zero value works.
+type Options struct {
+	// Limit is how many bytes of clean content are kept; 0 means as many as
+	// the disk has room for.
+	Limit int64
+
+	// Floor is how many free bytes of the disk content may not use. 0 means
+	// 256 MiB, or 2 percent of a disk for which that is less; negative none.
+	Floor int64
+
+	// Ballast is the size of a file that is given up on a full disk, so that
+	// deletes and the database go on working, and made again when there is
+	// room. It comes on top of the floor. 0 means 64 MiB, or a 320th of a disk
+	// for which that is less; negative none.
+	Ballast int64
+
+	// Block is the unit of presence, a power of two. 0 means 1 MiB. Large files
+	// have larger ones, so that none has more than 65536.
+	Block int64
+
+	// Log takes what nobody is told by an error; nil is silent.
+	Log *slog.Logger
+
+	// Now tells the time; nil is time.Now.
+	Now func() time.Time
+
+	// Statfs describes the disk; nil asks the kernel.
+	Statfs func(dir string, st *unix.Statfs_t) error
+
+	// For tests.
+	boot  string // names the boot
+	piece int64  // of what a snapshot puts aside
+	most  int64  // bytes that a writer puts aside at once
+	sync  func(fd int) error
+	write func(fd int, p []byte, off int64) (int, error)
+	read  func(fd int, p []byte, off int64) (int, error) // of a snapshot
+}
+
+const (
+	defaultBlock   = 1 << 20
+	defaultFloor   = 256 << 20
+	defaultBallast = 64 << 20
+
+	maxBlocks = 1 << 16 // of one file
+	maxFetch  = 8 << 20 // bytes of one call of a source, unless a block is larger
+	parallel  = 4       // calls of a source at once for one caller
+)
+
+func (o Options) withDefaults() Options {
+	if o.Block <= 0 {
+		o.Block = defaultBlock
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Statfs == nil {
+		o.Statfs = func(dir string, st *unix.Statfs_t) error {
+			return retry(func() error { return unix.Statfs(dir, st) })
+		}
+	}
+	if o.boot == "" {
+		o.boot = bootID()
+	}
+	if o.piece == 0 {
+		o.piece, o.most = pieceSize, mostAtOnce
+	}
+	if o.sync == nil {
+		o.sync = unix.Fsync
+	}
+	if o.write == nil {
+		o.write = pwrite
+	}
+	if o.read == nil {
+		o.read = pread
+	}
+	return o
+}
+
+// blockOf is the block size of a file.
+func (o *Options) blockOf(size int64) int64 {
+	block := o.Block
+	for (size+block-1)/block > maxBlocks {
+		block *= 2
+	}
+	return block
+}

@@ -1,0 +1,258 @@
+package content
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+
+	"golang.org/x/sys/unix"
+)
+
+// ReadAt reads len(p) bytes at off, and fetches what is missing of them. It
+// reads less only at the end of the file, with io.EOF, or with the error of
+// the source, of ctx or of the disk.
+func (f *File) ReadAt(ctx context.Context, p []byte, off int64) (int, error) {
+	if off < 0 {
+		return 0, unix.EINVAL
+	}
+	if !f.whole.Load() {
+		err := f.readNeed(ctx, off, int64(len(p)))
+		if errors.Is(err, unix.ENOSPC) {
+			return f.readThrough(ctx, p, off)
+		}
+		if err != nil {
+			return 0, err
+		}
+	}
+	fd, err := f.reader()
+	if err != nil {
+		return 0, err
+	}
+	return pread(fd, p, off)
+}
+
+// readThrough reads without keeping what it fetches, for a disk that is full.
+func (f *File) readThrough(ctx context.Context, p []byte, off int64) (int, error) {
+	end := min(off+int64(len(p)), f.Size())
+	for at := off; at < end; {
+		gap, to, src := f.gap(at, end)
+		var err error
+		if gap {
+			err = through(ctx, src, p[at-off:to-off], at)
+		} else {
+			var fd int
+			if fd, err = f.reader(); err == nil {
+				_, err = pread(fd, p[at-off:to-off], at)
+			}
+		}
+		if err != nil {
+			return int(at - off), err
+		}
+		at = to
+	}
+	if n := max(end-off, 0); n < int64(len(p)) {
+		return int(n), io.EOF
+	}
+	return len(p), nil
+}
+
+// gap says whether the byte at off is missing, how far that is so, and the
+// source of it.
+func (f *File) gap(off, end int64) (missing bool, to int64, src Source) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	b := f.blocks
+	if b == nil || off >= b.remote {
+		return false, end, nil
+	}
+	missing = !f.presentAt(off)
+	for to = off; to < min(end, b.remote) && f.presentAt(to) != missing; {
+		to = b.end(int(to / b.size))
+	}
+	return missing, min(to, end), f.src
+}
+
+// through reads from a source into memory.
+func through(ctx context.Context, src Source, p []byte, off int64) error {
+	m := &memory{p: p, off: off}
+	err := src(ctx, off, int64(len(p)), m)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.p = nil // is the caller's again
+	if err != nil {
+		return err
+	}
+	if at, ok := m.got.gap(off, off+int64(len(p))); ok {
+		return fmt.Errorf("content: the source brought nothing at %d: %w", at, io.ErrUnexpectedEOF)
+	}
+	return nil
+}
+
+// memory takes what a source delivers, at an offset.
+type memory struct {
+	off int64
+
+	mu  sync.Mutex // guards what follows
+	p   []byte
+	got ranges
+}
+
+// WriteAt implements [io.WriterAt].
+func (m *memory) WriteAt(p []byte, off int64) (int, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if off < m.off || off+int64(len(p)) > m.off+int64(len(m.p)) {
+		return 0, fmt.Errorf("%w: the source brought bytes at %d that nobody asked for", ErrCorrupt, off)
+	}
+	copy(m.p[off-m.off:], p)
+	m.got.add(off, off+int64(len(p)))
+	return len(p), nil
+}
+
+// Present reports that all of [off, off+n) is here, as far as the file goes, so
+// that it can be answered from [File.Fd].
+func (f *File) Present(off, n int64) bool {
+	if f.whole.Load() {
+		return true
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.blocks == nil {
+		return true
+	}
+	lo, hi := f.blocks.span(off, n)
+	return f.blocks.firstMissing(lo, hi) == hi
+}
+
+// ahead notices who reads from the beginning to the end. File.mu guards it.
+type ahead struct {
+	begun  bool
+	next   int64 // where a sequential reader goes on
+	window int64 // how much is fetched beyond what is asked
+}
+
+// saw notes a read, and reports whether it goes on where the last ones were.
+// Those of one reader may come in another order than it made them, and side by
+// side.
+func (a *ahead) saw(off, n, block int64) bool {
+	near := a.begun && off >= a.next-2*block && off <= a.next+block
+	if !near {
+		a.next, a.window = 0, 0
+	}
+	a.begun = true
+	a.next = max(a.next, off+n)
+	return near
+}
+
+// readNeed brings what a read needs here, and for a sequential reader more: the
+// double of the last time, and the next range before the reader gets there.
+func (f *File) readNeed(ctx context.Context, off, n int64) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	b := f.blocks
+	if b == nil {
+		return nil
+	}
+	n = max(min(n, f.size.Load()-off), 0)
+	lo, hi := b.span(off, n)
+	miss := b.firstMissing(lo, hi) < hi
+	sequential := f.ahead.saw(off, n, b.size)
+	if sequential && miss {
+		f.ahead.window = min(max(2*f.ahead.window, b.size), maxFetch)
+	}
+	_, reach := b.span(off, n+f.ahead.window)
+	if miss {
+		if err := f.need(ctx, lo, hi, max(reach, hi)); err != nil {
+			return err
+		}
+	}
+	if sequential && f.ahead.window > b.size {
+		f.readAhead(ctx, hi)
+	}
+	return nil
+}
+
+// readAhead starts the next range when half of the last one is left. mu is
+// held.
+func (f *File) readAhead(ctx context.Context, hi int) {
+	b := f.blocks
+	if b == nil || f.src == nil {
+		return
+	}
+	half := max(1, int(f.ahead.window/2/b.size))
+	next := b.firstMissing(hi, min(hi+half, len(b.state)))
+	if next >= min(hi+half, len(b.state)) || f.flightOf(next) != nil {
+		return
+	}
+	f.ahead.window = min(2*f.ahead.window, maxFetch)
+	f.start(ctx, next, min(next+int(f.ahead.window/b.size), len(b.state))).background = true
+}
+
+// Seek finds data or a hole at or after off, as lseek does with
+// [unix.SEEK_DATA] and [unix.SEEK_HOLE]. What is missing is data. The error is
+// ENXIO when there is none, or off is not inside the file.
+func (f *File) Seek(off int64, whence int) (int64, error) {
+	if whence != unix.SEEK_DATA && whence != unix.SEEK_HOLE {
+		return 0, unix.EINVAL
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	fd, err := f.readerLocked()
+	if err != nil {
+		return 0, err
+	}
+	if off < 0 || off >= f.size.Load() {
+		return 0, unix.ENXIO
+	}
+	if whence == unix.SEEK_DATA {
+		return f.seekData(fd, off)
+	}
+	return f.seekHole(fd, off)
+}
+
+func (f *File) seekData(fd int, off int64) (int64, error) {
+	at, err := unix.Seek(fd, off, unix.SEEK_DATA)
+	if f.blocks == nil || err != nil && err != unix.ENXIO {
+		return at, err
+	}
+	b := f.blocks
+	i := b.firstMissing(int(min(off/b.size, int64(len(b.state)))), len(b.state))
+	for i < len(b.state) && b.end(i) <= off {
+		i = b.firstMissing(i+1, len(b.state))
+	}
+	switch {
+	case i == len(b.state):
+		return at, err
+	case err != nil: // there is no data but what is missing
+		at = f.size.Load()
+	}
+	return min(at, max(off, b.start(i))), nil
+}
+
+func (f *File) seekHole(fd int, off int64) (int64, error) {
+	for {
+		if b := f.blocks; b != nil {
+			for i := off / b.size; i < int64(len(b.state)) && !b.has(int(i)) && off < b.end(int(i)); i++ {
+				off = b.end(int(i))
+			}
+		}
+		if off >= f.size.Load() {
+			return f.size.Load(), nil
+		}
+		at, err := unix.Seek(fd, off, unix.SEEK_HOLE)
+		if err != nil || f.blocks == nil || f.presentAt(at) {
+			return at, err
+		}
+		off = at
+	}
+}
+
+// presentAt reports that the byte at off is not one that is missing. mu is
+// held.
+func (f *File) presentAt(off int64) bool {
+	b := f.blocks
+	i := off / b.size
+	return off >= b.remote || i >= int64(len(b.state)) || b.has(int(i))
+}

@@ -1,0 +1,263 @@
+package content
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// TestSnapshotIsOneState lets a writer fill a file with one letter after the
+// other, in pieces, while snapshots are read: each must be of one moment, which
+// is one letter up to a point and the letter before from there on.
+func TestSnapshotIsOneState(t *testing.T) {
+	const size, step = 4096, 100
+	s := openStore(t, t.TempDir(), small())
+	f, err := s.Create(7, "")
+	must(t, err)
+	defer f.Release()
+	write(t, f, bytes.Repeat([]byte{'a'}, size), 0)
+	stop := make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for c := byte('b'); ; c = 'a' + (c-'a'+1)%26 {
+			for off := 0; off < size; off += step {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				p := bytes.Repeat([]byte{c}, min(step, size-off))
+				if _, err := f.WriteAt(t.Context(), p, int64(off)); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		}
+	})
+	torn := func(p []byte) bool {
+		i := 0
+		for i < len(p) && p[i] == p[0] {
+			i++
+		}
+		if i < len(p) && (i%step != 0 || p[0] != 'a'+(p[i]-'a'+1)%26) {
+			return true
+		}
+		return i < len(p) && !bytes.Equal(p[i:], bytes.Repeat(p[i:i+1], len(p)-i))
+	}
+	for range 100 {
+		v, err := f.Snapshot(t.Context())
+		must(t, err)
+		var first []byte
+		for range 3 {
+			got, err := io.ReadAll(v.Reader())
+			must(t, err)
+			if len(got) != size || torn(got) {
+				t.Fatalf("torn: %q", got)
+			}
+			if first != nil && !bytes.Equal(first, got) {
+				t.Fatal("two readings differ")
+			}
+			first = got
+		}
+		d, err := v.Digest(t.Context())
+		must(t, err)
+		if d != digestOf(first) {
+			t.Error("the digest is of something else")
+		}
+		v.Close()
+	}
+	close(stop)
+	wg.Wait()
+}
+
+func TestSnapshotCopiesOnlyWhatChanges(t *testing.T) {
+	s := openStore(t, t.TempDir(), Options{Floor: -1, Ballast: -1})
+	f, err := s.Create(7, "")
+	must(t, err)
+	defer f.Release()
+	data := pattern(8<<20, 1)
+	write(t, f, data, 0)
+	v, err := f.Snapshot(t.Context())
+	must(t, err)
+	defer v.Close()
+	if v.Stale() || v.Writes() != f.Writes() {
+		t.Error("stale at once")
+	}
+	if v.aside.Load() != nil {
+		t.Error("something was copied before anybody wrote")
+	}
+	write(t, f, []byte("x"), 1<<20)
+	if !v.Stale() || v.Writes() == f.Writes() {
+		t.Error("not stale after a write")
+	}
+	if a := v.aside.Load(); !a.all && bytesOf(a.fd) > 2*pieceSize {
+		t.Errorf("%d bytes were copied for one", bytesOf(a.fd))
+	}
+	got, err := io.ReadAll(v.Reader())
+	if err != nil || !bytes.Equal(got, data) {
+		t.Errorf("not the old content, %v", err)
+	}
+}
+
+func TestSnapshotSurvives(t *testing.T) {
+	data := pattern(1000, 1)
+	for _, c := range []struct {
+		name string
+		do   func(t *testing.T, s *Store, f *File)
+	}{
+		{"truncate", func(t *testing.T, s *Store, f *File) { must(t, f.Truncate(t.Context(), 0)) }},
+		{"shrink and grow", func(t *testing.T, s *Store, f *File) {
+			must(t, f.Truncate(t.Context(), 10))
+			must(t, f.Truncate(t.Context(), 2000))
+		}},
+		{"append", func(t *testing.T, s *Store, f *File) {
+			_, _, err := f.Append(t.Context(), data)
+			must(t, err)
+		}},
+		{"punch", func(t *testing.T, s *Store, f *File) { must(t, f.Allocate(t.Context(), 10, 500, punch)) }},
+		{"zero", func(t *testing.T, s *Store, f *File) { must(t, f.Allocate(t.Context(), 10, 500, zeros)) }},
+		{"copy", func(t *testing.T, s *Store, f *File) {
+			_, err := f.CopyRange(t.Context(), 0, f, 500, 300)
+			must(t, err)
+		}},
+		{"remove and write", func(t *testing.T, s *Store, f *File) {
+			s.Remove(7)
+			write(t, f, []byte("later"), 0)
+		}},
+		{"a write by who opens later", func(t *testing.T, s *Store, f *File) {
+			f.Release()
+			g, err := s.Open(7)
+			must(t, err)
+			write(t, g, []byte("later"), 0)
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := openStore(t, t.TempDir(), small())
+			f, err := s.Create(7, "")
+			must(t, err)
+			write(t, f, data, 0)
+			v, err := f.Snapshot(t.Context())
+			must(t, err)
+			defer v.Close()
+			c.do(t, s, f)
+			if !v.Stale() {
+				t.Error("not stale")
+			}
+			got, err := io.ReadAll(v.Reader())
+			if err != nil || !bytes.Equal(got, data) {
+				t.Errorf("not the old content: %d bytes, %v", len(got), err)
+			}
+			part := make([]byte, 300)
+			if n, err := v.ReadAt(part, 800); n != 200 || err != io.EOF || !bytes.Equal(part[:n], data[800:]) {
+				t.Errorf("the end: %d, %v", n, err)
+			}
+		})
+	}
+}
+
+// TestSnapshotReadsBesideAWriter has a write happen between the look at what
+// was put aside and the read in place.
+func TestSnapshotReadsBesideAWriter(t *testing.T) {
+	o := small()
+	var f *File
+	wrote := false
+	o.read = func(fd int, p []byte, off int64) (int, error) {
+		if !wrote {
+			wrote = true
+			write(t, f, []byte("later"), 100)
+		}
+		return pread(fd, p, off)
+	}
+	f, err := openStore(t, t.TempDir(), o).Create(7, "")
+	must(t, err)
+	defer f.Release()
+	write(t, f, pattern(1000, 1), 0)
+	v, err := f.Snapshot(t.Context())
+	must(t, err)
+	defer v.Close()
+	got := make([]byte, 1000)
+	if n, err := v.ReadAt(got, 0); n != 1000 || err != nil || !bytes.Equal(got, pattern(1000, 1)) {
+		t.Errorf("read %d, %v: not the old content", n, err)
+	}
+}
+
+func TestSnapshotIsStaleWhateverTheClockSays(t *testing.T) {
+	dir := t.TempDir()
+	s := openStore(t, dir, small())
+	f, err := s.Create(7, "")
+	must(t, err)
+	defer f.Release()
+	write(t, f, []byte("old"), 0)
+	v, err := f.Snapshot(t.Context())
+	must(t, err)
+	defer v.Close()
+	write(t, f, []byte("new"), 0)
+	was := unix.NsecToTimespec(v.mtime)
+	must(t, unix.UtimesNanoAt(unix.AT_FDCWD, filepath.Join(dir, "data/00/7"), []unix.Timespec{was, was}, 0))
+	if !v.Stale() {
+		t.Error("not stale")
+	}
+}
+
+func TestSnapshotGivesWayToLargeChanges(t *testing.T) {
+	o := small()
+	o.most = 480
+	s := openStore(t, t.TempDir(), o)
+	f, err := s.Create(7, "")
+	must(t, err)
+	defer f.Release()
+	write(t, f, pattern(5000, 1), 0)
+	v, err := f.Snapshot(t.Context())
+	must(t, err)
+	defer v.Close()
+	must(t, f.Truncate(t.Context(), 0))
+	_, err = v.ReadAt(make([]byte, 10), 0)
+	wantErr(t, err, ErrChanged)
+	_, err = v.Digest(t.Context())
+	wantErr(t, err, ErrChanged)
+	wantErr(t, s.KeepSnapshot(v, "a"), ErrChanged)
+}
+
+func TestSnapshotSeesForeignChanges(t *testing.T) {
+	dir := t.TempDir()
+	s := openStore(t, dir, small())
+	f, err := s.Create(7, "")
+	must(t, err)
+	defer f.Release()
+	write(t, f, pattern(5000, 1), 0)
+	for name, do := range map[string]func(fd int) error{
+		"write":    func(fd int) error { _, err := unix.Pwrite(fd, []byte("x"), 5); return err },
+		"truncate": func(fd int) error { return unix.Ftruncate(fd, 100) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			v, err := f.Snapshot(t.Context())
+			must(t, err)
+			defer v.Close()
+			other, err := os.OpenFile(filepath.Join(dir, "data/00/7"), os.O_RDWR, 0)
+			must(t, err)
+			defer other.Close()
+			must(t, do(int(other.Fd())))
+			if !v.Stale() {
+				t.Error("not stale")
+			}
+		})
+	}
+}
+
+func TestSnapshotFetchesWhatIsMissing(t *testing.T) {
+	s := openStore(t, t.TempDir(), small())
+	b := &backend{data: pattern(640, 1)}
+	f := sparse(t, s, 7, b, digestOf(b.data))
+	defer f.Release()
+	v, err := f.Snapshot(t.Context())
+	must(t, err)
+	defer v.Close()
+	if d, err := v.Digest(t.Context()); d != digestOf(b.data) || err != nil {
+		t.Errorf("digest %s, %v", d, err)
+	}
+}

@@ -1,0 +1,596 @@
+package content
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+func TestCreateOpenRemove(t *testing.T) {
+	s := openStore(t, t.TempDir(), small())
+	_, err := s.Open(7)
+	wantErr(t, err, fs.ErrNotExist)
+	f, err := s.Create(7, "a")
+	must(t, err)
+	write(t, f, []byte("hello"), 0)
+	g, err := s.Open(7)
+	must(t, err)
+	if f != g {
+		t.Error("two Files for one inode")
+	}
+	f.Release()
+	wantBytes(t, g, []byte("hello"))
+	s.Remove(7)
+	wantBytes(t, g, []byte("hello")) // lives on
+	write(t, g, []byte("J"), 0)
+	wantBytes(t, g, []byte("Jello"))
+	_, err = s.Open(7)
+	wantErr(t, err, fs.ErrNotExist)
+	g.Release()
+	s.Remove(7) // again
+}
+
+func TestReplacedContentLivesOn(t *testing.T) {
+	data := pattern(640, 1)
+	for _, c := range []struct {
+		name string
+		make func(s *Store) (*File, error)
+		size int64
+	}{
+		{"by Create", func(s *Store) (*File, error) { return s.Create(7, "") }, 0},
+		{"by Sparse of many blocks", func(s *Store) (*File, error) { return s.Sparse(7, "", 640, "") }, 640},
+		{"by Sparse of one block", func(s *Store) (*File, error) { return s.Sparse(7, "", 10, "") }, 10},
+	} {
+		for _, whole := range []bool{true, false} {
+			t.Run(fmt.Sprint(c.name, ", whole ", whole), func(t *testing.T) {
+				s := openStore(t, t.TempDir(), small())
+				b := &backend{data: data}
+				old := sparse(t, s, 7, b, "")
+				defer old.Release()
+				must(t, old.Fetch(t.Context(), 0, 10))
+				if whole {
+					must(t, old.FetchAll(t.Context()))
+				}
+				f, err := c.make(s)
+				must(t, err)
+				defer f.Release()
+				f.SetSource(b.source)
+				if f.Size() != c.size {
+					t.Errorf("size %d, want %d", f.Size(), c.size)
+				}
+				wantBytes(t, old, data) // also what it fetches only now
+				if c.size == 640 && !s.mapped(7) {
+					t.Error("the old file took the new one's map away")
+				}
+				write(t, old, []byte("late"), 0)
+				wantBytes(t, f, data[:c.size])
+				must(t, old.Sync())
+				g, err := s.Open(7)
+				must(t, err)
+				defer g.Release()
+				if g != f || !g.Whole() {
+					t.Error("the old file is still in the way")
+				}
+			})
+		}
+	}
+}
+
+func TestConcurrentOpens(t *testing.T) {
+	s := openStore(t, t.TempDir(), small())
+	f, err := s.Create(7, "")
+	must(t, err)
+	write(t, f, []byte("hello"), 0)
+	f.Release()
+	for range 200 {
+		var wg sync.WaitGroup
+		var files [4]*File
+		for i := range files {
+			wg.Go(func() {
+				f, err := s.Open(7)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				files[i] = f
+				if _, err := f.ReadAt(t.Context(), make([]byte, 5), 0); err != nil {
+					t.Error(err)
+				}
+				f.Release()
+			})
+		}
+		wg.Wait()
+	}
+}
+
+// TestOpenDuringReplace lets inodes be opened while their content is replaced:
+// whoever opens gets one or the other, and one File serves all.
+func TestOpenDuringReplace(t *testing.T) {
+	s := openStore(t, t.TempDir(), small())
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			for range 300 {
+				f, err := s.Open(7)
+				if errors.Is(err, fs.ErrNotExist) {
+					continue
+				}
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if got := make([]byte, 1); f.Size() > 0 {
+					if _, err := f.ReadAt(t.Context(), got, 0); err != nil || got[0] != 'x' {
+						t.Errorf("read %q, %v", got, err)
+					}
+				}
+				f.Release()
+			}
+		})
+	}
+	for range 300 {
+		f, err := s.Create(7, "")
+		must(t, err)
+		write(t, f, []byte("x"), 0)
+		f.Release()
+		g, err := s.Open(7)
+		must(t, err)
+		wantBytes(t, g, []byte("x"))
+		g.Release()
+	}
+	wg.Wait()
+}
+
+func TestNoDescriptorsLeft(t *testing.T) {
+	dir := t.TempDir()
+	before := descriptors(t)
+	s := openStore(t, dir, small())
+	b := &backend{data: pattern(640, 1)}
+	for ino := uint64(1); ino < 30; ino++ {
+		f := sparse(t, s, ino, b, "")
+		_, err := f.ReadAt(t.Context(), make([]byte, 10), 100)
+		must(t, err)
+		write(t, f, []byte("x"), 3)
+		v, err := f.Snapshot(t.Context())
+		must(t, err)
+		write(t, f, []byte("y"), 3)
+		if ino%3 == 0 {
+			s.Remove(ino)
+		}
+		f.Quiet()
+		f.Release()
+		v.Close()
+		v.Close() // does nothing
+	}
+	s.work.Wait() // fetches that end
+	open := descriptors(t)
+	f, err := s.Open(1)
+	must(t, err)
+	f.Release()
+	if now := descriptors(t); now != open {
+		t.Errorf("%d descriptors after a release, %d before the open", now, open)
+	}
+	must(t, s.Close())
+	if now := descriptors(t); now != before {
+		t.Errorf("%d descriptors after Close, %d before Open", now, before)
+	}
+	_, err = s.Open(1)
+	wantErr(t, err, ErrClosed)
+	_, err = s.Create(2, "")
+	wantErr(t, err, ErrClosed)
+}
+
+func TestEachKnowsPaths(t *testing.T) {
+	dir := t.TempDir()
+	s := openStore(t, dir, small())
+	for ino, path := range map[uint64]string{7: "a/b", 5000: "c", 1 << 40: "d"} {
+		f, err := s.Create(ino, path)
+		must(t, err)
+		write(t, f, pattern(int(ino%100), 1), 0)
+		f.Release()
+	}
+	s.SetPath(5000, "moved")
+	b := &backend{data: pattern(640, 1)}
+	p := sparse(t, s, 8, b, "") // partial and clean
+	must(t, p.Fetch(t.Context(), 0, 1))
+	p.Release()
+	must(t, s.Close())
+
+	s = openStore(t, dir, small())
+	var got []string
+	must(t, s.Each(func(ino uint64, path string, size int64, partial bool) {
+		got = append(got, fmt.Sprint(ino, " ", path, " ", size, " ", partial))
+	}))
+	slices.Sort(got)
+	want := []string{"1099511627776 d 76 false", "5000 moved 0 false", "7 a/b 7 false", "8  640 true"}
+	if fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestHalfMadeThingsGo(t *testing.T) {
+	dir := t.TempDir()
+	s := openStore(t, dir, small())
+	b := &backend{data: pattern(640, 1)}
+	one := sparse(t, s, 7, &backend{data: pattern(10, 1)}, "") // never comes
+	many := sparse(t, s, 8, b, "")
+	must(t, many.Fetch(t.Context(), 0, 1))
+	must(t, os.Remove(filepath.Join(dir, "data/00/8"))) // an unlink that was cut off
+
+	openStore(t, dir, small())
+	for _, d := range []string{"part", "map"} {
+		if left, _ := os.ReadDir(filepath.Join(dir, d)); len(left) > 0 {
+			t.Errorf("%v is left in %s", left, d)
+		}
+	}
+	one.Release()
+	many.Release()
+}
+
+func TestDamagedMap(t *testing.T) {
+	dir := t.TempDir()
+	for name, damage := range map[string]func(data []byte) []byte{
+		"empty":        func(data []byte) []byte { return nil },
+		"cut":          func(data []byte) []byte { return data[:len(data)-1] },
+		"a bit":        func(data []byte) []byte { data[16] ^= 1; return data },
+		"another file": func(data []byte) []byte { return pattern(len(data), 1) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := openStore(t, dir, small())
+			f := sparse(t, s, 8, &backend{data: pattern(640, 1)}, "")
+			must(t, f.Fetch(t.Context(), 0, 1))
+			f.Release()
+			path := filepath.Join(dir, "map/8")
+			data, err := os.ReadFile(path)
+			must(t, err)
+			must(t, os.WriteFile(path, damage(data), 0o600))
+			_, err = s.Open(8)
+			wantErr(t, err, ErrDamaged)
+			s.Remove(8)
+		})
+	}
+}
+
+func TestAfterAnotherBoot(t *testing.T) {
+	dir := t.TempDir()
+	o := small()
+	o.boot = "one"
+	b := &backend{data: pattern(640, 1)}
+	f := sparse(t, openStore(t, dir, o), 7, b, "")
+	must(t, f.Fetch(t.Context(), 0, 64))
+	must(t, f.Sync())
+	must(t, f.Fetch(t.Context(), 64, 64))  // may be lost
+	write(t, f, pattern(64, 9), 128)       // may be lost too, but only we had it
+	must(t, f.Fetch(t.Context(), 192, 64)) // and written after
+	write(t, f, []byte("x"), 200)
+	f.Release()
+
+	for _, c := range []struct {
+		boot string
+		want []bool
+	}{
+		{"one", []bool{true, true, true, true, false}},
+		{"two", []bool{true, false, true, true, false}},
+		{"two", []bool{true, false, true, true, false}},
+	} {
+		o.boot = c.boot
+		f, err := openStore(t, dir, o).Open(7)
+		must(t, err)
+		for i, want := range c.want {
+			if got := f.Present(int64(i)*64, 1); got != want {
+				t.Errorf("boot %s: block %d is present: %v, want %v", c.boot, i, got, want)
+			}
+		}
+		f.Release()
+	}
+}
+
+func TestSyncLetsTheMapGo(t *testing.T) {
+	dir := t.TempDir()
+	s := openStore(t, dir, small())
+	f := sparse(t, s, 7, &backend{data: pattern(640, 1)}, "")
+	defer f.Release()
+	write(t, f, []byte("x"), 100)
+	must(t, f.FetchAll(t.Context()))
+	if !s.mapped(7) {
+		t.Fatal("the map of a changed file went before its bytes were synced")
+	}
+	must(t, f.Sync())
+	if s.mapped(7) {
+		t.Error("the map is still there")
+	}
+}
+
+func TestSyncErrorsStay(t *testing.T) {
+	o := small()
+	fails := true
+	o.sync = func(fd int) error {
+		if fails {
+			fails = false
+			return unix.EIO
+		}
+		return unix.Fsync(fd)
+	}
+	f, err := openStore(t, t.TempDir(), o).Create(7, "")
+	must(t, err)
+	defer f.Release()
+	write(t, f, []byte("x"), 0)
+	wantErr(t, f.Sync(), unix.EIO)
+	wantErr(t, f.Sync(), unix.EIO)
+}
+
+func TestQuiet(t *testing.T) {
+	dir := t.TempDir()
+	s := openStore(t, dir, small())
+	f, err := s.Create(7, "")
+	must(t, err)
+	defer f.Release()
+	write(t, f, pattern(4096, 1), 0)
+	path := filepath.Join(dir, "data/00/7")
+	quiet := func(when string, want bool) {
+		t.Helper()
+		if got := f.Quiet(); got != want {
+			t.Errorf("%s: quiet %v, want %v", when, got, want)
+		}
+	}
+	quiet("only ours", true)
+	write(t, f, []byte("more"), 0)
+	quiet("after our write", true)
+
+	other, err := os.OpenFile(path, os.O_RDWR, 0)
+	must(t, err)
+	quiet("with a writer", false)
+	mem, err := unix.Mmap(int(other.Fd()), 0, 4096, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	must(t, err)
+	other.Close()
+	quiet("with a mapping", false)
+	must(t, unix.Munmap(mem))
+	quiet("after it went", true)
+
+	other, err = os.Open(path)
+	must(t, err)
+	defer other.Close()
+	quiet("with a reader", true)
+	write(t, f, []byte("still writable"), 0)
+	wantBytes(t, f, append([]byte("still writable"), pattern(4096, 1)[14:]...))
+}
+
+func TestFdIsReadOnly(t *testing.T) {
+	s := openStore(t, t.TempDir(), small())
+	f, err := s.Create(7, "")
+	must(t, err)
+	defer f.Release()
+	write(t, f, []byte("x"), 0)
+	flags, err := unix.FcntlInt(uintptr(f.Fd()), unix.F_GETFL, 0)
+	must(t, err)
+	if flags&unix.O_ACCMODE != unix.O_RDONLY {
+		t.Errorf("flags %#x", flags)
+	}
+	if st, _ := f.stat(); f.Blocks() != st.Blocks || f.Mtime() == 0 {
+		t.Errorf("%d blocks, mtime %d", f.Blocks(), f.Mtime())
+	}
+}
+
+func TestZerosAreNotStored(t *testing.T) {
+	s := openStore(t, t.TempDir(), Options{Floor: -1, Ballast: -1})
+	f, err := s.Sparse(7, "", 1<<40, "")
+	must(t, err)
+	defer f.Release()
+	must(t, f.Truncate(t.Context(), 1<<41))
+	if got := f.Blocks() * 512; got > 64<<10 {
+		t.Errorf("%d bytes taken for content that is not here", got)
+	}
+}
+
+func TestTruncateFetchesNothing(t *testing.T) {
+	s := openStore(t, t.TempDir(), small())
+	b := &backend{data: pattern(640, 1)}
+	f := sparse(t, s, 7, b, "")
+	defer f.Release()
+	must(t, f.Truncate(t.Context(), 100))
+	must(t, f.Truncate(t.Context(), 700))
+	one := sparse(t, s, 8, &backend{data: pattern(60, 1), do: b.do}, "")
+	defer one.Release()
+	must(t, one.Truncate(t.Context(), 0))
+	if b.count() != 0 {
+		t.Errorf("calls %v", b.calls)
+	}
+	wantBytes(t, f, append(slices.Clone(b.data[:100]), make([]byte, 600)...))
+	if len(b.calls) != 1 || b.calls[0] != [2]int64{0, 100} {
+		t.Errorf("calls %v, want one for what is left", b.calls)
+	}
+}
+
+func TestTruncationLasts(t *testing.T) {
+	dir := t.TempDir()
+	b := &backend{data: pattern(640, 1)}
+	f := sparse(t, openStore(t, dir, small()), 7, b, "")
+	must(t, f.Truncate(t.Context(), 100))
+	must(t, f.Truncate(t.Context(), 700))
+	f.Release()
+	f, err := openStore(t, dir, small()).Open(7) // by another process
+	must(t, err)
+	defer f.Release()
+	f.SetSource(b.source)
+	wantBytes(t, f, append(slices.Clone(b.data[:100]), make([]byte, 600)...))
+}
+
+func TestWritesFetchOnlyTheEdges(t *testing.T) {
+	b := &backend{data: pattern(640, 1)}
+	for _, c := range []struct {
+		name   string
+		off, n int64
+		want   string
+	}{
+		{"aligned", 64, 128, "[]"},
+		{"head", 70, 122, "[[64 64]]"},
+		{"tail", 64, 130, "[[192 64]]"},
+		{"both", 70, 200, "[[64 64] [256 64]]"},
+		{"inside one", 70, 5, "[[64 64]]"},
+		{"to the end", 600, 40, "[[576 64]]"},
+		{"over the end", 576, 500, "[]"},
+		{"behind the end", 700, 5, "[]"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b.calls = nil
+			f := sparse(t, openStore(t, t.TempDir(), small()), 7, b, "")
+			defer f.Release()
+			write(t, f, pattern(int(c.n), 9), c.off)
+			if got := fmt.Sprint(b.calls); got != c.want {
+				t.Errorf("calls %v, want %v", got, c.want)
+			}
+		})
+	}
+}
+
+// TestAppendsThatWait: who had to wait for a fetch appends where the file ends
+// by then.
+func TestAppendsThatWait(t *testing.T) {
+	b := &backend{data: pattern(10, 1)}
+	goOn := make(chan struct{})
+	b.do = func(context.Context, int, int64, int64, io.WriterAt) (bool, error) {
+		<-goOn
+		return false, nil
+	}
+	f := sparse(t, openStore(t, t.TempDir(), small()), 7, b, "")
+	defer f.Release()
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			if _, n, err := f.Append(t.Context(), []byte("abc")); n != 3 || err != nil {
+				t.Errorf("appended %d, %v", n, err)
+			}
+		})
+	}
+	waitFor(f, func() bool { return len(f.flights) == 1 && f.flights[0].waiters == 8 })
+	close(goOn)
+	wg.Wait()
+	wantBytes(t, f, append(slices.Clone(b.data), bytes.Repeat([]byte("abc"), 8)...))
+}
+
+// TestShortWrites: what a write says that it wrote is there, also when the disk
+// took less than was asked.
+func TestShortWrites(t *testing.T) {
+	for _, c := range []struct {
+		off, n, takes, want int64
+	}{
+		{64, 256, 100, 64}, // the rest lies in a block that is to be fetched
+		{64, 256, 64, 64},
+		{64, 256, 63, 0},
+		{70, 256, 100, 58}, // its first block had to be fetched
+		{70, 10, 5, 5},
+		{640, 100, 50, 50}, // behind the source
+		{576, 100, 64, 64},
+		{576, 100, 80, 80},
+	} {
+		t.Run(fmt.Sprint(c), func(t *testing.T) {
+			o := small()
+			o.write = func(fd int, p []byte, off int64) (int, error) {
+				n, err := pwrite(fd, p[:c.takes], off)
+				return n, errors.Join(err, unix.ENOSPC)
+			}
+			b := &backend{data: pattern(640, 1)}
+			f := sparse(t, openStore(t, t.TempDir(), o), 7, b, "")
+			defer f.Release()
+			p := pattern(int(c.n), 9)
+			n, err := f.WriteAt(t.Context(), p, c.off)
+			wantErr(t, err, unix.ENOSPC)
+			if int64(n) != c.want {
+				t.Errorf("wrote %d, want %d", n, c.want)
+			}
+			want := slices.Clone(b.data)
+			if more := c.off + c.want - 640; more > 0 {
+				want = append(want, make([]byte, more)...)
+			}
+			copy(want[c.off:], p[:n])
+			wantBytes(t, f, want)
+		})
+	}
+}
+
+func TestMissingIsDataToSeek(t *testing.T) {
+	const block = 4096
+	s := openStore(t, t.TempDir(), Options{Block: block, Floor: -1, Ballast: -1})
+	f := sparse(t, s, 7, &backend{data: pattern(4*block, 1)}, "")
+	defer f.Release()
+	must(t, f.Fetch(t.Context(), block, 1))
+	must(t, f.Truncate(t.Context(), 6*block))
+	for _, c := range []struct {
+		off    int64
+		whence int
+		want   int64
+		err    error
+	}{
+		{0, unix.SEEK_HOLE, 4 * block, nil},
+		{block + 1, unix.SEEK_HOLE, 4 * block, nil},
+		{5 * block, unix.SEEK_HOLE, 5 * block, nil},
+		{10, unix.SEEK_DATA, 10, nil},
+		{3*block + 1, unix.SEEK_DATA, 3*block + 1, nil},
+		{4 * block, unix.SEEK_DATA, 0, unix.ENXIO},
+		{6 * block, unix.SEEK_HOLE, 0, unix.ENXIO},
+		{0, 0, 0, unix.EINVAL},
+	} {
+		got, err := f.Seek(c.off, c.whence)
+		if !errors.Is(err, c.err) || err == nil && got != c.want {
+			t.Errorf("seek %d from %d: %d, %v; want %d, %v", c.whence, c.off, got, err, c.want, c.err)
+		}
+	}
+}
+
+func TestShiftingRanges(t *testing.T) {
+	s := openStore(t, t.TempDir(), Options{Block: 4096, Floor: -1, Ballast: -1, boot: "one"})
+	b := &backend{data: pattern(5*4096, 1)}
+	f := sparse(t, s, 7, b, "")
+	write(t, f, b.data[:4096], 0) // changed, so that its map stays
+	err := f.Allocate(t.Context(), 4096, 4096, unix.FALLOC_FL_COLLAPSE_RANGE)
+	if err == unix.EOPNOTSUPP {
+		t.Skip("the file system cannot shift ranges")
+	}
+	must(t, err)
+	want := append(slices.Clone(b.data[:4096]), b.data[2*4096:]...)
+	wantBytes(t, f, want)
+	must(t, f.Allocate(t.Context(), 0, 4096, unix.FALLOC_FL_INSERT_RANGE))
+	want = append(make([]byte, 4096), want...)
+	wantBytes(t, f, want)
+	f.Release()
+	f, err = openStore(t, s.dir, Options{Block: 4096, Floor: -1, Ballast: -1, boot: "two"}).Open(7)
+	must(t, err)
+	defer f.Release()
+	wantBytes(t, f, want) // nothing is fetched to where it was before
+}
+
+func TestCopyBetweenFiles(t *testing.T) {
+	s := openStore(t, t.TempDir(), small())
+	b := &backend{data: pattern(640, 1)}
+	from := sparse(t, s, 7, b, "")
+	defer from.Release()
+	to, err := s.Create(8, "")
+	must(t, err)
+	defer to.Release()
+	n, err := from.CopyRange(t.Context(), 100, to, 10, 10000)
+	if n != 540 || err != nil {
+		t.Fatalf("copied %d, %v", n, err)
+	}
+	wantBytes(t, to, append(make([]byte, 10), b.data[100:]...))
+}
+
+func TestBigFilesHaveBigBlocks(t *testing.T) {
+	o := Options{}.withDefaults()
+	for _, c := range []struct{ size, want int64 }{
+		{0, 1 << 20}, {1 << 36, 1 << 20}, {1<<36 + 1, 1 << 21}, {1 << 44, 1 << 28},
+	} {
+		if got := o.blockOf(c.size); got != c.want {
+			t.Errorf("size %d: block %d, want %d", c.size, got, c.want)
+		}
+	}
+}

@@ -1,0 +1,110 @@
+package content
+
+import (
+	"fmt"
+
+	"golang.org/x/sys/unix"
+)
+
+// Sync returns when the bytes that are here are on the disk, and the record of
+// them. An error stays: the kernel may have dropped what it could not write.
+func (f *File) Sync() error {
+	f.mu.Lock()
+	fd, err := f.readerLocked()
+	if f.syncErr != nil {
+		err = f.syncErr
+	}
+	f.pins++
+	var here []uint8
+	if f.blocks != nil {
+		here = append(here, f.blocks.state...)
+	}
+	again := f.synced
+	f.mu.Unlock()
+
+	if err == nil {
+		err = f.s.syncData(f.ino, fd, again)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	defer f.unpin()
+	if err != nil {
+		f.syncErr = fmt.Errorf("content: sync %d: %w", f.ino, err)
+		return err
+	}
+	f.synced = true
+	return f.syncBlocks(here)
+}
+
+// syncBlocks records which blocks are on the disk: those that were here before
+// the data was written out. mu is held.
+func (f *File) syncBlocks(here []uint8) error {
+	b := f.blocks
+	if b == nil || b.fd < 0 {
+		return nil
+	}
+	all := true
+	for i := 0; i < len(here); i++ {
+		lo := i
+		for i < len(here) && here[i]&present != 0 {
+			i++
+		}
+		all = all && i == len(here)
+		if err := b.mark(lo, i, durable); err != nil {
+			return err
+		}
+	}
+	// Before the map goes, too: one that came back after a loss of power must
+	// not have written blocks fetched again.
+	if err := retry(func() error { return f.s.o.sync(b.fd) }); err != nil || !all {
+		return err
+	}
+	return f.settle()
+}
+
+// syncData brings the bytes of a file to the disk, and when it was not synced
+// before its name too: fdatasync covers no rename.
+func (s *Store) syncData(ino uint64, fd int, again bool) error {
+	if again {
+		if err := retry(func() error { return unix.Fdatasync(fd) }); err != nil {
+			return err
+		}
+		return s.syncMaps()
+	}
+	if err := retry(func() error { return s.o.sync(fd) }); err != nil {
+		return err
+	}
+	if s.syncDir {
+		if err := s.syncName(ino); err != nil {
+			return err
+		}
+	}
+	return s.syncMaps()
+}
+
+// Quiet reports that nobody but the users of this File can change the content:
+// there is no descriptor for writing and no mapping of it elsewhere, such as
+// those that outlived a daemon before this one.
+func (f *File) Quiet() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	fd, err := f.readerLocked()
+	if err != nil {
+		return false
+	}
+	f.shutWriter() // ours would count as well
+	return f.s.quiet(fd)
+}
+
+// quiet asks the kernel by taking a lease for a moment: it is refused while
+// somebody has the file open for writing.
+func (s *Store) quiet(fd int) bool {
+	if !s.leases {
+		return true
+	}
+	if _, err := unix.FcntlInt(uintptr(fd), unix.F_SETLEASE, unix.F_RDLCK); err != nil {
+		return false
+	}
+	_, err := unix.FcntlInt(uintptr(fd), unix.F_SETLEASE, unix.F_UNLCK)
+	return err == nil
+}

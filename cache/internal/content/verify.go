@@ -1,0 +1,172 @@
+package content
+
+import (
+	"context"
+	"crypto/md5"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"hash"
+	"io"
+	"strings"
+	"sync"
+)
+
+// checksum is a hash of a file's beginning that keeps up with what arrives, so
+// that the last block of a large file need not wait for a hash of the whole.
+type checksum struct {
+	mu   sync.Mutex // held over reading
+	h    hash.Hash
+	done int64
+}
+
+// hasher is the hash that a digest was made with, and its value in hex; nil
+// for a kind that we do not know.
+func hasher(digest string) (hash.Hash, string) {
+	kind, value, _ := strings.Cut(digest, ":")
+	switch kind {
+	case "sha256":
+		return sha256.New(), strings.ToLower(value)
+	case "md5":
+		return md5.New(), strings.ToLower(value)
+	}
+	return nil, ""
+}
+
+// feed hashes a file from where the hash stands up to a point.
+func (c *checksum) feed(ctx context.Context, fd int, to int64) error {
+	buf := make([]byte, min(256<<10, max(to-c.done, 0)))
+	for c.done < to {
+		if err := ctx.Err(); err != nil {
+			return context.Cause(ctx)
+		}
+		n, err := pread(fd, buf[:min(int64(len(buf)), to-c.done)], c.done)
+		c.h.Write(buf[:n])
+		c.done += int64(n)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// advance hashes what is present from the beginning on, if that is of use. The
+// file is pinned.
+func (c *checksum) advance(f *File) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	fd, to, h := f.prefix()
+	if to <= c.done {
+		return
+	}
+	if c.h == nil {
+		c.h = h
+	}
+	if c.feed(f.s.ctx, fd, to) != nil {
+		c.h, c.done = nil, 0
+	}
+}
+
+// prefix is how much of the beginning of the file is present and will have to
+// be hashed.
+func (f *File) prefix() (fd int, to int64, h hash.Hash) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	b := f.blocks
+	if b == nil || b.touched || b.missing == 0 || f.closing {
+		return -1, 0, nil
+	}
+	h, _ = hasher(b.digest)
+	fd, err := f.readerLocked()
+	if h == nil || err != nil {
+		return -1, 0, nil
+	}
+	return fd, b.start(b.firstMissing(0, len(b.state))), h
+}
+
+// verify compares the file, all of which has come, with its digest. A file that
+// differs has nothing present afterwards. mu is held, but not while it reads.
+func (f *File) verify(fl *flight) error {
+	b := f.blocks
+	h, want := hasher(b.digest)
+	if h == nil {
+		return nil
+	}
+	fd, err := f.readerLocked()
+	if err != nil {
+		return err
+	}
+	size := b.remote
+	f.mu.Unlock()
+	got, err := f.sum.finish(f.s.ctx, fd, h, size)
+	f.mu.Lock()
+	switch {
+	case b.touched || fl.dead:
+		return nil // nothing that a digest could be compared with
+	case err != nil:
+		return err
+	case got == want:
+		return nil
+	}
+	if err := b.reset(); err != nil {
+		return err
+	}
+	return fmt.Errorf("%w: its hash is %s instead of %s", ErrCorrupt, got, want)
+}
+
+// finish is the hash of a file of a size, in hex.
+func (c *checksum) finish(ctx context.Context, fd int, h hash.Hash, size int64) (string, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.h == nil {
+		c.h, c.done = h, 0
+	}
+	err := c.feed(ctx, fd, size)
+	sum := hex.EncodeToString(c.h.Sum(nil))
+	c.h, c.done = nil, 0
+	return sum, err
+}
+
+// Verify compares a whole file with a digest as [Store.Sparse] takes it, for
+// content that was kept and cannot be trusted unread. A difference is
+// [ErrCorrupt], and so is a digest of a kind that cannot be compared; the file
+// stays as it is.
+func (f *File) Verify(ctx context.Context, digest string) error {
+	if !f.Whole() {
+		return ErrPartial
+	}
+	h, want := hasher(digest)
+	if h == nil {
+		return fmt.Errorf("%w: there is no hash to compare it with", ErrCorrupt)
+	}
+	got, err := hashOf(ctx, io.NewSectionReader(reading{ctx, f}, 0, f.Size()), h)
+	if err == nil && got != want {
+		err = fmt.Errorf("%w: its hash is %s instead of %s", ErrCorrupt, got, want)
+	}
+	return err
+}
+
+func hashOf(ctx context.Context, r io.Reader, h hash.Hash) (string, error) {
+	buf := make([]byte, 256<<10)
+	for {
+		if ctx.Err() != nil {
+			return "", context.Cause(ctx)
+		}
+		n, err := r.Read(buf)
+		h.Write(buf[:n])
+		if err == io.EOF {
+			return hex.EncodeToString(h.Sum(nil)), nil
+		}
+		if err != nil {
+			return "", err
+		}
+	}
+}
+
+// reading is a file as an [io.ReaderAt].
+type reading struct {
+	ctx context.Context
+	f   *File
+}
+
+func (r reading) ReadAt(p []byte, off int64) (int, error) { return r.f.ReadAt(r.ctx, p, off) }

@@ -1,0 +1,170 @@
+package content
+
+import (
+	"context"
+
+	"golang.org/x/sys/unix"
+)
+
+// WriteAt writes p at off. It fetches only blocks that p covers in part and
+// that are missing. Like a disk it may write less than all of p, with an error:
+// ENOSPC comes from here and not from a later close.
+func (f *File) WriteAt(ctx context.Context, p []byte, off int64) (int, error) {
+	if off < 0 {
+		return 0, unix.EINVAL
+	}
+	if len(p) == 0 {
+		return 0, nil
+	}
+	room := f.s.Room(int64(len(p)))
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if room != nil && !f.allocated(off, int64(len(p))) {
+		return 0, room
+	}
+	if err := f.edges(ctx, off, int64(len(p))); err != nil {
+		return 0, err
+	}
+	return f.write(p, off)
+}
+
+// Append writes p at the end of the file, wherever that is by then, and says
+// where it was.
+func (f *File) Append(ctx context.Context, p []byte) (off int64, n int, err error) {
+	room := f.s.Room(int64(len(p)))
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(p) == 0 {
+		return f.size.Load(), 0, nil
+	}
+	if room != nil {
+		return f.size.Load(), 0, room
+	}
+	for {
+		off = f.size.Load()
+		if err := f.edges(ctx, off, int64(len(p))); err != nil {
+			return off, 0, err
+		}
+		if off == f.size.Load() { // it was not waited for, or nobody wrote meanwhile
+			n, err = f.write(p, off)
+			return off, n, err
+		}
+	}
+}
+
+// write writes where nothing has to be fetched first. mu is held.
+func (f *File) write(p []byte, off int64) (int, error) {
+	fd, err := f.change()
+	if err != nil {
+		return 0, err
+	}
+	f.preserve(off, int64(len(p)))
+	n, err := f.s.o.write(fd, p, off)
+	done, merr := f.came(off, int64(n))
+	if merr != nil {
+		return 0, merr
+	}
+	return int(done), f.s.explain(err)
+}
+
+// came keeps account of what a program wrote, and says how much of it counts.
+// When less was written than the program wanted, that may end inside a block
+// that is missing: a fetch would overwrite the bytes in there. mu is held.
+func (f *File) came(off, n int64) (int64, error) {
+	if n <= 0 {
+		return 0, nil
+	}
+	f.size.Store(max(f.size.Load(), off+n))
+	b := f.blocks
+	if b == nil {
+		return n, nil
+	}
+	lo, hi := b.span(off, n)
+	for lo < hi && !b.has(lo) && off > b.start(lo) {
+		lo++ // begins beside the bytes of the source
+	}
+	for hi > lo && !b.has(hi-1) && off+n < b.end(hi-1) {
+		hi--
+		n = max(0, b.start(hi)-off)
+	}
+	if err := b.mark(lo, hi, present|written); err != nil {
+		return 0, err
+	}
+	return n, f.complete()
+}
+
+// edges brings those blocks here that a change of [off, off+n) touches in part.
+// mu is held, but not while it waits; then everything may have changed.
+func (f *File) edges(ctx context.Context, off, n int64) error {
+	for {
+		i, ok := f.edge(off, n)
+		if !ok {
+			return nil
+		}
+		if err := f.need(ctx, i, i+1, i+1); err != nil {
+			return err
+		}
+	}
+}
+
+// edge is a missing block that has to be here before a change of [off, off+n).
+func (f *File) edge(off, n int64) (int, bool) {
+	b := f.blocks
+	if b == nil || b.missing == 0 {
+		return 0, false
+	}
+	from, to := b.inside(off, n)
+	if b.single() {
+		return 0, from >= to // has no name yet, so that no change of it would last
+	}
+	if off >= b.remote {
+		return 0, false // beside the bytes of the source
+	}
+	lo, hi := b.span(off, n)
+	for _, i := range []int{lo, hi - 1} {
+		if hi > lo && !b.has(i) && (i < from || i >= to) {
+			return i, true
+		}
+	}
+	return 0, false
+}
+
+// Truncate sets the size. What growing adds is zeros, and is present. Shrinking
+// fetches nothing: of a block in which the file then ends, the rest comes when
+// it is needed. Only a file of one block that is not here is fetched first,
+// unless the size is 0.
+func (f *File) Truncate(ctx context.Context, size int64) error {
+	if size < 0 {
+		return unix.EINVAL
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for size > 0 && f.blocks != nil && f.blocks.missing > 0 && f.blocks.single() {
+		if err := f.need(ctx, 0, 1, 1); err != nil {
+			return err
+		}
+	}
+	fd, err := f.change()
+	if err != nil {
+		return err
+	}
+	old := f.size.Load()
+	f.preserve(size, max(old-size, 0))
+	if err := retry(func() error { return unix.Ftruncate(fd, size) }); err != nil {
+		return f.s.explain(err)
+	}
+	f.size.Store(size)
+	return f.cut(size)
+}
+
+// cut notes that nothing of the source beyond size is wanted any more. mu is
+// held.
+func (f *File) cut(size int64) error {
+	if f.blocks == nil {
+		return nil
+	}
+	if err := f.blocks.cut(size); err != nil {
+		return err
+	}
+	return f.complete()
+}
