@@ -1,0 +1,161 @@
+package table
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+
+	"github.com/cockroachdb/pebble/v2"
+)
+
+// Commit makes all changes since the last Commit or Abort in one step. When it
+// returns, they survive the end of this process by any means; a power cut they
+// survive after Sync, or when a later Commit does. On an error none of them
+// can be relied on to be there or not, and the table is of no more use, but
+// for two: ErrMisuse (Abort, and go on), and ErrFull, with which nothing has
+// happened (try again when there is room, or Abort).
+func (t *Table) Commit() error {
+	if t.misused != nil {
+		return t.misused
+	}
+	if err := t.Err(); err != nil {
+		return err
+	}
+	t.stage()
+	if t.batch == nil {
+		return nil
+	}
+	if err := t.full(); err != nil {
+		return err
+	}
+	first := t.beginSession()
+	b := t.batch
+	t.batch = nil
+	if err := t.apply(b); err != nil {
+		return err
+	}
+	for ino, n := range t.edits {
+		if n == nil {
+			t.inodes.drop(ino)
+		} else {
+			t.inodes.put(ino, n)
+		}
+	}
+	clear(t.edits)
+	t.dirty.commit()
+	if first {
+		return t.Sync()
+	}
+	return nil
+}
+
+// stage encodes the edited inodes.
+func (t *Table) stage() {
+	var record []byte
+	for ino, n := range t.edits {
+		if n == nil {
+			t.delete(inodeKey(ino))
+			continue
+		}
+		record = n.encode(record[:0])
+		t.write(inodeKey(ino), record)
+	}
+}
+
+// apply gives changes to Pebble. On a disk that froze it looks as if all went
+// well.
+func (t *Table) apply(b *pebble.Batch) error {
+	if err := errors.Join(b.Commit(pebble.Sync), b.Close()); err != nil {
+		t.fail(err)
+	}
+	return t.Err()
+}
+
+// Abort forgets all changes since the last Commit. Numbers that were given
+// stay given.
+func (t *Table) Abort() {
+	if t.batch != nil {
+		if err := t.batch.Close(); err != nil {
+			t.fail(err)
+		}
+		t.batch = nil
+	}
+	clear(t.edits)
+	t.dirty.abort()
+	t.cursors.clear()
+	t.lookups = lookups{}
+	t.changes++
+	t.misused = nil
+}
+
+// Sync makes what was committed before the call survive a power cut. It needs
+// no lock; callers that come at the same time share one fsync.
+func (t *Table) Sync() error {
+	if err := t.Err(); err != nil {
+		return err
+	}
+	t.disk.sync()
+	return t.Err()
+}
+
+// writable is the batch of changes. It can be read, too.
+func (t *Table) writable() *pebble.Batch {
+	if t.batch == nil {
+		t.batch = t.db.NewIndexedBatch()
+	}
+	return t.batch
+}
+
+func (t *Table) write(key, value []byte) {
+	if err := t.writable().Set(key, value, nil); err != nil {
+		t.fail(err)
+	}
+}
+
+func (t *Table) delete(key []byte) {
+	if err := t.writable().Delete(key, nil); err != nil {
+		t.fail(err)
+	}
+}
+
+// read finds a record, which is valid until closer is closed. A nil closer:
+// there is none.
+func (t *Table) read(key []byte) (record []byte, closer io.Closer) {
+	if t.Err() != nil {
+		return nil, nil
+	}
+	var err error
+	if t.batch != nil {
+		record, closer, err = t.batch.Get(key)
+	} else {
+		record, closer, err = t.db.Get(key)
+	}
+	if err != nil {
+		if !errors.Is(err, pebble.ErrNotFound) {
+			t.fail(err)
+		}
+		return nil, nil
+	}
+	return record, closer
+}
+
+// damaged notes that a record makes no sense.
+func (t *Table) damaged(format string, args ...any) {
+	t.fail(fmt.Errorf("%w: %w", ErrDamaged, fmt.Errorf(format, args...)))
+}
+
+// misuse notes a broken rule: the changes at hand are not to be trusted.
+func (t *Table) misuse(format string, args ...any) {
+	if t.Err() != nil {
+		return // reads that answer nothing make callers stumble
+	}
+	err := fmt.Errorf("%w: %s", ErrMisuse, fmt.Sprintf(format, args...))
+	if t.options.Strict {
+		panic(err)
+	}
+	t.log.Error("a bug of wsmount", slog.Any("error", err))
+	if t.misused == nil {
+		t.misused = err
+	}
+}

@@ -1,0 +1,146 @@
+package table
+
+import (
+	"bytes"
+	"reflect"
+	"testing"
+
+	"github.com/wsmount/wsmount/providers"
+)
+
+// full records have every part.
+var (
+	fullInode = &Inode{
+		Mode: 0o100644, UID: 1000, GID: 1 << 31, Rdev: 7, Size: 1 << 40, Blocks: 9,
+		Atime: -1, Mtime: 1 << 62, Ctime: -1 << 62, Birth: 5,
+		Links: []Link{{1, "a"}, {1 << 47, "\xff\x00"}}, Homes: []Link{{2, "b"}},
+		Subdirs: 3, Entries: 4, Cookies: 1 << 63, Loaded: true, Listed: -8, From: "old/path",
+		Gen: 11, AttrGen: 12, State: Whole,
+		Origin:  Origin{providers.Version{ETag: "etag", Modified: 13, Size: 14}, "sha256:00", 10},
+		Writing: true, Synced: 9, Suspect: true, Target: "../x",
+		Xattrs:   map[string][]byte{"user.a": {0}, "user.b": {}},
+		Metadata: map[string]string{"k": "v", "": ""},
+		Claim:    &Link{6, "claimed"},
+	}
+	fullName = Name{
+		Ino: 5, Cookie: 6, Seq: 7, Local: true,
+		Base:    &Base{8, providers.KindSymlink, providers.Version{ETag: "e", Modified: -1, Size: 2}, "md5:00", 3, 4},
+		Attempt: &Attempt{"op", 1, 2, 255, "other/path"},
+		Held:    &Held{"because", true, []byte{0, 1}},
+	}
+)
+
+// TestFullRecords: the records above leave nothing out, so that the tests
+// below see a part that was forgotten.
+func TestFullRecords(t *testing.T) {
+	for _, v := range []any{*fullInode, fullName, *fullName.Base, *fullName.Attempt, *fullName.Held} {
+		for i, r := 0, reflect.ValueOf(v); i < r.NumField(); i++ {
+			if r.Field(i).IsZero() {
+				t.Errorf("%T.%s is not set", v, r.Type().Field(i).Name)
+			}
+		}
+	}
+}
+
+func TestRoundTrip(t *testing.T) {
+	for _, want := range []*Inode{fullInode, {}} {
+		got, err := decodeInode(want.encode(nil))
+		if err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("got %+v, %v, want %+v", got, err, want)
+		}
+	}
+	for _, want := range []Name{fullName, {}} {
+		got, err := decodeName(want.encode(nil))
+		if err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("got %+v, %v, want %+v", got, err, want)
+		}
+	}
+}
+
+// TestEachPartAlone: parts do not need each other.
+func TestEachPartAlone(t *testing.T) {
+	full := reflect.ValueOf(*fullInode)
+	for i := range full.NumField() {
+		want := &Inode{}
+		reflect.ValueOf(want).Elem().Field(i).Set(full.Field(i))
+		if got, err := decodeInode(want.encode(nil)); err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: got %+v, %v, want %+v", full.Type().Field(i).Name, got, err, want)
+		}
+	}
+}
+
+// TestCutOff: no record is whole without its end, or with more behind it.
+func TestCutOff(t *testing.T) {
+	inode, name := fullInode.encode(nil), fullName.encode(nil)
+	for i := range inode {
+		if _, err := decodeInode(inode[:i]); err == nil {
+			t.Errorf("the first %d bytes of an inode are taken for one", i)
+		}
+	}
+	for i := range name {
+		if _, err := decodeName(name[:i]); err == nil {
+			t.Errorf("the first %d bytes of a name are taken for one", i)
+		}
+	}
+	if _, err := decodeInode(append(inode, 0)); err == nil {
+		t.Error("an inode with a byte behind it is taken for one")
+	}
+	if _, err := decodeName(append(name, 0)); err == nil {
+		t.Error("a name with a byte behind it is taken for one")
+	}
+}
+
+// TestHostileRecords: what no encoder makes is refused.
+func TestHostileRecords(t *testing.T) {
+	long := bytes.Repeat([]byte{0xff}, 11)
+	tests := []struct {
+		name   string
+		record []byte
+	}{
+		{"nothing", nil},
+		{"another version", []byte{2, 0, 0, 0, 0, 0, 0, 0}},
+		{"a number too long", append([]byte{1}, long...)},
+		{"unknown parts", []byte{1, 0x80, 0x80, 0x80, 1, 0, 0, 0, 0, 0, 0}},
+		{"a number too large", []byte{1, 0, 0xff, 0xff, 0xff, 0xff, 0xff, 1, 0, 0, 0, 0, 0}},
+		{"more links than bytes", []byte{1, 0x40, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 0xf}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if n, err := decodeInode(tt.record); err == nil {
+				t.Errorf("taken for an inode: %+v", n)
+			}
+			if n, err := decodeName(tt.record); err == nil {
+				t.Errorf("taken for a name: %+v", n)
+			}
+		})
+	}
+}
+
+// FuzzDecode: hostile bytes never panic, and what they are taken for survives
+// the way there and back.
+func FuzzDecode(f *testing.F) {
+	f.Add(fullInode.encode(nil))
+	f.Add(fullName.encode(nil))
+	f.Add((&Inode{}).encode(nil))
+	f.Add(encodeEntry(5, "name"))
+	f.Fuzz(func(t *testing.T, record []byte) {
+		if n, err := decodeInode(record); err == nil {
+			again, err := decodeInode(n.encode(nil))
+			if err != nil || !sameInode(again, n) {
+				t.Errorf("%+v comes back as %+v, %v", n, again, err)
+			}
+		}
+		if n, err := decodeName(record); err == nil {
+			once := n.encode(nil)
+			again, err := decodeName(once)
+			if err != nil || !bytes.Equal(again.encode(nil), once) {
+				t.Errorf("%+v comes back as %+v, %v", n, again, err)
+			}
+		}
+		if ino, name, err := decodeEntry(record); err == nil {
+			if i, n, err := decodeEntry(encodeEntry(ino, name)); i != ino || n != name || err != nil {
+				t.Errorf("%d %q comes back as %d %q, %v", ino, name, i, n, err)
+			}
+		}
+	})
+}

@@ -1,0 +1,305 @@
+package table
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// faults are hooks that can be changed while the table is open.
+type faults struct {
+	vfs  *hookFS
+	hook atomic.Pointer[func(op, kind string) error]
+}
+
+func newFaults(below vfs.FS) *faults {
+	f := &faults{}
+	f.set(func(string, string) error { return nil })
+	f.vfs = &hookFS{FS: below, hook: func(op, kind string) error { return (*f.hook.Load())(op, kind) }}
+	return f
+}
+
+func (f *faults) set(hook func(op, kind string) error) { f.hook.Store(&hook) }
+
+// steps runs steps from one on, until one fails or the last is done.
+func steps(tab *Table, from, to int) (last int, err error) {
+	for i := from; i <= to; i++ {
+		if err := step(tab, i); err != nil {
+			return i - 1, err
+		}
+	}
+	return to, nil
+}
+
+// TestWriteFails: whatever cannot be written, the process lives on, the table
+// says so and answers nothing more, and the next Open finds what was committed.
+func TestWriteFails(t *testing.T) {
+	tests := []struct{ op, kind string }{
+		{"write", "log"}, {"create", "log"}, {"sync", "log"}, {"sync", "dir"},
+		{"write", "manifest"}, {"sync", "manifest"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.op+" "+tt.kind, func(t *testing.T) {
+			below := vfs.NewMem()
+			f := newFaults(below)
+			tab := open(t, "/t", Options{FS: f.vfs, memTable: 64 << 10})
+			if _, err := steps(tab, 1, 300); err != nil {
+				t.Fatal(err)
+			}
+			f.set(func(op, kind string) error {
+				if op == tt.op && kind == tt.kind {
+					return syscall.EIO
+				}
+				return nil
+			})
+			last, err := steps(tab, 301, 20_000)
+			if !errors.Is(err, syscall.EIO) || !errors.Is(tab.Sync(), syscall.EIO) || tab.Inode(Root) != nil && tab.Get("n") != nil {
+				t.Fatalf("Commit says %v, Sync %v", err, tab.Sync())
+			}
+			tab.Abort()
+			if err := step(tab, last+1); !errors.Is(err, syscall.EIO) {
+				t.Errorf("a later commit says %v", err)
+			}
+			if err := tab.Close(); !errors.Is(err, syscall.EIO) {
+				t.Errorf("Close says %v", err)
+			}
+			f.set(func(string, string) error { return nil })
+			tab = open(t, "/t", Options{FS: below})
+			if n, err := verify(tab); err != nil || n < last || n > last+1 || !tab.Session().Killed() {
+				t.Errorf("%d commits returned, and %d are there, after %+v: %v", last, n, tab.Session(), err)
+			}
+			if err := tab.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// TestDiskFull: when there is no room for what a commit needs, it says so and
+// nothing has happened; when there is room again, all goes on.
+func TestDiskFull(t *testing.T) {
+	tests := []struct {
+		name string
+		full func(op, kind string) bool
+	}{
+		{"log", func(op, kind string) bool { return kind == "log" && op == "allocate" }},
+		{"tables", func(op, kind string) bool { return kind == "sst" }},
+		{"manifest", func(op, kind string) bool { return kind == "manifest" && op == "write" }},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			f := newFaults(vfs.NewMem())
+			tab := open(t, "/t", Options{FS: f.vfs, memTable: 64 << 10})
+			if _, err := steps(tab, 1, 300); err != nil {
+				t.Fatal(err)
+			}
+			f.set(func(op, kind string) error {
+				if tt.full(op, kind) {
+					return syscall.ENOSPC
+				}
+				return nil
+			})
+			last, err := steps(tab, 301, 20_000)
+			if !errors.Is(err, ErrFull) || !errors.Is(err, syscall.ENOSPC) {
+				t.Fatalf("step %d: %v", last+1, err)
+			}
+			if n := string(tab.Get("n")); n != fmt.Sprint(last+1) {
+				t.Errorf("the changes are gone: %s", n)
+			}
+			tab.Abort()
+			if n, err := verify(tab); n != last || err != nil {
+				t.Errorf("after Abort: step %d, not %d: %v", n, last, err)
+			}
+			f.set(func(string, string) error { return nil })
+			for deadline := time.Now().Add(10 * time.Second); ; {
+				if err = step(tab, last+1); !errors.Is(err, ErrFull) || time.Now().After(deadline) {
+					break
+				}
+				tab.Abort()
+				time.Sleep(10 * time.Millisecond) // Pebble tries again in its own time
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n, err := verify(tab); n != last+1 || err != nil {
+				t.Errorf("in the end: step %d, not %d: %v", n, last+1, err)
+			}
+			if err := tab.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// TestNoSpaceIsAsked: who can make room is asked for it before a commit fails.
+func TestNoSpaceIsAsked(t *testing.T) {
+	for _, tt := range []struct{ op, kind string }{
+		{"allocate", "log"}, {"create", "log"}, {"write", "log"}, {"write", "sst"}, {"write", "manifest"},
+	} {
+		t.Run(tt.op+" "+tt.kind, func(t *testing.T) {
+			f := newFaults(vfs.NewMem())
+			var asked atomic.Int32
+			tab := open(t, "/t", Options{FS: f.vfs, memTable: 64 << 10, NoSpace: func() {
+				asked.Add(1)
+				f.set(func(string, string) error { return nil })
+			}})
+			if _, err := steps(tab, 1, 10); err != nil {
+				t.Fatal(err)
+			}
+			f.set(func(op, kind string) error {
+				if op == tt.op && kind == tt.kind {
+					return syscall.ENOSPC
+				}
+				return nil
+			})
+			if last, err := steps(tab, 11, 500); err != nil {
+				t.Errorf("step %d: %v", last+1, err)
+			}
+			if asked.Load() == 0 {
+				t.Error("nobody was asked")
+			}
+			if err := tab.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// TestSyncIsShared: who comes while a sync runs waits for the next one, all
+// for the same.
+func TestSyncIsShared(t *testing.T) {
+	f := newFaults(vfs.NewMem())
+	tab := open(t, "/t", Options{FS: f.vfs})
+	if _, err := steps(tab, 1, 2); err != nil {
+		t.Fatal(err)
+	}
+	tab.numbers.wait() // has a sync of its own
+	if err := step(tab, 3); err != nil {
+		t.Fatal(err)
+	}
+	var syncs atomic.Int32
+	running, free := make(chan struct{}), make(chan struct{})
+	f.set(func(op, kind string) error {
+		if op == "sync" && kind == "log" && syncs.Add(1) == 1 {
+			close(running)
+			<-free
+		}
+		return nil
+	})
+	var all sync.WaitGroup
+	call := func() {
+		all.Go(func() {
+			if err := tab.Sync(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	call()
+	<-running
+	if err := step(tab, 4); err != nil { // what the running sync may miss
+		t.Fatal(err)
+	}
+	for range 20 {
+		call()
+	}
+	// Whenever they come the result is the same; but those that come before
+	// the first is done are those that could get a wrong one.
+	time.Sleep(20 * time.Millisecond)
+	close(free)
+	all.Wait()
+	// The one that ran is not enough for those who came behind it, and one
+	// more is, for all of them.
+	if n := syncs.Load(); n != 2 {
+		t.Errorf("%d syncs for 21 calls", n)
+	}
+	before := syncs.Load()
+	if err := tab.Sync(); err != nil || syncs.Load() != before {
+		t.Errorf("a sync of nothing cost %d: %v", syncs.Load()-before, err)
+	}
+	if err := tab.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestSyncFails: a sync that failed is never a success later.
+func TestSyncFails(t *testing.T) {
+	f := newFaults(vfs.NewMem())
+	tab := open(t, "/t", Options{FS: f.vfs})
+	if _, err := steps(tab, 1, 2); err != nil {
+		t.Fatal(err)
+	}
+	tab.numbers.wait() // has a sync of its own
+	if err := step(tab, 3); err != nil {
+		t.Fatal(err)
+	}
+	f.set(func(op, kind string) error {
+		if op == "sync" {
+			return syscall.EIO
+		}
+		return nil
+	})
+	if err := tab.Sync(); !errors.Is(err, syscall.EIO) {
+		t.Errorf("Sync says %v", err)
+	}
+	f.set(func(string, string) error { return nil })
+	if err := tab.Sync(); !errors.Is(err, syscall.EIO) {
+		t.Errorf("the next Sync says %v", err)
+	}
+	if err := tab.Close(); !errors.Is(err, syscall.EIO) {
+		t.Errorf("Close says %v", err)
+	}
+}
+
+// TestFrozen: a frozen disk changes nothing, and nobody notices.
+func TestFrozen(t *testing.T) {
+	below := vfs.NewMem()
+	var failure error
+	d := newDisk(below, nil, func(err error) { failure = err })
+	if err := writeFile(d, "/", "/before", "x"); err != nil {
+		t.Fatal(err)
+	}
+	d.freeze(syscall.EIO)
+	if err := errors.Join(
+		writeFile(d, "/", "/after", "y"), d.MkdirAll("/dir", 0o700), d.Rename("/before", "/gone"),
+		d.Link("/before", "/link"), d.Remove("/before"), d.RemoveAll("/"),
+	); err != nil || !errors.Is(failure, syscall.EIO) {
+		t.Errorf("noticed: %v; failed: %v", err, failure)
+	}
+	if list, err := below.List("/"); len(list) != 1 || list[0] != "before" || err != nil {
+		t.Errorf("there is %q: %v", list, err)
+	}
+	// Pebble takes a file that is not there for the end of the world.
+	if _, err := d.Open("/after"); !errors.Is(err, syscall.EIO) || errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("Open of what was never written says %v", err)
+	}
+}
+
+// TestCommitDoesNotSync: a commit does not wait for the disk.
+func TestCommitDoesNotSync(t *testing.T) {
+	f := newFaults(vfs.NewMem())
+	tab := open(t, "/t", Options{FS: f.vfs})
+	if _, err := steps(tab, 1, 2); err != nil {
+		t.Fatal(err)
+	}
+	tab.numbers.wait() // has a sync of its own
+	f.set(func(op, kind string) error {
+		if op == "sync" {
+			t.Errorf("a sync of %s", kind)
+		}
+		return nil
+	})
+	if _, err := steps(tab, 3, 50); err != nil {
+		t.Fatal(err)
+	}
+	f.set(func(string, string) error { return nil })
+	if err := tab.Close(); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,78 @@
+// Package table keeps the durable names of a working copy: inodes, names, what
+// the backend is known to hold under each name, the order of the changes that
+// it does not have yet, and small records for others. Content it knows nothing
+// of.
+//
+//	t, err := table.Open(dir, table.Options{})
+//	ino := t.Alloc()
+//	t.Put(ino, &table.Inode{Mode: syscall.S_IFREG | 0o644})
+//	t.SetName(dir, "report.md", table.Name{Ino: ino, Seq: t.NextSeq()})
+//	t.Edit(dir).Mtime = now
+//	err = t.Commit() // create(2) may return
+//	err = t.Sync()   // fsync(2) may return
+//
+// # What it promises
+//
+// Changes collect in memory, where all reads see them, until Commit makes them
+// in one step. When Commit returns they survive the end of the process by any
+// means, SIGKILL too. When Sync returns, everything that was committed before
+// it was called survives a power cut. A power cut leaves the state after some
+// commit: all of those before it, nothing of those behind it.
+//
+// What hangs together stays together: SetName keeps the names in an inode, the
+// counts of a directory, the order of readdir and the order of what is to be
+// sent, and Check verifies it all. Inode numbers, cookies of one directory and
+// places in the order to send are never given twice.
+//
+// When the disk is full Commit says so before anything has happened
+// ([ErrFull]), and goes on when there is room. When something cannot be read,
+// or a log or manifest cannot be written, the table fails ([Table.Err]): it
+// answers nothing more, rather than half of something, and what is on the disk
+// stays as it was. A record that makes no sense is [ErrDamaged], never a panic
+// and never a wrong answer that a checksum would have told.
+//
+// # Why so
+//
+// Below is Pebble, a log-structured merge tree in Go. A commit that Pebble
+// syncs waits for its log to be written and for the disk. Here the disk is
+// taken away from under it: syncing a log does nothing until Sync (see disk).
+// What remains is one write(2), and that survives a kill. Pebble's own NoSync
+// does not wait even for that, and loses commits that were acknowledged.
+//
+// Others, for the same commit of one create: SQLite (WAL, NORMAL) takes 26 us
+// and Badger 6.4 us, where Pebble in this mode took 3.6 us on an idle machine;
+// bbolt without sync is torn by a power cut.
+//
+// Figures, of two shared and busy processors, medians where it matters;
+// bench_test.go measures them:
+//
+//	create (look up, inode, name, directory, commit)   10 us, of which the commit 6 us
+//	Inode                         6 ns in memory, 5 us from the database
+//	Name, there                   1.6 us in a directory in use, 3.8 us anywhere among 200 000
+//	Name, not there               1.3 us and 3.2 us
+//	Next, over 1000 entries       195 us
+//	a thousand files in each of   1000 directories   10 000 directories
+//	    to put there, each        6.6 us              26 us (in commits of 1000)
+//	    memory after that         63 MiB              56 MiB
+//	    and after 2 million reads 82 MiB              81 MiB
+//	    on the disk               117 MiB             1118 MiB
+//	    a name, there or not      6.6 us              20 us
+//	    to open again             0.3 s               0.2 s
+//
+// Names that are not there cost no more than others: the levels above the last
+// have Bloom filters, and the last is one search in blocks that the directory
+// shares. So there is no cache of names, positive or negative; the kernel has
+// one. Inodes are looked at far more often than names, and a decoded one is a
+// thousand times faster than a stored one: some stay (see resident).
+//
+// Memory is bounded by Options, not by how much there is: blocks of the
+// database, decoded inodes, and up to five memtables of 4 MiB under load. An
+// empty table takes 0.3 MiB.
+//
+// # What a caller must know
+//
+// One lock of the caller is held over every method, but Sync and Err. All may
+// call Pebble; none waits for an fsync, except the first Commit of a session,
+// a Commit that meets a log of 4 MiB that is full, and Alloc or NextSeq should
+// they use up 8192 numbers faster than one fsync takes.
+package table

@@ -1,0 +1,126 @@
+package table
+
+import (
+	"maps"
+	"slices"
+	"syscall"
+)
+
+// Inode is the inode, nil when there is none. The caller must not change it.
+// It is valid until the next Edit of it, SetName of a name that concerns it,
+// Commit or Abort.
+func (t *Table) Inode(ino Ino) *Inode {
+	if n, edited := t.edits[ino]; edited {
+		return n
+	}
+	if n := t.inodes.get(ino); n != nil {
+		return n
+	}
+	n := t.load(ino)
+	if n != nil {
+		t.inodes.put(ino, n)
+	}
+	return n
+}
+
+// load reads an inode from the database.
+func (t *Table) load(ino Ino) *Inode {
+	record, closer := t.read(inodeKey(ino))
+	if closer == nil {
+		return nil
+	}
+	n, err := decodeInode(record)
+	if err := closer.Close(); err != nil {
+		t.fail(err)
+		return nil
+	}
+	if err != nil {
+		t.damaged("inode %d: %w", ino, err)
+		return nil
+	}
+	return n
+}
+
+// Edit is the inode, to be changed, until Commit keeps it or Abort forgets the
+// changes. Nil when there is none.
+func (t *Table) Edit(ino Ino) *Inode {
+	if n, edited := t.edits[ino]; edited {
+		return n
+	}
+	n := t.Inode(ino)
+	if n == nil {
+		return nil
+	}
+	n = n.clone()
+	t.edits[ino] = n
+	return n
+}
+
+// clone copies everything that can be changed in place.
+func (n *Inode) clone() *Inode {
+	c := *n
+	c.Links = slices.Clone(n.Links)
+	c.Homes = slices.Clone(n.Homes)
+	c.Metadata = maps.Clone(n.Metadata)
+	if n.Xattrs != nil {
+		c.Xattrs = make(map[string][]byte, len(n.Xattrs))
+		for k, v := range n.Xattrs {
+			c.Xattrs[k] = slices.Clone(v)
+		}
+	}
+	if n.Claim != nil {
+		claim := *n.Claim
+		c.Claim = &claim
+	}
+	return &c
+}
+
+// Put adds an inode under a number of Alloc, or the root. The table keeps n,
+// which is then as Edit gives it.
+func (t *Table) Put(ino Ino, n *Inode) {
+	if ino == 0 || len(n.Links)+len(n.Homes) != 0 || n.Subdirs|n.Entries|n.Cookies != 0 {
+		t.misuse("Put of inode %d that has names already", ino)
+		return
+	}
+	if t.options.Strict && t.Inode(ino) != nil {
+		t.misuse("Put of inode %d that is there already", ino)
+		return
+	}
+	if n.isDir() {
+		n.Cookies = FirstCookie - 1
+	}
+	t.edits[ino] = n
+}
+
+// Drop forgets an inode. It must have no name left here or at the backend,
+// and a directory must have none in it.
+func (t *Table) Drop(ino Ino) {
+	n := t.Inode(ino)
+	switch {
+	case n == nil:
+		t.misuse("Drop of inode %d, which is not there", ino)
+		return
+	case len(n.Links)+len(n.Homes) != 0 || n.Entries != 0:
+		t.misuse("Drop of inode %d, which has names", ino)
+		return
+	case t.options.Strict && n.isDir() && t.hasNames(ino):
+		t.misuse("Drop of directory %d, which has names at the backend or to send", ino)
+		return
+	}
+	t.edits[ino] = nil
+}
+
+func (t *Table) hasNames(dir Ino) (has bool) {
+	t.Names(dir, "", func(string, Name) bool {
+		has = true
+		return false
+	})
+	return has
+}
+
+func (n *Inode) isDir() bool { return n.Mode&syscall.S_IFMT == syscall.S_IFDIR }
+
+// without takes l away, in place.
+func without(links []Link, l Link) []Link {
+	return slices.DeleteFunc(links, func(o Link) bool { return o == l })
+}

@@ -1,0 +1,196 @@
+package table
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"strings"
+	"sync/atomic"
+	"syscall"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// The kinds of errors of this package.
+var (
+	// ErrNewer: the table was written by a later version of wsmount.
+	ErrNewer = errors.New("made by a newer version of wsmount")
+	// ErrDamaged: what is on the disk is not what was written.
+	ErrDamaged = errors.New("damaged")
+	// ErrMisuse: the caller broke a rule of this package. The changes at hand
+	// cannot be committed; Abort and go on.
+	ErrMisuse = errors.New("wrong use of the table")
+)
+
+// Options of Open. The zero value works.
+type Options struct {
+	// Log gets what the database complains about. Nil is silent.
+	Log *slog.Logger
+	// BlockCache bounds the memory, in bytes, for parts of the database that
+	// were read from the disk. 0 means 16 MiB.
+	BlockCache int64
+	// Resident is how many decoded inodes stay in memory. 0 means 32768.
+	Resident int
+	// NoSpace is called when the disk is full, before a write is tried once
+	// more; it may free space. It runs on any goroutine, and must neither use
+	// the table nor wait for who does. Nil: nothing can be done.
+	NoSpace func()
+	// Strict panics on wrong use, and looks closer for it. For tests.
+	Strict bool
+	// FS replaces the file system. For tests.
+	FS vfs.FS
+	// BootID replaces the identity of this boot of the machine. For tests.
+	BootID string
+
+	memTable uint64 // bytes of changes in memory before they go to a file; 0: 4 MiB
+}
+
+// Table is an open table. One lock of the caller is held over every method,
+// except Sync and Err.
+type Table struct {
+	options Options
+	log     *slog.Logger
+	lock    *pebble.Lock
+	db      *pebble.DB
+	disk    *disk
+	failed  atomic.Pointer[error]
+
+	session session
+	numbers numbers
+	batch   *pebble.Batch // encoded changes; nil: none
+	edits   map[Ino]*Inode
+	inodes  resident
+	cursors cursors
+	lookups lookups
+	dirty   dirtyIndex
+	changes uint64 // counts what may make an iteration stale
+	misused error
+}
+
+// Open opens the table in dir, which it makes if there is none. It fails with
+// ErrNewer or ErrDamaged, or with what the file system says; a table that is
+// open elsewhere is such an error.
+func Open(dir string, o Options) (*Table, error) {
+	t := newTable(o)
+	t.disk = newDisk(t.options.FS, t.options.NoSpace, t.fail)
+	if err := t.open(dir); err != nil {
+		return nil, fmt.Errorf("table %q: %w", dir, err)
+	}
+	return t, nil
+}
+
+func newTable(o Options) *Table {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.BlockCache == 0 {
+		o.BlockCache = 16 << 20
+	}
+	if o.Resident == 0 {
+		o.Resident = 32768
+	}
+	if o.memTable == 0 {
+		o.memTable = 4 << 20
+	}
+	if o.FS == nil {
+		o.FS = vfs.Default
+	}
+	if o.BootID == "" {
+		o.BootID = bootID()
+	}
+	t := &Table{options: o, log: o.Log, edits: map[Ino]*Inode{}}
+	t.inodes.init(o.Resident)
+	return t
+}
+
+func (t *Table) open(dir string) error {
+	made, err := readFormat(t.disk, dir)
+	if err != nil {
+		return err
+	}
+	if err := t.openPebble(dir, made); err != nil {
+		if made && missing(err) {
+			err = fmt.Errorf("%w: %w", ErrDamaged, err)
+		}
+		return damage(err)
+	}
+	t.readSession()
+	t.readNumbers()
+	t.readDirty()
+	err = t.Err()
+	if err == nil && !made {
+		err = t.writeFormat(dir)
+	}
+	if err != nil {
+		return errors.Join(err, t.closePebble())
+	}
+	return nil
+}
+
+func (t *Table) openPebble(dir string, made bool) (err error) {
+	db := t.disk.PathJoin(dir, "db")
+	o := t.pebbleOptions()
+	o.ErrorIfNotExists = made
+	// Relative: Pebble remembers it, and a state directory may be moved.
+	o.WALDir = pebble.MakeStoreRelativePath(t.disk, "log")
+	t.disk.logs = t.disk.PathJoin(db, "log")
+	if !made {
+		if err := makeDir(t.disk, db); err != nil {
+			return err
+		}
+	}
+	if t.lock, err = pebble.LockDirectory(db, t.disk); err != nil {
+		return err
+	}
+	o.Lock = t.lock
+	if t.db, err = pebble.Open(db, o); err != nil {
+		return errors.Join(openError{err}, t.lock.Close())
+	}
+	return nil
+}
+
+// openError is an error of Pebble while it looks at its files.
+type openError struct{ error }
+
+func (e openError) Unwrap() error { return e.error }
+
+// missing reports whether an error says that files are not what they were:
+// Pebble does not always call that corruption. What the system says is no
+// such error, but that something is not there.
+func missing(err error) bool {
+	var errno syscall.Errno
+	if errors.As(err, &errno) {
+		return errno == syscall.ENOENT
+	}
+	var e openError
+	return errors.As(err, &e) || errors.Is(err, fs.ErrNotExist)
+}
+
+func (t *Table) closePebble() error {
+	t.disk.closing.Store(true)
+	return errors.Join(t.db.Close(), t.lock.Close())
+}
+
+// Close ends the session, and marks the end as clean if no error stood in the
+// way. Uncommitted changes are forgotten.
+func (t *Table) Close() error {
+	t.Abort()
+	t.numbers.wait()
+	err := t.Err()
+	if err == nil && t.session.begun {
+		t.endSession()
+		t.keepNumbers()
+		err = t.Commit()
+	}
+	return errors.Join(err, t.closePebble())
+}
+
+// bootID is what Linux made up for this boot; "" when it does not say, which
+// is no boot's identity.
+func bootID() string {
+	id, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	return strings.TrimSpace(string(id))
+}

@@ -1,0 +1,194 @@
+package table
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// made is a table with the state after n steps, closed.
+func made(t *testing.T, n int) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "table")
+	tab := open(t, dir, Options{memTable: 64 << 10})
+	for i := 1; i <= n; i++ {
+		if err := step(tab, i); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := tab.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func TestFormat(t *testing.T) {
+	tests := []struct {
+		name, text string
+		want       error
+		says       string
+	}{
+		{"newer", "wsmount table 2\n", ErrNewer, "format 2, and this one knows up to 1"},
+		{"much newer", "wsmount table 4294967295\n", ErrNewer, "4294967295"},
+		{"zero", "wsmount table 0\n", ErrDamaged, "format version"},
+		{"empty", "", ErrDamaged, "format version"},
+		{"other", "sqlite", ErrDamaged, "sqlite"},
+		{"number", "wsmount table x", ErrDamaged, "format version"},
+		{"too large", "wsmount table 99999999999", ErrDamaged, "format version"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			dir := made(t, 3)
+			if err := os.WriteFile(filepath.Join(dir, "format"), []byte(tt.text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			before := listing(t, dir)
+			_, err := Open(dir, Options{})
+			if !errors.Is(err, tt.want) || !strings.Contains(fmt.Sprint(err), tt.says) || !strings.Contains(fmt.Sprint(err), dir) {
+				t.Errorf("got %v, want %v that says %q", err, tt.want, tt.says)
+			}
+			if after := listing(t, dir); !slices.Equal(before, after) {
+				t.Errorf("it was touched: %v, then %v", before, after)
+			}
+		})
+	}
+}
+
+// listing is all below dir, with times.
+func listing(t *testing.T, dir string) (list []string) {
+	t.Helper()
+	err := filepath.Walk(dir, func(path string, i os.FileInfo, err error) error {
+		if err == nil {
+			list = append(list, fmt.Sprint(path, i.Size(), i.ModTime()))
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+// remove takes away what matches a pattern below dir.
+func remove(t *testing.T, dir, pattern string) {
+	t.Helper()
+	paths, _ := filepath.Glob(filepath.Join(dir, pattern))
+	if len(paths) == 0 {
+		t.Fatalf("nothing matches %s", pattern)
+	}
+	for _, path := range paths {
+		if err := os.RemoveAll(path); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// rewrite changes the content of what matches a pattern below dir.
+func rewrite(t *testing.T, dir, pattern string, change func([]byte) []byte) {
+	t.Helper()
+	paths, _ := filepath.Glob(filepath.Join(dir, pattern))
+	for _, path := range paths {
+		content, err := os.ReadFile(path)
+		if err == nil {
+			err = os.WriteFile(path, change(content), 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(paths) == 0 {
+		t.Fatalf("nothing matches %s", pattern)
+	}
+}
+
+// TestDamaged: what is broken is called damaged, at Open or at the first read
+// that meets it, and never taken for an empty table or a wrong answer.
+func TestDamaged(t *testing.T) {
+	flip := func(b []byte) []byte {
+		for i := range b {
+			if i < len(b)-200 { // what ends a file says where all else is
+				b[i] ^= 0xff
+			}
+		}
+		return b
+	}
+	tests := []struct {
+		name   string
+		damage func(t *testing.T, dir string)
+	}{
+		{"no database", func(t *testing.T, dir string) { remove(t, dir, "db") }},
+		{"no manifest", func(t *testing.T, dir string) { remove(t, dir, "db/MANIFEST-*") }},
+		{"no marker", func(t *testing.T, dir string) { remove(t, dir, "db/marker.manifest*") }},
+		{"no format", func(t *testing.T, dir string) { remove(t, dir, "format") }},
+		{"no tables", func(t *testing.T, dir string) { remove(t, dir, "db/*.sst") }},
+		{"tables cut off", func(t *testing.T, dir string) {
+			rewrite(t, dir, "db/*.sst", func(b []byte) []byte { return b[:len(b)/2] })
+		}},
+		{"tables changed", func(t *testing.T, dir string) { rewrite(t, dir, "db/*.sst", flip) }},
+		{"manifest changed", func(t *testing.T, dir string) {
+			rewrite(t, dir, "db/MANIFEST-*", func(b []byte) []byte { return bytes.Repeat([]byte{7}, len(b)) })
+		}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			dir := made(t, 600)
+			tt.damage(t, dir)
+			tab, err := Open(dir, Options{})
+			if err == nil {
+				_, err = verify(tab)
+				if tab.Err() == nil || !errors.Is(tab.Commit(), ErrDamaged) || !errors.Is(tab.Sync(), ErrDamaged) {
+					t.Errorf("Err %v, Commit %v, Sync %v", tab.Err(), tab.Commit(), tab.Sync())
+				}
+				if e := tab.Close(); !errors.Is(e, ErrDamaged) {
+					t.Errorf("Close: %v", e)
+				}
+			}
+			if !errors.Is(err, ErrDamaged) {
+				t.Errorf("got %v, want damaged", err)
+			}
+		})
+	}
+}
+
+// TestMakingInterrupted: a table whose making was interrupted is made.
+func TestMakingInterrupted(t *testing.T) {
+	dir := made(t, 0)
+	remove(t, dir, "format")
+	tab := open(t, dir, Options{})
+	if !tab.Session().First {
+		t.Errorf("got %+v, want the first session", tab.Session())
+	}
+	if err := tab.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestOpenTwice: the second fails, and the first does not notice.
+func TestOpenTwice(t *testing.T) {
+	dir := made(t, 5)
+	tab := open(t, dir, Options{})
+	if second, err := Open(dir, Options{}); err == nil {
+		second.Close()
+		t.Error("a table that is open was opened")
+	}
+	if err := step(tab, 6); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := verify(tab); n != 6 || err != nil {
+		t.Errorf("got %d, %v", n, err)
+	}
+	if err := tab.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestBootID(t *testing.T) {
+	if a, b := bootID(), bootID(); len(a) < 32 || a != b {
+		t.Errorf("got %q and %q", a, b)
+	}
+}

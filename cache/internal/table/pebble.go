@@ -1,0 +1,94 @@
+package table
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/bloom"
+)
+
+// memTables full of changes, and Pebble makes writers wait. See backlog.
+const memTables = 5
+
+// pebbleOptions are sized for a daemon that is one of many on a machine:
+// little memory when idle, few descriptors, one compaction at a time.
+func (t *Table) pebbleOptions() *pebble.Options {
+	o := &pebble.Options{
+		FS:        t.disk,
+		CacheSize: t.options.BlockCache,
+		// The next format puts into each record of the log how far it was
+		// synced, as far as Pebble knows, and takes a hole before that point
+		// for damage. Our log is not synced when Pebble thinks it is.
+		FormatMajorVersion: pebble.FormatColumnarBlocks,
+		// Memory starts at 256 KiB and doubles up to this size.
+		MemTableSize:                t.options.memTable,
+		MemTableStopWritesThreshold: memTables,
+		L0CompactionThreshold:       2,
+		// However many files there are to be merged, writers do not wait.
+		L0StopWritesThreshold: 1 << 20,
+		LBaseMaxBytes:         32 << 20,
+		MaxOpenFiles:          256,
+		WALBytesPerSync:       512 << 10,
+		DisableTableStats:     true,
+		Logger:                pebbleLog{t},
+		EventListener: &pebble.EventListener{
+			BackgroundError: t.untidy,
+			DataCorruption:  func(i pebble.DataCorruptionInfo) { t.fail(fmt.Errorf("%w: %w", ErrDamaged, i.Details)) },
+			FlushBegin:      func(pebble.FlushInfo) { t.flushBegins() },
+			FlushEnd:        func(i pebble.FlushInfo) { t.flushEnds(i.Err) },
+			CompactionEnd:   func(i pebble.CompactionInfo) { t.tidy(i.Err) },
+		},
+	}
+	o.CompactionConcurrencyRange = func() (int, int) { return 1, 1 }
+	for i := range o.Levels[:len(o.Levels)-1] {
+		o.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
+	}
+	o.Levels[len(o.Levels)-1].FilterPolicy = pebble.NoFilterPolicy
+	return o
+}
+
+// damage makes errors of the database that speak of damage an ErrDamaged.
+func damage(err error) error {
+	if err == nil || errors.Is(err, ErrDamaged) || !pebble.IsCorruptionError(err) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", ErrDamaged, err)
+}
+
+// fail keeps the first error.
+func (t *Table) fail(err error) {
+	err = damage(err)
+	if t.failed.CompareAndSwap(nil, &err) {
+		t.log.Error("the table of the working copy failed", slog.Any("error", err))
+	}
+}
+
+// Err is the first error after which the table answers nothing: a read or a
+// write that failed, or damage. Reads then find nothing, and Commit and Sync
+// fail with it. It needs no lock.
+func (t *Table) Err() error {
+	if err := t.failed.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
+
+// pebbleLog is what Pebble speaks to.
+type pebbleLog struct{ t *Table }
+
+func (l pebbleLog) Infof(string, ...any) {}
+
+func (l pebbleLog) Errorf(format string, args ...any) {
+	l.t.log.Warn("pebble: " + fmt.Sprintf(format, args...))
+}
+
+// Fatalf must not return, and what it is called for besides writes that fail,
+// which disk keeps from Pebble, is a file that vanished or a bug. What was
+// committed is in the log.
+func (l pebbleLog) Fatalf(format string, args ...any) {
+	err := errors.New("pebble: " + fmt.Sprintf(format, args...))
+	l.t.fail(err)
+	panic(err)
+}

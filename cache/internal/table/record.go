@@ -1,0 +1,156 @@
+package table
+
+import "github.com/wsmount/wsmount/providers"
+
+// Ino is the number of an inode. No number is ever given twice.
+type Ino = uint64
+
+// Root is the inode of the volume's root directory. It has no name. The caller
+// Puts it when there is none.
+const Root Ino = 1
+
+// FirstCookie is the cookie of the first name that a directory gets. What is
+// smaller is left to "." and "..".
+const FirstCookie = 3
+
+// State says how much of an inode's content is in the working copy.
+type State uint8
+
+// The states of content.
+const (
+	None    State = iota // nothing; it is fetched when needed
+	Partial              // some blocks
+	Whole                // all of it
+)
+
+// String is "none", "partial" or "whole".
+func (s State) String() string {
+	if int(s) < len(stateNames) {
+		return stateNames[s]
+	}
+	return "unknown"
+}
+
+var stateNames = [...]string{None: "none", Partial: "partial", Whole: "whole"}
+
+// Link is a name in a directory.
+type Link struct {
+	Dir  Ino
+	Name string
+}
+
+// Inode is everything about an inode but its content. Times are nanoseconds
+// since 1970.
+//
+// Links, Homes, Subdirs, Entries and Cookies belong to [Table.SetName], which
+// keeps them true; all else belongs to the caller, and the table does not look
+// at it.
+type Inode struct {
+	Mode                       uint32 // as in stat, with the type
+	UID, GID                   uint32
+	Rdev                       uint32
+	Size                       int64 // bytes
+	Blocks                     int64 // of 512 bytes
+	Atime, Mtime, Ctime, Birth int64
+
+	Links []Link // the names here; a directory has one at most
+	Homes []Link // the names at the backend
+
+	// Of a directory.
+	Subdirs uint64 // names of directories
+	Entries uint64 // names that stand for an inode
+	Cookies uint64 // the last cookie given
+	Loaded  bool   // all names are known
+	Listed  int64  // time of the listing that made it so
+	// From is the old path of a directory that is being renamed at the
+	// backend key by key, for as long as some of it is still there.
+	From string
+
+	// Gen and AttrGen count the states of the content and of the attributes,
+	// from 1 on.
+	Gen, AttrGen uint64
+	State        State
+	// Origin is what the backend had when present content was taken from it:
+	// the base of a change.
+	Origin Origin
+	// Writing is the intent to change: content may differ from this record.
+	Writing bool
+	// Synced is the Gen whose bytes are known to be on the disk.
+	Synced uint64
+	// Suspect content may have lost bytes in a power cut.
+	Suspect bool
+
+	Target   string            // of a symbolic link
+	Xattrs   map[string][]byte // nil and empty are the same
+	Metadata map[string]string // the backend's own, handed back unchanged
+	// Claim is the name that it lost to a pull while it was open.
+	Claim *Link
+}
+
+// Origin is a version at the backend and the state of the content here that is
+// equal to it.
+type Origin struct {
+	Version providers.Version
+	Digest  string // as in providers.Info; "" when not known
+	Gen     uint64
+}
+
+// Name is what is known of one name of a directory: what it stands for here,
+// and what it stands for at the backend.
+type Name struct {
+	Ino Ino // 0: nothing is here under that name
+	// Cookie is the place in the order of the directory. The table gives it,
+	// and keeps it for as long as Ino is not 0; what a caller sets does not
+	// matter.
+	Cookie  uint64
+	Base    *Base    // what the backend has; nil: nothing
+	Seq     uint64   // place in the order of what is to be sent; 0: nothing is
+	Local   bool     // never sent to the backend
+	Attempt *Attempt // a change under way to the backend
+	Held    *Held    // why it is not sent
+}
+
+// Base is what the backend was last known to hold under a name.
+type Base struct {
+	Ino          Ino // that it came from or went to; 0: none here
+	Kind         providers.Kind
+	Version      providers.Version
+	Digest       string // as in providers.Info; "" when not known
+	Gen, AttrGen uint64 // of Ino, as the backend has them
+}
+
+// Attempt is a change that was begun at the backend and whose answer has not
+// been recorded.
+type Attempt struct {
+	Op           string // operation id
+	Gen, AttrGen uint64 // what was sent
+	Kind         uint8  // the caller's
+	Other        string // the caller's, for instance the other path of a rename
+}
+
+// Held says why a change is held back.
+type Held struct {
+	Reason   string
+	Conflict bool
+	Remote   []byte // the caller's encoding of what is at the backend
+}
+
+// DirEnt is an entry of a directory, as readdir wants it.
+type DirEnt struct {
+	Name   string
+	Ino    Ino
+	Cookie uint64
+}
+
+// gone reports whether a record says nothing, and so need not be there.
+func (n *Name) gone() bool {
+	return n.Ino == 0 && n.Base == nil && n.Seq == 0 && n.Attempt == nil
+}
+
+// baseIno is the inode that has this name at the backend, or 0.
+func (n *Name) baseIno() Ino {
+	if n.Base == nil {
+		return 0
+	}
+	return n.Base.Ino
+}

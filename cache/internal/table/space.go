@@ -1,0 +1,126 @@
+package table
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"syscall"
+)
+
+// ErrFull: there is no room on the disk to record the changes. It comes with
+// ENOSPC or EDQUOT.
+var ErrFull = errors.New("no room for changes of the table")
+
+// backlog tells how much of the log is not in other files yet, and so in
+// memory. Pebble lets a commit wait for these files, for as long as it takes;
+// a commit of ours does not wait for a file that cannot be written.
+type backlog struct {
+	written atomic.Int64 // bytes, to all logs
+
+	mu      sync.Mutex // guards what follows
+	changed *sync.Cond
+	begun   extent // the logs that were begun, and what is in those before the last
+	taken   extent // what the flush under way takes
+	flushed extent
+	failing bool
+	frozen  bool
+}
+
+// extent is a number of logs, and of bytes in them.
+type extent struct{ logs, bytes int64 }
+
+// Where a commit waits: before Pebble lets it wait, which is at memTables, and
+// not before Pebble has a reason to flush, which it has at half a memtable.
+// (The first memtables are small, and many of them are no reason.)
+func (b *backlog) high(memTable uint64) bool {
+	return b.begun.logs-b.flushed.logs >= memTables-2 && b.begun.bytes-b.flushed.bytes >= int64(memTable/2)
+}
+
+func newBacklog() *backlog {
+	b := &backlog{}
+	b.changed = sync.NewCond(&b.mu)
+	return b
+}
+
+// change does something that others may wait for.
+func (b *backlog) change(do func()) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	do()
+	b.changed.Broadcast()
+}
+
+// begin notes a new log.
+func (b *backlog) begin() {
+	b.change(func() { b.begun = extent{b.begun.logs + 1, b.written.Load()} })
+}
+
+// isFailing reports whether what Pebble does in the background goes wrong.
+func (b *backlog) isFailing() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.failing
+}
+
+// wait returns when there is memory for a commit, or false when there is none
+// and none will be soon.
+func (b *backlog) wait(size, memTable uint64) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for b.high(memTable) && !b.failing && !b.frozen {
+		b.changed.Wait()
+	}
+	// A large commit is a memtable of its own.
+	return b.frozen || !b.failing || !b.high(memTable) && size < memTable/2
+}
+
+// full looks for room before a commit: for the changes in memory, and in the
+// log, since a log that cannot be written is the end of the table.
+func (t *Table) full() error {
+	size := t.batch.Len()
+	if !t.disk.backlog.wait(uint64(size), t.options.memTable) {
+		return fmt.Errorf("%w: %w", ErrFull, syscall.ENOSPC)
+	}
+	if log := t.disk.current(); log != nil {
+		if err := log.reserve(int64(size+size/1024) + logOverhead); err != nil {
+			return fmt.Errorf("%w: %w", ErrFull, err)
+		}
+	}
+	return nil
+}
+
+// logOverhead is more than a commit and the end of a log add to its changes,
+// beside 11 bytes for each 32 KiB.
+const logOverhead = 64 << 10
+
+func (t *Table) flushBegins() {
+	b := t.disk.backlog
+	b.change(func() { b.taken = b.begun })
+}
+
+func (t *Table) flushEnds(err error) {
+	b := t.disk.backlog
+	if err == nil {
+		b.change(func() { b.flushed = b.taken })
+	}
+	t.tidy(err)
+}
+
+// untidy notes that what Pebble does in the background goes wrong. It will try
+// again.
+func (t *Table) untidy(err error) {
+	if !t.disk.backlog.isFailing() {
+		t.log.Warn("the table of the working copy cannot be tidied", slog.Any("error", err))
+	}
+	t.disk.backlog.change(func() { t.disk.backlog.failing = true })
+}
+
+// tidy notes that it did something.
+func (t *Table) tidy(err error) {
+	if err == nil && t.disk.backlog.isFailing() {
+		t.log.Info("the table of the working copy is tidied again")
+		t.disk.backlog.change(func() { t.disk.backlog.failing = false })
+	}
+}

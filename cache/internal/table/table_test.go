@@ -1,0 +1,213 @@
+package table
+
+import (
+	"errors"
+	"fmt"
+	"syscall"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// TestEditIsACopy: nothing that a caller changes in place is seen before
+// Commit, or after Abort.
+func TestEditIsACopy(t *testing.T) {
+	tab := scratch(t)
+	ino := tab.Alloc()
+	tab.Put(ino, &Inode{Xattrs: map[string][]byte{"a": []byte("x")}, Metadata: map[string]string{"k": "v"}, Claim: &Link{1, "c"}})
+	tab.SetName(Root, "f", Name{Ino: ino})
+	commit(t, tab)
+	seen := tab.Inode(ino)
+	n := tab.Edit(ino)
+	n.Xattrs["a"][0], n.Xattrs["b"], n.Metadata["k"], n.Claim.Name, n.Size = 'y', []byte("z"), "w", "d", 9
+	tab.SetName(Root, "g", Name{Ino: ino})
+	if got := fmt.Sprint(seen.Links, seen.Xattrs, seen.Metadata, seen.Claim, seen.Size); got != "[{1 f}] map[a:[120]] map[k:v] &{1 c} 0" {
+		t.Errorf("what was seen before changed: %s", got)
+	}
+	if tab.Edit(ino) != n || tab.Inode(ino) != n {
+		t.Error("the same edit is not seen again")
+	}
+	tab.Abort()
+	if tab.Inode(ino).Size != 0 || len(tab.Inode(ino).Links) != 1 {
+		t.Errorf("after Abort: %+v", tab.Inode(ino))
+	}
+}
+
+// TestMisuse: a broken rule panics in tests, and elsewhere fails the commit,
+// and only that one.
+func TestMisuse(t *testing.T) {
+	tests := []struct {
+		name  string
+		wrong func(*Table)
+		close bool // only looked for in tests
+	}{
+		{"drop of a name's", func(t *Table) { t.Drop(2) }, false},
+		{"drop of a base's", func(t *Table) { t.SetName(Root, "f", Name{Base: &Base{Ino: 2}}); t.Drop(2) }, false},
+		{"drop of a directory with entries", func(t *Table) { t.Drop(Root) }, false},
+		{"drop of a directory with a base", func(t *Table) {
+			t.SetName(Root, "f", Name{Base: &Base{}})
+			t.Drop(Root)
+		}, true},
+		{"drop of nothing", func(t *Table) { t.Drop(77) }, false},
+		{"put with names", func(t *Table) { t.Put(t.Alloc(), &Inode{Links: []Link{{1, "a"}}}) }, false},
+		{"put of what is there", func(t *Table) { t.Put(2, &Inode{}) }, true},
+		{"put of zero", func(t *Table) { t.Put(0, &Inode{}) }, false},
+		{"name of nothing", func(t *Table) { t.SetName(Root, "g", Name{Ino: 77}) }, false},
+		{"base of nothing", func(t *Table) { t.SetName(Root, "g", Name{Base: &Base{Ino: 77}}) }, false},
+		{"name in nothing", func(t *Table) { t.SetName(77, "g", Name{Ino: 2}) }, false},
+		{"base in nothing", func(t *Table) { t.SetName(77, "g", Name{Base: &Base{}}) }, true},
+		{"no name", func(t *Table) { t.SetName(Root, "", Name{Ino: 2}) }, true},
+		{"two with one place", func(t *Table) {
+			t.SetName(Root, "g", Name{Seq: 5})
+			t.SetName(Root, "h", Name{Seq: 5})
+		}, true},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			tab := scratch(t)
+			addFile(tab, Root, "f")
+			commit(t, tab)
+			func() {
+				defer func() {
+					if err, _ := recover().(error); !errors.Is(err, ErrMisuse) {
+						t.Errorf("strict: %v", err)
+					}
+				}()
+				tt.wrong(tab)
+			}()
+			tab.Abort()
+			if tt.close {
+				return
+			}
+			tab.options.Strict = false
+			tt.wrong(tab)
+			if err := tab.Commit(); !errors.Is(err, ErrMisuse) {
+				t.Errorf("Commit: %v", err)
+			}
+			tab.Abort()
+			addFile(tab, Root, "after")
+			commit(t, tab)
+		})
+	}
+}
+
+// TestNumbers: numbers are given once, through many blocks, and few are
+// wasted.
+func TestNumbers(t *testing.T) {
+	disk := vfs.NewCrashableMem()
+	tab := open(t, "/t", Options{FS: disk})
+	ino, seq := Root, uint64(0)
+	for i := range 3*numberBlock + 5 {
+		if n := tab.Alloc(); n != ino+1 {
+			t.Fatalf("number %d is %d", i, n)
+		}
+		if n := tab.NextSeq(); n != seq+1 {
+			t.Fatalf("place %d is %d", i, n)
+		}
+		ino, seq = ino+1, seq+1
+	}
+	cut := disk.CrashClone(vfs.CrashCloneCfg{}) // nothing but what was synced
+	tab.Set("a", []byte("b"))
+	commit(t, tab)
+	if err := tab.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		name string
+		disk vfs.FS
+		most uint64
+	}{{"closed", disk, ino + 1}, {"power cut", cut, ino + 2*numberBlock}} {
+		tab := open(t, "/t", Options{FS: tt.disk})
+		if n := tab.Alloc(); n <= ino || n > tt.most {
+			t.Errorf("%s: after %d comes %d", tt.name, ino, n)
+		}
+		if n := tab.NextSeq(); n <= seq || n > tt.most {
+			t.Errorf("%s: after place %d comes %d", tt.name, seq, n)
+		}
+		if err := tab.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestResidentIsBounded: few inodes stay, and those that are used.
+func TestResidentIsBounded(t *testing.T) {
+	var r resident
+	r.init(10)
+	hot := &Inode{Size: 1}
+	r.put(1, hot)
+	for i := Ino(2); i < 1000; i++ {
+		r.put(i, &Inode{Size: int64(i)})
+		if r.get(1) != hot {
+			t.Fatalf("the one in use went with %d", i)
+		}
+	}
+	if n := r.get(999); n == nil || n.Size != 999 {
+		t.Errorf("the last is %v", n)
+	}
+	if len(r.at) > 10 || len(r.slots) > 10 {
+		t.Errorf("%d and %d stay", len(r.at), len(r.slots))
+	}
+	r.drop(1)
+	if r.get(1) != nil {
+		t.Error("what was dropped stays")
+	}
+	r.put(5000, hot)
+	if r.get(5000) != hot {
+		t.Error("no room after a drop")
+	}
+}
+
+// TestLargeCommit: a commit larger than Pebble's memory is one step, too.
+func TestLargeCommit(t *testing.T) {
+	disk := vfs.NewCrashableMem()
+	tab := open(t, "/t", Options{FS: disk, memTable: 64 << 10})
+	directory(tab, 0, "")
+	commit(t, tab)
+	for i := range 3000 {
+		addFile(tab, Root, fmt.Sprint("f", i))
+	}
+	commit(t, tab)
+	if n := tab.Inode(Root).Entries; n != 3000 {
+		t.Errorf("%d entries", n)
+	}
+	addFile(tab, Root, "last")
+	commit(t, tab)
+	disk = disk.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: 100, RNG: newRand(1)})
+	if err := tab.Close(); err != nil {
+		t.Fatal(err)
+	}
+	tab = open(t, "/t", Options{FS: disk})
+	if err := tab.Check(); err != nil || tab.Inode(Root).Entries != 3001 {
+		t.Errorf("%d entries after a kill: %v", tab.Inode(Root).Entries, err)
+	}
+	if err := tab.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestLargeCommits: commits that are large for the small memory at the
+// beginning do not wait for files that nobody writes.
+func TestLargeCommits(t *testing.T) {
+	tab := scratch(t)
+	for i := range 12 {
+		dir := directory(tab, Root, fmt.Sprint(i))
+		for j := range 1000 {
+			pulled(tab, dir, fmt.Sprint("a-file-with-a-name-", j))
+		}
+		commit(t, tab)
+	}
+}
+
+func TestErrorsOfTheSystem(t *testing.T) {
+	f := newFaults(vfs.NewMem())
+	f.set(func(op, kind string) error {
+		if op == "create" {
+			return syscall.EACCES
+		}
+		return nil
+	})
+	if _, err := Open("/t", Options{FS: f.vfs}); !errors.Is(err, syscall.EACCES) || errors.Is(err, ErrDamaged) {
+		t.Errorf("got %v", err)
+	}
+}
