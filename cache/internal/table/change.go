@@ -43,6 +43,7 @@ func (t *Table) Commit() error {
 		}
 	}
 	clear(t.edits)
+	t.named = t.named[:0]
 	t.dirty.commit()
 	if first {
 		return t.Sync()
@@ -84,7 +85,10 @@ func (t *Table) Abort() {
 	clear(t.edits)
 	t.dirty.abort()
 	t.cursors.clear()
-	t.lookups = lookups{}
+	for _, l := range t.named {
+		t.names.drop(l)
+	}
+	t.named = t.named[:0]
 	t.changes++
 	t.misused = nil
 }

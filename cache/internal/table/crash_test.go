@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -122,9 +123,10 @@ func say(what string, n int) {
 
 // child is a process under load.
 type child struct {
-	cmd               *exec.Cmd
-	done              chan struct{}
-	committed, synced int // when done
+	cmd       *exec.Cmd
+	done      chan struct{}
+	committed int          // when done
+	synced    atomic.Int64 // so far
 }
 
 func startLoad(t *testing.T, dir string) *child {
@@ -160,7 +162,7 @@ func (c *child) listen(lines *bufio.Scanner, first chan struct{}) {
 			c.committed = n
 			tell()
 		} else {
-			c.synced = max(c.synced, n)
+			c.synced.Store(int64(n))
 		}
 	}
 }
@@ -215,11 +217,14 @@ func TestPowerCut(t *testing.T) {
 		run(t, "mount", "-o", "loop", image, mnt)
 		c := startLoad(t, filepath.Join(mnt, "table"))
 		time.Sleep(time.Duration(20+i*37%150) * time.Millisecond) // anywhere in the load
+		// An fsync that is under way when ext4 is shut down may succeed and have
+		// written nothing; where there is no power nobody hears of that.
+		synced := int(c.synced.Load())
 		shutdown(t, mnt)
 		c.kill(t)
 		run(t, "umount", mnt)
 		run(t, "mount", "-o", "loop", image, mnt)
-		lost += afterCut(t, filepath.Join(mnt, "table"), c, i)
+		lost += afterCut(t, filepath.Join(mnt, "table"), c, synced, i)
 		run(t, "umount", mnt)
 		if t.Failed() {
 			return
@@ -231,15 +236,15 @@ func TestPowerCut(t *testing.T) {
 }
 
 // afterCut verifies, and gives the number of steps that were lost.
-func afterCut(t *testing.T, dir string, c *child, cut int) int {
+func afterCut(t *testing.T, dir string, c *child, synced, cut int) int {
 	t.Helper()
 	tab := open(t, dir, Options{BootID: fmt.Sprint("after cut ", cut)})
 	if s := tab.Session(); !s.PowerLost() {
 		t.Errorf("after a power cut the session ended as %+v", s)
 	}
 	n, err := verify(tab)
-	if err != nil || n < c.synced || n > c.committed+1 {
-		t.Errorf("cut %d: %d commits are there, %d were synced, %d returned: %v", cut, n, c.synced, c.committed, err)
+	if err != nil || n < synced || n > c.committed+1 {
+		t.Errorf("cut %d: %d commits are there, %d were synced, %d returned: %v", cut, n, synced, c.committed, err)
 	}
 	if err := tab.Close(); err != nil {
 		t.Error(err)

@@ -13,7 +13,7 @@ func (t *Table) Inode(ino Ino) *Inode {
 	if n, edited := t.edits[ino]; edited {
 		return n
 	}
-	if n := t.inodes.get(ino); n != nil {
+	if n, ok := t.inodes.get(ino); ok {
 		return n
 	}
 	n := t.load(ino)

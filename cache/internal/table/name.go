@@ -1,11 +1,20 @@
 package table
 
-// Name is what is known of a name; false when nothing is.
+// Name is what is known of a name; false when nothing is. What it points to is
+// the table's: nobody may change it.
 func (t *Table) Name(dir Ino, name string) (Name, bool) {
+	if t.Err() != nil {
+		return Name{}, false
+	}
 	l := Link{Dir: dir, Name: name}
+	if known, ok := t.names.get(l); ok {
+		return known.Name, known.there
+	}
 	record, closer := t.read(nameKey(dir, name))
 	if closer == nil {
-		t.lookups.add(lookup{link: l})
+		if t.Err() == nil {
+			t.names.put(l, known{})
+		}
 		return Name{}, false
 	}
 	n, err := decodeName(record)
@@ -17,56 +26,14 @@ func (t *Table) Name(dir Ino, name string) (Name, bool) {
 		t.damaged("name %q in %d: %w", name, dir, err)
 		return Name{}, false
 	}
-	t.lookups.add(lookup{l, true, indexed{n.Ino, n.Cookie, n.baseIno(), n.Seq}})
+	t.names.put(l, known{n, true})
 	return n, true
 }
 
-// indexed is the part of a Name that hangs together with other records.
-type indexed struct {
-	ino    Ino
-	cookie uint64
-	home   Ino
-	seq    uint64
-}
-
-// lookups are the last answers of Name: who sets a name has looked at it just
-// before, and a search of the database takes longer than all else that SetName
-// does.
-type lookups struct {
-	last [4]lookup
-	next int
-}
-
-type lookup struct {
-	link  Link
+// known is an answer of Name.
+type known struct {
+	Name
 	there bool
-	indexed
-}
-
-func (ls *lookups) add(l lookup) {
-	ls.last[ls.next] = l
-	ls.next = (ls.next + 1) % len(ls.last)
-}
-
-// take finds an answer, which the caller is about to make wrong.
-func (ls *lookups) take(l Link) (found lookup, ok bool) {
-	for i := range ls.last {
-		if ls.last[i].link == l {
-			found, ok = ls.last[i], true
-			ls.last[i] = lookup{}
-		}
-	}
-	return found, ok
-}
-
-// before is what the table holds under a name that is about to change.
-func (t *Table) before(l Link) lookup {
-	found, ok := t.lookups.take(l)
-	if !ok {
-		t.Name(l.Dir, l.Name)
-		found, _ = t.lookups.take(l)
-	}
-	return found
 }
 
 // SetName says what is known of a name from now on. A record that says
@@ -75,7 +42,7 @@ func (t *Table) before(l Link) lookup {
 // It keeps what hangs on names: Links and Homes of the inodes that have or had
 // it, Subdirs, Entries and Cookies of dir, the order of readdir and the order
 // of what is to be sent. These inodes, and dir when its entries change, must
-// be there; they are edited. A name gets a cookie, which its directory never
+// be there; they are edited. What n points to is the table's from now on. A name gets a cookie, which its directory never
 // had before, when Ino was 0 and is no more.
 func (t *Table) SetName(dir Ino, name string, n Name) {
 	l := Link{Dir: dir, Name: name}
@@ -83,22 +50,25 @@ func (t *Table) SetName(dir Ino, name string, n Name) {
 		t.misuse("SetName of %q in directory %d, which is not there", name, dir)
 		return
 	}
-	old := t.before(l)
-	n.Cookie = old.cookie
-	if n.Ino != old.ino && !t.setEntry(l, old.ino, &n) {
+	old, there := t.Name(dir, name)
+	n.Cookie = old.Cookie
+	if n.Ino != old.Ino && !t.setEntry(l, old.Ino, &n) {
 		return
 	}
-	if !t.setHome(l, old.home, n.baseIno()) {
+	if !t.setHome(l, old.baseIno(), n.baseIno()) {
 		return
 	}
-	t.setDirty(l, old.seq, n.Seq)
+	t.setDirty(l, old.Seq, n.Seq)
 	t.changes++
 	switch {
 	case !n.gone():
 		t.write(nameKey(dir, name), n.encode(nil))
-	case old.there:
+	case there:
 		t.delete(nameKey(dir, name))
+		n = Name{}
 	}
+	t.names.put(l, known{n, !n.gone()})
+	t.named = append(t.named, l)
 }
 
 // setEntry changes which inode l stands for here.

@@ -32,7 +32,8 @@ type Options struct {
 	// BlockCache bounds the memory, in bytes, for parts of the database that
 	// were read from the disk. 0 means 16 MiB.
 	BlockCache int64
-	// Resident is how many decoded inodes stay in memory. 0 means 32768.
+	// Resident is how many decoded inodes, and how many names, stay in memory.
+	// 0 means 32768.
 	Resident int
 	// NoSpace is called when the disk is full, before a write is tried once
 	// more; it may free space. It runs on any goroutine, and must neither use
@@ -62,9 +63,10 @@ type Table struct {
 	numbers numbers
 	batch   *pebble.Batch // encoded changes; nil: none
 	edits   map[Ino]*Inode
-	inodes  resident
+	inodes  resident[Ino, *Inode]
+	names   resident[Link, known]
+	named   []Link // the names that were set since the last Commit
 	cursors cursors
-	lookups lookups
 	dirty   dirtyIndex
 	changes uint64 // counts what may make an iteration stale
 	misused error
@@ -103,6 +105,7 @@ func newTable(o Options) *Table {
 	}
 	t := &Table{options: o, log: o.Log, edits: map[Ino]*Inode{}}
 	t.inodes.init(o.Resident)
+	t.names.init(o.Resident)
 	return t
 }
 

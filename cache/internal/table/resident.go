@@ -1,67 +1,69 @@
 package table
 
-// resident keeps decoded inodes that the database has too, up to a bound. What
+// resident keeps decoded records that the database has too, up to a bound. What
 // was not asked for since the hand last passed makes room (the clock
-// algorithm): one bit per inode, no list to reorder on a hit.
+// algorithm): one bit per record, no list to reorder on a hit.
 //
-// It is not a job for ristretto: an entry that was put must be found by the
-// next call, or each change would be decoded again; and one lock is held over
-// every call anyway, which leaves nothing for its lock-free buffers to win.
-type resident struct {
-	at    map[Ino]int
-	slots []slot
+// It is not a job for ristretto: a record that was put must be found by the
+// next call, or each change would be decoded again, and one that was dropped
+// must not; and one lock is held over every call anyway, which leaves nothing
+// for its lock-free buffers to win.
+type resident[K comparable, V any] struct {
+	at    map[K]int
+	slots []slot[K, V]
 	max   int
 	hand  int
 }
 
-type slot struct {
-	ino  Ino // 0: free
-	n    *Inode
+type slot[K comparable, V any] struct {
+	key  K // the zero value: free
+	v    V
 	used bool
 }
 
-func (r *resident) init(max int) {
-	r.at, r.max = map[Ino]int{}, max
+func (r *resident[K, V]) init(max int) {
+	r.at, r.max = map[K]int{}, max
 }
 
-func (r *resident) get(ino Ino) *Inode {
-	i, ok := r.at[ino]
+// get is the record of a key, the zero value when it is not kept.
+func (r *resident[K, V]) get(key K) (v V, ok bool) {
+	i, ok := r.at[key]
 	if !ok {
-		return nil
+		return v, false
 	}
 	r.slots[i].used = true
-	return r.slots[i].n
+	return r.slots[i].v, true
 }
 
-func (r *resident) put(ino Ino, n *Inode) {
-	i, ok := r.at[ino]
+func (r *resident[K, V]) put(key K, v V) {
+	i, ok := r.at[key]
 	if !ok {
 		i = r.room()
-		r.at[ino] = i
+		r.at[key] = i
 	}
-	r.slots[i] = slot{ino: ino, n: n, used: ok}
+	r.slots[i] = slot[K, V]{key: key, v: v, used: ok}
 }
 
 // room is a free slot.
-func (r *resident) room() int {
+func (r *resident[K, V]) room() int {
 	if len(r.slots) < r.max {
-		r.slots = append(r.slots, slot{})
+		r.slots = append(r.slots, slot[K, V]{})
 		return len(r.slots) - 1
 	}
 	for {
 		r.hand = (r.hand + 1) % len(r.slots)
 		s := &r.slots[r.hand]
 		if !s.used {
-			delete(r.at, s.ino)
+			delete(r.at, s.key)
 			return r.hand
 		}
 		s.used = false
 	}
 }
 
-func (r *resident) drop(ino Ino) {
-	if i, ok := r.at[ino]; ok {
-		delete(r.at, ino)
-		r.slots[i] = slot{}
+func (r *resident[K, V]) drop(key K) {
+	if i, ok := r.at[key]; ok {
+		delete(r.at, key)
+		r.slots[i] = slot[K, V]{}
 	}
 }

@@ -132,28 +132,28 @@ func TestNumbers(t *testing.T) {
 
 // TestResidentIsBounded: few inodes stay, and those that are used.
 func TestResidentIsBounded(t *testing.T) {
-	var r resident
+	var r resident[Ino, *Inode]
 	r.init(10)
 	hot := &Inode{Size: 1}
 	r.put(1, hot)
 	for i := Ino(2); i < 1000; i++ {
 		r.put(i, &Inode{Size: int64(i)})
-		if r.get(1) != hot {
+		if n, _ := r.get(1); n != hot {
 			t.Fatalf("the one in use went with %d", i)
 		}
 	}
-	if n := r.get(999); n == nil || n.Size != 999 {
+	if n, ok := r.get(999); !ok || n.Size != 999 {
 		t.Errorf("the last is %v", n)
 	}
 	if len(r.at) > 10 || len(r.slots) > 10 {
 		t.Errorf("%d and %d stay", len(r.at), len(r.slots))
 	}
 	r.drop(1)
-	if r.get(1) != nil {
+	if _, ok := r.get(1); ok {
 		t.Error("what was dropped stays")
 	}
 	r.put(5000, hot)
-	if r.get(5000) != hot {
+	if n, _ := r.get(5000); n != hot {
 		t.Error("no room after a drop")
 	}
 }
