@@ -38,6 +38,7 @@ type watch struct {
 	mu       sync.Mutex // guards what follows, up to the next blank line
 	dirs     map[int32]wsfs.Ino
 	own      map[key]ownName
+	batch    uint64    // number of the last batch that the reader began
 	why      string    // the last failure to add a watch
 	retryAt  time.Time // when to try again after it
 	retry    time.Duration

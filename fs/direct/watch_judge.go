@@ -31,7 +31,8 @@ type pendingWrite struct {
 
 type retry struct {
 	key
-	mask uint32
+	mask  uint32
+	batch uint64
 }
 
 const (
@@ -96,8 +97,9 @@ func (w *watch) arm(at, now time.Time) bool {
 	return true
 }
 
-// judge looks at one name. judging.mu is held.
-func (w *watch) judge(k key, mask uint32, now time.Time) {
+// judge looks at one name, of which a batch reports, 0 of none. judging.mu is
+// held.
+func (w *watch) judge(k key, mask uint32, batch uint64, now time.Time) {
 	v := w.v
 	if k.name == "" { // the directory itself
 		if n := v.notifier(); n != nil && mask&unix.IN_ATTRIB != 0 {
@@ -105,20 +107,23 @@ func (w *watch) judge(k key, mask uint32, now time.Time) {
 		}
 		return
 	}
-	o := w.take(k)
-	if o.explains(mask) {
+	again := retry{k, mask, batch}
+	o := w.known(k, batch)
+	if o.explains(mask) && !w.met(k, o, false) {
 		return
 	}
 	if o.underway > 0 {
-		w.judging.retries = append(w.judging.retries, retry{k, mask})
+		w.judging.retries = append(w.judging.retries, again)
 		return
 	}
 	var st stat
 	id, there := w.look(k, &st)
 	switch {
+	case w.met(k, o, there):
+		w.judging.retries = append(w.judging.retries, again)
 	case there:
-		w.present(k, mask, id, &st, o, now)
-	case !o.gone:
+		w.present(again, id, &st, o, now)
+	case !o.gone || v.tab.named(k.dir, k.name, 0) != 0: // or a request met what came and went
 		w.absent(k, mask, now)
 	}
 }
@@ -173,7 +178,8 @@ func (w *watch) unname(ino wsfs.Ino, k key, now time.Time) {
 }
 
 // present deals with a name that leads to something.
-func (w *watch) present(k key, mask uint32, id ident, st *stat, o ownName, now time.Time) {
+func (w *watch) present(r retry, id ident, st *stat, o ownName, now time.Time) {
+	k, mask := r.key, r.mask
 	own := o.made == id && mask&maskNamed != 0
 	s, n, ino := w.v.tab.find(id)
 	if st.Mode&unix.S_IFMT == unix.S_IFDIR && mask&(unix.IN_CREATE|unix.IN_MOVED_TO) != 0 &&
@@ -185,10 +191,10 @@ func (w *watch) present(k key, mask uint32, id ident, st *stat, o ownName, now t
 		s.mu.Unlock()
 	case n == nil:
 		s.mu.Unlock()
-		w.unknown(k, mask, st, o, now)
+		w.unknown(r, id, st, o, now)
 	case n.ext != nil && n.ext.busy > 0:
 		s.mu.Unlock()
-		w.judging.retries = append(w.judging.retries, retry{k, mask})
+		w.judging.retries = append(w.judging.retries, r)
 	case n.parent == k.dir && n.name == k.name:
 		w.sameName(s, n, ino, k, mask, st, o, own, now)
 	default:
@@ -197,8 +203,14 @@ func (w *watch) present(k key, mask uint32, id ident, st *stat, o ownName, now t
 }
 
 // unknown: an inode that the kernel does not know.
-func (w *watch) unknown(k key, mask uint32, st *stat, o ownName, now time.Time) {
+func (w *watch) unknown(r retry, id ident, st *stat, o ownName, now time.Time) {
+	k, mask := r.key, r.mask
 	old := w.v.tab.named(k.dir, k.name, 0)
+	s, _, ino := w.v.tab.find(id)
+	s.mu.Unlock()
+	if old == ino { // a request or the walker knows it by now
+		old = 0
+	}
 	n := w.v.notifier()
 	if old != 0 {
 		w.unname(old, k, now)
@@ -225,7 +237,7 @@ func (w *watch) sameName(s *shard, n *inode, ino wsfs.Ino, k key, mask uint32, s
 	if content {
 		n.flags |= flagStale
 	}
-	dir := n.directory()
+	dir, unseen := n.directory(), n.refs == 0
 	s.mu.Unlock()
 	note := w.v.notifier()
 	if note == nil {
@@ -238,7 +250,10 @@ func (w *watch) sameName(s *shard, n *inode, ino wsfs.Ino, k key, mask uint32, s
 	case differs || news || dir && mask&unix.IN_ATTRIB != 0:
 		note.AttrChanged(ino)
 	}
-	if byOthers {
+	switch {
+	case byOthers && unseen: // only the walker saw it: the kernel may believe that there is none
+		w.entryChanged(k)
+	case byOthers:
 		note.AttrChanged(k.dir)
 	}
 	if content || byOthers {

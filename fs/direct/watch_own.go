@@ -11,23 +11,31 @@ import (
 // its report.
 type ownName struct {
 	underway int    // own changes that have not returned
-	gone     bool   // we removed it, and the report has not come
+	changes  uint32 // that have begun
+	batch    uint64 // the number of that under way when the last returned, see reports
+	gone     bool   // we removed it
 	made     ident  // the file that we gave it to
 	reported bool   // that we made it
 	said     uint64 // signature of what was reported last
 	at       time.Time
 }
 
-// ownFor is how long a report of our own doing may take. After that the entry
-// is dropped: at worst something is reported once too often.
+// ownFor is how long what is known of a name is kept where its reports may never
+// come. At worst something is reported once too often.
 const ownFor = 2 * time.Second
+
+// reports says whether reports of what we did may be in a batch. All of them are
+// in the queue when the change returns, so they are in the batch that is being
+// read then or in the next: what comes later is others' doing. Batch 0 is no
+// report but a look, which is never too late.
+func (o *ownName) reports(batch uint64) bool { return batch == 0 || batch <= o.batch+1 }
 
 // ownBegin says that a request is about to change a name.
 func (v *Volume) ownBegin(watched bool, dir wsfs.Ino, name string) {
 	if v.watch == nil || !watched {
 		return
 	}
-	v.watch.note(key{dir, name}, func(o *ownName) { o.underway++ })
+	v.watch.note(key{dir, name}, func(o *ownName) { o.underway, o.changes = o.underway+1, o.changes+1 })
 }
 
 // ownEnd says that the change is over and the table knows about it. made is the
@@ -37,7 +45,10 @@ func (v *Volume) ownEnd(watched bool, dir wsfs.Ino, name string, made ident, gon
 	if v.watch == nil || !watched {
 		return
 	}
-	v.watch.note(key{dir, name}, func(o *ownName) { o.underway, o.made, o.gone, o.reported = o.underway-1, made, gone, false })
+	w := v.watch
+	w.note(key{dir, name}, func(o *ownName) {
+		o.underway, o.made, o.gone, o.reported, o.batch = o.underway-1, made, gone, false, w.batch
+	})
 }
 
 func (w *watch) note(k key, f func(o *ownName)) {
@@ -68,27 +79,42 @@ func (o *ownName) explains(mask uint32) bool {
 	return o.made != (ident{}) && !o.reported && mask == unix.IN_CREATE
 }
 
-// take returns what is known of a name. That we removed or made it is used up:
-// what is missing or new after the next report is so by others' doing.
-func (w *watch) take(k key) ownName {
+// known returns what is known of a name that explains a report in a batch.
+func (w *watch) known(k key, batch uint64) ownName {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	o := w.own[k]
+	if o.underway <= 0 && !o.reports(batch) {
+		o.made, o.gone = ident{}, false
+	}
+	return o
+}
+
+// met says that a report of a name was judged: a second one that it is there is
+// not explained by our making it, and once something is there again the next
+// removal is not ours. It reports whether a change of ours came in between, so
+// that the judgement may be wrong.
+func (w *watch) met(k key, was ownName, there bool) (outrun bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	o, ok := w.own[k]
-	if !ok || o.underway > 0 {
-		return o
+	if o.underway > 0 || o.changes != was.changes {
+		return true
 	}
-	if w.v.now().Sub(o.at) > ownFor { // its report never came
-		delete(w.own, k)
-		return ownName{}
-	}
-	was := o
-	if o.gone {
-		delete(w.own, k)
-	} else if !o.reported && o.made != (ident{}) {
+	if ok {
 		o.reported = true
+		o.gone = o.gone && !there
 		w.own[k] = o
 	}
-	return was
+	return false
+}
+
+// nextBatch numbers the batch that is about to be read.
+func (w *watch) nextBatch() uint64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.batch++
+	return w.batch
 }
 
 // purge forgets what no report came for.
@@ -100,7 +126,7 @@ func (w *watch) purge(now time.Time) {
 	}
 	w.purgedAt = now
 	for k, o := range w.own {
-		if o.underway <= 0 && now.Sub(o.at) > ownFor {
+		if o.underway <= 0 && now.Sub(o.at) > ownFor && !o.reports(w.batch) {
 			delete(w.own, k)
 		}
 	}

@@ -126,3 +126,76 @@ func TestOthersTwiceAfterOwn(t *testing.T) {
 	ok(t, os.Symlink("x", path))
 	waitFor(t, "the new name to be told", func() bool { return r.count(entry) > before })
 }
+
+// Reports come behind what we do: those of a change that is not our last are
+// explained by the last.
+func TestReportsBehindOwn(t *testing.T) {
+	v, dir, r := serveWatched(t, tuning{})
+	mknod := func(name string) {
+		must[wsfs.Entry](t)(v.Mknod(op(), wsfs.RootIno, name, unix.S_IFREG|0o644, 0))
+	}
+	for _, c := range []struct {
+		name    string
+		own     func()
+		reports []uint32 // in batches of their own
+	}{
+		{"made, removed", func() { mknod("f"); ok(t, v.Unlink(op(), wsfs.RootIno, "f")) },
+			[]uint32{unix.IN_CREATE, unix.IN_DELETE}},
+		{"made, moved", func() { mknod("f"); ok(t, v.Rename(op(), wsfs.RootIno, "f", wsfs.RootIno, "g", 0)) },
+			[]uint32{unix.IN_CREATE, unix.IN_MOVED_FROM}},
+		{"moved over, removed", func() {
+			mknod("f")
+			mknod("h")
+			ok(t, v.Rename(op(), wsfs.RootIno, "h", wsfs.RootIno, "f", 0))
+			ok(t, v.Unlink(op(), wsfs.RootIno, "f"))
+		}, []uint32{unix.IN_CREATE | unix.IN_MOVED_TO, unix.IN_DELETE}},
+		{"made again and again", func() {
+			for range 2 {
+				mknod("f")
+				ok(t, v.Unlink(op(), wsfs.RootIno, "f"))
+			}
+		}, []uint32{unix.IN_CREATE | unix.IN_DELETE, unix.IN_CREATE | unix.IN_DELETE}},
+	} {
+		w, k := v.watch, key{wsfs.RootIno, "f"}
+		w.judging.mu.Lock() // what comes by itself comes last
+		c.own()
+		w.mu.Lock()
+		first := w.own[k].batch
+		w.mu.Unlock()
+		for i, mask := range c.reports {
+			w.judge(k, mask, first+uint64(i), v.now())
+		}
+		w.judging.mu.Unlock()
+		flush(t, v, dir, r)
+		if n := r.count(note{"entry", wsfs.RootIno, "f"}); n != 0 {
+			t.Fatalf("%s: told the kernel %d times", c.name, n)
+		}
+	}
+	// What comes later is not ours.
+	w, k := v.watch, key{wsfs.RootIno, "f"}
+	mknod("f")
+	ok(t, v.Unlink(op(), wsfs.RootIno, "f"))
+	w.judging.mu.Lock()
+	w.mu.Lock()
+	late := w.own[k].batch + 2
+	w.mu.Unlock()
+	w.judge(k, unix.IN_DELETE, late, v.now())
+	w.judging.mu.Unlock()
+	if n := r.count(note{"entry", wsfs.RootIno, "f"}); n != 1 {
+		t.Errorf("of others: told the kernel %d times", n)
+	}
+}
+
+// What a request saw of others after our removal is told when it is gone.
+func TestOthersComeAndGoAfterOwn(t *testing.T) {
+	v, dir, r := serveWatched(t, tuning{})
+	must[wsfs.Entry](t)(v.Mknod(op(), wsfs.RootIno, "f", unix.S_IFREG|0o644, 0))
+	flush(t, v, dir, r)
+	v.watch.judging.mu.Lock() // no report now
+	ok(t, v.Unlink(op(), wsfs.RootIno, "f"))
+	writeFile(t, "x", dir, "f")
+	lookup(t, v, wsfs.RootIno, "f")
+	ok(t, os.Remove(filepath.Join(dir, "f")))
+	v.watch.judging.mu.Unlock()
+	r.wait(t, note{"entry", wsfs.RootIno, "f"})
+}

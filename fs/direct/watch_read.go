@@ -22,6 +22,7 @@ const (
 
 // A batch is what the events of a few milliseconds come to.
 type batch struct {
+	number   uint64 // from 1 on
 	order    []key
 	mask     map[key]uint32
 	gone     []int32 // watches that the kernel removed
@@ -39,7 +40,7 @@ func (w *watch) read() {
 		if w.wait() {
 			time.Sleep(batchDelay)
 		}
-		b := batch{mask: map[key]uint32{}}
+		b := batch{number: w.nextBatch(), mask: map[key]uint32{}}
 		w.drain(buf, &b) // also when time is up: what is due may not be over
 		w.handle(&b)
 	}
@@ -150,10 +151,10 @@ func (w *watch) handle(b *batch) {
 	j := &w.judging
 	j.mu.Lock()
 	for _, k := range j.takeRetries() {
-		w.judge(k.key, k.mask, now)
+		w.judge(k.key, k.mask, k.batch, now)
 	}
 	for _, k := range b.order {
-		w.judge(k, b.mask[k], now)
+		w.judge(k, b.mask[k], b.number, now)
 	}
 	w.settleDue(now)
 	switch {

@@ -573,3 +573,31 @@ func TestWatchSaysOnce(t *testing.T) {
 		t.Errorf("%d events", got)
 	}
 }
+
+// What the walker or a request came to know while it was judged keeps its name,
+// and what only the walker saw is told.
+func TestWatchKnownMeanwhile(t *testing.T) {
+	v, dir, r := serveWatched(t, tuning{})
+	w := v.watch
+	w.judging.mu.Lock() // no report now
+	ok(t, os.Mkdir(filepath.Join(dir, "d"), 0o755))
+	k := key{wsfs.RootIno, "d"}
+	ino := w.know(k.dir, k.name) // busy from now on
+	var st stat
+	id, _ := w.look(k, &st)
+	w.unknown(retry{k, unix.IN_CREATE | unix.IN_ISDIR, 0}, id, &st, ownName{}, v.now())
+	if p, _ := v.Path(ino); p != "d" {
+		t.Errorf("path %q", p)
+	}
+	entry := note{"entry", k.dir, k.name}
+	before := r.count(entry)
+	s, n := v.tab.get(ino)
+	n.ext.busy, n.ext.wd = 0, -1 // which holds it instead
+	s.mu.Unlock()
+	w.judge(k, unix.IN_CREATE|unix.IN_ISDIR, 0, v.now())
+	w.judging.mu.Unlock()
+	if before != 1 || r.count(entry) < 2 {
+		t.Errorf("told the kernel %d times, then %d", before, r.count(entry))
+	}
+	settledAt(t, v, 2)
+}

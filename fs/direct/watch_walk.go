@@ -167,7 +167,7 @@ func (w *watch) found(k key, mask uint32) {
 	w.judging.mu.Lock()
 	defer w.judging.mu.Unlock()
 	now := w.v.now()
-	w.judge(k, mask, now)
+	w.judge(k, mask, 0, now)
 	if j := &w.judging; len(j.retries)+len(j.written)+len(j.orphans) > 0 && j.armed.IsZero() {
 		if w.arm(j.due(now), now) {
 			w.bell.ring()
