@@ -133,7 +133,7 @@ func (t *tree) add(in Part) error {
 	t.parts = append(t.parts, p)
 	t.slots = append(t.slots,
 		&slot{n: n, vol: p.vol, part: p, kind: slotVolume},
-		&slot{n: n + 1, vol: newControl(in.Control), part: p, kind: slotControl},
+		&slot{n: n + 1, vol: newControl(in.Control, p.vol), part: p, kind: slotControl},
 		&slot{n: n + 2, part: p, kind: slotGap})
 	return nil
 }

@@ -2,6 +2,7 @@ package fs
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"path"
 	"slices"
@@ -120,6 +121,7 @@ func (e *reasonError) Unwrap() error { return e.kind }
 type control struct {
 	readOnlyVolume
 	dir ControlDir
+	vol Shower
 
 	mu    sync.Mutex
 	inos  map[string]Ino // by path, "" is the root; guarded by mu
@@ -131,11 +133,20 @@ type emptyControl struct{}
 func (emptyControl) List() []string              { return nil }
 func (emptyControl) Read(string) ([]byte, error) { return nil, syscall.ENOENT }
 
-func newControl(d ControlDir) *control {
+type emptyShower struct{}
+
+func (emptyShower) Show(*Op, string) (Shown, error) { return Shown{}, syscall.ENOENT }
+
+// newControl shows d, and what the volume shows itself, if it does.
+func newControl(d ControlDir, v Volume) *control {
 	if d == nil {
 		d = emptyControl{}
 	}
-	return &control{dir: d,
+	shower, ok := v.(Shower)
+	if !ok {
+		shower = emptyShower{}
+	}
+	return &control{dir: d, vol: shower,
 		inos:  map[string]Ino{"": RootIno},
 		paths: map[Ino]string{RootIno: ""}}
 }
@@ -190,22 +201,37 @@ func (c *control) attr(ino Ino, p string, isDir bool) (Attr, error) {
 		Blocks: uint64(len(b)+511) / 512, Blksize: 4096}, nil
 }
 
-func (c *control) Lookup(_ *Op, dir Ino, name string) (Entry, error) {
+func (c *control) Lookup(op *Op, dir Ino, name string) (Entry, error) {
 	parent, ok := c.path(dir)
 	if !ok {
 		return Entry{}, ErrStale
 	}
+	p := path.Join(parent, name)
 	isDir, ok := c.children(parent)[name]
 	if !ok {
-		return Entry{}, nil
+		shown, err := c.vol.Show(op, p)
+		if errors.Is(err, syscall.ENOENT) {
+			return Entry{}, nil
+		}
+		ino := c.inode(p)
+		return Entry{Ino: ino, Attr: shown.attr(ino)}, err
 	}
-	p := path.Join(parent, name)
 	ino := c.inode(p)
 	a, err := c.attr(ino, p, isDir)
 	return Entry{Ino: ino, Attr: a}, err
 }
 
-func (c *control) Attr(_ *Op, ino Ino, _ File) (Attr, error) {
+func (s *Shown) attr(ino Ino) Attr {
+	a := Attr{Ino: ino, Mode: syscall.S_IFREG | s.Mode&0o555, Nlink: 1, UID: s.UID, GID: s.GID,
+		Atime: s.Mtime, Mtime: s.Mtime, Ctime: s.Mtime,
+		Size: uint64(s.Size), Blocks: uint64(s.Size+511) / 512, Blksize: 4096}
+	if s.Names != nil {
+		a.Mode, a.Nlink, a.Size, a.Blocks = syscall.S_IFDIR|s.Mode&0o555, 2, 0, 0
+	}
+	return a
+}
+
+func (c *control) Attr(op *Op, ino Ino, _ File) (Attr, error) {
 	p, ok := c.path(ino)
 	if !ok {
 		return Attr{}, ErrStale
@@ -214,19 +240,29 @@ func (c *control) Attr(_ *Op, ino Ino, _ File) (Attr, error) {
 		return dirAttr(ino, 0o555, 0), nil
 	}
 	isDir, ok := c.children(strings.TrimPrefix(path.Dir(p), "."))[path.Base(p)]
-	if !ok {
-		return Attr{}, ErrStale
+	if ok {
+		return c.attr(ino, p, isDir)
 	}
-	return c.attr(ino, p, isDir)
+	shown, err := c.vol.Show(op, p)
+	if errors.Is(err, syscall.ENOENT) {
+		err = ErrStale
+	}
+	return shown.attr(ino), err
 }
 
-func (c *control) OpenDir(_ *Op, ino Ino) (Dir, error) {
+func (c *control) OpenDir(op *Op, ino Ino) (Dir, error) {
 	p, ok := c.path(ino)
 	if !ok {
 		return nil, ErrStale
 	}
 	entries := dots(ino)
 	names := c.children(p)
+	if shown, err := c.vol.Show(op, p); err == nil {
+		for _, name := range shown.Names {
+			name, isDir := strings.CutSuffix(name, "/")
+			names[name] = names[name] || isDir
+		}
+	}
 	for _, name := range sortedKeys(names) {
 		mode := uint32(syscall.S_IFREG)
 		if names[name] {
@@ -238,7 +274,7 @@ func (c *control) OpenDir(_ *Op, ino Ino) (Dir, error) {
 }
 
 // Open reads the file once: a reader sees one version of it from end to end.
-func (c *control) Open(_ *Op, ino Ino, flags uint32) (Opened, error) {
+func (c *control) Open(op *Op, ino Ino, flags uint32) (Opened, error) {
 	p, ok := c.path(ino)
 	if !ok {
 		return Opened{}, ErrStale
@@ -246,12 +282,47 @@ func (c *control) Open(_ *Op, ino Ino, flags uint32) (Opened, error) {
 	if flags&syscall.O_ACCMODE != syscall.O_RDONLY {
 		return Opened{}, ErrReadOnly
 	}
+	if isDir, ok := c.children(strings.TrimPrefix(path.Dir(p), "."))[path.Base(p)]; !ok || isDir {
+		return c.openShown(op, p)
+	}
 	b, err := c.dir.Read(p)
 	if err != nil {
 		return Opened{}, err
 	}
 	return Opened{File: &bytesFile{data: b}, Direct: true, NoFlush: true}, nil
 }
+
+// openShown opens a file of the volume's own.
+func (c *control) openShown(op *Op, p string) (Opened, error) {
+	shown, err := c.vol.Show(op, p)
+	if err != nil {
+		return Opened{}, err
+	}
+	if shown.Open == nil {
+		return Opened{}, syscall.EISDIR
+	}
+	f, err := shown.Open(op)
+	if err != nil {
+		return Opened{}, err
+	}
+	return Opened{File: &shownFile{f: f}, Direct: true, NoFlush: true}, nil
+}
+
+// shownFile is an open file of a Shower.
+type shownFile struct {
+	bytesFile
+	f ShownFile
+}
+
+func (s *shownFile) Read(_ *Op, buf []byte, off int64) (Data, error) {
+	n, err := s.f.ReadAt(buf, off)
+	if err == io.EOF {
+		err = nil
+	}
+	return Data{Bytes: buf[:n]}, err
+}
+
+func (s *shownFile) Release() { s.f.Close() }
 
 // bytesFile is an open file of fixed content.
 type bytesFile struct{ data []byte }

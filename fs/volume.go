@@ -1,6 +1,9 @@
 package fs
 
-import "time"
+import (
+	"io"
+	"time"
+)
 
 // Ino is a volume's number for one of its inodes: 48 bits, RootIno for the
 // root, and never given to another inode while the volume is served.
@@ -252,6 +255,37 @@ type Pather interface {
 // after the last request. An error says that something which a program was told
 // is safe, or which policy wanted sent, is not; Server.Wait returns it.
 type Closer interface{ Close() error }
+
+// A Shower is a volume that shows something of its own in .wsmount, beside what
+// Part.Control shows there, which comes first. Its methods are called for every
+// look, from many goroutines.
+type Shower interface {
+	// Show says what is at a slash-separated path below .wsmount; "" is that
+	// itself. ENOENT when the volume shows nothing there.
+	Show(op *Op, path string) (Shown, error)
+}
+
+// Shown is a file or a directory of a Shower. It cannot be changed.
+type Shown struct {
+	// Names are what is in a directory, those of directories with a slash at
+	// the end; nil in a file.
+	Names []string
+
+	Mode     uint32 // permission bits; those that write are left out
+	UID, GID uint32
+	Size     int64 // of a file
+	Mtime    time.Time
+
+	// Open opens a file. The content that it gives is closed once.
+	Open func(op *Op) (ShownFile, error)
+}
+
+// ShownFile is the content of a file of a Shower, the same for as long as it is
+// open.
+type ShownFile interface {
+	io.ReaderAt
+	io.Closer
+}
 
 // A Notifier takes what a volume has to tell. Its methods return at once; a
 // worker tells the kernel, never while a request that waits for the same lock
