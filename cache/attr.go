@@ -3,134 +3,162 @@ package cache
 import (
 	"syscall"
 
+	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/fs"
 )
 
 // Attr implements fs.Volume.
-func (v *Volume) Attr(_ *fs.Op, ino fs.Ino, _ fs.File) (fs.Attr, error) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	n := v.table.node(ino)
-	if n == nil {
-		return fs.Attr{}, fs.ErrStale
+func (v *Volume) Attr(op *fs.Op, ino fs.Ino, f fs.File) (fs.Attr, error) {
+	if f == nil {
+		if err := v.refreshAttr(op, table.Ino(ino)); err != nil {
+			return fs.Attr{}, err
+		}
 	}
-	return v.attr(ino, n), nil
+	var a fs.Attr
+	var live *openInode
+	err := v.view(func() error {
+		n, err := v.inode(ino)
+		if err != nil {
+			return err
+		}
+		a = v.attr(table.Ino(ino), n)
+		if oi := v.open[table.Ino(ino)]; oi != nil && oi.writers > 0 && oi.f != nil {
+			live = oi
+			live.opens++ // keeps it
+		}
+		return nil
+	})
+	if live != nil {
+		a.Blocks = uint64(live.blocks()) // may wait for a write, so without the lock
+		v.release(live)
+	}
+	return a, err
 }
 
-// dirSize is what stat shows as the size of a directory.
-const dirSize = 4096
-
-// attr is what stat shows. v.mu is held.
-func (v *Volume) attr(ino fs.Ino, n *node) fs.Attr {
-	a := fs.Attr{Ino: ino, Size: uint64(n.size), Blocks: uint64(n.blocks), Mode: n.mode,
-		Nlink: n.nlink(ino), UID: n.uid, GID: n.gid, Rdev: n.rare().rdev, Blksize: 4096,
-		Atime: n.atime.time(), Mtime: n.mtime.time(), Ctime: n.ctime.time(), TTL: ttl}
-	if n.isDir() {
-		a.Size, a.Blocks = dirSize, dirSize/512
+// refreshAttr looks whether what is known of an inode is fresh enough: it came
+// with the listing of its directory.
+func (v *Volume) refreshAttr(op *fs.Op, ino table.Ino) error {
+	if v.o.Policy.TTL == 0 || ino == table.Root {
+		return nil
 	}
-	if c := v.files[ino]; c != nil {
-		a.Blocks = uint64(blocksOf(c.f))
+	v.mu.Lock()
+	n := v.table.Inode(ino)
+	if n == nil || len(n.Links) == 0 {
+		v.mu.Unlock()
+		return nil
 	}
-	return a
+	dir := n.Links[0].Dir
+	v.mu.Unlock()
+	return v.loadDir(op, dir)
 }
 
 // SetAttr implements fs.Volume.
 func (v *Volume) SetAttr(op *fs.Op, ino fs.Ino, f fs.File, in *fs.SetAttr) (fs.Attr, error) {
+	i := table.Ino(ino)
+	var err error
 	if in.Size != nil {
-		if err := v.resize(op, ino, f, int64(*in.Size)); err != nil {
-			return fs.Attr{}, err
+		err = v.resize(op, i, f, int64(*in.Size))
+	} else if in.Mtime != nil || in.MtimeNow {
+		err = v.absorb(i) // bytes that came before this time do not move it again
+	}
+	if err != nil {
+		return fs.Attr{}, err
+	}
+	var a fs.Attr
+	set := func() error {
+		n, err := v.inode(ino)
+		if err != nil {
+			return err
 		}
-	}
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	n := v.table.node(ino)
-	if n == nil {
-		return fs.Attr{}, fs.ErrStale
-	}
-	if n.isSymlink() && in.Mode != nil {
-		return fs.Attr{}, syscall.EOPNOTSUPP
-	}
-	if v.setAttr(n, in) {
-		v.table.save(ino, n)
-		if paths := v.locators(ino, n); len(paths) > 0 && v.sendable(n) && !paths[0].IsRoot() {
-			v.enqueue(verbAttr, ino, n, paths...)
+		if isSymlink(n) && in.Mode != nil {
+			return syscall.EOPNOTSUPP
 		}
+		v.setAttr(i, in)
+		a = v.attr(i, v.table.Inode(i))
+		return nil
 	}
-	return v.attr(ino, n), nil
+	if *in == (fs.SetAttr{Size: in.Size}) {
+		err = v.view(set)
+	} else {
+		err = v.update(set)
+	}
+	return a, err
 }
 
-// setAttr changes all but the size and says whether anything was asked. v.mu
-// is held.
-func (v *Volume) setAttr(n *node, in *fs.SetAttr) bool {
+// setAttr changes all but the size. mu is held; in an update unless there is
+// nothing to change.
+func (v *Volume) setAttr(ino table.Ino, in *fs.SetAttr) {
 	now := v.now()
+	var atime, mtime *int64
+	switch {
+	case in.Atime != nil:
+		atime = new(int64)
+		*atime = in.Atime.UnixNano()
+	case in.AtimeNow:
+		atime = &now
+	}
+	switch {
+	case in.Mtime != nil:
+		mtime = new(int64)
+		*mtime = in.Mtime.UnixNano()
+	case in.MtimeNow:
+		mtime = &now
+	}
+	if in.Mode == nil && in.UID == nil && in.GID == nil && atime == nil && mtime == nil {
+		return
+	}
+	n := v.table.Edit(ino)
 	if in.Mode != nil {
-		n.mode = n.kind() | *in.Mode&^syscall.S_IFMT
+		chmod(n, *in.Mode)
 	}
 	if in.UID != nil || in.GID != nil {
-		n.chown(in)
+		chown(n, in)
 	}
-	if in.Atime != nil {
-		n.atime = stampOf(*in.Atime)
-	} else if in.AtimeNow {
-		n.atime = now
+	if atime != nil {
+		n.Atime = *atime
 	}
-	if in.Mtime != nil {
-		n.mtime = stampOf(*in.Mtime)
-	} else if in.MtimeNow {
-		n.mtime = now
+	same := mtime == nil || *mtime == n.Mtime
+	if mtime != nil {
+		n.Mtime = *mtime
 	}
-	asked := in.Mode != nil || in.UID != nil || in.GID != nil || in.Atime != nil ||
-		in.Mtime != nil || in.AtimeNow || in.MtimeNow
-	if asked {
-		n.changed(now)
+	if in.Mode == nil && in.UID == nil && in.GID == nil && same {
+		n.Ctime = now // nothing that a backend keeps
+		return
 	}
-	return asked
+	v.attrChanged(ino)
 }
 
 // chown changes the owner. A file loses the rights that it would give in the
 // name of another: the kernel leaves that to us (FUSE_HANDLE_KILLPRIV_V2).
-func (n *node) chown(in *fs.SetAttr) {
+func chown(n *table.Inode, in *fs.SetAttr) {
 	if in.UID != nil {
-		n.uid = *in.UID
+		n.UID = *in.UID
 	}
 	if in.GID != nil {
-		n.gid = *in.GID
+		n.GID = *in.GID
 	}
-	if !n.isDir() && in.Mode == nil {
-		n.dropPrivileges()
-	}
-}
-
-// dropPrivileges clears set-user-id, set-group-id where it means execution,
-// and capabilities.
-func (n *node) dropPrivileges() {
-	n.mode &^= syscall.S_ISUID
-	if n.mode&0o010 != 0 {
-		n.mode &^= syscall.S_ISGID
-	}
-	if n.more != nil {
-		delete(n.more.xattrs, "security.capability")
+	if !isDir(n) && in.Mode == nil {
+		dropPrivileges(n)
 	}
 }
 
 // resize is truncate(2), or ftruncate(2) when f is not nil. Cutting a file to
 // nothing fetches nothing.
-func (v *Volume) resize(op *fs.Op, ino fs.Ino, f fs.File, size int64) error {
-	if open, ok := f.(*file); ok && open.c.ino == ino {
+func (v *Volume) resize(op *fs.Op, ino table.Ino, f fs.File, size int64) error {
+	if size < 0 {
+		return syscall.EFBIG
+	}
+	if open, ok := f.(*file); ok && open.oi.ino == ino {
 		return open.truncate(op, size)
 	}
-	c, err := v.acquire(op, ino, size == 0)
+	oi, err := v.openContent(ino, true)
 	if err != nil {
 		return err
 	}
-	defer v.release(c)
-	by := &file{v: v, c: c}
-	if err := by.truncate(op, size); err != nil {
-		return err
+	by := &file{v: v, oi: oi, flags: syscall.O_RDWR}
+	err = by.truncate(op, size)
+	if rerr := v.closeContent(oi, true); err == nil {
+		err = rerr
 	}
-	// No close will follow that could send it.
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.enqueueSend(ino, v.table.node(ino))
-	return nil
+	return err
 }

@@ -24,9 +24,19 @@ import (
 // A mount is served by a process of its own: one that touches its own mount
 // waits for itself sooner or later.
 const (
-	childMount = "WSMOUNT_CACHE_TEST_MOUNT"
-	childState = "WSMOUNT_CACHE_TEST_STATE"
+	childMount  = "WSMOUNT_CACHE_TEST_MOUNT"
+	childState  = "WSMOUNT_CACHE_TEST_STATE"
+	childPolicy = "WSMOUNT_CACHE_TEST_POLICY"
 )
+
+const beside = "beside" // a directory at the backend that no test touches
+
+// childPolicies are what a mount can be told, by name: whether close waits for
+// the backend.
+var childPolicies = map[string]Policy{
+	"waits":   {},
+	"gathers": {NoWait: true, Window: 100 * time.Millisecond, MaxUnsaved: 1 << 50}, // some cases make files of terabytes, all hole
+}
 
 func TestMain(m *testing.M) {
 	if mountpoint := os.Getenv(childMount); mountpoint != "" {
@@ -37,6 +47,9 @@ func TestMain(m *testing.M) {
 		os.Exit(0)
 	}
 	fewerChecks()
+	if os.Getenv("POSIX_SUITE_OPS") == "" {
+		os.Setenv("POSIX_SUITE_OPS", exerciseSteps)
+	}
 	os.Exit(m.Run())
 }
 
@@ -51,12 +64,21 @@ func fewerChecks() {
 	}
 }
 
-// serveChild mounts an empty working copy, says so, and takes it away when its
-// standard input ends. What it prints last is what the backend has then.
+// serveChild mounts a working copy over a store in memory, says so, and takes it
+// away when its standard input ends. What it prints last is what the backend
+// has then. There is so much beside what the tests make that no end of theirs
+// is taken for an accident (see halt.go).
 func serveChild(mountpoint, state string) error {
 	p := smallStore{memory.New(memory.Options{})}
+	for i := range 2000 {
+		l := providers.MustLocator(fmt.Sprintf("%s/%d", beside, i))
+		if _, err := p.Write(context.Background(), l, providers.String(""), providers.WriteOptions{If: providers.IfAbsent()}); err != nil {
+			return err
+		}
+	}
 	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	v, err := Open(context.Background(), p, Options{StateDir: state, Provider: "memory", Log: log})
+	v, err := Open(context.Background(), p, Options{StateDir: state, Provider: "memory", Log: log, strict: true,
+		Policy: childPolicies[os.Getenv(childPolicy)]})
 	if err != nil {
 		return err
 	}
@@ -72,9 +94,13 @@ func serveChild(mountpoint, state string) error {
 	}
 	s.Wait()
 	for _, line := range listBackend(p) {
-		fmt.Println(line)
+		if !strings.HasPrefix(line, beside+"/") {
+			fmt.Println(line)
+		}
 	}
-	for _, problem := range v.Status().Problems {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for _, problem := range v.problems {
 		fmt.Printf("problem: %s %s: %v\n", problem.Op, problem.Path, problem.Err)
 	}
 	return nil
@@ -111,7 +137,7 @@ func (s smallStore) Write(ctx context.Context, l providers.Locator, b providers.
 
 // mount gives a mounted working copy over an empty memory provider. unmount
 // ends it and returns what the child then printed.
-func mount(t *testing.T) (dir string, unmount func() []string) {
+func mount(t *testing.T, policy string) (dir string, unmount func() []string) {
 	t.Helper()
 	if _, err := os.Stat("/dev/fuse"); err != nil || os.Geteuid() != 0 {
 		if strings.Contains(os.Getenv("WSMOUNT_REQUIRE"), "fuse") {
@@ -121,7 +147,7 @@ func mount(t *testing.T) (dir string, unmount func() []string) {
 	}
 	dir = passable(t)
 	cmd := exec.Command("/proc/self/exe")
-	cmd.Env = append(os.Environ(), childMount+"="+dir, childState+"="+t.TempDir())
+	cmd.Env = append(os.Environ(), childMount+"="+dir, childState+"="+t.TempDir(), childPolicy+"="+policy)
 	cmd.Stderr = os.Stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // outlives us, to unmount
 	in, _ := cmd.StdinPipe()

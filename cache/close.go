@@ -5,87 +5,144 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/providers"
 )
 
-// settled returns when the backend has every change of names and attributes
-// that was made before.
-func (v *Volume) settled(op *fs.Op) error {
-	w := v.wait(op, v.o.Patience)
-	defer w.close()
-	return translate(w.cause(v.queue.wait(w, v.queue.mark())))
+// UnsavedError says that something which policy wanted sent is not at the
+// backend. It is kept in the working copy and listed there.
+type UnsavedError struct {
+	Files []HeldBack // the first of them
+	Count int
+	Err   error // why the trying ended; nil: each has its own reason
 }
 
-// Close implements fs.Closer: it sends what is unsaved, for as long as
-// Options.Patience each time that nothing moves, and frees the volume. It
-// fails when something is not at the backend, with an error per file; the
-// content files of those stay in the state directory. Only the first Close
-// does anything.
-func (v *Volume) Close() error {
-	v.mu.Lock()
-	done := v.closed
-	v.mu.Unlock()
-	if done {
+// Error names the files with their reasons.
+func (e *UnsavedError) Error() string {
+	text := fmt.Sprintf("%d changes are not at the backend", e.Count)
+	if e.Err != nil {
+		text += ": " + e.Err.Error()
+	}
+	for i, f := range e.Files {
+		if i == 10 {
+			return text + "\n\t..."
+		}
+		text += fmt.Sprintf("\n\t%s: %s", f.Path, f.Reason)
+	}
+	return text
+}
+
+// Unwrap is why the trying ended.
+func (e *UnsavedError) Unwrap() error { return e.Err }
+
+// Drain sends what policy wants sent, and pushes it if policy says so, while
+// the volume goes on; progress, if not nil, is called whenever something has
+// arrived. It gives up when nothing moves for Options.Patience, or ctx ends,
+// with an *UnsavedError; what waits to be asked for with Commit is no error.
+func (v *Volume) Drain(ctx context.Context, progress func(Status)) error {
+	if v.o.ReadOnly {
 		return nil
 	}
-	err := v.flush()
-	v.stop()
-	v.mu.Lock()
-	v.closed = true
-	v.mu.Unlock()
-	v.work.Wait()
-	v.clean()
-	if err != nil {
-		err = fmt.Errorf("cache: close: %w", err)
+	if err := v.absorbAll(); err != nil {
+		return err
 	}
-	return errors.Join(err, v.store.close())
+	if v.o.Policy.Commit == DueAsked {
+		return nil
+	}
+	tell := func() {
+		if progress != nil {
+			progress(v.Status())
+		}
+	}
+	tell()
+	stop := v.engine.onArrival(tell)
+	defer func() { stop(); tell() }()
+	var r CommitReport
+	var err error
+	if v.engine.sets != nil {
+		r, err = v.commitSet(ctx, CommitOptions{})
+	} else {
+		r, err = v.commitNames(ctx)
+	}
+	if err == nil && v.o.Policy.Push && v.unpushed() {
+		_, err = v.Push(ctx, providers.PushOptions{})
+	}
+	if err == nil && len(r.HeldBack) == 0 {
+		return nil
+	}
+	return v.unsavedError(err)
 }
 
-// flush sends what is unsaved.
-func (v *Volume) flush() error {
-	w := v.wait(nil, v.o.Patience)
-	defer w.close()
-	var errs []error
-	for _, ino := range v.dirty() {
-		err := v.commit(nil, ino)
-		if path, named := v.Path(ino); err != nil && named {
-			errs = append(errs, fmt.Errorf("%s: %w", path, err))
-		}
-		w.moved()
+func (v *Volume) unpushed() bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.table.Get(keyUnpushed) != nil
+}
+
+// absorbAll takes what programs have written into the table: nobody writes any
+// more, or nobody would hear of it.
+func (v *Volume) absorbAll() error {
+	v.mu.Lock()
+	open := make([]table.Ino, 0, len(v.open))
+	for ino := range v.open {
+		open = append(open, ino)
 	}
-	for left := v.queue.length(); left > 0; left = v.queue.length() {
-		if err := v.queue.wait(w, v.queue.first()); err != nil {
-			errs = append(errs, fmt.Errorf("%d changes of names are not at the backend: %w", left, context.Cause(w)))
-			break
+	v.mu.Unlock()
+	var errs []error
+	for _, ino := range open {
+		errs = append(errs, v.absorb(ino))
+		v.mu.Lock()
+		if n := v.table.Inode(ino); n != nil && v.engine.unsaved[ino] >= 0 {
+			v.engine.flushed[ino] = n.Gen
 		}
-		w.moved()
+		v.mu.Unlock()
 	}
 	return errors.Join(errs...)
 }
 
-// dirty lists the inodes whose content is not at the backend.
-func (v *Volume) dirty() []fs.Ino {
+// unsavedError lists what differs.
+func (v *Volume) unsavedError(cause error) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	var all []fs.Ino
-	for ino := range v.unsaved {
-		if n := v.table.node(ino); n != nil && n.dirty() && v.sendable(n) {
-			all = append(all, ino)
+	e := &UnsavedError{Err: cause}
+	v.table.Dirty(0, func(_ uint64, l table.Link) bool {
+		e.Count++
+		if len(e.Files) < shownHeld {
+			e.Files = append(e.Files, v.engine.heldBack(l, v.engine.record(l)))
 		}
+		return true
+	})
+	if e.Count == 0 {
+		return cause
 	}
-	return all
+	return e
 }
 
-// clean removes all content files but those that are the only copy.
-func (v *Volume) clean() {
+// Close implements fs.Closer: it sends what policy wants sent, as Drain does,
+// and ends the volume; what is not sent stays in the state directory. Its error
+// is an *UnsavedError when something is not at the backend that should be. Only
+// the first Close does anything.
+func (v *Volume) Close() error {
 	v.mu.Lock()
-	defer v.mu.Unlock()
-	for _, c := range v.files {
-		c.f.Close()
+	done := v.closing
+	v.closing = true
+	v.mu.Unlock()
+	if done {
+		return nil
 	}
-	v.store.each(func(ino fs.Ino) {
-		if n := v.table.node(ino); n == nil || !n.dirty() {
-			v.store.remove(ino)
-		}
-	})
+	var err error
+	if v.ctx.Err() == nil {
+		err = v.Drain(v.ctx, nil)
+	}
+	v.mu.Lock()
+	v.closed = true
+	v.mu.Unlock()
+	v.stop()
+	v.work.Wait()
+	v.part()
+	v.forgetMoved()
+	if err != nil {
+		err = fmt.Errorf("cache: close: %w", err)
+	}
+	return errors.Join(err, v.syncState(), v.state.close())
 }

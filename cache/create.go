@@ -3,13 +3,14 @@ package cache
 import (
 	"syscall"
 
+	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/fs"
 )
 
-// Create implements fs.Volume. The new file reaches the backend with its first
-// close, empty or not.
+// Create implements fs.Volume. The new name is a change like any other; the
+// content follows when the file is closed.
 func (v *Volume) Create(op *fs.Op, dir fs.Ino, name string, flags, mode uint32) (fs.Entry, fs.Opened, error) {
-	e, f, err := v.create(op, dir, name, flags, mode)
+	e, f, err := v.create(op, table.Ino(dir), name, flags, mode)
 	if err != nil {
 		return fs.Entry{}, fs.Opened{}, err
 	}
@@ -21,69 +22,139 @@ func (v *Volume) Create(op *fs.Op, dir fs.Ino, name string, flags, mode uint32) 
 		v.Forget(e.Ino, 1)
 		return fs.Entry{}, fs.Opened{}, err
 	}
-	return e, o, nil
+	if flags&syscall.O_TRUNC != 0 {
+		e.Attr, err = v.Attr(op, e.Ino, o.File) // as it is now
+	}
+	return e, o, err
 }
 
 // create makes a file and opens it. When the name is there already, the file
 // is nil, and the entry is of what is there.
-func (v *Volume) create(op *fs.Op, dir fs.Ino, name string, flags, mode uint32) (fs.Entry, *file, error) {
-	parent, err := v.parent(op, dir, name)
+func (v *Volume) create(op *fs.Op, dir table.Ino, name string, flags, mode uint32) (fs.Entry, *file, error) {
+	if err := checkName(name); err != nil {
+		return fs.Entry{}, nil, err
+	}
+	oi, err := v.born() // the kernel asks when it knows that the name is free
 	if err != nil {
 		return fs.Entry{}, nil, err
 	}
-	defer v.mu.Unlock()
-	if e, there := v.table.entry(dir, name); there {
-		n := v.table.node(e.ino)
-		switch {
-		case flags&syscall.O_EXCL != 0:
-			return fs.Entry{}, nil, syscall.EEXIST
-		case n.isSymlink():
-			return fs.Entry{}, nil, fs.ErrStale // the kernel follows it, once it knows
+	var e fs.Entry
+	made := false
+	err = v.change(op, func() error {
+		parent, err := v.parent(dir)
+		if err != nil {
+			return err
 		}
-		return v.refer(e.ino, n), nil, nil
+		if rec, _ := v.table.Name(dir, name); rec.Ino != 0 {
+			e, err = v.found(dir, rec.Ino, flags)
+			return err
+		}
+		n := v.newInode(op, parent, syscall.S_IFREG|mode&^syscall.S_IFMT)
+		n.State = table.Whole
+		v.setWriting(oi.ino, n, true)
+		v.enter(table.Link{Dir: dir, Name: name}, oi.ino, n)
+		v.opening(oi, writes(flags))
+		e, made = v.refer(dir, oi.ino), true
+		return nil
+	})
+	if err != nil || !made {
+		v.unborn(oi)
+		e, err = v.unrefer(e, err)
+		return e, nil, err
 	}
-	n := v.newNode(op, parent, syscall.S_IFREG|mode&^syscall.S_IFMT)
-	ino := v.table.alloc()
-	c, err := v.born(ino, n)
-	if err != nil {
-		return fs.Entry{}, nil, err
+	return e, &file{v: v, oi: oi, flags: flags, made: true}, nil
+}
+
+// found is the entry of an inode where a file was to be created. mu is held.
+func (v *Volume) found(dir, ino table.Ino, flags uint32) (fs.Entry, error) {
+	switch {
+	case flags&syscall.O_EXCL != 0:
+		return fs.Entry{}, syscall.EEXIST
+	case isSymlink(v.table.Inode(ino)):
+		return fs.Entry{}, fs.ErrStale // the kernel follows it, once it knows
 	}
-	v.enter(dir, parent, name, ino, n)
-	return v.refer(ino, n), &file{v: v, c: c, flags: flags, made: true}, nil
+	return v.refer(dir, ino), nil
 }
 
 // Tmpfile implements fs.Volume. Without a name nothing goes to the backend.
 func (v *Volume) Tmpfile(op *fs.Op, dir fs.Ino, flags, mode uint32) (fs.Entry, fs.Opened, error) {
-	e, f, err := v.tmpfile(op, dir, flags, mode)
+	oi, err := v.born()
 	if err != nil {
 		return fs.Entry{}, fs.Opened{}, err
 	}
-	return e, v.opened(f), nil
-}
-
-func (v *Volume) tmpfile(op *fs.Op, dir fs.Ino, flags, mode uint32) (fs.Entry, *file, error) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	parent := v.table.node(dir)
-	if parent == nil || !parent.isDir() {
-		return fs.Entry{}, nil, syscall.ENOTDIR
-	}
-	n := v.newNode(op, parent, syscall.S_IFREG|mode&^syscall.S_IFMT)
-	ino := v.table.alloc()
-	c, err := v.born(ino, n)
+	var e fs.Entry
+	err = v.update(func() error {
+		parent, err := v.inode(dir)
+		if err != nil {
+			return err
+		}
+		if !isDir(parent) {
+			return syscall.ENOTDIR
+		}
+		n := v.newInode(op, parent, syscall.S_IFREG|mode&^syscall.S_IFMT)
+		n.State = table.Whole
+		v.table.Put(oi.ino, n)
+		v.setWriting(oi.ino, n, true)
+		v.table.Set(orphanKey(oi.ino), []byte{1})
+		v.opening(oi, writes(flags))
+		e = v.refer(table.Ino(dir), oi.ino)
+		return nil
+	})
 	if err != nil {
-		return fs.Entry{}, nil, err
+		v.unborn(oi)
+		e, err = v.unrefer(e, err)
+		return e, fs.Opened{}, err
 	}
-	v.table.save(ino, n)
-	return v.refer(ino, n), &file{v: v, c: c, flags: flags, made: true}, nil
+	return e, v.opened(&file{v: v, oi: oi, flags: flags, made: true}), nil
 }
 
-// born gives a new file open content. v.mu is held.
-func (v *Volume) born(ino fs.Ino, n *node) (*content, error) {
-	f, err := v.store.create(ino)
+// born is a number and open content for a file that is to be. No lock is held
+// while the disk makes it.
+func (v *Volume) born() (*openInode, error) {
+	v.mu.Lock()
+	ino := v.table.Alloc()
+	v.mu.Unlock()
+	f, err := v.store.Create(ino, "")
 	if err != nil {
 		return nil, err
 	}
-	n.present = true
-	return v.opening(ino, f), nil
+	return &openInode{ino: ino, f: f}, nil
+}
+
+// opening enters content that was just born among the open files. mu is held,
+// in the update that makes the inode.
+func (v *Volume) opening(oi *openInode, writer bool) {
+	oi.opens = 1
+	if writer {
+		oi.writers = 1
+	}
+	oi.by = v.history.by
+	v.open[oi.ino] = oi
+	oi.intent.Store(true)
+}
+
+// unborn undoes born.
+func (v *Volume) unborn(oi *openInode) {
+	v.mu.Lock()
+	delete(v.open, oi.ino)
+	v.mu.Unlock()
+	oi.f.Release()
+	v.store.Remove(oi.ino)
+}
+
+// newInode is an inode that a program makes in parent. mu is held.
+func (v *Volume) newInode(op *fs.Op, parent *table.Inode, mode uint32) *table.Inode {
+	now := v.now()
+	n := &table.Inode{Mode: mode, UID: op.UID, GID: op.GID, Gen: 1, AttrGen: 1,
+		Atime: now, Mtime: now, Ctime: now, Birth: now}
+	if parent.Mode&syscall.S_ISGID != 0 {
+		n.GID = parent.GID
+		if isDir(n) {
+			n.Mode |= syscall.S_ISGID
+		}
+	}
+	if !isSymlink(n) {
+		inherit(n, parent, op.Umask&0o777)
+	}
+	return n
 }

@@ -3,49 +3,86 @@ package cache
 import (
 	"fmt"
 
+	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/fs"
 )
 
-// Describe implements fs.Describer. state is "clean", "remote" (clean, the
-// content not here yet), "unsaved", "conflict" or "local" (never sent).
+// Describe implements fs.Describer: "provider", "state", "version", "etag",
+// "revision" and "reason" of an inode. The state is "clean", "remote" (clean,
+// the content not all here), "unsaved", "held" and "conflict" (unsaved, reason
+// says why it stays so), "suspect" (see Recover) or "local" (never sent).
 func (v *Volume) Describe(_ *fs.Op, ino fs.Ino, what string) (string, bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	n := v.table.node(ino)
+	n := v.table.Inode(table.Ino(ino))
 	if n == nil {
 		return "", false
-	}
-	var k known
-	for _, l := range v.locators(ino, n) {
-		if at := v.base.get(l); at != nil && at.ino == ino {
-			k = *at
-		}
 	}
 	switch what {
 	case "provider":
 		return v.o.Provider, true
 	case "state":
-		return v.state(n), true
+		state, _ := v.describe(n)
+		return state, true
 	case "reason":
-		return n.rare().reason, n.rare().reason != ""
-	case "etag":
-		return k.version.ETag, k.version.ETag != ""
-	case "version":
-		return fmt.Sprintf("%s;%d;%d", k.version.ETag, k.version.Modified, k.version.Size), !k.version.IsZero()
+		_, reason := v.describe(n)
+		return reason, reason != ""
+	case "revision":
+		return string(v.engine.revision), v.engine.revision != ""
+	}
+	return v.describeBase(table.Ino(ino), n, what)
+}
+
+func (v *Volume) describeBase(ino table.Ino, n *table.Inode, what string) (string, bool) {
+	for _, l := range n.Homes {
+		rec, _ := v.table.Name(l.Dir, l.Name)
+		if rec.Base == nil || rec.Base.Ino != ino || rec.Base.Version.IsZero() {
+			continue
+		}
+		version := rec.Base.Version
+		switch what {
+		case "etag":
+			return version.ETag, version.ETag != ""
+		case "version":
+			return fmt.Sprintf("%s;%d;%d", version.ETag, version.Modified, version.Size), true
+		}
 	}
 	return "", false
 }
 
-func (v *Volume) state(n *node) string {
-	switch {
-	case !v.sendable(n):
-		return "local"
-	case n.conflict && n.dirty():
-		return "conflict"
-	case n.dirty():
-		return "unsaved"
-	case n.isRegular() && !n.present && n.size > 0:
-		return "remote"
+// describe gives the state and the reason. Of several names the worst counts.
+func (v *Volume) describe(n *table.Inode) (state, reason string) {
+	local := len(n.Links) > 0
+	dirty := false
+	for _, l := range n.Links {
+		rec, _ := v.table.Name(l.Dir, l.Name)
+		local = local && rec.Local
+		if rec.Seq == 0 {
+			continue
+		}
+		dirty = true
+		if err, final := v.engine.failure(l); err != nil || rec.Held != nil {
+			h := v.engine.heldBack(l, rec)
+			switch {
+			case h.Conflict:
+				return "conflict", h.Reason
+			case final || rec.Held != nil:
+				state = "held"
+			}
+			reason = h.Reason
+		}
 	}
-	return "clean"
+	switch {
+	case n.Suspect:
+		return "suspect", errSuspect.Error()
+	case local:
+		return "local", "excluded, or of a kind that the backend cannot have"
+	case state != "":
+		return state, reason
+	case dirty || n.Writing:
+		return "unsaved", reason
+	case isRegular(n) && n.State != table.Whole && n.Size > 0:
+		return "remote", ""
+	}
+	return "clean", ""
 }

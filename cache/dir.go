@@ -3,11 +3,13 @@ package cache
 import (
 	"syscall"
 
+	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/providers"
 )
 
-// Cookies of the two entries that every directory has; memDir goes on after
-// them.
+// Cookies of the two entries that every directory has; those of names begin
+// after them.
 const (
 	cookieSelf   = 1
 	cookieParent = 2
@@ -17,7 +19,7 @@ const (
 // numbers, so a name that stays is given once, whatever comes and goes.
 type dirStream struct {
 	v   *Volume
-	ino fs.Ino
+	ino table.Ino
 	pos uint64
 }
 
@@ -25,15 +27,17 @@ var _ fs.Dir = (*dirStream)(nil)
 
 // OpenDir implements fs.Volume.
 func (v *Volume) OpenDir(_ *fs.Op, ino fs.Ino) (fs.Dir, error) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	switch n := v.table.node(ino); {
-	case n == nil:
-		return nil, fs.ErrStale
-	case !n.isDir():
-		return nil, syscall.ENOTDIR
+	err := v.view(func() error {
+		n, err := v.inode(ino)
+		if err == nil && !isDir(n) {
+			err = syscall.ENOTDIR
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
 	}
-	return &dirStream{v: v, ino: ino}, nil
+	return &dirStream{v: v, ino: table.Ino(ino)}, nil
 }
 
 // Seek implements fs.Dir.
@@ -43,45 +47,77 @@ func (d *dirStream) Seek(cookie uint64) error {
 }
 
 // Next implements fs.Dir.
-func (d *dirStream) Next(op *fs.Op) (fs.DirEntry, bool, error) {
-	if err := d.v.load(op, d.ino); err != nil {
-		return fs.DirEntry{}, false, err
+func (d *dirStream) Next(op *fs.Op) (e fs.DirEntry, ok bool, err error) {
+	if d.pos < cookieParent || !d.isKnown() {
+		if err := d.v.loadDir(op, d.ino); err != nil {
+			return fs.DirEntry{}, false, err
+		}
 	}
-	defer d.v.mu.Unlock()
-	e, ok := d.next()
-	if ok {
+	err = d.v.view(func() error {
+		e, ok = d.next()
+		return nil
+	})
+	if err == nil && ok {
 		d.pos = e.Cookie
 	}
-	return e, ok, nil
+	return e, ok && err == nil, err
 }
 
-// next is the entry behind pos. v.mu is held.
+// isKnown reports whether all names are known: in the middle of a stream nobody
+// asks whether they are fresh.
+func (d *dirStream) isKnown() bool {
+	d.v.mu.Lock()
+	defer d.v.mu.Unlock()
+	n := d.v.table.Inode(d.ino)
+	return n == nil || n.Loaded
+}
+
+// next is the entry behind pos. mu is held.
 func (d *dirStream) next() (fs.DirEntry, bool) {
-	n := d.v.table.node(d.ino)
+	t := d.v.table
+	n := t.Inode(d.ino)
 	switch {
-	case len(n.links) == 0 && d.ino != fs.RootIno:
+	case n == nil || len(n.Links) == 0 && d.ino != table.Root:
 		return fs.DirEntry{}, false // removed
 	case d.pos < cookieSelf:
-		return fs.DirEntry{Name: ".", Ino: d.ino, Mode: syscall.S_IFDIR, Cookie: cookieSelf}, true
+		return fs.DirEntry{Name: ".", Ino: fs.Ino(d.ino), Mode: syscall.S_IFDIR, Cookie: cookieSelf}, true
 	case d.pos < cookieParent:
-		up := fs.RootIno
-		if d.ino != fs.RootIno {
-			up = n.links[0].dir
+		up := table.Root
+		if d.ino != table.Root {
+			up = n.Links[0].Dir
 		}
-		return fs.DirEntry{Name: "..", Ino: up, Mode: syscall.S_IFDIR, Cookie: cookieParent}, true
+		return fs.DirEntry{Name: "..", Ino: fs.Ino(up), Mode: syscall.S_IFDIR, Cookie: cookieParent}, true
 	}
-	e, ok := d.v.table.next(d.ino, d.pos)
+	e, ok := t.Next(d.ino, d.pos)
 	if !ok {
 		return fs.DirEntry{}, false
 	}
-	return fs.DirEntry{Name: e.name, Ino: e.ino, Mode: d.v.table.node(e.ino).kind(), Cookie: e.cookie}, true
+	child := t.Inode(e.Ino)
+	if child == nil {
+		return fs.DirEntry{}, false // the table has failed, and says so
+	}
+	return fs.DirEntry{Name: e.Name, Ino: fs.Ino(e.Ino), Mode: kindOf(child), Cookie: e.Cookie}, true
 }
 
-// Fsync implements fs.Dir: the backend has every change of names before.
-func (d *dirStream) Fsync(op *fs.Op, _ bool) error { return d.v.settled(op) }
+// Fsync implements fs.Dir: every change of names before is safe, where Policy
+// says that is.
+func (d *dirStream) Fsync(op *fs.Op, _ bool) error {
+	if d.v.o.Policy.NoWait {
+		return d.v.table.Sync()
+	}
+	return d.v.settled(op)
+}
 
 // Release implements fs.Dir.
 func (d *dirStream) Release() {}
 
 // Statfs implements fs.Volume: the disk that content lies on.
-func (v *Volume) Statfs(_ *fs.Op, _ fs.Ino) (fs.Statfs, error) { return v.store.statfs() }
+func (v *Volume) Statfs(_ *fs.Op, _ fs.Ino) (fs.Statfs, error) {
+	st, err := v.store.Statfs()
+	if err != nil {
+		return fs.Statfs{}, err
+	}
+	return fs.Statfs{Blocks: st.Blocks, Bfree: st.Bfree, Bavail: st.Bavail,
+		Files: st.Files, Ffree: st.Ffree, Bsize: uint32(st.Bsize), Frsize: uint32(st.Frsize),
+		NameLen: providers.MaxName}, nil
+}

@@ -1,92 +1,102 @@
 // Package cache is a working copy: a POSIX tree over any [providers.Provider],
 // served as an [fs.Volume].
 //
-// It knows inodes, content files and what the backend was last seen to hold
-// (the base). It knows no service, no kernel protocol and no manifest.
+// It knows inodes, content files and what the backend was last seen to hold.
+// It knows no service, no kernel protocol and no manifest.
 //
 //	v, err := cache.Open(ctx, provider, cache.Options{StateDir: "/var/lib/ws/state"})
 //	server, err := fs.Serve("/mnt/ws", []fs.Part{{Name: "@acme/ops", Volume: v}}, fs.Options{})
+//	...
+//	report, err := v.Commit(ctx, cache.CommitOptions{Message: "turn 7"})
+//
+// # Two trees over one set of inodes
+//
+// A working copy is two trees over the same inodes: what is here, and what the
+// backend is known to hold. A name in a directory is one record with both
+// sides of it: the inode that it has here, and the one that it has there, in
+// which version. An inode knows its names in both trees (Links and Homes). So
+//
+//   - a rename, of a directory with a million entries too, changes one record;
+//   - what has to be sent is not a log of steps but the set of names whose two
+//     sides differ, in the order in which they began to. A create and a delete
+//     of one name, or a write to a temporary file that is then renamed, leave
+//     nothing or one change to send. After a crash there is nothing to replay;
+//   - committing makes the far side of a name equal to the near one, pulling
+//     the near side equal to the far one where nothing was changed here, and a
+//     conflict is a name where both moved.
+//
+// Names, inodes and versions are in a database (internal/table), the content
+// of each inode is a file (internal/content). Directories are listed at the
+// backend when somebody first looks into them.
 //
 // # What it promises
 //
-// Names belong to the working copy. Each inode has a number of its own that is
-// never reused; a rename, of a directory with all below too, changes one entry
-// whatever lies behind it. Directories are listed at the backend when somebody
-// first looks into them.
+// A call that changes a name or an attribute has returned when the database
+// has it, which survives a kill of this process, and a loss of power as a
+// prefix of what was done. It never waits for the backend, but for the first
+// listing of a directory that nobody has looked into.
 //
-// Content is fetched when a file is first opened, once however many ask, from
-// the one version that the listing named, in ranges, and its length (and
-// SHA-256, if the backend tells it) is checked before anybody sees a byte. An
-// open with O_TRUNC fetches nothing. One file per inode holds the content; a
-// version that replaces it from the backend gets a new inode and a new file,
-// so that an open file, a mapping and a passthrough descriptor keep what they
-// have. If the version that was listed is gone when a file is first opened,
-// its name gets a new inode and the open fails once with fs.ErrStale, which
-// makes the kernel look the name up again.
+// A file that a program opens for writing is known as perhaps changed before
+// the open returns. What close returns for is Policy's: that the backend has
+// the bytes, and every change of names before them, or that the working copy
+// has them. fsync is the same, and on a working copy that does not wait it
+// means the disk.
 //
-// close and fsync of changed content return when the backend has it, written
-// on condition of the version that it was made from. If another writer was
-// there first they fail with fs.ErrConflict, and the bytes stay in the working
-// copy. If the backend cannot be reached they fail after Options.Patience, the
-// bytes stay, and are sent when it is back. Signals do not cut this short,
-// except one that kills.
+// Each change at the backend is made on condition of the version that it
+// started from and carries an operation id that was noted before, so that an
+// answer that got lost is not taken for another's change, after a crash too.
+// Who loses a race is up to Policy.Conflict; only LastWriterWins overwrites,
+// and keeps what it overwrote in the history.
 //
-// Changes of names (create, mkdir, symlink, link, unlink, rmdir, rename) and
-// of attributes return at once. They go to the backend in order, without
-// delay, by one worker, and have arrived before any later close with new
-// bytes, fsync, or fsync of a directory returns. None of them waits for the
-// backend, with one exception: a directory that nobody has looked into yet is
-// listed before it may be removed or replaced, since only the backend knows
-// whether it is empty.
+// A change that the backend refuses stays here, is held back with its reason
+// ([Volume.Status]), and does not hold others up. Writers never wait for a
+// commit.
 //
-// A change that the backend refuses for good is a [Problem], logged and kept
-// for [Volume.Status]; when a name is still there that was removed here, it
-// comes back.
+// # Pulling
 //
-// An answer that got lost is asked for again under the same operation id.
-// Where the backend has none, a lost precondition is checked against what is
-// there: equal bytes are no conflict.
+// A new version of a file is a new inode under the old name: who has the old
+// one open keeps it, and a mapping or a passthrough descriptor never sees half
+// of each. A directory stays the inode that it is as long as there is one of
+// that name, so that what a sandbox has mounted below it stays. A file that
+// lost its name to a pull while it was open, and is then written and closed,
+// is a conflict of that name.
+//
+// A pull or a commit that would delete more than half of the entries, of at
+// least 20, or leave the root empty, does nothing and waits for
+// [Volume.Confirm].
 //
 // # The kernel
 //
 // KeepCache is set when content is in the state of the last open. An O_RDONLY
 // open of content that is all here and unchanged offers its file for
-// passthrough; opens for writing always come through here. A mapping may still
-// change the content file behind our back when the kernel maps the backing
-// file: the file's time is compared when the program closes or syncs.
+// passthrough; opens for writing always come through here, so that every write
+// is seen. A directory that still exists is never notified: the kernel would
+// unmount what is below.
+//
+// # After an unclean end
+//
+// After a kill, files that were open for writing are taken as changed. After a
+// loss of power, changed content that was not synced is suspect: the database
+// may have outlived its bytes. It is shown, and not sent over what the backend
+// has until somebody says so. Clean content is fetched or checked again. A name
+// whose end the disk did not get is back with its content, which goes only when
+// the disk has the database that let go of it.
 //
 // # What stays here
 //
-// Extended attributes, devices, sockets and pipes; set-user-id and
-// set-group-id bits; owners without Options.MapIDs; what the provider's
-// Capabilities leave out (symbolic links, empty directories, attributes). Hard
-// links hold within the volume; the backend gets a copy under each name.
-// ENOTSUP for setting POSIX ACLs, EINVAL for RENAME_WHITEOUT. RENAME_EXCHANGE is
-// one step here and three at the backend.
+// Excluded paths; devices, sockets and pipes; set-user-id and set-group-id
+// bits; extended attributes; owners without Options.MapIDs; what the
+// provider's Capabilities leave out (symbolic links, empty directories,
+// attributes). Hard links hold within the volume; the backend gets a copy
+// under each name. A directory, or a file whose content is not all here, does
+// not cross the border between excluded and not by rename: EXDEV, and mv
+// copies.
 //
 // # What is not there yet
 //
-// This is the first floor of the working copy, good for proving the parts
-// above and below it, and not offered to users:
-//
-//   - The table is in memory. Changes that the backend does not have are lost
-//     to their names when the process is killed: the content files stay, each
-//     with its path in the attribute user.wsmount.path, and Open refuses a
-//     state directory that holds any ([ErrLeftovers]). After a clean Close
-//     nothing stays, so nothing is kept across mounts.
-//   - Nothing is read again: a directory stays as it was listed. There is no
-//     pull, no TTL, no notification of what others change.
-//   - Each commit is at once. There are no windows, no events, no exclude, no
-//     history; a conflict always aborts.
-//   - Files are fetched whole; nothing is evicted, neither content nor
-//     inodes; there is no limit of the queue or of the disk.
-//   - A rename of a directory at a backend without [providers.Mover] goes key
-//     by key, and an exchange goes in three steps. Both can be repeated, but
-//     another host sees what is between meanwhile.
-//   - What is uploaded is not frozen: a program that writes while another
-//     closes may have half of its change sent, until its own close.
-//   - Holes are sent as zeros.
-//   - Stores into a mapping of a backing file after the last close go unseen.
-//   - A file that was unlinked before anybody opened it cannot be opened any
-//     more through a descriptor of O_PATH.
+// RENAME_EXCHANGE of a directory is EINVAL where whole sets go to a store that
+// has no empty directories. inotify watchers are told of what a pull brought
+// only by [Nudge], which nobody calls yet. Two pulls within one open(2) may let
+// its caller see ESTALE. What the storage was sent one by one just before a
+// loss of power may come back as another's change.
 package cache

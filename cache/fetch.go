@@ -2,192 +2,211 @@ package cache
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"strings"
 
+	"github.com/wsmount/wsmount/cache/internal/content"
+	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/providers"
 )
 
-// fetchRange is how much one read asks for.
-const fetchRange = 8 << 20
-
 // errMoved says that the version that was listed is not there any more.
 var errMoved = errors.New("the listed version is gone")
 
-// fetch brings the content of an inode here.
-func (v *Volume) fetch(w *waiting, ino fs.Ino) error {
-	t, err := v.begin(w, ino, false)
-	if err != nil {
-		return err
-	}
-	defer t.end()
-	l, version, ok := v.source(ino, t.paths)
-	if !ok {
-		return fs.ErrStale
-	}
-	err = v.download(w, ino, l, version)
-	switch {
-	case errors.Is(err, errMoved):
-		if err := v.revive(w, l, ino); err != nil {
-			return err
-		}
-		return fmt.Errorf("%w: %w", fs.ErrStale, err)
-	case err != nil:
-		v.store.discard(ino)
-		return err
-	}
-	return v.arrived(ino, version.Size)
-}
+// maxFetches is how many ranges a volume reads at once.
+const maxFetches = 16
 
-// source is where the backend has the content of an inode.
-func (v *Volume) source(ino fs.Ino, paths []providers.Locator) (providers.Locator, providers.Version, bool) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	for _, l := range paths {
-		if k := v.base.get(l); k != nil && k.ino == ino && k.gen != 0 {
-			return l, k.version, true
+// originAt is where the backend has the content that an inode's missing blocks
+// are of. A home counts when what it holds is the state that is here: its
+// version may be newer than the one that was noted, if only attributes changed.
+// mu is held.
+func (v *Volume) originAt(x table.Ino) (at providers.Locator, version providers.Version, ok bool) {
+	n := v.table.Inode(x)
+	if n == nil {
+		return at, version, false
+	}
+	gen := n.Origin.Gen
+	if n.State == table.None {
+		gen = n.Gen
+	}
+	for _, l := range n.Homes {
+		rec, _ := v.table.Name(l.Dir, l.Name)
+		if rec.Base == nil || rec.Base.Ino != x || rec.Base.Gen != gen {
+			continue
+		}
+		if at, ok = v.home(l); ok {
+			return at, rec.Base.Version, true
 		}
 	}
-	return providers.Locator{}, providers.Version{}, false
+	return at, version, false
 }
 
-// arrived makes what was downloaded the content, unless a program truncated
-// the file meanwhile.
-func (v *Volume) arrived(ino fs.Ino, size int64) error {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	n := v.table.node(ino)
-	if n == nil || n.present {
-		v.store.discard(ino)
-		return nil
-	}
-	if err := v.store.adopt(ino); err != nil {
-		return err
-	}
-	n.present, n.size = true, size
-	v.table.save(ino, n)
-	return nil
-}
-
-// download reads a version into the part file and checks it.
-func (v *Volume) download(w *waiting, ino fs.Ino, l providers.Locator, version providers.Version) error {
-	f, err := v.store.part(ino)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	v.store.name(f, l.String())
-	digest := ""
-	for off := int64(0); off < version.Size || off == 0; off += fetchRange {
-		err := v.retry(w, func(ctx context.Context) error {
-			info, err := v.downloadRange(ctx, f, l, providers.ReadOptions{
-				Offset: off, Length: min(fetchRange, version.Size-off), Version: version})
-			digest = info.Digest
-			return err
-		})
-		if errors.Is(err, providers.ErrConflict) || errors.Is(err, providers.ErrNotExist) {
-			return fmt.Errorf("%w: %w", errMoved, err)
-		}
+// source gives the missing blocks of an inode's content. What it reads is
+// pinned to one version, so that ranges read apart belong together. A version
+// that is gone at the backend is looked into before the error is told: then the
+// name leads to the new one, and the error is fs.ErrStale, once.
+func (v *Volume) source(x table.Ino) content.Source {
+	return func(ctx context.Context, off, n int64, to io.WriterAt) error {
+		w := v.wait(nil, v.o.Patience/2)
+		defer w.close()
+		defer context.AfterFunc(ctx, w.close)()
+		release, err := v.fetchSlot(w)
 		if err != nil {
-			return fmt.Errorf("fetch: %w", err)
+			return translate(w.cause(err))
 		}
+		defer release()
+		err = w.cause(v.fetchRange(w, x, off, n, to))
+		if errors.Is(err, errMoved) {
+			return v.moved(w, x, err)
+		}
+		return translate(err)
 	}
-	return verify(f, l, digest)
 }
 
-// downloadRange writes one range to its place in f.
-func (v *Volume) downloadRange(ctx context.Context, f *os.File, l providers.Locator, o providers.ReadOptions) (providers.Info, error) {
-	c, err := v.p.Read(ctx, l, o)
+// fetchSlot waits until not too many read at once.
+func (v *Volume) fetchSlot(ctx context.Context) (release func(), err error) {
+	select {
+	case v.puller.slots <- struct{}{}:
+		return func() { <-v.puller.slots }, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// fetchRange reads a range, again when it breaks off. Where it is read is asked
+// anew each time: a rename of ours may be on its way.
+func (v *Volume) fetchRange(w *waiting, x table.Ino, off, n int64, to io.WriterAt) error {
+	var last providers.Locator
+	return v.retry(w, func(ctx context.Context) error {
+		for {
+			v.mu.Lock()
+			at, version, ok := v.originAt(x)
+			v.mu.Unlock()
+			if !ok {
+				return errMoved
+			}
+			err := v.readRange(w, at, providers.ReadOptions{Offset: off, Length: n, Version: version}, to)
+			if !errors.Is(err, providers.ErrConflict) && !errors.Is(err, providers.ErrNotExist) {
+				return err
+			}
+			switch {
+			case v.steady(w, x): // a rename of ours was on its way
+				if w.Err() != nil {
+					return err
+				}
+			case at == last:
+				return fmt.Errorf("%w: %w", errMoved, err)
+			default:
+				last = at
+			}
+		}
+	})
+}
+
+// readRange writes one range to its place.
+func (v *Volume) readRange(w *waiting, at providers.Locator, o providers.ReadOptions, to io.WriterAt) error {
+	c, err := v.p.Read(w, at, o)
 	if err != nil {
-		return providers.Info{}, err
+		return err
 	}
 	defer c.Body.Close()
 	// One byte more than asked for, so that too much is seen too.
-	body := io.LimitReader(&progress{ctx, c.Body}, o.Length+1)
-	n, err := io.Copy(io.NewOffsetWriter(f, o.Offset), body)
+	body := io.LimitReader(&progress{w, c.Body}, o.Length+1)
+	n, err := io.Copy(io.NewOffsetWriter(to, o.Offset), body)
 	if err == nil && n != o.Length {
 		err = fmt.Errorf("%d bytes at %d came instead of %d: %w", n, o.Offset, o.Length, providers.ErrCorrupt)
 	}
-	if err != nil {
-		return providers.Info{}, providers.Fail(v.o.Provider, providers.MethodRead, l, err, providers.ErrUnavailable)
-	}
-	return c.Info, nil
+	return providers.Fail(v.o.Provider, providers.MethodRead, at, err, providers.ErrUnavailable)
 }
 
-// progress tells whoever waits, if somebody does, of every read that brought
-// something.
+// progress tells whoever waits of every read that brought something.
 type progress struct {
-	ctx context.Context
-	r   io.Reader
+	w *waiting
+	r io.Reader
 }
 
 func (p *progress) Read(b []byte) (int, error) {
 	n, err := p.r.Read(b)
-	if w, ok := p.ctx.(*waiting); ok && n > 0 {
-		w.moved()
+	if n > 0 {
+		p.w.moved()
 	}
 	return n, err
 }
 
-// verify compares a file with a digest, if it is of a kind that we know.
-func verify(f *os.File, l providers.Locator, digest string) error {
-	want, ok := strings.CutPrefix(digest, "sha256:")
-	if !ok {
-		return nil
+// moved looks at what the backend has where an inode's version was. fs.ErrStale
+// sends the kernel to look the name up again; an inode for which that was said
+// already keeps its version, of which some is nowhere any more.
+func (v *Volume) moved(ctx context.Context, x table.Ino, cause error) error {
+	v.mu.Lock()
+	var names []table.Link
+	if n := v.table.Inode(x); n != nil {
+		names = append(names, n.Homes...)
 	}
-	h := sha256.New()
-	if _, err := io.Copy(h, io.NewSectionReader(f, 0, 1<<62)); err != nil {
-		return err
+	v.mu.Unlock()
+	for _, l := range names {
+		if err := v.recheck(ctx, l, false); err != nil {
+			return translate(err)
+		}
 	}
-	if got := hex.EncodeToString(h.Sum(nil)); got != want {
-		err := fmt.Errorf("the hash is %s instead of %s", got, want)
-		return &providers.Error{Op: providers.MethodRead, Locator: l, Kind: providers.ErrCorrupt, Err: err}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.tellStale(x) {
+		return fmt.Errorf("%w: %v", fs.ErrStale, cause) //nolint:errorlint // it must not count as a conflict
 	}
-	return nil
+	return fmt.Errorf("%w: %v", fs.ErrUnavailable, cause) //nolint:errorlint // as above
+}
+
+// tellStale reports whether whoever opens an inode is to be sent back to its
+// name, which leads elsewhere now: once. A file that a sandbox has bind-mounted
+// leads to the old inode however often it is looked up. mu is held.
+func (v *Volume) tellStale(x table.Ino) bool {
+	told := v.puller.told
+	if _, before := told[x]; before {
+		return false
+	}
+	if len(told) > 4096 {
+		for ino := range told {
+			if v.table.Inode(ino) == nil {
+				delete(told, ino)
+			}
+		}
+	}
+	told[x] = struct{}{}
+	return true
 }
 
 // maxTarget is the longest target of a symbolic link that Linux takes.
 const maxTarget = 4095
 
 // fetchTarget brings the target of a symbolic link here.
-func (v *Volume) fetchTarget(w *waiting, ino fs.Ino) error {
-	t, err := v.begin(w, ino, false)
-	if err != nil {
-		return err
-	}
-	defer t.end()
-	l, version, ok := v.source(ino, t.paths)
+func (v *Volume) fetchTarget(op *fs.Op, x table.Ino) error {
+	w := v.wait(op, v.o.Patience/2)
+	defer w.close()
+	v.mu.Lock()
+	at, version, ok := v.originAt(x)
+	v.mu.Unlock()
 	if !ok {
 		return fs.ErrStale
 	}
 	var target []byte
-	err = v.retry(w, func(ctx context.Context) error {
-		target, _, err = providers.Fetch(ctx, v.p, l, providers.ReadOptions{Version: version, Length: maxTarget + 1})
+	err := w.cause(v.retry(w, func(ctx context.Context) (err error) {
+		target, _, err = providers.Fetch(ctx, v.p, at, providers.ReadOptions{Version: version, Length: maxTarget + 1})
 		return err
-	})
+	}))
 	switch {
 	case errors.Is(err, providers.ErrConflict) || errors.Is(err, providers.ErrNotExist):
-		if err := v.revive(w, l, ino); err != nil {
-			return err
-		}
-		return fmt.Errorf("%w: %w", fs.ErrStale, err)
+		return v.moved(w, x, err)
 	case err != nil:
-		return err
+		return translate(err)
 	case len(target) == 0 || len(target) > maxTarget:
-		return fmt.Errorf("a link with a target of %d bytes: %w", len(target), providers.ErrCorrupt)
+		return fmt.Errorf("%s: a link with a target of %d bytes: %w", at, len(target), providers.ErrCorrupt)
 	}
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if n := v.table.node(ino); n != nil {
-		n.extra().target = string(target)
-		n.size = int64(len(target))
-		v.table.save(ino, n)
-	}
-	return nil
+	return v.update(func() error {
+		if n := v.table.Edit(x); n != nil && n.Target == "" {
+			n.Target, n.Size = string(target), int64(len(target))
+		}
+		return nil
+	})
 }

@@ -1,16 +1,18 @@
 package cache
 
 import (
+	"context"
 	"sync/atomic"
 	"syscall"
 
+	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/fs"
 )
 
 // file is an open file.
 type file struct {
 	v     *Volume
-	c     *content
+	oi    *openInode
 	flags uint32
 
 	made  bool        // this open created the inode
@@ -19,86 +21,136 @@ type file struct {
 
 var _ fs.File = (*file)(nil)
 
-// Open implements fs.Volume.
-func (v *Volume) Open(op *fs.Op, ino fs.Ino, flags uint32) (fs.Opened, error) {
-	truncate := flags&syscall.O_TRUNC != 0
-	c, err := v.acquire(op, ino, truncate)
-	if err != nil {
-		return fs.Opened{}, err
+// firstFetch is how much of a file is fetched before its open returns.
+const firstFetch = 1 << 20
+
+// begin fetches the beginning of a file that is opened to be read, so that a
+// version that has gone is found out while the kernel can still look the name
+// up again, and a small file is here in whole.
+func (f *file) begin(op *fs.Op) error {
+	c := f.oi.f
+	size := c.Size()
+	readOnly := f.flags&syscall.O_ACCMODE == syscall.O_RDONLY
+	small := size <= firstFetch && f.flags&syscall.O_ACCMODE == syscall.O_RDWR
+	n := min(size, firstFetch)
+	if !readOnly && !small || c.Present(0, n) {
+		return nil
 	}
-	f := &file{v: v, c: c, flags: flags}
-	if truncate {
-		if err := f.truncate(op, 0); err != nil {
-			v.release(c)
-			return fs.Opened{}, err
-		}
-	}
-	return v.opened(f), nil
+	return f.v.reaching(op, func(ctx context.Context) error { return c.Fetch(ctx, 0, n) })
 }
 
-// opened says what the kernel may do with an open file.
-func (v *Volume) opened(f *file) fs.Opened {
-	f.c.mu.Lock()
-	defer f.c.mu.Unlock()
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	n := v.table.node(f.c.ino)
-	readOnly := !f.changes()
-	o := fs.Opened{File: f, KeepCache: n.shown == n.gen, NoFlush: readOnly}
-	n.shown = n.gen
-	v.table.save(f.c.ino, n)
-	if readOnly && n.gen == n.sent {
-		o.Backing, o.PassRead = int(f.c.f.Fd()), true
-		if !f.c.passed {
-			f.c.passed = true
-			f.c.look()
-		}
-	}
-	return o
+// reaching runs what may have to wait for the backend.
+func (v *Volume) reaching(op *fs.Op, do func(ctx context.Context) error) error {
+	w := v.wait(op, 0)
+	defer w.close()
+	return translate(w.cause(do(w)))
 }
 
-func (f *file) writable() bool { return f.flags&syscall.O_ACCMODE != syscall.O_RDONLY }
+// changes reports whether this open can have something to send.
+func (f *file) changes() bool { return writes(f.flags) || f.made || f.wrote.Load() }
 
-// Flush implements fs.File: what this descriptor wrote is at the backend when
-// it returns.
+// Flush implements fs.File: a close(2). What this descriptor wrote is safe when
+// it returns, as Policy has it.
 func (f *file) Flush(op *fs.Op) error {
 	if !f.changes() {
 		return nil
 	}
-	f.v.noticeMapped(f.c)
-	if !f.v.isDirty(f.c.ino) {
+	if err := f.v.absorb(f.oi.ino); err != nil {
+		return err
+	}
+	if !f.unsent() || f.bare() {
 		return nil
 	}
-	return f.v.commit(op, f.c.ino)
+	return f.v.committed(op, f.oi.ino) // which does not wait with Policy.NoWait
 }
 
-// changes reports whether this open can have something to send.
-func (f *file) changes() bool { return f.writable() || f.made || f.wrote.Load() }
+// bare reports whether the file is a new name without content, as touch leaves
+// it: that is a change of names, which no close waits for.
+func (f *file) bare() bool {
+	f.v.mu.Lock()
+	defer f.v.mu.Unlock()
+	n := f.v.table.Inode(f.oi.ino)
+	return n != nil && n.Size == 0 && len(n.Homes) == 0
+}
 
-func (v *Volume) isDirty(ino fs.Ino) bool {
+// unsent reports whether the backend lacks something of the file.
+func (f *file) unsent() bool {
+	f.v.mu.Lock()
+	defer f.v.mu.Unlock()
+	n := f.v.table.Inode(f.oi.ino)
+	return n != nil && f.v.unsent(n)
+}
+
+// Fsync implements fs.File. What stays here goes to the disk, else the backend
+// has it, with every change of names and attributes before.
+func (f *file) Fsync(op *fs.Op, _ bool) error {
+	if err := f.v.absorb(f.oi.ino); err != nil {
+		return err
+	}
+	if !f.staysHere() {
+		if err := f.v.committed(op, f.oi.ino); err != nil || !f.v.o.Policy.NoWait {
+			return err
+		}
+	}
+	return f.v.syncHere(f.oi)
+}
+
+// staysHere reports whether the file has no name that the backend gets.
+func (f *file) staysHere() bool {
+	v := f.v
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	n := v.table.node(ino)
-	return n != nil && n.dirty()
+	n := v.table.Inode(f.oi.ino)
+	if n == nil {
+		return true
+	}
+	for _, l := range n.Links {
+		if rec, _ := v.table.Name(l.Dir, l.Name); !rec.Local {
+			return false
+		}
+	}
+	return true
 }
 
-// Fsync implements fs.File. The backend has the content, and every change of
-// names and attributes before, when it returns.
-func (f *file) Fsync(op *fs.Op, _ bool) error {
-	f.v.noticeMapped(f.c)
-	return f.v.commit(op, f.c.ino)
+// syncHere has the disk keep content and names through a loss of power.
+func (v *Volume) syncHere(oi *openInode) error {
+	v.mu.Lock()
+	n := v.table.Inode(oi.ino)
+	gen := uint64(0)
+	if n != nil {
+		gen = n.Gen
+	}
+	v.mu.Unlock()
+	if err := oi.f.Sync(); err != nil {
+		return err
+	}
+	if err := v.synced(oi.ino, gen); err != nil {
+		return err
+	}
+	return v.table.Sync()
+}
+
+// synced notes that the disk has a state of content.
+func (v *Volume) synced(ino table.Ino, gen uint64) error {
+	v.mu.Lock()
+	n := v.table.Inode(ino)
+	known := n == nil || n.Synced >= gen
+	v.mu.Unlock()
+	if known {
+		return nil
+	}
+	return v.update(func() error {
+		if n := v.table.Edit(ino); n != nil {
+			n.Synced = max(n.Synced, gen)
+		}
+		return nil
+	})
 }
 
 // Release implements fs.File. Bytes that came after the last close, from a
-// mapping, are sent without anybody waiting.
+// mapping, are taken too, without anybody waiting.
 func (f *file) Release() {
-	if f.changes() {
-		f.v.noticeMapped(f.c)
+	if err := f.v.closeContent(f.oi, writes(f.flags)); err != nil {
+		f.v.o.Log.Error("what was written last is not in the table", "ino", f.oi.ino, "err", err)
 	}
-	f.v.mu.Lock()
-	if n := f.v.table.node(f.c.ino); n != nil && n.dirty() && f.changes() {
-		f.v.enqueueSend(f.c.ino, n)
-	}
-	f.v.mu.Unlock()
-	f.v.release(f.c)
 }

@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"context"
 	"errors"
 	"io"
 	"syscall"
@@ -11,27 +12,38 @@ import (
 )
 
 // Read implements fs.File.
-func (f *file) Read(_ *fs.Op, buf []byte, off int64) (fs.Data, error) {
-	n, err := f.c.f.ReadAt(buf, off)
-	if err != nil && !errors.Is(err, io.EOF) {
+func (f *file) Read(op *fs.Op, buf []byte, off int64) (fs.Data, error) {
+	c := f.oi.f
+	var n int
+	read := func(ctx context.Context) (err error) {
+		n, err = c.ReadAt(ctx, buf, off)
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		return err
+	}
+	var err error
+	if c.Whole() || c.Present(off, int64(len(buf))) {
+		err = read(context.Background())
+	} else {
+		err = f.v.reaching(op, read)
+	}
+	if err != nil && n == 0 {
 		return fs.Data{}, err
 	}
-	return fs.Data{Bytes: buf[:n]}, nil
+	return fs.Data{Bytes: buf[:n]}, nil // a failure further on is for the next call
 }
 
 // Write implements fs.File. The end of the file, for O_APPEND, is where the
 // file ends by then, not where the kernel believed it did.
 func (f *file) Write(op *fs.Op, data []byte, off int64) (n int, err error) {
-	err = f.v.change(f.c, op.KillPriv, func() error {
-		f.wrote.Store(true)
+	c := f.oi.f
+	err = f.change(op, op.KillPriv, func(ctx context.Context) (err error) {
 		if f.flags&syscall.O_APPEND != 0 {
-			end, err := f.c.f.Seek(0, io.SeekEnd)
-			if err != nil {
-				return err
-			}
-			off = end
+			_, n, err = c.Append(ctx, data)
+		} else {
+			n, err = c.WriteAt(ctx, data, off)
 		}
-		n, err = f.c.f.WriteAt(data, off)
 		return err
 	})
 	if n > 0 {
@@ -42,55 +54,112 @@ func (f *file) Write(op *fs.Op, data []byte, off int64) (n int, err error) {
 
 // truncate sets the size.
 func (f *file) truncate(op *fs.Op, size int64) error {
-	f.wrote.Store(true)
-	return f.v.change(f.c, op.KillPriv, func() error { return f.c.f.Truncate(size) })
+	err := f.change(op, op.KillPriv, func(ctx context.Context) error {
+		return f.oi.f.Truncate(ctx, size)
+	})
+	if err == nil && size == 0 {
+		err = f.v.trusted(f.oi)
+	}
+	return err
+}
+
+// trusted ends the suspicion that content lost bytes in a power cut: all of it
+// is about to be written anew.
+func (v *Volume) trusted(oi *openInode) error {
+	v.mu.Lock()
+	n := v.table.Inode(oi.ino)
+	suspect := n != nil && n.Suspect
+	v.mu.Unlock()
+	if !suspect {
+		return nil
+	}
+	return v.update(func() error {
+		if n := v.table.Edit(oi.ino); n != nil {
+			n.Suspect = false
+		}
+		return nil
+	})
 }
 
 // Allocate implements fs.File.
 func (f *file) Allocate(op *fs.Op, off, size int64, mode uint32) error {
-	return f.v.change(f.c, losesRights(op), func() error {
-		f.wrote.Store(true)
-		return ignoringEINTR(func() error { return unix.Fallocate(int(f.c.f.Fd()), mode, off, size) })
+	return f.change(op, losesRights(op), func(ctx context.Context) error {
+		return f.oi.f.Allocate(ctx, off, size, mode)
 	})
 }
 
-// losesRights is op.KillPriv for the calls with which the kernel does not say
-// it: who is not root has no right to keep set-user-id bits.
-func losesRights(op *fs.Op) bool { return op.KillPriv || op.UID != 0 }
+// change runs do, which changes the content, and notes when. kill says that
+// rights of the file end with the change; capabilities always do.
+func (f *file) change(op *fs.Op, kill bool, do func(ctx context.Context) error) (err error) {
+	f.wrote.Store(true)
+	v, oi := f.v, f.oi
+	if err := v.killRights(oi, kill); err != nil {
+		return err
+	}
+	defer oi.endChange()
+	if err := v.beginChange(oi); err != nil {
+		return err
+	}
+	if oi.f.Whole() {
+		err = do(context.Background())
+	} else {
+		err = v.reaching(op, do)
+	}
+	if err == nil {
+		oi.changed(v.now())
+	}
+	return err
+}
+
+// killRights takes from a file the rights that a change of content ends.
+func (v *Volume) killRights(oi *openInode, kill bool) error {
+	v.mu.Lock()
+	n := v.table.Inode(oi.ino)
+	has := n != nil && (kill && privileged(n) || n.Xattrs[capXattr] != nil)
+	v.mu.Unlock()
+	if !has {
+		return nil
+	}
+	return v.update(func() error {
+		n := v.table.Edit(oi.ino)
+		if n == nil {
+			return fs.ErrStale
+		}
+		if kill {
+			dropPrivileges(n)
+		}
+		setXattr(n, capXattr, nil)
+		v.attrChanged(oi.ino)
+		return nil
+	})
+}
 
 // Seek implements fs.File.
 func (f *file) Seek(_ *fs.Op, off int64, whence uint32) (int64, error) {
 	if whence != unix.SEEK_DATA && whence != unix.SEEK_HOLE {
 		return 0, syscall.EINVAL
 	}
-	// Only one at a time: the descriptor has one position, which nothing
-	// else uses.
-	f.c.mu.Lock()
-	defer f.c.mu.Unlock()
-	return unix.Seek(int(f.c.f.Fd()), off, int(whence))
+	return f.oi.f.Seek(off, int(whence))
 }
 
 // CopyRange implements fs.File.
-func (f *file) CopyRange(op *fs.Op, off int64, dst fs.File, dstOff int64, n int64) (int64, error) {
+func (f *file) CopyRange(op *fs.Op, off int64, dst fs.File, dstOff int64, n int64) (copied int64, err error) {
 	to, ok := dst.(*file)
 	if !ok || to.v != f.v {
 		return 0, syscall.EXDEV
 	}
-	var copied int
-	err := f.v.change(to.c, losesRights(op), func() error {
-		to.wrote.Store(true)
-		return ignoringEINTR(func() (err error) {
-			copied, err = unix.CopyFileRange(int(f.c.f.Fd()), &off, int(to.c.f.Fd()), &dstOff, int(n), 0)
-			return err
-		})
-	})
-	return int64(max(copied, 0)), err
-}
-
-func ignoringEINTR(do func() error) error {
-	for {
-		if err := do(); err != syscall.EINTR {
-			return err
+	err = to.change(op, losesRights(op), func(ctx context.Context) (err error) {
+		if !f.oi.f.Whole() {
+			return f.v.reaching(op, func(ctx context.Context) (err error) {
+				copied, err = f.oi.f.CopyRange(ctx, off, to.oi.f, dstOff, n)
+				return err
+			})
 		}
+		copied, err = f.oi.f.CopyRange(ctx, off, to.oi.f, dstOff, n)
+		return err
+	})
+	if copied > 0 {
+		return copied, nil
 	}
+	return copied, err
 }

@@ -1,61 +1,89 @@
 package cache
 
 import (
+	"errors"
+	"time"
+
+	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/fs"
 )
 
-// flight is work for an inode that several requests wait for: a listing or a
-// fetch. It goes on as long as one of them does.
+// flight is a listing of a directory that several wait for. It goes on as long
+// as one of them does, or when one of them went away to leave it to itself.
 type flight struct {
 	done    chan struct{}
 	err     error // valid when done is closed
 	waiting *waiting
-	askers  int // guarded by Volume.mu
+	began   time.Time
+	askers  int  // guarded by Volume.mu
+	kept    bool // nobody need wait; guarded by Volume.mu
 }
 
-// share runs work for an inode, or waits for the run that is under way. The
-// run ends when it stands still for half of the patience.
-func (v *Volume) share(op *fs.Op, ino fs.Ino, work func(*waiting) error) error {
+// errLate says that somebody did not want to wait any longer; the flight goes
+// on.
+var errLate = errors.New("it takes long")
+
+// share runs work for a directory, or waits for the run that is under way, for
+// limit at most; less than 0: to its end. The run ends when it stands still for
+// half of the patience. It reports when the run began.
+func (v *Volume) share(op *fs.Op, dir table.Ino, limit time.Duration, work func(*waiting) error) (time.Time, error) {
 	v.mu.Lock()
-	f := v.flights[ino]
+	f := v.puller.flights[dir]
 	if f == nil {
-		f = &flight{done: make(chan struct{}), waiting: v.wait(nil, v.o.Patience/2)}
-		v.flights[ino] = f
-		go v.fly(ino, f, work)
+		f = &flight{done: make(chan struct{}), waiting: v.wait(nil, v.o.Patience/2), began: v.o.Now()}
+		v.puller.flights[dir] = f
+		v.work.Add(1)
+		go v.fly(dir, f, work)
 	}
 	f.askers++
+	f.kept = f.kept || limit == 0
 	v.mu.Unlock()
 
-	mine := v.wait(op, 0)
-	defer mine.close()
-	var err error
-	select {
-	case <-f.done:
-		err = f.err
-	case <-mine.Done():
-		err = mine.cause(mine.Err())
-	}
+	err := v.ride(op, f, limit)
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if f.askers--; f.askers == 0 {
+	f.kept = f.kept || err == errLate //nolint:errorlint // never wrapped
+	if f.askers--; f.askers == 0 && !f.kept {
 		f.waiting.close()
-		v.land(ino, f) // nobody may join what is being given up
+		v.land(dir, f) // nobody may join what is being given up
 	}
-	return translate(err)
+	return f.began, translate(err)
 }
 
-// land takes a flight off the list. v.mu is held.
-func (v *Volume) land(ino fs.Ino, f *flight) {
-	if v.flights[ino] == f {
-		delete(v.flights, ino)
+// ride waits for the end of a flight, or of the patience with it.
+func (v *Volume) ride(op *fs.Op, f *flight, limit time.Duration) error {
+	mine := v.wait(op, 0)
+	defer mine.close()
+	var late <-chan time.Time
+	if limit >= 0 {
+		t := time.NewTimer(limit)
+		defer t.Stop()
+		late = t.C
+	}
+	select {
+	case <-f.done:
+		return f.err
+	case <-late:
+		return errLate
+	case <-mine.Done():
+		return mine.cause(mine.Err())
 	}
 }
 
-func (v *Volume) fly(ino fs.Ino, f *flight, work func(*waiting) error) {
+// land takes a flight off the list. mu is held.
+func (v *Volume) land(dir table.Ino, f *flight) {
+	if v.puller.flights[dir] == f {
+		delete(v.puller.flights, dir)
+	}
+}
+
+func (v *Volume) fly(dir table.Ino, f *flight, work func(*waiting) error) {
+	defer v.work.Done()
 	err := f.waiting.cause(work(f.waiting))
 	v.mu.Lock()
-	v.land(ino, f)
+	v.land(dir, f)
 	v.mu.Unlock()
 	f.err = err
 	close(f.done)
+	f.waiting.close()
 }

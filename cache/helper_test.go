@@ -5,12 +5,18 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
+	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/memory"
@@ -22,27 +28,106 @@ type world struct {
 	*testing.T
 	v      *Volume
 	p      *memory.Provider
+	repo   providers.Provider // stands in for p; nil: p does
 	faults *providertest.Faults
-	state  string
+	o      Options
+	gone   bool                                        // v was left as a killed process would, or closed
+	wrap   func(providers.Provider) providers.Provider // around the faults; nil: nothing
+	dead   *atomic.Bool                                // v asks the backend nothing more
 }
 
 // newWorld opens a working copy; change may replace options and put things
-// into the store first.
+// into the store first. When the test ends the working copy is closed, and its
+// table must make sense.
 func newWorld(t *testing.T, change ...func(*world, *Options)) *world {
 	t.Helper()
-	w := &world{T: t, p: memory.New(memory.Options{PageSize: 3}), faults: providertest.NewFaults(t), state: t.TempDir()}
-	o := Options{StateDir: w.state, Provider: "memory", Patience: 20 * time.Second}
+	w := &world{T: t, p: memory.New(memory.Options{PageSize: 3}), faults: providertest.NewFaults(t)}
+	w.o = Options{StateDir: t.TempDir(), Provider: "memory", Patience: 20 * time.Second, strict: true,
+		pause: func(ctx context.Context, _ time.Duration) error { return ctx.Err() }} // retries come at once
 	for _, c := range change {
-		c(w, &o)
+		c(w, &w.o)
 	}
-	v, err := Open(context.Background(), w.faults.Wrap(w.p), o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	w.v = v
-	v.pause = func(ctx context.Context, _ time.Duration) error { return ctx.Err() } // retries come at once
-	t.Cleanup(func() { v.Close() })
+	w.start()
+	t.Cleanup(w.stop)
 	return w
+}
+
+// start opens the working copy, for the first time or again.
+func (w *world) start() {
+	w.Helper()
+	var p providers.Provider = w.p
+	if w.repo != nil {
+		p = w.repo
+	}
+	p = w.faults.Wrap(p)
+	if w.wrap != nil {
+		p = w.wrap(p)
+	}
+	p, w.dead = mortal(p)
+	v, err := Open(context.Background(), p, w.o)
+	if err != nil {
+		w.Fatal(err)
+	}
+	w.v, w.gone = v, false
+}
+
+// mortal is a provider for one process: once that is dead it sends no more
+// requests.
+func mortal(p providers.Provider) (providers.Provider, *atomic.Bool) {
+	dead := &atomic.Bool{}
+	return providers.Wrap(p, providers.WrapOptions{
+		Around: func(ctx context.Context, _ *providers.Call, next func(context.Context) error) error {
+			if dead.Load() {
+				<-ctx.Done()
+				return ctx.Err()
+			}
+			return next(ctx)
+		}}), dead
+}
+
+// stop closes it.
+func (w *world) stop() {
+	w.Helper()
+	if w.gone {
+		return
+	}
+	w.gone = true
+	w.check()
+	w.v.Close()
+}
+
+// check asks the table whether all that hangs together does.
+func (w *world) check() {
+	w.Helper()
+	w.v.mu.Lock()
+	defer w.v.mu.Unlock()
+	if err := w.v.table.Check(); err != nil {
+		w.Errorf("the table: %v", err)
+	}
+}
+
+// again ends the working copy cleanly and opens it anew.
+func (w *world) again() {
+	w.Helper()
+	w.stop()
+	w.start()
+}
+
+// killed goes on with a copy of the state as it is now, as after a SIGKILL; the
+// old working copy is out of the game.
+func (w *world) killed() {
+	w.Helper()
+	dir := w.T.TempDir()
+	w.v.mu.Lock() // not in the middle of a commit: that is the table's own test
+	w.dead.Store(true)
+	err := os.CopyFS(dir, os.DirFS(w.o.StateDir))
+	w.v.mu.Unlock()
+	w.ok(err)
+	old := w.v
+	old.stop()
+	w.T.Cleanup(func() { old.Close() })
+	w.o.StateDir = dir
+	w.start()
 }
 
 // holding puts files into the store before the working copy opens.
@@ -55,10 +140,6 @@ func holding(files ...string) func(*world, *Options) {
 }
 
 func impatient(_ *world, o *Options) { o.Patience = 50 * time.Millisecond }
-
-// patient undoes impatient, for what must work however busy the machine is.
-// Nothing may be waiting.
-func (w *world) patient() { w.v.o.Patience = 20 * time.Second }
 
 func at(path string) providers.Locator { return providers.MustLocator(path) }
 
@@ -233,4 +314,106 @@ func listBackend(p providers.Provider) []string {
 func sorted(list []string) []string {
 	slices.Sort(list)
 	return list
+}
+
+// list reads a directory to its end.
+func (w *world) list(path string) []string {
+	w.Helper()
+	d, err := w.v.OpenDir(me, w.walk(path))
+	w.ok(err)
+	defer d.Release()
+	var names []string
+	for {
+		e, more, err := d.Next(me)
+		if w.ok(err); !more {
+			return names
+		}
+		names = append(names, e.Name)
+	}
+}
+
+func (w *world) exchange(a, b string) error {
+	w.Helper()
+	dir, name := w.dirOf(a)
+	newDir, newName := w.dirOf(b)
+	return w.v.Rename(me, dir, name, newDir, newName, unix.RENAME_EXCHANGE)
+}
+
+// inode is what the table has of an inode.
+func (w *world) inode(ino fs.Ino) table.Inode {
+	w.Helper()
+	w.v.mu.Lock()
+	defer w.v.mu.Unlock()
+	n := w.v.table.Inode(table.Ino(ino))
+	if n == nil {
+		w.Fatalf("there is no inode %d", ino)
+	}
+	return *n
+}
+
+// calls records what a store is asked.
+type calls struct {
+	mu   sync.Mutex
+	list []string // guarded by mu
+}
+
+func (c *calls) hook(_ context.Context, m providers.Method, l providers.Locator) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.list = append(c.list, string(m)+" "+l.String())
+	return nil
+}
+
+// of counts the calls of a method and forgets all.
+func (c *calls) of(m providers.Method) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	n := 0
+	for _, call := range c.list {
+		if strings.HasPrefix(call, string(m)+" ") {
+			n++
+		}
+	}
+	c.list = nil
+	return n
+}
+
+// changes are the calls that change something, in order, and forgets all.
+func (c *calls) changes() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var all []string
+	for _, call := range c.list {
+		m, _, _ := strings.Cut(call, " ")
+		if providers.Method(m).Mutates() {
+			all = append(all, call)
+		}
+	}
+	c.list = nil
+	return strings.Join(all, ", ")
+}
+
+func recording(c *calls) func(*world, *Options) {
+	return func(w *world, _ *Options) { w.p = memory.New(memory.Options{PageSize: 3, Hook: c.hook}) }
+}
+
+// unwaited is a policy under which nobody waits for the backend, and nothing is
+// sent unasked.
+func unwaited(_ *world, o *Options) { o.Policy.NoWait, o.Policy.Commit = true, DueAsked }
+
+// async runs f and gives a channel that is closed when it has returned.
+func async(f func()) <-chan struct{} {
+	done := make(chan struct{})
+	go func() { defer close(done); f() }()
+	return done
+}
+
+// until waits for something that happens in the background.
+func (w *world) until(is func() bool) {
+	w.Helper()
+	for end := time.Now().Add(20 * time.Second); !is(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			w.Fatal("it does not happen")
+		}
+	}
 }

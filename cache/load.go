@@ -4,193 +4,343 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"syscall"
+	"hash/maphash"
+	"time"
 
+	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/providers"
 )
 
-// begin starts a transfer of an inode's content or, of a directory, a listing:
-// when nothing that was queued before (with all) or that touches its names is
-// still to be done. Then the names that the inode has here are its names at
-// the backend.
-func (v *Volume) begin(ctx context.Context, ino fs.Ino, all bool) (*transfer, error) {
-	var after uint64
-	if all {
-		after = v.queue.mark()
-	}
-	for {
-		v.mu.Lock()
-		n := v.table.node(ino)
-		if n == nil {
-			v.mu.Unlock()
-			return nil, fs.ErrStale
-		}
-		t := &transfer{paths: v.locators(ino, n), list: n.isDir(), named: n.named}
-		busy := v.queue.try(t, after)
-		v.mu.Unlock()
-		if busy == nil {
-			return t, nil
-		}
-		select {
-		case <-busy:
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		}
-	}
+// batch is how many new names a first listing puts into the table at once, so
+// that nobody waits long for the lock however large a directory is.
+const batch = 512
+
+// harvest is what a listing of one directory brought.
+type harvest struct {
+	v     *Volume
+	dir   table.Ino
+	at    providers.Locator // where it was listed
+	start time.Time
+
+	first  bool                // the directory was not known
+	clean  bool                // and nothing of it was
+	seen   map[uint64]struct{} // hashes of the names there are; nil when clean
+	seed   maphash.Seed
+	diffs  []news
+	hidden int
 }
 
-// load makes sure that the entries of a directory are here, and returns with
-// v.mu locked if there is no error.
-func (v *Volume) load(op *fs.Op, dir fs.Ino) error {
+// news is a name under which the backend has something else than it was known
+// to have. A nil info says nothing.
+type news struct {
+	l    table.Link
+	info *providers.Info
+	hide bool // it is excluded, since it was taken from there
+}
+
+const elsewherePause = 5 * time.Millisecond
+
+// errElsewhere says that a directory was renamed, or forgotten, while it was
+// listed.
+var errElsewhere = errors.New("the directory has moved")
+
+// list brings the names of a directory here that the backend has.
+func (v *Volume) list(w *waiting, dir table.Ino) error {
 	for {
-		v.mu.Lock()
-		n := v.table.node(dir)
-		switch {
-		case n == nil:
-			v.mu.Unlock()
-			return fs.ErrStale
-		case !n.isDir():
-			v.mu.Unlock()
-			return syscall.ENOTDIR
-		case n.loaded:
-			return nil
+		v.puller.still.RLock()
+		mine := v.beginListing()
+		err := v.listOnce(w, dir, mine)
+		v.endListing(mine)
+		v.puller.still.RUnlock()
+		if !errors.Is(err, errElsewhere) {
+			return err
 		}
-		v.mu.Unlock()
-		if err := v.share(op, dir, func(w *waiting) error { return v.list(w, dir) }); err != nil {
+		if err := sleep(w, elsewherePause); err != nil { // a rename of ours is under way
 			return err
 		}
 	}
 }
 
-// list fetches the entries of a directory. One that fails half way leaves
-// nothing.
-func (v *Volume) list(w *waiting, dir fs.Ino) error {
-	t, err := v.begin(w, dir, false)
-	if err != nil {
+func (v *Volume) listOnce(w *waiting, dir table.Ino, mine *listing) error {
+	h, err := v.newHarvest(dir)
+	if err != nil || h == nil {
 		return err
 	}
-	defer t.end()
-	if len(t.paths) == 0 {
-		return fs.ErrStale // it was removed
+	began := time.Now()
+	err = h.gather(w, v.p, mine)
+	v.mu.Lock()
+	v.answered(time.Since(began), err)
+	v.mu.Unlock()
+	switch {
+	case notThere(err) && !h.still():
+		return errElsewhere
+	case notThere(err):
+		return v.vanished(w, dir, err)
+	case err != nil:
+		return fmt.Errorf("list: %w", err)
 	}
-	var entries []providers.Info
-	err = v.retry(w, func(ctx context.Context) error {
-		entries = nil
-		for info, err := range providers.All(ctx, v.p, t.paths[0], providers.ListOptions{}) {
+	err = h.apply(w, mine)
+	if errors.Is(err, ErrHalted) && !h.first {
+		return errors.Join(err, v.update(func() error { // not to be asked for all the time
+			v.table.Edit(dir).Listed = h.start.UnixNano()
+			return nil
+		}))
+	}
+	return err
+}
+
+// newHarvest is an empty one; nil for a directory that the backend does not
+// have.
+func (v *Volume) newHarvest(dir table.Ino) (h *harvest, err error) {
+	err = v.update(func() error {
+		n := v.table.Inode(dir)
+		if n == nil {
+			return fs.ErrStale
+		}
+		at, ok := v.homeOf(dir)
+		if !ok {
+			v.table.Edit(dir).Loaded = true // all of its names are here
+			return nil
+		}
+		h = &harvest{v: v, dir: dir, at: at, start: v.o.Now(), first: !n.Loaded, clean: true, seed: maphash.MakeSeed()}
+		v.table.Names(dir, "", func(string, table.Name) bool {
+			h.clean = false
+			return false
+		})
+		return nil
+	})
+	return h, err
+}
+
+// reset begins a listing.
+func (h *harvest) reset() {
+	h.diffs, h.hidden, h.seen = nil, 0, nil
+	if !h.clean || !h.first {
+		h.seen = map[uint64]struct{}{}
+	}
+}
+
+// gather lists the directory. Of a first listing the names go into the table
+// as they come; nobody sees them before it is complete. Of a later one what
+// differs is kept, to be applied in one step.
+func (h *harvest) gather(w *waiting, p providers.Provider, mine *listing) error {
+	err := h.v.retry(w, func(ctx context.Context) error {
+		h.reset()
+		opts := providers.ListOptions{}
+		for {
+			page, err := p.List(ctx, h.at, opts)
 			if err != nil {
+				h.v.failed(err)
 				return err
 			}
 			w.moved()
-			entries = append(entries, info)
+			if err := h.page(w, page.Entries, mine); err != nil {
+				return err
+			}
+			if opts.Token = page.Next; opts.Token == "" {
+				return nil
+			}
+		}
+	})
+	if errors.Is(err, providers.ErrNotExist) && (h.at.IsRoot() || !h.v.caps.EmptyDirs) {
+		err = nil // a directory in which nothing is
+	}
+	if err == nil {
+		h.missing()
+	}
+	return err
+}
+
+// failed notes that a listing was not answered, before it is tried again.
+func (v *Volume) failed(err error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.answered(0, err)
+}
+
+// page takes what differs of one page.
+func (h *harvest) page(w *waiting, entries []providers.Info, mine *listing) error {
+	h.v.mu.Lock()
+	for i := range entries {
+		h.entry(&entries[i])
+	}
+	h.v.mu.Unlock()
+	if !h.first || len(h.diffs) < batch {
+		return nil
+	}
+	return h.flush(w, mine, nil)
+}
+
+// entry takes one entry if it differs. mu is held.
+func (h *harvest) entry(info *providers.Info) {
+	v := h.v
+	l := table.Link{Dir: h.dir, Name: info.Locator.Name()}
+	if info.Kind == providers.KindUnknown || checkName(l.Name) != nil {
+		h.hidden++
+		return
+	}
+	if h.seen != nil {
+		h.seen[maphash.String(h.seed, l.Name)] = struct{}{}
+	}
+	rec, _ := v.table.Name(l.Dir, l.Name)
+	if v.excluded(info.Locator, info.Kind) || rec.Local {
+		h.hidden++
+		if rec.Base != nil {
+			h.diffs = append(h.diffs, news{l: l, hide: true})
+		}
+		return
+	}
+	if unchanged(rec, info) || !v.dirNews(rec, info) {
+		return
+	}
+	h.diffs = append(h.diffs, news{l: l, info: info})
+}
+
+// dirNews reports whether an entry that is not unchanged is worth a look: that
+// a directory is there still is not, but for its attributes. mu is held.
+func (v *Volume) dirNews(rec table.Name, r *providers.Info) bool {
+	b := rec.Base
+	if b == nil || b.Kind != providers.KindDir || r.Kind != providers.KindDir {
+		return true
+	}
+	n := v.table.Inode(b.Ino)
+	if n == nil || n.AttrGen != b.AttrGen {
+		return false
+	}
+	fresh := v.inodeOf(*r)
+	return r.Attr.Valid.Has(providers.AttrMode) && fresh.Mode&sentMode != n.Mode&sentMode ||
+		r.Attr.Valid.Has(providers.AttrOwner) && v.o.MapIDs && (fresh.UID != n.UID || fresh.GID != n.GID)
+}
+
+// missing finds the names that the backend had and does not have any more.
+func (h *harvest) missing() {
+	if h.seen == nil {
+		return
+	}
+	h.v.mu.Lock()
+	defer h.v.mu.Unlock()
+	h.v.table.Names(h.dir, "", func(name string, rec table.Name) bool {
+		if _, ok := h.seen[maphash.String(h.seed, name)]; !ok && rec.Base != nil {
+			h.diffs = append(h.diffs, news{l: table.Link{Dir: h.dir, Name: name}})
+		}
+		return true
+	})
+	h.seen = nil
+}
+
+// flush applies what has been gathered, and more with it.
+func (h *harvest) flush(ctx context.Context, mine *listing, more func(*merge) error) error {
+	m := h.v.newMerge(ctx, h.v.p)
+	m.mine, m.first = mine, h.first && h.clean
+	diffs := h.diffs
+	h.diffs = nil
+	return m.run(func() error {
+		if !h.holds() {
+			return errElsewhere
+		}
+		for _, d := range diffs {
+			m.take(d)
+		}
+		if more != nil {
+			return more(m)
 		}
 		return nil
 	})
-	if errors.Is(err, providers.ErrNotExist) && t.paths[0].IsRoot() {
-		err = nil // the root of an empty bucket
-	}
-	if err != nil {
-		return fmt.Errorf("list: %w", err)
-	}
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.fill(dir, entries)
-	return nil
 }
 
-// fill adds what was listed. v.mu is held.
-func (v *Volume) fill(dir fs.Ino, entries []providers.Info) {
-	n := v.table.node(dir)
-	if n == nil || n.loaded {
-		return
-	}
-	for _, info := range entries {
-		if _, there := v.table.entry(dir, info.Locator.Name()); there {
-			v.o.Log.Warn("two entries of one name; the later is hidden", "path", info.Locator)
-			continue
+// still is holds for who does not have the lock.
+func (h *harvest) still() bool {
+	h.v.mu.Lock()
+	defer h.v.mu.Unlock()
+	return h.holds()
+}
+
+// holds reports whether the directory still is what was listed: where it was,
+// with no rename of ours under way, and known if it was known. mu is held.
+func (h *harvest) holds() bool {
+	n := h.v.table.Inode(h.dir)
+	at, ok := h.v.homeOf(h.dir)
+	return n != nil && ok && at == h.at && (h.first || n.Loaded) && !h.v.moving(h.dir)
+}
+
+// apply takes over what is left, and that the directory is known now.
+func (h *harvest) apply(ctx context.Context, mine *listing) error {
+	return h.flush(ctx, mine, func(m *merge) error {
+		if err := m.checkPull(); err != nil {
+			return err
 		}
-		v.add(dir, n, info)
-	}
-	n.loaded = true
-	v.table.save(dir, n)
+		h.listed()
+		return nil
+	})
 }
 
-// add gives an entry of the backend an inode. v.mu is held.
-func (v *Volume) add(dir fs.Ino, parent *node, info providers.Info) fs.Ino {
-	name := info.Locator.Name()
-	ino, n := v.table.alloc(), v.nodeOf(info)
-	n.links = []link{{dir, name}}
-	if n.isDir() {
-		parent.subdirs++
-	}
-	v.table.save(ino, n)
-	v.table.setEntry(dir, name, ino)
-	v.base.put(info.Locator, known{kind: info.Kind, version: info.Version, ino: ino, gen: n.gen})
-	return ino
+// listed notes that a directory is known as of the listing. mu is held, in an
+// update.
+func (h *harvest) listed() {
+	n := h.v.table.Edit(h.dir)
+	n.Loaded, n.Listed = true, h.start.UnixNano()
+	h.v.setHidden(h.dir, h.hidden)
 }
 
-// revive shows what the backend has under a name now, after we were wrong
-// about it: the name gets a new inode, unless it was given to something else
-// here meanwhile. old is the inode that may lose the name; 0 for none.
-func (v *Volume) revive(ctx context.Context, l providers.Locator, old fs.Ino) error {
-	info, err := v.p.Stat(ctx, l)
-	gone := errors.Is(err, providers.ErrNotExist)
-	if err != nil && !gone {
+// checkPull halts a pull that deletes too much. mu is held, in an update.
+func (m *merge) checkPull() error {
+	if m.deleted == 0 || m.first {
+		return nil
+	}
+	after := 0
+	if m.root > 0 {
+		after = m.v.countRoot()
+	}
+	reason, unseen := m.v.tooMuch(m.deleted, true, max(m.root, 0), after)
+	if !m.v.puller.confirmed[pullSide] && m.seek(unseen) {
+		return nil // until that is known
+	}
+	return m.v.checkHalt(pullSide, reason)
+}
+
+// seek asks for the names of directories, and reports whether they will come.
+// mu is held, in an update.
+func (m *merge) seek(dirs []table.Ino) bool {
+	for _, dir := range dirs {
+		m.look(query{question: question{ino: dir, gen: m.v.table.Inode(dir).Gen, what: askNames}})
+	}
+	return m.asks()
+}
+
+// vanished deals with a directory that is not there any more, by looking at its
+// name.
+func (v *Volume) vanished(ctx context.Context, dir table.Ino, cause error) error {
+	v.mu.Lock()
+	n := v.table.Inode(dir)
+	var home []table.Link
+	if n != nil {
+		home = n.Homes
+	}
+	v.mu.Unlock()
+	if dir == table.Root {
+		return v.rootGone(cause)
+	}
+	if len(home) == 0 {
+		return fs.ErrStale
+	}
+	if err := v.ask(ctx, home[0], false); err != nil {
 		return err
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	dir, parent := v.find(l.Parent())
-	if parent == nil || !parent.loaded {
-		return nil
-	}
-	e, taken := v.table.entry(dir, l.Name())
-	switch {
-	case taken && e.ino != old:
-		return nil
-	case taken:
-		v.cut(dir, parent, e)
-	}
-	if gone {
-		v.base.remove(l)
-		v.table.dropEntry(dir, l.Name())
-	} else {
-		v.add(dir, parent, info)
-	}
-	parent.modified(v.now())
-	v.table.save(dir, parent)
-	if v.notify != nil {
-		v.notify.EntryChanged(dir, l.Name())
+	switch n := v.table.Inode(dir); {
+	case n == nil || len(n.Links) == 0 || len(n.Homes) > 0 && !n.Loaded:
+		return fs.ErrStale
+	case len(n.Homes) > 0:
+		return fmt.Errorf("list: %w", cause)
 	}
 	return nil
 }
 
-// cut takes a name from its inode. The entry stays, for the caller to drop or
-// to give to another. v.mu is held.
-func (v *Volume) cut(dir fs.Ino, parent *node, e dirent) {
-	n := v.table.node(e.ino)
-	n.unlink(link{dir, e.name})
-	n.changed(v.now())
-	if n.isDir() {
-		parent.subdirs--
-	}
-	v.mark(e.ino, n)
-	v.table.save(e.ino, n)
-	v.reap(e.ino)
-}
-
-// find is the directory at a path, as far as it is loaded. v.mu is held.
-func (v *Volume) find(l providers.Locator) (fs.Ino, *node) {
-	ino := fs.RootIno
-	for _, name := range l.Parts() {
-		e, ok := v.table.entry(ino, name)
-		if !ok {
-			return 0, nil
-		}
-		ino = e.ino
-	}
-	if n := v.table.node(ino); n.isDir() {
-		return ino, n
-	}
-	return 0, nil
+// rootGone halts: the root is no directory any more.
+func (v *Volume) rootGone(cause error) error {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return fmt.Errorf("%w: %w", v.checkHalt(pullSide, "the root is not a directory"), cause)
 }

@@ -1,10 +1,13 @@
 package cache
 
 import (
+	"strconv"
 	"strings"
 	"syscall"
 
+	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/providers"
 )
 
 // Lookup implements fs.Volume. The first one in a directory lists it.
@@ -12,22 +15,27 @@ func (v *Volume) Lookup(op *fs.Op, dir fs.Ino, name string) (fs.Entry, error) {
 	if err := checkName(name); err != nil {
 		return fs.Entry{}, err
 	}
-	if err := v.load(op, dir); err != nil {
+	d := table.Ino(dir)
+	if err := v.loadDir(op, d); err != nil {
 		return fs.Entry{}, err
 	}
-	defer v.mu.Unlock()
-	e, ok := v.table.entry(dir, name)
-	if !ok {
-		return fs.Entry{TTL: ttl}, nil
-	}
-	return v.refer(e.ino, v.table.node(e.ino)), nil
+	var e fs.Entry
+	err := v.view(func() error {
+		if rec, _ := v.table.Name(d, name); rec.Ino != 0 {
+			e = v.refer(d, rec.Ino)
+		} else {
+			e.TTL = v.kernelTTL(d)
+		}
+		return nil
+	})
+	return v.unrefer(e, err)
 }
 
 // checkName refuses what is not one name. The kernel does not send such names,
 // but here they would lead elsewhere.
 func checkName(name string) error {
 	switch {
-	case len(name) > providerNameMax:
+	case len(name) > providers.MaxName:
 		return syscall.ENAMETOOLONG
 	case name == "" || name == "." || name == ".." || strings.ContainsAny(name, "/\x00"):
 		return syscall.EINVAL
@@ -35,37 +43,48 @@ func checkName(name string) error {
 	return nil
 }
 
-// refer is the kernel's entry for an inode, with a reference. v.mu is held.
-func (v *Volume) refer(ino fs.Ino, n *node) fs.Entry {
-	n.refs++
-	v.table.save(ino, n)
-	return fs.Entry{Ino: ino, Attr: v.attr(ino, n), TTL: ttl}
+// errUnknown says that the names of a directory are not known any more.
+type errUnknown struct{ dir table.Ino }
+
+func (errUnknown) Error() string { return "a directory is not known" }
+
+// change is update for a change of names: do finds its directories with
+// parent, and is run again once one that is not known has been listed.
+func (v *Volume) change(op *fs.Op, do func() error) error {
+	for {
+		err := v.update(v.asked(op, do))
+		e, ok := err.(errUnknown) //nolint:errorlint // never wrapped
+		if !ok {
+			return err
+		}
+		if err := v.loadDir(op, e.dir); err != nil {
+			return err
+		}
+	}
 }
 
-// Forget implements fs.Volume.
-func (v *Volume) Forget(ino fs.Ino, count uint64) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if n := v.table.node(ino); n != nil && ino != fs.RootIno {
-		n.refs -= min(count, n.refs)
-		v.table.save(ino, n)
-		v.reap(ino)
-	}
-}
-
-// parent locks v.mu and gives the directory dir, loaded, for a change of name
-// in it. If there is no error the caller unlocks.
-func (v *Volume) parent(op *fs.Op, dir fs.Ino, name string) (*node, error) {
-	if err := checkName(name); err != nil {
-		return nil, err
-	}
-	if err := v.load(op, dir); err != nil {
-		return nil, err
-	}
-	n := v.table.node(dir)
-	if len(n.links) == 0 && dir != fs.RootIno {
-		v.mu.Unlock()
+// parent is the directory dir, known, for a change of a name in it. mu is held.
+func (v *Volume) parent(dir table.Ino) (*table.Inode, error) {
+	n := v.table.Inode(dir)
+	switch {
+	case n == nil:
+		return nil, fs.ErrStale
+	case !isDir(n):
+		return nil, syscall.ENOTDIR
+	case len(n.Links) == 0 && dir != table.Root:
 		return nil, syscall.ENOENT // it was removed while somebody is in it
+	case !n.Loaded:
+		return nil, errUnknown{dir}
 	}
 	return n, nil
 }
+
+// inode is an inode that the kernel knows. mu is held.
+func (v *Volume) inode(ino fs.Ino) (*table.Inode, error) {
+	if n := v.table.Inode(table.Ino(ino)); n != nil {
+		return n, nil
+	}
+	return nil, fs.ErrStale
+}
+
+func itoa(ino table.Ino) string { return strconv.FormatUint(ino, 10) }

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -20,14 +21,29 @@ import (
 )
 
 // The working copy against a plain directory: random operations give the same
-// errors and the same tree, and in the end the backend has that tree. Every
-// listing, fetch and lost answer happens on the way.
+// errors and the same tree, and in the end the backend has that tree. Listings,
+// fetches, lost answers, clean ends and kills happen on the way.
 func TestModel(t *testing.T) {
-	for _, b := range backends {
+	for _, b := range modelBackends {
 		t.Run(b.name, func(t *testing.T) {
-			rapid.Check(t, func(r *rapid.T) { runModel(r, t, b.hide) })
+			rapid.Check(t, func(r *rapid.T) { runModel(r, t, b) })
 		})
 	}
+}
+
+type modelBackend struct {
+	name   string
+	hide   providers.Ability
+	policy Policy
+}
+
+// modelBackends are stores of less and less ability, and policies.
+var modelBackends = []modelBackend{
+	{"moves", 0, Policy{}},
+	{"copies", providers.AbilityMove, Policy{}},
+	{"neither", providers.AbilityMove | providers.AbilityCopy | providers.AbilityAttr, Policy{}},
+	{"gathered", 0, Policy{NoWait: true, Window: time.Millisecond}},
+	{"asked", providers.AbilityMove, Policy{NoWait: true, Commit: DueAsked}},
 }
 
 // modelTree is a tree that operations are done to.
@@ -54,7 +70,7 @@ type modelFile interface {
 
 var modelStart = []string{"a/a: start", "a/b/c: deep", "b/x: other", "c: top"}
 
-func runModel(r *rapid.T, t *testing.T, hide providers.Ability) {
+func runModel(r *rapid.T, t *testing.T, b modelBackend) {
 	plain := diskTree{t.TempDir()}
 	p := memory.New(memory.Options{PageSize: 2})
 	for _, line := range modelStart {
@@ -64,23 +80,88 @@ func runModel(r *rapid.T, t *testing.T, hide providers.Ability) {
 		os.WriteFile(plain.at(path), []byte(content), 0o644)
 	}
 	lost := rapid.SliceOfN(rapid.Bool(), 8, 8).Draw(r, "lost answers")
-	flaky := providers.Wrap(p, providers.WrapOptions{Hide: hide, Around: loseAnswers(lost)})
-	v, err := Open(context.Background(), flaky, Options{StateDir: t.TempDir(), Umask: 0o022})
-	if err != nil {
-		r.Fatal(err)
-	}
-	defer v.Close()
-	v.pause = func(ctx context.Context, _ time.Duration) error { return ctx.Err() }
-	m := &model{r: r, plain: plain, ours: volTree{v}}
-	defer m.closeAll()
+	m := &model{r: r, t: t, plain: plain,
+		p: providers.Wrap(p, providers.WrapOptions{Hide: b.hide, Around: loseAnswers(lost)}),
+		o: Options{StateDir: t.TempDir(), Umask: 0o022, Policy: b.policy, strict: true,
+			pause: func(ctx context.Context, _ time.Duration) error { return ctx.Err() }}}
+	m.start()
+	defer func() { m.closeAll(); m.v().Close() }()
 	r.Repeat(m.actions())
 	m.closeAll()
 	m.sameTree(r)
-	if err := v.settled(me); err != nil {
+	if b.policy.Commit == DueAsked {
+		if report, err := m.v().Commit(context.Background(), CommitOptions{}); err != nil || len(report.HeldBack) > 0 {
+			r.Fatal(report, err)
+		}
+	}
+	if err := m.v().settled(me); err != nil {
 		r.Fatal(err)
 	}
+	m.clean(r)
 	m.sameBackend(p)
 	m.sameTree(r)
+}
+
+// start opens the working copy, for the first time or again.
+func (m *model) start() {
+	var p providers.Provider
+	p, m.dead = mortal(m.p)
+	v, err := Open(context.Background(), p, m.o)
+	if err != nil {
+		m.r.Fatal(err)
+	}
+	m.ours = volTree{v}
+}
+
+func (m *model) v() *Volume { return m.ours.(volTree).v }
+
+// check asks the table whether all that hangs together does.
+func (m *model) check() {
+	m.v().mu.Lock()
+	defer m.v().mu.Unlock()
+	if err := m.v().table.Check(); err != nil {
+		m.r.Fatal(err)
+	}
+}
+
+// remount ends the working copy cleanly, with all files closed.
+func (m *model) remount(t *rapid.T) {
+	m.closeAll()
+	m.check()
+	if err := m.v().Close(); err != nil {
+		t.Fatal(err)
+	}
+	m.start()
+}
+
+// kill goes on with the state as a SIGKILL would leave it: what was written to
+// open files is there.
+func (m *model) kill(*rapid.T) {
+	for _, f := range m.open {
+		f[0].close()
+	}
+	m.open = nil
+	dir, old := m.t.TempDir(), m.v()
+	old.mu.Lock()
+	m.dead.Store(true)
+	err := os.CopyFS(dir, os.DirFS(m.o.StateDir))
+	old.mu.Unlock()
+	if err != nil {
+		m.r.Fatal(err)
+	}
+	old.stop()
+	old.Close() // its last request may have reached the backend
+	m.o.StateDir = dir
+	m.start()
+}
+
+// clean waits until the backend has everything.
+func (m *model) clean(t *rapid.T) {
+	for end := time.Now().Add(20 * time.Second); m.v().Status().Queued > 0; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("the backend does not get all: %+v", m.v().Status())
+		}
+	}
 }
 
 // loseAnswers loses the answers of changes by a repeated pattern.
@@ -103,6 +184,10 @@ func loseAnswers(pattern []bool) providers.Around {
 
 type model struct {
 	r           *rapid.T
+	t           *testing.T
+	p           providers.Provider
+	o           Options
+	dead        *atomic.Bool
 	plain, ours modelTree
 	open        [][2]modelFile
 }
@@ -137,6 +222,8 @@ func (m *model) actions() map[string]func(*rapid.T) {
 	}
 	return map[string]func(*rapid.T){
 		"":       m.sameTree,
+		"again":  m.remount,
+		"kill":   m.kill,
 		"put":    m.put,
 		"open":   m.openOne,
 		"write":  m.writeOpen,

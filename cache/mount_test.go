@@ -17,20 +17,11 @@ var (
 	posixtestLeftOut = map[string]string{
 		"FcntlFlockLocksFile": "asks that two record locks of one process exclude each other; POSIX has them merge, and ext4 fails too",
 	}
-	posixLeftOut = map[string]string{
-		"acl/an entry grants and refuses":                     noACL,
-		"acl/is read back as it was set":                      noACL,
-		"acl/chmod changes the mask":                          noACL,
-		"acl/a minimal one is only the mode":                  noACL,
-		"acl/a default rules new files in place of the umask": noACL,
-		"acl/a default rules O_TMPFILE too":                   noACL,
-	}
+	posixLeftOut = map[string]string{}
 )
 
-const noACL = "POSIX ACLs are not there yet"
-
 func TestPosixtest(t *testing.T) {
-	dir, unmount := mount(t)
+	dir, unmount := mount(t, "waits")
 	for name, run := range posixtest.All {
 		t.Run(name, func(t *testing.T) {
 			if reason := posixtestLeftOut[name]; reason != "" {
@@ -47,7 +38,7 @@ func TestPosixtest(t *testing.T) {
 }
 
 func TestPosix(t *testing.T) {
-	dir, unmount := mount(t)
+	dir, unmount := mount(t, "waits")
 	if err := os.Chmod(dir, 0o777); err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +47,7 @@ func TestPosix(t *testing.T) {
 }
 
 func TestPosixUser(t *testing.T) {
-	dir, unmount := mount(t)
+	dir, unmount := mount(t, "gathers")
 	if err := os.Chmod(dir, 0o777); err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +70,7 @@ func noProblem(t *testing.T, lines []string) {
 // What programs did in the mount is at the backend after the unmount, also
 // what they wrote through mappings.
 func TestMountReachesTheBackend(t *testing.T) {
-	dir, unmount := mount(t)
+	dir, unmount := mount(t, "waits")
 	ok := func(err error) {
 		t.Helper()
 		if err != nil {

@@ -3,8 +3,8 @@ package cache
 import (
 	"syscall"
 
+	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/fs"
-	"github.com/wsmount/wsmount/providers"
 )
 
 // maxLinks bounds the names of an inode, as ext4 does.
@@ -12,243 +12,256 @@ const maxLinks = 65000
 
 // Mknod implements fs.Volume.
 func (v *Volume) Mknod(op *fs.Op, dir fs.Ino, name string, mode, rdev uint32) (fs.Entry, error) {
-	return v.make(op, dir, name, func(parent *node) *node {
-		n := v.newNode(op, parent, mode)
-		if rdev != 0 {
-			n.extra().rdev = rdev
-		}
+	if mode&syscall.S_IFMT == syscall.S_IFREG {
+		return v.mknodFile(op, dir, name, mode)
+	}
+	return v.make(op, dir, name, func(parent *table.Inode) *table.Inode {
+		n := v.newInode(op, parent, mode)
+		n.Rdev = rdev
 		return n
 	})
 }
 
+// mknodFile makes a regular file as create does, and closes it.
+func (v *Volume) mknodFile(op *fs.Op, dir fs.Ino, name string, mode uint32) (fs.Entry, error) {
+	e, f, err := v.create(op, table.Ino(dir), name, syscall.O_EXCL|syscall.O_WRONLY, mode)
+	if err != nil {
+		return fs.Entry{}, err
+	}
+	f.Release()
+	return e, nil
+}
+
 // Mkdir implements fs.Volume.
 func (v *Volume) Mkdir(op *fs.Op, dir fs.Ino, name string, mode uint32) (fs.Entry, error) {
-	return v.make(op, dir, name, func(parent *node) *node {
-		n := v.newNode(op, parent, syscall.S_IFDIR|mode&^syscall.S_IFMT)
-		n.mode |= parent.mode & syscall.S_ISGID
-		n.loaded = true
+	return v.make(op, dir, name, func(parent *table.Inode) *table.Inode {
+		n := v.newInode(op, parent, syscall.S_IFDIR|mode&^syscall.S_IFMT)
+		n.Loaded, n.Listed = true, n.Birth
 		return n
 	})
 }
 
 // Symlink implements fs.Volume.
 func (v *Volume) Symlink(op *fs.Op, dir fs.Ino, name, target string) (fs.Entry, error) {
-	return v.make(op, dir, name, func(parent *node) *node {
-		n := v.newNode(op, parent, syscall.S_IFLNK|0o777)
-		n.mode = syscall.S_IFLNK | 0o777
-		n.size = int64(len(target))
-		n.extra().target = target
+	return v.make(op, dir, name, func(parent *table.Inode) *table.Inode {
+		n := v.newInode(op, parent, syscall.S_IFLNK|0o777)
+		n.Size, n.Target = int64(len(target)), target
 		return n
 	})
 }
 
-// make gives a new inode a new name and sends it on its way.
-func (v *Volume) make(op *fs.Op, dir fs.Ino, name string, new func(parent *node) *node) (fs.Entry, error) {
-	parent, err := v.parent(op, dir, name)
-	if err != nil {
+// make gives a new inode a new name.
+func (v *Volume) make(op *fs.Op, dir fs.Ino, name string, new func(parent *table.Inode) *table.Inode) (fs.Entry, error) {
+	if err := checkName(name); err != nil {
 		return fs.Entry{}, err
 	}
-	defer v.mu.Unlock()
-	if _, there := v.table.entry(dir, name); there {
-		return fs.Entry{}, syscall.EEXIST
-	}
-	n := new(parent)
-	ino := v.table.alloc()
-	if n.isRegular() {
-		if err := v.empty(ino, n); err != nil {
-			return fs.Entry{}, err
+	var e fs.Entry
+	l := table.Link{Dir: table.Ino(dir), Name: name}
+	err := v.change(op, func() error {
+		parent, err := v.parent(l.Dir)
+		if err != nil {
+			return err
 		}
-	}
-	v.enter(dir, parent, name, ino, n)
-	if at, ok := v.locate(dir, name); ok && n.isDir() {
-		v.enqueue(verbMkdir, ino, n, at)
-	} else {
-		v.enqueueSend(ino, n)
-	}
-	return v.refer(ino, n), nil
+		if rec, _ := v.table.Name(l.Dir, l.Name); rec.Ino != 0 {
+			return syscall.EEXIST
+		}
+		ino := v.table.Alloc()
+		v.enter(l, ino, new(parent))
+		e = v.refer(l.Dir, ino)
+		return nil
+	})
+	return v.unrefer(e, err)
 }
 
-// newNode is an inode that a program makes in parent. v.mu is held.
-func (v *Volume) newNode(op *fs.Op, parent *node, mode uint32) *node {
-	now := v.now()
-	n := &node{mode: mode &^ (op.Umask & 0o777), uid: op.UID, gid: op.GID, gen: 1, atime: now, mtime: now, ctime: now}
-	if parent.mode&syscall.S_ISGID != 0 {
-		n.gid = parent.gid
-	}
-	if n.isDir() || !v.sendable(n) {
-		n.gen = 0 // there is no content that the backend could lack
-	}
-	return n
+// enter puts a new inode under a name that is free. mu is held, in an update.
+func (v *Volume) enter(l table.Link, ino table.Ino, n *table.Inode) {
+	v.table.Put(ino, n)
+	v.setLocal(l, ino, v.stays(l, n))
+	v.modified(l.Dir)
 }
 
-// empty gives a new file its content file. v.mu is held.
-func (v *Volume) empty(ino fs.Ino, n *node) error {
-	f, err := v.store.create(ino)
-	if err != nil {
-		return err
-	}
-	n.present = true
-	return f.Close()
-}
-
-// enter gives an inode a name that is free. v.mu is held.
-func (v *Volume) enter(dir fs.Ino, parent *node, name string, ino fs.Ino, n *node) {
-	n.links = append(n.links, link{dir, name})
-	n.named++
-	if n.isDir() {
-		parent.subdirs++
-	}
-	v.mark(ino, n)
-	v.table.save(ino, n)
-	v.table.setEntry(dir, name, ino)
-	parent.modified(v.now())
-	v.table.save(dir, parent)
-}
-
-// leave drops a name. v.mu is held.
-func (v *Volume) leave(dir fs.Ino, parent *node, e dirent) {
-	v.table.dropEntry(dir, e.name)
-	parent.modified(v.now())
-	v.cut(dir, parent, e)
-	v.table.save(dir, parent)
+// modified says that names of a directory have changed. mu is held, in an
+// update.
+func (v *Volume) modified(dir table.Ino) {
+	n := v.table.Edit(dir)
+	n.Mtime = v.now()
+	n.Ctime = n.Mtime
 }
 
 // Link implements fs.Volume. The backend gets a copy of what it has; a file
 // without a name, from O_TMPFILE, goes there for the first time.
 func (v *Volume) Link(op *fs.Op, ino, dir fs.Ino, name string) (fs.Entry, error) {
-	parent, err := v.parent(op, dir, name)
-	if err != nil {
+	if err := checkName(name); err != nil {
 		return fs.Entry{}, err
 	}
-	defer v.mu.Unlock()
-	n := v.table.node(ino)
-	_, there := v.table.entry(dir, name)
+	var e fs.Entry
+	i, l := table.Ino(ino), table.Link{Dir: table.Ino(dir), Name: name}
+	err := v.change(op, func() error {
+		if _, err := v.parent(l.Dir); err != nil {
+			return err
+		}
+		if err := v.mayLink(i, l); err != nil {
+			return err
+		}
+		v.table.Edit(i).Ctime = v.now()
+		if v.table.Get(orphanKey(i)) != nil {
+			v.table.Set(orphanKey(i), nil)
+		}
+		v.setLocal(l, i, v.stays(l, v.table.Inode(i)))
+		v.modified(l.Dir)
+		e = v.refer(l.Dir, i)
+		return nil
+	})
+	return v.unrefer(e, err)
+}
+
+// mayLink checks what link(2) asks. mu is held.
+func (v *Volume) mayLink(ino table.Ino, l table.Link) error {
+	n := v.table.Inode(ino)
+	rec, _ := v.table.Name(l.Dir, l.Name)
 	switch {
 	case n == nil:
-		return fs.Entry{}, fs.ErrStale
-	case n.isDir():
-		return fs.Entry{}, syscall.EPERM
-	case there:
-		return fs.Entry{}, syscall.EEXIST
-	case len(n.links) >= maxLinks:
-		return fs.Entry{}, syscall.EMLINK
-	case len(n.links) == 0 && !n.present && n.isRegular():
-		return fs.Entry{}, syscall.ENOENT // its only copy is about to go
+		return fs.ErrStale
+	case isDir(n):
+		return syscall.EPERM
+	case rec.Ino != 0:
+		return syscall.EEXIST
+	case len(n.Links) >= maxLinks:
+		return syscall.EMLINK
+	case len(n.Links) == 0 && isRegular(n) && n.State != table.Whole:
+		return syscall.ENOENT // its only copy is about to go
+	case len(n.Links) > 0 && v.crosses(n.Links[0], l, n) && !v.isHere(n):
+		return syscall.EXDEV // its content would have no home
 	}
-	before := v.locators(ino, n)
-	v.enter(dir, parent, name, ino, n)
-	n.changed(v.now())
-	n.sent = 0
-	v.mark(ino, n)
-	at, ok := v.locate(dir, name)
-	switch {
-	case !ok || !v.sendable(n):
-	case len(before) == 0:
-		v.enqueueSend(ino, n)
-	default:
-		v.enqueue(verbLink, ino, n, append([]providers.Locator{before[0], at}, before[1:]...)...)
-	}
-	return v.refer(ino, n), nil
+	return nil
 }
 
 // Unlink implements fs.Volume.
 func (v *Volume) Unlink(op *fs.Op, dir fs.Ino, name string) error {
-	parent, err := v.parent(op, dir, name)
-	if err != nil {
+	if err := checkName(name); err != nil {
 		return err
 	}
-	defer v.mu.Unlock()
-	e, there := v.table.entry(dir, name)
-	switch {
-	case !there:
-		return syscall.ENOENT
-	case v.table.node(e.ino).isDir():
-		return syscall.EISDIR
-	}
-	v.remove(dir, parent, e, verbDelete)
-	return nil
+	l := table.Link{Dir: table.Ino(dir), Name: name}
+	return v.change(op, func() error {
+		if _, err := v.parent(l.Dir); err != nil {
+			return err
+		}
+		rec, _ := v.table.Name(l.Dir, l.Name)
+		switch {
+		case rec.Ino == 0:
+			return syscall.ENOENT
+		case isDir(v.table.Inode(rec.Ino)):
+			return syscall.EISDIR
+		}
+		v.remove(l, rec.Ino)
+		return nil
+	})
 }
 
 // Rmdir implements fs.Volume. Whether a directory is empty that nobody has
 // looked into, only the backend knows: this waits for its listing.
 func (v *Volume) Rmdir(op *fs.Op, dir fs.Ino, name string) error {
-	for {
-		parent, err := v.parent(op, dir, name)
-		if err != nil {
+	if err := checkName(name); err != nil {
+		return err
+	}
+	l := table.Link{Dir: table.Ino(dir), Name: name}
+	return v.change(op, func() error {
+		if _, err := v.parent(l.Dir); err != nil {
 			return err
 		}
-		e, there := v.table.entry(dir, name)
-		if !there {
-			v.mu.Unlock()
+		rec, _ := v.table.Name(l.Dir, l.Name)
+		if rec.Ino == 0 {
 			return syscall.ENOENT
 		}
-		if ready, err := v.emptied(op, e.ino); !ready {
-			if err != nil {
-				return err
-			}
-			continue
+		if err := v.mayRemoveDir(rec.Ino); err != nil {
+			return err
 		}
-		v.remove(dir, parent, e, verbRmdir)
-		v.mu.Unlock()
+		v.remove(l, rec.Ino)
 		return nil
-	}
+	})
 }
 
-// emptied says that an inode is an empty directory. Else it unlocks v.mu, and
-// if there is no error the directory had to be listed and the caller looks
-// again.
-func (v *Volume) emptied(op *fs.Op, ino fs.Ino) (bool, error) {
-	n := v.table.node(ino)
-	var err error
+// mayRemoveDir checks that an inode is a directory without names. mu is held.
+func (v *Volume) mayRemoveDir(ino table.Ino) error {
+	n := v.table.Inode(ino)
 	switch {
-	case !n.isDir():
-		err = syscall.ENOTDIR
-	case n.loaded && v.table.count(ino) > 0:
-		err = syscall.ENOTEMPTY
-	case n.loaded:
-		return true, nil
+	case !isDir(n):
+		return syscall.ENOTDIR
+	case !n.Loaded:
+		return errUnknown{ino}
+	case n.Entries > 0:
+		return syscall.ENOTEMPTY
 	}
-	v.mu.Unlock()
-	if err == nil {
-		if err = v.load(op, ino); err == nil {
-			v.mu.Unlock()
-		}
-	}
-	return false, err
+	return nil
 }
 
-// remove drops a name here and at the backend. v.mu is held.
-func (v *Volume) remove(dir fs.Ino, parent *node, e dirent, verb verb) {
-	n := v.table.node(e.ino)
-	at, ok := v.locate(dir, e.name)
-	if ok {
-		v.enqueue(verb, e.ino, n, at)
+// remove takes a name away here; the backend follows. mu is held, in an update.
+func (v *Volume) remove(l table.Link, ino table.Ino) {
+	v.deleted(l, v.table.Inode(ino))
+	v.bury(l, ino, "removed")
+	v.setLocal(l, 0, false)
+	v.modified(l.Dir)
+	v.cut(ino)
+}
+
+// cut is what follows for an inode that has just lost a name. mu is held, in an
+// update.
+func (v *Volume) cut(ino table.Ino) {
+	n := v.table.Edit(ino)
+	n.Ctime = v.now()
+	if len(n.Links) == 0 {
+		v.shed(ino)
 	}
-	v.leave(dir, parent, e)
-	if ok && v.notify != nil && !n.isDir() {
-		v.notify.Deleted(at.String())
+}
+
+// bury tells the history that a name is about to lose what it stands for. mu is
+// held, in the update that takes the name away, before it does.
+func (v *Volume) bury(l table.Link, ino table.Ino, why string) {
+	if _, err := v.keepReplaced(l, ino, why); err != nil {
+		v.o.Log.Error("the history does not have what was removed", "name", l.Name, "err", err)
+	}
+}
+
+// deleted tells the lifecycle bus, once the change is committed. mu is held, in
+// an update.
+func (v *Volume) deleted(l table.Link, n *table.Inode) {
+	if at, ok := v.path(l); ok && !isDir(n) {
+		v.later(func() { v.notify.Deleted(at.String()) })
+	}
+}
+
+// wrote is deleted for content that is new under a name.
+func (v *Volume) wrote(l table.Link) {
+	if at, ok := v.path(l); ok {
+		v.later(func() { v.notify.Wrote(at.String()) })
 	}
 }
 
 // Readlink implements fs.Volume. The target is content: it is fetched when it
 // is first asked for.
 func (v *Volume) Readlink(op *fs.Op, ino fs.Ino) (string, error) {
-	for {
-		v.mu.Lock()
-		n := v.table.node(ino)
-		if n == nil || !n.isSymlink() || n.rare().target != "" {
-			defer v.mu.Unlock()
-			switch {
-			case n == nil:
-				return "", fs.ErrStale
-			case !n.isSymlink():
-				return "", syscall.EINVAL
-			}
-			return n.rare().target, nil
-		}
-		v.mu.Unlock()
-		if err := v.share(op, ino, func(w *waiting) error { return v.fetchTarget(w, ino) }); err != nil {
-			return "", err
-		}
+	target, err := v.target(ino)
+	if err != nil || target != "" {
+		return target, err
 	}
+	if err := v.fetchTarget(op, table.Ino(ino)); err != nil {
+		return "", err
+	}
+	return v.target(ino)
+}
+
+// target is what a symbolic link says, "" when that is not known yet.
+func (v *Volume) target(ino fs.Ino) (target string, err error) {
+	err = v.view(func() error {
+		n, err := v.inode(ino)
+		if err != nil {
+			return err
+		}
+		if !isSymlink(n) {
+			return syscall.EINVAL
+		}
+		target = n.Target
+		return nil
+	})
+	return target, err
 }

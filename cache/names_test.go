@@ -3,6 +3,7 @@ package cache
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -14,14 +15,74 @@ import (
 	"github.com/wsmount/wsmount/providers/providertest"
 )
 
-// Changes of names return while the backend does not answer, and arrive in
-// order, before the bytes of a later close.
-func TestNamesDoNotWait(t *testing.T) {
-	var c calls
-	w := newWorld(t, recording(&c), holding("a", "1", "b", "2", "d/e", "3"))
+// Each change of a name has happened when its call returns, whatever becomes of
+// the process.
+func TestNamesSurviveAKill(t *testing.T) {
+	w := newWorld(t, unwaited, holding("a", "1", "d/e", "2"))
 	w.walk("d/e")
-	c.changes()
+	mode := uint32(0o600)
+	for _, c := range []struct {
+		name string
+		do   func() error
+		want string // all names
+	}{
+		{"create", func() error { o := w.create("f"); o.File.Release(); return nil }, "a d/ d/e f"},
+		{"mkdir", func() error { w.mkdir("m"); return nil }, "a d/ d/e f m/"},
+		{"symlink", func() error { _, err := w.v.Symlink(me, w.walk("m"), "s", "a"); return err }, "a d/ d/e f m/ m/s"},
+		{"link", func() error { _, err := w.v.Link(me, w.walk("f"), w.walk("d"), "l"); return err }, "a d/ d/e d/l f m/ m/s"},
+		{"mknod", func() error { _, err := w.v.Mknod(me, fs.RootIno, "p", syscall.S_IFIFO|0o644, 0); return err }, "a d/ d/e d/l f m/ m/s p"},
+		{"rename", func() error { return w.rename("d", "m/d") }, "a f m/ m/d/ m/d/e m/d/l m/s p"},
+		{"exchange", func() error { return w.exchange("a", "m/d") }, "a/ a/e a/l f m/ m/d m/s p"},
+		{"rename over", func() error { return w.rename("f", "m/d") }, "a/ a/e a/l m/ m/d m/s p"},
+		{"unlink", func() error { return w.unlink("a/e") }, "a/ a/l m/ m/d m/s p"},
+		{"rmdir", func() error { w.unlink("a/l"); return w.v.Rmdir(me, fs.RootIno, "a") }, "m/ m/d m/s p"},
+		{"chmod", func() error {
+			_, err := w.v.SetAttr(me, w.walk("m/d"), nil, &fs.SetAttr{Mode: &mode})
+			return err
+		}, "m/ m/d m/s p"},
+	} {
+		w.ok(c.do())
+		w.killed()
+		w.check()
+		if got := strings.Join(w.allNames(fs.RootIno, ""), " "); got != c.want {
+			t.Errorf("%s: %s, want %s", c.name, got, c.want)
+		}
+	}
+	a, err := w.v.Attr(me, w.walk("m/d"), nil)
+	if w.ok(err); a.Mode != syscall.S_IFREG|0o600 || a.Nlink != 1 {
+		t.Errorf("mode %o, %d names", a.Mode, a.Nlink)
+	}
+}
+
+// allNames lists the names below a directory.
+func (w *world) allNames(dir fs.Ino, prefix string) (names []string) {
+	w.Helper()
+	d, err := w.v.OpenDir(me, dir)
+	w.ok(err)
+	defer d.Release()
+	for {
+		e, more, err := d.Next(me)
+		if w.ok(err); !more {
+			slices.Sort(names)
+			return names
+		}
+		switch {
+		case e.Name == "." || e.Name == "..":
+		case e.Mode == syscall.S_IFDIR:
+			names = append(names, prefix+e.Name+"/")
+			names = append(names, w.allNames(e.Ino, prefix+e.Name+"/")...)
+		default:
+			names = append(names, prefix+e.Name)
+		}
+	}
+}
+
+// No change of a name waits for a backend that does not answer.
+func TestNamesDoNotWait(t *testing.T) {
+	w := newWorld(t, holding("a", "1", "b", "2", "d/e", "3"))
+	w.walk("d/e")
 	gate := make(chan struct{})
+	defer close(gate)
 	w.faults.Queue(providers.MethodMkdir, providertest.Fault{Gate: gate})
 	w.mkdir("new")
 	w.ok(w.rename("a", "new/a"))
@@ -35,109 +96,8 @@ func TestNamesDoNotWait(t *testing.T) {
 	w.ok(err)
 	_, err = w.v.Link(me, w.walk("new/a"), fs.RootIno, "a2")
 	w.ok(err)
-	done := async(func() { w.ok(w.put("f", "bytes")) })
-	if got := strings.Join(w.list(""), " "); got != ". .. new a2 f" && got != ". .. new a2" {
+	if got := strings.Join(w.allNames(fs.RootIno, ""), " "); got != "a2 new/ new/a new/link" {
 		t.Errorf("listed %q", got)
-	}
-	if got := c.changes(); got != "" || !open(done) {
-		t.Errorf("the backend already did %q", got)
-	}
-	close(gate)
-	<-done
-	want := "mkdir new, move a, delete b, write new/link, delete d/e, delete d, setattr new/a, copy new/a, write f"
-	if got := c.changes(); got != want {
-		t.Errorf("the backend did\n%q, want\n%q", got, want)
-	}
-	w.backend("a2: 1", "f: bytes", "new/", "new/a: 1", "new/link -> a")
-	w.noProblems()
-}
-
-// A close with new bytes goes after the names before it, however long they
-// take.
-func TestCloseWaitsForNames(t *testing.T) {
-	w := newWorld(t, impatient)
-	gate := make(chan struct{})
-	w.faults.Queue(providers.MethodMkdir, providertest.Fault{Gate: gate})
-	w.mkdir("d")
-	w.is(w.put("f", "x"), fs.ErrUnavailable)
-	d, err := w.v.OpenDir(me, fs.RootIno)
-	w.ok(err)
-	w.is(d.Fsync(me, false), fs.ErrUnavailable)
-	w.backend()
-	w.patient()
-	close(gate)
-	w.ok(w.v.Close())
-	w.backend("d/", "f: x")
-}
-
-// What is fetched or listed under a new name waits until the backend has it
-// there.
-func TestReadWaitsForRename(t *testing.T) {
-	w := newWorld(t, impatient, holding("a", "1", "d/e", "2"))
-	file, dir := w.walk("a"), w.walk("d")
-	gate := make(chan struct{})
-	w.faults.Queue(providers.MethodMove, providertest.Fault{Gate: gate})
-	w.ok(w.rename("a", "b"))
-	w.ok(w.rename("d", "c"))
-	_, err := w.v.Open(me, file, syscall.O_RDONLY)
-	w.is(err, fs.ErrUnavailable)
-	_, err = w.v.Lookup(me, dir, "e")
-	w.is(err, fs.ErrUnavailable)
-	w.patient()
-	close(gate)
-	w.settle()
-	if a, b := w.get("b"), w.get("c/e"); a != "1" || b != "2" {
-		t.Errorf("got %q and %q", a, b)
-	}
-}
-
-// A directory whose backend has not even answered once keeps nobody from
-// others.
-func TestListingHoldsNothingElseUp(t *testing.T) {
-	w := newWorld(t, holding("d/e", "1", "f", "2"))
-	w.walk("f")
-	gate, reached := make(chan struct{}), make(chan struct{})
-	w.faults.Queue(providers.MethodList, providertest.Fault{Gate: gate, Reached: reached})
-	done := async(func() { w.list("d") })
-	<-reached
-	w.ok(w.put("f", "3"))
-	w.ok(w.rename("f", "g"))
-	w.mkdir("h")
-	w.settle() // the listing of d touches neither
-	w.backend("d/", "d/e: 1", "g: 3", "h/")
-	close(gate)
-	<-done
-}
-
-func TestHardLinks(t *testing.T) {
-	for _, b := range backends {
-		t.Run(b.name, func(t *testing.T) {
-			w := newWorld(t, holding("f", "one"))
-			w.v.p = providers.Wrap(w.v.p, providers.WrapOptions{Hide: b.hide})
-			lost := providers.MethodWrite
-			if b.hide&providers.AbilityCopy == 0 {
-				lost = providers.MethodCopy
-			}
-			w.faults.Queue(lost, providertest.Fault{After: providers.ErrUnavailable})
-			e, err := w.v.Link(me, w.walk("f"), fs.RootIno, "g")
-			w.ok(err)
-			if e.Ino != w.walk("f") || e.Attr.Nlink != 2 {
-				t.Errorf("the link is inode %d with %d names", e.Ino, e.Attr.Nlink)
-			}
-			w.settle()
-			w.backend("f: one", "g: one")
-			w.ok(w.put("g", "two"))
-			w.backend("f: two", "g: two")
-			w.ok(w.unlink("f"))
-			w.ok(w.put("g", "three"))
-			w.settle()
-			w.backend("g: three")
-			a, err := w.v.Attr(me, w.walk("g"), nil)
-			if w.ok(err); a.Nlink != 1 {
-				t.Errorf("%d names", a.Nlink)
-			}
-			w.noProblems()
-		})
 	}
 }
 
@@ -149,11 +109,23 @@ func TestTmpfile(t *testing.T) {
 	w.write(o, "hidden", 0)
 	w.ok(o.File.Flush(me))
 	w.backend()
+	if !w.orphan(e.Ino) {
+		t.Error("after a crash nobody would free it")
+	}
 	_, err = w.v.Link(me, e.Ino, fs.RootIno, "f")
 	w.ok(err)
-	w.settle()
-	w.backend("f: hidden")
+	if w.orphan(e.Ino) {
+		t.Error("after a crash it would be freed, with a name")
+	}
 	w.ok(w.shut(o))
+	w.backend("f: hidden")
+}
+
+// orphan reports whether a start after a crash would free an inode.
+func (w *world) orphan(ino fs.Ino) bool {
+	w.v.mu.Lock()
+	defer w.v.mu.Unlock()
+	return w.v.table.Get(orphanKey(uint64(ino))) != nil
 }
 
 // An unlinked file is usable to the last close and last reference; then
@@ -161,7 +133,7 @@ func TestTmpfile(t *testing.T) {
 func TestUnlinkedFile(t *testing.T) {
 	w := newWorld(t, holding("f", "hello"))
 	o := w.open("f", syscall.O_RDWR)
-	ino := w.walk("f") // the third reference: two lookups, one here
+	ino := w.walk("f")
 	w.ok(w.unlink("f"))
 	w.write(o, "j", 0)
 	if got := w.read(o); got != "jello" {
@@ -174,16 +146,49 @@ func TestUnlinkedFile(t *testing.T) {
 	w.ok(w.shut(o))
 	w.settle()
 	w.backend()
+	if !w.orphan(ino) {
+		t.Error("after a crash nobody would free it")
+	}
 	w.v.Forget(ino, 1)
-	if _, err := w.v.Attr(me, ino, nil); err != nil {
-		t.Errorf("gone before the last reference: %v", err)
+	again, err := w.v.Open(me, ino, syscall.O_RDONLY) // by /proc/self/fd of an O_PATH descriptor
+	if w.ok(err); w.read(again) != "jello" {
+		t.Error("lost before the last reference")
 	}
 	w.v.Forget(ino, 100)
+	if got := w.read(again); got != "jello" {
+		t.Errorf("lost before the last close: %q", got)
+	}
+	again.File.Release()
 	_, err = w.v.Attr(me, ino, nil)
 	w.is(err, fs.ErrStale)
-	w.ok(w.v.Close())
-	if left, _ := filepath.Glob(filepath.Join(w.state, "data", "*", "*")); len(left) > 0 {
+	if w.orphan(ino) {
+		t.Error("it is still marked")
+	}
+	w.stop()
+	if left, _ := filepath.Glob(filepath.Join(w.o.StateDir, "data", "*", "*")); len(left) > 0 {
 		t.Errorf("left over: %q", left)
+	}
+}
+
+// What was removed here takes no space, also while the backend still has it.
+func TestRemovedContentIsFreed(t *testing.T) {
+	w := newWorld(t, unwaited, holding("f", "hello"))
+	w.get("f")
+	ino := w.walk("f")
+	w.ok(w.unlink("f"))
+	w.v.Forget(ino, 100)
+	if n := w.inode(ino); n.State != 0 || len(n.Homes) != 1 {
+		t.Errorf("content %s, %d names at the backend", n.State, len(n.Homes))
+	}
+	w.until(func() bool { // when the disk knows that the name is gone
+		f, err := w.v.store.Open(uint64(ino))
+		if err == nil {
+			f.Release()
+		}
+		return err != nil
+	})
+	if w.orphan(ino) {
+		t.Error("it is still marked")
 	}
 }
 
@@ -191,7 +196,7 @@ func TestUnlinkedFile(t *testing.T) {
 func TestInodeNumbers(t *testing.T) {
 	w := newWorld(t)
 	seen := map[fs.Ino]bool{fs.RootIno: true}
-	for range 20 {
+	for i := range 20 {
 		w.ok(w.put("f", "x"))
 		ino := w.walk("f")
 		if seen[ino] {
@@ -201,12 +206,15 @@ func TestInodeNumbers(t *testing.T) {
 		w.ok(w.unlink("f"))
 		w.settle()
 		w.v.Forget(ino, 100)
+		if i%7 == 3 {
+			w.again()
+		}
 	}
 }
 
 // A name that stays is read exactly once, whatever comes and goes.
 func TestReaddirUnderChange(t *testing.T) {
-	w := newWorld(t)
+	w := newWorld(t, unwaited)
 	for i := range 40 {
 		w.mkdir(fmt.Sprintf("stay%d", i))
 		w.mkdir(fmt.Sprintf("go%d", i))
@@ -224,9 +232,10 @@ func TestReaddirUnderChange(t *testing.T) {
 			w.ok(w.v.Rmdir(me, fs.RootIno, fmt.Sprintf("go%d", i)))
 			w.mkdir(fmt.Sprintf("new%d", i))
 		}
-		if i == 30 { // a replaced name keeps its place
+		if i == 30 { // names that are replaced or exchanged keep their places
 			w.mkdir("over")
 			w.ok(w.rename("over", "stay7"))
+			w.ok(w.exchange("stay2", "stay3"))
 		}
 		w.ok(d.Seek(e.Cookie))
 	}
@@ -269,8 +278,12 @@ func TestErrnos(t *testing.T) {
 		{"readlink of a file", readlink, syscall.EINVAL},
 		{"list a file", list, syscall.ENOTDIR},
 		{"unknown inode", unknown, syscall.ESTALE},
-		{"set an ACL", acl, syscall.ENOTSUP},
+		{"set what is no ACL", acl, syscall.EINVAL},
 		{"get an ACL", noACL, syscall.ENODATA},
+		{"another name space", w.v.SetXattr(me, d, "os2.x", nil, 0), syscall.ENOTSUP},
+		{"replace no attribute", w.v.SetXattr(me, d, "user.x", nil, unix.XATTR_REPLACE), syscall.ENODATA},
+		{"remove no attribute", w.v.RemoveXattr(me, d, "user.x"), syscall.ENODATA},
+		{"too much attribute", w.v.SetXattr(me, d, "user.x", make([]byte, maxXattrs), 0), syscall.ENOSPC},
 		{"unlink a directory", w.v.Unlink(me, root, "d"), syscall.EISDIR},
 		{"unlink nothing", w.v.Unlink(me, root, "x"), syscall.ENOENT},
 		{"rmdir of a file", w.v.Rmdir(me, root, "f"), syscall.ENOTDIR},
@@ -293,41 +306,58 @@ func TestErrnos(t *testing.T) {
 	w.noProblems()
 }
 
-// A file is unsaved as long as one of its names lacks its content, also one
-// that it got while it was being sent.
-func TestNewNameIsUnsaved(t *testing.T) {
-	w := newWorld(t)
-	sending, copying, reached := make(chan struct{}), make(chan struct{}), make(chan struct{})
-	w.faults.Queue(providers.MethodWrite, providertest.Fault{Gate: sending, Reached: reached})
-	w.faults.Queue(providers.MethodCopy, providertest.Fault{Gate: copying})
-	state := func() string {
-		s, _ := w.v.Describe(me, w.walk("f"), "state")
-		return s
+// In a directory that was removed while somebody is in it nothing can be made,
+// and its inode goes with the last reference.
+func TestRemovedDirectory(t *testing.T) {
+	w := newWorld(t, unwaited)
+	w.mkdir("d")
+	d := w.walk("d")
+	w.ok(w.v.Rmdir(me, fs.RootIno, "d"))
+	_, _, err := w.v.Create(me, d, "f", syscall.O_RDWR, 0o644)
+	w.is(err, syscall.ENOENT)
+	_, err = w.v.Mkdir(me, d, "f", 0o755)
+	w.is(err, syscall.ENOENT)
+	w.mkdir("x")
+	w.is(w.v.Rename(me, fs.RootIno, "x", d, "x", 0), syscall.ENOENT)
+	a, err := w.v.Attr(me, d, nil)
+	if w.ok(err); a.Nlink != 0 {
+		t.Errorf("%d links", a.Nlink)
 	}
-	o := w.create("f")
-	w.write(o, "x", 0)
-	done := async(func() { w.is(w.shut(o), nil) })
-	<-reached
-	_, err := w.v.Link(me, w.walk("f"), fs.RootIno, "g")
-	w.ok(err)
-	close(sending)
-	<-done
-	if got := state(); got != "unsaved" {
-		t.Errorf("%s, and g is not there", got)
+	w.v.Forget(d, 100)
+	_, err = w.v.Attr(me, d, nil)
+	w.is(err, fs.ErrStale)
+}
+
+// A file that is being read when its name is removed, or given to another, is
+// read to its end, although the backend has it no more.
+func TestRemovedWhileRead(t *testing.T) {
+	content := strings.Repeat("0123456789abcdef", 3<<20/16)
+	for _, c := range []struct {
+		name    string
+		do      func(w *world)
+		backend []string
+	}{
+		{"unlinked", func(w *world) { w.ok(w.unlink("f")) }, []string{"g: other"}},
+		{"replaced", func(w *world) { w.ok(w.rename("g", "f")) }, []string{"f: other"}},
+		{"with its directory", func(w *world) {
+			w.mkdir("d")
+			w.ok(w.rename("f", "d/f"))
+			w.ok(w.unlink("d/f"))
+			w.ok(w.v.Rmdir(me, fs.RootIno, "d"))
+		}, []string{"g: other"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newWorld(t, holding("f", content, "g", "other"))
+			o := w.open("f", syscall.O_RDONLY)
+			defer o.File.Release()
+			c.do(w)
+			w.settle()
+			w.backend(c.backend...)
+			buf := make([]byte, 4096)
+			d, err := o.File.Read(me, buf, int64(len(content)-4096))
+			if w.ok(err); string(d.Bytes) != content[len(content)-4096:] {
+				t.Error("other bytes")
+			}
+		})
 	}
-	close(copying)
-	w.settle()
-	if got := state(); got != "clean" {
-		t.Errorf("%s, and both are there", got)
-	}
-	again := make(chan struct{})
-	w.faults.Queue(providers.MethodCopy, providertest.Fault{Gate: again})
-	_, err = w.v.Link(me, w.walk("f"), fs.RootIno, "h")
-	w.ok(err)
-	if got := state(); got != "unsaved" {
-		t.Errorf("%s, and h is not there", got)
-	}
-	close(again)
-	w.settle()
-	w.backend("f: x", "g: x", "h: x")
 }

@@ -1,223 +1,364 @@
 package cache
 
 import (
-	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
-	"fmt"
-	"log/slog"
-	"os"
+	iofs "io/fs"
 	"sync"
+	"sync/atomic"
 	"syscall"
-	"time"
 
+	"github.com/wsmount/wsmount/cache/internal/content"
+	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/providers"
 )
 
-// Options are what a working copy can be told. StateDir is required.
-type Options struct {
-	// StateDir holds content. It is made, 0700, if it is missing, and belongs
-	// to one Volume at a time.
-	StateDir string
+// openInode is an inode whose content somebody uses: programs, and ourselves
+// while we send, keep or evict it. One for all of them.
+type openInode struct {
+	ino table.Ino
 
-	// Provider is the backend's name for status and user.wsmount.provider.
-	Provider string
+	// mu orders the opening of the content, the dirty intent, and the taking
+	// of what was written into the table. Reads and writes do not take it. It
+	// comes before Volume.mu.
+	mu   sync.Mutex
+	f    *content.File // nil until opened; set under mu and Volume.mu
+	seen uint64        // f.Writes() that the table has; guarded by mu
 
-	Owner  *Owner // who has entries of unknown owner; nil: this process
-	MapIDs bool   // owners come from the backend and go there
-	Umask  uint32 // for entries without mode: of 0666 and 0777
+	opens, writers int // guarded by Volume.mu
+	by             who // the last who opened it for writing; guarded by Volume.mu
 
-	// Patience is how long a close or fsync goes on trying, and how long a
-	// listing or fetch may stand still; 0: 60 s and half of that.
-	Patience time.Duration
+	// stamp is the time of the last change, 0 when the table has it.
+	stamp atomic.Int64
 
-	Log *slog.Logger     // nil is silent
-	Now func() time.Time // nil: time.Now
+	// intent says that the table knows that content may change. A close ends
+	// it in the commit that takes what was written, so that the release need
+	// make none, and the next change begins it anew. Who changes content counts
+	// itself in changing before it looks at intent; who ends it looks at
+	// changing afterwards.
+	intent   atomic.Bool
+	changing atomic.Int32
+
+	passed   atomic.Bool  // the kernel may map the content file itself
+	disk     atomic.Int64 // the content file's time at our last look, if so
+	unseen   atomic.Bool  // a writer may have mapped it
+	lingered bool         // somebody waits for mappings to end; guarded by Volume.mu
 }
 
-// Owner is a user and a group.
-type Owner struct{ UID, GID uint32 }
-
-// ErrLeftovers says that a state directory holds content of a working copy
-// that did not end cleanly. Its files may be the only copy.
-var ErrLeftovers = errors.New("the state directory holds unsaved content")
-
-// needs is what a working copy cannot do without.
-var needs = providers.Capabilities{
-	Writable: true, ListComplete: true,
-	Conditions: providers.Conditions{
-		Create: providers.GuardChecked, Replace: providers.GuardChecked, Delete: providers.GuardChecked,
-	},
+// acquire opens the content of an inode, for those who only read it. Content
+// that is not here becomes a file without blocks, which it fetches when they
+// are read.
+func (v *Volume) acquire(ino table.Ino) (*openInode, error) {
+	return v.openContent(ino, false)
 }
 
-const (
-	defaultPatience = 60 * time.Second
-	providerNameMax = providers.MaxName
+// release undoes one acquire.
+func (v *Volume) release(oi *openInode) { _ = v.closeContent(oi, false) }
 
-	// ttl is how long the kernel may believe names and attributes: as long as
-	// it likes, since every change comes through here.
-	ttl = time.Hour
-)
-
-// Volume is a working copy. Make it with Open.
-type Volume struct {
-	p     providers.Provider
-	caps  providers.Capabilities
-	o     Options
-	store *store
-	queue *queue
-	id    string // of this run, for operation ids
-
-	ctx   context.Context // ends with the volume
-	stop  context.CancelFunc
-	work  sync.WaitGroup                                   // the worker, and content files being removed
-	pause func(ctx context.Context, d time.Duration) error // time.Sleep that can be ended
-
-	mu       sync.Mutex // guards all below; never held over a call of the provider
-	table    table
-	base     *base
-	files    map[fs.Ino]*content // that are open
-	flights  map[fs.Ino]*flight
-	attempts map[providers.Locator]attempt
-	writes   uint64              // how many there were, for operation ids
-	unsaved  map[fs.Ino]struct{} // dirty
-	problems []Problem
-	notify   fs.Notifier // nil: nobody listens
-	closed   bool
-}
-
-var _ interface {
-	fs.Volume
-	fs.Binder
-	fs.Describer
-	fs.Pather
-	fs.Closer
-} = (*Volume)(nil)
-
-// Open makes a working copy of what p holds. It asks for the root, so that a
-// backend that cannot be reached fails here. It fails with a
-// *providers.CapabilityError when p promises too little, and with ErrLeftovers.
-// The provider stays the caller's, who closes it after the volume.
-func Open(ctx context.Context, p providers.Provider, o Options) (*Volume, error) {
-	o.setDefaults()
-	if missing := p.Capabilities().Missing(needs); len(missing) > 0 {
-		return nil, fmt.Errorf("cache: %w", &providers.CapabilityError{Provider: o.Provider, Missing: missing})
-	}
-	info, err := p.Stat(ctx, providers.Locator{})
-	if err != nil {
-		return nil, fmt.Errorf("cache: the root: %w", err)
-	}
-	s, err := openStore(o.StateDir)
+// openContent opens the content of an inode. A writer's intent to change is
+// committed before it returns.
+func (v *Volume) openContent(ino table.Ino, writer bool) (*openInode, error) {
+	oi, err := v.hold(ino, writer)
 	if err != nil {
 		return nil, err
 	}
-	v := newVolume(p, o, s)
-	v.table.save(fs.RootIno, v.nodeOf(info))
-	v.work.Add(1)
-	go v.run()
-	return v, nil
+	oi.mu.Lock()
+	if oi.f == nil {
+		err = v.openFile(oi)
+	}
+	if err == nil && writer {
+		err = v.intend(oi)
+	}
+	oi.mu.Unlock()
+	if err != nil {
+		_ = v.closeContent(oi, writer)
+		return nil, err
+	}
+	return oi, nil
 }
 
-func (o *Options) setDefaults() {
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
-	if o.Now == nil {
-		o.Now = time.Now
-	}
-	if o.Patience <= 0 {
-		o.Patience = defaultPatience
-	}
-	if o.Owner == nil {
-		o.Owner = &Owner{uint32(os.Geteuid()), uint32(os.Getegid())}
-	}
-	if o.Provider == "" {
-		o.Provider = "unknown"
-	}
-}
-
-func newVolume(p providers.Provider, o Options, s *store) *Volume {
-	id := make([]byte, 8)
-	rand.Read(id) // never fails
-	v := &Volume{p: p, caps: p.Capabilities(), o: o, store: s, queue: newQueue(),
-		id: hex.EncodeToString(id), pause: sleep,
-		table: newMemTable(), base: newBase(), files: map[fs.Ino]*content{},
-		flights: map[fs.Ino]*flight{}, attempts: map[providers.Locator]attempt{},
-		unsaved: map[fs.Ino]struct{}{}}
-	v.ctx, v.stop = context.WithCancel(context.Background())
-	return v
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-// Bind implements fs.Binder.
-func (v *Volume) Bind(n fs.Notifier) {
+// hold counts one more user of an inode's content.
+func (v *Volume) hold(ino table.Ino, writer bool) (*openInode, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.notify = n
+	n := v.table.Inode(ino)
+	switch {
+	case n == nil:
+		return nil, fs.ErrStale
+	case isDir(n):
+		return nil, syscall.EISDIR
+	case !isRegular(n):
+		return nil, syscall.ENXIO
+	}
+	oi := v.open[ino]
+	if oi == nil {
+		oi = &openInode{ino: ino}
+		v.open[ino] = oi
+	}
+	oi.opens++
+	if writer {
+		oi.writers++
+		if oi.passed.Load() {
+			oi.unseen.Store(true)
+		}
+	}
+	return oi, nil
 }
 
-// now is the time for an inode's stamps.
-func (v *Volume) now() stamp { return stampOf(v.o.Now()) }
-
-// nodeOf is a new inode for what the backend has. Bits that would give rights
-// on this machine are not taken from there.
-func (v *Volume) nodeOf(info providers.Info) *node {
-	n := &node{uid: v.o.Owner.UID, gid: v.o.Owner.GID, size: info.Size, gen: 1, sent: 1}
-	switch info.Kind {
-	case providers.KindDir:
-		n.mode, n.size = syscall.S_IFDIR|0o777&^v.o.Umask, 0
-	case providers.KindSymlink:
-		n.mode = syscall.S_IFLNK | 0o777
+// openFile opens the content file, or makes one. oi.mu is held.
+func (v *Volume) openFile(oi *openInode) error {
+	n, path, err := v.peek(oi.ino)
+	if err != nil {
+		return err
+	}
+	var f *content.File
+	if n.State == table.None && v.parting.has(oi.ino) {
+		v.part() // what it had goes before it gets other content
+	}
+	if n.State != table.None {
+		f, err = v.store.Open(oi.ino)
+		switch missing := errors.Is(err, iofs.ErrNotExist); {
+		case missing && n.State == table.Partial:
+			f, err = nil, nil // nothing of it came
+		case missing && v.isClean(oi.ino):
+			n.State = table.None // it was given up, and a loss of power took the record of that
+			f, err = nil, nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+	switch {
+	case f != nil:
+		if !f.Whole() {
+			f.SetSource(v.source(oi.ino))
+		}
+	case n.Size == 0:
+		f, err = v.blank(oi)
 	default:
-		n.mode = syscall.S_IFREG | 0o666&^v.o.Umask
+		f, err = v.sparse(oi, &n, path)
 	}
-	if info.Attr.Valid.Has(providers.AttrMode) && info.Kind != providers.KindSymlink {
-		n.mode = n.kind() | info.Attr.Mode&sentMode
+	if err != nil {
+		return err
 	}
-	if info.Attr.Valid.Has(providers.AttrOwner) && v.o.MapIDs {
-		n.uid, n.gid = info.Attr.UID, info.Attr.GID
-	}
-	n.blocks = (n.size + 511) / 512
-	n.mtime = v.now()
-	if t := info.ModTime(); !t.IsZero() {
-		n.mtime = stampOf(t)
-	}
-	n.atime, n.ctime = n.mtime, n.mtime
-	if len(info.Metadata) > 0 {
-		n.extra().metadata = info.Metadata
-	}
-	return n
+	v.mu.Lock()
+	oi.f = f
+	v.mu.Unlock()
+	oi.seen = f.Writes()
+	return nil
 }
 
-// sentMode are the permission bits that come from the backend and go there.
-const sentMode = 0o1777
-
-// attrOf is what the backend keeps of an inode's attributes.
-func (v *Volume) attrOf(n *node) providers.Attr {
-	a := providers.Attr{Valid: v.caps.Attributes, Mode: n.mode & sentMode,
-		UID: n.uid, GID: n.gid, ModTime: n.mtime.time()}
-	if !v.o.MapIDs {
-		a.Valid &^= providers.AttrOwner
-	}
-	if n.isSymlink() {
-		a.Valid &^= providers.AttrMode
-	}
-	return a
+// peek is a copy of what the table has of an inode, and its path for the
+// content file.
+func (v *Volume) peek(ino table.Ino) (n table.Inode, path string, err error) {
+	err = v.view(func() error {
+		p, err := v.inode(fs.Ino(ino))
+		if err != nil {
+			return err
+		}
+		n = *p
+		at, _ := v.pathOf(ino)
+		path = at.String()
+		return nil
+	})
+	return n, path, err
 }
 
-// sendable reports whether the backend can have an inode of this kind.
-func (v *Volume) sendable(n *node) bool {
-	return n.isRegular() || n.isDir() || n.isSymlink() && v.caps.Symlinks
+// blank makes content for an empty file. oi.mu is held.
+func (v *Volume) blank(oi *openInode) (*content.File, error) {
+	f, err := v.store.Create(oi.ino, "")
+	if err != nil {
+		return nil, err
+	}
+	err = v.update(func() error {
+		n := v.table.Edit(oi.ino)
+		if n == nil {
+			return fs.ErrStale
+		}
+		n.State, n.Blocks = table.Whole, 0
+		return nil
+	})
+	if err != nil {
+		f.Release()
+		return nil, err
+	}
+	return f, nil
+}
+
+// sparse makes content of which nothing is here yet, of the version that the
+// backend has. oi.mu is held.
+func (v *Volume) sparse(oi *openInode, was *table.Inode, path string) (*content.File, error) {
+	origin := was.Origin
+	if was.State == table.None {
+		err := v.update(func() error {
+			o, ok := v.originOf(oi.ino)
+			if !ok {
+				return fs.ErrStale // its only copy was removed at the backend
+			}
+			n := v.table.Edit(oi.ino)
+			n.State, n.Origin = table.Partial, o
+			origin = o
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	f, err := v.store.Sparse(oi.ino, path, was.Size, origin.Digest)
+	if err != nil {
+		return nil, err
+	}
+	f.SetSource(v.source(oi.ino))
+	return f, nil
+}
+
+// isClean reports whether the backend has what an inode's content is.
+func (v *Volume) isClean(ino table.Ino) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	_, ok := v.originOf(ino)
+	return ok
+}
+
+// originOf is the version at the backend that an inode's content is. mu is
+// held.
+func (v *Volume) originOf(ino table.Ino) (table.Origin, bool) {
+	n := v.table.Inode(ino)
+	if n == nil {
+		return table.Origin{}, false
+	}
+	for _, l := range n.Homes {
+		rec, _ := v.table.Name(l.Dir, l.Name)
+		if b := rec.Base; b != nil && b.Ino == ino && b.Gen == n.Gen && b.Kind == providers.KindFile {
+			return table.Origin{Version: b.Version, Digest: b.Digest, Gen: b.Gen}, true
+		}
+	}
+	return table.Origin{}, false
+}
+
+// closeContent undoes one openContent. What the last writer leaves is in the
+// table afterwards.
+func (v *Volume) closeContent(oi *openInode, writer bool) error {
+	var err error
+	if writer {
+		v.mu.Lock()
+		oi.writers--
+		v.mu.Unlock()
+		err = v.take(oi)
+	}
+	v.mu.Lock()
+	if _, unsaved := v.engine.unsaved[oi.ino]; writer && oi.writers == 0 && unsaved {
+		v.engine.open() // a new name without content: its close told nobody
+		v.engine.wake()
+	}
+	last := oi.opens == 1
+	n := v.table.Inode(oi.ino)
+	arrived := last && n != nil && oi.f != nil && n.State == table.Partial && oi.f.Whole()
+	mapped := last && oi.unseen.Load() && !oi.lingered
+	v.mu.Unlock()
+	if mapped && v.linger(oi) {
+		return err
+	}
+	if arrived {
+		err = errors.Join(err, v.arrived(oi))
+	}
+	v.mu.Lock()
+	oi.opens--
+	last = oi.opens == 0
+	if last && v.open[oi.ino] == oi {
+		delete(v.open, oi.ino)
+		v.weigh(oi.ino)
+	}
+	gone := last && v.unheld(oi.ino)
+	v.mu.Unlock()
+	if last && oi.f != nil {
+		oi.f.Release()
+	}
+	if gone {
+		v.abandon(oi.ino)
+	}
+	return err
+}
+
+// arrived notes that all of the content is here.
+func (v *Volume) arrived(oi *openInode) error {
+	blocks := oi.f.Blocks()
+	return v.update(func() error {
+		if n := v.table.Edit(oi.ino); n != nil && n.State == table.Partial {
+			n.State, n.Blocks = table.Whole, blocks
+		}
+		return nil
+	})
+}
+
+// Open implements fs.Volume.
+func (v *Volume) Open(op *fs.Op, ino fs.Ino, flags uint32) (fs.Opened, error) {
+	i := table.Ino(ino)
+	if err := v.freshen(op, i); err != nil {
+		return fs.Opened{}, err
+	}
+	truncate := flags&syscall.O_TRUNC != 0
+	oi, err := v.openContent(i, writes(flags))
+	if err != nil {
+		return fs.Opened{}, err
+	}
+	if writes(flags) {
+		v.writes(oi, op)
+	}
+	f := &file{v: v, oi: oi, flags: flags}
+	if truncate {
+		err = f.truncate(op, 0)
+	} else {
+		err = f.begin(op)
+	}
+	if err != nil {
+		_ = v.closeContent(oi, writes(flags))
+		return fs.Opened{}, err
+	}
+	return v.opened(f), nil
+}
+
+// writes reports whether an open can change content.
+func writes(flags uint32) bool {
+	return flags&syscall.O_ACCMODE != syscall.O_RDONLY || flags&syscall.O_TRUNC != 0
+}
+
+// opened says what the kernel may do with an open file. Pages that it has are
+// right when the content is in the state of the last open, or has since been
+// changed through those pages only.
+func (v *Volume) opened(f *file) fs.Opened {
+	oi := f.oi
+	o := fs.Opened{File: f, NoFlush: !f.changes()}
+	v.mu.Lock()
+	n := v.table.Inode(oi.ino)
+	o.KeepCache = v.shown[oi.ino] == n.Gen
+	v.shown[oi.ino] = n.Gen
+	pass := !f.changes() && oi.writers == 0 && !n.Writing && !v.unsent(n) && oi.f.Whole()
+	v.mu.Unlock()
+	if !pass {
+		return o
+	}
+	if fd := oi.f.Fd(); fd >= 0 {
+		oi.mu.Lock()
+		if !oi.passed.Load() && tellsTime(fd) {
+			oi.disk.Store(oi.f.Mtime())
+			oi.passed.Store(true)
+		}
+		oi.mu.Unlock()
+		if oi.passed.Load() {
+			o.Backing, o.PassRead = fd, true
+		}
+	}
+	return o
+}
+
+// unsent reports whether a name of an inode differs from the backend. mu is
+// held.
+func (v *Volume) unsent(n *table.Inode) bool {
+	for _, l := range n.Links {
+		if rec, _ := v.table.Name(l.Dir, l.Name); rec.Seq != 0 {
+			return true
+		}
+	}
+	return false
 }

@@ -5,157 +5,214 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/fs"
-	"github.com/wsmount/wsmount/providers"
 )
 
-// place is a name in a directory that is loaded.
+// place is a name and what it stands for.
 type place struct {
-	dir    fs.Ino
-	parent *node
-	name   string
-	e      dirent
-	there  bool
-	n      *node // nil unless there
+	table.Link
+	ino table.Ino    // 0: nothing
+	n   *table.Inode // nil when ino is 0
 }
+
+func (p *place) there() bool { return p.ino != 0 }
 
 // Rename implements fs.Volume, with RENAME_NOREPLACE and RENAME_EXCHANGE.
 func (v *Volume) Rename(op *fs.Op, dir fs.Ino, name string, newDir fs.Ino, newName string, flags uint32) error {
 	if flags != 0 && flags != unix.RENAME_NOREPLACE && flags != unix.RENAME_EXCHANGE {
 		return syscall.EINVAL
 	}
-	for {
-		from, to, err := v.places(op, dir, name, newDir, newName)
+	if err := checkName(name); err != nil {
+		return err
+	}
+	if err := checkName(newName); err != nil {
+		return err
+	}
+	a := table.Link{Dir: table.Ino(dir), Name: name}
+	b := table.Link{Dir: table.Ino(newDir), Name: newName}
+	if err := v.beforeRename(a, b, flags); err != nil {
+		return err
+	}
+	return v.change(op, func() error {
+		from, to, err := v.places(a, b)
 		if err != nil {
 			return err
 		}
-		err = v.mayRename(from, to, flags)
-		if err != nil || to.there && from.e.ino == to.e.ino {
-			v.mu.Unlock()
+		if err := v.mayRename(&from, &to, flags); err != nil || from.ino == to.ino {
 			return err
 		}
 		if flags == unix.RENAME_EXCHANGE {
-			v.exchange(from, to)
-			v.mu.Unlock()
+			v.exchange(&from, &to)
 			return nil
 		}
-		if to.there && to.n.isDir() {
-			if ready, err := v.emptied(op, to.e.ino); !ready {
-				if err != nil {
-					return err
-				}
-				continue // it had to be listed, and all may be different now
+		if to.there() && isDir(to.n) {
+			if err := v.mayRemoveDir(to.ino); err != nil {
+				return err
 			}
 		}
-		v.rename(from, to)
-		v.mu.Unlock()
+		v.rename(&from, &to)
 		return nil
-	}
+	})
 }
 
-// places locks v.mu and finds both names, with their directories loaded.
-func (v *Volume) places(op *fs.Op, dir fs.Ino, name string, newDir fs.Ino, newName string) (from, to *place, err error) {
-	if _, err = v.parent(op, newDir, newName); err != nil {
-		return nil, nil, err
-	}
+// beforeRename makes sure that what a file is about to replace another with is
+// in the table, and on its way to the disk: programs save files so, and after a
+// loss of power one of both must be there.
+func (v *Volume) beforeRename(a, b table.Link, flags uint32) error {
+	v.mu.Lock()
+	from, to := v.placeOf(a), v.placeOf(b)
+	save := flags == 0 && from.there() && to.there() && from.ino != to.ino &&
+		isRegular(from.n) && isRegular(to.n) && from.n.State == table.Whole
+	synced := save && from.n.Gen == from.n.Synced
+	open := save && v.open[from.ino] != nil
 	v.mu.Unlock()
-	if _, err = v.parent(op, dir, name); err != nil {
-		return nil, nil, err
-	}
-	from, to = v.place(dir, name), v.place(newDir, newName)
-	if to.parent == nil || len(to.parent.links) == 0 && newDir != fs.RootIno {
-		v.mu.Unlock()
-		return nil, nil, syscall.ENOENT // removed since
-	}
-	return from, to, nil
-}
-
-// place looks a name up. v.mu is held.
-func (v *Volume) place(dir fs.Ino, name string) *place {
-	p := &place{dir: dir, name: name, parent: v.table.node(dir)}
-	if p.e, p.there = v.table.entry(dir, name); p.there {
-		p.n = v.table.node(p.e.ino)
-	}
-	return p
-}
-
-// mayRename checks what rename(2) asks, except for emptiness. v.mu is held.
-func (v *Volume) mayRename(from, to *place, flags uint32) error {
-	switch {
-	case !from.there || !to.there && flags == unix.RENAME_EXCHANGE:
-		return syscall.ENOENT
-	case to.there && flags == unix.RENAME_NOREPLACE:
-		return syscall.EEXIST
-	case from.n.isDir() && v.below(to.dir, from.e.ino):
-		return syscall.EINVAL
-	case !to.there:
+	if !save {
 		return nil
-	case to.n.isDir() && v.below(from.dir, to.e.ino):
-		if flags == unix.RENAME_EXCHANGE {
-			return syscall.EINVAL
+	}
+	if open {
+		if err := v.absorb(from.ino); err != nil {
+			return err
 		}
-		return syscall.ENOTEMPTY
-	case flags == unix.RENAME_EXCHANGE:
-		return nil
-	case from.n.isDir() && !to.n.isDir():
-		return syscall.ENOTDIR
-	case !from.n.isDir() && to.n.isDir():
-		return syscall.EISDIR
+	}
+	if !synced {
+		v.writeBack(from.ino)
 	}
 	return nil
 }
 
-// below reports whether dir is top or lies below it. v.mu is held.
-func (v *Volume) below(dir, top fs.Ino) bool {
-	for dir != top && dir != fs.RootIno {
-		n := v.table.node(dir)
-		if n == nil || len(n.links) == 0 {
+// writeBack has the disk begin to write content, without waiting.
+func (v *Volume) writeBack(ino table.Ino) {
+	oi, err := v.acquire(ino)
+	if err != nil {
+		return // it has just lost its name
+	}
+	defer v.release(oi)
+	_ = unix.SyncFileRange(oi.f.Fd(), 0, 0, unix.SYNC_FILE_RANGE_WRITE)
+}
+
+// places finds both names, in directories that are known. mu is held.
+func (v *Volume) places(a, b table.Link) (from, to place, err error) {
+	for _, l := range []table.Link{b, a} {
+		if _, err := v.parent(l.Dir); err != nil {
+			return place{}, place{}, err
+		}
+	}
+	return v.placeOf(a), v.placeOf(b), nil
+}
+
+// placeOf looks a name up. mu is held.
+func (v *Volume) placeOf(l table.Link) place {
+	p := place{Link: l}
+	rec, _ := v.table.Name(l.Dir, l.Name)
+	if p.n = v.table.Inode(rec.Ino); p.n != nil {
+		p.ino = rec.Ino
+	}
+	return p
+}
+
+// mayRename checks what rename(2) asks, except for emptiness, and what may not
+// cross the border of what is excluded. mu is held.
+func (v *Volume) mayRename(from, to *place, flags uint32) error {
+	exchange := flags == unix.RENAME_EXCHANGE
+	switch {
+	case !from.there() || !to.there() && exchange:
+		return syscall.ENOENT
+	case to.there() && flags == unix.RENAME_NOREPLACE:
+		return syscall.EEXIST
+	case isDir(from.n) && v.below(to.Dir, from.ino):
+		return syscall.EINVAL
+	case to.there() && isDir(to.n) && v.below(from.Dir, to.ino):
+		if exchange {
+			return syscall.EINVAL
+		}
+		return syscall.ENOTEMPTY
+	case from.ino == to.ino:
+		return nil
+	case exchange && (isDir(from.n) || isDir(to.n)) && v.engine.sets != nil && !v.caps.EmptyDirs:
+		return syscall.EINVAL // such a store has no name for what is exchanged: see doc.go
+	case to.there() && !exchange && isDir(from.n) && !isDir(to.n):
+		return syscall.ENOTDIR
+	case to.there() && !exchange && !isDir(from.n) && isDir(to.n):
+		return syscall.EISDIR
+	case !v.mayCross(from, to.Link) || exchange && !v.mayCross(to, from.Link):
+		return syscall.EXDEV // mv copies
+	}
+	return nil
+}
+
+// mayCross reports whether p may be renamed to a name, as far as what is
+// excluded has a say: content that is missing would have no source any more,
+// and what is below a directory would change sides one by one. mu is held.
+func (v *Volume) mayCross(p *place, to table.Link) bool {
+	switch {
+	case v.o.Exclude == nil:
+		return true
+	case isDir(p.n):
+		return !v.crossesBelow(p.Link, to, p.ino)
+	case !v.crosses(p.Link, to, p.n):
+		return true
+	}
+	return v.isHere(p.n)
+}
+
+// isHere reports whether nothing of an inode has to be fetched.
+func (v *Volume) isHere(n *table.Inode) bool {
+	switch {
+	case isRegular(n):
+		return n.State == table.Whole || n.Size == 0
+	case isSymlink(n):
+		return n.Target != ""
+	}
+	return true
+}
+
+// below reports whether dir is top or lies below it. mu is held.
+func (v *Volume) below(dir, top table.Ino) bool {
+	for dir != top && dir != table.Root {
+		n := v.table.Inode(dir)
+		if n == nil || len(n.Links) == 0 {
 			return false
 		}
-		dir = n.links[0].dir
+		dir = n.Links[0].Dir
 	}
 	return dir == top
 }
 
-// rename moves the name, over an inode that may lose it. v.mu is held.
+// rename moves the name, over an inode that may lose it. mu is held, in an
+// update.
 func (v *Volume) rename(from, to *place) {
-	was, ok := v.locate(from.dir, from.name)
-	now, ok2 := v.locate(to.dir, to.name)
-	if ok && ok2 {
-		v.enqueue(verbRename, from.e.ino, from.n, was, now)
+	v.deleted(from.Link, from.n)
+	if to.there() {
+		v.bury(to.Link, to.ino, "replaced")
 	}
-	if to.there {
-		v.cut(to.dir, to.parent, to.e)
+	v.setLocal(from.Link, 0, false)
+	v.setLocal(to.Link, from.ino, v.stays(to.Link, from.n))
+	v.relocated(from, to)
+	if to.there() {
+		v.cut(to.ino)
 	}
-	v.table.dropEntry(from.dir, from.name)
-	v.replace(from, to)
 }
 
-// exchange swaps two names. v.mu is held.
+// exchange swaps two names. mu is held, in an update.
 func (v *Volume) exchange(a, b *place) {
-	at, ok := v.locate(a.dir, a.name)
-	bt, ok2 := v.locate(b.dir, b.name)
-	if ok && ok2 {
-		b.n.pins++
-		v.enqueueJob(&job{verb: verbExchange, ino: a.e.ino, other: b.e.ino, paths: []providers.Locator{at, bt}}, a.n)
-	}
-	v.replace(a, b)
-	v.replace(b, a)
+	v.setLocal(a.Link, b.ino, v.stays(a.Link, b.n))
+	v.setLocal(b.Link, a.ino, v.stays(b.Link, a.n))
+	v.relocated(a, b)
+	v.relocated(b, a)
 }
 
-// replace gives the inode of from the name of to. v.mu is held.
-func (v *Volume) replace(from, to *place) {
-	v.table.setEntry(to.dir, to.name, from.e.ino)
-	from.n.relink(link{from.dir, from.name}, link{to.dir, to.name})
-	if from.n.isDir() {
-		from.parent.subdirs--
-		to.parent.subdirs++
+// relocated is what follows for an inode that has another name, and for the
+// directories. mu is held, in an update.
+func (v *Volume) relocated(from, to *place) {
+	v.table.Edit(from.ino).Ctime = v.now()
+	v.modified(from.Dir)
+	if to.Dir != from.Dir {
+		v.modified(to.Dir)
 	}
-	t := v.now()
-	from.n.changed(t)
-	from.parent.modified(t)
-	to.parent.modified(t)
-	v.table.save(from.e.ino, from.n)
-	v.table.save(from.dir, from.parent)
-	v.table.save(to.dir, to.parent)
+	v.recordMoved(from.ino, from.Link, to.Link)
+	if isRegular(from.n) {
+		v.wrote(to.Link)
+		v.place(from.ino)
+	}
 }

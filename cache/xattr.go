@@ -9,15 +9,18 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/fs"
 )
 
 // maxXattrs bounds names and values of an inode together, in bytes.
 const maxXattrs = 1 << 20
 
-// keepsXattr refuses what belongs to no name space that is kept; POSIX ACLs are
-// in "system.".
+// keepsXattr refuses what belongs to no name space that is kept.
 func keepsXattr(name string) error {
+	if isACL(name) {
+		return nil
+	}
 	for _, space := range []string{"user.", "trusted.", "security."} {
 		if len(name) > len(space) && strings.HasPrefix(name, space) {
 			return nil
@@ -26,57 +29,53 @@ func keepsXattr(name string) error {
 	return fs.ErrUnsupported
 }
 
-// aclXattr begins the names of POSIX ACLs.
-const aclXattr = "system.posix_acl_"
-
-// GetXattr implements fs.Volume. There is no ACL anywhere, which is what the
-// kernel must hear: it asks whenever it checks a permission, and takes any
-// other error for a refusal.
-func (v *Volume) GetXattr(_ *fs.Op, ino fs.Ino, name string) ([]byte, error) {
-	if err := keepsXattr(name); err != nil && !strings.HasPrefix(name, aclXattr) {
+// GetXattr implements fs.Volume.
+func (v *Volume) GetXattr(_ *fs.Op, ino fs.Ino, name string) (value []byte, err error) {
+	if err := keepsXattr(name); err != nil {
 		return nil, err
 	}
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	n := v.table.node(ino)
-	if n == nil {
-		return nil, fs.ErrStale
-	}
-	value, ok := n.rare().xattrs[name]
-	if !ok {
-		return nil, syscall.ENODATA
-	}
-	return bytes.Clone(value), nil
+	err = v.view(func() error {
+		n, err := v.inode(ino)
+		if err != nil {
+			return err
+		}
+		stored, ok := n.Xattrs[name]
+		if !ok {
+			return syscall.ENODATA
+		}
+		value = bytes.Clone(stored)
+		return nil
+	})
+	return value, err
 }
 
 // SetXattr implements fs.Volume.
-func (v *Volume) SetXattr(_ *fs.Op, ino fs.Ino, name string, value []byte, flags uint32) error {
+func (v *Volume) SetXattr(op *fs.Op, ino fs.Ino, name string, value []byte, flags uint32) error {
 	if err := keepsXattr(name); err != nil {
 		return err
 	}
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	n := v.table.node(ino)
-	if n == nil {
-		return fs.ErrStale
-	}
-	old, there := n.rare().xattrs[name]
-	switch {
-	case there && flags&unix.XATTR_CREATE != 0:
-		return syscall.EEXIST
-	case !there && flags&unix.XATTR_REPLACE != 0:
-		return syscall.ENODATA
-	case sizeOf(n.rare().xattrs)-len(old)+len(name)+len(value) > maxXattrs:
-		return syscall.ENOSPC
-	}
-	x := n.extra()
-	if x.xattrs == nil {
-		x.xattrs = map[string][]byte{}
-	}
-	x.xattrs[name] = append([]byte{}, value...)
-	n.changed(v.now())
-	v.table.save(ino, n)
-	return nil
+	i := table.Ino(ino)
+	return v.update(func() error {
+		n, err := v.inode(ino)
+		if err != nil {
+			return err
+		}
+		old, there := n.Xattrs[name]
+		switch {
+		case there && flags&unix.XATTR_CREATE != 0:
+			return syscall.EEXIST
+		case !there && flags&unix.XATTR_REPLACE != 0:
+			return syscall.ENODATA
+		case sizeOf(n.Xattrs)-len(old)+len(name)+len(value) > maxXattrs:
+			return syscall.ENOSPC
+		case isACL(name):
+			return v.setACL(op, i, name, value)
+		}
+		n = v.table.Edit(i)
+		setXattr(n, name, append([]byte{}, value...))
+		n.Ctime = v.now()
+		return nil
+	})
 }
 
 func sizeOf(xattrs map[string][]byte) int {
@@ -87,15 +86,33 @@ func sizeOf(xattrs map[string][]byte) int {
 	return sum
 }
 
-// ListXattr implements fs.Volume.
-func (v *Volume) ListXattr(_ *fs.Op, ino fs.Ino) ([]string, error) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	n := v.table.node(ino)
-	if n == nil {
-		return nil, fs.ErrStale
+// setXattr gives an inode that may be edited a value, nil for none. The map is
+// shared with what the table has, so it is not changed in place.
+func setXattr(n *table.Inode, name string, value []byte) {
+	if _, there := n.Xattrs[name]; !there && value == nil {
+		return
 	}
-	return slices.Sorted(maps.Keys(n.rare().xattrs)), nil
+	n.Xattrs = maps.Clone(n.Xattrs)
+	if value == nil {
+		delete(n.Xattrs, name)
+		return
+	}
+	if n.Xattrs == nil {
+		n.Xattrs = map[string][]byte{}
+	}
+	n.Xattrs[name] = value
+}
+
+// ListXattr implements fs.Volume.
+func (v *Volume) ListXattr(_ *fs.Op, ino fs.Ino) (names []string, err error) {
+	err = v.view(func() error {
+		n, err := v.inode(ino)
+		if err == nil {
+			names = slices.Sorted(maps.Keys(n.Xattrs))
+		}
+		return err
+	})
+	return names, err
 }
 
 // RemoveXattr implements fs.Volume.
@@ -103,17 +120,21 @@ func (v *Volume) RemoveXattr(_ *fs.Op, ino fs.Ino, name string) error {
 	if err := keepsXattr(name); err != nil {
 		return err
 	}
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	n := v.table.node(ino)
-	if n == nil {
-		return fs.ErrStale
-	}
-	if _, there := n.rare().xattrs[name]; !there {
-		return syscall.ENODATA
-	}
-	delete(n.more.xattrs, name)
-	n.changed(v.now())
-	v.table.save(ino, n)
-	return nil
+	i := table.Ino(ino)
+	return v.update(func() error {
+		n, err := v.inode(ino)
+		if err != nil {
+			return err
+		}
+		if _, there := n.Xattrs[name]; !there {
+			if isACL(name) {
+				return nil // as a disk does: every file has the ACL that its mode is
+			}
+			return syscall.ENODATA
+		}
+		n = v.table.Edit(i)
+		setXattr(n, name, nil)
+		n.Ctime = v.now()
+		return nil
+	})
 }

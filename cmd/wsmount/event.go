@@ -105,21 +105,50 @@ func emit(c *cli.Context, r *state.Record, req control.EventRequest) error {
 	if res.Skipped != "" {
 		return exit.New(exit.Usage, "the event was skipped: %s", res.Skipped)
 	}
+	return reportEvent(c, res)
+}
+
+// reportEvent prints what an event or a verb did, and ends with its exit code.
+func reportEvent(c *cli.Context, res control.EventResult) error {
 	if c.Bool("json") {
-		err = printJSON(c.App.Writer, res)
-	} else {
-		_, err = fmt.Fprintf(c.App.Writer, "%s: pulled %d, committed %d, pushed %d, conflicts %d, held back %d%s\n",
-			res.Event, res.Pulled, res.Committed, res.Pushed, res.Conflicts, res.HeldBack, note(res.PRURL != "", res.PRURL))
+		if err := printJSON(c.App.Writer, res); err != nil {
+			return err
+		}
+		return silent(exit.Code(res.Exit))
 	}
+	fmt.Fprintf(c.App.Writer, "%s: pulled %d, committed %d, pushed %d, conflicts %d, held back %d%s\n",
+		res.Event, res.Pulled, res.Committed, res.Pushed, res.Conflicts, res.HeldBack, note(res.PRURL != "", res.PRURL))
+	for _, p := range res.PutOff {
+		fmt.Fprintf(c.App.ErrWriter, "note: a pull is put off: %s\n", oneLine(p))
+	}
+	for _, f := range res.Failed {
+		fmt.Fprintf(c.App.ErrWriter, "wsmount: %s\n", oneLine(f))
+	}
+	if hint := eventHint(res); hint != "" {
+		fmt.Fprintf(c.App.ErrWriter, "hint: %s\n", hint)
+	}
+	return silent(exit.Code(res.Exit))
+}
+
+// eventHint says what to do about what was not done.
+func eventHint(res control.EventResult) string {
 	switch {
-	case err != nil:
-		return err
 	case res.Conflicts > 0:
-		return silent(exit.Conflict)
+		return "`wsmount conflicts list` lists the conflicts"
 	case res.HeldBack > 0:
-		return silent(exit.Unsafe)
+		return "`wsmount status` says what is held back, and why"
+	case len(res.Failed) == 0:
+		return ""
 	}
-	return nil
+	switch exit.Code(res.Exit) {
+	case exit.Unsafe:
+		return "look at it; `wsmount pull --confirm` or `wsmount commit --confirm` allows it, once"
+	case exit.Unreachable:
+		return "nothing is lost: it is tried again; `wsmount status` shows how long"
+	case exit.Denied:
+		return "the workspace's policy, or who holds the store, must allow it"
+	}
+	return "`wsmount status` tells more"
 }
 
 func follow(c *cli.Context, r *state.Record, name string) error {

@@ -161,6 +161,8 @@ func newApp(stdout, stderr io.Writer) *cli.App {
 func commands() []*cli.Command {
 	all := []*cli.Command{
 		mountCommand(), umountCommand(), statusCommand(), eventCommand(),
+		pullCommand(), commitCommand(), pushCommand(),
+		logCommand(), diffCommand(), restoreCommand(), conflictsCommand(), recoverCommand(),
 		validateCommand(), resolveCommand(), doctorCommand(), initCommand(), registryCommand(),
 		debugCommand(), versionCommand(), completionCommand(),
 	}

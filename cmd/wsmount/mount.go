@@ -39,6 +39,8 @@ func mountCommand() *cli.Command {
 			&cli.BoolFlag{Name: "foreground", Aliases: []string{"f"}, Usage: "stay in the foreground"},
 			&cli.DurationFlag{Name: "stop-timeout", Value: daemon.DefaultStopTimeout, Usage: "`TIME` that programs get to leave when a signal stops the mount"},
 			&cli.BoolFlag{Name: "require-durable", Usage: "refuse a state directory that does not outlive the machine"},
+			&cli.BoolFlag{Name: "write-back", Usage: "closes in canonical workspaces return before the store has the bytes; the host must grant it (allow_write_back)"},
+			&cli.StringFlag{Name: "working-copy", Usage: "use another working copy than the usual one, of this `NAME`"},
 		}, tuningFlags()...),
 		Action: mountAction,
 	}
@@ -48,6 +50,11 @@ func mountCommand() *cli.Command {
 func tuningFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.BoolFlag{Name: "allow-other", Usage: "let other users in; permissions are checked as on any disk"},
+		&cli.StringFlag{Name: "cache-size", Usage: "keep at most this `SIZE` of content that the store has too, such as 20GiB (default: what the disk has room for)"},
+		&cli.UintFlag{Name: "uid", Usage: "`USER` number that owns what the store names no owner of (default: who mounts)"},
+		&cli.UintFlag{Name: "gid", Usage: "`GROUP` number, likewise"},
+		&cli.StringFlag{Name: "umask", Usage: "octal `MASK` for the modes of what the store names no mode of (default 022)"},
+		&cli.BoolFlag{Name: "map-ids", Usage: "owners come from the store and go there; only for root"},
 		&cli.BoolFlag{Name: "no-passthrough", Usage: "the kernel asks the daemon for every read and write"},
 		&cli.StringFlag{Name: "control-dir", Usage: "`NAME` of the directory that shows the mount's state (default .wsmount)"},
 		&cli.StringFlag{Name: "metrics-addr", Usage: "serve Prometheus metrics at this loopback `ADDRESS`"},
@@ -116,6 +123,12 @@ func checkMountFlags(c *cli.Context) (kernel []string, err error) {
 	}
 	if name := c.String("control-dir"); strings.ContainsAny(name, "/\x00") || name == "." || name == ".." {
 		return nil, exit.New(exit.Usage, "--control-dir %q is not a plain name", oneLine(name)).Hint("for example --control-dir .ws")
+	}
+	if err = checkCopyName(c.String("working-copy")); err != nil {
+		return nil, err
+	}
+	if _, err = copyOptions(c); err != nil {
+		return nil, err
 	}
 	_, err = parseMounts(c.StringSlice("mount"))
 	return kernel, err
@@ -239,7 +252,7 @@ func mountRequest(c *cli.Context, create bool) (daemon.Request, func(), error) {
 	args := c.Args().Slice()
 	r := daemon.Request{Dir: dir, Workspace: args[0], StateDir: c.String("state-dir"), Resolver: h.resolver, Trust: c.Bool("trust"),
 		Create: create, ReadOnly: c.Bool("read-only"), Mounts: mounts, IfNotMounted: c.Bool("if-not-mounted"),
-		RequireDurable: c.Bool("require-durable"), Getenv: os.Getenv}
+		RequireDurable: c.Bool("require-durable"), WriteBack: c.Bool("write-back"), WorkingCopy: c.String("working-copy"), Getenv: os.Getenv}
 	if len(args) > 1 {
 		r.Mountpoint = args[1]
 	}
@@ -251,6 +264,10 @@ func daemonOptions(c *cli.Context) (daemon.Options, error) {
 		DebugFUSE: c.Bool("debug-fuse"), ControlDir: c.String("control-dir"), StopTimeout: c.Duration("stop-timeout"),
 		MetricsAddr: c.String("metrics-addr"), Version: readVersion().Version, Now: time.Now,
 		Log: daemon.LogOptions{Foreground: c.Bool("foreground"), Level: c.String("log-level"), Format: c.String("log-format")}}
+	var err error
+	if o.Copy, err = copyOptions(c); err != nil {
+		return o, err
+	}
 	if name := c.String("log-file"); name != "" {
 		path, err := absolute(name)
 		if err != nil {

@@ -34,6 +34,10 @@ type statusList struct {
 	Schema string           `json:"schema"` // wsmount.status-list/v1
 	Mounts []control.Status `json:"mounts"`
 	Others []string         `json:"others,omitempty"` // mounts whose state is elsewhere
+
+	// Unmounted are, with --all, working copies that hold what no store has.
+	Unmounted []leftover `json:"unmounted,omitempty"`
+	Unlooked  []string   `json:"unlooked,omitempty"` // those that did not answer in time
 }
 
 func statusAction(c *cli.Context) error {
@@ -49,20 +53,77 @@ func statusAction(c *cli.Context) error {
 		return err
 	}
 	list := statusList{Schema: "wsmount.status-list/v1", Mounts: lookAtAll(c, records), Others: others(records)}
+	if c.Bool("all") {
+		if list.Unmounted, list.Unlooked, err = unmounted(c); err != nil {
+			return err
+		}
+	}
 	if c.Bool("json") {
 		return printJSON(c.App.Writer, list)
 	}
 	if c.Bool("all") {
+		if len(list.Mounts) == 0 && len(list.Unmounted) == 0 {
+			fmt.Fprintln(c.App.Writer, "nothing is mounted, and nothing is unsaved")
+		}
 		for i, s := range list.Mounts {
 			if i > 0 {
 				fmt.Fprintln(c.App.Writer)
 			}
 			printStatus(c.App.Writer, s, time.Now())
 		}
+		for i, l := range list.Unmounted {
+			if i+len(list.Mounts) > 0 {
+				fmt.Fprintln(c.App.Writer)
+			}
+			printLeftover(c.App.Writer, l, 3)
+		}
+		for _, dir := range list.Unlooked {
+			fmt.Fprintf(c.App.Writer, "\nnot looked at in time: %s\n", oneLine(dir))
+		}
 		return nil
 	}
 	printList(c.App.Writer, list, time.Now())
 	return nil
+}
+
+// lookLimit is how long status looks at working copies that are not mounted.
+const lookLimit = 1500 * time.Millisecond
+
+// unmounted looks at all working copies, and gives those that are not mounted
+// and hold something; slow ones are only named.
+func unmounted(c *cli.Context) (found []leftover, unlooked []string, err error) {
+	dirs, err := findCopies(c, "")
+	if err != nil {
+		return nil, nil, err
+	}
+	results := make([]chan leftover, len(dirs))
+	slots := make(chan struct{}, 4)
+	var wg sync.WaitGroup
+	for i, dir := range dirs {
+		results[i] = make(chan leftover, 1)
+		wg.Go(func() {
+			slots <- struct{}{}
+			defer func() { <-slots }()
+			results[i] <- inspect(dir, shownUnsaved)
+		})
+	}
+	done := make(chan struct{})
+	go func() { wg.Wait(); close(done) }()
+	select {
+	case <-done:
+	case <-time.After(lookLimit):
+	}
+	for i, dir := range dirs {
+		select {
+		case l := <-results[i]:
+			if l.matters() {
+				found = append(found, l)
+			}
+		default:
+			unlooked = append(unlooked, dir)
+		}
+	}
+	return found, unlooked, nil
 }
 
 func statusOf(c *cli.Context, path string) error {
@@ -149,12 +210,21 @@ func summary(s control.Status, now time.Time) string {
 	switch {
 	case s.ConflictsTotal > 0:
 		return fmt.Sprintf("%d conflicts", s.ConflictsTotal)
-	case s.UnsavedBytes > 0:
+	case heldBack(s) > 0:
+		return fmt.Sprintf("%d held back", heldBack(s))
+	case unsentIn(s) > 0:
 		return "unsaved changes"
 	case failures > 0:
 		return fmt.Sprintf("%d errors", failures)
 	}
 	return "ready " + age(s.Started, now)
+}
+
+func heldBack(s control.Status) (n int) {
+	for _, p := range s.Parts {
+		n += p.HeldBack
+	}
+	return n
 }
 
 // age is how long ago a time was, in its largest unit.

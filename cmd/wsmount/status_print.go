@@ -50,6 +50,7 @@ func printPart(w io.Writer, p control.Part, now time.Time) {
 	row("watch", watchText(p.Watch))
 	row("files", fmt.Sprintf("%d open (%s), %d inodes known", p.OpenFiles, p.IOMode, p.Inodes))
 	row("unsaved", unsavedText(p, now))
+	printCopy(row, p)
 	if len(p.Governing) > 0 {
 		row("governing", strings.Join(p.Governing, ", "))
 	}
@@ -58,8 +59,50 @@ func printPart(w io.Writer, p control.Part, now time.Time) {
 	}
 	for i := max(0, len(p.Recent)-3); i < len(p.Recent); i++ {
 		f := p.Recent[i]
-		row("", fmt.Sprintf("%s ago: %s %s: %s", age(f.Time, now), f.Op, f.Path, f.Errno))
+		row("", fmt.Sprintf("%s ago: %s %s: %s", age(f.Time, now), f.Op, f.Path, orNothing(f.Errno, f.Error)))
 	}
+}
+
+// printCopy shows how the working copy of a remote store is: what went wrong,
+// or needs a person, first.
+func printCopy(row func(name, value string), p control.Part) {
+	c := p.Copy
+	if c == nil {
+		return
+	}
+	for _, h := range c.Halted {
+		row("halted", h+" (--confirm allows it)")
+	}
+	if c.Unreachable > 0 {
+		row("store", fmt.Sprintf("has not answered for %s: %s", time.Duration(c.Unreachable*float64(time.Second)).Round(time.Second), c.LastError))
+	} else if c.LastError != "" {
+		row("last error", c.LastError)
+	}
+	if c.Stale {
+		row("stale", "what is shown could not be checked at the store in time")
+	}
+	if c.PutOff != "" {
+		row("pull", "put off: "+c.PutOff)
+	}
+	for _, h := range c.Held[:min(len(c.Held), 5)] {
+		row(map[bool]string{true: "conflict", false: "held back"}[h.Conflict], h.Path+": "+h.Reason)
+	}
+	for _, t := range c.InFlight[:min(len(c.InFlight), 3)] {
+		row("sending", fmt.Sprintf("%s %s, %s of %s", t.What, t.Path, bytesText(t.Sent), bytesText(t.Size)))
+	}
+	row("sync", c.Policy+note(c.Unpushed, "commits are not pushed yet"))
+	row("revision", c.Revision)
+	row("history", historyText(c))
+	if c.Excluded > 0 {
+		row("excluded", fmt.Sprintf("%d entries of the store are hidden here", c.Excluded))
+	}
+}
+
+func historyText(c *control.Copy) string {
+	if c.HistoryVersions < 0 {
+		return bytesText(c.HistoryBytes)
+	}
+	return fmt.Sprintf("%s, %s", count(c.HistoryVersions, "version"), bytesText(c.HistoryBytes))
 }
 
 // rows returns a printer of "name  value" lines; a value that is too long goes

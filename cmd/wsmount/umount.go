@@ -6,12 +6,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/wsmount/wsmount/cache"
 	"github.com/wsmount/wsmount/cmd/internal/control"
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 	"github.com/wsmount/wsmount/cmd/internal/mountpoint"
@@ -49,11 +53,66 @@ func umountAction(c *cli.Context) error {
 	if err != nil {
 		return umountUnknown(c, args[0], req, err)
 	}
+	dirs := copyDirs(r)
 	res, err := umountRecord(c, r, req)
+	if req.Force && (err == nil || exit.From(err).Code == exit.Unsafe) {
+		err = exportLeft(c.Context, r, dirs)
+	}
 	if err != nil {
 		return err
 	}
 	return reportUmount(c.App.Writer, c.Bool("json"), res)
+}
+
+// copyDirs are the directories of the working copies in a mount, as its last
+// status names them.
+func copyDirs(r *state.Record) []string {
+	var s control.Status
+	b, _, err := r.Status()
+	if err == nil {
+		err = json.Unmarshal(b, &s)
+	}
+	dirs := []string{r.Dir}
+	if err != nil {
+		return dirs
+	}
+	for _, p := range s.Parts {
+		if p.Copy != nil && p.Copy.StateDir != "" && !slices.Contains(dirs, p.Copy.StateDir) {
+			dirs = append(dirs, p.Copy.StateDir)
+		}
+	}
+	return dirs
+}
+
+// exportLeft copies what a mount that was ended by force has not sent to a
+// place where a person finds it. It stays in the working copy, too. The error
+// says that there was something.
+func exportLeft(ctx context.Context, r *state.Record, dirs []string) error {
+	if err := endsWithin(ctx, r); err != nil {
+		return err
+	}
+	for _, dir := range dirs {
+		l, err := cache.Inspect(filepath.Join(dir, state.CopyName), 1)
+		switch {
+		case errors.Is(err, fs.ErrNotExist), err == nil && l.Empty():
+			continue
+		case err == nil && l.InUse: // the next mount has begun, and goes on with it
+			continue
+		case err != nil:
+			return exit.New(exit.Unsafe, "%s is unmounted, but what it has not sent cannot be read: %w", r.Mountpoint, err).
+				Hint("`wsmount recover --scan %s` rebuilds it", dir)
+		}
+		into := filepath.Join(dir, "exported-"+time.Now().UTC().Format("20060102T150405.000"))
+		got, err := cache.Export(ctx, filepath.Join(dir, state.CopyName), into, nil)
+		if err != nil {
+			return exit.New(exit.Unsafe, "%s is unmounted, but what it has not sent could not be copied: %w", r.Mountpoint, err).
+				Hint("it is kept: `wsmount recover list %s`", dir)
+		}
+		return exit.New(exit.Unsafe, "%s is unmounted, and %s not sent: %s copied to %s", r.Mountpoint,
+			plural(l.Total, "1 change is", fmt.Sprintf("%d changes are", l.Total)), count(len(got.Files), "file"), into).
+			Hint("mount the workspace again to send them, or `wsmount recover upload`")
+	}
+	return nil
 }
 
 // umountRecord asks the daemon to unmount, or does it when there is none that
@@ -75,7 +134,10 @@ func umountRecord(c *cli.Context, r *state.Record, req control.UnmountRequest) (
 	if err != nil || res.Busy || req.Lazy {
 		return res, err
 	}
-	if err := waitForEnd(ctx, r); err != nil {
+	stop := showProgress(c.Context, r)
+	err = waitUntilSent(c.Context, r, c.Duration("timeout"))
+	stop()
+	if err != nil {
 		return res, err
 	}
 	return res, lastWord(r)
@@ -210,6 +272,46 @@ func umountPath(path string, req control.UnmountRequest) (control.UnmountResult,
 	}
 	res.Unmounted = err == nil
 	return res, err
+}
+
+// waitUntilSent returns when the daemon of a mount has ended. As long as it
+// sends something within the limit, it may go on.
+func waitUntilSent(ctx context.Context, r *state.Record, limit time.Duration) error {
+	for left, known := unsentBy(ctx, r); ; {
+		turn, cancel := context.WithTimeout(ctx, limit)
+		err := waitForEnd(turn, r)
+		cancel()
+		if err == nil || ctx.Err() != nil {
+			return err
+		}
+		now, answers := unsentBy(ctx, r)
+		if !answers || known && now >= left {
+			return err
+		}
+		left, known = now, true
+	}
+}
+
+// unsentBy asks a daemon how much it still has to send.
+func unsentBy(ctx context.Context, r *state.Record) (n int, answers bool) {
+	ctx, cancel := context.WithTimeout(ctx, answerLimit)
+	defer cancel()
+	s, err := control.NewClient(r.SocketPath()).Status(ctx)
+	return unsentIn(s), err == nil
+}
+
+// unsentIn counts what a mount still has to send.
+func unsentIn(s control.Status) int {
+	n := int(s.UnsavedBytes)
+	for _, p := range s.Parts {
+		n += p.Unsaved.Names
+		if p.Copy != nil {
+			for _, t := range p.Copy.InFlight {
+				n -= int(t.Sent)
+			}
+		}
+	}
+	return n
 }
 
 // waitForEnd returns when the daemon of a mount has ended.

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -100,12 +101,18 @@ func validateFile(arg string, strict bool) (string, mountspec.Findings, error) {
 	if err != nil {
 		return "", nil, exit.New(exit.Unresolvable, "%w", err)
 	}
-	found, err := parseByName(src, mountspec.Options{Strict: strict})
+	found, err := parseByName(src, mountspec.Options{Strict: strict, Registered: knownProvider})
 	if err != nil {
 		return arg, nil, err
 	}
 	here, err := parseByName(src, mountspec.Options{Strict: strict, Registered: daemon.Mountable})
 	return arg, notBuiltIn(found, here), err
+}
+
+// knownProvider reports whether a provider is AIP-35's, or one that this wsmount
+// has beside them.
+func knownProvider(name string) bool {
+	return slices.Contains(mountspec.Providers(), name) || daemon.Mountable(name)
 }
 
 // notBuiltIn adds what only this wsmount finds wrong: a provider of AIP-35 that

@@ -32,6 +32,7 @@ type Backend interface {
 type Options struct {
 	Log     *slog.Logger    // nil: silent
 	Metrics http.Handler    // at /metrics; nil: not there
+	Copies  Copies          // nil: the mount has none, ever
 	Allow   func(Peer) bool // who is heard; nil: root and the user of this process
 }
 
@@ -69,7 +70,7 @@ func Listen(path string, b Backend, o Options) (*Server, error) {
 	}
 	s := &Server{path: path, log: o.Log, b: b, closing: make(chan struct{})}
 	s.close = sync.OnceFunc(func() { close(s.closing) })
-	s.http = &http.Server{Handler: s.routes(o.Metrics), ReadHeaderTimeout: 10 * time.Second,
+	s.http = &http.Server{Handler: s.routes(o), ReadHeaderTimeout: 10 * time.Second,
 		ErrorLog: slog.NewLogLogger(o.Log.Handler(), slog.LevelDebug),
 		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
 			return context.WithValue(ctx, peerKey{}, c.(*knownConn).peer)
@@ -78,15 +79,18 @@ func Listen(path string, b Backend, o Options) (*Server, error) {
 	return s, nil
 }
 
-func (s *Server) routes(metrics http.Handler) http.Handler {
+func (s *Server) routes(o Options) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /v1/status", func(w http.ResponseWriter, r *http.Request) { reply(w, s.b.Status()) })
 	mux.HandleFunc("GET /v1/debug", func(w http.ResponseWriter, r *http.Request) { reply(w, s.b.Debug()) })
 	mux.HandleFunc("GET /v1/events", s.events)
 	mux.HandleFunc("POST /v1/event", s.event)
 	mux.HandleFunc("POST /v1/unmount", s.unmount)
-	if metrics != nil {
-		mux.Handle("GET /metrics", metrics)
+	if o.Metrics != nil {
+		mux.Handle("GET /metrics", o.Metrics)
+	}
+	if o.Copies != nil {
+		s.routeCopies(mux, o.Copies)
 	}
 	return mux
 }
@@ -114,11 +118,7 @@ func (s *Server) event(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s.logged(r, "event", req.Name, "at", req.At)
-	limit := time.Duration(req.Timeout * float64(time.Second))
-	if limit <= 0 {
-		limit = defaultTimeout
-	}
-	ctx, cancel := context.WithTimeout(r.Context(), min(limit, maxTimeout))
+	ctx, cancel := context.WithTimeout(r.Context(), waitLimit(req.Timeout))
 	defer cancel()
 	res, err := s.b.Event(ctx, req)
 	if err != nil {

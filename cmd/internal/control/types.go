@@ -5,6 +5,13 @@
 //	GET  /v1/status          Status
 //	POST /v1/event           EventRequest -> EventResult
 //	GET  /v1/events?name=*   the lifecycle bus as server-sent events
+//	POST /v1/sync            SyncRequest -> EventResult
+//	POST /v1/log             LogRequest -> LogResult
+//	POST /v1/diff            DiffRequest -> DiffResult
+//	POST /v1/restore         RestoreRequest -> RestoreResult
+//	GET  /v1/conflicts       ConflictsResult
+//	GET  /v1/conflict?path=&side=    the content of one side
+//	POST /v1/resolve?path=&keep=     the body is content -> ResolveResult
 //	POST /v1/unmount         UnmountRequest -> UnmountResult
 //	GET  /v1/debug           Debug
 //	GET  /metrics            Prometheus text
@@ -114,6 +121,7 @@ type Part struct {
 
 	Watch     Watch     `json:"watch"`
 	Unsaved   Unsaved   `json:"unsaved"`
+	Copy      *Copy     `json:"workingCopy,omitempty"` // of a remote store
 	HeldBack  int       `json:"heldBack"`
 	Conflicts int       `json:"conflicts"`
 	Inodes    int       `json:"inodes"` // kept in memory
@@ -134,6 +142,48 @@ type Unsaved struct {
 	Names  int       `json:"names"` // renames, removals, modes, ...
 	Bytes  int64     `json:"bytes"`
 	Oldest time.Time `json:"oldest,omitzero"`
+}
+
+// Copy is how the working copy of a remote store is.
+type Copy struct {
+	StateDir  string `json:"stateDir"`
+	Policy    string `json:"policy"`    // when it pulls, commits and pushes
+	WriteBack bool   `json:"writeBack"` // closes return before the store has the bytes
+	Revision  string `json:"revision,omitempty"`
+	Unpushed  bool   `json:"unpushed"`
+	Retrying  int    `json:"retrying"` // changes that failed and will be tried again
+	LastError string `json:"lastError,omitempty"`
+	PutOff    string `json:"pullPutOff,omitempty"` // why a pull waits
+
+	// Unreachable is how long the store has not answered, in seconds; Stale
+	// says that what is shown could not be checked there in time.
+	Unreachable float64 `json:"unreachableSeconds,omitempty"`
+	Stale       bool    `json:"stale"`
+
+	Halted   []string `json:"halted,omitempty"`   // what waits for --confirm
+	Excluded int      `json:"excluded,omitempty"` // entries of the store that are hidden here
+
+	InFlight []Transfer `json:"inFlight,omitempty"` // at most 20
+	Held     []Held     `json:"held,omitempty"`     // at most 20
+
+	HistoryVersions int   `json:"historyVersions"` // -1: not counted yet
+	HistoryBytes    int64 `json:"historyBytes"`
+}
+
+// Transfer is a change on its way to the store.
+type Transfer struct {
+	Path    string  `json:"path"`
+	What    string  `json:"what"`
+	Sent    int64   `json:"sent"`
+	Size    int64   `json:"size"`
+	Seconds float64 `json:"seconds"`
+}
+
+// Held is a change that the store does not have, and why.
+type Held struct {
+	Path     string `json:"path"`
+	Reason   string `json:"reason"`
+	Conflict bool   `json:"conflict,omitempty"`
 }
 
 // Failure is a request that failed for a reason that a person should see.
@@ -169,12 +219,49 @@ type EventResult struct {
 	Event     string `json:"event"`             // with aliases resolved
 	Skipped   string `json:"skipped,omitempty"` // why nothing was emitted
 	Parts     int    `json:"parts"`             // how many it reached
-	Pulled    int    `json:"pulled"`
-	Committed int    `json:"committed"`
-	Pushed    int    `json:"pushed"`
+	Pulled    int    `json:"pulled"`            // names that others changed
+	Committed int    `json:"committed"`         // names that were sent
+	Pushed    int    `json:"pushed"`            // pushes
+	Revision  string `json:"revision,omitempty"`
 	PRURL     string `json:"prUrl,omitempty"`
 	Conflicts int    `json:"conflicts"`
 	HeldBack  int    `json:"heldBack"`
+
+	PutOff []string `json:"putOff,omitempty"` // pulls that wait, and why
+	Failed []string `json:"failed,omitempty"` // what could not be done
+	Exit   int      `json:"exit"`             // the exit code that this means
+}
+
+// Add adds what another part did.
+func (r *EventResult) Add(o EventResult) {
+	r.Pulled += o.Pulled
+	r.Committed += o.Committed
+	r.Pushed += o.Pushed
+	r.Conflicts += o.Conflicts
+	r.HeldBack += o.HeldBack
+	r.PutOff = append(r.PutOff, o.PutOff...)
+	r.Failed = append(r.Failed, o.Failed...)
+	if o.Revision != "" {
+		r.Revision = o.Revision
+	}
+	if o.PRURL != "" {
+		r.PRURL = o.PRURL
+	}
+	switch {
+	case o.Conflicts > 0:
+		r.Exit = int(exit.Conflict)
+	case o.HeldBack > 0 && r.Exit == 0:
+		r.Exit = int(exit.Unsafe)
+	}
+}
+
+// Fail notes what could not be done. The first failure chooses the exit code,
+// unless there is a conflict.
+func (r *EventResult) Fail(what string, code int) {
+	if len(r.Failed) == 0 && r.Exit != int(exit.Conflict) {
+		r.Exit = code
+	}
+	r.Failed = append(r.Failed, what)
 }
 
 // UnmountRequest ends a mount.

@@ -18,6 +18,7 @@ import (
 	"github.com/wsmount/wsmount/cmd/internal/mountpoint"
 	"github.com/wsmount/wsmount/cmd/internal/state"
 	"github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/mountspec/audit"
 )
 
 // DefaultStopTimeout is how long a signal lets programs finish with the mount.
@@ -33,6 +34,7 @@ type Options struct {
 	ControlDir    string        // name of .wsmount; empty: that
 	StopTimeout   time.Duration // 0: DefaultStopTimeout
 	MetricsAddr   string        // loopback address for metrics; empty: only on the socket
+	Copy          CopyOptions
 	Version       string
 	Now           func() time.Time // nil: time.Now
 }
@@ -56,10 +58,16 @@ type Daemon struct {
 	kick    chan struct{} // something changed that the status file should show
 	force   chan struct{} // end now, whoever uses the tree
 	closers []func() error
+	audit   *audit.Log
+	keepers []*keeper
+	uploads bool            // there is no mount: see Upload
+	drain   context.Context // ends when what is unsent has no more time
+	giveUp  context.CancelFunc
 
-	mu     sync.Mutex // guards what follows
-	state  control.State
-	unsafe string // why not all was safe at the end
+	mu      sync.Mutex // guards what follows
+	state   control.State
+	sending bool   // the tree is unmounted, and what is unsaved is being sent
+	unsafe  string // why not all was safe at the end
 }
 
 // Start mounts a resolved tree and returns when it is served. On an error
@@ -73,8 +81,10 @@ func Start(ctx context.Context, tree *Tree, o Options) (_ *Daemon, err error) {
 	}
 	d := &Daemon{tree: tree, opts: o, byName: map[string]*part{}, kick: make(chan struct{}, 1),
 		force: make(chan struct{}, 1), state: control.Starting}
+	d.drain, d.giveUp = context.WithCancel(context.Background())
 	defer func() {
 		if err != nil {
+			d.setState(control.Starting)
 			err = errors.Join(err, d.abandon())
 		}
 	}()
@@ -116,7 +126,7 @@ func (d *Daemon) lock(context.Context) error {
 	if errors.As(err, &locked) {
 		e := exit.New(exit.Failed, "%w", err)
 		if locked.Holder != nil && !mounted(locked.Holder.Mountpoint) {
-			return e.Hint("it is out of sight, but files in it are open, or it hangs; `wsmount umount --force %s` ends it", locked.Holder.Mountpoint)
+			return e.Hint("it is out of sight, and sends what is unsaved, or files in it are open, or it hangs; `wsmount umount %s` waits, `wsmount umount --force %[1]s` ends it", locked.Holder.Mountpoint)
 		}
 		if locked.Holder != nil {
 			return e.Hint("unmount it with `wsmount umount %s`", locked.Holder.Mountpoint)
@@ -146,6 +156,7 @@ func (d *Daemon) openLog(context.Context) error {
 	}
 	d.log, d.logFile = log, name
 	d.onClose(closer.Close)
+	d.bus = lifecycle.New(lifecycle.Options{Log: d.log})
 	return nil
 }
 
@@ -180,13 +191,18 @@ func (d *Daemon) openPart(ctx context.Context, p *part) error {
 	if p.Open == nil {
 		return nil
 	}
-	e := Env{Log: d.log, NoPassthrough: d.opts.NoPassthrough}
+	e := Env{Log: d.log, NoPassthrough: d.opts.NoPassthrough, Copy: d.opts.Copy, ReadOnly: p.ReadOnly != "", Now: d.opts.Now}
 	var err error
 	if p.Cached {
 		e.StateDir, err = d.stateOf(p)
 	}
 	if err == nil {
 		p.volume, err = p.Open(ctx, e)
+	}
+	if w, ok := p.volume.(*workingCopy); ok && err == nil {
+		if err = d.keep(p, w); err != nil {
+			p.volume, err = nil, errors.Join(err, w.Volume.Close(), w.provider.Close())
+		}
 	}
 	if err == nil {
 		return nil
@@ -202,6 +218,11 @@ func (d *Daemon) openPart(ctx context.Context, p *part) error {
 // stateOf locks the state directory of a working copy. That of the root is held
 // already.
 func (d *Daemon) stateOf(p *part) (string, error) {
+	if !d.uploads {
+		if err := othersUnsaved(d.tree.StateRoot, p.Place); err != nil {
+			return "", err
+		}
+	}
 	if p.At == "" {
 		return d.dir.Path(), nil
 	}
@@ -213,6 +234,33 @@ func (d *Daemon) stateOf(p *part) (string, error) {
 	return dir.Path(), nil
 }
 
+// keep gives a working copy its keeper.
+func (d *Daemon) keep(p *part, w *workingCopy) error {
+	if d.audit == nil {
+		log, err := audit.Open(filepath.Join(d.tree.StateRoot, "audit.log"), audit.Options{Now: d.opts.Now})
+		if err != nil {
+			return exit.New(exit.Denied, "%w", err).Hint("nothing is pushed or resolved without a record of it")
+		}
+		d.audit = log
+		d.onClose(log.Close)
+	}
+	w.ending = func() context.Context {
+		if d.getState() == control.Starting {
+			return nil
+		}
+		d.sends()
+		return d.drain
+	}
+	k, err := newKeeper(p.resolved, w, keeperOptions{bus: d.bus, log: d.log, audit: d.audit,
+		now: d.opts.Now, identity: d.tree.identity})
+	if err != nil {
+		return exit.New(exit.Manifest, "%s: %w", p.Name, err)
+	}
+	p.keeper = k
+	d.keepers = append(d.keepers, k)
+	return nil
+}
+
 func (d *Daemon) uniqueName(s Source) string {
 	if _, taken := d.byName[s.Name]; !taken {
 		return s.Name
@@ -222,9 +270,8 @@ func (d *Daemon) uniqueName(s Source) string {
 
 // serveControl starts the bus and the control API, which answers from here on.
 func (d *Daemon) serveControl(ctx context.Context) (err error) {
-	d.bus = lifecycle.New(lifecycle.Options{Log: d.log})
 	d.metrics = newMetrics(d)
-	d.api, err = control.Listen(d.dir.SocketPath(), d, control.Options{Log: d.log, Metrics: d.metrics.handler()})
+	d.api, err = control.Listen(d.dir.SocketPath(), d, control.Options{Log: d.log, Metrics: d.metrics.handler(), Copies: d})
 	if err != nil {
 		return err
 	}
@@ -329,7 +376,7 @@ func (d *Daemon) announce(context.Context) error {
 	}
 	d.log.Info("mounted", "workspace", d.tree.Name, "mountpoint", d.tree.Mountpoint, "parts", len(d.parts),
 		"readOnly", d.tree.ReadOnly(), "pid", os.Getpid(), "version", d.opts.Version)
-	d.bus.Emit(d.hostEvent("workspace-open"))
+	d.opened()
 	return nil
 }
 
@@ -394,6 +441,16 @@ func (d *Daemon) setState(s control.State) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.state = s
+}
+
+// sends says that the tree is unmounted and what is unsaved is being sent.
+func (d *Daemon) sends() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.sending = true
+	if d.state == control.Ready {
+		d.state = control.Draining
+	}
 }
 
 func (d *Daemon) getState() control.State {

@@ -2,12 +2,18 @@ package daemon
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"strings"
+	"sync"
+	"time"
 
+	"github.com/wsmount/wsmount/cache"
 	"github.com/wsmount/wsmount/cmd/internal/control"
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 	"github.com/wsmount/wsmount/cmd/internal/lifecycle"
 	"github.com/wsmount/wsmount/mountspec"
+	"github.com/wsmount/wsmount/providers"
 )
 
 // Subscribe listens on the bus of this mount.
@@ -15,11 +21,11 @@ func (d *Daemon) Subscribe(name string, handler func(lifecycle.Event)) (stop fun
 	return d.bus.On(name, handler)
 }
 
-// Event emits an event for the control API. An event to the whole mount reaches
-// every part, one to a path reaches the part that is mounted there. Local
-// stores have nothing to pull, commit or push: what they were given is in the
-// store already, so that their part of the answer is zero.
-func (d *Daemon) Event(_ context.Context, r control.EventRequest) (control.EventResult, error) {
+// Event emits an event for the control API, and waits for what the parts make
+// of it. An event to the whole mount reaches every part, the deepest first; one
+// to a path reaches the part that is mounted there. Local stores have nothing
+// to pull, commit or push: what they were given is in the store already.
+func (d *Daemon) Event(ctx context.Context, r control.EventRequest) (control.EventResult, error) {
 	out := control.EventResult{Schema: control.EventSchema, Event: string(mountspec.Trigger(r.Name).Resolve())}
 	reached, err := d.reach(r.At)
 	if err != nil {
@@ -32,7 +38,92 @@ func (d *Daemon) Event(_ context.Context, r control.EventRequest) (control.Event
 		return out, nil
 	}
 	out.Parts = len(reached)
+	if r.NoWait {
+		go d.follow(d.drain, e, reached, &control.EventResult{})
+		return out, nil
+	}
+	d.follow(ctx, e, reached, &out)
 	return out, nil
+}
+
+// follow has the parts follow an event, one after the other, and sums up what
+// they did. That one fails keeps none of the others from it.
+func (d *Daemon) follow(ctx context.Context, e lifecycle.Event, parts []*part, out *control.EventResult) {
+	for _, p := range parts {
+		if p.keeper == nil {
+			continue
+		}
+		did, err := p.keeper.handle(ctx, e)
+		out.Add(did)
+		if err != nil {
+			d.log.Error("an event could not be followed", "part", p.name, "event", e.Name, "err", err)
+			out.Fail(err.Error(), int(codeOf(err)))
+		}
+	}
+	select {
+	case d.kick <- struct{}{}:
+	default:
+	}
+}
+
+// codes are the exit codes of errors that a working copy has.
+var codes = []struct {
+	err  error
+	code exit.Code
+}{
+	{cache.ErrHalted, exit.Unsafe}, {errNotGranted, exit.Denied},
+	{providers.ErrUnauthenticated, exit.Denied}, {providers.ErrPermission, exit.Denied},
+	{providers.ErrConflict, exit.Conflict}, {providers.ErrUnavailable, exit.Unreachable},
+	{context.DeadlineExceeded, exit.Unreachable}, {cache.ErrNoVersion, exit.Unresolvable},
+	{cache.ErrNotKept, exit.Unresolvable}, {cache.ErrNoConflict, exit.Unresolvable},
+	{providers.ErrNotExist, exit.Unresolvable},
+}
+
+func codeOf(err error) exit.Code {
+	for _, c := range codes {
+		if errors.Is(err, c.err) {
+			return c.code
+		}
+	}
+	var unsaved *cache.UnsavedError
+	if errors.As(err, &unsaved) {
+		return exit.Unsafe
+	}
+	return exit.Failed
+}
+
+// openLimit is how long a mount waits for its first pull. It goes on after it.
+const openLimit = 5 * time.Second
+
+// opened emits workspace-open and follows it. A store that is away does not
+// keep a working copy that has been here before from being mounted.
+func (d *Daemon) opened() {
+	d.bus.Emit(d.hostEvent("workspace-open"))
+	var wg sync.WaitGroup
+	for _, k := range d.keepers {
+		wg.Go(k.open)
+	}
+	done := make(chan struct{})
+	go func() { wg.Wait(); close(done) }()
+	select {
+	case <-done:
+	case <-time.After(openLimit):
+		d.log.Warn("the store has not answered yet; what was known of it is shown")
+	}
+}
+
+// freshen lets every keeper see how much the tree is used.
+func (d *Daemon) freshen() {
+	if len(d.keepers) == 0 {
+		return
+	}
+	var used uint64
+	for _, op := range d.server.Stats().Ops {
+		used += op.Count
+	}
+	for _, k := range d.keepers {
+		k.fresh(used)
+	}
 }
 
 // reach returns the parts that an event to a path concerns, the deepest first.
@@ -47,6 +138,26 @@ func (d *Daemon) reach(at string) ([]*part, error) {
 	if len(out) == 0 {
 		return nil, exit.New(exit.Unresolvable, "no part of this mount is at /%s", at).
 			Hint("`wsmount status %s` lists the parts", d.tree.Mountpoint)
+	}
+	return out, nil
+}
+
+// copies returns the working copies that a call to a path concerns, the deepest
+// first.
+func (d *Daemon) copies(at string) ([]*part, error) {
+	reached, err := d.reach(at)
+	if err != nil {
+		return nil, err
+	}
+	var out []*part
+	for _, p := range reached {
+		if p.keeper != nil {
+			out = append(out, p)
+		}
+	}
+	if len(out) == 0 {
+		return nil, exit.New(exit.Failed, "%s has no working copy: what is written to a directory of this machine is there at once",
+			fmt.Sprintf("/%s", strings.Trim(at, "/"))).Hint("`wsmount status %s` shows the parts", d.tree.Mountpoint)
 	}
 	return out, nil
 }

@@ -7,9 +7,11 @@ import (
 	"log/slog"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"github.com/wsmount/wsmount/cache"
 	"github.com/wsmount/wsmount/cmd/internal/exit"
+	"github.com/wsmount/wsmount/cmd/internal/state"
 	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/fs/direct"
 	"github.com/wsmount/wsmount/mountspec"
@@ -23,6 +25,18 @@ type Env struct {
 	Log           *slog.Logger
 	StateDir      string // of this part, locked; only for a Source that is Cached
 	NoPassthrough bool
+	ReadOnly      bool // whatever the workspace itself says
+	Copy          CopyOptions
+	Now           func() time.Time
+}
+
+// CopyOptions are what working copies are told beside their manifest.
+type CopyOptions struct {
+	WriteBack bool         // closes of a canonical store return early, where the host grants it
+	CacheSize int64        // bytes of clean content; 0: what the disk has room for
+	Owner     *cache.Owner // of entries of unknown owner; nil: this process
+	MapIDs    bool         // owners come from the store and go there
+	Umask     uint32       // for entries without a mode
 }
 
 // opens makes the volume of a resolved workspace.
@@ -70,28 +84,59 @@ func openDirect(ctx context.Context, r *host.Resolved, e Env) (fs.Volume, error)
 	return v, nil
 }
 
+// answerTime is how long a store may take to answer for the first time.
+const answerTime = 30 * time.Second
+
 // openCached serves a working copy of what a provider holds.
 func openCached(ctx context.Context, r *host.Resolved, e Env) (fs.Volume, error) {
 	driver, err := all.Registry().Select(r.Storage.Provider, providers.Capabilities{})
 	if err != nil {
 		return nil, exit.New(exit.Unresolvable, "%s: %w", r.Address, err)
 	}
+	exclude, err := mountspec.CompileExclude(r.Storage.Exclude)
+	if err != nil {
+		return nil, exit.New(exit.Manifest, "%s: %w", r.Address, err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, answerTime)
+	defer cancel()
 	p, err := driver.Open(ctx, providers.Settings{Config: settings(r.Storage.Config), Logger: e.Log})
 	if err != nil {
-		return nil, exit.New(exit.Unreachable, "%s: %w", r.Address, err).Hint("check storage.config of its manifest")
+		return nil, backendError(r, err)
 	}
-	v, err := cache.Open(ctx, p, cache.Options{StateDir: filepath.Join(e.StateDir, "content"), Provider: driver.Name, Log: e.Log})
-	if err != nil {
-		p.Close()
+	w := &workingCopy{calls: &callCounts{}}
+	w.name = newNamer(p, w.calls)
+	w.provider = w.name
+	o := cache.Options{StateDir: filepath.Join(e.StateDir, state.CopyName), Provider: driver.Name, Policy: policyOf(r, e.Copy.WriteBack),
+		Exclude: exclude, ReadOnly: r.ReadOnly.On() || e.ReadOnly, Owner: e.Copy.Owner, MapIDs: e.Copy.MapIDs, Umask: e.Copy.Umask,
+		CacheSize: e.Copy.CacheSize, Log: e.Log, Now: e.Now}
+	w.dir, w.readOnly, w.noWait, w.pushes = e.StateDir, o.ReadOnly, o.Policy.NoWait, o.Policy.Push
+	if w.Volume, err = cache.Open(ctx, w.provider, o); err == nil {
+		return w, nil
 	}
-	if errors.Is(err, cache.ErrLeftovers) {
-		return nil, exit.New(exit.Unsafe, "%s: %w: %s", r.Address, err, e.StateDir).
-			Hint("its files may be the only copy: look at them, and move the directory away")
+	p.Close()
+	var lacking *providers.CapabilityError
+	switch {
+	case errors.As(err, &lacking):
+		return nil, exit.New(exit.Failed, "%s: %w", r.Address, err).Hint("mount it read-only, or keep it elsewhere")
+	case errors.Is(err, cache.ErrInUse):
+		return nil, exit.New(exit.Failed, "%s: %w: %s", r.Address, err, e.StateDir).Hint("`wsmount status` shows who has it mounted")
+	case errorKind(err) != "other":
+		return nil, backendError(r, err)
 	}
-	if err != nil {
-		return nil, exit.New(exit.Failed, "%s: %w", r.Address, err).Hint("see %s", e.StateDir)
+	return nil, exit.New(exit.Failed, "%s: %w", r.Address, err).
+		Hint("what is unsaved in it can still be rebuilt: `wsmount recover --scan %s`", e.StateDir)
+}
+
+// backendError says of a store that does not open what to do about it.
+func backendError(r *host.Resolved, err error) error {
+	if errors.Is(err, providers.ErrInvalid) {
+		return exit.New(exit.Manifest, "%s: %w", r.Address, err).Hint("check storage.config of its manifest")
 	}
-	return v, nil
+	switch errorKind(err) {
+	case "unauthenticated", "permission":
+		return exit.New(exit.Denied, "%s: %w", r.Address, err).Hint("check its credentials, and who may use the store")
+	}
+	return exit.New(exit.Unreachable, "%s: %w", r.Address, err).Hint("check storage.config of its manifest, and that the store can be reached")
 }
 
 // settings are the scalars of a config that only its provider understands.

@@ -11,7 +11,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/wsmount/wsmount/cache"
 	"github.com/wsmount/wsmount/cmd/internal/control"
 	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/fs/direct"
@@ -27,6 +26,7 @@ type part struct {
 	Source
 	name   string // unique in this mount
 	volume fs.Volume
+	keeper *keeper // of a working copy
 
 	failed atomic.Uint64
 
@@ -67,8 +67,12 @@ func failureKind(f fs.Failure) string {
 	return "io"
 }
 
-// failureKinds returns the number of failures by kind.
+// failureKinds returns the number of failures by kind: of calls of the store,
+// where there is one apart from this machine.
 func (p *part) failureKinds() map[string]uint64 {
+	if w, ok := p.volume.(*workingCopy); ok {
+		return w.calls.kinds()
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return maps.Clone(p.kinds)
@@ -99,13 +103,9 @@ func (p *part) status(open []fs.OpenFile, refused uint64) control.Part {
 		st := v.Status()
 		s.Watch = control.Watch{State: st.Watch, Reason: st.WatchWhy, Directories: st.Watched}
 		s.Inodes = st.Inodes
-	case *cache.Volume:
-		st := v.Status()
-		s.Unsaved.Files, s.Unsaved.Names = st.Unsaved, st.Queued
-		for _, f := range st.Problems[max(0, len(st.Problems)-recentFailures):] {
-			s.Recent = append(s.Recent, control.Failure{Time: f.Time, Op: f.Op, Path: f.Path, Error: f.Err.Error()})
-		}
-		s.Errors += uint64(len(st.Problems))
+	case *workingCopy:
+		v.describe(&s)
+		s.Errors += uint64(len(v.Status().Problems))
 	}
 	return s
 }

@@ -35,6 +35,7 @@ func (d *Daemon) Run(signals <-chan os.Signal) error {
 		err = errors.Join(d.notSafe(unsafe), err)
 	default: // the end of the process ends what is under way: see cutOff
 	}
+	d.bus.Emit(d.hostEvent("workspace-close"))
 	d.setState(control.Stopped)
 	d.saveStatus()
 	d.log.Info("unmounted", "mountpoint", d.tree.Mountpoint)
@@ -57,12 +58,14 @@ func (d *Daemon) notSafe(err error) error {
 func (d *Daemon) serveUntil(ended <-chan struct{}, signals <-chan os.Signal) error {
 	tick := time.NewTicker(statusEvery)
 	defer tick.Stop()
+	use := time.NewTicker(time.Second)
+	defer use.Stop()
 	for {
 		select {
 		case <-ended:
-			d.setState(control.Stopping)
-			d.bus.Emit(d.hostEvent("workspace-close"))
 			return nil
+		case <-use.C:
+			d.freshen()
 		case s := <-signals:
 			return d.stop(s, ended, signals)
 		case <-d.force:
@@ -82,7 +85,6 @@ func (d *Daemon) stop(s os.Signal, ended <-chan struct{}, signals <-chan os.Sign
 	d.log.Info("stopping", "signal", s.String(), "timeout", d.opts.StopTimeout)
 	d.setState(control.Stopping)
 	d.saveStatus()
-	d.bus.Emit(d.hostEvent("workspace-close"))
 	limit := time.NewTimer(d.opts.StopTimeout)
 	defer limit.Stop()
 	retry := time.NewTicker(retryEvery)
@@ -112,6 +114,7 @@ func (d *Daemon) stop(s os.Signal, ended <-chan struct{}, signals <-chan os.Sign
 // the end of the process closes it.
 func (d *Daemon) cutOff(why string, ended <-chan struct{}) error {
 	_, holders, _ := d.holders()
+	d.giveUp()
 	for _, h := range holders {
 		d.log.Warn("cutting off a program", "because", why, "program", h.String())
 	}
@@ -170,6 +173,10 @@ func (d *Daemon) Unmount(r control.UnmountRequest) (control.UnmountResult, error
 		}
 		return out, err
 	}
+	if d.isSending() {
+		out.Unmounted = true
+		return out, nil
+	}
 	if d.getState() == control.Draining {
 		return out, exit.New(exit.Failed, "it is unmounted already, and waits for programs that have files open").
 			Hint("close them, or `wsmount umount --force %s` ends it", d.tree.Mountpoint)
@@ -185,6 +192,12 @@ func (d *Daemon) Unmount(r control.UnmountRequest) (control.UnmountResult, error
 	}
 	out.Unmounted = err == nil
 	return out, err
+}
+
+func (d *Daemon) isSending() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.sending
 }
 
 func isBusy(err error) bool {

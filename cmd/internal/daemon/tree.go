@@ -43,6 +43,8 @@ type Source struct {
 
 	// Open opens the volume; nil together with Unavailable.
 	Open func(ctx context.Context, e Env) (fs.Volume, error)
+
+	resolved *host.Resolved // nil where it is Unavailable
 }
 
 // A Tree is what is to be mounted, and where. Resolving it changed nothing.
@@ -61,6 +63,8 @@ type Tree struct {
 	Stale       bool     // a mount without daemon lies at the mount point
 	Mounted     bool     // with Request.IfNotMounted: the workspace is mounted there already
 	Explain     []host.Step
+
+	identity func(ref string) (mountspec.IdentityEntry, bool) // of the host configuration
 }
 
 // Request asks for a tree.
@@ -74,8 +78,10 @@ type Request struct {
 	Create         bool   // make the directory of a dev-local workspace that has none yet
 	ReadOnly       bool
 	Mounts         []mountspec.Mount
-	IfNotMounted   bool // the same workspace at the same place is no error
-	RequireDurable bool // refuse a state directory that does not outlive the machine
+	IfNotMounted   bool   // the same workspace at the same place is no error
+	WriteBack      bool   // closes of canonical workspaces return early
+	WorkingCopy    string // the name of another working copy than the usual one; empty: that
+	RequireDurable bool   // refuse a state directory that does not outlive the machine
 	Getenv         func(string) string
 }
 
@@ -88,12 +94,13 @@ func Resolve(ctx context.Context, r Request) (*Tree, error) {
 	if err != nil {
 		return nil, Refusal(err)
 	}
-	t := &Tree{Name: got.Address.String(), Owner: got.Address.Owner, Slug: got.Address.Slug, Fingerprint: got.Fingerprint,
+	t := &Tree{Name: got.Address.String(), Owner: got.Address.Owner, Slug: got.Address.Slug,
+		Fingerprint: placeName(got.Fingerprint, r.WorkingCopy), identity: r.Resolver.Identity,
 		Manifest: got.Manifest, Unverified: !got.Verified, Principal: got.Principal, Explain: got.Explain}
 	if err := t.findState(r); err != nil {
 		return nil, err
 	}
-	b := builder{tree: t, governing: r.Resolver.OwnFiles()}
+	b := builder{tree: t, governing: r.Resolver.OwnFiles(), copyName: r.WorkingCopy, writeBack: r.WriteBack}
 	if err := b.add(got, ""); err != nil {
 		return nil, err
 	}
@@ -195,6 +202,8 @@ func (t *Tree) mountedThere() bool {
 // builder turns resolved workspaces into the sources of a tree.
 type builder struct {
 	tree      *Tree
+	copyName  string // Request.WorkingCopy
+	writeBack bool
 	governing []string // real paths of every file that was consulted, or would have been
 }
 
@@ -205,8 +214,15 @@ func (b *builder) add(r *host.Resolved, at string) error {
 		return err
 	}
 	s := Source{Name: r.Address.String(), At: at, Provider: r.Storage.Provider, Mode: string(r.Storage.Sync.Mode),
-		Unverified: !r.Verified, ReadOnly: why(r.ReadOnly.Reasons), Durability: "disk", Cached: cached, Place: [3]string{r.Address.Owner, r.Address.Slug, r.Fingerprint},
+		Unverified: !r.Verified, ReadOnly: why(r.ReadOnly.Reasons), Durability: "disk", Cached: cached,
+		Place: [3]string{r.Address.Owner, r.Address.Slug, placeName(r.Fingerprint, b.copyName)}, resolved: r,
 		Open: func(ctx context.Context, e Env) (fs.Volume, error) { return open(ctx, r, e) }}
+	if cached {
+		if err := checkCached(r, b.writeBack); err != nil {
+			return err
+		}
+		s.Durability = b.tree.Durability
+	}
 	if r.Local != nil {
 		s.Path, s.missing = r.Local.Path, r.Local.Missing
 		if fsName, is := state.Volatile(s.Path); is {
@@ -215,7 +231,11 @@ func (b *builder) add(r *host.Resolved, at string) error {
 	}
 	if d, ok := all.Registry().Get(s.Provider); ok && !d.Promises.Durable {
 		s.Durability = "volatile: " + s.Provider
-		b.tree.note("what is written to %s is gone when the mount ends: its provider is %s", r.Address, s.Provider)
+		until := "when the mount ends"
+		if settings(r.Storage.Config)["socket"] != "" {
+			until = "when the process behind its socket ends"
+		}
+		b.tree.note("what is written to %s is gone %s: its provider is %s", r.Address, until, s.Provider)
 	}
 	b.governing = append(append(b.governing, r.Governing...), r.Reserved...)
 	b.warn(r)
@@ -226,6 +246,15 @@ func (b *builder) add(r *host.Resolved, at string) error {
 		}
 	}
 	return nil
+}
+
+// placeName names the directory of a working copy: the fingerprint of its
+// storage, and its own name where a workspace has several.
+func placeName(fingerprint, name string) string {
+	if name == "" {
+		return fingerprint
+	}
+	return fingerprint + "." + name
 }
 
 func (b *builder) child(c host.Child, at string) error {

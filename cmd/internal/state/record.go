@@ -205,3 +205,22 @@ func Forget(r *Record) error {
 	}
 	return os.Remove(filepath.Join(r.Dir, recordName))
 }
+
+// Copies lists the working copies with files below a state directory: of one
+// workspace, or with "" of all owners or slugs.
+func Copies(root, owner, slug string) ([]string, error) {
+	pick := func(s string) string {
+		if s == "" {
+			return "*"
+		}
+		return escapeGlob(s)
+	}
+	names, err := filepath.Glob(filepath.Join(escapeGlob(root), pick(owner), pick(slug), "*", CopyName))
+	if err != nil {
+		return nil, fmt.Errorf("state: %w", err)
+	}
+	for i, name := range names {
+		names[i] = filepath.Dir(name)
+	}
+	return names, nil
+}

@@ -8,6 +8,7 @@
 //	    status.json   its last status
 //	    control.sock  its control API
 //	    log           its log, unless another place was chosen
+//	    copy/         names and content of a remote workspace, and what is unsaved
 //
 // It promises that two daemons never hold one directory at the same time, that
 // a reader never sees half of a file, and that nobody but the owner may enter.
@@ -37,6 +38,10 @@ const (
 	socketName = "control.sock"
 	logName    = "log"
 )
+
+// CopyName is the directory of the files themselves in a working copy's
+// directory. Only remote workspaces have one.
+const CopyName = "copy"
 
 // Root returns the state directory: explicit when given, else the user's
 // (XDG base directories: $XDG_STATE_HOME, ~/.local/state), and

@@ -1,0 +1,411 @@
+package cache
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/providers"
+)
+
+// keys of what the engine keeps in the table beside the names.
+const (
+	keyRevision = "engine/revision" // that the last set made
+	keySet      = "engine/set"      // the set whose outcome is open
+	keyUnpushed = "engine/unpushed" // there are commits to push
+)
+
+// request is somebody's Commit of a set.
+type request struct {
+	opts   CommitOptions
+	due    uint64
+	tried  bool
+	done   chan struct{}
+	report CommitReport
+	err    error
+}
+
+// pendingSet is a set whose outcome is open: what is to be noted if it was
+// committed.
+type pendingSet struct {
+	Op    string
+	Names []*planned
+}
+
+// commitSet is Commit where the backend takes sets.
+func (v *Volume) commitSet(ctx context.Context, o CommitOptions) (CommitReport, error) {
+	e := &v.engine
+	r := &request{opts: o, done: make(chan struct{})}
+	v.mu.Lock()
+	r.due = e.last
+	v.table.Dirty(0, func(_ uint64, l table.Link) bool {
+		e.forgive(l)
+		return true
+	})
+	e.requests, e.stirred = append(e.requests, r), true
+	v.mu.Unlock()
+	e.wake()
+	var err error
+	select {
+	case <-r.done:
+		return r.report, r.err
+	case <-ctx.Done():
+		err = context.Cause(ctx)
+	case <-v.ctx.Done():
+		err = providers.ErrClosed
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	e.requests = slices.DeleteFunc(e.requests, func(other *request) bool { return other == r })
+	return CommitReport{}, fmt.Errorf("cache: commit: %w", err)
+}
+
+// commitSets has a set sent when one is due. One is under way at a time.
+func (e *engine) commitSets() {
+	v := e.v
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	var r *request
+	if len(e.requests) > 0 {
+		r = e.requests[0]
+	}
+	rests := e.paused && (r == nil || r.tried) // who asks anew need not wait for the end of a rest
+	if e.sending || rests || v.closed || e.settleOld() {
+		return
+	}
+	due := e.due
+	if r != nil {
+		due = max(due, r.due)
+	}
+	first := uint64(0)
+	v.table.Dirty(0, func(seq uint64, _ table.Link) bool { first = seq; return false })
+	halted := e.halt != nil && !v.puller.confirmed[commitSide]
+	if r == nil && (first == 0 || first > due || halted) && v.table.Get(keySet) == nil {
+		return
+	}
+	e.sending, e.stirred = true, false
+	if r != nil {
+		r.tried = true
+	}
+	v.background(func() {
+		w := v.wait(nil, v.o.Patience)
+		defer w.close()
+		report, err := e.sendSet(w, r, due)
+		e.sentSet(r, report, w.cause(err))
+	})
+}
+
+// settleOld finds out about changes that were begun one by one, before the
+// working copy got a policy of sets; it reports whether there are any. mu is
+// held.
+func (e *engine) settleOld() bool {
+	e.old = slices.DeleteFunc(e.old, func(l table.Link) bool {
+		verdict, s := e.plan(l, nil)
+		if verdict == verdictReady && s.verb == verbSettle && e.fits(s) {
+			e.start(s)
+		}
+		return e.record(l).Attempt == nil
+	})
+	return len(e.old) > 0
+}
+
+// sentSet tells who asked for a set, and decides what becomes of it.
+func (e *engine) sentSet(r *request, report CommitReport, err error) {
+	v := e.v
+	v.mu.Lock()
+	e.sending = false
+	switch {
+	case err == nil:
+		e.failures, e.moot, e.reached, e.setErr = 0, 0, v.o.Now(), nil
+		e.due = min(e.due, e.last) // what is left out waits for its own reason
+		e.idleSet(report)
+	case errors.Is(err, errAgain):
+		if e.moot++; e.moot > maxTries {
+			e.pause(pauseAfter(e.moot))
+		}
+		v.mu.Unlock()
+		e.wake()
+		return
+	case errors.Is(err, ErrHalted):
+	default:
+		e.restSet(err)
+	}
+	if r != nil && v.ctx.Err() == nil && (err == nil || !passing(err) || errors.Is(err, errPatience)) {
+		e.requests = slices.DeleteFunc(e.requests, func(other *request) bool { return other == r })
+		r.report, r.err = report, err
+		if err != nil {
+			r.err = fmt.Errorf("cache: commit: %w", err)
+		}
+		close(r.done)
+	}
+	e.settleAll()
+	arrival := e.arrival
+	v.mu.Unlock()
+	if err == nil && arrival != nil {
+		arrival()
+	}
+	if err == nil && report.Committed && v.o.Policy.Push {
+		e.push()
+	}
+	e.wake()
+}
+
+// idleSet waits for a change when a set left nothing to send: what it left out
+// would be left out again, unless something has stirred since the set began. mu
+// is held.
+func (e *engine) idleSet(report CommitReport) {
+	if report.Changes == 0 && !e.stirred {
+		e.due = 0
+		e.stalled()
+	}
+}
+
+// restSet has the next set wait. What will not pass by itself is told, once:
+// no name is held back for it, and yet nothing goes. mu is held.
+func (e *engine) restSet(err error) {
+	if !passing(err) && (e.setErr == nil || e.setErr.Error() != err.Error()) {
+		e.v.background(func() { e.v.report("commit", "", err) })
+	}
+	e.setErr = err
+	e.failures++
+	e.pause(pauseAfter(e.failures))
+}
+
+// sendSet finds out about an open set first, then makes and sends one.
+func (e *engine) sendSet(ctx context.Context, r *request, due uint64) (CommitReport, error) {
+	if err := e.settleSet(ctx); err != nil {
+		return CommitReport{}, err
+	}
+	v := e.v
+	losses := map[string]int{} // of one name in a row, not of the set: others may change many names
+	for {
+		var s *set
+		var op string
+		err := v.update(func() error {
+			s = e.collect(due)
+			if err := v.checkCommit(s.deletions()); err != nil {
+				if errors.Is(err, ErrHalted) {
+					e.halt = err
+				}
+				return err
+			}
+			e.halt = nil
+			if len(s.order) == 0 {
+				return nil
+			}
+			op = e.operation()
+			data, err := json.Marshal(pendingSet{op, s.order})
+			v.table.Set(keySet, data)
+			for _, p := range s.order { // what the backend shows of it is not news
+				e.setAttempt(p.Link, &table.Attempt{Op: op, Gen: p.Gen, AttrGen: p.AttrGen, Kind: attemptSet})
+			}
+			return err
+		})
+		if unseen := (*unseenError)(nil); errors.As(err, &unseen) {
+			if err = v.lookInto(ctx, unseen.dirs); err == nil {
+				continue
+			}
+		}
+		if err != nil {
+			return CommitReport{}, err
+		}
+		report := e.leftOut(due, s)
+		if len(s.order) == 0 {
+			return report, nil
+		}
+		report.Changes = len(s.order)
+		// What the backend gets must be known here after a loss of power too,
+		// or it would look like another's change.
+		if err := v.table.Sync(); err != nil {
+			return report, err
+		}
+		report.Revision, report.Committed, err = e.commitOne(ctx, s, op, r)
+		if err == nil || maybe(err) {
+			return report, err
+		}
+		if at := culprit(err); losses[at] >= maxTries {
+			return report, err
+		} else {
+			losses[at]++
+		}
+		if err = e.refused(ctx, s, err); err != nil {
+			return report, err
+		}
+	}
+}
+
+// commitOne sends a set and notes what it left.
+func (e *engine) commitOne(ctx context.Context, s *set, op string, r *request) (providers.Revision, bool, error) {
+	v := e.v
+	v.puller.still.Lock()
+	defer v.puller.still.Unlock()
+	defer s.closeBodies()
+	if err := s.open(ctx); err != nil {
+		return "", false, errors.Join(err, e.dropSet(pendingSet{op, s.order}))
+	}
+	result := providers.CommitResult{}
+	if len(s.changes) > 0 {
+		change := providers.ChangeSet{Changes: s.changes, Op: op, Message: s.message()}
+		if r != nil {
+			change.Author, change.CoAuthors, change.Trailers = r.opts.Author, r.opts.CoAuthors, r.opts.Trailers
+			if r.opts.Message != "" {
+				change.Message = r.opts.Message
+			}
+		}
+		var err error
+		if result, err = e.sets.Commit(ctx, change); err != nil {
+			if maybe(err) {
+				return "", false, err
+			}
+			return "", false, errors.Join(s.bodyError(err), e.dropSet(pendingSet{op, s.order}))
+		}
+	}
+	return result.Revision, result.Committed, e.noteSet(pendingSet{op, s.order}, result)
+}
+
+// refused decides what to do about a set that was not taken: the name that is
+// in the way is looked at, or held back. nil: try again with what is left.
+func (e *engine) refused(ctx context.Context, s *set, cause error) error {
+	if passing(cause) || maybe(cause) || errors.Is(cause, errAgain) {
+		return cause
+	}
+	var body *bodyError
+	if errors.As(cause, &body) {
+		e.holdName(body.link, body.err)
+		return nil
+	}
+	names := s.about(cause)
+	if len(names) == 0 {
+		return cause
+	}
+	for _, p := range names {
+		err := cause
+		switch {
+		case p.Ino == 0 && errors.Is(cause, providers.ErrNotEmpty):
+			if err = e.revive(p.Link, cause); errors.Is(err, errAgain) {
+				err = nil
+			}
+		case lostRace(cause) && p.Index >= 0 && !s.changes[p.Index].From.IsRoot():
+			err = e.lostAll(ctx, append(e.homes(p.Ino), p.Link), cause)
+		case lostRace(cause):
+			err = e.v.lost(ctx, p.Link, cause)
+		}
+		if err == nil {
+			continue
+		}
+		if passing(err) {
+			return err
+		}
+		e.holdName(p.Link, err)
+	}
+	return nil
+}
+
+// homes are the names that the backend has an inode under: what was to be taken
+// from there may be gone.
+func (e *engine) homes(ino table.Ino) []table.Link {
+	e.v.mu.Lock()
+	defer e.v.mu.Unlock()
+	if n := e.v.table.Inode(ino); n != nil {
+		return slices.Clone(n.Homes)
+	}
+	return nil
+}
+
+func (e *engine) lostAll(ctx context.Context, names []table.Link, cause error) error {
+	for _, l := range names {
+		if err := e.v.lost(ctx, l, cause); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// holdName holds one name back.
+func (e *engine) holdName(l table.Link, err error) {
+	t := &task{link: l, err: err, state: taskHeld, step: &step{verb: verbWrite, link: l}}
+	e.v.mu.Lock()
+	t.tried = e.aspect(l)
+	if !isConflict(err) {
+		t.again = e.v.o.Now().Add(holdFor)
+	}
+	e.tasks[l] = t
+	e.settleAll()
+	e.v.mu.Unlock()
+	e.hold(t)
+}
+
+// culprit is the place that an error is about, "" of none.
+func culprit(err error) string {
+	var at *providers.Error
+	if !errors.As(err, &at) {
+		return ""
+	}
+	return at.Locator.String()
+}
+
+// about finds the names that an error is about.
+func (s *set) about(err error) (names []*planned) {
+	var at *providers.Error
+	if !errors.As(err, &at) || at.Locator.IsRoot() {
+		return nil
+	}
+	where := at.Locator.String()
+	for _, p := range s.order {
+		from := ""
+		if p.Index >= 0 {
+			from = s.changes[p.Index].From.String()
+		}
+		if p.Before == where || p.After == where || from == where {
+			names = append(names, p)
+		}
+	}
+	return names
+}
+
+// leftOut lists what a set has to leave out.
+func (e *engine) leftOut(due uint64, s *set) (r CommitReport) {
+	v := e.v
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	r.Revision = e.revision
+	v.table.Dirty(0, func(seq uint64, l table.Link) bool {
+		if seq > due {
+			return false
+		}
+		if s.names[l] == nil {
+			h := e.heldBack(l, e.record(l))
+			r.HeldBack = append(r.HeldBack, h)
+			if h.Conflict {
+				r.Conflicts = append(r.Conflicts, h.Path)
+			}
+		}
+		return true
+	})
+	return r
+}
+
+// message describes a set.
+func (s *set) message() string {
+	paths := map[string]bool{}
+	for _, p := range s.order {
+		if p.Ino != 0 {
+			paths[p.After] = true
+		} else {
+			paths[p.Before] = true
+		}
+	}
+	list := make([]string, 0, len(paths))
+	for path := range paths {
+		list = append(list, path)
+	}
+	slices.Sort(list)
+	if len(list) > 3 {
+		return fmt.Sprintf("%s, %s and %d more", list[0], list[1], len(list)-2)
+	}
+	return strings.Join(list, ", ")
+}

@@ -1,0 +1,142 @@
+package cache
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/providers/memory"
+)
+
+// benchVolume is a working copy that nobody waits for, and sends nothing.
+func benchVolume(b *testing.B) *Volume {
+	v, err := Open(context.Background(), memory.New(memory.Options{}), Options{StateDir: b.TempDir(),
+		Policy: Policy{Commit: DueAsked, NoWait: true}})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { v.Close() })
+	return v
+}
+
+// A file as programs make one: created, written to and closed, then forgotten
+// by the kernel's dentry cache.
+func BenchmarkCreateWriteClose(b *testing.B) {
+	v := benchVolume(b)
+	data := make([]byte, 4096)
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i++ {
+		e, o, err := v.Create(me, fs.RootIno, fmt.Sprint("f", i), syscall.O_WRONLY|syscall.O_CREAT, 0o644)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if _, err := o.File.Write(me, data, 0); err != nil {
+			b.Fatal(err)
+		}
+		if err := o.File.Flush(me); err != nil {
+			b.Fatal(err)
+		}
+		o.File.Release()
+		v.Forget(e.Ino, 1)
+	}
+}
+
+// The same by system calls on the disk below.
+func BenchmarkDiskCreateWriteClose(b *testing.B) {
+	dir := b.TempDir()
+	data := make([]byte, 4096)
+	for i := 0; b.Loop(); i++ {
+		f, err := os.Create(filepath.Join(dir, fmt.Sprint("f", i)))
+		if err != nil {
+			b.Fatal(err)
+		}
+		f.Write(data)
+		f.Close()
+	}
+}
+
+func BenchmarkLookup(b *testing.B) {
+	v := benchVolume(b)
+	for i := range 1000 {
+		if _, err := v.Mkdir(me, fs.RootIno, fmt.Sprint("d", i), 0o755); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i++ {
+		e, err := v.Lookup(me, fs.RootIno, fmt.Sprint("d", i%1000))
+		if err != nil || e.Ino == 0 {
+			b.Fatal(err)
+		}
+		v.Forget(e.Ino, 1)
+	}
+}
+
+func BenchmarkAttr(b *testing.B) {
+	v := benchVolume(b)
+	e, err := v.Mkdir(me, fs.RootIno, "d", 0o755)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := v.Attr(me, e.Ino, nil); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkRename(b *testing.B) {
+	v := benchVolume(b)
+	if _, err := v.Mkdir(me, fs.RootIno, "0", 0o755); err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i++ {
+		if err := v.Rename(me, fs.RootIno, fmt.Sprint(i), fs.RootIno, fmt.Sprint(i+1), 0); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkCreateUnlink(b *testing.B) {
+	v := benchVolume(b)
+	b.ReportAllocs()
+	for b.Loop() {
+		e, o, err := v.Create(me, fs.RootIno, "f", syscall.O_WRONLY|syscall.O_CREAT, 0o644)
+		if err != nil {
+			b.Fatal(err)
+		}
+		o.File.Release()
+		if err := v.Unlink(me, fs.RootIno, "f"); err != nil {
+			b.Fatal(err)
+		}
+		v.Forget(e.Ino, 1)
+	}
+}
+
+func BenchmarkReaddir(b *testing.B) {
+	v := benchVolume(b)
+	for i := range 1000 {
+		if _, err := v.Mkdir(me, fs.RootIno, fmt.Sprint("d", i), 0o755); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		d, err := v.OpenDir(me, fs.RootIno)
+		if err != nil {
+			b.Fatal(err)
+		}
+		for ok := true; ok; {
+			if _, ok, err = d.Next(me); err != nil {
+				b.Fatal(err)
+			}
+		}
+		d.Release()
+	}
+}

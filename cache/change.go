@@ -1,0 +1,188 @@
+package cache
+
+import (
+	"github.com/wsmount/wsmount/cache/internal/table"
+)
+
+// update runs do as one atomic change of the table: all of what do did
+// survives a kill when update returns, or nothing happened. What do put into
+// v.after (with later) runs then, without the lock.
+func (v *Volume) update(do func() error) error {
+	v.mu.Lock()
+	err := do()
+	if err == nil {
+		err = v.table.Commit()
+	} else {
+		v.table.Abort()
+	}
+	if err == nil {
+		v.engine.noted(v.changed, v.unnamed)
+		v.weighChanged()
+	}
+	after, wakes := v.after, v.wakes
+	v.after, v.wakes, v.changed, v.unnamed = nil, false, v.changed[:0], v.unnamed[:0]
+	v.history.by = who{}
+	v.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	if wakes {
+		v.engine.wake()
+	}
+	for _, f := range after {
+		f()
+	}
+	return nil
+}
+
+// view runs do, which changes nothing, under the lock.
+func (v *Volume) view(do func() error) error {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if err := do(); err != nil {
+		return err
+	}
+	return v.table.Err()
+}
+
+// later has f run once the change under way is committed. mu is held.
+func (v *Volume) later(f func()) { v.after = append(v.after, f) }
+
+// now is the time for an inode's stamps, in ns.
+func (v *Volume) now() int64 { return v.o.Now().UnixNano() }
+
+// contentChanged says that the content of an inode is in a new state, that of
+// size bytes, since mtime: each of its names differs from the backend then.
+// mu is held, in an update.
+func (v *Volume) contentChanged(ino table.Ino, size, mtime int64) {
+	n := v.table.Edit(ino)
+	n.Gen++
+	n.Size, n.Mtime, n.Ctime = size, mtime, v.now()
+	v.markInode(n)
+}
+
+// attrChanged says that attributes which the backend may keep have changed; the
+// caller has edited them. mu is held, in an update.
+func (v *Volume) attrChanged(ino table.Ino) {
+	n := v.table.Edit(ino)
+	n.AttrGen++
+	n.Ctime = v.now()
+	v.markInode(n)
+}
+
+// markInode looks anew at each name of an inode.
+func (v *Volume) markInode(n *table.Inode) {
+	for _, l := range n.Links {
+		v.mark(l)
+	}
+}
+
+// mark puts a name into the order of changes when its two sides differ, and
+// takes it out when they agree. It follows every change of a name or of what
+// is behind it. mu is held, in an update.
+func (v *Volume) mark(l table.Link) {
+	rec, ok := v.table.Name(l.Dir, l.Name)
+	if !ok {
+		return
+	}
+	v.changed = append(v.changed, l)
+	differ := v.differ(rec)
+	switch {
+	case differ && rec.Seq == 0:
+		rec.Seq = v.table.NextSeq()
+	case !differ && rec.Seq != 0:
+		rec.Seq, rec.Held = 0, nil
+	case differ:
+		v.wakes = true // another state of what was on its way
+		return
+	default:
+		return
+	}
+	v.table.SetName(l.Dir, l.Name, rec)
+	v.wakes = true
+}
+
+// differ reports whether the backend has something else under a name than is
+// here, or may have: a change was begun whose outcome is open. What stays here
+// (Local) is no business of the backend's.
+func (v *Volume) differ(rec table.Name) bool {
+	switch {
+	case rec.Attempt != nil:
+		return true
+	case rec.Local:
+		return false
+	case rec.Ino == 0:
+		return rec.Base != nil
+	case rec.Base == nil || rec.Base.Ino != rec.Ino:
+		return true
+	}
+	n := v.table.Inode(rec.Ino)
+	if n == nil {
+		return false
+	}
+	return !isDir(n) && n.Gen != rec.Base.Gen || v.caps.Attributes != 0 && n.AttrGen != rec.Base.AttrGen
+}
+
+// setLocal gives a name an inode, or none (0). The kernel knows of it already:
+// a request asked for it. mu is held, in an update.
+func (v *Volume) setLocal(l table.Link, ino table.Ino, stays bool) {
+	rec, _ := v.table.Name(l.Dir, l.Name)
+	rec.Ino, rec.Local = ino, ino != 0 && stays
+	v.setName(l, rec)
+	v.mark(l)
+}
+
+// setName stores a record. What had the name before may have nothing left that
+// is to be sent. mu is held, in an update.
+func (v *Volume) setName(l table.Link, rec table.Name) {
+	if old, _ := v.table.Name(l.Dir, l.Name); old.Ino != 0 && old.Ino != rec.Ino {
+		v.unnamed = append(v.unnamed, old.Ino)
+	}
+	v.table.SetName(l.Dir, l.Name, rec)
+}
+
+// setBase says what the backend is now known to have under a name; nil:
+// nothing. Listings that began before are told not to believe what they have of
+// it. mu is held, in an update.
+func (v *Volume) setBase(l table.Link, base *table.Base) {
+	rec, _ := v.table.Name(l.Dir, l.Name)
+	rec.Base, rec.Attempt = base, nil
+	v.table.SetName(l.Dir, l.Name, rec)
+	for listing := range v.listings {
+		listing.touched[l] = struct{}{}
+	}
+	v.mark(l)
+}
+
+// listing is a look at the backend that takes a while. What we change there
+// meanwhile it may show or not.
+type listing struct{ touched map[table.Link]struct{} }
+
+// beginListing is called before the backend is asked, endListing after what it
+// said has been used.
+func (v *Volume) beginListing() *listing {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	l := &listing{touched: map[table.Link]struct{}{}}
+	v.listings[l] = struct{}{}
+	return l
+}
+
+func (v *Volume) endListing(l *listing) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	delete(v.listings, l)
+}
+
+// reap forgets an inode that nothing leads to any more: no name here or at the
+// backend, no reference of the kernel, no open file. mu is held, in an update.
+func (v *Volume) reap(ino table.Ino) {
+	n := v.table.Inode(ino)
+	if n == nil || ino == table.Root || len(n.Links) > 0 || len(n.Homes) > 0 || v.refs[ino] > 0 || v.open[ino] != nil {
+		return
+	}
+	v.table.Drop(ino)
+	if n.State != table.None {
+		v.letGo(ino, n)
+	}
+}

@@ -1,0 +1,163 @@
+package cache
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/providers"
+)
+
+// takeFrom makes home the source of a step, once nothing is open there.
+func (e *engine) takeFrom(s *step, home table.Link, via []table.Link) (verdict, *step) {
+	if t := e.busy[home]; t != nil {
+		return verdictBusy, t.step
+	}
+	rec, _ := e.v.table.Name(home.Dir, home.Name)
+	if rec.Attempt != nil {
+		return e.plan(home, via)
+	}
+	if verdict, other := e.planUnsettled(home.Dir, via); verdict != verdictAgreed {
+		return verdict, other
+	}
+	at, ok := e.v.home(home)
+	if !ok || rec.Base == nil {
+		return verdictStuck, nil
+	}
+	s.from, s.fromAt, s.source = home, at, rec.Base
+	return verdictAgreed, nil
+}
+
+// planContent is for a file or link under a name that is new to it.
+func (e *engine) planContent(s *step, n *table.Inode, via []table.Link) (verdict, *step) {
+	home := e.homeFor(s.ino, n)
+	if !home.any {
+		return e.planWrite(s, n)
+	}
+	if verdict, other := e.takeFrom(s, home.Link, via); verdict != verdictAgreed {
+		return verdict, other
+	}
+	fresh := s.source.Gen == n.Gen
+	switch {
+	case home.vacant && e.v.caps.Abilities.Has(providers.AbilityMove) && (fresh || n.Suspect || e.isOpen(s.ino, n)):
+		s.verb = verbMove
+	case !fresh || !e.v.caps.Abilities.Has(providers.AbilityCopy):
+		return e.planWrite(s, n)
+	default:
+		s.verb = verbCopy
+	}
+	return verdictReady, s
+}
+
+// isOpen reports whether a program is still writing a state that nobody has
+// closed, and nobody waits for. mu is held.
+func (e *engine) isOpen(ino table.Ino, n *table.Inode) bool {
+	oi := e.v.open[ino]
+	return oi != nil && oi.writers > 0 && e.flushed[ino] < n.Gen && !e.awaited(ino)
+}
+
+// awaited reports whether somebody waits for content of an inode: who closed it
+// while another went on writing gets what is there by now. mu is held.
+func (e *engine) awaited(ino table.Ino) bool {
+	for c := range e.closers {
+		if c.ino == ino {
+			return true
+		}
+	}
+	return false
+}
+
+// home is where the backend has an inode.
+type home struct {
+	table.Link
+	any    bool // it is anywhere at all
+	vacant bool // and is to leave that place
+}
+
+// homeFor is where the backend has an inode, best a place that it is to leave,
+// and where nothing is open. mu is held.
+func (e *engine) homeFor(ino table.Ino, n *table.Inode) (found home) {
+	if e.memo != nil {
+		if found, known := e.memo.homes[ino]; known {
+			return found
+		}
+		defer func() { e.memo.homes[ino] = found }()
+	}
+	best := -1
+	for _, h := range n.Homes {
+		rec := e.record(h)
+		rank := 0
+		if rec.Ino != ino {
+			rank = 1
+		}
+		if rec.Attempt == nil {
+			rank += 2
+		}
+		if rank > best {
+			found, best = home{h, true, rec.Ino != ino}, rank
+		}
+	}
+	return found
+}
+
+// park is for names that wait for each other, as in an exchange: what one of
+// them has at the backend stands aside, under a name that no program here sees.
+// The record of that name leads on from there, after a crash too.
+func (e *engine) park(l table.Link, via []table.Link) (verdict, *step) {
+	for _, l := range via[slices.Index(via, l):] {
+		rec, _ := e.v.table.Name(l.Dir, l.Name)
+		if rec.Base == nil || rec.Base.Ino == rec.Ino || rec.Attempt != nil {
+			continue
+		}
+		n := e.v.table.Inode(rec.Base.Ino)
+		if n == nil || len(n.Links) == 0 {
+			continue
+		}
+		aside := table.Link{Dir: table.Root, Name: parked + e.operation()}
+		at, ok := e.v.home(aside)
+		if !ok {
+			continue
+		}
+		s := &step{link: aside, at: at, ino: rec.Base.Ino, dir: isDir(n), cond: providers.IfAbsent()}
+		if verdict, other := e.takeFrom(s, l, nil); verdict != verdictAgreed {
+			return verdict, other
+		}
+		switch can := e.v.caps.Abilities; {
+		case can.Has(providers.AbilityMove):
+			s.verb = verbMove
+		case s.dir:
+			return e.planFlat(s, n)
+		case can.Has(providers.AbilityCopy):
+			s.verb = verbCopy
+		default:
+			s.verb, s.size = verbWrite, n.Size
+		}
+		return verdictReady, s
+	}
+	return verdictStuck, nil
+}
+
+// parked begins the names of what stands aside.
+const parked = ".wsmount-parked-"
+
+// formatLink and parseLink keep a name in Attempt.Other.
+func formatLink(l table.Link) string { return strconv.FormatUint(l.Dir, 10) + "/" + l.Name }
+
+func parseLink(s string) table.Link {
+	dir, name, _ := strings.Cut(s, "/")
+	ino, _ := strconv.ParseUint(dir, 10, 64)
+	return table.Link{Dir: ino, Name: name}
+}
+
+// formatSent and parseSent keep there what was sent: whose content, and its
+// hash where nothing else will tell it from another's.
+func formatSent(ino table.Ino, digest string) string {
+	return strconv.FormatUint(ino, 10) + " " + digest
+}
+
+func parseSent(s string) (ino table.Ino, digest string) {
+	num, digest, _ := strings.Cut(s, " ")
+	ino, _ = strconv.ParseUint(num, 10, 64)
+	return ino, digest
+}

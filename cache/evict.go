@@ -1,0 +1,102 @@
+package cache
+
+import (
+	"github.com/wsmount/wsmount/cache/internal/table"
+)
+
+// beginEvicting has clean content given up, what was not used for longest
+// first, when there is more than Options.CacheSize of it, or too little room on
+// the disk. When that is not enough for what a program wants to write, the
+// oldest of the history goes too.
+func (v *Volume) beginEvicting() {
+	v.store.SetEvictor(func(need int64) {
+		// Content that was just sent is clean once the disk knows of that, too.
+		if v.table.Sync() != nil {
+			return
+		}
+		freed := v.part() // else it would be there only later
+		freed += v.store.Evict(v.mayEvict)
+		for freed < need && v.ctx.Err() == nil {
+			kept := v.store.KeptBytes()
+			if kept == 0 || !v.pruneBytes(max(kept-(need-freed), 0)) {
+				return
+			}
+			freed += kept - v.store.KeptBytes()
+		}
+	})
+	v.background(v.weighAll)
+	v.background(v.unloadLoop)
+}
+
+// mayEvict notes that the content of an inode is not here any more, if it can
+// be fetched again and nobody uses it. The table forgets it first, then the
+// disk: so that no crash leaves a record of content that is not there.
+func (v *Volume) mayEvict(ino table.Ino) bool {
+	may := false
+	err := v.update(func() error {
+		n := v.table.Inode(ino)
+		if n == nil || v.open[ino] != nil || !v.replaceable(ino, n) {
+			return nil
+		}
+		may = true
+		if n.State != table.None {
+			n = v.table.Edit(ino)
+			n.State, n.Origin = table.None, table.Origin{}
+		}
+		return nil
+	})
+	return err == nil && may
+}
+
+// replaceable reports whether the content of an inode can be fetched again: the
+// backend has just that under every name of it. mu is held.
+func (v *Volume) replaceable(ino table.Ino, n *table.Inode) bool {
+	if !isRegular(n) || n.Writing || n.Suspect || len(n.Links) == 0 {
+		return false
+	}
+	for _, l := range n.Links {
+		rec, _ := v.table.Name(l.Dir, l.Name)
+		if rec.Local || rec.Seq != 0 || rec.Attempt != nil || rec.Base == nil ||
+			rec.Base.Ino != ino || rec.Base.Gen != n.Gen {
+			return false
+		}
+	}
+	return true
+}
+
+// weigh tells the store how much the content of an inode takes, and whether it
+// may be given up. It follows each change of that, except while the inode is
+// open: then it comes when that ends. mu is held.
+func (v *Volume) weigh(ino table.Ino) {
+	if v.open[ino] != nil {
+		return
+	}
+	if n := v.table.Inode(ino); n != nil && n.State != table.None && isRegular(n) {
+		_, unsaved := v.engine.unsaved[ino]
+		v.store.Clean(ino, n.Blocks*512, !unsaved && v.replaceable(ino, n))
+	}
+}
+
+// weighChanged weighs what the change just committed was about. mu is held.
+func (v *Volume) weighChanged() {
+	for _, l := range v.changed {
+		if rec, ok := v.table.Name(l.Dir, l.Name); ok && rec.Ino != 0 {
+			v.weigh(rec.Ino)
+		}
+	}
+}
+
+// weighAll tells the store of what was here before this run.
+func (v *Volume) weighAll() {
+	err := v.store.Each(func(ino uint64, _ string, _ int64, _ bool) {
+		if v.ctx.Err() != nil {
+			return
+		}
+		v.mu.Lock()
+		defer v.mu.Unlock()
+		v.weigh(ino)
+	})
+	if err != nil {
+		v.o.Log.Warn("evict: what content there is could not be counted", "err", err)
+	}
+}

@@ -1,0 +1,108 @@
+package cache
+
+import (
+	"fmt"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/providers/memory"
+)
+
+// evictAll gives up what may be, as a full disk would have it.
+func (w *world) evictAll() {
+	w.Helper()
+	w.v.weighAll()
+	w.v.store.Evict(w.v.mayEvict)
+}
+
+// idle waits until nothing is open, of the sender's either.
+func (w *world) idle() {
+	w.Helper()
+	for deadline := time.Now().Add(10 * time.Second); w.v.store.Usage().Open > 0; runtime.Gosched() {
+		if time.Now().After(deadline) {
+			w.Fatal("content is still in use")
+		}
+	}
+}
+
+// Clean content that nobody uses is given up when there is too much of it; what
+// the backend does not have never is.
+func TestEvict(t *testing.T) {
+	block := strings.Repeat("x", 60<<10)
+	files := []string{"clean", block, "open", block, "dirty", block, "renamed", block}
+	w := newWorld(t, onlyAsked, holding(files...), func(_ *world, o *Options) { o.CacheSize = 1 })
+	w.v.store.SetEvictor(func(int64) {}) // when the test says so, and not before
+	for i := 0; i < len(files); i += 2 {
+		w.get(files[i])
+	}
+	o := w.open("open", syscall.O_RDONLY)
+	w.ok(w.put("dirty", block+"ours"))
+	w.ok(w.rename("renamed", "moved"))
+	w.evictAll()
+	for path, want := range map[string]table.State{"clean": table.None, "open": table.Whole, "dirty": table.Whole, "moved": table.Whole} {
+		if got := w.record(path).State; got != want {
+			t.Errorf("%s: %v, want %v", path, got, want)
+		}
+	}
+	o.File.Release()
+	if got := w.get("clean"); got != block {
+		t.Errorf("fetched again: %d bytes", len(got))
+	}
+	w.ok(w.sendAll())
+	w.idle()
+	w.evictAll()
+	for _, path := range []string{"open", "dirty", "moved"} {
+		if got := w.record(path).State; got != table.None {
+			t.Errorf("%s after all was sent: %v", path, got)
+		}
+	}
+	if got := w.get("dirty"); got != block+"ours" {
+		t.Errorf("fetched again: %d bytes", len(got))
+	}
+}
+
+// A directory that nobody looked at for long is forgotten, and listed again
+// when somebody does.
+func TestUnload(t *testing.T) {
+	p := memory.Options{}
+	w, c := historic(t, func(w *world, o *Options) {
+		onlyAsked(w, o)
+		w.p = memory.New(p)
+		for _, d := range []string{"a", "b", "a/c"} {
+			for i := range 300 {
+				w.tamper(fmt.Sprintf("%s/f%d", d, i), "x")
+			}
+		}
+	})
+	w.list("a")
+	w.list("b")
+	w.list("a/c")
+	w.ok(w.put("b/mine", "not sent"))
+	w.forgetAll()
+	if known := w.v.unload(1 << 20); known != 904 {
+		t.Errorf("%d names known, want 904", known)
+	}
+	if known := w.v.unload(10); known != 904 {
+		t.Errorf("%d names left although all was listed just now", known)
+	}
+	c.pass(time.Hour)
+	known := w.v.unload(10)
+	if known != 303 { // a and b, and what is in b
+		t.Errorf("%d names left", known)
+	}
+	w.check()
+	if got := len(w.list("a/c")); got != 302 {
+		t.Errorf("a/c has %d names", got)
+	}
+	if got := len(w.list("b")); got != 303 {
+		t.Errorf("b has %d names", got)
+	}
+	if got := w.get("a/f7"); got != "x" {
+		t.Errorf("got %q", got)
+	}
+	w.check()
+}

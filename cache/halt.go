@@ -1,0 +1,185 @@
+package cache
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/fs"
+)
+
+// ErrHalted says that a pull or a commit would have deleted so much that it
+// looks like an accident: a bucket that was emptied, a prefix that moved, an
+// rm that went wrong. Nothing of it was applied; Confirm allows it.
+var ErrHalted = errors.New("stopped: too much would be deleted")
+
+// Halt is why nothing is pulled or committed until Confirm.
+type Halt struct {
+	Since  time.Time
+	Commit bool // else a pull
+	Reason string
+}
+
+// The sides that halt by themselves.
+const (
+	pullSide = iota
+	commitSide
+)
+
+// haltFloor is the size of a tree from which on its parts are counted: more
+// than half of it is not deleted at once without being asked for. The root of
+// any tree with more than one entry is not emptied.
+const haltFloor = 20
+
+// tooMuch says why deleting so many of the backend's names needs a word from a
+// person, or "". done says that the table has it already. With unseen there may
+// be more in those directories than anybody knows: they are to be looked into
+// before the word is asked for. mu is held.
+func (v *Volume) tooMuch(deleted int, done bool, rootBefore, rootAfter int) (reason string, unseen []table.Ino) {
+	if rootBefore > 1 && rootAfter == 0 {
+		return fmt.Sprintf("all %d entries of the root would be deleted", rootBefore), nil
+	}
+	if 2*deleted <= haltFloor {
+		return "", nil
+	}
+	left, unseen := v.countBase(2*deleted + 1)
+	if !done {
+		left -= deleted
+	}
+	if all := deleted + left; all >= haltFloor && deleted > left {
+		return fmt.Sprintf("%d of %d entries would be deleted", deleted, all), unseen
+	}
+	return "", nil
+}
+
+// maxUnseen is how many directories are looked into before it is counted again.
+const maxUnseen = 32
+
+// countBase counts names that the backend is known to have, but goes on to
+// limit only, and lists directories that are not to be deleted and that nobody
+// has looked into. mu is held.
+func (v *Volume) countBase(limit int) (total int, unseen []table.Ino) {
+	dirs := []table.Ino{table.Root}
+	for len(dirs) > 0 && total < limit {
+		dir := dirs[len(dirs)-1]
+		dirs = dirs[:len(dirs)-1]
+		n := v.table.Inode(dir)
+		if !n.Loaded && len(unseen) < maxUnseen && (dir == table.Root || len(n.Links) > 0) {
+			unseen = append(unseen, dir)
+		}
+		v.table.Names(dir, "", func(_ string, rec table.Name) bool {
+			if rec.Base != nil {
+				total++
+				if n := v.table.Inode(rec.Base.Ino); n != nil && isDir(n) {
+					dirs = append(dirs, rec.Base.Ino)
+				}
+			}
+			return total < limit
+		})
+	}
+	return total, unseen
+}
+
+// unseenError says that too little is known to tell whether too much would be
+// deleted.
+type unseenError struct{ dirs []table.Ino }
+
+func (e *unseenError) Error() string {
+	return fmt.Sprintf("%d directories were never looked into", len(e.dirs))
+}
+
+// lookInto makes the names of directories known. mu is not held.
+func (v *Volume) lookInto(ctx context.Context, dirs []table.Ino) error {
+	w := v.wait(nil, v.o.Patience)
+	defer w.close()
+	defer context.AfterFunc(ctx, w.close)()
+	for _, dir := range dirs {
+		if err := v.list(w, dir); err != nil && !errors.Is(err, fs.ErrStale) {
+			return w.cause(err)
+		}
+	}
+	return nil
+}
+
+// countRoot counts what the backend is known to have in its root. mu is held.
+func (v *Volume) countRoot() int {
+	count := 0
+	v.table.Names(table.Root, "", func(_ string, rec table.Name) bool {
+		if rec.Base != nil {
+			count++
+		}
+		return true
+	})
+	return count
+}
+
+// checkCommit refuses a commit that would delete so many names at the backend,
+// so many of them in the root, unless that was confirmed. An unseenError asks to
+// be called again when more is known. mu is held.
+func (v *Volume) checkCommit(deleted, deletedInRoot, madeInRoot int) error {
+	root := 0
+	if deletedInRoot > 0 {
+		root = v.countRoot()
+	}
+	reason, unseen := v.tooMuch(deleted, false, root, root-deletedInRoot+madeInRoot)
+	if len(unseen) > 0 && !v.puller.confirmed[commitSide] {
+		return &unseenError{unseen}
+	}
+	return v.checkHalt(commitSide, reason)
+}
+
+// checkHalt halts a side for a reason, unless there is none or the halt was
+// confirmed. mu is held.
+func (v *Volume) checkHalt(side int, reason string) error {
+	p := &v.puller
+	if reason == "" || p.confirmed[side] {
+		return nil
+	}
+	if p.halts[side] == nil || p.halts[side].Reason != reason {
+		p.halts[side] = &Halt{Since: v.o.Now(), Commit: side == commitSide, Reason: reason}
+		v.o.Log.Warn("halted", "commit", side == commitSide, "reason", reason)
+	}
+	return fmt.Errorf("%w: %s", ErrHalted, reason)
+}
+
+// passed says that a side has done what it was to do: what was confirmed is
+// used up. mu is held.
+func (v *Volume) passed(side int) { v.puller.halts[side], v.puller.confirmed[side] = nil, false }
+
+// halted lists the halts that stand. mu is held.
+func (v *Volume) halted() (all []Halt) {
+	for _, h := range v.puller.halts {
+		if h != nil {
+			all = append(all, *h)
+		}
+	}
+	return all
+}
+
+// Halted lists what waits for Confirm.
+func (v *Volume) Halted() []Halt {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.halted()
+}
+
+// Confirm allows what was halted, once: the pull is done before Confirm
+// returns, the commit goes its way. Without a halt it does nothing.
+func (v *Volume) Confirm(ctx context.Context) error {
+	v.mu.Lock()
+	p := &v.puller
+	pull := p.halts[pullSide] != nil
+	for side, h := range p.halts {
+		p.confirmed[side] = p.confirmed[side] || h != nil
+	}
+	p.halts[commitSide] = nil
+	v.mu.Unlock()
+	v.engine.wake()
+	if !pull {
+		return nil
+	}
+	_, err := v.Pull(ctx, PullOptions{})
+	return err
+}

@@ -1,0 +1,132 @@
+package cache
+
+import (
+	"errors"
+	"fmt"
+	iofs "io/fs"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/wsmount/wsmount/cache/internal/table"
+)
+
+// Errors of the history.
+var (
+	// ErrNoVersion says that the history has no such version, or not any more.
+	ErrNoVersion = errors.New("no such version in the history")
+
+	// ErrNotKept says that a version is known, but not its content: it lived
+	// too short, was too large, was never here, or is over the budget.
+	ErrNotKept = errors.New("the content of this version was not kept")
+
+	errGone = fmt.Errorf("nothing is there: %w", iofs.ErrNotExist)
+)
+
+const (
+	modeType    = syscall.S_IFMT
+	modeRegular = syscall.S_IFREG
+	modeDir     = syscall.S_IFDIR
+)
+
+// Actor says on whose behalf files change, for the history.
+type Actor struct {
+	Name         string `json:"actor,omitempty"`
+	Event        string `json:"event,omitempty"` // of the lifecycle (AIP-37)
+	Turn         string `json:"turn,omitempty"`
+	Conversation string `json:"conversation,omitempty"`
+}
+
+// What a Version tells of.
+const (
+	Written = "written" // content became final: a close, an fsync, a restore
+	Ended   = "ended"   // content was removed or replaced; it is what was there
+	Moved   = "moved"   // a file or a directory has another name
+)
+
+// Version is one entry of the history.
+type Version struct {
+	// ID names it. Later entries have greater numbers.
+	ID string `json:"id"`
+	// Number counts the entries of one name, from 1 on.
+	Number uint64 `json:"number"`
+	Change string `json:"change"` // Written, Ended or Moved
+	// Why tells more: "closed", "removed", "pulled" ...
+	Why string `json:"why,omitempty"`
+
+	// Path is where the file is now, or was last.
+	Path string `json:"path"`
+	// Was is the path at that time, when it was another; From, of a move, the
+	// path before.
+	Was  string `json:"was,omitempty"`
+	From string `json:"from,omitempty"`
+
+	Time time.Time `json:"time"`
+	Actor
+	UID     uint32 `json:"uid,omitempty"`
+	PID     uint32 `json:"pid,omitempty"`
+	Command string `json:"command,omitempty"` // of that process
+
+	Mode   uint32 `json:"mode"` // type and permissions, as in stat
+	Size   int64  `json:"size"`
+	SHA256 string `json:"sha256,omitempty"` // "" when not computed
+	// Base is the version at the backend that it was made against; "" for none.
+	Base string `json:"base,omitempty"`
+	// Kept says that Content gives it, Current that it is what is here now.
+	Kept    bool `json:"kept"`
+	Current bool `json:"current,omitempty"`
+}
+
+// SetActor says on whose behalf what changes from now on does.
+func (v *Volume) SetActor(a Actor) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.history.actor = a
+}
+
+// history is what the history needs in memory. All else is in the table.
+type history struct {
+	// Guarded by Volume.mu.
+	actor    Actor
+	shown    *shownTree
+	by       who                      // asked for the update under way
+	commands map[uint32]command       // by process id
+	kept     map[table.Link]time.Time // when content was last kept, for the last keepPause
+
+	mu      sync.Mutex // inside Volume.mu; guards what follows
+	pending map[table.Ino]pending
+	long    map[table.Link]struct{} // names that may have too many versions
+	moved   []table.Ino             // whose content was moved into the history
+	records int                     // in the table; -1: not counted yet
+	pruned  Pruned
+	kick    chan struct{}
+	swept   chan struct{} // closed when what belongs to nothing is gone
+}
+
+// pending is a version whose content is looked at when it has been left alone
+// for a while.
+type pending struct {
+	id, gen uint64
+	due     time.Time
+}
+
+// command is the name of a process, and when it was looked up.
+type command struct {
+	name string
+	at   time.Time
+}
+
+func (h *history) init() {
+	h.commands, h.kept = map[uint32]command{}, map[table.Link]time.Time{}
+	h.pending, h.long = map[table.Ino]pending{}, map[table.Link]struct{}{}
+	h.records, h.kick = -1, make(chan struct{}, 1)
+	h.swept = make(chan struct{})
+}
+
+// wake has the history worker look at what is due. It never blocks.
+func (h *history) wake() {
+	select {
+	case h.kick <- struct{}{}:
+	default:
+	}
+}

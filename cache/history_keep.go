@@ -1,0 +1,290 @@
+package cache
+
+import (
+	"errors"
+	"fmt"
+	iofs "io/fs"
+	"strconv"
+	"time"
+
+	"github.com/wsmount/wsmount/cache/internal/content"
+	"github.com/wsmount/wsmount/cache/internal/table"
+)
+
+// How content gets into the history:
+//
+//   - content whose last name is removed or replaced is not unlinked but moved,
+//     by a rename, when nothing holds it any more;
+//   - content that is about to be changed in place is copied first, when the
+//     file is opened for that, if it is small;
+//   - larger content is copied in the background, when it was closed and then
+//     left alone for a while.
+//
+// What is current needs no copy: it is in the working copy. Of a file that
+// changes all the time one version in keepPause is kept, and the last.
+const (
+	keepPause = 2 * time.Second
+	keepSmall = 4 << 20 // bytes that are copied while an open waits
+
+	maxPending = 1 << 16
+)
+
+// The reasons that the history knows of itself; any other text will do.
+const (
+	whyRemoved     = "removed"     // by a program
+	whyReplaced    = "replaced"    // by a program's rename
+	whyPulled      = "pulled"      // the backend had another
+	whyOverwritten = "overwritten" // what another wrote, and we replaced at the backend
+	whyChanged     = "changed"     // what was there before a program's first change
+	whyRestored    = "restored"
+	whyRenamed     = "renamed"
+)
+
+// recordVersion notes that the content of an inode is final. mu is held, in an
+// update, after contentChanged.
+func (v *Volume) recordVersion(n *table.Inode, ino table.Ino, why string) {
+	if len(n.Links) == 0 || !isRegular(n) {
+		return
+	}
+	h := v.head(n.Links[0])
+	prev, old := v.contentBehind(ino, h.id)
+	if old != nil && old.Gen == n.Gen {
+		return
+	}
+	if oi := v.open[ino]; oi != nil && !v.history.by.known {
+		v.history.by = oi.by
+	}
+	r := recordOf(Written, why, n.Links[0], ino, n)
+	r.Prev, r.New = prev, old == nil && ofHere(n)
+	id := v.addBehind(h, r)
+	v.later(func() { v.history.expect(ino, pending{id, r.Gen, v.o.Now().Add(keepPause)}) })
+}
+
+// expect has the worker look at a version when it is due: when the first of
+// those that came in a row is.
+func (h *history) expect(ino table.Ino, p pending) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if old, ok := h.pending[ino]; ok {
+		p.due = old.due
+	} else if len(h.pending) >= maxPending {
+		return
+	}
+	h.pending[ino] = p
+	if len(h.pending) == 1 {
+		h.wake()
+	}
+}
+
+// recordMoved notes that an inode, a directory too, has another name. mu is
+// held, in the update that renames, after setLocal.
+func (v *Volume) recordMoved(ino table.Ino, from, to table.Link) {
+	n := v.table.Inode(ino)
+	if n == nil {
+		return
+	}
+	of, old := v.contentRecord(ino, from)
+	r := recordOf(Moved, whyRenamed, to, ino, n)
+	at, _ := v.path(from)
+	r.From = &link{from.Dir, from.Name, at.String()}
+	r.New = old == nil && ofHere(n) && isRegular(n)
+	if old != nil && old.Change != Moved {
+		r.Of = of
+	}
+	v.addRecord(r)
+}
+
+// keepReplaced notes that a name is about to lose its inode, and has the
+// content go to the history, under the id returned, once nothing holds it. Of a
+// directory or a link it is only noted. mu is held, in the update that takes
+// the name away, before setLocal.
+func (v *Volume) keepReplaced(l table.Link, ino table.Ino, why string) (id string, err error) {
+	n := v.table.Inode(ino)
+	if n == nil {
+		return "", v.table.Err()
+	}
+	h := v.head(l)
+	of, old := v.contentBehind(ino, h.id)
+	r := recordOf(Ended, why, l, ino, n)
+	r.Prev, r.New = of, old == nil && ofHere(n)
+	moves := isRegular(n) && n.State == table.Whole && n.Size > 0 && len(n.Links) == 1
+	switch {
+	case old != nil && old.Kept && old.Gen == n.Gen:
+		r.Of, moves = of, false
+	case old != nil && why == whyReplaced && v.keptLately(l) && v.now()-old.Time < int64(keepPause):
+		moves = false
+	}
+	number := v.addBehind(h, r)
+	if moves {
+		if old != nil && old.Gen == n.Gen {
+			old.Of = number // it is the same content
+			v.putRecord(of, old)
+		}
+		v.table.Set(queueKey(ino), []byte(storeID(number)))
+		v.keptNow(l)
+	}
+	return idText(number), nil
+}
+
+// keptLately reports whether content of a name went into the history less than
+// keepPause ago. mu is held.
+func (v *Volume) keptLately(l table.Link) bool {
+	at, ok := v.history.kept[l]
+	return ok && v.o.Now().Sub(at) < keepPause
+}
+
+// keptNow notes that it does. mu is held.
+func (v *Volume) keptNow(l table.Link) {
+	if len(v.history.kept) > 4096 {
+		clear(v.history.kept)
+	}
+	v.history.kept[l] = v.o.Now()
+}
+
+// letGo does with the content of an inode that was dropped what was decided:
+// it goes into the history, or away, once the disk knows of it (parting). n is
+// what the inode was. mu is held, in an update; reap calls it.
+func (v *Volume) letGo(ino table.Ino, n *table.Inode) {
+	id, _ := strconv.ParseUint(string(v.table.Get(queueKey(ino))), 16, 64) // 0 for none
+	r := v.getRecord(id)
+	if r == nil || r.Gen != n.Gen { // or it was written after it lost its name
+		size := n.Blocks * 512
+		v.table.Set(queueKey(ino), []byte(goesAway))
+		v.later(func() { v.parting.add(ino, parted{size: size}) })
+		return
+	}
+	r.Size = n.Size
+	v.setKept(id, r, id)
+	v.later(func() { v.parting.add(ino, parted{kept: id}) })
+}
+
+// moveAway moves content into the history. The table says so already, and
+// notes that it is to be done, for the case that we do not get here. A reader
+// may have been first: see openKept.
+func (v *Volume) moveAway(ino table.Ino, id uint64) {
+	if err := v.store.Keep(ino, storeID(id)); err != nil && !errors.Is(err, iofs.ErrNotExist) {
+		v.o.Log.Error("history: content could not be kept", "version", id, "err", err)
+		v.store.Remove(ino)
+	}
+	v.history.noteMoved(ino)
+}
+
+// noteMoved has the worker take away the note that content is to be moved.
+func (h *history) noteMoved(ino table.Ino) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.moved = append(h.moved, ino)
+	if len(h.moved) == 1 {
+		h.wake()
+	}
+}
+
+// keepBefore keeps content that is about to be changed in place, unless the
+// history has it or it is large. It is called when a clean inode is opened for
+// writing or truncated, before the change, without mu. What goes wrong is only
+// logged: it is no reason to refuse the change.
+func (v *Volume) keepBefore(ino table.Ino) {
+	gen, ok := v.unkept(ino)
+	if !ok {
+		return
+	}
+	if err := v.keepCopy(ino, gen, nil); err != nil {
+		v.o.Log.Warn("history: content was not kept before a change", "ino", ino, "err", err)
+	}
+}
+
+// unkept is the state of an inode's content, if that should be copied now.
+func (v *Volume) unkept(ino table.Ino) (gen uint64, ok bool) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	n := v.table.Inode(ino)
+	if n == nil || !isRegular(n) || len(n.Links) == 0 || n.State != table.Whole || n.Writing ||
+		n.Size == 0 || n.Size > keepSmall {
+		return 0, false
+	}
+	_, old := v.contentRecord(ino, n.Links[0])
+	if old != nil && old.Kept && old.Gen == n.Gen || v.keptLately(n.Links[0]) {
+		return 0, false
+	}
+	v.keptNow(n.Links[0])
+	return n.Gen, true
+}
+
+// keepCopy copies the content of an inode, which is in the state gen, into the
+// history, if and with what also says so.
+func (v *Volume) keepCopy(ino table.Ino, gen uint64, also func(*content.Snapshot) (copies bool, err error)) error {
+	f, err := v.store.Open(ino)
+	if err != nil {
+		return err
+	}
+	defer f.Release()
+	snap, err := f.Snapshot(v.ctx)
+	if err != nil {
+		return err
+	}
+	defer snap.Close()
+	if !v.isQuietly(ino, gen) {
+		return nil // the snapshot may be of another state
+	}
+	if also != nil {
+		if copies, err := also(snap); err != nil || !copies {
+			return err
+		}
+	}
+	v.mu.Lock()
+	id := v.table.NextSeq()
+	v.mu.Unlock()
+	if err := v.store.KeepSnapshot(snap, storeID(id)); err != nil {
+		return err
+	}
+	err = v.update(func() error { return v.adoptCopy(ino, gen, id, snap.Size()) })
+	if err != nil {
+		err = errors.Join(err, v.store.DropKept(storeID(id)))
+	}
+	return err
+}
+
+// isQuietly reports whether content is in a state, and nobody may be changing
+// it.
+func (v *Volume) isQuietly(ino table.Ino, gen uint64) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	n := v.table.Inode(ino)
+	return n != nil && n.Gen == gen && !n.Writing
+}
+
+// errOutrun says that what was to be recorded is history already.
+var errOutrun = errors.New("the file changed meanwhile")
+
+// adoptCopy enters content of a state that was copied into the store under an
+// id. mu is held, in an update.
+func (v *Volume) adoptCopy(ino table.Ino, gen, id uint64, size int64) error {
+	n := v.table.Inode(ino)
+	if n == nil || len(n.Links) == 0 {
+		return errOutrun
+	}
+	at, r := v.contentRecord(ino, n.Links[0])
+	if r == nil || r.Gen != gen {
+		if n.Gen != gen {
+			return errOutrun
+		}
+		prev := at
+		r = recordOf(Ended, whyChanged, n.Links[0], ino, n)
+		r.Stays, r.Prev = true, prev
+		at = v.addRecord(r)
+	}
+	r.Size = size
+	v.setKept(at, r, id)
+	return nil
+}
+
+// setKept says that the content of a record is in the store under an id. mu is
+// held, in an update.
+func (v *Volume) setKept(at uint64, r *record, id uint64) {
+	r.Kept, r.Copy = true, 0
+	if id != at {
+		r.Copy = id
+	}
+	v.putRecord(at, r)
+	v.table.Set(keptKey(id), fmt.Appendf(nil, "%x %x", r.Size, at))
+}

@@ -1,0 +1,290 @@
+package cache
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	iofs "io/fs"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/wsmount/wsmount/cache/internal/content"
+	"github.com/wsmount/wsmount/cache/internal/table"
+)
+
+// LogFilter says which versions Log gives. Zero fields do not choose.
+type LogFilter struct {
+	// Path is a file or a directory: versions of it and below, by where the
+	// files are now or where they were.
+	Path                      string
+	Since, Until              time.Time // both included
+	Event, Turn, Conversation string
+	Limit                     int // the newest so many
+}
+
+// logStep is how many records are read under one lock.
+const logStep = 256
+
+// Log gives versions, the newest first.
+func (v *Volume) Log(ctx context.Context, f LogFilter) ([]Version, error) {
+	f.Path = strings.Trim(f.Path, "/")
+	var list []Version
+	err := v.eachRecord(ctx, 0, func(id uint64, r *record) {
+		if !f.matches(r) {
+			return
+		}
+		ver := v.version(id, r)
+		if f.Path != "" && !below(ver.Path, f.Path) && !below(r.Path, f.Path) && !below(ver.From, f.Path) {
+			return
+		}
+		list = append(list, ver)
+		if f.Limit > 0 && len(list) >= 2*f.Limit {
+			list = append(list[:0], list[len(list)-f.Limit:]...)
+		}
+	})
+	if f.Limit > 0 && len(list) > f.Limit {
+		list = list[len(list)-f.Limit:]
+	}
+	for i, j := 0, len(list)-1; i < j; i, j = i+1, j-1 {
+		list[i], list[j] = list[j], list[i]
+	}
+	return list, err
+}
+
+// matches looks at all but the path.
+func (f *LogFilter) matches(r *record) bool {
+	at := timeOf(r.Time)
+	return (f.Since.IsZero() || !at.Before(f.Since)) && (f.Until.IsZero() || !at.After(f.Until)) &&
+		(f.Event == "" || f.Event == r.Event) && (f.Turn == "" || f.Turn == r.Turn) &&
+		(f.Conversation == "" || f.Conversation == r.Conversation)
+}
+
+// below reports whether a path is another or below it; "" is the root.
+func below(path, dir string) bool {
+	rest, ok := strings.CutPrefix(path, dir)
+	return ok && path != "" && (rest == "" || rest[0] == '/' || dir == "")
+}
+
+// eachRecord visits the records from one on, the oldest first, in steps that
+// hold mu; visit runs under it.
+func (v *Volume) eachRecord(ctx context.Context, from uint64, visit func(id uint64, r *record)) error {
+	after := ""
+	if from > 0 {
+		after = versionKey(from - 1)
+	}
+	for more := true; more; {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		step := 0
+		err := v.view(func() error {
+			v.table.Scan(versionPrefix, after, func(key string, value []byte) bool {
+				after = key
+				if r := decodeRecord(value); r != nil {
+					visit(idOfKey(key), r)
+				}
+				step++
+				return step < logStep
+			})
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		more = step == logStep
+	}
+	return nil
+}
+
+// version is what is told of a record. mu is held.
+func (v *Volume) version(id uint64, r *record) Version {
+	ver := Version{ID: idText(id), Number: r.Number, Change: r.Change, Why: r.Why,
+		Time: timeOf(r.Time), Actor: r.Actor, UID: r.UID, PID: r.PID, Command: r.Cmd,
+		Mode: r.Mode, Size: r.Size, SHA256: r.SHA, Base: r.Base}
+	ver.Path = v.whereIs(r)
+	if ver.Path != r.Path {
+		ver.Was = r.Path
+	}
+	if r.From != nil {
+		ver.From = r.From.Path
+	}
+	if of := v.getRecord(r.Of); of != nil && ver.SHA256 == "" {
+		ver.SHA256 = of.SHA
+	}
+	src := v.contentOf(id, r)
+	ver.Kept = src.kind != contentGone
+	ver.Current = src.kind == contentHere && r.Change != Ended
+	return ver
+}
+
+// whereIs is where the file of a record is, or was last. mu is held.
+func (v *Volume) whereIs(r *record) string {
+	if n := v.table.Inode(r.Ino); n != nil && len(n.Links) > 0 && (r.Change != Ended || r.Stays) {
+		if at, ok := v.path(n.Links[0]); ok {
+			return at.String()
+		}
+	}
+	if at, ok := v.path(r.at()); ok {
+		return at.String()
+	}
+	return r.Path
+}
+
+// source of a version's content.
+type contentSource struct {
+	kind contentKind
+	id   uint64    // in the store's history; of what is here, its record
+	ino  table.Ino // whose content it is still
+	gen  uint64
+	size int64
+}
+
+type contentKind uint8
+
+const (
+	contentGone  contentKind = iota
+	contentKept              // in the store's history
+	contentHere              // the working copy has it still
+	contentEmpty             // there is nothing in it
+)
+
+// contentOf finds the content of a record. mu is held.
+func (v *Volume) contentOf(id uint64, r *record) contentSource {
+	switch {
+	case r.Kept:
+		return contentSource{kind: contentKept, id: r.content(id), ino: r.Ino, size: r.Size}
+	case r.Mode&modeType != modeRegular:
+		return contentSource{}
+	case r.Size == 0:
+		return contentSource{kind: contentEmpty}
+	}
+	n := v.table.Inode(r.Ino)
+	if n != nil && n.Gen == r.Gen && n.State == table.Whole && !n.Writing {
+		return contentSource{kind: contentHere, id: id, ino: r.Ino, gen: r.Gen, size: n.Size}
+	}
+	if of := v.getRecord(r.Of); of != nil && of.Gen == r.Gen && of.Change != Moved {
+		return v.contentOf(r.Of, of)
+	}
+	return contentSource{}
+}
+
+// Content opens the content of a version. It fails with ErrNoVersion and
+// ErrNotKept. The caller closes it.
+func (v *Volume) Content(id string) (r io.ReadCloser, size int64, err error) {
+	src, err := v.sourceOf(id)
+	if err != nil {
+		return nil, 0, err
+	}
+	return v.openSource(src)
+}
+
+// sourceOf is where the content of a version is.
+func (v *Volume) sourceOf(id string) (src contentSource, err error) {
+	number, ok := parseID(id)
+	err = v.view(func() error {
+		r := v.getRecord(number)
+		if !ok || r == nil {
+			return fmt.Errorf("%q: %w", id, ErrNoVersion)
+		}
+		src = v.contentOf(number, r)
+		if src.kind == contentGone {
+			return fmt.Errorf("%s of %s: %w", id, r.Path, ErrNotKept)
+		}
+		return nil
+	})
+	return src, err
+}
+
+func (v *Volume) openSource(src contentSource) (io.ReadCloser, int64, error) {
+	switch src.kind {
+	case contentEmpty:
+		return io.NopCloser(strings.NewReader("")), 0, nil
+	case contentHere:
+		r, size, err := v.openHere(src)
+		if err == nil {
+			return r, size, nil
+		}
+		now, moved := v.movedOn(src)
+		if !moved {
+			return nil, 0, err
+		}
+		return v.openSource(now)
+	case contentGone:
+		return nil, 0, ErrNotKept
+	}
+	f, err := v.openKept(src)
+	if err != nil {
+		return nil, 0, err
+	}
+	st, err := f.Stat()
+	if err != nil {
+		f.Close()
+		return nil, 0, err
+	}
+	return f, st.Size(), nil
+}
+
+// movedOn is where content is that the working copy had, if it has it no more:
+// its file was removed or changed meanwhile, and the history took it, or nobody.
+func (v *Volume) movedOn(src contentSource) (now contentSource, moved bool) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if r := v.getRecord(src.id); r != nil {
+		now = v.contentOf(src.id, r)
+	}
+	return now, now.kind != contentHere
+}
+
+// openKept opens kept content. It may be that the table says already that it is
+// there, and that it is about to be moved.
+func (v *Volume) openKept(src contentSource) (*os.File, error) {
+	f, err := v.store.OpenKept(storeID(src.id))
+	if !errors.Is(err, iofs.ErrNotExist) {
+		return f, err
+	}
+	v.mu.Lock()
+	queued := string(v.table.Get(queueKey(src.ino))) == storeID(src.id)
+	v.mu.Unlock()
+	if queued && v.table.Sync() == nil {
+		_ = v.store.Keep(src.ino, storeID(src.id)) // whoever comes first
+		f, err = v.store.OpenKept(storeID(src.id))
+	}
+	if errors.Is(err, iofs.ErrNotExist) {
+		err = ErrNotKept
+	}
+	return f, err
+}
+
+// openHere opens content that the working copy still has, as it is now.
+func (v *Volume) openHere(src contentSource) (io.ReadCloser, int64, error) {
+	f, err := v.store.Open(src.ino)
+	if err != nil {
+		return nil, 0, err
+	}
+	snap, err := f.Snapshot(v.ctx)
+	if err != nil {
+		f.Release()
+		return nil, 0, err
+	}
+	if !v.isQuietly(src.ino, src.gen) {
+		snap.Close()
+		f.Release()
+		return nil, 0, ErrNotKept // just now
+	}
+	return &snapshotReader{snap.Reader(), snap, f}, snap.Size(), nil
+}
+
+// snapshotReader reads content as it was when it was opened.
+type snapshotReader struct {
+	*io.SectionReader
+	snap *content.Snapshot
+	f    *content.File
+}
+
+func (r *snapshotReader) Close() error {
+	r.snap.Close()
+	r.f.Release()
+	return nil
+}

@@ -1,0 +1,255 @@
+package cache
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/wsmount/wsmount/cache/internal/table"
+)
+
+// The history is kept within its budget in steps of pruneStep records, each a
+// commit of its own, so that no request waits long for the lock.
+const (
+	pruneStep = 256
+	// pruneEach is how many versions too many a name gets before it is looked at.
+	pruneEach = 32
+	// maxRecords bounds the records, whatever the budget allows.
+	maxRecords = 500_000
+)
+
+// Pruned counts what was given up to stay within the budget, since the volume
+// was opened.
+type Pruned struct {
+	Versions int   `json:"versions"` // of which nothing is known any more
+	Contents int   `json:"contents"` // of which only the content is gone
+	Bytes    int64 `json:"bytes"`
+}
+
+// HistoryUsage is what the history takes.
+type HistoryUsage struct {
+	Versions int    `json:"versions"` // -1: not counted yet
+	Bytes    int64  `json:"bytes"`    // of content, on the disk
+	Pruned   Pruned `json:"pruned"`
+}
+
+// HistoryUsage says what the history takes, and what was given up.
+func (v *Volume) HistoryUsage() HistoryUsage {
+	h := &v.history
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return HistoryUsage{h.records, v.store.KeptBytes(), h.pruned}
+}
+
+// prune keeps the history within its budget.
+func (v *Volume) prune() {
+	before := v.HistoryUsage()
+	if before.Versions < 0 {
+		v.countRecords()
+	}
+	for v.ctx.Err() == nil && (v.pruneOld() || v.pruneLong() || v.pruneBytes(v.o.Policy.History.Bytes)) {
+	}
+	after := v.HistoryUsage()
+	if after.Pruned != before.Pruned {
+		v.o.Log.Info("history: kept within its budget",
+			"versions", after.Pruned.Versions-before.Pruned.Versions,
+			"contents", after.Pruned.Contents-before.Pruned.Contents,
+			"bytes", after.Pruned.Bytes-before.Pruned.Bytes)
+	}
+}
+
+// countRecords counts them once. Those that come meanwhile may count twice.
+func (v *Volume) countRecords() {
+	count, after := 0, ""
+	for done := false; !done && v.ctx.Err() == nil; {
+		v.mu.Lock()
+		step := 0
+		v.table.Scan(versionPrefix, after, func(key string, _ []byte) bool {
+			after = key
+			step++
+			return step < pruneStep
+		})
+		count += step
+		if done = step < pruneStep; done { // the next comes when mu is free, and counts itself
+			v.history.counted(count)
+		}
+		v.mu.Unlock()
+	}
+}
+
+func (h *history) counted(records int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.records = records
+}
+
+// pruneOld gives up records that are too old, and the oldest when there are
+// too many. It reports whether there may be more.
+func (v *Volume) pruneOld() bool {
+	v.history.mu.Lock()
+	excess := v.history.records - maxRecords
+	v.history.mu.Unlock()
+	limit := v.o.Now().Add(-v.o.Policy.History.Age).UnixNano()
+	return v.pruneRecords(func(drop func(id uint64, r *record)) {
+		v.table.Scan(versionPrefix, "", func(key string, value []byte) bool {
+			r := decodeRecord(value)
+			if r != nil && excess <= 0 && r.Time > limit {
+				return false
+			}
+			excess--
+			drop(idOfKey(key), r)
+			return true
+		})
+	})
+}
+
+// pruneLong gives up the oldest versions of names that have too many.
+func (v *Volume) pruneLong() bool {
+	l, ok := v.history.takeLong()
+	if !ok {
+		return false
+	}
+	more := v.pruneRecords(func(drop func(id uint64, r *record)) {
+		id := v.head(l).id
+		for i := 0; id != 0; i++ {
+			r := v.getRecord(id)
+			if r == nil {
+				return
+			}
+			if i >= v.o.Policy.History.Versions {
+				drop(id, r)
+			}
+			id = r.Back
+		}
+	})
+	if more {
+		v.history.mu.Lock()
+		v.history.long[l] = struct{}{}
+		v.history.mu.Unlock()
+	}
+	return true
+}
+
+func (h *history) takeLong() (table.Link, bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for l := range h.long {
+		delete(h.long, l)
+		return l, true
+	}
+	return table.Link{}, false
+}
+
+// pruneRecords drops the records that choose names, a step at most, and reports
+// whether the step was not enough.
+func (v *Volume) pruneRecords(choose func(drop func(id uint64, r *record))) bool {
+	dropped := 0
+	var files []uint64
+	var bytes int64
+	err := v.update(func() error {
+		chosen := map[uint64]*record{}
+		choose(func(id uint64, r *record) {
+			if len(chosen) < pruneStep {
+				chosen[id] = r
+			}
+		})
+		for id, r := range chosen {
+			if at, size := v.dropRecord(id, r); at != 0 {
+				files, bytes = append(files, at), bytes+size
+			}
+		}
+		dropped = len(chosen)
+		return nil
+	})
+	if err != nil {
+		v.o.Log.Warn("history: prune", "err", err)
+		return false
+	}
+	v.dropFiles(files, bytes, dropped)
+	return dropped >= pruneStep
+}
+
+// dropRecord takes a record out of the table, and says under which id the store
+// has its content, 0 for none. mu is held, in an update.
+func (v *Volume) dropRecord(id uint64, r *record) (at uint64, size int64) {
+	v.table.Set(versionKey(id), nil)
+	if r == nil {
+		return 0, 0
+	}
+	if v.head(r.at()).id == id {
+		v.table.Set(headKey(r.at()), nil)
+	}
+	if !r.Kept {
+		return 0, 0
+	}
+	at = r.content(id)
+	v.table.Set(keptKey(at), nil)
+	return at, r.Size
+}
+
+// content is the id under which the store has a record's content.
+func (r *record) content(id uint64) uint64 {
+	if r.Copy != 0 {
+		return r.Copy
+	}
+	return id
+}
+
+// dropFiles unlinks content of which the table does not know any more.
+func (v *Volume) dropFiles(files []uint64, bytes int64, records int) {
+	for _, id := range files {
+		if err := v.store.DropKept(storeID(id)); err != nil {
+			v.o.Log.Warn("history: unlink", "version", id, "err", err)
+		}
+	}
+	h := &v.history
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.records = max(h.records-records, min(h.records, 0))
+	h.pruned.Versions += records
+	h.pruned.Contents += len(files)
+	h.pruned.Bytes += bytes
+}
+
+// pruneBytes gives up content, the oldest first, until it takes no more than
+// limit; the records stay. It reports whether there may be more to give up.
+func (v *Volume) pruneBytes(limit int64) bool {
+	excess := v.store.KeptBytes() - limit
+	if excess <= 0 {
+		return false
+	}
+	var files []uint64
+	var bytes int64
+	err := v.update(func() error {
+		v.table.Scan(keptPrefix, "", func(key string, value []byte) bool {
+			id := idOfKey(key)
+			size, at := keptOf(value)
+			v.table.Set(key, nil)
+			if r := v.getRecord(at); r != nil && r.Kept && r.content(at) == id {
+				r.Kept, r.Copy = false, 0
+				v.putRecord(at, r)
+			}
+			files, bytes = append(files, id), bytes+size
+			return bytes < excess && len(files) < pruneStep
+		})
+		return nil
+	})
+	if err != nil {
+		v.o.Log.Warn("history: prune", "err", err)
+		return false
+	}
+	v.dropFiles(files, bytes, 0)
+	return len(files) > 0
+}
+
+// keptOf reads the record of kept content.
+func keptOf(value []byte) (size int64, at uint64) {
+	a, b, _ := strings.Cut(string(value), " ")
+	size, _ = strconv.ParseInt(a, 16, 64)
+	at, _ = strconv.ParseUint(b, 16, 64)
+	return size, at
+}
+
+// pruneEvery is how often the age of versions is looked at when nothing else
+// happens.
+const pruneEvery = time.Hour

@@ -1,0 +1,79 @@
+package cache
+
+import (
+	"context"
+	"io"
+
+	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/providers"
+)
+
+// keepRemote fetches what the backend has into the history: it is about to be
+// overwritten there. Content larger than most bytes is only noted.
+func (v *Volume) keepRemote(ctx context.Context, l table.Link, at providers.Locator, info providers.Info, most int64) (id string, err error) {
+	r := &record{Change: Ended, Why: whyOverwritten, Dir: l.Dir, Name: l.Name, Mode: 0o100644,
+		Size: info.Size, Base: versionText(info.Version), Stays: true}
+	var ino table.Ino
+	if info.Kind == providers.KindFile && info.Size <= most {
+		if ino, err = v.fetchAside(ctx, at, info); err != nil {
+			return "", err
+		}
+	}
+	var number uint64
+	err = v.update(func() error {
+		number = v.addRecord(r)
+		if ino != 0 {
+			v.setKept(number, r, number)
+		}
+		return nil
+	})
+	if ino != 0 {
+		if err == nil {
+			err = v.store.Keep(ino, storeID(number))
+		}
+		v.store.Remove(ino)
+	}
+	return idText(number), err
+}
+
+// fetchAside brings a version from the backend into a content file of its own.
+func (v *Volume) fetchAside(ctx context.Context, at providers.Locator, info providers.Info) (table.Ino, error) {
+	c, err := v.p.Read(ctx, at, providers.ReadOptions{Version: info.Version})
+	if err != nil {
+		return 0, err
+	}
+	defer c.Body.Close()
+	v.mu.Lock()
+	ino := v.table.Alloc()
+	v.mu.Unlock()
+	if err := v.fill(ctx, ino, at.String(), c.Body); err != nil {
+		v.store.Remove(ino)
+		return 0, err
+	}
+	return ino, nil
+}
+
+// fill makes a content file of what r gives.
+func (v *Volume) fill(ctx context.Context, ino table.Ino, path string, r io.Reader) error {
+	f, err := v.store.Create(ino, path)
+	if err != nil {
+		return err
+	}
+	defer f.Release()
+	buf := make([]byte, 256<<10)
+	for off := int64(0); ; {
+		n, err := io.ReadFull(r, buf)
+		if n > 0 {
+			if _, werr := f.WriteAt(ctx, buf[:n], off); werr != nil {
+				return werr
+			}
+			off += int64(n)
+		}
+		if err == io.EOF || err == io.ErrUnexpectedEOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}

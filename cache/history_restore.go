@@ -1,0 +1,385 @@
+package cache
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/fs"
+)
+
+// RestoreOptions say what is brought back: one of Version, Time, Turn and
+// Conversation (the last two may be combined).
+type RestoreOptions struct {
+	// Path is a file, or a directory with all below; "" is everything, or with
+	// the Version of a file the place where that is.
+	Path string
+
+	// Version of a file is its content. Of a directory it is the state after
+	// that version, as of all else: after the last change of that time, turn
+	// or conversation.
+	Version            string
+	Time               time.Time
+	Turn, Conversation string
+
+	// Before asks for the state before the version, turn or conversation.
+	Before bool
+
+	// DryRun changes nothing.
+	DryRun bool
+
+	// Refuse is asked before a path is changed; an error skips it. nil: none.
+	Refuse func(path string) error
+}
+
+// RestoreReport says what a Restore did, by path.
+type RestoreReport struct {
+	Restored []string  `json:"restored,omitempty"`
+	Removed  []string  `json:"removed,omitempty"` // what was not there at that time; the history has it
+	Skipped  []Skipped `json:"skipped,omitempty"`
+}
+
+// Skipped is something that was asked for and not done.
+type Skipped struct {
+	Path   string `json:"path"`
+	Reason string `json:"reason"`
+}
+
+// Restore brings files back as they were. That is a change like any other: it
+// is sent to the backend, programs that have the file open keep what they have,
+// and what it replaces or removes goes to the history, from which nothing is
+// taken away. What cannot be brought back is skipped and reported; an error
+// means that not even that could be found out.
+func (v *Volume) Restore(ctx context.Context, o RestoreOptions) (RestoreReport, error) {
+	o.Path = strings.Trim(o.Path, "/")
+	var report RestoreReport
+	if v.o.ReadOnly {
+		return report, fmt.Errorf("restore: %w", fs.ErrReadOnly)
+	}
+	if o.Version == "" && o.Time.IsZero() && o.Turn == "" && o.Conversation == "" {
+		return report, fmt.Errorf("restore: no version, time, turn or conversation: %w", syscall.EINVAL)
+	}
+	pl, err := v.planRestore(ctx, &o)
+	if err != nil {
+		return report, fmt.Errorf("restore: %w", err)
+	}
+	for _, it := range pl.items {
+		done, err := v.restoreItem(ctx, &o, it)
+		if ctx.Err() != nil {
+			return report, ctx.Err()
+		}
+		report.note(&report.Restored, it.path, done, err)
+	}
+	for _, it := range pl.remove {
+		done, err := v.removeItem(ctx, &o, it)
+		if ctx.Err() != nil {
+			return report, ctx.Err()
+		}
+		report.note(&report.Removed, it.path, done, err)
+	}
+	if o.DryRun {
+		return report, nil
+	}
+	if err := v.sent(ctx, report.Restored); err != nil {
+		return report, fmt.Errorf("restored here, but the backend does not have it yet: %w", err)
+	}
+	return report, nil
+}
+
+// sent waits until the backend has what was restored, as a close does.
+func (v *Volume) sent(ctx context.Context, paths []string) error {
+	op := &fs.Op{Cancel: ctx.Done()}
+	for _, path := range paths {
+		_, ino, err := v.find(ctx, path)
+		if err != nil || ino == 0 {
+			continue // it went meanwhile
+		}
+		if err := v.committed(op, ino); err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+	}
+	if v.o.Policy.NoWait {
+		return nil
+	}
+	return v.settled(op)
+}
+
+func (r *RestoreReport) note(list *[]string, path string, done bool, err error) {
+	switch {
+	case err != nil:
+		r.Skipped = append(r.Skipped, Skipped{path, err.Error()})
+	case done:
+		*list = append(*list, path)
+	}
+}
+
+// planRestore finds out what there is to do.
+func (v *Volume) planRestore(ctx context.Context, o *RestoreOptions) (plan, error) {
+	if o.Version != "" && !o.Before {
+		it, regular, err := v.itemOf(o)
+		if err != nil || regular {
+			return plan{items: []item{it}}, err
+		}
+	}
+	cut, err := v.cutOf(ctx, o)
+	if err != nil {
+		return plan{}, err
+	}
+	p, err := v.pastBefore(ctx, cut)
+	if err != nil {
+		return plan{}, err
+	}
+	scope := o.Path
+	if l, ino, err := v.find(ctx, o.Path); err == nil && ino != 0 && ino != table.Root {
+		v.mu.Lock()
+		if n := v.table.Inode(ino); n != nil && isDir(n) {
+			if e, ok := p.first[ino]; ok {
+				l, _, _ = p.was(e)
+			}
+			scope = p.pathOf(l, o.Path)
+		}
+		v.mu.Unlock()
+	}
+	return v.planFor(p, o.Path, scope), nil
+}
+
+// itemOf is the file of a version.
+func (v *Volume) itemOf(o *RestoreOptions) (it item, regular bool, err error) {
+	id, ok := parseID(o.Version)
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	r := v.getRecord(id)
+	if !ok || r == nil {
+		return it, false, fmt.Errorf("%q: %w", o.Version, ErrNoVersion)
+	}
+	if r.Mode&modeType == modeDir {
+		return it, false, nil
+	}
+	it = item{path: o.Path, ino: r.Ino, mode: r.Mode, target: r.Target, src: v.contentOf(id, r), id: id}
+	if it.path == "" {
+		it.path = v.whereIs(r)
+	}
+	return it, true, nil
+}
+
+var errSame = errors.New("it is so already")
+
+// restoreItem brings one thing back, and reports whether there was anything to
+// do.
+func (v *Volume) restoreItem(ctx context.Context, o *RestoreOptions, it item) (done bool, err error) {
+	isThere, err := v.isSo(ctx, it)
+	if err != nil || isThere {
+		return false, err
+	}
+	if it.mode&modeType == modeRegular && it.src.kind == contentGone {
+		return false, ErrNotKept
+	}
+	if o.Refuse != nil {
+		if err := o.Refuse(it.path); err != nil {
+			return false, err
+		}
+	}
+	if o.DryRun {
+		return true, nil
+	}
+	switch it.mode & modeType {
+	case modeDir:
+		_, err = v.makeDir(ctx, it.path)
+	case modeRegular:
+		err = v.restoreFile(ctx, it)
+	case syscall.S_IFLNK:
+		err = v.enterAt(ctx, it, v.newIno(), func(n *table.Inode) { n.Target, n.Size = it.target, int64(len(it.target)) })
+	default:
+		return false, fs.ErrUnsupported
+	}
+	return err == nil, err
+}
+
+// isSo reports whether a path has what is to be restored.
+func (v *Volume) isSo(ctx context.Context, it item) (bool, error) {
+	_, ino, err := v.find(ctx, it.path)
+	if err != nil && !errors.Is(err, syscall.ENOTDIR) {
+		return false, err
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	n := v.table.Inode(ino)
+	if err != nil || n == nil || n.Mode&modeType != it.mode&modeType {
+		return false, nil
+	}
+	switch it.mode & modeType {
+	case modeDir:
+		return true, nil
+	case syscall.S_IFLNK:
+		return n.Target == it.target, nil
+	case modeRegular:
+		return it.src.kind == contentHere && it.src.ino == ino && it.src.gen == n.Gen ||
+			it.src.kind == contentEmpty && n.Size == 0, nil
+	}
+	return false, nil
+}
+
+// restoreFile gives a path a file with the content of a version.
+func (v *Volume) restoreFile(ctx context.Context, it item) error {
+	r, size, err := v.openSource(it.src)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	ino := v.newIno()
+	if err := v.fill(ctx, ino, it.path, io.LimitReader(r, size)); err != nil {
+		v.store.Remove(ino)
+		return err
+	}
+	f, err := v.store.Open(ino)
+	if err != nil {
+		return err
+	}
+	blocks, got := f.Blocks(), f.Size()
+	f.Release()
+	err = v.enterAt(ctx, it, ino, func(n *table.Inode) {
+		n.State, n.Size, n.Blocks = table.Whole, got, blocks
+	})
+	if err != nil {
+		v.store.Remove(ino)
+	}
+	return err
+}
+
+func (v *Volume) newIno() table.Ino {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.table.Alloc()
+}
+
+// enterAt gives a path a new inode. What was there goes to the history; a file
+// hands on its mode, owner and attributes.
+func (v *Volume) enterAt(ctx context.Context, it item, ino table.Ino, fill func(*table.Inode)) error {
+	at, name := splitPath(it.path)
+	dir, err := v.makeDir(ctx, at)
+	if err != nil {
+		return err
+	}
+	if err := checkName(name); err != nil {
+		return err
+	}
+	l := table.Link{Dir: dir, Name: name}
+	return v.update(func() error {
+		parent := v.table.Inode(dir)
+		if parent == nil {
+			return fs.ErrStale
+		}
+		rec, _ := v.table.Name(l.Dir, l.Name)
+		n := v.newInode(&fs.Op{UID: v.o.Owner.UID, GID: v.o.Owner.GID}, parent, it.mode)
+		n.Mode = it.mode
+		old := v.table.Inode(rec.Ino)
+		switch {
+		case old != nil && isDir(old):
+			return syscall.EISDIR
+		case old != nil && old.Mode&modeType == n.Mode&modeType:
+			n.Mode, n.UID, n.GID, n.Xattrs = old.Mode, old.UID, old.GID, old.Xattrs
+		}
+		fill(n)
+		if old != nil {
+			if _, err := v.keepReplaced(l, rec.Ino, whyRestored); err != nil {
+				return err
+			}
+		}
+		v.enter(l, ino, n)
+		v.recordVersion(v.table.Inode(ino), ino, whyRestored)
+		if old != nil {
+			v.cut(rec.Ino)
+		}
+		v.tellOf(l)
+		v.wrote(l)
+		return nil
+	})
+}
+
+// tellOf tells the kernel of a name that it does not know to have changed. mu is
+// held, in an update.
+func (v *Volume) tellOf(l table.Link) {
+	v.later(func() {
+		v.notify.EntryChanged(fs.Ino(l.Dir), l.Name)
+		v.notify.AttrChanged(fs.Ino(l.Dir))
+	})
+}
+
+// makeDir is the directory of a path, made if it is missing, with those above.
+func (v *Volume) makeDir(ctx context.Context, path string) (table.Ino, error) {
+	if path == "" {
+		return table.Root, nil
+	}
+	l, ino, err := v.find(ctx, path)
+	if err != nil {
+		return 0, err
+	}
+	if ino == 0 {
+		at, name := splitPath(path)
+		dir, err := v.makeDir(ctx, at)
+		if err != nil {
+			return 0, err
+		}
+		l = table.Link{Dir: dir, Name: name}
+	}
+	err = v.update(func() error {
+		rec, _ := v.table.Name(l.Dir, l.Name)
+		if ino = rec.Ino; ino != 0 {
+			if !isDir(v.table.Inode(ino)) {
+				return syscall.ENOTDIR
+			}
+			return nil
+		}
+		parent := v.table.Inode(l.Dir)
+		if parent == nil {
+			return fs.ErrStale
+		}
+		ino = v.table.Alloc()
+		n := v.newInode(&fs.Op{UID: v.o.Owner.UID, GID: v.o.Owner.GID, Umask: v.o.Umask}, parent, syscall.S_IFDIR|0o777)
+		n.Loaded, n.Listed = true, n.Birth
+		v.enter(l, ino, n)
+		v.tellOf(l)
+		return nil
+	})
+	return ino, err
+}
+
+// removeItem takes away what was not there.
+func (v *Volume) removeItem(ctx context.Context, o *RestoreOptions, it item) (bool, error) {
+	l, ino, err := v.find(ctx, it.path)
+	if err != nil || ino != it.ino {
+		return false, err
+	}
+	if o.Refuse != nil {
+		if err := o.Refuse(it.path); err != nil {
+			return false, err
+		}
+	}
+	if o.DryRun {
+		return true, nil
+	}
+	err = v.update(func() error {
+		if rec, _ := v.table.Name(l.Dir, l.Name); rec.Ino != ino {
+			return errSame
+		}
+		v.remove(l, ino)
+		v.tellOf(l)
+		return nil
+	})
+	if errors.Is(err, errSame) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+func splitPath(path string) (dir, name string) {
+	if i := strings.LastIndexByte(path, '/'); i >= 0 {
+		return path[:i], path[i+1:]
+	}
+	return "", path
+}

@@ -1,0 +1,171 @@
+package cache
+
+import (
+	"errors"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/wsmount/wsmount/fs"
+)
+
+// tree is everything here, as the backend's listing gives it once it is there.
+func (w *world) tree(want ...string) {
+	w.Helper()
+	w.settle()
+	w.backend(want...)
+}
+
+func (w *world) restore(o RestoreOptions) RestoreReport {
+	w.Helper()
+	r, err := w.v.Restore(w.Context(), o)
+	w.ok(err)
+	return r
+}
+
+func (w *world) versionOf(path, content string) string {
+	w.Helper()
+	list, err := w.v.Log(w.Context(), LogFilter{Path: path})
+	w.ok(err)
+	for _, ver := range list {
+		if w.content(ver.ID) == content {
+			return ver.ID
+		}
+	}
+	w.Fatalf("no version of %s is %q", path, content)
+	return ""
+}
+
+func TestRestoreAVersion(t *testing.T) {
+	w, c := historic(t)
+	w.ok(w.put("f", "one"))
+	w.later(c, 3*time.Second)
+	w.ok(w.put("f", "two"))
+	w.later(c, 3*time.Second)
+	old := w.open("f", syscall.O_RDONLY)
+	one := w.versionOf("f", "one")
+	r := w.restore(RestoreOptions{Path: "f", Version: one})
+	if strings.Join(r.Restored, " ") != "f" || len(r.Skipped) != 0 {
+		t.Errorf("%+v", r)
+	}
+	if got := w.read(old); got != "two" {
+		t.Errorf("who had it open reads %q", got)
+	}
+	old.File.Release()
+	if got := w.get("f"); got != "one" {
+		t.Errorf("restored %q", got)
+	}
+	w.tree("f: one")
+	w.forgetAll()
+	// Nothing was taken from the history, and the way back is open.
+	w.restore(RestoreOptions{Path: "f", Version: w.versionOf("f", "two")})
+	w.tree("f: two")
+	w.restore(RestoreOptions{Path: "copy", Version: one})
+	w.tree("copy: one", "f: two")
+}
+
+func TestRestoreWhatWasRemoved(t *testing.T) {
+	w, c := historic(t)
+	w.mkdir("d")
+	w.mkdir("d/e")
+	w.ok(w.put("d/e/f", "precious"))
+	w.later(c, 3*time.Second)
+	w.settle()
+	id := w.versionOf("d/e/f", "precious")
+	was := c.now()
+	w.ok(w.unlink("d/e/f"))
+	dir, name := w.dirOf("d/e")
+	w.ok(w.v.Rmdir(me, dir, name))
+	w.forgetAll()
+	w.settle()
+	if got := w.content(id); got != "precious" {
+		t.Errorf("the version has %q", got)
+	}
+	r := w.restore(RestoreOptions{Path: "d", Time: was})
+	if strings.Join(r.Restored, " ") != "d/e d/e/f" || len(r.Skipped) != 0 {
+		t.Errorf("%+v", r)
+	}
+	w.tree("d/", "d/e/", "d/e/f: precious")
+}
+
+// A turn is undone: what it changed, removed, renamed and made.
+func TestRestoreBeforeATurn(t *testing.T) {
+	w, c := historic(t)
+	w.mkdir("d")
+	for _, f := range []string{"changed", "removed", "renamed", "over", "same"} {
+		w.ok(w.put("d/"+f, f+" before"))
+	}
+	w.later(c, 3*time.Second)
+	w.v.SetActor(Actor{Turn: "7"})
+	w.ok(w.put("d/changed", "changed after"))
+	w.ok(w.unlink("d/removed"))
+	w.ok(w.rename("d/renamed", "d/elsewhere"))
+	w.ok(w.put("d/made", "made after"))
+	w.ok(w.put("d/tmp", "over after"))
+	w.ok(w.rename("d/tmp", "d/over"))
+	w.ok(w.rename("d", "e"))
+	w.ok(w.put("e/changed", "changed again"))
+	w.forgetAll()
+	w.later(c, 3*time.Second)
+	w.v.SetActor(Actor{})
+	r := w.restore(RestoreOptions{Path: "e", Turn: "7", Before: true, DryRun: true})
+	if len(r.Restored) != 4 || len(r.Removed) != 2 || len(r.Skipped) != 0 {
+		t.Errorf("dry: %+v", r)
+	}
+	if got := w.get("e/changed"); got != "changed again" {
+		t.Errorf("a dry run changed it to %q", got)
+	}
+	w.restore(RestoreOptions{Path: "e", Turn: "7", Before: true})
+	w.tree("e/",
+		"e/changed: changed before",
+		"e/over: over before",
+		"e/removed: removed before",
+		"e/renamed: renamed before",
+		"e/same: same before")
+	// And back again.
+	w.forgetAll()
+	w.restore(RestoreOptions{Path: "e", Turn: "7"})
+	w.tree("e/",
+		"e/changed: changed again",
+		"e/elsewhere: renamed before",
+		"e/made: made after",
+		"e/over: over after",
+		"e/same: same before")
+}
+
+func TestRestoreRefuses(t *testing.T) {
+	w, c := historic(t)
+	w.ok(w.put("f", "one"))
+	w.later(c, 3*time.Second)
+	w.ok(w.put("f", "two"))
+	one := w.versionOf("f", "one")
+	for _, test := range []struct {
+		name string
+		o    RestoreOptions
+		want error
+	}{
+		{"nothing said", RestoreOptions{Path: "f"}, syscall.EINVAL},
+		{"no such version", RestoreOptions{Path: "f", Version: "99999"}, ErrNoVersion},
+		{"no version", RestoreOptions{Path: "f", Version: "x"}, ErrNoVersion},
+		{"no such turn", RestoreOptions{Path: "f", Turn: "x"}, ErrNoVersion},
+	} {
+		if _, err := w.v.Restore(t.Context(), test.o); !errors.Is(err, test.want) {
+			t.Errorf("%s: %v", test.name, err)
+		}
+	}
+	governing := errors.New("governs this mount")
+	r := w.restore(RestoreOptions{Path: "f", Version: one, Refuse: func(string) error { return governing }})
+	if len(r.Skipped) != 1 || r.Skipped[0].Reason != governing.Error() || w.get("f") != "two" {
+		t.Errorf("%+v", r)
+	}
+	w.mkdir("d")
+	r = w.restore(RestoreOptions{Path: "d", Version: one})
+	if len(r.Skipped) != 1 {
+		t.Errorf("over a directory: %+v", r)
+	}
+	w.v.o.ReadOnly = true
+	_, err := w.v.Restore(t.Context(), RestoreOptions{Path: "f", Version: one})
+	w.is(err, fs.ErrReadOnly)
+	w.v.o.ReadOnly = false
+}

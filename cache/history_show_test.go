@@ -1,0 +1,87 @@
+package cache
+
+import (
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/wsmount/wsmount/fs"
+)
+
+// The history can be read in the mount, by its owner.
+func TestShowHistory(t *testing.T) {
+	w, c := historic(t)
+	w.mkdir("d")
+	w.ok(w.put("d/f", "one"))
+	w.later(c, 3*time.Second)
+	w.ok(w.put("d/f", "two!"))
+	show := func(path string) fs.Shown {
+		t.Helper()
+		s, err := w.v.Show(me, path)
+		w.ok(err)
+		return s
+	}
+	for path, want := range map[string]string{"": "conflicts/ history/", "history": "d/", "history/d": "f/", "conflicts": ""} {
+		if got := strings.Join(show(path).Names, " "); got != want {
+			t.Errorf("%q: %q, want %q", path, got, want)
+		}
+	}
+	names := show("history/d/f").Names
+	if len(names) != 2 || !strings.HasSuffix(names[0], "-written") {
+		t.Fatalf("versions %q", names)
+	}
+	for i, want := range []string{"one", "two!"} {
+		s := show("history/d/f/" + names[i])
+		if s.Names != nil || s.Mode != 0o400 || s.UID != w.v.o.Owner.UID || s.Size != int64(len(want)) {
+			t.Errorf("%+v", s)
+		}
+		f, err := s.Open(me)
+		w.ok(err)
+		buf := make([]byte, 10)
+		n, _ := f.ReadAt(buf, 0)
+		if string(buf[:n]) != want {
+			t.Errorf("read %q", buf[:n])
+		}
+		w.ok(f.Close())
+	}
+	_, err := w.v.Show(me, "history/d/f/nothing")
+	w.is(err, syscall.ENOENT)
+	c.pass(2 * shownFor)
+	for _, s := range []string{"new", "newer", "newest"} {
+		w.ok(w.put("d/g", s))
+	}
+	if got := show("history/d/g").Names; len(got) != 2 {
+		t.Errorf("of a burst: %q", got)
+	}
+	if got := strings.Join(show("history/d").Names, " "); got != "f/ g/" {
+		t.Errorf("later: %q", got)
+	}
+}
+
+// So can the sides of a conflict.
+func TestShowConflicts(t *testing.T) {
+	w := newWorld(t, holding("f", "base"), func(_ *world, o *Options) { onlyAsked(nil, o); o.Policy.Conflict = Manual })
+	w.get("f")
+	w.ok(w.put("f", "ours"))
+	w.tamper("f", "theirs")
+	_, err := w.v.Pull(t.Context(), PullOptions{})
+	w.ok(err)
+	s, err := w.v.Show(me, "conflicts/f")
+	w.ok(err)
+	if !strings.Contains(strings.Join(s.Names, " "), "ours theirs") {
+		t.Fatalf("%q", s.Names)
+	}
+	for _, side := range []string{"ours", "theirs"} {
+		s, err := w.v.Show(me, "conflicts/f/"+side)
+		w.ok(err)
+		f, err := s.Open(me)
+		w.ok(err)
+		buf := make([]byte, 10)
+		n, _ := f.ReadAt(buf, 0)
+		if string(buf[:n]) != side || s.Size != int64(len(side)) {
+			t.Errorf("%s: %q of %d", side, buf[:n], s.Size)
+		}
+		w.ok(f.Close())
+	}
+}

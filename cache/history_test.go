@@ -1,0 +1,431 @@
+package cache
+
+import (
+	"errors"
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/wsmount/wsmount/fs"
+)
+
+// clock is a time that only tests move.
+type testClock struct {
+	mu sync.Mutex
+	t  time.Time
+}
+
+func newTestClock() *testClock { return &testClock{t: time.Unix(1_700_000_000, 0)} }
+
+func (c *testClock) now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.t = c.t.Add(time.Microsecond) // no two things happen at once
+	return c.t
+}
+
+func (c *testClock) pass(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.t = c.t.Add(d)
+}
+
+// historic is a world with a clock of its own.
+func historic(t *testing.T, change ...func(*world, *Options)) (*world, *testClock) {
+	t.Helper()
+	c := newTestClock()
+	return newWorld(t, append([]func(*world, *Options){func(_ *world, o *Options) { o.Now = c.now }}, change...)...), c
+}
+
+// later lets time pass and the history do what is due.
+func (w *world) later(c *testClock, d time.Duration) {
+	w.Helper()
+	c.pass(d)
+	w.v.keepDue()
+}
+
+// log is the history of a path, the newest first, as "number change why: content".
+func (w *world) log(path string) []string {
+	w.Helper()
+	list, err := w.v.Log(w.Context(), LogFilter{Path: path})
+	w.ok(err)
+	lines := []string{}
+	for _, ver := range list {
+		line := ver.Change + " " + ver.Why + " " + ver.Path
+		if ver.Was != "" {
+			line += " was " + ver.Was
+		}
+		if ver.From != "" {
+			line += " from " + ver.From
+		}
+		lines = append(lines, line+": "+w.content(ver.ID))
+	}
+	return lines
+}
+
+// content is that of a version, or "-".
+func (w *world) content(id string) string {
+	w.Helper()
+	r, size, err := w.v.Content(id)
+	if errors.Is(err, ErrNotKept) {
+		return "-"
+	}
+	w.ok(err)
+	defer r.Close()
+	data, err := io.ReadAll(r)
+	w.ok(err)
+	if int64(len(data)) != size {
+		w.Errorf("version %s: %d bytes, said %d", id, len(data), size)
+	}
+	return string(data)
+}
+
+func (w *world) logs(path string, want ...string) {
+	w.Helper()
+	got := w.log(path)
+	if strings.Join(got, "\n") != strings.Join(want, "\n") {
+		w.Fatalf("the history of %q is\n\t%s\nwant\n\t%s", path, strings.Join(got, "\n\t"), strings.Join(want, "\n\t"))
+	}
+}
+
+// forget has the kernel forget what it knows of, so that content moves.
+func (w *world) forgetAll() {
+	w.Helper()
+	w.v.mu.Lock()
+	refs := map[fs.Ino]uint64{}
+	for ino, n := range w.v.refs {
+		if fs.Ino(ino) != fs.RootIno {
+			refs[fs.Ino(ino)] = n
+		}
+	}
+	w.v.mu.Unlock()
+	for ino, n := range refs {
+		w.v.Forget(ino, n)
+	}
+}
+
+func TestHistoryOfOneFile(t *testing.T) {
+	w, c := historic(t)
+	w.ok(w.put("f", "one"))
+	w.later(c, 3*time.Second)
+	w.ok(w.put("f", "two"))
+	w.later(c, 3*time.Second)
+	w.ok(w.put("f", "three"))
+	w.logs("f",
+		"written written f: three",
+		"written written f: two",
+		"written written f: one")
+	w.later(c, 3*time.Second)
+	list, err := w.v.Log(t.Context(), LogFilter{Path: "f", Limit: 1})
+	w.ok(err)
+	const sum = "8b5b9db0c13db24256c829aa364aa90c6d2eba318b9232a4ab9313b954d3555f" // sha256 of "three"
+	if len(list) != 1 || list[0].Number != 3 || list[0].Size != 5 || list[0].SHA256 != sum || !list[0].Current {
+		t.Errorf("got %+v", list)
+	}
+}
+
+// One version in two seconds is kept, and the last.
+func TestHistoryOfABurst(t *testing.T) {
+	w, c := historic(t)
+	for _, s := range []string{"1", "2", "3", "4"} {
+		w.ok(w.put("f", s))
+		c.pass(100 * time.Millisecond)
+	}
+	w.later(c, 3*time.Second)
+	w.ok(w.put("f", "5"))
+	w.logs("f",
+		"written written f: 5",
+		"written written f: 4",
+		"written written f: -",
+		"written written f: -",
+		"written written f: 1")
+}
+
+// Who writes all the time does not keep the worker from looking.
+func TestHistoryLooksAtBusyFiles(t *testing.T) {
+	w, c := historic(t)
+	for range 3 {
+		w.ok(w.put("f", c.now().String()))
+		c.pass(900 * time.Millisecond)
+	}
+	w.v.keepDue()
+	list, err := w.v.Log(t.Context(), LogFilter{Path: "f", Limit: 1})
+	w.ok(err)
+	if list[0].SHA256 == "" {
+		t.Errorf("not looked at: %+v", list[0])
+	}
+}
+
+// What was written after the name was gone is not what was removed.
+func TestHistoryOfWhatWasWrittenAfterwards(t *testing.T) {
+	w, _ := historic(t)
+	w.ok(w.put("f", "first"))
+	w.ok(w.put("f", "closed")) // too soon after the first to be copied before a change
+	o := w.open("f", syscall.O_RDWR)
+	w.ok(w.unlink("f"))
+	w.write(o, "AFTER", 0)
+	w.ok(w.shut(o))
+	w.forgetAll()
+	for _, line := range w.log("f") {
+		if strings.Contains(line, "AFTER") {
+			t.Errorf("%s", line)
+		}
+	}
+	w.logs("f", "ended removed f: -", "written written f: -", "written written f: first")
+}
+
+// A rename hands the content on.
+func TestHistoryOfARename(t *testing.T) {
+	w, c := historic(t)
+	w.ok(w.put("a", "one"))
+	w.ok(w.rename("a", "b"))
+	w.later(c, 3*time.Second)
+	w.ok(w.put("b", "two"))
+	w.logs("b", "written written b: two", "moved renamed b from a: one", "written written b was a: one")
+}
+
+// What the backend had is kept before a program changes it.
+func TestHistoryKeepsWhatWasPulled(t *testing.T) {
+	w, _ := historic(t, holding("f", "theirs"))
+	if got := w.get("f"); got != "theirs" {
+		t.Fatal(got)
+	}
+	w.ok(w.put("f", "ours"))
+	w.logs("f", "written written f: ours", "ended changed f: theirs")
+}
+
+func TestHistoryOfWhatWasRemoved(t *testing.T) {
+	w, c := historic(t)
+	w.mkdir("d")
+	w.ok(w.put("d/f", "precious"))
+	o := w.open("d/f", syscall.O_RDONLY)
+	w.ok(w.unlink("d/f"))
+	w.logs("d", "ended removed d/f: precious", "written written d/f: precious")
+	o.File.Release()
+	w.forgetAll()
+	w.settle()
+	w.idle()
+	w.logs("d", "ended removed d/f: precious", "written written d/f: precious")
+	w.later(c, time.Second)
+	w.again()
+	w.logs("d/f", "ended removed d/f: precious", "written written d/f: precious")
+}
+
+// A save by rename is one file to whoever looks at the name.
+func TestHistoryOfSavesByRename(t *testing.T) {
+	w, c := historic(t)
+	for _, s := range []string{"one", "two", "three"} {
+		w.ok(w.put("f.tmp", s))
+		w.ok(w.rename("f.tmp", "f"))
+		w.forgetAll()
+		w.later(c, 3*time.Second)
+	}
+	w.logs("f",
+		"moved renamed f from f.tmp: three",
+		"ended replaced f: two",
+		"written written f was f.tmp: three",
+		"moved renamed f from f.tmp: two",
+		"ended replaced f: one",
+		"moved renamed f from f.tmp: one")
+	list, err := w.v.Log(t.Context(), LogFilter{Path: "f", Limit: 1})
+	w.ok(err)
+	if list[0].Number != 5 {
+		t.Errorf("number %d of the name, want 5", list[0].Number)
+	}
+}
+
+// A rename of a directory is one record, and what was recorded below follows.
+func TestHistoryFollowsDirectories(t *testing.T) {
+	w, c := historic(t)
+	w.mkdir("d")
+	w.ok(w.put("d/f", "one"))
+	w.later(c, 3*time.Second)
+	w.ok(w.put("d/f", "two"))
+	w.ok(w.rename("d", "e"))
+	w.logs("e",
+		"moved renamed e from d: -",
+		"written written e/f was d/f: two",
+		"written written e/f was d/f: one")
+	w.logs("d/f",
+		"written written e/f was d/f: two",
+		"written written e/f was d/f: one")
+}
+
+func TestLogFilters(t *testing.T) {
+	w, c := historic(t)
+	w.v.SetActor(Actor{Name: "bob", Turn: "1", Conversation: "x"})
+	w.ok(w.put("a", "1"))
+	c.pass(time.Hour)
+	mid := c.now()
+	w.v.SetActor(Actor{Name: "eve", Turn: "2", Conversation: "x", Event: "turn-start"})
+	w.ok(w.put("b", "2"))
+	for _, test := range []struct {
+		name string
+		f    LogFilter
+		want string
+	}{
+		{"all", LogFilter{}, "b a"},
+		{"limit", LogFilter{Limit: 1}, "b"},
+		{"turn", LogFilter{Turn: "1"}, "a"},
+		{"conversation", LogFilter{Conversation: "x"}, "b a"},
+		{"no such", LogFilter{Conversation: "y"}, ""},
+		{"event", LogFilter{Event: "turn-start"}, "b"},
+		{"since", LogFilter{Since: mid}, "b"},
+		{"until", LogFilter{Until: mid}, "a"},
+		{"path", LogFilter{Path: "/a"}, "a"},
+		{"part of a name", LogFilter{Path: "aa"}, ""},
+	} {
+		list, err := w.v.Log(t.Context(), test.f)
+		w.ok(err)
+		var got []string
+		for _, ver := range list {
+			got = append(got, ver.Path)
+		}
+		if strings.Join(got, " ") != test.want {
+			t.Errorf("%s: got %v, want %q", test.name, got, test.want)
+		}
+	}
+	list, _ := w.v.Log(t.Context(), LogFilter{Turn: "2"})
+	if list[0].Name != "eve" {
+		t.Errorf("actor %+v", list[0])
+	}
+}
+
+func TestDiff(t *testing.T) {
+	w, c := historic(t)
+	w.ok(w.put("f", "a\nb\n"))
+	w.later(c, 3*time.Second)
+	w.ok(w.put("f", "a\nc\n"))
+	got, err := w.v.Diff(t.Context(), "f", "", "")
+	w.ok(err)
+	if !strings.Contains(got, "\n-b\n+c\n") || !strings.HasPrefix(got, "--- f@") {
+		t.Errorf("got %q", got)
+	}
+	w.later(c, 3*time.Second)
+	w.ok(w.put("f", "a\x00c\n"))
+	got, err = w.v.Diff(t.Context(), "f", "", "")
+	w.ok(err)
+	if !strings.HasPrefix(got, "Binary files f@") {
+		t.Errorf("got %q", got)
+	}
+	_, err = w.v.Diff(t.Context(), "f", "4711", "")
+	w.is(err, ErrNoVersion)
+}
+
+// The budget is kept: by count, by age and by bytes.
+func TestHistoryBudget(t *testing.T) {
+	small := func(_ *world, o *Options) { o.Policy.History = Budget{Versions: 4, Age: time.Hour, Bytes: 1 << 20} }
+	t.Run("count", func(t *testing.T) {
+		w, c := historic(t, small)
+		w.until(func() bool { return w.v.HistoryUsage().Versions == 0 }) // what is there when they are counted may count twice
+		for range 4 + 2*pruneEach {
+			w.ok(w.put("f", c.now().String()))
+			w.later(c, 3*time.Second)
+		}
+		w.until(func() bool { // the worker prunes too
+			u, n := w.v.HistoryUsage(), len(w.log("f"))
+			return u.Pruned.Versions > 0 && u.Versions == n && n >= 4 && n <= 4+pruneEach
+		})
+	})
+	t.Run("age", func(t *testing.T) {
+		w, c := historic(t, small)
+		w.ok(w.put("old", "x"))
+		w.ok(w.unlink("old"))
+		w.forgetAll()
+		w.later(c, 59*time.Minute)
+		w.ok(w.put("new", "x"))
+		w.later(c, 10*time.Minute)
+		w.logs("", "written written new: x")
+		if w.v.store.KeptBytes() != 0 {
+			t.Error("content without a record")
+		}
+	})
+	t.Run("bytes", func(t *testing.T) {
+		w, c := historic(t, small)
+		big := strings.Repeat("x", 400<<10)
+		for _, name := range []string{"a", "b", "c", "d"} {
+			w.ok(w.put(name, big))
+			w.ok(w.unlink(name))
+			w.forgetAll()
+		}
+		w.later(c, 10*time.Second)
+		if kept := w.v.store.KeptBytes(); kept > 1<<20 || kept < 400<<10 {
+			t.Errorf("%d bytes kept", kept)
+		}
+		log := w.log("")
+		if len(log) != 8 || !strings.HasSuffix(log[0], big) || !strings.HasSuffix(log[6], ": -") {
+			t.Errorf("%d records", len(log))
+		}
+	})
+}
+
+// What leaves the working copy after it was found there is opened where it went.
+func TestContentOnTheMove(t *testing.T) {
+	w, _ := historic(t)
+	found := func(want string) contentSource {
+		t.Helper()
+		list, err := w.v.Log(w.Context(), LogFilter{Path: "f"})
+		w.ok(err)
+		src, err := w.v.sourceOf(list[0].ID)
+		if w.ok(err); src.kind != contentHere || list[0].Change != want {
+			t.Fatalf("%s: %+v", list[0].Change, src)
+		}
+		return src
+	}
+	opens := func(src contentSource, want string) {
+		t.Helper()
+		r, size, err := w.v.openSource(src)
+		w.ok(err)
+		defer r.Close()
+		if data, err := io.ReadAll(r); err != nil || string(data) != want || size != int64(len(want)) {
+			t.Errorf("%q of %d bytes, %v", data, size, err)
+		}
+	}
+	w.ok(w.put("f", "one"))
+	src := found(Written)
+	o := w.open("f", syscall.O_RDWR) // which keeps it first
+	w.write(o, "two", 0)
+	opens(src, "one")
+	w.ok(w.shut(o))
+
+	o = w.open("f", syscall.O_RDONLY)
+	w.ok(w.unlink("f"))
+	src = found(Ended)
+	o.File.Release()
+	w.forgetAll()
+	opens(src, "two")
+}
+
+// Content too large to be copied while an open waits is copied when it was
+// left alone.
+func TestHistoryOfLargeFiles(t *testing.T) {
+	w, c := historic(t)
+	big := strings.Repeat("0123456789abcdef", keepSmall/16) + "x"
+	w.ok(w.put("f", big))
+	w.later(c, 3*time.Second)
+	w.ok(w.put("f", "small"))
+	log := w.log("f")
+	if len(log) != 2 || !strings.HasSuffix(log[1], ": "+big) {
+		t.Errorf("%d records, %.40q", len(log), log[1])
+	}
+}
+
+// A record says who it was, also when the change is seen later than it was made.
+func TestHistorySaysWho(t *testing.T) {
+	w, _ := historic(t)
+	op := &fs.Op{UID: 1234, GID: 8, PID: uint32(os.Getpid())}
+	_, o, err := w.v.Create(op, fs.RootIno, "f", syscall.O_RDWR, 0o666)
+	w.ok(err)
+	w.write(o, "x", 0)
+	w.ok(w.shut(o))
+	w.ok(w.v.Unlink(&fs.Op{UID: 5}, fs.RootIno, "f"))
+	list, err := w.v.Log(t.Context(), LogFilter{})
+	w.ok(err)
+	if len(list) != 2 || list[0].UID != 5 || list[0].Command != "" || list[1].UID != 1234 || !strings.HasPrefix("cache.test", list[1].Command) || list[1].Command == "" {
+		t.Errorf("got %+v", list)
+	}
+}

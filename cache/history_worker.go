@@ -1,0 +1,157 @@
+package cache
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/wsmount/wsmount/cache/internal/content"
+	"github.com/wsmount/wsmount/cache/internal/table"
+)
+
+// keepLoop is the history's worker.
+func (v *Volume) keepLoop() {
+	for {
+		next, some := v.keepDue()
+		if !some {
+			next = pruneEvery
+		}
+		timer := time.NewTimer(next)
+		select {
+		case <-v.ctx.Done():
+			timer.Stop()
+			return
+		case <-v.history.kick:
+			timer.Stop()
+		case <-timer.C:
+		}
+	}
+}
+
+// keepDue does what is due in the history, and says how long until there is
+// more, if there is anything.
+func (v *Volume) keepDue() (next time.Duration, some bool) {
+	v.forgetMoved()
+	for _, d := range v.takeDue() {
+		if v.ctx.Err() != nil {
+			return 0, false
+		}
+		if err := v.lookAt(d.ino, d.pending); err != nil {
+			v.o.Log.Warn("history: content was not kept", "ino", d.ino, "err", err)
+		}
+	}
+	v.prune()
+	h := &v.history
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	next = keepPause
+	for _, p := range h.pending {
+		next = min(next, max(p.due.Sub(v.o.Now()), 10*time.Millisecond))
+	}
+	return next, len(h.pending) > 0
+}
+
+// forgetMoved takes away the notes of moves that are done.
+func (v *Volume) forgetMoved() {
+	h := &v.history
+	h.mu.Lock()
+	moved := h.moved
+	h.moved = nil
+	h.mu.Unlock()
+	if len(moved) == 0 {
+		return
+	}
+	err := v.update(func() error {
+		for _, ino := range moved {
+			v.table.Set(queueKey(ino), nil)
+		}
+		return nil
+	})
+	if err != nil {
+		v.o.Log.Warn("history", "err", err)
+	}
+}
+
+type due struct {
+	ino table.Ino
+	pending
+}
+
+// takeDue takes what is due out of the map, the oldest first.
+func (v *Volume) takeDue() (list []due) {
+	h := &v.history
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	now := v.o.Now()
+	for ino, p := range h.pending {
+		if !p.due.After(now) {
+			list = append(list, due{ino, p})
+			delete(h.pending, ino)
+		}
+	}
+	slices.SortFunc(list, func(a, b due) int { return a.due.Compare(b.due) })
+	return list
+}
+
+// lookAt hashes a version that was left alone, and copies it if it is too large
+// to be copied when it is changed.
+func (v *Volume) lookAt(ino table.Ino, p pending) error {
+	n, busy := v.stillThere(ino, p)
+	if busy {
+		v.history.expect(ino, pending{p.id, p.gen, v.o.Now().Add(keepPause)})
+		return nil
+	}
+	if n == nil {
+		return nil
+	}
+	copies := n.Size > keepSmall && n.Size <= v.o.Policy.History.Bytes/8
+	if sum, ok := strings.CutPrefix(v.knownDigest(n), "sha256:"); ok && !copies {
+		return v.setSum(p.id, sum)
+	}
+	return v.keepCopy(ino, p.gen, func(snap *content.Snapshot) (bool, error) {
+		sum, err := snap.Digest(v.ctx)
+		if err != nil {
+			return false, err
+		}
+		return copies, v.setSum(p.id, strings.TrimPrefix(sum, "sha256:"))
+	})
+}
+
+// setSum adds the hash to a record.
+func (v *Volume) setSum(id uint64, sum string) error {
+	return v.update(func() error {
+		if r := v.getRecord(id); r != nil {
+			r.SHA = sum
+			v.putRecord(id, r)
+		}
+		return nil
+	})
+}
+
+// stillThere is the inode when it is in the state of a version still, or else
+// whether to come again.
+func (v *Volume) stillThere(ino table.Ino, p pending) (n *table.Inode, busy bool) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	n = v.table.Inode(ino)
+	switch {
+	case n == nil || n.Gen != p.gen || len(n.Links) == 0 || n.State != table.Whole:
+		return nil, false
+	case n.Writing:
+		return nil, true
+	}
+	c := *n
+	return &c, false
+}
+
+// knownDigest is what the backend said of the content that an inode has.
+func (v *Volume) knownDigest(n *table.Inode) string {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for _, l := range n.Homes {
+		if rec, ok := v.table.Name(l.Dir, l.Name); ok && rec.Base != nil && rec.Base.Gen == n.Gen {
+			return rec.Base.Digest
+		}
+	}
+	return ""
+}

@@ -1,0 +1,140 @@
+package cache
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/providers"
+)
+
+// lost deals with a change of a name that the backend refused because something
+// else is there than the change was made against: it looks what, and decides
+// by the conflict policy. nil says that the name is to be tried again, if it
+// still differs; an error, that it is held back for that reason. No change of
+// the name is under way at the backend.
+func (v *Volume) lost(ctx context.Context, l table.Link, cause error) error {
+	if err := v.recheck(ctx, l, true); err != nil {
+		return err
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	rec, ok := v.table.Name(l.Dir, l.Name)
+	if ok && rec.Held != nil && rec.Held.Conflict && rec.Seq != 0 {
+		at, _ := v.path(l)
+		return conflictError(at.String(), rec.Held.Reason)
+	}
+	return nil
+}
+
+// recheck asks the backend about one name, and takes over what it says. With
+// late the attempt that was noted for the name is known to have come to
+// nothing.
+func (v *Volume) recheck(ctx context.Context, l table.Link, late bool) error {
+	if err := v.holdStill(ctx); err != nil {
+		return err
+	}
+	defer v.puller.still.RUnlock()
+	return v.ask(ctx, l, late)
+}
+
+// holdStill takes puller.still for reading. It gives up when ctx ends: content
+// is read, and found to have moved, by who holds it for writing too.
+func (v *Volume) holdStill(ctx context.Context) error {
+	for !v.puller.still.TryRLock() {
+		if err := sleep(ctx, 5*time.Millisecond); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ask is recheck with the head held still.
+func (v *Volume) ask(ctx context.Context, l table.Link, late bool) error {
+	mine := v.beginListing()
+	defer v.endListing(mine)
+	v.mu.Lock()
+	at, ok := v.home(l)
+	v.mu.Unlock()
+	if !ok {
+		return v.askAbove(ctx, l)
+	}
+	var info *providers.Info
+	err := v.retry(ctx, func(ctx context.Context) error {
+		got, err := v.p.Stat(ctx, at)
+		if err == nil {
+			info = &got
+		}
+		return err
+	})
+	if notThere(err) {
+		err = v.recheckParent(ctx, l, at)
+	}
+	if err != nil {
+		return err
+	}
+	m := v.newMerge(ctx, v.p)
+	m.mine, m.late[l] = mine, late
+	return m.run(func() error {
+		if now, ok := v.home(l); !ok || now != at {
+			return nil
+		}
+		if rec, ok := v.table.Name(l.Dir, l.Name); late && ok && rec.Attempt != nil {
+			rec.Attempt = nil
+			m.set(l, rec)
+		}
+		if info == nil || !v.excluded(at, info.Kind) {
+			m.name(l, info)
+		}
+		return m.checkPull()
+	})
+}
+
+// askAbove asks about the directory of a name, which is new here: if it is new
+// there too, that is what is in the way.
+func (v *Volume) askAbove(ctx context.Context, l table.Link) error {
+	v.mu.Lock()
+	n := v.table.Inode(l.Dir)
+	var above []table.Link
+	if n != nil {
+		above = n.Links
+	}
+	v.mu.Unlock()
+	if len(above) == 0 {
+		return nil
+	}
+	return v.ask(ctx, above[0], false)
+}
+
+// notThere reports whether the backend has nothing at a place: no entry, or not
+// even a directory for it.
+func notThere(err error) bool {
+	return errors.Is(err, providers.ErrNotExist) || errors.Is(err, providers.ErrNotDir)
+}
+
+// recheckParent looks at the directory of a name that is not there, when that
+// is not there either, or is none any more.
+func (v *Volume) recheckParent(ctx context.Context, l table.Link, at providers.Locator) error {
+	if l.Dir == table.Root {
+		return nil
+	}
+	info, err := v.p.Stat(ctx, at.Parent())
+	if err == nil && info.Kind == providers.KindDir {
+		return nil
+	}
+	if err != nil && !notThere(err) {
+		return err
+	}
+	v.mu.Lock()
+	n := v.table.Inode(l.Dir)
+	var home []table.Link
+	if n != nil {
+		home = n.Homes
+	}
+	v.mu.Unlock()
+	if len(home) == 0 {
+		return nil
+	}
+	return v.ask(ctx, home[0], false)
+}

@@ -1,0 +1,156 @@
+package cache
+
+import (
+	"bufio"
+	"encoding/binary"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/wsmount/wsmount/fs"
+)
+
+// watchEnv makes this test binary serve a mount for TestWatchersSeePulls.
+const watchEnv = "WSMOUNT_CACHE_TEST_WATCH"
+
+// A real watcher in the mount: of a pull the kernel tells it nothing, and of
+// each file that is nudged one IN_MODIFY. The nudge is no change.
+func TestWatchersSeePulls(t *testing.T) {
+	if mountpoint := os.Getenv(watchEnv); mountpoint != "" {
+		serveWatched(t, mountpoint)
+		return
+	}
+	if _, err := os.Stat("/dev/fuse"); err != nil || os.Geteuid() != 0 {
+		if strings.Contains(os.Getenv("WSMOUNT_REQUIRE"), "fuse") {
+			t.Fatal("FUSE is required and not usable here")
+		}
+		t.Skip("needs root and /dev/fuse")
+	}
+	dir := t.TempDir()
+	child := exec.Command(os.Args[0], "-test.run=^TestWatchersSeePulls$")
+	child.Env = append(os.Environ(), watchEnv+"="+dir)
+	child.Stderr = os.Stderr
+	in, err := child.StdinPipe()
+	must(t, err)
+	out, err := child.StdoutPipe()
+	must(t, err)
+	must(t, child.Start())
+	lines := bufio.NewScanner(out)
+	until := func(end string) (got []string) {
+		for lines.Scan() && lines.Text() != end {
+			got = append(got, lines.Text())
+		}
+		return got
+	}
+	until("ready")
+	defer func() {
+		in.Close()
+		until("")
+		child.Wait()
+	}()
+	for _, name := range []string{"f", "gone"} {
+		_, err := os.ReadFile(filepath.Join(dir, "d", name))
+		must(t, err)
+	}
+	watch, err := unix.InotifyInit1(unix.IN_CLOEXEC)
+	must(t, err)
+	defer unix.Close(watch)
+	_, err = unix.InotifyAddWatch(watch, filepath.Join(dir, "d"), unix.IN_MODIFY|unix.IN_CREATE|unix.IN_DELETE|unix.IN_ATTRIB|unix.IN_MOVE)
+	must(t, err)
+
+	fmt.Fprintln(in, "pull")
+	pulled := until("pulled")
+	must(t, os.WriteFile(filepath.Join(dir, "d", "mark"), nil, 0o644))
+	if got := eventsUntil(t, watch, "mark"); len(got) != 0 {
+		t.Errorf("the kernel tells of a pull: %q; nudging is not needed", got)
+	}
+	slices.Sort(pulled)
+	if !slices.Equal(pulled, []string{"d/f", "d/new"}) {
+		t.Errorf("pulled %q", pulled)
+	}
+	fmt.Fprintln(in, "queued")
+	before := until("told")
+	for _, path := range pulled {
+		must(t, Nudge(dir, path))
+	}
+	fmt.Fprintln(in, "queued")
+	if got := until("told"); !slices.Equal(got, before) {
+		t.Errorf("names that differ: %q, before %q", got, before)
+	}
+	must(t, os.WriteFile(filepath.Join(dir, "d", "mark2"), nil, 0o644))
+	want := []string{fmt.Sprintf("%x f", unix.IN_MODIFY), fmt.Sprintf("%x new", unix.IN_MODIFY)}
+	if got := eventsUntil(t, watch, "mark2"); !slices.Equal(got, want) {
+		t.Errorf("the watcher got %q, want %q", got, want)
+	}
+	if data, err := os.ReadFile(filepath.Join(dir, "d", "f")); string(data) != "two!" {
+		t.Errorf("%q, %v", data, err)
+	}
+	if err := Nudge(dir, "../x"); err == nil {
+		t.Error("a path that leads out is nudged")
+	}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// eventsUntil reads events up to the creation of a name, and those of names
+// like it left out.
+func eventsUntil(t *testing.T, watch int, mark string) (all []string) {
+	t.Helper()
+	buf := make([]byte, 1<<14)
+	for {
+		n, err := unix.Read(watch, buf)
+		must(t, err)
+		for rest := buf[:n]; len(rest) > 0; {
+			size := binary.NativeEndian.Uint32(rest[12:])
+			mask := binary.NativeEndian.Uint32(rest[4:])
+			name := strings.TrimRight(string(rest[16:16+size]), "\x00")
+			rest = rest[16+size:]
+			if name == mark {
+				return all
+			}
+			if !strings.HasPrefix(name, "mark") {
+				all = append(all, fmt.Sprintf("%x %s", mask, name))
+			}
+		}
+	}
+}
+
+func serveWatched(t *testing.T, mountpoint string) {
+	w := newScene(t, holding("d/f", "one", "d/gone", "two"), held(SplitConflicts), func(_ *world, o *Options) {
+		o.Pulled = func(path string) { fmt.Println(path) }
+		o.Owner = nil
+	})
+	s, err := fs.Serve(mountpoint, []fs.Part{{Name: "@acme/test", Volume: w.v}}, fs.Options{})
+	w.ok(err)
+	fmt.Println("ready")
+	for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
+		switch lines.Text() {
+		case "pull":
+			w.tamper("d/f", "two!")
+			w.tamper("d/new", "three")
+			w.gonePath("d/gone")
+			w.pull()
+			fmt.Println("pulled")
+		case "queued":
+			fmt.Println(w.v.Status().Queued)
+			fmt.Println("told")
+		}
+	}
+	for s.Unmount() != nil {
+		time.Sleep(20 * time.Millisecond) // the test is on its way out
+	}
+	s.Wait()
+	w.gone = true // the server has closed it
+}

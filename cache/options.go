@@ -1,0 +1,174 @@
+package cache
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/wsmount/wsmount/providers"
+)
+
+// Options are what a working copy can be told. StateDir is required.
+type Options struct {
+	// StateDir holds the names, the content and the history. It is made, 0700,
+	// if it is missing, and belongs to one Volume at a time.
+	StateDir string
+
+	// Provider is the backend's name for status and user.wsmount.provider.
+	Provider string
+
+	Owner  *Owner // who has entries of unknown owner; nil: this process
+	MapIDs bool   // owners come from the backend and go there
+	Umask  uint32 // for entries without mode: of 0666 and 0777
+
+	Policy   Policy
+	Exclude  Excluder // nil: nothing is excluded
+	ReadOnly bool     // send nothing, whatever is unsaved
+
+	// CacheSize bounds the clean content that is kept, in bytes; 0: as much as
+	// the disk has room for above its floor.
+	CacheSize int64
+
+	// Patience is how long a close or fsync goes on trying, and how long a
+	// listing or fetch may stand still; 0: 60 s.
+	Patience time.Duration
+
+	// Pulled, if not nil, is told each path that leads to a new file, or to a new
+	// version of one, because another writer made it. The kernel tells watchers
+	// of a directory nothing of that: see Nudge. It must return at once.
+	Pulled func(path string)
+
+	Log *slog.Logger     // nil is silent
+	Now func() time.Time // nil: time.Now
+
+	boot   string                                           // of which boot of the machine this is; "": ask it
+	names  vfs.FS                                           // where the table lies, in tests; nil: on the disk
+	strict bool                                             // rules that are broken panic, in tests
+	pause  func(ctx context.Context, d time.Duration) error // nil: sleep
+}
+
+// Owner is a user and a group.
+type Owner struct{ UID, GID uint32 }
+
+// Policy says when changes go to the backend and come from there. One engine
+// serves every policy: they differ in when it runs and in who waits for it.
+// The zero value is that of canonical storage but for TTL.
+type Policy struct {
+	// Commit says what makes changes due.
+	Commit Due
+	// Window gathers changes before they are sent; 0: at once.
+	Window time.Duration
+	// MaxOpen is how long a file that stays open for writing is left alone;
+	// 0: 60 s.
+	MaxOpen time.Duration
+	// MaxUnsaved makes everything due, in bytes; 0: 1 GiB.
+	MaxUnsaved int64
+	// NoWait lets close and fsync return when the working copy has the bytes.
+	// Without it they return when the backend has them.
+	NoWait bool
+	// Atomic sends what is due as one set, where the provider can commit one. A
+	// provider that is also a providers.Syncer always gets sets.
+	Atomic bool
+	// Push sends each commit on to the remote of a providers.Pusher.
+	Push bool
+
+	// TTL is how long names, attributes and versions count as fresh; then the
+	// next look asks the backend. 0: until Pull.
+	TTL time.Duration
+
+	Conflict Conflict
+	History  Budget
+}
+
+// Due says what makes changes due to be sent.
+type Due uint8
+
+// The values of Due.
+const (
+	DueChange Due = iota // each change, after Policy.Window
+	DueAsked             // only Volume.Commit: turns, conversations, manual
+)
+
+// Conflict says what happens when another changed what was changed here.
+type Conflict uint8
+
+// The conflict policies.
+const (
+	// SplitConflicts keeps both: the other's version has the name, ours gets
+	// another, made of a hash of its content.
+	SplitConflicts Conflict = iota
+	// Abort keeps ours here and the other's there; close and fsync fail.
+	Abort
+	// LastWriterWins sends ours; what it overwrites is kept in the history.
+	LastWriterWins
+	// Manual keeps both and base under .wsmount/conflicts until resolved.
+	Manual
+)
+
+// Budget bounds the history; zero fields take the defaults: 64 versions of a
+// file, 30 days, 1 GiB of content.
+type Budget struct {
+	Versions int
+	Age      time.Duration
+	Bytes    int64
+}
+
+// Excluder says which paths never leave this machine. mountspec's ExcludeSet
+// is one.
+type Excluder interface {
+	// Match reports whether path, or a directory above it, is excluded.
+	Match(path string, isDir bool) bool
+}
+
+const (
+	defaultPatience   = 60 * time.Second
+	defaultMaxOpen    = 60 * time.Second
+	defaultMaxUnsaved = 1 << 30
+	defaultVersions   = 64
+	defaultHistoryAge = 30 * 24 * time.Hour
+	defaultHistory    = 1 << 30
+)
+
+// needs is what a working copy cannot do without.
+var needs = providers.Capabilities{ListComplete: true}
+
+// needsToWrite is what it needs beside to change anything.
+var needsToWrite = providers.Capabilities{
+	Writable: true, ListComplete: true,
+	Conditions: providers.Conditions{
+		Create: providers.GuardChecked, Replace: providers.GuardChecked, Delete: providers.GuardChecked,
+	},
+}
+
+func (o *Options) setDefaults() {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Owner == nil {
+		o.Owner = &Owner{uint32(os.Geteuid()), uint32(os.Getegid())}
+	}
+	if o.Provider == "" {
+		o.Provider = "unknown"
+	}
+	if o.pause == nil {
+		o.pause = sleep
+	}
+	setDefault(&o.Patience, defaultPatience)
+	setDefault(&o.Policy.MaxOpen, defaultMaxOpen)
+	setDefault(&o.Policy.MaxUnsaved, defaultMaxUnsaved)
+	setDefault(&o.Policy.History.Versions, defaultVersions)
+	setDefault(&o.Policy.History.Age, defaultHistoryAge)
+	setDefault(&o.Policy.History.Bytes, defaultHistory)
+}
+
+func setDefault[T int | int64 | time.Duration](field *T, value T) {
+	if *field <= 0 {
+		*field = value
+	}
+}

@@ -1,0 +1,89 @@
+package cache
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/providers"
+)
+
+// Path implements fs.Pather. An inode with several names has any one of them.
+func (v *Volume) Path(ino fs.Ino) (string, bool) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	l, ok := v.pathOf(table.Ino(ino))
+	return l.String(), ok
+}
+
+// pathOf is one path of an inode here. mu is held.
+func (v *Volume) pathOf(ino table.Ino) (providers.Locator, bool) {
+	if ino == table.Root {
+		return providers.Locator{}, true
+	}
+	n := v.table.Inode(ino)
+	if n == nil || len(n.Links) == 0 {
+		return providers.Locator{}, false
+	}
+	return v.path(n.Links[0])
+}
+
+// path is where a name is in the tree here; false when it is below a directory
+// that was removed. mu is held.
+func (v *Volume) path(l table.Link) (providers.Locator, bool) {
+	return v.climb(l, func(n *table.Inode) []table.Link { return n.Links })
+}
+
+// home is where a name is at the backend; false when the backend does not have
+// the directory. mu is held.
+func (v *Volume) home(l table.Link) (providers.Locator, bool) {
+	return v.climb(l, func(n *table.Inode) []table.Link {
+		if _, taker := partners(n); taker != 0 && v.table.Inode(taker) != nil {
+			return v.table.Inode(taker).Homes // that is at its place
+		}
+		return n.Homes
+	})
+}
+
+// homeOf is where the backend has a directory; false when it does not. mu is
+// held.
+func (v *Volume) homeOf(dir table.Ino) (providers.Locator, bool) {
+	if dir == table.Root {
+		return providers.Locator{}, true
+	}
+	n := v.table.Inode(dir)
+	if n == nil || len(n.Homes) == 0 {
+		return providers.Locator{}, false
+	}
+	return v.home(n.Homes[0])
+}
+
+// climb goes from a name to the root, by the names that up gives.
+func (v *Volume) climb(l table.Link, up func(*table.Inode) []table.Link) (providers.Locator, bool) {
+	names := []string{l.Name}
+	for l.Dir != table.Root {
+		n := v.table.Inode(l.Dir)
+		if n == nil || len(up(n)) == 0 {
+			return providers.Locator{}, false
+		}
+		l = up(n)[0]
+		names = append(names, l.Name)
+	}
+	slices.Reverse(names)
+	at, err := providers.ParseLocator(strings.Join(names, "/"))
+	return at, err == nil
+}
+
+// stays reports whether what gets a name never leaves this machine: excluded,
+// or of a kind that the backend cannot have. mu is held.
+func (v *Volume) stays(l table.Link, n *table.Inode) bool {
+	if !v.sendable(n) {
+		return true
+	}
+	if v.o.Exclude == nil {
+		return false
+	}
+	at, ok := v.path(l)
+	return ok && v.o.Exclude.Match(at.String(), isDir(n))
+}

@@ -1,0 +1,261 @@
+package cache
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/providers"
+)
+
+// PullOptions: the zero value pulls.
+type PullOptions struct {
+	// IfClean leaves a working copy alone in which something was changed that
+	// the backend does not have: what upstream asks of a pull.
+	IfClean bool
+}
+
+// PullReport says what a Pull did.
+type PullReport struct {
+	Revision  providers.Revision // that names show now, of a store of whole revisions
+	Changed   int                // names that lead to something new
+	Deleted   int                // names that are gone
+	Conflicts []string           // paths that were changed here and there
+	Skipped   string             // why nothing was done; "": it was
+}
+
+// pulling is a pull that is under way.
+type pulling struct {
+	done   chan struct{}
+	report PullReport // valid with err when done is closed
+	err    error
+}
+
+// Pull asks the backend what others have changed and brings it here. A program
+// sees all of it at once: everything is gathered first and then applied in one
+// step. What is kept in memory meanwhile is what differs, and 16 bytes for each
+// name of the directories that are known. Directories that nobody has looked
+// into are not asked about.
+//
+// Who calls while a pull is under way gets the result of the next. ErrHalted
+// says that too much would be deleted, and that nothing was done.
+func (v *Volume) Pull(ctx context.Context, o PullOptions) (PullReport, error) {
+	for mayJoin := false; ; mayJoin = true {
+		v.mu.Lock()
+		run := v.puller.pulling
+		mine := run == nil
+		if mine {
+			run = &pulling{done: make(chan struct{})}
+			v.puller.pulling = run
+		}
+		v.mu.Unlock()
+		if mine {
+			run.report, run.err = v.pull(ctx, o)
+			v.mu.Lock()
+			v.puller.pulling = nil
+			v.mu.Unlock()
+			close(run.done)
+			return run.report, run.err
+		}
+		select {
+		case <-run.done:
+		case <-ctx.Done():
+			return PullReport{}, ctx.Err()
+		}
+		if mayJoin && run.err == nil && (run.report.Skipped == "" || o.IfClean) {
+			return run.report, nil
+		}
+	}
+}
+
+func (v *Volume) pull(ctx context.Context, o PullOptions) (r PullReport, err error) {
+	if o.IfClean && v.dirty() {
+		return PullReport{Skipped: "there are changes here that are not committed"}, nil
+	}
+	w := v.wait(nil, v.o.Patience/2)
+	defer w.close()
+	defer context.AfterFunc(ctx, w.close)()
+	if s, ok := v.syncer(); ok {
+		r, err = v.pullRevision(w, s)
+	} else {
+		r, err = v.pullAll(w, v.p)
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if err == nil && r.Skipped == "" {
+		v.passed(pullSide)
+	}
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		return r, ctx.Err()
+	}
+	return r, translate(w.cause(err))
+}
+
+func (v *Volume) dirty() bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.table.DirtyCount() > 0
+}
+
+// pullAll compares all directories that are known with what p shows.
+func (v *Volume) pullAll(w *waiting, p providers.Provider) (PullReport, error) {
+	mine := v.beginListing()
+	defer v.endListing(mine)
+	all, err := v.gatherAll(w, p)
+	if err != nil {
+		return PullReport{}, err
+	}
+	return v.applyAll(w, p, all, mine, false)
+}
+
+// applyAll applies what was gathered in one step. With dry nothing is changed:
+// the questions that it asks are answered, and a halt is told.
+func (v *Volume) applyAll(w *waiting, p providers.Provider, all []*harvest, mine *listing, dry bool) (PullReport, error) {
+	m := v.newMerge(w, p)
+	m.mine, m.dry = mine, dry
+	err := m.run(func() error {
+		for _, h := range all {
+			if !h.holds() {
+				continue // renamed meanwhile; or what came before says that it is gone
+			}
+			for _, d := range h.diffs {
+				m.take(d)
+			}
+			if v.table.Inode(h.dir) != nil {
+				h.listed()
+			}
+		}
+		return m.checkPull()
+	})
+	if errors.Is(err, errDry) {
+		err = nil
+	}
+	return m.report, err
+}
+
+// known are the directories at the backend whose names are known, from the root
+// down. mu is held.
+func (v *Volume) knownDirs() []table.Ino {
+	var all []table.Ino
+	if v.table.Inode(table.Root).Loaded {
+		all = append(all, table.Root)
+	}
+	for i := 0; i < len(all); i++ {
+		v.table.Names(all[i], "", func(_ string, rec table.Name) bool {
+			if b := rec.Base; b != nil && b.Kind == providers.KindDir {
+				if n := v.table.Inode(b.Ino); n != nil && n.Loaded {
+					all = append(all, b.Ino)
+				}
+			}
+			return true
+		})
+	}
+	return all
+}
+
+// listers is how many directories are listed at once.
+const listers = 8
+
+// gatherAll lists all known directories, in the cheaper of two ways.
+func (v *Volume) gatherAll(w *waiting, p providers.Provider) ([]*harvest, error) {
+	v.mu.Lock()
+	dirs := v.knownDirs()
+	v.mu.Unlock()
+	all := make([]*harvest, 0, len(dirs))
+	for _, dir := range dirs {
+		h, err := v.newHarvest(dir)
+		switch {
+		case err != nil && !errors.Is(err, fs.ErrStale):
+			return nil, err
+		case h != nil && !h.first:
+			all = append(all, h)
+		}
+	}
+	if len(all) > 1 && p.Capabilities().RecursiveList {
+		if err := v.listTree(w, p, all); !errors.Is(err, errDear) {
+			return all, err
+		}
+	}
+	return v.gatherEach(w, p, all)
+}
+
+// gatherEach lists one directory after the other, several at a time.
+func (v *Volume) gatherEach(w *waiting, p providers.Provider, all []*harvest) ([]*harvest, error) {
+	errs := make([]error, len(all))
+	slots := make(chan struct{}, listers)
+	var work sync.WaitGroup
+	for i, h := range all {
+		slots <- struct{}{}
+		work.Go(func() {
+			defer func() { <-slots }()
+			errs[i] = h.gather(w, p, nil)
+		})
+	}
+	work.Wait()
+	kept := all[:0]
+	for i, h := range all {
+		switch {
+		case errs[i] == nil:
+			kept = append(kept, h)
+		case notThere(errs[i]) && h.dir == table.Root:
+			return nil, v.rootGone(errs[i])
+		case !notThere(errs[i]): // else the listing of its parent says so
+			return nil, errs[i]
+		}
+	}
+	return kept, nil
+}
+
+// errDear says that one recursive listing costs more than one of each
+// directory: most of the tree was never looked at.
+var errDear = errors.New("too many pages")
+
+// listTree lists the whole tree at once.
+func (v *Volume) listTree(w *waiting, p providers.Provider, all []*harvest) error {
+	at := map[providers.Locator]*harvest{}
+	for _, h := range all {
+		at[h.at] = h
+	}
+	err := v.retry(w, func(ctx context.Context) error {
+		for _, h := range all {
+			h.reset()
+		}
+		opts := providers.ListOptions{Recursive: true}
+		for pages := 0; ; pages++ {
+			if pages > len(all) {
+				return errDear
+			}
+			page, err := p.List(ctx, providers.Locator{}, opts)
+			if err != nil {
+				return err
+			}
+			w.moved()
+			v.treePage(at, page.Entries)
+			if opts.Token = page.Next; opts.Token == "" {
+				return nil
+			}
+		}
+	})
+	if errors.Is(err, providers.ErrNotExist) {
+		err = nil // the root of an empty bucket
+	}
+	if err != nil {
+		return err
+	}
+	for _, h := range all {
+		h.missing()
+	}
+	return nil
+}
+
+func (v *Volume) treePage(at map[providers.Locator]*harvest, entries []providers.Info) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for i := range entries {
+		if h := at[entries[i].Locator.Parent()]; h != nil {
+			h.entry(&entries[i])
+		}
+	}
+}

@@ -1,0 +1,117 @@
+package cache
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/wsmount/wsmount/providers"
+)
+
+// revisions is a store of whole revisions, with a remote.
+type revisions struct {
+	providers.Syncer
+	providers.Snapshotter
+	providers.Committer
+}
+
+// syncer is the backend's side that pulls whole revisions, if it has one.
+func (v *Volume) syncer() (s revisions, ok bool) {
+	var all [3]bool
+	s.Syncer, all[0] = providers.As[providers.Syncer](v.p)
+	s.Snapshotter, all[1] = providers.As[providers.Snapshotter](v.p)
+	s.Committer, all[2] = providers.As[providers.Committer](v.p)
+	return s, all == [3]bool{true, true, true}
+}
+
+// pullRevision brings the revision here that the remote has now. Ours that were
+// not pushed are no obstacle: what they changed becomes a change of this
+// working copy again, on top of theirs.
+func (v *Volume) pullRevision(w *waiting, s revisions) (PullReport, error) {
+	var to providers.Revision
+	err := v.retry(w, func(ctx context.Context) (err error) {
+		to, err = s.Fetch(ctx)
+		return err
+	})
+	if errors.Is(err, providers.ErrNotExist) {
+		return PullReport{Skipped: "the remote has no such branch"}, nil
+	}
+	if err != nil {
+		return PullReport{}, fmt.Errorf("fetch: %w", err)
+	}
+	w.moved()
+	v.puller.still.Lock()
+	defer v.puller.still.Unlock()
+	return v.advance(w, s, to)
+}
+
+// advance moves the head to a revision that was fetched. puller.still is held.
+func (v *Volume) advance(w *waiting, s revisions, to providers.Revision) (PullReport, error) {
+	from, err := s.Head(w)
+	if err != nil {
+		return PullReport{}, err
+	}
+	report, err := v.levelWith(w)
+	if err != nil || from == to {
+		report.Revision = from
+		return report, err
+	}
+	base := providers.Revision("")
+	if from != "" {
+		if base, err = s.Base(w, from, to); err != nil {
+			return PullReport{}, err
+		}
+	}
+	switch base {
+	case to:
+		report.Revision = from // only ours went on
+		return report, nil
+	case from:
+	default:
+		if err := v.uncommit(w, s, base, from); err != nil {
+			return PullReport{}, err
+		}
+	}
+	more, err := v.adoptRevision(w, s, from, to)
+	more.Changed += report.Changed
+	more.Deleted += report.Deleted
+	return more, err
+}
+
+// levelWith makes sure, once in a run, that what the table says of the backend
+// is its head: a crash may have come between the two.
+func (v *Volume) levelWith(w *waiting) (PullReport, error) {
+	if v.puller.level {
+		return PullReport{}, nil
+	}
+	r, err := v.pullAll(w, v.p)
+	v.puller.level = err == nil
+	return r, err
+}
+
+// adoptRevision makes the store show a revision, and the working copy with it.
+// What would halt is found out before.
+func (v *Volume) adoptRevision(w *waiting, s revisions, from, to providers.Revision) (PullReport, error) {
+	tree, err := s.At(w, to)
+	if err != nil {
+		return PullReport{}, err
+	}
+	defer tree.Close()
+	mine := v.beginListing()
+	defer v.endListing(mine)
+	all, err := v.gatherAll(w, tree)
+	if err != nil {
+		return PullReport{}, err
+	}
+	if _, err := v.applyAll(w, tree, all, mine, true); err != nil {
+		return PullReport{}, err
+	}
+	if err := s.Adopt(w, from, to); err != nil {
+		return PullReport{}, fmt.Errorf("adopt: %w", err)
+	}
+	v.puller.level = false
+	r, err := v.applyAll(w, tree, all, mine, false)
+	v.puller.level = err == nil
+	r.Revision = to
+	return r, err
+}

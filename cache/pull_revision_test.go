@@ -1,0 +1,228 @@
+package cache
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/wsmount/wsmount/providers"
+	"github.com/wsmount/wsmount/providers/memory"
+	"github.com/wsmount/wsmount/providers/providertest"
+)
+
+// clones are working copies of clones of one repository.
+type clone struct {
+	*scene
+	repo   *memory.Repository
+	remote *memory.Remote
+}
+
+func newClone(t *testing.T, remote *memory.Remote, change ...func(*world, *Options)) *clone {
+	t.Helper()
+	c := &clone{&scene{&world{T: t, faults: providertest.NewFaults(t)}}, memory.NewRepository(remote, memory.Options{}), remote}
+	c.o = Options{StateDir: t.TempDir(), Provider: "memory", Patience: 20 * time.Second, strict: true,
+		pause: func(ctx context.Context, _ time.Duration) error { return ctx.Err() }}
+	held(SplitConflicts)(c.world, &c.o)
+	for _, f := range change {
+		f(c.world, &c.o)
+	}
+	v, err := Open(context.Background(), c.faults.Wrap(c.repo), c.o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.v = v
+	t.Cleanup(c.stop)
+	return c
+}
+
+func (c *clone) push() {
+	c.Helper()
+	_, err := c.v.Push(context.Background(), providers.PushOptions{})
+	c.ok(err)
+}
+
+func (c *clone) there(path, content string) {
+	c.Helper()
+	var data []byte
+	if content != "" {
+		data = []byte(content)
+	}
+	c.ok(c.remote.Tamper("main", at(path), data))
+}
+
+func seeded(t *testing.T, files ...string) *memory.Remote {
+	t.Helper()
+	r := memory.NewRemote(nil)
+	for i := 0; i < len(files); i += 2 {
+		if err := r.Tamper("main", at(files[i]), []byte(files[i+1])); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return r
+}
+
+// What others pushed comes with a pull, not before, and what was changed here
+// and not committed stays.
+func TestPullRevision(t *testing.T) {
+	c := newClone(t, seeded(t, "a", "1", "d/b", "2", "d/c", "3"))
+	c.sees("a: 1", "d/", "d/b: 2", "d/c: 3")
+	c.there("a", "theirs")
+	c.there("d/c", "")
+	c.there("e/n", "new")
+	c.ok(c.put("d/b", "ours"))
+	c.sees("a: 1", "d/", "d/b: ours", "d/c: 3")
+	r := c.pull()
+	if r.Revision == "" || r.Changed < 2 || r.Deleted != 1 {
+		t.Errorf("report %+v", r)
+	}
+	c.sees("a: theirs", "d/", "d/b: ours", "e/", "e/n: new")
+	if head, _ := c.repo.Head(context.Background()); head != r.Revision {
+		t.Errorf("head %q, report %q", head, r.Revision)
+	}
+	if again := c.pull(); again.Changed+again.Deleted > 0 {
+		t.Errorf("another pull: %+v", again)
+	}
+}
+
+// A halt leaves the head where it is.
+func TestPullRevisionHalts(t *testing.T) {
+	c := newClone(t, seeded(t, "a", "1", "b", "2"))
+	c.here()
+	before, _ := c.repo.Head(context.Background())
+	c.there("a", "")
+	c.there("b", "")
+	_, err := c.v.Pull(context.Background(), PullOptions{})
+	c.is(err, ErrHalted)
+	if head, _ := c.repo.Head(context.Background()); head != before {
+		t.Error("the head moved on")
+	}
+	c.sees("a: 1", "b: 2")
+	c.ok(c.v.Confirm(context.Background()))
+	c.sees()
+}
+
+// Unpushed commits are no obstacle: what they changed goes on top of theirs.
+func TestPullOverUnpushedCommits(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		ours   func(c *clone)
+		theirs func(c *clone)
+		want   []string
+	}{
+		{"apart", func(c *clone) { c.ok(c.put("a", "ours")); c.ok(c.put("d/n", "ours")) },
+			func(c *clone) { c.there("b", "theirs"); c.there("d/m", "theirs") },
+			[]string{"a: ours", "b: theirs", "d/", "d/f: 3", "d/m: theirs", "d/n: ours"}},
+		{"the same file", func(c *clone) { c.ok(c.put("a", "ours")) }, func(c *clone) { c.there("a", "theirs") },
+			[]string{"a: theirs", "a.conflict-" + short("ours") + ": ours", "b: 2", "d/", "d/f: 3"}},
+		{"the same change", func(c *clone) { c.ok(c.put("a", "same")) }, func(c *clone) { c.there("a", "same") },
+			[]string{"a: same", "b: 2", "d/", "d/f: 3"}},
+		{"deleted here", func(c *clone) { c.ok(c.unlink("a")) }, func(c *clone) { c.there("b", "theirs") },
+			[]string{"b: theirs", "d/", "d/f: 3"}},
+		{"deleted here, changed there", func(c *clone) { c.ok(c.unlink("a")) }, func(c *clone) { c.there("a", "theirs") },
+			[]string{"a: theirs", "b: 2", "d/", "d/f: 3"}},
+		{"a directory renamed here, changed in it there", func(c *clone) { c.ok(c.rename("d", "e")) },
+			func(c *clone) { c.there("b", "theirs") },
+			[]string{"a: 1", "b: theirs", "e/", "e/f: 3"}},
+		{"a directory deleted here, something new in it there", func(c *clone) { c.ok(c.unlink("d/f")); c.rmdir("d") },
+			func(c *clone) { c.there("d/n", "theirs") },
+			[]string{"a: 1", "b: 2", "d/", "d/n: theirs"}},
+		{"a file became a directory here", func(c *clone) { c.do("rm a", "mkdir a", "put a/n ours") },
+			func(c *clone) { c.there("b", "theirs") },
+			[]string{"a/", "a/n: ours", "b: theirs", "d/", "d/f: 3"}},
+		{"a directory became a file here", func(c *clone) { c.do("rm d/f", "rmdir d", "put d ours") },
+			func(c *clone) { c.there("b", "theirs") },
+			[]string{"a: 1", "b: theirs", "d: ours"}},
+		{"a file became a symbolic link here", func(c *clone) { c.do("rm a", "sym b a") },
+			func(c *clone) { c.there("b", "theirs") },
+			[]string{"a -> b", "b: theirs", "d/", "d/f: 3"}},
+		{"a file became a directory here and was changed there", func(c *clone) { c.do("rm a", "mkdir a", "put a/n ours") },
+			func(c *clone) { c.there("a", "theirs") },
+			[]string{"a: theirs", "a.conflict-e3b0c442/", "a.conflict-e3b0c442/n: ours", "b: 2", "d/", "d/f: 3"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newClone(t, seeded(t, "a", "1", "b", "2", "d/f", "3"))
+			w.names("")
+			w.names("d")
+			c.ours(w)
+			if r := w.commit(); !r.Committed {
+				t.Fatalf("nothing was committed: %+v", r)
+			}
+			c.theirs(w)
+			w.pull()
+			w.sees(c.want...)
+			w.commit()
+			w.push()
+			w.sees(c.want...)
+			other := newClone(t, w.remote)
+			other.sees(c.want...)
+			if n := w.v.table.DirtyCount(); n != 0 {
+				t.Errorf("%d names differ in the end", n)
+			}
+		})
+	}
+}
+
+// A directory without entries, which the store does not have, is no reason to
+// leave there what it took the place of.
+func TestPullOverAnEmptyDirectory(t *testing.T) {
+	w := newClone(t, seeded(t, "a", "1", "b", "2"))
+	w.names("")
+	w.do("rm a", "mkdir a")
+	w.commit()
+	w.there("b", "theirs")
+	w.push()
+	w.sees("a/", "b: theirs")
+	newClone(t, w.remote).sees("b: theirs")
+}
+
+// A directory that others made as well, in one whose new names nobody has seen
+// yet, is looked into again, although the commit of ours says that it is there.
+func TestCommitOfADirectoryMadeThere(t *testing.T) {
+	for _, script := range [][]string{{"mkdir d/s"}, {"mkdir d/s", "mkdir d/s/t"}, {"mkdir d/r", "mkdir d/r/t", "mv d/r d/s"}} {
+		w := newClone(t, seeded(t, "a", "1", "d/f", "2"))
+		w.names("")
+		w.names("d")
+		w.do(script...)
+		w.there("d/f", "")
+		w.pull()
+		w.there("d/s/n", "theirs")
+		w.there("d/s/t/n", "theirs")
+		w.pull()
+		w.commit()
+		w.sees("a: 1", "d/", "d/s/", "d/s/n: theirs", "d/s/t/", "d/s/t/n: theirs")
+	}
+}
+
+// An empty directory in one that only an unpushed commit made is not known to be
+// empty any more, once that commit is no more.
+func TestPullOverADirectoryMadeThere(t *testing.T) {
+	w := newClone(t, seeded(t, "a", "1"))
+	w.names("")
+	w.do("mkdir d", "mkdir d/s", "mkdir d/s/t", "put d/f ours")
+	w.commit()
+	w.there("d/s/t/n", "theirs")
+	w.push()
+	w.sees("a: 1", "d/", "d/f: ours", "d/s/", "d/s/t/", "d/s/t/n: theirs")
+}
+
+// After a crash between the move of the head and the table, the next pull finds
+// the difference.
+func TestPullAfterACrash(t *testing.T) {
+	c := newClone(t, seeded(t, "a", "1", "b", "2"))
+	c.here()
+	c.there("a", "theirs")
+	to, err := c.repo.Fetch(context.Background())
+	c.ok(err)
+	from, _ := c.repo.Head(context.Background())
+	c.ok(c.repo.Adopt(context.Background(), from, to)) // and the table knows nothing of it
+	c.pull()
+	c.sees("a: theirs", "b: 2")
+}
+
+// A remote without the branch is nothing to pull.
+func TestPullOfNothing(t *testing.T) {
+	c := newClone(t, memory.NewRemote(nil))
+	if r := c.pull(); r.Skipped == "" {
+		t.Errorf("report %+v", r)
+	}
+}

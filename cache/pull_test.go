@@ -1,0 +1,401 @@
+package cache
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/providers"
+	"github.com/wsmount/wsmount/providers/memory"
+	"github.com/wsmount/wsmount/providers/providertest"
+)
+
+// A program sees all of a pull or nothing of it, in whatever order the store
+// tells.
+func TestPullIsOneStep(t *testing.T) {
+	for _, without := range []providers.Capabilities{{}, {RecursiveList: true}} {
+		w := newScene(t, func(w *world, _ *Options) { w.p = memory.New(memory.Options{Without: without}) },
+			holding("a/f", "0", "b/f", "0", "c/f", "0"))
+		for _, dir := range []string{"", "a", "b", "c"} {
+			w.names(dir)
+		}
+		for _, path := range []string{"a/f", "b/f", "c/f"} {
+			w.tamper(path, "1")
+		}
+		done := make(chan struct{})
+		var seen []string
+		w.v.mu.Lock() // from here on, look whenever the lock is free
+		go func() {
+			defer close(done)
+			w.pull()
+		}()
+		w.v.mu.Unlock()
+		for over := false; !over; {
+			select {
+			case <-done:
+				over = true
+			default:
+			}
+			w.v.mu.Lock()
+			line := ""
+			for _, dir := range []string{"a", "b", "c"} {
+				d, _ := w.v.table.Name(table.Root, dir)
+				f, _ := w.v.table.Name(d.Ino, "f")
+				line += w.v.table.Inode(f.Ino).Links[0].Name + f.Base.Version.ETag + " "
+			}
+			w.v.mu.Unlock()
+			if len(seen) == 0 || seen[len(seen)-1] != line {
+				seen = append(seen, line)
+			}
+		}
+		if len(seen) > 2 {
+			t.Errorf("states between: %q", seen)
+		}
+		w.sees("a/", "a/f: 1", "b/", "b/f: 1", "c/", "c/f: 1")
+	}
+}
+
+// Directories that nobody has looked into are not listed, and one recursive
+// listing is used where it is the cheaper way.
+func TestWhatAPullAsks(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		deep int // entries in a directory that is not known
+		want int // listings
+	}{{"small tree", 1, 1}, {"much that is not known", 500, 4 + 5}} {
+		t.Run(c.name, func(t *testing.T) {
+			var n counting
+			w := newScene(t, n.option, func(w *world, _ *Options) {
+				for i := range c.deep {
+					w.tamper(fmt.Sprintf("0/%04d", i), "x")
+				}
+			}, holding("a/f", "0", "b/f", "0", "c/f", "0"), func(w *world, _ *Options) {})
+			for _, dir := range []string{"", "a", "b", "c"} {
+				w.names(dir)
+			}
+			n.since(providers.MethodList)
+			w.tamper("c/f", "changed")
+			if r := w.pull(); r.Changed != 1 {
+				t.Errorf("report %+v", r)
+			}
+			if got := n.since(providers.MethodList); got > 12 {
+				t.Errorf("%d pages were asked for", got)
+			}
+			if got := w.table(w.walk("0")); got.Loaded {
+				t.Error("a directory that nobody looked into is known now")
+			}
+		})
+	}
+}
+
+// Who calls while a pull is under way gets the result of the next, and of no
+// more.
+func TestPullsAreShared(t *testing.T) {
+	var n counting
+	w := newScene(t, n.option, holding("f", "0"))
+	w.get("f")
+	n.since(providers.MethodList)
+	gate, reached := w.answerLate(providers.MethodList)
+	first := make(chan struct{})
+	go func() {
+		w.pull()
+		close(first)
+	}()
+	<-reached
+	w.tamper("f", "1") // the first has asked already
+	var all sync.WaitGroup
+	for range 5 {
+		all.Go(func() {
+			w.pull()
+			if got := w.get("f"); got != "1" {
+				t.Errorf("got %q", got)
+			}
+		})
+	}
+	close(gate)
+	<-first
+	all.Wait()
+	if got := n.since(providers.MethodList); got > 6 {
+		t.Errorf("%d listings", got)
+	}
+}
+
+// A pull while a rename of ours is done there and not answered yet: what it
+// shows is ours, not others'.
+func TestPullDuringOurRename(t *testing.T) {
+	w := newScene(t, holding("d/f", "1", "g", "2"))
+	d, f, g := w.walk("d"), w.walk("d/f"), w.walk("g")
+	gate, reached := w.answerLate(providers.MethodMove)
+	w.ok(w.rename("d", "e"))
+	<-reached
+	if r := w.pull(); r.Changed+r.Deleted > 0 {
+		t.Errorf("report %+v", r)
+	}
+	close(gate)
+	w.settle()
+	w.pull()
+	if w.walk("e") != d || w.walk("e/f") != f || w.walk("g") != g {
+		t.Error("another inode")
+	}
+	w.sees("e/", "e/f: 1", "g: 2")
+	w.noProblems()
+}
+
+// A directory that was renamed while it was listed is listed where it is.
+func TestListingFollowsARename(t *testing.T) {
+	w := newScene(t, holding("d/f", "1"))
+	d := w.walk("d")
+	gate, reached := make(chan struct{}), make(chan struct{})
+	w.faults.Queue(providers.MethodList, providertest.Fault{Gate: gate, Reached: reached})
+	loaded := make(chan error)
+	go func() { loaded <- w.v.loadDir(nil, table.Ino(d)) }()
+	<-reached
+	w.ok(w.rename("d", "e"))
+	w.settle()
+	w.tamper("d/x", "another directory of the old name")
+	close(gate)
+	w.ok(<-loaded)
+	if got := strings.Join(w.names("e"), " "); got != "f" {
+		t.Errorf("names %q", got)
+	}
+}
+
+func TestPullIfClean(t *testing.T) {
+	w := newScene(t, holding("f", "0", "g", "0"), held(SplitConflicts))
+	w.here()
+	w.ok(w.put("f", "ours"))
+	w.tamper("g", "1")
+	r, err := w.v.Pull(context.Background(), PullOptions{IfClean: true})
+	if w.ok(err); r.Skipped == "" || w.get("g") != "0" {
+		t.Errorf("report %+v", r)
+	}
+	w.commit()
+	r, err = w.v.Pull(context.Background(), PullOptions{IfClean: true})
+	if w.ok(err); r.Skipped != "" || w.get("g") != "1" {
+		t.Errorf("report %+v", r)
+	}
+}
+
+// A pull that fails half way changes nothing.
+func TestPullFailsWhole(t *testing.T) {
+	w := newScene(t, func(w *world, _ *Options) {
+		w.p = memory.New(memory.Options{Without: providers.Capabilities{RecursiveList: true}})
+	}, holding("a/f", "0", "b/f", "0"))
+	w.here()
+	w.tamper("a/f", "1")
+	w.tamper("b/f", "1")
+	w.faults.Queue(providers.MethodList, providertest.Fault{}, providertest.Fault{}, providertest.Fault{Before: providers.ErrPermission})
+	if _, err := w.v.Pull(context.Background(), PullOptions{}); !errors.Is(err, providers.ErrPermission) {
+		t.Errorf("got %v", err)
+	}
+	w.sees("a/", "a/f: 0", "b/", "b/f: 0")
+}
+
+// A store without empty directories: one that was made here and has nothing in
+// it yet stays, one whose files another deleted goes.
+func TestPullWithoutEmptyDirs(t *testing.T) {
+	w := newScene(t, func(w *world, _ *Options) {
+		w.p = memory.New(memory.Options{Without: providers.Capabilities{EmptyDirs: true}})
+	}, holding("a/f", "0", "b", "0"), held(SplitConflicts))
+	w.names("a")
+	w.mkdir("mine")
+	w.commit()
+	w.pull()
+	w.sees("a/", "a/f: 0", "b: 0", "mine/")
+	w.gonePath("a/f")
+	w.pull()
+	w.sees("b: 0", "mine/")
+}
+
+func TestHalt(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		start  func(*world, *Options)
+		there  func(w *scene)
+		reason string // "": no halt
+	}{
+		{"half", many(24, ""), func(w *scene) { w.goneRange("", 0, 12) }, ""},
+		{"more than half", many(24, ""), func(w *scene) { w.goneRange("", 0, 13) }, "13 of 24 entries"},
+		{"of few", many(19, ""), func(w *scene) { w.goneRange("", 0, 18) }, ""},
+		{"a directory with more than half", func(w *world, o *Options) { many(15, "d/")(w, o); many(8, "")(w, o) },
+			func(w *scene) { w.gonePath("d") }, "16 of 24 entries"},
+		{"the root", many(3, ""), func(w *scene) { w.goneRange("", 0, 3) }, "all 3 entries of the root"},
+		{"the only entry", many(1, ""), func(w *scene) { w.goneRange("", 0, 1) }, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newScene(t, c.start)
+			w.names("")
+			if strings.Contains(c.name, "directory") {
+				w.names("d")
+			}
+			before := len(w.here())
+			c.there(w)
+			_, err := w.v.Pull(context.Background(), PullOptions{})
+			if c.reason == "" {
+				w.ok(err)
+				if len(w.here()) == before {
+					t.Error("nothing was deleted")
+				}
+				return
+			}
+			w.is(err, ErrHalted)
+			if !strings.Contains(err.Error(), c.reason) || len(w.here()) != before {
+				t.Errorf("%v; here are %d of %d", err, len(w.here()), before)
+			}
+			if h := w.v.Halted(); len(h) != 1 || h[0].Commit || !strings.Contains(h[0].Reason, c.reason) {
+				t.Errorf("halted %+v", h)
+			}
+			w.ok(w.v.Confirm(context.Background()))
+			if got, want := len(w.here()), len(listBackend(w.p)); got != want || len(w.v.Halted()) != 0 {
+				t.Errorf("after it was confirmed there are %d, want %d; %v", got, want, w.v.Halted())
+			}
+			many(30, "n")(w.world, nil)
+			w.pull()
+			w.goneRange("n", 0, 29)
+			_, err = w.v.Pull(context.Background(), PullOptions{})
+			w.is(err, ErrHalted) // it was confirmed once
+		})
+	}
+}
+
+// many is a store with files in a directory.
+func many(n int, dir string) func(*world, *Options) {
+	return func(w *world, _ *Options) {
+		for i := range n {
+			w.tamper(fmt.Sprintf("%s%02d", dir, i), "x")
+		}
+	}
+}
+
+// What nobody has looked at counts, too.
+func TestPullOfAllThatIsKnown(t *testing.T) {
+	for more, reason := range map[int]string{30: "", 3: "24 of 28 entries"} {
+		t.Run(fmt.Sprint(more), func(t *testing.T) {
+			w := newScene(t, func(w *world, o *Options) { many(24, "")(w, o); many(more, "unseen/")(w, o) })
+			w.names("")
+			w.goneRange("", 0, 24)
+			_, err := w.v.Pull(context.Background(), PullOptions{})
+			if reason == "" {
+				w.ok(err)
+			} else if w.is(err, ErrHalted); !strings.Contains(err.Error(), reason) {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+func (w *scene) goneRange(dir string, from, to int) {
+	w.Helper()
+	for i := from; i < to; i++ {
+		w.gonePath(fmt.Sprintf("%s%02d", dir, i))
+	}
+}
+
+// A refresh that would delete too much shows what was there, and says so.
+func TestRefreshHalts(t *testing.T) {
+	var c ticking
+	w := newScene(t, holding("a", "1", "b", "2", "c", "3"), clocked(&c, 1e9))
+	w.names("")
+	for _, name := range []string{"a", "b", "c"} {
+		w.gonePath(name)
+	}
+	c.add(2e9)
+	if got := strings.Join(w.names(""), " "); got != "a b c" {
+		t.Errorf("names %q", got)
+	}
+	if len(w.v.Halted()) != 1 {
+		t.Error("not halted")
+	}
+	w.tamper("d", "4") // it was an accident, and others mend it
+	w.tamper("a", "1")
+	w.tamper("b", "2")
+	c.add(2e9)
+	if got := strings.Join(w.names(""), " "); got != "a b d" {
+		t.Errorf("names %q", got)
+	}
+}
+
+// excludes is an exclusion of the names that end so.
+type excludes string
+
+func (e excludes) Match(path string, _ bool) bool {
+	for part := range strings.SplitSeq(path, "/") {
+		if strings.HasSuffix(part, string(e)) {
+			return true
+		}
+	}
+	return false
+}
+
+// What is excluded stays here, and what the backend has of that name stays
+// there.
+func TestExclude(t *testing.T) {
+	w := newScene(t, holding("a", "1", "b.local", "theirs", "d/x.local", "theirs", "n.local/f", "theirs"),
+		func(_ *world, o *Options) { o.Exclude = excludes(".local") })
+	w.names("d")
+	if got := strings.Join(w.names(""), " "); got != "a d" || w.hiddenCount() != 3 {
+		t.Errorf("names %q, %d hidden", got, w.hiddenCount())
+	}
+	w.ok(w.put("b.local", "ours"))
+	w.mkdir("n.local")
+	w.ok(w.put("n.local/g", "ours"))
+	w.settle()
+	w.tamper("b.local", "theirs, new")
+	w.pull()
+	if w.get("b.local") != "ours" || w.hiddenCount() != 3 {
+		t.Errorf("%q, %d hidden", w.get("b.local"), w.hiddenCount())
+	}
+	w.again()
+	w.sees("a: 1", "b.local: ours", "d/", "n.local/", "n.local/g: ours")
+	w.ok(w.rename("a", "a.local")) // a deletion at the backend
+	w.settle()
+	w.backend("b.local: theirs, new", "d/", "d/x.local: theirs", "n.local/", "n.local/f: theirs")
+	w.ok(w.rename("b.local", "b"))
+	w.commit()
+	w.backend("b: ours", "b.local: theirs, new", "d/", "d/x.local: theirs", "n.local/", "n.local/f: theirs")
+	w.is(w.rename("d", "d.local"), syscall.EXDEV)
+}
+
+func (w *scene) hiddenCount() int {
+	w.v.mu.Lock()
+	defer w.v.mu.Unlock()
+	return w.v.hidden()
+}
+
+// What is excluded from now on is hidden, and what was changed here stays here.
+func TestExcludedLater(t *testing.T) {
+	w := newScene(t, holding("a.local", "1", "b.local", "2"))
+	w.get("a.local")
+	w.get("b.local")
+	w.stop()
+	w.o.Exclude = excludes(".local")
+	w.start()
+	w.pull()
+	w.backend("a.local: 1", "b.local: 2")
+	if got := w.names(""); len(got) != 0 || w.hiddenCount() != 2 {
+		t.Errorf("names %q, %d hidden", got, w.hiddenCount())
+	}
+}
+
+// What is in the way of the backend's name because it cannot go there is not
+// replaced by it.
+func TestLocalKindsHide(t *testing.T) {
+	w := newScene(t, holding("a", "1"))
+	_, err := w.v.Mknod(me, 1, "p", syscall.S_IFIFO|0o600, 0)
+	w.ok(err)
+	w.tamper("p", "theirs")
+	w.pull()
+	if a, err := w.v.Attr(me, w.walk("p"), nil); err != nil || a.Mode&syscall.S_IFMT != syscall.S_IFIFO || w.hiddenCount() != 1 {
+		t.Errorf("%+v, %v, %d hidden", a, err, w.hiddenCount())
+	}
+	w.ok(w.unlink("p"))
+	w.pull()
+	if got := w.get("p"); got != "theirs" {
+		t.Errorf("got %q", got)
+	}
+}

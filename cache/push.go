@@ -1,0 +1,88 @@
+package cache
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/wsmount/wsmount/providers"
+)
+
+// Push sends what was committed to where others see it. What others pushed
+// before comes here first (Pull), and what they left unchanged is committed on
+// top. A backend without a remote has nothing to push. It fails when the remote
+// cannot be reached for Options.Patience.
+func (v *Volume) Push(ctx context.Context, o providers.PushOptions) (providers.PushResult, error) {
+	result, err := v.pushOnce(ctx, o)
+	if err != nil {
+		err = fmt.Errorf("cache: push: %w", err)
+	}
+	return result, err
+}
+
+func (v *Volume) pushOnce(ctx context.Context, o providers.PushOptions) (result providers.PushResult, err error) {
+	pusher, ok := providers.As[providers.Pusher](v.p)
+	if !ok {
+		return result, nil
+	}
+	w := v.wait(nil, v.o.Patience)
+	defer w.close()
+	stop := context.AfterFunc(ctx, func() { w.end(context.Cause(ctx)) })
+	defer stop()
+	for try := 0; ; try++ {
+		err = v.retry(w, func(ctx context.Context) (err error) {
+			result, err = pusher.Push(ctx, o)
+			return err
+		})
+		switch {
+		case err == nil:
+			return result, v.pushed()
+		case errors.Is(err, providers.ErrNotExist): // there is no revision yet
+			return result, nil
+		case !errors.Is(err, providers.ErrConflict) || o.Lease != "" || try >= maxTries:
+			return result, w.cause(err)
+		}
+		w.moved()
+		if err := v.catchUp(w); err != nil {
+			return result, err
+		}
+	}
+}
+
+// catchUp brings what others pushed, and commits ours on top.
+func (v *Volume) catchUp(ctx context.Context) error {
+	if _, err := v.Pull(ctx, PullOptions{}); err != nil {
+		return err
+	}
+	if v.engine.sets == nil {
+		return nil
+	}
+	_, err := v.Commit(ctx, CommitOptions{})
+	return err
+}
+
+func (v *Volume) pushed() error {
+	return v.update(func() error {
+		v.table.Set(keyUnpushed, nil)
+		return nil
+	})
+}
+
+// push is Push in the background, after a commit.
+func (e *engine) push() {
+	e.v.mu.Lock()
+	defer e.v.mu.Unlock()
+	if e.pushing || e.v.closed {
+		return
+	}
+	e.pushing = true
+	e.v.background(func() {
+		_, err := e.v.Push(e.v.ctx, providers.PushOptions{})
+		e.v.mu.Lock()
+		e.pushing, e.pushErr = false, err
+		e.v.mu.Unlock()
+		if err != nil && e.v.ctx.Err() == nil {
+			e.v.report("push", "", err)
+		}
+	})
+}

@@ -1,0 +1,144 @@
+package cache
+
+import (
+	"context"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/wsmount/wsmount/providers"
+	"github.com/wsmount/wsmount/providers/memory"
+)
+
+// remoteWith is a remote whose branch holds files, with a clone for w.
+func remoteWith(remote *memory.Remote, files ...string) func(*world, *Options) {
+	return func(w *world, o *Options) {
+		w.repo = memory.NewRepository(remote, memory.Options{PageSize: 3})
+		has(files...)(w, o)
+		_, err := w.repo.(providers.Pusher).Push(context.Background(), providers.PushOptions{})
+		w.ok(err)
+	}
+}
+
+// another commits a file in another clone and pushes it.
+func another(t *testing.T, remote *memory.Remote, path, content string) {
+	t.Helper()
+	clone := memory.NewRepository(remote, memory.Options{})
+	info, err := clone.Stat(context.Background(), at(path))
+	cond := providers.IfAbsent()
+	if err == nil {
+		cond = providers.IfVersion(info.Version)
+	}
+	_, err = clone.Write(context.Background(), at(path), providers.String(content), providers.WriteOptions{If: cond})
+	if err == nil {
+		_, err = clone.Push(context.Background(), providers.PushOptions{})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// there is what a new clone of a remote has.
+func there(remote *memory.Remote) string {
+	return strings.Join(listBackend(memory.NewRepository(remote, memory.Options{})), ", ")
+}
+
+func TestPush(t *testing.T) {
+	remote := memory.NewRemote(nil)
+	w := newWorld(t, remoteWith(remote, "a", "A", "b", "B"), unwaited)
+	w.do("put a mine", "mv b c")
+	r := w.upload()
+	if !r.Committed || r.Revision == "" || r.Changes != 3 {
+		t.Errorf("report %+v", r)
+	}
+	if got := there(remote); got != "a: A, b: B" {
+		t.Errorf("pushed by the commit: %s", got)
+	}
+	if s := w.v.Status(); !s.Unpushed || s.Revision != r.Revision {
+		t.Errorf("status %+v", s)
+	}
+	result, err := w.v.Push(context.Background(), providers.PushOptions{})
+	if w.ok(err); !result.Pushed {
+		t.Errorf("result %+v", result)
+	}
+	if got := there(remote); got != "a: mine, c: B" {
+		t.Errorf("the remote has %s", got)
+	}
+	if w.v.Status().Unpushed {
+		t.Error("still counts as not pushed")
+	}
+}
+
+// What others pushed first comes here, and ours goes on top.
+func TestPushAfterOthers(t *testing.T) {
+	remote := memory.NewRemote(nil)
+	w := newWorld(t, remoteWith(remote, "a", "A", "b", "B"), unwaited)
+	w.do("put a mine")
+	w.upload()
+	another(t, remote, "b", "theirs")
+	_, err := w.v.Push(context.Background(), providers.PushOptions{})
+	w.ok(err)
+	if got := there(remote); got != "a: mine, b: theirs" {
+		t.Errorf("the remote has %s", got)
+	}
+	if got := w.get("b"); got != "theirs" {
+		t.Errorf("b is %q", got)
+	}
+}
+
+func TestPushOfEachCommit(t *testing.T) {
+	remote := memory.NewRemote(nil)
+	w := newWorld(t, remoteWith(remote, "a", "A"), background, func(_ *world, o *Options) { o.Policy.Push = true })
+	repo := w.repo.(*memory.Repository)
+	repo.Switches().Fail(providers.MethodPush, 2, providers.ErrUnavailable)
+	w.do("put a 1")
+	w.until(func() bool { return there(remote) == "a: 1" })
+	another(t, remote, "b", "theirs")
+	w.do("put a 2")
+	w.until(func() bool { return there(remote) == "a: 2, b: theirs" })
+	w.do("put c 3")
+	w.stop() // a clean end pushes what is left
+	if got := there(remote); got != "a: 2, b: theirs, c: 3" {
+		t.Errorf("the remote has %s", got)
+	}
+}
+
+func TestCommitMessage(t *testing.T) {
+	remote := memory.NewRemote(nil)
+	w := newWorld(t, remoteWith(remote, "a", "A"), unwaited)
+	before := len(remote.Log("main"))
+	w.do("put a 1", "put b 2")
+	w.upload()
+	author := providers.Identity{Name: "Bob", Email: "bob@acme.test"}
+	w.do("put a 3", "put c 4", "put d 5", "put e 6")
+	_, err := w.v.Commit(context.Background(), CommitOptions{Message: "said so", Author: author})
+	w.ok(err)
+	w.do("put a 7", "put c 8", "put d 9", "put e 0")
+	w.upload()
+	w.upload() // of nothing
+	_, err = w.v.Push(context.Background(), providers.PushOptions{})
+	w.ok(err)
+	log := remote.Log("main")
+	var got []string
+	for _, c := range log[:len(log)-before] {
+		got = append(got, c.Message+" by "+c.Author.Name)
+	}
+	slices.Sort(got)
+	if want := []string{"a, b by ", "a, c and 2 more by ", "said so by Bob"}; !slices.Equal(got, want) {
+		t.Errorf("commits %q, want %q", got, want)
+	}
+}
+
+// A file whose content cannot be read is held back, and nothing else with it.
+func TestSetWithoutOneBody(t *testing.T) {
+	w := newWorld(t, onlyAsked, func(_ *world, o *Options) { o.Policy.Atomic = true })
+	w.do("put bad 1", "put good 2")
+	w.ok(os.Remove(dataFile(t, w.o.StateDir, w.walk("bad"))))
+	r, err := w.v.Commit(w.Context(), CommitOptions{})
+	w.ok(err)
+	if len(r.HeldBack) != 1 || r.HeldBack[0].Path != "bad" || r.HeldBack[0].Reason == "" {
+		t.Errorf("held back: %+v", r.HeldBack)
+	}
+	w.backend("good: 2")
+}

@@ -1,0 +1,357 @@
+package cache
+
+import (
+	"context"
+	"errors"
+
+	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/providers"
+)
+
+// merge brings what the backend was seen to have into the working copy, name
+// by name, each three ways: what the backend had when we last knew (Base),
+// what it has now, and what is here. It is the one place that decides, for a
+// listing that was due, for a pull of the whole tree and for a change of ours
+// that came too late:
+//
+//	there        here         then
+//	unchanged    any          nothing
+//	changed      unchanged    theirs, under a new inode
+//	deleted      unchanged    deleted
+//	attributes   any          theirs, those that were changed here stay
+//	same change  same change  the backend has it already
+//	changed      changed      the conflict policy
+//	changed      deleted      theirs comes back
+//	deleted      changed      ours stays, and is sent anew
+//	changed      renamed      theirs, under our name; if ours was changed too, both
+//	deleted      renamed      ours stays if its content is here
+//	file         directory    (or the other way round) both changed: ours makes
+//	                          room under the name of a conflict copy, whatever
+//	                          the policy: two kinds cannot share a name
+//
+// A directory is changed when something below it is. Names that stay on this
+// machine, that the backend has a change of ours for under way, or that it
+// changed while it was asked, are left alone.
+//
+// It runs in one update of the table. What it must know of contents it asks
+// (ask): then nothing is changed, the questions are answered without the lock,
+// and all is decided anew.
+type merge struct {
+	v      *Volume
+	ctx    context.Context
+	remote providers.Provider  // where theirs is read
+	mine   *listing            // the look at the backend that this comes from
+	late   map[table.Link]bool // names with an attempt that is known to be lost
+	first  bool                // a first listing: nobody has seen these names
+	dry    bool                // decide, and change nothing
+	round  int                 // how often questions were answered
+
+	answers map[question]answer
+	open    []query
+
+	// What one run did.
+	report    PullReport
+	told      []told
+	touched   []table.Link
+	news      []table.Link // that programs see something else under
+	deleted   int          // names that the backend has no more
+	postponed int          // names that are left for the next time
+	within    int          // directories that are gone, above the name
+	root      int          // entries of the root before, -1: not counted
+}
+
+type told struct {
+	path, what string
+}
+
+var (
+	errAsk = errors.New("contents must be compared first")
+	errDry = errors.New("only asked")
+)
+
+// maxRounds bounds how often questions may lead to more questions.
+const maxRounds = 6
+
+func (v *Volume) newMerge(ctx context.Context, remote providers.Provider) *merge {
+	return &merge{v: v, ctx: ctx, remote: remote, answers: map[question]answer{}, late: map[table.Link]bool{}}
+}
+
+// run does a change of the table that may ask. v.mu is not held.
+func (m *merge) run(do func() error) error {
+	for m.round = 0; ; m.round++ {
+		err := m.v.update(func() error {
+			m.open, m.report, m.told, m.touched, m.news = nil, PullReport{}, nil, nil, nil
+			m.deleted, m.postponed, m.root = 0, 0, -1
+			if err := do(); err != nil {
+				return err
+			}
+			switch {
+			case m.asks():
+				return errAsk
+			case m.dry:
+				return errDry
+			}
+			m.finish()
+			return nil
+		})
+		if err != errAsk { //nolint:errorlint // never wrapped
+			return err
+		}
+		m.answer()
+	}
+}
+
+// pulled are the paths that lead to another file than before.
+func (m *merge) pulled() (paths []string) {
+	if m.v.o.Pulled == nil {
+		return nil
+	}
+	for _, l := range m.news {
+		rec, _ := m.v.table.Name(l.Dir, l.Name)
+		at, ok := m.v.path(l)
+		if n := m.v.table.Inode(rec.Ino); ok && n != nil && !isDir(n) {
+			paths = append(paths, at.String())
+		}
+	}
+	return paths
+}
+
+// asks reports whether there is a question that was not put yet, and is to be.
+func (m *merge) asks() bool {
+	if m.round >= maxRounds {
+		return false
+	}
+	for _, q := range m.open {
+		if _, put := m.answers[q.question]; !put {
+			return true
+		}
+	}
+	return false
+}
+
+// finish tells whom it may concern. mu is held, in an update.
+func (m *merge) finish() {
+	for l := range m.v.listings {
+		if l == m.mine {
+			continue
+		}
+		for _, name := range m.touched {
+			l.touched[name] = struct{}{}
+		}
+	}
+	told, pulled := m.told, m.pulled()
+	m.v.later(func() {
+		for _, path := range pulled {
+			m.v.o.Pulled(path)
+		}
+		for _, t := range told {
+			m.v.report("pull", t.path, errors.New(t.what))
+		}
+	})
+}
+
+// tell reports what a person should know of.
+func (m *merge) tell(l table.Link, what string, conflict bool) {
+	path := l.Name
+	if at, ok := m.v.path(l); ok {
+		path = at.String()
+	}
+	m.told = append(m.told, told{path, what})
+	if conflict {
+		m.report.Conflicts = append(m.report.Conflicts, path)
+	}
+}
+
+// name reconciles one name with what the backend has under it now; nil:
+// nothing. mu is held, in an update.
+func (m *merge) name(l table.Link, r *providers.Info) {
+	rec, _ := m.v.table.Name(l.Dir, l.Name)
+	switch {
+	case m.leave(l, &rec):
+		m.postponed++
+	case rec.Local, unchanged(rec, r):
+	case r == nil:
+		m.gone(l, rec)
+	case r.Kind == providers.KindDir:
+		m.dir(l, rec, r)
+	default:
+		m.leaf(l, rec, r)
+	}
+}
+
+// unchanged reports whether the backend has what it was last known to have.
+// Attributes of directories have no version: dir looks at them.
+func unchanged(rec table.Name, r *providers.Info) bool {
+	b := rec.Base
+	switch {
+	case r == nil || b == nil:
+		return r == nil && b == nil
+	case rec.Held != nil && rec.Held.Conflict && rec.Ino != 0:
+		theirs, ok := decodeInfo(rec.Held.Remote)
+		return ok && theirs.Kind == r.Kind && theirs.Version.Matches(r.Version)
+	}
+	return b.Kind == r.Kind && b.Kind != providers.KindDir && b.Version.Matches(r.Version)
+}
+
+// set stores a record, and looks anew whether its sides differ.
+func (m *merge) set(l table.Link, rec table.Name) {
+	m.v.setName(l, rec)
+	m.v.mark(l)
+	m.touched = append(m.touched, l)
+}
+
+// base says what the backend has under a name. Who had it there loses that
+// home.
+func (m *merge) base(l table.Link, rec *table.Name, base *table.Base) {
+	rec.Base, rec.Attempt, rec.Held = base, nil, nil
+	m.set(l, *rec)
+	*rec, _ = m.v.table.Name(l.Dir, l.Name)
+}
+
+// shown says that a program sees something else under a name. Never for a
+// directory that still exists: the kernel would unmount what is mounted below.
+func (m *merge) shown(l table.Link) {
+	if m.first {
+		return
+	}
+	v := m.v
+	m.news = append(m.news, l)
+	v.modified(l.Dir)
+	v.later(func() {
+		v.notify.EntryChanged(ino(l.Dir), l.Name)
+		v.notify.AttrChanged(ino(l.Dir))
+	})
+}
+
+// gone: the backend has nothing there any more.
+func (m *merge) gone(l table.Link, rec table.Name) {
+	m.deleted++
+	if l.Dir == table.Root && m.root < 0 {
+		m.root = m.v.countRoot()
+	}
+	b := *rec.Base
+	if b.Kind == providers.KindDir && b.Ino != 0 {
+		if !m.v.caps.EmptyDirs && !m.holds(b.Ino) {
+			m.deleted-- // the backend never had it without something in it
+			if m.within > 0 {
+				m.emptied(b.Ino)
+				m.base(l, &rec, nil)
+			}
+			return
+		}
+		m.emptied(b.Ino)
+	}
+	changed := rec.Ino != 0 && (rec.Ino != b.Ino || m.v.table.Inode(rec.Ino).Gen != b.Gen)
+	m.base(l, &rec, nil)
+	n := m.v.table.Inode(rec.Ino)
+	switch {
+	case rec.Ino == 0, rec.Ino != b.Ino:
+		m.unhomed(b.Ino)
+	case isDir(n):
+		if n.Entries > 0 {
+			m.tell(l, "a directory deleted there has changes here: kept", false)
+			return
+		}
+		m.unname(l, rec)
+	case changed:
+		m.tell(l, "deleted there, changed here: kept", false)
+	default:
+		m.unname(l, rec)
+	}
+}
+
+// holds reports whether the backend was known to have a file below a directory,
+// or may have one.
+func (m *merge) holds(dir table.Ino) (something bool) {
+	if n := m.v.table.Inode(dir); n != nil && !n.Loaded {
+		return true
+	}
+	m.v.table.Names(dir, "", func(_ string, rec table.Name) bool {
+		switch {
+		case rec.Base == nil:
+		case rec.Base.Kind == providers.KindDir:
+			something = m.holds(rec.Base.Ino)
+		default:
+			something = true
+		}
+		return !something
+	})
+	return something
+}
+
+// emptied: the backend has nothing below a directory any more.
+func (m *merge) emptied(dir table.Ino) {
+	var names []string
+	m.v.table.Names(dir, "", func(name string, rec table.Name) bool {
+		if rec.Base != nil {
+			names = append(names, name)
+		}
+		return true
+	})
+	m.within++
+	for _, name := range names {
+		m.name(table.Link{Dir: dir, Name: name}, nil)
+	}
+	m.within--
+	if n := m.v.table.Inode(dir); n != nil && !n.Loaded {
+		m.v.table.Edit(dir).Loaded = true // there is nothing to list
+	}
+}
+
+// unhomed: an inode has lost a home at the backend, and has no name there that
+// would be its. What only the backend had of it is lost.
+func (m *merge) unhomed(x table.Ino) {
+	v := m.v
+	n := v.table.Inode(x)
+	switch {
+	case n == nil || len(n.Homes) > 0:
+		return
+	case len(n.Links) == 0:
+		v.shed(x)
+		return
+	case isDir(n) || isRegular(n) && n.State == table.Whole || isSymlink(n) && n.Target != "":
+		for _, l := range n.Links {
+			v.mark(l)
+			m.tell(l, "deleted there, renamed here: kept", false)
+		}
+		return
+	case n.Gen != n.Origin.Gen && n.State == table.Partial:
+		return // what was written here stays; what is missing is gone
+	}
+	for _, l := range append([]table.Link(nil), n.Links...) {
+		rec, _ := v.table.Name(l.Dir, l.Name)
+		m.tell(l, "deleted there before its content came here", false)
+		m.unname(l, rec)
+	}
+}
+
+// unname takes a name away here. Who has the file open keeps it, and the claim
+// to the name.
+func (m *merge) unname(l table.Link, rec table.Name) {
+	v := m.v
+	n := v.table.Inode(rec.Ino)
+	if !m.first {
+		v.deleted(l, n)
+	}
+	v.bury(l, rec.Ino, "pulled")
+	x := rec.Ino
+	rec.Ino, rec.Local = 0, false
+	m.set(l, rec)
+	m.lost(l, x)
+	m.shown(l)
+	m.report.Deleted++
+}
+
+// lost is what follows for an inode that has just lost a name to a pull.
+func (m *merge) lost(l table.Link, x table.Ino) {
+	v := m.v
+	n := v.table.Edit(x)
+	n.Ctime = v.now()
+	if len(n.Links) > 0 {
+		return
+	}
+	if isRegular(n) && !v.unheld(x) {
+		n.Claim = &l
+	}
+	v.shed(x)
+}

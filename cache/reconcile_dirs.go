@@ -1,0 +1,94 @@
+package cache
+
+import "github.com/wsmount/wsmount/cache/internal/table"
+
+// reachable is the directory here in which a name of dir at the backend is
+// shown. One that was removed here comes back; when another has its name by
+// now, the two become one.
+func (m *merge) reachable(dir table.Ino) table.Ino {
+	v := m.v
+	n := v.table.Inode(dir)
+	if dir == table.Root || len(n.Links) > 0 || len(n.Homes) == 0 {
+		return dir
+	}
+	m.reachable(n.Homes[0].Dir)
+	home := v.table.Inode(dir).Homes[0] // another, if its parent was joined with one
+	rec, _ := v.table.Name(home.Dir, home.Name)
+	switch here := v.table.Inode(rec.Ino); {
+	case rec.Ino == 0:
+	case isDir(here):
+		if !m.part(home, rec.Ino) {
+			m.postponed++
+			return dir
+		}
+		m.join(home, rec, dir)
+		return rec.Ino
+	case !m.aside(home, &rec):
+		return dir
+	}
+	rec.Ino = dir
+	m.set(home, rec)
+	m.shown(home)
+	if key := orphanKey(dir); v.table.Get(key) != nil {
+		v.table.Set(key, nil)
+	}
+	m.tell(home, "a directory removed here has something new there: it came back", false)
+	return dir
+}
+
+// join makes the backend's directory that of another one which has its name
+// here: what is known of the backend below the one goes to the other.
+func (m *merge) join(l table.Link, rec table.Name, from table.Ino) {
+	v, to := m.v, rec.Ino
+	type entry struct {
+		name string
+		rec  table.Name
+	}
+	var all []entry
+	v.table.Names(from, "", func(name string, rec table.Name) bool {
+		if rec.Base != nil {
+			all = append(all, entry{name, rec})
+		}
+		return true
+	})
+	for _, e := range all {
+		base := e.rec.Base
+		e.rec.Base, e.rec.Attempt, e.rec.Held = nil, nil, nil
+		m.set(table.Link{Dir: from, Name: e.name}, e.rec)
+		there, _ := v.table.Name(to, e.name)
+		there.Base = base
+		m.set(table.Link{Dir: to, Name: e.name}, there)
+	}
+	n := v.table.Edit(to)
+	n.Loaded = n.Loaded && v.table.Inode(from).Loaded
+	base := *rec.Base
+	base.Ino, base.AttrGen = to, n.AttrGen
+	m.base(l, &rec, &base)
+	v.shed(from)
+}
+
+// part takes a directory from the place that it still has at the backend, because
+// it is to be another directory there, one that others made where it was
+// renamed to. A shadow keeps the old place, as the engine's do: what was in it
+// is to be moved file by file. It reports whether that is done; of a directory
+// that was never looked into the names must be known first. mu is held, in an
+// update.
+func (m *merge) part(l table.Link, x table.Ino) bool {
+	v := m.v
+	n := v.table.Inode(x)
+	if len(n.Homes) == 0 {
+		return true
+	}
+	if !n.Loaded {
+		m.look(query{question: question{ino: x, gen: n.Gen, what: askNames}, l: l})
+		return false
+	}
+	shadow := v.table.Alloc()
+	v.table.Put(shadow, &table.Inode{Mode: n.Mode, UID: n.UID, GID: n.GID, Mtime: n.Mtime, Ctime: n.Ctime,
+		Atime: n.Atime, Birth: n.Birth, Gen: 1, AttrGen: 1, Loaded: true, Listed: n.Listed, Metadata: n.Metadata})
+	v.engine.takePlace(n.Homes[0], x, shadow, 1)
+	for v.table.Inode(x).From != "" {
+		v.engine.handOverPiece(x)
+	}
+	return true
+}

@@ -1,0 +1,310 @@
+package cache
+
+import (
+	"slices"
+
+	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/providers"
+)
+
+func ino(i table.Ino) fs.Ino { return fs.Ino(i) }
+
+// dir: the backend has a directory there.
+func (m *merge) dir(l table.Link, rec table.Name, r *providers.Info) {
+	v, b := m.v, rec.Base
+	if b != nil && b.Kind == providers.KindDir {
+		m.dirAttr(rec, r)
+		return
+	}
+	was := table.Ino(0)
+	if b != nil {
+		was = b.Ino
+	}
+	n := v.table.Inode(rec.Ino)
+	switch {
+	case n == nil || rec.Ino == 0:
+		m.arrive(l, rec, r)
+	case isDir(n): // made here and there: one directory, with what both have in it
+		if !m.part(l, rec.Ino) {
+			m.postponed++
+			return
+		}
+		edit := v.table.Edit(rec.Ino)
+		edit.Loaded, edit.Listed = false, 0
+		m.base(l, &rec, v.dirBase(r, rec.Ino, edit))
+	case b != nil && rec.Ino == b.Ino && n.Gen == b.Gen:
+		m.unname(l, rec)
+		rec, _ = v.table.Name(l.Dir, l.Name)
+		m.arrive(l, rec, r)
+	default:
+		if !m.aside(l, &rec) {
+			return
+		}
+		m.arrive(l, rec, r)
+	}
+	if was != 0 {
+		m.unhomed(was)
+	}
+}
+
+// dirBase is the base of a directory whose attributes here may differ.
+func (v *Volume) dirBase(r *providers.Info, ino table.Ino, n *table.Inode) *table.Base {
+	return baseOf(*r, ino, n)
+}
+
+// dirAttr takes the mode and owner of a directory from the backend, unless
+// they were changed here.
+func (m *merge) dirAttr(rec table.Name, r *providers.Info) {
+	n := m.v.table.Inode(rec.Base.Ino)
+	if n == nil || n.AttrGen != rec.Base.AttrGen {
+		return
+	}
+	fresh := m.v.inodeOf(*r)
+	mode := r.Attr.Valid.Has(providers.AttrMode) && fresh.Mode&sentMode != n.Mode&sentMode
+	owner := r.Attr.Valid.Has(providers.AttrOwner) && m.v.o.MapIDs && (fresh.UID != n.UID || fresh.GID != n.GID)
+	if mode || owner {
+		m.takeAttr(rec.Base.Ino, r)
+	}
+}
+
+// takeAttr gives an inode the attributes that the backend has of it.
+func (m *merge) takeAttr(x table.Ino, r *providers.Info) {
+	v := m.v
+	n, fresh := v.table.Edit(x), v.inodeOf(*r)
+	if !isSymlink(n) {
+		n.Mode = takeMode(n.Mode, r.Attr)
+	}
+	if r.Attr.Valid.Has(providers.AttrOwner) && v.o.MapIDs {
+		n.UID, n.GID = fresh.UID, fresh.GID
+	}
+	if !isDir(n) && r.Attr.Valid.Has(providers.AttrModTime) {
+		n.Mtime = max(n.Mtime, fresh.Mtime)
+	}
+	n.Metadata, n.Ctime = r.Metadata, v.now()
+	v.later(func() { v.notify.AttrChanged(ino(x)) })
+	m.report.Changed++
+}
+
+// leaf: the backend has a file or a symbolic link there.
+func (m *merge) leaf(l table.Link, rec table.Name, r *providers.Info) {
+	v := m.v
+	if b := rec.Base; b != nil && b.Kind == providers.KindDir {
+		m.deleted++
+		if b.Ino != 0 {
+			m.emptied(b.Ino)
+		}
+		m.base(l, &rec, nil)
+		if b.Ino != rec.Ino {
+			m.unhomed(b.Ino)
+		}
+	}
+	n, b := v.table.Inode(rec.Ino), rec.Base
+	switch {
+	case rec.Ino == 0:
+		m.absent(l, rec, r)
+	case isDir(n):
+		m.notDir(l, rec, r)
+	case b != nil && sameContent(b, r):
+		m.attrs(l, rec, r)
+	case b != nil && rec.Ino == b.Ino && n.Gen == b.Gen:
+		m.replace(l, rec, r)
+	default:
+		m.both(l, rec, r)
+	}
+}
+
+// sameContent reports whether only attributes can differ.
+func sameContent(b *table.Base, r *providers.Info) bool {
+	if b.Kind != r.Kind || b.Version.Size != r.Version.Size {
+		return false
+	}
+	return b.Version.ETag != "" && b.Version.ETag == r.Version.ETag || b.Digest != "" && b.Digest == r.Digest
+}
+
+// notDir: there is a directory here, and a file there.
+func (m *merge) notDir(l table.Link, rec table.Name, r *providers.Info) {
+	was := rec.Base
+	if m.v.table.Inode(rec.Ino).Entries == 0 && rec.Base == nil && len(m.v.table.Inode(rec.Ino).Homes) == 0 {
+		m.unname(l, rec)
+		rec, _ = m.v.table.Name(l.Dir, l.Name)
+	} else if !m.aside(l, &rec) {
+		return
+	}
+	m.arrive(l, rec, r)
+	if was != nil {
+		m.unhomed(was.Ino)
+	}
+}
+
+// attrs: only attributes have changed there, or nothing but the version.
+func (m *merge) attrs(l table.Link, rec table.Name, r *providers.Info) {
+	v, b := m.v, *rec.Base
+	if n := v.table.Inode(b.Ino); n != nil {
+		if n.Origin.Gen == b.Gen {
+			v.table.Edit(b.Ino).Origin.Version = r.Version
+		}
+		if n.AttrGen == b.AttrGen {
+			m.takeAttr(b.Ino, r)
+		}
+	}
+	b.Version, b.Digest = r.Version, r.Digest
+	m.base(l, &rec, &b)
+}
+
+// absent: there is something new there, and nothing of that name here.
+func (m *merge) absent(l table.Link, rec table.Name, r *providers.Info) {
+	b := rec.Base
+	if b == nil {
+		m.arrive(l, rec, r)
+		return
+	}
+	if sameContent(b, r) {
+		m.attrs(l, rec, r)
+		return
+	}
+	n := m.v.table.Inode(b.Ino)
+	moved := m.moved(n)
+	if len(moved) > 0 && n.Gen == b.Gen {
+		m.follow(l, rec, moved, r)
+		return
+	}
+	if len(moved) > 0 {
+		m.tell(l, "changed there, renamed and changed here: both are kept", false)
+	} else {
+		m.tell(l, "deleted here, changed there: it came back", false)
+	}
+	m.arrive(l, rec, r)
+	m.unhomed(b.Ino)
+}
+
+// moved are the names of an inode here that the backend does not have.
+func (m *merge) moved(n *table.Inode) []table.Link {
+	if n == nil {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(n.Links), func(l table.Link) bool {
+		rec, _ := m.v.table.Name(l.Dir, l.Name)
+		return rec.Local || slices.Contains(n.Homes, l)
+	})
+}
+
+// follow: what was renamed here has a new version there. The rename goes on,
+// with that version.
+func (m *merge) follow(l table.Link, rec table.Name, to []table.Link, r *providers.Info) {
+	v, old := m.v, rec.Base.Ino
+	y, n := m.fresh(r, old)
+	v.table.Put(y, n)
+	m.base(l, &rec, baseOf(*r, y, n))
+	for _, name := range to {
+		v.bury(name, old, "pulled")
+		rec, _ := v.table.Name(name.Dir, name.Name)
+		rec.Ino, rec.Held = y, nil
+		m.set(name, rec)
+		m.lost(name, old)
+		m.shown(name)
+		v.wrote(name)
+	}
+	m.unhomed(old)
+	m.report.Changed++
+}
+
+// arrive gives a free name to what the backend has there. A directory that was
+// removed here comes back with what is in it.
+func (m *merge) arrive(l table.Link, rec table.Name, r *providers.Info) {
+	v := m.v
+	if dir := m.reachable(l.Dir); dir != l.Dir {
+		m.name(table.Link{Dir: dir, Name: l.Name}, r)
+		return
+	}
+	old := table.Ino(0)
+	if rec.Base != nil {
+		old = rec.Base.Ino
+	}
+	y, n := m.fresh(r, old)
+	v.table.Put(y, n)
+	rec.Ino, rec.Local = y, false
+	m.base(l, &rec, baseOf(*r, y, n))
+	m.shown(l)
+	m.report.Changed++
+	if !m.first && !isDir(n) {
+		v.wrote(l)
+	}
+}
+
+// fresh is a new inode for what the backend has, after the one that had the
+// name: what the backend does not keep of attributes stays as it was, and the
+// time of change moves on.
+func (m *merge) fresh(r *providers.Info, old table.Ino) (table.Ino, *table.Inode) {
+	v := m.v
+	n := v.inodeOf(*r)
+	if was := v.table.Inode(old); was != nil && kindOf(was) == kindOf(n) && !isDir(n) {
+		inheritAttr(n, was, r.Attr, v.o.MapIDs)
+		n.Mtime = max(n.Mtime, was.Mtime+1)
+		n.Ctime = v.now()
+	}
+	return v.table.Alloc(), n
+}
+
+// inheritAttr keeps what the backend does not.
+func inheritAttr(n, was *table.Inode, has providers.Attr, ids bool) {
+	if !isSymlink(n) {
+		n.Mode = takeMode(was.Mode, has)
+	}
+	if !has.Valid.Has(providers.AttrOwner) || !ids {
+		n.UID, n.GID = was.UID, was.GID
+	}
+	n.Xattrs = was.Xattrs
+}
+
+// replace: theirs is new, ours is what it was. Nobody may see half of each, so
+// the name gets a new inode; only one that nobody holds and that has no content
+// here may keep its number.
+func (m *merge) replace(l table.Link, rec table.Name, r *providers.Info) {
+	v, x := m.v, rec.Ino
+	old := v.table.Inode(x)
+	dirtyAttr := old.AttrGen != rec.Base.AttrGen
+	if m.unheld(x, old) && !dirtyAttr && rec.Base.Kind == r.Kind {
+		m.renew(l, rec, r)
+		return
+	}
+	v.bury(l, x, "pulled")
+	y, n := m.fresh(r, x)
+	if dirtyAttr {
+		n.Mode, n.UID, n.GID, n.Xattrs = kindOf(n)|old.Mode&^uint32(0o170000), old.UID, old.GID, old.Xattrs
+	}
+	v.table.Put(y, n)
+	base := baseOf(*r, y, n)
+	if dirtyAttr {
+		v.table.Edit(y).AttrGen++
+	}
+	rec.Ino = y
+	m.base(l, &rec, base)
+	m.lost(l, x)
+	m.shown(l)
+	v.wrote(l)
+	m.report.Changed++
+}
+
+// unheld reports whether nobody can tell what becomes of an inode: nothing of
+// it is here, but its one name.
+func (m *merge) unheld(x table.Ino, n *table.Inode) bool {
+	v := m.v
+	return n.State == table.None && v.refs[x] == 0 && v.open[x] == nil && len(n.Links) == 1 && len(n.Homes) == 1
+}
+
+// renew is replace in place.
+func (m *merge) renew(l table.Link, rec table.Name, r *providers.Info) {
+	v, x := m.v, rec.Ino
+	old := v.table.Edit(x)
+	n := v.inodeOf(*r)
+	inheritAttr(n, old, r.Attr, v.o.MapIDs)
+	old.Mode, old.UID, old.GID, old.Size, old.Blocks = n.Mode, n.UID, n.GID, n.Size, n.Blocks
+	old.Mtime, old.Ctime = max(n.Mtime, old.Mtime+1), v.now()
+	old.Metadata, old.Target, old.Origin = n.Metadata, "", table.Origin{}
+	old.Gen++
+	m.base(l, &rec, baseOf(*r, x, old))
+	m.shown(l)
+	v.wrote(l)
+	m.report.Changed++
+}

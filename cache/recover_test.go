@@ -1,0 +1,268 @@
+package cache
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/providers/memory"
+)
+
+// onlyAsked leaves sending to Commit, and lets close return before.
+func onlyAsked(_ *world, o *Options) { o.Policy.Commit, o.Policy.NoWait = DueAsked, true }
+
+// powerLost goes on with the state as it is, as after a loss of power that lost
+// nothing; change may take away what the disk never had.
+func (w *world) powerLost(change func(dir string)) {
+	w.Helper()
+	w.v.mu.Lock()
+	dir := w.TempDir()
+	err := os.CopyFS(dir, os.DirFS(w.o.StateDir))
+	w.v.mu.Unlock()
+	w.ok(err)
+	if change != nil {
+		change(dir)
+	}
+	old := w.v
+	old.stop()
+	w.T.Cleanup(func() { old.Close() })
+	w.o.StateDir, w.o.boot = dir, "another"
+	w.start()
+}
+
+// dataFile is the content file of an inode.
+func dataFile(t *testing.T, dir string, ino fs.Ino) string {
+	t.Helper()
+	found, _ := filepath.Glob(filepath.Join(dir, "data", "*", fmt.Sprint(ino)))
+	if len(found) != 1 {
+		t.Fatalf("content files of %d: %v", ino, found)
+	}
+	return found[0]
+}
+
+func (w *world) record(path string) table.Inode {
+	w.Helper()
+	return w.inode(w.walk(path))
+}
+
+func (w *world) sendAll() error {
+	w.Helper()
+	_, err := w.v.Commit(w.Context(), CommitOptions{})
+	return err
+}
+
+// After a kill what was written is there, though nobody closed it, and goes to
+// the backend.
+func TestRecoverAfterAKill(t *testing.T) {
+	w := newWorld(t, onlyAsked, holding("old", "old content", "same", "same"))
+	o := w.open("old", syscall.O_RDWR)
+	w.write(o, "NEW", 0)
+	fresh := w.create("fresh")
+	w.write(fresh, "never closed", 0)
+	w.ok(w.put("closed", "closed"))
+	same := w.open("same", syscall.O_RDWR) // and not written
+	w.read(same)
+	nameless := w.create("nameless")
+	w.write(nameless, "gone", 0)
+	w.ok(w.unlink("nameless"))
+	ino := w.walk("old")
+	w.killed()
+	if got := w.get("old"); got != "NEW content" {
+		t.Errorf("old is %q", got)
+	}
+	if got := w.walk("old"); got != ino {
+		t.Errorf("inode %d became %d", ino, got)
+	}
+	for _, path := range []string{"old", "fresh"} {
+		if n := w.record(path); n.Writing || n.Suspect || n.Size == 0 {
+			t.Errorf("%s: %+v", path, n)
+		}
+	}
+	w.ok(w.sendAll())
+	w.backend("closed: closed", "fresh: never closed", "old: NEW content", "same: same")
+	w.v.mu.Lock()
+	left := append(w.v.marked(orphans), w.v.marked(writingPrefix)...)
+	w.v.mu.Unlock()
+	if len(left) != 0 {
+		t.Errorf("still noted: %v", left)
+	}
+	for _, line := range w.log("nameless") {
+		if strings.HasSuffix(line, "gone") {
+			t.Errorf("never closed, and kept: %s", line)
+		}
+	}
+}
+
+// A program that outlived the mount keeps its file to itself.
+func TestRecoverPartsWithSurvivors(t *testing.T) {
+	w := newWorld(t, onlyAsked)
+	o := w.create("f")
+	w.write(o, "before", 0)
+	ino := w.walk("f")
+	dir := t.TempDir()
+	w.ok(os.CopyFS(dir, os.DirFS(w.o.StateDir)))
+	survivor, err := os.OpenFile(dataFile(t, dir, ino), os.O_RDWR, 0)
+	w.ok(err)
+	defer survivor.Close()
+	old := w.v
+	old.stop()
+	t.Cleanup(func() { old.Close() })
+	w.o.StateDir = dir
+	w.start()
+	_, err = survivor.WriteAt([]byte("AFTER"), 0)
+	w.ok(err)
+	if got := w.get("f"); got != "before" {
+		t.Errorf("got %q", got)
+	}
+	w.ok(w.sendAll())
+	w.backend("f: before")
+	w.again()
+	if got := w.get("f"); got != "before" {
+		t.Errorf("got %q after another start", got)
+	}
+}
+
+// After a loss of power unsynced content is suspect, and stays so.
+func TestRecoverAfterPowerLoss(t *testing.T) {
+	w := newWorld(t, onlyAsked, holding("clean", "clean"))
+	w.get("clean")
+	w.ok(w.put("unsynced", "unsynced"))
+	o := w.create("synced")
+	w.write(o, "synced", 0)
+	w.ok(o.File.Fsync(me, false))
+	w.ok(w.shut(o))
+	writing := w.create("writing")
+	w.write(writing, "writing", 0)
+	clean := w.walk("clean")
+	w.powerLost(func(dir string) { // of the same size, and of other bytes
+		w.ok(os.WriteFile(dataFile(t, dir, clean), make([]byte, 5), 0o600))
+	})
+	for path, want := range map[string]bool{"unsynced": true, "synced": false, "writing": true, "clean": false} {
+		if got := w.record(path).Suspect; got != want {
+			t.Errorf("%s: suspect %v", path, got)
+		}
+	}
+	if got := w.get("unsynced"); got != "unsynced" {
+		t.Errorf("suspect content is %q", got)
+	}
+	if got := w.get("clean"); got != "clean" {
+		t.Errorf("clean content is %q", got)
+	}
+	w.again()
+	if !w.record("unsynced").Suspect {
+		t.Error("not suspect any more after another start")
+	}
+}
+
+// A clean end syncs: the next boot trusts what it finds.
+func TestRecoverTrustsACleanEnd(t *testing.T) {
+	w := newWorld(t, onlyAsked, func(w *world, _ *Options) { w.p = memory.New(memory.Options{NoDigest: true}) }, holding("clean", "clean"))
+	w.get("clean")
+	w.ok(w.put("unsaved", "unsaved"))
+	w.stop()
+	w.o.boot = "another"
+	w.start()
+	if w.record("unsaved").Suspect {
+		t.Error("suspect")
+	}
+	if n := w.record("clean"); n.State != table.Whole {
+		t.Errorf("clean content was dropped: %v", n.State)
+	}
+}
+
+// Content that never came to the disk is fetched again, or said to be lost.
+func TestRecoverLostContent(t *testing.T) {
+	w := newWorld(t, onlyAsked, holding("changed", "theirs"))
+	w.ok(w.put("changed", "ours, longer"))
+	w.ok(w.put("made", "made"))
+	changed, made := w.walk("changed"), w.walk("made")
+	w.powerLost(func(dir string) {
+		w.ok(os.Remove(dataFile(t, dir, changed)))
+		w.ok(os.Remove(dataFile(t, dir, made)))
+	})
+	if got := w.get("changed"); got != "theirs" {
+		t.Errorf("got %q", got)
+	}
+	if got := w.get("made"); got != "" {
+		t.Errorf("got %q", got)
+	}
+	if n := w.record("made"); !n.Suspect || n.Size != 0 {
+		t.Errorf("made: %+v", n)
+	}
+	if n := len(w.v.Status().Problems); n != 2 {
+		t.Errorf("%d problems", n)
+	}
+}
+
+// Content whose name did not reach the disk is put aside.
+func TestRecoverRescuesContent(t *testing.T) {
+	w := newWorld(t, onlyAsked)
+	w.ok(w.put("f", "f"))
+	w.powerLost(func(dir string) {
+		stray := filepath.Join(dir, "data", "00", "7")
+		w.ok(os.MkdirAll(filepath.Dir(stray), 0o700))
+		w.ok(os.WriteFile(stray, []byte("precious"), 0o600))
+		_ = unix.Setxattr(stray, "user.wsmount.path", []byte("docs/plan"), 0)
+	})
+	<-w.v.history.swept
+	got, err := os.ReadFile(filepath.Join(w.o.StateDir, "recovered", "docs", "plan.7"))
+	if err != nil || string(got) != "precious" {
+		t.Errorf("%q, %v", got, err)
+	}
+	if len(w.v.Status().Problems) != 1 {
+		t.Error("not reported")
+	}
+}
+
+// processTime is what this process has used of the processors: unlike the
+// clock it does not depend on what else the machine does.
+func processTime(t *testing.T) time.Duration {
+	t.Helper()
+	var u unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_SELF, &u); err != nil {
+		t.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+func TestRecoverIsFast(t *testing.T) {
+	w := newWorld(t, onlyAsked)
+	const files = 2_000 // 10 000 take five times as long
+	for i := range files {
+		dir, name := fs.RootIno, fmt.Sprintf("f%05d", i)
+		_, o, err := w.v.Create(me, dir, name, syscall.O_RDWR, 0o666)
+		w.ok(err)
+		w.write(o, "x", 0)
+		if i%2 == 0 {
+			w.ok(o.File.Flush(me))
+			o.File.Release()
+		}
+	}
+	dir := t.TempDir()
+	w.ok(os.CopyFS(dir, os.DirFS(w.o.StateDir)))
+	w.v.stop()
+	w.v.work.Wait() // whatever it does is not counted
+	w.o.StateDir = dir
+	began := processTime(t)
+	v, err := Open(t.Context(), w.faults.Wrap(w.p), w.o)
+	w.ok(err)
+	took := processTime(t) - began
+	t.Cleanup(func() { v.Close() })
+	t.Logf("%v", took)
+	if limit := 3 * time.Second; took > limit {
+		t.Errorf("took %v", took)
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if n := v.table.DirtyCount(); n != files {
+		t.Errorf("%d dirty", n)
+	}
+}

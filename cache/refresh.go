@@ -1,0 +1,221 @@
+package cache
+
+import (
+	"errors"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/providers"
+)
+
+// How long names and content are believed.
+//
+// With a TTL a directory counts as fresh for that long after its listing began,
+// and what is in it, with it: one listing serves all. Then the next look asks
+// the backend, and all who look meanwhile wait for the same answer. Who looks
+// up names or attributes does so for a moment only, by what listings have taken
+// lately: a backend that is slow or gone must not hold up an ls of what is
+// known. Then names are shown as they were last seen, for staleFor after that,
+// and marked stale in the status. An open is stricter: it waits for the answer,
+// unless the backend is known not to give one. After staleFor both wait, and
+// fail when it does not come in half of the patience.
+//
+// Without a TTL everything is fresh until Pull.
+const (
+	staleFor = 60 * time.Second
+
+	leastWait = 30 * time.Millisecond // for a listing that usually comes at once
+	mostWait  = time.Second
+	kernelMax = time.Hour
+)
+
+// puller is what bringing changes here has to remember.
+type puller struct {
+	slots chan struct{} // fetches under way
+
+	// still is held for reading by who asks a store of whole revisions or
+	// commits to it, until what that brought is in the table, and for writing
+	// while its head moves to what others made. It comes before Volume.mu.
+	still sync.RWMutex
+
+	// Guarded by Volume.mu.
+	flights   map[table.Ino]*flight
+	told      map[table.Ino]struct{} // inodes that an open was sent away from
+	failing   time.Time              // since when listings are not answered; zero: they are
+	usual     time.Duration          // what a listing takes
+	halts     [2]*Halt
+	confirmed [2]bool
+	pulling   *pulling // the pull that is under way
+	level     bool     // in this run, names were compared with the head
+}
+
+func newPuller() puller {
+	return puller{slots: make(chan struct{}, maxFetches), flights: map[table.Ino]*flight{}, told: map[table.Ino]struct{}{}}
+}
+
+// freshness says how far a directory can be believed.
+type freshness uint8
+
+const (
+	isFresh   freshness = iota
+	isStale             // usable while the backend is slow
+	isOld               // not usable without an answer
+	isUnknown           // never listed
+)
+
+// freshnessOf is how far a directory can be believed. mu is held.
+func (v *Volume) freshnessOf(dir table.Ino, n *table.Inode, now time.Time) freshness {
+	if !n.Loaded {
+		return isUnknown
+	}
+	if v.o.Policy.TTL == 0 || dir != table.Root && len(n.Homes) == 0 || n.From != "" {
+		return isFresh // nobody else can change what the backend does not have
+	}
+	switch since := now.Sub(timeOf(n.Listed)); {
+	case since < v.o.Policy.TTL && since >= 0:
+		return isFresh
+	case since < staleFor && since >= 0:
+		return isStale
+	}
+	return isOld
+}
+
+// kernelTTL is how long the kernel may believe the names of a directory and
+// what is said of them: the rest of its time. mu is held.
+func (v *Volume) kernelTTL(dir table.Ino) time.Duration {
+	ttl := v.o.Policy.TTL
+	n := v.table.Inode(dir)
+	if ttl == 0 || n == nil || dir != table.Root && len(n.Homes) == 0 {
+		return kernelMax
+	}
+	return max(0, min(ttl, ttl-v.o.Now().Sub(timeOf(n.Listed))))
+}
+
+// loadDir makes sure that the names of a directory are known and can be
+// believed. op nil: for ourselves, with all patience.
+func (v *Volume) loadDir(op *fs.Op, dir table.Ino) error { return v.look(op, dir, false) }
+
+// look is loadDir; strict waits for an answer where loadDir shows what is known.
+func (v *Volume) look(op *fs.Op, dir table.Ino, strict bool) error {
+	arrived := v.o.Now()
+	for range 3 {
+		a, limit, err := v.judge(dir, arrived, strict)
+		if err != nil || a == isFresh {
+			return err
+		}
+		began, err := v.share(op, dir, limit, func(w *waiting) error { return v.list(w, dir) })
+		switch {
+		case errors.Is(err, errLate):
+			v.overdue(limit)
+			return nil
+		case a != isUnknown && errors.Is(err, ErrHalted),
+			a == isStale && errors.Is(err, fs.ErrUnavailable):
+			return nil // what is known is shown
+		case err != nil:
+			return err
+		case a != isUnknown && arrived.Sub(began) < v.o.Policy.TTL:
+			return nil // new enough when we came
+		}
+	}
+	return nil
+}
+
+// judge says what is to be done about a directory, and how long that may take.
+func (v *Volume) judge(dir table.Ino, now time.Time, strict bool) (freshness, time.Duration, error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	n := v.table.Inode(dir)
+	switch {
+	case n == nil:
+		return 0, 0, errors.Join(fs.ErrStale, v.table.Err())
+	case !isDir(n):
+		return 0, 0, syscall.ENOTDIR
+	}
+	a := v.freshnessOf(dir, n, now)
+	if a != isStale {
+		return a, -1, nil
+	}
+	p := &v.puller
+	switch {
+	case !p.failing.IsZero() || p.usual > mostWait && !strict:
+		return a, 0, nil
+	case strict:
+		return a, -1, nil
+	}
+	return a, min(max(leastWait, 4*p.usual), mostWait), nil
+}
+
+// overdue notes that an answer did not come in the time that one takes: nobody
+// waits for it until there is one.
+func (v *Volume) overdue(waited time.Duration) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if p := &v.puller; waited > 0 && p.failing.IsZero() {
+		p.failing = v.o.Now()
+	}
+}
+
+// answered notes that the backend answered a listing, and how fast; or, with an
+// error, that it does not answer. mu is held.
+func (v *Volume) answered(took time.Duration, err error) {
+	p := &v.puller
+	switch {
+	case err == nil && p.usual == 0:
+		p.usual, p.failing = took, time.Time{}
+	case err == nil:
+		p.usual, p.failing = (3*p.usual+took)/4, time.Time{}
+	case p.failing.IsZero() && providers.KindOf(err).Retry == providers.RetryLater:
+		p.failing = v.o.Now()
+	}
+}
+
+// staleSince is since when the backend does not answer, so that what is shown
+// may be old; zero: it does. mu is held.
+func (v *Volume) staleSince() time.Time { return v.puller.failing }
+
+// freshen is called before a file is opened: its version is asked for with the
+// listing of its directory, if that is too old. fs.ErrStale says that the name
+// leads elsewhere now.
+func (v *Volume) freshen(op *fs.Op, x table.Ino) error {
+	if v.o.Policy.TTL == 0 {
+		return v.renamed(x)
+	}
+	v.mu.Lock()
+	dir, ok := v.validatedBy(x)
+	v.mu.Unlock()
+	if ok {
+		if err := v.look(op, dir, true); err != nil {
+			return err
+		}
+	}
+	return v.renamed(x)
+}
+
+// validatedBy is the directory at the backend whose listing says whether an
+// inode's content is still what is there. What was changed here is not asked
+// for: it is compared when it is sent. mu is held.
+func (v *Volume) validatedBy(x table.Ino) (table.Ino, bool) {
+	n := v.table.Inode(x)
+	if n == nil || len(n.Links) == 0 {
+		return 0, false
+	}
+	for _, l := range n.Homes {
+		if rec, _ := v.table.Name(l.Dir, l.Name); rec.Base != nil && rec.Base.Gen == n.Gen && !n.Writing {
+			return l.Dir, true
+		}
+	}
+	return 0, false
+}
+
+// renamed tells, once, that a pull gave the name of an inode to another.
+func (v *Volume) renamed(x table.Ino) error {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if n := v.table.Inode(x); n != nil && len(n.Links) == 0 && n.Claim != nil && v.tellStale(x) {
+		return fs.ErrStale
+	}
+	return nil
+}

@@ -1,0 +1,347 @@
+package cache
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/providers"
+	"github.com/wsmount/wsmount/providers/memory"
+	"github.com/wsmount/wsmount/providers/providertest"
+)
+
+// counting counts the calls of the store by method.
+type counting struct {
+	mu    sync.Mutex
+	calls map[providers.Method]int
+}
+
+func (c *counting) option(w *world, _ *Options) {
+	c.calls = map[providers.Method]int{}
+	w.p = memory.New(memory.Options{PageSize: 3, Hook: func(_ context.Context, m providers.Method, _ providers.Locator) error {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.calls[m]++
+		return nil
+	}})
+}
+
+func (c *counting) since(m providers.Method) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	n := c.calls[m]
+	c.calls[m] = 0
+	return n
+}
+
+// Within the TTL nothing is asked; after it one listing serves names,
+// attributes and opens of a directory, and the kernel gets the rest of it.
+func TestTTL(t *testing.T) {
+	var c ticking
+	var n counting
+	w := newScene(t, n.option, holding("f", "one"), clocked(&c, time.Second))
+	w.get("f")
+	n.since(providers.MethodList)
+	w.tamper("f", "two!")
+	w.tamper("g", "new")
+	c.add(900 * time.Millisecond)
+	if e, err := w.v.Lookup(me, fs.RootIno, "f"); err != nil || e.TTL != 100*time.Millisecond || e.Attr.TTL != e.TTL {
+		t.Errorf("entry %+v, %v", e, err)
+	}
+	if e, _ := w.v.Lookup(me, fs.RootIno, "g"); e.Ino != 0 || e.TTL != 100*time.Millisecond {
+		t.Errorf("a missing name %+v", e)
+	}
+	if got := w.get("f"); got != "one" || n.since(providers.MethodList) != 0 {
+		t.Errorf("%q within the TTL", got)
+	}
+	c.add(200 * time.Millisecond)
+	old := w.walk("f")
+	if got := w.get("f"); got != "two!" || w.get("g") != "new" {
+		t.Errorf("%q after it", got)
+	}
+	if got := n.since(providers.MethodList); got != 1 || old == 0 {
+		t.Errorf("%d listings", got)
+	}
+}
+
+// An open asks even when nobody looked the name up, and sends the kernel back
+// once.
+func TestOpenRevalidates(t *testing.T) {
+	var c ticking
+	w := newScene(t, holding("f", "one"), clocked(&c, time.Second))
+	ino := w.walk("f")
+	w.get("f")
+	w.tamper("f", "two!")
+	c.add(2 * time.Second)
+	_, err := w.v.Open(me, ino, syscall.O_RDONLY)
+	w.is(err, fs.ErrStale)
+	if got := w.get("f"); got != "two!" {
+		t.Errorf("got %q", got)
+	}
+}
+
+// An open waits for the answer where a look at names does not.
+func TestOpenIsStricter(t *testing.T) {
+	var c ticking
+	w := newScene(t, holding("f", "one"), clocked(&c, time.Second))
+	ino := w.walk("f")
+	w.get("f")
+	w.tamper("f", "two!")
+	c.add(2 * time.Second)
+	gate, reached := make(chan struct{}), make(chan struct{})
+	w.faults.Queue(providers.MethodList, providertest.Fault{Gate: gate, Reached: reached})
+	opened := make(chan error)
+	go func() {
+		o, err := w.v.Open(me, ino, syscall.O_RDONLY)
+		if err == nil {
+			o.File.Release()
+		}
+		opened <- err
+	}()
+	<-reached
+	if got := w.walk("f"); got != ino || w.stale().IsZero() {
+		t.Errorf("inode %d, stale since %v", got, w.stale())
+	}
+	close(gate)
+	w.is(<-opened, fs.ErrStale)
+	if !w.stale().IsZero() {
+		t.Error("still stale")
+	}
+}
+
+// All who look while a directory is listed wait for the same listing.
+func TestOneListingForAll(t *testing.T) {
+	var n counting
+	w := newScene(t, n.option, holding("d/a", "1"))
+	d := w.walk("d")
+	n.since(providers.MethodList)
+	gate, reached := make(chan struct{}), make(chan struct{})
+	w.faults.Queue(providers.MethodList, providertest.Fault{Gate: gate, Reached: reached})
+	var all sync.WaitGroup
+	look := func() {
+		if e, err := w.v.Lookup(me, d, "a"); e.Ino == 0 || err != nil {
+			t.Errorf("%+v, %v", e, err)
+		}
+	}
+	all.Go(look)
+	<-reached
+	for range 7 {
+		all.Go(look)
+	}
+	close(gate)
+	all.Wait()
+	if got := n.since(providers.MethodList); got != 1 {
+		t.Errorf("%d listings", got)
+	}
+}
+
+// One who is killed leaves; the listing goes on for who still waits, and ends
+// when nobody does.
+func TestWaitersLeave(t *testing.T) {
+	w := newScene(t, holding("d/a", "1", "e/a", "1"))
+	d, e := w.walk("d"), w.walk("e")
+	gate, reached := make(chan struct{}), make(chan struct{})
+	w.faults.Queue(providers.MethodList, providertest.Fault{Gate: gate, Reached: reached})
+	dead := &fs.Op{PID: 1 << 30, Cancel: make(chan struct{})} // no such thread: it was killed
+	left, stays := make(chan error), make(chan error)
+	go func() { stays <- w.v.loadDir(me, table.Ino(d)) }()
+	<-reached
+	go func() { left <- w.v.loadDir(&fs.Op{PID: 1 << 30, Cancel: closed()}, table.Ino(d)) }()
+	w.is(<-left, syscall.EINTR)
+	close(gate)
+	w.ok(<-stays)
+
+	hung := make(chan struct{})
+	w.faults.Queue(providers.MethodList, providertest.Fault{Gate: make(chan struct{}), Reached: hung})
+	cancel := make(chan struct{})
+	dead.Cancel = cancel
+	go func() { left <- w.v.loadDir(dead, table.Ino(e)) }()
+	<-hung
+	close(cancel)
+	w.is(<-left, syscall.EINTR)
+	if got := w.get("e/a"); got != "1" { // another listing, not the one that hangs
+		t.Errorf("got %q", got)
+	}
+}
+
+func closed() chan struct{} {
+	c := make(chan struct{})
+	close(c)
+	return c
+}
+
+// With the backend cut off, what is known is shown at once and marked stale,
+// for a minute; then it is an error. What was changed here is always there.
+func TestCutOff(t *testing.T) {
+	var c ticking
+	w := newScene(t, holding("f", "one"), clocked(&c, time.Second), func(_ *world, o *Options) {
+		o.Policy.Commit, o.Policy.NoWait = DueAsked, true
+		o.Patience = 200 * time.Millisecond
+	})
+	w.get("f")
+	w.ok(w.put("ours", "x"))
+	cut := make(chan struct{})
+	defer close(cut)
+	w.v.p = providers.Wrap(w.p, providers.WrapOptions{Around: func(ctx context.Context, call *providers.Call, next func(context.Context) error) error {
+		select {
+		case <-cut:
+			return next(ctx)
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}})
+	c.add(30 * time.Second)
+	began := time.Now()
+	if got := strings.Join(w.names(""), " "); got != "f ours" {
+		t.Errorf("names %q", got)
+	}
+	if took := time.Since(began); took > 150*time.Millisecond {
+		t.Errorf("it took %v", took)
+	}
+	if got := w.get("f"); got != "one" {
+		t.Errorf("got %q", got)
+	}
+	if w.stale().IsZero() {
+		t.Error("not marked stale")
+	}
+	began = time.Now()
+	for range 20 {
+		w.names("")
+	}
+	if took := time.Since(began); took > 100*time.Millisecond {
+		t.Errorf("with the backend known to be gone it took %v", took)
+	}
+	w.ok(w.rename("ours", "mine"))
+	c.add(31 * time.Second)
+	ino, err := w.v.Lookup(me, fs.RootIno, "f")
+	w.is(err, fs.ErrUnavailable)
+	if fs.Errno(err) != syscall.EIO || ino.Ino != 0 {
+		t.Errorf("%v", err)
+	}
+	w.v.mu.Lock()
+	rec, _ := w.v.table.Name(table.Root, "mine")
+	w.v.mu.Unlock()
+	o, err := w.v.Open(me, fs.Ino(rec.Ino), syscall.O_RDONLY)
+	w.ok(err)
+	if got := w.read(o); got != "x" {
+		t.Errorf("ours is %q", got)
+	}
+	o.File.Release()
+}
+
+func (w *scene) stale() time.Time {
+	w.v.mu.Lock()
+	defer w.v.mu.Unlock()
+	return w.v.staleSince()
+}
+
+// A listing that fails half way shows nothing, and one that comes back takes
+// the mark away.
+func TestListingIsWholeOrNothing(t *testing.T) {
+	w := newScene(t, holding("a", "1", "b", "2", "c", "3", "d", "4"))
+	w.faults.Queue(providers.MethodList, providertest.Fault{}, providertest.Fault{Before: providers.ErrPermission})
+	_, err := w.v.Lookup(me, fs.RootIno, "a")
+	w.is(err, providers.ErrPermission)
+	if got := strings.Join(w.names(""), " "); got != "a b c d" {
+		t.Errorf("names %q", got)
+	}
+	if !w.stale().IsZero() {
+		t.Error("stale")
+	}
+}
+
+// A directory with more names than a change of the table holds.
+func TestLargeDirectory(t *testing.T) {
+	const n = 3*batch + 7
+	w := newScene(t, func(w *world, _ *Options) {
+		w.p = memory.New(memory.Options{PageSize: 100})
+		for i := range n {
+			w.tamper(fmt.Sprintf("d/%05d", i), "x")
+		}
+	})
+	names := w.names("d")
+	if len(names) != n || !slices.IsSorted(names) {
+		t.Errorf("%d names of %d", len(names), n)
+	}
+	if got := w.table(w.walk("d")).Entries; got != n {
+		t.Errorf("%d entries", got)
+	}
+}
+
+// A first listing that was interrupted goes on with what it left, and forgets
+// what is gone since.
+func TestInterruptedLoad(t *testing.T) {
+	w := newScene(t, func(w *world, _ *Options) {
+		w.p = memory.New(memory.Options{PageSize: batch})
+		for i := range 2 * batch {
+			w.tamper(fmt.Sprintf("d/%05d", i), "x")
+		}
+	})
+	d := w.walk("d")
+	w.faults.Queue(providers.MethodList, providertest.Fault{}, providertest.Fault{Before: providers.ErrPermission})
+	_, err := w.v.Lookup(me, d, "00000")
+	w.is(err, providers.ErrPermission)
+	w.gonePath("d/00000")
+	w.tamper("d/00001", "other")
+	if got := len(w.names("d")); got != 2*batch-1 {
+		t.Errorf("%d names", got)
+	}
+	if got := w.get("d/00001"); got != "other" {
+		t.Errorf("got %q", got)
+	}
+}
+
+// What the kernel is told of a pull: names of files, never of a directory that
+// goes on existing.
+func TestNotifications(t *testing.T) {
+	var c ticking
+	w := newScene(t, holding("d/f", "1", "d/g", "2", "d/e/x", "3", "k/y", "4"), clocked(&c, time.Second))
+	told := &teller{}
+	w.v.Bind(told)
+	for _, dir := range []string{"", "d", "d/e", "k"} {
+		w.names(dir)
+	}
+	w.tamper("d/f", "changed")
+	w.gonePath("d/g")
+	w.tamper("d/n", "new")
+	w.tamper("d/e/x", "changed")
+	w.gonePath("k")
+	w.pull()
+	want := []string{"f", "g", "k", "n", "x", "y"} // not d and e
+	if got := told.names(); !slices.Equal(got, want) {
+		t.Errorf("told %q, want %q", got, want)
+	}
+	if !slices.Equal(told.wrote, []string{"d/e/x", "d/f", "d/n"}) || !slices.Equal(told.deleted, []string{"d/g", "k/y"}) {
+		t.Errorf("events %q and %q", told.wrote, told.deleted)
+	}
+}
+
+// teller remembers what the kernel and the bus are told.
+type teller struct {
+	nobody
+	mu             sync.Mutex
+	entries        []string
+	wrote, deleted []string
+}
+
+func (k *teller) EntryChanged(dir fs.Ino, name string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.entries = append(k.entries, name)
+}
+
+func (k *teller) Wrote(path string)   { k.wrote = sorted(append(k.wrote, path)) }
+func (k *teller) Deleted(path string) { k.deleted = sorted(append(k.deleted, path)) }
+
+func (k *teller) names() []string {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return slices.Compact(sorted(k.entries))
+}

@@ -1,0 +1,111 @@
+package cache
+
+import (
+	"errors"
+	iofs "io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// damage overwrites what the database consists of.
+func damage(t *testing.T, dir string) {
+	t.Helper()
+	err := filepath.WalkDir(filepath.Join(dir, "names"), func(path string, d iofs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		for i := range data {
+			data[i] ^= 0x55
+		}
+		return errors.Join(err, os.WriteFile(path, data, 0o600))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestScan(t *testing.T) {
+	w := newWorld(t, onlyAsked, holding("theirs", "theirs", "d/theirs", "theirs", "d/both", "theirs", "read", "read"))
+	w.get("read")
+	w.ok(w.put("d/both", "ours"))
+	w.ok(w.put("d/new", "new"))
+	w.mkdir("e")
+	w.ok(w.put("e/same", "sent"))
+	w.ok(w.sendAll())
+	w.ok(w.put("d/new", "newer"))
+	w.tamper("d/both", "changed by another")
+	w.stop()
+	_, err := Scan(t.Context(), w.o.StateDir, false)
+	w.is(err, ErrNotDamaged)
+	damage(t, w.o.StateDir)
+	if _, err := Open(t.Context(), w.p, w.o); err == nil {
+		t.Fatal("a damaged database opened")
+	}
+	r, err := Scan(t.Context(), w.o.StateDir, false)
+	w.ok(err)
+	slices.Sort(r.Restored)
+	if got := strings.Join(r.Restored, " "); got != "d/both d/new e/same" || len(r.Skipped)+len(r.Recovered) != 0 || r.Unnamed != 1 {
+		t.Errorf("%+v", r)
+	}
+	if _, err := os.Stat(filepath.Join(r.Aside, "names")); err != nil {
+		t.Errorf("the old state: %v", err)
+	}
+	w.start()
+	w.ok(w.sendAll())
+	w.ok(w.sendAll()) // the conflict copies that the first made
+	got := listBackend(w.p)
+	for _, line := range []string{"d/both: changed by another", "d/theirs: theirs", "e/same: sent", "read: read", "theirs: theirs"} {
+		if !slices.Contains(got, line) {
+			t.Errorf("the backend does not have %q: %q", line, got)
+		}
+	}
+	for _, content := range []string{"ours", "newer"} { // beside what the backend has
+		if !slices.ContainsFunc(got, func(line string) bool {
+			return strings.Contains(line, ".conflict-") && strings.HasSuffix(line, ": "+content)
+		}) {
+			t.Errorf("%q is not there: %q", content, got)
+		}
+	}
+}
+
+// Two files that say the same path are both kept.
+func TestScanPutsSecondsAside(t *testing.T) {
+	w := newWorld(t, onlyAsked)
+	w.ok(w.put("f", "one"))
+	w.ok(w.put("g", "two"))
+	g := w.walk("g")
+	w.stop()
+	if err := unix.Setxattr(dataFile(t, w.o.StateDir, g), "user.wsmount.path", []byte("f"), 0); errors.Is(err, unix.ENOTSUP) {
+		t.Skip("no extended attributes here")
+	}
+	damage(t, w.o.StateDir)
+	r, err := Scan(t.Context(), w.o.StateDir, false)
+	w.ok(err)
+	if len(r.Restored) != 1 || len(r.Recovered) != 1 {
+		t.Fatalf("%+v", r)
+	}
+	var all []string
+	w.start()
+	for _, path := range r.Restored {
+		all = append(all, w.get(path))
+	}
+	for _, path := range r.Recovered {
+		data, err := os.ReadFile(filepath.Join(w.o.StateDir, path))
+		w.ok(err)
+		all = append(all, string(data))
+	}
+	slices.Sort(all)
+	if strings.Join(all, " ") != "one two" {
+		t.Errorf("got %v", all)
+	}
+	left, err := Inspect(filepath.Join(r.Aside), 0)
+	if err == nil {
+		t.Errorf("the damaged state can be read: %+v", left)
+	}
+}

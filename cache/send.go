@@ -1,0 +1,399 @@
+package cache
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/wsmount/wsmount/cache/internal/content"
+	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/providers"
+)
+
+// do makes the step: one request, framed by changes of the table. What is about
+// to be tried is in the table before the request, what came of it after the
+// answer; when there is no answer, the attempt stays, and is settled first.
+func (e *engine) do(ctx context.Context, s *step) error {
+	if err := e.v.bringOpened(ctx, s.link); err != nil {
+		return err
+	}
+	switch s.verb {
+	case verbWrite:
+		return e.write(ctx, s)
+	case verbMkdir:
+		return e.mkdir(ctx, s)
+	case verbDelete:
+		return e.delete(ctx, s)
+	case verbMove:
+		return e.move(ctx, s)
+	case verbCopy:
+		return e.copy(ctx, s)
+	case verbAttr:
+		return e.setAttr(ctx, s)
+	case verbSettle:
+		return e.settleAttempt(ctx, s)
+	case verbEmpty:
+		return e.empty(ctx, s.ino)
+	case verbPart:
+		return e.part(s.ino)
+	case verbAdopt:
+		return e.adopt(s)
+	}
+	return fmt.Errorf("no such step: %s", s)
+}
+
+// confirm says what the backend has under a name from now on; nil: nothing. Who
+// had it may be forgotten then. mu is held, in an update.
+func (e *engine) confirm(l table.Link, base *table.Base) {
+	was, _ := e.v.table.Name(l.Dir, l.Name)
+	e.v.setBase(l, base)
+	if was.Base != nil && (base == nil || base.Ino != was.Base.Ino) {
+		e.v.shed(was.Base.Ino)
+	}
+}
+
+// setAttempt records an attempt, or with nil that there is none. mu is held, in
+// an update.
+func (e *engine) setAttempt(l table.Link, a *table.Attempt) {
+	rec, ok := e.v.table.Name(l.Dir, l.Name)
+	if !ok && a == nil {
+		return
+	}
+	rec.Attempt = a
+	if a != nil {
+		rec.Held = nil
+	}
+	e.v.table.SetName(l.Dir, l.Name, rec)
+	e.v.mark(l)
+}
+
+// answered clears an attempt that is known to have come to nothing, and hands
+// the error on. While it may have happened, the attempt stays.
+func (e *engine) answered(err error, names ...table.Link) error {
+	if maybe(err) {
+		return err
+	}
+	return errors.Join(err, e.update(func() error {
+		for _, l := range names {
+			e.setAttempt(l, nil)
+		}
+		return nil
+	}))
+}
+
+// maybe reports whether a change that failed may have happened all the same.
+func maybe(err error) bool {
+	return errors.Is(err, providers.ErrUnavailable) || errors.Is(err, context.Canceled) ||
+		errors.Is(err, context.DeadlineExceeded)
+}
+
+// opFor finds the operation id for an attempt: that of one like it which was
+// found not to have happened, else a new one. mu is held.
+func (e *engine) opFor(s *step, kind uint8, gen uint64) string {
+	if old := s.task.op; old.Op != "" && old.Kind == kind && old.Gen == gen {
+		return old.Op
+	}
+	return e.operation()
+}
+
+// parcel is content on its way.
+type parcel struct {
+	kind   providers.Kind
+	gen    uint64
+	target string            // of a symbolic link
+	oi     *openInode        // else
+	snap   *content.Snapshot // of it
+	digest string            // when it may have to be recognised
+	failed error             // of reading it
+}
+
+var errSuspect = errors.New("a loss of power may have cost it bytes: see wsmount recover")
+
+// pack takes a consistent state of an inode's content.
+func (e *engine) pack(ctx context.Context, s *step) (*parcel, error) {
+	v := e.v
+	p := &parcel{kind: providers.KindFile}
+	err := v.view(func() error {
+		n := v.table.Inode(s.ino)
+		switch {
+		case n == nil:
+			return errMoot
+		case n.Suspect:
+			return errSuspect
+		case isSymlink(n):
+			p.kind, p.target = providers.KindSymlink, n.Target
+		}
+		p.gen = n.Gen // the content that is read is this, or newer
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	if p.kind == providers.KindSymlink && p.target == "" {
+		if err := v.fetchTarget(nil, s.ino); err != nil {
+			return nil, err
+		}
+		return nil, errAgain
+	}
+	if p.kind == providers.KindFile {
+		if p.oi, err = v.acquire(s.ino); err != nil {
+			if errors.Is(err, fs.ErrStale) && v.gone(s.ino) {
+				err = errMoot // it was removed just now
+			}
+			return nil, err
+		}
+		if p.snap, err = p.oi.f.Snapshot(ctx); err != nil {
+			v.release(p.oi)
+			return nil, err
+		}
+	}
+	if !v.caps.OperationIDs {
+		if p.digest, err = p.hash(ctx); err != nil {
+			p.close(v)
+			return nil, err
+		}
+	}
+	return p, nil
+}
+
+// gone reports whether there is no such inode any more.
+func (v *Volume) gone(ino table.Ino) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.table.Inode(ino) == nil && v.table.Err() == nil
+}
+
+func (p *parcel) close(v *Volume) {
+	if p.snap != nil {
+		p.snap.Close()
+		v.release(p.oi)
+	}
+}
+
+func (p *parcel) hash(ctx context.Context) (string, error) {
+	if p.snap != nil {
+		return p.snap.Digest(ctx)
+	}
+	return digestOf(p.target), nil
+}
+
+// body is the content as a provider takes it. sent is told how much of it has
+// been read.
+func (p *parcel) body(sent func(n int)) providers.Body {
+	if p.snap == nil {
+		return providers.String(p.target)
+	}
+	return providers.Body{Reader: &counted{r: p.snap.Reader(), p: p, sent: sent}, Size: p.snap.Size()}
+}
+
+// counted is a reader that tells of progress and keeps the error.
+type counted struct {
+	r    io.Reader
+	p    *parcel
+	sent func(n int)
+}
+
+func (c *counted) Read(b []byte) (int, error) {
+	n, err := c.r.Read(b)
+	c.sent(n)
+	if err != nil && err != io.EOF {
+		c.p.failed = err
+	}
+	return n, err
+}
+
+// write sends content to a name.
+func (e *engine) write(ctx context.Context, s *step) error {
+	p, err := e.pack(ctx, s)
+	if err == errMoot || err == nil && p == nil { //nolint:errorlint // never wrapped
+		return errAgain
+	}
+	if err != nil {
+		return err
+	}
+	defer p.close(e.v)
+	opts := providers.WriteOptions{If: s.cond, Kind: p.kind}
+	var attrGen uint64
+	err = e.update(func() error {
+		n, rec := e.v.table.Inode(s.ino), e.record(s.link)
+		if n == nil || rec.Ino != s.ino && s.from == (table.Link{}) || rec.Attempt != nil {
+			return errAgain
+		}
+		opts.Attr, opts.Metadata, attrGen = e.v.attrOf(n), n.Metadata, n.AttrGen
+		opts.Op = e.opFor(s, attemptWrite, p.gen)
+		e.setAttempt(s.link, &table.Attempt{Op: opts.Op, Gen: p.gen, AttrGen: attrGen, Kind: attemptWrite,
+			Other: formatSent(s.ino, p.digest)})
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	info, err := e.v.p.Write(ctx, s.at, p.body(func(n int) { e.progress(s, n) }), opts)
+	if err != nil {
+		if err = e.answered(err, s.link); p.failed != nil && errors.Is(err, providers.ErrBody) {
+			err = p.failed // which says whether it passes
+		}
+		return err
+	}
+	return e.update(func() error {
+		e.wrote(s, info, p.kind, p.gen, attrGen)
+		return nil
+	})
+}
+
+// progress follows content on its way.
+func (e *engine) progress(s *step, n int) {
+	s.task.sent.Add(int64(n))
+	s.moved()
+	e.moving()
+}
+
+// moving tells who waits that bytes are moving, once in a while: nobody gives
+// up for want of patience then.
+func (e *engine) moving() {
+	now, last := time.Now().UnixNano(), e.beat.Load()
+	if now-last < int64(min(time.Second, e.v.o.Patience/8)) || !e.beat.CompareAndSwap(last, now) {
+		return
+	}
+	e.v.mu.Lock()
+	defer e.v.mu.Unlock()
+	for c := range e.closers {
+		if c.wait != nil {
+			c.wait.moved()
+		}
+	}
+}
+
+func (e *engine) record(l table.Link) table.Name {
+	rec, _ := e.v.table.Name(l.Dir, l.Name)
+	return rec
+}
+
+// wrote notes which state of an inode the backend has under a name. mu is held,
+// in an update.
+func (e *engine) wrote(s *step, info providers.Info, kind providers.Kind, gen, attrGen uint64) {
+	base := &table.Base{Ino: s.ino, Kind: kind, Version: info.Version, Digest: info.Digest, Gen: gen, AttrGen: attrGen}
+	n := e.v.table.Edit(s.ino)
+	if n == nil {
+		base.Ino = 0
+	} else if n.Gen == gen || n.State == table.Whole {
+		n.Origin = table.Origin{Version: info.Version, Digest: info.Digest, Gen: gen}
+	}
+	e.confirm(s.link, base)
+}
+
+// mkdir makes a directory. One that others have made is as good.
+func (e *engine) mkdir(ctx context.Context, s *step) error {
+	opts := providers.MkdirOptions{}
+	var gen, attrGen uint64
+	err := e.update(func() error {
+		n, rec := e.v.table.Inode(s.ino), e.record(s.link)
+		if n == nil || rec.Ino != s.ino || rec.Attempt != nil {
+			return errAgain
+		}
+		opts.Attr, opts.Metadata, gen, attrGen = e.v.attrOf(n), n.Metadata, n.Gen, n.AttrGen
+		if e.v.caps.EmptyDirs {
+			e.setAttempt(s.link, &table.Attempt{Gen: gen, AttrGen: attrGen, Kind: attemptMkdir, Other: formatSent(s.ino, "")})
+			return nil
+		}
+		// It is there as soon as something is in it.
+		e.confirm(s.link, &table.Base{Ino: s.ino, Kind: providers.KindDir, Gen: gen, AttrGen: attrGen})
+		return nil
+	})
+	if err != nil || !e.v.caps.EmptyDirs {
+		return err
+	}
+	if _, err := e.v.p.Mkdir(ctx, s.at, opts); err != nil {
+		return e.answered(err, s.link)
+	}
+	return e.update(func() error {
+		e.copied(s, providers.Info{}, providers.KindDir, gen, attrGen)
+		return nil
+	})
+}
+
+// delete removes what is known to be there. What is gone is what we want.
+func (e *engine) delete(ctx context.Context, s *step) error {
+	err := e.update(func() error {
+		rec := e.record(s.link)
+		if rec.Base == nil || rec.Base.Ino != s.ino || rec.Attempt != nil {
+			return errAgain
+		}
+		e.setAttempt(s.link, &table.Attempt{Kind: attemptDelete, Other: formatSent(s.ino, "")})
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	err = e.v.p.Delete(ctx, s.at, providers.DeleteOptions{If: s.cond})
+	if err != nil && !errors.Is(err, providers.ErrNotExist) {
+		return e.answered(err, s.link)
+	}
+	return e.update(func() error {
+		e.confirm(s.link, nil)
+		return nil
+	})
+}
+
+// setAttr sends attributes. Where the backend takes them with content only, it
+// has them with the next content.
+func (e *engine) setAttr(ctx context.Context, s *step) error {
+	setter, can := providers.As[providers.AttrSetter](e.v.p)
+	opts := providers.SetAttrOptions{If: s.cond}
+	var attrGen uint64
+	err := e.update(func() error {
+		n, rec := e.v.table.Inode(s.ino), e.record(s.link)
+		if n == nil || rec.Base == nil || rec.Base.Ino != s.ino {
+			return errAgain
+		}
+		opts.Attr, attrGen = e.v.attrOf(n), n.AttrGen
+		can = can && (!s.dir || e.v.caps.EmptyDirs) // else it is no more than a part of names
+		if !can || opts.Attr.Valid == 0 {
+			base := *rec.Base
+			base.AttrGen = attrGen
+			e.confirm(s.link, &base)
+			return nil
+		}
+		opts.Op = e.opFor(s, attemptAttr, attrGen)
+		e.setAttempt(s.link, &table.Attempt{Op: opts.Op, Gen: attrGen, AttrGen: attrGen, Kind: attemptAttr})
+		return nil
+	})
+	if err != nil || !can || opts.Attr.Valid == 0 {
+		return err
+	}
+	info, err := setter.SetAttr(ctx, s.at, opts)
+	if err != nil {
+		return e.answered(err, s.link)
+	}
+	return e.update(func() error { return e.attrsSet(s, info, attrGen) })
+}
+
+// attrsSet notes that the backend has attributes of ours. Content that is only
+// partly here comes from the version that they made. mu is held, in an update.
+func (e *engine) attrsSet(s *step, info providers.Info, attrGen uint64) error {
+	rec := e.record(s.link)
+	if rec.Base == nil {
+		e.setAttempt(s.link, nil)
+		return nil
+	}
+	base := *rec.Base
+	if base.Kind != providers.KindDir {
+		e.renewed(base.Ino, base.Version, info.Version)
+		base.Version = info.Version
+	}
+	base.AttrGen = attrGen
+	e.confirm(s.link, &base)
+	return nil
+}
+
+// renewed says that a version of content has another name at the backend now:
+// what is to be fetched is found under that. mu is held, in an update.
+func (e *engine) renewed(ino table.Ino, was, now providers.Version) {
+	n := e.v.table.Inode(ino)
+	if n != nil && n.Origin.Version.Matches(was) {
+		e.v.table.Edit(ino).Origin.Version = now
+	}
+}

@@ -1,0 +1,120 @@
+package cache
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strings"
+
+	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/providers"
+)
+
+// open makes the bodies. Of files that a program has open a consistent state is
+// taken at once, of others when it is read: not all can be open.
+func (s *set) open(ctx context.Context) error {
+	for i, p := range s.bodies {
+		if p == nil {
+			continue
+		}
+		var err error
+		if s.changes[i].Body, err = s.body(ctx, p); err != nil {
+			return &bodyError{p.Link, err}
+		}
+	}
+	return nil
+}
+
+// bodyError says whose content could not be read.
+type bodyError struct {
+	link table.Link
+	err  error
+}
+
+func (e *bodyError) Error() string { return e.err.Error() }
+func (e *bodyError) Unwrap() error { return e.err }
+
+func (s *set) body(ctx context.Context, p *planned) (providers.Body, error) {
+	v := s.e.v
+	v.mu.Lock()
+	n := v.table.Inode(p.Ino)
+	isOpen, size := v.open[p.Ino] != nil, int64(0)
+	if n != nil {
+		size = n.Size
+	}
+	v.mu.Unlock()
+	if n == nil {
+		return providers.Body{}, errAgain
+	}
+	if p.Kind == providers.KindFile && !isOpen {
+		return providers.Body{Reader: &lazy{s: s, ctx: ctx, p: p, size: size}, Size: size}, nil
+	}
+	if err := s.pack(ctx, p); err != nil {
+		return providers.Body{}, err
+	}
+	return p.parcel.body(func(int) { s.e.moving() }), nil
+}
+
+func (s *set) pack(ctx context.Context, p *planned) (err error) {
+	p.parcel, err = s.e.pack(ctx, &step{ino: p.Ino})
+	if err == nil && p.parcel == nil || errors.Is(err, errMoot) {
+		err = errAgain
+	}
+	return err
+}
+
+func (s *set) closeBodies() {
+	for _, p := range s.bodies {
+		if p != nil && p.parcel != nil {
+			p.parcel.close(s.e.v)
+			p.parcel = nil
+		}
+	}
+}
+
+// bodyError is why content could not be read, if that is what err says.
+func (s *set) bodyError(err error) error {
+	if !errors.Is(err, providers.ErrBody) {
+		return err
+	}
+	for _, p := range s.bodies {
+		if p != nil && p.parcel != nil && p.parcel.failed != nil {
+			return &bodyError{p.Link, p.parcel.failed}
+		}
+	}
+	return err
+}
+
+// lazy is content that is opened when it is first read, and closed at its end.
+type lazy struct {
+	s    *set
+	ctx  context.Context
+	p    *planned
+	size int64
+	r    io.Reader
+	left int64
+}
+
+func (l *lazy) Read(b []byte) (int, error) {
+	if l.r == nil {
+		if err := l.s.pack(l.ctx, l.p); err != nil {
+			l.p.parcel = &parcel{failed: err}
+			return 0, err
+		}
+		if l.p.parcel.snap.Size() != l.size { // a program has begun to write it
+			l.p.parcel.failed = errAgain
+			return 0, errAgain
+		}
+		l.r, l.left = l.p.parcel.snap.Reader(), l.size
+	}
+	n, err := l.r.Read(b)
+	l.s.e.moving()
+	if l.left -= int64(n); err != nil && err != io.EOF {
+		l.p.parcel.failed = err
+	} else if l.left == 0 && err == io.EOF {
+		l.p.parcel.close(l.s.e.v)
+		l.p.parcel = nil
+		l.r = strings.NewReader("")
+	}
+	return n, err
+}

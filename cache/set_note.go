@@ -1,0 +1,109 @@
+package cache
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/providers"
+)
+
+// dropSet forgets a set that is known not to have been committed.
+func (e *engine) dropSet(p pendingSet) error {
+	return e.v.update(func() error {
+		e.v.table.Set(keySet, nil)
+		e.clearAttempts(p)
+		return nil
+	})
+}
+
+// clearAttempts ends those of a set. mu is held, in an update.
+func (e *engine) clearAttempts(p pendingSet) {
+	for _, name := range p.Names {
+		if a := e.record(name.Link).Attempt; a != nil && a.Op == p.Op {
+			e.setAttempt(name.Link, nil)
+		}
+	}
+}
+
+// noteSet notes what the backend has since a set was committed.
+func (e *engine) noteSet(p pendingSet, result providers.CommitResult) error {
+	v := e.v
+	gone, made := slices.Clone(p.Names), slices.Clone(p.Names)
+	slices.SortStableFunc(gone, func(a, b *planned) int { return strings.Count(b.Before, "/") - strings.Count(a.Before, "/") })
+	slices.SortStableFunc(made, func(a, b *planned) int { return strings.Count(a.After, "/") - strings.Count(b.After, "/") })
+	return e.update(func() error {
+		for _, name := range gone { // what was below a directory before that
+			if rec := e.record(name.Link); rec.Base != nil && (name.Ino == 0 || rec.Base.Ino != name.Ino) {
+				e.confirm(name.Link, nil)
+			}
+		}
+		for _, name := range made { // a directory before what is in it
+			if name.Ino != 0 {
+				e.noteName(name, result.Entries)
+			}
+		}
+		v.table.Set(keySet, nil)
+		e.clearAttempts(p)
+		if result.Revision != "" {
+			e.revision = result.Revision
+			v.table.Set(keyRevision, []byte(result.Revision))
+		}
+		if result.Committed {
+			v.table.Set(keyUnpushed, []byte{1})
+		}
+		v.passed(commitSide)
+		return nil
+	})
+}
+
+// noteName notes what a set left under a name. mu is held, in an update.
+func (e *engine) noteName(p *planned, entries []providers.Info) {
+	n := e.v.table.Edit(p.Ino)
+	base := &table.Base{Ino: p.Ino, Kind: p.Kind, Gen: p.Gen, AttrGen: p.AttrGen}
+	if n == nil {
+		base.Ino = 0
+	}
+	above := e.v.table.Inode(p.Link.Dir)
+	if n != nil && p.Kind == providers.KindDir && e.record(p.Link).Base == nil && above != nil && !above.Loaded {
+		n.Loaded, n.Listed = false, 0 // others may have made it before, with something in it
+	}
+	if p.Index >= 0 && p.Index < len(entries) && p.Kind != providers.KindDir {
+		info := entries[p.Index]
+		base.Version, base.Digest = info.Version, info.Digest
+		if n != nil && (n.Gen == p.Gen || n.State == table.Whole) {
+			n.Origin = table.Origin{Version: info.Version, Digest: info.Digest, Gen: p.Gen}
+		}
+	}
+	e.confirm(p.Link, base)
+}
+
+// settleSet finds out whether a set whose answer got lost was committed.
+func (e *engine) settleSet(ctx context.Context) error {
+	v := e.v
+	v.mu.Lock()
+	data := v.table.Get(keySet)
+	v.mu.Unlock()
+	if data == nil {
+		return nil
+	}
+	var p pendingSet
+	if err := json.Unmarshal(data, &p); err != nil {
+		v.o.Log.Error("the record of a commit is damaged", "err", err)
+		return e.dropSet(p)
+	}
+	v.puller.still.Lock()
+	defer v.puller.still.Unlock()
+	// The set of an operation is committed once: this one cannot be, but tells
+	// what became of the first.
+	result, err := e.sets.Commit(ctx, providers.ChangeSet{Base: "wsmount: none", Op: p.Op})
+	switch {
+	case err == nil:
+		return e.noteSet(p, result)
+	case maybe(err):
+		return err
+	}
+	return e.dropSet(p)
+}

@@ -1,0 +1,311 @@
+package cache
+
+import (
+	"context"
+	"strconv"
+	"syscall"
+
+	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/providers"
+)
+
+// A flat store cannot rename a directory: its keys move one by one. The
+// directory here must not wait for that, and what was moved must not be lost
+// sight of. So the inode parts from its place at the backend: a new inode, the
+// shadow, which nobody sees, takes that place with all names as the backend has
+// them, and they are names that are no more here. The directory itself is one
+// that the backend does not have yet, full of files that it has elsewhere. All
+// that is left are renames of single files, each crash-safe by itself. What
+// others add under the old name meanwhile makes the deletion of the shadow
+// fail, and the directory comes back under its old name, with them.
+//
+// A new directory where the backend still has one that was removed here does
+// the reverse: it takes over the place, and what the backend has in it, as
+// names that are no more here or stand for something else.
+//
+// Both hand names over from one inode to another in pieces, so that nobody
+// waits long for the lock. While it lasts Inode.From of the giver is ">" and
+// the number of the taker, and that of the taker "<" and the giver's, and
+// nothing in either is sent.
+
+// handPiece is how many names are handed over at a time.
+const handPiece = 256
+
+// unsettled finds what keeps anybody from saying where a directory is at the
+// backend: it, or one above, hands names over, or was being renamed when the
+// answer got lost. 0 and no name: nothing does. mu is held.
+func (e *engine) unsettled(dir table.Ino) (handing table.Ino, moving table.Link) {
+	passed := e.passed[:0]
+	for {
+		n := e.v.table.Inode(dir)
+		calm := e.memo.isCalm(dir)
+		switch {
+		case n == nil:
+			return 0, table.Link{}
+		case n.From != "":
+			return dir, table.Link{}
+		case calm || dir == table.Root || len(n.Homes) == 0:
+			e.memo.areCalm(passed)
+			e.passed = passed
+			return 0, table.Link{}
+		}
+		passed = append(passed, dir)
+		home := n.Homes[0]
+		if a := e.record(home).Attempt; a != nil && (a.Kind == attemptMove || a.Kind == attemptGone || a.Kind == attemptSet) {
+			return 0, home
+		}
+		dir = home.Dir
+	}
+}
+
+// planUnsettled deals with that first; verdictAgreed: there is nothing.
+func (e *engine) planUnsettled(dir table.Ino, via []table.Link) (verdict, *step) {
+	handing, moving := e.unsettled(dir)
+	switch {
+	case handing != 0:
+		return e.planPart(handing)
+	case moving == (table.Link{}):
+		return verdictAgreed, nil
+	}
+	verdict, s := e.plan(moving, via)
+	if verdict == verdictAgreed {
+		verdict = verdictStuck
+	}
+	return verdict, s
+}
+
+// planPart parts a directory from its place, or goes on with what was begun.
+// mu is held.
+func (e *engine) planPart(dir table.Ino) (verdict, *step) {
+	l := table.Link{Dir: dir} // no name: it is about all of them
+	if t := e.busy[l]; t != nil {
+		return verdictBusy, t.step
+	}
+	if t := e.tasks[l]; t != nil && t.state != taskIdle {
+		return verdictStuck, nil
+	}
+	s := &step{verb: verbPart, link: l, ino: dir, dir: true}
+	if n := e.v.table.Inode(dir); len(n.Homes) > 0 {
+		s.at, _ = e.v.home(n.Homes[0])
+	}
+	return verdictReady, s
+}
+
+// part does a piece of it.
+func (e *engine) part(dir table.Ino) error {
+	return e.handOver(func() table.Ino {
+		v := e.v
+		n := v.table.Inode(dir)
+		switch {
+		case n == nil:
+			return 0
+		case n.From != "":
+			if giver, taker := partners(n); taker == 0 {
+				return giver
+			}
+			return dir
+		case len(n.Homes) == 0:
+			return 0
+		}
+		shadow := v.table.Alloc()
+		v.table.Put(shadow, &table.Inode{Mode: n.Mode, UID: n.UID, GID: n.GID, Mtime: n.Mtime, Ctime: n.Ctime,
+			Atime: n.Atime, Birth: n.Birth, Gen: 1, AttrGen: 1, Loaded: true, Listed: n.Listed, Metadata: n.Metadata})
+		e.takePlace(n.Homes[0], dir, shadow, 1)
+		return dir
+	})
+}
+
+// adopt has a new directory take the place of one that was removed.
+func (e *engine) adopt(s *step) error {
+	return e.handOver(func() table.Ino {
+		rec, n := e.record(s.link), e.v.table.Inode(s.ino)
+		if n == nil || rec.Ino != s.ino || rec.Base == nil || rec.Base.Kind != providers.KindDir ||
+			rec.Base.Ino == s.ino || len(n.Homes) > 0 || n.From != "" {
+			return 0
+		}
+		giver := rec.Base.Ino
+		e.takePlace(s.link, giver, s.ino, 0) // its attributes are sent anew
+		e.v.table.Edit(s.ino).Listed = 0     // others may have put something there
+		return giver
+	})
+}
+
+// takePlace begins to hand over: the taker is at the backend where the giver
+// was. mu is held, in an update.
+func (e *engine) takePlace(home table.Link, giver, taker table.Ino, attrGen uint64) {
+	v := e.v
+	base := *e.record(home).Base
+	base.Ino, base.Gen, base.AttrGen = taker, v.table.Inode(taker).Gen, attrGen
+	v.setBase(home, &base)
+	if v.table.Inode(giver) != nil {
+		v.table.Edit(giver).From = ">" + itoa(taker)
+		v.table.Edit(taker).From = "<" + itoa(giver)
+	}
+}
+
+// partners reads Inode.From: the other directory, as the one or the other.
+func partners(n *table.Inode) (giver, taker table.Ino) {
+	if n == nil || n.From == "" {
+		return 0, 0
+	}
+	ino, _ := strconv.ParseUint(n.From[1:], 10, 64)
+	if n.From[0] == '<' {
+		return ino, 0
+	}
+	return 0, ino
+}
+
+// handOver does a piece of what begin finds to be handed over.
+func (e *engine) handOver(begin func() (giver table.Ino)) error {
+	err := e.update(func() error {
+		if giver := begin(); giver != 0 {
+			e.handOverPiece(giver)
+		}
+		return nil
+	})
+	if err == nil {
+		err = errAgain // for the next piece, or for what comes after
+	}
+	return err
+}
+
+// handOverPiece gives what the backend has under some names of a directory to
+// the taker. What the names stand for here stays. mu is held, in an update.
+func (e *engine) handOverPiece(giver table.Ino) {
+	v := e.v
+	n := v.table.Inode(giver)
+	_, taker := partners(n)
+	if n == nil || taker == 0 {
+		return
+	}
+	type entry struct {
+		name string
+		rec  table.Name
+	}
+	var piece []entry
+	v.table.Names(giver, "", func(name string, rec table.Name) bool {
+		if rec.Base != nil || rec.Attempt != nil {
+			piece = append(piece, entry{name, rec})
+		}
+		return len(piece) < handPiece
+	})
+	// All that is to be made comes before all that is to be deleted then: each
+	// of both goes in parallel.
+	for _, p := range piece {
+		v.setBase(table.Link{Dir: giver, Name: p.name}, nil)
+	}
+	for _, p := range piece {
+		to := table.Link{Dir: taker, Name: p.name}
+		v.setBase(to, p.rec.Base)
+		if p.rec.Attempt != nil { // its outcome is found at the same place
+			e.setAttempt(to, p.rec.Attempt)
+			e.redirect(p.rec.Attempt, to)
+		}
+	}
+	if len(piece) < handPiece {
+		v.table.Edit(giver).From = ""
+		v.table.Edit(taker).From = ""
+		v.shed(giver)
+		v.wakes = true
+	}
+}
+
+// redirect tells the other name of a rename whose outcome is open that this one
+// is elsewhere.
+func (e *engine) redirect(a *table.Attempt, to table.Link) {
+	if a.Kind != attemptMove && a.Kind != attemptGone {
+		return
+	}
+	other := parseLink(a.Other)
+	rec := e.record(other)
+	if rec.Attempt == nil || rec.Attempt.Op != a.Op {
+		return
+	}
+	changed := *rec.Attempt
+	changed.Other = formatLink(to)
+	e.setAttempt(other, &changed)
+}
+
+// revive brings back a directory that could not be deleted, because others have
+// put something into it: what they did shows when it is next listed. The
+// deletion is given up, and those of directories above it.
+func (e *engine) revive(l table.Link, cause error) error {
+	v := e.v
+	path := ""
+	err := e.update(func() error {
+		rec, _ := v.table.Name(l.Dir, l.Name)
+		if rec.Base == nil || rec.Base.Kind != providers.KindDir || v.table.Inode(rec.Base.Ino) == nil {
+			return cause
+		}
+		path = e.pathFor(l)
+		e.reviveAt(l, rec.Base.Ino)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	v.report("delete", path, cause)
+	return errAgain
+}
+
+// reviveAt gives a directory its name back, and those above it theirs. A name
+// that something else has by now stays with it: a directory takes the place
+// over, with what is in it; else there is a new name.
+func (e *engine) reviveAt(l table.Link, dir table.Ino) {
+	v := e.v
+	if up := v.table.Inode(l.Dir); l.Dir != table.Root && len(up.Links) == 0 && len(up.Homes) > 0 {
+		e.reviveAt(up.Homes[0], l.Dir)
+	}
+	rec, _ := v.table.Name(l.Dir, l.Name)
+	n := v.table.Edit(dir)
+	n.Loaded, n.Listed = false, 0
+	switch other := v.table.Inode(rec.Ino); {
+	case len(n.Links) > 0:
+		return
+	case rec.Ino == 0:
+		v.setLocal(l, dir, false)
+		v.later(func() { v.notify.EntryChanged(ino(l.Dir), l.Name) })
+	case isDir(other) && len(other.Homes) == 0:
+		e.takePlace(l, dir, rec.Ino, 0)
+		merged := v.table.Edit(rec.Ino)
+		merged.Loaded, merged.Listed = false, 0
+	default:
+		e.reviveAs(l, dir)
+	}
+}
+
+// reviveAs gives a directory a new name beside its old one.
+func (e *engine) reviveAs(l table.Link, dir table.Ino) {
+	v := e.v
+	for i := 1; ; i++ {
+		to := table.Link{Dir: l.Dir, Name: l.Name + "." + strconv.Itoa(i)}
+		if len(to.Name) > providers.MaxName {
+			to.Name = "revived." + strconv.FormatUint(dir, 10) + "." + strconv.Itoa(i)
+		}
+		if rec, known := v.table.Name(to.Dir, to.Name); !known && rec.Ino == 0 {
+			v.setLocal(to, dir, v.stays(to, v.table.Inode(dir)))
+			v.later(func() { v.notify.EntryChanged(ino(to.Dir), to.Name) })
+			return
+		}
+	}
+}
+
+// empty lists a directory whose names part next: what is not known cannot move.
+func (e *engine) empty(ctx context.Context, dir table.Ino) error {
+	if err := e.v.loadDir(nil, dir); err != nil {
+		return err
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	known := false
+	_ = e.v.view(func() error {
+		n := e.v.table.Inode(dir)
+		known = n == nil || n.Loaded
+		return nil
+	})
+	if !known {
+		return syscall.EAGAIN
+	}
+	return errAgain
+}

@@ -1,0 +1,161 @@
+package cache
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/providers"
+	"github.com/wsmount/wsmount/providers/providertest"
+)
+
+// A version that is gone fails an open once; the name leads to the new one, and
+// who has the old one open keeps it.
+func TestVersionMovedOn(t *testing.T) {
+	w := newScene(t, holding("f", "one", "g", "two", "h", "three"))
+	old, gone := w.walk("f"), w.walk("g")
+	w.tamper("f", "changed!")
+	w.gonePath("g")
+	for _, ino := range []fs.Ino{old, gone} {
+		_, err := w.v.Open(me, ino, syscall.O_RDONLY)
+		w.is(err, fs.ErrStale)
+	}
+	if now := w.walk("f"); now == old || now == 0 || w.get("f") != "changed!" {
+		t.Errorf("the name leads to inode %d, before to %d", now, old)
+	}
+	if now := w.walk("g"); now != 0 {
+		t.Errorf("the name leads to inode %d", now)
+	}
+	// A bind-mounted file leads to the old inode again and again.
+	_, err := w.v.Open(me, old, syscall.O_RDONLY)
+	if errors.Is(err, fs.ErrStale) || err == nil || fs.Errno(err) != syscall.EIO {
+		t.Errorf("the second open: %v", err)
+	}
+}
+
+// What is whole is served to who holds the old inode, after he was sent back
+// once.
+func TestPinnedVersionIsServed(t *testing.T) {
+	w := newScene(t, holding("f", "one"))
+	old := w.walk("f")
+	keep := w.open("f", syscall.O_RDONLY) // as a bind mount does, by its reference
+	defer keep.File.Release()
+	w.read(keep)
+	w.tamper("f", "two!")
+	w.pull()
+	_, err := w.v.Open(me, old, syscall.O_RDONLY)
+	w.is(err, fs.ErrStale)
+	for range 2 {
+		o, err := w.v.Open(me, old, syscall.O_RDONLY)
+		w.ok(err)
+		if got := w.read(o); got != "one" {
+			t.Errorf("got %q", got)
+		}
+		o.File.Release()
+	}
+}
+
+// Ranges that break off, come too long or not at all are asked for again.
+func TestBrokenRanges(t *testing.T) {
+	big := strings.Repeat("0123456789abcdef", 1<<16)
+	w := newScene(t, holding("f", big))
+	w.faults.Queue(providers.MethodRead,
+		providertest.Fault{Cut: io.ErrUnexpectedEOF, CutAfter: 1000},
+		providertest.Fault{Cut: io.EOF, CutAfter: 2000},
+		providertest.Fault{Before: providers.ErrUnavailable})
+	o := w.open("f", syscall.O_RDONLY)
+	defer o.File.Release()
+	if got := w.read(o); got != big[:len(got)] || len(got) == 0 {
+		t.Errorf("%d bytes that differ", len(got))
+	}
+}
+
+// A rename of ours between the listing and the read leads to the new place.
+func TestReadFollowsOurRename(t *testing.T) {
+	w := newScene(t, holding("d/f", "one"))
+	ino := w.walk("d/f")
+	gate, reached := make(chan struct{}), make(chan struct{})
+	w.faults.Queue(providers.MethodRead, providertest.Fault{Gate: gate, Reached: reached})
+	done := make(chan string)
+	go func() {
+		o, err := w.v.Open(me, ino, syscall.O_RDONLY)
+		if err != nil {
+			done <- err.Error()
+			return
+		}
+		d, err := o.File.Read(me, make([]byte, 10), 0)
+		got := fmt.Sprint(string(d.Bytes), err)
+		o.File.Release()
+		done <- got
+	}()
+	<-reached
+	w.ok(w.rename("d", "e"))
+	w.settle()
+	close(gate)
+	if got := <-done; got != "one<nil>" {
+		t.Errorf("got %s", got)
+	}
+}
+
+// Not more ranges are read at once than the backend should bear: who comes
+// later waits.
+func TestFetchesAreBounded(t *testing.T) {
+	w := newScene(t, holding("f", "one"), impatient)
+	ino := w.walk("f")
+	for range maxFetches {
+		release, err := w.v.fetchSlot(w.v.ctx)
+		w.ok(err)
+		defer release()
+	}
+	_, err := w.v.Open(me, ino, syscall.O_RDONLY)
+	w.is(err, fs.ErrUnavailable)
+	<-w.v.puller.slots // one has ended
+	if got := w.get("f"); got != "one" {
+		t.Errorf("got %q", got)
+	}
+	w.v.puller.slots <- struct{}{}
+}
+
+// The attributes' version moves on while content is being read: it goes on.
+func TestOnlyAttributesMoved(t *testing.T) {
+	w := newScene(t, holding("f", "one"))
+	w.walk("f")
+	_, err := w.p.SetAttr(context.Background(), at("f"), providers.SetAttrOptions{
+		If: providers.Unconditional(), Attr: providers.Attr{Valid: providers.AttrMode, Mode: 0o600}})
+	w.ok(err)
+	o, err := w.v.Open(me, w.walk("f"), syscall.O_RDONLY)
+	if errors.Is(err, fs.ErrStale) {
+		o, err = w.v.Open(me, w.walk("f"), syscall.O_RDONLY)
+	}
+	w.ok(err)
+	defer o.File.Release()
+	if w.read(o) != "one" || w.mode("f") != 0o600 {
+		t.Errorf("%q, mode %o", w.read(o), w.mode("f"))
+	}
+}
+
+// A link whose target is at the backend is read when somebody asks.
+func TestTargetsAreFetched(t *testing.T) {
+	w := newScene(t, func(w *world, _ *Options) { (&scene{w}).otherLink("l", "there") })
+	ino := w.walk("l")
+	if got, err := w.v.Readlink(me, ino); got != "there" || err != nil {
+		t.Errorf("%q, %v", got, err)
+	}
+	w.otherLink("l", "elsewhere")
+	w.pull()
+	if got, err := w.v.Readlink(me, w.walk("l")); got != "elsewhere" || err != nil {
+		t.Errorf("%q, %v", got, err)
+	}
+}
+
+func (w *scene) table(ino fs.Ino) table.Inode {
+	w.v.mu.Lock()
+	defer w.v.mu.Unlock()
+	return *w.v.table.Inode(table.Ino(ino))
+}

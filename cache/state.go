@@ -1,0 +1,79 @@
+package cache
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"github.com/wsmount/wsmount/cache/internal/content"
+	"github.com/wsmount/wsmount/cache/internal/table"
+)
+
+// ErrInUse says that another process has the state directory.
+var ErrInUse = errors.New("the working copy is in use by another process")
+
+// stateDir is the directory of a working copy, for this process alone:
+//
+//	lock      held (flock) while the working copy is open
+//	names/    the table
+//	data/     content, one file per inode
+//	history/  content of versions that were
+type stateDir struct {
+	dir     string
+	lock    *os.File
+	table   *table.Table
+	content *content.Store
+}
+
+func openState(o Options) (s *stateDir, err error) {
+	if err := os.MkdirAll(o.StateDir, 0o700); err != nil {
+		return nil, fmt.Errorf("state directory: %w", err)
+	}
+	if err := os.Chmod(o.StateDir, 0o700); err != nil {
+		return nil, fmt.Errorf("state directory: %w", err)
+	}
+	s = &stateDir{dir: o.StateDir}
+	defer func() {
+		if err != nil {
+			s.close()
+		}
+	}()
+	if err := s.take(); err != nil {
+		return s, err
+	}
+	if s.table, err = table.Open(filepath.Join(o.StateDir, "names"), table.Options{Log: o.Log, Strict: o.strict, BootID: o.boot, FS: o.names}); err != nil {
+		return s, err
+	}
+	s.content, err = content.Open(o.StateDir, content.Options{Limit: o.CacheSize, Log: o.Log, Now: o.Now})
+	return s, err
+}
+
+// take gets the lock.
+func (s *stateDir) take() (err error) {
+	s.lock, err = os.OpenFile(filepath.Join(s.dir, "lock"), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return fmt.Errorf("state directory: %w", err)
+	}
+	err = syscall.Flock(int(s.lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		return fmt.Errorf("%s: %w", s.dir, ErrInUse)
+	}
+	return err
+}
+
+// close ends it cleanly.
+func (s *stateDir) close() error {
+	var errs []error
+	if s.content != nil {
+		errs = append(errs, s.content.Close())
+	}
+	if s.table != nil {
+		errs = append(errs, s.table.Close())
+	}
+	if s.lock != nil {
+		errs = append(errs, s.lock.Close())
+	}
+	return errors.Join(errs...)
+}

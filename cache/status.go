@@ -1,0 +1,88 @@
+package cache
+
+import (
+	"time"
+
+	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/providers"
+)
+
+// Status says how far the backend and the working copy are apart, and why.
+type Status struct {
+	Queued       int           // names that differ from the backend
+	Unsaved      int           // files among them whose content it lacks
+	UnsavedBytes int64         // in them
+	Oldest       time.Duration // age of the oldest change that it lacks
+	InFlight     []Transfer
+	Held         []HeldBack    // the first of them: see HeldCount
+	HeldCount    int           // names held back, conflicts too
+	Conflicts    int           // of those
+	Retrying     int           // names that failed and will be tried again soon
+	Unreachable  time.Duration // since the backend last answered, while it fails; 0: it does not
+	LastError    string        // of the names that are tried again
+
+	Halted   []Halt // what waits for Confirm
+	Stale    bool   // what is shown could not be checked at the backend in time
+	Hidden   int    // entries of the backend that are excluded here
+	Revision providers.Revision
+	Unpushed bool // there are commits that the remote does not have
+	Problems []Problem
+}
+
+// Transfer is a change on its way.
+type Transfer struct {
+	Path       string
+	What       string // "write", "rename", "delete" and so on
+	Sent, Size int64  // bytes of content
+	For        time.Duration
+}
+
+// shownHeld bounds the names that Status lists.
+const shownHeld = 1000
+
+// Status reports the state of the working copy. It does no I/O, and its cost
+// does not grow with what is unsaved.
+func (v *Volume) Status() Status {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	e := &v.engine
+	now := v.o.Now()
+	s := Status{Queued: v.table.DirtyCount(), Unsaved: len(e.unsaved), UnsavedBytes: e.total,
+		Halted: v.halted(), Stale: !v.staleSince().IsZero(), Hidden: v.hidden(),
+		Revision: e.revision, Unpushed: v.table.Get(keyUnpushed) != nil,
+		Problems: append([]Problem(nil), v.problems...)}
+	if since, any := e.oldest(); any {
+		s.Oldest = now.Sub(since)
+	}
+	if e.failures > 0 && !e.reached.IsZero() {
+		s.Unreachable = now.Sub(e.reached)
+	}
+	for _, t := range e.running {
+		s.InFlight = append(s.InFlight, Transfer{Path: e.pathFor(t.link), What: t.step.verb.String(),
+			Sent: t.sent.Load(), Size: t.step.size, For: now.Sub(t.since)})
+	}
+	for l, t := range e.tasks {
+		e.tally(&s, l, t)
+	}
+	if e.setErr != nil {
+		s.LastError = e.setErr.Error()
+	}
+	return s
+}
+
+// tally adds a task to a Status. mu is held.
+func (e *engine) tally(s *Status, l table.Link, t *task) {
+	switch t.state {
+	case taskResting:
+		s.Retrying++
+		s.LastError = t.err.Error()
+	case taskHeld:
+		s.HeldCount++
+		if isConflict(t.err) {
+			s.Conflicts++
+		}
+		if len(s.Held) < shownHeld {
+			s.Held = append(s.Held, e.heldBack(l, e.record(l)))
+		}
+	}
+}

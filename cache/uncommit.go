@@ -1,0 +1,230 @@
+package cache
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/providers"
+)
+
+// uncommit makes what the revisions after base, up to from, have changed a
+// change of this working copy again: the backend's side of those names is set
+// back to what base has, and what is here stays. Content that is only in from
+// is fetched first.
+func (v *Volume) uncommit(w *waiting, s revisions, base, from providers.Revision) error {
+	was := map[providers.Locator]providers.Info{}
+	if base != "" {
+		var err error
+		if was, err = treeOf(w, s, base); err != nil {
+			return err
+		}
+	}
+	is, err := treeOf(w, s, from)
+	if err != nil {
+		return err
+	}
+	changed := changedPaths(was, is)
+	if err := v.bring(w, changed, is); err != nil {
+		return err
+	}
+	return v.update(func() error {
+		for _, at := range slices.Backward(changed) { // what is below goes first
+			if _, ok := was[at]; !ok {
+				v.setBack(at, providers.Info{}, false)
+			}
+		}
+		for _, at := range changed {
+			if old, ok := was[at]; ok {
+				v.setBack(at, old, true)
+			}
+		}
+		return nil
+	})
+}
+
+// changedPaths are where two trees differ, parents first.
+func changedPaths(was, is map[providers.Locator]providers.Info) (changed []providers.Locator) {
+	for at, info := range is {
+		if old, ok := was[at]; !ok || differs(old, info) {
+			changed = append(changed, at)
+		}
+	}
+	for at := range was {
+		if _, ok := is[at]; !ok {
+			changed = append(changed, at)
+		}
+	}
+	slices.SortFunc(changed, providers.Locator.Compare)
+	return changed
+}
+
+// treeOf is all of a revision.
+func treeOf(w *waiting, s revisions, r providers.Revision) (map[providers.Locator]providers.Info, error) {
+	tree, err := s.At(w, r)
+	if err != nil {
+		return nil, err
+	}
+	defer tree.Close()
+	all := map[providers.Locator]providers.Info{}
+	if tree.Capabilities().RecursiveList {
+		return all, collect(w, tree, providers.Locator{}, true, all)
+	}
+	return all, descend(w, tree, providers.Locator{}, all)
+}
+
+func collect(w *waiting, p providers.Provider, at providers.Locator, deep bool, all map[providers.Locator]providers.Info) error {
+	for info, err := range providers.All(w, p, at, providers.ListOptions{Recursive: deep}) {
+		if err != nil {
+			return err
+		}
+		w.moved()
+		all[info.Locator] = info
+	}
+	return nil
+}
+
+func descend(w *waiting, p providers.Provider, at providers.Locator, all map[providers.Locator]providers.Info) error {
+	here := map[providers.Locator]providers.Info{}
+	if err := collect(w, p, at, false, here); err != nil {
+		return err
+	}
+	maps.Copy(all, here)
+	for at, info := range here {
+		if info.Kind == providers.KindDir {
+			if err := descend(w, p, at, all); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func differs(a, b providers.Info) bool {
+	return a.Kind != b.Kind || a.Kind != providers.KindDir && !a.Version.Matches(b.Version)
+}
+
+// bring makes sure that changed names and their content are here, since their
+// revision will not be shown any more.
+func (v *Volume) bring(w *waiting, changed []providers.Locator, is map[providers.Locator]providers.Info) error {
+	for _, at := range changed {
+		dir, ok, err := v.walkHome(w, at.Parent(), true)
+		if err != nil {
+			return err
+		}
+		info, there := is[at]
+		if !ok || !there || info.Kind == providers.KindDir {
+			continue
+		}
+		v.mu.Lock()
+		rec, _ := v.table.Name(dir, at.Name())
+		v.mu.Unlock()
+		if rec.Base == nil || rec.Base.Ino == 0 {
+			continue
+		}
+		if err := v.bringContent(w, rec.Base.Ino, info.Kind); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (v *Volume) bringContent(w *waiting, x table.Ino, kind providers.Kind) error {
+	if kind == providers.KindSymlink {
+		return v.fetchTarget(nil, x)
+	}
+	oi, err := v.acquire(x)
+	if err != nil {
+		return err
+	}
+	defer v.release(oi)
+	return oi.f.FetchAll(w)
+}
+
+// walkHome is the directory that the backend has at a path; with load, what is
+// not known on the way is listed.
+func (v *Volume) walkHome(w *waiting, at providers.Locator, load bool) (dir table.Ino, ok bool, err error) {
+	dir = table.Root
+	for _, name := range append(at.Parts(), "") {
+		v.mu.Lock()
+		n := v.table.Inode(dir)
+		known := n != nil && n.Loaded
+		v.mu.Unlock()
+		if !known && load {
+			if err := v.listStill(w, dir); err != nil {
+				return 0, false, err
+			}
+		}
+		if name == "" {
+			return dir, true, nil
+		}
+		v.mu.Lock()
+		rec, _ := v.table.Name(dir, name)
+		v.mu.Unlock()
+		if rec.Base == nil || rec.Base.Kind != providers.KindDir || rec.Base.Ino == 0 {
+			return 0, false, nil
+		}
+		dir = rec.Base.Ino
+	}
+	return dir, true, nil
+}
+
+// listStill is list for who holds puller.still already.
+func (v *Volume) listStill(w *waiting, dir table.Ino) error {
+	mine := v.beginListing()
+	defer v.endListing(mine)
+	return v.listOnce(w, dir, mine)
+}
+
+// setBack says that the backend has under a path what it had before. mu is held, in an update.
+func (v *Volume) setBack(at providers.Locator, old providers.Info, there bool) {
+	dir := table.Root
+	for _, name := range at.Parent().Parts() {
+		rec, _ := v.table.Name(dir, name)
+		if rec.Base == nil || rec.Base.Kind != providers.KindDir || rec.Base.Ino == 0 {
+			return // above it nothing is there any more
+		}
+		dir = rec.Base.Ino
+	}
+	l := table.Link{Dir: dir, Name: at.Name()}
+	rec, _ := v.table.Name(l.Dir, l.Name)
+	if rec.Base != nil && rec.Base.Kind == providers.KindDir && (!there || old.Kind != providers.KindDir) {
+		v.setBackBelow(rec.Base.Ino)
+	}
+	if !there {
+		v.setBase(l, nil)
+		return
+	}
+	base := &table.Base{Kind: old.Kind, Version: old.Version, Digest: old.Digest}
+	switch {
+	case old.Kind == providers.KindDir && (rec.Base == nil || rec.Base.Kind != old.Kind):
+		n := v.inodeOf(old)
+		n.Loaded = true
+		base = baseOf(old, v.table.Alloc(), n)
+		v.table.Put(base.Ino, n)
+	case old.Kind == providers.KindDir:
+		return
+	case rec.Base != nil && rec.Base.Kind == old.Kind: // another kind is another inode
+		base.Ino, base.AttrGen = rec.Base.Ino, rec.Base.AttrGen
+	}
+	v.setBase(l, base)
+}
+
+// setBackBelow says that the backend had nothing below a directory either:
+// directories without entries are noted here, and in no revision. mu is held,
+// in an update.
+func (v *Volume) setBackBelow(dir table.Ino) {
+	below := map[string]*table.Base{}
+	v.table.Names(dir, "", func(name string, rec table.Name) bool {
+		if rec.Base != nil {
+			below[name] = rec.Base
+		}
+		return true
+	})
+	for _, name := range slices.Sorted(maps.Keys(below)) {
+		if base := below[name]; base.Kind == providers.KindDir {
+			v.setBackBelow(base.Ino)
+		}
+		v.setBase(table.Link{Dir: dir, Name: name}, nil)
+	}
+}

@@ -1,0 +1,165 @@
+package cache
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/wsmount/wsmount/cache/internal/content"
+	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/providers"
+)
+
+// Volume is a working copy. Make it with Open.
+//
+// Locks, outermost first: the lock of an open inode (openInode.mu), then
+// Volume.mu, then those of the packages below. Volume.mu is never held over a
+// call of the provider, over a read or write of content, or over a
+// notification.
+type Volume struct {
+	p     providers.Provider
+	caps  providers.Capabilities
+	o     Options
+	state *stateDir
+	store *content.Store
+	run   string // of this run, for operation ids
+
+	ctx   context.Context // ends with the volume
+	stop  context.CancelFunc
+	work  sync.WaitGroup                                   // what runs in the background
+	pause func(ctx context.Context, d time.Duration) error // time.Sleep that can be ended
+
+	mu       sync.Mutex // guards all below
+	table    *table.Table
+	after    []func()             // run when the change under way is committed, without mu
+	wakes    bool                 // the change under way gives the engine something to do
+	changed  []table.Link         // the names that the change under way concerns
+	unnamed  []table.Ino          // inodes that lost a name in the change under way
+	refs     map[table.Ino]uint64 // the kernel's lookups
+	open     map[table.Ino]*openInode
+	shown    map[table.Ino]uint64  // the Gen that the kernel has pages of
+	listings map[*listing]struct{} // that are under way
+	engine   engine
+	puller   puller
+	history  history
+	parting  parting
+	problems []Problem
+	notify   fs.Notifier // never nil
+	closing  bool        // Close was called
+	closed   bool        // and nothing new begins
+}
+
+var _ interface {
+	fs.Volume
+	fs.Binder
+	fs.Describer
+	fs.Pather
+	fs.Closer
+} = (*Volume)(nil)
+
+// Open makes or continues a working copy of what p holds. A new one asks for
+// the root, so that a backend that cannot be reached fails here; one that has
+// been here before opens without the backend. It fails with a
+// *providers.CapabilityError when p promises too little, and with ErrInUse.
+// The provider stays the caller's, who closes it after the volume.
+func Open(ctx context.Context, p providers.Provider, o Options) (*Volume, error) {
+	o.setDefaults()
+	required := needsToWrite
+	if o.ReadOnly {
+		required = needs
+	}
+	if missing := p.Capabilities().Missing(required); len(missing) > 0 {
+		return nil, fmt.Errorf("cache: %w", &providers.CapabilityError{Provider: o.Provider, Missing: missing})
+	}
+	s, err := openState(o)
+	if err != nil {
+		return nil, fmt.Errorf("cache: %w", err)
+	}
+	v := newVolume(p, o, s)
+	if err := v.begin(ctx); err != nil {
+		v.stop()
+		s.close()
+		return nil, fmt.Errorf("cache: %w", err)
+	}
+	return v, nil
+}
+
+func newVolume(p providers.Provider, o Options, s *stateDir) *Volume {
+	id := make([]byte, 8)
+	rand.Read(id) // never fails
+	v := &Volume{p: p, caps: p.Capabilities(), o: o, state: s, table: s.table, store: s.content,
+		run: hex.EncodeToString(id), pause: o.pause, notify: nobody{},
+		refs: map[table.Ino]uint64{}, open: map[table.Ino]*openInode{}, shown: map[table.Ino]uint64{},
+		listings: map[*listing]struct{}{}, puller: newPuller()}
+	v.ctx, v.stop = context.WithCancel(context.Background())
+	v.history.init()
+	v.parting.init()
+	return v
+}
+
+// begin makes the root if there is none yet, deals with what the last run
+// left, and starts what works in the background.
+func (v *Volume) begin(ctx context.Context) error {
+	if err := v.makeRoot(ctx); err != nil {
+		return err
+	}
+	if err := v.recoverLast(); err != nil {
+		return err
+	}
+	v.engine.init(v)
+	v.background(v.engine.loop)
+	v.background(v.settleClaims)
+	v.background(v.keepLoop)
+	v.background(v.partLoop)
+	v.beginEvicting()
+	return nil
+}
+
+func (v *Volume) makeRoot(ctx context.Context) error {
+	v.mu.Lock()
+	there := v.table.Inode(table.Root) != nil
+	v.mu.Unlock()
+	if there {
+		return nil
+	}
+	info, err := v.p.Stat(ctx, providers.Locator{})
+	if err != nil {
+		return fmt.Errorf("the root: %w", err)
+	}
+	return v.update(func() error {
+		v.table.Put(table.Root, v.inodeOf(info))
+		return nil
+	})
+}
+
+// background runs f until it returns; Close waits for it. f ends when v.ctx
+// does.
+func (v *Volume) background(f func()) {
+	v.work.Add(1)
+	go func() {
+		defer v.work.Done()
+		f()
+	}()
+}
+
+// Bind implements fs.Binder.
+func (v *Volume) Bind(n fs.Notifier) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.notify = n
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

@@ -1,0 +1,259 @@
+package control
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/wsmount/wsmount/cache"
+	"github.com/wsmount/wsmount/cmd/internal/exit"
+)
+
+// Schemas of what is answered about working copies.
+const (
+	SyncSchema      = "wsmount.sync/v1"
+	LogSchema       = "wsmount.log/v1"
+	DiffSchema      = "wsmount.diff/v1"
+	RestoreSchema   = "wsmount.restore/v1"
+	ConflictsSchema = "wsmount.conflicts/v1"
+	ResolveSchema   = "wsmount.resolve/v1"
+)
+
+// Copies are the working copies of a mount. Paths are those of the mount,
+// without a leading slash.
+type Copies interface {
+	Sync(ctx context.Context, r SyncRequest) (EventResult, error)
+	Log(ctx context.Context, r LogRequest) (LogResult, error)
+	Diff(ctx context.Context, r DiffRequest) (DiffResult, error)
+	Restore(ctx context.Context, r RestoreRequest) (RestoreResult, error)
+	Conflicts(ctx context.Context) (ConflictsResult, error)
+	// ConflictContent reads one side, "base", "ours" or "theirs".
+	ConflictContent(ctx context.Context, path, side string) (io.ReadCloser, error)
+	Resolve(ctx context.Context, r ResolveRequest, content io.Reader) (ResolveResult, error)
+}
+
+// The verbs of a SyncRequest.
+const (
+	VerbPull   = "pull"
+	VerbCommit = "commit"
+	VerbPush   = "push"
+)
+
+// SyncRequest pulls, commits or pushes now, whatever the policy's time for it.
+type SyncRequest struct {
+	Verb    string  `json:"verb"`
+	At      string  `json:"at,omitempty"`      // only the part at this path; empty: all
+	Message string  `json:"message,omitempty"` // of a commit
+	Confirm bool    `json:"confirm,omitempty"` // allow what was halted, once
+	Timeout float64 `json:"timeoutSeconds,omitempty"`
+}
+
+// LogRequest chooses versions of the history. Zero fields do not choose.
+type LogRequest struct {
+	Path         string    `json:"path,omitempty"`
+	Since        time.Time `json:"since,omitzero"`
+	Until        time.Time `json:"until,omitzero"`
+	Event        string    `json:"event,omitempty"`
+	Turn         string    `json:"turn,omitempty"`
+	Conversation string    `json:"conversation,omitempty"`
+	Limit        int       `json:"limit,omitempty"`
+}
+
+// LogResult lists versions, the newest first.
+type LogResult struct {
+	Schema   string          `json:"schema"`
+	Versions []cache.Version `json:"versions"`
+}
+
+// DiffRequest compares two versions of a file. An empty To is the file as it
+// is, an empty From the newest version that was not that.
+type DiffRequest struct {
+	Path string `json:"path"`
+	From string `json:"from,omitempty"`
+	To   string `json:"to,omitempty"`
+}
+
+// DiffResult is a unified diff; "" when there is no difference.
+type DiffResult struct {
+	Schema string `json:"schema"`
+	Path   string `json:"path"`
+	Diff   string `json:"diff"`
+}
+
+// RestoreRequest brings a file or a directory back as it was: at one of
+// Version, Time, and Turn or Conversation.
+type RestoreRequest struct {
+	Path         string    `json:"path"`
+	Version      string    `json:"version,omitempty"`
+	Time         time.Time `json:"time,omitzero"`
+	Turn         string    `json:"turn,omitempty"`
+	Conversation string    `json:"conversation,omitempty"`
+	Before       bool      `json:"before,omitempty"`
+	DryRun       bool      `json:"dryRun,omitempty"`
+}
+
+// RestoreResult says what was restored.
+type RestoreResult struct {
+	Schema string `json:"schema"`
+	DryRun bool   `json:"dryRun,omitempty"`
+	cache.RestoreReport
+}
+
+// Conflict is a name that was changed here and there.
+type Conflict struct {
+	Path   string    `json:"path"`
+	Reason string    `json:"reason"`
+	Since  time.Time `json:"since"`
+	Base   string    `json:"base,omitempty"`   // version that ours began from
+	Theirs string    `json:"theirs,omitempty"` // version of the store
+	Ours   int64     `json:"oursBytes"`
+	Kind   string    `json:"theirsKind"`
+}
+
+// ConflictsResult lists conflicts, the oldest first.
+type ConflictsResult struct {
+	Schema    string     `json:"schema"`
+	Conflicts []Conflict `json:"conflicts"`
+}
+
+// What a ResolveRequest keeps.
+const (
+	KeepOurs    = "ours"
+	KeepTheirs  = "theirs"
+	KeepBoth    = "both"
+	KeepContent = "content" // that of the request
+)
+
+// ResolveRequest ends a conflict.
+type ResolveRequest struct {
+	Path string `json:"path"`
+	Keep string `json:"keep"`
+}
+
+// ResolveResult says that it has ended.
+type ResolveResult struct {
+	Schema string `json:"schema"`
+	Path   string `json:"path"`
+	Keep   string `json:"keep"`
+}
+
+// routeCopies adds the routes of working copies.
+func (s *Server) routeCopies(mux *http.ServeMux, c Copies) {
+	mux.HandleFunc("POST /v1/sync", func(w http.ResponseWriter, r *http.Request) {
+		call(s, w, r, func(ctx context.Context, req SyncRequest) (EventResult, error) {
+			ctx, cancel := context.WithTimeout(ctx, waitLimit(req.Timeout))
+			defer cancel()
+			return c.Sync(ctx, req)
+		})
+	})
+	mux.HandleFunc("POST /v1/log", func(w http.ResponseWriter, r *http.Request) { call(s, w, r, c.Log) })
+	mux.HandleFunc("POST /v1/diff", func(w http.ResponseWriter, r *http.Request) { call(s, w, r, c.Diff) })
+	mux.HandleFunc("POST /v1/restore", func(w http.ResponseWriter, r *http.Request) { call(s, w, r, c.Restore) })
+	mux.HandleFunc("GET /v1/conflicts", func(w http.ResponseWriter, r *http.Request) {
+		res, err := c.Conflicts(r.Context())
+		answer(w, res, err)
+	})
+	mux.HandleFunc("GET /v1/conflict", func(w http.ResponseWriter, r *http.Request) { sendSide(w, r, c) })
+	mux.HandleFunc("POST /v1/resolve", func(w http.ResponseWriter, r *http.Request) {
+		req := ResolveRequest{r.URL.Query().Get("path"), r.URL.Query().Get("keep")}
+		s.logged(r, "path", req.Path, "keep", req.Keep)
+		res, err := c.Resolve(r.Context(), req, r.Body)
+		answer(w, res, err)
+	})
+}
+
+// call reads a request, notes it, and answers it.
+func call[Req, Res any](s *Server, w http.ResponseWriter, r *http.Request, f func(context.Context, Req) (Res, error)) {
+	var req Req
+	if !read(w, r, &req) {
+		return
+	}
+	s.logged(r, "request", fmt.Sprintf("%+v", req))
+	res, err := f(r.Context(), req)
+	answer(w, res, err)
+}
+
+func answer(w http.ResponseWriter, res any, err error) {
+	if err != nil {
+		refuse(w, err)
+		return
+	}
+	reply(w, res)
+}
+
+// sendSide sends one side of a conflict as it is. One that breaks off breaks the
+// connection, so that nobody takes a part for the whole.
+func sendSide(w http.ResponseWriter, r *http.Request, c Copies) {
+	body, err := c.ConflictContent(r.Context(), r.URL.Query().Get("path"), r.URL.Query().Get("side"))
+	if err != nil {
+		refuse(w, err)
+		return
+	}
+	defer body.Close()
+	w.Header().Set("Content-Type", "application/octet-stream")
+	if _, err := io.Copy(w, body); err != nil {
+		panic(http.ErrAbortHandler)
+	}
+}
+
+// waitLimit is how long a call may take that was told so many seconds.
+func waitLimit(seconds float64) time.Duration {
+	limit := time.Duration(seconds * float64(time.Second))
+	if limit <= 0 {
+		limit = defaultTimeout
+	}
+	return min(limit, maxTimeout)
+}
+
+// Sync pulls, commits or pushes.
+func (c *Client) Sync(ctx context.Context, r SyncRequest) (out EventResult, err error) {
+	return out, c.call(ctx, http.MethodPost, "/v1/sync", r, &out)
+}
+
+// Log gives versions of the history.
+func (c *Client) Log(ctx context.Context, r LogRequest) (out LogResult, err error) {
+	return out, c.call(ctx, http.MethodPost, "/v1/log", r, &out)
+}
+
+// Diff compares two versions of a file.
+func (c *Client) Diff(ctx context.Context, r DiffRequest) (out DiffResult, err error) {
+	return out, c.call(ctx, http.MethodPost, "/v1/diff", r, &out)
+}
+
+// Restore brings files back as they were.
+func (c *Client) Restore(ctx context.Context, r RestoreRequest) (out RestoreResult, err error) {
+	return out, c.call(ctx, http.MethodPost, "/v1/restore", r, &out)
+}
+
+// Conflicts lists conflicts.
+func (c *Client) Conflicts(ctx context.Context) (out ConflictsResult, err error) {
+	return out, c.call(ctx, http.MethodGet, "/v1/conflicts", nil, &out)
+}
+
+// ConflictContent reads one side of a conflict. The caller closes it.
+func (c *Client) ConflictContent(ctx context.Context, path, side string) (io.ReadCloser, error) {
+	q := url.Values{"path": {path}, "side": {side}}
+	resp, err := c.do(ctx, http.MethodGet, "/v1/conflict?"+q.Encode(), nil)
+	if err != nil {
+		return nil, err
+	}
+	return resp.Body, nil
+}
+
+// Resolve ends a conflict; content is for KeepContent.
+func (c *Client) Resolve(ctx context.Context, r ResolveRequest, content io.Reader) (out ResolveResult, err error) {
+	q := url.Values{"path": {r.Path}, "keep": {r.Keep}}
+	resp, err := c.do(ctx, http.MethodPost, "/v1/resolve?"+q.Encode(), content)
+	if err != nil {
+		return out, err
+	}
+	defer resp.Body.Close()
+	if err := json.NewDecoder(resp.Body).Decode(&out); err != nil {
+		return out, exit.New(exit.Failed, "control: resolve: %w", err)
+	}
+	return out, nil
+}

@@ -1,0 +1,300 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"io"
+	iofs "io/fs"
+	"path"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/wsmount/wsmount/cache"
+	"github.com/wsmount/wsmount/cmd/internal/control"
+	"github.com/wsmount/wsmount/cmd/internal/exit"
+	"github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/mountspec/audit"
+)
+
+var _ control.Copies = (*Daemon)(nil)
+
+// locate returns the working copy that a path of the mount lies in, and where.
+func (d *Daemon) locate(at string) (*part, *workingCopy, string, error) {
+	at = strings.Trim(path.Clean("/"+at), "/")
+	var best *part
+	for _, p := range d.parts {
+		if (p.At == "" || at == p.At || strings.HasPrefix(at, p.At+"/")) && (best == nil || len(p.At) > len(best.At)) {
+			best = p
+		}
+	}
+	w, ok := best.volume.(*workingCopy)
+	if !ok {
+		return nil, nil, "", exit.New(exit.Failed, "/%s lies in no working copy: %s keeps no history and has no conflicts", at, orElse(best.Provider, best.name)).
+			Hint("`wsmount status %s` shows the parts", d.tree.Mountpoint)
+	}
+	return best, w, strings.Trim(strings.TrimPrefix(at, best.At), "/"), nil
+}
+
+// refusal gives an error of a working copy its exit code, and says what to do.
+func refusal(err error) error {
+	if err == nil {
+		return nil
+	}
+	e := exit.New(codeOf(err), "%w", err)
+	switch {
+	case errors.Is(err, cache.ErrNoVersion), errors.Is(err, cache.ErrNotKept):
+		return e.Hint("`wsmount log` lists the versions that there are")
+	case errors.Is(err, cache.ErrNoConflict):
+		return e.Hint("`wsmount conflicts list` lists the conflicts")
+	case errors.Is(err, iofs.ErrNotExist), errors.Is(err, syscall.ENOENT):
+		e.Code = exit.Unresolvable
+		return e.Hint("paths are those of the mount")
+	case errors.Is(err, cache.ErrHalted):
+		return e.Hint("look at it; --confirm allows it, once")
+	case errors.Is(err, fs.ErrReadOnly):
+		e.Code = exit.Denied
+		return e.Hint("`wsmount status` says why it is read-only")
+	}
+	return e
+}
+
+// Sync pulls, commits or pushes every working copy that it concerns, the
+// deepest first.
+func (d *Daemon) Sync(ctx context.Context, r control.SyncRequest) (control.EventResult, error) {
+	out := control.EventResult{Schema: control.SyncSchema, Event: r.Verb}
+	if !slices.Contains([]string{control.VerbPull, control.VerbCommit, control.VerbPush}, r.Verb) {
+		return out, exit.New(exit.Usage, "unknown verb %q", r.Verb)
+	}
+	parts, err := d.copies(r.At)
+	if err != nil {
+		return out, err
+	}
+	for _, p := range parts {
+		if r.Verb != control.VerbPull && p.ReadOnly != "" {
+			if len(parts) == 1 {
+				return out, exit.New(exit.Denied, "%s is read-only: %s", p.Name, p.ReadOnly).Hint("there is nothing to %s", r.Verb)
+			}
+			continue
+		}
+		out.Parts++
+		did, err := p.keeper.told(ctx, r)
+		out.Add(did)
+		if err != nil {
+			d.log.Error("a working copy could not do as it was told", "part", p.name, "verb", r.Verb, "err", err)
+			out.Fail(err.Error(), int(codeOf(err)))
+		}
+	}
+	select {
+	case d.kick <- struct{}{}:
+	default:
+	}
+	return out, nil
+}
+
+// told does what a person asks for, whatever the manifest's time for it. Only a
+// policy that does not grant it keeps it from being done.
+func (k *keeper) told(ctx context.Context, r control.SyncRequest) (out control.EventResult, err error) {
+	if err := k.take(ctx); err != nil {
+		return out, err
+	}
+	defer k.give()
+	if r.Confirm {
+		if err := k.copy.Confirm(ctx); err != nil {
+			return out, err
+		}
+	}
+	switch r.Verb {
+	case control.VerbPull:
+		return out, k.pull(ctx, &out)
+	case control.VerbPush:
+		if err := k.granted("storage:push"); err != nil {
+			return out, err
+		}
+		return out, k.push(ctx, &out)
+	}
+	if err := k.granted("storage:commit"); err != nil {
+		return out, err
+	}
+	if err := k.commit(ctx, r.Message, "", &out); err != nil {
+		return out, err
+	}
+	if k.due() {
+		return out, k.pull(ctx, &out)
+	}
+	return out, nil
+}
+
+// Log gives versions of every working copy that a path lies in; of all for the
+// root of the mount.
+func (d *Daemon) Log(ctx context.Context, r control.LogRequest) (control.LogResult, error) {
+	out := control.LogResult{Schema: control.LogSchema, Versions: []cache.Version{}}
+	f := cache.LogFilter{Path: r.Path, Since: r.Since, Until: r.Until, Event: r.Event, Turn: r.Turn, Conversation: r.Conversation, Limit: r.Limit}
+	parts, err := d.copies("")
+	if err != nil {
+		return out, err
+	}
+	if strings.Trim(path.Clean("/"+r.Path), "/") != "" {
+		p, _, rel, err := d.locate(r.Path)
+		if err != nil {
+			return out, err
+		}
+		parts, f.Path = []*part{p}, rel
+	}
+	for _, p := range parts {
+		w := p.volume.(*workingCopy)
+		err := w.use(ctx, func(ctx context.Context) error {
+			list, err := w.Volume.Log(ctx, f)
+			for _, v := range list {
+				v.Path, v.Was, v.From = within(p, v.Path), within(p, v.Was), within(p, v.From)
+				out.Versions = append(out.Versions, v)
+			}
+			return err
+		})
+		if err != nil {
+			return out, refusal(err)
+		}
+	}
+	slices.SortStableFunc(out.Versions, func(a, b cache.Version) int { return b.Time.Compare(a.Time) })
+	if r.Limit > 0 {
+		out.Versions = out.Versions[:min(len(out.Versions), r.Limit)]
+	}
+	return out, nil
+}
+
+// within makes a path of the mount of a path in a part.
+func within(p *part, name string) string {
+	if name == "" {
+		return ""
+	}
+	return path.Join(p.At, name)
+}
+
+// Diff compares two versions of a file.
+func (d *Daemon) Diff(ctx context.Context, r control.DiffRequest) (control.DiffResult, error) {
+	out := control.DiffResult{Schema: control.DiffSchema, Path: r.Path}
+	_, w, rel, err := d.locate(r.Path)
+	if err != nil {
+		return out, err
+	}
+	err = w.use(ctx, func(ctx context.Context) (err error) {
+		out.Diff, err = w.Volume.Diff(ctx, rel, r.From, r.To)
+		return err
+	})
+	return out, refusal(err)
+}
+
+// Restore brings files back, except what governs this mount.
+func (d *Daemon) Restore(ctx context.Context, r control.RestoreRequest) (control.RestoreResult, error) {
+	out := control.RestoreResult{Schema: control.RestoreSchema, DryRun: r.DryRun}
+	p, w, rel, err := d.locate(r.Path)
+	if err != nil {
+		return out, err
+	}
+	if p.ReadOnly != "" {
+		return out, exit.New(exit.Denied, "%s is read-only: %s", p.Name, p.ReadOnly).Hint("nothing in it can be restored")
+	}
+	o := cache.RestoreOptions{Path: rel, Version: r.Version, Time: r.Time, Turn: r.Turn, Conversation: r.Conversation,
+		Before: r.Before, DryRun: r.DryRun, Refuse: p.governs}
+	err = w.use(ctx, func(ctx context.Context) (err error) {
+		out.RestoreReport, err = w.Volume.Restore(ctx, o)
+		return err
+	})
+	for _, list := range [][]string{out.Restored, out.Removed} {
+		for i := range list {
+			list[i] = within(p, list[i])
+		}
+	}
+	for i := range out.Skipped {
+		out.Skipped[i].Path = within(p, out.Skipped[i].Path)
+	}
+	return out, refusal(err)
+}
+
+// governs refuses a path that decides what this mount may do.
+func (p *part) governs(name string) error {
+	for _, g := range p.Governing {
+		if name == g || strings.HasPrefix(g, name+"/") {
+			return errors.New("it governs this mount")
+		}
+	}
+	return nil
+}
+
+// Conflicts lists the conflicts of all working copies.
+func (d *Daemon) Conflicts(ctx context.Context) (control.ConflictsResult, error) {
+	out := control.ConflictsResult{Schema: control.ConflictsSchema, Conflicts: []control.Conflict{}}
+	parts, err := d.copies("")
+	if err != nil {
+		return out, err
+	}
+	for _, p := range parts {
+		w := p.volume.(*workingCopy)
+		err := w.use(ctx, func(context.Context) error {
+			for _, c := range w.Volume.Conflicts() {
+				out.Conflicts = append(out.Conflicts, control.Conflict{Path: within(p, c.Path), Reason: c.Reason, Since: c.Since,
+					Base: c.Base.ETag, Theirs: c.Theirs.ETag, Ours: c.Ours, Kind: c.Kind.String()})
+			}
+			return nil
+		})
+		if err != nil {
+			return out, refusal(err)
+		}
+	}
+	slices.SortStableFunc(out.Conflicts, func(a, b control.Conflict) int { return a.Since.Compare(b.Since) })
+	return out, nil
+}
+
+var sides = map[string]cache.Side{"base": cache.SideBase, "ours": cache.SideOurs, "theirs": cache.SideTheirs}
+
+// ConflictContent reads one side of a conflict.
+func (d *Daemon) ConflictContent(ctx context.Context, at, name string) (io.ReadCloser, error) {
+	side, ok := sides[name]
+	if !ok {
+		return nil, exit.New(exit.Usage, "unknown side %q", name).Hint("base, ours or theirs")
+	}
+	_, w, rel, err := d.locate(at)
+	if err != nil {
+		return nil, err
+	}
+	var body io.ReadCloser
+	err = w.use(ctx, func(context.Context) (err error) {
+		body, err = w.Volume.ConflictContent(ctx, rel, side) // which is read for longer than this call
+		return err
+	})
+	if errors.Is(err, iofs.ErrNotExist) && !errors.Is(err, cache.ErrNoConflict) {
+		return nil, exit.New(exit.Unresolvable, "%s has no content on the side %q: %w", at, name, err).Hint("it was removed there, or is not known any more")
+	}
+	return body, refusal(err)
+}
+
+// Resolve ends a conflict, and records who has decided.
+func (d *Daemon) Resolve(ctx context.Context, r control.ResolveRequest, content io.Reader) (control.ResolveResult, error) {
+	out := control.ResolveResult{Schema: control.ResolveSchema, Path: r.Path, Keep: r.Keep}
+	res := cache.Resolution{}
+	switch r.Keep {
+	case control.KeepOurs:
+		res.Keep = cache.SideOurs
+	case control.KeepTheirs:
+		res.Keep = cache.SideTheirs
+	case control.KeepBoth:
+		res.Both = true
+	case control.KeepContent:
+		res.Content = content
+	default:
+		return out, exit.New(exit.Usage, "%q cannot be kept", r.Keep).Hint("ours, theirs, both or content")
+	}
+	p, w, rel, err := d.locate(r.Path)
+	if err != nil {
+		return out, err
+	}
+	if p.ReadOnly != "" {
+		return out, exit.New(exit.Denied, "%s is read-only: %s", p.Name, p.ReadOnly).Hint("nothing in it can be resolved")
+	}
+	err = d.audit.Write(audit.Conflict{Workspace: p.Name, Path: rel, Policy: string(p.keeper.sync.Conflict), Outcome: "resolved: " + r.Keep})
+	if err != nil {
+		return out, exit.New(exit.Failed, "%w", err).Hint("nothing is resolved without a record of it")
+	}
+	err = w.use(ctx, func(ctx context.Context) error { return w.Volume.Resolve(ctx, rel, res) })
+	return out, refusal(err)
+}

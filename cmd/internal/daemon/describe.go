@@ -1,0 +1,76 @@
+package daemon
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/wsmount/wsmount/cache"
+	"github.com/wsmount/wsmount/cmd/internal/control"
+	"github.com/wsmount/wsmount/mountspec"
+)
+
+// maxListed bounds each list of a working copy's status.
+const maxListed = 20
+
+// describe puts how a working copy is into the status of its part.
+func (w *workingCopy) describe(s *control.Part) {
+	st := w.Status()
+	s.Unsaved = control.Unsaved{Files: st.Unsaved, Names: st.Queued, Bytes: st.UnsavedBytes}
+	if st.Oldest > 0 {
+		s.Unsaved.Oldest = w.keeper.now().Add(-st.Oldest)
+	}
+	s.HeldBack, s.Conflicts = st.HeldCount, st.Conflicts
+	for _, f := range st.Problems[max(0, len(st.Problems)-recentFailures):] {
+		s.Recent = append(s.Recent, control.Failure{Time: f.Time, Op: f.Op, Path: f.Path, Error: f.Err.Error()})
+	}
+	h := w.HistoryUsage()
+	s.Copy = &control.Copy{StateDir: w.dir, Policy: w.keeper.text(), WriteBack: w.noWait, Revision: string(st.Revision),
+		Unpushed: st.Unpushed, Retrying: st.Retrying, LastError: st.LastError, PutOff: w.keeper.putOff(),
+		Unreachable: st.Unreachable.Seconds(), Stale: st.Stale, Excluded: st.Hidden,
+		HistoryVersions: h.Versions, HistoryBytes: h.Bytes}
+	listChanges(s.Copy, st)
+}
+
+// listChanges names what is on its way, what is held back, and what is halted.
+func listChanges(c *control.Copy, st cache.Status) {
+	for _, t := range st.InFlight[:min(len(st.InFlight), maxListed)] {
+		c.InFlight = append(c.InFlight, control.Transfer{Path: t.Path, What: t.What, Sent: t.Sent, Size: t.Size, Seconds: t.For.Seconds()})
+	}
+	for _, h := range st.Held[:min(len(st.Held), maxListed)] {
+		c.Held = append(c.Held, control.Held{Path: h.Path, Reason: h.Reason, Conflict: h.Conflict})
+	}
+	for _, h := range st.Halted {
+		c.Halted = append(c.Halted, haltText(h))
+	}
+}
+
+func haltText(h cache.Halt) string {
+	if h.Commit {
+		return "commit: " + h.Reason
+	}
+	return "pull: " + h.Reason
+}
+
+// text says in one line when this workspace is pulled, committed and pushed.
+func (k *keeper) text() string {
+	s := k.sync
+	switch {
+	case s.Mode != mountspec.ModePullPush && k.copy.noWait && k.events:
+		return "write-back, commit " + orElse(string(s.Commit.On), "each write")
+	case s.Mode != mountspec.ModePullPush:
+		return "each close waits for the store"
+	}
+	parts := []string{fmt.Sprintf("pull %s, every %s", orElse(string(s.Pull.On), "never"), s.Pull.TTL.Round(time.Second))}
+	if s.Pull.On.Resolve() == mountspec.EventManual {
+		parts[0] = "pull manual"
+	}
+	parts = append(parts, "commit "+orElse(string(s.Commit.On), "never"), "push "+orElse(string(s.Push.On), "never"))
+	if k.r.HoldCommit {
+		parts = append(parts, "commits held back by policy")
+	}
+	if k.r.HoldPush {
+		parts = append(parts, "pushes held back by policy")
+	}
+	return strings.Join(parts, "; ")
+}

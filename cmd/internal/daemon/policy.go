@@ -1,0 +1,86 @@
+package daemon
+
+import (
+	"math"
+	"time"
+
+	"github.com/wsmount/wsmount/cache"
+	"github.com/wsmount/wsmount/cmd/internal/exit"
+	"github.com/wsmount/wsmount/mountspec"
+	"github.com/wsmount/wsmount/mountspec/host"
+)
+
+const (
+	// canonicalTTL is how long a canonical store's names and versions count as
+	// fresh.
+	canonicalTTL = time.Second
+	// writeBackWindow gathers changes of a canonical store whose host allows
+	// that closes do not wait for it, unless its manifest has another.
+	writeBackWindow = time.Second
+)
+
+// policyOf is what a manifest's sync block means for a working copy. writeBack
+// says that the host lets closes of a canonical store return early; its commit
+// block counts then.
+//
+// A policy that grants no storage:commit holds back what a synchronised store
+// would commit. In a canonical one there is no commit: each write is AIP-38's
+// storage:write.
+func policyOf(r *host.Resolved, writeBack bool) cache.Policy {
+	s := r.Storage.Sync
+	p := cache.Policy{Conflict: conflictPolicy(s.Conflict)}
+	switch {
+	case s.Mode == mountspec.ModePullPush:
+		p.NoWait, p.Atomic = true, true
+		p.Commit, p.Window = dueOf(s), s.Commit.Batch
+		p.Push = s.Push.On.Resolve() == mountspec.EventCommitCompleted && s.Push.Branch == mountspec.BranchMain && !r.HoldPush
+		if r.HoldCommit {
+			p.Commit, p.MaxUnsaved = cache.DueAsked, math.MaxInt64
+		}
+	case writeBack:
+		p.NoWait, p.TTL = true, canonicalTTL
+		p.Commit, p.Window = dueOf(s), writeBackWindow
+		if s.Explicit("commit.batch_window_ms") {
+			p.Window = s.Commit.Batch
+		}
+	default:
+		p.TTL = canonicalTTL
+	}
+	return p
+}
+
+// dueOf says whether each change is due, or only what an event asks for.
+func dueOf(s mountspec.Sync) cache.Due {
+	if s.Commit.On.Resolve() == mountspec.EventWrite {
+		return cache.DueChange
+	}
+	return cache.DueAsked
+}
+
+// conflictPolicy maps AIP-35's conflict policies. Those that only a store with
+// revisions knows keep both versions where there are none.
+func conflictPolicy(c mountspec.ConflictPolicy) cache.Conflict {
+	switch c {
+	case mountspec.ConflictAbort:
+		return cache.Abort
+	case mountspec.ConflictLastWriterWins:
+		return cache.LastWriterWins
+	case mountspec.ConflictManual:
+		return cache.Manual
+	}
+	return cache.SplitConflicts
+}
+
+// checkCached refuses what no working copy of this workspace can do.
+func checkCached(r *host.Resolved, writeBack bool) error {
+	mode := r.Storage.Sync.Mode
+	if mode == mountspec.ModeWatch {
+		return exit.New(exit.Manifest, "%s: %s cannot be mounted in mode watch: it does not tell of changes", r.Address, r.Storage.Provider).
+			Hint("write canonical or pull-push as sync.mode of %s", r.Manifest)
+	}
+	if writeBack && mode != mountspec.ModePullPush && !r.Grants.WriteBack {
+		return exit.New(exit.Denied, "%s: the host does not grant write-back to its owner", r.Address).
+			Hint("add %q to allow_write_back of the host configuration, or leave --write-back out", "@"+r.Address.Owner+"/*")
+	}
+	return nil
+}

@@ -1,0 +1,165 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"sync"
+
+	"github.com/wsmount/wsmount/cache"
+	"github.com/wsmount/wsmount/providers"
+)
+
+// A workingCopy is the volume of a remote workspace together with what lives as
+// long as it: its provider, and the keeper that applies its sync block.
+type workingCopy struct {
+	*cache.Volume
+	provider providers.Provider
+	calls    *callCounts
+	name     *namer
+	dir      string // its state directory
+	readOnly bool
+	noWait   bool // closes do not wait for the store
+	pushes   bool // each commit is pushed by the volume itself
+	keeper   *keeper
+
+	// ending is told that the tree is unmounted and that what policy wants sent
+	// is being sent. The context ends when there is no more time; nil says that
+	// the mount never came up, so that this run has nothing to send.
+	ending func() context.Context
+
+	mu     sync.RWMutex // held for reading while the volume is used, and guards what follows
+	closed bool
+	last   cache.Status // once it is closed
+	kept   cache.HistoryUsage
+}
+
+var errClosed = errors.New("the mount is ending")
+
+// use calls f while the volume is open. The context that f gets ends with the
+// mount too.
+func (w *workingCopy) use(ctx context.Context, f func(ctx context.Context) error) error {
+	w.mu.RLock()
+	defer w.mu.RUnlock()
+	if w.closed {
+		return fmt.Errorf("%s: %w", w.keeper.name, errClosed)
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(w.keeper.ctx, func() { cancel(errClosed) })()
+	return f(ctx)
+}
+
+// Status is the volume's, also when that is closed. A store without a remote
+// has nothing that could be unpushed.
+func (w *workingCopy) Status() cache.Status {
+	w.mu.RLock()
+	defer w.mu.RUnlock()
+	if w.closed {
+		return w.last
+	}
+	s := w.Volume.Status()
+	if _, ok := providers.As[providers.Pusher](w.provider); !ok {
+		s.Unpushed = false
+	}
+	return s
+}
+
+// HistoryUsage is the volume's, also when that is closed.
+func (w *workingCopy) HistoryUsage() cache.HistoryUsage {
+	w.mu.RLock()
+	defer w.mu.RUnlock()
+	if w.closed {
+		return w.kept
+	}
+	return w.Volume.HistoryUsage()
+}
+
+// seal ends the use of the volume.
+func (w *workingCopy) seal() {
+	last, kept := w.Status(), w.HistoryUsage()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.closed, w.last, w.kept = true, last, kept
+}
+
+// Close sends what policy wants sent and ends the volume. Its error says what
+// is not safe. When time is over before all is sent, the volume is left as a
+// kill would leave it: nothing is lost by that, and the next mount goes on.
+func (w *workingCopy) Close() error {
+	ctx := w.ending()
+	if ctx == nil {
+		w.keeper.leave()
+		w.seal()
+		return w.provider.Close()
+	}
+	err := errors.Join(w.keeper.finish(ctx), w.Drain(ctx, nil))
+	if ctx.Err() != nil {
+		return errors.Join(err, w.unsent())
+	}
+	w.seal()
+	if cerr := w.Volume.Close(); err == nil {
+		err = cerr
+	}
+	return errors.Join(err, w.provider.Close())
+}
+
+// unsent says what was left behind when time was over.
+func (w *workingCopy) unsent() error {
+	if s := w.Status(); s.Queued > 0 {
+		return fmt.Errorf("%d changes were not sent in time", s.Queued)
+	}
+	return nil
+}
+
+// callCounts counts the calls of a provider that failed, by kind.
+type callCounts struct {
+	mu     sync.Mutex
+	failed map[string]uint64
+}
+
+// errorKinds are the kinds of errors that tell of the store itself. What is
+// not there, or there already, is an answer.
+var errorKinds = []struct {
+	err  error
+	name string
+}{
+	{providers.ErrUnavailable, "unavailable"}, {providers.ErrUnauthenticated, "unauthenticated"},
+	{providers.ErrPermission, "permission"}, {providers.ErrQuota, "quota"}, {providers.ErrConflict, "conflict"},
+	{providers.ErrTooLarge, "too-large"}, {providers.ErrCorrupt, "corrupt"}, {providers.ErrReadOnly, "read-only"},
+	{providers.ErrNotExist, ""}, {providers.ErrExist, ""}, {providers.ErrNotDir, ""}, {providers.ErrIsDir, ""},
+	{providers.ErrNotEmpty, ""}, {context.Canceled, ""},
+}
+
+func errorKind(err error) string {
+	for _, k := range errorKinds {
+		if errors.Is(err, k.err) {
+			return k.name
+		}
+	}
+	return "other"
+}
+
+func (c *callCounts) around(ctx context.Context, _ *providers.Call, next func(context.Context) error) error {
+	err := next(ctx)
+	if err == nil {
+		return nil
+	}
+	if kind := errorKind(err); kind != "" {
+		c.mu.Lock()
+		if c.failed == nil {
+			c.failed = map[string]uint64{}
+		}
+		c.failed[kind]++
+		c.mu.Unlock()
+	}
+	return err
+}
+
+// kinds returns the counts.
+func (c *callCounts) kinds() map[string]uint64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return maps.Clone(c.failed)
+}

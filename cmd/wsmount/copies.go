@@ -1,0 +1,171 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/wsmount/wsmount/cmd/internal/control"
+	"github.com/wsmount/wsmount/cmd/internal/exit"
+	"github.com/wsmount/wsmount/cmd/internal/mountpoint"
+	"github.com/wsmount/wsmount/cmd/internal/state"
+)
+
+// target finds the mount that the first argument lies in, and the path in it,
+// without leading slash, that the first argument and the second mean together.
+// So `log /mnt/ws docs/a`, `log /mnt/ws/docs a` and `log /mnt/ws/docs/a` are one.
+func target(c *cli.Context, args []string) (r *state.Record, rel string, err error) {
+	if r, err = findMount(c, args[0]); err != nil {
+		return nil, "", err
+	}
+	table, err := mountpoint.ReadTable()
+	if err != nil {
+		return nil, "", err
+	}
+	place, err := table.Resolve(args[0])
+	if err != nil {
+		return nil, "", exit.New(exit.Usage, "%w", err)
+	}
+	if len(args) > 1 && filepath.IsAbs(args[1]) {
+		place = filepath.Clean(args[1])
+	} else if len(args) > 1 {
+		place = filepath.Join(place, args[1])
+	}
+	rel, err = filepath.Rel(r.Mountpoint, place)
+	if err != nil || rel == ".." || strings.HasPrefix(rel, "../") {
+		return nil, "", exit.New(exit.Usage, "%s does not lie in %s", oneLine(place), r.Mountpoint).
+			Hint("give a path that is relative to the first argument")
+	}
+	return r, strings.Trim(path.Clean("/"+rel), "/"), nil
+}
+
+// wanted is target for a command that needs a file or directory in the mount.
+func wanted(c *cli.Context, args []string) (*state.Record, string, error) {
+	r, rel, err := target(c, args)
+	if err == nil && rel == "" {
+		err = exit.New(exit.Usage, "a path in the mount is needed").Hint("wsmount %s", synopsis(c.Command))
+	}
+	return r, rel, err
+}
+
+// syncFlags are those of pull, commit and push.
+func syncFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.StringFlag{Name: "at", Usage: "reach only the part of the mount at this `PATH`"},
+		&cli.DurationFlag{Name: "timeout", Value: time.Minute, DefaultText: "1m", Usage: "`TIME` to wait for it"},
+	}
+}
+
+func confirmFlag() cli.Flag {
+	return &cli.BoolFlag{Name: "confirm", Usage: "allow, once, what was stopped because too much would be deleted"}
+}
+
+// syncNow has the daemon pull, commit or push, and shows how far it is.
+func syncNow(c *cli.Context, verb string) error {
+	args, err := wantArgs(c, 1, 1)
+	if err != nil {
+		return err
+	}
+	if c.Duration("timeout") <= 0 {
+		return exit.New(exit.Usage, "--timeout must be more than nothing").Hint("for example --timeout 5m")
+	}
+	r, err := findMount(c, args[0])
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(c.Context, eventLimit(c.Duration("timeout"), false))
+	defer cancel()
+	stop := showProgress(ctx, r)
+	res, err := control.NewClient(r.SocketPath()).Sync(ctx, control.SyncRequest{Verb: verb, At: c.String("at"),
+		Message: c.String("message"), Confirm: c.Bool("confirm"), Timeout: c.Duration("timeout").Seconds()})
+	stop()
+	if err != nil {
+		return err
+	}
+	if verb == control.VerbPull && len(res.PutOff) > 0 && res.Exit == 0 {
+		res.Exit = int(exit.Failed)
+	}
+	return reportEvent(c, res)
+}
+
+// progressEvery is how often progress is shown.
+const progressEvery = 500 * time.Millisecond
+
+// showProgress writes on a terminal how much is still unsaved, until stop is
+// called. Elsewhere it does nothing.
+func showProgress(ctx context.Context, r *state.Record) (stop func()) {
+	if !isTerminal(os.Stderr) {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		tick := time.NewTicker(progressEvery)
+		defer tick.Stop()
+		shown := false
+		for {
+			select {
+			case <-ctx.Done():
+				if shown {
+					fmt.Fprintf(os.Stderr, "\r\x1b[K")
+				}
+				return
+			case <-tick.C:
+			}
+			s, err := control.NewClient(r.SocketPath()).Status(ctx)
+			if err != nil {
+				continue
+			}
+			fmt.Fprintf(os.Stderr, "\r\x1b[K%s", clip(progressText(s), width-1))
+			shown = true
+		}
+	}()
+	return func() { cancel(); <-done }
+}
+
+// progressText says what is still to be sent.
+func progressText(s control.Status) string {
+	var names int
+	var sent, size int64
+	for _, p := range s.Parts {
+		names += p.Unsaved.Names
+		if p.Copy == nil {
+			continue
+		}
+		for _, t := range p.Copy.InFlight {
+			sent, size = sent+t.Sent, size+t.Size
+		}
+	}
+	text := fmt.Sprintf("%s to send, %s", count(names, "change"), bytesText(s.UnsavedBytes))
+	if size > 0 {
+		text += fmt.Sprintf(", on the way %s of %s", bytesText(sent), bytesText(size))
+	}
+	return text
+}
+
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// bytesText is a number of bytes in its largest unit.
+func bytesText(n int64) string {
+	f, units := float64(n), []string{"B", "KiB", "MiB", "GiB", "TiB"}
+	i := 0
+	for ; f >= 1024 && i < len(units)-1; i++ {
+		f /= 1024
+	}
+	if i == 0 {
+		return fmt.Sprintf("%d B", n)
+	}
+	return fmt.Sprintf("%.1f %s", f, units[i])
+}

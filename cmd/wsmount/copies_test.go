@@ -1,0 +1,494 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/wsmount/wsmount/cache"
+	"github.com/wsmount/wsmount/cmd/internal/control"
+	"github.com/wsmount/wsmount/cmd/internal/exit"
+	"github.com/wsmount/wsmount/cmd/internal/lifecycle"
+	"github.com/wsmount/wsmount/cmd/internal/mountpoint"
+	"github.com/wsmount/wsmount/providers"
+	"github.com/wsmount/wsmount/providers/memory"
+)
+
+// remote is a store that the test holds, so that it outlives the mounts.
+type remote struct {
+	*memory.Control
+	socket string
+}
+
+// serve serves a store of files, or with repository a remote with branches, of
+// which ctl shows the branch main.
+func serve(t *testing.T, repository bool) *remote {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "ws") // short: a socket's name has 107 bytes
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	r := &remote{socket: filepath.Join(dir, "s")}
+	l, err := net.Listen("unix", r.socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	os.Chmod(r.socket, 0o600)
+	var s *memory.Server
+	if repository {
+		s = memory.ServeRemote(l, memory.NewRemote(nil), memory.Options{})
+		r.Control, err = memory.DialCloneControl(t.Context(), "unix", r.socket, "a", "main")
+	} else {
+		s = memory.Serve(l, memory.New(memory.Options{}))
+		r.Control, err = memory.DialControl(t.Context(), "unix", r.socket)
+	}
+	t.Cleanup(func() { s.Close() })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// remoteWorkspace registers @acme/<name>, which lies in the store. sync is the
+// inside of its sync block, more are further lines.
+func (w *world) remoteWorkspace(name string, r *remote, sync, more string) string {
+	w.t.Helper()
+	w.config("")
+	config := fmt.Sprintf("socket: %q", r.socket)
+	if strings.Contains(sync, "push:") {
+		config += ", clone: a, branch: main"
+	}
+	w.write("remote/"+name+"/WORKSPACE.md", "---\nschema: workspace/v1\nid: \"@acme/"+name+"\"\nversion: \"1.0.0\"\nname: "+name+
+		"\nowner: {type: user, id: acme-1, slug: acme}\n"+more+
+		"storage: {inline: {provider: memory, config: {"+config+"}, exclude: [\"*.local\"], sync: {"+sync+"}}}\n---\n")
+	w.ok("registry", "add", w.path("remote/"+name))
+	return "@acme/" + name
+}
+
+// config writes the host configuration, with further lines.
+func (w *world) config(more string) {
+	w.t.Helper()
+	w.write("home/.config/wsmount/config.yaml", "allow_paths: [ "+os.TempDir()+" ]\n"+more)
+	os.Chmod(w.path("home/.config/wsmount/config.yaml"), 0o600)
+}
+
+func (r *remote) dump(t *testing.T) string {
+	t.Helper()
+	lines, err := r.Dump(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Join(lines, "\n")
+}
+
+func (w *world) event(code exit.Code, args ...string) (res control.EventResult) {
+	w.t.Helper()
+	o := w.run(append(args, "--json")...)
+	if err := json.Unmarshal([]byte(o.out), &res); err != nil || o.code != code || res.Exit != int(code) {
+		w.t.Fatalf("wsmount %q: exit %d, want %d: %v\n%s%s", args, o.code, code, err, o.out, o.errOut)
+	}
+	return res
+}
+
+// followEvents follows the events of the mount; await waits for one of each
+// name.
+func (w *world) followEvents() (await func(names ...string) map[string]lifecycle.Event) {
+	w.t.Helper()
+	cmd := w.command("event", "mnt", "--follow")
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
+	events := make(chan lifecycle.Event, 1000)
+	go func() {
+		defer close(events)
+		for lines := bufio.NewScanner(out); lines.Scan(); {
+			var e lifecycle.Event
+			if json.Unmarshal(lines.Bytes(), &e) == nil {
+				events <- e
+			}
+		}
+	}()
+	for poke := time.Tick(50 * time.Millisecond); ; {
+		select {
+		case <-events:
+			return func(names ...string) map[string]lifecycle.Event { return awaitEvents(w.t, events, names) }
+		case <-poke: // until it listens
+			w.ok("event", "mnt", "tool-call")
+		}
+	}
+}
+
+func awaitEvents(t *testing.T, events <-chan lifecycle.Event, names []string) map[string]lifecycle.Event {
+	t.Helper()
+	got := map[string]lifecycle.Event{}
+	for end := time.After(20 * time.Second); ; {
+		select {
+		case e := <-events:
+			if slices.Contains(names, e.Name) {
+				got[e.Name] = e
+			}
+			if len(got) == len(names) {
+				return got
+			}
+		case <-end:
+			t.Fatalf("of the events %q only %v came", names, got)
+		}
+	}
+}
+
+const perTurn = "mode: pull-push"
+
+// Changes stay here until the turn ends; what others change comes at the next
+// opening, never into a turn.
+func TestTurnsCommit(t *testing.T) {
+	needFUSE(t)
+	w, r := newWorld(t), serve(t, false)
+	w.mount(w.remoteWorkspace("ops", r, perTurn, ""), "mnt")
+	w.event(exit.Done, "event", "mnt", "turn-start", "--var", "turnId=t1", "--var", "conversationId=c1")
+	w.write("mnt/docs/plan", "one")
+	w.write("mnt/scratch.local", "never sent")
+	if got := r.dump(t); got != "" {
+		t.Errorf("before the turn ends the store has:\n%s", got)
+	}
+	if p := w.status().Parts[0]; p.Unsaved.Files != 1 || p.Unsaved.Bytes != 3 || p.Unsaved.Oldest.IsZero() || p.Copy == nil {
+		t.Errorf("status: got %+v", p.Unsaved)
+	}
+	if got := w.event(exit.Done, "event", "mnt", "per-turn"); got.Event != "turn-end" || got.Committed != 2 || got.Parts != 1 {
+		t.Errorf("turn-end: got %+v", got)
+	}
+	if got := r.dump(t); !strings.Contains(got, `"docs/plan"`) || strings.Contains(got, "scratch") {
+		t.Errorf("after the turn the store has:\n%s", got)
+	}
+	w.event(exit.Done, "event", "mnt", "turn-start", "--var", "turnId=t2")
+	if err := r.Tamper(t.Context(), providers.MustLocator("docs/theirs"), []byte("x")); err != nil {
+		t.Fatal(err)
+	}
+	w.event(exit.Done, "event", "mnt", "workspace-open")
+	if _, err := os.Stat(w.path("mnt/docs/theirs")); err == nil {
+		t.Error("a pull changed the tree within a turn")
+	}
+	if got := w.event(exit.Done, "event", "mnt", "turn-end"); got.Pulled != 1 {
+		t.Errorf("the pull that was put off: got %+v", got)
+	}
+	if _, err := os.Stat(w.path("mnt/docs/theirs")); err != nil {
+		t.Errorf("after the turn: %v", err)
+	}
+	w.write("mnt/docs/late", "at unmount")
+	w.ok("umount", "mnt")
+	if got := r.dump(t); !strings.Contains(got, `"docs/late"`) {
+		t.Errorf("after the unmount the store has:\n%s", got)
+	}
+}
+
+// What the storage does is told to who follows the events, and starts nothing.
+func TestStorageEvents(t *testing.T) {
+	needFUSE(t)
+	w, r := newWorld(t), serve(t, true)
+	w.mount(w.remoteWorkspace("ops", r, "mode: pull-push, commit: {on: each-write, batch_window_ms: 0, message_template: \"{{operator}}: {{summary}}\"}, push: {on: per-commit}",
+		"identity: {name: Bob, email: bob@acme.test}\n"), "mnt")
+	events := w.followEvents()
+	w.write("mnt/a", "1")
+	e := events("write", "storage-commit-completed", "storage-push-completed")
+	for _, name := range []string{"storage-commit-completed", "storage-push-completed"} {
+		if p := e[name].Payload; p["storageId"] != "@acme/ops" || p["ref"] == "" {
+			t.Errorf("%s: got %+v", name, e[name])
+		}
+	}
+	commits, err := r.Log(t.Context())
+	if err != nil || len(commits) != 1 || commits[0].Message != "Bob: update a" || commits[0].Author.Email != "bob@acme.test" {
+		t.Errorf("commits: got %+v, %v", commits, err)
+	}
+}
+
+// commit, pull and push by hand, whatever the policy's time for them.
+func TestSyncByHand(t *testing.T) {
+	needFUSE(t)
+	w, r := newWorld(t), serve(t, true)
+	w.mount(w.remoteWorkspace("ops", r, "mode: pull-push, pull: {on: manual}, commit: {on: manual}, push: {on: manual}", ""), "mnt")
+	w.write("mnt/a", "1")
+	if got := w.event(exit.Done, "event", "mnt", "turn-end"); got.Committed != 0 {
+		t.Errorf("an event commits what is manual: %+v", got)
+	}
+	if got := w.event(exit.Done, "commit", "mnt", "-m", "by hand"); got.Committed != 1 || got.Revision == "" || got.Pushed != 0 {
+		t.Errorf("commit: got %+v", got)
+	}
+	if got := w.event(exit.Done, "push", "mnt"); got.Pushed != 1 {
+		t.Errorf("push: got %+v", got)
+	}
+	commits, err := r.Log(t.Context())
+	if err != nil || len(commits) != 1 || commits[0].Message != "by hand" {
+		t.Errorf("commits: got %+v, %v", commits, err)
+	}
+	if err := r.Tamper(t.Context(), providers.MustLocator("b"), []byte("theirs")); err != nil {
+		t.Fatal(err)
+	}
+	w.write("mnt/c", "unsaved")
+	if got := w.run("pull", "mnt"); got.code != exit.Failed || !strings.Contains(got.errOut, "put off") {
+		t.Errorf("a pull with changes: got %+v", got)
+	}
+	// The pull that was put off follows by itself, and what is committed stays so.
+	if got := w.event(exit.Done, "commit", "mnt"); got.Committed == 0 || got.Pulled != 1 {
+		t.Errorf("commit: got %+v", got)
+	}
+	if p := w.status().Parts[0]; p.Unsaved.Names != 0 || !p.Copy.Unpushed {
+		t.Errorf("after the commit: got %+v, %+v", p.Unsaved, p.Copy)
+	}
+	if got, err := os.ReadFile(w.path("mnt/b")); err != nil || string(got) != "theirs" {
+		t.Errorf("pulled: got %q, %v", got, err)
+	}
+	w.ok("umount", "mnt") // manual: what is unsaved is nobody's wish to send
+}
+
+func TestHistoryByHand(t *testing.T) {
+	needFUSE(t)
+	w, r := newWorld(t), serve(t, false)
+	w.mount(w.remoteWorkspace("ops", r, perTurn, ""), "mnt")
+	w.event(exit.Done, "event", "mnt", "turn-start", "--var", "turnId=t1")
+	w.write("mnt/d/f", "one\n")
+	w.event(exit.Done, "event", "mnt", "turn-end")
+	w.event(exit.Done, "event", "mnt", "turn-start", "--var", "turnId=t2")
+	var log control.LogResult
+	list := func(args ...string) []cache.Version {
+		t.Helper()
+		if err := json.Unmarshal([]byte(w.ok(append([]string{"log", "--json"}, args...)...)), &log); err != nil {
+			t.Fatal(err)
+		}
+		return log.Versions
+	}
+	eventually(t, "the content to be kept", func() bool { v := list("mnt", "d", "--turn", "t1"); return len(v) > 0 && v[0].Kept })
+	w.write("mnt/d/f", "two\n")
+	if got := list("mnt", "d", "--turn", "t1"); len(got) == 0 || got[0].Path != "d/f" || got[0].Size != 4 {
+		t.Fatalf("log of a turn: got %+v", got)
+	}
+	first := list("mnt", "d", "--turn", "t1")[0].ID
+	if out := w.ok("diff", "mnt", "d/f", first); !strings.Contains(out, "-one\n+two\n") {
+		t.Errorf("diff: got %s", out)
+	}
+	checkWidth(t, w.ok("log", w.path("mnt/d/f")))
+	if out := w.ok("restore", "mnt", "d/f", "--to", "turn:t1", "--dry-run"); !strings.Contains(out, "would restore d/f") {
+		t.Errorf("dry run: got %s", out)
+	}
+	if got, _ := os.ReadFile(w.path("mnt/d/f")); string(got) != "two\n" {
+		t.Errorf("after a dry run: %q", got)
+	}
+	w.ok("restore", w.path("mnt/d"), "f", "--to", first)
+	if got, _ := os.ReadFile(w.path("mnt/d/f")); string(got) != "one\n" {
+		t.Errorf("restored: %q", got)
+	}
+	w.refused(exit.Unresolvable, "no such version", "restore", "mnt", "d/f", "--to", "99999")
+}
+
+// Bad input is refused before anything is done, in two lines.
+func TestBadInputToCopies(t *testing.T) {
+	w := newWorld(t)
+	w.mkdir("plain")
+	for _, tt := range []struct {
+		code exit.Code
+		says string
+		args string
+	}{
+		{exit.Usage, "is needed", "pull"},
+		{exit.Usage, "has no flag", "push mnt --confirm"},
+		{exit.Unresolvable, "no workspace is mounted", "commit mnt -m x"},
+		{exit.Usage, "more than nothing", "commit mnt --timeout 0s"},
+		{exit.Usage, "is not a time", "log mnt --since yesterday-ish"},
+		{exit.Usage, "cannot be negative", "log mnt -n=-1"},
+		{exit.Usage, "needed", "diff mnt"},
+		{exit.Usage, "is not a state", "restore mnt f"},
+		{exit.Usage, "is not a state", "restore mnt f --to whenever"},
+		{exit.Usage, "is not a state", "restore mnt f --to turn:"},
+		{exit.Usage, "has no command \"lst\"", "conflicts lst mnt"},
+		{exit.Usage, "is none", "conflicts show mnt f --side mine"},
+		{exit.Usage, "0 given", "conflicts resolve mnt f"},
+		{exit.Usage, "2 given", "conflicts resolve mnt f --ours --theirs"},
+		{exit.Usage, "no such file", "conflicts resolve mnt f --file nowhere"},
+		{exit.Usage, "is not a file", "conflicts resolve mnt f --file plain"},
+		{exit.Usage, "no verb \"uplod\"", "recover uplod @a/b"},
+		{exit.Usage, "arguments given", "recover export @a/b"},
+		{exit.Unresolvable, "no working copy of @a/b", "recover export @a/b out"},
+		{exit.Unresolvable, "no directory of a working copy", "recover list ./plain"},
+		{exit.Usage, "is for --scan", "recover --force"},
+		{exit.Usage, "is not a size", "mount @a/b mnt --cache-size many"},
+		{exit.Usage, "is not an octal mask", "mount @a/b mnt --umask 999"},
+		{exit.Usage, "is not a name", "mount @a/b mnt --working-copy ../x"},
+		{exit.Usage, "no number of a user", "mount @a/b mnt --uid 4294967295"},
+	} {
+		w.refused(tt.code, tt.says, strings.Fields(tt.args)...)
+	}
+}
+
+func TestParseSize(t *testing.T) {
+	for s, want := range map[string]int64{"": 0, "1": 1, "10k": 10 << 10, "20GiB": 20 << 30, "1.5 MB": 1500000, "2T": 2 << 40,
+		"0": -1, "-1": -1, "1x": -1, "k": -1, "9999999T": -1, "1e3": -1} {
+		got, err := parseSize("--cache-size", s)
+		if (err != nil) != (want < 0) || err == nil && got != want {
+			t.Errorf("%q: got %d, %v; want %d", s, got, err, want)
+		}
+	}
+}
+
+// Closes that return before the store has the bytes are the host's to grant.
+func TestWriteBackIsGranted(t *testing.T) {
+	needFUSE(t)
+	w, r := newWorld(t), serve(t, false)
+	addr := w.remoteWorkspace("ops", r, "mode: canonical", "")
+	w.refused(exit.Denied, "does not grant write-back", "mount", addr, "mnt", "--write-back")
+	w.config("allow_write_back: [ \"@acme/*\" ]\n")
+	w.mount(addr, "mnt", "--write-back")
+	if _, err := os.ReadDir(w.path("mnt")); err != nil { // what the root holds is asked for once
+		t.Fatal(err)
+	}
+	if err := r.Cut(t.Context(), true); err != nil {
+		t.Fatal(err)
+	}
+	w.write("mnt/a", "1") // returns although nobody answers
+	if p := w.status().Parts[0]; !p.Copy.WriteBack || p.Unsaved.Files != 1 {
+		t.Errorf("status: got %+v, %+v", p.Copy, p.Unsaved)
+	}
+	if err := r.Connect(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the change to arrive", func() bool { return strings.Contains(r.dump(t), `"a"`) })
+}
+
+// A store that does not answer keeps an unmount from being safe; what was not
+// sent is found, exported, and sent later.
+func TestUnsentIsNotLost(t *testing.T) {
+	needFUSE(t)
+	w, r := newWorld(t), serve(t, false)
+	addr := w.remoteWorkspace("ops", r, perTurn, "")
+	w.mount(addr, "mnt")
+	w.write("mnt/d/f", "precious")
+	if err := r.Cut(t.Context(), true); err != nil {
+		t.Fatal(err)
+	}
+	if got := w.run("umount", "mnt", "--timeout", "500ms"); got.code != exit.Unsafe {
+		t.Fatalf("umount: got %+v", got)
+	}
+	if s := w.status(); s.State != control.Draining {
+		t.Errorf("state: got %s", s.State)
+	}
+	forced := w.run("umount", "mnt", "--force")
+	if forced.code != exit.Unsafe || !strings.Contains(forced.errOut, "copied to ") {
+		t.Fatalf("umount --force: got %+v", forced)
+	}
+	_, into, _ := strings.Cut(strings.Split(forced.errOut, "\n")[0], "copied to ")
+	if got, err := os.ReadFile(filepath.Join(into, "d/f")); err != nil || string(got) != "precious" {
+		t.Errorf("the export in %q: %q, %v", into, got, err)
+	}
+	if out := w.ok("status", "--all"); !strings.Contains(out, "d/f") || !strings.Contains(out, addr) {
+		t.Errorf("status --all: got %s", out)
+	}
+	checkWidth(t, w.ok("recover"))
+	w.refused(exit.Unsafe, "another working copy", "mount", addr, "mnt", "--working-copy", "second")
+	w.ok("recover", "export", addr, "saved")
+	if got, err := os.ReadFile(w.path("saved/d/f")); err != nil || string(got) != "precious" {
+		t.Errorf("recover export: %q, %v", got, err)
+	}
+	if err := r.Connect(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := w.event(exit.Done, "recover", "upload", addr); got.Committed != 2 {
+		t.Errorf("recover upload: got %+v", got)
+	}
+	if got := r.dump(t); !strings.Contains(got, `"d/f"`) {
+		t.Errorf("the store has:\n%s", got)
+	}
+	if out := w.ok("recover"); !strings.Contains(out, "nothing is unsaved") {
+		t.Errorf("recover: got %s", out)
+	}
+}
+
+// A conflict waits under the policy manual, can be looked at from both sides,
+// and ends as a person says.
+func TestConflictsByHand(t *testing.T) {
+	needFUSE(t)
+	for keep, want := range map[string]string{"--ours": "ours", "--theirs": "theirs", "--file": "merged"} {
+		t.Run(keep, func(t *testing.T) {
+			w, r := newWorld(t), serve(t, false)
+			w.mount(w.remoteWorkspace("ops", r, perTurn+", conflict: {policy: manual}", ""), "mnt")
+			w.write("mnt/f", "base")
+			w.event(exit.Done, "event", "mnt", "turn-end")
+			if err := r.Tamper(t.Context(), providers.MustLocator("f"), []byte("theirs")); err != nil {
+				t.Fatal(err)
+			}
+			w.write("mnt/f", "ours")
+			if got := w.event(exit.Conflict, "event", "mnt", "turn-end"); got.Conflicts != 1 {
+				t.Errorf("turn-end: got %+v", got)
+			}
+			if out := w.ok("conflicts", "list", "mnt"); !strings.Contains(out, "f") {
+				t.Errorf("list: got %s", out)
+			}
+			for _, side := range []string{"ours", "theirs"} {
+				if out := w.ok("conflicts", "show", "mnt", "f", "--side", side); out != side {
+					t.Errorf("side %s: got %q", side, out)
+				}
+			}
+			args := []string{"conflicts", "resolve", "mnt", "f", keep}
+			if keep == "--file" {
+				w.write("merged", "merged")
+				args = append(args, "merged")
+			}
+			w.ok(args...)
+			w.event(exit.Done, "event", "mnt", "turn-end")
+			if got, err := os.ReadFile(w.path("mnt/f")); err != nil || string(got) != want {
+				t.Errorf("resolved: got %q, %v; want %q", got, err, want)
+			}
+		})
+	}
+}
+
+// An event to the parent reaches a workspace inside it too, one to a path only
+// that, and one read-only workspace sends nothing.
+func TestEventsReachSubWorkspaces(t *testing.T) {
+	needFUSE(t)
+	w, outer, inner := newWorld(t), serve(t, false), serve(t, false)
+	w.remoteWorkspace("inner", inner, perTurn, "")
+	addr := w.remoteWorkspace("outer", outer, perTurn, "metadata: {wsmount: {mounts: [{at: /lib, source: \"@acme/inner\"}]}}\n")
+	w.mount(addr, "mnt")
+	w.write("mnt/a", "1")
+	w.write("mnt/lib/b", "2")
+	if got := w.event(exit.Done, "event", "mnt", "turn-end", "--at", "/lib"); got.Parts != 1 || got.Committed != 1 {
+		t.Errorf("to the inner: got %+v", got)
+	}
+	if got := outer.dump(t); got != "" {
+		t.Errorf("the outer has: %s", got)
+	}
+	w.write("mnt/lib/c", "3")
+	if got := w.event(exit.Done, "event", "mnt", "turn-end"); got.Parts != 2 || got.Committed != 2 {
+		t.Errorf("to all: got %+v", got)
+	}
+	var log control.LogResult
+	if err := json.Unmarshal([]byte(w.ok("log", w.path("mnt/lib"), "--json")), &log); err != nil || len(log.Versions) != 2 || !strings.HasPrefix(log.Versions[0].Path, "lib/") {
+		t.Errorf("log of the inner: got %+v, %v", log.Versions, err)
+	}
+}
+
+// A mount that is taken away by another sends what is unsaved before it ends.
+func TestUnmountByAnotherDrains(t *testing.T) {
+	needFUSE(t)
+	w, r := newWorld(t), serve(t, false)
+	w.mount(w.remoteWorkspace("ops", r, perTurn, ""), "mnt")
+	w.write("mnt/a", "1")
+	pid := w.status().PID
+	if err := mountpoint.Unmount(w.path("mnt"), false); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the daemon to end", func() bool { return !alive(pid) })
+	if got := r.dump(t); !strings.Contains(got, `"a"`) {
+		t.Errorf("the store has: %q", got)
+	}
+}

@@ -1,0 +1,102 @@
+package main
+
+import (
+	"math"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/wsmount/wsmount/cache"
+	"github.com/wsmount/wsmount/cmd/internal/daemon"
+	"github.com/wsmount/wsmount/cmd/internal/exit"
+)
+
+// copyOptions reads the flags that only working copies of remote workspaces
+// have a use for.
+func copyOptions(c *cli.Context) (o daemon.CopyOptions, err error) {
+	o.WriteBack, o.MapIDs = c.Bool("write-back"), c.Bool("map-ids")
+	if o.MapIDs && os.Geteuid() != 0 {
+		return o, exit.New(exit.Denied, "--map-ids is for root: nobody else can give files away").Hint("leave it out, or mount as root")
+	}
+	if o.CacheSize, err = parseSize("--cache-size", c.String("cache-size")); err != nil {
+		return o, err
+	}
+	if o.Umask, err = parseUmask(c.String("umask")); err != nil {
+		return o, err
+	}
+	if c.IsSet("uid") || c.IsSet("gid") {
+		o.Owner, err = parseOwner(c)
+	}
+	return o, err
+}
+
+func parseOwner(c *cli.Context) (*cache.Owner, error) {
+	o := &cache.Owner{UID: uint32(os.Geteuid()), GID: uint32(os.Getegid())}
+	for name, field := range map[string]*uint32{"uid": &o.UID, "gid": &o.GID} {
+		if !c.IsSet(name) {
+			continue
+		}
+		n := c.Uint(name)
+		if n >= math.MaxUint32 { // the last stands for "no change" in chown(2)
+			return nil, exit.New(exit.Usage, "--%s %d is no number of a user or group", name, n).Hint("for example --%s 1000", name)
+		}
+		*field = uint32(n)
+	}
+	return o, nil
+}
+
+func parseUmask(s string) (uint32, error) {
+	if s == "" {
+		return 0o022, nil
+	}
+	n, err := strconv.ParseUint(s, 8, 32)
+	if err != nil || n > 0o777 {
+		return 0, exit.New(exit.Usage, "--umask %q is not an octal mask", oneLine(s)).Hint("for example --umask 027")
+	}
+	return uint32(n), nil
+}
+
+// sizeUnits are the suffixes of a size. One letter means the binary unit, as
+// in df and du.
+var sizeUnits = map[string]float64{"": 1, "b": 1,
+	"k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40,
+	"kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "tib": 1 << 40,
+	"kb": 1e3, "mb": 1e6, "gb": 1e9, "tb": 1e12}
+
+var sizeForm = regexp.MustCompile(`^([0-9]+(?:\.[0-9]+)?) ?([A-Za-z]*)$`)
+
+// parseSize reads a number of bytes; nothing is 0.
+func parseSize(flag, s string) (int64, error) {
+	if s == "" {
+		return 0, nil
+	}
+	m := sizeForm.FindStringSubmatch(s)
+	if m == nil {
+		return 0, badSize(flag, s)
+	}
+	unit, known := sizeUnits[strings.ToLower(m[2])]
+	n, err := strconv.ParseFloat(m[1], 64)
+	if !known || err != nil || n*unit < 1 || n*unit > 1<<62 {
+		return 0, badSize(flag, s)
+	}
+	return int64(n * unit), nil
+}
+
+func badSize(flag, s string) error {
+	return exit.New(exit.Usage, "%s %q is not a size", flag, oneLine(s)).Hint("for example %s 20GiB", flag)
+}
+
+var copyName = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,31}$`)
+
+// checkCopyName refuses a name of a working copy that cannot be part of a
+// directory's.
+func checkCopyName(name string) error {
+	if name == "" || copyName.MatchString(name) {
+		return nil
+	}
+	return exit.New(exit.Usage, "--working-copy %q is not a name", oneLine(name)).
+		Hint("lower-case letters, digits, - and _, at most 32; for example --working-copy review")
+}

@@ -1,0 +1,126 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/wsmount/wsmount/cache"
+	"github.com/wsmount/wsmount/cmd/internal/control"
+	"github.com/wsmount/wsmount/cmd/internal/exit"
+)
+
+func logCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "log",
+		Usage:     "show the history of files",
+		ArgsUsage: "MOUNTPOINT [PATH]",
+		Description: "Lists what became of the files of a mount, or of those at and below a path, the newest " +
+			"first. The first column names a version for diff and restore; a version marked - is known, " +
+			"but its content was not kept.\n\n" +
+			"  wsmount log /mnt/ws docs/plan.md\n" +
+			"  wsmount log /mnt/ws --turn 7 --since 2h",
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "since", Usage: "from this `TIME` on: 2026-11-20, '2026-11-20 15:04', RFC 3339, or 2h for two hours ago"},
+			&cli.StringFlag{Name: "until", Usage: "up to this `TIME`"},
+			&cli.StringFlag{Name: "event", Usage: "of this lifecycle `EVENT`"},
+			&cli.StringFlag{Name: "turn", Usage: "of the turn `ID`"},
+			&cli.StringFlag{Name: "conversation", Usage: "of the conversation `ID`"},
+			&cli.IntFlag{Name: "n", Value: 50, Usage: "at most this `NUMBER` of them; 0: all"},
+		},
+		Action: logAction,
+	}
+}
+
+func logAction(c *cli.Context) error {
+	args, err := wantArgs(c, 1, 2)
+	if err != nil {
+		return err
+	}
+	req := control.LogRequest{Event: c.String("event"), Turn: c.String("turn"), Conversation: c.String("conversation"), Limit: c.Int("n")}
+	if req.Limit < 0 {
+		return exit.New(exit.Usage, "-n cannot be negative").Hint("for example -n 20, or -n 0 for all")
+	}
+	if req.Since, err = parseTime("--since", c.String("since"), time.Now()); err != nil {
+		return err
+	}
+	if req.Until, err = parseTime("--until", c.String("until"), time.Now()); err != nil {
+		return err
+	}
+	r, rel, err := target(c, args)
+	if err != nil {
+		return err
+	}
+	req.Path = rel
+	res, err := control.NewClient(r.SocketPath()).Log(c.Context, req)
+	if err != nil {
+		return err
+	}
+	if c.Bool("json") {
+		return printJSON(c.App.Writer, res)
+	}
+	printLog(c.App.Writer, res.Versions)
+	return nil
+}
+
+// timeForms are how a time may be written, in local time where it names no
+// other.
+var timeForms = []string{time.RFC3339Nano, "2006-01-02T15:04:05", "2006-01-02 15:04:05", "2006-01-02 15:04", time.DateOnly}
+
+// parseTime reads a time, or how long ago it was; nothing is the zero time.
+func parseTime(flag, s string, now time.Time) (time.Time, error) {
+	if s == "" {
+		return time.Time{}, nil
+	}
+	for _, form := range timeForms {
+		if t, err := time.ParseInLocation(form, s, now.Location()); err == nil {
+			return t, nil
+		}
+	}
+	if d, err := time.ParseDuration(s); err == nil && d >= 0 {
+		return now.Add(-d), nil
+	}
+	return time.Time{}, exit.New(exit.Usage, "%s %q is not a time", flag, oneLine(s)).
+		Hint("2026-11-20, '2026-11-20 15:04', 2026-11-20T15:04:05Z, or 2h for two hours ago")
+}
+
+func printLog(w io.Writer, versions []cache.Version) {
+	if len(versions) == 0 {
+		fmt.Fprintln(w, "nothing is known")
+		return
+	}
+	for _, v := range versions {
+		fmt.Fprintf(w, "%-8s %s %-7s %9s  %s\n", v.ID+map[bool]string{true: "", false: "-"}[v.Kept || v.Change == cache.Moved],
+			v.Time.Local().Format("2006-01-02 15:04:05"), v.Change, bytesText(v.Size), clip(oneLine(versionPath(v)), width-48))
+		if by := versionActor(v); by != "" {
+			fmt.Fprintf(w, "%9s%s\n", "", clip(oneLine(by), width-9))
+		}
+	}
+}
+
+func versionPath(v cache.Version) string {
+	switch {
+	case v.Change == cache.Moved && v.From != "":
+		return v.From + " -> " + orNothing(v.Was, v.Path)
+	case v.Was != "":
+		return v.Was
+	}
+	return v.Path
+}
+
+// versionActor says on whose behalf a version came about.
+func versionActor(v cache.Version) string {
+	text := ""
+	for _, f := range []struct{ name, value string }{
+		{"why", v.Why}, {"by", v.Name}, {"event", v.Event}, {"turn", v.Turn}, {"conversation", v.Conversation}, {"command", v.Command}} {
+		if f.value != "" {
+			text += ", " + f.name + " " + f.value
+		}
+	}
+	if text == "" {
+		return ""
+	}
+	return text[2:]
+}

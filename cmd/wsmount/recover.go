@@ -1,0 +1,381 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/wsmount/wsmount/cache"
+	"github.com/wsmount/wsmount/cmd/internal/daemon"
+	"github.com/wsmount/wsmount/cmd/internal/exit"
+	"github.com/wsmount/wsmount/cmd/internal/state"
+	"github.com/wsmount/wsmount/cmd/internal/suggest"
+	"github.com/wsmount/wsmount/mountspec"
+)
+
+var recoverVerbs = []string{"list", "upload", "export", "accept"}
+
+func recoverCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "recover",
+		Usage:     "look after working copies that are not mounted",
+		ArgsUsage: "[list|upload|export|accept] [WORKSPACE|STATEDIR] [DIR|PATH...]",
+		Description: "A working copy that was unmounted by force, killed or cut off may hold what no store has. " +
+			"Mounting the workspace again goes on with it; these do without:\n\n" +
+			"  wsmount recover                          what is unsaved, and where\n" +
+			"  wsmount recover upload @acme/ops         send it, as a mount would\n" +
+			"  wsmount recover export @acme/ops ./out   copy the files, leave all as it is\n" +
+			"  wsmount recover accept @acme/ops [PATH]  take for good what a loss of power\n" +
+			"                                           made suspect\n" +
+			"  wsmount recover --scan STATEDIR          rebuild a damaged database\n\n" +
+			"WORKSPACE is an address, STATEDIR the directory that list names.",
+		Flags: []cli.Flag{
+			&cli.BoolFlag{Name: "scan", Usage: "rebuild the names of a working copy from its content files"},
+			&cli.BoolFlag{Name: "force", Usage: "with --scan: although the database can be read"},
+			&cli.BoolFlag{Name: "trust", Usage: "with upload: a WORKSPACE given by path counts as registered"},
+			&cli.DurationFlag{Name: "timeout", Value: 10 * time.Minute, DefaultText: "10m", Usage: "`TIME` that an upload may take"},
+		},
+		Action: recoverAction,
+	}
+}
+
+func recoverAction(c *cli.Context) error {
+	args := c.Args().Slice()
+	if c.Bool("scan") {
+		return recoverScan(c)
+	}
+	if c.Bool("force") {
+		return exit.New(exit.Usage, "--force is for --scan").Hint("wsmount recover --scan STATEDIR --force")
+	}
+	if len(args) == 0 {
+		return recoverList(c, "")
+	}
+	switch verb := args[0]; {
+	case verb == "list" && len(args) <= 2:
+		return recoverList(c, append(args, "")[1])
+	case verb == "upload" && len(args) == 2:
+		return recoverUpload(c, args[1])
+	case verb == "export" && len(args) == 3:
+		return recoverExport(c, args[1], args[2])
+	case verb == "accept" && len(args) >= 2:
+		return recoverAccept(c, args[1], args[2:])
+	case slices.Contains(recoverVerbs, verb):
+		return exit.New(exit.Usage, "recover %s: %d arguments given", verb, len(args)-1).Hint("wsmount recover --help")
+	case len(args) == 1 && (strings.HasPrefix(verb, "@") || strings.Contains(verb, "/")):
+		return recoverList(c, verb)
+	default:
+		e := exit.New(exit.Usage, "recover has no verb %q", oneLine(verb))
+		return e.Hint("%s", orNothing(suggest.Phrase(verb, recoverVerbs), "list, upload, export or accept"))
+	}
+}
+
+// findCopies returns the state directories of working copies that an argument
+// means: an address, a directory, or with "" all.
+func findCopies(c *cli.Context, what string) ([]string, error) {
+	root, err := stateRoot(c)
+	if err != nil {
+		return nil, err
+	}
+	if what == "" {
+		return state.Copies(root, "", "")
+	}
+	if strings.HasPrefix(what, "@") {
+		a, err := mountspec.ParseAddress(what)
+		if err != nil {
+			return nil, exit.New(exit.Usage, "%w", err).Hint("write @owner/slug, or the directory that `wsmount recover` names")
+		}
+		dirs, err := state.Copies(root, a.Owner, a.Slug)
+		if err == nil && len(dirs) == 0 {
+			err = exit.New(exit.Unresolvable, "there is no working copy of %s in %s", a, root).Hint("`wsmount recover` lists all")
+		}
+		return dirs, err
+	}
+	dir, err := absolute(what)
+	if err != nil {
+		return nil, err
+	}
+	if filepath.Base(dir) == state.CopyName {
+		dir = filepath.Dir(dir)
+	}
+	if _, err := os.Stat(filepath.Join(dir, state.CopyName)); err != nil {
+		return nil, exit.New(exit.Unresolvable, "%s is no directory of a working copy", oneLine(what)).Hint("`wsmount recover` lists them")
+	}
+	return []string{dir}, nil
+}
+
+// oneCopy is findCopies where only one can be meant.
+func oneCopy(c *cli.Context, what string) (string, error) {
+	dirs, err := findCopies(c, what)
+	if err != nil {
+		return "", err
+	}
+	if len(dirs) == 1 {
+		return dirs[0], nil
+	}
+	var full []string
+	for _, dir := range dirs {
+		l, err := cache.Inspect(filepath.Join(dir, state.CopyName), 1)
+		if err != nil || !l.Empty() {
+			full = append(full, dir)
+		}
+	}
+	if len(full) == 1 {
+		return full[0], nil
+	}
+	return "", exit.New(exit.Usage, "%s has %d working copies", oneLine(what), len(dirs)).
+		Hint("give the directory of one: `wsmount recover list %s`", oneLine(what))
+}
+
+// A leftover is a working copy as recover and status show it.
+type leftover struct {
+	Workspace string `json:"workspace"`
+	Directory string `json:"directory"`
+	Damaged   string `json:"damaged,omitempty"` // why it cannot be read
+	cache.Leftover
+}
+
+// shownUnsaved bounds what is listed of one working copy.
+const shownUnsaved = 1000
+
+func inspect(dir string, limit int) leftover {
+	owner, slug := filepath.Base(filepath.Dir(filepath.Dir(dir))), filepath.Base(filepath.Dir(dir))
+	l := leftover{Workspace: "@" + owner + "/" + slug, Directory: dir}
+	got, err := cache.Inspect(filepath.Join(dir, state.CopyName), limit)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		l.Damaged = err.Error()
+	}
+	l.Leftover = got
+	return l
+}
+
+// matters reports whether a person should know of it.
+func (l leftover) matters() bool { return l.Damaged != "" || !l.InUse && !l.Empty() }
+
+type leftovers struct {
+	Schema string     `json:"schema"` // wsmount.recover/v1
+	Copies []leftover `json:"copies"`
+}
+
+func recoverList(c *cli.Context, what string) error {
+	dirs, err := findCopies(c, what)
+	if err != nil {
+		return err
+	}
+	out := leftovers{Schema: "wsmount.recover/v1", Copies: []leftover{}}
+	for _, dir := range dirs {
+		if l := inspect(dir, shownUnsaved); what != "" || l.matters() {
+			out.Copies = append(out.Copies, l)
+		}
+	}
+	if c.Bool("json") {
+		return printJSON(c.App.Writer, out)
+	}
+	if len(out.Copies) == 0 {
+		fmt.Fprintln(c.App.Writer, "nothing is unsaved in working copies that are not mounted")
+	}
+	for _, l := range out.Copies {
+		printLeftover(c.App.Writer, l, 20)
+	}
+	return nil
+}
+
+// printLeftover shows a working copy, and at most so many of its changes.
+func printLeftover(w io.Writer, l leftover, most int) {
+	for i, line := range breakLines(oneLine(l.Workspace)+" in "+oneLine(l.Directory), width-1) {
+		fmt.Fprintf(w, "%*s%s\n", min(i, 1), "", line)
+	}
+	row := rows(w, 2)
+	switch {
+	case l.Damaged != "":
+		row("damaged", l.Damaged)
+		row("", "`wsmount recover --scan` rebuilds it")
+		return
+	case l.InUse:
+		row("state", "mounted: `wsmount status` shows it")
+		return
+	}
+	row("state", "not mounted"+note(l.Ended != "", "the last session ended: "+l.Ended))
+	row("unsaved", fmt.Sprintf("%s, %s; %d suspect, %d conflicts, %d held back", count(l.Total, "change"), bytesText(l.Bytes), l.Suspect, l.Conflicts, l.Held))
+	for _, u := range l.Unsaved[:min(len(l.Unsaved), most)] {
+		fmt.Fprintf(w, "    %-10s %9s  %s\n", u.Change, bytesText(u.Size), clip(oneLine(u.Path), width-27))
+		if why := unsavedWhy(u); why != "" {
+			fmt.Fprintf(w, "    %s%s\n", strings.Repeat(" ", 22), clip(oneLine(why), width-27))
+		}
+	}
+	if more := l.Total - min(len(l.Unsaved), most); more > 0 {
+		fmt.Fprintf(w, "    and %d more\n", more)
+	}
+	for _, name := range l.Recovered[:min(len(l.Recovered), most)] {
+		row("nameless", name)
+	}
+}
+
+func unsavedWhy(u cache.Unsaved) string {
+	if u.Suspect {
+		return "suspect: bytes may be missing" + note(u.Reason != "", u.Reason)
+	}
+	return u.Reason
+}
+
+func recoverExport(c *cli.Context, what, into string) error {
+	dir, err := oneCopy(c, what)
+	if err != nil {
+		return err
+	}
+	if into, err = absolute(into); err != nil {
+		return err
+	}
+	got, err := cache.Export(c.Context, filepath.Join(dir, state.CopyName), into, nil)
+	if err != nil {
+		return copyError(dir, err)
+	}
+	if c.Bool("json") {
+		err = printJSON(c.App.Writer, struct {
+			Schema string `json:"schema"`
+			Into   string `json:"into"`
+			cache.Exported
+		}{"wsmount.export/v1", into, got})
+	} else {
+		printExported(c.App.Writer, into, got)
+	}
+	if err == nil && len(got.Skipped) > 0 {
+		return silent(exit.Failed)
+	}
+	return err
+}
+
+func printExported(w io.Writer, into string, got cache.Exported) {
+	fmt.Fprintf(w, "%s copied to %s\n", count(len(got.Files), "file"), oneLine(into))
+	for _, s := range got.Skipped {
+		fmt.Fprintf(w, "skipped %s: %s\n", oneLine(s.Path), oneLine(s.Reason))
+	}
+}
+
+func recoverAccept(c *cli.Context, what string, paths []string) error {
+	dir, err := oneCopy(c, what)
+	if err != nil {
+		return err
+	}
+	accepted, err := cache.Accept(filepath.Join(dir, state.CopyName), paths...)
+	if err != nil {
+		return copyError(dir, err)
+	}
+	if c.Bool("json") {
+		return printJSON(c.App.Writer, struct {
+			Schema   string   `json:"schema"`
+			Accepted []string `json:"accepted"`
+		}{"wsmount.accept/v1", append([]string{}, accepted...)})
+	}
+	for _, p := range accepted {
+		fmt.Fprintf(c.App.Writer, "accepted %s\n", oneLine(p))
+	}
+	if len(accepted) == 0 {
+		fmt.Fprintln(c.App.Writer, "nothing there is suspect")
+	}
+	return nil
+}
+
+func recoverScan(c *cli.Context) error {
+	args, err := wantArgs(c, 1, 1)
+	if err != nil {
+		return err
+	}
+	dir, err := oneCopy(c, args[0])
+	if err != nil {
+		return err
+	}
+	got, err := cache.Scan(c.Context, filepath.Join(dir, state.CopyName), c.Bool("force"))
+	if errors.Is(err, cache.ErrNotDamaged) {
+		return exit.New(exit.Failed, "%s: %w", dir, err).Hint("mount the workspace; --force rebuilds it all the same, and forgets unsent deletions and renames")
+	}
+	if err != nil {
+		return copyError(dir, err)
+	}
+	if c.Bool("json") {
+		return printJSON(c.App.Writer, struct {
+			Schema string `json:"schema"`
+			cache.ScanReport
+		}{"wsmount.scan/v1", got})
+	}
+	fmt.Fprintf(c.App.Writer, "%s have their names again; the next mount, or `wsmount recover upload`, sends them\n", count(len(got.Restored), "file"))
+	fmt.Fprintf(c.App.Writer, "the old state is kept in %s\n", got.Aside)
+	for _, p := range got.Recovered {
+		fmt.Fprintf(c.App.Writer, "without its place: %s\n", oneLine(p))
+	}
+	for _, s := range got.Skipped {
+		fmt.Fprintf(c.App.Writer, "lost %s: %s\n", oneLine(s.Path), oneLine(s.Reason))
+	}
+	if got.Unnamed+got.Kept > 0 {
+		fmt.Fprintf(c.App.Writer, "%d files without a name and %d of the history stay there\n", got.Unnamed, got.Kept)
+	}
+	return nil
+}
+
+// copyError says of a failure with a working copy what to do about it.
+func copyError(dir string, err error) error {
+	switch {
+	case errors.Is(err, cache.ErrInUse):
+		return exit.New(exit.Failed, "%w: %s", err, dir).Hint("it is mounted; `wsmount status` shows where")
+	case errors.Is(err, fs.ErrNotExist):
+		return exit.New(exit.Unresolvable, "%w", err).Hint("`wsmount recover` lists the working copies")
+	}
+	return exit.New(exit.Failed, "%w", err).Hint("if its database is damaged, `wsmount recover --scan %s` rebuilds it", dir)
+}
+
+// recoverUpload opens a working copy as a mount would, and sends what is in it.
+func recoverUpload(c *cli.Context, what string) error {
+	want, name := "", ""
+	if !strings.HasPrefix(what, "@") {
+		if dirs, err := findCopies(c, what); err == nil {
+			want = dirs[0]
+			owner, slug := filepath.Base(filepath.Dir(filepath.Dir(want))), filepath.Base(filepath.Dir(want))
+			what = "@" + owner + "/" + slug
+			_, name, _ = strings.Cut(filepath.Base(want), ".")
+		}
+	}
+	req, closeRequest, err := uploadRequest(c, what, name)
+	if err != nil {
+		return err
+	}
+	defer closeRequest()
+	tree, err := daemon.Resolve(c.Context, req)
+	if err != nil {
+		return err
+	}
+	if own, err := state.Place(tree.StateRoot, tree.Owner, tree.Slug, tree.Fingerprint); err == nil && want != "" && own != want {
+		return exit.New(exit.Unsafe, "%s is now kept elsewhere than when %s was made", tree.Name, want).
+			Hint("`wsmount recover export %s DIR` copies what is in it", want)
+	}
+	o, err := daemonOptions(c)
+	if err != nil {
+		return err
+	}
+	o.StopTimeout = c.Duration("timeout")
+	res, err := daemon.Upload(c.Context, tree, o)
+	if err != nil {
+		return err
+	}
+	return reportEvent(c, res)
+}
+
+func uploadRequest(c *cli.Context, what, name string) (daemon.Request, func(), error) {
+	h, err := openHost(c, true)
+	if err != nil {
+		return daemon.Request{}, nil, err
+	}
+	dir, err := os.Getwd()
+	if err != nil {
+		h.close()
+		return daemon.Request{}, nil, exit.New(exit.Failed, "%w", err)
+	}
+	return daemon.Request{Dir: dir, Workspace: what, StateDir: c.String("state-dir"), Resolver: h.resolver, Trust: c.Bool("trust"),
+		WorkingCopy: name, Getenv: os.Getenv}, h.close, nil
+}
