@@ -16,7 +16,7 @@ build_needs := $(GO):golang-go git:git
 run_needs   := fusermount3:fuse3
 test_needs  := $(run_needs) git:git gcc:gcc /usr/include/stdlib.h:libc6-dev sqlite3:sqlite3 rsync:rsync \
 	rg:ripgrep bwrap:bubblewrap getfattr:attr getfacl:acl mkfs.ext4:e2fsprogs losetup:mount \
-	npm:npm tar:tar find:findutils
+	npm:npm tar:tar find:findutils strace:strace
 
 # Everything but the black-box tests.
 units = $$($(GO) list ./... | grep -v '/integration')
@@ -71,9 +71,18 @@ bench: build bin/loopback ## compare with ext4 and go-fuse's loopback; BENCH='-r
 	integration/tools/users-may-mount.sh
 	$(GO) build -o bin/bench ./integration/bench
 	bin/bench -wsmount bin/wsmount -loopback bin/loopback $(BENCH)
+	$(GO) build -o bin/memoryd ./integration/internal/memoryd
+	for delay in 0 10ms; do
+		echo
+		echo "== a working copy of a service that takes $$delay for each call"
+		bin/bench -wsmount bin/wsmount -loopback '' -memoryd bin/memoryd -delay $$delay $(BENCH)
+	done
 
-model: ## the random-operation model test for hours rather than minutes
-	@WSMOUNT_MODEL_OPS=$${WSMOUNT_MODEL_OPS:-2000000} $(GO) test -count=1 -timeout 12h -v ./integration/model/...
+model: ## the model and crash tests for hours rather than minutes
+	@export WSMOUNT_MODEL_OPS=$${WSMOUNT_MODEL_OPS:-1000000}
+	$(GO) test -count=1 -timeout 12h -v ./integration/model/...
+	$(GO) test -count=1 -timeout 24h -v -run Model ./integration
+	$(GO) test -count=1 -timeout 2h -v ./integration/crash -kills 200 -cuts 100
 
 clean: ## remove bin/
 	@rm -rf bin

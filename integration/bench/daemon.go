@@ -17,10 +17,10 @@ import (
 
 func daemonWorkloads() []workload {
 	return []workload{
-		{name: "mount to first ls", unit: "ms", bar: bar{most: 150}, run: place.mountTime, measure: measureMount},
+		{name: "mount to first ls", unit: "ms", bar: bar{most: 150}, copyBar: &bar{}, run: place.mountTime, measure: measureMount},
 		{name: "idle, own memory", unit: "MiB", bar: bar{most: 30}, rounds: 1, measure: measureIdle},
 		{name: "memory, 100 000 files known", unit: "MiB", rounds: 1, measure: memoryFor(100), run: place.walkAll},
-		{name: "memory, 1 000 000 files known", unit: "MiB", bar: bar{most: 250}, rounds: 1, measure: memoryFor(1000), run: place.walkAll},
+		{name: "memory, 1 000 000 files known", unit: "MiB", bar: bar{most: 250}, copyBar: &bar{most: 250}, rounds: 1, measure: memoryFor(1000), run: place.walkAll},
 		{name: openWorkload, unit: "files", rounds: 1, measure: openMany, run: place.openAll, setup: place.openSome},
 	}
 }
@@ -110,7 +110,12 @@ func (t *tree) overMany(ctx context.Context, thousands int, measure func(*tree) 
 	if err != nil {
 		return 0, err
 	}
-	if _, err := os.Stat(many.store + "/complete"); errors.Is(err, fs.ErrNotExist) {
+	if many.remote != nil {
+		if err := many.remote.fill(ctx, thousands); err != nil {
+			return 0, err
+		}
+		defer many.remote.end()
+	} else if _, err := os.Stat(many.store + "/complete"); errors.Is(err, fs.ErrNotExist) {
 		err = errors.Join(makeTree(many.store, thousands, 1000), os.WriteFile(many.store+"/complete", nil, 0o644))
 		if err != nil {
 			return 0, err

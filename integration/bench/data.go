@@ -22,15 +22,15 @@ func dataWorkloads() []workload {
 		return func(p place) (float64, error) { return p.readCached(threads) }
 	}
 	return []workload{
-		{name: "read, page cache, 1 thread", unit: "MiB/s", bar: bar{disk: 0.85}, probe: "0",
+		{name: "read, page cache, 1 thread", unit: "MiB/s", bar: bar{disk: 0.85}, copyBar: &bar{disk: 0.85}, probe: "0",
 			setup: place.writeLarge, run: read(1)},
-		{name: "read, page cache, 4 threads", unit: "MiB/s", bar: bar{disk: 0.85}, probe: "0",
+		{name: "read, page cache, 4 threads", unit: "MiB/s", bar: bar{disk: 0.85}, copyBar: &bar{disk: 0.85}, probe: "0",
 			setup: place.writeLarge, run: read(4)},
 		{name: "read, disk", unit: "MiB/s", bar: bar{disk: 0.85, rootOnly: true}, probe: "0", between: cold,
 			setup: place.writeLarge, run: func(p place) (float64, error) { return p.readFiles(1) }},
 		{name: "write and fsync", unit: "MiB/s", bar: bar{disk: 0.85, rootOnly: true}, probe: "0", probeWrites: true,
 			setup: place.writeSmallProbe, run: place.writeDisk},
-		{name: "random 4 KiB read, page cache", unit: "reads/s", bar: bar{disk: 0.75}, probe: "0",
+		{name: "random 4 KiB read, page cache", unit: "reads/s", bar: bar{disk: 0.75}, copyBar: &bar{disk: 0.75}, probe: "0",
 			setup: place.writeLarge, run: place.readRandomCached},
 		{name: "random 4 KiB read, disk", unit: "reads/s", bar: bar{disk: 0.75}, probe: "0", between: cold,
 			setup: place.writeLarge, run: func(p place) (float64, error) { return p.readRandom(3_000) }},

@@ -10,6 +10,7 @@
 //
 //	bench -wsmount bin/wsmount -loopback bin/loopback
 //	bench -run 'read|stat' -rounds 9 -users nobody
+//	bench -memoryd bin/memoryd -delay 10ms -loopback ''
 //
 // Nothing is left behind: the trees lie in a new directory under -dir, which is
 // removed.
@@ -26,11 +27,14 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 )
 
 // options are the command line.
 type options struct {
 	wsmount, loopback string
+	memoryd           string // a working copy of this is measured instead of a local directory
+	delay             time.Duration
 	dir               string
 	users             []string
 	run               *regexp.Regexp
@@ -68,6 +72,8 @@ func parse(args []string) (o options, list bool, err error) {
 	set := flag.NewFlagSet("bench", flag.ContinueOnError)
 	set.StringVar(&o.wsmount, "wsmount", "bin/wsmount", "the wsmount `program`; empty: without it")
 	set.StringVar(&o.loopback, "loopback", "bin/loopback", "go-fuse's loopback `program`; empty: without it")
+	set.StringVar(&o.memoryd, "memoryd", "", "measure a working copy of what this `program` serves, not a local directory")
+	set.DurationVar(&o.delay, "delay", 0, "what each call of -memoryd takes longer")
 	set.StringVar(&o.dir, "dir", "/var/tmp", "a `directory` of the disk to measure on")
 	users := set.String("users", defaultUsers(), "who does the work, separated by commas")
 	run := set.String("run", "", "only workloads whose name matches this `pattern`")

@@ -47,6 +47,12 @@ func (s *session) rows() []row {
 		if !s.b.o.run.MatchString(w.name) {
 			continue
 		}
+		if s.b.o.memoryd != "" && w.copyBar == nil || s.b.o.memoryd == "" && w.only {
+			continue
+		}
+		if s.b.o.memoryd != "" {
+			w.bar = *w.copyBar
+		}
 		r := row{w: w}
 		if w.between == cold && os.Geteuid() != 0 {
 			r.left = "only root can drop the disk's caches"
@@ -93,6 +99,9 @@ func (s *session) once(ctx context.Context, t *tree, w workload) (float64, error
 func (t *tree) prepare(ctx context.Context, b between) error {
 	switch b {
 	case remount:
+		if t.remote != nil {
+			return t.restartNew(ctx)
+		}
 		return t.restart(ctx)
 	case cold:
 		return dropCaches()
@@ -104,7 +113,11 @@ func (t *tree) prepare(ctx context.Context, b between) error {
 // the one that this user must get.
 func (t *tree) checkMode(ctx context.Context, w workload) (string, error) {
 	got, err := t.ioMode(ctx, w)
-	if want := t.s.wantedMode(); err == nil && want != "" && got != want {
+	want := t.s.wantedMode()
+	if t.remote != nil && t.s.b.o.io == "auto" {
+		want = "" // of a working copy it depends on what was sent by now
+	}
+	if err == nil && want != "" && got != want {
 		err = fmt.Errorf("%s as %s: io mode is %s, want %s", w.name, t.s.user, got, want)
 	}
 	return got, err

@@ -30,7 +30,7 @@ func newBench(o options) (*bench, error) {
 	b := &bench{o: o, dir: dir, programs: map[kind]string{}}
 	self, err := os.Executable()
 	err = errors.Join(err, os.Chmod(dir, 0o755))
-	for name, from := range map[kind]string{"": self, loopback: o.loopback, wsmount: o.wsmount} {
+	for name, from := range map[kind]string{"": self, loopback: o.loopback, wsmount: o.wsmount, service: o.memoryd} {
 		if from == "" {
 			continue
 		}
@@ -87,6 +87,7 @@ func (s *session) close() {
 		if err := t.stop(); err != nil {
 			fmt.Fprintln(os.Stderr, "bench:", err)
 		}
+		t.remote.end()
 	}
 }
 

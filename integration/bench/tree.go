@@ -23,6 +23,7 @@ const (
 	disk     kind = "ext4" // the limit: the directory itself, on whatever -dir lies on
 	loopback kind = "loopback"
 	wsmount  kind = "wsmount"
+	service  kind = "memoryd" // no tree: the program that has what a working copy shows
 )
 
 // A tree is one of the directories that are compared.
@@ -35,6 +36,7 @@ type tree struct {
 	daemon  *exec.Cmd
 	ended   chan struct{} // closed when the daemon has exited
 	output  string        // file with what the daemon printed
+	remote  *remote       // what has the bytes of a working copy
 }
 
 // newTree makes the tree's directories in home, which holds "store" from then on.
@@ -55,6 +57,9 @@ func (s *session) newTree(k kind, home string) (*tree, error) {
 	}
 	manifest := filepath.Join(home, "WORKSPACE.md")
 	t.program = []string{s.b.programs[wsmount], "mount", "-f", manifest, t.dir}
+	if s.b.o.memoryd != "" {
+		return t, t.useService(home, manifest)
+	}
 	return t, os.WriteFile(manifest, fmt.Appendf(nil, manifestText, t.store), 0o644)
 }
 

@@ -34,6 +34,9 @@ type workload struct {
 	bar    bar
 	rounds int // at most this many; 0: as many as asked for
 
+	copyBar *bar // of a working copy: nil is no row for it
+	only    bool // only of a working copy
+
 	// In a worker, as the user who is measured: setup is not timed, run returns
 	// a rate (more is better).
 	setup   func(place) error
@@ -56,7 +59,7 @@ type place struct {
 }
 
 func workloads() []workload {
-	return slices.Concat(dataWorkloads(), nameWorkloads(), toolWorkloads(), daemonWorkloads())
+	return slices.Concat(dataWorkloads(), nameWorkloads(), toolWorkloads(), daemonWorkloads(), copyWorkloads())
 }
 
 func workloadNamed(name string) (workload, bool) {

@@ -74,6 +74,12 @@ func (w *World) Write(path, text string, mode os.FileMode) string {
 	return w.Path(path)
 }
 
+// Own gives a directory to the world's user, when something was mounted there.
+func (w *World) Own(path string, mode os.FileMode) {
+	w.t.Helper()
+	w.own(w.Path(path), mode)
+}
+
 func (w *World) own(path string, mode os.FileMode) {
 	w.t.Helper()
 	if err := os.Chmod(path, mode); err != nil {

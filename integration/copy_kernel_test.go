@@ -1,0 +1,280 @@
+package integration
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/wsmount/wsmount/integration/internal/harness"
+)
+
+// pulls is how many pulls what programs hold of a mount has to survive.
+const pulls = 100
+
+// quietly is a store from which nothing comes but by an event.
+var quietly = copyFlavour{name: "store", sync: stored}
+
+// What a sandbox mounts inside the tree stays mounted while others change the
+// directory that it lies in, and the file that it was made from.
+func TestCopyMountsInside(t *testing.T) {
+	harness.RequireRoot(t)
+	c := quietly.mount(t)
+	mkdirAll(t, c.Dir+"/sandbox/tmp")
+	write(t, c.Dir+"/sandbox/config", "version 0")
+	c.mustSettle()
+	outside := filepath.Join(t.TempDir(), "bound")
+	write(t, outside, "")
+	mountInside(t, "tmpfs", c.Dir+"/sandbox/tmp", "tmpfs", 0)
+	mountInside(t, c.Dir+"/sandbox/config", outside, "", unix.MS_BIND)
+	write(t, c.Dir+"/sandbox/tmp/file", "of the sandbox")
+	for i := range pulls {
+		c.tamper("sandbox/config", fmt.Appendf(nil, "version %d", i+1))
+		c.tamper("sandbox/beside", fmt.Append(nil, i))
+		c.tamper(fmt.Sprintf("sandbox/tmp/hidden-%d", i), []byte("under the mount"))
+		if err := c.pullNow(); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := os.ReadFile(c.Dir + "/sandbox/tmp/file"); err != nil || string(got) != "of the sandbox" {
+			t.Fatalf("pull %d: the tmpfs: got %q, %v", i, got, err)
+		}
+		// The bound file is the one that was bound, or the newest: never an error.
+		if got, err := os.ReadFile(outside); err != nil || !strings.HasPrefix(string(got), "version ") {
+			t.Fatalf("pull %d: the bound file: got %q, %v", i, got, err)
+		}
+		want := fmt.Sprintf("version %d", i+1)
+		if got, err := os.ReadFile(c.Dir + "/sandbox/config"); err != nil || string(got) != want {
+			t.Fatalf("pull %d: got %q, %v, want %q", i, got, err, want)
+		}
+	}
+}
+
+func mountInside(t *testing.T, source, target, kind string, flags uintptr) {
+	t.Helper()
+	if err := unix.Mount(source, target, kind, flags, ""); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := unix.Unmount(target, 0); err != nil {
+			t.Errorf("%s: %v", target, err)
+		}
+	})
+}
+
+// Programs that read, list and stat while others replace, remove and rename
+// what they look at see one version or the other, and never ESTALE.
+func TestCopyNoStale(t *testing.T) {
+	for _, f := range []copyFlavour{quietly, canonicalStore, repository} {
+		t.Run(f.name, func(t *testing.T) {
+			c := f.mount(t)
+			mkdirAll(t, c.Dir+"/d")
+			for i := range 4 {
+				write(t, fmt.Sprintf("%s/d/f%d", c.Dir, i), strings.Repeat("0", 100_000))
+			}
+			c.mustSettle()
+			var stop atomic.Bool
+			var readers sync.WaitGroup
+			var reads [4]atomic.Int64
+			for i := range reads {
+				readers.Go(func() {
+					for path := fmt.Sprintf("%s/d/f%d", c.Dir, i); !stop.Load(); reads[i].Add(1) {
+						if err := useFile(path); err != nil {
+							t.Errorf("%s: %v", path, err)
+							return
+						}
+					}
+				})
+			}
+			for round := range 40 {
+				for i := range 4 {
+					c.tamper(fmt.Sprintf("d/f%d", i), []byte(strings.Repeat(string(rune('a'+round%26)), 100_000)))
+				}
+				if err := c.pullNow(); err != nil {
+					t.Error(err)
+				}
+				// Everybody gets to see it: of two pulls in one open the kernel
+				// asks again for the first only.
+				for i := range reads {
+					for seen := reads[i].Load(); reads[i].Load() < seen+2 && !t.Failed(); {
+						time.Sleep(time.Millisecond)
+					}
+				}
+				if f.name == canonicalStore.name && round%10 == 0 {
+					waitContent(t, c.Dir+"/d/f0", strings.Repeat(string(rune('a'+round%26)), 100_000))
+				}
+			}
+			stop.Store(true)
+			readers.Wait()
+		})
+	}
+}
+
+// useFile does what programs do to a file that exists all the time.
+func useFile(path string) error {
+	if _, err := os.Stat(path); err != nil {
+		return err
+	}
+	got, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	if len(got) != 100_000 || strings.Trim(string(got), string(got[0])) != "" {
+		return fmt.Errorf("parts of several versions, or of one: %d bytes", len(got))
+	}
+	var x [100]byte
+	if _, err := unix.Getxattr(path, "user.none", x[:]); !errors.Is(err, unix.ENODATA) {
+		return fmt.Errorf("getxattr: %w", err)
+	}
+	return nil
+}
+
+func waitContent(t *testing.T, path, want string) {
+	t.Helper()
+	harness.Eventually(t, 10*time.Second, path+" shows what another wrote", func() bool {
+		got, err := os.ReadFile(path)
+		return err == nil && string(got) == want
+	})
+}
+
+// A program that watches a directory of the mount sees the files that a pull
+// brought or replaced there.
+func TestCopyInotify(t *testing.T) {
+	if os.Getenv("WSMOUNT_TEST_INOTIFY") == "" {
+		t.Skip("the program does not tell watchers of a pull yet; WSMOUNT_TEST_INOTIFY=1 runs it")
+	}
+	c := quietly.mount(t)
+	mkdirAll(t, c.Dir+"/watched")
+	write(t, c.Dir+"/watched/old", "one")
+	c.mustSettle()
+	fd, err := unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(fd)
+	if _, err := unix.InotifyAddWatch(fd, c.Dir+"/watched", unix.IN_MODIFY|unix.IN_ATTRIB|unix.IN_CREATE|unix.IN_MOVED_TO); err != nil {
+		t.Fatal(err)
+	}
+	c.tamper("watched/old", []byte("two"))
+	c.tamper("watched/new", []byte("three"))
+	if err := c.pullNow(); err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]bool{}
+	harness.Eventually(t, 10*time.Second, "the watcher sees both files", func() bool {
+		for _, name := range inotifyNames(fd) {
+			seen[name] = true
+		}
+		return seen["old"] && seen["new"]
+	})
+	for name, want := range map[string]string{"old": "two", "new": "three"} {
+		if got, err := os.ReadFile(c.Dir + "/watched/" + name); err != nil || string(got) != want {
+			t.Errorf("%s: got %q, %v, want %q", name, got, err, want)
+		}
+	}
+}
+
+// inotifyNames are the names of the events that have come.
+func inotifyNames(fd int) (names []string) {
+	buf := make([]byte, 1<<16)
+	n, _ := unix.Read(fd, buf)
+	for at := 0; at+unix.SizeofInotifyEvent <= n; {
+		size := int(binary.NativeEndian.Uint32(buf[at+12:]))
+		at += unix.SizeofInotifyEvent
+		names = append(names, strings.TrimRight(string(buf[at:at+size]), "\x00"))
+		at += size
+	}
+	return names
+}
+
+// The kernel reads content that is here by itself, as root; what is written
+// goes through the daemon, which must see it, and so does all of an ordinary
+// user's.
+func TestCopyIOModes(t *testing.T) {
+	for _, user := range []bool{false, true} {
+		f, reading := quietly, "passthrough"
+		if user {
+			f, reading = quietly.asUser(), "cached"
+		} else if os.Geteuid() != 0 {
+			continue
+		}
+		t.Run(f.name, func(t *testing.T) {
+			c := f.mount(t)
+			if !user && !c.Status().Passthrough.On {
+				reading = "cached" // the state lies on something that the kernel does not stack on
+				t.Log(c.Status().Passthrough.Reason)
+			}
+			c.sh("printf content > $1/read; printf content > $1/write")
+			c.mustSettle()
+			c.tamper("remote", make([]byte, 32<<20))
+			c.must(c.pullNow())
+			for _, tc := range []struct{ name, mode, open string }{
+				{"here, for reading", reading, "exec 3<$1/read"},
+				{"here, for writing", "cached", "exec 3<>$1/write"},
+				{"not here, for reading", "cached", "exec 3<$1/remote"},
+			} {
+				t.Run(tc.name, func(t *testing.T) {
+					path := tc.open[strings.LastIndex(tc.open, "/")+1:]
+					c.whileOpen(tc.open, func() {
+						for _, o := range c.Status().OpenFiles {
+							if strings.HasSuffix(o.Path, path) {
+								if o.IOMode != tc.mode {
+									t.Errorf("%s: io mode %s, want %s", path, o.IOMode, tc.mode)
+								}
+								return
+							}
+						}
+						t.Errorf("status does not list %s", path)
+					})
+				})
+			}
+		})
+	}
+}
+
+// sh runs a script as the world's user; $1 is the mount.
+func (c *workingCopy) sh(script string) {
+	c.t.Helper()
+	out, err := c.w.Command(c.t.Context(), "sh", "-c", "set -e\n"+script, "sh", c.Dir).CombinedOutput()
+	if err != nil {
+		c.t.Fatalf("%s: %v: %s", script, err, out)
+	}
+}
+
+// whileOpen does something while a process of the world's user has a file open.
+func (c *workingCopy) whileOpen(open string, do func()) {
+	c.t.Helper()
+	cmd := c.w.Command(c.t.Context(), "sh", "-c", "set -e\n"+open+"\necho open; read line", "sh", c.Dir)
+	in, err := cmd.StdinPipe()
+	c.must(err)
+	out, err := cmd.StdoutPipe()
+	c.must(err)
+	c.must(cmd.Start())
+	line := make([]byte, 5)
+	if _, err := out.Read(line); err != nil || string(line) != "open\n" {
+		c.t.Fatalf("%s: %q, %v", open, line, err)
+	}
+	do()
+	in.Close()
+	_ = cmd.Wait() // read ends with the input
+}
+
+func (c *workingCopy) must(err error) {
+	c.t.Helper()
+	if err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// mustSettle is settle.
+func (c *workingCopy) mustSettle() {
+	c.t.Helper()
+	c.must(c.settle())
+}

@@ -1,0 +1,30 @@
+package integration
+
+import (
+	"testing"
+
+	"github.com/wsmount/wsmount/integration/internal/harness"
+)
+
+// Inside a working copy the tools find what they find on the disk: where each
+// close waits for the store, and where changes are committed and pushed behind
+// the tools' back. The second gets those that take long.
+func TestCopyTools(t *testing.T) {
+	slow := map[string]bool{"git": true, "go build": true, "npm": true}
+	short := map[string]bool{"find, grep and friends": true, "sqlite with a write-ahead log": true, "ripgrep": true, "rsync there and back": true}
+	for _, f := range []copyFlavour{canonicalStore, repository} {
+		t.Run(f.name, func(t *testing.T) {
+			for _, tl := range tools {
+				if slow[tl.name] && f.name == canonicalStore.name || short[tl.name] && f.name == repository.name {
+					continue
+				}
+				t.Run(tl.name, func(t *testing.T) {
+					harness.RequireTools(t, tl.needs...)
+					c := f.mount(t)
+					c.fill() // a tool that cleans up removes less than half of all
+					compareTool(t, tl, c.Dir)
+				})
+			}
+		})
+	}
+}

@@ -1,0 +1,274 @@
+package crash
+
+import (
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/wsmount/wsmount/integration/internal/crasher"
+	"github.com/wsmount/wsmount/providers"
+)
+
+var (
+	kills     = flag.Int("kills", 3, "how often the daemon of a working copy is killed")
+	crashSeed = flag.Uint64("crash-seed", 0, "of the crash tests; 0: another each time")
+)
+
+// clientCount is how many programs work while their file system dies.
+const clientCount = 8
+
+// A killPoint is where the daemon dies.
+type killPoint struct {
+	name    string
+	method  providers.Method // a call of the storage,
+	after   bool
+	syscall string // or a system call of the daemon; neither: at any time
+}
+
+// killPoints are those of the ways to mount: a store is changed call by call,
+// or set by set.
+func killPoints(atomic bool) []killPoint {
+	calls := []providers.Method{providers.MethodWrite, providers.MethodDelete, providers.MethodMove, providers.MethodMkdir, providers.MethodSetAttr}
+	if atomic {
+		calls = []providers.Method{providers.MethodCommit}
+	}
+	points := []killPoint{{name: "any time"}}
+	for _, m := range calls {
+		points = append(points, killPoint{"before " + string(m), m, false, ""}, killPoint{"after " + string(m), m, true, ""})
+	}
+	if _, err := exec.LookPath("strace"); err == nil {
+		for _, call := range []string{"pwrite64", "write", "openat", "unlinkat", "fdatasync", "ftruncate"} {
+			points = append(points, killPoint{name: "at " + call, syscall: call})
+		}
+	}
+	return points
+}
+
+// SIGKILL of the daemon of a working copy loses nothing that was acknowledged,
+// wherever it hits, and the storage gets all of it afterwards.
+func TestCrashWorkingCopy(t *testing.T) {
+	seed := *crashSeed
+	if seed == 0 {
+		seed = rand.Uint64()
+	}
+	t.Logf("-crash-seed %d", seed)
+	for i, f := range []struct{ name, sync string }{{"canonical", syncCanonical}, {"pull-push", syncSoon}} {
+		t.Run(f.name, func(t *testing.T) {
+			c := &crash{stage: newStage(t, f.sync), atomic: i == 1, r: rand.New(rand.NewPCG(seed, uint64(i))), hits: map[string]int{}}
+			c.start()
+			for range (*kills + 1 - i) / 2 {
+				c.round()
+			}
+			c.report()
+		})
+	}
+}
+
+// crash is a run of kills of one mount.
+type crash struct {
+	*stage
+	atomic  bool
+	r       *rand.Rand
+	clients []*crasher.Client
+	points  []killPoint // still to come
+	hits    map[string]int
+	rounds  int
+	queued  int // rounds that began with a long queue
+	slowest time.Duration
+}
+
+// start fills the storage, mounts it and starts the clients.
+func (c *crash) start() {
+	var files []crasher.File
+	for i := range 4 {
+		files = append(files, crasher.File{Name: fmt.Sprint("r", i), Seed: uint64(i), Len: 70_000})
+	}
+	logs := c.w.Mkdir("logs", 0o755)
+	for i := range clientCount {
+		for _, f := range files {
+			c.tamper(fmt.Sprintf("c%d/%s", i, f.Name), f.Bytes())
+		}
+	}
+	c.mount()
+	if c.atomic { // it will work without the storage
+		treeLines(c.t, c.m.Dir)
+	}
+	for i := range clientCount {
+		client, err := crasher.Start(crasher.Options{Dir: fmt.Sprintf("%s/c%d", c.m.Dir, i), Seed: c.r.Uint64(),
+			Log: filepath.Join(logs, strconv.Itoa(i)), Files: files})
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		c.t.Cleanup(client.Kill)
+		c.clients = append(c.clients, client)
+	}
+}
+
+// progress waits until every client has been told n more things.
+func (c *crash) progress(n int) {
+	c.t.Helper()
+	for i, client := range c.clients {
+		goal := client.Acked() + n
+		for end := time.Now().Add(30 * time.Second); client.Acked() < goal; time.Sleep(2 * time.Millisecond) {
+			if time.Now().After(end) {
+				ops, _, err := crasher.History(client.Log)
+				c.t.Fatalf("kill %d: client %d, with %d of %d, hangs in %v, %v, says %q\n%s", c.rounds, i, client.Acked(), goal,
+					ops[max(0, len(ops)-5):], err, client.Said(time.Second), c.daemonLog())
+			}
+		}
+	}
+}
+
+// round is one kill: work, die, come back, compare, settle, compare.
+func (c *crash) round() {
+	if len(c.points) == 0 {
+		c.points = killPoints(c.atomic)
+		c.r.Shuffle(len(c.points), func(i, j int) { c.points[i], c.points[j] = c.points[j], c.points[i] })
+	}
+	p := c.points[0]
+	c.points = c.points[1:]
+	what := fmt.Sprintf("kill %d, %s", c.rounds+1, p.name)
+	c.progress(5)
+	c.rounds++
+	if c.atomic {
+		c.store.Switches().Cut(true)
+		c.queue(100)
+		c.queued++
+	} else {
+		c.progress(10)
+	}
+	c.kill(p)
+	for i, client := range c.clients {
+		if said := client.Said(30 * time.Second); said != "dead" {
+			c.t.Fatalf("%s: client %d says %q", what, i, said)
+		}
+	}
+	began := time.Now()
+	c.m.Start()
+	c.slowest = max(c.slowest, time.Since(began))
+	var happened []bool
+	for i, client := range c.clients {
+		happened = append(happened, c.check(fmt.Sprintf("%s, client %d", what, i), client))
+	}
+	c.store.Switches().Connect()
+	c.settle()
+	c.converged()
+	for i, client := range c.clients {
+		if err := client.Go(happened[i]); err != nil {
+			c.t.Fatal(err)
+		}
+	}
+	if c.t.Failed() {
+		c.t.Fatalf("after %s", what)
+	}
+}
+
+// queue waits until the storage lacks more than n changes.
+func (c *crash) queue(n int) {
+	c.t.Helper()
+	for end := time.Now().Add(40 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+		u := c.unsent()
+		if u.Queue > n {
+			return
+		}
+		if time.Now().After(end) {
+			c.t.Fatalf("no queue of %d: %s", n, u.Text)
+		}
+	}
+}
+
+// kill kills the daemon at a point, or after a while if it does not get there.
+func (c *crash) kill(p killPoint) {
+	switch {
+	case p.syscall != "":
+		c.strace(p)
+	case p.method != "":
+		tr := c.set(p.method, p.after, 1+c.r.IntN(4))
+		defer close(tr.free) // what hangs there ends after the daemon
+		c.store.Switches().Connect()
+		select {
+		case <-tr.hit:
+			c.hits[p.name]++
+		case <-time.After(5 * time.Second):
+			c.t.Logf("no %s came", p.method)
+		}
+		defer c.trap.Store(nil)
+	default:
+		time.Sleep(time.Duration(c.r.IntN(50)) * time.Millisecond)
+		c.hits[p.name]++
+	}
+	if err := syscall.Kill(c.m.PID, syscall.SIGKILL); err != nil && err != syscall.ESRCH {
+		c.t.Fatal(err)
+	}
+	c.m.WaitGone()
+}
+
+// strace kills the daemon at the entry of a system call.
+func (c *crash) strace(p killPoint) {
+	pid := c.m.PID
+	cmd := exec.Command("strace", "-f", "-qqq", "-o", os.DevNull, "-p", strconv.Itoa(pid), "-e", "trace="+p.syscall,
+		"-e", fmt.Sprintf("inject=%s:signal=SIGKILL:when=%d", p.syscall, 1+c.r.IntN(3)))
+	if err := cmd.Start(); err != nil {
+		c.t.Fatal(err)
+	}
+	c.store.Switches().Connect()
+	done := make(chan error, 1)
+	go func() { done <- cmd.Wait() }()
+	select {
+	case <-done:
+		c.hits[p.name]++
+	case <-time.After(5 * time.Second):
+		c.t.Logf("no %s came", p.syscall)
+		cmd.Process.Kill()
+		<-done
+	}
+}
+
+// check compares a client's directory with what it was told, and says whether
+// the operation that failed has happened.
+func (c *crash) check(what string, client *crasher.Client) bool {
+	c.t.Helper()
+	ops, whole, err := crasher.History(client.Log)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	after := crasher.Check(client.Dir, crasher.Replay(client.Files, ops))
+	if len(after) == 0 {
+		return true
+	}
+	if whole {
+		c.t.Errorf("%s: %q", what, after)
+		return true
+	}
+	before := crasher.Check(client.Dir, crasher.Replay(client.Files, ops[:len(ops)-1]))
+	if len(before) != 0 {
+		c.t.Errorf("%s, which was in %v: as if it had not happened %q, as if it had %q; before it: %v",
+			what, ops[len(ops)-1], before, after, ops[max(0, len(ops)-12):len(ops)-1])
+	}
+	return false
+}
+
+// report ends the clients and says what was hit; in a long run every point was
+// hit at least five times.
+func (c *crash) report() {
+	for _, client := range c.clients {
+		client.Kill()
+	}
+	c.t.Logf("%d kills, %d with a queue of 100, the slowest mount %v: %v", c.rounds, c.queued, c.slowest.Round(time.Millisecond), c.hits)
+	points := killPoints(c.atomic)
+	if c.rounds < 6*len(points) {
+		return
+	}
+	for _, p := range points {
+		if c.hits[p.name] < 5 {
+			c.t.Errorf("%s: hit %d times, want 5", p.name, c.hits[p.name])
+		}
+	}
+}

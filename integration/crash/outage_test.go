@@ -1,0 +1,143 @@
+package crash
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/wsmount/wsmount/integration/internal/harness"
+)
+
+// atOnce is how long an operation may take that needs nothing of the storage.
+// Of a few tries one has to be as fast: the machine has other things to do.
+const atOnce = time.Second
+
+// outages are ways not to be reached.
+var outages = map[string]func(*stage){
+	"refused": func(s *stage) { s.store.Switches().Cut(false) },
+	"hangs":   func(s *stage) { s.store.Switches().Cut(true) },
+	"slow":    func(s *stage) { s.store.Switches().Delay(5 * time.Second) },
+}
+
+// While the storage cannot be reached names go on as on a local disk, whoever
+// waits for it can be killed, and all goes on without a new mount when it is
+// back.
+func TestOutage(t *testing.T) {
+	for mode, sync := range map[string]string{"canonical": syncCanonical, "pull-push": syncSoon} {
+		for name, begin := range outages {
+			t.Run(mode+" "+name, func(t *testing.T) {
+				s := newStage(t, sync)
+				for i := range 20 {
+					s.tamper(fmt.Sprintf("known/f%d", i), []byte("there"))
+				}
+				s.mount()
+				treeLines(t, s.m.Dir)
+				begin(s)
+				blocked := s.waits(mode == "canonical")
+				s.names("at first", 0)
+				time.Sleep(1100 * time.Millisecond) // what was known is not fresh any more
+				s.names("later", 1)
+				s.ends(blocked)
+				s.store.Switches().Clear()
+				s.settle()
+				s.converged()
+			})
+		}
+	}
+}
+
+// waits starts a program whose close waits for the storage, if closes do.
+func (s *stage) waits(wait bool) *exec.Cmd {
+	s.t.Helper()
+	cmd := exec.Command("sh", "-c", `echo new > "$0"`, filepath.Join(s.m.Dir, "blocked"))
+	if err := cmd.Start(); err != nil {
+		s.t.Fatal(err)
+	}
+	harness.Eventually(s.t, 10*time.Second, "something is unsaved", func() bool { return s.unsent().Queue > 0 })
+	if !wait {
+		if err := cmd.Wait(); err != nil {
+			s.t.Error(err)
+		}
+		return nil
+	}
+	return cmd
+}
+
+// ends kills a program that waits, which must not take long.
+func (s *stage) ends(cmd *exec.Cmd) {
+	s.t.Helper()
+	if cmd == nil {
+		return
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	select {
+	case err := <-ended:
+		s.t.Errorf("a close has not waited for the storage: %v", err)
+		return
+	case <-time.After(50 * time.Millisecond):
+	}
+	if err := cmd.Process.Signal(syscall.SIGKILL); err != nil {
+		s.t.Error(err)
+	}
+	select {
+	case <-ended:
+	case <-time.After(time.Second):
+		s.t.Error("a program that waits for the storage is not dead a second after its kill")
+		<-ended
+	}
+}
+
+// names does all that must not wait, some times.
+func (s *stage) names(when string, series int) {
+	s.t.Helper()
+	known := filepath.Join(s.m.Dir, "known")
+	other, err := os.OpenFile(filepath.Join(known, fmt.Sprint("f", 10+series)), os.O_RDWR, 0)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer func() { // its close may wait for the storage
+		go other.Close()
+	}()
+	file := func(what string, i int) string { return filepath.Join(known, fmt.Sprint(what, series, "-", i)) }
+	for _, op := range []struct {
+		name string
+		do   func(i int) error
+	}{
+		{"mv", func(i int) error {
+			return os.Rename(filepath.Join(known, fmt.Sprint("f", 3*series+i)), file("moved", i))
+		}},
+		{"ls", func(int) error { _, err := os.ReadDir(known); return err }},
+		{"ls of the root", func(int) error { _, err := os.ReadDir(s.m.Dir); return err }},
+		{"stat", func(i int) error { _, err := os.Stat(file("moved", i)); return err }},
+		{"mkdir", func(i int) error { return os.Mkdir(file("dir", i), 0o755) }},
+		{"rm", func(i int) error { return os.Remove(file("moved", i)) }},
+		{"touch of a new file", func(i int) error {
+			fd, err := syscall.Open(file("new", i), syscall.O_CREAT|syscall.O_WRONLY, 0o644)
+			if err == nil {
+				err = syscall.Close(fd)
+			}
+			return err
+		}},
+		{"touch", func(i int) error {
+			return os.Chtimes(filepath.Join(known, fmt.Sprint("f", 12+i)), time.Now(), time.Now())
+		}},
+		{"write", func(i int) error { _, err := other.WriteAt([]byte("changed"), int64(7*i)); return err }},
+	} {
+		best := time.Hour
+		for i := range 3 {
+			began := time.Now()
+			if err := op.do(i); err != nil {
+				s.t.Errorf("%s, %s: %v", when, op.name, err)
+			}
+			best = min(best, time.Since(began))
+		}
+		if best > atOnce {
+			s.t.Errorf("%s, %s takes %v without the storage, want %v", when, op.name, best.Round(time.Millisecond), atOnce)
+		}
+	}
+}

@@ -1,0 +1,251 @@
+package crash
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/wsmount/wsmount/integration/internal/crasher"
+	"github.com/wsmount/wsmount/integration/internal/harness"
+	"github.com/wsmount/wsmount/providers"
+)
+
+var (
+	cuts  = flag.Int("cuts", 1, "how often the machine of a working copy loses power")
+	reach = flag.Bool("reach", false, "the storage is in reach at every other loss of power")
+)
+
+// A loss of power under load loses nothing that was synced; names are as they
+// were at one moment; and what may have lost bytes never replaces what the
+// storage has.
+func TestPowerLoss(t *testing.T) {
+	seed := *crashSeed
+	if seed == 0 {
+		seed = rand.Uint64()
+	}
+	if !harness.Private(t, "-crash-seed", fmt.Sprint(seed), "-cuts", strconv.Itoa(*cuts), fmt.Sprint("-reach=", *reach)) {
+		return
+	}
+	t.Logf("-crash-seed %d", seed)
+	s := newStage(t, syncSoon)
+	p := &power{stage: s, disk: newDisk(t, s.w.Path("state"), 512<<20), r: rand.New(rand.NewPCG(seed, 9))}
+	s.w.Own("state", 0o700)
+	for p.round = range *cuts {
+		p.start()
+		p.cut()
+		p.check()
+	}
+	t.Logf("%d cuts, %d operations lost behind the last fsync, %d changes kept back", *cuts, p.lost, p.suspect)
+}
+
+// power is a run of losses of power.
+type power struct {
+	*stage
+	disk    *disk
+	r       *rand.Rand
+	round   int
+	files   []crasher.File
+	clients []*crasher.Client
+	acked   []int // operations of each client that were acknowledged before the cut
+	lost    int
+	suspect int
+}
+
+// start mounts, and starts clients in directories that the storage has.
+func (p *power) start() {
+	p.files = nil
+	for i := range 6 {
+		p.files = append(p.files, crasher.File{Name: fmt.Sprint("r", i), Seed: p.r.Uint64(), Len: 20_000})
+	}
+	for i := range clientCount {
+		for _, f := range p.files {
+			p.tamper(filepath.Join(p.dir(i), f.Name), f.Bytes())
+		}
+	}
+	if p.m == nil {
+		p.mount()
+	}
+	harness.Eventually(p.t, 30*time.Second, "the new directories are here", func() bool {
+		p.w.Run("pull", p.m.Dir)
+		return entries(p.t, filepath.Join(p.m.Dir, p.dir(clientCount-1))) == len(p.files)
+	})
+	treeLines(p.t, p.m.Dir) // it will work without the storage
+	p.clients = nil
+	logs := p.w.Mkdir(fmt.Sprint("logs", p.round), 0o755)
+	for i := range clientCount {
+		client, err := crasher.Start(crasher.Options{Dir: filepath.Join(p.m.Dir, p.dir(i)), Seed: p.r.Uint64(), Power: true,
+			Log: filepath.Join(logs, strconv.Itoa(i)), Files: p.files})
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		p.t.Cleanup(client.Kill)
+		p.clients = append(p.clients, client)
+	}
+}
+
+func entries(t *testing.T, dir string) int {
+	t.Helper()
+	list, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		t.Fatal(err)
+	}
+	return len(list)
+}
+
+func (p *power) dir(client int) string { return fmt.Sprintf("p%d-%d", p.round, client) }
+
+// cut takes the power under load, when the storage has been out of reach for a
+// while, so that names are as of one moment of what the clients did.
+func (p *power) cut() {
+	if p.round%2 == 0 || !*reach {
+		p.store.Switches().Cut(true)
+	}
+	for i, client := range p.clients {
+		goal := client.Acked() + 30 + p.r.IntN(60)
+		harness.Eventually(p.t, 20*time.Second, fmt.Sprintf("client %d gets on", i), func() bool { return client.Acked() >= goal })
+	}
+	// An fsync that is under way when ext4 is shut down may succeed and have
+	// written nothing; where there is no power nobody hears of that.
+	p.acked = nil
+	for _, client := range p.clients {
+		p.acked = append(p.acked, client.Acked())
+	}
+	p.disk.off()
+	for _, client := range p.clients {
+		client.Kill()
+	}
+	if err := syscall.Kill(p.m.PID, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
+		p.t.Fatal(err)
+	}
+	p.m.WaitGone()
+	p.disk.on()
+	p.store.Switches().Connect()
+}
+
+// check mounts again and compares.
+func (p *power) check() {
+	p.m.Start()
+	for i, client := range p.clients {
+		p.compare(i, client)
+	}
+	p.calm()
+	for i, client := range p.clients {
+		p.storage(i, client)
+	}
+	if p.t.Failed() {
+		p.t.Fatalf("after cut %d", p.round+1)
+	}
+	p.accept()
+}
+
+// compare looks for the moment that a client's directory is of: not before its
+// last fsync that was acknowledged before the cut.
+func (p *power) compare(i int, client *crasher.Client) {
+	ops, _, err := crasher.History(client.Log)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	first, last := 0, len(ops)
+	for k, o := range ops {
+		switch synced := o.Do == "fsync" || o.Do == "store"; {
+		case synced && k < p.acked[i]:
+			first = k + 1
+		case synced:
+			ops[k].Do = map[string]string{"fsync": "close", "store": "write"}[o.Do]
+		}
+	}
+	var best []string
+	at := 0
+	for k := last; k >= first; k-- {
+		found := crasher.CheckPrefix(client.Dir, client.Files, ops, k)
+		if len(found) == 0 {
+			p.lost += last - k
+			return
+		}
+		if best == nil || len(found) < len(best) {
+			best, at = found, k
+		}
+	}
+	p.t.Errorf("cut %d, client %d: no moment from %d to %d fits; at %d %q", p.round+1, i, first, last, at, best)
+	for _, line := range best[:min(3, len(best))] {
+		path, _, _ := strings.Cut(line, ":")
+		for said := range strings.Lines(p.daemonLog()) {
+			if strings.Contains(said, path) || strings.Contains(said, "end cleanly") {
+				p.t.Logf("%s", said)
+			}
+		}
+		p.t.Logf("%s: %s", path, strings.Join(crasher.Story(client.Files, ops, at, path), "\n"))
+	}
+}
+
+// calm has everything sent that may be sent.
+func (p *power) calm() {
+	p.t.Helper()
+	r := p.w.Run("commit", "--confirm", p.m.Dir)
+	if r.Code != 0 && r.Code != 7 {
+		p.t.Fatalf("commit: exit %d\n%s", r.Code, r.Err)
+	}
+	u := p.unsent()
+	p.suspect += u.Queue
+	p.t.Logf("cut %d: commit ends with %d, %d left, held %q\n%s%s", p.round+1, r.Code, u.Queue, u.Reasons, r.Out, r.Err)
+}
+
+// accept says of what is suspect that it is good, and has it sent.
+func (p *power) accept() {
+	p.t.Helper()
+	if p.unsent().Queue > 0 {
+		if r := p.w.Run("umount", p.m.Dir); r.Code != 7 {
+			p.t.Fatalf("umount with suspect content: exit %d\n%s", r.Code, r.Err)
+		}
+		p.m.WaitGone()
+		p.w.MustRun("recover", "accept", "@acme/stage")
+		p.m.Start()
+	}
+	p.w.MustRun("commit", "--confirm", p.m.Dir)
+	p.settle()
+	p.converged()
+}
+
+// storage checks that the storage has only content that some file had at some
+// moment.
+func (p *power) storage(i int, client *crasher.Client) {
+	ops, _, err := crasher.History(client.Log)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	seen := crasher.Contents(client.Files, ops)
+	ctx := context.Background()
+	page, err := p.store.List(ctx, loc(p.dir(i)), providers.ListOptions{Recursive: true})
+	if err != nil || page.Next != "" {
+		p.t.Fatal(err, page.Next)
+	}
+	for _, entry := range page.Entries {
+		if entry.Kind != providers.KindFile {
+			continue
+		}
+		content, err := p.store.Read(ctx, entry.Locator, providers.ReadOptions{})
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		b, err := io.ReadAll(content.Body)
+		content.Body.Close()
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		if !seen[sha256.Sum256(b)] {
+			p.t.Errorf("cut %d: the storage has %d bytes at %s that it never had", p.round+1, len(b), entry.Locator)
+		}
+	}
+}

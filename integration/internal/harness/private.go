@@ -1,0 +1,34 @@
+package harness
+
+import (
+	"os"
+	"os/exec"
+	"regexp"
+	"syscall"
+	"testing"
+)
+
+// privateEnv says that this process has mounts of its own.
+const privateEnv = "WSMOUNT_TEST_PRIVATE"
+
+// Private runs the calling test again in a process that has the mounts of the
+// machine to itself: what it mounts nobody else sees. There it returns true; in
+// the first process the test is over, as the second one ended. args are further
+// arguments. Needs root.
+func Private(t *testing.T, args ...string) bool {
+	t.Helper()
+	if os.Getenv(privateEnv) != "" {
+		return true
+	}
+	RequireRoot(t)
+	args = append([]string{"-test.v", "-test.run", "^" + regexp.QuoteMeta(t.Name()) + "$"}, args...)
+	cmd := exec.CommandContext(t.Context(), os.Args[0], args...)
+	cmd.Env = append(os.Environ(), privateEnv+"=1", binaryEnv+"="+Binary())
+	cmd.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS, Pdeathsig: syscall.SIGKILL}
+	out, err := cmd.CombinedOutput()
+	t.Logf("in a process of its own:\n%s", out)
+	if err != nil {
+		t.Error(err)
+	}
+	return false
+}
