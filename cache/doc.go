@@ -94,9 +94,8 @@
 //
 // # What is not there yet
 //
-// RENAME_EXCHANGE of a directory is EINVAL where whole sets go to a store that
-// has no empty directories. inotify watchers are told of what a pull brought
-// only by [Nudge], which nobody calls yet. Two pulls within one open(2) may let
-// its caller see ESTALE. What the storage was sent one by one just before a
-// loss of power may come back as another's change.
+// inotify watchers are told of what a pull brought only by [Nudge], which nobody
+// calls yet. Two pulls within one open(2) may let its caller see ESTALE. What
+// the storage was sent one by one just before a loss of power may come back as
+// another's change.
 package cache

@@ -501,6 +501,36 @@ func TestCloseBesideAWriter(t *testing.T) {
 	w.ok(w.shut(other))
 }
 
+// A set that was due before one half of an exchange leaves the other half out.
+func TestHalfAnExchangeIsDue(t *testing.T) {
+	eachStore(t, func(t *testing.T, store func(*world, *Options)) {
+		w := newWorld(t, store, has("d/x", "X", "d/s/y", "Y"), background)
+		w.local()
+		e := &w.v.engine
+		w.v.mu.Lock()
+		e.paused = true
+		w.v.mu.Unlock()
+		w.do("mkdir e", "put e/q 1")
+		w.v.mu.Lock()
+		due := e.last
+		w.v.mu.Unlock()
+		w.do("swap d e")
+		w.v.mu.Lock()
+		e.paused, e.due, e.stirred = false, due, false
+		w.v.mu.Unlock()
+		e.wake()
+		w.until(func() bool { // it has been looked at
+			w.v.mu.Lock()
+			defer w.v.mu.Unlock()
+			rec := e.record(table.Link{Dir: table.Root, Name: "e"})
+			return e.due == 0 || rec.Base != nil && rec.Base.Ino == rec.Ino || e.sets == nil
+		})
+		w.upload()
+		w.same()
+		w.noProblems()
+	})
+}
+
 // What nobody has looked at counts, too.
 func TestCommitOfAllThatIsKnown(t *testing.T) {
 	var files []string

@@ -129,8 +129,6 @@ func (v *Volume) mayRename(from, to *place, flags uint32) error {
 		return syscall.ENOTEMPTY
 	case from.ino == to.ino:
 		return nil
-	case exchange && (isDir(from.n) || isDir(to.n)) && v.engine.sets != nil && !v.caps.EmptyDirs:
-		return syscall.EINVAL // such a store has no name for what is exchanged: see doc.go
 	case to.there() && !exchange && isDir(from.n) && !isDir(to.n):
 		return syscall.ENOTDIR
 	case to.there() && !exchange && !isDir(from.n) && isDir(to.n):

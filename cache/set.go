@@ -124,7 +124,7 @@ func (s *set) close() {
 func (s *set) whole(p *planned) bool {
 	at, ok := s.at(p.Link)
 	p.After = at.String()
-	if p.Ino != 0 && !ok {
+	if p.Ino != 0 && !ok || !s.leaves(p) {
 		return false // its directory is not there
 	}
 	if p.rec.Base == nil || p.rec.Base.Ino == p.Ino {
@@ -134,6 +134,17 @@ func (s *set) whole(p *planned) bool {
 		return s.names[to] != nil
 	}
 	return p.rec.Base.Kind != providers.KindDir || s.empties(p.rec.Base.Ino)
+}
+
+// leaves reports whether a directory that goes to another name leaves the old
+// one in the same set: one directory cannot be at two places. That name may have
+// begun to differ later.
+func (s *set) leaves(p *planned) bool {
+	n := s.e.v.table.Inode(p.Ino)
+	if p.Kind != providers.KindDir || n == nil || len(n.Homes) == 0 || slices.Contains(n.Homes, p.Link) {
+		return true
+	}
+	return s.names[n.Homes[0]] != nil
 }
 
 // rescued finds the name that takes what the backend has under p, if that has no

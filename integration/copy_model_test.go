@@ -296,11 +296,7 @@ func TestCopyModelShared(t *testing.T) {
 // A working copy behaves as a plain directory, with so little room that most of
 // its content has to come from the service again, and with remounts.
 func TestCopyModel(t *testing.T) {
-	flavours := []copyFlavour{canonicalStore, bucket, writeBack}
-	if os.Getenv("WSMOUNT_MODEL_OPS") != "" {
-		flavours = append(flavours, repository)
-	}
-	for _, f := range flavours {
+	for _, f := range []copyFlavour{canonicalStore, bucket, writeBack, repository} {
 		t.Run(f.name, func(t *testing.T) {
 			c := f.with("--cache-size", "200KiB").mount(t)
 			c.fill()
