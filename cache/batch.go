@@ -290,7 +290,8 @@ func (e *engine) refused(ctx context.Context, s *set, cause error) error {
 				err = nil
 			}
 		case lostRace(cause) && p.Index >= 0 && !s.changes[p.Index].From.IsRoot():
-			err = e.lostAll(ctx, append(e.homes(p.Ino), p.Link), cause)
+			// What was to be taken from one of its places may be gone.
+			err = e.lostAll(ctx, append(e.v.homesOf(p.Ino), p.Link), cause)
 		case lostRace(cause):
 			err = e.v.lost(ctx, p.Link, cause)
 		}
@@ -301,17 +302,6 @@ func (e *engine) refused(ctx context.Context, s *set, cause error) error {
 			return err
 		}
 		e.holdName(p.Link, err)
-	}
-	return nil
-}
-
-// homes are the names that the backend has an inode under: what was to be taken
-// from there may be gone.
-func (e *engine) homes(ino table.Ino) []table.Link {
-	e.v.mu.Lock()
-	defer e.v.mu.Unlock()
-	if n := e.v.table.Inode(ino); n != nil {
-		return slices.Clone(n.Homes)
 	}
 	return nil
 }

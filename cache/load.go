@@ -311,16 +311,10 @@ func (m *merge) seek(dirs []table.Ino) bool {
 // vanished deals with a directory that is not there any more, by looking at its
 // name.
 func (v *Volume) vanished(ctx context.Context, dir table.Ino, cause error) error {
-	v.mu.Lock()
-	n := v.table.Inode(dir)
-	var home []table.Link
-	if n != nil {
-		home = n.Homes
-	}
-	v.mu.Unlock()
 	if dir == table.Root {
 		return v.rootGone(cause)
 	}
+	home := v.homesOf(dir)
 	if len(home) == 0 {
 		return fs.ErrStale
 	}

@@ -94,13 +94,7 @@ func (v *Volume) ask(ctx context.Context, l table.Link, late bool) error {
 // askAbove asks about the directory of a name, which is new here: if it is new
 // there too, that is what is in the way.
 func (v *Volume) askAbove(ctx context.Context, l table.Link) error {
-	v.mu.Lock()
-	n := v.table.Inode(l.Dir)
-	var above []table.Link
-	if n != nil {
-		above = n.Links
-	}
-	v.mu.Unlock()
+	above := v.linksOf(l.Dir)
 	if len(above) == 0 {
 		return nil
 	}
@@ -126,13 +120,7 @@ func (v *Volume) recheckParent(ctx context.Context, l table.Link, at providers.L
 	if err != nil && !notThere(err) {
 		return err
 	}
-	v.mu.Lock()
-	n := v.table.Inode(l.Dir)
-	var home []table.Link
-	if n != nil {
-		home = n.Homes
-	}
-	v.mu.Unlock()
+	home := v.homesOf(l.Dir)
 	if len(home) == 0 {
 		return nil
 	}

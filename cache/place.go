@@ -59,6 +59,27 @@ func (v *Volume) homeOf(dir table.Ino) (providers.Locator, bool) {
 	return v.home(n.Homes[0])
 }
 
+// linksOf are the names that an inode has here, homesOf those at the backend,
+// as they are at the moment. mu is not held.
+
+func (v *Volume) linksOf(ino table.Ino) []table.Link {
+	return v.namesOf(ino, func(n *table.Inode) []table.Link { return n.Links })
+}
+
+func (v *Volume) homesOf(ino table.Ino) []table.Link {
+	return v.namesOf(ino, func(n *table.Inode) []table.Link { return n.Homes })
+}
+
+func (v *Volume) namesOf(ino table.Ino, which func(*table.Inode) []table.Link) []table.Link {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	n := v.table.Inode(ino)
+	if n == nil {
+		return nil
+	}
+	return slices.Clone(which(n))
+}
+
 // climb goes from a name to the root, by the names that up gives.
 func (v *Volume) climb(l table.Link, up func(*table.Inode) []table.Link) (providers.Locator, bool) {
 	names := []string{l.Name}

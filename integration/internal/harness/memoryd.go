@@ -18,7 +18,6 @@ type Service struct {
 	Socket string
 	t      testing.TB
 	cmd    *exec.Cmd
-	stop   func()
 }
 
 // Service starts a memoryd with flags beside -socket, as the world's user, and
@@ -51,21 +50,17 @@ func (w *World) Service(flags ...string) *Service {
 	if err := s.cmd.Start(); err != nil {
 		w.t.Fatal(err)
 	}
-	s.stop = sync.OnceFunc(func() {
+	w.t.Cleanup(func() { // what it held is gone
 		in.Close()
 		if err := s.cmd.Wait(); err != nil {
 			w.t.Errorf("memoryd: %v", err)
 		}
 	})
-	w.t.Cleanup(s.stop)
 	if line, err := bufio.NewReader(out).ReadString('\n'); line != "ready\n" {
 		w.t.Fatalf("memoryd says %q, %v", line, err)
 	}
 	return s
 }
-
-// Stop ends the service; what it held is gone.
-func (s *Service) Stop() { s.stop() }
 
 // Storage is the storage block of a workspace that lies there; more is further
 // YAML of its config, such as "clone: a".
