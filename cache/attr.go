@@ -151,7 +151,7 @@ func (v *Volume) resize(op *fs.Op, ino table.Ino, f fs.File, size int64) error {
 	if open, ok := f.(*file); ok && open.oi.ino == ino {
 		return open.truncate(op, size)
 	}
-	oi, err := v.openContent(ino, true)
+	oi, err := v.openContent(ino, forWriting)
 	if err != nil {
 		return err
 	}

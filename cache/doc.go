@@ -56,7 +56,8 @@
 //
 // A new version of a file is a new inode under the old name: who has the old
 // one open keeps it, and a mapping or a passthrough descriptor never sees half
-// of each. A directory stays the inode that it is as long as there is one of
+// of each. Only an inode of whose content nobody saw anything, or who has it open
+// still waits for its first bytes, becomes the new version itself. A directory stays the inode that it is as long as there is one of
 // that name, so that what a sandbox has mounted below it stays. A file that
 // lost its name to a pull while it was open, and is then written and closed,
 // is a conflict of that name.
@@ -95,9 +96,8 @@
 // # What is not there yet, and what is wrong
 //
 // inotify watchers are told of what a pull brought only by [Nudge], which nobody
-// calls yet. Two pulls within one open(2) may let its caller see ESTALE. What
-// the storage was sent one by one just before a loss of power may come back as
-// another's change.
+// calls yet. What the storage was sent one by one just before a loss of power
+// may come back as another's change.
 //
 // Long random runs (make model) still find these. An exchange of a file with a
 // directory, one by one, beside a refresh or a remount may be taken for

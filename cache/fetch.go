@@ -141,8 +141,9 @@ func (p *progress) Read(b []byte) (int, error) {
 func (v *Volume) moved(ctx context.Context, x table.Ino, cause error) error {
 	v.mu.Lock()
 	var names []table.Link
+	var gen uint64
 	if n := v.table.Inode(x); n != nil {
-		names = append(names, n.Homes...)
+		names, gen = append(names, n.Homes...), n.Gen
 	}
 	v.mu.Unlock()
 	for _, l := range names {
@@ -152,6 +153,9 @@ func (v *Volume) moved(ctx context.Context, x table.Ino, cause error) error {
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	if n := v.table.Inode(x); n != nil && n.Gen != gen {
+		return errOutdated
+	}
 	if v.tellStale(x) {
 		return fmt.Errorf("%w: %v", fs.ErrStale, cause) //nolint:errorlint // it must not count as a conflict
 	}

@@ -27,7 +27,7 @@ func (v *Volume) attr(ino table.Ino, n *table.Inode) fs.Attr {
 	if isDir(n) && a.Nlink > 0 {
 		a.Size, a.Blocks = dirSize, dirSize/512
 	}
-	if oi := v.open[ino]; oi != nil && oi.f != nil {
+	if oi := v.open[ino]; oi != nil && oi.f != nil && !oi.untold {
 		a.Size = uint64(oi.f.Size())
 		if stamp := oi.stamp.Load(); stamp != 0 {
 			a.Mtime, a.Ctime = timeOf(stamp), timeOf(max(stamp, n.Ctime))

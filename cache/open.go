@@ -2,6 +2,7 @@ package cache
 
 import (
 	"errors"
+	"fmt"
 	iofs "io/fs"
 	"sync"
 	"sync/atomic"
@@ -12,6 +13,10 @@ import (
 	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/providers"
 )
+
+// errOutdated says that a pull gave an inode another version while it was being
+// opened.
+var errOutdated = fmt.Errorf("a pull was faster: %w", fs.ErrStale)
 
 // openInode is an inode whose content somebody uses: programs, and ourselves
 // while we send, keep or evict it. One for all of them.
@@ -26,7 +31,15 @@ type openInode struct {
 	seen uint64        // f.Writes() that the table has; guarded by mu
 
 	opens, writers int // guarded by Volume.mu
-	by             who // the last who opened it for writing; guarded by Volume.mu
+
+	// untold says that none of this content was shown to anybody: whoever has
+	// it open still waits for the open, to read. A pull may then give the inode
+	// another version, with another gen, and the opens begin anew. gen is what
+	// the inode was at. Guarded by Volume.mu.
+	untold bool
+	gen    uint64
+
+	by who // the last who opened it for writing; guarded by Volume.mu
 
 	// stamp is the time of the last change, 0 when the table has it.
 	stamp atomic.Int64
@@ -49,16 +62,25 @@ type openInode struct {
 // that is not here becomes a file without blocks, which it fetches when they
 // are read.
 func (v *Volume) acquire(ino table.Ino) (*openInode, error) {
-	return v.openContent(ino, false)
+	return v.openContent(ino, forUs)
 }
 
 // release undoes one acquire.
 func (v *Volume) release(oi *openInode) { _ = v.closeContent(oi, false) }
 
+// user is what somebody opens content for.
+type user uint8
+
+const (
+	forUs      user = iota
+	forReading      // a program, whose open may begin anew until it is told
+	forWriting
+)
+
 // openContent opens the content of an inode. A writer's intent to change is
 // committed before it returns.
-func (v *Volume) openContent(ino table.Ino, writer bool) (*openInode, error) {
-	oi, err := v.hold(ino, writer)
+func (v *Volume) openContent(ino table.Ino, u user) (*openInode, error) {
+	oi, err := v.hold(ino, u)
 	if err != nil {
 		return nil, err
 	}
@@ -66,19 +88,19 @@ func (v *Volume) openContent(ino table.Ino, writer bool) (*openInode, error) {
 	if oi.f == nil {
 		err = v.openFile(oi)
 	}
-	if err == nil && writer {
+	if err == nil && u == forWriting {
 		err = v.intend(oi)
 	}
 	oi.mu.Unlock()
 	if err != nil {
-		_ = v.closeContent(oi, writer)
+		_ = v.closeContent(oi, u == forWriting)
 		return nil, err
 	}
 	return oi, nil
 }
 
 // hold counts one more user of an inode's content.
-func (v *Volume) hold(ino table.Ino, writer bool) (*openInode, error) {
+func (v *Volume) hold(ino table.Ino, u user) (*openInode, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	n := v.table.Inode(ino)
@@ -91,18 +113,37 @@ func (v *Volume) hold(ino table.Ino, writer bool) (*openInode, error) {
 		return nil, syscall.ENXIO
 	}
 	oi := v.open[ino]
-	if oi == nil {
-		oi = &openInode{ino: ino}
+	if oi == nil || oi.outdated(n) {
+		oi = &openInode{ino: ino, untold: n.State == table.None, gen: n.Gen}
 		v.open[ino] = oi
 	}
 	oi.opens++
-	if writer {
+	oi.untold = oi.untold && u == forReading
+	if u == forWriting {
 		oi.writers++
 		if oi.passed.Load() {
 			oi.unseen.Store(true)
 		}
 	}
 	return oi, nil
+}
+
+// outdated reports whether a pull gave an inode another version while the opens
+// of this one were waiting for their first bytes. Volume.mu is held.
+func (oi *openInode) outdated(n *table.Inode) bool {
+	return oi.untold && (n == nil || n.Gen != oi.gen)
+}
+
+// tell has content become what somebody saw, from where on a pull leaves it as
+// it is. It reports false when it is outdated.
+func (v *Volume) tell(oi *openInode) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if oi.outdated(v.table.Inode(oi.ino)) {
+		return false
+	}
+	oi.untold = false
+	return true
 }
 
 // openFile opens the content file, or makes one. oi.mu is held.
@@ -195,6 +236,9 @@ func (v *Volume) sparse(oi *openInode, was *table.Inode, path string) (*content.
 			if !ok {
 				return fs.ErrStale // its only copy was removed at the backend
 			}
+			if v.table.Inode(oi.ino).Gen != was.Gen {
+				return errOutdated
+			}
 			n := v.table.Edit(oi.ino)
 			n.State, n.Origin = table.Partial, o
 			origin = o
@@ -253,7 +297,7 @@ func (v *Volume) closeContent(oi *openInode, writer bool) error {
 	}
 	last := oi.opens == 1
 	n := v.table.Inode(oi.ino)
-	arrived := last && n != nil && oi.f != nil && n.State == table.Partial && oi.f.Whole()
+	arrived := last && n != nil && oi.f != nil && n.State == table.Partial && oi.f.Whole() && !oi.outdated(n)
 	mapped := last && oi.unseen.Load() && !oi.lingered
 	v.mu.Unlock()
 	if mapped && v.linger(oi) {
@@ -291,31 +335,57 @@ func (v *Volume) arrived(oi *openInode) error {
 	})
 }
 
-// Open implements fs.Volume.
+// openTries is how often an open begins anew because the backend has another
+// version before the first bytes of the last came.
+const openTries = 16
+
+// Open implements fs.Volume. The kernel looks a name up again for one
+// [fs.ErrStale] of an open, and tells the program the next one: so an inode of
+// which nothing was shown is brought up to date instead.
 func (v *Volume) Open(op *fs.Op, ino fs.Ino, flags uint32) (fs.Opened, error) {
 	i := table.Ino(ino)
 	if err := v.freshen(op, i); err != nil {
 		return fs.Opened{}, err
 	}
-	truncate := flags&syscall.O_TRUNC != 0
-	oi, err := v.openContent(i, writes(flags))
-	if err != nil {
-		return fs.Opened{}, err
+	for try := 1; ; try++ {
+		f, outdated, err := v.openOnce(op, i, flags)
+		switch {
+		case err == nil:
+			return v.opened(f), nil
+		case !outdated || try == openTries:
+			return fs.Opened{}, err
+		}
 	}
+}
+
+// openOnce opens an inode for a program and has its first bytes come. Outdated
+// says that the inode has another version now, so that it is to be tried again.
+func (v *Volume) openOnce(op *fs.Op, ino table.Ino, flags uint32) (f *file, outdated bool, err error) {
+	u := forReading
 	if writes(flags) {
+		u = forWriting
+	}
+	oi, err := v.openContent(ino, u)
+	if err != nil {
+		return nil, errors.Is(err, errOutdated), err
+	}
+	if u == forWriting {
 		v.writes(oi, op)
 	}
-	f := &file{v: v, oi: oi, flags: flags}
-	if truncate {
+	f = &file{v: v, oi: oi, flags: flags}
+	if flags&syscall.O_TRUNC != 0 {
 		err = f.truncate(op, 0)
 	} else {
 		err = f.begin(op)
 	}
-	if err != nil {
-		_ = v.closeContent(oi, writes(flags))
-		return fs.Opened{}, err
+	if outdated = !v.tell(oi); outdated && err == nil {
+		err = errOutdated
 	}
-	return v.opened(f), nil
+	if err != nil {
+		_ = v.closeContent(oi, u == forWriting)
+		return nil, outdated, err
+	}
+	return f, false, nil
 }
 
 // writes reports whether an open can change content.

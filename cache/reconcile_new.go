@@ -258,13 +258,13 @@ func inheritAttr(n, was *table.Inode, has providers.Attr, ids bool) {
 }
 
 // replace: theirs is new, ours is what it was. Nobody may see half of each, so
-// the name gets a new inode; only one that nobody holds and that has no content
-// here may keep its number.
+// the name gets a new inode; only one of which nobody saw any content that is
+// here keeps its number.
 func (m *merge) replace(l table.Link, rec table.Name, r *providers.Info) {
 	v, x := m.v, rec.Ino
 	old := v.table.Inode(x)
 	dirtyAttr := old.AttrGen != rec.Base.AttrGen
-	if m.unheld(x, old) && !dirtyAttr && rec.Base.Kind == r.Kind {
+	if m.unseen(x, old) && !dirtyAttr && rec.Base.Kind == r.Kind {
 		m.renew(l, rec, r)
 		return
 	}
@@ -286,11 +286,16 @@ func (m *merge) replace(l table.Link, rec table.Name, r *providers.Info) {
 	m.report.Changed++
 }
 
-// unheld reports whether nobody can tell what becomes of an inode: nothing of
-// it is here, but its one name.
-func (m *merge) unheld(x table.Ino, n *table.Inode) bool {
-	v := m.v
-	return n.State == table.None && v.refs[x] == 0 && v.open[x] == nil && len(n.Links) == 1 && len(n.Homes) == 1
+// unseen reports whether an inode may become another version: it has one name,
+// and nobody has it open, or only who still waits for its first bytes.
+// Attributes that the kernel has of it end with a notice; pages that it has of
+// content that was here once, with the next open.
+func (m *merge) unseen(x table.Ino, n *table.Inode) bool {
+	if len(n.Links) != 1 || len(n.Homes) != 1 || isSymlink(n) && m.v.refs[x] > 0 {
+		return false
+	}
+	oi := m.v.open[x]
+	return n.State == table.None && oi == nil || oi != nil && oi.untold
 }
 
 // renew is replace in place.
@@ -303,6 +308,11 @@ func (m *merge) renew(l table.Link, rec table.Name, r *providers.Info) {
 	old.Mtime, old.Ctime = max(n.Mtime, old.Mtime+1), v.now()
 	old.Metadata, old.Target, old.Origin = n.Metadata, "", table.Origin{}
 	old.Gen++
+	if old.State != table.None { // what came for who waits for it
+		old.State = table.None
+		v.letGo(x, old)
+	}
+	v.later(func() { v.notify.AttrChanged(ino(x)) })
 	m.base(l, &rec, baseOf(*r, x, old))
 	m.shown(l)
 	v.wrote(l)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 
@@ -15,27 +16,78 @@ import (
 	"github.com/wsmount/wsmount/providers/providertest"
 )
 
-// A version that is gone fails an open once; the name leads to the new one, and
-// who has the old one open keeps it.
+// A file that was replaced where it lies keeps its inode as long as nobody saw
+// content of it, so that an open need not be sent back to the name; one that is
+// gone is told once.
 func TestVersionMovedOn(t *testing.T) {
 	w := newScene(t, holding("f", "one", "g", "two", "h", "three"))
 	old, gone := w.walk("f"), w.walk("g")
 	w.tamper("f", "changed!")
 	w.gonePath("g")
-	for _, ino := range []fs.Ino{old, gone} {
-		_, err := w.v.Open(me, ino, syscall.O_RDONLY)
-		w.is(err, fs.ErrStale)
+	for range 3 {
+		o, err := w.v.Open(me, old, syscall.O_RDONLY)
+		w.ok(err)
+		if got := w.read(o); got != "changed!" {
+			t.Errorf("got %q", got)
+		}
+		o.File.Release()
 	}
-	if now := w.walk("f"); now == old || now == 0 || w.get("f") != "changed!" {
+	if now := w.walk("f"); now != old || w.get("f") != "changed!" {
 		t.Errorf("the name leads to inode %d, before to %d", now, old)
 	}
+	_, err := w.v.Open(me, gone, syscall.O_RDONLY)
+	w.is(err, fs.ErrStale)
 	if now := w.walk("g"); now != 0 {
 		t.Errorf("the name leads to inode %d", now)
 	}
 	// A bind-mounted file leads to the old inode again and again.
-	_, err := w.v.Open(me, old, syscall.O_RDONLY)
-	if errors.Is(err, fs.ErrStale) || err == nil || fs.Errno(err) != syscall.EIO {
-		t.Errorf("the second open: %v", err)
+	_, err = w.v.Open(me, gone, syscall.O_RDONLY)
+	if err == nil {
+		t.Error("the second open of what is nowhere went well")
+	}
+}
+
+// Each time that the first bytes of an open are asked for there is another
+// version: the open waits for one that stays, alone or with others, and never
+// shows a size and bytes of different versions.
+func TestOpenOfWhatMovesOn(t *testing.T) {
+	for _, opens := range []int{1, 3} {
+		t.Run(fmt.Sprint(opens), func(t *testing.T) {
+			w := newScene(t, holding("f", "0"))
+			x := w.walk("f")
+			const rounds = 5
+			var gates [rounds]chan struct{}
+			var reached [rounds]chan struct{}
+			for i := range gates {
+				gates[i], reached[i] = make(chan struct{}), make(chan struct{})
+				w.faults.Queue(providers.MethodRead, providertest.Fault{Gate: gates[i], Reached: reached[i]})
+			}
+			var done sync.WaitGroup
+			last := strings.Repeat("x", rounds+1)
+			for range opens {
+				done.Go(func() {
+					o, err := w.v.Open(me, x, syscall.O_RDONLY)
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					defer o.File.Release()
+					a, err := w.v.Attr(me, x, nil)
+					if got := w.read(o); err != nil || got != last || a.Size != uint64(len(last)) {
+						t.Errorf("got %q, size %d, %v", got, a.Size, err)
+					}
+				})
+			}
+			for i := range gates {
+				<-reached[i]
+				w.tamper("f", strings.Repeat("x", i+2))
+				if i%2 == 0 {
+					w.pull() // who waits need not be who finds out
+				}
+				close(gates[i])
+			}
+			done.Wait()
+		})
 	}
 }
 
