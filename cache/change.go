@@ -152,6 +152,15 @@ func (v *Volume) setBase(l table.Link, base *table.Base) {
 		listing.touched[l] = struct{}{}
 	}
 	v.mark(l)
+	v.vacated(l)
+}
+
+// vacated lets a directory go that was removed here, once nothing is open about
+// a name in it. mu is held, in an update.
+func (v *Volume) vacated(l table.Link) {
+	if _, there := v.table.Name(l.Dir, l.Name); !there {
+		v.shed(l.Dir)
+	}
 }
 
 // listing is a look at the backend that takes a while. What we change there

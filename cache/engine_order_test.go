@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"sync"
@@ -818,6 +819,176 @@ func TestPullWhileASetIsOpen(t *testing.T) {
 		t.Errorf("pull: %+v, %v", r, err)
 	}
 	close(pauses.ends)
+	w.upload()
+	w.same()
+	w.noProblems()
+}
+
+// A directory is removed while nobody knows whether the backend has it, and what
+// was in it: if it has, all of that is removed there too.
+func TestDirectoryRemovedWhileItIsOpen(t *testing.T) {
+	for _, sets := range []bool{false, true} {
+		for _, happened := range []bool{false, true} {
+			for _, kill := range []bool{false, true} {
+				t.Run(fmt.Sprint("sets ", sets, ", happened ", happened, ", kill ", kill), func(t *testing.T) {
+					pauses := newManual()
+					w := newWorld(t, holding(origin...), background, func(_ *world, o *Options) {
+						o.Policy.Atomic, o.pause = sets, pauses.pause
+					})
+					w.local()
+					fault := providertest.Fault{Before: providers.ErrUnavailable}
+					if happened {
+						fault = providertest.Fault{After: providers.ErrUnavailable}
+					}
+					w.do("mkdir d/n")
+					method := providers.MethodCommit
+					if !sets {
+						w.until(w.calm)
+						method = providers.MethodWrite
+					}
+					w.faults.Queue(method, fault)
+					w.do("mkdir d/n/m", "put d/n/m/f one", "put d/n/g two")
+					w.until(func() bool { return w.v.Status().LastError != "" })
+					w.do("rm d/n/m/f", "rmdir d/n/m", "rm d/n/g", "rmdir d/n")
+					if kill {
+						w.o.pause = func(ctx context.Context, _ time.Duration) error { return ctx.Err() }
+						w.killed()
+					}
+					close(pauses.ends)
+					w.upload()
+					w.same()
+					w.noProblems()
+					w.forgetAll()
+					if left := len(w.v.marked(orphans)); left > 0 {
+						t.Errorf("%d inodes without a name stay", left)
+					}
+				})
+			}
+		}
+	}
+}
+
+// between is storage that takes the content of a set one by one, and has
+// something done after the first.
+type between struct {
+	providers.Committer
+	providers.Provider
+	do func()
+}
+
+func (b *between) Commit(ctx context.Context, set providers.ChangeSet) (providers.CommitResult, error) {
+	for i := range set.Changes {
+		body := &set.Changes[i].Body
+		if body.Reader == nil {
+			continue
+		}
+		content, err := io.ReadAll(body.Reader)
+		if err != nil {
+			return providers.CommitResult{}, err
+		}
+		*body = providers.String(string(content))
+		if do := b.do; do != nil {
+			b.do = nil
+			do()
+		}
+	}
+	return b.Committer.Commit(ctx, set)
+}
+
+// The names of one file may get different content in one set, when it is written
+// while that is on its way: after a kill it is not taken as unchanged because
+// one of them has the last of it.
+func TestLinksAreSentWhileOneIsWritten(t *testing.T) {
+	for _, names := range [][2]string{{"f", "d/g"}, {"d/g", "f"}} {
+		var b *between
+		w := newWorld(t, holding(origin...), background, func(w *world, o *Options) {
+			o.Policy.Atomic = true
+			w.wrap = func(p providers.Provider) providers.Provider {
+				c, _ := providers.As[providers.Committer](p)
+				b = &between{Provider: p, Committer: c}
+				return b
+			}
+		})
+		w.local()
+		w.until(w.calm)
+		e := &w.v.engine
+		w.v.mu.Lock()
+		e.sending = true // by us
+		w.v.mu.Unlock()
+		w.do("put "+names[0]+" one", "ln "+names[0]+" "+names[1])
+		w.v.mu.Lock()
+		due := e.last
+		w.v.mu.Unlock()
+		b.do = func() { w.write(w.open("f", syscall.O_RDWR), "two", 0) }
+		report, err := e.sendSet(w.Context(), nil, due)
+		if w.ok(err); report.Changes != 2 {
+			t.Fatalf("sent: %+v", report)
+		}
+		w.killed()
+		w.upload()
+		w.same()
+		w.noProblems()
+		if got := w.get("f"); got != "two" {
+			t.Errorf("got %q", got)
+		}
+	}
+}
+
+// delayed is storage that the first set reaches only when it is let go, whatever
+// became of its sender.
+type delayed struct {
+	providers.Committer
+	providers.Provider
+	late func() error // nil until there is one
+}
+
+func (d *delayed) Commit(ctx context.Context, set providers.ChangeSet) (providers.CommitResult, error) {
+	if d.late != nil {
+		return d.Committer.Commit(ctx, set)
+	}
+	for i := range set.Changes { // content comes with the request
+		if body := &set.Changes[i].Body; body.Reader != nil {
+			content, err := io.ReadAll(body.Reader)
+			if err != nil {
+				return providers.CommitResult{}, err
+			}
+			*body = providers.String(string(content))
+		}
+	}
+	d.late = func() error {
+		_, err := d.Committer.Commit(context.Background(), set)
+		return err
+	}
+	return providers.CommitResult{}, providers.ErrUnavailable
+}
+
+// A set that arrives when its sender has asked what became of it, and been told
+// that nothing did, is not committed any more: not even where nothing is in its
+// way. Else what was made and removed since would be there again.
+func TestSetComesLate(t *testing.T) {
+	var d *delayed
+	pauses := newManual()
+	w := newWorld(t, holding(origin...), background, func(w *world, o *Options) {
+		o.Policy.Atomic, o.pause = true, pauses.pause
+		w.wrap = func(p providers.Provider) providers.Provider {
+			c, _ := providers.As[providers.Committer](p)
+			if d == nil {
+				d = &delayed{Provider: p, Committer: c}
+			}
+			d.Provider, d.Committer = p, c
+			return d
+		}
+	})
+	w.local()
+	w.do("mkdir n", "put n/f one", "append a more")
+	w.until(func() bool { return w.v.Status().LastError != "" })
+	w.do("rm n/f", "rmdir n")
+	w.o.pause = func(ctx context.Context, _ time.Duration) error { return ctx.Err() }
+	w.killed()
+	w.upload()
+	if err := d.late(); !errors.Is(err, providers.ErrConflict) {
+		t.Errorf("the late set: %v", err)
+	}
 	w.upload()
 	w.same()
 	w.noProblems()

@@ -126,14 +126,16 @@ const orphans = "orphan/"
 
 // shed forgets an inode without a name, or marks it when it is still held. One
 // that the backend still has under some name stays as a record, without its
-// content. mu is held, in an update.
+// content. A directory stays while it hands names over, and as long as it is
+// open what became of a name in it: the backend may have that, and it would have
+// no place here. mu is held, in an update.
 func (v *Volume) shed(ino table.Ino) {
 	n := v.table.Inode(ino)
 	if n == nil || len(n.Links) > 0 || ino == table.Root {
 		return
 	}
 	key := orphanKey(ino)
-	if !v.unheld(ino) || v.owed(ino) {
+	if !v.unheld(ino) || v.owed(ino) || isDir(n) && len(n.Homes) == 0 && (n.From != "" || v.table.HasNames(ino)) {
 		if v.table.Get(key) == nil {
 			v.table.Set(key, []byte{1})
 		}

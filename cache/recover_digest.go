@@ -22,10 +22,7 @@ func (r *recovery) unchanged(ino table.Ino, f *content.File, left *int64) bool {
 	var n table.Inode
 	digest := ""
 	if p := v.table.Inode(ino); p != nil {
-		n = *p
-		if origin, ok := v.originOf(ino); ok {
-			digest = origin.Digest
-		}
+		n, digest = *p, v.digestOf(p)
 	}
 	v.mu.Unlock()
 	if digest == "" || !f.Whole() || f.Size() != n.Size || f.Size() > *left {
@@ -34,6 +31,20 @@ func (r *recovery) unchanged(ino table.Ino, f *content.File, left *int64) bool {
 	*left -= f.Size()
 	ok, known := matches(f, digest)
 	return ok && known
+}
+
+// digestOf is what the backend says of an inode's content, "" unless it says the
+// same under each name that has its state: content that was written on its way
+// there may be newer than that under one, and not under another. mu is held.
+func (v *Volume) digestOf(n *table.Inode) (digest string) {
+	for i, l := range n.Homes {
+		rec, _ := v.table.Name(l.Dir, l.Name)
+		if b := rec.Base; b == nil || b.Gen != n.Gen || b.Digest == "" || i > 0 && b.Digest != digest {
+			return ""
+		}
+		digest = rec.Base.Digest
+	}
+	return digest
 }
 
 // matches compares content with a digest; known is false when the digest is of

@@ -68,6 +68,7 @@ func (e *engine) setAttempt(l table.Link, a *table.Attempt) {
 	}
 	e.v.table.SetName(l.Dir, l.Name, rec)
 	e.v.mark(l)
+	e.v.vacated(l)
 }
 
 // answered clears an attempt that is known to have come to nothing, and hands
@@ -159,11 +160,13 @@ func (e *engine) pack(ctx context.Context, s *step) (*parcel, error) {
 	return p, nil
 }
 
-// gone reports whether there is no such inode any more.
+// gone reports whether nothing leads to an inode here any more: then its content
+// may be gone too.
 func (v *Volume) gone(ino table.Ino) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	return v.table.Inode(ino) == nil && v.table.Err() == nil
+	n := v.table.Inode(ino)
+	return (n == nil || len(n.Links) == 0) && v.table.Err() == nil
 }
 
 func (p *parcel) close(v *Volume) {

@@ -174,6 +174,9 @@ type ChangeSet struct {
 	Trailers  []Trailer
 	// Op is the operation id: the set with the same id is committed once, and
 	// a repetition has the result of the first, whatever became of it since.
+	// One that was refused for its Base is refused from then on, with any Base:
+	// who asks with a Base that no head has learns what became of a set whose
+	// answer got lost, and that it will not happen later.
 	// Every Committer knows that, with Capabilities.OperationIDs or without.
 	Op string
 }

@@ -162,8 +162,10 @@ func (p *power) compare(i int, client *crasher.Client) {
 		switch synced := o.Do == "fsync" || o.Do == "store"; {
 		case synced && k < p.acked[i]:
 			first = k + 1
+		case o.Do == "fsync":
+			ops[k] = crasher.Op{Do: "write", H: o.H} // of nothing
 		case synced:
-			ops[k].Do = map[string]string{"fsync": "close", "store": "write"}[o.Do]
+			ops[k].Do = "write"
 		}
 	}
 	var best []string

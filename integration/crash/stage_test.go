@@ -151,7 +151,7 @@ func (s *stage) settle() {
 		case len(u.Halted) > 0:
 			s.w.MustRun("commit", "--confirm", s.m.Dir)
 		case u.Held > 0:
-			s.t.Fatalf("held back: %q", u.Reasons)
+			s.t.Fatalf("held back: %q\n%s", u.Reasons, s.daemonLog())
 		case time.Now().After(end):
 			s.t.Fatalf("not sent: %s", u.Text)
 		}

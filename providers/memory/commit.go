@@ -31,12 +31,8 @@ func (p *Provider) Commit(ctx context.Context, set providers.ChangeSet) (provide
 			return providers.CommitResult{}, err
 		}
 		before := p.head()
-		made, repeated := p.sets[set.Op]
-		switch {
-		case set.Op != "" && repeated:
-			return copyResult(made), nil
-		case set.Base != "" && set.Base != before:
-			return providers.CommitResult{}, providers.ErrConflict
+		if result, known, err := p.sets.decide(set, before); known {
+			return result, err
 		}
 		result, err := p.commit(set, bodies)
 		result.Revision, result.Committed = p.head(), p.head() != before
@@ -52,10 +48,35 @@ func (p *Provider) commit(set providers.ChangeSet, bodies [][]byte) (providers.C
 	}
 	p.tree = run.after
 	result := providers.CommitResult{Revision: p.head(), Committed: true, Entries: entries}
-	if set.Op != "" {
-		p.sets[set.Op] = copyResult(result)
-	}
+	p.sets.made(set, result)
 	return result, nil
+}
+
+// outcomes is what became of the sets with an operation id. A zero result is of
+// one that was refused for its base.
+type outcomes map[string]providers.CommitResult
+
+// decide answers a set that needs no more than a look: it was answered before,
+// or is for another head.
+func (o outcomes) decide(set providers.ChangeSet, head providers.Revision) (result providers.CommitResult, known bool, err error) {
+	result, known = o[set.Op]
+	switch {
+	case known && result.Committed:
+		return copyResult(result), true, nil
+	case known, set.Base != "" && set.Base != head:
+		if set.Op != "" {
+			o[set.Op] = providers.CommitResult{}
+		}
+		return providers.CommitResult{}, true, providers.ErrConflict
+	}
+	return providers.CommitResult{}, false, nil
+}
+
+// made remembers what a set has made.
+func (o outcomes) made(set providers.ChangeSet, result providers.CommitResult) {
+	if set.Op != "" {
+		o[set.Op] = copyResult(result)
+	}
 }
 
 // copyResult keeps what is remembered from what callers do with theirs.

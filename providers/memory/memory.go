@@ -66,7 +66,7 @@ type Provider struct {
 	mu     sync.Mutex // guards all below
 	tree   tree
 	mint   mint
-	sets   map[string]providers.CommitResult // what the change set of an operation id made
+	sets   outcomes
 	closed bool
 }
 
@@ -92,7 +92,7 @@ func newProvider(opts Options, caps providers.Capabilities) *Provider {
 		opts: opts, switches: NewSwitches(opts.Delay, opts.Sleep),
 		tree: tree{root: emptyDir, flat: !caps.EmptyDirs},
 		mint: mint{now: opts.Now, caps: caps, noDigest: opts.NoDigest},
-		sets: map[string]providers.CommitResult{},
+		sets: outcomes{},
 	}
 }
 

@@ -154,13 +154,10 @@ func (r *Repository) Commit(ctx context.Context, set providers.ChangeSet) (provi
 }
 
 func (r *Repository) commit(set providers.ChangeSet, bodies [][]byte) (providers.CommitResult, error) {
-	made, repeated := r.files.sets[set.Op]
-	switch {
-	case set.Op != "" && repeated:
-		return copyResult(made), nil
-	case set.Base != "" && set.Base != r.head:
-		return providers.CommitResult{}, providers.ErrConflict
-	case set.Merge != "" && !r.has[set.Merge]:
+	if result, known, err := r.files.sets.decide(set, r.head); known {
+		return result, err
+	}
+	if set.Merge != "" && !r.has[set.Merge] {
 		return providers.CommitResult{}, fmt.Errorf("revision %q: %w", set.Merge, providers.ErrNotExist)
 	}
 	run := newRun(r.files.tree, &r.files.mint, set, bodies)
@@ -182,9 +179,7 @@ func (r *Repository) commit(set providers.ChangeSet, bodies [][]byte) (providers
 	r.has[id] = true
 	r.show(id)
 	result := providers.CommitResult{Revision: id, Committed: true, Entries: entries}
-	if set.Op != "" {
-		r.files.sets[set.Op] = copyResult(result)
-	}
+	r.files.sets.made(set, result)
 	return result, nil
 }
 

@@ -14,6 +14,7 @@ var commitChecks = []Check{
 	{Name: "commit/nothing", Needs: able(providers.AbilityCommit), Run: commitNothing},
 	{Name: "commit/entries", Needs: able(providers.AbilityCommit), Run: commitEntries},
 	{Name: "commit/operation-id", Needs: able(providers.AbilityCommit), Run: commitOperation},
+	{Name: "commit/too-late", Needs: able(providers.AbilityCommit), Run: commitTooLate},
 }
 
 func change(name, content string, cond providers.Condition) providers.Change {
@@ -121,6 +122,20 @@ func commitOperation(t T, p providers.Provider) {
 	wantOK(t, "repeated commit after a change by others", err)
 	wantEntries(t, "the late repetition", again, first.Entries...)
 	wantContent(t, p, loc("a"), "another's")
+}
+
+func commitTooLate(t T, p providers.Provider) {
+	c := must[providers.Committer](t, p)
+	_, err := c.Commit(t.Context(), providers.ChangeSet{Op: "op-1", Base: "no such head"})
+	wantErr(t, "commit on another head", err, providers.ErrConflict)
+	late := func(op string) providers.ChangeSet {
+		return providers.ChangeSet{Op: op, Changes: []providers.Change{change("a", "1", providers.IfAbsent())}}
+	}
+	_, err = c.Commit(t.Context(), late("op-1"))
+	wantErr(t, "the commit of that operation, which comes late", err, providers.ErrConflict)
+	wantGone(t, p, loc("a"))
+	_, err = c.Commit(t.Context(), late("op-2"))
+	wantOK(t, "another operation", err)
 }
 
 // wantEntries compares what a commit says that its changes left.

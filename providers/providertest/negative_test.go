@@ -563,7 +563,7 @@ var mistakes = []struct {
 			return last, nil
 		}
 	}, []string{
-		"commit/all-or-nothing", "commit/base", "commit/operation-id", "commit/nothing", "commit/entries",
+		"commit/all-or-nothing", "commit/base", "commit/operation-id", "commit/too-late", "commit/nothing", "commit/entries",
 		"set/exchange", "set/rename-and-write", "set/rename-and-delete", "set/rename-of-rename",
 		"set/file-and-directory", "set/conditions", "set/order-decides-nothing",
 	}},
@@ -589,6 +589,14 @@ var mistakes = []struct {
 			return r, err
 		}
 	}, []string{"commit/operation-id"}},
+	{"a set that was refused may come later", func(b *broken, p *memory.Provider) {
+		b.commit = func(ctx context.Context, set providers.ChangeSet) (providers.CommitResult, error) {
+			if head, err := p.Head(ctx); err == nil && set.Base != "" && set.Base != head {
+				set.Op = ""
+			}
+			return p.Commit(ctx, set)
+		}
+	}, []string{"commit/too-late"}},
 	{"a rename is a copy", func(b *broken, p *memory.Provider) {
 		b.commit = withSet(p, func(set *providers.ChangeSet) {
 			places := taken(set)

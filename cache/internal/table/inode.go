@@ -103,14 +103,16 @@ func (t *Table) Drop(ino Ino) {
 	case len(n.Links)+len(n.Homes) != 0 || n.Entries != 0:
 		t.misuse("Drop of inode %d, which has names", ino)
 		return
-	case t.options.Strict && n.isDir() && t.hasNames(ino):
+	case t.options.Strict && n.isDir() && t.HasNames(ino):
 		t.misuse("Drop of directory %d, which has names at the backend or to send", ino)
 		return
 	}
 	t.edits[ino] = nil
 }
 
-func (t *Table) hasNames(dir Ino) (has bool) {
+// HasNames reports whether there are records of names in a directory: here, at
+// the backend, or of an attempt.
+func (t *Table) HasNames(dir Ino) (has bool) {
 	t.Names(dir, "", func(string, Name) bool {
 		has = true
 		return false
