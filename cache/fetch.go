@@ -27,10 +27,7 @@ func (v *Volume) originAt(x table.Ino) (at providers.Locator, version providers.
 	if n == nil {
 		return at, version, false
 	}
-	gen := n.Origin.Gen
-	if n.State == table.None {
-		gen = n.Gen
-	}
+	gen := missingGen(n)
 	for _, l := range n.Homes {
 		rec, _ := v.table.Name(l.Dir, l.Name)
 		if rec.Base == nil || rec.Base.Ino != x || rec.Base.Gen != gen {
@@ -57,12 +54,51 @@ func (v *Volume) source(x table.Ino) content.Source {
 			return translate(w.cause(err))
 		}
 		defer release()
-		err = w.cause(v.fetchRange(w, x, off, n, to))
-		if errors.Is(err, errMoved) {
-			return v.moved(w, x, err)
+		for try := 1; ; try++ {
+			was := v.whereabouts(x)
+			err = w.cause(v.fetchRange(w, x, off, n, to))
+			if !errors.Is(err, errMoved) {
+				return translate(err)
+			}
+			elsewhere, err := v.moved(w, x, was, err)
+			if !elsewhere || try == maxTries {
+				return err
+			}
 		}
-		return translate(err)
 	}
+}
+
+// whereabouts is where the backend has the missing content of an inode, and of
+// which state that is.
+type whereabouts struct {
+	at      providers.Locator
+	version providers.Version
+	gen     uint64
+	ok      bool
+}
+
+func (v *Volume) whereabouts(x table.Ino) whereabouts {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.whereaboutsOf(x)
+}
+
+// whereaboutsOf is whereabouts with mu held.
+func (v *Volume) whereaboutsOf(x table.Ino) (o whereabouts) {
+	if n := v.table.Inode(x); n != nil {
+		o.gen = missingGen(n)
+	}
+	o.at, o.version, o.ok = v.originAt(x)
+	return o
+}
+
+// missingGen is the state of an inode that what is not here of its content is
+// of.
+func missingGen(n *table.Inode) uint64 {
+	if n.State == table.None {
+		return n.Gen
+	}
+	return n.Origin.Gen
 }
 
 // fetchSlot waits until not too many read at once.
@@ -135,31 +171,34 @@ func (p *progress) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// moved looks at what the backend has where an inode's version was. fs.ErrStale
-// sends the kernel to look the name up again; an inode for which that was said
-// already keeps its version, of which some is nowhere any more.
-func (v *Volume) moved(ctx context.Context, x table.Ino, cause error) error {
+// moved looks at what the backend has where an inode's version was. Elsewhere
+// says that a change of ours was under way: it has the same at another place by
+// now. fs.ErrStale sends the kernel to look the name up again; an inode for
+// which that was said already keeps its version, of which some is nowhere any
+// more.
+func (v *Volume) moved(ctx context.Context, x table.Ino, was whereabouts, cause error) (elsewhere bool, err error) {
 	v.mu.Lock()
 	var names []table.Link
-	var gen uint64
 	if n := v.table.Inode(x); n != nil {
-		names, gen = append(names, n.Homes...), n.Gen
+		names = append(names, n.Homes...)
 	}
 	v.mu.Unlock()
 	for _, l := range names {
 		if err := v.recheck(ctx, l, false); err != nil {
-			return translate(err)
+			return false, translate(err)
 		}
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if n := v.table.Inode(x); n != nil && n.Gen != gen {
-		return errOutdated
+	switch now := v.whereaboutsOf(x); {
+	case now.ok && now.gen != was.gen:
+		return false, errOutdated
+	case now.ok && now != was:
+		return true, fmt.Errorf("%w: %v", fs.ErrUnavailable, cause) //nolint:errorlint // it must not count as a conflict
+	case v.tellStale(x):
+		return false, fmt.Errorf("%w: %v", fs.ErrStale, cause) //nolint:errorlint // as above
 	}
-	if v.tellStale(x) {
-		return fmt.Errorf("%w: %v", fs.ErrStale, cause) //nolint:errorlint // it must not count as a conflict
-	}
-	return fmt.Errorf("%w: %v", fs.ErrUnavailable, cause) //nolint:errorlint // as above
+	return false, fmt.Errorf("%w: %v", fs.ErrUnavailable, cause) //nolint:errorlint // as above
 }
 
 // tellStale reports whether whoever opens an inode is to be sent back to its
@@ -194,6 +233,7 @@ func (v *Volume) fetchTarget(op *fs.Op, x table.Ino) error {
 	if !ok {
 		return fs.ErrStale
 	}
+	was := v.whereabouts(x)
 	var target []byte
 	err := w.cause(v.retry(w, func(ctx context.Context) (err error) {
 		target, _, err = providers.Fetch(ctx, v.p, at, providers.ReadOptions{Version: version, Length: maxTarget + 1})
@@ -201,7 +241,8 @@ func (v *Volume) fetchTarget(op *fs.Op, x table.Ino) error {
 	}))
 	switch {
 	case errors.Is(err, providers.ErrConflict) || errors.Is(err, providers.ErrNotExist):
-		return v.moved(w, x, err)
+		_, err = v.moved(w, x, was, err)
+		return err
 	case err != nil:
 		return translate(err)
 	case len(target) == 0 || len(target) > maxTarget:

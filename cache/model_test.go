@@ -3,10 +3,13 @@ package cache
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -35,15 +38,26 @@ type modelBackend struct {
 	name   string
 	hide   providers.Ability
 	policy Policy
+	less   providers.Capabilities // what it is without
 }
+
+// asBucket is what a store of objects is without.
+var asBucket = providers.Capabilities{EmptyDirs: true, UniqueVersions: true,
+	Attributes: providers.AttrMode | providers.AttrOwner | providers.AttrModTime,
+	Abilities:  providers.AbilityMove | providers.AbilityAttr | providers.AbilityCommit}
 
 // modelBackends are stores of less and less ability, and policies.
 var modelBackends = []modelBackend{
-	{"moves", 0, Policy{}},
-	{"copies", providers.AbilityMove, Policy{}},
-	{"neither", providers.AbilityMove | providers.AbilityCopy | providers.AbilityAttr, Policy{}},
-	{"gathered", 0, Policy{NoWait: true, Window: time.Millisecond}},
-	{"asked", providers.AbilityMove, Policy{NoWait: true, Commit: DueAsked}},
+	{name: "moves"},
+	{name: "copies", hide: providers.AbilityMove},
+	{name: "neither", hide: providers.AbilityMove | providers.AbilityCopy | providers.AbilityAttr},
+	{name: "gathered", policy: Policy{NoWait: true, Window: time.Millisecond}},
+	{name: "asked", hide: providers.AbilityMove, policy: Policy{NoWait: true, Commit: DueAsked}},
+	{name: "bucket", less: asBucket},
+	{name: "gathered bucket", less: asBucket, policy: Policy{NoWait: true, Window: time.Millisecond}},
+	{name: "refreshed", policy: Policy{TTL: time.Millisecond}},
+	{name: "refreshed bucket", less: asBucket, policy: Policy{TTL: time.Millisecond, NoWait: true, Window: time.Millisecond}},
+	{name: "sets", policy: Policy{NoWait: true, Window: time.Millisecond, Atomic: true}},
 }
 
 // modelTree is a tree that operations are done to.
@@ -72,7 +86,7 @@ var modelStart = []string{"a/a: start", "a/b/c: deep", "b/x: other", "c: top"}
 
 func runModel(r *rapid.T, t *testing.T, b modelBackend) {
 	plain := diskTree{t.TempDir()}
-	p := memory.New(memory.Options{PageSize: 2})
+	p := memory.New(memory.Options{PageSize: 2, Without: b.less})
 	for _, line := range modelStart {
 		path, content, _ := strings.Cut(line, ": ")
 		p.Tamper(at(path), []byte(content))
@@ -81,13 +95,20 @@ func runModel(r *rapid.T, t *testing.T, b modelBackend) {
 	}
 	lost := rapid.SliceOfN(rapid.Bool(), 8, 8).Draw(r, "lost answers")
 	m := &model{r: r, t: t, plain: plain,
-		p: providers.Wrap(p, providers.WrapOptions{Hide: b.hide, Around: loseAnswers(lost)}),
+		p: providers.Wrap(p, providers.WrapOptions{Hide: b.hide, Around: dawdle(loseAnswers(lost))}),
 		o: Options{StateDir: t.TempDir(), Umask: 0o022, Policy: b.policy, strict: true,
 			pause: func(ctx context.Context, _ time.Duration) error { return ctx.Err() }}}
 	m.start()
-	defer func() { m.closeAll(); m.v().Close() }()
+	defer func() {
+		m.closeAll()
+		m.pulls.Wait()
+		m.v().Close()
+		os.RemoveAll(m.o.StateDir) // there are thousands of these
+		os.RemoveAll(plain.dir)
+	}()
 	r.Repeat(m.actions())
 	m.closeAll()
+	m.pulls.Wait()
 	m.sameTree(r)
 	if b.policy.Commit == DueAsked {
 		if report, err := m.v().Commit(context.Background(), CommitOptions{}); err != nil || len(report.HeldBack) > 0 {
@@ -127,6 +148,7 @@ func (m *model) check() {
 // remount ends the working copy cleanly, with all files closed.
 func (m *model) remount(t *rapid.T) {
 	m.closeAll()
+	m.pulls.Wait()
 	m.check()
 	if err := m.v().Close(); err != nil {
 		t.Fatal(err)
@@ -150,7 +172,9 @@ func (m *model) kill(*rapid.T) {
 		m.r.Fatal(err)
 	}
 	old.stop()
+	m.pulls.Wait()
 	old.Close() // its last request may have reached the backend
+	os.RemoveAll(m.o.StateDir)
 	m.o.StateDir = dir
 	m.start()
 }
@@ -182,6 +206,20 @@ func loseAnswers(pattern []bool) providers.Around {
 	}
 }
 
+// dawdle has calls take a while, now and then, so that others get in between.
+func dawdle(next providers.Around) providers.Around {
+	pause := func() {
+		if n := rand.IntN(8); n > 4 {
+			time.Sleep(time.Duration(rand.IntN(300)) * time.Microsecond)
+		}
+	}
+	return func(ctx context.Context, c *providers.Call, do func(context.Context) error) error {
+		pause()
+		defer pause()
+		return next(ctx, c, do)
+	}
+}
+
 type model struct {
 	r           *rapid.T
 	t           *testing.T
@@ -190,6 +228,18 @@ type model struct {
 	dead        *atomic.Bool
 	plain, ours modelTree
 	open        [][2]modelFile
+	pulls       sync.WaitGroup
+}
+
+// pull looks whether others changed something, which nobody did, while
+// everything else goes on.
+func (m *model) pull(*rapid.T) {
+	v := m.v()
+	m.pulls.Go(func() {
+		if _, err := v.Pull(context.Background(), PullOptions{}); err != nil && v.ctx.Err() == nil {
+			m.t.Errorf("pull: %v", err)
+		}
+	})
 }
 
 var modelPath = rapid.Custom(func(t *rapid.T) string {
@@ -224,6 +274,8 @@ func (m *model) actions() map[string]func(*rapid.T) {
 		"":       m.sameTree,
 		"again":  m.remount,
 		"kill":   m.kill,
+		"pull":   m.pull,
+		"look":   m.pull,
 		"put":    m.put,
 		"open":   m.openOne,
 		"write":  m.writeOpen,
@@ -315,6 +367,13 @@ func (m *model) sameBackend(p providers.Provider) {
 	for _, line := range m.plain.all() {
 		_, rest, _ := strings.Cut(line, " ")
 		want = append(want, rest)
+	}
+	if !p.Capabilities().EmptyDirs {
+		all := strings.Join(want, "\n")
+		want = slices.DeleteFunc(want, func(l string) bool {
+			dir := strings.HasSuffix(l, "/")
+			return dir && !regexp.MustCompile(`(?m)^`+regexp.QuoteMeta(l)+`.*[^/]$`).MatchString(all)
+		})
 	}
 	if got := sorted(listBackend(p)); !slices.Equal(got, sorted(want)) {
 		m.r.Fatalf("the backend has\n\t%s\nwant\n\t%s", strings.Join(got, "\n\t"), strings.Join(want, "\n\t"))

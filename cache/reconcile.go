@@ -231,12 +231,7 @@ func (m *merge) gone(l table.Link, rec table.Name) {
 	}
 	b := *rec.Base
 	if b.Kind == providers.KindDir && b.Ino != 0 {
-		if !m.v.caps.EmptyDirs && !m.holds(b.Ino) {
-			m.deleted-- // the backend never had it without something in it
-			if m.within > 0 {
-				m.emptied(b.Ino)
-				m.base(l, &rec, nil)
-			}
+		if !m.v.caps.EmptyDirs && m.goneEmpty(l, rec) {
 			return
 		}
 		m.emptied(b.Ino)
@@ -260,23 +255,47 @@ func (m *merge) gone(l table.Link, rec table.Name) {
 	}
 }
 
-// holds reports whether the backend was known to have a file below a directory,
-// or may have one.
-func (m *merge) holds(dir table.Ino) (something bool) {
-	if n := m.v.table.Inode(dir); n != nil && !n.Loaded {
-		return true
+// goneEmpty deals with a directory that the backend does not show because there
+// is nothing in it, where directories come and go with their entries. It reports
+// false when others have deleted what was in it.
+func (m *merge) goneEmpty(l table.Link, rec table.Name) bool {
+	something, ours := m.holds(rec.Base.Ino)
+	switch {
+	case ours: // the last of what we delete may be gone, or the first of what we make not there
+		if something {
+			m.emptied(rec.Base.Ino)
+		}
+	case something:
+		return false
+	case m.within > 0:
+		m.emptied(rec.Base.Ino)
+		m.base(l, &rec, nil)
 	}
-	m.v.table.Names(dir, "", func(_ string, rec table.Name) bool {
+	m.deleted--
+	return true
+}
+
+// holds reports whether the backend was known to have a file below a directory,
+// or may have one; and whether there is one that a change of ours is about.
+func (m *merge) holds(dir table.Ino) (something, ours bool) {
+	if n := m.v.table.Inode(dir); n != nil && !n.Loaded {
+		something = true
+	}
+	m.v.table.Names(dir, "", func(name string, rec table.Name) bool {
+		l := table.Link{Dir: dir, Name: name}
 		switch {
+		case m.leave(l, &rec):
+			ours = true
 		case rec.Base == nil:
 		case rec.Base.Kind == providers.KindDir:
-			something = m.holds(rec.Base.Ino)
+			below, busy := m.holds(rec.Base.Ino)
+			something, ours = something || below, ours || busy
 		default:
 			something = true
 		}
-		return !something
+		return !something || !ours
 	})
-	return something
+	return something, ours
 }
 
 // emptied: the backend has nothing below a directory any more.

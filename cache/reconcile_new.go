@@ -54,10 +54,10 @@ func (v *Volume) dirBase(r *providers.Info, ino table.Ino, n *table.Inode) *tabl
 }
 
 // dirAttr takes the mode and owner of a directory from the backend, unless
-// they were changed here.
+// they were changed here, or cannot be told there: then what it has may be older.
 func (m *merge) dirAttr(rec table.Name, r *providers.Info) {
 	n := m.v.table.Inode(rec.Base.Ino)
-	if n == nil || n.AttrGen != rec.Base.AttrGen {
+	if n == nil || n.AttrGen != rec.Base.AttrGen || !m.v.engine.tellsDirAttrs() {
 		return
 	}
 	fresh := m.v.inodeOf(*r)

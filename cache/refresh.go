@@ -185,15 +185,22 @@ func (v *Volume) freshen(op *fs.Op, x table.Ino) error {
 	if v.o.Policy.TTL == 0 {
 		return v.renamed(op, x)
 	}
-	v.mu.Lock()
-	dir, ok := v.validatedBy(x)
-	v.mu.Unlock()
-	if ok {
-		if err := v.look(op, dir, true); err != nil {
+	last := table.Ino(0)
+	for {
+		v.mu.Lock()
+		dir, ok := v.validatedBy(x)
+		v.mu.Unlock()
+		if !ok {
+			return v.renamed(op, x)
+		}
+		switch err := v.look(op, dir, true); {
+		case err == nil:
+			return v.renamed(op, x)
+		case dir == last || !errors.Is(err, fs.ErrStale):
 			return err
 		}
+		last = dir // a rename of ours ended: its home is in another directory
 	}
-	return v.renamed(op, x)
 }
 
 // validatedBy is the directory at the backend whose listing says whether an

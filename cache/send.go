@@ -353,7 +353,7 @@ func (e *engine) setAttr(ctx context.Context, s *step) error {
 			return errAgain
 		}
 		opts.Attr, attrGen = e.v.attrOf(n), n.AttrGen
-		can = can && (!s.dir || e.v.caps.EmptyDirs) // else it is no more than a part of names
+		can = can && (!s.dir || e.tellsDirAttrs())
 		if !can || opts.Attr.Valid == 0 {
 			base := *rec.Base
 			base.AttrGen = attrGen
@@ -372,6 +372,14 @@ func (e *engine) setAttr(ctx context.Context, s *step) error {
 		return e.answered(err, s.link)
 	}
 	return e.update(func() error { return e.attrsSet(s, info, attrGen) })
+}
+
+// tellsDirAttrs reports whether the backend can be told attributes of a directory
+// that it has. Where there are none without entries they are a part of names,
+// and a set can only make one with its attributes.
+func (e *engine) tellsDirAttrs() bool {
+	_, can := providers.As[providers.AttrSetter](e.v.p)
+	return can && e.v.caps.EmptyDirs && e.sets == nil
 }
 
 // attrsSet notes that the backend has attributes of ours. Content that is only
