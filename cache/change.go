@@ -104,13 +104,13 @@ func (v *Volume) mark(l table.Link) {
 
 // differ reports whether the backend has something else under a name than is
 // here, or may have: a change was begun whose outcome is open. What stays here
-// (Local) is no business of the backend's.
+// (Local) is nothing to the backend.
 func (v *Volume) differ(rec table.Name) bool {
 	switch {
 	case rec.Attempt != nil:
 		return true
 	case rec.Local:
-		return false
+		return rec.Base != nil // what had the name before is to go
 	case rec.Ino == 0:
 		return rec.Base != nil
 	case rec.Base == nil || rec.Base.Ino != rec.Ino:
@@ -128,6 +128,9 @@ func (v *Volume) differ(rec table.Name) bool {
 func (v *Volume) setLocal(l table.Link, ino table.Ino, stays bool) {
 	rec, _ := v.table.Name(l.Dir, l.Name)
 	rec.Ino, rec.Local = ino, ino != 0 && stays
+	if at, ok := v.home(l); ok && rec.Base != nil && v.excluded(at, rec.Base.Kind) {
+		rec.Base = nil // excluded since it was taken from there, which keeps it
+	}
 	v.setName(l, rec)
 	v.mark(l)
 }

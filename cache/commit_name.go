@@ -53,7 +53,7 @@ func (e *engine) plan(l table.Link, via []table.Link) (verdict, *step) {
 		return e.planParent(l, via)
 	}
 	s := &step{link: l, at: at}
-	if rec.Ino == 0 {
+	if rec.Ino == 0 || rec.Local {
 		return e.planGone(s, rec, via)
 	}
 	return e.planThere(s, rec, via)

@@ -99,10 +99,7 @@
 // calls yet. What the storage was sent one by one just before a loss of power
 // may come back as another's change.
 //
-// Long random runs (make model) still find these. An exchange of a file with a
-// directory, one by one, beside a refresh or a remount may be taken for
-// another's change: something stands aside under a name of its own, or a name
-// leads to what it led to before. In about one of a hundred kills while sets are
-// sent, a file counts as sent whose last bytes were not, or a directory is held
-// back as not empty.
+// A long random run (make model) over a repository, on a machine under load, has
+// once found a set that could not be sent: it took a directory from a place where
+// the repository had none. Everything stayed here, and was told.
 package cache

@@ -184,6 +184,9 @@ func (h *harvest) entry(info *providers.Info) {
 		h.seen[maphash.String(h.seed, l.Name)] = struct{}{}
 	}
 	rec, _ := v.table.Name(l.Dir, l.Name)
+	if rec.Local && v.leavesThere(rec, info) {
+		return
+	}
 	if v.excluded(info.Locator, info.Kind) || rec.Local {
 		h.hidden++
 		if rec.Base != nil {
@@ -195,6 +198,13 @@ func (h *harvest) entry(info *providers.Info) {
 		return
 	}
 	h.diffs = append(h.diffs, news{l: l, info: info})
+}
+
+// leavesThere reports whether an entry is what the backend has until our deletion
+// of it comes: something that stays here has its name. mu is held.
+func (v *Volume) leavesThere(rec table.Name, r *providers.Info) bool {
+	b := rec.Base
+	return b != nil && !v.excluded(r.Locator, r.Kind) && (unchanged(rec, r) || b.Kind == providers.KindDir && r.Kind == b.Kind)
 }
 
 // dirNews reports whether an entry that is not unchanged is worth a look: that

@@ -56,7 +56,9 @@ var modelBackends = []modelBackend{
 	{name: "bucket", less: asBucket},
 	{name: "gathered bucket", less: asBucket, policy: Policy{NoWait: true, Window: time.Millisecond}},
 	{name: "refreshed", policy: Policy{TTL: time.Millisecond}},
+	{name: "refreshed later", policy: Policy{TTL: 10 * time.Millisecond, NoWait: true, Window: 5 * time.Millisecond}},
 	{name: "refreshed bucket", less: asBucket, policy: Policy{TTL: time.Millisecond, NoWait: true, Window: time.Millisecond}},
+	{name: "flat sets", less: providers.Capabilities{EmptyDirs: true}, policy: Policy{NoWait: true, Window: time.Millisecond, Atomic: true}},
 	{name: "sets", policy: Policy{NoWait: true, Window: time.Millisecond, Atomic: true}},
 }
 
@@ -72,6 +74,7 @@ type modelTree interface {
 	link(from, to string) error
 	symlink(path, target string) error
 	chmod(path string, mode uint32) error
+	mkfifo(path string) error
 	open(path string, flags int) (modelFile, error)
 	all() []string // a line for each entry
 }
@@ -287,6 +290,7 @@ func (m *model) actions() map[string]func(*rapid.T) {
 		"rmdir":  on(modelTree.rmdir),
 		"chmod":  on(func(tree modelTree, p string) error { return tree.chmod(p, 0o640) }),
 		"sym":    on(func(tree modelTree, p string) error { return tree.symlink(p, "nowhere") }),
+		"fifo":   on(modelTree.mkfifo),
 		"rename": two(modelTree.rename),
 		"move":   two(modelTree.rename),
 		"link":   two(modelTree.link),
@@ -365,8 +369,10 @@ func (m *model) sameTree(t *rapid.T) {
 func (m *model) sameBackend(p providers.Provider) {
 	var want []string
 	for _, line := range m.plain.all() {
-		_, rest, _ := strings.Cut(line, " ")
-		want = append(want, rest)
+		mode, rest, _ := strings.Cut(line, " ")
+		if !strings.HasPrefix(mode, "10644,") && !strings.HasPrefix(mode, "10640,") { // pipes stay here
+			want = append(want, rest)
+		}
 	}
 	if !p.Capabilities().EmptyDirs {
 		all := strings.Join(want, "\n")

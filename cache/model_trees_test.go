@@ -27,6 +27,10 @@ func (d diskTree) put(path, content string, flags int) error {
 }
 
 func (d diskTree) open(path string, flags int) (modelFile, error) {
+	var st unix.Stat_t
+	if err := unix.Lstat(d.at(path), &st); err == nil && st.Mode&unix.S_IFMT == unix.S_IFIFO && flags&unix.O_EXCL == 0 {
+		return nil, unix.ENXIO // the kernel opens pipes, not the volume
+	}
 	old := unix.Umask(0o022)
 	defer unix.Umask(old)
 	fd, err := unix.Open(d.at(path), flags|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o666)
@@ -48,6 +52,7 @@ func (d diskTree) exchange(a, b string) error {
 }
 func (d diskTree) unlink(path string) error   { return unix.Unlink(d.at(path)) }
 func (d diskTree) mkdir(path string) error    { return unix.Mkdir(d.at(path), 0o755) }
+func (d diskTree) mkfifo(path string) error   { return unix.Mkfifo(d.at(path), 0o644) }
 func (d diskTree) rmdir(path string) error    { return unix.Rmdir(d.at(path)) }
 func (d diskTree) link(from, to string) error { return unix.Link(d.at(from), d.at(to)) }
 func (d diskTree) symlink(path, target string) error {
@@ -215,6 +220,14 @@ func (t volTree) mkdir(path string) error {
 	dir, name, _, err := t.walk(path)
 	if err == nil {
 		_, err = t.v.Mkdir(me, dir, name, 0o755)
+	}
+	return err
+}
+
+func (t volTree) mkfifo(path string) error {
+	dir, name, _, err := t.walk(path)
+	if err == nil {
+		_, err = t.v.Mknod(me, dir, name, unix.S_IFIFO|0o644, 0)
 	}
 	return err
 }

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/providers"
@@ -397,5 +398,33 @@ func TestLocalKindsHide(t *testing.T) {
 	w.pull()
 	if got := w.get("p"); got != "theirs" {
 		t.Errorf("got %q", got)
+	}
+}
+
+// What stays here takes the name of a file that the backend has: that is deleted
+// there, and is not taken for another's when it is still seen, or when the name
+// gets a file again before it went.
+func TestPipeTakesAName(t *testing.T) {
+	for _, again := range []bool{false, true} {
+		w := newScene(t, holding("f", "one", "g", "two", "d/x", "three"), func(_ *world, o *Options) {
+			o.Policy = Policy{NoWait: true, Commit: DueAsked, TTL: time.Nanosecond}
+		})
+		w.list("d")
+		w.do("rm f", "rm d/x", "rmdir d")
+		for _, name := range []string{"f", "d"} {
+			_, err := w.v.Mknod(me, 1, name, syscall.S_IFIFO|0o600, 0)
+			w.ok(err)
+		}
+		w.pull()
+		w.walk("g") // looks, too
+		if again {
+			w.do("rm f", "rm d", "put f new", "put d new")
+			w.commit()
+			w.backend("d: new", "f: new", "g: two")
+		} else {
+			w.commit()
+			w.backend("g: two")
+		}
+		w.noProblems()
 	}
 }

@@ -77,6 +77,9 @@ func (e *engine) planned(l table.Link) *planned {
 	if t := e.tasks[l]; t != nil && t.state != taskIdle || e.beingWritten(rec) {
 		return nil
 	}
+	if rec.Local {
+		rec.Ino = 0
+	}
 	p := &planned{Link: l, Ino: rec.Ino, Index: -1, rec: rec}
 	p.before, p.there = e.v.home(l)
 	p.Before = p.before.String()
