@@ -128,8 +128,10 @@ func (v *Volume) differ(rec table.Name) bool {
 func (v *Volume) setLocal(l table.Link, ino table.Ino, stays bool) {
 	rec, _ := v.table.Name(l.Dir, l.Name)
 	rec.Ino, rec.Local = ino, ino != 0 && stays
-	if at, ok := v.home(l); ok && rec.Base != nil && v.excluded(at, rec.Base.Kind) {
-		rec.Base = nil // excluded since it was taken from there, which keeps it
+	if rec.Base != nil && v.o.Exclude != nil {
+		if at, ok := v.home(l); ok && v.excluded(at, rec.Base.Kind) {
+			rec.Base = nil // excluded since it was taken from there, which keeps it
+		}
 	}
 	v.setName(l, rec)
 	v.mark(l)

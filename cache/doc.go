@@ -56,11 +56,11 @@
 //
 // A new version of a file is a new inode under the old name: who has the old
 // one open keeps it, and a mapping or a passthrough descriptor never sees half
-// of each. Only an inode of whose content nobody saw anything, or who has it open
-// still waits for its first bytes, becomes the new version itself. A directory stays the inode that it is as long as there is one of
-// that name, so that what a sandbox has mounted below it stays. A file that
-// lost its name to a pull while it was open, and is then written and closed,
-// is a conflict of that name.
+// of each. Only an inode becomes the new version itself of whose content nobody
+// saw anything: who has it open still waits for its first bytes. A directory
+// stays the inode that it is as long as there is one of that name, so that what
+// a sandbox has mounted below it stays. A file that lost its name to a pull
+// while it was open, and is then written and closed, is a conflict of that name.
 //
 // A pull or a commit that would delete more than half of the entries, of at
 // least 20, or leave the root empty, does nothing and waits for

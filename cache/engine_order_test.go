@@ -859,7 +859,10 @@ func TestDirectoryRemovedWhileItIsOpen(t *testing.T) {
 					w.same()
 					w.noProblems()
 					w.forgetAll()
-					if left := len(w.v.marked(orphans)); left > 0 {
+					w.v.mu.Lock()
+					left := len(w.v.marked(orphans))
+					w.v.mu.Unlock()
+					if left > 0 {
 						t.Errorf("%d inodes without a name stay", left)
 					}
 				})

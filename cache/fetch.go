@@ -241,7 +241,10 @@ func (v *Volume) fetchTarget(op *fs.Op, x table.Ino) error {
 	}))
 	switch {
 	case errors.Is(err, providers.ErrConflict) || errors.Is(err, providers.ErrNotExist):
-		_, err = v.moved(w, x, was, err)
+		elsewhere, err := v.moved(w, x, was, err)
+		if elsewhere {
+			return fs.ErrStale // the kernel comes again
+		}
 		return err
 	case err != nil:
 		return translate(err)

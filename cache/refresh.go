@@ -44,7 +44,6 @@ type puller struct {
 	// Guarded by Volume.mu.
 	flights   map[table.Ino]*flight
 	told      map[table.Ino]struct{} // inodes that an open was sent away from
-	sentBack  map[uint32]time.Time   // when, by thread
 	failing   time.Time              // since when listings are not answered; zero: they are
 	usual     time.Duration          // what a listing takes
 	halts     [2]*Halt
@@ -54,8 +53,7 @@ type puller struct {
 }
 
 func newPuller() puller {
-	return puller{slots: make(chan struct{}, maxFetches), flights: map[table.Ino]*flight{}, told: map[table.Ino]struct{}{},
-		sentBack: map[uint32]time.Time{}}
+	return puller{slots: make(chan struct{}, maxFetches), flights: map[table.Ino]*flight{}, told: map[table.Ino]struct{}{}}
 }
 
 // freshness says how far a directory can be believed.
@@ -183,7 +181,7 @@ func (v *Volume) staleSince() time.Time { return v.puller.failing }
 // leads elsewhere now.
 func (v *Volume) freshen(op *fs.Op, x table.Ino) error {
 	if v.o.Policy.TTL == 0 {
-		return v.renamed(op, x)
+		return v.renamed(x)
 	}
 	last := table.Ino(0)
 	for {
@@ -191,11 +189,11 @@ func (v *Volume) freshen(op *fs.Op, x table.Ino) error {
 		dir, ok := v.validatedBy(x)
 		v.mu.Unlock()
 		if !ok {
-			return v.renamed(op, x)
+			return v.renamed(x)
 		}
 		switch err := v.look(op, dir, true); {
 		case err == nil:
-			return v.renamed(op, x)
+			return v.renamed(x)
 		case dir == last || !errors.Is(err, fs.ErrStale):
 			return err
 		}
@@ -219,28 +217,12 @@ func (v *Volume) validatedBy(x table.Ino) (table.Ino, bool) {
 	return 0, false
 }
 
-// renamed tells, once, that a pull gave the name of an inode to another. Who was
-// told of another inode just now gets this one: it had the name when the kernel
-// looked that up again, and would not do so twice.
-func (v *Volume) renamed(op *fs.Op, x table.Ino) error {
+// renamed tells, once, that a pull gave the name of an inode to another.
+func (v *Volume) renamed(x table.Ino) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	n := v.table.Inode(x)
-	if n == nil || len(n.Links) > 0 || n.Claim == nil {
-		return nil
+	if n := v.table.Inode(x); n != nil && len(n.Links) == 0 && n.Claim != nil && v.tellStale(x) {
+		return fs.ErrStale
 	}
-	now := v.o.Now()
-	last := v.puller.sentBack[op.PID]
-	again := op.PID != 0 && !now.Before(last) && now.Sub(last) < sentBackFor // 0: of another namespace
-	if again || !v.tellStale(x) {
-		return nil
-	}
-	if len(v.puller.sentBack) > 1024 {
-		clear(v.puller.sentBack)
-	}
-	v.puller.sentBack[op.PID] = now
-	return fs.ErrStale
+	return nil
 }
-
-// sentBackFor is how long an open takes at most to come again.
-const sentBackFor = time.Second
