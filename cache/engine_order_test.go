@@ -575,6 +575,9 @@ func TestHaltedCommit(t *testing.T) {
 				t.Errorf("status %+v", s.Halted)
 			}
 			w.ok(w.v.Confirm(context.Background()))
+			if !sets { // a Commit beside what goes by now may ask again
+				w.until(func() bool { return w.v.Status().Queued == 0 })
+			}
 			w.upload()
 			w.same()
 			if s := w.v.Status(); len(s.Halted) != 0 {
