@@ -883,6 +883,21 @@ type between struct {
 }
 
 func (b *between) Commit(ctx context.Context, set providers.ChangeSet) (providers.CommitResult, error) {
+	err := takeContent(set, func() {
+		if do := b.do; do != nil {
+			b.do = nil
+			do()
+		}
+	})
+	if err != nil {
+		return providers.CommitResult{}, err
+	}
+	return b.Committer.Commit(ctx, set)
+}
+
+// takeContent reads the content of a set, as a service does that gets it with
+// the request; after is called for each.
+func takeContent(set providers.ChangeSet, after func()) error {
 	for i := range set.Changes {
 		body := &set.Changes[i].Body
 		if body.Reader == nil {
@@ -890,15 +905,12 @@ func (b *between) Commit(ctx context.Context, set providers.ChangeSet) (provider
 		}
 		content, err := io.ReadAll(body.Reader)
 		if err != nil {
-			return providers.CommitResult{}, err
+			return err
 		}
 		*body = providers.String(string(content))
-		if do := b.do; do != nil {
-			b.do = nil
-			do()
-		}
+		after()
 	}
-	return b.Committer.Commit(ctx, set)
+	return nil
 }
 
 // The names of one file may get different content in one set, when it is written
@@ -952,14 +964,8 @@ func (d *delayed) Commit(ctx context.Context, set providers.ChangeSet) (provider
 	if d.late != nil {
 		return d.Committer.Commit(ctx, set)
 	}
-	for i := range set.Changes { // content comes with the request
-		if body := &set.Changes[i].Body; body.Reader != nil {
-			content, err := io.ReadAll(body.Reader)
-			if err != nil {
-				return providers.CommitResult{}, err
-			}
-			*body = providers.String(string(content))
-		}
+	if err := takeContent(set, func() {}); err != nil {
+		return providers.CommitResult{}, err
 	}
 	d.late = func() error {
 		_, err := d.Committer.Commit(context.Background(), set)

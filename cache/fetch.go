@@ -177,13 +177,7 @@ func (p *progress) Read(b []byte) (int, error) {
 // which that was said already keeps its version, of which some is nowhere any
 // more.
 func (v *Volume) moved(ctx context.Context, x table.Ino, was whereabouts, cause error) (elsewhere bool, err error) {
-	v.mu.Lock()
-	var names []table.Link
-	if n := v.table.Inode(x); n != nil {
-		names = append(names, n.Homes...)
-	}
-	v.mu.Unlock()
-	for _, l := range names {
+	for _, l := range v.homesOf(x) {
 		if err := v.recheck(ctx, l, false); err != nil {
 			return false, translate(err)
 		}
@@ -227,16 +221,13 @@ const maxTarget = 4095
 func (v *Volume) fetchTarget(op *fs.Op, x table.Ino) error {
 	w := v.wait(op, v.o.Patience/2)
 	defer w.close()
-	v.mu.Lock()
-	at, version, ok := v.originAt(x)
-	v.mu.Unlock()
-	if !ok {
+	was := v.whereabouts(x)
+	if !was.ok {
 		return fs.ErrStale
 	}
-	was := v.whereabouts(x)
 	var target []byte
 	err := w.cause(v.retry(w, func(ctx context.Context) (err error) {
-		target, _, err = providers.Fetch(ctx, v.p, at, providers.ReadOptions{Version: version, Length: maxTarget + 1})
+		target, _, err = providers.Fetch(ctx, v.p, was.at, providers.ReadOptions{Version: was.version, Length: maxTarget + 1})
 		return err
 	}))
 	switch {
@@ -249,7 +240,7 @@ func (v *Volume) fetchTarget(op *fs.Op, x table.Ino) error {
 	case err != nil:
 		return translate(err)
 	case len(target) == 0 || len(target) > maxTarget:
-		return fmt.Errorf("%s: a link with a target of %d bytes: %w", at, len(target), providers.ErrCorrupt)
+		return fmt.Errorf("%s: a link with a target of %d bytes: %w", was.at, len(target), providers.ErrCorrupt)
 	}
 	return v.update(func() error {
 		if n := v.table.Edit(x); n != nil && n.Target == "" {

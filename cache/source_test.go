@@ -24,14 +24,7 @@ func TestVersionMovedOn(t *testing.T) {
 	old, gone := w.walk("f"), w.walk("g")
 	w.tamper("f", "changed!")
 	w.gonePath("g")
-	for range 3 {
-		o, err := w.v.Open(me, old, syscall.O_RDONLY)
-		w.ok(err)
-		if got := w.read(o); got != "changed!" {
-			t.Errorf("got %q", got)
-		}
-		o.File.Release()
-	}
+	w.serves(old, "changed!")
 	if now := w.walk("f"); now != old || w.get("f") != "changed!" {
 		t.Errorf("the name leads to inode %d, before to %d", now, old)
 	}
@@ -103,11 +96,39 @@ func TestPinnedVersionIsServed(t *testing.T) {
 	w.pull()
 	_, err := w.v.Open(me, old, syscall.O_RDONLY)
 	w.is(err, fs.ErrStale)
-	for range 2 {
-		o, err := w.v.Open(me, old, syscall.O_RDONLY)
+	w.serves(old, "one")
+}
+
+// A file whose version is gone, and whose inode cannot become the new one since
+// its attributes were changed here, fails an open once; the name leads to a new
+// inode, and the old one has content nowhere any more.
+func TestVersionMovedOnBesideAChange(t *testing.T) {
+	w := newScene(t, holding("f", "one"), func(_ *world, o *Options) {
+		o.Policy = Policy{NoWait: true, Commit: DueAsked}
+	})
+	old := w.walk("f")
+	w.do("chmod f")
+	w.tamper("f", "changed!")
+	_, err := w.v.Open(me, old, syscall.O_RDONLY)
+	w.is(err, fs.ErrStale)
+	if now := w.walk("f"); now == old || now == 0 || w.get("f") != "changed!" {
+		t.Errorf("the name leads to inode %d, before to %d", now, old)
+	}
+	// A bind-mounted file leads to the old inode again and again.
+	_, err = w.v.Open(me, old, syscall.O_RDONLY)
+	if errors.Is(err, fs.ErrStale) || err == nil || fs.Errno(err) != syscall.EIO {
+		t.Errorf("the second open: %v", err)
+	}
+}
+
+// serves opens an inode again and again.
+func (w *scene) serves(ino fs.Ino, want string) {
+	w.Helper()
+	for range 3 {
+		o, err := w.v.Open(me, ino, syscall.O_RDONLY)
 		w.ok(err)
-		if got := w.read(o); got != "one" {
-			t.Errorf("got %q", got)
+		if got := w.read(o); got != want {
+			w.Errorf("got %q", got)
 		}
 		o.File.Release()
 	}
