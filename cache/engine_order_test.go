@@ -1139,3 +1139,21 @@ func hasEnded(done <-chan struct{}) bool {
 		return false
 	}
 }
+
+// A set takes in what those in it depend on, although it began to differ later.
+func TestSetIsComplete(t *testing.T) {
+	w := newWorld(t, repository, onlyAsked)
+	w.do("mkdir p", "put p/x 1")
+	due := w.v.engine.last
+	w.do("mv p q", "put y 2")
+	w.v.mu.Lock()
+	defer w.v.mu.Unlock()
+	s := w.v.engine.collect(due)
+	var got []string
+	for _, p := range s.order {
+		got = append(got, p.After)
+	}
+	if want := []string{"q/x", "q"}; !slices.Equal(got, want) {
+		t.Errorf("the set is %q, want %q", got, want)
+	}
+}

@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/wsmount/wsmount/cache/internal/table"
@@ -45,8 +46,8 @@ type spot struct {
 	ok bool
 }
 
-// collect makes a set of the names that differ up to a place in the order; mu
-// is held.
+// collect makes a set of the names that differ up to a place in the order, and
+// of those behind it that they depend on; mu is held.
 func (e *engine) collect(due uint64) *set {
 	s := &set{e: e, names: map[table.Link]*planned{}}
 	e.v.table.Dirty(0, func(seq uint64, l table.Link) bool {
@@ -56,12 +57,10 @@ func (e *engine) collect(due uint64) *set {
 		if _, follows := e.because[l]; seq > due && !follows {
 			return true
 		}
-		if p := e.planned(l); p != nil {
-			s.names[l] = p
-			s.order = append(s.order, p)
-		}
+		s.take(l)
 		return true
 	})
+	s.complete()
 	s.close()
 	e.memo = newMemo()
 	defer func() { e.memo = nil }()
@@ -71,7 +70,38 @@ func (e *engine) collect(due uint64) *set {
 	return s
 }
 
-// planned takes a name into the set, unless it is to stay out.
+// take takes a name into the set, unless it is to stay out.
+func (s *set) take(l table.Link) {
+	if p := s.e.planned(l); p != nil {
+		s.names[l] = p
+		s.order = append(s.order, p)
+	}
+}
+
+// complete takes in what those in the set depend on, although it began to differ
+// later: a pull may have set back a directory whose place something else took
+// long ago.
+func (s *set) complete() {
+	asked := map[table.Link]bool{}
+	for from := 0; from < len(s.order); {
+		s.after = newAfter()
+		from = len(s.order)
+		for _, p := range s.order[:from] {
+			for _, l := range s.lacks(p) {
+				if s.names[l] == nil && !asked[l] && s.e.record(l).Seq != 0 {
+					s.take(l)
+				}
+				asked[l] = true
+			}
+		}
+	}
+	slices.SortFunc(s.order, func(a, b *planned) int { return cmp.Compare(a.rec.Seq, b.rec.Seq) })
+}
+
+// newAfter knows where the root is.
+func newAfter() map[table.Ino]spot { return map[table.Ino]spot{table.Root: {ok: true}} }
+
+// planned is what is to become of a name; nil when it is to stay out.
 func (e *engine) planned(l table.Link) *planned {
 	rec := e.record(l)
 	if t := e.tasks[l]; t != nil && t.state != taskIdle || e.beingWritten(rec) {
@@ -108,7 +138,7 @@ func (e *engine) planned(l table.Link) *planned {
 // close leaves out what depends on something that is left out.
 func (s *set) close() {
 	for {
-		s.after = map[table.Ino]spot{table.Root: {ok: true}}
+		s.after = newAfter()
 		n := len(s.order)
 		s.order = slices.DeleteFunc(s.order, func(p *planned) bool {
 			if s.whole(p) {
@@ -125,29 +155,44 @@ func (s *set) close() {
 
 // whole reports whether all that a name depends on is in the set.
 func (s *set) whole(p *planned) bool {
-	at, ok := s.at(p.Link)
+	at, _ := s.at(p.Link)
 	p.After = at.String()
-	if p.Ino != 0 && !ok || !s.leaves(p) {
-		return false // its directory is not there
-	}
-	if p.rec.Base == nil || p.rec.Base.Ino == p.Ino {
-		return true
-	}
-	if to, moves := s.rescued(p); moves {
-		return s.names[to] != nil
-	}
-	return p.rec.Base.Kind != providers.KindDir || s.empties(p.rec.Base.Ino)
+	return len(s.lacks(p)) == 0
 }
 
-// leaves reports whether a directory that goes to another name leaves the old
-// one in the same set: one directory cannot be at two places. That name may have
-// begun to differ later.
-func (s *set) leaves(p *planned) bool {
-	n := s.e.v.table.Inode(p.Ino)
-	if p.Kind != providers.KindDir || n == nil || len(n.Homes) == 0 || slices.Contains(n.Homes, p.Link) {
-		return true
+// lacks are the names that one depends on, and that are not in the set as they
+// would have to be: that of its directory; the old one of a directory that goes
+// to another name, for one directory cannot be at two places; the one that takes
+// what the backend has in its place; and all in a directory that is to go.
+func (s *set) lacks(p *planned) (names []table.Link) {
+	if _, ok := s.at(p.Link); p.Ino != 0 && !ok {
+		names = append(names, s.way(p.Link.Dir))
 	}
-	return s.names[n.Homes[0]] != nil
+	n := s.e.v.table.Inode(p.Ino)
+	if p.Kind == providers.KindDir && n != nil && len(n.Homes) > 0 && !slices.Contains(n.Homes, p.Link) && s.names[n.Homes[0]] == nil {
+		names = append(names, n.Homes[0])
+	}
+	if p.rec.Base == nil || p.rec.Base.Ino == p.Ino {
+		return names
+	}
+	if to, moves := s.rescued(p); moves {
+		if s.names[to] == nil {
+			names = append(names, to)
+		}
+		return names
+	}
+	if p.rec.Base.Kind == providers.KindDir {
+		names = append(names, s.keeps(p.rec.Base.Ino)...)
+	}
+	return names
+}
+
+// way is the name of a directory, for one that is nowhere in the tree after.
+func (s *set) way(dir table.Ino) (l table.Link) {
+	if n := s.e.v.table.Inode(dir); n != nil && len(n.Links) > 0 {
+		return n.Links[0]
+	}
+	return l
 }
 
 // rescued finds the name that takes what the backend has under p, if that has no
@@ -165,16 +210,16 @@ func (s *set) rescued(p *planned) (to table.Link, moves bool) {
 	return to, false
 }
 
-// empties reports whether the set deletes or moves all that is known in a
-// directory.
-func (s *set) empties(dir table.Ino) bool {
-	all := true
+// keeps are the names in a directory that the set neither deletes nor moves.
+func (s *set) keeps(dir table.Ino) (names []table.Link) {
 	s.e.v.table.Names(dir, "", func(name string, rec table.Name) bool {
-		p := s.names[table.Link{Dir: dir, Name: name}]
-		all = rec.Base == nil || p != nil && p.Ino == 0
-		return all
+		l := table.Link{Dir: dir, Name: name}
+		if p := s.names[l]; rec.Base != nil && (p == nil || p.Ino != 0) {
+			names = append(names, l)
+		}
+		return true
 	})
-	return all
+	return names
 }
 
 // at is where a name is in the tree after.
