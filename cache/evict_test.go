@@ -3,6 +3,7 @@ package cache
 import (
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -105,4 +106,25 @@ func TestUnload(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 	w.check()
+}
+
+// A directory without entries is known here only where the backend keeps none, so
+// it is not forgotten.
+func TestUnloadKeepsEmptyDirectories(t *testing.T) {
+	w, c := historic(t, func(w *world, o *Options) {
+		onlyAsked(w, o)
+		w.p = memory.New(memory.Options{Without: asBucket})
+		w.tamper("p/f", "x")
+	})
+	w.do("mkdir p/e")
+	w.upload()
+	w.forgetAll()
+	c.pass(time.Hour)
+	w.v.unload(0)
+	if got := w.local(); !slices.Equal(got, []string{"p/", "p/e/", "p/f: x"}) {
+		t.Errorf("here is %q", got)
+	}
+	w.do("mv p/e p/g", "put p/g/n 1")
+	w.upload()
+	w.same()
 }

@@ -153,9 +153,14 @@ func (u *unloader) all(dir table.Ino) bool {
 }
 
 // mayUnload reports whether a directory may be made unknown: nobody is in it,
-// and no listing is under way that would find less than it left. mu is held.
+// and no listing is under way that would find less than it left. One without
+// names is known only here where the backend keeps no empty directories. mu is
+// held.
 func (v *Volume) mayUnload(dir table.Ino, loaded bool) bool {
 	n := v.table.Inode(dir)
+	if loaded && !v.caps.EmptyDirs && !v.hasNames(dir) {
+		return false
+	}
 	return n != nil && dir != table.Root && n.Loaded == loaded && len(n.Homes) == 1 && n.From == "" &&
 		v.refs[dir] == 0 && len(v.listings) == 0 &&
 		v.o.Now().Sub(timeOf(n.Listed)) >= unloadAge
