@@ -244,6 +244,9 @@ func (e *engine) commitOne(ctx context.Context, s *set, op string, r *request) (
 	v.puller.still.Lock()
 	defer v.puller.still.Unlock()
 	defer s.closeBodies()
+	if stale, err := e.outdated(ctx, op); stale {
+		return "", false, errors.Join(err, errAgain)
+	}
 	if err := s.open(ctx); err != nil {
 		return "", false, errors.Join(err, e.dropSet(pendingSet{op, s.order}))
 	}
@@ -265,6 +268,27 @@ func (e *engine) commitOne(ctx context.Context, s *set, op string, r *request) (
 		}
 	}
 	return result.Revision, result.Committed, e.noteSet(pendingSet{op, s.order}, result)
+}
+
+// outdated reports whether a pull came between the making of a set and its
+// sending: one that ended has settled it, and after one that did not, or a crash,
+// the table must first say what the head has. puller.still is held.
+func (e *engine) outdated(ctx context.Context, op string) (stale bool, err error) {
+	v := e.v
+	v.mu.Lock()
+	open, _ := e.openSet()
+	v.mu.Unlock()
+	if _, ok := v.syncer(); !ok || v.puller.level {
+		return open.Op != op, nil
+	}
+	if err := e.settleStill(ctx); err != nil {
+		return true, err
+	}
+	w := v.wait(nil, v.o.Patience)
+	defer w.close()
+	defer context.AfterFunc(ctx, w.close)()
+	_, err = v.levelWith(w)
+	return true, err
 }
 
 // refused decides what to do about a set that was not taken: the name that is

@@ -98,8 +98,4 @@
 // inotify watchers are told of what a pull brought only by [Nudge], which nobody
 // calls yet. What the storage was sent one by one just before a loss of power
 // may come back as another's change.
-//
-// A long random run (make model) over a repository, on a machine under load, has
-// once found a set that could not be sent: it took a directory from a place where
-// the repository had none. Everything stayed here, and was told.
 package cache

@@ -77,11 +77,13 @@ func mortal(p providers.Provider) (providers.Provider, *atomic.Bool) {
 	dead := &atomic.Bool{}
 	return providers.Wrap(p, providers.WrapOptions{
 		Around: func(ctx context.Context, _ *providers.Call, next func(context.Context) error) error {
-			if dead.Load() {
-				<-ctx.Done()
-				return ctx.Err()
+			if !dead.Load() {
+				return next(ctx)
 			}
-			return next(ctx)
+			if done := ctx.Done(); done != nil { // Close has none
+				<-done
+			}
+			return context.Canceled
 		}}), dead
 }
 

@@ -39,6 +39,7 @@ type modelBackend struct {
 	hide   providers.Ability
 	policy Policy
 	less   providers.Capabilities // what it is without
+	clone  bool                   // of a remote, to which others push too
 }
 
 // asBucket is what a store of objects is without.
@@ -60,6 +61,7 @@ var modelBackends = []modelBackend{
 	{name: "refreshed bucket", less: asBucket, policy: Policy{TTL: time.Millisecond, NoWait: true, Window: time.Millisecond}},
 	{name: "flat sets", less: providers.Capabilities{EmptyDirs: true}, policy: Policy{NoWait: true, Window: time.Millisecond, Atomic: true}},
 	{name: "sets", policy: Policy{NoWait: true, Window: time.Millisecond, Atomic: true}},
+	{name: "clone", clone: true, policy: Policy{NoWait: true, Window: time.Millisecond, Push: true}},
 }
 
 // modelTree is a tree that operations are done to.
@@ -87,17 +89,37 @@ type modelFile interface {
 
 var modelStart = []string{"a/a: start", "a/b/c: deep", "b/x: other", "c: top"}
 
-func runModel(r *rapid.T, t *testing.T, b modelBackend) {
-	plain := diskTree{t.TempDir()}
+// make is a backend with the tree of the start, and how others change it.
+func (b modelBackend) make() (providers.Provider, func(path, content string)) {
 	p := memory.New(memory.Options{PageSize: 2, Without: b.less})
+	remote := memory.NewRemote(nil)
+	tamper := func(path, content string) {
+		if b.clone {
+			remote.Tamper("", at(path), []byte(content))
+			return
+		}
+		p.Tamper(at(path), []byte(content))
+	}
 	for _, line := range modelStart {
 		path, content, _ := strings.Cut(line, ": ")
-		p.Tamper(at(path), []byte(content))
+		tamper(path, content)
+	}
+	if b.clone {
+		return memory.NewRepository(remote, memory.Options{PageSize: 2}), tamper
+	}
+	return p, tamper
+}
+
+func runModel(r *rapid.T, t *testing.T, b modelBackend) {
+	plain := diskTree{t.TempDir()}
+	p, tamper := b.make()
+	for _, line := range modelStart {
+		path, content, _ := strings.Cut(line, ": ")
 		os.MkdirAll(filepath.Dir(plain.at(path)), 0o755)
 		os.WriteFile(plain.at(path), []byte(content), 0o644)
 	}
 	lost := rapid.SliceOfN(rapid.Bool(), 8, 8).Draw(r, "lost answers")
-	m := &model{r: r, t: t, plain: plain,
+	m := &model{r: r, t: t, plain: plain, tamper: tamper,
 		p: providers.Wrap(p, providers.WrapOptions{Hide: b.hide, Around: dawdle(loseAnswers(lost))}),
 		o: Options{StateDir: t.TempDir(), Umask: 0o022, Policy: b.policy, strict: true,
 			pause: func(ctx context.Context, _ time.Duration) error { return ctx.Err() }}}
@@ -230,12 +252,27 @@ type model struct {
 	o           Options
 	dead        *atomic.Bool
 	plain, ours modelTree
+	tamper      func(path, content string)
 	open        [][2]modelFile
 	pulls       sync.WaitGroup
 }
 
-// pull looks whether others changed something, which nobody did, while
-// everything else goes on.
+// strangers is a directory that only others change.
+const strangers = "z"
+
+// others change something that is no concern of the model's.
+func (m *model) others(t *rapid.T) {
+	path := strangers + "/" + rapid.SampledFrom([]string{"a", "b/c"}).Draw(t, "name")
+	m.tamper(path, rapid.StringMatching(`[a-z]{1,2}`).Draw(t, "content"))
+}
+
+// not is what is not in a directory.
+func not(dir string, lines []string) []string {
+	in := regexp.MustCompile(`^([0-9]+,[0-9]+ )?` + dir + `/`)
+	return slices.DeleteFunc(lines, in.MatchString)
+}
+
+// pull looks whether others changed something while everything else goes on.
 func (m *model) pull(*rapid.T) {
 	v := m.v()
 	m.pulls.Go(func() {
@@ -279,6 +316,7 @@ func (m *model) actions() map[string]func(*rapid.T) {
 		"kill":   m.kill,
 		"pull":   m.pull,
 		"look":   m.pull,
+		"others": m.others,
 		"put":    m.put,
 		"open":   m.openOne,
 		"write":  m.writeOpen,
@@ -359,7 +397,7 @@ func (m *model) sameTree(t *rapid.T) {
 	for _, problem := range m.ours.(volTree).v.Status().Problems {
 		t.Fatalf("problem: %s %s: %v", problem.Op, problem.Path, problem.Err)
 	}
-	want, got := m.plain.all(), m.ours.all()
+	want, got := m.plain.all(), not(strangers, m.ours.all())
 	if !slices.Equal(got, want) {
 		t.Fatalf("got\n\t%s\nwant\n\t%s", strings.Join(got, "\n\t"), strings.Join(want, "\n\t"))
 	}
@@ -381,7 +419,7 @@ func (m *model) sameBackend(p providers.Provider) {
 			return dir && !regexp.MustCompile(`(?m)^`+regexp.QuoteMeta(l)+`.*[^/]$`).MatchString(all)
 		})
 	}
-	if got := sorted(listBackend(p)); !slices.Equal(got, sorted(want)) {
+	if got := not(strangers, sorted(listBackend(p))); !slices.Equal(got, sorted(want)) {
 		m.r.Fatalf("the backend has\n\t%s\nwant\n\t%s", strings.Join(got, "\n\t"), strings.Join(want, "\n\t"))
 	}
 }

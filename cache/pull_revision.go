@@ -47,6 +47,10 @@ func (v *Volume) pullRevision(w *waiting, s revisions) (PullReport, error) {
 
 // advance moves the head to a revision that was fetched. puller.still is held.
 func (v *Volume) advance(w *waiting, s revisions, to providers.Revision) (PullReport, error) {
+	// What a set whose outcome is open did is in the head, or never will be.
+	if err := v.retry(w, v.engine.settleStill); err != nil {
+		return PullReport{}, err
+	}
 	from, err := s.Head(w)
 	if err != nil {
 		return PullReport{}, err
@@ -68,9 +72,14 @@ func (v *Volume) advance(w *waiting, s revisions, to providers.Revision) (PullRe
 		return report, nil
 	case from:
 	default:
-		if err := v.uncommit(w, s, base, from); err != nil {
+		r := rewinding{From: from, Base: base, To: base}
+		if base == "" {
+			r.To = to
+		}
+		if err := v.rewind(w, s, r); err != nil {
 			return PullReport{}, err
 		}
+		from = r.To
 	}
 	more, err := v.adoptRevision(w, s, from, to)
 	more.Changed += report.Changed
@@ -78,11 +87,12 @@ func (v *Volume) advance(w *waiting, s revisions, to providers.Revision) (PullRe
 	return more, err
 }
 
-// levelWith makes sure, once in a run, that what the table says of the backend
-// is its head: a crash may have come between the two.
+// levelWith makes sure that what the table says of the backend is its head:
+// after an advance that did not end, and once in a run, for a crash may have come
+// between the two. puller.still is held.
 func (v *Volume) levelWith(w *waiting) (PullReport, error) {
-	if v.puller.level {
-		return PullReport{}, nil
+	if err := v.rewound(w); err != nil || v.puller.level {
+		return PullReport{}, err
 	}
 	r, err := v.pullAll(w, v.p)
 	v.puller.level = err == nil
@@ -106,10 +116,10 @@ func (v *Volume) adoptRevision(w *waiting, s revisions, from, to providers.Revis
 	if _, err := v.applyAll(w, tree, all, mine, true); err != nil {
 		return PullReport{}, err
 	}
+	v.puller.level = false
 	if err := s.Adopt(w, from, to); err != nil {
 		return PullReport{}, fmt.Errorf("adopt: %w", err)
 	}
-	v.puller.level = false
 	r, err := v.applyAll(w, tree, all, mine, false)
 	v.puller.level = err == nil
 	r.Revision = to

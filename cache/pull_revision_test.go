@@ -2,6 +2,8 @@ package cache
 
 import (
 	"context"
+	"encoding/json"
+	"slices"
 	"testing"
 	"time"
 
@@ -217,6 +219,75 @@ func TestPullAfterACrash(t *testing.T) {
 	c.ok(c.repo.Adopt(context.Background(), from, to)) // and the table knows nothing of it
 	c.pull()
 	c.sees("a: theirs", "b: 2")
+}
+
+// A pull that ends before the head has moved leaves nothing behind that the next
+// commit could go by: what it took back of ours is in the head all the same.
+func TestCommitAfterAHalfPull(t *testing.T) {
+	c := newClone(t, seeded(t, "a", "1", "d/b", "2"))
+	c.ok(c.put("c", "ours"))
+	c.do("mv d/b e")
+	c.commit() // not pushed
+	c.there("a", "theirs")
+	c.faults.Queue(providers.MethodAdopt, providertest.Fault{Before: providers.ErrPermission})
+	if _, err := c.v.Pull(context.Background(), PullOptions{}); err == nil {
+		t.Fatal("no pull, and no error")
+	}
+	c.do("rm c", "mv d f", "mv e f/e")
+	c.commit()
+	want := []string{"a: 1", "f/", "f/e: 2"}
+	if got := sorted(listBackend(c.repo)); !slices.Equal(got, want) {
+		t.Errorf("the repository has %q, want %q", got, want)
+	}
+	c.push()
+	c.sees("a: theirs", "f/", "f/e: 2")
+	newClone(t, c.remote).sees("a: theirs", "f/", "f/e: 2")
+}
+
+// A commit whose answer got lost is known before a pull goes by what it did.
+func TestPullAfterALostAnswer(t *testing.T) {
+	c := newClone(t, seeded(t, "a", "1", "b", "2"))
+	c.sees("a: 1", "b: 2")
+	c.ok(c.put("a", "ours"))
+	c.do("rm b")
+	c.faults.Queue(providers.MethodCommit, providertest.Fault{After: providers.ErrUnavailable})
+	if _, err := c.v.engine.sendSet(context.Background(), nil, ^uint64(0)); err == nil {
+		t.Fatal("the answer did not get lost")
+	}
+	c.there("b", "theirs")
+	c.pull()
+	c.commit()
+	c.sees("a: ours", "b: theirs")
+	c.push()
+	newClone(t, c.remote).sees("a: ours", "b: theirs")
+}
+
+// A crash after the head went back, and before the table says so, loses nothing of
+// what was committed and not pushed.
+func TestOpenAfterAHalfPull(t *testing.T) {
+	c := newClone(t, seeded(t, "a", "1", "d/b", "2"))
+	ctx := context.Background()
+	base, _ := c.repo.Head(ctx)
+	c.ok(c.put("c", "ours"))
+	c.do("rm d/b")
+	c.commit() // not pushed
+	c.there("a", "theirs")
+	from, _ := c.repo.Head(ctx)
+	note, err := json.Marshal(rewinding{From: from, Base: base, To: base})
+	c.ok(err)
+	c.ok(c.v.update(func() error { c.v.table.Set(keyRewind, note); return nil }))
+	c.ok(c.repo.Adopt(ctx, from, base))
+	c.ok(c.v.Close())
+	c.o.Policy.TTL = time.Nanosecond // whoever looks compares with the head
+	if c.v, err = Open(ctx, c.faults.Wrap(c.repo), c.o); err != nil {
+		t.Fatal(err)
+	}
+	c.sees("a: 1", "c: ours", "d/")
+	c.pull()
+	c.commit()
+	c.push()
+	c.sees("a: theirs", "c: ours", "d/")
+	newClone(t, c.remote).sees("a: theirs", "c: ours")
 }
 
 // A remote without the branch is nothing to pull.

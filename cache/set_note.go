@@ -80,22 +80,38 @@ func (e *engine) noteName(p *planned, entries []providers.Info) {
 	e.confirm(p.Link, base)
 }
 
+// openSet is the set whose outcome is open; ok is false when there is none. mu is
+// held.
+func (e *engine) openSet() (p pendingSet, ok bool) {
+	data := e.v.table.Get(keySet)
+	if data == nil {
+		return p, false
+	}
+	if err := json.Unmarshal(data, &p); err != nil {
+		e.v.o.Log.Error("the record of a commit is damaged", "err", err)
+	}
+	return p, true
+}
+
 // settleSet finds out whether a set whose answer got lost was committed.
 func (e *engine) settleSet(ctx context.Context) error {
-	v := e.v
-	v.mu.Lock()
-	data := v.table.Get(keySet)
-	v.mu.Unlock()
-	if data == nil {
+	e.v.puller.still.Lock()
+	defer e.v.puller.still.Unlock()
+	return e.settleStill(ctx)
+}
+
+// settleStill is settleSet for who holds puller.still. A set that was collected
+// and not sent yet is none any more then.
+func (e *engine) settleStill(ctx context.Context) error {
+	e.v.mu.Lock()
+	p, ok := e.openSet()
+	e.v.mu.Unlock()
+	if !ok {
 		return nil
 	}
-	var p pendingSet
-	if err := json.Unmarshal(data, &p); err != nil {
-		v.o.Log.Error("the record of a commit is damaged", "err", err)
+	if p.Op == "" {
 		return e.dropSet(p)
 	}
-	v.puller.still.Lock()
-	defer v.puller.still.Unlock()
 	// The set of an operation is committed once: this one cannot be, but tells
 	// what became of the first.
 	result, err := e.sets.Commit(ctx, providers.ChangeSet{Base: "wsmount: none", Op: p.Op})

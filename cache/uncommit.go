@@ -1,6 +1,10 @@
 package cache
 
 import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
 	"maps"
 	"slices"
 
@@ -8,27 +12,100 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// uncommit makes what the revisions after base, up to from, have changed a
-// change of this working copy again: the backend's side of those names is set
-// back to what base has, and what is here stays. Content that is only in from
-// is fetched first.
-func (v *Volume) uncommit(w *waiting, s revisions, base, from providers.Revision) error {
-	was := map[providers.Locator]providers.Info{}
-	if base != "" {
-		var err error
-		if was, err = treeOf(w, s, base); err != nil {
-			return err
-		}
-	}
-	is, err := treeOf(w, s, from)
+// keyRewind is a rewinding that has begun: the head may be where it leads to, and
+// the table still say what it was.
+const keyRewind = "pull/rewind"
+
+type rewinding struct {
+	From providers.Revision // the head before
+	Base providers.Revision // what the table is to say then; "": nothing
+	To   providers.Revision // the head then: Base, if there is one
+}
+
+// rewind makes what the revisions after base, up to the head, have changed a
+// change of this working copy again: the head goes back to base, or on to a
+// revision that has no base with it, and what is here stays. Until it is done
+// puller.still keeps everybody from comparing the table with the head. Content
+// that only the old head has is fetched before.
+func (v *Volume) rewind(w *waiting, s revisions, r rewinding) error {
+	was, changed, err := v.takenBack(w, s, r)
 	if err != nil {
 		return err
 	}
-	changed := changedPaths(was, is)
-	if err := v.bring(w, changed, is); err != nil {
+	note, err := json.Marshal(r)
+	if err != nil {
 		return err
 	}
+	if err := v.update(func() error { v.table.Set(keyRewind, note); return nil }); err != nil {
+		return err
+	}
+	if err := v.table.Sync(); err != nil {
+		return err
+	}
+	adopt := func(ctx context.Context) error { return s.Adopt(ctx, r.From, r.To) }
+	if err = v.retry(w, adopt); err == nil {
+		err = v.uncommit(was, changed)
+	}
+	if err != nil { // programs go on with what the table says
+		return fmt.Errorf("adopt: %w", errors.Join(err, s.Adopt(w, r.To, r.From)))
+	}
+	return nil
+}
+
+// rewound ends a rewinding that was interrupted. puller.still is held.
+func (v *Volume) rewound(w *waiting) error {
+	v.mu.Lock()
+	note := v.table.Get(keyRewind)
+	v.mu.Unlock()
+	if note == nil {
+		return nil
+	}
+	s, ok := v.syncer()
+	if !ok {
+		return fmt.Errorf("a pull was interrupted, and the backend keeps no revisions any more: %w", providers.ErrUnsupported)
+	}
+	var r rewinding
+	if err := json.Unmarshal(note, &r); err != nil {
+		return fmt.Errorf("the record of a pull is damaged: %w", err)
+	}
+	head, err := s.Head(w)
+	switch {
+	case err != nil:
+		return err
+	case head != r.To:
+		return v.update(func() error { v.table.Set(keyRewind, nil); return nil })
+	}
+	was, changed, err := v.takenBack(w, s, r)
+	if err != nil {
+		return err
+	}
+	return v.uncommit(was, changed)
+}
+
+// takenBack is the tree that the table is to say, and where it differs from the
+// head before. What is missing here of the latter comes from there.
+func (v *Volume) takenBack(w *waiting, s revisions, r rewinding) (was map[providers.Locator]providers.Info, changed []providers.Locator, err error) {
+	if r.Base != "" {
+		if was, err = treeOf(w, s, r.Base); err != nil {
+			return nil, nil, err
+		}
+	}
+	is, err := treeOf(w, s, r.From)
+	if err != nil {
+		return nil, nil, err
+	}
+	changed = changedPaths(was, is)
+	head, err := s.Head(w)
+	if err != nil || head != r.From {
+		return was, changed, err // the names came before the head went away
+	}
+	return was, changed, v.bring(w, changed, is)
+}
+
+// uncommit sets the backend's side of what has changed back to what it was.
+func (v *Volume) uncommit(was map[providers.Locator]providers.Info, changed []providers.Locator) error {
 	return v.update(func() error {
+		v.table.Set(keyRewind, nil)
 		for _, at := range slices.Backward(changed) { // what is below goes first
 			if _, ok := was[at]; !ok {
 				v.setBack(at, providers.Info{}, false)

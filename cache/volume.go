@@ -110,6 +110,12 @@ func (v *Volume) begin(ctx context.Context) error {
 	if err := v.recoverLast(); err != nil {
 		return err
 	}
+	w := v.wait(nil, v.o.Patience)
+	defer w.close()
+	defer context.AfterFunc(ctx, w.close)()
+	if err := v.rewound(w); err != nil {
+		return fmt.Errorf("a pull that was interrupted: %w", err)
+	}
 	v.engine.init(v)
 	v.background(v.engine.loop)
 	v.background(v.settleClaims)
