@@ -95,7 +95,7 @@
 //
 // # What is not there yet, and what is wrong
 //
-// inotify watchers are told of what a pull brought only by [Nudge], which nobody
-// calls yet. What the storage was sent one by one just before a loss of power
-// may come back as another's change.
+// inotify watchers learn of files that a pull brought ([Nudge]), not that one is
+// gone. What the storage was sent one by one just before a loss of power may come
+// back as another's change.
 package cache

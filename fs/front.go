@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"runtime/debug"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -25,6 +26,7 @@ type front struct {
 	log     *slog.Logger
 	tell    func(Failure)
 	now     func() time.Time
+	nudger  atomic.Int64 // Server.Nudger; 0: none
 }
 
 // A Failure is a request that failed for a reason that a person should see, or

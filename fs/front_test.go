@@ -3,11 +3,13 @@ package fs
 import (
 	"errors"
 	"fmt"
+	"os"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/hanwen/go-fuse/v2/fuse"
+	"golang.org/x/sys/unix"
 )
 
 func TestFailuresThatAPersonShouldSee(t *testing.T) {
@@ -41,6 +43,31 @@ func TestFailuresThatAPersonShouldSee(t *testing.T) {
 				t.Errorf("told %+v, want the part, the operation and the path", got[0])
 			}
 		})
+	}
+}
+
+// What the nudger sets changes nothing, in a read-only part too, and is not
+// believed for long. From anybody else it is a change.
+func TestNudgerChangesNothing(t *testing.T) {
+	set := func(valid, pid uint32) (changed []string, valids uint64, status fuse.Status) {
+		v := newFake("f")
+		w := newWorld(t, Part{Name: "@a/b", Volume: v, ReadOnly: "why not"})
+		w.nudger.Store(int64(os.Getpid()))
+		h := header(w.mustWalk("f").NodeId)
+		h.Pid = pid
+		in := &fuse.SetAttrIn{SetAttrInCommon: fuse.SetAttrInCommon{InHeader: h, Valid: valid}}
+		var out fuse.AttrOut
+		status = w.SetAttr(nil, in, &out)
+		return v.changed, out.AttrValid, status
+	}
+	self := uint32(unix.Gettid())
+	if changed, valid, status := set(fuse.FATTR_MTIME, self); len(changed) > 0 || valid != 0 || status != fuse.OK {
+		t.Errorf("a nudge: changed %q, believed for %d s, %v", changed, valid, status)
+	}
+	for _, tt := range []struct{ valid, pid uint32 }{{fuse.FATTR_MTIME, 1}, {fuse.FATTR_MODE, self}, {fuse.FATTR_MTIME | fuse.FATTR_SIZE, self}} {
+		if _, _, status := set(tt.valid, tt.pid); status != fuse.EROFS {
+			t.Errorf("%+v in a read-only part: %v", tt, status)
+		}
 	}
 }
 

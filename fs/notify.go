@@ -1,6 +1,7 @@
 package fs
 
 import (
+	"context"
 	"log/slog"
 	"sync"
 	"time"
@@ -40,6 +41,7 @@ type note struct {
 	node uint64
 	name string // a name in node, or the path of an event
 	part string
+	told chan struct{} // of a noteTold: closed when it is its turn
 }
 
 type noteKind uint8
@@ -48,6 +50,7 @@ const (
 	noteEntry noteKind = iota
 	noteAttr
 	noteContent
+	noteTold
 	noteWrote // from here on events
 	noteDeleted
 )
@@ -126,6 +129,9 @@ func (n *notes) send(k kernel, x note) {
 		k.InodeNotify(x.node, -1, 0)
 	case noteContent:
 		k.InodeNotify(x.node, 0, 0)
+	case noteTold:
+		close(x.told)
+		return
 	case noteWrote, noteDeleted:
 		if n.event != nil {
 			n.event(Event{Name: [...]string{noteWrote: "write", noteDeleted: "delete"}[x.kind], Part: x.part, Path: x.name})
@@ -133,6 +139,17 @@ func (n *notes) send(k kernel, x note) {
 		return
 	}
 	n.stats.notified.Add(1)
+}
+
+// wait returns when the kernel was told all that was added before.
+func (n *notes) wait(ctx context.Context) {
+	x := note{kind: noteTold, told: make(chan struct{})}
+	n.add(x)
+	select {
+	case <-x.told:
+	case <-n.done:
+	case <-ctx.Done():
+	}
 }
 
 // close stops telling the kernel; what is queued for it is dropped, events are

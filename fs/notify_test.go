@@ -68,6 +68,27 @@ func TestNotesAreSentOnceUnlessTheyComeAgain(t *testing.T) {
 	n.end()
 }
 
+// Who waits for what was reported waits for just that.
+func TestWaitForNotes(t *testing.T) {
+	k := newFakeKernel()
+	n := newNotes(&stats{}, nil)
+	sl := &slotNotifier{s: &slot{part: &part{}}, n: n}
+	sl.ContentChanged(1)
+	go n.run(k)
+	told := make(chan struct{})
+	<-k.got
+	go func() { n.wait(t.Context()); close(told) }()
+	select {
+	case <-told:
+		t.Error("the kernel has not taken it yet")
+	case <-time.After(10 * time.Millisecond):
+	}
+	k.on <- struct{}{}
+	<-told
+	n.end()
+	n.wait(t.Context()) // nobody is left to tell it
+}
+
 // Whoever unmounts must not wait for a notification that the kernel holds up,
 // and nothing may be sent afterwards.
 func TestNotesEndWhileOneIsHeldUp(t *testing.T) {

@@ -290,6 +290,17 @@ func (s *Server) Abort() error {
 	return os.WriteFile(fmt.Sprintf("/sys/fs/fuse/connections/%d/abort", s.devMinor), []byte("1"), 0)
 }
 
+// Told returns when the kernel knows of all that volumes have reported so far, or
+// when ctx ends: the kernel may hold a notice up for as long as a request takes.
+// It is not for handlers of requests.
+func (s *Server) Told(ctx context.Context) { s.front.notes.wait(ctx) }
+
+// Nudger names the process, 0 for none, that sets the time of files of this mount
+// only to have the kernel tell programs that watch them: nothing changes by it.
+// No notification of FUSE does that. One that did change something would race
+// with whoever brings the next version of the file.
+func (s *Server) Nudger(pid int) { s.front.nudger.Store(int64(pid)) }
+
 // Stats reports what the mount has done so far.
 func (s *Server) Stats() Stats { return s.front.stats.snapshot(s.front.tree.parts) }
 

@@ -147,9 +147,6 @@ func waitContent(t *testing.T, path, want string) {
 // A program that watches a directory of the mount sees the files that a pull
 // brought or replaced there.
 func TestCopyInotify(t *testing.T) {
-	if os.Getenv("WSMOUNT_TEST_INOTIFY") == "" {
-		t.Skip("the program does not tell watchers of a pull yet; WSMOUNT_TEST_INOTIFY=1 runs it")
-	}
 	c := quietly.mount(t)
 	mkdirAll(t, c.Dir+"/watched")
 	write(t, c.Dir+"/watched/old", "one")
@@ -277,4 +274,45 @@ func (c *workingCopy) must(err error) {
 func (c *workingCopy) mustSettle() {
 	c.t.Helper()
 	c.must(c.settle())
+}
+
+// The process that tells watchers of pulls ends with the daemon, also when that
+// is killed, and keeps no mount busy.
+func TestCopyInotifyHelperEnds(t *testing.T) {
+	for _, kill := range []bool{false, true} {
+		c := quietly.mount(t)
+		if _, err := os.ReadDir(c.Dir); err != nil { // who has not looked sees nothing new
+			t.Fatal(err)
+		}
+		c.tamper("new", []byte("one"))
+		if err := c.pullNow(); err != nil {
+			t.Fatal(err)
+		}
+		var helper string
+		harness.Eventually(t, 10*time.Second, "there is a helper", func() bool {
+			tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", c.PID))
+			for _, task := range tasks {
+				children, _ := os.ReadFile(task)
+				for _, pid := range strings.Fields(string(children)) {
+					if strings.HasPrefix(commandOf(pid), "wsmount-nudge\x00") {
+						helper = pid
+					}
+				}
+			}
+			return helper != ""
+		})
+		if kill {
+			c.Kill()
+		} else {
+			c.Stop()
+		}
+		harness.Eventually(t, 10*time.Second, "the helper has ended", func() bool { return commandOf(helper) == "" })
+		c.Start()
+	}
+}
+
+// commandOf is the command line of a process, "" when it has ended.
+func commandOf(pid string) string {
+	b, _ := os.ReadFile("/proc/" + pid + "/cmdline")
+	return string(b)
 }

@@ -262,7 +262,7 @@ func mountRequest(c *cli.Context, create bool) (daemon.Request, func(), error) {
 func daemonOptions(c *cli.Context) (daemon.Options, error) {
 	o := daemon.Options{AllowOther: c.Bool("allow-other"), NoPassthrough: c.Bool("no-passthrough"),
 		DebugFUSE: c.Bool("debug-fuse"), ControlDir: c.String("control-dir"), StopTimeout: c.Duration("stop-timeout"),
-		MetricsAddr: c.String("metrics-addr"), Version: readVersion().Version, Now: time.Now,
+		MetricsAddr: c.String("metrics-addr"), Self: "/proc/self/exe", Version: readVersion().Version, Now: time.Now,
 		Log: daemon.LogOptions{Foreground: c.Bool("foreground"), Level: c.String("log-level"), Format: c.String("log-format")}}
 	var err error
 	if o.Copy, err = copyOptions(c); err != nil {

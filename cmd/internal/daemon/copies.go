@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/wsmount/wsmount/cache"
 	"github.com/wsmount/wsmount/cmd/internal/control"
@@ -89,7 +90,20 @@ func (d *Daemon) Sync(ctx context.Context, r control.SyncRequest) (control.Event
 	case d.kick <- struct{}{}:
 	default:
 	}
+	d.shown(ctx)
 	return out, nil
+}
+
+// shown waits until programs see what was done, so that who asked for it does. It
+// does not wait long: what is read from slow storage may keep the kernel from
+// hearing of it.
+func (d *Daemon) shown(ctx context.Context) {
+	if d.server == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	d.server.Told(ctx)
 }
 
 // told does what a person asks for, whatever the manifest's time for it. Only a
@@ -200,6 +214,7 @@ func (d *Daemon) Restore(ctx context.Context, r control.RestoreRequest) (control
 		out.RestoreReport, err = w.Volume.Restore(ctx, o)
 		return err
 	})
+	d.shown(ctx)
 	for _, list := range [][]string{out.Restored, out.Removed} {
 		for i := range list {
 			list[i] = within(p, list[i])
@@ -296,5 +311,6 @@ func (d *Daemon) Resolve(ctx context.Context, r control.ResolveRequest, content 
 		return out, exit.New(exit.Failed, "%w", err).Hint("nothing is resolved without a record of it")
 	}
 	err = w.use(ctx, func(ctx context.Context) error { return w.Volume.Resolve(ctx, rel, res) })
+	d.shown(ctx)
 	return out, refusal(err)
 }

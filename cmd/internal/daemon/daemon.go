@@ -35,6 +35,7 @@ type Options struct {
 	StopTimeout   time.Duration // 0: DefaultStopTimeout
 	MetricsAddr   string        // loopback address for metrics; empty: only on the socket
 	Copy          CopyOptions
+	Self          string // this program, which is Nudger when it is called NudgerName; empty: no watcher is told of pulls
 	Version       string
 	Now           func() time.Time // nil: time.Now
 }
@@ -60,6 +61,7 @@ type Daemon struct {
 	closers []func() error
 	audit   *audit.Log
 	keepers []*keeper
+	nudger  *nudger
 	uploads bool            // there is no mount: see Upload
 	drain   context.Context // ends when what is unsent has no more time
 	giveUp  context.CancelFunc
@@ -157,6 +159,8 @@ func (d *Daemon) openLog(context.Context) error {
 	d.log, d.logFile = log, name
 	d.onClose(closer.Close)
 	d.bus = lifecycle.New(lifecycle.Options{Log: d.log})
+	d.nudger = newNudger(d.opts.Self, d.tree.Mountpoint, d.log)
+	d.onClose(func() error { d.nudger.stop(); return nil })
 	return nil
 }
 
@@ -192,6 +196,9 @@ func (d *Daemon) openPart(ctx context.Context, p *part) error {
 		return nil
 	}
 	e := Env{Log: d.log, NoPassthrough: d.opts.NoPassthrough, Copy: d.opts.Copy, ReadOnly: p.ReadOnly != "", Now: d.opts.Now}
+	if !d.tree.ReadOnly() && !d.uploads {
+		e.Pulled = func(file string) { d.nudger.pulled(p.At, file) }
+	}
 	var err error
 	if p.Cached {
 		e.StateDir, err = d.stateOf(p)
@@ -301,6 +308,7 @@ func (d *Daemon) mount(context.Context) error {
 	if said != "" {
 		d.log.Warn("the mount helper said something", "text", said)
 	}
+	d.nudger.serve(d.server)
 	return nil
 }
 
@@ -392,7 +400,7 @@ func (d *Daemon) abandon() error {
 	if d.server == nil {
 		return errors.Join(d.closeVolumes(), d.shut())
 	}
-	err := d.server.Unmount()
+	err := d.unmount()
 	if err != nil && mounted(d.tree.Mountpoint) {
 		err = mountpoint.Unmount(d.tree.Mountpoint, true)
 	}

@@ -250,7 +250,7 @@ func TestErrnoName(t *testing.T) {
 // refuses the mount.
 func TestOpenPart(t *testing.T) {
 	broken := func(context.Context, Env) (fs.Volume, error) { return nil, errors.New("no such disk") }
-	d := &Daemon{log: slog.New(slog.DiscardHandler)}
+	d := &Daemon{tree: &Tree{}, log: slog.New(slog.DiscardHandler)}
 	p := &part{Source: Source{Optional: true, Open: broken}}
 	if err := d.openPart(context.Background(), p); err != nil || p.Unavailable != "no such disk" {
 		t.Errorf("optional: got %v, %q", err, p.Unavailable)

@@ -90,7 +90,7 @@ func (d *Daemon) stop(s os.Signal, ended <-chan struct{}, signals <-chan os.Sign
 	retry := time.NewTicker(retryEvery)
 	defer retry.Stop()
 	for {
-		err := d.server.Unmount()
+		err := d.unmount()
 		if err != nil && !isBusy(err) && mounted(d.tree.Mountpoint) {
 			d.log.Error("cannot unmount", "err", err)
 		}
@@ -106,6 +106,12 @@ func (d *Daemon) stop(s os.Signal, ended <-chan struct{}, signals <-chan os.Sign
 		case <-retry.C:
 		}
 	}
+}
+
+// unmount tries to take the tree away. What we do in it ourselves is ended first.
+func (d *Daemon) unmount() error {
+	d.nudger.stop()
+	return d.server.Unmount()
 }
 
 // cutOff takes the tree from programs that still use it, by name or, after a
@@ -181,7 +187,7 @@ func (d *Daemon) Unmount(r control.UnmountRequest) (control.UnmountResult, error
 		return out, exit.New(exit.Failed, "it is unmounted already, and waits for programs that have files open").
 			Hint("close them, or `wsmount umount --force %s` ends it", d.tree.Mountpoint)
 	}
-	err := d.server.Unmount()
+	err := d.unmount()
 	if isBusy(err) {
 		_, holders, inside := d.holders()
 		out.Busy, out.Holders = true, holders

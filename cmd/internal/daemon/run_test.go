@@ -72,7 +72,7 @@ func running(t *testing.T, err error) *Daemon {
 	}
 	t.Cleanup(func() { v.Close() })
 	log := slog.New(slog.DiscardHandler)
-	d := &Daemon{tree: &Tree{Name: "@acme/a", Mountpoint: t.TempDir()}, opts: Options{Now: time.Now}, log: log, dir: dir,
+	d := &Daemon{nudger: newNudger("", "", log), tree: &Tree{Name: "@acme/a", Mountpoint: t.TempDir()}, opts: Options{Now: time.Now}, log: log, dir: dir,
 		bus: lifecycle.New(lifecycle.Options{Log: log}), kick: make(chan struct{}, 1), force: make(chan struct{}, 1)}
 	d.onClose(dir.Close)
 	p := &part{Source: Source{Name: "@acme/a"}, name: "@acme/a", volume: unsent{v, err}}

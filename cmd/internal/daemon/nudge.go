@@ -1,0 +1,192 @@
+package daemon
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"log/slog"
+	"math"
+	"os"
+	"os/exec"
+	"path"
+	"strings"
+	"sync"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/wsmount/wsmount/cache"
+	"github.com/wsmount/wsmount/fs"
+)
+
+// NudgerName is the name, argv[0], of the process that tells watchers of what a
+// pull brought: see Nudger.
+const NudgerName = "wsmount-nudge"
+
+// nudgeMost is of how many files at once watchers are told. A pull that brings
+// more is a new tree to whoever watches, and each costs a request.
+const nudgeMost = 1024
+
+// nudger has programs that watch the mount with inotify see what pulls bring.
+// That takes a change through the mount (cache.Nudge), which this process must
+// not make itself: a child does, from the first such file on.
+type nudger struct {
+	mountpoint string
+	log        *slog.Logger
+
+	mu      sync.Mutex // guards what follows
+	server  *fs.Server // nil: there is no mount, and nobody who watches it
+	program string     // that is Nudger when it is called NudgerName; "": nobody is told
+	queue   []string   // paths below the mount point
+	missed  int        // files that found no place in it
+	feeder  *feeder    // nil: there is no child
+}
+
+// feeder is what goes on while there is a child. nudger.mu guards it.
+type feeder struct {
+	wake  chan struct{} // something is in the queue; closed when it is over
+	done  chan struct{} // closed when the child has ended
+	child *os.Process   // nil until it is started
+	over  bool
+}
+
+func newNudger(program, mountpoint string, log *slog.Logger) *nudger {
+	return &nudger{program: program, mountpoint: mountpoint, log: log}
+}
+
+// serve is called once there is a mount.
+func (n *nudger) serve(s *fs.Server) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.server = s
+}
+
+// pulled tells of a file below the part at a place. It does not wait.
+func (n *nudger) pulled(at, file string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	switch {
+	case n.program == "" || n.server == nil:
+		return
+	case len(n.queue) >= nudgeMost:
+		n.missed++
+		return
+	}
+	n.queue = append(n.queue, path.Join(at, file))
+	if n.feeder == nil {
+		n.feeder = &feeder{wake: make(chan struct{}, 1), done: make(chan struct{})}
+		go n.feed(n.feeder, n.program)
+	}
+	select {
+	case n.feeder.wake <- struct{}{}:
+	default:
+	}
+}
+
+// feed starts a child and gives it what is in the queue.
+func (n *nudger) feed(f *feeder, program string) {
+	defer close(f.done)
+	cmd := exec.Command(program, n.mountpoint) //nolint:noctx // end kills it
+	cmd.Args[0], cmd.Env, cmd.Dir = NudgerName, []string{}, "/"
+	in, err := cmd.StdinPipe()
+	if err == nil {
+		err = n.start(f, cmd)
+	}
+	if err != nil {
+		n.end(f)
+		if !errors.Is(err, os.ErrClosed) {
+			n.log.Warn("programs that watch files are not told of pulls", "err", err)
+			n.mu.Lock()
+			n.program = ""
+			n.mu.Unlock()
+		}
+		return
+	}
+	for range f.wake {
+		for _, file := range n.take() {
+			if _, err := io.WriteString(in, file+"\x00"); err != nil {
+				n.end(f)
+				break
+			}
+		}
+	}
+	_ = cmd.Wait()
+}
+
+// start starts the child, unless it is too late for that.
+func (n *nudger) start(f *feeder, cmd *exec.Cmd) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if f.over {
+		return os.ErrClosed
+	}
+	// The connection to the kernel is not opened close-on-exec. With it the child
+	// would wait for itself when this process is killed.
+	if err := unix.CloseRange(3, math.MaxInt32, unix.CLOSE_RANGE_CLOEXEC); err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	f.child = cmd.Process
+	n.server.Nudger(f.child.Pid)
+	return nil
+}
+
+// take empties the queue.
+func (n *nudger) take() []string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.missed > 0 {
+		n.log.Info("programs that watch files were not told of all that a pull brought", "files", n.missed)
+	}
+	queue := n.queue
+	n.queue, n.missed = nil, 0
+	return queue
+}
+
+// end forgets what is in the queue, and kills the child: it may wait for the
+// mount.
+func (n *nudger) end(f *feeder) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if f.child != nil {
+		_ = f.child.Kill()
+		n.server.Nudger(0) // another process gets its number only after that
+	}
+	if !f.over {
+		close(f.wake)
+	}
+	f.over = true
+	if n.feeder == f {
+		n.feeder, n.queue = nil, nil
+	}
+}
+
+// stop ends the child, so that it does not keep the mount busy. It is called
+// before each try to unmount; the next pull after it starts another.
+func (n *nudger) stop() {
+	n.mu.Lock()
+	f := n.feeder
+	n.mu.Unlock()
+	if f != nil {
+		n.end(f)
+		<-f.done
+	}
+}
+
+// Nudger is the child: it reads paths that end with a NUL, and touches the files
+// of a mount that they name. It ends with its input.
+func Nudger(mountpoint string, in io.Reader) error {
+	r := bufio.NewReader(in)
+	for {
+		file, err := r.ReadString(0)
+		if err != nil {
+			if err == io.EOF {
+				return nil
+			}
+			return err
+		}
+		// One that is gone again needs no watcher.
+		_ = cache.Nudge(mountpoint, strings.TrimSuffix(file, "\x00"))
+	}
+}
