@@ -89,17 +89,18 @@ func (v *Volume) mark(l table.Link) {
 	differ := v.differ(rec)
 	switch {
 	case differ && rec.Seq == 0:
-		rec.Seq = v.table.NextSeq()
+		rec.Seq = v.table.NextSeq() // not due yet: see engine.open
+		v.wakes = v.wakes || v.engine.hurried()
 	case !differ && rec.Seq != 0:
 		rec.Seq, rec.Held = 0, nil
+		v.wakes = true
 	case differ:
-		v.wakes = true // another state of what was on its way
+		v.wakes = v.wakes || rec.Seq <= v.engine.due || v.engine.hurried() // another state of what was on its way
 		return
 	default:
 		return
 	}
 	v.table.SetName(l.Dir, l.Name, rec)
-	v.wakes = true
 }
 
 // differ reports whether the backend has something else under a name than is

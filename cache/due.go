@@ -113,6 +113,10 @@ func (e *engine) open() {
 	}
 }
 
+// hurried reports whether somebody waits for what was due to arrive, so that a
+// change that is not due yet may be what that needs. mu is held.
+func (e *engine) hurried() bool { return len(e.closers) > 0 || len(e.requests) > 0 }
+
 // ask makes due all that differs now. mu is held.
 func (e *engine) ask() {
 	e.due, e.stirred = max(e.due, e.last), true

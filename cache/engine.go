@@ -250,6 +250,7 @@ func (e *engine) update(do func() error) error {
 // waits for it too. mu is held.
 func (e *engine) follows(l table.Link, seq uint64) {
 	e.because[l] = struct{}{}
+	e.wake()
 	for c := range e.closers {
 		if len(c.names) > 0 {
 			c.names[l] = seq

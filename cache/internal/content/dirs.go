@@ -39,9 +39,29 @@ func shardOf(ino uint64) int { return int(ino >> 10 % shardCount) }
 func nameOf(ino uint64) string { return strconv.FormatUint(ino, 10) }
 
 func (d *dirs) open(dir string) (err error) {
+	spread(filepath.Join(dir, dataDir))
 	d.maps, err = openDir(filepath.Join(dir, mapDir))
 	d.closed = err != nil
 	return err
+}
+
+// topDir is FS_TOPDIR_FL of linux/fs.h, the T of chattr(1).
+const topDir = 0x00020000
+
+// spread asks ext4 to put each directory in one into another block group. A group
+// in which files have just been removed is slow to make files in: for seconds
+// ext4 goes past each inode number that is free again (recently_deleted in
+// fs/ext4/ialloc.c), and all of our shards would be in the group of their parent.
+// Other file systems know no such flag, and do not need it.
+func spread(dir string) {
+	fd, err := openDir(dir)
+	if err != nil {
+		return
+	}
+	defer unix.Close(fd)
+	if flags, err := unix.IoctlGetInt(fd, unix.FS_IOC_GETFLAGS); err == nil && flags&topDir == 0 {
+		_ = unix.IoctlSetPointerInt(fd, unix.FS_IOC_SETFLAGS, flags|topDir)
+	}
 }
 
 func openDir(path string) (int, error) {
