@@ -69,7 +69,7 @@
 // # The kernel
 //
 // KeepCache is set when content is in the state of the last open. An O_RDONLY
-// open of content that is all here and unchanged offers its file for
+// open of content that is all here and that nobody writes offers its file for
 // passthrough; opens for writing always come through here, so that every write
 // is seen. A directory that still exists is never notified: the kernel would
 // unmount what is below.

@@ -403,7 +403,7 @@ func (v *Volume) opened(f *file) fs.Opened {
 	n := v.table.Inode(oi.ino)
 	o.KeepCache = v.shown[oi.ino] == n.Gen
 	v.shown[oi.ino] = n.Gen
-	pass := !f.changes() && oi.writers == 0 && !n.Writing && !v.unsent(n) && oi.f.Whole()
+	pass := !f.changes() && oi.writers == 0 && !n.Writing && oi.f.Whole()
 	v.mu.Unlock()
 	if !pass {
 		return o

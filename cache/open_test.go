@@ -238,12 +238,17 @@ func TestOpened(t *testing.T) {
 	}
 }
 
-// Unsent content is not passed through, nor content that is not all here.
-func TestPassedThroughWhenClean(t *testing.T) {
-	w := newWorld(t, unwaited, holding("f", "hello"))
+// Content is passed through before the backend has it, too; not what is not all
+// here.
+func TestPassedThrough(t *testing.T) {
+	big := strings.Repeat("x", 9<<20)
+	w := newWorld(t, unwaited, holding("f", "hello", "far", big))
 	w.ok(w.put("f", "other"))
-	if o := w.open("f", syscall.O_RDONLY); o.PassRead {
-		t.Error("content that the backend lacks is passed through")
+	if o := w.open("f", syscall.O_RDONLY); !o.PassRead {
+		t.Error("content that the backend lacks is not passed through")
+	}
+	if o := w.open("far", syscall.O_RDONLY); o.PassRead {
+		t.Error("content that did not come yet is passed through")
 	}
 }
 
