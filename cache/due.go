@@ -133,20 +133,22 @@ func (e *engine) checkHalt() error {
 	case e.checked >= e.due && (e.halt == nil || !v.puller.confirmed[commitSide]):
 		return e.halt // as it was when this was looked at, over all that is due
 	}
-	if v.puller.confirmed[commitSide] && e.checked < e.due && e.allowed {
-		v.passed(commitSide) // that was for what was due before
-		e.allowed = false
-	}
 	err := v.checkCommit(e.countDeletions())
 	if unseen := (*unseenError)(nil); errors.As(err, &unseen) {
 		return err
 	}
-	e.checked, e.allowed = e.due, v.puller.confirmed[commitSide]
+	e.checked = e.due
+	if v.puller.confirmed[commitSide] {
+		e.cleared = e.due
+		v.passed(commitSide)
+	}
 	return err
 }
 
-// countDeletions counts the names that are due and no more here.
+// countDeletions counts the names that are due and no more here. Those that were
+// confirmed do not count; they may take long to go.
 func (e *engine) countDeletions() (all, inRoot, madeInRoot int) {
+	fresh := false // one of those in the root was not confirmed
 	e.v.table.Dirty(0, func(seq uint64, l table.Link) bool {
 		rec := e.record(l)
 		root := l.Dir == table.Root
@@ -157,14 +159,18 @@ func (e *engine) countDeletions() (all, inRoot, madeInRoot int) {
 			madeInRoot++
 		case rec.Ino != 0 || rec.Base == nil:
 		default:
-			if n := e.v.table.Inode(rec.Base.Ino); n == nil || len(n.Links) == 0 {
+			if n := e.v.table.Inode(rec.Base.Ino); seq > e.cleared && (n == nil || len(n.Links) == 0) {
 				all++
 			}
 			if root {
 				inRoot++
+				fresh = fresh || seq > e.cleared
 			}
 		}
 		return true
 	})
+	if !fresh {
+		inRoot = 0
+	}
 	return all, inRoot, madeInRoot
 }

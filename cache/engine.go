@@ -70,7 +70,7 @@ type engine struct {
 	requests []*request   // Commits of sets, in order
 	halt     error        // why nothing is sent
 	checked  uint64       // what was due when that was looked at
-	allowed  bool         // and confirmed
+	cleared  uint64       // deletions up to here were confirmed
 	sending  bool         // a set is under way
 	stirred  bool         // since it began: what it leaves out may go by now
 	old      []table.Link // names with attempts of their own, although sets are sent
