@@ -168,7 +168,7 @@ func (m *merge) kind(x table.Ino) (k providers.Kind) {
 // sameBytes reads theirs.
 func (m *merge) sameBytes(q query, sum string) (bool, error) {
 	theirs, err := m.hashTheirs(q)
-	if errors.Is(err, providers.ErrConflict) || errors.Is(err, providers.ErrNotExist) {
+	if isElsewhere(err) {
 		return false, nil // it has changed again; the next look tells
 	}
 	return theirs == sum, err
@@ -251,7 +251,7 @@ func (v *Volume) readHome(ctx context.Context, x table.Ino, read func(io.Reader)
 	}
 	var data []byte
 	err := v.readTheirs(ctx, v.p, providers.Info{Locator: at, Version: version}, func(b []byte) { data = b })
-	if errors.Is(err, providers.ErrConflict) || errors.Is(err, providers.ErrNotExist) {
+	if isElsewhere(err) {
 		return 0, fmt.Errorf("%w: %w", errMoved, err)
 	}
 	if err != nil {

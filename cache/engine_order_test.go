@@ -1127,6 +1127,41 @@ func TestReadingWhatIsBeingRenamed(t *testing.T) {
 	}
 }
 
+// Content is read from a place that something else has taken by the time the
+// backend answers.
+func TestReadingWhatWasRenamed(t *testing.T) {
+	for _, script := range [][]string{
+		{"mv d/s/z q"},
+		{"mv d/s/z q", "mkdir d/s/z"},
+		{"mv d/s/z q", "rmdir d/s", "put d/s file"},
+		{"mv d/s/z q", "put d/s/z other"},
+	} {
+		w := newWorld(t, holding("d/s/z", "Z", "d/x", "X"), onlyAsked)
+		w.list("d/s")
+		x := w.walk("d/s/z")
+		gate, reached := make(chan struct{}), make(chan struct{})
+		w.faults.Queue(providers.MethodRead, providertest.Fault{Gate: gate, Reached: reached})
+		read := async(func() {
+			o, err := w.v.Open(me, x, syscall.O_RDONLY)
+			if err != nil {
+				t.Errorf("%q: open: %v", script, err)
+				return
+			}
+			if got := w.read(o); got != "Z" {
+				t.Errorf("%q: read %q", script, got)
+			}
+			o.File.Release()
+		})
+		<-reached
+		w.do(script...)
+		w.upload()
+		close(gate)
+		<-read
+		w.same()
+		w.noProblems()
+	}
+}
+
 // hasEnded reports whether what async began has ended.
 func hasEnded(done <-chan struct{}) bool {
 	select {

@@ -124,7 +124,7 @@ func (v *Volume) fetchRange(w *waiting, x table.Ino, off, n int64, to io.WriterA
 				return errMoved
 			}
 			err := v.readRange(w, at, providers.ReadOptions{Offset: off, Length: n, Version: version}, to)
-			if !errors.Is(err, providers.ErrConflict) && !errors.Is(err, providers.ErrNotExist) {
+			if !isElsewhere(err) {
 				return err
 			}
 			switch {
@@ -139,6 +139,12 @@ func (v *Volume) fetchRange(w *waiting, x table.Ino, off, n int64, to io.WriterA
 			}
 		}
 	})
+}
+
+// isElsewhere reports whether an error says that a version is not at a place any
+// more: something else is, or there is no such place.
+func isElsewhere(err error) bool {
+	return errors.Is(err, providers.ErrConflict) || errors.Is(err, providers.ErrIsDir) || notThere(err)
 }
 
 // readRange writes one range to its place.
@@ -231,7 +237,7 @@ func (v *Volume) fetchTarget(op *fs.Op, x table.Ino) error {
 		return err
 	}))
 	switch {
-	case errors.Is(err, providers.ErrConflict) || errors.Is(err, providers.ErrNotExist):
+	case isElsewhere(err):
 		elsewhere, err := v.moved(w, x, was, err)
 		if elsewhere {
 			return fs.ErrStale // the kernel comes again
