@@ -182,6 +182,17 @@ func TestBaseOfAConflict(t *testing.T) {
 	w.is(err, iofs.ErrNotExist)
 }
 
+// So it is when it was ours, too.
+func TestOurBaseOfAConflict(t *testing.T) {
+	w := newScene(t, held(Manual))
+	w.ok(w.put("f", "one"))
+	w.commit()
+	w.ok(w.put("f", "ours"))
+	w.tamper("f", "theirs")
+	w.pull()
+	w.side("f", SideBase, "one")
+}
+
 // What was changed again there after it was shown to somebody is not
 // overwritten by his decision.
 func TestResolveIsConditional(t *testing.T) {

@@ -203,11 +203,18 @@ func (v *Volume) unkept(ino table.Ino) (gen uint64, ok bool) {
 		return 0, false
 	}
 	_, old := v.contentRecord(ino, n.Links[0])
-	if old != nil && old.Kept && old.Gen == n.Gen || v.keptLately(n.Links[0]) {
+	if old != nil && old.Kept && old.Gen == n.Gen || v.keptLately(n.Links[0]) && !v.isTurn(ino) {
 		return 0, false
 	}
 	v.keptNow(n.Links[0])
 	return n.Gen, true
+}
+
+// isTurn reports whether content is what somebody asked to be committed: he may
+// ask for it again, however soon the next followed. mu is held.
+func (v *Volume) isTurn(ino table.Ino) bool {
+	_, committed := v.originOf(ino)
+	return committed && v.o.Policy.Commit == DueAsked
 }
 
 // keepCopy copies the content of an inode, which is in the state gen, into the

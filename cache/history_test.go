@@ -1,7 +1,9 @@
 package cache
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"strings"
@@ -427,5 +429,32 @@ func TestHistorySaysWho(t *testing.T) {
 	w.ok(err)
 	if len(list) != 2 || list[0].UID != 5 || list[0].Command != "" || list[1].UID != 1234 || !strings.HasPrefix("cache.test", list[1].Command) || list[1].Command == "" {
 		t.Errorf("got %+v", list)
+	}
+}
+
+// Each version that somebody asked to be committed is kept, however soon the next
+// followed.
+func TestHistoryKeepsEachTurn(t *testing.T) {
+	w, _ := historic(t, onlyAsked)
+	for i := range 4 {
+		w.ok(w.put("f", fmt.Sprint("turn ", i)))
+		w.upload()
+	}
+	all, err := w.v.Log(context.Background(), LogFilter{Path: "f"})
+	w.ok(err)
+	have := map[string]bool{}
+	for _, version := range all {
+		if version.Kept {
+			r, _, err := w.v.Content(version.ID)
+			w.ok(err)
+			data, _ := io.ReadAll(r)
+			r.Close()
+			have[string(data)] = true
+		}
+	}
+	for i := range 4 {
+		if !have[fmt.Sprint("turn ", i)] {
+			t.Errorf("turn %d is not kept: %+v", i, all)
+		}
 	}
 }

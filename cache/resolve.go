@@ -172,12 +172,26 @@ func (v *Volume) baseOfConflict(ctx context.Context, l table.Link, rec table.Nam
 		return nil, errors.Join(err, lerr)
 	}
 	for _, old := range versions {
-		if old.Path == path.String() && old.Kept && old.Base == versionText(rec.Base.Version) && old.Change == Ended {
+		if old.Kept && (old.Path == path.String() && old.Base == versionText(rec.Base.Version) && old.Change == Ended ||
+			v.isVersion(old.ID, rec.Base)) {
 			content, _, err := v.Content(old.ID)
 			return content, err
 		}
 	}
 	return nil, err
+}
+
+// isVersion reports whether a version of the history is the content that the
+// backend was known to have.
+func (v *Volume) isVersion(id string, b *table.Base) bool {
+	n, ok := parseID(id)
+	if !ok {
+		return false
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	r := v.getRecord(n)
+	return r != nil && r.Change == Written && r.Ino == b.Ino && r.Gen == b.Gen
 }
 
 // Resolve ends a conflict. What is kept is sent on condition that the backend
