@@ -133,6 +133,8 @@ func (r *scan) rebuild(ctx context.Context) (err error) {
 	if s.content, err = content.Open(s.dir, content.Options{}); err != nil {
 		return err
 	}
+	// Modes were in the table: nobody gets more than there may have been.
+	r.o.Umask = 0o077
 	r.v = newVolume(nowhere{}, r.o, s)
 	defer r.v.stop()
 	err = r.v.update(func() error {
