@@ -19,6 +19,7 @@ func (v *Volume) update(do func() error) error {
 		v.engine.noted(v.changed, v.unnamed)
 		v.weighChanged()
 	}
+	v.engine.own = false
 	after, wakes := v.after, v.wakes
 	v.after, v.wakes, v.changed, v.unnamed = nil, false, v.changed[:0], v.unnamed[:0]
 	v.history.by = who{}

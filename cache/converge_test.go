@@ -381,7 +381,8 @@ func (s *hosts) send(h *host) {
 func (s *hosts) settledOr(err error) {
 	for _, h := range s.all {
 		if len(h.v.Halted()) > 0 {
-			s.ok(h.v.Confirm(context.Background()))
+			_, err := h.v.Confirm(context.Background())
+			s.ok(err)
 			return
 		}
 	}

@@ -215,14 +215,12 @@ func (e *engine) noted(names []table.Link, unnamed []table.Ino) {
 	for _, ino := range unnamed {
 		e.countInode(ino)
 	}
-	own := e.own
-	e.own = false
 	for _, l := range names {
 		seq := e.count(l)
 		if seq > e.last {
 			e.last = seq
 			e.aged(seq)
-			if own {
+			if e.own {
 				e.follows(l, seq)
 			}
 		}

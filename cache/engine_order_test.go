@@ -574,7 +574,8 @@ func TestHaltedCommit(t *testing.T) {
 			if s := w.v.Status(); len(s.Halted) != 1 || !s.Halted[0].Commit {
 				t.Errorf("status %+v", s.Halted)
 			}
-			w.ok(w.v.Confirm(context.Background()))
+			_, err = w.v.Confirm(context.Background())
+			w.ok(err)
 			w.upload() // which looks anew at what is going by now
 			w.same()
 			if s := w.v.Status(); len(s.Halted) != 0 {
@@ -1187,5 +1188,19 @@ func TestSetIsComplete(t *testing.T) {
 	}
 	if want := []string{"q/x", "q"}; !slices.Equal(got, want) {
 		t.Errorf("the set is %q, want %q", got, want)
+	}
+}
+
+// What a commit makes of a conflict is a part of the commit.
+func TestCommitSendsConflictCopies(t *testing.T) {
+	for _, sets := range []bool{false, true} {
+		w := newWorld(t, holding("a", "1", "b", "1", "c", "1"), onlyAsked, func(_ *world, o *Options) { o.Policy.Atomic = sets })
+		w.do("put a ours", "put b ours", "put c ours", "put n new")
+		w.tamper("a", "theirs")
+		w.tamper("b", "theirs")
+		w.upload()
+		copied := ".conflict-" + short("ours")
+		w.backend("a: theirs", "a"+copied+": ours", "b: theirs", "b"+copied+": ours", "c: ours", "n: new")
+		w.same()
 	}
 }

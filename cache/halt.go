@@ -166,8 +166,9 @@ func (v *Volume) Halted() []Halt {
 }
 
 // Confirm allows what was halted, once: the pull is done before Confirm
-// returns, the commit goes its way. Without a halt it does nothing.
-func (v *Volume) Confirm(ctx context.Context) error {
+// returns, which says what it did; the commit goes its way. Without a halt it
+// does nothing.
+func (v *Volume) Confirm(ctx context.Context) (PullReport, error) {
 	v.mu.Lock()
 	p := &v.puller
 	pull := p.halts[pullSide] != nil
@@ -178,8 +179,7 @@ func (v *Volume) Confirm(ctx context.Context) error {
 	v.mu.Unlock()
 	v.engine.wake()
 	if !pull {
-		return nil
+		return PullReport{}, nil
 	}
-	_, err := v.Pull(ctx, PullOptions{})
-	return err
+	return v.Pull(ctx, PullOptions{})
 }

@@ -87,7 +87,9 @@ func (v *Volume) ask(ctx context.Context, l table.Link, late bool) error {
 		if info == nil || !v.excluded(at, info.Kind) {
 			m.name(l, info)
 		}
-		return m.checkPull()
+		err := m.checkPull()
+		v.engine.own = late && err == nil // what comes of it, a conflict copy for instance, goes with it
+		return err
 	})
 }
 

@@ -99,7 +99,9 @@ func TestPullRevisionHalts(t *testing.T) {
 		t.Error("the head moved on")
 	}
 	c.sees("a: 1", "b: 2")
-	c.ok(c.v.Confirm(context.Background()))
+	if r, err := c.v.Confirm(context.Background()); err != nil || r.Deleted == 0 {
+		t.Errorf("confirmed: %+v, %v", r, err)
+	}
 	c.sees()
 }
 

@@ -251,7 +251,9 @@ func TestHalt(t *testing.T) {
 			if h := w.v.Halted(); len(h) != 1 || h[0].Commit || !strings.Contains(h[0].Reason, c.reason) {
 				t.Errorf("halted %+v", h)
 			}
-			w.ok(w.v.Confirm(context.Background()))
+			if r, err := w.v.Confirm(context.Background()); err != nil || r.Deleted == 0 {
+				t.Errorf("confirmed: %+v, %v", r, err)
+			}
 			if got, want := len(w.here()), len(listBackend(w.p)); got != want || len(w.v.Halted()) != 0 {
 				t.Errorf("after it was confirmed there are %d, want %d; %v", got, want, w.v.Halted())
 			}

@@ -18,6 +18,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/urfave/cli/v2"
 
@@ -157,6 +158,7 @@ func newApp(stdout, stderr io.Writer) *cli.App {
 		Name: "wsmount", Commands: commands(), Writer: stdout, ErrWriter: stderr,
 		HideHelp: true, HideVersion: true, HideHelpCommand: true,
 		DisableSliceFlagSeparator: true,
+		Compiled:                  time.Unix(1, 0), // else the library looks for our name in the working directory, which may be a mount
 		ExitErrHandler:            func(*cli.Context, error) {},
 		OnUsageError: func(_ *cli.Context, err error, _ bool) error {
 			return exit.New(exit.Usage, "%w", err).Hint("see `wsmount --help`")

@@ -48,7 +48,11 @@ func printPart(w io.Writer, p control.Part, now time.Time) {
 		row("read-only", fmt.Sprintf("%s; %d changes refused", p.ReadOnly, p.Refused))
 	}
 	row("watch", watchText(p.Watch))
-	row("files", fmt.Sprintf("%d open (%s), %d inodes known", p.OpenFiles, p.IOMode, p.Inodes))
+	files := fmt.Sprintf("%d open (%s)", p.OpenFiles, p.IOMode)
+	if p.Inodes > 0 {
+		files += fmt.Sprintf(", %d inodes known", p.Inodes)
+	}
+	row("files", files)
 	row("unsaved", unsavedText(p, now))
 	printCopy(row, p)
 	if len(p.Governing) > 0 {
@@ -153,7 +157,8 @@ func stateText(s control.Status, now time.Time) string {
 	text := fmt.Sprintf("%s, pid %d, since %s", s.State, s.PID, s.Started.Format(time.DateTime))
 	switch s.State {
 	case control.Dead:
-		return text + "; the daemon is gone: run `wsmount umount " + s.Mountpoint + "` or mount it again"
+		return text + "; the daemon is gone: run `wsmount umount " + s.Mountpoint + "` or mount it again; what follows was true " +
+			age(s.Taken, now) + " ago, and `wsmount recover` lists what is unsaved now"
 	case control.NotResponding:
 		return text + "; what follows was true " + age(s.Taken, now) + " ago"
 	}

@@ -114,9 +114,11 @@ func (k *keeper) told(ctx context.Context, r control.SyncRequest) (out control.E
 	}
 	defer k.give()
 	if r.Confirm {
-		if err := k.copy.Confirm(ctx); err != nil {
+		report, err := k.copy.Confirm(ctx)
+		if err != nil {
 			return out, err
 		}
+		k.pulled(report, &out)
 	}
 	switch r.Verb {
 	case control.VerbPull:

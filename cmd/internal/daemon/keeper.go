@@ -288,6 +288,13 @@ func (k *keeper) due() bool {
 	return k.owed != "" && !k.inTurn && k.copy.Status().Queued == 0
 }
 
+// pulled adds what a pull did to what is told of it.
+func (k *keeper) pulled(r cache.PullReport, out *control.EventResult) {
+	out.Pulled += r.Changed + r.Deleted
+	out.Conflicts += len(r.Conflicts)
+	k.conflicts(r.Conflicts)
+}
+
 // pull asks the remote, and leaves a working copy with changes alone.
 func (k *keeper) pull(ctx context.Context, out *control.EventResult) error {
 	k.emit(mountspec.EventPullStarted, map[string]string{"provider": k.r.Storage.Provider})
@@ -306,9 +313,7 @@ func (k *keeper) pull(ctx context.Context, out *control.EventResult) error {
 		out.PutOff = append(out.PutOff, k.name+": "+report.Skipped)
 		return nil
 	}
-	out.Pulled += report.Changed + report.Deleted
-	out.Conflicts += len(report.Conflicts)
-	k.conflicts(report.Conflicts)
+	k.pulled(report, out)
 	k.emit(mountspec.EventPullCompleted, map[string]string{"ref": string(report.Revision)})
 	if before.Queued > 0 || !before.Unpushed || k.copy.Status().Queued == 0 {
 		return nil
