@@ -18,10 +18,11 @@ import (
 // the backend, and all who look meanwhile wait for the same answer. Who looks
 // up names or attributes does so for a moment only, by what listings have taken
 // lately: a backend that is slow or gone must not hold up an ls of what is
-// known. Then names are shown as they were last seen, for staleFor after that,
-// and marked stale in the status. An open is stricter: it waits for the answer,
-// unless the backend is known not to give one. After staleFor both wait, and
-// fail when it does not come in half of the patience.
+// known. Then names are shown as they were last seen, and marked stale in the
+// status. An open is stricter: it waits for the answer, unless the backend is
+// known not to give one. Longer than staleFor after the last answer it always
+// waits, and fails when none comes in half of the patience; and a look at names
+// waits for as long as a slow listing takes, unless there was no answer lately.
 //
 // Without a TTL everything is fresh until Pull.
 const (
@@ -62,7 +63,7 @@ type freshness uint8
 const (
 	isFresh   freshness = iota
 	isStale             // usable while the backend is slow
-	isOld               // not usable without an answer
+	isOld               // its content is not usable without an answer
 	isUnknown           // never listed
 )
 
@@ -134,16 +135,17 @@ func (v *Volume) judge(dir table.Ino, now time.Time, strict bool) (freshness, ti
 	case !isDir(n):
 		return 0, 0, syscall.ENOTDIR
 	}
-	a := v.freshnessOf(dir, n, now)
-	if a != isStale {
-		return a, -1, nil
-	}
-	p := &v.puller
+	a, p := v.freshnessOf(dir, n, now), &v.puller
+	failing := !p.failing.IsZero()
 	switch {
-	case !p.failing.IsZero() || p.usual > mostWait && !strict:
-		return a, 0, nil
-	case strict:
+	case a == isFresh || a == isUnknown || strict && (a == isOld || !failing):
 		return a, -1, nil
+	case failing:
+		return isStale, 0, nil
+	case a == isOld:
+		return isStale, max(mostWait, 4*p.usual), nil
+	case p.usual > mostWait:
+		return a, 0, nil
 	}
 	return a, min(max(leastWait, 4*p.usual), mostWait), nil
 }
