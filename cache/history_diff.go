@@ -53,6 +53,11 @@ func (v *Volume) side(ctx context.Context, path, id string) (side, error) {
 		s.label = path
 		r, _, err = v.openPath(ctx, path)
 	} else {
+		v.mu.Lock()
+		if n, ok := parseID(id); ok && v.getRecord(n) != nil {
+			s.label = v.whereIs(v.getRecord(n)) + "@" + id // which may be another file
+		}
+		v.mu.Unlock()
 		r, _, err = v.Content(id)
 	}
 	if err != nil {
