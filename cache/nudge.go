@@ -10,9 +10,10 @@ import (
 // that it is new. The notifications that FUSE has for a file system make the
 // kernel forget a name, and generate no event for anybody; what does is a
 // change through the mount. So Nudge sets the file's time of change to what it
-// is: watchers get IN_MODIFY with the name, of files that are new to them too,
-// and nothing else happens. It leads through no symbolic link and into nothing
-// that is mounted below.
+// is: watchers get IN_MODIFY with the name, of files that are new to them too.
+// Nothing else happens where the server knows who calls it ([fs.Server.Nudger]);
+// elsewhere the next version may come in between, and get the time of this one.
+// It leads through no symbolic link and into nothing that is mounted below.
 //
 // It must not be called by the process that serves the mount: killed while it
 // waits for itself, that would stay for ever. What watchers cannot be told is
