@@ -40,7 +40,7 @@ func TestPowerLoss(t *testing.T) {
 	}
 	t.Logf("-crash-seed %d", seed)
 	s := newStage(t, syncSoon)
-	p := &power{stage: s, disk: newDisk(t, s.w.Path("state"), 512<<20), r: rand.New(rand.NewPCG(seed, 9))}
+	p := &power{stage: s, disk: newDisk(t, s.w.Path("state"), 2<<30), r: rand.New(rand.NewPCG(seed, 9))}
 	s.w.Own("state", 0o700)
 	for p.round = range *cuts {
 		p.start()
