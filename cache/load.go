@@ -103,11 +103,7 @@ func (v *Volume) newHarvest(dir table.Ino) (h *harvest, err error) {
 			v.table.Edit(dir).Loaded = true // all of its names are here
 			return nil
 		}
-		h = &harvest{v: v, dir: dir, at: at, start: v.o.Now(), first: !n.Loaded, clean: true, seed: maphash.MakeSeed()}
-		v.table.Names(dir, "", func(string, table.Name) bool {
-			h.clean = false
-			return false
-		})
+		h = &harvest{v: v, dir: dir, at: at, start: v.o.Now(), first: !n.Loaded, clean: !v.table.HasNames(dir), seed: maphash.MakeSeed()}
 		return nil
 	})
 	return h, err

@@ -158,7 +158,7 @@ func (u *unloader) all(dir table.Ino) bool {
 // held.
 func (v *Volume) mayUnload(dir table.Ino, loaded bool) bool {
 	n := v.table.Inode(dir)
-	if loaded && !v.caps.EmptyDirs && !v.hasNames(dir) {
+	if loaded && !v.caps.EmptyDirs && !v.table.HasNames(dir) {
 		return false
 	}
 	return n != nil && dir != table.Root && n.Loaded == loaded && len(n.Homes) == 1 && n.From == "" &&
@@ -207,19 +207,9 @@ func (u *unloader) forgettable(l table.Link, rec table.Name) bool {
 	}
 	switch {
 	case isDir(n):
-		return !n.Loaded && n.Entries == 0 && n.From == "" && !v.hasNames(rec.Ino)
+		return !n.Loaded && n.Entries == 0 && n.From == "" && !v.table.HasNames(rec.Ino)
 	case n.Gen != b.Gen:
 		return false
 	}
 	return n.State == table.None || u.content
-}
-
-// hasNames reports whether anything is known of a directory's names. mu is
-// held.
-func (v *Volume) hasNames(dir table.Ino) (has bool) {
-	v.table.Names(dir, "", func(string, table.Name) bool {
-		has = true
-		return false
-	})
-	return has
 }
