@@ -244,7 +244,7 @@ func (e *engine) commitOne(ctx context.Context, s *set, op string, r *request) (
 	v.puller.still.Lock()
 	defer v.puller.still.Unlock()
 	defer s.closeBodies()
-	if stale, err := e.outdated(ctx, op); stale {
+	if stale, err := e.outdated(ctx, s, op); stale {
 		return "", false, errors.Join(err, errAgain)
 	}
 	if err := s.open(ctx); err != nil {
@@ -273,13 +273,13 @@ func (e *engine) commitOne(ctx context.Context, s *set, op string, r *request) (
 // outdated reports whether a pull came between the making of a set and its
 // sending: one that ended has settled it, and after one that did not, or a crash,
 // the table must first say what the head has. puller.still is held.
-func (e *engine) outdated(ctx context.Context, op string) (stale bool, err error) {
+func (e *engine) outdated(ctx context.Context, s *set, op string) (stale bool, err error) {
 	v := e.v
 	v.mu.Lock()
-	open, _ := e.openSet()
+	first := e.record(s.order[0].Link).Attempt // settling a set takes the attempts of all its names away
 	v.mu.Unlock()
 	if _, ok := v.syncer(); !ok || v.puller.level {
-		return open.Op != op, nil
+		return first == nil || first.Op != op, nil
 	}
 	if err := e.settleStill(ctx); err != nil {
 		return true, err

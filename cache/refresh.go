@@ -22,7 +22,7 @@ import (
 // status. An open is stricter: it waits for the answer, unless the backend is
 // known not to give one. Longer than staleFor after the last answer it always
 // waits, and fails when none comes in half of the patience; and a look at names
-// waits for as long as a slow listing takes, unless there was no answer lately.
+// waits however slow listings are, unless there was no answer lately.
 //
 // Without a TTL everything is fresh until Pull.
 const (
@@ -142,8 +142,10 @@ func (v *Volume) judge(dir table.Ino, now time.Time, strict bool) (freshness, ti
 		return a, -1, nil
 	case failing:
 		return isStale, 0, nil
+	case a == isOld && p.usual == 0: // how fast it is shows now
+		return isStale, mostWait, nil
 	case a == isOld:
-		return isStale, max(mostWait, 4*p.usual), nil
+		return isStale, max(leastWait, 4*p.usual), nil
 	case p.usual > mostWait:
 		return a, 0, nil
 	}

@@ -2,6 +2,7 @@ package cache
 
 import (
 	"cmp"
+	"iter"
 	"slices"
 
 	"github.com/wsmount/wsmount/cache/internal/table"
@@ -87,7 +88,7 @@ func (s *set) complete() {
 		s.after = newAfter()
 		from = len(s.order)
 		for _, p := range s.order[:from] {
-			for _, l := range s.lacks(p) {
+			for _, l := range slices.Collect(s.lacks(p)) { // taking changes the table
 				if s.names[l] == nil && !asked[l] && s.e.record(l).Seq != 0 {
 					s.take(l)
 				}
@@ -157,34 +158,36 @@ func (s *set) close() {
 func (s *set) whole(p *planned) bool {
 	at, _ := s.at(p.Link)
 	p.After = at.String()
-	return len(s.lacks(p)) == 0
+	for range s.lacks(p) {
+		return false
+	}
+	return true
 }
 
 // lacks are the names that one depends on, and that are not in the set as they
 // would have to be: that of its directory; the old one of a directory that goes
 // to another name, for one directory cannot be at two places; the one that takes
 // what the backend has in its place; and all in a directory that is to go.
-func (s *set) lacks(p *planned) (names []table.Link) {
-	if _, ok := s.at(p.Link); p.Ino != 0 && !ok {
-		names = append(names, s.way(p.Link.Dir))
-	}
-	n := s.e.v.table.Inode(p.Ino)
-	if p.Kind == providers.KindDir && n != nil && len(n.Homes) > 0 && !slices.Contains(n.Homes, p.Link) && s.names[n.Homes[0]] == nil {
-		names = append(names, n.Homes[0])
-	}
-	if p.rec.Base == nil || p.rec.Base.Ino == p.Ino {
-		return names
-	}
-	if to, moves := s.rescued(p); moves {
-		if s.names[to] == nil {
-			names = append(names, to)
+func (s *set) lacks(p *planned) iter.Seq[table.Link] {
+	return func(yield func(table.Link) bool) {
+		if _, ok := s.at(p.Link); p.Ino != 0 && !ok && !yield(s.way(p.Link.Dir)) {
+			return
 		}
-		return names
+		n := s.e.v.table.Inode(p.Ino)
+		moved := p.Kind == providers.KindDir && n != nil && len(n.Homes) > 0 && !slices.Contains(n.Homes, p.Link)
+		if moved && s.names[n.Homes[0]] == nil && !yield(n.Homes[0]) || p.rec.Base == nil || p.rec.Base.Ino == p.Ino {
+			return
+		}
+		if to, moves := s.rescued(p); moves {
+			if s.names[to] == nil {
+				yield(to)
+			}
+			return
+		}
+		if p.rec.Base.Kind == providers.KindDir {
+			s.keeps(p.rec.Base.Ino)(yield)
+		}
 	}
-	if p.rec.Base.Kind == providers.KindDir {
-		names = append(names, s.keeps(p.rec.Base.Ino)...)
-	}
-	return names
 }
 
 // way is the name of a directory, for one that is nowhere in the tree after.
@@ -211,15 +214,14 @@ func (s *set) rescued(p *planned) (to table.Link, moves bool) {
 }
 
 // keeps are the names in a directory that the set neither deletes nor moves.
-func (s *set) keeps(dir table.Ino) (names []table.Link) {
-	s.e.v.table.Names(dir, "", func(name string, rec table.Name) bool {
-		l := table.Link{Dir: dir, Name: name}
-		if p := s.names[l]; rec.Base != nil && (p == nil || p.Ino != 0) {
-			names = append(names, l)
-		}
-		return true
-	})
-	return names
+func (s *set) keeps(dir table.Ino) iter.Seq[table.Link] {
+	return func(yield func(table.Link) bool) {
+		s.e.v.table.Names(dir, "", func(name string, rec table.Name) bool {
+			l := table.Link{Dir: dir, Name: name}
+			p := s.names[l]
+			return rec.Base == nil || p != nil && p.Ino == 0 || yield(l)
+		})
+	}
 }
 
 // at is where a name is in the tree after.
