@@ -139,7 +139,7 @@ func (e *engine) checkHalt() error {
 	}
 	e.checked = e.due
 	if v.puller.confirmed[commitSide] {
-		e.cleared = e.due
+		e.cleared = max(e.cleared, e.due)
 		v.passed(commitSide)
 	}
 	return err

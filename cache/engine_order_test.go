@@ -555,27 +555,35 @@ func TestCommitOfAllThatIsKnown(t *testing.T) {
 
 func TestHaltedCommit(t *testing.T) {
 	var files []string
-	for i := range 30 {
+	for i := range 60 {
 		files = append(files, fmt.Sprintf("d/f%02d", i), "x")
 	}
 	for _, sets := range []bool{false, true} {
 		t.Run(fmt.Sprint("sets ", sets), func(t *testing.T) {
 			w := newWorld(t, holding(append(files, "keep", "me")...), unwaited, func(_ *world, o *Options) { o.Policy.Atomic = sets })
 			w.list("d")
-			for i := range 20 {
+			for i := range 36 {
 				w.do(fmt.Sprintf("rm d/f%02d", i))
 			}
 			w.do("put n x")
 			_, err := w.v.Commit(context.Background(), CommitOptions{})
 			w.is(err, ErrHalted)
-			if got := len(listBackend(w.p)); got != 32 {
+			if got := len(listBackend(w.p)); got != 62 {
 				t.Errorf("%d entries left at the backend", got)
 			}
 			if s := w.v.Status(); len(s.Halted) != 1 || !s.Halted[0].Commit {
 				t.Errorf("status %+v", s.Halted)
 			}
+			for i := 36; i < 60; i++ { // which is not due yet, and holds for what was confirmed too
+				w.do(fmt.Sprintf("rm d/f%02d", i))
+			}
 			_, err = w.v.Confirm(context.Background())
 			w.ok(err)
+			w.until(func() bool {
+				w.v.mu.Lock()
+				defer w.v.mu.Unlock()
+				return sets || !w.v.puller.confirmed[commitSide]
+			})
 			w.upload() // which looks anew at what is going by now
 			w.same()
 			if s := w.v.Status(); len(s.Halted) != 0 {

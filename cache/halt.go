@@ -166,14 +166,17 @@ func (v *Volume) Halted() []Halt {
 }
 
 // Confirm allows what was halted, once: the pull is done before Confirm
-// returns, which says what it did; the commit goes its way. Without a halt it
-// does nothing.
+// returns, which says what it did; the commit goes its way, with all that was
+// deleted until now. Without a halt it does nothing.
 func (v *Volume) Confirm(ctx context.Context) (PullReport, error) {
 	v.mu.Lock()
 	p := &v.puller
 	pull := p.halts[pullSide] != nil
 	for side, h := range p.halts {
 		p.confirmed[side] = p.confirmed[side] || h != nil
+	}
+	if p.halts[commitSide] != nil {
+		v.engine.cleared = v.engine.last // what is deleted by now, due or not
 	}
 	p.halts[commitSide] = nil
 	v.mu.Unlock()
