@@ -123,7 +123,7 @@ func (v *Volume) fetchRange(w *waiting, x table.Ino, off, n int64, to io.WriterA
 			if !ok {
 				return errMoved
 			}
-			err := v.readRange(w, at, providers.ReadOptions{Offset: off, Length: n, Version: version}, to)
+			err := v.readRange(w, x, at, providers.ReadOptions{Offset: off, Length: n, Version: version}, to)
 			if !isElsewhere(err) {
 				return err
 			}
@@ -148,12 +148,15 @@ func isElsewhere(err error) bool {
 }
 
 // readRange writes one range to its place.
-func (v *Volume) readRange(w *waiting, at providers.Locator, o providers.ReadOptions, to io.WriterAt) error {
+func (v *Volume) readRange(w *waiting, x table.Ino, at providers.Locator, o providers.ReadOptions, to io.WriterAt) error {
 	c, err := v.p.Read(w, at, o)
 	if err != nil {
 		return err
 	}
 	defer c.Body.Close()
+	if err := v.told(x, at, c.Info); err != nil {
+		return err
+	}
 	// One byte more than asked for, so that too much is seen too.
 	body := io.LimitReader(&progress{w, c.Body}, o.Length+1)
 	n, err := io.Copy(io.NewOffsetWriter(to, o.Offset), body)

@@ -305,7 +305,7 @@ func listBackend(p providers.Provider) []string {
 		}
 		data, _ := io.ReadAll(c.Body)
 		format := "%s: %s"
-		if info.Kind == providers.KindSymlink {
+		if c.Info.Kind == providers.KindSymlink { // which not every listing tells
 			format = "%s -> %s"
 		}
 		lines = append(lines, fmt.Sprintf(format, info.Locator, data))

@@ -47,7 +47,7 @@ func (v *Volume) inodeOf(info providers.Info) *table.Inode {
 		n.Mtime = t.UnixNano()
 	}
 	n.Atime, n.Ctime, n.Birth = n.Mtime, n.Mtime, n.Mtime
-	n.Metadata = info.Metadata
+	n.Metadata, n.Vague = info.Metadata, v.vague(&info)
 	return n
 }
 

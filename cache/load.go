@@ -180,6 +180,7 @@ func (h *harvest) entry(info *providers.Info) {
 		h.seen[maphash.String(h.seed, l.Name)] = struct{}{}
 	}
 	rec, _ := v.table.Name(l.Dir, l.Name)
+	v.recall(rec, info)
 	if rec.Local && v.leavesThere(rec, info) {
 		return
 	}

@@ -47,6 +47,11 @@ var asBucket = providers.Capabilities{EmptyDirs: true, UniqueVersions: true,
 	Attributes: providers.AttrMode | providers.AttrOwner | providers.AttrModTime,
 	Abilities:  providers.AbilityMove | providers.AbilityAttr | providers.AbilityCommit}
 
+// asKeys is what a store of objects is without whose listings tell little, and that
+// keeps attributes and empty directories all the same.
+var asKeys = providers.Capabilities{UniqueVersions: true, ListComplete: true,
+	Abilities: providers.AbilityMove | providers.AbilityCommit}
+
 // modelBackends are stores of less and less ability, and policies.
 var modelBackends = []modelBackend{
 	{name: "moves"},
@@ -59,6 +64,8 @@ var modelBackends = []modelBackend{
 	{name: "refreshed", policy: Policy{TTL: time.Millisecond}},
 	{name: "refreshed later", policy: Policy{TTL: 10 * time.Millisecond, NoWait: true, Window: 5 * time.Millisecond}},
 	{name: "refreshed bucket", less: asBucket, policy: Policy{TTL: time.Millisecond, NoWait: true, Window: time.Millisecond}},
+	{name: "keys", less: asKeys},
+	{name: "refreshed keys", less: asKeys, policy: Policy{TTL: time.Millisecond, NoWait: true, Window: time.Millisecond}},
 	{name: "flat sets", less: providers.Capabilities{EmptyDirs: true}, policy: Policy{NoWait: true, Window: time.Millisecond, Atomic: true}},
 	{name: "sets", policy: Policy{NoWait: true, Window: time.Millisecond, Atomic: true}},
 	{name: "clone", clone: true, policy: Policy{NoWait: true, Window: time.Millisecond, Push: true}},

@@ -364,6 +364,9 @@ func (v *Volume) openOnce(op *fs.Op, ino table.Ino, flags uint32) (f *file, outd
 	u := forReading
 	if writes(flags) {
 		u = forWriting
+		if err := v.clarify(op, ino); err != nil {
+			return nil, false, err
+		}
 	}
 	oi, err := v.openContent(ino, u)
 	if err != nil {

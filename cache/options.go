@@ -132,12 +132,9 @@ const (
 	defaultHistory    = 1 << 30
 )
 
-// needs is what a working copy cannot do without.
-var needs = providers.Capabilities{ListComplete: true}
-
-// needsToWrite is what it needs beside to change anything.
+// needsToWrite is what a working copy cannot do without, unless it is read-only.
 var needsToWrite = providers.Capabilities{
-	Writable: true, ListComplete: true,
+	Writable: true,
 	Conditions: providers.Conditions{
 		Create: providers.GuardChecked, Replace: providers.GuardChecked, Delete: providers.GuardChecked,
 	},

@@ -68,11 +68,7 @@ var _ interface {
 // The provider stays the caller's, who closes it after the volume.
 func Open(ctx context.Context, p providers.Provider, o Options) (*Volume, error) {
 	o.setDefaults()
-	required := needsToWrite
-	if o.ReadOnly {
-		required = needs
-	}
-	if missing := p.Capabilities().Missing(required); len(missing) > 0 {
+	if missing := p.Capabilities().Missing(needsToWrite); len(missing) > 0 && !o.ReadOnly {
 		return nil, fmt.Errorf("cache: %w", &providers.CapabilityError{Provider: o.Provider, Missing: missing})
 	}
 	s, err := openState(o)

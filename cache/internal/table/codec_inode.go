@@ -22,6 +22,7 @@ const (
 	inodeXattrs
 	inodeMetadata
 	inodeClaim
+	inodeVague
 	inodeFlags // the number of them, as a bit
 )
 
@@ -49,6 +50,7 @@ func inodeParts(n *Inode) uint64 {
 		{inodeXattrs, len(n.Xattrs) > 0},
 		{inodeMetadata, len(n.Metadata) > 0},
 		{inodeClaim, n.Claim != nil},
+		{inodeVague, n.Vague},
 	} {
 		if p.there {
 			parts |= p.bit
@@ -149,6 +151,7 @@ func decodeInode(record []byte) (*Inode, error) {
 	n.Loaded = parts&inodeLoaded != 0
 	n.Writing = parts&inodeWriting != 0
 	n.Suspect = parts&inodeSuspect != 0
+	n.Vague = parts&inodeVague != 0
 	n.decodeAttr(&d, parts)
 	n.decodeContent(&d, parts)
 	n.decodeRare(&d, parts)

@@ -79,6 +79,8 @@ type Inode struct {
 	Synced uint64
 	// Suspect content may have lost bytes in a power cut.
 	Suspect bool
+	// Vague attributes are not known: a listing left them out.
+	Vague bool
 
 	Target   string            // of a symbolic link
 	Xattrs   map[string][]byte // nil and empty are the same

@@ -1,0 +1,106 @@
+package cache
+
+import (
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/providers"
+	"github.com/wsmount/wsmount/providers/memory"
+)
+
+// bare is a store whose listings tell no attributes, with what others put there.
+func bare(t *testing.T) func(*world, *Options) {
+	return func(w *world, _ *Options) {
+		w.p = memory.New(memory.Options{Without: asKeys})
+		when := time.Unix(1e9, 0)
+		for path, o := range map[string]providers.WriteOptions{
+			"run":  {Attr: providers.Attr{Valid: providers.AttrMode | providers.AttrModTime, Mode: 0o755, ModTime: when}, Metadata: map[string]string{"x": "y"}},
+			"link": {Kind: providers.KindSymlink},
+		} {
+			o.If = providers.IfAbsent()
+			if _, err := w.p.Write(t.Context(), at(path), providers.String("run"), o); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+func (w *world) mode(path string) uint32 {
+	w.Helper()
+	a, err := w.v.Attr(me, w.walk(path), nil)
+	w.ok(err)
+	return a.Mode
+}
+
+// A read tells what the listing left out.
+func TestReadTellsAttributes(t *testing.T) {
+	w := newWorld(t, bare(t))
+	if got := w.mode("run"); got != syscall.S_IFREG|0o666 {
+		t.Errorf("mode %o before", got)
+	}
+	w.get("run")
+	a, err := w.v.Attr(me, w.walk("run"), nil)
+	w.ok(err)
+	if a.Mode != syscall.S_IFREG|0o755 || !a.Mtime.Equal(time.Unix(1e9, 0)) {
+		t.Errorf("mode %o, mtime %v", a.Mode, a.Mtime)
+	}
+	w.again()
+	if got := w.mode("run"); got != syscall.S_IFREG|0o755 {
+		t.Errorf("mode %o later", got)
+	}
+}
+
+// What is written over a file of which little is known keeps its attributes.
+func TestWriteKeepsAttributesUnseen(t *testing.T) {
+	for _, flags := range []uint32{syscall.O_WRONLY | syscall.O_TRUNC, syscall.O_RDWR} {
+		w := newWorld(t, bare(t))
+		o := w.open("run", flags)
+		w.write(o, "new", 0)
+		w.ok(w.shut(o))
+		w.settle()
+		info, err := w.p.Stat(t.Context(), at("run"))
+		w.ok(err)
+		if info.Attr.Mode != 0o755 || info.Metadata["x"] != "y" {
+			t.Errorf("flags %o: the backend has %+v", flags, info)
+		}
+	}
+}
+
+// A symbolic link that was listed as a file becomes one when it is opened, and
+// stays one.
+func TestLinkUnseen(t *testing.T) {
+	w := newWorld(t, bare(t), func(_ *world, o *Options) { o.Policy.TTL = time.Nanosecond })
+	_, err := w.v.Open(me, w.walk("link"), syscall.O_RDONLY)
+	if w.is(err, fs.ErrStale); err == nil {
+		t.Fatal("it opens")
+	}
+	for range 2 {
+		if got := w.mode("link") & syscall.S_IFMT; got != syscall.S_IFLNK {
+			t.Fatalf("type %o", got)
+		}
+	}
+	target, err := w.v.Readlink(me, w.walk("link"))
+	if w.ok(err); target != "run" {
+		t.Errorf("target %q", target)
+	}
+	w.again()
+	if got := w.mode("link") & syscall.S_IFMT; got != syscall.S_IFLNK {
+		t.Errorf("later, type %o", got)
+	}
+}
+
+// Who writes does not wait for a backend that is gone.
+func TestWriteUnseenWithoutBackend(t *testing.T) {
+	w := newWorld(t, bare(t), unwaited, impatient)
+	x := w.walk("run")
+	w.p.Switches().Cut(true)
+	o, err := w.v.Open(me, x, syscall.O_WRONLY|syscall.O_TRUNC)
+	w.ok(err)
+	w.write(o, "new", 0)
+	w.ok(w.shut(o))
+	w.p.Switches().Connect()
+	w.upload()
+	w.backend("link -> run", "run: new")
+}
