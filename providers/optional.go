@@ -276,3 +276,18 @@ type Syncer interface {
 	// a revision that is not known here.
 	Base(ctx context.Context, a, b Revision) (Revision, error)
 }
+
+// Meter tells what a provider asked of its service. It is no ability, since it
+// changes nothing and promises nothing: whoever opened the provider asks it by
+// type assertion, before anything is put around it.
+type Meter interface {
+	// Requests are what was sent since the provider was opened, by the
+	// service's own name of the request ("PutObject").
+	Requests() map[string]Count
+}
+
+// Count is how often something was asked, and the bytes that this moved.
+type Count struct {
+	Requests       int64
+	Sent, Received int64 // bytes of bodies
+}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -30,7 +31,8 @@ type Driver struct {
 	Promises Capabilities
 	// Keys are the names that Settings.Config may have.
 	Keys []string
-	// Open makes a provider. It does not change the backend.
+	// Open makes a provider. It changes nothing at the backend but a scratch
+	// key of its own, which it removes: some promises can only be tried.
 	Open func(ctx context.Context, s Settings) (Provider, error)
 }
 
@@ -42,6 +44,11 @@ type Settings struct {
 	Secret func(ctx context.Context, name string) (string, error)
 	Logger *slog.Logger     // nil: silent
 	Now    func() time.Time // nil: time.Now
+	// Transport sends the requests of a network service and checks where they
+	// go; nil: none is checked, a plain http.Transport.
+	Transport http.RoundTripper
+	// ReadOnly: nothing will be changed, so nothing is probed.
+	ReadOnly bool
 }
 
 // DriverName is the name under which a definition is registered (AIP-43): its
