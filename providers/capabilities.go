@@ -50,7 +50,9 @@ type Capabilities struct {
 	Writable      bool // Write and Delete work
 	Durable       bool // a change that returned survives loss of power
 	EmptyDirs     bool // Mkdir works, and its directory stays without entries
-	StrictTree    bool // nothing can be below a file
+	ImpliedDirs   bool // a directory that only Write made goes with its last entry
+	StrictTree    bool // nothing can be below a file, and no file where a directory is
+	AnyNames      bool // each name can be written; else one that is no UTF-8, has control characters, or that Key escapes, may be ErrInvalid
 	Symlinks      bool // KindSymlink can be written
 	Metadata      bool // Info.Metadata is kept
 	ListComplete  bool // entries of List say all that Stat would; else Kind (a link may pass for a file), Size, Version

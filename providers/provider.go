@@ -44,7 +44,9 @@ type Provider interface {
 
 	// Write puts body at l in one step, makes missing parents, and returns
 	// what is there then. ErrExist and ErrConflict as opts.If says; ErrIsDir
-	// over a directory; ErrNotDir below a file if Capabilities.StrictTree;
+	// over a directory, and ErrNotDir below a file, if Capabilities.StrictTree:
+	// elsewhere both may be there then, and a listing shows the directory
+	// under another name;
 	// ErrTooLarge; ErrInvalid without a condition, at the root, or when body
 	// is shorter or longer than it said; ErrBody, with the error of body's
 	// Reader, when that fails. In all these cases nothing changed.

@@ -150,7 +150,7 @@ func rootOf(s providers.Settings, key string) (string, error) {
 
 func capabilities() providers.Capabilities {
 	return providers.Capabilities{
-		Writable: true, Durable: true, EmptyDirs: true, StrictTree: true, Symlinks: true,
+		Writable: true, Durable: true, EmptyDirs: true, StrictTree: true, AnyNames: true, Symlinks: true,
 		ListComplete: true, UniqueVersions: true, ConcurrentWriters: true,
 		Attributes: providers.AttrMode | providers.AttrModTime,
 		Conditions: providers.Conditions{

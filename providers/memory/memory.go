@@ -98,7 +98,7 @@ func newProvider(opts Options, caps providers.Capabilities) *Provider {
 
 func capabilities() providers.Capabilities {
 	return providers.Capabilities{
-		Writable: true, EmptyDirs: true, StrictTree: true, Symlinks: true, Metadata: true,
+		Writable: true, EmptyDirs: true, StrictTree: true, AnyNames: true, Symlinks: true, Metadata: true,
 		ListComplete: true, RecursiveList: true, OperationIDs: true, UniqueVersions: true, ConcurrentWriters: true,
 		Attributes: providers.AttrMode | providers.AttrOwner | providers.AttrModTime,
 		Conditions: providers.Conditions{

@@ -137,10 +137,13 @@ func copyConditions(t T, p providers.Provider) {
 		{"of an old version", "a", "c", providers.CopyOptions{If: providers.IfAbsent(), Version: old.Version}, providers.ErrConflict},
 		{"over something", "a", "b", providers.CopyOptions{If: providers.IfAbsent()}, providers.ErrExist},
 		{"over another version", "a", "b", providers.CopyOptions{If: providers.IfVersion(old.Version)}, providers.ErrConflict},
-		{"over a directory", "a", "dir", providers.CopyOptions{If: providers.Unconditional()}, providers.ErrIsDir},
 		{"of a directory", "dir", "c", providers.CopyOptions{If: providers.IfAbsent()}, providers.ErrIsDir},
+		{"over a directory", "a", "dir", providers.CopyOptions{If: providers.Unconditional()}, providers.ErrIsDir},
 	} {
 		_, err := c.Copy(t.Context(), loc(x.from), loc(x.to), x.opts)
+		if err == nil && x.to == "dir" && !p.Capabilities().StrictTree {
+			continue // the file is beside the directory; a check of Write looks at that
+		}
 		wantErr(t, "copy "+x.what, err, x.want)
 	}
 	wantContent(t, p, loc("b"), "target")

@@ -1,8 +1,11 @@
 package providertest
 
 import (
+	"errors"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/wsmount/wsmount/providers"
 )
@@ -27,14 +30,26 @@ func oddNames() []string {
 	return names
 }
 
+// mayRefuse says whether p may take a name for invalid.
+func mayRefuse(p providers.Provider, name string) bool {
+	key, err := loc(name).Key()
+	plain := err == nil && string(key) == name && utf8.ValidString(name) && strings.IndexFunc(name, unicode.IsControl) < 0
+	return !plain && !p.Capabilities().AnyNames
+}
+
 func namesOdd(t T, p providers.Provider) {
 	names := oddNames()
 	dir := loc("odd")
-	for _, name := range names {
+	names = slices.DeleteFunc(names, func(name string) bool {
 		l, err := dir.Child(name)
 		wantOK(t, "locator", err)
-		put(t, p, l, "of "+name)
-	}
+		_, err = p.Write(t.Context(), l, providers.String("of "+name), unconditional)
+		if mayRefuse(p, name) && errors.Is(err, providers.ErrInvalid) {
+			return true
+		}
+		wantOK(t, "write of "+brief(name), err)
+		return false
+	})
 	var got []string
 	for _, info := range list(t, p, dir, providers.ListOptions{}) {
 		got = append(got, info.Locator.Name())

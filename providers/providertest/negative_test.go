@@ -336,6 +336,36 @@ var mistakes = []struct {
 			return p.Write(ctx, l, body, o)
 		}
 	}, []string{"tree/no-write-over-a-directory"}},
+	{"a file comes in place of a directory, where it may come beside", func(b *broken, p *memory.Provider) {
+		b.caps = func(c providers.Capabilities) providers.Capabilities { c.StrictTree = false; return c }
+		b.write = func(ctx context.Context, l providers.Locator, body providers.Body, o providers.WriteOptions) (providers.Info, error) {
+			if info, err := p.Stat(ctx, l); err == nil && info.Kind == providers.KindDir && !l.IsRoot() {
+				p.Tamper(l, nil)
+			}
+			return p.Write(ctx, l, body, o)
+		}
+	}, []string{"tree/no-write-over-a-directory"}},
+	{"a directory goes with its last entry, unannounced", func(b *broken, p *memory.Provider) {
+		b.remove = func(ctx context.Context, l providers.Locator, o providers.DeleteOptions) error {
+			err := p.Delete(ctx, l, o)
+			if err == nil && !l.Parent().IsRoot() {
+				p.Delete(ctx, l.Parent(), providers.DeleteOptions{If: providers.IfDir()})
+			}
+			return err
+		}
+	}, []string{"tree/made-by-write", "tree/mkdir"}},
+	{"a directory is announced to go with its last entry, and stays", func(b *broken, p *memory.Provider) {
+		b.caps = func(c providers.Capabilities) providers.Capabilities { c.ImpliedDirs = true; return c }
+	}, []string{"tree/made-by-write"}},
+	{"a plain name is refused as if it were an odd one", func(b *broken, p *memory.Provider) {
+		b.caps = func(c providers.Capabilities) providers.Capabilities { c.AnyNames = false; return c }
+		b.write = func(ctx context.Context, l providers.Locator, body providers.Body, o providers.WriteOptions) (providers.Info, error) {
+			if l.Name() == "trail." {
+				return providers.Info{}, &providers.Error{Op: providers.MethodWrite, Locator: l, Kind: providers.ErrInvalid}
+			}
+			return p.Write(ctx, l, body, o)
+		}
+	}, []string{"names/odd"}},
 	{"mkdir of a directory that is there fails", func(b *broken, p *memory.Provider) {
 		b.mkdir = func(ctx context.Context, l providers.Locator, o providers.MkdirOptions) (providers.Info, error) {
 			if _, err := p.Stat(ctx, l); err == nil {

@@ -20,6 +20,7 @@ var treeChecks = []Check{
 	{Name: "tree/no-write-over-a-directory", Run: treeOverDirectory},
 	{Name: "tree/mkdir", Needs: emptyDirs, Run: treeMkdir},
 	{Name: "tree/mkdir-over-a-file", Needs: emptyDirs, Run: treeMkdirOverFile},
+	{Name: "tree/made-by-write", Needs: emptyDirs, Run: treeMadeByWrite},
 	{Name: "tree/delete-directory", Run: treeDeleteDirectory},
 	{Name: "tree/delete-empty-directory", Needs: emptyDirs, Run: treeDeleteEmpty},
 	{Name: "tree/symlink", Needs: providers.Capabilities{Symlinks: true}, Run: treeSymlink},
@@ -87,10 +88,48 @@ func treeBelowFile(t T, p providers.Provider) {
 func treeOverDirectory(t T, p providers.Provider) {
 	put(t, p, loc("dir/file"), "x")
 	_, err := p.Write(t.Context(), loc("dir"), providers.String("y"), unconditional)
+	if err == nil && !p.Capabilities().StrictTree {
+		treeBeside(t, p)
+		return
+	}
 	wantErr(t, "write over a directory", err, providers.ErrIsDir)
 	_, err = p.Write(t.Context(), loc("dir"), providers.String("y"), providers.WriteOptions{If: providers.IfAbsent()})
 	wantErr(t, "creation over a directory", err, providers.ErrExist)
 	wantContent(t, p, loc("dir/file"), "x")
+}
+
+// treeBeside: where a file can be beside a directory of its name, both are
+// there, and a listing has them under names that lead to them.
+func treeBeside(t T, p providers.Provider) {
+	wantContent(t, p, loc("dir"), "y")
+	wantContent(t, p, loc("dir/file"), "x")
+	entries := list(t, p, loc(""), providers.ListOptions{})
+	if len(entries) != 2 || entries[0].Locator != loc("dir") || entries[0].Kind != providers.KindFile || entries[1].Kind != providers.KindDir {
+		t.Fatalf("a file beside a directory is listed as %+v", entries)
+	}
+	below := list(t, p, entries[1].Locator, providers.ListOptions{})
+	if len(below) != 1 {
+		t.Fatalf("the directory beside a file has %+v", below)
+	}
+	wantContent(t, p, below[0].Locator, "x")
+	opts := providers.DeleteOptions{If: providers.IfVersion(below[0].Version)}
+	wantOK(t, "delete in a directory beside a file", p.Delete(t.Context(), below[0].Locator, opts))
+	wantContent(t, p, loc("dir"), "y")
+}
+
+// treeMadeByWrite: what becomes of a directory that nobody asked for is as the
+// provider says.
+func treeMadeByWrite(t T, p providers.Provider) {
+	put(t, p, loc("dir/file"), "x")
+	wantOK(t, "delete", p.Delete(t.Context(), loc("dir/file"), providers.DeleteOptions{If: providers.Unconditional()}))
+	if p.Capabilities().ImpliedDirs {
+		wantGone(t, p, loc("dir"))
+		return
+	}
+	info, err := p.Stat(t.Context(), loc("dir"))
+	if wantOK(t, "stat of a directory that lost its last entry", err); info.Kind != providers.KindDir {
+		t.Errorf("a directory that lost its last entry is a %v", info.Kind)
+	}
 }
 
 func treeMkdir(t T, p providers.Provider) {
