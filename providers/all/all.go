@@ -7,9 +7,12 @@
 package all
 
 import (
+	"slices"
+
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/local"
 	"github.com/wsmount/wsmount/providers/memory"
+	"github.com/wsmount/wsmount/providers/s3"
 )
 
 // Registry is a new registry with everything that is built in.
@@ -20,7 +23,7 @@ func Registry() *providers.Registry {
 			panic(err) // two packages claim one name: no program should start
 		}
 	}
-	for _, d := range local.Drivers() {
+	for _, d := range slices.Concat(local.Drivers(), s3.Drivers()) {
 		must(r.RegisterStandard(d))
 	}
 	must(r.Register(memory.Driver()))

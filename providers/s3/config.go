@@ -1,0 +1,147 @@
+package s3
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/wsmount/wsmount/providers"
+)
+
+const name = "s3"
+
+// keys are those of every driver; mastraKeys are Mastra's own words for some
+// of them, and its labels, which say nothing to a bucket.
+var (
+	keys = []string{"kind", "bucket", "prefix", "endpoint", "region", "path_style", "credentials", "allow_unsafe_writes"}
+
+	mastraKeys = []string{"forcePathStyle", "readOnly", "id", "displayName", "icon", "description"}
+)
+
+// Drivers opens buckets under AIP-35's names for them.
+func Drivers() []providers.Driver {
+	return []providers.Driver{
+		driver("cloud-bucket", "a place in the host's bucket service, S3", keys),
+		driver("self-bucket", "a bucket of the workspace's owner, S3", keys),
+		driver("mastra-s3", "a bucket as Mastra's S3Filesystem is configured", append(slices.Clone(keys), mastraKeys...)),
+	}
+}
+
+func driver(provider, text string, known []string) providers.Driver {
+	return providers.Driver{
+		Name: provider, Text: text, Promises: promises(), Keys: slices.Clone(known),
+		Open: func(ctx context.Context, s providers.Settings) (providers.Provider, error) {
+			p, err := openSettings(ctx, s, known)
+			if err != nil {
+				return nil, fail(ctx, providers.MethodOpen, providers.Locator{}, err)
+			}
+			return p, nil
+		},
+	}
+}
+
+// config is what Settings.Config says.
+type config struct {
+	bucket      string
+	prefix      string // "" or ends in a slash
+	endpoint    string // "": AWS's own
+	region      string
+	pathStyle   bool
+	credentials string // "", "sdk" or "none"
+	unsafe      bool   // without the service's conditions, rather than not at all
+}
+
+// invalid is an error of the configuration.
+func invalid(format string, args ...any) error {
+	return fmt.Errorf(format+": %w", append(args, providers.ErrInvalid)...)
+}
+
+func parseConfig(s providers.Settings, known []string) (config, error) {
+	if err := s.CheckKeys(known...); err != nil {
+		return config{}, err
+	}
+	get := s.Config
+	switch get["kind"] {
+	case "", "s3":
+	default:
+		return config{}, fmt.Errorf("kind %q is not built in, only s3: %w", get["kind"], providers.ErrUnsupported)
+	}
+	c := config{bucket: get["bucket"], region: get["region"], credentials: get["credentials"]}
+	if c.bucket == "" || strings.ContainsAny(c.bucket, "/?#") {
+		return config{}, invalid("bucket %q", c.bucket)
+	}
+	if c.region == "" {
+		c.region = "us-east-1" // what services without regions take
+	}
+	if !slices.Contains([]string{"", "sdk", "none"}, c.credentials) {
+		return config{}, invalid("credentials %q (want sdk, none, or nothing)", c.credentials)
+	}
+	return c.finish(get)
+}
+
+// finish parses what can be wrong in more than one way.
+func (c config) finish(get map[string]string) (config, error) {
+	var err error
+	if c.endpoint, err = parseEndpoint(get["endpoint"]); err != nil {
+		return config{}, err
+	}
+	if c.prefix, err = parsePrefix(get["prefix"]); err != nil {
+		return config{}, err
+	}
+	style := get["path_style"]
+	if style == "" {
+		style = get["forcePathStyle"]
+	}
+	if c.pathStyle, err = parseBool("path_style", style, c.endpoint != ""); err != nil {
+		return config{}, err
+	}
+	c.unsafe, err = parseBool("allow_unsafe_writes", get["allow_unsafe_writes"], false)
+	return c, err
+}
+
+func parseBool(key, s string, unset bool) (bool, error) {
+	switch s {
+	case "":
+		return unset, nil
+	case "true", "false":
+		return s == "true", nil
+	}
+	return false, invalid("%s %q (want true or false)", key, s)
+}
+
+// parseEndpoint takes what a service is reached by, and nothing that would be
+// sent along: no user, no query.
+func parseEndpoint(s string) (string, error) {
+	if s == "" {
+		return "", nil
+	}
+	u, err := url.Parse(s)
+	switch {
+	case err != nil: // the error would show all of it
+		return "", invalid("endpoint is not a URL")
+	case u.Scheme != "http" && u.Scheme != "https", u.Host == "":
+		return "", invalid("endpoint must be an http or https URL")
+	case u.User != nil, u.RawQuery != "", u.Fragment != "", u.ForceQuery:
+		return "", invalid("endpoint must have no user, query or fragment")
+	}
+	return strings.TrimRight(s, "/"), nil
+}
+
+// parsePrefix trims slashes and appends one; the empty prefix stays empty.
+func parsePrefix(s string) (string, error) {
+	s = strings.Trim(s, "/")
+	if s == "" {
+		return "", nil
+	}
+	for segment := range strings.SplitSeq(s, "/") {
+		if segment == "" || segment == "." || segment == ".." {
+			return "", invalid("prefix %q has a segment %q", s, segment)
+		}
+	}
+	if strings.IndexFunc(s, func(c rune) bool { return c < ' ' || c == 0x7f }) >= 0 {
+		return "", invalid("prefix %q has control characters", s)
+	}
+	return s + "/", nil
+}

@@ -1,0 +1,69 @@
+// Package s3 is a provider whose bytes lie in a bucket that speaks S3.
+//
+// It knows the protocol, through AWS's SDK, and how a tree of POSIX names lies
+// in a flat bucket. It promises what the service keeps: at Open it tries on a
+// scratch key which conditions the service honours, and Capabilities say so.
+//
+//	driver, err := registry.Select("self-bucket", providers.Capabilities{})
+//	p, err := driver.Open(ctx, providers.Settings{
+//		Config: map[string]string{"kind": "s3", "bucket": "b", "endpoint": "http://127.0.0.1:9000"},
+//		Secret: secret, // knows access_key_id and secret_access_key
+//	})
+//
+// # Objects
+//
+// A file is one object under the configured prefix plus Locator.Key, so that a
+// bucket which others filled is a tree at once, and what is written here is
+// plain to others. A directory is whatever has keys below it, or a marker: an
+// object without content whose key ends in a slash, as s3fs and the AWS
+// console make it. Mkdir makes markers; a directory that only Write made goes
+// with its last entry.
+//
+// A bucket can hold the object "a" beside keys "a/...". The file keeps the
+// name, because one HEAD must be enough to describe it; the listing shows the
+// directory as "a%2F". A name that ends in "%2F" itself has that ending twice,
+// so no two entries share a name, and both can be read and deleted.
+//
+// Below ".wsmount/" lies what wsmount keeps for itself, such as the scratch
+// keys of the probe. It is not listed, not found and not written.
+//
+// # Metadata
+//
+// Attributes are s3fs's: x-amz-meta-mode (decimal, with the type), -uid, -gid,
+// -mtime (seconds, with nanoseconds behind a point). A symbolic link is an
+// object whose mode says so and whose content is the target. rclone's octal
+// modes and GeeseFS's links (--symlink-target) are read as well. Other
+// metadata are Info.Metadata; a value that a header cannot carry is written as
+// encoded words (RFC 2047). The operation id is x-amz-meta-wsmount-op.
+//
+// A listing has no metadata, and asking for each entry would cost a request
+// each: there a link passes for a file (ListComplete is false).
+//
+// # Versions
+//
+// A version is the ETag, the time of the change in whole seconds (HEAD knows
+// no finer) and the size. The answer to a PUT has no time, which matches any.
+// Guards compare ETags alone, as the service does. A change of attributes is a
+// copy onto itself: in a service that ignores the conditions of COPY, it is a
+// multipart copy, and its ETag is no MD5 any more.
+//
+// # Costs
+//
+// Each request costs money, so a verb sends as few as its promise needs: Stat
+// of a file is one HEAD, a page of List one LIST, Read one GET, Write one PUT.
+// A Stat that finds no file asks a LIST whether there is a directory. No
+// request is repeated by the SDK: whoever calls knows what a repetition means.
+// The exceptions are one renewal of credentials that the service refused, and
+// AWS's 409 for conditional writes that met each other.
+//
+// # Integrity
+//
+// A PUT says the MD5 of its body ahead (Content-MD5), which every service
+// checks before it keeps anything; newer checksums, and those that trail the
+// body, are refused by too many. So a body that can seek is read twice, a small
+// one that cannot is kept in memory, and a large one goes out in parts. Parts
+// are streamed, and their ETags compared with the MD5 of what was sent where
+// the probe found that ETags are MD5s. The header is signed, the body is not.
+//
+// Directory buckets (S3 Express) list in no order and are not supported.
+package s3

@@ -1,0 +1,221 @@
+package s3
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"sync/atomic"
+	"time"
+	"unicode/utf8"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"github.com/wsmount/wsmount/providers"
+)
+
+// Provider is a bucket, or what in it lies below a prefix. A Driver makes it.
+type Provider struct {
+	config config
+	client *s3.Client
+	login  *login // nil: anonymous
+	meter  *meter
+	own    *http.Transport // to be closed with the provider; nil: the caller's
+	log    *slog.Logger
+	now    func() time.Time
+	probe  Probe
+	closed atomic.Bool
+}
+
+var _ interface {
+	providers.Provider
+	providers.Copier
+	providers.AttrSetter
+	providers.Multiparter
+} = (*Provider)(nil)
+
+// openSettings makes a provider and lets it look at its bucket.
+func openSettings(ctx context.Context, s providers.Settings, known []string) (*Provider, error) {
+	c, err := parseConfig(s, known)
+	if err != nil {
+		return nil, err
+	}
+	if s.Now == nil {
+		s.Now = time.Now
+	}
+	if s.Logger == nil {
+		s.Logger = slog.New(slog.DiscardHandler)
+	}
+	p, err := connect(ctx, c, s)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.look(ctx, s.ReadOnly); err != nil {
+		p.Close()
+		return nil, err
+	}
+	return p, nil
+}
+
+// connect makes the client; nothing is sent yet.
+func connect(ctx context.Context, c config, s providers.Settings) (*Provider, error) {
+	credentials, login, err := newLogin(ctx, c, s)
+	if err != nil {
+		return nil, err
+	}
+	p := &Provider{config: c, login: login, log: s.Logger, now: s.Now}
+	p.meter = &meter{inner: s.Transport, seen: map[string]providers.Count{}}
+	if s.Transport == nil {
+		p.own = plainTransport()
+		p.meter.inner = p.own
+	}
+	o := s3.Options{
+		Region: c.region, UsePathStyle: c.pathStyle, Credentials: credentials,
+		// A redirect would send credentials where nobody granted them to go.
+		HTTPClient: &http.Client{Transport: p.meter, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
+		Retryer:    aws.NopRetryer{},
+		// Newer checksums are refused by too many services.
+		RequestChecksumCalculation: aws.RequestChecksumCalculationWhenRequired,
+		ResponseChecksumValidation: aws.ResponseChecksumValidationWhenRequired,
+
+		DisableLogOutputChecksumValidationSkipped: true,
+	}
+	if c.endpoint != "" {
+		o.BaseEndpoint = &c.endpoint
+	}
+	p.client = s3.New(o)
+	return p, nil
+}
+
+// plainTransport speaks HTTP/1.1: one stream per connection is what object
+// stores are built for. Connections are kept for a burst of small requests.
+func plainTransport() *http.Transport {
+	return &http.Transport{
+		Proxy: http.ProxyFromEnvironment, MaxIdleConns: 256, MaxIdleConnsPerHost: 128, IdleConnTimeout: 90 * time.Second,
+		TLSHandshakeTimeout: 10 * time.Second, ExpectContinueTimeout: time.Second, ResponseHeaderTimeout: time.Minute,
+		DisableCompression: true,
+	}
+}
+
+// look checks that the bucket is there, and what it can do unless nothing will
+// be changed.
+func (p *Provider) look(ctx context.Context, readOnly bool) error {
+	err := p.reach(ctx)
+	if err == nil && !readOnly {
+		err = p.tryAll(ctx)
+	}
+	if isCode(err, "NoSuchBucket") {
+		return &fault{kind: providers.ErrNotExist, code: "NoSuchBucket", err: fmt.Errorf("bucket %q", p.config.bucket)}
+	}
+	return err
+}
+
+// reach is a LIST and no HEAD, whose errors have no text.
+func (p *Provider) reach(ctx context.Context) error {
+	_, err := p.list(ctx, &s3.ListObjectsV2Input{Prefix: aws.String(p.config.prefix), MaxKeys: aws.Int32(1)})
+	return err
+}
+
+// Capabilities implements providers.Provider.
+func (p *Provider) Capabilities() providers.Capabilities {
+	c := promises()
+	c.Conditions = p.probe.conditions()
+	return c
+}
+
+// promises is the best that a service can do.
+func promises() providers.Capabilities {
+	all := providers.GuardAtomic
+	return providers.Capabilities{
+		Writable: true, Durable: true, EmptyDirs: true, ImpliedDirs: true, Symlinks: true, Metadata: true, RecursiveList: true,
+		OperationIDs: true, ConcurrentWriters: true, Attributes: attributes,
+		Conditions: providers.Conditions{Create: all, Replace: all, Delete: all, Copy: all, SetAttr: all},
+		Parts:      providers.PartLimits{Min: partMin, Max: partMax, Count: partCount},
+		MaxSize:    5 << 40,
+		Abilities:  providers.AbilityCopy | providers.AbilityAttr | providers.AbilityParts,
+	}
+}
+
+// Close implements providers.Provider.
+func (p *Provider) Close() error {
+	if !p.closed.Swap(true) && p.own != nil {
+		p.own.CloseIdleConnections()
+	}
+	return nil
+}
+
+// ready is asked before each verb.
+func (p *Provider) ready(ctx context.Context) error {
+	if p.closed.Load() {
+		return providers.ErrClosed
+	}
+	return ctx.Err()
+}
+
+// do is the way of every verb: it finds the place of l, runs f, and reports.
+func do[R any](ctx context.Context, p *Provider, op providers.Method, l providers.Locator, f func(at place) (R, error)) (R, error) {
+	var none R
+	err := p.ready(ctx)
+	if err != nil {
+		return none, fail(ctx, op, l, err)
+	}
+	at, err := p.find(l)
+	if err == nil {
+		err = p.checkPlace(ctx, op, at)
+	}
+	if err != nil {
+		return none, fail(ctx, op, l, err)
+	}
+	result, err := f(at)
+	if err != nil {
+		return none, fail(ctx, op, l, err)
+	}
+	return result, nil
+}
+
+// checkPlace refuses places that are none: wsmount's own, and a directory
+// beside a file that is not there. Only such odd names cost a request.
+func (p *Provider) checkPlace(ctx context.Context, op providers.Method, at place) error {
+	missing := error(providers.ErrNotExist)
+	if op.Mutates() && op != providers.MethodDelete {
+		missing = providers.ErrInvalid
+	}
+	if isReserved(at.l) {
+		return fmt.Errorf("names below %s are wsmount's own: %w", reserved, missing)
+	}
+	if !utf8.ValidString(at.dir) {
+		return fmt.Errorf("S3's keys are UTF-8: %w", missing)
+	}
+	if missing == providers.ErrInvalid && !p.probe.Encodes && hasControl(at.dir) { //nolint:errorlint // set above
+		return fmt.Errorf("this service cannot list names with control characters: %w", missing)
+	}
+	if missing == providers.ErrInvalid && isOdd(at.dir) { //nolint:errorlint // set above
+		return fmt.Errorf("services disagree on such keys, so none is made: %w", missing)
+	}
+	for _, key := range at.files {
+		if _, err := p.head(ctx, key); errors.Is(err, providers.ErrNotExist) {
+			return fmt.Errorf("a name with %s is for a directory beside a file: %w", beside, missing)
+		} else if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// call sends one request, and once more where the service did not take the
+// credentials and there are new ones. again, unless nil, makes the request's
+// body ready for that, or says that it cannot.
+func call[I, O any](ctx context.Context, p *Provider, send func(context.Context, *I, ...func(*s3.Options)) (*O, error), in *I, again func() bool, opts ...func(*s3.Options)) (*O, error) {
+	used := p.login.using()
+	out, err := send(ctx, in, opts...)
+	if err = translate(ctx, err); err == nil {
+		return out, nil
+	}
+	if !mayBeLogin(err) || !p.login.refused(ctx, used) || again != nil && !again() {
+		return nil, err
+	}
+	out, err = send(ctx, in, opts...)
+	return out, translate(ctx, err)
+}

@@ -1,0 +1,83 @@
+package s3
+
+import (
+	"context"
+	"crypto/rand"
+	"io/fs"
+	"net/http"
+	"testing"
+
+	"github.com/wsmount/wsmount/integration/s3server"
+	"github.com/wsmount/wsmount/providers"
+	"github.com/wsmount/wsmount/providers/providertest"
+)
+
+// world is a running server, and a provider that has probed it.
+type world struct {
+	kind   s3server.Kind
+	server *s3server.Server
+	first  *Provider
+}
+
+// serverTests run on every kind of server.
+var serverTests = map[string]func(t *testing.T, w *world){
+	"contract": func(t *testing.T, w *world) {
+		providertest.Run(t, func(t providertest.T) providers.Provider { return w.fork() })
+	},
+}
+
+func TestMinIO(t *testing.T)     { runServer(t, s3server.MinIO) }
+func TestVersitygw(t *testing.T) { runServer(t, s3server.Versitygw) }
+
+func runServer(t *testing.T, kind s3server.Kind) {
+	w := &world{kind: kind, server: s3server.Start(t, kind)}
+	w.first = w.open(t, nil, nil)
+	t.Logf("%s: %+v", kind, w.first.Probe())
+	for name, test := range serverTests {
+		t.Run(name, func(t *testing.T) { test(t, w) })
+	}
+}
+
+// secrets are credentials that do not change.
+type secrets map[string]string
+
+func (s secrets) reveal(_ context.Context, name string) (string, error) {
+	if value, ok := s[name]; ok {
+		return value, nil
+	}
+	return "", fs.ErrNotExist
+}
+
+// settings are for a fresh prefix, with changes.
+func (w *world) settings(more map[string]string, transport http.RoundTripper) providers.Settings {
+	s := providers.Settings{
+		Config:    map[string]string{"kind": "s3", "bucket": w.server.Bucket, "endpoint": w.server.Endpoint, "prefix": "test/" + rand.Text()},
+		Secret:    secrets{"access_key_id": w.server.AccessKey, "secret_access_key": w.server.SecretKey}.reveal,
+		Transport: transport,
+	}
+	for key, value := range more {
+		s.Config[key] = value
+	}
+	return s
+}
+
+// open makes a provider as a manifest would.
+func (w *world) open(t *testing.T, more map[string]string, transport http.RoundTripper) *Provider {
+	t.Helper()
+	p, err := Drivers()[1].Open(t.Context(), w.settings(more, transport))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { p.Close() })
+	return p.(*Provider)
+}
+
+// fork is a provider for a fresh prefix that does not probe again.
+func (w *world) fork() *Provider {
+	p := &Provider{
+		config: w.first.config, client: w.first.client, login: w.first.login, log: w.first.log, now: w.first.now, probe: w.first.probe,
+	}
+	p.config.prefix = "test/" + rand.Text() + "/"
+	p.meter = &meter{seen: map[string]providers.Count{}}
+	return p
+}
