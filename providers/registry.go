@@ -39,11 +39,13 @@ type Driver struct {
 // Settings is what a Driver is given. Secrets never travel in Config.
 type Settings struct {
 	Config map[string]string
-	// Secret reveals a credential by name, when it is needed and each time
-	// that it is; nil: there are none.
-	Secret func(ctx context.Context, name string) (string, error)
-	Logger *slog.Logger     // nil: silent
-	Now    func() time.Time // nil: time.Now
+	// Credentials reveals the fields of the credentials, all of one moment, and
+	// with them "expiration" (RFC 3339) if they end. It is asked when they are
+	// needed, before they end, and when the service refused them; nil: there
+	// are none.
+	Credentials func(ctx context.Context) (map[string]string, error)
+	Logger      *slog.Logger     // nil: silent
+	Now         func() time.Time // nil: time.Now
 	// Transport sends the requests of a network service and checks where they
 	// go; nil: none is checked, a plain http.Transport.
 	Transport http.RoundTripper

@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"sync"
 
 	"github.com/urfave/cli/v2"
 
@@ -35,13 +36,32 @@ func openHost(c *cli.Context, auditing bool) (*hostSide, error) {
 			return nil, err
 		}
 	}
-	h.resolver, err = host.NewResolver(host.Options{Config: cfg, Home: os.Getenv("HOME"), Lookup: os.LookupEnv,
+	h.resolver, err = host.NewResolver(host.Options{Config: cfg, Home: os.Getenv("HOME"), Lookup: remembered(os.LookupEnv),
 		Providers: daemon.Mountable, Audit: h.audit, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		h.close()
 		return nil, daemon.Refusal(err)
 	}
 	return h, nil
+}
+
+// remembered keeps what was looked up: a daemon forgets its environment, and may
+// need what it was granted of it again.
+func remembered(lookup func(string) (string, bool)) func(string) (string, bool) {
+	var mu sync.Mutex
+	known := map[string]string{}
+	return func(name string) (string, bool) {
+		mu.Lock()
+		defer mu.Unlock()
+		if value, ok := known[name]; ok {
+			return value, true
+		}
+		value, ok := lookup(name)
+		if ok {
+			known[name] = value
+		}
+		return value, ok
+	}
 }
 
 func (h *hostSide) close() { h.audit.Close() }

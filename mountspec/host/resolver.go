@@ -80,6 +80,14 @@ func NewResolver(o Options) (*Resolver, error) {
 // of its GitHub App, the credentials of its bucket).
 func (r *Resolver) Vault() *secrets.Vault { return r.vault }
 
+// CloudBucket is the host's own bucket service, if it has one.
+func (r *Resolver) CloudBucket() (b CloudBucket, ok bool) {
+	if r.cfg.CloudBucket == nil {
+		return b, false
+	}
+	return *r.cfg.CloudBucket, true
+}
+
 // Principal is who mounts: that of the configuration, or user://<login>.
 func (r *Resolver) Principal() string {
 	if r.cfg.Principal != "" {

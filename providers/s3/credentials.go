@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"sync"
 	"time"
 
@@ -40,43 +39,33 @@ func newLogin(ctx context.Context, c config, s providers.Settings) (aws.Credenti
 		}
 		l := &login{fetch: chain.Credentials.Retrieve, now: s.Now}
 		return l, l, nil
-	case s.Secret == nil:
+	case s.Credentials == nil:
 		return nil, nil, fmt.Errorf("no credentials given: %w", providers.ErrUnauthenticated)
 	}
-	l := &login{fetch: func(ctx context.Context) (aws.Credentials, error) { return named(ctx, s.Secret) }, now: s.Now}
+	l := &login{fetch: func(ctx context.Context) (aws.Credentials, error) { return named(ctx, s.Credentials) }, now: s.Now}
 	return l, l, nil
 }
 
-// named asks for the named secrets. Those that may be missing are so with
-// ErrNotExist. expiration (RFC 3339) is when the others end.
-func named(ctx context.Context, secret func(context.Context, string) (string, error)) (aws.Credentials, error) {
-	c := aws.Credentials{Source: "wsmount"}
-	var expiration string
-	for _, field := range []struct {
-		name     string
-		to       *string
-		optional bool
-	}{
-		{"access_key_id", &c.AccessKeyID, false}, {"secret_access_key", &c.SecretAccessKey, false},
-		{"session_token", &c.SessionToken, true}, {"expiration", &expiration, true},
-	} {
-		value, err := secret(ctx, field.name)
-		switch {
-		case field.optional && errors.Is(err, fs.ErrNotExist):
-		case err != nil:
-			return aws.Credentials{}, &fault{kind: providers.ErrUnauthenticated, err: fmt.Errorf("secret %s: %w", field.name, err)}
-		default:
-			*field.to = value
+// named asks for the fields that make credentials of S3.
+func named(ctx context.Context, reveal func(context.Context) (map[string]string, error)) (aws.Credentials, error) {
+	fields, err := reveal(ctx)
+	if err != nil {
+		return aws.Credentials{}, &fault{kind: providers.ErrUnauthenticated, err: err}
+	}
+	for _, name := range []string{"access_key_id", "secret_access_key"} {
+		if fields[name] == "" {
+			return aws.Credentials{}, &fault{kind: providers.ErrUnauthenticated, err: fmt.Errorf("the credentials have no %s", name)}
 		}
 	}
-	if expiration == "" {
+	c := aws.Credentials{Source: "wsmount", AccessKeyID: fields["access_key_id"], SecretAccessKey: fields["secret_access_key"],
+		SessionToken: fields["session_token"]}
+	if fields["expiration"] == "" {
 		return c, nil
 	}
-	t, err := time.Parse(time.RFC3339, expiration)
-	if err != nil {
-		return aws.Credentials{}, &fault{kind: providers.ErrUnauthenticated, err: errors.New("secret expiration is not a time of RFC 3339")}
+	if c.Expires, err = time.Parse(time.RFC3339, fields["expiration"]); err != nil {
+		return aws.Credentials{}, &fault{kind: providers.ErrUnauthenticated, err: errors.New("expiration of the credentials is not a time of RFC 3339")}
 	}
-	c.CanExpire, c.Expires = true, t
+	c.CanExpire = true
 	return c, nil
 }
 

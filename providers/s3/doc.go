@@ -7,7 +7,7 @@
 //	driver, err := registry.Select("self-bucket", providers.Capabilities{})
 //	p, err := driver.Open(ctx, providers.Settings{
 //		Config: map[string]string{"kind": "s3", "bucket": "b", "endpoint": "http://127.0.0.1:9000"},
-//		Secret: secret, // knows access_key_id and secret_access_key
+//		Credentials: reveal, // knows access_key_id and secret_access_key
 //	})
 //
 // # Objects

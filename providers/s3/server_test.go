@@ -3,7 +3,6 @@ package s3
 import (
 	"context"
 	"crypto/rand"
-	"io/fs"
 	"net/http"
 	"testing"
 
@@ -41,19 +40,14 @@ func runServer(t *testing.T, kind s3server.Kind) {
 // secrets are credentials that do not change.
 type secrets map[string]string
 
-func (s secrets) reveal(_ context.Context, name string) (string, error) {
-	if value, ok := s[name]; ok {
-		return value, nil
-	}
-	return "", fs.ErrNotExist
-}
+func (s secrets) reveal(context.Context) (map[string]string, error) { return s, nil }
 
 // settings are for a fresh prefix, with changes.
 func (w *world) settings(more map[string]string, transport http.RoundTripper) providers.Settings {
 	s := providers.Settings{
-		Config:    map[string]string{"kind": "s3", "bucket": w.server.Bucket, "endpoint": w.server.Endpoint, "prefix": "test/" + rand.Text()},
-		Secret:    secrets{"access_key_id": w.server.AccessKey, "secret_access_key": w.server.SecretKey}.reveal,
-		Transport: transport,
+		Config:      map[string]string{"kind": "s3", "bucket": w.server.Bucket, "endpoint": w.server.Endpoint, "prefix": "test/" + rand.Text()},
+		Credentials: secrets{"access_key_id": w.server.AccessKey, "secret_access_key": w.server.SecretKey}.reveal,
+		Transport:   transport,
 	}
 	for key, value := range more {
 		s.Config[key] = value

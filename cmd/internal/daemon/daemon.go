@@ -195,7 +195,7 @@ func (d *Daemon) openPart(ctx context.Context, p *part) error {
 	if p.Open == nil {
 		return nil
 	}
-	e := Env{Log: d.log, NoPassthrough: d.opts.NoPassthrough, Copy: d.opts.Copy, ReadOnly: p.ReadOnly != "", Now: d.opts.Now}
+	e := Env{Log: d.log, Host: d.tree.host, NoPassthrough: d.opts.NoPassthrough, Copy: d.opts.Copy, ReadOnly: p.ReadOnly != "", Now: d.opts.Now}
 	if !d.tree.ReadOnly() && !d.uploads {
 		e.Pulled = func(file string) { d.nudger.pulled(p.At, file) }
 	}
@@ -259,7 +259,7 @@ func (d *Daemon) keep(p *part, w *workingCopy) error {
 		return d.drain
 	}
 	k, err := newKeeper(p.resolved, w, keeperOptions{bus: d.bus, log: d.log, audit: d.audit,
-		now: d.opts.Now, identity: d.tree.identity})
+		now: d.opts.Now, identity: d.tree.host.Identity})
 	if err != nil {
 		return exit.New(exit.Manifest, "%s: %w", p.Name, err)
 	}

@@ -3,7 +3,6 @@ package daemon
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"path/filepath"
 	"slices"
@@ -23,7 +22,8 @@ import (
 // An Env is what a volume is opened in.
 type Env struct {
 	Log           *slog.Logger
-	StateDir      string // of this part, locked; only for a Source that is Cached
+	Host          *host.Resolver // what the host configuration grants
+	StateDir      string         // of this part, locked; only for a Source that is Cached
 	NoPassthrough bool
 	ReadOnly      bool // whatever the workspace itself says
 	Copy          CopyOptions
@@ -100,7 +100,11 @@ func openCached(ctx context.Context, r *host.Resolved, e Env) (fs.Volume, error)
 	}
 	ctx, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
-	p, err := driver.Open(ctx, providers.Settings{Config: settings(r.Storage.Config), Logger: e.Log})
+	set, err := settingsOf(r, e.Host, e)
+	if err != nil {
+		return nil, exit.New(exit.Denied, "%s: %w", r.Address, err)
+	}
+	p, err := driver.Open(ctx, set)
 	if err != nil {
 		return nil, backendError(r, err)
 	}
@@ -138,15 +142,4 @@ func backendError(r *host.Resolved, err error) error {
 		return exit.New(exit.Denied, "%s: %w", r.Address, err).Hint("check its credentials, and who may use the store")
 	}
 	return exit.New(exit.Unreachable, "%s: %w", r.Address, err).Hint("check storage.config of its manifest, and that the store can be reached")
-}
-
-// settings are the scalars of a config that only its provider understands.
-func settings(c mountspec.Config) map[string]string {
-	out := map[string]string{}
-	if raw, ok := c.(mountspec.RawConfig); ok {
-		for k, v := range raw.Values {
-			out[k] = fmt.Sprint(v)
-		}
-	}
-	return out
 }

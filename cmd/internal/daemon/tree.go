@@ -64,7 +64,7 @@ type Tree struct {
 	Mounted     bool     // with Request.IfNotMounted: the workspace is mounted there already
 	Explain     []host.Step
 
-	identity func(ref string) (mountspec.IdentityEntry, bool) // of the host configuration
+	host *host.Resolver
 }
 
 // Request asks for a tree.
@@ -95,7 +95,7 @@ func Resolve(ctx context.Context, r Request) (*Tree, error) {
 		return nil, Refusal(err)
 	}
 	t := &Tree{Name: got.Address.String(), Owner: got.Address.Owner, Slug: got.Address.Slug,
-		Fingerprint: placeName(got.Fingerprint, r.WorkingCopy), identity: r.Resolver.Identity,
+		Fingerprint: placeName(got.Fingerprint, r.WorkingCopy), host: r.Resolver,
 		Manifest: got.Manifest, Unverified: !got.Verified, Principal: got.Principal, Explain: got.Explain}
 	if err := t.findState(r); err != nil {
 		return nil, err

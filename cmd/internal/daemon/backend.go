@@ -1,0 +1,136 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/wsmount/wsmount/mountspec"
+	"github.com/wsmount/wsmount/mountspec/host"
+	"github.com/wsmount/wsmount/mountspec/netguard"
+	"github.com/wsmount/wsmount/mountspec/secrets"
+	"github.com/wsmount/wsmount/providers"
+)
+
+// headerTime is how long a service may take until it begins to answer a request
+// that it has.
+const headerTime = 60 * time.Second
+
+// settingsOf is what a provider gets: the config of the manifest, what the host
+// says of its own service, the credentials that were granted, and the only way to
+// the network, which goes no further than what was granted.
+func settingsOf(r *host.Resolved, h *host.Resolver, e Env) (providers.Settings, error) {
+	s := providers.Settings{Config: settings(r.Storage.Config), Logger: e.Log, Now: e.Now, ReadOnly: r.ReadOnly.On() || e.ReadOnly}
+	if len(r.Grants.Endpoints) == 0 {
+		return s, nil
+	}
+	guard, err := h.Guard(r)
+	if err != nil {
+		return s, err
+	}
+	s.Transport = errDenied{guard.Transport(netguard.TransportOptions{ResponseHeaderTimeout: headerTime})}
+	if r.Storage.Provider == mountspec.ProviderCloudBucket {
+		return hostBucket(s, r, h)
+	}
+	s.Config["credentials"] = "none"
+	if r.Grants.Secrets != nil {
+		s.Config["credentials"] = ""
+		s.Credentials = revealed(func(ctx context.Context) (secrets.Secret, error) {
+			c, err := r.Grants.Secrets.Reveal(ctx)
+			if err != nil {
+				return secrets.Secret{}, err
+			}
+			return c.Secret(), nil
+		})
+	}
+	return s, nil
+}
+
+// hostBucket adds what the host says of its own bucket service.
+func hostBucket(s providers.Settings, r *host.Resolved, h *host.Resolver) (providers.Settings, error) {
+	b, ok := h.CloudBucket()
+	if !ok {
+		return s, errors.New("the host has no bucket service")
+	}
+	put(s.Config, "kind", b.Kind)
+	put(s.Config, "endpoint", b.Endpoint)
+	put(s.Config, "region", b.Region)
+	switch b.Credentials {
+	case "", "sdk":
+		s.Config["credentials"] = map[string]string{"": "none", "sdk": "sdk"}[b.Credentials]
+	default:
+		s.Credentials = revealed(func(ctx context.Context) (secrets.Secret, error) {
+			return h.Vault().Host(ctx, b.Credentials, r.Address, "storage "+r.Storage.Provider)
+		})
+	}
+	return s, nil
+}
+
+// revealed is how a provider asks for credentials: all fields of one moment, so
+// that halves of two never go together.
+func revealed(reveal func(context.Context) (secrets.Secret, error)) func(context.Context) (map[string]string, error) {
+	return func(ctx context.Context) (map[string]string, error) {
+		s, err := reveal(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", providers.ErrUnauthenticated, err)
+		}
+		fields := map[string]string{}
+		for _, name := range s.Names() {
+			v, _ := s.Field(name)
+			fields[name] = v.Reveal()
+		}
+		if !s.Expires.IsZero() {
+			fields["expiration"] = s.Expires.Format(time.RFC3339)
+		}
+		return fields, nil
+	}
+}
+
+// errDenied gives a refusal of the guard the kind that nobody retries.
+type errDenied struct{ http.RoundTripper }
+
+func (t errDenied) RoundTrip(r *http.Request) (*http.Response, error) {
+	resp, err := t.RoundTripper.RoundTrip(r)
+	if errors.Is(err, netguard.ErrDenied) {
+		err = fmt.Errorf("%w: %w", providers.ErrPermission, err)
+	}
+	return resp, err
+}
+
+// settings are the scalars of a config, under the names that providers know.
+func settings(c mountspec.Config) map[string]string {
+	out := map[string]string{}
+	switch x := c.(type) {
+	case mountspec.RawConfig:
+		for k, v := range x.Values {
+			out[k] = fmt.Sprint(v)
+		}
+	case mountspec.CloudBucketConfig:
+		put(out, "bucket", x.Bucket)
+		put(out, "prefix", x.Prefix)
+	case mountspec.SelfBucketConfig:
+		put(out, "kind", string(x.Kind))
+		put(out, "endpoint", x.Endpoint)
+		put(out, "region", x.Region)
+		put(out, "bucket", x.Bucket)
+		put(out, "prefix", x.Prefix)
+	case mountspec.MastraS3Config:
+		put(out, "endpoint", x.Endpoint)
+		put(out, "region", x.Region)
+		put(out, "bucket", x.Bucket)
+		put(out, "prefix", x.Prefix)
+		if x.ForcePathStyle != nil {
+			out["path_style"] = strconv.FormatBool(*x.ForcePathStyle)
+		}
+	}
+	return out
+}
+
+func put(config map[string]string, key, value string) {
+	if value != "" {
+		config[key] = value
+	}
+}
