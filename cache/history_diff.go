@@ -2,10 +2,16 @@ package cache
 
 import (
 	"bytes"
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"maps"
+	pathpkg "path"
+	"slices"
 	"strings"
+	"syscall"
 	"unicode/utf8"
 
 	textdiff "github.com/rogpeppe/go-internal/diff"
@@ -17,51 +23,196 @@ import (
 // maxDiff bounds the content that is compared, in bytes of each side.
 const maxDiff = 8 << 20
 
-// Diff compares two versions of a file, as a unified diff; "" when they are
-// equal. An empty to means the file as it is now, an empty from the newest
-// version that was not that. Content that is not text is only said to differ.
-func (v *Volume) Diff(ctx context.Context, path, from, to string) (string, error) {
-	path = strings.Trim(path, "/")
-	b, err := v.side(ctx, path, to)
+// maxText bounds a diff, in bytes.
+const maxText = 32 << 20
+
+// DiffOptions say what is compared.
+type DiffOptions struct {
+	// Path is a file, or a directory with all below; "" is everything.
+	Path string
+
+	// From and To are the states that are compared. The zero To is now. The zero
+	// From, of a file, is the newest version that differs; a directory has none.
+	From, To State
+
+	// At stands before all paths that are shown: where the tree is.
+	At string
+}
+
+// errNoFrom says that a directory has no versions of its own.
+var errNoFrom = fmt.Errorf("a directory needs a state to be compared with: %w", syscall.EINVAL)
+
+// Diff compares two states, as a unified diff of each file that differs, in the
+// order of their paths; "" when they are equal. What was not there in one of
+// them is compared with /dev/null. Content that is not text is only said to
+// differ.
+func (v *Volume) Diff(ctx context.Context, o DiffOptions) (string, error) {
+	o.Path = strings.Trim(o.Path, "/")
+	d := &differ{v: v, o: o}
+	d.found, d.isDir = v.isNow(ctx, o.Path)
+	to, err := d.shapeOf(ctx, o.To)
 	if err != nil {
-		return "", err
+		return "", fmt.Errorf("diff: %w", err)
 	}
-	if from == "" {
-		if from, err = v.before(ctx, path, to, b); err != nil {
-			return "", err
+	if o.From.IsZero() {
+		if o.From, err = d.before(ctx, to); err != nil {
+			return "", fmt.Errorf("diff: %w", err)
 		}
 	}
-	a, err := v.side(ctx, path, from)
+	from, err := d.shapeOf(ctx, o.From)
+	if err != nil {
+		return "", fmt.Errorf("diff: %w", err)
+	}
+	text, err := d.compare(ctx, from, to)
+	if err == nil && !d.found {
+		err = fmt.Errorf("%s: %w", o.Path, errGone)
+	}
+	if err != nil {
+		return "", fmt.Errorf("diff: %w", err)
+	}
+	return text, nil
+}
+
+// isNow reports whether a path is here now, and a directory.
+func (v *Volume) isNow(ctx context.Context, path string) (found, dir bool) {
+	_, ino, err := v.find(ctx, path)
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	n := v.table.Inode(ino)
+	found = err == nil && n != nil
+	return found, found && isDir(n)
+}
+
+// differ compares states of one path.
+type differ struct {
+	v     *Volume
+	o     DiffOptions
+	isDir bool
+	found bool // now, or in one of the states
+}
+
+// shape is a state as far as it is not the present: what a plan would do, by
+// path; nil where nothing was.
+type shape struct {
+	state State
+	other map[string]*item
+}
+
+func (d *differ) shapeOf(ctx context.Context, s State) (shape, error) {
+	sh := shape{state: s, other: map[string]*item{}}
+	if s.IsZero() {
+		return sh, nil
+	}
+	pl, err := d.v.planTo(ctx, d.o.Path, s)
+	for _, it := range pl.remove {
+		sh.other[it.path] = nil
+	}
+	for _, it := range pl.items {
+		if sh.other[it.path] = &it; it.mode&modeType == modeDir {
+			sh.other[it.path] = nil // only files are compared
+		}
+	}
+	return sh, err
+}
+
+// compare compares whatever may differ.
+func (d *differ) compare(ctx context.Context, from, to shape) (string, error) {
+	paths := map[string]bool{}
+	if !d.isDir {
+		paths[d.o.Path] = true
+	}
+	for _, s := range []shape{from, to} {
+		for path := range s.other {
+			paths[path] = true
+		}
+	}
+	var out strings.Builder
+	for _, path := range slices.Sorted(maps.Keys(paths)) {
+		text, err := d.compareFile(ctx, from, to, path)
+		if err != nil {
+			return "", err
+		}
+		if out.Len()+len(text) > maxText {
+			fmt.Fprintf(&out, "What differs from %s on is too much to be shown\n", pathpkg.Join(d.o.At, path))
+			break
+		}
+		out.WriteString(text)
+	}
+	return out.String(), nil
+}
+
+func (d *differ) compareFile(ctx context.Context, from, to shape, path string) (string, error) {
+	x, y := from.other[path], to.other[path]
+	for _, it := range []*item{x, y} {
+		d.found = d.found || it != nil && (it.of == "" || it.of == path)
+	}
+	if x != nil && y != nil && x.of == y.of && x.isSame(y) {
+		return "", nil // unread
+	}
+	a, err := d.side(ctx, from, path)
+	b, berr := d.side(ctx, to, path)
+	if err = cmp.Or(err, berr); errors.Is(err, ErrNotKept) && path != d.o.Path {
+		return fmt.Sprintf("Files %s and %s cannot be compared: %v\n", a.label, b.label, err), nil
+	}
 	if err != nil {
 		return "", err
 	}
 	return unified(a, b), nil
 }
 
-// side is one side of a comparison.
-type side struct {
-	label string
-	data  []byte
-	whole bool // all of it is in data
+// isSame reports whether two items are known to have the same content.
+func (it *item) isSame(other *item) bool {
+	return it.mode&modeType == other.mode&modeType && it.src == other.src && it.target == other.target &&
+		it.src.kind != contentGone
 }
 
-func (v *Volume) side(ctx context.Context, path, id string) (side, error) {
+// side is one side of a comparison.
+type side struct {
+	label  string
+	data   []byte
+	whole  bool // all of it is in data
+	absent bool
+}
+
+// nothing is the side of what is not there.
+var nothing = side{label: "/dev/null", whole: true, absent: true}
+
+// side reads what a path has in a state.
+func (d *differ) side(ctx context.Context, s shape, path string) (side, error) {
+	it, isOther := s.other[path]
+	label := path
+	if it != nil {
+		label = cmp.Or(it.of, path) // of a version it may be another file
+	}
+	label = pathpkg.Join(d.o.At, label)
+	if s.state.Before {
+		label += "@before " + s.state.Name()
+	} else if !s.state.IsZero() {
+		label += "@" + s.state.Name()
+	}
 	var r io.ReadCloser
 	var err error
-	s := side{label: path + "@" + id}
-	if id == "" {
-		s.label = path
-		r, _, err = v.openPath(ctx, path)
-	} else {
-		v.mu.Lock()
-		if n, ok := parseID(id); ok && v.getRecord(n) != nil {
-			s.label = v.whereIs(v.getRecord(n)) + "@" + id // which may be another file
-		}
-		v.mu.Unlock()
-		r, _, err = v.Content(id)
+	switch {
+	case !isOther:
+		r, err = d.v.openHereNow(ctx, path)
+	case it == nil:
+		return nothing, nil
+	case it.mode&modeType == syscall.S_IFLNK:
+		return side{label: label, data: []byte(it.target + "\n"), whole: true}, nil
+	default:
+		r, _, err = d.v.openSource(it.src)
 	}
+	if errors.Is(err, errGone) {
+		return nothing, nil
+	}
+	return read(label, r, err)
+}
+
+// read is the side that a reader gives, if it was opened without an error.
+func read(label string, r io.ReadCloser, err error) (side, error) {
+	s := side{label: label}
 	if err != nil {
-		return s, err
+		return s, fmt.Errorf("%s: %w", label, err)
 	}
 	defer r.Close()
 	s.data, err = io.ReadAll(io.LimitReader(r, maxDiff+1))
@@ -69,71 +220,75 @@ func (v *Volume) side(ctx context.Context, path, id string) (side, error) {
 	return s, err
 }
 
-// before is the newest version of a path with content other than b's, older
-// than another if one is given.
-func (v *Volume) before(ctx context.Context, path, than string, b side) (string, error) {
-	list, err := v.Log(ctx, LogFilter{Path: path})
-	if err != nil {
-		return "", err
+// before is the newest version of the file with content other than that of a
+// shape, and not newer than it.
+func (d *differ) before(ctx context.Context, to shape) (State, error) {
+	if d.isDir {
+		return State{}, errNoFrom
 	}
-	limit, bounded := parseID(than)
+	limit := ^uint64(0)
+	if !to.state.IsZero() {
+		cut, err := d.v.cutOf(ctx, to.state)
+		if err != nil {
+			return State{}, err
+		}
+		limit = cut
+	}
+	b, err := d.side(ctx, to, d.o.Path)
+	if err != nil {
+		return State{}, err
+	}
+	list, err := d.v.Log(ctx, LogFilter{Path: d.o.Path})
+	if err != nil {
+		return State{}, err
+	}
 	for _, ver := range list {
-		if id, _ := parseID(ver.ID); !ver.Kept || bounded && id >= limit || ver.Path != path && ver.Was != path {
+		if id, _ := parseID(ver.ID); !ver.Kept || id >= limit || ver.Path != d.o.Path && ver.Was != d.o.Path {
 			continue
 		}
-		a, err := v.side(ctx, path, ver.ID)
+		r, _, err := d.v.Content(ver.ID)
+		a, err := read(ver.ID, r, err)
 		if err != nil {
 			continue // given up meanwhile
 		}
 		if !bytes.Equal(a.data, b.data) {
-			return ver.ID, nil
+			return State{Version: ver.ID}, nil
 		}
 	}
-	return "", fmt.Errorf("%s: nothing to compare with: %w", path, ErrNoVersion)
+	return State{}, fmt.Errorf("%s: nothing to compare with: %w", d.o.Path, ErrNoVersion)
 }
 
-// openPath opens the content that a path has now.
-func (v *Volume) openPath(ctx context.Context, path string) (io.ReadCloser, int64, error) {
-	l, ino, err := v.find(ctx, path)
-	if err != nil {
-		return nil, 0, err
+// openHereNow opens what a path has now; of a link it is where that leads.
+func (v *Volume) openHereNow(ctx context.Context, path string) (io.ReadCloser, error) {
+	_, ino, err := v.find(ctx, path)
+	if err != nil && !errors.Is(err, syscall.ENOTDIR) {
+		return nil, err
 	}
 	v.mu.Lock()
 	n := v.table.Inode(ino)
-	regular := n != nil && isRegular(n)
+	regular, link := n != nil && isRegular(n), n != nil && isSymlink(n)
+	dir := n == nil || isDir(n)
 	v.mu.Unlock()
 	switch {
-	case ino == 0:
-		return nil, 0, fmt.Errorf("%s: %w", path, errGone)
+	case err != nil || dir:
+		return nil, errGone
+	case link:
+		target, err := v.Readlink(&fs.Op{Cancel: ctx.Done()}, fs.Ino(ino))
+		return io.NopCloser(strings.NewReader(target + "\n")), err
 	case !regular:
-		return nil, 0, fmt.Errorf("%s: no regular file: %w", l.Name, fs.ErrUnsupported)
+		return nil, fmt.Errorf("no regular file: %w", fs.ErrUnsupported)
 	}
-	oi, err := v.acquire(ino)
-	if err != nil {
-		return nil, 0, err
-	}
-	snap, err := oi.f.Snapshot(ctx)
-	if err != nil {
-		v.release(oi)
-		return nil, 0, err
-	}
-	return &openReader{snap.Reader(), func() { snap.Close(); v.release(oi) }}, snap.Size(), nil
-}
-
-type openReader struct {
-	io.Reader
-	done func()
-}
-
-func (r *openReader) Close() error {
-	r.done()
-	return nil
+	r, _, err := v.openInode(ctx, ino)
+	return r, err
 }
 
 // unified compares two sides.
 func unified(a, b side) string {
 	switch {
 	case bytes.Equal(a.data, b.data) && a.whole && b.whole:
+		if a.absent != b.absent { // an empty file
+			return fmt.Sprintf("--- %s\n+++ %s\n", a.label, b.label)
+		}
 		return ""
 	case !a.whole || !b.whole:
 		return fmt.Sprintf("Files %s and %s are too large to be compared\n", a.label, b.label)

@@ -147,6 +147,7 @@ const (
 	contentGone  contentKind = iota
 	contentKept              // in the store's history
 	contentHere              // the working copy has it still
+	contentAway              // so has the backend, from where it is fetched
 	contentEmpty             // there is nothing in it
 )
 
@@ -211,6 +212,8 @@ func (v *Volume) openSource(src contentSource) (io.ReadCloser, int64, error) {
 			return nil, 0, err
 		}
 		return v.openSource(now)
+	case contentAway:
+		return v.openAway(src)
 	case contentGone:
 		return nil, 0, ErrNotKept
 	}
@@ -274,6 +277,40 @@ func (v *Volume) openHere(src contentSource) (io.ReadCloser, int64, error) {
 		return nil, 0, ErrNotKept // just now
 	}
 	return &snapshotReader{snap.Reader(), snap, f}, snap.Size(), nil
+}
+
+// openAway opens content of which the backend has what is not here.
+func (v *Volume) openAway(src contentSource) (io.ReadCloser, int64, error) {
+	r, size, err := v.openInode(v.ctx, src.ino)
+	if err == nil && !v.isQuietly(src.ino, src.gen) {
+		r.Close()
+		return nil, 0, ErrNotKept
+	}
+	return r, size, err
+}
+
+// openInode opens the content that an inode has now, all of it.
+func (v *Volume) openInode(ctx context.Context, ino table.Ino) (io.ReadCloser, int64, error) {
+	oi, err := v.acquire(ino)
+	if err != nil {
+		return nil, 0, err
+	}
+	snap, err := oi.f.Snapshot(ctx)
+	if err != nil {
+		v.release(oi)
+		return nil, 0, err
+	}
+	return &openReader{snap.Reader(), func() { snap.Close(); v.release(oi) }}, snap.Size(), nil
+}
+
+type openReader struct {
+	io.Reader
+	done func()
+}
+
+func (r *openReader) Close() error {
+	r.done()
+	return nil
 }
 
 // snapshotReader reads content as it was when it was opened.

@@ -5,30 +5,22 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"syscall"
-	"time"
 
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/fs"
 )
 
-// RestoreOptions say what is brought back: one of Version, Time, Turn and
-// Conversation (the last two may be combined).
+// RestoreOptions say what is brought back.
 type RestoreOptions struct {
-	// Path is a file, or a directory with all below; "" is everything, or with
-	// the Version of a file the place where that is.
+	// Path is a file, or a directory with all below; "" is everything. A
+	// directory is brought back where it is, wherever it was.
 	Path string
 
-	// Version of a file is its content. Of a directory it is the state after
-	// that version, as of all else: after the last change of that time, turn
-	// or conversation.
-	Version            string
-	Time               time.Time
-	Turn, Conversation string
-
-	// Before asks for the state before the version, turn or conversation.
-	Before bool
+	// To is the state to go back to.
+	To State
 
 	// DryRun changes nothing.
 	DryRun bool
@@ -48,6 +40,16 @@ type RestoreReport struct {
 type Skipped struct {
 	Path   string `json:"path"`
 	Reason string `json:"reason"`
+	// Was is where a file was that had another name at that time; to remove it
+	// would not bring it back.
+	Was string `json:"was,omitempty"`
+}
+
+// OtherFileError says that a version is one of another file.
+type OtherFileError struct{ Version, Path, Of string }
+
+func (e *OtherFileError) Error() string {
+	return fmt.Sprintf("version %s is of %s, not of %s", e.Version, e.Of, e.Path)
 }
 
 // Restore brings files back as they were. That is a change like any other: it
@@ -61,12 +63,12 @@ func (v *Volume) Restore(ctx context.Context, o RestoreOptions) (RestoreReport, 
 	if v.o.ReadOnly {
 		return report, fmt.Errorf("restore: %w", fs.ErrReadOnly)
 	}
-	if o.Version == "" && o.Time.IsZero() && o.Turn == "" && o.Conversation == "" {
-		return report, fmt.Errorf("restore: no version, time, turn or conversation: %w", syscall.EINVAL)
-	}
-	pl, err := v.planRestore(ctx, &o)
+	pl, err := v.planTo(ctx, o.Path, o.To)
 	if err != nil {
 		return report, fmt.Errorf("restore: %w", err)
+	}
+	if len(pl.items) == 1 && pl.items[0].of != "" && pl.items[0].of != o.Path {
+		return report, fmt.Errorf("restore: %w", &OtherFileError{o.To.Version, o.Path, pl.items[0].of})
 	}
 	for _, it := range pl.items {
 		done, err := v.restoreItem(ctx, &o, it)
@@ -75,13 +77,18 @@ func (v *Volume) Restore(ctx context.Context, o RestoreOptions) (RestoreReport, 
 		}
 		report.note(&report.Restored, it.path, done, err)
 	}
-	for _, it := range pl.remove {
+	for _, it := range slices.Backward(pl.remove) { // a directory after what is in it
+		if it.path == o.Path && it.was != "" {
+			report.Skipped = append(report.Skipped, Skipped{it.path, "it was " + it.was + " then", it.was})
+			continue
+		}
 		done, err := v.removeItem(ctx, &o, it)
 		if ctx.Err() != nil {
 			return report, ctx.Err()
 		}
 		report.note(&report.Removed, it.path, done, err)
 	}
+	slices.Sort(report.Removed)
 	if o.DryRun {
 		return report, nil
 	}
@@ -112,59 +119,10 @@ func (v *Volume) sent(ctx context.Context, paths []string) error {
 func (r *RestoreReport) note(list *[]string, path string, done bool, err error) {
 	switch {
 	case err != nil:
-		r.Skipped = append(r.Skipped, Skipped{path, err.Error()})
+		r.Skipped = append(r.Skipped, Skipped{Path: path, Reason: err.Error()})
 	case done:
 		*list = append(*list, path)
 	}
-}
-
-// planRestore finds out what there is to do.
-func (v *Volume) planRestore(ctx context.Context, o *RestoreOptions) (plan, error) {
-	if o.Version != "" && !o.Before {
-		it, regular, err := v.itemOf(o)
-		if err != nil || regular {
-			return plan{items: []item{it}}, err
-		}
-	}
-	cut, err := v.cutOf(ctx, o)
-	if err != nil {
-		return plan{}, err
-	}
-	p, err := v.pastBefore(ctx, cut)
-	if err != nil {
-		return plan{}, err
-	}
-	scope := o.Path
-	if l, ino, err := v.find(ctx, o.Path); err == nil && ino != 0 && ino != table.Root {
-		v.mu.Lock()
-		if n := v.table.Inode(ino); n != nil && isDir(n) {
-			if e, ok := p.first[ino]; ok {
-				l, _, _ = p.was(e)
-			}
-			scope = p.pathOf(l, o.Path)
-		}
-		v.mu.Unlock()
-	}
-	return v.planFor(p, o.Path, scope), nil
-}
-
-// itemOf is the file of a version.
-func (v *Volume) itemOf(o *RestoreOptions) (it item, regular bool, err error) {
-	id, ok := parseID(o.Version)
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	r := v.getRecord(id)
-	if !ok || r == nil {
-		return it, false, fmt.Errorf("%q: %w", o.Version, ErrNoVersion)
-	}
-	if r.Mode&modeType == modeDir {
-		return it, false, nil
-	}
-	it = item{path: o.Path, ino: r.Ino, mode: r.Mode, target: r.Target, src: v.contentOf(id, r), id: id}
-	if it.path == "" {
-		it.path = v.whereIs(r)
-	}
-	return it, true, nil
 }
 
 var errSame = errors.New("it is so already")
@@ -218,7 +176,7 @@ func (v *Volume) isSo(ctx context.Context, it item) (bool, error) {
 	case syscall.S_IFLNK:
 		return n.Target == it.target, nil
 	case modeRegular:
-		return it.src.kind == contentHere && it.src.ino == ino && it.src.gen == n.Gen ||
+		return (it.src.kind == contentHere || it.src.kind == contentAway) && it.src.ino == ino && it.src.gen == n.Gen ||
 			it.src.kind == contentEmpty && n.Size == 0, nil
 	}
 	return false, nil
@@ -349,7 +307,7 @@ func (v *Volume) makeDir(ctx context.Context, path string) (table.Ino, error) {
 	return ino, err
 }
 
-// removeItem takes away what was not there.
+// removeItem takes away what was not there; a directory only when it is empty.
 func (v *Volume) removeItem(ctx context.Context, o *RestoreOptions, it item) (bool, error) {
 	l, ino, err := v.find(ctx, it.path)
 	if err != nil || ino != it.ino {
@@ -363,9 +321,14 @@ func (v *Volume) removeItem(ctx context.Context, o *RestoreOptions, it item) (bo
 	if o.DryRun {
 		return true, nil
 	}
-	err = v.update(func() error {
+	err = v.change(nil, func() error {
 		if rec, _ := v.table.Name(l.Dir, l.Name); rec.Ino != ino {
 			return errSame
+		}
+		if it.mode&modeType == modeDir {
+			if err := v.mayRemoveDir(ino); err != nil {
+				return err
+			}
 		}
 		v.remove(l, ino)
 		v.tellOf(l)

@@ -45,7 +45,7 @@ func TestRestoreAVersion(t *testing.T) {
 	w.later(c, 3*time.Second)
 	old := w.open("f", syscall.O_RDONLY)
 	one := w.versionOf("f", "one")
-	r := w.restore(RestoreOptions{Path: "f", Version: one})
+	r := w.restore(RestoreOptions{Path: "f", To: State{Version: one}})
 	if strings.Join(r.Restored, " ") != "f" || len(r.Skipped) != 0 {
 		t.Errorf("%+v", r)
 	}
@@ -59,10 +59,8 @@ func TestRestoreAVersion(t *testing.T) {
 	w.tree("f: one")
 	w.forgetAll()
 	// Nothing was taken from the history, and the way back is open.
-	w.restore(RestoreOptions{Path: "f", Version: w.versionOf("f", "two")})
+	w.restore(RestoreOptions{Path: "f", To: State{Version: w.versionOf("f", "two")}})
 	w.tree("f: two")
-	w.restore(RestoreOptions{Path: "copy", Version: one})
-	w.tree("copy: one", "f: two")
 }
 
 func TestRestoreWhatWasRemoved(t *testing.T) {
@@ -82,7 +80,7 @@ func TestRestoreWhatWasRemoved(t *testing.T) {
 	if got := w.content(id); got != "precious" {
 		t.Errorf("the version has %q", got)
 	}
-	r := w.restore(RestoreOptions{Path: "d", Time: was})
+	r := w.restore(RestoreOptions{Path: "d", To: State{Time: was}})
 	if strings.Join(r.Restored, " ") != "d/e d/e/f" || len(r.Skipped) != 0 {
 		t.Errorf("%+v", r)
 	}
@@ -109,14 +107,14 @@ func TestRestoreBeforeATurn(t *testing.T) {
 	w.forgetAll()
 	w.later(c, 3*time.Second)
 	w.v.SetActor(Actor{})
-	r := w.restore(RestoreOptions{Path: "e", Turn: "7", Before: true, DryRun: true})
+	r := w.restore(RestoreOptions{Path: "e", To: State{Turn: "7", Before: true}, DryRun: true})
 	if len(r.Restored) != 4 || len(r.Removed) != 2 || len(r.Skipped) != 0 {
 		t.Errorf("dry: %+v", r)
 	}
 	if got := w.get("e/changed"); got != "changed again" {
 		t.Errorf("a dry run changed it to %q", got)
 	}
-	w.restore(RestoreOptions{Path: "e", Turn: "7", Before: true})
+	w.restore(RestoreOptions{Path: "e", To: State{Turn: "7", Before: true}})
 	w.tree("e/",
 		"e/changed: changed before",
 		"e/over: over before",
@@ -125,7 +123,7 @@ func TestRestoreBeforeATurn(t *testing.T) {
 		"e/same: same before")
 	// And back again.
 	w.forgetAll()
-	w.restore(RestoreOptions{Path: "e", Turn: "7"})
+	w.restore(RestoreOptions{Path: "e", To: State{Turn: "7"}})
 	w.tree("e/",
 		"e/changed: changed again",
 		"e/elsewhere: renamed before",
@@ -146,26 +144,27 @@ func TestRestoreRefuses(t *testing.T) {
 		want error
 	}{
 		{"nothing said", RestoreOptions{Path: "f"}, syscall.EINVAL},
-		{"no such version", RestoreOptions{Path: "f", Version: "99999"}, ErrNoVersion},
-		{"no version", RestoreOptions{Path: "f", Version: "x"}, ErrNoVersion},
-		{"no such turn", RestoreOptions{Path: "f", Turn: "x"}, ErrNoVersion},
+		{"no such version", RestoreOptions{Path: "f", To: State{Version: "99999"}}, ErrNoVersion},
+		{"no version", RestoreOptions{Path: "f", To: State{Version: "x"}}, ErrNoVersion},
+		{"no such turn", RestoreOptions{Path: "f", To: State{Turn: "x"}}, ErrNoVersion},
 	} {
 		if _, err := w.v.Restore(t.Context(), test.o); !errors.Is(err, test.want) {
 			t.Errorf("%s: %v", test.name, err)
 		}
 	}
 	governing := errors.New("governs this mount")
-	r := w.restore(RestoreOptions{Path: "f", Version: one, Refuse: func(string) error { return governing }})
+	r := w.restore(RestoreOptions{Path: "f", To: State{Version: one}, Refuse: func(string) error { return governing }})
 	if len(r.Skipped) != 1 || r.Skipped[0].Reason != governing.Error() || w.get("f") != "two" {
 		t.Errorf("%+v", r)
 	}
-	w.mkdir("d")
-	r = w.restore(RestoreOptions{Path: "d", Version: one})
+	w.ok(w.unlink("f"))
+	w.mkdir("f")
+	r = w.restore(RestoreOptions{To: State{Version: one}})
 	if len(r.Skipped) != 1 {
 		t.Errorf("over a directory: %+v", r)
 	}
 	w.v.o.ReadOnly = true
-	_, err := w.v.Restore(t.Context(), RestoreOptions{Path: "f", Version: one})
+	_, err := w.v.Restore(t.Context(), RestoreOptions{Path: "f", To: State{Version: one}})
 	w.is(err, fs.ErrReadOnly)
 	w.v.o.ReadOnly = false
 }

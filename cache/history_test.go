@@ -302,19 +302,19 @@ func TestDiff(t *testing.T) {
 	w.ok(w.put("f", "a\nb\n"))
 	w.later(c, 3*time.Second)
 	w.ok(w.put("f", "a\nc\n"))
-	got, err := w.v.Diff(t.Context(), "f", "", "")
+	got, err := w.v.Diff(t.Context(), DiffOptions{Path: "f"})
 	w.ok(err)
 	if !strings.Contains(got, "\n-b\n+c\n") || !strings.HasPrefix(got, "--- f@") {
 		t.Errorf("got %q", got)
 	}
 	w.later(c, 3*time.Second)
 	w.ok(w.put("f", "a\x00c\n"))
-	got, err = w.v.Diff(t.Context(), "f", "", "")
+	got, err = w.v.Diff(t.Context(), DiffOptions{Path: "f"})
 	w.ok(err)
 	if !strings.HasPrefix(got, "Binary files f@") {
 		t.Errorf("got %q", got)
 	}
-	_, err = w.v.Diff(t.Context(), "f", "4711", "")
+	_, err = w.v.Diff(t.Context(), DiffOptions{Path: "f", From: State{Version: "4711"}})
 	w.is(err, ErrNoVersion)
 }
 

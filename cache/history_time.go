@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/fs"
 )
 
 // past is the tree as it was before some record, as far as it was another. It
@@ -29,7 +30,7 @@ const maxDepth = 4096
 // pastBefore reads the history from a record on.
 func (v *Volume) pastBefore(ctx context.Context, cut uint64) (*past, error) {
 	p := &past{v: v, first: map[table.Ino]event{}}
-	return p, v.eachRecord(ctx, 0, func(id uint64, r *record) {
+	err := v.eachRecord(ctx, 0, func(id uint64, r *record) {
 		switch {
 		case id < cut:
 			p.after = max(p.after, r.Time)
@@ -39,48 +40,73 @@ func (v *Volume) pastBefore(ctx context.Context, cut uint64) (*past, error) {
 			}
 		}
 	})
+	if err != nil {
+		return nil, err
+	}
+	return p, p.carry(ctx)
 }
 
-// cutOf is the record before which the past is that RestoreOptions ask for.
-func (v *Volume) cutOf(ctx context.Context, o *RestoreOptions) (uint64, error) {
-	if o.Version != "" {
-		id, ok := parseID(o.Version)
-		if !ok {
-			return 0, fmt.Errorf("%q: %w", o.Version, ErrNoVersion)
+// carry adds what moved with a directory: nothing happened to it itself.
+func (p *past) carry(ctx context.Context) error {
+	var dirs []table.Ino
+	p.v.mu.Lock()
+	for ino, e := range p.first {
+		here := p.v.placeNow(ino)
+		if e.r.Mode&modeType == modeDir && here != "" && here != p.placeOf(e) {
+			dirs = append(dirs, ino)
 		}
-		if !o.Before {
-			id++
-		}
-		return id, nil
 	}
-	f := LogFilter{Turn: o.Turn, Conversation: o.Conversation}
-	var first, last, later uint64
-	err := v.eachRecord(ctx, 0, func(id uint64, r *record) {
-		if later == 0 && r.Time > o.Time.UnixNano() {
-			later = id
+	p.v.mu.Unlock()
+	for len(dirs) > 0 {
+		dir := dirs[len(dirs)-1]
+		if err := p.v.loadDir(&fs.Op{Cancel: ctx.Done()}, dir); err != nil {
+			return err
 		}
-		if f.matches(r) {
-			first, last = cmpOr(first, id), id
+		below, err := p.carryNames(ctx, dir)
+		if err != nil {
+			return err
 		}
-	})
-	switch {
-	case err != nil:
-		return 0, err
-	case !o.Time.IsZero():
-		return cmpOr(later, ^uint64(0)), nil
-	case first == 0:
-		return 0, fmt.Errorf("turn %q of conversation %q: %w", o.Turn, o.Conversation, ErrNoVersion)
-	case o.Before:
-		return first, nil
+		dirs = append(dirs[:len(dirs)-1], below...)
 	}
-	return last + 1, nil
+	return nil
 }
 
-func cmpOr(a, b uint64) uint64 {
-	if a != 0 {
-		return a
+// carryNames is carry for what is in one directory, and gives the directories
+// in it that are still to be looked into. The lock is held for a step at most.
+func (p *past) carryNames(ctx context.Context, dir table.Ino) (dirs []table.Ino, err error) {
+	after := ""
+	for step := logStep; step == logStep && err == nil; err = ctx.Err() {
+		step = 0
+		p.v.mu.Lock()
+		p.v.table.Names(dir, after, func(name string, rec table.Name) bool {
+			after = name
+			n := p.v.table.Inode(rec.Ino)
+			if _, known := p.first[rec.Ino]; n != nil && !known {
+				p.first[rec.Ino] = p.v.stayed(table.Link{Dir: dir, Name: name}, rec.Ino, n)
+				if isDir(n) {
+					dirs = append(dirs, rec.Ino)
+				}
+			}
+			step++
+			return step < logStep
+		})
+		p.v.mu.Unlock()
 	}
-	return b
+	return dirs, err
+}
+
+// stayed is the event of an inode to which nothing happened. It stands for the
+// last record of it, if there is one. mu is held.
+func (v *Volume) stayed(l table.Link, ino table.Ino, n *table.Inode) event {
+	r := recordOf("", "", l, ino, n)
+	at, _ := v.path(l)
+	r.Path = at.String()
+	id, old := v.contentRecord(ino, l)
+	if old == nil || old.Gen != n.Gen {
+		return event{0, r}
+	}
+	r.Of = id
+	return event{id, r}
 }
 
 // was reports whether an inode with an event was there, and where. mu is held.
@@ -121,6 +147,32 @@ func (p *past) pathOf(l table.Link, noted string) string {
 	return noted
 }
 
+// placeOf is where an inode with an event was, "" if nowhere. mu is held.
+func (p *past) placeOf(e event) string {
+	l, noted, there := p.was(e)
+	if !there {
+		return ""
+	}
+	return p.pathOf(l, noted)
+}
+
+// scopeOf is where a path leads in the past. A directory is the same wherever
+// it was; what is in a directory goes by its name.
+func (p *past) scopeOf(ctx context.Context, path string) string {
+	l, ino, err := p.v.find(ctx, path)
+	if err != nil || l.Dir == 0 {
+		return path
+	}
+	p.v.mu.Lock()
+	defer p.v.mu.Unlock()
+	if n := p.v.table.Inode(ino); n != nil && isDir(n) {
+		if e, ok := p.first[ino]; ok {
+			l, path, _ = p.was(e)
+		}
+	}
+	return p.pathOf(l, path)
+}
+
 // source is where the content is that an inode had. mu is held.
 func (p *past) source(e event) contentSource {
 	v, r := p.v, e.r
@@ -131,12 +183,19 @@ func (p *past) source(e event) contentSource {
 		}
 		return v.contentOf(r.Prev, prev)
 	}
-	return v.contentOf(e.id, r)
+	src := v.contentOf(e.id, r)
+	n := v.table.Inode(r.Ino)
+	if src.kind == contentGone && n != nil && isRegular(n) && n.Gen == r.Gen && !n.Writing {
+		return contentSource{kind: contentAway, ino: r.Ino, gen: r.Gen, size: n.Size}
+	}
+	return src
 }
 
 // item is something that a restore brings back.
 type item struct {
 	path   string
+	of     string    // of a version: where its file is
+	was    string    // of what goes: where it was, "" if nowhere
 	ino    table.Ino // that it was
 	mode   uint32
 	target string // of a symbolic link
@@ -144,11 +203,56 @@ type item struct {
 	id     uint64 // the record
 }
 
-// plan is what a restore does: first what is to be there, directories before
-// what is in them, then what is not.
+// plan is the difference between the present and a state: first what is to be
+// there, directories before what is in them, then what is not. A restore makes
+// it so, and a diff shows it.
 type plan struct {
 	items  []item
 	remove []item
+}
+
+// planTo finds out how a state differs from the present, at a path and below.
+func (v *Volume) planTo(ctx context.Context, path string, s State) (plan, error) {
+	if err := s.check(); err != nil {
+		return plan{}, err
+	}
+	if s.Version != "" && !s.Before {
+		it, isOne, err := v.itemOf(ctx, path, s.Version)
+		if err != nil || isOne {
+			return plan{items: []item{it}}, err
+		}
+	}
+	cut, err := v.cutOf(ctx, s)
+	if err != nil {
+		return plan{}, err
+	}
+	p, err := v.pastBefore(ctx, cut)
+	if err != nil {
+		return plan{}, err
+	}
+	return v.planFor(p, path, p.scopeOf(ctx, path)), nil
+}
+
+// itemOf is the file of a version, if a path means a file.
+func (v *Volume) itemOf(ctx context.Context, path, version string) (it item, isOne bool, err error) {
+	_, ino, ferr := v.find(ctx, path)
+	id, ok := parseID(version)
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	r := v.getRecord(id)
+	if !ok || r == nil {
+		return it, false, fmt.Errorf("%q: %w", version, ErrNoVersion)
+	}
+	n := v.table.Inode(ino)
+	wasIn := r.Path != path && below(r.Path, path)
+	if r.Mode&modeType == modeDir || ferr == nil && n != nil && isDir(n) || n == nil && wasIn {
+		return it, false, nil
+	}
+	it = item{path: path, of: v.whereIs(r), ino: r.Ino, mode: r.Mode, target: r.Target, src: v.contentOf(id, r), id: id}
+	if path == r.Path || r.From != nil && path == r.From.Path {
+		it.of = path
+	}
+	return it, true, nil
 }
 
 // planFor compares the past with the present, at a path and below. scope is the
@@ -159,23 +263,18 @@ func (v *Volume) planFor(p *past, now, scope string) plan {
 	want := map[string]item{}
 	var gone []item
 	for ino, e := range p.first {
-		here := v.placeNow(ino)
+		here, at := v.placeNow(ino), p.placeOf(e)
 		there := ""
-		if l, noted, ok := p.was(e); ok {
-			if at := p.pathOf(l, noted); below(at, scope) {
-				there = now + strings.TrimPrefix(at, scope)
-				if scope == "" && now != "" {
-					there = now + "/" + at
-				}
-			}
+		if below(at, scope) {
+			there = strings.Trim(now+"/"+strings.TrimPrefix(strings.TrimPrefix(at, scope), "/"), "/")
 		}
 		it := item{path: there, ino: ino, mode: e.r.Mode, target: e.r.Target, id: e.id}
 		if there != "" && (there != here || e.r.Mode&modeType == modeRegular) {
 			it.src = p.source(e)
 			want[there] = it
 		}
-		if here != "" && here != there && below(here, now) && e.r.Mode&modeType != modeDir {
-			it.path = here
+		if here != "" && here != there && below(here, now) {
+			it.path, it.was = here, at
 			gone = append(gone, it)
 		}
 	}

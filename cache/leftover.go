@@ -236,7 +236,7 @@ func Export(ctx context.Context, stateDir, into string, filter func(Unsaved) boo
 		}
 		switch name, err := v.export(into, u); {
 		case err != nil:
-			out.Skipped = append(out.Skipped, Skipped{u.Path, err.Error()})
+			out.Skipped = append(out.Skipped, Skipped{Path: u.Path, Reason: err.Error()})
 		case name != "":
 			out.Files = append(out.Files, name)
 		}

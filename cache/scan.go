@@ -178,7 +178,7 @@ func (r *scan) adoptAll(ctx context.Context) error {
 			continue
 		}
 		if err := r.adopt(ctx, f); err != nil {
-			r.report.Skipped = append(r.report.Skipped, Skipped{f.path, err.Error()})
+			r.report.Skipped = append(r.report.Skipped, Skipped{Path: f.path, Reason: err.Error()})
 		}
 	}
 	return nil

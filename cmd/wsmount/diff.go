@@ -2,22 +2,26 @@ package main
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/wsmount/wsmount/cmd/internal/control"
+	"github.com/wsmount/wsmount/cmd/internal/exit"
 )
 
 func diffCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "diff",
-		Usage:     "compare two versions of a file",
+		Usage:     "compare two states of a file or a directory",
 		ArgsUsage: "MOUNTPOINT PATH [FROM [TO]]",
-		Description: "Prints a unified diff from one version of a file to another, which `wsmount log` names. " +
-			"Without TO it is the file as it is now, without FROM the version before that. Prints nothing " +
-			"when they are equal.\n\n" +
-			"  wsmount diff /mnt/ws docs/plan.md\n" +
-			"  wsmount diff /mnt/ws docs/plan.md 12 17",
+		Description: "Prints a unified diff of a file, or of each file below a directory or . that differs. " +
+			"FROM and TO are each " + stateForms + ": the state after that. Without TO it is compared with " +
+			"what is there now, without FROM, of a file, with the version before. Prints nothing when they " +
+			"are equal.\n\n" +
+			"  wsmount diff /mnt/ws docs/plan.md 12 17\n" +
+			"  wsmount diff /mnt/ws . turn:7 turn:7 --before",
+		Flags:  []cli.Flag{&cli.BoolFlag{Name: "before", Usage: "FROM is the state before that; TO stays the state after"}},
 		Action: diffAction,
 	}
 }
@@ -27,17 +31,15 @@ func diffAction(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	r, rel, err := wanted(c, args[:2])
+	req, err := diffRequest(args[2:], c.Bool("before"), time.Now())
 	if err != nil {
 		return err
 	}
-	req := control.DiffRequest{Path: rel}
-	if len(args) > 2 {
-		req.From = args[2]
+	r, rel, err := target(c, args[:2])
+	if err != nil {
+		return err
 	}
-	if len(args) > 3 {
-		req.To = args[3]
-	}
+	req.Path = rel
 	res, err := control.NewClient(r.SocketPath()).Diff(c.Context, req)
 	if err != nil {
 		return err
@@ -47,4 +49,21 @@ func diffAction(c *cli.Context) error {
 	}
 	_, err = fmt.Fprint(c.App.Writer, res.Diff)
 	return err
+}
+
+// diffRequest reads FROM and TO, as far as they are given.
+func diffRequest(args []string, before bool, now time.Time) (req control.DiffRequest, err error) {
+	if before && len(args) == 0 {
+		return req, exit.New(exit.Usage, "--before is about FROM, which is missing").
+			Hint("for example wsmount diff MOUNTPOINT PATH turn:7 --before")
+	}
+	if len(args) > 0 {
+		if req.From, err = parseState("FROM", args[0], before, now); err != nil {
+			return req, err
+		}
+	}
+	if len(args) > 1 {
+		req.To, err = parseState("TO", args[1], false, now)
+	}
+	return req, err
 }

@@ -3,8 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -19,12 +17,12 @@ func restoreCommand() *cli.Command {
 		Usage:     "bring a file or a directory back as it was",
 		ArgsUsage: "MOUNTPOINT PATH",
 		Description: "A restore is a change like any other: nothing is taken from the history, and what it " +
-			"replaces goes there. --to is a version that `wsmount log` names, a time, turn:ID or " +
-			"conversation:ID: the state after that, or with --before the state before it.\n\n" +
+			"replaces goes there. PATH is a file, a directory, or . for all of the working copy. --to is " +
+			stateForms + ": the state after that, or with --before the state before it.\n\n" +
 			"  wsmount restore /mnt/ws docs/plan.md --to 12\n" +
-			"  wsmount restore /mnt/ws docs --to turn:7 --before --dry-run",
+			"  wsmount restore /mnt/ws . --to turn:7 --before --dry-run",
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "to", Usage: "`STATE` to go back to: a version, a time, turn:ID or conversation:ID"},
+			&cli.StringFlag{Name: "to", Usage: "`STATE` to go back to"},
 			&cli.BoolFlag{Name: "before", Usage: "the state before that"},
 			&cli.BoolFlag{Name: "dry-run", Usage: "only say what would be done"},
 		},
@@ -37,15 +35,15 @@ func restoreAction(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	req, err := parseState(c.String("to"), time.Now())
+	req := control.RestoreRequest{DryRun: c.Bool("dry-run")}
+	if req.State, err = parseState("--to", c.String("to"), c.Bool("before"), time.Now()); err != nil {
+		return err
+	}
+	r, rel, err := target(c, args)
 	if err != nil {
 		return err
 	}
-	r, rel, err := wanted(c, args)
-	if err != nil {
-		return err
-	}
-	req.Path, req.Before, req.DryRun = rel, c.Bool("before"), c.Bool("dry-run")
+	req.Path = rel
 	res, err := control.NewClient(r.SocketPath()).Restore(c.Context, req)
 	if err != nil {
 		return err
@@ -59,30 +57,6 @@ func restoreAction(c *cli.Context) error {
 		return silent(exit.Failed)
 	}
 	return err
-}
-
-// parseState reads --to.
-func parseState(to string, now time.Time) (r control.RestoreRequest, err error) {
-	if id, ok := strings.CutPrefix(to, "turn:"); ok && id != "" {
-		r.Turn = id
-		return r, nil
-	}
-	if id, ok := strings.CutPrefix(to, "conversation:"); ok && id != "" {
-		r.Conversation = id
-		return r, nil
-	}
-	if _, err := strconv.ParseUint(to, 10, 64); err == nil {
-		r.Version = to
-		return r, nil
-	}
-	if to != "" {
-		r.Time, err = parseTime("--to", to, now)
-	}
-	if to == "" || err != nil {
-		return r, exit.New(exit.Usage, "--to %q is not a state", oneLine(to)).
-			Hint("a version that `wsmount log` names, a time such as '2026-11-20 15:04' or 2h, turn:ID or conversation:ID")
-	}
-	return r, nil
 }
 
 func printRestored(w io.Writer, res control.RestoreResult) {

@@ -69,12 +69,12 @@ type LogResult struct {
 	Versions []cache.Version `json:"versions"`
 }
 
-// DiffRequest compares two versions of a file. An empty To is the file as it
-// is, an empty From the newest version that was not that.
+// DiffRequest compares two states of a file, or of a directory and all below.
+// The zero To is now, the zero From the newest version of the file that differs.
 type DiffRequest struct {
-	Path string `json:"path"`
-	From string `json:"from,omitempty"`
-	To   string `json:"to,omitempty"`
+	Path string      `json:"path"`
+	From cache.State `json:"from,omitzero"`
+	To   cache.State `json:"to,omitzero"`
 }
 
 // DiffResult is a unified diff; "" when there is no difference.
@@ -84,16 +84,12 @@ type DiffResult struct {
 	Diff   string `json:"diff"`
 }
 
-// RestoreRequest brings a file or a directory back as it was: at one of
-// Version, Time, and Turn or Conversation.
+// RestoreRequest brings a file or a directory back as it was in a state; an
+// empty path is all of the working copy at the root.
 type RestoreRequest struct {
-	Path         string    `json:"path"`
-	Version      string    `json:"version,omitempty"`
-	Time         time.Time `json:"time,omitzero"`
-	Turn         string    `json:"turn,omitempty"`
-	Conversation string    `json:"conversation,omitempty"`
-	Before       bool      `json:"before,omitempty"`
-	DryRun       bool      `json:"dryRun,omitempty"`
+	Path string `json:"path"`
+	cache.State
+	DryRun bool `json:"dryRun,omitempty"`
 }
 
 // RestoreResult says what was restored.
@@ -219,7 +215,7 @@ func (c *Client) Log(ctx context.Context, r LogRequest) (out LogResult, err erro
 	return out, c.call(ctx, http.MethodPost, "/v1/log", r, &out)
 }
 
-// Diff compares two versions of a file.
+// Diff compares two states.
 func (c *Client) Diff(ctx context.Context, r DiffRequest) (out DiffResult, err error) {
 	return out, c.call(ctx, http.MethodPost, "/v1/diff", r, &out)
 }

@@ -186,19 +186,53 @@ func within(p *part, name string) string {
 	return path.Join(p.At, name)
 }
 
-// Diff compares two versions of a file.
+// Diff compares two states of the working copy that a path lies in.
 func (d *Daemon) Diff(ctx context.Context, r control.DiffRequest) (control.DiffResult, error) {
 	out := control.DiffResult{Schema: control.DiffSchema, Path: r.Path}
-	_, w, rel, err := d.locate(r.Path)
+	p, w, rel, err := d.locate(r.Path)
 	if err != nil {
 		return out, err
 	}
 	err = w.use(ctx, func(ctx context.Context) (err error) {
-		out.Diff, err = w.Volume.Diff(ctx, rel, r.From, r.To)
+		out.Diff, err = w.Volume.Diff(ctx, cache.DiffOptions{Path: rel, From: r.From, To: r.To, At: p.At})
 		return err
 	})
-	return out, refusal(err)
+	return out, d.noState(p, err)
 }
+
+// noState is refusal for a state that cannot be had.
+func (d *Daemon) noState(p *part, err error) error {
+	var other *cache.OtherFileError
+	switch {
+	case errors.As(err, &other):
+		return exit.New(exit.Usage, "version %s is of %s, not of %s", other.Version, within(p, other.Of), within(p, other.Path)).
+			Hint("%s", d.restoreCommand(p, other.Of, cache.State{Version: other.Version}))
+	case errors.Is(err, syscall.EINVAL):
+		return exit.New(exit.Usage, "%w", err).
+			Hint("a version that `wsmount log` names, a time, event:NAME, turn:ID or conversation:ID")
+	}
+	return refusal(err)
+}
+
+// restoreCommand is what to run to have a path of a part as it was.
+func (d *Daemon) restoreCommand(p *part, name string, s cache.State) string {
+	args := []string{"wsmount", "restore", quoted(d.tree.Mountpoint), quoted(within(p, name)), "--to", quoted(s.Name())}
+	if s.Before {
+		args = append(args, "--before")
+	}
+	return strings.Join(args, " ")
+}
+
+// quoted is a word as a shell takes it.
+func quoted(word string) string {
+	if strings.Trim(word, plain) == "" {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}
+
+// plain are the characters that mean themselves to a shell.
+const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:@+=,"
 
 // Restore brings files back, except what governs this mount.
 func (d *Daemon) Restore(ctx context.Context, r control.RestoreRequest) (control.RestoreResult, error) {
@@ -210,8 +244,7 @@ func (d *Daemon) Restore(ctx context.Context, r control.RestoreRequest) (control
 	if p.ReadOnly != "" {
 		return out, exit.New(exit.Denied, "%s is read-only: %s", p.Name, p.ReadOnly).Hint("nothing in it can be restored")
 	}
-	o := cache.RestoreOptions{Path: rel, Version: r.Version, Time: r.Time, Turn: r.Turn, Conversation: r.Conversation,
-		Before: r.Before, DryRun: r.DryRun, Refuse: p.governs}
+	o := cache.RestoreOptions{Path: rel, To: r.State, DryRun: r.DryRun, Refuse: p.governs}
 	err = w.use(ctx, func(ctx context.Context) (err error) {
 		out.RestoreReport, err = w.Volume.Restore(ctx, o)
 		return err
@@ -223,9 +256,14 @@ func (d *Daemon) Restore(ctx context.Context, r control.RestoreRequest) (control
 		}
 	}
 	for i := range out.Skipped {
-		out.Skipped[i].Path = within(p, out.Skipped[i].Path)
+		s := &out.Skipped[i]
+		if s.Path = within(p, s.Path); s.Was != "" {
+			command := d.restoreCommand(p, s.Was, r.State)
+			s.Was = within(p, s.Was)
+			s.Reason = "it was " + s.Was + " then, which comes back with: " + command
+		}
 	}
-	return out, refusal(err)
+	return out, d.noState(p, err)
 }
 
 // governs refuses a path that decides what this mount may do.

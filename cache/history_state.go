@@ -1,0 +1,127 @@
+package cache
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// State is what a state of the past is called by: one of Version, Time, Event,
+// and Turn or Conversation, which may be combined.
+//
+// It is the state after the last change that is so called: after that version,
+// up to and with that time, of that turn. Of a file, a Version is its content,
+// and of all else the state after it.
+type State struct {
+	Version      string    `json:"version,omitempty"`
+	Time         time.Time `json:"time,omitzero"`
+	Event        string    `json:"event,omitempty"`
+	Turn         string    `json:"turn,omitempty"`
+	Conversation string    `json:"conversation,omitempty"`
+
+	// Before is the state before the first such change. An event comes again and
+	// again: it is the one before the last run of changes of that event, which
+	// ends where a change of another event, turn or conversation comes between.
+	Before bool `json:"before,omitempty"`
+}
+
+// IsZero reports whether it calls no state.
+func (s State) IsZero() bool { return s.kinds() == 0 }
+
+// kinds is how many of the names that exclude each other are given.
+func (s State) kinds() (n int) {
+	for _, given := range []bool{s.Version != "", !s.Time.IsZero(), s.Event != "", s.Turn+s.Conversation != ""} {
+		if given {
+			n++
+		}
+	}
+	return n
+}
+
+func (s State) check() error {
+	if s.kinds() != 1 {
+		return fmt.Errorf("one of version, time, event, and turn or conversation is needed: %w", syscall.EINVAL)
+	}
+	return nil
+}
+
+// Name is how a person writes it, without Before.
+func (s State) Name() string {
+	var names []string
+	for _, n := range []struct{ kind, name string }{
+		{"", s.Version}, {"event:", s.Event}, {"turn:", s.Turn}, {"conversation:", s.Conversation}} {
+		if n.name != "" {
+			names = append(names, n.kind+n.name)
+		}
+	}
+	if !s.Time.IsZero() {
+		names = append(names, s.Time.Format(time.RFC3339Nano))
+	}
+	return strings.Join(names, " ")
+}
+
+// cutOf is the record before which a state ends.
+func (v *Volume) cutOf(ctx context.Context, s State) (uint64, error) {
+	switch {
+	case s.Version != "":
+		return v.cutAtVersion(s)
+	case !s.Time.IsZero():
+		return v.cutAtTime(ctx, s)
+	}
+	first, last, err := v.runOf(ctx, s)
+	switch {
+	case err != nil:
+		return 0, err
+	case last == 0:
+		return 0, fmt.Errorf("%s: %w", s.Name(), ErrNoVersion)
+	case s.Before:
+		return first, nil
+	}
+	return last + 1, nil
+}
+
+func (v *Volume) cutAtVersion(s State) (uint64, error) {
+	id, ok := parseID(s.Version)
+	err := v.view(func() error {
+		if !ok || v.getRecord(id) == nil {
+			return fmt.Errorf("%q: %w", s.Version, ErrNoVersion)
+		}
+		return nil
+	})
+	if !s.Before {
+		id++
+	}
+	return id, err
+}
+
+func (v *Volume) cutAtTime(ctx context.Context, s State) (uint64, error) {
+	cut, at := ^uint64(0), s.Time.UnixNano()
+	if s.Before {
+		at--
+	}
+	err := v.eachRecord(ctx, 0, func(id uint64, r *record) {
+		if r.Time > at {
+			cut = min(cut, id)
+		}
+	})
+	return cut, err
+}
+
+// runOf finds the first and the last record of a turn or a conversation, or of
+// the last run of an event; 0 when there is none.
+func (v *Volume) runOf(ctx context.Context, s State) (first, last uint64, err error) {
+	f := LogFilter{Event: s.Event, Turn: s.Turn, Conversation: s.Conversation}
+	var before Actor
+	err = v.eachRecord(ctx, 0, func(id uint64, r *record) {
+		if f.matches(r) {
+			if first == 0 || s.Event != "" && r.Actor != before {
+				first = id
+			}
+			last = id
+		}
+		before = r.Actor
+	})
+	return first, last, err
+}
