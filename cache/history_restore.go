@@ -16,7 +16,8 @@ import (
 // RestoreOptions say what is brought back.
 type RestoreOptions struct {
 	// Path is a file, or a directory with all below; "" is everything. A
-	// directory is brought back where it is, wherever it was.
+	// directory is brought back where it is, wherever it was. One that was made
+	// since stays, empty: nothing is recorded of that.
 	Path string
 
 	// To is the state to go back to.

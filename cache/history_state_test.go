@@ -1,0 +1,358 @@
+package cache
+
+import (
+	"errors"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+func (w *world) diff(o DiffOptions) string {
+	w.Helper()
+	text, err := w.v.Diff(w.Context(), o)
+	w.ok(err)
+	return text
+}
+
+// A state has one name, and each kind of name leads to the state after it, or
+// before.
+func TestStates(t *testing.T) {
+	w, c := historic(t)
+	at := map[string]time.Time{}
+	put := func(content string, a Actor) {
+		t.Helper()
+		w.v.SetActor(a)
+		w.ok(w.put("f", content))
+		w.later(c, 3*time.Second)
+		at[content] = c.now()
+	}
+	put("0", Actor{})
+	put("1", Actor{Turn: "1", Conversation: "x", Event: "tool-call"})
+	put("2", Actor{Turn: "2", Conversation: "x", Event: "turn-start"})
+	put("3", Actor{Turn: "2", Conversation: "x", Event: "tool-call"})
+	put("4", Actor{Turn: "3", Conversation: "y", Event: "tool-call"})
+	put("5", Actor{Turn: "3", Conversation: "y", Event: "tool-call"})
+	put("6", Actor{})
+	list, err := w.v.Log(t.Context(), LogFilter{Path: "f", Turn: "2"})
+	w.ok(err)
+	for _, test := range []struct {
+		name          string
+		s             State
+		after, before string
+	}{
+		{"version", State{Version: list[0].ID}, "3", "2"},
+		{"time", State{Time: at["2"]}, "2", "2"},
+		{"time of a change", State{Time: list[0].Time}, "3", "2"},
+		{"event", State{Event: "turn-start"}, "2", "1"},
+		{"event of many turns", State{Event: "tool-call"}, "5", "3"},
+		{"turn", State{Turn: "2"}, "3", "1"},
+		{"conversation", State{Conversation: "x"}, "3", "0"},
+		{"turn of a conversation", State{Turn: "3", Conversation: "y"}, "5", "3"},
+	} {
+		for _, want := range []string{test.after, test.before} {
+			w.restore(RestoreOptions{Path: "f", To: test.s, DryRun: true})
+			pl, err := w.v.planTo(t.Context(), "f", test.s)
+			w.ok(err)
+			if len(pl.items) != 1 || w.contentOf(pl.items[0]) != want {
+				t.Errorf("%s, before %v: got %+v, want %q", test.name, test.s.Before, pl, want)
+			}
+			test.s.Before = true
+		}
+	}
+}
+
+// contentOf is what a restore would bring back.
+func (w *world) contentOf(it item) string {
+	w.Helper()
+	r, _, err := w.v.openSource(it.src)
+	s, err := read("", r, err)
+	w.ok(err)
+	return string(s.data)
+}
+
+// A state with no name, or with two, is none; nor is one that never was.
+func TestNoState(t *testing.T) {
+	w, _ := historic(t)
+	w.ok(w.put("f", "one"))
+	for _, test := range []struct {
+		s    State
+		want error
+	}{
+		{State{}, syscall.EINVAL},
+		{State{Before: true}, syscall.EINVAL},
+		{State{Version: "1", Turn: "7"}, syscall.EINVAL},
+		{State{Event: "turn-start", Time: time.Unix(1, 0)}, syscall.EINVAL},
+		{State{Event: "no-such"}, ErrNoVersion},
+		{State{Version: "4711", Before: true}, ErrNoVersion},
+	} {
+		_, err := w.v.Restore(t.Context(), RestoreOptions{To: test.s})
+		if !errors.Is(err, test.want) {
+			t.Errorf("restore %+v: %v", test.s, err)
+		}
+		if test.s.IsZero() {
+			continue
+		}
+		if _, err := w.v.Diff(t.Context(), DiffOptions{From: test.s}); !errors.Is(err, test.want) {
+			t.Errorf("diff %+v: %v", test.s, err)
+		}
+	}
+}
+
+// turn7 is a tree, and what a turn makes of it.
+func turn7(t *testing.T) *world {
+	w, c := historic(t)
+	w.mkdir("d")
+	w.mkdir("d/sub")
+	for _, f := range []string{"changed", "removed", "d/renamed", "d/still", "d/sub/still", "same"} {
+		w.ok(w.put(f, f+" before\n"))
+	}
+	w.later(c, 3*time.Second)
+	w.v.SetActor(Actor{Turn: "7"})
+	w.ok(w.put("changed", "changed after\n"))
+	w.ok(w.unlink("removed"))
+	w.ok(w.put("made", "made after\n"))
+	w.ok(w.rename("d", "e"))
+	w.ok(w.rename("e/renamed", "elsewhere"))
+	w.forgetAll()
+	w.later(c, 3*time.Second)
+	w.v.SetActor(Actor{Turn: "8"})
+	w.ok(w.put("changed", "changed later\n"))
+	w.later(c, 3*time.Second)
+	return w
+}
+
+// The whole tree goes back, with what moved in a directory that was renamed.
+func TestRestoreTheWholeTree(t *testing.T) {
+	w := turn7(t)
+	r := w.restore(RestoreOptions{To: State{Turn: "7", Before: true}})
+	if got, want := strings.Join(r.Removed, " "), "e e/still e/sub e/sub/still elsewhere made"; got != want || len(r.Skipped) != 0 {
+		t.Errorf("removed %q, want %q; skipped %+v", got, want, r.Skipped)
+	}
+	w.tree("changed: changed before\n",
+		"d/",
+		"d/renamed: d/renamed before\n",
+		"d/still: d/still before\n",
+		"d/sub/",
+		"d/sub/still: d/sub/still before\n",
+		"removed: removed before\n",
+		"same: same before\n")
+	w.forgetAll()
+	w.restore(RestoreOptions{To: State{Turn: "7"}})
+	w.tree("changed: changed after\n",
+		"d/", // nothing is recorded of a directory that was made
+		"d/sub/",
+		"e/",
+		"e/still: d/still before\n",
+		"e/sub/",
+		"e/sub/still: d/sub/still before\n",
+		"elsewhere: d/renamed before\n",
+		"made: made after\n",
+		"same: same before\n")
+}
+
+// Of a whole tree too, what is refused stays as it is, and is reported.
+func TestRestoreTheWholeTreeButWhatIsRefused(t *testing.T) {
+	w := turn7(t)
+	governs := errors.New("it governs this mount")
+	r := w.restore(RestoreOptions{To: State{Turn: "7", Before: true}, Refuse: func(path string) error {
+		if path == "changed" || path == "e/still" {
+			return governs
+		}
+		return nil
+	}})
+	skipped := map[string]string{}
+	for _, s := range r.Skipped {
+		skipped[s.Path] = s.Reason
+	}
+	if len(skipped) != 3 || skipped["changed"] != governs.Error() || skipped["e/still"] != governs.Error() || skipped["e"] == "" {
+		t.Errorf("skipped %+v", r.Skipped)
+	}
+	if got := w.get("changed") + w.get("e/still") + w.get("d/still"); got != "changed later\nd/still before\nd/still before\n" {
+		t.Errorf("got %q", got)
+	}
+}
+
+// What moved in a directory comes back also when its bytes are still away.
+func TestRestoreWhatIsNotHere(t *testing.T) {
+	w, _ := historic(t, holding("d/f", "theirs", "g", "theirs too"))
+	w.list("")
+	w.list("d")
+	w.v.SetActor(Actor{Turn: "7"})
+	w.ok(w.rename("d", "e"))
+	w.ok(w.rename("g", "h"))
+	before := State{Turn: "7", Before: true}
+	if got := w.diff(DiffOptions{From: before}); !strings.Contains(got, "-theirs too\n") {
+		t.Errorf("got %q", got)
+	}
+	r := w.restore(RestoreOptions{To: before})
+	if len(r.Skipped) != 0 {
+		t.Errorf("%+v", r)
+	}
+	w.tree("d/", "d/f: theirs", "g: theirs too")
+}
+
+// A version of another file is refused: it says of which.
+func TestRestoreAVersionOfAnotherFile(t *testing.T) {
+	w, c := historic(t)
+	w.ok(w.put("f", "one"))
+	w.ok(w.put("g", "other"))
+	w.later(c, 3*time.Second)
+	one := w.versionOf("f", "one")
+	for _, path := range []string{"g", "new"} {
+		_, err := w.v.Restore(t.Context(), RestoreOptions{Path: path, To: State{Version: one}})
+		var other *OtherFileError
+		if !errors.As(err, &other) || *other != (OtherFileError{one, path, "f"}) {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+	// Whatever name the file had then, or has now, is one of it.
+	w.ok(w.rename("f", "h"))
+	w.ok(w.put("h", "two"))
+	w.later(c, 3*time.Second)
+	w.restore(RestoreOptions{Path: "f", To: State{Version: one}})
+	w.restore(RestoreOptions{Path: "h", To: State{Version: one}})
+	w.tree("f: one", "g: other", "h: one")
+}
+
+// A version of a file in a directory that is gone is a state of the directory.
+func TestRestoreADirectoryToAVersionOfAFile(t *testing.T) {
+	w, c := historic(t)
+	w.mkdir("d")
+	w.ok(w.put("d/f", "f"))
+	w.ok(w.put("d/g", "g"))
+	w.later(c, 3*time.Second)
+	version := w.versionOf("d/g", "g")
+	w.ok(w.unlink("d/f"))
+	w.ok(w.unlink("d/g"))
+	dir, name := w.dirOf("d")
+	w.ok(w.v.Rmdir(me, dir, name))
+	w.forgetAll()
+	w.restore(RestoreOptions{Path: "d", To: State{Version: version}})
+	w.tree("d/", "d/f: f", "d/g: g")
+}
+
+// A file that had another name then is not taken away, unless its directory is
+// what goes back.
+func TestRestoreWhatHadAnotherName(t *testing.T) {
+	w, c := historic(t)
+	w.mkdir("d")
+	w.ok(w.put("a", "one"))
+	w.ok(w.put("d/f", "one"))
+	w.later(c, 3*time.Second)
+	was := State{Time: c.now()}
+	w.ok(w.rename("a", "b"))
+	w.ok(w.rename("d", "e"))
+	w.ok(w.put("e/f", "two"))
+	w.later(c, 3*time.Second)
+	r := w.restore(RestoreOptions{Path: "b", To: was})
+	if len(r.Removed) != 0 || len(r.Skipped) != 1 || r.Skipped[0] != (Skipped{"b", "it was a then", "a"}) {
+		t.Errorf("%+v", r)
+	}
+	// A file in a directory that had another name is the file that it was.
+	if r := w.restore(RestoreOptions{Path: "e/f", To: was}); len(r.Skipped) != 0 || len(r.Restored) != 1 {
+		t.Errorf("%+v", r)
+	}
+	w.tree("b: one", "e/", "e/f: one")
+	w.restore(RestoreOptions{To: was})
+	w.tree("a: one", "d/", "d/f: one")
+}
+
+// A diff of a tree has each file that differs, between any two states.
+func TestDiffTree(t *testing.T) {
+	w := turn7(t)
+	before, after := State{Turn: "7", Before: true}, State{Turn: "7"}
+	const turn = `--- changed@before turn:7
++++ changed@turn:7
+@@ -1,1 +1,1 @@
+-changed before
++changed after
+--- d/renamed@before turn:7
++++ /dev/null
+@@ -1,1 +0,0 @@
+-d/renamed before
+--- d/still@before turn:7
++++ /dev/null
+@@ -1,1 +0,0 @@
+-d/still before
+--- d/sub/still@before turn:7
++++ /dev/null
+@@ -1,1 +0,0 @@
+-d/sub/still before
+--- /dev/null
++++ e/still@turn:7
+@@ -0,0 +1,1 @@
++d/still before
+--- /dev/null
++++ e/sub/still@turn:7
+@@ -0,0 +1,1 @@
++d/sub/still before
+--- /dev/null
++++ elsewhere@turn:7
+@@ -0,0 +1,1 @@
++d/renamed before
+--- /dev/null
++++ made@turn:7
+@@ -0,0 +1,1 @@
++made after
+--- removed@before turn:7
++++ /dev/null
+@@ -1,1 +0,0 @@
+-removed before
+`
+	if got := w.diff(DiffOptions{From: before, To: after}); got != turn {
+		t.Errorf("got\n%s", got)
+	}
+	// To now there is what happened since, too.
+	if got, want := w.diff(DiffOptions{From: before}), strings.NewReplacer("after\n--- d", "later\n--- d", "@turn:7", "").Replace(turn); got != want {
+		t.Errorf("got\n%s", got)
+	}
+	// A directory is compared with what it was, under the name that it has.
+	if got := w.diff(DiffOptions{Path: "e", From: before, At: "lib"}); got != "--- lib/e/renamed@before turn:7\n+++ /dev/null\n@@ -1,1 +0,0 @@\n-d/renamed before\n" {
+		t.Errorf("got\n%s", got)
+	}
+	_, err := w.v.Diff(t.Context(), DiffOptions{Path: "e"})
+	w.is(err, syscall.EINVAL)
+}
+
+// What a diff shows is what a restore does: after it they are equal.
+func TestDiffAfterARestore(t *testing.T) {
+	w := turn7(t)
+	before := State{Turn: "7", Before: true}
+	w.restore(RestoreOptions{To: before})
+	if got := w.diff(DiffOptions{From: before}); got != "" {
+		t.Errorf("got\n%s", got)
+	}
+}
+
+// A file can be compared between a version and any other state.
+func TestDiffOfAFile(t *testing.T) {
+	w, c := historic(t)
+	w.ok(w.put("empty", ""))
+	w.ok(w.put("f", "one\n"))
+	w.ok(w.put("other", "other\n"))
+	w.later(c, 3*time.Second)
+	w.v.SetActor(Actor{Turn: "7"})
+	w.ok(w.put("f", "two\n"))
+	w.later(c, 3*time.Second)
+	one, other := State{Version: w.versionOf("f", "one\n")}, State{Version: w.versionOf("other", "other\n")}
+	if got := w.diff(DiffOptions{Path: "f", From: one, To: State{Turn: "7"}}); got != "--- f@"+one.Version+"\n+++ f@turn:7\n@@ -1,1 +1,1 @@\n-one\n+two\n" {
+		t.Errorf("got %q", got)
+	}
+	if got := w.diff(DiffOptions{Path: "f", From: other, To: one}); !strings.HasPrefix(got, "--- other@") || !strings.Contains(got, "+++ f@") {
+		t.Errorf("got %q", got)
+	}
+	w.v.SetActor(Actor{})
+	w.ok(w.unlink("empty"))
+	if got := w.diff(DiffOptions{From: State{Turn: "7"}}); got != "--- empty@turn:7\n+++ /dev/null\n" {
+		t.Errorf("got %q", got)
+	}
+	w.ok(w.unlink("f"))
+	if got := w.diff(DiffOptions{Path: "f", From: one}); got != "--- f@"+one.Version+"\n+++ /dev/null\n@@ -1,1 +0,0 @@\n-one\n" {
+		t.Errorf("got %q", got)
+	}
+	_, err := w.v.Diff(t.Context(), DiffOptions{Path: "no such", From: one})
+	w.is(err, errGone)
+	_, err = w.v.Diff(t.Context(), DiffOptions{Path: "no such", From: State{Turn: "7"}})
+	w.is(err, errGone)
+}
