@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"encoding/json"
 	"fmt"
+	"io/fs"
 	"net"
 	"os"
 	"path/filepath"
@@ -291,6 +292,104 @@ func TestHistoryByHand(t *testing.T) {
 	w.refused(exit.Unresolvable, "no such version", "restore", "mnt", "d/f", "--to", "99999")
 }
 
+// The states of the past have one spelling for diff and restore, and lead
+// through the whole tree.
+func TestStatesByHand(t *testing.T) {
+	needFUSE(t)
+	w, r := newWorld(t), serve(t, false)
+	w.mount(w.remoteWorkspace("ops", r, perTurn, ""), "mnt")
+	turn := func(id string, change func()) {
+		t.Helper()
+		w.event(exit.Done, "event", "mnt", "turn-start", "--var", "turnId="+id, "--var", "conversationId=c"+id)
+		change()
+		w.event(exit.Done, "event", "mnt", "turn-end")
+	}
+	turn("1", func() { w.write("mnt/a", "one\n"); w.write("mnt/d/f", "one\n"); w.write("mnt/plan", "plan\n") })
+	turn("2", func() {
+		w.write("mnt/d/f", "two\n")
+		w.write("mnt/made", "made\n")
+		for from, to := range map[string]string{"a": "b", "plan": "d/plan"} {
+			if err := os.Rename(w.path("mnt/"+from), w.path("mnt/"+to)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+	for _, state := range []string{"turn:2", "conversation:c2", "event:turn-start"} {
+		out := w.ok("diff", "mnt", ".", state, "--before")
+		for _, want := range []string{"--- a@before " + state + "\n+++ /dev/null\n", "--- /dev/null\n+++ b\n", "--- d/f@", "-one\n+two\n", "+++ made\n"} {
+			if !strings.Contains(out, want) {
+				t.Errorf("diff %s: %q is not in\n%s", state, want, out)
+			}
+		}
+	}
+	if out := w.ok("diff", "mnt", "d", "turn:1", "turn:2"); strings.Contains(out, "made") || !strings.Contains(out, "+++ d/f@turn:2\n") {
+		t.Errorf("diff of a directory: got %s", out)
+	}
+	w.refused(exit.Usage, "a directory needs a state", "diff", "mnt", "d")
+
+	if got := w.run("restore", "mnt", "b", "--to", "turn:2", "--before"); got.code != exit.Failed ||
+		!strings.Contains(got.out, "skipped b: it was a then, which comes back with: wsmount restore "+w.path("mnt")+" a --to turn:2 --before") {
+		t.Errorf("what had another name: got %+v", got)
+	}
+	var log control.LogResult
+	if err := json.Unmarshal([]byte(w.ok("log", "mnt", "made", "--json")), &log); err != nil || len(log.Versions) == 0 {
+		t.Fatalf("log: got %+v, %v", log, err)
+	}
+	id := log.Versions[0].ID
+	got := w.run("restore", "mnt", "d/f", "--to", id)
+	if got.code != exit.Usage || !strings.Contains(got.errOut, "is of made, not of d/f") || !strings.Contains(got.errOut, "wsmount restore "+w.path("mnt")+" made --to "+id) {
+		t.Errorf("a version of another file: got %+v", got)
+	}
+
+	w.ok("restore", "mnt", ".", "--to", "turn:2", "--before")
+	if got, want := w.files("mnt"), "a: one\nd/f: one\nplan: plan\n"; got != want {
+		t.Errorf("restored:\n%swant\n%s", got, want)
+	}
+	if out := w.ok("diff", "mnt", ".", "turn:1"); out != "" {
+		t.Errorf("after the restore the diff is %s", out)
+	}
+}
+
+// files are those below a directory with their content, a line each.
+func (w *world) files(dir string) (lines string) {
+	w.t.Helper()
+	tree := os.DirFS(w.path(dir))
+	err := fs.WalkDir(tree, ".", func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		data, err := fs.ReadFile(tree, path)
+		lines += path + ": " + string(data)
+		return err
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return lines
+}
+
+func TestParseState(t *testing.T) {
+	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	for s, want := range map[string]cache.State{
+		"12":                   {Version: "12"},
+		"turn:7":               {Turn: "7"},
+		"turn:a:b":             {Turn: "a:b"},
+		"conversation:c":       {Conversation: "c"},
+		"event:turn-start":     {Event: "turn-start"},
+		"2h":                   {Time: now.Add(-2 * time.Hour)},
+		"2026-11-20T10:00:00Z": {Time: now.Add(-2 * time.Hour)},
+	} {
+		got, err := parseState("--to", s, true, now)
+		want.Before = true
+		if err != nil || got != want {
+			t.Errorf("%q: got %+v, %v", s, got, err)
+		}
+		if again, err := parseState("--to", got.Name(), true, now); err != nil || again.Name() != got.Name() {
+			t.Errorf("%q: its name %q is %+v, %v", s, got.Name(), again, err)
+		}
+	}
+}
+
 // Bad input is refused before anything is done, in two lines.
 func TestBadInputToCopies(t *testing.T) {
 	w := newWorld(t)
@@ -307,6 +406,9 @@ func TestBadInputToCopies(t *testing.T) {
 		{exit.Usage, "is not a time", "log mnt --since yesterday-ish"},
 		{exit.Usage, "cannot be negative", "log mnt -n=-1"},
 		{exit.Usage, "needed", "diff mnt"},
+		{exit.Usage, "FROM \"whenever\" is not a state", "diff mnt f whenever"},
+		{exit.Usage, "TO \"event:\" is not a state", "diff mnt f 12 event:"},
+		{exit.Usage, "is about FROM", "diff mnt f --before"},
 		{exit.Usage, "is not a state", "restore mnt f"},
 		{exit.Usage, "is not a state", "restore mnt f --to whenever"},
 		{exit.Usage, "is not a state", "restore mnt f --to turn:"},
