@@ -71,10 +71,29 @@ func (v *Volume) Restore(ctx context.Context, o RestoreOptions) (RestoreReport, 
 	if len(pl.items) == 1 && pl.items[0].of != "" && pl.items[0].of != o.Path {
 		return report, fmt.Errorf("restore: %w", &OtherFileError{o.To.Version, o.Path, pl.items[0].of})
 	}
+	if err := v.carryOut(ctx, &o, pl, &report); err != nil {
+		return report, err
+	}
+	if o.DryRun {
+		return report, nil
+	}
+	if err := v.sent(ctx, report.Restored); err != nil {
+		return report, fmt.Errorf("restored here, but the backend does not have it yet: %w", err)
+	}
+	return report, nil
+}
+
+// carryOut does what a plan says, and reports it. What could not be brought
+// back to where it was is not taken away from where it is.
+func (v *Volume) carryOut(ctx context.Context, o *RestoreOptions, pl plan, report *RestoreReport) error {
+	failed := map[table.Ino]string{}
 	for _, it := range pl.items {
-		done, err := v.restoreItem(ctx, &o, it)
+		done, err := v.restoreItem(ctx, o, it)
 		if ctx.Err() != nil {
-			return report, ctx.Err()
+			return ctx.Err()
+		}
+		if err != nil {
+			failed[it.ino] = it.path
 		}
 		report.note(&report.Restored, it.path, done, err)
 	}
@@ -83,20 +102,18 @@ func (v *Volume) Restore(ctx context.Context, o RestoreOptions) (RestoreReport, 
 			report.Skipped = append(report.Skipped, Skipped{it.path, "it was " + it.was + " then", it.was})
 			continue
 		}
-		done, err := v.removeItem(ctx, &o, it)
+		if to := failed[it.ino]; to != "" {
+			report.Skipped = append(report.Skipped, Skipped{Path: it.path, Reason: "it could not be brought back to " + to})
+			continue
+		}
+		done, err := v.removeItem(ctx, o, it)
 		if ctx.Err() != nil {
-			return report, ctx.Err()
+			return ctx.Err()
 		}
 		report.note(&report.Removed, it.path, done, err)
 	}
 	slices.Sort(report.Removed)
-	if o.DryRun {
-		return report, nil
-	}
-	if err := v.sent(ctx, report.Restored); err != nil {
-		return report, fmt.Errorf("restored here, but the backend does not have it yet: %w", err)
-	}
-	return report, nil
+	return nil
 }
 
 // sent waits until the backend has what was restored, as a close does.
@@ -145,6 +162,9 @@ func (v *Volume) restoreItem(ctx context.Context, o *RestoreOptions, it item) (d
 	}
 	if o.DryRun {
 		return true, nil
+	}
+	if err := v.bringHere(ctx, it.path); err != nil {
+		return false, err
 	}
 	switch it.mode & modeType {
 	case modeDir:
@@ -322,6 +342,9 @@ func (v *Volume) removeItem(ctx context.Context, o *RestoreOptions, it item) (bo
 	if o.DryRun {
 		return true, nil
 	}
+	if err := v.bringHere(ctx, it.path); err != nil {
+		return false, err
+	}
 	err = v.change(nil, func() error {
 		if rec, _ := v.table.Name(l.Dir, l.Name); rec.Ino != ino {
 			return errSame
@@ -339,6 +362,24 @@ func (v *Volume) removeItem(ctx context.Context, o *RestoreOptions, it item) (bo
 		return false, nil
 	}
 	return err == nil, err
+}
+
+// bringHere fetches the content of a file that is about to be replaced or
+// removed, if it is not all here: the history takes only what is.
+func (v *Volume) bringHere(ctx context.Context, path string) error {
+	_, ino, err := v.find(ctx, path)
+	v.mu.Lock()
+	n := v.table.Inode(ino)
+	away := err == nil && n != nil && isRegular(n) && n.State != table.Whole && n.Size > 0
+	v.mu.Unlock()
+	if !away {
+		return nil
+	}
+	r, _, err := v.openInode(ctx, ino)
+	if err != nil {
+		return err
+	}
+	return r.Close()
 }
 
 func splitPath(path string) (dir, name string) {

@@ -192,6 +192,48 @@ func TestRestoreWhatIsNotHere(t *testing.T) {
 	w.tree("d/", "d/f: theirs", "g: theirs too")
 }
 
+// What a restore takes away or replaces is in the history, also when its bytes
+// were not here before.
+func TestRestoreKeepsWhatWasNotHere(t *testing.T) {
+	w, c := historic(t, holding("a", "theirs", "d/f", "old"))
+	w.list("")
+	w.list("d")
+	if got := w.get("d/f"); got != "old" {
+		t.Fatal(got)
+	}
+	w.ok(w.put("d/f", "mine"))
+	w.settle()
+	w.later(c, 3*time.Second)
+	w.v.SetActor(Actor{Turn: "7"})
+	w.ok(w.rename("a", "d/a"))
+	w.settle()
+	mine := w.versionOf("d/f", "mine")
+	w.tamper("d/f", "pulled")
+	_, err := w.v.Pull(t.Context(), PullOptions{})
+	w.ok(err)
+	w.restore(RestoreOptions{Path: "d/f", To: State{Version: mine}})
+	r := w.restore(RestoreOptions{Path: "d", To: State{Turn: "7", Before: true}})
+	if strings.Join(r.Removed, " ") != "d/a" {
+		t.Errorf("%+v", r)
+	}
+	w.versionOf("d/a", "theirs")
+	w.versionOf("d/f", "pulled")
+}
+
+// What cannot be brought back to where it was stays where it is.
+func TestRestoreTakesNothingAwayThatItCannotBringBack(t *testing.T) {
+	w := turn7(t)
+	r := w.restore(RestoreOptions{To: State{Turn: "7", Before: true}, Refuse: func(path string) error {
+		if path == "d/still" {
+			return errors.New("not this")
+		}
+		return nil
+	}})
+	if len(r.Skipped) != 3 || w.get("e/still") != "d/still before\n" {
+		t.Errorf("%+v", r)
+	}
+}
+
 // A version of another file is refused: it says of which.
 func TestRestoreAVersionOfAnotherFile(t *testing.T) {
 	w, c := historic(t)

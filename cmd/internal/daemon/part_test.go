@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/wsmount/wsmount/cache"
 	"github.com/wsmount/wsmount/cmd/internal/control"
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 	"github.com/wsmount/wsmount/fs"
@@ -110,6 +111,27 @@ func TestGoverningFilesAreFoundInEveryPart(t *testing.T) {
 
 // What lies in a read-only part cannot be more than it, in whatever order the
 // parts were named; what only begins with its name can.
+// Of a whole tree that goes back, what governs the mount stays, and so does the
+// directory that it is in.
+func TestWhatGovernsIsRefused(t *testing.T) {
+	p := &part{Source: Source{Governing: []string{"app/WORKSPACE.md"}}}
+	for name, want := range map[string]bool{"app/WORKSPACE.md": true, "app": true, "app/WORKSPACE.md.orig": false, "ap": false, "lib/a": false} {
+		if err := p.governs(name); (err != nil) != want {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// A command that an error names can be run as it is.
+func TestRestoreCommand(t *testing.T) {
+	d := &Daemon{tree: &Tree{Mountpoint: "/mnt/my ws"}}
+	p := &part{Source: Source{At: "lib"}}
+	got := d.restoreCommand(p, "it's", cache.State{Turn: "7", Before: true})
+	if want := `wsmount restore '/mnt/my ws' 'lib/it'\''s' --to turn:7 --before`; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
 func TestReadOnlyReachesWhatLiesInside(t *testing.T) {
 	tree := &Tree{Sources: []Source{{}, {At: "lib/a/b"}, {At: "lib/a"}, {At: "lib", ReadOnly: "mount"}, {At: "library"}}}
 	(&builder{tree: tree}).inherit()
