@@ -6,6 +6,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/wsmount/wsmount/fs"
 )
 
 func (w *world) diff(o DiffOptions) string {
@@ -397,4 +399,49 @@ func TestDiffOfAFile(t *testing.T) {
 	w.is(err, errGone)
 	_, err = w.v.Diff(t.Context(), DiffOptions{Path: "no such", From: State{Turn: "7"}})
 	w.is(err, errGone)
+}
+
+// What cannot be shown in a tree is said, and holds up no other file.
+func TestDiffTreeOfWhatCannotBeShown(t *testing.T) {
+	w, c := historic(t)
+	w.ok(w.put("burst", "1"))
+	w.ok(w.put("large", strings.Repeat("x", maxDiff+1)))
+	_, err := w.v.Symlink(me, fs.RootIno, "link", "old")
+	w.ok(err)
+	w.later(c, 3*time.Second)
+	w.v.SetActor(Actor{Turn: "7"})
+	w.ok(w.put("burst", "2"))
+	w.ok(w.put("burst", "3"))
+	w.ok(w.unlink("link"))
+	_, err = w.v.Symlink(me, fs.RootIno, "link", "new")
+	w.ok(err)
+	w.v.SetActor(Actor{Turn: "8"})
+	w.ok(w.put("burst", "4"))
+	w.ok(w.rename("large", "huge"))
+	w.ok(w.put("z", "z\n"))
+	w.later(c, 3*time.Second)
+	got := w.diff(DiffOptions{From: State{Turn: "7", Before: true}, To: State{Turn: "7"}})
+	if want := "Files burst@before turn:7 and burst@turn:7 cannot be compared: burst@turn:7: " + ErrNotKept.Error() + "\n" +
+		"--- link@before turn:7\n+++ link\n@@ -1,1 +1,1 @@\n-old\n+new\n"; strings.ReplaceAll(got, "link@turn:7", "link") != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	_, err = w.v.Diff(t.Context(), DiffOptions{Path: "burst", From: State{Turn: "7"}})
+	w.is(err, ErrNotKept)
+	if got := w.diff(DiffOptions{From: State{Turn: "7"}}); !strings.HasSuffix(got, "+z\n") {
+		t.Errorf("got\n%s", got)
+	}
+}
+
+// A diff has an end.
+func TestDiffTreeOfTooMuch(t *testing.T) {
+	w, c := historic(t)
+	w.ok(w.put("first", "1"))
+	w.later(c, 3*time.Second)
+	for _, name := range []string{"a", "b", "c", "d", "e"} {
+		w.ok(w.put(name, strings.Repeat("x", maxDiff-1)+"\n"))
+	}
+	got := w.diff(DiffOptions{From: State{Version: w.versionOf("first", "1")}})
+	if len(got) > maxText+1000 || !strings.HasSuffix(got, "What differs from d on is too much to be shown\n") {
+		t.Errorf("%d bytes, ending in %q", len(got), got[max(0, len(got)-100):])
+	}
 }
