@@ -18,7 +18,8 @@ func restoreCommand() *cli.Command {
 		ArgsUsage: "MOUNTPOINT PATH",
 		Description: "A restore is a change like any other: nothing is taken from the history, and what it " +
 			"replaces goes there. PATH is a file, a directory, or . for all of the working copy. --to is " +
-			stateForms + ": the state after that, or with --before the state before it.\n\n" +
+			stateForms + ": the state after that, or with --before the state before it; of an event the last " +
+			"that changed something.\n\n" +
 			"  wsmount restore /mnt/ws docs/plan.md --to 12\n" +
 			"  wsmount restore /mnt/ws . --to turn:7 --before --dry-run",
 		Flags: []cli.Flag{
