@@ -29,6 +29,7 @@ type harvest struct {
 	seed   maphash.Seed
 	diffs  []news
 	hidden int
+	ahead  *ahead // of a first listing; nil: it brings the directory alone
 }
 
 // news is a name under which the backend has something else than it was known
@@ -62,12 +63,15 @@ func (v *Volume) list(w *waiting, dir table.Ino) error {
 	}
 }
 
-func (v *Volume) listOnce(w *waiting, dir table.Ino, mine *listing) error {
+func (v *Volume) listOnce(w *waiting, dir table.Ino, mine *listing) (err error) {
 	h, err := v.newHarvest(dir)
 	if err != nil || h == nil {
 		return err
 	}
 	began := time.Now()
+	if h.canAhead() {
+		defer func() { h.ahead.end(w, err) }()
+	}
 	err = h.gather(w, v.p, mine)
 	v.mu.Lock()
 	v.answered(time.Since(began), err)
@@ -120,8 +124,26 @@ func (h *harvest) reset() {
 // gather lists the directory. Of a first listing the names go into the table
 // as they come; nobody sees them before it is complete. Of a later one what
 // differs is kept, to be applied in one step.
-func (h *harvest) gather(w *waiting, p providers.Provider, mine *listing) error {
-	err := h.v.retry(w, func(ctx context.Context) error {
+func (h *harvest) gather(w *waiting, p providers.Provider, mine *listing) (err error) {
+	done := false
+	if h.canAhead() {
+		done, err = h.gatherAhead(w, mine)
+	}
+	if !done {
+		err = h.gatherPages(w, p, mine)
+	}
+	if errors.Is(err, providers.ErrNotExist) && (h.at.IsRoot() || !h.v.caps.EmptyDirs) {
+		err = nil // a directory in which nothing is
+	}
+	if err == nil {
+		h.missing()
+	}
+	return err
+}
+
+// gatherPages lists the directory alone.
+func (h *harvest) gatherPages(w *waiting, p providers.Provider, mine *listing) error {
+	return h.v.retry(w, func(ctx context.Context) error {
 		h.reset()
 		opts := providers.ListOptions{}
 		for {
@@ -139,13 +161,6 @@ func (h *harvest) gather(w *waiting, p providers.Provider, mine *listing) error 
 			}
 		}
 	})
-	if errors.Is(err, providers.ErrNotExist) && (h.at.IsRoot() || !h.v.caps.EmptyDirs) {
-		err = nil // a directory in which nothing is
-	}
-	if err == nil {
-		h.missing()
-	}
-	return err
 }
 
 // failed notes that a listing was not answered, before it is tried again.
