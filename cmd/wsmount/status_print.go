@@ -1,8 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -97,6 +99,7 @@ func printCopy(row func(name, value string), p control.Part) {
 	row("sync", c.Policy+note(c.Unpushed, "commits are not pushed yet"))
 	row("revision", c.Revision)
 	row("history", historyText(c))
+	row("requests", requestsText(c))
 	if c.Excluded > 0 {
 		row("excluded", fmt.Sprintf("%d entries of the store are hidden here", c.Excluded))
 	}
@@ -107,6 +110,25 @@ func historyText(c *control.Copy) string {
 		return bytesText(c.HistoryBytes)
 	}
 	return fmt.Sprintf("%s, %s", count(c.HistoryVersions, "version"), bytesText(c.HistoryBytes))
+}
+
+// requestsText says what was asked of the store's service, the most frequent first.
+func requestsText(c *control.Copy) string {
+	var sent, received int64
+	var verbs []string
+	for verb, n := range c.Requests {
+		verbs, sent, received = append(verbs, verb), sent+n.Sent, received+n.Received
+	}
+	if len(verbs) == 0 {
+		return ""
+	}
+	slices.SortFunc(verbs, func(a, b string) int {
+		return cmp.Or(cmp.Compare(c.Requests[b].Count, c.Requests[a].Count), cmp.Compare(a, b))
+	})
+	for i, verb := range verbs {
+		verbs[i] = fmt.Sprintf("%d %s", c.Requests[verb].Count, verb)
+	}
+	return fmt.Sprintf("%s; %s sent, %s received", strings.Join(verbs, ", "), bytesText(sent), bytesText(received))
 }
 
 // rows returns a printer of "name  value" lines; a value that is too long goes

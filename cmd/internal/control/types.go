@@ -168,6 +168,17 @@ type Copy struct {
 
 	HistoryVersions int   `json:"historyVersions"` // -1: not counted yet
 	HistoryBytes    int64 `json:"historyBytes"`
+
+	// Requests are what the mount has asked of the store's service, by the
+	// service's own name of the request; they cost money.
+	Requests map[string]Requests `json:"requests,omitempty"`
+}
+
+// Requests are requests of one kind to a service, and the bytes of their bodies.
+type Requests struct {
+	Count    int64 `json:"count"`
+	Sent     int64 `json:"sent"`
+	Received int64 `json:"received"`
 }
 
 // Transfer is a change on its way to the store.

@@ -28,7 +28,7 @@ func (w *workingCopy) describe(s *control.Part) {
 	s.Copy = &control.Copy{StateDir: w.dir, Policy: w.keeper.text(), WriteBack: w.noWait, Revision: string(st.Revision),
 		Unpushed: st.Unpushed, Retrying: st.Retrying, LastError: st.LastError, PutOff: w.keeper.putOff(),
 		Unreachable: st.Unreachable.Seconds(), Stale: st.Stale, Excluded: st.Hidden,
-		HistoryVersions: h.Versions, HistoryBytes: h.Bytes}
+		HistoryVersions: h.Versions, HistoryBytes: h.Bytes, Requests: w.requests()}
 	listChanges(s.Copy, st)
 }
 

@@ -25,7 +25,7 @@ type metrics struct {
 	registry *prometheus.Registry
 
 	ops, seconds, readBytes, writtenBytes, openFiles, refused,
-	unsaved, oldest, conflicts, backendErrors, expiry, panics, notified, watched, inodes *prometheus.Desc
+	unsaved, oldest, conflicts, backendErrors, requests, sent, received, expiry, panics, notified, watched, inodes *prometheus.Desc
 }
 
 func newMetrics(d *Daemon) *metrics {
@@ -43,6 +43,9 @@ func newMetrics(d *Daemon) *metrics {
 		oldest:        desc("oldest_unsaved_seconds", "Age of the oldest unsaved change.", "part"),
 		conflicts:     desc("conflicts", "Unresolved conflicts.", "part"),
 		backendErrors: desc("backend_errors_total", "Failed requests to the store, by kind.", "part", "kind"),
+		requests:      desc("backend_requests_total", "Requests to the store's service, by its own name of them.", "part", "request"),
+		sent:          desc("backend_sent_bytes_total", "Bytes of bodies sent to the store's service.", "part", "request"),
+		received:      desc("backend_received_bytes_total", "Bytes of bodies received from the store's service.", "part", "request"),
 		expiry:        desc("credential_expiry_seconds", "Time until a credential expires.", "part"),
 		panics:        desc("panics_total", "Requests that ended in a contained panic."),
 		notified:      desc("notifications_total", "Changes that the kernel was told of."),
@@ -58,7 +61,7 @@ var _ prometheus.Collector = (*metrics)(nil)
 // Describe lists every metric, also those that have no value at the moment.
 func (m *metrics) Describe(out chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{m.ops, m.seconds, m.readBytes, m.writtenBytes, m.openFiles, m.refused, m.unsaved,
-		m.oldest, m.conflicts, m.backendErrors, m.expiry, m.panics, m.notified, m.watched, m.inodes} {
+		m.oldest, m.conflicts, m.backendErrors, m.requests, m.sent, m.received, m.expiry, m.panics, m.notified, m.watched, m.inodes} {
 		out <- d
 	}
 }
@@ -105,6 +108,14 @@ func (m *metrics) collectParts(out chan<- prometheus.Metric, counter func(*prome
 		counter(m.refused, p.Refused, name)
 		for kind, n := range m.d.parts[i].failureKinds() {
 			counter(m.backendErrors, n, name, kind)
+		}
+		if p.Copy == nil {
+			continue
+		}
+		for request, n := range p.Copy.Requests {
+			counter(m.requests, uint64(n.Count), name, request)
+			counter(m.sent, uint64(n.Sent), name, request)
+			counter(m.received, uint64(n.Received), name, request)
 		}
 	}
 }

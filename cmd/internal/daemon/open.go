@@ -109,6 +109,7 @@ func openCached(ctx context.Context, r *host.Resolved, e Env) (fs.Volume, error)
 		return nil, backendError(r, err)
 	}
 	w := &workingCopy{calls: &callCounts{}}
+	w.meter, _ = p.(providers.Meter) // which is no ability: it is asked for before anything is around it
 	w.name = newNamer(p, w.calls)
 	w.provider = w.name
 	o := cache.Options{StateDir: filepath.Join(e.StateDir, state.CopyName), Provider: driver.Name, Policy: policyOf(r, e.Copy.WriteBack),

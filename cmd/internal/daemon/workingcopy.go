@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/wsmount/wsmount/cache"
+	"github.com/wsmount/wsmount/cmd/internal/control"
 	"github.com/wsmount/wsmount/providers"
 )
 
@@ -17,6 +18,7 @@ type workingCopy struct {
 	*cache.Volume
 	provider providers.Provider
 	calls    *callCounts
+	meter    providers.Meter // nil: the store is no service that counts requests
 	name     *namer
 	dir      string // its state directory
 	readOnly bool
@@ -74,6 +76,18 @@ func (w *workingCopy) HistoryUsage() cache.HistoryUsage {
 		return w.kept
 	}
 	return w.Volume.HistoryUsage()
+}
+
+// requests are what was asked of the store's service.
+func (w *workingCopy) requests() map[string]control.Requests {
+	if w.meter == nil {
+		return nil
+	}
+	out := map[string]control.Requests{}
+	for verb, n := range w.meter.Requests() {
+		out[verb] = control.Requests{Count: n.Requests, Sent: n.Sent, Received: n.Received}
+	}
+	return out
 }
 
 // seal ends the use of the volume.
