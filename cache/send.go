@@ -192,16 +192,28 @@ func (p *parcel) body(sent func(n int)) providers.Body {
 	return providers.Body{Reader: &counted{r: p.snap.Reader(), p: p, sent: sent}, Size: p.snap.Size()}
 }
 
-// counted is a reader that tells of progress and keeps the error.
+// counted is a reader that tells of progress and keeps the error. It can be read
+// again, by who hashes content before it goes out.
 type counted struct {
-	r    io.Reader
+	r    io.ReadSeeker
 	p    *parcel
 	sent func(n int)
+	read int
+}
+
+// Seek implements io.Seeker.
+func (c *counted) Seek(off int64, whence int) (int64, error) {
+	if off != 0 || whence != io.SeekCurrent {
+		c.sent(-c.read)
+		c.read = 0
+	}
+	return c.r.Seek(off, whence)
 }
 
 func (c *counted) Read(b []byte) (int, error) {
 	n, err := c.r.Read(b)
 	c.sent(n)
+	c.read += n
 	if err != nil && err != io.EOF {
 		c.p.failed = err
 	}
@@ -234,7 +246,7 @@ func (e *engine) write(ctx context.Context, s *step) error {
 	if err != nil {
 		return err
 	}
-	info, err := e.v.p.Write(ctx, s.at, p.body(func(n int) { e.progress(s, n) }), opts)
+	info, err := e.send(ctx, s, p, opts)
 	if err != nil {
 		if err = e.answered(err, s.link); p.failed != nil && errors.Is(err, providers.ErrBody) {
 			err = p.failed // which says whether it passes

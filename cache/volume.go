@@ -117,6 +117,7 @@ func (v *Volume) begin(ctx context.Context) error {
 	v.background(v.settleClaims)
 	v.background(v.keepLoop)
 	v.background(v.partLoop)
+	v.background(v.freeParts)
 	v.beginEvicting()
 	return nil
 }

@@ -63,11 +63,12 @@ type Provider struct {
 	opts     Options
 	switches *Switches
 
-	mu     sync.Mutex // guards all below
-	tree   tree
-	mint   mint
-	sets   outcomes
-	closed bool
+	mu      sync.Mutex // guards all below
+	tree    tree
+	mint    mint
+	sets    outcomes
+	uploads []*parted
+	closed  bool
 }
 
 var _ interface {
@@ -75,6 +76,7 @@ var _ interface {
 	providers.Copier
 	providers.Mover
 	providers.AttrSetter
+	providers.Multiparter
 	providers.Committer
 } = (*Provider)(nil)
 
@@ -106,7 +108,7 @@ func capabilities() providers.Capabilities {
 			Delete: providers.GuardAtomic, Copy: providers.GuardAtomic,
 			Move: providers.GuardAtomic, SetAttr: providers.GuardAtomic,
 		},
-		Abilities: providers.AbilityCopy | providers.AbilityMove | providers.AbilityAttr | providers.AbilityCommit,
+		Abilities: providers.AbilityCopy | providers.AbilityMove | providers.AbilityAttr | providers.AbilityParts | providers.AbilityCommit,
 	}
 }
 

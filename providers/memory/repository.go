@@ -50,7 +50,7 @@ func repositoryCapabilities() providers.Capabilities {
 	c := without(capabilities(), providers.Capabilities{
 		EmptyDirs: true, Metadata: true, OperationIDs: true, UniqueVersions: true,
 		Attributes: providers.AttrMode | providers.AttrOwner | providers.AttrModTime,
-		Abilities:  providers.AbilityCopy | providers.AbilityMove | providers.AbilityAttr,
+		Abilities:  providers.AbilityCopy | providers.AbilityMove | providers.AbilityAttr | providers.AbilityParts,
 	})
 	c.Attributes = providers.AttrExec
 	c.Abilities |= providers.AbilitySnapshot | providers.AbilityPush | providers.AbilitySync

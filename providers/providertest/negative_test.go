@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/memory"
@@ -31,6 +32,8 @@ type broken struct {
 	move    func(context.Context, providers.Locator, providers.Locator, providers.MoveOptions) (providers.Info, error)
 	setAttr func(context.Context, providers.Locator, providers.SetAttrOptions) (providers.Info, error)
 	commit  func(context.Context, providers.ChangeSet) (providers.CommitResult, error)
+	start   func(context.Context, providers.Locator, providers.WriteOptions) (providers.Upload, error)
+	abort   func(context.Context, time.Time) (int, error)
 }
 
 func (b *broken) Capabilities() providers.Capabilities {
@@ -108,6 +111,20 @@ func (b *broken) SetAttr(ctx context.Context, l providers.Locator, o providers.S
 		return b.setAttr(ctx, l, o)
 	}
 	return b.Provider.SetAttr(ctx, l, o)
+}
+
+func (b *broken) StartParts(ctx context.Context, l providers.Locator, o providers.WriteOptions) (providers.Upload, error) {
+	if b.start != nil {
+		return b.start(ctx, l, o)
+	}
+	return b.Provider.StartParts(ctx, l, o)
+}
+
+func (b *broken) AbortParts(ctx context.Context, before time.Time) (int, error) {
+	if b.abort != nil {
+		return b.abort(ctx, before)
+	}
+	return b.Provider.AbortParts(ctx, before)
 }
 
 func (b *broken) Commit(ctx context.Context, set providers.ChangeSet) (providers.CommitResult, error) {
@@ -366,6 +383,12 @@ var mistakes = []struct {
 			return p.Write(ctx, l, body, o)
 		}
 	}, []string{"names/odd"}},
+	{"parts have the order in which they come", partNumbersAreIgnored, []string{"parts/content"}},
+	{"parts can be seen before they are complete", partsCanBeSeen, []string{"parts/content"}},
+	{"parts are copied of any version", partsOfAnyVersion, []string{"parts/copied"}},
+	{"parts overwrite whatever is there", partsWithoutCondition, []string{"parts/conditions"}},
+	{"uploads that nobody completes stay", leftPartsStay, []string{"parts/aborted"}},
+	{"an upload that is complete is not so again", completeOnce, []string{"parts/operation-id"}},
 	{"mkdir of a directory that is there fails", func(b *broken, p *memory.Provider) {
 		b.mkdir = func(ctx context.Context, l providers.Locator, o providers.MkdirOptions) (providers.Info, error) {
 			if _, err := p.Stat(ctx, l); err == nil {

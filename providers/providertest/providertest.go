@@ -49,7 +49,7 @@ func Checks() []Check {
 	var all []Check
 	for _, group := range [][]Check{
 		contentChecks, readChecks, nameChecks, treeChecks, listChecks, versionChecks, conditionChecks,
-		attrChecks, abilityChecks, commitChecks, changeSetChecks, concurrencyChecks, endChecks, modelChecks,
+		attrChecks, abilityChecks, partsChecks, commitChecks, changeSetChecks, concurrencyChecks, endChecks, modelChecks,
 	} {
 		all = append(all, group...)
 	}

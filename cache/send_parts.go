@@ -1,0 +1,126 @@
+package cache
+
+import (
+	"context"
+	"errors"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/wsmount/wsmount/providers"
+)
+
+// Large content goes out in parts, several at a time, where the backend takes
+// them (AbilityParts). Nothing of it is to be seen there before all has arrived,
+// and the condition is asked when it becomes the content. A part that breaks off
+// is sent again by itself.
+const (
+	partSize    = 8 << 20
+	inPartsFrom = 2 * partSize // smaller content takes one request
+	partsAtOnce = 4            // of one file
+)
+
+// partsOf is how content of a size is cut, or 0 for content that goes out whole.
+func partsOf(size int64, limits providers.PartLimits) int64 {
+	part := max(partSize, limits.Min)
+	if size < max(inPartsFrom, 2*part) {
+		return 0
+	}
+	if limits.Count > 0 {
+		part = max(part, (size+int64(limits.Count)-1)/int64(limits.Count))
+	}
+	if limits.Max > 0 && part > limits.Max {
+		return 0 // the backend says itself that it is too much
+	}
+	return part
+}
+
+// send sends content to a name, in one request or in parts.
+func (e *engine) send(ctx context.Context, s *step, p *parcel, opts providers.WriteOptions) (providers.Info, error) {
+	parter, can := providers.As[providers.Multiparter](e.v.p)
+	if can && p.snap != nil {
+		if part := partsOf(p.snap.Size(), e.v.caps.Parts); part > 0 {
+			return e.sendParts(ctx, s, p, parter, part, opts)
+		}
+	}
+	return e.v.p.Write(ctx, s.at, p.body(func(n int) { e.progress(s, n) }), opts)
+}
+
+// sendParts is send for what goes out in parts of a size.
+func (e *engine) sendParts(ctx context.Context, s *step, p *parcel, parter providers.Multiparter, size int64, opts providers.WriteOptions) (providers.Info, error) {
+	up, err := parter.StartParts(ctx, s.at, opts)
+	if err != nil {
+		return providers.Info{}, err
+	}
+	if err = e.eachPart(ctx, s, p, up, size); err == nil {
+		var info providers.Info
+		if info, err = up.Complete(ctx); err == nil {
+			return info, nil
+		}
+	}
+	// What is not freed now, because nothing answers, leftParts frees later.
+	abort, cancel := context.WithTimeout(context.WithoutCancel(ctx), abortTime)
+	defer cancel()
+	if aerr := up.Abort(abort); aerr != nil {
+		e.v.o.Log.Debug("parts of an upload stay at the backend for now", "path", s.at, "err", aerr)
+	}
+	return providers.Info{}, err
+}
+
+const abortTime = 10 * time.Second
+
+// eachPart sends all parts, and gives the first error.
+func (e *engine) eachPart(ctx context.Context, s *step, p *parcel, up providers.Upload, size int64) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	slots := make(chan struct{}, partsAtOnce)
+	var work sync.WaitGroup
+	for n, off := 1, int64(0); off < p.snap.Size() && ctx.Err() == nil; n, off = n+1, off+size {
+		slots <- struct{}{}
+		work.Go(func() {
+			defer func() { <-slots }()
+			if err := e.sendPart(ctx, s, p, up, n, off, size); err != nil {
+				cancel(err)
+			}
+		})
+	}
+	work.Wait()
+	return context.Cause(ctx)
+}
+
+// sendPart sends one part, again when it breaks off.
+func (e *engine) sendPart(ctx context.Context, s *step, p *parcel, up providers.Upload, n int, off, size int64) error {
+	size = min(size, p.snap.Size()-off)
+	return e.v.retry(ctx, func(ctx context.Context) error {
+		own := &parcel{} // each part fails for itself
+		section := io.NewSectionReader(p.snap, off, size)
+		err := up.Part(ctx, n, providers.Body{Size: size, Reader: &counted{r: section, p: own, sent: func(n int) { e.progress(s, n) }}})
+		if own.failed != nil && errors.Is(err, providers.ErrBody) {
+			return own.failed // which says whether it passes
+		}
+		return err
+	})
+}
+
+// partsLeft is how old an upload is that nobody completes any more: its program
+// was killed, or lost its network for good.
+const partsLeft = 24 * time.Hour
+
+// freeParts frees, now and then, what uploads left that were never completed.
+func (v *Volume) freeParts() {
+	parter, can := providers.As[providers.Multiparter](v.p)
+	if !can || v.o.ReadOnly {
+		return
+	}
+	for {
+		w := v.wait(nil, v.o.Patience)
+		n, err := parter.AbortParts(w, v.o.Now().Add(-partsLeft))
+		w.close()
+		if n > 0 || err != nil {
+			v.o.Log.Info("uploads that were never completed are freed", "count", n, "err", err)
+		}
+		if sleep(v.ctx, partsLeft) != nil {
+			return
+		}
+	}
+}

@@ -1,0 +1,102 @@
+package cache
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/wsmount/wsmount/providers"
+	"github.com/wsmount/wsmount/providers/memory"
+	"github.com/wsmount/wsmount/providers/providertest"
+)
+
+func TestPartsOf(t *testing.T) {
+	const mib = 1 << 20
+	for _, x := range []struct {
+		size   int64
+		limits providers.PartLimits
+		want   int64
+	}{
+		{15 * mib, providers.PartLimits{}, 0},
+		{16 * mib, providers.PartLimits{}, 8 * mib},
+		{16 * mib, providers.PartLimits{Min: 10 * mib}, 0},
+		{20 * mib, providers.PartLimits{Min: 10 * mib}, 10 * mib},
+		{100 * mib, providers.PartLimits{Count: 4}, 25 * mib},
+		{100*mib + 1, providers.PartLimits{Count: 4}, 25*mib + 1},
+		{100 * mib, providers.PartLimits{Count: 4, Max: 20 * mib}, 0},
+	} {
+		if got := partsOf(x.size, x.limits); got != x.want {
+			t.Errorf("%d bytes, limits %+v: parts of %d, want %d", x.size, x.limits, got, x.want)
+		}
+	}
+}
+
+// large is content of two and a half parts.
+func large() string {
+	b := make([]byte, 2*partSize+partSize/2)
+	r := rand.NewChaCha8([32]byte{1})
+	r.Read(b)
+	return string(b)
+}
+
+// Large content goes out in parts; one that breaks off is sent again, and alone.
+func TestLargeContentInParts(t *testing.T) {
+	var parts atomic.Int64
+	p := memory.New(memory.Options{Hook: func(_ context.Context, m providers.Method, _ providers.Locator) error {
+		if m == providers.MethodPart {
+			parts.Add(1)
+		}
+		return nil
+	}})
+	w := newWorld(t, func(w *world, _ *Options) { w.p = p })
+	w.faults.Queue(providers.MethodPart, providertest.Fault{Before: providers.ErrUnavailable}, providertest.Fault{After: providers.ErrUnavailable})
+	content := large()
+	w.ok(w.put("f", content))
+	b, _, err := providers.Fetch(t.Context(), w.p, at("f"), providers.ReadOptions{})
+	if w.ok(err); string(b) != content {
+		t.Error("the backend has something else")
+	}
+	if got := parts.Load(); got != 4 {
+		t.Errorf("%d parts arrived", got)
+	}
+	if n := p.Uploads(); n != 0 {
+		t.Errorf("%d uploads are left", n)
+	}
+}
+
+// What is lost to another writer frees its parts.
+func TestLostPartsAreFreed(t *testing.T) {
+	w := newWorld(t, unwaited, holding("f", "base"))
+	o := w.open("f", syscall.O_WRONLY|syscall.O_TRUNC)
+	w.write(o, large(), 0)
+	w.tamper("f", "theirs")
+	w.ok(w.shut(o))
+	w.upload()
+	if got := w.get("f"); got != "theirs" {
+		t.Errorf("the name has %d bytes", len(got))
+	}
+	if got := len(w.list("")); got != 4 { // the conflict copy, and . and ..
+		t.Errorf("%d names", got)
+	}
+	if n := w.p.Uploads(); n != 0 {
+		t.Errorf("%d uploads are left", n)
+	}
+}
+
+// An upload that a killed program left is freed after a day.
+func TestPartsLeftByOthers(t *testing.T) {
+	p := memory.New(memory.Options{})
+	for i := range 2 {
+		if _, err := p.StartParts(t.Context(), at(fmt.Sprint("f", i)), providers.WriteOptions{If: providers.IfAbsent()}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w := newWorld(t, func(w *world, o *Options) {
+		w.p, o.Now = p, func() time.Time { return time.Now().Add(partsLeft + time.Hour) }
+	})
+	w.until(func() bool { return p.Uploads() == 0 })
+}
