@@ -234,6 +234,10 @@ func (m *merge) gone(l table.Link, rec table.Name) {
 		if !m.v.caps.EmptyDirs && m.goneEmpty(l, rec) {
 			return
 		}
+		if _, ours := m.holds(b.Ino); ours && m.v.caps.ImpliedDirs { // it may have gone with what we delete
+			m.deleted, m.postponed = m.deleted-1, m.postponed+1
+			return
+		}
 		m.emptied(b.Ino)
 	}
 	changed := rec.Ino != 0 && (rec.Ino != b.Ino || m.v.table.Inode(rec.Ino).Gen != b.Gen)

@@ -50,9 +50,35 @@ func (e *engine) do(ctx context.Context, s *step) error {
 func (e *engine) confirm(l table.Link, base *table.Base) {
 	was, _ := e.v.table.Name(l.Dir, l.Name)
 	e.v.setBase(l, base)
+	if base == nil {
+		e.v.implied(l.Dir)
+	}
 	if was.Base != nil && (base == nil || base.Ino != was.Base.Ino) {
 		e.v.shed(was.Base.Ino)
 	}
+}
+
+// implied has a directory made anew at the backend that may have gone there with
+// its last entry, because nobody had made it by itself. mu is held, in an update.
+func (v *Volume) implied(dir table.Ino) {
+	n := v.table.Inode(dir)
+	if !v.caps.ImpliedDirs || dir == table.Root || n == nil || !n.Loaded || len(n.Homes) == 0 {
+		return
+	}
+	home := n.Homes[0]
+	if rec, _ := v.table.Name(home.Dir, home.Name); rec.Ino == dir && rec.Attempt == nil && !v.hasBase(dir) {
+		v.setBase(home, nil)
+	}
+}
+
+// hasBase reports whether the backend is known to have something in a directory.
+// mu is held.
+func (v *Volume) hasBase(dir table.Ino) (found bool) {
+	v.table.Names(dir, "", func(_ string, rec table.Name) bool {
+		found = rec.Base != nil
+		return !found
+	})
+	return found
 }
 
 // setAttempt records an attempt, or with nil that there is none. mu is held, in

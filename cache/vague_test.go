@@ -13,7 +13,7 @@ import (
 // bare is a store whose listings tell no attributes, with what others put there.
 func bare(t *testing.T) func(*world, *Options) {
 	return func(w *world, _ *Options) {
-		w.p = memory.New(memory.Options{Without: asKeys})
+		w.p = memory.New(memory.Options{Without: asKeys, ImpliedDirs: true})
 		when := time.Unix(1e9, 0)
 		for path, o := range map[string]providers.WriteOptions{
 			"run":  {Attr: providers.Attr{Valid: providers.AttrMode | providers.AttrModTime, Mode: 0o755, ModTime: when}, Metadata: map[string]string{"x": "y"}},
@@ -103,4 +103,36 @@ func TestWriteUnseenWithoutBackend(t *testing.T) {
 	w.p.Switches().Connect()
 	w.upload()
 	w.backend("link -> run", "run: new")
+}
+
+// A directory that only files of others made stays when its last file is deleted
+// or moved away, for others too.
+func TestImpliedDirectoryStays(t *testing.T) {
+	w := newWorld(t, func(w *world, _ *Options) {
+		w.p = memory.New(memory.Options{ImpliedDirs: true})
+		w.p.Tamper(at("d/in/f"), []byte("x"))
+		w.p.Tamper(at("e/f"), []byte("y"))
+	}, func(_ *world, o *Options) { o.Policy.TTL = time.Nanosecond })
+	w.list("d/in")
+	w.list("e")
+	w.do("rm d/in/f", "mv e/f g")
+	w.settle()
+	w.list("")
+	w.settle()
+	w.backend("d/", "d/in/", "e/", "g: y")
+	w.same()
+}
+
+// One that is removed with all in it does not come back.
+func TestImpliedDirectoryGoes(t *testing.T) {
+	w := newWorld(t, func(w *world, _ *Options) {
+		w.p = memory.New(memory.Options{ImpliedDirs: true})
+		w.p.Tamper(at("d/in/f"), []byte("x"))
+		w.p.Tamper(at("keep"), []byte("y"))
+	})
+	w.list("d/in")
+	w.do("rm d/in/f", "rmdir d/in", "rmdir d")
+	w.settle()
+	w.backend("keep: y")
+	w.same()
 }

@@ -202,7 +202,7 @@ func (r *run) place(i int, c providers.Change) error {
 	switch {
 	case !c.From.IsRoot():
 		n := r.take(c)
-		if n.isDir() && n.entries == nil && r.after.flat {
+		if n.isDir() && n.entries == nil && r.after.goes(n) {
 			r.after.remove(c.Locator) // what stood there was replaced all the same
 			return nil
 		}
@@ -225,7 +225,7 @@ func (r *run) take(c providers.Change) *node {
 	if n.isDir() {
 		for l := range r.deleted {
 			if l != c.From && c.From.Contains(l) {
-				n = less(n, l.Parts()[depth:], r.after.flat)
+				n = less(n, l.Parts()[depth:], r.after.goes)
 			}
 		}
 	}

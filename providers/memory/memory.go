@@ -50,6 +50,9 @@ type Options struct {
 	// Anything else in it means nothing.
 	Without  providers.Capabilities
 	NoDigest bool // Info.Digest is empty
+	// ImpliedDirs: a directory that only Write made goes with its last entry.
+	// Such a store takes no sets.
+	ImpliedDirs bool
 	// Delay is what the Switches begin with, and Sleep how they wait for it:
 	// until the time has passed, or with the error of ctx; nil: a timer.
 	Delay time.Duration
@@ -81,7 +84,13 @@ var _ interface {
 } = (*Provider)(nil)
 
 // New is an empty store.
-func New(opts Options) *Provider { return newProvider(opts, without(capabilities(), opts.Without)) }
+func New(opts Options) *Provider {
+	caps := without(capabilities(), opts.Without)
+	if caps.ImpliedDirs = opts.ImpliedDirs; caps.ImpliedDirs {
+		caps.Abilities &^= providers.AbilityCommit
+	}
+	return newProvider(opts, caps)
+}
 
 func newProvider(opts Options, caps providers.Capabilities) *Provider {
 	if opts.Now == nil {
@@ -92,7 +101,7 @@ func newProvider(opts Options, caps providers.Capabilities) *Provider {
 	}
 	return &Provider{
 		opts: opts, switches: NewSwitches(opts.Delay, opts.Sleep),
-		tree: tree{root: emptyDir, flat: !caps.EmptyDirs},
+		tree: tree{root: emptyDir, flat: !caps.EmptyDirs, implied: opts.ImpliedDirs},
 		mint: mint{now: opts.Now, caps: caps, noDigest: opts.NoDigest},
 		sets: outcomes{},
 	}

@@ -30,6 +30,13 @@ func TestContractServed(t *testing.T) {
 	})
 }
 
+// TestContractImplied: directories that only files make.
+func TestContractImplied(t *testing.T) {
+	providertest.Run(t, func(providertest.T) providers.Provider {
+		return memory.New(memory.Options{ImpliedDirs: true})
+	})
+}
+
 // TestContractWithout: a poorer store keeps what it promises, and what it does
 // not promise it does not do.
 func TestContractWithout(t *testing.T) {

@@ -65,7 +65,7 @@ func (m *mint) dir(attr providers.Attr, metadata map[string]string) *node {
 func (m *mint) changed(n *node, attr providers.Attr, metadata map[string]string, op string) *node {
 	changed := *n
 	modified := m.tick()
-	changed.op = m.op(op)
+	changed.op, changed.implied = m.op(op), false
 	changed.attr = m.keep(n.kind, merge(n.attr, attr))
 	if metadata != nil {
 		changed.metadata = m.metadata(metadata)

@@ -18,10 +18,11 @@ type node struct {
 	content  []byte
 	op       string   // the operation that left it so
 	entries  *entries // of a directory
+	implied  bool     // a directory that nobody has made by itself
 }
 
 // emptyDir is the directory that a missing parent becomes.
-var emptyDir = &node{kind: providers.KindDir}
+var emptyDir = &node{kind: providers.KindDir, implied: true}
 
 func (n *node) isDir() bool { return n.kind == providers.KindDir }
 
@@ -58,8 +59,9 @@ func (n *node) with(name string, child *node) *node {
 
 // tree is the entries below root.
 type tree struct {
-	root *node
-	flat bool // a directory goes with its last entry
+	root    *node
+	flat    bool // a directory goes with its last entry
+	implied bool // one does that nobody has made by itself
 }
 
 // find is the node at l, nil when nothing is there. The error is ErrNotDir
@@ -112,12 +114,33 @@ func put(dir *node, names []string, n *node) (*node, error) {
 	return dir.with(names[0], child), nil
 }
 
-// remove takes the entry at l away, if there is one.
-func (t *tree) remove(l providers.Locator) { t.root = less(t.root, l.Parts(), t.flat) }
+// own makes of l and the directories above it such as stay without entries.
+func (t *tree) own(l providers.Locator) error {
+	for ; !l.IsRoot(); l = l.Parent() {
+		dir, err := t.look(l)
+		if err != nil || !dir.implied {
+			return err
+		}
+		stays := *dir
+		stays.implied = false
+		if err := t.put(l, &stays); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
-// less is n without the entry at names; in a flat tree, also without the
-// directories that lose their last entry so.
-func less(n *node, names []string, flat bool) *node {
+// remove takes the entry at l away, if there is one.
+func (t *tree) remove(l providers.Locator) {
+	t.root = less(t.root, l.Parts(), t.goes)
+}
+
+// goes reports whether a directory goes with its last entry.
+func (t *tree) goes(dir *node) bool { return t.flat || t.implied && dir.implied }
+
+// less is n without the entry at names, and without the directories that lose
+// their last entry so and go with it.
+func less(n *node, names []string, goes func(dir *node) bool) *node {
 	if !n.isDir() || len(names) == 0 {
 		return n
 	}
@@ -128,8 +151,8 @@ func less(n *node, names []string, flat bool) *node {
 	if len(names) == 1 {
 		child = nil
 	} else {
-		child = less(child, names[1:], flat)
-		if flat && child.isDir() && child.entries == nil {
+		child = less(child, names[1:], goes)
+		if child.isDir() && child.entries == nil && goes(child) {
 			child = nil
 		}
 	}

@@ -98,10 +98,13 @@ func (p *Provider) Mkdir(ctx context.Context, l providers.Locator, opts provider
 		case n != nil && !n.isDir():
 			return providers.Info{}, providers.ErrExist
 		case n != nil:
-			return n.at(l), nil
+			return n.at(l), p.tree.own(l)
 		}
 		n = p.mint.dir(opts.Attr, opts.Metadata)
-		return n.at(l), p.tree.put(l, n)
+		if err := p.tree.put(l, n); err != nil {
+			return providers.Info{}, err
+		}
+		return n.at(l), p.tree.own(l.Parent())
 	})
 }
 
