@@ -108,13 +108,14 @@ func run(t testing.TB, cmd *exec.Cmd, endpoint string) {
 	var output bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &output, &output
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} // also when the test is killed
-	runtime.LockOSThread()                                            // the death of this thread would count
-	defer runtime.UnlockOSThread()
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = cmd.Wait() // how it ended shows in its output
+	}()
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill() // nothing it has is worth keeping
 		<-ended
@@ -127,9 +128,8 @@ func run(t testing.TB, cmd *exec.Cmd, endpoint string) {
 			return
 		}
 		select {
-		case why := <-ended:
-			ended <- why
-			t.Fatalf("%s ended: %v\n%s", cmd.Path, why, output.String())
+		case <-ended:
+			t.Fatalf("%s ended: %v\n%s", cmd.Path, cmd.ProcessState, output.String())
 		case <-ctx.Done():
 			t.Fatalf("%s does not answer: %v", cmd.Path, err)
 		case <-time.After(20 * time.Millisecond):

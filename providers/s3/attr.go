@@ -65,7 +65,7 @@ func (p *Provider) setDir(ctx context.Context, at place, opts providers.SetAttrO
 	switch {
 	case !d.there:
 		return providers.Info{}, providers.ErrNotExist
-	case at.l.IsRoot() && p.config.prefix == "", at.partial:
+	case at.l.IsRoot(), at.partial: // nobody looks for the attributes of a whole bucket
 		return providers.Info{}, fmt.Errorf("this directory has no marker: %w", providers.ErrUnsupported)
 	}
 	m, c := meta{kind: providers.KindDir}, providers.IfAbsent()

@@ -37,13 +37,25 @@ func newLogin(ctx context.Context, c config, s providers.Settings) (aws.Credenti
 		if err != nil {
 			return nil, nil, fmt.Errorf("the SDK's credentials: %w: %w", providers.ErrUnauthenticated, err)
 		}
-		l := &login{fetch: chain.Credentials.Retrieve, now: s.Now}
+		l := &login{fetch: func(ctx context.Context) (aws.Credentials, error) { return chained(ctx, chain.Credentials) }, now: s.Now}
 		return l, l, nil
 	case s.Credentials == nil:
 		return nil, nil, fmt.Errorf("no credentials given: %w", providers.ErrUnauthenticated)
 	}
 	l := &login{fetch: func(ctx context.Context) (aws.Credentials, error) { return named(ctx, s.Credentials) }, now: s.Now}
 	return l, l, nil
+}
+
+// chained asks the SDK's chain anew: what it has kept is what we have already.
+func chained(ctx context.Context, chain aws.CredentialsProvider) (aws.Credentials, error) {
+	if kept, ok := chain.(*aws.CredentialsCache); ok {
+		kept.Invalidate()
+	}
+	c, err := chain.Retrieve(ctx)
+	if err != nil && ctx.Err() == nil {
+		err = &fault{kind: providers.ErrUnauthenticated, err: err}
+	}
+	return c, err
 }
 
 // named asks for the fields that make credentials of S3.
@@ -111,7 +123,7 @@ func (l *login) refused(ctx context.Context, used aws.Credentials) bool {
 	return l.renew(ctx, l.now()) == nil && !same(l.current, used)
 }
 
-// now is what requests are signed with at this time.
+// using is what requests are signed with at this time.
 func (l *login) using() aws.Credentials {
 	if l == nil {
 		return aws.Credentials{}

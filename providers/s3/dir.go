@@ -124,6 +124,16 @@ func parentDir(dir string) string {
 // mark puts a marker. Without a guard of the service for markers it looks
 // first.
 func (p *Provider) mark(ctx context.Context, dir string, m meta, c providers.Condition) (meta, error) {
+	if p.probe.guards(c) != providers.GuardAtomic {
+		_, err := p.head(ctx, dir)
+		missing := errors.Is(err, providers.ErrNotExist)
+		switch {
+		case err != nil && !missing:
+			return m, err
+		case missing != (c.Kind == providers.ConditionAbsent):
+			return m, providers.ErrConflict
+		}
+	}
 	_, err := p.put(ctx, dir, bytesContent(nil), m, c)
 	return m, err
 }

@@ -24,6 +24,11 @@
 // directory as "a%2F". A name that ends in "%2F" itself has that ending twice,
 // so no two entries share a name, and both can be read and deleted.
 //
+// No key is made that services read in different ways: with an empty segment,
+// "." or "..", NUL, or what is no UTF-8. Where such keys are, they are listed
+// and can be read and deleted. MinIO lists no directory beside a file; there a
+// LIST comes before each creation, so that none gets hidden that way.
+//
 // Below ".wsmount/" lies what wsmount keeps for itself, such as the scratch
 // keys of the probe. It is not listed, not found and not written.
 //
@@ -45,7 +50,8 @@
 // no finer) and the size. The answer to a PUT has no time, which matches any.
 // Guards compare ETags alone, as the service does. A change of attributes is a
 // copy onto itself: in a service that ignores the conditions of COPY, it is a
-// multipart copy, and its ETag is no MD5 any more.
+// multipart copy, and its ETag is no MD5 any more. A copy keeps the content's
+// type and its other headers, not tags, access lists and storage class.
 //
 // # Costs
 //

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"syscall"
 
 	"github.com/aws/smithy-go"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
@@ -32,7 +33,7 @@ var codes = map[string]error{
 	"ExpiredToken": providers.ErrUnauthenticated, "InvalidToken": providers.ErrUnauthenticated,
 	"TokenRefreshRequired": providers.ErrUnauthenticated, "RequestTimeTooSkewed": providers.ErrUnauthenticated,
 	"RequestExpired": providers.ErrUnauthenticated, "AuthFailure": providers.ErrUnauthenticated,
-	"InvalidClientTokenId": providers.ErrUnauthenticated, "UnrecognizedClientException": providers.ErrUnauthenticated,
+	"XAdminUserNotFound": providers.ErrUnauthenticated, "InvalidClientTokenId": providers.ErrUnauthenticated, "UnrecognizedClientException": providers.ErrUnauthenticated,
 
 	"EntityTooLarge": providers.ErrTooLarge, "MetadataTooLarge": providers.ErrTooLarge,
 	"KeyTooLongError": providers.ErrNameTooLong, "XMinioInvalidObjectName": providers.ErrInvalid,
@@ -55,7 +56,10 @@ var codes = map[string]error{
 var statuses = map[int]error{
 	http.StatusMovedPermanently: providers.ErrInvalid, http.StatusTemporaryRedirect: providers.ErrUnavailable,
 	http.StatusBadRequest: providers.ErrInvalid, http.StatusUnauthorized: providers.ErrUnauthenticated,
-	http.StatusForbidden: providers.ErrPermission, http.StatusNotFound: providers.ErrNotExist,
+	http.StatusForbidden: providers.ErrPermission,
+	// A proxy or another service says so too, and nobody must take that for a
+	// deletion: only S3's own codes mean that nothing is there.
+	http.StatusNotFound:         providers.ErrUnavailable,
 	http.StatusMethodNotAllowed: providers.ErrUnsupported, http.StatusRequestTimeout: providers.ErrUnavailable,
 	http.StatusConflict: providers.ErrConflict, http.StatusPreconditionFailed: providers.ErrConflict,
 	http.StatusRequestEntityTooLarge: providers.ErrTooLarge, http.StatusTooManyRequests: providers.ErrUnavailable,
@@ -125,10 +129,15 @@ func (f *fault) find() error {
 		return providers.ErrUnavailable
 	case f.status >= 400, errors.As(f.err, &params):
 		return providers.ErrInvalid
-	case errors.Is(f.err, providers.ErrPermission):
+	case errors.Is(f.err, providers.ErrPermission) && !isErrno(f.err):
 		return providers.ErrPermission // the transport refused to send it
 	}
 	return providers.ErrUnavailable // no answer: a reset, a timeout, no such host
+}
+
+func isErrno(err error) bool {
+	var errno syscall.Errno
+	return errors.As(err, &errno)
 }
 
 // explain adds what helps: the clock, the region that would be right.

@@ -119,6 +119,9 @@ func (w *walk) page(ctx context.Context) (more bool, err error) {
 		}
 	}
 	w.cursor.Next = answer.next
+	if answer.more && answer.next == "" && !w.recursive {
+		return false, fmt.Errorf("%w: a page that says neither its end nor how to go on", providers.ErrCorrupt)
+	}
 	if first && !inside && len(w.told) == 0 && !answer.more && !w.at.l.IsRoot() {
 		return false, providers.ErrNotExist
 	}
@@ -136,6 +139,7 @@ func nonEmpty(s string) *string {
 // it that were not told yet. full says that the page ended before.
 func (w *walk) tell(it item) (full bool, err error) {
 	if w.at.l.IsRoot() && w.p.ownKey(it.key) {
+		w.cursor.pass(it.key, false)
 		return false, nil
 	}
 	isDir := it.isDir || isMarker(it.key, it.size)

@@ -80,7 +80,7 @@ func decodeMeta(raw map[string]string) meta {
 		m.kind, m.target = providers.KindSymlink, target
 		delete(left, metaTarget)
 	}
-	m.op = left[metaOp]
+	m.op = decodeValue(left[metaOp])
 	delete(left, metaOp)
 	for key, value := range left {
 		left[key] = decodeValue(value)

@@ -52,7 +52,7 @@ func openSettings(ctx context.Context, s providers.Settings, known []string) (*P
 	if err != nil {
 		return nil, err
 	}
-	if err := p.look(ctx, s.ReadOnly); err != nil {
+	if err := p.look(ctx, s.ReadOnly || s.Config["readOnly"] == "true"); err != nil {
 		p.Close()
 		return nil, err
 	}
@@ -122,6 +122,9 @@ func (p *Provider) reach(ctx context.Context) error {
 func (p *Provider) Capabilities() providers.Capabilities {
 	c := promises()
 	c.Conditions = p.probe.conditions()
+	if !p.probe.Done {
+		c.Writable, c.Abilities = false, 0
+	}
 	return c
 }
 
@@ -158,6 +161,9 @@ func (p *Provider) ready(ctx context.Context) error {
 func do[R any](ctx context.Context, p *Provider, op providers.Method, l providers.Locator, f func(at place) (R, error)) (R, error) {
 	var none R
 	err := p.ready(ctx)
+	if err == nil && op.Mutates() && !p.probe.Done {
+		err = fmt.Errorf("opened for reading: %w", providers.ErrReadOnly)
+	}
 	if err != nil {
 		return none, fail(ctx, op, l, err)
 	}
@@ -175,28 +181,37 @@ func do[R any](ctx context.Context, p *Provider, op providers.Method, l provider
 	return result, nil
 }
 
-// checkPlace refuses places that are none: wsmount's own, and a directory
-// beside a file that is not there. Only such odd names cost a request.
+// checkPlace refuses places that are none. Reading and deleting are generous:
+// what a listing named stays reachable while its neighbours come and go.
 func (p *Provider) checkPlace(ctx context.Context, op providers.Method, at place) error {
-	missing := error(providers.ErrNotExist)
-	if op.Mutates() && op != providers.MethodDelete {
+	makes := op.Mutates() && op != providers.MethodDelete
+	missing := providers.ErrNotExist
+	if makes {
 		missing = providers.ErrInvalid
 	}
-	if isReserved(at.l) {
+	switch {
+	case isReserved(at.l):
 		return fmt.Errorf("names below %s are wsmount's own: %w", reserved, missing)
-	}
-	if !utf8.ValidString(at.dir) {
+	case !utf8.ValidString(at.dir):
 		return fmt.Errorf("S3's keys are UTF-8: %w", missing)
+	case makes:
+		return p.checkNew(ctx, at)
 	}
-	if missing == providers.ErrInvalid && !p.probe.Encodes && hasControl(at.dir) { //nolint:errorlint // set above
-		return fmt.Errorf("this service cannot list names with control characters: %w", missing)
-	}
-	if missing == providers.ErrInvalid && isOdd(at.dir) { //nolint:errorlint // set above
-		return fmt.Errorf("services disagree on such keys, so none is made: %w", missing)
+	return nil
+}
+
+// checkNew refuses names that a listing could not give back. Only those of
+// directories beside files cost requests.
+func (p *Provider) checkNew(ctx context.Context, at place) error {
+	switch {
+	case !p.probe.Encodes && hasControl(at.dir):
+		return invalid("this service cannot list names with control characters")
+	case isOdd(at.dir):
+		return invalid("services disagree on such keys, so none is made")
 	}
 	for _, key := range at.files {
 		if _, err := p.head(ctx, key); errors.Is(err, providers.ErrNotExist) {
-			return fmt.Errorf("a name with %s is for a directory beside a file: %w", beside, missing)
+			return invalid("a name with %s is for a directory beside a file", beside)
 		} else if err != nil {
 			return err
 		}

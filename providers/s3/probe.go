@@ -22,7 +22,7 @@ import (
 // Probe is what a service was found to do. A condition is honoured when a
 // request that must be refused for it is.
 type Probe struct {
-	Done bool // false: the provider was opened for reading only
+	Done bool // false: the provider was opened for reading, and refuses changes
 
 	Create   bool // PUT with If-None-Match
 	Replace  bool // PUT with If-Match

@@ -23,6 +23,17 @@ var serverTests = map[string]func(t *testing.T, w *world){
 	"contract": func(t *testing.T, w *world) {
 		providertest.Run(t, func(t providertest.T) providers.Provider { return w.fork() })
 	},
+	"probe":               testProbe,
+	"requests":            testRequests,
+	"writers-race":        testWritersRace,
+	"lost-answers":        testLostAnswers,
+	"parts":               testParts,
+	"parts-lost-complete": testPartsLostComplete,
+	"parts-left":          testPartsLeft,
+	"large-bodies":        testLargeBodies,
+	"copy":                testCopy,
+	"corrupt":             testCorrupt,
+	"wrong-login":         testWrongLogin,
 }
 
 func TestMinIO(t *testing.T)     { runServer(t, s3server.MinIO) }

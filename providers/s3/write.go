@@ -246,7 +246,7 @@ func (p *Provider) putOnce(ctx context.Context, key string, body content, raw ma
 		in.ContentType = aws.String("application/x-directory")
 	}
 	answer, err := call(ctx, p, p.client.PutObject, in, func() bool {
-		out.stop()
+		_ = out.stop() // the first attempt is over, however it ended
 		out = newOutgoing(ctx, body.Body)
 		in.Body = out
 		return body.rewind() == nil

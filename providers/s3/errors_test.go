@@ -1,0 +1,130 @@
+package s3
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/wsmount/wsmount/providers"
+)
+
+// answering is a service with one answer.
+type answering func(r *http.Request) (*http.Response, error)
+
+func (a answering) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Body != nil {
+		defer r.Body.Close()
+		if _, err := io.Copy(io.Discard, r.Body); err != nil {
+			return nil, err
+		}
+	}
+	return a(r)
+}
+
+// replaced is a provider whose service has another transport from now on.
+func replaced(t *testing.T, transport http.RoundTripper) *Provider {
+	t.Helper()
+	p := openFake(t, newFake(), nil)
+	p.meter.inner = transport
+	return p
+}
+
+// TestErrorTable: each row by the answer that leads to it.
+func TestErrorTable(t *testing.T) {
+	for _, c := range []struct {
+		status int
+		code   string
+		want   error
+	}{
+		{404, "NoSuchKey", providers.ErrNotExist}, {404, "SomethingNew", providers.ErrUnavailable}, {404, "", providers.ErrUnavailable},
+		{403, "XAdminUserNotFound", providers.ErrUnauthenticated}, {404, "NoSuchBucket", providers.ErrUnavailable}, {403, "AccessDenied", providers.ErrPermission},
+		{403, "AllAccessDisabled", providers.ErrPermission}, {403, "SomethingNew", providers.ErrPermission},
+		{403, "InvalidAccessKeyId", providers.ErrUnauthenticated}, {403, "SignatureDoesNotMatch", providers.ErrUnauthenticated},
+		{400, "ExpiredToken", providers.ErrUnauthenticated}, {403, "RequestTimeTooSkewed", providers.ErrUnauthenticated},
+		{401, "SomethingNew", providers.ErrUnauthenticated}, {412, "PreconditionFailed", providers.ErrConflict},
+		{503, "SlowDown", providers.ErrUnavailable}, {500, "InternalError", providers.ErrUnavailable}, {502, "", providers.ErrUnavailable},
+		{429, "TooManyRequests", providers.ErrUnavailable}, {400, "RequestTimeout", providers.ErrUnavailable},
+		{307, "TemporaryRedirect", providers.ErrUnavailable}, {301, "PermanentRedirect", providers.ErrInvalid},
+		{400, "EntityTooLarge", providers.ErrTooLarge}, {400, "MetadataTooLarge", providers.ErrTooLarge},
+		{400, "KeyTooLongError", providers.ErrNameTooLong}, {403, "QuotaExceeded", providers.ErrQuota},
+		{507, "XMinioStorageFull", providers.ErrQuota}, {507, "", providers.ErrQuota}, {501, "NotImplemented", providers.ErrUnsupported},
+		{400, "SomethingNew", providers.ErrInvalid}, {400, "BadDigest", providers.ErrCorrupt},
+	} {
+		p := replaced(t, answering(func(r *http.Request) (*http.Response, error) { return refuse(r, c.status, c.code), nil }))
+		_, err := p.Write(t.Context(), providers.MustLocator("a"), providers.String("x"), providers.WriteOptions{If: providers.Unconditional()})
+		var e *providers.Error
+		if kind := providers.KindOf(err).Err; !errors.Is(kind, c.want) || !errors.As(err, &e) || c.code != "" && e.Code != c.code {
+			t.Errorf("%d %s: got %v of kind %v, want %v", c.status, c.code, err, kind, c.want)
+		}
+	}
+}
+
+// TestNetworkErrors: without an answer the service is not available, and it
+// was tried once.
+func TestNetworkErrors(t *testing.T) {
+	for _, c := range []struct{ cause, want error }{
+		{syscall.ECONNRESET, providers.ErrUnavailable}, {syscall.ECONNREFUSED, providers.ErrUnavailable}, {io.EOF, providers.ErrUnavailable},
+		{&net.DNSError{Err: "no such host", IsNotFound: true}, providers.ErrUnavailable}, {context.DeadlineExceeded, providers.ErrUnavailable},
+		{syscall.EACCES, providers.ErrUnavailable},                                        // a firewall
+		{fmt.Errorf("not granted: %w", providers.ErrPermission), providers.ErrPermission}, // the transport's own refusal
+	} {
+		tries := 0
+		p := replaced(t, answering(func(*http.Request) (*http.Response, error) {
+			tries++
+			return nil, &net.OpError{Op: "dial", Err: c.cause}
+		}))
+		_, err := p.List(t.Context(), providers.Locator{}, providers.ListOptions{})
+		var e *providers.Error
+		if !errors.As(err, &e) || !errors.Is(e.Kind, c.want) || tries != 1 {
+			t.Errorf("%v: got %v in %d tries, want %v", c.cause, err, tries, c.want)
+		}
+	}
+}
+
+func TestOpenErrors(t *testing.T) {
+	for name, c := range map[string]struct {
+		answer func(r *http.Request) *http.Response
+		want   error
+		text   string
+	}{
+		"no bucket": {func(r *http.Request) *http.Response { return refuse(r, 404, "NoSuchBucket") }, providers.ErrNotExist, `bucket "b"`},
+		"another region": {func(r *http.Request) *http.Response {
+			a := refuse(r, 301, "PermanentRedirect")
+			a.Header.Set("X-Amz-Bucket-Region", "eu-west-1")
+			return a
+		}, providers.ErrInvalid, "eu-west-1"},
+		"a clock that is wrong": {func(r *http.Request) *http.Response { return refuse(r, 403, "RequestTimeTooSkewed") }, providers.ErrUnauthenticated, "clock"},
+		"no access":             {func(r *http.Request) *http.Response { return refuse(r, 403, "AccessDenied") }, providers.ErrPermission, "AccessDenied"},
+	} {
+		_, err := openFakeErr(t, answering(func(r *http.Request) (*http.Response, error) { return c.answer(r), nil }), nil)
+		if !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.text) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestHalfBody: content that ends early never ends well, whether the service
+// said its length or not.
+func TestHalfBody(t *testing.T) {
+	for _, length := range []int64{10, -1} {
+		p := replaced(t, answering(func(r *http.Request) (*http.Response, error) {
+			a := answer(r, 200, []byte("half"), http.Header{"Etag": {`"e"`}, "Content-Length": {"10"}})
+			a.ContentLength = length
+			return a, nil
+		}))
+		c, err := p.Read(t.Context(), providers.MustLocator("a"), providers.ReadOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := io.ReadAll(c.Body); !errors.Is(err, providers.ErrUnavailable) {
+			t.Errorf("read %q, %v", got, err)
+		}
+		c.Body.Close()
+	}
+}

@@ -1,0 +1,284 @@
+package s3
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/wsmount/wsmount/providers"
+	"github.com/wsmount/wsmount/providers/providertest"
+)
+
+// openFake opens a bucket in memory.
+func openFake(t providertest.T, f *fake, config map[string]string) *Provider {
+	t.Helper()
+	p, err := openFakeErr(t, f, config)
+	if err != nil {
+		t.Fatalf("open: %v", err)
+	}
+	return p
+}
+
+func openFakeErr(t providertest.T, f http.RoundTripper, config map[string]string) (*Provider, error) {
+	s := providers.Settings{
+		Config:      map[string]string{"kind": "s3", "bucket": "b", "endpoint": "http://fake.invalid", "prefix": "pre"},
+		Credentials: secrets{"access_key_id": "a", "secret_access_key": "b"}.reveal,
+		Transport:   f,
+	}
+	for key, value := range config {
+		s.Config[key] = value
+	}
+	p, err := Drivers()[1].Open(t.Context(), s)
+	if err != nil {
+		return nil, err
+	}
+	t.Cleanup(func() { p.Close() })
+	return p.(*Provider), nil
+}
+
+// TestContractWithAWSSemantics: where a service honours everything, and allows
+// what those with a file system below do not.
+func TestContractWithAWSSemantics(t *testing.T) {
+	p := openFake(t, newFake(), nil)
+	want := Probe{Done: true, Create: true, Replace: true, Complete: true, Copy: true, Delete: true, MD5: true, Encodes: true}
+	if got := p.Probe(); got != want {
+		t.Fatalf("probe: got %+v, want %+v", got, want)
+	}
+	providertest.Run(t, func(t providertest.T) providers.Provider {
+		q := openFake(t, newFake(), nil)
+		return q
+	})
+}
+
+// TestProbeLeavesNothing: neither keys nor uploads.
+func TestProbeLeavesNothing(t *testing.T) {
+	for _, careless := range []bool{true, false} {
+		f := newFake()
+		f.careless = careless
+		openFake(t, f, map[string]string{"allow_unsafe_writes": "true"})
+		if keys := f.keys(); len(keys) > 0 || len(f.uploads) > 0 {
+			t.Errorf("careless %v: %q and %d uploads are left", careless, keys, len(f.uploads))
+		}
+	}
+}
+
+// TestProbeSweeps: what crashed probes left goes after an hour, and nothing
+// else does.
+func TestProbeSweeps(t *testing.T) {
+	f := newFake()
+	old := []string{"pre/.wsmount/probe-old", "pre/.wsmount/probe-old-2", "pre/.wsmount/hint", "pre/file"}
+	for _, key := range append(old, "pre/.wsmount/probe-new") {
+		f.put(key, "x", nil)
+	}
+	for _, key := range old {
+		f.objects[key].modified = time.Now().Add(-probeOld - time.Minute)
+	}
+	openFake(t, f, nil)
+	want := []string{"pre/.wsmount/hint", "pre/.wsmount/probe-new", "pre/file"}
+	if got := f.keys(); !slices.Equal(got, want) {
+		t.Errorf("left: got %q, want %q", got, want)
+	}
+}
+
+func TestCarelessService(t *testing.T) {
+	f := newFake()
+	f.careless = true
+	_, err := openFakeErr(t, f, nil)
+	if !errors.Is(err, providers.ErrUnsupported) || !strings.Contains(err.Error(), "PUT with If-None-Match") {
+		t.Errorf("open: %v", err)
+	}
+	p := openFake(t, f, map[string]string{"allow_unsafe_writes": "true"})
+	if got := p.Capabilities().Conditions.Create; got != providers.GuardChecked {
+		t.Errorf("creation is %v", got)
+	}
+	for _, mode := range []uint32{0o700, 0o750} { // the second time it is there and stays as it is
+		info, err := p.Mkdir(t.Context(), providers.MustLocator("dir"), providers.MkdirOptions{Attr: providers.Attr{Valid: providers.AttrMode, Mode: mode}})
+		if err != nil || info.Attr.Mode != 0o700 {
+			t.Errorf("mkdir: %+v, %v", info, err)
+		}
+	}
+	l := providers.MustLocator("a")
+	for _, want := range []error{nil, providers.ErrExist} {
+		_, err := p.Write(t.Context(), l, providers.String("x"), providers.WriteOptions{If: providers.IfAbsent()})
+		if !errors.Is(err, want) {
+			t.Errorf("creation: got %v, want %v", err, want)
+		}
+	}
+}
+
+// TestReadOnlyOpenChangesNothing also asks nothing that costs.
+func TestReadOnlyOpenChangesNothing(t *testing.T) {
+	f := newFake()
+	p, err := Drivers()[0].Open(t.Context(), providers.Settings{
+		Config: map[string]string{"bucket": "b", "endpoint": "http://fake.invalid", "credentials": "none"}, Transport: f, ReadOnly: true,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c := p.Capabilities(); c.Writable || c.Abilities != 0 {
+		t.Errorf("capabilities %+v", c)
+	}
+	_, err = p.Write(t.Context(), providers.MustLocator("a"), providers.String("x"), providers.WriteOptions{If: providers.IfAbsent()})
+	if !errors.Is(err, providers.ErrReadOnly) {
+		t.Errorf("write: %v", err)
+	}
+	got := p.(providers.Meter).Requests()
+	if len(got) != 1 || got["ListObjectsV2"].Requests != 1 {
+		t.Errorf("requests %+v", got)
+	}
+}
+
+// TestForeignKeys: what others put into a bucket is all there, each under one
+// name, and can be read and deleted by that name, also when pages are small.
+func TestForeignKeys(t *testing.T) {
+	keys := []string{
+		"a", "a-b", "a/b", "a/c/d", // a file beside a directory, and between them another
+		"x%2F", "x", "x/y", "x%2F/z", // one that is named like the way out
+		"s//t", "s/", "u/../v", "w/./x", ".", "..", "n\x00l", "ctl\x01", // what POSIX cannot name
+		strings.Repeat("l", 300), strings.Repeat("l", 300) + "/below", strings.Repeat("l", 260), // too long for a name
+		"folder/", "folder/in", "only/", "with content/", "plus+ space&=#?", "%~.", "é/漢",
+	}
+	for _, prefix := range []string{"pre/", ""} {
+		for _, limit := range []int{0, 1, 2, 3} {
+			for _, recursive := range []bool{false, true} {
+				t.Run(fmt.Sprintf("prefix=%s,limit=%d,recursive=%v", prefix, limit, recursive), func(t *testing.T) {
+					foreignKeys(t, keys, prefix, recursive, limit)
+				})
+			}
+		}
+	}
+}
+
+func foreignKeys(t *testing.T, keys []string, prefix string, recursive bool, limit int) {
+	f := newFake()
+	p := openFake(t, f, map[string]string{"prefix": prefix})
+	var want []string
+	for _, key := range keys {
+		if strings.HasSuffix(key, "/") && key != "with content/" {
+			f.put(prefix+key, "", nil)
+			continue
+		}
+		f.put(prefix+key, "of "+key, nil)
+		want = append(want, key)
+	}
+	f.put(prefix+".wsmount/hidden", "x", nil)
+	var got []string
+	for _, l := range allFiles(t, p, recursive, limit) {
+		content, info, err := providers.Fetch(t.Context(), p, l, providers.ReadOptions{})
+		if err != nil {
+			t.Errorf("read %q: %v", l, err)
+			continue
+		}
+		got = append(got, strings.TrimPrefix(string(content), "of "))
+		if err := p.Delete(t.Context(), l, providers.DeleteOptions{If: providers.IfVersion(info.Version)}); err != nil {
+			t.Errorf("delete %q: %v", l, err)
+		}
+	}
+	slices.Sort(got)
+	slices.Sort(want)
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	left := []string{prefix + ".wsmount/hidden", prefix + "folder/", prefix + "only/", prefix + "s/"}
+	if keys := f.keys(); !slices.Equal(keys, left) {
+		t.Errorf("left %q, want %q", keys, left)
+	}
+}
+
+// allFiles lists everything, and checks that no name comes twice and that a
+// directory comes before what is in it.
+func allFiles(t *testing.T, p *Provider, recursive bool, limit int) []providers.Locator {
+	t.Helper()
+	var files []providers.Locator
+	seen := map[providers.Locator]bool{{}: true}
+	var walk func(l providers.Locator)
+	walk = func(l providers.Locator) {
+		for info, err := range providers.All(t.Context(), p, l, providers.ListOptions{Recursive: recursive, Limit: limit}) {
+			switch {
+			case err != nil:
+				t.Fatalf("list %q: %v", l, err)
+			case seen[info.Locator]:
+				t.Errorf("%q is listed twice", info.Locator)
+			case !seen[info.Locator.Parent()]:
+				t.Errorf("%q is listed before its directory", info.Locator)
+			}
+			seen[info.Locator] = true
+			if info.Kind == providers.KindDir {
+				if stat, err := p.Stat(t.Context(), info.Locator); err != nil || stat.Kind != providers.KindDir {
+					t.Errorf("stat of directory %q: %v, %v", info.Locator, stat.Kind, err)
+				}
+				if !recursive {
+					walk(info.Locator)
+				}
+				continue
+			}
+			files = append(files, info.Locator)
+		}
+	}
+	walk(providers.Locator{})
+	return files
+}
+
+// TestBesideNames: the name of a directory beside a file means nothing else.
+func TestBesideNames(t *testing.T) {
+	f := newFake()
+	p := openFake(t, f, nil)
+	f.put("pre/a", "file", nil)
+	f.put("pre/a/b", "below", nil)
+	put := func(name string) error {
+		_, err := p.Write(t.Context(), providers.MustLocator(name), providers.String("new"), providers.WriteOptions{If: providers.IfAbsent()})
+		return err
+	}
+	if err := put("a%2F/c"); err != nil || !slices.Contains(f.keys(), "pre/a/c") {
+		t.Errorf("write below the directory beside a file: %v, %q", err, f.keys())
+	}
+	for _, name := range []string{"none%2F", "none%2F/x", "a%2F"} {
+		if err := put(name); !errors.Is(err, providers.ErrInvalid) {
+			t.Errorf("write of %q: %v", name, err)
+		}
+		if name == "a%2F" {
+			continue
+		}
+		if _, err := p.Stat(t.Context(), providers.MustLocator(name)); !errors.Is(err, providers.ErrNotExist) {
+			t.Errorf("stat of %q: %v", name, err)
+		}
+	}
+}
+
+// TestMeetingWriters: AWS's 409 is asked again, and is a conflict in the end.
+func TestMeetingWriters(t *testing.T) {
+	busy := func(r *http.Request) *http.Response { return refuse(r, 409, "ConditionalRequestConflict") }
+	for n, want := range map[int]error{2: nil, 4: providers.ErrExist} {
+		f := newFake()
+		p := openFake(t, f, nil)
+		for range n {
+			f.queue = append(f.queue, busy)
+		}
+		_, err := p.Write(t.Context(), providers.MustLocator("a"), providers.String("x"), providers.WriteOptions{If: providers.IfAbsent()})
+		if !errors.Is(err, want) || len(f.queue) > 0 {
+			t.Errorf("after %d refusals: %v, %d not asked for", n, err, len(f.queue))
+		}
+	}
+}
+
+// TestReservedNames: wsmount's own names are nobody's.
+func TestReservedNames(t *testing.T) {
+	f := newFake()
+	p := openFake(t, f, nil)
+	f.put("pre/.wsmount/x", "x", nil)
+	f.put("pre/.wsmount-not", "x", nil)
+	l := providers.MustLocator(".wsmount/x")
+	if _, err := p.Stat(t.Context(), l); !errors.Is(err, providers.ErrNotExist) {
+		t.Errorf("stat: %v", err)
+	}
+	if _, err := p.Write(t.Context(), l, providers.String("y"), providers.WriteOptions{If: providers.Unconditional()}); !errors.Is(err, providers.ErrInvalid) {
+		t.Errorf("write: %v", err)
+	}
+	if files := allFiles(t, p, false, 0); len(files) != 1 || files[0].String() != ".wsmount-not" {
+		t.Errorf("listed: %v", files)
+	}
+}

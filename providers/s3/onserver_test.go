@@ -1,0 +1,469 @@
+package s3
+
+import (
+	"bytes"
+	"context"
+	"crypto/md5"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"github.com/wsmount/wsmount/integration/s3server"
+	"github.com/wsmount/wsmount/providers"
+)
+
+var (
+	absent        = providers.WriteOptions{If: providers.IfAbsent()}
+	unconditional = providers.WriteOptions{If: providers.Unconditional()}
+)
+
+func loc(s string) providers.Locator { return providers.MustLocator(s) }
+
+// testProbe: what is known of the servers, so that a new version that differs
+// is noticed; and nothing stays of it.
+func testProbe(t *testing.T, w *world) {
+	want := Probe{Done: true, Create: true, Replace: true, Complete: true, MD5: true}
+	if w.kind == s3server.MinIO {
+		want.Encodes, want.Hides = true, true
+	}
+	if got := w.first.Probe(); got != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+	answer, err := w.first.list(t.Context(), &s3.ListObjectsV2Input{Prefix: &w.first.config.prefix})
+	if err != nil || len(answer.items) > 0 {
+		t.Errorf("left: %+v, %v", answer.items, err)
+	}
+}
+
+// testRequests: what each verb costs.
+func testRequests(t *testing.T, w *world) {
+	p := w.open(t, nil, nil)
+	file, err := p.Write(t.Context(), loc("dir/a"), providers.String("content"), absent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	drop := func(_ any, err error) error { return err }
+	create := map[string]int64{"PutObject": 1}
+	if p.Probe().Hides { // what would hide a directory asks first
+		create["ListObjectsV2"] = 1
+	}
+	for _, c := range []struct {
+		name string
+		call func() error
+		want map[string]int64
+	}{
+		{"stat of a file", func() error { return drop(p.Stat(t.Context(), loc("dir/a"))) }, map[string]int64{"HeadObject": 1}},
+		{"stat of a directory", func() error { return drop(p.Stat(t.Context(), loc("dir"))) }, map[string]int64{"HeadObject": 1, "ListObjectsV2": 1}},
+		{"list", func() error { return drop(p.List(t.Context(), loc("dir"), providers.ListOptions{})) }, map[string]int64{"ListObjectsV2": 1}},
+		{"recursive list", func() error { return drop(p.List(t.Context(), loc(""), providers.ListOptions{Recursive: true})) }, map[string]int64{"ListObjectsV2": 1}},
+		{"read", func() error {
+			return drop3(providers.Fetch(t.Context(), p, loc("dir/a"), providers.ReadOptions{Version: file.Version}))
+		}, map[string]int64{"GetObject": 1}},
+		{"create", func() error { return drop(p.Write(t.Context(), loc("dir/new"), providers.String("content"), absent)) }, create},
+		{"replace", func() error {
+			return drop(p.Write(t.Context(), loc("dir/a"), providers.String("content"), providers.WriteOptions{If: providers.IfVersion(file.Version)}))
+		}, map[string]int64{"PutObject": 1}},
+		{"delete", func() error {
+			return p.Delete(t.Context(), loc("dir/a"), providers.DeleteOptions{If: providers.IfVersion(file.Version)})
+		},
+			map[string]int64{"HeadObject": 1, "DeleteObject": 1}},
+	} {
+		before := p.Requests()
+		if err := c.call(); err != nil {
+			t.Errorf("%s: %v", c.name, err)
+		}
+		got := map[string]int64{}
+		for op, count := range p.Requests() {
+			if n := count.Requests - before[op].Requests; n > 0 {
+				got[op] = n
+			}
+		}
+		if !maps.Equal(got, c.want) {
+			t.Errorf("%s: got %v, want %v", c.name, got, c.want)
+		}
+	}
+	if sent := p.Requests()["PutObject"].Sent; sent < 2*int64(len("content")) {
+		t.Errorf("%d bytes sent", sent)
+	}
+	if received := p.Requests()["GetObject"].Received; received != int64(len("content")) {
+		t.Errorf("%d bytes received", received)
+	}
+}
+
+func drop3(_, _ any, err error) error { return err }
+
+// testWritersRace: of five programs that create a file, one does, with parts
+// as well.
+func testWritersRace(t *testing.T, w *world) {
+	for round, write := range []func(p *Provider, l providers.Locator, content string) error{
+		func(p *Provider, l providers.Locator, content string) error {
+			_, err := p.Write(t.Context(), l, providers.String(content), absent)
+			return err
+		},
+		func(p *Provider, l providers.Locator, content string) error {
+			u, err := p.StartParts(t.Context(), l, absent)
+			if err != nil {
+				return err
+			}
+			if err := u.Part(t.Context(), 1, providers.String(content)); err != nil {
+				return err
+			}
+			_, err = u.Complete(t.Context())
+			return errors.Join(err, u.Abort(t.Context()))
+		},
+	} {
+		p := w.fork()
+		l := loc(fmt.Sprintf("file%d", round))
+		errs := make([]error, 5)
+		var wg sync.WaitGroup
+		for i := range errs {
+			wg.Go(func() { errs[i] = write(p, l, fmt.Sprint(i)) })
+		}
+		wg.Wait()
+		winner := -1
+		for i, err := range errs {
+			switch {
+			case err == nil && winner >= 0:
+				t.Errorf("round %d: %d and %d won", round, winner, i)
+			case err == nil:
+				winner = i
+			case !errors.Is(err, providers.ErrExist):
+				t.Errorf("round %d: a loser hears %v", round, err)
+			}
+		}
+		content, _, err := providers.Fetch(t.Context(), p, l, providers.ReadOptions{})
+		if err != nil || string(content) != fmt.Sprint(winner) {
+			t.Errorf("round %d: %d won, content is %q, %v", round, winner, content, err)
+		}
+	}
+}
+
+// losing is a transport that loses the answers to some requests.
+type losing struct {
+	inner http.RoundTripper
+
+	mu   sync.Mutex // guards lose
+	lose func(r *http.Request) bool
+}
+
+var errLost = errors.New("the answer got lost")
+
+func (l *losing) RoundTrip(r *http.Request) (*http.Response, error) {
+	a, err := l.inner.RoundTrip(r)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err == nil && l.lose != nil && l.lose(r) {
+		l.lose = nil
+		a.Body.Close()
+		return nil, errLost
+	}
+	return a, err
+}
+
+func (l *losing) next(lose func(r *http.Request) bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.lose = lose
+}
+
+func (l *losing) unused(t *testing.T) {
+	t.Helper()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.lose != nil {
+		t.Error("no answer got lost")
+	}
+}
+
+func isMethod(method string) func(*http.Request) bool {
+	return func(r *http.Request) bool { return r.Method == method }
+}
+
+// testLostAnswers: a change whose answer got lost succeeds when repeated with
+// its operation id, is a conflict without, and is made once.
+func testLostAnswers(t *testing.T, w *world) {
+	l := &losing{inner: plainTransport()}
+	p := w.open(t, nil, l)
+	var version providers.Version
+	for _, c := range []struct {
+		name   string
+		method string
+		call   func(op string) (providers.Info, error)
+	}{
+		{"create", http.MethodPut, func(op string) (providers.Info, error) {
+			return p.Write(t.Context(), loc("a"), providers.String("1"), providers.WriteOptions{If: providers.IfAbsent(), Op: op})
+		}},
+		{"replace", http.MethodPut, func(op string) (providers.Info, error) {
+			return p.Write(t.Context(), loc("a"), providers.String("22"), providers.WriteOptions{If: providers.IfVersion(version), Op: op})
+		}},
+		{"setattr", http.MethodPost, func(op string) (providers.Info, error) {
+			attr := providers.Attr{Valid: providers.AttrMode, Mode: 0o600}
+			return p.SetAttr(t.Context(), loc("a"), providers.SetAttrOptions{If: providers.IfVersion(version), Attr: attr, Op: op})
+		}},
+		{"copy", http.MethodPost, func(op string) (providers.Info, error) {
+			return p.Copy(t.Context(), loc("a"), loc("b"), providers.CopyOptions{If: providers.IfAbsent(), Op: op})
+		}},
+	} {
+		lose := isMethod(c.method)
+		if c.method == http.MethodPost { // the completion, not the start
+			lose = func(r *http.Request) bool { return r.Method == http.MethodPost && r.URL.Query().Has("uploadId") }
+		}
+		l.next(lose)
+		if _, err := c.call("op-" + c.name); !errors.Is(err, providers.ErrUnavailable) || !errors.Is(err, errLost) {
+			t.Fatalf("%s: %v", c.name, err)
+		}
+		l.unused(t)
+		done, err := c.call("op-" + c.name)
+		if err != nil {
+			t.Errorf("repeated %s: %v", c.name, err)
+		}
+		if _, err := c.call("another"); !errors.Is(err, providers.ErrExist) && !errors.Is(err, providers.ErrConflict) {
+			t.Errorf("%s by another: %v", c.name, err)
+		}
+		version = done.Version
+	}
+	a, err := p.Stat(t.Context(), loc("a"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.next(isMethod(http.MethodDelete))
+	opts := providers.DeleteOptions{If: providers.IfVersion(a.Version)}
+	if err := p.Delete(t.Context(), loc("a"), opts); !errors.Is(err, providers.ErrUnavailable) {
+		t.Errorf("delete: %v", err)
+	}
+	l.unused(t)
+	if err := p.Delete(t.Context(), loc("a"), opts); !errors.Is(err, providers.ErrNotExist) {
+		t.Errorf("repeated delete: %v", err)
+	}
+}
+
+func pattern(n int) []byte {
+	b := make([]byte, n)
+	for i := range b {
+		b[i] = byte(i % 251)
+	}
+	return b
+}
+
+// testParts: parts in any order and at the same time, one copied from what is
+// there already, in one step.
+func testParts(t *testing.T, w *world) {
+	p := w.fork()
+	content := pattern(2*partMin + 1000)
+	source, err := p.Write(t.Context(), loc("source"), providers.Bytes(content), absent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u, err := p.StartParts(t.Context(), loc("target"), providers.WriteOptions{If: providers.IfAbsent(), Metadata: map[string]string{"colour": "red"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	errs := make([]error, 3)
+	var wg sync.WaitGroup
+	wg.Go(func() { errs[0] = u.Part(t.Context(), 3, providers.Bytes(content[2*partMin:])) })
+	wg.Go(func() {
+		stream := struct{ io.Reader }{bytes.NewReader(content[:partMin])}
+		errs[1] = u.Part(t.Context(), 1, providers.Body{Reader: stream, Size: partMin})
+	})
+	wg.Go(func() {
+		errs[2] = u.CopyPart(t.Context(), 2, loc("source"), providers.ReadOptions{Offset: partMin, Length: partMin, Version: source.Version})
+	})
+	wg.Wait()
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.Stat(t.Context(), loc("target")); !errors.Is(err, providers.ErrNotExist) {
+		t.Errorf("before completion: %v", err)
+	}
+	made, err := u.Complete(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, info, err := providers.Fetch(t.Context(), p, loc("target"), providers.ReadOptions{})
+	if err != nil || !bytes.Equal(got, content) || !info.Version.Matches(made.Version) || info.Metadata["colour"] != "red" || info.Digest != "" {
+		t.Errorf("%d bytes, %+v (made %+v), %v", len(got), info, made, err)
+	}
+	if err := u.Abort(t.Context()); err != nil {
+		t.Errorf("abort after completion: %v", err)
+	}
+	stale := source.Version
+	stale.ETag = "never"
+	if err := u.CopyPart(t.Context(), 1, loc("source"), providers.ReadOptions{Version: stale}); err == nil {
+		t.Error("a part was copied from another version")
+	}
+}
+
+// testPartsLostComplete: a completion whose answer got lost succeeds when
+// repeated, also without an operation id.
+func testPartsLostComplete(t *testing.T, w *world) {
+	l := &losing{inner: plainTransport()}
+	p := w.open(t, nil, l)
+	for name, opts := range map[string]providers.WriteOptions{"a": absent, "b": {If: providers.IfAbsent(), Op: "op"}, "c": unconditional} {
+		u, err := p.StartParts(t.Context(), loc(name), opts)
+		if err == nil {
+			err = u.Part(t.Context(), 1, providers.String(name))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.next(isMethod(http.MethodPost))
+		if _, err := u.Complete(t.Context()); !errors.Is(err, providers.ErrUnavailable) {
+			t.Errorf("%s: %v", name, err)
+		}
+		l.unused(t)
+		if info, err := u.Complete(t.Context()); err != nil || info.Size != 1 || info.Locator != loc(name) {
+			t.Errorf("repeated %s: %+v, %v", name, info, err)
+		}
+	}
+}
+
+// testPartsLeft: uploads that nobody completed are found and freed, and only
+// those that are ours and old.
+func testPartsLeft(t *testing.T, w *world) {
+	p, other := w.fork(), w.fork()
+	for _, q := range []*Provider{p, other} {
+		u, err := q.StartParts(t.Context(), loc("dir/a"), absent)
+		if err == nil {
+			err = u.Part(t.Context(), 1, providers.String("x"))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct {
+		before time.Time
+		want   int
+	}{{time.Now().Add(-time.Hour), 0}, {time.Now().Add(time.Hour), 1}, {time.Now().Add(time.Hour), 0}} {
+		if got, err := p.AbortParts(t.Context(), c.before); got != c.want || err != nil {
+			t.Errorf("before %v: %d aborted, %v, want %d", c.before, got, err, c.want)
+		}
+	}
+	if got, err := other.AbortParts(t.Context(), time.Now().Add(time.Hour)); got != 1 || err != nil {
+		t.Errorf("the other's: %d, %v", got, err)
+	}
+}
+
+// testLargeBodies: those of unknown size, or that cannot seek, and are more
+// than is kept in memory, go out in parts; wrong ones leave nothing.
+func testLargeBodies(t *testing.T, w *world) {
+	p := w.fork()
+	content := pattern(bufferSize + partMin + 3)
+	stream := func() io.Reader { return struct{ io.Reader }{bytes.NewReader(content)} }
+	for i, size := range []int64{providers.SizeUnknown, int64(len(content))} {
+		l := loc(fmt.Sprint("large", i))
+		info, err := p.Write(t.Context(), l, providers.Body{Reader: stream(), Size: size}, absent)
+		if err != nil || info.Size != int64(len(content)) {
+			t.Fatalf("size %d: %+v, %v", size, info, err)
+		}
+		got, read, err := providers.Fetch(t.Context(), p, l, providers.ReadOptions{})
+		if err != nil || md5.Sum(got) != md5.Sum(content) || !read.Version.Matches(info.Version) {
+			t.Errorf("size %d: %d bytes, %+v, %v", size, len(got), read, err)
+		}
+		if _, err := p.Write(t.Context(), l, providers.Body{Reader: stream(), Size: size}, absent); !errors.Is(err, providers.ErrExist) {
+			t.Errorf("second creation: %v", err)
+		}
+	}
+	for _, size := range []int64{int64(len(content)) - 1, int64(len(content)) + 1} {
+		if _, err := p.Write(t.Context(), loc("wrong"), providers.Body{Reader: stream(), Size: size}, absent); !errors.Is(err, providers.ErrInvalid) {
+			t.Errorf("wrong size: %v", err)
+		}
+	}
+	if _, err := p.Stat(t.Context(), loc("wrong")); !errors.Is(err, providers.ErrNotExist) {
+		t.Errorf("stat of what was refused: %v", err)
+	}
+	if n, err := p.AbortParts(t.Context(), time.Now().Add(time.Hour)); n != 0 || err != nil {
+		t.Errorf("%d uploads were left, %v", n, err)
+	}
+}
+
+// testCopy: attributes, metadata and type come along, of empty files too, and
+// names that a header must encode.
+func testCopy(t *testing.T, w *world) {
+	p := w.fork()
+	for _, content := range []string{"content", ""} {
+		from, to := loc("a b+c%20é/x"+content), loc("copy of "+content)
+		attr := providers.Attr{Valid: attributes, Mode: 0o640, UID: 5, GID: 6, ModTime: time.Unix(1_000_000_000, 5)}
+		source, err := p.Write(t.Context(), from, providers.String(content), providers.WriteOptions{If: providers.IfAbsent(), Attr: attr, Metadata: map[string]string{"colour": "grün"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		change := providers.Attr{Valid: providers.AttrMode, Mode: 0o600}
+		if _, err := p.Copy(t.Context(), from, to, providers.CopyOptions{If: providers.IfAbsent(), Version: source.Version, Attr: change}); err != nil {
+			t.Fatal(err)
+		}
+		got, info, err := providers.Fetch(t.Context(), p, to, providers.ReadOptions{})
+		if err != nil || string(got) != content || info.Metadata["colour"] != "grün" || info.Attr.Mode != 0o600 || info.Attr.UID != 5 || !info.ModTime().Equal(attr.ModTime) {
+			t.Errorf("%q, %+v, %v", got, info, err)
+		}
+	}
+}
+
+// corrupting changes a byte of each body on its way, once it is on.
+type corrupting struct {
+	inner http.RoundTripper
+	on    atomic.Bool
+}
+
+func (c *corrupting) RoundTrip(r *http.Request) (*http.Response, error) {
+	if c.on.Load() && r.Body != nil && r.ContentLength > 0 && r.Method == http.MethodPut {
+		b, err := io.ReadAll(r.Body)
+		if err != nil {
+			return nil, err
+		}
+		b[0] ^= 1
+		r.Body = io.NopCloser(bytes.NewReader(b))
+	}
+	return c.inner.RoundTrip(r)
+}
+
+// testCorrupt: what arrives other than it was sent is not kept.
+func testCorrupt(t *testing.T, w *world) {
+	transport := &corrupting{inner: plainTransport()}
+	p := w.open(t, nil, transport)
+	transport.on.Store(true)
+	if _, err := p.Write(t.Context(), loc("a"), providers.String("content"), absent); !errors.Is(err, providers.ErrCorrupt) {
+		t.Errorf("write: %v", err)
+	}
+	if _, err := p.Stat(t.Context(), loc("a")); !errors.Is(err, providers.ErrNotExist) {
+		t.Errorf("a corrupt body was kept: %v", err)
+	}
+	u, err := p.StartParts(t.Context(), loc("b"), absent)
+	if err == nil {
+		err = u.Part(t.Context(), 1, providers.String("content"))
+	}
+	if !errors.Is(err, providers.ErrCorrupt) {
+		t.Errorf("part: %v", err)
+	}
+}
+
+// testWrongLogin: the real words of the servers for wrong credentials.
+func testWrongLogin(t *testing.T, w *world) {
+	for name, secret := range map[string]secrets{
+		"secret": {"access_key_id": w.server.AccessKey, "secret_access_key": "wrong-but-long-enough"},
+		"key":    {"access_key_id": "nobody", "secret_access_key": w.server.SecretKey},
+	} {
+		s := w.settings(nil, nil)
+		s.Credentials = secret.reveal
+		if _, err := Drivers()[1].Open(t.Context(), s); !errors.Is(err, providers.ErrUnauthenticated) {
+			t.Errorf("wrong %s: %v", name, err)
+		}
+	}
+	s := w.settings(map[string]string{"bucket": "no-such-bucket"}, nil)
+	if _, err := Drivers()[1].Open(t.Context(), s); !errors.Is(err, providers.ErrNotExist) || !strings.Contains(err.Error(), "no-such-bucket") {
+		t.Errorf("wrong bucket: %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := Drivers()[1].Open(ctx, w.settings(nil, nil)); !errors.Is(err, context.Canceled) {
+		t.Errorf("ended context: %v", err)
+	}
+}
