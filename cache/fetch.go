@@ -40,11 +40,12 @@ func (v *Volume) originAt(x table.Ino) (at providers.Locator, version providers.
 	return at, version, false
 }
 
-// source gives the missing blocks of an inode's content. What it reads is
-// pinned to one version, so that ranges read apart belong together. A version
+// source gives the missing blocks of an inode's content in one state; when the
+// inode has another, the error is errOutdated. What it reads is pinned to one
+// version, so that ranges read apart belong together. A version
 // that is gone at the backend is looked into before the error is told: then the
 // name leads to the new one, and the error is fs.ErrStale, once.
-func (v *Volume) source(x table.Ino) content.Source {
+func (v *Volume) source(x table.Ino, gen uint64) content.Source {
 	return func(ctx context.Context, off, n int64, to io.WriterAt) error {
 		w := v.wait(nil, v.o.Patience/2)
 		defer w.close()
@@ -56,7 +57,10 @@ func (v *Volume) source(x table.Ino) content.Source {
 		defer release()
 		for try := 1; ; try++ {
 			was := v.whereabouts(x)
-			err = w.cause(v.fetchRange(w, x, off, n, to))
+			if was.gen != gen {
+				return errOutdated
+			}
+			err = w.cause(v.fetchRange(w, x, gen, off, n, to))
 			if !errors.Is(err, errMoved) {
 				return translate(err)
 			}
@@ -113,17 +117,22 @@ func (v *Volume) fetchSlot(ctx context.Context) (release func(), err error) {
 
 // fetchRange reads a range, again when it breaks off. Where it is read is asked
 // anew each time: a rename of ours may be on its way.
-func (v *Volume) fetchRange(w *waiting, x table.Ino, off, n int64, to io.WriterAt) error {
+func (v *Volume) fetchRange(w *waiting, x table.Ino, gen uint64, off, n int64, to io.WriterAt) error {
 	var last providers.Locator
+	var got reach
 	return v.retry(w, func(ctx context.Context) error {
 		for {
-			v.mu.Lock()
-			at, version, ok := v.originAt(x)
-			v.mu.Unlock()
-			if !ok {
+			o := v.whereabouts(x)
+			switch {
+			case o.gen != gen:
+				return errOutdated
+			case !o.ok:
 				return errMoved
 			}
-			err := v.readRange(w, x, at, providers.ReadOptions{Offset: off, Length: n, Version: version}, to)
+			at := o.at
+			got.again()
+			opts := providers.ReadOptions{Offset: off, Length: n, Version: o.version}
+			err := v.readRange(w, x, at, opts, func(n int) { progressed(w, &got, n) }, to)
 			if !isElsewhere(err) {
 				return err
 			}
@@ -148,7 +157,7 @@ func isElsewhere(err error) bool {
 }
 
 // readRange writes one range to its place.
-func (v *Volume) readRange(w *waiting, x table.Ino, at providers.Locator, o providers.ReadOptions, to io.WriterAt) error {
+func (v *Volume) readRange(w *waiting, x table.Ino, at providers.Locator, o providers.ReadOptions, got func(n int), to io.WriterAt) error {
 	c, err := v.p.Read(w, at, o)
 	if err != nil {
 		return err
@@ -158,7 +167,7 @@ func (v *Volume) readRange(w *waiting, x table.Ino, at providers.Locator, o prov
 		return err
 	}
 	// One byte more than asked for, so that too much is seen too.
-	body := io.LimitReader(&progress{w, c.Body}, o.Length+1)
+	body := io.LimitReader(&progress{got, c.Body}, o.Length+1)
 	n, err := io.Copy(io.NewOffsetWriter(to, o.Offset), body)
 	if err == nil && n != o.Length {
 		err = fmt.Errorf("%d bytes at %d came instead of %d: %w", n, o.Offset, o.Length, providers.ErrCorrupt)
@@ -166,16 +175,23 @@ func (v *Volume) readRange(w *waiting, x table.Ino, at providers.Locator, o prov
 	return providers.Fail(v.o.Provider, providers.MethodRead, at, err, providers.ErrUnavailable)
 }
 
-// progress tells whoever waits of every read that brought something.
+// progressed tells whoever waits of something that came.
+func progressed(w *waiting, got *reach, n int) {
+	if got.by(n) {
+		w.moved()
+	}
+}
+
+// progress tells of every read that brought something.
 type progress struct {
-	w *waiting
-	r io.Reader
+	got func(n int)
+	r   io.Reader
 }
 
 func (p *progress) Read(b []byte) (int, error) {
 	n, err := p.r.Read(b)
 	if n > 0 {
-		p.w.moved()
+		p.got(n)
 	}
 	return n, err
 }

@@ -143,8 +143,10 @@ func (h *harvest) gather(w *waiting, p providers.Provider, mine *listing) (err e
 
 // gatherPages lists the directory alone.
 func (h *harvest) gatherPages(w *waiting, p providers.Provider, mine *listing) error {
+	var got reach
 	return h.v.retry(w, func(ctx context.Context) error {
 		h.reset()
+		got.again()
 		opts := providers.ListOptions{}
 		for {
 			page, err := p.List(ctx, h.at, opts)
@@ -152,7 +154,7 @@ func (h *harvest) gatherPages(w *waiting, p providers.Provider, mine *listing) e
 				h.v.failed(err)
 				return err
 			}
-			w.moved()
+			progressed(w, &got, 1)
 			if err := h.page(w, page.Entries, mine); err != nil {
 				return err
 			}

@@ -218,7 +218,9 @@ func (v *Volume) listTree(w *waiting, p providers.Provider, all []*harvest) erro
 	for _, h := range all {
 		at[h.at] = h
 	}
+	var got reach
 	err := v.retry(w, func(ctx context.Context) error {
+		got.again()
 		for _, h := range all {
 			h.reset()
 		}
@@ -231,7 +233,7 @@ func (v *Volume) listTree(w *waiting, p providers.Provider, all []*harvest) erro
 			if err != nil {
 				return err
 			}
-			w.moved()
+			progressed(w, &got, 1)
 			v.treePage(at, page.Entries)
 			if opts.Token = page.Next; opts.Token == "" {
 				return nil

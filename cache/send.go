@@ -285,11 +285,13 @@ func (e *engine) write(ctx context.Context, s *step) error {
 	})
 }
 
-// progress follows content on its way.
+// progress follows content on its way; n is less than nothing for what has to go
+// again.
 func (e *engine) progress(s *step, n int) {
-	s.task.sent.Add(int64(n))
-	s.moved()
-	e.moving()
+	if s.task.sent.by(n) {
+		s.moved()
+		e.moving()
+	}
 }
 
 // moving tells who waits that bytes are moving, once in a while: nobody gives

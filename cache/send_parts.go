@@ -94,7 +94,11 @@ func (e *engine) sendPart(ctx context.Context, s *step, p *parcel, up providers.
 	return e.v.retry(ctx, func(ctx context.Context) error {
 		own := &parcel{} // each part fails for itself
 		section := io.NewSectionReader(p.snap, off, size)
-		err := up.Part(ctx, n, providers.Body{Size: size, Reader: &counted{r: section, p: own, sent: func(n int) { e.progress(s, n) }}})
+		body := &counted{r: section, p: own, sent: func(n int) { e.progress(s, n) }}
+		err := up.Part(ctx, n, providers.Body{Size: size, Reader: body})
+		if err != nil {
+			body.sent(-body.read)
+		}
 		if own.failed != nil && errors.Is(err, providers.ErrBody) {
 			return own.failed // which says whether it passes
 		}

@@ -59,7 +59,7 @@ func (v *Volume) Status() Status {
 	}
 	for _, t := range e.running {
 		s.InFlight = append(s.InFlight, Transfer{Path: e.pathFor(t.link), What: t.step.verb.String(),
-			Sent: t.sent.Load(), Size: t.step.size, For: now.Sub(t.since)})
+			Sent: t.sent.now.Load(), Size: t.step.size, For: now.Sub(t.since)})
 	}
 	for l, t := range e.tasks {
 		e.tally(&s, l, t)

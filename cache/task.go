@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"github.com/wsmount/wsmount/cache/internal/content"
@@ -34,7 +33,7 @@ type task struct {
 	// it is made again, it has the same id, so that neither harms the other.
 	op table.Attempt
 
-	sent atomic.Int64 // bytes of content so far
+	sent reach // bytes of content
 }
 
 type taskState uint8
@@ -225,8 +224,11 @@ func (e *engine) start(s *step) {
 		t = &task{link: s.link}
 		e.tasks[s.link] = t
 	}
-	t.step, t.state, t.since, t.tried = s, taskRunning, e.v.o.Now(), e.aspect(s.link)
-	t.sent.Store(0)
+	now := e.aspect(s.link)
+	if t.sent.again(); now != t.tried {
+		t.sent.best.Store(0) // it is something else that goes
+	}
+	t.step, t.state, t.since, t.tried = s, taskRunning, e.v.o.Now(), now
 	s.task = t
 	e.running = append(e.running, t)
 	e.bytes += s.size

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"strconv"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -45,6 +46,28 @@ func (v *Volume) wait(op *fs.Op, d time.Duration) *waiting {
 func (w *waiting) moved() {
 	if w.timer != nil && w.Err() == nil {
 		w.timer.Reset(w.d)
+	}
+}
+
+// reach is how far attempts at one thing got. Only what goes further than any
+// attempt before is progress: of a service that breaks off at the same place
+// each time, nobody is to wait for more.
+type reach struct{ now, best atomic.Int64 }
+
+// again begins another attempt.
+func (r *reach) again() { r.now.Store(0) }
+
+// by adds to the attempt, and reports whether that is progress.
+func (r *reach) by(n int) bool {
+	now := r.now.Add(int64(n))
+	for {
+		best := r.best.Load()
+		if now <= best {
+			return false
+		}
+		if r.best.CompareAndSwap(best, now) {
+			return true
+		}
 	}
 }
 
