@@ -135,6 +135,12 @@ func (s smallStore) Write(ctx context.Context, l providers.Locator, b providers.
 	return s.Provider.Write(ctx, l, b, o)
 }
 
+func (s smallStore) Capabilities() providers.Capabilities {
+	c := s.Provider.Capabilities()
+	c.MaxSize = 64 << 20
+	return c
+}
+
 // mount gives a mounted working copy over an empty memory provider. unmount
 // ends it and returns what the child then printed.
 func mount(t *testing.T, policy string) (dir string, unmount func() []string) {

@@ -214,7 +214,7 @@ func (e *engine) planThere(s *step, rec table.Name, via []table.Link) (verdict, 
 
 // planSame is for a name that the backend has in an older state.
 func (e *engine) planSame(s *step, base *table.Base, n *table.Inode) (verdict, *step) {
-	if isDir(n) || n.Gen == base.Gen {
+	if isDir(n) || n.Gen == base.Gen && !e.atHand(s.ino, n) {
 		s.verb = verbAttr
 		return verdictReady, s
 	}

@@ -42,12 +42,23 @@ func (e *engine) planContent(s *step, n *table.Inode, via []table.Link) (verdict
 	switch {
 	case home.vacant && e.v.caps.Abilities.Has(providers.AbilityMove) && (fresh || n.Suspect || e.isOpen(s.ino, n)):
 		s.verb = verbMove
-	case !fresh || !e.v.caps.Abilities.Has(providers.AbilityCopy):
+	case !fresh || !e.v.caps.Abilities.Has(providers.AbilityCopy) || e.atHand(s.ino, n):
 		return e.planWrite(s, n)
 	default:
 		s.verb = verbCopy
 	}
 	return verdictReady, s
+}
+
+// atHandMost is the size up to which content that is here is written again rather
+// than copied by a backend for which that is dear.
+const atHandMost = 64 << 10
+
+// atHand reports whether all that the backend would have of an inode is here, and
+// writing it is cheaper than to have the backend copy it. mu is held.
+func (e *engine) atHand(ino table.Ino, n *table.Inode) bool {
+	here := isRegular(n) && n.State == table.Whole || isSymlink(n) && n.Target != ""
+	return e.v.caps.DearCopy && here && n.Size <= atHandMost && !n.Vague && !n.Suspect && !e.isOpen(ino, n)
 }
 
 // isOpen reports whether a program is still writing a state that nobody has

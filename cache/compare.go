@@ -230,7 +230,7 @@ func (v *Volume) readOurs(ctx context.Context, x table.Ino, read func(io.Reader)
 // readFile reads a consistent state of a content file.
 func (v *Volume) readFile(ctx context.Context, x table.Ino, f *content.File, read func(io.Reader) error) (int64, error) {
 	if !f.Whole() {
-		f.SetSource(v.source(x, v.whereabouts(x).gen))
+		f.SetSource(v.source(x, nil))
 	}
 	s, err := f.Snapshot(ctx)
 	if err != nil {

@@ -40,12 +40,13 @@ func (v *Volume) originAt(x table.Ino) (at providers.Locator, version providers.
 	return at, version, false
 }
 
-// source gives the missing blocks of an inode's content in one state; when the
-// inode has another, the error is errOutdated. What it reads is pinned to one
-// version, so that ranges read apart belong together. A version
+// source gives the missing blocks of an inode's content. What it reads is pinned
+// to one version, so that ranges read apart belong together. When a pull has given
+// the inode another version than that of oi, which is nil for who opened none, the
+// error is errOutdated. A version
 // that is gone at the backend is looked into before the error is told: then the
 // name leads to the new one, and the error is fs.ErrStale, once.
-func (v *Volume) source(x table.Ino, gen uint64) content.Source {
+func (v *Volume) source(x table.Ino, oi *openInode) content.Source {
 	return func(ctx context.Context, off, n int64, to io.WriterAt) error {
 		w := v.wait(nil, v.o.Patience/2)
 		defer w.close()
@@ -57,10 +58,7 @@ func (v *Volume) source(x table.Ino, gen uint64) content.Source {
 		defer release()
 		for try := 1; ; try++ {
 			was := v.whereabouts(x)
-			if was.gen != gen {
-				return errOutdated
-			}
-			err = w.cause(v.fetchRange(w, x, gen, off, n, to))
+			err = w.cause(v.fetchRange(w, x, oi, off, n, to))
 			if !errors.Is(err, errMoved) {
 				return translate(err)
 			}
@@ -117,14 +115,16 @@ func (v *Volume) fetchSlot(ctx context.Context) (release func(), err error) {
 
 // fetchRange reads a range, again when it breaks off. Where it is read is asked
 // anew each time: a rename of ours may be on its way.
-func (v *Volume) fetchRange(w *waiting, x table.Ino, gen uint64, off, n int64, to io.WriterAt) error {
+func (v *Volume) fetchRange(w *waiting, x table.Ino, oi *openInode, off, n int64, to io.WriterAt) error {
 	var last providers.Locator
 	var got reach
 	return v.retry(w, func(ctx context.Context) error {
 		for {
-			o := v.whereabouts(x)
+			v.mu.Lock()
+			o, outdated := v.whereaboutsOf(x), oi != nil && oi.outdated(v.table.Inode(x))
+			v.mu.Unlock()
 			switch {
-			case o.gen != gen:
+			case outdated:
 				return errOutdated
 			case !o.ok:
 				return errMoved

@@ -98,7 +98,7 @@ var modelStart = []string{"a/a: start", "a/b/c: deep", "b/x: other", "c: top"}
 
 // make is a backend with the tree of the start, and how others change it.
 func (b modelBackend) make() (providers.Provider, func(path, content string)) {
-	p := memory.New(memory.Options{PageSize: 2, Without: b.less, ImpliedDirs: b.less == asKeys})
+	p := memory.New(memory.Options{PageSize: 2, Without: b.less, ImpliedDirs: b.less == asKeys, DearCopy: b.less == asKeys})
 	remote := memory.NewRemote(nil)
 	tamper := func(path, content string) {
 		if b.clone {

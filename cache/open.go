@@ -172,7 +172,7 @@ func (v *Volume) openFile(oi *openInode) error {
 	switch {
 	case f != nil:
 		if !f.Whole() {
-			f.SetSource(v.source(oi.ino, missingGen(&n)))
+			f.SetSource(v.source(oi.ino, oi))
 		}
 	case n.Size == 0:
 		f, err = v.blank(oi)
@@ -252,7 +252,7 @@ func (v *Volume) sparse(oi *openInode, was *table.Inode, path string) (*content.
 	if err != nil {
 		return nil, err
 	}
-	f.SetSource(v.source(oi.ino, origin.Gen))
+	f.SetSource(v.source(oi.ino, oi))
 	return f, nil
 }
 

@@ -44,10 +44,13 @@ type Options struct {
 	Log *slog.Logger     // nil is silent
 	Now func() time.Time // nil: time.Now
 
-	boot   string                                           // of which boot of the machine this is; "": ask it
-	names  vfs.FS                                           // where the table lies, in tests; nil: on the disk
-	strict bool                                             // rules that are broken panic, in tests
-	pause  func(ctx context.Context, d time.Duration) error // nil: sleep
+	boot   string // of which boot of the machine this is; "": ask it
+	names  vfs.FS // where the table lies, in tests; nil: on the disk
+	strict bool   // rules that are broken panic, in tests
+	// partsWait is how long a mount has other things to do before it frees
+	// uploads that others left; 0: a minute.
+	partsWait time.Duration
+	pause     func(ctx context.Context, d time.Duration) error // nil: sleep
 }
 
 // Owner is a user and a group.
@@ -157,6 +160,7 @@ func (o *Options) setDefaults() {
 		o.pause = sleep
 	}
 	setDefault(&o.Patience, defaultPatience)
+	setDefault(&o.partsWait, time.Minute)
 	setDefault(&o.Policy.MaxOpen, defaultMaxOpen)
 	setDefault(&o.Policy.MaxUnsaved, defaultMaxUnsaved)
 	setDefault(&o.Policy.History.Versions, defaultVersions)

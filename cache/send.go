@@ -264,7 +264,7 @@ func (e *engine) write(ctx context.Context, s *step) error {
 			return errAgain
 		}
 		opts.Attr, opts.Metadata, attrGen = e.v.attrOf(n), n.Metadata, n.AttrGen
-		opts.Op = e.opFor(s, attemptWrite, p.gen)
+		opts.Op, opts.Looked = e.opFor(s, attemptWrite, p.gen), e.v.looked(s.link, rec)
 		e.setAttempt(s.link, &table.Attempt{Op: opts.Op, Gen: p.gen, AttrGen: attrGen, Kind: attemptWrite,
 			Other: formatSent(s.ino, p.digest)})
 		return nil
@@ -283,6 +283,13 @@ func (e *engine) write(ctx context.Context, s *step) error {
 		e.wrote(s, info, p.kind, p.gen, attrGen)
 		return nil
 	})
+}
+
+// looked reports whether a listing has shown what the backend has under a name:
+// nothing, or a file. mu is held.
+func (v *Volume) looked(l table.Link, rec table.Name) bool {
+	dir := v.table.Inode(l.Dir)
+	return dir != nil && dir.Loaded && (rec.Base == nil || rec.Base.Kind != providers.KindDir)
 }
 
 // progress follows content on its way; n is less than nothing for what has to go

@@ -3,6 +3,7 @@ package cache
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"sync"
 	"time"
@@ -38,6 +39,10 @@ func partsOf(size int64, limits providers.PartLimits) int64 {
 // send sends content to a name, in one request or in parts.
 func (e *engine) send(ctx context.Context, s *step, p *parcel, opts providers.WriteOptions) (providers.Info, error) {
 	parter, can := providers.As[providers.Multiparter](e.v.p)
+	if most := e.v.caps.MaxSize; most > 0 && p.snap != nil && p.snap.Size() > most {
+		err := fmt.Errorf("%d bytes, and it takes %d: %w", p.snap.Size(), most, providers.ErrTooLarge)
+		return providers.Info{}, providers.Fail(e.v.o.Provider, providers.MethodWrite, s.at, err, nil)
+	}
 	if can && p.snap != nil {
 		if part := partsOf(p.snap.Size(), e.v.caps.Parts); part > 0 {
 			return e.sendParts(ctx, s, p, parter, part, opts)
@@ -114,6 +119,9 @@ const partsLeft = 24 * time.Hour
 func (v *Volume) freeParts() {
 	parter, can := providers.As[providers.Multiparter](v.p)
 	if !can || v.o.ReadOnly {
+		return
+	}
+	if sleep(v.ctx, v.o.partsWait) != nil {
 		return
 	}
 	for {

@@ -96,6 +96,7 @@ func TestPartsLeftByOthers(t *testing.T) {
 		}
 	}
 	w := newWorld(t, func(w *world, o *Options) {
+		o.partsWait = time.Nanosecond
 		w.p, o.Now = p, func() time.Time { return time.Now().Add(partsLeft + time.Hour) }
 	})
 	w.until(func() bool { return p.Uploads() == 0 })

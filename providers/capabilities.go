@@ -62,6 +62,10 @@ type Capabilities struct {
 	// content does, or a change leaves the content alone.
 	UniqueVersions bool
 
+	// DearCopy: Copy and SetAttr cost several requests, so that small content
+	// which is at hand had better be written.
+	DearCopy bool
+
 	ConcurrentWriters bool // safe with writers in several processes
 	ConflictFiles     bool // conflict copies may appear that nobody here wrote
 	Encryption        bool // content is encrypted at rest

@@ -121,6 +121,9 @@ type WriteOptions struct {
 	Attr     Attr // stored as far as Capabilities.Attributes has them
 	Metadata map[string]string
 	Op       string // operation id, the same in each attempt and never used again; "": none
+	// Looked: the caller knows from a listing that no directory is there. Where
+	// the service would let the entry hide one, it need not be asked again.
+	Looked bool
 }
 
 // DeleteOptions: If is required. There is no operation id: what is gone cannot

@@ -53,6 +53,7 @@ type Options struct {
 	// ImpliedDirs: a directory that only Write made goes with its last entry.
 	// Such a store takes no sets.
 	ImpliedDirs bool
+	DearCopy    bool // is promised, and costs nothing
 	// Delay is what the Switches begin with, and Sleep how they wait for it:
 	// until the time has passed, or with the error of ctx; nil: a timer.
 	Delay time.Duration
@@ -86,6 +87,7 @@ var _ interface {
 // New is an empty store.
 func New(opts Options) *Provider {
 	caps := without(capabilities(), opts.Without)
+	caps.DearCopy = opts.DearCopy
 	if caps.ImpliedDirs = opts.ImpliedDirs; caps.ImpliedDirs {
 		caps.Abilities &^= providers.AbilityCommit
 	}

@@ -52,18 +52,19 @@ func (p *Provider) start(ctx context.Context, at place, opts providers.WriteOpti
 	if err != nil {
 		return nil, conditionError(opts.If, err)
 	}
-	u.at, u.cond = at, opts.If
+	u.at, u.cond, u.looked = at, opts.If, opts.Looked
 	return u, nil
 }
 
 // upload implements providers.Upload.
 type upload struct {
-	p    *Provider
-	at   place
-	key  string
-	id   string
-	meta meta
-	cond providers.Condition
+	p      *Provider
+	at     place
+	key    string
+	id     string
+	meta   meta
+	cond   providers.Condition
+	looked bool // as in WriteOptions
 
 	mu    sync.Mutex // guards all below
 	parts map[int]part
@@ -208,7 +209,7 @@ func (u *upload) copyRange(ctx context.Context, n int, from, etag string, offset
 // Complete implements providers.Upload.
 func (u *upload) Complete(ctx context.Context) (info providers.Info, err error) {
 	err = u.verb(ctx, providers.MethodComplete, func() error {
-		if err := u.p.allowed(ctx, u.at, u.cond); err != nil {
+		if err := u.p.allowed(ctx, u.at, u.cond, u.looked); err != nil {
 			if done, ok := u.p.done(ctx, u.at, u.meta.op); ok {
 				info = done
 				return nil

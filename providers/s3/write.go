@@ -40,7 +40,7 @@ func (p *Provider) Write(ctx context.Context, l providers.Locator, body provider
 		if !large && opts.Kind == providers.KindSymlink && c.Size == 0 {
 			return providers.Info{}, invalid("a link without target")
 		}
-		if err := p.allowed(ctx, at, opts.If); err != nil {
+		if err := p.allowed(ctx, at, opts.If, opts.Looked); err != nil {
 			return providers.Info{}, err
 		}
 		if large {
@@ -158,9 +158,10 @@ func (c content) rewind() error {
 	return nil
 }
 
-// allowed looks before a change, where the service does not decide itself.
-func (p *Provider) allowed(ctx context.Context, at place, c providers.Condition) error {
-	if p.probe.Hides && c.Kind != providers.ConditionVersion {
+// allowed looks before a change, where the service does not decide itself, unless
+// the caller has looked.
+func (p *Provider) allowed(ctx context.Context, at place, c providers.Condition, looked bool) error {
+	if p.probe.Hides && !looked && c.Kind != providers.ConditionVersion {
 		d, err := p.lookDir(ctx, at)
 		if err == nil && d.there {
 			err = c.Allows(providers.MethodWrite, &providers.Info{Kind: providers.KindDir})
