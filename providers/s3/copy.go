@@ -98,6 +98,7 @@ func (p *Provider) copyWhole(ctx context.Context, o *object, key string, raw map
 		ContentEncoding: o.headers.encoding, ContentLanguage: o.headers.language,
 	}
 	in.IfMatch, in.IfNoneMatch = p.match(c)
+	began := p.now()
 	out, err := call(ctx, p, p.client.CopyObject, in, nil)
 	if err != nil {
 		return providers.Info{}, err
@@ -109,6 +110,7 @@ func (p *Provider) copyWhole(ctx context.Context, o *object, key string, raw map
 		key: key, size: o.size, etag: unquote(out.CopyObjectResult.ETag), modified: aws.ToTime(out.CopyObjectResult.LastModified),
 		meta: o.meta, plain: isPlain(out.ServerSideEncryption, out.SSECustomerAlgorithm),
 	}
+	p.hints.wrote(&made, began, out.ResultMetadata)
 	return made.info(providers.Locator{}), nil
 }
 

@@ -101,5 +101,8 @@ func (p *Provider) remove(ctx context.Context, key, etag string) error {
 		in.IfMatch = quote(etag)
 	}
 	_, err := call(ctx, p, p.client.DeleteObject, in, nil)
+	if err == nil {
+		p.hints.removed(key)
+	}
 	return err
 }

@@ -66,8 +66,8 @@ var statuses = map[int]error{
 	http.StatusNotImplemented: providers.ErrUnsupported, http.StatusInsufficientStorage: providers.ErrQuota,
 }
 
-// hints are what a code does not say by itself.
-var hints = map[string]string{
+// advice is what a code does not say by itself.
+var advice = map[string]string{
 	"RequestTimeTooSkewed": "the clock of this machine and the service's differ",
 	"InvalidObjectState":   "the object is in an archive and must be restored first",
 }
@@ -142,7 +142,7 @@ func isErrno(err error) bool {
 
 // explain adds what helps: the clock, the region that would be right.
 func (f *fault) explain(response *smithyhttp.ResponseError) {
-	if hint := hints[f.code]; hint != "" {
+	if hint := advice[f.code]; hint != "" {
 		f.err = fmt.Errorf("%s: %w", hint, f.err)
 	}
 	if response == nil || response.Response == nil || !errors.Is(f.kind, providers.ErrInvalid) {

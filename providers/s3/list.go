@@ -16,8 +16,12 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// pageMax is what a service gives in one page.
-const pageMax = 1000
+const (
+	pageMax = 1000 // what a service gives in one page
+	// entriesMax bounds what a page tells. A tree must be ten directories deep
+	// for each file to reach it.
+	entriesMax = 10 * pageMax
+)
 
 // item is an entry of the service's own listing.
 type item struct {
@@ -71,13 +75,14 @@ func (p *Provider) List(ctx context.Context, l providers.Locator, opts providers
 			return providers.Page{}, err
 		}
 		w := &walk{p: p, at: at, limit: opts.Limit, recursive: opts.Recursive, cursor: c}
-		if w.limit <= 0 || w.limit > pageMax {
-			w.limit = pageMax
+		if w.limit <= 0 { // directories that keys imply come on top
+			w.limit = entriesMax
 		}
 		more, err := w.page(ctx)
 		if err != nil {
 			return providers.Page{}, err
 		}
+		p.describe(ctx, w.told, w.items)
 		page := providers.Page{Entries: w.told}
 		if more {
 			page.Next = w.cursor.token(where)
@@ -94,13 +99,14 @@ type walk struct {
 	recursive bool
 	cursor    cursor
 	told      []providers.Info
+	items     []item // what told says, in the same order; without key, a directory that keys imply
 }
 
 // page tells what one LIST says, and whether there is more. A recursive walk
 // goes on behind a key, as the service's own token cannot point between a
 // directory and what is in it.
 func (w *walk) page(ctx context.Context) (more bool, err error) {
-	in := &s3.ListObjectsV2Input{Prefix: &w.at.dir, MaxKeys: aws.Int32(int32(w.limit))}
+	in := &s3.ListObjectsV2Input{Prefix: &w.at.dir, MaxKeys: aws.Int32(int32(min(w.limit, pageMax)))}
 	first := w.cursor.isZero()
 	if w.recursive {
 		in.StartAfter = nonEmpty(string(w.cursor.After))
@@ -181,7 +187,7 @@ func (w *walk) tellAbove(l providers.Locator) (full bool) {
 	parts, depth := l.Parts(), len(w.at.l.Parts())
 	for n := depth + 1; n < len(parts); n++ {
 		above, _ := providers.Locator{}.Child(parts[:n]...)
-		if w.tellDir(above) {
+		if w.tellDir(item{}, above) {
 			return true
 		}
 		if !w.recursive {
@@ -192,7 +198,7 @@ func (w *walk) tellAbove(l providers.Locator) (full bool) {
 }
 
 // tellDir tells a directory unless it was told, or is above one that was.
-func (w *walk) tellDir(l providers.Locator) (full bool) {
+func (w *walk) tellDir(it item, l providers.Locator) (full bool) {
 	last, _ := providers.ParseLocator(string(w.cursor.Dir)) // our own words
 	if l.Contains(last) {
 		return false
@@ -200,7 +206,7 @@ func (w *walk) tellDir(l providers.Locator) (full bool) {
 	if len(w.told) == w.limit {
 		return true
 	}
-	w.told = append(w.told, providers.Info{Locator: l, Kind: providers.KindDir})
+	w.told, w.items = append(w.told, providers.Info{Locator: l, Kind: providers.KindDir}), append(w.items, it)
 	w.cursor.Dir = []byte(l.String())
 	return false
 }
@@ -210,12 +216,13 @@ func (w *walk) tellOne(it item, l providers.Locator, isDir bool) (full bool) {
 	case !w.recursive && len(l.Parts()) > len(w.at.l.Parts())+1:
 		return false // the rest of a long name, which tellAbove began
 	case isDir:
-		return w.tellDir(l)
+		return w.tellDir(it, l)
 	case len(w.told) == w.limit:
 		return true
 	}
 	o := object{size: it.size, etag: it.etag, modified: it.modified}
 	w.told = append(w.told, providers.Info{Locator: l, Kind: providers.KindFile, Size: it.size, Version: o.version()})
+	w.items = append(w.items, it)
 	return false
 }
 

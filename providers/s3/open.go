@@ -26,6 +26,7 @@ type Provider struct {
 	log    *slog.Logger
 	now    func() time.Time
 	probe  Probe
+	hints  *hints
 	closed atomic.Bool
 }
 
@@ -66,6 +67,7 @@ func connect(ctx context.Context, c config, s providers.Settings) (*Provider, er
 		return nil, err
 	}
 	p := &Provider{config: c, login: login, log: s.Logger, now: s.Now}
+	p.hints = newHints(p)
 	p.meter = &meter{inner: s.Transport, seen: map[string]providers.Count{}}
 	if s.Transport == nil {
 		p.own = plainTransport()
@@ -102,20 +104,23 @@ func plainTransport() *http.Transport {
 // look checks that the bucket is there, and what it can do unless nothing will
 // be changed.
 func (p *Provider) look(ctx context.Context, readOnly bool) error {
-	err := p.reach(ctx)
+	own, err := p.reach(ctx)
 	if err == nil && !readOnly {
-		err = p.tryAll(ctx)
+		err = p.tryAll(ctx, own)
 	}
 	if isCode(err, "NoSuchBucket") {
 		return &fault{kind: providers.ErrNotExist, code: "NoSuchBucket", err: fmt.Errorf("bucket %q", p.config.bucket)}
 	}
+	if err == nil {
+		p.hints.start(own.items, p.probe.Done)
+	}
 	return err
 }
 
-// reach is a LIST and no HEAD, whose errors have no text.
-func (p *Provider) reach(ctx context.Context) error {
-	_, err := p.list(ctx, &s3.ListObjectsV2Input{Prefix: aws.String(p.config.prefix), MaxKeys: aws.Int32(1)})
-	return err
+// reach is a LIST of what is wsmount's own, and no HEAD, whose errors have no
+// text.
+func (p *Provider) reach(ctx context.Context) (listing, error) {
+	return p.list(ctx, &s3.ListObjectsV2Input{Prefix: aws.String(p.config.prefix + reserved + "/")})
 }
 
 // Capabilities implements providers.Provider.
@@ -143,7 +148,11 @@ func promises() providers.Capabilities {
 
 // Close implements providers.Provider.
 func (p *Provider) Close() error {
-	if !p.closed.Swap(true) && p.own != nil {
+	if p.closed.Swap(true) {
+		return nil
+	}
+	p.hints.close()
+	if p.own != nil {
 		p.own.CloseIdleConnections()
 	}
 	return nil

@@ -63,6 +63,7 @@ type upload struct {
 	key    string
 	id     string
 	meta   meta
+	made   time.Time // when it began
 	cond   providers.Condition
 	looked bool // as in WriteOptions
 
@@ -78,6 +79,7 @@ type part struct {
 
 // begin starts an upload at the service.
 func (p *Provider) begin(ctx context.Context, key string, raw map[string]string, m meta, h headers) (*upload, error) {
+	made := p.now()
 	out, err := call(ctx, p, p.client.CreateMultipartUpload, &s3.CreateMultipartUploadInput{
 		Bucket: &p.config.bucket, Key: &key, Metadata: raw, ContentType: h.contentType, CacheControl: h.cacheControl,
 		ContentDisposition: h.disposition, ContentEncoding: h.encoding, ContentLanguage: h.language,
@@ -85,7 +87,7 @@ func (p *Provider) begin(ctx context.Context, key string, raw map[string]string,
 	if err != nil {
 		return nil, err
 	}
-	return &upload{p: p, key: key, id: aws.ToString(out.UploadId), meta: m, parts: map[int]part{}}, nil
+	return &upload{p: p, key: key, id: aws.ToString(out.UploadId), meta: m, made: made, parts: map[int]part{}}, nil
 }
 
 // verb is do for the methods of an upload.
@@ -256,6 +258,7 @@ func (u *upload) complete(ctx context.Context) (providers.Info, error) {
 		u.done = true
 		u.mu.Unlock()
 		o := object{key: u.key, size: size, etag: unquote(out.ETag), meta: u.meta}
+		u.p.hints.wrote(&o, u.made, out.ResultMetadata)
 		return o.info(providers.Locator{}), nil
 	}
 }

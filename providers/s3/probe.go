@@ -93,8 +93,8 @@ const (
 
 // tryAll probes with scratch keys, which it removes. Each step is one round
 // trip of requests that do not wait for each other.
-func (p *Provider) tryAll(ctx context.Context) error {
-	t := &trial{p: p, key: p.config.prefix + reserved + "/probe-" + rand.Text()}
+func (p *Provider) tryAll(ctx context.Context, own listing) error {
+	t := &trial{p: p, own: own, key: p.config.prefix + reserved + "/probe-" + rand.Text()}
 	defer t.clean(context.WithoutCancel(ctx))
 	if err := t.prepare(ctx); err != nil {
 		return err
@@ -110,7 +110,7 @@ func (p *Provider) tryAll(ctx context.Context) error {
 	); err != nil {
 		return err
 	}
-	p.probe.Done, p.probe.MD5, p.probe.Hides, p.probe.Encodes = true, t.md5, t.hides, t.encodes
+	p.probe.Done, p.probe.MD5, p.probe.Hides, p.probe.Encodes = true, t.md5, t.hides, own.encoded
 	p.probe.Delete = p.probe.Delete && t.absent
 	missing := p.probe.missing()
 	if len(missing) > 0 && !p.config.unsafe {
@@ -144,6 +144,7 @@ func together(fs ...func() error) error {
 type trial struct {
 	p   *Provider
 	key string
+	own listing // of what was below wsmount's own name before
 	// absent: a DELETE with If-Match of a key that is not there is refused. A
 	// service that says it was done looks first and then acts, and says so too
 	// when somebody else was quicker.
@@ -154,7 +155,6 @@ type trial struct {
 
 	refusesBelow bool // nothing can be below a file
 	hides        bool
-	encodes      bool
 }
 
 func (t *trial) second() string { return t.key + "-2" }
@@ -285,9 +285,11 @@ func (t *trial) clean(ctx context.Context) {
 
 // sweep removes what is left of probes that ended before they were done.
 func (t *trial) sweep(ctx context.Context) {
-	answer, err := t.p.list(ctx, &s3.ListObjectsV2Input{Prefix: aws.String(t.p.config.prefix + reserved + "/probe-")})
-	t.encodes = answer.encoded
-	for _, it := range answer.items {
+	var err error
+	for _, it := range t.own.items {
+		if !strings.HasPrefix(it.key, t.p.config.prefix+reserved+"/probe-") {
+			continue
+		}
 		if !it.modified.IsZero() && it.modified.Before(t.p.now().Add(-probeOld)) {
 			err = errors.Join(err, t.p.remove(ctx, it.key, ""))
 		}

@@ -79,11 +79,13 @@ func (p *Provider) head(ctx context.Context, key string) (*object, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &object{
+	o := &object{
 		key: key, size: aws.ToInt64(out.ContentLength), etag: unquote(out.ETag), modified: aws.ToTime(out.LastModified),
 		meta: decodeMeta(out.Metadata), plain: isPlain(out.ServerSideEncryption, out.SSECustomerAlgorithm),
 		headers: headers{out.ContentType, out.CacheControl, out.ContentDisposition, out.ContentEncoding, out.ContentLanguage},
-	}, nil
+	}
+	p.hints.saw(o)
+	return o, nil
 }
 
 // file is head for what is no directory.
@@ -192,6 +194,7 @@ func (p *Provider) get(ctx context.Context, at place, opts providers.ReadOptions
 	}
 	err = o.checkRange(in.Range, aws.ToString(out.ContentRange))
 	if err == nil {
+		p.hints.saw(o)
 		err = o.checkPinned(opts.Version)
 	}
 	if err != nil {

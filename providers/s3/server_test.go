@@ -83,6 +83,9 @@ func (w *world) fork() *Provider {
 		config: w.first.config, client: w.first.client, login: w.first.login, log: w.first.log, now: w.first.now, probe: w.first.probe,
 	}
 	p.config.prefix = "test/" + rand.Text() + "/"
+	p.hints = newHints(p)
+	close(p.hints.loaded)
+	p.hints.looked, p.hints.writing = p.now(), true
 	p.meter = &meter{seen: map[string]providers.Count{}}
 	return p
 }

@@ -237,6 +237,7 @@ func pause(ctx context.Context, attempt int) error {
 }
 
 func (p *Provider) putOnce(ctx context.Context, key string, body content, raw map[string]string, m meta, c providers.Condition) (providers.Info, error) {
+	began := p.now()
 	out := newOutgoing(ctx, body.Body)
 	in := &s3.PutObjectInput{
 		Bucket: &p.config.bucket, Key: &key, Metadata: raw, ContentLength: &body.Size, Body: out,
@@ -260,6 +261,7 @@ func (p *Provider) putOnce(ctx context.Context, key string, body content, raw ma
 	}
 	o := object{key: key, size: body.Size, etag: unquote(answer.ETag), meta: m}
 	o.plain = p.probe.MD5 && isPlain(answer.ServerSideEncryption, answer.SSECustomerAlgorithm)
+	p.hints.wrote(&o, began, answer.ResultMetadata)
 	return o.info(providers.Locator{}), o.checkSent(hex.EncodeToString(body.sum[:]))
 }
 

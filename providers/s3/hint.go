@@ -1,0 +1,165 @@
+package s3
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/wsmount/wsmount/providers"
+)
+
+// hint is what the metadata of one version of an object say, in 32 bytes. It
+// carries neither the key nor the ETag, but hashes of them: by chance, one of
+// 2^32 changed versions passes for another, if it was made in the same second.
+type hint struct {
+	check  uint32 // hash of the version's ETag and size
+	at     uint32 // the second of its change, or the last that it can be
+	slack  uint16 // how many seconds earlier it can be: the answer to a PUT does not say
+	target uint16 // length of a link's target that is in metadata
+	bits   uint32 // permissions, and the flags below
+	uid    uint32
+	gid    uint32
+	mtime  int64 // nanoseconds
+}
+
+// The flags of bits. Those from hintMode to hintModTime are AttrSet's.
+const (
+	hintPerm    = 0o7777
+	hintValid   = 12      // by how much AttrSet is shifted
+	hintLink    = 1 << 15 // a symbolic link
+	hintMore    = 1 << 16 // it has other metadata, so a listing leaves it vague
+	hintGone    = 1 << 17 // it was deleted; only sidecars say so
+	hintAssumed = 1 << 18 // it was not looked at, and like others bears nothing; never in a sidecar
+)
+
+// clockSlack is how far, in seconds, the time of an answer and the time of a
+// change may be apart in a service's own clocks.
+const clockSlack = 2
+
+// staleTimes are what s3fs keeps beside mtime. They are times of the object as
+// s3fs last wrote it, so nobody misses them in a listing.
+var staleTimes = []string{"atime", "ctime"}
+
+// hintID is the name of a key, below the prefix, among hints.
+func hintID(key string) uint64 {
+	sum := sha256.Sum256([]byte(key))
+	return binary.BigEndian.Uint64(sum[:])
+}
+
+func hintCheck(etag string, size int64) uint32 {
+	sum := sha256.Sum256([]byte(etag + "\n" + strconv.FormatInt(size, 10)))
+	return binary.BigEndian.Uint32(sum[:])
+}
+
+// hintOf is the hint of an object whose time the service told.
+func hintOf(o *object) hint {
+	h := hint{check: hintCheck(o.etag, o.size), at: seconds(o.modified)}
+	h.describe(o.meta)
+	return h
+}
+
+// hintWithin is for an object that was made between two times.
+func hintWithin(o *object, from, to time.Time) hint {
+	h := hintOf(o)
+	h.at = seconds(to) + clockSlack
+	h.slack = uint16(min(to.Sub(from)/time.Second+2*clockSlack, math.MaxUint16))
+	return h
+}
+
+func seconds(t time.Time) uint32 { return uint32(max(0, min(t.Unix(), math.MaxUint32-clockSlack))) }
+
+// describe takes what the metadata say, unless they say more than fits.
+func (h *hint) describe(m meta) {
+	left := len(m.user)
+	for _, name := range staleTimes {
+		if _, ok := parseTime(m.user[name]); ok {
+			left--
+		}
+	}
+	if left > 0 || len(m.target) > math.MaxUint16 || m.attr.Valid.Has(providers.AttrModTime) && !m.attr.ModTime.Equal(time.Unix(0, m.attr.ModTime.UnixNano())) {
+		h.bits = hintMore
+		return
+	}
+	if m.kind == providers.KindSymlink {
+		h.bits |= hintLink
+	}
+	h.target = uint16(len(m.target))
+	h.bits |= uint32(m.attr.Valid&attributes) << hintValid
+	if m.attr.Valid.Has(providers.AttrMode) {
+		h.bits |= m.attr.Mode & hintPerm
+	}
+	if m.attr.Valid.Has(providers.AttrOwner) {
+		h.uid, h.gid = m.attr.UID, m.attr.GID
+	}
+	if m.attr.Valid.Has(providers.AttrModTime) {
+		h.mtime = m.attr.ModTime.UnixNano()
+	}
+}
+
+func (h *hint) is(flag uint32) bool { return h.bits&flag != 0 }
+
+func (h *hint) valid() providers.AttrSet { return providers.AttrSet(h.bits>>hintValid) & attributes }
+
+// tell adds to an entry of a listing what the hint knows of it.
+func (h *hint) tell(info *providers.Info) {
+	if h.is(hintMore | hintAssumed) {
+		return
+	}
+	if h.is(hintLink) && info.Kind == providers.KindFile {
+		info.Kind = providers.KindSymlink
+		if h.target > 0 {
+			info.Size = int64(h.target)
+		}
+	}
+	info.Attr.Valid = h.valid()
+	if info.Attr.Valid.Has(providers.AttrMode) {
+		info.Attr.Mode = h.bits & hintPerm
+	}
+	if info.Attr.Valid.Has(providers.AttrOwner) {
+		info.Attr.UID, info.Attr.GID = h.uid, h.gid
+	}
+	if info.Attr.Valid.Has(providers.AttrModTime) {
+		info.Attr.ModTime = time.Unix(0, h.mtime)
+	}
+}
+
+// matches reports whether the hint is of this version.
+func (h *hint) matches(etag string, size int64, modified time.Time) bool {
+	if h.check != hintCheck(etag, size) {
+		return false
+	}
+	return modified.IsZero() || h.covers(seconds(modified))
+}
+
+func (h *hint) covers(at uint32) bool { return at <= h.at && uint32(h.slack) >= h.at-at }
+
+// settle notes the time of a hint that matched.
+func (h *hint) settle(modified time.Time) {
+	if !modified.IsZero() {
+		h.at, h.slack = seconds(modified), 0
+	}
+}
+
+// order says which of two hints of a key is of the later version.
+func (h *hint) order() uint32 {
+	if h.slack > 0 {
+		return h.at - min(h.at, clockSlack)
+	}
+	return h.at
+}
+
+// same reports whether two hints say the same but for when.
+func (h hint) same(other hint) bool {
+	h.at, h.slack = other.at, other.slack
+	return h == other
+}
+
+// below is a key as hints know it, and whether they do: wsmount's own keys, and
+// the root's, have none.
+func (p *Provider) below(key string) (string, bool) {
+	rest, ok := strings.CutPrefix(key, p.config.prefix)
+	return rest, ok && rest != "" && !p.ownKey(key)
+}

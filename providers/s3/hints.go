@@ -1,0 +1,216 @@
+package s3
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/aws/smithy-go/middleware"
+
+	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
+
+	"github.com/wsmount/wsmount/providers"
+)
+
+// Bounds of what hints cost.
+const (
+	hintsMost  = 1_000_000        // in memory, 50 to 95 bytes each
+	hintsBatch = 1000             // changes that are written without waiting for more
+	hintsDelay = 5 * time.Second  // from a change until it is written
+	hintsPause = 5 * time.Minute  // the most between attempts that fail
+	hintsClose = 3 * time.Second  // in which Close writes the last ones
+	hintsWait  = 5 * time.Second  // the most that a listing waits for sidecars
+	hintsFresh = time.Minute      // the least between two looks at the sidecars of others
+	hintsSend  = 30 * time.Second // for one writing
+)
+
+// hints is what is known of metadata that listings leave out, in memory. It is
+// read from sidecars and written to them in the background.
+type hints struct {
+	p    *Provider
+	log  *slog.Logger
+	most int
+
+	// ctx ends with Close, and loaded when sidecars were first read.
+	ctx    context.Context
+	cancel context.CancelFunc
+	loaded chan struct{}
+
+	// io is held while sidecars are read or written, and taken before mu. It
+	// guards what stands under it.
+	io       sync.Mutex
+	segments map[string]int64    // sidecars whose hints are in memory, and their sizes
+	bad      map[string]struct{} // those that cannot be read
+
+	mu      sync.Mutex // guards all below
+	known   map[uint64]hint
+	dirty   map[uint64]struct{} // known, and in no sidecar
+	gone    map[uint64]uint32   // deleted, and when
+	looked  time.Time           // at the sidecars
+	delay   time.Duration       // until the next writing; grows while it fails
+	timer   *time.Timer         // nil: nothing is planned
+	writing bool                // changes are to be written: not for a provider that was opened for reading
+	closed  bool
+}
+
+func newHints(p *Provider) *hints {
+	h := &hints{p: p, log: p.log, most: hintsMost, delay: hintsDelay, loaded: make(chan struct{}),
+		segments: map[string]int64{}, bad: map[string]struct{}{},
+		known: map[uint64]hint{}, dirty: map[uint64]struct{}{}, gone: map[uint64]uint32{}}
+	h.ctx, h.cancel = context.WithCancel(context.Background())
+	return h
+}
+
+// saw takes what a HEAD or a GET told.
+func (h *hints) saw(o *object) {
+	key, ok := h.p.below(o.key)
+	if !ok {
+		return
+	}
+	id, fresh := hintID(key), hintOf(o)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	old, known := h.known[id]
+	switch {
+	case known && old.same(fresh) && old.covers(fresh.at):
+		h.known[id] = fresh // and the sidecar is as good
+	case known && !old.is(hintAssumed) && old.check == fresh.check && old.order() > fresh.order():
+		// An answer that was overtaken by a change of attributes.
+	default:
+		h.change(id, fresh)
+	}
+}
+
+// wrote takes what a change made, which began at a time of this machine. The
+// times of hints are the service's own, as its answer has it.
+func (h *hints) wrote(o *object, began time.Time, answer middleware.Metadata) {
+	key, ok := h.p.below(o.key)
+	if !ok {
+		return
+	}
+	made := *o
+	if raw, err := o.meta.encode(); err == nil {
+		made.meta = decodeMeta(raw) // as Stat would tell it
+	}
+	fresh := hintOf(&made)
+	if o.modified.IsZero() {
+		now := h.p.now()
+		at, ok := awsmiddleware.GetServerTime(answer)
+		if !ok {
+			at = now
+		}
+		fresh = hintWithin(&made, at.Add(-max(0, now.Sub(began))), at)
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.change(hintID(key), fresh)
+}
+
+// removed takes that a key is gone.
+func (h *hints) removed(key string) {
+	key, ok := h.p.below(key)
+	if !ok {
+		return
+	}
+	id := hintID(key)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	old, known := h.known[id]
+	delete(h.known, id)
+	delete(h.dirty, id)
+	if known && !old.is(hintAssumed) && h.writing {
+		h.gone[id] = seconds(h.p.now())
+		h.plan()
+	}
+}
+
+// change takes a hint that no sidecar has. mu is held.
+func (h *hints) change(id uint64, fresh hint) {
+	h.put(id, fresh)
+	if !h.writing {
+		return
+	}
+	delete(h.gone, id)
+	if len(h.dirty) < h.most/10 { // else nobody has taken them for long
+		h.dirty[id] = struct{}{}
+	}
+	h.plan()
+}
+
+// put keeps a hint, and forgets another where there are too many. mu is held.
+func (h *hints) put(id uint64, fresh hint) {
+	if _, known := h.known[id]; !known && len(h.known) >= h.most {
+		for other := range h.known {
+			delete(h.known, other)
+			delete(h.dirty, other)
+			break
+		}
+	}
+	h.known[id] = fresh
+}
+
+// merge takes hints of a sidecar, which count where they are newer.
+func (h *hints) merge(all []keyed) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for i := range all {
+		n := &all[i]
+		old, known := h.known[n.id]
+		newer := !known || old.is(hintAssumed) || n.order() > old.order()
+		switch {
+		case n.is(hintGone) && known && newer:
+			delete(h.known, n.id)
+			delete(h.dirty, n.id)
+		case !n.is(hintGone) && newer:
+			n.bits &^= hintAssumed
+			h.put(n.id, n.hint)
+			delete(h.dirty, n.id)
+		}
+	}
+}
+
+// assume notes of items that nobody looked at that they bear nothing.
+func (h *hints) assume(items []item) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, it := range items {
+		if key, ok := h.p.below(it.key); ok {
+			id := hintID(key)
+			delete(h.dirty, id)
+			h.put(id, hint{check: hintCheck(it.etag, it.size), at: seconds(it.modified), bits: hintAssumed})
+		}
+	}
+}
+
+// fill adds to entries what is known of their items, and gives the numbers of
+// those of which nothing is. An item without a key is an implied directory; a
+// common prefix has no version to compare, so its marker's hint counts as it
+// is.
+func (h *hints) fill(told []providers.Info, items []item, which []int) (unknown []int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, i := range which {
+		it := &items[i]
+		key, ok := h.p.below(it.key)
+		if !ok {
+			continue
+		}
+		id := hintID(key)
+		known, ok := h.known[id]
+		switch {
+		case it.isDir && ok:
+			known.tell(&told[i])
+		case it.isDir:
+		case ok && known.matches(it.etag, it.size, it.modified):
+			known.tell(&told[i])
+			if known.slack > 0 {
+				known.settle(it.modified)
+				h.known[id] = known
+			}
+		default:
+			unknown = append(unknown, i)
+		}
+	}
+	return unknown
+}
