@@ -55,7 +55,7 @@ type Capabilities struct {
 	AnyNames      bool // each name can be written; else one that is no UTF-8, has control characters, or that Key escapes, may be ErrInvalid
 	Symlinks      bool // KindSymlink can be written
 	Metadata      bool // Info.Metadata is kept
-	ListComplete  bool // entries of List say all that Stat would; else Kind (a link may pass for a file), Size, Version
+	ListComplete  bool // entries of List say all that Stat would; else Kind (a link may pass for a file), Size, Version, and the rest perhaps
 	RecursiveList bool // ListOptions.Recursive works
 	OperationIDs  bool // a repeated Write, Copy, Move or SetAttr with the same Op succeeds once more
 	// UniqueVersions: a version never comes back. Else it may when the same

@@ -29,8 +29,8 @@
 // and can be read and deleted. MinIO lists no directory beside a file; there a
 // LIST comes before each creation, so that none gets hidden that way.
 //
-// Below ".wsmount/" lies what wsmount keeps for itself, such as the scratch
-// keys of the probe. It is not listed, not found and not written.
+// Below ".wsmount/" lies what wsmount keeps for itself: the scratch keys of the
+// probe, and hints. It is not listed, not found and not written.
 //
 // # Metadata
 //
@@ -42,7 +42,49 @@
 // encoded words (RFC 2047). The operation id is x-amz-meta-wsmount-op.
 //
 // A listing has no metadata, and asking for each entry would cost a request
-// each: there a link passes for a file (ListComplete is false).
+// each. So ListComplete is false: an object of which nothing else is known
+// passes for a file without attributes.
+//
+// # Hints
+//
+// What was once learnt of an object, by writing it or by a HEAD or GET, need not
+// be asked again as long as its version is the one that the listing shows: ETag,
+// size and second of the change. The answer to a PUT does not tell that second;
+// then any counts from two before the request to two after the answer, by the
+// service's clock. A directory of a listing that is not recursive has no
+// version, so there its marker's hint counts as it is. Objects with metadata of
+// their own stay vague, whatever is known, as a listing would lose those.
+//
+// Hints are in memory, a million at most, of 50 to 95 bytes each, and in
+// sidecars, so that a mount on a fresh machine has them too. A sidecar is an
+// object ".wsmount/hints/<time>-<random>", never changed, of some 21 bytes for
+// each hint: a line that names the format, and what hintfile.go says, gzipped.
+// Keys are in it as hashes of 64 bits, and ETags of 32. All are read at Open,
+// in the background; the first listing waits for them, for five seconds at
+// most. To load some by directory would save memory for large buckets and cost
+// each listing a GET.
+//
+// Changes are written five seconds after the first, or when there are a
+// thousand, and for at most three seconds by Close: never by the call that made
+// them. Of 32 sidecars, if they have an eighth of the bytes of the largest, or
+// of 256, one is made: first that is written, then those that are in it are
+// deleted. So a reader finds a sidecar gone, if anything, and lists again; and
+// two mounts that do this at once leave two sidecars of the same hints. When a
+// listing shows versions that nobody knows, the sidecars of others are looked
+// for again, once a minute at most. Deletions are hints as well, so that
+// sidecars do not grow with what is gone; of what others delete, hints stay
+// until there are a million.
+//
+// A hint is never needed. A sidecar that is damaged or newer than this program
+// is left alone, with a line in the log; what cannot be written is learnt again
+// later. A provider that was opened for reading writes none. Other tools see
+// some small objects below one prefix, and may delete them at any time.
+//
+// A HEAD for what no hint knows needs a reason. Up to eight objects of a page
+// cost little, and are asked for at once. Of more, the three smallest are, since
+// links are small: if one has a mode or is a link, a program like s3fs wrote the
+// bucket, and the rest is asked for too, 32 at a time. Else they are as they
+// seem. Either is remembered, so a version is asked for once.
 //
 // # Versions
 //
@@ -56,7 +98,10 @@
 // # Costs
 //
 // Each request costs money, so a verb sends as few as its promise needs: Stat
-// of a file is one HEAD, a page of List one LIST, Read one GET, Write one PUT.
+// of a file is one HEAD, a page of List one LIST, and HEADs for what is new in
+// it as said above, Read one GET, Write one PUT. Hints cost a GET for each
+// sidecar at Open, whose LIST is also the one for the bucket itself, a PUT for
+// each thousand changes, and a LIST and some DELETEs now and then.
 // A Stat that finds no file asks a LIST whether there is a directory. No
 // request is repeated by the SDK: whoever calls knows what a repetition means.
 // The exceptions are one renewal of credentials that the service refused, and

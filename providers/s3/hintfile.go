@@ -42,12 +42,12 @@ func encodeHints(all []keyed) []byte {
 		b = all[i].append(b, last)
 		last = all[i].at
 		if len(b) > 1<<16 {
-			z.Write(b)
+			_, _ = z.Write(b) // a buffer takes all
 			b = b[:0]
 		}
 	}
-	z.Write(b)
-	z.Close()
+	_, _ = z.Write(b)
+	_ = z.Close()
 	return out.Bytes()
 }
 

@@ -159,7 +159,7 @@ func (h *hints) merge(all []keyed) {
 		old, known := h.known[n.id]
 		newer := !known || old.is(hintAssumed) || n.order() > old.order()
 		switch {
-		case n.is(hintGone) && known && newer:
+		case n.is(hintGone) && known && n.order() >= old.order():
 			delete(h.known, n.id)
 			delete(h.dirty, n.id)
 		case !n.is(hintGone) && newer:

@@ -34,6 +34,7 @@ var serverTests = map[string]func(t *testing.T, w *world){
 	"copy":                testCopy,
 	"corrupt":             testCorrupt,
 	"wrong-login":         testWrongLogin,
+	"hints":               testHints,
 }
 
 func TestMinIO(t *testing.T)     { runServer(t, s3server.MinIO) }

@@ -109,7 +109,9 @@ func (h *hints) read(ctx context.Context, items []item) (missed bool) {
 			fresh = append(fresh, it)
 		}
 	}
+	slices.SortFunc(fresh, func(a, b item) int { return strings.Compare(a.key, b.key) })
 	var mu sync.Mutex // guards what the requests lead to
+	found := make([][]keyed, len(fresh))
 	each(len(fresh), 8, func(i int) {
 		key := fresh[i].key
 		all, err := h.fetch(ctx, key)
@@ -117,7 +119,7 @@ func (h *hints) read(ctx context.Context, items []item) (missed bool) {
 		defer mu.Unlock()
 		switch {
 		case err == nil:
-			h.merge(all)
+			found[i] = all
 			h.segments[key] = fresh[i].size
 		case errors.Is(err, providers.ErrNotExist):
 			missed = true
@@ -128,6 +130,9 @@ func (h *hints) read(ctx context.Context, items []item) (missed bool) {
 			h.log.WarnContext(ctx, "hints of attributes are ignored", "key", key, "error", err)
 		}
 	})
+	for _, all := range found { // in the order in which they were written
+		h.merge(all)
+	}
 	return missed
 }
 
@@ -139,7 +144,7 @@ func (h *hints) fetch(ctx context.Context, key string) ([]keyed, error) {
 	}
 	defer out.Body.Close()
 	size := aws.ToInt64(out.ContentLength)
-	if size > sidecarMax {
+	if size < 0 || size > sidecarMax {
 		return nil, fmt.Errorf("%d bytes: %w", size, providers.ErrTooLarge)
 	}
 	b := make([]byte, size)
@@ -285,7 +290,7 @@ func (h *hints) close() {
 	if h.timer != nil {
 		h.timer.Stop()
 	}
-	wait := time.Duration(hintsClose)
+	wait := hintsClose
 	if h.delay > hintsDelay {
 		wait /= 3
 	}
