@@ -71,8 +71,8 @@ func (n *keyed) append(b []byte, last uint32) []byte {
 }
 
 // decodeHints reads a sidecar of at most so many hints, all or nothing.
-func decodeHints(r io.Reader, most int) ([]keyed, error) {
-	in := bufio.NewReader(r)
+func decodeHints(b []byte, most int) ([]keyed, error) {
+	in := bufio.NewReader(bytes.NewReader(b))
 	head, err := in.ReadString('\n')
 	switch {
 	case strings.HasPrefix(head, sidecarWord) && err == nil && head != sidecarHead:
@@ -89,7 +89,7 @@ func decodeHints(r io.Reader, most int) ([]keyed, error) {
 	if count > uint64(most) {
 		return nil, fmt.Errorf("%d hints: %w", count, providers.ErrTooLarge)
 	}
-	var all []keyed // grows with what is there, not with what is promised
+	all := make([]keyed, 0, min(count, uint64(len(b)/8))) // hashes take more
 	for range count {
 		if all = append(all, from.hint()); from.err != nil {
 			return nil, from.err

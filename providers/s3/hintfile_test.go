@@ -1,7 +1,6 @@
 package s3
 
 import (
-	"bytes"
 	"math/rand/v2"
 	"runtime"
 	"slices"
@@ -27,14 +26,14 @@ func TestSidecarRoundTrip(t *testing.T) {
 	all := randomHints(1000, r)
 	all = append(all, keyed{5, hint{bits: hintGone, at: 7}}, keyed{6, hint{bits: hintMore}}, keyed{0, hint{}},
 		keyed{7, hint{bits: hintLink | uint32(providers.AttrModTime)<<hintValid, target: 65535, slack: 65535, at: 1<<32 - 1, mtime: -5}})
-	got, err := decodeHints(bytes.NewReader(encodeHints(all)), len(all))
+	got, err := decodeHints(encodeHints(all), len(all))
 	if err != nil || !slices.Equal(got, all) {
 		t.Errorf("%d hints of %d, %v", len(got), len(all), err)
 	}
 	for range 1000 { // whatever comes, no panic, and no hint of what is damaged
 		b := encodeHints(all[:10])
 		b[r.IntN(len(b))] ^= 1 << r.IntN(8)
-		if got, err := decodeHints(bytes.NewReader(b), 10); err == nil && !slices.Equal(got, all[:10]) {
+		if got, err := decodeHints(b, 10); err == nil && !slices.Equal(got, all[:10]) {
 			t.Fatalf("%q gives %v", b, got)
 		}
 	}
@@ -77,7 +76,7 @@ func BenchmarkHints(b *testing.B) {
 	runtime.ReadMemStats(&before)
 	var h *hints
 	for b.Loop() {
-		got, err := decodeHints(bytes.NewReader(file), hintsMost)
+		got, err := decodeHints(file, hintsMost)
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -445,7 +445,7 @@ func TestCompaction(t *testing.T) {
 	if n := len(q.hints.known); n != sidecarMany-2 {
 		t.Errorf("%d hints after another removed them", n)
 	}
-	all, err := decodeHints(bytes.NewReader(f.objects[keys[0]].content), hintsMost)
+	all, err := decodeHints(f.objects[keys[0]].content, hintsMost)
 	if err != nil || len(all) != sidecarMany-2 {
 		t.Errorf("%d hints, %v", len(all), err)
 	}
@@ -567,7 +567,7 @@ func TestHintsAreBounded(t *testing.T) {
 			t.Errorf("%d hints, %d of them new", n, dirty)
 		}
 	}
-	if all, err := decodeHints(bytes.NewReader(encodeHints(make([]keyed, 101))), 100); !errors.Is(err, providers.ErrTooLarge) {
+	if all, err := decodeHints(encodeHints(make([]keyed, 101)), 100); !errors.Is(err, providers.ErrTooLarge) {
 		t.Errorf("%d hints, %v", len(all), err)
 	}
 }

@@ -1,7 +1,6 @@
 package s3
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -151,7 +150,7 @@ func (h *hints) fetch(ctx context.Context, key string) ([]keyed, error) {
 	if _, err := io.ReadFull(out.Body, b); err != nil {
 		return nil, fmt.Errorf("%w: %w", providers.ErrUnavailable, err)
 	}
-	return decodeHints(bytes.NewReader(b), h.most)
+	return decodeHints(b, h.most)
 }
 
 // plan has changes written soon. mu is held.
