@@ -1,22 +1,14 @@
 package s3
 
 import (
-	"bytes"
-	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"log/slog"
-	"net/http"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
-
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/wsmount/wsmount/providers"
 )
@@ -148,14 +140,6 @@ func testHints(t *testing.T, w *world) {
 	}
 }
 
-// s3fs is what s3fs writes with a file.
-func s3fs(mode uint32) http.Header {
-	return http.Header{
-		"X-Amz-Meta-Mode": {strconv.FormatUint(uint64(mode), 10)}, "X-Amz-Meta-Uid": {"1"}, "X-Amz-Meta-Gid": {"2"},
-		"X-Amz-Meta-Mtime": {"1000000000.5"}, "X-Amz-Meta-Ctime": {"1000000001"}, "X-Amz-Meta-Atime": {"1000000002"},
-	}
-}
-
 // TestHintsOnFake: the same where tags of attributes' changes are the content's.
 func TestHintsOnFake(t *testing.T) {
 	f := newFake()
@@ -188,94 +172,6 @@ func TestHintsOfOtherVersions(t *testing.T) {
 	}
 }
 
-// TestAskedOnce: what a page costs whose objects others wrote.
-func TestAskedOnce(t *testing.T) {
-	const list = "ListObjectsV2=1"
-	for _, c := range []struct {
-		name   string
-		n      int
-		header http.Header
-		first  string
-		fresh  string // of another provider, later
-	}{
-		{"few", 8, nil, "HeadObject=8 " + list, list},
-		{"many", 1000, nil, "HeadObject=3 " + list, "HeadObject=3 " + list},
-		{"few of s3fs", 8, s3fs(0o100755), "HeadObject=8 " + list, list},
-		{"many of s3fs", 1000, s3fs(0o100755), "HeadObject=1000 " + list, list},
-		{"many of rclone", 1000, http.Header{"X-Amz-Meta-Mtime": {"1"}}, "HeadObject=3 " + list, "HeadObject=3 " + list},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			f := newFake()
-			for i := range c.n {
-				f.put(fmt.Sprintf("pre/d/f%04d", i), fmt.Sprint("content", i), c.header)
-			}
-			p := openFake(t, f, nil)
-			for _, want := range []string{c.first, list} {
-				if got := spent(p, func() { listed(t, p, "d", false) }); got != want {
-					t.Errorf("got %s, want %s", got, want)
-				}
-			}
-			all := listed(t, p, "d", false)
-			if got := all["d/f0000"].Attr; c.header["X-Amz-Meta-Mode"] != nil && (got.Mode != 0o755 || got.GID != 2 || got.ModTime.UnixNano() != 1_000_000_000_500_000_000) {
-				t.Errorf("got %+v", got)
-			}
-			p.Close()
-			q := openFake(t, f, nil)
-			if got := spent(q, func() { listed(t, q, "d", false) }); got != c.fresh {
-				t.Errorf("another: got %s, want %s", got, c.fresh)
-			}
-		})
-	}
-}
-
-// TestLinksOfOthers: links of s3fs, and GeeseFS's, whose target is metadata, are
-// small, and so they are found among large files.
-func TestLinksOfOthers(t *testing.T) {
-	f := newFake()
-	for i := range 100 {
-		f.put(fmt.Sprintf("pre/f%04d", i), strings.Repeat("x", 50), nil)
-	}
-	f.put("pre/s3fs", "target", s3fs(0o120777))
-	f.put("pre/geese", "", http.Header{"X-Amz-Meta---Symlink-Target": {"over%2Fthere"}})
-	f.put("pre/folder/", "", s3fs(0o040700))
-	p := openFake(t, f, nil)
-	all := listed(t, p, "", true)
-	if a, b := all["s3fs"], all["geese"]; a.Kind != providers.KindSymlink || b.Kind != providers.KindSymlink || b.Size != int64(len("over/there")) {
-		t.Errorf("got %+v, %+v", a, b)
-	}
-	if got := all["folder"]; got.Kind != providers.KindDir || got.Attr.Mode != 0o700 {
-		t.Errorf("got %+v", got)
-	}
-}
-
-// TestAskedInVain: a service that does not answer costs no error, and is asked
-// again; one that shows nothing is not.
-func TestAskedInVain(t *testing.T) {
-	for _, c := range []struct {
-		status, n int
-		again     string
-	}{
-		{503, 1, "HeadObject=1 ListObjectsV2=1"},
-		{503, 20, "HeadObject=20 ListObjectsV2=1"},
-		{403, 1, "ListObjectsV2=1"},
-	} {
-		f := newFake()
-		for i := range c.n {
-			f.put("pre/"+string(rune('a'+i)), "x", s3fs(0o100755))
-		}
-		refusal := func(r *http.Request) *http.Response { return refuse(r, c.status, "") }
-		p := openFake(t, f, nil)
-		f.queue = append(f.queue, nil, refusal, refusal, refusal) // a 403 may be a matter of credentials, once
-		if got := listed(t, p, "", false)["a"].Attr; got.Valid != 0 {
-			t.Errorf("%d: got %+v", c.status, got)
-		}
-		f.queue = nil
-		if got := spent(p, func() { listed(t, p, "", false) }); got != c.again {
-			t.Errorf("%d: spent %s, want %s", c.status, got, c.again)
-		}
-	}
-}
-
 // TestHintsOfReaders: who opened for reading sees them, and writes none.
 func TestHintsOfReaders(t *testing.T) {
 	f := newFake()
@@ -299,165 +195,6 @@ func TestHintsOfReaders(t *testing.T) {
 	}
 }
 
-// TestOnePage: directories that keys imply do not cut a page.
-func TestOnePage(t *testing.T) {
-	f := newFake()
-	for i := range 1000 {
-		f.put(fmt.Sprintf("pre/d%02d/f%03d", i%20, i), "x", nil)
-	}
-	p := openFake(t, f, nil)
-	page, err := p.List(t.Context(), loc(""), providers.ListOptions{Recursive: true})
-	if err != nil || page.Next != "" || len(page.Entries) != 1020 {
-		t.Errorf("%d entries, more %v, %v", len(page.Entries), page.Next != "", err)
-	}
-	for _, limit := range []int{1, 7, 1000, 1005} {
-		n := 0
-		for info, err := range providers.All(t.Context(), p, loc(""), providers.ListOptions{Recursive: true, Limit: limit}) {
-			if n++; err != nil {
-				t.Fatal(info, err)
-			}
-		}
-		if n != 1020 {
-			t.Errorf("%d entries in pages of %d", n, limit)
-		}
-	}
-}
-
-// sidecarsOf are the keys of sidecars in a bucket.
-func sidecarsOf(f *fake) []string {
-	return slices.DeleteFunc(f.keys(), func(key string) bool { return !strings.HasPrefix(key, "pre/"+sidecars) })
-}
-
-// TestDamagedSidecars are told to the log and to nobody else, and stay.
-func TestDamagedSidecars(t *testing.T) {
-	good := encodeHints([]keyed{{1, hint{at: 5}}, {2, hint{at: 6, mtime: 8}}})
-	flipped := bytes.Clone(good)
-	flipped[len(flipped)-6] ^= 1
-	for name, content := range map[string]string{
-		"empty": "", "short": string(good[:len(good)-3]), "shorter": sidecarHead, "flipped": string(flipped), "trailing": string(good) + "x",
-		"foreign": "hello\nworld\n", "newer": strings.Replace(string(good), "hints 1", "hints 2", 1),
-	} {
-		t.Run(name, func(t *testing.T) {
-			f := newFake()
-			f.put("pre/a", "x", s3fs(0o100755))
-			bad := "pre/" + sidecars + "0-bad"
-			f.put(bad, content, nil)
-			f.put("pre/"+sidecars+"1-good", string(good), nil)
-			out := &lockedBuffer{}
-			p, err := Drivers()[1].Open(t.Context(), providers.Settings{
-				Config:      map[string]string{"bucket": "b", "endpoint": "http://fake.invalid", "prefix": "pre"},
-				Credentials: secrets{"access_key_id": "a", "secret_access_key": "b"}.reveal, Transport: f, Logger: slog.New(slog.NewTextHandler(out, nil)),
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
-			q := p.(*Provider)
-			if got := listed(t, q, "", true); len(got) != 1 || got["a"].Attr.Mode != 0o755 {
-				t.Errorf("listed %+v", got)
-			}
-			if !strings.Contains(out.String(), "hints of attributes are ignored") || !strings.Contains(out.String(), bad) {
-				t.Errorf("log: %s", out)
-			}
-			if len(q.hints.known) != 3 {
-				t.Errorf("%d hints are known", len(q.hints.known))
-			}
-			q.hints.io.Lock()
-			err = q.hints.compact(t.Context())
-			q.hints.io.Unlock()
-			if keys := sidecarsOf(f); err != nil || len(keys) != 2 || keys[0] != bad {
-				t.Errorf("left: %q, %v", keys, err)
-			}
-		})
-	}
-}
-
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *lockedBuffer) Write(b []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(b)
-}
-
-func (l *lockedBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
-}
-
-// TestHintsOfTwo: two mounts that write, and make one sidecar of many, at the
-// same time lose no hint.
-func TestHintsOfTwo(t *testing.T) {
-	f := newFake()
-	const rounds = 3 * sidecarMany
-	var wg sync.WaitGroup
-	for who := range 2 {
-		p := openFake(t, f, nil)
-		wg.Go(func() {
-			for i := range rounds {
-				mustWrite(t, p, fmt.Sprintf("f%d-%d", who, i), "x", providers.WriteOptions{Attr: providers.Attr{Valid: providers.AttrMode, Mode: 0o700}})
-				p.hints.run()
-			}
-		})
-	}
-	wg.Wait()
-	if n := len(sidecarsOf(f)); n > 2*sidecarMany {
-		t.Errorf("%d sidecars", n)
-	}
-	q := openFake(t, f, nil)
-	var all map[string]providers.Info
-	if got := spent(q, func() { all = listed(t, q, "", false) }); got != "ListObjectsV2=1" || len(all) != 2*rounds {
-		t.Errorf("%d entries cost %s", len(all), got)
-	}
-	for name, info := range all {
-		if info.Attr.Mode != 0o700 {
-			t.Errorf("%s: %+v", name, info)
-		}
-	}
-}
-
-// TestCompaction: of many sidecars there is one, what was deleted is not in it,
-// and who reads meanwhile looks again.
-func TestCompaction(t *testing.T) {
-	f := newFake()
-	p := openFake(t, f, nil)
-	for i := range sidecarMany - 1 {
-		mustWrite(t, p, fmt.Sprint("f", i), "x", providers.WriteOptions{Attr: providers.Attr{Valid: providers.AttrMode, Mode: 0o700}})
-		p.hints.run()
-	}
-	if n := len(sidecarsOf(f)); n != sidecarMany-1 {
-		t.Errorf("%d sidecars", n)
-	}
-	q := openFake(t, newFake(), nil) // reads the names of sidecars that are gone
-	<-q.hints.loaded
-	q.client = p.client
-	old, err := q.list(t.Context(), &s3.ListObjectsV2Input{Prefix: aws.String("pre/" + sidecars)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := p.Delete(t.Context(), loc("f3"), providers.DeleteOptions{If: providers.Unconditional()}); err != nil {
-		t.Fatal(err)
-	}
-	p.hints.run()
-	keys := sidecarsOf(f)
-	if len(keys) != 1 {
-		t.Errorf("sidecars: %q", keys)
-	}
-	q.hints.loaded = make(chan struct{})
-	q.hints.start(old.items, true)
-	<-q.hints.loaded
-	if n := len(q.hints.known); n != sidecarMany-2 {
-		t.Errorf("%d hints after another removed them", n)
-	}
-	all, err := decodeHints(f.objects[keys[0]].content, hintsMost)
-	if err != nil || len(all) != sidecarMany-2 {
-		t.Errorf("%d hints, %v", len(all), err)
-	}
-}
-
 // TestHintsOfOthersLater: sidecars are looked at again when a listing shows
 // what nobody knows, and not often.
 func TestHintsOfOthersLater(t *testing.T) {
@@ -477,62 +214,6 @@ func TestHintsOfOthersLater(t *testing.T) {
 	f.put("pre/new", "y", nil)
 	if got := spent(q, func() { listed(t, q, "", false) }); got != "HeadObject=1 ListObjectsV2=1" {
 		t.Errorf("soon after: spent %s", got)
-	}
-}
-
-// stuck is a transport that stops answering.
-type stuck struct {
-	inner http.RoundTripper
-	how   func(r *http.Request) error // nil: it answers
-}
-
-func (s *stuck) RoundTrip(r *http.Request) (*http.Response, error) {
-	if s.how != nil {
-		return nil, s.how(r)
-	}
-	return s.inner.RoundTrip(r)
-}
-
-// TestCloseIsBounded: whatever the network does.
-func TestCloseIsBounded(t *testing.T) {
-	hang := func(r *http.Request) error { <-r.Context().Done(); return r.Context().Err() }
-	for _, c := range []struct {
-		name string
-		how  func(r *http.Request) error
-		most time.Duration
-		fail bool // a writing failed before
-	}{
-		{"no network", func(*http.Request) error { return errors.New("no route to host") }, 2 * time.Second, false},
-		{"no answer", hang, 2 * hintsClose, false},
-		{"no answer, known before", hang, hintsClose - time.Second/4, true},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
-			f := newFake()
-			s := &stuck{inner: f}
-			p, err := openFakeErr(t, s, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			mustWrite(t, p, "a", "x", providers.WriteOptions{Attr: providers.Attr{Valid: providers.AttrMode, Mode: 0o700}})
-			s.how = c.how
-			if c.fail {
-				ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
-				h := p.hints
-				h.cancel()
-				h.ctx, h.cancel = ctx, cancel
-				h.run()
-				cancel()
-			}
-			start := time.Now()
-			p.Close()
-			if took := time.Since(start); took > c.most {
-				t.Errorf("close took %v", took)
-			}
-			if len(p.hints.dirty) != 1 || len(sidecarsOf(f)) != 0 {
-				t.Errorf("%d wait, keys %q", len(p.hints.dirty), f.keys())
-			}
-		})
 	}
 }
 

@@ -1,0 +1,212 @@
+package s3
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"github.com/wsmount/wsmount/providers"
+)
+
+// sidecarsOf are the keys of sidecars in a bucket.
+func sidecarsOf(f *fake) []string {
+	return slices.DeleteFunc(f.keys(), func(key string) bool { return !strings.HasPrefix(key, "pre/"+sidecars) })
+}
+
+// TestDamagedSidecars are told to the log and to nobody else, and stay.
+func TestDamagedSidecars(t *testing.T) {
+	good := encodeHints([]keyed{{1, hint{at: 5}}, {2, hint{at: 6, mtime: 8}}})
+	flipped := bytes.Clone(good)
+	flipped[len(flipped)-6] ^= 1
+	for name, content := range map[string]string{
+		"empty": "", "short": string(good[:len(good)-3]), "shorter": sidecarHead, "flipped": string(flipped), "trailing": string(good) + "x",
+		"foreign": "hello\nworld\n", "newer": strings.Replace(string(good), "hints 1", "hints 2", 1),
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFake()
+			f.put("pre/a", "x", s3fs(0o100755))
+			bad := "pre/" + sidecars + "0-bad"
+			f.put(bad, content, nil)
+			f.put("pre/"+sidecars+"1-good", string(good), nil)
+			out := &lockedBuffer{}
+			p, err := Drivers()[1].Open(t.Context(), providers.Settings{
+				Config:      map[string]string{"bucket": "b", "endpoint": "http://fake.invalid", "prefix": "pre"},
+				Credentials: secrets{"access_key_id": "a", "secret_access_key": "b"}.reveal, Transport: f, Logger: slog.New(slog.NewTextHandler(out, nil)),
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			q := p.(*Provider)
+			if got := listed(t, q, "", true); len(got) != 1 || got["a"].Attr.Mode != 0o755 {
+				t.Errorf("listed %+v", got)
+			}
+			if !strings.Contains(out.String(), "hints of attributes are ignored") || !strings.Contains(out.String(), bad) {
+				t.Errorf("log: %s", out)
+			}
+			if len(q.hints.known) != 3 {
+				t.Errorf("%d hints are known", len(q.hints.known))
+			}
+			q.hints.io.Lock()
+			err = q.hints.compact(t.Context())
+			q.hints.io.Unlock()
+			if keys := sidecarsOf(f); err != nil || len(keys) != 2 || keys[0] != bad {
+				t.Errorf("left: %q, %v", keys, err)
+			}
+		})
+	}
+}
+
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *lockedBuffer) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(b)
+}
+
+func (l *lockedBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+// TestHintsOfTwo: two mounts that write, and make one sidecar of many, at the
+// same time lose no hint.
+func TestHintsOfTwo(t *testing.T) {
+	f := newFake()
+	const rounds = 3 * sidecarMany
+	var wg sync.WaitGroup
+	for who := range 2 {
+		p := openFake(t, f, nil)
+		wg.Go(func() {
+			for i := range rounds {
+				mustWrite(t, p, fmt.Sprintf("f%d-%d", who, i), "x", providers.WriteOptions{Attr: providers.Attr{Valid: providers.AttrMode, Mode: 0o700}})
+				p.hints.run()
+			}
+		})
+	}
+	wg.Wait()
+	if n := len(sidecarsOf(f)); n > 2*sidecarMany {
+		t.Errorf("%d sidecars", n)
+	}
+	q := openFake(t, f, nil)
+	var all map[string]providers.Info
+	if got := spent(q, func() { all = listed(t, q, "", false) }); got != "ListObjectsV2=1" || len(all) != 2*rounds {
+		t.Errorf("%d entries cost %s", len(all), got)
+	}
+	for name, info := range all {
+		if info.Attr.Mode != 0o700 {
+			t.Errorf("%s: %+v", name, info)
+		}
+	}
+}
+
+// TestCompaction: of many sidecars there is one, what was deleted is not in it,
+// and who reads meanwhile looks again.
+func TestCompaction(t *testing.T) {
+	f := newFake()
+	p := openFake(t, f, nil)
+	for i := range sidecarMany - 1 {
+		mustWrite(t, p, fmt.Sprint("f", i), "x", providers.WriteOptions{Attr: providers.Attr{Valid: providers.AttrMode, Mode: 0o700}})
+		p.hints.run()
+	}
+	if n := len(sidecarsOf(f)); n != sidecarMany-1 {
+		t.Errorf("%d sidecars", n)
+	}
+	q := openFake(t, newFake(), nil) // reads the names of sidecars that are gone
+	<-q.hints.loaded
+	q.client = p.client
+	old, err := q.list(t.Context(), &s3.ListObjectsV2Input{Prefix: aws.String("pre/" + sidecars)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Delete(t.Context(), loc("f3"), providers.DeleteOptions{If: providers.Unconditional()}); err != nil {
+		t.Fatal(err)
+	}
+	p.hints.run()
+	keys := sidecarsOf(f)
+	if len(keys) != 1 {
+		t.Errorf("sidecars: %q", keys)
+	}
+	q.hints.loaded = make(chan struct{})
+	q.hints.start(old.items, true)
+	<-q.hints.loaded
+	if n := len(q.hints.known); n != sidecarMany-2 {
+		t.Errorf("%d hints after another removed them", n)
+	}
+	all, err := decodeHints(f.objects[keys[0]].content, hintsMost)
+	if err != nil || len(all) != sidecarMany-2 {
+		t.Errorf("%d hints, %v", len(all), err)
+	}
+}
+
+// stuck is a transport that stops answering.
+type stuck struct {
+	inner http.RoundTripper
+	how   func(r *http.Request) error // nil: it answers
+}
+
+func (s *stuck) RoundTrip(r *http.Request) (*http.Response, error) {
+	if s.how != nil {
+		return nil, s.how(r)
+	}
+	return s.inner.RoundTrip(r)
+}
+
+// TestCloseIsBounded: whatever the network does.
+func TestCloseIsBounded(t *testing.T) {
+	hang := func(r *http.Request) error { <-r.Context().Done(); return r.Context().Err() }
+	for _, c := range []struct {
+		name string
+		how  func(r *http.Request) error
+		most time.Duration
+		fail bool // a writing failed before
+	}{
+		{"no network", func(*http.Request) error { return errors.New("no route to host") }, 2 * time.Second, false},
+		{"no answer", hang, 2 * hintsClose, false},
+		{"no answer, known before", hang, hintsClose - time.Second/4, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			f := newFake()
+			s := &stuck{inner: f}
+			p, err := openFakeErr(t, s, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			mustWrite(t, p, "a", "x", providers.WriteOptions{Attr: providers.Attr{Valid: providers.AttrMode, Mode: 0o700}})
+			<-p.hints.loaded
+			s.how = c.how
+			if c.fail {
+				ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+				h := p.hints
+				h.cancel()
+				h.ctx, h.cancel = ctx, cancel
+				h.run()
+				cancel()
+			}
+			start := time.Now()
+			p.Close()
+			if took := time.Since(start); took > c.most {
+				t.Errorf("close took %v", took)
+			}
+			if len(p.hints.dirty) != 1 || len(sidecarsOf(f)) != 0 {
+				t.Errorf("%d wait, keys %q", len(p.hints.dirty), f.keys())
+			}
+		})
+	}
+}
