@@ -1,4 +1,4 @@
-// Package s3server runs real servers that speak S3, for tests.
+// Package s3server runs real servers that speak S3, for tests and the benchmark.
 //
 // It knows how each is started on a port of its own with a bucket in it, and
 // nothing of who uses it. It lies outside internal, because the tests of the
@@ -22,9 +22,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"strings"
 	"syscall"
-	"testing"
 	"time"
 )
 
@@ -45,28 +43,40 @@ func Kinds() []Kind { return []Kind{MinIO, Versitygw} }
 type Server struct {
 	Endpoint, Bucket     string
 	AccessKey, SecretKey string
+
+	cmd    *exec.Cmd
+	output bytes.Buffer
+	ended  chan struct{} // closed when the program has ended
+	why    error         // what it ended with; valid then
 }
 
 const startTime = 30 * time.Second
 
-// Start runs a server with one empty bucket until the test ends.
-func Start(t testing.TB, kind Kind) *Server {
-	t.Helper()
-	binary := find(t, kind)
-	address := freeAddress(t)
-	data := t.TempDir()
+// Launch runs binary, a server of that kind, which keeps what it has below data,
+// with one empty bucket. It returns when the server answers.
+func Launch(ctx context.Context, kind Kind, binary, data string) (*Server, error) {
+	address, err := freeAddress(ctx)
+	if err != nil {
+		return nil, err
+	}
 	s := &Server{Endpoint: "http://" + address, Bucket: "bucket", AccessKey: "wsmount-test", SecretKey: "wsmount-test-secret"}
 	// In both a bucket is a directory.
 	if err := os.MkdirAll(filepath.Join(data, s.Bucket), 0o755); err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
-	cmd := exec.CommandContext(context.Background(), binary, arguments(kind, address, data)...)
-	cmd.Env = []string{
+	s.cmd = exec.CommandContext(context.WithoutCancel(ctx), binary, arguments(kind, address, data)...)
+	s.cmd.Env = []string{
 		"HOME=" + data, "PATH=/usr/bin:/bin", "MINIO_ROOT_USER=" + s.AccessKey, "MINIO_ROOT_PASSWORD=" + s.SecretKey, "MINIO_BROWSER=off",
 		"MINIO_UPDATE=off", "ROOT_ACCESS_KEY=" + s.AccessKey, "ROOT_SECRET_KEY=" + s.SecretKey,
 	}
-	run(t, cmd, s.Endpoint)
-	return s
+	if err := s.run(); err != nil {
+		return nil, err
+	}
+	if err := s.wait(ctx); err != nil {
+		s.Stop()
+		return nil, err
+	}
+	return s, nil
 }
 
 func arguments(kind Kind, address, data string) []string {
@@ -76,62 +86,54 @@ func arguments(kind Kind, address, data string) []string {
 	return []string{"--port", address, "--quiet", "posix", data}
 }
 
-// find is the program, below the directory of the go.mod that we are in.
-func find(t testing.TB, kind Kind) string {
-	t.Helper()
-	_, here, _, _ := runtime.Caller(0)
-	binary := filepath.Join(filepath.Dir(here), "..", "..", "bin", string(kind))
-	if _, err := os.Stat(binary); err == nil {
-		return binary
-	}
-	if strings.Contains(os.Getenv("WSMOUNT_REQUIRE"), "all") {
-		t.Fatalf("bin/%s is missing, and $WSMOUNT_REQUIRE asks for it", kind)
-	}
-	t.Skipf("bin/%s is missing; `make bin/%s` builds it", kind, kind)
-	return ""
-}
-
 // freeAddress is one that nobody has at this moment.
-func freeAddress(t testing.TB) string {
-	t.Helper()
-	l, err := new(net.ListenConfig).Listen(context.Background(), "tcp", "127.0.0.1:0")
+func freeAddress(ctx context.Context) (string, error) {
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
-		t.Fatal(err)
+		return "", err
 	}
 	defer l.Close()
-	return l.Addr().String()
+	return l.Addr().String(), nil
 }
 
-// run starts the program, waits until it answers, and ends it with the test.
-func run(t testing.TB, cmd *exec.Cmd, endpoint string) {
-	t.Helper()
-	var output bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &output, &output
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} // also when the test is killed
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
+// run starts the program in a process group of its own, so that Ctrl-C is for
+// whoever uses it.
+func (s *Server) run() error {
+	s.cmd.Stdout, s.cmd.Stderr = &s.output, &s.output
+	s.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true} // also when the test is killed
+	runtime.LockOSThread()                                                              // the death of this thread would count
+	defer runtime.UnlockOSThread()
+	if err := s.cmd.Start(); err != nil {
+		return err
 	}
-	ended := make(chan struct{})
+	s.ended = make(chan struct{})
 	go func() {
-		defer close(ended)
-		_ = cmd.Wait() // how it ended shows in its output
+		s.why = s.cmd.Wait()
+		close(s.ended)
 	}()
-	t.Cleanup(func() {
-		_ = cmd.Process.Kill() // nothing it has is worth keeping
-		<-ended
-	})
-	ctx, cancel := context.WithTimeout(context.Background(), startTime)
+	return nil
+}
+
+// Stop ends the server. Nothing it has is worth keeping.
+func (s *Server) Stop() {
+	_ = s.cmd.Process.Kill()
+	<-s.ended
+}
+
+// wait returns when the server answers.
+func (s *Server) wait(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, startTime)
 	defer cancel()
 	for {
-		err := answers(ctx, endpoint)
+		err := answers(ctx, s.Endpoint)
 		if err == nil {
-			return
+			return nil
 		}
 		select {
-		case <-ended:
-			t.Fatalf("%s ended: %v\n%s", cmd.Path, cmd.ProcessState, output.String())
+		case <-s.ended:
+			return fmt.Errorf("%s ended: %w\n%s", s.cmd.Path, s.why, s.output.String())
 		case <-ctx.Done():
-			t.Fatalf("%s does not answer: %v", cmd.Path, err)
+			return fmt.Errorf("%s does not answer: %w", s.cmd.Path, err)
 		case <-time.After(20 * time.Millisecond):
 		}
 	}

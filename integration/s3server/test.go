@@ -1,0 +1,35 @@
+package s3server
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+// Start runs a server with one empty bucket until the test ends.
+func Start(t testing.TB, kind Kind) *Server {
+	t.Helper()
+	s, err := Launch(t.Context(), kind, find(t, kind), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Stop)
+	return s
+}
+
+// find is the program, below the directory of the go.mod that we are in.
+func find(t testing.TB, kind Kind) string {
+	t.Helper()
+	_, here, _, _ := runtime.Caller(0)
+	binary := filepath.Join(filepath.Dir(here), "..", "..", "bin", string(kind))
+	if _, err := os.Stat(binary); err == nil {
+		return binary
+	}
+	if strings.Contains(os.Getenv("WSMOUNT_REQUIRE"), "all") {
+		t.Fatalf("bin/%s is missing, and $WSMOUNT_REQUIRE asks for it", kind)
+	}
+	t.Skipf("bin/%s is missing; `make bin/%s` builds it", kind, kind)
+	return ""
+}
