@@ -55,18 +55,13 @@ type session struct {
 	cred  *syscall.Credential // nil: the user who started this program
 	home  string
 	trees []*tree
+	env   []string // more than a worker and a daemon always have
 }
 
+// session is a user's, with the trees that are compared.
 func (b *bench) session(name string) (*session, error) {
-	s := &session{b: b, user: name, root: name == "root", home: filepath.Join(b.dir, name)}
-	if name != currentUser() {
-		cred, err := credential(name)
-		if err != nil {
-			return nil, err
-		}
-		s.cred = cred
-	}
-	if err := s.mkdir(s.home); err != nil {
+	s, err := b.empty(name)
+	if err != nil {
 		return nil, err
 	}
 	for _, k := range []kind{wsmount, loopback, disk} {
@@ -80,6 +75,19 @@ func (b *bench) session(name string) (*session, error) {
 		s.trees = append(s.trees, t)
 	}
 	return s, nil
+}
+
+// empty is a session without trees.
+func (b *bench) empty(name string) (*session, error) {
+	s := &session{b: b, user: name, root: name == "root", home: filepath.Join(b.dir, name)}
+	if name != currentUser() {
+		cred, err := credential(name)
+		if err != nil {
+			return nil, err
+		}
+		s.cred = cred
+	}
+	return s, s.mkdir(s.home)
 }
 
 func (s *session) close() {
@@ -121,14 +129,19 @@ func (s *session) mkdir(dirs ...string) error {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			return err
 		}
-		if s.cred == nil {
-			continue
-		}
-		if err := os.Chown(dir, int(s.cred.Uid), int(s.cred.Gid)); err != nil {
+		if err := s.own(dir); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// own gives a path to the session's user.
+func (s *session) own(path string) error {
+	if s.cred == nil {
+		return nil
+	}
+	return os.Chown(path, int(s.cred.Uid), int(s.cred.Gid))
 }
 
 // command runs a program as the session's user, with an environment that names
@@ -141,7 +154,10 @@ func (s *session) command(ctx context.Context, args ...string) *exec.Cmd {
 		"XDG_RUNTIME_DIR=" + s.home + "/run", "WSMOUNT_STATE_DIR=" + s.home + "/state",
 		"GIT_CONFIG_NOSYSTEM=1", "GIT_AUTHOR_NAME=b", "GIT_AUTHOR_EMAIL=b@bench.test",
 		"GIT_COMMITTER_NAME=b", "GIT_COMMITTER_EMAIL=b@bench.test"}
+	c.Env = append(c.Env, s.env...)
 	c.SysProcAttr = &syscall.SysProcAttr{Credential: s.cred, Setpgid: true}
+	// What it has started ends with it: a tool in a mount would keep that busy.
+	c.Cancel = func() error { return syscall.Kill(-c.Process.Pid, syscall.SIGKILL) }
 	return c
 }
 

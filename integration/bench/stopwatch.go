@@ -38,6 +38,8 @@ func (s stopwatch) rate(n int) float64 {
 	return float64(n) / (s.spent() - s.cpu).Seconds()
 }
 
+func (s stopwatch) seconds() float64 { return 1 / s.rate(1) }
+
 func (s stopwatch) perMinute() float64 { return 60 * s.rate(1) }
 
 func (s stopwatch) spent() time.Duration {

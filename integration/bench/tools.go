@@ -41,7 +41,11 @@ func (p place) gitSetup() error {
 	if err := p.fresh(); err != nil {
 		return err
 	}
-	repo := p.outside()
+	return gitRepository(p.outside(), 20, 100)
+}
+
+// gitRepository makes a repository, unless it exists.
+func gitRepository(repo string, commits, files int) error {
 	if _, err := os.Stat(repo); err == nil {
 		return nil
 	}
@@ -49,16 +53,25 @@ func (p place) gitSetup() error {
 		return err
 	}
 	var stream bytes.Buffer
-	for c := range 20 {
+	for c := range commits {
 		fmt.Fprintf(&stream, "commit refs/heads/main\ncommitter b <b@bench.test> %d +0000\ndata 1\nc\n", 1_700_000_000+c)
-		for i := range 100 {
-			text := strings.Repeat(fmt.Sprintf("line %d of %d\n", i, c), 40+i)
-			fmt.Fprintf(&stream, "M 100644 inline dir-%02d/%s\ndata %d\n%s\n", i%10, smallName(c*100+i), len(text), text)
+		for i := range files {
+			text := gitText(c, i)
+			fmt.Fprintf(&stream, "M 100644 inline %s\ndata %d\n%s\n", gitName(c, i, files), len(text), text)
 		}
 	}
 	imported := exec.CommandContext(context.Background(), "git", "-C", repo, "fast-import", "--quiet")
 	imported.Stdin = &stream
 	return imported.Run()
+}
+
+// gitName and gitText are the i-th file of a commit that has so many.
+func gitName(commit, i, files int) string {
+	return fmt.Sprintf("dir-%02d/%s", i%10, smallName(commit*files+i))
+}
+
+func gitText(commit, i int) string {
+	return strings.Repeat(fmt.Sprintf("line %d of %d\n", i, commit), 40+i)
 }
 
 func (p place) gitClone() (float64, error) {
