@@ -18,6 +18,15 @@ type mountStatus struct {
 		On     bool   `json:"on"`
 		Reason string `json:"reason"`
 	} `json:"passthrough"`
+	Parts []struct {
+		Unsaved struct {
+			Files int `json:"files"`
+			Names int `json:"names"`
+		} `json:"unsaved"`
+		Copy struct {
+			Requests requests `json:"requests"`
+		} `json:"workingCopy"`
+	} `json:"parts"`
 }
 
 func (t *tree) status(ctx context.Context) (mountStatus, error) {
@@ -53,7 +62,7 @@ func (t *tree) ioMode(ctx context.Context, w workload) (string, error) {
 		return "", err
 	}
 	for _, f := range st.OpenFiles {
-		if strings.HasSuffix(f.Path, w.name+"/"+w.probe) {
+		if strings.HasSuffix(f.Path, w.where()+"/"+w.probe) {
 			return f.IOMode, nil
 		}
 	}

@@ -11,6 +11,12 @@
 //	bench -wsmount bin/wsmount -loopback bin/loopback
 //	bench -run 'read|stat' -rounds 9 -users nobody
 //	bench -memoryd bin/memoryd -delay 10ms -loopback ''
+//	bench -s3 bin/minio -latency 10ms
+//
+// With -s3 a bucket is what is mounted: by wsmount and by the other mounts of
+// buckets that are installed, each for one workload alone. The limit is what the
+// bare SDK reaches, or ext4. After a workload that writes, the bucket is compared
+// with what was written, so that nobody is fast by having lost something.
 //
 // Nothing is left behind: the trees lie in a new directory under -dir, which is
 // removed.
@@ -35,6 +41,9 @@ type options struct {
 	wsmount, loopback string
 	memoryd           string // a working copy of this is measured instead of a local directory
 	delay             time.Duration
+	s3                string // buckets of this server are measured instead
+	latency           time.Duration
+	size              int // MiB
 	dir               string
 	users             []string
 	run               *regexp.Regexp
@@ -58,11 +67,18 @@ func main() {
 		for _, w := range workloads() {
 			fmt.Println(w.name)
 		}
+		for _, w := range bucketWorkloads() {
+			fmt.Println(w.name)
+		}
 		return
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	if err := compare(ctx, o); err != nil {
+	run := compare
+	if o.s3 != "" {
+		run = compareBuckets
+	}
+	if err := run(ctx, o); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
@@ -74,6 +90,9 @@ func parse(args []string) (o options, list bool, err error) {
 	set.StringVar(&o.loopback, "loopback", "bin/loopback", "go-fuse's loopback `program`; empty: without it")
 	set.StringVar(&o.memoryd, "memoryd", "", "measure a working copy of what this `program` serves, not a local directory")
 	set.DurationVar(&o.delay, "delay", 0, "what each call of -memoryd takes longer")
+	set.StringVar(&o.s3, "s3", "", "measure buckets of this server `program`, minio or versitygw, against other mounts of buckets and the bare SDK")
+	set.DurationVar(&o.latency, "latency", 0, "what each request to -s3 takes longer")
+	set.IntVar(&o.size, "size", 512, "of the large file in the bucket of -s3, in `MiB`")
 	set.StringVar(&o.dir, "dir", "/var/tmp", "a `directory` of the disk to measure on")
 	users := set.String("users", defaultUsers(), "who does the work, separated by commas")
 	run := set.String("run", "", "only workloads whose name matches this `pattern`")
@@ -94,6 +113,11 @@ func parse(args []string) (o options, list bool, err error) {
 		return o, false, errors.New("-clock is wall or cpu")
 	case !slices.Contains([]string{"auto", "any", "passthrough", "cached"}, o.io):
 		return o, false, errors.New("-io is auto, any, passthrough or cached")
+	case o.s3 != "" && (o.memoryd != "" || o.wsmount == "" || o.clock != "wall" || o.size < 1 || o.latency < 0):
+		return o, false, errors.New("-s3 needs -wsmount, the wall clock, a size and a latency that are possible, and goes without -memoryd")
+	}
+	if o.s3 != "" {
+		o.loopback = "" // has no bucket
 	}
 	o.users = strings.Split(*users, ",")
 	o.run, err = regexp.Compile(*run)

@@ -155,7 +155,11 @@ func (r row) value(k kind) float64 {
 func (r row) ratio(k kind) float64 {
 	var values []float64
 	for _, round := range r.rounds {
-		values = append(values, orAbsent(round, wsmount)/orAbsent(round, k))
+		mine, other := orAbsent(round, wsmount), orAbsent(round, k)
+		if r.w.less {
+			mine, other = other, mine
+		}
+		values = append(values, mine/other)
 	}
 	return median(values)
 }
@@ -183,6 +187,8 @@ func (r row) missed(s *session) []string {
 	v := r.value(wsmount)
 	miss(b.disk > 0 && r.ratio(disk) < b.disk, "%.2f of %s, want %.2f", r.ratio(disk), disk, b.disk)
 	miss(b.loopback > 0 && r.ratio(loopback) < b.loopback, "%.2f of %s, want %.2f", r.ratio(loopback), loopback, b.loopback)
-	miss(b.most > 0 && v > b.most, "%.0f %s, want at most %.0f", v, r.w.unit, b.most)
+	miss(b.limit > 0 && r.ratio(possible) < b.limit, "%.2f of what is possible, want %.2f", r.ratio(possible), b.limit)
+	miss(b.most > 0 && v > b.most, "%s %s, want at most %v", figure(v), r.w.unit, b.most)
+	miss(b.least > 0 && v < b.least, "%s %s, want at least %v", figure(v), r.w.unit, b.least)
 	return out
 }

@@ -41,7 +41,9 @@ func (r row) barText(s *session) string {
 	if !b.rootOnly || s.root {
 		add(b.disk, "ext4 %.2f")
 		add(b.loopback, "loopb. %.2f")
-		add(b.most, "<= %.0f")
+		add(b.limit, "limit %.2f")
+		add(b.most, "<= %v")
+		add(b.least, ">= %v")
 	}
 	if len(r.missed(s)) > 0 {
 		parts = append(parts, "!")
@@ -53,6 +55,8 @@ func figure(v float64) string {
 	switch {
 	case math.IsNaN(v):
 		return "-"
+	case v < 10:
+		return fmt.Sprintf("%.3f", v)
 	case v < 100:
 		return fmt.Sprintf("%.1f", v)
 	}

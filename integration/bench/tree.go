@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,6 +25,11 @@ const (
 	loopback kind = "loopback"
 	wsmount  kind = "wsmount"
 	service  kind = "memoryd" // no tree: the program that has what a working copy shows
+
+	// Of a bucket.
+	rclone   kind = "rclone"
+	s3fs     kind = "s3fs"
+	possible kind = "limit" // no tree: the SDK alone
 )
 
 // A tree is one of the directories that are compared.
@@ -37,7 +43,10 @@ type tree struct {
 	ended   chan struct{} // closed when the daemon has exited
 	output  string        // file with what the daemon printed
 	remote  *remote       // what has the bytes of a working copy
+	grace   time.Duration // what the daemon may take to end; 0: stopTime
 }
+
+const stopTime = 20 * time.Second
 
 // newTree makes the tree's directories in home, which holds "store" from then on.
 func (s *session) newTree(k kind, home string) (*tree, error) {
@@ -119,7 +128,7 @@ func (t *tree) stop() error {
 	err := unmount(t.dir)
 	select {
 	case <-t.ended:
-	case <-time.After(20 * time.Second):
+	case <-time.After(cmp.Or(t.grace, stopTime)):
 		err = errors.Join(err, fmt.Errorf("%s did not end after its unmount", t.kind), t.daemon.Process.Kill())
 		<-t.ended
 		_ = unix.Unmount(t.dir, unix.MNT_DETACH)

@@ -20,7 +20,8 @@ const (
 // Zero is no bar.
 type bar struct {
 	disk, loopback float64 // wsmount's rate by theirs
-	most           float64
+	limit          float64 // of a bucket's: wsmount's rate by what is possible
+	most, least    float64
 	rootOnly       bool
 }
 
@@ -30,9 +31,11 @@ type measurement func(context.Context, *tree, workload) (float64, error)
 // A workload is one row of the table.
 type workload struct {
 	name   string
+	dir    string // below the tree; empty: the name
 	unit   string
 	bar    bar
-	rounds int // at most this many; 0: as many as asked for
+	rounds int  // at most this many; 0: as many as asked for
+	less   bool // the figure is a time, and its ratio turned over: above 1 is faster
 
 	copyBar *bar // of a working copy: nil is no row for it
 	only    bool // only of a working copy
@@ -55,7 +58,7 @@ type workload struct {
 type place struct {
 	dir     string
 	program []string // what mounts the tree
-	name    string
+	name    string   // of the directory that the workload has
 }
 
 func workloads() []workload {
@@ -63,11 +66,23 @@ func workloads() []workload {
 }
 
 func workloadNamed(name string) (workload, bool) {
-	i := slices.IndexFunc(workloads(), func(w workload) bool { return w.name == name })
+	all := workloads()
+	for _, w := range bucketWorkloads() {
+		all = append(all, w.workload)
+	}
+	i := slices.IndexFunc(all, func(w workload) bool { return w.name == name })
 	if i < 0 {
 		return workload{}, false
 	}
-	return workloads()[i], true
+	return all[i], true
+}
+
+// where is the workload's directory below the tree.
+func (w workload) where() string {
+	if w.dir != "" {
+		return w.dir
+	}
+	return w.name
 }
 
 // fresh makes the workload's directory anew and empty.

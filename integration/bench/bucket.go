@@ -1,0 +1,136 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/wsmount/wsmount/integration/internal/slowlink"
+	"github.com/wsmount/wsmount/integration/s3server"
+)
+
+// A bucketBench is a run over a bucket of a server of its own.
+type bucketBench struct {
+	*bench
+	server *s3server.Server
+	link   *slowlink.Link // nil: there is no latency
+	url    string         // where mounts find the server
+	far    *bucketClient  // over the link, as mounts are
+	near   *bucketClient  // for what is not measured
+	mounts int            // so far: each that writes has a prefix of its own
+}
+
+// compareBuckets measures everything for every user and prints the tables.
+func compareBuckets(ctx context.Context, o options) error {
+	plain, err := newBench(o)
+	if err != nil {
+		return err
+	}
+	defer plain.close()
+	b, err := newBucketBench(ctx, plain)
+	if err != nil {
+		return err
+	}
+	defer b.close()
+	if err := b.fill(ctx); err != nil {
+		return err
+	}
+	var missed, failed []string
+	for _, name := range o.users {
+		s, err := b.bucketSession(name)
+		if err != nil {
+			return err
+		}
+		rows, err := s.measure(ctx)
+		s.close()
+		if err != nil {
+			return fmt.Errorf("as %s: %w", name, err)
+		}
+		printBuckets(os.Stdout, s, rows)
+		for _, r := range rows {
+			missed = append(missed, r.missed(s.session)...)
+			failed = append(failed, r.problems...)
+		}
+	}
+	if len(failed) > 0 {
+		return errors.New(strings.Join(failed, "; "))
+	}
+	if o.strict && len(missed) > 0 {
+		return fmt.Errorf("bars missed: %s", strings.Join(missed, "; "))
+	}
+	return nil
+}
+
+func newBucketBench(ctx context.Context, plain *bench) (*bucketBench, error) {
+	b := &bucketBench{bench: plain}
+	data := filepath.Join(b.dir, "server")
+	if err := os.Mkdir(data, 0o700); err != nil {
+		return nil, err
+	}
+	program, err := filepath.Abs(b.o.s3)
+	if err != nil {
+		return nil, err
+	}
+	if b.server, err = s3server.Launch(ctx, s3server.Kind(filepath.Base(program)), program, data); err != nil {
+		return nil, err
+	}
+	b.url = b.server.Endpoint
+	if b.o.latency > 0 {
+		if b.link, err = slowlink.Listen(ctx, strings.TrimPrefix(b.url, "http://"), b.o.latency); err != nil {
+			b.server.Stop()
+			return nil, err
+		}
+		b.url = "http://" + b.link.Addr
+	}
+	b.far, b.near = newBucketClient(b.server, b.url), newBucketClient(b.server, b.server.Endpoint)
+	return b, nil
+}
+
+// close ends the server; the directory is removed with the bench.
+func (b *bucketBench) close() {
+	b.far.close()
+	b.near.close()
+	if b.link != nil {
+		b.link.Close()
+	}
+	b.server.Stop()
+}
+
+// fill has another tool write what the bucket holds before anybody mounts it.
+func (b *bucketBench) fill(ctx context.Context) error {
+	err := inParallel(bucketFiles, bucketThreads, func(i int) error { return b.near.put(ctx, foreignKey(i), smallContent(i)) })
+	if err != nil {
+		return fmt.Errorf("filling the bucket: %w", err)
+	}
+	return b.near.putLarge(ctx, foreign+largeDir+"/"+largeName, b.o.size)
+}
+
+// fillDisk puts the same on a disk.
+func (b *bucketBench) fillDisk(dir string) error {
+	for i := range bucketFiles {
+		path := filepath.Join(dir, smallDir, bucketName(i))
+		err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, smallContent(i), 0o644))
+		if err != nil {
+			return err
+		}
+	}
+	if err := os.MkdirAll(filepath.Join(dir, largeDir), 0o755); err != nil {
+		return err
+	}
+	f, err := os.Create(filepath.Join(dir, largeDir, largeName))
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	buf := make([]byte, block)
+	for i := range b.o.size {
+		largeBlock(buf, i)
+		if _, err := f.Write(buf); err != nil {
+			return err
+		}
+	}
+	return f.Sync()
+}

@@ -1,0 +1,101 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"slices"
+	"testing"
+
+	"github.com/wsmount/wsmount/integration/s3server"
+)
+
+// The work itself, on a plain directory with what a bucket holds before.
+func TestBucketWorkOnADirectory(t *testing.T) {
+	t.Setenv("HOME", t.TempDir())
+	t.Setenv(sizeVariable, "2")
+	dir := t.TempDir()
+	if err := (&bucketBench{bench: &bench{o: options{size: 2}}}).fillDisk(dir); err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]bool{}
+	for _, w := range bucketWorkloads() {
+		if _, taken := workloadNamed(w.name); !taken || seen[w.name] {
+			t.Errorf("%q is no name, or stands twice", w.name)
+		}
+		seen[w.name] = true
+		for round := range 2 {
+			t.Run(fmt.Sprintf("%s, round %d", w.name, round), func(t *testing.T) {
+				if w.needs != "" && !installed(w.needs) {
+					t.Skip(w.needs, " is not installed")
+				}
+				p := place{dir: dir, name: w.where()}
+				if w.setup != nil {
+					if err := w.setup(p); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if got, err := w.run(p); err != nil || !(got > 0) {
+					t.Errorf("got %v, %v", got, err)
+				}
+				if _, err := os.Stat(p.file(w.probe)); err != nil {
+					t.Error("no file whose io mode can be seen:", err)
+				}
+			})
+		}
+	}
+}
+
+// A witness sees a file that is missing, cut, changed or too long.
+func TestWitness(t *testing.T) {
+	server := s3server.Start(t, s3server.MinIO)
+	c := newBucketClient(server, server.Endpoint)
+	t.Cleanup(c.close)
+	want := smallContent(1)
+	changed := slices.Clone(want)
+	changed[smallSize-1]++
+	for key, content := range map[string][]byte{"same": want, "cut": want[:smallSize-1], "changed": changed, "longer": append(slices.Clone(want), 0)} {
+		if err := c.put(t.Context(), key, content); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b := &bucketBench{near: c}
+	for _, key := range []string{"same", "cut", "changed", "longer", "missing"} {
+		want := loss{lost: 1, of: 1, key: key}
+		if key == "same" {
+			want = loss{of: 1}
+		}
+		if got, err := b.lost(t.Context(), []written{bytesAt(key, smallContent(1))}); err != nil || got != want {
+			t.Errorf("%s: got %v, %v", key, got, err)
+		}
+	}
+	if err := c.putLarge(t.Context(), "large", partBlocks+3); err != nil {
+		t.Fatal(err)
+	}
+	if l, err := b.lost(t.Context(), []written{{"large", partBlocks + 3, block, largeBlock}}); err != nil || l.lost > 0 {
+		t.Errorf("large: %v, %v", l, err)
+	}
+}
+
+func TestRequestsSince(t *testing.T) {
+	var before, after requests
+	for text, to := range map[string]*requests{
+		`{"Get": {"count": 1, "received": 5}, "List": {"count": 2}}`:                      &before,
+		`{"Get": {"count": 4, "received": 9}, "List": {"count": 2}, "Put": {"count": 1}}`: &after,
+	} {
+		if err := json.Unmarshal([]byte(text), to); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := after.since(before).String(); got != "3 Get, 1 Put" {
+		t.Errorf("got %q", got)
+	}
+}
+
+// A time that is half of the limit's is twice as fast.
+func TestRatioOfTimes(t *testing.T) {
+	r := row{w: workload{less: true}, rounds: []map[kind]float64{{wsmount: 1, possible: 2}}}
+	if got := r.ratio(possible); got != 2 {
+		t.Errorf("got %v, want 2", got)
+	}
+}
