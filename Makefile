@@ -66,8 +66,8 @@ fuzz: ## run every fuzzer for FUZZTIME (60s)
 		done
 	done
 
-bench: build bin/loopback ## compare with ext4 and go-fuse's loopback; BENCH='-run NAME -rounds N ...'
-	@$(need) $(run_needs) git:git tar:tar
+bench: build bin/loopback bin/minio ## compare with ext4, go-fuse's loopback and mounts of buckets; BENCH='-run NAME -rounds N ...'
+	@$(need) $(run_needs) git:git tar:tar sqlite3:sqlite3
 	integration/tools/users-may-mount.sh
 	$(GO) build -o bin/bench ./integration/bench
 	bin/bench -wsmount bin/wsmount -loopback bin/loopback $(BENCH)
@@ -76,6 +76,9 @@ bench: build bin/loopback ## compare with ext4 and go-fuse's loopback; BENCH='-r
 		echo
 		echo "== a working copy of a service that takes $$delay for each call"
 		bin/bench -wsmount bin/wsmount -loopback '' -memoryd bin/memoryd -delay $$delay $(BENCH)
+	done
+	for latency in 0 10ms; do
+		bin/bench -wsmount bin/wsmount -s3 bin/minio -latency $$latency -rounds 3 -users "$$(id -un)" $(BENCH)
 	done
 
 model: ## the model and crash tests for hours rather than minutes
