@@ -56,7 +56,7 @@ func (r *bucketRow) printProblems(w io.Writer) {
 }
 
 func printLosses(w io.Writer, s *bucketSession, rows []*bucketRow) {
-	fmt.Fprintln(w, "\nfiles that lack a byte in the bucket")
+	fmt.Fprintln(w, "\nfiles that the bucket lacks, or a byte of them; a cache may have them for a later mount")
 	for _, r := range rows {
 		if r.w.wrote == nil {
 			continue
