@@ -52,7 +52,7 @@ func (f *file) changes() bool { return writes(f.flags) || f.made || f.wrote.Load
 // Flush implements fs.File: a close(2). What this descriptor wrote is safe when
 // it returns, as Policy has it.
 func (f *file) Flush(op *fs.Op) error {
-	if !f.changes() {
+	if !f.changes() || f.emptied() {
 		return nil
 	}
 	if err := f.v.absorb(f.oi.ino); err != nil {
@@ -63,6 +63,12 @@ func (f *file) Flush(op *fs.Op) error {
 	}
 	return f.v.committed(op, f.oi.ino) // which does not wait with Policy.NoWait
 }
+
+// emptied reports whether this open has emptied the file, and nothing has come
+// since. A shell that redirects duplicates the descriptor and closes the first
+// one so: nobody is to see an empty file between two versions. If it stays empty,
+// it is taken when the last descriptor is closed.
+func (f *file) emptied() bool { return f.flags&syscall.O_TRUNC != 0 && f.oi.f.Size() == 0 }
 
 // bare reports whether the file is a new name without content, as touch leaves
 // it: that is a change of names, which no close waits for.

@@ -91,3 +91,29 @@ func TestNobodyWaitsForTheSameBytes(t *testing.T) {
 		t.Fatal("it waits for ever")
 	}
 }
+
+// A shell that redirects opens, duplicates, closes, and then writes: the backend
+// gets one version, and the history has no empty one.
+func TestRedirectIsOneVersion(t *testing.T) {
+	var calls calls
+	w := newWorld(t, recording(&calls))
+	w.ok(w.put("f", "old"))
+	w.settle()
+	calls.changes()
+	before := len(w.log("f"))
+	o := w.open("f", syscall.O_WRONLY|syscall.O_TRUNC)
+	w.ok(o.File.Flush(me))
+	w.write(o, "new", 0)
+	w.ok(w.shut(o))
+	w.settle()
+	if got := strings.Count(calls.changes(), "write"); got != 1 {
+		t.Errorf("%d writes", got)
+	}
+	if got := len(w.log("f")) - before; got != 1 {
+		t.Errorf("%d versions", got)
+	}
+	e := w.open("f", syscall.O_WRONLY|syscall.O_TRUNC)
+	w.ok(w.shut(e))
+	w.settle()
+	w.backend("f: ")
+}
