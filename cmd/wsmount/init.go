@@ -33,7 +33,7 @@ func initCommand() *cli.Command {
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "id", Usage: "`ADDRESS`, @owner/slug (default: from the login and the directory)"},
 			&cli.StringFlag{Name: "name", Usage: "`NAME` for people (default: the directory's)"},
-			&cli.StringFlag{Name: "owner-id", Usage: "stable `ID` of the owner (default: a new one)"},
+			&cli.StringFlag{Name: "owner-id", Usage: "stable `ID` of the owner (default: the one that this host knows, or a new one)"},
 			&cli.StringFlag{Name: "provider", Value: mountspec.ProviderLocalFS, Usage: "storage `PROVIDER`, local-fs or dev-local"},
 			&cli.BoolFlag{Name: "register", Usage: "also enter it in the registry of this host"},
 		},
@@ -67,12 +67,14 @@ func initAction(c *cli.Context) error {
 		return err
 	}
 	manifest := filepath.Join(dir, "WORKSPACE.md")
-	if err := writeNew(manifest, text); err != nil {
+	undo, err := writeNew(manifest, text)
+	if err != nil {
 		return err
 	}
 	out := initialized{Schema: "wsmount.init/v1", ID: w.ID.String(), Manifest: manifest}
 	if c.Bool("register") {
 		if err := register(c, manifest, host.AddOptions{Address: w.ID, OwnerID: w.Owner.ID}); err != nil {
+			undo()
 			return err
 		}
 		out.Registered = true
@@ -97,12 +99,16 @@ func newWorkspace(c *cli.Context, dir string) (*mountspec.Workspace, error) {
 	if err != nil {
 		return nil, err
 	}
+	owner, err := ownerID(c, id.Owner)
+	if err != nil {
+		return nil, err
+	}
 	var config mountspec.Config = mountspec.LocalFSConfig{MountPath: dir} // AIP-35 wants absolute paths
 	if provider == mountspec.ProviderDevLocal {
 		config = mountspec.DevLocalConfig{Root: dir}
 	}
 	def := mountspec.Workspace{ID: id, Version: "0.1.0", Name: orNothing(c.String("name"), filepath.Base(dir)),
-		Owner:   mountspec.Owner{Type: "user", ID: orNothing(c.String("owner-id"), newOwnerID()), Slug: strings.TrimRight(id.Owner, "-")},
+		Owner:   mountspec.Owner{Type: "user", ID: owner, Slug: strings.TrimRight(id.Owner, "-")},
 		Storage: mountspec.Block[mountspec.Storage]{Inline: &mountspec.Storage{Provider: provider, Config: config}}}
 	w, found := mountspec.DefineWorkspace(def, mountspec.Options{Registered: daemon.Mountable})
 	if err := found.Err(); err != nil {
@@ -133,6 +139,23 @@ func slug(s, other string) string {
 	return orNothing(strings.Trim(notInSlug.ReplaceAllString(strings.ToLower(s), "-"), "-"), other)
 }
 
+// ownerID is the id that was given, that this host knows the owner by, or a new one.
+func ownerID(c *cli.Context, owner string) (string, error) {
+	if id := c.String("owner-id"); id != "" {
+		return id, nil
+	}
+	h, err := openHost(c, false)
+	if err != nil {
+		return "", err
+	}
+	defer h.close()
+	id, err := h.resolver.OwnerID(c.Context, owner)
+	if err != nil {
+		return "", daemon.Refusal(err)
+	}
+	return orNothing(id, newOwnerID()), nil
+}
+
 // newOwnerID makes an id that nobody else has.
 func newOwnerID() string { return strings.ToUpper(rand.Text()) }
 
@@ -149,22 +172,44 @@ func manifestText(w *mountspec.Workspace) ([]byte, error) {
 	return text, nil
 }
 
-// writeNew writes a file that does not exist yet.
-func writeNew(name string, text []byte) error {
+// writeNew writes a file that does not exist yet, and makes its directory. undo
+// takes away what it made.
+func writeNew(name string, text []byte) (undo func(), err error) {
+	made := missing(filepath.Dir(name))
+	remove := func() {
+		for _, name := range made {
+			os.Remove(name) // a directory, unless somebody has put something in it
+		}
+	}
+	defer func() {
+		if err != nil {
+			remove()
+		}
+	}()
 	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
-		return exit.New(exit.Failed, "%w", err).Hint("choose a directory that you may write")
+		return nil, exit.New(exit.Failed, "%w", err).Hint("choose a directory that you may write")
 	}
 	f, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
 	if errors.Is(err, fs.ErrExist) {
-		return exit.New(exit.Failed, "%s exists already", name).Hint("edit it, or remove it first; init never overwrites")
+		return nil, exit.New(exit.Failed, "%s exists already", name).Hint("edit it, or remove it first; init never overwrites")
 	}
 	if err != nil {
-		return exit.New(exit.Failed, "%w", err).Hint("choose a directory that you may write")
+		return nil, exit.New(exit.Failed, "%w", err).Hint("choose a directory that you may write")
 	}
+	made = append([]string{name}, made...)
 	_, err = f.Write(text)
 	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-		os.Remove(name)
-		return exit.New(exit.Failed, "%w", err)
+		return nil, exit.New(exit.Failed, "%w", err)
 	}
-	return nil
+	return remove, nil
+}
+
+// missing lists a directory and those above it that do not exist, the deepest first.
+func missing(dir string) (out []string) {
+	for ; ; dir = filepath.Dir(dir) {
+		if _, err := os.Lstat(dir); !errors.Is(err, fs.ErrNotExist) {
+			return out
+		}
+		out = append(out, dir)
+	}
 }

@@ -97,6 +97,33 @@ func (s *session) otherOwner(l *loaded) (id, workspace string) {
 	return "", ""
 }
 
+// OwnerID returns the id of an owner of whom the registry or the configuration
+// has a workspace, or "". Where the configuration names none, the manifest does.
+func (r *Resolver) OwnerID(ctx context.Context, owner string) (string, error) {
+	entries, err := r.List()
+	if err != nil {
+		return "", err
+	}
+	entries = slices.DeleteFunc(entries, func(e Entry) bool { return e.Address.Owner != owner })
+	for _, e := range entries {
+		if e.OwnerID != "" {
+			return e.OwnerID, nil
+		}
+	}
+	s := &session{ctx: ctx, r: r, reg: &registryFile{}}
+	for _, e := range entries {
+		c, ok, err := s.registered(e.Address)
+		if err != nil || !ok {
+			continue
+		}
+		l := &loaded{cand: c} // one that cannot be read, or is another's, says nothing
+		if s.readWorkspace(l) == nil && s.identity(l) == nil && l.ws.Owner.ID != "" {
+			return l.ws.Owner.ID, nil
+		}
+	}
+	return "", nil
+}
+
 func (s *session) registration(l *loaded) Registration {
 	now := s.r.o.Now().UTC()
 	reg := Registration{Path: l.registeredPath(), OwnerID: l.ws.Owner.ID, Location: l.loc,

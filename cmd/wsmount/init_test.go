@@ -1,0 +1,74 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/wsmount/wsmount/cmd/internal/exit"
+)
+
+// ownerIDs are those of the registered workspaces, by address.
+func (w *world) ownerIDs() map[string]string {
+	w.t.Helper()
+	var list struct{ Workspaces []entryJSON }
+	if err := json.Unmarshal([]byte(w.ok("registry", "list", "--json")), &list); err != nil {
+		w.t.Fatal(err)
+	}
+	ids := map[string]string{}
+	for _, e := range list.Workspaces {
+		ids[e.Address] = e.OwnerID
+	}
+	return ids
+}
+
+// One owner has one id, so a second workspace of his is no second owner.
+func TestInitReusesTheOwnersID(t *testing.T) {
+	w := newWorld(t)
+	w.ok("init", "a", "--id", "@me/a", "--register")
+	w.ok("init", "b", "--id", "@me/b", "--register")
+	w.ok("init", "c", "--id", "@you/c", "--register")
+	ids := w.ownerIDs()
+	if ids["@me/a"] == "" || ids["@me/a"] != ids["@me/b"] || ids["@me/a"] == ids["@you/c"] {
+		t.Errorf("the owners' ids: %v", ids)
+	}
+	w.ok("init", "d", "--id", "@me/d") // may be registered later
+	w.ok("registry", "add", "d")
+}
+
+// The same for an owner whom the configuration knows, by id or by manifest.
+func TestInitReusesTheOwnersIDOfTheConfiguration(t *testing.T) {
+	w := newWorld(t)
+	w.ok("init", "a", "--id", "@me/a", "--owner-id", "MINE")
+	w.mkdir("plain")
+	w.config("workspaces:\n  \"@me/a\": { path: " + w.path("a/WORKSPACE.md") + " }\n  \"@you/p\": { path: " + w.path("plain") + ", owner_id: YOURS }\n")
+	w.ok("init", "b", "--id", "@me/b", "--register")
+	w.ok("init", "c", "--id", "@you/c", "--register")
+	if ids := w.ownerIDs(); ids["@me/b"] != "MINE" || ids["@you/c"] != "YOURS" {
+		t.Errorf("the owners' ids: %v", ids)
+	}
+}
+
+// What could not be registered is taken away, so that the next try is not
+// refused for it; what was there before stays.
+func TestInitThatIsRefusedLeavesNothing(t *testing.T) {
+	w := newWorld(t)
+	w.ok("init", "a", "--id", "@me/a", "--register")
+	w.write("kept/file", "x")
+	for _, dir := range []string{"deep/down/b", "kept"} {
+		for range 2 {
+			w.refused(exit.Denied, "two owners", "init", dir, "--id", "@me/b", "--owner-id", "ANOTHER", "--register")
+		}
+	}
+	if _, err := os.Lstat(w.path("deep")); err == nil {
+		t.Error("the directories that it made are left")
+	}
+	if got := w.files("kept"); got != "file: x" {
+		t.Errorf("left in a directory that was there: %s", got)
+	}
+	w.ok("init", "kept", "--id", "@me/b", "--register")
+	if got := w.run("init", "kept", "--id", "@me/b", "--register"); got.code != exit.Failed || !strings.Contains(got.errOut, "exists already") {
+		t.Errorf("again: %+v", got)
+	}
+}
