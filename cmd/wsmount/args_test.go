@@ -99,6 +99,7 @@ var synopses = []struct {
 	{"registry accept", []string{"@a/b"}, [][]string{{"-y"}, {"--show"}}, map[string]string{"yes": "true", "show": "true"}},
 	{"debug", []string{"/mnt"}, [][]string{{"-o", "f"}}, map[string]string{"output": "f"}},
 	{"debug", []string{"/mnt"}, [][]string{{"-o", "-"}}, map[string]string{"output": "-"}},
+	{"help", []string{"conflicts", "show"}, nil, nil},
 	{"version", nil, [][]string{{"--json"}}, map[string]string{"json": "true"}},
 	{"completion", []string{"bash"}, nil, nil},
 }
@@ -216,6 +217,8 @@ func TestCommandLineRefusals(t *testing.T) {
 		{"too many", []string{"mount", "@a/b", "x", "y"}, "2 arguments are needed, 3 given", "WORKSPACE MOUNTPOINT"},
 		{"too few", []string{"registry", "add"}, "1 argument is needed, 0 given", "wsmount registry add PATH"},
 		{"unknown shell", []string{"completion", "bsh"}, `no completion for "bsh"`, "bash"},
+		{"help of an unknown command", []string{"help", "moutn"}, `wsmount has no command "moutn"`, "did you mean mount"},
+		{"help of an unknown subcommand", []string{"help", "registry", "ad"}, `wsmount registry has no command "ad"`, "did you mean add"},
 		{"a terminal's control characters", []string{"pu\x1b[31mll"}, "no command", ""},
 	}
 	for _, tt := range tests {
@@ -260,6 +263,28 @@ func TestHelp(t *testing.T) {
 		if strings.Contains(out.String(), "`FILE") || strings.Contains(out.String(), "%!") {
 			t.Errorf("%q: not formatted:\n%s", words, out.String())
 		}
+	}
+}
+
+// `help COMMAND` says what `COMMAND --help` says.
+func TestHelpCommand(t *testing.T) {
+	said := func(words ...string) string {
+		var out, errOut bytes.Buffer
+		if code := run(context.Background(), words, &out, &errOut); code != exit.Done || errOut.Len() > 0 {
+			t.Errorf("%q: exit %d, %s", words, code, errOut.String())
+		}
+		return out.String()
+	}
+	lines := [][]string{nil}
+	eachCommand("", commands(), func(name string, _ *cli.Command) { lines = append(lines, strings.Fields(name)) })
+	for _, words := range lines {
+		got, want := said(append([]string{"help"}, words...)...), said(append(slices.Clone(words), "--help")...)
+		if got != want {
+			t.Errorf("help of %q:\n%s\nwant\n%s", words, got, want)
+		}
+	}
+	if got, want := said("help", "unmount"), said("umount", "--help"); got != want {
+		t.Errorf("help of an alias:\n%s", got)
 	}
 }
 

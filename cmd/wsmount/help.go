@@ -15,6 +15,25 @@ const programHelp = `wsmount mounts a declared workspace as a directory: it read
 finds where the files live, and serves them under the policy that the manifest
 states and this host grants.`
 
+func helpCommand() *cli.Command {
+	return &cli.Command{
+		Name:        "help",
+		Usage:       "say how a command is used",
+		ArgsUsage:   "[COMMAND ...]",
+		Description: "Says the same as COMMAND --help.",
+		Action: func(c *cli.Context) error {
+			in := invocation{args: c.Args().Slice()}
+			in.findCommand(commands())
+			if leaf := in.leaf(); len(in.args) > 0 && leaf == nil {
+				return in.unknownCommand(commands())
+			} else if len(in.args) > 0 && len(leaf.Subcommands) > 0 {
+				return in.unknownCommand(leaf.Subcommands)
+			}
+			return in.printHelp(c.App.Writer)
+		},
+	}
+}
+
 // printHelp writes the help of the program or of a command.
 func (in *invocation) printHelp(w io.Writer) error {
 	c := in.leaf()

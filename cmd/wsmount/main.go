@@ -173,7 +173,7 @@ func commands() []*cli.Command {
 		pullCommand(), commitCommand(), pushCommand(),
 		logCommand(), diffCommand(), restoreCommand(), conflictsCommand(), recoverCommand(),
 		validateCommand(), resolveCommand(), doctorCommand(), initCommand(), registryCommand(),
-		debugCommand(), versionCommand(), completionCommand(),
+		debugCommand(), versionCommand(), completionCommand(), helpCommand(),
 	}
 	for _, c := range all {
 		prepare(c)
