@@ -342,10 +342,10 @@ func TestAge(t *testing.T) {
 
 // Who sees every process is not sent to root.
 func TestUnseenUser(t *testing.T) {
-	if got := unseenUser(true); strings.Contains(got, "root") || !strings.Contains(got, "--force") {
+	if got := unseenUser(true, false); strings.Contains(got, "root") || !strings.Contains(got, "--force") {
 		t.Errorf("root: got %q", got)
 	}
-	if got := unseenUser(false); !strings.Contains(got, "root can see") {
+	if got := unseenUser(false, false); !strings.Contains(got, "root can see") {
 		t.Errorf("a user: got %q", got)
 	}
 }

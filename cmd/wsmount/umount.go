@@ -61,7 +61,26 @@ func umountAction(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	if !res.Busy && !req.Lazy && !r.Alive() {
+		res.Unsent, res.Conflicts = whatStays(r, dirs)
+	}
 	return reportUmount(c.App.Writer, c.Bool("json"), res)
+}
+
+// whatStays counts what a mount that has ended left unsent in its working copies.
+// Where a daemon could still say that nothing is, they are not looked at. What
+// cannot be read, the next mount and recover tell of.
+func whatStays(r *state.Record, dirs []string) (changes, conflicts int) {
+	if s, ok := lastStatus(r); ok && s.State == control.Stopped && unsentIn(s) == 0 && heldBack(s) == 0 && s.ConflictsTotal == 0 {
+		return 0, 0
+	}
+	for _, dir := range dirs {
+		l, err := cache.Inspect(filepath.Join(dir, state.CopyName), 1)
+		if err == nil { // one that the next mount has taken over holds nothing
+			changes, conflicts = changes+l.Total, conflicts+l.Conflicts
+		}
+	}
+	return changes, conflicts
 }
 
 // copyDirs are the directories of the working copies in a mount, as its last
@@ -88,7 +107,7 @@ func copyDirs(r *state.Record) []string {
 // place where a person finds it. It stays in the working copy, too. The error
 // says that there was something.
 func exportLeft(ctx context.Context, r *state.Record, dirs []string) error {
-	if err := endsWithin(ctx, r); err != nil {
+	if err := endsWithin(ctx, r, forceLimit); err != nil {
 		return err
 	}
 	for _, dir := range dirs {
@@ -124,6 +143,12 @@ func umountRecord(c *cli.Context, r *state.Record, req control.UnmountRequest) (
 		return umountDead(r)
 	}
 	res, err := askToUnmount(ctx, r, req)
+	if control.HungUp(err) && endsWithin(ctx, r, deathLimit) == nil {
+		if res, err = umountDead(r); err == nil {
+			err = lastWord(r)
+		}
+		return res, err
+	}
 	hangs := err != nil && exit.From(err).Code == exit.Unreachable && c.Context.Err() == nil && r.Alive()
 	switch {
 	case hangs && req.Force:
@@ -152,19 +177,27 @@ func lastWord(r *state.Record) error {
 	return nil
 }
 
-// notSafe is what the daemon's last status says of it. Another daemon may have
-// written there since, whose word is not about this mount.
+// notSafe is what the daemon's last status says of it.
 func notSafe(r *state.Record) string {
-	var s control.Status
+	s, _ := lastStatus(r)
+	return s.NotSafe
+}
+
+// lastStatus is the last that the daemon of a record wrote. Another daemon may
+// have written there since, whose word is not about this mount.
+func lastStatus(r *state.Record) (s control.Status, ok bool) {
 	b, _, err := r.Status()
 	if err == nil {
 		err = json.Unmarshal(b, &s)
 	}
 	if err != nil || s.PID != r.PID {
-		return ""
+		return control.Status{}, false
 	}
-	return s.NotSafe
+	return s, true
 }
+
+// deathLimit is how long a daemon that has hung up may take to be gone.
+const deathLimit = time.Second
 
 // forceLimit is how long --force waits for each of the daemon's answer, its
 // end by itself, and its end by a signal.
@@ -186,7 +219,7 @@ func umountHung(ctx context.Context, r *state.Record) (control.UnmountResult, er
 	if errors.Is(err, mountpoint.ErrNotMounted) {
 		res.Unmounted, err = true, nil
 	}
-	if err != nil || endsWithin(ctx, r) == nil {
+	if err != nil || endsWithin(ctx, r, forceLimit) == nil {
 		return res, err
 	}
 	if err := ctx.Err(); err != nil {
@@ -196,15 +229,15 @@ func umountHung(ctx context.Context, r *state.Record) (control.UnmountResult, er
 		return res, exit.New(exit.Failed, "%s is unmounted, but its daemon cannot be ended: %w", r.Mountpoint, err).
 			Hint("end process %d as its user, or as root", r.PID)
 	}
-	if err := endsWithin(ctx, r); err != nil {
+	if err := endsWithin(ctx, r, forceLimit); err != nil {
 		return res, err
 	}
 	_ = state.Forget(r) // a new daemon may have the directory already
 	return res, nil
 }
 
-func endsWithin(ctx context.Context, r *state.Record) error {
-	ctx, cancel := context.WithTimeout(ctx, forceLimit)
+func endsWithin(ctx context.Context, r *state.Record, limit time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	return waitForEnd(ctx, r)
 }
@@ -217,6 +250,9 @@ func umountDead(r *state.Record) (control.UnmountResult, error) {
 	}
 	if err == nil {
 		err = state.Forget(r)
+		if errors.Is(err, fs.ErrNotExist) { // it ended by itself after all
+			err = nil
+		}
 	}
 	return res, err
 }
@@ -347,6 +383,9 @@ func reportUmount(w io.Writer, asJSON bool, res control.UnmountResult) error {
 		return nil
 	}
 	if !res.Busy {
+		if res.Unsent > 0 {
+			fmt.Fprintln(w, unsentText(res.Unsent, res.Conflicts))
+		}
 		return nil
 	}
 	var users []string
@@ -357,9 +396,9 @@ func reportUmount(w io.Writer, asJSON bool, res control.UnmountResult) error {
 	for _, path := range res.Inside {
 		fmt.Fprintf(w, "  %s is mounted inside\n", oneLine(path))
 	}
-	e := exit.New(exit.Failed, "%s is in use", res.Mountpoint)
+	e := exit.New(exit.Failed, "%s is in use%s", res.Mountpoint, openText(res.OpenFiles))
 	if len(users) == 0 && len(res.Inside) == 0 {
-		return e.Hint("%s", unseenUser(os.Geteuid() == 0))
+		return e.Hint("%s", unseenUser(os.Geteuid() == 0, res.OpenFiles > 0))
 	}
 	if len(users) == 0 {
 		return e.Hint("unmount what is inside first, or give --lazy")
@@ -367,8 +406,28 @@ func reportUmount(w io.Writer, asJSON bool, res control.UnmountResult) error {
 	return e.Hint("end %s, or give --lazy or --force", plural(len(users), "this program", "these programs")+" ("+strings.Join(users, ", ")+")")
 }
 
-// unseenUser says what to do where a mount is in use and nobody seems to use it.
-func unseenUser(root bool) string {
+// unsentText says what stays in the working copies of a mount that has ended.
+func unsentText(changes, conflicts int) string {
+	return fmt.Sprintf("%s in the working copy, unsent%s: `wsmount recover` lists them",
+		plural(changes, "1 change stays", fmt.Sprintf("%d changes stay", changes)), note(conflicts > 0, count(conflicts, "conflict")))
+}
+
+func openText(files int) string {
+	if files == 0 {
+		return ""
+	}
+	return ": " + plural(files, "1 file is open", fmt.Sprintf("%d files are open", files))
+}
+
+// unseenUser says what to do where a mount is in use and nobody is seen to use
+// it. With open files, a close may be under way, of which no descriptor is left.
+func unseenUser(root, open bool) string {
+	switch {
+	case root && open:
+		return "a close may still wait for the store, `wsmount status` shows it: try again, or give --force"
+	case open:
+		return "a close may still wait for the store, or it is a program of another user: try again; root can see which"
+	}
 	if root { // sees every process: it is one that ends, or the kernel
 		return "no program seems to use it, perhaps one is just ending: try again, or give --force"
 	}

@@ -1,9 +1,15 @@
 package main
 
 import (
+	"fmt"
+	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 	"github.com/wsmount/wsmount/cmd/internal/state"
@@ -31,4 +37,116 @@ func TestUmountPassesOnWhatIsNotSafe(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A daemon that is killed while it is asked hangs up before it is gone.
+func TestUmountWhileTheDaemonDies(t *testing.T) {
+	needFUSE(t)
+	for _, tt := range []struct {
+		name   string
+		hangUp func(*net.UnixListener)
+	}{
+		{"reset", func(l *net.UnixListener) { c, _ := l.Accept(); time.Sleep(100 * time.Millisecond); c.Close() }}, // with the request unread
+		{"end of file", func(l *net.UnixListener) { c, _ := l.Accept(); c.Read(make([]byte, 4096)); c.Close() }},
+		{"refused", func(l *net.UnixListener) { l.Close() }},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newWorld(t)
+			addr := w.workspace("notes")
+			w.ok(addr, "mnt")
+			pid := w.status().PID
+			t.Cleanup(func() { syscall.Kill(pid, syscall.SIGKILL) })
+			l := w.standIn()
+			go func() {
+				tt.hangUp(l)
+				time.Sleep(200 * time.Millisecond)
+				syscall.Kill(pid, syscall.SIGKILL)
+			}()
+			w.ok("umount", "mnt")
+			if isMounted(w.path("mnt")) {
+				t.Error("the dead mount is left")
+			}
+			w.ok(addr, "mnt")
+			w.ok("umount", "mnt")
+		})
+	}
+}
+
+// A daemon that hangs up and goes on is not a dead one.
+func TestUmountWhenTheDaemonHangsUp(t *testing.T) {
+	needFUSE(t)
+	w := newWorld(t)
+	w.ok(w.workspace("notes"), "mnt")
+	pid := w.status().PID
+	l := w.standIn()
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			c.Close()
+		}
+	}()
+	w.refused(exit.Unreachable, "does not answer", "umount", "mnt")
+	if !isMounted(w.path("mnt")) || !alive(pid) {
+		t.Error("the mount was taken from a living daemon")
+	}
+	w.ok("umount", "mnt", "--force")
+}
+
+// standIn listens in the place of the daemon's control API.
+func (w *world) standIn() *net.UnixListener {
+	w.t.Helper()
+	found, err := filepath.Glob(w.path("state/*/*/*/control.sock"))
+	if err != nil || len(found) != 1 {
+		w.t.Fatal(found, err)
+	}
+	dir, err := os.Open(filepath.Dir(found[0])) // its name may be too long for a socket
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer dir.Close()
+	if err := os.Remove(found[0]); err != nil {
+		w.t.Fatal(err)
+	}
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Net: "unix", Name: fmt.Sprintf("/proc/self/fd/%d/control.sock", dir.Fd())})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	l.SetUnlinkOnClose(false)
+	w.t.Cleanup(func() { l.Close() })
+	return l
+}
+
+// A close that waits for the store keeps the mount in use, although its program
+// has no descriptor any more that one could see.
+func TestBusyWithAClose(t *testing.T) {
+	needFUSE(t)
+	w, r := newWorld(t), serve(t, false)
+	w.mount(w.remoteWorkspace("ops", r, "mode: canonical", ""), "mnt")
+	w.write("mnt/a", "1")
+	if err := r.Cut(t.Context(), true); err != nil {
+		t.Fatal(err)
+	}
+	w.write("new", "22")
+	writer := exec.Command("cp", w.path("new"), w.path("mnt/a"))
+	if err := writer.Start(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the close", func() bool {
+		waits, _ := os.ReadFile(fmt.Sprintf("/proc/%d/syscall", writer.Process.Pid))
+		return len(w.status().OpenFiles) == 1 && strings.HasPrefix(string(waits), fmt.Sprint(syscall.SYS_CLOSE, " "))
+	})
+	o := w.run("umount", "mnt")
+	if o.code != exit.Failed || strings.Contains(o.errOut, "no program") || !strings.Contains(o.errOut, "is in use: 1 file is open") {
+		t.Errorf("umount: got %+v", o)
+	}
+	if o := w.run("umount", "mnt", "--json"); !strings.Contains(o.out, `"openFiles": 1`) {
+		t.Errorf("umount --json: got %+v", o)
+	}
+	if err := r.Connect(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	writer.Wait()
 }

@@ -8,10 +8,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"net/http"
 	"net/url"
 	"strings"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 	"github.com/wsmount/wsmount/cmd/internal/lifecycle"
@@ -92,6 +95,17 @@ func (c *Client) Follow(ctx context.Context, name string, handler func(lifecycle
 		return fmt.Errorf("control: %w", err)
 	}
 	return nil
+}
+
+// HungUp reports whether a call failed because nobody listens any more, or the
+// daemon ended the connection: it is ending, or has been killed.
+func HungUp(err error) bool {
+	for _, e := range []error{io.EOF, io.ErrUnexpectedEOF, unix.ECONNRESET, unix.ECONNREFUSED, unix.EPIPE, fs.ErrNotExist} {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	return false
 }
 
 func (c *Client) call(ctx context.Context, method, path string, in, out any) error {

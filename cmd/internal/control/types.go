@@ -289,6 +289,12 @@ type UnmountResult struct {
 	Busy       bool                `json:"busy,omitempty"`
 	Holders    []mountpoint.Holder `json:"holders,omitempty"`
 	Inside     []string            `json:"mountsInside,omitempty"`
+	OpenFiles  int                 `json:"openFiles,omitempty"` // when it is busy
+
+	// Unsent are the changes that stay in working copies because policy did not
+	// want them sent; Conflicts is how many of them are conflicts.
+	Unsent    int `json:"unsent,omitempty"`
+	Conflicts int `json:"conflicts,omitempty"`
 }
 
 // Debug is what a debug bundle wants from the daemon itself.

@@ -191,6 +191,8 @@ func (d *Daemon) Unmount(r control.UnmountRequest) (control.UnmountResult, error
 	if isBusy(err) {
 		_, holders, inside := d.holders()
 		out.Busy, out.Holders = true, holders
+		open, _ := d.server.OpenFiles(countedFiles)
+		out.OpenFiles = len(open)
 		for _, m := range inside {
 			out.Inside = append(out.Inside, m.Path)
 		}
