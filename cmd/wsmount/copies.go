@@ -19,7 +19,8 @@ import (
 
 // target finds the mount that the first argument lies in, and the path in it,
 // without leading slash, that the first argument and the second mean together.
-// So `log /mnt/ws docs/a`, `log /mnt/ws/docs a` and `log /mnt/ws/docs/a` are one.
+// So `log /mnt/ws docs/a`, `log /mnt/ws/docs a` and `log /mnt/ws/docs/a` are one,
+// and so is `log ws ws/docs/a`, as a shell completes it.
 func target(c *cli.Context, args []string) (r *state.Record, rel string, err error) {
 	if r, err = findMount(c, args[0]); err != nil {
 		return nil, "", err
@@ -32,17 +33,37 @@ func target(c *cli.Context, args []string) (r *state.Record, rel string, err err
 	if err != nil {
 		return nil, "", exit.New(exit.Usage, "%w", err)
 	}
-	if len(args) > 1 && filepath.IsAbs(args[1]) {
-		place = filepath.Clean(args[1])
-	} else if len(args) > 1 {
-		place = filepath.Join(place, args[1])
+	if len(args) > 1 {
+		if place, err = second(table, r, place, args[1]); err != nil {
+			return nil, "", exit.New(exit.Usage, "%w", err)
+		}
 	}
 	rel, err = filepath.Rel(r.Mountpoint, place)
 	if err != nil || rel == ".." || strings.HasPrefix(rel, "../") {
 		return nil, "", exit.New(exit.Usage, "%s does not lie in %s", oneLine(place), r.Mountpoint).
-			Hint("give a path that is relative to the first argument")
+			Hint("give a path that is relative to the first argument, or one that leads into the mount")
 	}
 	return r, strings.Trim(path.Clean("/"+rel), "/"), nil
+}
+
+// second is what a second argument means whose first is a place in the mount. A
+// relative path counts from that place, unless it leads into the mount from the
+// working directory outside, and what it begins with is not at the place.
+func second(table mountpoint.Table, r *state.Record, place, arg string) (string, error) {
+	resolved, err := table.Resolve(arg)
+	if err != nil || filepath.IsAbs(arg) {
+		return resolved, err
+	}
+	below := filepath.Join(place, arg)
+	here, err := table.Resolve(".")
+	if err != nil || mountpoint.Within(here, r.Mountpoint) || !mountpoint.Within(resolved, r.Mountpoint) {
+		return below, err
+	}
+	first, _, _ := strings.Cut(filepath.Clean(arg), "/")
+	if _, err := os.Lstat(filepath.Join(place, first)); err == nil {
+		return below, nil
+	}
+	return resolved, nil
 }
 
 // wanted is target for a command that needs a file or directory in the mount.

@@ -47,10 +47,10 @@ func refusal(err error) error {
 	case errors.Is(err, cache.ErrNoVersion), errors.Is(err, cache.ErrNotKept):
 		return e.Hint("`wsmount log` lists the versions that there are")
 	case errors.Is(err, cache.ErrNoConflict):
-		return e.Hint("`wsmount conflicts list` lists the conflicts")
+		return e.Hint("`wsmount conflicts list` lists the conflicts; give a path of the mount as it shows them, or one that leads into it")
 	case errors.Is(err, iofs.ErrNotExist), errors.Is(err, syscall.ENOENT):
 		e.Code = exit.Unresolvable
-		return e.Hint("paths are those of the mount")
+		return e.Hint("give a path of the mount, or one that leads into it")
 	case errors.Is(err, cache.ErrHalted):
 		return e.Hint("look at it; --confirm allows it, once")
 	case errors.Is(err, fs.ErrReadOnly):
