@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -250,7 +251,41 @@ func TestSyncByHand(t *testing.T) {
 	if got, err := os.ReadFile(w.path("mnt/b")); err != nil || string(got) != "theirs" {
 		t.Errorf("pulled: got %q, %v", got, err)
 	}
-	w.ok("umount", "mnt") // manual: what is unsaved is nobody's wish to send
+	// manual: what is unsaved is nobody's wish to send, but somebody should know
+	w.write("mnt/d", "unsaved")
+	w.write("mnt/e", "unsaved")
+	if out := w.ok("umount", "mnt"); out != "2 changes stay in the working copy, unsent: `wsmount recover` lists them\n" {
+		t.Errorf("umount: got %q", out)
+	}
+	if out := w.ok("recover"); !strings.Contains(out, "2 changes, ") {
+		t.Errorf("recover: got %s", out)
+	}
+}
+
+// What an unmount leaves unsent, it says, conflicts too; where all is sent it
+// says nothing.
+func TestUmountTellsWhatStays(t *testing.T) {
+	needFUSE(t)
+	w, r := newWorld(t), serve(t, false)
+	addr := w.remoteWorkspace("ops", r, perTurn+", conflict: {policy: manual}", "")
+	w.mount(addr, "mnt")
+	w.write("mnt/f", "base")
+	if out := w.ok("umount", "mnt"); out != "" {
+		t.Errorf("all is sent, and umount says %q", out)
+	}
+	w.mount(addr, "mnt")
+	if err := r.Tamper(t.Context(), providers.MustLocator("f"), []byte("theirs")); err != nil {
+		t.Fatal(err)
+	}
+	w.write("mnt/f", "ours")
+	w.event(exit.Conflict, "event", "mnt", "turn-end")
+	syscall.Kill(w.status().PID, syscall.SIGKILL)
+	eventually(t, "the daemon's end", func() bool { return w.status().State == control.Dead })
+	o := w.run("umount", "mnt", "--json")
+	var res control.UnmountResult
+	if err := json.Unmarshal([]byte(o.out), &res); err != nil || o.code != exit.Done || !res.Unmounted || !strings.Contains(o.out, `"unsent": 1`) || !strings.Contains(o.out, `"conflicts": 1`) {
+		t.Errorf("umount --json: got %+v, %v", o, err)
+	}
 }
 
 func TestHistoryByHand(t *testing.T) {
@@ -534,12 +569,19 @@ func TestConflictsByHand(t *testing.T) {
 			if out := w.ok("conflicts", "list", "mnt"); !strings.Contains(out, "f") {
 				t.Errorf("list: got %s", out)
 			}
+			if err := os.Symlink(w.path("mnt"), w.path("link")); err != nil {
+				t.Fatal(err)
+			}
 			for _, side := range []string{"ours", "theirs"} {
-				if out := w.ok("conflicts", "show", "mnt", "f", "--side", side); out != side {
-					t.Errorf("side %s: got %q", side, out)
+				for _, path := range []string{"f", "./f", "mnt/f", "./mnt/f", "link/f", w.path("mnt/f"), w.path("link/f")} {
+					if out := w.ok("conflicts", "show", "mnt", path, "--side", side); out != side {
+						t.Errorf("side %s of %s: got %q", side, path, out)
+					}
 				}
 			}
-			args := []string{"conflicts", "resolve", "mnt", "f", keep}
+			w.refused(exit.Usage, "does not lie in", "conflicts", "show", "mnt", w.path("f"))
+			w.refused(exit.Unresolvable, "or one that leads into it", "conflicts", "show", "mnt", "g")
+			args := []string{"conflicts", "resolve", "mnt", "mnt/f", keep}
 			if keep == "--file" {
 				w.write("merged", "merged")
 				args = append(args, "merged")
@@ -550,6 +592,60 @@ func TestConflictsByHand(t *testing.T) {
 				t.Errorf("resolved: got %q, %v; want %q", got, err, want)
 			}
 		})
+	}
+}
+
+// A name that is in the mount comes before the same name outside of it.
+func TestPathsBelowTheFirstArgument(t *testing.T) {
+	needFUSE(t)
+	w, r := newWorld(t), serve(t, false)
+	w.mount(w.remoteWorkspace("ops", r, perTurn, ""), "mnt")
+	w.write("mnt/d/f", "x")
+	w.event(exit.Done, "event", "mnt", "turn-end")
+	paths := func(args ...string) (paths string) {
+		t.Helper()
+		var log control.LogResult
+		if err := json.Unmarshal([]byte(w.ok(append([]string{"log", "--json"}, args...)...)), &log); err != nil {
+			t.Fatal(err)
+		}
+		for _, v := range log.Versions {
+			paths += v.Path + " "
+		}
+		return paths
+	}
+	for _, args := range [][]string{{"mnt", "d/f"}, {"mnt", "mnt/d/f"}, {"mnt/d", "f"}, {"mnt/d", "mnt/d/f"}} {
+		if got := paths(args...); got != "d/f " {
+			t.Errorf("log %q is of %q", args, got)
+		}
+	}
+	w.write("mnt/mnt/d/f", "x")
+	w.event(exit.Done, "event", "mnt", "turn-end")
+	if got := paths("mnt", "mnt/d/f"); got != "mnt/d/f " {
+		t.Errorf("log mnt mnt/d/f is of %q where both are there", got)
+	}
+}
+
+// What was resolved by itself is told once, and not as an error that a program
+// would have got.
+func TestResolvedConflictIsToldOnce(t *testing.T) {
+	needFUSE(t)
+	w, r := newWorld(t), serve(t, false)
+	w.mount(w.remoteWorkspace("ops", r, perTurn+", conflict: {policy: split-conflicts}", ""), "mnt")
+	w.write("mnt/f", "base")
+	w.event(exit.Done, "event", "mnt", "turn-end")
+	if err := r.Tamper(t.Context(), providers.MustLocator("f"), []byte("theirs")); err != nil {
+		t.Fatal(err)
+	}
+	w.write("mnt/f", "ours")
+	w.run("event", "mnt", "turn-end")
+	eventually(t, "the conflict", func() bool { return len(w.status().Parts[0].Recent) > 0 })
+	p := w.status().Parts[0]
+	if p.Errors != 1 || len(p.Recent) != 1 || p.Recent[0].Errno != "" || p.Recent[0].Path != "f" || !strings.Contains(p.Recent[0].Error, "changed here and there") {
+		t.Errorf("status: %d errors, %+v", p.Errors, p.Recent)
+	}
+	log, err := os.ReadFile(w.path("mnt/.wsmount/errors.log"))
+	if err != nil || strings.Count(string(log), "\n") != 1 || !strings.Contains(string(log), `"f": "changed here and there`) {
+		t.Errorf("errors.log: %q, %v", log, err)
 	}
 }
 

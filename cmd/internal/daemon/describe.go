@@ -21,9 +21,6 @@ func (w *workingCopy) describe(s *control.Part) {
 		s.Unsaved.Oldest = w.keeper.now().Add(-st.Oldest)
 	}
 	s.HeldBack, s.Conflicts = st.HeldCount, st.Conflicts
-	for _, f := range st.Problems[max(0, len(st.Problems)-recentFailures):] {
-		s.Recent = append(s.Recent, control.Failure{Time: f.Time, Op: f.Op, Path: f.Path, Error: f.Err.Error()})
-	}
 	h := w.HistoryUsage()
 	s.Copy = &control.Copy{StateDir: w.dir, Policy: w.keeper.text(), WriteBack: w.noWait, Revision: string(st.Revision),
 		Unpushed: st.Unpushed, Retrying: st.Retrying, LastError: st.LastError, PutOff: w.keeper.putOff(),

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -28,15 +29,24 @@ type part struct {
 	volume fs.Volume
 	keeper *keeper // of a working copy
 
-	failed atomic.Uint64
+	failed     atomic.Uint64
+	background atomic.Uint64 // reports of the working copy, which keeps the last of them
 
 	mu       sync.Mutex // guards what follows
 	failures []fs.Failure
 	kinds    map[string]uint64 // failures by kind
 }
 
-// fail remembers a failed request.
+// inBackground is the Op of a failure that no request of a program met.
+const inBackground = "background"
+
+// fail remembers a failed request. What a working copy reports, it remembers by
+// itself: see known.
 func (p *part) fail(f fs.Failure) {
+	if _, ok := p.volume.(*workingCopy); ok && f.Op == inBackground {
+		p.background.Add(1)
+		return
+	}
 	p.failed.Add(1)
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -78,12 +88,24 @@ func (p *part) failureKinds() map[string]uint64 {
 	return maps.Clone(p.kinds)
 }
 
-// lastFailures returns the newest failures, the newest last.
-func (p *part) lastFailures(most int) []fs.Failure {
+// known returns the newest failures, the newest last: requests of programs, with
+// their errno, and what happened to the working copy. total counts them all.
+func (p *part) known(most int) (list []control.Failure, total uint64) {
 	p.mu.Lock()
-	defer p.mu.Unlock()
-	n := len(p.failures)
-	return append([]fs.Failure(nil), p.failures[max(0, n-most):]...)
+	for _, f := range p.failures {
+		list = append(list, failure(f))
+	}
+	total = p.failed.Load()
+	p.mu.Unlock()
+	if w, ok := p.volume.(*workingCopy); ok {
+		problems := w.Status().Problems
+		total += max(p.background.Load(), uint64(len(problems))) // it has some before there is a front to tell
+		for _, f := range problems {
+			list = append(list, control.Failure{Time: f.Time, Op: f.Op, Path: f.Path, Error: f.Err.Error()})
+		}
+		slices.SortStableFunc(list, func(a, b control.Failure) int { return a.Time.Compare(b.Time) })
+	}
+	return list[max(0, len(list)-most):], total
 }
 
 // status describes the part as it is now. open are the files that are open in
@@ -93,11 +115,9 @@ func (p *part) status(open []fs.OpenFile, refused uint64) control.Part {
 		Name: p.Name, At: "/" + p.At, Provider: p.Provider, Mode: p.Mode, Path: p.Path,
 		Unverified: p.Unverified, Unavailable: p.Unavailable, ReadOnly: p.ReadOnly, Refused: refused,
 		Governing: p.Governing, Durability: p.Durability, OpenFiles: len(open), IOMode: ioMode(open),
-		Watch: control.Watch{State: "off"}, Errors: p.failed.Load(),
+		Watch: control.Watch{State: "off"},
 	}
-	for _, f := range p.lastFailures(recentFailures) {
-		s.Recent = append(s.Recent, failure(f))
-	}
+	s.Recent, s.Errors = p.known(recentFailures)
 	switch v := p.volume.(type) {
 	case *direct.Volume:
 		st := v.Status()
@@ -105,13 +125,15 @@ func (p *part) status(open []fs.OpenFile, refused uint64) control.Part {
 		s.Inodes = st.Inodes
 	case *workingCopy:
 		v.describe(&s)
-		s.Errors += uint64(len(v.Status().Problems))
 	}
 	return s
 }
 
 func failure(f fs.Failure) control.Failure {
 	out := control.Failure{Time: f.Time, Op: f.Op, Path: f.Path, Errno: f.Errno.Error()}
+	if f.Op == inBackground {
+		out.Errno = "" // no program got it
+	}
 	if f.Err != nil {
 		out.Error = f.Err.Error()
 	}
@@ -159,20 +181,24 @@ func (c *controlDir) Read(path string) ([]byte, error) {
 	return nil, fs.ErrUnsupported
 }
 
-// errorLog is one line per failure: time, operation, path, errno, reason. What
-// keeps the whole part away comes first.
+// errorLog is one line per failure: time, operation, path, errno if a program
+// got one, reason. What keeps the whole part away comes first.
 func (p *part) errorLog() []byte {
 	var b bytes.Buffer
 	if p.Unavailable != "" {
 		fmt.Fprintf(&b, "# not available: %q\n", p.Unavailable)
 	}
-	if n, kept := p.failed.Load(), p.lastFailures(maxFailures); n > uint64(len(kept)) {
+	kept, n := p.known(maxFailures)
+	if n > uint64(len(kept)) {
 		fmt.Fprintf(&b, "# the last %d of %d failures\n", len(kept), n)
 	}
-	for _, f := range p.lastFailures(maxFailures) {
-		fmt.Fprintf(&b, "%s %s %q: %s", f.Time.UTC().Format(time.RFC3339Nano), f.Op, f.Path, f.Errno.Error())
-		if f.Err != nil {
-			fmt.Fprintf(&b, ": %q", f.Err.Error())
+	for _, f := range kept {
+		fmt.Fprintf(&b, "%s %s %q", f.Time.UTC().Format(time.RFC3339Nano), f.Op, f.Path)
+		if f.Errno != "" {
+			fmt.Fprintf(&b, ": %s", f.Errno)
+		}
+		if f.Error != "" {
+			fmt.Fprintf(&b, ": %q", f.Error)
 		}
 		b.WriteByte('\n')
 	}
