@@ -81,13 +81,23 @@ type Version struct {
 func (v *Volume) SetActor(a Actor) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.history.actor = a
+	if a != v.history.actor {
+		v.history.actor, v.history.since = a, v.table.NextSeq()
+	}
+}
+
+// actsAnew reports whether the actor has changed since a record: what it has is
+// a state that somebody may go back to, however soon the next follows. mu is
+// held.
+func (v *Volume) actsAnew(id uint64, r *record) bool {
+	return r == nil || id < v.history.since || r.Actor != v.history.actor
 }
 
 // history is what the history needs in memory. All else is in the table.
 type history struct {
 	// Guarded by Volume.mu.
 	actor    Actor
+	since    uint64 // records from here on are the actor's
 	shown    *shownTree
 	by       who                      // asked for the update under way
 	commands map[uint32]command       // by process id

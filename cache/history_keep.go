@@ -21,7 +21,8 @@ import (
 //     left alone for a while.
 //
 // What is current needs no copy: it is in the working copy. Of a file that
-// changes all the time one version in keepPause is kept, and the last.
+// changes all the time one version in keepPause is kept, and the last: of all,
+// and of each actor.
 const (
 	keepPause = 2 * time.Second
 	keepSmall = 4 << 20 // bytes that are copied while an open waits
@@ -111,7 +112,7 @@ func (v *Volume) keepReplaced(l table.Link, ino table.Ino, why string) (id strin
 	switch {
 	case old != nil && old.Kept && old.Gen == n.Gen:
 		r.Of, moves = of, false
-	case old != nil && why == whyReplaced && v.keptLately(l) && v.now()-old.Time < int64(keepPause):
+	case old != nil && why == whyReplaced && v.keptLately(l) && v.now()-old.Time < int64(keepPause) && !v.actsAnew(of, old):
 		moves = false
 	}
 	number := v.addBehind(h, r)
@@ -202,8 +203,9 @@ func (v *Volume) unkept(ino table.Ino) (gen uint64, ok bool) {
 		n.Size == 0 || n.Size > keepSmall {
 		return 0, false
 	}
-	_, old := v.contentRecord(ino, n.Links[0])
-	if old != nil && old.Kept && old.Gen == n.Gen || v.keptLately(n.Links[0]) && !v.isTurn(ino) {
+	of, old := v.contentRecord(ino, n.Links[0])
+	if old != nil && old.Kept && old.Gen == n.Gen ||
+		v.keptLately(n.Links[0]) && !v.isTurn(ino) && !v.actsAnew(of, old) {
 		return 0, false
 	}
 	v.keptNow(n.Links[0])

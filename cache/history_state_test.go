@@ -411,7 +411,7 @@ func TestDiffTreeOfWhatCannotBeShown(t *testing.T) {
 	w.later(c, 3*time.Second)
 	w.v.SetActor(Actor{Turn: "7"})
 	w.ok(w.put("burst", "2"))
-	w.ok(w.put("burst", "3"))
+	w.ok(w.put("burst", strings.Repeat("3", keepSmall+1))) // not copied at once
 	w.ok(w.unlink("link"))
 	_, err = w.v.Symlink(me, fs.RootIno, "link", "new")
 	w.ok(err)

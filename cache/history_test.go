@@ -458,3 +458,53 @@ func TestHistoryKeepsEachTurn(t *testing.T) {
 		}
 	}
 }
+
+// The last version of each actor is kept, however soon the next followed.
+func TestHistoryKeepsTheLastOfEachActor(t *testing.T) {
+	save := func(w *world, s string) {
+		w.ok(w.put("f.tmp", s))
+		w.ok(w.rename("f.tmp", "f"))
+		w.forgetAll()
+	}
+	change := func(w *world, s string) { w.ok(w.put("f", s)) }
+	for name, put := range map[string]func(*world, string){"changed": change, "replaced": save} {
+		t.Run(name, func(t *testing.T) {
+			w, _ := historic(t)
+			for _, turn := range []string{"1", "2", "3"} {
+				w.v.SetActor(Actor{Turn: turn})
+				put(w, turn+" first")
+				put(w, turn+" last")
+			}
+			w.v.SetActor(Actor{Event: "tool-call", Turn: "3"})
+			w.v.SetActor(Actor{Turn: "3"})
+			put(w, "3 again")
+			for _, turn := range []string{"1", "2"} {
+				w.restore(RestoreOptions{Path: "f", To: State{Turn: turn}})
+				if got := w.get("f"); got != turn+" last" {
+					t.Errorf("turn %s: %q", turn, got)
+				}
+			}
+			w.versionOf("f", "3 last")
+		})
+	}
+}
+
+// However many actors there are, what they leave stays within the budget.
+func TestHistoryBudgetOfManyActors(t *testing.T) {
+	w, c := historic(t, func(_ *world, o *Options) {
+		o.Policy.History = Budget{Versions: 100, Age: time.Hour, Bytes: 1 << 20}
+	})
+	w.until(func() bool { return w.v.HistoryUsage().Versions == 0 })
+	for i := range 100 + 2*pruneEach {
+		w.v.SetActor(Actor{Turn: fmt.Sprint(i)})
+		w.ok(w.put("f", fmt.Sprintf("%d %s", i, strings.Repeat("x", 64<<10))))
+	}
+	w.later(c, 3*time.Second)
+	w.until(func() bool { // the worker prunes too
+		u := w.v.HistoryUsage()
+		return u.Versions <= 100+pruneEach && u.Bytes <= 1<<20
+	})
+	if u := w.v.HistoryUsage(); u.Versions < 100 || u.Bytes < 1<<19 || u.Pruned.Contents == 0 {
+		t.Errorf("%+v", u)
+	}
+}
