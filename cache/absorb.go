@@ -98,6 +98,9 @@ func (v *Volume) taken(t *taking) {
 	}
 	if n.Writing && t.idle {
 		v.setWriting(oi.ino, n, false)
+		if !t.wrote && ofHere(n) {
+			v.recordVersion(n, oi.ino, "written") // a new file, and empty
+		}
 	}
 }
 

@@ -39,6 +39,7 @@ type Actor struct {
 
 // What a Version tells of.
 const (
+	Made    = "made"    // a directory, a link, or what else has no content, came to be
 	Written = "written" // content became final: a close, an fsync, a restore
 	Ended   = "ended"   // content was removed or replaced; it is what was there
 	Moved   = "moved"   // a file or a directory has another name
@@ -50,7 +51,7 @@ type Version struct {
 	ID string `json:"id"`
 	// Number counts the entries of one name, from 1 on.
 	Number uint64 `json:"number"`
-	Change string `json:"change"` // Written, Ended or Moved
+	Change string `json:"change"` // Made, Written, Ended or Moved
 	// Why tells more: "closed", "removed", "pulled" ...
 	Why string `json:"why,omitempty"`
 

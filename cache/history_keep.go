@@ -32,6 +32,7 @@ const (
 
 // The reasons that the history knows of itself; any other text will do.
 const (
+	whyMade        = "made"        // by a program
 	whyRemoved     = "removed"     // by a program
 	whyReplaced    = "replaced"    // by a program's rename
 	whyPulled      = "pulled"      // the backend had another
@@ -40,6 +41,14 @@ const (
 	whyRestored    = "restored"
 	whyRenamed     = "renamed"
 )
+
+// recordMade notes that an inode without content came to be. mu is held, in the
+// update that makes it, after setLocal.
+func (v *Volume) recordMade(l table.Link, ino table.Ino, why string) {
+	r := recordOf(Made, why, l, ino, v.table.Inode(ino))
+	r.New = true
+	v.addRecord(r)
+}
 
 // recordVersion notes that the content of an inode is final. mu is held, in an
 // update, after contentChanged.

@@ -16,8 +16,7 @@ import (
 // RestoreOptions say what is brought back.
 type RestoreOptions struct {
 	// Path is a file, or a directory with all below; "" is everything. A
-	// directory is brought back where it is, wherever it was. One that was made
-	// since stays, empty: nothing is recorded of that.
+	// directory is brought back where it is, wherever it was.
 	Path string
 
 	// To is the state to go back to.
@@ -270,7 +269,11 @@ func (v *Volume) enterAt(ctx context.Context, it item, ino table.Ino, fill func(
 			}
 		}
 		v.enter(l, ino, n)
-		v.recordVersion(v.table.Inode(ino), ino, whyRestored)
+		if isRegular(n) {
+			v.recordVersion(v.table.Inode(ino), ino, whyRestored)
+		} else {
+			v.recordMade(l, ino, whyRestored)
+		}
 		if old != nil {
 			v.cut(rec.Ino)
 		}
@@ -322,6 +325,7 @@ func (v *Volume) makeDir(ctx context.Context, path string) (table.Ino, error) {
 		n := v.newInode(&fs.Op{UID: v.o.Owner.UID, GID: v.o.Owner.GID, Umask: v.o.Umask}, parent, syscall.S_IFDIR|0o777)
 		n.Loaded, n.Listed = true, n.Birth
 		v.enter(l, ino, n)
+		v.recordMade(l, ino, whyRestored)
 		v.tellOf(l)
 		return nil
 	})

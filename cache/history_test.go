@@ -206,12 +206,12 @@ func TestHistoryOfWhatWasRemoved(t *testing.T) {
 	w.ok(w.put("d/f", "precious"))
 	o := w.open("d/f", syscall.O_RDONLY)
 	w.ok(w.unlink("d/f"))
-	w.logs("d", "ended removed d/f: precious", "written written d/f: precious")
+	w.logs("d", "ended removed d/f: precious", "written written d/f: precious", "made made d: -")
 	o.File.Release()
 	w.forgetAll()
 	w.settle()
 	w.idle()
-	w.logs("d", "ended removed d/f: precious", "written written d/f: precious")
+	w.logs("d", "ended removed d/f: precious", "written written d/f: precious", "made made d: -")
 	w.later(c, time.Second)
 	w.again()
 	w.logs("d/f", "ended removed d/f: precious", "written written d/f: precious")
@@ -251,7 +251,8 @@ func TestHistoryFollowsDirectories(t *testing.T) {
 	w.logs("e",
 		"moved renamed e from d: -",
 		"written written e/f was d/f: two",
-		"written written e/f was d/f: one")
+		"written written e/f was d/f: one",
+		"made made e was d: -")
 	w.logs("d/f",
 		"written written e/f was d/f: two",
 		"written written e/f was d/f: one")

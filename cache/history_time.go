@@ -112,7 +112,7 @@ func (v *Volume) stayed(l table.Link, ino table.Ino, n *table.Inode) event {
 // was reports whether an inode with an event was there, and where. mu is held.
 func (p *past) was(e event) (l table.Link, path string, there bool) {
 	r := e.r
-	if r.New && r.Birth > p.after {
+	if r.Change == Made || r.New && r.Birth > p.after {
 		return l, "", false
 	}
 	if r.Change == Moved && r.From != nil {

@@ -67,6 +67,7 @@ func (v *Volume) make(op *fs.Op, dir fs.Ino, name string, new func(parent *table
 		}
 		ino := v.table.Alloc()
 		v.enter(l, ino, new(parent))
+		v.recordMade(l, ino, whyMade)
 		e = v.refer(l.Dir, ino)
 		return nil
 	})

@@ -1,0 +1,113 @@
+package cache
+
+import (
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/wsmount/wsmount/fs"
+)
+
+func (w *world) symlink(target, path string) {
+	w.Helper()
+	dir, name := w.dirOf(path)
+	_, err := w.v.Symlink(me, dir, name, target)
+	w.ok(err)
+}
+
+// goesBack restores everything, after which nothing differs.
+func (w *world) goesBack(s State, want ...string) {
+	w.Helper()
+	if r := w.restore(RestoreOptions{To: s}); len(r.Skipped) != 0 {
+		w.Errorf("skipped %+v", r.Skipped)
+	}
+	w.forgetAll()
+	w.tree(want...)
+	if got := w.diff(DiffOptions{From: s}); got != "" {
+		w.Errorf("then it differs:\n%s", got)
+	}
+}
+
+// What was made since was not there, also in a directory that had another name.
+func TestRestoreToBeforeSomethingWasMade(t *testing.T) {
+	w, c := historic(t)
+	w.mkdir("D")
+	w.mkdir("D/s")
+	w.ok(w.put("D/s/1", "one\n"))
+	w.ok(w.put("D/2", "two\n"))
+	w.later(c, 3*time.Second)
+	was := State{Time: c.now()}
+	w.later(c, time.Second)
+	w.ok(w.rename("D", "E"))
+	w.symlink("x", "E/ln")
+	w.mkdir("E/empty")
+	w.ok(w.put("E/s/1", "ONE\n"))
+	w.ok(w.unlink("E/2"))
+	if got := w.diff(DiffOptions{From: was}); strings.Contains(got, "D/ln") || !strings.Contains(got, "+++ E/ln\n") {
+		t.Errorf("got\n%s", got)
+	}
+	w.goesBack(was, "D/", "D/2: two\n", "D/s/", "D/s/1: one\n")
+}
+
+// So it is of what a turn makes and renames.
+func TestRestoreToBeforeATurnThatMadeADirectory(t *testing.T) {
+	w, c := historic(t)
+	w.ok(w.put("f", "f"))
+	w.later(c, 3*time.Second)
+	w.v.SetActor(Actor{Turn: "2"})
+	w.mkdir("e")
+	w.ok(w.put("e/n", "new\n"))
+	w.ok(w.rename("e", "e2"))
+	w.later(c, 3*time.Second)
+	w.v.SetActor(Actor{})
+	w.goesBack(State{Turn: "2", Before: true}, "f: f")
+	w.goesBack(State{Turn: "2"}, "e2/", "e2/n: new\n", "f: f")
+}
+
+// Without a rename what was made goes too, and comes again.
+func TestRestoreWhatWasMade(t *testing.T) {
+	w, c := historic(t)
+	w.mkdir("d")
+	w.symlink("a", "link")
+	w.later(c, 3*time.Second)
+	w.v.SetActor(Actor{Turn: "2"})
+	w.mkdir("new")
+	w.mkdir("new/sub")
+	w.symlink("b", "d/new")
+	w.ok(w.shut(w.create("touched")))
+	w.ok(w.unlink("link"))
+	w.symlink("c", "link")
+	w.forgetAll()
+	w.later(c, 3*time.Second)
+	w.v.SetActor(Actor{})
+	w.goesBack(State{Turn: "2", Before: true}, "d/", "link -> a")
+	w.goesBack(State{Turn: "2"}, "d/", "d/new -> b", "link -> c", "new/", "new/sub/", "touched: ")
+}
+
+// A link goes back to what it was by its version.
+func TestRestoreALink(t *testing.T) {
+	w, c := historic(t)
+	w.symlink("a", "link")
+	list, err := w.v.Log(t.Context(), LogFilter{Path: "link"})
+	w.ok(err)
+	w.later(c, 3*time.Second)
+	w.ok(w.unlink("link"))
+	w.restore(RestoreOptions{Path: "link", To: State{Version: list[0].ID}})
+	w.tree("link -> a")
+	w.logs("link", "made restored link: -", "ended removed link: -", "made made link: -")
+}
+
+// Who makes is written down as who removes is.
+func TestHistorySaysWhoMade(t *testing.T) {
+	w, _ := historic(t)
+	_, err := w.v.Mkdir(&fs.Op{UID: 1234}, fs.RootIno, "d", 0o777)
+	w.ok(err)
+	_, err = w.v.Mknod(&fs.Op{UID: 5}, fs.RootIno, "fifo", syscall.S_IFIFO|0o666, 0)
+	w.ok(err)
+	list, err := w.v.Log(t.Context(), LogFilter{})
+	w.ok(err)
+	if len(list) != 2 || list[0].UID != 5 || list[1].UID != 1234 || list[1].Change != Made {
+		t.Errorf("got %+v", list)
+	}
+}
