@@ -42,9 +42,13 @@ type DiffOptions struct {
 // errNoFrom says that a directory has no versions of its own.
 var errNoFrom = fmt.Errorf("a directory needs a state to be compared with: %w", syscall.EINVAL)
 
+// errIsDir says that a path is one, of which there is no content.
+var errIsDir = errors.New("it is a directory")
+
 // Diff compares two states, as a unified diff of each file that differs, in the
 // order of their paths; "" when they are equal. What was not there in one of
-// them is compared with /dev/null. Content that is not text is only said to
+// them is compared with /dev/null, as a directory is in which nothing differs,
+// with a / behind its name. Content that is not text is only said to
 // differ.
 func (v *Volume) Diff(ctx context.Context, o DiffOptions) (string, error) {
 	o.Path = strings.Trim(o.Path, "/")
@@ -94,8 +98,9 @@ type differ struct {
 // shape is a state as far as it is not the present: what a plan would do, by
 // path; nil where nothing was.
 type shape struct {
-	state State
-	other map[string]*item
+	state  State
+	other  map[string]*item
+	unsure []string
 }
 
 func (d *differ) shapeOf(ctx context.Context, s State) (shape, error) {
@@ -108,10 +113,9 @@ func (d *differ) shapeOf(ctx context.Context, s State) (shape, error) {
 		sh.other[it.path] = nil
 	}
 	for _, it := range pl.items {
-		if sh.other[it.path] = &it; it.mode&modeType == modeDir {
-			sh.other[it.path] = nil // only files are compared
-		}
+		sh.other[it.path] = &it
 	}
+	sh.unsure = pl.unsure
 	return sh, err
 }
 
@@ -126,38 +130,91 @@ func (d *differ) compare(ctx context.Context, from, to shape) (string, error) {
 			paths[path] = true
 		}
 	}
-	var out strings.Builder
+	var all []difference
+	size := 0
 	for _, path := range slices.Sorted(maps.Keys(paths)) {
-		text, err := d.compareFile(ctx, from, to, path)
+		one, err := d.compareFile(ctx, from, to, path)
 		if err != nil {
 			return "", err
 		}
-		if out.Len()+len(text) > maxText {
-			fmt.Fprintf(&out, "What differs from %s on is too much to be shown\n", pathpkg.Join(d.o.At, path))
+		if size += len(one.text); size > maxText {
+			one = difference{path: path, text: fmt.Sprintf("What differs from %s on is too much to be shown\n", pathpkg.Join(d.o.At, path))}
+		}
+		if all = append(all, one); size > maxText {
 			break
 		}
-		out.WriteString(text)
 	}
-	return out.String(), nil
+	return textOf(all) + d.unsure(from, to), nil
 }
 
-func (d *differ) compareFile(ctx context.Context, from, to shape, path string) (string, error) {
+// difference is what is to be shown of a path, "" for nothing.
+type difference struct {
+	path, text string
+	dir        bool
+}
+
+// textOf shows differences. Of directories it shows those that nothing else
+// shows to be there.
+func textOf(all []difference) string {
+	shown := map[string]bool{}
+	for i := range slices.Backward(all) {
+		one := &all[i]
+		if one.dir && shown[one.path] {
+			one.text = ""
+		}
+		for at := one.path; one.text != "" && at != ""; {
+			at, _ = splitPath(at)
+			shown[at] = true
+		}
+	}
+	var out strings.Builder
+	for _, one := range all {
+		out.WriteString(one.text)
+	}
+	return out.String()
+}
+
+// unsure tells what cannot be compared.
+func (d *differ) unsure(shapes ...shape) string {
+	var out strings.Builder
+	for _, s := range shapes {
+		for _, path := range s.unsure {
+			label := d.label(s, path)
+			fmt.Fprintf(&out, "File %s cannot be compared with %s: %v\n", pathpkg.Join(d.o.At, path), label, errUnsure)
+		}
+	}
+	return out.String()
+}
+
+func (d *differ) compareFile(ctx context.Context, from, to shape, path string) (difference, error) {
+	diff := difference{path: path}
 	x, y := from.other[path], to.other[path]
 	for _, it := range []*item{x, y} {
 		d.found = d.found || it != nil && (it.of == "" || it.of == path)
 	}
 	if x != nil && y != nil && x.of == y.of && x.isSame(y) {
-		return "", nil // unread
+		return diff, nil // unread
 	}
 	a, err := d.side(ctx, from, path)
 	b, berr := d.side(ctx, to, path)
 	if err = cmp.Or(err, berr); errors.Is(err, ErrNotKept) && path != d.o.Path {
-		return fmt.Sprintf("Files %s and %s cannot be compared: %v\n", a.label, b.label, err), nil
+		diff.text = fmt.Sprintf("Files %s and %s cannot be compared: %v\n", a.label, b.label, err)
+		return diff, nil
 	}
 	if err != nil {
-		return "", err
+		return diff, err
 	}
-	return unified(a, b), nil
+	diff.dir = a.dir && b.absent || a.absent && b.dir
+	switch { // a directory is nothing that a file could be compared with
+	case a.dir && b.dir:
+		return diff, nil
+	case a.dir && !b.absent:
+		a = nothing
+	case b.dir && !a.absent:
+		b = nothing
+	}
+	diff.text = unified(a, b)
+	return diff, nil
 }
 
 // isSame reports whether two items are known to have the same content.
@@ -172,6 +229,7 @@ type side struct {
 	data   []byte
 	whole  bool // all of it is in data
 	absent bool
+	dir    bool
 }
 
 // nothing is the side of what is not there.
@@ -184,12 +242,7 @@ func (d *differ) side(ctx context.Context, s shape, path string) (side, error) {
 	if it != nil {
 		label = cmp.Or(it.of, path) // of a version it may be another file
 	}
-	label = pathpkg.Join(d.o.At, label)
-	if s.state.Before {
-		label += "@before " + s.state.Name()
-	} else if !s.state.IsZero() {
-		label += "@" + s.state.Name()
-	}
+	label = d.label(s, label)
 	var r io.ReadCloser
 	var err error
 	switch {
@@ -197,15 +250,32 @@ func (d *differ) side(ctx context.Context, s shape, path string) (side, error) {
 		r, err = d.v.openHereNow(ctx, path)
 	case it == nil:
 		return nothing, nil
+	case it.mode&modeType == modeDir:
+		return side{label: label + "/", whole: true, dir: true}, nil
 	case it.mode&modeType == syscall.S_IFLNK:
 		return side{label: label, data: []byte(it.target + "\n"), whole: true}, nil
 	default:
 		r, _, err = d.v.openSource(it.src)
 	}
-	if errors.Is(err, errGone) {
+	switch {
+	case errors.Is(err, errIsDir):
+		return side{label: label + "/", whole: true, dir: true}, nil
+	case errors.Is(err, errGone):
 		return nothing, nil
 	}
 	return read(label, r, err)
+}
+
+// label is how a path in a state is called.
+func (d *differ) label(s shape, path string) string {
+	path = pathpkg.Join(d.o.At, path)
+	switch {
+	case s.state.IsZero():
+		return path
+	case s.state.Before:
+		return path + "@before " + s.state.Name()
+	}
+	return path + "@" + s.state.Name()
 }
 
 // read is the side that a reader gives, if it was opened without an error.
@@ -267,11 +337,13 @@ func (v *Volume) openHereNow(ctx context.Context, path string) (io.ReadCloser, e
 	v.mu.Lock()
 	n := v.table.Inode(ino)
 	regular, link := n != nil && isRegular(n), n != nil && isSymlink(n)
-	dir := n == nil || isDir(n)
+	dir := n != nil && isDir(n)
 	v.mu.Unlock()
 	switch {
-	case err != nil || dir:
+	case err != nil || ino == 0 || n == nil:
 		return nil, errGone
+	case dir:
+		return nil, errIsDir
 	case link:
 		target, err := v.Readlink(&fs.Op{Cancel: ctx.Done()}, fs.Ino(ino))
 		return io.NopCloser(strings.NewReader(target + "\n")), err

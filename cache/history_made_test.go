@@ -111,3 +111,57 @@ func TestHistorySaysWhoMade(t *testing.T) {
 		t.Errorf("got %+v", list)
 	}
 }
+
+// Of what came to the backend at some time, and never into the history, nobody
+// knows whether it was there. That is said.
+func TestRestoreWhatIsNotKnown(t *testing.T) {
+	w, c := historic(t, holding("d/f", "theirs")) // by a clock far ahead
+	w.list("")
+	w.list("d")
+	w.ok(w.put("d/mine", "mine\n"))
+	w.later(c, 3*time.Second)
+	w.v.SetActor(Actor{Turn: "7"})
+	w.ok(w.rename("d", "e"))
+	before := State{Turn: "7", Before: true}
+	if got := w.diff(DiffOptions{From: before}); strings.Contains(got, "theirs") || !strings.HasSuffix(got,
+		"File e/f cannot be compared with e/f@before turn:7: "+errUnsure.Error()+"\n") {
+		t.Errorf("got\n%s", got)
+	}
+	r := w.restore(RestoreOptions{To: before})
+	if len(r.Skipped) != 2 || r.Skipped[1] != (Skipped{Path: "e/f", Reason: errUnsure.Error()}) {
+		t.Errorf("%+v", r)
+	}
+	w.tree("d/", "d/mine: mine\n", "e/", "e/f: theirs")
+}
+
+// A diff shows a directory only where nothing in it shows that it is there.
+func TestDiffOfDirectories(t *testing.T) {
+	w, c := historic(t)
+	w.mkdir("old")
+	w.ok(w.put("f", "f\n"))
+	w.later(c, 3*time.Second)
+	w.v.SetActor(Actor{Turn: "7"})
+	dir, name := w.dirOf("old")
+	w.ok(w.v.Rmdir(me, dir, name))
+	w.mkdir("full")
+	w.mkdir("full/deep")
+	w.ok(w.put("full/f", "new\n"))
+	w.ok(w.unlink("f"))
+	w.mkdir("f")
+	want := `--- f@before turn:7
++++ /dev/null
+@@ -1,1 +0,0 @@
+-f
+--- /dev/null
++++ full/deep/
+--- /dev/null
++++ full/f
+@@ -0,0 +1,1 @@
++new
+--- old@before turn:7/
++++ /dev/null
+`
+	if got := w.diff(DiffOptions{From: State{Turn: "7", Before: true}}); got != want {
+		t.Errorf("got\n%s", got)
+	}
+}

@@ -112,6 +112,9 @@ func (v *Volume) carryOut(ctx context.Context, o *RestoreOptions, pl plan, repor
 		report.note(&report.Removed, it.path, done, err)
 	}
 	slices.Sort(report.Removed)
+	for _, path := range pl.unsure {
+		report.Skipped = append(report.Skipped, Skipped{Path: path, Reason: errUnsure.Error()})
+	}
 	return nil
 }
 

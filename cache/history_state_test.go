@@ -175,7 +175,8 @@ func TestRestoreTheWholeTreeButWhatIsRefused(t *testing.T) {
 
 // What moved in a directory comes back also when its bytes are still away.
 func TestRestoreWhatIsNotHere(t *testing.T) {
-	w, _ := historic(t, holding("d/f", "theirs", "g", "theirs too"))
+	w, c := historic(t, holding("d/f", "theirs", "g", "theirs too"))
+	c.pass(time.Since(c.now()) + time.Minute) // they are older
 	w.list("")
 	w.list("d")
 	w.v.SetActor(Actor{Turn: "7"})

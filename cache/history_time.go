@@ -2,6 +2,7 @@ package cache
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -17,26 +18,39 @@ type past struct {
 	v     *Volume
 	first map[table.Ino]event
 	after int64 // the time of the last record before: what was made since was not there
+	until int64 // the time of the first record since
 }
 
+// event is what happened to an inode; its record has no Change when nothing did.
 type event struct {
-	id uint64
-	r  *record
+	id     uint64
+	r      *record
+	unsure bool // whether it was there
 }
+
+// errUnsure says that something came here since, or somewhere else before.
+var errUnsure = errors.New("it is not known whether it was there then")
 
 // maxDepth bounds a climb through directories, should records lead in circles.
 const maxDepth = 4096
 
 // pastBefore reads the history from a record on.
-func (v *Volume) pastBefore(ctx context.Context, cut uint64) (*past, error) {
+func (v *Volume) pastBefore(ctx context.Context, cut uint64, s State) (*past, error) {
 	p := &past{v: v, first: map[table.Ino]event{}}
+	if !s.Time.IsZero() {
+		p.after = s.Time.UnixNano()
+		p.until = p.after
+	}
 	err := v.eachRecord(ctx, 0, func(id uint64, r *record) {
+		if id >= cut && p.until == 0 {
+			p.until = r.Time
+		}
 		switch {
 		case id < cut:
 			p.after = max(p.after, r.Time)
 		case r.Ino != 0:
 			if _, known := p.first[r.Ino]; !known {
-				p.first[r.Ino] = event{id, r}
+				p.first[r.Ino] = event{id: id, r: r}
 			}
 		}
 	})
@@ -82,7 +96,7 @@ func (p *past) carryNames(ctx context.Context, dir table.Ino) (dirs []table.Ino,
 			after = name
 			n := p.v.table.Inode(rec.Ino)
 			if _, known := p.first[rec.Ino]; n != nil && !known {
-				p.first[rec.Ino] = p.v.stayed(table.Link{Dir: dir, Name: name}, rec.Ino, n)
+				p.first[rec.Ino] = p.stayed(table.Link{Dir: dir, Name: name}, rec.Ino, n)
 				if isDir(n) {
 					dirs = append(dirs, rec.Ino)
 				}
@@ -96,17 +110,22 @@ func (p *past) carryNames(ctx context.Context, dir table.Ino) (dirs []table.Ino,
 }
 
 // stayed is the event of an inode to which nothing happened. It stands for the
-// last record of it, if there is one. mu is held.
-func (v *Volume) stayed(l table.Link, ino table.Ino, n *table.Inode) event {
-	r := recordOf("", "", l, ino, n)
+// last record of it, if there is one; if not, of what is younger than the state
+// only that is known to be new which never was at the backend. mu is held.
+func (p *past) stayed(l table.Link, ino table.Ino, n *table.Inode) event {
+	v, r := p.v, recordOf("", "", l, ino, n)
 	at, _ := v.path(l)
 	r.Path = at.String()
 	id, old := v.contentRecord(ino, l)
-	if old == nil || old.Gen != n.Gen {
-		return event{0, r}
+	if old == nil {
+		r.New = ofHere(n)
+		return event{r: r, unsure: !r.New && n.Birth > p.until}
+	}
+	if old.Gen != n.Gen {
+		return event{r: r}
 	}
 	r.Of = id
-	return event{id, r}
+	return event{id: id, r: r}
 }
 
 // was reports whether an inode with an event was there, and where. mu is held.
@@ -209,6 +228,7 @@ type item struct {
 type plan struct {
 	items  []item
 	remove []item
+	unsure []string // paths of which it is not known whether they were there
 }
 
 // planTo finds out how a state differs from the present, at a path and below.
@@ -226,7 +246,7 @@ func (v *Volume) planTo(ctx context.Context, path string, s State) (plan, error)
 	if err != nil {
 		return plan{}, err
 	}
-	p, err := v.pastBefore(ctx, cut)
+	p, err := v.pastBefore(ctx, cut, s)
 	if err != nil {
 		return plan{}, err
 	}
@@ -260,37 +280,66 @@ func (v *Volume) itemOf(ctx context.Context, path, version string) (it item, isO
 func (v *Volume) planFor(p *past, now, scope string) plan {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	want := map[string]item{}
-	var gone []item
-	for ino, e := range p.first {
-		here, at := v.placeNow(ino), p.placeOf(e)
-		there := ""
-		if below(at, scope) {
-			there = strings.Trim(now+"/"+strings.TrimPrefix(strings.TrimPrefix(at, scope), "/"), "/")
-		}
-		it := item{path: there, ino: ino, mode: e.r.Mode, target: e.r.Target, id: e.id}
-		if there != "" && (there != here || e.r.Mode&modeType == modeRegular) {
-			it.src = p.source(e)
-			want[there] = it
-		}
-		if here != "" && here != there && below(here, now) {
-			it.path, it.was = here, at
-			gone = append(gone, it)
+	c := comparison{p: p, now: now, scope: scope, want: map[string]item{}}
+	for _, stayed := range []bool{false, true} { // what is certain first
+		for ino, e := range p.first {
+			if (e.r.Change == "") == stayed {
+				c.add(ino, e)
+			}
 		}
 	}
-	var pl plan
-	for _, it := range want {
+	pl := plan{unsure: c.unsure}
+	for _, it := range c.want {
 		pl.items = append(pl.items, it)
 	}
-	for _, it := range gone {
-		if _, wanted := want[it.path]; !wanted {
+	for _, it := range c.gone {
+		if _, wanted := c.want[it.path]; !wanted {
 			pl.remove = append(pl.remove, it)
 		}
 	}
 	byPath := func(a, b item) int { return strings.Compare(a.path, b.path) }
 	slices.SortFunc(pl.items, byPath)
 	slices.SortFunc(pl.remove, byPath)
+	slices.Sort(pl.unsure)
 	return pl
+}
+
+// comparison is a plan in the making.
+type comparison struct {
+	p          *past
+	now, scope string
+	want       map[string]item
+	gone       []item
+	unsure     []string
+}
+
+// add compares where an inode is with where it was. What stayed at a name that
+// something else had then came later. mu is held.
+func (c *comparison) add(ino table.Ino, e event) {
+	here, at := c.p.v.placeNow(ino), c.p.placeOf(e)
+	there := ""
+	if below(at, c.scope) {
+		there = strings.Trim(c.now+"/"+strings.TrimPrefix(strings.TrimPrefix(at, c.scope), "/"), "/")
+	}
+	_, taken := c.want[there]
+	switch {
+	case taken && e.r.Change == "":
+		there, at = "", ""
+	case e.unsure && here != there:
+		if below(here, c.now) {
+			c.unsure = append(c.unsure, here)
+		}
+		return
+	}
+	it := item{path: there, ino: ino, mode: e.r.Mode, target: e.r.Target, id: e.id}
+	if there != "" && (there != here || e.r.Mode&modeType == modeRegular) {
+		it.src = c.p.source(e)
+		c.want[there] = it
+	}
+	if here != "" && here != there && below(here, c.now) {
+		it.path, it.was = here, at
+		c.gone = append(c.gone, it)
+	}
 }
 
 // placeNow is where an inode is, "" if nowhere. mu is held.
