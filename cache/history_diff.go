@@ -100,7 +100,7 @@ type differ struct {
 type shape struct {
 	state  State
 	other  map[string]*item
-	unsure []string
+	unsure []Skipped
 }
 
 func (d *differ) shapeOf(ctx context.Context, s State) (shape, error) {
@@ -178,9 +178,8 @@ func textOf(all []difference) string {
 func (d *differ) unsure(shapes ...shape) string {
 	var out strings.Builder
 	for _, s := range shapes {
-		for _, path := range s.unsure {
-			label := d.label(s, path)
-			fmt.Fprintf(&out, "File %s cannot be compared with %s: %v\n", pathpkg.Join(d.o.At, path), label, errUnsure)
+		for _, u := range s.unsure {
+			fmt.Fprintf(&out, "%s cannot be compared: %s\n", d.label(s, u.Path), u.Reason)
 		}
 	}
 	return out.String()

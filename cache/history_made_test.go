@@ -124,7 +124,7 @@ func TestRestoreWhatIsNotKnown(t *testing.T) {
 	w.ok(w.rename("d", "e"))
 	before := State{Turn: "7", Before: true}
 	if got := w.diff(DiffOptions{From: before}); strings.Contains(got, "theirs") || !strings.HasSuffix(got,
-		"File e/f cannot be compared with e/f@before turn:7: "+errUnsure.Error()+"\n") {
+		"e/f@before turn:7 cannot be compared: "+errUnsure.Error()+"\n") {
 		t.Errorf("got\n%s", got)
 	}
 	r := w.restore(RestoreOptions{To: before})
@@ -164,4 +164,23 @@ func TestDiffOfDirectories(t *testing.T) {
 	if got := w.diff(DiffOptions{From: State{Turn: "7", Before: true}}); got != want {
 		t.Errorf("got\n%s", got)
 	}
+}
+
+// Of a time that the history does not reach back to, not all is known.
+func TestRestoreToATimeBeforeTheHistory(t *testing.T) {
+	w, c := historic(t, func(_ *world, o *Options) {
+		o.Policy.History = Budget{Versions: 9, Age: time.Hour, Bytes: 1 << 20}
+	})
+	was := State{Time: c.now()}
+	w.mkdir("d")
+	w.later(c, 2*time.Hour)
+	w.ok(w.put("f", "f\n"))
+	r := w.restore(RestoreOptions{To: was})
+	if strings.Join(r.Removed, " ") != "f" || len(r.Skipped) != 1 || r.Skipped[0].Path != "" {
+		t.Errorf("%+v", r)
+	}
+	if got := w.diff(DiffOptions{From: was}); !strings.Contains(got, " cannot be compared: what happened up to 20") {
+		t.Errorf("got %q", got)
+	}
+	w.logs("d")
 }

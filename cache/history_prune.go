@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -98,6 +99,9 @@ func (v *Volume) pruneOld() bool {
 			}
 			excess--
 			drop(idOfKey(key), r)
+			if r != nil {
+				v.table.Set(prunedKey, fmt.Appendf(nil, "%x", r.Time))
+			}
 			return true
 		})
 	})
@@ -128,6 +132,18 @@ func (v *Volume) pruneLong() bool {
 		v.history.mu.Unlock()
 	}
 	return true
+}
+
+// checkReach says what is not known of a time to which the history does not reach
+// back.
+func (v *Volume) checkReach(s State) error {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	last, _ := strconv.ParseInt(string(v.table.Get(prunedKey)), 16, 64)
+	if s.Time.IsZero() || s.Time.UnixNano() >= last {
+		return nil
+	}
+	return fmt.Errorf("what happened up to %s is not known any more", timeOf(last).Format(time.RFC3339))
 }
 
 func (h *history) takeLong() (table.Link, bool) {

@@ -19,6 +19,7 @@ import (
 //	hn/<dir>/<name>   the last record of a name, and how many there were
 //	hk/<id>           what the store keeps under this id: size, record
 //	hq/<inode>        id under which content is kept once nothing holds it
+//	hz/               the time up to which records were given up
 //
 // Names are (directory, name), as everywhere: what was recorded before a
 // directory is renamed follows it.
@@ -67,6 +68,7 @@ const (
 	headPrefix    = "hn/"
 	keptPrefix    = "hk/"
 	queuePrefix   = "hq/"
+	prunedKey     = "hz/"
 )
 
 // goesAway is queued for content that does not go into the history.

@@ -112,9 +112,7 @@ func (v *Volume) carryOut(ctx context.Context, o *RestoreOptions, pl plan, repor
 		report.note(&report.Removed, it.path, done, err)
 	}
 	slices.Sort(report.Removed)
-	for _, path := range pl.unsure {
-		report.Skipped = append(report.Skipped, Skipped{Path: path, Reason: errUnsure.Error()})
-	}
+	report.Skipped = append(report.Skipped, pl.unsure...)
 	return nil
 }
 

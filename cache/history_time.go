@@ -228,7 +228,7 @@ type item struct {
 type plan struct {
 	items  []item
 	remove []item
-	unsure []string // paths of which it is not known whether they were there
+	unsure []Skipped // what is not known
 }
 
 // planTo finds out how a state differs from the present, at a path and below.
@@ -250,7 +250,11 @@ func (v *Volume) planTo(ctx context.Context, path string, s State) (plan, error)
 	if err != nil {
 		return plan{}, err
 	}
-	return v.planFor(p, path, p.scopeOf(ctx, path)), nil
+	pl := v.planFor(p, path, p.scopeOf(ctx, path))
+	if err := v.checkReach(s); err != nil {
+		pl.unsure = append(pl.unsure, Skipped{Path: path, Reason: err.Error()})
+	}
+	return pl, nil
 }
 
 // itemOf is the file of a version, if a path means a file.
@@ -300,7 +304,7 @@ func (v *Volume) planFor(p *past, now, scope string) plan {
 	byPath := func(a, b item) int { return strings.Compare(a.path, b.path) }
 	slices.SortFunc(pl.items, byPath)
 	slices.SortFunc(pl.remove, byPath)
-	slices.Sort(pl.unsure)
+	slices.SortFunc(pl.unsure, func(a, b Skipped) int { return strings.Compare(a.Path, b.Path) })
 	return pl
 }
 
@@ -310,7 +314,7 @@ type comparison struct {
 	now, scope string
 	want       map[string]item
 	gone       []item
-	unsure     []string
+	unsure     []Skipped
 }
 
 // add compares where an inode is with where it was. What stayed at a name that
@@ -327,7 +331,7 @@ func (c *comparison) add(ino table.Ino, e event) {
 		there, at = "", ""
 	case e.unsure && here != there:
 		if below(here, c.now) {
-			c.unsure = append(c.unsure, here)
+			c.unsure = append(c.unsure, Skipped{Path: here, Reason: errUnsure.Error()})
 		}
 		return
 	}
