@@ -48,14 +48,36 @@ func (h *harvest) gatherAhead(w *waiting, mine *listing) (done bool, err error) 
 		}
 		return err
 	})
-	for err == nil && a.next != "" && !a.isDeep() { // so far it is what a listing of the directory alone brings
-		err = h.v.retry(w, func(context.Context) error { return a.page(w) })
+	switch {
+	case err != nil:
+		return true, err
+	case a.next == "":
+		h.reset()
+		return true, h.page(w, a.direct(), mine)
+	case a.isDeep():
+		return false, nil
 	}
-	if err != nil || a.next != "" {
-		return err != nil, err
+	return a.flat(w, mine)
+}
+
+// flat goes on with a directory of many names as long as nothing deeper comes: so
+// far it is what a listing of the directory alone brings. Nothing is kept.
+func (a *ahead) flat(w *waiting, mine *listing) (done bool, err error) {
+	a.h.reset()
+	for {
+		if a.isDeep() {
+			a.entries, a.next = nil, "" // too much for a listing in advance
+			return false, nil
+		}
+		entries := a.entries
+		a.entries = nil
+		if err := a.h.page(w, entries, mine); err != nil || a.next == "" {
+			return true, err
+		}
+		if err := a.h.v.retry(w, func(context.Context) error { return a.page(w) }); err != nil {
+			return true, err
+		}
 	}
-	h.reset()
-	return true, h.page(w, a.direct(), mine)
 }
 
 // page adds one page.

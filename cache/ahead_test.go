@@ -100,3 +100,34 @@ func TestListingAheadOfChanges(t *testing.T) {
 	w.upload()
 	w.same()
 }
+
+// A directory of many names costs a listing of it, and no more; one that has a
+// directory behind many names is listed all the same.
+func TestFlatDirectoryIsListedOnce(t *testing.T) {
+	for _, deep := range []bool{false, true} {
+		var count atomic.Int64
+		w := newWorld(t, func(w *world, o *Options) {
+			listed(&count, 20, 0, 0)(w, o)
+			for i := range 95 {
+				w.p.Tamper(at(fmt.Sprintf("f%02d", i)), []byte("x"))
+			}
+			if deep {
+				w.p.Tamper(at("z/in/f"), []byte("x"))
+			}
+		})
+		count.Store(0)
+		names, most := 97, int64(5)
+		if deep {
+			names, most = 98, 10
+		}
+		if got := len(w.list("")); got != names {
+			t.Errorf("%d names of %d", got, names)
+		}
+		if got := count.Load(); got > most {
+			t.Errorf("it takes %d listings", got)
+		}
+		if deep && w.walk("z/in/f") == 0 {
+			t.Error("what lies deeper is missing")
+		}
+	}
+}

@@ -71,8 +71,8 @@
 // A [State] is what a state of the past is called by. From the first thing that
 // happened to each inode since, and from where its directories were, follows in
 // what that state differs from the present: [Volume.Restore] makes it so, as a
-// change like any other, and [Volume.Diff] shows it. What was not recorded is as
-// it is now: a directory that was made, an empty file that nobody wrote to.
+// change like any other, and [Volume.Diff] shows it. What cannot be known is said,
+// not guessed.
 //
 // # The kernel
 //

@@ -22,7 +22,7 @@ func (e *engine) move(ctx context.Context, s *step) error {
 			if e.record(s.link).Attempt != nil || e.record(s.from).Attempt != nil {
 				return errAgain
 			}
-			op = e.opFor(s, attemptMove, s.source.Gen)
+			op = e.opFor(s, attemptMove, s.source.Gen, 0)
 			e.setAttempt(s.link, &table.Attempt{Op: op, Gen: s.source.Gen, Kind: attemptMove, Other: formatLink(s.from)})
 			e.setAttempt(s.from, &table.Attempt{Op: op, Gen: s.source.Gen, Kind: attemptGone, Other: formatLink(s.link)})
 			return nil
@@ -96,7 +96,7 @@ func (e *engine) copy(ctx context.Context, s *step) error {
 		if n := e.v.table.Inode(s.ino); n != nil {
 			opts.Attr, attrGen = e.v.attrOf(n), n.AttrGen
 		}
-		opts.Op = e.opFor(s, attemptCopy, s.source.Gen)
+		opts.Op = e.opFor(s, attemptCopy, s.source.Gen, attrGen)
 		e.setAttempt(s.link, &table.Attempt{Op: opts.Op, Gen: s.source.Gen, AttrGen: attrGen, Kind: attemptCopy,
 			Other: formatSent(s.ino, s.source.Digest)})
 		return nil

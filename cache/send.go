@@ -117,10 +117,10 @@ func maybe(err error) bool {
 		errors.Is(err, context.DeadlineExceeded)
 }
 
-// opFor finds the operation id for an attempt: that of one like it which was
+// opFor finds the operation id for an attempt: that of one just like it which was
 // found not to have happened, else a new one. mu is held.
-func (e *engine) opFor(s *step, kind uint8, gen uint64) string {
-	if old := s.task.op; old.Op != "" && old.Kind == kind && old.Gen == gen {
+func (e *engine) opFor(s *step, kind uint8, gen, attrGen uint64) string {
+	if old := s.task.op; old.Op != "" && old.Kind == kind && old.Gen == gen && old.AttrGen == attrGen {
 		return old.Op
 	}
 	return e.operation()
@@ -264,7 +264,7 @@ func (e *engine) write(ctx context.Context, s *step) error {
 			return errAgain
 		}
 		opts.Attr, opts.Metadata, attrGen = e.v.attrOf(n), n.Metadata, n.AttrGen
-		opts.Op, opts.Looked = e.opFor(s, attemptWrite, p.gen), e.v.looked(s.link, rec)
+		opts.Op, opts.Looked = e.opFor(s, attemptWrite, p.gen, n.AttrGen), e.v.looked(s.link, rec)
 		e.setAttempt(s.link, &table.Attempt{Op: opts.Op, Gen: p.gen, AttrGen: attrGen, Kind: attemptWrite,
 			Other: formatSent(s.ino, p.digest)})
 		return nil
@@ -407,7 +407,7 @@ func (e *engine) setAttr(ctx context.Context, s *step) error {
 			e.confirm(s.link, &base)
 			return nil
 		}
-		opts.Op = e.opFor(s, attemptAttr, attrGen)
+		opts.Op = e.opFor(s, attemptAttr, attrGen, attrGen)
 		e.setAttempt(s.link, &table.Attempt{Op: opts.Op, Gen: attrGen, AttrGen: attrGen, Kind: attemptAttr})
 		return nil
 	})
