@@ -10,8 +10,9 @@ import (
 
 // Listing ahead.
 //
-// A flat store lists a directory with all below it (Capabilities.RecursiveList)
-// for the price of the directory alone, as long as that fits into a page. So a
+// A flat store, whose directories are only what names have in common
+// (Capabilities.ImpliedDirs), lists one with all below it (RecursiveList) for the
+// price of the directory alone, as long as that fits into a page. So a
 // directory that nobody has listed yet is asked for that way, and a walk through
 // many small directories costs few requests. When the first page does not hold
 // it all, the directory itself is listed for who waits, and the rest goes on
@@ -33,7 +34,7 @@ type ahead struct {
 
 // canAhead reports whether the listing of a directory may bring all below it.
 func (h *harvest) canAhead() bool {
-	return h.first && h.clean && h.v.caps.RecursiveList && !h.v.caps.Abilities.Has(providers.AbilitySync)
+	return h.first && h.clean && h.v.caps.RecursiveList && h.v.caps.ImpliedDirs
 }
 
 // gatherAhead is gather by a recursive listing. It reports false when that takes

@@ -13,7 +13,7 @@ import (
 // listed is a store of dirs directories of files each, that counts its listings.
 func listed(count *atomic.Int64, page, dirs, files int) func(*world, *Options) {
 	return func(w *world, _ *Options) {
-		p := memory.New(memory.Options{PageSize: page, Hook: func(_ context.Context, m providers.Method, _ providers.Locator) error {
+		p := memory.New(memory.Options{PageSize: page, ImpliedDirs: true, Hook: func(_ context.Context, m providers.Method, _ providers.Locator) error {
 			if m == providers.MethodList {
 				count.Add(1)
 			}

@@ -115,13 +115,10 @@ func (e *engine) sendPart(ctx context.Context, s *step, p *parcel, up providers.
 // was killed, or lost its network for good.
 const partsLeft = 24 * time.Hour
 
-// freeParts frees, now and then, what uploads left that were never completed.
-func (v *Volume) freeParts() {
-	parter, can := providers.As[providers.Multiparter](v.p)
-	if !can || v.o.ReadOnly {
-		return
-	}
-	if sleep(v.ctx, v.o.partsWait) != nil {
+// freeParts frees, after a while and then once a day, what uploads left that were
+// never completed.
+func (v *Volume) freeParts(parter providers.Multiparter, wait time.Duration) {
+	if sleep(v.ctx, wait) != nil {
 		return
 	}
 	for {

@@ -117,7 +117,10 @@ func (v *Volume) begin(ctx context.Context) error {
 	v.background(v.settleClaims)
 	v.background(v.keepLoop)
 	v.background(v.partLoop)
-	v.background(v.freeParts)
+	if parter, can := providers.As[providers.Multiparter](v.p); can && !v.o.ReadOnly {
+		wait := v.o.partsWait
+		v.background(func() { v.freeParts(parter, wait) })
+	}
 	v.beginEvicting()
 	return nil
 }

@@ -43,6 +43,7 @@ func Kinds() []Kind { return []Kind{MinIO, Versitygw} }
 type Server struct {
 	Endpoint, Bucket     string
 	AccessKey, SecretKey string
+	Plain                string // the directory with each object as a file; "": there is none
 
 	cmd    *exec.Cmd
 	output bytes.Buffer
@@ -63,6 +64,9 @@ func Launch(ctx context.Context, kind Kind, binary, data string) (*Server, error
 	// In both a bucket is a directory.
 	if err := os.MkdirAll(filepath.Join(data, s.Bucket), 0o755); err != nil {
 		return nil, err
+	}
+	if kind == Versitygw {
+		s.Plain = filepath.Join(data, s.Bucket)
 	}
 	s.cmd = exec.CommandContext(context.WithoutCancel(ctx), binary, arguments(kind, address, data)...)
 	s.cmd.Env = []string{

@@ -1,0 +1,201 @@
+package integration
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/wsmount/wsmount/integration/internal/harness"
+	"github.com/wsmount/wsmount/integration/s3server"
+)
+
+// A bucketStage is a workspace in a bucket of a real server.
+type bucketStage struct {
+	t *testing.T
+	w *harness.World
+	s *s3server.Server
+}
+
+func eachServer(t *testing.T, test func(t *testing.T, b *bucketStage)) {
+	for _, kind := range s3server.Kinds() {
+		t.Run(string(kind), func(t *testing.T) {
+			b := &bucketStage{t: t, w: harness.New(t, harness.Options{}), s: s3server.Start(t, kind)}
+			login := b.w.Write("config/login.json", fmt.Sprintf("{%q: %q, %q: %q}", "access_key_id", b.s.AccessKey, "secret_access_key", b.s.SecretKey), 0o600)
+			b.w.Write("config/wsmount/config.yaml", fmt.Sprintf("allow_endpoints: [ %q ]\nallow_write_back: [ \"@acme/*\" ]\nsecrets: { org/acme/s3: { file: %q, format: json } }\n",
+				b.s.Endpoint, login), 0o600)
+			dir := b.w.Mkdir("ws", 0o755)
+			b.w.Write("ws/WORKSPACE.md", harness.Manifest("@acme/bucket", fmt.Sprintf("storage: {inline: {provider: self-bucket, config: "+
+				"{kind: s3, endpoint: %q, region: us-east-1, bucket: %s, prefix: team/ws, credentials_ref: org/acme/s3}}}\n", b.s.Endpoint, b.s.Bucket)), 0o644)
+			b.w.MustRun("registry", "add", dir)
+			test(t, b)
+		})
+	}
+}
+
+// fill makes a tree with what a bucket has no word of its own for.
+func (b *bucketStage) fill(dir string) {
+	b.t.Helper()
+	r := rand.NewChaCha8([32]byte{7})
+	must := func(err error) {
+		if err != nil {
+			b.t.Fatal(err)
+		}
+	}
+	for i := range 40 {
+		sub := filepath.Join(dir, fmt.Sprint("d", i%5), "in")
+		must(os.MkdirAll(sub, 0o755))
+		content := make([]byte, i*977)
+		r.Read(content)
+		must(os.WriteFile(filepath.Join(sub, fmt.Sprintf("file %d é+%%.txt", i)), content, 0o640))
+	}
+	large := make([]byte, 20<<20)
+	r.Read(large)
+	must(os.WriteFile(filepath.Join(dir, "large"), large, 0o600))
+	must(os.Mkdir(filepath.Join(dir, "empty"), 0o755))
+	must(os.WriteFile(filepath.Join(dir, "run"), []byte("#!/bin/sh\n"), 0o755))
+	must(os.Symlink("run", filepath.Join(dir, "link")))
+	must(os.Chtimes(filepath.Join(dir, "run"), time.Time{}, time.Unix(1e9, 0)))
+}
+
+// lines is a line for each entry of a tree.
+func (b *bucketStage) lines(root string) (lines []string) {
+	b.t.Helper()
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || path == root {
+			return err
+		}
+		rel, _ := filepath.Rel(root, path)
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		switch {
+		case d.IsDir():
+			lines = append(lines, rel+"/")
+		case d.Type() == fs.ModeSymlink:
+			target, _ := os.Readlink(path)
+			lines = append(lines, rel+" -> "+target)
+		default:
+			content, err := os.ReadFile(path)
+			lines = append(lines, fmt.Sprintf("%s %v %d %x", rel, info.Mode(), info.ModTime().UnixNano(), sha256.Sum256(content)))
+			return err
+		}
+		return nil
+	})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return lines
+}
+
+func (b *bucketStage) same(what, root string, want []string) {
+	b.t.Helper()
+	got := b.lines(root)
+	for i := range max(len(got), len(want)) {
+		if i >= len(got) || i >= len(want) || got[i] != want[i] {
+			b.t.Fatalf("%s: entry %d of %d and %d differs:\n%.200q\n%.200q", what, i, len(got), len(want), got[i:min(i+1, len(got))], want[i:min(i+1, len(want))])
+		}
+	}
+}
+
+// A tree in a bucket is the same for whoever mounts it anywhere, and for other
+// tools its files are objects of their names.
+func TestBucketKeepsATree(t *testing.T) {
+	eachServer(t, func(t *testing.T, b *bucketStage) {
+		m := b.w.Mount("@acme/bucket")
+		b.fill(m.Dir)
+		want := b.lines(m.Dir)
+		m.Stop()
+		if b.s.Plain != "" {
+			content, err := os.ReadFile(filepath.Join(b.s.Plain, "team/ws/run"))
+			if err != nil || string(content) != "#!/bin/sh\n" {
+				t.Errorf("the object: %q, %v", content, err)
+			}
+		}
+		if err := os.RemoveAll(b.w.Path("state", "acme")); err != nil { // a machine that was never here
+			t.Fatal(err)
+		}
+		m.Start()
+		b.same("on another machine", m.Dir, want)
+		if err := os.Rename(filepath.Join(m.Dir, "d1"), filepath.Join(m.Dir, "moved")); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.RemoveAll(filepath.Join(m.Dir, "d2")); err != nil {
+			t.Fatal(err)
+		}
+		want = b.lines(m.Dir)
+		m.Stop()
+		m.Start()
+		b.same("after a rename", m.Dir, want)
+	})
+}
+
+// Two mounts of one bucket see each other's changes, and neither overwrites what
+// it has not seen.
+func TestBucketWithTwoWriters(t *testing.T) {
+	eachServer(t, func(t *testing.T, b *bucketStage) {
+		m, other := b.w.Mount("@acme/bucket"), b.w.Mount("@acme/bucket", "--working-copy", "other")
+		write := func(path, content string) {
+			t.Helper()
+			if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		write(filepath.Join(m.Dir, "plan"), "base")
+		harness.Eventually(t, 10*time.Second, "the other mount has it", func() bool {
+			content, _ := os.ReadFile(filepath.Join(other.Dir, "plan"))
+			return string(content) == "base"
+		})
+		f, err := os.OpenFile(filepath.Join(other.Dir, "plan"), os.O_WRONLY, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := f.WriteString("ours"); err != nil {
+			t.Fatal(err)
+		}
+		write(filepath.Join(m.Dir, "plan"), "theirs")
+		if err := f.Close(); err != nil {
+			t.Fatal(err)
+		}
+		harness.Eventually(t, 20*time.Second, "both mounts have both versions", func() bool {
+			for _, dir := range []string{m.Dir, other.Dir} {
+				var all []string
+				copies, _ := filepath.Glob(filepath.Join(dir, "plan*"))
+				for _, path := range copies {
+					content, _ := os.ReadFile(path)
+					all = append(all, string(content))
+				}
+				slices.Sort(all)
+				if strings.Join(all, " ") != "ours theirs" {
+					return false
+				}
+			}
+			return true
+		})
+	})
+}
+
+// What was closed is not lost with the daemon, in write-back too.
+func TestBucketAfterAKill(t *testing.T) {
+	eachServer(t, func(t *testing.T, b *bucketStage) {
+		m := b.w.Mount("@acme/bucket", "--write-back")
+		b.fill(m.Dir)
+		want := b.lines(m.Dir)
+		m.Kill()
+		m.Start()
+		b.same("after a kill", m.Dir, want)
+		m.Stop()
+		if err := os.RemoveAll(b.w.Path("state", "acme")); err != nil {
+			t.Fatal(err)
+		}
+		m.Start()
+		b.same("in the bucket", m.Dir, want)
+	})
+}
