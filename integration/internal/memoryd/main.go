@@ -153,6 +153,7 @@ var words = map[string]providers.Capabilities{
 	"copy":            {Abilities: providers.AbilityCopy},
 	"move":            {Abilities: providers.AbilityMove},
 	"attr":            {Abilities: providers.AbilityAttr},
+	"parts":           {Abilities: providers.AbilityParts},
 	"commit":          {Abilities: providers.AbilityCommit},
 	"flat": {
 		EmptyDirs: true, Symlinks: true, ListComplete: true, UniqueVersions: true,

@@ -115,13 +115,13 @@ func TestFlags(t *testing.T) {
 // TestWords: each word takes away what it says, and nothing else does.
 func TestWords(t *testing.T) {
 	all, err := parseWithout("empty-dirs,symlinks,metadata,list-complete,recursive-list,operation-ids,unique-versions," +
-		"mode,owner,mtime,copy,move,attr,commit")
+		"mode,owner,mtime,copy,move,attr,parts,commit")
 	if err != nil {
 		t.Fatal(err)
 	}
 	got := memory.New(memory.Options{Without: all}).Capabilities()
 	want := memory.New(memory.Options{}).Capabilities()
-	want = providers.Capabilities{Writable: true, StrictTree: true, ConcurrentWriters: true, Conditions: want.Conditions}
+	want = providers.Capabilities{Writable: true, StrictTree: true, AnyNames: true, ConcurrentWriters: true, Conditions: want.Conditions}
 	if got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
