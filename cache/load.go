@@ -29,7 +29,7 @@ type harvest struct {
 	seed   maphash.Seed
 	diffs  []news
 	hidden int
-	ahead  *ahead // of a first listing; nil: it brings the directory alone
+	ahead  *ahead // while all below is listed too; nil: the directory alone is
 }
 
 // news is a name under which the backend has something else than it was known
@@ -69,9 +69,11 @@ func (v *Volume) listOnce(w *waiting, dir table.Ino, mine *listing) (err error) 
 		return err
 	}
 	began := time.Now()
-	if h.canAhead() {
-		defer func() { h.ahead.end(w, err) }()
-	}
+	defer func() {
+		if h.ahead != nil {
+			h.ahead.end(w, err)
+		}
+	}()
 	err = h.gather(w, v.p, mine)
 	v.mu.Lock()
 	v.answered(time.Since(began), err)

@@ -63,7 +63,7 @@ func (e *engine) sendParts(ctx context.Context, s *step, p *parcel, parter provi
 			return info, nil
 		}
 	}
-	// What is not freed now, because nothing answers, leftParts frees later.
+	// What is not freed now, because nothing answers, freeParts frees later.
 	abort, cancel := context.WithTimeout(context.WithoutCancel(ctx), abortTime)
 	defer cancel()
 	if aerr := up.Abort(abort); aerr != nil {
