@@ -38,30 +38,23 @@ func compareBuckets(ctx context.Context, o options) error {
 	if err := b.fill(ctx); err != nil {
 		return err
 	}
-	var missed, failed []string
-	for _, name := range o.users {
+	return o.eachUser(func(name string) (missed, failed []string, err error) {
 		s, err := b.bucketSession(name)
 		if err != nil {
-			return err
+			return nil, nil, err
 		}
 		rows, err := s.measure(ctx)
 		s.close()
 		if err != nil {
-			return fmt.Errorf("as %s: %w", name, err)
+			return nil, nil, fmt.Errorf("as %s: %w", name, err)
 		}
 		printBuckets(os.Stdout, s, rows)
 		for _, r := range rows {
 			missed = append(missed, r.missed(s.session)...)
 			failed = append(failed, r.problems...)
 		}
-	}
-	if len(failed) > 0 {
-		return errors.New(strings.Join(failed, "; "))
-	}
-	if o.strict && len(missed) > 0 {
-		return fmt.Errorf("bars missed: %s", strings.Join(missed, "; "))
-	}
-	return nil
+		return missed, failed, nil
+	})
 }
 
 func newBucketBench(ctx context.Context, plain *bench) (*bucketBench, error) {

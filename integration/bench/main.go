@@ -131,22 +131,35 @@ func compare(ctx context.Context, o options) error {
 		return err
 	}
 	defer b.close()
-	var missed, failed []string
-	for _, name := range o.users {
+	return o.eachUser(func(name string) (missed, failed []string, err error) {
 		s, err := b.session(name)
 		if err != nil {
-			return err
+			return nil, nil, err
 		}
 		rows, err := s.measure(ctx)
 		s.close()
 		if err != nil {
-			return fmt.Errorf("as %s: %w", name, err)
+			return nil, nil, fmt.Errorf("as %s: %w", name, err)
 		}
 		printTable(os.Stdout, s, rows)
 		for _, r := range rows {
 			missed = append(missed, r.missed(s)...)
 			failed = append(failed, r.problems...)
 		}
+		return missed, failed, nil
+	})
+}
+
+// eachUser has everything measured for every user. The error says what failed,
+// or with -strict which bars were missed.
+func (o options) eachUser(measure func(name string) (missed, failed []string, err error)) error {
+	var missed, failed []string
+	for _, name := range o.users {
+		m, f, err := measure(name)
+		if err != nil {
+			return err
+		}
+		missed, failed = append(missed, m...), append(failed, f...)
 	}
 	if len(failed) > 0 {
 		return errors.New(strings.Join(failed, "; "))
