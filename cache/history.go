@@ -112,6 +112,8 @@ type history struct {
 	pruned  Pruned
 	kick    chan struct{}
 	swept   chan struct{} // closed when what belongs to nothing is gone
+
+	pruning sync.Mutex // outside Volume.mu; what is too much is given up once
 }
 
 // pending is a version whose content is looked at when it has been left alone

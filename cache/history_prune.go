@@ -230,6 +230,8 @@ func (v *Volume) dropFiles(files []uint64, bytes int64, records int) {
 // pruneBytes gives up content, the oldest first, until it takes no more than
 // limit; the records stay. It reports whether there may be more to give up.
 func (v *Volume) pruneBytes(limit int64) bool {
+	v.history.pruning.Lock()
+	defer v.history.pruning.Unlock()
 	excess := v.store.KeptBytes() - limit
 	if excess <= 0 {
 		return false

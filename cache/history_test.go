@@ -348,7 +348,7 @@ func TestHistoryBudget(t *testing.T) {
 		}
 	})
 	t.Run("bytes", func(t *testing.T) {
-		w, c := historic(t, small)
+		w, c := historic(t, small, func(_ *world, o *Options) { o.Policy.History.Age = 1e6 * time.Hour }) // however long the disk takes
 		big := strings.Repeat("x", 400<<10)
 		for _, name := range []string{"a", "b", "c", "d"} {
 			w.ok(w.put(name, big))
