@@ -42,13 +42,14 @@ type ledger struct {
 	next   int
 	known  map[string]entry
 	live   map[string]bool
+	past   map[string]bool // seen, and replaced or removed
 	doubts int
 }
 
 type entry struct{ path, digest string }
 
 func newLedger() *ledger {
-	return &ledger{known: map[string]entry{Digest(nil): {}}, live: map[string]bool{}}
+	return &ledger{known: map[string]entry{Digest(nil): {}}, live: map[string]bool{}, past: map[string]bool{}}
 }
 
 // make is a new content of about size bytes.
@@ -58,11 +59,14 @@ func (l *ledger) make(who, path string, size int) []byte {
 	return bytes.Repeat(line, 1+size/len(line))
 }
 
-// wrote: the writer was told that content is written.
+// wrote: the writer was told that content is written. It may have been replaced
+// already: what a file has while it is open is stored when another descriptor of
+// it is closed, and whoever sees it in the store may replace it before the
+// writer closes his.
 func (l *ledger) wrote(path string, content []byte) string {
 	d := Digest(content)
 	l.known[d] = entry{path, d}
-	if len(content) > 0 {
+	if len(content) > 0 && !l.past[d] {
 		l.live[d] = true
 	}
 	return d
@@ -77,7 +81,11 @@ func (l *ledger) expect(path string, content []byte) {
 }
 
 // replaced: a writer who had seen content replaced or removed it.
-func (l *ledger) replaced(content []byte) { delete(l.live, Digest(content)) }
+func (l *ledger) replaced(content []byte) {
+	d := Digest(content)
+	delete(l.live, d)
+	l.past[d] = true
+}
 
 // doubt: something at path was replaced or removed that the writer had not
 // seen, because it changed in between, as can happen on any disk.
