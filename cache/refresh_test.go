@@ -332,6 +332,25 @@ func TestNotifications(t *testing.T) {
 	}
 }
 
+// A pull has put another file under a name, and the kernel renames that name
+// before it hears of it: what it has under the new name is the old file.
+func TestNotificationOfARenameAfterAPull(t *testing.T) {
+	var c ticking
+	w := newScene(t, holding("f", "1", "g", "2"), clocked(&c, time.Second))
+	told := &teller{}
+	w.v.Bind(told)
+	old := w.open("f", 0) // or it is the same file with other content
+	w.walk("g")
+	w.tamper("f", "changed")
+	w.pull()
+	w.ok(w.rename("f", "h"))
+	w.ok(w.rename("g", "k"))
+	w.ok(w.shut(old))
+	if got := told.names(); !slices.Equal(got, []string{"f", "h"}) {
+		t.Errorf("told %q", got)
+	}
+}
+
 // teller remembers what the kernel and the bus are told.
 type teller struct {
 	nobody

@@ -87,6 +87,18 @@ func (l *ledger) replaced(content []byte) {
 	l.past[d] = true
 }
 
+// moved: what lay at a path, or below it, has another. It need not be what the
+// mover saw there.
+func (l *ledger) moved(from, to string) {
+	for d := range l.live {
+		e := l.known[d]
+		if e.path == from || strings.HasPrefix(e.path, from+"/") {
+			e.path = to + strings.TrimPrefix(e.path, from)
+			l.known[d] = e
+		}
+	}
+}
+
 // doubt: something at path was replaced or removed that the writer had not
 // seen, because it changed in between, as can happen on any disk.
 func (l *ledger) doubt(path string) {

@@ -177,8 +177,10 @@ func (r *run) remount() {
 // have lost theirs.
 func (r *run) behind(op op) {
 	op.Kind = op.Behind
-	if op.Kind == putFile && r.model.isFifo(op.A) {
-		return // a fifo's readers here and behind the mount do not meet
+	if r.model.isFifo(op.A) || r.model.isFifo(op.B) {
+		// A fifo's readers here and behind the mount do not meet, and a mount is
+		// not told that one is open: when its last name goes behind it, it is gone.
+		return
 	}
 	other := tree{root: filepath.Join(r.s.Behind, r.name)}
 	got, want := other.do(op), r.model.do(op)

@@ -195,6 +195,7 @@ func (r *sharing) rename() {
 
 // moved: what is open has another path now.
 func (r *sharing) moved(from, to string) {
+	r.ledger.moved(from, to)
 	for _, h := range r.open {
 		if h != nil && (h.path == from || strings.HasPrefix(h.path, from+"/")) {
 			h.path = to + strings.TrimPrefix(h.path, from)
