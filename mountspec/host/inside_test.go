@@ -2,6 +2,7 @@ package host
 
 import (
 	"os"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -124,6 +125,72 @@ func TestOverlapThroughABindMountOfAnAncestor(t *testing.T) {
 			w.refused("b/WORKSPACE.md", ResolveOptions{}, Denied, "overlaps", "@acme/a")
 		})
 	}
+}
+
+// The attack: a bind mount of a directory inside another workspace's. Nothing above
+// the second path is the other workspace, nor anything above the first the bind.
+func TestOverlapThroughABindMountOfAPart(t *testing.T) {
+	for _, c := range []struct{ name, bound, first, second string }{
+		{"the part itself", "tree/deep", "tree", "alias"},
+		{"the part first", "tree/deep", "alias", "tree"},
+		{"below the part", "tree/deep", "tree", "alias/data"},
+		{"not there yet", "tree/deep", "tree", "alias/new"},
+		{"two parts of one", "tree", "tree/deep", "alias/deep/data"},
+		{"a name with a space", "tree/with space", "tree", "alias"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			inOwnMounts(t)
+			w := newWorld(t)
+			w.mkdir("tree/deep/data")
+			w.mkdir("tree/with space")
+			bind(t, w.path(c.bound), w.mkdir("alias"))
+			a := Location{Service: ServiceDir, Prefix: w.path(c.first)}
+			b := Location{Service: ServiceDir, Prefix: w.path(c.second)}
+			if !sharesBytes(a, b) {
+				t.Errorf("%s and %s share no bytes", a, b)
+			}
+		})
+	}
+	t.Run("two parts that lie side by side", func(t *testing.T) {
+		inOwnMounts(t)
+		w := newWorld(t)
+		w.mkdir("tree/deep")
+		w.mkdir("tree/deeper")
+		bind(t, w.path("tree/deep"), w.mkdir("alias"))
+		a := Location{Service: ServiceDir, Prefix: w.path("alias")}
+		if b := (Location{Service: ServiceDir, Prefix: w.path("tree/deeper")}); sharesBytes(a, b) {
+			t.Errorf("%s and %s share bytes", a, b)
+		}
+	})
+	t.Run("in one mount", func(t *testing.T) {
+		inOwnMounts(t)
+		w := newWorld(t)
+		w.config += "allow_paths: [ " + w.dir + " ]\n"
+		w.mkdir("tree/deep")
+		bind(t, w.path("tree/deep"), w.mkdir("alias"))
+		w.manifest("a", "@acme/a", at(w.path("tree")))
+		w.manifest("b", "@acme/b", at(w.path("alias")))
+		m := mountspec.Mount{At: "/x", Source: mountspec.Ref{Kind: mountspec.RefPath, Value: "./b"}}
+		w.refused("a/WORKSPACE.md", ResolveOptions{Mounts: []mountspec.Mount{m}, Dir: w.dir, Trust: true}, Denied, "one place")
+	})
+}
+
+// inOwnMounts gives the test's goroutine a mount name space of its own, which ends
+// with it.
+func inOwnMounts(t *testing.T) {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Skip("needs root, to bind a directory")
+	}
+	runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
+	must(t, unix.Unshare(unix.CLONE_NEWNS))
+	must(t, unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""))
+}
+
+func bind(t *testing.T, from, at string) {
+	t.Helper()
+	must(t, unix.Mount(from, at, "", unix.MS_BIND, ""))
+	t.Cleanup(func() { must(t, unix.Unmount(at, unix.MNT_DETACH)) })
 }
 
 // A manifest of the configuration that cannot be read hides where its workspace

@@ -86,8 +86,8 @@ func (s *session) overlap(l *loaded, addr string, other Location) error {
 }
 
 // sharesBytes is Location.Overlaps for places of this machine too that have two
-// paths, because one of them, or a directory above it, is mounted a second time
-// (a bind mount).
+// paths, because one of them, or a directory above or in it, is mounted a second
+// time (a bind mount).
 func sharesBytes(a, b Location) bool {
 	if a.Overlaps(b) {
 		return true
@@ -95,7 +95,12 @@ func sharesBytes(a, b Location) bool {
 	if a.Service != ServiceDir || b.Service != ServiceDir {
 		return false
 	}
-	return liesIn(a.Prefix, b.Prefix) || liesIn(b.Prefix, a.Prefix)
+	if liesIn(a.Prefix, b.Prefix) || liesIn(b.Prefix, a.Prefix) {
+		return true
+	}
+	p, known := onDisk(a.Prefix)
+	q, too := onDisk(b.Prefix)
+	return known && too && p.overlaps(q)
 }
 
 // liesIn says whether dir is path or one of the directories above it, by what
