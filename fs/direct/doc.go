@@ -13,13 +13,20 @@
 // done by the kernel's rules: what a caller creates is his (see creds.as), his
 // umask counts unless the parent has a default ACL, and a write by somebody who
 // may not keep them takes set-id bits and capabilities away. O_DIRECT is heeded
-// by the kernel, not by our descriptors. Set-id bits that a file gets while a user
-// can write to it in passthrough go when its attributes are next asked for, or
-// the writer closes: until then they are there outside of the mount. A user whose
-// writes the disk would let keep them (CAP_FSETID without being root) loses them
-// too, and so does a file whose times others set from outside meanwhile. Only
-// quota and the blocks reserved for root are the daemon's when content is
-// written, not the caller's.
+// by the kernel, not by our descriptors. Only quota and the blocks reserved for
+// root are the daemon's when content is written, not the caller's.
+//
+// Set-id bits that a file gets while it is open for writing in passthrough stay if
+// nobody writes after that. A write takes them when the attributes are next asked
+// for or a writer closes, and until then nobody can run the file: outside of the
+// mount the disk says ETXTBSY, for the writer has it open, and through the mount
+// we do. The kernel does not tell whose write it passes through, so root loses the
+// bits too, which the disk would leave him; and where others than the owner set
+// the times, or anybody from outside, that counts as a write. Two things the disk
+// stops are not seen: a write in the very moment in which the owner himself sets
+// the times, and one after wsmount was killed. Capabilities need none of this, the
+// disk takes them at every write. Stores through a mapping leave the bits, as on
+// the disk.
 //
 // Nothing outside the root is reached. An inode is found by names opened one at
 // a time relative to a descriptor, without following links, and must have the

@@ -15,7 +15,6 @@ type file struct {
 	ino        wsfs.Ino
 	flags      uint32
 	pass       bool   // the kernel may write by itself
-	root       bool   // for a caller whose writes leave set-id bits
 	since      uint64 // contentSignature at open
 	wrote      atomic.Bool
 	prev, next *file // of the same inode; guarded by its shard
@@ -148,6 +147,9 @@ func (f *file) Release() {
 	e := n.ext
 	if f.pass {
 		e.pass--
+		if e.pass == 0 {
+			e.setID = 0 // nobody is left whom we would not hear
+		}
 	}
 	if seen && e.busy == 0 {
 		n.observe(&st, f.pass)

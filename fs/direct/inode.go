@@ -55,6 +55,10 @@ const (
 
 	// flagUnsure says that a mapping may be left and cannot be found out.
 	flagUnsure
+
+	// flagUnset says that set-id bits were taken away, and the kernel may not
+	// know it yet, see execMayRun.
+	flagUnset
 )
 
 // An ext is the part of an inode that only few need at a time.
@@ -66,7 +70,7 @@ type ext struct {
 	busy    int32   // own changes under way
 	leaving int32   // of them, those that take a name away
 	pass    int32   // open files that the kernel writes to by itself
-	setID   uint64  // content when set-id bits came meanwhile, see arm
+	setID   uint64  // content when set-id bits came meanwhile, see guardSetID
 }
 
 func (e *ext) idle() bool {

@@ -17,6 +17,11 @@ func ownFlags(flags uint32) int { return int(flags) & kept }
 
 // Open opens a file.
 func (v *Volume) Open(op *wsfs.Op, ino wsfs.Ino, flags uint32) (wsfs.Opened, error) {
+	if flags&fmodeExec != 0 {
+		if err := v.execMayRun(ino); err != nil {
+			return wsfs.Opened{}, err
+		}
+	}
 	trunc := flags&unix.O_TRUNC != 0
 	if trunc {
 		v.begin(ino)
@@ -184,7 +189,7 @@ func noatime(flags int, open func(flags int) (int, error)) (int, error) {
 // opened enters an open file. own says that its content is what this very
 // request made of it, and no page of the kernel can be wrong.
 func (v *Volume) opened(op *wsfs.Op, ino wsfs.Ino, h *handle, flags uint32, st *stat, own bool) wsfs.Opened {
-	f := &file{v: v, h: h, ino: ino, flags: flags, root: !mayNotKeep(op)}
+	f := &file{v: v, h: h, ino: ino, flags: flags}
 	f.wrote.Store(own)
 	writable := flags&unix.O_ACCMODE != unix.O_RDONLY
 	pass := v.pass && st.Mode&unix.S_IFMT == unix.S_IFREG

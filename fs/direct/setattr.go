@@ -17,11 +17,10 @@ func (v *Volume) SetAttr(op *wsfs.Op, ino wsfs.Ino, f wsfs.File, in *wsfs.SetAtt
 	}
 	defer v.drop(h)
 	covered := v.covered(ino)
-	if err := v.before(ino, h); err != nil {
-		return wsfs.Attr{}, err
-	}
 	v.begin(ino)
-	err = apply(op, h, in)
+	if err = v.guardSetID(op, ino, h, in); err == nil {
+		err = apply(op, h, in)
+	}
 	var st stat
 	if serr := v.end(ino, h.fd, &st); err == nil {
 		err = serr
@@ -29,7 +28,7 @@ func (v *Volume) SetAttr(op *wsfs.Op, ino wsfs.Ino, f wsfs.File, in *wsfs.SetAtt
 	if err != nil {
 		return wsfs.Attr{}, err
 	}
-	v.arm(ino, &st)
+	v.rearm(ino, in, &st)
 	if in.Size != nil {
 		if fl, ok := f.(*file); ok {
 			fl.wrote.Store(true)

@@ -1,47 +1,52 @@
 package direct
 
 import (
+	"syscall"
+	"time"
+
 	wsfs "github.com/wsmount/wsmount/fs"
+	"golang.org/x/sys/unix"
 )
 
 // The disk takes set-id bits from a file that somebody writes to who may not keep
-// them, but writes that the kernel passes through are root's to the disk. A file
-// that has such bits is therefore not offered for writing. Where they come while
-// it is open for writing already, the next look at the attributes, or the close,
-// finds the content changed and takes them away.
+// them, but writes that the kernel passes through are root's to the disk, and
+// whose they are is not told: a descriptor can be handed to another user. A file
+// that has such bits is therefore not offered for writing.
+//
+// Where the bits come while the file is open for writing already, refusing them
+// would break programs that set modes by the descriptor they wrote with (tar, cp
+// -p). They are set, and the file is armed: its content is noted before. The next
+// look at the attributes, or the close of a writer, that finds the content
+// changed takes them away. Nobody can run the file in between. Outside of the
+// mount the disk says ETXTBSY as long as the writer is open, and our own
+// descriptor is closed after the last look. Through the mount execMayRun sees to
+// it.
 
-// arm notes that set-id bits are there while users can write to the file
-// unseen. st is the file after a change of our own.
-func (v *Volume) arm(ino wsfs.Ino, st *stat) {
-	s, n := v.tab.get(ino)
-	defer s.mu.Unlock()
-	if n == nil || n.ext == nil {
-		return
-	}
-	n.ext.setID = 0
-	if privMode(uint32(st.Mode)) != 0 && n.regular() && n.ext.unseenWriter() {
-		n.ext.setID = contentSignature(st)
-	}
-}
+const (
+	// fmodeExec is in the flags of an open on behalf of execve(2).
+	fmodeExec = 0x20
 
-// unseenWriter says whether somebody who may not keep set-id bits writes without
-// our hearing of it.
-func (e *ext) unseenWriter() bool {
-	for f := e.files; f != nil; f = f.next {
-		if f.pass && !f.root {
-			return true
-		}
-	}
-	return false
-}
+	// tick is more than the disk's clock ever stands still.
+	tick = 20 * time.Millisecond
 
-// before is called before a change of our own, which moves times and would hide
-// that others wrote.
-func (v *Volume) before(ino wsfs.Ino, h *handle) error {
+	// execPatience is how long execve(2) waits for the release of a writer that
+	// was closed already: the kernel sends it behind close(2).
+	execPatience = time.Second
+
+	// neverSeen is no signature: any look finds the content changed.
+	neverSeen = 1
+)
+
+// guardSetID comes before a change of attributes. It looks whether somebody wrote
+// before the change moves the times, and arms the file before it gets bits: a
+// write or a close from here on is after it.
+func (v *Volume) guardSetID(op *wsfs.Op, ino wsfs.Ino, h *handle, in *wsfs.SetAttr) error {
+	gives := in.Mode != nil && privMode(*in.Mode) != 0
 	s, n := v.tab.get(ino)
 	armed := n != nil && n.ext != nil && n.ext.setID != 0
+	unseen := n != nil && n.regular() && n.ext.passes() > 0
 	s.mu.Unlock()
-	if !armed {
+	if !armed && !(gives && unseen) {
 		return nil
 	}
 	var st stat
@@ -49,7 +54,62 @@ func (v *Volume) before(ino wsfs.Ino, h *handle) error {
 		return err
 	}
 	v.disarm(ino, &st)
-	return nil
+	if armed && setsMtime(in) && op.UID != 0 && op.UID != st.Uid {
+		// Somebody who could not set the bits would hide a write by it.
+		return killPriv(h)
+	}
+	if !gives || !unseen {
+		return nil
+	}
+	sig, err := quietMoment(h, &st)
+	if err == nil {
+		v.arm(ino, sig)
+	}
+	return err
+}
+
+// quietMoment returns the content's signature at a moment from which on every write
+// moves the times: they stand still within a tick of the disk's clock. Where
+// somebody writes all the time there is no such moment.
+func quietMoment(h *handle, st *stat) (uint64, error) {
+	for range 2 * int(tick/time.Millisecond) {
+		var now unix.Timespec
+		if err := unix.ClockGettime(unix.CLOCK_REALTIME_COARSE, &now); err != nil {
+			return 0, err
+		}
+		ahead := timeOf(st.Mtime).Sub(time.Unix(now.Unix()))
+		if ahead < 0 || ahead > tick {
+			return contentSignature(st), nil
+		}
+		time.Sleep(time.Millisecond)
+		if err := statAt(h.fd, "", st); err != nil {
+			return 0, err
+		}
+	}
+	return neverSeen, nil
+}
+
+func setsMtime(in *wsfs.SetAttr) bool { return in.Mtime != nil || in.MtimeNow }
+
+func (v *Volume) arm(ino wsfs.Ino, sig uint64) {
+	s, n := v.tab.get(ino)
+	defer s.mu.Unlock()
+	if n != nil && n.ext.passes() > 0 {
+		n.ext.setID = sig
+	}
+}
+
+// rearm takes note of content or times that were set by a change of our own. st
+// is the file after it.
+func (v *Volume) rearm(ino wsfs.Ino, in *wsfs.SetAttr, st *stat) {
+	if in.Size == nil && !setsMtime(in) {
+		return
+	}
+	s, n := v.tab.get(ino)
+	defer s.mu.Unlock()
+	if n != nil && n.ext != nil && n.ext.setID != 0 {
+		n.ext.setID = contentSignature(st)
+	}
 }
 
 // disarm takes set-id bits away that a write made void, and updates st, which is
@@ -66,6 +126,7 @@ func (v *Volume) disarm(ino wsfs.Ino, st *stat) {
 		return
 	}
 	n.ext.setID = 0
+	n.flags |= flagUnset
 	n.ext.busy++
 	s.mu.Unlock()
 	defer v.drop(h)
@@ -73,4 +134,46 @@ func (v *Volume) disarm(ino wsfs.Ino, st *stat) {
 		v.log.Error("a file that was written to keeps its set-id bits", "err", err)
 	}
 	_ = v.end(ino, h.fd, st)
+}
+
+// execMayRun is asked before a file is opened to be run. The kernel looked at the
+// mode before, and goes by what it saw then, so a write in between must not go
+// unseen: while a writer is open the answer is the disk's, and where bits were
+// taken away since, the kernel looks again.
+func (v *Volume) execMayRun(ino wsfs.Ino) error {
+	for end := time.Now().Add(execPatience); ; time.Sleep(time.Millisecond) {
+		s, n := v.tab.get(ino)
+		armed := n != nil && n.ext != nil && n.ext.setID != 0
+		unset := n != nil && n.flags&flagUnset != 0
+		s.mu.Unlock()
+		switch {
+		case unset:
+			return v.modeShown(ino)
+		case !armed:
+			return nil
+		case time.Now().After(end):
+			return syscall.ETXTBSY
+		}
+	}
+}
+
+// modeShown says ESTALE, on which the kernel looks again, unless the bits that it
+// may have seen have been given back.
+func (v *Volume) modeShown(ino wsfs.Ino) error {
+	var st stat
+	if _, err := v.stat(ino, &st); err != nil {
+		return err
+	}
+	if privMode(uint32(st.Mode)) == 0 {
+		return syscall.ESTALE
+	}
+	return nil
+}
+
+// showMode notes that the kernel is about to be told of a mode. It needs the
+// shard.
+func (n *inode) showMode(st *stat) {
+	if privMode(uint32(st.Mode)) == 0 {
+		n.flags &^= flagUnset
+	}
 }

@@ -10,8 +10,8 @@ import (
 )
 
 // Set-id bits that come while the kernel already writes by itself go with the
-// next write, as soon as somebody looks or the writer closes; a change that is no
-// write leaves them, and so does root's.
+// next write, root's too, as soon as somebody looks or the writer closes; a change
+// that is no write leaves them.
 func TestSetIDWhileWriting(t *testing.T) {
 	needRoot(t)
 	for _, c := range []struct {
@@ -22,24 +22,20 @@ func TestSetIDWhileWriting(t *testing.T) {
 	}{
 		{"user writes", 1000, true, 0o755},
 		{"user waits", 1000, false, 0o6755},
-		{"root writes", 0, true, 0o6755},
+		{"root's descriptor writes", 0, true, 0o755},
+		{"root waits", 0, false, 0o6755},
 	} {
 		for _, look := range []string{"attr", "lookup", "close", "utimes"} {
 			t.Run(fmt.Sprint(c.name, " ", look), func(t *testing.T) {
 				v, _ := serve(t, Options{})
-				e, o, err := v.Create(opAs(c.uid, c.uid), wsfs.RootIno, "f", unix.O_RDWR, 0o644)
-				ok(t, err)
-				if !o.PassWrite {
-					t.Fatal("not offered")
+				w := openToPass(t, v, c.uid)
+				w.chmod(0o6755)
+				if c.write {
+					w.write()
 				}
-				must[wsfs.Attr](t)(v.SetAttr(op(), e.Ino, nil, &wsfs.SetAttr{Mode: ptr(uint32(0o6755))}))
-				if c.write { // as the kernel does, by a descriptor of its own
-					must[int](t)(unix.Pwrite(o.Backing, []byte("x"), 0))
-				}
-				closed := false
 				switch look {
 				case "attr":
-					if got := attr(t, v, e.Ino).Mode & 0o7777; got != c.want {
+					if got := w.mode(); got != c.want {
 						t.Errorf("attr says %o", got)
 					}
 				case "lookup":
@@ -47,19 +43,167 @@ func TestSetIDWhileWriting(t *testing.T) {
 						t.Errorf("lookup says %o, for %v", got.Mode, got.TTL)
 					}
 				case "close":
-					o.File.Release()
-					closed = true
+					w.close()
 				case "utimes":
-					now := time.Now()
-					must[wsfs.Attr](t)(v.SetAttr(op(), e.Ino, nil, &wsfs.SetAttr{Mtime: &now}))
+					w.touch(0)
 				}
-				if got := attr(t, v, e.Ino).Mode & 0o7777; got != c.want {
+				if got := w.mode(); got != c.want {
 					t.Errorf("mode is %o, want %o", got, c.want)
-				}
-				if !closed {
-					o.File.Release()
 				}
 			})
 		}
 	}
+}
+
+// A write is seen also where the times say little: they were set to what they are
+// a moment ago, or somebody else sets them afterwards.
+func TestSetIDWriteIsNotHidden(t *testing.T) {
+	needRoot(t)
+	for _, c := range []struct {
+		name string
+		do   func(w *passing)
+		want uint32
+	}{
+		{"within a tick", func(w *passing) {
+			w.write()
+			w.chmod(0o6755)
+			w.write()
+		}, 0o755},
+		{"a stranger sets the times", func(w *passing) {
+			w.chmod(0o6755)
+			w.touch(2000)
+		}, 0o755},
+		{"the owner sets the times", func(w *passing) {
+			w.chmod(0o6755)
+			w.touch(1000)
+		}, 0o6755},
+		{"the owner sets the times of what was written to", func(w *passing) {
+			w.chmod(0o6755)
+			w.write()
+			w.touch(1000)
+		}, 0o755},
+		{"after the owner set the times", func(w *passing) {
+			w.chmod(0o6755)
+			w.touch(1000)
+			w.write()
+		}, 0o755},
+		{"bits that are given again", func(w *passing) {
+			w.chmod(0o6755)
+			w.write()
+			w.chmod(0o4755)
+		}, 0o4755},
+		{"bits that were taken and given again", func(w *passing) {
+			w.chmod(0o6755)
+			w.chmod(0o755)
+			w.write()
+			w.chmod(0o4755)
+			w.write()
+		}, 0o755},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			v, _ := serve(t, Options{})
+			w := openToPass(t, v, 1000)
+			c.do(w)
+			w.close()
+			if got := w.mode(); got != c.want {
+				t.Errorf("mode is %o, want %o", got, c.want)
+			}
+		})
+	}
+}
+
+// A write that falls between the look before a change of mode and the change
+// itself counts as one after it.
+func TestSetIDWriteDuringChmod(t *testing.T) {
+	needRoot(t)
+	v, _ := serve(t, Options{})
+	w := openToPass(t, v, 1000)
+	h := must[*handle](t)(v.hold(w.ino))
+	defer v.drop(h)
+	mode := uint32(0o4755)
+	in := &wsfs.SetAttr{Mode: &mode}
+	ok(t, v.guardSetID(op(), w.ino, h, in))
+	w.write()
+	ok(t, apply(op(), h, in))
+	if got := w.mode(); got != 0o755 {
+		t.Errorf("mode is %o", got)
+	}
+}
+
+// The kernel may hold a mode to be true that a write made void: it is not to run
+// the file by that.
+func TestSetIDFileIsNotRun(t *testing.T) {
+	needRoot(t)
+	v, _ := serve(t, Options{})
+	run := func() error {
+		o, err := v.Open(op(), lookupIno(t, v), unix.O_RDONLY|fmodeExec)
+		if err == nil {
+			o.File.Release()
+		}
+		return err
+	}
+	w := openToPass(t, v, 1000)
+	ok(t, run())
+	w.chmod(0o4755)
+	wantErr(t, run(), unix.ETXTBSY)
+	w.write()
+	wantErr(t, run(), unix.ETXTBSY)
+	w.close()
+	o, err := v.Open(op(), w.ino, unix.O_RDONLY|fmodeExec)
+	if wantErr(t, err, unix.ESTALE); err == nil {
+		o.File.Release()
+	}
+	if got := w.mode(); got != 0o755 {
+		t.Errorf("mode is %o", got)
+	}
+	ok(t, run())
+	w.chmod(0o4755)
+	ok(t, run())
+}
+
+func lookupIno(t *testing.T, v *Volume) wsfs.Ino { return lookup(t, v, wsfs.RootIno, "f").Ino }
+
+// A passing is a new file that the kernel can write to by itself.
+type passing struct {
+	t      *testing.T
+	v      *Volume
+	ino    wsfs.Ino
+	o      wsfs.Opened
+	closed bool
+}
+
+// openToPass makes it as a user.
+func openToPass(t *testing.T, v *Volume, uid uint32) *passing {
+	e, o, err := v.Create(opAs(uid, uid), wsfs.RootIno, "f", unix.O_RDWR, 0o644)
+	ok(t, err)
+	w := &passing{t: t, v: v, ino: e.Ino, o: o}
+	t.Cleanup(w.close)
+	if !o.PassWrite {
+		t.Fatal("not offered")
+	}
+	return w
+}
+
+func (w *passing) chmod(mode uint32) {
+	must[wsfs.Attr](w.t)(w.v.SetAttr(op(), w.ino, nil, &wsfs.SetAttr{Mode: &mode}))
+}
+
+// write writes as the kernel does, by a descriptor of its own.
+func (w *passing) write() {
+	must[int](w.t)(unix.Pwrite(w.o.Backing, []byte("x"), 0))
+}
+
+// touch sets the times as a user.
+func (w *passing) touch(uid uint32) {
+	now := time.Now()
+	must[wsfs.Attr](w.t)(w.v.SetAttr(opAs(uid, uid), w.ino, nil, &wsfs.SetAttr{Mtime: &now}))
+}
+
+func (w *passing) mode() uint32 { return attr(w.t, w.v, w.ino).Mode & 0o7777 }
+
+func (w *passing) close() {
+	if !w.closed {
+		w.o.File.Release()
+	}
+	w.closed = true
 }

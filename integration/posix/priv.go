@@ -47,6 +47,17 @@ var privCases = []Case{
 			t.eq("cleared", t.mode(f), perm(0o755))
 		})
 	}},
+	{"setuid/bits that come while another user writes go with his next write", asRoot, func(t *T) {
+		f := t.setIDFile()
+		t.ok("chmod", unix.Chmod(f, 0o777))
+		var fd int
+		t.as(bob, bob, nil, func() { fd = t.open(f, unix.O_WRONLY, 0); t.write(fd, "x") })
+		t.ok("chmod", unix.Chmod(f, 0o6777))
+		t.eq("set", t.mode(f), perm(0o6777))
+		t.as(bob, bob, nil, func() { t.write(fd, "y") })
+		t.eq("after write", t.mode(f), perm(0o777))
+		t.content(f, "xycdef")
+	}},
 	{"setuid/a truncate clears it", asRoot, func(t *T) {
 		f := t.setIDFile()
 		t.as(bob, bob, nil, func() { t.ok("truncate", unix.Truncate(f, 1)) })
@@ -96,6 +107,15 @@ var privCases = []Case{
 			t.ok("munmap", unix.Munmap(m))
 		})
 		t.content(f, "Xbcdef")
+	}},
+	{"capabilities/a write of a descriptor that was open before removes them", asRoot, func(t *T) {
+		f := t.setIDFile()
+		t.ok("chmod", unix.Chmod(f, 0o777))
+		fd := t.open(f, unix.O_WRONLY, 0)
+		t.ok("setxattr", unix.Setxattr(f, "security.capability", []byte(capNetRaw), 0))
+		t.write(fd, "x")
+		_, err := unix.Getxattr(f, "security.capability", make([]byte, 64))
+		t.is("after write", err, unix.ENODATA)
 	}},
 	{"capabilities/a write removes them", asRoot, func(t *T) {
 		f := t.setIDFile()
