@@ -20,7 +20,9 @@
 // nobody writes after that. A write takes them when the attributes are next asked
 // for or a writer closes, and until then nobody can run the file: outside of the
 // mount the disk says ETXTBSY, for the writer has it open, and through the mount
-// we do. The kernel does not tell whose write it passes through, so root loses the
+// (where it was mounted with suid) we do. A file that lost bits to a write is run
+// two seconds after the last writer closed it, so that the kernel goes by its mode
+// as it is by then. The kernel does not tell whose write it passes through, so root loses the
 // bits too, which the disk would leave him; and where others than the owner set
 // the times, or anybody from outside, that counts as a write. Two things the disk
 // stops are not seen: a write in the very moment in which the owner himself sets

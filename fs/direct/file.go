@@ -74,7 +74,10 @@ func (f *file) change(kill bool, do func() error) error {
 	f.v.begin(f.ino)
 	var err error
 	if kill {
-		err = killPriv(f.h)
+		var took bool
+		if took, err = killPriv(f.h); took {
+			f.v.noteUnset(f.ino)
+		}
 	}
 	if err == nil {
 		err = do()
@@ -145,6 +148,9 @@ func (f *file) Release() {
 	s, n := v.tab.get(f.ino)
 	f.unlink(n)
 	e := n.ext
+	if e.unset != 0 && f.writes() {
+		e.unset = v.now().UnixNano() // its last writes have overtaken answers until now
+	}
 	if f.pass {
 		e.pass--
 		if e.pass == 0 {
@@ -171,6 +177,9 @@ func (f *file) Release() {
 		v.tellWrote(dir, name)
 	}
 }
+
+func (f *file) writes() bool { return f.flags&unix.O_ACCMODE != unix.O_RDONLY }
+func (f *file) runs() bool   { return f.flags&fmodeExec != 0 }
 
 // unlink takes f out of its inode's list.
 func (f *file) unlink(n *inode) {

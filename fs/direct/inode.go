@@ -55,10 +55,6 @@ const (
 
 	// flagUnsure says that a mapping may be left and cannot be found out.
 	flagUnsure
-
-	// flagUnset says that set-id bits were taken away, and the kernel may not
-	// know it yet, see execMayRun.
-	flagUnset
 )
 
 // An ext is the part of an inode that only few need at a time.
@@ -71,10 +67,11 @@ type ext struct {
 	leaving int32   // of them, those that take a name away
 	pass    int32   // open files that the kernel writes to by itself
 	setID   uint64  // content when set-id bits came meanwhile, see guardSetID
+	unset   int64   // when bits were taken last that the kernel may hold true, see admit
 }
 
 func (e *ext) idle() bool {
-	return e.files == nil && e.pin == nil && e.dir == nil && e.wd == 0 && e.busy == 0
+	return e.files == nil && e.pin == nil && e.dir == nil && e.wd == 0 && e.busy == 0 && e.unset == 0
 }
 
 // more returns the inode's ext, making one.

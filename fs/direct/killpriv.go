@@ -22,16 +22,16 @@ func privMode(mode uint32) uint32 {
 // keep them: the disk does it for its own callers, but here the caller is this
 // process, which may. Capabilities need no help, for every write takes those
 // away, root's too.
-func killPriv(h *handle) error {
+func killPriv(h *handle) (took bool, err error) {
 	var st stat
 	if err := statAt(h.fd, "", &st); err != nil {
-		return err
+		return false, err
 	}
 	bits := privMode(uint32(st.Mode))
 	if bits == 0 || st.Mode&unix.S_IFMT != unix.S_IFREG {
-		return nil
+		return false, nil
 	}
-	return chmod(h, uint32(st.Mode)&0o7777&^bits)
+	return true, chmod(h, uint32(st.Mode)&0o7777&^bits)
 }
 
 func hasCaps(h *handle) bool {

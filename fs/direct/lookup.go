@@ -71,7 +71,7 @@ func (v *Volume) enterName(id ident, dir wsfs.Ino, name string, st *stat, watche
 	n.refs++
 	n.typ = st.Mode & unix.S_IFMT
 	foreign := n.observe(st, own)
-	n.showMode(st)
+	n.showMode(st, v.now())
 	moved := v.tab.setName(n, ino, dir, name)
 	pin := n.unpin(st)
 	covered := watched && !v.watch.behind.Load() && (!n.directory() || n.flags&flagWatched != 0)
@@ -178,7 +178,7 @@ func (v *Volume) told(ino wsfs.Ino, st *stat, covered, own bool) wsfs.Attr {
 		return v.attr(st, 0)
 	}
 	foreign := n.observe(st, own)
-	n.showMode(st)
+	n.showMode(st, v.now())
 	if n.probing() {
 		s.mu.Unlock()
 		v.probe(ino, st)

@@ -17,11 +17,6 @@ func ownFlags(flags uint32) int { return int(flags) & kept }
 
 // Open opens a file.
 func (v *Volume) Open(op *wsfs.Op, ino wsfs.Ino, flags uint32) (wsfs.Opened, error) {
-	if flags&fmodeExec != 0 {
-		if err := v.execMayRun(ino); err != nil {
-			return wsfs.Opened{}, err
-		}
-	}
 	trunc := flags&unix.O_TRUNC != 0
 	if trunc {
 		v.begin(ino)
@@ -34,6 +29,7 @@ func (v *Volume) Open(op *wsfs.Op, ino wsfs.Ino, flags uint32) (wsfs.Opened, err
 		}
 		return wsfs.Opened{}, err
 	}
+	mode := uint32(st.Mode)
 	if trunc {
 		err = v.openTrunc(op, ino, h, &st)
 	}
@@ -41,12 +37,20 @@ func (v *Volume) Open(op *wsfs.Op, ino wsfs.Ino, flags uint32) (wsfs.Opened, err
 		v.drop(h)
 		return wsfs.Opened{}, err
 	}
-	return v.opened(op, ino, h, flags, &st, trunc), nil
+	o := v.opened(ino, h, flags, &st, trunc)
+	if err := v.admit(ino, flags, mode); err != nil {
+		o.File.Release()
+		return wsfs.Opened{}, err
+	}
+	return o, nil
 }
 
 // openTrunc empties a file once it is known to be the right one: O_TRUNC in the
 // flags would empty whatever lies under the name.
 func (v *Volume) openTrunc(op *wsfs.Op, ino wsfs.Ino, h *handle, st *stat) error {
+	if privMode(uint32(st.Mode)) != 0 {
+		v.noteUnset(ino)
+	}
 	err := apply(op, h, &wsfs.SetAttr{Size: new(uint64)})
 	if serr := v.end(ino, h.fd, st); err == nil {
 		err = serr
@@ -188,7 +192,7 @@ func noatime(flags int, open func(flags int) (int, error)) (int, error) {
 
 // opened enters an open file. own says that its content is what this very
 // request made of it, and no page of the kernel can be wrong.
-func (v *Volume) opened(op *wsfs.Op, ino wsfs.Ino, h *handle, flags uint32, st *stat, own bool) wsfs.Opened {
+func (v *Volume) opened(ino wsfs.Ino, h *handle, flags uint32, st *stat, own bool) wsfs.Opened {
 	f := &file{v: v, h: h, ino: ino, flags: flags}
 	f.wrote.Store(own)
 	writable := flags&unix.O_ACCMODE != unix.O_RDONLY

@@ -69,7 +69,7 @@ func apply(op *wsfs.Op, h *handle, in *wsfs.SetAttr) error {
 	}
 	if in.Size != nil {
 		if op.KillPriv {
-			if err := killPriv(h); err != nil {
+			if _, err := killPriv(h); err != nil {
 				return err
 			}
 		}

@@ -1,7 +1,6 @@
 package direct
 
 import (
-	"syscall"
 	"time"
 
 	wsfs "github.com/wsmount/wsmount/fs"
@@ -19,19 +18,11 @@ import (
 // look at the attributes, or the close of a writer, that finds the content
 // changed takes them away. Nobody can run the file in between. Outside of the
 // mount the disk says ETXTBSY as long as the writer is open, and our own
-// descriptor is closed after the last look. Through the mount execMayRun sees to
-// it.
+// descriptor is closed after the last look. Through the mount admit sees to it.
 
 const (
-	// fmodeExec is in the flags of an open on behalf of execve(2).
-	fmodeExec = 0x20
-
 	// tick is more than the disk's clock ever stands still.
 	tick = 20 * time.Millisecond
-
-	// execPatience is how long execve(2) waits for the release of a writer that
-	// was closed already: the kernel sends it behind close(2).
-	execPatience = time.Second
 
 	// neverSeen is no signature: any look finds the content changed.
 	neverSeen = 1
@@ -56,7 +47,8 @@ func (v *Volume) guardSetID(op *wsfs.Op, ino wsfs.Ino, h *handle, in *wsfs.SetAt
 	v.disarm(ino, &st)
 	if armed && setsMtime(in) && op.UID != 0 && op.UID != st.Uid {
 		// Somebody who could not set the bits would hide a write by it.
-		return killPriv(h)
+		_, err := killPriv(h)
+		return err
 	}
 	if !gives || !unseen {
 		return nil
@@ -126,54 +118,12 @@ func (v *Volume) disarm(ino wsfs.Ino, st *stat) {
 		return
 	}
 	n.ext.setID = 0
-	n.flags |= flagUnset
+	n.ext.unset = v.now().UnixNano()
 	n.ext.busy++
 	s.mu.Unlock()
 	defer v.drop(h)
-	if err := killPriv(h); err != nil {
+	if _, err := killPriv(h); err != nil {
 		v.log.Error("a file that was written to keeps its set-id bits", "err", err)
 	}
 	_ = v.end(ino, h.fd, st)
-}
-
-// execMayRun is asked before a file is opened to be run. The kernel looked at the
-// mode before, and goes by what it saw then, so a write in between must not go
-// unseen: while a writer is open the answer is the disk's, and where bits were
-// taken away since, the kernel looks again.
-func (v *Volume) execMayRun(ino wsfs.Ino) error {
-	for end := time.Now().Add(execPatience); ; time.Sleep(time.Millisecond) {
-		s, n := v.tab.get(ino)
-		armed := n != nil && n.ext != nil && n.ext.setID != 0
-		unset := n != nil && n.flags&flagUnset != 0
-		s.mu.Unlock()
-		switch {
-		case unset:
-			return v.modeShown(ino)
-		case !armed:
-			return nil
-		case time.Now().After(end):
-			return syscall.ETXTBSY
-		}
-	}
-}
-
-// modeShown says ESTALE, on which the kernel looks again, unless the bits that it
-// may have seen have been given back.
-func (v *Volume) modeShown(ino wsfs.Ino) error {
-	var st stat
-	if _, err := v.stat(ino, &st); err != nil {
-		return err
-	}
-	if privMode(uint32(st.Mode)) == 0 {
-		return syscall.ESTALE
-	}
-	return nil
-}
-
-// showMode notes that the kernel is about to be told of a mode. It needs the
-// shard.
-func (n *inode) showMode(st *stat) {
-	if privMode(uint32(st.Mode)) == 0 {
-		n.flags &^= flagUnset
-	}
 }

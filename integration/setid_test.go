@@ -1,0 +1,105 @@
+package integration
+
+import (
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/wsmount/wsmount/integration/internal/harness"
+)
+
+// The attack: a user who has a program of root's open for writing from before it
+// was made set-user-id changes it, closes it, and runs it before the bit is gone.
+// Only a mount that was asked for with the option suid gives programs rights.
+func TestSetIDProgramThatIsWrittenTo(t *testing.T) {
+	harness.RequireRoot(t)
+	w := harness.New(t, harness.Options{})
+	m := w.Mount(w.Workspace("@acme/tools", "watch"), "--allow-other", "--options", "suid")
+	program := m.Dir + "/id"
+	copyProgram(t, "id", program)
+	asUser := func(name string, args ...string) *exec.Cmd {
+		cmd := w.Command(t.Context(), name, args...)
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: userID, Gid: userID}}
+		return cmd
+	}
+	if err := os.Chmod(program, os.ModeSetuid|0o755); err != nil {
+		t.Fatal(err)
+	}
+	if got := runBusy(t, func() *exec.Cmd { return asUser(program, "-u") }); got != "0" {
+		t.Fatalf("a set-user-id program of root's runs as %s", got)
+	}
+	for i := range 10 { // each takes two seconds
+		if err := os.Chmod(program, 0o777); err != nil {
+			t.Fatal(err)
+		}
+		writer := asUser("sh", "-c", `exec 3>>"$1"; echo open; read go; printf x >&3`, "sh", program)
+		say, opened := startTalking(t, writer)
+		if _, err := io.ReadFull(opened, make([]byte, len("open\n"))); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chmod(program, os.ModeSetuid|0o777); err != nil {
+			t.Fatal(err)
+		}
+		got := make(chan string)
+		go func() { got <- runBusy(t, func() *exec.Cmd { return asUser(program, "-u") }) }()
+		if _, err := io.WriteString(say, "go\n"); err != nil {
+			t.Error(err)
+		}
+		if id := <-got; id != itoa(userID) {
+			t.Errorf("round %d: what the user wrote runs as %s", i, id)
+		}
+		if err := writer.Wait(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// copyProgram copies an installed program, for everybody to write to.
+func copyProgram(t *testing.T, name, to string) {
+	t.Helper()
+	path, err := exec.LookPath(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	content, err := os.ReadFile(path)
+	if err == nil {
+		err = os.WriteFile(to, content, 0o755)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func startTalking(t *testing.T, cmd *exec.Cmd) (io.WriteCloser, io.Reader) {
+	t.Helper()
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	return in, out
+}
+
+// runBusy runs a program as soon as nobody has it open for writing.
+func runBusy(t *testing.T, command func() *exec.Cmd) string {
+	for {
+		out, err := command().Output()
+		if errors.Is(err, syscall.ETXTBSY) {
+			continue
+		}
+		if err != nil {
+			t.Error(err)
+		}
+		return strings.TrimSpace(string(out))
+	}
+}
