@@ -62,7 +62,7 @@ fuzz: ## run every fuzzer for FUZZTIME (60s)
 	@for package in $$($(GO) list ./...); do
 		for fuzzer in $$($(GO) test -list '^Fuzz' "$$package" | grep '^Fuzz' || true); do
 			echo "== $$package $$fuzzer"
-			$(GO) test -run '^$$' -fuzz "^$$fuzzer\$$" -fuzztime $(FUZZTIME) "$$package"
+			$(GO) test -run '^$$' -fuzz "^$$fuzzer\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 1s "$$package"
 		done
 	done
 
