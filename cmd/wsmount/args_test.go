@@ -175,6 +175,19 @@ func TestEveryCommandHasASynopsis(t *testing.T) {
 	})
 }
 
+// A default that the text of a flag tells is not told again as a number.
+func TestHelpSaysADefaultOnce(t *testing.T) {
+	eachCommand("", commands(), func(name string, c *cli.Command) {
+		for _, f := range c.Flags {
+			var text strings.Builder
+			printFlag(&text, f.(cli.DocGenerationFlag))
+			if strings.Count(text.String(), "(default") > 1 {
+				t.Errorf("%s: %s", name, text.String())
+			}
+		}
+	})
+}
+
 // A flag may come before its command because its name means one kind everywhere.
 func TestFlagNamesMeanOneKind(t *testing.T) {
 	kinds := map[string]bool{}

@@ -33,7 +33,7 @@ func mountCommand() *cli.Command {
 		Flags: append([]cli.Flag{
 			&cli.BoolFlag{Name: "read-only", Aliases: []string{"r"}, Usage: "refuse every change"},
 			&cli.StringSliceFlag{Name: "mount", Usage: "mount another workspace inside; `SPEC` is at=PATH,source=WORKSPACE and optionally mode=read-only and optional, with commas; may be given several times"},
-			&cli.StringSliceFlag{Name: "options", Aliases: []string{"o"}, Usage: "`LIST` as in fstab: ro, allow_other, nosuid, nodev, noexec, noatime, and NAME=VALUE for the flags below"},
+			&cli.StringSliceFlag{Name: "options", Aliases: []string{"o"}, Usage: "`LIST` as in fstab: ro, allow_other, suid, dev, noexec, noatime, and NAME=VALUE for the flags below"},
 			&cli.BoolFlag{Name: "trust", Usage: "a WORKSPACE given by path counts as registered for this mount"},
 			&cli.BoolFlag{Name: "if-not-mounted", Usage: "succeed when this workspace is mounted there already"},
 			&cli.BoolFlag{Name: "foreground", Aliases: []string{"f"}, Usage: "stay in the foreground"},
@@ -51,8 +51,8 @@ func tuningFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.BoolFlag{Name: "allow-other", Usage: "let other users in; permissions are checked as on any disk"},
 		&cli.StringFlag{Name: "cache-size", Usage: "keep at most this `SIZE` of content that the store has too, such as 20GiB (default: what the disk has room for)"},
-		&cli.UintFlag{Name: "uid", Usage: "`USER` number that owns what the store names no owner of (default: who mounts)"},
-		&cli.UintFlag{Name: "gid", Usage: "`GROUP` number, likewise"},
+		&cli.UintFlag{Name: "uid", Usage: "`USER` number that owns what the store names no owner of", DefaultText: "who mounts"},
+		&cli.UintFlag{Name: "gid", Usage: "`GROUP` number, likewise", DefaultText: "who mounts"},
 		&cli.StringFlag{Name: "umask", Usage: "octal `MASK` for the modes of what the store names no mode of (default 022)"},
 		&cli.BoolFlag{Name: "map-ids", Usage: "owners come from the store and go there; only for root"},
 		&cli.BoolFlag{Name: "no-passthrough", Usage: "the kernel asks the daemon for every read and write"},
