@@ -154,7 +154,7 @@ func (e *engine) isSteady(x table.Ino) bool {
 		return true
 	}
 	for _, h := range n.Homes {
-		if e.record(h).Attempt != nil {
+		if rec := e.record(h); rec.Attempt != nil || e.v.attempted(rec, nil) {
 			return false
 		}
 		if _, moving := e.unsettled(h.Dir); moving != (table.Link{}) {

@@ -202,19 +202,25 @@ func (p *progress) Read(b []byte) (int, error) {
 // which that was said already keeps its version, of which some is nowhere any
 // more.
 func (v *Volume) moved(ctx context.Context, x table.Ino, was whereabouts, cause error) (elsewhere bool, err error) {
-	for _, l := range v.homesOf(x) {
-		if err := v.recheck(ctx, l, false); err != nil {
-			return false, translate(err)
+	for unsettled := true; unsettled; {
+		for _, l := range v.homesOf(x) {
+			if err := v.recheck(ctx, l, false); err != nil {
+				return false, translate(err)
+			}
 		}
+		switch now := v.whereabouts(x); {
+		case now.ok && now.gen != was.gen:
+			return false, errOutdated
+		case now.ok && now != was:
+			return true, fmt.Errorf("%w: %v", fs.ErrUnavailable, cause) //nolint:errorlint // it must not count as a conflict
+		}
+		// While a change of ours is under way there, or meets the other's, the name
+		// is left alone.
+		unsettled = v.steady(ctx, x) && ctx.Err() == nil
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	switch now := v.whereaboutsOf(x); {
-	case now.ok && now.gen != was.gen:
-		return false, errOutdated
-	case now.ok && now != was:
-		return true, fmt.Errorf("%w: %v", fs.ErrUnavailable, cause) //nolint:errorlint // it must not count as a conflict
-	case v.tellStale(x):
+	if v.tellStale(x) {
 		return false, fmt.Errorf("%w: %v", fs.ErrStale, cause) //nolint:errorlint // as above
 	}
 	return false, fmt.Errorf("%w: %v", fs.ErrUnavailable, cause) //nolint:errorlint // as above

@@ -49,6 +49,54 @@ func TestOpenWaitsThroughAPull(t *testing.T) {
 	}
 }
 
+// Another changed the file that is being moved for us: whoever opens it under its
+// new name meanwhile waits for what becomes of the move, and is not told that the
+// bytes are nowhere.
+func TestOpenWaitsThroughAMove(t *testing.T) {
+	for _, method := range []providers.Method{providers.MethodMove, providers.MethodCommit} {
+		t.Run(string(method), func(t *testing.T) {
+			w := newWorld(t, holding("d/f", "one"), background, func(_ *world, o *Options) {
+				o.Policy.Atomic = method == providers.MethodCommit
+			})
+			x := w.walk("d/f")
+			moves, move := w.gate(method)
+			defer move()
+			w.ok(w.rename("d/f", "a"))
+			<-moves
+			w.tamper("d/f", "changed")
+			got := make(chan string)
+			go func() { got <- w.openMoved(x, "a") }()
+			w.until(func() bool {
+				select {
+				case s := <-got:
+					t.Fatalf("it did not wait: %.200q", s)
+				default:
+				}
+				w.v.mu.Lock()
+				defer w.v.mu.Unlock()
+				return len(w.v.engine.closers) > 0
+			})
+			move()
+			if s := <-got; s != "changed" {
+				t.Errorf("it reads %.200q", s)
+			}
+		})
+	}
+}
+
+// openMoved opens and reads an inode as the kernel does, which looks its name up
+// again when it is told to, once.
+func (w *world) openMoved(x fs.Ino, name string) string {
+	o, err := w.v.Open(me, x, syscall.O_RDONLY)
+	if errors.Is(err, fs.ErrStale) {
+		o, err = w.v.Open(me, w.walk(name), syscall.O_RDONLY)
+	}
+	if err != nil {
+		return err.Error()
+	}
+	return w.read(o)
+}
+
 // breaking is a provider whose content breaks off at the same place each time.
 type breaking struct {
 	providers.Provider

@@ -73,7 +73,7 @@ func RunShared(t *testing.T, s Shared, o SharedOptions) {
 	if o.Seed == 0 {
 		o.Seed = uint64(time.Now().UnixNano())
 	}
-	r := &sharing{t: t, s: s, seed: o.Seed, rand: rand.New(rand.NewPCG(o.Seed, 0)), ledger: newLedger(), counts: map[string]int{}}
+	r := &sharing{t: t, s: s, seed: o.Seed, rand: rand.New(rand.NewPCG(o.Seed, 0)), ledger: newLedger(), counts: map[string]int{}, unseen: map[string]bool{}}
 	defer r.closeAll()
 	for i := range o.Ops {
 		r.step()
@@ -92,6 +92,7 @@ type sharing struct {
 	rand   *rand.Rand
 	ledger *ledger
 	open   [slots]*handle
+	unseen map[string]bool // what another put since both sides were the same
 	log    []string
 	counts map[string]int
 }
@@ -247,6 +248,7 @@ func (r *sharing) verify() {
 		}
 	}
 	r.note("settled")
+	clear(r.unseen)
 	for path, digest := range here {
 		if digest != DirMark && !r.ledger.has(digest) {
 			r.fail([]string{path}, "%s has content that nobody wrote", path)

@@ -57,12 +57,13 @@ func (r *sharing) check(path string, content []byte) {
 }
 
 // gone: the name of a file was taken away here, by somebody who had seen content.
+// What another put there since both sides were last the same may
+// have come between the look and the deed, as on any disk.
 func (r *sharing) gone(path string, content []byte, lostName func() bool) {
 	r.ledger.replaced(content)
-	if !lostName() {
-		r.note("%s was another file when it went", path)
+	if !lostName() || r.unseen[path] {
+		r.note("%s may have been another file when it went", path)
 		r.ledger.doubt(path)
-		return
 	}
 	for _, h := range r.open {
 		if h != nil && h.path == path {
@@ -196,6 +197,12 @@ func (r *sharing) rename() {
 // moved: what is open has another path now.
 func (r *sharing) moved(from, to string) {
 	r.ledger.moved(from, to)
+	for path := range r.unseen {
+		if path == from || strings.HasPrefix(path, from+"/") {
+			delete(r.unseen, path)
+			r.unseen[to+strings.TrimPrefix(path, from)] = true
+		}
+	}
 	for _, h := range r.open {
 		if h != nil && (h.path == from || strings.HasPrefix(h.path, from+"/")) {
 			h.path = to + strings.TrimPrefix(h.path, from)
@@ -340,6 +347,7 @@ func (r *sharing) otherPut() {
 		return
 	}
 	r.ledger.replaced(old)
+	r.unseen[path] = true
 	r.note("other put %s: %s after %s", path, r.ledger.wrote(path, content), Digest(old))
 }
 
