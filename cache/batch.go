@@ -27,6 +27,8 @@ type request struct {
 	done   chan struct{}
 	report CommitReport
 	err    error
+
+	clashes []string // conflicts that were found while its set was sent
 }
 
 // pendingSet is a set whose outcome is open: what is to be noted if it was
@@ -136,6 +138,7 @@ func (e *engine) sentSet(r *request, report CommitReport, err error) {
 	}
 	if r != nil && v.ctx.Err() == nil && (err == nil || !passing(err) || errors.Is(err, errPatience)) {
 		e.requests = slices.DeleteFunc(e.requests, func(other *request) bool { return other == r })
+		report.Conflicts = names(report.Conflicts, r.clashes)
 		r.report, r.err = report, err
 		if err != nil {
 			r.err = fmt.Errorf("cache: commit: %w", err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/fs"
@@ -25,7 +26,7 @@ type CommitReport struct {
 	Committed bool               // something was sent
 	Changes   int                // names that were sent
 	HeldBack  []HeldBack
-	Conflicts []string // paths among HeldBack
+	Conflicts []string // paths that another had changed too: held back, or decided by Policy.Conflict
 	Pushed    bool
 	PushError error // the commit is there, and was not pushed
 }
@@ -81,7 +82,11 @@ func (v *Volume) commitNames(ctx context.Context) (CommitReport, error) {
 		err = e.halt
 	}
 	v.mu.Unlock()
-	return v.reportOf(asked), err
+	r := v.reportOf(asked)
+	v.mu.Lock()
+	r.Conflicts = names(r.Conflicts, c.clashes)
+	v.mu.Unlock()
+	return r, err
 }
 
 // giveUp ends the waiting of a closer.
@@ -119,6 +124,30 @@ func (v *Volume) reportOf(asked map[table.Link]uint64) CommitReport {
 	}
 	r.Committed = r.Changes > 0
 	return r
+}
+
+// clashed tells the Commits that wait which of the names that they asked for are
+// in conflict: what is decided at once is not held back, and yet they are to say
+// so. mu is held, in the update that decides.
+func (e *engine) clashed(all []clash) {
+	for _, clash := range all {
+		for c := range e.closers {
+			if _, waits := c.names[clash.Link]; waits {
+				c.clashes = append(c.clashes, clash.path)
+			}
+		}
+		if e.sending && len(e.requests) > 0 {
+			r := e.requests[0]
+			r.clashes = append(r.clashes, clash.path)
+		}
+	}
+}
+
+// names are those of both lists, in order, each once.
+func names(a, b []string) []string {
+	all := slices.Concat(a, b)
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
 // heldBack says why a name was not sent. mu is held.

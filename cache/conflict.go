@@ -63,7 +63,7 @@ func (m *merge) hold(l table.Link, rec table.Name, r *providers.Info, reason str
 		m.tell(l, reason, true)
 	} else {
 		at, _ := m.v.path(l)
-		m.report.Conflicts = append(m.report.Conflicts, at.String())
+		m.clash(l, at.String())
 		if side, ok := decodeSide(rec.Held.Remote); ok {
 			since = side.Since
 		}

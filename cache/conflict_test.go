@@ -56,6 +56,27 @@ func TestConflictCopyFollowsHandles(t *testing.T) {
 	}
 }
 
+// A commit says which names were in conflict, also where that was decided at once;
+// one that finds none says none.
+func TestCommitCountsConflicts(t *testing.T) {
+	for _, policy := range []Conflict{SplitConflicts, LastWriterWins, Abort} {
+		for _, sets := range []bool{false, true} {
+			w := newScene(t, holding("f", "one", "g", "two"), held(policy), func(_ *world, o *Options) { o.Policy.Atomic = sets })
+			w.do("put f ours", "put g mine")
+			w.tamper("f", "theirs")
+			r, err := w.v.Commit(context.Background(), CommitOptions{})
+			if w.ok(err); len(r.Conflicts) != 1 || r.Conflicts[0] != "f" || len(r.HeldBack) != 0 && policy != Abort {
+				t.Errorf("policy %d, sets %v: %+v", policy, sets, r)
+			}
+			w.do("put g again")
+			r, err = w.v.Commit(context.Background(), CommitOptions{})
+			if w.ok(err); policy != Abort && len(r.Conflicts) != 0 {
+				t.Errorf("policy %d, sets %v, then: %+v", policy, sets, r)
+			}
+		}
+	}
+}
+
 // A file that is being written is left alone until it is closed.
 func TestConflictWaitsForTheWriter(t *testing.T) {
 	w := newScene(t, holding("f", "one"), held(SplitConflicts))

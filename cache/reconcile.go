@@ -52,6 +52,7 @@ type merge struct {
 	// What one run did.
 	report    PullReport
 	told      []told
+	clashes   []clash
 	touched   []table.Link
 	news      []table.Link // that programs see something else under
 	deleted   int          // names that the backend has no more
@@ -62,6 +63,12 @@ type merge struct {
 
 type told struct {
 	path, what string
+}
+
+// clash is a conflict of a name.
+type clash struct {
+	table.Link
+	path string
 }
 
 var (
@@ -80,7 +87,7 @@ func (v *Volume) newMerge(ctx context.Context, remote providers.Provider) *merge
 func (m *merge) run(do func() error) error {
 	for m.round = 0; ; m.round++ {
 		err := m.v.update(func() error {
-			m.open, m.report, m.told, m.touched, m.news = nil, PullReport{}, nil, nil, nil
+			m.open, m.report, m.told, m.clashes, m.touched, m.news = nil, PullReport{}, nil, nil, nil, nil
 			m.deleted, m.postponed, m.root = 0, 0, -1
 			if err := do(); err != nil {
 				return err
@@ -139,6 +146,7 @@ func (m *merge) finish() {
 			l.touched[name] = struct{}{}
 		}
 	}
+	m.v.engine.clashed(m.clashes)
 	told, pulled := m.told, m.pulled()
 	m.v.later(func() {
 		for _, path := range pulled {
@@ -158,8 +166,14 @@ func (m *merge) tell(l table.Link, what string, conflict bool) {
 	}
 	m.told = append(m.told, told{path, what})
 	if conflict {
-		m.report.Conflicts = append(m.report.Conflicts, path)
+		m.clash(l, path)
 	}
+}
+
+// clash counts a conflict.
+func (m *merge) clash(l table.Link, path string) {
+	m.report.Conflicts = append(m.report.Conflicts, path)
+	m.clashes = append(m.clashes, clash{l, path})
 }
 
 // name reconciles one name with what the backend has under it now; nil:

@@ -118,6 +118,9 @@ func reportEvent(c *cli.Context, res control.EventResult) error {
 	}
 	fmt.Fprintf(c.App.Writer, "%s: pulled %d, committed %d, pushed %d, conflicts %d, held back %d%s\n",
 		res.Event, res.Pulled, res.Committed, res.Pushed, res.Conflicts, res.HeldBack, note(res.PRURL != "", res.PRURL))
+	for _, p := range res.ConflictPaths {
+		fmt.Fprintf(c.App.ErrWriter, "note: changed here and there: %s\n", oneLine(p))
+	}
 	for _, p := range res.PutOff {
 		fmt.Fprintf(c.App.ErrWriter, "note: a pull is put off: %s\n", oneLine(p))
 	}
@@ -134,7 +137,7 @@ func reportEvent(c *cli.Context, res control.EventResult) error {
 func eventHint(res control.EventResult) string {
 	switch {
 	case res.Conflicts > 0:
-		return "`wsmount conflicts list` lists the conflicts"
+		return "`wsmount conflicts list` lists the conflicts that wait for you; `wsmount status` says how others ended"
 	case res.HeldBack > 0:
 		return "`wsmount status` says what is held back, and why"
 	case len(res.Failed) == 0:

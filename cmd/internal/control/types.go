@@ -238,6 +238,8 @@ type EventResult struct {
 	Conflicts int    `json:"conflicts"`
 	HeldBack  int    `json:"heldBack"`
 
+	ConflictPaths []string `json:"conflictPaths,omitempty"` // the first of them, after the workspace's name
+
 	PutOff []string `json:"putOff,omitempty"` // pulls that wait, and why
 	Failed []string `json:"failed,omitempty"` // what could not be done
 	Exit   int      `json:"exit"`             // the exit code that this means
@@ -249,6 +251,7 @@ func (r *EventResult) Add(o EventResult) {
 	r.Committed += o.Committed
 	r.Pushed += o.Pushed
 	r.Conflicts += o.Conflicts
+	r.ConflictPaths = append(r.ConflictPaths, o.ConflictPaths...)
 	r.HeldBack += o.HeldBack
 	r.PutOff = append(r.PutOff, o.PutOff...)
 	r.Failed = append(r.Failed, o.Failed...)

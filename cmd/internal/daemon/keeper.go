@@ -291,8 +291,7 @@ func (k *keeper) due() bool {
 // pulled adds what a pull did to what is told of it.
 func (k *keeper) pulled(r cache.PullReport, out *control.EventResult) {
 	out.Pulled += r.Changed + r.Deleted
-	out.Conflicts += len(r.Conflicts)
-	k.conflicts(r.Conflicts)
+	k.conflicts(r.Conflicts, out)
 }
 
 // pull asks the remote, and leaves a working copy with changes alone.
@@ -364,7 +363,6 @@ func (k *keeper) commit(ctx context.Context, message, summary string, out *contr
 	report, err := k.copy.Commit(ctx, o)
 	own := k.end()
 	out.HeldBack += len(report.HeldBack)
-	out.Conflicts += len(report.Conflicts)
 	if report.Committed {
 		out.Committed += report.Changes
 		out.Revision = string(report.Revision)
@@ -372,7 +370,7 @@ func (k *keeper) commit(ctx context.Context, message, summary string, out *contr
 			k.emit(mountspec.EventCommitCompleted, map[string]string{"ref": string(report.Revision)})
 		}
 	}
-	k.conflicts(report.Conflicts)
+	k.conflicts(report.Conflicts, out)
 	if err != nil {
 		return fmt.Errorf("%s: commit: %w", k.name, err)
 	}
@@ -505,11 +503,15 @@ func (k *keeper) arrived(r providers.PushResult) {
 // eventConflict is not one of AIP-37's: a host may listen for it.
 const eventConflict = "storage:conflict"
 
-// maxConflictEvents bounds what one commit or pull emits.
+// maxConflictEvents bounds what one commit or pull emits, and names.
 const maxConflictEvents = 100
 
-func (k *keeper) conflicts(paths []string) {
+// conflicts adds those that a commit or pull found to what is told of it, and to
+// the audit.
+func (k *keeper) conflicts(paths []string, out *control.EventResult) {
+	out.Conflicts += len(paths)
 	for _, path := range paths[:min(len(paths), maxConflictEvents)] {
+		out.ConflictPaths = append(out.ConflictPaths, k.name+"/"+path)
 		k.emit(eventConflict, map[string]string{"path": path})
 		err := k.audit.Write(audit.Conflict{Workspace: k.name, Path: path, Policy: string(k.sync.Conflict), Outcome: "found"})
 		if err != nil {
