@@ -16,9 +16,10 @@ type Problem struct {
 // maxProblems bounds what Status remembers; the log has all.
 const maxProblems = 200
 
-// report keeps a failure for status and log. mu is not held.
+// report keeps a failure, or what nobody would expect, for status and log. mu is
+// not held.
 func (v *Volume) report(op, path string, err error) {
-	v.o.Log.Error("the backend does not have a change", "op", op, "path", path, "err", err)
+	v.o.Log.Error("the backend and the working copy differ, or will", "op", op, "path", path, "err", err)
 	v.mu.Lock()
 	if len(v.problems) == maxProblems {
 		v.problems = slices.Delete(v.problems, 0, 1)

@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"fmt"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -186,10 +187,27 @@ func (v *Volume) rename(from, to *place) {
 	}
 	v.setLocal(from.Link, 0, false)
 	v.setLocal(to.Link, from.ino, v.stays(to.Link, from.n))
+	v.left(from.Link, to.Link)
 	v.relocated(from, to)
 	if to.there() {
 		v.cut(to.ino)
 	}
+}
+
+// left tells of a file that was renamed to where it stays on this machine: the
+// backend deletes it, which nobody asked for in so many words. Directories do not
+// get there, see mayCross. mu is held, in an update.
+func (v *Volume) left(from, to table.Link) {
+	was, _ := v.table.Name(from.Dir, from.Name)
+	is, _ := v.table.Name(to.Dir, to.Name)
+	if was.Base == nil || !is.Local {
+		return
+	}
+	old, _ := v.path(from)
+	now, _ := v.path(to)
+	v.later(func() {
+		v.report("rename", old.String(), fmt.Errorf("it is %s now, which is excluded: the backend deletes it", now))
+	})
 }
 
 // exchange swaps two names. mu is held, in an update.
