@@ -34,7 +34,10 @@
 // A call that changes a name or an attribute has returned when the database
 // has it, which survives a kill of this process, and a loss of power as a
 // prefix of what was done. It never waits for the backend, but for the first
-// listing of a directory that nobody has looked into.
+// listing of a directory that nobody has looked into: there a new name waits as a
+// look does, for half of Options.Patience. Once the backend has not answered for
+// that long the error comes at once, until it answers again. With
+// Options.ListRoot the root is listed before somebody asks.
 //
 // A file that a program opens for writing is known as perhaps changed before
 // the open returns. What close returns for is Policy's: that the backend has
@@ -99,7 +102,8 @@
 // attributes). Hard links hold within the volume; the backend gets a copy
 // under each name. A directory, or a file whose content is not all here, does
 // not cross the border between excluded and not by rename: EXDEV, and mv
-// copies.
+// copies. A file that leaves for an excluded name is deleted at the backend, and
+// that is reported (Status.Problems).
 //
 // # What is not there yet, and what is wrong
 //

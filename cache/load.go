@@ -76,7 +76,7 @@ func (v *Volume) listOnce(w *waiting, dir table.Ino, mine *listing) (err error) 
 	}()
 	err = h.gather(w, v.p, mine)
 	v.mu.Lock()
-	v.answered(time.Since(began), err)
+	v.answered(time.Since(began), w.cause(err))
 	v.mu.Unlock()
 	switch {
 	case notThere(err) && !h.still():

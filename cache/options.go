@@ -28,6 +28,10 @@ type Options struct {
 	Exclude  Excluder // nil: nothing is excluded
 	ReadOnly bool     // send nothing, whatever is unsaved
 
+	// ListRoot says that somebody is about to look into the root: Open begins its
+	// listing, and does not wait for it.
+	ListRoot bool
+
 	// CacheSize bounds the clean content that is kept, in bytes; 0: as much as
 	// the disk has room for above its floor.
 	CacheSize int64

@@ -2,6 +2,7 @@ package cache
 
 import (
 	"errors"
+	"fmt"
 	"sync"
 	"syscall"
 	"time"
@@ -19,12 +20,22 @@ import (
 // up names or attributes does so for a moment only, by what listings have taken
 // lately: a backend that is slow or gone must not hold up an ls of what is
 // known. Then names are shown as they were last seen, and marked stale in the
-// status. An open is stricter: it waits for the answer, unless the backend is
-// known not to give one. Longer than staleFor after the last answer it always
-// waits, and fails when none comes in half of the patience; and a look at names
-// waits however slow listings are, unless there was no answer lately.
+// status. An open is stricter: it waits at least mostWait for the answer, unless
+// the backend is known not to give one, and then gives what is here (content
+// that is not here waits for its fetch). Longer than staleFor after the last
+// answer it always waits, and fails when none comes in half of the patience; and
+// a look at names waits however slow listings are, unless there was no answer
+// lately.
 //
 // Without a TTL everything is fresh until Pull.
+//
+// Of a directory that was never listed nothing can be said: not that a name is
+// there, nor that it is free. The kernel looks a name up before it makes it, and
+// does not say what for, so that who was told that a name is free could be a
+// reader of a file that is there. So all wait for the listing, for half of the
+// patience, counted from when the backend ceased to answer: who comes later does
+// not wait all of it again, and after that gets the error at once, while the
+// listing is tried for the next.
 const (
 	staleFor = 60 * time.Second
 
@@ -45,7 +56,8 @@ type puller struct {
 	// Guarded by Volume.mu.
 	flights   map[table.Ino]*flight
 	told      map[table.Ino]struct{} // inodes that an open was sent away from
-	failing   time.Time              // since when listings are not answered; zero: they are
+	failing   time.Time              // since when listings are late, or not answered; zero: they are answered
+	gone      time.Time              // since when they fail, however long one waits; zero: they do not
 	usual     time.Duration          // what a listing takes
 	halts     [2]*Halt
 	confirmed [2]bool
@@ -107,8 +119,13 @@ func (v *Volume) look(op *fs.Op, dir table.Ino, strict bool) error {
 		if err != nil || a == isFresh {
 			return err
 		}
+		if op == nil && a == isUnknown {
+			limit = -1
+		}
 		began, err := v.share(op, dir, limit, func(w *waiting) error { return v.list(w, dir) })
 		switch {
+		case errors.Is(err, errLate) && a == isUnknown:
+			return errAway
 		case errors.Is(err, errLate):
 			v.overdue(limit)
 			return nil
@@ -124,6 +141,10 @@ func (v *Volume) look(op *fs.Op, dir table.Ino, strict bool) error {
 	return nil
 }
 
+// errAway says that a directory was never listed, and that the backend has not
+// answered for so long that nobody waits for it.
+var errAway = fmt.Errorf("the directory was never listed, and the backend does not answer: %w", fs.ErrUnavailable)
+
 // judge says what is to be done about a directory, and how long that may take.
 func (v *Volume) judge(dir table.Ino, now time.Time, strict bool) (freshness, time.Duration, error) {
 	v.mu.Lock()
@@ -136,20 +157,36 @@ func (v *Volume) judge(dir table.Ino, now time.Time, strict bool) (freshness, ti
 		return 0, 0, syscall.ENOTDIR
 	}
 	a, p := v.freshnessOf(dir, n, now), &v.puller
-	failing := !p.failing.IsZero()
 	switch {
-	case a == isFresh || a == isUnknown || strict && (a == isOld || !failing):
+	case a == isUnknown:
+		return a, v.firstLook(now), nil
+	case a == isFresh || strict && a == isOld:
 		return a, -1, nil
-	case failing:
+	case !p.failing.IsZero():
 		return isStale, 0, nil
 	case a == isOld && p.usual == 0: // how fast it is shows now
 		return isStale, mostWait, nil
 	case a == isOld:
 		return isStale, max(leastWait, 4*p.usual), nil
+	case strict:
+		return a, max(mostWait, 4*p.usual), nil
 	case p.usual > mostWait:
 		return a, 0, nil
 	}
-	return a, min(max(leastWait, 4*p.usual), mostWait), nil
+	return a, p.moment(), nil
+}
+
+// moment is as long as a listing that comes as usual may take.
+func (p *puller) moment() time.Duration { return min(max(leastWait, 4*p.usual), mostWait) }
+
+// firstLook is how long to wait for the listing of a directory that was never
+// listed; less than 0: to its end. mu is held.
+func (v *Volume) firstLook(now time.Time) time.Duration {
+	p := &v.puller
+	if p.gone.IsZero() {
+		return -1
+	}
+	return max(p.moment(), v.o.Patience/2-now.Sub(p.gone))
 }
 
 // overdue notes that an answer did not come in the time that one takes: nobody
@@ -163,16 +200,32 @@ func (v *Volume) overdue(waited time.Duration) {
 }
 
 // answered notes that the backend answered a listing, and how fast; or, with an
-// error, that it does not answer. mu is held.
+// error, that it did not in that time. mu is held.
 func (v *Volume) answered(took time.Duration, err error) {
 	p := &v.puller
 	switch {
 	case err == nil && p.usual == 0:
-		p.usual, p.failing = took, time.Time{}
+		p.usual, p.failing, p.gone = took, time.Time{}, time.Time{}
+		return
 	case err == nil:
-		p.usual, p.failing = (3*p.usual+took)/4, time.Time{}
-	case p.failing.IsZero() && providers.KindOf(err).Retry == providers.RetryLater:
-		p.failing = v.o.Now()
+		p.usual, p.failing, p.gone = (3*p.usual+took)/4, time.Time{}, time.Time{}
+		return
+	case providers.KindOf(err).Retry != providers.RetryLater && !errors.Is(err, errPatience):
+		return
+	}
+	since := v.o.Now().Add(-took)
+	if p.failing.IsZero() {
+		p.failing = since
+	}
+	if p.gone.IsZero() {
+		p.gone = since
+	}
+}
+
+// listRoot has the names of the root here, and fresh, before somebody asks.
+func (v *Volume) listRoot() {
+	if err := v.loadDir(nil, table.Root); err != nil {
+		v.o.Log.Debug("the root is listed when somebody looks", "err", err)
 	}
 }
 

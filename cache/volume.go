@@ -117,6 +117,9 @@ func (v *Volume) begin(ctx context.Context) error {
 	v.background(v.settleClaims)
 	v.background(v.keepLoop)
 	v.background(v.partLoop)
+	if v.o.ListRoot {
+		v.background(v.listRoot)
+	}
 	if parter, can := providers.As[providers.Multiparter](v.p); can && !v.o.ReadOnly {
 		wait := v.o.partsWait
 		v.background(func() { v.freeParts(parter, wait) })
