@@ -563,7 +563,7 @@ func TestConflictsByHand(t *testing.T) {
 				t.Fatal(err)
 			}
 			w.write("mnt/f", "ours")
-			if got := w.event(exit.Conflict, "event", "mnt", "turn-end"); got.Conflicts != 1 {
+			if got := w.event(exit.Conflict, "event", "mnt", "turn-end"); got.Conflicts != 1 || !slices.Equal(got.ConflictPaths, []string{"@acme/ops/f"}) {
 				t.Errorf("turn-end: got %+v", got)
 			}
 			if out := w.ok("conflicts", "list", "mnt"); !strings.Contains(out, "f") {
