@@ -14,21 +14,18 @@ import (
 // both: a name was changed here and there. mu is held, in an update.
 func (m *merge) both(l table.Link, rec table.Name, r *providers.Info) {
 	if oi := m.v.open[rec.Ino]; oi != nil && oi.writers > 0 && !m.late[l] {
-		m.postponed++ // it is being written: when it was sent, it comes here again
-		return
+		return // it is being written: when it was sent, it comes here again
 	}
 	a, ok := m.ask(l, rec.Ino, r)
 	switch {
-	case !ok:
-		m.postponed++
+	case !ok: // once the answer is there
 	case a.same:
 		m.adopt(l, rec, r)
 	case a.broken:
 		m.hold(l, rec, r, "changed here and there, and part of what ours began from is gone")
 	case m.v.o.Policy.Conflict == SplitConflicts:
 		m.divide(l, rec, r, a.sum)
-	case m.v.o.Policy.Conflict == LastWriterWins && !m.keptTheirs(l, r):
-		m.postponed++
+	case m.v.o.Policy.Conflict == LastWriterWins && !m.keptTheirs(l, r): // once it is in the history
 	default:
 		m.byPolicy(l, rec, r)
 	}
@@ -96,7 +93,6 @@ func (m *merge) divide(l table.Link, rec table.Name, r *providers.Info, sum stri
 	v, x := m.v, rec.Ino
 	name, exists, ok := m.freeCopy(l, sum)
 	if !ok {
-		m.postponed++
 		return
 	}
 	to := table.Link{Dir: l.Dir, Name: name}
@@ -141,14 +137,12 @@ func (m *merge) aside(l table.Link, rec *table.Name) bool {
 	if !isDir(v.table.Inode(x)) {
 		a, ok := m.ask(l, x, nil)
 		if !ok {
-			m.postponed++
 			return false
 		}
 		sum = a.sum
 	}
 	name, exists, ok := m.freeCopy(l, sum)
 	if !ok {
-		m.postponed++
 		return false
 	}
 	m.swap(l, rec, 0)

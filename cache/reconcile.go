@@ -50,15 +50,14 @@ type merge struct {
 	open    []query
 
 	// What one run did.
-	report    PullReport
-	told      []told
-	clashes   []clash
-	touched   []table.Link
-	news      []table.Link // that programs see something else under
-	deleted   int          // names that the backend has no more
-	postponed int          // names that are left for the next time
-	within    int          // directories that are gone, above the name
-	root      int          // entries of the root before, -1: not counted
+	report  PullReport
+	told    []told
+	clashes []clash
+	touched []table.Link
+	news    []table.Link // that programs see something else under
+	deleted int          // names that the backend has no more
+	within  int          // directories that are gone, above the name
+	root    int          // entries of the root before, -1: not counted
 }
 
 type told struct {
@@ -88,7 +87,7 @@ func (m *merge) run(do func() error) error {
 	for m.round = 0; ; m.round++ {
 		err := m.v.update(func() error {
 			m.open, m.report, m.told, m.clashes, m.touched, m.news = nil, PullReport{}, nil, nil, nil, nil
-			m.deleted, m.postponed, m.root = 0, 0, -1
+			m.deleted, m.root = 0, -1
 			if err := do(); err != nil {
 				return err
 			}
@@ -181,9 +180,7 @@ func (m *merge) clash(l table.Link, path string) {
 func (m *merge) name(l table.Link, r *providers.Info) {
 	rec, _ := m.v.table.Name(l.Dir, l.Name)
 	switch {
-	case m.leave(l, &rec):
-		m.postponed++
-	case rec.Local, unchanged(rec, r):
+	case m.leave(l, &rec), rec.Local, unchanged(rec, r):
 	case r == nil:
 		m.gone(l, rec)
 	case r.Kind == providers.KindDir:
@@ -249,7 +246,7 @@ func (m *merge) gone(l table.Link, rec table.Name) {
 			return
 		}
 		if _, ours := m.holds(b.Ino); ours && m.v.caps.ImpliedDirs { // it may have gone with what we delete
-			m.deleted, m.postponed = m.deleted-1, m.postponed+1
+			m.deleted--
 			return
 		}
 		m.emptied(b.Ino)

@@ -18,7 +18,6 @@ func (m *merge) reachable(dir table.Ino) table.Ino {
 	case rec.Ino == 0:
 	case isDir(here):
 		if !m.part(home, rec.Ino) {
-			m.postponed++
 			return dir
 		}
 		m.join(home, rec, dir)

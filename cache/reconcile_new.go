@@ -27,7 +27,6 @@ func (m *merge) dir(l table.Link, rec table.Name, r *providers.Info) {
 		m.arrive(l, rec, r)
 	case isDir(n): // made here and there: one directory, with what both have in it
 		if !m.part(l, rec.Ino) {
-			m.postponed++
 			return
 		}
 		edit := v.table.Edit(rec.Ino)
