@@ -42,14 +42,7 @@ func (h *harvest) canAhead() bool {
 func (h *harvest) gatherAhead(w *waiting, mine *listing) (done bool, err error) {
 	a := &ahead{h: h, mine: h.v.beginListing()}
 	h.ahead = a
-	err = h.v.retry(w, func(context.Context) error {
-		err := a.page(w)
-		if err != nil {
-			h.v.failed(err)
-		}
-		return err
-	})
-	switch {
+	switch err := a.more(w); {
 	case err != nil:
 		return true, err
 	case a.next == "":
@@ -75,10 +68,22 @@ func (a *ahead) flat(w *waiting, mine *listing) (done bool, err error) {
 		if err := a.h.page(w, entries, mine); err != nil || a.next == "" {
 			return true, err
 		}
-		if err := a.h.v.retry(w, func(context.Context) error { return a.page(w) }); err != nil {
+		if err := a.more(w); err != nil {
 			return true, err
 		}
 	}
+}
+
+// more adds a page, for who waits.
+func (a *ahead) more(w *waiting) error {
+	v := a.h.v
+	return v.retry(w, func(context.Context) error {
+		err := a.page(w)
+		if err != nil {
+			v.failed(err)
+		}
+		return err
+	})
 }
 
 // page adds one page.
