@@ -60,14 +60,7 @@ func (v *Volume) ask(ctx context.Context, l table.Link, late bool) error {
 	if !ok {
 		return v.askAbove(ctx, l)
 	}
-	var info *providers.Info
-	err := v.retry(ctx, func(ctx context.Context) error {
-		got, err := v.p.Stat(ctx, at)
-		if err == nil {
-			info = &got
-		}
-		return err
-	})
+	info, err := v.stat(ctx, at)
 	if notThere(err) {
 		err = v.recheckParent(ctx, l, at)
 	}
@@ -91,6 +84,18 @@ func (v *Volume) ask(ctx context.Context, l table.Link, late bool) error {
 		v.engine.own = late && err == nil // what comes of it, a conflict copy for instance, goes with it
 		return err
 	})
+}
+
+// stat is what the backend has at a place; nil with an error.
+func (v *Volume) stat(ctx context.Context, at providers.Locator) (info *providers.Info, err error) {
+	err = v.retry(ctx, func(ctx context.Context) error {
+		got, err := v.p.Stat(ctx, at)
+		if err == nil {
+			info = &got
+		}
+		return err
+	})
+	return info, err
 }
 
 // askAbove asks about the directory of a name, which is new here: if it is new

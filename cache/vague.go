@@ -1,7 +1,6 @@
 package cache
 
 import (
-	"context"
 	"errors"
 
 	"github.com/wsmount/wsmount/cache/internal/table"
@@ -100,14 +99,10 @@ func (v *Volume) clarify(op *fs.Op, x table.Ino) error {
 	}
 	w := v.wait(op, mostWait)
 	defer w.close()
-	var info providers.Info
-	err := w.cause(v.retry(w, func(ctx context.Context) (err error) {
-		info, err = v.p.Stat(ctx, at)
-		return err
-	}))
+	info, err := v.stat(w, at)
 	switch {
 	case err == nil:
-		err = v.told(x, at, info)
+		err = v.told(x, at, *info)
 	case isElsewhere(err):
 		err = errMoved
 	default:
