@@ -16,7 +16,6 @@ import (
 
 	textdiff "github.com/rogpeppe/go-internal/diff"
 
-	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/fs"
 )
 
@@ -377,30 +376,4 @@ func unified(a, b side) string {
 // isText reports whether content can be shown line by line.
 func isText(data []byte) bool {
 	return bytes.IndexByte(data, 0) < 0 && utf8.Valid(data)
-}
-
-// find walks to a path here. An ino of 0 says that the name is free; the
-// directory of the link is 0 when not even that is there.
-func (v *Volume) find(ctx context.Context, path string) (l table.Link, ino table.Ino, err error) {
-	ino = table.Root
-	for name := range strings.SplitSeq(strings.Trim(path, "/"), "/") {
-		if name == "" {
-			return l, ino, nil
-		}
-		if ino == 0 {
-			return table.Link{}, 0, nil
-		}
-		if err := ctx.Err(); err != nil {
-			return l, 0, err
-		}
-		if err := v.loadDir(nil, ino); err != nil {
-			return l, 0, err
-		}
-		v.mu.Lock()
-		l = table.Link{Dir: ino, Name: name}
-		rec, _ := v.table.Name(l.Dir, l.Name)
-		ino = rec.Ino
-		v.mu.Unlock()
-	}
-	return l, ino, nil
 }

@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"context"
 	"strconv"
 	"strings"
 	"syscall"
@@ -85,6 +86,32 @@ func (v *Volume) inode(ino fs.Ino) (*table.Inode, error) {
 		return n, nil
 	}
 	return nil, fs.ErrStale
+}
+
+// find walks to a path here. An ino of 0 says that the name is free; the
+// directory of the link is 0 when not even that is there.
+func (v *Volume) find(ctx context.Context, path string) (l table.Link, ino table.Ino, err error) {
+	ino = table.Root
+	for name := range strings.SplitSeq(strings.Trim(path, "/"), "/") {
+		if name == "" {
+			return l, ino, nil
+		}
+		if ino == 0 {
+			return table.Link{}, 0, nil
+		}
+		if err := ctx.Err(); err != nil {
+			return l, 0, err
+		}
+		if err := v.loadDir(nil, ino); err != nil {
+			return l, 0, err
+		}
+		v.mu.Lock()
+		l = table.Link{Dir: ino, Name: name}
+		rec, _ := v.table.Name(l.Dir, l.Name)
+		ino = rec.Ino
+		v.mu.Unlock()
+	}
+	return l, ino, nil
 }
 
 func itoa(ino table.Ino) string { return strconv.FormatUint(ino, 10) }
