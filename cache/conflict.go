@@ -21,6 +21,9 @@ func (m *merge) both(l table.Link, rec table.Name, r *providers.Info) {
 	case !ok: // once the answer is there
 	case a.same:
 		m.adopt(l, rec, r)
+	case a.broken && m.renamedOnly(rec.Ino):
+		// Nothing of ours is lost: another changed it under its old name. The next
+		// try finds that first, and then has what it is now.
 	case a.broken:
 		m.hold(l, rec, r, "changed here and there, and part of what ours began from is gone")
 	case m.v.o.Policy.Conflict == SplitConflicts:
@@ -29,6 +32,13 @@ func (m *merge) both(l table.Link, rec table.Name, r *providers.Info) {
 	default:
 		m.byPolicy(l, rec, r)
 	}
+}
+
+// renamedOnly reports whether an inode's content is what the backend had. mu is
+// held.
+func (m *merge) renamedOnly(ino table.Ino) bool {
+	_, clean := m.v.originOf(ino)
+	return clean
 }
 
 // byPolicy deals with a conflict of a name that stays ours.

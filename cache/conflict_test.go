@@ -365,3 +365,30 @@ func TestClaimIsTriedAgain(t *testing.T) {
 		t.Error("what is overwritten is not in the history")
 	}
 }
+
+// What is renamed here over what another made is changed by a third under its old
+// name, while the two are compared: its bytes from before are nowhere, and nobody
+// here misses them.
+func TestConflictOfARenameWhoseSourceChanges(t *testing.T) {
+	w := newWorld(t, holding("d/f", "one"), background)
+	w.list("")
+	w.list("d")
+	w.tamper("g", "theirs")
+	reads, read := w.gate(providers.MethodRead)
+	defer read()
+	w.ok(w.rename("d/f", "g"))
+	<-reads
+	w.tamper("d/f", "changed")
+	read()
+	w.until(func() bool { s := w.v.Status(); return s.Queued == 0 && s.HeldCount == 0 })
+	for _, p := range w.v.Status().Problems {
+		if strings.Contains(p.Err.Error(), "is gone") {
+			t.Errorf("it says %q", p.Err)
+		}
+	}
+	got := strings.Join(w.local(), ", ")
+	if !strings.Contains(got, "g: theirs") || !strings.Contains(got, ": changed") {
+		t.Errorf("here is %s", got)
+	}
+	w.same()
+}
