@@ -3,6 +3,7 @@ package cache
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/wsmount/wsmount/cache/internal/table"
@@ -15,6 +16,11 @@ import (
 // still differs; an error, that it is held back for that reason. No change of
 // the name is under way at the backend.
 func (v *Volume) lost(ctx context.Context, l table.Link, cause error) error {
+	for _, home := range v.movedHere(l) {
+		if err := v.recheck(ctx, home, false); err != nil {
+			return err
+		}
+	}
 	if err := v.recheck(ctx, l, true); err != nil {
 		return err
 	}
@@ -26,6 +32,19 @@ func (v *Volume) lost(ctx context.Context, l table.Link, cause error) error {
 		return conflictError(at.String(), rec.Held.Reason)
 	}
 	return nil
+}
+
+// movedHere is where the backend has what a name got by a rename of ours, if it
+// is nowhere else: that may have changed too, and cannot be compared then.
+func (v *Volume) movedHere(l table.Link) []table.Link {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	rec, _ := v.table.Name(l.Dir, l.Name)
+	n := v.table.Inode(rec.Ino)
+	if n == nil || !isRegular(n) || n.State == table.Whole {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(n.Homes), func(home table.Link) bool { return home == l })
 }
 
 // recheck asks the backend about one name, and takes over what it says. With
