@@ -30,9 +30,10 @@ import (
 //
 // With a provider that commits whole sets see batch.go instead.
 type engine struct {
-	v    *Volume
-	kick chan struct{} // somebody wants it to look
-	sets providers.Committer
+	v     *Volume
+	kick  chan struct{} // somebody wants it to look
+	slots chan struct{} // one for each part on its way
+	sets  providers.Committer
 
 	// What follows is guarded by Volume.mu.
 
@@ -123,7 +124,7 @@ const (
 )
 
 func (e *engine) init(v *Volume) {
-	e.v, e.kick = v, make(chan struct{}, 1)
+	e.v, e.kick, e.slots = v, make(chan struct{}, 1), make(chan struct{}, partsAtOnce)
 	e.tasks, e.busy, e.inodes = map[table.Link]*task{}, map[table.Link]*task{}, map[table.Ino]*task{}
 	e.flushed, e.unsaved = map[table.Ino]uint64{}, map[table.Ino]int64{}
 	e.because = map[table.Link]struct{}{}

@@ -17,6 +17,7 @@ func (v *Volume) intend(oi *openInode) error {
 		return nil
 	}
 	v.keepBefore(oi.ino)
+	v.follow(oi)
 	err := v.update(func() error {
 		n := v.table.Edit(oi.ino)
 		if n == nil {

@@ -89,6 +89,9 @@ func (v *Volume) openContent(ino table.Ino, u user) (*openInode, error) {
 		err = v.openFile(oi)
 	}
 	if err == nil && u == forWriting {
+		if oi.unseen.Load() {
+			oi.f.Blind()
+		}
 		err = v.intend(oi)
 	}
 	oi.mu.Unlock()

@@ -134,6 +134,7 @@ type parcel struct {
 	oi     *openInode        // else
 	snap   *content.Snapshot // of it
 	digest string            // when it may have to be recognised
+	base   *table.Base       // the state of the same content that the name has at the backend; nil: none
 	failed error             // of reading it
 }
 
@@ -265,6 +266,9 @@ func (e *engine) write(ctx context.Context, s *step) error {
 		}
 		opts.Attr, opts.Metadata, attrGen = e.v.attrOf(n), n.Metadata, n.AttrGen
 		opts.Op, opts.Looked = e.opFor(s, attemptWrite, p.gen, n.AttrGen), e.v.looked(s.link, rec)
+		if rec.Base != nil && rec.Base.Ino == s.ino {
+			p.base = rec.Base
+		}
 		e.setAttempt(s.link, &table.Attempt{Op: opts.Op, Gen: p.gen, AttrGen: attrGen, Kind: attemptWrite,
 			Other: formatSent(s.ino, p.digest)})
 		return nil
@@ -279,6 +283,7 @@ func (e *engine) write(ctx context.Context, s *step) error {
 		}
 		return err
 	}
+	p.sent(info.Version)
 	return e.update(func() error {
 		e.wrote(s, info, p.kind, p.gen, attrGen)
 		return nil

@@ -15,10 +15,13 @@ import (
 // them (AbilityParts). Nothing of it is to be seen there before all has arrived,
 // and the condition is asked when it becomes the content. A part that breaks off
 // is sent again by itself.
+//
+// No part goes before the content is closed or synced: an upload has its
+// attributes, the time of the last change among them, from its beginning.
 const (
 	partSize    = 8 << 20
 	inPartsFrom = 2 * partSize // smaller content takes one request
-	partsAtOnce = 4            // of one file
+	partsAtOnce = 16           // of all files: far away, one stream is far from what the line carries
 )
 
 // partsOf is how content of a size is cut, or 0 for content that goes out whole.
@@ -45,19 +48,19 @@ func (e *engine) send(ctx context.Context, s *step, p *parcel, opts providers.Wr
 	}
 	if can && p.snap != nil {
 		if part := partsOf(p.snap.Size(), e.v.caps.Parts); part > 0 {
-			return e.sendParts(ctx, s, p, parter, part, opts)
+			return e.sendParts(ctx, s, p, parter, e.pieces(p, part), opts)
 		}
 	}
 	return e.v.p.Write(ctx, s.at, p.body(func(n int) { e.progress(s, n) }), opts)
 }
 
-// sendParts is send for what goes out in parts of a size.
-func (e *engine) sendParts(ctx context.Context, s *step, p *parcel, parter providers.Multiparter, size int64, opts providers.WriteOptions) (providers.Info, error) {
+// sendParts is send for what goes out in parts.
+func (e *engine) sendParts(ctx context.Context, s *step, p *parcel, parter providers.Multiparter, parts []piece, opts providers.WriteOptions) (providers.Info, error) {
 	up, err := parter.StartParts(ctx, s.at, opts)
 	if err != nil {
 		return providers.Info{}, err
 	}
-	if err = e.eachPart(ctx, s, p, up, size); err == nil {
+	if err = e.eachPart(ctx, s, p, up, parts); err == nil {
 		var info providers.Info
 		if info, err = up.Complete(ctx); err == nil {
 			return info, nil
@@ -75,16 +78,17 @@ func (e *engine) sendParts(ctx context.Context, s *step, p *parcel, parter provi
 const abortTime = 10 * time.Second
 
 // eachPart sends all parts, and gives the first error.
-func (e *engine) eachPart(ctx context.Context, s *step, p *parcel, up providers.Upload, size int64) error {
+func (e *engine) eachPart(ctx context.Context, s *step, p *parcel, up providers.Upload, parts []piece) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	slots := make(chan struct{}, partsAtOnce)
 	var work sync.WaitGroup
-	for n, off := 1, int64(0); off < p.snap.Size() && ctx.Err() == nil; n, off = n+1, off+size {
-		slots <- struct{}{}
+	for i, one := range parts {
+		if !e.slot(ctx) {
+			break
+		}
 		work.Go(func() {
-			defer func() { <-slots }()
-			if err := e.sendPart(ctx, s, p, up, n, off, size); err != nil {
+			defer func() { <-e.slots }()
+			if err := e.sendPart(ctx, s, p, up, i+1, one); err != nil {
 				cancel(err)
 			}
 		})
@@ -93,14 +97,29 @@ func (e *engine) eachPart(ctx context.Context, s *step, p *parcel, up providers.
 	return context.Cause(ctx)
 }
 
+// slot waits until one more part may go, and reports false when ctx ends.
+func (e *engine) slot(ctx context.Context) bool {
+	select {
+	case e.slots <- struct{}{}:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
 // sendPart sends one part, again when it breaks off.
-func (e *engine) sendPart(ctx context.Context, s *step, p *parcel, up providers.Upload, n int, off, size int64) error {
-	size = min(size, p.snap.Size()-off)
+func (e *engine) sendPart(ctx context.Context, s *step, p *parcel, up providers.Upload, n int, one piece) error {
 	return e.v.retry(ctx, func(ctx context.Context) error {
+		if one.copied {
+			err := up.CopyPart(ctx, n, s.at, providers.ReadOptions{Version: p.base.Version, Offset: one.off, Length: one.size})
+			if !cannotCopy(err) {
+				return err
+			}
+		}
 		own := &parcel{} // each part fails for itself
-		section := io.NewSectionReader(p.snap, off, size)
+		section := io.NewSectionReader(p.snap, one.off, one.size)
 		body := &counted{r: section, p: own, sent: func(n int) { e.progress(s, n) }}
-		err := up.Part(ctx, n, providers.Body{Size: size, Reader: body})
+		err := up.Part(ctx, n, providers.Body{Size: one.size, Reader: body})
 		if err != nil {
 			body.sent(-body.read)
 		}

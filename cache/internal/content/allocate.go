@@ -25,7 +25,11 @@ func (f *File) Allocate(ctx context.Context, off, n int64, mode uint32) error {
 	if err := f.allocateNeed(ctx, off, n, mode); err != nil {
 		return err
 	}
-	fd, err := f.change()
+	end := off + n
+	if mode&(unix.FALLOC_FL_COLLAPSE_RANGE|unix.FALLOC_FL_INSERT_RANGE) != 0 {
+		end = toEnd
+	}
+	fd, err := f.change(off, end)
 	if err != nil {
 		return err
 	}
@@ -125,7 +129,7 @@ func (f *File) copyPiece(ctx context.Context, off int64, dst *File, dstOff, n in
 	if err := dst.edges(ctx, dstOff, n); err != nil {
 		return 0, err
 	}
-	to, err := dst.change()
+	to, err := dst.change(dstOff, dstOff+n)
 	if err != nil {
 		return 0, err
 	}

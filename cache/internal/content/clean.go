@@ -212,6 +212,7 @@ func (s *Store) evictOne(e *entry, uses uint64, may func(uint64) bool) int64 {
 	void := s.known.all[e.ino] != e || e.uses != uses || !e.clean || s.files[e.ino] != nil
 	if !void {
 		s.known.drop(e.ino)
+		delete(s.deltas, e.ino)
 		s.paths.forget(e.ino)
 	}
 	s.mu.Unlock()

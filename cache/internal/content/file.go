@@ -43,6 +43,8 @@ type File struct {
 	closing bool
 	sum     checksum
 	ahead   ahead
+	delta   *delta // nil: no account of changes is kept
+	blind   bool   // nor can be
 }
 
 func (s *Store) newFile(ino uint64, path string) *File {
@@ -152,6 +154,7 @@ func (s *Store) openOnce(ino uint64) (*File, error) {
 	}
 	f := s.newFile(ino, "")
 	f.mu.Lock()
+	f.delta = s.deltas[ino]
 	s.files[ino] = f
 	s.mu.Unlock()
 	defer f.mu.Unlock()
@@ -405,15 +408,16 @@ func (f *File) SetSource(src Source) {
 	f.srcGen++
 }
 
-// change prepares a change of bytes: it moves the count, and gives the
-// descriptor to use. mu is held.
-func (f *File) change() (int, error) {
+// change prepares a change of the bytes from off to end: it moves the count, and
+// gives the descriptor to use. mu is held.
+func (f *File) change(off, end int64) (int, error) {
 	fd, err := f.writer()
 	if err != nil {
 		return -1, err
 	}
 	f.writes.Add(1)
 	f.changed = true
+	f.note(off, end)
 	if f.blocks != nil {
 		err = f.blocks.touch()
 	}

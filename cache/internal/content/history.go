@@ -219,7 +219,7 @@ func (f *File) fillFrom(ctx context.Context, from *os.File) error {
 		return err
 	}
 	f.mu.Lock()
-	fd, err := f.change()
+	fd, err := f.change(0, toEnd)
 	cloned := err == nil && unix.IoctlFileClone(fd, int(from.Fd())) == nil
 	f.mu.Unlock()
 	if cloned || err != nil {

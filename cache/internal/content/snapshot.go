@@ -27,6 +27,9 @@ type Snapshot struct {
 	writes uint64
 	mtime  int64
 
+	delta *delta // a copy of the file's; nil: nobody knows
+	since spans  // what has changed since; guarded by File.mu
+
 	broken atomic.Bool
 	aside  atomic.Pointer[aside]
 
@@ -64,6 +67,9 @@ func (f *File) Snapshot(ctx context.Context) (*Snapshot, error) {
 		return nil, err
 	}
 	v := &Snapshot{f: f, fd: fd, size: st.Size, writes: f.writes.Load(), mtime: st.Mtim.Nano()}
+	if f.delta != nil {
+		v.delta = &delta{f.delta.base, f.delta.size, slices.Clone(f.delta.changed)}
+	}
 	f.s.mu.Lock()
 	f.users++ // so that whoever opens the inode gets this File, and its writes are seen
 	f.s.mu.Unlock()

@@ -30,9 +30,10 @@ type Store struct {
 	syncDir bool           // syncing a new file does not sync its name
 
 	mu      sync.Mutex
-	files   map[uint64]*File // in use; guarded by mu
-	known   known            // guarded by mu
-	evictor func(need int64) // guarded by mu
+	files   map[uint64]*File  // in use; guarded by mu
+	deltas  map[uint64]*delta // accounts of changes, of files not in use too; guarded by mu
+	known   known             // guarded by mu
+	evictor func(need int64)  // guarded by mu
 
 	kicked   atomic.Bool  // an eviction in the background is on its way
 	idle     atomic.Int64 // until when, in ns, none is started: the last found nothing
@@ -59,7 +60,7 @@ func Open(dir string, o Options) (*Store, error) {
 			return nil, fmt.Errorf("content: %w", err)
 		}
 	}
-	s := &Store{o: o, dir: dir, files: make(map[uint64]*File)}
+	s := &Store{o: o, dir: dir, files: make(map[uint64]*File), deltas: make(map[uint64]*delta)}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.known.init()
 	if err := errors.Join(s.dirs.open(dir), s.clearParts(), s.clearMaps(), s.probe()); err != nil {
@@ -183,6 +184,7 @@ func (s *Store) forget(ino uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.files, ino)
+	delete(s.deltas, ino)
 	s.known.drop(ino)
 	s.paths.forget(ino)
 }

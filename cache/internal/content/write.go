@@ -54,7 +54,7 @@ func (f *File) Append(ctx context.Context, p []byte) (off int64, n int, err erro
 
 // write writes where nothing has to be fetched first. mu is held.
 func (f *File) write(p []byte, off int64) (int, error) {
-	fd, err := f.change()
+	fd, err := f.change(off, off+int64(len(p)))
 	if err != nil {
 		return 0, err
 	}
@@ -144,11 +144,11 @@ func (f *File) Truncate(ctx context.Context, size int64) error {
 			return err
 		}
 	}
-	fd, err := f.change()
+	old := f.size.Load()
+	fd, err := f.change(min(old, size), max(old, size))
 	if err != nil {
 		return err
 	}
-	old := f.size.Load()
 	f.preserve(size, max(old-size, 0))
 	if err := retry(func() error { return unix.Ftruncate(fd, size) }); err != nil {
 		return f.s.explain(err)

@@ -1,0 +1,113 @@
+package content
+
+import (
+	"math"
+	"slices"
+	"sort"
+)
+
+// A Span is the bytes from Off to End of a file.
+type Span struct{ Off, End int64 }
+
+// spans are in order, and do not touch each other.
+type spans []Span
+
+// Account is kept of changes no finer than this: nobody sends less by itself.
+const (
+	spanGap  = 1 << 20 // what is closer together is one span
+	mostOpen = 4096    // spans; more become one
+)
+
+// toEnd is the end of a change that reaches as far as the file does.
+const toEnd = math.MaxInt64
+
+// add puts a change into the account.
+func (s *spans) add(off, end int64) {
+	if off >= end {
+		return
+	}
+	all := *s
+	lo := sort.Search(len(all), func(i int) bool { return all[i].End > off-spanGap })
+	hi := lo
+	for ; hi < len(all) && (end == toEnd || all[hi].Off < end+spanGap); hi++ {
+		off, end = min(off, all[hi].Off), max(end, all[hi].End)
+	}
+	all = slices.Replace(all, lo, hi, Span{off, end})
+	if len(all) > mostOpen {
+		all = append(all[:0], Span{all[0].Off, all[len(all)-1].End})
+	}
+	*s = all
+}
+
+// delta is what has changed of a file since it was in a state that the caller
+// named. It is in memory only: after a restart everything counts as changed.
+type delta struct {
+	base    string
+	size    int64 // of that state
+	changed spans
+}
+
+// Follow has account kept of what changes from now on: the file is what the
+// caller calls base, unless it is not any more what it was when [File.Writes]
+// gave this count.
+func (f *File) Follow(base string, writes uint64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.writes.Load() == writes && (f.delta == nil || f.delta.base != base) {
+		f.follow(&delta{base: base, size: f.size.Load()})
+	}
+}
+
+// follow keeps an account for as long as the content has its name, also while
+// nobody uses it. mu is held.
+func (f *File) follow(d *delta) {
+	f.s.mu.Lock()
+	defer f.s.mu.Unlock()
+	if f.blind || f.s.files[f.ino] != f {
+		return
+	}
+	f.delta = d
+	f.s.deltas[f.ino] = d
+}
+
+// Blind says that others than this File may change the content from now on,
+// until it is closed: no account of changes would be right.
+func (f *File) Blind() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.blind, f.delta = true, nil
+	f.s.mu.Lock()
+	defer f.s.mu.Unlock()
+	if f.s.files[f.ino] == f {
+		delete(f.s.deltas, f.ino)
+	}
+}
+
+// note keeps account of a change that is about to happen. mu is held.
+func (f *File) note(off, end int64) {
+	if f.delta != nil {
+		f.delta.changed.add(off, end)
+	}
+	for _, v := range f.views {
+		v.since.add(off, end)
+	}
+}
+
+// Changed tells which bytes of the snapshot may differ from those of the state
+// that was called base, and how large that was. It reports false when nobody
+// knows.
+func (v *Snapshot) Changed(base string) (changed []Span, size int64, ok bool) {
+	if v.delta == nil || v.delta.base != base {
+		return nil, 0, false
+	}
+	return v.delta.changed, v.delta.size, true
+}
+
+// Sent says that the state of the snapshot is what the caller calls base, from
+// which changes are counted then.
+func (v *Snapshot) Sent(base string) {
+	f := v.f
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.follow(&delta{base: base, size: v.size, changed: slices.Clone(v.since)})
+}

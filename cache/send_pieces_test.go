@@ -1,0 +1,310 @@
+package cache
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"slices"
+	"sync/atomic"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/wsmount/wsmount/cache/internal/content"
+	"github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/providers"
+)
+
+func TestSpared(t *testing.T) {
+	type change = content.Span
+	for _, x := range []struct {
+		name       string
+		changed    []change
+		base, size int64
+		want       []piece
+	}{
+		{"nothing", nil, 100, 100, []piece{{0, 100, true}}},
+		{"grown", nil, 100, 101, []piece{{0, 100, true}, {100, 1, false}}},
+		{"cut off", []change{{60, 100}}, 100, 60, []piece{{0, 60, true}}},
+		{"cut off and grown", []change{{60, 100}}, 100, 80, []piece{{0, 60, true}, {60, 20, false}}},
+		{"the beginning", []change{{0, 1}}, 100, 100, []piece{{0, 10, false}, {10, 90, true}}},
+		{"near the beginning", []change{{9, 10}}, 100, 100, []piece{{0, 10, false}, {10, 90, true}}},
+		{"the middle", []change{{50, 51}}, 100, 100, []piece{{0, 50, true}, {50, 10, false}, {60, 40, true}}},
+		{"two, close", []change{{50, 51}, {69, 71}}, 100, 100, []piece{{0, 50, true}, {50, 21, false}, {71, 29, true}}},
+		{"two, far", []change{{50, 51}, {70, 71}}, 100, 100, []piece{{0, 50, true}, {50, 10, false}, {60, 10, true}, {70, 10, false}, {80, 20, true}}},
+		{"the end", []change{{99, 100}}, 100, 100, []piece{{0, 99, true}, {99, 1, false}}},
+		{"all", []change{{0, 1 << 40}}, 100, 100, []piece{{0, 100, false}}},
+		{"grown a lot", []change{{95, 120}}, 100, 200, []piece{{0, 95, true}, {95, 105, false}}},
+	} {
+		if got := spared(x.changed, x.base, x.size, 10); !slices.Equal(got, x.want) {
+			t.Errorf("%s: %v, want %v", x.name, got, x.want)
+		}
+	}
+}
+
+// Whatever has changed, the pieces are the whole in order, what changed is sent,
+// and none but the last is too small.
+func TestSparedIsWhole(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 20_000 {
+		base, size := 1+r.Int64N(300), 1+r.Int64N(300)
+		var changed []content.Span
+		for at := r.Int64N(60); at < 300; at += r.Int64N(80) {
+			c := content.Span{Off: at, End: at + 1 + r.Int64N(30)}
+			changed, at = append(changed, c), c.End+1
+		}
+		if size < base {
+			changed = append(slices.DeleteFunc(changed, func(c content.Span) bool { return c.End > size }), content.Span{Off: size, End: base})
+		}
+		var all []piece
+		for _, one := range spared(changed, base, size, 10) {
+			all = cut(all, one, 16, 10)
+		}
+		if err := checkPieces(all, changed, base, size); err != nil {
+			t.Fatalf("%v of %d, now %d: %v: %v", changed, base, size, all, err)
+		}
+	}
+}
+
+func checkPieces(all []piece, changed []content.Span, base, size int64) error {
+	end := int64(0)
+	for i, one := range all {
+		switch {
+		case one.off != end:
+			return fmt.Errorf("a hole at %d", end)
+		case one.size < 10 && i < len(all)-1:
+			return fmt.Errorf("%v is too small", one)
+		case one.copied && one.off+one.size > base:
+			return fmt.Errorf("%v is not there", one)
+		}
+		end += one.size
+		for _, c := range changed {
+			if one.copied && c.Off < end && c.End > one.off {
+				return fmt.Errorf("%v has changed", one)
+			}
+		}
+	}
+	if end != size {
+		return fmt.Errorf("it ends at %d", end)
+	}
+	return nil
+}
+
+// traffic counts what goes out in parts.
+type traffic struct {
+	sent, copies atomic.Int64
+	refuses      error  // copies
+	part         func() // called before a part goes
+}
+
+// metered opens a working copy whose traffic is counted.
+func metered(n *traffic) func(*world, *Options) {
+	return func(w *world, _ *Options) {
+		w.wrap = func(p providers.Provider) providers.Provider {
+			return providers.Wrap(p, providers.WrapOptions{Around: n.around})
+		}
+	}
+}
+
+func (n *traffic) around(ctx context.Context, c *providers.Call, next func(context.Context) error) error {
+	switch c.Method {
+	case providers.MethodCopyPart:
+		if n.refuses != nil {
+			return providers.Fail("test", c.Method, c.Locator, n.refuses, nil)
+		}
+		n.copies.Add(1)
+	case providers.MethodPart, providers.MethodWrite:
+		if n.part != nil {
+			n.part()
+		}
+		c.Body = func(r io.Reader) io.Reader { return io.TeeReader(r, n) }
+	}
+	return next(ctx)
+}
+
+// Write implements io.Writer.
+func (n *traffic) Write(b []byte) (int, error) {
+	n.sent.Add(int64(len(b)))
+	return len(b), nil
+}
+
+// within runs what may send so many bytes at most, and at least one.
+func (n *traffic) within(t *testing.T, most int64, do func()) {
+	t.Helper()
+	n.sent.Store(0)
+	do()
+	if got := n.sent.Load(); got < 1 || got > most {
+		t.Errorf("%d bytes were sent, at most %d had to be", got, most)
+	}
+}
+
+// arrived compares what the backend has.
+func (w *world) arrived(path, want string) {
+	w.Helper()
+	b, _, err := providers.Fetch(w.Context(), w.p, at(path), providers.ReadOptions{})
+	if w.ok(err); string(b) != want {
+		w.Fatalf("the backend has something else: %d bytes of %d", len(b), len(want))
+	}
+}
+
+// amend opens a file, writes to it, and closes it.
+func (w *world) amend(path, content string, off int64) {
+	w.Helper()
+	o := w.open(path, syscall.O_WRONLY)
+	w.write(o, content, off)
+	w.ok(w.shut(o))
+}
+
+// Of large content goes only what has changed since the backend got it.
+func TestOnlyChangesGo(t *testing.T) {
+	n := &traffic{}
+	w := newWorld(t, metered(n))
+	content := large()
+	n.within(t, int64(len(content)), func() { w.ok(w.put("f", content)) })
+	check := func(most int64, off int, put string) {
+		t.Helper()
+		n.within(t, most, func() { w.amend("f", put, int64(off)) })
+		content = content[:min(off, len(content))] + put + content[min(off+len(put), len(content)):]
+		w.arrived("f", content)
+	}
+	check(1024, len(content), string(make([]byte, 1024)))
+	check(5, len(content), "grown")
+	check(6, 9<<20, "middle")
+	w.ok(w.rename("f", "g"))
+	w.ok(w.rename("g", "f"))
+	w.settle()
+	w.again()
+	check(5, 3, "after") // the backend has what is here, after a start too
+	n.within(t, 1, func() {
+		o := w.open("f", syscall.O_WRONLY)
+		w.ok(o.File.(*file).truncate(me, int64(len(content)-1000)))
+		w.write(o, "x", 0)
+		w.ok(w.shut(o))
+	})
+	w.arrived("f", "x"+content[1:len(content)-1000])
+	w.noProblems()
+}
+
+// What is written while parts are on their way goes with the next upload.
+func TestChangesDuringAnUpload(t *testing.T) {
+	n := &traffic{}
+	w := newWorld(t, metered(n), unwaited)
+	content := large()
+	w.ok(w.put("f", content))
+	o := w.open("f", syscall.O_WRONLY)
+	once := atomic.Bool{}
+	n.part = func() {
+		if once.CompareAndSwap(false, true) {
+			w.write(o, "later", 100)
+		}
+	}
+	w.upload()
+	w.ok(w.shut(o))
+	n.within(t, 5, func() { w.upload() })
+	w.arrived("f", content[:100]+"later"+content[105:])
+}
+
+// A change of what another has changed meanwhile is a conflict, as ever.
+func TestChangesOfWhatIsGone(t *testing.T) {
+	n := &traffic{}
+	w := newWorld(t, metered(n), unwaited)
+	content := large()
+	w.ok(w.put("f", content))
+	w.upload()
+	w.amend("f", "ours", 0)
+	w.tamper("f", "theirs")
+	w.upload()
+	if got := w.get("f"); got != "theirs" {
+		t.Errorf("the name has %d bytes", len(got))
+	}
+	for _, name := range w.list("") {
+		if name != "." && name != ".." && name != "f" {
+			w.arrived(name, "ours"+content[4:])
+			return
+		}
+	}
+	t.Error("ours is gone")
+}
+
+// A backend that does not copy parts gets them.
+func TestChangesWithoutCopies(t *testing.T) {
+	n := &traffic{refuses: providers.ErrUnsupported}
+	w := newWorld(t, metered(n))
+	content := large()
+	w.ok(w.put("f", content))
+	n.within(t, int64(len(content)), func() { w.amend("f", "ours", 0) })
+	w.arrived("f", "ours"+content[4:])
+}
+
+// Who has mapped the content file changes it without our seeing where.
+func TestChangesOfAMapping(t *testing.T) {
+	n := &traffic{}
+	w := newWorld(t, metered(n))
+	content := large()
+	w.ok(w.put("f", content))
+	reader := w.open("f", syscall.O_RDONLY)
+	fd, err := unix.Open(procPath(reader.Backing), unix.O_RDWR, 0)
+	w.ok(err)
+	writer := w.open("f", syscall.O_RDWR)
+	_, err = unix.Pwrite(fd, []byte("mapped"), 1000)
+	w.ok(err)
+	w.ok(unix.Close(fd))
+	w.write(writer, "x", 0)
+	w.ok(w.shut(writer))
+	reader.File.Release()
+	w.arrived("f", "x"+content[1:1000]+"mapped"+content[1006:])
+}
+
+// Whatever programs do to large content, the backend has it in the end.
+func TestChangesAtRandom(t *testing.T) {
+	n := &traffic{}
+	w := newWorld(t, metered(n), unwaited)
+	want := []byte(large())
+	w.ok(w.put("f", string(want)))
+	r := rand.New(rand.NewPCG(3, 4))
+	o := w.open("f", syscall.O_RDWR)
+	for range 60 {
+		switch size := int64(len(want)); r.IntN(8) {
+		case 0:
+			for range 2 {
+				size = inPartsFrom + r.Int64N(2*partSize)
+				w.ok(o.File.(*file).truncate(me, size))
+				want = append(want, make([]byte, max(size-int64(len(want)), 0))...)[:size]
+			}
+		case 1:
+			w.ok(o.File.Allocate(me, r.Int64N(size), 1+r.Int64N(1<<20), unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE))
+			want = w.whole(o, size)
+		case 2:
+			w.ok(w.shut(o))
+			o = w.open("f", syscall.O_RDWR)
+		case 3, 4:
+			w.ok(o.File.Flush(me))
+			w.upload()
+			w.arrived("f", string(want))
+		default:
+			off := r.Int64N(size)
+			put := large()[:1+r.Int64N(min(1<<20, size-off))]
+			w.write(o, put, off)
+			copy(want[off:], put)
+		}
+	}
+	w.ok(w.shut(o))
+	w.upload()
+	w.arrived("f", string(want))
+	if n.copies.Load() == 0 {
+		t.Error("nothing was spared")
+	}
+}
+
+// whole reads a file of a size.
+func (w *world) whole(o fs.Opened, size int64) []byte {
+	w.Helper()
+	buf := make([]byte, size)
+	d, err := o.File.Read(me, buf, 0)
+	if w.ok(err); int64(len(d.Bytes)) != size {
+		w.Fatalf("%d bytes of %d", len(d.Bytes), size)
+	}
+	return d.Bytes
+}
