@@ -21,20 +21,20 @@ func (v *Volume) absorb(ino table.Ino) error {
 	if oi == nil {
 		return nil
 	}
-	err := v.take(oi)
+	err := v.take(oi, false)
 	v.release(oi)
 	return err
 }
 
 // take is absorb for who holds the open inode. The intent to change ends with
-// it, until the next change.
-func (v *Volume) take(oi *openInode) error {
+// it, until the next change, unless it is to stay.
+func (v *Volume) take(oi *openInode, stays bool) error {
 	oi.mu.Lock()
 	defer oi.mu.Unlock()
 	if oi.f == nil {
 		return nil
 	}
-	t := taking{oi: oi, mapped: oi.mapped(), idle: oi.idle(), stamp: oi.stamp.Load()}
+	t := taking{oi: oi, mapped: oi.mapped(), idle: !stays && oi.idle(), stamp: oi.stamp.Load()}
 	count := oi.f.Writes() // waits for a write that is under way
 	t.wrote = t.mapped || count != oi.seen
 	quiet := !oi.unseen.Load() || oi.f.Quiet()
@@ -82,6 +82,7 @@ func (v *Volume) taken(t *taking) {
 		if t.stamp == 0 {
 			t.stamp = v.now()
 		}
+		v.light = v.differs(n)
 		before, ctime := n.Gen, n.Ctime
 		v.contentChanged(oi.ino, t.size, t.stamp)
 		n = v.table.Edit(oi.ino)
@@ -98,10 +99,24 @@ func (v *Volume) taken(t *taking) {
 	}
 	if n.Writing && t.idle {
 		v.setWriting(oi.ino, n, false)
+		if v.noting[oi.ino] == n.Gen {
+			n.Synced = n.Gen
+		}
 		if !t.wrote && ofHere(n) {
 			v.recordVersion(n, oi.ino, "written") // a new file, and empty
 		}
 	}
+}
+
+// differs reports whether every name of an inode is known to differ from the
+// backend already. mu is held.
+func (v *Volume) differs(n *table.Inode) bool {
+	for _, l := range n.Links {
+		if rec, _ := v.table.Name(l.Dir, l.Name); rec.Seq == 0 {
+			return false
+		}
+	}
+	return len(n.Links) > 0
 }
 
 // final tells whoever wants to know of a new state of content. mu is held, in
@@ -188,7 +203,7 @@ func (v *Volume) linger(oi *openInode) bool {
 	v.background(func() {
 		for v.ctx.Err() == nil && !oi.f.Quiet() {
 			if v.pause(v.ctx, lingerFor) == nil {
-				_ = v.take(oi)
+				_ = v.take(oi, false)
 			}
 		}
 		quiet := oi.f.Quiet()
@@ -196,7 +211,7 @@ func (v *Volume) linger(oi *openInode) bool {
 		oi.lingered = !quiet
 		v.mu.Unlock()
 		oi.unseen.Store(false)
-		_ = v.take(oi)
+		_ = v.take(oi, false)
 		v.release(oi)
 	})
 	return true

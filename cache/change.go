@@ -10,16 +10,20 @@ import (
 func (v *Volume) update(do func() error) error {
 	v.mu.Lock()
 	err := do()
+	heavy := !v.light && v.table.Changed()
 	if err == nil {
 		err = v.table.Commit()
 	} else {
 		v.table.Abort()
 	}
 	if err == nil {
+		if heavy {
+			v.commits++
+		}
 		v.engine.noted(v.changed, v.unnamed)
 		v.weighChanged()
 	}
-	v.engine.own = false
+	v.engine.own, v.light = false, false
 	after, wakes := v.after, v.wakes
 	v.after, v.wakes, v.changed, v.unnamed = nil, false, v.changed[:0], v.unnamed[:0]
 	v.history.by = who{}

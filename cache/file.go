@@ -5,7 +5,6 @@ import (
 	"sync/atomic"
 	"syscall"
 
-	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/fs"
 )
 
@@ -87,20 +86,6 @@ func (f *file) unsent() bool {
 	return n != nil && f.v.unsent(n)
 }
 
-// Fsync implements fs.File. What stays here goes to the disk, else the backend
-// has it, with every change of names and attributes before.
-func (f *file) Fsync(op *fs.Op, _ bool) error {
-	if err := f.v.absorb(f.oi.ino); err != nil {
-		return err
-	}
-	if !f.staysHere() {
-		if err := f.v.committed(op, f.oi.ino); err != nil || !f.v.o.Policy.NoWait {
-			return err
-		}
-	}
-	return f.v.syncHere(f.oi)
-}
-
 // staysHere reports whether the file has no name that the backend gets.
 func (f *file) staysHere() bool {
 	v := f.v
@@ -116,41 +101,6 @@ func (f *file) staysHere() bool {
 		}
 	}
 	return true
-}
-
-// syncHere has the disk keep content and names through a loss of power.
-func (v *Volume) syncHere(oi *openInode) error {
-	v.mu.Lock()
-	n := v.table.Inode(oi.ino)
-	gen := uint64(0)
-	if n != nil {
-		gen = n.Gen
-	}
-	v.mu.Unlock()
-	if err := oi.f.Sync(); err != nil {
-		return err
-	}
-	if err := v.synced(oi.ino, gen); err != nil {
-		return err
-	}
-	return v.table.Sync()
-}
-
-// synced notes that the disk has a state of content.
-func (v *Volume) synced(ino table.Ino, gen uint64) error {
-	v.mu.Lock()
-	n := v.table.Inode(ino)
-	known := n == nil || n.Synced >= gen
-	v.mu.Unlock()
-	if known {
-		return nil
-	}
-	return v.update(func() error {
-		if n := v.table.Edit(ino); n != nil {
-			n.Synced = max(n.Synced, gen)
-		}
-		return nil
-	})
 }
 
 // Release implements fs.File. Bytes that came after the last close, from a

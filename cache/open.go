@@ -291,7 +291,7 @@ func (v *Volume) closeContent(oi *openInode, writer bool) error {
 		v.mu.Lock()
 		oi.writers--
 		v.mu.Unlock()
-		err = v.take(oi)
+		err = v.take(oi, false)
 	}
 	v.mu.Lock()
 	if _, unsaved := v.engine.unsaved[oi.ino]; writer && oi.writers == 0 && unsaved {

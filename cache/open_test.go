@@ -308,9 +308,7 @@ func TestFsyncHere(t *testing.T) {
 		t.Error("synced before the fsync")
 	}
 	w.ok(o.File.Fsync(me, true))
-	if n := w.inode(ino); n.Synced != n.Gen || n.Size != 1 {
-		t.Errorf("after the fsync: %+v", n)
-	}
+	w.until(func() bool { n := w.inode(ino); return n.Synced == n.Gen && n.Size == 1 })
 	w.write(o, "y", 0)
 	w.ok(w.shut(o))
 	if n := w.inode(ino); n.Synced == n.Gen {

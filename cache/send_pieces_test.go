@@ -18,25 +18,25 @@ import (
 )
 
 func TestSpared(t *testing.T) {
-	type change = content.Span
+	change := func(off, end int64) content.Span { return content.Span{Off: off, End: end} }
 	for _, x := range []struct {
 		name       string
-		changed    []change
+		changed    []content.Span
 		base, size int64
 		want       []piece
 	}{
 		{"nothing", nil, 100, 100, []piece{{0, 100, true}}},
 		{"grown", nil, 100, 101, []piece{{0, 100, true}, {100, 1, false}}},
-		{"cut off", []change{{60, 100}}, 100, 60, []piece{{0, 60, true}}},
-		{"cut off and grown", []change{{60, 100}}, 100, 80, []piece{{0, 60, true}, {60, 20, false}}},
-		{"the beginning", []change{{0, 1}}, 100, 100, []piece{{0, 10, false}, {10, 90, true}}},
-		{"near the beginning", []change{{9, 10}}, 100, 100, []piece{{0, 10, false}, {10, 90, true}}},
-		{"the middle", []change{{50, 51}}, 100, 100, []piece{{0, 50, true}, {50, 10, false}, {60, 40, true}}},
-		{"two, close", []change{{50, 51}, {69, 71}}, 100, 100, []piece{{0, 50, true}, {50, 21, false}, {71, 29, true}}},
-		{"two, far", []change{{50, 51}, {70, 71}}, 100, 100, []piece{{0, 50, true}, {50, 10, false}, {60, 10, true}, {70, 10, false}, {80, 20, true}}},
-		{"the end", []change{{99, 100}}, 100, 100, []piece{{0, 99, true}, {99, 1, false}}},
-		{"all", []change{{0, 1 << 40}}, 100, 100, []piece{{0, 100, false}}},
-		{"grown a lot", []change{{95, 120}}, 100, 200, []piece{{0, 95, true}, {95, 105, false}}},
+		{"cut off", []content.Span{change(60, 100)}, 100, 60, []piece{{0, 60, true}}},
+		{"cut off and grown", []content.Span{change(60, 100)}, 100, 80, []piece{{0, 60, true}, {60, 20, false}}},
+		{"the beginning", []content.Span{change(0, 1)}, 100, 100, []piece{{0, 10, false}, {10, 90, true}}},
+		{"near the beginning", []content.Span{change(9, 10)}, 100, 100, []piece{{0, 10, false}, {10, 90, true}}},
+		{"the middle", []content.Span{change(50, 51)}, 100, 100, []piece{{0, 50, true}, {50, 10, false}, {60, 40, true}}},
+		{"two, close", []content.Span{change(50, 51), change(69, 71)}, 100, 100, []piece{{0, 50, true}, {50, 21, false}, {71, 29, true}}},
+		{"two, far", []content.Span{change(50, 51), change(70, 71)}, 100, 100, []piece{{0, 50, true}, {50, 10, false}, {60, 10, true}, {70, 10, false}, {80, 20, true}}},
+		{"the end", []content.Span{change(99, 100)}, 100, 100, []piece{{0, 99, true}, {99, 1, false}}},
+		{"all", []content.Span{change(0, 1<<40)}, 100, 100, []piece{{0, 100, false}}},
+		{"grown a lot", []content.Span{change(95, 120)}, 100, 200, []piece{{0, 95, true}, {95, 105, false}}},
 	} {
 		if got := spared(x.changed, x.base, x.size, 10); !slices.Equal(got, x.want) {
 			t.Errorf("%s: %v, want %v", x.name, got, x.want)
@@ -183,7 +183,15 @@ func TestOnlyChangesGo(t *testing.T) {
 		w.write(o, "x", 0)
 		w.ok(w.shut(o))
 	})
-	w.arrived("f", "x"+content[1:len(content)-1000])
+	content = "x" + content[1:len(content)-1000]
+	w.arrived("f", content)
+	n.within(t, 3<<20, func() {
+		o := w.open("f", syscall.O_WRONLY)
+		w.ok(o.File.(*file).truncate(me, int64(len(content)-2<<20)))
+		w.ok(o.File.(*file).truncate(me, int64(len(content))))
+		w.ok(w.shut(o))
+	})
+	w.arrived("f", content[:len(content)-2<<20]+string(make([]byte, 2<<20)))
 	w.noProblems()
 }
 

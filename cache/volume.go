@@ -39,6 +39,10 @@ type Volume struct {
 	wakes    bool                 // the change under way gives the engine something to do
 	changed  []table.Link         // the names that the change under way concerns
 	unnamed  []table.Ino          // inodes that lost a name in the change under way
+	light    bool                 // the change under way is of the state of content alone, see fsync.go
+	commits  uint64               // changes of the table that were not light
+	synced   uint64               // so many of them are on the disk
+	noting   map[table.Ino]uint64 // states of content on the disk, to be noted; nil: nobody is about to
 	refs     map[table.Ino]uint64 // the kernel's lookups
 	open     map[table.Ino]*openInode
 	shown    map[table.Ino]uint64  // the Gen that the kernel has pages of

@@ -51,6 +51,9 @@ func (t *Table) Commit() error {
 	return nil
 }
 
+// Changed reports whether there is anything to commit.
+func (t *Table) Changed() bool { return t.batch != nil || len(t.edits) > 0 }
+
 // stage encodes the edited inodes.
 func (t *Table) stage() {
 	var record []byte
