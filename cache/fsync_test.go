@@ -81,3 +81,12 @@ func TestFsyncThatRests(t *testing.T) {
 	}
 	w.ok(w.shut(o))
 }
+
+// What was synced and closed is not suspect, though nobody has noted it yet.
+func TestFsyncThenClose(t *testing.T) {
+	w := newWorld(t, onlyAsked, onOneDisk)
+	w.putSynced("f", "x")
+	if n := w.record("f"); n.Synced != n.Gen || n.Writing {
+		t.Errorf("it is %+v", n)
+	}
+}

@@ -2,6 +2,7 @@ package integration
 
 import (
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"io/fs"
 	"math/rand/v2"
@@ -198,4 +199,62 @@ func TestBucketAfterAKill(t *testing.T) {
 		m.Start()
 		b.same("in the bucket", m.Dir, want)
 	})
+}
+
+// Of a large file that changes here and there, or grows, only that is sent.
+func TestBucketGetsOnlyChanges(t *testing.T) {
+	eachServer(t, func(t *testing.T, b *bucketStage) {
+		m := b.w.Mount("@acme/bucket")
+		path := filepath.Join(m.Dir, "large")
+		want := make([]byte, 100<<20)
+		rand.NewChaCha8([32]byte{8}).Read(want)
+		if err := os.WriteFile(path, want, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		for _, change := range []struct {
+			what string
+			off  int64
+			put  []byte
+			most int64
+		}{
+			{"grown by 1 KiB", 100 << 20, want[:1<<10], 64 << 10},
+			{"grown again", 100<<20 + 1<<10, want[:1<<10], 64 << 10},
+			{"changed in the middle", 50 << 20, want[:1<<10], 8 << 20},
+		} {
+			before := sent(m)
+			f, err := os.OpenFile(path, os.O_WRONLY, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = f.WriteAt(change.put, change.off)
+			if err := errors.Join(err, f.Close()); err != nil {
+				t.Fatal(err)
+			}
+			if got := sent(m) - before; got < int64(len(change.put)) || got > change.most {
+				t.Errorf("%s: %d bytes are sent, at most %d had to be", change.what, got, change.most)
+			}
+			end := int(change.off) + len(change.put)
+			want = append(want, make([]byte, max(end-len(want), 0))...)
+			copy(want[change.off:], change.put)
+		}
+		m.Stop()
+		if err := os.RemoveAll(b.w.Path("state", "acme")); err != nil { // a machine that was never here
+			t.Fatal(err)
+		}
+		m.Start()
+		got, err := os.ReadFile(path)
+		if err != nil || sha256.Sum256(got) != sha256.Sum256(want) {
+			t.Errorf("the bucket has %d other bytes, %v", len(got), err)
+		}
+	})
+}
+
+// sent is how many bytes a mount has sent to its bucket.
+func sent(m *harness.Mount) (n int64) {
+	for _, p := range m.Status().Parts {
+		for _, r := range p.WorkingCopy.Requests {
+			n += r.Sent
+		}
+	}
+	return n
 }

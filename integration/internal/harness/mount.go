@@ -36,6 +36,9 @@ type Status struct {
 		Refused                                     int
 		Watch                                       struct{ State string }
 		IOMode                                      string
+		WorkingCopy                                 struct {
+			Requests map[string]struct{ Count, Sent, Received int64 }
+		}
 	}
 }
 
