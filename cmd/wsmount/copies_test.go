@@ -459,6 +459,7 @@ func TestBadInputToCopies(t *testing.T) {
 		{exit.Unresolvable, "no directory of a working copy", "recover list ./plain"},
 		{exit.Usage, "is for --scan", "recover --force"},
 		{exit.Usage, "is not a size", "mount @a/b mnt --cache-size many"},
+		{exit.Usage, "a second or more", "mount @a/b mnt --patience 5ms"},
 		{exit.Usage, "is not an octal mask", "mount @a/b mnt --umask 999"},
 		{exit.Usage, "is not a name", "mount @a/b mnt --working-copy ../x"},
 		{exit.Usage, "no number of a user", "mount @a/b mnt --uid 4294967295"},

@@ -60,7 +60,7 @@ var (
 		"allow-other": "allow-other", "trust": "trust", "if-not-mounted": "if-not-mounted",
 		"require-durable": "require-durable", "write-back": "write-back", "map-ids": "map-ids", "no-passthrough": "no-passthrough"}
 	optionValues = []string{"config", "state-dir", "stop-timeout", "control-dir", "metrics-addr", "log-file", "log-level", "log-format",
-		"working-copy", "cache-size", "uid", "gid", "umask"}
+		"working-copy", "cache-size", "patience", "uid", "gid", "umask"}
 
 	// kernelOptions are passed on.
 	kernelOptions = []string{"nosuid", "suid", "nodev", "dev", "noexec", "exec", "noatime"}
