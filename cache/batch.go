@@ -175,6 +175,7 @@ func (e *engine) restSet(err error) {
 	}
 	e.setErr = err
 	e.failures++
+	e.why = err
 	e.pause(pauseAfter(e.failures))
 }
 

@@ -59,6 +59,7 @@ type engine struct {
 
 	beat     atomic.Int64 // when we last told who waits that bytes move
 	failures int          // for now, in a row, of any name
+	why      error        // the last of them
 	moot     int          // sets in a row that what they were to send had changed under
 	cut      bool         // a search for what a name waits for ended early: see tooFar
 	deep     bool         // none does

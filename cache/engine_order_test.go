@@ -459,6 +459,25 @@ func TestOutage(t *testing.T) {
 	w.noProblems()
 }
 
+// Status says why the backend is unreachable at any time, also while a name is
+// tried again.
+func TestStatusSaysWhyWhileItTriesAgain(t *testing.T) {
+	w := newWorld(t, background)
+	w.list("")
+	gate, reached := make(chan struct{}), make(chan struct{})
+	w.faults.Queue(providers.MethodWrite, providertest.Fault{Before: providers.ErrUnavailable}, providertest.Fault{Gate: gate, Reached: reached})
+	w.do("put f x")
+	<-reached
+	if s := w.v.Status(); !strings.Contains(s.LastError, providers.ErrUnavailable.Error()) {
+		t.Errorf("got %+v", s)
+	}
+	close(gate)
+	w.until(func() bool { return w.v.Status().Queued == 0 })
+	if s := w.v.Status(); s.LastError != "" || s.Unreachable != 0 {
+		t.Errorf("afterwards: %+v", s)
+	}
+}
+
 func TestPatience(t *testing.T) {
 	w := newWorld(t, impatient)
 	w.list("")

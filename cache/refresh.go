@@ -210,7 +210,7 @@ func (v *Volume) answered(took time.Duration, err error) {
 	case err == nil:
 		p.usual, p.failing, p.gone = (3*p.usual+took)/4, time.Time{}, time.Time{}
 		return
-	case providers.KindOf(err).Retry != providers.RetryLater && !errors.Is(err, errPatience):
+	case !isSilence(err) && !errors.Is(err, errPatience):
 		return
 	}
 	since := v.o.Now().Add(-took)
@@ -227,6 +227,14 @@ func (v *Volume) listRoot() {
 	if err := v.loadDir(nil, table.Root); err != nil {
 		v.o.Log.Debug("the root is listed when somebody looks", "err", err)
 	}
+}
+
+// isSilence reports whether an error says nothing of what was asked for: the
+// backend cannot be reached, or does not know us any more, which is no reason to
+// doubt what it said before.
+func isSilence(err error) bool {
+	retry := providers.KindOf(err).Retry
+	return retry == providers.RetryLater || retry == providers.RetryLogin
 }
 
 // staleSince is since when the backend does not answer, so that what is shown

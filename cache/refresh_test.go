@@ -373,3 +373,20 @@ func (k *teller) names() []string {
 	defer k.mu.Unlock()
 	return slices.Compact(sorted(k.entries))
 }
+
+// Credentials that do not hold any more say nothing against what is known: names
+// are shown, and marked stale, however long that lasts.
+func TestNamesWithoutALogin(t *testing.T) {
+	var c ticking
+	w := newScene(t, holding("f", "one"), clocked(&c, time.Second))
+	w.get("f")
+	w.v.p = providers.Wrap(w.p, providers.WrapOptions{Around: func(context.Context, *providers.Call, func(context.Context) error) error {
+		return providers.ErrUnauthenticated
+	}})
+	for _, later := range []time.Duration{30 * time.Second, time.Hour} {
+		c.add(later)
+		if got := strings.Join(w.names(""), " "); got != "f" || w.stale().IsZero() {
+			t.Errorf("%v later: names %q, stale since %v", later, got, w.stale())
+		}
+	}
+}

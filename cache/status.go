@@ -19,7 +19,7 @@ type Status struct {
 	Conflicts    int           // of those
 	Retrying     int           // names that failed and will be tried again soon
 	Unreachable  time.Duration // since the backend last answered, while it fails; 0: it does not
-	LastError    string        // of the names that are tried again
+	LastError    string        // of the names that are tried again, or why the backend is unreachable
 
 	Halted   []Halt // what waits for Confirm
 	Stale    bool   // what is shown could not be checked at the backend in time
@@ -56,6 +56,9 @@ func (v *Volume) Status() Status {
 	}
 	if e.failures > 0 && !e.reached.IsZero() {
 		s.Unreachable = now.Sub(e.reached)
+		if e.why != nil { // between two tries no name has failed
+			s.LastError = e.why.Error()
+		}
 	}
 	for _, t := range e.running {
 		s.InFlight = append(s.InFlight, Transfer{Path: e.pathFor(t.link), What: t.step.verb.String(),

@@ -146,6 +146,7 @@ func (e *engine) lookInto(dirs []table.Ino) {
 		e.looking = false
 		if err != nil {
 			e.failures++
+			e.why = err
 			e.pause(pauseAfter(e.failures))
 		}
 		e.v.mu.Unlock()
@@ -316,6 +317,7 @@ func (e *engine) rest(t *task, err error) {
 	d := pauseAfter(t.tries)
 	t.tries++
 	e.failures++
+	e.why = err
 	e.v.o.Log.Debug("will try again", "what", t.step.String(), "in", d, "err", err)
 	e.v.background(func() {
 		_ = e.v.pause(e.v.ctx, d)

@@ -87,7 +87,7 @@ func (p *Provider) headAll(ctx context.Context, items []item) (modes, ok bool) {
 			return
 		}
 		it := items[i]
-		o, err := p.head(ctx, it.key)
+		o, err := p.headAlone(ctx, it.key)
 		mu.Lock()
 		defer mu.Unlock()
 		switch {

@@ -167,6 +167,24 @@ func isCode(err error, wanted ...string) bool {
 	return false
 }
 
+// isBare reports whether err is a refusal of which nothing but the status is
+// known.
+func isBare(err error) bool {
+	var f *fault
+	return errors.As(err, &f) && !hasCode(err) &&
+		(f.status == http.StatusBadRequest || f.status == http.StatusUnauthorized || f.status == http.StatusForbidden)
+}
+
+// hasCode reports whether err is an answer with a code that is known.
+func hasCode(err error) bool {
+	var f *fault
+	if !errors.As(err, &f) {
+		return false
+	}
+	_, known := codes[f.code]
+	return known
+}
+
 // isRefusedName reports whether the service cannot have such a key at all.
 func isRefusedName(err error) bool {
 	return isCode(err, "XMinioInvalidObjectName", "XMinioInvalidResourceName", "KeyTooLongError")
@@ -182,8 +200,7 @@ func mayBeLogin(err error) bool {
 	if errors.Is(f.kind, providers.ErrUnauthenticated) {
 		return f.status != 0 && f.code != "RequestTimeTooSkewed"
 	}
-	_, known := codes[f.code]
-	return !known && (f.status == http.StatusBadRequest || f.status == http.StatusForbidden)
+	return !hasCode(err) && (f.status == http.StatusBadRequest || f.status == http.StatusForbidden)
 }
 
 // fail is how a verb reports err: nil stays nil.

@@ -109,6 +109,37 @@ func TestOpenErrors(t *testing.T) {
 	}
 }
 
+// TestRefusedHead: a HEAD is refused without a word why, and a clock that is
+// wrong or a key that was changed must not pass for a lack of permission, which
+// nobody tries again.
+func TestRefusedHead(t *testing.T) {
+	for _, c := range []struct {
+		status int
+		code   string
+		want   error
+	}{
+		{403, "RequestTimeTooSkewed", providers.ErrUnauthenticated}, {403, "SignatureDoesNotMatch", providers.ErrUnauthenticated},
+		{400, "ExpiredToken", providers.ErrUnauthenticated}, {403, "AccessDenied", providers.ErrPermission}, {503, "SlowDown", providers.ErrUnavailable},
+	} {
+		p := replaced(t, answering(func(r *http.Request) (*http.Response, error) {
+			if r.Method == http.MethodHead {
+				return refuse(r, c.status, ""), nil
+			}
+			return refuse(r, c.status, c.code), nil
+		}))
+		if _, err := p.Stat(t.Context(), providers.MustLocator("a")); !errors.Is(err, c.want) {
+			t.Errorf("%d %s: got %v, want %v", c.status, c.code, err, c.want)
+		}
+	}
+	f := newFake()
+	f.put("pre/a", "x", nil)
+	p := openFake(t, f, nil)
+	f.queue = append(f.queue, func(r *http.Request) *http.Response { return refuse(r, 403, "") }, nil, nil)
+	if _, err := p.head(t.Context(), "pre/a"); !errors.Is(err, providers.ErrPermission) {
+		t.Errorf("where a LIST is allowed: %v", err)
+	}
+}
+
 // TestHalfBody: content that ends early never ends well, whether the service
 // said its length or not.
 func TestHalfBody(t *testing.T) {

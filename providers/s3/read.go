@@ -70,8 +70,23 @@ func isPlain(sse types.ServerSideEncryption, customer *string) bool {
 	return (sse == "" || sse == types.ServerSideEncryptionAes256) && aws.ToString(customer) == ""
 }
 
-// head asks for one object. Markers count.
+// head asks for one object. Markers count. The answer to a HEAD has no text, so
+// one that refuses is followed by a LIST, which says why: a clock that is wrong
+// passes, what is not allowed does not.
 func (p *Provider) head(ctx context.Context, key string) (*object, error) {
+	o, err := p.headAlone(ctx, key)
+	if !isBare(err) {
+		return o, err
+	}
+	_, listErr := p.list(ctx, &s3.ListObjectsV2Input{Prefix: &key, MaxKeys: aws.Int32(1)})
+	if hasCode(listErr) {
+		return nil, listErr
+	}
+	return nil, err
+}
+
+// headAlone is head for who has just been answered otherwise.
+func (p *Provider) headAlone(ctx context.Context, key string) (*object, error) {
 	if key == "" {
 		return nil, &fault{kind: providers.ErrNotExist}
 	}
