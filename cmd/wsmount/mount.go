@@ -88,9 +88,15 @@ func mountAction(c *cli.Context) error {
 	}
 	switch {
 	case isChild:
-		return serveChild(c, child, kernel)
+		signals := stopSignals() // before anything is mounted that would be left behind
+		return withMount(c, kernel, func(d *daemon.Daemon, already *daemon.Tree, err error) error {
+			return serveChild(child, signals, d, already, err)
+		})
 	case c.Bool("foreground"):
-		return serveForeground(c, kernel)
+		signals := stopSignals()
+		return withMount(c, kernel, func(d *daemon.Daemon, already *daemon.Tree, err error) error {
+			return serveForeground(c, signals, d, already, err)
+		})
 	}
 	report, err := launch.Background(context.WithoutCancel(c.Context), os.Args[1:])
 	if err != nil {
@@ -136,9 +142,7 @@ func checkMountFlags(c *cli.Context) (kernel []string, err error) {
 }
 
 // serveChild mounts in the background process and tells the one that waits.
-func serveChild(c *cli.Context, child *launch.Process, kernel []string) error {
-	signals := stopSignals() // before anything is mounted that would be left behind
-	d, already, err := start(c, kernel)
+func serveChild(child *launch.Process, signals <-chan os.Signal, d *daemon.Daemon, already *daemon.Tree, err error) error {
 	if err != nil {
 		child.Failed(err)
 		return silent(exit.From(err).Code)
@@ -179,9 +183,7 @@ func interrupted() error {
 	return exit.New(exit.Failed, "interrupted, and unmounted again").Hint("run it again")
 }
 
-func serveForeground(c *cli.Context, kernel []string) error {
-	signals := stopSignals()
-	d, already, err := start(c, kernel)
+func serveForeground(c *cli.Context, signals <-chan os.Signal, d *daemon.Daemon, already *daemon.Tree, err error) error {
 	if err != nil {
 		return err
 	}
@@ -204,14 +206,19 @@ func stopSignals() <-chan os.Signal {
 	return signals
 }
 
-// start resolves and mounts. already is set instead of a daemon when there is
-// nothing to do.
-func start(c *cli.Context, kernel []string) (d *daemon.Daemon, already *daemon.Tree, err error) {
+// withMount calls use with a mount that was resolved and started. already is set
+// instead of a daemon when there is nothing to do. Meanwhile the host's side stays
+// open: a mount asks it for credentials again when the old ones end.
+func withMount(c *cli.Context, kernel []string, use func(d *daemon.Daemon, already *daemon.Tree, err error) error) error {
 	req, closeRequest, err := mountRequest(c, true)
 	if err != nil {
-		return nil, nil, err
+		return use(nil, nil, err)
 	}
 	defer closeRequest()
+	return use(start(c, req, kernel))
+}
+
+func start(c *cli.Context, req daemon.Request, kernel []string) (d *daemon.Daemon, already *daemon.Tree, err error) {
 	tree, err := daemon.Resolve(c.Context, req)
 	if err != nil {
 		return nil, nil, err

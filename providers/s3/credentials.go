@@ -23,7 +23,12 @@ type login struct {
 	current aws.Credentials
 	renewAt time.Time // zero: when the service refuses them
 	fetched time.Time // zero: never
+	vain    time.Time // when there were no others than those that were refused
 }
+
+// vainPause is how long nobody asks again for credentials that were not there:
+// it may run a program, and each time is in the audit log.
+const vainPause = time.Second
 
 // newLogin chooses where credentials come from.
 func newLogin(ctx context.Context, c config, s providers.Settings) (aws.CredentialsProvider, *login, error) {
@@ -120,7 +125,15 @@ func (l *login) refused(ctx context.Context, used aws.Credentials) bool {
 	if !same(l.current, used) {
 		return true // another request has renewed them already
 	}
-	return l.renew(ctx, l.now()) == nil && !same(l.current, used)
+	now := l.now()
+	if !l.vain.IsZero() && now.Sub(l.vain) >= 0 && now.Sub(l.vain) < vainPause {
+		return false
+	}
+	if l.renew(ctx, now) == nil && !same(l.current, used) {
+		return true
+	}
+	l.vain = now
+	return false
 }
 
 // using is what requests are signed with at this time.

@@ -149,3 +149,45 @@ func TestWhereCredentialsComeFrom(t *testing.T) {
 		}
 	}
 }
+
+// TestAnIDGetsAnotherSecret: what is signed with a new secret is signed with no
+// key that was made of an old one, though the id is the same.
+func TestAnIDGetsAnotherSecret(t *testing.T) {
+	at := time.Unix(1_700_000_000, 0)
+	signed := func(s *signer, secret string) string {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://fake.invalid/b/a%20b", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := aws.Credentials{AccessKeyID: "id", SecretAccessKey: secret}
+		if err := s.SignHTTP(t.Context(), c, r, "UNSIGNED-PAYLOAD", "s3", "us-east-1", at); err != nil {
+			t.Fatal(err)
+		}
+		return r.Header.Get("Authorization")
+	}
+	s := &signer{}
+	old := signed(s, "old")
+	if got, want := signed(s, "new"), signed(&signer{}, "new"); got != want || got == old {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+// TestRefusedCredentialsAreAskedForNowAndThen: not with each request that the
+// service refuses.
+func TestRefusedCredentialsAreAskedForNowAndThen(t *testing.T) {
+	i := &issuer{fake: newFake(), now: time.Unix(1_700_000_000, 0), long: true}
+	i.fake.put("a", "x", nil)
+	p := i.open(t, true)
+	i.issue++
+	p.login.fetch = func(context.Context) (aws.Credentials, error) { i.asked++; return p.login.current, nil }
+	i.asked = 0
+	for range 10 {
+		i.now = i.now.Add(vainPause / 5)
+		if _, err := p.List(t.Context(), providers.Locator{}, providers.ListOptions{}); !errors.Is(err, providers.ErrUnauthenticated) {
+			t.Fatal(err)
+		}
+	}
+	if i.asked != 2 {
+		t.Errorf("asked %d times, want 2", i.asked)
+	}
+}

@@ -74,7 +74,7 @@ func connect(ctx context.Context, c config, s providers.Settings) (*Provider, er
 		p.meter.inner = p.own
 	}
 	o := s3.Options{
-		Region: c.region, UsePathStyle: c.pathStyle, Credentials: credentials,
+		Region: c.region, UsePathStyle: c.pathStyle, Credentials: credentials, HTTPSignerV4: &signer{},
 		// A redirect would send credentials where nobody granted them to go.
 		HTTPClient: &http.Client{Transport: p.meter, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
 		Retryer:    aws.NopRetryer{},
