@@ -39,7 +39,7 @@ build: ## build bin/wsmount
 install: build ## put wsmount into PREFIX/bin (/usr/local/bin)
 	@install -D -m 755 bin/wsmount $(DESTDIR)$(PREFIX)/bin/wsmount
 
-test: lint bin/minio bin/versitygw ## install what the tests need, and run all of them
+test: lint bin/minio bin/versitygw bin/toxiproxy-server ## install what the tests need, and run all of them
 	@$(need) $(test_needs)
 	integration/tools/users-may-mount.sh
 	echo '== packages, with the race detector'
@@ -96,8 +96,9 @@ bin/golangci-lint bin/loopback: integration/tools/go.mod
 	$(GO) build -C integration/tools -o $(CURDIR)/bin/ tool
 	touch bin/golangci-lint bin/loopback
 
-bin/minio bin/versitygw: integration/tools/servers/go.mod
+bin/minio bin/versitygw bin/toxiproxy-server: integration/tools/servers/go.mod
 	@$(need) $(build_needs)
 	echo 'building the pinned servers, which takes some minutes'
 	$(GO) build -C integration/tools/servers -o $(CURDIR)/bin/ tool
-	touch bin/minio bin/versitygw
+	mv bin/server bin/toxiproxy-server # whose package says no more
+	touch bin/minio bin/versitygw bin/toxiproxy-server

@@ -27,17 +27,38 @@ type bucketStage struct {
 func eachServer(t *testing.T, test func(t *testing.T, b *bucketStage)) {
 	for _, kind := range s3server.Kinds() {
 		t.Run(string(kind), func(t *testing.T) {
-			b := &bucketStage{t: t, w: harness.New(t, harness.Options{}), s: s3server.Start(t, kind)}
-			login := b.w.Write("config/login.json", fmt.Sprintf("{%q: %q, %q: %q}", "access_key_id", b.s.AccessKey, "secret_access_key", b.s.SecretKey), 0o600)
-			b.w.Write("config/wsmount/config.yaml", fmt.Sprintf("allow_endpoints: [ %q ]\nallow_write_back: [ \"@acme/*\" ]\nsecrets: { org/acme/s3: { file: %q, format: json } }\n",
-				b.s.Endpoint, login), 0o600)
-			dir := b.w.Mkdir("ws", 0o755)
-			b.w.Write("ws/WORKSPACE.md", harness.Manifest("@acme/bucket", fmt.Sprintf("storage: {inline: {provider: self-bucket, config: "+
-				"{kind: s3, endpoint: %q, region: us-east-1, bucket: %s, prefix: team/ws, credentials_ref: org/acme/s3}}}\n", b.s.Endpoint, b.s.Bucket)), 0o644)
-			b.w.MustRun("registry", "add", dir)
-			test(t, b)
+			s := s3server.Start(t, kind)
+			test(t, newBucketStage(t, s, s.Endpoint))
 		})
 	}
+}
+
+// newBucketStage makes the workspace @acme/bucket, which reaches its bucket at
+// an endpoint.
+func newBucketStage(t *testing.T, s *s3server.Server, endpoint string) *bucketStage {
+	t.Helper()
+	b := &bucketStage{t: t, w: harness.New(t, harness.Options{}), s: s}
+	b.login(s.SecretKey)
+	b.w.Write("config/wsmount/config.yaml", fmt.Sprintf("allow_endpoints: [ \"%s 127.0.0.1\" ]\nallow_write_back: [ \"@acme/*\" ]\nsecrets: { org/acme/s3: { file: %q, format: json } }\n",
+		endpoint, b.w.Path("config/login.json")), 0o600)
+	b.workspace("bucket", endpoint, "region: us-east-1, bucket: "+s.Bucket+", prefix: team/ws")
+	return b
+}
+
+// login writes the secrets that wsmount is given.
+func (b *bucketStage) login(secretKey string) {
+	b.t.Helper()
+	b.w.Write("config/login.json", fmt.Sprintf("{%q: %q, %q: %q}", "access_key_id", b.s.AccessKey, "secret_access_key", secretKey), 0o600)
+}
+
+// workspace registers @acme/slug; where is what the config of its storage says
+// beside the endpoint and the credentials.
+func (b *bucketStage) workspace(slug, endpoint, where string) {
+	b.t.Helper()
+	dir := b.w.Mkdir("ws-"+slug, 0o755)
+	b.w.Write("ws-"+slug+"/WORKSPACE.md", harness.Manifest("@acme/"+slug, fmt.Sprintf("storage: {inline: {provider: self-bucket, config: "+
+		"{kind: s3, endpoint: %q, %s, credentials_ref: org/acme/s3}}}\n", endpoint, where)), 0o644)
+	b.w.MustRun("registry", "add", dir)
 }
 
 // fill makes a tree with what a bucket has no word of its own for.

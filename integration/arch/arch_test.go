@@ -50,7 +50,7 @@ var owners = []owner{
 	{"github.com/cockroachdb/pebble", []string{"cache"}, "one package owns the state"},
 	{"github.com/urfave/cli", []string{"cmd/wsmount"}, "flags become options and stop there"},
 	{"gopkg.in/yaml.v3", []string{"mountspec", "cmd/wsmount"}, "one package reads manifests and configuration"},
-	{"github.com/aws/aws-sdk-go-v2", []string{"providers/s3", "integration/bench"}, "one package per service (the benchmark asks what the SDK can do without us)"},
+	{"github.com/aws/aws-sdk-go-v2", []string{"providers/s3", "integration/bench", "integration/s3server"}, "one package per service (the benchmark asks what the SDK can do without us, and the tests what a bucket really holds)"},
 	{"github.com/Azure", []string{"providers/azure"}, "one package per service"},
 	{"cloud.google.com", []string{"providers/gcs"}, "one package per service"},
 	{"github.com/go-git", []string{"providers/git"}, "one package per service"},

@@ -45,6 +45,10 @@ type Server struct {
 	AccessKey, SecretKey string
 	Plain                string // the directory with each object as a file; "": there is none
 
+	kind            Kind
+	binary, address string
+	data            string // where it keeps what it has
+
 	cmd    *exec.Cmd
 	output bytes.Buffer
 	ended  chan struct{} // closed when the program has ended
@@ -60,7 +64,8 @@ func Launch(ctx context.Context, kind Kind, binary, data string) (*Server, error
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{Endpoint: "http://" + address, Bucket: "bucket", AccessKey: "wsmount-test", SecretKey: "wsmount-test-secret"}
+	s := &Server{Endpoint: "http://" + address, Bucket: "bucket", AccessKey: "wsmount-test", SecretKey: "wsmount-test-secret",
+		kind: kind, binary: binary, address: address, data: data}
 	// In both a bucket is a directory.
 	if err := os.MkdirAll(filepath.Join(data, s.Bucket), 0o755); err != nil {
 		return nil, err
@@ -68,19 +73,40 @@ func Launch(ctx context.Context, kind Kind, binary, data string) (*Server, error
 	if kind == Versitygw {
 		s.Plain = filepath.Join(data, s.Bucket)
 	}
-	s.cmd = exec.CommandContext(context.WithoutCancel(ctx), binary, arguments(kind, address, data)...)
+	return s, s.start(ctx)
+}
+
+// Restart ends the server and starts it again where it was, with what it has.
+// From then on it wants another secret key.
+func (s *Server) Restart(ctx context.Context, secretKey string) error {
+	s.Stop()
+	s.SecretKey = secretKey
+	return s.start(ctx)
+}
+
+// HideBucket takes the bucket away, as if it had been deleted, until ShowBucket.
+func (s *Server) HideBucket() error { return os.Rename(filepath.Join(s.data, s.Bucket), s.hidden()) }
+
+// ShowBucket brings the bucket back with all that was in it.
+func (s *Server) ShowBucket() error { return os.Rename(s.hidden(), filepath.Join(s.data, s.Bucket)) }
+
+func (s *Server) hidden() string { return filepath.Clean(s.data) + "-hidden" }
+
+// start runs the program and returns when it answers.
+func (s *Server) start(ctx context.Context) error {
+	s.cmd = exec.CommandContext(context.WithoutCancel(ctx), s.binary, arguments(s.kind, s.address, s.data)...)
 	s.cmd.Env = []string{
-		"HOME=" + data, "PATH=/usr/bin:/bin", "MINIO_ROOT_USER=" + s.AccessKey, "MINIO_ROOT_PASSWORD=" + s.SecretKey, "MINIO_BROWSER=off",
+		"HOME=" + s.data, "PATH=/usr/bin:/bin", "MINIO_ROOT_USER=" + s.AccessKey, "MINIO_ROOT_PASSWORD=" + s.SecretKey, "MINIO_BROWSER=off",
 		"MINIO_UPDATE=off", "ROOT_ACCESS_KEY=" + s.AccessKey, "ROOT_SECRET_KEY=" + s.SecretKey,
 	}
 	if err := s.run(); err != nil {
-		return nil, err
+		return err
 	}
 	if err := s.wait(ctx); err != nil {
 		s.Stop()
-		return nil, err
+		return err
 	}
-	return s, nil
+	return nil
 }
 
 func arguments(kind Kind, address, data string) []string {

@@ -36,10 +36,23 @@ type Status struct {
 		Refused                                     int
 		Watch                                       struct{ State string }
 		IOMode                                      string
-		WorkingCopy                                 struct {
-			Requests map[string]struct{ Count, Sent, Received int64 }
+		HeldBack, Conflicts                         int
+		Unsaved                                     struct {
+			Files, Names int
+			Bytes        int64
 		}
+		WorkingCopy *WorkingCopy
 	}
+}
+
+// A WorkingCopy is what status says of the working copy of a remote store.
+type WorkingCopy struct {
+	Retrying           int
+	LastError          string
+	UnreachableSeconds float64
+	Stale              bool
+	Halted             []string
+	Requests           map[string]struct{ Count, Sent, Received int64 }
 }
 
 // Mount mounts a workspace (a directory or an address) at a new directory,

@@ -1,4 +1,4 @@
-// The servers that the tests of providers/s3 start. They are pinned apart from
+// The servers that tests start, and the proxy before them. They are pinned apart from
 // the other tools, because their dependencies are many and pull each other up.
 module github.com/wsmount/wsmount/integration/tools/servers
 

@@ -1,0 +1,192 @@
+// Package badlink puts a bad network, and a bad mood, before a service of this
+// machine: what a network does to connections is toxiproxy's doing, and what a
+// service answers instead of what it was asked for is a proxy's of this process.
+//
+// It knows toxiproxy's HTTP interface, and of what is sent no more than that it
+// is HTTP. It promises that without a fault everything passes as it is.
+//
+//	l := badlink.Start(t, server.Endpoint)
+//	// ask l.Addr
+//	l.Break(badlink.Stall)
+//	l.Mend()
+//
+// The program is bin/toxiproxy-server, which `make test` builds.
+package badlink
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/wsmount/wsmount/integration/internal/harness"
+)
+
+// A Toxic is something that happens to each connection, in toxiproxy's words.
+type Toxic struct {
+	Type       string         `json:"type"`
+	Stream     string         `json:"stream"` // "upstream": requests; "downstream": answers
+	Attributes map[string]any `json:"attributes"`
+}
+
+// What networks do.
+var (
+	Reset       = []Toxic{{"reset_peer", "downstream", map[string]any{"timeout": 0}}}
+	Stall       = []Toxic{{"timeout", "downstream", map[string]any{"timeout": 0}}, {"timeout", "upstream", map[string]any{"timeout": 0}}}
+	HalfAnswer  = []Toxic{{"limit_data", "downstream", map[string]any{"bytes": 100}}}
+	HalfRequest = []Toxic{{"limit_data", "upstream", map[string]any{"bytes": 300}}}
+)
+
+// An Answer is what a service says instead of doing what it was asked for.
+type Answer struct {
+	Status int
+	Code   string // S3's
+}
+
+// A Link is the way to a service.
+type Link struct {
+	Addr string // host and port to ask
+
+	t      testing.TB
+	api    string
+	answer atomic.Pointer[Answer]
+}
+
+const startTime = 20 * time.Second
+
+// Start puts a link before the service at endpoint until the test ends.
+func Start(t testing.TB, endpoint string) *Link {
+	t.Helper()
+	l := &Link{t: t}
+	target, err := url.Parse(endpoint)
+	if err != nil {
+		t.Fatal(err)
+	}
+	service := httptest.NewServer(l.through(target))
+	t.Cleanup(service.Close)
+	l.launch()
+	var made struct{ Listen string }
+	l.call("/proxies", map[string]any{"name": "link", "listen": "127.0.0.1:0", "upstream": service.Listener.Addr().String(), "enabled": true}, &made)
+	l.Addr = made.Listen
+	return l
+}
+
+// through passes requests on, as they were signed, or answers them itself.
+func (l *Link) through(target *url.URL) http.Handler {
+	proxy := &httputil.ReverseProxy{
+		Rewrite:       func(r *httputil.ProxyRequest) { r.Out.URL.Scheme, r.Out.URL.Host = target.Scheme, target.Host },
+		FlushInterval: -1,
+		ErrorHandler:  func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) },
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		a := l.answer.Load()
+		if a == nil {
+			proxy.ServeHTTP(w, r)
+			return
+		}
+		w.Header().Set("Content-Type", "application/xml")
+		w.WriteHeader(a.Status)
+		fmt.Fprintf(w, "<Error><Code>%s</Code><Message>no</Message></Error>", a.Code)
+	})
+}
+
+// launch runs toxiproxy until the test ends.
+func (l *Link) launch() {
+	l.t.Helper()
+	_, here, _, _ := runtime.Caller(0)
+	binary := filepath.Join(filepath.Dir(here), "..", "..", "..", "bin", "toxiproxy-server")
+	_, err := os.Stat(binary)
+	harness.Require(l.t, "bin/toxiproxy-server", err == nil)
+	free, err := new(net.ListenConfig).Listen(l.t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	address := free.Addr().String()
+	free.Close()
+	host, port, _ := net.SplitHostPort(address)
+	cmd := exec.CommandContext(context.Background(), binary, "-host", host, "-port", port)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	runtime.LockOSThread() // whose death would count
+	err = cmd.Start()
+	runtime.UnlockOSThread()
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	l.t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	l.api = "http://" + address
+	harness.Eventually(l.t, startTime, "toxiproxy answers", func() bool { return l.ask("/version", nil, nil) == nil })
+}
+
+// Down refuses connections, and ends those that there are.
+func (l *Link) Down() { l.call("/proxies/link", map[string]any{"enabled": false}, nil) }
+
+// Break does something to all connections from now on.
+func (l *Link) Break(toxics []Toxic) {
+	for _, toxic := range toxics {
+		l.call("/proxies/link/toxics", toxic, nil)
+	}
+}
+
+// Say has every request answered so.
+func (l *Link) Say(a Answer) { l.answer.Store(&a) }
+
+// Mend ends all faults.
+func (l *Link) Mend() {
+	l.answer.Store(nil)
+	l.call("/reset", map[string]any{}, nil)
+}
+
+func (l *Link) call(path string, in, out any) {
+	l.t.Helper()
+	if err := l.ask(path, in, out); err != nil {
+		l.t.Fatal(err)
+	}
+}
+
+// ask is a request to toxiproxy: a POST of in, or a GET without.
+func (l *Link) ask(path string, in, out any) error {
+	method, body := http.MethodGet, []byte(nil)
+	if in != nil {
+		var err error
+		if body, err = json.Marshal(in); err != nil {
+			return err
+		}
+		method = http.MethodPost
+	}
+	r, err := http.NewRequestWithContext(context.Background(), method, l.api+path, bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return err
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	switch {
+	case err != nil:
+		return err
+	case answer.StatusCode >= http.StatusBadRequest:
+		return fmt.Errorf("toxiproxy: %s: %s", answer.Status, text)
+	case out != nil:
+		return json.Unmarshal(text, out)
+	}
+	return nil
+}
