@@ -145,8 +145,9 @@ func (v *Volume) look(op *fs.Op, dir table.Ino, strict bool) error {
 // answered for so long that nobody waits for it.
 var errAway = fmt.Errorf("the directory was never listed, and the backend does not answer: %w", fs.ErrUnavailable)
 
-// judge says what is to be done about a directory, and how long that may take.
-func (v *Volume) judge(dir table.Ino, now time.Time, strict bool) (freshness, time.Duration, error) {
+// judge says what is to be done about a directory for somebody who came at a
+// time, and how long that may take.
+func (v *Volume) judge(dir table.Ino, arrived time.Time, strict bool) (freshness, time.Duration, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	n := v.table.Inode(dir)
@@ -155,6 +156,10 @@ func (v *Volume) judge(dir table.Ino, now time.Time, strict bool) (freshness, ti
 		return 0, 0, errors.Join(fs.ErrStale, v.table.Err())
 	case !isDir(n):
 		return 0, 0, syscall.ENOTDIR
+	}
+	now := arrived
+	if listed := timeOf(n.Listed); listed.After(arrived) && !listed.After(v.o.Now()) {
+		now = listed // meanwhile, which is as new as can be wanted, however long it took
 	}
 	a, p := v.freshnessOf(dir, n, now), &v.puller
 	switch {

@@ -390,3 +390,23 @@ func TestNamesWithoutALogin(t *testing.T) {
 		}
 	}
 }
+
+// A directory that nobody has looked into is listed once, though the listing
+// begins after whoever came for it.
+func TestFirstLookIsOneListing(t *testing.T) {
+	var c ticking
+	asked := 0
+	w := newScene(t, holding("f", "one"), clocked(&c, time.Second), func(_ *world, o *Options) {
+		at := o.Now
+		o.Now = func() time.Time { c.add(time.Millisecond); return at() }
+	})
+	w.v.p = providers.Wrap(w.v.p, providers.WrapOptions{Around: func(ctx context.Context, call *providers.Call, next func(context.Context) error) error {
+		if call.Method == providers.MethodList {
+			asked++
+		}
+		return next(ctx)
+	}})
+	if got := strings.Join(w.names(""), " "); got != "f" || asked != 1 {
+		t.Errorf("names %q after %d listings", got, asked)
+	}
+}
