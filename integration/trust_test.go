@@ -17,6 +17,7 @@ const (
 	exitInvalid      = 3
 	exitUnresolvable = 4
 	exitDenied       = 5
+	exitUnreachable  = 6
 )
 
 // refused checks that a mount is refused with this exit code, naming what.

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/urfave/cli/v2"
 
@@ -17,7 +18,8 @@ func doctorCommand() *cli.Command {
 		Usage:     "say what would keep a mount from working",
 		ArgsUsage: "[WORKSPACE [MOUNTPOINT]]",
 		Description: "Looks at the machine, its limits, the host configuration and the state directory. With a " +
-			"workspace also goes the whole way of mounting it, up to the mount. Changes nothing.",
+			"workspace also goes the whole way of mounting it, up to the mount, and asks a store in a network: there it " +
+			"tries a scratch key, which it removes, unless the workspace is read-only. Changes nothing else.",
 		Flags: []cli.Flag{
 			&cli.BoolFlag{Name: "trust", Usage: "a WORKSPACE given by path counts as registered"},
 			&cli.BoolFlag{Name: "read-only", Aliases: []string{"r"}, Usage: "as for mount"},
@@ -70,7 +72,28 @@ func diagnoseWorkspace(c *cli.Context) []doctor.Check {
 	}
 	defer closeRequest()
 	req.IfNotMounted = true
-	return doctor.Workspace(daemon.Resolve(c.Context, req))
+	tree, err := daemon.Resolve(c.Context, req)
+	checks := doctor.Workspace(tree, err)
+	if err != nil || !slices.ContainsFunc(tree.Sources, daemon.Source.IsRemote) {
+		return checks
+	}
+	return append(checks, diagnoseStores(c)...)
+}
+
+// diagnoseStores asks the services. It uses secrets, so it resolves once more,
+// with what it gets on record.
+func diagnoseStores(c *cli.Context) []doctor.Check {
+	req, closeRequest, err := mountRequest(c, true)
+	if err != nil {
+		return doctor.Workspace(nil, err)
+	}
+	defer closeRequest()
+	req.IfNotMounted, req.Create = true, false
+	tree, err := daemon.Resolve(c.Context, req)
+	if err != nil {
+		return doctor.Workspace(nil, err)
+	}
+	return doctor.Stores(c.Context, tree)
 }
 
 func printDiagnosis(w io.Writer, d diagnosis) {

@@ -15,6 +15,7 @@ import (
 	"github.com/wsmount/wsmount/fs/direct"
 	"github.com/wsmount/wsmount/mountspec"
 	"github.com/wsmount/wsmount/mountspec/host"
+	"github.com/wsmount/wsmount/mountspec/netguard"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/all"
 )
@@ -138,12 +139,20 @@ func openCached(ctx context.Context, r *host.Resolved, e Env) (fs.Volume, error)
 
 // backendError says of a store that does not open what to do about it.
 func backendError(r *host.Resolved, err error) error {
-	if errors.Is(err, providers.ErrInvalid) {
-		return exit.New(exit.Manifest, "%s: %w", r.Address, err).Hint("check storage.config of its manifest")
-	}
-	switch errorKind(err) {
-	case "unauthenticated", "permission":
-		return exit.New(exit.Denied, "%s: %w", r.Address, err).Hint("check its credentials, and who may use the store")
+	var denied *netguard.DeniedError
+	switch {
+	case errors.As(err, &denied):
+		return exit.New(exit.Denied, "%s: %w", r.Address, err).Hint("%s", denied.Hint)
+	case errors.Is(err, providers.ErrUnsupported):
+		return exit.New(exit.Failed, "%s: %w", r.Address, err).Hint("mount it read-only, or keep it at another service")
+	case errors.Is(err, providers.ErrInvalid):
+		return exit.New(exit.Manifest, "%s: %w", r.Address, err).Hint("check storage.config of its manifest: region, endpoint and bucket")
+	case errors.Is(err, providers.ErrNotExist):
+		return exit.New(exit.Unreachable, "%s: %w", r.Address, err).Hint("make it, or correct storage.config of its manifest")
+	case errors.Is(err, providers.ErrUnauthenticated):
+		return exit.New(exit.Denied, "%s: %w", r.Address, err).Hint("check the secret that it uses: `wsmount resolve --explain` names it")
+	case errors.Is(err, providers.ErrPermission):
+		return exit.New(exit.Denied, "%s: %w", r.Address, err).Hint("let these credentials list, read, write and delete there")
 	}
 	return exit.New(exit.Unreachable, "%s: %w", r.Address, err).Hint("check storage.config of its manifest, and that the store can be reached")
 }

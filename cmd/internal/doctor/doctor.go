@@ -3,12 +3,14 @@
 // Resolve, up to the mount itself, and looks at what the kernel, the limits and
 // the directories allow.
 //
-// It promises to change nothing: no directory is made, no file written, nothing
-// mounted, nobody asked over a network. Every line that is not ok says what to
-// do.
+// It promises to change nothing on this machine but the audit log, when secrets
+// are used: no directory is made, no file written, nothing mounted. Of a store in
+// a network it tries a scratch key, which it removes, and says so; none where the
+// workspace is read-only. Every line that is not ok says what to do.
 //
 //	checks := append(doctor.Machine(), doctor.State(root)...)
-//	checks = append(checks, doctor.Workspace(doctor.Resolved{Tree: tree, Err: err})...)
+//	checks = append(checks, doctor.Workspace(tree, err)...)
+//	checks = append(checks, doctor.Stores(ctx, tree)...)
 //	os.Exit(int(doctor.Worst(checks)))
 package doctor
 

@@ -1,0 +1,45 @@
+package daemon
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/wsmount/wsmount/cmd/internal/exit"
+	"github.com/wsmount/wsmount/providers"
+	"github.com/wsmount/wsmount/providers/all"
+)
+
+// examineTime is how long the store of one source may take to be looked at.
+const examineTime = time.Minute
+
+// IsRemote reports whether a source lies at a service of a network.
+func (s Source) IsRemote() bool { return s.resolved != nil && len(s.resolved.Grants.Endpoints) > 0 }
+
+// Examine opens the store of a source as a mount does, and asks it about itself.
+// The error is the one that the mount would refuse with.
+func (t *Tree) Examine(ctx context.Context, s Source) ([]providers.Finding, error) {
+	ctx, cancel := context.WithTimeout(ctx, examineTime)
+	defer cancel()
+	r := s.resolved
+	driver, err := all.Registry().Select(r.Storage.Provider, providers.Capabilities{})
+	if err != nil {
+		return nil, exit.New(exit.Unresolvable, "%s: %w", r.Address, err)
+	}
+	set, err := settingsOf(r, t.host, Env{Log: slog.New(slog.DiscardHandler), Now: time.Now, ReadOnly: s.ReadOnly != ""})
+	if err != nil {
+		return nil, exit.New(exit.Denied, "%s: %w", r.Address, err)
+	}
+	opening, done := context.WithTimeout(ctx, answerTime)
+	p, err := driver.Open(opening, set)
+	done()
+	if err != nil {
+		return nil, backendError(r, err)
+	}
+	defer p.Close()
+	e, ok := p.(providers.Examiner)
+	if !ok {
+		return nil, nil
+	}
+	return e.Examine(ctx), nil
+}

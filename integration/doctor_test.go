@@ -1,0 +1,121 @@
+package integration
+
+import (
+	"encoding/json"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/wsmount/wsmount/integration/internal/badlink"
+	"github.com/wsmount/wsmount/integration/s3server"
+)
+
+// A diagnosis is what `wsmount doctor --json` says.
+type diagnosis struct {
+	Checks []struct{ Name, Level, Says, Do string }
+	Exit   int
+}
+
+// diagnose asks about a workspace.
+func (b *bucketStage) diagnose(workspace string, flags ...string) diagnosis {
+	b.t.Helper()
+	r := b.w.Run(append([]string{"doctor", "--json", workspace}, flags...)...)
+	var d diagnosis
+	if err := json.Unmarshal([]byte(r.Out), &d); err != nil {
+		b.t.Fatalf("%v\n%s%s", err, r.Out, r.Err)
+	}
+	for _, c := range d.Checks {
+		if c.Level != "ok" && c.Do == "" {
+			b.t.Errorf("does not say what to do: %+v", c)
+		}
+	}
+	return d
+}
+
+// store are the lines about the store.
+func (d diagnosis) store() string {
+	var lines []string
+	for _, c := range d.Checks {
+		if c.Name == "store /" {
+			lines = append(lines, c.Level+" "+c.Says+"; do: "+c.Do)
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+func (d diagnosis) wants(t *testing.T, exit int, parts ...string) {
+	t.Helper()
+	for _, c := range d.Checks {
+		if c.Name == "workspace" {
+			t.Errorf("cannot be resolved: %s", c.Says)
+		}
+	}
+	if got := d.store(); exit == 0 && strings.Contains(got, "problem") || exit != 0 && d.Exit != exit || !contains(got, parts...) {
+		t.Errorf("exit %d, want %d, and %q in\n%s", d.Exit, exit, parts, got)
+	}
+}
+
+// Doctor says of a bucket what a mount of it would meet, and leaves it as it was.
+func TestDoctorOfABucket(t *testing.T) {
+	s := s3server.Start(t, s3server.MinIO)
+	link := badlink.Start(t, s.Endpoint)
+	endpoint := "http://" + link.Addr
+	b := newBucketStage(t, s, endpoint)
+	if err := s.Put(t.Context(), "team/ws/theirs", []byte("theirs"), nil); err != nil {
+		t.Fatal(err)
+	}
+	b.diagnose("@acme/bucket").wants(t, 0, "ok answer: bucket \""+s.Bucket+"\"", endpoint, "ok clock: ", "ok region: us-east-1", "ok versioning: off",
+		"ok conditions: PUT with If-Match is honoured", "note conditions: CopyObject with If-None-Match is not honoured",
+		"note conditions: DELETE with If-Match is not honoured", "MiB/s up", "MiB/s down", "ok scratch: ")
+	b.diagnose("@acme/bucket", "--read-only").wants(t, 0, "ok answer: ", "note writing: not tried")
+	text := b.w.Run("doctor", "@acme/bucket").Out
+	if !contains(text, "throughput: ", "store /") {
+		t.Errorf("for people it says\n%s", text)
+	}
+
+	link.Say(badlink.Answer{Status: http.StatusForbidden, Code: "RequestTimeTooSkewed"})
+	b.diagnose("@acme/bucket").wants(t, exitDenied, "the clock of this machine and the service's differ")
+	link.Say(badlink.Answer{Status: http.StatusForbidden, Code: "AccessDenied"})
+	b.diagnose("@acme/bucket").wants(t, exitDenied, "AccessDenied", "let these credentials list, read, write and delete there")
+	link.Mend()
+	link.Down()
+	b.diagnose("@acme/bucket").wants(t, exitUnreachable, "connection refused", link.Addr, "that the store can be reached")
+	link.Mend()
+
+	b.login("wrong-secret")
+	b.diagnose("@acme/bucket").wants(t, exitDenied, "SignatureDoesNotMatch", "check the secret")
+	b.login(s.SecretKey)
+	b.workspace("none", endpoint, "region: us-east-1, bucket: none, prefix: a")
+	b.diagnose("@acme/none").wants(t, exitUnreachable, `bucket "none"`, "make it, or correct storage.config")
+	b.workspace("abroad", endpoint, "region: eu-west-1, bucket: "+s.Bucket+", prefix: b")
+	b.diagnose("@acme/abroad").wants(t, 0, "note region: the bucket is in us-east-1", "write us-east-1 as storage.config.region")
+	link.Say(badlink.Answer{Status: http.StatusBadRequest, Code: "AuthorizationHeaderMalformed"}) // of a service that minds
+	b.diagnose("@acme/abroad").wants(t, exitInvalid, "AuthorizationHeaderMalformed", "check storage.config of its manifest: region")
+	link.Mend()
+
+	keys, err := s.Keys(t.Context(), "")
+	if got := strings.Join(keys, " "); err != nil || got != "team/ws/theirs" {
+		t.Errorf("the bucket has %q, %v", got, err)
+	}
+	if _, err := os.Stat(b.w.Path("state", "acme")); !os.IsNotExist(err) {
+		t.Errorf("a working copy was made: %v", err)
+	}
+	m := b.w.Mount("@acme/bucket") // and what it said would work does
+	checkErr(t, "write", os.WriteFile(m.Dir+"/f", []byte("x"), 0o644), nil)
+}
+
+// An endpoint that the host does not list is refused before it is asked.
+func TestDoctorOfADeniedEndpoint(t *testing.T) {
+	s := s3server.Start(t, s3server.MinIO)
+	b := newBucketStage(t, s, s.Endpoint)
+	b.w.Write("config/wsmount/config.yaml", "secrets: { org/acme/s3: { file: "+b.w.Path("config/login.json")+", format: json } }\n", 0o600)
+	d := b.diagnose("@acme/bucket")
+	var text string
+	for _, c := range d.Checks {
+		text += c.Level + " " + c.Says + "; do: " + c.Do + "\n"
+	}
+	if d.Exit != exitDenied || !contains(text, "problem", s.Endpoint, "allow_endpoints") {
+		t.Errorf("exit %d\n%s", d.Exit, text)
+	}
+}
