@@ -96,6 +96,7 @@ func (e *engine) copy(ctx context.Context, s *step) error {
 		if n := e.v.table.Inode(s.ino); n != nil {
 			opts.Attr, attrGen = e.v.attrOf(n), n.AttrGen
 		}
+		opts.Looked = e.v.looked(s.link, e.record(s.link))
 		opts.Op = e.opFor(s, attemptCopy, s.source.Gen, attrGen)
 		e.setAttempt(s.link, &table.Attempt{Op: opts.Op, Gen: s.source.Gen, AttrGen: attrGen, Kind: attemptCopy,
 			Other: formatSent(s.ino, s.source.Digest)})

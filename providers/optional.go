@@ -22,6 +22,7 @@ type CopyOptions struct {
 	Attr     Attr    // replace the source's where Valid
 	Metadata map[string]string
 	Op       string
+	Looked   bool // as in WriteOptions
 }
 
 // Mover renames in one step: at no time do both names, or neither, exist.

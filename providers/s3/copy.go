@@ -38,7 +38,7 @@ func (p *Provider) Copy(ctx context.Context, from, to providers.Locator, opts pr
 			}
 			return providers.Info{}, err
 		}
-		if err := p.allowed(ctx, target, opts.If, false); err != nil {
+		if err := p.allowed(ctx, target, opts.If, opts.Looked); err != nil {
 			return providers.Info{}, err
 		}
 		o.meta = o.meta.with(opts.Attr, opts.Metadata, opts.Op)

@@ -102,7 +102,9 @@
 // it as said above, Read one GET, Write one PUT. Hints cost a GET for each
 // sidecar at Open, whose LIST is also the one for the bucket itself, a PUT for
 // each thousand changes, and a LIST and some DELETEs now and then.
-// A Stat that finds no file asks a LIST whether there is a directory. No
+// A Stat that finds no file asks a LIST whether there is a directory. A HEAD that
+// is refused has no text, so a LIST says why: what passes must not look like what
+// stays. No
 // request is repeated by the SDK: whoever calls knows what a repetition means.
 // The exceptions are one renewal of credentials that the service refused, and
 // AWS's 409 for conditional writes that met each other.

@@ -1,0 +1,312 @@
+package integration
+
+import (
+	"bytes"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/wsmount/wsmount/integration/internal/harness"
+	"github.com/wsmount/wsmount/integration/s3server"
+)
+
+// A requestRow says what an operation may ask of a bucket: no more, so that its
+// price does not grow, and no less, so that the table stays true. Each begins when
+// what is known of the bucket is too old to be believed.
+type requestRow struct {
+	what string
+	do   func(dir string) error
+	// costs are what it may ask for; after " or ", what it may as well, where
+	// that depends on what a sample of the directory brought.
+	costs string
+}
+
+var requestRows = []requestRow{
+	{"ls -lR of 1000 files in 20 directories", func(dir string) error { return lslR(dir) }, "LIST=23"},
+	{"stat of a name that is not there", func(dir string) error { return isMissing(dir + "/d00/none") }, "LIST=2"},
+	{"cat of a small file", func(dir string) error { return catOther(file(dir, 1, 0)) }, "GET=1 LIST=2"},
+	{"cat of what is here", func(dir string) error { return catOther(file(dir, 1, 0)) }, "LIST=2"},
+	{"a new small file", func(dir string) error { return put(file(dir, 2, 60), "new") }, "LIST=2 PUT=1"},
+	{"other content for it", func(dir string) error { return put(file(dir, 2, 60), "other") }, "LIST=2 PUT=1 or HEAD=1 LIST=2 PUT=1"},
+	{"a line more", func(dir string) error { return appends(file(dir, 2, 60), "more") }, "LIST=2 PUT=1"},
+	{"other content for a file that was never read", func(dir string) error { return put(file(dir, 3, 0), "other") }, "HEAD=1 LIST=2 PUT=1 or LIST=2 PUT=1"},
+	{"a line more in a file that was never read", func(dir string) error { return appends(file(dir, 4, 0), "more") }, "GET=1 HEAD=1 LIST=2 PUT=1 or GET=1 LIST=2 PUT=1"},
+	{"rename of a file", func(dir string) error { return os.Rename(file(dir, 5, 0), file(dir, 5, 60)) }, "DELETE=1 HEAD=2 LIST=2 UPLOAD=3"},
+	{"rename of a directory of 20 files", func(dir string) error {
+		return os.Rename(dir+"/twenty", dir+"/moved")
+	}, "DELETE=20 HEAD=42 LIST=2 PUT=1 UPLOAD=60"},
+	{"rm", func(dir string) error { return os.Remove(file(dir, 6, 0)) }, "DELETE=1 HEAD=1 LIST=2"},
+	{"mkdir", func(dir string) error { return os.Mkdir(dir+"/made", 0o755) }, "HEAD=1 LIST=1 PUT=1"},
+	{"rmdir", func(dir string) error { return os.Remove(dir + "/empty") }, "DELETE=1 LIST=2"},
+	{"chmod +x", func(dir string) error { return os.Chmod(file(dir, 7, 0), 0o755) }, "HEAD=1 LIST=2 UPLOAD=3"},
+	{"a look at each of 20 files", func(dir string) error { return looks(dir + "/moved") }, "LIST=2"},
+}
+
+func file(dir string, d, f int) string { return fmt.Sprintf("%s/d%02d/f%02d", dir, d, f) }
+
+func put(path, content string) error { return os.WriteFile(path, []byte(content), 0o644) }
+
+// What a bucket is asked for is what it costs.
+func TestRequestsOfABucket(t *testing.T) {
+	t.Parallel()
+	s := s3server.Start(t, s3server.MinIO)
+	meter := newRequestMeter(t, s.Endpoint)
+	fillPlain(t, s)
+	b := newBucketStage(t, s, meter.endpoint)
+	m := b.w.Mount("@acme/bucket")
+	meter.settled(t, m, "mount", "COPY=1 DELETE=6 LIST=2 PUT=6 UPLOAD=4")
+	meter.reset()
+	if err := lsl(m.Dir); err != nil {
+		t.Fatal(err)
+	}
+	meter.settled(t, m, "the first ls -l of the root", "HEAD=6 LIST=3")
+	for _, row := range requestRows {
+		meter.check(t, m, row)
+	}
+	meter.withinTTL(t, m)
+	b.truthful(meter, m)
+
+	m.Stop()
+	if err := os.RemoveAll(b.w.Path("state", "acme")); err != nil { // a machine that was never here
+		t.Fatal(err)
+	}
+	m.Start()
+	meter.settled(t, m, "", "")
+	meter.reset()
+	if err := lsl(m.Dir); err != nil {
+		t.Fatal(err)
+	}
+	meter.wait(t, m)
+	meter.mu.Lock()
+	defer meter.mu.Unlock()
+	// A sample of each page, and what has changed, is asked for by itself.
+	if heads := meter.seen["HEAD"]; meter.seen["LIST"] != 3 || heads > 12 || len(meter.seen) > 2 {
+		t.Errorf("the first ls -l of the root on another machine: asked for %v", meter.seen)
+	}
+}
+
+// truthful wants status to count what a service counts.
+func (b *bucketStage) truthful(meter *requestMeter, m *harness.Mount) {
+	b.t.Helper()
+	harness.Eventually(b.t, 10*time.Second, "status counts as the service does", func() bool {
+		sum := int64(0)
+		for _, n := range m.Status().Parts[0].WorkingCopy.Requests {
+			sum += n.Count
+		}
+		meter.mu.Lock()
+		defer meter.mu.Unlock()
+		return sum == meter.all
+	})
+}
+
+// fillPlain puts objects there as any tool does.
+func fillPlain(t *testing.T, s *s3server.Server) {
+	t.Helper()
+	if err := s.Put(t.Context(), "team/ws/empty/", nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	put := func(key string) {
+		if err := s.Put(t.Context(), "team/ws/"+key, []byte("content of "+key), nil); err != nil {
+			t.Error(err)
+		}
+	}
+	for d := range 20 {
+		wg.Go(func() {
+			for f := range 50 {
+				put(fmt.Sprintf("d%02d/f%02d", d, f))
+			}
+			put(fmt.Sprintf("twenty/f%02d", d))
+		})
+	}
+	wg.Wait()
+}
+
+func lsl(dir string) error  { return exec.Command("ls", "-l", dir).Run() }
+func lslR(dir string) error { return exec.Command("ls", "-lR", dir).Run() }
+
+func isMissing(path string) error {
+	if _, err := os.Lstat(path); !os.IsNotExist(err) {
+		return fmt.Errorf("got %w", err)
+	}
+	return nil
+}
+
+func catOther(path string) error {
+	content, err := os.ReadFile(path)
+	if err == nil && !bytes.HasPrefix(content, []byte("content of ")) {
+		err = fmt.Errorf("got %q", content)
+	}
+	return err
+}
+
+func appends(path, text string) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
+	if err != nil {
+		return err
+	}
+	if _, err := f.WriteString(text); err != nil {
+		return err
+	}
+	return f.Close()
+}
+
+// looks is what `git status` does with a tree that has not changed.
+func looks(dir string) error {
+	return filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
+		if err == nil {
+			err = syscall.Lstat(path, new(syscall.Stat_t))
+		}
+		return err
+	})
+}
+
+// A requestMeter counts what arrives at a service, by its verbs. What wsmount
+// remembers in the bucket goes there when it has time, and is left out.
+type requestMeter struct {
+	endpoint string
+
+	mu     sync.Mutex
+	seen   map[string]int
+	listed map[string]time.Time // when each directory was
+	all    int64                // also what is left out
+}
+
+// believed is more than the second for which names and versions are.
+const believed = 1100 * time.Millisecond
+
+func newRequestMeter(t *testing.T, endpoint string) *requestMeter {
+	t.Helper()
+	target, err := url.Parse(endpoint)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &requestMeter{seen: map[string]int{}, listed: map[string]time.Time{}}
+	proxy := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.Out.URL.Scheme, r.Out.URL.Host = target.Scheme, target.Host }}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		m.count(r)
+		proxy.ServeHTTP(w, r)
+	}))
+	t.Cleanup(server.Close)
+	m.endpoint = server.URL
+	return m
+}
+
+func (m *requestMeter) count(r *http.Request) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.all++
+	if strings.Contains(r.URL.Path, "/.wsmount/hints/") || verb(r) == "LIST" && m.isLater(r.URL.RawQuery) {
+		return
+	}
+	m.seen[verb(r)]++
+}
+
+// isLater reports whether a directory was listed before, and is again because the
+// operation takes longer than that is believed, which is the machine's doing. mu
+// is held.
+func (m *requestMeter) isLater(query string) bool {
+	before, again := m.listed[query]
+	m.listed[query] = time.Now()
+	return again && time.Since(before) > believed/4
+}
+
+// verb is what a request asks for.
+func verb(r *http.Request) string {
+	q := r.URL.Query()
+	switch {
+	case q.Has("list-type"):
+		return "LIST"
+	case q.Has("uploads"), q.Has("uploadId"):
+		return "UPLOAD"
+	case r.Header.Get("X-Amz-Copy-Source") != "":
+		return "COPY"
+	}
+	return r.Method
+}
+
+func (m *requestMeter) reset() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	clear(m.seen)
+	clear(m.listed)
+}
+
+func (m *requestMeter) String() string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var out []string
+	for verb, n := range m.seen {
+		out = append(out, fmt.Sprintf("%s=%d", verb, n))
+	}
+	slices.Sort(out)
+	return strings.Join(out, " ")
+}
+
+// check does an operation.
+func (m *requestMeter) check(t *testing.T, mount *harness.Mount, row requestRow) {
+	t.Helper()
+	time.Sleep(believed)
+	m.reset()
+	if err := row.do(mount.Dir); err != nil {
+		t.Fatalf("%s: %v", row.what, err)
+	}
+	m.settled(t, mount, row.what, row.costs)
+}
+
+// settled compares what has been asked for since the last reset.
+func (m *requestMeter) settled(t *testing.T, mount *harness.Mount, what, want string) {
+	t.Helper()
+	m.wait(t, mount)
+	if got := m.String(); what != "" && !slices.Contains(strings.Split(want, " or "), got) {
+		t.Errorf("%s: asked for %q, want %q", what, got, want)
+	}
+}
+
+// wait returns when all is done that was begun.
+func (m *requestMeter) wait(t *testing.T, mount *harness.Mount) {
+	t.Helper()
+	last := ""
+	harness.Eventually(t, 20*time.Second, "nothing is on its way", func() bool {
+		before := last
+		last = m.String()
+		return mount.Status().Parts[0].Unsaved.Names == 0 && last == before
+	})
+}
+
+// withinTTL looks at a tree twice in a second, if the machine is fast enough for
+// that once: the second look costs nothing.
+func (m *requestMeter) withinTTL(t *testing.T, mount *harness.Mount) {
+	t.Helper()
+	for range 20 {
+		time.Sleep(believed)
+		if err := looks(mount.Dir + "/moved"); err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		m.reset()
+		if err := looks(mount.Dir + "/moved"); err != nil {
+			t.Fatal(err)
+		}
+		if time.Since(began) > 300*time.Millisecond {
+			continue
+		}
+		if got := m.String(); got != "" {
+			t.Errorf("a second look asked for %q", got)
+		}
+		return
+	}
+	t.Log("this machine is too slow to look twice in a second")
+}
