@@ -80,7 +80,7 @@ func (m *merge) takeAttr(x table.Ino, r *providers.Info) {
 	if !isDir(n) && r.Attr.Valid.Has(providers.AttrModTime) {
 		n.Mtime = max(n.Mtime, fresh.Mtime)
 	}
-	n.Metadata, n.Ctime = r.Metadata, v.now()
+	n.Metadata, n.Vague, n.Ctime = r.Metadata, v.vague(r), v.now()
 	v.later(func() { v.notify.AttrChanged(ino(x)) })
 	m.report.Changed++
 }
@@ -305,7 +305,7 @@ func (m *merge) renew(l table.Link, rec table.Name, r *providers.Info) {
 	inheritAttr(n, old, r.Attr, v.o.MapIDs)
 	old.Mode, old.UID, old.GID, old.Size, old.Blocks = n.Mode, n.UID, n.GID, n.Size, n.Blocks
 	old.Mtime, old.Ctime = max(n.Mtime, old.Mtime+1), v.now()
-	old.Metadata, old.Target, old.Origin = n.Metadata, "", table.Origin{}
+	old.Metadata, old.Vague, old.Target, old.Origin = n.Metadata, n.Vague, "", table.Origin{}
 	old.Gen++
 	if old.State != table.None { // what came for who waits for it
 		old.State = table.None

@@ -58,6 +58,7 @@ func (d diagnosis) wants(t *testing.T, exit int, parts ...string) {
 
 // Doctor says of a bucket what a mount of it would meet, and leaves it as it was.
 func TestDoctorOfABucket(t *testing.T) {
+	t.Parallel()
 	s := s3server.Start(t, s3server.MinIO)
 	link := badlink.Start(t, s.Endpoint)
 	endpoint := "http://" + link.Addr

@@ -65,10 +65,11 @@ var outages = []outage{
 // it was told, or after it was killed; what it wrote stays here; and when the
 // bucket is back, everything arrives there without anybody's doing.
 func TestOutages(t *testing.T) {
+	t.Parallel() // it is waiting, mostly
 	half := len(outages) / 2
 	for i, some := range [][]outage{outages[:half], outages[half:]} {
 		t.Run(fmt.Sprint("mounts ", i+1), func(t *testing.T) {
-			t.Parallel() // it is waiting, mostly
+			t.Parallel()
 			s := s3server.Start(t, s3server.MinIO)
 			link := badlink.Start(t, s.Endpoint)
 			stage := newOutageStage(t, s, link, "http://"+link.Addr, len(some))
@@ -81,6 +82,7 @@ func TestOutages(t *testing.T) {
 
 // A name that is resolved no more is an outage as any other.
 func TestOutageOfNames(t *testing.T) {
+	t.Parallel()
 	if !harness.Private(t) {
 		return
 	}

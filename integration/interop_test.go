@@ -1,0 +1,227 @@
+package integration
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/wsmount/wsmount/integration/internal/harness"
+	"github.com/wsmount/wsmount/integration/s3server"
+)
+
+// Names that a bucket, a URL or a shell could misread. One that ends in %2F means
+// a directory to wsmount, see package s3.
+var oddNames = []string{"with space", "plus+plus", "100%", "a%2Fb", "ümlaut é", "日本語", "quote'\"", "a&b=c;d", "-dash", "tilde~", "back\\slash", "#hash?query"}
+
+// made is when what has a time of its own was made.
+var made = time.Date(2001, 9, 9, 1, 46, 40, 0, time.UTC)
+
+// fillAll makes a tree of all that programs can tell each other through a bucket.
+func fillAll(t *testing.T, dir string) {
+	t.Helper()
+	check := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	check(os.WriteFile(dir+"/run", []byte("#!/bin/sh\n"), 0o755))
+	check(os.WriteFile(dir+"/secret", []byte("secret\n"), 0o600))
+	check(os.WriteFile(dir+"/none", nil, 0o644))
+	check(os.WriteFile(dir+"/large", bytes.Repeat([]byte("0123456789abcdef"), 1<<16), 0o644))
+	check(os.MkdirAll(dir+"/deep/er", 0o755))
+	check(os.WriteFile(dir+"/deep/er/file", []byte("deep\n"), 0o644))
+	check(os.Mkdir(dir+"/empty", 0o755))
+	for _, name := range oddNames {
+		check(os.WriteFile(filepath.Join(dir, name), []byte("odd "+name), 0o644))
+	}
+	check(os.Symlink("deep/er/file", dir+"/link"))
+	check(os.Chtimes(dir+"/run", made, made))
+}
+
+// wants are the lines of what fillAll makes; with says what of it another program
+// keeps.
+func wants(with keeps) (lines []string) {
+	line := func(name string, mode os.FileMode, size int) {
+		text := fmt.Sprintf("%s %d", name, size)
+		if with.modes {
+			text += fmt.Sprintf(" %v", mode)
+		}
+		lines = append(lines, text)
+	}
+	line("run", 0o755, 10)
+	line("secret", 0o600, 7)
+	line("none", 0o644, 0)
+	line("large", 0o644, 1<<20)
+	line("deep/er/file", 0o644, 5)
+	for _, name := range oddNames {
+		line(name, 0o644, len("odd "+name))
+	}
+	lines = append(lines, "deep/", "deep/er/")
+	if with.empty {
+		lines = append(lines, "empty/")
+	}
+	if with.links {
+		lines = append(lines, "link -> deep/er/file")
+	}
+	slices.Sort(lines)
+	return lines
+}
+
+// keeps is what a program keeps in a bucket, and another reads there.
+type keeps struct{ modes, links, empty bool }
+
+// sees lists a tree as wants does.
+func sees(t *testing.T, dir string, with keeps) (lines []string) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+		if err != nil || path == dir {
+			return err
+		}
+		name, _ := filepath.Rel(dir, path)
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		switch {
+		case name == ".wsmount": // wsmount's own, which is no secret
+			return filepath.SkipDir
+		case d.IsDir() && (name != "empty" || with.empty):
+			lines = append(lines, name+"/")
+		case info.Mode()&os.ModeSymlink != 0 && with.links:
+			target, err := os.Readlink(path)
+			lines = append(lines, name+" -> "+target)
+			return err
+		case info.Mode().IsRegular():
+			content, err := os.ReadFile(path)
+			if err == nil && strings.HasPrefix(string(content), "odd ") && string(content) != "odd "+name {
+				err = fmt.Errorf("%q has %q", name, content)
+			}
+			text := fmt.Sprintf("%s %d", name, len(content))
+			if with.modes {
+				text += fmt.Sprintf(" %v", info.Mode())
+			}
+			lines = append(lines, text)
+			return err
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	slices.Sort(lines)
+	return lines
+}
+
+func agree(t *testing.T, what, dir string, with keeps) {
+	t.Helper()
+	if got, want := sees(t, dir, with), wants(with); !slices.Equal(got, want) {
+		t.Errorf("%s: sees\n%s\nwant\n%s", what, strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	// Of many objects of rclone the times are known when they have been read.
+	harness.Eventually(t, 10*time.Second, what+": the time of a file", func() bool {
+		info, err := os.Stat(dir + "/run")
+		return err == nil && info.ModTime().Equal(made)
+	})
+}
+
+// What s3fs wrote wsmount reads, and the other way round: content, names, modes,
+// times, links and empty directories.
+func TestInteroperateWithS3FS(t *testing.T) {
+	t.Parallel()
+	harness.RequireTools(t, "s3fs", "fusermount")
+	s := s3server.Start(t, s3server.MinIO)
+	b := newBucketStage(t, s, s.Endpoint)
+	all := keeps{modes: true, links: true, empty: true}
+
+	theirs := b.s3fs("team")
+	if err := os.Mkdir(theirs+"/ws", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	fillAll(t, theirs+"/ws")
+	m := b.w.Mount("@acme/bucket")
+	agree(t, "wsmount, of what s3fs wrote", m.Dir, all)
+	checkErr(t, "setxattr", unix.Setxattr(theirs+"/ws/deep/er/file", "user.theirs", []byte("kept"), 0), nil)
+	time.Sleep(believed) // until then nobody here looks; a change of metadata alone keeps its ETag
+	checkErr(t, "write", os.WriteFile(m.Dir+"/deep/er/file", []byte("again"), 0o644), nil)
+	harness.Eventually(t, 10*time.Second, "s3fs has its attribute of what wsmount overwrote", func() bool {
+		content, err := os.ReadFile(theirs + "/ws/deep/er/file")
+		value := make([]byte, 10)
+		n, xerr := unix.Getxattr(theirs+"/ws/deep/er/file", "user.theirs", value)
+		return err == nil && xerr == nil && string(content) == "again" && string(value[:n]) == "kept"
+	})
+
+	b.workspace("ours", s.Endpoint, "region: us-east-1, bucket: "+s.Bucket+", prefix: team/ours")
+	ours := b.w.Mount("@acme/ours")
+	fillAll(t, ours.Dir)
+	ours.Stop()
+	agree(t, "s3fs, of what wsmount wrote", theirs+"/ours", all)
+}
+
+// s3fs mounts a prefix of the bucket until the test ends.
+func (b *bucketStage) s3fs(prefix string) string {
+	b.t.Helper()
+	if err := b.s.Put(b.t.Context(), prefix+"/", nil, nil); err != nil { // it mounts none that is not there
+		b.t.Fatal(err)
+	}
+	dir := b.w.Mkdir("s3fs", 0o755)
+	password := b.w.Write("config/s3fs", b.s.AccessKey+":"+b.s.SecretKey+"\n", 0o600)
+	cmd := exec.CommandContext(context.Background(), "s3fs", b.s.Bucket+":/"+prefix, dir, "-f", "-o", "url="+b.s.Endpoint,
+		"-o", "use_path_request_style", "-o", "use_xattr", "-o", "passwd_file="+password, "-o", "stat_cache_expire=1")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
+	if err := cmd.Start(); err != nil {
+		b.t.Fatal(err)
+	}
+	b.t.Cleanup(func() {
+		if out, err := exec.Command("fusermount", "-u", dir).CombinedOutput(); err != nil {
+			b.t.Errorf("%v: %s", err, out)
+		}
+		_ = cmd.Wait()
+	})
+	var here, above syscall.Stat_t
+	harness.Eventually(b.t, 20*time.Second, "s3fs mounts", func() bool {
+		return syscall.Stat(dir, &here) == nil && syscall.Stat(b.w.Dir, &above) == nil && here.Dev != above.Dev
+	})
+	return dir
+}
+
+// rclone keeps content and times, which both read of each other; of its links
+// and empty directories wsmount makes files, and nothing.
+func TestInteroperateWithRclone(t *testing.T) {
+	t.Parallel()
+	harness.RequireTools(t, "rclone")
+	s := s3server.Start(t, s3server.MinIO)
+	b := newBucketStage(t, s, s.Endpoint)
+	b.w.Write("config/rclone.conf", fmt.Sprintf("[b]\ntype = s3\nprovider = Minio\nendpoint = %s\naccess_key_id = %s\nsecret_access_key = %s\n",
+		s.Endpoint, s.AccessKey, s.SecretKey), 0o600)
+	rclone := func(args ...string) {
+		t.Helper()
+		cmd := b.w.Command(t.Context(), "rclone", append([]string{"--config", b.w.Path("config/rclone.conf")}, args...)...)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("rclone %q: %v\n%s", args, err, out)
+		}
+	}
+	disk := b.w.Mkdir("disk", 0o755)
+	fillAll(t, disk)
+	rclone("copy", disk, "b:"+s.Bucket+"/team/ws")
+	m := b.w.Mount("@acme/bucket")
+	agree(t, "wsmount, of what rclone wrote", m.Dir, keeps{})
+
+	b.workspace("ours", s.Endpoint, "region: us-east-1, bucket: "+s.Bucket+", prefix: team/ours")
+	ours := b.w.Mount("@acme/ours")
+	fillAll(t, ours.Dir)
+	ours.Stop()
+	back := b.w.Mkdir("back", 0o755)
+	rclone("copy", "--exclude", "/link", "--exclude", "/.wsmount/**", "b:"+s.Bucket+"/team/ours", back)
+	agree(t, "rclone, of what wsmount wrote", back, keeps{})
+}
