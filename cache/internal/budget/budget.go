@@ -1,0 +1,153 @@
+// Package budget bounds the bytes that fetches have under way.
+//
+// It knows sizes and who waits. It knows nothing of files and providers.
+//
+//	b := budget.New(0) // as much as this machine, or its control group, allows
+//	release, err := b.Take(ctx, 8<<20) // for somebody who waits
+//	release, ok := b.TryTake(reader, 8<<20) // in advance
+//
+// # What it promises
+//
+// No more than the limit is under way at once, but for a single piece that is
+// larger than that. Who waits is served in the order of coming. What is fetched
+// in advance never takes more than three quarters, never while somebody waits,
+// and is shared evenly by the readers that it is fetched for: a large file leaves
+// room for the small ones.
+package budget
+
+import (
+	"context"
+	"sync"
+)
+
+// Bounds of a limit that nobody chose.
+const (
+	Least = 64 << 20
+	Most  = 1 << 30
+)
+
+// Budget is the bytes that may be under way. Make it with New.
+type Budget struct {
+	limit int64
+
+	mu      sync.Mutex // guards all below
+	used    int64
+	ahead   int64         // of used: in advance
+	readers map[any]int64 // that it is for
+	queue   []*waiter
+}
+
+// waiter is a Take that did not fit yet.
+type waiter struct {
+	n    int64
+	done chan struct{} // closed when it has what it asked for
+}
+
+// New is a budget of so many bytes; 0: a quarter of the memory of this machine,
+// or of what the control group of this process may use if that is less, but 64
+// MiB at least and 1 GiB at most.
+func New(limit int64) *Budget {
+	if limit <= 0 {
+		limit = min(max(memory("/")/4, Least), Most)
+	}
+	return &Budget{limit: limit, readers: map[any]int64{}}
+}
+
+// Take waits until n bytes may be under way, or ctx ends. The bytes are free
+// again when release was called.
+func (b *Budget) Take(ctx context.Context, n int64) (release func(), err error) {
+	n = min(n, b.limit)
+	release = sync.OnceFunc(func() { b.give(n) })
+	b.mu.Lock()
+	if len(b.queue) == 0 && b.used+n <= b.limit {
+		b.used += n
+		b.mu.Unlock()
+		return release, nil
+	}
+	w := &waiter{n, make(chan struct{})}
+	b.queue = append(b.queue, w)
+	b.mu.Unlock()
+	select {
+	case <-w.done:
+		return release, nil
+	case <-ctx.Done():
+	}
+	b.leave(w)
+	return nil, context.Cause(ctx)
+}
+
+// leave takes back a Take that somebody gave up.
+func (b *Budget) leave(w *waiter) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for i, other := range b.queue {
+		if other == w {
+			b.queue = append(b.queue[:i], b.queue[i+1:]...)
+			b.serve() // who stood behind it may need less
+			return
+		}
+	}
+	b.used -= w.n // it was served at the same moment
+	b.serve()
+}
+
+// TryTake is Take for what a reader may need later: it does not wait, and leaves
+// room for who does and for other readers.
+func (b *Budget) TryTake(reader any, n int64) (release func(), ok bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	spare := b.limit / 4 * 3
+	readers := len(b.readers)
+	if b.readers[reader] == 0 {
+		readers++
+	}
+	if len(b.queue) > 0 || b.ahead+n > spare || b.used+n > b.limit || b.readers[reader]+n > spare/int64(readers) {
+		return nil, false
+	}
+	b.used += n
+	b.ahead += n
+	b.readers[reader] += n
+	return sync.OnceFunc(func() { b.giveAhead(reader, n) }), true
+}
+
+func (b *Budget) give(n int64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.used -= n
+	b.serve()
+}
+
+func (b *Budget) giveAhead(reader any, n int64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.used -= n
+	b.ahead -= n
+	if b.readers[reader] -= n; b.readers[reader] <= 0 {
+		delete(b.readers, reader)
+	}
+	b.serve()
+}
+
+// serve lets in who waits, as far as it fits. mu is held.
+func (b *Budget) serve() {
+	for len(b.queue) > 0 && b.used+b.queue[0].n <= b.limit {
+		b.used += b.queue[0].n
+		close(b.queue[0].done)
+		b.queue = b.queue[1:]
+	}
+}
+
+// Usage is how a budget is used.
+type Usage struct {
+	Limit   int64
+	Used    int64 // bytes under way
+	Ahead   int64 // of these: in advance
+	Waiting int   // fetches that wait for others
+}
+
+// Usage says how the budget is used now.
+func (b *Budget) Usage() Usage {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return Usage{Limit: b.limit, Used: b.used, Ahead: b.ahead, Waiting: len(b.queue)}
+}
