@@ -7,6 +7,7 @@ import "golang.org/x/sys/unix"
 type known struct {
 	all   map[uint64]*entry
 	head  entry // ring of the clean; head.next was used last
+	ahead entry // ring of the clean that nobody has read, which goes first
 	clean int64
 	dirty int64
 }
@@ -22,6 +23,7 @@ type entry struct {
 func (k *known) init() {
 	k.all = make(map[uint64]*entry)
 	k.head.prev, k.head.next = &k.head, &k.head
+	k.ahead.prev, k.ahead.next = &k.ahead, &k.ahead
 }
 
 func (k *known) set(ino uint64, size int64, clean bool) {
@@ -38,7 +40,7 @@ func (k *known) set(ino uint64, size int64, clean bool) {
 	if e.clean != clean || e.next == nil {
 		e.leave()
 		if clean {
-			k.front(e)
+			k.head.push(e)
 		}
 	}
 	e.size, e.clean = size, clean
@@ -53,8 +55,9 @@ func (k *known) count(e *entry, n int64) {
 	}
 }
 
-func (k *known) front(e *entry) {
-	e.prev, e.next = &k.head, k.head.next
+// push makes an entry the first of a ring, of which head is the head.
+func (head *entry) push(e *entry) {
+	e.prev, e.next = head, head.next
 	e.prev.next, e.next.prev = e, e
 }
 
@@ -75,7 +78,15 @@ func (k *known) touch(ino uint64) {
 	e.uses++
 	if e.clean {
 		e.leave()
-		k.front(e)
+		k.head.push(e)
+	}
+}
+
+// unread makes clean content that nobody has read the next to be given up.
+func (k *known) unread(ino uint64) {
+	if e := k.all[ino]; e != nil && e.clean {
+		e.leave()
+		k.ahead.push(e)
 	}
 }
 
@@ -98,6 +109,17 @@ func (s *Store) Clean(ino uint64, size int64, clean bool) {
 	s.mu.Unlock()
 	if over {
 		s.kick()
+	}
+}
+
+// Unread says that the content of an inode was fetched, and that nobody has read
+// it: it is given up before all that somebody has, until it is opened. It may be
+// called under locks of the caller's.
+func (s *Store) Unread(ino uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.files[ino] == nil {
+		s.known.unread(ino)
 	}
 }
 
@@ -174,15 +196,18 @@ type candidate struct {
 	uses uint64
 }
 
-// candidates are clean files that are not in use, oldest first.
+// candidates are clean files that are not in use, what nobody has read before the
+// rest, and each oldest first.
 func (s *Store) candidates(tried map[uint64]bool) []candidate {
 	const most = 64
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var out []candidate
-	for e := s.known.head.prev; e != &s.known.head && len(out) < most; e = e.prev {
-		if s.files[e.ino] == nil && !tried[e.ino] {
-			out = append(out, candidate{e, e.uses})
+	for _, head := range []*entry{&s.known.ahead, &s.known.head} {
+		for e := head.prev; e != head && len(out) < most; e = e.prev {
+			if s.files[e.ino] == nil && !tried[e.ino] {
+				out = append(out, candidate{e, e.uses})
+			}
 		}
 	}
 	return out

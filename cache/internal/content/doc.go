@@ -35,6 +35,12 @@
 // However many ask for a block, it is fetched once. Who stops waiting leaves;
 // the fetch ends when nobody waits any more.
 //
+// Of a file that is read on end, ranges are fetched ahead side by side, as many as
+// keep the reader from waiting; of one that is read here and there, little more
+// than what is read. The bytes that are under way at once are for [Options.Budget]
+// to bound. What was fetched ahead and never read ([Store.Unread]) is given up
+// before all else.
+//
 // Content that was ever served is unlinked and replaced, never truncated,
 // punched or rewritten in place, except by the program's own calls: the kernel
 // may still have it mapped.

@@ -16,17 +16,19 @@ type Source func(ctx context.Context, off, n int64, w io.WriterAt) error
 
 // flight is one call of a source. File.mu guards it.
 type flight struct {
-	f          *File
-	lo, hi     int // blocks
-	off, n     int64
-	src        Source
-	gen        uint64 // of the source
-	waiters    int
-	background bool // goes on when nobody waits
-	dead       bool // given up: what it brings is not taken
-	cancel     context.CancelFunc
-	done       chan struct{}
-	err        error // fixed when done is closed
+	f       *File
+	lo, hi  int // blocks
+	off, n  int64
+	src     Source
+	gen     uint64 // of the source
+	waiters int
+	ahead   bool   // goes on when nobody waits
+	unasked bool   // its error is told to nobody who asked for the bytes
+	release func() // of the budget; nil: it is asked for in flight
+	dead    bool   // given up: what it brings is not taken
+	cancel  context.CancelFunc
+	done    chan struct{}
+	err     error // fixed when done is closed
 }
 
 // Fetch brings what is missing of [off, off+n) here and returns when it is. It
@@ -49,23 +51,6 @@ func (f *File) Fetch(ctx context.Context, off, n int64) error {
 // file, the whole is compared with its digest, and a difference is
 // [ErrCorrupt]; then nothing of it counts as present any more.
 func (f *File) FetchAll(ctx context.Context) error { return f.Fetch(ctx, 0, f.Size()) }
-
-// Prefetch starts to bring [off, off+n) here and does not wait. What it started
-// goes on until it is done or the file is released.
-func (f *File) Prefetch(off, n int64) {
-	if f.whole.Load() {
-		return
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.blocks == nil || f.src == nil {
-		return
-	}
-	lo, hi := f.blocks.span(off, n)
-	for _, fl := range f.board(context.Background(), lo, hi, hi) {
-		fl.background = true
-	}
-}
 
 // need returns when the blocks [lo, hi) are present, or why they cannot be.
 // Blocks up to reach may come along. mu is held, but not while it waits.
@@ -113,6 +98,13 @@ func (f *File) flightOf(i int) *flight {
 // start sends a flight for the missing blocks from lo on, up to reach. mu is
 // held.
 func (f *File) start(ctx context.Context, lo, reach int) *flight {
+	fl := f.plan(lo, reach)
+	fl.send(ctx)
+	return fl
+}
+
+// plan is a flight for the missing blocks from lo on, up to reach. mu is held.
+func (f *File) plan(lo, reach int) *flight {
 	hi := lo + 1
 	most := lo + max(1, int(maxFetch/f.blocks.size))
 	for hi < min(reach, most) && !f.blocks.has(hi) && f.flightOf(hi) == nil {
@@ -121,18 +113,41 @@ func (f *File) start(ctx context.Context, lo, reach int) *flight {
 	fl := &flight{f: f, lo: lo, hi: hi, src: f.src, gen: f.srcGen, done: make(chan struct{})}
 	fl.off = f.blocks.start(lo)
 	fl.n = f.blocks.end(hi-1) - fl.off
+	return fl
+}
+
+// send begins a flight. mu is held.
+func (fl *flight) send(ctx context.Context) {
+	f := fl.f
 	fctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(f.s.ctx, cancel)
 	fl.cancel = func() { stop(); cancel() }
 	if !f.s.begin() {
+		fl.cancel()
+		fl.free()
 		fl.err = ErrClosed
 		close(fl.done)
-		return fl
+		return
 	}
 	f.flights = append(f.flights, fl)
 	f.pins++
 	go fl.fly(fctx)
-	return fl
+}
+
+// reserve waits until the budget allows the bytes of a flight, unless they were
+// asked for before.
+func (fl *flight) reserve(ctx context.Context) (err error) {
+	if b := fl.f.s.o.Budget; b != nil && fl.release == nil {
+		fl.release, err = b.Take(ctx, fl.n)
+	}
+	return err
+}
+
+// free gives the bytes back.
+func (fl *flight) free() {
+	if fl.release != nil {
+		fl.release()
+	}
 }
 
 // await waits for flights. mu is held, but not while it waits.
@@ -142,7 +157,7 @@ func (f *File) await(ctx context.Context, all []*flight) error {
 	}
 	defer func() {
 		for _, fl := range all {
-			if fl.waiters--; fl.waiters == 0 && !fl.background {
+			if fl.waiters--; fl.waiters == 0 && !fl.ahead {
 				fl.abandon()
 			}
 		}
@@ -157,8 +172,8 @@ func (f *File) await(ctx context.Context, all []*flight) error {
 			err = context.Cause(ctx)
 		}
 		f.mu.Lock()
-		if err == nil || ctx.Err() == nil && f.srcGen != fl.gen {
-			continue // here, or to be asked of the new source
+		if err == nil || ctx.Err() == nil && (f.srcGen != fl.gen || fl.unasked) {
+			continue // here, or to be asked for again
 		}
 		return err
 	}
@@ -193,7 +208,10 @@ func (fl *flight) leave() {
 func (fl *flight) fly(ctx context.Context) {
 	defer fl.f.s.work.Done()
 	k := &sink{fl: fl}
-	err := fl.f.s.Room(fl.n)
+	err := fl.reserve(ctx)
+	if err == nil {
+		err = fl.f.s.Room(fl.n)
+	}
 	if err == nil {
 		err = fl.src(ctx, fl.off, fl.n, k)
 	}
@@ -212,14 +230,15 @@ func (fl *flight) fly(ctx context.Context) {
 	if err != nil && f.s.ctx.Err() != nil {
 		err = ErrClosed
 	}
-	if err != nil {
-		f.ahead.window = 0 // a reader that goes on need not try again with each read
+	if err != nil && !fl.dead {
+		f.readers.stop() // who goes on need not try again with each read
 	}
 	fl.err = err
 	fl.leave()
 	fl.cancel()
 	close(fl.done)
 	f.mu.Unlock()
+	fl.free()
 	f.sum.advance(f)
 	f.mu.Lock()
 	f.unpin()
@@ -245,13 +264,15 @@ func (fl *flight) land() error {
 			return err
 		}
 	}
-	for i := fl.lo; i < fl.hi; i++ { // some may have been written meanwhile
-		if b.has(i) {
-			continue
+	for lo := b.firstMissing(fl.lo, fl.hi); lo < fl.hi; { // some may have been written meanwhile
+		hi := lo
+		for hi < fl.hi && !b.has(hi) {
+			hi++
 		}
-		if err := b.mark(i, i+1, present); err != nil {
+		if err := b.mark(lo, hi, present); err != nil {
 			return err
 		}
+		lo = b.firstMissing(hi, fl.hi)
 	}
 	return f.complete()
 }

@@ -65,8 +65,8 @@ func TestSequentialReadsAreFewFetches(t *testing.T) {
 			t.Fatalf("wrong bytes at %d", off)
 		}
 	}
-	if n := b.count(); n > 12 {
-		t.Errorf("%d calls %v, want 12 at most", n, b.calls)
+	if n := b.count(); n > 16 {
+		t.Errorf("%d calls %v, want 16 at most", n, b.calls)
 	}
 	for _, c := range b.calls {
 		if c[1] > maxFetch {

@@ -42,7 +42,7 @@ type File struct {
 	pins    int         // goroutines that use the descriptors
 	closing bool
 	sum     checksum
-	ahead   ahead
+	readers readers
 	delta   *delta // nil: no account of changes is kept
 	blind   bool   // nor can be
 }

@@ -1,6 +1,7 @@
 package content
 
 import (
+	"context"
 	"errors"
 	"log/slog"
 	"time"
@@ -49,9 +50,13 @@ type Options struct {
 	// for which that is less; negative none.
 	Ballast int64
 
-	// Block is the unit of presence, a power of two. 0 means 1 MiB. Large files
-	// have larger ones, so that none has more than 65536.
+	// Block is the unit of presence, a power of two. 0 means 128 KiB, as much as
+	// the kernel asks for at first, but a file of up to 1 MiB is one block. Large
+	// files have larger ones, so that none has more than 65536.
 	Block int64
+
+	// Budget bounds what fetches have under way; nil: nothing does.
+	Budget Budget
 
 	// Log takes what nobody is told by an error; nil is silent.
 	Log *slog.Logger
@@ -64,6 +69,7 @@ type Options struct {
 
 	// For tests.
 	boot  string // names the boot
+	least int64  // a file that is no larger is one block
 	piece int64  // of what a snapshot puts aside
 	most  int64  // bytes that a writer puts aside at once
 	sync  func(fd int) error
@@ -71,8 +77,18 @@ type Options struct {
 	read  func(fd int, p []byte, off int64) (int, error) // of a snapshot
 }
 
+// Budget bounds the bytes that fetches have under way. Release gives them back.
+type Budget interface {
+	// Take waits until there is room for n bytes.
+	Take(ctx context.Context, n int64) (release func(), err error)
+
+	// TryTake does not wait: it is for what a reader may need later.
+	TryTake(reader any, n int64) (release func(), ok bool)
+}
+
 const (
-	defaultBlock   = 1 << 20
+	defaultBlock   = 128 << 10
+	oneBlock       = 1 << 20 // a file of that size is one, unless Options.Block says otherwise
 	defaultFloor   = 256 << 20
 	defaultBallast = 64 << 20
 
@@ -83,7 +99,7 @@ const (
 
 func (o Options) withDefaults() Options {
 	if o.Block <= 0 {
-		o.Block = defaultBlock
+		o.Block, o.least = defaultBlock, oneBlock
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -117,6 +133,9 @@ func (o Options) withDefaults() Options {
 // blockOf is the block size of a file.
 func (o *Options) blockOf(size int64) int64 {
 	block := o.Block
+	if size <= o.least {
+		return o.least
+	}
 	for (size+block-1)/block > maxBlocks {
 		block *= 2
 	}
