@@ -21,8 +21,12 @@ import (
 // only when the whole answer is there; what was changed here since the listing
 // began stays as it is, as with any other listing.
 
-// aheadPages bounds what is listed of a tree in advance.
-const aheadPages = 8
+// aheadPages bounds what is listed of a tree in advance, pageBytes is what a page
+// of it takes in memory.
+const (
+	aheadPages = 8
+	pageBytes  = 1 << 20
+)
 
 // ahead is a recursive listing of the directory of a harvest.
 type ahead struct {
@@ -122,10 +126,16 @@ func (a *ahead) end(w *waiting, err error) {
 	v.endListing(a.mine)
 }
 
-// goOn lists the rest, if it is not too much, and takes it over.
+// goOn lists the rest, if it is not too much and there is room for it, and takes
+// it over.
 func (a *ahead) goOn() {
 	v := a.h.v
 	defer v.endListing(a.mine)
+	release, ok := v.o.Fetches.TryTake(a, aheadPages*pageBytes)
+	if !ok {
+		return
+	}
+	defer release()
 	w := v.wait(nil, v.o.Patience)
 	defer w.close()
 	for pages := 1; a.next != ""; pages++ {

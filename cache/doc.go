@@ -55,6 +55,15 @@
 // ([Volume.Status]), and does not hold others up. Writers never wait for a
 // commit.
 //
+// # Fetching
+//
+// Content comes when it is read, in ranges of one version, and each of them once
+// however many wait for it. Who reads a file on end, or the small files of a
+// directory one after another, has the next of it fetched ahead, as long as that
+// turns out to be of use; the second only of a service that is far away. All that
+// is under way at once, of the working copies of one mount together, stays within
+// Options.Fetches.
+//
 // # Pulling
 //
 // A new version of a file is a new inode under the old name: who has the old

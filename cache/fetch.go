@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
+	"time"
 
 	"github.com/wsmount/wsmount/cache/internal/content"
 	"github.com/wsmount/wsmount/cache/internal/table"
@@ -15,8 +17,9 @@ import (
 // errMoved says that the version that was listed is not there any more.
 var errMoved = errors.New("the listed version is gone")
 
-// maxFetches is how many ranges a volume reads at once.
-const maxFetches = 16
+// maxFetches is how many ranges a volume reads at once: what they hold is for the
+// budget to bound.
+const maxFetches = 64
 
 // originAt is where the backend has the content that an inode's missing blocks
 // are of. A home counts when what it holds is the state that is here: its
@@ -62,7 +65,7 @@ func (v *Volume) source(x table.Ino, oi *openInode) content.Source {
 			if !errors.Is(err, errMoved) {
 				return translate(err)
 			}
-			elsewhere, err := v.moved(w, x, was, err)
+			elsewhere, err := v.moved(w, x, oi, was, err)
 			if !elsewhere || try == maxTries {
 				return err
 			}
@@ -158,21 +161,53 @@ func isElsewhere(err error) bool {
 
 // readRange writes one range to its place.
 func (v *Volume) readRange(w *waiting, x table.Ino, at providers.Locator, o providers.ReadOptions, got func(n int), to io.WriterAt) error {
+	began := time.Now()
 	c, err := v.p.Read(w, at, o)
 	if err != nil {
 		return err
 	}
+	v.tookRead(time.Since(began))
 	defer c.Body.Close()
 	if err := v.told(x, at, c.Info); err != nil {
 		return err
 	}
 	// One byte more than asked for, so that too much is seen too.
 	body := io.LimitReader(&progress{got, c.Body}, o.Length+1)
-	n, err := io.Copy(io.NewOffsetWriter(to, o.Offset), body)
+	n, err := pour(io.NewOffsetWriter(to, o.Offset), body, o.Length)
 	if err == nil && n != o.Length {
 		err = fmt.Errorf("%d bytes at %d came instead of %d: %w", n, o.Offset, o.Length, providers.ErrCorrupt)
 	}
 	return providers.Fail(v.o.Provider, providers.MethodRead, at, err, providers.ErrUnavailable)
+}
+
+// pieces are what content is carried in: of 32 KiB, as io.Copy has them, a fast
+// backend would need too many system calls.
+var pieces = sync.Pool{New: func() any { return new([256 << 10]byte) }}
+
+// pour copies all of from, about size bytes, in pieces that are as full as can
+// be.
+func pour(to io.Writer, from io.Reader, size int64) (n int64, err error) {
+	if size < 32<<10 {
+		return io.Copy(to, from)
+	}
+	piece := pieces.Get().(*[256 << 10]byte)
+	defer pieces.Put(piece)
+	for err == nil {
+		got := 0
+		for got < len(piece) && err == nil {
+			var more int
+			more, err = from.Read(piece[got:])
+			got += more
+		}
+		if _, werr := to.Write(piece[:got]); werr != nil {
+			return n, werr
+		}
+		n += int64(got)
+	}
+	if err == io.EOF { // and no other: one with a cause is no end
+		err = nil
+	}
+	return n, err
 }
 
 // progressed tells whoever waits of something that came.
@@ -200,8 +235,8 @@ func (p *progress) Read(b []byte) (int, error) {
 // says that a change of ours was under way: it has the same at another place by
 // now. fs.ErrStale sends the kernel to look the name up again; an inode for
 // which that was said already keeps its version, of which some is nowhere any
-// more.
-func (v *Volume) moved(ctx context.Context, x table.Ino, was whereabouts, cause error) (elsewhere bool, err error) {
+// more. It is not said for what is fetched ahead, of which nobody hears.
+func (v *Volume) moved(ctx context.Context, x table.Ino, oi *openInode, was whereabouts, cause error) (elsewhere bool, err error) {
 	for unsettled := true; unsettled; {
 		for _, l := range v.homesOf(x) {
 			if err := v.recheck(ctx, l, false); err != nil {
@@ -220,7 +255,7 @@ func (v *Volume) moved(ctx context.Context, x table.Ino, was whereabouts, cause 
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if v.tellStale(x) {
+	if !oi.isUnasked() && v.tellStale(x) {
 		return false, fmt.Errorf("%w: %v", fs.ErrStale, cause) //nolint:errorlint // as above
 	}
 	return false, fmt.Errorf("%w: %v", fs.ErrUnavailable, cause) //nolint:errorlint // as above
@@ -263,7 +298,7 @@ func (v *Volume) fetchTarget(op *fs.Op, x table.Ino) error {
 	}))
 	switch {
 	case isElsewhere(err):
-		elsewhere, err := v.moved(w, x, was, err)
+		elsewhere, err := v.moved(w, x, nil, was, err)
 		if elsewhere {
 			return fs.ErrStale // the kernel comes again
 		}

@@ -42,7 +42,7 @@ type world struct {
 func newWorld(t *testing.T, change ...func(*world, *Options)) *world {
 	t.Helper()
 	w := &world{T: t, p: memory.New(memory.Options{PageSize: 3}), faults: providertest.NewFaults(t)}
-	w.o = Options{StateDir: t.TempDir(), Provider: "memory", Patience: 20 * time.Second, strict: true,
+	w.o = Options{StateDir: t.TempDir(), Provider: "memory", Patience: 20 * time.Second, strict: true, far: time.Hour,
 		pause: func(ctx context.Context, _ time.Duration) error { return ctx.Err() }} // retries come at once
 	for _, c := range change {
 		c(w, &w.o)

@@ -134,6 +134,7 @@ func (v *Volume) shed(ino table.Ino) {
 	if n == nil || len(n.Links) > 0 || ino == table.Root {
 		return
 	}
+	v.siblings.end(ino)
 	key := orphanKey(ino)
 	if !v.unheld(ino) || v.owed(ino) || isDir(n) && len(n.Homes) == 0 && (n.From != "" || v.table.HasNames(ino)) {
 		if v.table.Get(key) == nil {

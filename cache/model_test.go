@@ -128,7 +128,7 @@ func runModel(r *rapid.T, t *testing.T, b modelBackend) {
 	lost := rapid.SliceOfN(rapid.Bool(), 8, 8).Draw(r, "lost answers")
 	m := &model{r: r, t: t, plain: plain, tamper: tamper,
 		p: providers.Wrap(p, providers.WrapOptions{Hide: b.hide, Around: dawdle(loseAnswers(lost))}),
-		o: Options{StateDir: t.TempDir(), Umask: 0o022, Policy: b.policy, strict: true,
+		o: Options{StateDir: t.TempDir(), Umask: 0o022, Policy: b.policy, strict: true, far: 1,
 			pause: func(ctx context.Context, _ time.Duration) error { return ctx.Err() }}}
 	m.start()
 	defer func() {

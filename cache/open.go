@@ -30,7 +30,8 @@ type openInode struct {
 	f    *content.File // nil until opened; set under mu and Volume.mu
 	seen uint64        // f.Writes() that the table has; guarded by mu
 
-	opens, writers int // guarded by Volume.mu
+	// Guarded by Volume.mu. Unasked are the opens to fetch ahead.
+	opens, writers, unasked int
 
 	// untold says that none of this content was shown to anybody: whoever has
 	// it open still waits for the open, to read. A pull may then give the inode
@@ -73,6 +74,7 @@ type user uint8
 
 const (
 	forUs      user = iota
+	forAhead        // us too, before anybody asks for it
 	forReading      // a program, whose open may begin anew until it is told
 	forWriting
 )
@@ -95,11 +97,15 @@ func (v *Volume) openContent(ino table.Ino, u user) (*openInode, error) {
 		err = v.intend(oi)
 	}
 	oi.mu.Unlock()
-	if err != nil {
+	switch {
+	case err == nil:
+		return oi, nil
+	case u == forAhead:
+		_ = v.closeAhead(oi)
+	default:
 		_ = v.closeContent(oi, u == forWriting)
-		return nil, err
 	}
-	return oi, nil
+	return nil, err
 }
 
 // hold counts one more user of an inode's content.
@@ -121,7 +127,10 @@ func (v *Volume) hold(ino table.Ino, u user) (*openInode, error) {
 		v.open[ino] = oi
 	}
 	oi.opens++
-	oi.untold = oi.untold && u == forReading
+	oi.untold = oi.untold && (u == forReading || u == forAhead)
+	if u == forAhead {
+		oi.unasked++
+	}
 	if u == forWriting {
 		oi.writers++
 		if oi.passed.Load() {
@@ -377,6 +386,9 @@ func (v *Volume) openOnce(op *fs.Op, ino table.Ino, flags uint32) (f *file, outd
 	}
 	if u == forWriting {
 		v.writes(oi, op)
+	}
+	if flags&syscall.O_TRUNC == 0 {
+		v.sawOpen(oi)
 	}
 	f = &file{v: v, oi: oi, flags: flags}
 	if flags&syscall.O_TRUNC != 0 {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"github.com/wsmount/wsmount/cache/internal/budget"
 	"github.com/wsmount/wsmount/providers"
 )
 
@@ -36,6 +37,10 @@ type Options struct {
 	// the disk has room for above its floor.
 	CacheSize int64
 
+	// Fetches bounds the bytes that are fetched at once. The working copies of one
+	// mount share it; nil: one of its own.
+	Fetches *FetchBudget
+
 	// Patience is how long a close or fsync goes on trying, and how long a
 	// listing or fetch may stand still; 0: 60 s.
 	Patience time.Duration
@@ -48,14 +53,22 @@ type Options struct {
 	Log *slog.Logger     // nil is silent
 	Now func() time.Time // nil: time.Now
 
-	boot   string // of which boot of the machine this is; "": ask it
-	names  vfs.FS // where the table lies, in tests; nil: on the disk
-	strict bool   // rules that are broken panic, in tests
+	boot   string        // of which boot of the machine this is; "": ask it
+	names  vfs.FS        // where the table lies, in tests; nil: on the disk
+	strict bool          // rules that are broken panic, in tests
+	far    time.Duration // a service is far away that takes so long to answer a read; 0: as farAway has it
 	// partsWait is how long a mount has other things to do before it frees
 	// uploads that others left; 0: a minute.
 	partsWait time.Duration
 	pause     func(ctx context.Context, d time.Duration) error // nil: sleep
 }
+
+// FetchBudget is the bytes that working copies may have under way together.
+type FetchBudget = budget.Budget
+
+// NewFetchBudget is a budget of so many bytes; 0: a quarter of the memory that
+// this process may use, but 64 MiB at least and 1 GiB at most.
+func NewFetchBudget(bytes int64) *FetchBudget { return budget.New(bytes) }
 
 // Owner is a user and a group.
 type Owner struct{ UID, GID uint32 }
@@ -160,11 +173,15 @@ func (o *Options) setDefaults() {
 	if o.Provider == "" {
 		o.Provider = "unknown"
 	}
+	if o.Fetches == nil {
+		o.Fetches = NewFetchBudget(0)
+	}
 	if o.pause == nil {
 		o.pause = sleep
 	}
 	setDefault(&o.Patience, defaultPatience)
 	setDefault(&o.partsWait, time.Minute)
+	setDefault(&o.far, farAway)
 	setDefault(&o.Policy.MaxOpen, defaultMaxOpen)
 	setDefault(&o.Policy.MaxUnsaved, defaultMaxUnsaved)
 	setDefault(&o.Policy.History.Versions, defaultVersions)

@@ -46,7 +46,7 @@ func openState(o Options) (s *stateDir, err error) {
 	if s.table, err = table.Open(filepath.Join(o.StateDir, "names"), table.Options{Log: o.Log, Strict: o.strict, BootID: o.boot, FS: o.names}); err != nil {
 		return s, err
 	}
-	s.content, err = content.Open(o.StateDir, content.Options{Limit: o.CacheSize, Log: o.Log, Now: o.Now})
+	s.content, err = content.Open(o.StateDir, content.Options{Limit: o.CacheSize, Budget: o.Fetches, Log: o.Log, Now: o.Now})
 	return s, err
 }
 

@@ -109,7 +109,7 @@ func (v *Volume) clarify(op *fs.Op, x table.Ino) error {
 		return nil
 	}
 	if errors.Is(err, errMoved) {
-		_, err = v.moved(w, x, v.whereabouts(x), err)
+		_, err = v.moved(w, x, nil, v.whereabouts(x), err)
 	}
 	return err
 }

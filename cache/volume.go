@@ -50,6 +50,7 @@ type Volume struct {
 	engine   engine
 	puller   puller
 	history  history
+	siblings siblings
 	parting  parting
 	problems []Problem
 	notify   fs.Notifier // never nil
@@ -97,6 +98,7 @@ func newVolume(p providers.Provider, o Options, s *stateDir) *Volume {
 		listings: map[*listing]struct{}{}, puller: newPuller()}
 	v.ctx, v.stop = context.WithCancel(context.Background())
 	v.history.init()
+	v.siblings.init()
 	v.parting.init()
 	return v
 }
