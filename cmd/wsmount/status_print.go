@@ -21,6 +21,7 @@ func printStatus(w io.Writer, s control.Status, now time.Time) {
 	row("manifest", s.Source+note(s.Unverified, "unverified: it is not registered"))
 	row("access", map[bool]string{true: "read-only (the kernel refuses changes before wsmount counts them)", false: "read-write"}[s.ReadOnly])
 	row("kernel", passthrough(s.Passthrough))
+	row("fetching", fetchingText(s.Fetching))
 	row("state dir", s.StateDir+note(s.Durability != "disk", s.Durability))
 	row("log", s.Log)
 	for _, n := range s.Notes {
@@ -36,6 +37,18 @@ func printStatus(w io.Writer, s control.Status, now time.Time) {
 	for _, f := range s.OpenFiles[:min(10, len(s.OpenFiles))] {
 		fmt.Fprintf(w, "    %-11s %3d open %3d writing  %s\n", f.IOMode, f.Opens, f.Writers, clip(oneLine(f.Path), 40))
 	}
+}
+
+// fetchingText says what is on its way here, if anything is.
+func fetchingText(f control.Fetching) string {
+	if f.Used == 0 {
+		return ""
+	}
+	text := fmt.Sprintf("%s of %s at most", bytesText(f.Used), bytesText(f.Limit))
+	if f.Waiting > 0 {
+		text += fmt.Sprintf(", %d wait", f.Waiting)
+	}
+	return text
 }
 
 func printPart(w io.Writer, p control.Part, now time.Time) {

@@ -31,7 +31,8 @@ func (g *Guard) Transport(o TransportOptions) http.RoundTripper {
 		DialContext:           g.DialContext,
 		TLSClientConfig:       tc,
 		ForceAttemptHTTP2:     true,
-		MaxIdleConnsPerHost:   64,
+		MaxIdleConnsPerHost:   128,
+		ReadBufferSize:        16 << 10, // a small object and its header at once
 		IdleConnTimeout:       90 * time.Second,
 		TLSHandshakeTimeout:   10 * time.Second,
 		ExpectContinueTimeout: time.Second,

@@ -92,12 +92,13 @@ func connect(ctx context.Context, c config, s providers.Settings) (*Provider, er
 }
 
 // plainTransport speaks HTTP/1.1: one stream per connection is what object
-// stores are built for. Connections are kept for a burst of small requests.
+// stores are built for. Connections are kept for a burst of small requests, of
+// which each is read in one piece.
 func plainTransport() *http.Transport {
 	return &http.Transport{
 		Proxy: http.ProxyFromEnvironment, MaxIdleConns: 256, MaxIdleConnsPerHost: 128, IdleConnTimeout: 90 * time.Second,
 		TLSHandshakeTimeout: 10 * time.Second, ExpectContinueTimeout: time.Second, ResponseHeaderTimeout: time.Minute,
-		DisableCompression: true,
+		DisableCompression: true, ReadBufferSize: 16 << 10,
 	}
 }
 

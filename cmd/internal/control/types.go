@@ -82,11 +82,21 @@ type Status struct {
 	// where policy wants it: what is missing.
 	NotSafe string `json:"notSafe,omitempty"`
 
+	Fetching Fetching `json:"fetching"`
+
 	Operations     uint64 `json:"operations"`
 	Panics         uint64 `json:"panics"`
 	Notifications  uint64 `json:"notifications"`
 	UnsavedBytes   int64  `json:"unsavedBytes"`
 	ConflictsTotal int    `json:"conflicts"`
+}
+
+// Fetching is what is on its way here from the stores of all parts, in bytes.
+type Fetching struct {
+	Limit   int64 `json:"limit"`
+	Used    int64 `json:"used"`
+	Ahead   int64 `json:"ahead"`   // of these: nobody has asked for them yet
+	Waiting int   `json:"waiting"` // fetches that wait until there is room
 }
 
 // NotSafe is the error of a mount that ended before all was safe. what is from

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/wsmount/wsmount/cache"
 	"github.com/wsmount/wsmount/cmd/internal/control"
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 	"github.com/wsmount/wsmount/cmd/internal/lifecycle"
@@ -81,6 +82,7 @@ func Start(ctx context.Context, tree *Tree, o Options) (_ *Daemon, err error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
+	o.Copy.Fetches = cache.NewFetchBudget(0)
 	d := &Daemon{tree: tree, opts: o, byName: map[string]*part{}, kick: make(chan struct{}, 1),
 		force: make(chan struct{}, 1), state: control.Starting}
 	d.drain, d.giveUp = context.WithCancel(context.Background())

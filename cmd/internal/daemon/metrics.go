@@ -25,7 +25,8 @@ type metrics struct {
 	registry *prometheus.Registry
 
 	ops, seconds, readBytes, writtenBytes, openFiles, refused,
-	unsaved, oldest, conflicts, backendErrors, requests, sent, received, expiry, panics, notified, watched, inodes *prometheus.Desc
+	unsaved, oldest, conflicts, backendErrors, requests, sent, received,
+	fetching, fetchLimit, expiry, panics, notified, watched, inodes *prometheus.Desc
 }
 
 func newMetrics(d *Daemon) *metrics {
@@ -46,6 +47,8 @@ func newMetrics(d *Daemon) *metrics {
 		requests:      desc("backend_requests_total", "Requests to the store's service, by its own name of them.", "part", "request"),
 		sent:          desc("backend_sent_bytes_total", "Bytes of bodies sent to the store's service.", "part", "request"),
 		received:      desc("backend_received_bytes_total", "Bytes of bodies received from the store's service.", "part", "request"),
+		fetching:      desc("fetching_bytes", "Bytes that are on their way here from the stores of all parts."),
+		fetchLimit:    desc("fetching_limit_bytes", "Bytes that may be on their way here at once."),
 		expiry:        desc("credential_expiry_seconds", "Time until a credential expires.", "part"),
 		panics:        desc("panics_total", "Requests that ended in a contained panic."),
 		notified:      desc("notifications_total", "Changes that the kernel was told of."),
@@ -61,7 +64,7 @@ var _ prometheus.Collector = (*metrics)(nil)
 // Describe lists every metric, also those that have no value at the moment.
 func (m *metrics) Describe(out chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{m.ops, m.seconds, m.readBytes, m.writtenBytes, m.openFiles, m.refused, m.unsaved,
-		m.oldest, m.conflicts, m.backendErrors, m.requests, m.sent, m.received, m.expiry, m.panics, m.notified, m.watched, m.inodes} {
+		m.oldest, m.conflicts, m.backendErrors, m.requests, m.sent, m.received, m.fetching, m.fetchLimit, m.expiry, m.panics, m.notified, m.watched, m.inodes} {
 		out <- d
 	}
 }
@@ -90,6 +93,8 @@ func (m *metrics) Collect(out chan<- prometheus.Metric) {
 
 func (m *metrics) collectParts(out chan<- prometheus.Metric, counter func(*prometheus.Desc, uint64, ...string)) {
 	status := m.d.Status()
+	out <- prometheus.MustNewConstMetric(m.fetching, prometheus.GaugeValue, float64(status.Fetching.Used))
+	out <- prometheus.MustNewConstMetric(m.fetchLimit, prometheus.GaugeValue, float64(status.Fetching.Limit))
 	for i, p := range status.Parts {
 		name := m.d.parts[i].name
 		gauge := func(d *prometheus.Desc, v float64) {

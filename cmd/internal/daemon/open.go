@@ -42,6 +42,9 @@ type CopyOptions struct {
 	// Patience is how long a close waits for a store that does not answer; 0:
 	// cache's default.
 	Patience time.Duration
+
+	// Fetches is what all parts of a mount share; Start makes it.
+	Fetches *cache.FetchBudget
 }
 
 // opens makes the volume of a resolved workspace.
@@ -118,7 +121,7 @@ func openCached(ctx context.Context, r *host.Resolved, e Env) (fs.Volume, error)
 	w.provider = w.name
 	o := cache.Options{StateDir: filepath.Join(e.StateDir, state.CopyName), Provider: driver.Name, Policy: policyOf(r, e.Copy.WriteBack),
 		Exclude: exclude, ReadOnly: r.ReadOnly.On() || e.ReadOnly, Owner: e.Copy.Owner, MapIDs: e.Copy.MapIDs, Umask: e.Copy.Umask,
-		CacheSize: e.Copy.CacheSize, Patience: e.Copy.Patience, Log: e.Log, Now: e.Now, Pulled: e.Pulled, ListRoot: true}
+		CacheSize: e.Copy.CacheSize, Patience: e.Copy.Patience, Fetches: e.Copy.Fetches, Log: e.Log, Now: e.Now, Pulled: e.Pulled, ListRoot: true}
 	w.dir, w.readOnly, w.noWait, w.pushes = e.StateDir, o.ReadOnly, o.Policy.NoWait, o.Policy.Push
 	if w.Volume, err = cache.Open(ctx, w.provider, o); err == nil {
 		return w, nil

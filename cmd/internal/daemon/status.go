@@ -40,6 +40,10 @@ func (d *Daemon) Status() control.Status {
 	for _, f := range open[:min(len(open), maxOpenFiles)] {
 		s.OpenFiles = append(s.OpenFiles, control.OpenFile{Part: f.Part, Path: f.Path, IOMode: f.Mode, Opens: f.Opens, Writers: f.Writers})
 	}
+	if b := d.opts.Copy.Fetches; b != nil {
+		u := b.Usage()
+		s.Fetching = control.Fetching{Limit: u.Limit, Used: u.Used, Ahead: u.Ahead, Waiting: u.Waiting}
+	}
 	for _, p := range d.parts {
 		st := p.status(filesOf(p, open), stats.Refused[p.name])
 		s.UnsavedBytes += st.Unsaved.Bytes

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/wsmount/wsmount/cache"
 	"github.com/wsmount/wsmount/cmd/internal/control"
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 	"github.com/wsmount/wsmount/cmd/internal/lifecycle"
@@ -21,6 +22,7 @@ func Upload(ctx context.Context, tree *Tree, o Options) (out control.EventResult
 		o.Now = time.Now
 	}
 	out = control.EventResult{Schema: control.SyncSchema, Event: "upload"}
+	o.Copy.Fetches = cache.NewFetchBudget(0)
 	d := &Daemon{tree: tree, opts: o, byName: map[string]*part{}, state: control.Starting, uploads: true, log: slog.New(slog.DiscardHandler)}
 	d.bus = lifecycle.New(lifecycle.Options{})
 	d.drain, d.giveUp = context.WithTimeout(ctx, o.StopTimeout)
