@@ -234,8 +234,8 @@ func (p *progress) Read(b []byte) (int, error) {
 // moved looks at what the backend has where an inode's version was. Elsewhere
 // says that a change of ours was under way: it has the same at another place by
 // now. fs.ErrStale sends the kernel to look the name up again; an inode for
-// which that was said already keeps its version, of which some is nowhere any
-// more. It is not said for what is fetched ahead, of which nobody hears.
+// which that was said already, and that is as it was then, keeps its version, of
+// which some is nowhere any more. It is not said for what is fetched ahead, of which nobody hears.
 func (v *Volume) moved(ctx context.Context, x table.Ino, oi *openInode, was whereabouts, cause error) (elsewhere bool, err error) {
 	for unsettled := true; unsettled; {
 		for _, l := range v.homesOf(x) {
@@ -261,12 +261,20 @@ func (v *Volume) moved(ctx context.Context, x table.Ino, oi *openInode, was wher
 	return false, fmt.Errorf("%w: %v", fs.ErrUnavailable, cause) //nolint:errorlint // as above
 }
 
+// toldStale is the state of an inode of which somebody was sent back to its name.
+type toldStale struct {
+	whereabouts
+	named bool
+}
+
 // tellStale reports whether whoever opens an inode is to be sent back to its
-// name, which leads elsewhere now: once. A file that a sandbox has bind-mounted
-// leads to the old inode however often it is looked up. mu is held.
+// name, which leads elsewhere now: once, as long as nothing becomes of it. A file
+// that a sandbox has bind-mounted leads to the old inode however often it is
+// looked up. mu is held.
 func (v *Volume) tellStale(x table.Ino) bool {
-	told := v.puller.told
-	if _, before := told[x]; before {
+	told, n := v.puller.told, v.table.Inode(x)
+	state := toldStale{v.whereaboutsOf(x), n != nil && len(n.Links) > 0}
+	if before, was := told[x]; was && before == state {
 		return false
 	}
 	if len(told) > 4096 {
@@ -276,7 +284,7 @@ func (v *Volume) tellStale(x table.Ino) bool {
 			}
 		}
 	}
-	told[x] = struct{}{}
+	told[x] = state
 	return true
 }
 

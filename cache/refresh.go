@@ -55,10 +55,10 @@ type puller struct {
 
 	// Guarded by Volume.mu.
 	flights   map[table.Ino]*flight
-	told      map[table.Ino]struct{} // inodes that an open was sent away from
-	failing   time.Time              // since when listings are late, or not answered; zero: they are answered
-	gone      time.Time              // since when they fail, however long one waits; zero: they do not
-	usual     time.Duration          // what a listing takes
+	told      map[table.Ino]toldStale // inodes that an open was sent away from
+	failing   time.Time               // since when listings are late, or not answered; zero: they are answered
+	gone      time.Time               // since when they fail, however long one waits; zero: they do not
+	usual     time.Duration           // what a listing takes
 	halts     [2]*Halt
 	confirmed [2]bool
 	pulling   *pulling // the pull that is under way
@@ -66,7 +66,7 @@ type puller struct {
 }
 
 func newPuller() puller {
-	return puller{slots: make(chan struct{}, maxFetches), flights: map[table.Ino]*flight{}, told: map[table.Ino]struct{}{}}
+	return puller{slots: make(chan struct{}, maxFetches), flights: map[table.Ino]*flight{}, told: map[table.Ino]toldStale{}}
 }
 
 // freshness says how far a directory can be believed.

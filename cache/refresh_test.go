@@ -351,6 +351,29 @@ func TestNotificationOfARenameAfterAPull(t *testing.T) {
 	}
 }
 
+// Who opens an inode is sent back to its name once, and once more when the inode
+// is in another state.
+func TestSentBackOnceForEachState(t *testing.T) {
+	var c ticking
+	w := newScene(t, holding("f", "1"), clocked(&c, time.Second))
+	o := w.open("f", 0)
+	x := table.Ino(w.walk("f"))
+	sent := func() bool {
+		w.v.mu.Lock()
+		defer w.v.mu.Unlock()
+		return w.v.tellStale(x)
+	}
+	if !sent() || sent() {
+		t.Error("not once")
+	}
+	w.tamper("f", "changed")
+	w.pull() // takes its name
+	if !sent() || sent() {
+		t.Error("not once without a name")
+	}
+	w.ok(w.shut(o))
+}
+
 // teller remembers what the kernel and the bus are told.
 type teller struct {
 	nobody

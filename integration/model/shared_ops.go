@@ -142,8 +142,12 @@ func (r *sharing) save() {
 		return
 	}
 	old, lostName, there := r.look(path)
-	err := unix.Rename(r.path(tmp), r.path(path))
-	if !r.must("rename "+tmp+" "+path, err, unix.EISDIR) {
+	flags := uint(0)
+	if !there {
+		flags = unix.RENAME_NOREPLACE // what came meanwhile nobody here has seen
+	}
+	err := unix.Renameat2(unix.AT_FDCWD, r.path(tmp), unix.AT_FDCWD, r.path(path), flags)
+	if !r.must("rename "+tmp+" "+path, err, unix.EISDIR, unix.EEXIST) {
 		if there {
 			lostName()
 		}
