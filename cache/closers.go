@@ -177,15 +177,23 @@ func (e *engine) add(c *closer) {
 // is held.
 func (e *engine) settle(names ...table.Link) {
 	for c := range e.closers {
-		if c.wait != nil {
-			c.wait.moved()
-		}
 		for _, l := range names {
 			if limit, waits := c.names[l]; waits && e.arrivedName(c, l, limit) {
 				delete(c.names, l)
 			}
 		}
 		e.judge(c)
+	}
+}
+
+// advanced tells everybody who waits that the backend got something, or more of
+// it: it goes on, and their turn comes. A change that failed once more is no such news, or
+// they would wait for ever at a backend that refuses at once. mu is held.
+func (e *engine) advanced() {
+	for c := range e.closers {
+		if c.wait != nil {
+			c.wait.moved()
+		}
 	}
 }
 

@@ -479,17 +479,37 @@ func TestStatusSaysWhyWhileItTriesAgain(t *testing.T) {
 }
 
 func TestPatience(t *testing.T) {
-	w := newWorld(t, impatient)
-	w.list("")
-	w.p.Switches().Cut(true)
-	err := w.put("f", "x")
-	w.is(err, fs.ErrUnavailable)
-	if got := w.get("f"); got != "x" {
-		t.Errorf("got %q", got)
+	quickly := func(_ *world, o *Options) { // tries again, many times while one waits
+		o.pause = func(ctx context.Context, _ time.Duration) error { return sleep(ctx, time.Millisecond) }
 	}
-	w.p.Switches().Connect()
-	w.until(func() bool { return w.v.Status().Queued == 0 })
-	w.same()
+	for _, hangs := range []bool{true, false} {
+		eachStore(t, func(t *testing.T, store func(*world, *Options)) {
+			w := newWorld(t, impatient, quickly, store)
+			if w.repo != nil {
+				return // it commits here
+			}
+			w.list("")
+			w.mkdir("d")
+			w.p.Switches().Cut(hangs)
+			done := make(chan error, 1)
+			go func() { done <- w.put("f", "x") }()
+			select {
+			case err := <-done:
+				w.is(err, fs.ErrUnavailable)
+			case <-time.After(20 * time.Second):
+				t.Error("who closes waits for ever")
+				w.p.Switches().Connect()
+				<-done
+				return
+			}
+			if got := w.get("f"); got != "x" {
+				t.Errorf("got %q", got)
+			}
+			w.p.Switches().Connect()
+			w.until(func() bool { return w.v.Status().Queued == 0 })
+			w.same()
+		})
+	}
 }
 
 // Who closes a file that another goes on writing is not told that it waits for

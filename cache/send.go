@@ -315,11 +315,7 @@ func (e *engine) moving() {
 	}
 	e.v.mu.Lock()
 	defer e.v.mu.Unlock()
-	for c := range e.closers {
-		if c.wait != nil {
-			c.wait.moved()
-		}
-	}
+	e.advanced()
 }
 
 func (e *engine) record(l table.Link) table.Name {

@@ -55,6 +55,7 @@ func (e *engine) noteSet(p pendingSet, result providers.CommitResult) error {
 			v.table.Set(keyUnpushed, []byte{1})
 		}
 		v.passed(commitSide)
+		e.advanced()
 		return nil
 	})
 }

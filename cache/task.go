@@ -289,6 +289,7 @@ func (e *engine) conclude(t *task, err error) {
 	case err == nil:
 		e.failures, e.reached = 0, now
 		delete(e.tasks, t.link)
+		e.advanced()
 	case errors.Is(err, errAgain):
 		t.state = taskIdle
 	case passing(err):
