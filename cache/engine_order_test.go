@@ -512,6 +512,18 @@ func TestPatience(t *testing.T) {
 	}
 }
 
+// A close without new bytes waits for nothing, as after touch(1) of a file.
+func TestCloseAfterAttributesAlone(t *testing.T) {
+	w := newWorld(t, impatient, holding("f", "1"))
+	o := w.open("f", syscall.O_RDWR)
+	w.p.Switches().Cut(true)
+	_, err := w.v.SetAttr(me, fs.Ino(w.walk("f")), o.File, &fs.SetAttr{MtimeNow: true})
+	w.ok(err)
+	w.ok(w.shut(o))
+	w.p.Switches().Connect()
+	w.until(func() bool { return w.v.Status().Queued == 0 })
+}
+
 // Who closes a file that another goes on writing is not told that it waits for
 // nothing.
 func TestCloseBesideAWriter(t *testing.T) {

@@ -58,7 +58,7 @@ func (f *file) Flush(op *fs.Op) error {
 		return err
 	}
 	if !f.unsent() || f.bare() {
-		return nil
+		return nil // what else has changed is on its way, and no close waits for it
 	}
 	return f.v.committed(op, f.oi.ino) // which does not wait with Policy.NoWait
 }
@@ -78,12 +78,12 @@ func (f *file) bare() bool {
 	return n != nil && n.Size == 0 && len(n.Homes) == 0
 }
 
-// unsent reports whether the backend lacks something of the file.
+// unsent reports whether the backend lacks content of the file.
 func (f *file) unsent() bool {
 	f.v.mu.Lock()
 	defer f.v.mu.Unlock()
-	n := f.v.table.Inode(f.oi.ino)
-	return n != nil && f.v.unsent(n)
+	_, unsent := f.v.engine.unsaved[f.oi.ino]
+	return unsent
 }
 
 // staysHere reports whether the file has no name that the backend gets.

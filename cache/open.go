@@ -439,14 +439,3 @@ func (v *Volume) opened(f *file) fs.Opened {
 	}
 	return o
 }
-
-// unsent reports whether a name of an inode differs from the backend. mu is
-// held.
-func (v *Volume) unsent(n *table.Inode) bool {
-	for _, l := range n.Links {
-		if rec, _ := v.table.Name(l.Dir, l.Name); rec.Seq != 0 {
-			return true
-		}
-	}
-	return false
-}

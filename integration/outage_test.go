@@ -120,8 +120,9 @@ type outageStage struct {
 	n string // the number of the outage, which all names have that belong to it
 }
 
-// far is content that is not here when the outage comes.
-var far = bytes.Repeat([]byte("far away\n"), 30_000)
+// far is content that is not here when the outage comes: too large to be fetched
+// for who reads what lies beside it.
+var far = bytes.Repeat([]byte("far away\n"), 130_000)
 
 // newOutageStage makes it for a number of outages.
 func newOutageStage(t *testing.T, s *s3server.Server, link *badlink.Link, endpoint string, outages int) *outageStage {

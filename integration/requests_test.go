@@ -66,12 +66,10 @@ func TestRequestsOfABucket(t *testing.T) {
 	fillPlain(t, s)
 	b := newBucketStage(t, s, meter.endpoint)
 	m := b.w.Mount("@acme/bucket")
-	meter.settled(t, m, "mount", "COPY=1 DELETE=6 LIST=2 PUT=6 UPLOAD=4")
-	meter.reset()
-	if err := lsl(m.Dir); err != nil {
+	if err := lsl(m.Dir); err != nil { // the mount has begun to list the root for it
 		t.Fatal(err)
 	}
-	meter.settled(t, m, "the first ls -l of the root", "HEAD=6 LIST=3")
+	meter.settled(t, m, "mount, and the first ls -l of the root", "COPY=1 DELETE=6 HEAD=6 LIST=5 PUT=6 UPLOAD=4")
 	for _, row := range requestRows {
 		meter.check(t, m, row)
 	}
@@ -82,9 +80,8 @@ func TestRequestsOfABucket(t *testing.T) {
 	if err := os.RemoveAll(b.w.Path("state", "acme")); err != nil { // a machine that was never here
 		t.Fatal(err)
 	}
-	m.Start()
-	meter.settled(t, m, "", "")
 	meter.reset()
+	m.Start()
 	if err := lsl(m.Dir); err != nil {
 		t.Fatal(err)
 	}
@@ -92,8 +89,8 @@ func TestRequestsOfABucket(t *testing.T) {
 	meter.mu.Lock()
 	defer meter.mu.Unlock()
 	// A sample of each page, and what has changed, is asked for by itself.
-	if heads := meter.seen["HEAD"]; meter.seen["LIST"] != 3 || heads > 12 || len(meter.seen) > 2 {
-		t.Errorf("the first ls -l of the root on another machine: asked for %v", meter.seen)
+	if heads := meter.seen["HEAD"]; meter.seen["LIST"] != 5 || heads > 12 || len(meter.seen) > 6 {
+		t.Errorf("mount, and the first ls -l of the root on another machine: asked for %v", meter.seen)
 	}
 }
 

@@ -210,7 +210,7 @@ func TestFetchAhead(t *testing.T) {
 	go func() { needed <- f.Fetch(t.Context(), 0, 640) }()
 	waitFor(f, func() bool { return len(f.flights) == 1 && f.flights[0].waiters == 2 })
 	close(gate)
-	if err := <-ahead; err == nil {
+	if err := <-ahead; err == nil && b.count() < 2 { // who needs it may have brought it already
 		t.Error("what failed is said to be here")
 	}
 	must(t, <-needed)
