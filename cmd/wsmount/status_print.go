@@ -93,7 +93,11 @@ func printCopy(row func(name, value string), p control.Part) {
 		row("halted", h+" (--confirm allows it)")
 	}
 	if c.Unreachable > 0 {
-		row("store", fmt.Sprintf("has not answered for %s: %s", time.Duration(c.Unreachable*float64(time.Second)).Round(time.Second), c.LastError))
+		text := fmt.Sprintf("has not answered for %s", time.Duration(c.Unreachable*float64(time.Second)).Round(time.Second))
+		if c.LastError != "" {
+			text += ": " + c.LastError
+		}
+		row("store", text)
 	} else if c.LastError != "" {
 		row("last error", c.LastError)
 	}

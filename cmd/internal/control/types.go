@@ -103,7 +103,7 @@ type Fetching struct {
 // Status.NotSafe, dir the state directory that keeps it.
 func NotSafe(what, dir string) error {
 	return exit.New(exit.Unsafe, "unmounted, but not all is safe: %s", what).
-		Hint("it is kept in %s: mount the workspace again, and unmount it", dir)
+		Hint("it is kept in %s: mount the workspace again, and unmount it; before that a conflict needs `wsmount conflicts`, and what is halted `--confirm`", dir)
 }
 
 // Passthrough says whether the kernel reads and writes files without asking.
