@@ -517,7 +517,7 @@ func TestCloseAfterAttributesAlone(t *testing.T) {
 	w := newWorld(t, impatient, holding("f", "1"))
 	o := w.open("f", syscall.O_RDWR)
 	w.p.Switches().Cut(true)
-	_, err := w.v.SetAttr(me, fs.Ino(w.walk("f")), o.File, &fs.SetAttr{MtimeNow: true})
+	_, err := w.v.SetAttr(me, w.walk("f"), o.File, &fs.SetAttr{MtimeNow: true})
 	w.ok(err)
 	w.ok(w.shut(o))
 	w.p.Switches().Connect()
