@@ -81,6 +81,30 @@ func TestLookupIsComposed(t *testing.T) {
 	}
 }
 
+// A mount point whose name begins like another's lies in the root, not in the
+// other part.
+func TestMountPointsWithACommonStem(t *testing.T) {
+	w := newWorld(t,
+		Part{Name: "root", Volume: newFake("abcde/hidden")},
+		Part{Name: "short", At: "abcd", Volume: newFake("in-short")},
+		Part{Name: "long", At: "abcde", Volume: newFake("in-long")})
+	for path, want := range map[string]fuse.Status{
+		"abcd/in-short": fuse.OK,
+		"abcde/in-long": fuse.OK,
+		"abcde/hidden":  fuse.ENOENT,
+		"abcd/e":        fuse.ENOENT,
+	} {
+		if _, st := w.walk(path); st != want {
+			t.Errorf("lookup %s: %v, want %v", path, st, want)
+		}
+	}
+	for path, want := range map[string][]string{"": {"abcd", "abcde"}, "abcd": {"in-short"}, "abcde": {"in-long"}} {
+		if got := w.list(path, 4096, false); !slices.Equal(got, want) {
+			t.Errorf("list %q = %q, want %q", path, got, want)
+		}
+	}
+}
+
 func TestListingIsComposed(t *testing.T) {
 	w, _ := composed(t)
 	for _, tt := range []struct {
