@@ -290,6 +290,15 @@ func (s *Server) Abort() error {
 	return os.WriteFile(fmt.Sprintf("/sys/fs/fuse/connections/%d/abort", s.devMinor), []byte("1"), 0)
 }
 
+// Device is the device number of the mount, as in /proc/self/mountinfo; "" when
+// it could not be learnt.
+func (s *Server) Device() string {
+	if s.devMinor == 0 {
+		return ""
+	}
+	return fmt.Sprintf("0:%d", s.devMinor)
+}
+
 // Told returns when the kernel knows of all that volumes have reported so far, or
 // when ctx ends: the kernel may hold a notice up for as long as a request takes.
 // It is not for handlers of requests.

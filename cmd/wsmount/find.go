@@ -53,14 +53,32 @@ func findMount(c *cli.Context, path string) (*state.Record, error) {
 	var known []string
 	for _, r := range records {
 		known = append(known, r.Mountpoint)
-		if mountpoint.Within(resolved, r.Mountpoint) && (best == nil || len(r.Mountpoint) > len(best.Mountpoint)) {
+		if mountpoint.Within(resolved, r.Mountpoint) && (best == nil || better(table, r, best)) {
 			best = r
 		}
 	}
-	if best == nil {
+	if best == nil || replaced(table, best) {
 		return nil, notMounted(table, resolved, known)
 	}
 	return best, nil
+}
+
+// better reports whether r rather than best is the record of what is seen at a
+// path. Two have one mount point when the mount of one is out of sight.
+func better(table mountpoint.Table, r, best *state.Record) bool {
+	if r.Mountpoint != best.Mountpoint {
+		return len(r.Mountpoint) > len(best.Mountpoint)
+	}
+	if shown := table.Shows(r.Mountpoint, r.Device); shown != table.Shows(best.Mountpoint, best.Device) {
+		return shown
+	}
+	return r.Alive() && (!best.Alive() || r.Started.After(best.Started))
+}
+
+// replaced reports whether another mount of wsmount stands in the place of that
+// of a record.
+func replaced(table mountpoint.Table, r *state.Record) bool {
+	return table.Shows(r.Mountpoint, "") && !table.Shows(r.Mountpoint, r.Device)
 }
 
 func notMounted(table mountpoint.Table, path string, known []string) error {

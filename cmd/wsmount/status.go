@@ -157,13 +157,13 @@ func lookAtAll(c *cli.Context, records []*state.Record) []control.Status {
 
 // others lists mounts of wsmount that no record names.
 func others(records []*state.Record) []string {
-	known := map[string]bool{}
-	for _, r := range records {
-		known[r.Mountpoint] = true
-	}
 	table, err := mountpoint.ReadTable()
 	if err != nil {
 		return nil
+	}
+	known := map[string]bool{}
+	for _, r := range records {
+		known[r.Mountpoint] = known[r.Mountpoint] || !replaced(table, r)
 	}
 	var out []string
 	for _, m := range table {

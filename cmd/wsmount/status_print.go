@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/wsmount/wsmount/cmd/internal/control"
+	"github.com/wsmount/wsmount/cmd/internal/mountpoint"
 )
 
 // printStatus shows one mount in full, in the width of a terminal.
@@ -194,6 +195,11 @@ func note(when bool, text string) string {
 
 func stateText(s control.Status, now time.Time) string {
 	text := fmt.Sprintf("%s, pid %d, since %s", s.State, s.PID, s.Started.Format(time.DateTime))
+	if len(s.HeldBy) > 0 {
+		text += "; held in another mount namespace by " + mountpoint.Names(s.HeldBy)
+	} else if s.State == control.Detached {
+		text += "; it is out of sight, and files in it are open, or a mount elsewhere has it"
+	}
 	switch s.State {
 	case control.Dead:
 		return text + "; the daemon is gone: run `wsmount umount " + s.Mountpoint + "` or mount it again; what follows was true " +

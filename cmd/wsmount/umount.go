@@ -154,15 +154,15 @@ func umountRecord(c *cli.Context, r *state.Record, req control.UnmountRequest) (
 	case hangs && req.Force:
 		return umountHung(c.Context, r)
 	case hangs && req.Lazy:
-		return umountPath(r.Mountpoint, req)
+		return umountShown(r, req)
 	}
 	if err != nil || res.Busy || req.Lazy {
 		return res, err
 	}
 	stop := showProgress(c.Context, r)
-	err = waitUntilSent(c.Context, r, c.Duration("timeout"))
+	res.HeldBy, err = waitUntilSent(c.Context, r, c.Duration("timeout"))
 	stop()
-	if err != nil {
+	if err != nil || len(res.HeldBy) > 0 {
 		return res, err
 	}
 	return res, lastWord(r)
@@ -215,7 +215,7 @@ func askToUnmount(ctx context.Context, r *state.Record, req control.UnmountReque
 // umountHung takes the mount from a daemon that does not answer, and ends it.
 // One that was only slow ends by itself once its connection is gone.
 func umountHung(ctx context.Context, r *state.Record) (control.UnmountResult, error) {
-	res, err := umountPath(r.Mountpoint, control.UnmountRequest{Force: true})
+	res, err := umountShown(r, control.UnmountRequest{Force: true})
 	if errors.Is(err, mountpoint.ErrNotMounted) {
 		res.Unmounted, err = true, nil
 	}
@@ -244,7 +244,7 @@ func endsWithin(ctx context.Context, r *state.Record, limit time.Duration) error
 
 // umountDead takes away what a killed daemon left.
 func umountDead(r *state.Record) (control.UnmountResult, error) {
-	res, err := umountPath(r.Mountpoint, control.UnmountRequest{Lazy: true})
+	res, err := umountShown(r, control.UnmountRequest{Lazy: true})
 	if errors.Is(err, mountpoint.ErrNotMounted) {
 		res.Unmounted, err = true, nil
 	}
@@ -276,6 +276,16 @@ func umountUnknown(c *cli.Context, path string, req control.UnmountRequest, unkn
 		return err
 	}
 	return reportUmount(c.App.Writer, c.Bool("json"), res)
+}
+
+// umountShown unmounts the mount of a record without its daemon's help, and no
+// other that stands in its place.
+func umountShown(r *state.Record, req control.UnmountRequest) (control.UnmountResult, error) {
+	if table, err := mountpoint.ReadTable(); err == nil && !table.Shows(r.Mountpoint, r.Device) {
+		return control.UnmountResult{Schema: control.UnmountSchema, Mountpoint: r.Mountpoint},
+			fmt.Errorf("unmount %s: %w", r.Mountpoint, mountpoint.ErrNotMounted)
+	}
+	return umountPath(r.Mountpoint, req)
 }
 
 // umountPath unmounts without the daemon's help.
@@ -310,30 +320,47 @@ func umountPath(path string, req control.UnmountRequest) (control.UnmountResult,
 	return res, err
 }
 
+// settleLimit is how long a daemon with nothing to send may take to end before it
+// is asked what keeps it.
+const settleLimit = 300 * time.Millisecond
+
 // waitUntilSent returns when the daemon of a mount has ended. As long as it
-// sends something within the limit, it may go on.
-func waitUntilSent(ctx context.Context, r *state.Record, limit time.Duration) error {
-	for left, known := unsentBy(ctx, r); ; {
+// sends something within the limit, it may go on. One that has nothing to send
+// and lives on only because of other mount namespaces is not waited for: who has
+// these is the result.
+func waitUntilSent(ctx context.Context, r *state.Record, limit time.Duration) ([]mountpoint.Holder, error) {
+	if endsWithin(ctx, r, min(limit, settleLimit)) == nil {
+		return nil, nil
+	}
+	for left, held, known := unsentBy(ctx, r); ; {
+		if known && left == 0 && len(held) > 0 {
+			return held, nil
+		}
 		turn, cancel := context.WithTimeout(ctx, limit)
 		err := waitForEnd(turn, r)
 		cancel()
 		if err == nil || ctx.Err() != nil {
-			return err
+			return nil, err
 		}
-		now, answers := unsentBy(ctx, r)
-		if !answers || known && now >= left {
-			return err
+		now, by, answers := unsentBy(ctx, r)
+		if len(by) > 0 && now > 0 {
+			return nil, exit.New(exit.Unsafe, "%s is unmounted, but another mount namespace still has it, and not all is sent", r.Mountpoint).
+				Hint("end %s; then all is sent", mountpoint.Names(by))
 		}
-		left, known = now, true
+		if !answers || len(by) == 0 && known && now >= left {
+			return nil, err
+		}
+		left, held, known = now, by, true
 	}
 }
 
-// unsentBy asks a daemon how much it still has to send.
-func unsentBy(ctx context.Context, r *state.Record) (n int, answers bool) {
+// unsentBy asks a daemon how much it still has to send, and whose mount
+// namespaces keep it.
+func unsentBy(ctx context.Context, r *state.Record) (n int, held []mountpoint.Holder, answers bool) {
 	ctx, cancel := context.WithTimeout(ctx, answerLimit)
 	defer cancel()
 	s, err := control.NewClient(r.SocketPath()).Status(ctx)
-	return unsentIn(s), err == nil
+	return unsentIn(s), s.HeldBy, err == nil
 }
 
 // unsentIn counts what a mount still has to send.
@@ -385,6 +412,9 @@ func reportUmount(w io.Writer, asJSON bool, res control.UnmountResult) error {
 	if !res.Busy {
 		if res.Unsent > 0 {
 			fmt.Fprintln(w, unsentText(res.Unsent, res.Conflicts))
+		}
+		if len(res.HeldBy) > 0 {
+			fmt.Fprintf(w, "note: it lives on in another mount namespace, that of %s; nothing is unsent\n", oneLine(mountpoint.Names(res.HeldBy)))
 		}
 		return nil
 	}

@@ -1,16 +1,19 @@
 package main
 
 import (
+	"bufio"
 	"fmt"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/wsmount/wsmount/cmd/internal/control"
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 	"github.com/wsmount/wsmount/cmd/internal/state"
 )
@@ -149,4 +152,74 @@ func TestBusyWithAClose(t *testing.T) {
 		t.Fatal(err)
 	}
 	writer.Wait()
+}
+
+// otherNamespace starts a process in a mount namespace of its own, which gets a
+// copy of every mount there is.
+func otherNamespace(t *testing.T) (pid int, end func()) {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Skip("only root makes a mount namespace")
+	}
+	cmd := exec.Command("unshare", "-m", "--propagation", "private", "sh", "-c", "echo && exec cat")
+	in, _ := cmd.StdinPipe()
+	out, _ := cmd.StdoutPipe()
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	end = sync.OnceFunc(func() { in.Close(); cmd.Wait() })
+	t.Cleanup(end)
+	if _, err := bufio.NewReader(out).ReadString('\n'); err != nil {
+		t.Skip("no mount namespace is to be had here:", err)
+	}
+	return cmd.Process.Pid, end
+}
+
+// A mount that another mount namespace has a copy of cannot end. It is unmounted
+// all the same, and what is mounted in its place is asked from then on.
+func TestUmountOfWhatAnotherNamespaceHas(t *testing.T) {
+	needFUSE(t)
+	w := newWorld(t)
+	first, second := w.workspace("first"), w.workspace("second")
+	w.ok(first, "mnt")
+	old := w.status().PID
+	pid, end := otherNamespace(t)
+	holder := fmt.Sprintf("cat (pid %d)", pid)
+
+	if out := w.ok("umount", "mnt", "--timeout", "20s"); !strings.Contains(out, holder) {
+		t.Errorf("umount does not name %s: %s", holder, out)
+	}
+	if s := w.status(); s.State != control.Detached || len(s.HeldBy) != 1 || s.HeldBy[0].PID != pid {
+		t.Errorf("status: got %s, held by %v", s.State, s.HeldBy)
+	}
+	if out := w.ok("status", "mnt"); !strings.Contains(out, holder) {
+		t.Errorf("status: %s", out)
+	}
+	w.ok("umount", "mnt") // again: nothing is left to do
+	w.mkdir("mnt2")
+	for _, at := range []string{"mnt", "mnt2"} {
+		w.refused(exit.Failed, "end that", first, at, "--if-not-mounted")
+	}
+
+	w.ok(second, "mnt")
+	if s := w.status(); s.Workspace != second {
+		t.Errorf("status of the mount point is that of %s", s.Workspace)
+	}
+	dirs, err := filepath.Glob(w.path("state/acme/first/*"))
+	if err != nil || len(dirs) != 1 {
+		t.Fatal(dirs, err)
+	}
+	ask := control.NewClient((&state.Record{Dir: dirs[0]}).SocketPath())
+	if _, err := ask.Unmount(t.Context(), control.UnmountRequest{Lazy: true}); err == nil || !isMounted(w.path("mnt")) {
+		t.Errorf("the first daemon has taken away what is not its own: %v", err)
+	}
+	w.ok("event", "mnt", "turn-end")
+	w.ok("umount", "mnt")
+	if isMounted(w.path("mnt")) {
+		t.Error("the second mount is left")
+	}
+	end()
+	eventually(t, "the first daemon to end", func() bool { return !alive(old) })
+	w.ok(first, "mnt2")
+	w.ok("umount", "mnt2")
 }

@@ -50,6 +50,7 @@ const (
 	Ready         State = "ready"
 	Stopping      State = "stopping"
 	Draining      State = "draining"       // unmounted by another; not all is sent yet
+	Detached      State = "detached"       // out of sight, but files are open or another mount namespace has it
 	NotResponding State = "not-responding" // the daemon runs and does not answer
 	Dead          State = "dead"           // the daemon is gone, the mount is not
 	Stopped       State = "stopped"
@@ -72,6 +73,10 @@ type Status struct {
 	ReadOnly   bool   `json:"readOnly"` // the whole tree
 	Unverified bool   `json:"unverified"`
 	Durability string `json:"durability"` // "disk", or "volatile: tmpfs"
+
+	// HeldBy are processes whose mount namespace has the mount when it is not at
+	// its mount point any more.
+	HeldBy []mountpoint.Holder `json:"heldBy,omitempty"`
 
 	Passthrough Passthrough `json:"passthrough"`
 	OpenFiles   []OpenFile  `json:"openFiles"` // at most 100
@@ -303,6 +308,7 @@ type UnmountResult struct {
 	Holders    []mountpoint.Holder `json:"holders,omitempty"`
 	Inside     []string            `json:"mountsInside,omitempty"`
 	OpenFiles  int                 `json:"openFiles,omitempty"` // when it is busy
+	HeldBy     []mountpoint.Holder `json:"heldBy,omitempty"`    // whose mount namespaces keep it alive
 
 	// Unsent are the changes that stay in working copies because policy did not
 	// want them sent; Conflicts is how many of them are conflicts.

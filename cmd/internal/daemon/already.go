@@ -25,7 +25,7 @@ const (
 // that is ready, and sets t.Mounted; it returns err otherwise.
 func (t *Tree) StartedByOther(ctx context.Context, err error) error {
 	var locked *state.LockedError
-	if !errors.As(err, &locked) || locked.Holder != nil && locked.Holder.Mountpoint != t.Mountpoint {
+	if !errors.As(err, &locked) || locked.Holder != nil && (locked.Holder.Mountpoint != t.Mountpoint || len(outOfSight(locked.Holder)) > 0) {
 		return err
 	}
 	return t.awaitOther(ctx, true)
@@ -82,7 +82,7 @@ func (t *Tree) answers(ctx context.Context, r *state.Record) (ready bool, err er
 	s, err := control.NewClient(r.SocketPath()).Status(ctx)
 	switch {
 	case err == nil:
-		return s.State == control.Ready && mounted(t.Mountpoint), nil
+		return s.State == control.Ready && standing(r), nil
 	case !r.Alive():
 		return false, nil
 	}

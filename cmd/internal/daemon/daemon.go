@@ -129,7 +129,11 @@ func (d *Daemon) lock(context.Context) error {
 	}
 	if errors.As(err, &locked) {
 		e := exit.New(exit.Failed, "%w", err)
-		if locked.Holder != nil && !mounted(locked.Holder.Mountpoint) {
+		if away := outOfSight(locked.Holder); len(away) > 0 {
+			return e.Hint("another mount namespace still has it, that of %s: end that, or `wsmount umount --force %s`",
+				mountpoint.Names(away), locked.Holder.Mountpoint)
+		}
+		if locked.Holder != nil && !standing(locked.Holder) {
 			return e.Hint("it is out of sight, and sends what is unsaved, or files in it are open, or it hangs; `wsmount umount %s` waits, `wsmount umount --force %[1]s` ends it", locked.Holder.Mountpoint)
 		}
 		if locked.Holder != nil {
@@ -148,7 +152,13 @@ func (d *Daemon) lock(context.Context) error {
 // dying reports whether the daemon of a record has been killed, or its mount
 // taken away, and it only has to end yet.
 func dying(r *state.Record) bool {
-	return r != nil && (!r.Alive() || !mounted(r.Mountpoint) || mountpoint.Stale(r.Mountpoint))
+	if r == nil || !r.Alive() {
+		return r != nil
+	}
+	if !standing(r) {
+		return len(mountpoint.Elsewhere(r.Device)) == 0
+	}
+	return mountpoint.Stale(r.Mountpoint)
 }
 
 func (d *Daemon) openLog(context.Context) error {
@@ -374,7 +384,7 @@ func (d *Daemon) changed(e fs.Event) {
 // announce makes the mount known: to other commands, to systemd, on the bus.
 func (d *Daemon) announce(context.Context) error {
 	d.record = state.Record{Workspace: d.tree.Name, Mountpoint: d.tree.Mountpoint, Source: d.tree.Manifest,
-		Started: d.opts.Now(), Version: d.opts.Version, Log: d.logFile}
+		Device: d.server.Device(), Started: d.opts.Now(), Version: d.opts.Version, Log: d.logFile}
 	if err := d.record.Identify(); err != nil {
 		return err
 	}
@@ -403,8 +413,8 @@ func (d *Daemon) abandon() error {
 		return errors.Join(d.closeVolumes(), d.shut())
 	}
 	err := d.unmount()
-	if err != nil && mounted(d.tree.Mountpoint) {
-		err = mountpoint.Unmount(d.tree.Mountpoint, true)
+	if err != nil && d.visible() {
+		err = d.detach()
 	}
 	return errors.Join(err, d.shut())
 }
@@ -436,15 +446,6 @@ func (d *Daemon) closeVolumes() error {
 		}
 	}
 	return errors.Join(errs...)
-}
-
-func mounted(path string) bool {
-	table, err := mountpoint.ReadTable()
-	if err != nil {
-		return true
-	}
-	m, ok := table.At(path)
-	return ok && m.Ours()
 }
 
 func (d *Daemon) setState(s control.State) {

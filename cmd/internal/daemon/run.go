@@ -91,7 +91,7 @@ func (d *Daemon) stop(s os.Signal, ended <-chan struct{}, signals <-chan os.Sign
 	defer retry.Stop()
 	for {
 		err := d.unmount()
-		if err != nil && !isBusy(err) && mounted(d.tree.Mountpoint) {
+		if err != nil && !isBusy(err) && d.visible() {
 			d.log.Error("cannot unmount", "err", err)
 		}
 		select {
@@ -111,6 +111,9 @@ func (d *Daemon) stop(s os.Signal, ended <-chan struct{}, signals <-chan os.Sign
 // unmount tries to take the tree away. What we do in it ourselves is ended first.
 func (d *Daemon) unmount() error {
 	d.nudger.stop()
+	if !d.visible() {
+		return notThere(d.tree.Mountpoint)
+	}
 	return d.server.Unmount()
 }
 
@@ -124,7 +127,7 @@ func (d *Daemon) cutOff(why string, ended <-chan struct{}) error {
 	for _, h := range holders {
 		d.log.Warn("cutting off a program", "because", why, "program", h.String())
 	}
-	unmounted := mountpoint.Unmount(d.tree.Mountpoint, true)
+	unmounted := d.detach()
 	limit := abortLimit
 	if err := d.server.Abort(); err != nil {
 		limit = abortLimit / 10
@@ -135,7 +138,7 @@ func (d *Daemon) cutOff(why string, ended <-chan struct{}) error {
 	case <-time.After(limit):
 		d.log.Warn("requests are still under way; the end of the process ends them")
 	}
-	if unmounted != nil && mounted(d.tree.Mountpoint) {
+	if unmounted != nil && d.visible() {
 		return exit.New(exit.Failed, "cannot unmount: %w", unmounted)
 	}
 	return exit.New(exit.Failed, "programs still used the mount and were cut off (%d seen)", len(holders))
@@ -146,10 +149,10 @@ func (d *Daemon) holders() (m mountpoint.Mount, holders []mountpoint.Holder, ins
 	if err != nil {
 		return m, nil, nil
 	}
-	m, ok := table.At(d.tree.Mountpoint)
-	if !ok {
+	if !table.Shows(d.tree.Mountpoint, d.device()) {
 		return m, nil, nil
 	}
+	m, _ = table.At(d.tree.Mountpoint)
 	holders, inside, _ = mountpoint.Holders(m)
 	return m, holders, inside
 }
@@ -161,7 +164,7 @@ func (d *Daemon) Unmount(r control.UnmountRequest) (control.UnmountResult, error
 	switch {
 	case r.Force:
 		_, out.Holders, _ = d.holders()
-		err := mountpoint.Unmount(d.tree.Mountpoint, true)
+		err := d.detach()
 		if errors.Is(err, mountpoint.ErrNotMounted) { // after a lazy unmount only open files are left
 			err = nil
 		}
@@ -172,14 +175,14 @@ func (d *Daemon) Unmount(r control.UnmountRequest) (control.UnmountResult, error
 		}
 		return out, err
 	case r.Lazy:
-		err := mountpoint.Unmount(d.tree.Mountpoint, true)
+		err := d.detach()
 		out.Unmounted = err == nil
 		if err == nil {
 			d.setState(control.Draining)
 		}
 		return out, err
 	}
-	if d.isSending() {
+	if d.isSending() || len(d.heldElsewhere()) > 0 {
 		out.Unmounted = true
 		return out, nil
 	}

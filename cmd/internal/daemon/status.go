@@ -26,6 +26,7 @@ func (d *Daemon) Status() control.Status {
 		Durability: d.tree.Durability, OpenFiles: []control.OpenFile{}, Notes: d.tree.Notes,
 	}
 	s.State, s.NotSafe = d.end()
+	d.describePlace(&s)
 	var stats fs.Stats
 	var open []fs.OpenFile
 	if d.server != nil {

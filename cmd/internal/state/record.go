@@ -21,6 +21,7 @@ type Record struct {
 	Schema     string    `json:"schema"` // wsmount.mount/v1
 	Workspace  string    `json:"workspace"`
 	Mountpoint string    `json:"mountpoint"`
+	Device     string    `json:"device,omitempty"` // major:minor, tells this mount from another at its mount point
 	Source     string    `json:"source,omitempty"` // what was asked for, as resolved
 	PID        int       `json:"pid"`
 	StartTicks uint64    `json:"startTicks"` // tells a process from a later one of the same number

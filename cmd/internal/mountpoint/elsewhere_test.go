@@ -1,0 +1,66 @@
+package mountpoint
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+func TestElsewhere(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root makes a mount namespace")
+	}
+	dir := t.TempDir()
+	cmd := exec.Command("unshare", "-m", "--propagation", "private", "sh", "-c", `mount -t tmpfs x "$0" && echo && exec cat`, dir)
+	in, _ := cmd.StdinPipe()
+	out, _ := cmd.StdoutPipe()
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { in.Close(); cmd.Wait() })
+	if _, err := bufio.NewReader(out).ReadString('\n'); err != nil {
+		t.Skip("no mount namespace is to be had here:", err)
+	}
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/mountinfo", cmd.Process.Pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	table, err := parseTable(strings.NewReader(string(b)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, ok := table.At(dir)
+	if !ok {
+		t.Fatal("the namespace has no mount at", dir)
+	}
+	got := Elsewhere(m.Dev)
+	if len(got) != 1 || got[0].PID != cmd.Process.Pid || !strings.Contains(got[0].Uses[0], dir) {
+		t.Errorf("got %v, want process %d with %s", got, cmd.Process.Pid, dir)
+	}
+	root, _ := table.At("/")
+	for _, h := range Elsewhere(root.Dev) {
+		if h.PID == os.Getpid() {
+			t.Error("a process of this namespace is elsewhere")
+		}
+	}
+	if got := Elsewhere("0:0"); len(got) != 0 {
+		t.Errorf("a file system that is nowhere: got %v", got)
+	}
+}
+
+func TestTableShows(t *testing.T) {
+	table := Table{{Path: "/m", Dev: "0:5", Type: FSType}, {Path: "/m", Dev: "0:6", Type: FSType}, {Path: "/n", Dev: "0:7", Type: "tmpfs"}}
+	for _, tt := range []struct {
+		path, dev string
+		want      bool
+	}{
+		{"/m", "0:6", true}, {"/m", "", true}, {"/m", "0:5", false}, {"/n", "0:7", false}, {"/x", "", false},
+	} {
+		if got := table.Shows(tt.path, tt.dev); got != tt.want {
+			t.Errorf("%s with device %q: got %v, want %v", tt.path, tt.dev, got, tt.want)
+		}
+	}
+}
