@@ -118,12 +118,13 @@ func decodeBlock[T any](v value, refCode string, inline func(value) *T) (Block[T
 		return Block[T]{}, false
 	}
 	in, ref, file := o.get("inline"), o.get("ref"), o.get("file")
+	ref.code, file.code = refCode, refCode
 	o.closed()
 	if count(in.n != nil, ref.n != nil, file.n != nil) != 1 {
 		v.fail("block-form", "keep one of them", "needs exactly one of inline, ref and file")
+		decodeForms(in, ref, file, inline)
 		return Block[T]{}, false
 	}
-	ref.code, file.code = refCode, refCode
 	b := Block[T]{Pos: v.pos()}
 	switch {
 	case in.n != nil:
@@ -135,6 +136,20 @@ func decodeBlock[T any](v value, refCode string, inline func(value) *T) (Block[T
 		b.Ref, ok = file.fileReference()
 	}
 	return b, ok
+}
+
+// decodeForms finds what is wrong in each form of a block that has several:
+// whichever is kept, its faults are known at once.
+func decodeForms[T any](in, ref, file value, inline func(value) *T) {
+	if in.n != nil {
+		inline(in)
+	}
+	if ref.n != nil {
+		ref.reference()
+	}
+	if file.n != nil {
+		file.fileReference()
+	}
 }
 
 func count(conditions ...bool) int {

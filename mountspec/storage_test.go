@@ -244,6 +244,28 @@ func validDefinition() Workspace {
 	}
 }
 
+// Whichever of two forms is kept, what is wrong in it is known at once.
+func TestAllFaultsOfABlockWithTwoForms(t *testing.T) {
+	text := "---\n" + strings.Replace(validManifest["WORKSPACE"], `storage: { ref: "@a/s" }`, `storage:
+  ref: /etc/s
+  inline:
+    provider: cloud-buckett
+    config: { bucket: files }
+    sync: { mode: sideways }
+    secret_access_key: wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY
+    colour: red`, 1) + "---\n"
+	_, findings := parseKind("WORKSPACE.md", []byte(text), Options{})
+	var rules []string
+	for _, f := range findings {
+		rules = append(rules, f.Rule)
+	}
+	for _, want := range []string{"block-form", "ref-shape", "provider-unknown", "not-allowed", "unknown-key", "plaintext-credential"} {
+		if !slices.ContainsFunc(rules, func(r string) bool { return strings.HasPrefix(r, want) }) {
+			t.Errorf("%s is not reported, only %v", want, rules)
+		}
+	}
+}
+
 func TestDefineWorkspace(t *testing.T) {
 	for _, c := range []struct {
 		name   string
