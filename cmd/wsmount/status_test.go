@@ -20,3 +20,12 @@ func TestHeadingOfLongNames(t *testing.T) {
 		t.Errorf("got\n%s", head)
 	}
 }
+
+// What a program is refused without a word must be seen here.
+func TestStatusTellsOfOtherMounts(t *testing.T) {
+	var out bytes.Buffer
+	printStatus(&out, control.Status{Parts: []control.Part{{At: "/", OtherMounts: []string{"notes/bind"}, NotEntered: 3}}}, time.Now())
+	if got := strings.Join(strings.Fields(out.String()), " "); !strings.Contains(got, "mounted at notes/bind; 3 lookups refused") {
+		t.Errorf("got %s", got)
+	}
+}

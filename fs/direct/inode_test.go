@@ -1,11 +1,15 @@
 package direct
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -374,7 +378,8 @@ func TestNoWayOut(t *testing.T) {
 // A mount point below the root is refused, not entered.
 func TestOtherMountsAreRefused(t *testing.T) {
 	needRoot(t)
-	v, dir := serve(t, Options{})
+	var log bytes.Buffer
+	v, dir := serve(t, Options{Log: slog.New(slog.NewTextHandler(&log, nil))})
 	m := filepath.Join(dir, "m")
 	ok(t, os.Mkdir(m, 0o755))
 	e := lookup(t, v, wsfs.RootIno, "m")
@@ -388,8 +393,12 @@ func TestOtherMountsAreRefused(t *testing.T) {
 	v.evict(e.Ino)
 	_, _, err := v.Create(op(), e.Ino, "f", unix.O_RDWR, 0o644)
 	wantErr(t, err, syscall.ESTALE)
-	if v.Status().Refused != 1 {
-		t.Errorf("%d refusals counted", v.Status().Refused)
+	_, _ = v.Lookup(op(), wsfs.RootIno, "m")
+	if st := v.Status(); st.Refused != 2 || !slices.Equal(st.OtherMounts, []string{"m"}) {
+		t.Errorf("%d refusals counted, of %q", st.Refused, st.OtherMounts)
+	}
+	if n := strings.Count(log.String(), "path=m"); n != 1 {
+		t.Errorf("the log has it %d times: %s", n, log.String())
 	}
 }
 

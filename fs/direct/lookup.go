@@ -64,7 +64,7 @@ func (v *Volume) holdWatched(dir wsfs.Ino) (*handle, bool, error) {
 // answer. own says that the file was made, or named so, by this request.
 func (v *Volume) enterName(id ident, dir wsfs.Ino, name string, st *stat, watched, own bool) (wsfs.Entry, error) {
 	if v.crosses(st) {
-		v.refused.Add(1)
+		v.refuse(dir, name)
 		return wsfs.Entry{}, errOtherMount
 	}
 	s, n, ino, made := v.tab.intern(id)

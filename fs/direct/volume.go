@@ -70,8 +70,8 @@ type Volume struct {
 	limit    int          // of descriptors
 	files    atomic.Int64
 	requests atomic.Uint32 // for names and opens, so that the walk can give way
-	refused  atomic.Int64  // names that lead to another mount
-	watch    *watch        // nil without
+	others   otherMounts
+	watch    *watch // nil without
 	note     atomic.Pointer[wsfs.Notifier]
 }
 
@@ -210,7 +210,8 @@ type Status struct {
 	Inodes      int    // known to the kernel or watched
 	OpenFiles   int
 	Descriptors int
-	Refused     int64 // lookups that led to another mount
+	Refused     int64    // lookups that led to another mount
+	OtherMounts []string // the first paths of those
 }
 
 // Status may be called at any time.
@@ -220,8 +221,8 @@ func (v *Volume) Status() Status {
 		Inodes:      v.tab.count(),
 		OpenFiles:   int(v.files.Load()),
 		Descriptors: int(v.handles.Load()),
-		Refused:     v.refused.Load(),
 	}
+	st.Refused, st.OtherMounts = v.others.known()
 	if v.watch != nil {
 		v.watch.status(&st)
 	}

@@ -134,6 +134,11 @@ type Part struct {
 	IOMode      string   `json:"ioMode"` // of the open files: passthrough, cached, direct, mixed or none
 	OpenFiles   int      `json:"openFiles"`
 
+	// OtherMounts are directories of a local store, the first of them, that are
+	// not served because another file system is mounted there.
+	OtherMounts []string `json:"otherMounts,omitempty"`
+	NotEntered  int64    `json:"notEntered,omitempty"` // lookups refused because of it
+
 	Watch     Watch     `json:"watch"`
 	Unsaved   Unsaved   `json:"unsaved"`
 	Copy      *Copy     `json:"workingCopy,omitempty"` // of a remote store
