@@ -156,7 +156,12 @@ func eventHint(res control.EventResult) string {
 
 func follow(c *cli.Context, r *state.Record, name string) error {
 	out := json.NewEncoder(c.App.Writer)
-	return control.NewClient(r.SocketPath()).Follow(c.Context, name, func(e lifecycle.Event) error {
+	err := control.NewClient(r.SocketPath()).Follow(c.Context, name, func(e lifecycle.Event) error {
 		return out.Encode(e)
 	})
+	if s, ok := lastStatus(r); err == nil && ok && s.State != control.Stopped {
+		return exit.New(exit.Unreachable, "the daemon of %s (pid %d) has ended without unmounting: events may be missing", r.Mountpoint, r.PID).
+			Hint("mount it again; `wsmount status` says what was left")
+	}
+	return err
 }

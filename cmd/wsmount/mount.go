@@ -150,6 +150,7 @@ func serveChild(child *launch.Process, signals <-chan os.Signal, d *daemon.Daemo
 	report := launch.Report{}
 	if already != nil {
 		report.Workspace, report.Mountpoint, report.Already, report.Notes = already.Name, already.Mountpoint, true, already.Notes
+		report.ReadOnly = already.MountedReadOnly
 		return child.Done(report)
 	}
 	if len(signals) > 0 {
@@ -189,7 +190,7 @@ func serveForeground(c *cli.Context, signals <-chan os.Signal, d *daemon.Daemon,
 	}
 	if already != nil {
 		return printMounted(c, mounted{Schema: "wsmount.mounted/v1", Workspace: already.Name, Mountpoint: already.Mountpoint,
-			Already: true, Notes: already.Notes})
+			ReadOnly: already.MountedReadOnly, Already: true, Notes: already.Notes})
 	}
 	s := d.Status()
 	if err := printMounted(c, mounted{Schema: "wsmount.mounted/v1", Workspace: s.Workspace, Mountpoint: s.Mountpoint,

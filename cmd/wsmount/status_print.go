@@ -63,6 +63,9 @@ func printPart(w io.Writer, p control.Part, now time.Time) {
 	if p.ReadOnly != "" {
 		row("read-only", fmt.Sprintf("%s; %d changes refused", p.ReadOnly, p.Refused))
 	}
+	if p.Moved != "" {
+		row("moved", "the directory is not at its path any more, but at "+p.Moved)
+	}
 	if len(p.OtherMounts) > 0 {
 		row("not served", fmt.Sprintf("another file system is mounted at %s; %d lookups refused", strings.Join(p.OtherMounts, ", "), p.NotEntered))
 	}

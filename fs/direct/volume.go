@@ -71,6 +71,7 @@ type Volume struct {
 	files    atomic.Int64
 	requests atomic.Uint32 // for names and opens, so that the walk can give way
 	others   otherMounts
+	place    string // where the root was, as the kernel names it
 	watch    *watch // nil without
 	note     atomic.Pointer[wsfs.Notifier]
 }
@@ -117,6 +118,7 @@ func open(root string, o Options) (*Volume, error) {
 		v.drop(v.root)
 		return nil, err
 	}
+	v.place = v.whereRoot()
 	v.ids = readCreds()
 	v.pass = !o.NoPassthrough && v.ids.admin
 	if v.ring.cap = o.tune.ring; v.ring.cap == 0 {
@@ -212,6 +214,14 @@ type Status struct {
 	Descriptors int
 	Refused     int64    // lookups that led to another mount
 	OtherMounts []string // the first paths of those
+	Moved       string   // where the root is now, when that is not where it was
+}
+
+// whereRoot is the path of the root directory as it is now. The kernel knows it
+// without asking the disk.
+func (v *Volume) whereRoot() string {
+	path, _ := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", v.root.fd))
+	return path
 }
 
 // Status may be called at any time.
@@ -223,6 +233,11 @@ func (v *Volume) Status() Status {
 		Descriptors: int(v.handles.Load()),
 	}
 	st.Refused, st.OtherMounts = v.others.known()
+	if v.handles.Load() > 0 { // of which the root is the last to be closed
+		if now := v.whereRoot(); now != v.place {
+			st.Moved = now
+		}
+	}
 	if v.watch != nil {
 		v.watch.status(&st)
 	}

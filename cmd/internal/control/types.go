@@ -134,6 +134,11 @@ type Part struct {
 	IOMode      string   `json:"ioMode"` // of the open files: passthrough, cached, direct, mixed or none
 	OpenFiles   int      `json:"openFiles"`
 
+	// Moved is where the directory of a local store is now, when it has been
+	// renamed or removed since the mount began: Path names something else, or
+	// nothing.
+	Moved string `json:"moved,omitempty"`
+
 	// OtherMounts are directories of a local store, the first of them, that are
 	// not served because another file system is mounted there.
 	OtherMounts []string `json:"otherMounts,omitempty"`

@@ -82,7 +82,11 @@ func (t *Tree) answers(ctx context.Context, r *state.Record) (ready bool, err er
 	s, err := control.NewClient(r.SocketPath()).Status(ctx)
 	switch {
 	case err == nil:
-		return s.State == control.Ready && standing(r), nil
+		ready = s.State == control.Ready && standing(r)
+		if t.MountedReadOnly = s.ReadOnly; ready && s.ReadOnly != t.ReadOnly() {
+			t.note("it is mounted %s already, and stays so until it is unmounted", map[bool]string{true: "read-only", false: "read-write"}[s.ReadOnly])
+		}
+		return ready, nil
 	case !r.Alive():
 		return false, nil
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/wsmount/wsmount/cmd/internal/mountpoint"
 	"github.com/wsmount/wsmount/cmd/internal/state"
 	"github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/fs/direct"
 	"github.com/wsmount/wsmount/mountspec/audit"
 )
 
@@ -198,9 +199,21 @@ func (d *Daemon) openParts(ctx context.Context) error {
 		if err := d.openPart(ctx, p); err != nil {
 			return err
 		}
+		d.noteHidden(p)
 		d.parts, d.byName[p.name] = append(d.parts, p), p
 	}
 	return nil
+}
+
+// noteHidden says that a local store has a .wsmount of its own, which ours hides.
+func (d *Daemon) noteHidden(p *part) {
+	name := orElse(d.opts.ControlDir, ".wsmount")
+	if _, ok := p.volume.(*direct.Volume); !ok {
+		return
+	}
+	if _, err := os.Lstat(filepath.Join(p.Path, name)); err == nil {
+		d.tree.note("%s has a %s of its own: it is hidden in the mount", p.name, name)
+	}
 }
 
 func (d *Daemon) openPart(ctx context.Context, p *part) error {

@@ -122,6 +122,7 @@ func (p *part) status(open []fs.OpenFile, refused uint64) control.Part {
 	case *direct.Volume:
 		st := v.Status()
 		s.Watch = control.Watch{State: st.Watch, Reason: st.WatchWhy, Directories: st.Watched}
+		s.Moved = st.Moved
 		s.Inodes, s.NotEntered, s.OtherMounts = st.Inodes, st.Refused, st.OtherMounts
 	case *workingCopy:
 		v.describe(&s)

@@ -49,20 +49,21 @@ type Source struct {
 
 // A Tree is what is to be mounted, and where. Resolving it changed nothing.
 type Tree struct {
-	Name        string // address of the root's workspace
-	Owner, Slug string
-	Fingerprint string
-	Manifest    string
-	Mountpoint  string // symbolic links followed
-	StateRoot   string
-	Unverified  bool
-	Durability  string
-	Principal   string
-	Sources     []Source // the root first, every part after the one it lies in
-	Notes       []string // what a person should know
-	Stale       bool     // a mount without daemon lies at the mount point
-	Mounted     bool     // with Request.IfNotMounted: the workspace is mounted there already
-	Explain     []host.Step
+	Name            string // address of the root's workspace
+	Owner, Slug     string
+	Fingerprint     string
+	Manifest        string
+	Mountpoint      string // symbolic links followed
+	StateRoot       string
+	Unverified      bool
+	Durability      string
+	Principal       string
+	Sources         []Source // the root first, every part after the one it lies in
+	Notes           []string // what a person should know
+	Stale           bool     // a mount without daemon lies at the mount point
+	MountedReadOnly bool     // with Mounted: how it is
+	Mounted         bool     // with Request.IfNotMounted: the workspace is mounted there already
+	Explain         []host.Step
 
 	host *host.Resolver
 }

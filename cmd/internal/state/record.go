@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/wsmount/wsmount/cmd/internal/exit"
 )
 
 // A Record says which daemon serves a working copy, and where.
@@ -171,7 +173,7 @@ func List(root string) ([]*Record, error) {
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil, nil
 		}
-		return nil, fmt.Errorf("state: %w", err)
+		return nil, exit.New(exit.Failed, "state directory: %w", err).Hint("give --state-dir as it was given to mount, or ask as the user who mounted")
 	}
 	names, err := filepath.Glob(filepath.Join(escapeGlob(root), "*", "*", "*", recordName))
 	if err != nil {
