@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -55,6 +57,7 @@ func registryCommand() *cli.Command {
 type entryJSON struct {
 	Schema   string    `json:"schema,omitempty"` // wsmount.registration/v1
 	Address  string    `json:"address"`
+	Damaged  bool      `json:"damaged,omitempty"` // it cannot be read, and address is what stands for one
 	Path     string    `json:"path"`
 	OwnerID  string    `json:"ownerId,omitempty"`
 	Location string    `json:"location,omitempty"`
@@ -63,6 +66,9 @@ type entryJSON struct {
 }
 
 func showEntry(e host.Entry) entryJSON {
+	if name, err := strconv.Unquote(e.Damaged); err == nil {
+		return entryJSON{Address: name, Damaged: true, Source: e.Source}
+	}
 	out := entryJSON{Address: e.Address.String(), Path: e.Path, OwnerID: e.OwnerID, Source: e.Source, Accepted: e.AcceptedAt}
 	if e.Location.Provider != "" {
 		out.Location = e.Location.String()
@@ -141,6 +147,11 @@ func registryList(c *cli.Context) error {
 		return printJSON(c.App.Writer, out)
 	}
 	for _, e := range entries {
+		if e.Damaged != "" {
+			fmt.Fprintf(c.App.Writer, "%s\n", oneLine(e.Damaged))
+			rows(c.App.Writer, 2)("damaged", "it cannot be read: `wsmount registry remove` takes it out")
+			continue
+		}
 		fmt.Fprintf(c.App.Writer, "%s\n", e.Address)
 		row := rows(c.App.Writer, 2)
 		row("path", e.Path)
@@ -166,22 +177,31 @@ func addressArg(c *cli.Context) (mountspec.Address, error) {
 }
 
 func registryRemove(c *cli.Context) error {
-	a, err := addressArg(c)
-	if err != nil {
-		return err
-	}
 	h, err := openHost(c, true)
 	if err != nil {
 		return err
 	}
 	defer h.close()
-	if err := h.resolver.Remove(c.Context, a); err != nil {
+	name := c.Args().First()
+	if c.NArg() != 1 || !isDamaged(h, name) { // what stands for its address may be anything, also empty
+		a, err := addressArg(c)
+		if err != nil {
+			return err
+		}
+		name = a.String()
+	}
+	if err := h.resolver.Remove(c.Context, name); err != nil {
 		return daemon.Refusal(err)
 	}
 	if c.Bool("json") {
-		return printJSON(c.App.Writer, entryJSON{Schema: "wsmount.registration/v1", Address: a.String()})
+		return printJSON(c.App.Writer, entryJSON{Schema: "wsmount.registration/v1", Address: name})
 	}
 	return nil
+}
+
+func isDamaged(h *hostSide, name string) bool {
+	entries, err := h.resolver.List()
+	return err == nil && slices.ContainsFunc(entries, func(e host.Entry) bool { return e.Damaged == strconv.Quote(name) })
 }
 
 // changeJSON is what `wsmount registry accept --json` prints.

@@ -195,7 +195,7 @@ func TestOverlap(t *testing.T) {
 				w.ok("a", ResolveOptions{Trust: true})
 			}
 			check()
-			must(t, w.resolver().Remove(t.Context(), mountspec.Address{Owner: "acme", Slug: "b"}))
+			must(t, w.resolver().Remove(t.Context(), mountspec.Address{Owner: "acme", Slug: "b"}.String()))
 			w.config += "workspaces: { \"@acme/b\": " + w.path("b") + " }\n"
 			check()
 		})

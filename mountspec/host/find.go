@@ -58,6 +58,9 @@ func (s *session) known() []string {
 }
 
 func (s *session) registered(a mountspec.Address) (candidate, bool, error) {
+	if err := s.reg.damaged(s.r.store.path, a.String()); err != nil {
+		return candidate{}, false, err
+	}
 	w, inConfig := s.r.cfg.Workspaces[a.String()]
 	e, inRegistry := s.reg.Workspaces[a.String()]
 	s.step("workspaces in "+orDefault(s.r.cfg.Path, "the configuration"), yesNo(inConfig, w.Path, "no "+a.String()))

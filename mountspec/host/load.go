@@ -144,6 +144,9 @@ func (s *session) withoutManifest(l *loaded, path string) error {
 	if st, err := os.Stat(dir); err != nil || !st.IsDir() {
 		return fileError("", path, fs.ErrNotExist)
 	}
+	if l.cand.addr == (mountspec.Address{}) {
+		return unresolvable("", dir, "give it an address with --id @owner/slug, or write a manifest with wsmount init", "there is no %s in it", manifestName)
+	}
 	s.defaulted("manifest", "none in "+dir+", so that the directory is the store")
 	l.reserved = append(l.reserved, filepath.Join(dir, manifestName))
 	const text = "---\nschema: storage/v1\nprovider: local-fs\nconfig:\n  mount_path: .\n---\n"
@@ -188,7 +191,11 @@ func (s *session) identity(l *loaded) error {
 	if l.cand.trust == Registered {
 		return nil
 	}
-	if c, ok, _ := s.quiet().registered(ws.ID); ok && !samePlace(c.path, l.manifest) {
+	c, ok, err := s.quiet().registered(ws.ID)
+	if err != nil {
+		return err
+	}
+	if ok && !samePlace(c.path, l.manifest) {
 		return denied("", l.manifest, "give it another id, or register it instead: wsmount registry remove "+ws.ID.String(),
 			"it calls itself %s, which is registered as %s", ws.ID, c.path)
 	}

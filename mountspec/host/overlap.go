@@ -1,11 +1,13 @@
 package host
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 
 	"github.com/wsmount/wsmount/mountspec"
 	"github.com/wsmount/wsmount/mountspec/host/grant"
@@ -20,6 +22,9 @@ func (s *session) checkOverlap(l *loaded) error {
 			return err
 		}
 	}
+	for _, name := range slices.Sorted(maps.Keys(s.reg.Damaged)) {
+		s.unknownPlace(l, strconv.Quote(name), s.r.store.path, errors.New("its entry in the registry is damaged"))
+	}
 	for _, addr := range slices.Sorted(maps.Keys(s.r.cfg.Workspaces)) {
 		if _, twice := s.reg.Workspaces[addr]; twice || addr == l.ws.ID.String() {
 			continue
@@ -30,7 +35,7 @@ func (s *session) checkOverlap(l *loaded) error {
 			s.others[addr] = other
 		}
 		if other.err != nil {
-			s.unknownPlace(l, addr, other.err)
+			s.unknownPlace(l, addr, s.r.cfg.Path, other.err)
 			// Most keep their bytes beside their manifest.
 			other.loc = Location{Service: ServiceDir, Prefix: filepath.Dir(manifestOf(s.r.cfg.Workspaces[addr].Path))}
 		}
@@ -41,14 +46,15 @@ func (s *session) checkOverlap(l *loaded) error {
 	return nil
 }
 
-// unknownPlace says that a workspace of the configuration could not be compared
-// but by the directory of its manifest. It does not refuse: a mistake in one
-// manifest would take away every workspace.
-func (s *session) unknownPlace(l *loaded, addr string, err error) {
-	s.step("overlap with "+addr, "not known but for the directory of its manifest: "+err.Error())
-	l.warnings = append(l.warnings, mountspec.Finding{Severity: mountspec.Warning, File: s.r.cfg.Path, Path: "workspaces." + addr,
+// unknownPlace says that a workspace could not be compared: one of the
+// configuration but by the directory of its manifest, one whose entry in the
+// registry is damaged not at all. It does not refuse: a mistake in one would take
+// away every workspace.
+func (s *session) unknownPlace(l *loaded, addr, file string, err error) {
+	s.step("overlap with "+addr, "not known: "+err.Error())
+	l.warnings = append(l.warnings, mountspec.Finding{Severity: mountspec.Warning, File: file, Path: "workspaces." + addr,
 		Rule: "overlap-unknown", Message: "whether " + addr + " keeps its bytes in the same place is not known: " + err.Error(),
-		Hint: "correct its manifest, or remove it from the configuration"})
+		Hint: "correct its manifest, or remove it"})
 }
 
 // locationOf reads where a workspace of the configuration keeps its bytes.

@@ -6,7 +6,9 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
+	"maps"
 	"path/filepath"
 	"time"
 
@@ -42,8 +44,12 @@ type Accepted struct {
 
 // registryFile is the file as a whole.
 type registryFile struct {
-	Schema     string                   `json:"schema"`
-	Workspaces map[string]*Registration `json:"workspaces"`
+	Schema     string
+	Workspaces map[string]*Registration
+	// Damaged are the entries that cannot be read, by what stands for their
+	// address. They are kept as they are, grant nothing, and stand in nobody's
+	// way but that of their own address.
+	Damaged map[string]json.RawMessage
 }
 
 // A store reads and writes the registry file.
@@ -69,28 +75,77 @@ func (s store) load() (*registryFile, error) {
 	return got, nil
 }
 
+// registryText is how the file is written.
+type registryText struct {
+	Schema     string                     `json:"schema"`
+	Workspaces map[string]json.RawMessage `json:"workspaces"`
+}
+
 func decodeRegistry(data []byte) (*registryFile, error) {
-	var f registryFile
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&f); err != nil {
+	var f registryText
+	if err := strictly(data, &f); err != nil {
 		return nil, err
-	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("something follows the registry")
 	}
 	if f.Schema != registrySchema {
 		return nil, errors.New("its schema is not " + registrySchema + ": a newer wsmount wrote it")
 	}
-	if f.Workspaces == nil {
-		f.Workspaces = map[string]*Registration{}
+	out := &registryFile{f.Schema, map[string]*Registration{}, map[string]json.RawMessage{}}
+	for addr, text := range f.Workspaces {
+		var e *Registration
+		_, err := mountspec.ParseAddress(addr)
+		if err != nil || strictly(text, &e) != nil || e == nil || !filepath.IsAbs(e.Path) {
+			out.Damaged[addr] = text
+			continue
+		}
+		out.Workspaces[addr] = e
+	}
+	return out, nil
+}
+
+// strictly decodes one JSON value that nothing follows and of which every field
+// is known.
+func strictly(data []byte, into any) error {
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	if err := d.Decode(into); err != nil {
+		return err
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return errors.New("something follows the registry")
+	}
+	return nil
+}
+
+func (f *registryFile) encode() ([]byte, error) {
+	out := registryText{f.Schema, maps.Clone(f.Damaged)}
+	if out.Workspaces == nil {
+		out.Workspaces = map[string]json.RawMessage{}
 	}
 	for addr, e := range f.Workspaces {
-		if _, err := mountspec.ParseAddress(addr); err != nil || e == nil || !filepath.IsAbs(e.Path) {
-			return nil, errors.New("the entry of " + addr + " is damaged")
+		text, err := json.Marshal(e)
+		if err != nil {
+			return nil, err
 		}
+		out.Workspaces[addr] = text
 	}
-	return &f, nil
+	data, err := json.MarshalIndent(out, "", " ")
+	return append(data, '\n'), err
+}
+
+// damaged refuses what depends on an entry that cannot be read.
+func (f *registryFile) damaged(where, name string) error {
+	if _, ok := f.Damaged[name]; !ok {
+		return nil
+	}
+	return &Error{Class: Invalid, Where: where, What: fmt.Sprintf("the entry of %q is damaged", name),
+		Hint: fmt.Sprintf("wsmount registry remove %s, then register it again", quoteEmpty(name))}
+}
+
+func quoteEmpty(s string) string {
+	if s == "" {
+		return "''"
+	}
+	return s
 }
 
 // change runs f on the registry under its lock and writes the result when f
@@ -115,11 +170,11 @@ func (s store) change(f func(*registryFile) (write bool, err error)) error {
 	if err != nil || !write {
 		return err
 	}
-	data, err := json.MarshalIndent(reg, "", " ")
+	data, err := reg.encode()
 	if err != nil {
 		return err
 	}
-	if err := hostfile.WriteAtomic(s.path, append(data, '\n'), hostfile.Options{}); err != nil {
+	if err := hostfile.WriteAtomic(s.path, data, hostfile.Options{}); err != nil {
 		return fileError("", s.path, err)
 	}
 	return nil

@@ -2,6 +2,7 @@ package host
 
 import (
 	"os"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -32,8 +33,8 @@ func TestRegistryRoundTrip(t *testing.T) {
 	if st.Mode().Perm() != 0o600 {
 		t.Errorf("mode %v", st.Mode())
 	}
-	must(t, r.Remove(t.Context(), acmeOps))
-	err = r.Remove(t.Context(), acmeOps)
+	must(t, r.Remove(t.Context(), acmeOps.String()))
+	err = r.Remove(t.Context(), acmeOps.String())
 	checkError(t, err, Unresolvable, "not in the registry")
 	w.refused("@acme/ops", ResolveOptions{}, Unresolvable)
 	for _, want := range []string{`"verb":"add"`, `"verb":"remove"`} {
@@ -159,9 +160,6 @@ func TestDamagedRegistry(t *testing.T) {
 		"newer":         `{"schema":"wsmount/registry/v2","workspaces":{}}`,
 		"unknown field": `{"schema":"wsmount/registry/v1","workspaces":{},"x":1}`,
 		"followed":      `{"schema":"wsmount/registry/v1","workspaces":{}} x`,
-		"address":       `{"schema":"wsmount/registry/v1","workspaces":{"../x":{"path":"/x"}}}`,
-		"path":          `{"schema":"wsmount/registry/v1","workspaces":{"@a/b":{"path":"x"}}}`,
-		"null":          `{"schema":"wsmount/registry/v1","workspaces":{"@a/b":null}}`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
@@ -174,6 +172,57 @@ func TestDamagedRegistry(t *testing.T) {
 	must(t, os.Chmod(w.write("home/.config/wsmount/registry.json", `{"schema":"wsmount/registry/v1"}`), 0o666))
 	_, err := w.tryResolver()
 	checkError(t, err, Denied, "not trusted")
+}
+
+// One entry that cannot be read takes nothing from the others, and grants nothing
+// itself; it can be removed, whatever stands for its address.
+func TestDamagedEntry(t *testing.T) {
+	for name, entry := range map[string]string{
+		"":        `{"path":"/x"}`,
+		"../x":    `{"path":"/x"}`,
+		"@acme/b": `{"path":"x"}`,
+		"@acme/c": `null`,
+		"@acme/d": `{"path":7}`,
+		"@acme/e": `{"path":"/x","x":1}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.workspace("ws", "@acme/ops")
+			w.write("home/.config/wsmount/registry.json", `{"schema":"wsmount/registry/v1","workspaces":{"`+name+`":`+entry+`}}`)
+			w.add("ws")
+			w.ok("@acme/ops", ResolveOptions{})
+			list, err := w.resolver().List()
+			if err != nil || len(list) != 2 || list[0].Damaged != strconv.Quote(name) && list[1].Damaged != strconv.Quote(name) {
+				t.Fatalf("list %+v, %v", list, err)
+			}
+			if a, err := mountspec.ParseAddress(name); err == nil {
+				w.refused(name, ResolveOptions{}, Invalid, "damaged")
+				w.workspace("again", name)
+				w.refused("again/WORKSPACE.md", ResolveOptions{}, Invalid, "damaged")
+				_, err := w.resolver().Add(t.Context(), w.path("again"), AddOptions{})
+				checkError(t, err, Invalid, "damaged")
+				_, err = w.resolver().Accept(t.Context(), a, nil)
+				checkError(t, err, Invalid, "damaged")
+			}
+			must(t, w.resolver().Remove(t.Context(), name))
+			if list, err = w.resolver().List(); err != nil || len(list) != 1 || list[0].Address != acmeOps {
+				t.Errorf("after it %+v, %v", list, err)
+			}
+		})
+	}
+}
+
+// A directory without a manifest has no address of its own.
+func TestAddDirectoryWithoutManifest(t *testing.T) {
+	w := newWorld(t)
+	w.mkdir("ws")
+	_, err := w.resolver().Add(t.Context(), w.path("ws"), AddOptions{})
+	if e := checkError(t, err, Unresolvable, "WORKSPACE.md"); !strings.Contains(e.Hint, "--id") {
+		t.Errorf("hint %q", e.Hint)
+	}
+	_, err = w.resolver().Add(t.Context(), w.path("ws"), AddOptions{Address: acmeOps})
+	must(t, err)
+	w.ok("@acme/ops", ResolveOptions{})
 }
 
 func TestConcurrentAdds(t *testing.T) {

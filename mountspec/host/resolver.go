@@ -116,6 +116,9 @@ func (r *Resolver) owners(reg *registryFile) []string {
 	for a := range reg.Workspaces {
 		add(a)
 	}
+	for a := range reg.Damaged { // its owner is still one of several
+		add(a)
+	}
 	return out
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/wsmount/wsmount/mountspec"
@@ -24,6 +25,9 @@ type Entry struct {
 	Address mountspec.Address
 	Registration
 	Source string // the registry file, or the configuration
+	// Damaged is what stands for the address of an entry that cannot be read,
+	// quoted; all but Source is empty then.
+	Damaged string
 }
 
 // Add registers the workspace whose manifest, or directory, is at path
@@ -41,7 +45,7 @@ func (r *Resolver) Add(ctx context.Context, path string, o AddOptions) (Entry, e
 		if out, err = s.mayAdd(l); err != nil || out.Path != "" {
 			return false, err
 		}
-		out = Entry{l.ws.ID, s.registration(l), r.store.path}
+		out = Entry{Address: l.ws.ID, Registration: s.registration(l), Source: r.store.path}
 		reg.Workspaces[l.ws.ID.String()] = &out.Registration
 		return true, r.recordVerb("add", out)
 	})
@@ -52,6 +56,9 @@ func (r *Resolver) Add(ctx context.Context, path string, o AddOptions) (Entry, e
 // that is there already when nothing changed.
 func (s *session) mayAdd(l *loaded) (Entry, error) {
 	id := l.ws.ID.String()
+	if err := s.reg.damaged(s.r.store.path, id); err != nil {
+		return Entry{}, err
+	}
 	if w, ok := s.r.cfg.Workspaces[id]; ok && !samePlace(w.Path, l.registeredPath()) {
 		return Entry{}, denied("", s.r.cfg.Path, "remove it there first", "%s is %s in the host configuration", id, w.Path)
 	}
@@ -73,7 +80,7 @@ func (s *session) mayAdd(l *loaded) (Entry, error) {
 	case e.differs(l.files) != "" || e.OwnerID != l.ws.Owner.ID || e.Fingerprint != l.loc.Fingerprint(l.registeredPath()):
 		return Entry{}, denied("", l.manifest, "look at the difference: wsmount registry accept "+id, "%s is registered, and has changed since", id)
 	}
-	return Entry{l.ws.ID, *e, s.r.store.path}, nil
+	return Entry{Address: l.ws.ID, Registration: *e, Source: s.r.store.path}, nil
 }
 
 // otherOwner finds a registered workspace of the same owner name with another
@@ -143,7 +150,7 @@ func (r *Resolver) recordVerb(verb string, e Entry) error {
 }
 
 // List returns every registered workspace, by address; those of the
-// configuration have a path and an owner only.
+// configuration have a path and an owner only. Damaged entries are among them.
 func (r *Resolver) List() ([]Entry, error) {
 	reg, err := r.store.load()
 	if err != nil {
@@ -152,11 +159,14 @@ func (r *Resolver) List() ([]Entry, error) {
 	var out []Entry
 	for addr, e := range reg.Workspaces {
 		a, _ := mountspec.ParseAddress(addr)
-		out = append(out, Entry{a, *e, r.store.path})
+		out = append(out, Entry{Address: a, Registration: *e, Source: r.store.path})
+	}
+	for name := range reg.Damaged {
+		out = append(out, Entry{Source: r.store.path, Damaged: strconv.Quote(name)})
 	}
 	for addr, w := range r.cfg.Workspaces {
 		a, _ := mountspec.ParseAddress(addr)
-		out = append(out, Entry{a, Registration{Path: w.Path, OwnerID: w.OwnerID}, r.cfg.Path})
+		out = append(out, Entry{Address: a, Registration: Registration{Path: w.Path, OwnerID: w.OwnerID}, Source: r.cfg.Path})
 	}
 	slices.SortFunc(out, func(a, b Entry) int {
 		return strings.Compare(a.Address.String()+" "+a.Source, b.Address.String()+" "+b.Source)
@@ -164,21 +174,33 @@ func (r *Resolver) List() ([]Entry, error) {
 	return out, nil
 }
 
-// Remove takes a workspace out of the registry. Nothing else is touched.
-func (r *Resolver) Remove(_ context.Context, addr mountspec.Address) error {
+// Remove takes a workspace out of the registry. Nothing else is touched. name is
+// its address, or what stands for that of a damaged entry.
+func (r *Resolver) Remove(_ context.Context, name string) error {
 	return r.store.change(func(reg *registryFile) (bool, error) {
+		if _, ok := reg.Damaged[name]; ok {
+			delete(reg.Damaged, name)
+			return true, r.o.Audit.Write(audit.Registration{Workspace: name, Verb: "remove"})
+		}
+		addr, err := mountspec.ParseAddress(name)
+		if err != nil {
+			return false, unresolvable("", "", "wsmount registry list shows what is registered", "%q is not in the registry", name)
+		}
 		e, err := r.entry(reg, addr)
 		if err != nil {
 			return false, err
 		}
 		delete(reg.Workspaces, addr.String())
-		return true, r.recordVerb("remove", Entry{addr, *e, r.store.path})
+		return true, r.recordVerb("remove", Entry{Address: addr, Registration: *e, Source: r.store.path})
 	})
 }
 
 func (r *Resolver) entry(reg *registryFile, addr mountspec.Address) (*Registration, error) {
 	if e, ok := reg.Workspaces[addr.String()]; ok {
 		return e, nil
+	}
+	if err := reg.damaged(r.store.path, addr.String()); err != nil {
+		return nil, err
 	}
 	s := &session{r: r, reg: reg}
 	hint := didYouMean(addr.String(), s.known(), "wsmount registry list shows what is registered")
@@ -230,7 +252,7 @@ func (r *Resolver) Accept(ctx context.Context, addr mountspec.Address, confirm f
 			return false, nil
 		}
 		reg.Workspaces[addr.String()] = &now
-		return true, r.recordVerb("accept", Entry{addr, now, r.store.path})
+		return true, r.recordVerb("accept", Entry{Address: addr, Registration: now, Source: r.store.path})
 	})
 	return change, err
 }

@@ -30,6 +30,11 @@ func Registry(entries []host.Entry, err error) Check {
 	if err != nil {
 		return refused("registry", err)
 	}
+	for _, e := range entries {
+		if e.Damaged != "" {
+			return problem("registry", "`wsmount registry remove` it, and register the workspace again", "%s: the entry of %s is damaged; the others count", e.Source, e.Damaged)
+		}
+	}
 	return ok("registry", "%d workspaces are registered", len(entries))
 }
 
