@@ -10,6 +10,9 @@ type Config struct {
 	// Path is the file that was read, or empty when there is none. Dir is
 	// where the registry file lies: beside it, or where it would be.
 	Path, Dir string
+	// Places are the files that were, or would have been, read instead by this or
+	// another call of LoadConfig.
+	Places []string
 
 	Workspaces     map[string]WorkspaceEntry // by address
 	Storages       map[string]string         // STORAGE.md files by registry slug

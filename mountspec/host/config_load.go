@@ -42,6 +42,15 @@ func LoadConfig(o LoadOptions) (*Config, error) {
 	if o.System == "" {
 		o.System = "/etc/wsmount"
 	}
+	c, err := o.find()
+	if err != nil {
+		return nil, err
+	}
+	c.Places = o.places()
+	return c, nil
+}
+
+func (o LoadOptions) find() (*Config, error) {
 	if o.Path != "" {
 		return o.given()
 	}
@@ -59,6 +68,22 @@ func LoadConfig(o LoadOptions) (*Config, error) {
 		user = o.System
 	}
 	return &Config{Dir: user}, nil
+}
+
+// places are the files that a configuration is read from, with and without a path
+// or XDG_CONFIG_HOME.
+func (o LoadOptions) places() []string {
+	out := []string{filepath.Join(o.System, configName)}
+	if o.Path != "" {
+		out = append(out, o.Path)
+	}
+	if dir := o.userDir(); dir != "" {
+		out = append(out, filepath.Join(dir, configName))
+	}
+	if filepath.IsAbs(o.Home) {
+		out = append(out, filepath.Join(o.Home, ".config", "wsmount", configName))
+	}
+	return out
 }
 
 // userDir is $XDG_CONFIG_HOME/wsmount or ~/.config/wsmount. A relative

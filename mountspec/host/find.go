@@ -170,7 +170,7 @@ func (s *session) searchDir(dir string, a mountspec.Address) []string {
 		}
 		m, is := s.claims(sub, a)
 		found = append(found, m...)
-		if !is && e.Name() == a.Owner {
+		if !is && e.Name() == a.Owner && !s.keepsFiles(sub) {
 			if deep := filepath.Join(sub, a.Slug); s.safeDir(deep) {
 				m, _ := s.claims(deep, a)
 				found = append(found, m...)
@@ -179,6 +179,24 @@ func (s *session) searchDir(dir string, a mountspec.Address) []string {
 	}
 	s.step("search path "+dir, fmt.Sprintf("%d of %s", len(found), a))
 	return found
+}
+
+// keepsFiles says whether a registered workspace keeps its files in dir. What its
+// programs write there is no manifest of others.
+func (s *session) keepsFiles(dir string) bool {
+	for _, e := range s.reg.Workspaces {
+		if e.Location.Service == ServiceDir && e.Location.Prefix == dir {
+			s.step("search path "+dir, "skipped: a registered workspace keeps its files there")
+			return true
+		}
+	}
+	for _, w := range s.r.cfg.Workspaces {
+		if realish(w.Path) == dir {
+			s.step("search path "+dir, "skipped: a workspace of the configuration keeps its files there")
+			return true
+		}
+	}
+	return false
 }
 
 // safeDir says whether path is a directory, no link, that only root and the
@@ -230,7 +248,7 @@ func (s *session) agentproto(a mountspec.Address) (candidate, bool, error) {
 	if s.r.o.Home == "" {
 		return candidate{}, false, nil
 	}
-	path := filepath.Join(s.r.o.Home, ".agentproto", "workspaces.json")
+	path := s.r.agentprotoPath()
 	f, err := hostfile.Read(path, hostfile.Options{MaxBytes: 16 << 20})
 	if hostfile.IsAbsent(err) {
 		s.step(path, "absent")
@@ -260,6 +278,10 @@ func (s *session) agentproto(a mountspec.Address) (candidate, bool, error) {
 	}
 	s.step(path, yesNo(found != "", found, "no "+a.String()))
 	return candidate{addr: a, path: found, trust: Unverified, how: path, checked: true}, found != "", nil
+}
+
+func (r *Resolver) agentprotoPath() string {
+	return filepath.Join(r.o.Home, ".agentproto", "workspaces.json")
 }
 
 // byPath makes a candidate of a path. One that is registered counts as

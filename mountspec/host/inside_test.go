@@ -53,16 +53,59 @@ func TestLinkOnTheWayToAGoverningFile(t *testing.T) {
 	}
 }
 
-// The attack: a workspace whose directory holds the host's configuration; a
-// program in the mount grants itself something.
-func TestOwnFilesOfTheHost(t *testing.T) {
+// The attack: a workspace whose directory holds the host's configuration, or the
+// place where it would be; a program in the mount grants itself something.
+func TestOwnPlacesOfTheHost(t *testing.T) {
 	w := newWorld(t)
-	w.config = "workspaces: { \"@bob/b\": { path: " + w.mkdir("b") + " } }\nstorages: { \"@acme/s\": " + w.path("s.STORAGE.md") + " }\n"
+	w.mkdir("real")
+	w.symlink(w.path("real"), "link")
+	w.write("sp/ws/WORKSPACE.md", "")
+	w.config = "workspaces: { \"@bob/b\": { path: " + w.mkdir("b") + " } }\nstorages: { \"@acme/s\": " + w.path("s.STORAGE.md") + " }\n" +
+		"search_path: [ " + w.path("sp") + ", " + w.path("sp/ws") + ", " + w.path("none") + " ]\n" +
+		"secrets: { x: { file: " + w.path("link/pw") + " }, y: { command: [ sh, " + w.path("get.sh") + ", --key=" + w.path("key") + " ] } }\n"
+	got := w.resolver().Own()
 	dir := w.path("home/.config/wsmount/")
-	want := []string{w.path("b/WORKSPACE.md"), dir + "/config.yaml", dir + "/" + registryName, w.path("s.STORAGE.md")}
-	if got := w.resolver().OwnFiles(); !slices.Equal(got, want) {
-		t.Errorf("got %q, want %q", got, want)
+	for _, want := range []string{w.path("b/WORKSPACE.md"), dir + "/config.yaml", dir + "/" + registryName, dir + "/" + registryName + ".lock", w.path("s.STORAGE.md"),
+		w.path("link"), w.path("real/pw"), w.path("get.sh"), w.path("key"), w.path("sp/ws/WORKSPACE.md"), w.path("home/.agentproto/workspaces.json")} {
+		if !slices.Contains(got.Files, want) {
+			t.Errorf("%s may be written: %q", want, got.Files)
+		}
 	}
+	if !slices.Contains(got.Dirs, dir) {
+		t.Errorf("directories %q, want %s", got.Dirs, dir)
+	}
+	if want := []string{w.path("none"), w.path("sp")}; !slices.Equal(got.Searched, want) {
+		t.Errorf("searched %q, want %q", got.Searched, want)
+	}
+}
+
+// A configuration may not be there yet, or not the one that was read.
+func TestEveryPlaceOfAConfigurationIsKnown(t *testing.T) {
+	w := newWorld(t)
+	given := w.write("given/c.yaml", "{}")
+	env := map[string]string{"XDG_CONFIG_HOME": w.path("xdg")}
+	o := LoadOptions{Home: w.home, Dir: w.mkdir("cwd"), System: w.path("etc"), Lookup: func(n string) (string, bool) { v, ok := env[n]; return v, ok }}
+	for _, o.Path = range []string{"", given} {
+		c, err := LoadConfig(o)
+		must(t, err)
+		for _, want := range []string{o.Path, w.path("xdg/wsmount/config.yaml"), w.home + "/.config/wsmount/config.yaml", w.path("etc/config.yaml")} {
+			if want != "" && !slices.Contains(c.Places, want) {
+				t.Errorf("%s is missing in %q", want, c.Places)
+			}
+		}
+	}
+}
+
+// The attack: a workspace without a manifest in its directory lies in the search
+// path, under the name of an owner; a program in it makes a workspace of theirs.
+func TestSearchPathEndsAtRegisteredFiles(t *testing.T) {
+	w := newWorld(t)
+	w.config = "search_path: [ " + w.mkdir("sp") + " ]\n"
+	w.workspace("sp/acme/ops", "@acme/ops")
+	w.ok("@acme/ops", ResolveOptions{})
+	_, err := w.resolver().Add(t.Context(), w.path("sp/acme"), AddOptions{Address: mountspec.Address{Owner: "bob", Slug: "b"}})
+	must(t, err)
+	w.refused("@acme/ops", ResolveOptions{}, Unresolvable, "@acme/ops")
 }
 
 // The attack: another user of the machine writes a policy that a manifest

@@ -2,11 +2,9 @@ package host
 
 import (
 	"log/slog"
-	"maps"
 	"os"
 	"os/user"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"time"
 
@@ -120,29 +118,6 @@ func (r *Resolver) owners(reg *registryFile) []string {
 		add(a)
 	}
 	return out
-}
-
-// OwnFiles are the files that decide about mounts of this host, also of other
-// workspaces: the configuration, the registry, and every manifest that the
-// configuration names, which no digest pins. What is written there from inside
-// a mount would grant things.
-func (r *Resolver) OwnFiles() []string {
-	files := []string{r.cfg.Path, r.o.Registry}
-	for _, w := range r.cfg.Workspaces {
-		if path, err := manifestPath(w.Path); err == nil {
-			files = append(files, path)
-		}
-	}
-	files = slices.AppendSeq(files, maps.Values(r.cfg.Storages))
-	files = slices.AppendSeq(files, maps.Values(r.cfg.Manifests))
-	var out []string
-	for _, p := range files {
-		if p != "" {
-			out = append(out, realish(p))
-		}
-	}
-	slices.Sort(out)
-	return slices.Compact(out)
 }
 
 // Identity is who the host configuration says a reference such as

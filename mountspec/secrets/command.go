@@ -49,6 +49,28 @@ func (c Command) String() string {
 	return "command " + c.Argv[0]
 }
 
+// Files are the files that decide what the program prints, as far as the command
+// names them: the program, wherever it is looked for, and every argument that is
+// an absolute path or ends in =PATH.
+func (c Command) Files() []string {
+	var out []string
+	for i, arg := range c.Argv {
+		if i == 0 && !strings.Contains(arg, "/") {
+			for _, dir := range programDirs {
+				out = append(out, filepath.Join(dir, arg))
+			}
+			continue
+		}
+		if _, value, ok := strings.Cut(arg, "="); ok && !filepath.IsAbs(arg) {
+			arg = value
+		}
+		if filepath.IsAbs(arg) {
+			out = append(out, arg)
+		}
+	}
+	return out
+}
+
 // Fetch runs the program.
 func (c Command) Fetch(ctx context.Context) (Secret, error) {
 	prog, err := c.program()

@@ -100,12 +100,49 @@ func TestControlDir(t *testing.T) {
 func TestGoverningFilesAreFoundInEveryPart(t *testing.T) {
 	tree := &Tree{Sources: []Source{{Path: "/w/app"}, {At: "lib", Path: "/w/lib"}, {At: "mem"}, {At: "all", Path: "/w"}}}
 	b := builder{tree: tree, governing: []string{"/w/app/WORKSPACE.md", "/w/app/conf/STORAGE.md", "/w/lib-evil/X.md", "/w/app/WORKSPACE.md"}}
-	b.govern()
+	if err := b.govern(); err != nil {
+		t.Fatal(err)
+	}
 	want := [][]string{{"WORKSPACE.md", "conf/STORAGE.md"}, nil, nil, {"app/WORKSPACE.md", "app/conf/STORAGE.md", "lib-evil/X.md"}}
 	for i, s := range tree.Sources {
 		if !slices.Equal(s.Governing, want[i]) {
 			t.Errorf("part %q: got %q, want %q", s.At, s.Governing, want[i])
 		}
+	}
+}
+
+// What the host itself believes is kept from programs in every part: unchangeable
+// where that is enough, else the part is refused, unless it only reads.
+func TestHostsOwnPlaces(t *testing.T) {
+	own := host.Own{Files: []string{"/w/conf/config.yaml"}, Dirs: []string{"/w/conf"}, Searched: []string{"/w/sp"}}
+	registered := &host.Resolved{Trust: host.Registered}
+	for _, tt := range []struct {
+		name, path, readOnly string
+		resolved             *host.Resolved
+		want                 []string
+		refused              string
+	}{
+		{name: "beside", path: "/w/x"},
+		{name: "the configuration lies in it", path: "/w", readOnly: "flag", want: []string{"conf", "conf/config.yaml"}},
+		{name: "it is the configuration's directory", path: "/w/conf", refused: "host configuration"},
+		{name: "read-only it may be", path: "/w/conf", readOnly: "flag", want: []string{"config.yaml"}},
+		{name: "it holds the search path", path: "/w", refused: "search path"},
+		{name: "it is the search path", path: "/w/sp", refused: "search path"},
+		{name: "in the search path, not registered", path: "/w/sp/acme", refused: "search path"},
+		{name: "in the search path", path: "/w/sp/acme", resolved: registered, want: []string{"WORKSPACE.md"}},
+		{name: "deeper in the search path", path: "/w/sp/acme/ops", want: []string{"WORKSPACE.md"}},
+		{name: "deeper than is searched", path: "/w/sp/acme/ops/data"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			b := builder{tree: &Tree{Sources: []Source{{Name: "@acme/x", Path: tt.path, ReadOnly: tt.readOnly, resolved: tt.resolved}}}, own: own}
+			err := b.govern()
+			if (err != nil) != (tt.refused != "") || err != nil && (!strings.Contains(err.Error(), tt.refused) || exit.From(err).Code != exit.Denied || exit.From(err).Advice == "") {
+				t.Errorf("refused: %v, want %q", err, tt.refused)
+			}
+			if got := b.tree.Sources[0].Governing; !slices.Equal(got, tt.want) {
+				t.Errorf("governed: %q, want %q", got, tt.want)
+			}
+		})
 	}
 }
 
@@ -296,7 +333,9 @@ func TestWhereAManifestWouldBeReadIsGoverned(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.govern()
+	if err := b.govern(); err != nil {
+		t.Fatal(err)
+	}
 	want := []string{".secrets/SECRETS.md", "SECRETS.md", "WORKSPACE.md"}
 	if got := b.tree.Sources[0].Governing; !slices.Equal(got, want) {
 		t.Errorf("governed: %q, want %q", got, want)

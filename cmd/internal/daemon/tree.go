@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"path"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -101,7 +100,7 @@ func Resolve(ctx context.Context, r Request) (*Tree, error) {
 	if err := t.findState(r); err != nil {
 		return nil, err
 	}
-	b := builder{tree: t, governing: r.Resolver.OwnFiles(), copyName: r.WorkingCopy, writeBack: r.WriteBack}
+	b := builder{tree: t, own: r.Resolver.Own(), copyName: r.WorkingCopy, writeBack: r.WriteBack}
 	if err := b.add(got, ""); err != nil {
 		return nil, err
 	}
@@ -109,7 +108,9 @@ func Resolve(ctx context.Context, r Request) (*Tree, error) {
 		return nil, err
 	}
 	b.inherit()
-	b.govern()
+	if err := b.govern(); err != nil {
+		return nil, err
+	}
 	if r.Mountpoint == "" {
 		return t, nil
 	}
@@ -205,7 +206,8 @@ type builder struct {
 	tree      *Tree
 	copyName  string // Request.WorkingCopy
 	writeBack bool
-	governing []string // real paths of every file that was consulted, or would have been
+	own       host.Own
+	governing []string // real paths of every manifest that was consulted, or would have been
 }
 
 // add enters a workspace at a path of the mount, and what it mounts below.
@@ -311,21 +313,6 @@ func (b *builder) warn(r *host.Resolved) {
 	}
 	for _, f := range r.Warnings {
 		b.tree.note("%s: %s", f.Pos(), f.Message)
-	}
-}
-
-// govern makes every file that decides what this mount may do unchangeable from
-// inside, in whichever part it lies.
-func (b *builder) govern() {
-	for i := range b.tree.Sources {
-		s := &b.tree.Sources[i]
-		for _, g := range b.governing {
-			rel, err := filepath.Rel(s.Path, g)
-			if s.Path != "" && err == nil && g != s.Path && mountpoint.Within(g, s.Path) && !slices.Contains(s.Governing, rel) {
-				s.Governing = append(s.Governing, rel)
-			}
-		}
-		slices.Sort(s.Governing)
 	}
 }
 

@@ -1,0 +1,135 @@
+package host
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/wsmount/wsmount/mountspec/secrets"
+)
+
+// Own are the places that decide about mounts of this host, also of other
+// workspaces and of later mounts. Who writes there from inside a mount grants
+// things to himself. All paths are absolute, and their directories without links.
+type Own struct {
+	// Files are not to be changed, and where there is none, not to be made: the
+	// configuration, the registry with its lock, every manifest that the
+	// configuration names, which no digest pins, what secrets come from, and each
+	// symbolic link on the way to one of them.
+	Files []string
+	// Dirs are those of the configuration and the registry, there or not: nothing
+	// is to appear in them.
+	Dirs []string
+	// Searched are the directories of the search path that are no workspace
+	// themselves: what is made in them, or one below, is found by its address.
+	Searched []string
+}
+
+// Own lists the host's own places.
+func (r *Resolver) Own() Own {
+	var out Own
+	for _, p := range append(slices.Clone(r.cfg.Places), r.cfg.Path, r.o.Registry) {
+		if p == "" {
+			continue
+		}
+		out.Files = append(out.Files, stations(p)...)
+		out.addDir(filepath.Dir(p))
+	}
+	if r.o.Registry != "" {
+		out.Files = append(out.Files, stations(r.o.Registry+".lock")...)
+	}
+	if r.cfg.Dir != "" {
+		out.addDir(r.cfg.Dir)
+	}
+	for _, p := range slices.Concat(r.namedManifests(), r.secretFiles()) {
+		out.Files = append(out.Files, stations(p)...)
+	}
+	for _, dir := range r.cfg.SearchPath {
+		way := stations(dir)
+		dir = way[len(way)-1]
+		out.Files = append(out.Files, way[:len(way)-1]...)
+		if manifest := filepath.Join(dir, manifestName); exists(manifest) {
+			out.Files = append(out.Files, manifest) // nothing below is looked at while it is there
+		} else {
+			out.Searched = append(out.Searched, dir)
+		}
+	}
+	for _, list := range []*[]string{&out.Files, &out.Dirs, &out.Searched} {
+		slices.Sort(*list)
+		*list = slices.Compact(*list)
+	}
+	return out
+}
+
+func (o *Own) addDir(dir string) {
+	way := stations(dir)
+	o.Dirs = append(o.Dirs, way[len(way)-1])
+	o.Files = append(o.Files, way[:len(way)-1]...)
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}
+
+// namedManifests are those that the host believes for where they lie.
+func (r *Resolver) namedManifests() []string {
+	var out []string
+	for _, w := range r.cfg.Workspaces {
+		if path, err := manifestPath(w.Path); err == nil {
+			out = append(out, path)
+		}
+	}
+	out = slices.AppendSeq(out, maps.Values(r.cfg.Storages))
+	out = slices.AppendSeq(out, maps.Values(r.cfg.Manifests))
+	if r.o.Home != "" {
+		out = append(out, r.agentprotoPath())
+	}
+	return slices.DeleteFunc(out, func(p string) bool { return p == "" })
+}
+
+// secretFiles are the files that secrets come from, programs included.
+func (r *Resolver) secretFiles() []string {
+	var out []string
+	for _, e := range r.cfg.Secrets {
+		switch src := e.Source.(type) {
+		case secrets.File:
+			out = append(out, src.Path)
+		case secrets.Command:
+			out = append(out, src.Files()...)
+		}
+	}
+	return out
+}
+
+// stations follows path as far as it exists: every symbolic link on the way, and
+// at the end where it leads. A link that is replaced leads to another file.
+func stations(path string) []string {
+	var out []string
+	at, todo := "/", names(path)
+	for len(todo) > 0 {
+		name := todo[0]
+		todo = todo[1:]
+		next := filepath.Join(at, name) // ".." too: at has no links
+		target, err := os.Readlink(next)
+		if err != nil || len(out) >= maxStations {
+			at = next
+			continue
+		}
+		out = append(out, next)
+		if filepath.IsAbs(target) {
+			at = "/"
+		}
+		todo = append(names(target), todo...)
+	}
+	return append(out, at)
+}
+
+// maxStations is how many links the kernel follows.
+const maxStations = 40
+
+func names(path string) []string {
+	return strings.FieldsFunc(path, func(r rune) bool { return r == '/' })
+}
