@@ -143,7 +143,9 @@ func TestAccept(t *testing.T) {
 		t.Errorf("--show: got %s", out)
 	}
 	w.refused(exit.Denied, "was not accepted", "registry", "accept", addr) // nobody to ask
-	w.ok("registry", "accept", addr, "--yes")
+	if out := w.ok("registry", "accept", addr, "--yes"); !strings.Contains(out, `+version: "0.2.0"`) {
+		t.Errorf("what was accepted: got %q", out)
+	}
 	if out := w.ok("registry", "accept", addr); !strings.Contains(out, "nothing has changed") {
 		t.Errorf("again: got %s", out)
 	}

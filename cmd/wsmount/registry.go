@@ -250,15 +250,15 @@ func registryAccept(c *cli.Context) error {
 }
 
 // confirmChange shows a change and asks, unless --yes was given. Without a
-// terminal to ask at, the answer is no.
+// terminal to ask at, the answer is no. As JSON the change is shown afterwards.
 func confirmChange(c *cli.Context, change host.Change) bool {
+	if c.Bool("json") {
+		return c.Bool("yes")
+	}
+	printChange(c.App.Writer, change)
 	if c.Bool("yes") {
 		return true
 	}
-	if c.Bool("json") {
-		return false
-	}
-	printChange(c.App.Writer, change)
 	if !isTerminal(os.Stdin) {
 		return false
 	}
