@@ -13,7 +13,8 @@
 //	err = log.Write(audit.Reveal{Slug: "org/acme/s3-rw", Workspace: "@acme/ops"})
 //
 // A caller that cannot write a record must not do what it records: every
-// event here is written before the act. The file is not rotated by us; a
+// event here is written before the act, and what was obtained before anybody
+// has it. The file is not rotated by us; a
 // rotation that renames it is noticed, and the next record opens a new one.
 package audit
 

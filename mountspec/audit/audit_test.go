@@ -47,7 +47,7 @@ func lines(t *testing.T, path string) []map[string]any {
 
 // every is one record of each kind.
 var every = []Record{
-	Reveal{Slug: "s", Workspace: "@a/b"}, RevealDenied{Slug: "s"}, Denied{What: "w"},
+	Reveal{Slug: "s", Workspace: "@a/b"}, RevealAsked{Slug: "s"}, RevealFailed{Slug: "s"}, RevealDenied{Slug: "s"}, Denied{What: "w"},
 	PolicyDecision{Decision: "allow"}, CrossOwnerRef{From: "@a/b"}, Push{Remote: "r"}, Conflict{Path: "p"}, Registration{Verb: "add"},
 }
 
@@ -83,7 +83,7 @@ func TestEveryRecordIsOneObjectOnALine(t *testing.T) {
 // thousand is left to the kernel.
 func TestWhatIsDurable(t *testing.T) {
 	for r, want := range map[string]bool{
-		"reveal": Reveal{}.durable(), "denied reveal": RevealDenied{}.durable(), "denial": Denied{}.durable(),
+		"reveal": Reveal{}.durable(), "asked reveal": RevealAsked{}.durable(), "failed reveal": RevealFailed{}.durable(), "denied reveal": RevealDenied{}.durable(), "denial": Denied{}.durable(),
 		"denied by policy": PolicyDecision{Decision: "deny"}.durable(), "refused ref": CrossOwnerRef{}.durable(),
 	} {
 		if !want {

@@ -14,7 +14,11 @@ type Actor struct {
 	Roles  []string `json:"roles,omitempty"`
 }
 
-// Reveal says that a secret was handed to a storage (AIP-19 secret.reveal).
+// RevealAsked says that the source of a secret is going to be asked. What came of
+// it, a Reveal or a RevealFailed, follows.
+type RevealAsked Reveal
+
+// Reveal says that a secret was obtained, and is handed to a storage (AIP-19 secret.reveal).
 // It holds the secret's name and where it comes from.
 type Reveal struct {
 	Slug           string   `json:"slug"`
@@ -37,6 +41,9 @@ type RevealDenied struct {
 	Purpose   string `json:"purpose"`
 	Reason    string `json:"reason"`
 }
+
+// RevealFailed says that a secret was granted and could not be obtained.
+type RevealFailed RevealDenied
 
 // Denied says that something which only the host can grant was asked for:
 // a path, an endpoint, a bucket, an environment variable, a registration.
@@ -93,7 +100,9 @@ type Registration struct {
 	Digest    string `json:"digest,omitempty"`
 }
 
+func (RevealAsked) event() string    { return "secret.reveal.asked" }
 func (Reveal) event() string         { return "secret.reveal" }
+func (RevealFailed) event() string   { return "secret.reveal.failed" }
 func (RevealDenied) event() string   { return "secret.reveal.denied" }
 func (Denied) event() string         { return "denied" }
 func (PolicyDecision) event() string { return "policy.decision" }
@@ -102,7 +111,9 @@ func (Push) event() string           { return "storage.push" }
 func (Conflict) event() string       { return "storage.conflict" }
 func (Registration) event() string   { return "registry" }
 
+func (RevealAsked) durable() bool      { return true }
 func (Reveal) durable() bool           { return true }
+func (RevealFailed) durable() bool     { return true }
 func (RevealDenied) durable() bool     { return true }
 func (Denied) durable() bool           { return true }
 func (r PolicyDecision) durable() bool { return r.Decision != "allow" }
@@ -111,13 +122,18 @@ func (Push) durable() bool             { return false }
 func (Conflict) durable() bool         { return false } // may come by the thousand
 func (Registration) durable() bool     { return true }
 
-func (r Reveal) bounded() Record {
+func (r RevealAsked) bounded() Record  { return RevealAsked(Reveal(r).shortened()) }
+func (r Reveal) bounded() Record       { return r.shortened() }
+func (r RevealFailed) bounded() Record { return RevealFailed(RevealDenied(r).shortened()) }
+func (r RevealDenied) bounded() Record { return r.shortened() }
+
+func (r Reveal) shortened() Reveal {
 	cut(&r.Slug, &r.Workspace, &r.Purpose, &r.GrantedBy, &r.Source, &r.Retention)
 	r.Actor, r.Classification = r.Actor.bounded(), cutAll(r.Classification)
 	return r
 }
 
-func (r RevealDenied) bounded() Record {
+func (r RevealDenied) shortened() RevealDenied {
 	cut(&r.Slug, &r.Workspace, &r.Purpose, &r.Reason)
 	r.Actor = r.Actor.bounded()
 	return r

@@ -1,6 +1,12 @@
 package secrets
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/wsmount/wsmount/mountspec/host/hostfile"
+)
 
 // Code is the upstream code of every error here (AIP-35, ADAPTER).
 const Code = "storage_auth_unresolvable"
@@ -33,5 +39,14 @@ func unrecorded(name string, err error) *Error {
 }
 
 func unfetched(name, source string, err error) *Error {
-	return missing(name, fmt.Sprintf("%s: %v", source, err), "correct it in secrets of the host configuration")
+	hint := "correct it in secrets of the host configuration"
+	var h *hostfile.Error
+	text := err.Error()
+	if errors.As(err, &h) {
+		hint = h.Hint
+	}
+	if _, path, ok := strings.Cut(source, " "); ok { // "file /x: /x: ..." says it twice
+		text = strings.TrimPrefix(text, path+": ")
+	}
+	return missing(name, source+": "+text, hint)
 }

@@ -141,19 +141,13 @@ func (c *Credentials) Expires() time.Time { return c.expires }
 func (c *Credentials) Secret() Secret { return NewSecret(c.fields, c.expires) }
 
 // Reveal fetches every need. Each is written to the audit log first; what
-// cannot be written there is not fetched.
+// cannot be written there is not fetched, and not handed out.
 func (p *Plan) Reveal(ctx context.Context) (*Credentials, error) {
 	c := &Credentials{fields: map[string]Value{}}
 	from := map[string]string{}
 	for _, n := range p.needs {
-		if err := p.v.o.Audit.Write(p.record(n)); err != nil {
-			return nil, unrecorded(n.Name, err)
-		}
-		s, err := n.source.Fetch(ctx)
+		_, err := p.v.obtain(ctx, p.record(n), n.source, func(s Secret) error { return c.take(n, s, from) })
 		if err != nil {
-			return nil, unfetched(n.Name, n.Source, err)
-		}
-		if err := c.take(n, s, from); err != nil {
 			return nil, err
 		}
 	}

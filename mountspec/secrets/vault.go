@@ -2,6 +2,7 @@ package secrets
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -84,12 +85,27 @@ func (v *Vault) Host(ctx context.Context, slug string, workspace mountspec.Addre
 		return Secret{}, missing(slug, "the host keeps no secret of that name", "add it to secrets of the host configuration")
 	}
 	rec := audit.Reveal{Slug: slug, Workspace: workspace.String(), Purpose: purpose, GrantedBy: "the host's own", Source: e.Source.Kind()}
-	if err := v.o.Audit.Write(rec); err != nil {
-		return Secret{}, unrecorded(slug, err)
+	return v.obtain(ctx, rec, e.Source, func(Secret) error { return nil })
+}
+
+// obtain asks a source and lets use have what it says. That it is asked is on
+// record before, and what came of it before anybody has the secret.
+func (v *Vault) obtain(ctx context.Context, rec audit.Reveal, src Source, use func(Secret) error) (Secret, error) {
+	if err := v.o.Audit.Write(audit.RevealAsked(rec)); err != nil {
+		return Secret{}, unrecorded(rec.Slug, err)
 	}
-	s, err := e.Source.Fetch(ctx)
+	s, err := src.Fetch(ctx)
 	if err != nil {
-		return Secret{}, unfetched(slug, e.Source.String(), err)
+		err = unfetched(rec.Slug, src.String(), err)
+	} else {
+		err = use(s)
+	}
+	if err != nil {
+		failed := audit.RevealFailed{Slug: rec.Slug, Actor: rec.Actor, Workspace: rec.Workspace, Purpose: rec.Purpose, Reason: err.Error()}
+		return Secret{}, errors.Join(err, v.o.Audit.Write(failed))
+	}
+	if err := v.o.Audit.Write(rec); err != nil {
+		return Secret{}, unrecorded(rec.Slug, err)
 	}
 	return s, nil
 }

@@ -192,6 +192,34 @@ func TestDuplicateSlugsAreRefused(t *testing.T) {
 	}
 }
 
+// The log says what was obtained, and what was not and why.
+func TestFailedRevealIsOnRecord(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "pw")
+	if err := os.WriteFile(path, []byte(hidden), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	f := newFixture(t, func(o *VaultOptions) {
+		o.Entries = append(o.Entries, Entry{Slug: "org/acme/open", Source: File{Path: path}})
+	})
+	plan, err := f.v.Plan(Request{Workspace: acme, Registered: true, CredentialsRef: "org/acme/open"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, planned := plan.Reveal(t.Context())
+	_, own := f.v.Host(t.Context(), "org/acme/open", acme, "app")
+	b, err := os.ReadFile(f.log)
+	if err != nil || planned == nil || own == nil {
+		t.Fatalf("revealed: %v, %v; log: %v", planned, own, err)
+	}
+	log := string(b)
+	if strings.Count(planned.Error(), path) != 1 {
+		t.Errorf("not said once: %v", planned)
+	}
+	if strings.Contains(log, `"event":"secret.reveal"`) || strings.Count(log, `"event":"secret.reveal.asked"`) != 2 || strings.Count(log, "can be read by others") != 2 {
+		t.Errorf("audit log:\n%s", log)
+	}
+}
+
 // No record, no reveal.
 func TestRevealNeedsTheAuditLog(t *testing.T) {
 	f := newFixture(t, nil)

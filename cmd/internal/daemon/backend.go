@@ -75,7 +75,7 @@ func revealed(reveal func(context.Context) (secrets.Secret, error)) func(context
 	return func(ctx context.Context) (map[string]string, error) {
 		s, err := reveal(ctx)
 		if err != nil {
-			return nil, fmt.Errorf("%w: %w", providers.ErrUnauthenticated, err)
+			return nil, err // the provider says that these are its credentials
 		}
 		fields := map[string]string{}
 		for _, name := range s.Names() {

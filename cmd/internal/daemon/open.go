@@ -16,6 +16,7 @@ import (
 	"github.com/wsmount/wsmount/mountspec"
 	"github.com/wsmount/wsmount/mountspec/host"
 	"github.com/wsmount/wsmount/mountspec/netguard"
+	"github.com/wsmount/wsmount/mountspec/secrets"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/all"
 )
@@ -143,9 +144,12 @@ func openCached(ctx context.Context, r *host.Resolved, e Env) (fs.Volume, error)
 // backendError says of a store that does not open what to do about it.
 func backendError(r *host.Resolved, err error) error {
 	var denied *netguard.DeniedError
+	var secret *secrets.Error
 	switch {
 	case errors.As(err, &denied):
 		return exit.New(exit.Denied, "%s: %w", r.Address, err).Hint("%s", denied.Hint)
+	case errors.As(err, &secret):
+		return exit.New(exit.Denied, "%s: %w", r.Address, err).Hint("%s", secret.Hint)
 	case errors.Is(err, providers.ErrUnsupported):
 		return exit.New(exit.Failed, "%s: %w", r.Address, err).Hint("mount it read-only, or keep it at another service")
 	case errors.Is(err, providers.ErrInvalid):
