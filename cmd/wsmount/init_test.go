@@ -72,3 +72,33 @@ func TestInitThatIsRefusedLeavesNothing(t *testing.T) {
 		t.Errorf("again: %+v", got)
 	}
 }
+
+// Why a workspace is not found is said wherever somebody asks: what was skipped
+// by the mount, each step by resolve, both by doctor.
+func TestWhatWasSkippedIsSaid(t *testing.T) {
+	w := newWorld(t)
+	w.ok("init", "sp/a", "--id", "@me/a")
+	w.mkdir("at")
+	w.config("search_path: [ " + w.path("sp") + " ]\n")
+	if err := os.Chmod(w.path("sp/a/WORKSPACE.md"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	tight := func(s string) string { return strings.Join(strings.Fields(s), "") } // lines are broken
+	said := func(text, want string) {
+		t.Helper()
+		if !strings.Contains(tight(text), tight(want)) {
+			t.Errorf("%q is missing in\n%s", want, text)
+		}
+	}
+	skipped := "skipped " + w.path("sp/a/WORKSPACE.md") + ": can be written by others"
+	for _, args := range [][]string{{"mount", "@me/a", "at"}, {"resolve", "@me/a"}} {
+		o := w.run(args...)
+		if said(o.errOut, skipped); o.code != exit.Unresolvable || strings.Count(o.errOut, "\n") != 3 {
+			t.Errorf("%s: exit %d\n%s", args, o.code, o.errOut)
+		}
+	}
+	explained := w.run("resolve", "@me/a", "--explain").out
+	said(explained, "registry.json: no @me/a")
+	said(explained, "WORKSPACE.md: skipped: can be written by others")
+	said(w.run("doctor", "@me/a").out, "note workspace "+skipped)
+}

@@ -64,7 +64,7 @@ func run(ctx context.Context, words []string, stdout, stderr io.Writer) exit.Cod
 		return e.Code
 	}
 	if in.json() {
-		_ = printJSON(stdout, refusal{control.ErrorSchema, e.What, e.Advice, e.Code.String(), int(e.Code)})
+		_ = printJSON(stdout, refusal{control.ErrorSchema, e.What, e.Details, e.Advice, e.Code.String(), int(e.Code)})
 	}
 	printError(stderr, e)
 	return e.Code
@@ -72,11 +72,12 @@ func run(ctx context.Context, words []string, stdout, stderr io.Writer) exit.Cod
 
 // refusal is an error as --json shows it.
 type refusal struct {
-	Schema string `json:"schema"`
-	Error  string `json:"error"`
-	Hint   string `json:"hint,omitempty"`
-	Code   string `json:"code"`
-	Exit   int    `json:"exit"`
+	Schema  string   `json:"schema"`
+	Error   string   `json:"error"`
+	Details []string `json:"details,omitempty"`
+	Hint    string   `json:"hint,omitempty"`
+	Code    string   `json:"code"`
+	Exit    int      `json:"exit"`
 }
 
 // silent ends the program with a code when everything has been said.
@@ -89,6 +90,9 @@ func silent(c exit.Code) error {
 
 func printError(w io.Writer, e *exit.Error) {
 	fmt.Fprintf(w, "wsmount: %s\n", oneLine(e.What))
+	for _, d := range e.Details {
+		fmt.Fprintf(w, "  %s\n", oneLine(d))
+	}
 	if e.Advice != "" {
 		fmt.Fprintf(w, "hint: %s\n", oneLine(e.Advice))
 	}

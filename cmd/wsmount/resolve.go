@@ -69,6 +69,9 @@ func resolveAction(c *cli.Context) error {
 	defer closeRequest()
 	tree, err := daemon.Resolve(c.Context, req)
 	if err != nil {
+		if c.Bool("explain") && !c.Bool("json") {
+			printSteps(c.App.Writer, steps(daemon.Steps(tree, err)))
+		}
 		return err
 	}
 	r := newResolution(tree, c.Bool("explain"))
@@ -100,15 +103,7 @@ func steps(in []host.Step) []stepJSON {
 }
 
 func printResolution(w io.Writer, r resolution) {
-	for _, s := range r.Steps {
-		text := s.Result
-		if s.Default {
-			text += " (default)"
-		}
-		for i, line := range breakLines(oneLine(s.Subject+": "+text), width-2) {
-			fmt.Fprintf(w, "%s%s\n", strings.Repeat("  ", min(i, 1)), line)
-		}
-	}
+	printSteps(w, r.Steps)
 	if len(r.Steps) > 0 {
 		fmt.Fprintln(w)
 	}
@@ -129,5 +124,17 @@ func printResolution(w io.Writer, r resolution) {
 		row("store", p.Provider+", "+p.Mode+" "+p.Path)
 		row("read-only", p.ReadOnly)
 		row("governing", strings.Join(p.Governing, ", "))
+	}
+}
+
+func printSteps(w io.Writer, list []stepJSON) {
+	for _, s := range list {
+		text := s.Result
+		if s.Default {
+			text += " (default)"
+		}
+		for i, line := range breakLines(oneLine(s.Subject+": "+text), width-2) {
+			fmt.Fprintf(w, "%s%s\n", strings.Repeat("  ", min(i, 1)), line)
+		}
 	}
 }

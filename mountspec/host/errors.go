@@ -43,6 +43,11 @@ type Error struct {
 	Hint  string   // what to do
 	Chain []string // the workspaces that led here, outermost first
 	Err   error    // the cause, or nil
+	// Skipped are manifests and directories that could have been what was looked
+	// for, each with why it was passed over.
+	Skipped []string
+	// Steps are what was looked at on the way here, as in Resolved.Explain.
+	Steps []Step
 }
 
 // Error is one line: where, code, what, and the chain of workspaces.

@@ -2,6 +2,7 @@ package host
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -40,8 +41,13 @@ func (s *session) find(a mountspec.Address) (candidate, error) {
 	if c, ok, err := s.agentproto(a); ok || err != nil {
 		return c, err
 	}
-	return candidate{}, unresolvable("", "", didYouMean(a.String(), s.known(), "register it: wsmount registry add DIRECTORY"),
-		"no workspace %s is known here", a)
+	hint := "register it: wsmount registry add DIRECTORY"
+	if len(s.passed) > 0 {
+		hint = "correct what was skipped, if it is one of these, or " + hint
+	}
+	err := unresolvable("", "", didYouMean(a.String(), s.known(), hint), "no workspace %s is known here", a)
+	err.Skipped = s.passed
+	return candidate{}, err
 }
 
 // known lists the addresses that could have been meant.
@@ -150,7 +156,7 @@ const maxSearch = 10000
 func (s *session) searchDir(dir string, a mountspec.Address) []string {
 	real, err := hostfile.CheckDir(dir, hostfile.Options{})
 	if err != nil {
-		s.step("search path "+dir, "skipped: "+err.Error())
+		s.skip(dir, because(dir, err))
 		return nil
 	}
 	if m, is := s.claims(real, a); is {
@@ -159,7 +165,7 @@ func (s *session) searchDir(dir string, a mountspec.Address) []string {
 	}
 	entries, err := os.ReadDir(real)
 	if err != nil {
-		s.step("search path "+dir, "skipped: "+err.Error())
+		s.skip(dir, because(dir, err))
 		return nil
 	}
 	var found []string
@@ -186,13 +192,13 @@ func (s *session) searchDir(dir string, a mountspec.Address) []string {
 func (s *session) keepsFiles(dir string) bool {
 	for _, e := range s.reg.Workspaces {
 		if e.Location.Service == ServiceDir && e.Location.Prefix == dir {
-			s.step("search path "+dir, "skipped: a registered workspace keeps its files there")
+			s.skip(dir, "a registered workspace keeps its files there")
 			return true
 		}
 	}
 	for _, w := range s.r.cfg.Workspaces {
 		if realish(w.Path) == dir {
-			s.step("search path "+dir, "skipped: a workspace of the configuration keeps its files there")
+			s.skip(dir, "a workspace of the configuration keeps its files there")
 			return true
 		}
 	}
@@ -207,7 +213,7 @@ func (s *session) safeDir(path string) bool {
 		return false
 	}
 	if _, err := hostfile.CheckDir(path, hostfile.Options{}); err != nil {
-		s.step("search path "+path, "skipped: "+err.Error())
+		s.skip(path, because(path, err))
 		return false
 	}
 	return true
@@ -222,17 +228,17 @@ func (s *session) claims(dir string, a mountspec.Address) (paths []string, isWor
 		return nil, false
 	}
 	if st.Mode&unix.S_IFMT != unix.S_IFREG {
-		s.step(path, "skipped: not a regular file")
+		s.skip(path, "not a regular file")
 		return nil, true
 	}
 	f, err := readTrusted(path)
 	if err != nil {
-		s.step(path, "skipped: "+err.Error())
+		s.skip(path, because(path, err))
 		return nil, true
 	}
 	ws, findings := mountspec.ParseWorkspace(f.source(), s.parse())
 	if ws == nil {
-		s.step(path, fmt.Sprintf("skipped: not valid (%d findings)", len(findings)))
+		s.skip(path, "not valid: "+firstOf(findings, path))
 		return nil, true
 	}
 	if ws.ID == a {
@@ -240,6 +246,28 @@ func (s *session) claims(dir string, a mountspec.Address) (paths []string, isWor
 	}
 	s.met = append(s.met, ws.ID.String())
 	return nil, true
+}
+
+// because is an error about path without saying path again.
+func because(path string, err error) string {
+	var h *hostfile.Error
+	if errors.As(err, &h) && h.Hint != "" {
+		return strings.TrimPrefix(err.Error(), path+": ") + "; " + h.Hint
+	}
+	return strings.TrimPrefix(err.Error(), path+": ")
+}
+
+// firstOf is the first error that was found in a manifest, and how many there are.
+func firstOf(found mountspec.Findings, path string) string {
+	wrong := found.Filter(mountspec.Error)
+	if len(wrong) == 0 {
+		return "it cannot be read"
+	}
+	text := strings.TrimPrefix(wrong[0].String(), path)
+	if len(wrong) > 1 {
+		text += fmt.Sprintf(" (and %d more)", len(wrong)-1)
+	}
+	return strings.TrimPrefix(text, ":")
 }
 
 // agentproto asks the registry that agent hosts keep (AIP-46, Workspaces):

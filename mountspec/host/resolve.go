@@ -49,7 +49,7 @@ func (r *Resolver) Resolve(ctx context.Context, target string, o ResolveOptions)
 	s := &session{ctx: ctx, r: r, o: o, reg: reg, others: map[string]whereabouts{}}
 	c, err := s.target(target)
 	if err != nil {
-		return nil, err
+		return nil, s.explained(err)
 	}
 	s.chain = []string{target}
 	got, err := s.resolve(c, nil)
@@ -57,9 +57,18 @@ func (r *Resolver) Resolve(ctx context.Context, target string, o ResolveOptions)
 		return nil, s.chained(err)
 	}
 	if err := s.checkTree(got); err != nil {
-		return nil, err
+		return nil, s.explained(err)
 	}
 	return got, nil
+}
+
+// explained keeps in an error what was looked at before it.
+func (s *session) explained(err error) error {
+	var e *Error
+	if errors.As(err, &e) {
+		e.Steps = append(slices.Clone(s.steps), e.Steps...)
+	}
+	return err
 }
 
 // target tells an address from a path.
@@ -86,7 +95,7 @@ func (s *session) chained(err error) error {
 	if errors.As(err, &e) && e.Chain == nil {
 		e.Chain = s.chain
 	}
-	return err
+	return s.explained(err)
 }
 
 // resolve builds one workspace and those below it. parent holds what a

@@ -183,3 +183,58 @@ func TestDevLocal(t *testing.T) {
 	must(t, os.Symlink(w.path("elsewhere"), got.Local.Path))
 	w.refused("ws", ResolveOptions{Create: true}, Denied)
 }
+
+// What the search path led to and was not taken is said, with why, and so is
+// everything that was looked at.
+func TestSkippedManifestsAreNamed(t *testing.T) {
+	for _, c := range []struct {
+		name, where, why string
+		spoil            func(w *world)
+	}{
+		{"the search path is open to others", "sp", "others can write", func(w *world) { must(w.t, os.Chmod(w.path("sp"), 0o777)) }},
+		{"its directory is", "sp/ops", "others can write", func(w *world) { must(w.t, os.Chmod(w.path("sp/ops"), 0o777)) }},
+		{"the manifest is", "sp/ops/WORKSPACE.md", "written by others", func(w *world) { must(w.t, os.Chmod(w.path("sp/ops/WORKSPACE.md"), 0o666)) }},
+		{"another owner than its id", "sp/ops/WORKSPACE.md", "owner", func(w *world) { w.edit("sp/ops/WORKSPACE.md", "slug: acme", "slug: evil") }},
+		{"not a manifest", "sp/ops/WORKSPACE.md", "not valid", func(w *world) { w.write("sp/ops/WORKSPACE.md", "---\n{\n---\n") }},
+		{"a link", "sp/ops/WORKSPACE.md", "not a regular file", func(w *world) {
+			must(w.t, os.Rename(w.path("sp/ops/WORKSPACE.md"), w.path("w.md")))
+			w.symlink(w.path("w.md"), "sp/ops/WORKSPACE.md")
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newWorld(t)
+			w.config = "search_path: [ " + w.mkdir("sp") + " ]\n"
+			w.workspace("sp/ops", "@acme/ops")
+			w.ok("@acme/ops", ResolveOptions{})
+			c.spoil(w)
+			e := w.refused("@acme/ops", ResolveOptions{}, Unresolvable, "no workspace")
+			if len(e.Skipped) != 1 || !strings.HasPrefix(e.Skipped[0], w.path(c.where)+": ") || !strings.Contains(e.Skipped[0], c.why) ||
+				strings.Count(e.Skipped[0], w.path(c.where)+":") != 1 || !strings.Contains(e.Hint, "skipped") {
+				t.Errorf("skipped %q, hint %q; want %s: %s", e.Skipped, e.Hint, c.where, c.why)
+			}
+			if !slices.ContainsFunc(e.Steps, func(s Step) bool { return s.Subject == w.path(c.where) && strings.HasPrefix(s.Result, "skipped: ") }) {
+				t.Errorf("steps %q", e.Steps)
+			}
+		})
+	}
+}
+
+// A refusal on the way has the steps up to it, those of the workspaces that led
+// there first.
+func TestRefusalsHaveTheirSteps(t *testing.T) {
+	w := newWorld(t)
+	w.manifest("lib", "@acme/lib", s3("https://minio.acme.test", "data", "x", ""))
+	w.workspace("ws", "@acme/ops", "mounts: [ { at: /lib, source: \"@acme/lib\" } ]")
+	w.add("lib")
+	w.add("ws")
+	e := w.refused("@acme/ops", ResolveOptions{}, Denied, "not granted")
+	var manifests []string
+	for _, s := range e.Steps {
+		if s.Subject == "manifest" {
+			manifests = append(manifests, s.Result)
+		}
+	}
+	if want := []string{w.path("ws/WORKSPACE.md"), w.path("lib/WORKSPACE.md")}; !slices.Equal(manifests, want) {
+		t.Errorf("manifests of the steps %q, want %q", manifests, want)
+	}
+}

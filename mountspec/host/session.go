@@ -17,6 +17,7 @@ type session struct {
 	chain  []string               // workspaces on the way here, as they were named
 	places []string               // and their manifests
 	others map[string]whereabouts // where workspaces of the configuration lie, found once
+	passed []string               // what the search path led to and was skipped, with why
 	met    []string               // addresses of the manifests that the search path led to
 }
 
@@ -28,6 +29,12 @@ type whereabouts struct {
 
 func (s *session) step(subject, result string) {
 	s.steps = append(s.steps, Step{Subject: subject, Result: result})
+}
+
+// skip is a step past something that may have been meant.
+func (s *session) skip(subject, why string) {
+	s.step(subject, "skipped: "+why)
+	s.passed = append(s.passed, subject+": "+why)
 }
 
 func (s *session) defaulted(subject, result string) {

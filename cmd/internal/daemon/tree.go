@@ -6,9 +6,7 @@ import (
 	"fmt"
 	"path"
 	"slices"
-	"strconv"
 	"strings"
-	"syscall"
 
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 	"github.com/wsmount/wsmount/cmd/internal/mountpoint"
@@ -87,7 +85,7 @@ type Request struct {
 
 // Resolve finds out what would be mounted and checks that it can be: the whole
 // way of a mount up to the mount itself. Without Request.Create it changes
-// nothing.
+// nothing. A tree that comes with an error is for showing how far it went.
 func Resolve(ctx context.Context, r Request) (*Tree, error) {
 	got, err := r.Resolver.Resolve(ctx, r.Workspace, host.ResolveOptions{Dir: r.Dir, Trust: r.Trust,
 		ReadOnly: r.ReadOnly, Mounts: r.Mounts, Create: r.Create})
@@ -98,24 +96,36 @@ func Resolve(ctx context.Context, r Request) (*Tree, error) {
 		Fingerprint: placeName(got.Fingerprint, r.WorkingCopy), host: r.Resolver,
 		Manifest: got.Manifest, Unverified: !got.Verified, Principal: got.Principal, Explain: got.Explain}
 	if err := t.findState(r); err != nil {
-		return nil, err
+		return t, err
 	}
 	b := builder{tree: t, own: r.Resolver.Own(), copyName: r.WorkingCopy, writeBack: r.WriteBack}
 	if err := b.add(got, ""); err != nil {
-		return nil, err
+		return t, err
 	}
 	if err := t.checkState(); err != nil {
-		return nil, err
+		return t, err
 	}
 	b.inherit()
 	if err := b.govern(); err != nil {
-		return nil, err
+		return t, err
 	}
 	if r.Mountpoint == "" {
 		return t, nil
 	}
 	t.Mountpoint = r.Mountpoint
 	return t, t.checkPlace(ctx, r.IfNotMounted)
+}
+
+// Steps are what was looked at on the way to a tree, or to the error instead.
+func Steps(t *Tree, err error) []host.Step {
+	var e *host.Error
+	switch {
+	case t != nil:
+		return t.Explain
+	case errors.As(err, &e):
+		return e.Steps
+	}
+	return nil
 }
 
 // findState chooses the state directory and says how long it lasts.
@@ -314,62 +324,6 @@ func (b *builder) warn(r *host.Resolved) {
 	for _, f := range r.Warnings {
 		b.tree.note("%s: %s", f.Pos(), f.Message)
 	}
-}
-
-// Refusal turns an error of mountspec and its packages into one with an exit
-// code and a hint.
-func Refusal(err error) *exit.Error {
-	var e *host.Error
-	if !errors.As(err, &e) {
-		return exit.From(err)
-	}
-	out := &exit.Error{Code: exit.Code(e.ExitCode()), What: e.Error(), Advice: e.Hint, Err: err}
-	if MachineFailed(err) {
-		out.Code = exit.Failed
-	}
-	var found mountspec.Findings
-	if !errors.As(err, &found) || len(found) == 0 {
-		return out
-	}
-	out.What = found[0].String()
-	if hint := found[0].Hint; hint != "" {
-		out.What, out.Advice = strings.TrimSuffix(out.What, "; "+hint), hint
-	}
-	if len(found) > 1 {
-		out.What += fmt.Sprintf(" (and %d more)", len(found)-1)
-		out.Advice = seeAll(found)
-	}
-	return out
-}
-
-// MachineFailed reports whether an error comes of the machine, such as a full
-// disk under the audit log, rather than of what somebody wrote or granted.
-func MachineFailed(err error) bool {
-	for _, e := range []syscall.Errno{syscall.ENOSPC, syscall.EDQUOT, syscall.EROFS, syscall.EIO, syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM} {
-		if errors.Is(err, e) {
-			return true
-		}
-	}
-	return false
-}
-
-// seeAll says where the rest of several findings is to be seen. Only manifests
-// can be validated by themselves; of another file, the lines are named.
-func seeAll(found mountspec.Findings) string {
-	file := found[0].File
-	if strings.HasSuffix(file, ".md") {
-		return "`wsmount validate " + file + "` shows all of them"
-	}
-	var lines []string
-	for _, f := range found {
-		if line := strconv.Itoa(f.Line); f.Line > 0 && !slices.Contains(lines, line) {
-			lines = append(lines, line)
-		}
-	}
-	if len(lines) == 0 {
-		return "correct " + file
-	}
-	return "correct " + file + " at line " + strings.Join(lines, ", ")
 }
 
 // describe is the configuration for a debug bundle. It holds names and reasons;

@@ -70,14 +70,10 @@ func existing(path string) string {
 // together with an error about the mount point.
 func Workspace(t *daemon.Tree, err error) []Check {
 	var out []Check
+	for _, s := range daemon.Steps(t, err) {
+		out = append(out, ok("resolve", "%s", s))
+	}
 	if t != nil {
-		for _, s := range t.Explain {
-			result := s.Result
-			if s.Default {
-				result += " (default)"
-			}
-			out = append(out, ok("resolve", "%s: %s", s.Subject, result))
-		}
 		for _, s := range t.Sources {
 			out = append(out, source(s)...)
 		}
@@ -86,6 +82,9 @@ func Workspace(t *daemon.Tree, err error) []Check {
 		}
 	}
 	if err != nil {
+		for _, detail := range exit.From(err).Details {
+			out = append(out, note("workspace", "correct it, if it is the one that is meant", "%s", detail))
+		}
 		out = append(out, refused("workspace", err))
 	}
 	return out

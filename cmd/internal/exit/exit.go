@@ -42,6 +42,8 @@ type Error struct {
 	What   string // one line, lower case, without a full stop
 	Advice string // one line: what to do; may be empty
 	Err    error  // the cause, already part of What; may be nil
+	// Details are further lines about what happened, such as what was passed over.
+	Details []string
 }
 
 // New returns an Error with a formatted What. A %w in the format becomes Err.

@@ -51,9 +51,10 @@ type Report struct {
 	Already    bool     `json:"already,omitempty"` // there was nothing to do; the child has ended
 	Notes      []string `json:"notes,omitempty"`   // what a person should know
 
-	Error  string    `json:"error,omitempty"`
-	Advice string    `json:"hint,omitempty"`
-	Code   exit.Code `json:"exit,omitempty"`
+	Error   string    `json:"error,omitempty"`
+	Details []string  `json:"details,omitempty"`
+	Advice  string    `json:"hint,omitempty"`
+	Code    exit.Code `json:"exit,omitempty"`
 }
 
 // Process is this process as a background child.
@@ -133,7 +134,7 @@ func (p *Process) Done(r Report) error { return p.send(r) }
 // Failed tells the parent why nothing will come.
 func (p *Process) Failed(err error) {
 	e := exit.From(err)
-	_ = p.send(Report{Error: e.What, Advice: e.Advice, Code: e.Code})
+	_ = p.send(Report{Error: e.What, Details: e.Details, Advice: e.Advice, Code: e.Code})
 }
 
 func (p *Process) send(r Report) (err error) {
@@ -221,5 +222,5 @@ func await(pipe io.Reader, cmd *exec.Cmd) (Report, error) {
 		return r, nil
 	}
 	_ = cmd.Wait() // its exit code is in the report
-	return r, &exit.Error{Code: r.Code, What: r.Error, Advice: r.Advice}
+	return r, &exit.Error{Code: r.Code, What: r.Error, Details: r.Details, Advice: r.Advice}
 }

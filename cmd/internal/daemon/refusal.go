@@ -1,0 +1,86 @@
+package daemon
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"github.com/wsmount/wsmount/cmd/internal/exit"
+	"github.com/wsmount/wsmount/mountspec"
+	"github.com/wsmount/wsmount/mountspec/host"
+)
+
+// Refusal turns an error of mountspec and its packages into one with an exit
+// code and a hint.
+func Refusal(err error) *exit.Error {
+	var e *host.Error
+	if !errors.As(err, &e) {
+		return exit.From(err)
+	}
+	out := &exit.Error{Code: exit.Code(e.ExitCode()), What: e.Error(), Advice: e.Hint, Err: err}
+	out.Details = skipped(e.Skipped)
+	if MachineFailed(err) {
+		out.Code = exit.Failed
+	}
+	var found mountspec.Findings
+	if !errors.As(err, &found) || len(found) == 0 {
+		return out
+	}
+	out.What = found[0].String()
+	if hint := found[0].Hint; hint != "" {
+		out.What, out.Advice = strings.TrimSuffix(out.What, "; "+hint), hint
+	}
+	if len(found) > 1 {
+		out.What += fmt.Sprintf(" (and %d more)", len(found)-1)
+		out.Advice = seeAll(found)
+	}
+	return out
+}
+
+// maxDetails is how many lines an error has besides its own.
+const maxDetails = 10
+
+// skipped says of each thing that was passed over why, as far as they are few.
+func skipped(list []string) []string {
+	var out []string
+	for _, s := range list[:min(len(list), maxDetails)] {
+		out = append(out, "skipped "+s)
+	}
+	if more := len(list) - len(out); more > 0 {
+		out = append(out, fmt.Sprintf("and %d more, see `wsmount resolve --explain`", more))
+	}
+	return out
+}
+
+// MachineFailed reports whether an error comes of the machine, such as a full
+// disk under the audit log, rather than of what somebody wrote or granted.
+func MachineFailed(err error) bool {
+	for _, e := range []syscall.Errno{syscall.ENOSPC, syscall.EDQUOT, syscall.EROFS, syscall.EIO, syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM} {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	return false
+}
+
+// seeAll says where the rest of several findings is to be seen. Only manifests
+// can be validated by themselves; of another file, the lines are named.
+func seeAll(found mountspec.Findings) string {
+	file := found[0].File
+	if strings.HasSuffix(file, ".md") {
+		return "`wsmount validate " + file + "` shows all of them"
+	}
+	var lines []string
+	for _, f := range found {
+		if line := strconv.Itoa(f.Line); f.Line > 0 && !slices.Contains(lines, line) {
+			lines = append(lines, line)
+		}
+	}
+	if len(lines) == 0 {
+		return "correct " + file
+	}
+	return "correct " + file + " at line " + strings.Join(lines, ", ")
+}
