@@ -43,10 +43,11 @@ func initCommand() *cli.Command {
 
 // initialized is what `wsmount init --json` prints.
 type initialized struct {
-	Schema     string `json:"schema"` // wsmount.init/v1
-	ID         string `json:"id"`
-	Manifest   string `json:"manifest"`
-	Registered bool   `json:"registered"`
+	Schema     string   `json:"schema"` // wsmount.init/v1
+	ID         string   `json:"id"`
+	Manifest   string   `json:"manifest"`
+	Registered bool     `json:"registered"`
+	Notes      []string `json:"notes,omitempty"` // what registering it noticed
 }
 
 func initAction(c *cli.Context) error {
@@ -73,15 +74,17 @@ func initAction(c *cli.Context) error {
 	}
 	out := initialized{Schema: "wsmount.init/v1", ID: w.ID.String(), Manifest: manifest}
 	if c.Bool("register") {
-		if err := register(c, manifest, host.AddOptions{Address: w.ID, OwnerID: w.Owner.ID}); err != nil {
+		e, err := addEntry(c, manifest, host.AddOptions{Address: w.ID, OwnerID: w.Owner.ID})
+		if err != nil {
 			undo()
 			return err
 		}
-		out.Registered = true
+		out.Registered, out.Notes = true, e.Notes
 	}
 	if c.Bool("json") {
 		return printJSON(c.App.Writer, out)
 	}
+	printNotes(c, out.Notes)
 	_, err = fmt.Fprintf(c.App.Writer, "%s: %s\n", out.ID, manifest)
 	return err
 }

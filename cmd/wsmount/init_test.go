@@ -102,3 +102,18 @@ func TestWhatWasSkippedIsSaid(t *testing.T) {
 	said(explained, "WORKSPACE.md: skipped: can be written by others")
 	said(w.run("doctor", "@me/a").out, "note workspace "+skipped)
 }
+
+// A workspace that locks out another one is registered, with a word about it.
+func TestRegisteringSaysWhatItOverlaps(t *testing.T) {
+	w := newWorld(t)
+	w.ok("init", "notes", "--id", "@me/notes", "--register")
+	for _, args := range [][]string{{"init", "notes/sub", "--id", "@me/sub", "--register"}, {"registry", "add", "notes/sub"}} {
+		o := w.run(args...)
+		if o.code != exit.Done || !strings.HasPrefix(o.errOut, "note: ") || !strings.Contains(o.errOut, "of @me/notes") || strings.Count(o.errOut, "\n") != 1 {
+			t.Errorf("%s: exit %d, said %q", args, o.code, o.errOut)
+		}
+	}
+	if o := w.run("registry", "add", "notes/sub", "--json"); !strings.Contains(o.out, `"notes": [`) {
+		t.Errorf("as JSON: %s", o.out)
+	}
+}

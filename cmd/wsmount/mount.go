@@ -110,10 +110,14 @@ func printMounted(c *cli.Context, m mounted) error {
 	if c.Bool("json") {
 		return printJSON(c.App.Writer, m)
 	}
-	for _, n := range m.Notes {
+	printNotes(c, m.Notes)
+	return nil
+}
+
+func printNotes(c *cli.Context, notes []string) {
+	for _, n := range notes {
 		fmt.Fprintf(c.App.ErrWriter, "note: %s\n", oneLine(n))
 	}
-	return nil
 }
 
 // checkMountFlags finds what is wrong before anything is started, and returns

@@ -63,25 +63,21 @@ type entryJSON struct {
 	Location string    `json:"location,omitempty"`
 	Source   string    `json:"source"`
 	Accepted time.Time `json:"accepted,omitzero"`
+	Notes    []string  `json:"notes,omitempty"` // what `registry add` noticed
 }
 
 func showEntry(e host.Entry) entryJSON {
 	if name, err := strconv.Unquote(e.Damaged); err == nil {
 		return entryJSON{Address: name, Damaged: true, Source: e.Source}
 	}
-	out := entryJSON{Address: e.Address.String(), Path: e.Path, OwnerID: e.OwnerID, Source: e.Source, Accepted: e.AcceptedAt}
+	out := entryJSON{Address: e.Address.String(), Path: e.Path, OwnerID: e.OwnerID, Source: e.Source, Accepted: e.AcceptedAt, Notes: e.Notes}
 	if e.Location.Provider != "" {
 		out.Location = e.Location.String()
 	}
 	return out
 }
 
-// register enters a manifest in the registry.
-func register(c *cli.Context, path string, o host.AddOptions) error {
-	_, err := addEntry(c, path, o)
-	return err
-}
-
+// addEntry enters a manifest, or a directory, in the registry.
 func addEntry(c *cli.Context, path string, o host.AddOptions) (host.Entry, error) {
 	h, err := openHost(c, true)
 	if err != nil {
@@ -119,6 +115,7 @@ func registryAdd(c *cli.Context) error {
 		out.Schema = "wsmount.registration/v1"
 		return printJSON(c.App.Writer, out)
 	}
+	printNotes(c, e.Notes)
 	_, err = fmt.Fprintf(c.App.Writer, "%s: %s\n", e.Address, oneLine(e.Path))
 	return err
 }

@@ -165,7 +165,7 @@ func TestOverlapThroughABindMountOfAnAncestor(t *testing.T) {
 			w.manifest("a", "@acme/a", at(w.path(places[0])))
 			w.add("a")
 			w.manifest("b", "@acme/b", at(w.path(places[1])))
-			w.refused("b/WORKSPACE.md", ResolveOptions{}, Denied, "overlaps", "@acme/a")
+			w.refused("b/WORKSPACE.md", ResolveOptions{Trust: true}, Denied, "overlaps", "@acme/a")
 		})
 	}
 }
@@ -244,7 +244,7 @@ func TestOverlapWithAnUnreadableManifest(t *testing.T) {
 	w.mkdir("broken/data")
 	w.config += "workspaces: { \"@acme/broken\": { path: " + w.path("broken") + " } }\nallow_paths: [ " + w.dir + " ]\n"
 	w.manifest("b", "@acme/b", at(w.path("broken/data")))
-	w.refused("b/WORKSPACE.md", ResolveOptions{}, Denied, "overlaps", "@acme/broken")
+	w.refused("b/WORKSPACE.md", ResolveOptions{Trust: true}, Denied, "overlaps", "@acme/broken")
 	w.workspace("c", "@acme/c")
 	w.add("c")
 	r, err := w.resolver().Resolve(t.Context(), "@acme/c", ResolveOptions{})
@@ -253,5 +253,53 @@ func TestOverlapWithAnUnreadableManifest(t *testing.T) {
 		return f.Rule == "overlap-unknown" && strings.Contains(f.Message, "@acme/broken")
 	}) {
 		t.Errorf("nothing is said of the workspace that cannot be compared: %v", r.Warnings)
+	}
+}
+
+// Who registers a workspace that locks another one out is told, with what to do;
+// a grant of the host makes it silent.
+func TestAddSaysWhatItOverlaps(t *testing.T) {
+	w := newWorld(t)
+	w.manifest("notes", "@acme/notes", at(w.path("notes")))
+	w.add("notes")
+	w.workspace("beside", "@acme/beside")
+	w.workspace("notes/sub", "@acme/sub")
+	w.config = "workspaces: { \"@acme/listed\": { path: " + w.workspace("notes/sub/data/in", "@acme/listed") + " } }\n"
+	notes := func(rel string) string {
+		t.Helper()
+		e, err := w.resolver().Add(t.Context(), w.path(rel), AddOptions{})
+		must(t, err)
+		return strings.Join(e.Notes, "\n")
+	}
+	if got := notes("beside"); got != "" {
+		t.Errorf("beside: %s", got)
+	}
+	for _, again := range []string{"", "again"} {
+		got := notes("notes/sub")
+		for _, want := range []string{w.path("notes") + " of @acme/notes", "@acme/listed", "registry remove", `allow_overlap: [{from: "@acme/sub", to: "@acme/notes"}]`} {
+			if !strings.Contains(got, want) {
+				t.Errorf("%s: %q is missing in %s", again, want, got)
+			}
+		}
+	}
+	w.config += "allow_overlap: [ { from: \"@acme/*\", to: \"@acme/*\" } ]\n"
+	if got := notes("notes/sub"); got != "" {
+		t.Errorf("granted: %s", got)
+	}
+}
+
+// What a workspace may not have at all is said before what it would share, and an
+// overlap makes no directory.
+func TestGrantComesBeforeOverlap(t *testing.T) {
+	w := newWorld(t)
+	w.workspace("ws", "@acme/ops")
+	w.add("ws")
+	w.manifest("all", "@acme/all", at("/"))
+	w.refused("all/WORKSPACE.md", ResolveOptions{Trust: true}, Denied, "allow_paths")
+	w.config = "allow_paths: [ " + w.dir + " ]\n"
+	w.manifest("dev", "@acme/dev", `{ inline: { provider: dev-local, config: { root: "`+w.path("ws/data/new")+`" } } }`)
+	w.refused("dev/WORKSPACE.md", ResolveOptions{Trust: true, Create: true}, Denied, "overlaps")
+	if _, err := os.Stat(w.path("ws/data/new")); err == nil {
+		t.Error("the directory was made")
 	}
 }

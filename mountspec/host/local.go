@@ -113,16 +113,24 @@ func (s *session) grantLocal(l *loaded) error {
 		}
 		s.step("grant", "allow_paths "+root)
 	}
-	if !l.local.Missing {
-		return nil
-	}
-	if !s.o.Create || l.storage.Provider != mountspec.ProviderDevLocal {
-		if l.storage.Provider == mountspec.ProviderDevLocal {
-			return nil
-		}
+	if l.local.Missing && l.storage.Provider != mountspec.ProviderDevLocal {
 		return unresolvable("", l.storage.ConfigPos.String(), "make it, or correct the path", "the directory %s does not exist", path)
 	}
-	return l.makeDir(path)
+	return nil
+}
+
+// makeLocal makes the directory of a dev-local workspace that has everything else.
+func (s *session) makeLocal(l *loaded) error {
+	if l.local == nil || !l.local.Missing || !s.o.Create {
+		return nil
+	}
+	if err := l.makeDir(l.local.Path); err != nil {
+		return err
+	}
+	if l.local.Default {
+		return s.checkScratch(l.local.Path)
+	}
+	return nil
 }
 
 func (s *session) allowedPath(path string) (string, bool) {
@@ -142,13 +150,14 @@ func (s *session) grantScratch(l *loaded) error {
 		return s.deny(l, "", l.storage.ConfigPos, "remove it", "%s leads to %s", s.scratchOf(l), path)
 	}
 	if l.local.Missing {
-		if !s.o.Create {
-			return nil
-		}
-		if err := l.makeDir(path); err != nil {
-			return err
-		}
+		return nil
 	}
+	return s.checkScratch(path)
+}
+
+// checkScratch says whether the default directory, and each down to it, is the
+// user's alone.
+func (s *session) checkScratch(path string) error {
 	for dir := path; ; dir = filepath.Dir(dir) {
 		if err := ownPrivate(dir); err != nil {
 			return fileError("", dir, err)

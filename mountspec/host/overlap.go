@@ -16,9 +16,27 @@ import (
 // checkOverlap refuses a storage that shares bytes with that of another
 // registered workspace: each would change the other's files behind its
 // back. The host may grant it.
-func (s *session) checkOverlap(l *loaded) error {
+func (s *session) checkOverlap(l *loaded) error { return s.eachOther(l, s.overlap) }
+
+// overlapNotes says, when a workspace is registered, with which others it cannot
+// be mounted, and they not any more.
+func (s *session) overlapNotes(l *loaded) (notes []string, err error) {
+	err = s.eachOther(l, func(l *loaded, addr string, other Location) error {
+		a, err := mountspec.ParseAddress(addr)
+		if err != nil || addr == l.ws.ID.String() || !sharesBytes(l.loc, other) || s.r.cfg.mayOverlap(l.ws.ID, a) {
+			return err
+		}
+		notes = append(notes, fmt.Sprintf("its storage %s overlaps %s of %s, so that neither of the two can be mounted: give one of them another place, take one out (wsmount registry remove), or grant it: %s",
+			l.loc, other, addr, allowOverlap(l.ws.ID, a)))
+		return nil
+	})
+	return notes, err
+}
+
+// eachOther calls f with where each other workspace of this host keeps its bytes.
+func (s *session) eachOther(l *loaded, f func(l *loaded, addr string, other Location) error) error {
 	for _, addr := range slices.Sorted(maps.Keys(s.reg.Workspaces)) {
-		if err := s.overlap(l, addr, s.reg.Workspaces[addr].Location); err != nil {
+		if err := f(l, addr, s.reg.Workspaces[addr].Location); err != nil {
 			return err
 		}
 	}
@@ -39,7 +57,7 @@ func (s *session) checkOverlap(l *loaded) error {
 			// Most keep their bytes beside their manifest.
 			other.loc = Location{Service: ServiceDir, Prefix: filepath.Dir(manifestOf(s.r.cfg.Workspaces[addr].Path))}
 		}
-		if err := s.overlap(l, addr, other.loc); err != nil {
+		if err := f(l, addr, other.loc); err != nil {
 			return err
 		}
 	}

@@ -111,11 +111,16 @@ func (s *session) resolve(c candidate, parent []Reason) (*Resolved, error) {
 	if err := s.accepted(l); err != nil {
 		return nil, err
 	}
+	grants, err := s.authorize(l)
+	if err != nil {
+		return nil, err
+	}
+	// What is not granted is refused for that first: there is nothing to be done
+	// about an overlap then.
 	if err := s.checkOverlap(l); err != nil {
 		return nil, err
 	}
-	grants, err := s.authorize(l)
-	if err != nil {
+	if err := s.makeLocal(l); err != nil {
 		return nil, err
 	}
 	out := s.build(l, grants)

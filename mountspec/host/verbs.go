@@ -28,6 +28,8 @@ type Entry struct {
 	// Damaged is what stands for the address of an entry that cannot be read,
 	// quoted; all but Source is empty then.
 	Damaged string
+	// Notes are what Add noticed and a person should know.
+	Notes []string
 }
 
 // Add registers the workspace whose manifest, or directory, is at path
@@ -37,15 +39,19 @@ type Entry struct {
 func (r *Resolver) Add(ctx context.Context, path string, o AddOptions) (Entry, error) {
 	var out Entry
 	err := r.store.change(func(reg *registryFile) (bool, error) {
-		s := &session{ctx: ctx, r: r, reg: reg}
+		s := &session{ctx: ctx, r: r, reg: reg, others: map[string]whereabouts{}}
 		l, err := s.load(candidate{addr: o.Address, path: path, trust: Registered, how: "registry add", ownerID: o.OwnerID})
 		if err != nil {
 			return false, err
 		}
-		if out, err = s.mayAdd(l); err != nil || out.Path != "" {
+		if out, err = s.mayAdd(l); err != nil {
 			return false, err
 		}
-		out = Entry{Address: l.ws.ID, Registration: s.registration(l), Source: r.store.path}
+		notes, err := s.overlapNotes(l)
+		if out.Notes = notes; err != nil || out.Path != "" {
+			return false, err
+		}
+		out = Entry{Address: l.ws.ID, Registration: s.registration(l), Source: r.store.path, Notes: notes}
 		reg.Workspaces[l.ws.ID.String()] = &out.Registration
 		return true, r.recordVerb("add", out)
 	})
