@@ -148,7 +148,7 @@ func (v *Volume) createNew(op *wsfs.Op, dir wsfs.Ino, name string, flags, mode u
 		unix.Close(fd)
 		return e, o, err
 	}
-	o = v.opened(e.Ino, v.newHandle(fd, false), flags, &st, true)
+	o = v.opened(op, e.Ino, v.newHandle(fd, false), flags, &st, true)
 	if o.PassWrite {
 		e.Attr.TTL = newTTL
 	}
@@ -206,7 +206,7 @@ func (v *Volume) Tmpfile(op *wsfs.Op, dir wsfs.Ino, flags, mode uint32) (e wsfs.
 	n.typ = unix.S_IFREG
 	n.observe(&st, true)
 	s.mu.Unlock()
-	o = v.opened(ino, v.newHandle(fd, false), flags, &st, true)
+	o = v.opened(op, ino, v.newHandle(fd, false), flags, &st, true)
 	e = wsfs.Entry{Ino: ino, Attr: v.attr(&st, 0)}
 	return e, o, nil
 }

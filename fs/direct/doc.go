@@ -22,11 +22,13 @@
 // mount the disk says ETXTBSY, for the writer has it open, and through the mount
 // (where it was mounted with suid) we do. A file that lost bits to a write is run
 // two seconds after the last writer closed it, so that the kernel goes by its mode
-// as it is by then. The kernel does not tell whose write it passes through, so root loses the
-// bits too, which the disk would leave him; and where others than the owner set
-// the times, or anybody from outside, that counts as a write. Two things the disk
-// stops are not seen: a write in the very moment in which the owner himself sets
-// the times, and one after wsmount was killed. Capabilities need none of this, the
+// as it is by then. The kernel does not tell whose write it passes through: it
+// counts for who opened the file, so that root keeps the bits as on the disk, also
+// where he gave his descriptor to another user; while a user has the file open too,
+// root loses them. Where others than the owner set the times, or anybody from
+// outside, that counts as a write. Two more things the disk stops are not seen: a
+// write in the very moment in which the owner himself sets the times, and one after
+// wsmount was killed. Capabilities need none of this, the
 // disk takes them at every write. Stores through a mapping leave the bits, as on
 // the disk.
 //

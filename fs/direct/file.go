@@ -15,6 +15,7 @@ type file struct {
 	ino        wsfs.Ino
 	flags      uint32
 	pass       bool   // the kernel may write by itself
+	root       bool   // for a caller whose writes leave set-id bits
 	since      uint64 // contentSignature at open
 	wrote      atomic.Bool
 	prev, next *file // of the same inode; guarded by its shard
@@ -153,8 +154,8 @@ func (f *file) Release() {
 	}
 	if f.pass {
 		e.pass--
-		if e.pass == 0 {
-			e.setID = 0 // nobody is left whom we would not hear
+		if !e.unseenWriter() {
+			e.setID = 0
 		}
 	}
 	if seen && e.busy == 0 {

@@ -37,7 +37,7 @@ func (v *Volume) Open(op *wsfs.Op, ino wsfs.Ino, flags uint32) (wsfs.Opened, err
 		v.drop(h)
 		return wsfs.Opened{}, err
 	}
-	o := v.opened(ino, h, flags, &st, trunc)
+	o := v.opened(op, ino, h, flags, &st, trunc)
 	if err := v.admit(ino, flags, mode); err != nil {
 		o.File.Release()
 		return wsfs.Opened{}, err
@@ -192,8 +192,8 @@ func noatime(flags int, open func(flags int) (int, error)) (int, error) {
 
 // opened enters an open file. own says that its content is what this very
 // request made of it, and no page of the kernel can be wrong.
-func (v *Volume) opened(ino wsfs.Ino, h *handle, flags uint32, st *stat, own bool) wsfs.Opened {
-	f := &file{v: v, h: h, ino: ino, flags: flags}
+func (v *Volume) opened(op *wsfs.Op, ino wsfs.Ino, h *handle, flags uint32, st *stat, own bool) wsfs.Opened {
+	f := &file{v: v, h: h, ino: ino, flags: flags, root: !mayNotKeep(op)}
 	f.wrote.Store(own)
 	writable := flags&unix.O_ACCMODE != unix.O_RDONLY
 	pass := v.pass && st.Mode&unix.S_IFMT == unix.S_IFREG

@@ -9,10 +9,10 @@ import (
 
 // The disk takes set-id bits from a file that somebody writes to who may not keep
 // them, but writes that the kernel passes through are root's to the disk, and
-// whose they are is not told: a descriptor can be handed to another user. A file
-// that has such bits is therefore not offered for writing.
+// whose they are is not told: they count for who opened the file. A file that has
+// such bits is not offered for writing.
 //
-// Where the bits come while the file is open for writing already, refusing them
+// Where the bits come while a user has the file open for writing already, refusing them
 // would break programs that set modes by the descriptor they wrote with (tar, cp
 // -p). They are set, and the file is armed: its content is noted before. The next
 // look at the attributes, or the close of a writer, that finds the content
@@ -35,7 +35,7 @@ func (v *Volume) guardSetID(op *wsfs.Op, ino wsfs.Ino, h *handle, in *wsfs.SetAt
 	gives := in.Mode != nil && privMode(*in.Mode) != 0
 	s, n := v.tab.get(ino)
 	armed := n != nil && n.ext != nil && n.ext.setID != 0
-	unseen := n != nil && n.regular() && n.ext.passes() > 0
+	unseen := n != nil && n.regular() && n.ext.unseenWriter()
 	s.mu.Unlock()
 	if !armed && !(gives && unseen) {
 		return nil
@@ -81,12 +81,26 @@ func quietMoment(h *handle, st *stat) (uint64, error) {
 	return neverSeen, nil
 }
 
+// unseenWriter says whether somebody who may not keep set-id bits writes without
+// our hearing of it.
+func (e *ext) unseenWriter() bool {
+	if e == nil {
+		return false
+	}
+	for f := e.files; f != nil; f = f.next {
+		if f.pass && !f.root {
+			return true
+		}
+	}
+	return false
+}
+
 func setsMtime(in *wsfs.SetAttr) bool { return in.Mtime != nil || in.MtimeNow }
 
 func (v *Volume) arm(ino wsfs.Ino, sig uint64) {
 	s, n := v.tab.get(ino)
 	defer s.mu.Unlock()
-	if n != nil && n.ext.passes() > 0 {
+	if n != nil && n.ext.unseenWriter() {
 		n.ext.setID = sig
 	}
 }

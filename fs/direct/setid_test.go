@@ -10,8 +10,8 @@ import (
 )
 
 // Set-id bits that come while the kernel already writes by itself go with the
-// next write, root's too, as soon as somebody looks or the writer closes; a change
-// that is no write leaves them.
+// next write of a user, as soon as somebody looks or the writer closes; a change
+// that is no write leaves them, and so does root.
 func TestSetIDWhileWriting(t *testing.T) {
 	needRoot(t)
 	for _, c := range []struct {
@@ -22,7 +22,7 @@ func TestSetIDWhileWriting(t *testing.T) {
 	}{
 		{"user writes", 1000, true, 0o755},
 		{"user waits", 1000, false, 0o6755},
-		{"root's descriptor writes", 0, true, 0o755},
+		{"root writes", 0, true, 0o6755},
 		{"root waits", 0, false, 0o6755},
 	} {
 		for _, look := range []string{"attr", "lookup", "close", "utimes"} {
