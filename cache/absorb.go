@@ -12,12 +12,7 @@ import (
 // size, time, and that the content is in a new state. Nothing happens when
 // nothing was written since the last time.
 func (v *Volume) absorb(ino table.Ino) error {
-	v.mu.Lock()
-	oi := v.open[ino]
-	if oi != nil {
-		oi.opens++
-	}
-	v.mu.Unlock()
+	oi := v.ifOpen(ino)
 	if oi == nil {
 		return nil
 	}

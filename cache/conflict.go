@@ -17,11 +17,12 @@ func (m *merge) both(l table.Link, rec table.Name, r *providers.Info) {
 		return // it is being written: when it was sent, it comes here again
 	}
 	a, ok := m.ask(l, rec.Ino, r)
+	_, renamed := m.v.originOf(rec.Ino) // and otherwise as the backend had it
 	switch {
 	case !ok: // once the answer is there
 	case a.same:
 		m.adopt(l, rec, r)
-	case a.broken && m.renamedOnly(rec.Ino):
+	case a.broken && renamed:
 		// Nothing of ours is lost: another changed it under its old name. The next
 		// try finds that first, and then has what it is now.
 	case a.broken:
@@ -32,13 +33,6 @@ func (m *merge) both(l table.Link, rec table.Name, r *providers.Info) {
 	default:
 		m.byPolicy(l, rec, r)
 	}
-}
-
-// renamedOnly reports whether an inode's content is what the backend had. mu is
-// held.
-func (m *merge) renamedOnly(ino table.Ino) bool {
-	_, clean := m.v.originOf(ino)
-	return clean
 }
 
 // byPolicy deals with a conflict of a name that stays ours.

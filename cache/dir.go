@@ -103,9 +103,6 @@ func (d *dirStream) next() (fs.DirEntry, bool) {
 // says that is.
 func (d *dirStream) Fsync(op *fs.Op, _ bool) error {
 	if d.v.o.Policy.NoWait {
-		if d.v.namesSynced() {
-			return nil
-		}
 		return d.v.syncNames()
 	}
 	return d.v.settled(op)

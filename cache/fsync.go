@@ -58,11 +58,7 @@ func (v *Volume) syncHere(oi *openInode) error {
 		return v.syncClosed(oi, gen)
 	}
 	names := make(chan error, 1)
-	if v.namesSynced() {
-		names <- nil
-	} else {
-		go func() { names <- v.syncNames() }() // says nothing yet of the content
-	}
+	go func() { names <- v.syncNames() }() // says nothing yet of the content
 	err := oi.f.Sync()
 	if err = errors.Join(err, <-names); err == nil {
 		v.noteLater(oi.ino, gen)
@@ -79,7 +75,7 @@ func (v *Volume) syncClosed(oi *openInode, gen uint64) error {
 	if err := v.noteSynced(map[table.Ino]uint64{oi.ino: gen}); err != nil {
 		return err
 	}
-	return v.table.Sync()
+	return v.syncTable()
 }
 
 // namesSynced reports whether the disk has every change of the table but those
@@ -90,8 +86,16 @@ func (v *Volume) namesSynced() bool {
 	return v.synced >= v.commits
 }
 
-// syncNames brings the table to the disk.
+// syncNames brings the table to the disk, unless the disk has its names.
 func (v *Volume) syncNames() error {
+	if v.namesSynced() {
+		return nil
+	}
+	return v.syncTable()
+}
+
+// syncTable brings the table to the disk.
+func (v *Volume) syncTable() error {
 	v.mu.Lock()
 	at := v.commits
 	v.mu.Unlock()
@@ -156,7 +160,7 @@ func (v *Volume) note() {
 	for ino := range states {
 		err = errors.Join(err, v.rest(ino))
 	}
-	if err = errors.Join(err, v.syncNames()); err != nil && v.ctx.Err() == nil {
+	if err = errors.Join(err, v.syncTable()); err != nil && v.ctx.Err() == nil {
 		v.o.Log.Warn("what was synced would be suspect after a loss of power", "err", err)
 	}
 }
@@ -164,20 +168,14 @@ func (v *Volume) note() {
 // rest ends the intent to change a file that a program keeps open, for as long
 // as it changes nothing.
 func (v *Volume) rest(ino table.Ino) error {
-	v.mu.Lock()
-	oi := v.open[ino]
-	if oi != nil {
-		oi.opens++
-	}
-	v.mu.Unlock()
+	oi := v.ifOpen(ino)
 	if oi == nil {
 		return nil
 	}
 	defer v.release(oi)
 	oi.mu.Lock()
 	defer oi.mu.Unlock()
-	idle := oi.idle()
-	if !idle || oi.f == nil || oi.f.Writes() != oi.seen || oi.stamp.Load() != 0 || oi.unseen.Load() {
+	if !oi.idle() || oi.f == nil || oi.f.Writes() != oi.seen || oi.stamp.Load() != 0 || oi.unseen.Load() {
 		v.mu.Lock()
 		n := v.table.Inode(ino)
 		oi.intent.Store(n != nil && n.Writing)

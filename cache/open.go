@@ -66,6 +66,18 @@ func (v *Volume) acquire(ino table.Ino) (*openInode, error) {
 	return v.openContent(ino, forUs)
 }
 
+// ifOpen is acquire for who wants nothing of content that nobody has open: nil
+// then.
+func (v *Volume) ifOpen(ino table.Ino) *openInode {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	oi := v.open[ino]
+	if oi != nil {
+		oi.opens++
+	}
+	return oi
+}
+
 // release undoes one acquire.
 func (v *Volume) release(oi *openInode) { _ = v.closeContent(oi, false) }
 

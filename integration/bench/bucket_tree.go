@@ -167,11 +167,7 @@ func (t *bucketTree) register(w bucketWorkload) error {
 	if err := errors.Join(t.s.mkdir(dir), os.WriteFile(manifest, []byte(text), 0o644)); err != nil {
 		return err
 	}
-	out, err := t.s.command(context.Background(), t.program, "registry", "add", dir).CombinedOutput()
-	if err != nil {
-		return fmt.Errorf("registry add: %w: %s", err, out)
-	}
-	return nil
+	return t.s.registryAdd(dir)
 }
 
 const bucketManifest = `---

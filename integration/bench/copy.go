@@ -124,7 +124,12 @@ func (t *tree) register(manifest string) error {
 	if err != nil {
 		return err
 	}
-	out, err := t.s.command(context.Background(), t.s.b.programs[wsmount], "registry", "add", filepath.Dir(manifest)).CombinedOutput()
+	return t.s.registryAdd(filepath.Dir(manifest))
+}
+
+// registryAdd has the user's host know the workspace in a directory.
+func (s *session) registryAdd(dir string) error {
+	out, err := s.command(context.Background(), s.b.programs[wsmount], "registry", "add", dir).CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("registry add: %w: %s", err, out)
 	}

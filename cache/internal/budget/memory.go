@@ -5,6 +5,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -41,7 +42,7 @@ func controlled(root string) int64 {
 		mount, file := "sys/fs/cgroup", "memory.max"
 		switch {
 		case fields[0] == "0" && fields[1] == "":
-		case hasField(fields[1], "memory"):
+		case slices.Contains(strings.Split(fields[1], ","), "memory"):
 			mount, file = "sys/fs/cgroup/memory", "memory.limit_in_bytes"
 		default:
 			continue
@@ -54,15 +55,6 @@ func controlled(root string) int64 {
 		}
 	}
 	return least
-}
-
-func hasField(list, want string) bool {
-	for field := range strings.SplitSeq(list, ",") {
-		if field == want {
-			return true
-		}
-	}
-	return false
 }
 
 // limitIn is the number in a file: "max", and what cannot be read, is no limit.
