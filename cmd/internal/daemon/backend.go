@@ -22,18 +22,18 @@ const headerTime = 60 * time.Second
 // settingsOf is what a provider gets: the config of the manifest, what the host
 // says of its own service, the credentials that were granted, and the only way to
 // the network, which goes no further than what was granted.
-func settingsOf(r *host.Resolved, h *host.Resolver, e Env) (providers.Settings, error) {
+func settingsOf(r *host.Resolved, e Env) (providers.Settings, error) {
 	s := providers.Settings{Config: settings(r.Storage.Config), Logger: e.Log, Now: e.Now, ReadOnly: r.ReadOnly.On() || e.ReadOnly}
 	if len(r.Grants.Endpoints) == 0 {
 		return s, nil
 	}
-	guard, err := h.Guard(r)
+	guard, err := e.Host.Guard(r)
 	if err != nil {
 		return s, err
 	}
 	s.Transport = errDenied{guard.Transport(netguard.TransportOptions{ResponseHeaderTimeout: headerTime})}
 	if r.Storage.Provider == mountspec.ProviderCloudBucket {
-		return hostBucket(s, r, h)
+		return hostBucket(s, r, e.Host)
 	}
 	s.Config["credentials"] = "none"
 	if r.Grants.Secrets != nil {

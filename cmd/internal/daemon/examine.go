@@ -5,9 +5,7 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/wsmount/wsmount/cmd/internal/exit"
 	"github.com/wsmount/wsmount/providers"
-	"github.com/wsmount/wsmount/providers/all"
 )
 
 // examineTime is how long the store of one source may take to be looked at.
@@ -21,20 +19,11 @@ func (s Source) IsRemote() bool { return s.resolved != nil && len(s.resolved.Gra
 func (t *Tree) Examine(ctx context.Context, s Source) ([]providers.Finding, error) {
 	ctx, cancel := context.WithTimeout(ctx, examineTime)
 	defer cancel()
-	r := s.resolved
-	driver, err := all.Registry().Select(r.Storage.Provider, providers.Capabilities{})
-	if err != nil {
-		return nil, exit.New(exit.Unresolvable, "%s: %w", r.Address, err)
-	}
-	set, err := settingsOf(r, t.host, Env{Log: slog.New(slog.DiscardHandler), Now: time.Now, ReadOnly: s.ReadOnly != ""})
-	if err != nil {
-		return nil, exit.New(exit.Denied, "%s: %w", r.Address, err)
-	}
 	opening, done := context.WithTimeout(ctx, answerTime)
-	p, err := driver.Open(opening, set)
+	p, _, err := openProvider(opening, s.resolved, Env{Host: t.host, Log: slog.New(slog.DiscardHandler), Now: time.Now, ReadOnly: s.ReadOnly != ""})
 	done()
 	if err != nil {
-		return nil, backendError(r, err)
+		return nil, err
 	}
 	defer p.Close()
 	e, ok := p.(providers.Examiner)

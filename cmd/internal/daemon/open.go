@@ -96,31 +96,40 @@ func openDirect(ctx context.Context, r *host.Resolved, e Env) (fs.Volume, error)
 // answerTime is how long a store may take to answer for the first time.
 const answerTime = 30 * time.Second
 
-// openCached serves a working copy of what a provider holds.
-func openCached(ctx context.Context, r *host.Resolved, e Env) (fs.Volume, error) {
+// openProvider opens the store of a resolved workspace. The error is what a mount
+// refuses with.
+func openProvider(ctx context.Context, r *host.Resolved, e Env) (p providers.Provider, name string, err error) {
 	driver, err := all.Registry().Select(r.Storage.Provider, providers.Capabilities{})
 	if err != nil {
-		return nil, exit.New(exit.Unresolvable, "%s: %w", r.Address, err)
+		return nil, "", exit.New(exit.Unresolvable, "%s: %w", r.Address, err)
 	}
+	set, err := settingsOf(r, e)
+	if err != nil {
+		return nil, "", exit.New(exit.Denied, "%s: %w", r.Address, err)
+	}
+	if p, err = driver.Open(ctx, set); err != nil {
+		return nil, "", backendError(r, err)
+	}
+	return p, driver.Name, nil
+}
+
+// openCached serves a working copy of what a provider holds.
+func openCached(ctx context.Context, r *host.Resolved, e Env) (fs.Volume, error) {
 	exclude, err := mountspec.CompileExclude(r.Storage.Exclude)
 	if err != nil {
 		return nil, exit.New(exit.Manifest, "%s: %w", r.Address, err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
-	set, err := settingsOf(r, e.Host, e)
+	p, name, err := openProvider(ctx, r, e)
 	if err != nil {
-		return nil, exit.New(exit.Denied, "%s: %w", r.Address, err)
-	}
-	p, err := driver.Open(ctx, set)
-	if err != nil {
-		return nil, backendError(r, err)
+		return nil, err
 	}
 	w := &workingCopy{calls: &callCounts{}}
 	w.meter, _ = p.(providers.Meter) // which is no ability: it is asked for before anything is around it
 	w.name = newNamer(p, w.calls)
 	w.provider = w.name
-	o := cache.Options{StateDir: filepath.Join(e.StateDir, state.CopyName), Provider: driver.Name, Policy: policyOf(r, e.Copy.WriteBack),
+	o := cache.Options{StateDir: filepath.Join(e.StateDir, state.CopyName), Provider: name, Policy: policyOf(r, e.Copy.WriteBack),
 		Exclude: exclude, ReadOnly: r.ReadOnly.On() || e.ReadOnly, Owner: e.Copy.Owner, MapIDs: e.Copy.MapIDs, Umask: e.Copy.Umask,
 		CacheSize: e.Copy.CacheSize, Patience: e.Copy.Patience, Fetches: e.Copy.Fetches, Log: e.Log, Now: e.Now, Pulled: e.Pulled, ListRoot: true}
 	w.dir, w.readOnly, w.noWait, w.pushes = e.StateDir, o.ReadOnly, o.Policy.NoWait, o.Policy.Push
