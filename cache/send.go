@@ -58,17 +58,22 @@ func (e *engine) confirm(l table.Link, base *table.Base) {
 	}
 }
 
-// implied has a directory made anew at the backend that may have gone there with
-// its last entry, because nobody had made it by itself. mu is held, in an update.
+// implied doubts a directory at the backend that may have gone there with its last
+// entry, because nobody had made it by itself: it is looked for, and made anew,
+// or deleted if it is no more here by then. mu is held, in an update.
 func (v *Volume) implied(dir table.Ino) {
 	n := v.table.Inode(dir)
 	if !v.caps.ImpliedDirs || dir == table.Root || n == nil || !n.Loaded || len(n.Homes) == 0 {
 		return
 	}
 	home := n.Homes[0]
-	if rec, _ := v.table.Name(home.Dir, home.Name); rec.Ino == dir && rec.Attempt == nil && !v.hasBase(dir) {
-		v.setBase(home, nil)
+	rec, _ := v.table.Name(home.Dir, home.Name)
+	if rec.Ino != dir || rec.Attempt != nil || rec.Base == nil || v.hasBase(dir) {
+		return
 	}
+	doubt := table.Attempt{Gen: rec.Base.Gen, AttrGen: rec.Base.AttrGen, Kind: attemptMkdir, Other: formatSent(dir, "")}
+	v.setBase(home, nil)
+	v.engine.setAttempt(home, &doubt)
 }
 
 // hasBase reports whether the backend is known to have something in a directory.

@@ -37,7 +37,7 @@ func (e *engine) settlePresence(ctx context.Context, s *step) error {
 		rec := e.record(s.link)
 		switch {
 		case rec.Attempt == nil || rec.Attempt.Kind != s.attempt.Kind:
-		case s.attempt.Kind == attemptDelete && !there:
+		case !there:
 			e.confirm(s.link, nil)
 		case s.attempt.Kind == attemptMkdir && there && info.Kind == providers.KindDir:
 			e.copied(s, providers.Info{}, providers.KindDir, s.attempt.Gen, s.attempt.AttrGen)

@@ -8,6 +8,7 @@ import (
 	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/memory"
+	"github.com/wsmount/wsmount/providers/providertest"
 )
 
 // bare is a store whose listings tell no attributes, with what others put there.
@@ -135,4 +136,43 @@ func TestImpliedDirectoryGoes(t *testing.T) {
 	w.settle()
 	w.backend("keep: y")
 	w.same()
+}
+
+// What is removed while a directory that lost its last entry is looked for at the
+// backend goes there too, whether others had made it by itself or not; what is
+// not removed stays.
+func TestImpliedDirectoryRemovedMeanwhile(t *testing.T) {
+	for name, c := range map[string]struct {
+		own    bool
+		script []string
+		want   []string
+	}{
+		"all, implied":   {false, []string{"rmdir d/in", "rmdir d"}, []string{"keep: y"}},
+		"all, own":       {true, []string{"rmdir d/in", "rmdir d"}, []string{"keep: y"}},
+		"lower, implied": {false, []string{"rmdir d/in"}, []string{"d/", "keep: y"}},
+		"lower, own":     {true, []string{"rmdir d/in"}, []string{"d/", "keep: y"}},
+		"moved, implied": {false, []string{"mv d/in e"}, []string{"d/", "e/", "keep: y"}},
+		"moved, own":     {true, []string{"mv d/in e"}, []string{"d/", "e/", "keep: y"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, func(w *world, _ *Options) {
+				w.p = memory.New(memory.Options{ImpliedDirs: true})
+				if c.own {
+					w.p.TamperMkdir(at("d/in"))
+				}
+				w.p.Tamper(at("d/in/f"), []byte("x"))
+				w.p.Tamper(at("keep"), []byte("y"))
+			})
+			w.list("d/in")
+			gate, reached := make(chan struct{}), make(chan struct{})
+			w.faults.Queue(providers.MethodStat, providertest.Fault{Gate: gate, Reached: reached})
+			w.do("rm d/in/f")
+			<-reached
+			w.do(c.script...)
+			close(gate)
+			w.settle()
+			w.backend(c.want...)
+			w.same()
+		})
+	}
 }
