@@ -252,8 +252,8 @@ func (v *Volume) openKept(src contentSource) (*os.File, error) {
 	v.mu.Unlock()
 	if queued && v.table.Sync() == nil {
 		_ = v.store.Keep(src.ino, storeID(src.id)) // whoever comes first
-		f, err = v.store.OpenKept(storeID(src.id))
 	}
+	f, err = v.store.OpenKept(storeID(src.id)) // the move may have ended meanwhile
 	if errors.Is(err, iofs.ErrNotExist) {
 		err = ErrNotKept
 	}
