@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -14,6 +15,8 @@ type out struct{}
 func (out) Match(path string, _ bool) bool {
 	return path == "out" || strings.HasPrefix(path, "out/") || strings.HasSuffix(path, ".o") || strings.Contains(path, ".o/")
 }
+
+func (out) SameBelow(_, _ string) bool { return false }
 
 func excluding(_ *world, o *Options) { o.Exclude = out{} }
 
@@ -57,5 +60,32 @@ func TestRenameAcrossTheBorder(t *testing.T) {
 				t.Errorf("told %+v", problems)
 			}
 		})
+	}
+}
+
+// asking is an exclusion of nothing that counts what it is asked.
+type asking struct{ asked *int }
+
+func (c asking) Match(string, bool) bool    { *c.asked++; return false }
+func (c asking) SameBelow(_, _ string) bool { *c.asked++; return true }
+
+// A rename of a directory does not look at what is below when no rule tells the
+// two places apart.
+func TestRenameAsksTheRulesOnce(t *testing.T) {
+	asked := 0
+	w := newWorld(t, unwaited, func(_ *world, o *Options) { o.Exclude = asking{&asked} })
+	w.mkdir("d")
+	for i := range 100 {
+		w.ok(w.put("d/"+strconv.Itoa(i), "x"))
+	}
+	w.settle()
+	w.v.mu.Lock()
+	asked = 0
+	w.v.mu.Unlock()
+	w.ok(w.rename("d", "e"))
+	w.v.mu.Lock()
+	defer w.v.mu.Unlock()
+	if asked > 20 {
+		t.Errorf("the rules were asked %d times", asked)
 	}
 }

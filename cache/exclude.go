@@ -17,7 +17,8 @@ func (v *Volume) crosses(from, to table.Link, n *table.Inode) bool {
 }
 
 // crossesBelow is crosses for a directory and all that is known in it: a rule
-// may name a path below. mu is held.
+// may name a path below. It looks only as far as a rule reaches, not through a
+// million names. mu is held.
 func (v *Volume) crossesBelow(from, to table.Link, dir table.Ino) bool {
 	if v.o.Exclude == nil {
 		return false
@@ -36,7 +37,7 @@ func (v *Volume) crossing(was, is providers.Locator, ino table.Ino) bool {
 	if out != v.o.Exclude.Match(is.String(), isDir(n)) {
 		return true
 	}
-	if !isDir(n) || out {
+	if !isDir(n) || out || v.o.Exclude.SameBelow(was.String(), is.String()) {
 		return false // all below an excluded directory is excluded
 	}
 	found := false

@@ -141,6 +141,10 @@ type Budget struct {
 type Excluder interface {
 	// Match reports whether path, or a directory above it, is excluded.
 	Match(path string, isDir bool) bool
+	// SameBelow reports whether Match says the same of each name below two
+	// directories; false if that is not known. A rename asks, so it must not
+	// depend on how much lies below.
+	SameBelow(a, b string) bool
 }
 
 const (

@@ -335,6 +335,8 @@ func (e excludes) Match(path string, _ bool) bool {
 	return false
 }
 
+func (excludes) SameBelow(_, _ string) bool { return false }
+
 // What is excluded stays here, and what the backend has of that name stays
 // there.
 func TestExclude(t *testing.T) {

@@ -2,6 +2,7 @@ package mountspec
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -127,6 +128,24 @@ func (x *ExcludeSet) Match(path string, isDir bool) bool {
 	return false
 }
 
+// SameBelow reports whether any name is excluded below one directory exactly if
+// it is below the other. It may say false where a list could be shown to be the
+// same, and costs what two calls of Match do, however much lies below.
+func (x *ExcludeSet) SameBelow(a, b string) bool {
+	if x.Empty() {
+		return true
+	}
+	if out := x.Match(a, true); out || x.Match(b, true) {
+		return out == x.Match(b, true) // all below what is excluded is
+	}
+	for i := range x.patterns {
+		if !slices.Equal(x.patterns[i].reach(a), x.patterns[i].reach(b)) {
+			return false
+		}
+	}
+	return true
+}
+
 // Empty reports whether the set excludes nothing.
 func (x *ExcludeSet) Empty() bool { return x == nil || len(x.patterns) == 0 }
 
@@ -147,6 +166,20 @@ func (p *pattern) match(path string, isDir bool) bool {
 		}
 	}
 	return false
+}
+
+// reach is the set of places in the pattern that a path can have reached: it
+// decides what the pattern says of all below.
+func (p *pattern) reach(path string) []bool {
+	at := make([]bool, len(p.segments)+1)
+	at[0] = true
+	if path = strings.Trim(path, "/"); path == "" {
+		return at
+	}
+	for name := range strings.SplitSeq(path, "/") {
+		p.step(at, name)
+	}
+	return at
 }
 
 // step advances every place by one segment of a path and reports whether any

@@ -127,6 +127,52 @@ func TestExcludeAgainstRegexp(t *testing.T) {
 	})
 }
 
+// What is said to be the same below two directories is, and the lists that are
+// in use are known to be where directories are renamed.
+func TestExcludeSameBelow(t *testing.T) {
+	for _, c := range []struct {
+		patterns, a, b string
+		want           bool
+	}{
+		{"", "a", "b", true},
+		{".runs/ **/*.log **/build/ notes", "a", "b", true},
+		{".runs/ **/*.log **/build/ notes", "a", "deep/er/b", true},
+		{".runs/ **/*.log **/build/ notes", "notes", "b", false},
+		{"notes", "notes/x", "b", false},
+		{"notes", "notes/x", "notes", true},
+		{"a/tmp", "a", "b", false},
+		{"a/tmp", "b", "a", false},
+		{"a/tmp", "a/x", "b", true},
+		{"**/a/tmp", "a", "x/a", true},
+		{"**/a/tmp", "a", "b", false},
+		{"a/**", "a", "b", false},
+		{"*/x", "a", "b", true},
+		{"*/x", "a", "b/c", false},
+	} {
+		set, err := CompileExclude(strings.Fields(c.patterns))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := set.SameBelow(c.a, c.b); got != c.want {
+			t.Errorf("%q: the same below %q and %q: %v", c.patterns, c.a, c.b, got)
+		}
+	}
+	segment := rapid.SampledFrom([]string{"a", "b", "ab", "*", "a*", "*b", "**"})
+	some := rapid.SliceOfN(rapid.StringMatching(`[ab]{1,2}`), 1, 4)
+	rapid.Check(t, func(t *rapid.T) {
+		p := strings.Join(rapid.SliceOfN(segment, 1, 4).Draw(t, "pattern"), "/") + rapid.SampledFrom([]string{"", "/"}).Draw(t, "end")
+		a, b, rest := path.Join(some.Draw(t, "a")...), path.Join(some.Draw(t, "b")...), path.Join(some.Draw(t, "rest")...)
+		isDir := rapid.Bool().Draw(t, "isDir")
+		set, err := CompileExclude([]string{p})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if set.SameBelow(a, b) && set.Match(a+"/"+rest, isDir) != set.Match(b+"/"+rest, isDir) {
+			t.Fatalf("%q: not the same of %q below %q and %q", p, rest, a, b)
+		}
+	})
+}
+
 func regexpMatch(segments []string, dirOnly bool, file string, isDir bool) bool {
 	var b strings.Builder
 	for i, s := range segments {

@@ -33,8 +33,8 @@ func (t *Table) take(c *counter) uint64 {
 		t.numbers.reserve(t)
 	}
 	for c.next == c.limit && t.Err() == nil {
-		t.numbers.wait()
 		t.numbers.reserve(t)
+		t.numbers.wait()
 	}
 	n := c.next
 	c.next++

@@ -130,8 +130,11 @@ func openCached(ctx context.Context, r *host.Resolved, e Env) (fs.Volume, error)
 	w.name = newNamer(p, w.calls)
 	w.provider = w.name
 	o := cache.Options{StateDir: filepath.Join(e.StateDir, state.CopyName), Provider: name, Policy: policyOf(r, e.Copy.WriteBack),
-		Exclude: exclude, ReadOnly: r.ReadOnly.On() || e.ReadOnly, Owner: e.Copy.Owner, MapIDs: e.Copy.MapIDs, Umask: e.Copy.Umask,
+		ReadOnly: r.ReadOnly.On() || e.ReadOnly, Owner: e.Copy.Owner, MapIDs: e.Copy.MapIDs, Umask: e.Copy.Umask,
 		CacheSize: e.Copy.CacheSize, Patience: e.Copy.Patience, Fetches: e.Copy.Fetches, Log: e.Log, Now: e.Now, Pulled: e.Pulled, ListRoot: true}
+	if !exclude.Empty() {
+		o.Exclude = exclude
+	}
 	w.dir, w.readOnly, w.noWait, w.pushes = e.StateDir, o.ReadOnly, o.Policy.NoWait, o.Policy.Push
 	if w.Volume, err = cache.Open(ctx, w.provider, o); err == nil {
 		return w, nil
