@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/wsmount/wsmount/cache/internal/table"
@@ -61,7 +62,12 @@ const maxUnseen = 32
 // limit only, and lists directories that are not to be deleted and that nobody
 // has looked into. mu is held.
 func (v *Volume) countBase(limit int) (total int, unseen []table.Ino) {
-	dirs := []table.Ino{table.Root}
+	return v.countBelow(table.Root, limit)
+}
+
+// countBelow is countBase below a directory.
+func (v *Volume) countBelow(top table.Ino, limit int) (total int, unseen []table.Ino) {
+	dirs := []table.Ino{top}
 	for len(dirs) > 0 && total < limit {
 		dir := dirs[len(dirs)-1]
 		dirs = dirs[:len(dirs)-1]
@@ -129,6 +135,30 @@ func (v *Volume) checkCommit(deleted, deletedInRoot, madeInRoot int) error {
 	}
 	return v.checkHalt(commitSide, reason)
 }
+
+// tooMuchBelow halts a pull that is about to delete a directory with so much in it
+// that it would be halted in the end: to take away a million names first, and
+// to bring them back, costs gigabytes. It reports whether it did. mu is held,
+// in an update.
+func (m *merge) tooMuchBelow(dir table.Ino) bool {
+	if m.within > 0 || m.first || m.v.puller.confirmed[pullSide] {
+		return false
+	}
+	below, _ := m.v.countBelow(dir, math.MaxInt)
+	if below < manyBelow {
+		return false
+	}
+	deleted := m.deleted + below // with the directory, which is counted already
+	all, unseen := m.v.countBase(2*deleted + 1)
+	if left := all - below - 1; len(unseen) > 0 || deleted <= left {
+		return false
+	}
+	m.halt = m.v.checkHalt(pullSide, fmt.Sprintf("%d of %d entries would be deleted", deleted, m.deleted-1+all))
+	return m.halt != nil
+}
+
+// manyBelow is how many names are just deleted, and counted then.
+const manyBelow = 1000
 
 // checkHalt halts a side for a reason, unless there is none or the halt was
 // confirmed. mu is held.

@@ -311,7 +311,7 @@ func (h *harvest) listed() {
 
 // checkPull halts a pull that deletes too much. mu is held, in an update.
 func (m *merge) checkPull() error {
-	if m.deleted == 0 || m.first {
+	if m.deleted == 0 || m.first || m.halt != nil {
 		return nil
 	}
 	after := 0

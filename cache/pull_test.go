@@ -225,6 +225,8 @@ func TestHalt(t *testing.T) {
 		{"of few", many(19, ""), func(w *scene) { w.goneRange("", 0, 18) }, ""},
 		{"a directory with more than half", func(w *world, o *Options) { many(15, "d/")(w, o); many(8, "")(w, o) },
 			func(w *scene) { w.gonePath("d") }, "16 of 24 entries"},
+		{"a directory with so much that it is counted first", func(w *world, o *Options) { many(manyBelow, "d/")(w, o); many(8, "")(w, o) },
+			func(w *scene) { w.goneRange("", 0, 2); w.gonePath("d") }, "1003 of 1009 entries"},
 		{"the root", many(3, ""), func(w *scene) { w.goneRange("", 0, 3) }, "all 3 entries of the root"},
 		{"the only entry", many(1, ""), func(w *scene) { w.goneRange("", 0, 1) }, ""},
 	} {

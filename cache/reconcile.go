@@ -58,6 +58,7 @@ type merge struct {
 	deleted int          // names that the backend has no more
 	within  int          // directories that are gone, above the name
 	root    int          // entries of the root before, -1: not counted
+	halt    error        // too much would be deleted, which was seen early
 }
 
 type told struct {
@@ -87,11 +88,13 @@ func (m *merge) run(do func() error) error {
 	for m.round = 0; ; m.round++ {
 		err := m.v.update(func() error {
 			m.open, m.report, m.told, m.clashes, m.touched, m.news = nil, PullReport{}, nil, nil, nil, nil
-			m.deleted, m.root = 0, -1
+			m.deleted, m.root, m.halt = 0, -1, nil
 			if err := do(); err != nil {
 				return err
 			}
 			switch {
+			case m.halt != nil:
+				return m.halt
 			case m.asks():
 				return errAsk
 			case m.dry:
@@ -180,7 +183,7 @@ func (m *merge) clash(l table.Link, path string) {
 func (m *merge) name(l table.Link, r *providers.Info) {
 	rec, _ := m.v.table.Name(l.Dir, l.Name)
 	switch {
-	case m.leave(l, &rec), rec.Local, unchanged(rec, r):
+	case m.halt != nil, m.leave(l, &rec), rec.Local, unchanged(rec, r):
 	case r == nil:
 		m.gone(l, rec)
 	case r.Kind == providers.KindDir:
@@ -247,6 +250,9 @@ func (m *merge) gone(l table.Link, rec table.Name) {
 		}
 		if _, ours := m.holds(b.Ino); ours && m.v.caps.ImpliedDirs { // it may have gone with what we delete
 			m.deleted--
+			return
+		}
+		if m.tooMuchBelow(b.Ino) {
 			return
 		}
 		m.emptied(b.Ino)

@@ -103,9 +103,13 @@ func (p place) walkAll() (float64, error) {
 }
 
 // overMany measures a further mount, of a store of so many thousand files that
-// all trees share.
+// all trees share, but those that are working copies.
 func (t *tree) overMany(ctx context.Context, thousands int, measure func(*tree) (float64, error)) (float64, error) {
 	home := filepath.Join(t.s.b.dir, fmt.Sprintf("many-%d", thousands))
+	if t.remote != nil { // a service of its own, whose working copy must not be that of an earlier one
+		t.s.services++
+		home += fmt.Sprintf("-%d", t.s.services)
+	}
 	many, err := t.s.newTree(t.kind, home)
 	if err != nil {
 		return 0, err

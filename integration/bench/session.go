@@ -56,6 +56,8 @@ type session struct {
 	home  string
 	trees []*tree
 	env   []string // more than a worker and a daemon always have
+
+	services int // working copies that were made beside the trees
 }
 
 // session is a user's, with the trees that are compared.
