@@ -139,6 +139,7 @@ func (v *Volume) setLocal(l table.Link, ino table.Ino, stays bool) {
 			rec.Base = nil // excluded since it was taken from there, which keeps it
 		}
 	}
+	delete(v.displaced, l)
 	v.setName(l, rec)
 	v.mark(l)
 }

@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"errors"
 	"syscall"
 
 	"github.com/wsmount/wsmount/cache/internal/table"
@@ -49,7 +50,7 @@ func (d *dirStream) Seek(cookie uint64) error {
 // Next implements fs.Dir.
 func (d *dirStream) Next(op *fs.Op) (e fs.DirEntry, ok bool, err error) {
 	if d.pos < cookieParent || !d.isKnown() {
-		if err := d.v.loadDir(op, d.ino); err != nil {
+		if err := d.load(op); err != nil {
 			return fs.DirEntry{}, false, err
 		}
 	}
@@ -61,6 +62,20 @@ func (d *dirStream) Next(op *fs.Op) (e fs.DirEntry, ok bool, err error) {
 		d.pos = e.Cookie
 	}
 	return e, ok && err == nil, err
+}
+
+// load lists the directory. The kernel asks nobody again for a stream that is open
+// already: that of a directory which others removed ends, as on a disk, and what
+// was found elsewhere is listed there.
+func (d *dirStream) load(op *fs.Op) error {
+	err := d.v.loadDir(op, d.ino)
+	if errors.Is(err, fs.ErrStale) && !d.v.gone(d.ino) {
+		err = d.v.loadDir(op, d.ino)
+	}
+	if errors.Is(err, fs.ErrStale) && d.v.gone(d.ino) {
+		return nil
+	}
+	return err
 }
 
 // isKnown reports whether all names are known: in the middle of a stream nobody

@@ -245,17 +245,26 @@ func (w *world) get(path string) string {
 	return w.read(o)
 }
 
+// asKernel repeats a call that is told ESTALE, as the kernel does.
+func asKernel(call func() error) error {
+	err := call()
+	if errors.Is(err, fs.ErrStale) {
+		err = call()
+	}
+	return err
+}
+
 func (w *world) rename(from, to string) error {
 	w.Helper()
 	dir, name := w.dirOf(from)
 	newDir, newName := w.dirOf(to)
-	return w.v.Rename(me, dir, name, newDir, newName, 0)
+	return asKernel(func() error { return w.v.Rename(me, dir, name, newDir, newName, 0) })
 }
 
 func (w *world) unlink(path string) error {
 	w.Helper()
 	dir, name := w.dirOf(path)
-	return w.v.Unlink(me, dir, name)
+	return asKernel(func() error { return w.v.Unlink(me, dir, name) })
 }
 
 func (w *world) mkdir(path string) {
@@ -338,7 +347,7 @@ func (w *world) exchange(a, b string) error {
 	w.Helper()
 	dir, name := w.dirOf(a)
 	newDir, newName := w.dirOf(b)
-	return w.v.Rename(me, dir, name, newDir, newName, unix.RENAME_EXCHANGE)
+	return asKernel(func() error { return w.v.Rename(me, dir, name, newDir, newName, unix.RENAME_EXCHANGE) })
 }
 
 // inode is what the table has of an inode.

@@ -147,6 +147,9 @@ func (v *Volume) Unlink(op *fs.Op, dir fs.Ino, name string) error {
 		if _, err := v.parent(l.Dir); err != nil {
 			return err
 		}
+		if err := v.known(l); err != nil {
+			return err
+		}
 		rec, _ := v.table.Name(l.Dir, l.Name)
 		switch {
 		case rec.Ino == 0:

@@ -37,6 +37,9 @@ func (v *Volume) Rename(op *fs.Op, dir fs.Ino, name string, newDir fs.Ino, newNa
 	}
 	return v.change(op, func() error {
 		from, to, err := v.places(a, b)
+		if err == nil {
+			err = v.known(a, b)
+		}
 		if err != nil {
 			return err
 		}

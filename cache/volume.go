@@ -56,6 +56,8 @@ type Volume struct {
 	notify   fs.Notifier // never nil
 	closing  bool        // Close was called
 	closed   bool        // and nothing new begins
+
+	displaced map[table.Link]struct{} // see displace
 }
 
 var _ interface {
@@ -94,7 +96,7 @@ func newVolume(p providers.Provider, o Options, s *stateDir) *Volume {
 	rand.Read(id) // never fails
 	v := &Volume{p: p, caps: p.Capabilities(), o: o, state: s, table: s.table, store: s.content,
 		run: hex.EncodeToString(id), pause: o.pause, notify: nobody{},
-		refs: map[table.Ino]uint64{}, open: map[table.Ino]*openInode{}, shown: map[table.Ino]uint64{},
+		refs: map[table.Ino]uint64{}, open: map[table.Ino]*openInode{}, shown: map[table.Ino]uint64{}, displaced: map[table.Link]struct{}{},
 		listings: map[*listing]struct{}{}, puller: newPuller()}
 	v.ctx, v.stop = context.WithCancel(context.Background())
 	v.history.init()
