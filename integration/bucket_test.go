@@ -38,9 +38,7 @@ func eachServer(t *testing.T, test func(t *testing.T, b *bucketStage)) {
 func newBucketStage(t *testing.T, s *s3server.Server, endpoint string) *bucketStage {
 	t.Helper()
 	b := &bucketStage{t: t, w: harness.New(t, harness.Options{}), s: s}
-	b.login(s.SecretKey)
-	b.w.Write("config/wsmount/config.yaml", fmt.Sprintf("allow_endpoints: [ \"%s 127.0.0.1\" ]\nallow_write_back: [ \"@acme/*\" ]\nsecrets: { org/acme/s3: { file: %q, format: json } }\n",
-		endpoint, b.w.Path("config/login.json")), 0o600)
+	b.w.Grant(s, endpoint)
 	b.workspace("bucket", endpoint, "region: us-east-1, bucket: "+s.Bucket+", prefix: team/ws")
 	return b
 }
@@ -48,17 +46,14 @@ func newBucketStage(t *testing.T, s *s3server.Server, endpoint string) *bucketSt
 // login writes the secrets that wsmount is given.
 func (b *bucketStage) login(secretKey string) {
 	b.t.Helper()
-	b.w.Write("config/login.json", fmt.Sprintf("{%q: %q, %q: %q}", "access_key_id", b.s.AccessKey, "secret_access_key", secretKey), 0o600)
+	b.w.Login(b.s, secretKey)
 }
 
 // workspace registers @acme/slug; where is what the config of its storage says
 // beside the endpoint and the credentials.
 func (b *bucketStage) workspace(slug, endpoint, where string) {
 	b.t.Helper()
-	dir := b.w.Mkdir("ws-"+slug, 0o755)
-	b.w.Write("ws-"+slug+"/WORKSPACE.md", harness.Manifest("@acme/"+slug, fmt.Sprintf("storage: {inline: {provider: self-bucket, config: "+
-		"{kind: s3, endpoint: %q, %s, credentials_ref: org/acme/s3}}}\n", endpoint, where)), 0o644)
-	b.w.MustRun("registry", "add", dir)
+	b.w.BucketWorkspace(slug, endpoint, where, "")
 }
 
 // fill makes a tree with what a bucket has no word of its own for.

@@ -11,134 +11,16 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/wsmount/wsmount/integration/model"
-	"github.com/wsmount/wsmount/providers"
-	"github.com/wsmount/wsmount/providers/memory"
+	"github.com/wsmount/wsmount/integration/s3server"
 )
 
 // modelDir is where the models work. What lies beside it keeps a safety halt
 // away: nobody who removes a few names removes half of the store.
 const modelDir = "model"
-
-// other is another writer at a service: it reads, and changes what it has read
-// if that is still there.
-type other struct {
-	ctx context.Context
-	p   *memory.Client
-}
-
-func (c *workingCopy) other() *other {
-	c.t.Helper()
-	p, err := memory.Dial(c.t.Context(), "unix", c.s.Socket)
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	c.t.Cleanup(func() { p.Close() })
-	return &other{ctx: c.t.Context(), p: p}
-}
-
-func (o *other) Put(path string, content []byte) ([]byte, bool, error) {
-	l := providers.MustLocator(modelDir + "/" + path)
-	return o.change(l, content, func(info *providers.Info) error {
-		cond := providers.IfAbsent()
-		if info != nil {
-			cond = providers.IfVersion(info.Version)
-		}
-		_, err := o.p.Write(o.ctx, l, providers.Bytes(content), providers.WriteOptions{If: cond})
-		return err
-	})
-}
-
-func (o *other) Remove(path string) ([]byte, bool, error) {
-	l := providers.MustLocator(modelDir + "/" + path)
-	return o.change(l, nil, func(info *providers.Info) error {
-		if info == nil {
-			return providers.ErrNotExist
-		}
-		return o.p.Delete(o.ctx, l, providers.DeleteOptions{If: providers.IfVersion(info.Version)})
-	})
-}
-
-// change reads what is at l and lets do change it. After a fault it looks
-// whether the change was made all the same.
-func (o *other) change(l providers.Locator, content []byte, do func(*providers.Info) error) (old []byte, done bool, err error) {
-	for try := range 20 {
-		now, info, err := o.read(l)
-		if errors.Is(err, providers.ErrUnavailable) {
-			time.Sleep(time.Millisecond)
-			continue
-		}
-		if err != nil {
-			return nil, false, err
-		}
-		if try > 0 && info != nil && content != nil && bytes.Equal(now, content) || try > 0 && info == nil && content == nil && old != nil {
-			return old, true, nil
-		}
-		if info != nil && info.Kind != providers.KindFile {
-			return nil, false, nil
-		}
-		old = now
-		err = do(info)
-		if err == nil {
-			return old, true, nil
-		}
-		if !errors.Is(err, providers.ErrUnavailable) {
-			return nil, false, nil // somebody was quicker, or a directory is in the way
-		}
-	}
-	return nil, false, errors.New("the service does not recover")
-}
-
-func (o *other) read(l providers.Locator) ([]byte, *providers.Info, error) {
-	info, err := o.p.Stat(o.ctx, l)
-	switch {
-	case errors.Is(err, providers.ErrNotExist), errors.Is(err, providers.ErrNotDir):
-		return nil, nil, nil
-	case err != nil:
-		return nil, nil, err
-	case info.Kind != providers.KindFile:
-		return nil, &info, nil
-	}
-	c, err := o.p.Read(o.ctx, l, providers.ReadOptions{Version: info.Version})
-	if errors.Is(err, providers.ErrConflict) || errors.Is(err, providers.ErrNotExist) {
-		return o.read(l)
-	}
-	if err != nil {
-		return nil, nil, err
-	}
-	defer c.Body.Close()
-	b, err := io.ReadAll(c.Body)
-	return b, &info, err
-}
-
-// stored lists what the service has in modelDir, as model.Digests does.
-func (c *workingCopy) stored() (map[string]string, error) {
-	lines, err := c.control.Dump(c.t.Context())
-	if err != nil {
-		return nil, err
-	}
-	seen := map[string]string{}
-	for _, line := range lines {
-		var path, kind, digest string
-		var size int64
-		if _, err := fmt.Sscanf(line, "%q %s %d sha256:%s", &path, &kind, &size, &digest); err != nil && kind != "dir" && kind != "directory" {
-			return nil, fmt.Errorf("%q: %w", line, err)
-		}
-		path, below := strings.CutPrefix(path, modelDir+"/")
-		switch {
-		case !below:
-		case kind == "file":
-			seen[path] = digest[:12]
-		default:
-			seen[path] = model.DirMark
-		}
-	}
-	return seen, nil
-}
 
 // ask calls the control API of the mount.
 func (c *workingCopy) ask(method, path string, in, out any) error {
@@ -232,23 +114,6 @@ func (c *workingCopy) settle() error {
 	}
 }
 
-// disturb makes the service fail in one of its ways, for a few calls. What was
-// meant to fail before and was not called is forgotten: else the failures of a
-// rare verb add up, and one call fails for minutes.
-func (c *workingCopy) disturb(n int) error {
-	ctx := c.t.Context()
-	if err := c.control.Clear(ctx); err != nil {
-		return err
-	}
-	verbs := []providers.Method{providers.MethodWrite, providers.MethodDelete, providers.MethodList, providers.MethodRead,
-		providers.MethodStat, providers.MethodMove, providers.MethodMkdir, providers.MethodCommit}
-	verb := verbs[n%len(verbs)]
-	if n = n / len(verbs); n%2 == 0 {
-		return c.control.Lose(ctx, verb, 1)
-	}
-	return c.control.Fail(ctx, verb, 1+n%3, providers.ErrUnavailable)
-}
-
 // fill puts what lies beside the models into the mount.
 func (c *workingCopy) fill() {
 	c.t.Helper()
@@ -264,12 +129,23 @@ func (c *workingCopy) fill() {
 	}
 }
 
-func (c *workingCopy) shared() model.Shared {
-	again := func(end func()) func() error {
-		return func() error { end(); c.socket = ""; c.Start(); return nil }
+// shared is what is mounted, with other mounts of the same store.
+func (c *workingCopy) shared(beside ...*workingCopy) model.Shared {
+	s := model.Shared{Other: c.other(), Stored: c.stored, Disturb: c.disturb}
+	for _, m := range append([]*workingCopy{c}, beside...) {
+		again := func(end func()) func() error {
+			return func() error {
+				end()
+				m.socket = ""
+				m.must(m.calm()) // else there is no new mount
+				m.Start()
+				return nil
+			}
+		}
+		s.Mounts = append(s.Mounts, model.Mount{Dir: m.Dir + "/" + modelDir, Settle: m.settle, Pull: m.pullNow,
+			Remount: again(m.stopUnsettled), Kill: again(m.Kill)})
 	}
-	return model.Shared{Dir: c.Dir + "/" + modelDir, Other: c.other(), Settle: c.settle, Stored: c.stored, Pull: c.pullNow,
-		Disturb: c.disturb, Remount: again(c.stopUnsettled), Kill: again(c.killAndUnmount)}
+	return s
 }
 
 // stopUnsettled unmounts, also where not all could be sent in the time for that.
@@ -279,12 +155,6 @@ func (c *workingCopy) stopUnsettled() {
 		c.t.Fatalf("umount: %+v", r)
 	}
 	c.WaitGone()
-}
-
-// killAndUnmount leaves nothing of the mount but what is on the disk.
-func (c *workingCopy) killAndUnmount() {
-	c.t.Helper()
-	c.Kill()
 }
 
 const stored = "mode: pull-push, pull: {on: turn-start}, commit: {on: write, batch_window_ms: 20}"
@@ -307,10 +177,34 @@ func TestCopyModelShared(t *testing.T) {
 	}
 }
 
+// The same with two mounts of one bucket, and a tool that knows nothing of them.
+func TestBucketModelShared(t *testing.T) {
+	for _, f := range []copyFlavour{minio, minioLater, versitygw} {
+		t.Run(f.name, func(t *testing.T) {
+			c := f.with("--cache-size", "200KiB", "--stop-timeout", "5s").mount(t)
+			c.fill()
+			c.mustSettle()
+			two := c.beside()
+			s := c.shared(two)
+			s.Apart = f.server == s3server.MinIO
+			model.RunShared(t, s, model.SharedOptions{Ops: sharedOps(), Settle: 250})
+		})
+	}
+}
+
+// sharedOps is how much CI has time for, where nothing that is asked for lists
+// says how many.
+func sharedOps() int {
+	if os.Getenv("WSMOUNT_MODEL_OPS") != "" {
+		return 0
+	}
+	return 500
+}
+
 // A working copy behaves as a plain directory, with so little room that most of
 // its content has to come from the service again, and with remounts.
 func TestCopyModel(t *testing.T) {
-	for _, f := range []copyFlavour{canonicalStore, bucket, writeBack, repository} {
+	for _, f := range []copyFlavour{canonicalStore, bucket, writeBack, repository, minio, minioLater} {
 		t.Run(f.name, func(t *testing.T) {
 			c := f.with("--cache-size", "200KiB").mount(t)
 			c.fill()

@@ -4,23 +4,23 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/wsmount/wsmount/integration/internal/harness"
-	"github.com/wsmount/wsmount/providers"
-	"github.com/wsmount/wsmount/providers/memory"
+	"github.com/wsmount/wsmount/integration/model"
+	"github.com/wsmount/wsmount/integration/s3server"
 )
 
 // A copyFlavour is a way to mount a working copy of a service that runs apart
 // from the mount.
 type copyFlavour struct {
 	name    string
-	service []string // flags of memoryd
-	config  string   // further YAML of the storage's config
-	sync    string   // YAML of its sync block
-	flags   []string // of the mount
-	user    bool     // mounted and used by an ordinary user
+	service []string      // flags of memoryd
+	server  s3server.Kind // a bucket of one is the service instead
+	config  string        // further YAML of the storage's config
+	sync    string        // YAML of its sync block
+	flags   []string      // of the mount
+	user    bool          // mounted and used by an ordinary user
 }
 
 const (
@@ -34,6 +34,9 @@ var (
 	canonicalStore = copyFlavour{name: "canonical store", sync: canonicalSync}
 	bucket         = copyFlavour{name: "bucket", service: []string{"-without", "empty-dirs,unique-versions,mode,owner,mtime,move,attr,commit"}, sync: canonicalSync}
 	writeBack      = copyFlavour{name: "write-back", sync: canonicalSync + ", commit: {on: write, batch_window_ms: 50}", flags: []string{"--write-back"}}
+	minio          = copyFlavour{name: "minio", server: s3server.MinIO, sync: canonicalSync}
+	minioLater     = copyFlavour{name: "minio, write-back", server: s3server.MinIO, sync: writeBack.sync, flags: writeBack.flags}
+	versitygw      = copyFlavour{name: "versitygw", server: s3server.Versitygw, sync: canonicalSync}
 	repository     = copyFlavour{name: "repository", service: []string{"-repository"}, config: "clone: a, branch: main", sync: pullPushSync}
 )
 
@@ -50,14 +53,26 @@ func (f copyFlavour) with(flags ...string) copyFlavour {
 	return f
 }
 
-// A workingCopy is one that is mounted, and the service behind it.
+// A store is what lies behind a working copy, for who does not go through it.
+type store interface {
+	other() model.Other
+	// stored lists what there is in modelDir, as model.Digests does.
+	stored() (map[string]string, error)
+	// disturb makes the store fail in one of its ways, for a few calls.
+	disturb(n int) error
+	calm() error // ends that
+	// tamper gives a file content; nil removes it.
+	tamper(path string, content []byte) error
+}
+
+// A workingCopy is one that is mounted, and what lies behind it.
 type workingCopy struct {
 	*harness.Mount
-	t       testing.TB
-	w       *harness.World
-	s       *harness.Service
-	control *memory.Control
-	socket  string // of the mount's control API, once it was asked for
+	store
+	t      testing.TB
+	w      *harness.World
+	flags  []string
+	socket string // of the mount's control API, once it was asked for
 }
 
 func (f copyFlavour) mount(t testing.TB) *workingCopy {
@@ -67,39 +82,42 @@ func (f copyFlavour) mount(t testing.TB) *workingCopy {
 		harness.RequireRoot(t)
 		o.UID = userID
 	}
-	w := harness.New(t, o)
-	s := w.Service(f.service...)
-	config := "socket: " + s.Socket
-	if f.config != "" {
-		config += ", " + f.config
-	}
-	dir := w.Mkdir("ws", 0o755)
-	w.Write("config/wsmount/config.yaml", "allow_paths: [ "+filepath.Dir(s.Socket)+" ]\nallow_write_back: [ \"@acme/*\" ]\n", 0o600)
-	w.Write("ws/WORKSPACE.md", harness.Manifest("@acme/copy", "storage: {inline: {provider: memory, config: {"+config+"}, sync: {"+f.sync+"}}}\n"), 0o644)
-	w.MustRun("registry", "add", dir)
-	c := &workingCopy{t: t, w: w, s: s}
-	var err error
-	if strings.Contains(f.config, "clone") {
-		c.control, err = memory.DialCloneControl(t.Context(), "unix", s.Socket, "a", "main")
+	c := &workingCopy{t: t, w: harness.New(t, o), flags: slices.Clone(f.flags)}
+	if f.server != "" {
+		c.store = newBucketStore(t, c.w, f)
 	} else {
-		c.control, err = memory.DialControl(t.Context(), "unix", s.Socket)
+		c.store = newServiceStore(t, c.w, f)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { c.control.Close() })
-	flags := f.flags
 	if os.Geteuid() == 0 && !f.user {
-		flags = append(slices.Clone(flags), "--allow-other")
+		c.flags = append(c.flags, "--allow-other")
 	}
-	c.Mount = w.Mount("@acme/copy", flags...)
+	t.Cleanup(c.logs)
+	c.Mount = c.w.Mount("@acme/copy", c.flags...)
 	return c
+}
+
+// logs shows the end of what the daemons logged, if the test failed.
+func (c *workingCopy) logs() {
+	if !c.t.Failed() {
+		return
+	}
+	all, _ := filepath.Glob(c.w.Path("state/acme/*/*/log"))
+	for _, file := range all {
+		text, _ := os.ReadFile(file)
+		c.t.Logf("%s:\n%s", file, text[max(0, len(text)-8000):])
+	}
+}
+
+// beside is another mount of the same bucket.
+func (c *workingCopy) beside() *workingCopy {
+	c.t.Helper()
+	two := &workingCopy{t: c.t, w: c.w, store: c.store, flags: c.flags}
+	two.Mount = c.w.Mount("@acme/beside", c.flags...)
+	return two
 }
 
 // tamper lets another writer give a file content; nil removes it.
 func (c *workingCopy) tamper(path string, content []byte) {
 	c.t.Helper()
-	if err := c.control.Tamper(c.t.Context(), providers.MustLocator(path), content); err != nil {
-		c.t.Fatal(err)
-	}
+	c.must(c.store.tamper(path, content))
 }

@@ -6,8 +6,6 @@ import (
 	"io/fs"
 	"net/http"
 	"net/http/httptest"
-	"net/http/httputil"
-	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/wsmount/wsmount/integration/internal/gate"
 	"github.com/wsmount/wsmount/integration/internal/harness"
 	"github.com/wsmount/wsmount/integration/s3server"
 )
@@ -186,15 +185,14 @@ const believed = 1100 * time.Millisecond
 
 func newRequestMeter(t *testing.T, endpoint string) *requestMeter {
 	t.Helper()
-	target, err := url.Parse(endpoint)
+	pass, err := gate.To(endpoint)
 	if err != nil {
 		t.Fatal(err)
 	}
 	m := &requestMeter{seen: map[string]int{}, listed: map[string]time.Time{}}
-	proxy := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.Out.URL.Scheme, r.Out.URL.Host = target.Scheme, target.Host }}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		m.count(r)
-		proxy.ServeHTTP(w, r)
+		pass.ServeHTTP(w, r)
 	}))
 	t.Cleanup(server.Close)
 	m.endpoint = server.URL
@@ -205,10 +203,10 @@ func (m *requestMeter) count(r *http.Request) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.all++
-	if strings.Contains(r.URL.Path, "/.wsmount/hints/") || verb(r) == "LIST" && m.isLater(r.URL.RawQuery) {
+	if strings.Contains(r.URL.Path, "/.wsmount/hints/") || gate.Verb(r) == "LIST" && m.isLater(r.URL.RawQuery) {
 		return
 	}
-	m.seen[verb(r)]++
+	m.seen[gate.Verb(r)]++
 }
 
 // isLater reports whether a directory was listed before, and is again because the
@@ -218,20 +216,6 @@ func (m *requestMeter) isLater(query string) bool {
 	before, again := m.listed[query]
 	m.listed[query] = time.Now()
 	return again && time.Since(before) > believed/4
-}
-
-// verb is what a request asks for.
-func verb(r *http.Request) string {
-	q := r.URL.Query()
-	switch {
-	case q.Has("list-type"):
-		return "LIST"
-	case q.Has("uploads"), q.Has("uploadId"):
-		return "UPLOAD"
-	case r.Header.Get("X-Amz-Copy-Source") != "":
-		return "COPY"
-	}
-	return r.Method
 }
 
 func (m *requestMeter) reset() {

@@ -4,7 +4,8 @@ import (
 	"bytes"
 	"context"
 	"io"
-	"strings"
+	"maps"
+	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
@@ -12,11 +13,14 @@ import (
 
 // Client asks the server itself, past whatever lies between it and wsmount.
 func (s *Server) Client() *s3.Client {
-	return s3.New(s3.Options{Region: "us-east-1", BaseEndpoint: &s.Endpoint, UsePathStyle: true,
-		RequestChecksumCalculation: aws.RequestChecksumCalculationWhenRequired,
-		Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
-			return aws.Credentials{AccessKeyID: s.AccessKey, SecretAccessKey: s.SecretKey}, nil
-		})})
+	s.once.Do(func() {
+		s.client = s3.New(s3.Options{Region: "us-east-1", BaseEndpoint: &s.Endpoint, UsePathStyle: true,
+			RequestChecksumCalculation: aws.RequestChecksumCalculationWhenRequired,
+			Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
+				return aws.Credentials{AccessKeyID: s.AccessKey, SecretAccessKey: s.SecretKey}, nil
+			})})
+	})
+	return s.client
 }
 
 // Get is the content of an object.
@@ -38,18 +42,6 @@ func (s *Server) Put(ctx context.Context, key string, content []byte, metadata m
 // Keys are those of all objects below a prefix but wsmount's own, without the
 // prefix.
 func (s *Server) Keys(ctx context.Context, prefix string) ([]string, error) {
-	var keys []string
-	pages := s3.NewListObjectsV2Paginator(s.Client(), &s3.ListObjectsV2Input{Bucket: &s.Bucket, Prefix: &prefix})
-	for pages.HasMorePages() {
-		page, err := pages.NextPage(ctx)
-		if err != nil {
-			return nil, err
-		}
-		for _, o := range page.Contents {
-			if key := strings.TrimPrefix(aws.ToString(o.Key), prefix); !strings.HasPrefix(key, ".wsmount/") {
-				keys = append(keys, key)
-			}
-		}
-	}
-	return keys, nil
+	found, err := s.ETags(ctx, prefix)
+	return slices.Sorted(maps.Keys(found)), err
 }

@@ -22,8 +22,11 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"sync"
 	"syscall"
 	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/s3"
 )
 
 // A Kind is a program.
@@ -53,6 +56,9 @@ type Server struct {
 	output bytes.Buffer
 	ended  chan struct{} // closed when the program has ended
 	why    error         // what it ended with; valid then
+
+	once   sync.Once // makes client
+	client *s3.Client
 }
 
 const startTime = 30 * time.Second

@@ -22,8 +22,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"net/http/httputil"
-	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -33,6 +31,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/wsmount/wsmount/integration/internal/gate"
 	"github.com/wsmount/wsmount/integration/internal/harness"
 )
 
@@ -72,11 +71,11 @@ const startTime = 20 * time.Second
 func Start(t testing.TB, endpoint string) *Link {
 	t.Helper()
 	l := &Link{t: t}
-	target, err := url.Parse(endpoint)
+	pass, err := gate.To(endpoint)
 	if err != nil {
 		t.Fatal(err)
 	}
-	service := httptest.NewServer(l.through(target))
+	service := httptest.NewServer(l.through(pass))
 	t.Cleanup(service.Close)
 	l.launch()
 	var made struct{ Listen string }
@@ -85,17 +84,12 @@ func Start(t testing.TB, endpoint string) *Link {
 	return l
 }
 
-// through passes requests on, as they were signed, or answers them itself.
-func (l *Link) through(target *url.URL) http.Handler {
-	proxy := &httputil.ReverseProxy{
-		Rewrite:       func(r *httputil.ProxyRequest) { r.Out.URL.Scheme, r.Out.URL.Host = target.Scheme, target.Host },
-		FlushInterval: -1,
-		ErrorHandler:  func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) },
-	}
+// through passes requests on, or answers them itself.
+func (l *Link) through(pass http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		a := l.answer.Load()
 		if a == nil {
-			proxy.ServeHTTP(w, r)
+			pass.ServeHTTP(w, r)
 			return
 		}
 		w.Header().Set("Content-Type", "application/xml")

@@ -1,0 +1,230 @@
+package integration
+
+import (
+	"bytes"
+	"context"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/wsmount/wsmount/integration/internal/gate"
+	"github.com/wsmount/wsmount/integration/internal/harness"
+	"github.com/wsmount/wsmount/integration/model"
+	"github.com/wsmount/wsmount/integration/s3server"
+)
+
+// bucketPrefix is where in the bucket the workspace @acme/copy lies.
+const bucketPrefix = "team/copy/"
+
+// A bucketStore is a bucket of a real server. @acme/copy lies there, and so does
+// @acme/beside, which is the same; each goes through a gate of its own.
+type bucketStore struct {
+	ctx     context.Context
+	t       testing.TB
+	s       *s3server.Server
+	gate    *gate.Gate
+	digests map[string]string // of contents, by key and ETag
+
+	mu      sync.Mutex
+	verb    string // what is disturbed
+	left    int    // so often still
+	lose    bool   // it happens, but its answer is lost
+	windows int    // see delete
+}
+
+// newBucketStore starts the server and registers both workspaces.
+func newBucketStore(t testing.TB, w *harness.World, f copyFlavour) *bucketStore {
+	t.Helper()
+	s := s3server.Start(t, f.server)
+	b := &bucketStore{ctx: t.Context(), t: t, s: s, gate: gate.Open(t, s.Endpoint), digests: map[string]string{}}
+	gates := map[string]*gate.Gate{"copy": b.gate, "beside": b.gate.Beside(t)}
+	w.Grant(s, gates["copy"].Endpoint, gates["beside"].Endpoint)
+	for slug, g := range gates {
+		way := &bucketWay{bucketStore: b, gate: g, seen: map[string]string{}}
+		g.Set(way.guard)
+		w.BucketWorkspace(slug, g.Endpoint, "region: us-east-1, bucket: "+s.Bucket+", prefix: team/copy", f.sync)
+	}
+	t.Cleanup(func() {
+		if b.windows > 0 {
+			t.Logf("%d deletions would have hit what had just changed", b.windows)
+		}
+	})
+	return b
+}
+
+func (b *bucketStore) tamper(path string, content []byte) error {
+	if content == nil {
+		return b.s.Delete(b.ctx, bucketPrefix+path)
+	}
+	return b.s.Put(b.ctx, bucketPrefix+path, content, nil)
+}
+
+// stored reads each object once in each of its versions.
+func (b *bucketStore) stored() (map[string]string, error) {
+	prefix := bucketPrefix + modelDir + "/"
+	etags, err := b.s.ETags(b.ctx, prefix)
+	if err != nil {
+		return nil, err
+	}
+	seen := map[string]string{}
+	for key, etag := range etags {
+		for i := range key {
+			if key[i] == '/' && i > 0 {
+				seen[key[:i]] = model.DirMark
+			}
+		}
+		if strings.HasSuffix(key, "/") || key == "" {
+			continue
+		}
+		if b.digests[key+etag] == "" {
+			content, now, err := b.s.Look(b.ctx, prefix+key)
+			if err != nil {
+				return nil, err
+			}
+			etag = now
+			b.digests[key+etag] = model.Digest(content)
+		}
+		seen[key] = b.digests[key+etag]
+	}
+	return seen, nil
+}
+
+func (b *bucketStore) disturb(n int) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	verbs := []string{http.MethodPut, http.MethodDelete, "LIST", http.MethodGet, http.MethodHead, "COPY", "UPLOAD"}
+	b.verb = verbs[n%len(verbs)]
+	n /= len(verbs)
+	b.left, b.lose = 1+n%3, n%2 == 0
+	return nil
+}
+
+func (b *bucketStore) calm() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.left = 0
+	return nil
+}
+
+// A bucketWay is the way of one mount to the bucket.
+type bucketWay struct {
+	*bucketStore
+	gate *gate.Gate
+	seen map[string]string // ETags that a HEAD told, by path; guarded by mu
+}
+
+// guard disturbs requests.
+func (b *bucketWay) guard(w http.ResponseWriter, r *http.Request, pass http.Handler) {
+	verb := gate.Verb(r)
+	b.mu.Lock()
+	hit := b.left > 0 && verb == b.verb
+	if hit {
+		b.left--
+	}
+	lose := b.lose
+	b.mu.Unlock()
+	switch {
+	case hit && lose:
+		gate.Lose(r, pass)
+	case hit:
+		w.WriteHeader(http.StatusServiceUnavailable)
+	case verb == http.MethodDelete && r.Header.Get("If-Match") == "":
+		b.delete(w, r)
+	default:
+		pass.ServeHTTP(w, r)
+		if verb == http.MethodHead {
+			b.mu.Lock()
+			b.seen[r.URL.Path] = w.Header().Get("ETag")
+			b.mu.Unlock()
+		}
+	}
+}
+
+// delete refuses to delete anything but what the mount has looked at before. Not
+// every server has a condition for that, and what others put there between the
+// look and the deletion is lost: `wsmount doctor` says so. How often that would
+// have happened is counted.
+func (b *bucketWay) delete(w http.ResponseWriter, r *http.Request) {
+	key := strings.TrimPrefix(r.URL.Path, "/"+b.s.Bucket+"/")
+	b.gate.Alone(func() {
+		_, etag, err := b.s.Look(b.ctx, key)
+		b.mu.Lock()
+		seen := b.seen[r.URL.Path]
+		b.mu.Unlock()
+		if err == nil && etag != "" && seen != "" && etag != seen {
+			b.mu.Lock()
+			b.windows++
+			b.mu.Unlock()
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
+		b.gate.Now(w, r)
+	})
+}
+
+// A bucketWriter is another tool that changes what it has read: in turns where
+// that is still there, or without asking the server for that.
+type bucketWriter struct {
+	*bucketStore
+	puts int
+}
+
+func (b *bucketStore) other() model.Other { return &bucketWriter{bucketStore: b} }
+
+func (o *bucketWriter) key(path string) string { return bucketPrefix + modelDir + "/" + path }
+
+// blocked reports whether a path, or one above it, is of the other kind: a
+// bucket could have both.
+func (o *bucketWriter) blocked(path string) (bool, error) {
+	below, err := o.s.ETags(o.ctx, o.key(path)+"/")
+	if err != nil || len(below) > 0 {
+		return true, err
+	}
+	for i := range path {
+		if path[i] != '/' {
+			continue
+		}
+		if _, etag, err := o.s.Look(o.ctx, o.key(path[:i])); err != nil || etag != "" {
+			return true, err
+		}
+	}
+	return false, nil
+}
+
+func (o *bucketWriter) Put(path string, content []byte) (old []byte, done bool, err error) {
+	if blocked, err := o.blocked(path); blocked || err != nil {
+		return nil, false, err
+	}
+	if o.puts++; o.puts%2 == 0 {
+		return o.putBlindly(path, content)
+	}
+	old, etag, err := o.s.Look(o.ctx, o.key(path))
+	if err == nil {
+		o.gate.Alone(func() { done, err = o.s.Replace(o.ctx, o.key(path), etag, content) })
+	}
+	return old, done, err
+}
+
+// putBlindly asks for nothing when it puts. What it replaces it has read, as no
+// mount gets between.
+func (o *bucketWriter) putBlindly(path string, content []byte) (old []byte, done bool, err error) {
+	o.gate.Alone(func() {
+		if old, _, err = o.s.Look(o.ctx, o.key(path)); err == nil {
+			err = o.s.Put(o.ctx, o.key(path), content, nil)
+		}
+	})
+	return old, err == nil, err
+}
+
+// Remove is without condition: not every server has one.
+func (o *bucketWriter) Remove(path string) (old []byte, done bool, err error) {
+	o.gate.Alone(func() {
+		var etag string
+		if old, etag, err = o.s.Look(o.ctx, o.key(path)); err == nil && etag != "" {
+			done = true
+			err = o.s.Delete(o.ctx, o.key(path))
+		}
+	})
+	return bytes.Clone(old), done && err == nil, err
+}
