@@ -13,21 +13,34 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A Shared is a mounted tree whose store others change at the same time. There
-// is no second tree to compare it with, because who wins is decided by chance;
-// what must hold instead is that no content is lost: each that a writer was told
-// is written is in the tree in the end, unless a writer who had seen it replaced
-// or removed it.
+// A Shared is a tree in a store that others change at the same time, seen through
+// one or more mounts. There is no second tree to compare it with, because who wins
+// is decided by chance; what must hold instead is that no content is lost: each
+// that a writer was told is written is in the tree in the end, unless a writer who
+// had seen it replaced or removed it.
 type Shared struct {
-	Dir   string // in the mount, empty at the start
-	Other Other
+	Mounts []Mount
+	Other  Other
+
+	// Stored lists what the store has below the mounts' Dir: Digest of each file's
+	// content, and DirMark for directories.
+	Stored func() (map[string]string, error)
+
+	// Apart: no directory has a name that a file has at another time. Some stores
+	// hide one of both where two writers make them at once.
+	Apart bool
+
+	// Disturb makes the store misbehave for a moment, and may be nil.
+	Disturb func(n int) error
+}
+
+// A Mount is where programs work on a Shared.
+type Mount struct {
+	Dir string // in the mount, empty at the start
 
 	// Settle returns when the store has what was changed in Dir, and Dir shows
 	// what the store has.
 	Settle func() error
-	// Stored lists what the store has below Dir: Digest of each file's content,
-	// and DirMark for directories.
-	Stored func() (map[string]string, error)
 	// Kept reports whether the history has content of this Digest for a path
 	// below Dir. Nil: there is no history to look into.
 	Kept func(path, digest string) bool
@@ -35,9 +48,8 @@ type Shared struct {
 	// Each may be nil, and is called now and then. Remount gets no open file to
 	// wait for. Kill ends the mount's process at once and mounts again: files
 	// that are open are lost to their programs. Pull asks the mount to look at
-	// the store. Disturb makes the store misbehave for a moment.
+	// the store.
 	Remount, Kill, Pull func() error
-	Disturb             func(n int) error
 }
 
 // Other is another writer at the store. It changes only what it has seen: both
@@ -73,7 +85,10 @@ func RunShared(t *testing.T, s Shared, o SharedOptions) {
 	if o.Seed == 0 {
 		o.Seed = uint64(time.Now().UnixNano())
 	}
-	r := &sharing{t: t, s: s, seed: o.Seed, rand: rand.New(rand.NewPCG(o.Seed, 0)), ledger: newLedger(), counts: map[string]int{}, unseen: map[string]bool{}}
+	r := &sharing{t: t, s: s, seed: o.Seed, rand: rand.New(rand.NewPCG(o.Seed, 0)), ledger: newLedger(), counts: map[string]int{}}
+	for range s.Mounts {
+		r.unseen = append(r.unseen, map[string]bool{})
+	}
 	defer r.closeAll()
 	for i := range o.Ops {
 		r.step()
@@ -92,14 +107,16 @@ type sharing struct {
 	rand   *rand.Rand
 	ledger *ledger
 	open   [slots]*handle
-	unseen map[string]bool // what another put since both sides were the same
+	at     int               // the mount that is worked in
+	unseen []map[string]bool // of each mount, what another put since all were the same
+	asides int               // names that were made by take
 	log    []string
 	counts map[string]int
 }
 
 // note remembers what was done.
 func (r *sharing) note(format string, args ...any) {
-	r.log = append(r.log, fmt.Sprintf("%s %5d ", time.Now().Format("05.000"), r.ledger.next)+fmt.Sprintf(format, args...))
+	r.log = append(r.log, fmt.Sprintf("%s %5d %d ", time.Now().Format("05.000"), r.ledger.next, r.at)+fmt.Sprintf(format, args...))
 	if len(r.log) > 20_000 {
 		r.log = r.log[10_000:]
 	}
@@ -138,7 +155,27 @@ func (r *sharing) must(what string, err error, allowed ...unix.Errno) bool {
 	return false
 }
 
-func (r *sharing) path(p string) string { return filepath.Join(r.s.Dir, p) }
+func (r *sharing) path(p string) string { return filepath.Join(r.s.Mounts[r.at].Dir, p) }
+
+// others notes what comes to a path from elsewhere, for all mounts but one; -1:
+// for all.
+func (r *sharing) others(than int, path string) {
+	for i := range r.unseen {
+		if i != than {
+			r.unseen[i][path] = true
+		}
+	}
+}
+
+// surprising: what is at a path here may have come from elsewhere unseen.
+func (r *sharing) surprising(path string) bool {
+	for p := range r.unseen[r.at] {
+		if p == path || strings.HasPrefix(path, p+"/") {
+			return true
+		}
+	}
+	return false
+}
 
 // Names of the shared tree: few, so that the two sides meet.
 func (r *sharing) dirName() string {
@@ -146,14 +183,16 @@ func (r *sharing) dirName() string {
 }
 
 func (r *sharing) name() string {
-	if r.rand.IntN(30) == 0 {
+	if r.rand.IntN(30) == 0 && !r.s.Apart {
 		return "d2" // a directory, as a rule
 	}
 	return r.dirName() + []string{"a", "b", "c", "f.txt", "g.tar.gz"}[r.rand.IntN(5)]
 }
 
-// step does one operation.
+// step does one operation, in one of the mounts.
 func (r *sharing) step() {
+	r.at = r.rand.IntN(len(r.s.Mounts))
+	m := r.s.Mounts[r.at]
 	kinds := []struct {
 		weight int
 		name   string
@@ -178,19 +217,20 @@ func (r *sharing) step() {
 		}
 	}
 	if r.rand.IntN(1500) == 0 {
-		r.again("remount", r.s.Remount)
+		r.again("remount", m.Remount)
 	}
 	if r.rand.IntN(1500) == 0 {
-		r.again("kill", r.s.Kill)
+		r.again("kill", m.Kill)
 	}
 }
 
 func (r *sharing) pull() {
-	if r.s.Pull == nil {
+	pull := r.s.Mounts[r.at].Pull
+	if pull == nil {
 		return
 	}
 	r.note("pull")
-	if err := r.s.Pull(); err != nil {
+	if err := pull(); err != nil {
 		r.fail(nil, "pull: %v", err)
 	}
 }
@@ -212,7 +252,7 @@ func (r *sharing) again(what string, mount func() error) {
 	}
 	r.note("%s", what)
 	r.counts[what]++
-	r.closeAll()
+	r.closeHere()
 	if err := mount(); err != nil {
 		r.fail(nil, "%s: %v", what, err)
 	}
@@ -227,39 +267,61 @@ func (r *sharing) verify() {
 	} else {
 		r.closeWriters()
 	}
-	var here, there map[string]string
-	diff := ""
-	for end := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
-		err := r.s.Settle()
-		if err == nil {
-			here, err = Digests(r.s.Dir)
-		}
-		if err == nil {
-			there, err = r.s.Stored()
-		}
-		if err == nil {
-			if diff = firstDifference(here, there); diff == "" {
-				break
-			}
-			err = fmt.Errorf("the mount and the store differ: %s", diff)
-		}
-		if time.Now().After(end) {
-			r.fail([]string{strings.Split(diff, " ")[0]}, "not settled: %v", err)
-		}
-	}
+	here := r.compare()
 	r.note("settled")
-	clear(r.unseen)
+	for _, unseen := range r.unseen {
+		clear(unseen)
+	}
 	for path, digest := range here {
 		if digest != DirMark && !r.ledger.has(digest) {
 			r.fail([]string{path}, "%s has content that nobody wrote", path)
 		}
 	}
 	for _, lost := range r.ledger.missing(here) {
-		if r.s.Kept != nil && r.s.Kept(lost.path, lost.digest) {
-			continue
+		if !r.kept(lost) {
+			r.fail([]string{lost.path, lost.digest}, "lost: content %s, written as %s", lost.digest, lost.path)
 		}
-		r.fail([]string{lost.path, lost.digest}, "lost: content %s, written as %s", lost.digest, lost.path)
 	}
+}
+
+// compare waits until all mounts and the store are the same.
+func (r *sharing) compare() map[string]string {
+	r.t.Helper()
+	for end := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		tree, diff, err := r.trees()
+		if err == nil && diff == "" {
+			return tree
+		}
+		if time.Now().After(end) {
+			r.fail([]string{strings.Split(diff, " ")[0]}, "not settled: %v, %s", err, diff)
+		}
+	}
+}
+
+// trees lets each mount settle, and lists what the last of them has. diff is where
+// one of them differs from the store.
+func (r *sharing) trees() (here map[string]string, diff string, err error) {
+	for _, m := range r.s.Mounts {
+		if err := m.Settle(); err != nil {
+			return nil, "", err
+		}
+	}
+	there, err := r.s.Stored()
+	for i := 0; i < len(r.s.Mounts) && err == nil && diff == ""; i++ {
+		if here, err = Digests(r.s.Mounts[i].Dir); err == nil {
+			diff = firstDifference(here, there)
+		}
+	}
+	return here, diff, err
+}
+
+func (r *sharing) kept(e entry) bool {
+	for _, m := range r.s.Mounts {
+		if m.Kept != nil && m.Kept(e.path, e.digest) {
+			return true
+		}
+	}
+	return false
 }
 
 // firstDifference names the first path that is not the same on both sides.

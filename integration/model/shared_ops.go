@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -13,11 +14,18 @@ import (
 // A handle is a file that stays open for writing while both sides go on.
 type handle struct {
 	f       *os.File
+	at      int // in which mount
 	path    string
-	last    []byte // what it had when it was looked at last
-	writes  bool   // it is open for writing
+	also    []string // what another mount renamed path to
+	last    []byte   // what it had when it was looked at last
+	writes  bool     // it is open for writing
 	written bool
 	removed bool // its name was removed here: what is written to it may go
+}
+
+// named reports whether a handle may be of what has a path in a mount.
+func (h *handle) named(at int, path string) bool {
+	return h != nil && h.at == at && (h.path == path || slices.Contains(h.also, path))
 }
 
 // look opens what is at path, to know afterwards whether that very file lost
@@ -56,17 +64,50 @@ func (r *sharing) check(path string, content []byte) {
 	}
 }
 
+// take gives what is at a path a name that nobody else uses, and reads it there.
+// Unlike what a look saw before, that is what is taken away.
+func (r *sharing) take(path string) (content []byte, aside string, ok bool) {
+	r.asides++
+	aside = fmt.Sprintf("%s.aside%d", path, r.asides)
+	if !r.must("rename "+path+" "+aside, unix.Renameat2(unix.AT_FDCWD, r.path(path), unix.AT_FDCWD, r.path(aside), unix.RENAME_NOREPLACE)) {
+		return nil, "", false
+	}
+	r.note("aside %s %s", path, aside)
+	r.moved(path, aside)
+	content, err := os.ReadFile(r.path(aside))
+	if !r.must("read "+aside, err, unix.EISDIR) {
+		return nil, "", false
+	}
+	r.check(path, content)
+	return content, aside, true
+}
+
+// discard removes a file, and knows what it was.
+func (r *sharing) discard(path string) {
+	old, aside, ok := r.take(path)
+	if ok && r.must("unlink "+aside, unix.Unlink(r.path(aside))) {
+		r.note("discard %s: had %s", path, Digest(old))
+		r.ledger.replaced(old)
+		r.nameless(aside)
+	}
+}
+
 // gone: the name of a file was taken away here, by somebody who had seen content.
 // What another put there since both sides were last the same may
 // have come between the look and the deed, as on any disk.
 func (r *sharing) gone(path string, content []byte, lostName func() bool) {
 	r.ledger.replaced(content)
-	if !lostName() || r.unseen[path] {
+	if !lostName() || r.surprising(path) {
 		r.note("%s may have been another file when it went", path)
 		r.ledger.doubt(path)
 	}
+	r.nameless(path)
+}
+
+// nameless: the name of what is open here at a path was taken away here.
+func (r *sharing) nameless(path string) {
 	for _, h := range r.open {
-		if h != nil && h.path == path {
+		if h.named(r.at, path) {
 			h.removed = true
 		}
 	}
@@ -119,6 +160,7 @@ func (r *sharing) write() {
 		return
 	}
 	r.ledger.replaced(old)
+	r.others(r.at, path)
 	r.note("write %s: %s after %s", path, r.ledger.wrote(path, content), Digest(old))
 	r.aliased(old, content)
 }
@@ -143,8 +185,11 @@ func (r *sharing) save() {
 	}
 	old, lostName, there := r.look(path)
 	flags := uint(0)
-	if !there {
+	switch {
+	case !there:
 		flags = unix.RENAME_NOREPLACE // what came meanwhile nobody here has seen
+	case r.surprising(path) && r.rand.IntN(2) == 0:
+		flags = unix.RENAME_EXCHANGE
 	}
 	err := unix.Renameat2(unix.AT_FDCWD, r.path(tmp), unix.AT_FDCWD, r.path(path), flags)
 	if !r.must("rename "+tmp+" "+path, err, unix.EISDIR, unix.EEXIST) {
@@ -154,14 +199,26 @@ func (r *sharing) save() {
 		os.Remove(r.path(tmp))
 		return
 	}
+	if flags == unix.RENAME_EXCHANGE {
+		r.moved(path, tmp)
+	}
+	r.others(r.at, path)
 	r.note("save %s: %s after %s", path, r.ledger.wrote(path, content), Digest(old))
-	if there {
+	switch {
+	case flags == unix.RENAME_EXCHANGE:
+		lostName()
+		r.discard(tmp)
+	case there:
 		r.gone(path, old, lostName)
 	}
 }
 
 func (r *sharing) unlink() {
 	path := r.name()
+	if r.surprising(path) && r.rand.IntN(2) == 0 {
+		r.discard(path)
+		return
+	}
 	old, lostName, there := r.look(path)
 	if !there {
 		return
@@ -201,17 +258,31 @@ func (r *sharing) rename() {
 // moved: what is open has another path now.
 func (r *sharing) moved(from, to string) {
 	r.ledger.moved(from, to)
-	for path := range r.unseen {
-		if path == from || strings.HasPrefix(path, from+"/") {
-			delete(r.unseen, path)
-			r.unseen[to+strings.TrimPrefix(path, from)] = true
+	for path := range r.unseen[r.at] {
+		if after, ok := below(path, from, to); ok {
+			delete(r.unseen[r.at], path)
+			r.unseen[r.at][after] = true
 		}
 	}
+	r.others(r.at, to)
 	for _, h := range r.open {
-		if h != nil && (h.path == from || strings.HasPrefix(h.path, from+"/")) {
-			h.path = to + strings.TrimPrefix(h.path, from)
+		if h == nil {
+			continue
+		}
+		after, ok := below(h.path, from, to)
+		switch {
+		case ok && h.at == r.at:
+			h.path = after
+		case ok:
+			h.also = append(h.also, after)
 		}
 	}
+}
+
+// below is what a path is when from was renamed to to, if that moved it.
+func below(path, from, to string) (string, bool) {
+	rest, ok := strings.CutPrefix(path, from)
+	return to + rest, ok && (rest == "" || rest[0] == '/')
 }
 
 func (r *sharing) mkdir() {
@@ -266,7 +337,7 @@ func (r *sharing) hold() {
 		return
 	}
 	r.note("hold %s, flags %d", path, flags)
-	r.open[i] = &handle{f: f, path: path, writes: flags == os.O_RDWR}
+	r.open[i] = &handle{f: f, at: r.at, path: path, writes: flags == os.O_RDWR}
 }
 
 // writeHeld changes a file that has been open for a while, or looks whether it
@@ -320,7 +391,17 @@ func (r *sharing) close(i int) {
 	if !h.removed && h.last != nil {
 		r.ledger.wrote(h.path, h.last)
 	}
+	r.others(h.at, h.path)
 	r.note("close %s: %s, links %d %v, removed %v", h.path, Digest(h.last), st.Nlink, named, h.removed)
+}
+
+// closeHere closes what is open in the mount that is worked in.
+func (r *sharing) closeHere() {
+	for i, h := range r.open {
+		if h != nil && h.at == r.at {
+			r.close(i)
+		}
+	}
 }
 
 func (r *sharing) closeAll() {
@@ -351,7 +432,7 @@ func (r *sharing) otherPut() {
 		return
 	}
 	r.ledger.replaced(old)
-	r.unseen[path] = true
+	r.others(-1, path)
 	r.note("other put %s: %s after %s", path, r.ledger.wrote(path, content), Digest(old))
 }
 
