@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"context"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/wsmount/wsmount/integration/internal/gate"
 	"github.com/wsmount/wsmount/integration/internal/harness"
@@ -41,13 +43,13 @@ func newBucketStore(t testing.TB, w *harness.World, f copyFlavour) *bucketStore 
 	gates := map[string]*gate.Gate{"copy": b.gate, "beside": b.gate.Beside(t)}
 	w.Grant(s, gates["copy"].Endpoint, gates["beside"].Endpoint)
 	for slug, g := range gates {
-		way := &bucketWay{bucketStore: b, gate: g, seen: map[string]string{}}
+		way := &bucketWay{bucketStore: b, gate: g, seen: map[string][]sight{}}
 		g.Set(way.guard)
 		w.BucketWorkspace(slug, g.Endpoint, "region: us-east-1, bucket: "+s.Bucket+", prefix: team/copy", f.sync)
 	}
 	t.Cleanup(func() {
 		if b.windows > 0 {
-			t.Logf("%d deletions would have hit what had just changed", b.windows)
+			t.Logf("%d deletions could have hit what had just changed", b.windows)
 		}
 	})
 	return b
@@ -111,8 +113,17 @@ func (b *bucketStore) calm() error {
 type bucketWay struct {
 	*bucketStore
 	gate *gate.Gate
-	seen map[string]string // ETags that a HEAD told, by path; guarded by mu
+	seen map[string][]sight // by path; guarded by mu
 }
+
+// A sight is what a HEAD told.
+type sight struct {
+	at   time.Time
+	etag string
+}
+
+// sightsCount is how long a look may lie before the deletion that relies on it.
+const sightsCount = time.Second / 2
 
 // guard disturbs requests.
 func (b *bucketWay) guard(w http.ResponseWriter, r *http.Request, pass http.Handler) {
@@ -133,9 +144,9 @@ func (b *bucketWay) guard(w http.ResponseWriter, r *http.Request, pass http.Hand
 		b.delete(w, r)
 	default:
 		pass.ServeHTTP(w, r)
-		if verb == http.MethodHead {
+		if etag := w.Header().Get("ETag"); verb == http.MethodHead && etag != "" {
 			b.mu.Lock()
-			b.seen[r.URL.Path] = w.Header().Get("ETag")
+			b.seen[r.URL.Path] = append(b.seen[r.URL.Path], sight{time.Now(), etag})
 			b.mu.Unlock()
 		}
 	}
@@ -143,24 +154,31 @@ func (b *bucketWay) guard(w http.ResponseWriter, r *http.Request, pass http.Hand
 
 // delete refuses to delete anything but what the mount has looked at before. Not
 // every server has a condition for that, and what others put there between the
-// look and the deletion is lost: `wsmount doctor` says so. How often that would
+// look and the deletion is lost: `wsmount doctor` says so. How often that could
 // have happened is counted.
 func (b *bucketWay) delete(w http.ResponseWriter, r *http.Request) {
 	key := strings.TrimPrefix(r.URL.Path, "/"+b.s.Bucket+"/")
 	b.gate.Alone(func() {
 		_, etag, err := b.s.Look(b.ctx, key)
-		b.mu.Lock()
-		seen := b.seen[r.URL.Path]
-		b.mu.Unlock()
-		if err == nil && etag != "" && seen != "" && etag != seen {
-			b.mu.Lock()
-			b.windows++
-			b.mu.Unlock()
+		if err == nil && etag != "" && b.sawOther(r.URL.Path, etag) {
 			w.WriteHeader(http.StatusServiceUnavailable)
 			return
 		}
 		b.gate.Now(w, r)
 	})
+}
+
+// sawOther reports whether the mount has just seen something else at a path than
+// what is there now.
+func (b *bucketWay) sawOther(path, etag string) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.seen[path] = slices.DeleteFunc(b.seen[path], func(s sight) bool { return time.Since(s.at) > sightsCount })
+	if !slices.ContainsFunc(b.seen[path], func(s sight) bool { return s.etag != etag }) {
+		return false
+	}
+	b.windows++
+	return true
 }
 
 // A bucketWriter is another tool that changes what it has read: in turns where
