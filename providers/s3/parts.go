@@ -198,6 +198,9 @@ func (u *upload) copyRange(ctx context.Context, n int, from, etag string, offset
 		CopySource: u.p.sourceOf(from), CopySourceIfMatch: quote(etag),
 		CopySourceRange: aws.String(fmt.Sprintf("bytes=%d-%d", offset, offset+size-1)),
 	}, nil)
+	if isCode(err, "InvalidArgument") || isCode(err, "InvalidRange") {
+		return u.p.whyRange(ctx, from, etag, err)
+	}
 	if err != nil {
 		return err
 	}
@@ -206,6 +209,19 @@ func (u *upload) copyRange(ctx context.Context, n int, from, etag string, offset
 	}
 	u.keep(n, part{unquote(out.CopyPartResult.ETag), size})
 	return nil
+}
+
+// whyRange looks why a service does not take a range. A source that has changed may
+// be shorter, and some services look at that before the condition.
+func (p *Provider) whyRange(ctx context.Context, from, etag string, refused error) error {
+	o, err := p.head(ctx, from)
+	switch {
+	case errors.Is(err, providers.ErrNotExist), err == nil && o.etag != etag:
+		return &fault{kind: providers.ErrConflict, err: errors.New("the source has changed")}
+	case err != nil:
+		return err
+	}
+	return refused
 }
 
 // Complete implements providers.Upload.

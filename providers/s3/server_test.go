@@ -32,6 +32,7 @@ var serverTests = map[string]func(t *testing.T, w *world){
 	"parts-left":          testPartsLeft,
 	"large-bodies":        testLargeBodies,
 	"copy":                testCopy,
+	"copy-shrunk":         testCopyShrunk,
 	"corrupt":             testCorrupt,
 	"wrong-login":         testWrongLogin,
 	"hints":               testHints,
