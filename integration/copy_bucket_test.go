@@ -1,7 +1,6 @@
 package integration
 
 import (
-	"bytes"
 	"context"
 	"net/http"
 	"slices"
@@ -80,12 +79,12 @@ func (b *bucketStore) stored() (map[string]string, error) {
 			continue
 		}
 		if b.digests[key+etag] == "" {
-			content, now, err := b.s.Look(b.ctx, prefix+key)
+			o, err := b.s.Look(b.ctx, prefix+key)
 			if err != nil {
 				return nil, err
 			}
-			etag = now
-			b.digests[key+etag] = model.Digest(content)
+			etag = o.ETag
+			b.digests[key+etag] = model.Digest(o.Content)
 		}
 		seen[key] = b.digests[key+etag]
 	}
@@ -159,8 +158,8 @@ func (b *bucketWay) guard(w http.ResponseWriter, r *http.Request, pass http.Hand
 func (b *bucketWay) delete(w http.ResponseWriter, r *http.Request) {
 	key := strings.TrimPrefix(r.URL.Path, "/"+b.s.Bucket+"/")
 	b.gate.Alone(func() {
-		_, etag, err := b.s.Look(b.ctx, key)
-		if err == nil && etag != "" && b.sawOther(r.URL.Path, etag) {
+		o, err := b.s.Look(b.ctx, key)
+		if err == nil && o.ETag != "" && b.sawOther(r.URL.Path, o.ETag) {
 			w.WriteHeader(http.StatusServiceUnavailable)
 			return
 		}
@@ -203,7 +202,7 @@ func (o *bucketWriter) blocked(path string) (bool, error) {
 		if path[i] != '/' {
 			continue
 		}
-		if _, etag, err := o.s.Look(o.ctx, o.key(path[:i])); err != nil || etag != "" {
+		if above, err := o.s.Look(o.ctx, o.key(path[:i])); err != nil || above.ETag != "" {
 			return true, err
 		}
 	}
@@ -217,19 +216,20 @@ func (o *bucketWriter) Put(path string, content []byte) (old []byte, done bool, 
 	if o.puts++; o.puts%2 == 0 {
 		return o.putBlindly(path, content)
 	}
-	old, etag, err := o.s.Look(o.ctx, o.key(path))
+	was, err := o.s.Look(o.ctx, o.key(path))
 	if err == nil {
-		o.gate.Alone(func() { done, err = o.s.Replace(o.ctx, o.key(path), etag, content) })
+		o.gate.Alone(func() { done, err = o.s.Replace(o.ctx, o.key(path), was.ETag, content) })
 	}
-	return old, done, err
+	return was.Content, done, err
 }
 
 // putBlindly asks for nothing when it puts. What it replaces it has read, as no
 // mount gets between.
 func (o *bucketWriter) putBlindly(path string, content []byte) (old []byte, done bool, err error) {
 	o.gate.Alone(func() {
-		if old, _, err = o.s.Look(o.ctx, o.key(path)); err == nil {
-			err = o.s.Put(o.ctx, o.key(path), content, nil)
+		var was s3server.Object
+		if was, err = o.s.Look(o.ctx, o.key(path)); err == nil {
+			old, err = was.Content, o.s.Put(o.ctx, o.key(path), content, nil)
 		}
 	})
 	return old, err == nil, err
@@ -238,11 +238,11 @@ func (o *bucketWriter) putBlindly(path string, content []byte) (old []byte, done
 // Remove is without condition: not every server has one.
 func (o *bucketWriter) Remove(path string) (old []byte, done bool, err error) {
 	o.gate.Alone(func() {
-		var etag string
-		if old, etag, err = o.s.Look(o.ctx, o.key(path)); err == nil && etag != "" {
-			done = true
-			err = o.s.Delete(o.ctx, o.key(path))
+		var was s3server.Object
+		if was, err = o.s.Look(o.ctx, o.key(path)); err == nil && was.ETag != "" {
+			old, err = was.Content, o.s.Delete(o.ctx, o.key(path))
+			done = err == nil
 		}
 	})
-	return bytes.Clone(old), done && err == nil, err
+	return old, done, err
 }

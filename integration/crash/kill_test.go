@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/wsmount/wsmount/integration/internal/crasher"
-	"github.com/wsmount/wsmount/providers"
 )
 
 var (
@@ -27,21 +26,16 @@ const clientCount = 8
 // A killPoint is where the daemon dies.
 type killPoint struct {
 	name    string
-	method  providers.Method // a call of the storage,
+	call    string // of the storage,
 	after   bool
 	syscall string // or a system call of the daemon; neither: at any time
 }
 
-// killPoints are those of the ways to mount: a store is changed call by call,
-// or set by set.
-func killPoints(atomic bool) []killPoint {
-	calls := []providers.Method{providers.MethodWrite, providers.MethodDelete, providers.MethodMove, providers.MethodMkdir, providers.MethodSetAttr}
-	if atomic {
-		calls = []providers.Method{providers.MethodCommit}
-	}
+// killPoints are those of a storage.
+func killPoints(calls []string) []killPoint {
 	points := []killPoint{{name: "any time"}}
-	for _, m := range calls {
-		points = append(points, killPoint{"before " + string(m), m, false, ""}, killPoint{"after " + string(m), m, true, ""})
+	for _, call := range calls {
+		points = append(points, killPoint{"before " + call, call, false, ""}, killPoint{"after " + call, call, true, ""})
 	}
 	if _, err := exec.LookPath("strace"); err == nil {
 		for _, call := range []string{"pwrite64", "write", "openat", "unlinkat", "fdatasync", "ftruncate"} {
@@ -54,27 +48,39 @@ func killPoints(atomic bool) []killPoint {
 // SIGKILL of the daemon of a working copy loses nothing that was acknowledged,
 // wherever it hits, and the storage gets all of it afterwards.
 func TestCrashWorkingCopy(t *testing.T) {
+	t.Run("canonical", func(t *testing.T) { newCrash(t, newStage(t, syncCanonical), 1).run((*kills + 1) / 2) })
+	t.Run("pull-push", func(t *testing.T) { newCrash(t, newStage(t, syncSoon), 2).queues().run(*kills / 2) })
+}
+
+// newCrash prepares a run of kills; which makes its random numbers its own.
+func newCrash(t *testing.T, s *stage, which uint64) *crash {
+	t.Helper()
 	seed := *crashSeed
 	if seed == 0 {
 		seed = rand.Uint64()
 	}
 	t.Logf("-crash-seed %d", seed)
-	for i, f := range []struct{ name, sync string }{{"canonical", syncCanonical}, {"pull-push", syncSoon}} {
-		t.Run(f.name, func(t *testing.T) {
-			c := &crash{stage: newStage(t, f.sync), atomic: i == 1, r: rand.New(rand.NewPCG(seed, uint64(i))), hits: map[string]int{}}
-			c.start()
-			for range (*kills + 1 - i) / 2 {
-				c.round()
-			}
-			c.report()
-		})
+	return &crash{stage: s, r: rand.New(rand.NewPCG(seed, which)), hits: map[string]int{}}
+}
+
+// queues says that closes do not wait for the storage: kills hit a long queue.
+func (c *crash) queues() *crash { c.behind = true; return c }
+
+func (c *crash) run(rounds int) {
+	c.t.Helper()
+	c.start()
+	for range rounds {
+		c.round()
 	}
+	c.report()
 }
 
 // crash is a run of kills of one mount.
 type crash struct {
 	*stage
-	atomic  bool
+	behind  bool // see queues
+	flags   []string
+	killed  func(what string) // called while the daemon is dead; may be nil
 	r       *rand.Rand
 	clients []*crasher.Client
 	points  []killPoint // still to come
@@ -96,8 +102,8 @@ func (c *crash) start() {
 			c.tamper(fmt.Sprintf("c%d/%s", i, f.Name), f.Bytes())
 		}
 	}
-	c.mount()
-	if c.atomic { // it will work without the storage
+	c.mount(c.flags...)
+	if c.behind { // it will work without the storage
 		treeLines(c.t, c.m.Dir)
 	}
 	for i := range clientCount {
@@ -129,7 +135,7 @@ func (c *crash) progress(n int) {
 // round is one kill: work, die, come back, compare, settle, compare.
 func (c *crash) round() {
 	if len(c.points) == 0 {
-		c.points = killPoints(c.atomic)
+		c.points = killPoints(c.far.calls())
 		c.r.Shuffle(len(c.points), func(i, j int) { c.points[i], c.points[j] = c.points[j], c.points[i] })
 	}
 	p := c.points[0]
@@ -137,8 +143,8 @@ func (c *crash) round() {
 	what := fmt.Sprintf("kill %d, %s", c.rounds+1, p.name)
 	c.progress(5)
 	c.rounds++
-	if c.atomic {
-		c.store.Switches().Cut(true)
+	if c.behind {
+		c.far.cut()
 		c.queue(100)
 		c.queued++
 	} else {
@@ -150,6 +156,9 @@ func (c *crash) round() {
 			c.t.Fatalf("%s: client %d says %q", what, i, said)
 		}
 	}
+	if c.killed != nil {
+		c.killed(what)
+	}
 	began := time.Now()
 	c.m.Start()
 	c.slowest = max(c.slowest, time.Since(began))
@@ -157,7 +166,7 @@ func (c *crash) round() {
 	for i, client := range c.clients {
 		happened = append(happened, c.check(fmt.Sprintf("%s, client %d", what, i), client))
 	}
-	c.store.Switches().Connect()
+	c.far.connect()
 	c.settle()
 	c.converged()
 	for i, client := range c.clients {
@@ -189,15 +198,15 @@ func (c *crash) kill(p killPoint) {
 	switch {
 	case p.syscall != "":
 		c.strace(p)
-	case p.method != "":
-		tr := c.set(p.method, p.after, 1+c.r.IntN(4))
+	case p.call != "":
+		tr := c.set(p.call, p.after, 1+c.r.IntN(4))
 		defer close(tr.free) // what hangs there ends after the daemon
-		c.store.Switches().Connect()
+		c.far.connect()
 		select {
 		case <-tr.hit:
 			c.hits[p.name]++
 		case <-time.After(5 * time.Second):
-			c.t.Logf("no %s came", p.method)
+			c.t.Logf("no %s came", p.call)
 		}
 		defer c.trap.Store(nil)
 	default:
@@ -218,7 +227,7 @@ func (c *crash) strace(p killPoint) {
 	if err := cmd.Start(); err != nil {
 		c.t.Fatal(err)
 	}
-	c.store.Switches().Connect()
+	c.far.connect()
 	done := make(chan error, 1)
 	go func() { done <- cmd.Wait() }()
 	select {
@@ -262,7 +271,7 @@ func (c *crash) report() {
 		client.Kill()
 	}
 	c.t.Logf("%d kills, %d with a queue of 100, the slowest mount %v: %v", c.rounds, c.queued, c.slowest.Round(time.Millisecond), c.hits)
-	points := killPoints(c.atomic)
+	points := killPoints(c.far.calls())
 	if c.rounds < 6*len(points) {
 		return
 	}

@@ -20,14 +20,52 @@ import (
 	"github.com/wsmount/wsmount/providers/memory"
 )
 
-// A stage is a working copy whose storage is in the test's own process, where
-// every call of it can be seen, held up and cut off.
+// A stage is a working copy whose storage is in the test's own process, or behind
+// a gate in it, where every call can be seen, held up and cut off.
 type stage struct {
 	t     *testing.T
 	w     *harness.World
 	m     *harness.Mount
-	store *memory.Provider
+	far   far
+	store *memory.Provider // nil: it is a bucket
 	trap  atomic.Pointer[trap]
+}
+
+// far is the storage of a stage, for who does not go through the mount.
+type far interface {
+	cut()     // whoever asks waits
+	connect() // and gets an answer
+	clear()   // nothing is held up any more
+	put(path string, content []byte) error
+	lines() []string // what there is, as treeLines
+	calls() []string // those that a kill can hit
+}
+
+// inProcess is far in this process.
+type inProcess struct {
+	store  *memory.Provider
+	atomic bool // it is changed set by set
+}
+
+func (p *inProcess) cut()                                  { p.store.Switches().Cut(true) }
+func (p *inProcess) connect()                              { p.store.Switches().Connect() }
+func (p *inProcess) clear()                                { p.store.Switches().Clear() }
+func (p *inProcess) put(path string, content []byte) error { return p.store.Tamper(loc(path), content) }
+
+func (p *inProcess) lines() (lines []string) {
+	for _, line := range p.store.Dump() {
+		line, _, _ = strings.Cut(line, " mode=")
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+func (p *inProcess) calls() []string {
+	if p.atomic {
+		return []string{string(providers.MethodCommit)}
+	}
+	return []string{string(providers.MethodWrite), string(providers.MethodDelete), string(providers.MethodMove),
+		string(providers.MethodMkdir), string(providers.MethodSetAttr)}
 }
 
 // Sync blocks of manifests.
@@ -42,6 +80,7 @@ func newStage(t *testing.T, sync string) *stage {
 	t.Helper()
 	w := harness.New(t, harness.Options{})
 	s := &stage{t: t, w: w, store: memory.New(memory.Options{})}
+	s.far = &inProcess{s.store, sync != syncCanonical}
 	socket := filepath.Join(w.Mkdir("service", 0o700), "s")
 	l, err := net.Listen("unix", socket)
 	if err == nil {
@@ -63,28 +102,37 @@ func newStage(t *testing.T, sync string) *stage {
 func (s *stage) mount(flags ...string) {
 	s.t.Helper()
 	s.m = s.w.Mount("@acme/stage", flags...)
-	s.t.Cleanup(s.store.Switches().Clear) // or the unmount waits for it
+	s.t.Cleanup(s.far.clear) // or the unmount waits for it
 }
 
 // A trap is a call of the storage that somebody waits for.
 type trap struct {
-	method providers.Method
-	after  bool         // it has happened, and its answer is not sent
-	nth    atomic.Int32 // this one of those to come
-	hit    chan struct{}
-	free   chan struct{} // closed: the call ends
+	call  string
+	after bool         // it has happened, and its answer is not sent
+	nth   atomic.Int32 // this one of those to come
+	hit   chan struct{}
+	free  chan struct{} // closed: the call ends
 }
 
-func (s *stage) set(method providers.Method, after bool, nth int) *trap {
-	tr := &trap{method: method, after: after, hit: make(chan struct{}), free: make(chan struct{})}
+func (s *stage) set(call string, after bool, nth int) *trap {
+	tr := &trap{call: call, after: after, hit: make(chan struct{}), free: make(chan struct{})}
 	tr.nth.Store(int32(nth))
 	s.trap.Store(tr)
 	return tr
 }
 
-func (s *stage) around(ctx context.Context, c *providers.Call, next func(context.Context) error) error {
+// caught is the trap that a call is in, or nil.
+func (s *stage) caught(call string) *trap {
 	tr := s.trap.Load()
-	if tr == nil || tr.method != c.Method || tr.nth.Add(-1) != 0 {
+	if tr == nil || tr.call != call || tr.nth.Add(-1) != 0 {
+		return nil
+	}
+	return tr
+}
+
+func (s *stage) around(ctx context.Context, c *providers.Call, next func(context.Context) error) error {
+	tr := s.caught(string(c.Method))
+	if tr == nil {
 		return next(ctx)
 	}
 	err := providers.ErrUnavailable
@@ -162,8 +210,7 @@ func (s *stage) settle() {
 func (s *stage) converged() {
 	s.t.Helper()
 	got := map[string]bool{}
-	for _, line := range s.store.Dump() {
-		line, _, _ = strings.Cut(line, " mode=")
+	for _, line := range s.far.lines() {
 		got[line] = true
 	}
 	for _, line := range treeLines(s.t, s.m.Dir) {
@@ -219,7 +266,7 @@ func (s *stage) daemonLog() string {
 // tamper is another writer.
 func (s *stage) tamper(path string, content []byte) {
 	s.t.Helper()
-	if err := s.store.Tamper(loc(path), content); err != nil {
+	if err := s.far.put(path, content); err != nil {
 		s.t.Fatal(err)
 	}
 }

@@ -13,19 +13,27 @@ import (
 	"github.com/aws/smithy-go"
 )
 
-// Look is the content of an object and its ETag, which is empty if there is none.
-func (s *Server) Look(ctx context.Context, key string) (content []byte, etag string, err error) {
+// An Object is what there is under a key. Its ETag is empty if there is nothing.
+type Object struct {
+	Content  []byte
+	ETag     string
+	Metadata map[string]string
+}
+
+// Look reads an object.
+func (s *Server) Look(ctx context.Context, key string) (o Object, err error) {
 	out, err := s.Client().GetObject(ctx, &s3.GetObjectInput{Bucket: &s.Bucket, Key: &key})
 	var missing *types.NoSuchKey
 	switch {
 	case errors.As(err, &missing):
-		return nil, "", nil
+		return Object{}, nil
 	case err != nil:
-		return nil, "", err
+		return Object{}, err
 	}
 	defer out.Body.Close()
-	content, err = io.ReadAll(out.Body)
-	return content, aws.ToString(out.ETag), err
+	o = Object{ETag: aws.ToString(out.ETag), Metadata: out.Metadata}
+	o.Content, err = io.ReadAll(out.Body)
+	return o, err
 }
 
 // Replace puts an object in the place of the one that has an ETag; empty: where

@@ -1,0 +1,214 @@
+package crash
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/wsmount/wsmount/integration/internal/crasher"
+	"github.com/wsmount/wsmount/integration/internal/gate"
+	"github.com/wsmount/wsmount/integration/internal/harness"
+	"github.com/wsmount/wsmount/integration/s3server"
+)
+
+// The same with a bucket of a real server: also what others find there while
+// nobody has mounted it are whole files.
+func TestCrashBucket(t *testing.T) {
+	t.Run("canonical", func(t *testing.T) {
+		s, b := newBucketStage(t, "mode: canonical")
+		c := newCrash(t, s, 3)
+		c.killed = func(what string) { b.dead(what, c.clients) }
+		c.run((*kills + 1) / 2)
+		b.uploads()
+	})
+	t.Run("write-back", func(t *testing.T) {
+		s, b := newBucketStage(t, "mode: canonical, commit: {on: write, batch_window_ms: 100}")
+		c := newCrash(t, s, 4).queues()
+		c.flags = []string{"--write-back"}
+		c.killed = func(what string) { b.dead(what, c.clients) }
+		c.run(*kills / 2)
+		b.uploads()
+	})
+}
+
+// bucketPrefix is where in the bucket the workspace lies.
+const bucketPrefix = "team/stage/"
+
+// A bucketFar is a bucket behind a gate.
+type bucketFar struct {
+	*stage
+	ctx   context.Context
+	s     *s3server.Server
+	looks int
+
+	mu   sync.Mutex
+	open chan struct{} // closed: requests pass
+}
+
+// newBucketStage is newStage with a bucket.
+func newBucketStage(t *testing.T, sync string) (*stage, *bucketFar) {
+	t.Helper()
+	server := s3server.Start(t, s3server.MinIO)
+	g := gate.Open(t, server.Endpoint)
+	s := &stage{t: t, w: harness.New(t, harness.Options{})}
+	b := &bucketFar{stage: s, ctx: t.Context(), s: server, open: make(chan struct{})}
+	close(b.open)
+	s.far = b
+	g.Set(b.guard)
+	s.w.Grant(server, g.Endpoint)
+	s.w.BucketWorkspace("stage", g.Endpoint, "region: us-east-1, bucket: "+server.Bucket+", prefix: team/stage", sync)
+	return s, b
+}
+
+// guard holds requests up, and traps one.
+func (b *bucketFar) guard(w http.ResponseWriter, r *http.Request, pass http.Handler) {
+	b.mu.Lock()
+	open := b.open
+	b.mu.Unlock()
+	select {
+	case <-open:
+	case <-r.Context().Done():
+		gate.Break()
+	}
+	tr := b.caught(gate.Verb(r))
+	if tr == nil {
+		pass.ServeHTTP(w, r)
+		return
+	}
+	if tr.after {
+		pass.ServeHTTP(httptest.NewRecorder(), r)
+	}
+	close(tr.hit)
+	<-tr.free
+	gate.Break()
+}
+
+func (b *bucketFar) cut() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.open = make(chan struct{})
+}
+
+func (b *bucketFar) connect() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	select {
+	case <-b.open:
+	default:
+		close(b.open)
+	}
+}
+
+func (b *bucketFar) clear() { b.connect() }
+
+func (b *bucketFar) put(path string, content []byte) error {
+	return b.s.Put(b.ctx, bucketPrefix+path, content, nil)
+}
+
+func (b *bucketFar) calls() []string { return []string{http.MethodPut, http.MethodDelete, "UPLOAD"} }
+
+func (b *bucketFar) lines() (lines []string) {
+	b.t.Helper()
+	dirs := map[string]bool{}
+	for _, key := range b.keys() {
+		for i := range key {
+			if key[i] == '/' && i > 0 {
+				dirs[key[:i]] = true
+			}
+		}
+		if key == "" || strings.HasSuffix(key, "/") {
+			continue
+		}
+		o := b.object(key)
+		if isLink(o) {
+			lines = append(lines, fmt.Sprintf("%q symlink %q", key, o.Content))
+		} else {
+			lines = append(lines, fmt.Sprintf("%q file %d sha256:%.8x", key, len(o.Content), sha256.Sum256(o.Content)))
+		}
+	}
+	for dir := range dirs {
+		lines = append(lines, fmt.Sprintf("%q dir", dir))
+	}
+	return lines
+}
+
+func (b *bucketFar) keys() []string {
+	b.t.Helper()
+	keys, err := b.s.Keys(b.ctx, bucketPrefix)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return keys
+}
+
+func (b *bucketFar) object(key string) s3server.Object {
+	b.t.Helper()
+	o, err := b.s.Look(b.ctx, bucketPrefix+key)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return o
+}
+
+// isLink reports whether an object is a symbolic link, as s3fs says it.
+func isLink(o s3server.Object) bool {
+	mode, _ := strconv.ParseUint(o.Metadata["mode"], 10, 32)
+	return mode&0o170000 == 0o120000
+}
+
+// dead looks at the bucket while nobody has mounted it. A mount needs it from its
+// first moment on.
+func (b *bucketFar) dead(what string, clients []*crasher.Client) {
+	b.t.Helper()
+	b.connect()
+	b.whole(what, clients)
+}
+
+// whole wants each object to be a file as it was at some moment, and not half of
+// one. In a long run it looks now and then: it replays all that ever happened.
+func (b *bucketFar) whole(what string, clients []*crasher.Client) {
+	b.t.Helper()
+	if b.looks++; b.looks%10 != 1 {
+		return
+	}
+	was := make([]map[[sha256.Size]byte]bool, len(clients))
+	for i, c := range clients {
+		ops, _, err := crasher.History(c.Log)
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		was[i] = crasher.Contents(c.Files, ops)
+	}
+	for _, key := range b.keys() {
+		var n int
+		if _, err := fmt.Sscanf(key, "c%d/", &n); err != nil || n >= len(was) || strings.HasSuffix(key, "/") {
+			continue
+		}
+		if o := b.object(key); !isLink(o) && !was[n][sha256.Sum256(o.Content)] {
+			b.t.Errorf("%s: the bucket has %d bytes as %s, which it never was", what, len(o.Content), key)
+		}
+	}
+}
+
+// uploads says what uploads in parts the kills left, of which a mount frees those
+// that are a day old.
+func (b *bucketFar) uploads() {
+	b.t.Helper()
+	keys, err := b.s.Uploads(b.ctx)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	count := map[string]int{}
+	for _, key := range keys {
+		count[key]++
+	}
+	b.t.Logf("%d uploads are left, of %d keys: %q", len(keys), len(count), slices.Sorted(maps.Keys(count)))
+}
