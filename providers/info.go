@@ -1,6 +1,8 @@
 package providers
 
 import (
+	"bytes"
+	"maps"
 	"strings"
 	"time"
 )
@@ -63,6 +65,7 @@ const (
 	// may execute it, as git does: they say 0755 or 0644, take AttrMode for
 	// AttrExec, and keep nothing for directories and links.
 	AttrExec
+	AttrXattrs
 )
 
 // Has reports whether all of t is in s.
@@ -71,7 +74,7 @@ func (s AttrSet) Has(t AttrSet) bool { return s&t == t }
 // String lists the members: "mode,owner,mtime".
 func (s AttrSet) String() string {
 	var names []string
-	for i, name := range []string{"mode", "owner", "mtime", "exec"} {
+	for i, name := range []string{"mode", "owner", "mtime", "exec", "xattrs"} {
 		if s.Has(1 << i) {
 			names = append(names, name)
 		}
@@ -87,6 +90,9 @@ type Attr struct {
 	UID     uint32
 	GID     uint32
 	ModTime time.Time // time of last content change that a program should see
+	// Xattrs are the extended attributes, all of them, by the names that
+	// programs use ("user.x"); nil and empty are the same.
+	Xattrs map[string][]byte
 }
 
 // Keep is what a store that keeps the set has of a, given for a file.
@@ -102,6 +108,9 @@ func (a Attr) Keep(set AttrSet) Attr {
 	if kept.Valid.Has(AttrModTime) {
 		kept.ModTime = a.ModTime
 	}
+	if kept.Valid.Has(AttrXattrs) {
+		kept.Xattrs = cloneXattrs(a.Xattrs)
+	}
 	if set.Has(AttrExec) {
 		kept.Valid, kept.Mode = kept.Valid|AttrExec, 0o644
 		if exec {
@@ -109,6 +118,41 @@ func (a Attr) Keep(set AttrSet) Attr {
 		}
 	}
 	return kept
+}
+
+// Merge is a with the members of change that are valid.
+func (a Attr) Merge(change Attr) Attr {
+	if change.Valid&(AttrMode|AttrExec) != 0 {
+		a.Mode = change.Mode
+	}
+	if change.Valid.Has(AttrOwner) {
+		a.UID, a.GID = change.UID, change.GID
+	}
+	if change.Valid.Has(AttrModTime) {
+		a.ModTime = change.ModTime
+	}
+	if change.Valid.Has(AttrXattrs) {
+		a.Xattrs = cloneXattrs(change.Xattrs)
+	}
+	a.Valid |= change.Valid
+	return a
+}
+
+// Equal reports whether a and b say the same.
+func (a Attr) Equal(b Attr) bool {
+	return a.Valid == b.Valid && a.Mode == b.Mode && a.UID == b.UID && a.GID == b.GID && a.ModTime.Equal(b.ModTime) &&
+		maps.EqualFunc(a.Xattrs, b.Xattrs, bytes.Equal)
+}
+
+func cloneXattrs(all map[string][]byte) map[string][]byte {
+	if len(all) == 0 {
+		return nil
+	}
+	clone := make(map[string][]byte, len(all))
+	for name, value := range all {
+		clone[name] = bytes.Clone(value)
+	}
+	return clone
 }
 
 // Info describes an entry.
@@ -124,6 +168,10 @@ type Info struct {
 	// Metadata are the entry's own names and values; nil and empty are the
 	// same. Names are lower-case ASCII, values any bytes.
 	Metadata map[string]string
+	// Untold is of an entry of a listing that is not complete. Not 0, the entry
+	// has extended attributes or metadata that are left out, and that Stat
+	// tells; the number changes with them. What Attr says is right.
+	Untold uint32
 }
 
 // ModTime is the time of the last change to show for the entry: the stored

@@ -30,7 +30,7 @@ func TestAttrKeep(t *testing.T) {
 		{"executable, not given", providers.Attr{Mode: 0o755}, exec, providers.Attr{Valid: exec, Mode: 0o644}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if got := c.a.Keep(c.set); got != c.want {
+			if got := c.a.Keep(c.set); !got.Equal(c.want) {
 				t.Errorf("got %+v, want %+v", got, c.want)
 			}
 		})

@@ -53,6 +53,10 @@ type AttrSetter interface {
 	// ErrConflict, ErrNotDir; ErrUnsupported for attributes that are not
 	// in Capabilities.
 	SetAttr(ctx context.Context, l Locator, opts SetAttrOptions) (Info, error)
+	// Fits says, without asking the service, whether an entry can have such
+	// attributes and metadata, whatever becomes of the numbers in them:
+	// ErrTooLarge. So a program hears of it before anything is stored.
+	Fits(attr Attr, metadata map[string]string) error
 }
 
 // SetAttrOptions: If is required.

@@ -49,6 +49,15 @@ func (w *wrapped) SetAttr(ctx context.Context, l Locator, opts SetAttrOptions) (
 	})
 }
 
+// Fits does no work, so no wrapper sees it.
+func (w *wrapped) Fits(attr Attr, metadata map[string]string) error {
+	p, err := ability[AttrSetter](w, MethodSetAttr, Locator{})
+	if err != nil {
+		return err
+	}
+	return p.Fits(attr, metadata)
+}
+
 // Watch goes on inside the wrapper's function for as long as it lasts.
 func (w *wrapped) Watch(ctx context.Context, l Locator) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {

@@ -68,6 +68,9 @@ func (p *Provider) move(source *providers.Info, to providers.Locator, opts provi
 	})
 }
 
+// Fits implements providers.AttrSetter: what is not kept fits.
+func (p *Provider) Fits(providers.Attr, map[string]string) error { return nil }
+
 // SetAttr implements providers.AttrSetter.
 func (p *Provider) SetAttr(ctx context.Context, l providers.Locator, opts providers.SetAttrOptions) (providers.Info, error) {
 	return do(ctx, p, providers.MethodSetAttr, l, func() (info providers.Info, err error) {

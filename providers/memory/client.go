@@ -71,6 +71,9 @@ func (c *Client) Move(ctx context.Context, from, to providers.Locator, opts prov
 	return ask[providers.Info](ctx, c, request{Method: providers.MethodMove, Locator: from, To: to}, opts, providers.Body{})
 }
 
+// Fits implements providers.AttrSetter; a server has no bounds.
+func (c *Client) Fits(providers.Attr, map[string]string) error { return nil }
+
 // SetAttr implements providers.AttrSetter.
 func (c *Client) SetAttr(ctx context.Context, l providers.Locator, opts providers.SetAttrOptions) (providers.Info, error) {
 	return ask[providers.Info](ctx, c, request{Method: providers.MethodSetAttr, Locator: l}, opts, providers.Body{})

@@ -32,7 +32,7 @@ func (p *Provider) Copy(ctx context.Context, from, to providers.Locator, opts pr
 		}
 		return p.write(to, source.content, providers.WriteOptions{
 			If: opts.If, Kind: source.kind, Op: opts.Op,
-			Attr: merge(source.attr, opts.Attr), Metadata: maps.Clone(metadata),
+			Attr: source.attr.Merge(opts.Attr), Metadata: maps.Clone(metadata),
 		})
 	})
 }

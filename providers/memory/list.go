@@ -3,6 +3,9 @@ package memory
 import (
 	"context"
 	"fmt"
+	"hash/crc32"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/wsmount/wsmount/providers"
@@ -72,7 +75,21 @@ func (p *Provider) listed(info providers.Info) providers.Info {
 	if kind == providers.KindSymlink {
 		kind = providers.KindFile
 	}
-	return providers.Info{Locator: info.Locator, Kind: kind, Size: info.Size, Version: info.Version}
+	listed := providers.Info{Locator: info.Locator, Kind: kind, Size: info.Size, Version: info.Version}
+	if len(info.Attr.Xattrs) > 0 && kind == info.Kind {
+		// As a store does that knows what of an entry a listing has no room for.
+		listed.Attr, listed.Untold = info.Attr.Keep(info.Attr.Valid&^providers.AttrXattrs), untold(info.Attr)
+	}
+	return listed
+}
+
+// untold is another number for other extended attributes.
+func untold(a providers.Attr) uint32 {
+	h := crc32.NewIEEE()
+	for _, name := range slices.Sorted(maps.Keys(a.Xattrs)) {
+		fmt.Fprintf(h, "%q %q\n", name, a.Xattrs[name])
+	}
+	return max(1, h.Sum32())
 }
 
 // scan visits entries in order, up to a limit; a negative one is none.

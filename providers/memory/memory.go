@@ -54,6 +54,9 @@ type Options struct {
 	// Such a store takes no sets.
 	ImpliedDirs bool
 	DearCopy    bool // is promised, and costs nothing
+	// MaxXattrs bounds the extended attributes that Write and SetAttr take, in
+	// bytes of names and values; 0: no bound.
+	MaxXattrs int
 	// Delay is what the Switches begin with, and Sleep how they wait for it:
 	// until the time has passed, or with the error of ctx; nil: a timer.
 	Delay time.Duration
@@ -113,7 +116,7 @@ func capabilities() providers.Capabilities {
 	return providers.Capabilities{
 		Writable: true, EmptyDirs: true, StrictTree: true, AnyNames: true, Symlinks: true, Metadata: true,
 		ListComplete: true, RecursiveList: true, OperationIDs: true, UniqueVersions: true, ConcurrentWriters: true,
-		Attributes: providers.AttrMode | providers.AttrOwner | providers.AttrModTime,
+		Attributes: providers.AttrMode | providers.AttrOwner | providers.AttrModTime | providers.AttrXattrs,
 		Conditions: providers.Conditions{
 			Create: providers.GuardAtomic, Replace: providers.GuardAtomic,
 			Delete: providers.GuardAtomic, Copy: providers.GuardAtomic,

@@ -66,7 +66,7 @@ func (m *mint) changed(n *node, attr providers.Attr, metadata map[string]string,
 	changed := *n
 	modified := m.tick()
 	changed.op, changed.implied = m.op(op), false
-	changed.attr = m.keep(n.kind, merge(n.attr, attr))
+	changed.attr = m.keep(n.kind, n.attr.Merge(attr))
 	if metadata != nil {
 		changed.metadata = m.metadata(metadata)
 	}
@@ -97,19 +97,4 @@ func (m *mint) op(given string) string {
 		return ""
 	}
 	return given
-}
-
-// merge is old with the valid fields of change.
-func merge(old, change providers.Attr) providers.Attr {
-	if change.Valid&(providers.AttrMode|providers.AttrExec) != 0 {
-		old.Mode = change.Mode
-	}
-	if change.Valid.Has(providers.AttrOwner) {
-		old.UID, old.GID = change.UID, change.GID
-	}
-	if change.Valid.Has(providers.AttrModTime) {
-		old.ModTime = change.ModTime
-	}
-	old.Valid |= change.Valid
-	return old
 }

@@ -49,7 +49,7 @@ func NewRepository(remote *Remote, opts Options) *Repository {
 func repositoryCapabilities() providers.Capabilities {
 	c := without(capabilities(), providers.Capabilities{
 		EmptyDirs: true, Metadata: true, OperationIDs: true, UniqueVersions: true,
-		Attributes: providers.AttrMode | providers.AttrOwner | providers.AttrModTime,
+		Attributes: providers.AttrMode | providers.AttrOwner | providers.AttrModTime | providers.AttrXattrs,
 		Abilities:  providers.AbilityCopy | providers.AbilityMove | providers.AbilityAttr | providers.AbilityParts,
 	})
 	c.Attributes = providers.AttrExec
@@ -219,7 +219,7 @@ func same(a, b *node) bool {
 	if a == b {
 		return true
 	}
-	return a != nil && b != nil && a.kind == b.kind && a.attr == b.attr && bytes.Equal(a.content, b.content) &&
+	return a != nil && b != nil && a.kind == b.kind && a.attr.Equal(b.attr) && bytes.Equal(a.content, b.content) &&
 		sameEntries(a.entries, b.entries)
 }
 

@@ -25,6 +25,9 @@ func (p *Provider) write(l providers.Locator, content []byte, opts providers.Wri
 	if err := checkWrite(l, int64(len(content)), opts.Kind, p.mint.caps); err != nil {
 		return providers.Info{}, err
 	}
+	if err := p.Fits(opts.Attr, nil); err != nil {
+		return providers.Info{}, err
+	}
 	current, err := p.tree.find(l)
 	if err != nil {
 		return providers.Info{}, err
@@ -108,6 +111,18 @@ func (p *Provider) Mkdir(ctx context.Context, l providers.Locator, opts provider
 	})
 }
 
+// Fits implements providers.AttrSetter.
+func (p *Provider) Fits(attr providers.Attr, _ map[string]string) error {
+	sum := 0
+	for name, value := range attr.Xattrs {
+		sum += len(name) + len(value)
+	}
+	if most := p.opts.MaxXattrs; most > 0 && sum > most {
+		return fmt.Errorf("%d bytes of extended attributes, %d fit: %w", sum, most, providers.ErrTooLarge)
+	}
+	return nil
+}
+
 // SetAttr implements providers.AttrSetter.
 func (p *Provider) SetAttr(ctx context.Context, l providers.Locator, opts providers.SetAttrOptions) (providers.Info, error) {
 	return do(ctx, p, providers.MethodSetAttr, l, func() (providers.Info, error) {
@@ -120,6 +135,9 @@ func (p *Provider) SetAttr(ctx context.Context, l providers.Locator, opts provid
 			return providers.Info{}, err
 		case opts.Attr.Valid&^p.mint.caps.Attributes != 0, opts.Metadata != nil && !p.mint.caps.Metadata:
 			return providers.Info{}, fmt.Errorf("attributes %s, metadata %q: %w", opts.Attr.Valid, opts.Metadata, providers.ErrUnsupported)
+		}
+		if err := p.Fits(opts.Attr, nil); err != nil {
+			return providers.Info{}, err
 		}
 		if err := opts.If.Allows(providers.MethodSetAttr, n.describe(l)); err != nil {
 			if repeats(n, opts.Op) {

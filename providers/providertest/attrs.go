@@ -1,6 +1,8 @@
 package providertest
 
 import (
+	"bytes"
+	"fmt"
 	"maps"
 	"time"
 
@@ -12,6 +14,8 @@ var attrChecks = []Check{
 	{Name: "attr/directory", Needs: emptyDirs, Run: attrDirectory},
 	{Name: "attr/metadata", Needs: providers.Capabilities{Metadata: true}, Run: attrMetadata},
 	{Name: "attr/set", Needs: able(providers.AbilityAttr), Run: attrSet},
+	{Name: "attr/xattrs", Needs: providers.Capabilities{Attributes: providers.AttrXattrs}, Run: attrXattrs},
+	{Name: "attr/set-xattrs", Needs: setXattrs, Run: attrSetXattrs},
 	{Name: "attr/set-operation-id", Needs: repeatable(providers.AbilityAttr), Run: attrSetOperation},
 	{Name: "attr/set-conditions", Needs: able(providers.AbilityAttr), Run: attrSetConditions},
 }
@@ -24,6 +28,7 @@ func sampleAttr(p providers.Provider, mode uint32, second int64) providers.Attr 
 	return providers.Attr{
 		Valid: p.Capabilities().Attributes &^ providers.AttrExec, // which AttrMode says too
 		Mode:  mode, UID: 1234, GID: 4321, ModTime: time.Unix(second, 0),
+		Xattrs: map[string][]byte{"user.mode": fmt.Appendf(nil, "%o", mode)},
 	}
 }
 
@@ -42,6 +47,9 @@ func wantAttr(t T, what string, got providers.Info, want providers.Attr) {
 	}
 	if want.Valid.Has(providers.AttrOwner) && (a.UID != want.UID || a.GID != want.GID) {
 		t.Errorf("%s: owner %d:%d, want %d:%d", what, a.UID, a.GID, want.UID, want.GID)
+	}
+	if want.Valid.Has(providers.AttrXattrs) && !maps.EqualFunc(a.Xattrs, want.Xattrs, bytes.Equal) {
+		t.Errorf("%s: extended attributes %q, want %q", what, a.Xattrs, want.Xattrs)
 	}
 	if want.Valid.Has(providers.AttrModTime) && !got.ModTime().Equal(want.ModTime) {
 		t.Errorf("%s: mtime %v, want %v", what, got.ModTime(), want.ModTime)
@@ -88,6 +96,62 @@ func attrMetadata(t T, p providers.Provider) {
 	}
 	if info := put(t, p, loc("a"), "y"); len(info.Metadata) != 0 {
 		t.Errorf("metadata of the content before: %q", info.Metadata)
+	}
+}
+
+// oddXattrs are what names and values can be.
+var oddXattrs = map[string][]byte{
+	"user.plain": []byte("y"), "user.empty": {}, "user.bytes": {0, 0xfb, 0xef, 0xbe, '\n', 0xff},
+	"user.quote\"back\\slash": []byte("1"), "user.a,b:c/d%e+f g": []byte("2"), "user.gr\u00fcn": []byte("3"),
+	"system.posix_acl_access": {2, 0, 0, 0, 1, 0, 7, 0, 255, 255, 255, 255},
+}
+
+// attrXattrs: they are of one version of an entry, and all of them are told.
+func attrXattrs(t T, p providers.Provider) {
+	want := providers.Attr{Valid: providers.AttrXattrs, Xattrs: oddXattrs}
+	written, err := p.Write(t.Context(), loc("dir/a"), providers.String("x"), providers.WriteOptions{If: providers.Unconditional(), Attr: want})
+	wantOK(t, "write", err)
+	wantAttr(t, "write", written, want)
+	wantAttr(t, "read", wantContent(t, p, loc("dir/a"), "x"), want)
+	listed := list(t, p, loc("dir"), providers.ListOptions{})[0]
+	if p.Capabilities().ListComplete {
+		wantAttr(t, "list", listed, want)
+	} else if listed.Untold == 0 && listed.Attr.Valid != 0 {
+		t.Errorf("a listing leaves extended attributes out without saying so: %+v", listed)
+	}
+	if info := put(t, p, loc("dir/a"), "y"); len(info.Attr.Xattrs) != 0 {
+		t.Errorf("extended attributes of the content before: %q", info.Attr.Xattrs)
+	}
+}
+
+var setXattrs = providers.Capabilities{Attributes: providers.AttrXattrs | providers.AttrModTime, Abilities: providers.AbilityAttr}
+
+// attrSetXattrs: they are replaced together, removed with the last one, and stay
+// when something else is changed.
+func attrSetXattrs(t T, p providers.Provider) {
+	setter := must[providers.AttrSetter](t, p)
+	put(t, p, loc("dir/a"), "content")
+	for _, c := range []struct {
+		l, what string
+		a       providers.Attr
+		want    map[string][]byte
+	}{
+		{"dir/a", "set", providers.Attr{Valid: providers.AttrXattrs, Xattrs: oddXattrs}, oddXattrs},
+		{"dir/a", "kept", providers.Attr{Valid: providers.AttrModTime, ModTime: time.Unix(7, 0)}, oddXattrs},
+		{"dir/a", "removed", providers.Attr{Valid: providers.AttrXattrs}, nil},
+		{"dir", "set", providers.Attr{Valid: providers.AttrXattrs, Xattrs: oddXattrs}, oddXattrs},
+		{"dir", "kept", providers.Attr{Valid: providers.AttrModTime, ModTime: time.Unix(7, 0)}, oddXattrs},
+		{"dir", "removed", providers.Attr{Valid: providers.AttrXattrs}, nil},
+	} {
+		wantOK(t, "fits", setter.Fits(c.a, nil))
+		_, err := setter.SetAttr(t.Context(), loc(c.l), providers.SetAttrOptions{If: providers.Unconditional(), Attr: c.a})
+		wantOK(t, "setattr", err)
+		stat, err := p.Stat(t.Context(), loc(c.l))
+		wantOK(t, "stat", err)
+		wantAttr(t, c.l+": "+c.what, stat, providers.Attr{Valid: c.a.Valid &^ providers.AttrXattrs, ModTime: c.a.ModTime})
+		if !maps.EqualFunc(stat.Attr.Xattrs, c.want, bytes.Equal) {
+			t.Errorf("%s: %s: extended attributes %q, want %q", c.l, c.what, stat.Attr.Xattrs, c.want)
+		}
 	}
 }
 

@@ -531,7 +531,7 @@ var mistakes = []struct {
 		b.mkdir = func(ctx context.Context, l providers.Locator, o providers.MkdirOptions) (providers.Info, error) {
 			return p.Mkdir(ctx, l, providers.MkdirOptions{})
 		}
-	}, []string{"attr/kept", "attr/metadata", "attr/directory"}},
+	}, []string{"attr/kept", "attr/metadata", "attr/directory", "attr/xattrs"}},
 	{"setattr writes the content anew, empty", func(b *broken, p *memory.Provider) {
 		b.setAttr = func(ctx context.Context, l providers.Locator, o providers.SetAttrOptions) (providers.Info, error) {
 			info, err := p.SetAttr(ctx, l, o)
@@ -541,6 +541,14 @@ var mistakes = []struct {
 			return info, err
 		}
 	}, []string{"attr/set"}},
+	{"setattr adds to extended attributes", func(b *broken, p *memory.Provider) {
+		b.setAttr = func(ctx context.Context, l providers.Locator, o providers.SetAttrOptions) (providers.Info, error) {
+			if len(o.Attr.Xattrs) == 0 {
+				o.Attr.Valid &^= providers.AttrXattrs
+			}
+			return p.SetAttr(ctx, l, o)
+		}
+	}, []string{"attr/set-xattrs"}},
 	{"setattr asks no condition", func(b *broken, p *memory.Provider) {
 		b.setAttr = func(ctx context.Context, l providers.Locator, o providers.SetAttrOptions) (providers.Info, error) {
 			o.If = providers.Unconditional()

@@ -92,7 +92,7 @@ func (p *Provider) headAll(ctx context.Context, items []item) (modes, ok bool) {
 		defer mu.Unlock()
 		switch {
 		case err == nil:
-			modes = modes || o.meta.attr.Valid.Has(providers.AttrMode) || o.meta.kind == providers.KindSymlink
+			modes = modes || o.meta.attr.Valid&(providers.AttrMode|providers.AttrXattrs) != 0 || o.meta.kind == providers.KindSymlink
 			h := hintOf(o)
 			if h.check == hintCheck(it.etag, it.size) && !h.matches(it.etag, it.size, it.modified) {
 				odd = append(odd, it)

@@ -3,7 +3,11 @@ package s3
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"fmt"
+	"io"
+	"maps"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -18,7 +22,7 @@ type hint struct {
 	check  uint32 // hash of the version's ETag and size
 	at     uint32 // the second of its change, or the last that it can be
 	slack  uint16 // how many seconds earlier it can be: the answer to a PUT does not say
-	target uint16 // length of a link's target that is in metadata
+	target uint16 // length of a link's target that is in metadata; with hintMore, a hash of what is not told
 	bits   uint32 // permissions, and the flags below
 	uid    uint32
 	gid    uint32
@@ -30,10 +34,13 @@ const (
 	hintPerm    = 0o7777
 	hintValid   = 12      // by how much AttrSet is shifted
 	hintLink    = 1 << 15 // a symbolic link
-	hintMore    = 1 << 16 // it has other metadata, so a listing leaves it vague
+	hintMore    = 1 << 16 // it has other metadata, which a listing cannot tell
 	hintGone    = 1 << 17 // it was deleted; only sidecars say so
 	hintAssumed = 1 << 18 // it was not looked at, and like others bears nothing; never in a sidecar
 )
+
+// hintAttributes are those that a hint has room for.
+const hintAttributes = providers.AttrMode | providers.AttrOwner | providers.AttrModTime
 
 // clockSlack is how far, in seconds, the time of an answer and the time of a
 // change may be apart in a service's own clocks.
@@ -71,15 +78,11 @@ func hintWithin(o *object, from, to time.Time) hint {
 
 func seconds(t time.Time) uint32 { return uint32(max(0, min(t.Unix(), math.MaxUint32-clockSlack))) }
 
-// describe takes what the metadata say, unless they say more than fits.
+// describe takes what the metadata say. Of what has no room it has a hash, or
+// nothing at all if even the numbers are too large.
 func (h *hint) describe(m meta) {
-	left := len(m.user)
-	for _, name := range staleTimes {
-		if _, ok := parseTime(m.user[name]); ok {
-			left--
-		}
-	}
-	if left > 0 || len(m.target) > math.MaxUint16 || m.attr.Valid.Has(providers.AttrModTime) && !m.attr.ModTime.Equal(time.Unix(0, m.attr.ModTime.UnixNano())) {
+	rest := m.untold()
+	if rest != 0 && m.target != "" || len(m.target) > math.MaxUint16 || m.attr.Valid.Has(providers.AttrModTime) && !m.attr.ModTime.Equal(time.Unix(0, m.attr.ModTime.UnixNano())) {
 		h.bits = hintMore
 		return
 	}
@@ -87,7 +90,11 @@ func (h *hint) describe(m meta) {
 		h.bits |= hintLink
 	}
 	h.target = uint16(len(m.target))
-	h.bits |= uint32(m.attr.Valid&attributes) << hintValid
+	if rest != 0 {
+		h.bits |= hintMore
+		h.target = rest
+	}
+	h.bits |= uint32(m.attr.Valid&hintAttributes) << hintValid
 	if m.attr.Valid.Has(providers.AttrMode) {
 		h.bits |= m.attr.Mode & hintPerm
 	}
@@ -99,18 +106,42 @@ func (h *hint) describe(m meta) {
 	}
 }
 
+// untold is a hash of what a hint has no room for, 0 for nothing.
+func (m *meta) untold() uint16 {
+	left := maps.Clone(m.user)
+	for _, name := range staleTimes {
+		if _, ok := parseTime(left[name]); ok {
+			delete(left, name)
+		}
+	}
+	if len(left)+len(m.attr.Xattrs) == 0 {
+		return 0
+	}
+	sum := sha256.New()
+	for _, name := range slices.Sorted(maps.Keys(left)) {
+		fmt.Fprintf(sum, "%q %q\n", name, left[name])
+	}
+	io.WriteString(sum, encodeXattrs(m.attr.Xattrs))
+	return max(1, binary.BigEndian.Uint16(sum.Sum(nil)))
+}
+
 func (h *hint) is(flag uint32) bool { return h.bits&flag != 0 }
 
-func (h *hint) valid() providers.AttrSet { return providers.AttrSet(h.bits>>hintValid) & attributes }
+func (h *hint) valid() providers.AttrSet {
+	return providers.AttrSet(h.bits>>hintValid) & hintAttributes
+}
 
 // tell adds to an entry of a listing what the hint knows of it.
 func (h *hint) tell(info *providers.Info) {
-	if h.is(hintMore | hintAssumed) {
+	if h.is(hintAssumed) || h.is(hintMore) && h.target == 0 {
 		return
+	}
+	if h.is(hintMore) {
+		info.Untold = uint32(h.target)
 	}
 	if h.is(hintLink) && info.Kind == providers.KindFile {
 		info.Kind = providers.KindSymlink
-		if h.target > 0 {
+		if h.target > 0 && !h.is(hintMore) {
 			info.Size = int64(h.target)
 		}
 	}

@@ -61,6 +61,8 @@ func makeTree(t *testing.T, p *Provider) {
 	mustWrite(t, p, "dir/link", "run", providers.WriteOptions{Kind: providers.KindSymlink})
 	mustWrite(t, p, "dir/plain", "plain", providers.WriteOptions{})
 	mustWrite(t, p, "dir/red", "red", providers.WriteOptions{Attr: full, Metadata: map[string]string{"colour": "red"}})
+	full.Xattrs = map[string][]byte{"user.x": []byte("y")}
+	mustWrite(t, p, "dir/x", "xattrs", providers.WriteOptions{Attr: full})
 	_, err := p.Mkdir(t.Context(), loc("private"), providers.MkdirOptions{Attr: providers.Attr{Valid: providers.AttrMode, Mode: 0o700}})
 	if err == nil {
 		_, err = p.Copy(t.Context(), loc("dir/run"), loc("private/copy"), providers.CopyOptions{If: providers.IfAbsent()})
@@ -90,7 +92,7 @@ func checkTree(t *testing.T, p *Provider, want string) {
 	if got := spent(p, func() { all = listed(t, p, "", true) }); got != want {
 		t.Errorf("the listing cost %s, want %s", got, want)
 	}
-	if len(all) != 8 {
+	if len(all) != 9 {
 		t.Errorf("listed: %v", all)
 	}
 	for name, info := range all {
@@ -98,22 +100,17 @@ func checkTree(t *testing.T, p *Provider, want string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if stat.Metadata != nil { // it stays as vague as listings are
-			stat.Attr, stat.Metadata = providers.Attr{}, nil
+		if more := stat.Metadata != nil || len(stat.Attr.Xattrs) > 0; more != (info.Untold != 0) {
+			t.Errorf("%s: listed with %d untold of %+v", name, info.Untold, stat)
 		}
-		if stat.Kind != info.Kind || stat.Size != info.Size || !sameAttr(stat.Attr, info.Attr) {
+		stat.Attr = stat.Attr.Keep(hintAttributes)
+		if stat.Kind != info.Kind || stat.Size != info.Size || !info.Attr.Equal(stat.Attr) {
 			t.Errorf("%s: listed %+v, is %+v", name, info, stat)
 		}
 	}
 	if all["dir/link"].Kind != providers.KindSymlink || all["private/copy"].Attr.Mode != 0o4711 || all["parts"].Attr.UID != 7 || all["private"].Attr.Mode != 0o700 {
 		t.Errorf("listed: %+v", all)
 	}
-}
-
-func sameAttr(a, b providers.Attr) bool {
-	same := a.ModTime.Equal(b.ModTime)
-	a.ModTime, b.ModTime = time.Time{}, time.Time{}
-	return same && a == b
 }
 
 // testHints: what one provider wrote, another sees in its first listing.

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"mime"
 	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -21,11 +20,12 @@ const (
 	metaUID    = "uid"
 	metaGID    = "gid"
 	metaMtime  = "mtime"
+	metaXattr  = "xattr"
 	metaOp     = "wsmount-op"
 	metaTarget = "--symlink-target" // GeeseFS: the target, percent-encoded; the content is empty
 )
 
-var metaNames = []string{metaMode, metaUID, metaGID, metaMtime, metaOp, metaTarget}
+var metaNames = []string{metaMode, metaUID, metaGID, metaMtime, metaXattr, metaOp, metaTarget}
 
 // metaMax is what AWS takes, in bytes of all names and values.
 const metaMax = 2 << 10
@@ -43,7 +43,7 @@ var kindTypes = map[providers.Kind]uint32{
 }
 
 // attributes are those that metadata keep.
-const attributes = providers.AttrMode | providers.AttrOwner | providers.AttrModTime
+const attributes = providers.AttrMode | providers.AttrOwner | providers.AttrModTime | providers.AttrXattrs
 
 // meta is what the metadata of an object say.
 type meta struct {
@@ -75,6 +75,11 @@ func decodeMeta(raw map[string]string) meta {
 		m.attr.Valid |= providers.AttrModTime
 		m.attr.ModTime = t
 		delete(left, metaMtime)
+	}
+	if all, ok := decodeXattrs(left[metaXattr]); ok {
+		m.attr.Valid |= providers.AttrXattrs
+		m.attr.Xattrs = all
+		delete(left, metaXattr)
 	}
 	if target, err := url.PathUnescape(left[metaTarget]); err == nil && target != "" {
 		m.kind, m.target = providers.KindSymlink, target
@@ -142,10 +147,13 @@ func formatTime(t time.Time) string {
 func (m meta) encode() (map[string]string, error) {
 	raw := map[string]string{}
 	for key, value := range m.user {
-		if !validName(key) || slices.Contains(metaNames, key) {
+		if !validName(key) {
 			return nil, fmt.Errorf("metadata name %q: %w", key, providers.ErrInvalid)
 		}
 		raw[key] = encodeValue(value)
+	}
+	if read := decodeMeta(raw); len(read.user) < len(raw) { // what cannot be read as ours may stay
+		return nil, fmt.Errorf("metadata of the names %s: %w", strings.Join(metaNames, ", "), providers.ErrInvalid)
 	}
 	m.encodeAttr(raw)
 	if m.op != "" {
@@ -179,30 +187,19 @@ func (m meta) encodeAttr(raw map[string]string) {
 	if m.attr.Valid.Has(providers.AttrModTime) {
 		raw[metaMtime] = formatTime(m.attr.ModTime)
 	}
+	if len(m.attr.Xattrs) > 0 && m.attr.Valid.Has(providers.AttrXattrs) {
+		raw[metaXattr] = encodeXattrs(m.attr.Xattrs)
+	}
 }
 
 // with is m after a change: attributes that are valid, metadata unless nil.
 func (m meta) with(attr providers.Attr, user map[string]string, op string) meta {
-	m.attr = merge(m.attr, attr)
+	m.attr = m.attr.Merge(attr.Keep(attributes))
 	if user != nil {
 		m.user = maps.Clone(user)
 	}
 	m.op = op
 	return m
-}
-
-func merge(old, change providers.Attr) providers.Attr {
-	if change.Valid.Has(providers.AttrMode) {
-		old.Mode = change.Mode
-	}
-	if change.Valid.Has(providers.AttrOwner) {
-		old.UID, old.GID = change.UID, change.GID
-	}
-	if change.Valid.Has(providers.AttrModTime) {
-		old.ModTime = change.ModTime
-	}
-	old.Valid |= change.Valid & attributes
-	return old
 }
 
 // validName reports whether key can be part of a header's name.

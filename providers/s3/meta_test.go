@@ -12,7 +12,7 @@ import (
 
 // TestDecodeMeta: what others write, and what is nobody's.
 func TestDecodeMeta(t *testing.T) {
-	all := attributes
+	all := hintAttributes
 	for _, c := range []struct {
 		name string
 		raw  map[string]string

@@ -150,6 +150,7 @@ var words = map[string]providers.Capabilities{
 	"mode":            {Attributes: providers.AttrMode},
 	"owner":           {Attributes: providers.AttrOwner},
 	"mtime":           {Attributes: providers.AttrModTime},
+	"xattrs":          {Attributes: providers.AttrXattrs},
 	"copy":            {Abilities: providers.AbilityCopy},
 	"move":            {Abilities: providers.AbilityMove},
 	"attr":            {Abilities: providers.AbilityAttr},
@@ -157,7 +158,7 @@ var words = map[string]providers.Capabilities{
 	"commit":          {Abilities: providers.AbilityCommit},
 	"flat": {
 		EmptyDirs: true, Symlinks: true, ListComplete: true, UniqueVersions: true,
-		Attributes: providers.AttrMode | providers.AttrOwner | providers.AttrModTime,
+		Attributes: providers.AttrMode | providers.AttrOwner | providers.AttrModTime | providers.AttrXattrs,
 		Abilities:  providers.AbilityMove | providers.AbilityAttr | providers.AbilityCommit,
 	},
 }
