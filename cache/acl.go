@@ -124,13 +124,16 @@ func (v *Volume) setACL(op *fs.Op, ino table.Ino, name string, value []byte) err
 	if isSymlink(n) {
 		return syscall.EOPNOTSUPP
 	}
+	if err := v.hasRoom(n, name, value); err != nil {
+		return err
+	}
 	value = append([]byte{}, value...)
 	if name == defaultACL {
 		if !isDir(n) {
 			return syscall.EACCES
 		}
 		setXattr(n, name, value)
-		n.Ctime = v.now()
+		v.xattrChanged(ino, name)
 		return nil
 	}
 	mode := n.Mode&^0o777 | acl(value).mode()
@@ -142,7 +145,7 @@ func (v *Volume) setACL(op *fs.Op, ino table.Ino, name string, value []byte) err
 	}
 	setXattr(n, name, value)
 	if mode == n.Mode {
-		n.Ctime = v.now()
+		v.xattrChanged(ino, name)
 		return nil
 	}
 	n.Mode = mode

@@ -151,6 +151,9 @@ func (v *Volume) resize(op *fs.Op, ino table.Ino, f fs.File, size int64) error {
 	if open, ok := f.(*file); ok && open.oi.ino == ino {
 		return open.truncate(op, size)
 	}
+	if err := v.clarify(op, ino); err != nil {
+		return err
+	}
 	oi, err := v.openContent(ino, forWriting)
 	if err != nil {
 		return err

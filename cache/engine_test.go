@@ -22,7 +22,7 @@ var stores = map[string]memory.Options{
 	"copy": {PageSize: 3, Without: providers.Capabilities{EmptyDirs: true,
 		Abilities: providers.AbilityMove}},
 	"flat": {PageSize: 3, Without: providers.Capabilities{EmptyDirs: true, OperationIDs: true,
-		Attributes: providers.AttrMode | providers.AttrOwner | providers.AttrModTime,
+		Attributes: providers.AttrMode | providers.AttrOwner | providers.AttrModTime | providers.AttrXattrs,
 		Abilities:  providers.AbilityMove | providers.AbilityCopy | providers.AbilityAttr}},
 	"flat, no digest": {PageSize: 3, NoDigest: true, Without: providers.Capabilities{EmptyDirs: true, OperationIDs: true,
 		Abilities: providers.AbilityMove | providers.AbilityCopy}},

@@ -47,7 +47,8 @@ func (v *Volume) inodeOf(info providers.Info) *table.Inode {
 		n.Mtime = t.UnixNano()
 	}
 	n.Atime, n.Ctime, n.Birth = n.Mtime, n.Mtime, n.Mtime
-	n.Metadata, n.Vague = info.Metadata, v.vague(&info)
+	n.Metadata, n.Vague, n.Untold = info.Metadata, v.vague(&info), info.Untold
+	v.takeXattrs(n, &info)
 	return n
 }
 
@@ -65,7 +66,8 @@ func takeMode(mode uint32, a providers.Attr) uint32 {
 	return mode | mode&0o444>>2
 }
 
-// attrOf is what the backend keeps of an inode's attributes.
+// attrOf is what the backend keeps of an inode's attributes, as far as they are
+// known.
 func (v *Volume) attrOf(n *table.Inode) providers.Attr {
 	a := providers.Attr{Valid: v.caps.Attributes, Mode: n.Mode & sentMode,
 		UID: n.UID, GID: n.GID, ModTime: timeOf(n.Mtime)}
@@ -74,6 +76,12 @@ func (v *Volume) attrOf(n *table.Inode) providers.Attr {
 	}
 	if isSymlink(n) {
 		a.Valid &^= providers.AttrMode
+	}
+	if n.Vague {
+		a.Valid &^= providers.AttrXattrs
+	}
+	if a.Valid.Has(providers.AttrXattrs) {
+		a.Xattrs = sentXattrs(n.Xattrs)
 	}
 	return a
 }

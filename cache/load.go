@@ -234,9 +234,7 @@ func (v *Volume) dirNews(rec table.Name, r *providers.Info) bool {
 	if n == nil || n.AttrGen != b.AttrGen {
 		return false
 	}
-	fresh := v.inodeOf(*r)
-	return r.Attr.Valid.Has(providers.AttrMode) && fresh.Mode&sentMode != n.Mode&sentMode ||
-		r.Attr.Valid.Has(providers.AttrOwner) && v.o.MapIDs && (fresh.UID != n.UID || fresh.GID != n.GID)
+	return v.dirDiffers(n, r)
 }
 
 // missing finds the names that the backend had and does not have any more.

@@ -44,7 +44,7 @@ type modelBackend struct {
 
 // asBucket is what a store of objects is without.
 var asBucket = providers.Capabilities{EmptyDirs: true, UniqueVersions: true,
-	Attributes: providers.AttrMode | providers.AttrOwner | providers.AttrModTime,
+	Attributes: providers.AttrMode | providers.AttrOwner | providers.AttrModTime | providers.AttrXattrs,
 	Abilities:  providers.AbilityMove | providers.AbilityAttr | providers.AbilityCommit}
 
 // asKeys is what a store of objects is without whose listings tell little, and that

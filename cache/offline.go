@@ -21,7 +21,7 @@ var _ providers.Provider = nowhere{}
 
 func (nowhere) Capabilities() providers.Capabilities {
 	return providers.Capabilities{Writable: true, ListComplete: true, EmptyDirs: true, Symlinks: true,
-		Attributes: providers.AttrMode | providers.AttrOwner | providers.AttrModTime}
+		Attributes: providers.AttrMode | providers.AttrOwner | providers.AttrModTime | providers.AttrXattrs}
 }
 
 func (nowhere) fail(method providers.Method, l providers.Locator) error {

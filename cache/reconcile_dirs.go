@@ -84,7 +84,7 @@ func (m *merge) part(l table.Link, x table.Ino) bool {
 	}
 	shadow := v.table.Alloc()
 	v.table.Put(shadow, &table.Inode{Mode: n.Mode, UID: n.UID, GID: n.GID, Mtime: n.Mtime, Ctime: n.Ctime,
-		Atime: n.Atime, Birth: n.Birth, Gen: 1, AttrGen: 1, Loaded: true, Listed: n.Listed, Metadata: n.Metadata})
+		Atime: n.Atime, Birth: n.Birth, Gen: 1, AttrGen: 1, Loaded: true, Listed: n.Listed, Metadata: n.Metadata, Xattrs: n.Xattrs, Vague: n.Vague, Untold: n.Untold})
 	v.engine.takePlace(n.Homes[0], x, shadow, 1)
 	for v.table.Inode(x).From != "" {
 		v.engine.handOverPiece(x)

@@ -59,12 +59,19 @@ func (m *merge) dirAttr(rec table.Name, r *providers.Info) {
 	if n == nil || n.AttrGen != rec.Base.AttrGen || !m.v.engine.tellsDirAttrs() {
 		return
 	}
-	fresh := m.v.inodeOf(*r)
-	mode := r.Attr.Valid.Has(providers.AttrMode) && fresh.Mode&sentMode != n.Mode&sentMode
-	owner := r.Attr.Valid.Has(providers.AttrOwner) && m.v.o.MapIDs && (fresh.UID != n.UID || fresh.GID != n.GID)
-	if mode || owner {
+	if m.v.dirDiffers(n, r) {
 		m.takeAttr(rec.Base.Ino, r)
 	}
+}
+
+// dirDiffers reports whether the backend tells attributes of a directory that it
+// does not have here. mu is held.
+func (v *Volume) dirDiffers(n *table.Inode, r *providers.Info) bool {
+	fresh := v.inodeOf(*r)
+	return r.Attr.Valid.Has(providers.AttrMode) && fresh.Mode&sentMode != n.Mode&sentMode ||
+		r.Attr.Valid.Has(providers.AttrOwner) && v.o.MapIDs && (fresh.UID != n.UID || fresh.GID != n.GID) ||
+		r.Untold != n.Untold ||
+		v.keepsXattrs() && r.Attr.Valid != 0 && r.Untold == 0 && !sameXattrs(n, fresh)
 }
 
 // takeAttr gives an inode the attributes that the backend has of it.
@@ -80,7 +87,11 @@ func (m *merge) takeAttr(x table.Ino, r *providers.Info) {
 	if !isDir(n) && r.Attr.Valid.Has(providers.AttrModTime) {
 		n.Mtime = max(n.Mtime, fresh.Mtime)
 	}
-	n.Metadata, n.Vague, n.Ctime = r.Metadata, v.vague(r), v.now()
+	if isDir(n) && n.Untold != 0 && r.Untold == 0 {
+		n.Xattrs = ownXattrs(n.Xattrs) // whatever else is told of it, there are none left
+	}
+	n.Metadata, n.Vague, n.Untold, n.Ctime = r.Metadata, v.vague(r), r.Untold, v.now()
+	v.takeXattrs(n, r)
 	v.later(func() { v.notify.AttrChanged(ino(x)) })
 	m.report.Changed++
 }
@@ -238,7 +249,7 @@ func (m *merge) fresh(r *providers.Info, old table.Ino) (table.Ino, *table.Inode
 	v := m.v
 	n := v.inodeOf(*r)
 	if was := v.table.Inode(old); was != nil && kindOf(was) == kindOf(n) && !isDir(n) {
-		inheritAttr(n, was, r.Attr, v.o.MapIDs)
+		v.inheritAttr(n, was, r)
 		n.Mtime = max(n.Mtime, was.Mtime+1)
 		n.Ctime = v.now()
 	}
@@ -246,14 +257,15 @@ func (m *merge) fresh(r *providers.Info, old table.Ino) (table.Ino, *table.Inode
 }
 
 // inheritAttr keeps what the backend does not.
-func inheritAttr(n, was *table.Inode, has providers.Attr, ids bool) {
+func (v *Volume) inheritAttr(n, was *table.Inode, r *providers.Info) {
 	if !isSymlink(n) {
-		n.Mode = takeMode(was.Mode, has)
+		n.Mode = takeMode(was.Mode, r.Attr)
 	}
-	if !has.Valid.Has(providers.AttrOwner) || !ids {
+	if !r.Attr.Valid.Has(providers.AttrOwner) || !v.o.MapIDs {
 		n.UID, n.GID = was.UID, was.GID
 	}
 	n.Xattrs = was.Xattrs
+	v.takeXattrs(n, r)
 }
 
 // replace: theirs is new, ours is what it was. Nobody may see half of each, so
@@ -302,10 +314,10 @@ func (m *merge) renew(l table.Link, rec table.Name, r *providers.Info) {
 	v, x := m.v, rec.Ino
 	old := v.table.Edit(x)
 	n := v.inodeOf(*r)
-	inheritAttr(n, old, r.Attr, v.o.MapIDs)
-	old.Mode, old.UID, old.GID, old.Size, old.Blocks = n.Mode, n.UID, n.GID, n.Size, n.Blocks
+	v.inheritAttr(n, old, r)
+	old.Mode, old.UID, old.GID, old.Size, old.Blocks, old.Xattrs = n.Mode, n.UID, n.GID, n.Size, n.Blocks, n.Xattrs
 	old.Mtime, old.Ctime = max(n.Mtime, old.Mtime+1), v.now()
-	old.Metadata, old.Vague, old.Target, old.Origin = n.Metadata, n.Vague, "", table.Origin{}
+	old.Metadata, old.Vague, old.Untold, old.Target, old.Origin = n.Metadata, n.Vague, n.Untold, "", table.Origin{}
 	old.Gen++
 	if old.State != table.None { // what came for who waits for it
 		old.State = table.None

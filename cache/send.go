@@ -38,6 +38,9 @@ func (e *engine) do(ctx context.Context, s *step) error {
 	case verbEmpty:
 		return e.empty(ctx, s.ino)
 	case verbPart:
+		if err := e.reveal(ctx, s.ino); err != nil { // once it has left its place nobody can
+			return err
+		}
 		return e.part(s.ino)
 	case verbAdopt:
 		return e.adopt(s)
@@ -254,6 +257,9 @@ func (c *counted) Read(b []byte) (int, error) {
 
 // write sends content to a name.
 func (e *engine) write(ctx context.Context, s *step) error {
+	if err := e.reveal(ctx, s.ino); err != nil {
+		return err
+	}
 	p, err := e.pack(ctx, s)
 	if err == errMoot || err == nil && p == nil { //nolint:errorlint // never wrapped
 		return errAgain
@@ -343,6 +349,9 @@ func (e *engine) wrote(s *step, info providers.Info, kind providers.Kind, gen, a
 
 // mkdir makes a directory. One that others have made is as good.
 func (e *engine) mkdir(ctx context.Context, s *step) error {
+	if err := e.reveal(ctx, s.ino); err != nil {
+		return err
+	}
 	opts := providers.MkdirOptions{}
 	var gen, attrGen uint64
 	err := e.update(func() error {

@@ -1,10 +1,12 @@
 package cache
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"io"
+	"maps"
 	"strings"
 
 	"github.com/wsmount/wsmount/cache/internal/table"
@@ -212,5 +214,6 @@ func sameAttrs(info providers.Info, base *table.Base, a providers.Attr) bool {
 	return info.Kind == base.Kind && info.Version.ETag == base.Version.ETag && info.Version.Size == base.Version.Size &&
 		same(providers.AttrMode, got.Mode == a.Mode) &&
 		same(providers.AttrOwner, got.UID == a.UID && got.GID == a.GID) &&
-		same(providers.AttrModTime, got.ModTime.Equal(a.ModTime))
+		same(providers.AttrModTime, got.ModTime.Equal(a.ModTime)) &&
+		same(providers.AttrXattrs, maps.EqualFunc(got.Xattrs, a.Xattrs, bytes.Equal))
 }

@@ -109,7 +109,7 @@ func (e *engine) part(dir table.Ino) error {
 		}
 		shadow := v.table.Alloc()
 		v.table.Put(shadow, &table.Inode{Mode: n.Mode, UID: n.UID, GID: n.GID, Mtime: n.Mtime, Ctime: n.Ctime,
-			Atime: n.Atime, Birth: n.Birth, Gen: 1, AttrGen: 1, Loaded: true, Listed: n.Listed, Metadata: n.Metadata})
+			Atime: n.Atime, Birth: n.Birth, Gen: 1, AttrGen: 1, Loaded: true, Listed: n.Listed, Metadata: n.Metadata, Xattrs: n.Xattrs, Vague: n.Vague, Untold: n.Untold})
 		e.takePlace(n.Homes[0], dir, shadow, 1)
 		return dir
 	})

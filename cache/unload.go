@@ -202,7 +202,7 @@ func (u *unloader) forgettable(l table.Link, rec table.Name) bool {
 	}
 	n := v.table.Inode(rec.Ino)
 	if n == nil || v.refs[rec.Ino] != 0 || v.open[rec.Ino] != nil || len(n.Links) != 1 || len(n.Homes) != 1 ||
-		n.Claim != nil || n.Writing || n.Suspect || len(n.Xattrs) != 0 || n.AttrGen != b.AttrGen {
+		n.Claim != nil || n.Writing || n.Suspect || v.hasOwnXattrs(n) || n.AttrGen != b.AttrGen {
 		return false
 	}
 	switch {

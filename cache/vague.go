@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"context"
 	"errors"
 
 	"github.com/wsmount/wsmount/cache/internal/table"
@@ -16,10 +17,11 @@ import (
 // which that was not told is vague. It looks as a new file would, until its
 // content is read, whose answer tells the rest, or until somebody opens it for
 // writing: what is written carries all attributes with it, so they are asked for.
+// Of an entry with Untold, which may be a directory, only the rest is vague.
 
 // vague reports whether an entry of a listing may be more than it says.
 func (v *Volume) vague(info *providers.Info) bool {
-	return !v.caps.ListComplete && info.Kind == providers.KindFile && info.Attr.Valid == 0
+	return !v.caps.ListComplete && (info.Untold != 0 || info.Kind == providers.KindFile && info.Attr.Valid == 0)
 }
 
 // recall gives an entry of a listing the kind that it is known to have: a
@@ -53,7 +55,7 @@ func (v *Volume) told(x table.Ino, at providers.Locator, info providers.Info) er
 		}
 		for _, l := range n.Homes {
 			rec, _ := v.table.Name(l.Dir, l.Name)
-			if home, ok := v.home(l); ok && home == at && rec.Base != nil && rec.Base.Version.Matches(info.Version) {
+			if home, ok := v.home(l); ok && home == at && rec.Base != nil && sameState(rec.Base, &info) {
 				v.define(x, n.AttrGen == rec.Base.AttrGen, info)
 			}
 		}
@@ -61,20 +63,32 @@ func (v *Volume) told(x table.Ino, at providers.Locator, info providers.Info) er
 	})
 }
 
-// define says what a vague inode really is like, unless its attributes were
+// sameState reports whether an entry is in the state that a name was known to
+// have; of a directory that is all that there is to know.
+func sameState(b *table.Base, info *providers.Info) bool {
+	if b.Kind == providers.KindDir {
+		return info.Kind == providers.KindDir
+	}
+	return b.Version.Matches(info.Version)
+}
+
+// define says what a vague inode really is like, but for attributes that were
 // changed here. mu is held, in an update.
 func (v *Volume) define(x table.Ino, ours bool, info providers.Info) {
 	n := v.table.Edit(x)
-	n.Vague = false
+	n.Vague, n.Metadata = false, info.Metadata
 	if !ours {
+		if len(sentXattrs(n.Xattrs)) == 0 { // of a vague inode none was changed
+			v.takeXattrs(n, &info)
+		}
 		return
 	}
 	fresh := v.inodeOf(info)
-	n.Metadata = info.Metadata
-	if n.Mode == fresh.Mode && n.UID == fresh.UID && n.GID == fresh.GID && n.Mtime == fresh.Mtime {
+	if n.Mode == fresh.Mode && n.UID == fresh.UID && n.GID == fresh.GID && n.Mtime == fresh.Mtime && sameXattrs(n, fresh) {
 		return
 	}
 	n.Mode, n.UID, n.GID = fresh.Mode, fresh.UID, fresh.GID
+	v.takeXattrs(n, &info)
 	if n.Gen == missingGen(n) || n.State == table.None { // the time of a change of ours is right
 		n.Mtime = fresh.Mtime
 	}
@@ -82,34 +96,71 @@ func (v *Volume) define(x table.Ino, ours bool, info providers.Info) {
 	v.later(func() { v.notify.AttrChanged(ino(x)) })
 }
 
+// reveal asks what a vague inode is before all of its attributes are sent: who
+// wrote may not have had an answer.
+func (e *engine) reveal(ctx context.Context, x table.Ino) error {
+	at, ok := e.v.vagueAt(x)
+	if !ok {
+		return nil
+	}
+	info, err := e.v.p.Stat(ctx, at)
+	if err == nil {
+		err = e.v.told(x, at, info)
+	}
+	if errors.Is(err, errMoved) || isElsewhere(err) {
+		return nil // the condition of what is sent decides
+	}
+	return err
+}
+
+// vagueAt is where the backend has a vague inode.
+func (v *Volume) vagueAt(x table.Ino) (at providers.Locator, ok bool) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if n := v.table.Inode(x); n != nil && n.Vague && len(n.Homes) > 0 {
+		return v.home(n.Homes[0])
+	}
+	return at, false
+}
+
 // clarify asks what a vague inode is, for whoever is about to write it. A
 // backend that does not answer does not keep anybody from it: then it stays what
 // it looks like.
 func (v *Volume) clarify(op *fs.Op, x table.Ino) error {
-	v.mu.Lock()
-	n := v.table.Inode(x)
-	var at providers.Locator
-	ok := n != nil && n.Vague && len(n.Homes) > 0 && v.puller.failing.IsZero()
-	if ok {
-		at, ok = v.home(n.Homes[0])
-	}
-	v.mu.Unlock()
-	if !ok {
+	at, ok := v.vagueAt(x)
+	if !ok || v.isFailing() {
 		return nil
 	}
 	w := v.wait(op, mostWait)
 	defer w.close()
-	info, err := v.stat(w, at)
-	switch {
-	case err == nil:
-		err = v.told(x, at, *info)
-	case isElsewhere(err):
-		err = errMoved
-	default:
-		return nil
+	for {
+		was := v.whereabouts(x)
+		info, err := v.stat(w, at)
+		switch {
+		case err == nil:
+			err = v.told(x, at, *info)
+		case isElsewhere(err):
+			err = errMoved
+		default:
+			return nil
+		}
+		before := at
+		if at, ok = v.vagueAt(x); ok && at != before {
+			continue // a rename of ours was under way
+		}
+		if !errors.Is(err, errMoved) {
+			return err
+		}
+		elsewhere, err := v.moved(w, x, nil, was, err)
+		if at, ok = v.vagueAt(x); !elsewhere || !ok {
+			return err
+		}
 	}
-	if errors.Is(err, errMoved) {
-		_, err = v.moved(w, x, nil, v.whereabouts(x), err)
-	}
-	return err
+}
+
+// isFailing reports whether the backend has not answered of late.
+func (v *Volume) isFailing() bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return !v.puller.failing.IsZero()
 }

@@ -30,8 +30,11 @@ func keepsXattr(name string) error {
 }
 
 // GetXattr implements fs.Volume.
-func (v *Volume) GetXattr(_ *fs.Op, ino fs.Ino, name string) (value []byte, err error) {
+func (v *Volume) GetXattr(op *fs.Op, ino fs.Ino, name string) (value []byte, err error) {
 	if err := keepsXattr(name); err != nil {
+		return nil, err
+	}
+	if err := v.askXattrs(op, table.Ino(ino), name, false); err != nil {
 		return nil, err
 	}
 	err = v.view(func() error {
@@ -55,6 +58,9 @@ func (v *Volume) SetXattr(op *fs.Op, ino fs.Ino, name string, value []byte, flag
 		return err
 	}
 	i := table.Ino(ino)
+	if err := v.askXattrs(op, i, name, true); err != nil {
+		return err
+	}
 	return v.update(func() error {
 		n, err := v.inode(ino)
 		if err != nil {
@@ -71,9 +77,11 @@ func (v *Volume) SetXattr(op *fs.Op, ino fs.Ino, name string, value []byte, flag
 		case isACL(name):
 			return v.setACL(op, i, name, value)
 		}
-		n = v.table.Edit(i)
-		setXattr(n, name, append([]byte{}, value...))
-		n.Ctime = v.now()
+		if err := v.hasRoom(n, name, value); err != nil {
+			return err
+		}
+		setXattr(v.table.Edit(i), name, append([]byte{}, value...))
+		v.xattrChanged(i, name)
 		return nil
 	})
 }
@@ -104,7 +112,10 @@ func setXattr(n *table.Inode, name string, value []byte) {
 }
 
 // ListXattr implements fs.Volume.
-func (v *Volume) ListXattr(_ *fs.Op, ino fs.Ino) (names []string, err error) {
+func (v *Volume) ListXattr(op *fs.Op, ino fs.Ino) (names []string, err error) {
+	if err := v.askXattrs(op, table.Ino(ino), "", false); err != nil {
+		return nil, err
+	}
 	err = v.view(func() error {
 		n, err := v.inode(ino)
 		if err == nil {
@@ -112,15 +123,18 @@ func (v *Volume) ListXattr(_ *fs.Op, ino fs.Ino) (names []string, err error) {
 		}
 		return err
 	})
-	return names, err
+	return slices.DeleteFunc(names, func(name string) bool { return strings.HasPrefix(name, theirs) }), err
 }
 
 // RemoveXattr implements fs.Volume.
-func (v *Volume) RemoveXattr(_ *fs.Op, ino fs.Ino, name string) error {
+func (v *Volume) RemoveXattr(op *fs.Op, ino fs.Ino, name string) error {
 	if err := keepsXattr(name); err != nil {
 		return err
 	}
 	i := table.Ino(ino)
+	if err := v.askXattrs(op, i, name, true); err != nil {
+		return err
+	}
 	return v.update(func() error {
 		n, err := v.inode(ino)
 		if err != nil {
@@ -132,9 +146,8 @@ func (v *Volume) RemoveXattr(_ *fs.Op, ino fs.Ino, name string) error {
 			}
 			return syscall.ENODATA
 		}
-		n = v.table.Edit(i)
-		setXattr(n, name, nil)
-		n.Ctime = v.now()
+		setXattr(v.table.Edit(i), name, nil)
+		v.xattrChanged(i, name)
 		return nil
 	})
 }

@@ -23,6 +23,7 @@ const (
 	inodeMetadata
 	inodeClaim
 	inodeVague
+	inodeUntold
 	inodeFlags // the number of them, as a bit
 )
 
@@ -51,6 +52,7 @@ func inodeParts(n *Inode) uint64 {
 		{inodeMetadata, len(n.Metadata) > 0},
 		{inodeClaim, n.Claim != nil},
 		{inodeVague, n.Vague},
+		{inodeUntold, n.Untold != 0},
 	} {
 		if p.there {
 			parts |= p.bit
@@ -135,6 +137,9 @@ func (n *Inode) encodeRare(e *encoder, parts uint64) {
 	if parts&inodeClaim != 0 {
 		e.link(*n.Claim)
 	}
+	if parts&inodeUntold != 0 {
+		e.uint(uint64(n.Untold))
+	}
 }
 
 // decodeInode is the way back. What it gives holds nothing of record.
@@ -210,5 +215,8 @@ func (n *Inode) decodeRare(d *decoder, parts uint64) {
 	if parts&inodeClaim != 0 {
 		l := d.link()
 		n.Claim = &l
+	}
+	if parts&inodeUntold != 0 {
+		n.Untold = d.uint32()
 	}
 }

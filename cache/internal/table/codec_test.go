@@ -17,7 +17,7 @@ var (
 		Subdirs: 3, Entries: 4, Cookies: 1 << 63, Loaded: true, Listed: -8, From: "old/path",
 		Gen: 11, AttrGen: 12, State: Whole,
 		Origin:  Origin{providers.Version{ETag: "etag", Modified: 13, Size: 14}, "sha256:00", 10},
-		Writing: true, Synced: 9, Suspect: true, Vague: true, Target: "../x",
+		Writing: true, Synced: 9, Suspect: true, Vague: true, Untold: 8, Target: "../x",
 		Xattrs:   map[string][]byte{"user.a": {0}, "user.b": {}},
 		Metadata: map[string]string{"k": "v", "": ""},
 		Claim:    &Link{6, "claimed"},

@@ -81,6 +81,8 @@ type Inode struct {
 	Suspect bool
 	// Vague attributes are not known: a listing left them out.
 	Vague bool
+	// Untold is the Info.Untold of the listing that it was last in.
+	Untold uint32
 
 	Target   string            // of a symbolic link
 	Xattrs   map[string][]byte // nil and empty are the same

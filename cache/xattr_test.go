@@ -1,0 +1,192 @@
+package cache
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/providers"
+	"github.com/wsmount/wsmount/providers/memory"
+)
+
+// xattrs are all that programs see of an inode's extended attributes: "user.x=y".
+func (w *world) xattrs(path string) string {
+	w.Helper()
+	names, err := w.v.ListXattr(me, w.walk(path))
+	w.ok(err)
+	var all []string
+	for _, name := range names {
+		value, err := w.v.GetXattr(me, w.walk(path), name)
+		w.ok(err)
+		if isACL(name) {
+			value = fmt.Appendf(nil, "%o", acl(value).mode())
+		}
+		all = append(all, fmt.Sprintf("%s=%s", name, value))
+	}
+	return strings.Join(all, " ")
+}
+
+// tag sets extended attributes: "user.x=y user.z=".
+func (w *world) tag(path, tags string) {
+	w.Helper()
+	for _, t := range strings.Fields(tags) {
+		name, value, _ := strings.Cut(t, "=")
+		w.ok(w.v.SetXattr(me, w.walk(path), name, []byte(value), 0))
+	}
+}
+
+// another is a working copy of the same store, on a machine that never saw it.
+func (w *world) another(change ...func(*world, *Options)) *world {
+	w.Helper()
+	w.settle()
+	return newWorld(w.T, append([]func(*world, *Options){func(o *world, _ *Options) { o.p = w.p }}, change...)...)
+}
+
+// eachListing runs a test on stores whose listings tell extended attributes, and
+// on some that only say that there are some.
+func eachListing(t *testing.T, test func(t *testing.T, store func(*world, *Options))) {
+	for name, o := range map[string]memory.Options{
+		"complete": {}, "incomplete": {Without: providers.Capabilities{ListComplete: true}}, "keys": {Without: providers.Capabilities{ListComplete: true, Abilities: asKeys.Abilities}},
+	} {
+		t.Run(name, func(t *testing.T) { test(t, over(o)) })
+	}
+}
+
+// What programs say of files and directories here, others see there, whatever is
+// done to them first; and the other way round.
+func TestXattrsReachOthers(t *testing.T) {
+	eachListing(t, func(t *testing.T, store func(*world, *Options)) {
+		var here, there ticking
+		w := newWorld(t, store, clocked(&here, time.Second))
+		w.do("mkdir d", "mkdir e", "put d/f text", "put g text", "put plain text")
+		w.tag("d", "user.d=1 user.gone=1")
+		w.tag("d/f", "user.x=y trusted.here=z")
+		w.tag("g", "user.g=1")
+		w.ok(w.v.RemoveXattr(me, w.walk("d"), "user.gone"))
+		w.ok(w.v.SetXattr(me, w.walk("g"), accessACL, aclOf("u::6 u:9:6 g::4 m::6 o::0"), 0))
+		w.ok(w.v.SetXattr(me, w.walk("e"), defaultACL, aclOf("u::7 u:9:7 g::5 m::7 o::5"), 0))
+		mode := uint32(0o600)
+		_, err := w.v.SetAttr(me, w.walk("d/f"), nil, &fs.SetAttr{Mode: &mode})
+		w.ok(err)
+
+		o := w.another(clocked(&there, time.Second))
+		o.ok(o.put("d/f", "other"))
+		o.ok(o.rename("d", "moved"))
+		o.ok(o.rename("g", "h"))
+		for path, want := range map[string]string{
+			"moved": "user.d=1", "moved/f": "user.x=y", "plain": "",
+			"h": accessACL + "=660 user.g=1", "e": defaultACL + "=775",
+		} {
+			if got := o.xattrs(path); got != want {
+				t.Errorf("there, %s has %q, want %q", path, got, want)
+			}
+		}
+		if got := o.mode("moved/f"); got != syscall.S_IFREG|0o600 {
+			t.Errorf("mode %o", got)
+		}
+		o.tag("moved", "user.d=2")
+		o.tag("plain", "user.new=1")
+		o.ok(o.v.RemoveXattr(me, o.walk("moved/f"), "user.x"))
+		o.settle()
+		here.add(2 * time.Second)
+		for path, want := range map[string]string{"moved": "user.d=2", "plain": "user.new=1", "moved/f": ""} {
+			if got := w.xattrs(path); got != want && got != want+"trusted.here=z" {
+				t.Errorf("here, %s has %q, want %q", path, got, want)
+			}
+		}
+		there.add(2 * time.Second)
+		o.ok(o.v.RemoveXattr(me, o.walk("moved"), "user.d"))
+		o.settle()
+		here.add(2 * time.Second)
+		if got := w.xattrs("moved"); got != "" {
+			t.Errorf("here, moved has %q, want nothing", got)
+		}
+	})
+}
+
+// What a backend cannot have is refused at once, says why, and leaves what was
+// there; what never goes there can have it.
+func TestXattrsWithoutRoom(t *testing.T) {
+	w := newWorld(t, over(memory.Options{MaxXattrs: 100}), excluding)
+	w.do("mkdir d", "put f text", "put out text")
+	w.tag("f", "user.x=y")
+	large := []byte(strings.Repeat("v", 90))
+	err := w.v.SetXattr(me, w.walk("f"), "user.large", large, 0)
+	if w.is(err, syscall.ENOSPC); !strings.Contains(fmt.Sprint(err), "107 bytes of extended attributes, 100 fit") {
+		t.Errorf("got %v", err)
+	}
+	w.is(w.v.SetXattr(me, w.walk("d"), defaultACL, aclOf("u::7 u:9:7 g::5 m::7 o::5"), 0), syscall.ENOSPC) // d/sub would have it twice
+	w.ok(w.v.SetXattr(me, w.walk("f"), "trusted.large", large, 0))
+	w.ok(w.v.SetXattr(me, w.walk("out"), "user.large", []byte(strings.Repeat("v", 200)), 0))
+	w.ok(w.v.SetXattr(me, w.walk("f"), "user.x", large, 0)) // in place of what was there
+	w.settle()
+	info, err := w.p.Stat(t.Context(), at("f"))
+	if w.ok(err); len(info.Attr.Xattrs) != 1 || len(info.Attr.Xattrs["user.x"]) != 90 {
+		t.Errorf("the backend has %q", info.Attr.Xattrs)
+	}
+}
+
+// Nobody is asked for extended attributes of files that have none, and a backend
+// that does not answer has not told that there are none.
+func TestXattrsAreAskedForOnce(t *testing.T) {
+	c := &calls{}
+	w := newWorld(t, func(w *world, _ *Options) {
+		w.p = memory.New(memory.Options{Without: asKeys, Hook: c.hook})
+	}, impatient)
+	w.do("put some text", "put none text")
+	w.tag("some", "user.x=y")
+	o := w.another(impatient)
+	o.list("")
+	x, none := o.walk("some"), o.walk("none")
+	c.of("")
+	names, err := o.v.ListXattr(me, none)
+	if o.ok(err); len(names) > 0 || len(c.list) > 0 {
+		t.Errorf("a file without: %q, asked %q", names, c.list)
+	}
+	w.p.Switches().Cut(true)
+	_, err = o.v.GetXattr(me, x, "user.x")
+	o.is(err, fs.ErrUnavailable)
+	o.is(o.v.SetXattr(me, x, "user.z", nil, 0), fs.ErrUnavailable)
+	_, err = o.v.GetXattr(me, x, "security.capability") // which the kernel wants for each write
+	o.is(err, syscall.ENODATA)
+	w.p.Switches().Connect()
+	for range 2 {
+		o.until(func() bool {
+			value, err := o.v.GetXattr(me, x, "user.x")
+			return err == nil && string(value) == "y"
+		})
+	}
+	if n := c.of(providers.MethodStat); n != 1 {
+		t.Errorf("asked %d times", n)
+	}
+}
+
+// What a backend has that gives rights on this machine, or makes no sense, no
+// program sees, and it stays there.
+func TestForeignXattrsStay(t *testing.T) {
+	theirs := map[string][]byte{
+		"user.x": []byte("y"), "trusted.overlay.opaque": []byte("y"), "security.capability": []byte("z"),
+		accessACL: []byte("none"), "user." + strings.Repeat("n", 300): nil, "odd": nil, "user.a\x00b": nil,
+	}
+	w := newWorld(t, func(w *world, _ *Options) {
+		_, err := w.p.Write(t.Context(), at("f"), providers.String("x"), providers.WriteOptions{If: providers.IfAbsent(),
+			Attr: providers.Attr{Valid: providers.AttrXattrs, Xattrs: theirs}})
+		w.ok(err)
+	})
+	if got := w.xattrs("f"); got != "user.x=y" {
+		t.Errorf("programs see %q", got)
+	}
+	w.ok(w.put("f", "new"))
+	w.tag("f", "user.x=z")
+	w.settle()
+	info, err := w.p.Stat(t.Context(), at("f"))
+	w.ok(err)
+	if got, want := slices.Sorted(maps.Keys(info.Attr.Xattrs)), slices.Sorted(maps.Keys(theirs)); !slices.Equal(got, want) || string(info.Attr.Xattrs["user.x"]) != "z" {
+		t.Errorf("the backend has %q", info.Attr.Xattrs)
+	}
+}
