@@ -168,6 +168,59 @@ func TestInteroperateWithS3FS(t *testing.T) {
 	agree(t, "s3fs, of what wsmount wrote", theirs+"/ours", all)
 }
 
+// Extended attributes of files and directories that s3fs set wsmount sees, and
+// the other way round, and either removes the other's.
+func TestShareXattrsWithS3FS(t *testing.T) {
+	t.Parallel()
+	harness.RequireTools(t, "s3fs", "fusermount")
+	s := s3server.Start(t, s3server.MinIO)
+	b := newBucketStage(t, s, s.Endpoint)
+	theirs := b.s3fs("team") + "/ws"
+	check := func(what string, err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatalf("%s: %v", what, err)
+		}
+	}
+	bytes := "\x00\xfb\xef\xbe\n"
+	check("mkdir", os.MkdirAll(theirs+"/dir", 0o755))
+	check("write", os.WriteFile(theirs+"/dir/file", []byte("s3fs"), 0o640))
+	for _, name := range []string{"/dir", "/dir/file"} {
+		check("setxattr", unix.Setxattr(theirs+name, "user.theirs", []byte(bytes), 0))
+		check("setxattr", unix.Setxattr(theirs+name, "user.gone", []byte("1"), 0))
+	}
+	m := b.w.Mount("@acme/bucket")
+	for _, name := range []string{"/dir", "/dir/file"} {
+		if got := xattrOf(m.Dir+name, "user.theirs"); got != bytes {
+			t.Errorf("wsmount, of what s3fs set on %s: %q", name, got)
+		}
+		check("removexattr", unix.Removexattr(m.Dir+name, "user.gone"))
+		check("setxattr", unix.Setxattr(m.Dir+name, "user.ours", []byte("with a+b/c=d"), 0))
+		check("chmod", os.Chmod(m.Dir+name, 0o700))
+	}
+	for _, name := range []string{"/dir", "/dir/file"} {
+		harness.Eventually(t, 10*time.Second, "s3fs sees what wsmount set on "+name, func() bool {
+			info, err := os.Stat(theirs + name)
+			return err == nil && info.Mode().Perm() == 0o700 && xattrOf(theirs+name, "user.ours") == "with a+b/c=d" &&
+				xattrOf(theirs+name, "user.theirs") == bytes && xattrOf(theirs+name, "user.gone") == ""
+		})
+		check("removexattr", unix.Removexattr(theirs+name, "user.ours"))
+		harness.Eventually(t, 10*time.Second, "wsmount sees what s3fs removed from "+name, func() bool {
+			return xattrOf(m.Dir+name, "user.ours") == "" && xattrOf(m.Dir+name, "user.theirs") == bytes
+		})
+	}
+}
+
+// xattrOf is an extended attribute, "" without.
+func xattrOf(path, name string) string {
+	value := make([]byte, 4096)
+	n, err := unix.Getxattr(path, name, value)
+	if err != nil {
+		return ""
+	}
+	return string(value[:n])
+}
+
 // s3fs mounts a prefix of the bucket until the test ends.
 func (b *bucketStage) s3fs(prefix string) string {
 	b.t.Helper()
