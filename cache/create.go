@@ -50,6 +50,9 @@ func (v *Volume) create(op *fs.Op, dir table.Ino, name string, flags, mode uint3
 			return err
 		}
 		n := v.newInode(op, parent, syscall.S_IFREG|mode&^syscall.S_IFMT)
+		if err := v.mayName(table.Link{Dir: dir, Name: name}, n); err != nil {
+			return err
+		}
 		n.State = table.Whole
 		v.setWriting(oi.ino, n, true)
 		v.enter(table.Link{Dir: dir, Name: name}, oi.ino, n)

@@ -51,6 +51,8 @@
 // Who loses a race is up to Policy.Conflict; only LastWriterWins overwrites,
 // and keeps what it overwrote in the history.
 //
+// A name that the backend cannot have (Capabilities.Names), and extended
+// attributes for which it has no room, are refused when a program gives them.
 // A change that the backend refuses stays here, is held back with its reason
 // ([Volume.Status]), and does not hold others up. Writers never wait for a
 // commit.
@@ -106,9 +108,10 @@
 // # What stays here
 //
 // Excluded paths; devices, sockets and pipes; set-user-id and set-group-id
-// bits; extended attributes; owners without Options.MapIDs; what the
-// provider's Capabilities leave out (symbolic links, empty directories,
-// attributes). Hard links hold within the volume; the backend gets a copy
+// bits; trusted.* and security.* attributes; owners without Options.MapIDs; what
+// the provider's Capabilities leave out (symbolic links, empty directories,
+// attributes, extended attributes). With Policy.Atomic, a change of a directory's
+// attributes. Hard links hold within the volume; the backend gets a copy
 // under each name. A directory, or a file whose content is not all here, does
 // not cross the border between excluded and not by rename: EXDEV, and mv
 // copies. A file that leaves for an excluded name is deleted at the backend, and

@@ -2,6 +2,8 @@ package cache
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"strconv"
 	"strings"
 	"syscall"
@@ -41,6 +43,23 @@ func checkName(name string) error {
 		return syscall.ENAMETOOLONG
 	case name == "" || name == "." || name == ".." || strings.ContainsAny(name, "/\x00"):
 		return syscall.EINVAL
+	}
+	return nil
+}
+
+// mayName refuses a new name that the backend could not have, unless it stays
+// here. mu is held.
+func (v *Volume) mayName(l table.Link, n *table.Inode) error {
+	at, ok := v.path(l)
+	if !ok || v.caps.AnyNames || v.stays(l, n) {
+		return nil
+	}
+	err := v.caps.Names.Check(at)
+	if errors.Is(err, providers.ErrTooLarge) {
+		return fmt.Errorf("%w: %w", syscall.ENAMETOOLONG, err)
+	}
+	if err != nil {
+		return fmt.Errorf("%w: %w", fs.ErrName, err)
 	}
 	return nil
 }

@@ -65,8 +65,12 @@ func (v *Volume) make(op *fs.Op, dir fs.Ino, name string, new func(parent *table
 		if rec, _ := v.table.Name(l.Dir, l.Name); rec.Ino != 0 {
 			return syscall.EEXIST
 		}
+		n := new(parent)
+		if err := v.mayName(l, n); err != nil {
+			return err
+		}
 		ino := v.table.Alloc()
-		v.enter(l, ino, new(parent))
+		v.enter(l, ino, n)
 		v.recordMade(l, ino, whyMade)
 		e = v.refer(l.Dir, ino)
 		return nil
@@ -134,7 +138,7 @@ func (v *Volume) mayLink(ino table.Ino, l table.Link) error {
 	case len(n.Links) > 0 && v.crosses(n.Links[0], l, n) && !v.isHere(n):
 		return syscall.EXDEV // its content would have no home
 	}
-	return nil
+	return v.mayName(l, n)
 }
 
 // Unlink implements fs.Volume.

@@ -140,7 +140,12 @@ func (v *Volume) mayRename(from, to *place, flags uint32) error {
 	case !v.mayCross(from, to.Link) || exchange && !v.mayCross(to, from.Link):
 		return syscall.EXDEV // mv copies
 	}
-	return nil
+	if exchange {
+		if err := v.mayName(from.Link, to.n); err != nil {
+			return err
+		}
+	}
+	return v.mayName(to.Link, from.n)
 }
 
 // mayCross reports whether p may be renamed to a name, as far as what is

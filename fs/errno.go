@@ -16,6 +16,7 @@ var (
 	ErrUnavailable = errors.New("the backend cannot be reached")
 	ErrStale       = errors.New("the inode is gone")
 	ErrQuota       = errors.New("quota exceeded")
+	ErrName        = errors.New("a name that the backend cannot have")
 	ErrUnsupported = errors.New("not supported by this volume")
 )
 
@@ -35,6 +36,7 @@ var ourErrnos = []errnoRow{
 	{ErrUnavailable, syscall.EIO},
 	{ErrStale, syscall.ESTALE}, // the kernel looks the name up again, once
 	{ErrQuota, syscall.EDQUOT},
+	{ErrName, syscall.EINVAL}, // as vfat says of a name that it cannot have
 	{ErrUnsupported, syscall.ENOTSUP},
 }
 
@@ -94,5 +96,5 @@ func worthTelling(e syscall.Errno, err error) bool {
 	case 0, syscall.EINTR, syscall.ENOENT:
 		return false
 	}
-	return errors.Is(err, ErrRefused)
+	return errors.Is(err, ErrRefused) || errors.Is(err, ErrName)
 }

@@ -28,6 +28,7 @@ func TestErrno(t *testing.T) {
 		{"our kind wins over an errno in the same error", fmt.Errorf("%w: %w", ErrReadOnly, syscall.ENOENT), syscall.EROFS},
 		{"stale", ErrStale, syscall.ESTALE},
 		{"quota", ErrQuota, syscall.EDQUOT},
+		{"name", fmt.Errorf("%w: why", ErrName), syscall.EINVAL},
 		{"unsupported", ErrUnsupported, syscall.ENOTSUP},
 		{"interrupted", context.Canceled, syscall.EINTR},
 		{"deadline of ours", context.DeadlineExceeded, syscall.EIO},

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
+	"unicode/utf8"
 )
 
 // Guard says how well a condition holds.
@@ -43,6 +44,69 @@ type PartLimits struct {
 	Count    int
 }
 
+// NameLimits say which names cannot be written; the zero value says nothing. They
+// are known without the service, so that a program hears of it from open(2) or
+// rename(2), and not when it has written all it had.
+type NameLimits struct {
+	UTF8   bool   // names are UTF-8
+	Plain  bool   // none stands for a Key with empty segments, "." or "..", or NUL, or for a part of a longer name
+	XML    bool   // names have no characters that XML cannot carry
+	Ending string // the store's own end of a name, which others have twice
+	Own    string // a name in the root that is the store's own
+	Path   int    // bytes in the whole path; 0: no limit known
+}
+
+// Check says why an entry cannot be written at l: ErrInvalid or ErrTooLarge.
+func (n NameLimits) Check(l Locator) error {
+	path := l.String()
+	switch {
+	case n.UTF8 && !utf8.ValidString(path):
+		return fmt.Errorf("names are UTF-8 there: %w", ErrInvalid)
+	case n.XML && !IsXML(path):
+		return fmt.Errorf("names have no control characters there: %w", ErrInvalid)
+	case n.Plain && !isPlain(l):
+		return fmt.Errorf("the name stands for a key that services disagree on: %w", ErrInvalid)
+	case n.Ending != "" && isOwnEnding(l.Name(), n.Ending):
+		return fmt.Errorf("a name that ends in %s means another there: %w", n.Ending, ErrInvalid)
+	case n.Own != "" && l.Parts()[0] == n.Own:
+		return fmt.Errorf("%s is the storage's own: %w", n.Own, ErrInvalid)
+	case n.Path > 0 && len(path) > n.Path:
+		return fmt.Errorf("a path of %d bytes, %d fit: %w", len(path), n.Path, ErrTooLarge)
+	}
+	return nil
+}
+
+// IsXML reports whether XML can carry s, which is UTF-8.
+func IsXML(s string) bool {
+	return strings.IndexFunc(s, func(c rune) bool {
+		return c < ' ' && c != '\t' && c != '\n' && c != '\r' || c == 0xfffe || c == 0xffff
+	}) < 0
+}
+
+func isPlain(l Locator) bool {
+	key, err := l.Key()
+	if err != nil {
+		return false
+	}
+	for segment := range strings.SplitSeq(string(key), "/") {
+		if segment == "" || segment == "." || segment == ".." || strings.IndexByte(segment, 0) >= 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// isOwnEnding reports whether a name has the ending an odd number of times.
+func isOwnEnding(name, ending string) (odd bool) {
+	for {
+		rest, ok := strings.CutSuffix(name, ending)
+		if !ok {
+			return odd
+		}
+		name, odd = rest, !odd
+	}
+}
+
 // Capabilities is what a provider promises, as data. The zero value promises
 // nothing. It is looked at when a workspace is mounted, so that what cannot
 // work fails there.
@@ -71,7 +135,8 @@ type Capabilities struct {
 	Encryption        bool // content is encrypted at rest
 	Sync              bool // something outside replicates the tree; no database belongs there
 
-	Attributes AttrSet // which of Attr are kept
+	Names      NameLimits // without AnyNames
+	Attributes AttrSet    // which of Attr are kept
 	Conditions Conditions
 	Parts      PartLimits
 	MaxSize    int64 // bytes in an entry; 0: no limit known

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/wsmount/wsmount/providers"
@@ -67,5 +68,40 @@ func TestMissingIsExact(t *testing.T) {
 	err := error(&providers.CapabilityError{Provider: "p", Missing: want[:2]})
 	if !errors.Is(err, providers.ErrUnsupported) || err.Error() != `provider "p" does not promise Durable, Attributes(owner)` {
 		t.Errorf("error: %v", err)
+	}
+}
+
+func TestNameLimits(t *testing.T) {
+	all := providers.NameLimits{UTF8: true, Plain: true, XML: true, Ending: "%2F", Own: ".own", Path: 20}
+	for _, c := range []struct {
+		l     string
+		says  string // "": it can be written
+		limit error
+	}{
+		{"dir/plain", "", nil},
+		{"dir/x%2F%2F", "", nil},
+		{"dir%2F/x", "", nil}, // of a directory that is there
+		{"dir/.own", "", nil},
+		{"%~draft", "", nil},
+		{"a\nb", "", nil},
+		{"dir/x%2F", "means another", providers.ErrInvalid},
+		{"%2F%2F%2F", "means another", providers.ErrInvalid},
+		{".own", "storage's own", providers.ErrInvalid},
+		{".own/x", "storage's own", providers.ErrInvalid},
+		{"\xff", "UTF-8", providers.ErrInvalid},
+		{"a\x01b", "control", providers.ErrInvalid},
+		{"dir/%~..", "disagree", providers.ErrInvalid},
+		{"%~/x", "disagree", providers.ErrInvalid},
+		{"%~a%00b", "disagree", providers.ErrInvalid},
+		{"%+" + strings.Repeat("x", 253), "disagree", providers.ErrInvalid},
+		{"a/path/of/more/bytes/x", "22 bytes, 20 fit", providers.ErrTooLarge},
+	} {
+		err := all.Check(providers.MustLocator(c.l))
+		if !errors.Is(err, c.limit) || err != nil && !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%q: got %v, want %q", c.l, err, c.says)
+		}
+		if err := (providers.NameLimits{}).Check(providers.MustLocator(c.l)); err != nil {
+			t.Errorf("%q, without limits: %v", c.l, err)
+		}
 	}
 }

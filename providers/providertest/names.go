@@ -45,6 +45,9 @@ func namesOdd(t T, p providers.Provider) {
 		wantOK(t, "locator", err)
 		_, err = p.Write(t.Context(), l, providers.String("of "+name), unconditional)
 		if mayRefuse(p, name) && errors.Is(err, providers.ErrInvalid) {
+			if p.Capabilities().Names.Check(l) == nil {
+				t.Errorf("%s is refused, and Capabilities did not say so", brief(name))
+			}
 			return true
 		}
 		wantOK(t, "write of "+brief(name), err)

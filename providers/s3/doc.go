@@ -23,6 +23,8 @@
 // name, because one HEAD must be enough to describe it; the listing shows the
 // directory as "a%2F". A name that ends in "%2F" itself has that ending twice,
 // so no two entries share a name, and both can be read and deleted.
+// A name that would mean another that way cannot be made
+// (Capabilities.Names).
 //
 // No key is made that services read in different ways: with an empty segment,
 // "." or "..", NUL, or what is no UTF-8. Where such keys are, they are listed
@@ -37,7 +39,9 @@
 // Attributes are s3fs's: x-amz-meta-mode (decimal, with the type), -uid, -gid,
 // -mtime (seconds, with nanoseconds behind a point). A symbolic link is an
 // object whose mode says so and whose content is the target. rclone's octal
-// modes and GeeseFS's links (--symlink-target) are read as well. Other
+// modes and GeeseFS's links (--symlink-target) are read as well. Extended
+// attributes are x-amz-meta-xattr, see xattr.go. All metadata of an object have
+// 2 KiB: some 1300 bytes of one attribute, fewer of many (Fits). Other
 // metadata are Info.Metadata; a value that a header cannot carry is written as
 // encoded words (RFC 2047). The operation id is x-amz-meta-wsmount-op.
 //
@@ -52,8 +56,9 @@
 // size and second of the change. The answer to a PUT does not tell that second;
 // then any counts from two before the request to two after the answer, by the
 // service's clock. A directory of a listing that is not recursive has no
-// version, so there its marker's hint counts as it is. Objects with metadata of
-// their own stay vague, whatever is known, as a listing would lose those.
+// version, so there its marker's hint counts as it is. A hint has no room for
+// extended attributes and metadata of others, and a listing loses the latter
+// anyway: of those it has 16 bits of a hash, which are Info.Untold.
 //
 // Hints are in memory, a million at most, of 50 to 95 bytes each, and in
 // sidecars, so that a mount on a fresh machine has them too. A sidecar is an

@@ -256,3 +256,32 @@ func TestHintsAreBounded(t *testing.T) {
 		t.Errorf("%d hints, %v", len(all), err)
 	}
 }
+
+// TestHintsBesideMetadata: what a listing has no room for takes no attributes
+// with it, and it says when that has changed.
+func TestHintsBesideMetadata(t *testing.T) {
+	f := newFake()
+	rclone := map[string][]string{"X-Amz-Meta-Mode": {"100755"}, "X-Amz-Meta-Mtime": {"1000000000.5"}, "X-Amz-Meta-Btime": {"2006-01-02T15:04:05Z"}}
+	f.put("pre/rclone", "x", rclone)
+	f.put("pre/dir/", "", map[string][]string{"X-Amz-Meta-Mode": {"16832"}, "X-Amz-Meta-Xattr": {"%7B%22user.x%22%3A%22eQ%3D%3D%22%7D"}})
+	p := openFake(t, f, nil)
+	all := listed(t, p, "", false)
+	file, dir := all["rclone"], all["dir"]
+	if file.Attr.Mode != 0o755 || file.Attr.ModTime.Unix() != 1e9 || file.Untold == 0 {
+		t.Errorf("file: %+v", file)
+	}
+	stat, err := p.Stat(t.Context(), loc("dir"))
+	if err != nil || string(stat.Attr.Xattrs["user.x"]) != "y" {
+		t.Errorf("stat: %+v, %v", stat, err)
+	}
+	if dir = listed(t, p, "", false)["dir"]; dir.Attr.Mode != 0o700 || dir.Untold == 0 {
+		t.Errorf("directory: %+v", dir)
+	}
+	if _, err := p.SetAttr(t.Context(), loc("dir"), providers.SetAttrOptions{If: providers.IfDir(),
+		Attr: providers.Attr{Valid: providers.AttrXattrs, Xattrs: map[string][]byte{"user.x": []byte("z")}}}); err != nil {
+		t.Fatal(err)
+	}
+	if now := listed(t, p, "", false)["dir"]; now.Untold == dir.Untold || now.Attr.Mode != 0o700 {
+		t.Errorf("directory after a change: %+v", now)
+	}
+}

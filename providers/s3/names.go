@@ -40,13 +40,6 @@ func isOdd(key string) bool {
 	return false
 }
 
-// hasControl reports whether XML cannot carry a key.
-func hasControl(key string) bool {
-	return strings.IndexFunc(key, func(c rune) bool {
-		return c < ' ' && c != '\t' && c != '\n' && c != '\r' || c == 0xfffe || c == 0xffff
-	}) >= 0
-}
-
 // find is the place of l.
 func (p *Provider) find(l providers.Locator) (place, error) {
 	at := place{l: l, dir: p.config.prefix}

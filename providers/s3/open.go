@@ -128,11 +128,16 @@ func (p *Provider) reach(ctx context.Context) (listing, error) {
 func (p *Provider) Capabilities() providers.Capabilities {
 	c := promises()
 	c.Conditions = p.probe.conditions()
+	c.Names.XML = !p.probe.Encodes
+	c.Names.Path = keyMax - len(p.config.prefix) - len("/")
 	if !p.probe.Done {
 		c.Writable, c.Abilities = false, 0
 	}
 	return c
 }
+
+// keyMax is the longest key that S3 has, in bytes.
+const keyMax = 1 << 10
 
 // promises is the best that a service can do.
 func promises() providers.Capabilities {
@@ -143,6 +148,7 @@ func promises() providers.Capabilities {
 		Conditions: providers.Conditions{Create: all, Replace: all, Delete: all, Copy: all, SetAttr: all},
 		Parts:      providers.PartLimits{Min: partMin, Max: partMax, Count: partCount},
 		MaxSize:    5 << 40,
+		Names:      providers.NameLimits{UTF8: true, Plain: true, Ending: beside, Own: reserved},
 		Abilities:  providers.AbilityCopy | providers.AbilityAttr | providers.AbilityParts,
 	}
 }
@@ -214,7 +220,7 @@ func (p *Provider) checkPlace(ctx context.Context, op providers.Method, at place
 // directories beside files cost requests.
 func (p *Provider) checkNew(ctx context.Context, at place) error {
 	switch {
-	case !p.probe.Encodes && hasControl(at.dir):
+	case !p.probe.Encodes && !providers.IsXML(at.dir):
 		return invalid("this service cannot list names with control characters")
 	case isOdd(at.dir):
 		return invalid("services disagree on such keys, so none is made")
