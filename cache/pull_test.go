@@ -310,19 +310,17 @@ func TestRefreshHalts(t *testing.T) {
 		w.gonePath(name)
 	}
 	c.add(2e9)
-	if got := strings.Join(w.names(""), " "); got != "a b c" {
-		t.Errorf("names %q", got)
-	}
-	if len(w.v.Halted()) != 1 {
-		t.Error("not halted")
-	}
+	w.until(func() bool { // a look waits for a slow listing for a moment only
+		if got := strings.Join(w.names(""), " "); got != "a b c" {
+			t.Fatalf("names %q", got)
+		}
+		return len(w.v.Halted()) == 1
+	})
 	w.tamper("d", "4") // it was an accident, and others mend it
 	w.tamper("a", "1")
 	w.tamper("b", "2")
 	c.add(2e9)
-	if got := strings.Join(w.names(""), " "); got != "a b d" {
-		t.Errorf("names %q", got)
-	}
+	w.until(func() bool { return strings.Join(w.names(""), " ") == "a b d" })
 }
 
 // excludes is an exclusion of the names that end so.
