@@ -143,11 +143,19 @@ func (b *bucketWay) guard(w http.ResponseWriter, r *http.Request, pass http.Hand
 		b.delete(w, r)
 	default:
 		pass.ServeHTTP(w, r)
-		if etag := w.Header().Get("ETag"); verb == http.MethodHead && etag != "" {
-			b.mu.Lock()
-			b.seen[r.URL.Path] = append(b.seen[r.URL.Path], sight{time.Now(), etag})
-			b.mu.Unlock()
-		}
+		b.saw(verb, r.URL.Path, w.Header().Get("ETag"))
+	}
+}
+
+// saw notes what a HEAD told; what the mount changes itself it knows.
+func (b *bucketWay) saw(verb, path, etag string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch {
+	case verb == http.MethodPut || verb == "COPY" || verb == "UPLOAD":
+		delete(b.seen, path)
+	case verb == http.MethodHead && etag != "":
+		b.seen[path] = append(b.seen[path], sight{time.Now(), etag})
 	}
 }
 

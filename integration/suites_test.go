@@ -111,19 +111,24 @@ func TestBorrowedPosix(t *testing.T) {
 		}
 		t.Run(f.name, func(t *testing.T) {
 			m, _ := f.mount(t)
-			for _, name := range slices.Sorted(maps.Keys(posixtest.All)) {
-				t.Run(name, func(t *testing.T) {
-					if reason, ok := borrowedLeftOut[name]; ok {
-						t.Logf("left out: %s", reason)
-						return
-					}
-					dir := m.Dir + "/" + name
-					if err := os.Mkdir(dir, 0o755); err != nil {
-						t.Fatal(err)
-					}
-					posixtest.All[name](t, dir)
-				})
+			borrowed(t, m.Dir, borrowedLeftOut)
+		})
+	}
+}
+
+// borrowed runs go-fuse's suite below a directory.
+func borrowed(t *testing.T, dir string, leftOut map[string]string) {
+	for _, name := range slices.Sorted(maps.Keys(posixtest.All)) {
+		t.Run(name, func(t *testing.T) {
+			if reason, ok := leftOut[name]; ok {
+				t.Logf("left out: %s", reason)
+				return
 			}
+			below := dir + "/" + name
+			if err := os.Mkdir(below, 0o755); err != nil {
+				t.Fatal(err)
+			}
+			posixtest.All[name](t, below)
 		})
 	}
 }
@@ -135,24 +140,30 @@ func TestFS(t *testing.T) {
 		}
 		t.Run(f.name, func(t *testing.T) {
 			m, _ := f.mount(t)
-			files := []string{"a", "d/b", "d/e/c", "d/e/with blank", "empty"}
-			for _, dir := range []string{"d/e", "none"} {
-				if err := os.MkdirAll(m.Dir+"/"+dir, 0o755); err != nil {
-					t.Fatal(err)
-				}
-			}
-			for _, name := range files {
-				if err := os.WriteFile(m.Dir+"/"+name, []byte("content of "+name), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			if err := os.Symlink("a", m.Dir+"/link"); err != nil {
-				t.Fatal(err)
-			}
-			if err := fstest.TestFS(os.DirFS(m.Dir), append(files, "link", "none", "WORKSPACE.md")...); err != nil {
-				t.Fatal(err)
-			}
+			walkable(t, m.Dir)
 		})
+	}
+}
+
+// walkable runs the suite of io/fs on a tree.
+func walkable(t *testing.T, dir string) {
+	t.Helper()
+	files := []string{"a", "d/b", "d/e/c", "d/e/with blank", "empty"}
+	for _, sub := range []string{"d/e", "none"} {
+		if err := os.MkdirAll(dir+"/"+sub, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range files {
+		if err := os.WriteFile(dir+"/"+name, []byte("content of "+name), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink("a", dir+"/link"); err != nil {
+		t.Fatal(err)
+	}
+	if err := fstest.TestFS(os.DirFS(dir), append(files, "link", "none")...); err != nil {
+		t.Fatal(err)
 	}
 }
 

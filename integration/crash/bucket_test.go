@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/wsmount/wsmount/integration/internal/crasher"
 	"github.com/wsmount/wsmount/integration/internal/gate"
@@ -108,6 +109,10 @@ func (b *bucketFar) connect() {
 }
 
 func (b *bucketFar) clear() { b.connect() }
+
+// late: MinIO lists a file that is being made or deleted as a directory, and what
+// was listed is believed for a second.
+func (b *bucketFar) late() time.Duration { return 5 * time.Second }
 
 func (b *bucketFar) put(path string, content []byte) error {
 	return b.s.Put(b.ctx, bucketPrefix+path, content, nil)

@@ -248,20 +248,25 @@ func (c *crash) check(what string, client *crasher.Client) bool {
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	after := crasher.Check(client.Dir, crasher.Replay(client.Files, ops))
-	if len(after) == 0 {
-		return true
+	before := ops
+	if !whole {
+		before = ops[:len(ops)-1]
 	}
-	if whole {
-		c.t.Errorf("%s: %q", what, after)
-		return true
+	for end := time.Now().Add(c.far.late()); ; time.Sleep(100 * time.Millisecond) {
+		after := crasher.Check(client.Dir, crasher.Replay(client.Files, ops))
+		if len(after) == 0 {
+			return true
+		}
+		without := crasher.Check(client.Dir, crasher.Replay(client.Files, before))
+		if len(without) == 0 {
+			return false
+		}
+		if time.Now().After(end) {
+			c.t.Errorf("%s, which was in %v: as if it had not happened %q, as if it had %q; before it: %v",
+				what, ops[len(ops)-1], without, after, ops[max(0, len(ops)-12):len(ops)-1])
+			return true
+		}
 	}
-	before := crasher.Check(client.Dir, crasher.Replay(client.Files, ops[:len(ops)-1]))
-	if len(before) != 0 {
-		c.t.Errorf("%s, which was in %v: as if it had not happened %q, as if it had %q; before it: %v",
-			what, ops[len(ops)-1], before, after, ops[max(0, len(ops)-12):len(ops)-1])
-	}
-	return false
 }
 
 // report ends the clients and says what was hit; in a long run every point was

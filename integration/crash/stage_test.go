@@ -39,6 +39,8 @@ type far interface {
 	put(path string, content []byte) error
 	lines() []string // what there is, as treeLines
 	calls() []string // those that a kill can hit
+	// late is how long after a kill it may show what the dead daemon had asked for.
+	late() time.Duration
 }
 
 // inProcess is far in this process.
@@ -50,6 +52,7 @@ type inProcess struct {
 func (p *inProcess) cut()                                  { p.store.Switches().Cut(true) }
 func (p *inProcess) connect()                              { p.store.Switches().Connect() }
 func (p *inProcess) clear()                                { p.store.Switches().Clear() }
+func (p *inProcess) late() time.Duration                   { return 0 }
 func (p *inProcess) put(path string, content []byte) error { return p.store.Tamper(loc(path), content) }
 
 func (p *inProcess) lines() (lines []string) {
@@ -206,8 +209,23 @@ func (s *stage) settle() {
 	}
 }
 
-// converged compares the storage with the tree.
+// converged compares the storage with the tree, which shows within a moment what
+// became of requests that the dead daemon had sent.
 func (s *stage) converged() {
+	s.t.Helper()
+	for end := time.Now().Add(5 * time.Second); ; time.Sleep(100 * time.Millisecond) {
+		diff := s.differences()
+		if len(diff) == 0 {
+			return
+		}
+		if time.Now().After(end) {
+			s.t.Error(strings.Join(diff, "\n"))
+			return
+		}
+	}
+}
+
+func (s *stage) differences() (diff []string) {
 	s.t.Helper()
 	got := map[string]bool{}
 	for _, line := range s.far.lines() {
@@ -215,13 +233,14 @@ func (s *stage) converged() {
 	}
 	for _, line := range treeLines(s.t, s.m.Dir) {
 		if !got[line] {
-			s.t.Errorf("the storage lacks %s", line)
+			diff = append(diff, "the storage lacks "+line)
 		}
 		delete(got, line)
 	}
 	for line := range got {
-		s.t.Errorf("only the storage has %s", line)
+		diff = append(diff, "only the storage has "+line)
 	}
+	return diff
 }
 
 // treeLines is a tree as memory.Provider.Dump describes it, without modes.

@@ -1,0 +1,43 @@
+package integration
+
+import (
+	"os"
+	"testing"
+
+	"github.com/wsmount/wsmount/integration/posix"
+)
+
+// A bucket's working copy passes the same suites as a local directory, whether
+// closes wait for the bucket or not. Where they do, CI has no time for the longest
+// of them.
+func TestBucketSuites(t *testing.T) {
+	for _, f := range []copyFlavour{minio, minioLater} {
+		t.Run(f.name, func(t *testing.T) {
+			c := f.mount(t)
+			c.fill()
+			if f.name == minioLater.name || os.Getenv("WSMOUNT_MODEL_OPS") != "" {
+				t.Run("posix", func(t *testing.T) {
+					posix.Run(t, c.suite("posix"), posix.Options{LeftOut: bucketLeftOut[f.name]})
+				})
+			}
+			t.Run("borrowed", func(t *testing.T) { borrowed(t, c.suite("borrowed"), borrowedLeftOut) })
+			t.Run("fs", func(t *testing.T) { walkable(t, c.suite("fs")) })
+			c.w.MustRun("commit", "--confirm", c.Dir) // the suites have removed most of what they made
+		})
+	}
+}
+
+// suite makes a directory of the mount in which anybody may work.
+func (c *workingCopy) suite(name string) string {
+	c.t.Helper()
+	dir := c.Dir + "/" + name
+	c.must(os.Mkdir(dir, 0o777))
+	c.must(os.Chmod(dir, 0o777))
+	return dir
+}
+
+// bucketLeftOut are the cases of the POSIX suite that the mount of a bucket is
+// known to fail, with the reason.
+var bucketLeftOut = map[string]map[string]string{
+	minio.name: {"name/any byte but NUL and slash": "keys of S3 are UTF-8, so the close of such a file fails"},
+}
