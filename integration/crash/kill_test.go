@@ -175,7 +175,7 @@ func (c *crash) round() {
 		}
 	}
 	if c.t.Failed() {
-		c.t.Fatalf("after %s", what)
+		c.t.Fatalf("after %s\n%s", what, c.problems())
 	}
 }
 

@@ -282,6 +282,17 @@ func (s *stage) daemonLog() string {
 	return string(b[max(0, len(b)-100_000):])
 }
 
+// problems are the last of the lines of the log that tell of one.
+func (s *stage) problems() string {
+	var found []string
+	for line := range strings.Lines(s.daemonLog()) {
+		if strings.Contains(line, "level=WARN") || strings.Contains(line, "level=ERROR") {
+			found = append(found, line)
+		}
+	}
+	return strings.Join(found[max(0, len(found)-20):], "")
+}
+
 // tamper is another writer.
 func (s *stage) tamper(path string, content []byte) {
 	s.t.Helper()
