@@ -138,6 +138,9 @@ func (h *harvest) gather(w *waiting, p providers.Provider, mine *listing) (err e
 		err = nil // a directory in which nothing is
 	}
 	if err == nil {
+		err = h.sift(w, p)
+	}
+	if err == nil {
 		h.missing()
 	}
 	return err

@@ -1,0 +1,43 @@
+package cache
+
+import (
+	"context"
+	"slices"
+	"testing"
+
+	"github.com/wsmount/wsmount/providers"
+	"github.com/wsmount/wsmount/providers/memory"
+)
+
+// haunted is a provider whose listings show a directory that is not there.
+type haunted struct {
+	providers.Provider
+	ghost providers.Locator
+}
+
+func (h *haunted) List(ctx context.Context, l providers.Locator, o providers.ListOptions) (providers.Page, error) {
+	page, err := h.Provider.List(ctx, l, o)
+	if err == nil && l == h.ghost.Parent() && page.Next == "" {
+		page.Entries = append(page.Entries, providers.Info{Locator: h.ghost, Kind: providers.KindDir})
+	}
+	return page, err
+}
+
+// A file that is just being deleted or made may be listed as a directory, and
+// does not become one here.
+func TestFilesListedAsDirectories(t *testing.T) {
+	for _, path := range []string{"gone", "f"} {
+		t.Run(path, func(t *testing.T) {
+			w := newScene(t, func(w *world, _ *Options) { w.p = memory.New(memory.Options{ImpliedDirs: true}) }, holding("f", "0", "g", "0"))
+			w.names("")
+			w.gonePath("f")
+			w.v.p = &haunted{w.v.p, at(path)}
+			w.pull()
+			w.tamper("new/f", "0")
+			w.pull()
+			if got := w.names(""); !slices.Equal(got, []string{"g", "new"}) {
+				t.Errorf("got %q", got)
+			}
+		})
+	}
+}
