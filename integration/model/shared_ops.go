@@ -177,7 +177,7 @@ func (r *sharing) aliased(old, content []byte) {
 // save writes a file as editors do: under another name, then over the old.
 func (r *sharing) save() {
 	path := r.name()
-	tmp := path + ".tmp"
+	tmp := fmt.Sprintf("%s.tmp%d", path, r.at) // on no shared disk do two writers have one such name
 	content := r.ledger.make("the mount", path, r.size())
 	r.ledger.expect(path, content)
 	if !r.must("save "+tmp, os.WriteFile(r.path(tmp), content, 0o644), unix.EISDIR) {
