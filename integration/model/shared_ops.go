@@ -65,7 +65,6 @@ func (r *sharing) check(path string, content []byte) {
 }
 
 // take gives what is at a path a name that nobody else uses, and reads it there.
-// Unlike what a look saw before, that is what is taken away.
 func (r *sharing) take(path string) (content []byte, aside string, ok bool) {
 	r.asides++
 	aside = fmt.Sprintf("%s.aside%d", path, r.asides)
@@ -82,12 +81,14 @@ func (r *sharing) take(path string) (content []byte, aside string, ok bool) {
 	return content, aside, true
 }
 
-// discard removes a file, and knows what it was.
+// discard renames a file, looks at it and removes it. What another changes at the
+// old name follows the rename, and may come between the look and the deed.
 func (r *sharing) discard(path string) {
 	old, aside, ok := r.take(path)
 	if ok && r.must("unlink "+aside, unix.Unlink(r.path(aside))) {
 		r.note("discard %s: had %s", path, Digest(old))
 		r.ledger.replaced(old)
+		r.ledger.doubt(aside)
 		r.nameless(aside)
 	}
 }
