@@ -34,7 +34,7 @@ func TestNamesThatTheBackendCannotHave(t *testing.T) {
 		_, link := w.v.Link(me, f, dir, name)
 		renamed := w.v.Rename(me, dir, "f", dir, name, 0)
 		for what, err := range map[string]error{"create": created, "mkdir": mkdir, "symlink": symlink, "link": link, "rename": renamed} {
-			want := error(fs.ErrName)
+			want := fs.ErrName
 			if name == long {
 				want = syscall.ENAMETOOLONG
 			}

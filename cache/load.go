@@ -312,8 +312,8 @@ func (h *harvest) listed() {
 
 // checkPull halts a pull that deletes too much. mu is held, in an update.
 func (m *merge) checkPull() error {
-	if m.deleted == 0 || m.first || m.halt != nil {
-		return nil
+	if m.halt != nil || m.deleted == 0 || m.first {
+		return m.halt
 	}
 	after := 0
 	if m.root > 0 {

@@ -19,7 +19,7 @@ func TestBucketNames(t *testing.T) {
 		}
 		for _, name := range []string{"x%2F", "%2F%2F%2F", "latin1 \xe9", "%~.."} {
 			var failed *os.PathError
-			if err := put(name); !errors.As(err, &failed) || failed.Op != "open" || failed.Err != syscall.EINVAL { //nolint:errorlint // an errno
+			if err := put(name); !errors.As(err, &failed) || failed.Op != "open" || failed.Err != syscall.EINVAL {
 				t.Errorf("create of %q: %v", name, err)
 			}
 			if err := os.Mkdir(m.Dir+"/"+name, 0o755); !errors.Is(err, syscall.EINVAL) {

@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
-	"io"
 	"maps"
 	"math"
 	"slices"
@@ -121,7 +120,7 @@ func (m *meta) untold() uint16 {
 	for _, name := range slices.Sorted(maps.Keys(left)) {
 		fmt.Fprintf(sum, "%q %q\n", name, left[name])
 	}
-	io.WriteString(sum, encodeXattrs(m.attr.Xattrs))
+	sum.Write([]byte(encodeXattrs(m.attr.Xattrs)))
 	return max(1, binary.BigEndian.Uint16(sum.Sum(nil)))
 }
 
