@@ -1,0 +1,112 @@
+package object
+
+import (
+	"bytes"
+	"encoding/hex"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Commit is what a commit says.
+type Commit struct {
+	Tree      ID
+	Parents   []ID
+	Author    Signature
+	Committer Signature
+	Message   string
+}
+
+// Signature is who, and when.
+type Signature struct {
+	Name, Email string
+	When        time.Time
+}
+
+// ParseCommit reads of a commit what its history needs: tree, parents, and when
+// it was committed.
+func ParseCommit(raw []byte) (c Commit, err error) {
+	for len(raw) > 0 {
+		line, rest, _ := bytes.Cut(raw, []byte{'\n'})
+		if len(line) == 0 {
+			c.Message = string(rest)
+			break
+		}
+		raw = rest
+		word, value, _ := bytes.Cut(line, []byte{' '})
+		switch string(word) {
+		case "tree":
+			c.Tree, err = parseID(value)
+		case "parent":
+			var id ID
+			id, err = parseID(value)
+			c.Parents = append(c.Parents, id)
+		case "author":
+			c.Author = parseSignature(string(value))
+		case "committer":
+			c.Committer = parseSignature(string(value))
+		}
+		if err != nil {
+			return c, err
+		}
+	}
+	if c.Tree.IsZero() {
+		return c, fmt.Errorf("a commit: %w", ErrMalformed)
+	}
+	return c, nil
+}
+
+func parseID(b []byte) (id ID, err error) {
+	if len(b) != 2*len(id) {
+		return id, fmt.Errorf("a commit: %w", ErrMalformed)
+	}
+	if _, err := hex.Decode(id[:], b); err != nil {
+		return id, fmt.Errorf("a commit: %w", ErrMalformed)
+	}
+	return id, nil
+}
+
+// parseSignature makes the best of it: others' commits may say anything there.
+func parseSignature(s string) (sig Signature) {
+	name, rest, ok := strings.Cut(s, " <")
+	if !ok {
+		return sig
+	}
+	email, when, _ := strings.Cut(rest, "> ")
+	seconds, _, _ := strings.Cut(when, " ")
+	n, err := strconv.ParseInt(seconds, 10, 64)
+	if err != nil {
+		n = 0
+	}
+	return Signature{name, email, time.Unix(n, 0).UTC()}
+}
+
+// Encode is the commit as git keeps it.
+func (c Commit) Encode() []byte {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "tree %s\n", c.Tree)
+	for _, p := range c.Parents {
+		fmt.Fprintf(&b, "parent %s\n", p)
+	}
+	fmt.Fprintf(&b, "author %s\ncommitter %s\n\n%s", c.Author, c.Committer, c.Message)
+	return b.Bytes()
+}
+
+// String is the signature as a commit has it. What would end it early is left
+// out.
+func (s Signature) String() string {
+	return fmt.Sprintf("%s <%s> %d %s", Clean(s.Name), Clean(s.Email), s.When.Unix(), s.When.Format("-0700"))
+}
+
+// Clean is a name or an address without what no line of a commit may hold, and
+// without what git strips at its ends.
+func Clean(s string) string {
+	s = strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f || r == '<' || r == '>' {
+			return -1
+		}
+		return r
+	}, s)
+	return strings.Trim(s, " .,:;\"'\\")
+}

@@ -1,0 +1,151 @@
+package odb
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/sha1"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+
+	"golang.org/x/sys/unix"
+)
+
+// Receive takes a pack as a server sends it. When it returns, the objects are
+// here, also after a loss of power. A pack without objects is none.
+func (s *Store) Receive(r io.Reader) error {
+	f, err := os.CreateTemp(s.tmp(), "in-")
+	if err != nil {
+		return err
+	}
+	m := &making{s: s, f: f}
+	defer m.abandon()
+	t := &tail{w: bufio.NewWriterSize(f, 256<<10), sum: sha1.New()}
+	if _, err := io.Copy(t, r); err != nil {
+		return err
+	}
+	if err := t.w.Flush(); err != nil {
+		return err
+	}
+	if !bytes.Equal(t.last, t.sum.Sum(nil)) {
+		return fmt.Errorf("the pack that came is not whole: %w", ErrCorrupt)
+	}
+	fi, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	data, err := unix.Mmap(int(f.Fd()), 0, int(fi.Size()), unix.PROT_READ, unix.MAP_SHARED)
+	if err != nil {
+		return fmt.Errorf("mmap of a pack: %w", err)
+	}
+	objects, err := indexPack(data)
+	err = errors.Join(err, unix.Munmap(data))
+	if err != nil || len(objects) == 0 {
+		return err
+	}
+	return m.finish(objects, t.last)
+}
+
+// tail hashes all but the last 20 bytes, which are to be the hash.
+type tail struct {
+	w    *bufio.Writer
+	sum  hash.Hash
+	last []byte
+}
+
+func (t *tail) Write(b []byte) (int, error) {
+	n, err := t.w.Write(b)
+	t.last = append(t.last, b[:n]...)
+	if more := len(t.last) - idSize; more > 0 {
+		t.sum.Write(t.last[:more])
+		t.last = append(t.last[:0], t.last[more:]...)
+	}
+	return n, err
+}
+
+// making is a pack that is not seen yet.
+type making struct {
+	s    *Store
+	f    *os.File
+	also []func() error
+	done bool
+}
+
+// abandon removes what was not finished.
+func (m *making) abandon() {
+	if !m.done {
+		m.f.Close()
+		os.Remove(m.f.Name())
+	}
+}
+
+// finish makes the objects seen: pack and index are on the disk before they get
+// their names, and the names before it returns.
+func (m *making) finish(objects []indexed, sum []byte) error {
+	s := m.s
+	idx, sizes := encodeIndex(objects, sum)
+	base := filepath.Join(s.dir, "pack-"+hex.EncodeToString(sum))
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if slices.ContainsFunc(*s.packs.Load(), func(p *pack) bool { return p.name == filepath.Base(base) }) {
+		return Together(m.also...) // the same pack has come before
+	}
+	idxTmp := m.f.Name() + ".idx"
+	work := append([]func() error{m.f.Sync, func() error { return writeSynced(idxTmp, idx) }}, m.also...)
+	if err := Together(work...); err != nil {
+		os.Remove(idxTmp)
+		return err
+	}
+	m.done = true
+	err := errors.Join(os.Chmod(m.f.Name(), 0o400), os.Rename(m.f.Name(), base+".pack"), os.Rename(idxTmp, base+".idx"), m.f.Close())
+	if err == nil {
+		err = Sync(s.dir)
+	}
+	if err != nil {
+		return err
+	}
+	s.saveSizes(&pack{name: filepath.Base(base), sizes: sizes})
+	p, err := s.openPack(base)
+	if err == nil {
+		s.add(p)
+	}
+	return err
+}
+
+// Together does several things at once: the disk then needs one turn for all.
+func Together(work ...func() error) error {
+	errs := make([]error, len(work))
+	var wg sync.WaitGroup
+	for i, f := range work {
+		wg.Go(func() { errs[i] = f() })
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
+func writeSynced(name string, b []byte) error {
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o400)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(b)
+	if err == nil {
+		err = f.Sync()
+	}
+	return errors.Join(err, f.Close())
+}
+
+// Sync brings a file to the disk, or makes the names in a directory last.
+func Sync(dir string) error {
+	f, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}

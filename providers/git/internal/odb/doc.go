@@ -1,0 +1,65 @@
+// Package odb is the object database of a bare git repository: packs, and what
+// is needed to read them fast and to add one that survives a loss of power.
+//
+// It knows packs and their indexes (version 2), and nothing of what objects
+// mean. Every object is in a pack: what a server sends is kept as it came, and
+// what is made here goes into one small pack for each commit. Packs never change
+// and are never removed here, so readers share them without a lock; a list of
+// packs is replaced when one is added. Objects that others left loose are not
+// seen.
+//
+//	s, err := odb.Open(dir, private)
+//	raw, err := s.Get(id, odb.Tree)
+//	b, err := s.NewBatch()
+//	id, err := b.Put(ctx, odb.Blob, body, size)
+//	err = b.Finish()
+//
+// The size of an object is known without inflating it: beside the index of each
+// pack this package keeps the sizes in the same order, found when the pack was
+// indexed or, of packs that others made, by one walk.
+package odb
+
+import (
+	"errors"
+
+	"github.com/go-git/go-git/v5/plumbing"
+)
+
+// ID names an object by its content.
+type ID = plumbing.Hash
+
+// Kind is what an object is, as packs number it.
+type Kind uint8
+
+// The kinds of objects.
+const (
+	Commit Kind = 1
+	Tree   Kind = 2
+	Blob   Kind = 3
+	Tag    Kind = 4
+
+	ofsDelta Kind = 6
+	refDelta Kind = 7
+)
+
+// String is the word that an object's hash begins with.
+func (k Kind) String() string {
+	switch k {
+	case Commit:
+		return "commit"
+	case Tree:
+		return "tree"
+	case Blob:
+		return "blob"
+	case Tag:
+		return "tag"
+	}
+	return "delta"
+}
+
+// Errors of this package, beside those of the system.
+var (
+	ErrNotFound = errors.New("no such object")
+	ErrCorrupt  = errors.New("the object database is damaged")
+	ErrTooLarge = errors.New("an object is larger than can be kept")
+)

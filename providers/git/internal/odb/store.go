@@ -1,0 +1,186 @@
+package odb
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+)
+
+// What is kept of objects that were inflated, in bytes.
+const (
+	treeCache = 32 << 20
+	baseCache = 48 << 20
+)
+
+// streamed is the size from which on content that is no delta is inflated while
+// it is read.
+const streamed = 1 << 20
+
+// Store is an open database. All methods may be used at the same time.
+type Store struct {
+	dir     string // the repository's objects/pack
+	private string // wsmount's own
+	packs   atomic.Pointer[[]*pack]
+	mu      sync.Mutex // held while a pack is added
+	trees   *lru       // by ID
+	bases   *lru       // by place
+}
+
+// place is where an object begins.
+type place struct {
+	p   *pack
+	off int64
+}
+
+// Open opens the database below objects. private is a directory on the same
+// file system, for what is being made and for the sizes; what an interrupted
+// program left there unfinished is removed, so nobody else may use it.
+func Open(objects, private string) (*Store, error) {
+	s := &Store{dir: filepath.Join(objects, "pack"), private: private, trees: newLRU(treeCache), bases: newLRU(baseCache)}
+	if err := os.RemoveAll(s.tmp()); err != nil {
+		return nil, err
+	}
+	for _, dir := range []string{s.dir, s.tmp(), filepath.Join(private, "sizes")} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return nil, err
+		}
+	}
+	names, err := filepath.Glob(filepath.Join(s.dir, "pack-*.idx"))
+	if err != nil {
+		return nil, err
+	}
+	list := []*pack{}
+	s.packs.Store(&list)
+	for _, name := range names {
+		p, err := s.openPack(strings.TrimSuffix(name, ".idx"))
+		if err != nil {
+			return nil, errors.Join(err, s.Close())
+		}
+		s.add(p)
+	}
+	return s, nil
+}
+
+func (s *Store) tmp() string { return filepath.Join(s.private, "tmp") }
+
+// add makes a pack seen. Large packs come first, for most objects are there.
+func (s *Store) add(p *pack) {
+	old := *s.packs.Load()
+	list := make([]*pack, 0, len(old)+1)
+	for _, other := range old {
+		if p != nil && p.n > other.n {
+			list, p = append(list, p), nil
+		}
+		list = append(list, other)
+	}
+	if p != nil {
+		list = append(list, p)
+	}
+	s.packs.Store(&list)
+}
+
+// Close lets go of the packs. Readers that are still open fail.
+func (s *Store) Close() error {
+	var errs []error
+	for _, p := range *s.packs.Load() {
+		errs = append(errs, p.f.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// find is where an object is, and its number in its pack.
+func (s *Store) find(id ID) (p *pack, i int, ok bool) {
+	for _, p := range *s.packs.Load() {
+		if i, ok := p.find(id); ok {
+			return p, i, true
+		}
+	}
+	return nil, 0, false
+}
+
+// Has reports whether an object is here.
+func (s *Store) Has(id ID) bool {
+	_, _, ok := s.find(id)
+	return ok
+}
+
+// Size is how many bytes an object has.
+func (s *Store) Size(id ID) (int64, error) {
+	p, i, ok := s.find(id)
+	if !ok {
+		return 0, fmt.Errorf("%s: %w", id, ErrNotFound)
+	}
+	return p.size(i), nil
+}
+
+// Get is all of an object, which must be of a kind. The result must not be
+// changed: others have it too.
+func (s *Store) Get(id ID, want Kind) ([]byte, error) {
+	if raw, ok := s.trees.get(id); ok && want == Tree {
+		return raw.content, nil
+	}
+	p, i, ok := s.find(id)
+	if !ok {
+		return nil, fmt.Errorf("%s: %w", id, ErrNotFound)
+	}
+	o, err := s.read(p, p.offset(i), p.size(i))
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("%s: %w", id, err)
+	case o.kind != want:
+		return nil, fmt.Errorf("%s is a %s and no %s: %w", id, o.kind, want, ErrCorrupt)
+	case want == Tree:
+		s.trees.put(id, o)
+	}
+	return o.content, nil
+}
+
+// Open is the content of a blob from an offset on.
+func (s *Store) Open(id ID, offset int64) (io.ReadCloser, error) {
+	p, i, ok := s.find(id)
+	if !ok {
+		return nil, fmt.Errorf("%s: %w", id, ErrNotFound)
+	}
+	if p.size(i) >= streamed {
+		h, err := p.header(p.offset(i))
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", id, err)
+		}
+		if h.kind == Blob && offset == 0 {
+			z, err := inflater(p, h.data)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", id, err)
+			}
+			return &stream{z}, nil
+		}
+	}
+	content, err := s.Get(id, Blob)
+	if err != nil {
+		return nil, err
+	}
+	return io.NopCloser(bytes.NewReader(content[min(offset, int64(len(content))):])), nil
+}
+
+// stream is a blob that is inflated while it is read.
+type stream struct{ z *inflate }
+
+func (s *stream) Read(b []byte) (int, error) {
+	if s.z == nil {
+		return 0, os.ErrClosed
+	}
+	return s.z.Read(b)
+}
+
+func (s *stream) Close() error {
+	if s.z != nil {
+		s.z.free()
+		s.z = nil
+	}
+	return nil
+}
