@@ -116,7 +116,7 @@ type Capabilities struct {
 	EmptyDirs     bool // Mkdir works, and its directory stays without entries
 	ImpliedDirs   bool // a directory that only Write made goes with its last entry
 	StrictTree    bool // nothing can be below a file, and no file where a directory is
-	AnyNames      bool // each name can be written; else one that is no UTF-8, has control characters, or that Key escapes, may be ErrInvalid
+	AnyNames      bool // each name can be written; else one that is no UTF-8, has control characters, that Key escapes, or ".git", may be ErrInvalid
 	Symlinks      bool // KindSymlink can be written
 	Metadata      bool // Info.Metadata is kept
 	ListComplete  bool // entries of List say all that Stat would; else Kind (a link may pass for a file), Size, Version, and the rest perhaps

@@ -49,6 +49,10 @@ type Settings struct {
 	// Transport sends the requests of a network service and checks where they
 	// go; nil: none is checked, a plain http.Transport.
 	Transport http.RoundTripper
+	// StateDir is a directory of the provider's own that outlives it, for what
+	// it keeps on this machine; it makes it when it needs it, and locks it. "":
+	// there is none, so nothing can be kept.
+	StateDir string
 	// ReadOnly: nothing will be changed, so nothing is probed.
 	ReadOnly bool
 }

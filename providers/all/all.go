@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/wsmount/wsmount/providers"
+	"github.com/wsmount/wsmount/providers/git"
 	"github.com/wsmount/wsmount/providers/local"
 	"github.com/wsmount/wsmount/providers/memory"
 	"github.com/wsmount/wsmount/providers/s3"
@@ -23,7 +24,7 @@ func Registry() *providers.Registry {
 			panic(err) // two packages claim one name: no program should start
 		}
 	}
-	for _, d := range slices.Concat(local.Drivers(), s3.Drivers()) {
+	for _, d := range slices.Concat(local.Drivers(), s3.Drivers(), git.Drivers()) {
 		must(r.RegisterStandard(d))
 	}
 	must(r.Register(memory.Driver()))

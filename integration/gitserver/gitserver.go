@@ -1,0 +1,184 @@
+// Package gitserver serves git repositories over HTTP with the git program, for
+// tests and the benchmark.
+//
+// It knows `git http-backend` and the way it is run, and nothing of who uses it.
+// It lies outside internal, because the tests of the provider use it as well as
+// those of the program.
+//
+//	server := gitserver.Start(t)
+//	repo := server.Create("acme/ops") // server.URL + "/acme/ops.git"
+//	repo.Push("main", map[string]string{"README.md": "hello\n"})
+//
+// A test without the program is skipped, and fails where WSMOUNT_REQUIRE asks
+// for all.
+package gitserver
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"net/http/cgi"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+)
+
+// T is what this package needs of a test.
+type T interface {
+	Helper()
+	TempDir() string
+	Cleanup(func())
+	Fatalf(format string, args ...any)
+}
+
+// A Server is a running one, with any number of repositories.
+type Server struct {
+	URL string // without a slash at its end
+
+	root    string
+	program string
+	http    *httptest.Server
+
+	mu       sync.Mutex // guards what follows
+	token    string
+	requests []string
+	hook     func(http.ResponseWriter, *http.Request) bool
+}
+
+// Launch serves what is made below root.
+func Launch(root string) (*Server, error) {
+	program, err := exec.LookPath("git")
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{root: root, program: program}
+	s.http = httptest.NewServer(http.HandlerFunc(s.serve))
+	s.URL = s.http.URL
+	return s, nil
+}
+
+// Stop ends the server.
+func (s *Server) Stop() { s.http.Close() }
+
+// Require has the server ask for a token, as the password of any user, from now
+// on; "" asks for nothing.
+func (s *Server) Require(token string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.token = token
+}
+
+// Hook sees each request first, and answers it itself if it returns true; nil:
+// none does.
+func (s *Server) Hook(hook func(http.ResponseWriter, *http.Request) bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.hook = hook
+}
+
+// Requests are what was asked since it was last told: method, path and query.
+func (s *Server) Requests() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	was := s.requests
+	s.requests = nil
+	return was
+}
+
+func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	s.requests = append(s.requests, r.Method+" "+r.URL.RequestURI())
+	token, hook := s.token, s.hook
+	s.mu.Unlock()
+	if hook != nil && hook(w, r) {
+		return
+	}
+	if _, password, _ := r.BasicAuth(); token != "" && password != token {
+		w.Header().Set("WWW-Authenticate", `Basic realm="git"`)
+		http.Error(w, "who are you?", http.StatusUnauthorized)
+		return
+	}
+	h := cgi.Handler{Path: s.program, Args: []string{"http-backend"}, Stderr: &bytes.Buffer{},
+		Env: append(environment(s.root), "GIT_PROJECT_ROOT="+s.root, "GIT_HTTP_EXPORT_ALL=1", "REMOTE_USER=test")}
+	h.ServeHTTP(w, r)
+}
+
+// environment is all that the git program gets: nothing of who runs the test.
+func environment(home string) []string {
+	return []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null", "LC_ALL=C",
+		"GIT_AUTHOR_NAME=Ann", "GIT_AUTHOR_EMAIL=ann@acme.test", "GIT_COMMITTER_NAME=Ann", "GIT_COMMITTER_EMAIL=ann@acme.test"}
+}
+
+// A Repo is a repository of a server, or a clone of one.
+type Repo struct {
+	t   T
+	Dir string
+	URL string
+}
+
+// Create makes an empty bare repository, whose HEAD names main.
+func (s *Server) Create(t T, name string) *Repo {
+	t.Helper()
+	r := &Repo{t: t, Dir: filepath.Join(s.root, name+".git"), URL: s.URL + "/" + name + ".git"}
+	if err := os.MkdirAll(r.Dir, 0o755); err != nil {
+		t.Fatalf("%v", err)
+	}
+	r.Git("init", "-q", "--bare", "-b", "main")
+	r.Git("config", "http.receivepack", "true")
+	return r
+}
+
+// Git runs the git program in the repository and returns what it prints.
+func (r *Repo) Git(args ...string) string {
+	r.t.Helper()
+	out, err := r.Try(args...)
+	if err != nil {
+		r.t.Fatalf("git %s: %v", strings.Join(args, " "), err)
+	}
+	return out
+}
+
+// Try is Git that may fail.
+func (r *Repo) Try(args ...string) (string, error) {
+	cmd := exec.Command("git", args...) //nolint:noctx // a test's limit is go test's
+	cmd.Dir = r.Dir
+	cmd.Env = environment(r.Dir)
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Run(); err != nil {
+		return "", fmt.Errorf("%w: %s%s", err, stdout.String(), stderr.String())
+	}
+	return stdout.String(), nil
+}
+
+// Clone makes a clone with a work tree.
+func (r *Repo) Clone(dir string) *Repo {
+	r.t.Helper()
+	r.Git("clone", "-q", r.Dir, dir)
+	return &Repo{t: r.t, Dir: dir}
+}
+
+// Write writes files of a clone; an empty directory on the way is made.
+func (r *Repo) Write(files map[string]string) {
+	r.t.Helper()
+	for name, content := range files {
+		path := filepath.Join(r.Dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			r.t.Fatalf("%v", err)
+		}
+		if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
+			r.t.Fatalf("%v", err)
+		}
+	}
+}
+
+// Commit commits all of a clone and pushes it to a branch of where it is from.
+func (r *Repo) Commit(branch, message string) {
+	r.t.Helper()
+	r.Git("add", "-A")
+	r.Git("commit", "-q", "-m", message)
+	r.Git("push", "-q", "origin", "HEAD:refs/heads/"+branch)
+}

@@ -1,0 +1,319 @@
+package git
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/wsmount/wsmount/providers"
+	"github.com/wsmount/wsmount/providers/git/internal/object"
+	"github.com/wsmount/wsmount/providers/git/internal/odb"
+)
+
+// blob is the content of a change, which is in the batch already.
+type blob struct {
+	id   id
+	size int64
+}
+
+// run makes the tree after a set of the tree before it, as providers.ChangeSet
+// says. It looks at the tree before for all conditions and everything that is
+// taken, so that the order of the changes does not matter.
+type run struct {
+	before, after nodes
+	changes       []providers.Change
+	blobs         []blob
+
+	deleted map[providers.Locator]bool
+	taken   map[providers.Locator]bool // From of a change
+	made    map[providers.Locator]int  // changes that are no deletions
+}
+
+func newRun(objects *odb.Store, root id, changes []providers.Change, blobs []blob) *run {
+	before := nodes{objects, &node{mode: object.ModeDir, id: root}}
+	return &run{
+		before: before, after: before, changes: changes, blobs: blobs,
+		deleted: map[providers.Locator]bool{}, taken: map[providers.Locator]bool{}, made: map[providers.Locator]int{},
+	}
+}
+
+// do leaves the tree in after and says what each change left.
+func (r *run) do() ([]providers.Info, error) {
+	for i, c := range r.changes {
+		if err := r.enter(i, c); err != nil {
+			return nil, failed(c, err)
+		}
+	}
+	for i, c := range r.changes {
+		if err := r.check(i, c); err != nil {
+			return nil, failed(c, err)
+		}
+	}
+	for l := range r.deleted {
+		root, err := r.after.less(r.after.root, l.Parts())
+		if err != nil {
+			return nil, err
+		}
+		r.after.root = root
+	}
+	for _, l := range r.inOrder() {
+		i := r.made[l]
+		if err := r.place(i, r.changes[i]); err != nil {
+			return nil, failed(r.changes[i], err)
+		}
+	}
+	return r.left()
+}
+
+// failed names the change that went wrong.
+func failed(c providers.Change, err error) error {
+	if kind := kindOf(err, nil); kind != nil || isSystem(err) {
+		return err // of the repository, and of no change
+	}
+	return providers.Fail(name, method(c), c.Locator, err, providers.ErrUnavailable)
+}
+
+// method is the verb that a change stands for.
+func method(c providers.Change) providers.Method {
+	switch {
+	case c.Delete:
+		return providers.MethodDelete
+	case !c.From.IsRoot():
+		return providers.MethodMove
+	case c.Dir:
+		return providers.MethodMkdir
+	}
+	return providers.MethodWrite
+}
+
+// enter takes a change into the set.
+func (r *run) enter(i int, c providers.Change) error {
+	_, twice := r.made[c.Locator]
+	switch {
+	case c.Locator.IsRoot():
+		return fmt.Errorf("the root stays: %w", providers.ErrInvalid)
+	case c.Delete && r.deleted[c.Locator], !c.Delete && twice:
+		return fmt.Errorf("two changes of it: %w", providers.ErrInvalid)
+	case c.Delete:
+		r.deleted[c.Locator] = true
+		return nil
+	case slices.ContainsFunc(c.Locator.Parts(), object.IsDotGit):
+		return fmt.Errorf("the name is git's own: %w", providers.ErrInvalid)
+	case !c.From.IsRoot():
+		r.taken[c.From] = true
+	}
+	r.made[c.Locator] = i
+	return nil
+}
+
+func (r *run) check(i int, c providers.Change) error {
+	switch {
+	case c.Delete:
+		return r.checkDelete(c)
+	case !c.From.IsRoot():
+		return r.checkFrom(i, c)
+	case c.Dir:
+		return providers.ErrUnsupported // there is none without entries
+	}
+	if err := checkWrite(c, r.blobs[i].size); err != nil {
+		return err
+	}
+	_, standing, err := r.standing(c.Locator)
+	if err != nil {
+		return err
+	}
+	return c.If.Allows(providers.MethodWrite, standing.at(c.Locator))
+}
+
+// checkWrite refuses what no tree has a place for.
+func checkWrite(c providers.Change, size int64) error {
+	link := c.Kind == providers.KindSymlink
+	switch {
+	case c.Kind == providers.KindDir || c.Kind > providers.KindSymlink:
+		return fmt.Errorf("a %s cannot be written: %w", c.Kind, providers.ErrInvalid)
+	case link && size == 0:
+		return fmt.Errorf("a link without target: %w", providers.ErrInvalid)
+	case link && c.Locator.Name() == ".gitmodules":
+		return fmt.Errorf("git takes no link of this name: %w", providers.ErrInvalid)
+	}
+	return nil
+}
+
+func (r *run) checkDelete(c providers.Change) error {
+	n, err := r.before.find(c.Locator)
+	if err != nil {
+		return err
+	}
+	cond := c.If
+	if c.Dir {
+		cond = providers.IfDir()
+	}
+	if err := cond.Allows(providers.MethodDelete, n.at(c.Locator)); err != nil || n == nil || !n.isDir() || r.taken[c.Locator] {
+		return err
+	}
+	empty, err := r.emptied(c.Locator, n)
+	if err == nil && !empty {
+		err = providers.ErrNotEmpty
+	}
+	return err
+}
+
+// emptied reports whether the set deletes all that is in the directory n;
+// directories below it go by themselves.
+func (r *run) emptied(l providers.Locator, n *node) (bool, error) {
+	if err := r.before.load(n); err != nil {
+		return false, err
+	}
+	for name, child := range n.dir {
+		if hidden(name) {
+			return false, nil // what is not shown stays
+		}
+		at, err := l.Child(name)
+		if err != nil {
+			return false, err
+		}
+		if r.deleted[at] {
+			continue
+		}
+		if !child.isDir() {
+			return false, nil
+		}
+		if empty, err := r.emptied(at, child); err != nil || !empty {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+func (r *run) checkFrom(i int, c providers.Change) error {
+	source, err := r.before.find(c.From)
+	switch {
+	case err != nil:
+		return err
+	case r.blobs[i].size > 0:
+		return fmt.Errorf("content and From %q: %w", c.From, providers.ErrInvalid)
+	case source == nil:
+		return fmt.Errorf("from %q: %w", c.From, providers.ErrNotExist)
+	case c.Dir && !source.looksDir():
+		return fmt.Errorf("from %q: %w", c.From, providers.ErrNotDir)
+	case !c.Dir && source.looksDir():
+		return fmt.Errorf("from %q: %w", c.From, providers.ErrIsDir)
+	case !c.FromVersion.IsZero() && !c.FromVersion.Matches(source.at(c.From).Version):
+		return fmt.Errorf("from %q: %w", c.From, providers.ErrConflict)
+	}
+	origin, standing, err := r.standing(c.Locator)
+	if err != nil {
+		return err
+	}
+	if c.If.Kind == providers.ConditionDir && standing != nil && standing.looksDir() && r.taken[origin] {
+		return nil
+	}
+	return c.If.Allows(providers.MethodMove, standing.at(c.Locator))
+}
+
+// standing is the entry whose place a change at l takes, and where it was
+// before the set; nil when there is none.
+func (r *run) standing(l providers.Locator) (origin providers.Locator, n *node, err error) {
+	root := providers.Locator{} // from where on deletions count
+	origin = l
+	for up := l.Parent(); !up.IsRoot(); up = up.Parent() {
+		if i, ok := r.made[up]; ok && !r.changes[i].From.IsRoot() {
+			root = r.changes[i].From
+			if origin, err = root.Child(l.Parts()[len(up.Parts()):]...); err != nil {
+				return origin, nil, err
+			}
+			break
+		}
+	}
+	for at := origin; at != root; at = at.Parent() {
+		if r.deleted[at] {
+			return origin, nil, nil
+		}
+	}
+	n, err = r.before.find(origin)
+	return origin, n, err
+}
+
+// inOrder are the places of what is made, parents before what is in them.
+func (r *run) inOrder() []providers.Locator {
+	order := make([]providers.Locator, 0, len(r.made))
+	for l := range r.made {
+		order = append(order, l)
+	}
+	slices.SortFunc(order, providers.Locator.Compare)
+	return order
+}
+
+// place puts what a change makes into the tree after.
+func (r *run) place(i int, c providers.Change) error {
+	n := &node{mode: modeOf(c.Kind, c.Attr), id: r.blobs[i].id, size: r.blobs[i].size}
+	if !c.From.IsRoot() {
+		var err error
+		if n, err = r.take(c); err != nil {
+			return err
+		}
+		if n.mine && len(n.dir) == 0 { // what stood there was replaced all the same
+			r.after.root, err = r.after.less(r.after.root, c.Locator.Parts())
+			return err
+		}
+	}
+	root, err := r.after.put(r.after.root, c.Locator.Parts(), n)
+	if err == nil {
+		r.after.root = root
+	}
+	return err
+}
+
+// modeOf is how a new file or link is in its tree.
+func modeOf(kind providers.Kind, attr providers.Attr) object.Mode {
+	switch {
+	case kind == providers.KindSymlink:
+		return object.ModeLink
+	case attr.Keep(providers.AttrExec).Mode&0o100 != 0:
+		return object.ModeExec
+	}
+	return object.ModeFile
+}
+
+// take is what was at From, less what the set deletes below it.
+func (r *run) take(c providers.Change) (*node, error) {
+	n, err := r.before.find(c.From)
+	if err != nil {
+		return nil, err
+	}
+	if n.isDir() {
+		depth := len(c.From.Parts())
+		for l := range r.deleted {
+			if l == c.From || !c.From.Contains(l) {
+				continue
+			}
+			if n, err = r.before.less(n, l.Parts()[depth:]); err != nil {
+				return nil, err
+			}
+		}
+		return n, nil
+	}
+	if c.Attr.Valid&(providers.AttrMode|providers.AttrExec) != 0 && !n.looksDir() && !n.mode.IsLink() {
+		changed := *n
+		changed.mode = modeOf(providers.KindFile, c.Attr)
+		n = &changed
+	}
+	return n, nil
+}
+
+// left is what each change left.
+func (r *run) left() ([]providers.Info, error) {
+	infos := make([]providers.Info, len(r.changes))
+	for i, c := range r.changes {
+		if c.Delete {
+			continue
+		}
+		n, err := r.after.find(c.Locator)
+		if err != nil {
+			return nil, err
+		}
+		if n != nil {
+			infos[i] = *n.at(c.Locator)
+		}
+	}
+	return infos, nil
+}

@@ -1,0 +1,241 @@
+package git
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/wsmount/wsmount/providers"
+	"github.com/wsmount/wsmount/providers/git/internal/object"
+	"github.com/wsmount/wsmount/providers/git/internal/odb"
+	"github.com/wsmount/wsmount/providers/git/internal/refs"
+)
+
+// Commit implements providers.Committer. Content is read and deflated before
+// the head is held.
+func (p *Provider) Commit(ctx context.Context, set providers.ChangeSet) (providers.CommitResult, error) {
+	return do(ctx, p, providers.MethodCommit, providers.Locator{}, func() (providers.CommitResult, error) {
+		return p.commit(ctx, set)
+	})
+}
+
+func (p *Provider) commit(ctx context.Context, set providers.ChangeSet) (result providers.CommitResult, err error) {
+	b, err := p.repo.objects.NewBatch()
+	if err != nil {
+		return result, err
+	}
+	defer b.Abandon()
+	blobs, err := putBodies(ctx, b, set.Changes)
+	if err != nil {
+		return result, err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed.Load() {
+		return result, providers.ErrClosed
+	}
+	return p.commitBatch(set, b, blobs)
+}
+
+// putBodies takes all content into a batch.
+func putBodies(ctx context.Context, b *odb.Batch, changes []providers.Change) ([]blob, error) {
+	blobs := make([]blob, len(changes))
+	for i, c := range changes {
+		if c.Delete || c.Body.Reader == nil && (c.Dir || !c.From.IsRoot()) {
+			continue
+		}
+		var err error
+		if blobs[i], err = putBody(ctx, b, c.Body); err != nil {
+			return nil, providers.Fail(name, method(c), c.Locator, err, providers.ErrUnavailable)
+		}
+	}
+	return blobs, nil
+}
+
+func putBody(ctx context.Context, b *odb.Batch, body providers.Body) (at blob, err error) {
+	if body.Reader == nil {
+		body.Size = max(body.Size, 0)
+	}
+	if body.Size > maxFile {
+		return at, fmt.Errorf("%d bytes, at most %d are taken: %w", body.Size, maxFile, providers.ErrTooLarge)
+	}
+	if body.Size == providers.SizeUnknown { // an object begins with its size
+		var content bytes.Buffer
+		at.size, err = body.CopyTo(ctx, &most{&content, maxFile})
+		if err != nil {
+			return at, err
+		}
+		at.id, err = b.Add(odb.Blob, content.Bytes())
+		return at, err
+	}
+	at.size = body.Size
+	at.id, err = b.Put(odb.Blob, body.Size, func(w io.Writer) error {
+		_, err := body.CopyTo(ctx, w)
+		return err
+	})
+	return at, err
+}
+
+// most takes up to n bytes.
+type most struct {
+	w io.Writer
+	n int64
+}
+
+func (m *most) Write(b []byte) (int, error) {
+	if m.n -= int64(len(b)); m.n < 0 {
+		return 0, fmt.Errorf("more than %d bytes: %w", maxFile, providers.ErrTooLarge)
+	}
+	return m.w.Write(b)
+}
+
+// commitBatch makes a set whose content is in a batch. mu is held.
+func (p *Provider) commitBatch(set providers.ChangeSet, b *odb.Batch, blobs []blob) (result providers.CommitResult, err error) {
+	head := p.now.Load()
+	if result, known, err := p.decide(set, head.commit); known {
+		return result, err
+	}
+	parents, merges, err := p.parents(set, head.commit)
+	if err != nil {
+		return result, err
+	}
+	r := newRun(p.repo.objects, head.root, set.Changes, blobs)
+	if result.Entries, err = r.do(); err != nil {
+		return providers.CommitResult{}, err
+	}
+	tree, err := r.after.root.save(b)
+	if err != nil {
+		return providers.CommitResult{}, err
+	}
+	if tree == head.root && !merges {
+		result.Revision = revision(head.commit)
+		return result, nil
+	}
+	c, err := b.Add(odb.Commit, p.describe(set, tree, parents).Encode())
+	if err != nil {
+		return providers.CommitResult{}, err
+	}
+	o := outcome{From: head.commit.String(), To: c.String(), Op: set.Op, Entries: result.Entries}
+	if err := p.move(o, head.commit, c, b.Finish); err != nil {
+		return providers.CommitResult{}, err
+	}
+	result.Revision, result.Committed = revision(c), true
+	return result, nil
+}
+
+// parents are those of the next commit. merges says that one is needed even if
+// nothing changes.
+func (p *Provider) parents(set providers.ChangeSet, head id) (parents []id, merges bool, err error) {
+	if !head.IsZero() {
+		parents = append(parents, head)
+	}
+	if set.Merge == "" {
+		return parents, false, nil
+	}
+	merge, err := p.commitOf(set.Merge)
+	if err != nil {
+		return nil, false, err
+	}
+	if !head.IsZero() {
+		is, err := p.repo.isAncestor(merge, head)
+		if err != nil || is {
+			return parents, false, err
+		}
+	}
+	return append(parents, merge), true, nil
+}
+
+// move moves the head. Before that it is noted what this is for, and finish
+// makes safe whatever else there is to it: what can be done at the same time, is.
+// mu is held.
+func (p *Provider) move(o outcome, from, to id, finish func(also ...func() error) error) (err error) {
+	var c *refs.Change
+	err = finish(
+		func() error { return p.repo.note(o) },
+		func() (err error) {
+			c, err = p.repo.refs.Prepare(to)
+			return err
+		})
+	if err != nil {
+		if c != nil {
+			c.Drop()
+		}
+		return err
+	}
+	if err := c.Move(p.headRef(), from); err != nil {
+		// It may have moved, and then not come to the disk for certain.
+		if is, again := p.repo.refs.Get(p.headRef()); again != nil || is != to {
+			return err
+		}
+		p.sets.learn(o)
+		return errors.Join(err, p.show(to))
+	}
+	p.sets.learn(o)
+	return p.show(to)
+}
+
+// describe is the commit of a set.
+func (p *Provider) describe(set providers.ChangeSet, tree id, parents []id) object.Commit {
+	who := p.signature(set.Author)
+	return object.Commit{Tree: tree, Parents: parents, Author: who, Committer: who, Message: message(set)}
+}
+
+// signature is an author as git has it, wsmount itself if there is none.
+func (p *Provider) signature(a providers.Identity) object.Signature {
+	s := object.Signature{Name: a.Name, Email: a.Email, When: a.When}
+	if object.Clean(s.Email) == "" {
+		if s.Email = p.o.Email; s.Email == "" {
+			s.Email = "wsmount@localhost"
+		}
+	}
+	if object.Clean(s.Name) == "" {
+		s.Name, _, _ = strings.Cut(s.Email, "@")
+	}
+	if s.When.IsZero() {
+		s.When = p.o.Now()
+	}
+	return s
+}
+
+// message is the message of a set with its trailers: a paragraph of lines at
+// the end, of which none is there twice or can be mistaken for another.
+func message(set providers.ChangeSet) string {
+	var b strings.Builder
+	b.WriteString(strings.TrimSpace(strings.ReplaceAll(set.Message, "\x00", "")))
+	if b.Len() == 0 {
+		b.WriteString("Update files")
+	}
+	b.WriteString("\n")
+	said := map[string]bool{trailer("Co-authored-by", person(set.Author)): true}
+	first := true
+	add := func(line string) {
+		if said[line] {
+			return
+		}
+		if said[line] = true; first {
+			b.WriteString("\n")
+		}
+		first = false
+		b.WriteString(line)
+	}
+	for _, other := range set.CoAuthors {
+		if object.Clean(other.Email) != "" && !strings.EqualFold(other.Email, set.Author.Email) {
+			add(trailer("Co-authored-by", person(other)))
+		}
+	}
+	for _, t := range set.Trailers {
+		add(trailer(t.Name, t.Value))
+	}
+	return b.String()
+}
+
+func person(i providers.Identity) string {
+	return object.Clean(i.Name) + " <" + object.Clean(i.Email) + ">"
+}
+
+func trailer(name, value string) string {
+	return name + ": " + strings.Join(strings.Fields(value), " ") + "\n"
+}

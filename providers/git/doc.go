@@ -1,0 +1,59 @@
+// Package git is a provider whose bytes are the files of a branch in a git
+// repository, at a server that speaks git over HTTP.
+//
+// It knows git's objects, references and protocol, and promises what the
+// contract of package providers asks of a repository: whole revisions, commits
+// that stay here until they are pushed, fetches that change nothing until they
+// are adopted. It decides nothing: when to commit, as whom, when to push, and
+// what to do about a conflict is the caller's.
+//
+//	p, err := git.Open(ctx, git.Options{URL: "https://github.com/acme/ops", Dir: dir, Credentials: reveal})
+//	result, err := p.Commit(ctx, providers.ChangeSet{Changes: changes, Message: "…", Author: who})
+//	pushed, err := p.Push(ctx, providers.PushOptions{})
+//
+// # Repository
+//
+// Below Dir is a bare repository of one branch, without tags, index or work tree,
+// so nothing can be checked out wrongly. The git program may look at it at any
+// time, and its locks are honoured:
+//
+//	refs/heads/BRANCH            the head: what reads show
+//	refs/remotes/origin/BRANCH   where the branch was at the server when we last heard
+//	refs/wsmount/left/COMMIT     a revision that a pull or a forced push left behind
+//	objects/pack/                what was fetched, and a small pack for each commit
+//	wsmount/                     what git has no place for: sizes, outcomes, files being made
+//
+// go-git is used for the protocol alone. It is never asked to change the
+// repository: its storage writes references in place and syncs nothing. Objects
+// are safe on the disk before a reference names them, and a reference before the
+// verb that moved it returns. Nothing is ever removed.
+//
+// # Tree
+//
+// Names, content and links are the repository's, byte for byte; nothing that
+// .gitattributes asks for is done. Of attributes there is only whether a file may
+// be executed. A directory is there as long as something is in it. A submodule is
+// a directory without entries, in which nothing can be made. Not shown, and left
+// as they are, are entries that no file system here could show: ".", "..", names
+// over 255 bytes, and whatever some system takes for ".git". That name cannot be
+// written either: no server would take it.
+//
+// A version is the id of the content and what kind of entry it is, so the same
+// content has the same version wherever and whenever it is. Sizes come from the
+// index of a pack (see package odb), never from inflating content.
+//
+// # Outcomes
+//
+// A commit is made when the head's reference moves. Before that, its operation
+// and its result are written to wsmount/outcomes, so that the question what
+// became of it can be answered after a crash: each line says from where to where
+// the head was to go, and one from where the head did not go on came to nothing.
+//
+// # Remote
+//
+// Learning that nothing has changed is one request. A fetch asks for the objects
+// that are not here; a push sends those that the server does not say it has,
+// found from the difference between the trees and not from the history of the
+// repository. A push that is refused, or whose answer got lost, asks where the
+// branch is now: that alone tells a lost race from a refusal.
+package git

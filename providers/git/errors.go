@@ -1,0 +1,65 @@
+package git
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"syscall"
+
+	"github.com/wsmount/wsmount/providers"
+	"github.com/wsmount/wsmount/providers/git/internal/object"
+	"github.com/wsmount/wsmount/providers/git/internal/odb"
+	"github.com/wsmount/wsmount/providers/git/internal/refs"
+	"github.com/wsmount/wsmount/providers/git/internal/remote"
+)
+
+// kinds says what the errors of the parts mean outside.
+var kinds = []struct{ err, kind error }{
+	{odb.ErrNotFound, providers.ErrCorrupt}, {odb.ErrCorrupt, providers.ErrCorrupt}, {object.ErrMalformed, providers.ErrCorrupt},
+	{odb.ErrTooLarge, providers.ErrTooLarge}, {refs.ErrDamaged, providers.ErrCorrupt},
+	{refs.ErrLocked, providers.ErrUnavailable}, {refs.ErrChanged, providers.ErrConflict},
+	{syscall.ENOSPC, providers.ErrQuota}, {syscall.EDQUOT, providers.ErrQuota},
+}
+
+// fail is how a verb reports err: nil stays nil.
+func fail(ctx context.Context, m providers.Method, l providers.Locator, err error) error {
+	if err == nil {
+		return nil
+	}
+	var asked *remote.Error
+	switch {
+	case errors.Is(err, providers.ErrBody):
+	case ctx.Err() != nil:
+		err = ctx.Err()
+	case errors.As(err, &asked):
+		return &providers.Error{Provider: name, Op: m, Locator: l, Kind: asked.Kind, Code: asked.Code, Err: asked}
+	case isSystem(err):
+		// A file of the clone that is missing is no file that is not there.
+		return &providers.Error{Provider: name, Op: m, Locator: l, Kind: kindOf(err, providers.ErrUnavailable), Err: errors.New(err.Error())}
+	default:
+		if kind := kindOf(err, nil); kind != nil {
+			return &providers.Error{Provider: name, Op: m, Locator: l, Kind: kind, Err: err}
+		}
+	}
+	return providers.Fail(name, m, l, err, providers.ErrUnavailable)
+}
+
+func kindOf(err, otherwise error) error {
+	for _, k := range kinds {
+		if errors.Is(err, k.err) {
+			return k.kind
+		}
+	}
+	return otherwise
+}
+
+// isSystem reports whether err is of a system call.
+func isSystem(err error) bool {
+	var path *fs.PathError
+	var link *os.LinkError
+	var call *os.SyscallError
+	var errno syscall.Errno
+	var done *providers.Error
+	return !errors.As(err, &done) && (errors.As(err, &path) || errors.As(err, &link) || errors.As(err, &call) || errors.As(err, &errno))
+}

@@ -1,0 +1,166 @@
+package git
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-git/go-git/v5/plumbing"
+
+	"github.com/wsmount/wsmount/providers"
+	"github.com/wsmount/wsmount/providers/git/internal/remote"
+)
+
+const name = "git"
+
+// id names an object.
+type id = plumbing.Hash
+
+// Options: URL and Dir are required.
+type Options struct {
+	URL string // http or https, without user and query
+	Dir string // a directory of this repository's own; made if it is not there
+	// Branch is what is tracked; "": what the server's HEAD names, found once.
+	Branch string
+	// Credentials reveals token, or username and password; nil: there are none.
+	Credentials func(ctx context.Context) (map[string]string, error)
+	Transport   http.RoundTripper // nil: http.DefaultTransport
+	Email       string            // of commits without an author; "": wsmount@localhost
+	Logger      *slog.Logger      // nil: silent
+	Now         func() time.Time  // nil: time.Now
+}
+
+// Provider is a clone. Make it with Open.
+type Provider struct {
+	o      Options
+	repo   *repository
+	remote *remote.Remote
+	branch string
+	now    *atomic.Pointer[view] // what reads show
+	closed atomic.Bool
+
+	mu   sync.Mutex // held while the head moves; guards what follows
+	sets outcomes
+
+	talk sync.Mutex // held while a reference of the remote is learnt
+}
+
+var _ interface {
+	providers.Provider
+	providers.Committer
+	providers.Snapshotter
+	providers.Pusher
+	providers.Syncer
+} = (*Provider)(nil)
+
+// Open opens the clone in o.Dir. If there is none, it is made, which asks the
+// remote; else nothing is asked.
+func Open(ctx context.Context, o Options) (*Provider, error) {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	p := &Provider{o: o, now: &atomic.Pointer[view]{}}
+	p.remote = remote.New(o.URL, remote.Options{Credentials: o.Credentials, Transport: o.Transport})
+	var err error
+	if p.repo, err = openRepository(o.Dir, o.URL); err != nil {
+		return nil, err
+	}
+	if err := p.begin(ctx); err != nil {
+		p.repo.close()
+		return nil, err
+	}
+	return p, nil
+}
+
+// begin clones what was not cloned to the end, and finds the head.
+func (p *Provider) begin(ctx context.Context) error {
+	if !p.repo.state.Cloned {
+		if err := p.clone(ctx); err != nil {
+			return err
+		}
+	}
+	p.branch = p.repo.state.Branch
+	if p.o.Branch != "" && p.o.Branch != p.branch {
+		return fmt.Errorf("%s is a clone of branch %s and not of %s: %w", p.o.Dir, p.branch, p.o.Branch, providers.ErrInvalid)
+	}
+	head, err := p.repo.refs.Get(p.headRef())
+	if err != nil {
+		return err
+	}
+	if p.sets, err = p.repo.readOutcomes(head); err != nil {
+		return err
+	}
+	return p.show(head)
+}
+
+func (p *Provider) headRef() string { return "refs/heads/" + p.branch }
+
+func originRef(branch string) string { return "refs/remotes/origin/" + branch }
+
+// Capabilities implements providers.Provider.
+func (p *Provider) Capabilities() providers.Capabilities { return capabilities() }
+
+// maxFile is the largest file that is taken: no public server takes more.
+const maxFile = 100 << 20
+
+func capabilities() providers.Capabilities {
+	all := providers.GuardAtomic
+	return providers.Capabilities{
+		Writable: true, Durable: true, StrictTree: true, Symlinks: true, ListComplete: true, RecursiveList: true, ConcurrentWriters: true,
+		Attributes: providers.AttrExec, MaxSize: maxFile,
+		Conditions: providers.Conditions{Create: all, Replace: all, Delete: all, Copy: all, Move: all, SetAttr: all},
+		Abilities:  providers.AbilityCommit | providers.AbilitySnapshot | providers.AbilityPush | providers.AbilitySync,
+	}
+}
+
+// Close implements providers.Provider. The clone stays.
+func (p *Provider) Close() error {
+	if p.closed.Swap(true) {
+		return nil
+	}
+	p.mu.Lock() // a commit under way ends first
+	defer p.mu.Unlock()
+	return p.repo.close()
+}
+
+// do is the way of every verb.
+func do[R any](ctx context.Context, p *Provider, m providers.Method, l providers.Locator, verb func() (R, error)) (R, error) {
+	var none R
+	err := ctx.Err()
+	if p.closed.Load() {
+		err = providers.ErrClosed
+	}
+	if err != nil {
+		return none, fail(ctx, m, l, err)
+	}
+	result, err := verb()
+	if err != nil {
+		return none, fail(ctx, m, l, err)
+	}
+	return result, nil
+}
+
+// revision is how a commit is named outside.
+func revision(c id) providers.Revision {
+	if c.IsZero() {
+		return ""
+	}
+	return providers.Revision(c.String())
+}
+
+// commitOf is the commit of a revision that is here; ErrNotExist for another.
+func (p *Provider) commitOf(r providers.Revision) (id, error) {
+	if plumbing.IsHash(string(r)) {
+		if c := plumbing.NewHash(string(r)); c.String() == string(r) && p.repo.hasCommit(c) {
+			return c, nil
+		}
+	}
+	return id{}, fmt.Errorf("revision %q: %w", r, providers.ErrNotExist)
+}

@@ -1,0 +1,72 @@
+package git_test
+
+import (
+	"fmt"
+	"os"
+	"testing"
+
+	"github.com/wsmount/wsmount/integration/gitserver"
+	"github.com/wsmount/wsmount/providers"
+	"github.com/wsmount/wsmount/providers/git"
+	"github.com/wsmount/wsmount/providers/providertest"
+)
+
+// place is a new directory, in memory if there is one: what syncing costs is
+// nothing that the contract asks about.
+func place(t providertest.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/dev/shm", "wsmount-test-")
+	if err != nil {
+		dir = t.TempDir()
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
+}
+
+// clone opens a clone of a repository.
+func clone(t providertest.T, url string, change ...func(*git.Options)) *git.Provider {
+	t.Helper()
+	o := git.Options{URL: url, Dir: place(t)}
+	for _, f := range change {
+		f(&o)
+	}
+	p, err := git.Open(t.Context(), o)
+	if err != nil {
+		t.Fatalf("open: %v", err)
+	}
+	return p
+}
+
+// Each check begins with a copy of one clone: opening that asks nobody.
+func TestContract(t *testing.T) {
+	t.Parallel()
+	empty := gitserver.Start(t).Create(t, "empty")
+	first := place(t)
+	if err := clone(t, empty.URL, func(o *git.Options) { o.Dir = first }).Close(); err != nil {
+		t.Fatal(err)
+	}
+	providertest.Run(t, func(t providertest.T) providers.Provider {
+		return clone(t, empty.URL, func(o *git.Options) {
+			if err := os.CopyFS(o.Dir, os.DirFS(first)); err != nil {
+				t.Fatalf("copy: %v", err)
+			}
+		})
+	})
+}
+
+func TestContractClones(t *testing.T) {
+	t.Parallel()
+	server := gitserver.Start(t)
+	n := 0
+	providertest.RunClones(t, func(ct providertest.T) providertest.Clones {
+		n++
+		repo := server.Create(t, fmt.Sprint("r", n))
+		return providertest.Clones{
+			A: clone(ct, repo.URL), B: clone(ct, repo.URL),
+			Drop: func() error {
+				_, err := repo.Try("update-ref", "-d", "refs/heads/main")
+				return err
+			},
+		}
+	})
+}

@@ -1,0 +1,84 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/transport"
+	githttp "github.com/go-git/go-git/v5/plumbing/transport/http"
+
+	"github.com/wsmount/wsmount/providers"
+)
+
+// statuses are for answers that go-git has no error for.
+var statuses = map[int]error{
+	http.StatusRequestEntityTooLarge: providers.ErrTooLarge,
+	http.StatusInsufficientStorage:   providers.ErrQuota,
+	http.StatusNotImplemented:        providers.ErrUnsupported,
+	http.StatusBadRequest:            providers.ErrInvalid,
+}
+
+// Error is what a request ended with.
+type Error struct {
+	Kind error // of package providers
+	Code string
+	Err  error
+}
+
+// Error is the cause, without more than a line of what a server sent.
+func (e *Error) Error() string {
+	text := strings.TrimSpace(e.Err.Error())
+	text, _, _ = strings.Cut(text, "\n")
+	return strings.TrimSuffix(strings.ToValidUTF8(text[:min(len(text), 300)], ""), ": ")
+}
+
+// Unwrap gives errors.Is the kind and the cause.
+func (e *Error) Unwrap() []error { return []error{e.Kind, e.Err} }
+
+// translate finds the kind of what a request ended with.
+func translate(ctx context.Context, err error) error {
+	// go-git hides the cause in two types of its own.
+	var unexpected *plumbing.UnexpectedError
+	var permanent *plumbing.PermanentError
+	for errors.As(err, &unexpected) || errors.As(err, &permanent) {
+		if unexpected != nil {
+			err = unexpected.Err
+		} else {
+			err = permanent.Err
+		}
+		unexpected, permanent = nil, nil
+	}
+	e := &Error{Kind: providers.ErrUnavailable, Err: err}
+	var answer *githttp.Err
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case errors.As(err, &answer):
+		e.Code = strconv.Itoa(answer.StatusCode())
+		if kind, ok := statuses[answer.StatusCode()]; ok {
+			e.Kind = kind
+		}
+		if answer.StatusCode() >= 300 && answer.StatusCode() < 400 {
+			e.Kind = providers.ErrPermission
+		}
+	case errors.Is(err, transport.ErrAuthenticationRequired):
+		e.Kind, e.Code = providers.ErrUnauthenticated, "401"
+	case errors.Is(err, transport.ErrAuthorizationFailed):
+		e.Kind, e.Code = providers.ErrPermission, "403"
+	case errors.Is(err, transport.ErrRepositoryNotFound):
+		e.Kind, e.Code = providers.ErrNotExist, "404"
+	case errors.Is(err, providers.ErrPermission): // the transport did not send it
+		e.Kind = providers.ErrPermission
+	case strings.Contains(err.Error(), "http redirect:"): // go-git has no type for it
+		e.Kind, e.Err = providers.ErrPermission, fmt.Errorf("not followed: %w", err)
+	case errors.Is(err, io.EOF):
+		e.Err = io.ErrUnexpectedEOF
+	}
+	return e
+}

@@ -1,0 +1,295 @@
+// Package remote speaks with a git server over HTTP.
+//
+// It knows git's protocol (version 0) through go-git's transport, and what its
+// answers mean in the kinds of package providers. Each operation is a session
+// of its own with credentials that are asked for then; they are in the header
+// of its requests and nowhere else. A fetch may be redirected, to where the
+// transport lets it and without the credentials if that is another server; a
+// push is not.
+//
+//	r := remote.New(url, options)
+//	s, err := r.Ask(ctx)
+//	err = s.Fetch(ctx, want, haves, store.Receive)
+package remote
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
+	"github.com/go-git/go-git/v5/plumbing/protocol/packp/capability"
+	"github.com/go-git/go-git/v5/plumbing/protocol/packp/sideband"
+	"github.com/go-git/go-git/v5/plumbing/transport"
+	githttp "github.com/go-git/go-git/v5/plumbing/transport/http"
+
+	"github.com/wsmount/wsmount/providers"
+)
+
+// ID names a commit.
+type ID = plumbing.Hash
+
+// Options: the zero value asks without credentials over a plain transport.
+type Options struct {
+	// Credentials reveals the fields token, or username and password; nil: none.
+	Credentials func(ctx context.Context) (map[string]string, error)
+	Transport   http.RoundTripper // nil: http.DefaultTransport
+}
+
+// Remote is a repository at a server. All methods may be used at once.
+type Remote struct {
+	url         string
+	o           Options
+	fetch, push transport.Transport
+}
+
+// New is the repository at an http or https URL without user or query. Nothing
+// is asked yet.
+func New(url string, o Options) *Remote {
+	if o.Transport == nil {
+		o.Transport = http.DefaultTransport
+	}
+	client := func(p githttp.RedirectPolicy) transport.Transport {
+		return githttp.NewClientWithOptions(&http.Client{Transport: o.Transport}, &githttp.ClientOptions{RedirectPolicy: p})
+	}
+	return &Remote{url: url, o: o, fetch: client(githttp.FollowInitialRedirects), push: client(githttp.NoFollowRedirects)}
+}
+
+// auth is what a session proves itself with, nil if there are no credentials.
+func (r *Remote) auth(ctx context.Context) (transport.AuthMethod, error) {
+	if r.o.Credentials == nil {
+		return nil, nil
+	}
+	fields, err := r.o.Credentials(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", providers.ErrUnauthenticated, err)
+	}
+	a := &githttp.BasicAuth{Username: fields["username"], Password: fields["token"]}
+	if a.Username == "" {
+		a.Username = "x-access-token"
+	}
+	if a.Password == "" {
+		a.Password = fields["password"]
+	}
+	if a.Password == "" {
+		return nil, fmt.Errorf("the secret has neither a token nor a password: %w", providers.ErrUnauthenticated)
+	}
+	return a, nil
+}
+
+func (r *Remote) endpoint() (*transport.Endpoint, error) {
+	ep, err := transport.NewEndpoint(r.url)
+	if err != nil {
+		return nil, fmt.Errorf("the repository's URL: %w", providers.ErrInvalid) // without what may be in it
+	}
+	return ep, nil
+}
+
+// Session is one answer of the server to what it has. Fetch goes on from it.
+type Session struct {
+	up   transport.UploadPackSession
+	refs *packp.AdvRefs
+}
+
+// Ask asks for the branches: one request.
+func (r *Remote) Ask(ctx context.Context) (*Session, error) {
+	auth, err := r.auth(ctx)
+	if err != nil {
+		return nil, err
+	}
+	ep, err := r.endpoint()
+	if err != nil {
+		return nil, err
+	}
+	up, err := r.fetch.NewUploadPackSession(ep, auth)
+	if err != nil {
+		return nil, translate(ctx, err)
+	}
+	refs, err := up.AdvertisedReferencesContext(ctx)
+	if errors.Is(err, transport.ErrEmptyRemoteRepository) {
+		refs, err = packp.NewAdvRefs(), nil
+	}
+	if err != nil {
+		return nil, translate(ctx, err)
+	}
+	return &Session{up, refs}, nil
+}
+
+const heads = "refs/heads/"
+
+// Branch is where a branch is; ok is false when there is none.
+func (s *Session) Branch(name string) (id ID, ok bool) {
+	id, ok = s.refs.References[heads+name]
+	return id, ok
+}
+
+// Empty reports whether there is no branch at all.
+func (s *Session) Empty() bool { return len(s.refs.References) == 0 }
+
+// Default is the branch that the server's HEAD names, "" when it does not say.
+func (s *Session) Default() string {
+	for _, link := range s.refs.Capabilities.Get(capability.SymRef) {
+		if from, to, _ := strings.Cut(link, ":"); from == "HEAD" {
+			if name, ok := strings.CutPrefix(to, heads); ok {
+				return name
+			}
+		}
+	}
+	return ""
+}
+
+// Fetch has the server send a commit with all that is in its history and not in
+// that of haves, as a pack that receive reads. It is called once at most.
+func (s *Session) Fetch(ctx context.Context, want ID, haves []ID, receive func(io.Reader) error) error {
+	req := packp.NewUploadPackRequestFromCapabilities(s.refs.Capabilities)
+	req.Wants, req.Haves = []ID{want}, haves
+	if err := req.Capabilities.Set(capability.NoProgress); err != nil {
+		return err
+	}
+	answer, err := s.up.UploadPack(ctx, req)
+	if err != nil {
+		return translate(ctx, err)
+	}
+	defer answer.Close()
+	pack := io.Reader(answer)
+	switch {
+	case req.Capabilities.Supports(capability.Sideband64k):
+		pack = sideband.NewDemuxer(sideband.Sideband64k, answer)
+	case req.Capabilities.Supports(capability.Sideband):
+		pack = sideband.NewDemuxer(sideband.Sideband, answer)
+	}
+	from := &reading{r: pack}
+	if err := receive(from); err != nil {
+		if from.err != nil {
+			return translate(ctx, from.err)
+		}
+		return err
+	}
+	return nil
+}
+
+// reading keeps the error of what is read, to tell it from that of the reader.
+type reading struct {
+	r   io.Reader
+	err error
+}
+
+func (r *reading) Read(b []byte) (int, error) {
+	n, err := r.r.Read(b)
+	if err != nil && err != io.EOF {
+		r.err = err
+	}
+	return n, err
+}
+
+// Pushing is a session that may change branches.
+type Pushing struct {
+	down transport.ReceivePackSession
+	refs *packp.AdvRefs
+}
+
+// AskPush is Ask for somebody who will push.
+func (r *Remote) AskPush(ctx context.Context) (*Pushing, error) {
+	auth, err := r.auth(ctx)
+	if err != nil {
+		return nil, err
+	}
+	ep, err := r.endpoint()
+	if err != nil {
+		return nil, err
+	}
+	down, err := r.push.NewReceivePackSession(ep, auth)
+	if err != nil {
+		return nil, translate(ctx, err)
+	}
+	refs, err := down.AdvertisedReferencesContext(ctx)
+	if err != nil {
+		return nil, translate(ctx, err)
+	}
+	return &Pushing{down, refs}, nil
+}
+
+// Branch is where a branch is; ok is false when there is none.
+func (p *Pushing) Branch(name string) (id ID, ok bool) {
+	id, ok = p.refs.References[heads+name]
+	return id, ok
+}
+
+// Tips are all commits and tags that the server says it has.
+func (p *Pushing) Tips() []ID {
+	var all []ID
+	for _, id := range p.refs.References {
+		all = append(all, id)
+	}
+	return all
+}
+
+// Send moves a branch from where the session saw it, with a pack of what the
+// server lacks. A refusal is a *RefusedError; why is for people, for the server's
+// words are its own. After any error the branch may have moved: ask.
+func (p *Pushing) Send(ctx context.Context, branch string, to ID, pack io.ReadCloser) error {
+	req := packp.NewReferenceUpdateRequestFromCapabilities(p.refs.Capabilities)
+	said := &lastWords{}
+	if p.refs.Capabilities.Supports(capability.Sideband64k) {
+		if err := req.Capabilities.Set(capability.Sideband64k); err != nil {
+			return errors.Join(err, pack.Close())
+		}
+		req.Progress = said
+	}
+	from, _ := p.Branch(branch)
+	req.Commands = []*packp.Command{{Name: plumbing.ReferenceName(heads + branch), Old: from, New: to}}
+	req.Packfile = pack
+	report, err := p.down.ReceivePack(ctx, req)
+	switch {
+	case report != nil && err != nil && ctx.Err() == nil:
+		return &RefusedError{Reason: reason(report, err), Said: said.String()}
+	case err != nil:
+		return translate(ctx, err)
+	case report == nil:
+		return fmt.Errorf("the server did not say what became of the push: %w", providers.ErrUnavailable)
+	}
+	return nil
+}
+
+func reason(report *packp.ReportStatus, err error) string {
+	for _, c := range report.CommandStatuses {
+		if c.Error() != nil {
+			return c.Status
+		}
+	}
+	return err.Error()
+}
+
+// RefusedError is a push that the server did not accept.
+type RefusedError struct {
+	Reason string // the server's word for it: "pre-receive hook declined"
+	Said   string // what it told beside that
+}
+
+// Error is all that the server said.
+func (e *RefusedError) Error() string {
+	if e.Said == "" {
+		return "the server refuses: " + e.Reason
+	}
+	return "the server refuses: " + e.Reason + ": " + e.Said
+}
+
+// lastWords keeps the end of what a server tells people.
+type lastWords struct{ b []byte }
+
+const wordsMax = 1000
+
+func (l *lastWords) Write(p []byte) (int, error) {
+	l.b = append(l.b, p...)
+	l.b = bytes.Clone(l.b[max(0, len(l.b)-wordsMax):])
+	return len(p), nil
+}
+
+func (l *lastWords) String() string {
+	return strings.Join(strings.FieldsFunc(strings.ToValidUTF8(string(l.b), ""), func(r rune) bool { return r < ' ' || r == 0x7f }), "; ")
+}

@@ -1,0 +1,191 @@
+package git
+
+import (
+	"fmt"
+	"maps"
+
+	"github.com/wsmount/wsmount/providers"
+	"github.com/wsmount/wsmount/providers/git/internal/object"
+	"github.com/wsmount/wsmount/providers/git/internal/odb"
+)
+
+// node is an entry of a tree that a set changes. What is in a directory is
+// loaded when somebody looks: a set sees no more of the repository than what lies
+// on the way to its changes.
+type node struct {
+	mode object.Mode
+	id   id    // unless mine
+	size int64 // of a file or link
+
+	dir  map[string]*node // of a directory; nil: not loaded
+	mine bool             // made by this set: it may be changed, and has no id yet
+}
+
+func (n *node) isDir() bool { return n.mode.IsDir() }
+
+// looksDir also knows submodules.
+func (n *node) looksDir() bool { return n.isDir() || n.mode.IsSubmodule() }
+
+func (n *node) entry() object.Entry { return object.Entry{Mode: n.mode, ID: n.id} }
+
+// at describes n under a name; nil for nothing, as Condition.Allows takes it.
+func (n *node) at(l providers.Locator) *providers.Info {
+	switch {
+	case n == nil:
+		return nil
+	case n.looksDir():
+		return &providers.Info{Locator: l, Kind: providers.KindDir}
+	}
+	info := describe(l, n.entry(), n.size)
+	return &info
+}
+
+// nodes are the entries below root.
+type nodes struct {
+	objects *odb.Store
+	root    *node
+}
+
+// load makes sure that what is in a directory is known.
+func (t *nodes) load(n *node) error {
+	if n.dir != nil || !n.isDir() {
+		return nil
+	}
+	entries := []object.Entry{}
+	if !n.id.IsZero() {
+		raw, err := t.objects.Get(n.id, odb.Tree)
+		if err == nil {
+			entries, err = object.Entries(raw)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	n.dir = make(map[string]*node, len(entries))
+	for _, e := range entries {
+		child := &node{mode: e.Mode, id: e.ID}
+		if !child.looksDir() {
+			child.size = -1
+		}
+		n.dir[e.Name] = child
+	}
+	return nil
+}
+
+// child is the entry of a name in a directory, nil for none.
+func (t *nodes) child(dir *node, name string) (*node, error) {
+	if err := t.load(dir); err != nil {
+		return nil, err
+	}
+	n := dir.dir[name]
+	if n == nil || hidden(name) {
+		return nil, nil
+	}
+	if n.size < 0 {
+		size, err := t.objects.Size(n.id)
+		if err != nil {
+			return nil, err
+		}
+		n.size = size
+	}
+	return n, nil
+}
+
+// find is the node at l, nil when nothing is there, also below a file.
+func (t *nodes) find(l providers.Locator) (n *node, err error) {
+	n = t.root
+	for _, name := range l.Parts() {
+		if n == nil || !n.isDir() {
+			return nil, nil
+		}
+		if n, err = t.child(n, name); err != nil {
+			return nil, err
+		}
+	}
+	return n, nil
+}
+
+// own is a directory that may be changed and is what n is.
+func (t *nodes) own(n *node) (*node, error) {
+	if n.mine {
+		return n, nil
+	}
+	if err := t.load(n); err != nil {
+		return nil, err
+	}
+	return &node{mode: object.ModeDir, dir: maps.Clone(n.dir), mine: true}, nil
+}
+
+// put makes n the entry at names below dir, with the parents that are missing,
+// and returns what dir is then. ErrNotDir when one is a file or link.
+func (t *nodes) put(dir *node, names []string, n *node) (*node, error) {
+	switch {
+	case len(names) == 0:
+		return n, nil
+	case dir == nil:
+		dir = &node{mode: object.ModeDir}
+	case dir.mode.IsSubmodule():
+		return nil, fmt.Errorf("in a submodule: %w", providers.ErrPermission)
+	case !dir.isDir():
+		return nil, providers.ErrNotDir
+	}
+	dir, err := t.own(dir)
+	if err != nil {
+		return nil, err
+	}
+	child, err := t.child(dir, names[0])
+	if err != nil {
+		return nil, err
+	}
+	if child, err = t.put(child, names[1:], n); err == nil {
+		dir.dir[names[0]] = child
+	}
+	return dir, err
+}
+
+// less is dir without the entry at names, and without the directories that lose
+// their last entry so.
+func (t *nodes) less(dir *node, names []string) (*node, error) {
+	if !dir.isDir() || len(names) == 0 {
+		return dir, nil
+	}
+	child, err := t.child(dir, names[0])
+	if err != nil || child == nil {
+		return dir, err
+	}
+	if len(names) > 1 {
+		was := child
+		if child, err = t.less(child, names[1:]); err != nil {
+			return nil, err
+		}
+		if child == was && !child.mine {
+			return dir, nil
+		}
+	}
+	if dir, err = t.own(dir); err != nil {
+		return nil, err
+	}
+	if len(names) == 1 || child.isDir() && len(child.dir) == 0 {
+		delete(dir.dir, names[0])
+	} else {
+		dir.dir[names[0]] = child
+	}
+	return dir, nil
+}
+
+// save writes the directories that a set has made into its batch, those below
+// first, and returns the id of n.
+func (n *node) save(b *odb.Batch) (id, error) {
+	if !n.mine {
+		return n.id, nil
+	}
+	entries := make([]object.Entry, 0, len(n.dir))
+	for name, child := range n.dir {
+		at, err := child.save(b)
+		if err != nil {
+			return id{}, err
+		}
+		entries = append(entries, object.Entry{Name: name, Mode: child.mode, ID: at})
+	}
+	return b.Add(odb.Tree, object.EncodeTree(entries))
+}

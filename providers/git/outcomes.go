@@ -1,0 +1,139 @@
+package git
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/wsmount/wsmount/providers"
+	"github.com/wsmount/wsmount/providers/git/internal/odb"
+)
+
+// outcomes is what became of the sets with an operation id. A zero result is of
+// one that was refused for its base.
+type outcomes map[string]providers.CommitResult
+
+// outcome is a line of the file: the head is to go from one place to another.
+// It went there if the next line goes on from there, or, after the last, if the
+// head is there.
+type outcome struct {
+	From, To string
+	Op       string           `json:",omitempty"`
+	Refused  bool             `json:",omitempty"` // and the head stays
+	Entries  []providers.Info `json:",omitempty"`
+}
+
+const (
+	outcomesName = "outcomes"
+	outcomesKept = 64      // operations that are kept when the file is written anew
+	outcomesMax  = 1 << 20 // bytes from which on it is
+)
+
+// readOutcomes opens the file. What a loss of power left of a last line is cut
+// off: its commit never happened.
+func (r *repository) readOutcomes(head id) (outcomes, error) {
+	path := filepath.Join(r.private, outcomesName)
+	b, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	var lines []outcome
+	good := 0
+	for line := range bytes.Lines(b) {
+		var o outcome
+		if !bytes.HasSuffix(line, []byte{'\n'}) || json.Unmarshal(line, &o) != nil {
+			break
+		}
+		good += len(line)
+		lines = append(lines, o)
+	}
+	lines = happened(lines, head)
+	if good != len(b) || good > outcomesMax {
+		if err := r.write(path, encodeOutcomes(lines[max(0, len(lines)-outcomesKept):])); err != nil {
+			return nil, err
+		}
+	}
+	if r.log, err = os.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600); err != nil {
+		return nil, err
+	}
+	if err := odb.Sync(r.private); err != nil {
+		return nil, err
+	}
+	known := outcomes{}
+	for _, o := range lines {
+		known.learn(o)
+	}
+	return known, nil
+}
+
+// happened are the lines that came to something.
+func happened(lines []outcome, head id) []outcome {
+	next := head.String()
+	var good []outcome
+	for _, o := range slices.Backward(lines) {
+		if !o.Refused {
+			if o.To != next {
+				continue
+			}
+			next = o.From
+		}
+		good = append(good, o)
+	}
+	slices.Reverse(good)
+	return good
+}
+
+func encodeOutcomes(lines []outcome) string {
+	var b bytes.Buffer
+	for _, o := range lines {
+		line, _ := json.Marshal(o) // plain values: cannot fail
+		b.Write(append(line, '\n'))
+	}
+	return b.String()
+}
+
+// note writes a line, which is safe when it returns.
+func (r *repository) note(o outcome) error {
+	if _, err := r.log.WriteString(encodeOutcomes([]outcome{o})); err != nil {
+		return err
+	}
+	return r.log.Sync()
+}
+
+// learn takes in what happened.
+func (s outcomes) learn(o outcome) {
+	switch {
+	case o.Op == "":
+	case o.Refused:
+		s[o.Op] = providers.CommitResult{}
+	default:
+		s[o.Op] = providers.CommitResult{Revision: providers.Revision(o.To), Committed: true, Entries: o.Entries}
+	}
+}
+
+// decide answers a set that needs no more than a look: it was answered before,
+// or is for another head.
+func (p *Provider) decide(set providers.ChangeSet, head id) (result providers.CommitResult, known bool, err error) {
+	result, known = p.sets[set.Op]
+	switch {
+	case known && result.Committed:
+		result.Entries = slices.Clone(result.Entries)
+		return result, true, nil
+	case known:
+		return result, true, providers.ErrConflict
+	case set.Base == "" || set.Base == revision(head):
+		return result, false, nil
+	}
+	if set.Op != "" {
+		o := outcome{Op: set.Op, Refused: true}
+		if err := p.repo.note(o); err != nil {
+			return result, true, err
+		}
+		p.sets.learn(o)
+	}
+	return result, true, providers.ErrConflict
+}

@@ -1,0 +1,138 @@
+package git
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/wsmount/wsmount/providers"
+	"github.com/wsmount/wsmount/providers/git/internal/remote"
+)
+
+// Push implements providers.Pusher.
+func (p *Provider) Push(ctx context.Context, opts providers.PushOptions) (providers.PushResult, error) {
+	return do(ctx, p, providers.MethodPush, providers.Locator{}, func() (providers.PushResult, error) {
+		if opts.Branch == "" {
+			opts.Branch = p.branch
+		}
+		head := p.now.Load().commit
+		switch {
+		case head.IsZero():
+			return providers.PushResult{}, fmt.Errorf("nothing was committed: %w", providers.ErrNotExist)
+		case opts.PullRequest != nil && opts.Branch == p.branch:
+			return providers.PushResult{}, fmt.Errorf("a pull request from the tracked branch to itself: %w", providers.ErrInvalid)
+		case opts.PullRequest != nil:
+			return providers.PushResult{}, fmt.Errorf("pull requests: %w", providers.ErrUnsupported)
+		}
+		pushed, err := p.push(ctx, opts, head)
+		if err != nil {
+			return providers.PushResult{}, gone(err)
+		}
+		return providers.PushResult{Revision: revision(head), Pushed: pushed}, nil
+	})
+}
+
+func (p *Provider) push(ctx context.Context, opts providers.PushOptions, head id) (pushed bool, err error) {
+	p.talk.Lock()
+	defer p.talk.Unlock()
+	s, err := p.remote.AskPush(ctx)
+	if err != nil {
+		return false, err
+	}
+	theirs, _ := s.Branch(opts.Branch)
+	if theirs == head {
+		return false, p.pushed(opts.Branch, head)
+	}
+	if err := p.mayPush(opts, head, theirs); err != nil {
+		return false, err
+	}
+	pack, err := p.pack(head, s.Tips())
+	if err != nil {
+		return false, err
+	}
+	if err := s.Send(ctx, opts.Branch, head, pack); err != nil {
+		if err := p.after(ctx, opts.Branch, head, theirs, err); err != nil {
+			return false, err
+		}
+	}
+	return true, p.pushed(opts.Branch, head)
+}
+
+// mayPush says whether the remote's branch may go to the head.
+func (p *Provider) mayPush(opts providers.PushOptions, head, theirs id) error {
+	known, err := p.repo.refs.Get(originRef(p.branch))
+	switch {
+	case err != nil:
+		return err
+	case opts.Lease != "" && revision(theirs) == opts.Lease:
+		return nil
+	case opts.Lease != "":
+		return fmt.Errorf("%s is at %q and not at %q: %w", opts.Branch, revision(theirs), opts.Lease, providers.ErrConflict)
+	case theirs.IsZero() && opts.Branch == p.branch && !known.IsZero():
+		return fmt.Errorf("%s was deleted: %w", opts.Branch, providers.ErrConflict)
+	case theirs.IsZero():
+		return nil
+	}
+	ours := false
+	if p.repo.hasCommit(theirs) {
+		if ours, err = p.repo.isAncestor(theirs, head); err != nil {
+			return err
+		}
+	}
+	if !ours {
+		return fmt.Errorf("%s is at %q, which is not in our history: %w", opts.Branch, revision(theirs), providers.ErrConflict)
+	}
+	return nil
+}
+
+// after finds out what became of a push that failed: the branch tells.
+func (p *Provider) after(ctx context.Context, branch string, head, before id, cause error) error {
+	if ctx.Err() != nil {
+		return cause
+	}
+	s, err := p.remote.Ask(ctx)
+	if err != nil {
+		return cause
+	}
+	var refused *remote.RefusedError
+	switch is, _ := s.Branch(branch); {
+	case is == head:
+		return nil
+	case is != before:
+		return fmt.Errorf("%s has moved on to %q: %w", branch, revision(is), providers.ErrConflict)
+	case errors.As(cause, &refused):
+		return &remote.Error{Kind: providers.ErrPermission, Code: refused.Reason, Err: refused}
+	}
+	return cause
+}
+
+// pushed notes where a branch is now.
+func (p *Provider) pushed(branch string, head id) error {
+	ref := originRef(branch)
+	was, err := p.repo.refs.Get(ref)
+	if err != nil || was == head {
+		return err
+	}
+	return p.forget(ref, was, head)
+}
+
+// pack has what a server lacks that has tips.
+func (p *Provider) pack(head id, tips []id) (io.ReadCloser, error) {
+	commits, err := p.repo.newCommits(head, tips)
+	if err != nil {
+		return nil, err
+	}
+	b, err := p.repo.objects.NewPack()
+	if err != nil {
+		return nil, err
+	}
+	g := &gather{repo: p.repo, batch: b, have: map[id]bool{}}
+	for i := range commits {
+		if err := g.commit(commits[len(commits)-1-i]); err != nil { // the first one first
+			b.Abandon()
+			return nil, err
+		}
+	}
+	return b.Pack()
+}

@@ -1,0 +1,206 @@
+package git
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/wsmount/wsmount/providers"
+	"github.com/wsmount/wsmount/providers/git/internal/object"
+	"github.com/wsmount/wsmount/providers/git/internal/odb"
+	"github.com/wsmount/wsmount/providers/git/internal/refs"
+)
+
+// repository is a bare repository on this disk, which this process alone
+// changes.
+type repository struct {
+	dir     string
+	private string
+	lock    *os.File
+	objects *odb.Store
+	refs    *refs.Store
+	state   state
+	log     *os.File // outcomes
+}
+
+// state is what was decided when the clone was made.
+type state struct {
+	Format int
+	URL    string
+	Branch string `json:",omitempty"`
+	Cloned bool   // all that the remote had was brought here
+}
+
+const (
+	format      = 1
+	privateName = "wsmount"
+	stateName   = "clone.json"
+)
+
+// openRepository opens the clone of a URL, or makes an empty one.
+func openRepository(dir, url string) (r *repository, err error) {
+	r = &repository{dir: dir, private: filepath.Join(dir, privateName)}
+	if err := os.MkdirAll(r.private, 0o700); err != nil {
+		return nil, err
+	}
+	if r.lock, err = lockDir(r.private); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			r.close()
+		}
+	}()
+	if err := r.load(url); err != nil {
+		return nil, err
+	}
+	if r.objects, err = odb.Open(filepath.Join(dir, "objects"), r.private); err != nil {
+		return nil, err
+	}
+	r.refs, err = refs.Open(dir, r.private)
+	return r, err
+}
+
+// lockDir keeps other processes of wsmount away.
+func lockDir(dir string) (*os.File, error) {
+	f, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		f.Close()
+		return nil, fmt.Errorf("%s is in use: %w", dir, providers.ErrUnavailable)
+	}
+	return f, nil
+}
+
+// load reads the state, or makes the files of a new repository.
+func (r *repository) load(url string) error {
+	b, err := os.ReadFile(filepath.Join(r.private, stateName))
+	if errors.Is(err, fs.ErrNotExist) {
+		r.state = state{Format: format, URL: url}
+		return nil
+	}
+	if err == nil {
+		err = json.Unmarshal(b, &r.state)
+	}
+	switch {
+	case err != nil:
+		return err
+	case r.state.Format != format:
+		return fmt.Errorf("%s has format %d, which this wsmount does not know: %w", r.dir, r.state.Format, providers.ErrUnsupported)
+	case r.state.URL != url:
+		return fmt.Errorf("%s is a clone of %s and not of %s: %w", r.dir, r.state.URL, url, providers.ErrInvalid)
+	}
+	return nil
+}
+
+// make makes the files that git wants to see, for a branch. They are safe when
+// settle is done.
+func (r *repository) make(branch string) error {
+	r.state.Branch = branch
+	for _, sub := range dirs {
+		if err := os.MkdirAll(filepath.Join(r.dir, sub), 0o700); err != nil {
+			return err
+		}
+	}
+	config := fmt.Sprintf("[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = true\n"+
+		"[gc]\n\tauto = 0\n[maintenance]\n\tauto = false\n"+
+		"[remote \"origin\"]\n\turl = %s\n\ttagOpt = --no-tags\n\tfetch = \"+refs/heads/%[2]s:refs/remotes/origin/%[2]s\"\n", r.state.URL, branch)
+	if err := os.WriteFile(filepath.Join(r.dir, "config"), []byte(config), 0o600); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(r.dir, "HEAD"), []byte("ref: refs/heads/"+branch+"\n"), 0o600)
+}
+
+var dirs = []string{"refs/heads", "refs/remotes/origin", "refs/wsmount/left", "objects/info", "refs/remotes", "refs/wsmount", "refs", "objects"}
+
+// settle ends the making of a clone. Before that, a clone that a crash has
+// interrupted is made again.
+func (r *repository) settle() error {
+	var work []func() error
+	for _, name := range append([]string{"config", "HEAD", "."}, dirs...) {
+		work = append(work, func() error { return odb.Sync(filepath.Join(r.dir, name)) })
+	}
+	if err := odb.Together(work...); err != nil {
+		return err
+	}
+	r.state.Cloned = true
+	b, err := json.Marshal(r.state)
+	if err != nil {
+		return err
+	}
+	return r.write(filepath.Join(r.private, stateName), string(b)+"\n")
+}
+
+// write replaces a file in one step that lasts.
+func (r *repository) write(path, content string) error {
+	tmp := path + ".new"
+	f, err := os.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(content)
+	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	if err := os.Rename(tmp, path); err != nil {
+		return err
+	}
+	return odb.Sync(filepath.Dir(path))
+}
+
+func (r *repository) close() error {
+	var errs []error
+	if r.objects != nil {
+		errs = append(errs, r.objects.Close())
+	}
+	if r.log != nil {
+		errs = append(errs, r.log.Close())
+	}
+	return errors.Join(append(errs, r.lock.Close())...)
+}
+
+// hasCommit reports whether a commit is here.
+func (r *repository) hasCommit(c id) bool {
+	if !r.objects.Has(c) {
+		return false
+	}
+	_, err := r.commit(c)
+	return err == nil
+}
+
+func (r *repository) commit(c id) (object.Commit, error) {
+	raw, err := r.objects.Get(c, odb.Commit)
+	if err != nil {
+		return object.Commit{}, err
+	}
+	return object.ParseCommit(raw)
+}
+
+// leave keeps a commit that no branch has any more, unless one of others has it
+// in its history.
+func (r *repository) leave(c id, others ...id) error {
+	if c.IsZero() {
+		return nil
+	}
+	for _, other := range others {
+		if other.IsZero() {
+			continue
+		}
+		if is, err := r.isAncestor(c, other); err != nil || is {
+			return err
+		}
+	}
+	ref := "refs/wsmount/left/" + c.String()
+	is, err := r.refs.Get(ref)
+	if err != nil || !is.IsZero() {
+		return err
+	}
+	return r.refs.Update(ref, id{}, c)
+}
