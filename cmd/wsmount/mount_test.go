@@ -69,7 +69,7 @@ id: "@acme/remote"
 version: "1.0.0"
 name: remote
 owner: {type: user, id: a, slug: acme}
-storage: {inline: {provider: github, config: {owner: acme, repo: site, branch: main}}}
+storage: {inline: {provider: mastra-azure, config: {container: site, accountName: acme}}}
 ---
 `)
 	tests := []struct {

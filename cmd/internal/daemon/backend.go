@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"path/filepath"
 	"strconv"
 	"time"
 
@@ -24,6 +25,9 @@ const headerTime = 60 * time.Second
 // the network, which goes no further than what was granted.
 func settingsOf(r *host.Resolved, e Env) (providers.Settings, error) {
 	s := providers.Settings{Config: settings(r.Storage.Config), Logger: e.Log, Now: e.Now, ReadOnly: r.ReadOnly.On() || e.ReadOnly}
+	if e.StateDir != "" {
+		s.StateDir = filepath.Join(e.StateDir, r.Location.Service)
+	}
 	if len(r.Grants.Endpoints) == 0 {
 		return s, nil
 	}
@@ -34,6 +38,9 @@ func settingsOf(r *host.Resolved, e Env) (providers.Settings, error) {
 	s.Transport = errDenied{guard.Transport(netguard.TransportOptions{ResponseHeaderTimeout: headerTime})}
 	if r.Storage.Provider == mountspec.ProviderCloudBucket {
 		return hostBucket(s, r, e.Host)
+	}
+	if r.Location.Service == host.ServiceGit {
+		s.Config["base_url"] = r.Location.Endpoint
 	}
 	s.Config["credentials"] = "none"
 	if r.Grants.Secrets != nil {
@@ -125,6 +132,11 @@ func settings(c mountspec.Config) map[string]string {
 		if x.ForcePathStyle != nil {
 			out["path_style"] = strconv.FormatBool(*x.ForcePathStyle)
 		}
+	case mountspec.GitHubConfig:
+		put(out, "owner", x.Owner)
+		put(out, "repo", x.Repo)
+		put(out, "branch", x.Branch)
+		put(out, "default_commit_email", x.DefaultCommitEmail)
 	}
 	return out
 }

@@ -93,8 +93,30 @@ func openDirect(ctx context.Context, r *host.Resolved, e Env) (fs.Volume, error)
 	return v, nil
 }
 
-// answerTime is how long a store may take to answer for the first time.
-const answerTime = 30 * time.Second
+const (
+	// answerTime is how long a store may take to answer for the first time.
+	answerTime = 30 * time.Second
+	// cloneTime is how long one may take that brings all it has here first.
+	cloneTime = 30 * time.Minute
+)
+
+// openTime is how long the store of a workspace may take to open.
+func openTime(r *host.Resolved) time.Duration {
+	if r.Location.Service == host.ServiceGit {
+		return cloneTime
+	}
+	return answerTime
+}
+
+// excluded is what stays here: what the manifest says, and in a repository what
+// git keeps for itself, which no commit can have.
+func excluded(r *host.Resolved) (*mountspec.ExcludeSet, error) {
+	patterns := slices.Clone(r.Storage.Exclude)
+	if r.Location.Service == host.ServiceGit {
+		patterns = append(patterns, "**/.git")
+	}
+	return mountspec.CompileExclude(patterns)
+}
 
 // openProvider opens the store of a resolved workspace. The error is what a mount
 // refuses with.
@@ -115,11 +137,11 @@ func openProvider(ctx context.Context, r *host.Resolved, e Env) (p providers.Pro
 
 // openCached serves a working copy of what a provider holds.
 func openCached(ctx context.Context, r *host.Resolved, e Env) (fs.Volume, error) {
-	exclude, err := mountspec.CompileExclude(r.Storage.Exclude)
+	exclude, err := excluded(r)
 	if err != nil {
 		return nil, exit.New(exit.Manifest, "%s: %w", r.Address, err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, answerTime)
+	ctx, cancel := context.WithTimeout(ctx, openTime(r))
 	defer cancel()
 	p, name, err := openProvider(ctx, r, e)
 	if err != nil {

@@ -82,5 +82,31 @@ func checkCached(r *host.Resolved, writeBack bool) error {
 		return exit.New(exit.Denied, "%s: the host does not grant write-back to its owner", r.Address).
 			Hint("add %q to allow_write_back of the host configuration, or leave --write-back out", "@"+r.Address.Owner+"/*")
 	}
+	if r.Location.Service == host.ServiceGit {
+		return checkGit(r)
+	}
+	return nil
+}
+
+// checkGit refuses what no repository can be asked for yet, and commits that
+// would be nobody's.
+func checkGit(r *host.Resolved) error {
+	sync := r.Storage.Sync
+	primary, _, _ := mountspec.Authors(r.Identity)
+	config, _ := r.Storage.Config.(mountspec.GitHubConfig)
+	switch {
+	case sync.Push.PR != "" && sync.Push.PR != mountspec.PRNone:
+		return exit.New(exit.Manifest, "%s: this wsmount opens no pull requests", r.Address).
+			Hint("leave sync.push.pr_policy out of %s, or write none", r.Manifest)
+	case sync.Conflict == mountspec.ConflictMerge:
+		return exit.New(exit.Manifest, "%s: this wsmount makes no merge commits", r.Address).
+			Hint("write rebase, split-conflicts, manual, abort or last-writer-wins as sync.conflict.policy of %s", r.Manifest)
+	case r.Grants.App != nil:
+		return exit.New(exit.Manifest, "%s: this wsmount cannot be a GitHub App", r.Address).
+			Hint("name a token in auth.state.env of %s, and leave installation_id out", r.Manifest)
+	case !r.ReadOnly.On() && primary.Email == "" && config.DefaultCommitEmail == "":
+		return exit.New(exit.Manifest, "%s: nobody is named as the author of commits", r.Address).
+			Hint("add identity with a name and an email, or default_commit_email, to %s", r.Manifest)
+	}
 	return nil
 }
