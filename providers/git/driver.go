@@ -41,7 +41,7 @@ func openSettings(ctx context.Context, s providers.Settings) (providers.Provider
 		return nil, err
 	}
 	o := Options{URL: where, Dir: s.StateDir, Branch: s.Config["branch"], Credentials: s.Credentials, Transport: s.Transport,
-		Email: s.Config["default_commit_email"], Logger: s.Logger, Now: s.Now}
+		Email: s.Config["default_commit_email"], Now: s.Now}
 	switch s.Config["credentials"] {
 	case "":
 	case "none":

@@ -3,7 +3,6 @@ package git
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"net/http"
 	"sync"
 	"sync/atomic"
@@ -30,7 +29,6 @@ type Options struct {
 	Credentials func(ctx context.Context) (map[string]string, error)
 	Transport   http.RoundTripper // nil: http.DefaultTransport
 	Email       string            // of commits without an author; "": wsmount@localhost
-	Logger      *slog.Logger      // nil: silent
 	Now         func() time.Time  // nil: time.Now
 }
 
@@ -44,9 +42,9 @@ type Provider struct {
 	closed atomic.Bool
 
 	mu   sync.Mutex // held while the head moves; guards what follows
-	sets outcomes
+	sets *outcomes
 
-	talk sync.Mutex // held while a reference of the remote is learnt
+	talk chan struct{} // holds a token while a reference of the remote is learnt
 }
 
 var _ interface {
@@ -63,10 +61,10 @@ func Open(ctx context.Context, o Options) (*Provider, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
+	if o.Branch != "" && !validBranch(o.Branch) {
+		return nil, fmt.Errorf("branch %q: %w", o.Branch, providers.ErrInvalid)
 	}
-	p := &Provider{o: o, now: &atomic.Pointer[view]{}}
+	p := &Provider{o: o, now: &atomic.Pointer[view]{}, talk: make(chan struct{}, 1)}
 	p.remote = remote.New(o.URL, remote.Options{Credentials: o.Credentials, Transport: o.Transport})
 	var err error
 	if p.repo, err = openRepository(o.Dir, o.URL); err != nil {
@@ -98,6 +96,16 @@ func (p *Provider) begin(ctx context.Context) error {
 		return err
 	}
 	return p.show(head)
+}
+
+// alone has one fetch or push under way at a time. The error is ctx's.
+func (p *Provider) alone(ctx context.Context) (end func(), err error) {
+	select {
+	case p.talk <- struct{}{}:
+		return func() { <-p.talk }, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 }
 
 func (p *Provider) headRef() string { return "refs/heads/" + p.branch }

@@ -13,9 +13,12 @@ import (
 	"github.com/wsmount/wsmount/providers/git/internal/odb"
 )
 
-// outcomes is what became of the sets with an operation id. A zero result is of
-// one that was refused for its base.
-type outcomes map[string]providers.CommitResult
+// outcomes is what became of the sets with an operation id, the last of them. A
+// zero result is of one that was refused for its base.
+type outcomes struct {
+	of    map[string]providers.CommitResult
+	order []string
+}
 
 // outcome is a line of the file: the head is to go from one place to another.
 // It went there if the next line goes on from there, or, after the last, if the
@@ -29,13 +32,13 @@ type outcome struct {
 
 const (
 	outcomesName = "outcomes"
-	outcomesKept = 64      // operations that are kept when the file is written anew
+	outcomesKept = 256     // operations that are remembered
 	outcomesMax  = 1 << 20 // bytes from which on it is
 )
 
 // readOutcomes opens the file. What a loss of power left of a last line is cut
 // off: its commit never happened.
-func (r *repository) readOutcomes(head id) (outcomes, error) {
+func (r *repository) readOutcomes(head id) (*outcomes, error) {
 	path := filepath.Join(r.private, outcomesName)
 	b, err := os.ReadFile(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -63,7 +66,7 @@ func (r *repository) readOutcomes(head id) (outcomes, error) {
 	if err := odb.Sync(r.private); err != nil {
 		return nil, err
 	}
-	known := outcomes{}
+	known := &outcomes{of: map[string]providers.CommitResult{}}
 	for _, o := range lines {
 		known.learn(o)
 	}
@@ -105,20 +108,24 @@ func (r *repository) note(o outcome) error {
 }
 
 // learn takes in what happened.
-func (s outcomes) learn(o outcome) {
-	switch {
-	case o.Op == "":
-	case o.Refused:
-		s[o.Op] = providers.CommitResult{}
-	default:
-		s[o.Op] = providers.CommitResult{Revision: providers.Revision(o.To), Committed: true, Entries: o.Entries}
+func (s *outcomes) learn(o outcome) {
+	if o.Op == "" {
+		return
+	}
+	s.of[o.Op], s.order = providers.CommitResult{}, append(s.order, o.Op)
+	if !o.Refused {
+		s.of[o.Op] = providers.CommitResult{Revision: providers.Revision(o.To), Committed: true, Entries: o.Entries}
+	}
+	if len(s.order) > outcomesKept {
+		delete(s.of, s.order[0])
+		s.order = slices.Clone(s.order[1:])
 	}
 }
 
 // decide answers a set that needs no more than a look: it was answered before,
 // or is for another head.
 func (p *Provider) decide(set providers.ChangeSet, head id) (result providers.CommitResult, known bool, err error) {
-	result, known = p.sets[set.Op]
+	result, known = p.sets.of[set.Op]
 	switch {
 	case known && result.Committed:
 		result.Entries = slices.Clone(result.Entries)

@@ -18,6 +18,8 @@ func (p *Provider) Push(ctx context.Context, opts providers.PushOptions) (provid
 		}
 		head := p.now.Load().commit
 		switch {
+		case !validBranch(opts.Branch):
+			return providers.PushResult{}, fmt.Errorf("branch %q: %w", opts.Branch, providers.ErrInvalid)
 		case head.IsZero():
 			return providers.PushResult{}, fmt.Errorf("nothing was committed: %w", providers.ErrNotExist)
 		case opts.PullRequest != nil && opts.Branch == p.branch:
@@ -34,8 +36,11 @@ func (p *Provider) Push(ctx context.Context, opts providers.PushOptions) (provid
 }
 
 func (p *Provider) push(ctx context.Context, opts providers.PushOptions, head id) (pushed bool, err error) {
-	p.talk.Lock()
-	defer p.talk.Unlock()
+	end, err := p.alone(ctx)
+	if err != nil {
+		return false, err
+	}
+	defer end()
 	s, err := p.remote.AskPush(ctx)
 	if err != nil {
 		return false, err

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -111,11 +112,17 @@ func (r *repository) make(branch string) error {
 	}
 	config := fmt.Sprintf("[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = true\n"+
 		"[gc]\n\tauto = 0\n[maintenance]\n\tauto = false\n"+
-		"[remote \"origin\"]\n\turl = %s\n\ttagOpt = --no-tags\n\tfetch = \"+refs/heads/%[2]s:refs/remotes/origin/%[2]s\"\n", r.state.URL, branch)
+		"[remote \"origin\"]\n\turl = %s\n\ttagOpt = --no-tags\n\tfetch = %s\n",
+		quote(r.state.URL), quote("+refs/heads/"+branch+":refs/remotes/origin/"+branch))
 	if err := os.WriteFile(filepath.Join(r.dir, "config"), []byte(config), 0o600); err != nil {
 		return err
 	}
 	return os.WriteFile(filepath.Join(r.dir, "HEAD"), []byte("ref: refs/heads/"+branch+"\n"), 0o600)
+}
+
+// quote is a value of git's configuration.
+func quote(s string) string {
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s) + `"`
 }
 
 var dirs = []string{"refs/heads", "refs/remotes/origin", "refs/wsmount/left", "objects/info", "refs/remotes", "refs/wsmount", "refs", "objects"}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/git/internal/odb"
@@ -23,6 +24,9 @@ func (p *Provider) clone(ctx context.Context) error {
 	if branch == "" {
 		if branch = s.Default(); branch == "" {
 			branch = mainBranch
+		}
+		if !validBranch(branch) { // it becomes the name of a file here
+			return fmt.Errorf("the server names %q as its branch: %w", branch, providers.ErrInvalid)
 		}
 	}
 	if err := p.repo.make(branch); err != nil {
@@ -48,6 +52,17 @@ func (p *Provider) clone(ctx context.Context) error {
 	return p.repo.settle()
 }
 
+// validBranch reports whether git takes a name for a branch (git-check-ref-format).
+func validBranch(name string) bool {
+	for part := range strings.SplitSeq(name, "/") {
+		if part == "" || part[0] == '.' || strings.HasSuffix(part, ".lock") || strings.HasSuffix(part, ".") {
+			return false
+		}
+	}
+	odd := func(r rune) bool { return r <= ' ' || r == 0x7f || strings.ContainsRune("~^:?*[\\", r) }
+	return !strings.HasPrefix(name, "-") && !strings.Contains(name, "..") && !strings.Contains(name, "@{") && name != "@" && strings.IndexFunc(name, odd) < 0 && len(name) < 200
+}
+
 // errNoBranch says that the remote has no such branch.
 var errNoBranch = fmt.Errorf("the remote has no such branch: %w", providers.ErrNotExist)
 
@@ -56,8 +71,11 @@ const haves = 256
 
 // learn brings the tracked branch here, as a session saw it.
 func (p *Provider) learn(ctx context.Context, s *remote.Session) (id, error) {
-	p.talk.Lock()
-	defer p.talk.Unlock()
+	end, err := p.alone(ctx)
+	if err != nil {
+		return id{}, err
+	}
+	defer end()
 	ref := originRef(p.branch)
 	was, err := p.repo.refs.Get(ref)
 	if err != nil {

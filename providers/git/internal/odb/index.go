@@ -34,8 +34,10 @@ type indexer struct {
 	objects []indexed
 
 	byBase map[int64][]int // deltas, by the place of their base
-	byID   map[ID][]int
 	done   atomic.Int64
+
+	mu   sync.Mutex // guards what follows
+	byID map[ID][]int
 }
 
 const indexWorkers = 2
@@ -165,7 +167,7 @@ func (x *indexer) resolve() error {
 		})
 	}
 	for i := range x.objects {
-		if x.objects[i].kind != 0 && x.hasDeltas(x.objects[i].off, x.objects[i].id) {
+		if !x.objects[i].head.isDelta() { // the workers write the others
 			roots <- i
 		}
 	}
@@ -179,8 +181,14 @@ func (x *indexer) resolve() error {
 	return nil
 }
 
-func (x *indexer) hasDeltas(off int64, id ID) bool {
-	return len(x.byBase[off]) > 0 || len(x.byID[id]) > 0
+// deltas are those that stand on an object, for whoever asks first: a pack may
+// have an object twice.
+func (x *indexer) deltas(off int64, id ID) []int {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	named := x.byID[id]
+	delete(x.byID, id)
+	return append(named, x.byBase[off]...)
 }
 
 // resolver is a worker.
@@ -191,36 +199,35 @@ type resolver struct {
 }
 
 func (r *resolver) root(i int) error {
+	deltas := r.deltas(r.objects[i].off, r.objects[i].id)
+	if len(deltas) == 0 {
+		return nil
+	}
 	content, _, err := r.u.unpack(r.pack, r.objects[i].head)
 	if err != nil {
 		return err
 	}
-	return r.below(i, slices.Clone(content))
+	return r.below(r.objects[i].kind, slices.Clone(content), deltas)
 }
 
-// below makes all that stands on an object. Two workers never meet: a delta has
-// one base, and each base is one worker's.
-func (r *resolver) below(i int, content []byte) error {
-	o := &r.objects[i]
-	for _, deltas := range [][]int{r.byBase[o.off], r.byID[o.id]} {
-		for _, d := range deltas {
-			delta, _, err := r.u.unpack(r.pack, r.objects[d].head)
-			if err != nil {
-				return err
-			}
-			made, err := applyDelta(content, delta)
-			if err != nil {
-				return err
-			}
-			child := &r.objects[d]
-			child.kind, child.size = o.kind, int64(len(made))
-			hashOf(r.sum, o.kind, made, &child.id)
-			r.done.Add(1)
-			if r.hasDeltas(child.off, child.id) {
-				if err := r.below(d, made); err != nil {
-					return err
-				}
-			}
+// below makes the deltas that stand on content, and what stands on those. Two
+// workers never meet: a delta has one base, and each base is one worker's.
+func (r *resolver) below(kind Kind, content []byte, deltas []int) error {
+	for _, d := range deltas {
+		o := &r.objects[d]
+		delta, _, err := r.u.unpack(r.pack, o.head)
+		if err != nil {
+			return err
+		}
+		made, err := applyDelta(content, delta)
+		if err != nil {
+			return err
+		}
+		o.kind, o.size = kind, int64(len(made))
+		hashOf(r.sum, kind, made, &o.id)
+		r.done.Add(1)
+		if err := r.below(kind, made, r.deltas(o.off, o.id)); err != nil {
+			return err
 		}
 	}
 	return nil

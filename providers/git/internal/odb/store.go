@@ -30,6 +30,7 @@ type Store struct {
 	mu      sync.Mutex // held while a pack is added
 	trees   *lru       // by ID
 	bases   *lru       // by place
+	spools  spools
 }
 
 // place is where an object begins.
@@ -147,12 +148,15 @@ func (s *Store) Open(id ID, offset int64) (io.ReadCloser, error) {
 	if !ok {
 		return nil, fmt.Errorf("%s: %w", id, ErrNotFound)
 	}
-	if p.size(i) >= streamed {
+	if size := p.size(i); size >= streamed {
+		if offset > 0 {
+			return s.openAt(id, offset, size)
+		}
 		h, err := p.header(p.offset(i))
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", id, err)
 		}
-		if h.kind == Blob && offset == 0 {
+		if h.kind == Blob {
 			z, err := inflater(p, h.data)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", id, err)

@@ -1,0 +1,92 @@
+package object_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/wsmount/wsmount/integration/gitserver"
+	"github.com/wsmount/wsmount/providers/git/internal/object"
+)
+
+// What this package writes is what git writes of the same: the ids that git
+// gives are the same.
+func TestAsGitWrites(t *testing.T) {
+	repo := gitserver.Start(t).Create(t, "r")
+	work := repo.Clone(t.TempDir() + "/w")
+	work.Write(map[string]string{"a": "1", "a.b": "2", "a-b": "3", "a0": "4", "dir/x": "5", "dir.z": "6", "dir-y": "7", "ümlaut": "8"})
+	work.Commit("main", "a message\n\nwith more\n\nName: value")
+	raw := repo.Git("cat-file", "tree", "main^{tree}")
+	entries, err := object.Entries([]byte(raw))
+	if err != nil || len(entries) != 8 {
+		t.Fatalf("%v, %v", entries, err)
+	}
+	slices.Reverse(entries)
+	if got := string(object.EncodeTree(entries)); got != raw {
+		t.Errorf("the tree is %q, want %q", got, raw)
+	}
+	for _, e := range entries {
+		if found, ok, err := object.Find([]byte(raw), e.Name); !ok || err != nil || found != e {
+			t.Errorf("%s: found %v, %v, %v", e.Name, found, ok, err)
+		}
+	}
+	raw = repo.Git("cat-file", "commit", "main")
+	c, err := object.ParseCommit([]byte(raw))
+	if got := string(c.Encode()); err != nil || got != raw {
+		t.Errorf("the commit is %q, want %q, %v", got, raw, err)
+	}
+}
+
+func TestMalformed(t *testing.T) {
+	for _, raw := range []string{"1", "100644", "100644 a", "100644 a\x00short", "10x644 a\x0012345678901234567890", "123456789 a\x0012345678901234567890"} {
+		if entries, err := object.Entries([]byte(raw)); err == nil {
+			t.Errorf("%q is a tree of %v", raw, entries)
+		}
+	}
+	for _, raw := range []string{"", "\n", "tree 123\n", "tree " + strings.Repeat("x", 40) + "\n", "parent " + strings.Repeat("1", 40) + "\n\n"} {
+		if c, err := object.ParseCommit([]byte(raw)); err == nil {
+			t.Errorf("%q is the commit %v", raw, c)
+		}
+	}
+}
+
+// A name or an address cannot end its line, or begin another.
+func TestSignature(t *testing.T) {
+	when := time.Unix(1_000_000_000, 0).In(time.FixedZone("", -7*3600))
+	for in, want := range map[object.Signature]string{
+		{Name: "Ann", Email: "ann@acme.test", When: when}:                            "Ann <ann@acme.test> 1000000000 -0700",
+		{Name: "A <b> c\nparent x", Email: "x>\ncommitter y", When: when}:            "A b cparent x <xcommitter y> 1000000000 -0700",
+		{Name: " . 'Ann' , ", Email: "<ann@acme.test>", When: time.Unix(5, 0).UTC()}: "Ann <ann@acme.test> 5 +0000",
+	} {
+		if got := in.String(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+func TestIsDotGit(t *testing.T) {
+	for _, name := range []string{".git", ".GIT", ".Git ", ".git.", ".git...", "git~1", "GIT~1", ".g\u200cit", ".git:x", `a\.git`, ".git\\config"} {
+		if !object.IsDotGit(name) {
+			t.Errorf("%q passes", name)
+		}
+	}
+	for _, name := range []string{".gitignore", "git", ".gi", "a.git", "git~2", ".github", "..git", ".gitx", ` .git`} {
+		if object.IsDotGit(name) {
+			t.Errorf("%q is refused", name)
+		}
+	}
+}
+
+func FuzzEntries(f *testing.F) {
+	f.Add([]byte("100644 a\x0012345678901234567890"))
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		entries, err := object.Entries(raw)
+		if err != nil {
+			return
+		}
+		if again, err := object.Entries(object.EncodeTree(entries)); err != nil || len(again) != len(entries) {
+			t.Errorf("%d entries, then %d, %v", len(entries), len(again), err)
+		}
+	})
+}

@@ -1,0 +1,254 @@
+package odb_test
+
+import (
+	"bytes"
+	"crypto/sha1"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/wsmount/wsmount/integration/gitserver"
+	"github.com/wsmount/wsmount/providers/git/internal/odb"
+)
+
+func open(t *testing.T, dir string) *odb.Store {
+	t.Helper()
+	s, err := odb.Open(filepath.Join(dir, "objects"), filepath.Join(dir, "wsmount"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+// repacked is a repository with content that git stores as deltas of both kinds
+// of bases, and what it has: id to content.
+func repacked(t *testing.T) (repo *gitserver.Repo, want map[string]string) {
+	t.Helper()
+	server := gitserver.Start(t)
+	repo = server.Create(t, "r")
+	work := repo.Clone(filepath.Join(t.TempDir(), "w"))
+	r := rand.New(rand.NewPCG(1, 2))
+	lines := make([]string, 1000)
+	for i := range lines {
+		lines[i] = fmt.Sprintf("line %d of %d", i, r.Uint64())
+	}
+	want = map[string]string{}
+	for round := range 4 {
+		lines[r.IntN(len(lines))] = fmt.Sprintf("changed in round %d", round)
+		files := map[string]string{
+			"long": strings.Join(lines, "\n"), "short": fmt.Sprint(round), "empty": "", "dir/large": strings.Repeat(fmt.Sprint("x", round), 600_000),
+		}
+		work.Write(files)
+		work.Commit("main", fmt.Sprint("round ", round))
+		for _, content := range files {
+			sum := sha1.Sum(fmt.Appendf(nil, "blob %d\x00%s", len(content), content))
+			want[fmt.Sprintf("%x", sum)] = content
+		}
+	}
+	repo.Git("repack", "-adfq", "--depth=10", "--window=10")
+	return repo, want
+}
+
+// holds compares what a store has with what it must have, from many readers.
+func holds(t *testing.T, s *odb.Store, want map[string]string) {
+	t.Helper()
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			for name, content := range want {
+				at := idOf(name)
+				size, err := s.Size(at)
+				if err != nil || size != int64(len(content)) {
+					t.Errorf("size of %s: %d, %v, want %d", name, size, err, len(content))
+				}
+				for _, off := range []int64{0, size / 2, size + 10} {
+					r, err := s.Open(at, off)
+					if err != nil {
+						t.Errorf("open of %s: %v", name, err)
+						return
+					}
+					got, err := io.ReadAll(r)
+					r.Close()
+					if err != nil || string(got) != content[min(off, size):] {
+						t.Errorf("%s from %d on: %d bytes, %v, want %d", name, off, len(got), err, size-off)
+					}
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func idOf(text string) (id odb.ID) {
+	if _, err := hex.Decode(id[:], []byte(text)); err != nil {
+		panic(err)
+	}
+	return id
+}
+
+// A pack is read the same whether git has indexed it or Receive, and sizes are
+// the same whether they were kept or found again.
+func TestPacksOfGit(t *testing.T) {
+	repo, want := repacked(t)
+	theirs := open(t, repo.Dir)
+	holds(t, theirs, want)
+
+	packs, err := filepath.Glob(filepath.Join(repo.Dir, "objects/pack/*.pack"))
+	if err != nil || len(packs) != 1 {
+		t.Fatal(packs, err)
+	}
+	f, err := os.Open(packs[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	dir := t.TempDir()
+	ours := open(t, dir)
+	if err := ours.Receive(f); err != nil {
+		t.Fatal(err)
+	}
+	holds(t, ours, want)
+	made, err := filepath.Glob(filepath.Join(dir, "objects/pack/*.idx"))
+	if err != nil || len(made) != 1 {
+		t.Fatal(made, err)
+	}
+	got, _ := os.ReadFile(made[0])
+	index, _ := os.ReadFile(strings.TrimSuffix(packs[0], ".pack") + ".idx")
+	if !bytes.Equal(got, index) {
+		t.Error("the index is not the one that git makes")
+	}
+	holds(t, open(t, dir), want)
+	if err := os.RemoveAll(filepath.Join(dir, "wsmount")); err != nil {
+		t.Fatal(err)
+	}
+	holds(t, open(t, dir), want)
+}
+
+// A file of sizes that was damaged is not believed.
+func TestDamagedSizes(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir)
+	made := put(t, s, strings.Repeat("content ", 100))
+	files, err := filepath.Glob(filepath.Join(dir, "wsmount/sizes/*"))
+	if err != nil || len(files) != 1 {
+		t.Fatal(files, err)
+	}
+	b, err := os.ReadFile(files[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	b[len(b)-6] ^= 1
+	if err := os.WriteFile(files[0], b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if size, err := open(t, dir).Size(made); size != 800 || err != nil {
+		t.Errorf("size %d, %v", size, err)
+	}
+}
+
+func put(t *testing.T, s *odb.Store, content string) odb.ID {
+	t.Helper()
+	b, err := s.NewBatch()
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, err := b.Add(odb.Blob, []byte(content))
+	if err == nil {
+		err = b.Finish()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made
+}
+
+// A pack that broke off, was changed on the way, or is no pack, leaves nothing.
+func TestBrokenPacks(t *testing.T) {
+	from := open(t, t.TempDir())
+	b, err := from.NewPack()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 20 {
+		if _, err := b.Add(odb.Blob, []byte(strings.Repeat(fmt.Sprint(i), 100))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r, err := b.Pack()
+	if err != nil {
+		t.Fatal(err)
+	}
+	good, err := io.ReadAll(r)
+	r.Close()
+	if err != nil {
+		t.Fatal(err)
+	}
+	changed := bytes.Clone(good)
+	changed[len(changed)/2] ^= 0x40
+	dir := t.TempDir()
+	s := open(t, dir)
+	for what, pack := range map[string][]byte{
+		"cut": good[:len(good)/2], "changed": changed, "empty": {}, "text": []byte("error: something is wrong here, and that is no pack"),
+	} {
+		if err := s.Receive(bytes.NewReader(pack)); !errors.Is(err, odb.ErrCorrupt) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	for _, sub := range []string{"objects/pack", "wsmount/tmp"} {
+		if left, _ := os.ReadDir(filepath.Join(dir, sub)); len(left) != 0 {
+			t.Errorf("%s has %v", sub, left)
+		}
+	}
+	for range 2 { // the second time it is here already
+		if err := s.Receive(bytes.NewReader(good)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// What a batch refuses leaves no trace in its pack, and what is here is not
+// added again.
+func TestBatch(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir)
+	first := put(t, s, "first")
+	b, err := s.NewBatch()
+	if err != nil {
+		t.Fatal(err)
+	}
+	broken := errors.New("broken")
+	if _, err := b.Put(odb.Blob, 1000, func(w io.Writer) error {
+		w.Write(make([]byte, 500))
+		return broken
+	}); !errors.Is(err, broken) {
+		t.Fatalf("put of what breaks: %v", err)
+	}
+	again, err := b.Add(odb.Blob, []byte("first"))
+	if err != nil || again != first {
+		t.Fatalf("%s, %v, want %s", again, err, first)
+	}
+	second, err := b.Add(odb.Blob, []byte("second"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Has(second) {
+		t.Error("it is seen before it is safe")
+	}
+	if err := b.Finish(); err != nil {
+		t.Fatal(err)
+	}
+	got, err := s.Get(second, odb.Blob)
+	if string(got) != "second" || err != nil {
+		t.Errorf("got %q, %v", got, err)
+	}
+	holdsAll := map[string]string{first.String(): "first", second.String(): "second"}
+	holds(t, open(t, dir), holdsAll)
+}

@@ -1,0 +1,154 @@
+package refs_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/go-git/go-git/v5/plumbing"
+
+	"github.com/wsmount/wsmount/providers/git/internal/refs"
+)
+
+var (
+	none = refs.ID{}
+	one  = plumbing.NewHash("1111111111111111111111111111111111111111")
+	two  = plumbing.NewHash("2222222222222222222222222222222222222222")
+)
+
+const main = "refs/heads/main"
+
+func open(t *testing.T, dir string) *refs.Store {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Join(dir, "refs/heads"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	s, err := refs.Open(dir, filepath.Join(dir, "wsmount"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func at(t *testing.T, s *refs.Store, name string, want refs.ID) {
+	t.Helper()
+	if got, err := s.Get(name); got != want || err != nil {
+		t.Errorf("%s is at %s, %v, want %s", name, got, err, want)
+	}
+}
+
+func ok(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestUpdate(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir)
+	at(t, s, main, none)
+	ok(t, s.Update(main, none, one))
+	ok(t, s.Update("refs/remotes/origin/a/b", none, two))
+	at(t, s, main, one)
+	if err := s.Update(main, two, none); !errors.Is(err, refs.ErrChanged) {
+		t.Errorf("update from elsewhere: %v", err)
+	}
+	ok(t, s.Update(main, one, two))
+	ok(t, s.Update(main, two, two))
+	at(t, open(t, dir), main, two)
+	at(t, open(t, dir), "refs/remotes/origin/a/b", two)
+	ok(t, s.Update(main, two, none))
+	at(t, s, main, none)
+	clean(t, dir)
+}
+
+// clean checks that no lock and no file of ours is left.
+func clean(t *testing.T, dir string) {
+	t.Helper()
+	ok(t, filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+		if err == nil && !d.IsDir() && (strings.HasSuffix(path, ".lock") || strings.Contains(path, "wsmount")) {
+			t.Errorf("%s is left", path)
+		}
+		return err
+	}))
+}
+
+// A lock of somebody else is honoured; one that a killed program left is not.
+func TestLocks(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir)
+	ok(t, s.Update(main, none, one))
+	lock := filepath.Join(dir, main+".lock")
+	ok(t, os.WriteFile(lock, nil, 0o644))
+	if err := open(t, dir).Update(main, one, two); !errors.Is(err, refs.ErrLocked) {
+		t.Errorf("update of what git has locked: %v", err)
+	}
+	at(t, s, main, one)
+	ok(t, os.Remove(lock))
+
+	left := filepath.Join(dir, "wsmount/refs/left")
+	ok(t, os.WriteFile(left, []byte("half"), 0o644))
+	ok(t, os.Link(left, lock)) // as a kill leaves it
+	ok(t, open(t, dir).Update(main, one, two))
+	at(t, s, main, two)
+	clean(t, dir)
+}
+
+// What git has packed is found, moved and removed.
+func TestPacked(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir)
+	packed := "# pack-refs with: peeled fully-peeled sorted \n" + one.String() + " " + main + "\n^" + two.String() + "\n" + two.String() + " refs/heads/other\n"
+	ok(t, os.WriteFile(filepath.Join(dir, "packed-refs"), []byte(packed), 0o644))
+	at(t, s, main, one)
+	at(t, s, "refs/heads/ain", none)
+	ok(t, s.Update(main, one, two))
+	at(t, s, main, two)
+	ok(t, s.Update(main, two, none))
+	at(t, s, main, none)
+	at(t, s, "refs/heads/other", two)
+	if b, _ := os.ReadFile(filepath.Join(dir, "packed-refs")); strings.Contains(string(b), "^") {
+		t.Errorf("packed-refs is %q", b)
+	}
+	clean(t, dir)
+}
+
+// A reference that is torn is an error, and not one that is not there.
+func TestTorn(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir)
+	ok(t, os.WriteFile(filepath.Join(dir, main), nil, 0o644))
+	if got, err := s.Get(main); !errors.Is(err, refs.ErrDamaged) {
+		t.Errorf("got %s, %v", got, err)
+	}
+	if err := s.Update(main, none, one); !errors.Is(err, refs.ErrDamaged) {
+		t.Errorf("update: %v", err)
+	}
+}
+
+// Of many who move a reference from one place, one succeeds.
+func TestRace(t *testing.T) {
+	s := open(t, t.TempDir())
+	var won atomic.Int32
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			err := s.Update(main, none, one)
+			switch {
+			case err == nil:
+				won.Add(1)
+			case !errors.Is(err, refs.ErrChanged):
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if won.Load() != 1 {
+		t.Errorf("%d succeeded", won.Load())
+	}
+}
