@@ -1,0 +1,326 @@
+package git_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/wsmount/wsmount/integration/gitserver"
+	"github.com/wsmount/wsmount/providers"
+	"github.com/wsmount/wsmount/providers/git"
+)
+
+var always = providers.WriteOptions{If: providers.Unconditional()}
+
+func at(name string) providers.Locator { return providers.MustLocator(name) }
+
+// reopen ends a provider and opens its clone again.
+func reopen(t *testing.T, p *git.Provider, url, dir string) *git.Provider {
+	t.Helper()
+	ok(t, p.Close())
+	return clone(t, url, in(dir))
+}
+
+func in(dir string) func(*git.Options) { return func(o *git.Options) { o.Dir = dir } }
+
+func ok(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func is(t *testing.T, what string, err, want error) {
+	t.Helper()
+	if !errors.Is(err, want) {
+		t.Errorf("%s: %v, want %v", what, err, want)
+	}
+}
+
+func write(t *testing.T, p providers.Provider, name, content string) providers.Info {
+	t.Helper()
+	info, err := p.Write(t.Context(), at(name), providers.String(content), always)
+	ok(t, err)
+	return info
+}
+
+func reads(t *testing.T, p providers.Provider, name, want string) {
+	t.Helper()
+	got, _, err := providers.Fetch(t.Context(), p, at(name), providers.ReadOptions{})
+	if string(got) != want || err != nil {
+		t.Errorf("%s: %q, %v, want %q", name, got, err, want)
+	}
+}
+
+// seeded is a repository with one commit, and somebody's clone of it.
+func seeded(t *testing.T) (server *gitserver.Server, repo, other *gitserver.Repo) {
+	t.Helper()
+	server = gitserver.Start(t)
+	repo = server.Create(t, "acme/r")
+	other = repo.Clone(filepath.Join(t.TempDir(), "other"))
+	other.Write(map[string]string{"a": "one\n", "dir/b": "two\n"})
+	other.Commit("main", "begin")
+	return server, repo, other
+}
+
+// What became of an operation is known after a crash: of one whose reference
+// moved, and of one whose reference did not.
+func TestOutcomesOutliveACrash(t *testing.T) {
+	_, repo, _ := seeded(t)
+	dir := place(t)
+	p := clone(t, repo.URL, in(dir))
+	set := providers.ChangeSet{Op: "op-1", Changes: []providers.Change{{Locator: at("new"), Body: providers.String("x"), If: providers.IfAbsent()}}}
+	first, err := p.Commit(t.Context(), set)
+	ok(t, err)
+	ok(t, p.Adopt(t.Context(), first.Revision, first.Revision))
+	ask := providers.ChangeSet{Op: "op-1", Base: "none"}
+	p = reopen(t, p, repo.URL, dir)
+	again, err := p.Commit(t.Context(), ask)
+	ok(t, err)
+	if again.Revision != first.Revision || !again.Committed || len(again.Entries) != 1 || !again.Entries[0].Version.Matches(first.Entries[0].Version) {
+		t.Errorf("after a crash: %+v, was %+v", again, first)
+	}
+	// One that was noted when the crash came, and the head had not moved; and
+	// the half of a line behind it.
+	file := filepath.Join(dir, "wsmount/outcomes")
+	b, err := os.ReadFile(file)
+	ok(t, err)
+	lost := fmt.Sprintf(`{"From":%q,"To":%q,"Op":"op-2"}`+"\n", first.Revision, strings.Repeat("1", 40))
+	ok(t, os.WriteFile(file, append(b, lost+lost[:30]...), 0o600))
+	p = reopen(t, p, repo.URL, dir)
+	ask.Op = "op-2"
+	_, err = p.Commit(t.Context(), ask)
+	is(t, "what never happened", err, providers.ErrConflict)
+	write(t, p, "more", "y")
+	p = reopen(t, p, repo.URL, dir)
+	ask.Op = "op-1"
+	again, err = p.Commit(t.Context(), ask)
+	if err != nil || again.Revision != first.Revision {
+		t.Errorf("later: %+v, %v", again, err)
+	}
+	repo.Git("--git-dir", dir, "fsck", "--strict")
+}
+
+// The git program and we keep out of each other's way, and a commit that could
+// not be made leaves all as it was.
+func TestLockedByGit(t *testing.T) {
+	_, repo, _ := seeded(t)
+	dir := place(t)
+	p := clone(t, repo.URL, in(dir))
+	lock := filepath.Join(dir, "refs/heads/main.lock")
+	ok(t, os.WriteFile(lock, nil, 0o644))
+	_, err := p.Write(t.Context(), at("a"), providers.String("x"), always)
+	is(t, "write while git has locked the branch", err, providers.ErrUnavailable)
+	reads(t, p, "a", "one\n")
+	ok(t, os.Remove(lock))
+	write(t, p, "a", "x")
+	if got := repo.Git("--git-dir", dir, "show", "main:a"); got != "x" {
+		t.Errorf("git sees %q", got)
+	}
+}
+
+// A clone works on without its remote, also when it is opened anew.
+func TestOffline(t *testing.T) {
+	server, repo, _ := seeded(t)
+	dir := place(t)
+	p := clone(t, repo.URL, in(dir))
+	server.Stop()
+	p = reopen(t, p, repo.URL, dir)
+	write(t, p, "a", "offline")
+	reads(t, p, "a", "offline")
+	_, err := p.Fetch(t.Context())
+	is(t, "fetch", err, providers.ErrUnavailable)
+	_, err = p.Push(t.Context(), providers.PushOptions{})
+	is(t, "push", err, providers.ErrUnavailable)
+	_, err = git.Open(t.Context(), git.Options{URL: repo.URL, Dir: place(t)})
+	is(t, "a new clone", err, providers.ErrUnavailable)
+}
+
+// Errors of the remote have their kinds; that of a repository that has gone is
+// not that of one without the branch.
+func TestRemoteErrors(t *testing.T) {
+	server, repo, _ := seeded(t)
+	token := "wrong"
+	reveal := func(o *git.Options) {
+		o.Credentials = func(context.Context) (map[string]string, error) { return map[string]string{"token": token}, nil }
+	}
+	server.Require("right")
+	_, err := git.Open(t.Context(), git.Options{URL: repo.URL, Dir: place(t)})
+	is(t, "open without a token", err, providers.ErrUnauthenticated)
+	token = "right" // it is asked for each time
+	p := clone(t, repo.URL, reveal)
+	write(t, p, "a", "x")
+	token = "wrong"
+	_, err = p.Push(t.Context(), providers.PushOptions{})
+	is(t, "push with a token that ended", err, providers.ErrUnauthenticated)
+	token = "right"
+
+	hook := filepath.Join(repo.Dir, "hooks/pre-receive")
+	ok(t, os.MkdirAll(filepath.Dir(hook), 0o755))
+	ok(t, os.WriteFile(hook, []byte("#!/bin/sh\necho 'GH006: Protected branch update failed' >&2\nexit 1\n"), 0o755))
+	_, err = p.Push(t.Context(), providers.PushOptions{})
+	is(t, "push that a hook refuses", err, providers.ErrPermission)
+	if err == nil || !strings.Contains(err.Error(), "GH006") || !strings.Contains(err.Error(), "pre-receive hook declined") {
+		t.Errorf("it does not say why: %v", err)
+	}
+	ok(t, os.Remove(hook))
+
+	_, err = git.Open(t.Context(), git.Options{URL: server.URL + "/acme/none.git", Dir: place(t), Credentials: func(context.Context) (map[string]string, error) {
+		return map[string]string{"token": token}, nil
+	}})
+	is(t, "open of what is not there", err, providers.ErrNotExist)
+	ok(t, os.Rename(repo.Dir, repo.Dir+".gone"))
+	for what, call := range map[string]func() error{
+		"fetch": func() error { _, err := p.Fetch(t.Context()); return err },
+		"push":  func() error { _, err := p.Push(t.Context(), providers.PushOptions{}); return err },
+	} {
+		is(t, what+" of what is not there any more", call(), providers.ErrUnavailable)
+		if errors.Is(call(), providers.ErrNotExist) {
+			t.Errorf("%s: it looks as if the branch were new", what)
+		}
+	}
+}
+
+// A push goes nowhere but where it is meant to go; a fetch may be sent
+// elsewhere, and the token stays.
+func TestRedirects(t *testing.T) {
+	server, repo, _ := seeded(t)
+	var told []string
+	elsewhere := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		user, password, _ := r.BasicAuth()
+		told = append(told, r.Method+" "+user+password)
+		http.Error(w, "not here", http.StatusNotFound)
+	}))
+	defer elsewhere.Close()
+	p := clone(t, repo.URL, func(o *git.Options) {
+		o.Credentials = func(context.Context) (map[string]string, error) { return map[string]string{"token": "secret"}, nil }
+	})
+	write(t, p, "a", "x")
+	server.Hook(func(w http.ResponseWriter, r *http.Request) bool {
+		http.Redirect(w, r, elsewhere.URL+r.URL.RequestURI(), http.StatusTemporaryRedirect)
+		return true
+	})
+	_, err := p.Push(t.Context(), providers.PushOptions{})
+	is(t, "push that is redirected", err, providers.ErrPermission)
+	if len(told) != 0 {
+		t.Errorf("the other server was asked: %q", told)
+	}
+	_, err = p.Fetch(t.Context())
+	is(t, "fetch that is redirected to nothing", err, providers.ErrUnavailable)
+	if !slices.Equal(told, []string{"GET "}) {
+		t.Errorf("the other server was asked: %q", told)
+	}
+}
+
+// What the remote lost in a forced push, and what a pull left behind, stays.
+func TestNothingIsThrownAway(t *testing.T) {
+	_, repo, other := seeded(t)
+	dir := place(t)
+	p := clone(t, repo.URL, in(dir))
+	begin, err := p.Head(t.Context())
+	ok(t, err)
+	other.Write(map[string]string{"a": "theirs\n"})
+	other.Commit("main", "theirs")
+	theirs, err := p.Fetch(t.Context())
+	ok(t, err)
+	write(t, p, "a", "ours")
+	ours, err := p.Head(t.Context())
+	ok(t, err)
+	ok(t, p.Adopt(t.Context(), ours, begin))
+	other.Git("push", "-q", "-f", "origin", string(begin)+":refs/heads/main")
+	_, err = p.Fetch(t.Context())
+	ok(t, err)
+	p = reopen(t, p, repo.URL, dir)
+	for r, want := range map[providers.Revision]string{theirs: "theirs\n", ours: "ours"} {
+		past, err := p.At(t.Context(), r)
+		ok(t, err)
+		reads(t, past, "a", want)
+	}
+	repo.Git("--git-dir", dir, "gc", "-q", "--prune=now")
+	if left := repo.Git("--git-dir", dir, "for-each-ref", "--format=%(objectname)", "refs/wsmount"); !strings.Contains(left, string(theirs)) || !strings.Contains(left, string(ours)) {
+		t.Errorf("references to %q, want to %s and %s", left, theirs, ours)
+	}
+	reads(t, reopen(t, p, repo.URL, dir), "a", "one\n") // from what git has packed anew
+}
+
+// An unchanged remote costs one request; a commit none.
+func TestRequests(t *testing.T) {
+	server, repo, _ := seeded(t)
+	p := clone(t, repo.URL)
+	server.Requests()
+	write(t, p, "a", "x")
+	reads(t, p, "dir/b", "two\n")
+	if got := server.Requests(); len(got) != 0 {
+		t.Errorf("work here asks %q", got)
+	}
+	_, err := p.Fetch(t.Context())
+	ok(t, err)
+	if got := server.Requests(); len(got) != 1 {
+		t.Errorf("a fetch of nothing asks %q", got)
+	}
+}
+
+// Entries that are no files: submodules are directories without entries, and
+// what no file system here can show is left as it is.
+func TestOddEntries(t *testing.T) {
+	_, repo, other := seeded(t)
+	head := strings.TrimSpace(other.Git("rev-parse", "HEAD"))
+	other.Git("update-index", "--add", "--cacheinfo", "160000,"+head+",sub/module")
+	long := strings.Repeat("n", 300)
+	other.Git("update-index", "--add", "--cacheinfo", "100644,"+strings.TrimSpace(other.Git("rev-parse", "HEAD:a"))+",dir/"+long)
+	other.Git("commit", "-q", "-m", "odd")
+	other.Git("push", "-q", "origin", "HEAD:main")
+	dir := place(t)
+	p := clone(t, repo.URL, in(dir))
+	page, err := p.List(t.Context(), providers.Locator{}, providers.ListOptions{Recursive: true})
+	ok(t, err)
+	var names []string
+	for _, e := range page.Entries {
+		names = append(names, fmt.Sprint(e.Locator, " ", e.Kind))
+	}
+	if want := []string{"a file", "dir dir", "dir/b file", "sub dir", "sub/module dir"}; !slices.Equal(names, want) {
+		t.Errorf("listed are %q, want %q", names, want)
+	}
+	_, err = p.Write(t.Context(), at("sub/module/x"), providers.String("x"), always)
+	is(t, "write in a submodule", err, providers.ErrPermission)
+	for _, name := range []string{".git", "dir/.GIT/config", "git~1"} {
+		_, err = p.Write(t.Context(), at(name), providers.String("x"), always)
+		is(t, "write of "+name, err, providers.ErrInvalid)
+	}
+	write(t, p, "dir/new", "x")
+	write(t, p, "sub/file", "y")
+	tree := repo.Git("--git-dir", dir, "ls-tree", "-r", "--name-only", "main")
+	if want := "a\ndir/b\ndir/new\ndir/" + long + "\nsub/file\nsub/module\n"; tree != want {
+		t.Errorf("the tree is %q, want %q", tree, want)
+	}
+	repo.Git("--git-dir", dir, "fsck", "--strict")
+}
+
+// The name of a branch becomes that of a file, also when a server chooses it.
+func TestHostileBranch(t *testing.T) {
+	server, repo, _ := seeded(t)
+	server.Hook(func(w http.ResponseWriter, r *http.Request) bool {
+		line := func(s string) string { return fmt.Sprintf("%04x%s", len(s)+4, s) }
+		w.Header().Set("Content-Type", "application/x-git-upload-pack-advertisement")
+		id := strings.Repeat("1", 40)
+		fmt.Fprint(w, line("# service=git-upload-pack\n"), "0000",
+			line(id+" HEAD\x00symref=HEAD:refs/heads/../../../../evil\n"), line(id+" refs/heads/../../../../evil\n"), "0000")
+		return true
+	})
+	dir := place(t)
+	_, err := git.Open(t.Context(), git.Options{URL: repo.URL, Dir: dir})
+	is(t, "a branch that leads elsewhere", err, providers.ErrInvalid)
+	server.Hook(nil)
+	p := clone(t, repo.URL)
+	for _, name := range []string{"../x", "a..b", "a/.b", "x.lock", "a b", "-x", "a//b", "@{x", "a\\b"} {
+		_, err := p.Push(t.Context(), providers.PushOptions{Branch: name})
+		is(t, "push to "+name, err, providers.ErrInvalid)
+	}
+}
