@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -248,6 +249,36 @@ func TestNothingIsThrownAway(t *testing.T) {
 		t.Errorf("references to %q, want to %s and %s", left, theirs, ours)
 	}
 	reads(t, reopen(t, p, repo.URL, dir), "a", "one\n") // from what git has packed anew
+}
+
+// Bases are those that git finds, also when all commits were made at once and
+// their times say nothing.
+func TestBases(t *testing.T) {
+	_, repo, other := seeded(t)
+	r := rand.New(rand.NewPCG(3, 4))
+	tree := strings.TrimSpace(other.Git("rev-parse", "HEAD^{tree}"))
+	commits := []string{strings.TrimSpace(other.Git("rev-parse", "HEAD"))}
+	for i := range 25 {
+		args := []string{"commit-tree", tree, "-m", fmt.Sprint(i)}
+		for _, p := range slices.Compact([]int{r.IntN(len(commits)), r.IntN(len(commits))}) {
+			args = append(args, "-p", commits[p])
+		}
+		commits = append(commits, strings.TrimSpace(other.Git(args...)))
+	}
+	all := []string{"commit-tree", tree, "-m", "all"}
+	for _, c := range commits {
+		all = append(all, "-p", c)
+	}
+	other.Git("push", "-q", "origin", strings.TrimSpace(other.Git(all...))+":refs/heads/main")
+	p := clone(t, repo.URL)
+	for range 60 {
+		a, b := commits[r.IntN(len(commits))], commits[r.IntN(len(commits))]
+		base, err := p.Base(t.Context(), providers.Revision(a), providers.Revision(b))
+		ok(t, err)
+		if want := strings.Fields(other.Git("merge-base", "--all", a, b)); !slices.Contains(want, string(base)) {
+			t.Errorf("base of %s and %s: %s, git says %s", a, b, base, want)
+		}
+	}
 }
 
 // An unchanged remote costs one request; a commit none.

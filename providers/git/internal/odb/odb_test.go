@@ -44,7 +44,7 @@ func repacked(t *testing.T) (repo *gitserver.Repo, want map[string]string) {
 	for round := range 4 {
 		lines[r.IntN(len(lines))] = fmt.Sprintf("changed in round %d", round)
 		files := map[string]string{
-			"long": strings.Join(lines, "\n"), "short": fmt.Sprint(round), "empty": "", "dir/large": strings.Repeat(fmt.Sprint("x", round), 600_000),
+			"long": strings.Join(lines, "\n"), "short": fmt.Sprint(round), "empty": "", "dir/large": numbers(round, 200_000),
 		}
 		work.Write(files)
 		work.Commit("main", fmt.Sprint("round ", round))
@@ -55,6 +55,15 @@ func repacked(t *testing.T) (repo *gitserver.Repo, want map[string]string) {
 	}
 	repo.Git("repack", "-adfq", "--depth=10", "--window=10")
 	return repo, want
+}
+
+// numbers is long, and nowhere the same.
+func numbers(from, n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintln(&b, from+i)
+	}
+	return b.String()
 }
 
 // holds compares what a store has with what it must have, from many readers.
@@ -249,6 +258,15 @@ func TestBatch(t *testing.T) {
 	if string(got) != "second" || err != nil {
 		t.Errorf("got %q, %v", got, err)
 	}
-	holdsAll := map[string]string{first.String(): "first", second.String(): "second"}
-	holds(t, open(t, dir), holdsAll)
+	holds(t, open(t, dir), map[string]string{first.String(): "first", second.String(): "second"})
+	packs, _ := filepath.Glob(filepath.Join(dir, "objects/pack/*.pack"))
+	for _, name := range packs {
+		pack, err := os.ReadFile(name)
+		if err == nil {
+			err = open(t, t.TempDir()).Receive(bytes.NewReader(pack))
+		}
+		if err != nil {
+			t.Errorf("another database does not take the pack: %v", err)
+		}
+	}
 }
