@@ -3,6 +3,7 @@ package providers
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -54,6 +55,7 @@ type NameLimits struct {
 	Ending string // the store's own end of a name, which others have twice
 	Own    string // a name in the root that is the store's own
 	Path   int    // bytes in the whole path; 0: no limit known
+	DotGit bool   // no name on the way is what IsDotGit says
 }
 
 // Check says why an entry cannot be written at l: ErrInvalid or ErrTooLarge.
@@ -70,6 +72,8 @@ func (n NameLimits) Check(l Locator) error {
 		return fmt.Errorf("a name that ends in %s means another there: %w", n.Ending, ErrInvalid)
 	case n.Own != "" && l.Parts()[0] == n.Own:
 		return fmt.Errorf("%s is the storage's own: %w", n.Own, ErrInvalid)
+	case n.DotGit && slices.ContainsFunc(l.Parts(), IsDotGit):
+		return fmt.Errorf("a name that is git's own: %w", ErrInvalid)
 	case n.Path > 0 && len(path) > n.Path:
 		return fmt.Errorf("a path of %d bytes, %d fit: %w", len(path), n.Path, ErrTooLarge)
 	}
@@ -116,7 +120,7 @@ type Capabilities struct {
 	EmptyDirs     bool // Mkdir works, and its directory stays without entries
 	ImpliedDirs   bool // a directory that only Write made goes with its last entry
 	StrictTree    bool // nothing can be below a file, and no file where a directory is
-	AnyNames      bool // each name can be written; else one that is no UTF-8, has control characters, that Key escapes, or ".git", may be ErrInvalid
+	AnyNames      bool // each name can be written; else one that is no UTF-8, has control characters, or that Key escapes, may be ErrInvalid, and what Names says
 	Symlinks      bool // KindSymlink can be written
 	Metadata      bool // Info.Metadata is kept
 	ListComplete  bool // entries of List say all that Stat would; else Kind (a link may pass for a file), Size, Version, and the rest perhaps

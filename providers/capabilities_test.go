@@ -33,7 +33,7 @@ func TestZeroPromisesNothing(t *testing.T) {
 	typ := reflect.TypeFor[providers.Capabilities]()
 	for i := range typ.NumField() {
 		name := typ.Field(i).Name
-		if name == "Parts" || name == "MaxSize" {
+		if name == "Parts" || name == "MaxSize" || name == "Names" {
 			continue // limits, not promises
 		}
 		var need providers.Capabilities
@@ -72,7 +72,7 @@ func TestMissingIsExact(t *testing.T) {
 }
 
 func TestNameLimits(t *testing.T) {
-	all := providers.NameLimits{UTF8: true, Plain: true, XML: true, Ending: "%2F", Own: ".own", Path: 20}
+	all := providers.NameLimits{UTF8: true, Plain: true, XML: true, Ending: "%2F", Own: ".own", Path: 20, DotGit: true}
 	for _, c := range []struct {
 		l     string
 		says  string // "": it can be written
@@ -94,6 +94,8 @@ func TestNameLimits(t *testing.T) {
 		{"%~/x", "disagree", providers.ErrInvalid},
 		{"%~a%00b", "disagree", providers.ErrInvalid},
 		{"%+" + strings.Repeat("x", 253), "disagree", providers.ErrInvalid},
+		{"dir/.GIT/x", "git's own", providers.ErrInvalid},
+		{"dir/.gitignore", "", nil},
 		{"a/path/of/more/bytes/x", "22 bytes, 20 fit", providers.ErrTooLarge},
 	} {
 		err := all.Check(providers.MustLocator(c.l))

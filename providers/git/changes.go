@@ -96,8 +96,8 @@ func (r *run) enter(i int, c providers.Change) error {
 	case c.Delete:
 		r.deleted[c.Locator] = true
 		return nil
-	case slices.ContainsFunc(c.Locator.Parts(), object.IsDotGit):
-		return fmt.Errorf("the name is git's own: %w", providers.ErrInvalid)
+	case capabilities().Names.Check(c.Locator) != nil:
+		return capabilities().Names.Check(c.Locator)
 	case !c.From.IsRoot():
 		r.taken[c.From] = true
 	}

@@ -122,7 +122,7 @@ func capabilities() providers.Capabilities {
 	all := providers.GuardAtomic
 	return providers.Capabilities{
 		Writable: true, Durable: true, StrictTree: true, Symlinks: true, ListComplete: true, RecursiveList: true, ConcurrentWriters: true,
-		Attributes: providers.AttrExec, MaxSize: maxFile,
+		Names: providers.NameLimits{DotGit: true}, Attributes: providers.AttrExec, MaxSize: maxFile,
 		Conditions: providers.Conditions{Create: all, Replace: all, Delete: all, Copy: all, Move: all, SetAttr: all},
 		Abilities:  providers.AbilityCommit | providers.AbilitySnapshot | providers.AbilityPush | providers.AbilitySync,
 	}

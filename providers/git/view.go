@@ -41,7 +41,7 @@ func (p *Provider) show(c id) error {
 
 // hidden reports whether an entry of a tree is not shown.
 func hidden(name string) bool {
-	return name == "" || name == "." || name == ".." || len(name) > providers.MaxName || strings.Contains(name, "/") || object.IsDotGit(name)
+	return name == "" || name == "." || name == ".." || len(name) > providers.MaxName || strings.Contains(name, "/") || providers.IsDotGit(name)
 }
 
 // tree is the entries of a directory, as git keeps them.

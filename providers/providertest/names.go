@@ -33,7 +33,7 @@ func oddNames() []string {
 // mayRefuse says whether p may take a name for invalid.
 func mayRefuse(p providers.Provider, name string) bool {
 	key, err := loc(name).Key()
-	plain := err == nil && string(key) == name && name != ".git" && utf8.ValidString(name) && strings.IndexFunc(name, unicode.IsControl) < 0
+	plain := err == nil && string(key) == name && !(p.Capabilities().Names.DotGit && providers.IsDotGit(name)) && utf8.ValidString(name) && strings.IndexFunc(name, unicode.IsControl) < 0
 	return !plain && !p.Capabilities().AnyNames
 }
 

@@ -65,19 +65,6 @@ func TestSignature(t *testing.T) {
 	}
 }
 
-func TestIsDotGit(t *testing.T) {
-	for _, name := range []string{".git", ".GIT", ".Git ", ".git.", ".git...", "git~1", "GIT~1", ".g\u200cit", ".git:x", `a\.git`, ".git\\config"} {
-		if !object.IsDotGit(name) {
-			t.Errorf("%q passes", name)
-		}
-	}
-	for _, name := range []string{".gitignore", "git", ".gi", "a.git", "git~2", ".github", "..git", ".gitx", ` .git`} {
-		if object.IsDotGit(name) {
-			t.Errorf("%q is refused", name)
-		}
-	}
-}
-
 func FuzzEntries(f *testing.F) {
 	f.Add([]byte("100644 a\x0012345678901234567890"))
 	f.Fuzz(func(t *testing.T, raw []byte) {

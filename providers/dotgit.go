@@ -1,4 +1,4 @@
-package object
+package providers
 
 import (
 	"strings"
