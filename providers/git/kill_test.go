@@ -1,0 +1,95 @@
+package git_test
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/wsmount/wsmount/providers"
+	"github.com/wsmount/wsmount/providers/git"
+)
+
+// commits makes one commit after another in a clone, and says of each that it
+// is made, until this process is killed.
+func commits(t *testing.T, url, dir, run string) {
+	p, err := git.Open(t.Context(), git.Options{URL: url, Dir: dir})
+	ok(t, err)
+	for i := 0; ; i++ {
+		op := fmt.Sprint(run, "-", i)
+		fmt.Println("begin", op)
+		set := providers.ChangeSet{Op: op, Changes: []providers.Change{{Locator: at("run/" + op), Body: providers.String(op), If: providers.IfAbsent()}}}
+		result, err := p.Commit(t.Context(), set)
+		ok(t, err)
+		fmt.Println("made", op, result.Revision)
+	}
+}
+
+// Whenever a process is killed, what it said is so, of what it was about to say
+// there is an answer that agrees with the tree, and git finds nothing wrong.
+func TestKilled(t *testing.T) {
+	if dir := os.Getenv("GIT_TEST_DIR"); dir != "" {
+		commits(t, os.Getenv("GIT_TEST_URL"), dir, os.Getenv("GIT_TEST_RUN"))
+	}
+	_, repo, _ := seeded(t)
+	dir := t.TempDir()
+	ok(t, clone(t, repo.URL, in(dir)).Close())
+	made := map[string]string{}
+	for run := range 12 {
+		last := killed(t, repo.URL, dir, fmt.Sprint("r", run), made)
+		p := clone(t, repo.URL, in(dir))
+		for op, want := range made {
+			reads(t, p, "run/"+op, op)
+			result, err := p.Commit(t.Context(), providers.ChangeSet{Base: "none", Op: op})
+			if err != nil || string(result.Revision) != want {
+				t.Errorf("run %d: of %s: %+v, %v, was %s", run, op, result, err, want)
+			}
+		}
+		result, err := p.Commit(t.Context(), providers.ChangeSet{Base: "none", Op: last})
+		_, there := p.Stat(t.Context(), at("run/"+last))
+		if done := err == nil && result.Committed; done != (there == nil) || err != nil && !errors.Is(err, providers.ErrConflict) {
+			t.Errorf("run %d: of %s, when the kill came: %+v, %v; its file: %v", run, last, result, err, there)
+		}
+		if there == nil {
+			made[last] = string(result.Revision)
+		}
+		ok(t, p.Close())
+	}
+	if len(made) < 12 {
+		t.Errorf("only %d commits before 12 kills", len(made))
+	}
+	repo.Git("--git-dir", dir, "fsck", "--strict")
+}
+
+// killed runs commits, kills it at some time, and says which operation came
+// last.
+func killed(t *testing.T, url, dir, run string, made map[string]string) (last string) {
+	t.Helper()
+	child := exec.Command(os.Args[0], "-test.run=^TestKilled$")
+	child.Env = append(os.Environ(), "GIT_TEST_URL="+url, "GIT_TEST_DIR="+dir, "GIT_TEST_RUN="+run)
+	out, err := child.StdoutPipe()
+	ok(t, err)
+	ok(t, child.Start())
+	lines := bufio.NewScanner(out)
+	for n := 0; lines.Scan(); n++ {
+		words := strings.Fields(lines.Text())
+		switch {
+		case len(words) == 2 && words[0] == "begin":
+			last = words[1]
+		case len(words) == 3 && words[0] == "made":
+			made[words[1]] = words[2]
+		default:
+			t.Errorf("run %s says %q", run, lines.Text())
+		}
+		if n == 4 { // somewhere in the commits that follow
+			time.AfterFunc(rand.N(20*time.Millisecond), func() { child.Process.Kill() })
+		}
+	}
+	child.Wait()
+	return last
+}
