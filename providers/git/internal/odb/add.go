@@ -27,26 +27,27 @@ func (s *Store) Receive(r io.Reader) error {
 	m := &making{s: s, f: f}
 	defer m.abandon()
 	t := &tail{w: bufio.NewWriterSize(f, 256<<10), sum: sha1.New()}
-	if _, err := io.Copy(t, r); err != nil {
-		return err
-	}
-	if err := t.w.Flush(); err != nil {
-		return err
-	}
-	if !bytes.Equal(t.last, t.sum.Sum(nil)) {
-		return fmt.Errorf("the pack that came is not whole: %w", ErrCorrupt)
-	}
-	fi, err := f.Stat()
+	in := bufio.NewReaderSize(io.TeeReader(r, t), 64<<10)
+	x, err := walkPack(in, func() int64 { return t.n })
 	if err != nil {
 		return err
 	}
-	data, err := unix.Mmap(int(f.Fd()), 0, int(fi.Size()), unix.PROT_READ, unix.MAP_SHARED)
+	end := t.n - int64(in.Buffered())
+	if _, err := io.Copy(io.Discard, in); err != nil {
+		return err
+	}
+	if t.n != end+int64(idSize) || !bytes.Equal(t.last, t.sum.Sum(nil)) {
+		return fmt.Errorf("the pack that came is not whole: %w", ErrCorrupt)
+	}
+	if err := t.w.Flush(); err != nil || len(x.objects) == 0 {
+		return err
+	}
+	data, err := unix.Mmap(int(f.Fd()), 0, int(t.n), unix.PROT_READ, unix.MAP_SHARED)
 	if err != nil {
 		return fmt.Errorf("mmap of a pack: %w", err)
 	}
-	objects, err := indexPack(data)
-	err = errors.Join(err, unix.Munmap(data))
-	if err != nil || len(objects) == 0 {
+	objects, err := x.finish(data)
+	if err = errors.Join(err, unix.Munmap(data)); err != nil {
 		return err
 	}
 	return m.finish(objects, t.last)
@@ -57,10 +58,12 @@ type tail struct {
 	w    *bufio.Writer
 	sum  hash.Hash
 	last []byte
+	n    int64 // of all
 }
 
 func (t *tail) Write(b []byte) (int, error) {
 	n, err := t.w.Write(b)
+	t.n += int64(n)
 	t.last = append(t.last, b[:n]...)
 	if more := len(t.last) - idSize; more > 0 {
 		t.sum.Write(t.last[:more])

@@ -1,9 +1,11 @@
 package odb
 
 import (
+	"bufio"
 	"bytes"
 	"crypto/sha1" // what git's ids are made of
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"hash"
 	"hash/crc32"
@@ -19,6 +21,7 @@ import (
 type indexed struct {
 	id   ID
 	off  int64
+	end  int64 // of what is received
 	crc  uint32
 	size int64
 
@@ -27,7 +30,7 @@ type indexed struct {
 }
 
 // indexer finds the ids of the objects in a pack: first those that are whole,
-// in one walk, then the deltas, each base with all that stands on it, so that
+// while the pack comes, then the deltas, each base with all that stands on it, so that
 // no base is made twice and only one chain is in memory for each worker.
 type indexer struct {
 	pack    []byte
@@ -42,86 +45,34 @@ type indexer struct {
 
 const indexWorkers = 2
 
-// indexPack reads all of a pack. Its own sum is checked by who wrote it down.
-func indexPack(pack []byte) ([]indexed, error) {
-	if len(pack) < 12+idSize || string(pack[:4]) != "PACK" || binary.BigEndian.Uint32(pack[4:]) != 2 {
-		return nil, fmt.Errorf("no pack of version 2: %w", ErrCorrupt)
+// walkPack reads a pack as it comes, and finds where each object is and what the
+// whole ones are. behind is how much was read of it, with what is buffered.
+func walkPack(in *bufio.Reader, behind func() int64) (*indexer, error) {
+	var head [12]byte
+	if _, err := io.ReadFull(in, head[:]); err != nil || string(head[:4]) != "PACK" || binary.BigEndian.Uint32(head[4:]) != 2 {
+		return nil, fmt.Errorf("no pack of version 2: %w", errors.Join(ErrCorrupt, err))
 	}
-	n := int(binary.BigEndian.Uint32(pack[8:]))
-	if n > len(pack)/10 { // no object is smaller
-		return nil, fmt.Errorf("%d objects in %d bytes: %w", n, len(pack), ErrCorrupt)
-	}
-	x := &indexer{pack: pack[:len(pack)-idSize], objects: make([]indexed, 0, n), byBase: map[int64][]int{}, byID: map[ID][]int{}}
-	if err := x.walk(n); err != nil {
-		return nil, err
-	}
-	if err := x.resolve(); err != nil {
-		return nil, err
-	}
-	if int(x.done.Load()) != n {
-		return nil, fmt.Errorf("%d objects stand on what is not in the pack: %w", n-int(x.done.Load()), ErrCorrupt)
-	}
-	slices.SortFunc(x.objects, func(a, b indexed) int { return bytes.Compare(a.id[:], b.id[:]) })
-	return x.objects, nil
-}
-
-// unpacker reads deflated bytes, and knows how many were used: bytes.Reader is
-// read byte by byte, so never beyond their end.
-type unpacker struct {
-	in  bytes.Reader
-	z   io.ReadCloser
-	buf []byte
-}
-
-// unpack inflates what a header is of. The result is good until the next call.
-func (u *unpacker) unpack(pack []byte, h header) (content []byte, used int64, err error) {
-	if h.size > maxObject {
-		return nil, 0, fmt.Errorf("%d bytes: %w", h.size, ErrTooLarge)
-	}
-	u.in.Reset(pack[h.data:])
-	if u.z == nil {
-		u.z, err = zlib.NewReader(&u.in)
-	} else {
-		err = u.z.(zlib.Resetter).Reset(&u.in, nil)
-	}
-	if err != nil {
-		return nil, 0, fmt.Errorf("%w: %w", ErrCorrupt, err)
-	}
-	u.buf = u.buf[:0]
-	for {
-		if len(u.buf) == cap(u.buf) {
-			u.buf = slices.Grow(u.buf, max(4096, len(u.buf)))
-		}
-		n, err := u.z.Read(u.buf[len(u.buf):cap(u.buf)])
-		u.buf = u.buf[:len(u.buf)+n]
-		switch {
-		case err == io.EOF && int64(len(u.buf)) == h.size:
-			return u.buf, int64(len(pack)) - h.data - int64(u.in.Len()), nil
-		case err == io.EOF, int64(len(u.buf)) > h.size:
-			return nil, 0, fmt.Errorf("%d bytes instead of %d: %w", len(u.buf), h.size, ErrCorrupt)
-		case err != nil:
-			return nil, 0, fmt.Errorf("%w: %w", ErrCorrupt, err)
-		}
-	}
-}
-
-// walk finds where each object is, and what the whole ones are.
-func (x *indexer) walk(n int) error {
+	x := &indexer{byBase: map[int64][]int{}, byID: map[ID][]int{}}
 	var u unpacker
 	sum := sha1.New()
-	off := int64(12)
-	for i := range n {
-		h, err := parseHeader(x.pack[min(off, int64(len(x.pack))):], off)
-		if err != nil {
-			return err
+	for i := range int(binary.BigEndian.Uint32(head[8:])) {
+		off := behind() - int64(in.Buffered())
+		start, err := in.Peek(maxHeader)
+		if err != nil && err != io.EOF { // the last object may be smaller
+			return nil, fmt.Errorf("%w: %w", ErrCorrupt, err)
 		}
-		content, used, err := u.unpack(x.pack, h)
+		h, err := parseHeader(start, off)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		o := indexed{off: off, head: h}
-		off = h.data + used
-		o.crc = crc32.ChecksumIEEE(x.pack[o.off:off])
+		if _, err := in.Discard(int(h.data - off)); err != nil {
+			return nil, err
+		}
+		content, err := u.unpack(in, h.size)
+		if err != nil {
+			return nil, err
+		}
+		o := indexed{off: off, end: behind() - int64(in.Buffered()), head: h}
 		switch h.kind {
 		case ofsDelta:
 			x.byBase[h.base] = append(x.byBase[h.base], i)
@@ -134,10 +85,68 @@ func (x *indexer) walk(n int) error {
 		}
 		x.objects = append(x.objects, o)
 	}
-	if off != int64(len(x.pack)) {
-		return fmt.Errorf("%d bytes behind the last object: %w", int64(len(x.pack))-off, ErrCorrupt)
+	return x, nil
+}
+
+// finish makes the deltas of a pack that is here now, and sums its objects up.
+func (x *indexer) finish(pack []byte) ([]indexed, error) {
+	x.pack = pack
+	if err := x.resolve(); err != nil {
+		return nil, err
 	}
-	return nil
+	if missing := len(x.objects) - int(x.done.Load()); missing != 0 {
+		return nil, fmt.Errorf("%d objects stand on what is not in the pack: %w", missing, ErrCorrupt)
+	}
+	for i := range x.objects {
+		o := &x.objects[i]
+		o.crc = crc32.ChecksumIEEE(pack[o.off:o.end])
+	}
+	slices.SortFunc(x.objects, func(a, b indexed) int { return bytes.Compare(a.id[:], b.id[:]) })
+	return x.objects, nil
+}
+
+// unpacker inflates one object after another. It reads byte by byte, so never
+// beyond the end of one.
+type unpacker struct {
+	in  bytes.Reader
+	z   io.ReadCloser
+	buf []byte
+}
+
+// at inflates what a header is of. The result is good until the next call.
+func (u *unpacker) at(pack []byte, h header) ([]byte, error) {
+	u.in.Reset(pack[h.data:])
+	return u.unpack(&u.in, h.size)
+}
+
+func (u *unpacker) unpack(in io.Reader, size int64) (content []byte, err error) {
+	if size > maxObject {
+		return nil, fmt.Errorf("%d bytes: %w", size, ErrTooLarge)
+	}
+	if u.z == nil {
+		u.z, err = zlib.NewReader(in)
+	} else {
+		err = u.z.(zlib.Resetter).Reset(in, nil)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrCorrupt, err)
+	}
+	u.buf = u.buf[:0]
+	for {
+		if len(u.buf) == cap(u.buf) {
+			u.buf = slices.Grow(u.buf, max(4096, len(u.buf)))
+		}
+		n, err := u.z.Read(u.buf[len(u.buf):cap(u.buf)])
+		u.buf = u.buf[:len(u.buf)+n]
+		switch {
+		case err == io.EOF && int64(len(u.buf)) == size:
+			return u.buf, nil
+		case err == io.EOF, int64(len(u.buf)) > size:
+			return nil, fmt.Errorf("%d bytes instead of %d: %w", len(u.buf), size, ErrCorrupt)
+		case err != nil:
+			return nil, fmt.Errorf("%w: %w", ErrCorrupt, err)
+		}
+	}
 }
 
 // hashOf is the id of an object.
@@ -203,7 +212,7 @@ func (r *resolver) root(i int) error {
 	if len(deltas) == 0 {
 		return nil
 	}
-	content, _, err := r.u.unpack(r.pack, r.objects[i].head)
+	content, err := r.u.at(r.pack, r.objects[i].head)
 	if err != nil {
 		return err
 	}
@@ -215,7 +224,7 @@ func (r *resolver) root(i int) error {
 func (r *resolver) below(kind Kind, content []byte, deltas []int) error {
 	for _, d := range deltas {
 		o := &r.objects[d]
-		delta, _, err := r.u.unpack(r.pack, o.head)
+		delta, err := r.u.at(r.pack, o.head)
 		if err != nil {
 			return err
 		}

@@ -223,6 +223,18 @@ func TestBrokenPacks(t *testing.T) {
 	}
 }
 
+// The smallest pack that has something: less than a header may be is behind its
+// one object.
+func TestSmallestPack(t *testing.T) {
+	pack := []byte("PACK\x00\x00\x00\x02\x00\x00\x00\x01\x30\x78\x9c\x03\x00\x00\x00\x00\x01")
+	sum := sha1.Sum(pack)
+	s := open(t, t.TempDir())
+	if err := s.Receive(bytes.NewReader(append(pack, sum[:]...))); err != nil {
+		t.Fatal(err)
+	}
+	holds(t, s, map[string]string{"e69de29bb2d1d6434b8b29ae775ad8c2e48c5391": ""})
+}
+
 // What a batch refuses leaves no trace in its pack, and what is here is not
 // added again.
 func TestBatch(t *testing.T) {
