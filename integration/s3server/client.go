@@ -11,15 +11,19 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 )
 
-// Client asks the server itself, past whatever lies between it and wsmount.
+// Client asks the server itself, past whatever lies between it and wsmount. It is
+// another one after Restart with another secret: a client signs with what it made
+// of the first that it saw.
 func (s *Server) Client() *s3.Client {
-	s.once.Do(func() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.client == nil || s.signs != s.SecretKey {
+		key := aws.Credentials{AccessKeyID: s.AccessKey, SecretAccessKey: s.SecretKey}
+		s.signs = s.SecretKey
 		s.client = s3.New(s3.Options{Region: "us-east-1", BaseEndpoint: &s.Endpoint, UsePathStyle: true,
 			RequestChecksumCalculation: aws.RequestChecksumCalculationWhenRequired,
-			Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
-				return aws.Credentials{AccessKeyID: s.AccessKey, SecretAccessKey: s.SecretKey}, nil
-			})})
-	})
+			Credentials:                aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) { return key, nil })})
+	}
 	return s.client
 }
 

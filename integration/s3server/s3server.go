@@ -57,8 +57,9 @@ type Server struct {
 	ended  chan struct{} // closed when the program has ended
 	why    error         // what it ended with; valid then
 
-	once   sync.Once // makes client
-	client *s3.Client
+	mu     sync.Mutex // guards what follows
+	client *s3.Client // signs with the secret
+	signs  string
 }
 
 const startTime = 30 * time.Second
