@@ -203,6 +203,19 @@ type Change struct {
 	Metadata    map[string]string
 }
 
+// Method is the verb that would make the change by itself, for errors to name.
+func (c Change) Method() Method {
+	switch {
+	case c.Delete:
+		return MethodDelete
+	case !c.From.IsRoot():
+		return MethodMove
+	case c.Dir:
+		return MethodMkdir
+	}
+	return MethodWrite
+}
+
 // Identity is who a commit names, resolved by the caller from the workspace's
 // identity block (AIP-23).
 type Identity struct {

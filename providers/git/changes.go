@@ -69,20 +69,7 @@ func failed(c providers.Change, err error) error {
 	if kind := kindOf(err, nil); kind != nil || isSystem(err) {
 		return err // of the repository, and of no change
 	}
-	return providers.Fail(name, method(c), c.Locator, err, providers.ErrUnavailable)
-}
-
-// method is the verb that a change stands for.
-func method(c providers.Change) providers.Method {
-	switch {
-	case c.Delete:
-		return providers.MethodDelete
-	case !c.From.IsRoot():
-		return providers.MethodMove
-	case c.Dir:
-		return providers.MethodMkdir
-	}
-	return providers.MethodWrite
+	return providers.Fail(name, c.Method(), c.Locator, err, providers.ErrUnavailable)
 }
 
 // enter takes a change into the set.

@@ -49,7 +49,7 @@ func putBodies(ctx context.Context, b *odb.Batch, changes []providers.Change) ([
 		}
 		var err error
 		if blobs[i], err = putBody(ctx, b, c.Body); err != nil {
-			return nil, providers.Fail(name, method(c), c.Locator, err, providers.ErrUnavailable)
+			return nil, providers.Fail(name, c.Method(), c.Locator, err, providers.ErrUnavailable)
 		}
 	}
 	return blobs, nil

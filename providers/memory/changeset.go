@@ -57,20 +57,7 @@ func (r *run) do() ([]providers.Info, error) {
 
 // failed names the change that went wrong.
 func failed(c providers.Change, err error) error {
-	return providers.Fail(name, method(c), c.Locator, err, providers.ErrUnavailable)
-}
-
-// method is the verb that a change stands for.
-func method(c providers.Change) providers.Method {
-	switch {
-	case c.Delete:
-		return providers.MethodDelete
-	case !c.From.IsRoot():
-		return providers.MethodMove
-	case c.Dir:
-		return providers.MethodMkdir
-	}
-	return providers.MethodWrite
+	return providers.Fail(name, c.Method(), c.Locator, err, providers.ErrUnavailable)
 }
 
 // enter takes a change into the set.

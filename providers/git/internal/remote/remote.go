@@ -82,12 +82,17 @@ func (r *Remote) auth(ctx context.Context) (transport.AuthMethod, error) {
 	return a, nil
 }
 
-func (r *Remote) endpoint() (*transport.Endpoint, error) {
+// prepare is what a session begins with.
+func (r *Remote) prepare(ctx context.Context) (*transport.Endpoint, transport.AuthMethod, error) {
+	auth, err := r.auth(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
 	ep, err := transport.NewEndpoint(r.url)
 	if err != nil {
-		return nil, fmt.Errorf("the repository's URL: %w", providers.ErrInvalid) // without what may be in it
+		return nil, nil, fmt.Errorf("the repository's URL: %w", providers.ErrInvalid) // without what may be in it
 	}
-	return ep, nil
+	return ep, auth, nil
 }
 
 // Session is one answer of the server to what it has. Fetch goes on from it.
@@ -98,11 +103,7 @@ type Session struct {
 
 // Ask asks for the branches: one request.
 func (r *Remote) Ask(ctx context.Context) (*Session, error) {
-	auth, err := r.auth(ctx)
-	if err != nil {
-		return nil, err
-	}
-	ep, err := r.endpoint()
+	ep, auth, err := r.prepare(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -195,11 +196,7 @@ type Pushing struct {
 
 // AskPush is Ask for somebody who will push.
 func (r *Remote) AskPush(ctx context.Context) (*Pushing, error) {
-	auth, err := r.auth(ctx)
-	if err != nil {
-		return nil, err
-	}
-	ep, err := r.endpoint()
+	ep, auth, err := r.prepare(ctx)
 	if err != nil {
 		return nil, err
 	}
