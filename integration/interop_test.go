@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/wsmount/wsmount/integration/internal/harness"
+	"github.com/wsmount/wsmount/integration/internal/tied"
 	"github.com/wsmount/wsmount/integration/s3server"
 )
 
@@ -232,15 +233,15 @@ func (b *bucketStage) s3fs(prefix string) string {
 	password := b.w.Write("config/s3fs", b.s.AccessKey+":"+b.s.SecretKey+"\n", 0o600)
 	cmd := exec.CommandContext(context.Background(), "s3fs", b.s.Bucket+":/"+prefix, dir, "-f", "-o", "url="+b.s.Endpoint,
 		"-o", "use_path_request_style", "-o", "use_xattr", "-o", "passwd_file="+password, "-o", "stat_cache_expire=1")
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
-	if err := cmd.Start(); err != nil {
+	ended, _, err := tied.Start(cmd, syscall.SIGTERM)
+	if err != nil {
 		b.t.Fatal(err)
 	}
 	b.t.Cleanup(func() {
 		if out, err := exec.Command("fusermount", "-u", dir).CombinedOutput(); err != nil {
 			b.t.Errorf("%v: %s", err, out)
 		}
-		_ = cmd.Wait()
+		<-ended
 	})
 	var here, above syscall.Stat_t
 	harness.Eventually(b.t, 20*time.Second, "s3fs mounts", func() bool {

@@ -21,12 +21,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"sync"
 	"syscall"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"github.com/wsmount/wsmount/integration/internal/tied"
 )
 
 // A Kind is a program.
@@ -54,8 +55,8 @@ type Server struct {
 
 	cmd    *exec.Cmd
 	output bytes.Buffer
-	ended  chan struct{} // closed when the program has ended
-	why    error         // what it ended with; valid then
+	ended  <-chan struct{} // closed when the program has ended
+	why    func() error    // what it ended with
 
 	mu     sync.Mutex // guards what follows
 	client *s3.Client // signs with the secret
@@ -135,20 +136,11 @@ func freeAddress(ctx context.Context) (string, error) {
 
 // run starts the program in a process group of its own, so that Ctrl-C is for
 // whoever uses it.
-func (s *Server) run() error {
+func (s *Server) run() (err error) {
 	s.cmd.Stdout, s.cmd.Stderr = &s.output, &s.output
-	s.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true} // also when the test is killed
-	runtime.LockOSThread()                                                              // the death of this thread would count
-	defer runtime.UnlockOSThread()
-	if err := s.cmd.Start(); err != nil {
-		return err
-	}
-	s.ended = make(chan struct{})
-	go func() {
-		s.why = s.cmd.Wait()
-		close(s.ended)
-	}()
-	return nil
+	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	s.ended, s.why, err = tied.Start(s.cmd, syscall.SIGKILL)
+	return err
 }
 
 // Stop ends the server. Nothing it has is worth keeping.
@@ -168,7 +160,7 @@ func (s *Server) wait(ctx context.Context) error {
 		}
 		select {
 		case <-s.ended:
-			return fmt.Errorf("%s ended: %w\n%s", s.cmd.Path, s.why, s.output.String())
+			return fmt.Errorf("%s ended: %w\n%s", s.cmd.Path, s.why(), s.output.String())
 		case <-ctx.Done():
 			return fmt.Errorf("%s does not answer: %w", s.cmd.Path, err)
 		case <-time.After(20 * time.Millisecond):

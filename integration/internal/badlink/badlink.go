@@ -33,6 +33,7 @@ import (
 
 	"github.com/wsmount/wsmount/integration/internal/gate"
 	"github.com/wsmount/wsmount/integration/internal/harness"
+	"github.com/wsmount/wsmount/integration/internal/tied"
 )
 
 // A Toxic is something that happens to each connection, in toxiproxy's words.
@@ -113,16 +114,13 @@ func (l *Link) launch() {
 	free.Close()
 	host, port, _ := net.SplitHostPort(address)
 	cmd := exec.CommandContext(context.Background(), binary, "-host", host, "-port", port)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	runtime.LockOSThread() // whose death would count
-	err = cmd.Start()
-	runtime.UnlockOSThread()
+	ended, _, err := tied.Start(cmd, syscall.SIGKILL)
 	if err != nil {
 		l.t.Fatal(err)
 	}
 	l.t.Cleanup(func() {
 		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
+		<-ended
 	})
 	l.api = "http://" + address
 	harness.Eventually(l.t, startTime, "toxiproxy answers", func() bool { return l.ask("/version", nil, nil) == nil })
