@@ -2,7 +2,6 @@ package git
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/git/internal/object"
@@ -22,24 +21,18 @@ type run struct {
 	before, after nodes
 	changes       []providers.Change
 	blobs         []blob
-
-	deleted map[providers.Locator]bool
-	taken   map[providers.Locator]bool // From of a change
-	made    map[providers.Locator]int  // changes that are no deletions
+	places        providers.ChangePlaces
 }
 
 func newRun(objects *odb.Store, root id, changes []providers.Change, blobs []blob) *run {
 	before := nodes{objects, &node{mode: object.ModeDir, id: root}}
-	return &run{
-		before: before, after: before, changes: changes, blobs: blobs,
-		deleted: map[providers.Locator]bool{}, taken: map[providers.Locator]bool{}, made: map[providers.Locator]int{},
-	}
+	return &run{before: before, after: before, changes: changes, blobs: blobs}
 }
 
 // do leaves the tree in after and says what each change left.
 func (r *run) do() ([]providers.Info, error) {
-	for i, c := range r.changes {
-		if err := r.enter(i, c); err != nil {
+	for _, c := range r.changes {
+		if err := r.enter(c); err != nil {
 			return nil, failed(c, err)
 		}
 	}
@@ -48,17 +41,16 @@ func (r *run) do() ([]providers.Info, error) {
 			return nil, failed(c, err)
 		}
 	}
-	for l := range r.deleted {
+	for l := range r.places.Deleted() {
 		root, err := r.after.less(r.after.root, l.Parts())
 		if err != nil {
 			return nil, err
 		}
 		r.after.root = root
 	}
-	for _, l := range r.inOrder() {
-		i := r.made[l]
-		if err := r.place(i, r.changes[i]); err != nil {
-			return nil, failed(r.changes[i], err)
+	for i, c := range r.places.Made() {
+		if err := r.place(i, c); err != nil {
+			return nil, failed(c, err)
 		}
 	}
 	return r.left()
@@ -73,23 +65,11 @@ func failed(c providers.Change, err error) error {
 }
 
 // enter takes a change into the set.
-func (r *run) enter(i int, c providers.Change) error {
-	_, twice := r.made[c.Locator]
-	switch {
-	case c.Locator.IsRoot():
-		return fmt.Errorf("the root stays: %w", providers.ErrInvalid)
-	case c.Delete && r.deleted[c.Locator], !c.Delete && twice:
-		return fmt.Errorf("two changes of it: %w", providers.ErrInvalid)
-	case c.Delete:
-		r.deleted[c.Locator] = true
-		return nil
-	case capabilities().Names.Check(c.Locator) != nil:
-		return capabilities().Names.Check(c.Locator)
-	case !c.From.IsRoot():
-		r.taken[c.From] = true
+func (r *run) enter(c providers.Change) error {
+	if err := r.places.Add(c); err != nil || c.Delete {
+		return err
 	}
-	r.made[c.Locator] = i
-	return nil
+	return capabilities().Names.Check(c.Locator)
 }
 
 func (r *run) check(i int, c providers.Change) error {
@@ -134,7 +114,7 @@ func (r *run) checkDelete(c providers.Change) error {
 	if c.Dir {
 		cond = providers.IfDir()
 	}
-	if err := cond.Allows(providers.MethodDelete, n.at(c.Locator)); err != nil || n == nil || !n.isDir() || r.taken[c.Locator] {
+	if err := cond.Allows(providers.MethodDelete, n.at(c.Locator)); err != nil || n == nil || !n.isDir() || r.places.IsTaken(c.Locator) {
 		return err
 	}
 	empty, err := r.emptied(c.Locator, n)
@@ -158,7 +138,7 @@ func (r *run) emptied(l providers.Locator, n *node) (bool, error) {
 		if err != nil {
 			return false, err
 		}
-		if r.deleted[at] {
+		if r.places.IsDeleted(at) {
 			continue
 		}
 		if !child.isDir() {
@@ -191,7 +171,7 @@ func (r *run) checkFrom(i int, c providers.Change) error {
 	if err != nil {
 		return err
 	}
-	if c.If.Kind == providers.ConditionDir && standing != nil && standing.looksDir() && r.taken[origin] {
+	if c.If.Kind == providers.ConditionDir && standing != nil && standing.looksDir() && r.places.IsTaken(origin) {
 		return nil
 	}
 	return c.If.Allows(providers.MethodMove, standing.at(c.Locator))
@@ -200,34 +180,11 @@ func (r *run) checkFrom(i int, c providers.Change) error {
 // standing is the entry whose place a change at l takes, and where it was
 // before the set; nil when there is none.
 func (r *run) standing(l providers.Locator) (origin providers.Locator, n *node, err error) {
-	root := providers.Locator{} // from where on deletions count
-	origin = l
-	for up := l.Parent(); !up.IsRoot(); up = up.Parent() {
-		if i, ok := r.made[up]; ok && !r.changes[i].From.IsRoot() {
-			root = r.changes[i].From
-			if origin, err = root.Child(l.Parts()[len(up.Parts()):]...); err != nil {
-				return origin, nil, err
-			}
-			break
-		}
+	origin, gone, err := r.places.Origin(l)
+	if err == nil && !gone {
+		n, err = r.before.find(origin)
 	}
-	for at := origin; at != root; at = at.Parent() {
-		if r.deleted[at] {
-			return origin, nil, nil
-		}
-	}
-	n, err = r.before.find(origin)
 	return origin, n, err
-}
-
-// inOrder are the places of what is made, parents before what is in them.
-func (r *run) inOrder() []providers.Locator {
-	order := make([]providers.Locator, 0, len(r.made))
-	for l := range r.made {
-		order = append(order, l)
-	}
-	slices.SortFunc(order, providers.Locator.Compare)
-	return order
 }
 
 // place puts what a change makes into the tree after.
@@ -269,7 +226,7 @@ func (r *run) take(c providers.Change) (*node, error) {
 	}
 	if n.isDir() {
 		depth := len(c.From.Parts())
-		for l := range r.deleted {
+		for l := range r.places.Deleted() {
 			if l == c.From || !c.From.Contains(l) {
 				continue
 			}

@@ -2,7 +2,6 @@ package memory
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/wsmount/wsmount/providers"
 )
@@ -15,23 +14,17 @@ type run struct {
 	mint          *mint
 	set           providers.ChangeSet
 	bodies        [][]byte
-
-	deleted map[providers.Locator]bool
-	taken   map[providers.Locator]bool // From of a change
-	made    map[providers.Locator]int  // changes that are no deletions
+	places        providers.ChangePlaces
 }
 
 func newRun(t tree, m *mint, set providers.ChangeSet, bodies [][]byte) *run {
-	return &run{
-		before: t, after: t, mint: m, set: set, bodies: bodies,
-		deleted: map[providers.Locator]bool{}, taken: map[providers.Locator]bool{}, made: map[providers.Locator]int{},
-	}
+	return &run{before: t, after: t, mint: m, set: set, bodies: bodies}
 }
 
 // do leaves the tree in after and says what each change left.
 func (r *run) do() ([]providers.Info, error) {
-	for i, c := range r.set.Changes {
-		if err := r.enter(i, c); err != nil {
+	for _, c := range r.set.Changes {
+		if err := r.places.Add(c); err != nil {
 			return nil, failed(c, err)
 		}
 	}
@@ -40,16 +33,15 @@ func (r *run) do() ([]providers.Info, error) {
 			return nil, failed(c, err)
 		}
 	}
-	for l := range r.deleted {
+	for l := range r.places.Deleted() {
 		if n, _ := r.before.look(l); n != nil {
 			r.mint.tick()
 			r.after.remove(l)
 		}
 	}
-	for _, l := range r.inOrder() {
-		i := r.made[l]
-		if err := r.place(i, r.set.Changes[i]); err != nil {
-			return nil, failed(r.set.Changes[i], err)
+	for i, c := range r.places.Made() {
+		if err := r.place(i, c); err != nil {
+			return nil, failed(c, err)
 		}
 	}
 	return r.left(), nil
@@ -58,24 +50,6 @@ func (r *run) do() ([]providers.Info, error) {
 // failed names the change that went wrong.
 func failed(c providers.Change, err error) error {
 	return providers.Fail(name, c.Method(), c.Locator, err, providers.ErrUnavailable)
-}
-
-// enter takes a change into the set.
-func (r *run) enter(i int, c providers.Change) error {
-	_, twice := r.made[c.Locator]
-	switch {
-	case c.Locator.IsRoot():
-		return fmt.Errorf("the root stays: %w", providers.ErrInvalid)
-	case c.Delete && r.deleted[c.Locator], !c.Delete && twice:
-		return fmt.Errorf("two changes of it: %w", providers.ErrInvalid)
-	case c.Delete:
-		r.deleted[c.Locator] = true
-		return nil
-	case !c.From.IsRoot():
-		r.taken[c.From] = true
-	}
-	r.made[c.Locator] = i
-	return nil
 }
 
 func (r *run) check(i int, c providers.Change) error {
@@ -106,7 +80,7 @@ func (r *run) checkDelete(c providers.Change) error {
 	if err := cond.Allows(providers.MethodDelete, n.describe(c.Locator)); err != nil {
 		return err
 	}
-	if n != nil && n.isDir() && !r.taken[c.Locator] && !r.emptied(c.Locator, n) {
+	if n != nil && n.isDir() && !r.places.IsTaken(c.Locator) && !r.emptied(c.Locator, n) {
 		return providers.ErrNotEmpty
 	}
 	return nil
@@ -117,7 +91,7 @@ func (r *run) checkDelete(c providers.Change) error {
 func (r *run) emptied(l providers.Locator, n *node) bool {
 	return n.entries.from("", func(name string, child *node) bool {
 		at := below(l, name)
-		return r.deleted[at] || r.before.flat && child.isDir() && r.emptied(at, child)
+		return r.places.IsDeleted(at) || r.before.flat && child.isDir() && r.emptied(at, child)
 	})
 }
 
@@ -147,7 +121,7 @@ func (r *run) checkFrom(i int, c providers.Change) error {
 		return fmt.Errorf("from %q: %w", c.From, providers.ErrConflict)
 	}
 	origin, standing := r.standing(c.Locator)
-	if c.If.Kind == providers.ConditionDir && standing != nil && standing.isDir() && r.taken[origin] {
+	if c.If.Kind == providers.ConditionDir && standing != nil && standing.isDir() && r.places.IsTaken(origin) {
 		return nil
 	}
 	return c.If.Allows(providers.MethodMove, standing.describe(c.Locator))
@@ -156,32 +130,12 @@ func (r *run) checkFrom(i int, c providers.Change) error {
 // standing is the entry whose place a change at l takes, and where it was
 // before the set; nil when there is none.
 func (r *run) standing(l providers.Locator) (origin providers.Locator, n *node) {
-	root := providers.Locator{} // from where on deletions count
-	origin = l
-	for up := l.Parent(); !up.IsRoot(); up = up.Parent() {
-		if i, ok := r.made[up]; ok && !r.set.Changes[i].From.IsRoot() {
-			root = r.set.Changes[i].From
-			origin, _ = root.Child(l.Parts()[len(up.Parts()):]...)
-			break
-		}
-	}
-	for at := origin; at != root; at = at.Parent() {
-		if r.deleted[at] {
-			return origin, nil
-		}
+	origin, gone, err := r.places.Origin(l)
+	if err != nil || gone {
+		return origin, nil
 	}
 	n, _ = r.before.look(origin)
 	return origin, n
-}
-
-// inOrder are the places of what is made, parents before what is in them.
-func (r *run) inOrder() []providers.Locator {
-	order := make([]providers.Locator, 0, len(r.made))
-	for l := range r.made {
-		order = append(order, l)
-	}
-	slices.SortFunc(order, providers.Locator.Compare)
-	return order
 }
 
 // place puts what a change makes into the tree after.
@@ -210,7 +164,7 @@ func (r *run) take(c providers.Change) *node {
 	n, _ := r.before.look(c.From)
 	depth := len(c.From.Parts())
 	if n.isDir() {
-		for l := range r.deleted {
+		for l := range r.places.Deleted() {
 			if l != c.From && c.From.Contains(l) {
 				n = less(n, l.Parts()[depth:], r.after.goes)
 			}
