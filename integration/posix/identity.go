@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -86,6 +87,8 @@ func RunAs(t *testing.T, dir string, id uint32, o Options) {
 		Credential: &syscall.Credential{Uid: id, Gid: id},
 		Pdeathsig:  syscall.SIGKILL,
 	}
+	runtime.LockOSThread() // until it has ended: the end of the thread that starts it would count
+	defer runtime.UnlockOSThread()
 	out, err := cmd.CombinedOutput()
 	if err != nil || !bytes.Contains(out, []byte("--- PASS: TestPosixChild/")) {
 		t.Errorf("as user %d: %v\n%s", id, err, failedLines(out))

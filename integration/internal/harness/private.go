@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
+	"runtime"
 	"syscall"
 	"testing"
 )
@@ -25,6 +26,8 @@ func Private(t *testing.T, args ...string) bool {
 	cmd := exec.CommandContext(t.Context(), os.Args[0], args...)
 	cmd.Env = append(os.Environ(), privateEnv+"=1", binaryEnv+"="+Binary())
 	cmd.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS, Pdeathsig: syscall.SIGKILL}
+	runtime.LockOSThread() // until it has ended: the end of the thread that starts it would count
+	defer runtime.UnlockOSThread()
 	out, err := cmd.CombinedOutput()
 	t.Logf("in a process of its own:\n%s", out)
 	if err != nil {
