@@ -144,13 +144,15 @@ func (v *Volume) setLocal(l table.Link, ino table.Ino, stays bool) {
 	v.mark(l)
 }
 
-// setName stores a record. What had the name before may have nothing left that
-// is to be sent. mu is held, in an update.
-func (v *Volume) setName(l table.Link, rec table.Name) {
+// setName stores a record, and says which inode the name was taken from; 0: none.
+// That may have nothing left that is to be sent. mu is held, in an update.
+func (v *Volume) setName(l table.Link, rec table.Name) (from table.Ino) {
 	if old, _ := v.table.Name(l.Dir, l.Name); old.Ino != 0 && old.Ino != rec.Ino {
-		v.unnamed = append(v.unnamed, old.Ino)
+		from = old.Ino
+		v.unnamed = append(v.unnamed, from)
 	}
 	v.table.SetName(l.Dir, l.Name, rec)
+	return from
 }
 
 // setBase says what the backend is now known to have under a name; nil:

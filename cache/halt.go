@@ -35,10 +35,10 @@ const (
 const haltFloor = 20
 
 // tooMuch says why deleting so many of the backend's names needs a word from a
-// person, or "". done says that the table has it already. With unseen there may
-// be more in those directories than anybody knows: they are to be looked into
-// before the word is asked for. mu is held.
-func (v *Volume) tooMuch(deleted int, done bool, rootBefore, rootAfter int) (reason string, unseen []table.Ino) {
+// person, or "". done is how many of them the table has not any more. With unseen
+// there may be more in those directories than anybody knows: they are to be looked
+// into before the word is asked for. mu is held.
+func (v *Volume) tooMuch(deleted, done, rootBefore, rootAfter int) (reason string, unseen []table.Ino) {
 	if rootBefore > 1 && rootAfter == 0 {
 		return fmt.Sprintf("all %d entries of the root would be deleted", rootBefore), nil
 	}
@@ -46,9 +46,7 @@ func (v *Volume) tooMuch(deleted int, done bool, rootBefore, rootAfter int) (rea
 		return "", nil
 	}
 	left, unseen := v.countBase(2*deleted + 1)
-	if !done {
-		left -= deleted
-	}
+	left -= deleted - done
 	if all := deleted + left; all >= haltFloor && deleted > left {
 		return fmt.Sprintf("%d of %d entries would be deleted", deleted, all), unseen
 	}
@@ -129,7 +127,7 @@ func (v *Volume) checkCommit(deleted, deletedInRoot, madeInRoot int) error {
 	if deletedInRoot > 0 {
 		root = v.countRoot()
 	}
-	reason, unseen := v.tooMuch(deleted, false, root, root-deletedInRoot+madeInRoot)
+	reason, unseen := v.tooMuch(deleted, 0, root, root-deletedInRoot+madeInRoot)
 	if len(unseen) > 0 && !v.puller.confirmed[commitSide] {
 		return &unseenError{unseen}
 	}
@@ -148,12 +146,12 @@ func (m *merge) tooMuchBelow(dir table.Ino) bool {
 	if below < manyBelow {
 		return false
 	}
-	deleted := m.deleted + below // with the directory, which is counted already
-	all, unseen := m.v.countBase(2*deleted + 1)
-	if left := all - below - 1; len(unseen) > 0 || deleted <= left {
+	// m.deleted has the directory already, and the table still has it.
+	reason, unseen := m.v.tooMuch(m.deleted+below, m.deleted-1, 0, 0)
+	if len(unseen) > 0 {
 		return false
 	}
-	m.halt = m.v.checkHalt(pullSide, fmt.Sprintf("%d of %d entries would be deleted", deleted, m.deleted-1+all))
+	m.halt = m.v.checkHalt(pullSide, reason)
 	return m.halt != nil
 }
 

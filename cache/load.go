@@ -319,7 +319,7 @@ func (m *merge) checkPull() error {
 	if m.root > 0 {
 		after = m.v.countRoot()
 	}
-	reason, unseen := m.v.tooMuch(m.deleted, true, max(m.root, 0), after)
+	reason, unseen := m.v.tooMuch(m.deleted, m.deleted, max(m.root, 0), after)
 	if !m.v.puller.confirmed[pullSide] && m.seek(unseen) {
 		return nil // until that is known
 	}

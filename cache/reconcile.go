@@ -209,10 +209,9 @@ func unchanged(rec table.Name, r *providers.Info) bool {
 
 // set stores a record, and looks anew whether its sides differ.
 func (m *merge) set(l table.Link, rec table.Name) {
-	if old, _ := m.v.table.Name(l.Dir, l.Name); old.Ino != rec.Ino {
-		m.v.displace(l, old.Ino)
+	if from := m.v.setName(l, rec); from != 0 {
+		m.v.displace(l, from)
 	}
-	m.v.setName(l, rec)
 	m.v.mark(l)
 	m.touched = append(m.touched, l)
 }

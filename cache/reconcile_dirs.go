@@ -82,10 +82,7 @@ func (m *merge) part(l table.Link, x table.Ino) bool {
 		m.look(query{question: question{ino: x, gen: n.Gen, what: askNames}, l: l})
 		return false
 	}
-	shadow := v.table.Alloc()
-	v.table.Put(shadow, &table.Inode{Mode: n.Mode, UID: n.UID, GID: n.GID, Mtime: n.Mtime, Ctime: n.Ctime,
-		Atime: n.Atime, Birth: n.Birth, Gen: 1, AttrGen: 1, Loaded: true, Listed: n.Listed, Metadata: n.Metadata, Xattrs: n.Xattrs, Vague: n.Vague, Untold: n.Untold})
-	v.engine.takePlace(n.Homes[0], x, shadow, 1)
+	v.engine.leaveShadow(x, n)
 	for v.table.Inode(x).From != "" {
 		v.engine.handOverPiece(x)
 	}

@@ -107,12 +107,18 @@ func (e *engine) part(dir table.Ino) error {
 		case len(n.Homes) == 0:
 			return 0
 		}
-		shadow := v.table.Alloc()
-		v.table.Put(shadow, &table.Inode{Mode: n.Mode, UID: n.UID, GID: n.GID, Mtime: n.Mtime, Ctime: n.Ctime,
-			Atime: n.Atime, Birth: n.Birth, Gen: 1, AttrGen: 1, Loaded: true, Listed: n.Listed, Metadata: n.Metadata, Xattrs: n.Xattrs, Vague: n.Vague, Untold: n.Untold})
-		e.takePlace(n.Homes[0], dir, shadow, 1)
+		e.leaveShadow(dir, n)
 		return dir
 	})
+}
+
+// leaveShadow has a shadow take the place that a directory has at the backend, and
+// begins to hand over what is in it. mu is held, in an update.
+func (e *engine) leaveShadow(dir table.Ino, n *table.Inode) {
+	shadow := e.v.table.Alloc()
+	e.v.table.Put(shadow, &table.Inode{Mode: n.Mode, UID: n.UID, GID: n.GID, Mtime: n.Mtime, Ctime: n.Ctime, Atime: n.Atime, Birth: n.Birth,
+		Gen: 1, AttrGen: 1, Loaded: true, Listed: n.Listed, Metadata: n.Metadata, Xattrs: n.Xattrs, Vague: n.Vague, Untold: n.Untold})
+	e.takePlace(n.Homes[0], dir, shadow, 1)
 }
 
 // adopt has a new directory take the place of one that was removed.
