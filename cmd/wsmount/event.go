@@ -3,7 +3,9 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"time"
 
@@ -159,9 +161,12 @@ func follow(c *cli.Context, r *state.Record, name string) error {
 	err := control.NewClient(r.SocketPath()).Follow(c.Context, name, func(e lifecycle.Event) error {
 		return out.Encode(e)
 	})
-	if s, ok := lastStatus(r); err == nil && ok && s.State != control.Stopped {
-		return exit.New(exit.Unreachable, "the daemon of %s (pid %d) has ended without unmounting: events may be missing", r.Mountpoint, r.PID).
-			Hint("mount it again; `wsmount status` says what was left")
+	if !errors.Is(err, io.ErrUnexpectedEOF) {
+		return err
 	}
-	return err
+	if s, ok := lastStatus(r); ok && s.State == control.Stopped { // it ended, and could not wait for who reads slowly
+		return nil
+	}
+	return exit.New(exit.Unreachable, "the daemon of %s (pid %d) has ended without unmounting: events may be missing", r.Mountpoint, r.PID).
+		Hint("mount it again; `wsmount status` says what was left")
 }

@@ -66,7 +66,8 @@ func (c *Client) Metrics(ctx context.Context) ([]byte, error) {
 }
 
 // Follow calls handler for each event of a name ("*": all) until the mount
-// ends (nil), ctx ends, or handler returns an error, which it returns.
+// ends (nil), ctx ends, or handler returns an error, which it returns. A stream
+// that was cut off, as by the death of the daemon, is io.ErrUnexpectedEOF.
 func (c *Client) Follow(ctx context.Context, name string, handler func(lifecycle.Event) error) error {
 	resp, err := c.do(ctx, http.MethodGet, "/v1/events?name="+url.QueryEscape(name), nil)
 	if err != nil {
@@ -91,7 +92,9 @@ func (c *Client) Follow(ctx context.Context, name string, handler func(lifecycle
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if err := lines.Err(); err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
+	if err := lines.Err(); HungUp(err) {
+		return io.ErrUnexpectedEOF
+	} else if err != nil {
 		return fmt.Errorf("control: %w", err)
 	}
 	return nil

@@ -1,9 +1,11 @@
 package control
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -260,6 +262,32 @@ func TestFollow(t *testing.T) {
 	n := len(got)
 	if n < 3 || got[n-2] != "write a\nb" || got[n-1] != "workspace-close " {
 		t.Errorf("got %q", got)
+	}
+}
+
+// A stream that does not end as HTTP says it must is told from the mount's end.
+func TestFollowTellsOfACutStream(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s")
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	go func() {
+		conn, err := l.Accept()
+		if err != nil {
+			return
+		}
+		defer conn.Close()
+		if _, err := http.ReadRequest(bufio.NewReader(conn)); err != nil {
+			return
+		}
+		body := ": listening\n\n"
+		fmt.Fprintf(conn, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n", len(body), body)
+	}()
+	err = NewClient(path).Follow(t.Context(), "*", func(lifecycle.Event) error { return nil })
+	if !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Errorf("got %v, want %v", err, io.ErrUnexpectedEOF)
 	}
 }
 
