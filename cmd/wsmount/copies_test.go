@@ -296,9 +296,9 @@ func TestHistoryByHand(t *testing.T) {
 	w.write("mnt/d/f", "one\n")
 	w.event(exit.Done, "event", "mnt", "turn-end")
 	w.event(exit.Done, "event", "mnt", "turn-start", "--var", "turnId=t2")
-	var log control.LogResult
 	list := func(args ...string) []cache.Version {
 		t.Helper()
+		var log control.LogResult
 		if err := json.Unmarshal([]byte(w.ok(append([]string{"log", "--json"}, args...)...)), &log); err != nil {
 			t.Fatal(err)
 		}
@@ -325,6 +325,20 @@ func TestHistoryByHand(t *testing.T) {
 		t.Errorf("restored: %q", got)
 	}
 	w.refused(exit.Unresolvable, "no such version", "restore", "mnt", "d/f", "--to", "99999")
+
+	// What changes between turns follows the last one, and is not of it.
+	w.event(exit.Done, "event", "mnt", "turn-start", "--var", "turnId=t3", "--var", "conversationId=c")
+	w.event(exit.Done, "event", "mnt", "turn-end")
+	w.write("mnt/between", "")
+	w.event(exit.Done, "event", "mnt", "conversation-end")
+	w.write("mnt/after", "")
+	for _, tt := range []struct{ path, event, conversation string }{
+		{"between", "turn-end", "c"}, {"after", "conversation-end", ""}} {
+		got := list("mnt", tt.path, "--event", tt.event)
+		if len(got) == 0 || got[0].Turn != "" || got[0].Conversation != tt.conversation {
+			t.Errorf("log of %s by %s: got %+v", tt.path, tt.event, got)
+		}
+	}
 }
 
 // The states of the past have one spelling for diff and restore, and lead

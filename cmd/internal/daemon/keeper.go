@@ -218,21 +218,26 @@ func (k *keeper) follow(name mountspec.Trigger, vars map[string]string) {
 	switch name {
 	case mountspec.EventTurnStart:
 		k.inTurn = true
-	case mountspec.EventTurnEnd, mountspec.EventTurnError:
+	case mountspec.EventTurnEnd, mountspec.EventTurnError, mountspec.EventConversationEnd:
 		k.inTurn = false
 	}
 	k.act(string(name))
 }
 
-// ended forgets a turn that is over, once it has been committed.
+// ended forgets a turn or a conversation that is over, once it has been
+// committed. What changes from then on follows the event, and is part of neither.
 func (k *keeper) ended(name mountspec.Trigger) {
-	if name != mountspec.EventTurnEnd && name != mountspec.EventTurnError {
-		return
-	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.turn = ""
-	k.act("")
+	switch name {
+	case mountspec.EventConversationEnd:
+		k.talk, k.turn = "", ""
+	case mountspec.EventTurnEnd, mountspec.EventTurnError:
+		k.turn = ""
+	default:
+		return
+	}
+	k.act(string(name))
 }
 
 // act tells the history who acts. mu is held.
