@@ -113,10 +113,16 @@ func (v *Volume) version(id uint64, r *record) Version {
 	if of := v.getRecord(r.Of); of != nil && ver.SHA256 == "" {
 		ver.SHA256 = of.SHA
 	}
-	src := v.contentOf(id, r)
-	ver.Kept = src.kind != contentGone
-	ver.Current = src.kind == contentHere && r.Change != Ended
+	ver.Kept = v.contentOf(id, r).kind != contentGone
+	ver.Current = v.isCurrent(r)
 	return ver
+}
+
+// isCurrent reports whether a file is still what a record says that it became.
+// mu is held.
+func (v *Volume) isCurrent(r *record) bool {
+	n := v.table.Inode(r.Ino)
+	return r.Change != Ended && r.Mode&modeType == modeRegular && n != nil && len(n.Links) > 0 && n.Gen == r.Gen && !n.Writing
 }
 
 // whereIs is where the file of a record is, or was last. mu is held.

@@ -128,6 +128,13 @@ func TestHistoryOfOneFile(t *testing.T) {
 	if len(list) != 1 || list[0].Number != 3 || list[0].Size != 5 || list[0].SHA256 != sum || !list[0].Current {
 		t.Errorf("got %+v", list)
 	}
+	w.ok(w.put("f", ""))
+	w.later(c, 3*time.Second)
+	list, err = w.v.Log(t.Context(), LogFilter{Path: "f", Limit: 2})
+	w.ok(err)
+	if len(list) != 2 || !list[0].Current || list[1].Current {
+		t.Errorf("after it was emptied: got %+v", list)
+	}
 }
 
 // One version in two seconds is kept, and the last.
