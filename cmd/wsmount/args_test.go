@@ -104,30 +104,33 @@ var synopses = []struct {
 	{"completion", []string{"bash"}, nil, nil},
 }
 
-// orders puts the flags, each in one piece, at every combination of places
-// among the words.
+// orders puts every two of the flags, each in one piece, at every two places
+// among the words and in both orders; the others follow the words.
 func orders(words []string, flags [][]string) [][]string {
 	if len(flags) == 0 {
 		return [][]string{words}
 	}
 	var out [][]string
-	for i := 0; i <= len(words); i++ {
-		if i > 0 && slices.ContainsFunc(flagsBefore(words, i), func(s string) bool { return s == words[i-1] }) {
-			continue // between a flag and its value
-		}
-		with := slices.Concat(words[:i], flags[0], words[i:])
-		out = append(out, orders(with, flags[1:])...)
-	}
-	return out
-}
-
-// flagsBefore lists flags that wait for a value in the words before i.
-func flagsBefore(words []string, i int) []string {
-	kinds := flagKinds(commands())
-	var out []string
-	for _, w := range words[:i] {
-		if strings.HasPrefix(w, "-") && !strings.Contains(w, "=") && kinds[strings.TrimLeft(w, "-")] {
-			out = append(out, w)
+	for a := range flags {
+		for b := range flags {
+			if a == b && len(flags) > 1 {
+				continue
+			}
+			var others []string
+			for i, f := range flags {
+				if i != a && i != b {
+					others = append(others, f...)
+				}
+			}
+			second := flags[b]
+			if a == b {
+				second = nil
+			}
+			for i := 0; i <= len(words); i++ {
+				for k := i; k <= len(words); k++ {
+					out = append(out, slices.Concat(words[:i], flags[a], words[i:k], second, words[k:], others))
+				}
+			}
 		}
 	}
 	return out
