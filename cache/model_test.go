@@ -29,6 +29,7 @@ import (
 func TestModel(t *testing.T) {
 	for _, b := range modelBackends {
 		t.Run(b.name, func(t *testing.T) {
+			t.Parallel() // some of them wait for a listing to be due
 			rapid.Check(t, func(r *rapid.T) { runModel(r, t, b) })
 		})
 	}
