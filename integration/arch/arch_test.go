@@ -46,7 +46,7 @@ type owner struct {
 
 var owners = []owner{
 	{"github.com/hanwen/go-fuse", []string{"fs", "integration"}, "one package speaks with the kernel (the tests borrow its POSIX suite)"},
-	{"github.com/dgraph-io/ristretto", []string{"cache"}, "one package decides what may be dropped"},
+	{"github.com/dgraph-io/ristretto", []string{"cache", "providers/git"}, "only what can be had again may be dropped: a working copy says what, and a repository inflates an object once more"},
 	{"github.com/cockroachdb/pebble", []string{"cache"}, "one package owns the state"},
 	{"github.com/urfave/cli", []string{"cmd/wsmount"}, "flags become options and stop there"},
 	{"gopkg.in/yaml.v3", []string{"mountspec", "cmd/wsmount"}, "one package reads manifests and configuration"},

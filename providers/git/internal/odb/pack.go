@@ -20,16 +20,20 @@ var idxMagic = []byte{0xff, 't', 'O', 'c', 0, 0, 0, 2}
 
 // pack is an open pack with its index. It never changes.
 type pack struct {
-	f     *os.File
-	name  string
-	end   int64 // of the objects; the sum of all follows
-	n     int
-	fan   []byte
-	ids   []byte
-	offs  []byte
-	large []byte
-	sizes []byte
+	f      *os.File
+	name   string
+	number uint64 // no other pack that is or was open has it
+	end    int64  // of the objects; the sum of all follows
+	n      int
+	fan    []byte
+	ids    []byte
+	offs   []byte
+	large  []byte
+	sizes  []byte
 }
+
+// place names where an object begins, for as long as the database is open.
+func (p *pack) place(off int64) uint64 { return p.number<<40 | uint64(off) }
 
 // openPack opens a pack and its index; base is their name without an ending.
 func (s *Store) openPack(base string) (_ *pack, err error) {
@@ -37,7 +41,7 @@ func (s *Store) openPack(base string) (_ *pack, err error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &pack{name: filepath.Base(base)}
+	p := &pack{name: filepath.Base(base), number: s.opened.Add(1)}
 	if err := p.parse(idx); err != nil {
 		return nil, fmt.Errorf("%s.idx: %w", base, err)
 	}

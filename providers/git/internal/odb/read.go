@@ -21,10 +21,10 @@ func (s *Store) read(p *pack, off, size int64) (inflated, error) {
 		return inflated{}, fmt.Errorf("%d bytes: %w", size, ErrTooLarge)
 	}
 	var deltas []header
-	var at []place
+	var at []uint64
 	o, cached := inflated{}, false
 	for {
-		if o, cached = s.bases.get(place{p, off}); cached {
+		if o, cached = s.bases.Get(p.place(off)); cached {
 			break
 		}
 		h, err := p.header(off)
@@ -37,11 +37,11 @@ func (s *Store) read(p *pack, off, size int64) (inflated, error) {
 				return o, err
 			}
 			if len(deltas) > 0 {
-				s.bases.put(place{p, off}, o)
+				s.bases.put(p.place(off), o)
 			}
 			break
 		}
-		deltas, at = append(deltas, h), append(at, place{p, off})
+		deltas, at = append(deltas, h), append(at, p.place(off))
 		if len(deltas) > maxChain {
 			return o, fmt.Errorf("a chain of deltas without end: %w", ErrCorrupt)
 		}

@@ -27,23 +27,18 @@ type Store struct {
 	dir     string // the repository's objects/pack
 	private string // wsmount's own
 	packs   atomic.Pointer[[]*pack]
-	mu      sync.Mutex // held while a pack is added
-	trees   *lru       // by ID
-	bases   *lru       // by place
+	opened  atomic.Uint64  // packs, ever
+	mu      sync.Mutex     // held while a pack is added
+	trees   memory[string] // by ID
+	bases   memory[uint64] // by place
 	spools  spools
-}
-
-// place is where an object begins.
-type place struct {
-	p   *pack
-	off int64
 }
 
 // Open opens the database below objects. private is a directory on the same
 // file system, for what is being made and for the sizes; what an interrupted
 // program left there unfinished is removed, so nobody else may use it.
 func Open(objects, private string) (*Store, error) {
-	s := &Store{dir: filepath.Join(objects, "pack"), private: private, trees: newLRU(treeCache), bases: newLRU(baseCache)}
+	s := &Store{dir: filepath.Join(objects, "pack"), private: private}
 	if err := os.RemoveAll(s.tmp()); err != nil {
 		return nil, err
 	}
@@ -58,6 +53,7 @@ func Open(objects, private string) (*Store, error) {
 	}
 	list := []*pack{}
 	s.packs.Store(&list)
+	s.trees, s.bases = newMemory[string](treeCache), newMemory[uint64](baseCache)
 	for _, name := range names {
 		p, err := s.openPack(strings.TrimSuffix(name, ".idx"))
 		if err != nil {
@@ -88,6 +84,8 @@ func (s *Store) add(p *pack) {
 
 // Close lets go of the packs. Readers that are still open fail.
 func (s *Store) Close() error {
+	s.trees.Close()
+	s.bases.Close()
 	var errs []error
 	for _, p := range *s.packs.Load() {
 		errs = append(errs, p.f.Close())
@@ -123,7 +121,7 @@ func (s *Store) Size(id ID) (int64, error) {
 // Get is all of an object, which must be of a kind. The result must not be
 // changed: others have it too.
 func (s *Store) Get(id ID, want Kind) ([]byte, error) {
-	if raw, ok := s.trees.get(id); ok && want == Tree {
+	if raw, ok := s.trees.Get(string(id[:])); ok && want == Tree {
 		return raw.content, nil
 	}
 	p, i, ok := s.find(id)
@@ -137,7 +135,7 @@ func (s *Store) Get(id ID, want Kind) ([]byte, error) {
 	case o.kind != want:
 		return nil, fmt.Errorf("%s is a %s and no %s: %w", id, o.kind, want, ErrCorrupt)
 	case want == Tree:
-		s.trees.put(id, o)
+		s.trees.put(string(id[:]), o)
 	}
 	return o.content, nil
 }
