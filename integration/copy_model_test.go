@@ -83,6 +83,7 @@ func (c *workingCopy) unsaved() (string, error) {
 				Unpushed  bool
 				Retrying  int
 				LastError string
+				Held      []struct{ Path, Reason string }
 			} `json:"workingCopy"`
 		}
 	}
@@ -93,8 +94,8 @@ func (c *workingCopy) unsaved() (string, error) {
 	if p.Unsaved.Files+p.Unsaved.Names+p.HeldBack+len(p.Copy.Halted) == 0 && !p.Copy.Unpushed {
 		return "", nil
 	}
-	return fmt.Sprintf("%d files, %d names, %d held back, halted: %q, unpushed: %v, retrying %d, last error %q",
-		p.Unsaved.Files, p.Unsaved.Names, p.HeldBack, p.Copy.Halted, p.Copy.Unpushed, p.Copy.Retrying, p.Copy.LastError), nil
+	return fmt.Sprintf("%d files, %d names, %d held back, halted: %q, unpushed: %v, retrying %d, last error %q, held: %q",
+		p.Unsaved.Files, p.Unsaved.Names, p.HeldBack, p.Copy.Halted, p.Copy.Unpushed, p.Copy.Retrying, p.Copy.LastError, p.Copy.Held), nil
 }
 
 // settle returns when the store has everything, and the mount has seen the
