@@ -13,6 +13,7 @@ import (
 func TestBucketSuites(t *testing.T) {
 	for _, f := range []copyFlavour{minio, minioLater} {
 		t.Run(f.name, func(t *testing.T) {
+			t.Parallel() // it waits for a disk or a server, mostly
 			c := f.mount(t)
 			c.fill()
 			if f.name == minioLater.name || os.Getenv("WSMOUNT_MODEL_OPS") != "" {

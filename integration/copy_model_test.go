@@ -182,6 +182,7 @@ func TestCopyModelShared(t *testing.T) {
 func TestBucketModelShared(t *testing.T) {
 	for _, f := range []copyFlavour{minio, minioLater, versitygw} {
 		t.Run(f.name, func(t *testing.T) {
+			t.Parallel() // it waits for a disk or a server, mostly
 			c := f.with("--cache-size", "200KiB", "--stop-timeout", "5s").mount(t)
 			c.fill()
 			c.mustSettle()
@@ -207,6 +208,7 @@ func sharedOps() int {
 func TestCopyModel(t *testing.T) {
 	for _, f := range []copyFlavour{canonicalStore, bucket, writeBack, repository, minio, minioLater} {
 		t.Run(f.name, func(t *testing.T) {
+			t.Parallel() // it waits for a disk or a server, mostly
 			c := f.with("--cache-size", "200KiB").mount(t)
 			c.fill()
 			s := model.Subject{Dir: c.Dir + "/" + modelDir, Remount: func() error { c.Stop(); c.socket = ""; c.Start(); return nil }}

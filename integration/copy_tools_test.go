@@ -14,6 +14,7 @@ func TestCopyTools(t *testing.T) {
 	short := map[string]bool{"find, grep and friends": true, "sqlite with a write-ahead log": true, "ripgrep": true, "rsync there and back": true}
 	for _, f := range []copyFlavour{canonicalStore, repository} {
 		t.Run(f.name, func(t *testing.T) {
+			t.Parallel() // it waits for a disk or a server, mostly
 			for _, tl := range tools {
 				if slow[tl.name] && f.name == canonicalStore.name || short[tl.name] && f.name == repository.name {
 					continue

@@ -150,7 +150,7 @@ func (r *sharing) must(what string, err error, allowed ...unix.Errno) bool {
 	if err == nil {
 		return true
 	}
-	if len(r.s.Mounts) > 1 && unlucky(what, err) {
+	if unlucky(what, err) && (len(r.s.Mounts) > 1 || errors.Is(err, unix.ESTALE)) {
 		r.counts["unlucky"]++
 		return false
 	}
