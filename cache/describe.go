@@ -2,6 +2,7 @@ package cache
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/fs"
@@ -85,4 +86,28 @@ func (v *Volume) describe(n *table.Inode) (state, reason string) {
 		return "remote", ""
 	}
 	return "clean", ""
+}
+
+// sides tells, for the log, what is here under some names and what the backend
+// was last known to have.
+func (v *Volume) sides(names []table.Link) string {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	var text strings.Builder
+	for _, l := range names {
+		rec, _ := v.table.Name(l.Dir, l.Name)
+		at, _ := v.home(l)
+		fmt.Fprintf(&text, "%s here %d", at, rec.Ino)
+		if n := v.table.Inode(rec.Ino); n != nil {
+			fmt.Fprintf(&text, " (generation %d of %d, state %d, at %v)", n.Gen, n.Origin.Gen, n.State, n.Homes)
+		}
+		if b := rec.Base; b != nil {
+			fmt.Fprintf(&text, " there %d (generation %d, %+v)", b.Ino, b.Gen, b.Version)
+		}
+		if rec.Attempt != nil {
+			fmt.Fprintf(&text, " attempt %+v", *rec.Attempt)
+		}
+		text.WriteString("; ")
+	}
+	return text.String()
 }

@@ -386,6 +386,42 @@ func TestHeld(t *testing.T) {
 	w.same()
 }
 
+// A rename that others get in the way of again and again is held back, and tried
+// again by itself.
+func TestContendedName(t *testing.T) {
+	clock := newTestClock()
+	var meddle atomic.Bool
+	var w *world
+	w = newWorld(t, holding("f", "1"), func(w *world, o *Options) {
+		o.Now = clock.now
+		o.Policy.NoWait = true
+		w.wrap = func(p providers.Provider) providers.Provider {
+			n := 0
+			return providers.Wrap(p, providers.WrapOptions{Around: func(ctx context.Context, c *providers.Call, next func(context.Context) error) error {
+				if c.Method == providers.MethodMove && meddle.Load() {
+					n++
+					w.tamper("g", strings.Repeat("x", n)) // there is another before each try,
+					defer w.p.Tamper(at("g"), nil)        // and nothing when it is looked for
+				}
+				return next(ctx)
+			}})
+		}
+	})
+	w.list("")
+	meddle.Store(true)
+	w.ok(w.rename("f", "g"))
+	w.until(func() bool { return w.v.Status().HeldCount == 1 })
+	if s := w.v.Status(); s.Conflicts != 0 || !strings.Contains(s.Held[0].Reason, "again and again") {
+		t.Errorf("status: %+v", s.Held)
+	}
+	meddle.Store(false)
+	clock.pass(holdFor)
+	w.v.engine.tidy()
+	w.v.engine.wake()
+	w.until(func() bool { return w.v.Status().Queued == 0 })
+	w.backend("g: 1")
+}
+
 // A name that is asked for again before its failure is written down is not held.
 func TestNotHeldWhenAskedAgain(t *testing.T) {
 	w := newWorld(t, func(w *world, _ *Options) {

@@ -393,6 +393,8 @@ var (
 	errMoot = errors.New("moot")
 	// errAgain has a name planned anew at once.
 	errAgain = errors.New("look again")
+	// errContended is a name that others change faster than we get to it.
+	errContended = errors.New("changed there again and again")
 )
 
 // lostRace reports whether another change was there first.
@@ -410,7 +412,8 @@ func lostRace(err error) bool {
 func (e *engine) yieldTo(ctx context.Context, t *task, cause error) error {
 	t.losses++
 	if t.losses > maxTries {
-		return fmt.Errorf("%w: changed there again and again: %w", providers.ErrConflict, cause)
+		e.v.o.Log.Warn("a change was too late again and again", "change", t.step.String(), "names", e.v.sides(t.step.names()))
+		return fmt.Errorf("%w: %v", errContended, cause) //nolint:errorlint // nobody need decide: it is tried again later
 	}
 	if t.step.verb == verbDelete && errors.Is(cause, providers.ErrNotEmpty) {
 		return e.revive(t.step.link, cause)
