@@ -60,13 +60,20 @@ func TestReadmeCommands(t *testing.T) {
 	}
 }
 
-// The configuration that README shows is accepted.
+// The configuration and the manifest that README shows are accepted.
 func TestReadmeConfiguration(t *testing.T) {
 	w, _ := readmeWorld(t)
 	w.Mkdir("home/src", 0o755)
+	w.Mkdir("shown", 0o755)
 	for _, block := range blocks(t, "../README.md", "yaml") {
-		w.Write("config/wsmount/config.yaml", block, 0o600)
-		if r := w.Run("registry", "list"); r.Code != 0 {
+		check := []string{"registry", "list"}
+		if strings.HasPrefix(block, "storage:") {
+			check = []string{"validate", "--strict", w.Write("shown/WORKSPACE.md", "---\nschema: workspace/v1\nid: \"@acme/shown\"\nversion: \"1.0.0\"\nname: shown\n"+
+				"owner: {type: user, id: acme-1, slug: acme}\n"+block+"---\n", 0o644)}
+		} else {
+			w.Write("config/wsmount/config.yaml", block, 0o600)
+		}
+		if r := w.Run(check...); r.Code != 0 || strings.Contains(r.Err, "warning") {
 			t.Errorf("%s\n%s", block, r.Err)
 		}
 	}
