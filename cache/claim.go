@@ -146,7 +146,7 @@ func (m *merge) copyClaim(l table.Link, ino table.Ino) {
 	if !ok {
 		return
 	}
-	name, exists, ok := m.freeCopy(l, a.sum)
+	name, exists, ok := m.freeCopy(l, a.sum, false)
 	switch {
 	case !ok:
 		return

@@ -2,7 +2,9 @@ package cache
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/gob"
+	"encoding/hex"
 	"regexp"
 	"strings"
 
@@ -95,7 +97,7 @@ func (m *merge) adopt(l table.Link, rec table.Name, r *providers.Info) {
 // goes along; theirs gets the name.
 func (m *merge) divide(l table.Link, rec table.Name, r *providers.Info, sum string) {
 	v, x := m.v, rec.Ino
-	name, exists, ok := m.freeCopy(l, sum)
+	name, exists, ok := m.freeCopy(l, sum, false)
 	if !ok {
 		return
 	}
@@ -137,15 +139,15 @@ func (m *merge) swap(l table.Link, rec *table.Name, x table.Ino) {
 // is of another kind. It reports whether the name is free now.
 func (m *merge) aside(l table.Link, rec *table.Name) bool {
 	v, x := m.v, rec.Ino
-	sum := dirSum
-	if !isDir(v.table.Inode(x)) {
+	sum, dir := dirSum, isDir(v.table.Inode(x))
+	if !dir {
 		a, ok := m.ask(l, x, nil)
 		if !ok {
 			return false
 		}
 		sum = a.sum
 	}
-	name, exists, ok := m.freeCopy(l, sum)
+	name, exists, ok := m.freeCopy(l, sum, dir)
 	if !ok {
 		return false
 	}
@@ -163,25 +165,34 @@ func (m *merge) aside(l table.Link, rec *table.Name) bool {
 	return true
 }
 
-// freeCopy is the name of a conflict copy of content with a hash, and whether
-// that content is there already. Another content of that name (a copy that was
-// edited since) makes the hash in the name longer.
-func (m *merge) freeCopy(l table.Link, sum string) (name string, exists, ok bool) {
-	for digits := 8; digits <= len(sum); digits *= 2 {
-		name = conflictName(l.Name, sum[:digits])
-		rec, _ := m.v.table.Name(l.Dir, name)
-		if rec.Ino == 0 || sum == dirSum {
-			if rec.Ino == 0 {
-				return name, false, true
+// freeCopy is the name of a conflict copy of what has a hash, and whether the same
+// is there already. Another content of that name (a copy that was edited since, or
+// a directory) makes the hash in the name longer, and then another. What must be
+// known of all that is in the way is asked at once.
+func (m *merge) freeCopy(l table.Link, sum string, dir bool) (name string, exists, ok bool) {
+	known := true
+	for hash := sum; ; hash = hashOf(hash) {
+		for digits := 8; digits <= len(hash); digits *= 2 {
+			name = conflictName(l.Name, hash[:digits])
+			rec, _ := m.v.table.Name(l.Dir, name)
+			switch {
+			case rec.Ino == 0:
+				return name, false, known
+			case dir: // what is in it cannot be compared
+				continue
 			}
-			continue
-		}
-		same, ok := m.sameSum(table.Link{Dir: l.Dir, Name: name}, rec, sum)
-		if !ok || same {
-			return name, same, ok
+			same, ok := m.sameSum(table.Link{Dir: l.Dir, Name: name}, rec, sum)
+			if same {
+				return name, true, known
+			}
+			known = known && ok
 		}
 	}
-	return "", false, false
+}
+
+func hashOf(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:])
 }
 
 // sameSum reports whether what has a name is content with a hash.

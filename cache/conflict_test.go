@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	iofs "io/fs"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -74,6 +75,56 @@ func TestCommitCountsConflicts(t *testing.T) {
 				t.Errorf("policy %d, sets %v, then: %+v", policy, sets, r)
 			}
 		}
+	}
+}
+
+// However many conflict copies of a name there are, there is room for another, and
+// what is there already needs none.
+func TestManyConflictsOfOneName(t *testing.T) {
+	for name, tt := range map[string]struct {
+		ours  func(w *scene, i int)
+		after func(w *scene, i int)
+		want  int
+	}{
+		"the same": {ours: func(w *scene, _ int) { w.do("put f ours") }, want: 1},
+		"empty":    {ours: func(w *scene, _ int) { w.ok(w.put("f", "")) }, want: 1},
+		"edited since": {
+			ours: func(w *scene, _ int) { w.do("put f ours") },
+			after: func(w *scene, i int) {
+				for _, name := range w.names("") {
+					if strings.Contains(name, ".conflict-") && w.get(name) == "ours" {
+						w.ok(w.put(name, strconv.Itoa(i)))
+					}
+				}
+			},
+			want: 7,
+		},
+		"directories": {ours: func(w *scene, i int) { w.do("rm f", "mkdir f", "put f/x "+strconv.Itoa(i)) }, want: 7},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newScene(t, holding("f", "one", "g", "two"), held(SplitConflicts))
+			w.get("f")
+			for i := range 7 {
+				tt.ours(w, i)
+				w.tamper("f", "theirs"+strconv.Itoa(i))
+				if r := w.commit(); len(r.HeldBack) != 0 || len(r.Conflicts) != 1 {
+					t.Fatalf("conflict %d: %+v", i, r)
+				}
+				if tt.after != nil {
+					tt.after(w, i)
+				}
+				w.commit()
+			}
+			copies := 0
+			for _, name := range w.names("") {
+				if strings.Contains(name, ".conflict-") {
+					copies++
+				}
+			}
+			if got := w.get("f"); got != "theirs6" || copies != tt.want {
+				t.Errorf("f is %q, and %d copies; want %d: %q", got, copies, tt.want, w.here())
+			}
+		})
 	}
 }
 

@@ -30,8 +30,8 @@ const (
 )
 
 // haltFloor is the size of a tree from which on its parts are counted: more
-// than half of it is not deleted at once without being asked for. The root of
-// any tree with more than one entry is not emptied.
+// than half of it is not deleted at once without being asked for. Nor is the root
+// emptied of any tree with more than one entry, wherever they are.
 const haltFloor = 20
 
 // tooMuch says why deleting so many of the backend's names needs a word from a
@@ -39,8 +39,11 @@ const haltFloor = 20
 // there may be more in those directories than anybody knows: they are to be looked
 // into before the word is asked for. mu is held.
 func (v *Volume) tooMuch(deleted, done, rootBefore, rootAfter int) (reason string, unseen []table.Ino) {
-	if rootBefore > 1 && rootAfter == 0 {
+	switch {
+	case rootBefore > 1 && rootAfter == 0:
 		return fmt.Sprintf("all %d entries of the root would be deleted", rootBefore), nil
+	case rootBefore == 1 && rootAfter == 0 && deleted > 1:
+		return fmt.Sprintf("the one directory of the root would be deleted, with %d entries", deleted-1), nil
 	}
 	if 2*deleted <= haltFloor {
 		return "", nil

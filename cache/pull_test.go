@@ -228,6 +228,7 @@ func TestHalt(t *testing.T) {
 		{"a directory with so much that it is counted first", func(w *world, o *Options) { many(manyBelow, "d/")(w, o); many(8, "")(w, o) },
 			func(w *scene) { w.goneRange("", 0, 2); w.gonePath("d") }, "1003 of 1009 entries"},
 		{"the root", many(3, ""), func(w *scene) { w.goneRange("", 0, 3) }, "all 3 entries of the root"},
+		{"the only directory of the root", many(3, "d/"), func(w *scene) { w.gonePath("d") }, "the one directory of the root would be deleted, with 3 entries"},
 		{"the only entry", many(1, ""), func(w *scene) { w.goneRange("", 0, 1) }, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {

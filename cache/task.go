@@ -23,7 +23,7 @@ type task struct {
 	state taskState
 
 	tries  int    // failures in a row
-	losses int    // changes lost to others in a row
+	losses int    // of what is here now: tries that were too late, in a row
 	err    error  // the last failure
 	tried  aspect // the name as it was then
 	since  time.Time
@@ -229,6 +229,9 @@ func (e *engine) start(s *step) {
 	if t.sent.again(); now != t.tried {
 		t.sent.best.Store(0) // it is something else that goes
 	}
+	if now.ino != t.tried.ino || now.gen != t.tried.gen {
+		t.losses = 0
+	}
 	t.step, t.state, t.since, t.tried = s, taskRunning, e.v.o.Now(), now
 	s.task = t
 	e.running = append(e.running, t)
@@ -291,7 +294,9 @@ func (e *engine) conclude(t *task, err error) {
 		delete(e.tasks, t.link)
 		e.advanced()
 	case errors.Is(err, errAgain):
-		t.state = taskIdle
+		if t.state = taskIdle; e.record(t.link).Seq == 0 {
+			delete(e.tasks, t.link) // theirs has the name now
+		}
 	case passing(err):
 		e.rest(t, err)
 	default:
