@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -119,12 +118,8 @@ func (w *world) again() {
 // old working copy is out of the game.
 func (w *world) killed() {
 	w.Helper()
-	dir := w.T.TempDir()
-	w.v.mu.Lock() // not in the middle of a commit: that is the table's own test
 	w.dead.Store(true)
-	err := os.CopyFS(dir, os.DirFS(w.o.StateDir))
-	w.v.mu.Unlock()
-	w.ok(err)
+	dir := copyState(w.T, w.v)
 	old := w.v
 	old.stop()
 	w.T.Cleanup(func() { old.Close() })

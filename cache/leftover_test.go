@@ -15,12 +15,7 @@ import (
 // state directory.
 func (w *world) abandonState() string {
 	w.Helper()
-	dir := w.TempDir()
-	w.v.mu.Lock()
-	err := os.CopyFS(dir, os.DirFS(w.o.StateDir))
-	w.v.mu.Unlock()
-	w.ok(err)
-	return dir
+	return copyState(w.T, w.v)
 }
 
 func (w *world) inspect(dir string) (Leftover, string) {

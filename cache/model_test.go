@@ -196,14 +196,9 @@ func (m *model) kill(*rapid.T) {
 		f[0].close()
 	}
 	m.open = nil
-	dir, old := m.t.TempDir(), m.v()
-	old.mu.Lock()
+	old := m.v()
 	m.dead.Store(true)
-	err := os.CopyFS(dir, os.DirFS(m.o.StateDir))
-	old.mu.Unlock()
-	if err != nil {
-		m.r.Fatal(err)
-	}
+	dir := copyState(m.t, old)
 	old.stop()
 	m.pulls.Wait()
 	old.Close() // its last request may have reached the backend

@@ -23,11 +23,7 @@ func onlyAsked(_ *world, o *Options) { o.Policy.Commit, o.Policy.NoWait = DueAsk
 // nothing; change may take away what the disk never had.
 func (w *world) powerLost(change func(dir string)) {
 	w.Helper()
-	w.v.mu.Lock()
-	dir := w.TempDir()
-	err := os.CopyFS(dir, os.DirFS(w.o.StateDir))
-	w.v.mu.Unlock()
-	w.ok(err)
+	dir := copyState(w.T, w.v)
 	if change != nil {
 		change(dir)
 	}
@@ -107,8 +103,7 @@ func TestRecoverPartsWithSurvivors(t *testing.T) {
 	o := w.create("f")
 	w.write(o, "before", 0)
 	ino := w.walk("f")
-	dir := t.TempDir()
-	w.ok(os.CopyFS(dir, os.DirFS(w.o.StateDir)))
+	dir := copyState(t, w.v)
 	survivor, err := os.OpenFile(dataFile(t, dir, ino), os.O_RDWR, 0)
 	w.ok(err)
 	defer survivor.Close()
@@ -246,8 +241,7 @@ func TestRecoverIsFast(t *testing.T) {
 			o.File.Release()
 		}
 	}
-	dir := t.TempDir()
-	w.ok(os.CopyFS(dir, os.DirFS(w.o.StateDir)))
+	dir := copyState(t, w.v)
 	w.v.stop()
 	w.v.work.Wait() // whatever it does is not counted
 	w.o.StateDir = dir
