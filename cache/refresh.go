@@ -272,19 +272,25 @@ func (v *Volume) freshen(op *fs.Op, x table.Ino) error {
 }
 
 // validatedBy is the directory at the backend whose listing says whether an
-// inode's content is still what is there. What was changed here is not asked
-// for: it is compared when it is sent. mu is held.
-func (v *Volume) validatedBy(x table.Ino) (table.Ino, bool) {
+// inode's content is still what is there: best one where it stays, since a place
+// that it leaves may be gone by now. What was changed here is not asked for: it is
+// compared when it is sent. mu is held.
+func (v *Volume) validatedBy(x table.Ino) (dir table.Ino, ok bool) {
 	n := v.table.Inode(x)
-	if n == nil || len(n.Links) == 0 {
+	if n == nil || len(n.Links) == 0 || n.Writing {
 		return 0, false
 	}
 	for _, l := range n.Homes {
-		if rec, _ := v.table.Name(l.Dir, l.Name); rec.Base != nil && rec.Base.Gen == n.Gen && !n.Writing {
+		rec, _ := v.table.Name(l.Dir, l.Name)
+		switch {
+		case rec.Base == nil || rec.Base.Gen != n.Gen:
+		case rec.Ino == x:
 			return l.Dir, true
+		case !ok:
+			dir, ok = l.Dir, true
 		}
 	}
-	return 0, false
+	return dir, ok
 }
 
 // renamed tells, once, that a pull gave the name of an inode to another.

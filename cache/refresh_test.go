@@ -87,6 +87,30 @@ func TestOpenRevalidates(t *testing.T) {
 	}
 }
 
+// What a renamed directory holds is at two places until the old one is deleted. An
+// open asks at that which stays: of the other there is soon nothing to ask.
+func TestOpenWhileTheOldPlaceGoes(t *testing.T) {
+	var c ticking
+	w := newScene(t, background, clocked(&c, time.Second), func(w *world, _ *Options) {
+		w.p = memory.New(memory.Options{Without: asKeys, ImpliedDirs: true})
+	}, holding("d/f", "one"))
+	w.get("d/f")
+	gate, gone := w.answerLate(providers.MethodDelete)
+	w.ok(w.rename("d", "e"))
+	<-gone
+	ino := w.walk("e/f")
+	c.add(2 * time.Second)
+	o, err := w.v.Open(me, ino, syscall.O_RDONLY)
+	close(gate)
+	w.ok(err)
+	if got := w.read(o); got != "one" {
+		t.Errorf("got %q", got)
+	}
+	o.File.Release()
+	w.settle()
+	w.backend("e/", "e/f: one")
+}
+
 // An open waits for the answer where a look at names does not.
 func TestOpenIsStricter(t *testing.T) {
 	var c ticking
