@@ -63,6 +63,25 @@ func TestRenameAcrossTheBorder(t *testing.T) {
 	}
 }
 
+// What never was at the backend cannot be deleted there by its rename, whatever
+// the backend still has under its old name.
+func TestRenameOfWhatNeverLeft(t *testing.T) {
+	w := newWorld(t, onlyAsked, excluding, holding("d/a", "1", "f", "2"))
+	w.walk("d/a")
+	w.mkdir("out")
+	w.ok(w.rename("d", "e"))
+	w.ok(w.put("d", "new, and not sent"))
+	w.ok(w.unlink("f"))
+	_, err := w.v.Mknod(me, fs.RootIno, "f", syscall.S_IFIFO|0o600, 0)
+	w.ok(err)
+	for _, name := range []string{"d", "f"} {
+		w.ok(w.rename(name, "out/"+name))
+	}
+	w.noProblems()
+	w.ok(w.sendAll())
+	w.backend("e/", "e/a: 1")
+}
+
 // asking is an exclusion of nothing that counts what it is asked.
 type asking struct{ asked *int }
 

@@ -193,23 +193,29 @@ func (v *Volume) rename(from, to *place) {
 	if to.there() {
 		v.bury(to.Link, to.ino, "replaced")
 	}
+	rec, _ := v.table.Name(from.Dir, from.Name)
 	v.setLocal(from.Link, 0, false)
 	v.setLocal(to.Link, from.ino, v.stays(to.Link, from.n))
-	v.left(from.Link, to.Link)
+	if !rec.Local {
+		v.left(from.Link, to.Link)
+	}
 	v.relocated(from, to)
 	if to.there() {
 		v.cut(to.ino)
 	}
 }
 
-// left tells of a file that was renamed to where it stays on this machine: the
-// backend deletes it, which nobody asked for in so many words. Directories do not
-// get there, see mayCross. mu is held, in an update.
+// left tells of a file that was renamed to where it stays on this machine, which
+// it did not before: the backend deletes it, which nobody asked for in so many
+// words. Directories do not get there, see mayCross. mu is held, in an update.
 func (v *Volume) left(from, to table.Link) {
 	was, _ := v.table.Name(from.Dir, from.Name)
 	is, _ := v.table.Name(to.Dir, to.Name)
 	if was.Base == nil || !is.Local {
 		return
+	}
+	if n := v.table.Inode(was.Base.Ino); was.Base.Ino != is.Ino && n != nil && len(n.Links) > 0 {
+		return // what the backend has there was renamed before
 	}
 	old, _ := v.path(from)
 	now, _ := v.path(to)
