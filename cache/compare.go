@@ -36,12 +36,14 @@ const (
 	askFar                 // the hash of a version that is only at the backend
 	askKeep                // that theirs is in the history
 	askNames               // the names of a directory, which are known then
+	askOurs                // whether an operation of ours left theirs
 )
 
 type query struct {
 	question
 	info providers.Info
 	l    table.Link
+	op   table.Attempt // of askOurs
 }
 
 type answer struct {
@@ -97,6 +99,8 @@ func (m *merge) answer() {
 			a.kept = a.err == nil
 		case askNames:
 			a.err = m.v.learn(m.ctx, q.ino)
+		case askOurs:
+			a.same, a.err = m.isOurs(q)
 		case askFar:
 			a.sum, a.err = m.hashTheirs(q)
 		default:

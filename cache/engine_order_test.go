@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -1295,5 +1296,84 @@ func TestCommitSendsConflictCopies(t *testing.T) {
 		copied := ".conflict-" + short("ours")
 		w.backend("a: theirs", "a"+copied+": ours", "b: theirs", "b"+copied+": ours", "c: ours", "n: new")
 		w.same()
+	}
+}
+
+// lateWrite is storage that the first write reaches just before the next change,
+// when its sender has been told that it did not come.
+type lateWrite struct {
+	providers.Provider
+	late func() error // nil until there is one
+	once sync.Once
+}
+
+func (d *lateWrite) Write(ctx context.Context, at providers.Locator, body providers.Body, opts providers.WriteOptions) (providers.Info, error) {
+	if d.late == nil {
+		var content bytes.Buffer
+		if _, err := body.CopyTo(ctx, &content); err != nil {
+			return providers.Info{}, err
+		}
+		d.late = func() error {
+			_, err := d.Provider.Write(context.Background(), at, providers.String(content.String()), opts)
+			return err
+		}
+		return providers.Info{}, providers.ErrUnavailable
+	}
+	if opts.If != providers.IfVersion(impossible) { // which only asks
+		if err := d.arrive(); err != nil {
+			return providers.Info{}, err
+		}
+	}
+	return d.Provider.Write(ctx, at, body, opts)
+}
+
+func (d *lateWrite) Delete(ctx context.Context, at providers.Locator, opts providers.DeleteOptions) error {
+	if err := d.arrive(); err != nil {
+		return err
+	}
+	return d.Provider.Delete(ctx, at, opts)
+}
+
+func (d *lateWrite) arrive() (err error) {
+	d.once.Do(func() { err = d.late() })
+	return err
+}
+
+// Content that comes late is still ours: newer content of ours takes its place, a
+// deletion goes on, and nothing is in conflict.
+func TestWriteComesLate(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		without providers.Capabilities
+		kill    bool
+		then    string
+		want    []string
+	}{
+		{"told by its operation", providers.Capabilities{}, false, "put f two", []string{"f: two"}},
+		{"told by its content", providers.Capabilities{OperationIDs: true}, false, "put f two", []string{"f: two"}},
+		{"after a kill", providers.Capabilities{}, true, "put f two", []string{"f: two"}},
+		{"under a name that was removed", providers.Capabilities{}, false, "rm f", nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			pauses, d := newManual(), &lateWrite{}
+			w := newWorld(t, background, func(w *world, o *Options) {
+				w.p, o.pause = memory.New(memory.Options{Without: c.without}), pauses.pause
+				w.wrap = func(p providers.Provider) providers.Provider {
+					d.Provider = p
+					return d
+				}
+			}, holding("f", "0"))
+			w.get("f")
+			w.ok(w.put("f", "one"))
+			w.until(func() bool { return w.v.Status().LastError != "" })
+			w.do(c.then)
+			if c.kill {
+				w.killed()
+			}
+			close(pauses.ends)
+			w.upload()
+			w.backend(c.want...)
+			w.noProblems()
+		})
 	}
 }

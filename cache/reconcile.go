@@ -183,7 +183,7 @@ func (m *merge) clash(l table.Link, path string) {
 func (m *merge) name(l table.Link, r *providers.Info) {
 	rec, _ := m.v.table.Name(l.Dir, l.Name)
 	switch {
-	case m.halt != nil, m.leave(l, &rec), rec.Local, unchanged(rec, r):
+	case m.halt != nil, m.leave(l, &rec), rec.Local, unchanged(rec, r), m.cameLate(l, rec, r):
 	case r == nil:
 		m.gone(l, rec)
 	case r.Kind == providers.KindDir:

@@ -1,0 +1,49 @@
+package cache
+
+import (
+	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/providers"
+)
+
+// Content whose answer got lost may arrive when it has been asked for, and found
+// not to have come. Then the engine still has its operation, and what others seem
+// to have changed is an older state of ours: newer content of ours takes its place,
+// and so does a deletion. Nobody else was there, and nothing is in conflict.
+
+// cameLate reports whether that is what the backend has under a name now, or may
+// be: then the question is noted. mu is held, in an update.
+func (m *merge) cameLate(l table.Link, rec table.Name, r *providers.Info) bool {
+	v := m.v
+	t := v.engine.tasks[l]
+	if t == nil || t.op.Op == "" || r == nil || r.Kind == providers.KindDir {
+		return false
+	}
+	op := t.op
+	x, _ := parseSent(op.Other)
+	a, ok := m.look(query{question: question{ino: x, gen: op.Gen, at: r.Locator, theirs: r.Version, what: askOurs}, info: *r, l: l, op: op})
+	switch {
+	case !ok: // once the answer is there
+		return true
+	case !a.same:
+		return false
+	}
+	was := table.Ino(0)
+	if rec.Base != nil {
+		was = rec.Base.Ino
+	}
+	if v.table.Inode(x) == nil {
+		x = 0
+	}
+	m.base(l, &rec, &table.Base{Ino: x, Kind: r.Kind, Version: r.Version, Digest: r.Digest, Gen: op.Gen, AttrGen: op.AttrGen})
+	if was != x {
+		m.unhomed(was)
+	}
+	return true
+}
+
+// isOurs asks whether an operation of ours left a version.
+func (m *merge) isOurs(q query) (bool, error) {
+	op := q.op
+	info, happened, err := m.v.engine.find(m.ctx, &step{at: q.at, attempt: &op})
+	return happened && info.Version.Matches(q.theirs), err
+}
