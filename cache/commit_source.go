@@ -152,6 +152,13 @@ func (e *engine) park(l table.Link, via []table.Link) (verdict, *step) {
 // parked begins the names of what stands aside.
 const parked = ".wsmount-parked-"
 
+// standsAside reports whether a name that is nothing here is one under which
+// another working copy has something stand aside, or had when it was killed: that
+// is not for programs here either. mu is held.
+func (v *Volume) standsAside(l table.Link, rec table.Name) bool {
+	return l.Dir == table.Root && strings.HasPrefix(l.Name, parked) && rec.Ino == 0 && rec.Base == nil && v.engine.tasks[l] == nil
+}
+
 // formatLink and parseLink keep a name in Attempt.Other.
 func formatLink(l table.Link) string { return strconv.FormatUint(l.Dir, 10) + "/" + l.Name }
 

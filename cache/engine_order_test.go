@@ -1299,6 +1299,28 @@ func TestCommitSendsConflictCopies(t *testing.T) {
 	}
 }
 
+// What stands aside in an exchange is seen by nobody, another working copy of the
+// same storage included; it is counted as hidden.
+func TestParkedIsHidden(t *testing.T) {
+	w := newWorld(t, background, func(w *world, _ *Options) {
+		w.p = memory.New(memory.Options{Without: asKeys})
+	}, holding("a", "1", "b", "2"))
+	w.walk("a")
+	reached, open := w.gate(providers.MethodDelete)
+	w.ok(w.exchange("a", "b"))
+	<-reached
+	other := newWorld(t, func(o *world, _ *Options) { o.p = w.p })
+	if got := strings.Join(other.local(), ", "); got != "a: 2, b: 1" {
+		t.Errorf("the other has %q", got)
+	}
+	if got := other.v.Status().Hidden; got != 1 {
+		t.Errorf("%d hidden, and the storage has %q", got, listBackend(w.p))
+	}
+	open()
+	w.upload()
+	w.backend("a: 2", "b: 1")
+}
+
 // lateWrite is storage that the first write reaches just before the next change,
 // when its sender has been told that it did not come.
 type lateWrite struct {
