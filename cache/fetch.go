@@ -161,14 +161,14 @@ func isElsewhere(err error) bool {
 
 // readRange writes one range to its place.
 func (v *Volume) readRange(w *waiting, x table.Ino, at providers.Locator, o providers.ReadOptions, got func(n int), to io.WriterAt) error {
-	began := time.Now()
+	began, asked := time.Now(), v.attrsThere(x, at)
 	c, err := v.p.Read(w, at, o)
 	if err != nil {
 		return err
 	}
 	v.tookRead(time.Since(began))
 	defer c.Body.Close()
-	if err := v.told(x, at, c.Info); err != nil {
+	if err := v.told(x, at, asked, c.Info); err != nil && !errors.Is(err, errOvertaken) {
 		return err
 	}
 	// One byte more than asked for, so that too much is seen too.

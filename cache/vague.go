@@ -32,9 +32,33 @@ func (v *Volume) recall(rec table.Name, info *providers.Info) {
 	}
 }
 
-// told takes what the answer to a read says of an inode beside its content.
-// errMoved says that it is no file.
-func (v *Volume) told(x table.Ino, at providers.Locator, info providers.Info) error {
+// errOvertaken says that a change of ours of attributes has arrived since the backend
+// was asked what they are.
+var errOvertaken = errors.New("attributes have changed meanwhile")
+
+// attrsThere is the state of attributes that the backend is known to have of an
+// inode at a place; 0: of none.
+func (v *Volume) attrsThere(x table.Ino, at providers.Locator) (gen uint64) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	n := v.table.Inode(x)
+	if n == nil || !n.Vague {
+		return 0
+	}
+	for _, l := range n.Homes {
+		if rec, _ := v.table.Name(l.Dir, l.Name); rec.Base != nil {
+			if home, ok := v.home(l); ok && home == at {
+				return rec.Base.AttrGen
+			}
+		}
+	}
+	return 0
+}
+
+// told takes what the answer to a read says of an inode beside its content. asked is
+// attrsThere from before: a chmod may have been quicker. Then the answer may be
+// older, and is not used (errOvertaken). errMoved says that it is no file.
+func (v *Volume) told(x table.Ino, at providers.Locator, asked uint64, info providers.Info) error {
 	if v.caps.ListComplete {
 		return nil
 	}
@@ -55,9 +79,13 @@ func (v *Volume) told(x table.Ino, at providers.Locator, info providers.Info) er
 		}
 		for _, l := range n.Homes {
 			rec, _ := v.table.Name(l.Dir, l.Name)
-			if home, ok := v.home(l); ok && home == at && rec.Base != nil && sameState(rec.Base, &info) {
-				v.define(x, n.AttrGen == rec.Base.AttrGen, info)
+			if home, ok := v.home(l); !ok || home != at || rec.Base == nil || !sameState(rec.Base, &info) {
+				continue
 			}
+			if rec.Base.AttrGen != asked {
+				return errOvertaken
+			}
+			v.define(x, n.AttrGen == asked, info)
 		}
 		return nil
 	})
@@ -103,9 +131,13 @@ func (e *engine) reveal(ctx context.Context, x table.Ino) error {
 	if !ok {
 		return nil
 	}
+	asked := e.v.attrsThere(x, at)
 	info, err := e.v.p.Stat(ctx, at)
 	if err == nil {
-		err = e.v.told(x, at, info)
+		err = e.v.told(x, at, asked, info)
+	}
+	if errors.Is(err, errOvertaken) {
+		return errAgain
 	}
 	if errors.Is(err, errMoved) || isElsewhere(err) {
 		return nil // the condition of what is sent decides
@@ -135,18 +167,22 @@ func (v *Volume) clarify(op *fs.Op, x table.Ino) error {
 	defer w.close()
 	for {
 		was := v.whereabouts(x)
+		asked := v.attrsThere(x, at)
 		info, err := v.stat(w, at)
 		switch {
 		case err == nil:
-			err = v.told(x, at, *info)
+			err = v.told(x, at, asked, *info)
 		case isElsewhere(err):
 			err = errMoved
 		default:
 			return nil
 		}
 		before := at
-		if at, ok = v.vagueAt(x); ok && at != before {
-			continue // a rename of ours was under way
+		if at, ok = v.vagueAt(x); ok && (at != before || errors.Is(err, errOvertaken)) {
+			continue // a change of ours was under way
+		}
+		if errors.Is(err, errOvertaken) {
+			return nil
 		}
 		if !errors.Is(err, errMoved) {
 			return err

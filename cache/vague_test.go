@@ -53,6 +53,29 @@ func TestReadTellsAttributes(t *testing.T) {
 	}
 }
 
+// The answer to a read that was under way while a chmod of ours arrived may say
+// what was before: the mode stays what the chmod made it, and is what a later read
+// tells.
+func TestReadDoesNotUndoChmod(t *testing.T) {
+	w := newScene(t, bare(t), background)
+	run := w.walk("run")
+	gate, read := w.answerLate(providers.MethodRead)
+	done := async(func() { w.get("run") })
+	<-read
+	mode := uint32(0o640)
+	_, err := w.v.SetAttr(me, run, nil, &fs.SetAttr{Mode: &mode})
+	w.ok(err)
+	w.upload()
+	close(gate)
+	<-done
+	if got := w.mode("run"); got != 0o640 {
+		t.Errorf("mode %o", got)
+	}
+	if info, err := w.p.Stat(t.Context(), at("run")); err != nil || info.Attr.Mode != 0o640 || info.Metadata["x"] != "y" {
+		t.Errorf("the storage has %+v, %v", info, err)
+	}
+}
+
 // What is written over a file of which little is known keeps its attributes.
 func TestWriteKeepsAttributesUnseen(t *testing.T) {
 	for _, flags := range []uint32{syscall.O_WRONLY | syscall.O_TRUNC, syscall.O_RDWR} {
