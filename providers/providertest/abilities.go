@@ -126,6 +126,7 @@ func copyConditions(t T, p providers.Provider) {
 	put(t, p, loc("a"), "new")
 	target := put(t, p, loc("b"), "target")
 	put(t, p, loc("dir/file"), "x")
+	put(t, p, loc("other/file"), "x")
 	for _, x := range []struct {
 		what     string
 		from, to string
@@ -139,9 +140,11 @@ func copyConditions(t T, p providers.Provider) {
 		{"over another version", "a", "b", providers.CopyOptions{If: providers.IfVersion(old.Version)}, providers.ErrConflict},
 		{"of a directory", "dir", "c", providers.CopyOptions{If: providers.IfAbsent()}, providers.ErrIsDir},
 		{"over a directory", "a", "dir", providers.CopyOptions{If: providers.Unconditional()}, providers.ErrIsDir},
+		{"to the name of a directory", "a", "other", providers.CopyOptions{If: providers.IfAbsent()}, providers.ErrExist},
+		{"below a file", "a", "b/x", providers.CopyOptions{If: providers.IfAbsent()}, providers.ErrNotDir},
 	} {
 		_, err := c.Copy(t.Context(), loc(x.from), loc(x.to), x.opts)
-		if err == nil && x.to == "dir" && !p.Capabilities().StrictTree {
+		if err == nil && !p.Capabilities().StrictTree && (x.to == "dir" || x.to == "other" || x.to == "b/x") {
 			continue // the file is beside the directory; a check of Write looks at that
 		}
 		wantErr(t, "copy "+x.what, err, x.want)

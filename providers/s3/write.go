@@ -281,7 +281,7 @@ func (p *Provider) settle(ctx context.Context, at place, info providers.Info, c 
 	if err == nil {
 		return info, nil
 	}
-	err = conditionError(c, err)
+	err = conditionError(c, p.inTheWay(ctx, at, c, err))
 	if op == "" || !errors.Is(err, providers.ErrConflict) && !errors.Is(err, providers.ErrExist) {
 		return providers.Info{}, err
 	}
@@ -289,6 +289,20 @@ func (p *Provider) settle(ctx context.Context, at place, info providers.Info, c 
 		return done, nil
 	}
 	return providers.Info{}, err
+}
+
+// inTheWay finds out what a failure that says nothing is about. A service whose
+// store is a file system (Versitygw) has no better word for an upload that cannot be
+// completed because a directory has its name, and would never have another.
+func (p *Provider) inTheWay(ctx context.Context, at place, c providers.Condition, err error) error {
+	var f *fault
+	if c.Kind == providers.ConditionVersion || !isCode(err, "InternalError") || !errors.As(err, &f) {
+		return err
+	}
+	if d, lookErr := p.lookDir(ctx, at); lookErr != nil || !d.there {
+		return err
+	}
+	return &fault{kind: providers.ErrIsDir, code: f.code, status: f.status, err: f.err}
 }
 
 // done looks whether operation op left what is at a place.
