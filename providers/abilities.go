@@ -19,6 +19,7 @@ const (
 	AbilitySnapshot                     // Snapshotter
 	AbilityPush                         // Pusher
 	AbilitySync                         // Syncer
+	AbilityBranch                       // Brancher
 )
 
 // abilities connects each Ability with its name and interface, in the order of
@@ -36,6 +37,7 @@ var abilities = []struct {
 	{"snapshot", reflect.TypeFor[Snapshotter]()},
 	{"push", reflect.TypeFor[Pusher]()},
 	{"sync", reflect.TypeFor[Syncer]()},
+	{"branch", reflect.TypeFor[Brancher]()},
 }
 
 // Has reports whether all of b is in a.

@@ -23,7 +23,8 @@ var full = func() providers.Capabilities {
 	g := providers.GuardAtomic
 	c.Conditions = providers.Conditions{Create: g, Replace: g, Delete: g, Copy: g, Move: g, SetAttr: g}
 	c.Abilities = providers.AbilityCopy | providers.AbilityMove | providers.AbilityAttr | providers.AbilityParts |
-		providers.AbilityWatch | providers.AbilityCommit | providers.AbilitySnapshot | providers.AbilityPush | providers.AbilitySync
+		providers.AbilityWatch | providers.AbilityCommit | providers.AbilitySnapshot | providers.AbilityPush | providers.AbilitySync |
+		providers.AbilityBranch
 	return c
 }()
 

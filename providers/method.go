@@ -31,6 +31,10 @@ const (
 	MethodFetch      Method = "fetch"
 	MethodAdopt      Method = "adopt"
 	MethodBase       Method = "base"
+	MethodBranches   Method = "branches"
+	MethodBegin      Method = "begin"
+	MethodStart      Method = "start"
+	MethodPropose    Method = "propose"
 )
 
 // readers are the methods that change nothing at the backend. Fetch and Adopt
@@ -40,6 +44,7 @@ const (
 var readers = map[Method]bool{
 	MethodStat: true, MethodList: true, MethodRead: true, MethodClose: true, MethodOpen: true,
 	MethodWatch: true, MethodHead: true, MethodAt: true, MethodFetch: true, MethodAdopt: true, MethodBase: true,
+	MethodBranches: true, MethodBegin: true,
 }
 
 // Mutates reports whether m changes what the backend holds.

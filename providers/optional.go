@@ -259,9 +259,9 @@ type Pusher interface {
 	Push(ctx context.Context, opts PushOptions) (PushResult, error)
 }
 
-// PushOptions: the zero value pushes to the tracked branch.
+// PushOptions: the zero value pushes to the branch that the provider is on.
 type PushOptions struct {
-	Branch string   // "": the tracked one
+	Branch string   // "": the tracked one, or that of Brancher.Start
 	Lease  Revision // overwrite, but only this revision (else ErrConflict); "": never overwrite
 	// PullRequest asks to find or open one from Branch to the tracked branch.
 	PullRequest *PullRequest

@@ -52,6 +52,7 @@ var _ interface {
 	Snapshotter
 	Pusher
 	Syncer
+	Brancher
 } = (*wrapped)(nil)
 
 func newWrapped(p Provider, opts WrapOptions) *wrapped {

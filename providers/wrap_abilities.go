@@ -158,6 +158,46 @@ func (w *wrapped) Base(ctx context.Context, a, b Revision) (Revision, error) {
 	})
 }
 
+func (w *wrapped) Branches(ctx context.Context) (Branches, error) {
+	return via(ctx, w, &Call{Method: MethodBranches}, func(ctx context.Context) (Branches, error) {
+		p, err := ability[Brancher](w, MethodBranches, Locator{})
+		if err != nil {
+			return Branches{}, err
+		}
+		return p.Branches(ctx)
+	})
+}
+
+func (w *wrapped) Begin(ctx context.Context, branch string, ask bool) (Revision, error) {
+	return via(ctx, w, &Call{Method: MethodBegin}, func(ctx context.Context) (Revision, error) {
+		p, err := ability[Brancher](w, MethodBegin, Locator{})
+		if err != nil {
+			return "", err
+		}
+		return p.Begin(ctx, branch, ask)
+	})
+}
+
+func (w *wrapped) Start(ctx context.Context, branch string, from, to Revision) error {
+	return w.run(ctx, &Call{Method: MethodStart}, func(ctx context.Context) error {
+		p, err := ability[Brancher](w, MethodStart, Locator{})
+		if err != nil {
+			return err
+		}
+		return p.Start(ctx, branch, from, to)
+	})
+}
+
+func (w *wrapped) Propose(ctx context.Context, branch string, pr PullRequest) (string, error) {
+	return via(ctx, w, &Call{Method: MethodPropose}, func(ctx context.Context) (string, error) {
+		p, err := ability[Brancher](w, MethodPropose, Locator{})
+		if err != nil {
+			return "", err
+		}
+		return p.Propose(ctx, branch, pr)
+	})
+}
+
 func (w *wrapped) StartParts(ctx context.Context, l Locator, opts WriteOptions) (Upload, error) {
 	u, err := via(ctx, w, &Call{Method: MethodStartParts, Locator: l}, func(ctx context.Context) (Upload, error) {
 		p, err := ability[Multiparter](w, MethodStartParts, l)

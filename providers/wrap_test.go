@@ -115,6 +115,22 @@ func (e *everything) Base(context.Context, providers.Revision, providers.Revisio
 	e.note("Base")
 	return "", nil
 }
+func (e *everything) Branches(context.Context) (providers.Branches, error) {
+	e.note("Branches")
+	return providers.Branches{}, nil
+}
+func (e *everything) Begin(context.Context, string, bool) (providers.Revision, error) {
+	e.note("Begin")
+	return "", nil
+}
+func (e *everything) Start(context.Context, string, providers.Revision, providers.Revision) error {
+	e.note("Start")
+	return nil
+}
+func (e *everything) Propose(context.Context, string, providers.PullRequest) (string, error) {
+	e.note("Propose")
+	return "", nil
+}
 func (e *everything) take(b providers.Body) (providers.Info, error) {
 	if b.Reader != nil {
 		content, err := io.ReadAll(b.Reader)
@@ -153,7 +169,7 @@ var interfaces = []reflect.Type{
 	reflect.TypeFor[providers.Provider](), reflect.TypeFor[providers.Copier](), reflect.TypeFor[providers.Mover](),
 	reflect.TypeFor[providers.AttrSetter](), reflect.TypeFor[providers.Multiparter](), reflect.TypeFor[providers.Watcher](),
 	reflect.TypeFor[providers.Committer](), reflect.TypeFor[providers.Snapshotter](), reflect.TypeFor[providers.Pusher](),
-	reflect.TypeFor[providers.Syncer](), reflect.TypeFor[providers.Upload](),
+	reflect.TypeFor[providers.Syncer](), reflect.TypeFor[providers.Brancher](), reflect.TypeFor[providers.Upload](),
 }
 
 // methods calls each method of p, and of an upload of p, with zero arguments.
@@ -265,6 +281,7 @@ func TestReadOnlySeesEveryCall(t *testing.T) {
 	allowed := map[string]bool{
 		"Stat": true, "List": true, "Read": true, "Close": true, "Watch": true,
 		"Head": true, "At": true, "Fetch": true, "Adopt": true, "Base": true,
+		"Branches": true, "Begin": true,
 	}
 	for name := range methods(t, &everything{}) {
 		inner := &everything{abilities: full.Abilities}
@@ -428,6 +445,8 @@ func offered(p providers.Provider) map[providers.Ability]any {
 	offer(providers.AbilityPush, pusher, ok)
 	syncer, ok := providers.As[providers.Syncer](p)
 	offer(providers.AbilitySync, syncer, ok)
+	brancher, ok := providers.As[providers.Brancher](p)
+	offer(providers.AbilityBranch, brancher, ok)
 	return got
 }
 
@@ -492,7 +511,7 @@ func TestAsForeignInterface(t *testing.T) {
 func TestReadOnlyCapabilities(t *testing.T) {
 	inner := &everything{abilities: full.Abilities}
 	c := providers.ReadOnly(inner, providers.ReadOnlyOptions{}).Capabilities()
-	want := providers.AbilityWatch | providers.AbilityCommit | providers.AbilitySnapshot | providers.AbilitySync
+	want := providers.AbilityWatch | providers.AbilityCommit | providers.AbilitySnapshot | providers.AbilitySync | providers.AbilityBranch
 	if c.Writable || c.Abilities != want {
 		t.Errorf("writable %v, abilities %q, want %q", c.Writable, c.Abilities, want)
 	}

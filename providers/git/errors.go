@@ -19,6 +19,7 @@ var kinds = []struct{ err, kind error }{
 	{odb.ErrNotFound, providers.ErrCorrupt}, {odb.ErrCorrupt, providers.ErrCorrupt}, {object.ErrMalformed, providers.ErrCorrupt},
 	{odb.ErrTooLarge, providers.ErrTooLarge}, {refs.ErrDamaged, providers.ErrCorrupt},
 	{refs.ErrLocked, providers.ErrUnavailable}, {refs.ErrChanged, providers.ErrConflict},
+	{errNoPulls, providers.ErrUnsupported},
 	{syscall.ENOSPC, providers.ErrQuota}, {syscall.EDQUOT, providers.ErrQuota},
 }
 

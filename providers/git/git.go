@@ -28,8 +28,10 @@ type Options struct {
 	// Credentials reveals token, or username and password; nil: there are none.
 	Credentials func(ctx context.Context) (map[string]string, error)
 	Transport   http.RoundTripper // nil: http.DefaultTransport
-	Email       string            // of commits without an author; "": wsmount@localhost
-	Now         func() time.Time  // nil: time.Now
+	// Pulls opens pull requests at the server's API; nil: there are none.
+	Pulls Pulls
+	Email string           // of commits without an author; "": wsmount@localhost
+	Now   func() time.Time // nil: time.Now
 }
 
 // Provider is a clone. Make it with Open.
@@ -44,6 +46,9 @@ type Provider struct {
 	mu   sync.Mutex // held while the head moves; guards what follows
 	sets *outcomes
 
+	noting sync.Mutex // held while notes changes, and guards it
+	notes  map[string]note
+
 	talk chan struct{} // holds a token while a reference of the remote is learnt
 }
 
@@ -53,6 +58,7 @@ var _ interface {
 	providers.Snapshotter
 	providers.Pusher
 	providers.Syncer
+	providers.Brancher
 } = (*Provider)(nil)
 
 // Open opens the clone in o.Dir. If there is none, it is made, which asks the
@@ -88,8 +94,16 @@ func (p *Provider) begin(ctx context.Context) error {
 	if p.o.Branch != "" && p.o.Branch != p.branch {
 		return fmt.Errorf("%s is a clone of branch %s and not of %s: %w", p.o.Dir, p.branch, p.o.Branch, providers.ErrInvalid)
 	}
+	on, err := p.repo.refs.Head()
+	if err != nil {
+		return err
+	}
+	p.now.Store(&view{branch: on})
 	head, err := p.repo.refs.Get(p.headRef())
 	if err != nil {
+		return err
+	}
+	if p.notes, err = p.repo.readNotes(); err != nil {
 		return err
 	}
 	if p.sets, err = p.repo.readOutcomes(head); err != nil {
@@ -108,7 +122,17 @@ func (p *Provider) alone(ctx context.Context) (end func(), err error) {
 	}
 }
 
-func (p *Provider) headRef() string { return "refs/heads/" + p.branch }
+// on is the branch that commits go to: the tracked one, or one of our own.
+func (p *Provider) on() string {
+	if v := p.now.Load(); v != nil {
+		return v.branch
+	}
+	return p.branch
+}
+
+func (p *Provider) headRef() string { return headRef(p.on()) }
+
+func headRef(branch string) string { return "refs/heads/" + branch }
 
 func originRef(branch string) string { return "refs/remotes/origin/" + branch }
 
@@ -124,7 +148,7 @@ func capabilities() providers.Capabilities {
 		Writable: true, Durable: true, StrictTree: true, Symlinks: true, ListComplete: true, RecursiveList: true, ConcurrentWriters: true,
 		Names: providers.NameLimits{DotGit: true}, Attributes: providers.AttrExec, MaxSize: maxFile,
 		Conditions: providers.Conditions{Create: all, Replace: all, Delete: all, Copy: all, Move: all, SetAttr: all},
-		Abilities:  providers.AbilityCommit | providers.AbilitySnapshot | providers.AbilityPush | providers.AbilitySync,
+		Abilities:  providers.AbilityCommit | providers.AbilitySnapshot | providers.AbilityPush | providers.AbilitySync | providers.AbilityBranch,
 	}
 }
 

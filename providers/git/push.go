@@ -13,10 +13,11 @@ import (
 // Push implements providers.Pusher.
 func (p *Provider) Push(ctx context.Context, opts providers.PushOptions) (providers.PushResult, error) {
 	return do(ctx, p, providers.MethodPush, providers.Locator{}, func() (providers.PushResult, error) {
+		now := p.now.Load()
+		head, own := now.commit, opts.Branch == "" && now.branch != p.branch
 		if opts.Branch == "" {
-			opts.Branch = p.branch
+			opts.Branch = now.branch
 		}
-		head := p.now.Load().commit
 		switch {
 		case !validBranch(opts.Branch):
 			return providers.PushResult{}, fmt.Errorf("branch %q: %w", opts.Branch, providers.ErrInvalid)
@@ -24,14 +25,24 @@ func (p *Provider) Push(ctx context.Context, opts providers.PushOptions) (provid
 			return providers.PushResult{}, fmt.Errorf("nothing was committed: %w", providers.ErrNotExist)
 		case opts.PullRequest != nil && opts.Branch == p.branch:
 			return providers.PushResult{}, fmt.Errorf("a pull request from the tracked branch to itself: %w", providers.ErrInvalid)
-		case opts.PullRequest != nil:
-			return providers.PushResult{}, fmt.Errorf("pull requests: %w", providers.ErrUnsupported)
+		case opts.PullRequest != nil && p.o.Pulls == nil:
+			return providers.PushResult{}, errNoPulls
 		}
+		if own {
+			if merged, err := p.isMerged(head); err != nil || merged {
+				return providers.PushResult{Revision: revision(head)}, err
+			}
+		}
+		result := providers.PushResult{Revision: revision(head)}
 		pushed, err := p.push(ctx, opts, head)
 		if err != nil {
 			return providers.PushResult{}, gone(err)
 		}
-		return providers.PushResult{Revision: revision(head), Pushed: pushed}, nil
+		result.Pushed = pushed
+		if opts.PullRequest != nil {
+			result.URL, err = p.propose(ctx, opts.Branch, *opts.PullRequest)
+		}
+		return result, err
 	})
 }
 
@@ -107,7 +118,9 @@ func (p *Provider) after(ctx context.Context, branch string, head, before id, ca
 	case is != before:
 		return fmt.Errorf("%s has moved on to %q: %w", branch, revision(is), providers.ErrConflict)
 	case errors.As(cause, &refused):
-		return &remote.Error{Kind: providers.ErrPermission, Code: refused.Reason, Err: refused}
+		refusal := providers.Refusal{Code: refused.Code(), Says: refused.Error(), Since: p.o.Now()}
+		err := p.note(branch, func(n *note) { n.refuse(refusal) })
+		return errors.Join(&remote.Error{Kind: providers.ErrPermission, Code: refusal.Code, Err: refused}, err)
 	}
 	return cause
 }
@@ -116,10 +129,13 @@ func (p *Provider) after(ctx context.Context, branch string, head, before id, ca
 func (p *Provider) pushed(branch string, head id) error {
 	ref := originRef(branch)
 	was, err := p.repo.refs.Get(ref)
-	if err != nil || was == head {
+	if err == nil && was != head {
+		err = p.forget(ref, was, head)
+	}
+	if err != nil {
 		return err
 	}
-	return p.forget(ref, was, head)
+	return p.note(branch, func(n *note) { n.Pushed, n.Refused = head.String(), nil })
 }
 
 // pack has what a server lacks that has tips.

@@ -138,6 +138,9 @@ func (p *Provider) Fetch(ctx context.Context) (providers.Revision, error) {
 			return "", gone(err)
 		}
 		c, err := p.learn(ctx, s)
+		if p.on() != p.branch && (err == nil || errors.Is(err, errNoBranch)) {
+			c, err = p.learnOwn(ctx, s, c)
+		}
 		return revision(c), gone(err)
 	})
 }

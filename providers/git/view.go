@@ -14,8 +14,9 @@ import (
 // view is the tree of one commit. It never changes.
 type view struct {
 	objects *odb.Store
-	commit  id // zero: there is none yet
-	root    id // zero: without entries
+	commit  id     // zero: there is none yet
+	root    id     // zero: without entries
+	branch  string // of the head's view: that it is on
 }
 
 // viewOf is the tree of a commit, zero for none.
@@ -31,9 +32,13 @@ func (r *repository) viewOf(c id) (*view, error) {
 
 // show makes a commit the one that reads show. mu is held, or nobody else is
 // there yet.
-func (p *Provider) show(c id) error {
+func (p *Provider) show(c id) error { return p.showOn(p.on(), c) }
+
+// showOn is show for a commit of another branch.
+func (p *Provider) showOn(branch string, c id) error {
 	v, err := p.repo.viewOf(c)
 	if err == nil {
+		v.branch = branch
 		p.now.Store(v)
 	}
 	return err

@@ -23,6 +23,7 @@ type everything interface {
 	providers.Snapshotter
 	providers.Pusher
 	providers.Syncer
+	providers.Brancher
 }
 
 // A namer gives every commit the message and the authors that the manifest

@@ -82,7 +82,7 @@ func (s *Store) unlock(left string) error {
 		}
 		return same(path)
 	})
-	return errors.Join(err, same(filepath.Join(s.dir, packedRefs+lockEnd)), os.Remove(left))
+	return errors.Join(err, same(filepath.Join(s.dir, packedRefs+lockEnd)), same(filepath.Join(s.dir, headName+lockEnd)), os.Remove(left))
 }
 
 const (

@@ -1,0 +1,111 @@
+package git
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/wsmount/wsmount/providers"
+)
+
+// Pulls is the API of a server that knows pull requests.
+type Pulls interface {
+	// Ensure finds the open pull request from one branch to another or opens
+	// it, and gives its URL; "" when there is nothing between the two.
+	Ensure(ctx context.Context, head, base, title, text string) (url string, err error)
+}
+
+var errNoPulls = errors.New("the server's API is not known here")
+
+// Propose implements providers.Brancher.
+func (p *Provider) Propose(ctx context.Context, branch string, pr providers.PullRequest) (string, error) {
+	return do(ctx, p, providers.MethodPropose, providers.Locator{}, func() (string, error) {
+		switch {
+		case p.o.Pulls == nil:
+			return "", errNoPulls
+		case branch == p.branch || !validBranch(branch):
+			return "", fmt.Errorf("a pull request from branch %q to %q: %w", branch, p.branch, providers.ErrInvalid)
+		}
+		return p.propose(ctx, branch, pr)
+	})
+}
+
+func (p *Provider) propose(ctx context.Context, branch string, pr providers.PullRequest) (string, error) {
+	theirs, err := p.repo.refs.Get(originRef(branch))
+	if err != nil || theirs.IsZero() {
+		return "", err
+	}
+	tracked, err := p.tracked()
+	if err != nil {
+		return "", err
+	}
+	commits, err := p.repo.newCommits(theirs, []id{tracked})
+	if err != nil || len(commits) == 0 {
+		return "", firstError(err, p.note(branch, func(n *note) { n.wantNone() }))
+	}
+	if err := p.note(branch, func(n *note) { n.want(p.o.Now()) }); err != nil {
+		return "", err
+	}
+	if pr.Title == "" {
+		if pr, err = p.describeBranch(branch, commits); err != nil {
+			return "", err
+		}
+	}
+	url, err := p.o.Pulls.Ensure(ctx, branch, p.branch, pr.Title, pr.Text)
+	if err != nil {
+		return "", err
+	}
+	return url, p.note(branch, func(n *note) {
+		n.wantNone()
+		n.URL = url
+	})
+}
+
+const (
+	titleMax = 120   // bytes
+	textMax  = 60000 // bytes: GitHub takes 65536 characters
+)
+
+// describeBranch makes a pull request's words of the messages of its commits,
+// which come the last first: the first one's first line is the title.
+func (p *Provider) describeBranch(branch string, commits []id) (pr providers.PullRequest, err error) {
+	var text strings.Builder
+	for i, c := range slices.Backward(commits) {
+		commit, err := p.repo.commit(c)
+		if err != nil {
+			return pr, err
+		}
+		message := strings.TrimSpace(strings.ToValidUTF8(commit.Message, "?"))
+		first, rest, _ := strings.Cut(message, "\n")
+		if pr.Title == "" {
+			pr.Title = clip(strings.TrimSpace(first), titleMax)
+		}
+		switch rest = strings.TrimSpace(rest); {
+		case len(commits) == 1:
+			text.WriteString(rest)
+		case rest == "":
+			fmt.Fprintf(&text, "- %s\n", first)
+		default:
+			fmt.Fprintf(&text, "- %s\n\n  %s\n\n", first, strings.ReplaceAll(rest, "\n", "\n  "))
+		}
+		if i > 0 && text.Len() > textMax {
+			fmt.Fprintf(&text, "\nand %d more", i)
+			break
+		}
+	}
+	if pr.Title == "" {
+		pr.Title = branch
+	}
+	pr.Text = clip(text.String(), textMax+100)
+	return pr, nil
+}
+
+// clip is the beginning of a text, in whole characters.
+func clip(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	return strings.ToValidUTF8(s[:most-3], "") + "…"
+}
