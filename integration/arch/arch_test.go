@@ -54,6 +54,8 @@ var owners = []owner{
 	{"github.com/Azure", []string{"providers/azure"}, "one package per service"},
 	{"cloud.google.com", []string{"providers/gcs"}, "one package per service"},
 	{"github.com/go-git", []string{"providers/git"}, "one package per service"},
+	{"github.com/google/go-github", []string{"providers/git"}, "one package per service"},
+	{"github.com/bradleyfalzon/ghinstallation", []string{"providers/git"}, "one package per service"},
 }
 
 func TestImportDirection(t *testing.T) {

@@ -31,6 +31,7 @@ type T interface {
 	Helper()
 	TempDir() string
 	Cleanup(func())
+	Errorf(format string, args ...any)
 	Fatalf(format string, args ...any)
 }
 
@@ -44,6 +45,8 @@ type Server struct {
 
 	mu       sync.Mutex // guards what follows
 	token    string
+	app      *App // beside the token, what it mints is taken
+	api      *API
 	requests []string
 	hook     func(http.ResponseWriter, *http.Request) bool
 }
@@ -91,12 +94,16 @@ func (s *Server) Requests() []string {
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	s.requests = append(s.requests, r.Method+" "+r.URL.RequestURI())
-	token, hook := s.token, s.hook
+	token, hook, app, api := s.token, s.hook, s.app, s.api
 	s.mu.Unlock()
 	if hook != nil && hook(w, r) {
 		return
 	}
-	if _, password, _ := r.BasicAuth(); token != "" && password != token {
+	if strings.HasPrefix(r.URL.Path, apiPath+"/") && api != nil {
+		api.serve(w, r, func(password string) bool { return password != "" && password == token || app.minted(password) })
+		return
+	}
+	if _, password, _ := r.BasicAuth(); token != "" && password != token && !app.minted(password) {
 		w.Header().Set("WWW-Authenticate", `Basic realm="git"`)
 		http.Error(w, "who are you?", http.StatusUnauthorized)
 		return

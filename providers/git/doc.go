@@ -17,16 +17,18 @@
 // so nothing can be checked out wrongly. The git program may look at it at any
 // time, and its locks are honoured:
 //
-//	refs/heads/BRANCH            the head: what reads show
+//	HEAD                         names the branch that we are on
+//	refs/heads/BRANCH            of that branch the head: what reads show
 //	refs/remotes/origin/BRANCH   where the branch was at the server when we last heard
 //	refs/wsmount/left/COMMIT     a revision that a pull or a forced push left behind
 //	objects/pack/                what was fetched, and a small pack for each commit
-//	wsmount/                     what git has no place for: sizes, outcomes, files being made
+//	wsmount/                     what git has no place for: sizes, outcomes, files being made,
+//	                             and what a server said of pushes and pull requests
 //
 // go-git is used for the protocol alone. It is never asked to change the
 // repository: its storage writes references in place and syncs nothing. Objects
 // are safe on the disk before a reference names them, and a reference before the
-// verb that moved it returns. Nothing is ever removed.
+// verb that moved it returns. No object is ever removed.
 //
 // # Tree
 //
@@ -41,6 +43,16 @@
 // A version is the id of the content and what kind of entry it is, so the same
 // content has the same version wherever and whenever it is. Sizes come from the
 // index of a pack (see package odb), never from inflating content.
+//
+// # Branches
+//
+// Beside the tracked branch there can be others of our own, which are pushed to
+// the server under the same name. Start goes to one: it writes where the branch
+// begins, and then HEAD, so after a crash either nothing or all of it happened. A
+// branch that was pushed is gone on from, never rewritten, until the tracked one
+// has all of it. One that is merged, or that the server deleted after all was
+// pushed, loses its name here; a commit that nothing else has then is kept under
+// refs/wsmount/left. Pull requests are opened at the server's API (package hub).
 //
 // # Outcomes
 //

@@ -5,14 +5,18 @@ import (
 	"fmt"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/wsmount/wsmount/providers"
+	"github.com/wsmount/wsmount/providers/git/internal/hub"
 )
 
-// keys of Settings.Config. base_url is the server; credentials "none" says that
+// keys of Settings.Config. base_url is the server, and api_url its API, without
+// which there are no pull requests. With app_id and installation_id the
+// credentials are the private key of a GitHub App; credentials "none" says that
 // there are none.
-var keys = []string{"base_url", "owner", "repo", "branch", "default_commit_email", "credentials"}
+var keys = []string{"base_url", "api_url", "app_id", "installation_id", "owner", "repo", "branch", "default_commit_email", "credentials"}
 
 // Drivers opens repositories under AIP-35's name for them. With Settings.StateDir
 // they are cloned there; without, nothing is cloned, and the provider answers
@@ -32,6 +36,13 @@ func Drivers() []providers.Driver {
 
 const publicServer = "https://github.com"
 
+func orDefault(s, otherwise string) string {
+	if s == "" {
+		return otherwise
+	}
+	return s
+}
+
 func openSettings(ctx context.Context, s providers.Settings) (providers.Provider, error) {
 	if err := s.CheckKeys(keys...); err != nil {
 		return nil, err
@@ -49,6 +60,9 @@ func openSettings(ctx context.Context, s providers.Settings) (providers.Provider
 	default:
 		return nil, fmt.Errorf("credentials %q (want none, or nothing): %w", s.Config["credentials"], providers.ErrInvalid)
 	}
+	if err := withAPI(&o, s); err != nil {
+		return nil, err
+	}
 	if o.Dir == "" {
 		return openExaminer(ctx, o)
 	}
@@ -59,23 +73,53 @@ func openSettings(ctx context.Context, s providers.Settings) (providers.Provider
 	return p, nil
 }
 
-// repositoryURL is where a repository is asked for.
-func repositoryURL(config map[string]string) (string, error) {
-	base := config["base_url"]
-	if base == "" {
-		base = publicServer
+// withAPI adds what the server's API is needed for.
+func withAPI(o *Options, s providers.Settings) error {
+	api, err := serverURL("api_url", s.Config["api_url"])
+	if err != nil || s.Config["api_url"] == "" && s.Config["app_id"] == "" {
+		return err
 	}
-	u, err := url.Parse(base)
+	if s.Config["app_id"] != "" {
+		app := &hub.App{URL: api, Repo: s.Config["repo"], Key: o.Credentials, Transport: s.Transport, Now: s.Now}
+		for key, to := range map[string]*int64{"app_id": &app.ID, "installation_id": &app.Installation} {
+			if *to, err = strconv.ParseInt(s.Config[key], 10, 64); err != nil || *to <= 0 {
+				return fmt.Errorf("%s %q: %w", key, s.Config[key], providers.ErrInvalid)
+			}
+		}
+		if api == "" || o.Credentials == nil {
+			return fmt.Errorf("a GitHub App needs api_url and its private key: %w", providers.ErrInvalid)
+		}
+		o.Credentials = app.Credentials
+	}
+	o.Pulls = hub.New(hub.Options{URL: api, Owner: s.Config["owner"], Repo: s.Config["repo"], Credentials: o.Credentials, Transport: s.Transport})
+	return nil
+}
+
+// serverURL checks the URL of a server.
+func serverURL(key, text string) (string, error) {
+	if text == "" {
+		return "", nil
+	}
+	u, err := url.Parse(text)
 	switch {
 	case err != nil: // the error would show all of it
-		return "", fmt.Errorf("base_url is not a URL: %w", providers.ErrInvalid)
+		return "", fmt.Errorf("%s is not a URL: %w", key, providers.ErrInvalid)
 	case u.Scheme != "http" && u.Scheme != "https", u.Host == "", u.User != nil, u.RawQuery != "", u.Fragment != "":
-		return "", fmt.Errorf("base_url must be an http or https URL without user, query or fragment: %w", providers.ErrInvalid)
+		return "", fmt.Errorf("%s must be an http or https URL without user, query or fragment: %w", key, providers.ErrInvalid)
+	}
+	return strings.TrimRight(text, "/"), nil
+}
+
+// repositoryURL is where a repository is asked for.
+func repositoryURL(config map[string]string) (string, error) {
+	base, err := serverURL("base_url", orDefault(config["base_url"], publicServer))
+	if err != nil {
+		return "", err
 	}
 	for _, key := range []string{"owner", "repo"} {
 		if part := config[key]; part == "" || strings.ContainsAny(part, "/?#%\\ ") || part == "." || part == ".." {
 			return "", fmt.Errorf("%s %q: %w", key, part, providers.ErrInvalid)
 		}
 	}
-	return strings.TrimRight(base, "/") + "/" + config["owner"] + "/" + config["repo"] + ".git", nil
+	return base + "/" + config["owner"] + "/" + config["repo"] + ".git", nil
 }

@@ -8,6 +8,7 @@ import (
 	"syscall"
 
 	"github.com/wsmount/wsmount/providers"
+	"github.com/wsmount/wsmount/providers/git/internal/hub"
 	"github.com/wsmount/wsmount/providers/git/internal/object"
 	"github.com/wsmount/wsmount/providers/git/internal/odb"
 	"github.com/wsmount/wsmount/providers/git/internal/refs"
@@ -29,12 +30,15 @@ func fail(ctx context.Context, m providers.Method, l providers.Locator, err erro
 		return nil
 	}
 	var asked *remote.Error
+	var api *hub.Error
 	switch {
 	case errors.Is(err, providers.ErrBody):
 	case ctx.Err() != nil:
 		err = ctx.Err()
 	case errors.As(err, &asked):
 		return &providers.Error{Provider: name, Op: m, Locator: l, Kind: asked.Kind, Code: asked.Code, Err: asked}
+	case errors.As(err, &api):
+		return &providers.Error{Provider: name, Op: m, Locator: l, Kind: api.Kind, Code: api.Code, Err: api}
 	case isSystem(err):
 		// A file of the clone that is missing is no file that is not there.
 		return &providers.Error{Provider: name, Op: m, Locator: l, Kind: kindOf(err, providers.ErrUnavailable), Err: errors.New(err.Error())}

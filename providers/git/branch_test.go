@@ -1,0 +1,333 @@
+package git_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/wsmount/wsmount/integration/gitserver"
+	"github.com/wsmount/wsmount/providers"
+	"github.com/wsmount/wsmount/providers/git"
+)
+
+// goTo has a provider begin a branch, or go back to it.
+func goTo(t *testing.T, p *git.Provider, branch string) {
+	t.Helper()
+	from, err := p.Head(t.Context())
+	ok(t, err)
+	to, err := p.Begin(t.Context(), branch, true)
+	ok(t, err)
+	ok(t, p.Start(t.Context(), branch, from, to))
+}
+
+func push(t *testing.T, p *git.Provider) providers.PushResult {
+	t.Helper()
+	result, err := p.Push(t.Context(), providers.PushOptions{})
+	ok(t, err)
+	return result
+}
+
+func branches(t *testing.T, p *git.Provider) providers.Branches {
+	t.Helper()
+	b, err := p.Branches(t.Context())
+	ok(t, err)
+	return b
+}
+
+// unmerged are the names of what is listed, those that are not pushed with a !.
+func unmerged(t *testing.T, p *git.Provider) string {
+	t.Helper()
+	var names []string
+	for _, b := range branches(t, p).Unmerged {
+		if !b.Pushed {
+			b.Name += "!"
+		}
+		names = append(names, b.Name)
+	}
+	return strings.Join(names, " ")
+}
+
+// fetches checks where a fetch says to go on from.
+func fetches(t *testing.T, p *git.Provider, what, want string) {
+	t.Helper()
+	got, err := p.Fetch(t.Context())
+	if err != nil || string(got) != strings.TrimSpace(want) {
+		t.Errorf("%s: fetch says %s, %v, want %s", what, got, err, want)
+	}
+}
+
+// Commits of a branch go to it and not to the tracked one. What others do to that
+// one does not touch the branch before it is merged. All of it outlives a restart.
+func TestBranchOfItsOwn(t *testing.T) {
+	t.Parallel()
+	_, repo, other := seeded(t)
+	dir := place(t)
+	p := clone(t, repo.URL, in(dir))
+	main := repo.Git("rev-parse", "main")
+	goTo(t, p, "wsmount/c/one")
+	if result := push(t, p); result.Pushed {
+		t.Errorf("a branch without commits was pushed: %+v", result)
+	}
+	write(t, p, "mine", "1")
+	if got := unmerged(t, p); got != "wsmount/c/one!" {
+		t.Errorf("unmerged: %q", got)
+	}
+	p = reopen(t, p, repo.URL, dir)
+	reads(t, p, "mine", "1")
+	if b := branches(t, p); b.On != "wsmount/c/one" || b.Tracked != "main" || string(b.Tip) != strings.TrimSpace(main) {
+		t.Errorf("after a restart: %+v", b)
+	}
+	if result := push(t, p); !result.Pushed {
+		t.Errorf("push: %+v", result)
+	}
+	if got := repo.Git("rev-parse", "main"); got != main {
+		t.Errorf("the tracked branch has moved to %s", got)
+	}
+	tip := repo.Git("rev-parse", "wsmount/c/one")
+	other.Write(map[string]string{"theirs": "1"})
+	other.Commit("main", "theirs")
+	fetches(t, p, "before it is merged", tip)
+	if got := unmerged(t, p); got != "wsmount/c/one" {
+		t.Errorf("unmerged: %q", got)
+	}
+
+	other.Git("fetch", "-q", "origin")
+	other.Git("merge", "-q", "-m", "merge", "origin/wsmount/c/one")
+	other.Git("push", "-q", "origin", "HEAD:main")
+	fetches(t, p, "after it was merged", repo.Git("rev-parse", "main"))
+	if got := unmerged(t, p); got != "" {
+		t.Errorf("unmerged after the merge: %q", got)
+	}
+	repo.Git("--git-dir", dir, "fsck", "--strict")
+	if got := repo.Git("--git-dir", dir, "symbolic-ref", "HEAD"); got != "refs/heads/wsmount/c/one\n" {
+		t.Errorf("HEAD is %q", got)
+	}
+}
+
+// A branch that is begun while another waits has nothing of it, and going back
+// brings all of it. One that the remote deletes after all was pushed is put away,
+// with its commits kept.
+func TestBranchesSideBySide(t *testing.T) {
+	t.Parallel()
+	_, repo, other := seeded(t)
+	dir := place(t)
+	p := clone(t, repo.URL, in(dir))
+	goTo(t, p, "wsmount/c/one")
+	write(t, p, "one", "1")
+	push(t, p)
+	one := strings.TrimSpace(repo.Git("rev-parse", "wsmount/c/one"))
+	other.Write(map[string]string{"theirs": "1"})
+	other.Commit("main", "theirs")
+	goTo(t, p, "wsmount/c/two")
+	reads(t, p, "theirs", "1")
+	if _, err := p.Stat(t.Context(), at("one")); !errors.Is(err, providers.ErrNotExist) {
+		t.Errorf("of the other branch: %v", err)
+	}
+	write(t, p, "two", "2")
+	push(t, p)
+	if got := unmerged(t, p); got != "wsmount/c/one wsmount/c/two" {
+		t.Errorf("unmerged: %q", got)
+	}
+	goTo(t, p, "wsmount/c/one")
+	reads(t, p, "one", "1")
+	goTo(t, p, "wsmount/c/two")
+	repo.Git("update-ref", "-d", "refs/heads/wsmount/c/one")
+	fetches(t, p, "of the second", repo.Git("rev-parse", "wsmount/c/two"))
+	if got := unmerged(t, p); got != "wsmount/c/two" {
+		t.Errorf("unmerged after one was deleted: %q", got)
+	}
+	if got := repo.Git("--git-dir", dir, "rev-parse", "refs/wsmount/left/"+one); strings.TrimSpace(got) != one {
+		t.Errorf("what was deleted is at %q", got)
+	}
+	goTo(t, p, "wsmount/c/one")
+	if _, err := p.Stat(t.Context(), at("one")); !errors.Is(err, providers.ErrNotExist) {
+		t.Errorf("a branch of a name that was deleted begins with what it had: %v", err)
+	}
+	repo.Git("--git-dir", dir, "fsck", "--strict")
+}
+
+// A branch that goes on from another goes on from what was pushed of that, whatever
+// happens to the tracked one; and what another machine pushes to it comes here.
+func TestBranchGoesOnFromAnother(t *testing.T) {
+	t.Parallel()
+	_, repo, other := seeded(t)
+	p := clone(t, repo.URL)
+	goTo(t, p, "wsmount/t/c/1")
+	write(t, p, "one", "1")
+	push(t, p)
+	head, err := p.Head(t.Context())
+	ok(t, err)
+	ok(t, p.Start(t.Context(), "wsmount/t/c/2", head, head))
+	other.Write(map[string]string{"theirs": "1"})
+	other.Commit("main", "theirs")
+	fetches(t, p, "before anything was pushed to it", string(head))
+	write(t, p, "two", "2")
+	other.Git("fetch", "-q", "origin")
+	other.Git("checkout", "-q", "origin/wsmount/t/c/1")
+	other.Write(map[string]string{"review": "a suggestion"})
+	other.Commit("wsmount/t/c/2", "a suggestion")
+	if _, err := p.Push(t.Context(), providers.PushOptions{}); !errors.Is(err, providers.ErrConflict) {
+		t.Errorf("push beside another's: %v", err)
+	}
+	fetches(t, p, "what another pushed to it", repo.Git("rev-parse", "wsmount/t/c/2"))
+}
+
+// As long as there is no commit at all there is nothing to begin from: the first
+// ones go to the tracked branch.
+func TestBranchOfNothing(t *testing.T) {
+	t.Parallel()
+	repo := gitserver.Start(t).Create(t, "empty")
+	p := clone(t, repo.URL)
+	goTo(t, p, "wsmount/c/one")
+	if b := branches(t, p); b.On != "" {
+		t.Errorf("on %q", b.On)
+	}
+	write(t, p, "a", "1")
+	push(t, p)
+	goTo(t, p, "wsmount/c/one")
+	if b := branches(t, p); b.On != "wsmount/c/one" || repo.Git("show", "main:a") != "1" {
+		t.Errorf("on %q", b.On)
+	}
+	for _, name := range []string{"main", "", "-x", "a..b", "a/.b"} {
+		is(t, "start of "+name, p.Start(t.Context(), name, "", ""), providers.ErrInvalid)
+	}
+	is(t, "start from elsewhere", p.Start(t.Context(), "wsmount/c/two", "0123456789012345678901234567890123456789", branches(t, p).Tip), providers.ErrConflict)
+	is(t, "start at nothing", p.Start(t.Context(), "wsmount/c/two", branches(t, p).Tip, "0123456789012345678901234567890123456789"), providers.ErrNotExist)
+}
+
+// A branch is begun or it is not: when HEAD cannot be written, all is as it was,
+// also after a restart, and the next attempt works.
+func TestBranchNotBegun(t *testing.T) {
+	t.Parallel()
+	_, repo, other := seeded(t)
+	dir := place(t)
+	p := clone(t, repo.URL, in(dir))
+	goTo(t, p, "wsmount/c/one")
+	write(t, p, "one", "1")
+	push(t, p)
+	other.Write(map[string]string{"theirs": "1"})
+	other.Commit("main", "theirs")
+	from, err := p.Head(t.Context())
+	ok(t, err)
+	to, err := p.Begin(t.Context(), "wsmount/c/two", true)
+	ok(t, err)
+	lock := filepath.Join(dir, "HEAD.lock")
+	ok(t, os.WriteFile(lock, nil, 0o600))
+	is(t, "start while another holds HEAD", p.Start(t.Context(), "wsmount/c/two", from, to), providers.ErrUnavailable)
+	reads(t, p, "one", "1")
+	ok(t, os.Remove(lock))
+	p = reopen(t, p, repo.URL, dir)
+	if b := branches(t, p); b.On != "wsmount/c/one" {
+		t.Errorf("on %q", b.On)
+	}
+	reads(t, p, "one", "1")
+	write(t, p, "more", "1")
+	push(t, p)
+	goTo(t, p, "wsmount/c/two")
+	reads(t, p, "theirs", "1")
+	repo.Git("--git-dir", dir, "fsck", "--strict")
+}
+
+// refusals are what servers say.
+var refusals = []struct{ says, code string }{
+	{"error: GH006: Protected branch update failed for refs/heads/main.", providers.RefusedBranch},
+	{"Gitea: Not allowed to push to protected branch main", providers.RefusedBranch},
+	{"refusing to allow a GitHub App to create or update workflow `.github/workflows/ci.yml` without `workflows` permission", providers.RefusedWorkflow},
+	{"refusing to allow an OAuth App to create or update workflow `.github/workflows/ci.yml` without `workflow` scope", providers.RefusedWorkflow},
+	{"error: GH001: Large files detected. File big is 120.00 MB; this exceeds GitHub's file size limit of 100.00 MB", providers.RefusedSize},
+	{"error: GH013: Repository rule violations found. Push cannot contain secrets", providers.RefusedSecret},
+	{"no commits on Fridays", providers.RefusedHook},
+}
+
+// Why the remote refuses a push is told as what it is, is listed, also after a
+// restart, and is forgotten when a push goes through. Nothing else waits for it.
+func TestRefusals(t *testing.T) {
+	t.Parallel()
+	_, repo, _ := seeded(t)
+	dir := place(t)
+	p := clone(t, repo.URL, in(dir))
+	hook := filepath.Join(repo.Dir, "hooks", "pre-receive")
+	goTo(t, p, "wsmount/c/one")
+	for _, r := range refusals {
+		ok(t, os.WriteFile(hook, []byte("#!/bin/sh\ncat >&2 <<'E'\n"+r.says+"\nE\nexit 1\n"), 0o755))
+		write(t, p, "f", r.says)
+		_, err := p.Push(t.Context(), providers.PushOptions{})
+		var e *providers.Error
+		if !errors.Is(err, providers.ErrPermission) || !errors.As(err, &e) || e.Code != r.code || !strings.Contains(err.Error(), r.says) {
+			t.Errorf("%q: %v, want %s", r.says, err, r.code)
+		}
+	}
+	p = reopen(t, p, repo.URL, dir)
+	last := refusals[len(refusals)-1]
+	if b := branches(t, p).Unmerged; len(b) != 1 || b[0].Refused.Code != last.code || !strings.Contains(b[0].Refused.Says, last.says) || b[0].Refused.Since.IsZero() {
+		t.Errorf("listed: %+v", b)
+	}
+	ok(t, os.Remove(hook))
+	push(t, p)
+	if b := branches(t, p).Unmerged; len(b) != 1 || b[0].Refused != (providers.Refusal{}) || !b[0].Pushed {
+		t.Errorf("after it went through: %+v", b)
+	}
+}
+
+// pulls is an API that fails, or opens what it is asked for.
+type pulls struct {
+	err               error
+	head, title, text string
+	n                 int
+}
+
+func (h *pulls) Ensure(_ context.Context, head, _, title, text string) (string, error) {
+	h.head, h.title, h.text = head, title, text
+	h.n++
+	return "http://pull/1", h.err
+}
+
+// A pull request says what its commits say. One that could not be opened is
+// wanted until it is.
+func TestPropose(t *testing.T) {
+	t.Parallel()
+	_, repo, _ := seeded(t)
+	dir := place(t)
+	api := &pulls{err: providers.ErrUnavailable}
+	open := func() *git.Provider {
+		return clone(t, repo.URL, in(dir), func(o *git.Options) { o.Pulls = api })
+	}
+	p := open()
+	goTo(t, p, "wsmount/c/one")
+	if url, err := p.Propose(t.Context(), "wsmount/c/one", providers.PullRequest{}); url != "" || err != nil || api.n > 0 {
+		t.Errorf("of nothing: %q, %v, asked %d times", url, err, api.n)
+	}
+	commit := func(name, message string) {
+		_, err := p.Commit(t.Context(), providers.ChangeSet{Message: message, Changes: []providers.Change{{Locator: at(name), Body: providers.String(name), If: providers.IfAbsent()}}})
+		ok(t, err)
+	}
+	commit("x", "The first thing\n\nAnd why.")
+	push(t, p)
+	_, err := p.Propose(t.Context(), "wsmount/c/one", providers.PullRequest{})
+	is(t, "when the API is away", err, providers.ErrUnavailable)
+	if api.title != "The first thing" || api.text != "And why." {
+		t.Errorf("one commit: %q, %q", api.title, api.text)
+	}
+	ok(t, p.Close())
+	p = open()
+	if b := branches(t, p).Unmerged; len(b) != 1 || b[0].Wanted.IsZero() || b[0].URL != "" {
+		t.Errorf("while it is wanted: %+v", b)
+	}
+	commit("y", "Another")
+	push(t, p)
+	api.err = nil
+	url, err := p.Propose(t.Context(), "wsmount/c/one", providers.PullRequest{})
+	if err != nil || url != "http://pull/1" || api.title != "The first thing" || api.text != "- The first thing\n\n  And why.\n\n- Another\n" {
+		t.Errorf("two commits: %q, %v, %q, %q", url, err, api.title, api.text)
+	}
+	if b := branches(t, p).Unmerged; len(b) != 1 || !b[0].Wanted.IsZero() || b[0].URL != url {
+		t.Errorf("when it is there: %+v", b)
+	}
+	_, err = p.Propose(t.Context(), "main", providers.PullRequest{})
+	is(t, "from the tracked branch to itself", err, providers.ErrInvalid)
+	_, err = clone(t, repo.URL).Propose(t.Context(), "wsmount/c/one", providers.PullRequest{})
+	is(t, "without an API", err, providers.ErrUnsupported)
+}
