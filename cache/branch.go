@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/wsmount/wsmount/providers"
 )
@@ -16,17 +17,20 @@ type BranchOptions struct {
 	// Leave begins anew also when commits are not pushed: they stay on the branch
 	// that they are on.
 	Leave bool
+	// Stay does nothing where else the branch would go on from what is not
+	// committed or not pushed.
+	Stay bool
 }
 
 // BranchReport says what Branch did.
 type BranchReport struct {
 	Moved    bool               // another branch than before
-	WentOn   string             // why it began where the working copy was, unless that was asked for
+	WentOn   string             // why it began where the working copy was, or with Stay did not, unless that was asked for
 	Revision providers.Revision // where the branch begins
 	Pull     PullReport         // what changed by that
 }
 
-// Branch has commits go to a branch from now on, where the backend is a
+// Branch has commits go to a branch from now on, "" for the tracked one, where the backend is a
 // providers.Brancher; elsewhere, and on that branch already, it does nothing. A
 // working copy with changes that are not committed, or commits that are not
 // pushed, goes on from where it is: the branch then has these too. When the
@@ -69,6 +73,8 @@ func (v *Volume) branch(ctx context.Context, name string, o BranchOptions) (r Br
 			if to, err = begin(w, b, name); err != nil {
 				return r, err
 			}
+		} else if o.Stay {
+			return r, nil
 		}
 	}
 	r.Moved, r.Revision = true, to
@@ -94,10 +100,16 @@ func (v *Volume) unfinished(o BranchOptions) string {
 	return ""
 }
 
+// askTime is how long a remote may take before a branch begins where the tracked
+// one was last.
+const askTime = 20 * time.Second
+
 // begin asks where a branch begins, of the remote if that answers.
 func begin(ctx context.Context, b providers.Brancher, name string) (providers.Revision, error) {
-	to, err := b.Begin(ctx, name, true)
-	if err != nil && ctx.Err() == nil && errors.Is(err, providers.ErrUnavailable) {
+	asking, cancel := context.WithTimeout(ctx, askTime)
+	defer cancel()
+	to, err := b.Begin(asking, name, true)
+	if err != nil && ctx.Err() == nil && (errors.Is(err, providers.ErrUnavailable) || asking.Err() != nil) {
 		return b.Begin(ctx, name, false)
 	}
 	return to, err

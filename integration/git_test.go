@@ -43,9 +43,15 @@ func newGitStage(t *testing.T) *gitStage {
 // workspace registers @acme/slug with a sync block.
 func (g *gitStage) workspace(slug, sync string) {
 	g.t.Helper()
+	g.workspaceOf(slug, "repo: acme/site, branch: main", sync, "")
+}
+
+// workspaceOf registers @acme/slug in a repository, with further blocks.
+func (g *gitStage) workspaceOf(slug, config, sync, more string) {
+	g.t.Helper()
 	dir := g.w.Mkdir("ws-"+slug, 0o755)
 	g.w.Write("ws-"+slug+"/WORKSPACE.md", harness.Manifest("@acme/"+slug, "identity: [ { name: Bob, email: bob@acme.test }, { name: Ops, email: ops@acme.test } ]\n"+
-		"storage: {inline: {provider: github, config: {repo: acme/site, branch: main}, auth: {state: {env: [GITHUB_TOKEN]}}, sync: {"+sync+"}}}\n"), 0o644)
+		"storage: {inline: {provider: github, config: {"+config+"}, auth: {state: {env: [GITHUB_TOKEN]}}, sync: {"+sync+"}}}\n"+more), 0o644)
 	g.w.MustRun("registry", "add", dir)
 }
 
@@ -244,7 +250,8 @@ func TestGitRefusals(t *testing.T) {
 		sync, says string
 		code       int
 	}{
-		{"push: {on: per-commit, pr_policy: auto}", "pull requests", 3},
+		{"push: {on: per-commit, pr_policy: auto}", "from the tracked branch to itself", 3},
+		{"push: {branch_policy: per-turn, pr_policy: auto}", "providers.github.api_url", 3},
 		{"conflict: {policy: merge}", "merge commits", 3},
 		{"push: {on: per-commit}", "credentials", 5},
 	} {

@@ -24,7 +24,8 @@ type Brancher interface {
 	// known.
 	Begin(ctx context.Context, branch string, ask bool) (Revision, error)
 	// Start goes to a branch, and makes reads show to instead of from, in one
-	// step and with the errors of Adopt. A name that git does not take, or the
+	// step and with the errors of Adopt; "" is the tracked branch, here and for
+	// Begin. A name that git does not take, or the
 	// tracked branch's, is ErrInvalid. As long as there is no revision at all it
 	// does nothing: the first one goes to the tracked branch.
 	Start(ctx context.Context, branch string, from, to Revision) error

@@ -104,7 +104,7 @@ func syncNow(c *cli.Context, verb string) error {
 	defer cancel()
 	stop := showProgress(ctx, r)
 	res, err := control.NewClient(r.SocketPath()).Sync(ctx, control.SyncRequest{Verb: verb, At: c.String("at"),
-		Message: c.String("message"), Confirm: c.Bool("confirm"), Timeout: c.Duration("timeout").Seconds()})
+		Message: c.String("message"), Confirm: c.Bool("confirm"), PR: c.Bool("pr"), Timeout: c.Duration("timeout").Seconds()})
 	stop()
 	if err != nil {
 		return err

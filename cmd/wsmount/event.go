@@ -126,6 +126,9 @@ func reportEvent(c *cli.Context, res control.EventResult) error {
 	for _, p := range res.PutOff {
 		fmt.Fprintf(c.App.ErrWriter, "note: a pull is put off: %s\n", oneLine(p))
 	}
+	for _, n := range res.Notes {
+		fmt.Fprintf(c.App.ErrWriter, "note: %s\n", oneLine(n))
+	}
 	for _, f := range res.Failed {
 		fmt.Fprintf(c.App.ErrWriter, "wsmount: %s\n", oneLine(f))
 	}

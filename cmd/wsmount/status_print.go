@@ -76,7 +76,7 @@ func printPart(w io.Writer, p control.Part, now time.Time) {
 	}
 	row("files", files)
 	row("unsaved", unsavedText(p, now))
-	printCopy(row, p)
+	printCopy(row, p, now)
 	if len(p.Governing) > 0 {
 		row("governing", strings.Join(p.Governing, ", "))
 	}
@@ -91,7 +91,7 @@ func printPart(w io.Writer, p control.Part, now time.Time) {
 
 // printCopy shows how the working copy of a remote store is: what went wrong,
 // or needs a person, first.
-func printCopy(row func(name, value string), p control.Part) {
+func printCopy(row func(name, value string), p control.Part, now time.Time) {
 	c := p.Copy
 	if c == nil {
 		return
@@ -120,12 +120,35 @@ func printCopy(row func(name, value string), p control.Part) {
 	for _, t := range c.InFlight[:min(len(c.InFlight), 3)] {
 		row("sending", fmt.Sprintf("%s %s, %s of %s", t.What, t.Path, bytesText(t.Sent), bytesText(t.Size)))
 	}
+	printBranches(row, c, now)
 	row("sync", c.Policy+note(c.Unpushed, "commits are not pushed yet"))
 	row("revision", c.Revision)
 	row("history", historyText(c))
 	row("requests", requestsText(c))
 	if c.Excluded > 0 {
 		row("excluded", fmt.Sprintf("%d entries of the store are hidden here", c.Excluded))
+	}
+}
+
+// printBranches shows where commits go, and what of them waits to be merged.
+func printBranches(row func(name, value string), c *control.Copy, now time.Time) {
+	for i, f := range []*control.Fails{c.PushFails, c.PullsFails} {
+		if f != nil {
+			row([]string{"push", "pr"}[i], fmt.Sprintf("fails for %s: %s", age(f.Since, now), f.Error))
+		}
+	}
+	row("branch", c.Branch)
+	for _, b := range c.Branches[:min(len(c.Branches), 5)] {
+		text := fmt.Sprintf("%s, %s%s", b.Name, count(b.Commits, "commit"), note(!b.Pushed, "not pushed"))
+		switch {
+		case b.Refused != "":
+			text += fmt.Sprintf("; refused for %s (%s): %s", age(b.RefusedSince, now), b.Refused, b.RefusedSays)
+		case b.PRURL != "":
+			text += "; " + b.PRURL
+		case !b.PRWanted.IsZero():
+			text += "; a pull request is wanted for " + age(b.PRWanted, now)
+		}
+		row("unmerged", text)
 	}
 }
 

@@ -122,6 +122,9 @@ func (s *session) grantGitHub(l *loaded, g *Grants) error {
 	c := l.storage.Config.(mountspec.GitHubConfig)
 	gh := s.r.cfg.GitHub
 	g.Endpoints = s.gitHubEndpoints(gh)
+	if g.API = gh.APIURL; g.API == "" && orDefault(gh.BaseURL, publicGitHub) == publicGitHub {
+		g.API = publicGitHubAPI
+	}
 	app, pos := gh.App, l.storage.ConfigPos
 	switch {
 	case c.InstallationID == "" || l.cand.trust == Unverified:

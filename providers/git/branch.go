@@ -93,13 +93,17 @@ func (p *Provider) branchAt(name string, at, tracked id) (b providers.Branch, li
 // Begin implements providers.Brancher.
 func (p *Provider) Begin(ctx context.Context, branch string, ask bool) (providers.Revision, error) {
 	return do(ctx, p, providers.MethodBegin, providers.Locator{}, func() (providers.Revision, error) {
-		if !validBranch(branch) {
+		if branch != "" && !validBranch(branch) {
 			return "", fmt.Errorf("branch %q: %w", branch, providers.ErrInvalid)
 		}
 		if ask {
 			if err := p.learnBoth(ctx, branch); err != nil {
 				return "", gone(err)
 			}
+		}
+		if branch == "" {
+			c, err := p.tracked()
+			return revision(c), err
 		}
 		c, err := p.beginning(branch)
 		return revision(c), err
@@ -137,9 +141,10 @@ func (p *Provider) beginning(branch string) (id, error) {
 // Start implements providers.Brancher.
 func (p *Provider) Start(ctx context.Context, branch string, from, to providers.Revision) error {
 	_, err := do(ctx, p, providers.MethodStart, providers.Locator{}, func() (none struct{}, err error) {
-		if !validBranch(branch) || branch == p.branch {
+		if branch == p.branch || branch != "" && !validBranch(branch) {
 			return none, fmt.Errorf("branch %q: %w", branch, providers.ErrInvalid)
 		}
+		branch = orDefault(branch, p.branch)
 		if to == "" && from == "" {
 			return none, nil
 		}

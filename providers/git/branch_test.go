@@ -187,11 +187,13 @@ func TestBranchOfNothing(t *testing.T) {
 	}
 	write(t, p, "a", "1")
 	push(t, p)
-	goTo(t, p, "wsmount/c/one")
-	if b := branches(t, p); b.On != "wsmount/c/one" || repo.Git("show", "main:a") != "1" {
-		t.Errorf("on %q", b.On)
+	for _, name := range []string{"wsmount/c/one", "", "wsmount/c/one"} {
+		goTo(t, p, name)
+		if b := branches(t, p); b.On != name || repo.Git("show", "main:a") != "1" {
+			t.Errorf("on %q, want %q", b.On, name)
+		}
 	}
-	for _, name := range []string{"main", "", "-x", "a..b", "a/.b"} {
+	for _, name := range []string{"main", "-x", "a..b", "a/.b"} {
 		is(t, "start of "+name, p.Start(t.Context(), name, "", ""), providers.ErrInvalid)
 	}
 	is(t, "start from elsewhere", p.Start(t.Context(), "wsmount/c/two", "0123456789012345678901234567890123456789", branches(t, p).Tip), providers.ErrConflict)

@@ -49,6 +49,7 @@ type SyncRequest struct {
 	At      string  `json:"at,omitempty"`      // only the part at this path; empty: all
 	Message string  `json:"message,omitempty"` // of a commit
 	Confirm bool    `json:"confirm,omitempty"` // allow what was halted, once
+	PR      bool    `json:"pr,omitempty"`      // of a push: open a pull request too
 	Timeout float64 `json:"timeoutSeconds,omitempty"`
 }
 

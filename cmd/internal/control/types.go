@@ -180,6 +180,11 @@ type Copy struct {
 	LastError string `json:"lastError,omitempty"`
 	PutOff    string `json:"pullPutOff,omitempty"` // why a pull waits
 
+	Branch     string   `json:"branch,omitempty"`   // that commits go to, of a store that has some
+	Branches   []Branch `json:"branches,omitempty"` // that wait to be merged, at most 20
+	PushFails  *Fails   `json:"pushFails,omitempty"`
+	PullsFails *Fails   `json:"pullRequestFails,omitempty"`
+
 	// Unreachable is how long the store has not answered, in seconds; Stale
 	// says that what is shown could not be checked there in time.
 	Unreachable float64 `json:"unreachableSeconds,omitempty"`
@@ -197,6 +202,29 @@ type Copy struct {
 	// Requests are what the mount has asked of the store's service, by the
 	// service's own name of the request; they cost money.
 	Requests map[string]Requests `json:"requests,omitempty"`
+}
+
+// Branch is a branch with commits that the tracked one lacks, or one that the
+// remote did not take.
+type Branch struct {
+	Name     string    `json:"name"`
+	Revision string    `json:"revision"`
+	Commits  int       `json:"commits"` // that the tracked branch lacks
+	Pushed   bool      `json:"pushed"`
+	PRURL    string    `json:"prUrl,omitempty"`
+	PRWanted time.Time `json:"prWantedSince,omitzero"` // while there should be a pull request and is none
+
+	// Refused is why the remote did not take it, in one word; Says are its own.
+	Refused      string    `json:"refused,omitempty"`
+	RefusedSays  string    `json:"refusedSays,omitempty"`
+	RefusedSince time.Time `json:"refusedSince,omitzero"`
+}
+
+// Fails is what goes wrong in the background, and is tried again.
+type Fails struct {
+	Since time.Time `json:"since"`
+	Next  time.Time `json:"next"`
+	Error string    `json:"error"`
 }
 
 // Requests are requests of one kind to a service, and the bytes of their bodies.
@@ -265,6 +293,7 @@ type EventResult struct {
 
 	ConflictPaths []string `json:"conflictPaths,omitempty"` // the first of them, after the workspace's name
 
+	Notes  []string `json:"notes,omitempty"`  // what went otherwise than expected, and is no failure
 	PutOff []string `json:"putOff,omitempty"` // pulls that wait, and why
 	Failed []string `json:"failed,omitempty"` // what could not be done
 	Exit   int      `json:"exit"`             // the exit code that this means
@@ -279,6 +308,7 @@ func (r *EventResult) Add(o EventResult) {
 	r.ConflictPaths = append(r.ConflictPaths, o.ConflictPaths...)
 	r.HeldBack += o.HeldBack
 	r.PutOff = append(r.PutOff, o.PutOff...)
+	r.Notes = append(r.Notes, o.Notes...)
 	r.Failed = append(r.Failed, o.Failed...)
 	if o.Revision != "" {
 		r.Revision = o.Revision

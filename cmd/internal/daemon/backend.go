@@ -41,6 +41,10 @@ func settingsOf(r *host.Resolved, e Env) (providers.Settings, error) {
 	}
 	if r.Location.Service == host.ServiceGit {
 		s.Config["base_url"] = r.Location.Endpoint
+		put(s.Config, "api_url", r.Grants.API)
+	}
+	if r.Grants.App != nil {
+		return hostApp(s, r, e.Host), nil
 	}
 	s.Config["credentials"] = "none"
 	if r.Grants.Secrets != nil {
@@ -74,6 +78,17 @@ func hostBucket(s providers.Settings, r *host.Resolved, h *host.Resolver) (provi
 		})
 	}
 	return s, nil
+}
+
+// hostApp adds what the host says of its GitHub App, whose key is asked for when a
+// token is minted.
+func hostApp(s providers.Settings, r *host.Resolved, h *host.Resolver) providers.Settings {
+	s.Config["app_id"] = strconv.FormatInt(r.Grants.App.ID, 10)
+	s.Config["installation_id"] = strconv.FormatInt(r.Grants.Installation, 10)
+	s.Credentials = revealed(func(ctx context.Context) (secrets.Secret, error) {
+		return h.Vault().Host(ctx, r.Grants.App.Key, r.Address, "the GitHub App's key")
+	})
+	return s
 }
 
 // revealed is how a provider asks for credentials: all fields of one moment, so

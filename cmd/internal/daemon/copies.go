@@ -113,6 +113,7 @@ func (k *keeper) told(ctx context.Context, r control.SyncRequest) (out control.E
 		return out, err
 	}
 	defer k.give()
+	defer k.look()
 	if r.Confirm {
 		report, err := k.copy.Confirm(ctx)
 		if err != nil {
@@ -127,7 +128,7 @@ func (k *keeper) told(ctx context.Context, r control.SyncRequest) (out control.E
 		if err := k.granted("storage:push"); err != nil {
 			return out, err
 		}
-		return out, k.push(ctx, &out)
+		return out, k.pushTold(ctx, r.PR, &out)
 	}
 	if err := k.granted("storage:commit"); err != nil {
 		return out, err

@@ -27,6 +27,7 @@ func (w *workingCopy) describe(s *control.Part) {
 		Unreachable: st.Unreachable.Seconds(), Stale: st.Stale, Excluded: st.Hidden,
 		HistoryVersions: h.Versions, HistoryBytes: h.Bytes, Requests: w.requests()}
 	listChanges(s.Copy, st)
+	w.keeper.listBranches(s.Copy)
 }
 
 // listChanges names what is on its way, what is held back, and what is halted.
@@ -63,6 +64,12 @@ func (k *keeper) text() string {
 		parts[0] = "pull manual"
 	}
 	parts = append(parts, "commit "+orElse(string(s.Commit.On), "never"), "push "+orElse(string(s.Push.On), "never"))
+	if hasBranches(s) {
+		parts = append(parts, "branches "+string(s.Push.Branch))
+	}
+	if hasPulls(s) {
+		parts = append(parts, "pull requests "+string(s.Push.PR))
+	}
 	if k.r.HoldCommit {
 		parts = append(parts, "commits held back by policy")
 	}

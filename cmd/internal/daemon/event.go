@@ -71,7 +71,7 @@ var codes = []struct {
 	err  error
 	code exit.Code
 }{
-	{cache.ErrHalted, exit.Unsafe}, {errNotGranted, exit.Denied},
+	{cache.ErrHalted, exit.Unsafe}, {errNotGranted, exit.Denied}, {errNoPulls, exit.Denied},
 	{providers.ErrUnauthenticated, exit.Denied}, {providers.ErrPermission, exit.Denied},
 	{providers.ErrConflict, exit.Conflict}, {providers.ErrUnavailable, exit.Unreachable},
 	{context.DeadlineExceeded, exit.Unreachable}, {cache.ErrNoVersion, exit.Unresolvable},

@@ -48,7 +48,7 @@ type keeper struct {
 	turn     string     // the turn under way, "" between turns
 	inTurn   bool
 	talk     string // the conversation under way
-	unnamed  string // names its branch until an event does
+	unnamed  string // names its branch until an event does, if none has a name yet
 	operator string // who the events speak for: a configured identity, or free text
 	summary  string // of the commit under way
 	owed     string // why a pull was put off, or empty
@@ -57,6 +57,11 @@ type keeper struct {
 	quiet    bool   // a commit or push of this keeper's own is under way
 	later    *time.Timer
 	giveWay  func() // ends a pull in the background
+
+	pushAgain, pullsAgain again              // what failed in the background
+	branches              providers.Branches // when they were last looked at
+	unlooked              bool               // something was committed since
+	held                  *heldPush          // a push of this keeper's own is under way
 }
 
 // keeperOptions are what a keeper shares with its daemon.
@@ -81,7 +86,7 @@ func newKeeper(r *host.Resolved, w *workingCopy, o keeperOptions) (*keeper, erro
 	}
 	id := make([]byte, 8)
 	rand.Read(id) // never fails
-	k.unnamed = hex.EncodeToString(id)
+	k.unnamed, k.unlooked = hex.EncodeToString(id), true
 	k.ctx, k.cancel = context.WithCancel(context.Background())
 	w.keeper = k
 	w.name.bind(k.compose, k.sent, k.arrived)
@@ -172,10 +177,14 @@ func (k *keeper) handle(ctx context.Context, e lifecycle.Event) (out control.Eve
 		return out, err
 	}
 	defer k.give()
+	defer k.look()
 	name := mountspec.Trigger(e.Name).Resolve()
+	if k.events {
+		err = k.rebranch(ctx, e.Payload, &out)
+	}
 	k.follow(name, e.Payload)
 	if k.events {
-		err = k.do(ctx, name, e.Payload, &out)
+		err = errors.Join(err, k.do(ctx, name, e.Payload, &out))
 	}
 	k.ended(name)
 	return out, err
@@ -404,62 +413,6 @@ func (k *keeper) end() (untold bool) {
 	return untold
 }
 
-func (k *keeper) push(ctx context.Context, out *control.EventResult) error {
-	if err := k.allowed(policy.Push); err != nil {
-		if k.copy.Status().Unpushed {
-			out.HeldBack++
-			k.log.Warn("nothing is pushed", "workspace", k.name, "err", err)
-		}
-		return nil
-	}
-	o, err := k.pushOptions()
-	if err != nil {
-		return fmt.Errorf("%s: push: %w", k.name, err)
-	}
-	if k.copy.Status().Unpushed || o.Branch != "" {
-		l := k.r.Location
-		if err := k.audit.Write(audit.Push{Workspace: k.name, Principal: k.r.Principal, Remote: l.Endpoint + "/" + l.Bucket, Branch: o.Branch}); err != nil {
-			return fmt.Errorf("%s: push: %w", k.name, err)
-		}
-	}
-	result, err := k.copy.Push(ctx, o)
-	if err != nil {
-		return fmt.Errorf("%s: push: %w", k.name, err)
-	}
-	if result.Pushed {
-		out.Pushed++
-		out.Revision = string(result.Revision)
-	}
-	if result.URL != "" {
-		out.PRURL = result.URL
-	}
-	return nil
-}
-
-// pushOptions say where a push goes: the branch of AIP-35's branch_policy, with
-// a pull request if pr_policy asks for one.
-func (k *keeper) pushOptions() (o providers.PushOptions, err error) {
-	k.mu.Lock()
-	turn, talk := k.turn, k.talk
-	k.mu.Unlock()
-	if talk == "" {
-		talk = k.unnamed
-	}
-	switch k.sync.Push.Branch {
-	case mountspec.BranchPerConversation:
-		o.Branch, err = mountspec.BranchForConversation(talk)
-	case mountspec.BranchPerTurn:
-		if turn == "" {
-			turn = k.now().UTC().Format("20060102T150405")
-		}
-		o.Branch, err = mountspec.BranchForTurn(talk, turn)
-	}
-	if o.Branch != "" && k.sync.Push.PR == mountspec.PRAuto {
-		o.PullRequest = &providers.PullRequest{Title: k.name + ": " + o.Branch}
-	}
-	return o, err
-}
-
 // compose is the message and the authors of a commit of files.
 func (k *keeper) compose(files []string, count int) (message string, author providers.Identity, others []providers.Identity) {
 	k.mu.Lock()
@@ -488,7 +441,7 @@ func (k *keeper) compose(files []string, count int) (message string, author prov
 func (k *keeper) sent(r providers.Revision) {
 	k.mu.Lock()
 	own := k.quiet
-	k.quiet = false
+	k.quiet, k.unlooked = false, true
 	k.mu.Unlock()
 	k.emit(mountspec.EventCommitCompleted, map[string]string{"ref": string(r)})
 	if !own && k.pushes(mountspec.EventCommitCompleted) && !k.copy.pushes {
@@ -496,8 +449,20 @@ func (k *keeper) sent(r providers.Revision) {
 	}
 }
 
-// arrived is told of each push.
+// arrived is told of each push. Of one of this keeper's own it is told when there
+// is a pull request, too.
 func (k *keeper) arrived(r providers.PushResult) {
+	k.mu.Lock()
+	held := k.held
+	k.mu.Unlock()
+	if held != nil {
+		held.take(r)
+		return
+	}
+	k.tellPush(r)
+}
+
+func (k *keeper) tellPush(r providers.PushResult) {
 	payload := map[string]string{"ref": string(r.Revision)}
 	if r.URL != "" {
 		payload["prUrl"] = r.URL
@@ -536,7 +501,12 @@ func (k *keeper) emit(name mountspec.Trigger, payload map[string]string) {
 // used the tree since, or when a pull that was put off can be done. operations
 // counts the requests of the kernel.
 func (k *keeper) fresh(operations uint64) {
-	if k.sync.Mode != mountspec.ModePullPush || k.sync.Pull.On.Resolve() == mountspec.EventManual {
+	if k.sync.Mode != mountspec.ModePullPush {
+		return
+	}
+	k.lookAgain()
+	k.tryAgain()
+	if k.sync.Pull.On.Resolve() == mountspec.EventManual {
 		return
 	}
 	k.mu.Lock()
@@ -564,7 +534,9 @@ func (k *keeper) open() {
 		if !k.events {
 			return nil
 		}
-		return k.do(ctx, mountspec.EventWorkspaceOpen, nil, &control.EventResult{})
+		defer k.look()
+		var out control.EventResult
+		return errors.Join(k.rebranch(ctx, nil, &out), k.do(ctx, mountspec.EventWorkspaceOpen, nil, &out))
 	})
 }
 

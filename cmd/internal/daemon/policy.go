@@ -33,7 +33,7 @@ func policyOf(r *host.Resolved, writeBack bool) cache.Policy {
 	case s.Mode == mountspec.ModePullPush:
 		p.NoWait, p.Atomic = true, true
 		p.Commit, p.Window = dueOf(s), s.Commit.Batch
-		p.Push = s.Push.On.Resolve() == mountspec.EventCommitCompleted && s.Push.Branch == mountspec.BranchMain && !r.HoldPush
+		p.Push = s.Push.On.Resolve() == mountspec.EventCommitCompleted && !hasBranches(s) && !r.HoldPush
 		if r.HoldCommit {
 			p.Commit, p.MaxUnsaved = cache.DueAsked, math.MaxInt64
 		}
@@ -85,6 +85,35 @@ func checkCached(r *host.Resolved, writeBack bool) error {
 	if r.Location.Service == host.ServiceGit {
 		return checkGit(r)
 	}
+	if hasBranches(r.Storage.Sync) {
+		return exit.New(exit.Manifest, "%s: %s has no branches", r.Address, r.Storage.Provider).
+			Hint("leave sync.push.branch_policy and pr_policy out of %s", r.Manifest)
+	}
+	return nil
+}
+
+// hasBranches reports whether commits go to branches of their own.
+func hasBranches(s mountspec.Sync) bool {
+	return s.Mode == mountspec.ModePullPush && s.Push.Branch != "" && s.Push.Branch != mountspec.BranchMain
+}
+
+// hasPulls reports whether pull requests are opened, or may be.
+func hasPulls(s mountspec.Sync) bool { return s.Push.PR != "" && s.Push.PR != mountspec.PRNone }
+
+// checkPulls refuses pull requests that could never be opened.
+func checkPulls(r *host.Resolved) error {
+	switch {
+	case !hasPulls(r.Storage.Sync):
+	case !hasBranches(r.Storage.Sync):
+		return exit.New(exit.Manifest, "%s: there are no pull requests from the tracked branch to itself", r.Address).
+			Hint("write per-conversation or per-turn as sync.push.branch_policy of %s, or none as pr_policy", r.Manifest)
+	case r.Grants.API == "":
+		return exit.New(exit.Manifest, "%s: pull requests need the API of %s", r.Address, r.Location.Endpoint).
+			Hint("name it as providers.github.api_url in the host configuration, or write none as sync.push.pr_policy of %s", r.Manifest)
+	case r.Grants.App == nil && r.Grants.Secrets == nil && !r.ReadOnly.On():
+		return exit.New(exit.Denied, "%s: nobody opens a pull request without credentials", r.Address).
+			Hint("name a token in auth.state.env of %s, or write none as sync.push.pr_policy", r.Manifest)
+	}
 	return nil
 }
 
@@ -95,18 +124,15 @@ func checkGit(r *host.Resolved) error {
 	primary, _, _ := mountspec.Authors(r.Identity)
 	config, _ := r.Storage.Config.(mountspec.GitHubConfig)
 	switch {
-	case sync.Push.PR != "" && sync.Push.PR != mountspec.PRNone:
-		return exit.New(exit.Manifest, "%s: this wsmount opens no pull requests", r.Address).
-			Hint("leave sync.push.pr_policy out of %s, or write none", r.Manifest)
 	case sync.Conflict == mountspec.ConflictMerge:
 		return exit.New(exit.Manifest, "%s: this wsmount makes no merge commits", r.Address).
 			Hint("write rebase, split-conflicts, manual, abort or last-writer-wins as sync.conflict.policy of %s", r.Manifest)
-	case r.Grants.App != nil:
-		return exit.New(exit.Manifest, "%s: this wsmount cannot be a GitHub App", r.Address).
-			Hint("name a token in auth.state.env of %s, and leave installation_id out", r.Manifest)
+	case r.Grants.App != nil && r.Grants.API == "":
+		return exit.New(exit.Manifest, "%s: a GitHub App needs the API of %s", r.Address, r.Location.Endpoint).
+			Hint("name it as providers.github.api_url in the host configuration")
 	case !r.ReadOnly.On() && primary.Email == "" && config.DefaultCommitEmail == "":
 		return exit.New(exit.Manifest, "%s: nobody is named as the author of commits", r.Address).
 			Hint("add identity with a name and an email, or default_commit_email, to %s", r.Manifest)
 	}
-	return nil
+	return checkPulls(r)
 }

@@ -52,6 +52,13 @@ type WorkingCopy struct {
 	UnreachableSeconds float64
 	Stale              bool
 	Halted             []string
+	Branch             string
+	Branches           []struct {
+		Name, PRURL, Refused string
+		Commits              int
+		Pushed               bool
+		PRWantedSince        time.Time
+	}
 	Requests           map[string]struct{ Count, Sent, Received int64 }
 }
 

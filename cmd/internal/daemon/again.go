@@ -1,0 +1,116 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/wsmount/wsmount/cmd/internal/control"
+	"github.com/wsmount/wsmount/mountspec"
+	"github.com/wsmount/wsmount/providers"
+)
+
+// again says when something that failed is tried again. The zero value has not
+// failed.
+type again struct {
+	since, next time.Time
+	pause       time.Duration
+	err         error
+}
+
+const (
+	firstAgain = 15 * time.Second
+	lastAgain  = 10 * time.Minute
+)
+
+// ended notes what became of an attempt. What will hardly change by itself is
+// tried again after the longest pause, and nothing before a service wants it.
+func (a *again) ended(now time.Time, err error) {
+	if err == nil {
+		*a = again{}
+		return
+	}
+	if a.since.IsZero() {
+		a.since = now
+	}
+	a.err, a.pause = err, min(max(2*a.pause, firstAgain), lastAgain)
+	if providers.KindOf(err).Retry == providers.RetryNever {
+		a.pause = lastAgain
+	}
+	var wants providers.RetryAfter
+	if errors.As(err, &wants) {
+		a.pause = max(a.pause, wants.RetryAfter())
+	}
+	a.next = now.Add(a.pause)
+}
+
+// wait has something tried for the first time, soon.
+func (a *again) wait(now time.Time) {
+	if a.next.IsZero() {
+		a.next = now.Add(firstAgain)
+	}
+}
+
+func (a *again) due(now time.Time) bool { return !a.next.IsZero() && !now.Before(a.next) }
+
+// fails describes it for status, nil if nothing has failed.
+func (a *again) fails() *control.Fails {
+	if a.err == nil {
+		return nil
+	}
+	return &control.Fails{Since: a.since, Next: a.next, Error: a.err.Error()}
+}
+
+// tryAgain pushes and opens in the background what could not be before, in this
+// mount or in the one before it.
+func (k *keeper) tryAgain() {
+	now, status := k.now(), k.copy.Status()
+	k.mu.Lock()
+	if !status.Unpushed {
+		k.pushAgain = again{}
+	} else if k.pushes(mountspec.EventCommitCompleted) {
+		k.pushAgain.wait(now) // who pushes each commit does so long before that
+	}
+	wanted := k.wanted()
+	if len(wanted) == 0 {
+		k.pullsAgain = again{}
+	} else {
+		k.pullsAgain.wait(now)
+	}
+	push, pulls := k.pushAgain.due(now), k.pullsAgain.due(now)
+	k.mu.Unlock()
+	if !push && !pulls || k.readOnly || k.ctx.Err() != nil {
+		return
+	}
+	select {
+	case k.busy <- struct{}{}:
+	default:
+		return // an event is being followed: soon again
+	}
+	go k.behind(func(ctx context.Context) error {
+		defer k.look()
+		var out control.EventResult
+		if push {
+			if err := k.push(ctx, &out); err != nil {
+				return err
+			}
+		}
+		if !pulls || k.allowed("storage:push") != nil {
+			return nil
+		}
+		for _, branch := range wanted {
+			k.propose(ctx, branch, true, &out)
+		}
+		return nil
+	})
+}
+
+// wanted are the branches whose pull request could not be opened. mu is held.
+func (k *keeper) wanted() (names []string) {
+	for _, b := range k.branches.Unmerged {
+		if !b.Wanted.IsZero() && b.Pushed {
+			names = append(names, b.Name)
+		}
+	}
+	return names
+}
