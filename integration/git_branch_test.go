@@ -198,6 +198,9 @@ func TestGitBranchOfATurn(t *testing.T) {
 		t.Errorf("%d pull requests are wanted: %+v", wanted, copyOf(m, "/").Branches)
 	}
 	g.api.Fail(nil)
+	m.Kill() // what is wanted outlives that
+	m.Start()
+	harness.Eventually(t, time.Minute, "the pull request is opened in the background", func() bool { return len(g.api.Pulls()) == 1 })
 	if out, code := g.told("push", m.Dir, "--pr"); code != 0 || len(g.api.Pulls()) != 1 || out.PRURL != g.api.Pulls()[0].HTML {
 		t.Errorf("when it is back: exit %d, %+v, %+v", code, out, g.api.Pulls())
 	}

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -113,7 +114,7 @@ func (a *API) wrong(w http.ResponseWriter, r *http.Request, format string, args 
 func answer(w http.ResponseWriter, status int, body any) {
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
 	w.WriteHeader(status)
-	json.NewEncoder(w).Encode(body)
+	_ = json.NewEncoder(w).Encode(body) // plain values; who asks hears of a connection that broke
 }
 
 func (a *API) serve(w http.ResponseWriter, r *http.Request, accepts func(password string) bool) {
@@ -179,8 +180,10 @@ func (a *API) list(w http.ResponseWriter, r *http.Request, repo string) {
 			found = append(found, p.json())
 		}
 	}
-	page := 1
-	fmt.Sscan(q.Get("page"), &page)
+	page, err := strconv.Atoi(q.Get("page"))
+	if err != nil {
+		page = 1
+	}
 	from := min((page-1)*pageSize, len(found))
 	to := min(from+pageSize, len(found))
 	if to < len(found) {

@@ -81,6 +81,8 @@ type Push struct {
 	Remote    string `json:"remote"` // origin and repository or bucket, no credentials
 	Branch    string `json:"branch,omitempty"`
 	Revision  string `json:"revision,omitempty"`
+
+	PullRequest string `json:"pullRequest,omitempty"` // its URL: it is open from Branch
 }
 
 // Conflict says how a conflict was decided and what was overwritten.

@@ -333,3 +333,23 @@ func TestPropose(t *testing.T) {
 	_, err = clone(t, repo.URL).Propose(t.Context(), "wsmount/c/one", providers.PullRequest{})
 	is(t, "without an API", err, providers.ErrUnsupported)
 }
+
+// Whoever gives the credentials hears that the server did not take them.
+func TestRefusedCredentials(t *testing.T) {
+	t.Parallel()
+	server, repo, _ := seeded(t)
+	refused := 0
+	p := clone(t, repo.URL, func(o *git.Options) {
+		o.Credentials = func(context.Context) (map[string]string, error) { return map[string]string{"token": "old"}, nil }
+		o.Refused = func() { refused++ }
+	})
+	if _, err := p.Fetch(t.Context()); err != nil || refused != 0 {
+		t.Errorf("fetch: %v, refused %d times", err, refused)
+	}
+	server.Require("new")
+	_, err := p.Fetch(t.Context())
+	is(t, "fetch with an old token", err, providers.ErrUnauthenticated)
+	if refused != 1 {
+		t.Errorf("refused %d times", refused)
+	}
+}

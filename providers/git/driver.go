@@ -89,7 +89,7 @@ func withAPI(o *Options, s providers.Settings) error {
 		if api == "" || o.Credentials == nil {
 			return fmt.Errorf("a GitHub App needs api_url and its private key: %w", providers.ErrInvalid)
 		}
-		o.Credentials = app.Credentials
+		o.Credentials, o.Refused = app.Credentials, app.Forget
 	}
 	o.Pulls = hub.New(hub.Options{URL: api, Owner: s.Config["owner"], Repo: s.Config["repo"], Credentials: o.Credentials, Transport: s.Transport})
 	return nil

@@ -2,6 +2,7 @@ package git
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"sync"
@@ -27,7 +28,9 @@ type Options struct {
 	Branch string
 	// Credentials reveals token, or username and password; nil: there are none.
 	Credentials func(ctx context.Context) (map[string]string, error)
-	Transport   http.RoundTripper // nil: http.DefaultTransport
+	// Refused is told that the server did not take the credentials; nil: nobody is.
+	Refused   func()
+	Transport http.RoundTripper // nil: http.DefaultTransport
 	// Pulls opens pull requests at the server's API; nil: there are none.
 	Pulls Pulls
 	Email string           // of commits without an author; "": wsmount@localhost
@@ -174,7 +177,10 @@ func do[R any](ctx context.Context, p *Provider, m providers.Method, l providers
 	}
 	result, err := verb()
 	if err != nil {
-		return none, fail(ctx, m, l, err)
+		if err = fail(ctx, m, l, err); errors.Is(err, providers.ErrUnauthenticated) && p.o.Refused != nil {
+			p.o.Refused()
+		}
+		return none, err
 	}
 	return result, nil
 }

@@ -93,3 +93,72 @@ func killed(t *testing.T, url, dir, run string, made map[string]string) (last st
 	child.Wait()
 	return last
 }
+
+// wander begins a branch for every second commit, and says where each commit is,
+// until this process is killed.
+func wander(t *testing.T, url, dir, run string) {
+	p, err := git.Open(t.Context(), git.Options{URL: url, Dir: dir})
+	ok(t, err)
+	for i := 0; ; i++ {
+		branch := fmt.Sprintf("wsmount/c/%s-%d", run, i/2)
+		from, err := p.Head(t.Context())
+		ok(t, err)
+		to, err := p.Begin(t.Context(), branch, false)
+		ok(t, err)
+		fmt.Println("begin", branch)
+		ok(t, p.Start(t.Context(), branch, from, to))
+		name := fmt.Sprint("f", i)
+		result, err := p.Commit(t.Context(), providers.ChangeSet{Changes: []providers.Change{{Locator: at(name), Body: providers.String(name), If: providers.IfAbsent()}}})
+		ok(t, err)
+		fmt.Println("made", branch, result.Revision)
+	}
+}
+
+// Whenever a process is killed between branches, the clone is on the last one that
+// it said, or on the one that it was about to say, and every commit is on its
+// branch.
+func TestKilledBetweenBranches(t *testing.T) {
+	if dir := os.Getenv("GIT_TEST_DIR"); dir != "" {
+		wander(t, os.Getenv("GIT_TEST_URL"), dir, os.Getenv("GIT_TEST_RUN"))
+	}
+	_, repo, _ := seeded(t)
+	dir := t.TempDir()
+	ok(t, clone(t, repo.URL, in(dir)).Close())
+	commits := 0
+	for run := range 8 {
+		child := exec.Command(os.Args[0], "-test.run=^TestKilledBetweenBranches$")
+		child.Env = append(os.Environ(), "GIT_TEST_URL="+repo.URL, "GIT_TEST_DIR="+dir, fmt.Sprint("GIT_TEST_RUN=", run))
+		out, err := child.StdoutPipe()
+		ok(t, err)
+		ok(t, child.Start())
+		made, begun, last := map[string]string{}, "", ""
+		lines := bufio.NewScanner(out)
+		for n := rand.IntN(40) + 5; lines.Scan(); n-- {
+			switch words := strings.Fields(lines.Text()); {
+			case len(words) == 2 && words[0] == "begin":
+				begun = words[1]
+			case len(words) == 3 && words[0] == "made":
+				made[words[1]], last = words[2], words[1]
+				commits++
+			}
+			if n == 0 {
+				ok(t, child.Process.Kill())
+			}
+		}
+		_ = child.Wait()
+		p := clone(t, repo.URL, in(dir))
+		if on := branches(t, p).On; on != begun && on != last {
+			t.Errorf("run %d: on %q, begun %q, the last commit on %q", run, on, begun, last)
+		}
+		ok(t, p.Close())
+		for branch, c := range made {
+			if _, err := repo.Try("--git-dir", dir, "merge-base", "--is-ancestor", c, "refs/heads/"+branch); err != nil {
+				t.Errorf("run %d: commit %s is not on %s: %v", run, c, branch, err)
+			}
+		}
+	}
+	if commits < 8 {
+		t.Errorf("only %d commits before 8 kills", commits)
+	}
+	repo.Git("--git-dir", dir, "fsck", "--strict")
+}

@@ -31,7 +31,6 @@ func (k *keeper) brancher() (b providers.Brancher, ok bool) {
 // unknown, when commits go to the branch on ("": none of ours). goesOn says that it
 // is one of the same conversation.
 func (k *keeper) branchName(on, talk, turn string) (name string, goesOn bool) {
-	const turns = "wsmount/t/"
 	if !hasBranches(k.sync) {
 		return "", false // back to the tracked one, if the policy was another
 	}
@@ -42,17 +41,26 @@ func (k *keeper) branchName(on, talk, turn string) (name string, goesOn bool) {
 		name, _ = mountspec.BranchForConversation(orElse(talk, k.unnamed)) // which has an id
 		return name, false
 	}
-	was, _, isTurn := strings.Cut(strings.TrimPrefix(on, turns), "/")
-	isTurn = isTurn && strings.HasPrefix(on, turns)
-	now := was
-	if talk != "" || !isTurn {
-		now = mountspec.CleanID(orElse(talk, k.unnamed))
+	before, _, isTurn := cutLast(on, "/")
+	isTurn = isTurn && strings.HasPrefix(on, "wsmount/t/")
+	turnName := orElse(turn, k.now().UTC().Format("20060102T150405"))
+	if talk == "" && isTurn {
+		return before + "/" + mountspec.CleanID(turnName), true
 	}
-	if goesOn = isTurn && now == was; goesOn && turn == "" {
+	name, _ = mountspec.BranchForTurn(orElse(talk, k.unnamed), turnName)
+	now, _, _ := cutLast(name, "/")
+	if goesOn = isTurn && now == before; goesOn && turn == "" {
 		return on, true
 	}
-	turn = orElse(turn, k.now().UTC().Format("20060102T150405"))
-	return turns + now + "/" + mountspec.CleanID(turn), goesOn
+	return name, goesOn
+}
+
+// cutLast is strings.Cut around the last separator.
+func cutLast(s, sep string) (before, after string, found bool) {
+	if i := strings.LastIndex(s, sep); i >= 0 {
+		return s[:i], s[i+len(sep):], true
+	}
+	return s, "", false
 }
 
 // rebranch goes to the branch that an event's conversation and turn name. What

@@ -44,6 +44,7 @@ func (k *keeper) pushTold(ctx context.Context, pr bool, out *control.EventResult
 		ctx, cancel := context.WithTimeout(ctx, proposeTime)
 		defer cancel()
 		out.PRURL, err = b.Propose(ctx, branch, providers.PullRequest{})
+		k.proposed(branch, out.PRURL, err)
 		return err
 	})
 	if err == nil && out.PRURL == "" {
@@ -165,9 +166,7 @@ func (k *keeper) propose(ctx context.Context, branch string, pushed bool, out *c
 	ctx, cancel := context.WithTimeout(ctx, proposeTime)
 	defer cancel()
 	url, err := b.Propose(ctx, branch, providers.PullRequest{})
-	k.mu.Lock()
-	k.pullsAgain.ended(k.now(), err)
-	k.mu.Unlock()
+	k.proposed(branch, url, err)
 	if err != nil {
 		k.log.Warn("a pull request cannot be opened", "workspace", k.name, "branch", branch, "err", err)
 		out.Notes = append(out.Notes, fmt.Sprintf("%s: no pull request from %s yet: %v", k.name, branch, err))
@@ -175,6 +174,21 @@ func (k *keeper) propose(ctx context.Context, branch string, pushed bool, out *c
 	}
 	if url != "" {
 		out.PRURL = url
-		k.log.Info("a pull request is open", "workspace", k.name, "branch", branch, "url", url)
+	}
+}
+
+// proposed notes what became of an attempt to have a pull request.
+func (k *keeper) proposed(branch, url string, err error) {
+	k.mu.Lock()
+	k.pullsAgain.ended(k.now(), err)
+	k.mu.Unlock()
+	if err != nil || url == "" {
+		return
+	}
+	k.log.Info("a pull request is open", "workspace", k.name, "branch", branch, "url", url)
+	l := k.r.Location
+	err = k.audit.Write(audit.Push{Workspace: k.name, Principal: k.r.Principal, Remote: l.Endpoint + "/" + l.Bucket, Branch: branch, PullRequest: url})
+	if err != nil {
+		k.log.Error("the audit log cannot be written", "err", err)
 	}
 }

@@ -59,7 +59,7 @@ type WorkingCopy struct {
 		Pushed               bool
 		PRWantedSince        time.Time
 	}
-	Requests           map[string]struct{ Count, Sent, Received int64 }
+	Requests map[string]struct{ Count, Sent, Received int64 }
 }
 
 // Mount mounts a workspace (a directory or an address) at a new directory,

@@ -53,6 +53,14 @@ func (a *App) Credentials(ctx context.Context) (map[string]string, error) {
 	return map[string]string{"username": "x-access-token", "token": a.token, "expiration": a.expires.Format(time.RFC3339)}, nil
 }
 
+// Forget has the next Credentials mint another token: the service did not take
+// the last one.
+func (a *App) Forget() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.token = ""
+}
+
 func (a *App) mint(ctx context.Context) error {
 	a.token = ""
 	fields, err := a.Key(ctx)

@@ -34,7 +34,13 @@ func TestAppMints(t *testing.T) {
 	if again := mint(t, a); again == first || revealed != 2 {
 		t.Errorf("the same token 4 minutes before its end, the key was asked for %d times", revealed)
 	}
-	if tokens, asked := app.Minted(); len(tokens) != 2 || asked[0] != "site" {
+	now = time.Now()
+	before := mint(t, a)
+	a.Forget()
+	if again := mint(t, a); again == before {
+		t.Error("the same token after it was refused")
+	}
+	if tokens, asked := app.Minted(); len(tokens) != 3 || asked[0] != "site" {
 		t.Errorf("minted %d tokens for %q", len(tokens), asked)
 	}
 }

@@ -1,0 +1,215 @@
+package integration
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/wsmount/wsmount/integration/internal/harness"
+)
+
+// A gitea is a running Gitea with one user, whose token may do all.
+type gitea struct {
+	t          *testing.T
+	url, token string
+}
+
+// startGitea runs the program that WSMOUNT_GITEA names, for one test. One that was
+// built without its own files finds them where WSMOUNT_GITEA_STATIC says: the
+// folder of its source.
+func startGitea(t *testing.T, w *harness.World) *gitea {
+	t.Helper()
+	program := os.Getenv("WSMOUNT_GITEA")
+	if program == "" {
+		t.Skip("WSMOUNT_GITEA names no gitea program")
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := l.Addr().String()
+	l.Close()
+	g := &gitea{t: t, url: "http://" + address}
+	_, port, _ := net.SplitHostPort(address)
+	work := w.Mkdir("gitea", 0o755)
+	static := os.Getenv("WSMOUNT_GITEA_STATIC")
+	if static == "" {
+		static = work
+	}
+	ini := w.Write("gitea/app.ini", fmt.Sprintf("RUN_USER = %[5]s\nI_AM_BEING_UNSAFE_RUNNING_AS_ROOT = true\nWORK_PATH = %[1]s\n"+
+		"[server]\nSTATIC_ROOT_PATH = %[2]s\nHTTP_ADDR = 127.0.0.1\nHTTP_PORT = %[3]s\nROOT_URL = %[4]s/\nDISABLE_SSH = true\nOFFLINE_MODE = true\n"+
+		"[database]\nDB_TYPE = sqlite3\nPATH = %[1]s/gitea.db\n[security]\nINSTALL_LOCK = true\nSECRET_KEY = of-the-test\n"+
+		"[log]\nLEVEL = Warn\nMODE = console\n[cron]\nENABLED = false\n[actions]\nENABLED = false\n[indexer]\nISSUE_INDEXER_TYPE = db\n",
+		work, static, port, g.url, currentUser()), 0o600)
+	run := func(args ...string) *exec.Cmd {
+		cmd := exec.Command(program, append([]string{"-c", ini}, args...)...)
+		cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + work, "GITEA_WORK_DIR=" + work, "USER=" + currentUser()}
+		return cmd
+	}
+	for _, args := range [][]string{{"migrate"}, {"admin", "user", "create", "--username", "acme", "--password", "Of-the-test-1", "--email", "a@acme.test", "--admin", "--must-change-password=false"}} {
+		if out, err := run(args...).CombinedOutput(); err != nil {
+			t.Fatalf("gitea %v: %v\n%s", args, err, out)
+		}
+	}
+	out, err := run("admin", "user", "generate-access-token", "--username", "acme", "--scopes", "write:repository,write:user", "--raw").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Fields(string(out))
+	g.token = lines[len(lines)-1]
+	server := run("web")
+	var log bytes.Buffer
+	server.Stdout, server.Stderr = &log, &log
+	if err := server.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = server.Process.Signal(syscall.SIGTERM)
+		_ = server.Wait()
+		if t.Failed() {
+			t.Logf("gitea says:\n%.4000s", log.String())
+		}
+	})
+	harness.Eventually(t, time.Minute, "gitea answers", func() bool {
+		resp, err := http.Get(g.url + "/api/v1/version")
+		if err != nil {
+			return false
+		}
+		resp.Body.Close()
+		return resp.StatusCode == http.StatusOK
+	})
+	return g
+}
+
+func currentUser() string {
+	out, err := exec.Command("id", "-un").Output()
+	if err != nil {
+		return "root"
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// ask asks the API as the user, and wants a status of 2xx.
+func (g *gitea) ask(method, path string, in, out any) {
+	g.t.Helper()
+	body, err := json.Marshal(in)
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	r, err := http.NewRequest(method, g.url+"/api/v1"+path, bytes.NewReader(body))
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Authorization", "token "+g.token)
+	resp, err := http.DefaultClient.Do(r)
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	answer, err := io.ReadAll(resp.Body)
+	if err != nil || resp.StatusCode/100 != 2 {
+		g.t.Fatalf("%s %s: %s, %v\n%.500s", method, path, resp.Status, err, answer)
+	}
+	if out == nil {
+		return
+	}
+	if err := json.Unmarshal(answer, out); err != nil {
+		g.t.Fatalf("%s %s: %v", method, path, err)
+	}
+}
+
+// A giteaPull is what the test looks at of a pull request.
+type giteaPull struct {
+	Number      int
+	State       string
+	Title, Body string
+	HTMLURL     string `json:"html_url"`
+	Head, Base  struct{ Ref string }
+}
+
+func (g *gitea) pulls(repo string) (all []giteaPull) {
+	g.t.Helper()
+	g.ask("GET", "/repos/acme/"+repo+"/pulls?state=all", nil, &all)
+	return all
+}
+
+// The codespace, whole, at a Gitea: a conversation in the workspace inside another
+// ends in a pull request, which goes on with the conversation, is merged, and comes
+// back with a pull. What Gitea protects is refused by name.
+func TestGiteaCodespace(t *testing.T) {
+	w := harness.New(t, harness.Options{})
+	server := startGitea(t, w)
+	for _, repo := range []string{"marketing-ops", "marketing-bot"} {
+		server.ask("POST", "/user/repos", map[string]any{"name": repo, "auto_init": true, "default_branch": "main"}, nil)
+	}
+	server.ask("POST", "/repos/acme/marketing-bot/branch_protections", map[string]any{"rule_name": "wsmount/c/locked", "enable_push": false}, nil)
+	w.Write("config/token", server.token, 0o600)
+	w.Write("config/wsmount/config.yaml", fmt.Sprintf("allow_endpoints: [ \"%[1]s 127.0.0.1\" ]\n"+
+		"providers: { github: { base_url: %[1]q, api_url: \"%[1]s/api/v1\" } }\nsecrets: { github-token: { file: %[2]q, allow: [\"@acme/*\"] } }\n",
+		server.url, w.Path("config/token")), 0o600)
+	g := &pullStage{gitStage: &gitStage{t: t, w: w}}
+	g.workspaceOf("marketing-bot", "repo: acme/marketing-bot", "pull: {on: conversation-start}, commit: {on: per-turn}, "+
+		"push: {on: per-turn, branch_policy: per-conversation, pr_policy: auto}", "")
+	g.workspaceOf("marketing-ops", "repo: acme/marketing-ops", "pull: {on: turn-start}, commit: {on: per-turn}, push: {on: per-turn}",
+		"metadata: { wsmount: { mounts: [ { at: /marketing-bot/, source: \"@acme/marketing-bot\" } ] } }\n")
+	m := g.w.Mount("@acme/marketing-ops")
+	inside := m.Dir + "/marketing-bot"
+
+	g.happens(m, "conversation-start", "conversationId=c1")
+	url := ""
+	for turn := range 3 {
+		g.happens(m, "turn-start", "conversationId=c1", fmt.Sprint("turnId=", turn))
+		g.check(os.WriteFile(m.Dir+"/plan.md", fmt.Append(nil, turn), 0o644))
+		if turn < 2 {
+			g.check(os.WriteFile(filepath.Join(inside, fmt.Sprint("turn", turn)), []byte("x\n"), 0o644))
+		}
+		out := g.happens(m, "turn-end", "conversationId=c1", fmt.Sprint("turnId=", turn), fmt.Sprint("summary=turn ", turn))
+		pulls := server.pulls("marketing-bot")
+		if len(pulls) != 1 || out.PRURL == "" || out.PRURL != pulls[0].HTMLURL || url != "" && url != out.PRURL {
+			t.Fatalf("turn %d: %+v, pull requests %+v", turn, out, pulls)
+		}
+		url = out.PRURL
+	}
+	p := server.pulls("marketing-bot")[0]
+	if p.Head.Ref != "wsmount/c/c1" || p.Base.Ref != "main" || !strings.Contains(p.Title, "turn 0") || p.State != "open" {
+		t.Errorf("it is %+v", p)
+	}
+	if n := len(server.pulls("marketing-ops")); n != 0 {
+		t.Errorf("%d pull requests of the workspace outside", n)
+	}
+
+	// Merged as one commit, so that the branch is none of the tracked one's.
+	server.ask("POST", fmt.Sprintf("/repos/acme/marketing-bot/pulls/%d/merge", p.Number), map[string]any{"Do": "squash", "delete_branch_after_merge": true}, nil)
+	g.happens(m, "conversation-start", "conversationId=c2")
+	g.has(inside, true, "turn0", "turn1", "README.md")
+	if b := copyOf(m, "/marketing-bot").Branches; len(b) != 0 {
+		t.Errorf("after the merge: %+v", b)
+	}
+
+	g.happens(m, "conversation-start", "conversationId=locked")
+	g.check(os.WriteFile(inside+"/locked", []byte("x\n"), 0o644))
+	if out, code := g.told("event", m.Dir, "turn-end", "--var", "conversationId=locked"); code != 5 || len(out.Failed) != 1 {
+		t.Errorf("what Gitea protects: exit %d, %+v", code, out)
+	}
+	if b := copyOf(m, "/marketing-bot").Branches; len(b) != 1 || b[0].Refused != "protected-branch" {
+		t.Errorf("listed: %+v", b)
+	}
+	g.happens(m, "conversation-start", "conversationId=c3")
+	g.check(os.WriteFile(inside+"/c3", []byte("x\n"), 0o644))
+	if out := g.happens(m, "turn-end", "conversationId=c3"); out.PRURL == "" || out.PRURL == url {
+		t.Errorf("the next conversation: %+v", out)
+	}
+	m.Stop()
+	g.nowhere(server.token)
+}
