@@ -140,6 +140,9 @@ func TestBranchGoesOn(t *testing.T) {
 				t.Errorf("report %+v, on %s", r, b.on)
 			}
 			c.sees(x.sees...)
+			if unpushed := c.v.Status().Unpushed; unpushed != (x.name == "unpushed") {
+				t.Errorf("unpushed: %v", unpushed)
+			}
 		})
 	}
 }

@@ -62,7 +62,6 @@ func fetches(t *testing.T, p *git.Provider, what, want string) {
 // Commits of a branch go to it and not to the tracked one. What others do to that
 // one does not touch the branch before it is merged. All of it outlives a restart.
 func TestBranchOfItsOwn(t *testing.T) {
-	t.Parallel()
 	_, repo, other := seeded(t)
 	dir := place(t)
 	p := clone(t, repo.URL, in(dir))
@@ -101,10 +100,25 @@ func TestBranchOfItsOwn(t *testing.T) {
 	if got := unmerged(t, p); got != "" {
 		t.Errorf("unmerged after the merge: %q", got)
 	}
-	repo.Git("--git-dir", dir, "fsck", "--strict")
 	if got := repo.Git("--git-dir", dir, "symbolic-ref", "HEAD"); got != "refs/heads/wsmount/c/one\n" {
 		t.Errorf("HEAD is %q", got)
 	}
+	write(t, p, "more", "1") // also of a branch that is merged
+	p = reopen(t, p, repo.URL, dir)
+	reads(t, p, "more", "1")
+	push(t, p)
+	if got := unmerged(t, p); got != "wsmount/c/one" {
+		t.Errorf("unmerged after more: %q", got)
+	}
+
+	goTo(t, p, "wsmount/c/two")
+	other.Git("fetch", "-q", "origin")
+	other.Git("merge", "-q", "-m", "merge", "origin/wsmount/c/one")
+	other.Write(map[string]string{"theirs": "2"})
+	other.Commit("main", "theirs")
+	goTo(t, p, "wsmount/c/one") // which the remote still has, all merged
+	reads(t, p, "theirs", "2")
+	repo.Git("--git-dir", dir, "fsck", "--strict")
 }
 
 // A branch that is begun while another waits has nothing of it, and going back
@@ -203,7 +217,6 @@ func TestBranchOfNothing(t *testing.T) {
 // A branch is begun or it is not: when HEAD cannot be written, all is as it was,
 // also after a restart, and the next attempt works.
 func TestBranchNotBegun(t *testing.T) {
-	t.Parallel()
 	_, repo, other := seeded(t)
 	dir := place(t)
 	p := clone(t, repo.URL, in(dir))
@@ -247,7 +260,6 @@ var refusals = []struct{ says, code string }{
 // Why the remote refuses a push is told as what it is, is listed, also after a
 // restart, and is forgotten when a push goes through. Nothing else waits for it.
 func TestRefusals(t *testing.T) {
-	t.Parallel()
 	_, repo, _ := seeded(t)
 	dir := place(t)
 	p := clone(t, repo.URL, in(dir))
@@ -290,7 +302,6 @@ func (h *pulls) Ensure(_ context.Context, head, _, title, text string) (string, 
 // A pull request says what its commits say. One that could not be opened is
 // wanted until it is.
 func TestPropose(t *testing.T) {
-	t.Parallel()
 	_, repo, _ := seeded(t)
 	dir := place(t)
 	api := &pulls{err: providers.ErrUnavailable}
