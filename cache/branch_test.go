@@ -128,6 +128,8 @@ func TestBranchGoesOn(t *testing.T) {
 		{"uncommitted", func(c *clone) {}, BranchOptions{}, true, []string{"a: 1", "d/", "d/b: 2", "n: ours"}},
 		{"unpushed", func(c *clone) { c.commit() }, BranchOptions{}, true, []string{"a: 1", "d/", "d/b: 2", "n: ours"}},
 		{"left behind", func(c *clone) { c.commit() }, BranchOptions{Leave: true}, false, []string{"a: 1", "d/", "d/b: 2", "theirs: new"}},
+		{"asked to stay", func(c *clone) { c.commit() }, BranchOptions{Stay: true}, true, []string{"a: 1", "d/", "d/b: 2", "n: ours"}},
+		{"asked to stay, clean", func(c *clone) { c.commit(); c.pushTo("one") }, BranchOptions{Stay: true}, false, []string{"a: 1", "d/", "d/b: 2", "theirs: new"}},
 		{"asked to", func(c *clone) { c.commit(); c.pushTo("one") }, BranchOptions{GoOn: true}, false, []string{"a: 1", "d/", "d/b: 2", "n: ours"}},
 	} {
 		t.Run(x.name, func(t *testing.T) {
@@ -136,11 +138,12 @@ func TestBranchGoesOn(t *testing.T) {
 			c.ok(c.put("n", "ours"))
 			x.prepare(c)
 			c.there("theirs", "new")
-			if r := c.branch("two", x.o); !r.Moved || (r.WentOn != "") != x.wentOn || b.on != "two" {
+			stays := x.name == "asked to stay"
+			if r := c.branch("two", x.o); r.Moved == stays || (r.WentOn != "") != x.wentOn || (b.on == "two") == stays {
 				t.Errorf("report %+v, on %s", r, b.on)
 			}
 			c.sees(x.sees...)
-			if unpushed := c.v.Status().Unpushed; unpushed != (x.name == "unpushed") {
+			if unpushed := c.v.Status().Unpushed; unpushed != (stays || x.name == "unpushed") {
 				t.Errorf("unpushed: %v", unpushed)
 			}
 		})

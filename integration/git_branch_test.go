@@ -207,6 +207,20 @@ func TestGitBranchOfATurn(t *testing.T) {
 	g.happens(m, "conversation-start", "conversationId=c3")
 	g.has(m.Dir, false, "turn1", "turn2", "later")
 	m.Stop()
+
+	// The policy is another by now: what was committed stays on its branch.
+	manifest := g.w.Path("ws-turns", "WORKSPACE.md")
+	text, err := os.ReadFile(manifest)
+	g.check(err)
+	g.check(os.WriteFile(manifest, []byte(strings.Replace(string(text), "push: {on: manual, branch_policy: per-turn, pr_policy: manual}", "push: {on: per-turn}", 1)), 0o644))
+	g.w.MustRun("registry", "accept", "@acme/turns", "--yes")
+	m.Start()
+	g.check(os.WriteFile(m.Dir+"/tracked", []byte("x"), 0o644))
+	g.happens(m, "turn-end", "conversationId=c4")
+	if c := copyOf(m, "/"); c.Branch != "main" || g.repo.Git("diff", "--name-only", "main~", "main") != "tracked\n" {
+		t.Errorf("with another policy: %+v, main has %s", c, g.repo.Git("diff", "--name-only", "main~", "main"))
+	}
+	m.Stop()
 	g.sound()
 }
 

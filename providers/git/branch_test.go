@@ -3,6 +3,7 @@ package git_test
 import (
 	"context"
 	"errors"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -260,7 +261,7 @@ var refusals = []struct{ says, code string }{
 // Why the remote refuses a push is told as what it is, is listed, also after a
 // restart, and is forgotten when a push goes through. Nothing else waits for it.
 func TestRefusals(t *testing.T) {
-	_, repo, _ := seeded(t)
+	server, repo, _ := seeded(t)
 	dir := place(t)
 	p := clone(t, repo.URL, in(dir))
 	hook := filepath.Join(repo.Dir, "hooks", "pre-receive")
@@ -280,6 +281,18 @@ func TestRefusals(t *testing.T) {
 		t.Errorf("listed: %+v", b)
 	}
 	ok(t, os.Remove(hook))
+	server.Hook(func(w http.ResponseWriter, r *http.Request) bool {
+		if r.Method == http.MethodPost {
+			http.Error(w, "too large", http.StatusRequestEntityTooLarge)
+		}
+		return r.Method == http.MethodPost
+	})
+	_, err := p.Push(t.Context(), providers.PushOptions{})
+	is(t, "push that is too large", err, providers.ErrTooLarge)
+	if b := branches(t, p).Unmerged; len(b) != 1 || b[0].Refused.Code != providers.RefusedSize {
+		t.Errorf("listed: %+v", b)
+	}
+	server.Hook(nil)
 	push(t, p)
 	if b := branches(t, p).Unmerged; len(b) != 1 || b[0].Refused != (providers.Refusal{}) || !b[0].Pushed {
 		t.Errorf("after it went through: %+v", b)

@@ -112,17 +112,25 @@ func (p *Provider) after(ctx context.Context, branch string, head, before id, ca
 		return cause
 	}
 	var refused *remote.RefusedError
+	var asked *remote.Error
 	switch is, _ := s.Branch(branch); {
 	case is == head:
 		return nil
 	case is != before:
 		return fmt.Errorf("%s has moved on to %q: %w", branch, revision(is), providers.ErrConflict)
 	case errors.As(cause, &refused):
-		refusal := providers.Refusal{Code: refused.Code(), Says: refused.Error(), Since: p.o.Now()}
-		err := p.note(branch, func(n *note) { n.refuse(refusal) })
-		return errors.Join(&remote.Error{Kind: providers.ErrPermission, Code: refusal.Code, Err: refused}, err)
+		err := p.refused(branch, refused.Code(), refused)
+		return errors.Join(&remote.Error{Kind: providers.ErrPermission, Code: refused.Code(), Err: refused}, err)
+	case errors.As(cause, &asked) && errors.Is(asked.Kind, providers.ErrTooLarge): // by what stands before the server
+		return errors.Join(cause, p.refused(branch, providers.RefusedSize, asked))
 	}
 	return cause
+}
+
+// refused notes that the remote did not take a branch.
+func (p *Provider) refused(branch, code string, why error) error {
+	refusal := providers.Refusal{Code: code, Says: why.Error(), Since: p.o.Now()}
+	return p.note(branch, func(n *note) { n.refuse(refusal) })
 }
 
 // pushed notes where a branch is now.
