@@ -100,8 +100,8 @@ type Grants struct {
 	App          *GitHubApp
 	Installation int64
 	// API is for github: the URL of the server's API. Empty: the host names none.
-	API string
-	WriteBack    bool // a canonical workspace may be written back later
+	API       string
+	WriteBack bool // a canonical workspace may be written back later
 }
 
 // A Child is a workspace mounted below this one. Exactly one of Resolved and
