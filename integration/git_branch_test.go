@@ -270,12 +270,28 @@ func TestGitApp(t *testing.T) {
 	g.workspaceOf("app", "repo: acme/site, branch: main, installation_id: 42", "pull: {on: manual}, commit: {on: per-turn}, "+
 		"push: {on: per-commit, branch_policy: per-conversation, pr_policy: auto}", "")
 	g.server.Require("nobody's")
-	m := g.w.Mount("@acme/app")
+	m := g.w.Mount("@acme/app", "--patience", "1s")
 	g.check(os.WriteFile(m.Dir+"/by-the-app", []byte("x"), 0o644))
 	out := g.happens(m, "turn-end")
 	if pulls := g.api.Pulls(); out.Pushed != 1 || len(pulls) != 1 || out.PRURL != pulls[0].HTML {
 		t.Errorf("a turn: %+v, %+v", out, pulls)
 	}
+	g.server.Hook(func(w http.ResponseWriter, r *http.Request) bool {
+		away := strings.Contains(r.URL.RequestURI(), "git-receive-pack")
+		if away {
+			http.Error(w, "later", http.StatusServiceUnavailable)
+		}
+		return away
+	})
+	g.check(os.WriteFile(m.Dir+"/while-it-is-away", []byte("x"), 0o644))
+	if out, code := g.told("event", m.Dir, "turn-end"); code != 6 || out.Committed != 1 || out.Pushed != 0 {
+		t.Errorf("a turn while the server is away: exit %d, %+v", code, out)
+	}
+	g.server.Hook(nil)
+	harness.Eventually(t, time.Minute, "it is pushed in the background", func() bool {
+		b := copyOf(m, "/").Branches
+		return len(b) == 1 && b[0].Pushed && b[0].Commits == 2
+	})
 	m.Stop()
 	tokens, asked := app.Minted()
 	if len(tokens) != 1 || asked[0] != "site" {
