@@ -392,8 +392,7 @@ func TestHeld(t *testing.T) {
 func TestContendedName(t *testing.T) {
 	clock := newTestClock()
 	var meddle atomic.Bool
-	var w *world
-	w = newWorld(t, holding("f", "1"), func(w *world, o *Options) {
+	w := newWorld(t, holding("f", "1"), func(w *world, o *Options) {
 		o.Now = clock.now
 		o.Policy.NoWait = true
 		w.wrap = func(p providers.Provider) providers.Provider {
