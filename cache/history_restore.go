@@ -67,6 +67,11 @@ func (v *Volume) Restore(ctx context.Context, o RestoreOptions) (RestoreReport, 
 	if err != nil {
 		return report, fmt.Errorf("restore: %w", err)
 	}
+	if len(pl.items)+len(pl.remove)+len(pl.unsure) == 0 {
+		if found, _ := v.isNow(ctx, o.Path); !found {
+			return report, fmt.Errorf("restore: %s: now as well as then %w", o.Path, errGone)
+		}
+	}
 	if len(pl.items) == 1 && pl.items[0].of != "" && pl.items[0].of != o.Path {
 		return report, fmt.Errorf("restore: %w", &OtherFileError{o.To.Version, o.Path, pl.items[0].of})
 	}

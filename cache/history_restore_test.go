@@ -167,4 +167,6 @@ func TestRestoreRefuses(t *testing.T) {
 	_, err := w.v.Restore(t.Context(), RestoreOptions{Path: "f", To: State{Version: one}})
 	w.is(err, fs.ErrReadOnly)
 	w.v.o.ReadOnly = false
+	_, err = w.v.Restore(w.Context(), RestoreOptions{Path: "never/was", To: State{Time: time.Unix(1, 0)}})
+	w.is(err, errGone)
 }
