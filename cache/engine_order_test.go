@@ -1320,6 +1320,28 @@ func TestParkedIsHidden(t *testing.T) {
 	w.backend("a: 2", "b: 1")
 }
 
+// A directory that was made and removed again before the answer came, and that
+// others have put something into: nobody here has it any more, and so it is theirs.
+func TestRemovedBeforeTheAnswer(t *testing.T) {
+	pauses := newManual()
+	w := newWorld(t, background, func(_ *world, o *Options) { o.pause = pauses.pause })
+	w.list("")
+	w.faults.Queue(providers.MethodMkdir, providertest.Fault{After: providers.ErrUnavailable})
+	e, err := w.v.Mkdir(me, fs.RootIno, "d", 0o777)
+	w.ok(err)
+	w.until(func() bool { return w.v.Status().LastError != "" })
+	w.ok(w.v.Rmdir(me, fs.RootIno, "d"))
+	w.v.Forget(e.Ino, 1)
+	w.tamper("d/x", "theirs")
+	close(pauses.ends)
+	w.upload()
+	_, err = w.v.Pull(t.Context(), PullOptions{})
+	w.ok(err)
+	if got := w.get("d/x"); got != "theirs" {
+		t.Errorf("got %q", got)
+	}
+}
+
 // lateWrite is storage that the first write reaches just before the next change,
 // when its sender has been told that it did not come.
 type lateWrite struct {

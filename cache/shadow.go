@@ -240,10 +240,17 @@ func (e *engine) revive(l table.Link, cause error) error {
 	path := ""
 	err := e.update(func() error {
 		rec, _ := v.table.Name(l.Dir, l.Name)
-		if rec.Base == nil || rec.Base.Kind != providers.KindDir || v.table.Inode(rec.Base.Ino) == nil {
+		if rec.Base == nil || rec.Base.Kind != providers.KindDir {
 			return cause
 		}
 		path = e.pathFor(l)
+		if v.table.Inode(rec.Base.Ino) == nil { // made and removed before the answer came: it is theirs
+			if up := v.table.Edit(l.Dir); up != nil {
+				up.Listed = 0
+			}
+			v.setBase(l, nil)
+			return nil
+		}
 		e.reviveAt(l, rec.Base.Ino)
 		return nil
 	})
