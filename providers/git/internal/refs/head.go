@@ -1,7 +1,6 @@
 package refs
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -77,23 +76,14 @@ func (s *Store) List(prefix string) (map[string]ID, error) {
 // listPacked is List of what `git pack-refs` has put away.
 func (s *Store) listPacked(prefix string) (map[string]ID, error) {
 	all := map[string]ID{}
-	f, err := os.Open(filepath.Join(s.dir, packedRefs))
-	if errors.Is(err, fs.ErrNotExist) {
-		return all, nil
-	}
+	err := s.eachPacked(func(name, hash string) (err error) {
+		if strings.HasPrefix(name, prefix) {
+			all[name], err = parse(name, []byte(hash))
+		}
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
-	lines := bufio.NewScanner(f)
-	for lines.Scan() {
-		hash, name, ok := strings.Cut(lines.Text(), " ")
-		if !ok || !strings.HasPrefix(name, prefix) {
-			continue
-		}
-		if all[name], err = parse(name, []byte(hash)); err != nil {
-			return nil, err
-		}
-	}
-	return all, lines.Err()
+	return all, nil
 }

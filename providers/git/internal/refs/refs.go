@@ -113,21 +113,33 @@ func parse(name string, b []byte) (ID, error) {
 
 // packed looks where `git pack-refs` puts references.
 func (s *Store) packed(name string) (id ID, err error) {
+	err = s.eachPacked(func(packed, hash string) (err error) {
+		if packed == name {
+			id, err = parse(name, []byte(hash))
+		}
+		return err
+	})
+	return id, err
+}
+
+// eachPacked visits what `git pack-refs` has put away.
+func (s *Store) eachPacked(visit func(name, hash string) error) error {
 	f, err := os.Open(filepath.Join(s.dir, packedRefs))
 	if errors.Is(err, fs.ErrNotExist) {
-		return id, nil
+		return nil
 	}
 	if err != nil {
-		return id, err
+		return err
 	}
 	defer f.Close()
 	lines := bufio.NewScanner(f)
 	for lines.Scan() {
-		if hash, ok := strings.CutSuffix(lines.Text(), " "+name); ok {
-			return parse(name, []byte(hash))
+		hash, name, _ := strings.Cut(lines.Text(), " ") // of a comment or a peeled tag, a name that none has
+		if err := visit(name, hash); err != nil {
+			return err
 		}
 	}
-	return id, lines.Err()
+	return lines.Err()
 }
 
 // Update moves a reference from one place to another, if it is there; zero is
