@@ -152,7 +152,7 @@ func (r PolicyDecision) bounded() Record {
 func (r CrossOwnerRef) bounded() Record { cut(&r.From, &r.To, &r.Kind, &r.Reason); return r }
 
 func (r Push) bounded() Record {
-	cut(&r.Workspace, &r.Principal, &r.Remote, &r.Branch, &r.Revision)
+	cut(&r.Workspace, &r.Principal, &r.Remote, &r.Branch, &r.Revision, &r.PullRequest)
 	return r
 }
 
