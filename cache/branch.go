@@ -133,10 +133,12 @@ func (v *Volume) began(ctx context.Context, b providers.Brancher, at providers.R
 		v.passed(pullSide)
 		v.engine.revision = at
 		v.table.Set(keyRevision, []byte(at))
-		v.table.Set(keyUnpushed, nil)
+		if err := v.setUnpushed(nil); err != nil {
+			return err
+		}
 		for _, other := range all.Unmerged {
 			if other.Name == all.On && !other.Pushed {
-				v.table.Set(keyUnpushed, []byte{1})
+				return v.unpushedMore(other.Commits)
 			}
 		}
 		return nil

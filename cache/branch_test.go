@@ -105,7 +105,7 @@ func TestBranchBeginsAnew(t *testing.T) {
 		t.Errorf("the second: %+v", r)
 	}
 	c.sees("a: 1", "d/", "d/b: 2", "theirs: new")
-	if s := c.v.Status(); s.Unpushed || len(s.Halted) > 0 || s.Queued > 0 {
+	if s := c.v.Status(); s.Unpushed != nil || len(s.Halted) > 0 || s.Queued > 0 {
 		t.Errorf("after it: %+v", s)
 	}
 	c.branch("one", BranchOptions{})
@@ -143,7 +143,7 @@ func TestBranchGoesOn(t *testing.T) {
 				t.Errorf("report %+v, on %s", r, b.on)
 			}
 			c.sees(x.sees...)
-			if unpushed := c.v.Status().Unpushed; unpushed != (stays || x.name == "unpushed") {
+			if unpushed := c.v.Status().Unpushed != nil; unpushed != (stays || x.name == "unpushed") {
 				t.Errorf("unpushed: %v", unpushed)
 			}
 		})

@@ -78,7 +78,6 @@ type engine struct {
 	old      []table.Link // names with attempts of their own, although sets are sent
 	setErr   error        // why the last one failed
 	pushing  bool
-	pushErr  error
 	revision providers.Revision
 }
 

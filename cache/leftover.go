@@ -28,11 +28,14 @@ type Leftover struct {
 	Unsaved []Unsaved `json:"unsaved,omitempty"`
 	Total   int       `json:"total"`
 
+	Files     int   `json:"files"` // whose content is unsaved
 	Bytes     int64 `json:"bytes"` // of unsaved content
 	Suspect   int   `json:"suspect,omitempty"`
 	Conflicts int   `json:"conflicts,omitempty"`
 	Held      int   `json:"held,omitempty"` // conflicts included
 	Orphans   int   `json:"orphans,omitempty"`
+
+	Unpushed *Unpushed `json:"unpushed,omitempty"` // commits that its remote does not have
 
 	// Recovered are files, below the state directory, whose names a loss of
 	// power took.
@@ -40,7 +43,9 @@ type Leftover struct {
 }
 
 // Empty reports whether nothing would be lost with it.
-func (l *Leftover) Empty() bool { return !l.InUse && l.Total == 0 && len(l.Recovered) == 0 }
+func (l *Leftover) Empty() bool {
+	return !l.InUse && l.Total == 0 && l.Unpushed == nil && len(l.Recovered) == 0
+}
 
 // Unsaved is something that the backend does not have.
 type Unsaved struct {
@@ -80,7 +85,7 @@ func Inspect(stateDir string, limit int) (Leftover, error) {
 			left.Unsaved = append(left.Unsaved, u)
 		}
 	})
-	left.Orphans = len(v.marked(orphans))
+	left.Orphans, left.Unpushed = len(v.marked(orphans)), v.unpushedOf()
 	left.Recovered, err = recovered(stateDir)
 	return left, errors.Join(err, v.table.Err())
 }
@@ -101,6 +106,9 @@ func (l *Leftover) add(u Unsaved) {
 	l.Total++
 	if u.Kind == "file" && u.Change != "deleted" {
 		l.Bytes += u.Size
+		if u.Change == "created" || u.Change == "changed" {
+			l.Files++
+		}
 	}
 	if u.Suspect {
 		l.Suspect++

@@ -11,10 +11,15 @@ import (
 // Push sends what was committed to where others see it. What others pushed
 // before comes here first (Pull), and what they left unchanged is committed on
 // top. A backend without a remote has nothing to push. It fails when the remote
-// cannot be reached for Options.Patience.
-func (v *Volume) Push(ctx context.Context, o providers.PushOptions) (providers.PushResult, error) {
-	result, err := v.pushOnce(ctx, o)
+// cannot be reached for Options.Patience; that it is owed since, and why, is in
+// Status.
+func (v *Volume) Push(ctx context.Context, o providers.PushOptions) (result providers.PushResult, err error) {
+	err = v.owe(nil)
+	if err == nil {
+		result, err = v.pushOnce(ctx, o)
+	}
 	if err != nil {
+		v.notPushed(err)
 		err = fmt.Errorf("cache: push: %w", err)
 	}
 	return result, err
@@ -40,13 +45,22 @@ func (v *Volume) pushOnce(ctx context.Context, o providers.PushOptions) (result 
 		case errors.Is(err, providers.ErrNotExist): // there is no revision yet
 			return result, nil
 		case !errors.Is(err, providers.ErrConflict) || o.Lease != "" || try >= maxTries:
-			return result, w.cause(err)
+			return result, silence(w.cause(err))
 		}
 		w.moved()
 		if err := v.catchUp(w); err != nil {
 			return result, err
 		}
 	}
+}
+
+// silence says of time that was over, and of nothing else, whose silence took it.
+func silence(err error) error {
+	late := errors.Is(err, errPatience) || errors.Is(err, context.DeadlineExceeded)
+	if !late || errors.Is(err, providers.ErrUnavailable) {
+		return err
+	}
+	return fmt.Errorf("the remote has not answered: %w: %w", providers.ErrUnavailable, err)
 }
 
 // catchUp brings what others pushed, and commits ours on top.
@@ -62,10 +76,7 @@ func (v *Volume) catchUp(ctx context.Context) error {
 }
 
 func (v *Volume) pushed() error {
-	return v.update(func() error {
-		v.table.Set(keyUnpushed, nil)
-		return nil
-	})
+	return v.update(func() error { return v.setUnpushed(nil) })
 }
 
 // push is Push in the background, after a commit.
@@ -77,12 +88,9 @@ func (e *engine) push() {
 	}
 	e.pushing = true
 	e.v.background(func() {
-		_, err := e.v.Push(e.v.ctx, providers.PushOptions{})
+		_, _ = e.v.Push(e.v.ctx, providers.PushOptions{}) // Status says what became of it
 		e.v.mu.Lock()
-		e.pushing, e.pushErr = false, err
+		e.pushing = false
 		e.v.mu.Unlock()
-		if err != nil && e.v.ctx.Err() == nil {
-			e.v.report("push", "", err)
-		}
 	})
 }

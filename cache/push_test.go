@@ -55,7 +55,7 @@ func TestPush(t *testing.T) {
 	if got := there(remote); got != "a: A, b: B" {
 		t.Errorf("pushed by the commit: %s", got)
 	}
-	if s := w.v.Status(); !s.Unpushed || s.Revision != r.Revision {
+	if s := w.v.Status(); s.Unpushed == nil || s.Unpushed.Commits != 1 || s.Unpushed.Since.IsZero() || !s.Unpushed.Owed.IsZero() || s.Revision != r.Revision {
 		t.Errorf("status %+v", s)
 	}
 	result, err := w.v.Push(context.Background(), providers.PushOptions{})
@@ -65,7 +65,7 @@ func TestPush(t *testing.T) {
 	if got := there(remote); got != "a: mine, c: B" {
 		t.Errorf("the remote has %s", got)
 	}
-	if w.v.Status().Unpushed {
+	if w.v.Status().Unpushed != nil {
 		t.Error("still counts as not pushed")
 	}
 }

@@ -51,11 +51,11 @@ func (e *engine) noteSet(p pendingSet, result providers.CommitResult) error {
 			e.revision = result.Revision
 			v.table.Set(keyRevision, []byte(result.Revision))
 		}
-		if result.Committed {
-			v.table.Set(keyUnpushed, []byte{1})
-		}
 		v.passed(commitSide)
 		e.advanced()
+		if result.Committed {
+			return v.unpushedMore(1)
+		}
 		return nil
 	})
 }

@@ -25,7 +25,7 @@ type Status struct {
 	Stale    bool   // what is shown could not be checked at the backend in time
 	Hidden   int    // entries of the backend that are excluded here
 	Revision providers.Revision
-	Unpushed bool // there are commits that the remote does not have
+	Unpushed *Unpushed // commits that the remote does not have; nil: none
 	Problems []Problem
 }
 
@@ -49,7 +49,7 @@ func (v *Volume) Status() Status {
 	now := v.o.Now()
 	s := Status{Queued: v.table.DirtyCount(), Unsaved: len(e.unsaved), UnsavedBytes: e.total,
 		Halted: v.halted(), Stale: !v.staleSince().IsZero(), Hidden: v.hidden(),
-		Revision: e.revision, Unpushed: v.table.Get(keyUnpushed) != nil,
+		Revision: e.revision, Unpushed: v.unpushedOf(),
 		Problems: append([]Problem(nil), v.problems...)}
 	if since, any := e.oldest(); any {
 		s.Oldest = now.Sub(since)

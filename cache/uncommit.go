@@ -116,6 +116,10 @@ func (v *Volume) uncommit(was map[providers.Locator]providers.Info, changed []pr
 				v.setBack(at, old, true)
 			}
 		}
+		if u := v.unpushedOf(); u != nil { // they are changes again, and still owed
+			u.Commits = 0
+			return v.setUnpushed(u)
+		}
 		return nil
 	})
 }

@@ -214,6 +214,8 @@ func summary(s control.Status, now time.Time) string {
 		return fmt.Sprintf("%d held back", heldBack(s))
 	case unsentIn(s) > 0:
 		return "unsaved changes"
+	case pushFails(s):
+		return "push fails"
 	case failures > 0:
 		return fmt.Sprintf("%d errors", failures)
 	}

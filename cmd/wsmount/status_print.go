@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/wsmount/wsmount/cache"
 	"github.com/wsmount/wsmount/cmd/internal/control"
 	"github.com/wsmount/wsmount/cmd/internal/mountpoint"
 )
@@ -121,7 +122,10 @@ func printCopy(row func(name, value string), p control.Part, now time.Time) {
 		row("sending", fmt.Sprintf("%s %s, %s of %s", t.What, t.Path, bytesText(t.Sent), bytesText(t.Size)))
 	}
 	printBranches(row, c, now)
-	row("sync", c.Policy+note(c.Unpushed, "commits are not pushed yet"))
+	row("sync", c.Policy)
+	if c.Unpushed {
+		row("unpushed", commitsText(&cache.Unpushed{Commits: c.UnpushedCommits, Since: c.UnpushedSince}, now))
+	}
 	row("revision", c.Revision)
 	row("history", historyText(c))
 	row("requests", requestsText(c))
@@ -134,7 +138,7 @@ func printCopy(row func(name, value string), p control.Part, now time.Time) {
 func printBranches(row func(name, value string), c *control.Copy, now time.Time) {
 	for i, f := range []*control.Fails{c.PushFails, c.PullsFails} {
 		if f != nil {
-			row([]string{"push", "pr"}[i], fmt.Sprintf("fails for %s: %s", age(f.Since, now), f.Error))
+			row([]string{"push", "pr"}[i], failsText(f, now))
 		}
 	}
 	row("branch", c.Branch)
@@ -232,7 +236,7 @@ func stateText(s control.Status, now time.Time) string {
 	switch s.State {
 	case control.Dead:
 		return text + "; the daemon is gone: run `wsmount umount " + s.Mountpoint + "` or mount it again; what follows was true " +
-			age(s.Taken, now) + " ago, and `wsmount recover` lists what is unsaved now"
+			age(s.Taken, now) + " ago, but for what is unsaved, which is as it is now"
 	case control.NotResponding:
 		return text + "; what follows was true " + age(s.Taken, now) + " ago"
 	}
@@ -254,6 +258,9 @@ func watchText(wt control.Watch) string {
 }
 
 func unsavedText(p control.Part, now time.Time) string {
+	if p.Unsaved.Unknown != "" {
+		return "not known: " + p.Unsaved.Unknown
+	}
 	if p.Unsaved.Files == 0 && p.Unsaved.Names == 0 && p.HeldBack == 0 && p.Conflicts == 0 {
 		return "nothing"
 	}

@@ -167,6 +167,10 @@ type Unsaved struct {
 	Names  int       `json:"names"` // renames, removals, modes, ...
 	Bytes  int64     `json:"bytes"`
 	Oldest time.Time `json:"oldest,omitzero"`
+
+	// Unknown says of a mount whose daemon is gone why nobody can say what is
+	// unsaved now; the rest is what it said last.
+	Unknown string `json:"unknown,omitempty"`
 }
 
 // Copy is how the working copy of a remote store is.
@@ -179,6 +183,10 @@ type Copy struct {
 	Retrying  int    `json:"retrying"` // changes that failed and will be tried again
 	LastError string `json:"lastError,omitempty"`
 	PutOff    string `json:"pullPutOff,omitempty"` // why a pull waits
+
+	// UnpushedCommits the remote does not have, the oldest since UnpushedSince.
+	UnpushedCommits int       `json:"unpushedCommits,omitempty"`
+	UnpushedSince   time.Time `json:"unpushedSince,omitzero"`
 
 	Branch     string   `json:"branch,omitempty"`   // that commits go to, of a store that has some
 	Branches   []Branch `json:"branches,omitempty"` // that wait to be merged, at most 20
@@ -224,7 +232,7 @@ type Branch struct {
 type Fails struct {
 	Since time.Time `json:"since"`
 	Next  time.Time `json:"next"`
-	Error string    `json:"error"`
+	Error string    `json:"error"` // "": it was broken off, or is under way
 }
 
 // Requests are requests of one kind to a service, and the bytes of their bodies.
@@ -351,9 +359,11 @@ type UnmountResult struct {
 	HeldBy     []mountpoint.Holder `json:"heldBy,omitempty"`    // whose mount namespaces keep it alive
 
 	// Unsent are the changes that stay in working copies because policy did not
-	// want them sent; Conflicts is how many of them are conflicts.
+	// want them sent, or their daemon was gone; Conflicts is how many of them are
+	// conflicts. Unpushed are commits that stay likewise.
 	Unsent    int `json:"unsent,omitempty"`
 	Conflicts int `json:"conflicts,omitempty"`
+	Unpushed  int `json:"unpushed,omitempty"`
 }
 
 // Debug is what a debug bundle wants from the daemon itself.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/wsmount/wsmount/cache"
 	"github.com/wsmount/wsmount/cmd/internal/control"
 	"github.com/wsmount/wsmount/mountspec"
 	"github.com/wsmount/wsmount/providers"
@@ -61,15 +62,44 @@ func (a *again) fails() *control.Fails {
 	return &control.Fails{Since: a.since, Next: a.next, Error: a.err.Error()}
 }
 
-// tryAgain pushes and opens in the background what could not be before, in this
-// mount or in the one before it.
+// owes reports whether commits are to be pushed now by themselves: each commit is,
+// or a push of them was begun, in this mount or in the one before it.
+func (k *keeper) owes(u *cache.Unpushed) bool {
+	if u == nil || k.readOnly || k.sync.Mode != mountspec.ModePullPush || k.sync.Push.On.Resolve() == mountspec.EventManual {
+		return false
+	}
+	return k.pushes(mountspec.EventCommitCompleted) || !u.Owed.IsZero()
+}
+
+// tried notes what became of a push. One that was broken off has not failed, and
+// is made again soon.
+func (k *keeper) tried(err error) {
+	if errors.Is(err, context.Canceled) {
+		return
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.pushAgain.ended(k.now(), err)
+}
+
+// pushFails is what the working copy knows of a push that has not succeeded, which
+// outlives this process. mu is held.
+func (k *keeper) pushFails(u *cache.Unpushed) *control.Fails {
+	if u == nil || u.Owed.IsZero() {
+		return k.pushAgain.fails() // the policy may be why
+	}
+	return &control.Fails{Since: u.Owed, Next: k.pushAgain.next, Error: u.Error}
+}
+
+// tryAgain pushes and opens in the background what the working copy has committed
+// by itself, and what could not be before, in this mount or in the one before it.
 func (k *keeper) tryAgain() {
 	now, status := k.now(), k.copy.Status()
 	k.mu.Lock()
-	if !status.Unpushed {
+	if !k.owes(status.Unpushed) {
 		k.pushAgain = again{}
-	} else if k.pushes(mountspec.EventCommitCompleted) {
-		k.pushAgain.wait(now) // who pushes each commit does so long before that
+	} else if k.pushAgain.next.IsZero() {
+		k.pushAgain.next = now
 	}
 	wanted := k.wanted()
 	if len(wanted) == 0 {
@@ -91,7 +121,7 @@ func (k *keeper) tryAgain() {
 		defer k.look()
 		var out control.EventResult
 		if push {
-			if err := k.push(ctx, &out); err != nil {
+			if err := k.pushOwed(ctx, &out); err != nil {
 				return err
 			}
 		}
@@ -103,6 +133,14 @@ func (k *keeper) tryAgain() {
 		}
 		return nil
 	})
+}
+
+// pushOwed pushes, and pulls after it where policy wants that.
+func (k *keeper) pushOwed(ctx context.Context, out *control.EventResult) error {
+	if k.pushes(mountspec.EventCommitCompleted) {
+		return k.do(ctx, mountspec.EventCommitCompleted, nil, out)
+	}
+	return k.push(ctx, out)
 }
 
 // wanted are the branches whose pull request could not be opened. mu is held.

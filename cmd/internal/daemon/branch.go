@@ -119,7 +119,7 @@ func (k *keeper) closeBranch(ctx context.Context, out *control.EventResult) (ref
 			k.log.Warn("a branch is left with changes that are not committed", "workspace", k.name, "err", err)
 		}
 	}
-	if k.sync.Push.On.Resolve() == mountspec.EventManual || !k.copy.Status().Unpushed {
+	if k.sync.Push.On.Resolve() == mountspec.EventManual || k.copy.Status().Unpushed == nil {
 		return false
 	}
 	err := k.push(ctx, out)
@@ -154,11 +154,14 @@ func (k *keeper) lookAgain() {
 	}
 }
 
-// listBranches puts them into the status.
-func (k *keeper) listBranches(c *control.Copy) {
+// listBranches puts them into the status, with what is known of unpushed commits.
+func (k *keeper) listBranches(c *control.Copy, u *cache.Unpushed) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	c.PushFails, c.PullsFails = k.pushAgain.fails(), k.pullsAgain.fails()
+	c.PushFails, c.PullsFails = k.pushFails(u), k.pullsAgain.fails()
+	if u != nil {
+		c.Unpushed, c.UnpushedCommits, c.UnpushedSince = true, u.Commits, u.Since
+	}
 	if c.Branch = k.branches.On; c.Branch == "" {
 		c.Branch = k.branches.Tracked
 	}

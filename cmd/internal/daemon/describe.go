@@ -23,11 +23,11 @@ func (w *workingCopy) describe(s *control.Part) {
 	s.HeldBack, s.Conflicts = st.HeldCount, st.Conflicts
 	h := w.HistoryUsage()
 	s.Copy = &control.Copy{StateDir: w.dir, Policy: w.keeper.text(), WriteBack: w.noWait, Revision: string(st.Revision),
-		Unpushed: st.Unpushed, Retrying: st.Retrying, LastError: st.LastError, PutOff: w.keeper.putOff(),
+		Retrying: st.Retrying, LastError: st.LastError, PutOff: w.keeper.putOff(),
 		Unreachable: st.Unreachable.Seconds(), Stale: st.Stale, Excluded: st.Hidden,
 		HistoryVersions: h.Versions, HistoryBytes: h.Bytes, Requests: w.requests()}
 	listChanges(s.Copy, st)
-	w.keeper.listBranches(s.Copy)
+	w.keeper.listBranches(s.Copy, st.Unpushed)
 }
 
 // listChanges names what is on its way, what is held back, and what is halted.

@@ -12,6 +12,7 @@ import (
 	"github.com/wsmount/wsmount/cmd/internal/control"
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 	"github.com/wsmount/wsmount/cmd/internal/lifecycle"
+	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/mountspec"
 	"github.com/wsmount/wsmount/providers"
 )
@@ -74,7 +75,7 @@ var codes = []struct {
 	{cache.ErrHalted, exit.Unsafe}, {errNotGranted, exit.Denied}, {errNoPulls, exit.Denied},
 	{providers.ErrUnauthenticated, exit.Denied}, {providers.ErrPermission, exit.Denied},
 	{providers.ErrConflict, exit.Conflict}, {providers.ErrUnavailable, exit.Unreachable},
-	{context.DeadlineExceeded, exit.Unreachable}, {cache.ErrNoVersion, exit.Unresolvable},
+	{context.DeadlineExceeded, exit.Unreachable}, {fs.ErrUnavailable, exit.Unreachable}, {cache.ErrNoVersion, exit.Unresolvable},
 	{cache.ErrNotKept, exit.Unresolvable}, {cache.ErrNoConflict, exit.Unresolvable},
 	{providers.ErrNotExist, exit.Unresolvable},
 }

@@ -39,6 +39,7 @@ type keeper struct {
 	keeperOptions
 
 	template *mountspec.Template
+	asked    bool     // a person has had all pushed, or seen why not: the end does not try again
 	stop     []func() // subscriptions
 	ctx      context.Context
 	cancel   context.CancelFunc
@@ -198,7 +199,8 @@ func (k *keeper) do(ctx context.Context, name mountspec.Trigger, vars map[string
 		errs = append(errs, k.commit(ctx, vars["message"], vars["summary"], out))
 	}
 	committed := out.Committed > 0
-	if k.pushes(name) || committed && k.pushes(mountspec.EventCommitCompleted) && !k.copy.pushes {
+	each := k.commits(name) && k.pushes(mountspec.EventCommitCompleted)
+	if k.pushes(name) || each && k.copy.Status().Unpushed != nil {
 		errs = append(errs, k.push(ctx, out))
 	}
 	switch {
@@ -328,7 +330,7 @@ func (k *keeper) pull(ctx context.Context, out *control.EventResult) error {
 	}
 	k.pulled(report, out)
 	k.emit(mountspec.EventPullCompleted, map[string]string{"ref": string(report.Revision)})
-	if before.Queued > 0 || !before.Unpushed || k.copy.Status().Queued == 0 {
+	if before.Queued > 0 || before.Unpushed == nil || k.copy.Status().Queued == 0 {
 		return nil
 	}
 	// What was committed and not pushed has become changes on top of what
@@ -437,16 +439,13 @@ func (k *keeper) compose(files []string, count int) (message string, author prov
 	return k.template.Expand(v), author, others
 }
 
-// sent is told of each commit that a store of revisions has taken.
+// sent is told of each commit that a store of revisions has taken. Who made it
+// pushes it; those of the working copy itself are pushed by tryAgain.
 func (k *keeper) sent(r providers.Revision) {
 	k.mu.Lock()
-	own := k.quiet
 	k.quiet, k.unlooked = false, true
 	k.mu.Unlock()
 	k.emit(mountspec.EventCommitCompleted, map[string]string{"ref": string(r)})
-	if !own && k.pushes(mountspec.EventCommitCompleted) && !k.copy.pushes {
-		k.afterwards(lifecycle.Event{Name: string(mountspec.EventCommitCompleted)})
-	}
 }
 
 // arrived is told of each push. Of one of this keeper's own it is told when there
@@ -555,8 +554,8 @@ func (k *keeper) leave() {
 	k.cancel()
 }
 
-// finish follows workspace-close, the last event: it comes after the unmount.
-// The error says what policy wanted sent and is not.
+// finish follows workspace-close, the last event: it comes after the unmount, and
+// before finishPush. The error says what policy wanted sent and is not.
 func (k *keeper) finish(ctx context.Context) error {
 	k.leave()
 	select {
@@ -573,13 +572,18 @@ func (k *keeper) finish(ctx context.Context) error {
 	if k.commits(mountspec.EventWorkspaceClose) {
 		errs = append(errs, k.commit(ctx, "", "", &out))
 	}
-	if k.pushes(mountspec.EventWorkspaceClose) || k.pushes(mountspec.EventCommitCompleted) && k.copy.Status().Unpushed {
-		errs = append(errs, k.push(ctx, &out))
-	}
 	if out.HeldBack > 0 && k.allowed(policy.Commit) == nil {
 		errs = append(errs, k.heldBack())
 	}
 	return errors.Join(errs...)
+}
+
+// finishPush pushes what is owed when all is committed. The token stays taken.
+func (k *keeper) finishPush(ctx context.Context) error {
+	if !k.events || k.asked || ctx.Err() != nil || !k.pushes(mountspec.EventWorkspaceClose) && !k.owes(k.copy.Status().Unpushed) {
+		return nil
+	}
+	return k.push(ctx, &control.EventResult{})
 }
 
 // heldBack says what a commit has left, and why.

@@ -32,6 +32,9 @@ func othersUnsaved(root string, place [3]string) error {
 		case err != nil:
 			return exit.New(exit.Unsafe, "another working copy of @%s/%s cannot be read: %s: %w", place[0], place[1], dir, err).
 				Hint("`wsmount recover --scan %s` rebuilds it", dir)
+		case l.Total == 0 && len(l.Recovered) == 0:
+			return exit.New(exit.Unsafe, "another working copy of @%s/%s holds commits that are not pushed: %s", place[0], place[1], dir).
+				Hint("`wsmount recover upload %s` pushes them", dir)
 		default:
 			return exit.New(exit.Unsafe, "another working copy of @%s/%s holds unsaved changes (%d): %s", place[0], place[1], max(l.Total, len(l.Recovered)), dir).
 				Hint("`wsmount recover export %s DIR` copies them, `wsmount recover` shows them", dir)

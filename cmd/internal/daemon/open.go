@@ -157,7 +157,7 @@ func openCached(ctx context.Context, r *host.Resolved, e Env) (fs.Volume, error)
 	if !exclude.Empty() {
 		o.Exclude = exclude
 	}
-	w.dir, w.readOnly, w.noWait, w.pushes = e.StateDir, o.ReadOnly, o.Policy.NoWait, o.Policy.Push
+	w.dir, w.readOnly, w.noWait = e.StateDir, o.ReadOnly, o.Policy.NoWait
 	if w.Volume, err = cache.Open(ctx, w.provider, o); err == nil {
 		return w, nil
 	}

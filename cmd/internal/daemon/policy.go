@@ -19,7 +19,8 @@ const (
 	writeBackWindow = time.Second
 )
 
-// policyOf is what a manifest's sync block means for a working copy. writeBack
+// policyOf is what a manifest's sync block means for a working copy, which never
+// pushes by itself: the keeper does, and can say what became of it. writeBack
 // says that the host lets closes of a canonical store return early; its commit
 // block counts then.
 //
@@ -33,7 +34,6 @@ func policyOf(r *host.Resolved, writeBack bool) cache.Policy {
 	case s.Mode == mountspec.ModePullPush:
 		p.NoWait, p.Atomic = true, true
 		p.Commit, p.Window = dueOf(s), s.Commit.Batch
-		p.Push = s.Push.On.Resolve() == mountspec.EventCommitCompleted && !hasBranches(s) && !r.HoldPush
 		if r.HoldCommit {
 			p.Commit, p.MaxUnsaved = cache.DueAsked, math.MaxInt64
 		}

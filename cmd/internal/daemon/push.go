@@ -74,17 +74,19 @@ func (h *heldPush) taken() providers.PushResult {
 // pushHeld pushes, and calls then with the branch that is at the remote now.
 func (k *keeper) pushHeld(ctx context.Context, out *control.EventResult, then func(branch string, pushed bool) error) (branch string, err error) {
 	if err := k.allowed(policy.Push); err != nil {
-		if k.copy.Status().Unpushed {
+		if k.copy.Status().Unpushed != nil {
 			out.HeldBack++
 			k.log.Warn("nothing is pushed", "workspace", k.name, "err", err)
+			k.tried(err)
 		}
 		return "", nil
 	}
 	branch, err = k.target(ctx, out)
 	if err != nil {
+		k.tried(err)
 		return "", fmt.Errorf("%s: push: %w", k.name, err)
 	}
-	if k.copy.Status().Unpushed {
+	if k.copy.Status().Unpushed != nil {
 		l := k.r.Location
 		if err := k.audit.Write(audit.Push{Workspace: k.name, Principal: k.r.Principal, Remote: l.Endpoint + "/" + l.Bucket, Branch: branch}); err != nil {
 			return branch, fmt.Errorf("%s: push: %w", k.name, err)
@@ -94,11 +96,7 @@ func (k *keeper) pushHeld(ctx context.Context, out *control.EventResult, then fu
 	k.hold(held)
 	result, err := k.copy.Push(ctx, providers.PushOptions{})
 	k.hold(nil)
-	if k.sync.Push.On.Resolve() != mountspec.EventManual {
-		k.mu.Lock()
-		k.pushAgain.ended(k.now(), err)
-		k.mu.Unlock()
-	}
+	k.tried(err)
 	if err != nil {
 		return branch, fmt.Errorf("%s: push: %w", k.name, err)
 	}

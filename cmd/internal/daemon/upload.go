@@ -14,7 +14,8 @@ import (
 	"github.com/wsmount/wsmount/cmd/internal/state"
 )
 
-// Upload sends what the working copies of a tree hold, without a mount. It
+// Upload sends what the working copies of a tree hold, commits that are not pushed
+// too, without a mount. It
 // takes no longer than Options.StopTimeout. What could not be sent is in the
 // result, and stays.
 func Upload(ctx context.Context, tree *Tree, o Options) (out control.EventResult, err error) {
@@ -38,7 +39,7 @@ func Upload(ctx context.Context, tree *Tree, o Options) (out control.EventResult
 	for i := len(d.parts) - 1; i >= 0; i-- {
 		p := d.parts[i]
 		out.Parts++
-		did, err := p.keeper.told(d.drain, control.SyncRequest{Verb: control.VerbCommit})
+		did, err := p.keeper.upload(d.drain)
 		out.Add(did)
 		if err != nil {
 			out.Fail(err.Error(), int(codeOf(err)))
@@ -48,6 +49,18 @@ func Upload(ctx context.Context, tree *Tree, o Options) (out control.EventResult
 		out.Fail(err.Error(), int(exit.Unsafe))
 	}
 	return out, nil
+}
+
+// upload commits, and pushes what is committed then.
+func (k *keeper) upload(ctx context.Context) (out control.EventResult, err error) {
+	out, err = k.told(ctx, control.SyncRequest{Verb: control.VerbCommit})
+	if k.copy.Status().Unpushed == nil {
+		return out, err
+	}
+	k.asked = true
+	did, perr := k.told(ctx, control.SyncRequest{Verb: control.VerbPush})
+	out.Add(did)
+	return out, errors.Join(err, perr)
 }
 
 // openCopies opens the working copies that are there already.

@@ -23,7 +23,6 @@ type workingCopy struct {
 	dir      string // its state directory
 	readOnly bool
 	noWait   bool // closes do not wait for the store
-	pushes   bool // each commit is pushed by the volume itself
 	keeper   *keeper
 
 	// ending is told that the tree is unmounted and that what policy wants sent
@@ -63,7 +62,7 @@ func (w *workingCopy) Status() cache.Status {
 	}
 	s := w.Volume.Status()
 	if _, ok := providers.As[providers.Pusher](w.provider); !ok {
-		s.Unpushed = false
+		s.Unpushed = nil
 	}
 	return s
 }
@@ -109,6 +108,7 @@ func (w *workingCopy) Close() error {
 		return w.provider.Close()
 	}
 	err := errors.Join(w.keeper.finish(ctx), w.Drain(ctx, nil))
+	err = errors.Join(err, w.keeper.finishPush(ctx))
 	if ctx.Err() != nil {
 		return errors.Join(err, w.unsent())
 	}
@@ -121,8 +121,12 @@ func (w *workingCopy) Close() error {
 
 // unsent says what was left behind when time was over.
 func (w *workingCopy) unsent() error {
-	if s := w.Status(); s.Queued > 0 {
+	s := w.Status()
+	if s.Queued > 0 {
 		return fmt.Errorf("%d changes were not sent in time", s.Queued)
+	}
+	if s.Unpushed != nil && w.keeper.owes(s.Unpushed) {
+		return errors.New("commits were not pushed in time")
 	}
 	return nil
 }
