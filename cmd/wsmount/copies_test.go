@@ -254,7 +254,7 @@ func TestSyncByHand(t *testing.T) {
 	// manual: what is unsaved is nobody's wish to send, but somebody should know
 	w.write("mnt/d", "unsaved")
 	w.write("mnt/e", "unsaved")
-	if out := w.ok("umount", "mnt"); out != "2 changes stay in the working copy, unsent: `wsmount recover` lists them\n" {
+	if out := w.ok("umount", "mnt"); out != "2 changes stay in the working copy, unsent; 1 commit stays in the working copy, not pushed: `wsmount recover` lists them\n" {
 		t.Errorf("umount: got %q", out)
 	}
 	if out := w.ok("recover"); !strings.Contains(out, "2 changes, ") {
@@ -283,7 +283,7 @@ func TestUmountTellsWhatStays(t *testing.T) {
 	eventually(t, "the daemon's end", func() bool { return w.status().State == control.Dead })
 	o := w.run("umount", "mnt", "--json")
 	var res control.UnmountResult
-	if err := json.Unmarshal([]byte(o.out), &res); err != nil || o.code != exit.Done || !res.Unmounted || !strings.Contains(o.out, `"unsent": 1`) || !strings.Contains(o.out, `"conflicts": 1`) {
+	if err := json.Unmarshal([]byte(o.out), &res); err != nil || o.code != exit.Unsafe || !res.Unmounted || !strings.Contains(o.out, `"unsent": 1`) || !strings.Contains(o.out, `"conflicts": 1`) {
 		t.Errorf("umount --json: got %+v, %v", o, err)
 	}
 }

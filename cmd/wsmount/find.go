@@ -9,6 +9,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/wsmount/wsmount/cache"
 	"github.com/wsmount/wsmount/cmd/internal/control"
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 	"github.com/wsmount/wsmount/cmd/internal/mountpoint"
@@ -114,8 +115,61 @@ func lookAt(ctx context.Context, r *state.Record) control.Status {
 	s.Mountpoint, s.PID, s.State = r.Mountpoint, r.PID, control.Dead
 	if alive {
 		s.State = control.NotResponding
+		return s
 	}
+	lookIntoCopies(ctx, &s)
 	return s
+}
+
+// lookIntoCopies puts what the working copies of a mount whose daemon is gone hold
+// into its last status: what programs did after that was taken is in no status.
+func lookIntoCopies(ctx context.Context, s *control.Status) {
+	s.UnsavedBytes, s.ConflictsTotal = 0, 0
+	for i := range s.Parts {
+		p := &s.Parts[i]
+		if p.Copy != nil {
+			lookIntoCopy(ctx, p)
+		}
+		s.UnsavedBytes += p.Unsaved.Bytes
+		s.ConflictsTotal += p.Conflicts
+	}
+}
+
+// lookIntoCopy does so with one, as long as ctx allows. Where that tells nothing,
+// it says so.
+func lookIntoCopy(ctx context.Context, p *control.Part) {
+	found := make(chan func(), 1)
+	go func() {
+		l, err := cache.Inspect(filepath.Join(p.Copy.StateDir, state.CopyName), 1)
+		found <- func() { fillIn(p, l, err) }
+	}()
+	select {
+	case fill := <-found:
+		fill()
+	case <-ctx.Done():
+		p.Unsaved.Unknown = "the working copy could not be read in time; `wsmount recover` reads it"
+	}
+}
+
+// fillIn is what a look into a working copy tells of its part.
+func fillIn(p *control.Part, l cache.Leftover, err error) {
+	switch {
+	case err != nil:
+		p.Unsaved.Unknown = "the working copy cannot be read: " + err.Error()
+		return
+	case l.InUse:
+		p.Unsaved.Unknown = "another mount, or command, has the working copy"
+		return
+	}
+	p.Unsaved = control.Unsaved{Files: l.Files, Names: l.Total, Bytes: l.Bytes}
+	p.HeldBack, p.Conflicts = l.Held, l.Conflicts
+	p.Copy.InFlight, p.Copy.Unpushed, p.Copy.UnpushedCommits, p.Copy.UnpushedSince, p.Copy.PushFails = nil, false, 0, time.Time{}, nil
+	if u := l.Unpushed; u != nil {
+		p.Copy.Unpushed, p.Copy.UnpushedCommits, p.Copy.UnpushedSince = true, u.Commits, u.Since
+		if !u.Owed.IsZero() {
+			p.Copy.PushFails = &control.Fails{Since: u.Owed, Error: u.Error}
+		}
+	}
 }
 
 // absolute makes a path absolute without following it.

@@ -30,7 +30,7 @@ func recoverCommand() *cli.Command {
 		ArgsUsage: "[list|upload|export|accept] [WORKSPACE|STATEDIR] [DIR|PATH...]",
 		Description: "A working copy that was unmounted by force, killed or cut off may hold what no store has. " +
 			"Mounting the workspace again goes on with it; these do without:\n\n" +
-			"  wsmount recover                          what is unsaved, and where\n" +
+			"  wsmount recover                          what is unsaved, or not pushed\n" +
 			"  wsmount recover upload @acme/ops         send it, as a mount would\n" +
 			"  wsmount recover export @acme/ops ./out   copy the files, leave all as it is\n" +
 			"  wsmount recover accept @acme/ops [PATH]  take for good what a loss of power\n" +
@@ -204,6 +204,9 @@ func printLeftover(w io.Writer, l leftover, most int) {
 	}
 	row("state", "not mounted"+note(l.Ended != "", "the last session ended: "+l.Ended))
 	row("unsaved", fmt.Sprintf("%s, %s; %d suspect, %d conflicts, %d held back", count(l.Total, "change"), bytesText(l.Bytes), l.Suspect, l.Conflicts, l.Held))
+	if l.Unpushed != nil {
+		row("unpushed", commitsText(l.Unpushed, time.Now()))
+	}
 	for _, u := range l.Unsaved[:min(len(l.Unsaved), most)] {
 		fmt.Fprintf(w, "    %-10s %9s  %s\n", u.Change, bytesText(u.Size), clip(oneLine(u.Path), width-27))
 		if why := unsavedWhy(u); why != "" {

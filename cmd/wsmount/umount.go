@@ -8,14 +8,11 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/wsmount/wsmount/cache"
 	"github.com/wsmount/wsmount/cmd/internal/control"
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 	"github.com/wsmount/wsmount/cmd/internal/mountpoint"
@@ -61,77 +58,16 @@ func umountAction(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	if !res.Busy && !req.Lazy && !r.Alive() {
-		res.Unsent, res.Conflicts = whatStays(r, dirs)
+	if res.Busy || req.Lazy || r.Alive() {
+		return reportUmount(c.App.Writer, c.Bool("json"), res)
 	}
-	return reportUmount(c.App.Writer, c.Bool("json"), res)
-}
-
-// whatStays counts what a mount that has ended left unsent in its working copies.
-// Where a daemon could still say that nothing is, they are not looked at. What
-// cannot be read, the next mount and recover tell of.
-func whatStays(r *state.Record, dirs []string) (changes, conflicts int) {
-	if s, ok := lastStatus(r); ok && s.State == control.Stopped && unsentIn(s) == 0 && heldBack(s) == 0 && s.ConflictsTotal == 0 {
-		return 0, 0
+	whatStays(r, dirs, &res)
+	err = reportUmount(c.App.Writer, c.Bool("json"), res)
+	if s, _ := lastStatus(r); err == nil && s.State != control.Stopped && staysText(res) != "" {
+		// The daemon was gone: nobody has sent what policy wants sent.
+		err = silent(exit.Unsafe)
 	}
-	for _, dir := range dirs {
-		l, err := cache.Inspect(filepath.Join(dir, state.CopyName), 1)
-		if err == nil { // one that the next mount has taken over holds nothing
-			changes, conflicts = changes+l.Total, conflicts+l.Conflicts
-		}
-	}
-	return changes, conflicts
-}
-
-// copyDirs are the directories of the working copies in a mount, as its last
-// status names them.
-func copyDirs(r *state.Record) []string {
-	var s control.Status
-	b, _, err := r.Status()
-	if err == nil {
-		err = json.Unmarshal(b, &s)
-	}
-	dirs := []string{r.Dir}
-	if err != nil {
-		return dirs
-	}
-	for _, p := range s.Parts {
-		if p.Copy != nil && p.Copy.StateDir != "" && !slices.Contains(dirs, p.Copy.StateDir) {
-			dirs = append(dirs, p.Copy.StateDir)
-		}
-	}
-	return dirs
-}
-
-// exportLeft copies what a mount that was ended by force has not sent to a
-// place where a person finds it. It stays in the working copy, too. The error
-// says that there was something.
-func exportLeft(ctx context.Context, r *state.Record, dirs []string) error {
-	if err := endsWithin(ctx, r, forceLimit); err != nil {
-		return err
-	}
-	for _, dir := range dirs {
-		l, err := cache.Inspect(filepath.Join(dir, state.CopyName), 1)
-		switch {
-		case errors.Is(err, fs.ErrNotExist), err == nil && l.Empty():
-			continue
-		case err == nil && l.InUse: // the next mount has begun, and goes on with it
-			continue
-		case err != nil:
-			return exit.New(exit.Unsafe, "%s is unmounted, but what it has not sent cannot be read: %w", r.Mountpoint, err).
-				Hint("`wsmount recover --scan %s` rebuilds it", dir)
-		}
-		into := filepath.Join(dir, "exported-"+time.Now().UTC().Format("20060102T150405.000"))
-		got, err := cache.Export(ctx, filepath.Join(dir, state.CopyName), into, nil)
-		if err != nil {
-			return exit.New(exit.Unsafe, "%s is unmounted, but what it has not sent could not be copied: %w", r.Mountpoint, err).
-				Hint("it is kept: `wsmount recover list %s`", dir)
-		}
-		return exit.New(exit.Unsafe, "%s is unmounted, and %s not sent: %s copied to %s", r.Mountpoint,
-			plural(l.Total, "1 change is", fmt.Sprintf("%d changes are", l.Total)), count(len(got.Files), "file"), into).
-			Hint("mount the workspace again to send them, or `wsmount recover upload`")
-	}
-	return nil
+	return err
 }
 
 // umountRecord asks the daemon to unmount, or does it when there is none that
@@ -338,8 +274,8 @@ func reportUmount(w io.Writer, asJSON bool, res control.UnmountResult) error {
 		return nil
 	}
 	if !res.Busy {
-		if res.Unsent > 0 {
-			fmt.Fprintln(w, unsentText(res.Unsent, res.Conflicts))
+		if text := staysText(res); text != "" {
+			fmt.Fprintln(w, text)
 		}
 		if len(res.HeldBy) > 0 {
 			fmt.Fprintf(w, "note: it lives on in another mount namespace, that of %s; nothing is unsent\n", oneLine(mountpoint.Names(res.HeldBy)))
@@ -362,12 +298,6 @@ func reportUmount(w io.Writer, asJSON bool, res control.UnmountResult) error {
 		return e.Hint("unmount what is inside first, or give --lazy")
 	}
 	return e.Hint("end %s, or give --lazy or --force", plural(len(users), "this program", "these programs")+" ("+strings.Join(users, ", ")+")")
-}
-
-// unsentText says what stays in the working copies of a mount that has ended.
-func unsentText(changes, conflicts int) string {
-	return fmt.Sprintf("%s in the working copy, unsent%s: `wsmount recover` lists them",
-		plural(changes, "1 change stays", fmt.Sprintf("%d changes stay", changes)), note(conflicts > 0, count(conflicts, "conflict")))
 }
 
 func openText(files int) string {

@@ -1,0 +1,115 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/wsmount/wsmount/cache"
+	"github.com/wsmount/wsmount/cmd/internal/control"
+	"github.com/wsmount/wsmount/cmd/internal/exit"
+	"github.com/wsmount/wsmount/cmd/internal/state"
+)
+
+// whatStays counts what a mount that has ended left unsent in its working copies.
+// Where a daemon could still say that nothing is, they are not looked at. What
+// cannot be read, the next mount and recover tell of.
+func whatStays(r *state.Record, dirs []string, res *control.UnmountResult) {
+	if s, ok := lastStatus(r); ok && s.State == control.Stopped && unsentIn(s) == 0 && heldBack(s) == 0 && s.ConflictsTotal == 0 && !unpushed(s) {
+		return
+	}
+	for _, dir := range dirs {
+		l, err := cache.Inspect(filepath.Join(dir, state.CopyName), 1)
+		if err != nil {
+			continue
+		}
+		// One that the next mount has taken over holds nothing.
+		res.Unsent, res.Conflicts = res.Unsent+l.Total, res.Conflicts+l.Conflicts
+		if l.Unpushed != nil {
+			res.Unpushed += max(1, l.Unpushed.Commits)
+		}
+	}
+}
+
+// copyDirs are the directories of the working copies in a mount, as its last
+// status names them.
+func copyDirs(r *state.Record) []string {
+	var s control.Status
+	b, _, err := r.Status()
+	if err == nil {
+		err = json.Unmarshal(b, &s)
+	}
+	dirs := []string{r.Dir}
+	if err != nil {
+		return dirs
+	}
+	for _, p := range s.Parts {
+		if p.Copy != nil && p.Copy.StateDir != "" && !slices.Contains(dirs, p.Copy.StateDir) {
+			dirs = append(dirs, p.Copy.StateDir)
+		}
+	}
+	return dirs
+}
+
+// exportLeft copies what a mount that was ended by force has not sent to a
+// place where a person finds it. It stays in the working copy, too. The error
+// says that there was something.
+func exportLeft(ctx context.Context, r *state.Record, dirs []string) error {
+	if err := endsWithin(ctx, r, forceLimit); err != nil {
+		return err
+	}
+	for _, dir := range dirs {
+		l, err := cache.Inspect(filepath.Join(dir, state.CopyName), 1)
+		switch {
+		case errors.Is(err, fs.ErrNotExist), err == nil && l.Empty():
+			continue
+		case err == nil && l.InUse: // the next mount has begun, and goes on with it
+			continue
+		case err != nil:
+			return exit.New(exit.Unsafe, "%s is unmounted, but what it has not sent cannot be read: %w", r.Mountpoint, err).
+				Hint("`wsmount recover --scan %s` rebuilds it", dir)
+		}
+		if l.Total == 0 && len(l.Recovered) == 0 {
+			return exit.New(exit.Unsafe, "%s is unmounted, and not pushed: %s", r.Mountpoint, commitsText(l.Unpushed, time.Now())).
+				Hint("mount the workspace again to push, or `wsmount recover upload`")
+		}
+		into := filepath.Join(dir, "exported-"+time.Now().UTC().Format("20060102T150405.000"))
+		got, err := cache.Export(ctx, filepath.Join(dir, state.CopyName), into, nil)
+		if err != nil {
+			return exit.New(exit.Unsafe, "%s is unmounted, but what it has not sent could not be copied: %w", r.Mountpoint, err).
+				Hint("it is kept: `wsmount recover list %s`", dir)
+		}
+		more := ""
+		if l.Unpushed != nil {
+			more = "; not pushed: " + commitsText(l.Unpushed, time.Now())
+		}
+		return exit.New(exit.Unsafe, "%s is unmounted, and %s not sent: %s copied to %s%s", r.Mountpoint,
+			plural(l.Total, "1 change is", fmt.Sprintf("%d changes are", l.Total)), count(len(got.Files), "file"), into, more).
+			Hint("mount the workspace again to send them, or `wsmount recover upload`")
+	}
+	return nil
+}
+
+// staysText says what stays in the working copies of a mount that has ended, ""
+// when nothing does.
+func staysText(res control.UnmountResult) string {
+	changes := fmt.Sprintf("%s in the working copy, unsent%s",
+		plural(res.Unsent, "1 change stays", fmt.Sprintf("%d changes stay", res.Unsent)), note(res.Conflicts > 0, count(res.Conflicts, "conflict")))
+	commits := fmt.Sprintf("%s in the working copy, not pushed", plural(res.Unpushed, "1 commit stays", fmt.Sprintf("%d commits stay", res.Unpushed)))
+	switch {
+	case res.Unsent == 0 && res.Unpushed == 0:
+		return ""
+	case res.Unpushed == 0:
+		commits = ""
+	case res.Unsent == 0:
+		changes = ""
+	default:
+		changes += "; "
+	}
+	return changes + commits + ": `wsmount recover` lists them"
+}

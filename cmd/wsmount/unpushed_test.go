@@ -1,0 +1,151 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/wsmount/wsmount/cmd/internal/control"
+	"github.com/wsmount/wsmount/cmd/internal/exit"
+)
+
+const pushEach = "mode: pull-push, commit: {on: turn-end}, push: {on: per-commit}"
+
+// cut takes the remote away, so that nothing is answered.
+func (r *remote) cut(t *testing.T) {
+	t.Helper()
+	if err := r.Cut(t.Context(), true); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (r *remote) connect(t *testing.T) {
+	t.Helper()
+	if err := r.Connect(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// pushed reports whether others see a file.
+func (r *remote) pushed(t *testing.T, name string) bool {
+	t.Helper()
+	return strings.Contains(r.dump(t), `"`+name+`"`)
+}
+
+// killed ends the daemon of the mount as a kill would.
+func (w *world) killed() {
+	w.t.Helper()
+	syscall.Kill(w.status().PID, syscall.SIGKILL)
+	eventually(w.t, "the daemon's end", func() bool { return w.status().State == control.Dead })
+}
+
+// A push that policy ties to an event is waited for; that it fails is told at once
+// and for as long as it does, and it is made again by itself.
+func TestFailedPushIsTold(t *testing.T) {
+	needFUSE(t)
+	w, r := newWorld(t), serve(t, true)
+	w.mount(w.remoteWorkspace("ops", r, pushEach, ""), "mnt")
+	w.write("mnt/a", "1")
+	if got := w.event(exit.Done, "event", "mnt", "turn-end"); got.Committed != 1 || got.Pushed != 1 || !r.pushed(t, "a") {
+		t.Errorf("turn-end with a remote: got %+v", got)
+	}
+	r.cut(t)
+	w.write("mnt/b", "2")
+	got := w.event(exit.Unreachable, "event", "mnt", "turn-end", "--timeout", "500ms")
+	if got.Committed != 1 || got.Pushed != 0 || len(got.Failed) != 1 || !strings.Contains(got.Failed[0], "push: the remote has not answered") {
+		t.Errorf("turn-end without a remote: got %+v", got)
+	}
+	c := w.status().Parts[0].Copy
+	if c.PushFails == nil || c.PushFails.Since.IsZero() || !strings.Contains(c.PushFails.Error, "has not answered") || c.UnpushedCommits != 1 {
+		t.Errorf("status: got %+v, %+v", c, c.PushFails)
+	}
+	out := w.ok("status", "mnt")
+	if !strings.Contains(out, "push        fails for ") || !strings.Contains(out, "unpushed    1 commit, ") {
+		t.Errorf("status: got %s", out)
+	}
+	checkWidth(t, out)
+	if log, err := os.ReadFile(w.path("mnt/.wsmount/errors.log")); err != nil || !strings.Contains(string(log), ` push ""`) {
+		t.Errorf("errors.log: %q, %v", log, err)
+	}
+	r.connect(t)
+	if got := w.event(exit.Done, "event", "mnt", "turn-end"); got.Committed != 0 || got.Pushed != 1 || !r.pushed(t, "b") {
+		t.Errorf("turn-end with the remote again: got %+v", got)
+	}
+	if c := w.status().Parts[0].Copy; c.PushFails != nil || c.Unpushed {
+		t.Errorf("status: got %+v, %+v", c, c.PushFails)
+	}
+}
+
+// A push that was owed when the daemon was killed is told of without one, and made
+// by the next mount.
+func TestOwedPushOutlivesAKill(t *testing.T) {
+	needFUSE(t)
+	w, r := newWorld(t), serve(t, true)
+	addr := w.remoteWorkspace("ops", r, strings.Replace(pushEach, "per-commit", "turn-end", 1), "")
+	w.mount(addr, "mnt")
+	r.cut(t)
+	w.write("mnt/a", "1")
+	w.event(exit.Unreachable, "event", "mnt", "turn-end", "--timeout", "500ms")
+	w.killed()
+	for _, out := range []string{w.run("status", "mnt").out, w.ok("recover")} {
+		if flat := strings.Join(strings.Fields(out), " "); !strings.Contains(flat, "unpushed 1 commit, ") || !strings.Contains(flat, "has not answered") {
+			t.Errorf("without a daemon: got %s", out)
+		}
+	}
+	if o := w.run("umount", "mnt"); o.code != exit.Unsafe || !strings.Contains(o.out, "1 commit stays in the working copy, not pushed") {
+		t.Errorf("umount: got %+v", o)
+	}
+	if o := w.run("recover", "upload", addr, "--timeout", "500ms"); o.code != exit.Unreachable || !strings.Contains(o.errOut, "has not answered") {
+		t.Errorf("recover upload: got %+v", o)
+	}
+	r.connect(t)
+	w.mount(addr, "mnt")
+	eventually(t, "the push", func() bool { return r.pushed(t, "a") && !w.status().Parts[0].Copy.Unpushed })
+	w.ok("umount", "mnt")
+	if out := w.ok("recover"); !strings.Contains(out, "nothing is unsaved") {
+		t.Errorf("recover: got %s", out)
+	}
+}
+
+// Commits that nobody has pushed are not forgotten when a mount ends by force.
+func TestForceTellsOfUnpushedCommits(t *testing.T) {
+	needFUSE(t)
+	w, r := newWorld(t), serve(t, true)
+	addr := w.remoteWorkspace("ops", r, "mode: pull-push, commit: {on: turn-end}, push: {on: manual}", "")
+	w.mount(addr, "mnt")
+	for _, name := range []string{"a", "b"} {
+		w.write("mnt/"+name, name)
+		w.event(exit.Done, "event", "mnt", "turn-end")
+	}
+	w.refused(exit.Unsafe, "not pushed: 2 commits, the oldest ", "umount", "mnt", "--force")
+	var list struct{ Copies []leftover }
+	if err := json.Unmarshal([]byte(w.ok("recover", "--json")), &list); err != nil || len(list.Copies) != 1 ||
+		list.Copies[0].Unpushed == nil || list.Copies[0].Unpushed.Commits != 2 || list.Copies[0].Unpushed.Since.IsZero() {
+		t.Errorf("recover: got %+v, %v", list, err)
+	}
+	if got := w.event(exit.Done, "recover", "upload", addr); got.Pushed != 1 || !r.pushed(t, "b") {
+		t.Errorf("recover upload: got %+v", got)
+	}
+	if out := w.ok("recover"); !strings.Contains(out, "nothing is unsaved") {
+		t.Errorf("recover: got %s", out)
+	}
+}
+
+// Of a mount whose daemon is gone, what is unsaved now is told, not what the daemon
+// knew.
+func TestDeadMountTellsWhatIsUnsaved(t *testing.T) {
+	needFUSE(t)
+	w, r := newWorld(t), serve(t, true)
+	w.mount(w.remoteWorkspace("ops", r, pushEach, ""), "mnt")
+	w.write("mnt/a", "four")
+	w.killed()
+	s := w.status()
+	if u := s.Parts[0].Unsaved; u.Files != 1 || u.Names != 1 || u.Bytes != 4 || s.UnsavedBytes != 4 {
+		t.Errorf("status: got %+v", u)
+	}
+	if o := w.run("umount", "mnt"); o.code != exit.Unsafe || !strings.Contains(o.out, "1 change stays in the working copy, unsent: ") {
+		t.Errorf("umount: got %+v", o)
+	}
+}
