@@ -39,7 +39,7 @@ type keeper struct {
 	keeperOptions
 
 	template *mountspec.Template
-	asked    bool     // a person has had all pushed, or seen why not: the end does not try again
+	noPush   bool     // at the end: all was just pushed, or is known not to go, or an event is still followed
 	stop     []func() // subscriptions
 	ctx      context.Context
 	cancel   context.CancelFunc
@@ -561,6 +561,7 @@ func (k *keeper) finish(ctx context.Context) error {
 	select {
 	case k.busy <- struct{}{}: // and keeps it: no event comes after this one
 	case <-ctx.Done():
+		k.noPush = true
 		return fmt.Errorf("%s: an event was still being followed: %w", k.name, ctx.Err())
 	}
 	k.follow(mountspec.EventWorkspaceClose, nil)
@@ -580,7 +581,7 @@ func (k *keeper) finish(ctx context.Context) error {
 
 // finishPush pushes what is owed when all is committed. The token stays taken.
 func (k *keeper) finishPush(ctx context.Context) error {
-	if !k.events || k.asked || ctx.Err() != nil || !k.pushes(mountspec.EventWorkspaceClose) && !k.owes(k.copy.Status().Unpushed) {
+	if !k.events || k.noPush || !k.pushes(mountspec.EventWorkspaceClose) && !k.owes(k.copy.Status().Unpushed) {
 		return nil
 	}
 	return k.push(ctx, &control.EventResult{})

@@ -57,7 +57,7 @@ func (k *keeper) upload(ctx context.Context) (out control.EventResult, err error
 	if k.copy.Status().Unpushed == nil {
 		return out, err
 	}
-	k.asked = true
+	k.noPush = true
 	did, perr := k.told(ctx, control.SyncRequest{Verb: control.VerbPush})
 	out.Add(did)
 	return out, errors.Join(err, perr)
