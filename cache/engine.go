@@ -78,6 +78,7 @@ type engine struct {
 	old      []table.Link // names with attempts of their own, although sets are sent
 	setErr   error        // why the last one failed
 	pushing  bool
+	pushTold string // why the last push failed, which was reported
 	revision providers.Revision
 }
 

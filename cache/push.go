@@ -76,7 +76,10 @@ func (v *Volume) catchUp(ctx context.Context) error {
 }
 
 func (v *Volume) pushed() error {
-	return v.update(func() error { return v.setUnpushed(nil) })
+	return v.update(func() error {
+		v.engine.pushTold = ""
+		return v.setUnpushed(nil)
+	})
 }
 
 // push is Push in the background, after a commit.

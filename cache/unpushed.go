@@ -87,9 +87,10 @@ func (v *Volume) notPushed(cause error) {
 		return
 	}
 	v.mu.Lock()
-	before := v.unpushedOf()
+	told := v.engine.pushTold == cause.Error()
+	v.engine.pushTold = cause.Error()
 	v.mu.Unlock()
-	if before == nil || before.Error != cause.Error() {
+	if !told {
 		v.report("push", "", cause)
 	}
 	if err := v.owe(cause); err != nil {

@@ -41,6 +41,10 @@ func TestUnpushedOutlivesTheVolume(t *testing.T) {
 	if u := w.v.Status().Unpushed; u == nil || *u != want {
 		t.Errorf("the next volume: got %+v, want %+v", u, want)
 	}
+	if err := w.push(); err == nil || len(w.v.Status().Problems) != 1 {
+		t.Errorf("the next volume tells of it too: got %+v, %v", w.v.Status().Problems, err)
+	}
+	want = *w.v.Status().Unpushed
 	w.stop()
 	if l, err := Inspect(w.o.StateDir, 0); err != nil || l.Empty() || l.Unpushed == nil || *l.Unpushed != want {
 		t.Errorf("without a volume: got %+v, %v; want %+v", l.Unpushed, err, want)
