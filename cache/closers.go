@@ -98,7 +98,7 @@ func (v *Volume) settled(op *fs.Op) error {
 }
 
 // waitFor waits for a closer, for as long as Options.Patience each time that
-// nothing moves.
+// nothing moves, and for a moment only when its caller ends.
 func (v *Volume) waitFor(op *fs.Op, c *closer) error {
 	v.mu.Lock()
 	if c.over {
@@ -109,6 +109,9 @@ func (v *Volume) waitFor(op *fs.Op, c *closer) error {
 	c.wait = w
 	v.mu.Unlock()
 	defer w.close()
+	if op != nil && op.PID != 0 {
+		go v.watchExit(op, w)
+	}
 	var err error
 	select {
 	case <-c.done:

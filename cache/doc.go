@@ -43,7 +43,9 @@
 // the open returns. What close returns for is Policy's: that the backend has
 // the bytes, and every change of names before them, or that the working copy
 // has them. fsync is the same, and on a working copy that does not wait it
-// means the disk.
+// means the disk. A program that ends without closing is told nothing: the
+// kernel closes for it, which waits for half a second at most, for all files
+// together, and the bytes are sent afterwards.
 //
 // Each change at the backend is made on condition of the version that it
 // started from and carries an operation id that was noted before, so that an

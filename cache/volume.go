@@ -28,10 +28,11 @@ type Volume struct {
 	store *content.Store
 	run   string // of this run, for operation ids
 
-	ctx   context.Context // ends with the volume
-	stop  context.CancelFunc
-	work  sync.WaitGroup                                   // what runs in the background
-	pause func(ctx context.Context, d time.Duration) error // time.Sleep that can be ended
+	ctx     context.Context // ends with the volume
+	stop    context.CancelFunc
+	work    sync.WaitGroup                                   // what runs in the background
+	pause   func(ctx context.Context, d time.Duration) error // time.Sleep that can be ended
+	leaving leaving                                          // who closes because he ends
 
 	mu       sync.Mutex // guards all below
 	table    *table.Table

@@ -1,0 +1,82 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// leaveEnv makes the test's own program one that writes files of that name and
+// ends with all of them open: by itself, or with leaveSignal by a signal.
+const (
+	leaveEnv    = "WSMOUNT_TEST_LEAVES"
+	leaveSignal = "signal"
+	leaveFiles  = 3
+)
+
+func leave(how string) int {
+	for i := range leaveFiles {
+		f, err := os.Create(fmt.Sprint("mnt/", how, i))
+		if err == nil {
+			_, err = f.WriteString("of " + how) // 7 or 9 bytes
+		}
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+	}
+	if how == leaveSignal {
+		syscall.Kill(os.Getpid(), syscall.SIGTERM)
+		select {}
+	}
+	return 0
+}
+
+// Who ends with files open does not wait for a store that does not answer: no
+// signal would end that. What he wrote arrives later. A close of a program that
+// goes on waits.
+func TestEndOfAProgramWaitsForNoStore(t *testing.T) {
+	needFUSE(t)
+	w, r := newWorld(t), serve(t, false)
+	w.mount(w.remoteWorkspace("ops", r, "mode: canonical", ""), "mnt", "--patience", "10s")
+	w.write("mnt/live", "1")
+	if err := r.Cut(t.Context(), true); err != nil {
+		t.Fatal(err)
+	}
+	w.write("new", "22")
+	live := exec.Command("cp", w.path("new"), w.path("mnt/live"))
+	if err := live.Start(); err != nil {
+		t.Fatal(err)
+	}
+	closed := make(chan error, 1)
+	go func() { closed <- live.Wait() }()
+	for _, how := range []string{"exit", leaveSignal} {
+		cmd := exec.Command("/proc/self/exe")
+		cmd.Dir, cmd.Env, cmd.Stderr = w.dir, append(os.Environ(), leaveEnv+"="+how), os.Stderr
+		began := time.Now()
+		err := cmd.Run()
+		took := time.Since(began)
+		if took > 5*time.Second || (err == nil) != (how == "exit") {
+			t.Errorf("%s: ended after %v: %v", how, took, err)
+		}
+	}
+	select {
+	case err := <-closed:
+		t.Errorf("the close of a program that goes on did not wait: %v", err)
+	default:
+	}
+	if err := r.Connect(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-closed; err != nil {
+		t.Error("the close:", err)
+	}
+	eventually(t, "all to arrive", func() bool {
+		all := r.dump(t)
+		return strings.Count(all, " file 7 ") == leaveFiles && strings.Count(all, " file 9 ") == leaveFiles
+	})
+}
