@@ -64,7 +64,11 @@
 // Content comes when it is read, in ranges of one version, and each of them once
 // however many wait for it. Who reads a file on end, or the small files of a
 // directory one after another, has the next of it fetched ahead, as long as that
-// turns out to be of use; the second only of a service that is far away. All that
+// turns out to be of use; the second only of a service that is far away. What is
+// opened to be read or appended to, or both, has its first bytes here when the open
+// returns, a small file all of them, so that it is the open that finds a version
+// gone, and takes the next one: a write never hears of it. Only O_WRONLY by itself
+// fetches nothing before it must: all may be about to be overwritten. All that
 // is under way at once, of the working copies of one mount together, stays within
 // Options.Fetches.
 //
@@ -73,7 +77,7 @@
 // A new version of a file is a new inode under the old name: who has the old
 // one open keeps it, and a mapping or a passthrough descriptor never sees half
 // of each. Only an inode becomes the new version itself of whose content nobody
-// saw anything: who has it open still waits for its first bytes. A directory
+// saw anything: who has it open, to write too, still waits for its first bytes. A directory
 // stays the inode that it is as long as there is one of that name, so that what
 // a sandbox has mounted below it stays. A file that lost its name to a pull
 // while it was open, and is then written and closed, is a conflict of that name.

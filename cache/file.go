@@ -23,19 +23,33 @@ var _ fs.File = (*file)(nil)
 // firstFetch is how much of a file is fetched before its open returns.
 const firstFetch = 1 << 20
 
-// begin fetches the beginning of a file that is opened to be read, so that a
-// version that has gone is found out while the kernel can still look the name
-// up again, and a small file is here in whole.
+// begin fetches what a version that goes must not take with it: the beginning
+// of a file that is opened to be read, and a small file in whole if it is opened
+// to be changed too; of a large one that is appended to, its end. So
+// it is found out that the version has gone while the kernel can still look the
+// name up again, and not when the program writes. An open only to write fetches
+// nothing: all may be about to be overwritten.
 func (f *file) begin(op *fs.Op) error {
 	c := f.oi.f
-	size := c.Size()
-	readOnly := f.flags&syscall.O_ACCMODE == syscall.O_RDONLY
-	small := size <= firstFetch && f.flags&syscall.O_ACCMODE == syscall.O_RDWR
-	n := min(size, firstFetch)
-	if !readOnly && !small || c.Present(0, n) {
+	off, n := f.firstBytes(c.Size())
+	if n == 0 || c.Present(off, n) {
 		return nil
 	}
-	return f.v.reaching(op, func(ctx context.Context) error { return c.Fetch(ctx, 0, n) })
+	return f.v.reaching(op, func(ctx context.Context) error { return c.Fetch(ctx, off, n) })
+}
+
+// firstBytes is what of a file of that size is here before its open returns.
+func (f *file) firstBytes(size int64) (off, n int64) {
+	mode, appends := f.flags&syscall.O_ACCMODE, f.flags&syscall.O_APPEND != 0
+	switch {
+	case mode == syscall.O_RDONLY:
+		return 0, min(size, firstFetch)
+	case size <= firstFetch && (appends || mode == syscall.O_RDWR):
+		return 0, size
+	case appends:
+		return size - 1, 1
+	}
+	return 0, 0
 }
 
 // reaching runs what may have to wait for the backend.

@@ -103,10 +103,7 @@ func (v *Volume) openContent(ino table.Ino, u user) (*openInode, error) {
 		err = v.openFile(oi)
 	}
 	if err == nil && u == forWriting {
-		if oi.unseen.Load() {
-			oi.f.Blind()
-		}
-		err = v.intend(oi)
+		err = v.beginWriting(oi)
 	}
 	oi.mu.Unlock()
 	switch {
@@ -144,10 +141,7 @@ func (v *Volume) hold(ino table.Ino, u user) (*openInode, error) {
 		oi.unasked++
 	}
 	if u == forWriting {
-		oi.writers++
-		if oi.passed.Load() {
-			oi.unseen.Store(true)
-		}
+		oi.writer()
 	}
 	return oi, nil
 }
@@ -383,39 +377,73 @@ func (v *Volume) Open(op *fs.Op, ino fs.Ino, flags uint32) (fs.Opened, error) {
 }
 
 // openOnce opens an inode for a program and has its first bytes come. Outdated
-// says that the inode has another version now, so that it is to be tried again.
+// says that the inode has another version now, so that it is to be tried again:
+// who opens it to write what is there is a reader until then, because nobody has
+// seen or changed a byte.
 func (v *Volume) openOnce(op *fs.Op, ino table.Ino, flags uint32) (f *file, outdated bool, err error) {
 	u := forReading
 	if writes(flags) {
-		u = forWriting
 		if err := v.clarify(op, ino); err != nil {
 			return nil, false, err
+		}
+		if flags&syscall.O_TRUNC != 0 {
+			u = forWriting
 		}
 	}
 	oi, err := v.openContent(ino, u)
 	if err != nil {
 		return nil, errors.Is(err, errOutdated), err
 	}
+	f = &file{v: v, oi: oi, flags: flags}
 	if u == forWriting {
 		v.writes(oi, op)
-	}
-	if flags&syscall.O_TRUNC == 0 {
-		v.sawOpen(oi)
-	}
-	f = &file{v: v, oi: oi, flags: flags}
-	if flags&syscall.O_TRUNC != 0 {
 		err = f.truncate(op, 0)
 	} else {
+		v.sawOpen(oi)
 		err = f.begin(op)
 	}
 	if outdated = !v.tell(oi); outdated && err == nil {
 		err = errOutdated
+	}
+	if err == nil && writes(flags) && u == forReading {
+		u = forWriting
+		err = v.becomeWriter(oi, op)
 	}
 	if err != nil {
 		_ = v.closeContent(oi, u == forWriting)
 		return nil, outdated, err
 	}
 	return f, false, nil
+}
+
+// becomeWriter makes a writer of who opened content to read it.
+func (v *Volume) becomeWriter(oi *openInode, op *fs.Op) error {
+	v.mu.Lock()
+	oi.writer()
+	v.mu.Unlock()
+	oi.mu.Lock()
+	err := v.beginWriting(oi)
+	oi.mu.Unlock()
+	if err == nil {
+		v.writes(oi, op)
+	}
+	return err
+}
+
+// writer counts one more writer. Volume.mu is held.
+func (oi *openInode) writer() {
+	oi.writers++
+	if oi.passed.Load() {
+		oi.unseen.Store(true)
+	}
+}
+
+// beginWriting commits a writer's intent. oi.mu is held.
+func (v *Volume) beginWriting(oi *openInode) error {
+	if oi.unseen.Load() {
+		oi.f.Blind()
+	}
+	return v.intend(oi)
 }
 
 // writes reports whether an open can change content.
