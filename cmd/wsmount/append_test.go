@@ -1,0 +1,41 @@
+package main
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/wsmount/wsmount/providers"
+)
+
+// What another writes between the open of a file and the first line appended to
+// it is a conflict, and no error of write(2).
+func TestAppendToWhatOthersWrite(t *testing.T) {
+	needFUSE(t)
+	w, r := newWorld(t), serve(t, false)
+	addr := w.remoteWorkspace("ops", r, "mode: canonical", "")
+	other := func(content string) {
+		if err := r.Tamper(t.Context(), providers.MustLocator("f"), []byte(content)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	other("1")
+	w.mount(addr, "mnt")
+	f, err := os.OpenFile(w.path("mnt/f"), os.O_WRONLY|os.O_APPEND, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other("22")
+	for range 2 {
+		if _, err := f.WriteString("a"); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := f.Close(); err != nil {
+		t.Error(err)
+	}
+	eventually(t, "both versions to be there", func() bool {
+		all := r.dump(t)
+		return strings.Contains(all, `"f" file 2 `) && strings.Contains(all, `"f.conflict-`) && strings.Contains(all, " file 3 ")
+	})
+}
