@@ -27,17 +27,10 @@ func (m *merge) cameLate(l table.Link, rec table.Name, r *providers.Info) bool {
 	case !a.same:
 		return false
 	}
-	was := table.Ino(0)
-	if rec.Base != nil {
-		was = rec.Base.Ino
-	}
 	if v.table.Inode(x) == nil {
 		x = 0
 	}
-	m.base(l, &rec, &table.Base{Ino: x, Kind: r.Kind, Version: r.Version, Digest: r.Digest, Gen: op.Gen, AttrGen: op.AttrGen})
-	if was != x {
-		m.unhomed(was)
-	}
+	m.rehome(l, &rec, &table.Base{Ino: x, Kind: r.Kind, Version: r.Version, Digest: r.Digest, Gen: op.Gen, AttrGen: op.AttrGen}, x)
 	return true
 }
 

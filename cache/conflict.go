@@ -49,14 +49,7 @@ func (m *merge) byPolicy(l table.Link, rec table.Name, r *providers.Info) {
 
 // overwrite has ours sent in place of the version that is there.
 func (m *merge) overwrite(l table.Link, rec table.Name, r *providers.Info) {
-	was := table.Ino(0)
-	if rec.Base != nil {
-		was = rec.Base.Ino
-	}
-	m.base(l, &rec, &table.Base{Kind: r.Kind, Version: r.Version, Digest: r.Digest})
-	if was != rec.Ino {
-		m.unhomed(was)
-	}
+	m.rehome(l, &rec, &table.Base{Kind: r.Kind, Version: r.Version, Digest: r.Digest}, rec.Ino)
 }
 
 // hold keeps both sides as they are until somebody resolves it.
@@ -102,10 +95,7 @@ func (m *merge) divide(l table.Link, rec table.Name, r *providers.Info, sum stri
 		return
 	}
 	to := table.Link{Dir: l.Dir, Name: name}
-	was := table.Ino(0)
-	if rec.Base != nil {
-		was = rec.Base.Ino
-	}
+	was := baseIno(rec)
 	y, n := m.fresh(r, was)
 	v.table.Put(y, n)
 	m.swap(l, &rec, y)

@@ -17,10 +17,7 @@ func (m *merge) dir(l table.Link, rec table.Name, r *providers.Info) {
 		m.dirAttr(rec, r)
 		return
 	}
-	was := table.Ino(0)
-	if b != nil {
-		was = b.Ino
-	}
+	was := baseIno(rec)
 	n := v.table.Inode(rec.Ino)
 	switch {
 	case n == nil || rec.Ino == 0:
@@ -227,11 +224,7 @@ func (m *merge) arrive(l table.Link, rec table.Name, r *providers.Info) {
 		m.name(table.Link{Dir: dir, Name: l.Name}, r)
 		return
 	}
-	old := table.Ino(0)
-	if rec.Base != nil {
-		old = rec.Base.Ino
-	}
-	y, n := m.fresh(r, old)
+	y, n := m.fresh(r, baseIno(rec))
 	v.table.Put(y, n)
 	rec.Ino, rec.Local = y, false
 	m.base(l, &rec, baseOf(*r, y, n))
@@ -328,4 +321,22 @@ func (m *merge) renew(l table.Link, rec table.Name, r *providers.Info) {
 	m.shown(l)
 	v.wrote(l)
 	m.report.Changed++
+}
+
+// rehome is base for a name that is another's at the backend from now on: who had
+// it there, unless that is spared, loses that home.
+func (m *merge) rehome(l table.Link, rec *table.Name, base *table.Base, spared table.Ino) {
+	was := baseIno(*rec)
+	m.base(l, rec, base)
+	if was != spared {
+		m.unhomed(was)
+	}
+}
+
+// baseIno is who has a name at the backend; 0: nobody that is known here.
+func baseIno(rec table.Name) table.Ino {
+	if rec.Base == nil {
+		return 0
+	}
+	return rec.Base.Ino
 }

@@ -248,10 +248,7 @@ func (m *merge) takeTheirs(l table.Link, rec table.Name, r *providers.Info) {
 		m.arrive(l, rec, r)
 		return
 	}
-	was := table.Ino(0)
-	if rec.Base != nil {
-		was = rec.Base.Ino
-	}
+	was := baseIno(rec)
 	m.v.bury(l, x, whyPulled)
 	y, n := m.fresh(r, x)
 	m.v.table.Put(y, n)

@@ -134,8 +134,7 @@ func (e *engine) hasDigest(ctx context.Context, info providers.Info, want string
 }
 
 func digestOf(s string) string {
-	sum := sha256.Sum256([]byte(s))
-	return "sha256:" + hex.EncodeToString(sum[:])
+	return "sha256:" + hashOf(s)
 }
 
 // settleMove repeats a rename: it is the one change that can be repeated only
