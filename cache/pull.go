@@ -135,24 +135,22 @@ func (v *Volume) applyAll(w *waiting, p providers.Provider, all []*harvest, mine
 	return m.report, err
 }
 
-// known are the directories at the backend whose names are known, from the root
-// down. mu is held.
-func (v *Volume) knownDirs() []table.Ino {
-	var all []table.Ino
-	if v.table.Inode(table.Root).Loaded {
-		all = append(all, table.Root)
-	}
-	for i := 0; i < len(all); i++ {
+// knownDirs are the directories at the backend whose names are known, from the
+// root down. One may be known below one that is not: it was made or moved here,
+// or somebody put something beside it. mu is held.
+func (v *Volume) knownDirs() (known []table.Ino) {
+	for all, i := []table.Ino{table.Root}, 0; i < len(all); i++ {
+		if v.table.Inode(all[i]).Loaded {
+			known = append(known, all[i])
+		}
 		v.table.Names(all[i], "", func(_ string, rec table.Name) bool {
-			if b := rec.Base; b != nil && b.Kind == providers.KindDir {
-				if n := v.table.Inode(b.Ino); n != nil && n.Loaded {
-					all = append(all, b.Ino)
-				}
+			if b := rec.Base; b != nil && b.Kind == providers.KindDir && v.table.Inode(b.Ino) != nil {
+				all = append(all, b.Ino)
 			}
 			return true
 		})
 	}
-	return all
+	return known
 }
 
 // listers is how many directories are listed at once.

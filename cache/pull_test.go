@@ -213,6 +213,43 @@ func TestPullWithoutEmptyDirs(t *testing.T) {
 	w.sees("b: 0", "mine/")
 }
 
+// What another puts into a directory that was made or moved here is seen, also
+// when the one above it, which others made too, was not looked into since.
+func TestPullBelowWhatIsNotKnown(t *testing.T) {
+	flat := func(w *world, _ *Options) {
+		w.p = memory.New(memory.Options{Without: providers.Capabilities{EmptyDirs: true}})
+	}
+	for _, c := range []struct {
+		name        string
+		start       func(*world, *Options)
+		here, there func(w *scene)
+		want        []string
+	}{
+		{"made, where directories come and go with their entries", flat,
+			func(w *scene) { w.names("a"); w.mkdir("a/d") },
+			func(w *scene) { w.gonePath("a/f"); w.pull(); w.tamper("a/d/f", "theirs") },
+			[]string{"a/", "a/d/", "a/d/f: theirs", "b/", "b/f: 0"}},
+		{"made, and there with something in it", func(*world, *Options) {},
+			func(w *scene) { w.mkdir("n"); w.mkdir("n/d") },
+			func(w *scene) { w.tamper("n/d/f", "theirs") },
+			[]string{"a/", "a/f: 0", "b/", "b/f: 0", "n/", "n/d/", "n/d/f: theirs"}},
+		{"moved", func(*world, *Options) {},
+			func(w *scene) { w.names("b"); w.mkdir("n"); w.do("mv b n/d") },
+			func(w *scene) { w.tamper("n/x", "0"); w.pull(); w.commit(); w.tamper("n/d/f", "theirs") },
+			[]string{"a/", "a/f: 0", "n/", "n/d/", "n/d/f: theirs", "n/x: 0"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newScene(t, c.start, holding("a/f", "0", "b/f", "0"), held(SplitConflicts))
+			c.here(w)
+			c.there(w)
+			w.pull()
+			w.commit()
+			w.pull()
+			w.sees(c.want...)
+		})
+	}
+}
+
 func TestHalt(t *testing.T) {
 	for _, c := range []struct {
 		name   string

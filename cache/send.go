@@ -52,6 +52,11 @@ func (e *engine) do(ctx context.Context, s *step) error {
 // had it may be forgotten then. mu is held, in an update.
 func (e *engine) confirm(l table.Link, base *table.Base) {
 	was, _ := e.v.table.Name(l.Dir, l.Name)
+	if above := e.v.table.Inode(l.Dir); was.Base == nil && base != nil && base.Kind == providers.KindDir && above != nil && !above.Loaded {
+		if n := e.v.table.Edit(base.Ino); n != nil {
+			n.Loaded, n.Listed = false, 0 // others may have made it before, with something in it
+		}
+	}
 	e.v.setBase(l, base)
 	if base == nil {
 		e.v.implied(l.Dir)

@@ -67,10 +67,6 @@ func (e *engine) noteName(p *planned, entries []providers.Info) {
 	if n == nil {
 		base.Ino = 0
 	}
-	above := e.v.table.Inode(p.Link.Dir)
-	if n != nil && p.Kind == providers.KindDir && e.record(p.Link).Base == nil && above != nil && !above.Loaded {
-		n.Loaded, n.Listed = false, 0 // others may have made it before, with something in it
-	}
 	if p.Index >= 0 && p.Index < len(entries) && p.Kind != providers.KindDir {
 		info := entries[p.Index]
 		base.Version, base.Digest = info.Version, info.Digest
