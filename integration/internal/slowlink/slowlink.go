@@ -82,9 +82,15 @@ func (l *Link) serve(near net.Conn) {
 		return
 	}
 	defer l.drop(near, far)
+	join(near, far, l.half)
+}
+
+// join carries both ways between two connections until both ways have ended.
+// Every byte arrives late after it was sent.
+func join(near, far net.Conn, late time.Duration) {
 	var wg sync.WaitGroup
-	wg.Go(func() { l.carry(far, near) })
-	wg.Go(func() { l.carry(near, far) })
+	wg.Go(func() { carry(far, near, late) })
+	wg.Go(func() { carry(near, far, late) })
 	wg.Wait()
 }
 
@@ -116,14 +122,14 @@ var buffers = sync.Pool{New: func() any { return new([chunkSize]byte) }}
 
 // carry moves bytes one way until either end is closed. An end of what is sent
 // arrives late as well, behind the last byte.
-func (l *Link) carry(to, from net.Conn) {
+func carry(to, from net.Conn, late time.Duration) {
 	queue := make(chan chunk, queueBytes/chunkSize)
 	var wg sync.WaitGroup
 	wg.Go(func() { deliver(to, queue) })
 	for {
 		buf := buffers.Get().(*[chunkSize]byte)
 		n, err := from.Read(buf[:])
-		queue <- chunk{buf[:n], time.Now().Add(l.half)}
+		queue <- chunk{buf[:n], time.Now().Add(late)}
 		if err != nil {
 			break
 		}

@@ -5,83 +5,94 @@ import (
 	"io"
 	"math/rand/v2"
 	"net"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
 const latency = 40 * time.Millisecond
 
-// linked is a connection through a link to what serve does.
-func linked(t *testing.T, serve func(net.Conn)) net.Conn {
+// joined calls use with both ends of two connections that are joined, where
+// time is nobody's but the link's: it passes only while everything waits.
+func joined(t *testing.T, use func(near, far net.Conn)) {
 	t.Helper()
+	synctest.Test(t, func(*testing.T) {
+		near, in := net.Pipe()
+		out, far := net.Pipe()
+		var wg sync.WaitGroup
+		wg.Go(func() { join(in, out, latency/2) })
+		use(near, far)
+		for _, c := range []net.Conn{near, in, out, far} {
+			c.Close()
+		}
+		wg.Wait() // here time passes
+	})
+}
+
+// Each of many requests costs one latency.
+func TestRequestTakesOneLatency(t *testing.T) {
+	joined(t, func(near, far net.Conn) {
+		go func() { _, _ = io.Copy(far, far) }()
+		for range 10 {
+			start := time.Now()
+			if _, err := near.Write([]byte("x")); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := io.ReadFull(near, make([]byte, 1)); err != nil {
+				t.Fatal(err)
+			}
+			if took := time.Since(start); took != latency {
+				t.Errorf("a request took %v, want %v", took, latency)
+			}
+		}
+	})
+}
+
+// A body of as many bytes as may be under way takes half a latency once, not
+// for each of its chunks, and arrives whole.
+func TestThroughputIsNotLimited(t *testing.T) {
+	want := make([]byte, queueBytes)
+	_, _ = rand.NewChaCha8([32]byte{1}).Read(want)
+	joined(t, func(near, far net.Conn) {
+		start := time.Now()
+		go func() { _, _ = far.Write(want) }()
+		got := make([]byte, len(want))
+		if n, err := io.ReadFull(near, got); err != nil || !bytes.Equal(got, want) {
+			t.Fatalf("%d bytes of %d, %v", n, len(want), err)
+		}
+		if took := time.Since(start); took != latency/2 {
+			t.Errorf("took %v, want %v", took, latency/2)
+		}
+	})
+}
+
+// What one side has closed for writing is still answered, over TCP.
+func TestHalfClose(t *testing.T) {
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { listener.Close() })
+	defer listener.Close()
 	go func() {
 		c, err := listener.Accept()
 		if err != nil {
 			return
 		}
 		defer c.Close()
-		serve(c)
+		all, _ := io.ReadAll(c)
+		_, _ = c.Write(all)
 	}()
 	l, err := Listen(t.Context(), listener.Addr().String(), latency)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { l.Close() })
+	defer l.Close()
 	c, err := new(net.Dialer).DialContext(t.Context(), "tcp", l.Addr)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { c.Close() })
-	return c
-}
-
-func echo(c net.Conn) { _, _ = io.Copy(c, c) }
-
-// Each of many requests costs one latency, and not much more.
-func TestRequestTakesOneLatency(t *testing.T) {
-	c := linked(t, echo)
-	const requests = 10
-	start := time.Now()
-	for range requests {
-		if _, err := c.Write([]byte("x")); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := io.ReadFull(c, make([]byte, 1)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if took := time.Since(start) / requests; took < latency || took > 2*latency {
-		t.Errorf("a request took %v, want about %v", took, latency)
-	}
-}
-
-// A large body takes the latency once, and arrives whole with its end.
-func TestThroughputIsNotLimited(t *testing.T) {
-	want := make([]byte, 64<<20)
-	_, _ = rand.NewChaCha8([32]byte{1}).Read(want)
-	start := time.Now()
-	c := linked(t, func(c net.Conn) { _, _ = c.Write(want) })
-	got, err := io.ReadAll(c)
-	if err != nil || !bytes.Equal(got, want) {
-		t.Fatalf("%d bytes of %d, %v", len(got), len(want), err)
-	}
-	// A proxy that sleeps for each chunk takes 20 s.
-	if took := time.Since(start); took > 5*time.Second {
-		t.Errorf("took %v", took)
-	}
-}
-
-// What one side has closed for writing is still answered.
-func TestHalfClose(t *testing.T) {
-	c := linked(t, func(c net.Conn) {
-		all, _ := io.ReadAll(c)
-		_, _ = c.Write(all)
-	})
+	defer c.Close()
 	if _, err := c.Write([]byte("all")); err != nil {
 		t.Fatal(err)
 	}
