@@ -8,6 +8,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/wsmount/wsmount/cache/internal/table"
@@ -205,6 +206,10 @@ func closed() chan struct{} {
 // content can be opened for a minute; then that is an error. What was changed
 // here is always there.
 func TestCutOff(t *testing.T) {
+	synctest.Test(t, cutOff) // the time that it measures is what was waited for, on any machine
+}
+
+func cutOff(t *testing.T) {
 	var c ticking
 	w := newScene(t, holding("f", "one"), clocked(&c, time.Second), func(_ *world, o *Options) {
 		o.Policy.Commit, o.Policy.NoWait = DueAsked, true
@@ -227,7 +232,7 @@ func TestCutOff(t *testing.T) {
 	if got := strings.Join(w.names(""), " "); got != "f ours" {
 		t.Errorf("names %q", got)
 	}
-	if took := time.Since(began); took > 150*time.Millisecond {
+	if took := time.Since(began); took > leastWait {
 		t.Errorf("it took %v", took)
 	}
 	if got := w.get("f"); got != "one" {
@@ -240,7 +245,7 @@ func TestCutOff(t *testing.T) {
 	for range 20 {
 		w.names("")
 	}
-	if took := time.Since(began); took > 100*time.Millisecond {
+	if took := time.Since(began); took > 0 {
 		t.Errorf("with the backend known to be gone it took %v", took)
 	}
 	w.ok(w.rename("ours", "mine"))
@@ -250,7 +255,7 @@ func TestCutOff(t *testing.T) {
 		t.Errorf("names %q", got)
 	}
 	w.do("mkdir d", "mv d e", "rm mine", "put mine x")
-	if took := time.Since(began); took >= mostWait {
+	if took := time.Since(began); took > 0 {
 		t.Errorf("a minute later it took %v", took)
 	}
 	_, err := w.v.Open(me, w.walk("f"), syscall.O_RDONLY)

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -181,32 +182,33 @@ func TestCloseIsBounded(t *testing.T) {
 		{"no answer, known before", hang, hintsClose - time.Second/4, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
-			f := newFake()
-			s := &stuck{inner: f}
-			p, err := openFakeErr(t, s, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			mustWrite(t, p, "a", "x", providers.WriteOptions{Attr: providers.Attr{Valid: providers.AttrMode, Mode: 0o700}})
-			<-p.hints.loaded
-			s.how = c.how
-			if c.fail {
-				ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
-				h := p.hints
-				h.cancel()
-				h.ctx, h.cancel = ctx, cancel
-				h.run()
-				cancel()
-			}
-			start := time.Now()
-			p.Close()
-			if took := time.Since(start); took > c.most {
-				t.Errorf("close took %v", took)
-			}
-			if len(p.hints.dirty) != 1 || len(sidecarsOf(f)) != 0 {
-				t.Errorf("%d wait, keys %q", len(p.hints.dirty), f.keys())
-			}
+			synctest.Test(t, func(t *testing.T) {
+				f := newFake()
+				s := &stuck{inner: f}
+				p, err := openFakeErr(t, s, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				mustWrite(t, p, "a", "x", providers.WriteOptions{Attr: providers.Attr{Valid: providers.AttrMode, Mode: 0o700}})
+				<-p.hints.loaded
+				s.how = c.how
+				if c.fail {
+					ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+					h := p.hints
+					h.cancel()
+					h.ctx, h.cancel = ctx, cancel
+					h.run()
+					cancel()
+				}
+				start := time.Now()
+				p.Close()
+				if took := time.Since(start); took > c.most {
+					t.Errorf("close took %v", took)
+				}
+				if len(p.hints.dirty) != 1 || len(sidecarsOf(f)) != 0 {
+					t.Errorf("%d wait, keys %q", len(p.hints.dirty), f.keys())
+				}
+			})
 		})
 	}
 }
