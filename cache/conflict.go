@@ -49,7 +49,12 @@ func (m *merge) byPolicy(l table.Link, rec table.Name, r *providers.Info) {
 
 // overwrite has ours sent in place of the version that is there.
 func (m *merge) overwrite(l table.Link, rec table.Name, r *providers.Info) {
-	m.rehome(l, &rec, &table.Base{Kind: r.Kind, Version: r.Version, Digest: r.Digest}, rec.Ino)
+	m.rehome(l, &rec, versionOf(r), rec.Ino)
+}
+
+// versionOf is r as what the backend has and nobody here does.
+func versionOf(r *providers.Info) *table.Base {
+	return &table.Base{Kind: r.Kind, Version: r.Version, Digest: r.Digest}
 }
 
 // hold keeps both sides as they are until somebody resolves it.

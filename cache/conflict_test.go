@@ -201,6 +201,7 @@ func TestResolve(t *testing.T) {
 			w.ok(w.put("f", "ours"))
 			w.tamper("f", "theirs")
 			w.pull()
+			w.again() // nobody knows of the file any more
 			w.ok(w.v.Resolve(context.Background(), "f", c.r))
 			w.sees(c.want...)
 			w.commit()

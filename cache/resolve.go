@@ -310,7 +310,7 @@ func (m *merge) put(l table.Link, rec table.Name, r *providers.Info, x table.Ino
 	}
 	v.table.Put(x, n)
 	m.swap(l, &rec, x)
-	m.overwrite(l, rec, r)
+	m.rehome(l, &rec, versionOf(r), old)
 	if old != 0 {
 		m.lost(l, old)
 	}
