@@ -1,0 +1,132 @@
+package lines
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// Every merge is the one that git makes: the same bytes, the same number of
+// conflicts, and the same union.
+//
+// WSMOUNT_MERGE_CASES says how many cases are generated, WSMOUNT_MERGE_SEED from
+// which seed.
+func TestAsGit(t *testing.T) {
+	git := newGit(t)
+	t.Run("table", func(t *testing.T) {
+		var cases []mergeCase
+		for _, c := range merges {
+			m := mergeCase{c.name, spelled(c.base), spelled(c.ours), spelled(c.theirs)}
+			if Text(m.base) && Text(m.ours) && Text(m.theirs) {
+				cases = append(cases, m)
+			}
+		}
+		git.compare(t, cases)
+	})
+	t.Run("generated", func(t *testing.T) {
+		number, seed := setting(t, "WSMOUNT_MERGE_CASES", 300), setting(t, "WSMOUNT_MERGE_SEED", 1)
+		t.Logf("%d cases of seed %d", number, seed)
+		g := newGenerator(uint64(seed))
+		const batch = 100
+		for done := 0; done < number; done += batch {
+			var cases []mergeCase
+			for range min(batch, number-done) {
+				cases = append(cases, g.next())
+			}
+			git.compare(t, cases)
+		}
+	})
+}
+
+func setting(t *testing.T, name string, otherwise int) int {
+	value := os.Getenv(name)
+	if value == "" {
+		return otherwise
+	}
+	n, err := strconv.Atoi(value)
+	if err != nil {
+		t.Fatalf("$%s: %v", name, err)
+	}
+	return n
+}
+
+// A gitProgram merges in a directory of its own, without anybody's settings.
+type gitProgram struct{ dir string }
+
+func newGit(t *testing.T) gitProgram {
+	if _, err := exec.LookPath("git"); err != nil {
+		if strings.Contains(os.Getenv("WSMOUNT_REQUIRE"), "all") {
+			t.Fatal("the program git is missing, and $WSMOUNT_REQUIRE asks for it")
+		}
+		t.Skip("the program git, which this is compared with, is missing")
+	}
+	return gitProgram{t.TempDir()}
+}
+
+// To start git is most of the work, so one shell starts it for many cases.
+const mergeAll = `
+for base in *.base; do
+	c=${base%.base}
+	git merge-file -p -L here -L before -L there $c.ours $c.base $c.theirs >$c.merged
+	echo $? >$c.conflicts
+	git merge-file -p --union $c.ours $c.base $c.theirs >$c.united
+done`
+
+// compare merges cases both ways and tells where they differ.
+func (g gitProgram) compare(t *testing.T, cases []mergeCase) {
+	t.Helper()
+	for i, c := range cases {
+		g.write(t, i, "base", c.base)
+		g.write(t, i, "ours", c.ours)
+		g.write(t, i, "theirs", c.theirs)
+	}
+	cmd := exec.Command("sh", "-c", mergeAll)
+	cmd.Dir = g.dir
+	cmd.Env = append(os.Environ(), "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CEILING_DIRECTORIES="+filepath.Dir(g.dir))
+	if out, err := cmd.CombinedOutput(); err != nil || len(out) > 0 {
+		t.Fatalf("git: %v\n%s", err, out)
+	}
+	for i, c := range cases {
+		want := Merged{Content: g.read(t, i, "merged")}
+		if _, err := fmt.Sscan(string(g.read(t, i, "conflicts")), &want.Conflicts); err != nil {
+			t.Fatal(err)
+		}
+		got := Merge(c.base, c.ours, c.theirs, labels)
+		got.Conflicts = min(got.Conflicts, 127) // git's exit status says no more
+		if !bytes.Equal(got.Content, want.Content) || got.Conflicts != want.Conflicts {
+			t.Errorf("%v\ngot  %d conflicts, %q\ngit: %d conflicts, %q", c, got.Conflicts, got.Content, want.Conflicts, want.Content)
+		}
+		if got, want := Union(c.base, c.ours, c.theirs), g.read(t, i, "united"); !bytes.Equal(got, want) {
+			t.Errorf("%v\ngot  the union %q\ngit: %q", c, got, want)
+		}
+	}
+}
+
+func (c mergeCase) String() string {
+	return fmt.Sprintf("%s\nbase   %q\nours   %q\ntheirs %q", c.shape, c.base, c.ours, c.theirs)
+}
+
+func (g gitProgram) write(t *testing.T, i int, kind string, data []byte) {
+	t.Helper()
+	if err := os.WriteFile(g.path(i, kind), data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (g gitProgram) read(t *testing.T, i int, kind string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(g.path(i, kind))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+func (g gitProgram) path(i int, kind string) string {
+	return filepath.Join(g.dir, fmt.Sprintf("%d.%s", i, kind))
+}
