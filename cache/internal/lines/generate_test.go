@@ -13,13 +13,15 @@ type mergeCase struct {
 	base, ours, theirs []byte
 }
 
-// Shapes of texts and of changes, each for a part of the rules that the others
-// leave alone. More of the small ones is more, more of the large ones is slow.
-var shapes = []struct {
+type shape struct {
 	name   string
 	weight int
 	make   func(g *generator) (base, ours, theirs []string)
-}{
+}
+
+// Shapes of texts and of changes, each for a part of the rules that the others
+// leave alone. More of the small ones is more, more of the large ones is slow.
+var shapes = []shape{
 	{"few different lines", 30, func(g *generator) (base, ours, theirs []string) {
 		base = g.lines(g.upTo(25), g.upTo(6))
 		return base, g.edited(base), g.edited(base)
@@ -46,8 +48,9 @@ var shapes = []struct {
 		return g.edited(text()), g.edited(text()), g.edited(text())
 	}},
 	{"paragraphs among crowded lines", 6, func(g *generator) (base, ours, theirs []string) {
-		base = g.sparse(40 + g.upTo(100))
-		return base, g.paragraphs(base), g.paragraphs(base)
+		// What is crowded goes by the whole text, also by what is alike at its ends.
+		head, base := g.sparse(g.upTo(300)), g.sparse(40+g.upTo(100))
+		return slices.Concat(head, base), slices.Concat(head, g.paragraphs(base)), slices.Concat(head, g.paragraphs(base))
 	}},
 	{"long code", 3, func(g *generator) (base, ours, theirs []string) {
 		base = g.code(40)
@@ -60,6 +63,19 @@ var shapes = []struct {
 	{"long and shuffled", 1, func(g *generator) (base, ours, theirs []string) {
 		base = g.distinct(600 + g.upTo(1500))
 		return base, g.shuffled(base), g.shuffled(base)
+	}},
+}
+
+// Only in texts as long as these a search is patient enough to look for promising
+// points, and knows parts to be short that it would not otherwise search through.
+var longest = []shape{
+	{"edited everywhere", 1, func(g *generator) (base, ours, theirs []string) {
+		base = g.lines(34_000+g.IntN(12_000), 20_000)
+		return base, g.often(base, 2+g.upTo(12)), g.often(base, 2+g.upTo(12))
+	}},
+	{"few blocks moved far", 1, func(g *generator) (base, ours, theirs []string) {
+		base = g.distinct(34_000 + g.IntN(12_000))
+		return base, g.moved(base), g.moved(g.often(base, 30))
 	}},
 }
 
@@ -80,7 +96,8 @@ func (g *generator) upTo(n int) int {
 
 func (g *generator) one(of ...string) string { return of[g.IntN(len(of))] }
 
-func (g *generator) next() mergeCase {
+// next is a case of one of the shapes.
+func (g *generator) next(shapes []shape) mergeCase {
 	all := 0
 	for _, s := range shapes {
 		all += s.weight
@@ -232,4 +249,17 @@ func (g *generator) shuffled(lines []string) []string {
 	blocks := slices.Collect(slices.Chunk(lines, 1+g.IntN(60)))
 	g.Shuffle(len(blocks), func(i, j int) { blocks[i], blocks[j] = blocks[j], blocks[i] })
 	return slices.Concat(blocks...)
+}
+
+// moved puts some blocks elsewhere.
+func (g *generator) moved(lines []string) []string {
+	lines = slices.Clone(lines)
+	for range g.upTo(20) {
+		lo := g.IntN(len(lines) - 300)
+		hi := lo + 1 + g.IntN(300)
+		block := slices.Clone(lines[lo:hi])
+		lines = slices.Delete(lines, lo, hi)
+		lines = slices.Insert(lines, g.IntN(len(lines)), block...)
+	}
+	return lines
 }

@@ -17,7 +17,6 @@ import (
 // WSMOUNT_MERGE_CASES says how many cases are generated, WSMOUNT_MERGE_SEED from
 // which seed.
 func TestAsGit(t *testing.T) {
-	git := newGit(t)
 	t.Run("table", func(t *testing.T) {
 		var cases []mergeCase
 		for _, c := range merges {
@@ -26,21 +25,30 @@ func TestAsGit(t *testing.T) {
 				cases = append(cases, m)
 			}
 		}
-		git.compare(t, cases)
+		newGit(t).compare(t, cases)
 	})
-	t.Run("generated", func(t *testing.T) {
-		number, seed := setting(t, "WSMOUNT_MERGE_CASES", 300), setting(t, "WSMOUNT_MERGE_SEED", 1)
-		t.Logf("%d cases of seed %d", number, seed)
-		g := newGenerator(uint64(seed))
-		const batch = 100
-		for done := 0; done < number; done += batch {
-			var cases []mergeCase
-			for range min(batch, number-done) {
-				cases = append(cases, g.next())
+	number, seed := setting(t, "WSMOUNT_MERGE_CASES", 300), setting(t, "WSMOUNT_MERGE_SEED", 1)
+	for _, c := range []struct {
+		name   string
+		shapes []shape
+		number int
+	}{
+		{"generated", shapes, number},
+		{"long", longest, max(number/150, 1)},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Logf("%d cases of seed %d", c.number, seed)
+			g := newGenerator(uint64(seed))
+			const batch = 100
+			for done := 0; done < c.number; done += batch {
+				var cases []mergeCase
+				for range min(batch, c.number-done) {
+					cases = append(cases, g.next(c.shapes))
+				}
+				newGit(t).compare(t, cases)
 			}
-			git.compare(t, cases)
-		}
-	})
+		})
+	}
 }
 
 func setting(t *testing.T, name string, otherwise int) int {
@@ -99,16 +107,16 @@ func (g gitProgram) compare(t *testing.T, cases []mergeCase) {
 		got := Merge(c.base, c.ours, c.theirs, labels)
 		got.Conflicts = min(got.Conflicts, 127) // git's exit status says no more
 		if !bytes.Equal(got.Content, want.Content) || got.Conflicts != want.Conflicts {
-			t.Errorf("%v\ngot  %d conflicts, %q\ngit: %d conflicts, %q", c, got.Conflicts, got.Content, want.Conflicts, want.Content)
+			t.Errorf("%v\ngot  %d conflicts, %.9000q\ngit: %d conflicts, %.9000q", c, got.Conflicts, got.Content, want.Conflicts, want.Content)
 		}
 		if got, want := Union(c.base, c.ours, c.theirs), g.read(t, i, "united"); !bytes.Equal(got, want) {
-			t.Errorf("%v\ngot  the union %q\ngit: %q", c, got, want)
+			t.Errorf("%v\ngot  the union %.9000q\ngit: %.9000q", c, got, want)
 		}
 	}
 }
 
 func (c mergeCase) String() string {
-	return fmt.Sprintf("%s\nbase   %q\nours   %q\ntheirs %q", c.shape, c.base, c.ours, c.theirs)
+	return fmt.Sprintf("%s\nbase   %.9000q\nours   %.9000q\ntheirs %.9000q", c.shape, c.base, c.ours, c.theirs)
 }
 
 func (g gitProgram) write(t *testing.T, i int, kind string, data []byte) {
