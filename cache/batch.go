@@ -256,7 +256,7 @@ func (e *engine) commitOne(ctx context.Context, s *set, op string, r *request) (
 	}
 	result := providers.CommitResult{}
 	if len(s.changes) > 0 {
-		change := providers.ChangeSet{Changes: s.changes, Op: op, Message: s.message()}
+		change := providers.ChangeSet{Changes: s.changes, Op: op, Message: s.message(), Merge: v.merging()}
 		if r != nil {
 			change.Author, change.CoAuthors, change.Trailers = r.opts.Author, r.opts.CoAuthors, r.opts.Trailers
 			if r.opts.Message != "" {

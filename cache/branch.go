@@ -133,6 +133,7 @@ func (v *Volume) began(ctx context.Context, b providers.Brancher, at providers.R
 		v.passed(pullSide)
 		v.engine.revision = at
 		v.table.Set(keyRevision, []byte(at))
+		v.table.Set(keyMerging, nil)
 		if err := v.setUnpushed(nil); err != nil {
 			return err
 		}

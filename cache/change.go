@@ -9,7 +9,7 @@ import (
 // v.after (with later) runs then, without the lock.
 func (v *Volume) update(do func() error) error {
 	v.mu.Lock()
-	err := do()
+	err := v.attempt(do)
 	heavy := !v.light && v.table.Changed()
 	if err == nil {
 		err = v.table.Commit()
@@ -23,10 +23,7 @@ func (v *Volume) update(do func() error) error {
 		v.engine.noted(v.changed, v.unnamed)
 		v.weighChanged()
 	}
-	v.engine.own, v.light = false, false
-	after, wakes := v.after, v.wakes
-	v.after, v.wakes, v.changed, v.unnamed = nil, false, v.changed[:0], v.unnamed[:0]
-	v.history.by = who{}
+	after, wakes := v.settleUpdate()
 	v.mu.Unlock()
 	if err != nil {
 		return err
@@ -38,6 +35,33 @@ func (v *Volume) update(do func() error) error {
 		f()
 	}
 	return nil
+}
+
+// attempt runs do. A panic in it undoes what it did and leaves the lock: the
+// front answers one request with an error and goes on, and what runs in the
+// background ends the process, where others would wait for the lock for ever. mu
+// is held.
+func (v *Volume) attempt(do func() error) error {
+	ended := false
+	defer func() {
+		if !ended {
+			v.table.Abort()
+			v.settleUpdate()
+			v.mu.Unlock()
+		}
+	}()
+	err := do()
+	ended = true
+	return err
+}
+
+// settleUpdate ends an update, and returns what it left to be done. mu is held.
+func (v *Volume) settleUpdate() (after []func(), wakes bool) {
+	after, wakes = v.after, v.wakes
+	v.engine.own, v.light = false, false
+	v.after, v.wakes, v.changed, v.unnamed = nil, false, v.changed[:0], v.unnamed[:0]
+	v.history.by = who{}
+	return after, wakes
 }
 
 // view runs do, which changes nothing, under the lock.

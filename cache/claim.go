@@ -116,16 +116,29 @@ func (m *merge) claim(ino table.Ino, n *table.Inode) {
 	case a.same:
 		m.unclaim(ino)
 		v.shed(ino)
-	case v.o.Policy.Conflict == SplitConflicts:
+	default:
+		m.decideClaim(l, rec, ino, n, &r)
+	}
+}
+
+// decideClaim is for a nameless file that has another content than its name.
+func (m *merge) decideClaim(l table.Link, rec table.Name, ino table.Ino, n *table.Inode, r *providers.Info) {
+	policy := m.v.o.Policy.Conflict
+	u, ok := m.unionOf(l, ino, &table.Base{Kind: providers.KindFile, Version: n.Origin.Version, Digest: n.Origin.Digest}, r)
+	switch {
+	case !ok:
+	case u != nil:
+		m.uniteClaim(l, rec, ino, r, u)
+	case policy.splits():
 		m.copyClaim(l, ino)
-	case v.o.Policy.Conflict == LastWriterWins && !m.keptTheirs(l, &r):
+	case policy == LastWriterWins && !m.keptTheirs(l, r):
 	default:
 		theirs := rec.Ino
 		m.begunFrom(l, &rec, n)
 		m.swap(l, &rec, ino)
 		m.unclaim(ino)
 		m.lost(l, theirs)
-		m.byPolicy(l, rec, &r)
+		m.byPolicy(l, rec, r)
 	}
 }
 

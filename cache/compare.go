@@ -37,6 +37,7 @@ const (
 	askKeep                // that theirs is in the history
 	askNames               // the names of a directory, which are known then
 	askOurs                // whether an operation of ours left theirs
+	askLines               // what text ours and theirs become together
 )
 
 type query struct {
@@ -44,6 +45,7 @@ type query struct {
 	info providers.Info
 	l    table.Link
 	op   table.Attempt // of askOurs
+	base *table.Base   // of askLines: what ours began from
 }
 
 type answer struct {
@@ -51,7 +53,8 @@ type answer struct {
 	same   bool
 	broken bool // part of the content is nowhere any more
 	kept   bool
-	err    error // it could not be found out now
+	union  *union // nil: they stay two
+	err    error  // it could not be found out now
 }
 
 // ask answers what is known of the content of an inode, and of whether r is
@@ -101,6 +104,8 @@ func (m *merge) answer() {
 			a.err = m.v.learn(m.ctx, q.ino)
 		case askOurs:
 			a.same, a.err = m.isOurs(q)
+		case askLines:
+			a.union, a.err = m.mergeLines(q)
 		case askFar:
 			a.sum, a.err = m.hashTheirs(q)
 		default:

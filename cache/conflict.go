@@ -29,9 +29,22 @@ func (m *merge) both(l table.Link, rec table.Name, r *providers.Info) {
 		// try finds that first, and then has what it is now.
 	case a.broken:
 		m.hold(l, rec, r, "changed here and there, and part of what ours began from is gone")
-	case m.v.o.Policy.Conflict == SplitConflicts:
-		m.divide(l, rec, r, a.sum)
-	case m.v.o.Policy.Conflict == LastWriterWins && !m.keptTheirs(l, r): // once it is in the history
+	default:
+		m.decide(l, rec, r, a.sum)
+	}
+}
+
+// decide is for what was changed here and there, and is not the same.
+func (m *merge) decide(l table.Link, rec table.Name, r *providers.Info, sum string) {
+	policy := m.v.o.Policy.Conflict
+	u, ok := m.unionOf(l, rec.Ino, rec.Base, r)
+	switch {
+	case !ok: // once it is known
+	case u != nil:
+		m.unite(l, rec, r, u)
+	case policy.splits():
+		m.divide(l, rec, r, sum)
+	case policy == LastWriterWins && !m.keptTheirs(l, r): // once it is in the history
 	default:
 		m.byPolicy(l, rec, r)
 	}

@@ -81,6 +81,10 @@
 // stays the inode that it is as long as there is one of that name, so that what
 // a sandbox has mounted below it stays. A file that lost its name to a pull
 // while it was open, and is then written and closed, is a conflict of that name.
+// Under the policies that merge, a text that was changed here and there becomes a
+// new inode with both changes, where they are in other lines (lines.Merge), if
+// what ours began from is at the backend, in one of the last revisions of it, or
+// in the history.
 //
 // A pull or a commit that would delete more than half of the entries, of at
 // least 20, or leave the root empty, does nothing and waits for

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/providertest"
@@ -359,5 +360,31 @@ func TestRemovedWhileRead(t *testing.T) {
 				t.Error("other bytes")
 			}
 		})
+	}
+}
+
+// A fault of ours in one change undoes it, and what follows goes on.
+func TestPanicLeavesTheLock(t *testing.T) {
+	w := newWorld(t)
+	w.ok(w.put("f", "1"))
+	func() {
+		defer func() {
+			if recover() == nil {
+				t.Error("nobody heard of it")
+			}
+		}()
+		_ = w.v.update(func() error {
+			w.v.table.Edit(table.Root).Mode = 0
+			w.v.later(func() { t.Error("it happened") })
+			panic("ours")
+		})
+	}()
+	w.ok(w.put("f", "2"))
+	if w.inode(fs.RootIno).Mode == 0 || w.get("f") != "2" {
+		t.Errorf("the root has the mode %o, f is %q", w.inode(fs.RootIno).Mode, w.get("f"))
+	}
+	w.again()
+	if got := w.get("f"); got != "2" {
+		t.Errorf("f is %q", got)
 	}
 }

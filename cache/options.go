@@ -94,6 +94,10 @@ type Policy struct {
 	Atomic bool
 	// Push sends each commit on to the remote of a providers.Pusher.
 	Push bool
+	// MergeCommits keeps what was committed here and was not pushed before others
+	// pushed: the next commit has it as another parent. Without it, that is
+	// committed anew on top of theirs.
+	MergeCommits bool
 
 	// TTL is how long names, attributes and versions count as fresh; then the
 	// next look asks the backend. 0: until Pull.
@@ -126,6 +130,13 @@ const (
 	LastWriterWins
 	// Manual keeps both and base under .wsmount/conflicts until resolved.
 	Manual
+	// Combine merges a text of which other lines were changed there than here.
+	// It is Manual for everything else.
+	Combine
+	// Markers merges texts like Combine. Where the same lines were changed, the
+	// file gets both, between the markers of git. It is SplitConflicts for
+	// everything else.
+	Markers
 )
 
 // Budget bounds the history; zero fields take the defaults: 64 versions of a

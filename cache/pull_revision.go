@@ -76,6 +76,9 @@ func (v *Volume) advance(w *waiting, s revisions, to providers.Revision) (PullRe
 		if base == "" {
 			r.To = to
 		}
+		if err := v.setMerging(from); err != nil {
+			return PullReport{}, err
+		}
 		if err := v.rewind(w, s, r); err != nil {
 			return PullReport{}, err
 		}
@@ -85,6 +88,28 @@ func (v *Volume) advance(w *waiting, s revisions, to providers.Revision) (PullRe
 	more.Changed += report.Changed
 	more.Deleted += report.Deleted
 	return more, err
+}
+
+// keyMerging is the revision of ours that the next commit merges with theirs.
+const keyMerging = "pull/merging"
+
+// setMerging notes a revision that is about to be taken back, to be merged.
+func (v *Volume) setMerging(r providers.Revision) error {
+	var note []byte
+	if v.o.Policy.MergeCommits {
+		note = []byte(r)
+	}
+	return v.update(func() error {
+		v.table.Set(keyMerging, note)
+		return nil
+	})
+}
+
+// merging is what the next commit merges; "": nothing.
+func (v *Volume) merging() providers.Revision {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return providers.Revision(v.table.Get(keyMerging))
 }
 
 // levelWith makes sure that what the table says of the backend is its head:
@@ -117,6 +142,9 @@ func (v *Volume) adoptRevision(w *waiting, s revisions, from, to providers.Revis
 		return PullReport{}, err
 	}
 	v.puller.level = false
+	if err := v.passedBy(from); err != nil {
+		return PullReport{}, err
+	}
 	if err := s.Adopt(w, from, to); err != nil {
 		return PullReport{}, fmt.Errorf("adopt: %w", err)
 	}

@@ -21,18 +21,15 @@ type clone struct {
 
 func newClone(t *testing.T, remote *memory.Remote, change ...func(*world, *Options)) *clone {
 	t.Helper()
-	c := &clone{&scene{&world{T: t, faults: providertest.NewFaults(t)}}, memory.NewRepository(remote, memory.Options{}), remote}
+	repo := memory.NewRepository(remote, memory.Options{})
+	c := &clone{&scene{&world{T: t, faults: providertest.NewFaults(t), repo: repo}}, repo, remote}
 	c.o = Options{StateDir: t.TempDir(), Provider: "memory", Patience: 20 * time.Second, strict: true,
 		pause: func(ctx context.Context, _ time.Duration) error { return ctx.Err() }}
 	held(SplitConflicts)(c.world, &c.o)
 	for _, f := range change {
 		f(c.world, &c.o)
 	}
-	v, err := Open(context.Background(), c.faults.Wrap(c.repo), c.o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c.v = v
+	c.start()
 	t.Cleanup(c.stop)
 	return c
 }

@@ -78,6 +78,7 @@ func (v *Volume) catchUp(ctx context.Context) error {
 func (v *Volume) pushed() error {
 	return v.update(func() error {
 		v.engine.pushTold = ""
+		v.table.Set(keyMerging, nil)
 		return v.setUnpushed(nil)
 	})
 }

@@ -48,6 +48,8 @@ type merge struct {
 
 	answers map[question]answer
 	open    []query
+	made    []table.Ino // content files that were made for answers
+	used    []table.Ino // those that a name has got
 
 	// What one run did.
 	report  PullReport
@@ -85,16 +87,20 @@ func (v *Volume) newMerge(ctx context.Context, remote providers.Provider) *merge
 
 // run does a change of the table that may ask. v.mu is not held.
 func (m *merge) run(do func() error) error {
+	defer m.dropMade()
 	for m.round = 0; ; m.round++ {
 		err := m.v.update(func() error {
 			m.open, m.report, m.told, m.clashes, m.touched, m.news = nil, PullReport{}, nil, nil, nil, nil
-			m.deleted, m.root, m.halt = 0, -1, nil
-			if err := do(); err != nil {
+			m.deleted, m.root, m.halt, m.used = 0, -1, nil, nil
+			err := do()
+			if err == nil {
+				err = m.halt
+			}
+			if err != nil {
+				m.used = nil
 				return err
 			}
 			switch {
-			case m.halt != nil:
-				return m.halt
 			case m.asks():
 				return errAsk
 			case m.dry:

@@ -153,8 +153,8 @@ func (v *Volume) readVersion(ctx context.Context, at providers.Locator, version 
 	return c.Body, nil
 }
 
-// baseOfConflict reads what ours began from: at the backend, where that has
-// come back or keeps it, else in the history.
+// baseOfConflict reads what ours began from: at the backend, where that has come
+// back or is in an earlier revision, else in the history.
 func (v *Volume) baseOfConflict(ctx context.Context, l table.Link, rec table.Name) (io.ReadCloser, error) {
 	if rec.Base == nil {
 		return nil, fmt.Errorf("there was nothing before: %w", iofs.ErrNotExist)
@@ -164,6 +164,9 @@ func (v *Volume) baseOfConflict(ctx context.Context, l table.Link, rec table.Nam
 	path, _ := v.path(l)
 	v.mu.Unlock()
 	body, err := v.readVersion(ctx, at, rec.Base.Version)
+	if errors.Is(err, iofs.ErrNotExist) {
+		body, err = v.readEarlier(ctx, at, rec.Base.Version)
+	}
 	if err == nil || !errors.Is(err, iofs.ErrNotExist) {
 		return body, err
 	}

@@ -54,6 +54,7 @@ func (e *engine) noteSet(p pendingSet, result providers.CommitResult) error {
 		v.passed(commitSide)
 		e.advanced()
 		if result.Committed {
+			v.table.Set(keyMerging, nil)
 			return v.unpushedMore(1)
 		}
 		return nil

@@ -252,7 +252,6 @@ func TestGitRefusals(t *testing.T) {
 	}{
 		{"push: {on: per-commit, pr_policy: auto}", "from the tracked branch to itself", 3},
 		{"push: {branch_policy: per-turn, pr_policy: auto}", "providers.github.api_url", 3},
-		{"conflict: {policy: merge}", "merge commits", 3},
 		{"push: {on: per-commit}", "credentials", 5},
 	} {
 		slug := fmt.Sprint("refused", i)

@@ -29,7 +29,7 @@ const (
 // storage:write.
 func policyOf(r *host.Resolved, writeBack bool) cache.Policy {
 	s := r.Storage.Sync
-	p := cache.Policy{Conflict: conflictPolicy(s.Conflict)}
+	p := cache.Policy{Conflict: conflictPolicy(s.Conflict, r.Location.Service), MergeCommits: s.Conflict == mountspec.ConflictMerge}
 	switch {
 	case s.Mode == mountspec.ModePullPush:
 		p.NoWait, p.Atomic = true, true
@@ -57,18 +57,22 @@ func dueOf(s mountspec.Sync) cache.Due {
 	return cache.DueAsked
 }
 
-// conflictPolicy maps AIP-35's conflict policies. Those that only a store with
-// revisions knows keep both versions where there are none.
-func conflictPolicy(c mountspec.ConflictPolicy) cache.Conflict {
-	switch c {
-	case mountspec.ConflictAbort:
+// conflictPolicy maps AIP-35's conflict policies. A repository is of texts: where
+// both versions are to be kept, that is in one file if it can be.
+func conflictPolicy(c mountspec.ConflictPolicy, service string) cache.Conflict {
+	switch {
+	case c == mountspec.ConflictAbort:
 		return cache.Abort
-	case mountspec.ConflictLastWriterWins:
+	case c == mountspec.ConflictLastWriterWins:
 		return cache.LastWriterWins
-	case mountspec.ConflictManual:
+	case c == mountspec.ConflictManual:
 		return cache.Manual
+	case service != host.ServiceGit:
+		return cache.SplitConflicts
+	case c == mountspec.ConflictSplit:
+		return cache.Markers
 	}
-	return cache.SplitConflicts
+	return cache.Combine
 }
 
 // checkCached refuses what no working copy of this workspace can do.
@@ -120,13 +124,9 @@ func checkPulls(r *host.Resolved) error {
 // checkGit refuses what no repository can be asked for yet, and commits that
 // would be nobody's.
 func checkGit(r *host.Resolved) error {
-	sync := r.Storage.Sync
 	primary, _, _ := mountspec.Authors(r.Identity)
 	config, _ := r.Storage.Config.(mountspec.GitHubConfig)
 	switch {
-	case sync.Conflict == mountspec.ConflictMerge:
-		return exit.New(exit.Manifest, "%s: this wsmount makes no merge commits", r.Address).
-			Hint("write rebase, split-conflicts, manual, abort or last-writer-wins as sync.conflict.policy of %s", r.Manifest)
 	case r.Grants.App != nil && r.Grants.API == "":
 		return exit.New(exit.Manifest, "%s: a GitHub App needs the API of %s", r.Address, r.Location.Endpoint).
 			Hint("name it as providers.github.api_url in the host configuration")

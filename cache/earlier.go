@@ -1,0 +1,84 @@
+package cache
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	iofs "io/fs"
+	"slices"
+
+	"github.com/wsmount/wsmount/providers"
+)
+
+// keyEarlier are the revisions that the head was before, the last first: what a
+// file began from that was changed meanwhile is in one of them.
+const keyEarlier = "pull/earlier"
+
+// mostEarlier bounds them: a file that many pulls passed by, while it was changed
+// here, is merged no more.
+const mostEarlier = 32
+
+// earlier are the revisions that the head was before. mu is held.
+func (v *Volume) earlier() (all []providers.Revision) {
+	if note := v.table.Get(keyEarlier); note != nil {
+		_ = json.Unmarshal(note, &all) // damaged, it is as if they were forgotten
+	}
+	return all
+}
+
+// passedBy notes a revision that is not the head any more.
+func (v *Volume) passedBy(r providers.Revision) error {
+	if r == "" {
+		return nil
+	}
+	return v.update(func() error {
+		all := slices.DeleteFunc(v.earlier(), func(old providers.Revision) bool { return old == r })
+		note, err := json.Marshal(slices.Insert(all, 0, r)[:min(len(all)+1, mostEarlier)])
+		if err == nil {
+			v.table.Set(keyEarlier, note)
+		}
+		return err
+	})
+}
+
+// readEarlier reads a version that the backend had at a place in an earlier
+// revision. iofs.ErrNotExist when none of them that are known had it.
+func (v *Volume) readEarlier(ctx context.Context, at providers.Locator, version providers.Version) (io.ReadCloser, error) {
+	v.mu.Lock()
+	all := v.earlier()
+	v.mu.Unlock()
+	s, ok := providers.As[providers.Snapshotter](v.p)
+	if !ok {
+		all = nil
+	}
+	for _, r := range all {
+		past, err := s.At(ctx, r)
+		if err != nil {
+			continue // it has been thrown away
+		}
+		c, err := past.Read(ctx, at, providers.ReadOptions{Version: version})
+		if err == nil {
+			return &pastBody{c.Body, past}, nil
+		}
+		past.Close()
+		if !notThere(err) && !isElsewhere(err) {
+			return nil, translate(err)
+		}
+	}
+	return nil, fmt.Errorf("no revision that is known has that version: %w", iofs.ErrNotExist)
+}
+
+// pastBody is content of a revision, which is closed with it.
+type pastBody struct {
+	io.ReadCloser
+	past providers.Provider
+}
+
+func (b *pastBody) Close() error {
+	err := b.ReadCloser.Close()
+	if cerr := b.past.Close(); err == nil {
+		err = cerr
+	}
+	return err
+}

@@ -1,0 +1,153 @@
+package integration
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/wsmount/wsmount/integration/internal/harness"
+)
+
+// convergeRuns is how many runs the test of three writers has;
+// WSMOUNT_CONVERGE_RUNS names another number.
+func convergeRuns(t *testing.T) int {
+	text := os.Getenv("WSMOUNT_CONVERGE_RUNS")
+	if text == "" {
+		return 4
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 {
+		t.Fatalf("WSMOUNT_CONVERGE_RUNS=%q is no number of runs", text)
+	}
+	return n
+}
+
+// Two mounts, of which one rebases and one merges, and a plain clone change
+// lines of the same texts, each its own, and now and then a mount is killed. In
+// every run all three have all of it in the end, and nobody had to resolve
+// anything.
+func TestGitConverges(t *testing.T) {
+	t.Parallel()
+	g := newGitStage(t)
+	g.seed()
+	c := &converging{gitStage: g}
+	for _, policy := range []string{"rebase", "merge"} {
+		g.workspace(policy, "pull: {on: turn-start}, commit: {on: per-turn}, push: {on: per-commit}, conflict: {policy: "+policy+"}")
+		c.mounts = append(c.mounts, g.w.Mount("@acme/"+policy))
+	}
+	for i := range convergeRuns(t) {
+		c.run(i, rand.Uint64())
+		if t.Failed() {
+			return
+		}
+	}
+	for _, m := range c.mounts {
+		m.Stop()
+	}
+	g.sound()
+	if merges := g.repo.Git("rev-list", "--merges", "--count", "main"); merges == "0\n" {
+		t.Error("nothing was merged")
+	}
+}
+
+// converging is the stage of three writers. Who is 0 or 1 is a mount, 2 the
+// clone.
+type converging struct {
+	*gitStage
+	mounts []*harness.Mount
+	r      *rand.Rand
+	files  map[string][]string // the lines that are to be in the end
+	edits  int
+}
+
+const convergeLines = 30
+
+func (c *converging) run(number int, seed uint64) {
+	c.t.Logf("run %d: seed %d", number, seed)
+	c.r, c.files = rand.New(rand.NewPCG(seed, 0)), map[string][]string{}
+	begin := map[string]string{}
+	for _, name := range []string{"a.txt", "deep/b.txt"} {
+		path := fmt.Sprintf("run%d/%s", number, name)
+		for i := range convergeLines {
+			c.files[path] = append(c.files[path], fmt.Sprint("line ", i))
+		}
+		begin[path] = c.content(path)
+	}
+	c.fresh()
+	c.other.Write(begin)
+	c.other.Commit("main", fmt.Sprint("begin run ", number))
+	for _, m := range c.mounts {
+		c.event(m, "turn-start")
+	}
+	for range 24 {
+		c.step()
+	}
+	for range 2 {
+		for _, m := range c.mounts {
+			c.event(m, "turn-end")
+			c.event(m, "turn-start")
+		}
+	}
+	c.fresh()
+	for path := range c.files {
+		for _, root := range []string{c.mounts[0].Dir, c.mounts[1].Dir, c.other.Dir} {
+			got, err := os.ReadFile(filepath.Join(root, path))
+			if err != nil || string(got) != c.content(path) {
+				c.t.Errorf("seed %d: %s has in %s, %v\n%s\nwant\n%s", seed, root, path, err, got, c.content(path))
+			}
+		}
+	}
+}
+
+func (c *converging) content(path string) string {
+	return strings.Join(c.files[path], "\n") + "\n"
+}
+
+// step is one act of one of the three.
+func (c *converging) step() {
+	who := c.r.IntN(3)
+	if who == 2 {
+		c.fresh()
+		c.edit(who, c.other.Dir)
+		c.other.Commit("main", fmt.Sprint("theirs ", c.edits))
+		return
+	}
+	m := c.mounts[who]
+	switch c.r.IntN(8) {
+	case 0, 1, 2, 3:
+		c.edit(who, m.Dir)
+	case 4:
+		c.event(m, "turn-start")
+	case 5, 6:
+		c.event(m, "turn-end")
+	case 7:
+		m.Kill()
+		m.Start()
+	}
+}
+
+// edit changes a line that only one may change, with one between it and those
+// of the others: changes of lines that meet are a conflict.
+func (c *converging) edit(who int, root string) {
+	paths := slices.Sorted(maps.Keys(c.files))
+	for _, path := range paths[c.r.IntN(len(paths)):] {
+		at := 6*c.r.IntN(convergeLines/6) + 2*who
+		file := filepath.Join(root, path)
+		old, err := os.ReadFile(file)
+		c.check(err)
+		lines := strings.Split(strings.TrimSuffix(string(old), "\n"), "\n")
+		if len(lines) != convergeLines {
+			c.t.Fatalf("%s has %d lines:\n%s", file, len(lines), old)
+		}
+		c.edits++
+		lines[at] = fmt.Sprintf("edit %d, of %d", c.edits, who)
+		c.files[path][at] = lines[at]
+		c.check(os.WriteFile(file, []byte(strings.Join(lines, "\n")+"\n"), 0o644))
+	}
+}
