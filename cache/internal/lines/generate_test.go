@@ -73,9 +73,17 @@ var longest = []shape{
 		base = g.lines(34_000+g.IntN(12_000), 20_000)
 		return base, g.often(base, 2+g.upTo(12)), g.often(base, 2+g.upTo(12))
 	}},
+	{"runs between edits", 3, func(g *generator) (base, ours, theirs []string) {
+		base = g.distinct(34_000 + g.IntN(12_000))
+		return base, g.runs(base), g.runs(base)
+	}},
 	{"few blocks moved far", 1, func(g *generator) (base, ours, theirs []string) {
 		base = g.distinct(34_000 + g.IntN(12_000))
 		return base, g.moved(base), g.moved(g.often(base, 30))
+	}},
+	{"longer still", 1, func(g *generator) (base, ours, theirs []string) {
+		base = g.distinct(140_000)
+		return base, g.runs(base), g.often(base, 20)
 	}},
 }
 
@@ -201,24 +209,26 @@ func (g *generator) edit(lines []string) []string {
 	return slices.Replace(lines, lo, hi, g.lines(g.upTo(3), 6)...)
 }
 
-// sparse is mostly blank lines and braces.
+// sparse is mostly blank lines and braces, and some that are not quite as many.
 func (g *generator) sparse(n int) []string {
 	lines := make([]string, n)
 	for i := range lines {
-		lines[i] = g.one("", "", "}", "}", fmt.Sprint("line ", i))
+		lines[i] = g.one("", "", "}", "}", g.rare(), fmt.Sprint("line ", i))
 	}
 	return lines
 }
+
+func (g *generator) rare() string { return g.one("return", "else", "end", "done") }
 
 // paragraphs inserts and replaces with lines of which many are new.
 func (g *generator) paragraphs(lines []string) []string {
 	lines = slices.Clone(lines)
 	for range 1 + g.upTo(4) {
-		fresh := make([]string, g.upTo(30))
+		fresh := make([]string, g.upTo([]int{30, 30, 250}[g.IntN(3)]))
 		for i := range fresh {
 			fresh[i] = fmt.Sprint("new ", g.IntN(1000))
 			if g.IntN(4) == 0 {
-				fresh[i] = g.one("", "}")
+				fresh[i] = g.one("", "}", g.rare())
 			}
 		}
 		lo := g.IntN(len(lines) + 1)
@@ -242,6 +252,21 @@ func (g *generator) often(lines []string, every int) []string {
 		}
 	}
 	return changed
+}
+
+// runs changes a few lines after every twenty or so.
+func (g *generator) runs(lines []string) []string {
+	lines = slices.Clone(lines)
+	few := 1 + g.IntN(6)
+	for i := 0; i < len(lines); i += 17 + g.IntN(8) {
+		for range 1 + g.IntN(few) {
+			if i < len(lines) {
+				lines[i] = g.one(lines...)
+				i++
+			}
+		}
+	}
+	return lines
 }
 
 // shuffled cuts into blocks and puts them into another order.

@@ -71,7 +71,7 @@ var (
 	crlf    = []byte("\r\n")
 )
 
-// A lineEnd is how a line ends; a text may not have one to show.
+// A lineEnd is how a line ends.
 type lineEnd int
 
 const (
@@ -80,17 +80,17 @@ const (
 	endsCRLF
 )
 
-// endAt is how the given line ends, or the one before where that is the last and
-// has no newline.
+// endAt is how a line ends. Only the last may have no end.
 func (t *text) endAt(line int) lineEnd {
-	for i := line; i >= 0 && i < len(t.ends); i-- {
-		b := t.bytes(span{i, i + 1})
-		switch {
-		case bytes.HasSuffix(b, crlf):
-			return endsCRLF
-		case bytes.HasSuffix(b, newline):
-			return endsLF
-		}
+	if line >= len(t.ends) {
+		return unknownEnd
+	}
+	b := t.bytes(span{line, line + 1})
+	switch {
+	case bytes.HasSuffix(b, crlf):
+		return endsCRLF
+	case bytes.HasSuffix(b, newline):
+		return endsLF
 	}
 	return unknownEnd
 }
