@@ -135,6 +135,16 @@ func (m *merge) mergeLines(q query) (*union, error) {
 	return u, err
 }
 
+// combineTexts is a providers.Combine, where the policy says that texts are
+// merged.
+func (v *Volume) combineTexts(base, a, b []byte) ([]byte, bool) {
+	if !v.o.Policy.Conflict.combines() || !lines.Text(base) || !lines.Text(a) || !lines.Text(b) {
+		return nil, false
+	}
+	merged := lines.Merge(base, a, b, lines.Labels{})
+	return merged.Content, merged.Conflicts == 0
+}
+
 // make puts a text into a content file of its own. What no run of the merge uses
 // is removed at its end.
 func (m *merge) make(u *union, l table.Link, text []byte) error {

@@ -72,6 +72,51 @@ func TestCombine(t *testing.T) {
 	}
 }
 
+// Commits that were not pushed stay commits, each with its message, on top of
+// what others pushed, and what was not committed stays here.
+func TestCommitsStayCommits(t *testing.T) {
+	c := newClone(t, seeded(t, "f", text()), held(Combine))
+	for i := range 2 {
+		c.ok(c.put("f", strings.Replace(c.get("f"), fmt.Sprintf("line %d", 2*i), "ours", 1)))
+		_, err := c.v.Commit(t.Context(), CommitOptions{Message: fmt.Sprint("ours ", i)})
+		c.ok(err)
+	}
+	c.ok(c.put("new", "not committed"))
+	c.ok(c.put("f", text("0=ours", "2=ours", "4=not committed")))
+	c.there("f", text("7=theirs"))
+	c.push()
+	c.sees("f: "+text("0=ours", "2=ours", "4=not committed", "7=theirs"), "new: not committed")
+	var messages []string
+	for _, l := range c.remote.Log("main")[:3] {
+		messages = append(messages, l.Message)
+	}
+	if got := strings.Join(messages, ", "); !strings.HasPrefix(got, "ours 1, ours 0, ") {
+		t.Errorf("the commits are %q", got)
+	}
+	if got := listBackend(memory.NewRepository(c.remote, memory.Options{})); len(got) != 1 || got[0] != "f: "+text("0=ours", "2=ours", "7=theirs") {
+		t.Errorf("there is %q", got)
+	}
+	if u := c.v.Status().Unpushed; u != nil {
+		t.Errorf("not pushed: %+v", u)
+	}
+}
+
+// What others have committed too is no commit of ours any more.
+func TestCommitThatOthersMadeToo(t *testing.T) {
+	c := under(t, Combine, text(), ours(text("1=both")))
+	c.commit()
+	c.there("f", text("1=both", "7=theirs"))
+	c.pull()
+	c.sees("f: " + text("1=both", "7=theirs"))
+	if u := c.v.Status().Unpushed; u != nil && u.Commits > 0 {
+		t.Errorf("not pushed: %+v", u)
+	}
+	c.push()
+	if n := len(c.remote.Log("main")); n != 2 {
+		t.Errorf("%d commits", n)
+	}
+}
+
 // What one side has changed altogether is that side's.
 func TestCombineOneSide(t *testing.T) {
 	c := under(t, Combine, text(), ours(text("1=both")))

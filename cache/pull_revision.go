@@ -72,22 +72,55 @@ func (v *Volume) advance(w *waiting, s revisions, to providers.Revision) (PullRe
 		return report, nil
 	case from:
 	default:
-		r := rewinding{From: from, Base: base, To: base}
-		if base == "" {
-			r.To = to
-		}
-		if err := v.setMerging(from); err != nil {
+		if from, to, err = v.diverged(w, s, rewinding{From: from, Base: base, To: base}, to); err != nil {
 			return PullReport{}, err
 		}
-		if err := v.rewind(w, s, r); err != nil {
-			return PullReport{}, err
-		}
-		from = r.To
 	}
 	more, err := v.adoptRevision(w, s, from, to)
 	more.Changed += report.Changed
 	more.Deleted += report.Deleted
 	return more, err
+}
+
+// diverged brings what was committed here and not pushed together with a revision
+// that does not have it, and returns where the head is then and where it is to go:
+// to our commits made anew on top of theirs, if that can be, else to theirs, with
+// what ours changed a change of this working copy again.
+func (v *Volume) diverged(w *waiting, s revisions, r rewinding, theirs providers.Revision) (from, to providers.Revision, err error) {
+	if r.Base == "" {
+		r.To = theirs
+	} else if !v.o.Policy.MergeCommits {
+		to, err := v.rebased(w, r.From, theirs)
+		if err != nil || to != "" {
+			return r.From, to, err
+		}
+	}
+	if err := v.setMerging(r.From); err != nil {
+		return "", "", err
+	}
+	return r.To, theirs, v.rewind(w, s, r)
+}
+
+// rebased is our revisions made anew on top of theirs; "" when that cannot be,
+// because both have changed the same.
+func (v *Volume) rebased(w *waiting, from, onto providers.Revision) (to providers.Revision, err error) {
+	s, ok := providers.As[providers.Rebaser](v.p)
+	if !ok {
+		return "", nil
+	}
+	err = v.retry(w, func(ctx context.Context) (err error) {
+		to, err = s.Rebase(ctx, from, onto, v.combineTexts)
+		return err
+	})
+	switch {
+	case errors.Is(err, providers.ErrConflict), errors.Is(err, providers.ErrUnsupported):
+		return "", nil
+	case err != nil:
+		return "", fmt.Errorf("rebase: %w", err)
+	case to == onto: // others had made the same changes
+		err = v.update(v.noneUnpushed)
+	}
+	return to, err
 }
 
 // keyMerging is the revision of ours that the next commit merges with theirs.

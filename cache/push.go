@@ -63,12 +63,16 @@ func silence(err error) error {
 	return fmt.Errorf("the remote has not answered: %w: %w", providers.ErrUnavailable, err)
 }
 
-// catchUp brings what others pushed, and commits ours on top.
+// catchUp brings what others pushed, and puts ours on top: commits that were made
+// anew are there, what became changes again is committed.
 func (v *Volume) catchUp(ctx context.Context) error {
 	if _, err := v.Pull(ctx, PullOptions{}); err != nil {
 		return err
 	}
-	if v.engine.sets == nil {
+	v.mu.Lock()
+	u := v.unpushedOf()
+	v.mu.Unlock()
+	if v.engine.sets == nil || u != nil && u.Commits > 0 {
 		return nil
 	}
 	_, err := v.Commit(ctx, CommitOptions{})

@@ -116,11 +116,7 @@ func (v *Volume) uncommit(was map[providers.Locator]providers.Info, changed []pr
 				v.setBack(at, old, true)
 			}
 		}
-		if u := v.unpushedOf(); u != nil { // they are changes again, and still owed
-			u.Commits = 0
-			return v.setUnpushed(u)
-		}
-		return nil
+		return v.noneUnpushed() // they are changes again, and still owed
 	})
 }
 

@@ -62,6 +62,17 @@ func (v *Volume) unpushedMore(n int) error {
 	return v.setUnpushed(u)
 }
 
+// noneUnpushed notes that there are no commits of ours left here, though a push
+// may be owed. mu is held, in an update.
+func (v *Volume) noneUnpushed() error {
+	u := v.unpushedOf()
+	if u == nil {
+		return nil
+	}
+	u.Commits = 0
+	return v.setUnpushed(u)
+}
+
 // owe notes that a push was begun, or why it failed: who comes after a kill knows
 // that one is owed.
 func (v *Volume) owe(cause error) error {

@@ -71,7 +71,7 @@ func TestUnpushedAfterARewind(t *testing.T) {
 		w.do(put)
 		w.upload()
 	}
-	another(t, remote, "d", "theirs")
+	another(t, remote, "b", "theirs") // they cannot be made anew on top of that
 	_, err := w.v.Pull(w.Context(), PullOptions{})
 	w.ok(err)
 	w.upload()

@@ -20,6 +20,7 @@ const (
 	AbilityPush                         // Pusher
 	AbilitySync                         // Syncer
 	AbilityBranch                       // Brancher
+	AbilityRebase                       // Rebaser
 )
 
 // abilities connects each Ability with its name and interface, in the order of
@@ -38,6 +39,7 @@ var abilities = []struct {
 	{"push", reflect.TypeFor[Pusher]()},
 	{"sync", reflect.TypeFor[Syncer]()},
 	{"branch", reflect.TypeFor[Brancher]()},
+	{"rebase", reflect.TypeFor[Rebaser]()},
 }
 
 // Has reports whether all of b is in a.

@@ -31,6 +31,7 @@ const (
 	MethodFetch      Method = "fetch"
 	MethodAdopt      Method = "adopt"
 	MethodBase       Method = "base"
+	MethodRebase     Method = "rebase"
 	MethodBranches   Method = "branches"
 	MethodBegin      Method = "begin"
 	MethodStart      Method = "start"
@@ -43,7 +44,7 @@ const (
 // as changing: forgetting one here refuses too much, never too little.
 var readers = map[Method]bool{
 	MethodStat: true, MethodList: true, MethodRead: true, MethodClose: true, MethodOpen: true,
-	MethodWatch: true, MethodHead: true, MethodAt: true, MethodFetch: true, MethodAdopt: true, MethodBase: true,
+	MethodWatch: true, MethodHead: true, MethodAt: true, MethodFetch: true, MethodAdopt: true, MethodBase: true, MethodRebase: true,
 	MethodBranches: true, MethodBegin: true,
 }
 

@@ -295,6 +295,24 @@ type Syncer interface {
 	Base(ctx context.Context, a, b Revision) (Revision, error)
 }
 
+// Rebaser makes what was committed here anew on top of what others pushed.
+type Rebaser interface {
+	// Rebase makes each revision of from that onto does not have anew, in their
+	// order, the first on top of onto, with its message, authors and times. It
+	// returns the last; one that changes nothing any more is left out, so that
+	// can be onto. Reads and Head show what they showed before, until Adopt.
+	// combine is asked for a file that both have changed. ErrConflict when it
+	// has no answer, or both have changed what is no file; ErrUnsupported when
+	// one of the revisions has not exactly one before it; ErrNotExist for one
+	// that is not known here. Then nothing has happened.
+	Rebase(ctx context.Context, from, onto Revision, combine Combine) (Revision, error)
+}
+
+// Combine is the content that a file gets whose content base became a in one
+// revision and b in another; ok is false when only a person can say. It must
+// not keep what it is given.
+type Combine func(base, a, b []byte) (content []byte, ok bool)
+
 // Meter tells what a provider asked of its service. It is no ability, since it
 // changes nothing and promises nothing: whoever opened the provider asks it by
 // type assertion, before anything is put around it.

@@ -52,6 +52,7 @@ var _ interface {
 	Snapshotter
 	Pusher
 	Syncer
+	Rebaser
 	Brancher
 } = (*wrapped)(nil)
 

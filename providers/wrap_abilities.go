@@ -158,6 +158,16 @@ func (w *wrapped) Base(ctx context.Context, a, b Revision) (Revision, error) {
 	})
 }
 
+func (w *wrapped) Rebase(ctx context.Context, from, onto Revision, combine Combine) (Revision, error) {
+	return via(ctx, w, &Call{Method: MethodRebase}, func(ctx context.Context) (Revision, error) {
+		p, err := ability[Rebaser](w, MethodRebase, Locator{})
+		if err != nil {
+			return "", err
+		}
+		return p.Rebase(ctx, from, onto, combine)
+	})
+}
+
 func (w *wrapped) Branches(ctx context.Context) (Branches, error) {
 	return via(ctx, w, &Call{Method: MethodBranches}, func(ctx context.Context) (Branches, error) {
 		p, err := ability[Brancher](w, MethodBranches, Locator{})

@@ -108,11 +108,17 @@ func (r *repository) newCommits(c id, others []id) ([]id, error) {
 	}
 	var order []id
 	seen := map[id]bool{}
-	for w.open(ofB) {
+	first := int64(math.MaxInt64) // when the earliest was made that nobody else seemed to have
+	// Commits of one second come in any order: one that was seen may turn out to
+	// be in the history of others.
+	for w.open(ofB) || len(w.queue) > 0 && w.queue[0].when >= first {
 		s := heap.Pop(&w.queue).(step)
 		if !seen[s.c] {
 			seen[s.c] = true
 			order = append(order, s.c)
+		}
+		if w.marks[s.c] == ofA {
+			first = min(first, s.when)
 		}
 		for _, parent := range s.parents {
 			if err := w.add(parent, w.marks[s.c]&(ofA|ofB)); err != nil {

@@ -174,7 +174,7 @@ func (t *nodes) less(dir *node, names []string) (*node, error) {
 }
 
 // save writes the directories that a set has made into its batch, those below
-// first, and returns the id of n.
+// first, and returns the id of n, which may not be changed any more.
 func (n *node) save(b *odb.Batch) (id, error) {
 	if !n.mine {
 		return n.id, nil
@@ -187,5 +187,9 @@ func (n *node) save(b *odb.Batch) (id, error) {
 		}
 		entries = append(entries, object.Entry{Name: name, Mode: child.mode, ID: at})
 	}
-	return b.Add(odb.Tree, object.EncodeTree(entries))
+	at, err := b.Add(odb.Tree, object.EncodeTree(entries))
+	if err == nil {
+		n.id, n.mine = at, false
+	}
+	return at, err
 }

@@ -25,6 +25,7 @@ var _ interface {
 	providers.Provider
 	providers.Committer
 	providers.Snapshotter
+	providers.Rebaser
 	providers.Pusher
 	providers.Syncer
 } = (*Repository)(nil)
@@ -53,7 +54,7 @@ func repositoryCapabilities() providers.Capabilities {
 		Abilities:  providers.AbilityCopy | providers.AbilityMove | providers.AbilityAttr | providers.AbilityParts,
 	})
 	c.Attributes = providers.AttrExec
-	c.Abilities |= providers.AbilitySnapshot | providers.AbilityPush | providers.AbilitySync
+	c.Abilities |= providers.AbilitySnapshot | providers.AbilityPush | providers.AbilitySync | providers.AbilityRebase
 	return c
 }
 

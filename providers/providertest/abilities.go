@@ -82,6 +82,9 @@ func abilityCalls(p providers.Provider) map[providers.Ability]func(context.Conte
 	if c, ok := p.(providers.Syncer); ok {
 		calls[providers.AbilitySync] = func(ctx context.Context) error { return drop(c.Fetch(ctx)) }
 	}
+	if c, ok := p.(providers.Rebaser); ok {
+		calls[providers.AbilityRebase] = func(ctx context.Context) error { return drop(c.Rebase(ctx, "r", "s", nil)) }
+	}
 	if c, ok := p.(providers.Brancher); ok {
 		calls[providers.AbilityBranch] = func(ctx context.Context) error { return drop(c.Branches(ctx)) }
 	}

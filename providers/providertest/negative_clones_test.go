@@ -25,6 +25,7 @@ type brokenClone struct {
 	fetch  func(context.Context) (providers.Revision, error)
 	adopt  func(context.Context, providers.Revision, providers.Revision) error
 	base   func(context.Context, providers.Revision, providers.Revision) (providers.Revision, error)
+	rebase func(context.Context, providers.Revision, providers.Revision, providers.Combine) (providers.Revision, error)
 }
 
 func (b *brokenClone) List(ctx context.Context, l providers.Locator, o providers.ListOptions) (providers.Page, error) {
@@ -74,6 +75,13 @@ func (b *brokenClone) Base(ctx context.Context, x, y providers.Revision) (provid
 		return b.base(ctx, x, y)
 	}
 	return b.Repository.Base(ctx, x, y)
+}
+
+func (b *brokenClone) Rebase(ctx context.Context, from, onto providers.Revision, combine providers.Combine) (providers.Revision, error) {
+	if b.rebase != nil {
+		return b.rebase(ctx, from, onto, combine)
+	}
+	return b.Repository.Rebase(ctx, from, onto, combine)
 }
 
 // force puts the head where nobody may be asked.
@@ -227,6 +235,25 @@ var cloneMistakes = []struct {
 			return r.Commit(ctx, set)
 		}
 	}, []string{"sync/merge", "past/unknown-revision"}},
+	{"a rebase leaves out what was ours", func(b *brokenClone, r *memory.Repository) {
+		b.rebase = func(_ context.Context, _, onto providers.Revision, _ providers.Combine) (providers.Revision, error) {
+			return onto, nil
+		}
+	}, []string{"rebase/line", "rebase/conflict", "rebase/merge"}},
+	{"a rebase shows what it makes", func(b *brokenClone, r *memory.Repository) {
+		b.rebase = func(ctx context.Context, from, onto providers.Revision, combine providers.Combine) (providers.Revision, error) {
+			made, err := r.Rebase(ctx, from, onto, combine)
+			if err == nil {
+				err = r.Adopt(ctx, from, made)
+			}
+			return made, err
+		}
+	}, []string{"rebase/line"}},
+	{"a rebase takes one side where nobody can say", func(b *brokenClone, r *memory.Repository) {
+		b.rebase = func(ctx context.Context, from, onto providers.Revision, _ providers.Combine) (providers.Revision, error) {
+			return r.Rebase(ctx, from, onto, func(_, a, _ []byte) ([]byte, bool) { return a, true })
+		}
+	}, []string{"rebase/conflict"}},
 }
 
 // newBroken makes two clones with one mistake.

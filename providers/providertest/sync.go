@@ -43,6 +43,9 @@ func CloneChecks() []CloneCheck {
 		{"sync/adopt-in-one-step", syncOneStep},
 		{"sync/base", syncBase},
 		{"sync/merge", syncMerge},
+		{"rebase/line", rebasing(rebaseLine)},
+		{"rebase/conflict", rebasing(rebaseConflict)},
+		{"rebase/merge", rebasing(rebaseMerge)},
 	}
 }
 
@@ -73,6 +76,15 @@ func (check CloneCheck) run(t T, new func(t T) Clones) {
 		}
 	})
 	check.Run(t, c)
+}
+
+// rebasing is a check of what not every store with a remote can do.
+func rebasing(run func(t T, c Clones)) func(t T, c Clones) {
+	return func(t T, c Clones) {
+		if c.B.Capabilities().Abilities.Has(providers.AbilityRebase) {
+			run(t, c)
+		}
+	}
 }
 
 // save commits one file whatever is there, and gives the revision.

@@ -23,6 +23,7 @@ type everything interface {
 	providers.Snapshotter
 	providers.Pusher
 	providers.Syncer
+	providers.Rebaser
 	providers.Brancher
 }
 

@@ -93,6 +93,32 @@ func (c Commit) Encode() []byte {
 	return b.Bytes()
 }
 
+// Moved is a commit with another tree and parent. It says all that it said, but
+// for a signature, which would be of the other commit.
+func Moved(raw []byte, tree, parent ID) []byte {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "tree %s\nparent %s\n", tree, parent)
+	header, message, _ := bytes.Cut(raw, []byte("\n\n"))
+	left := false // of a header whose further lines begin with a space
+	for line := range bytes.SplitSeq(header, []byte("\n")) {
+		word, _, _ := bytes.Cut(line, []byte(" "))
+		switch string(word) {
+		case "": // goes on
+		case "tree", "parent", "gpgsig", "gpgsig-sha256":
+			left = true
+		default:
+			left = false
+		}
+		if !left {
+			b.Write(line)
+			b.WriteByte('\n')
+		}
+	}
+	b.WriteByte('\n')
+	b.Write(message)
+	return b.Bytes()
+}
+
 // String is the signature as a commit has it. What would end it early is left
 // out.
 func (s Signature) String() string {

@@ -1,6 +1,7 @@
 package object_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -76,4 +77,23 @@ func FuzzEntries(f *testing.F) {
 			t.Errorf("%d entries, then %d, %v", len(entries), len(again), err)
 		}
 	})
+}
+
+// A commit that is moved says all that it said, but who signed it.
+func TestMoved(t *testing.T) {
+	tree, parent := object.ID{1}, object.ID{2}
+	who := "author A <a@b> 1 +0200\ncommitter B <b@c> 2 -0300\n"
+	old := "tree " + strings.Repeat("a", 40) + "\nparent " + strings.Repeat("b", 40) + "\nparent " + strings.Repeat("c", 40) + "\n" + who
+	for _, c := range []struct{ more, want string }{
+		{"", ""},
+		{"encoding latin1\n", "encoding latin1\n"},
+		{"gpgsig -----BEGIN\n line\n \n -----END\nencoding x\n", "encoding x\n"},
+		{"mergetag object x\n type commit\n", "mergetag object x\n type commit\n"},
+	} {
+		message := "\nsubject\n\n tree no header\n"
+		want := fmt.Sprintf("tree %s\nparent %s\n%s%s%s", tree, parent, who, c.want, message)
+		if got := string(object.Moved([]byte(old+c.more+message), tree, parent)); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
 }
