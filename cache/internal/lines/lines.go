@@ -14,16 +14,17 @@
 //
 // A merge is clean when every line of the base that both sides touched, or that
 // one side touched right beside the other's change, was changed to the same by
-// both. Where it is not clean, and what then stands between the markers, is what
-// `git merge-file` would say, to the byte: people and tools know its answers.
-// That needs git's ways of comparing, also where they are a matter of taste:
-// which of many equal lines is the one that was inserted (slide.go), and when to
-// stop searching for the shortest difference (search.go).
+// both. Whether it is, and what then stands between the markers, is what
+// `git merge-file` says, to the byte: people and tools know its answers. So texts
+// are compared as git compares them, also where that is a matter of taste: which of
+// many equal lines is the one that was inserted (slide.go), which lines say too
+// little to be matched (thin.go), and when the search for the smallest difference
+// has taken long enough (search.go).
 //
-// Time is linear in the texts plus what differs: about the number of differing
-// lines times the smaller of their number and the square root of the lines (at
-// least 256), so that two texts without anything in common cost no more than two
-// that are alike. Memory is some hundred bytes per line, next to the result.
+// Time is that of reading the texts where little differs. Where all does, it grows
+// with the lines times their square root, or times 256 while that is more; texts
+// without any line in common are no worse than equal ones. Memory is a copy of the
+// texts, the result, and about a hundred bytes per line.
 package lines
 
 import "bytes"
@@ -34,7 +35,8 @@ type Merged struct {
 	Conflicts int
 }
 
-// Labels name the sides in the markers. An empty one leaves its marker bare.
+// Labels name the sides in the markers. An empty one leaves its marker bare. Base
+// is for markers around the base's lines, which Merge does not show.
 type Labels struct{ Ours, Base, Theirs string }
 
 // Merge puts the changes from base to ours and from base to theirs together. It
