@@ -17,6 +17,7 @@ import (
 // WSMOUNT_MERGE_CASES says how many cases are generated, WSMOUNT_MERGE_SEED from
 // which seed.
 func TestAsGit(t *testing.T) {
+	needGit(t)
 	t.Run("table", func(t *testing.T) {
 		var cases []mergeCase
 		for _, c := range merges {
@@ -25,7 +26,7 @@ func TestAsGit(t *testing.T) {
 				cases = append(cases, m)
 			}
 		}
-		newGit(t).compare(t, cases)
+		compareWithGit(t, cases)
 	})
 	number, seed := setting(t, "WSMOUNT_MERGE_CASES", 300), setting(t, "WSMOUNT_MERGE_SEED", 1)
 	for _, c := range []struct {
@@ -45,7 +46,7 @@ func TestAsGit(t *testing.T) {
 				for range min(batch, c.number-done) {
 					cases = append(cases, g.next(c.shapes))
 				}
-				newGit(t).compare(t, cases)
+				compareWithGit(t, cases)
 			}
 		})
 	}
@@ -63,17 +64,13 @@ func setting(t *testing.T, name string, otherwise int) int {
 	return n
 }
 
-// A gitProgram merges in a directory of its own, without anybody's settings.
-type gitProgram struct{ dir string }
-
-func newGit(t *testing.T) gitProgram {
+func needGit(t *testing.T) {
 	if _, err := exec.LookPath("git"); err != nil {
 		if strings.Contains(os.Getenv("WSMOUNT_REQUIRE"), "all") {
 			t.Fatal("the program git is missing, and $WSMOUNT_REQUIRE asks for it")
 		}
 		t.Skip("the program git, which this is compared with, is missing")
 	}
-	return gitProgram{t.TempDir()}
 }
 
 // To start git is most of the work, so one shell starts it for many cases.
@@ -85,20 +82,17 @@ for base in *.base; do
 	git merge-file -p --union $c.ours $c.base $c.theirs >$c.united
 done`
 
-// compare merges cases both ways and tells where they differ.
-func (g gitProgram) compare(t *testing.T, cases []mergeCase) {
+// compareWithGit merges cases both ways and tells where they differ.
+func compareWithGit(t *testing.T, cases []mergeCase) {
 	t.Helper()
+	g := mergeDir(t.TempDir())
+	defer g.clear(t)
 	for i, c := range cases {
 		g.write(t, i, "base", c.base)
 		g.write(t, i, "ours", c.ours)
 		g.write(t, i, "theirs", c.theirs)
 	}
-	cmd := exec.Command("sh", "-c", mergeAll)
-	cmd.Dir = g.dir
-	cmd.Env = append(os.Environ(), "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CEILING_DIRECTORIES="+filepath.Dir(g.dir))
-	if out, err := cmd.CombinedOutput(); err != nil || len(out) > 0 {
-		t.Fatalf("git: %v\n%s", err, out)
-	}
+	g.run(t)
 	for i, c := range cases {
 		want := Merged{Content: g.read(t, i, "merged")}
 		if _, err := fmt.Sscan(string(g.read(t, i, "conflicts")), &want.Conflicts); err != nil {
@@ -119,14 +113,35 @@ func (c mergeCase) String() string {
 	return fmt.Sprintf("%s\nbase   %.9000q\nours   %.9000q\ntheirs %.9000q", c.shape, c.base, c.ours, c.theirs)
 }
 
-func (g gitProgram) write(t *testing.T, i int, kind string, data []byte) {
+// A mergeDir is where git merges, without anybody's settings: a case is a few files.
+type mergeDir string
+
+func (g mergeDir) run(t *testing.T) {
+	t.Helper()
+	cmd := exec.Command("sh", "-c", mergeAll)
+	cmd.Dir = string(g)
+	cmd.Env = append(os.Environ(), "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CEILING_DIRECTORIES="+filepath.Dir(cmd.Dir))
+	if out, err := cmd.CombinedOutput(); err != nil || len(out) > 0 {
+		t.Fatalf("git: %v\n%s", err, out)
+	}
+}
+
+// clear is not left to the end of the test: many cases are gigabytes.
+func (g mergeDir) clear(t *testing.T) {
+	t.Helper()
+	if err := os.RemoveAll(string(g)); err != nil {
+		t.Error(err)
+	}
+}
+
+func (g mergeDir) write(t *testing.T, i int, kind string, data []byte) {
 	t.Helper()
 	if err := os.WriteFile(g.path(i, kind), data, 0o600); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func (g gitProgram) read(t *testing.T, i int, kind string) []byte {
+func (g mergeDir) read(t *testing.T, i int, kind string) []byte {
 	t.Helper()
 	data, err := os.ReadFile(g.path(i, kind))
 	if err != nil {
@@ -135,6 +150,6 @@ func (g gitProgram) read(t *testing.T, i int, kind string) []byte {
 	return data
 }
 
-func (g gitProgram) path(i int, kind string) string {
-	return filepath.Join(g.dir, fmt.Sprintf("%d.%s", i, kind))
+func (g mergeDir) path(i int, kind string) string {
+	return filepath.Join(string(g), fmt.Sprintf("%d.%s", i, kind))
 }
