@@ -50,6 +50,15 @@ func TestAsGit(t *testing.T) {
 			}
 		})
 	}
+	t.Run("hard", func(t *testing.T) {
+		if number < 10_000 {
+			t.Skip("takes long; WSMOUNT_MERGE_CASES=10000 has it")
+		}
+		g := newGenerator(uint64(seed))
+		for i := range hard {
+			compareWithGit(t, []mergeCase{g.hard(i)})
+		}
+	})
 }
 
 func setting(t *testing.T, name string, otherwise int) int {
