@@ -35,7 +35,7 @@ func TestAsGit(t *testing.T) {
 		number int
 	}{
 		{"generated", shapes, number},
-		{"long", longest, max(number/150, 1)},
+		{"long", longest, max(number/300, 1)},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Logf("%d cases of seed %d", c.number, seed)
