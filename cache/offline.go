@@ -62,12 +62,15 @@ func lookInto(dir string, with bool) (*Volume, error) {
 	o := Options{StateDir: dir}
 	o.setDefaults()
 	if _, err := os.Stat(filepath.Join(dir, "names")); err != nil {
+		if alone := contentAlone(dir); alone != nil {
+			err = alone
+		}
 		return nil, fmt.Errorf("cache: %w", err)
 	}
 	s := &stateDir{dir: dir}
 	err := s.take()
 	if err == nil {
-		s.table, err = table.Open(filepath.Join(dir, "names"), table.Options{})
+		err = s.openTable(table.Options{})
 	}
 	if err == nil && with {
 		s.content, err = content.Open(dir, content.Options{Ballast: -1, Floor: -1})

@@ -1,7 +1,10 @@
 package cache
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	iofs "io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -258,5 +261,53 @@ func TestRecoverIsFast(t *testing.T) {
 	defer v.mu.Unlock()
 	if n := v.table.DirtyCount(); n != files {
 		t.Errorf("%d dirty", n)
+	}
+}
+
+// A table that is gone, or was put back from before, is not taken for a new one:
+// the numbers of content that is there would be given again. What is there can
+// be scanned.
+func TestTableLost(t *testing.T) {
+	for name, lose := range map[string]func(w *world, dir, old string){
+		"gone": func(w *world, dir, _ string) { w.ok(os.RemoveAll(filepath.Join(dir, "names"))) },
+		"gone, with all that says so": func(w *world, dir, _ string) {
+			w.ok(errors.Join(os.RemoveAll(filepath.Join(dir, "names")), os.Remove(filepath.Join(dir, "names.guard"))))
+		},
+		"put back": func(w *world, dir, old string) {
+			w.ok(errors.Join(os.RemoveAll(filepath.Join(dir, "names")), os.CopyFS(filepath.Join(dir, "names"), os.DirFS(filepath.Join(old, "names")))))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, held(SplitConflicts))
+			w.stop()
+			old := t.TempDir()
+			w.ok(os.CopyFS(old, os.DirFS(w.o.StateDir)))
+			w.start()
+			w.ok(w.put("f", "unsent"))
+			dir := copyState(t, w.v)
+			lose(w, dir, old)
+			o := w.o
+			o.StateDir = dir
+			if _, err := Inspect(dir, 0); !errors.Is(err, table.ErrDamaged) || errors.Is(err, iofs.ErrNotExist) {
+				t.Errorf("looked into: %v", err)
+			}
+			v, err := Open(context.Background(), w.p, o)
+			if !errors.Is(err, table.ErrDamaged) {
+				t.Errorf("opened: %v", err)
+			}
+			if err == nil {
+				v.Close()
+			}
+			if _, err := Inspect(dir, 0); !errors.Is(err, table.ErrDamaged) {
+				t.Errorf("looked into: %v", err)
+			}
+			r, err := Scan(context.Background(), dir, false)
+			if err != nil || len(r.Restored)+r.Unnamed != 1 { // its path is noted in its own time
+				t.Errorf("scanned: %+v, %v", r, err)
+			}
+			if _, err := Inspect(dir, 0); err != nil {
+				t.Errorf("after the scan: %v", err)
+			}
+		})
 	}
 }

@@ -81,7 +81,7 @@ const asidePrefix = "damaged-"
 
 // setAside moves all but the lock, old states and what was recovered away.
 func (r *scan) setAside(force bool) error {
-	switch err := tableState(filepath.Join(r.o.StateDir, "names")); {
+	switch err := tableState(r.o.StateDir); {
 	case errors.Is(err, table.ErrNewer):
 		return err
 	case err == nil && !force:
@@ -107,16 +107,18 @@ func (r *scan) setAside(force bool) error {
 	return nil
 }
 
-// tableState says what is wrong with a table, reading all of it.
+// tableState says what is wrong with the table of a working copy, reading all of
+// it.
 func tableState(dir string) error {
-	if _, err := os.Stat(dir); err != nil {
+	if _, err := os.Stat(filepath.Join(dir, "names")); err != nil {
 		return err
 	}
-	t, err := table.Open(dir, table.Options{})
-	if err != nil {
-		return err
+	s := &stateDir{dir: dir}
+	err := s.openTable(table.Options{})
+	if err == nil {
+		err = s.table.Check()
 	}
-	return errors.Join(t.Check(), t.Close())
+	return errors.Join(err, s.close())
 }
 
 // rebuild makes the new state.

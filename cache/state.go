@@ -3,8 +3,10 @@ package cache
 import (
 	"errors"
 	"fmt"
+	iofs "io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"syscall"
 
 	"github.com/wsmount/wsmount/cache/internal/content"
@@ -43,11 +45,36 @@ func openState(o Options) (s *stateDir, err error) {
 	if err := s.take(); err != nil {
 		return s, err
 	}
-	if s.table, err = table.Open(filepath.Join(o.StateDir, "names"), table.Options{Log: o.Log, Strict: o.strict, BootID: o.boot, FS: o.names}); err != nil {
+	if err := s.openTable(table.Options{Log: o.Log, Strict: o.strict, BootID: o.boot, FS: o.names}); err != nil {
 		return s, err
 	}
 	s.content, err = content.Open(o.StateDir, content.Options{Limit: o.CacheSize, Budget: o.Fetches, Log: o.Log, Now: o.Now})
 	return s, err
+}
+
+// openTable opens the table. A new one has no content beside it.
+func (s *stateDir) openTable(o table.Options) (err error) {
+	if s.table, err = table.Open(filepath.Join(s.dir, "names"), o); err == nil && s.table.Session().First {
+		err = contentAlone(s.dir)
+	}
+	return err
+}
+
+// contentAlone is table.ErrDamaged when there is content, though there is no table
+// that says whose it is.
+func contentAlone(dir string) error {
+	err := filepath.WalkDir(filepath.Join(dir, "data"), func(path string, d iofs.DirEntry, err error) error {
+		if err == nil && d.Type().IsRegular() {
+			if _, err := strconv.ParseUint(d.Name(), 10, 64); err == nil {
+				return fmt.Errorf("%w: there is content, and no table of names says whose it is", table.ErrDamaged)
+			}
+		}
+		return err
+	})
+	if errors.Is(err, iofs.ErrNotExist) {
+		return nil
+	}
+	return err
 }
 
 // take gets the lock.

@@ -78,7 +78,14 @@ func (n *numbers) reserve(t *Table) {
 	}
 	done := make(chan error, 1)
 	n.reserving = done
-	go func() { done <- t.Sync() }()
+	ino, seq := n.ino.reserved, n.seq.reserved
+	go func() {
+		err := t.Sync()
+		if err == nil {
+			t.setGuard(ino, seq)
+		}
+		done <- err
+	}()
 }
 
 func encodeNumbers(ino, seq uint64) []byte {

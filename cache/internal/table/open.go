@@ -54,6 +54,7 @@ type Options struct {
 type Table struct {
 	options Options
 	log     *slog.Logger
+	dir     string
 	lock    *pebble.Lock
 	db      *pebble.DB
 	disk    *disk
@@ -110,6 +111,7 @@ func newTable(o Options) *Table {
 }
 
 func (t *Table) open(dir string) error {
+	t.dir = dir
 	made, err := readFormat(t.disk, dir)
 	if err != nil {
 		return err
@@ -122,6 +124,7 @@ func (t *Table) open(dir string) error {
 	}
 	t.readSession()
 	t.readNumbers()
+	t.checkGuard(dir)
 	t.readDirty()
 	err = t.Err()
 	if err == nil && !made {
@@ -185,6 +188,7 @@ func (t *Table) Close() error {
 	err := t.Err()
 	if err == nil && t.session.begun {
 		t.endSession()
+		t.setGuard(t.numbers.ino.next, t.numbers.seq.next) // before the table says so little
 		t.keepNumbers()
 		err = t.Commit()
 	}

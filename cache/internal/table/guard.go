@@ -1,0 +1,50 @@
+package table
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+)
+
+// The guard is a file beside the database that says up to which numbers this
+// table was known to know that they are given. A database that knows less has
+// lost something, though all that is left of it may be sound: the directory was
+// removed or put back from a copy, or what named its newest part was damaged and
+// taken for the torn end of a log. It is never ahead of the database on the disk,
+// so that no crash makes a sound one look damaged. Where it is missing, it says
+// nothing.
+
+func guardPath(dir string) string { return dir + ".guard" }
+
+const guardText = "wsmount numbers %d %d\n"
+
+// checkGuard compares what was read with the guard.
+func (t *Table) checkGuard(dir string) {
+	text, err := readFile(t.disk, guardPath(dir))
+	if errors.Is(err, fs.ErrNotExist) {
+		return
+	}
+	if err != nil {
+		t.fail(err)
+		return
+	}
+	var ino, seq uint64
+	if _, err := fmt.Sscanf(text, guardText, &ino, &seq); err != nil {
+		t.log.Warn("the guard of the table cannot be read, and is made anew", "text", text)
+		return
+	}
+	if n := &t.numbers; n.ino.next < ino || n.seq.next < seq {
+		t.damaged("it has lost what it knew: it has given numbers up to %d and %d, and now says %d and %d",
+			ino, seq, n.ino.next, n.seq.next)
+	}
+}
+
+// setGuard writes it. That it could not be written makes it say less than it
+// could, and no more.
+func (t *Table) setGuard(ino, seq uint64) {
+	err := writeFile(t.disk, t.disk.PathDir(t.dir), guardPath(t.dir), fmt.Sprintf(guardText, ino, seq))
+	if err != nil {
+		t.log.Warn("the guard of the table was not written", slog.Any("err", err))
+	}
+}
