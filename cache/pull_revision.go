@@ -28,6 +28,9 @@ func (v *Volume) syncer() (s revisions, ok bool) {
 // not pushed are no obstacle: what they changed becomes a change of this
 // working copy again, on top of theirs.
 func (v *Volume) pullRevision(w *waiting, s revisions) (PullReport, error) {
+	if err := v.knowUpstream(w, s); err != nil {
+		return PullReport{}, err
+	}
 	var to providers.Revision
 	err := v.retry(w, func(ctx context.Context) (err error) {
 		to, err = s.Fetch(ctx)
@@ -56,16 +59,20 @@ func (v *Volume) advance(w *waiting, s revisions, to providers.Revision) (PullRe
 		return PullReport{}, err
 	}
 	report, err := v.levelWith(w)
+	if err == nil && from == to && v.upstream() != to {
+		err = v.setUpstream(w, to)
+	}
 	if err != nil || from == to {
 		report.Revision = from
 		return report, err
 	}
 	base := providers.Revision("")
 	if from != "" {
-		if base, err = s.Base(w, from, to); err != nil {
+		if base, err = v.baseOf(w, s, from, to); err != nil {
 			return PullReport{}, err
 		}
 	}
+	theirs := to
 	switch base {
 	case to:
 		report.Revision = from // only ours went on
@@ -77,6 +84,9 @@ func (v *Volume) advance(w *waiting, s revisions, to providers.Revision) (PullRe
 		}
 	}
 	more, err := v.adoptRevision(w, s, from, to)
+	if err == nil {
+		err = v.setUpstream(w, theirs)
+	}
 	more.Changed += report.Changed
 	more.Deleted += report.Deleted
 	return more, err
@@ -90,7 +100,7 @@ func (v *Volume) diverged(w *waiting, s revisions, r rewinding, theirs providers
 	if r.Base == "" {
 		r.To = theirs
 	} else if !v.o.Policy.MergeCommits {
-		to, err := v.rebased(w, r.From, theirs)
+		to, err := v.rebased(w, r.Base, r.From, theirs)
 		if err != nil || to != "" {
 			return r.From, to, err
 		}
@@ -103,13 +113,13 @@ func (v *Volume) diverged(w *waiting, s revisions, r rewinding, theirs providers
 
 // rebased is our revisions made anew on top of theirs; "" when that cannot be,
 // because both have changed the same.
-func (v *Volume) rebased(w *waiting, from, onto providers.Revision) (to providers.Revision, err error) {
+func (v *Volume) rebased(w *waiting, base, from, onto providers.Revision) (to providers.Revision, err error) {
 	s, ok := providers.As[providers.Rebaser](v.p)
 	if !ok {
 		return "", nil
 	}
 	err = v.retry(w, func(ctx context.Context) (err error) {
-		to, err = s.Rebase(ctx, from, onto, v.combineTexts)
+		to, err = s.Rebase(ctx, base, from, onto, v.combineTexts)
 		return err
 	})
 	switch {

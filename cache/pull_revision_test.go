@@ -3,6 +3,7 @@ package cache
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"slices"
 	"testing"
 	"time"
@@ -160,6 +161,44 @@ func TestPullOverUnpushedCommits(t *testing.T) {
 				t.Errorf("%d names differ in the end", n)
 			}
 		})
+	}
+}
+
+// What others take back by a forced push is gone here too; what is ours stays,
+// committed or not.
+func TestPullOfARewrittenBranch(t *testing.T) {
+	for name, ours := range map[string]func(c *clone){
+		"nothing of ours": func(*clone) {},
+		"committed":       func(c *clone) { c.ok(c.put("ours", "x")); c.commit() },
+		"not committed":   func(c *clone) { c.ok(c.put("ours", "x")) },
+		"pushed before":   func(c *clone) { c.ok(c.put("pushed", "x")); c.commit(); c.push(); c.ok(c.put("ours", "x")); c.commit() },
+	} {
+		for _, policy := range []Conflict{SplitConflicts, Combine} {
+			t.Run(name, func(t *testing.T) {
+				c := newClone(t, seeded(t, "a", "1", "b", "1"), held(policy))
+				c.sees("a: 1", "b: 1")
+				before, _ := c.repo.Head(t.Context())
+				c.there("secret", "s")
+				c.pull()
+				ours(c)
+				c.ok(c.remote.Reset("main", before))
+				c.there("a", "2")
+				c.pull()
+				want := []string{"a: 2", "b: 1"}
+				if name != "nothing of ours" {
+					want = append(want, "ours: x")
+				}
+				c.sees(want...)
+				c.commit()
+				c.push()
+				if got := sorted(listBackend(memory.NewRepository(c.remote, memory.Options{}))); !slices.Equal(got, want) {
+					t.Errorf("there is %q, want %q", got, want)
+				}
+				if !slices.ContainsFunc(c.v.Status().Problems, func(p Problem) bool { return errors.Is(p.Err, errRewritten) }) {
+					t.Errorf("nothing is said of it: %+v", c.v.Status().Problems)
+				}
+			})
+		}
 	}
 }
 

@@ -41,7 +41,7 @@ func (v *Volume) pushOnce(ctx context.Context, o providers.PushOptions) (result 
 		})
 		switch {
 		case err == nil:
-			return result, v.pushed()
+			return result, v.pushed(w, result)
 		case errors.Is(err, providers.ErrNotExist): // there is no revision yet
 			return result, nil
 		case !errors.Is(err, providers.ErrConflict) || o.Lease != "" || try >= maxTries:
@@ -79,7 +79,12 @@ func (v *Volume) catchUp(ctx context.Context) error {
 	return err
 }
 
-func (v *Volume) pushed() error {
+func (v *Volume) pushed(ctx context.Context, result providers.PushResult) error {
+	if result.Pushed && result.Revision != "" {
+		if err := v.setUpstream(ctx, result.Revision); err != nil {
+			return err
+		}
+	}
 	return v.update(func() error {
 		v.engine.pushTold = ""
 		v.table.Set(keyMerging, nil)

@@ -297,15 +297,15 @@ type Syncer interface {
 
 // Rebaser makes what was committed here anew on top of what others pushed.
 type Rebaser interface {
-	// Rebase makes each revision of from that onto does not have anew, in their
-	// order, the first on top of onto, with its message, authors and times. It
-	// returns the last; one that changes nothing any more is left out, so that
+	// Rebase makes each revision of from that neither base nor onto has anew, in
+	// their order, the first on top of onto, with its message, authors and times.
+	// It returns the last; one that changes nothing any more is left out, so that
 	// can be onto. Reads and Head show what they showed before, until Adopt.
 	// combine is asked for a file that both have changed. ErrConflict when it
 	// has no answer, or both have changed what is no file; ErrUnsupported when
 	// one of the revisions has not exactly one before it; ErrNotExist for one
 	// that is not known here. Then nothing has happened.
-	Rebase(ctx context.Context, from, onto Revision, combine Combine) (Revision, error)
+	Rebase(ctx context.Context, base, from, onto Revision, combine Combine) (Revision, error)
 }
 
 // Combine is the content that a file gets whose content base became a in one

@@ -158,13 +158,13 @@ func (w *wrapped) Base(ctx context.Context, a, b Revision) (Revision, error) {
 	})
 }
 
-func (w *wrapped) Rebase(ctx context.Context, from, onto Revision, combine Combine) (Revision, error) {
+func (w *wrapped) Rebase(ctx context.Context, base, from, onto Revision, combine Combine) (Revision, error) {
 	return via(ctx, w, &Call{Method: MethodRebase}, func(ctx context.Context) (Revision, error) {
 		p, err := ability[Rebaser](w, MethodRebase, Locator{})
 		if err != nil {
 			return "", err
 		}
-		return p.Rebase(ctx, from, onto, combine)
+		return p.Rebase(ctx, base, from, onto, combine)
 	})
 }
 

@@ -18,23 +18,22 @@ import (
 const mostCombined = 16 << 20
 
 // Rebase implements providers.Rebaser.
-func (p *Provider) Rebase(ctx context.Context, from, onto providers.Revision, combine providers.Combine) (providers.Revision, error) {
+func (p *Provider) Rebase(ctx context.Context, base, from, onto providers.Revision, combine providers.Combine) (providers.Revision, error) {
 	return do(ctx, p, providers.MethodRebase, providers.Locator{}, func() (providers.Revision, error) {
-		a, err := p.commitOf(from)
-		if err != nil {
-			return "", err
+		var c [3]id
+		for i, r := range []providers.Revision{base, from, onto} {
+			var err error
+			if c[i], err = p.commitOf(r); err != nil {
+				return "", err
+			}
 		}
-		b, err := p.commitOf(onto)
-		if err != nil {
-			return "", err
-		}
-		c, err := p.repo.rebase(ctx, a, b, combine)
-		return revision(c), err
+		made, err := p.repo.rebase(ctx, c[0], c[1], c[2], combine)
+		return revision(made), err
 	})
 }
 
-func (r *repository) rebase(ctx context.Context, from, onto id, combine providers.Combine) (id, error) {
-	ours, err := r.ownLine(from, onto)
+func (r *repository) rebase(ctx context.Context, base, from, onto id, combine providers.Combine) (id, error) {
+	ours, err := r.ownLine(base, from, onto)
 	if err != nil {
 		return id{}, err
 	}
@@ -63,10 +62,10 @@ func (r *repository) rebase(ctx context.Context, from, onto id, combine provider
 	return s.tip, b.Finish()
 }
 
-// ownLine are the commits of from that onto does not have, the first first. They
-// must be a line: what merges is no change that can be made again.
-func (r *repository) ownLine(from, onto id) ([]id, error) {
-	all, err := r.newCommits(from, []id{onto})
+// ownLine are the commits of from that neither base nor onto has, the first first.
+// They must be a line: what merges is no change that can be made again.
+func (r *repository) ownLine(base, from, onto id) ([]id, error) {
+	all, err := r.newCommits(from, []id{base, onto})
 	if err != nil {
 		return nil, err
 	}

@@ -3,26 +3,28 @@ package memory
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/wsmount/wsmount/providers"
 )
 
 // Rebase implements providers.Rebaser.
-func (r *Repository) Rebase(ctx context.Context, from, onto providers.Revision, combine providers.Combine) (providers.Revision, error) {
+func (r *Repository) Rebase(ctx context.Context, base, from, onto providers.Revision, combine providers.Combine) (providers.Revision, error) {
 	return do(ctx, r.files, providers.MethodRebase, providers.Locator{}, func() (providers.Revision, error) {
-		if err := r.mustHave(from, onto); err != nil {
+		if err := r.mustHave(base, from, onto); err != nil {
 			return "", err
 		}
 		r.remote.mu.Lock()
 		defer r.remote.mu.Unlock()
-		return r.rebase(from, onto, combine)
+		return r.rebase(base, from, onto, combine)
 	})
 }
 
 // rebase is Rebase under both locks.
-func (r *Repository) rebase(from, onto providers.Revision, combine providers.Combine) (providers.Revision, error) {
+func (r *Repository) rebase(base, from, onto providers.Revision, combine providers.Combine) (providers.Revision, error) {
 	has, line := r.remote.history(onto), []*revision{}
+	maps.Copy(has, r.remote.history(base))
 	for id := from; !has[id]; {
 		c := r.remote.revisions[id]
 		if len(c.parents) != 1 {

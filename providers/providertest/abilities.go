@@ -83,7 +83,7 @@ func abilityCalls(p providers.Provider) map[providers.Ability]func(context.Conte
 		calls[providers.AbilitySync] = func(ctx context.Context) error { return drop(c.Fetch(ctx)) }
 	}
 	if c, ok := p.(providers.Rebaser); ok {
-		calls[providers.AbilityRebase] = func(ctx context.Context) error { return drop(c.Rebase(ctx, "r", "s", nil)) }
+		calls[providers.AbilityRebase] = func(ctx context.Context) error { return drop(c.Rebase(ctx, "r", "s", "t", nil)) }
 	}
 	if c, ok := p.(providers.Brancher); ok {
 		calls[providers.AbilityBranch] = func(ctx context.Context) error { return drop(c.Branches(ctx)) }

@@ -25,7 +25,7 @@ type brokenClone struct {
 	fetch  func(context.Context) (providers.Revision, error)
 	adopt  func(context.Context, providers.Revision, providers.Revision) error
 	base   func(context.Context, providers.Revision, providers.Revision) (providers.Revision, error)
-	rebase func(context.Context, providers.Revision, providers.Revision, providers.Combine) (providers.Revision, error)
+	rebase func(_ context.Context, base, from, onto providers.Revision, _ providers.Combine) (providers.Revision, error)
 }
 
 func (b *brokenClone) List(ctx context.Context, l providers.Locator, o providers.ListOptions) (providers.Page, error) {
@@ -77,11 +77,11 @@ func (b *brokenClone) Base(ctx context.Context, x, y providers.Revision) (provid
 	return b.Repository.Base(ctx, x, y)
 }
 
-func (b *brokenClone) Rebase(ctx context.Context, from, onto providers.Revision, combine providers.Combine) (providers.Revision, error) {
+func (b *brokenClone) Rebase(ctx context.Context, base, from, onto providers.Revision, combine providers.Combine) (providers.Revision, error) {
 	if b.rebase != nil {
-		return b.rebase(ctx, from, onto, combine)
+		return b.rebase(ctx, base, from, onto, combine)
 	}
-	return b.Repository.Rebase(ctx, from, onto, combine)
+	return b.Repository.Rebase(ctx, base, from, onto, combine)
 }
 
 // force puts the head where nobody may be asked.
@@ -236,13 +236,13 @@ var cloneMistakes = []struct {
 		}
 	}, []string{"sync/merge", "past/unknown-revision"}},
 	{"a rebase leaves out what was ours", func(b *brokenClone, r *memory.Repository) {
-		b.rebase = func(_ context.Context, _, onto providers.Revision, _ providers.Combine) (providers.Revision, error) {
+		b.rebase = func(_ context.Context, _, _, onto providers.Revision, _ providers.Combine) (providers.Revision, error) {
 			return onto, nil
 		}
 	}, []string{"rebase/line", "rebase/conflict", "rebase/merge"}},
 	{"a rebase shows what it makes", func(b *brokenClone, r *memory.Repository) {
-		b.rebase = func(ctx context.Context, from, onto providers.Revision, combine providers.Combine) (providers.Revision, error) {
-			made, err := r.Rebase(ctx, from, onto, combine)
+		b.rebase = func(ctx context.Context, base, from, onto providers.Revision, combine providers.Combine) (providers.Revision, error) {
+			made, err := r.Rebase(ctx, base, from, onto, combine)
 			if err == nil {
 				err = r.Adopt(ctx, from, made)
 			}
@@ -250,10 +250,15 @@ var cloneMistakes = []struct {
 		}
 	}, []string{"rebase/line"}},
 	{"a rebase takes one side where nobody can say", func(b *brokenClone, r *memory.Repository) {
-		b.rebase = func(ctx context.Context, from, onto providers.Revision, _ providers.Combine) (providers.Revision, error) {
-			return r.Rebase(ctx, from, onto, func(_, a, _ []byte) ([]byte, bool) { return a, true })
+		b.rebase = func(ctx context.Context, base, from, onto providers.Revision, _ providers.Combine) (providers.Revision, error) {
+			return r.Rebase(ctx, base, from, onto, func(_, a, _ []byte) ([]byte, bool) { return a, true })
 		}
 	}, []string{"rebase/conflict"}},
+	{"a rebase begins where the histories part", func(b *brokenClone, r *memory.Repository) {
+		b.rebase = func(ctx context.Context, base, from, onto providers.Revision, combine providers.Combine) (providers.Revision, error) {
+			return r.Rebase(ctx, onto, from, onto, combine)
+		}
+	}, []string{"rebase/rewritten"}},
 }
 
 // newBroken makes two clones with one mistake.

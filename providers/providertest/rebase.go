@@ -43,22 +43,22 @@ func diverged(t T, c Clones) (base, theirs providers.Revision) {
 	return base, theirs
 }
 
-func rebase(t T, p providers.Provider, from, onto providers.Revision) (providers.Revision, error) {
+func rebase(t T, p providers.Provider, base, from, onto providers.Revision) (providers.Revision, error) {
 	t.Helper()
-	return must[providers.Rebaser](t, p).Rebase(t.Context(), from, onto, halves)
+	return must[providers.Rebaser](t, p).Rebase(t.Context(), base, from, onto, halves)
 }
 
 // rebaseLine: the revisions are made anew, each with its tree, and nothing is
 // shown before Adopt.
 func rebaseLine(t T, c Clones) {
-	_, theirs := diverged(t, c)
+	base, theirs := diverged(t, c)
 	save(t, c.B, "text", "one\n2")
 	wantOK(t, "delete", c.B.Delete(t.Context(), loc("dir/gone"), providers.DeleteOptions{If: providers.Unconditional()}))
 	save(t, c.B, "same", "x")
 	ours := save(t, c.B, "text", "ONE\n2")
 	fetch(t, c.B)
 	before := headOf(t, c.B)
-	got, err := rebase(t, c.B, ours, theirs)
+	got, err := rebase(t, c.B, base, ours, theirs)
 	wantOK(t, "rebase", err)
 	if headOf(t, c.B) != before {
 		t.Errorf("the head moved")
@@ -73,7 +73,7 @@ func rebaseLine(t T, c Clones) {
 	if now := fetch(t, c.A); now != got {
 		t.Errorf("pushed %q, want %q", now, got)
 	}
-	if again, err := rebase(t, c.B, got, got); err != nil || again != got {
+	if again, err := rebase(t, c.B, base, got, got); err != nil || again != got {
 		t.Errorf("where there is nothing to do: %q, %v", again, err)
 	}
 }
@@ -89,20 +89,20 @@ func rebaseConflict(t T, c Clones) {
 	} {
 		ours := commit(t, c.B, change).Revision
 		fetch(t, c.B)
-		_, err := rebase(t, c.B, ours, theirs)
+		_, err := rebase(t, c.B, base, ours, theirs)
 		wantErr(t, "rebase of "+change.Locator.String(), err, providers.ErrConflict)
 		if headOf(t, c.B) != ours {
 			t.Errorf("the head moved")
 		}
 		adopt(t, c.B, base)
 	}
-	_, err := rebase(t, c.B, "no such", theirs)
+	_, err := rebase(t, c.B, base, "no such", theirs)
 	wantErr(t, "rebase of what is not known", err, providers.ErrNotExist)
 }
 
 // rebaseMerge: what merges is not made again.
 func rebaseMerge(t T, c Clones) {
-	_, theirs := diverged(t, c)
+	base, theirs := diverged(t, c)
 	save(t, c.B, "b", "ours")
 	fetch(t, c.B)
 	merged, err := must[providers.Committer](t, c.B).Commit(t.Context(), providers.ChangeSet{Merge: theirs,
@@ -111,6 +111,24 @@ func rebaseMerge(t T, c Clones) {
 	save(t, c.A, "later", "x")
 	push(t, c.A, providers.PushOptions{})
 	onto := fetch(t, c.B)
-	_, err = rebase(t, c.B, merged.Revision, onto)
+	_, err = rebase(t, c.B, base, merged.Revision, onto)
 	wantErr(t, "rebase of a merge", err, providers.ErrUnsupported)
+}
+
+// rebaseRewritten: what was there before the remote's branch was rewritten is not
+// made again.
+func rebaseRewritten(t T, c Clones) {
+	shared(t, c)
+	gone := save(t, c.B, "secret", "x")
+	push(t, c.B, providers.PushOptions{})
+	ours := save(t, c.B, "ours", "x")
+	wantOK(t, "drop", c.Drop())
+	_, err := must[providers.Syncer](t, c.A).Fetch(t.Context())
+	wantErr(t, "fetch of a branch that is gone", err, providers.ErrNotExist)
+	save(t, c.A, "theirs", "x")
+	push(t, c.A, providers.PushOptions{})
+	onto := fetch(t, c.B)
+	got, err := rebase(t, c.B, gone, ours, onto)
+	wantOK(t, "rebase", err)
+	wantTree(t, at(t, c.B, got), "", map[string]string{"shared": "1", "theirs": "x", "ours": "x"})
 }

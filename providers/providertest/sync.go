@@ -46,6 +46,7 @@ func CloneChecks() []CloneCheck {
 		{"rebase/line", rebasing(rebaseLine)},
 		{"rebase/conflict", rebasing(rebaseConflict)},
 		{"rebase/merge", rebasing(rebaseMerge)},
+		{"rebase/rewritten", rebasing(rebaseRewritten)},
 	}
 }
 
