@@ -73,8 +73,8 @@ func (m *merge) uniteClaim(l table.Link, rec table.Name, ino table.Ino, r *provi
 	case u.ino == 0:
 		theirs := rec.Ino
 		m.swap(l, &rec, ino)
-		m.overwrite(l, rec, r)
 		m.lost(l, theirs)
+		m.overwrite(l, rec, r)
 	default:
 		m.putUnion(l, rec, r, u, &n, false)
 	}

@@ -199,18 +199,26 @@ func TestCombineAfterTheWriter(t *testing.T) {
 // A file that lost its name to a pull, and is written then, is merged with what
 // has the name now.
 func TestCombineClaim(t *testing.T) {
-	c := under(t, Combine, text(), func(*clone) {})
-	o := c.open("f", syscall.O_RDWR)
-	if got := c.read(o); got != text() {
-		t.Fatalf("read %q", got)
+	for name, c := range map[string]struct{ ours, theirs, want string }{
+		"both":   {text("1=line i"), text("7=theirs"), text("1=line i", "7=theirs")},
+		"ours":   {text("1=line i", "7=LINE 7"), text("7=LINE 7"), text("1=line i", "7=LINE 7")},
+		"theirs": {text("1=line i"), text("1=line i", "7=theirs"), text("1=line i", "7=theirs")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := under(t, Combine, text(), func(*clone) {})
+			o := w.open("f", syscall.O_RDWR)
+			if got := w.read(o); got != text() {
+				t.Fatalf("read %q", got)
+			}
+			w.there("f", c.theirs)
+			w.pull()
+			w.write(o, c.ours, 0) // as long as it was
+			w.ok(w.shut(o))
+			w.commit()
+			w.push()
+			w.sees("f: " + c.want)
+		})
 	}
-	c.there("f", text("7=theirs"))
-	c.pull()
-	c.write(o, text("1=line i"), 0) // as long as it was
-	c.ok(c.shut(o))
-	c.commit()
-	c.push()
-	c.sees("f: " + text("1=line i", "7=theirs"))
 }
 
 // Attributes come from who changed them.
