@@ -59,6 +59,9 @@ func (m *mount) Event(ctx context.Context, r EventRequest) (EventResult, error) 
 	if end, ok := ctx.Deadline(); ok {
 		m.left = time.Until(end)
 	}
+	if r.At == "/broken" {
+		panic("a fault of ours")
+	}
 	if r.At == "/nowhere" {
 		return EventResult{}, exit.New(exit.Unresolvable, "no part at %s", r.At).Hint("see `wsmount status`")
 	}
@@ -131,6 +134,23 @@ func TestErrorsKeepCodeAndHint(t *testing.T) {
 	_, err = c.Unmount(context.Background(), UnmountRequest{})
 	if e := exit.From(err); e == nil || e.Code != exit.Failed || e.What != "no reason given" {
 		t.Errorf("got %+v", e)
+	}
+}
+
+// A fault of ours is told to the caller and to the log, and the next call has an
+// answer.
+func TestPanicIsTold(t *testing.T) {
+	var log buffer
+	_, c := serve(t, filepath.Join(t.TempDir(), "s"), Options{Log: slog.New(slog.NewTextHandler(&log, nil))})
+	_, err := c.Event(t.Context(), EventRequest{Name: "write", At: "/broken"})
+	if e := exit.From(err); e == nil || e.Code != exit.Failed || !strings.Contains(e.What, "a fault of ours") || e.Advice == "" {
+		t.Errorf("got %+v", e)
+	}
+	if got := log.String(); !strings.Contains(got, "level=ERROR") || !strings.Contains(got, "control_test.go") {
+		t.Errorf("the log says %q", got)
+	}
+	if _, err := c.Status(t.Context()); err != nil {
+		t.Error(err)
 	}
 }
 

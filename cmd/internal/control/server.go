@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -70,7 +71,7 @@ func Listen(path string, b Backend, o Options) (*Server, error) {
 	}
 	s := &Server{path: path, log: o.Log, b: b, closing: make(chan struct{})}
 	s.close = sync.OnceFunc(func() { close(s.closing) })
-	s.http = &http.Server{Handler: s.routes(o), ReadHeaderTimeout: 10 * time.Second,
+	s.http = &http.Server{Handler: s.contained(s.routes(o)), ReadHeaderTimeout: 10 * time.Second,
 		ErrorLog: slog.NewLogLogger(o.Log.Handler(), slog.LevelDebug),
 		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
 			return context.WithValue(ctx, peerKey{}, c.(*knownConn).peer)
@@ -93,6 +94,25 @@ func (s *Server) routes(o Options) http.Handler {
 		s.routeCopies(mux, o.Copies)
 	}
 	return mux
+}
+
+// contained answers a call in which something of ours failed as no caller can have
+// meant it, and says in the log where. net/http would only hang up.
+func (s *Server) contained(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer func() {
+			switch failed := recover(); failed {
+			case nil:
+			case http.ErrAbortHandler:
+				panic(failed)
+			default:
+				s.log.Error("a control call failed inside wsmount", "call", r.URL.Path, "panic", failed, "stack", string(debug.Stack()))
+				refuse(w, exit.New(exit.Failed, "%s failed inside wsmount: %v", r.URL.Path, failed).
+					Hint("this is a fault of wsmount; the log of the mount says where"))
+			}
+		}()
+		h.ServeHTTP(w, r)
+	})
 }
 
 // Close ends the server, lets requests that are under way finish until ctx
