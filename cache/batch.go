@@ -217,6 +217,7 @@ func (e *engine) sendSet(ctx context.Context, r *request, due uint64) (CommitRep
 		if err != nil {
 			return CommitReport{}, err
 		}
+		e.holdStopped(s.stopped)
 		report := e.leftOut(due, s)
 		if len(s.order) == 0 {
 			return report, nil
@@ -304,6 +305,9 @@ func (e *engine) refused(ctx context.Context, s *set, cause error) error {
 	var body *bodyError
 	if errors.As(cause, &body) {
 		e.holdName(body.link, body.err)
+		if g := guardOf(cause); g != nil && g.secret {
+			s.searchAll(ctx)
+		}
 		return nil
 	}
 	names := s.about(cause)
@@ -348,7 +352,7 @@ func (e *engine) holdName(l table.Link, err error) {
 	t := &task{link: l, err: err, state: taskHeld, step: &step{verb: verbWrite, link: l}}
 	e.v.mu.Lock()
 	t.tried = e.aspect(l)
-	if !isConflict(err) {
+	if g := guardOf(err); !isConflict(err) && (g == nil || g.passes) { // else it waits for a change
 		t.again = e.v.o.Now().Add(holdFor)
 	}
 	e.tasks[l] = t
@@ -357,8 +361,12 @@ func (e *engine) holdName(l table.Link, err error) {
 	e.hold(t)
 }
 
-// culprit is the place that an error is about, "" of none.
+// culprit is the place that an error is about, or the name; "" of none.
 func culprit(err error) string {
+	var body *bodyError
+	if errors.As(err, &body) {
+		return fmt.Sprint(body.link)
+	}
 	var at *providers.Error
 	if !errors.As(err, &at) {
 		return ""

@@ -57,16 +57,17 @@ type engine struct {
 	ages     []age                   // when changes began
 	writing  map[table.Ino]time.Time // open for writing since
 
-	beat     atomic.Int64 // when we last told who waits that bytes move
-	failures int          // for now, in a row, of any name
-	why      error        // the last of them
-	moot     int          // sets in a row that what they were to send had changed under
-	cut      bool         // a search for what a name waits for ended early: see tooFar
-	deep     bool         // none does
-	memo     *memo        // of the walk under way
-	passed   []table.Ino  // of unsettled, kept for its next search
-	paused   bool         // no start before the backend has had a rest
-	looking  bool         // no start before more of the tree is known, see halt.go
+	beat     atomic.Int64          // when we last told who waits that bytes move
+	failures int                   // for now, in a row, of any name
+	why      error                 // the last of them
+	moot     int                   // sets in a row that what they were to send had changed under
+	cut      bool                  // a search for what a name waits for ended early: see tooFar
+	deep     bool                  // none does
+	memo     *memo                 // of the walk under way
+	found    map[table.Ino]finding // content that holds a secret
+	passed   []table.Ino           // of unsettled, kept for its next search
+	paused   bool                  // no start before the backend has had a rest
+	looking  bool                  // no start before more of the tree is known, see halt.go
 	reached  time.Time
 
 	requests []*request   // Commits of sets, in order
@@ -127,6 +128,7 @@ const (
 func (e *engine) init(v *Volume) {
 	e.v, e.kick, e.slots = v, make(chan struct{}, 1), make(chan struct{}, partsAtOnce)
 	e.tasks, e.busy, e.inodes = map[table.Link]*task{}, map[table.Link]*task{}, map[table.Ino]*task{}
+	e.found = map[table.Ino]finding{}
 	e.flushed, e.unsaved = map[table.Ino]uint64{}, map[table.Ino]int64{}
 	e.because = map[table.Link]struct{}{}
 	e.closers, e.writing = map[*closer]struct{}{}, map[table.Ino]time.Time{}

@@ -27,6 +27,7 @@ type Options struct {
 
 	Policy   Policy
 	Exclude  Excluder // nil: nothing is excluded
+	Guard    Guard    // what commits do not take
 	ReadOnly bool     // send nothing, whatever is unsaved
 
 	// ListRoot says that somebody is about to look into the root: Open begins its
@@ -197,6 +198,8 @@ func (o *Options) setDefaults() {
 	setDefault(&o.Patience, defaultPatience)
 	setDefault(&o.partsWait, time.Minute)
 	setDefault(&o.far, farAway)
+	setDefault(&o.Guard.MaxFile, defaultMaxFile)
+	setDefault(&o.Guard.MaxCommit, defaultMaxCommit)
 	setDefault(&o.Policy.MaxOpen, defaultMaxOpen)
 	setDefault(&o.Policy.MaxUnsaved, defaultMaxUnsaved)
 	setDefault(&o.Policy.History.Versions, defaultVersions)

@@ -20,6 +20,8 @@ type set struct {
 	order []*planned
 	after map[table.Ino]spot // where directories are when the set is done
 
+	stopped []stopped // what the guard keeps out
+
 	changes []providers.Change
 	bodies  []*planned // whose content goes with changes of the same index; nil: none
 }
@@ -65,6 +67,9 @@ func (e *engine) collect(due uint64) *set {
 	s.close()
 	e.memo = newMemo()
 	defer func() { e.memo = nil }()
+	if s.guard(); len(s.stopped) > 0 {
+		s.close()
+	}
 	for _, p := range s.order {
 		s.add(p)
 	}
@@ -363,14 +368,10 @@ func (s *set) addDir(p *planned, n *table.Inode, c providers.Change) {
 }
 
 func (s *set) addFile(p *planned, n *table.Inode, c providers.Change) {
-	from := s.e.homeFor(p.Ino, n)
-	home, any := from.Link, from.any
-	if p.rec.Base != nil && p.rec.Base.Ino == p.Ino {
-		home, any = p.Link, true
-	}
 	c.Kind, c.Attr = p.Kind, s.e.v.attrOf(n)
 	var body *planned
-	if base := s.e.record(home).Base; any && base != nil && base.Gen == p.Gen {
+	if home, there := s.source(p, n); there {
+		base := s.e.record(home).Base
 		c.From, _ = s.e.v.home(home)
 		c.FromVersion = base.Version
 		if base.AttrGen == p.AttrGen {
@@ -381,6 +382,18 @@ func (s *set) addFile(p *planned, n *table.Inode, c providers.Change) {
 	}
 	p.Index = len(s.changes)
 	s.push(c, body)
+}
+
+// source is where the backend has the content that a name is to get; there is
+// false when it has to be sent.
+func (s *set) source(p *planned, n *table.Inode) (l table.Link, there bool) {
+	from := s.e.homeFor(p.Ino, n)
+	l, there = from.Link, from.any
+	if p.rec.Base != nil && p.rec.Base.Ino == p.Ino {
+		l, there = p.Link, true
+	}
+	base := s.e.record(l).Base
+	return l, there && base != nil && base.Gen == p.Gen
 }
 
 // deletions counts what a set takes away, for the rule of halt.go.

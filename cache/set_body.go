@@ -47,12 +47,17 @@ func (s *set) body(ctx context.Context, p *planned) (providers.Body, error) {
 		return providers.Body{}, errAgain
 	}
 	if p.Kind == providers.KindFile && !isOpen {
-		return providers.Body{Reader: &lazy{s: s, ctx: ctx, p: p, size: size}, Size: size}, nil
+		return providers.Body{Reader: s.searched(&lazy{s: s, ctx: ctx, p: p, size: size}, p), Size: size}, nil
 	}
 	if err := s.pack(ctx, p); err != nil {
 		return providers.Body{}, err
 	}
-	return p.parcel.body(func(int) { s.e.moving() }), nil
+	b := p.parcel.body(func(int) { s.e.moving() })
+	if b.Size > v.o.Guard.MaxFile { // it has grown since the set was made
+		return providers.Body{}, v.o.Guard.tooLarge(b.Size)
+	}
+	b.Reader = s.searched(b.Reader, p)
+	return b, nil
 }
 
 func (s *set) pack(ctx context.Context, p *planned) (err error) {

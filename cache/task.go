@@ -373,6 +373,9 @@ func (e *engine) hold(t *task) {
 		if rec.Held != nil && rec.Held.Conflict && conflict {
 			return nil // who decided that wrote it down
 		}
+		if toldAgain(rec, cause) {
+			return errMoot
+		}
 		rec.Held = &table.Held{Reason: cause.Error(), Conflict: conflict}
 		v.table.SetName(t.link.Dir, t.link.Name, rec)
 		return nil

@@ -95,6 +95,9 @@ func Open(ctx context.Context, p providers.Provider, o Options) (*Volume, error)
 func newVolume(p providers.Provider, o Options, s *stateDir) *Volume {
 	id := make([]byte, 8)
 	rand.Read(id) // never fails
+	if most := p.Capabilities().MaxSize; most > 0 {
+		o.Guard.MaxFile = min(o.Guard.MaxFile, most)
+	}
 	v := &Volume{p: p, caps: p.Capabilities(), o: o, state: s, table: s.table, store: s.content,
 		run: hex.EncodeToString(id), pause: o.pause, notify: nobody{},
 		refs: map[table.Ino]uint64{}, open: map[table.Ino]*openInode{}, shown: map[table.Ino]uint64{}, displaced: map[table.Link]struct{}{},

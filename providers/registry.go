@@ -44,8 +44,11 @@ type Settings struct {
 	// needed, before they end, and when the service refused them; nil: there
 	// are none.
 	Credentials func(ctx context.Context) (map[string]string, error)
-	Logger      *slog.Logger     // nil: silent
-	Now         func() time.Time // nil: time.Now
+	// Minted is told each secret that the provider gets in exchange for those, such
+	// as a token that ends, before it is used; nil: nobody is.
+	Minted func(value string)
+	Logger *slog.Logger     // nil: silent
+	Now    func() time.Time // nil: time.Now
 	// Transport sends the requests of a network service and checks where they
 	// go; nil: none is checked, a plain http.Transport.
 	Transport http.RoundTripper

@@ -89,10 +89,24 @@ func withAPI(o *Options, s providers.Settings) error {
 		if api == "" || o.Credentials == nil {
 			return fmt.Errorf("a GitHub App needs api_url and its private key: %w", providers.ErrInvalid)
 		}
-		o.Credentials, o.Refused = app.Credentials, app.Forget
+		o.Credentials, o.Refused = telling(app.Credentials, s.Minted), app.Forget
 	}
 	o.Pulls = hub.New(hub.Options{URL: api, Owner: s.Config["owner"], Repo: s.Config["repo"], Credentials: o.Credentials, Transport: s.Transport})
 	return nil
+}
+
+// telling has somebody told of the tokens that are minted.
+func telling(mint func(context.Context) (map[string]string, error), told func(string)) func(context.Context) (map[string]string, error) {
+	if told == nil {
+		return mint
+	}
+	return func(ctx context.Context) (map[string]string, error) {
+		fields, err := mint(ctx)
+		if err == nil {
+			told(fields["token"])
+		}
+		return fields, err
+	}
 }
 
 // serverURL checks the URL of a server.

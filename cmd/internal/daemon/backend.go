@@ -6,9 +6,12 @@ import (
 	"fmt"
 	"net/http"
 	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
+	"github.com/wsmount/wsmount/cache"
 	"github.com/wsmount/wsmount/mountspec"
 	"github.com/wsmount/wsmount/mountspec/host"
 	"github.com/wsmount/wsmount/mountspec/netguard"
@@ -37,19 +40,19 @@ func settingsOf(r *host.Resolved, e Env) (providers.Settings, error) {
 	}
 	s.Transport = errDenied{guard.Transport(netguard.TransportOptions{ResponseHeaderTimeout: headerTime})}
 	if r.Storage.Provider == mountspec.ProviderCloudBucket {
-		return hostBucket(s, r, e.Host)
+		return hostBucket(s, r, e)
 	}
 	if r.Location.Service == host.ServiceGit {
 		s.Config["base_url"] = r.Location.Endpoint
 		put(s.Config, "api_url", r.Grants.API)
 	}
 	if r.Grants.App != nil {
-		return hostApp(s, r, e.Host), nil
+		return hostApp(s, r, e), nil
 	}
 	s.Config["credentials"] = "none"
 	if r.Grants.Secrets != nil {
 		s.Config["credentials"] = ""
-		s.Credentials = revealed(func(ctx context.Context) (secrets.Secret, error) {
+		s.Credentials = revealed(e.Copy.Secrets, namesOf(r.Grants.Secrets), func(ctx context.Context) (secrets.Secret, error) {
 			c, err := r.Grants.Secrets.Reveal(ctx)
 			if err != nil {
 				return secrets.Secret{}, err
@@ -61,8 +64,8 @@ func settingsOf(r *host.Resolved, e Env) (providers.Settings, error) {
 }
 
 // hostBucket adds what the host says of its own bucket service.
-func hostBucket(s providers.Settings, r *host.Resolved, h *host.Resolver) (providers.Settings, error) {
-	b, ok := h.CloudBucket()
+func hostBucket(s providers.Settings, r *host.Resolved, e Env) (providers.Settings, error) {
+	b, ok := e.Host.CloudBucket()
 	if !ok {
 		return s, errors.New("the host has no bucket service")
 	}
@@ -73,8 +76,8 @@ func hostBucket(s providers.Settings, r *host.Resolved, h *host.Resolver) (provi
 	case "", "sdk":
 		s.Config["credentials"] = map[string]string{"": "none", "sdk": "sdk"}[b.Credentials]
 	default:
-		s.Credentials = revealed(func(ctx context.Context) (secrets.Secret, error) {
-			return h.Vault().Host(ctx, b.Credentials, r.Address, "storage "+r.Storage.Provider)
+		s.Credentials = revealed(e.Copy.Secrets, b.Credentials, func(ctx context.Context) (secrets.Secret, error) {
+			return e.Host.Vault().Host(ctx, b.Credentials, r.Address, "storage "+r.Storage.Provider)
 		})
 	}
 	return s, nil
@@ -82,33 +85,49 @@ func hostBucket(s providers.Settings, r *host.Resolved, h *host.Resolver) (provi
 
 // hostApp adds what the host says of its GitHub App, whose key is asked for when a
 // token is minted.
-func hostApp(s providers.Settings, r *host.Resolved, h *host.Resolver) providers.Settings {
+func hostApp(s providers.Settings, r *host.Resolved, e Env) providers.Settings {
 	s.Config["app_id"] = strconv.FormatInt(r.Grants.App.ID, 10)
 	s.Config["installation_id"] = strconv.FormatInt(r.Grants.Installation, 10)
-	s.Credentials = revealed(func(ctx context.Context) (secrets.Secret, error) {
-		return h.Vault().Host(ctx, r.Grants.App.Key, r.Address, "the GitHub App's key")
+	s.Minted = func(token string) { e.Copy.Secrets.Add("minted for the GitHub App", token) }
+	s.Credentials = revealed(e.Copy.Secrets, r.Grants.App.Key, func(ctx context.Context) (secrets.Secret, error) {
+		return e.Host.Vault().Host(ctx, r.Grants.App.Key, r.Address, "the GitHub App's key")
 	})
 	return s
 }
 
 // revealed is how a provider asks for credentials: all fields of one moment, so
-// that halves of two never go together.
-func revealed(reveal func(context.Context) (secrets.Secret, error)) func(context.Context) (map[string]string, error) {
+// that halves of two never go together. What is secret of them no commit takes.
+func revealed(guarded *cache.Secrets, name string, reveal func(context.Context) (secrets.Secret, error)) func(context.Context) (map[string]string, error) {
 	return func(ctx context.Context) (map[string]string, error) {
 		s, err := reveal(ctx)
 		if err != nil {
 			return nil, err // the provider says that these are its credentials
 		}
 		fields := map[string]string{}
-		for _, name := range s.Names() {
-			v, _ := s.Field(name)
-			fields[name] = v.Reveal()
+		for _, field := range s.Names() {
+			v, _ := s.Field(field)
+			fields[field] = v.Reveal()
+			if !slices.Contains(public, field) {
+				guarded.Add(name, fields[field])
+			}
 		}
 		if !s.Expires.IsZero() {
 			fields["expiration"] = s.Expires.Format(time.RFC3339)
 		}
 		return fields, nil
 	}
+}
+
+// public are the fields that say who it is, and do not prove it.
+var public = []string{"username", "access_key_id", "account_name"}
+
+// namesOf are what the host calls the secrets of a plan.
+func namesOf(p *secrets.Plan) string {
+	var names []string
+	for _, n := range p.Needs() {
+		names = append(names, n.Name)
+	}
+	return strings.Join(names, " or ")
 }
 
 // errDenied gives a refusal of the guard the kind that nobody retries.

@@ -83,7 +83,7 @@ func Start(ctx context.Context, tree *Tree, o Options) (_ *Daemon, err error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	o.Copy.Fetches = cache.NewFetchBudget(0)
+	o.Copy.Fetches, o.Copy.Secrets = cache.NewFetchBudget(0), &cache.Secrets{}
 	d := &Daemon{tree: tree, opts: o, byName: map[string]*part{}, kick: make(chan struct{}, 1),
 		force: make(chan struct{}, 1), state: control.Starting}
 	d.drain, d.giveUp = context.WithCancel(context.Background())

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"path/filepath"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/wsmount/wsmount/cache"
@@ -46,6 +47,9 @@ type CopyOptions struct {
 
 	// Fetches is what all parts of a mount share; Start makes it.
 	Fetches *cache.FetchBudget
+	// Secrets is what was revealed to any of them, and no commit takes; Start makes
+	// it too.
+	Secrets *cache.Secrets
 }
 
 // opens makes the volume of a resolved workspace.
@@ -129,10 +133,37 @@ func openProvider(ctx context.Context, r *host.Resolved, e Env) (p providers.Pro
 	if err != nil {
 		return nil, "", exit.New(exit.Denied, "%s: %w", r.Address, err)
 	}
+	asked := &atomic.Bool{}
+	set.Credentials = noting(asked, set.Credentials)
 	if p, err = driver.Open(ctx, set); err != nil {
 		return nil, "", backendError(r, err)
 	}
+	if commits := r.Location.Service == host.ServiceGit && !set.ReadOnly; commits && e.Copy.Secrets != nil && set.Credentials != nil && !asked.Load() {
+		go reveal(set)
+	}
 	return p, driver.Name, nil
+}
+
+// noting notes that credentials were revealed.
+func noting(asked *atomic.Bool, reveal func(context.Context) (map[string]string, error)) func(context.Context) (map[string]string, error) {
+	if reveal == nil {
+		return nil
+	}
+	return func(ctx context.Context) (map[string]string, error) {
+		asked.Store(true)
+		return reveal(ctx)
+	}
+}
+
+// reveal makes the credentials of a clone that was here already known to those
+// who keep them out of commits: the first may come before its server is asked
+// anything. What cannot be had is told when it is needed.
+func reveal(s providers.Settings) {
+	ctx, cancel := context.WithTimeout(context.Background(), answerTime)
+	defer cancel()
+	if _, err := s.Credentials(ctx); err != nil && s.Logger != nil {
+		s.Logger.Debug("the credentials cannot be had now", "err", err)
+	}
 }
 
 // openCached serves a working copy of what a provider holds.
@@ -153,7 +184,8 @@ func openCached(ctx context.Context, r *host.Resolved, e Env) (fs.Volume, error)
 	w.provider = w.name
 	o := cache.Options{StateDir: filepath.Join(e.StateDir, state.CopyName), Provider: name, Policy: policyOf(r, e.Copy.WriteBack),
 		ReadOnly: r.ReadOnly.On() || e.ReadOnly, Owner: e.Copy.Owner, MapIDs: e.Copy.MapIDs, Umask: e.Copy.Umask,
-		CacheSize: e.Copy.CacheSize, Patience: e.Copy.Patience, Fetches: e.Copy.Fetches, Log: e.Log, Now: e.Now, Pulled: e.Pulled, ListRoot: true}
+		CacheSize: e.Copy.CacheSize, Patience: e.Copy.Patience, Fetches: e.Copy.Fetches, Log: e.Log, Now: e.Now, Pulled: e.Pulled, ListRoot: true,
+		Guard: cache.Guard{Secrets: e.Copy.Secrets}}
 	if !exclude.Empty() {
 		o.Exclude = exclude
 	}

@@ -1,0 +1,269 @@
+package cache
+
+import (
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/providers/memory"
+)
+
+// guarded has a working copy over a repository take files of up to 10 bytes, and
+// 20 in a commit.
+func guarded(w *world, o *Options) {
+	repository(w, o)
+	o.Guard.MaxFile, o.Guard.MaxCommit = 10, 20
+}
+
+// commit commits, and gives what the repository has then and what was held back.
+func (w *world) commit() (there []string, back map[string]string) {
+	w.Helper()
+	r, err := w.v.Commit(w.Context(), CommitOptions{})
+	w.ok(err)
+	back = map[string]string{}
+	for _, h := range r.HeldBack {
+		back[h.Path] = h.Reason
+	}
+	return listBackend(w.repo), back
+}
+
+// commits commits and expects what the repository has then, and which paths are
+// held back, in the report and in Status.
+func (w *world) commits(there, back string) map[string]string {
+	w.Helper()
+	got, held := w.commit()
+	paths, listed := []string{}, []string{}
+	for path := range held {
+		paths = append(paths, path)
+	}
+	for _, h := range w.v.Status().Held {
+		listed = append(listed, h.Path)
+	}
+	if strings.Join(got, ", ") != there {
+		w.Fatalf("the repository has %q, want %s", got, there)
+	}
+	if strings.Join(sorted(paths), " ") != back || strings.Join(sorted(listed), " ") != back {
+		w.Fatalf("held back is %q, listed %q, want %s", held, listed, back)
+	}
+	return held
+}
+
+const tooLong = "more than ten bytes"
+
+// A file that is too large is held back with its reason, told once, and is no
+// obstacle to anything else. It goes when it may.
+func TestFileTooLarge(t *testing.T) {
+	for name, release := range map[string]struct {
+		how   func(w *world)
+		there string
+	}{
+		"made smaller": {func(w *world) { w.do("put large small") }, "d/, d/large: small, more: 2, small: 1"},
+		"cut off": {func(w *world) {
+			four := uint64(4)
+			_, err := w.v.SetAttr(me, w.walk("d/large"), nil, &fs.SetAttr{Size: &four})
+			w.ok(err)
+		}, "d/, d/large: more, more: 2, small: 1"},
+		"deleted":      {func(w *world) { w.do("rm d/large") }, "more: 2, small: 1"},
+		"renamed away": {func(w *world) { w.ok(w.rename("d/large", "out/large")) }, "more: 2, small: 1"},
+		"replaced":     {func(w *world) { w.do("put x y", "mv x d/large") }, "d/, d/large: y, more: 2, small: 1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, guarded, onlyAsked, excluding)
+			w.mkdir("d")
+			w.mkdir("out")
+			w.do("put small 1")
+			w.ok(w.put("d/large", tooLong))
+			held := w.commits("small: 1", "d/large")
+			if want := "19 bytes, and a commit takes files of up to 10 bytes: make it smaller, keep it elsewhere, or exclude it"; held["d/large"] != want {
+				t.Errorf("the reason is %q, want %q", held["d/large"], want)
+			}
+			w.do("put more 2")
+			w.commits("more: 2, small: 1", "d/large")
+			if p := w.v.Status().Problems; len(p) != 1 || p[0].Path != "d/large" {
+				t.Errorf("told %+v", p)
+			}
+			if name == "made smaller" {
+				w.ok(w.put("d/large", "small"))
+			} else {
+				release.how(w)
+			}
+			w.commits(release.there, "")
+		})
+	}
+}
+
+// A new version that is too large leaves the old one where it is, also when the
+// file moves.
+func TestVersionTooLarge(t *testing.T) {
+	w := newWorld(t, guarded, onlyAsked)
+	w.do("put a 1", "put b 2")
+	w.commits("a: 1, b: 2", "")
+	w.ok(w.put("a", tooLong))
+	w.commits("a: 1, b: 2", "a")
+	w.do("mv a c", "mv b d")
+	if there, held := w.commit(); !slices.Equal(there, []string{"a: 1", "d: 2"}) || held["c"] == "" {
+		t.Errorf("the repository has %q, held back is %q", there, held)
+	}
+	w.ok(w.put("c", "short"))
+	w.commits("c: short, d: 2", "")
+}
+
+// Nobody has to ask: where changes go by themselves, so does a file that may.
+func TestFileTooLargeGoesByItself(t *testing.T) {
+	w := newWorld(t, guarded, func(_ *world, o *Options) { o.Policy.NoWait = true })
+	w.ok(w.put("large", tooLong))
+	w.do("put small 1")
+	w.until(func() bool { return w.v.Status().HeldCount == 1 && strings.Join(listBackend(w.repo), "") == "small: 1" })
+	err := w.v.Drain(w.Context(), nil)
+	var unsaved *UnsavedError
+	if !errors.As(err, &unsaved) || unsaved.Count != 1 || unsaved.Files[0].Path != "large" || !strings.Contains(err.Error(), "10 bytes") {
+		t.Errorf("a drain says %v", err)
+	}
+	w.ok(w.put("large", "short"))
+	w.until(func() bool { return w.v.Status().Queued == 0 })
+	if got := listBackend(w.repo); !slices.Equal(got, []string{"large: short", "small: 1"}) {
+		t.Errorf("the repository has %q", got)
+	}
+}
+
+// What is held back is so after a restart, and is not told again.
+func TestHeldBackAfterARestart(t *testing.T) {
+	w := newWorld(t, guarded, onlyAsked)
+	w.ok(w.put("large", tooLong))
+	w.commits("", "large")
+	w.again()
+	if held := w.v.Status().Held; len(held) != 1 || held[0].Path != "large" {
+		t.Errorf("held back is %+v", held)
+	}
+	w.commits("", "large")
+	w.noProblems()
+	w.do("rm large")
+	w.commits("", "")
+}
+
+// A commit brings so much at most. What is too much goes with later ones, the
+// oldest change first.
+func TestCommitTooLarge(t *testing.T) {
+	w := newWorld(t, guarded, onlyAsked)
+	for _, name := range []string{"a", "b", "c", "d"} {
+		w.ok(w.put(name, "9 bytes: "+name)) // 10
+	}
+	w.do("put e 1", "sym a l")
+	held := w.commits("a: 9 bytes: a, b: 9 bytes: b", "c d e l")
+	if want := "with its 10 bytes the commit would bring more than 20 bytes: it goes with a later one"; held["c"] != want {
+		t.Errorf("the reason is %q, want %q", held["c"], want)
+	}
+	w.do("mv a moved")
+	w.commits("b: 9 bytes: b, c: 9 bytes: c, d: 9 bytes: d, moved: 9 bytes: a", "e l") // a rename brings nothing
+	w.commits("b: 9 bytes: b, c: 9 bytes: c, d: 9 bytes: d, e: 1, l -> a, moved: 9 bytes: a", "")
+}
+
+// Where nobody asks for commits, what was too much for one goes after a while.
+func TestCommitTooLargeGoesByItself(t *testing.T) {
+	clock := newTestClock()
+	w := newWorld(t, guarded, func(_ *world, o *Options) {
+		o.Policy.NoWait, o.Policy.Window, o.Now, o.Guard.MaxCommit = true, time.Hour, clock.now, 10
+	})
+	w.ok(w.put("a", "9 bytes: a"))
+	w.ok(w.put("b", "9 bytes: b"))
+	w.commits("a: 9 bytes: a", "b")
+	clock.pass(holdFor)
+	w.v.engine.tidy()
+	w.until(func() bool { return w.v.Status().Queued == 0 })
+}
+
+const secret = "s3cr3t/with+signs and\nline"
+
+// A file that holds a secret in any form is held back, by name and never by
+// value, and all others go.
+func TestSecretIsHeldBack(t *testing.T) {
+	for name, form := range map[string]string{
+		"plain": secret, "in JSON": `s3cr3t/with+signs and\nline`, "in a query": url.QueryEscape(secret), "in a path": url.PathEscape(secret),
+		"in base64":          base64.StdEncoding.EncodeToString([]byte(secret)),
+		"behind one byte":    base64.StdEncoding.EncodeToString([]byte(":" + secret + "...")),
+		"behind two bytes":   base64.StdEncoding.EncodeToString([]byte("::" + secret)),
+		"in base64 for URLs": base64.URLEncoding.EncodeToString([]byte("user:" + secret + "?")),
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, repository, onlyAsked, func(_ *world, o *Options) { o.Guard.Secrets = &Secrets{} })
+			w.o.Guard.Secrets.Add("github-token", secret+"\n")
+			w.ok(w.put("config", "token = "+form+" # do not commit"))
+			clean := form[:9] + "." + form[10:]
+			w.ok(w.put("clean", clean))
+			held := w.commits("clean: "+clean, "config")
+			if want := "it holds the value of the secret github-token: take it out, or exclude the file"; held["config"] != want {
+				t.Errorf("the reason is %q, want %q", held["config"], want)
+			}
+			w.ok(w.put("config", "token = $TOKEN"))
+			w.commits("clean: "+clean+", config: token = $TOKEN", "")
+		})
+	}
+}
+
+// Many files that hold secrets cost a few readings, not one of all for each of
+// them, and none while nothing has changed. A link, content across the pieces in
+// which it is read, and a file that is open are found too.
+func TestManySecrets(t *testing.T) {
+	w := newWorld(t, repository, onlyAsked, func(_ *world, o *Options) { o.Guard.Secrets = &Secrets{} })
+	asked := countingSets(w)
+	w.o.Guard.Secrets.Add("key", "0123456789")
+	var names []string
+	for i := range 20 {
+		names = append(names, fmt.Sprintf("f%02d", i))
+		w.ok(w.put(names[i], "0123456789"))
+	}
+	w.do("sym 0123456789 link", "put clean 1")
+	w.ok(w.put("large", strings.Repeat("x", 32<<10-5)+"0123456789"))
+	open := w.create("open")
+	w.write(open, "0123456789", 0)
+	w.ok(open.File.Flush(me))
+	defer open.File.Release()
+	all := strings.Join(append(names, "large", "link", "open"), " ")
+	w.commits("clean: 1", all)
+	if n := asked(); n > 3 {
+		t.Errorf("%d sets were sent", n)
+	}
+	w.do("put clean 2")
+	w.commits("clean: 2", all)
+	if n := asked(); n != 1 {
+		t.Errorf("what is known cost %d sets", n)
+	}
+	for _, p := range w.v.Status().Problems {
+		if strings.Contains(p.Err.Error(), "0123") {
+			t.Errorf("told %v", p.Err)
+		}
+	}
+}
+
+// countingSets counts the sets that a working copy over a repository sends, and
+// forgets them.
+func countingSets(w *world) func() int {
+	var c calls
+	w.stop()
+	w.repo = memory.NewRepository(memory.NewRemote(nil), memory.Options{Hook: c.hook})
+	w.o.StateDir = w.TempDir()
+	w.start()
+	return func() int { return c.of("commit") }
+}
+
+// What is short or nothing is no secret, and nobody looks for a thing where none
+// is known.
+func TestNoSecrets(t *testing.T) {
+	var none *Secrets
+	none.Add("key", "long enough")
+	s := &Secrets{}
+	s.Add("empty", "")
+	s.Add("short", "1234567\n")
+	if none.needles() != nil || s.needles() != nil {
+		t.Error("something is looked for")
+	}
+	w := newWorld(t, repository, onlyAsked, func(_ *world, o *Options) { o.Guard.Secrets = s })
+	w.ok(w.put("a", "1234567"))
+	w.commits("a: 1234567", "")
+}
