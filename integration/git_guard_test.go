@@ -1,0 +1,52 @@
+package integration
+
+import (
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+)
+
+// A file that is too large, and one that holds the token of the workspace, are
+// held back from the commit of a turn, and nothing else with them. Who unmounts
+// is told; what was cured goes.
+func TestGitHoldsBack(t *testing.T) {
+	t.Parallel()
+	g := newGitStage(t)
+	g.seed()
+	g.server.Require(gitToken)
+	g.workspace("guarded", "pull: {on: turn-start}, commit: {on: per-turn}, push: {on: per-commit}")
+	m := g.w.Mount("@acme/guarded")
+	g.event(m, "turn-start")
+	g.check(os.WriteFile(m.Dir+"/dataset", nil, 0o644))
+	g.check(os.Truncate(m.Dir+"/dataset", 101<<20))
+	g.check(os.WriteFile(m.Dir+"/.env", []byte("GITHUB_TOKEN="+gitToken+"\n"), 0o600))
+	g.check(os.WriteFile(m.Dir+"/fine", []byte("fine\n"), 0o644))
+	var got map[string]any
+	end := g.w.Run("event", "--json", m.Dir, "turn-end")
+	g.check(json.Unmarshal([]byte(end.Out), &got))
+	if end.Code != 7 || got["heldBack"] != 2.0 || got["committed"] != 1.0 || got["pushed"] != 1.0 {
+		t.Errorf("the end of the turn answers %d: %v", end.Code, got)
+	}
+	if got := g.repo.Git("show", "--format=", "--name-only", "main"); got != "fine\n" {
+		t.Errorf("the commit has %q", got)
+	}
+	status, large, secret := strings.Join(strings.Fields(g.w.MustRun("status", m.Dir)), " "), "dataset: 105906176 bytes, and a commit takes files of up to 100 MiB", ".env: it holds the value of the secret github-token"
+	if !contains(status, large, secret) {
+		t.Errorf("status says:\n%s", status)
+	}
+	r := g.w.Run("umount", m.Dir)
+	if r.Code != 7 || !contains(r.Err, "dataset", ".env", "github-token") || strings.Contains(r.Err+end.Out+status, gitToken) {
+		t.Errorf("umount answers %d:\n%s", r.Code, r.Err)
+	}
+	m.WaitGone()
+
+	m.Start()
+	g.check(os.Truncate(m.Dir+"/dataset", 1<<10))
+	g.check(os.WriteFile(m.Dir+"/.env", []byte("GITHUB_TOKEN=$TOKEN\n"), 0o600))
+	m.Stop()
+	if got := g.repo.Git("show", "main:.env"); got != "GITHUB_TOKEN=$TOKEN\n" {
+		t.Errorf("what was cured: %q", got)
+	}
+	g.sound()
+}
