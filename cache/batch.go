@@ -71,6 +71,9 @@ func (e *engine) commitSets() {
 	v := e.v
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	if !v.closed {
+		v.learnAhead()
+	}
 	var r *request
 	if len(e.requests) > 0 {
 		r = e.requests[0]
@@ -179,6 +182,9 @@ func (e *engine) restSet(err error) {
 	e.pause(pauseAfter(e.failures))
 }
 
+// errUnlearned has a set collected anew, when more is known.
+var errUnlearned = fmt.Errorf("%w: ignore files change again and again", errAgain)
+
 // sendSet finds out about an open set first, then makes and sends one.
 func (e *engine) sendSet(ctx context.Context, r *request, due uint64) (CommitReport, error) {
 	if err := e.settleSet(ctx); err != nil {
@@ -186,11 +192,18 @@ func (e *engine) sendSet(ctx context.Context, r *request, due uint64) (CommitRep
 	}
 	v := e.v
 	losses := map[string]int{} // of one name in a row, not of the set: others may change many names
+	unsure := 0
 	for {
+		if err := v.learnForCommit(ctx); err != nil {
+			return CommitReport{}, err
+		}
 		var s *set
 		var op string
 		err := v.update(func() error {
 			s = e.collect(due)
+			if s.unsure || len(s.bring) > 0 {
+				return errUnlearned
+			}
 			if err := v.checkCommit(s.deletions()); err != nil {
 				if errors.Is(err, ErrHalted) {
 					e.halt = err
@@ -211,6 +224,12 @@ func (e *engine) sendSet(ctx context.Context, r *request, due uint64) (CommitRep
 		})
 		if unseen := (*unseenError)(nil); errors.As(err, &unseen) {
 			if err = v.lookInto(ctx, unseen.dirs); err == nil {
+				continue
+			}
+		}
+		if err == errUnlearned && unsure < maxTries { //nolint:errorlint // never wrapped
+			unsure++
+			if err = v.bringIgnored(ctx, s.bring); err == nil {
 				continue
 			}
 		}

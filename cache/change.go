@@ -115,6 +115,9 @@ func (v *Volume) mark(l table.Link) {
 		return
 	}
 	v.changed = append(v.changed, l)
+	if l.Name == v.o.IgnoreFile {
+		v.ignores.moved, v.wakes = true, true
+	}
 	differ := v.differ(rec)
 	switch {
 	case differ && rec.Seq == 0:

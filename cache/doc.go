@@ -127,6 +127,16 @@
 // copies. A file that leaves for an excluded name is deleted at the backend, and
 // that is reported (Status.Problems).
 //
+// With Options.IgnoreFile, what such files say is to be ignored and the backend
+// does not have; what it has is sent whatever they say. That is decided at each
+// commit, by the files as they are then, so a name goes when a rule ends. A
+// directory that the backend has does not get an ignored name (EXDEV); one that
+// it has not does, and what it has of a directory that is renamed goes along,
+// as with git mv, whatever rules there are about the new place. Rules are read
+// from the tree alone: nothing is like git's info/exclude, or a file of the user's.
+//
+// With [Guard], files that are too large or hold a secret, until they change.
+//
 // # What is not there yet, and what is wrong
 //
 // inotify watchers learn of files that a pull brought ([Nudge]), not that one is

@@ -10,7 +10,7 @@ import (
 // crosses reports whether giving n the name to, in place of from, would change
 // on which side of the border to what stays on this machine it is. mu is held.
 func (v *Volume) crosses(from, to table.Link, n *table.Inode) bool {
-	if !v.sendable(n) || v.o.Exclude == nil {
+	if !v.sendable(n) || v.o.Exclude == nil && !v.ignoring() {
 		return false
 	}
 	return v.stays(from, n) != v.stays(to, n)

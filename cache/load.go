@@ -206,7 +206,7 @@ func (h *harvest) entry(info *providers.Info) {
 	if rec.Local && v.leavesThere(rec, info) {
 		return
 	}
-	if v.excluded(info.Locator, info.Kind) || rec.Local || v.standsAside(l, rec) {
+	if v.excluded(info.Locator, info.Kind) || rec.Local && !v.onlyIgnored(l, rec) || v.standsAside(l, rec) {
 		h.hidden++
 		if rec.Base != nil {
 			h.diffs = append(h.diffs, news{l: l, hide: true})

@@ -25,10 +25,14 @@ type Options struct {
 	MapIDs bool   // owners come from the backend and go there
 	Umask  uint32 // for entries without mode: of 0666 and 0777
 
-	Policy   Policy
-	Exclude  Excluder // nil: nothing is excluded
-	Guard    Guard    // what commits do not take
-	ReadOnly bool     // send nothing, whatever is unsaved
+	Policy  Policy
+	Exclude Excluder // nil: nothing is excluded
+	Guard   Guard    // what commits do not take
+	// IgnoreFile is what files are called, in any directory, that say which names
+	// stay here unless the backend has them already, as .gitignore does; "": there
+	// are none. It counts where the backend takes sets.
+	IgnoreFile string
+	ReadOnly   bool // send nothing, whatever is unsaved
 
 	// ListRoot says that somebody is about to look into the root: Open begins its
 	// listing, and does not wait for it.

@@ -96,15 +96,17 @@ func (v *Volume) climb(l table.Link, up func(*table.Inode) []table.Link) (provid
 	return at, err == nil
 }
 
-// stays reports whether what gets a name never leaves this machine: excluded,
-// or of a kind that the backend cannot have. mu is held.
+// stays reports whether what gets a name stays on this machine: excluded, of a
+// kind that the backend cannot have, or ignored, until it is not any more. mu is
+// held.
 func (v *Volume) stays(l table.Link, n *table.Inode) bool {
 	if !v.sendable(n) {
 		return true
 	}
-	if v.o.Exclude == nil {
-		return false
+	if v.o.Exclude != nil {
+		if at, ok := v.path(l); ok && v.o.Exclude.Match(at.String(), isDir(n)) {
+			return true
+		}
 	}
-	at, ok := v.path(l)
-	return ok && v.o.Exclude.Match(at.String(), isDir(n))
+	return v.staysIgnored(l, n)
 }

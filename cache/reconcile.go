@@ -188,6 +188,11 @@ func (m *merge) clash(l table.Link, path string) {
 // nothing. mu is held, in an update.
 func (m *merge) name(l table.Link, r *providers.Info) {
 	rec, _ := m.v.table.Name(l.Dir, l.Name)
+	if r != nil && m.halt == nil && m.v.onlyIgnored(l, rec) { // tracked from now on
+		rec.Local = false
+		m.set(l, rec)
+		rec, _ = m.v.table.Name(l.Dir, l.Name)
+	}
 	switch {
 	case m.halt != nil, m.leave(l, &rec), rec.Local, unchanged(rec, r), m.cameLate(l, rec, r):
 	case r == nil:

@@ -153,10 +153,8 @@ func (v *Volume) mayRename(from, to *place, flags uint32) error {
 // and what is below a directory would change sides one by one. mu is held.
 func (v *Volume) mayCross(p *place, to table.Link) bool {
 	switch {
-	case v.o.Exclude == nil:
-		return true
 	case isDir(p.n):
-		return !v.crossesBelow(p.Link, to, p.ino)
+		return !v.crossesBelow(p.Link, to, p.ino) && !v.leavesIgnored(p, to)
 	case !v.crosses(p.Link, to, p.n):
 		return true
 	}
@@ -220,7 +218,7 @@ func (v *Volume) left(from, to table.Link) {
 	old, _ := v.path(from)
 	now, _ := v.path(to)
 	v.later(func() {
-		v.report("rename", old.String(), fmt.Errorf("it is %s now, which is excluded: the backend deletes it", now))
+		v.report("rename", old.String(), fmt.Errorf("it is %s now, which stays here: the backend deletes it", now))
 	})
 }
 
@@ -241,6 +239,9 @@ func (v *Volume) relocated(from, to *place) {
 		v.modified(to.Dir)
 	}
 	v.recordMoved(from.ino, from.Link, to.Link)
+	if isDir(from.n) {
+		v.retell(from.Link, to.Link, from.ino)
+	}
 	if v.refs[from.ino] == 0 {
 		// A pull was quicker: what the kernel has under the old name, and now takes
 		// along to the new one, is not what was there.

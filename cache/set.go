@@ -20,7 +20,9 @@ type set struct {
 	order []*planned
 	after map[table.Ino]spot // where directories are when the set is done
 
-	stopped []stopped // what the guard keeps out
+	stopped []stopped    // what the guard keeps out
+	unsure  bool         // rules that count were not learned: it is to be collected anew
+	bring   []table.Link // content that is to stay here has to come first
 
 	changes []providers.Change
 	bodies  []*planned // whose content goes with changes of the same index; nil: none
@@ -78,10 +80,30 @@ func (e *engine) collect(due uint64) *set {
 
 // take takes a name into the set, unless it is to stay out.
 func (s *set) take(l table.Link) {
+	if s.ignores(l) {
+		return
+	}
 	if p := s.e.planned(l); p != nil {
 		s.names[l] = p
 		s.order = append(s.order, p)
 	}
+}
+
+// ignores reports whether a name stays out because it is ignored, or because
+// nobody knows yet.
+func (s *set) ignores(l table.Link) bool {
+	v, rec := s.e.v, s.e.record(l)
+	if !v.ignoring() || rec.Base != nil || rec.Ino == 0 || s.e.beingWritten(rec) {
+		return false
+	}
+	stays, ok := v.resort(l, rec, v.table.Inode(rec.Ino))
+	if !ok {
+		_, sure := v.ignored(l, isDir(v.table.Inode(rec.Ino)))
+		if s.unsure = s.unsure || !sure; sure {
+			s.bring = append(s.bring, l)
+		}
+	}
+	return stays || !ok
 }
 
 // complete takes in what those in the set depend on, although it began to differ

@@ -186,6 +186,9 @@ func openCached(ctx context.Context, r *host.Resolved, e Env) (fs.Volume, error)
 		ReadOnly: r.ReadOnly.On() || e.ReadOnly, Owner: e.Copy.Owner, MapIDs: e.Copy.MapIDs, Umask: e.Copy.Umask,
 		CacheSize: e.Copy.CacheSize, Patience: e.Copy.Patience, Fetches: e.Copy.Fetches, Log: e.Log, Now: e.Now, Pulled: e.Pulled, ListRoot: true,
 		Guard: cache.Guard{Secrets: e.Copy.Secrets}}
+	if r.Location.Service == host.ServiceGit {
+		o.IgnoreFile = ".gitignore"
+	}
 	if !exclude.Empty() {
 		o.Exclude = exclude
 	}

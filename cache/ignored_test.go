@@ -1,0 +1,266 @@
+package cache
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/fs"
+)
+
+// ignoring has a working copy over a repository know ignore files.
+func ignoring(w *world, o *Options) {
+	repository(w, o)
+	onlyAsked(w, o)
+	o.IgnoreFile = ".ignore"
+}
+
+// rules writes an ignore file.
+func (w *world) rules(dir string, lines ...string) {
+	w.Helper()
+	w.ok(w.put(strings.TrimPrefix(dir+"/.ignore", "/"), strings.Join(lines, "\n")))
+}
+
+// tracks commits and expects what the repository has then, apart from ignore
+// files and directories, and that nothing is left.
+func (w *world) tracks(want ...string) {
+	w.Helper()
+	got, held := w.commit()
+	got = slices.DeleteFunc(got, func(line string) bool { return strings.Contains(line, ".ignore: ") || strings.HasSuffix(line, "/") })
+	if !slices.Equal(got, want) {
+		w.Fatalf("the repository has %q, want %q", got, want)
+	}
+	if s := w.v.Status(); len(held) > 0 || s.Queued > 0 {
+		w.Fatalf("held back is %q, %d changes wait", held, s.Queued)
+	}
+}
+
+// What is ignored stays here, and what the repository has goes on going there.
+func TestIgnored(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		do   func(w *world)
+		want []string
+	}{
+		{"new names", func(w *world) {
+			w.rules("", "*.o", "build/", "!keep.o")
+			w.do("put a.o 1", "put a.c 2", "put keep.o 3", "mkdir build", "put build/x 4", "mkdir build/sub", "put build/sub/y 5", "mkdir d", "put d/b.o 6")
+		}, []string{"a.c: 2", "keep.o: 3"}},
+		{"rules of below and above", func(w *world) {
+			w.rules("", "*.o", "/top")
+			w.do("mkdir d", "mkdir d/e", "put top 1", "put d/top 2", "put d/x.o 3", "put d/e/x.o 4", "put d/e/local 5")
+			w.rules("d", "!x.o", "e/local")
+		}, []string{"d/e/x.o: 4", "d/top: 2", "d/x.o: 3"}},
+		{"rules that came last", func(w *world) {
+			w.do("put a.o 1", "mkdir build", "put build/x 2", "put b 3")
+			w.rules("", "*.o", "build")
+		}, []string{"b: 3"}},
+		{"what is tracked", func(w *world) {
+			w.do("put a.o 1", "mkdir build", "put build/x 2", "put save 3")
+			w.tracks("a.o: 1", "build/x: 2", "save: 3")
+			w.rules("", "*.o", "build/", "save*")
+			w.do("put a.o changed", "put b.o new", "put build/x changed", "put build/y new", "put save~ saved", "mv save~ save")
+		}, []string{"a.o: changed", "build/x: changed", "save: saved"}},
+		{"what is tracked no more", func(w *world) {
+			w.do("put a.o 1")
+			w.tracks("a.o: 1")
+			w.rules("", "*.o")
+			w.do("rm a.o")
+			w.tracks()
+			w.do("put a.o again")
+		}, nil},
+		{"rules that say less now", func(w *world) {
+			w.rules("", "*.o", "build/", "*.log")
+			w.do("put a.o 1", "mkdir build", "put build/x 2", "put a.log 3")
+			w.tracks()
+			w.rules("", "*.log")
+		}, []string{"a.o: 1", "build/x: 2"}},
+		{"rules that are gone", func(w *world) {
+			w.do("mkdir d")
+			w.rules("d", "*")
+			w.do("put d/a 1", "mkdir d/e", "put d/e/b 2")
+			w.tracks()
+			w.do("rm d/.ignore")
+		}, []string{"d/a: 1", "d/e/b: 2"}},
+		{"rules of below that take back those of above", func(w *world) {
+			w.rules("", "*.o")
+			w.do("mkdir d", "put d/a.o 1")
+			w.tracks()
+			w.rules("d", "!*.o")
+		}, []string{"d/a.o: 1"}},
+		{"rules that are renamed", func(w *world) {
+			w.rules("", "*.o")
+			w.do("put a.o 1", "put a.c 2")
+			w.tracks("a.c: 2")
+			w.do("put rules *.c", "mv rules .ignore", "put b.c 3")
+		}, []string{"a.c: 2", "a.o: 1"}},
+		{"rules in a link", func(w *world) { w.do("put rules *.o", "sym rules .ignore", "put a.o 1") }, []string{".ignore -> rules", "a.o: 1", "rules: *.o"}},
+		{"rules that a program still writes", func(w *world) {
+			w.rules("", "*.o")
+			w.tracks()
+			o := w.open(".ignore", syscall.O_RDWR)
+			defer o.File.Release()
+			w.write(o, "*.c", 0)
+			w.ok(o.File.Flush(me))
+			w.do("put a.o 1", "put a.c 2")
+		}, []string{"a.o: 1"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newWorld(t, ignoring)
+			c.do(w)
+			w.tracks(c.want...)
+			w.again()
+			w.tracks(c.want...)
+			w.noProblems()
+		})
+	}
+}
+
+// What is made after the rules are known is no change that waits.
+func TestIgnoredAtOnce(t *testing.T) {
+	w := newWorld(t, ignoring)
+	w.rules("", "build/")
+	w.tracks()
+	w.do("mkdir build")
+	for i := range 10 {
+		w.do("put build/" + strconv.Itoa(i) + " x")
+	}
+	if s := w.v.Status(); s.Queued != 0 || s.UnsavedBytes != 0 {
+		t.Errorf("%d changes wait, with %d bytes", s.Queued, s.UnsavedBytes)
+	}
+	w.killed()
+	w.knowsRules()
+	w.do("put build/more x")
+	if s := w.v.Status(); s.Queued != 0 {
+		t.Errorf("after a kill %d changes wait", s.Queued)
+	}
+}
+
+// Names cross the border of what is ignored as that of what is excluded. A
+// directory that the repository has does not: it would have to go name by name.
+func TestRenameAcrossIgnored(t *testing.T) {
+	for _, c := range []struct {
+		name, from, to string
+		want           syscall.Errno
+		tracked        []string
+		told           bool
+	}{
+		{"a file leaves", "f", "f.o", 0, []string{"d/a: 1"}, true},
+		{"a file comes in", "x.o", "x", 0, []string{"d/a: 1", "f: 2", "x: 3"}, false},
+		{"a file comes in over another", "x.o", "f", 0, []string{"d/a: 1", "f: 3"}, false},
+		{"a file stays ignored", "x.o", "y.o", 0, []string{"d/a: 1", "f: 2"}, false},
+		{"a directory of the repository leaves", "d", "build", syscall.EXDEV, []string{"d/a: 1", "f: 2"}, false},
+		{"a directory of the repository with something ignored", "d", "e", 0, []string{"e/a: 1", "f: 2"}, false},
+		{"a new directory leaves", "new", "build", 0, []string{"d/a: 1", "f: 2"}, false},
+		{"a directory comes in", "out", "in", 0, []string{"d/a: 1", "f: 2", "in/a: 5", "in/e/b: 6"}, false},
+		{"a directory to where other rules are", "out/e", "d/e", 0, []string{"d/a: 1", "d/e/b: 6", "f: 2"}, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newWorld(t, ignoring)
+			w.rules("", "*.o", "build/", "/out/")
+			w.do("mkdir d", "put d/a 1", "put f 2", "put x.o 3", "put d/z.o 4", "mkdir out", "put out/a 5", "mkdir out/e", "put out/e/b 6")
+			w.tracks("d/a: 1", "f: 2")
+			w.do("mkdir new", "put new/a 7")
+			if c.from != "new" {
+				w.do("rm new/a", "rmdir new")
+			}
+			if got := fs.Errno(w.rename(c.from, c.to)); got != c.want {
+				t.Fatalf("got %v, want %v", got, c.want)
+			}
+			w.tracks(c.tracked...)
+			if p := w.v.Status().Problems; c.told != (len(p) == 1) {
+				t.Errorf("told %+v", p)
+			}
+		})
+	}
+}
+
+// Content that is not here does not go to an ignored name, where nobody else
+// would have it: the commit that lets go of its place fetches it first.
+func TestIgnoredContentIsHere(t *testing.T) {
+	c := newClone(t, seeded(t, "f", "content", ".ignore", "*.o"), func(_ *world, o *Options) { o.IgnoreFile = ".ignore" })
+	c.world.repo = c.repo
+	c.knowsRules()
+	if got := fs.Errno(c.rename("f", "f.o")); got != syscall.EXDEV {
+		t.Errorf("got %v", got)
+	}
+	c.mkdir("new")
+	c.do("mv f new/f", "mv new new.o")
+	c.tracks()
+	if got := c.get("new.o/f"); got != "content" {
+		t.Errorf("it is %q", got)
+	}
+}
+
+// knowsRules waits until those of the root were learned in the background.
+func (w *world) knowsRules() {
+	w.Helper()
+	w.until(func() bool {
+		w.v.mu.Lock()
+		defer w.v.mu.Unlock()
+		return w.v.learned(table.Root)
+	})
+}
+
+// Rules that come with a pull count, and what another has committed is tracked
+// here too: ours of that name is kept beside it.
+func TestIgnoredAndPulled(t *testing.T) {
+	c := newClone(t, seeded(t, ".ignore", "*.o\nbuild/"), func(_ *world, o *Options) { o.IgnoreFile = ".ignore" })
+	c.world.repo = c.repo
+	c.do("put a.o ours", "put b.o same", "put c.o 3", "mkdir build", "put build/x 4", "put build/same 5")
+	c.tracks()
+	c.there("a.o", "theirs")
+	c.there("b.o", "same")
+	c.there("build/same", "5")
+	_, err := c.v.Pull(c.Context(), PullOptions{})
+	c.ok(err)
+	if got := c.get("a.o"); got != "theirs" {
+		t.Errorf("a.o is %q", got)
+	}
+	c.tracks("a.o: theirs", "b.o: same", "build/same: 5")
+	copies := slices.DeleteFunc(c.list(""), func(name string) bool { return !strings.HasPrefix(name, "a.conflict") })
+	if len(copies) != 1 || c.get(copies[0]) != "ours" {
+		t.Errorf("ours is in %q", copies)
+	}
+	c.do("put build/same mine", "put build/x more")
+	c.tracks("a.o: theirs", "b.o: same", "build/same: mine")
+	c.push()
+
+	c.there(".ignore", "build/")
+	_, err = c.v.Pull(c.Context(), PullOptions{})
+	c.ok(err)
+	c.tracks(copies[0]+": ours", "a.o: theirs", "b.o: same", "build/same: mine", "c.o: 3")
+}
+
+// A rename of a directory does not have what is below looked at where the rules
+// say the same, and never waits for it.
+func TestRenameLooksAtNothing(t *testing.T) {
+	w := newWorld(t, ignoring)
+	w.rules("", "*.o", "node_modules/", "/build", "**/tmp")
+	w.do("mkdir d", "mkdir other", "put d/a.o 1", "put d/b 2")
+	w.rules("d", "b.*", "/x/y")
+	w.tracks("d/b: 2")
+	look := func() (n int) {
+		w.v.mu.Lock()
+		defer w.v.mu.Unlock()
+		w.v.table.Scan(lookKey, "", func(string, []byte) bool { n++; return true })
+		return n
+	}
+	w.ok(w.rename("d", "other/d"))
+	if n := look(); n != 0 {
+		t.Errorf("%d directories are looked at though nothing is different", n)
+	}
+	w.rules("other", "/d/b")
+	w.tracks("other/d/b: 2")
+	w.ok(w.rename("other/d", "d"))
+	if n := look(); n != 1 {
+		t.Errorf("%d directories are looked at where rules differ", n)
+	}
+	w.tracks("d/b: 2")
+	if n := look(); n != 0 {
+		t.Errorf("%d directories are looked at again and again", n)
+	}
+}
