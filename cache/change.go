@@ -115,10 +115,10 @@ func (v *Volume) mark(l table.Link) {
 		return
 	}
 	v.changed = append(v.changed, l)
-	if l.Name == v.o.IgnoreFile {
-		v.ignores.moved, v.wakes = true, true
-	}
 	differ := v.differ(rec)
+	if differ && l.Name == v.o.IgnoreFile {
+		v.wantRules(l)
+	}
 	switch {
 	case differ && rec.Seq == 0:
 		rec.Seq = v.table.NextSeq() // not due yet: see engine.open

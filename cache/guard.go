@@ -44,7 +44,7 @@ type guardError struct {
 func (e *guardError) Error() string { return e.text }
 
 func (g *Guard) tooLarge(size int64) error {
-	return &guardError{text: fmt.Sprintf("%d bytes, and a commit takes files of up to %s: make it smaller, keep it elsewhere, or exclude it", size, bytesOf(g.MaxFile))}
+	return &guardError{text: fmt.Sprintf("%d bytes, and a commit takes files of up to %s: make it smaller, keep it elsewhere, or exclude or ignore it", size, bytesOf(g.MaxFile))}
 }
 
 func (g *Guard) tooMuch(size int64) error {

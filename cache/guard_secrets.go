@@ -105,7 +105,7 @@ func (s *set) searched(r io.Reader, p *planned) io.Reader {
 		return r
 	}
 	return &searched{r: r, search: known.Search(), found: func(name string) error {
-		err := &guardError{text: "it holds the value of the secret " + name + ": take it out, or exclude the file", secret: true}
+		err := &guardError{text: "it holds the value of the secret " + name + ": take it out, or exclude or ignore the file", secret: true}
 		if p.parcel == nil {
 			p.parcel = &parcel{}
 		}

@@ -80,7 +80,7 @@ func TestFileTooLarge(t *testing.T) {
 			w.do("put small 1")
 			w.ok(w.put("d/large", tooLong))
 			held := w.commits("small: 1", "d/large")
-			if want := "19 bytes, and a commit takes files of up to 10 bytes: make it smaller, keep it elsewhere, or exclude it"; held["d/large"] != want {
+			if want := "19 bytes, and a commit takes files of up to 10 bytes: make it smaller, keep it elsewhere, or exclude or ignore it"; held["d/large"] != want {
 				t.Errorf("the reason is %q, want %q", held["d/large"], want)
 			}
 			w.do("put more 2")
@@ -197,7 +197,7 @@ func TestSecretIsHeldBack(t *testing.T) {
 			clean := form[:9] + "." + form[10:]
 			w.ok(w.put("clean", clean))
 			held := w.commits("clean: "+clean, "config")
-			if want := "it holds the value of the secret github-token: take it out, or exclude the file"; held["config"] != want {
+			if want := "it holds the value of the secret github-token: take it out, or exclude or ignore the file"; held["config"] != want {
 				t.Errorf("the reason is %q, want %q", held["config"], want)
 			}
 			w.ok(w.put("config", "token = $TOKEN"))

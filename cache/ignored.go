@@ -23,8 +23,8 @@ import (
 // Volume.mu guards it.
 type ignores struct {
 	rules    map[table.Ino]rulesOf
-	moved    bool // since they were learned something has happened to an ignore file
-	learning bool // in the background
+	wanted   map[table.Ino]struct{} // directories whose rules somebody could have used
+	learning bool                   // in the background
 }
 
 // rulesOf are rules, and of which state of which file.
@@ -99,8 +99,21 @@ func (v *Volume) staysIgnored(l table.Link, n *table.Inode) bool {
 	if rec, _ := v.table.Name(l.Dir, l.Name); !v.ignoring() || rec.Base != nil {
 		return false
 	}
-	is, _ := v.ignored(l, isDir(n))
+	is, sure := v.ignored(l, isDir(n))
+	if !sure {
+		v.wantRules(l)
+	}
 	return is
+}
+
+// wantRules has the rules that count for a name learned soon: more may be made
+// where it is. mu is held, in an update.
+func (v *Volume) wantRules(l table.Link) {
+	dirs, _, _ := v.above(l)
+	for _, dir := range dirs {
+		v.ignores.wanted[dir] = struct{}{}
+	}
+	v.wakes = true
 }
 
 // onlyIgnored reports whether a name stays here for no other reason: it does not
@@ -132,7 +145,6 @@ func (v *Volume) leavesIgnored(p *place, to table.Link) bool {
 func (v *Volume) retell(from, to table.Link, dir table.Ino) {
 	if v.ignoring() && !v.sameIgnored(from, to) {
 		v.table.Set(lookKey+itoa(dir), []byte{1})
-		v.ignores.moved = true
 	}
 }
 

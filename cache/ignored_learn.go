@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -42,7 +43,7 @@ func (v *Volume) learnForCommit(ctx context.Context) error {
 	defer context.AfterFunc(ctx, w.close)()
 	for range maxTries { // they may change meanwhile
 		v.mu.Lock()
-		dirs := v.unlearned(true)
+		dirs := v.unlearned()
 		v.mu.Unlock()
 		if len(dirs) == 0 {
 			break
@@ -51,66 +52,73 @@ func (v *Volume) learnForCommit(ctx context.Context) error {
 			return err
 		}
 	}
-	return v.lookAgain()
+	return v.lookAgain(w)
 }
 
-// learnAhead learns the rules of the root and those that have changed, so that
-// what is made from now on stays here at once. What it cannot learn the next
+// learnAhead learns rules that were changed here, or could have been used, so
+// that what is made from now on stays here at once. What it cannot learn the next
 // commit will. mu is held.
 func (v *Volume) learnAhead() {
-	if !v.ignoring() || v.ignores.learning || !v.ignores.moved {
+	if !v.ignoring() || v.ignores.learning || len(v.ignores.wanted) == 0 {
 		return
 	}
-	v.ignores.learning, v.ignores.moved = true, false
+	var dirs []table.Ino
+	for dir := range v.ignores.wanted {
+		if !v.learned(dir) {
+			dirs = append(dirs, dir)
+		}
+	}
+	clear(v.ignores.wanted)
+	v.ignores.learning = len(dirs) > 0
+	if !v.ignores.learning {
+		return
+	}
 	v.background(func() {
 		w := v.wait(nil, v.o.Patience)
 		defer w.close()
-		v.mu.Lock()
-		dirs := v.unlearned(false)
-		v.mu.Unlock()
 		if err := v.learnAll(w, dirs); err != nil {
 			v.o.Log.Debug("ignore files are read later", "err", err)
 		}
 		v.mu.Lock()
 		v.ignores.learning = false
 		v.mu.Unlock()
+		v.engine.wake()
 	})
 }
 
 // unlearned are the directories whose rules were not learned: of the root, of
-// those that had some, and, for a commit, of all above what is to be sent and is
-// not at the backend. mu is held.
-func (v *Volume) unlearned(all bool) (dirs []table.Ino) {
-	seen := map[table.Ino]struct{}{}
-	ask := func(dir table.Ino) bool {
-		_, known := seen[dir]
-		if seen[dir] = struct{}{}; !known && !v.learned(dir) {
+// those that had some, and of all above what is to be sent and is not at the
+// backend. mu is held.
+func (v *Volume) unlearned() (dirs []table.Ino) {
+	asked := map[table.Ino]struct{}{}
+	v.table.Scan(rulesKey, "", func(key string, value []byte) bool {
+		dir := inoOf(key, rulesKey)
+		if ino, gen, known := v.ruleFile(dir); !known || !v.learned(dir) || !bytes.Equal(value, ruleState(ino, gen)) {
 			dirs = append(dirs, dir)
 		}
-		return !known
-	}
-	ask(table.Root)
-	v.table.Scan(rulesKey, "", func(key string, _ []byte) bool {
-		ask(inoOf(key, rulesKey))
+		asked[dir] = struct{}{}
 		return true
 	})
-	if !all {
-		return dirs
+	if _, known := asked[table.Root]; !known && !v.learned(table.Root) {
+		dirs = append(dirs, table.Root)
 	}
+	clear(asked)
 	v.table.Dirty(0, func(_ uint64, l table.Link) bool {
-		if rec, _ := v.table.Name(l.Dir, l.Name); rec.Base != nil || rec.Ino == 0 {
-			return true
-		}
-		for dir := l.Dir; ask(dir) && dir != table.Root; {
-			n := v.table.Inode(dir)
-			if n == nil || len(n.Links) == 0 {
-				break
-			}
-			dir = n.Links[0].Dir
+		if rec, _ := v.table.Name(l.Dir, l.Name); rec.Base == nil && rec.Ino != 0 {
+			dirs = append(dirs, v.unlearnedAbove(l, asked)...)
 		}
 		return true
 	})
-	return dirs
+	slices.Sort(dirs)
+	return slices.Compact(dirs)
+}
+
+// ruleState is what is kept of an ignore file whose rules were learned.
+func ruleState(ino table.Ino, gen uint64) []byte {
+	if ino == 0 {
+		return nil
+	}
+	return binary.AppendUvarint(binary.AppendUvarint(nil, ino), gen)
 }
 
 func (v *Volume) learnAll(w *waiting, dirs []table.Ino) error {
@@ -181,8 +189,8 @@ func (v *Volume) readRules(w *waiting, ino table.Ino) ([]byte, error) {
 func (v *Volume) adopt(dir table.Ino, r rulesOf) {
 	key := rulesKey + itoa(dir)
 	old, now := v.table.Get(key), []byte(nil)
-	if r.ino != 0 && v.table.Inode(dir) != nil {
-		now = binary.AppendUvarint(binary.AppendUvarint(nil, r.ino), r.gen)
+	if v.table.Inode(dir) != nil {
+		now = ruleState(r.ino, r.gen)
 	}
 	if old != nil && !bytes.Equal(old, now) || old == nil && r.Keeps() {
 		v.table.Set(lookKey+itoa(dir), []byte{1})
@@ -197,8 +205,9 @@ func (v *Volume) adopt(dir table.Ino, r rulesOf) {
 	v.ignores.rules[dir] = r
 }
 
-// lookAgain looks at all names in directories whose rules are others now.
-func (v *Volume) lookAgain() error {
+// lookAgain looks at all names in directories whose rules are others now. What
+// cannot be said yet is looked at before the next commit.
+func (v *Volume) lookAgain(w *waiting) error {
 	v.mu.Lock()
 	var dirs []table.Ino
 	v.table.Scan(lookKey, "", func(key string, _ []byte) bool {
@@ -207,8 +216,21 @@ func (v *Volume) lookAgain() error {
 	})
 	v.mu.Unlock()
 	for _, dir := range dirs {
-		if err := v.lookBelow(dir); err != nil {
-			return err
+		sure := false
+		for range maxTries {
+			unlearned, err := v.lookBelow(dir)
+			if err != nil {
+				return err
+			}
+			if sure = len(unlearned) == 0; sure {
+				break
+			}
+			if err := v.learnAll(w, unlearned); err != nil {
+				return err
+			}
+		}
+		if !sure {
+			continue
 		}
 		err := v.update(func() error {
 			v.table.Set(lookKey+itoa(dir), nil)
@@ -222,39 +244,62 @@ func (v *Volume) lookAgain() error {
 }
 
 // lookBelow looks at all names below a directory, those of one directory at a
-// time: nobody waits for a million of them.
-func (v *Volume) lookBelow(top table.Ino) error {
+// time: nobody waits for a million of them. It returns the directories whose
+// rules would have to be known.
+func (v *Volume) lookBelow(top table.Ino) (unlearned []table.Ino, err error) {
+	asked := map[table.Ino]struct{}{}
 	for dirs := []table.Ino{top}; len(dirs) > 0; {
 		dir := dirs[len(dirs)-1]
 		dirs = dirs[:len(dirs)-1]
 		err := v.engine.update(func() error { // what need not stay any more is due with the commit
 			v.table.Names(dir, "", func(name string, rec table.Name) bool {
-				if n := v.table.Inode(rec.Ino); rec.Ino != 0 && n != nil {
-					v.resort(table.Link{Dir: dir, Name: name}, rec, n)
-					if isDir(n) {
-						dirs = append(dirs, rec.Ino)
-					}
+				n := v.table.Inode(rec.Ino)
+				if rec.Ino == 0 || n == nil {
+					return true
+				}
+				l := table.Link{Dir: dir, Name: name}
+				if _, ok := v.resort(l, rec, n); !ok {
+					unlearned = append(unlearned, v.unlearnedAbove(l, asked)...)
+				}
+				if isDir(n) {
+					dirs = append(dirs, rec.Ino)
 				}
 				return true
 			})
 			return nil
 		})
 		if err != nil {
-			return err
+			return nil, err
 		}
 	}
-	return nil
+	return unlearned, nil
+}
+
+// unlearnedAbove are the directories that a name is in whose rules were not
+// learned, and that were not asked about before. mu is held.
+func (v *Volume) unlearnedAbove(l table.Link, asked map[table.Ino]struct{}) (dirs []table.Ino) {
+	above, _, _ := v.above(l)
+	for _, dir := range slices.Backward(above) {
+		if _, known := asked[dir]; known {
+			break
+		}
+		if asked[dir] = struct{}{}; !v.learned(dir) {
+			dirs = append(dirs, dir)
+		}
+	}
+	return dirs
 }
 
 // resort has a name stay here or not, as the rules say. Content that is not here
-// has to be: it may have no other place soon. ok is false when that cannot be
-// said yet. mu is held, in an update.
+// has to be: it may have no other place soon. A directory that the backend has
+// goes, with what of it is there: it got its name when nobody knew the rules. ok
+// is false when nothing can be said yet. mu is held, in an update.
 func (v *Volume) resort(l table.Link, rec table.Name, n *table.Inode) (stays, ok bool) {
 	if rec.Base != nil || rec.Attempt != nil || rec.Ino == 0 || n == nil || rec.Local && !v.onlyIgnored(l, rec) {
 		return rec.Local, true
 	}
 	is, sure := v.ignored(l, isDir(n))
-	if !sure || is && !v.isHere(n) {
+	if is = is && !(isDir(n) && len(n.Homes) > 0); !sure || is && !v.isHere(n) {
 		return false, false
 	}
 	if rec.Local != is {
