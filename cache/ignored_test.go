@@ -85,6 +85,14 @@ func TestIgnored(t *testing.T) {
 			w.tracks()
 			w.do("rm d/.ignore")
 		}, []string{"d/a: 1", "d/e/b: 2"}},
+		{"rules that are gone after a restart", func(w *world) {
+			w.do("mkdir d")
+			w.rules("d", "*")
+			w.do("put d/a 1")
+			w.tracks()
+			w.again()
+			w.do("rm d/.ignore")
+		}, []string{"d/a: 1"}},
 		{"rules of below that take back those of above", func(w *world) {
 			w.rules("", "*.o")
 			w.do("mkdir d", "put d/a.o 1")
@@ -97,6 +105,12 @@ func TestIgnored(t *testing.T) {
 			w.tracks("a.c: 2")
 			w.do("put rules *.c", "mv rules .ignore", "put b.c 3")
 		}, []string{"a.c: 2", "a.o: 1"}},
+		{"rules about what a directory of the repository is called now", func(w *world) {
+			w.do("mkdir d", "put d/a 1", "mkdir e")
+			w.tracks("d/a: 1")
+			w.do("mv d e/d.o", "put e/d.o/b 2")
+			w.rules("e", "*.o")
+		}, []string{"e/d.o/a: 1"}},
 		{"rules in a link", func(w *world) { w.do("put rules *.o", "sym rules .ignore", "put a.o 1") }, []string{".ignore -> rules", "a.o: 1", "rules: *.o"}},
 		{"rules that a program still writes", func(w *world) {
 			w.rules("", "*.o")
@@ -122,9 +136,15 @@ func TestIgnored(t *testing.T) {
 // What is made after the rules are known is no change that waits.
 func TestIgnoredAtOnce(t *testing.T) {
 	w := newWorld(t, ignoring)
-	w.rules("", "build/")
 	w.tracks()
-	w.do("mkdir build")
+	w.knowsRules()
+	w.rules("", "build/")
+	w.knowsRules()
+	w.do("mkdir build", "put build/before x")
+	if s := w.v.Status(); s.Queued != 1 {
+		t.Errorf("beside the rules %d changes wait", s.Queued-1)
+	}
+	w.tracks()
 	for i := range 10 {
 		w.do("put build/" + strconv.Itoa(i) + " x")
 	}
@@ -239,7 +259,7 @@ func TestIgnoredAndPulled(t *testing.T) {
 // say the same, and never waits for it.
 func TestRenameLooksAtNothing(t *testing.T) {
 	w := newWorld(t, ignoring)
-	w.rules("", "*.o", "node_modules/", "/build", "**/tmp")
+	w.rules("", "*.o", "node_modules/", "/build", "**/tmp", "docs/*.c")
 	w.do("mkdir d", "mkdir other", "put d/a.o 1", "put d/b 2")
 	w.rules("d", "b.*", "/x/y")
 	w.tracks("d/b: 2")
@@ -253,6 +273,11 @@ func TestRenameLooksAtNothing(t *testing.T) {
 	if n := look(); n != 0 {
 		t.Errorf("%d directories are looked at though nothing is different", n)
 	}
+	w.do("mv other/d docs")
+	if n := look(); n != 1 {
+		t.Errorf("%d directories are looked at where a rule is about the place", n)
+	}
+	w.do("mv docs other/d")
 	w.rules("other", "/d/b")
 	w.tracks("other/d/b: 2")
 	w.ok(w.rename("other/d", "d"))
