@@ -191,6 +191,9 @@ func (e *engine) sendSet(ctx context.Context, r *request, due uint64) (CommitRep
 		return CommitReport{}, err
 	}
 	v := e.v
+	if err := v.o.Guard.Secrets.wait(ctx); err != nil {
+		return CommitReport{}, err
+	}
 	losses := map[string]int{} // of one name in a row, not of the set: others may change many names
 	unsure := 0
 	for {

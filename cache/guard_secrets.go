@@ -21,6 +21,9 @@ type Secrets struct {
 	names map[string]string
 	all   []needle.Needle
 	set   *needle.Set // of all; nil: there are none
+
+	expected int
+	known    chan struct{} // closed when nothing is expected any more
 }
 
 // minSecret is how long a value is at least: shorter ones are in much that is no
@@ -49,6 +52,42 @@ func (s *Secrets) Add(name, value string) {
 		}
 	}
 	s.set = needle.New(s.all...)
+}
+
+// Expect has commits wait for values that are on their way, until done is called:
+// once, also when they do not come.
+func (s *Secrets) Expect() (done func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.expected++; s.expected == 1 {
+		s.known = make(chan struct{})
+	}
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.expected--; s.expected == 0 {
+			close(s.known)
+		}
+	}
+}
+
+// wait waits until no value is expected, or ctx ends.
+func (s *Secrets) wait(ctx context.Context) error {
+	if s == nil {
+		return nil
+	}
+	s.mu.Lock()
+	known, expected := s.known, s.expected
+	s.mu.Unlock()
+	if expected == 0 {
+		return nil
+	}
+	select {
+	case <-known:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
 
 // needles is what is looked for now; nil: nothing.

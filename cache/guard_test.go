@@ -270,6 +270,32 @@ func countingSets(n *atomic.Int32) func(*world, *Options) {
 	}
 }
 
+// A commit waits for a secret that is on its way, and for no other.
+func TestSecretIsExpected(t *testing.T) {
+	s := &Secrets{}
+	w := newWorld(t, repository, onlyAsked, func(_ *world, o *Options) { o.Guard.Secrets = s })
+	done, other := s.Expect(), s.Expect()
+	w.do("put config 0123456789", "put clean 1")
+	var r CommitReport
+	var err error
+	committed := async(func() { r, err = w.v.Commit(t.Context(), CommitOptions{}) })
+	other()
+	w.until(func() bool {
+		w.v.mu.Lock()
+		defer w.v.mu.Unlock()
+		return w.v.engine.sending || len(listBackend(w.repo)) > 0
+	})
+	if got := listBackend(w.repo); len(got) > 0 {
+		t.Errorf("it was not waited for: %q", got)
+	}
+	s.Add("key", "0123456789")
+	done()
+	<-committed
+	if w.ok(err); len(r.HeldBack) != 1 || r.HeldBack[0].Path != "config" {
+		t.Errorf("held back is %+v", r.HeldBack)
+	}
+}
+
 // What is short or nothing is no secret, and nobody looks for a thing where none
 // is known.
 func TestNoSecrets(t *testing.T) {

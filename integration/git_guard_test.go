@@ -41,7 +41,10 @@ func TestGitHoldsBack(t *testing.T) {
 	}
 	m.WaitGone()
 
-	m.Start()
+	m.Start() // nothing has been asked of the server since
+	if r := g.w.Run("commit", m.Dir); r.Code != 7 || !contains(r.Out+r.Err, "held back 2") {
+		t.Errorf("a commit after a restart answers %d:\n%s%s", r.Code, r.Out, r.Err)
+	}
 	g.check(os.Truncate(m.Dir+"/dataset", 1<<10))
 	g.check(os.WriteFile(m.Dir+"/.env", []byte("GITHUB_TOKEN=$TOKEN\n"), 0o600))
 	m.Stop()

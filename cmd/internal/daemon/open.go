@@ -139,7 +139,7 @@ func openProvider(ctx context.Context, r *host.Resolved, e Env) (p providers.Pro
 		return nil, "", backendError(r, err)
 	}
 	if commits := r.Location.Service == host.ServiceGit && !set.ReadOnly; commits && e.Copy.Secrets != nil && set.Credentials != nil && !asked.Load() {
-		go reveal(set)
+		go reveal(set, e.Copy.Secrets.Expect())
 	}
 	return p, driver.Name, nil
 }
@@ -157,8 +157,9 @@ func noting(asked *atomic.Bool, reveal func(context.Context) (map[string]string,
 
 // reveal makes the credentials of a clone that was here already known to those
 // who keep them out of commits: the first may come before its server is asked
-// anything. What cannot be had is told when it is needed.
-func reveal(s providers.Settings) {
+// anything, and waits for them. What cannot be had is told when it is needed.
+func reveal(s providers.Settings, done func()) {
+	defer done()
 	ctx, cancel := context.WithTimeout(context.Background(), answerTime)
 	defer cancel()
 	if _, err := s.Credentials(ctx); err != nil && s.Logger != nil {
