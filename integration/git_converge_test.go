@@ -19,7 +19,7 @@ import (
 func convergeRuns(t *testing.T) int {
 	text := os.Getenv("WSMOUNT_CONVERGE_RUNS")
 	if text == "" {
-		return 4
+		return 3
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 1 {

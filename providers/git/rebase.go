@@ -56,8 +56,8 @@ func (r *repository) rebase(ctx context.Context, base, from, onto id, combine pr
 			return id{}, err
 		}
 	}
-	if s.tip == onto {
-		return onto, nil
+	if s.tip == onto || r.hasCommit(s.tip) { // made before, and not adopted yet
+		return s.tip, nil
 	}
 	return s.tip, b.Finish()
 }
