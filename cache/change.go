@@ -15,6 +15,7 @@ func (v *Volume) update(do func() error) error {
 		err = v.table.Commit()
 	} else {
 		v.table.Abort()
+		clear(v.ignores.absent)
 	}
 	if err == nil {
 		if heavy {
@@ -116,8 +117,8 @@ func (v *Volume) mark(l table.Link) {
 	}
 	v.changed = append(v.changed, l)
 	differ := v.differ(rec)
-	if differ && l.Name == v.o.IgnoreFile {
-		v.wantRules(l)
+	if l.Name == v.o.IgnoreFile {
+		v.rulesMoved(l, differ)
 	}
 	switch {
 	case differ && rec.Seq == 0:

@@ -23,6 +23,7 @@ import (
 // Volume.mu guards it.
 type ignores struct {
 	rules    map[table.Ino]rulesOf
+	absent   map[table.Ino]struct{} // directories without an ignore file: most, and not to be asked each time
 	wanted   map[table.Ino]struct{} // directories whose rules somebody could have used
 	learning bool                   // in the background
 }
@@ -34,6 +35,8 @@ type rulesOf struct {
 	*ignore.Rules
 }
 
+const maxAbsent = 1 << 16
+
 // ignoring reports whether there are ignore files at all.
 func (v *Volume) ignoring() bool { return v.o.IgnoreFile != "" && v.engine.sets != nil }
 
@@ -41,8 +44,16 @@ func (v *Volume) ignoring() bool { return v.o.IgnoreFile != "" && v.engine.sets 
 // where nobody has looked into the directory. A link is none: git does not
 // follow it. mu is held.
 func (v *Volume) ruleFile(dir table.Ino) (ino table.Ino, gen uint64, known bool) {
-	rec, _ := v.table.Name(dir, v.o.IgnoreFile)
+	_, absent := v.ignores.absent[dir]
+	var rec table.Name
+	if !absent {
+		rec, _ = v.table.Name(dir, v.o.IgnoreFile)
+	}
 	if rec.Ino == 0 {
+		if len(v.ignores.absent) > maxAbsent {
+			clear(v.ignores.absent)
+		}
+		v.ignores.absent[dir] = struct{}{}
 		d := v.table.Inode(dir)
 		return 0, 0, d == nil || d.Loaded
 	}
@@ -104,6 +115,15 @@ func (v *Volume) staysIgnored(l table.Link, n *table.Inode) bool {
 		v.wantRules(l)
 	}
 	return is
+}
+
+// rulesMoved follows what happens to an ignore file: other rules are learned soon
+// if it happened here. mu is held, in an update.
+func (v *Volume) rulesMoved(l table.Link, here bool) {
+	delete(v.ignores.absent, l.Dir)
+	if here {
+		v.wantRules(l)
+	}
 }
 
 // wantRules has the rules that count for a name learned soon: more may be made

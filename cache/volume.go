@@ -102,7 +102,7 @@ func newVolume(p providers.Provider, o Options, s *stateDir) *Volume {
 	v := &Volume{p: p, caps: p.Capabilities(), o: o, state: s, table: s.table, store: s.content,
 		run: hex.EncodeToString(id), pause: o.pause, notify: nobody{},
 		refs: map[table.Ino]uint64{}, open: map[table.Ino]*openInode{}, shown: map[table.Ino]uint64{}, displaced: map[table.Link]struct{}{},
-		listings: map[*listing]struct{}{}, puller: newPuller(), ignores: ignores{rules: map[table.Ino]rulesOf{}, wanted: map[table.Ino]struct{}{table.Root: {}}}}
+		listings: map[*listing]struct{}{}, puller: newPuller(), ignores: ignores{rules: map[table.Ino]rulesOf{}, absent: map[table.Ino]struct{}{}, wanted: map[table.Ino]struct{}{table.Root: {}}}}
 	v.ctx, v.stop = context.WithCancel(context.Background())
 	v.history.init()
 	v.siblings.init()
