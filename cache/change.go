@@ -47,6 +47,7 @@ func (v *Volume) attempt(do func() error) error {
 	defer func() {
 		if !ended {
 			v.table.Abort()
+			clear(v.ignores.absent)
 			v.settleUpdate()
 			v.mu.Unlock()
 		}
