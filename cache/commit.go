@@ -31,6 +31,14 @@ type CommitReport struct {
 	PushError error // the commit is there, and was not pushed
 }
 
+// add takes in what the next commit did.
+func (r *CommitReport) add(next CommitReport) {
+	next.Committed = next.Committed || r.Committed
+	next.Changes += r.Changes
+	next.Conflicts = names(r.Conflicts, next.Conflicts)
+	*r = next
+}
+
 // HeldBack is a change that the backend does not have, and why.
 type HeldBack struct {
 	Path     string

@@ -24,6 +24,18 @@ type PullReport struct {
 	Deleted   int                // names that are gone
 	Conflicts []string           // paths that were changed here and there
 	Skipped   string             // why nothing was done; "": it was
+	// TakenBack says that commits that were not pushed are changes again, on top
+	// of what came.
+	TakenBack bool
+}
+
+// add takes in what the next pull did.
+func (r *PullReport) add(next PullReport) {
+	next.Changed += r.Changed
+	next.Deleted += r.Deleted
+	next.Conflicts = names(r.Conflicts, next.Conflicts)
+	next.TakenBack = next.TakenBack || r.TakenBack
+	*r = next
 }
 
 // pulling is a pull that is under way.

@@ -79,17 +79,18 @@ func (v *Volume) advance(w *waiting, s revisions, to providers.Revision) (PullRe
 		return report, nil
 	case from:
 	default:
+		ours := from
 		if from, to, err = v.diverged(w, s, rewinding{From: from, Base: base, To: base}, to); err != nil {
 			return PullReport{}, err
 		}
+		report.TakenBack = from != ours
 	}
 	more, err := v.adoptRevision(w, s, from, to)
 	if err == nil {
 		err = v.setUpstream(w, theirs)
 	}
-	more.Changed += report.Changed
-	more.Deleted += report.Deleted
-	return more, err
+	report.add(more)
+	return report, err
 }
 
 // diverged brings what was committed here and not pushed together with a revision

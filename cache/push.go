@@ -8,48 +8,57 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
+// PushReport says what a Push did.
+type PushReport struct {
+	providers.PushResult
+	// Others had pushed before: Pull brought that here, and Commit is what was
+	// committed on top of it. Both are zero where nobody had.
+	Pull   PullReport
+	Commit CommitReport
+}
+
 // Push sends what was committed to where others see it. What others pushed
 // before comes here first (Pull), and what they left unchanged is committed on
 // top. A backend without a remote has nothing to push. It fails when the remote
 // cannot be reached for Options.Patience; that it is owed since, and why, is in
-// Status.
-func (v *Volume) Push(ctx context.Context, o providers.PushOptions) (result providers.PushResult, err error) {
+// Status. What came here before it failed is in the report all the same.
+func (v *Volume) Push(ctx context.Context, o providers.PushOptions) (r PushReport, err error) {
 	err = v.owe(nil)
 	if err == nil {
-		result, err = v.pushOnce(ctx, o)
+		err = v.pushOnce(ctx, o, &r)
 	}
 	if err != nil {
 		v.notPushed(err)
 		err = fmt.Errorf("cache: push: %w", err)
 	}
-	return result, err
+	return r, err
 }
 
-func (v *Volume) pushOnce(ctx context.Context, o providers.PushOptions) (result providers.PushResult, err error) {
+func (v *Volume) pushOnce(ctx context.Context, o providers.PushOptions, r *PushReport) error {
 	pusher, ok := providers.As[providers.Pusher](v.p)
 	if !ok {
-		return result, nil
+		return nil
 	}
 	w := v.wait(nil, v.o.Patience)
 	defer w.close()
 	stop := context.AfterFunc(ctx, func() { w.end(context.Cause(ctx)) })
 	defer stop()
 	for try := 0; ; try++ {
-		err = v.retry(w, func(ctx context.Context) (err error) {
-			result, err = pusher.Push(ctx, o)
+		err := v.retry(w, func(ctx context.Context) (err error) {
+			r.PushResult, err = pusher.Push(ctx, o)
 			return err
 		})
 		switch {
 		case err == nil:
-			return result, v.pushed(w, result)
+			return v.pushed(w, r.PushResult)
 		case errors.Is(err, providers.ErrNotExist): // there is no revision yet
-			return result, nil
+			return nil
 		case !errors.Is(err, providers.ErrConflict) || o.Lease != "" || try >= maxTries:
-			return result, silence(w.cause(err))
+			return silence(w.cause(err))
 		}
 		w.moved()
-		if err := v.catchUp(w); err != nil {
-			return result, err
+		if err := v.catchUp(w, r); err != nil {
+			return err
 		}
 	}
 }
@@ -65,8 +74,12 @@ func silence(err error) error {
 
 // catchUp brings what others pushed, and puts ours on top: commits that were made
 // anew are there, what became changes again is committed.
-func (v *Volume) catchUp(ctx context.Context) error {
-	if _, err := v.Pull(ctx, PullOptions{}); err != nil {
+func (v *Volume) catchUp(ctx context.Context, r *PushReport) error {
+	pull, err := v.Pull(ctx, PullOptions{})
+	if r.Pull.add(pull); pull.TakenBack {
+		r.Commit.Changes = 0 // what the try before has committed, too
+	}
+	if err != nil {
 		return err
 	}
 	v.mu.Lock()
@@ -75,7 +88,8 @@ func (v *Volume) catchUp(ctx context.Context) error {
 	if v.engine.sets == nil || u != nil && u.Commits > 0 {
 		return nil
 	}
-	_, err := v.Commit(ctx, CommitOptions{})
+	commit, err := v.Commit(ctx, CommitOptions{})
+	r.Commit.add(commit)
 	return err
 }
 

@@ -142,3 +142,23 @@ func TestSetWithoutOneBody(t *testing.T) {
 	}
 	w.backend("good: 2")
 }
+
+// A push that finds that others have changed the same tells of it: what came,
+// what is held, and what of ours went all the same.
+func TestPushTellsOfConflicts(t *testing.T) {
+	c := newClone(t, seeded(t, "f", "base", "g", "1"), held(Manual))
+	c.get("f")
+	c.ok(c.put("f", "ours"))
+	c.ok(c.put("g", "2"))
+	c.commit()
+	c.there("f", "theirs")
+	r, err := c.v.Push(t.Context(), providers.PushOptions{})
+	c.ok(err)
+	if !r.Pushed || !r.Pull.TakenBack || r.Commit.Changes != 1 || len(r.Commit.HeldBack) != 1 ||
+		!slices.Equal(r.Pull.Conflicts, []string{"f"}) || !slices.Equal(r.Commit.Conflicts, []string{"f"}) {
+		t.Errorf("%+v", r)
+	}
+	if got := there(c.remote); got != "f: theirs, g: 2" {
+		t.Errorf("the remote has %s", got)
+	}
+}
