@@ -305,6 +305,26 @@ type EventResult struct {
 	PutOff []string `json:"putOff,omitempty"` // pulls that wait, and why
 	Failed []string `json:"failed,omitempty"` // what could not be done
 	Exit   int      `json:"exit"`             // the exit code that this means
+
+	conflicts map[string]bool // those that are counted; in what was received, none
+}
+
+// maxConflictPaths bounds the conflicts that are named.
+const maxConflictPaths = 100
+
+// Conflict counts a conflict, the first time that it is told of.
+func (r *EventResult) Conflict(path string) (first bool) {
+	if r.conflicts[path] {
+		return false
+	}
+	if r.conflicts == nil {
+		r.conflicts = map[string]bool{}
+	}
+	r.conflicts[path] = true
+	if r.Conflicts++; len(r.ConflictPaths) < maxConflictPaths {
+		r.ConflictPaths = append(r.ConflictPaths, path)
+	}
+	return true
 }
 
 // Add adds what another part did.

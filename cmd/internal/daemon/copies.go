@@ -79,7 +79,8 @@ func (d *Daemon) Sync(ctx context.Context, r control.SyncRequest) (control.Event
 			continue
 		}
 		out.Parts++
-		did, err := p.keeper.told(ctx, r)
+		var did control.EventResult
+		err := p.keeper.told(ctx, r, &did)
 		out.Add(did)
 		if err != nil {
 			d.log.Error("a working copy could not do as it was told", "part", p.name, "verb", r.Verb, "err", err)
@@ -108,38 +109,38 @@ func (d *Daemon) shown(ctx context.Context) {
 
 // told does what a person asks for, whatever the manifest's time for it. Only a
 // policy that does not grant it keeps it from being done.
-func (k *keeper) told(ctx context.Context, r control.SyncRequest) (out control.EventResult, err error) {
+func (k *keeper) told(ctx context.Context, r control.SyncRequest, out *control.EventResult) error {
 	if err := k.take(ctx); err != nil {
-		return out, err
+		return err
 	}
 	defer k.give()
 	defer k.look()
 	if r.Confirm {
 		report, err := k.copy.Confirm(ctx)
 		if err != nil {
-			return out, err
+			return err
 		}
-		k.pulled(report, &out)
+		k.pulled(report, out)
 	}
 	switch r.Verb {
 	case control.VerbPull:
-		return out, k.pull(ctx, &out)
+		return k.pull(ctx, out)
 	case control.VerbPush:
 		if err := k.granted("storage:push"); err != nil {
-			return out, err
+			return err
 		}
-		return out, k.pushTold(ctx, r.PR, &out)
+		return k.pushTold(ctx, r.PR, out)
 	}
 	if err := k.granted("storage:commit"); err != nil {
-		return out, err
+		return err
 	}
-	if err := k.commit(ctx, r.Message, "", &out); err != nil {
-		return out, err
+	if err := k.commit(ctx, r.Message, "", out); err != nil {
+		return err
 	}
 	if k.due() {
-		return out, k.pull(ctx, &out)
+		return k.pull(ctx, out)
 	}
-	return out, nil
+	return nil
 }
 
 // Log gives versions of every working copy that a path lies in; of all for the

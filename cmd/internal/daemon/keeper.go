@@ -304,12 +304,6 @@ func (k *keeper) due() bool {
 	return k.owed != "" && !k.inTurn && k.copy.Status().Queued == 0
 }
 
-// pulled adds what a pull did to what is told of it.
-func (k *keeper) pulled(r cache.PullReport, out *control.EventResult) {
-	out.Pulled += r.Changed + r.Deleted
-	k.conflicts(r.Conflicts, out)
-}
-
 // pull asks the remote, and leaves a working copy with changes alone.
 func (k *keeper) pull(ctx context.Context, out *control.EventResult) error {
 	k.emit(mountspec.EventPullStarted, map[string]string{"provider": k.r.Storage.Provider})
@@ -378,15 +372,10 @@ func (k *keeper) commit(ctx context.Context, message, summary string, out *contr
 	k.begin(summary)
 	report, err := k.copy.Commit(ctx, o)
 	own := k.end()
-	out.HeldBack += len(report.HeldBack)
-	if report.Committed {
-		out.Committed += report.Changes
-		out.Revision = string(report.Revision)
-		if own {
-			k.emit(mountspec.EventCommitCompleted, map[string]string{"ref": string(report.Revision)})
-		}
+	if report.Committed && own {
+		k.emit(mountspec.EventCommitCompleted, map[string]string{"ref": string(report.Revision)})
 	}
-	k.conflicts(report.Conflicts, out)
+	k.committed(report, out)
 	if err != nil {
 		return fmt.Errorf("%s: commit: %w", k.name, err)
 	}
@@ -467,26 +456,6 @@ func (k *keeper) tellPush(r providers.PushResult) {
 		payload["prUrl"] = r.URL
 	}
 	k.emit(mountspec.EventPushCompleted, payload)
-}
-
-// eventConflict is not one of AIP-37's: a host may listen for it.
-const eventConflict = "storage:conflict"
-
-// maxConflictEvents bounds what one commit or pull emits, and names.
-const maxConflictEvents = 100
-
-// conflicts adds those that a commit or pull found to what is told of it, and to
-// the audit.
-func (k *keeper) conflicts(paths []string, out *control.EventResult) {
-	out.Conflicts += len(paths)
-	for _, path := range paths[:min(len(paths), maxConflictEvents)] {
-		out.ConflictPaths = append(out.ConflictPaths, k.name+"/"+path)
-		k.emit(eventConflict, map[string]string{"path": path})
-		err := k.audit.Write(audit.Conflict{Workspace: k.name, Path: path, Policy: string(k.sync.Conflict), Outcome: "found"})
-		if err != nil {
-			k.log.Error("the audit log cannot be written", "err", err)
-		}
-	}
 }
 
 // emit tells the bus what the storage did. Nothing commits because of it.
@@ -579,12 +548,18 @@ func (k *keeper) finish(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// finishPush pushes what is owed when all is committed. The token stays taken.
+// finishPush pushes what is owed when all is committed. What that finds to be in
+// conflict is not safe either. The token stays taken.
 func (k *keeper) finishPush(ctx context.Context) error {
 	if !k.events || k.noPush || !k.pushes(mountspec.EventWorkspaceClose) && !k.owes(k.copy.Status().Unpushed) {
 		return nil
 	}
-	return k.push(ctx, &control.EventResult{})
+	before := k.copy.Status().HeldCount
+	err := k.push(ctx, &control.EventResult{})
+	if k.copy.Status().HeldCount > before && k.allowed(policy.Commit) == nil {
+		err = errors.Join(err, k.heldBack())
+	}
+	return err
 }
 
 // heldBack says what a commit has left, and why.

@@ -71,8 +71,10 @@ func (h *heldPush) taken() providers.PushResult {
 	return h.result
 }
 
-// pushHeld pushes, and calls then with the branch that is at the remote now.
+// pushHeld pushes, and calls then with the branch that is at the remote now. What
+// conflicts keep from going is told, too.
 func (k *keeper) pushHeld(ctx context.Context, out *control.EventResult, then func(branch string, pushed bool) error) (branch string, err error) {
+	defer k.unresolved(out)
 	if err := k.allowed(policy.Push); err != nil {
 		if k.copy.Status().Unpushed != nil {
 			out.HeldBack++
@@ -97,12 +99,9 @@ func (k *keeper) pushHeld(ctx context.Context, out *control.EventResult, then fu
 	result, err := k.copy.Push(ctx, providers.PushOptions{})
 	k.hold(nil)
 	k.tried(err)
+	k.pushed(result, out)
 	if err != nil {
 		return branch, fmt.Errorf("%s: push: %w", k.name, err)
-	}
-	if result.Pushed {
-		out.Pushed++
-		out.Revision = string(result.Revision)
 	}
 	if branch != "" {
 		err = then(branch, result.Pushed)

@@ -53,14 +53,12 @@ func Upload(ctx context.Context, tree *Tree, o Options) (out control.EventResult
 
 // upload commits, and pushes what is committed then.
 func (k *keeper) upload(ctx context.Context) (out control.EventResult, err error) {
-	out, err = k.told(ctx, control.SyncRequest{Verb: control.VerbCommit})
+	err = k.told(ctx, control.SyncRequest{Verb: control.VerbCommit}, &out)
 	if k.copy.Status().Unpushed == nil {
 		return out, err
 	}
 	k.noPush = true
-	did, perr := k.told(ctx, control.SyncRequest{Verb: control.VerbPush})
-	out.Add(did)
-	return out, errors.Join(err, perr)
+	return out, errors.Join(err, k.told(ctx, control.SyncRequest{Verb: control.VerbPush}, &out))
 }
 
 // openCopies opens the working copies that are there already.

@@ -1,0 +1,88 @@
+package main
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/wsmount/wsmount/cmd/internal/exit"
+	"github.com/wsmount/wsmount/providers"
+)
+
+// theirs changes a file as another clone would.
+func (r *remote) theirs(t *testing.T, name, content string) {
+	t.Helper()
+	if err := r.Tamper(t.Context(), providers.MustLocator(name), []byte(content)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// That others have pushed a change of the same file shows when ours is pushed. Who
+// waits for that is told at once, and each time that something is sent while the
+// conflict is held; what is in no conflict goes.
+func TestConflictFoundByAPush(t *testing.T) {
+	needFUSE(t)
+	for _, policy := range []string{"abort", "manual"} {
+		t.Run(policy, func(t *testing.T) {
+			w, r := newWorld(t), serve(t, true)
+			w.mount(w.remoteWorkspace("ops", r, pushEach+", conflict: {policy: "+policy+"}", ""), "mnt")
+			w.write("mnt/f", "base")
+			w.event(exit.Done, "event", "mnt", "turn-end")
+			w.write("mnt/f", "ours")
+			w.write("mnt/g", "2")
+			r.theirs(t, "f", "theirs")
+			r.theirs(t, "h", "theirs")
+			paths := []string{"@acme/ops/f"}
+			got := w.event(exit.Conflict, "event", "mnt", "turn-end")
+			if got.Pulled != 1 || got.Committed != 1 || got.Pushed != 1 || got.Conflicts != 1 || got.HeldBack != 1 || !slices.Equal(got.ConflictPaths, paths) {
+				t.Errorf("the event that finds it: got %+v", got)
+			}
+			if !r.pushed(t, "g") {
+				t.Error("what is in no conflict was not pushed")
+			}
+			for _, verb := range []string{"push", "commit"} {
+				got := w.event(exit.Conflict, verb, "mnt")
+				if got.Conflicts != 1 || got.HeldBack != 1 || got.Committed+got.Pushed > 0 || !slices.Equal(got.ConflictPaths, paths) {
+					t.Errorf("%s while it is held: got %+v", verb, got)
+				}
+			}
+			w.ok("conflicts", "resolve", "mnt", "f", "--ours")
+			if got := w.event(exit.Done, "event", "mnt", "turn-end"); got.Pushed != 1 || got.Conflicts+got.HeldBack > 0 {
+				t.Errorf("once it is resolved: got %+v", got)
+			}
+		})
+	}
+}
+
+// Where nothing but the conflict was to go, nothing counts as committed: the commit
+// was taken back.
+func TestOnlyAConflictIsPushed(t *testing.T) {
+	needFUSE(t)
+	w, r := newWorld(t), serve(t, true)
+	w.mount(w.remoteWorkspace("ops", r, "mode: pull-push, pull: {on: manual}, commit: {on: manual}, push: {on: manual}, conflict: {policy: manual}", ""), "mnt")
+	w.write("mnt/f", "base")
+	w.event(exit.Done, "commit", "mnt")
+	w.event(exit.Done, "push", "mnt")
+	w.write("mnt/f", "ours")
+	made := w.event(exit.Done, "commit", "mnt").Revision
+	r.theirs(t, "f", "theirs")
+	got := w.event(exit.Conflict, "push", "mnt")
+	if got.Committed+got.Pushed > 0 || got.Conflicts != 1 || got.HeldBack != 1 || got.Revision == "" || got.Revision == made {
+		t.Errorf("push: got %+v", got)
+	}
+	w.ok("conflicts", "resolve", "mnt", "f", "--theirs")
+}
+
+// The last push of a mount may find it, too: the unmount says so.
+func TestConflictFoundByTheLastPush(t *testing.T) {
+	needFUSE(t)
+	w, r := newWorld(t), serve(t, true)
+	w.mount(w.remoteWorkspace("ops", r, pushEach+", conflict: {policy: manual}", ""), "mnt")
+	w.write("mnt/f", "base")
+	w.event(exit.Done, "event", "mnt", "turn-end")
+	w.write("mnt/f", "ours")
+	r.theirs(t, "f", "theirs")
+	if o := w.run("umount", "mnt"); o.code != exit.Unsafe || strings.Count(o.errOut, "changed here and there") != 1 {
+		t.Errorf("umount: got %+v", o)
+	}
+}
