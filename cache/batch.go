@@ -214,6 +214,7 @@ func (e *engine) sendSet(ctx context.Context, r *request, due uint64) (CommitRep
 				return err
 			}
 			e.halt = nil
+			e.harmless(due)
 			if len(s.order) == 0 {
 				return nil
 			}

@@ -56,10 +56,11 @@ func (v *Volume) Commit(ctx context.Context, o CommitOptions) (CommitReport, err
 	case v.o.ReadOnly:
 		return CommitReport{}, fmt.Errorf("cache: commit: %w", fs.ErrReadOnly)
 	case v.engine.sets != nil:
-		return v.commitSet(ctx, o)
+		r, err := v.commitSet(ctx, o)
+		return r, v.haltKept(err)
 	}
 	r, err := v.commitNames(ctx)
-	if err != nil {
+	if err = v.haltKept(err); err != nil {
 		err = fmt.Errorf("cache: commit: %w", err)
 	}
 	return r, err

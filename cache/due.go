@@ -124,11 +124,11 @@ func (e *engine) ask() {
 }
 
 // checkHalt asks the rule of halt.go before names go one by one, each time that
-// more is due. Where each change goes by itself none is too much. mu is held.
+// more is due. mu is held.
 func (e *engine) checkHalt() error {
 	v := e.v
 	switch {
-	case v.o.Policy.Commit == DueChange && v.o.Policy.Window <= 0:
+	case e.haltless():
 		return nil
 	case e.checked >= e.due && (e.halt == nil || !v.puller.confirmed[commitSide]):
 		return e.halt // as it was when this was looked at, over all that is due
@@ -142,7 +142,24 @@ func (e *engine) checkHalt() error {
 		e.cleared = max(e.cleared, e.due)
 		v.passed(commitSide)
 	}
+	if err == nil {
+		e.harmless(e.due)
+	}
 	return err
+}
+
+// haltless reports whether no commit is ever too much: each change goes by itself.
+func (e *engine) haltless() bool {
+	p := &e.v.o.Policy
+	return e.sets == nil && p.Commit == DueChange && p.Window <= 0
+}
+
+// harmless ends a halt when what is due is not too much, and nothing else
+// differs: what was deleted is here again. mu is held.
+func (e *engine) harmless(due uint64) {
+	if due >= e.last && !e.v.puller.confirmed[commitSide] {
+		e.v.passed(commitSide)
+	}
 }
 
 // countDeletions counts the names that are due and no more here. Those that were

@@ -170,6 +170,7 @@ func (v *Volume) checkHalt(side int, reason string) error {
 	}
 	if p.halts[side] == nil || p.halts[side].Reason != reason {
 		p.halts[side] = &Halt{Since: v.o.Now(), Commit: side == commitSide, Reason: reason}
+		v.keepHalt(side, p.halts[side])
 		v.o.Log.Warn("halted", "commit", side == commitSide, "reason", reason)
 	}
 	return fmt.Errorf("%w: %s", ErrHalted, reason)
@@ -177,7 +178,10 @@ func (v *Volume) checkHalt(side int, reason string) error {
 
 // passed says that a side has done what it was to do: what was confirmed is
 // used up. mu is held.
-func (v *Volume) passed(side int) { v.puller.halts[side], v.puller.confirmed[side] = nil, false }
+func (v *Volume) passed(side int) {
+	v.puller.halts[side], v.puller.confirmed[side] = nil, false
+	v.keepHalt(side, nil)
+}
 
 // halted lists the halts that stand. mu is held.
 func (v *Volume) halted() (all []Halt) {
@@ -198,7 +202,7 @@ func (v *Volume) Halted() []Halt {
 
 // Confirm allows what was halted, once: the pull is done before Confirm
 // returns, which says what it did; the commit goes its way, with all that was
-// deleted until now. Without a halt it does nothing.
+// deleted until now. A halt of the run before counts. Without one it does nothing.
 func (v *Volume) Confirm(ctx context.Context) (PullReport, error) {
 	v.mu.Lock()
 	p := &v.puller

@@ -65,6 +65,7 @@ func (v *Volume) Pull(ctx context.Context, o PullOptions) (PullReport, error) {
 		v.mu.Unlock()
 		if mine {
 			run.report, run.err = v.pull(ctx, o)
+			run.err = v.haltKept(run.err)
 			v.mu.Lock()
 			v.puller.pulling = nil
 			v.mu.Unlock()

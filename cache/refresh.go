@@ -60,6 +60,8 @@ type puller struct {
 	gone      time.Time               // since when they fail, however long one waits; zero: they do not
 	usual     time.Duration           // what a listing takes
 	halts     [2]*Halt
+	kept      [2]*Halt // those that the next run knows of, as soon as not unkept
+	unkept    bool
 	confirmed [2]bool
 	pulling   *pulling // the pull that is under way
 	level     bool     // in this run, names were compared with the head

@@ -126,6 +126,7 @@ func (v *Volume) begin(ctx context.Context) error {
 		return fmt.Errorf("a pull that was interrupted: %w", err)
 	}
 	v.engine.init(v)
+	v.loadHalts()
 	v.background(v.engine.loop)
 	v.background(v.settleClaims)
 	v.background(v.keepLoop)
