@@ -16,6 +16,10 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
+// ErrDamaged says that the database of a working copy cannot be read: Scan makes
+// another from its content files.
+var ErrDamaged = table.ErrDamaged
+
 // ErrNotDamaged says that there is nothing to rebuild.
 var ErrNotDamaged = errors.New("the database of the working copy is not damaged")
 

@@ -196,7 +196,7 @@ func printLeftover(w io.Writer, l leftover, most int) {
 	switch {
 	case l.Damaged != "":
 		row("damaged", l.Damaged)
-		row("", "`wsmount recover --scan` rebuilds it")
+		row("", "`wsmount recover --scan "+l.Directory+"` rebuilds it")
 		return
 	case l.InUse:
 		row("state", "mounted: `wsmount status` shows it")
@@ -326,6 +326,8 @@ func recoverScan(c *cli.Context) error {
 // copyError says of a failure with a working copy what to do about it.
 func copyError(dir string, err error) error {
 	switch {
+	case errors.Is(err, cache.ErrDamaged):
+		return exit.New(exit.Failed, "%w", err).Hint("`wsmount recover --scan %s` rebuilds it", dir)
 	case errors.Is(err, cache.ErrInUse):
 		return exit.New(exit.Failed, "%w: %s", err, dir).Hint("it is mounted; `wsmount status` shows where")
 	case errors.Is(err, fs.ErrNotExist):

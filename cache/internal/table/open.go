@@ -118,7 +118,7 @@ func (t *Table) open(dir string) error {
 	}
 	if err := t.openPebble(dir, made); err != nil {
 		if made && missing(err) {
-			err = fmt.Errorf("%w: %w", ErrDamaged, err)
+			err = damagedBy(err)
 		}
 		return damage(err)
 	}

@@ -35,7 +35,7 @@ func (t *Table) pebbleOptions() *pebble.Options {
 		Logger:                pebbleLog{t},
 		EventListener: &pebble.EventListener{
 			BackgroundError: t.untidy,
-			DataCorruption:  func(i pebble.DataCorruptionInfo) { t.fail(fmt.Errorf("%w: %w", ErrDamaged, i.Details)) },
+			DataCorruption:  func(i pebble.DataCorruptionInfo) { t.fail(damagedBy(i.Details)) },
 			FlushBegin:      func(pebble.FlushInfo) { t.flushBegins() },
 			FlushEnd:        func(i pebble.FlushInfo) { t.flushEnds(i.Err) },
 			CompactionEnd:   func(i pebble.CompactionInfo) { t.tidy(i.Err) },
@@ -54,7 +54,14 @@ func damage(err error) error {
 	if err == nil || errors.Is(err, ErrDamaged) || !pebble.IsCorruptionError(err) {
 		return err
 	}
-	return fmt.Errorf("%w: %w", ErrDamaged, err)
+	return damagedBy(err)
+}
+
+// damagedBy is an ErrDamaged because of what the database or the disk says, and is
+// nothing else: a file of the database that is not there is not what somebody who
+// asks for [io/fs.ErrNotExist] means.
+func damagedBy(cause error) error {
+	return fmt.Errorf("%w: %s", ErrDamaged, cause.Error())
 }
 
 // fail keeps the first error.

@@ -200,6 +200,8 @@ func openCached(ctx context.Context, r *host.Resolved, e Env) (fs.Volume, error)
 	p.Close()
 	var lacking *providers.CapabilityError
 	switch {
+	case errors.Is(err, cache.ErrDamaged):
+		return nil, exit.New(exit.Failed, "%s: %w", r.Address, err).Hint("`wsmount recover --scan %s` rebuilds it", e.StateDir)
 	case errors.As(err, &lacking):
 		return nil, exit.New(exit.Failed, "%s: %w", r.Address, err).Hint("mount it read-only, or keep it elsewhere")
 	case errors.Is(err, cache.ErrInUse):

@@ -1,0 +1,56 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/wsmount/wsmount/cmd/internal/exit"
+)
+
+// A working copy whose database is gone, or has lost its files, is damaged, and no
+// empty one: mount and recover say what rebuilds it, and that does.
+func TestDatabaseIsGone(t *testing.T) {
+	needFUSE(t)
+	for name, lose := range map[string]func(t *testing.T, db string){
+		"gone": func(*testing.T, string) {},
+		"empty": func(t *testing.T, db string) {
+			if err := os.Mkdir(db, 0o700); err != nil {
+				t.Fatal(err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, r := newWorld(t), serve(t, false)
+			addr := w.remoteWorkspace("ops", r, "mode: pull-push, commit: {on: manual}", "")
+			w.mount(addr, "mnt")
+			w.write("mnt/f", "unsent")
+			w.ok("umount", "mnt")
+			found, err := filepath.Glob(w.path("state/acme/ops/*/copy/names/db"))
+			if err != nil || len(found) != 1 {
+				t.Fatalf("the database: %q, %v", found, err)
+			}
+			if err := os.RemoveAll(found[0]); err != nil {
+				t.Fatal(err)
+			}
+			lose(t, found[0])
+			dir := filepath.Join(found[0], "../../..")
+			scan := "`wsmount recover --scan " + dir
+			w.refused(exit.Failed, scan, "mount", addr, "mnt")
+			w.refused(exit.Failed, scan, "recover", "export", addr, "out")
+			w.refused(exit.Failed, scan, "recover", "accept", addr)
+			if out := strings.Join(strings.Fields(w.ok("recover")), ""); !strings.Contains(out, "damaged") || !strings.Contains(out, strings.ReplaceAll(scan, " ", "")) {
+				t.Errorf("recover: got %s", out)
+			}
+			if out := w.ok("recover", "--scan", dir); !strings.Contains(out, "1 file have") {
+				t.Errorf("recover --scan: got %s", out)
+			}
+			w.mount(addr, "mnt")
+			if got, err := os.ReadFile(w.path("mnt/f")); err != nil || string(got) != "unsent" {
+				t.Errorf("after the scan: got %q, %v", got, err)
+			}
+			w.event(exit.Done, "commit", "mnt")
+		})
+	}
+}
