@@ -2,6 +2,7 @@ package cache
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -90,7 +91,7 @@ func (v *Volume) conflictOf(l table.Link, rec table.Name) ConflictInfo {
 func (v *Volume) heldAt(path string) (l table.Link, rec table.Name, theirs providers.Info, err error) {
 	at, err := providers.ParseLocator(path)
 	if err != nil || at.IsRoot() {
-		return l, rec, theirs, fmt.Errorf("%q: %w", path, ErrNoConflict)
+		return l, rec, theirs, fmt.Errorf("%q: %w", cmp.Or(path, "/"), ErrNoConflict)
 	}
 	l = table.Link{Dir: table.Root}
 	for i, name := range at.Parts() {
@@ -160,8 +161,11 @@ func (v *Volume) baseOfConflict(ctx context.Context, l table.Link, rec table.Nam
 		return nil, fmt.Errorf("there was nothing before: %w", iofs.ErrNotExist)
 	}
 	v.mu.Lock()
-	at, _ := v.home(l)
 	path, _ := v.path(l)
+	at, ok := v.home(l)
+	if !ok { // its directory is nowhere at the backend any more
+		at = path
+	}
 	v.mu.Unlock()
 	body, err := v.readVersion(ctx, at, rec.Base.Version)
 	if errors.Is(err, iofs.ErrNotExist) {

@@ -35,7 +35,7 @@ type Failure struct {
 	Time  time.Time
 	Part  string
 	Op    string // the kernel's operation; "background" where none is to blame
-	Path  string // in the part; the directory's and the name where there is one
+	Path  string // in the part, "/" for its root; the directory's and the name where there is one
 	Errno syscall.Errno
 	Err   error
 }
@@ -113,6 +113,8 @@ func (c *call) path() string {
 		p, _ = pr.Path(c.ino)
 	}
 	switch {
+	case c.name == "" && c.ino == RootIno:
+		return "/"
 	case c.name == "":
 		return p
 	case p == "":

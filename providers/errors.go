@@ -121,7 +121,11 @@ func (e *Error) Error() string {
 	if e.Provider != "" {
 		b.WriteString(e.Provider + ": ")
 	}
-	fmt.Fprintf(&b, "%s %q: %v", e.Op, e.Locator.String(), e.Kind)
+	path := e.Locator.String()
+	if e.Locator.IsRoot() { // the whole store
+		path = "/"
+	}
+	fmt.Fprintf(&b, "%s %q: %v", e.Op, path, e.Kind)
 	if e.Code != "" {
 		fmt.Fprintf(&b, " (%s)", e.Code)
 	}

@@ -63,7 +63,7 @@ func TestErrorText(t *testing.T) {
 		{"plain", &providers.Error{Op: "stat", Locator: l, Kind: providers.ErrNotExist}, `stat "a/b c": file does not exist`},
 		{"whole", &providers.Error{Provider: "s3", Op: "write", Locator: l, Kind: providers.ErrConflict, Code: "412", Err: io.EOF},
 			`s3: write "a/b c": changed by someone else (412): EOF`},
-		{"cause is the kind", &providers.Error{Op: "list", Kind: io.EOF, Err: io.EOF}, `list "": EOF`},
+		{"cause is the kind", &providers.Error{Op: "list", Kind: io.EOF, Err: io.EOF}, `list "/": EOF`},
 	} {
 		if got := c.err.Error(); got != c.want {
 			t.Errorf("%s: got %q, want %q", c.name, got, c.want)

@@ -66,7 +66,7 @@ func TestFailedPushIsTold(t *testing.T) {
 		t.Errorf("status: got %s", out)
 	}
 	checkWidth(t, out)
-	if log, err := os.ReadFile(w.path("mnt/.wsmount/errors.log")); err != nil || !strings.Contains(string(log), ` push ""`) {
+	if log, err := os.ReadFile(w.path("mnt/.wsmount/errors.log")); err != nil || !strings.Contains(string(log), ` push "/"`) {
 		t.Errorf("errors.log: %q, %v", log, err)
 	}
 	r.connect(t)
