@@ -131,6 +131,7 @@ func (v *Volume) began(ctx context.Context, b providers.Brancher, at providers.R
 	}
 	return v.update(func() error {
 		v.passed(pullSide)
+		v.revisionComes()
 		v.engine.revision = at
 		v.table.Set(keyRevision, []byte(at))
 		v.table.Set(keyMerging, nil)

@@ -135,7 +135,9 @@ func (m *merge) decideClaim(l table.Link, rec table.Name, ino table.Ino, n *tabl
 	default:
 		theirs := rec.Ino
 		m.begunFrom(l, &rec, n)
+		m.v.bury(l, theirs, whyConflict)
 		m.swap(l, &rec, ino)
+		m.v.recordNamed(l, ino, whyConflict)
 		m.unclaim(ino)
 		m.lost(l, theirs)
 		m.byPolicy(l, rec, r)
@@ -175,6 +177,7 @@ func (m *merge) copyClaim(l table.Link, ino table.Ino) {
 // reclaim gives a nameless file a free name. mu is held, in an update.
 func (m *merge) reclaim(l table.Link, ino table.Ino) {
 	m.v.setLocal(l, ino, m.v.stays(l, m.v.table.Inode(ino)))
+	m.v.recordNamed(l, ino, whyConflict)
 	m.unclaim(ino)
 	m.shown(l)
 }

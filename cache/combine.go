@@ -72,7 +72,9 @@ func (m *merge) uniteClaim(l table.Link, rec table.Name, ino table.Ino, r *provi
 	case u.theirs:
 	case u.ino == 0:
 		theirs := rec.Ino
+		m.v.bury(l, theirs, whyConflict)
 		m.swap(l, &rec, ino)
+		m.v.recordNamed(l, ino, whyConflict)
 		m.lost(l, theirs)
 		m.overwrite(l, rec, r)
 	default:

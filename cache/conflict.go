@@ -113,6 +113,9 @@ func (m *merge) divide(l table.Link, rec table.Name, r *providers.Info, sum stri
 		return
 	}
 	to := table.Link{Dir: l.Dir, Name: name}
+	if exists {
+		v.bury(l, x, whyConflict)
+	}
 	was := baseIno(rec)
 	y, n := m.fresh(r, was)
 	v.table.Put(y, n)
@@ -122,6 +125,7 @@ func (m *merge) divide(l table.Link, rec table.Name, r *providers.Info, sum stri
 		m.lost(l, x) // its content has that name already
 	} else {
 		v.setLocal(to, x, v.stays(to, v.table.Inode(x)))
+		v.recordMoved(x, l, to, whyConflict)
 		m.touched = append(m.touched, to)
 		m.shown(to)
 		v.wrote(to)
@@ -159,12 +163,16 @@ func (m *merge) aside(l table.Link, rec *table.Name) bool {
 	if !ok {
 		return false
 	}
+	if exists {
+		v.bury(l, x, whyConflict)
+	}
 	m.swap(l, rec, 0)
 	to := table.Link{Dir: l.Dir, Name: name}
 	if exists {
 		m.lost(l, x)
 	} else {
 		v.setLocal(to, x, v.stays(to, v.table.Inode(x)))
+		v.recordMoved(x, l, to, whyConflict)
 		m.touched = append(m.touched, to)
 		m.shown(to)
 	}

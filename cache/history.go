@@ -39,7 +39,7 @@ type Actor struct {
 
 // What a Version tells of.
 const (
-	Made    = "made"    // a directory, a link, or what else has no content, came to be
+	Made    = "made"    // a directory, a link, or what else has no content, came to be; or a pull brought it
 	Written = "written" // content became final: a close, an fsync, a restore
 	Ended   = "ended"   // content was removed or replaced; it is what was there
 	Moved   = "moved"   // a file or a directory has another name

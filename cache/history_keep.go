@@ -40,6 +40,9 @@ const (
 	whyChanged     = "changed"     // what was there before a program's first change
 	whyRestored    = "restored"
 	whyRenamed     = "renamed"
+	whyConflict    = "conflict" // changed here and there
+	whyRevived     = "revived"  // another had put something into it
+	whyLinked      = "linked"   // a file that had no name
 )
 
 // recordMade notes that an inode without content came to be. mu is held, in the
@@ -48,6 +51,46 @@ func (v *Volume) recordMade(l table.Link, ino table.Ino, why string) {
 	r := recordOf(Made, why, l, ino, v.table.Inode(ino))
 	r.New = true
 	v.addRecord(r)
+}
+
+// recordCame notes that a pull gave a name an inode. Its content, which may not be
+// here, is a version. mu is held, in the update that did, after it.
+func (v *Volume) recordCame(l table.Link) {
+	rec, _ := v.table.Name(l.Dir, l.Name)
+	n := v.table.Inode(rec.Ino)
+	if n == nil {
+		return
+	}
+	h := v.head(l)
+	if _, old := v.contentBehind(rec.Ino, h.id); old != nil && old.Gen == n.Gen {
+		return // who gave it the name has said so
+	}
+	r := recordOf(Made, whyPulled, l, rec.Ino, n)
+	r.New = true
+	v.addBehind(h, r)
+}
+
+// recordRenewed notes that an inode, of whose content nothing was here, has become
+// another version. mu is held, in the update that made it so.
+func (v *Volume) recordRenewed(l table.Link, ino table.Ino) {
+	h := v.head(l)
+	r := recordOf(Written, whyPulled, l, ino, v.table.Inode(ino))
+	r.Prev, _ = v.contentBehind(ino, h.id)
+	v.addBehind(h, r)
+}
+
+// recordNamed notes that a file that had no name has one: with what is in it, on
+// behalf of who wrote that. mu is held, in the update that gave it the name.
+func (v *Volume) recordNamed(l table.Link, ino table.Ino, why string) {
+	n := v.table.Inode(ino)
+	if by := v.history.by; !by.known && v.open[ino] != nil {
+		v.history.by = v.open[ino].by
+		defer func() { v.history.by = by }()
+	}
+	r := recordOf(Written, why, l, ino, n)
+	r.New, r.Birth = true, v.now()
+	id := v.addRecord(r)
+	v.later(func() { v.history.expect(ino, pending{id, r.Gen, v.o.Now().Add(keepPause)}) })
 }
 
 // recordVersion notes that the content of an inode is final. mu is held, in an
@@ -88,13 +131,13 @@ func (h *history) expect(ino table.Ino, p pending) {
 
 // recordMoved notes that an inode, a directory too, has another name. mu is
 // held, in the update that renames, after setLocal.
-func (v *Volume) recordMoved(ino table.Ino, from, to table.Link) {
+func (v *Volume) recordMoved(ino table.Ino, from, to table.Link, why string) {
 	n := v.table.Inode(ino)
 	if n == nil {
 		return
 	}
 	of, old := v.contentRecord(ino, from)
-	r := recordOf(Moved, whyRenamed, to, ino, n)
+	r := recordOf(Moved, why, to, ino, n)
 	at, _ := v.path(from)
 	r.From = &link{from.Dir, from.Name, at.String()}
 	r.New = old == nil && ofHere(n) && isRegular(n)

@@ -134,13 +134,14 @@ func (v *Volume) pruneLong() bool {
 	return true
 }
 
-// checkReach says what is not known of a time to which the history does not reach
-// back.
-func (v *Volume) checkReach(s State) error {
+// reachOf says what is not known of a state to which the history does not reach
+// back: of a time, or of what was before the first record that there is.
+func (v *Volume) reachOf(s State, before bool) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	last, _ := strconv.ParseInt(string(v.table.Get(prunedKey)), 16, 64)
-	if s.Time.IsZero() || s.Time.UnixNano() >= last {
+	switch {
+	case last == 0, s.Time.IsZero() && (before || !s.Before), !s.Time.IsZero() && s.Time.UnixNano() >= last:
 		return nil
 	}
 	return fmt.Errorf("what happened up to %s is not known any more", timeOf(last).Format(time.RFC3339))

@@ -40,7 +40,7 @@ type record struct {
 	Size   int64     `json:"s,omitempty"`
 	SHA    string    `json:"h,omitempty"`
 	Gen    uint64    `json:"g,omitempty"`
-	Birth  int64     `json:"w,omitempty"` // of the inode
+	Birth  int64     `json:"w,omitempty"` // of the inode; of one that is New, since when it is there
 	Base   string    `json:"b,omitempty"`
 	Target string    `json:"l,omitempty"`  // of a symbolic link that ended
 	Kept   bool      `json:"kp,omitempty"` // the store has the content

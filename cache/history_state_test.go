@@ -197,6 +197,7 @@ func TestRestoreWhatIsNotHere(t *testing.T) {
 // were not here before.
 func TestRestoreKeepsWhatWasNotHere(t *testing.T) {
 	w, c := historic(t, holding("a", "theirs", "d/f", "old"))
+	c.pass(time.Since(c.now()) + time.Minute) // they are older
 	w.list("")
 	w.list("d")
 	if got := w.get("d/f"); got != "old" {

@@ -1,8 +1,8 @@
 package cache
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,50 +13,51 @@ import (
 
 // past is the tree as it was before some record, as far as it was another. It
 // knows the first thing that happened to each inode since: that tells where the
-// inode was and what was in it.
+// inode was and what was in it. What happened to a name tells who had it.
 type past struct {
 	v     *Volume
 	first map[table.Ino]event
-	after int64 // the time of the last record before: what was made since was not there
-	until int64 // the time of the first record since
+	names map[table.Link]*holder
+	known map[table.Ino]struct{} // what was there before, as records of that time say
+	reach error                  // why not all is known
+	after int64                  // the time of the last record before: what was made since was not there
+	until int64                  // the time of the state: what is younger is not as it was
 }
 
 // event is what happened to an inode; its record has no Change when nothing did.
 type event struct {
-	id     uint64
-	r      *record
-	unsure bool // whether it was there
+	id uint64
+	r  *record
 }
-
-// errUnsure says that something came here since, or somewhere else before.
-var errUnsure = errors.New("it is not known whether it was there then")
 
 // maxDepth bounds a climb through directories, should records lead in circles.
 const maxDepth = 4096
 
 // pastBefore reads the history from a record on.
 func (v *Volume) pastBefore(ctx context.Context, cut uint64, s State) (*past, error) {
-	p := &past{v: v, first: map[table.Ino]event{}}
+	p := &past{v: v, first: map[table.Ino]event{}, names: map[table.Link]*holder{}, known: map[table.Ino]struct{}{}}
 	if !s.Time.IsZero() {
 		p.after = s.Time.UnixNano()
 		p.until = p.after
 	}
 	err := v.eachRecord(ctx, 0, func(id uint64, r *record) {
-		if id >= cut && p.until == 0 {
+		if id < cut {
+			p.after = max(p.after, r.Time)
+			p.knows(r)
+			return
+		}
+		if p.until == 0 {
 			p.until = r.Time
 		}
-		switch {
-		case id < cut:
-			p.after = max(p.after, r.Time)
-		case r.Ino != 0:
-			if _, known := p.first[r.Ino]; !known {
-				p.first[r.Ino] = event{id: id, r: r}
-			}
-		}
+		p.saw(id, cut, r)
 	})
 	if err != nil {
 		return nil, err
 	}
+	if !s.Before && s.Time.IsZero() {
+		p.until = p.after
+	}
+	p.reach = v.reachOf(s, len(p.known) > 0)
 	return p, p.carry(ctx)
 }
 
@@ -117,31 +118,19 @@ func (p *past) stayed(l table.Link, ino table.Ino, n *table.Inode) event {
 	at, _ := v.path(l)
 	r.Path = at.String()
 	id, old := v.contentRecord(ino, l)
-	if old == nil {
+	switch {
+	case old == nil:
 		r.New = ofHere(n)
-		return event{r: r, unsure: !r.New && n.Birth > p.until}
-	}
-	if old.Gen != n.Gen {
+		return event{r: r}
+	case old.Gen != n.Gen:
 		return event{r: r}
 	}
 	r.Of = id
 	return event{id: id, r: r}
 }
 
-// was reports whether an inode with an event was there, and where. mu is held.
-func (p *past) was(e event) (l table.Link, path string, there bool) {
-	r := e.r
-	if r.Change == Made || r.New && r.Birth > p.after {
-		return l, "", false
-	}
-	if r.Change == Moved && r.From != nil {
-		return table.Link{Dir: r.From.Dir, Name: r.From.Name}, r.From.Path, true
-	}
-	return r.at(), r.Path, true
-}
-
-// pathOf is where a name was. noted is its path as it was written down. mu is
-// held.
+// pathOf is where a name was, "" if its directory was not there. noted is its path
+// as it was written down. mu is held.
 func (p *past) pathOf(l table.Link, noted string) string {
 	var names []string
 	for range maxDepth {
@@ -155,7 +144,7 @@ func (p *past) pathOf(l table.Link, noted string) string {
 				l = at
 				continue
 			}
-			return noted
+			return ""
 		}
 		n := p.v.table.Inode(l.Dir)
 		if n == nil || len(n.Links) == 0 {
@@ -189,7 +178,7 @@ func (p *past) scopeOf(ctx context.Context, path string) string {
 			l, path, _ = p.was(e)
 		}
 	}
-	return p.pathOf(l, path)
+	return cmp.Or(p.pathOf(l, path), path)
 }
 
 // source is where the content is that an inode had. mu is held.
@@ -202,7 +191,13 @@ func (p *past) source(e event) contentSource {
 		}
 		return v.contentOf(r.Prev, prev)
 	}
-	src := v.contentOf(e.id, r)
+	return v.contentNow(e.id, r)
+}
+
+// contentNow is contentOf, and where the backend has it if nothing else does. mu
+// is held.
+func (v *Volume) contentNow(id uint64, r *record) contentSource {
+	src := v.contentOf(id, r)
 	n := v.table.Inode(r.Ino)
 	if src.kind == contentGone && n != nil && isRegular(n) && n.Gen == r.Gen && !n.Writing {
 		return contentSource{kind: contentAway, ino: r.Ino, gen: r.Gen, size: n.Size}
@@ -250,9 +245,10 @@ func (v *Volume) planTo(ctx context.Context, path string, s State) (plan, error)
 	if err != nil {
 		return plan{}, err
 	}
+	p.add(ctx, path)
 	pl := v.planFor(p, path, p.scopeOf(ctx, path))
-	if err := v.checkReach(s); err != nil {
-		pl.unsure = append(pl.unsure, Skipped{Path: path, Reason: err.Error()})
+	if p.reach != nil {
+		pl.unsure = append(pl.unsure, Skipped{Path: path, Reason: p.reach.Error()})
 	}
 	return pl, nil
 }
@@ -272,7 +268,7 @@ func (v *Volume) itemOf(ctx context.Context, path, version string) (it item, isO
 	if r.Mode&modeType == modeDir || ferr == nil && n != nil && isDir(n) || n == nil && wasIn {
 		return it, false, nil
 	}
-	it = item{path: path, of: v.whereIs(r), ino: r.Ino, mode: r.Mode, target: r.Target, src: v.contentOf(id, r), id: id}
+	it = item{path: path, of: v.whereIs(r), ino: r.Ino, mode: r.Mode, target: r.Target, src: v.contentNow(id, r), id: id}
 	if path == r.Path || r.From != nil && path == r.From.Path {
 		it.of = path
 	}
@@ -285,12 +281,8 @@ func (v *Volume) planFor(p *past, now, scope string) plan {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	c := comparison{p: p, now: now, scope: scope, want: map[string]item{}}
-	for _, stayed := range []bool{false, true} { // what is certain first
-		for ino, e := range p.first {
-			if (e.r.Change == "") == stayed {
-				c.add(ino, e)
-			}
-		}
+	for _, e := range p.inOrder() {
+		c.add(e.r.Ino, e)
 	}
 	pl := plan{unsure: c.unsure}
 	for _, it := range c.want {
@@ -317,22 +309,19 @@ type comparison struct {
 	unsure     []Skipped
 }
 
-// add compares where an inode is with where it was. What stayed at a name that
-// something else had then came later. mu is held.
+// add compares where an inode is with where it was. What had a name that
+// something else had first came there later. mu is held.
 func (c *comparison) add(ino table.Ino, e event) {
 	here, at := c.p.v.placeNow(ino), c.p.placeOf(e)
 	there := ""
 	if below(at, c.scope) {
 		there = strings.Trim(c.now+"/"+strings.TrimPrefix(strings.TrimPrefix(at, c.scope), "/"), "/")
 	}
-	_, taken := c.want[there]
-	switch {
-	case taken && e.r.Change == "":
+	if _, taken := c.want[there]; taken {
 		there, at = "", ""
-	case e.unsure && here != there:
-		if below(here, c.now) {
-			c.unsure = append(c.unsure, Skipped{Path: here, Reason: errUnsure.Error()})
-		}
+	}
+	if err := c.p.doubt(e); err != nil && (here != there || e.r.Change != "") {
+		c.doubt(here, there, err)
 		return
 	}
 	it := item{path: there, ino: ino, mode: e.r.Mode, target: e.r.Target, id: e.id}
@@ -343,6 +332,17 @@ func (c *comparison) add(ino table.Ino, e event) {
 	if here != "" && here != there && below(here, c.now) {
 		it.path, it.was = here, at
 		c.gone = append(c.gone, it)
+	}
+}
+
+// doubt says that it is not known what was at a path.
+func (c *comparison) doubt(here, there string, err error) {
+	path := there
+	if below(here, c.now) {
+		path = here
+	}
+	if path != "" {
+		c.unsure = append(c.unsure, Skipped{Path: path, Reason: err.Error()})
 	}
 }
 

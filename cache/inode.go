@@ -42,11 +42,13 @@ func (v *Volume) inodeOf(info providers.Info) *table.Inode {
 		n.UID, n.GID = info.Attr.UID, info.Attr.GID
 	}
 	n.Blocks = (n.Size + 511) / 512
-	n.Mtime = v.now()
 	if t := info.ModTime(); !t.IsZero() {
 		n.Mtime = t.UnixNano()
+		n.Birth = n.Mtime
+	} else {
+		n.Mtime, n.Birth = v.now(), v.revisionSince()
 	}
-	n.Atime, n.Ctime, n.Birth = n.Mtime, n.Mtime, n.Mtime
+	n.Atime, n.Ctime = n.Mtime, n.Mtime
 	n.Metadata, n.Vague, n.Untold = info.Metadata, v.vague(&info), info.Untold
 	v.takeXattrs(n, &info)
 	return n

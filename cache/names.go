@@ -112,7 +112,11 @@ func (v *Volume) Link(op *fs.Op, ino, dir fs.Ino, name string) (fs.Entry, error)
 		if v.table.Get(orphanKey(i)) != nil {
 			v.table.Set(orphanKey(i), nil)
 		}
+		nameless := len(v.table.Inode(i).Links) == 0
 		v.setLocal(l, i, v.stays(l, v.table.Inode(i)))
+		if nameless {
+			v.recordNamed(l, i, whyLinked)
+		}
 		v.modified(l.Dir)
 		e = v.refer(l.Dir, i)
 		return nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 
 	"github.com/wsmount/wsmount/providers"
 )
@@ -189,6 +190,9 @@ func (v *Volume) adoptRevision(w *waiting, s revisions, from, to providers.Revis
 	if err := v.passedBy(from); err != nil {
 		return PullReport{}, err
 	}
+	if err := v.noteRevision(); err != nil {
+		return PullReport{}, err
+	}
 	if err := s.Adopt(w, from, to); err != nil {
 		return PullReport{}, fmt.Errorf("adopt: %w", err)
 	}
@@ -196,4 +200,27 @@ func (v *Volume) adoptRevision(w *waiting, s revisions, from, to providers.Revis
 	v.puller.level = err == nil
 	r.Revision = to
 	return r, err
+}
+
+// keyCame is since when names that are listed for the first time are those of
+// the present revision.
+const keyCame = "pull/since"
+
+func (v *Volume) noteRevision() error {
+	return v.update(func() error {
+		v.revisionComes()
+		return nil
+	})
+}
+
+// revisionComes notes that another revision is shown from now on. mu is held, in an
+// update.
+func (v *Volume) revisionComes() { v.table.Set(keyCame, fmt.Appendf(nil, "%x", v.now())) }
+
+// revisionSince is how old what the backend tells no time of is at least: of a
+// store of whole revisions as old as the pull that brought this one; 0: nothing
+// is known. mu is held.
+func (v *Volume) revisionSince() int64 {
+	at, _ := strconv.ParseInt(string(v.table.Get(keyCame)), 16, 64)
+	return at
 }

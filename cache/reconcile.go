@@ -154,6 +154,9 @@ func (m *merge) finish() {
 			l.touched[name] = struct{}{}
 		}
 	}
+	for _, l := range m.news {
+		m.v.recordCame(l)
+	}
 	m.v.engine.clashed(m.clashes)
 	told, pulled := m.told, m.pulled()
 	m.v.later(func() {

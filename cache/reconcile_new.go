@@ -318,6 +318,7 @@ func (m *merge) renew(l table.Link, rec table.Name, r *providers.Info) {
 	}
 	v.later(func() { v.notify.AttrChanged(ino(x)) })
 	m.base(l, &rec, baseOf(*r, x, old))
+	v.recordRenewed(l, x)
 	m.shown(l)
 	v.wrote(l)
 	m.report.Changed++

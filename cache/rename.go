@@ -238,7 +238,7 @@ func (v *Volume) relocated(from, to *place) {
 	if to.Dir != from.Dir {
 		v.modified(to.Dir)
 	}
-	v.recordMoved(from.ino, from.Link, to.Link)
+	v.recordMoved(from.ino, from.Link, to.Link, whyRenamed)
 	if isDir(from.n) {
 		v.retell(from.Link, to.Link, from.ino)
 	}

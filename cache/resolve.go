@@ -308,10 +308,12 @@ func (v *Volume) resolveWith(ctx context.Context, path string, content io.Reader
 func (m *merge) put(l table.Link, rec table.Name, r *providers.Info, x table.Ino, size, blocks int64) {
 	v, old := m.v, rec.Ino
 	_, n := m.fresh(r, old)
-	n.Mtime, n.Ctime, n.Size, n.Blocks, n.State = v.now(), v.now(), size, blocks, table.Whole
+	n.Mtime, n.Ctime, n.Birth, n.Size, n.Blocks, n.State = v.now(), v.now(), v.now(), size, blocks, table.Whole
+	if old != 0 {
+		v.bury(l, old, whyReplaced)
+	}
 	if was := v.table.Inode(old); was != nil && isRegular(was) {
 		n.Mode, n.UID, n.GID, n.Xattrs = was.Mode, was.UID, was.GID, was.Xattrs
-		v.bury(l, old, whyReplaced)
 	} else {
 		n.Mode = 0o100666 &^ v.o.Umask
 	}

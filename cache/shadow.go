@@ -277,6 +277,7 @@ func (e *engine) reviveAt(l table.Link, dir table.Ino) {
 		return
 	case rec.Ino == 0:
 		v.setLocal(l, dir, false)
+		v.recordMade(l, dir, whyRevived)
 		v.later(func() { v.notify.EntryChanged(ino(l.Dir), l.Name) })
 	case isDir(other) && len(other.Homes) == 0:
 		e.takePlace(l, dir, rec.Ino, 0)
@@ -297,6 +298,7 @@ func (e *engine) reviveAs(l table.Link, dir table.Ino) {
 		}
 		if rec, known := v.table.Name(to.Dir, to.Name); !known && rec.Ino == 0 {
 			v.setLocal(to, dir, v.stays(to, v.table.Inode(dir)))
+			v.recordMade(to, dir, whyRevived)
 			v.later(func() { v.notify.EntryChanged(ino(to.Dir), to.Name) })
 			return
 		}

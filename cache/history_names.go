@@ -1,0 +1,149 @@
+package cache
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/wsmount/wsmount/cache/internal/table"
+)
+
+// Who had a name at some time, the first record of the name since tells: it is of
+// who had it then, or of who came to a name that was free. So whatever else had
+// the name came later, also where no record says when that came: from a first
+// look into a directory, or from versions of this program that did not note what
+// a pull brought.
+
+// holder is what the records since some time say first of a name.
+type holder struct {
+	ino    table.Ino  // had it; 0: nobody had
+	from   table.Link // where who came to it was, if nothing else has happened to it
+	looked bool       // whether all records of the name are there
+	lost   bool       // they are not
+}
+
+var (
+	// errUnsure says that something came here since, or somewhere else before.
+	errUnsure = errors.New("it is not known whether it was there then")
+
+	errGivenUp = errors.New("what happened first to this name since is not known any more")
+)
+
+// knows takes a record of before: what it tells of was there, and its directory.
+func (p *past) knows(r *record) {
+	if r.Ino != 0 {
+		p.known[r.Ino] = struct{}{}
+	}
+	p.known[r.Dir] = struct{}{}
+}
+
+// saw takes the next record since. mu is held.
+func (p *past) saw(id, cut uint64, r *record) {
+	if r.Ino == 0 {
+		return // never here
+	}
+	if _, seen := p.first[r.Ino]; !seen {
+		p.first[r.Ino] = event{id: id, r: r}
+	}
+	switch {
+	case r.Change == Moved && r.From != nil:
+		from := table.Link{Dir: r.From.Dir, Name: r.From.Name}
+		p.left(from, r.Ino, r.at())
+		p.reached(r.at(), from)
+	case p.isNew(r):
+		p.reached(r.at(), table.Link{})
+	default:
+		p.left(r.at(), r.Ino, table.Link{})
+	}
+	if h := p.names[r.at()]; !h.looked {
+		h.looked, h.lost = true, r.Back >= cut && p.v.getRecord(r.Back) == nil
+	}
+}
+
+// isNew reports whether an inode came to be with a record.
+func (p *past) isNew(r *record) bool { return r.Change == Made || r.New && r.Birth > p.after }
+
+// left notes that an inode had a name, and where that went, if it was renamed. Of
+// two that change places the first has come when the second leaves.
+func (p *past) left(l table.Link, ino table.Ino, to table.Link) {
+	switch h := p.names[l]; {
+	case h == nil:
+		p.names[l] = &holder{ino: ino}
+	case h.ino == 0 && h.from.Dir != 0 && h.from == to:
+		h.ino, h.from = ino, table.Link{}
+	default:
+		h.from = table.Link{}
+	}
+}
+
+// reached notes that something came to a name.
+func (p *past) reached(l, from table.Link) {
+	if h := p.names[l]; h != nil {
+		h.from = table.Link{}
+		return
+	}
+	p.names[l] = &holder{from: from}
+}
+
+// was reports whether an inode with an event was there, and where. mu is held.
+func (p *past) was(e event) (l table.Link, path string, there bool) {
+	r := e.r
+	if p.isNew(r) {
+		return r.at(), "", false
+	}
+	l, path = r.at(), r.Path
+	if r.Change == Moved && r.From != nil {
+		l, path = table.Link{Dir: r.From.Dir, Name: r.From.Name}, r.From.Path
+	}
+	h := p.names[l]
+	return l, path, h == nil || h.ino == r.Ino
+}
+
+// doubt says why it is not known whether an inode with an event was there. mu is
+// held.
+func (p *past) doubt(e event) error {
+	l, _, _ := p.was(e)
+	if h := p.names[l]; h != nil && h.lost {
+		return errGivenUp
+	}
+	if _, known := p.known[e.r.Ino]; p.placeOf(e) != "" && !known && !e.r.New && e.r.Birth > p.until {
+		return errUnsure
+	}
+	return nil
+}
+
+// add has a file considered to which nothing happened, if it is in doubt.
+func (p *past) add(ctx context.Context, path string) {
+	l, ino, err := p.v.find(ctx, path)
+	p.v.mu.Lock()
+	defer p.v.mu.Unlock()
+	n := p.v.table.Inode(ino)
+	if _, known := p.first[ino]; err != nil || n == nil || known || isDir(n) {
+		return
+	}
+	e := p.stayed(l, ino, n)
+	if p.doubt(e) != nil {
+		e.r.Change = Ended // as what is not what it was
+		e.r.Stays = true
+		p.first[ino] = e
+	}
+}
+
+// inOrder are the events as they happened, and then what nothing happened to.
+func (p *past) inOrder() []event {
+	all := make([]event, 0, len(p.first))
+	for _, e := range p.first {
+		all = append(all, e)
+	}
+	slices.SortFunc(all, func(a, b event) int {
+		if x, y := a.r.Change == "", b.r.Change == ""; x != y {
+			if y {
+				return -1
+			}
+			return 1
+		}
+		return cmp.Or(cmp.Compare(a.id, b.id), cmp.Compare(a.r.Ino, b.r.Ino))
+	})
+	return all
+}

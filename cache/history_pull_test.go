@@ -1,0 +1,370 @@
+package cache
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/providers"
+	"github.com/wsmount/wsmount/providers/memory"
+)
+
+// sameTime is a store with the clock of the working copy.
+func sameTime(t *testing.T, change ...func(*world, *Options)) (*scene, *testClock) {
+	t.Helper()
+	c := newTestClock()
+	w := newScene(t, append([]func(*world, *Options){func(w *world, o *Options) {
+		o.Now = c.now
+		w.p = memory.New(memory.Options{Now: c.now})
+	}}, change...)...)
+	return w, c
+}
+
+// brings has others write a file, and a pull bring it.
+func (w *scene) brings(c *testClock, path, content string) {
+	w.Helper()
+	w.tamper(path, content)
+	w.pull()
+	w.later(c, 3*time.Second)
+}
+
+// same asks ten times, and is told the same.
+func same(t *testing.T, ask func() string) string {
+	t.Helper()
+	first := ask()
+	for range 9 {
+		if again := ask(); again != first {
+			t.Fatalf("first\n%s\nthen\n%s", first, again)
+		}
+	}
+	return first
+}
+
+// turns12 is a file that two turns wrote, and others then again and again.
+func turns12(t *testing.T) (*scene, *testClock) {
+	w, c := sameTime(t)
+	for _, turn := range []string{"1", "2"} {
+		w.v.SetActor(Actor{Turn: turn})
+		w.ok(w.put("f", "v"+turn+"\n"))
+		w.later(c, 3*time.Second)
+	}
+	w.v.SetActor(Actor{})
+	w.settle()
+	for i := range 4 {
+		w.brings(c, "f", fmt.Sprintf("p%d\n", i))
+		w.get("f")
+	}
+	return w, c
+}
+
+// What others wrote later was not there before, however much came.
+func TestRestoreToBeforeManyPulls(t *testing.T) {
+	for name, old := range map[string]bool{"": false, "as versions noted it that did not say what a pull brought": true} {
+		t.Run(name, func(t *testing.T) {
+			w, _ := turns12(t)
+			if old {
+				w.unnote()
+			}
+			for _, path := range []string{"f", ""} {
+				for _, turn := range []string{"1", "2"} {
+					got := same(t, func() string { return w.diff(DiffOptions{Path: path, From: State{Turn: turn}}) })
+					if want := "--- f@turn:" + turn + "\n+++ f\n@@ -1,1 +1,1 @@\n-v" + turn + "\n+p3\n"; got != want {
+						t.Errorf("turn %s of %q: got\n%s", turn, path, got)
+					}
+				}
+				w.restore(RestoreOptions{Path: path, To: State{Turn: "1"}})
+				w.tree("f: v1\n")
+				w.forgetAll()
+				w.restore(RestoreOptions{Path: "f", To: State{Version: w.versionOf("f", "p3\n")}})
+				w.tree("f: p3\n")
+				w.forgetAll()
+			}
+		})
+	}
+}
+
+// unnote takes the records away of what pulls brought.
+func (w *scene) unnote() {
+	w.Helper()
+	var all []uint64
+	w.ok(w.v.eachRecord(w.Context(), 0, func(id uint64, r *record) {
+		if r.Change == Made && r.Why == whyPulled {
+			all = append(all, id)
+		}
+	}))
+	if len(all) == 0 {
+		w.Fatal("a pull noted nothing")
+	}
+	w.ok(w.v.update(func() error {
+		for _, id := range all {
+			w.v.table.Set(versionKey(id), nil)
+		}
+		return nil
+	}))
+}
+
+// What a pull brings, renames, replaces and takes away is undone, and done again.
+func TestRestoreAroundAPull(t *testing.T) {
+	w, c := sameTime(t, holding("d/f", "old f\n", "d/gone", "old gone\n", "moved", "m\n"))
+	for _, dir := range []string{"", "d"} {
+		w.names(dir)
+	}
+	for _, path := range []string{"d/f", "d/gone", "moved"} {
+		w.get(path)
+	}
+	w.later(c, 3*time.Second)
+	w.v.SetActor(Actor{Turn: "1"})
+	w.ok(w.put("mine", "mine\n"))
+	w.ok(w.rename("moved", "d/moved"))
+	w.settle()
+	w.later(c, 3*time.Second)
+	w.v.SetActor(Actor{Turn: "2"})
+	w.tamper("d/f", "new f\n")
+	w.tamper("n/f", "new\n")
+	w.tamper("d/new", "new too\n")
+	w.gonePath("d/gone")
+	w.pull()
+	for _, path := range []string{"d/f", "d/new", "n/f"} {
+		w.get(path)
+	}
+	w.later(c, 3*time.Second)
+	w.v.SetActor(Actor{Turn: "3"})
+	w.ok(w.put("n/f", "again\n"))
+	w.ok(w.rename("d/new", "elsewhere"))
+	w.ok(w.put("d/f", "ours\n"))
+	w.settle()
+	w.later(c, 3*time.Second)
+	w.v.SetActor(Actor{})
+	turn1 := []string{"d/", "d/f: old f\n", "d/gone: old gone\n", "d/moved: m\n", "mine: mine\n"}
+	turn2 := []string{"d/", "d/f: new f\n", "d/moved: m\n", "d/new: new too\n", "mine: mine\n", "n/", "n/f: new\n"}
+	w.again()
+	w.goesBack(State{Turn: "1"}, turn1...)
+	w.goesBack(State{Turn: "2"}, turn2...)
+	w.goesBack(State{Turn: "2", Before: true}, turn1...)
+	w.goesBack(State{Turn: "3", Before: true}, turn2...)
+}
+
+// Of what was replaced before anybody had read it the content is nowhere. That is
+// said; what came instead is not what was.
+func TestRestoreWhatNobodyHadRead(t *testing.T) {
+	w, c := sameTime(t, holding("f", "old\n"))
+	w.names("")
+	w.v.SetActor(Actor{Turn: "1"})
+	w.ok(w.put("mine", "mine\n"))
+	w.settle()
+	w.later(c, 3*time.Second)
+	w.v.SetActor(Actor{})
+	w.brings(c, "f", "new\n")
+	r := w.restore(RestoreOptions{To: State{Turn: "1"}})
+	if len(r.Restored)+len(r.Removed) != 0 || len(r.Skipped) != 1 || r.Skipped[0] != (Skipped{Path: "f", Reason: ErrNotKept.Error()}) {
+		t.Errorf("%+v", r)
+	}
+	w.logs("f", "written pulled f: -")
+}
+
+// Of a file that was younger than a state when it was first seen nobody knows what
+// was there. That is said, also when the file was changed here since.
+func TestRestoreWhatCameUnseen(t *testing.T) {
+	w, c := sameTime(t, holding("d/old", "old\n"))
+	w.v.SetActor(Actor{Turn: "1"})
+	w.ok(w.put("mine", "mine\n"))
+	w.later(c, 3*time.Second)
+	w.v.SetActor(Actor{})
+	w.tamper("d/f", "theirs\n")
+	w.tamper("d/g", "theirs\n")
+	w.later(c, 3*time.Second)
+	w.get("d/old")
+	w.get("d/f")
+	w.ok(w.put("d/f", "ours\n"))
+	w.ok(w.put("d/old", "ours\n"))
+	w.settle()
+	got := same(t, func() string {
+		return fmt.Sprintf("%+v", w.restore(RestoreOptions{To: State{Turn: "1"}, DryRun: true}))
+	})
+	if want := fmt.Sprintf("%+v", RestoreReport{Restored: []string{"d/old"}, Skipped: []Skipped{{Path: "d/f", Reason: errUnsure.Error()}}}); got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	if r := w.restore(RestoreOptions{Path: "d/g", To: State{Turn: "1"}}); len(r.Skipped) != 1 || r.Skipped[0].Reason != errUnsure.Error() {
+		t.Errorf("%+v", r)
+	}
+}
+
+// So it is of a store that tells no times: what is first listed of a revision is
+// as old as the pull that brought that.
+func TestRestoreWhatAPulledRevisionHad(t *testing.T) {
+	w, c := historic(t)
+	w.v.SetActor(Actor{Turn: "1"})
+	w.ok(w.put("mine", "mine\n"))
+	w.later(c, 3*time.Second)
+	info := providers.Info{Kind: providers.KindFile}
+	birth := func() int64 {
+		w.v.mu.Lock()
+		defer w.v.mu.Unlock()
+		return w.v.inodeOf(info).Birth
+	}
+	if got := birth(); got != 0 {
+		t.Errorf("without a pull: %d", got)
+	}
+	now := c.now().UnixNano()
+	w.ok(w.v.noteRevision())
+	c.pass(time.Hour)
+	if got := birth() - now; got <= 0 || got > int64(time.Second) {
+		t.Errorf("%d ns after the pull", got)
+	}
+}
+
+// Of a name with too many versions the first are given up, and with them what was
+// there.
+func TestRestoreWhatWasGivenUp(t *testing.T) {
+	w, c := historic(t, func(_ *world, o *Options) {
+		o.Policy.History = Budget{Versions: 4, Age: 1e6 * time.Hour, Bytes: 1 << 20}
+	})
+	w.v.SetActor(Actor{Turn: "1"})
+	w.ok(w.put("other", "x"))
+	w.later(c, 3*time.Second)
+	w.v.SetActor(Actor{Turn: "2"})
+	for i := range 4 + 2*pruneEach {
+		w.ok(w.put("f", fmt.Sprint(i)))
+		w.ok(w.unlink("f"))
+		w.later(c, 3*time.Second)
+	}
+	w.ok(w.put("f", "last"))
+	w.later(c, 3*time.Second)
+	w.until(func() bool { return w.v.HistoryUsage().Pruned.Versions > 0 && len(w.log("f")) <= 4+pruneEach })
+	r := w.restore(RestoreOptions{To: State{Turn: "1"}})
+	if len(r.Removed) != 0 || len(r.Skipped) == 0 || r.Skipped[0] != (Skipped{Path: "f", Reason: errGivenUp.Error()}) {
+		t.Errorf("%+v", r)
+	}
+	w.tree("f: last", "other: x")
+}
+
+// Two names that change places are two files still.
+func TestRestoreAfterAnExchange(t *testing.T) {
+	w, c := historic(t)
+	w.ok(w.put("a", "a"))
+	w.ok(w.put("b", "b"))
+	w.later(c, 3*time.Second)
+	was := State{Time: c.now()}
+	w.ok(w.exchange("a", "b"))
+	w.later(c, 3*time.Second)
+	w.ok(w.exchange("b", "a"))
+	w.ok(w.rename("a", "c"))
+	w.later(c, 3*time.Second)
+	w.goesBack(was, "a: a", "b: b")
+}
+
+// What becomes of a file that was changed here and there is in the history, on
+// behalf of who changed it, and goes back with all else.
+func TestHistoryOfAConflict(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		there  func(w *scene)
+		pulled bool // before the close
+		after  []string
+		log    string
+	}{
+		{"changed", func(w *scene) { w.tamper("f", "theirs") }, true, []string{"f: theirs", "f.conflict-0c9b9b1a: ours!"}, "written conflict"},
+		{"changed, and seen later", func(w *scene) { w.tamper("f", "theirs") }, false, []string{"f: theirs", "f.conflict-0c9b9b1a: ours!"}, "moved conflict"},
+		{"deleted", func(w *scene) { w.gonePath("f") }, true, []string{"f: ours!"}, "written conflict"},
+		{"a directory", func(w *scene) { w.gonePath("f"); w.tamper("f/in", "theirs") }, true, []string{"f/", "f/in: theirs", "f.conflict-0c9b9b1a: ours!"}, "written conflict"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			w, c := sameTime(t)
+			w.ok(w.put("f", "begun"))
+			w.settle()
+			w.later(c, 3*time.Second)
+			begun := State{Time: c.now()}
+			w.v.SetActor(Actor{Turn: "1"})
+			op := &fs.Op{UID: 1234, PID: 1}
+			o, err := w.v.Open(op, w.walk("f"), syscall.O_RDWR)
+			w.ok(err)
+			w.write(o, "ours!", 0)
+			test.there(w)
+			if test.pulled {
+				w.pull()
+			}
+			w.ok(w.shut(o))
+			w.settle()
+			w.pull()
+			w.settle()
+			got := listBackend(w.p)
+			ours, path := "", ""
+			for i, line := range got {
+				if p, content, _ := strings.Cut(line, ": "); content == "ours!" {
+					ours, path = line, p
+					got[i] = conflictPart.ReplaceAllString(line, ".conflict-0c9b9b1a")
+				}
+			}
+			if !slices.Equal(sorted(got), sorted(slices.Clone(test.after))) {
+				t.Fatalf("got %q, want %q", got, test.after)
+			}
+			w.later(c, 3*time.Second)
+			list, err := w.v.Log(t.Context(), LogFilter{Path: path})
+			w.ok(err)
+			if len(list) == 0 || list[0].Change+" "+list[0].Why != test.log || test.pulled && list[0].UID != 1234 || !list[0].Kept {
+				t.Errorf("the history of %s is %+v", path, list)
+			}
+			tree := listBackend(w.p)
+			if path != "f" && test.name != "a directory" {
+				w.get("f")
+			}
+			w.v.SetActor(Actor{Turn: "2"})
+			w.ok(w.put(path, "overwritten"))
+			w.settle()
+			w.later(c, 3*time.Second)
+			w.v.SetActor(Actor{})
+			if !strings.Contains(strings.Join(w.log(path), "\n"), ours[strings.Index(ours, ":"):]) {
+				t.Errorf("it was lost: %q", w.log(path))
+			}
+			w.goesBack(State{Turn: "2", Before: true}, tree...)
+			if test.name != "a directory" { // which is in the way
+				w.goesBack(begun, "f: begun")
+			}
+		})
+	}
+}
+
+// A text that was merged is one version more, and not what was there before.
+func TestHistoryOfAMergedText(t *testing.T) {
+	c := under(t, Combine, text(), func(c *clone) {
+		c.v.SetActor(Actor{Turn: "1"})
+		c.ok(c.put("g", "g"))
+		c.v.SetActor(Actor{Turn: "2"})
+		c.ok(c.put("f", text("1=ours")))
+	})
+	c.v.SetActor(Actor{Turn: "3"})
+	c.there("f", text("7=theirs"))
+	c.pull()
+	c.v.SetActor(Actor{Turn: "4"})
+	c.ok(c.put("f", "after"))
+	c.v.SetActor(Actor{})
+	for turn, want := range map[string]string{"1": text(), "2": text("1=ours"), "3": text("1=ours", "7=theirs"), "4": "after"} {
+		if r := c.restore(RestoreOptions{To: State{Turn: turn}}); len(r.Skipped) != 0 {
+			t.Errorf("turn %s: %+v", turn, r)
+		}
+		c.forgetAll()
+		c.sees("f: "+want, "g: g")
+	}
+}
+
+// A file that gets its first name later was not there before.
+func TestHistoryOfAFileWithoutAName(t *testing.T) {
+	w, c := historic(t)
+	w.ok(w.put("other", "x"))
+	e, o, err := w.v.Tmpfile(me, fs.RootIno, syscall.O_RDWR, 0o666)
+	w.ok(err)
+	w.write(o, "late", 0)
+	w.ok(o.File.Flush(me))
+	w.later(c, 3*time.Second)
+	was := State{Time: c.now()}
+	_, err = w.v.Link(me, e.Ino, fs.RootIno, "f")
+	w.ok(err)
+	o.File.Release()
+	w.settle()
+	w.logs("f", "written linked f: late")
+	w.goesBack(was, "other: x")
+}
