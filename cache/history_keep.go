@@ -141,9 +141,7 @@ func (v *Volume) recordMoved(ino table.Ino, from, to table.Link, why string) {
 	at, _ := v.path(from)
 	r.From = &link{from.Dir, from.Name, at.String()}
 	r.New = old == nil && ofHere(n) && isRegular(n)
-	if old != nil && old.Change != Moved {
-		r.Of = of
-	}
+	r.Of = of
 	v.addRecord(r)
 }
 

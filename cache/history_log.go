@@ -171,7 +171,7 @@ func (v *Volume) contentOf(id uint64, r *record) contentSource {
 	if n != nil && n.Gen == r.Gen && n.State == table.Whole && !n.Writing {
 		return contentSource{kind: contentHere, id: id, ino: r.Ino, gen: r.Gen, size: n.Size}
 	}
-	if of := v.getRecord(r.Of); of != nil && of.Gen == r.Gen && of.Change != Moved {
+	if of := v.getRecord(r.Of); of != nil && of.Gen == r.Gen {
 		return v.contentOf(r.Of, of)
 	}
 	return contentSource{}
