@@ -251,7 +251,8 @@ func (d *differ) side(ctx context.Context, s shape, path string) (side, error) {
 	case it.mode&modeType == modeDir:
 		return side{label: label + "/", whole: true, dir: true}, nil
 	case it.mode&modeType == syscall.S_IFLNK:
-		return side{label: label, data: []byte(it.target + "\n"), whole: true}, nil
+		target, err := d.v.targetOf(ctx, *it)
+		return side{label: label, data: []byte(target + "\n"), whole: true}, err
 	default:
 		r, _, err = d.v.openSource(it.src)
 	}

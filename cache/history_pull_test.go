@@ -242,6 +242,34 @@ func TestRestoreWhatWasGivenUp(t *testing.T) {
 	w.tree("f: last", "other: x")
 }
 
+// A link whose target was never asked for goes back with it, or not at all.
+func TestRestoreALinkThatNobodyFollowed(t *testing.T) {
+	w, c := sameTime(t, func(w *world, _ *Options) {
+		for _, name := range []string{"moves", "goes"} {
+			_, err := w.p.Write(t.Context(), at(name), providers.String("target"), providers.WriteOptions{If: providers.IfAbsent(), Kind: providers.KindSymlink})
+			w.ok(err)
+		}
+	})
+	w.names("")
+	w.v.SetActor(Actor{Turn: "1"})
+	w.ok(w.put("f", "f"))
+	w.later(c, 3*time.Second)
+	w.v.SetActor(Actor{})
+	w.ok(w.rename("moves", "moved"))
+	w.gonePath("goes")
+	w.settle()
+	w.pull()
+	w.forgetAll()
+	if got := w.diff(DiffOptions{From: State{Turn: "1"}}); !strings.Contains(got, "-target\n") || !strings.Contains(got, "Files goes@turn:1 and /dev/null cannot be compared: "+ErrNotKept.Error()) {
+		t.Errorf("got\n%s", got)
+	}
+	r := w.restore(RestoreOptions{To: State{Turn: "1"}})
+	if len(r.Skipped) != 1 || r.Skipped[0] != (Skipped{Path: "goes", Reason: ErrNotKept.Error()}) {
+		t.Errorf("%+v", r)
+	}
+	w.tree("f: f", "moves -> target")
+}
+
 // Two names that change places are two files still.
 func TestRestoreAfterAnExchange(t *testing.T) {
 	w, c := historic(t)

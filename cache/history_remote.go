@@ -2,9 +2,12 @@ package cache
 
 import (
 	"context"
+	"errors"
 	"io"
+	"syscall"
 
 	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/providers"
 )
 
@@ -76,4 +79,17 @@ func (v *Volume) fill(ctx context.Context, ino table.Ino, path string, r io.Read
 			return err
 		}
 	}
+}
+
+// targetOf is where an item leads, if it is a link; the backend is asked if nobody
+// had asked it before.
+func (v *Volume) targetOf(ctx context.Context, it item) (string, error) {
+	if it.mode&modeType != syscall.S_IFLNK || it.target != "" {
+		return it.target, nil
+	}
+	target, err := v.Readlink(&fs.Op{Cancel: ctx.Done()}, fs.Ino(it.ino))
+	if errors.Is(err, fs.ErrStale) {
+		err = ErrNotKept
+	}
+	return target, err
 }

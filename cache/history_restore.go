@@ -160,6 +160,9 @@ func (v *Volume) restoreItem(ctx context.Context, o *RestoreOptions, it item) (d
 	if it.mode&modeType == modeRegular && it.src.kind == contentGone {
 		return false, ErrNotKept
 	}
+	if it.target, err = v.targetOf(ctx, it); err != nil {
+		return false, err
+	}
 	if o.Refuse != nil {
 		if err := o.Refuse(it.path); err != nil {
 			return false, err
