@@ -177,19 +177,23 @@ func (v *Volume) clarify(op *fs.Op, x table.Ino) error {
 		default:
 			return nil
 		}
+		doubtful := errors.Is(err, errOvertaken) || errors.Is(err, errMoved)
 		before := at
-		if at, ok = v.vagueAt(x); ok && (at != before || errors.Is(err, errOvertaken)) {
+		switch at, ok = v.vagueAt(x); {
+		case ok && (at != before || errors.Is(err, errOvertaken)):
 			continue // a change of ours was under way
-		}
-		if errors.Is(err, errOvertaken) {
-			return nil
-		}
-		if !errors.Is(err, errMoved) {
+		case !ok && doubtful:
+			return nil // it has told what it is
+		case !doubtful:
 			return err
 		}
 		elsewhere, err := v.moved(w, x, nil, was, err)
-		if at, ok = v.vagueAt(x); !elsewhere || !ok {
+		at, ok = v.vagueAt(x)
+		switch {
+		case !elsewhere:
 			return err
+		case !ok:
+			return nil
 		}
 	}
 }
