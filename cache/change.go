@@ -14,8 +14,7 @@ func (v *Volume) update(do func() error) error {
 	if err == nil {
 		err = v.table.Commit()
 	} else {
-		v.table.Abort()
-		clear(v.ignores.absent)
+		v.undo()
 	}
 	if err == nil {
 		if heavy {
@@ -46,8 +45,7 @@ func (v *Volume) attempt(do func() error) error {
 	ended := false
 	defer func() {
 		if !ended {
-			v.table.Abort()
-			clear(v.ignores.absent)
+			v.undo()
 			v.settleUpdate()
 			v.mu.Unlock()
 		}
@@ -55,6 +53,12 @@ func (v *Volume) attempt(do func() error) error {
 	err := do()
 	ended = true
 	return err
+}
+
+// undo takes back what an update did. mu is held.
+func (v *Volume) undo() {
+	v.table.Abort()
+	clear(v.ignores.absent)
 }
 
 // settleUpdate ends an update, and returns what it left to be done. mu is held.

@@ -133,15 +133,21 @@ func (m *merge) decideClaim(l table.Link, rec table.Name, ino table.Ino, n *tabl
 		m.copyClaim(l, ino)
 	case policy == LastWriterWins && !m.keptTheirs(l, r):
 	default:
-		theirs := rec.Ino
 		m.begunFrom(l, &rec, n)
-		m.v.bury(l, theirs, whyConflict)
-		m.swap(l, &rec, ino)
-		m.v.recordNamed(l, ino, whyConflict)
-		m.unclaim(ino)
-		m.lost(l, theirs)
+		m.nameClaim(l, &rec, ino)
 		m.byPolicy(l, rec, r)
 	}
+}
+
+// nameClaim gives a nameless file its name back. Who has that by now goes to the
+// history.
+func (m *merge) nameClaim(l table.Link, rec *table.Name, ino table.Ino) {
+	theirs := rec.Ino
+	m.v.bury(l, theirs, whyConflict)
+	m.swap(l, rec, ino)
+	m.v.recordNamed(l, ino, whyConflict)
+	m.unclaim(ino)
+	m.lost(l, theirs)
 }
 
 // begunFrom makes the base of a name what a nameless file began from. It is not

@@ -25,10 +25,9 @@ func (c Conflict) splits() bool { return c == SplitConflicts || c == Markers }
 
 // A union is what became of a text that was changed here and there.
 type union struct {
-	ino          table.Ino // of a content file that was made for it; 0: it is what one side has
-	size, blocks int64
-	theirs       bool // theirs has all that is ours
-	conflicts    int  // places where both changed the same lines
+	newContent      // that was made for it; ino 0: it is what one side has
+	theirs     bool // theirs has all that is ours
+	conflicts  int  // places where both changed the same lines
 }
 
 // unionOf is what x here and r there become, which began from base, where the
@@ -71,11 +70,7 @@ func (m *merge) uniteClaim(l table.Link, rec table.Name, ino table.Ino, r *provi
 	switch {
 	case u.theirs:
 	case u.ino == 0:
-		theirs := rec.Ino
-		m.v.bury(l, theirs, whyConflict)
-		m.swap(l, &rec, ino)
-		m.v.recordNamed(l, ino, whyConflict)
-		m.lost(l, theirs)
+		m.nameClaim(l, &rec, ino)
 		m.overwrite(l, rec, r)
 	default:
 		m.putUnion(l, rec, r, u, &n, false)
@@ -88,7 +83,7 @@ func (m *merge) uniteClaim(l table.Link, rec table.Name, ino table.Ino, r *provi
 // putUnion gives a name the content file that was made. Attributes are those of
 // who changed them.
 func (m *merge) putUnion(l table.Link, rec table.Name, r *providers.Info, u *union, was *table.Inode, ours bool) {
-	m.put(l, rec, r, u.ino, u.size, u.blocks)
+	m.put(l, rec, r, u.newContent)
 	n := m.v.table.Edit(u.ino)
 	if n.Mode = was.Mode; !ours {
 		n.Mode = takeMode(was.Mode, r.Attr)
@@ -122,50 +117,47 @@ func (m *merge) mergeLines(q query) (*union, error) {
 		return nil, nil // it has changed again; the next look tells
 	case err != nil:
 		return nil, err
-	case !lines.Text(base) || !lines.Text(ours) || !lines.Text(theirs):
+	}
+	merged, ok := m.v.mergeTexts(base, ours, theirs)
+	if !ok {
 		return nil, nil
 	}
-	merged := lines.Merge(base, ours, theirs, lines.Labels{Ours: "ours", Base: "base", Theirs: "theirs"})
 	u := &union{conflicts: merged.Conflicts}
 	switch {
 	case u.conflicts > 0 && m.v.o.Policy.Conflict != Markers: // nobody wants it
 	case bytes.Equal(merged.Content, theirs):
 		u.theirs = true
 	case !bytes.Equal(merged.Content, ours):
-		err = m.make(u, q.l, merged.Content)
+		u.newContent, err = m.make(q.l, merged.Content)
 	}
 	return u, err
 }
 
-// combineTexts is a providers.Combine, where the policy says that texts are
-// merged.
-func (v *Volume) combineTexts(base, a, b []byte) ([]byte, bool) {
-	if !v.o.Policy.Conflict.combines() || !lines.Text(base) || !lines.Text(a) || !lines.Text(b) {
-		return nil, false
+// mergeTexts merges, where the policy says so and all three are text.
+func (v *Volume) mergeTexts(base, ours, theirs []byte) (merged lines.Merged, ok bool) {
+	if !v.o.Policy.Conflict.combines() || !lines.Text(base) || !lines.Text(ours) || !lines.Text(theirs) {
+		return merged, false
 	}
-	merged := lines.Merge(base, a, b, lines.Labels{})
-	return merged.Content, merged.Conflicts == 0
+	return lines.Merge(base, ours, theirs, lines.Labels{Ours: "ours", Base: "base", Theirs: "theirs"}), true
+}
+
+// combineTexts is mergeTexts as a providers.Combine.
+func (v *Volume) combineTexts(base, a, b []byte) ([]byte, bool) {
+	merged, ok := v.mergeTexts(base, a, b)
+	return merged.Content, ok && merged.Conflicts == 0
 }
 
 // make puts a text into a content file of its own. What no run of the merge uses
 // is removed at its end.
-func (m *merge) make(u *union, l table.Link, text []byte) error {
-	v := m.v
-	v.mu.Lock()
-	at, _ := v.path(l)
-	x := v.table.Alloc()
-	v.mu.Unlock()
-	m.made = append(m.made, x)
-	if err := v.fill(m.ctx, x, at.String(), bytes.NewReader(text)); err != nil {
-		return err
+func (m *merge) make(l table.Link, text []byte) (newContent, error) {
+	m.v.mu.Lock()
+	at, _ := m.v.path(l)
+	m.v.mu.Unlock()
+	made, err := m.v.makeContent(m.ctx, at.String(), bytes.NewReader(text))
+	if err == nil {
+		m.made = append(m.made, made.ino)
 	}
-	f, err := v.store.Open(x)
-	if err != nil {
-		return err
-	}
-	defer f.Release()
-	u.ino, u.size, u.blocks = x, f.Size(), f.Blocks()
-	return nil
+	return made, err
 }
 
 // dropMade removes the content files that no name has got.

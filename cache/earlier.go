@@ -3,6 +3,7 @@ package cache
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	iofs "io/fs"
@@ -75,10 +76,4 @@ type pastBody struct {
 	past providers.Provider
 }
 
-func (b *pastBody) Close() error {
-	err := b.ReadCloser.Close()
-	if cerr := b.past.Close(); err == nil {
-		err = cerr
-	}
-	return err
-}
+func (b *pastBody) Close() error { return errors.Join(b.ReadCloser.Close(), b.past.Close()) }

@@ -271,21 +271,14 @@ func (m *merge) takeTheirs(l table.Link, rec table.Name, r *providers.Info) {
 func (v *Volume) resolveWith(ctx context.Context, path string, content io.Reader) error {
 	v.mu.Lock()
 	_, _, _, err := v.heldAt(path)
-	x := v.table.Alloc()
 	v.mu.Unlock()
 	if err != nil {
 		return err
 	}
-	if err := v.fill(ctx, x, path, content); err != nil {
-		v.store.Remove(x)
-		return err
-	}
-	f, err := v.store.Open(x)
+	made, err := v.makeContent(ctx, path, content)
 	if err != nil {
 		return err
 	}
-	size, blocks := f.Size(), f.Blocks()
-	f.Release()
 	m := v.newMerge(ctx, v.p)
 	done := false
 	err = m.run(func() error {
@@ -294,21 +287,45 @@ func (v *Volume) resolveWith(ctx context.Context, path string, content io.Reader
 			return err
 		}
 		if done = m.keptTheirs(l, &theirs); done {
-			m.put(l, rec, &theirs, x, size, blocks)
+			m.put(l, rec, &theirs, made)
 		}
 		return nil
 	})
 	if err = errors.Join(err, m.unanswered()); err != nil || !done {
-		v.store.Remove(x)
+		v.store.Remove(made.ino)
 	}
 	return err
 }
 
+// newContent is a content file that no name has yet.
+type newContent struct {
+	ino          table.Ino
+	size, blocks int64
+}
+
+// makeContent makes a content file for a path; after an error there is none.
+func (v *Volume) makeContent(ctx context.Context, path string, content io.Reader) (newContent, error) {
+	v.mu.Lock()
+	x := v.table.Alloc()
+	v.mu.Unlock()
+	if err := v.fill(ctx, x, path, content); err != nil {
+		v.store.Remove(x)
+		return newContent{}, err
+	}
+	f, err := v.store.Open(x)
+	if err != nil {
+		v.store.Remove(x)
+		return newContent{}, err
+	}
+	defer f.Release()
+	return newContent{x, f.Size(), f.Blocks()}, nil
+}
+
 // put gives a name to a file that was just made, against theirs.
-func (m *merge) put(l table.Link, rec table.Name, r *providers.Info, x table.Ino, size, blocks int64) {
-	v, old := m.v, rec.Ino
+func (m *merge) put(l table.Link, rec table.Name, r *providers.Info, made newContent) {
+	v, old, x := m.v, rec.Ino, made.ino
 	_, n := m.fresh(r, old)
-	n.Mtime, n.Ctime, n.Birth, n.Size, n.Blocks, n.State = v.now(), v.now(), v.now(), size, blocks, table.Whole
+	n.Mtime, n.Ctime, n.Birth, n.Size, n.Blocks, n.State = v.now(), v.now(), v.now(), made.size, made.blocks, table.Whole
 	if old != 0 {
 		v.bury(l, old, whyReplaced)
 	}

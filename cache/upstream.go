@@ -29,6 +29,10 @@ func (v *Volume) setUpstream(ctx context.Context, r providers.Revision) error {
 			r = ""
 		}
 	}
+	return v.noteUpstream(r)
+}
+
+func (v *Volume) noteUpstream(r providers.Revision) error {
 	return v.update(func() error {
 		v.table.Set(keyUpstream, []byte(r))
 		return nil
@@ -53,7 +57,7 @@ func (v *Volume) knowUpstream(ctx context.Context, s revisions) error {
 	if base, err := s.Base(ctx, all.Tip, head); err != nil || base != all.Tip {
 		return err
 	}
-	return v.setUpstream(ctx, all.Tip)
+	return v.noteUpstream(all.Tip)
 }
 
 // baseOf is where ours and theirs part. That is the last revision that both have,

@@ -134,7 +134,7 @@ func (s *rebasing) entry(path string, base, ours, theirs *node) (*node, error) {
 		return ours, nil
 	case equal(base, ours):
 		return theirs, nil
-	case isTree(base) && isTree(ours) && isTree(theirs), base == nil && isTree(ours) && isTree(theirs):
+	case (base == nil || isTree(base)) && isTree(ours) && isTree(theirs):
 		return s.directory(path, base, ours, theirs)
 	case isFile(base) && isFile(ours) && isFile(theirs):
 		return s.file(path, base, ours, theirs)
