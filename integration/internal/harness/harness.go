@@ -32,6 +32,9 @@ import (
 // lies below it.
 var root string
 
+// rootPrefix begins the name of every root.
+const rootPrefix = "wsmount-test-"
+
 // base is where a run's directory is made. /var/tmp is on a disk where /tmp
 // may be memory.
 func base() string {
@@ -57,10 +60,16 @@ func Main(m *testing.M) { os.Exit(run(m)) }
 
 func run(m *testing.M) int {
 	var err error
-	if root, err = os.MkdirTemp(base(), "wsmount-test-"); err != nil {
+	if root, err = os.MkdirTemp(base(), rootPrefix); err != nil {
 		return fail("%v", err)
 	}
 	defer os.RemoveAll(root)
+	lock, err := claim(root)
+	if err != nil {
+		return fail("%v", err)
+	}
+	defer lock.Close()
+	sweep(base())
 	if err := build(); err != nil {
 		return fail("%v", err)
 	}

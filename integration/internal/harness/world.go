@@ -39,6 +39,13 @@ func New(t testing.TB, o Options) *World {
 		t.Fatal(err)
 	}
 	w := &World{t: t, o: o, Dir: dir}
+	// The first cleanup is the last that runs. All worlds of a run together take
+	// gigabytes, and nothing of one is asked for after its test.
+	t.Cleanup(func() {
+		if len(mountsBelow(dir)) == 0 {
+			os.RemoveAll(dir)
+		}
+	})
 	w.own(dir, 0o755)
 	for _, sub := range []string{"home", "config", "config/wsmount", "state", "tmp"} {
 		w.Mkdir(sub, 0o700)
