@@ -146,8 +146,14 @@ func (f *File) Verify(ctx context.Context, digest string) error {
 	return err
 }
 
+// hashBuffers are kept: every new small file is hashed soon after its last close,
+// and to clear a new buffer takes longer than to hash 4 KiB.
+var hashBuffers = sync.Pool{New: func() any { return new([256 << 10]byte) }}
+
 func hashOf(ctx context.Context, r io.Reader, h hash.Hash) (string, error) {
-	buf := make([]byte, 256<<10)
+	kept := hashBuffers.Get().(*[256 << 10]byte)
+	defer hashBuffers.Put(kept)
+	buf := kept[:]
 	for {
 		if ctx.Err() != nil {
 			return "", context.Cause(ctx)
