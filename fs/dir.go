@@ -24,6 +24,9 @@ func (f *front) OpenDir(cancel <-chan struct{}, in *fuse.OpenIn, out *fuse.OpenO
 	if err != nil {
 		return c.end(err)
 	}
+	if a := c.s.part.aside; c.ino == RootIno && c.s.kind == slotVolume && len(a.Names) > 0 {
+		d = &sidedDir{Dir: d, names: a.Names, tail: a.listed(&c.Op), pos: -1}
+	}
 	if p := c.s.place(c.ino); p != nil {
 		if shown := p.shown(); shown != nil {
 			d = &mergedDir{Dir: d, shown: shown}

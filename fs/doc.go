@@ -31,9 +31,9 @@
 // A node id is a volume's slot (16 bits) and the volume's inode number (48
 // bits, never reused), so that an old request can never meet a new file. st_ino
 // is made the same way from [Attr].Ino; the root volume's slot is 0, so its
-// numbers are shown as they are. Each part of the tree has three slots: its
-// volume, its .wsmount, and the directories that must be shown on the way to a
-// part below it and exist nowhere.
+// numbers are shown as they are. Each part of the tree has four slots: its
+// volume, its .wsmount, the directories that must be shown on the way to a part
+// below it and exist nowhere, and what its volume shows beside its own names.
 //
 // # Composition
 //

@@ -53,6 +53,12 @@ func (f *front) guardName(s *slot, dir Ino, name string, what nameChange) error 
 	if f.isControl(s, dir, name) {
 		return taken(what)
 	}
+	if s.isAside(dir, name) {
+		if what == makeDir || what == makeOther {
+			return syscall.EEXIST
+		}
+		return errAside
+	}
 	p := s.place(dir)
 	if p == nil {
 		return nil

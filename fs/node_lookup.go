@@ -32,11 +32,15 @@ func (f *front) Forget(node, n uint64) {
 	}
 }
 
-// lookup finds a name in the composed tree: a part's own .wsmount, what is
-// grafted there, or what the volume has.
+// lookup finds a name in the composed tree: a part's own .wsmount, what its
+// volume shows aside, what is grafted there, or what the volume has.
 func (f *front) lookup(op *Op, s *slot, dir Ino, name string) (*slot, Entry, error) {
 	if f.isControl(s, dir, name) {
-		return f.rootOf(op, f.tree.slots[s.n+1])
+		return f.rootOf(op, f.tree.sibling(s, slotControl))
+	}
+	if s.isAside(dir, name) {
+		e, err := s.part.aside.reaches(op, name)
+		return f.tree.sibling(s, slotAside), e, err
 	}
 	if p := s.place(dir); p != nil {
 		if c := p.children[name]; c != nil {
@@ -50,6 +54,16 @@ func (f *front) lookup(op *Op, s *slot, dir Ino, name string) (*slot, Entry, err
 // isControl reports whether a name is that of a part's control directory.
 func (f *front) isControl(s *slot, dir Ino, name string) bool {
 	return dir == RootIno && s.kind == slotVolume && name == f.tree.controlName
+}
+
+// isAside reports whether a name is one that the volume does not have but shows
+// beside its own.
+func (s *slot) isAside(dir Ino, name string) bool {
+	if dir != RootIno || s.kind != slotVolume {
+		return false
+	}
+	_, ok := s.part.aside.Names[name]
+	return ok
 }
 
 // place returns what composition knows of a directory, or nil.

@@ -53,6 +53,8 @@ type part struct {
 	// places says where composition has a word in this part's names; nil when
 	// nowhere.
 	places *places
+
+	aside *aside // without names, if the volume shows nothing there
 }
 
 // slot is one source of inodes of the tree. Its index is the top 16 bits of its
@@ -70,11 +72,14 @@ const (
 	slotVolume  slotKind = iota // a part's volume
 	slotControl                 // a part's .wsmount
 	slotGap                     // directories that lead to parts and exist in no volume
+	slotAside                   // what a volume shows beside its own names
+
+	slotsOfPart // how many each part has, one of each kind, in this order
 )
 
 const (
 	slotShift = 48
-	maxParts  = 1<<16/3 - 1 // each part takes up to three slots
+	maxParts  = 1<<16/int(slotsOfPart) - 1
 )
 
 // node makes the node id that the kernel knows an inode by.
@@ -115,8 +120,7 @@ func newTree(in []Part, controlName string) (*tree, error) {
 	return t, nil
 }
 
-// add gives a part its slots: 3i for the volume, 3i+1 for .wsmount, 3i+2 for
-// the gaps below it.
+// add gives a part its slots.
 func (t *tree) add(in Part) error {
 	p := &part{Part: in, vol: in.Volume}
 	if in.At != "" {
@@ -129,12 +133,11 @@ func (t *tree) add(in Part) error {
 	if p.vol == nil {
 		p.vol = &unavailable{reason: in.Unavailable}
 	}
-	n := uint16(len(t.slots))
+	p.aside = newAside(p.vol)
 	t.parts = append(t.parts, p)
-	t.slots = append(t.slots,
-		&slot{n: n, vol: p.vol, part: p, kind: slotVolume},
-		&slot{n: n + 1, vol: newControl(in.Control, p.vol), part: p, kind: slotControl},
-		&slot{n: n + 2, part: p, kind: slotGap})
+	for kind, vol := range [slotsOfPart]Volume{slotVolume: p.vol, slotControl: newControl(in.Control, p.vol), slotGap: nil, slotAside: p.aside} {
+		t.slots = append(t.slots, &slot{n: uint16(len(t.slots)), vol: vol, part: p, kind: slotKind(kind)})
+	}
 	return nil
 }
 
@@ -159,7 +162,7 @@ func (t *tree) graft(p *part) error {
 		return fmt.Errorf("fs: nothing can be mounted at %q: %s is wsmount's own", p.At, t.controlName)
 	}
 	pl := t.placesOf(host, hostIndex).make(t.rel(host, p.At))
-	pl.graft = t.slots[3*index]
+	pl.graft = t.slotOf(index, slotVolume)
 	return nil
 }
 
@@ -184,7 +187,7 @@ func (t *tree) govern(p *part) error {
 func (t *tree) placesOf(p *part, index int) *places {
 	if p.places == nil {
 		p.places = newPlaces()
-		gap := t.slots[3*index+2]
+		gap := t.slotOf(index, slotGap)
 		p.places.gap = gap
 		gap.vol = &gapVolume{places: p.places}
 	}
@@ -194,6 +197,12 @@ func (t *tree) placesOf(p *part, index int) *places {
 func (t *tree) rel(host *part, at string) string {
 	return strings.TrimPrefix(strings.TrimPrefix(at, host.At), "/")
 }
+
+// slotOf is a slot of a part.
+func (t *tree) slotOf(part int, kind slotKind) *slot { return t.slots[part*int(slotsOfPart)+int(kind)] }
+
+// sibling is another slot of the same part.
+func (t *tree) sibling(s *slot, kind slotKind) *slot { return t.slots[s.n-uint16(s.kind)+uint16(kind)] }
 
 // at finds the slot and inode of a node id; the slot is nil for one that we
 // never gave.

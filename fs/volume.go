@@ -276,6 +276,12 @@ type Shown struct {
 	Size     int64 // of a file
 	Mtime    time.Time
 
+	// Version and Lasting are for an Aside. Version is that of a file's content;
+	// "" when that is made anew each time. Lasting says that the path leads to
+	// this or to nothing, for as long as the volume is served.
+	Version string
+	Lasting bool
+
 	// Open opens a file. The content that it gives is closed once.
 	Open func(op *Op) (ShownFile, error)
 }
@@ -285,6 +291,19 @@ type Shown struct {
 type ShownFile interface {
 	io.ReaderAt
 	io.Closer
+}
+
+// A Sided is a volume that shows something beside its own names, for programs
+// that look for it in its root (git's .git).
+type Sided interface{ Aside() Aside }
+
+// Aside is what a Sided shows. Nothing in it can be changed, and nothing can be
+// made or removed under its names.
+type Aside struct {
+	// Names are those in the root of the volume, each with the path in Tree that
+	// it leads to. A file is listed there, a directory is not.
+	Names map[string]string
+	Tree  Shower
 }
 
 // A Notifier takes what a volume has to tell. Its methods return at once; a

@@ -86,6 +86,7 @@ func (g *gitStage) lines(root string) (lines []string) {
 			return err
 		case d.IsDir() && (d.Name() == ".git" || d.Name() == ".wsmount"):
 			return filepath.SkipDir
+		case d.Name() == ".git": // of a mount, where it leads to what is not listed
 		case d.Type() == fs.ModeSymlink:
 			target, err := os.Readlink(path)
 			lines = append(lines, "120000 "+rel+" "+target)

@@ -21,6 +21,7 @@ const (
 	AbilitySync                         // Syncer
 	AbilityBranch                       // Brancher
 	AbilityRebase                       // Rebaser
+	AbilityInspect                      // Inspector
 )
 
 // abilities connects each Ability with its name and interface, in the order of
@@ -40,6 +41,7 @@ var abilities = []struct {
 	{"sync", reflect.TypeFor[Syncer]()},
 	{"branch", reflect.TypeFor[Brancher]()},
 	{"rebase", reflect.TypeFor[Rebaser]()},
+	{"inspect", reflect.TypeFor[Inspector]()},
 }
 
 // Has reports whether all of b is in a.

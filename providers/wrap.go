@@ -29,19 +29,9 @@ type WrapOptions struct {
 	ReadOnly bool    // announces Writable no more
 }
 
-// Wrap puts a function around every call of p, those of its abilities, its
-// uploads and its snapshots included. The result announces what p announces,
-// less what opts hides. It owns p: closing it closes p.
-func Wrap(p Provider, opts WrapOptions) Provider { return newWrapped(p, opts) }
-
-// wrapped has the methods of every ability, whatever p can do: what it does
-// not announce, As does not give, and a direct call is ErrUnsupported.
-type wrapped struct {
-	inner Provider
-	opts  WrapOptions
-}
-
-var _ interface {
+// Everything is a provider with the methods of every ability. What it does not
+// announce, As does not give.
+type Everything interface {
 	Provider
 	Copier
 	Mover
@@ -54,7 +44,22 @@ var _ interface {
 	Syncer
 	Rebaser
 	Brancher
-} = (*wrapped)(nil)
+	Inspector
+}
+
+// Wrap puts a function around every call of p, those of its abilities, its
+// uploads and its snapshots included. The result announces what p announces,
+// less what opts hides. It owns p: closing it closes p.
+func Wrap(p Provider, opts WrapOptions) Everything { return newWrapped(p, opts) }
+
+// wrapped has the methods of every ability, whatever p can do: what it does
+// not announce, As does not give, and a direct call is ErrUnsupported.
+type wrapped struct {
+	inner Provider
+	opts  WrapOptions
+}
+
+var _ Everything = (*wrapped)(nil)
 
 func newWrapped(p Provider, opts WrapOptions) *wrapped {
 	if opts.Around == nil {

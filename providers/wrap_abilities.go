@@ -58,6 +58,15 @@ func (w *wrapped) Fits(attr Attr, metadata map[string]string) error {
 	return p.Fits(attr, metadata)
 }
 
+// Inspect reads what is on this machine, so no wrapper sees it.
+func (w *wrapped) Inspect(work Changes) Inspection {
+	p, err := ability[Inspector](w, MethodStat, Locator{})
+	if err != nil {
+		return Inspection{}
+	}
+	return p.Inspect(work)
+}
+
 // Watch goes on inside the wrapper's function for as long as it lasts.
 func (w *wrapped) Watch(ctx context.Context, l Locator) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {

@@ -63,6 +63,7 @@ var _ interface {
 	providers.Syncer
 	providers.Rebaser
 	providers.Brancher
+	providers.Inspector
 } = (*Provider)(nil)
 
 // Open opens the clone in o.Dir. If there is none, it is made, which asks the
@@ -152,7 +153,8 @@ func capabilities() providers.Capabilities {
 		Writable: true, Durable: true, StrictTree: true, Symlinks: true, ListComplete: true, RecursiveList: true, ConcurrentWriters: true,
 		Names: providers.NameLimits{DotGit: true}, Attributes: providers.AttrExec, MaxSize: maxFile,
 		Conditions: providers.Conditions{Create: all, Replace: all, Delete: all, Copy: all, Move: all, SetAttr: all},
-		Abilities:  providers.AbilityCommit | providers.AbilitySnapshot | providers.AbilityPush | providers.AbilitySync | providers.AbilityRebase | providers.AbilityBranch,
+		Abilities:  providers.AbilityCommit | providers.AbilitySnapshot | providers.AbilityPush | providers.AbilitySync | providers.AbilityRebase | providers.AbilityBranch |
+			providers.AbilityInspect,
 	}
 }
 

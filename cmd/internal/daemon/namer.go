@@ -10,29 +10,12 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// everything is a provider with all abilities, as providers.Wrap makes it: what
-// it does not announce is not asked for.
-type everything interface {
-	providers.Provider
-	providers.Copier
-	providers.Mover
-	providers.AttrSetter
-	providers.Multiparter
-	providers.Watcher
-	providers.Committer
-	providers.Snapshotter
-	providers.Pusher
-	providers.Syncer
-	providers.Rebaser
-	providers.Brancher
-}
-
 // A namer gives every commit the message and the authors that the manifest
 // asks for, those too that the working copy makes by itself: only here the
 // files of a commit are known. A Commit with a message from a person keeps it.
 // It tells of each commit and push that has happened.
 type namer struct {
-	everything
+	providers.Everything
 
 	mu        sync.Mutex // guards what follows
 	name      func(files []string, count int) (message string, author providers.Identity, others []providers.Identity)
@@ -44,7 +27,7 @@ type namer struct {
 const spoken = "\x00"
 
 func newNamer(p providers.Provider, counts *callCounts) *namer {
-	return &namer{everything: providers.Wrap(p, providers.WrapOptions{Around: counts.around}).(everything)}
+	return &namer{Everything: providers.Wrap(p, providers.WrapOptions{Around: counts.around})}
 }
 
 // shownFiles bounds the names that a message can tell.
@@ -66,7 +49,7 @@ func (n *namer) Commit(ctx context.Context, set providers.ChangeSet) (providers.
 		}
 	}
 	set.Message = message
-	result, err := n.everything.Commit(ctx, set)
+	result, err := n.Everything.Commit(ctx, set)
 	if err == nil && result.Committed && told != nil {
 		told(result.Revision)
 	}
@@ -74,7 +57,7 @@ func (n *namer) Commit(ctx context.Context, set providers.ChangeSet) (providers.
 }
 
 func (n *namer) Push(ctx context.Context, o providers.PushOptions) (providers.PushResult, error) {
-	result, err := n.everything.Push(ctx, o)
+	result, err := n.Everything.Push(ctx, o)
 	n.mu.Lock()
 	told := n.pushed
 	n.mu.Unlock()

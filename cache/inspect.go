@@ -1,0 +1,113 @@
+package cache
+
+import (
+	"context"
+	"errors"
+	"syscall"
+
+	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/providers"
+)
+
+var _ fs.Sided = (*Volume)(nil)
+
+// Aside implements fs.Sided, with what the provider shows to its service's own
+// programs, if it does.
+func (v *Volume) Aside() fs.Aside {
+	inspector, ok := providers.As[providers.Inspector](v.p)
+	if !ok {
+		return fs.Aside{}
+	}
+	in := inspector.Inspect(v.differing)
+	return fs.Aside{Names: in.Names, Tree: &inspected{v, in}}
+}
+
+// differing implements providers.Changes.
+func (v *Volume) differing(ctx context.Context) (head providers.Revision, paths []string, all bool, err error) {
+	if err := v.holdLevel(ctx); err != nil {
+		return "", nil, false, err
+	}
+	defer v.puller.still.RUnlock()
+	if c, ok := providers.As[providers.Committer](v.p); ok {
+		if head, err = c.Head(ctx); err != nil {
+			return "", nil, false, err
+		}
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	add := func(l table.Link) bool {
+		at, ok := v.path(l)
+		all = all || !ok
+		paths = append(paths, at.String(), at.String()+"/")
+		return !all
+	}
+	v.table.Dirty(0, func(_ uint64, l table.Link) bool { return add(l) })
+	for _, ino := range v.marked(writingPrefix) { // of what no close has told of yet
+		if n := v.table.Inode(ino); n != nil {
+			for _, l := range n.Links {
+				add(l)
+			}
+		}
+	}
+	return head, paths, all, v.table.Err()
+}
+
+// holdLevel holds puller.still for reading, with a table that says what the head
+// has.
+func (v *Volume) holdLevel(ctx context.Context) error {
+	for {
+		v.puller.still.RLock()
+		if v.puller.level {
+			return nil
+		}
+		v.puller.still.RUnlock()
+		if err := v.makeLevel(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+func (v *Volume) makeLevel(ctx context.Context) error {
+	v.puller.still.Lock()
+	defer v.puller.still.Unlock()
+	w := v.wait(nil, v.o.Patience)
+	defer w.close()
+	defer context.AfterFunc(ctx, w.close)()
+	_, err := v.levelWith(w)
+	return err
+}
+
+// inspected shows an Inspection to the front. It belongs to whom the files of the
+// mount belong to: git looks at no repository of somebody else.
+type inspected struct {
+	v  *Volume
+	in providers.Inspection
+}
+
+func (i *inspected) Show(op *fs.Op, path string) (fs.Shown, error) {
+	e, err := i.in.Show(op, path)
+	if errors.Is(err, providers.ErrNotExist) {
+		return fs.Shown{}, syscall.ENOENT
+	}
+	if err != nil {
+		return fs.Shown{}, translate(err)
+	}
+	s := fs.Shown{Names: e.Names, Size: e.Size, Mtime: e.Time, Version: e.Version, Lasting: e.Lasting,
+		Mode: 0o444, UID: i.v.o.Owner.UID, GID: i.v.o.Owner.GID}
+	if e.Names != nil {
+		s.Mode = 0o555
+		return s, nil
+	}
+	s.Open = func(*fs.Op) (fs.ShownFile, error) {
+		f, err := e.Open()
+		switch {
+		case errors.Is(err, providers.ErrConflict): // there is another one by now: look again
+			return nil, fs.ErrStale
+		case err != nil:
+			return nil, translate(err)
+		}
+		return f, nil
+	}
+	return s, nil
+}

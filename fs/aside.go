@@ -1,0 +1,244 @@
+package fs
+
+import (
+	"errors"
+	"path"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// asideTTL is how long the kernel believes what will not change.
+const asideTTL = time.Hour
+
+// errAside is the refusal to change what a volume shows beside its own names.
+var errAside = &reasonError{ErrReadOnly, "this shows the working copy to other programs and cannot be changed"}
+
+// aside serves an Aside. An inode is a path with a version of its content, so
+// that pages of one are never shown as another's: what a program has open and
+// mapped stays what it was when the path leads to something new.
+type aside struct {
+	readOnlyVolume
+	Aside
+
+	mu    sync.Mutex // guards what follows
+	inos  map[asideKey]Ino
+	nodes map[Ino]*asideNode
+	last  Ino
+}
+
+type asideKey struct{ path, version string }
+
+type asideNode struct {
+	asideKey
+	shown Shown
+	refs  uint64
+}
+
+func newAside(v Volume) *aside {
+	a := &aside{inos: map[asideKey]Ino{}, nodes: map[Ino]*asideNode{}, last: RootIno}
+	if s, ok := v.(Sided); ok {
+		a.Aside = s.Aside()
+	}
+	return a
+}
+
+// reaches says what is behind a name in the root of the volume.
+func (a *aside) reaches(op *Op, name string) (Entry, error) {
+	return a.entry(op, a.Names[name])
+}
+
+// entry is a reference to the inode of what a path leads to now.
+func (a *aside) entry(op *Op, p string) (Entry, error) {
+	shown, err := a.Tree.Show(op, p)
+	if errors.Is(err, syscall.ENOENT) {
+		return Entry{}, nil
+	}
+	if err != nil {
+		return Entry{}, err
+	}
+	key := asideKey{p, shown.Version}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	ino, ok := a.inos[key]
+	if !ok {
+		a.last++
+		ino = a.last
+		a.inos[key], a.nodes[ino] = ino, &asideNode{asideKey: key}
+	}
+	n := a.nodes[ino]
+	n.shown = shown
+	n.refs++
+	e := Entry{Ino: ino, Attr: n.attr(ino)}
+	if shown.Lasting {
+		e.TTL = asideTTL
+	}
+	return e, nil
+}
+
+func (n *asideNode) attr(ino Ino) Attr {
+	a := n.shown.attr(ino)
+	if n.version != "" || n.shown.Lasting {
+		a.TTL = asideTTL
+	}
+	return a
+}
+
+func (a *aside) Forget(ino Ino, refs uint64) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	n := a.nodes[ino]
+	if n == nil {
+		return
+	}
+	if n.refs -= min(refs, n.refs); n.refs == 0 {
+		delete(a.nodes, ino)
+		delete(a.inos, n.asideKey)
+	}
+}
+
+// node is what is known of an inode. What is made anew each time is looked at
+// again.
+func (a *aside) node(op *Op, ino Ino) (*asideNode, error) {
+	a.mu.Lock()
+	n := a.nodes[ino]
+	if n != nil {
+		now := *n
+		n = &now
+	}
+	a.mu.Unlock()
+	switch {
+	case n == nil:
+		return nil, ErrStale
+	case n.version != "":
+		return n, nil
+	}
+	var err error
+	if n.shown, err = a.Tree.Show(op, n.path); errors.Is(err, syscall.ENOENT) {
+		err = ErrStale
+	}
+	return n, err
+}
+
+func (a *aside) Lookup(op *Op, dir Ino, name string) (Entry, error) {
+	n, err := a.node(op, dir)
+	if err != nil {
+		return Entry{}, err
+	}
+	return a.entry(op, path.Join(n.path, name))
+}
+
+func (a *aside) Attr(op *Op, ino Ino, f File) (Attr, error) {
+	if s, ok := f.(*asideFile); ok { // as long as what is open, whatever came since
+		return s.node.attr(ino), nil
+	}
+	n, err := a.node(op, ino)
+	if err != nil {
+		return Attr{}, err
+	}
+	return n.attr(ino), nil
+}
+
+func (a *aside) OpenDir(op *Op, ino Ino) (Dir, error) {
+	n, err := a.node(op, ino)
+	if err != nil {
+		return nil, err
+	}
+	entries := dots(ino)
+	for _, name := range n.shown.Names {
+		name, isDir := strings.CutSuffix(name, "/")
+		e := DirEntry{Name: name, Mode: syscall.S_IFREG}
+		if isDir {
+			e.Mode = syscall.S_IFDIR
+		}
+		entries = append(entries, e)
+	}
+	return &listDir{entries: entries}, nil
+}
+
+// Open opens what was looked up. The kernel keeps the pages of what has a
+// version.
+func (a *aside) Open(op *Op, ino Ino, flags uint32) (Opened, error) {
+	if flags&syscall.O_ACCMODE != syscall.O_RDONLY {
+		return Opened{}, errAside
+	}
+	n, err := a.node(op, ino)
+	if err != nil {
+		return Opened{}, err
+	}
+	if n.shown.Open == nil {
+		return Opened{}, syscall.EISDIR
+	}
+	f, err := n.shown.Open(op)
+	if err != nil {
+		return Opened{}, err
+	}
+	keeps := n.version != ""
+	return Opened{File: &asideFile{shownFile{f: f}, n}, KeepCache: keeps, Direct: !keeps, NoFlush: true}, nil
+}
+
+// asideFile is an open file of an aside.
+type asideFile struct {
+	shownFile
+	node *asideNode
+}
+
+// sidedDir lists the files among an aside's names behind the volume's own.
+type sidedDir struct {
+	Dir
+	names map[string]string // not the volume's
+	tail  []DirEntry
+	pos   int // in tail; -1: before it
+}
+
+// sidedCookie is above every cookie of a volume.
+const sidedCookie = 1 << 62
+
+func (d *sidedDir) Seek(cookie uint64) error {
+	if cookie >= sidedCookie {
+		d.pos = int(cookie - sidedCookie)
+		return nil
+	}
+	d.pos = -1
+	return d.Dir.Seek(cookie)
+}
+
+func (d *sidedDir) Next(op *Op) (DirEntry, bool, error) {
+	for d.pos < 0 {
+		e, ok, err := d.Dir.Next(op)
+		if err != nil {
+			return e, ok, err
+		}
+		if !ok {
+			d.pos = 0
+			break
+		}
+		if _, ours := d.names[e.Name]; !ours {
+			return e, true, nil
+		}
+	}
+	if d.pos >= len(d.tail) {
+		return DirEntry{}, false, nil
+	}
+	e := d.tail[d.pos]
+	d.pos++
+	e.Cookie = sidedCookie + uint64(d.pos)
+	return e, true, nil
+}
+
+// listed are the entries that a listing of the volume's root gets.
+func (a *aside) listed(op *Op) []DirEntry {
+	var list []DirEntry
+	for _, name := range sortedKeys(a.Names) {
+		e, err := a.reaches(op, name)
+		if err != nil || e.Ino == 0 {
+			continue
+		}
+		if e.Attr.Mode&syscall.S_IFMT == syscall.S_IFREG {
+			list = append(list, DirEntry{Name: name, Ino: e.Ino, Mode: syscall.S_IFREG})
+		}
+		a.Forget(e.Ino, 1)
+	}
+	return list
+}

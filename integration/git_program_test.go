@@ -1,0 +1,151 @@
+package integration
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/wsmount/wsmount/integration/internal/harness"
+)
+
+// program runs git in a mount, as a person does there.
+func (g *gitStage) program(dir string, args ...string) (out string, err error) {
+	g.t.Helper()
+	cmd := exec.CommandContext(context.Background(), "git", args...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "HOME="+g.w.Path("home"), "GIT_CONFIG_NOSYSTEM=1", "LC_ALL=C", "GIT_PAGER=cat")
+	b, err := cmd.CombinedOutput()
+	return string(b), err
+}
+
+// Program runs git and fails the test with it.
+func (g *gitStage) programs(dir string, args ...string) string {
+	g.t.Helper()
+	out, err := g.program(dir, args...)
+	if err != nil {
+		g.t.Fatalf("git %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return out
+}
+
+// likeAWorkTree has git say the same of the mount as of a clone with the same
+// files on a disk.
+func (g *gitStage) likeAWorkTree(m *harness.Mount, what string) {
+	g.t.Helper()
+	g.other.Git("fetch", "-q", "origin")
+	g.other.Git("reset", "-q", "--hard", strings.TrimSpace(g.programs(m.Dir, "rev-parse", "HEAD")))
+	g.other.Git("clean", "-qfdx")
+	if out, err := exec.CommandContext(g.t.Context(), "rsync", "-a", "--delete", "--exclude=/.git", m.Dir+"/", g.other.Dir+"/").CombinedOutput(); err != nil {
+		g.t.Fatalf("rsync: %v\n%s", err, out)
+	}
+	for _, args := range [][]string{
+		{"status", "--porcelain"}, {"status", "--porcelain", "--ignored", "-uall"}, {"diff"}, {"diff", "--cached"}, {"diff", "--stat", "HEAD"},
+		{"log", "--format=%H %s"}, {"show", "--stat"}, {"blame", "-s", "docs/deep/er/b.md"}, {"ls-files", "-s"}, {"ls-files", "-m"},
+		{"ls-files", "-o", "--exclude-standard"}, {"describe", "--always", "--dirty"}, {"rev-parse", "--abbrev-ref", "HEAD"}, {"grep", "-c", "file"},
+	} {
+		want, got := g.other.Git(args...), g.programs(m.Dir, args...)
+		if got != want {
+			g.t.Errorf("%s: git %s says in the mount\n%s\nand on a disk\n%s", what, strings.Join(args, " "), got, want)
+		}
+	}
+}
+
+// In a mount the git program sees a work tree of which nothing is committed but
+// by policy. It is right about everything, before and after changes, commits,
+// pulls and remounts, and it changes nothing.
+func TestGitProgram(t *testing.T) {
+	t.Parallel()
+	harness.RequireTools(t, "git", "rsync")
+	g := newGitStage(t)
+	g.seed()
+	g.workspace("tree", "pull: {on: turn-start}, commit: {on: manual}, push: {on: per-commit}")
+	m := g.w.Mount("@acme/tree")
+	g.likeAWorkTree(m, "after the clone")
+	if got := g.programs(m.Dir, "status", "--porcelain", "--ignored"); got != "" {
+		t.Errorf("unchanged, and git says %q", got)
+	}
+
+	g.check(os.WriteFile(m.Dir+"/README.md", []byte("changed\n"), 0o644))
+	g.check(os.MkdirAll(m.Dir+"/new/dir", 0o755))
+	g.check(os.WriteFile(m.Dir+"/new/dir/tool", []byte("#!/bin/sh\n"), 0o755))
+	g.check(os.WriteFile(m.Dir+"/new/ignored.tmp", []byte("x"), 0o644))
+	g.check(os.Rename(m.Dir+"/many/3", m.Dir+"/many/moved"))
+	g.check(os.Remove(m.Dir + "/docs/a.md"))
+	g.check(os.Chmod(m.Dir+"/bin/run", 0o644))
+	g.check(os.Remove(m.Dir + "/link"))
+	g.check(os.Symlink("elsewhere", m.Dir+"/link"))
+	f, err := os.OpenFile(m.Dir+"/many/1/1.txt", os.O_RDWR, 0)
+	g.check(err)
+	_, err = f.WriteString("not closed yet")
+	g.check(err)
+	g.likeAWorkTree(m, "after changes")
+	g.check(f.Close())
+
+	index, err := os.Open(filepath.Join(m.Dir, strings.TrimSpace(strings.TrimPrefix(g.read(m.Dir+"/.git"), "gitdir: ")), "index"))
+	g.check(err)
+	defer index.Close()
+	before, err := index.Stat()
+	g.check(err)
+	g.w.MustRun("commit", m.Dir)
+	if after, err := index.Stat(); err != nil || after.Size() != before.Size() {
+		t.Errorf("an index that was open before a commit has %v, %v and not %d bytes", after, err, before.Size())
+	}
+	g.arrives(m, "the commit")
+	g.likeAWorkTree(m, "after a commit")
+
+	g.other.Git("checkout", "-q", "-B", "main", "origin/main")
+	g.other.Git("reset", "-q", "--hard")
+	g.other.Write(map[string]string{"docs/theirs.md": "theirs\n", "many/2/2.txt": "theirs\n"})
+	g.other.Commit("main", "theirs")
+	g.w.MustRun("pull", m.Dir)
+	g.check(os.WriteFile(m.Dir+"/mine", []byte("mine\n"), 0o644))
+	g.likeAWorkTree(m, "after a pull")
+
+	m.Kill()
+	m.Start()
+	g.likeAWorkTree(m, "after a kill")
+	g.changesNothing(m)
+	m.Stop()
+	g.sound()
+}
+
+func (g *gitStage) read(path string) string {
+	g.t.Helper()
+	b, err := os.ReadFile(path)
+	g.check(err)
+	return string(b)
+}
+
+// changesNothing has git refuse all that would write, with a line that says what
+// to do instead.
+func (g *gitStage) changesNothing(m *harness.Mount) {
+	g.t.Helper()
+	before, status := g.lines(m.Dir), g.programs(m.Dir, "status", "--porcelain")
+	for _, args := range [][]string{
+		{"add", "-A"}, {"commit", "-am", "x"}, {"checkout", "--", "README.md"}, {"checkout", "-b", "other"}, {"stash"}, {"reset", "--hard"},
+		{"rm", "README.md"}, {"mv", "README.md", "x"}, {"init"}, {"merge", "HEAD~1"}, {"branch", "x"}, {"tag", "x"}, {"config", "a.b", "c"}, {"gc"},
+	} {
+		out, err := g.program(m.Dir, args...)
+		if silent := args[0] == "stash"; err == nil || !silent && !strings.Contains(out, "commit-with--wsmount-commit") {
+			g.t.Errorf("git %s: %v\n%s", strings.Join(args, " "), err, out)
+		}
+	}
+	for _, name := range []string{".git", strings.TrimSpace(strings.TrimPrefix(g.read(m.Dir+"/.git"), "gitdir: "))} {
+		path := filepath.Join(m.Dir, name)
+		for what, err := range map[string]error{
+			"remove": os.Remove(path), "remove all": os.RemoveAll(path), "rename": os.Rename(path, m.Dir+"/x"), "write": os.WriteFile(path, nil, 0o644),
+			"make": os.Mkdir(path, 0o755), "put over it": os.Rename(m.Dir+"/README.md", path), "make in it": os.WriteFile(path+"/x", nil, 0o644),
+			"chmod": os.Chmod(path, 0o777),
+		} {
+			if err == nil {
+				g.t.Errorf("%s can be changed: %s", name, what)
+			}
+		}
+	}
+	g.same("after what git refused", g.lines(m.Dir), before)
+	g.same("and its status", []string{g.programs(m.Dir, "status", "--porcelain")}, []string{status})
+}
+

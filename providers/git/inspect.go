@@ -1,0 +1,328 @@
+package git
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/wsmount/wsmount/providers"
+	"github.com/wsmount/wsmount/providers/git/internal/index"
+	"github.com/wsmount/wsmount/providers/git/internal/object"
+	"github.com/wsmount/wsmount/providers/git/internal/odb"
+)
+
+// gitDir is where .git leads. The git program names it in front of every refusal
+// to write there, so its name is what a person is told who tries.
+const gitDir = ".git-is-read-only--commit-with--wsmount-commit"
+
+// gitFile is the path of the file .git in what Inspect shows, and changedDir that
+// of what has changed since a commit.
+const (
+	gitFile    = "gitfile"
+	changedDir = "changed"
+	packDir    = "objects/pack"
+)
+
+// Inspect implements providers.Inspector: the tree is a work tree of the git
+// program, of which nothing can be changed from there. It has what there is in
+// this repository, an index of the head, and asks what has changed since by
+// reading a file.
+func (p *Provider) Inspect(work providers.Changes) providers.Inspection {
+	g := &gitTree{p: p, work: work, since: p.o.Now()}
+	return providers.Inspection{Names: map[string]string{".git": gitFile, gitDir: ""}, Show: g.show}
+}
+
+// gitTree is what the git program finds.
+type gitTree struct {
+	p     *Provider
+	work  providers.Changes
+	since time.Time
+
+	mu   sync.Mutex // held while an index is made, and guards it
+	made *madeIndex // nil: none yet
+}
+
+func (g *gitTree) show(ctx context.Context, at string) (providers.Exhibit, error) {
+	return do(ctx, g.p, providers.MethodStat, providers.Locator{}, func() (providers.Exhibit, error) { return g.exhibit(ctx, at) })
+}
+
+func (g *gitTree) exhibit(ctx context.Context, at string) (providers.Exhibit, error) {
+	switch at {
+	case "":
+		return g.dir("HEAD", changedDir+"/", "config", "index", "info/", "objects/", "packed-refs", "refs/"), nil
+	case changedDir, "info", "objects/info", "refs":
+		return g.dir(), nil
+	case "objects":
+		return g.dir("info/", "pack/"), nil
+	case packDir:
+		return g.dir(g.p.repo.objects.Files()...), nil
+	case gitFile:
+		return g.text("gitdir: " + gitDir + "\n"), nil
+	case "HEAD":
+		return g.text("ref: " + g.p.headRef() + "\n"), nil
+	case "config":
+		return g.text(g.config()), nil
+	case "packed-refs":
+		return g.refs()
+	case "index":
+		return g.index()
+	}
+	switch dir, name := path.Split(at); strings.TrimSuffix(dir, "/") {
+	case packDir:
+		return g.pack(name)
+	case changedDir:
+		return g.changed(ctx, name)
+	}
+	return providers.Exhibit{}, providers.ErrNotExist
+}
+
+func (g *gitTree) dir(names ...string) providers.Exhibit {
+	return providers.Exhibit{Names: append([]string{}, names...), Time: g.since, Lasting: true}
+}
+
+func (g *gitTree) text(s string) providers.Exhibit {
+	sum := sha256.Sum256([]byte(s))
+	return providers.Exhibit{Size: int64(len(s)), Time: g.since, Version: string(sum[:]),
+		Open: func() (providers.ExhibitFile, error) { return textFile{bytes.NewReader([]byte(s))}, nil }}
+}
+
+type textFile struct{ *bytes.Reader }
+
+func (textFile) Close() error { return nil }
+
+// config is the repository's. What a person has set up for all repositories must
+// not keep the git program from asking what changed, nor have it convert content.
+func (g *gitTree) config() string {
+	tracked := g.p.branch
+	var b strings.Builder
+	b.WriteString("[core]\n\trepositoryformatversion = 0\n\tbare = false\n\tfilemode = true\n\tsymlinks = true\n\tautocrlf = false\n" +
+		"\tfsmonitorHookVersion = 2\n\tfsmonitor = " + quote(`f() { cat "`+gitDir+"/"+changedDir+`/$2"; }; f`) + "\n" +
+		"[gc]\n\tauto = 0\n[maintenance]\n\tauto = false\n")
+	fmt.Fprintf(&b, "[remote \"origin\"]\n\turl = %s\n\ttagOpt = --no-tags\n\tfetch = %s\n", quote(g.p.repo.state.URL),
+		quote("+refs/heads/"+tracked+":"+originRef(tracked)))
+	for _, branch := range slices.Compact([]string{tracked, g.p.on()}) {
+		fmt.Fprintf(&b, "[branch %s]\n\tremote = origin\n\tmerge = %s\n", quote(branch), quote(headRef(tracked)))
+	}
+	return b.String()
+}
+
+// refs are those that a clone has: branches, here and as the server had them.
+func (g *gitTree) refs() (providers.Exhibit, error) {
+	text := "# pack-refs with: peeled fully-peeled sorted \n"
+	for _, below := range []string{headRef(""), originRef("")} { // in the order of names
+		all, err := g.p.repo.refs.List(below)
+		if err != nil {
+			return providers.Exhibit{}, err
+		}
+		for _, name := range slices.Sorted(maps.Keys(all)) {
+			text += all[name].String() + " " + name + "\n"
+		}
+	}
+	return g.text(text), nil
+}
+
+// pack is a file of the object database, which never changes.
+func (g *gitTree) pack(name string) (providers.Exhibit, error) {
+	store := g.p.repo.objects
+	size, err := store.FileSize(name)
+	if errors.Is(err, odb.ErrNotFound) {
+		err = providers.ErrNotExist
+	}
+	if err != nil {
+		return providers.Exhibit{}, err
+	}
+	return providers.Exhibit{Size: size, Time: g.since, Version: name, Lasting: true,
+		Open: func() (providers.ExhibitFile, error) { return store.OpenFile(name) }}, nil
+}
+
+// madeIndex is an index in a file that has no name any more. It is closed when
+// nobody has it open and there is another one.
+type madeIndex struct {
+	f    *os.File
+	head id
+	size int64
+
+	mu    sync.Mutex
+	users int
+}
+
+func (m *madeIndex) ReadAt(b []byte, off int64) (int, error) { return m.f.ReadAt(b, off) }
+
+func (m *madeIndex) use(n int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.users += n; m.users == 0 {
+		m.f.Close()
+	}
+}
+
+func (m *madeIndex) Close() error {
+	m.use(-1)
+	return nil
+}
+
+// index is that of the head, made when it is first asked for.
+func (g *gitTree) index() (providers.Exhibit, error) {
+	v := g.p.now.Load()
+	if v.commit.IsZero() {
+		return providers.Exhibit{}, providers.ErrNotExist
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.made == nil || g.made.head != v.commit {
+		m, err := g.make(v)
+		if err != nil {
+			return providers.Exhibit{}, err
+		}
+		if g.made != nil {
+			g.made.Close()
+		}
+		g.made = m
+	}
+	m := g.made
+	return providers.Exhibit{Size: m.size, Time: g.since, Version: m.head.String(), Open: func() (providers.ExhibitFile, error) {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		if m != g.made { // its file may be closed
+			return nil, providers.ErrConflict
+		}
+		m.use(1)
+		return m, nil
+	}}, nil
+}
+
+func (g *gitTree) make(v *view) (_ *madeIndex, err error) {
+	f, err := g.p.repo.objects.Scratch("index-")
+	if err != nil {
+		return nil, err
+	}
+	m := &madeIndex{f: f, head: v.commit, users: 1}
+	err = index.Write(f, index.Source{Root: v.root, Tree: v.tree, Token: v.commit.String(), Hidden: hidden})
+	if err == nil {
+		m.size, err = f.Seek(0, 1)
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return m, nil
+}
+
+// changed answers the git program, which has an index of some commit and asks
+// what may differ from it (githooks, fsmonitor-watchman, version 2): the commit
+// from which on it can ask next, and paths. "/" is all of them.
+func (g *gitTree) changed(ctx context.Context, since string) (providers.Exhibit, error) {
+	from, err := g.p.commitOf(providers.Revision(since))
+	if err != nil {
+		return providers.Exhibit{}, providers.ErrNotExist
+	}
+	head, paths, all, err := g.work(ctx)
+	if err != nil {
+		return providers.Exhibit{}, err
+	}
+	if to, err := g.p.commitOf(head); err != nil {
+		all = true
+	} else if from != to && !all {
+		more, err := g.p.repo.between(from, to)
+		if err != nil {
+			return providers.Exhibit{}, err
+		}
+		paths = append(paths, more...)
+	}
+	if all {
+		paths = []string{"/"}
+	}
+	return g.text(strings.Join(append([]string{string(head)}, paths...), "\x00") + "\x00"), nil
+}
+
+// between are the paths that two commits have differently, those of directories
+// that only one has with a slash at the end.
+func (r *repository) between(a, b id) (paths []string, err error) {
+	one, err := r.viewOf(a)
+	if err != nil {
+		return nil, err
+	}
+	other, err := r.viewOf(b)
+	if err != nil {
+		return nil, err
+	}
+	d := differing{repo: r}
+	err = d.trees("", one.root, other.root)
+	return d.paths, err
+}
+
+type differing struct {
+	repo  *repository
+	paths []string
+}
+
+func (d *differing) trees(at string, a, b id) error {
+	if a == b {
+		return nil
+	}
+	ours, err := d.entries(a)
+	if err != nil {
+		return err
+	}
+	theirs, err := d.entries(b)
+	if err != nil {
+		return err
+	}
+	for len(ours) > 0 || len(theirs) > 0 {
+		switch order := firstOf(ours, theirs); {
+		case order < 0:
+			d.add(at, ours[0])
+			ours = ours[1:]
+		case order > 0:
+			d.add(at, theirs[0])
+			theirs = theirs[1:]
+		default:
+			e, f := ours[0], theirs[0]
+			ours, theirs = ours[1:], theirs[1:]
+			if e.Mode.IsDir() {
+				err = d.trees(at+e.Name+"/", e.ID, f.ID)
+			} else if e != f {
+				d.add(at, e)
+			}
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// firstOf says which of two sorted lists begins with what comes first: 0 when
+// both begin with the same.
+func firstOf(a, b []object.Entry) int {
+	switch {
+	case len(b) == 0:
+		return -1
+	case len(a) == 0:
+		return 1
+	}
+	return cmp.Compare(a[0].Key(), b[0].Key())
+}
+
+func (d *differing) add(at string, e object.Entry) { d.paths = append(d.paths, at+e.Key()) }
+
+func (d *differing) entries(tree id) ([]object.Entry, error) {
+	if tree.IsZero() {
+		return nil, nil
+	}
+	raw, err := d.repo.objects.Get(tree, odb.Tree)
+	if err != nil {
+		return nil, err
+	}
+	return object.Entries(raw)
+}

@@ -1,0 +1,204 @@
+// Package index writes the file in which the git program keeps what it believes
+// of a work tree (gitformat-index), for a work tree that is the tree of a commit.
+//
+// It knows trees and the format, and not where either comes from or goes to.
+//
+//	err := index.Write(w, index.Source{Root: root, Tree: tree, Token: token})
+//
+// Entries have no times and sizes. They are all marked as unchanged since Token,
+// so the git program looks only at files that it is told of when it asks what
+// changed since then (core.fsmonitor), and compares the content of those. The
+// trees are written along, so it need not compare the entries with the commit
+// either.
+package index
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/sha1" // what the format is checked with
+	"encoding/binary"
+	"fmt"
+	"hash"
+	"io"
+
+	"github.com/wsmount/wsmount/providers/git/internal/object"
+)
+
+// Source is what an index is made of.
+type Source struct {
+	Root  object.ID                                  // of the commit's tree; zero: it has no entries
+	Tree  func(id object.ID) (raw []byte, err error) // a tree's content
+	Token string                                     // since when no entry has changed
+
+	// Hidden are names that the work tree does not show. git is told not to
+	// expect them; nil: there are none.
+	Hidden func(name string) bool
+}
+
+// Write writes an index of version 3, which git reads since 1.7.
+func Write(w io.Writer, s Source) error {
+	b := &builder{Source: s}
+	count, err := b.count(s.Root)
+	if err != nil {
+		return err
+	}
+	sum := sha1.New()
+	b.out = bufio.NewWriterSize(io.MultiWriter(w, sum), 64<<10)
+	b.number(0x44495243, 3, uint32(count)) // "DIRC"
+	if err := b.entries(s.Root, "", false); err != nil {
+		return err
+	}
+	b.extension("TREE", b.trees.Bytes())
+	b.extension("FSMN", monitor(s.Token))
+	return b.end(w, sum)
+}
+
+type builder struct {
+	Source
+	out    *bufio.Writer // its errors stay until it is flushed
+	trees  bytes.Buffer  // the extension TREE
+	counts map[object.ID]int
+	path   []byte
+}
+
+// each visits the entries of a tree.
+func (b *builder) each(id object.ID, visit func(object.Entry) error) error {
+	if id.IsZero() {
+		return nil
+	}
+	raw, err := b.Tree(id)
+	if err != nil {
+		return err
+	}
+	for len(raw) > 0 {
+		var e object.Entry
+		if e, raw, err = object.Next(raw); err != nil {
+			return fmt.Errorf("%s: %w", id, err)
+		}
+		if err := visit(e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// count is how many entries an index has of a tree.
+func (b *builder) count(id object.ID) (n int, err error) {
+	if n, ok := b.counts[id]; ok {
+		return n, nil
+	}
+	err = b.each(id, func(e object.Entry) error {
+		if !e.Mode.IsDir() {
+			n++
+			return nil
+		}
+		below, err := b.count(e.ID)
+		n += below
+		return err
+	})
+	if b.counts == nil {
+		b.counts = map[object.ID]int{}
+	}
+	b.counts[id] = n
+	return n, err
+}
+
+// entries writes those of a tree. That trees are sorted as if the names of
+// directories ended in a slash puts all paths in the order of an index.
+func (b *builder) entries(id object.ID, name string, hidden bool) error {
+	below := 0
+	err := b.each(id, func(e object.Entry) error {
+		if e.Mode.IsDir() {
+			below++
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(&b.trees, "%s\x00%d %d\n%s", name, b.counts[id], below, id[:])
+	return b.each(id, func(e object.Entry) error {
+		start := len(b.path)
+		defer func() { b.path = b.path[:start] }()
+		b.path = append(b.path, e.Name...)
+		hidden := hidden || b.Hidden != nil && b.Hidden(e.Name)
+		if e.Mode.IsDir() {
+			b.path = append(b.path, '/')
+			return b.entries(e.ID, e.Name, hidden)
+		}
+		b.entry(e, hidden)
+		return nil
+	})
+}
+
+const (
+	flagExtended  = 1 << 14
+	flagNameMost  = 1<<12 - 1
+	extendedUnset = 1 << 14 // skip-worktree: the work tree does not have it
+)
+
+// entry writes one. The zeros are its times, place, owner and size.
+func (b *builder) entry(e object.Entry, hidden bool) {
+	b.number(0, 0, 0, 0, 0, 0, modeOf(e.Mode), 0, 0, 0)
+	b.out.Write(e.ID[:])
+	flags, size := uint16(min(len(b.path), flagNameMost)), 62
+	if hidden {
+		flags |= flagExtended
+	}
+	b.short(flags)
+	if hidden {
+		b.short(extendedUnset)
+		size += 2
+	}
+	b.out.Write(b.path)
+	var zeros [8]byte
+	b.out.Write(zeros[:8-(size+len(b.path))%8])
+}
+
+// modeOf is the mode that an index has for an entry: of old trees some bits more
+// are known.
+func modeOf(m object.Mode) uint32 {
+	switch {
+	case m.IsLink(), m.IsSubmodule():
+		return uint32(m)
+	case m.Executable():
+		return uint32(object.ModeExec)
+	}
+	return uint32(object.ModeFile)
+}
+
+// monitor is the extension FSMN: no entry has changed since token.
+func monitor(token string) []byte {
+	b := binary.BigEndian.AppendUint32(nil, 2)
+	b = append(append(b, token...), 0)
+	// A bitmap of no bits: its size, one word of 8 bytes, and where its last
+	// marker is.
+	b = binary.BigEndian.AppendUint32(b, 20)
+	b = binary.BigEndian.AppendUint32(b, 0)
+	b = binary.BigEndian.AppendUint32(b, 1)
+	b = binary.BigEndian.AppendUint64(b, 0)
+	return binary.BigEndian.AppendUint32(b, 0)
+}
+
+func (b *builder) extension(name string, content []byte) {
+	b.out.WriteString(name)
+	b.number(uint32(len(content)))
+	b.out.Write(content)
+}
+
+func (b *builder) number(list ...uint32) {
+	for _, n := range list {
+		b.out.Write(binary.BigEndian.AppendUint32(nil, n))
+	}
+}
+
+func (b *builder) short(n uint16) { b.out.Write(binary.BigEndian.AppendUint16(nil, n)) }
+
+// end writes the sum of all behind it.
+func (b *builder) end(w io.Writer, sum hash.Hash) error {
+	if err := b.out.Flush(); err != nil {
+		return err
+	}
+	_, err := w.Write(sum.Sum(nil))
+	return err
+}
