@@ -14,12 +14,12 @@ var _ fs.Sided = (*Volume)(nil)
 
 // Aside implements fs.Sided, with what the provider shows to its service's own
 // programs, if it does.
-func (v *Volume) Aside() fs.Aside {
+func (v *Volume) Aside(root string) fs.Aside {
 	inspector, ok := providers.As[providers.Inspector](v.p)
 	if !ok {
 		return fs.Aside{}
 	}
-	in := inspector.Inspect(v.differing)
+	in := inspector.Inspect(root, v.differing)
 	return fs.Aside{Names: in.Names, Tree: &inspected{v, in}}
 }
 
@@ -43,6 +43,7 @@ func (v *Volume) differing(ctx context.Context) (head providers.Revision, paths 
 		return !all
 	}
 	v.table.Dirty(0, func(_ uint64, l table.Link) bool { return add(l) })
+	v.table.Local(v.shared, add)
 	for _, ino := range v.marked(writingPrefix) { // of what no close has told of yet
 		if n := v.table.Inode(ino); n != nil {
 			for _, l := range n.Links {
@@ -51,6 +52,17 @@ func (v *Volume) differing(ctx context.Context) (head providers.Revision, paths 
 		}
 	}
 	return head, paths, all, v.table.Err()
+}
+
+// shared reports whether a directory is one of the backend's, or may be: below one
+// that stays here everything does. mu is held.
+func (v *Volume) shared(dir table.Ino) bool {
+	n := v.table.Inode(dir)
+	if n == nil || len(n.Links) == 0 {
+		return dir == table.Root
+	}
+	rec, _ := v.table.Name(n.Links[0].Dir, n.Links[0].Name)
+	return !rec.Local
 }
 
 // holdLevel holds puller.still for reading, with a table that says what the head

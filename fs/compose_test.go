@@ -27,7 +27,7 @@ func TestPartsThatCannotStandTogether(t *testing.T) {
 		{"governing file outside", []Part{{Volume: newFake(), Governing: []string{"../WORKSPACE.md"}}}, "plain path"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			_, err := newTree(tt.parts, ".wsmount")
+			_, err := newTree(tt.parts, ".wsmount", "/mnt")
 			if err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("error %v, want one with %q", err, tt.want)
 			}

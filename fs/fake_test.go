@@ -174,7 +174,7 @@ func newWorld(t *testing.T, parts ...Part) *world {
 	t.Helper()
 	o := Options{}
 	o.setDefaults()
-	tree, err := newTree(parts, o.ControlName)
+	tree, err := newTree(parts, o.ControlName, "/mnt")
 	if err != nil {
 		t.Fatal(err)
 	}

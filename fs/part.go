@@ -90,18 +90,19 @@ type tree struct {
 	slots       []*slot
 	parts       []*part
 	controlName string
+	mountpoint  string
 }
 
 // newTree checks the parts and lays them out. The slot of the root part is 0,
 // so that its root has node id 1, which is the kernel's number for a root.
-func newTree(in []Part, controlName string) (*tree, error) {
+func newTree(in []Part, controlName, mountpoint string) (*tree, error) {
 	if len(in) == 0 || in[0].At != "" {
 		return nil, errors.New("fs: the first part must be the root")
 	}
 	if len(in) > maxParts {
 		return nil, fmt.Errorf("fs: %d parts, at most %d", len(in), maxParts)
 	}
-	t := &tree{controlName: controlName}
+	t := &tree{controlName: controlName, mountpoint: mountpoint}
 	for _, p := range in {
 		if err := t.add(p); err != nil {
 			return nil, err
@@ -133,7 +134,7 @@ func (t *tree) add(in Part) error {
 	if p.vol == nil {
 		p.vol = &unavailable{reason: in.Unavailable}
 	}
-	p.aside = newAside(p.vol)
+	p.aside = newAside(p.vol, path.Join(t.mountpoint, p.At))
 	t.parts = append(t.parts, p)
 	for kind, vol := range [slotsOfPart]Volume{slotVolume: p.vol, slotControl: newControl(in.Control, p.vol), slotGap: nil, slotAside: p.aside} {
 		t.slots = append(t.slots, &slot{n: uint16(len(t.slots)), vol: vol, part: p, kind: slotKind(kind)})

@@ -74,7 +74,7 @@ const (
 // the last request.
 func Serve(mountpoint string, parts []Part, o Options) (*Server, error) {
 	o.setDefaults()
-	t, err := newTree(parts, o.ControlName)
+	t, err := newTree(parts, o.ControlName, mountpoint)
 	if err != nil {
 		return nil, err
 	}

@@ -295,7 +295,8 @@ type ShownFile interface {
 
 // A Sided is a volume that shows something beside its own names, for programs
 // that look for it in its root (git's .git).
-type Sided interface{ Aside() Aside }
+// root is the path at which its root is mounted.
+type Sided interface{ Aside(root string) Aside }
 
 // Aside is what a Sided shows. Nothing in it can be changed, and nothing can be
 // made or removed under its names.

@@ -61,7 +61,11 @@ func TestGitProgram(t *testing.T) {
 	harness.RequireTools(t, "git", "rsync")
 	g := newGitStage(t)
 	g.seed()
-	g.workspace("tree", "pull: {on: turn-start}, commit: {on: manual}, push: {on: per-commit}")
+	g.other.Write(map[string]string{"docs/.gitignore": "/deep/made\n!*.tmp\n", "kept.tmp": "tracked, and ignored\n"})
+	g.other.Git("add", "-f", "kept.tmp")
+	g.other.Commit("main", "more")
+	g.workspaceWith("tree", "config: {repo: acme/site, branch: main}, exclude: [out/, \"**/*.log\"], "+
+		"sync: {pull: {on: turn-start}, commit: {on: manual}, push: {on: per-commit}}", "")
 	m := g.w.Mount("@acme/tree")
 	g.likeAWorkTree(m, "after the clone")
 	if got := g.programs(m.Dir, "status", "--porcelain", "--ignored"); got != "" {
@@ -69,7 +73,12 @@ func TestGitProgram(t *testing.T) {
 	}
 
 	g.check(os.WriteFile(m.Dir+"/README.md", []byte("changed\n"), 0o644))
-	g.check(os.MkdirAll(m.Dir+"/new/dir", 0o755))
+	for _, dir := range []string{"new/dir", "out/much", "docs/deep/made"} {
+		g.check(os.MkdirAll(m.Dir+"/"+dir, 0o755))
+	}
+	for _, name := range []string{"out/much/x", "docs/only-here.log", "docs/deep/made/x", "docs/y.tmp", "many/2/z.log"} {
+		g.check(os.WriteFile(m.Dir+"/"+name, []byte("stays here, or is ignored\n"), 0o644))
+	}
 	g.check(os.WriteFile(m.Dir+"/new/dir/tool", []byte("#!/bin/sh\n"), 0o755))
 	g.check(os.WriteFile(m.Dir+"/new/ignored.tmp", []byte("x"), 0o644))
 	g.check(os.Rename(m.Dir+"/many/3", m.Dir+"/many/moved"))
@@ -98,11 +107,16 @@ func TestGitProgram(t *testing.T) {
 
 	g.other.Git("checkout", "-q", "-B", "main", "origin/main")
 	g.other.Git("reset", "-q", "--hard")
+	g.other.Git("clean", "-qfdx")
 	g.other.Write(map[string]string{"docs/theirs.md": "theirs\n", "many/2/2.txt": "theirs\n"})
 	g.other.Commit("main", "theirs")
 	g.w.MustRun("pull", m.Dir)
 	g.check(os.WriteFile(m.Dir+"/mine", []byte("mine\n"), 0o644))
 	g.likeAWorkTree(m, "after a pull")
+
+	g.check(os.Remove(m.Dir + "/docs/only-here.log"))
+	g.check(os.Rename(m.Dir+"/many/2/z.log", m.Dir+"/many/3.log"))
+	g.likeAWorkTree(m, "after changes of what stays here")
 
 	m.Kill()
 	m.Start()

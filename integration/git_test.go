@@ -49,9 +49,15 @@ func (g *gitStage) workspace(slug, sync string) {
 // workspaceOf registers @acme/slug in a repository, with further blocks.
 func (g *gitStage) workspaceOf(slug, config, sync, more string) {
 	g.t.Helper()
+	g.workspaceWith(slug, "config: {"+config+"}, sync: {"+sync+"}", more)
+}
+
+// workspaceWith registers @acme/slug with what its storage block says.
+func (g *gitStage) workspaceWith(slug, storage, more string) {
+	g.t.Helper()
 	dir := g.w.Mkdir("ws-"+slug, 0o755)
 	g.w.Write("ws-"+slug+"/WORKSPACE.md", harness.Manifest("@acme/"+slug, "identity: [ { name: Bob, email: bob@acme.test }, { name: Ops, email: ops@acme.test } ]\n"+
-		"storage: {inline: {provider: github, config: {"+config+"}, auth: {state: {env: [GITHUB_TOKEN]}}, sync: {"+sync+"}}}\n"+more), 0o644)
+		"storage: {inline: {provider: github, auth: {state: {env: [GITHUB_TOKEN]}}, "+storage+"}}\n"+more), 0o644)
 	g.w.MustRun("registry", "add", dir)
 }
 

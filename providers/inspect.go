@@ -10,13 +10,14 @@ import (
 // tree of files, as git does: what they need is shown beside the tree, and cannot
 // be changed.
 type Inspector interface {
-	// Inspect shows it for a working copy of the provider. It does no work yet.
-	Inspect(work Changes) Inspection
+	// Inspect shows it for a working copy of the provider at a path. It does no
+	// work yet.
+	Inspect(root string, work Changes) Inspection
 }
 
 // Changes are the paths at which a working copy may differ from the head, those
-// of directories that may differ as a whole included: never one too few. All says
-// that it may differ anywhere.
+// of directories that may differ as a whole included, and what it has that never
+// goes to the backend: never one too few. All says that it may differ anywhere.
 type Changes func(ctx context.Context) (head Revision, paths []string, all bool, err error)
 
 // Inspection is what an Inspector shows. Show may be called from many goroutines.

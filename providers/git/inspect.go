@@ -37,14 +37,15 @@ const (
 // program, of which nothing can be changed from there. It has what there is in
 // this repository, an index of the head, and asks what has changed since by
 // reading a file.
-func (p *Provider) Inspect(work providers.Changes) providers.Inspection {
-	g := &gitTree{p: p, work: work, since: p.o.Now()}
+func (p *Provider) Inspect(root string, work providers.Changes) providers.Inspection {
+	g := &gitTree{p: p, root: root, work: work, since: p.o.Now()}
 	return providers.Inspection{Names: map[string]string{".git": gitFile, gitDir: ""}, Show: g.show}
 }
 
 // gitTree is what the git program finds.
 type gitTree struct {
 	p     *Provider
+	root  string // where the work tree is
 	work  providers.Changes
 	since time.Time
 
@@ -105,7 +106,7 @@ func (textFile) Close() error { return nil }
 func (g *gitTree) config() string {
 	tracked := g.p.branch
 	var b strings.Builder
-	b.WriteString("[core]\n\trepositoryformatversion = 0\n\tbare = false\n\tfilemode = true\n\tsymlinks = true\n\tautocrlf = false\n" +
+	b.WriteString("[core]\n\trepositoryformatversion = 0\n\tbare = false\n\tfilemode = true\n\tsymlinks = true\n\tautocrlf = false\n\tuntrackedCache = true\n" +
 		"\tfsmonitorHookVersion = 2\n\tfsmonitor = " + quote(`f() { cat "`+gitDir+"/"+changedDir+`/$2"; }; f`) + "\n" +
 		"[gc]\n\tauto = 0\n[maintenance]\n\tauto = false\n")
 	fmt.Fprintf(&b, "[remote \"origin\"]\n\turl = %s\n\ttagOpt = --no-tags\n\tfetch = %s\n", quote(g.p.repo.state.URL),
@@ -207,7 +208,7 @@ func (g *gitTree) make(v *view) (_ *madeIndex, err error) {
 		return nil, err
 	}
 	m := &madeIndex{f: f, head: v.commit, users: 1}
-	err = index.Write(f, index.Source{Root: v.root, Tree: v.tree, Token: v.commit.String(), Hidden: hidden})
+	err = index.Write(f, index.Source{Root: v.root, Tree: v.tree, Token: v.commit.String(), Hidden: hidden, Place: g.root})
 	if err == nil {
 		m.size, err = f.Seek(0, 1)
 	}

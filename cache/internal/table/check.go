@@ -19,6 +19,7 @@ func (t *Table) Check() error {
 	c.inodes()
 	c.cookies()
 	c.dirty()
+	c.local()
 	if err := t.Err(); err != nil {
 		c.found = append(c.found, err)
 	}
@@ -30,10 +31,11 @@ type checker struct {
 	t     *Table
 	found []error
 
-	dir                              Ino // whose names are being read
-	entries, subdirs                 uint64
-	allEntries, allCookies, allDirty int
-	allLinks, allHomes, atHomes      int
+	dir                         Ino // whose names are being read
+	entries, subdirs            uint64
+	allEntries, allCookies      int
+	allDirty, allLocal          int
+	allLinks, allHomes, atHomes int
 }
 
 func (c *checker) wrong(format string, args ...any) {
@@ -76,6 +78,12 @@ func (c *checker) name(l Link, n Name) {
 		c.atHomes++
 		if i := c.t.Inode(home); i == nil || !slices.Contains(i.Homes, l) {
 			c.wrong("%q in %d is at the backend inode %d, which does not know it", l.Name, l.Dir, home)
+		}
+	}
+	if n.Local {
+		c.allLocal++
+		if !c.t.has(localKey(l.Dir, l.Name)) {
+			c.wrong("%q in %d is local, and not listed as such", l.Name, l.Dir)
 		}
 	}
 	if n.Seq != 0 {
@@ -168,6 +176,14 @@ func (c *checker) cookies() {
 	})
 	if c.allCookies != c.allEntries {
 		c.wrong("%d entries are in the order of readdir, and there are %d", c.allCookies, c.allEntries)
+	}
+}
+
+func (c *checker) local() {
+	count := 0
+	c.t.Local(func(Ino) bool { return true }, func(Link) bool { count++; return true })
+	if count != c.allLocal {
+		c.wrong("%d names are listed as local, and %d are", count, c.allLocal)
 	}
 }
 

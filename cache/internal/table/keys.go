@@ -7,6 +7,7 @@ import "encoding/binary"
 //	c dir cookie   the entries of a directory in the order of readdir
 //	d seq          the names with something to send, in order
 //	i ino          inodes
+//	l dir name     the names that stay on this machine
 //	m what         of the table itself
 //	n dir name     names
 //	r key          records of others
@@ -16,6 +17,7 @@ const (
 	keyCookie = 'c'
 	keyDirty  = 'd'
 	keyInode  = 'i'
+	keyLocal  = 'l'
 	keyMeta   = 'm'
 	keyName   = 'n'
 	keyRecord = 'r'
@@ -24,6 +26,7 @@ const (
 var (
 	keySession = []byte("msession")
 	keyNumbers = []byte("mnumbers")
+	keyListed  = []byte("mlocal") // there is a list of names that stay here
 )
 
 func number(k []byte, n uint64) []byte { return binary.BigEndian.AppendUint64(k, n) }
@@ -40,6 +43,8 @@ func nameKey(dir Ino, name string) []byte {
 	k := make([]byte, 0, 9+len(name))
 	return append(number(append(k, keyName), dir), name...)
 }
+
+func localKey(dir Ino, name string) []byte { return append(number([]byte{keyLocal}, dir), name...) }
 
 func recordKey(key string) []byte { return append([]byte{keyRecord}, key...) }
 

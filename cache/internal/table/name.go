@@ -40,8 +40,8 @@ type known struct {
 // nothing (Ino 0, no Base, Seq 0, no Attempt) disappears.
 //
 // It keeps what hangs on names: Links and Homes of the inodes that have or had
-// it, Subdirs, Entries and Cookies of dir, the order of readdir and the order
-// of what is to be sent. These inodes, and dir when its entries change, must
+// it, Subdirs, Entries and Cookies of dir, the order of readdir, the order of
+// what is to be sent and the list of what is Local. These inodes, and dir when its entries change, must
 // be there; they are edited. What n points to is the table's from now on. A name gets a cookie, which its directory never
 // had before, when Ino was 0 and is no more.
 func (t *Table) SetName(dir Ino, name string, n Name) {
@@ -59,6 +59,7 @@ func (t *Table) SetName(dir Ino, name string, n Name) {
 		return
 	}
 	t.setDirty(l, old.Seq, n.Seq)
+	t.setLocal(l, old.Local, n.Local && !n.gone())
 	t.changes++
 	switch {
 	case !n.gone():

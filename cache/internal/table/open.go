@@ -126,7 +126,9 @@ func (t *Table) open(dir string) error {
 	t.readNumbers()
 	t.checkGuard(dir)
 	t.readDirty()
-	err = t.Err()
+	if err = t.Err(); made && err == nil {
+		err = t.listLocal()
+	}
 	if err == nil && !made {
 		err = t.writeFormat(dir)
 	}

@@ -57,6 +57,9 @@ func (t *Table) beginSession() bool {
 	}
 	t.session.begun = true
 	t.writeSession(0)
+	if t.session.last.First {
+		t.write(keyListed, nil)
+	}
 	return true
 }
 

@@ -33,6 +33,10 @@ type Source struct {
 	// Hidden are names that the work tree does not show. git is told not to
 	// expect them; nil: there are none.
 	Hidden func(name string) bool
+
+	// Place is where the work tree is. There, git status believes that the
+	// directories have nothing else either.
+	Place string
 }
 
 // Write writes an index of version 3, which git reads since 1.7.
@@ -49,6 +53,10 @@ func Write(w io.Writer, s Source) error {
 		return err
 	}
 	b.extension("TREE", b.trees.Bytes())
+	if err := b.untracked(s.Root, ""); err != nil {
+		return err
+	}
+	b.extension("UNTR", b.extra.encode(s.Place))
 	b.extension("FSMN", monitor(s.Token))
 	return b.end(w, sum)
 }
@@ -57,6 +65,7 @@ type builder struct {
 	Source
 	out    *bufio.Writer // its errors stay until it is flushed
 	trees  bytes.Buffer  // the extension TREE
+	extra  untracked
 	counts map[object.ID]int
 	path   []byte
 }
@@ -131,6 +140,26 @@ func (b *builder) entries(id object.ID, name string, hidden bool) error {
 	})
 }
 
+// untracked enters the directories of a tree that are shown.
+func (b *builder) untracked(id object.ID, name string) error {
+	var shown []object.Entry
+	err := b.each(id, func(e object.Entry) error {
+		if b.Hidden == nil || !b.Hidden(e.Name) {
+			shown = append(shown, e)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for _, e := range b.extra.add(name, shown) {
+		if err := b.untracked(e.ID, e.Name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 const (
 	flagExtended  = 1 << 14
 	flagNameMost  = 1<<12 - 1
@@ -171,13 +200,8 @@ func modeOf(m object.Mode) uint32 {
 func monitor(token string) []byte {
 	b := binary.BigEndian.AppendUint32(nil, 2)
 	b = append(append(b, token...), 0)
-	// A bitmap of no bits: its size, one word of 8 bytes, and where its last
-	// marker is.
-	b = binary.BigEndian.AppendUint32(b, 20)
-	b = binary.BigEndian.AppendUint32(b, 0)
-	b = binary.BigEndian.AppendUint32(b, 1)
-	b = binary.BigEndian.AppendUint64(b, 0)
-	return binary.BigEndian.AppendUint32(b, 0)
+	changed := bitmap(nil)
+	return append(binary.BigEndian.AppendUint32(b, uint32(len(changed))), changed...)
 }
 
 func (b *builder) extension(name string, content []byte) {
