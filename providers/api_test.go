@@ -30,10 +30,15 @@ var pathLike = regexp.MustCompile(`(?i)path|file|folder|root|(^|[a-z])dir(ectory
 
 // mayBePath are the exceptions, each with its reason.
 var mayBePath = map[string]string{
-	"local.Open root":             "the constructor of the provider that is a directory",
-	"providers.Settings.StateDir": "where a provider may keep what is its own; nothing of its tree is there by name",
-	"git.Options.Dir":             "the constructor's side of StateDir",
-	"providertest.T.TempDir ret":  "what tests have of *testing.T; no part of the seam",
+	"local.Open root":                   "the constructor of the provider that is a directory",
+	"providers.Settings.StateDir":       "where a provider may keep what is its own; nothing of its tree is there by name",
+	"git.Options.Dir":                   "the constructor's side of StateDir",
+	"providers.Inspector.Inspect root":  "git status believes what it is told of a work tree only where that is",
+	"providers.Everything.Inspect root": "the same",
+	"git.Provider.Inspect root":         "the same",
+	"providers.Changes ret paths":       "in the tree, and those of whole directories, which no Locator is",
+	"providers.Inspection.Show path":    "of what is shown, which is no part of the tree",
+	"providertest.T.TempDir ret":        "what tests have of *testing.T; no part of the seam",
 }
 
 func TestNoPathCrossesTheSeam(t *testing.T) {

@@ -8,15 +8,12 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"path"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/wsmount/wsmount/providers"
-	"github.com/wsmount/wsmount/providers/git/internal/index"
 	"github.com/wsmount/wsmount/providers/git/internal/object"
 	"github.com/wsmount/wsmount/providers/git/internal/odb"
 )
@@ -49,8 +46,7 @@ type gitTree struct {
 	work  providers.Changes
 	since time.Time
 
-	mu   sync.Mutex // held while an index is made, and guards it
-	made *madeIndex // nil: none yet
+	indices indices
 }
 
 func (g *gitTree) show(ctx context.Context, at string) (providers.Exhibit, error) {
@@ -76,7 +72,7 @@ func (g *gitTree) exhibit(ctx context.Context, at string) (providers.Exhibit, er
 	case "packed-refs":
 		return g.refs()
 	case "index":
-		return g.index()
+		return g.index(ctx)
 	}
 	switch dir, name := path.Split(at); strings.TrimSuffix(dir, "/") {
 	case packDir:
@@ -144,79 +140,6 @@ func (g *gitTree) pack(name string) (providers.Exhibit, error) {
 	}
 	return providers.Exhibit{Size: size, Time: g.since, Version: name, Lasting: true,
 		Open: func() (providers.ExhibitFile, error) { return store.OpenFile(name) }}, nil
-}
-
-// madeIndex is an index in a file that has no name any more. It is closed when
-// nobody has it open and there is another one.
-type madeIndex struct {
-	f    *os.File
-	head id
-	size int64
-
-	mu    sync.Mutex
-	users int
-}
-
-func (m *madeIndex) ReadAt(b []byte, off int64) (int, error) { return m.f.ReadAt(b, off) }
-
-func (m *madeIndex) use(n int) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.users += n; m.users == 0 {
-		m.f.Close()
-	}
-}
-
-func (m *madeIndex) Close() error {
-	m.use(-1)
-	return nil
-}
-
-// index is that of the head, made when it is first asked for.
-func (g *gitTree) index() (providers.Exhibit, error) {
-	v := g.p.now.Load()
-	if v.commit.IsZero() {
-		return providers.Exhibit{}, providers.ErrNotExist
-	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.made == nil || g.made.head != v.commit {
-		m, err := g.make(v)
-		if err != nil {
-			return providers.Exhibit{}, err
-		}
-		if g.made != nil {
-			g.made.Close()
-		}
-		g.made = m
-	}
-	m := g.made
-	return providers.Exhibit{Size: m.size, Time: g.since, Version: m.head.String(), Open: func() (providers.ExhibitFile, error) {
-		g.mu.Lock()
-		defer g.mu.Unlock()
-		if m != g.made { // its file may be closed
-			return nil, providers.ErrConflict
-		}
-		m.use(1)
-		return m, nil
-	}}, nil
-}
-
-func (g *gitTree) make(v *view) (_ *madeIndex, err error) {
-	f, err := g.p.repo.objects.Scratch("index-")
-	if err != nil {
-		return nil, err
-	}
-	m := &madeIndex{f: f, head: v.commit, users: 1}
-	err = index.Write(f, index.Source{Root: v.root, Tree: v.tree, Token: v.commit.String(), Hidden: hidden, Place: g.root})
-	if err == nil {
-		m.size, err = f.Seek(0, 1)
-	}
-	if err != nil {
-		f.Close()
-		return nil, err
-	}
-	return m, nil
 }
 
 // changed answers the git program, which has an index of some commit and asks

@@ -5,11 +5,17 @@
 //
 //	err := index.Write(w, index.Source{Root: root, Tree: tree, Token: token})
 //
-// Entries have no times and sizes. They are all marked as unchanged since Token,
-// so the git program looks only at files that it is told of when it asks what
+// Entries have no times and sizes. They are marked as unchanged since Token, so
+// the git program looks only at files that it is told of when it asks what
 // changed since then (core.fsmonitor), and compares the content of those. The
 // trees are written along, so it need not compare the entries with the commit
 // either.
+//
+// Up to git 2.42, `git diff HEAD` takes an entry that is only so marked for
+// removed, at random: it looks at a stat that was never made. So each is assumed
+// unchanged too, which keeps it from looking, and programs that do not ask what
+// changed are told by this alone. Except gives the index of a work tree in which
+// some paths have changed.
 package index
 
 import (
@@ -39,26 +45,29 @@ type Source struct {
 	Place string
 }
 
-// Write writes an index of version 3, which git reads since 1.7.
-func Write(w io.Writer, s Source) error {
+// Write writes an index of version 3, which git reads since 1.7. The result is
+// where its entries are.
+func Write(w io.Writer, s Source) (*Entries, error) {
 	b := &builder{Source: s}
 	count, err := b.count(s.Root)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	sum := sha1.New()
 	b.out = bufio.NewWriterSize(io.MultiWriter(w, sum), 64<<10)
 	b.number(0x44495243, 3, uint32(count)) // "DIRC"
+	b.at.places = make([]uint32, 0, count)
+	b.next = 12
 	if err := b.entries(s.Root, "", false); err != nil {
-		return err
+		return nil, err
+	}
+	if err := b.untracked(s.Root, ""); err != nil {
+		return nil, err
 	}
 	b.extension("TREE", b.trees.Bytes())
-	if err := b.untracked(s.Root, ""); err != nil {
-		return err
-	}
 	b.extension("UNTR", b.extra.encode(s.Place))
 	b.extension("FSMN", monitor(s.Token))
-	return b.end(w, sum)
+	return &b.at, b.end(w, sum)
 }
 
 type builder struct {
@@ -68,6 +77,8 @@ type builder struct {
 	extra  untracked
 	counts map[object.ID]int
 	path   []byte
+	at     Entries
+	next   uint32 // where the next entry will be
 }
 
 // each visits the entries of a tree.
@@ -161,6 +172,8 @@ func (b *builder) untracked(id object.ID, name string) error {
 }
 
 const (
+	headSize      = 62 // of an entry before its path, without more flags
+	flagUnchanged = 1 << 15
 	flagExtended  = 1 << 14
 	flagNameMost  = 1<<12 - 1
 	extendedUnset = 1 << 14 // skip-worktree: the work tree does not have it
@@ -170,7 +183,7 @@ const (
 func (b *builder) entry(e object.Entry, hidden bool) {
 	b.number(0, 0, 0, 0, 0, 0, modeOf(e.Mode), 0, 0, 0)
 	b.out.Write(e.ID[:])
-	flags, size := uint16(min(len(b.path), flagNameMost)), 62
+	flags, size := flagUnchanged|uint16(min(len(b.path), flagNameMost)), headSize
 	if hidden {
 		flags |= flagExtended
 	}
@@ -181,7 +194,10 @@ func (b *builder) entry(e object.Entry, hidden bool) {
 	}
 	b.out.Write(b.path)
 	var zeros [8]byte
-	b.out.Write(zeros[:8-(size+len(b.path))%8])
+	pad := 8 - (size+len(b.path))%8
+	b.out.Write(zeros[:pad])
+	b.at.places = append(b.at.places, b.next)
+	b.next += uint32(size + len(b.path) + pad)
 }
 
 // modeOf is the mode that an index has for an entry: of old trees some bits more

@@ -1,0 +1,150 @@
+package git
+
+import (
+	"context"
+	"crypto/sha256"
+	"io"
+	"os"
+	"strings"
+	"sync"
+
+	"github.com/wsmount/wsmount/providers"
+	"github.com/wsmount/wsmount/providers/git/internal/index"
+)
+
+// indices are the indices that the git program was shown last: of the head, made
+// when it is first asked for, and of the head with what has changed since.
+type indices struct {
+	mu      sync.Mutex // held while one is made; guards what follows
+	head    *indexFile
+	entries *index.Entries // of head
+	changed *indexFile     // may be head
+}
+
+// indexFile is an index in a file that has no name any more. It is closed when it
+// is not the last, and nobody has it open.
+type indexFile struct {
+	*os.File
+	of   id
+	key  string // what has changed
+	size int64
+
+	mu    sync.Mutex
+	users int
+}
+
+// use notes that n more have it. It reports whether it was still open.
+func (f *indexFile) use(n int) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.users == 0 {
+		return false
+	}
+	if f.users += n; f.users == 0 {
+		f.File.Close()
+	}
+	return true
+}
+
+// Close ends one use.
+func (f *indexFile) Close() error {
+	f.use(-1)
+	return nil
+}
+
+// index is that of the working copy as it is now.
+func (g *gitTree) index(ctx context.Context) (providers.Exhibit, error) {
+	head, paths, all, err := g.work(ctx)
+	if err != nil || head == "" {
+		return providers.Exhibit{}, firstError(err, providers.ErrNotExist)
+	}
+	if all {
+		paths = []string{"/"}
+	}
+	f, err := g.indexOf(head, paths)
+	if err != nil {
+		return providers.Exhibit{}, err
+	}
+	return providers.Exhibit{Size: f.size, Time: g.since, Version: f.of.String() + f.key, Open: func() (providers.ExhibitFile, error) {
+		if !f.use(1) { // there is another one by now
+			return nil, providers.ErrConflict
+		}
+		return f, nil
+	}}, nil
+}
+
+func (g *gitTree) indexOf(head providers.Revision, paths []string) (*indexFile, error) {
+	commit, err := g.p.commitOf(head)
+	if err != nil {
+		return nil, err
+	}
+	sum := sha256.Sum256([]byte(strings.Join(paths, "\x00")))
+	key, in := string(sum[:]), &g.indices
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if f := in.changed; f != nil && f.of == commit && f.key == key {
+		return f, nil
+	}
+	if in.head == nil || in.head.of != commit {
+		if err := g.makeIndex(commit); err != nil {
+			return nil, err
+		}
+	}
+	f := in.head
+	if len(paths) == 0 {
+		f.use(1)
+	} else if f, err = g.changeIndex(paths); err != nil {
+		return nil, err
+	}
+	if in.changed != nil {
+		in.changed.Close()
+	}
+	f.key, in.changed = key, f
+	return f, nil
+}
+
+// makeIndex makes that of a commit. indices.mu is held.
+func (g *gitTree) makeIndex(commit id) error {
+	v, err := g.p.repo.viewOf(commit)
+	if err != nil {
+		return err
+	}
+	f, err := g.p.repo.objects.Scratch("index-")
+	if err != nil {
+		return err
+	}
+	made := &indexFile{File: f, of: commit, users: 1}
+	in := &g.indices
+	entries, err := index.Write(f, index.Source{Root: v.root, Tree: v.tree, Token: v.commit.String(), Hidden: hidden, Place: g.root})
+	if err == nil {
+		made.size, err = f.Seek(0, io.SeekCurrent)
+	}
+	if err != nil {
+		f.Close()
+		return err
+	}
+	if in.head != nil {
+		in.head.Close()
+	}
+	in.head, in.entries = made, entries
+	return nil
+}
+
+// changeIndex makes that of the head with changed paths. indices.mu is held.
+func (g *gitTree) changeIndex(paths []string) (*indexFile, error) {
+	f, err := g.p.repo.objects.Scratch("index-")
+	if err != nil {
+		return nil, err
+	}
+	in := &g.indices
+	made := &indexFile{File: f, of: in.head.of, size: in.head.size, users: 1}
+	_, err = io.Copy(f, io.NewSectionReader(in.head.File, 0, in.head.size))
+	if err == nil {
+		err = in.entries.Except(f, made.size, paths)
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return made, nil
+}
