@@ -59,15 +59,17 @@ func (t *Table) SetName(dir Ino, name string, n Name) {
 		return
 	}
 	t.setDirty(l, old.Seq, n.Seq)
-	t.setLocal(l, old.Local, n.Local && !n.gone())
 	t.changes++
 	switch {
 	case !n.gone():
 		t.write(nameKey(dir, name), n.encode(nil))
 	case there:
 		t.delete(nameKey(dir, name))
+	}
+	if n.gone() {
 		n = Name{}
 	}
+	t.setLocal(l, old.Local, n.Local)
 	t.names.put(l, known{n, !n.gone()})
 	t.named = append(t.named, l)
 }

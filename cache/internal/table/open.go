@@ -154,6 +154,12 @@ func (t *Table) openPebble(dir string, made bool) (err error) {
 		return err
 	}
 	o.Lock = t.lock
+	if made {
+		err = t.checkHoles(db)
+	}
+	if err != nil {
+		return errors.Join(err, t.lock.Close())
+	}
 	if t.db, err = pebble.Open(db, o); err != nil {
 		return errors.Join(openError{err}, t.lock.Close())
 	}

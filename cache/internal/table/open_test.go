@@ -106,6 +106,54 @@ func rewrite(t *testing.T, dir, pattern string, change func([]byte) []byte) {
 	}
 }
 
+// TestHole: a log or a manifest that was damaged in the middle is not taken for
+// one that ends there, unless the power was cut: then that may be what was lost.
+func TestHole(t *testing.T) {
+	for _, pattern := range []string{"db/log/*.log", "db/MANIFEST-*"} {
+		for _, part := range []int{20, 50, 90, 99} {
+			dir := made(t, 600)
+			rewrite(t, dir, pattern, func(b []byte) []byte {
+				b[len(b)*part/100] ^= 1
+				return b
+			})
+			if tab, err := Open(dir, Options{}); !errors.Is(err, ErrDamaged) {
+				t.Errorf("%s, one bit at %d %%: %v", pattern, part, err)
+				if err == nil {
+					tab.Close()
+				}
+			}
+			tab, err := Open(dir, Options{BootID: "another"})
+			if err != nil {
+				if pattern != "db/MANIFEST-*" || !errors.Is(err, ErrDamaged) {
+					t.Errorf("%s, one bit at %d %%, after a power cut: %v", pattern, part, err)
+				}
+				continue
+			}
+			if err := tab.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}
+
+// TestTornEnd: what a kill leaves of the last write is no damage.
+func TestTornEnd(t *testing.T) {
+	for cut := 1; cut < 60; cut += 7 {
+		dir := made(t, 600)
+		rewrite(t, dir, "db/log/*.log", func(b []byte) []byte { return b[:len(b)-cut] })
+		tab, err := Open(dir, Options{})
+		if errors.Is(err, ErrDamaged) && cut > 40 { // the numbers of the session's end
+			continue
+		}
+		if err != nil {
+			t.Fatalf("%d bytes cut off: %v", cut, err)
+		}
+		if err := tab.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // TestDamaged: what is broken is called damaged, at Open or at the first read
 // that meets it, and never taken for an empty table or a wrong answer.
 func TestDamaged(t *testing.T) {

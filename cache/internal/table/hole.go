@@ -1,0 +1,161 @@
+package table
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"io/fs"
+	"log/slog"
+	"path"
+	"strconv"
+	"strings"
+)
+
+// Pebble takes whatever it cannot read in its newest log, and in the manifest,
+// for the torn end of the last write, and goes on without what is behind. After a
+// kill that is right: what was written is all there, but for a part of the last
+// write. So where what cannot be read is all there, or something that can be is
+// behind it, the file was damaged since. After a power cut it was not: a disk
+// writes in any order.
+//
+// Which of the two it was stands in a file beside the database, written with the
+// first commit of each session: the boot that it ran in.
+
+func bootPath(dir string) string { return dir + ".boot" }
+
+// sameBoot reports whether the machine has run all the time since the last
+// session began.
+func (t *Table) sameBoot(dir string) bool {
+	text, err := readFile(t.disk, bootPath(dir))
+	return err == nil && t.options.BootID != "" && text == t.options.BootID
+}
+
+func (t *Table) setBoot() {
+	if t.sameBoot(t.dir) {
+		return
+	}
+	if err := writeFile(t.disk, t.disk.PathDir(t.dir), bootPath(t.dir), t.options.BootID); err != nil {
+		t.log.Warn("the boot of the table was not written", slog.Any("err", err))
+	}
+}
+
+// checkHoles looks for damage that Pebble would not see.
+func (t *Table) checkHoles(db string) error {
+	if !t.sameBoot(t.dir) {
+		return nil
+	}
+	logs, err := t.disk.List(t.disk.logs)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	for _, name := range logs {
+		number, is := strings.CutSuffix(name, ".log")
+		n, err := strconv.ParseUint(number, 10, 64)
+		if !is || err != nil {
+			continue
+		}
+		if err := t.checkHole(t.disk.PathJoin(t.disk.logs, name), uint32(n)); err != nil {
+			return err
+		}
+	}
+	names, err := t.disk.List(db)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if strings.HasPrefix(name, "MANIFEST-") {
+			if err := t.checkHole(t.disk.PathJoin(db, name), 0); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// checkHole looks at one file of records; log is its number if it is a log.
+func (t *Table) checkHole(file string, log uint32) error {
+	f, err := t.disk.Open(file)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	content, err := io.ReadAll(f)
+	if err != nil {
+		return err
+	}
+	end := readable(content, log)
+	if end == len(content) {
+		return nil
+	}
+	if size, _ := chunk(blockFrom(content, end), log); size > 0 {
+		return fmt.Errorf("%w: %s has %d bytes at %d that are not what was written", ErrDamaged, path.Base(file), size, end)
+	}
+	if at, ok := nextChunk(content, end+1, log); ok {
+		return fmt.Errorf("%w: %s cannot be read at %d, and can be at %d", ErrDamaged, path.Base(file), end, at)
+	}
+	return nil
+}
+
+// blockFrom is what there is of a block from a place on.
+func blockFrom(content []byte, at int) []byte {
+	return content[at:min(at+blockSize-at%blockSize, len(content))]
+}
+
+// What follows is how Pebble's package record lays a file out: blocks, and in
+// them chunks with a checksum, which in a log have its number.
+const (
+	blockSize = 32 << 10
+	plainHead = 7
+	logHead   = plainHead + 4
+)
+
+// readable is up to where a file of records is chunk after chunk.
+func readable(content []byte, log uint32) int {
+	for at := 0; at < len(content); {
+		left, rest := blockSize-at%blockSize, blockFrom(content, at)
+		size, ok := chunk(rest, log)
+		switch {
+		case ok:
+			at += size
+		case left < logHead: // zeros, where no chunk fits
+			at += left
+		case log != 0 && len(rest) >= logHead && binary.LittleEndian.Uint32(rest[plainHead:]) == log+1:
+			return len(content) // the log ends here, and what is behind is of an older one
+		default:
+			return at
+		}
+	}
+	return len(content)
+}
+
+// nextChunk finds a chunk at any place from one on.
+func nextChunk(content []byte, from int, log uint32) (at int, ok bool) {
+	for at := from; at < len(content); at++ {
+		if _, ok := chunk(blockFrom(content, at), log); ok {
+			return at, true
+		}
+	}
+	return 0, false
+}
+
+// chunk reports whether b, which ends with its block, begins with a chunk. The size
+// is not 0 also of one that is all there and not what was written.
+func chunk(b []byte, log uint32) (size int, ok bool) {
+	head, kinds := plainHead, byte(0) // a kind above kinds, and up to 4 more
+	if log != 0 {
+		head, kinds = logHead, 4
+	}
+	if len(b) < head || b[6] <= kinds || b[6] > kinds+4 || log != 0 && binary.LittleEndian.Uint32(b[plainHead:]) != log {
+		return 0, false
+	}
+	size = head + int(binary.LittleEndian.Uint16(b[4:]))
+	if size > len(b) {
+		return 0, false
+	}
+	sum := crc32.Checksum(b[6:size], castagnoli)
+	return size, binary.LittleEndian.Uint32(b) == (sum>>15|sum<<17)+0xa282ead8
+}
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
