@@ -24,6 +24,7 @@ const shownFor = time.Second
 // Show implements fs.Shower:
 //
 //	history/<path>/<time>-<id>-<change>   the content of a version, if it was kept
+//	history/<revision>/<path>             the tree of a revision of a store that has some; not listed
 //	conflicts/<path>/{base,ours,theirs}   the sides of a conflict
 //
 // Only the owner of the mount may read them: a version may be of a time when
@@ -53,7 +54,11 @@ func (v *Volume) Show(op *fs.Op, path string) (fs.Shown, error) {
 		return f, nil
 	}
 	names, ok := t.dirs[strings.TrimSuffix(path, "/")]
-	if !ok && path != top+"/" {
+	switch {
+	case ok, path == top+"/":
+	case top == "history":
+		return v.showPast(op, strings.TrimPrefix(path, "history/"))
+	default:
 		return fs.Shown{}, syscall.ENOENT
 	}
 	d := fs.Shown{Mode: 0o555, Names: []string{}}

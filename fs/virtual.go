@@ -123,9 +123,11 @@ type control struct {
 	dir ControlDir
 	vol Shower
 
-	mu    sync.Mutex
-	inos  map[string]Ino // by path, "" is the root; guarded by mu
-	paths map[Ino]string // guarded by mu
+	mu    sync.Mutex     // guards what follows
+	inos  map[string]Ino // by path, "" is the root
+	paths map[Ino]string
+	refs  map[Ino]uint64 // of the kernel
+	last  Ino
 }
 
 type emptyControl struct{}
@@ -148,7 +150,8 @@ func newControl(d ControlDir, v Volume) *control {
 	}
 	return &control{dir: d, vol: shower,
 		inos:  map[string]Ino{"": RootIno},
-		paths: map[Ino]string{RootIno: ""}}
+		paths: map[Ino]string{RootIno: ""},
+		refs:  map[Ino]uint64{RootIno: 1}, last: RootIno}
 }
 
 // children maps the names in dir to whether they are directories.
@@ -176,17 +179,33 @@ func (c *control) path(ino Ino) (string, bool) {
 	return p, ok
 }
 
-// inode numbers a path, the same one for as long as the mount lives.
+// inode numbers a path for as long as the kernel knows it: a tree of the past may
+// be large.
 func (c *control) inode(p string) Ino {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	ino, ok := c.inos[p]
 	if !ok {
-		ino = Ino(len(c.inos) + 1)
-		c.inos[p] = ino
-		c.paths[ino] = p
+		c.last++
+		ino = c.last
+		c.inos[p], c.paths[ino] = ino, p
 	}
+	c.refs[ino]++
 	return ino
+}
+
+func (c *control) Forget(ino Ino, n uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.refs[ino] > n {
+		c.refs[ino] -= n
+		return
+	}
+	if p := c.paths[ino]; ino != RootIno {
+		delete(c.inos, p)
+		delete(c.paths, ino)
+		delete(c.refs, ino)
+	}
 }
 
 func (c *control) attr(ino Ino, p string, isDir bool) (Attr, error) {
@@ -213,18 +232,27 @@ func (c *control) Lookup(op *Op, dir Ino, name string) (Entry, error) {
 		if errors.Is(err, syscall.ENOENT) {
 			return Entry{}, nil
 		}
+		if err != nil {
+			return Entry{}, err
+		}
 		ino := c.inode(p)
-		return Entry{Ino: ino, Attr: shown.attr(ino)}, err
+		return Entry{Ino: ino, Attr: shown.attr(ino)}, nil
 	}
-	ino := c.inode(p)
-	a, err := c.attr(ino, p, isDir)
-	return Entry{Ino: ino, Attr: a}, err
+	a, err := c.attr(0, p, isDir)
+	if err != nil {
+		return Entry{}, err
+	}
+	a.Ino = c.inode(p)
+	return Entry{Ino: a.Ino, Attr: a}, nil
 }
 
 func (s *Shown) attr(ino Ino) Attr {
 	a := Attr{Ino: ino, Mode: syscall.S_IFREG | s.Mode&0o555, Nlink: 1, UID: s.UID, GID: s.GID,
 		Atime: s.Mtime, Mtime: s.Mtime, Ctime: s.Mtime,
 		Size: uint64(s.Size), Blocks: uint64(s.Size+511) / 512, Blksize: 4096}
+	if s.Target != "" {
+		a.Mode, a.Size, a.Blocks = syscall.S_IFLNK|0o777, uint64(len(s.Target)), 0
+	}
 	if s.Names != nil {
 		a.Mode, a.Nlink, a.Size, a.Blocks = syscall.S_IFDIR|s.Mode&0o555, 2, 0, 0
 	}
@@ -250,25 +278,42 @@ func (c *control) Attr(op *Op, ino Ino, _ File) (Attr, error) {
 	return shown.attr(ino), err
 }
 
+func (c *control) Readlink(op *Op, ino Ino) (string, error) {
+	p, ok := c.path(ino)
+	if !ok {
+		return "", ErrStale
+	}
+	shown, err := c.vol.Show(op, p)
+	if err == nil && shown.Target == "" {
+		err = syscall.EINVAL
+	}
+	return shown.Target, err
+}
+
 func (c *control) OpenDir(op *Op, ino Ino) (Dir, error) {
 	p, ok := c.path(ino)
 	if !ok {
 		return nil, ErrStale
 	}
 	entries := dots(ino)
-	names := c.children(p)
-	if shown, err := c.vol.Show(op, p); err == nil {
-		for _, name := range shown.Names {
-			name, isDir := strings.CutSuffix(name, "/")
-			names[name] = names[name] || isDir
+	modes := map[string]uint32{}
+	for name, isDir := range c.children(p) {
+		modes[name] = syscall.S_IFREG
+		if isDir {
+			modes[name] = syscall.S_IFDIR
 		}
 	}
-	for _, name := range sortedKeys(names) {
-		mode := uint32(syscall.S_IFREG)
-		if names[name] {
-			mode = syscall.S_IFDIR
+	if shown, err := c.vol.Show(op, p); err == nil {
+		for _, name := range shown.Names {
+			if dir, is := strings.CutSuffix(name, "/"); is {
+				modes[dir] = syscall.S_IFDIR
+			} else if modes[name] == 0 {
+				modes[name] = 0 // who wants to know must look
+			}
 		}
-		entries = append(entries, DirEntry{Name: name, Ino: c.inode(path.Join(p, name)), Mode: mode})
+	}
+	for _, name := range sortedKeys(modes) {
+		entries = append(entries, DirEntry{Name: name, Mode: modes[name]})
 	}
 	return &listDir{entries: entries}, nil
 }

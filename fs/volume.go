@@ -265,16 +265,17 @@ type Shower interface {
 	Show(op *Op, path string) (Shown, error)
 }
 
-// Shown is a file or a directory of a Shower. It cannot be changed.
+// Shown is a file, a directory or a symbolic link of a Shower. It cannot be changed.
 type Shown struct {
 	// Names are what is in a directory, those of directories with a slash at
-	// the end; nil in a file.
+	// the end; nil in all else.
 	Names []string
 
 	Mode     uint32 // permission bits; those that write are left out
 	UID, GID uint32
 	Size     int64 // of a file
 	Mtime    time.Time
+	Target   string // of a symbolic link; "" for all else
 
 	// Version and Lasting are for an Aside. Version is that of a file's content;
 	// "" when that is made anew each time. Lasting says that the path leads to

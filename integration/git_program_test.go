@@ -162,4 +162,3 @@ func (g *gitStage) changesNothing(m *harness.Mount) {
 	g.same("after what git refused", g.lines(m.Dir), before)
 	g.same("and its status", []string{g.programs(m.Dir, "status", "--porcelain")}, []string{status})
 }
-

@@ -54,6 +54,14 @@
 // pushed, loses its name here; a commit that nothing else has then is kept under
 // refs/wsmount/left. Pull requests are opened at the server's API (package hub).
 //
+// # The git program
+//
+// Inspect shows a .git to the git program, in which it finds packs, references and
+// an index of the working copy, and can change nothing. The index says of all that
+// is not known to have changed that it has not (package index), so git status
+// costs what has changed. Where .git leads is named for what a person should do
+// who is refused: git puts that name in front of its refusals.
+//
 // # Outcomes
 //
 // A commit is made when the head's reference moves. Before that, its operation

@@ -212,7 +212,8 @@ is doing. It is not listed, cannot be changed, and is never stored.
   status.json   the state of this part of the mount
   errors.log    requests that failed, with the reason
   conflicts/    versions that lost a race, if any
-  history/      earlier versions of files, if any are kept
+  history/      earlier versions of files, if any are kept; history/COMMIT/ is the
+                tree of a commit, where the storage has commits
 
 The attributes user.wsmount.* of any file (provider, state, revision, reason ...)
 tell more, for example: getfattr -n user.wsmount.provider FILE

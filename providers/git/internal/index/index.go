@@ -182,7 +182,7 @@ const (
 // entry writes one. The zeros are its times, place, owner and size.
 func (b *builder) entry(e object.Entry, hidden bool) {
 	b.number(0, 0, 0, 0, 0, 0, modeOf(e.Mode), 0, 0, 0)
-	b.out.Write(e.ID[:])
+	b.bytes(e.ID[:])
 	flags, size := flagUnchanged|uint16(min(len(b.path), flagNameMost)), headSize
 	if hidden {
 		flags |= flagExtended
@@ -192,10 +192,10 @@ func (b *builder) entry(e object.Entry, hidden bool) {
 		b.short(extendedUnset)
 		size += 2
 	}
-	b.out.Write(b.path)
+	b.bytes(b.path)
 	var zeros [8]byte
 	pad := 8 - (size+len(b.path))%8
-	b.out.Write(zeros[:pad])
+	b.bytes(zeros[:pad])
 	b.at.places = append(b.at.places, b.next)
 	b.next += uint32(size + len(b.path) + pad)
 }
@@ -221,18 +221,21 @@ func monitor(token string) []byte {
 }
 
 func (b *builder) extension(name string, content []byte) {
-	b.out.WriteString(name)
+	b.bytes([]byte(name))
 	b.number(uint32(len(content)))
-	b.out.Write(content)
+	b.bytes(content)
 }
 
 func (b *builder) number(list ...uint32) {
 	for _, n := range list {
-		b.out.Write(binary.BigEndian.AppendUint32(nil, n))
+		b.bytes(binary.BigEndian.AppendUint32(nil, n))
 	}
 }
 
-func (b *builder) short(n uint16) { b.out.Write(binary.BigEndian.AppendUint16(nil, n)) }
+// bytes writes what comes next; an error shows at the end.
+func (b *builder) bytes(content []byte) { _, _ = b.out.Write(content) }
+
+func (b *builder) short(n uint16) { b.bytes(binary.BigEndian.AppendUint16(nil, n)) }
 
 // end writes the sum of all behind it.
 func (b *builder) end(w io.Writer, sum hash.Hash) error {

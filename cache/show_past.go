@@ -1,0 +1,102 @@
+package cache
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"syscall"
+
+	"github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/providers"
+)
+
+// showPast shows the tree of a revision that the store knows, at a path below
+// history that begins with its name. ENOENT when there is none.
+func (v *Volume) showPast(op *fs.Op, path string) (fs.Shown, error) {
+	revision, at, _ := strings.Cut(path, "/")
+	s, ok := providers.As[providers.Snapshotter](v.p)
+	l, err := providers.ParseLocator(at)
+	if !ok || err != nil {
+		return fs.Shown{}, syscall.ENOENT
+	}
+	past, err := s.At(op, providers.Revision(revision))
+	if err != nil {
+		return fs.Shown{}, v.pastError(err)
+	}
+	defer past.Close()
+	info, err := past.Stat(op, l)
+	if err != nil {
+		return fs.Shown{}, v.pastError(err)
+	}
+	shown := fs.Shown{UID: v.o.Owner.UID, GID: v.o.Owner.GID, Mode: 0o400, Size: info.Size}
+	switch info.Kind {
+	case providers.KindDir:
+		shown.Mode = 0o500
+		shown.Names, err = namesOf(op, past, l)
+		return shown, err
+	case providers.KindSymlink:
+		shown.Mode = 0o777
+		shown.Target, err = targetOf(op, past, l)
+		return shown, err
+	}
+	if info.Attr.Valid&providers.AttrExec != 0 && info.Attr.Mode&0o100 != 0 {
+		shown.Mode = 0o500
+	}
+	shown.Open = func(op *fs.Op) (fs.ShownFile, error) {
+		past, err := s.At(op, providers.Revision(revision))
+		if err != nil {
+			return nil, v.pastError(err)
+		}
+		c, err := past.Read(op, l, providers.ReadOptions{})
+		if err != nil {
+			past.Close()
+			return nil, v.pastError(err)
+		}
+		return v.readable(&pastBody{c.Body, past})
+	}
+	return shown, nil
+}
+
+// pastError is an error of a revision: one that is not known is not there.
+func (v *Volume) pastError(err error) error {
+	if notThere(err) || errors.Is(err, providers.ErrInvalid) {
+		return syscall.ENOENT
+	}
+	return translate(err)
+}
+
+// namesOf lists a directory as a Shown does.
+func namesOf(ctx context.Context, p providers.Provider, dir providers.Locator) ([]string, error) {
+	names := []string{}
+	for opts := (providers.ListOptions{}); ; {
+		page, err := p.List(ctx, dir, opts)
+		if err != nil {
+			return nil, translate(err)
+		}
+		for _, info := range page.Entries {
+			name := info.Locator.Name()
+			if info.Kind == providers.KindDir {
+				name += "/"
+			}
+			names = append(names, name)
+		}
+		if opts.Token = page.Next; page.Next == "" {
+			return names, nil
+		}
+	}
+}
+
+// targetOf reads a symbolic link.
+func targetOf(ctx context.Context, p providers.Provider, l providers.Locator) (string, error) {
+	c, err := p.Read(ctx, l, providers.ReadOptions{})
+	if err != nil {
+		return "", translate(err)
+	}
+	defer c.Body.Close()
+	target, err := io.ReadAll(io.LimitReader(c.Body, syscall.PathMax))
+	if err != nil {
+		return "", translate(err)
+	}
+	return string(target), nil
+}

@@ -1,0 +1,48 @@
+package integration
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// The tree of every commit can be read below .wsmount/history, as it was, by the
+// owner of the mount.
+func TestGitHistory(t *testing.T) {
+	t.Parallel()
+	g := newGitStage(t)
+	g.seed()
+	first := strings.TrimSpace(g.repo.Git("rev-parse", "main"))
+	was := g.lines(g.other.Dir)
+	g.workspace("past", "pull: {on: turn-start}, commit: {on: manual}, push: {on: per-commit}")
+	m := g.w.Mount("@acme/past")
+	g.check(os.WriteFile(m.Dir+"/README.md", []byte("later\n"), 0o644))
+	g.check(os.RemoveAll(m.Dir + "/many/1"))
+	g.w.MustRun("commit", m.Dir)
+	g.arrives(m, "the second commit")
+	second := strings.TrimSpace(g.repo.Git("rev-parse", "main"))
+
+	past := filepath.Join(m.Dir, ".wsmount", "history")
+	g.same("the first commit", g.lines(filepath.Join(past, first)), was)
+	g.same("the second commit", g.lines(filepath.Join(past, second)), g.lines(m.Dir))
+	for _, path := range []string{strings.Repeat("0", 40), first[:7], second + "/many/1", first + "/README.md/x", first + "/.wsmount"} {
+		if _, err := os.Lstat(filepath.Join(past, path)); !errors.Is(err, fs.ErrNotExist) && !strings.Contains(path, "README.md/") || err == nil {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+	for what, err := range map[string]error{
+		"write": os.WriteFile(filepath.Join(past, first, "README.md"), nil, 0o600), "remove": os.Remove(filepath.Join(past, first, "README.md")),
+		"make": os.Mkdir(filepath.Join(past, first, "x"), 0o700),
+	} {
+		if !errors.Is(err, fs.ErrPermission) && !strings.Contains(err.Error(), "read-only") {
+			t.Errorf("the past can be changed: %s: %v", what, err)
+		}
+	}
+	info, err := os.Stat(filepath.Join(past, first))
+	if err != nil || info.Mode().Perm()&0o077 != 0 {
+		t.Errorf("others may read the past: %v, %v", info, err)
+	}
+}
