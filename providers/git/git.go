@@ -52,6 +52,8 @@ type Provider struct {
 	noting sync.Mutex // held while notes changes, and guards it
 	notes  map[string]note
 
+	tidier *tidier
+
 	talk chan struct{} // holds a token while a reference of the remote is learnt
 }
 
@@ -75,13 +77,14 @@ func Open(ctx context.Context, o Options) (*Provider, error) {
 	if o.Branch != "" && !validBranch(o.Branch) {
 		return nil, fmt.Errorf("branch %q: %w", o.Branch, providers.ErrInvalid)
 	}
-	p := &Provider{o: o, now: &atomic.Pointer[view]{}, talk: make(chan struct{}, 1)}
+	p := &Provider{o: o, now: &atomic.Pointer[view]{}, talk: make(chan struct{}, 1), tidier: newTidier()}
 	p.remote = remote.New(o.URL, remote.Options{Credentials: o.Credentials, Transport: o.Transport})
 	var err error
 	if p.repo, err = openRepository(o.Dir, o.URL); err != nil {
 		return nil, err
 	}
 	if err := p.begin(ctx); err != nil {
+		p.tidier.end()
 		p.repo.close()
 		return nil, err
 	}
@@ -165,6 +168,7 @@ func (p *Provider) Close() error {
 	}
 	p.mu.Lock() // a commit under way ends first
 	defer p.mu.Unlock()
+	p.tidier.end()
 	return p.repo.close()
 }
 

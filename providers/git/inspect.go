@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"path"
 	"slices"
 	"strings"
@@ -139,7 +140,13 @@ func (g *gitTree) pack(name string) (providers.Exhibit, error) {
 		return providers.Exhibit{}, err
 	}
 	return providers.Exhibit{Size: size, Time: g.since, Version: name, Lasting: true,
-		Open: func() (providers.ExhibitFile, error) { return store.OpenFile(name) }}, nil
+		Open: func() (providers.ExhibitFile, error) {
+			f, err := store.OpenFile(name)
+			if errors.Is(err, odb.ErrNotFound) || errors.Is(err, os.ErrNotExist) { // it has become a part of another
+				return nil, providers.ErrConflict
+			}
+			return f, err
+		}}, nil
 }
 
 // changed answers the git program, which has an index of some commit and asks

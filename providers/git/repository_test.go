@@ -355,3 +355,26 @@ func TestHostileBranch(t *testing.T) {
 		is(t, "push to "+name, err, providers.ErrInvalid)
 	}
 }
+
+// TestManyCommits: however many commits there are, there are few packs, and the
+// history is whole.
+func TestManyCommits(t *testing.T) {
+	_, repo, _ := seeded(t)
+	dir := place(t)
+	p := clone(t, repo.URL, in(dir))
+	const commits = 150
+	for i := range commits {
+		write(t, p, fmt.Sprint("f", i%7), fmt.Sprint("content ", i))
+	}
+	ok(t, p.Close()) // which waits for what is being packed
+	packs, err := filepath.Glob(filepath.Join(dir, "objects", "pack", "*.pack"))
+	if err != nil || len(packs) > commits/2 {
+		t.Errorf("%d packs, %v", len(packs), err)
+	}
+	repo.Git("--git-dir", dir, "fsck", "--strict")
+	if got := strings.TrimSpace(repo.Git("--git-dir", dir, "rev-list", "--count", "HEAD")); got != fmt.Sprint(commits+1) {
+		t.Errorf("%s commits", got)
+	}
+	p = clone(t, repo.URL, in(dir))
+	reads(t, p, "f0", "content 147")
+}

@@ -40,6 +40,7 @@ func (p *Provider) showOn(branch string, c id) error {
 	if err == nil {
 		v.branch = branch
 		p.now.Store(v)
+		p.tidy()
 	}
 	return err
 }

@@ -3,10 +3,10 @@
 //
 // It knows packs and their indexes (version 2), and nothing of what objects
 // mean. Every object is in a pack: what a server sends is kept as it came, and
-// what is made here goes into one small pack for each commit. Packs never change
-// and are never removed here, so readers share them without a lock; a list of
-// packs is replaced when one is added. Objects that others left loose are not
-// seen.
+// what is made here goes into one small pack for each commit. Packs never change,
+// so readers share them without a lock; a list of packs is replaced when one is
+// added, or when many small ones have become one. No object is ever removed.
+// Objects that others left loose are not seen.
 //
 //	s, err := odb.Open(dir, private)
 //	raw, err := s.Get(id, odb.Tree)

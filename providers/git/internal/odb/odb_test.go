@@ -282,3 +282,97 @@ func TestBatch(t *testing.T) {
 		}
 	}
 }
+
+// TestRepack: many small packs become one, with deltas and all, that the git
+// program finds sound, while others read; what a crash leaves of it does no harm.
+func TestRepack(t *testing.T) {
+	repo, want := repacked(t)
+	s := open(t, repo.Dir)
+	for i := range 90 {
+		b, err := s.NewBatch()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for j := range 3 {
+			content := fmt.Sprintf("content %d of %d", j, i)
+			id, err := b.Add(odb.Blob, []byte(content))
+			if err != nil {
+				t.Fatal(err)
+			}
+			want[id.String()] = content
+		}
+		if err := b.Finish(); err != nil {
+			t.Fatal(err)
+		}
+		if i == 40 {
+			reading, stop := sync.WaitGroup{}, make(chan struct{})
+			reading.Go(func() {
+				for {
+					select {
+					case <-stop:
+						return
+					default:
+						holds(t, s, want)
+					}
+				}
+			})
+			if err := s.Repack(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			close(stop)
+			reading.Wait()
+		}
+	}
+	before, _ := filepath.Glob(filepath.Join(repo.Dir, "objects", "pack", "*.pack"))
+	kept := t.TempDir()
+	for _, name := range before {
+		for _, end := range []string{".pack", ".idx"} {
+			from := strings.TrimSuffix(name, ".pack") + end
+			if err := os.Link(from, filepath.Join(kept, filepath.Base(from))); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := s.Repack(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	holds(t, s, want)
+	if now, _ := filepath.Glob(filepath.Join(repo.Dir, "objects", "pack", "*.pack")); len(before) > 60 || len(now) > 3 {
+		t.Errorf("there were %d packs, and are %d", len(before), len(now))
+	}
+	repo.Git("fsck", "--strict", "--no-dangling")
+	all, err := filepath.Glob(filepath.Join(repo.Dir, "objects", "pack", "*.idx"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if chains := repo.Git(append([]string{"verify-pack", "-s"}, all...)...); !strings.Contains(chains, "chain length = 1:") {
+		t.Errorf("no delta has come along: %s", chains)
+	}
+
+	// The process ended before it had removed what it could, and in the middle of it.
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for i, name := range before {
+		for _, end := range []string{".pack", ".idx"} {
+			base := strings.TrimSuffix(filepath.Base(name), ".pack") + end
+			if i%3 > 0 || end == ".pack" {
+				_ = os.Link(filepath.Join(kept, base), filepath.Join(repo.Dir, "objects", "pack", base))
+			}
+		}
+	}
+	s = open(t, repo.Dir)
+	holds(t, s, want)
+	for _, name := range before {
+		if _, err := os.Stat(strings.TrimSuffix(name, ".pack") + ".idx"); err == nil {
+			continue
+		}
+		if _, err := os.Stat(name); err == nil {
+			t.Errorf("%s is there without an index", filepath.Base(name))
+		}
+	}
+	if err := s.Repack(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	holds(t, s, want)
+}

@@ -106,6 +106,7 @@ func (z *inflate) Read(b []byte) (int, error) {
 
 func (z *inflate) free() {
 	z.in.Reset(nil)
+	z.section = nil // it holds the pack's file
 	inflaters.Put(z)
 }
 

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -48,6 +49,9 @@ func Open(objects, private string) (*Store, error) {
 		}
 	}
 	names, err := filepath.Glob(filepath.Join(s.dir, "pack-*.idx"))
+	if err == nil {
+		err = s.removeHalves(names)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -62,6 +66,18 @@ func Open(objects, private string) (*Store, error) {
 		s.add(p)
 	}
 	return s, nil
+}
+
+// removeHalves removes packs without an index, that a crash has left: they were
+// not seen yet, or not any more.
+func (s *Store) removeHalves(indices []string) error {
+	packs, err := filepath.Glob(filepath.Join(s.dir, "pack-*.pack"))
+	for _, name := range packs {
+		if !slices.Contains(indices, strings.TrimSuffix(name, ".pack")+".idx") {
+			err = errors.Join(err, os.Remove(name))
+		}
+	}
+	return err
 }
 
 func (s *Store) tmp() string { return filepath.Join(s.private, "tmp") }

@@ -1,0 +1,174 @@
+package odb
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+)
+
+// Every commit is a pack, and every pack an open file, so that many are made into
+// few now and then: when there are repackFrom, from the smallest on, of which none
+// is more than twice what all smaller ones are. Each object is so copied a few
+// times at most, however many commits there will be.
+const (
+	repackFrom  = 32
+	repackSmall = 1 << 20 // bytes, that are never much
+	repackMost  = 256 << 20
+)
+
+// Repack makes one pack of many small ones, if there are many. The objects are
+// safe in the new pack before an old one is removed. It is for one goroutine; all
+// else goes on meanwhile, and reads of an old pack that have begun end well.
+func (s *Store) Repack(ctx context.Context) error {
+	old := small(*s.packs.Load())
+	if len(old) < repackFrom {
+		return nil
+	}
+	b, err := s.newBatch("all-", true)
+	if err != nil {
+		return err
+	}
+	defer b.Abandon()
+	r := &repacking{b, map[ID]int64{}}
+	for _, p := range old {
+		if err := r.copy(ctx, p); err != nil {
+			return err
+		}
+	}
+	if err := b.Finish(); err != nil {
+		return err
+	}
+	return s.drop(old)
+}
+
+// small are the packs to make one of.
+func small(packs []*pack) []*pack {
+	packs = slices.SortedFunc(slices.Values(packs), func(a, b *pack) int { return cmp.Compare(a.end, b.end) })
+	n, total := 0, int64(0)
+	for i, p := range packs {
+		if p.end > max(2*total, repackSmall) || total+p.end > repackMost {
+			break
+		}
+		n, total = i+1, total+p.end
+	}
+	return packs[:n]
+}
+
+// repacking copies packs into one.
+type repacking struct {
+	b  *Batch
+	at map[ID]int64 // where objects are in the new pack
+}
+
+// copy adds all of a pack that is not there yet.
+func (r *repacking) copy(ctx context.Context, p *pack) error {
+	order := make([]int, p.n)
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(i, j int) int { return cmp.Compare(p.offset(i), p.offset(j)) })
+	for k, i := range order {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if _, ok := r.at[ID(p.id(i))]; ok {
+			continue
+		}
+		end := p.end
+		if k+1 < len(order) {
+			end = p.offset(order[k+1])
+		}
+		if err := r.copyOne(p, order, i, end); err != nil {
+			return fmt.Errorf("%s: %w", p.name, err)
+		}
+	}
+	return nil
+}
+
+// copyOne adds an object as it lies in its pack, but for how far a delta says that
+// its base is away. The base of a delta is in the same pack and before it, so it is
+// in the new one already.
+func (r *repacking) copyOne(p *pack, order []int, i int, end int64) error {
+	id, off, b := ID(p.id(i)), p.offset(i), r.b
+	h, err := p.header(off)
+	if err != nil {
+		return err
+	}
+	o := indexed{off: b.off, size: p.size(i), kind: h.kind, id: id}
+	entry, from := &entryWriter{b: b}, off
+	if h.kind == ofsDelta {
+		base, ok := slices.BinarySearchFunc(order, h.base, func(i int, at int64) int { return cmp.Compare(p.offset(i), at) })
+		if !ok {
+			return fmt.Errorf("%s: no base begins at %d: %w", id, h.base, ErrCorrupt)
+		}
+		at, ok := r.at[ID(p.id(order[base]))]
+		if !ok {
+			return fmt.Errorf("%s: its base comes behind it: %w", id, ErrCorrupt)
+		}
+		head := append(entryHeader(ofsDelta, h.size), away(b.off-at)...)
+		if _, err := entry.Write(head); err != nil {
+			return err
+		}
+		from = h.data
+	}
+	if _, err := io.Copy(entry, io.NewSectionReader(p.f, from, end-from)); err != nil {
+		return err
+	}
+	o.crc = entry.crc
+	r.at[id], b.objects = o.off, append(b.objects, o)
+	return nil
+}
+
+// away is how a delta says how far before it its base begins.
+func away(n int64) []byte {
+	out := []byte{byte(n & 127)}
+	for n >>= 7; n > 0; n >>= 7 {
+		n--
+		out = append(out, 128|byte(n&127))
+	}
+	slices.Reverse(out)
+	return out
+}
+
+// drop removes packs whose objects are elsewhere too. A file is closed when nobody
+// reads it any more, which the runtime finds out.
+func (s *Store) drop(old []*pack) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	list := slices.DeleteFunc(slices.Clone(*s.packs.Load()), func(p *pack) bool { return slices.Contains(old, p) })
+	if err := allIn(list, old); err != nil {
+		return err
+	}
+	s.packs.Store(&list)
+	var errs []error
+	for _, p := range old {
+		base := filepath.Join(s.dir, p.name)
+		errs = append(errs, os.Remove(base+".idx"), os.Remove(base+".pack"), ignoreMissing(os.Remove(s.sizesFile(p))))
+	}
+	return errors.Join(errs...)
+}
+
+// allIn makes sure that nothing is lost, whatever went wrong.
+func allIn(packs, old []*pack) error {
+	for _, p := range old {
+		for i := range p.n {
+			id := ID(p.id(i))
+			if !slices.ContainsFunc(packs, func(q *pack) bool { _, ok := q.find(id); return ok }) {
+				return fmt.Errorf("%s of %s is in no other pack: %w", id, p.name, ErrCorrupt)
+			}
+		}
+	}
+	return nil
+}
+
+func ignoreMissing(err error) error {
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	return err
+}
