@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -52,6 +53,9 @@ type Settings struct {
 	// Transport sends the requests of a network service and checks where they
 	// go; nil: none is checked, a plain http.Transport.
 	Transport http.RoundTripper
+	// Dial connects to a service that does not speak HTTP and checks where it goes,
+	// which is an origin such as ssh://git.acme.test:22; nil: none is checked.
+	Dial func(ctx context.Context, origin string) (net.Conn, error)
 	// StateDir is a directory of the provider's own that outlives it, for what
 	// it keeps on this machine; it makes it when it needs it, and locks it. "":
 	// there is none, so nothing can be kept.

@@ -54,6 +54,7 @@ var owners = []owner{
 	{"github.com/Azure", []string{"providers/azure"}, "one package per service"},
 	{"cloud.google.com", []string{"providers/gcs"}, "one package per service"},
 	{"github.com/go-git", []string{"providers/git"}, "one package per service"},
+	{"golang.org/x/crypto", []string{"providers/git", "integration/gitserver"}, "one package reaches servers over SSH, and one is such a server for tests"},
 	{"github.com/google/go-github", []string{"providers/git"}, "one package per service"},
 	{"github.com/bradleyfalzon/ghinstallation", []string{"providers/git"}, "one package per service"},
 }

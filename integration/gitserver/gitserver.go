@@ -1,7 +1,8 @@
-// Package gitserver serves git repositories over HTTP with the git program, for
-// tests and the benchmark.
+// Package gitserver serves git repositories over HTTP and SSH with the git
+// program, for tests and the benchmark.
 //
-// It knows `git http-backend` and the way it is run, and nothing of who uses it.
+// It knows `git http-backend`, `git upload-pack` and `git receive-pack` and the way
+// they are run, and nothing of who uses it.
 // It lies outside internal, because the tests of the provider use it as well as
 // those of the program.
 //

@@ -23,3 +23,53 @@ func Start(t testing.TB) *Server {
 	t.Cleanup(s.Stop)
 	return s
 }
+
+// StartSSH serves the repositories over SSH until the test ends, and admits a
+// client's key.
+func StartSSH(t testing.TB, s *Server) (h *SSH, host, client Key) {
+	t.Helper()
+	host, client = MakeKey(t, ""), MakeKey(t, "")
+	h, err := s.LaunchSSH(host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(h.Away)
+	h.Admit(client)
+	return h, host, client
+}
+
+// MakeKey is NewKey for a test.
+func MakeKey(t testing.TB, passphrase string) Key {
+	t.Helper()
+	k, err := NewKey(passphrase)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k
+}
+
+// MakeECDSAKey is NewECDSAKey for a test.
+func MakeECDSAKey(t testing.TB) Key {
+	t.Helper()
+	k, err := NewECDSAKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k
+}
+
+// StartAgent is LaunchAgent until the test ends.
+func StartAgent(t testing.TB, k Key) (socket string) {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "wsmount-agent") // the path of a socket is short
+	if err != nil {
+		t.Fatal(err)
+	}
+	socket = dir + "/agent"
+	stop, err := LaunchAgent(socket, k)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { stop(); os.RemoveAll(dir) })
+	return socket
+}

@@ -201,6 +201,7 @@ func (p *Provider) learnBoth(ctx context.Context, branch string) error {
 	if err != nil {
 		return err
 	}
+	defer s.Close()
 	tracked, err := p.learn(ctx, s)
 	if err != nil && !errors.Is(err, errNoBranch) {
 		return err
@@ -229,6 +230,7 @@ func (p *Provider) bring(ctx context.Context, branch string, theirs id) error {
 		if err != nil {
 			return err
 		}
+		defer s.Close()
 		now, there := s.Branch(branch)
 		if !there {
 			return nil // it went meanwhile: the next time tells

@@ -1,5 +1,5 @@
 // Package git is a provider whose bytes are the files of a branch in a git
-// repository, at a server that speaks git over HTTP.
+// repository, at a server that speaks git over HTTP or SSH.
 //
 // It knows git's objects, references and protocol, and promises what the
 // contract of package providers asks of a repository: whole revisions, commits
@@ -71,7 +71,9 @@
 //
 // # Remote
 //
-// Learning that nothing has changed is one request. A fetch asks for the objects
+// Over SSH a server is believed by the files of known hosts alone (package shell),
+// and each session is a connection of its own. Learning that nothing has changed is
+// one request. A fetch asks for the objects
 // that are not here; a push sends those that the server does not say it has,
 // found from the difference between the trees and not from the history of the
 // repository. A push that is refused, or whose answer got lost, asks where the

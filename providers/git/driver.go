@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/url"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,8 +16,9 @@ import (
 // keys of Settings.Config. base_url is the server, and api_url its API, without
 // which there are no pull requests. With app_id and installation_id the
 // credentials are the private key of a GitHub App; credentials "none" says that
-// there are none.
-var keys = []string{"base_url", "api_url", "app_id", "installation_id", "owner", "repo", "branch", "default_commit_email", "credentials"}
+// there are none. For a base_url of ssh, known_hosts lists files as PATH lists
+// directories, and agent is the socket of an ssh-agent that may be asked.
+var keys = []string{"known_hosts", "agent", "base_url", "api_url", "app_id", "installation_id", "owner", "repo", "branch", "default_commit_email", "credentials"}
 
 // Drivers opens repositories under AIP-35's name for them. With Settings.StateDir
 // they are cloned there; without, nothing is cloned, and the provider answers
@@ -52,7 +54,8 @@ func openSettings(ctx context.Context, s providers.Settings) (providers.Provider
 		return nil, err
 	}
 	o := Options{URL: where, Dir: s.StateDir, Branch: s.Config["branch"], Credentials: s.Credentials, Transport: s.Transport,
-		Email: s.Config["default_commit_email"], Now: s.Now}
+		Email: s.Config["default_commit_email"], Now: s.Now,
+		SSH: SSH{KnownHosts: filepath.SplitList(s.Config["known_hosts"]), Agent: s.Config["agent"], Dial: s.Dial}}
 	switch s.Config["credentials"] {
 	case "":
 	case "none":
@@ -75,7 +78,7 @@ func openSettings(ctx context.Context, s providers.Settings) (providers.Provider
 
 // withAPI adds what the server's API is needed for.
 func withAPI(o *Options, s providers.Settings) error {
-	api, err := serverURL("api_url", s.Config["api_url"])
+	api, err := serverURL("api_url", s.Config["api_url"], false)
 	if err != nil || s.Config["api_url"] == "" && s.Config["app_id"] == "" {
 		return err
 	}
@@ -109,8 +112,8 @@ func telling(mint func(context.Context) (map[string]string, error), told func(st
 	}
 }
 
-// serverURL checks the URL of a server.
-func serverURL(key, text string) (string, error) {
+// serverURL checks the URL of a server, which may be reached over SSH or not.
+func serverURL(key, text string, ssh bool) (string, error) {
 	if text == "" {
 		return "", nil
 	}
@@ -118,6 +121,10 @@ func serverURL(key, text string) (string, error) {
 	switch {
 	case err != nil: // the error would show all of it
 		return "", fmt.Errorf("%s is not a URL: %w", key, providers.ErrInvalid)
+	case ssh && u.Scheme == "ssh":
+		if _, password := u.User.Password(); password || u.Host == "" || u.RawQuery != "" || u.Fragment != "" {
+			return "", fmt.Errorf("%s must be like ssh://git@git.acme.test, without password, query or fragment: %w", key, providers.ErrInvalid)
+		}
 	case u.Scheme != "http" && u.Scheme != "https", u.Host == "", u.User != nil, u.RawQuery != "", u.Fragment != "":
 		return "", fmt.Errorf("%s must be an http or https URL without user, query or fragment: %w", key, providers.ErrInvalid)
 	}
@@ -126,7 +133,7 @@ func serverURL(key, text string) (string, error) {
 
 // repositoryURL is where a repository is asked for.
 func repositoryURL(config map[string]string) (string, error) {
-	base, err := serverURL("base_url", orDefault(config["base_url"], publicServer))
+	base, err := serverURL("base_url", orDefault(config["base_url"], publicServer), true)
 	if err != nil {
 		return "", err
 	}

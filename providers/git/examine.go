@@ -29,11 +29,12 @@ func openExaminer(ctx context.Context, o Options) (*examiner, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	e := &examiner{o: o, remote: remote.New(o.URL, remote.Options{Credentials: o.Credentials, Transport: o.Transport}), branch: o.Branch}
+	e := &examiner{o: o, remote: o.remote(), branch: o.Branch}
 	s, err := e.remote.Ask(ctx)
 	if err != nil {
 		return nil, err
 	}
+	defer s.Close()
 	if e.branch == "" {
 		e.branch = s.Default()
 	}
@@ -53,6 +54,7 @@ func (e *examiner) Examine(ctx context.Context) []providers.Finding {
 	if err != nil {
 		return []providers.Finding{{Name: "remote", Grade: providers.Bad, Says: err.Error(), Do: "check that the server can be reached"}}
 	}
+	defer s.Close()
 	took := e.o.Now().Sub(begin).Round(time.Millisecond)
 	found := []providers.Finding{{Name: "remote", Says: fmt.Sprintf("%s answers in %v", e.o.URL, took)}}
 	branch := providers.Finding{Name: "branch", Says: e.branch + " is empty: the first push makes it"}

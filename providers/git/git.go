@@ -13,6 +13,7 @@ import (
 
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/git/internal/remote"
+	"github.com/wsmount/wsmount/providers/git/internal/shell"
 )
 
 const name = "git"
@@ -22,20 +23,26 @@ type id = plumbing.Hash
 
 // Options: URL and Dir are required.
 type Options struct {
-	URL string // http or https, without user and query
+	URL string // http or https, without user and query, or ssh, without password
 	Dir string // a directory of this repository's own; made if it is not there
 	// Branch is what is tracked; "": what the server's HEAD names, found once.
 	Branch string
-	// Credentials reveals token, or username and password; nil: there are none.
+	// Credentials reveals token, or username and password; over SSH
+	// ssh_private_key, which may be the only field, and ssh_passphrase if the key
+	// has one. nil: there are none.
 	Credentials func(ctx context.Context) (map[string]string, error)
 	// Refused is told that the server did not take the credentials; nil: nobody is.
 	Refused   func()
 	Transport http.RoundTripper // nil: http.DefaultTransport
+	SSH       SSH               // for a URL of ssh
 	// Pulls opens pull requests at the server's API; nil: there are none.
 	Pulls Pulls
 	Email string           // of commits without an author; "": wsmount@localhost
 	Now   func() time.Time // nil: time.Now
 }
+
+// SSH is how a server is reached over SSH: the zero value trusts no server.
+type SSH = shell.Options
 
 // Provider is a clone. Make it with Open.
 type Provider struct {
@@ -78,7 +85,7 @@ func Open(ctx context.Context, o Options) (*Provider, error) {
 		return nil, fmt.Errorf("branch %q: %w", o.Branch, providers.ErrInvalid)
 	}
 	p := &Provider{o: o, now: &atomic.Pointer[view]{}, talk: make(chan struct{}, 1), tidier: newTidier()}
-	p.remote = remote.New(o.URL, remote.Options{Credentials: o.Credentials, Transport: o.Transport})
+	p.remote = o.remote()
 	var err error
 	if p.repo, err = openRepository(o.Dir, o.URL); err != nil {
 		return nil, err
@@ -89,6 +96,10 @@ func Open(ctx context.Context, o Options) (*Provider, error) {
 		return nil, err
 	}
 	return p, nil
+}
+
+func (o Options) remote() *remote.Remote {
+	return remote.New(o.URL, remote.Options{Credentials: o.Credentials, Transport: o.Transport, SSH: o.SSH})
 }
 
 // begin clones what was not cloned to the end, and finds the head.

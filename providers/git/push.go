@@ -56,6 +56,7 @@ func (p *Provider) push(ctx context.Context, opts providers.PushOptions, head id
 	if err != nil {
 		return false, err
 	}
+	defer s.Close()
 	theirs, _ := s.Branch(opts.Branch)
 	if theirs == head {
 		return false, p.pushed(opts.Branch, head)
@@ -111,6 +112,7 @@ func (p *Provider) after(ctx context.Context, branch string, head, before id, ca
 	if err != nil {
 		return cause
 	}
+	defer s.Close()
 	var refused *remote.RefusedError
 	var asked *remote.Error
 	switch is, _ := s.Branch(branch); {

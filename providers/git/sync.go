@@ -20,6 +20,7 @@ func (p *Provider) clone(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	defer s.Close()
 	branch := p.o.Branch
 	if branch == "" {
 		if branch = s.Default(); branch == "" {
@@ -137,6 +138,7 @@ func (p *Provider) Fetch(ctx context.Context) (providers.Revision, error) {
 		if err != nil {
 			return "", gone(err)
 		}
+		defer s.Close()
 		c, err := p.learn(ctx, s)
 		if p.on() != p.branch && (err == nil || errors.Is(err, errNoBranch)) {
 			c, err = p.learnOwn(ctx, s, c)

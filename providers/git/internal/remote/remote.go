@@ -1,14 +1,15 @@
-// Package remote speaks with a git server over HTTP.
+// Package remote speaks with a git server over HTTP or SSH.
 //
-// It knows git's protocol (version 0) through go-git's transport, and what its
-// answers mean in the kinds of package providers. Each operation is a session
-// of its own with credentials that are asked for then; they are in the header
-// of its requests and nowhere else. A fetch may be redirected, to where the
-// transport lets it and without the credentials if that is another server; a
-// push is not.
+// It knows git's protocol (version 0), over HTTP through go-git's transport and
+// over SSH through package shell, and what its answers mean in the kinds of
+// package providers. Each operation is a session of its own with credentials
+// that are asked for then; over HTTP they are in the header of its requests and
+// nowhere else. A fetch may be redirected, to where the transport lets it and
+// without the credentials if that is another server; a push is not.
 //
 //	r := remote.New(url, options)
 //	s, err := r.Ask(ctx)
+//	defer s.Close()
 //	err = s.Fetch(ctx, want, haves, store.Receive)
 package remote
 
@@ -26,9 +27,9 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp/capability"
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp/sideband"
 	"github.com/go-git/go-git/v5/plumbing/transport"
-	githttp "github.com/go-git/go-git/v5/plumbing/transport/http"
 
 	"github.com/wsmount/wsmount/providers"
+	"github.com/wsmount/wsmount/providers/git/internal/shell"
 )
 
 // ID names a commit.
@@ -36,63 +37,29 @@ type ID = plumbing.Hash
 
 // Options: the zero value asks without credentials over a plain transport.
 type Options struct {
-	// Credentials reveals the fields token, or username and password; nil: none.
+	// Credentials reveals the fields token, or username and password, and those of
+	// package shell; nil: none.
 	Credentials func(ctx context.Context) (map[string]string, error)
 	Transport   http.RoundTripper // nil: http.DefaultTransport
+	SSH         shell.Options
 }
 
 // Remote is a repository at a server. All methods may be used at once.
-type Remote struct {
-	url         string
-	o           Options
-	fetch, push transport.Transport
+type Remote struct{ over protocol }
+
+// A protocol begins sessions. The errors are what Ask returns.
+type protocol interface {
+	upload(ctx context.Context) (transport.UploadPackSession, error)
+	receive(ctx context.Context) (transport.ReceivePackSession, error)
 }
 
-// New is the repository at an http or https URL without user or query. Nothing
-// is asked yet.
+// New is the repository at an http or https URL without user or query, or at one
+// of ssh. Nothing is asked yet.
 func New(url string, o Options) *Remote {
-	if o.Transport == nil {
-		o.Transport = http.DefaultTransport
+	if strings.HasPrefix(url, "ssh://") {
+		return &Remote{overSSH{shell.New(url, o.Credentials, o.SSH)}}
 	}
-	client := func(p githttp.RedirectPolicy) transport.Transport {
-		return githttp.NewClientWithOptions(&http.Client{Transport: o.Transport}, &githttp.ClientOptions{RedirectPolicy: p})
-	}
-	return &Remote{url: url, o: o, fetch: client(githttp.FollowInitialRedirects), push: client(githttp.NoFollowRedirects)}
-}
-
-// auth is what a session proves itself with, nil if there are no credentials.
-func (r *Remote) auth(ctx context.Context) (transport.AuthMethod, error) {
-	if r.o.Credentials == nil {
-		return nil, nil
-	}
-	fields, err := r.o.Credentials(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", providers.ErrUnauthenticated, err)
-	}
-	a := &githttp.BasicAuth{Username: fields["username"], Password: fields["token"]}
-	if a.Username == "" {
-		a.Username = "x-access-token"
-	}
-	if a.Password == "" {
-		a.Password = fields["password"]
-	}
-	if a.Password == "" {
-		return nil, fmt.Errorf("the secret has neither a token nor a password: %w", providers.ErrUnauthenticated)
-	}
-	return a, nil
-}
-
-// prepare is what a session begins with.
-func (r *Remote) prepare(ctx context.Context) (*transport.Endpoint, transport.AuthMethod, error) {
-	auth, err := r.auth(ctx)
-	if err != nil {
-		return nil, nil, err
-	}
-	ep, err := transport.NewEndpoint(r.url)
-	if err != nil {
-		return nil, nil, fmt.Errorf("the repository's URL: %w", providers.ErrInvalid) // without what may be in it
-	}
-	return ep, auth, nil
+	return &Remote{newHTTP(url, o)}
 }
 
 // Session is one answer of the server to what it has. Fetch goes on from it.
@@ -103,23 +70,23 @@ type Session struct {
 
 // Ask asks for the branches: one request.
 func (r *Remote) Ask(ctx context.Context) (*Session, error) {
-	ep, auth, err := r.prepare(ctx)
+	up, err := r.over.upload(ctx)
 	if err != nil {
 		return nil, err
-	}
-	up, err := r.fetch.NewUploadPackSession(ep, auth)
-	if err != nil {
-		return nil, translate(ctx, err)
 	}
 	refs, err := up.AdvertisedReferencesContext(ctx)
 	if errors.Is(err, transport.ErrEmptyRemoteRepository) {
 		refs, err = packp.NewAdvRefs(), nil
 	}
 	if err != nil {
+		up.Close()
 		return nil, translate(ctx, err)
 	}
 	return &Session{up, refs}, nil
 }
+
+// Close ends the session. It is called in any case.
+func (s *Session) Close() { s.up.Close() }
 
 const heads = "refs/heads/"
 
@@ -196,20 +163,20 @@ type Pushing struct {
 
 // AskPush is Ask for somebody who will push.
 func (r *Remote) AskPush(ctx context.Context) (*Pushing, error) {
-	ep, auth, err := r.prepare(ctx)
+	down, err := r.over.receive(ctx)
 	if err != nil {
 		return nil, err
 	}
-	down, err := r.push.NewReceivePackSession(ep, auth)
-	if err != nil {
-		return nil, translate(ctx, err)
-	}
 	refs, err := down.AdvertisedReferencesContext(ctx)
 	if err != nil {
+		down.Close()
 		return nil, translate(ctx, err)
 	}
 	return &Pushing{down, refs}, nil
 }
+
+// Close ends the session. It is called in any case.
+func (p *Pushing) Close() { p.down.Close() }
 
 // Branch is where a branch is; ok is false when there is none.
 func (p *Pushing) Branch(name string) (id ID, ok bool) {

@@ -1,0 +1,88 @@
+package remote
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	"github.com/go-git/go-git/v5/plumbing/transport"
+	githttp "github.com/go-git/go-git/v5/plumbing/transport/http"
+
+	"github.com/wsmount/wsmount/providers"
+)
+
+// overHTTP is go-git's own.
+type overHTTP struct {
+	url         string
+	o           Options
+	fetch, push transport.Transport
+}
+
+func newHTTP(url string, o Options) *overHTTP {
+	if o.Transport == nil {
+		o.Transport = http.DefaultTransport
+	}
+	client := func(p githttp.RedirectPolicy) transport.Transport {
+		return githttp.NewClientWithOptions(&http.Client{Transport: o.Transport}, &githttp.ClientOptions{RedirectPolicy: p})
+	}
+	return &overHTTP{url: url, o: o, fetch: client(githttp.FollowInitialRedirects), push: client(githttp.NoFollowRedirects)}
+}
+
+// auth is what a session proves itself with, nil if there are no credentials.
+func (h *overHTTP) auth(ctx context.Context) (transport.AuthMethod, error) {
+	if h.o.Credentials == nil {
+		return nil, nil
+	}
+	fields, err := h.o.Credentials(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", providers.ErrUnauthenticated, err)
+	}
+	a := &githttp.BasicAuth{Username: fields["username"], Password: fields["token"]}
+	if a.Username == "" {
+		a.Username = "x-access-token"
+	}
+	if a.Password == "" {
+		a.Password = fields["password"]
+	}
+	if a.Password == "" {
+		return nil, fmt.Errorf("the secret has neither a token nor a password: %w", providers.ErrUnauthenticated)
+	}
+	return a, nil
+}
+
+// prepare is what a session begins with.
+func (h *overHTTP) prepare(ctx context.Context) (*transport.Endpoint, transport.AuthMethod, error) {
+	auth, err := h.auth(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	ep, err := transport.NewEndpoint(h.url)
+	if err != nil {
+		return nil, nil, fmt.Errorf("the repository's URL: %w", providers.ErrInvalid) // without what may be in it
+	}
+	return ep, auth, nil
+}
+
+func (h *overHTTP) upload(ctx context.Context) (transport.UploadPackSession, error) {
+	ep, auth, err := h.prepare(ctx)
+	if err != nil {
+		return nil, err
+	}
+	up, err := h.fetch.NewUploadPackSession(ep, auth)
+	if err != nil {
+		return nil, translate(ctx, err)
+	}
+	return up, nil
+}
+
+func (h *overHTTP) receive(ctx context.Context) (transport.ReceivePackSession, error) {
+	ep, auth, err := h.prepare(ctx)
+	if err != nil {
+		return nil, err
+	}
+	down, err := h.push.NewReceivePackSession(ep, auth)
+	if err != nil {
+		return nil, translate(ctx, err)
+	}
+	return down, nil
+}

@@ -1,0 +1,195 @@
+package shell
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/crypto/ssh"
+	"golang.org/x/crypto/ssh/agent"
+
+	"github.com/wsmount/wsmount/providers"
+)
+
+// A line is a connection that is ended with its context, or when the server keeps
+// silent where it has to speak.
+type line struct {
+	net.Conn
+	patience time.Duration
+	stalled  atomic.Bool
+}
+
+// await does what waits for the server.
+func (l *line) await(f func() error) error {
+	end := time.AfterFunc(l.patience, func() {
+		l.stalled.Store(true)
+		l.Close()
+	})
+	err := f()
+	end.Stop()
+	if err != nil && l.stalled.Load() {
+		return &Error{Kind: providers.ErrUnavailable, Code: "stalled", Says: fmt.Sprintf("%v for %v", errStalled, l.patience), Err: errStalled}
+	}
+	return err
+}
+
+// connect makes a connection to the server, which has shown that it is the one,
+// and taken a key of ours.
+func (s *Server) connect(ctx context.Context, p place) (*ssh.Client, *line, error) {
+	k, err := readKnown(p, s.o.KnownHosts)
+	if err != nil {
+		return nil, nil, err
+	}
+	key, err := s.key(ctx, &p)
+	if err != nil {
+		return nil, nil, err
+	}
+	conn, err := s.dial(ctx, p)
+	if err != nil {
+		return nil, nil, err
+	}
+	l := &line{Conn: conn, patience: s.o.Patience}
+	stop := context.AfterFunc(ctx, func() { l.Close() })
+	defer stop()
+	methods, done := s.auth(ctx, key)
+	defer done()
+	var c ssh.Conn
+	var channels <-chan ssh.NewChannel
+	var requests <-chan *ssh.Request
+	err = l.await(func() (err error) {
+		c, channels, requests, err = ssh.NewClientConn(l, p.addr(), &ssh.ClientConfig{
+			User: p.login, Auth: methods, HostKeyCallback: k.believe, HostKeyAlgorithms: k.algorithms})
+		return err
+	})
+	if err != nil {
+		l.Close()
+		return nil, nil, s.failed(k, key != nil, err)
+	}
+	return ssh.NewClient(c, channels, requests), l, nil
+}
+
+func (s *Server) dial(ctx context.Context, p place) (net.Conn, error) {
+	if s.o.Dial == nil {
+		return (&net.Dialer{}).DialContext(ctx, "tcp", p.addr())
+	}
+	return s.o.Dial(ctx, (&url.URL{Scheme: "ssh", Host: p.addr()}).String())
+}
+
+// key is the one of the credentials, nil if they have none.
+func (s *Server) key(ctx context.Context, p *place) (ssh.Signer, error) {
+	var fields map[string]string
+	if s.credentials != nil {
+		var err error
+		if fields, err = s.credentials(ctx); err != nil {
+			return nil, &Error{Kind: providers.ErrUnauthenticated, Code: "auth", Says: "the credentials cannot be had: " + err.Error(), Err: err}
+		}
+	}
+	if p.login == "" {
+		p.login = fields["username"]
+	}
+	if p.login == "" {
+		p.login = usualLogin
+	}
+	pem := fields["ssh_private_key"]
+	if pem == "" {
+		pem = onlyOf(fields)
+	}
+	if pem == "" {
+		if fields != nil && s.o.Agent == "" {
+			return nil, &Error{Kind: providers.ErrUnauthenticated, Code: "auth", Says: "the secret has no field ssh_private_key"}
+		}
+		return nil, nil
+	}
+	return parseKey([]byte(pem), fields["ssh_passphrase"])
+}
+
+// onlyOf is the value of a secret that has just one, and "" if that is known for
+// something else.
+func onlyOf(fields map[string]string) string {
+	if len(fields) != 1 || fields["token"] != "" || fields["username"] != "" || fields["password"] != "" {
+		return ""
+	}
+	for _, v := range fields {
+		return v
+	}
+	return ""
+}
+
+// parseKey says what is wrong without a byte of the key: the library's own errors
+// may show some.
+func parseKey(pem []byte, passphrase string) (ssh.Signer, error) {
+	bad := func(says string) (ssh.Signer, error) {
+		return nil, &Error{Kind: providers.ErrUnauthenticated, Code: "auth", Says: says}
+	}
+	signer, err := ssh.ParsePrivateKey(pem)
+	var missing *ssh.PassphraseMissingError
+	if !errors.As(err, &missing) {
+		if err != nil {
+			return bad("ssh_private_key is no private key that SSH has (a PEM, of OpenSSH or of OpenSSL)")
+		}
+		return signer, nil
+	}
+	if passphrase == "" {
+		return bad("ssh_private_key has a passphrase, and there is no field ssh_passphrase")
+	}
+	if signer, err = ssh.ParsePrivateKeyWithPassphrase(pem, []byte(passphrase)); err != nil {
+		return bad("ssh_passphrase does not open ssh_private_key")
+	}
+	return signer, nil
+}
+
+// auth is how we say who we are: with the key that the credentials have, else with
+// those of the agent, until done is called.
+func (s *Server) auth(ctx context.Context, key ssh.Signer) (methods []ssh.AuthMethod, done func()) {
+	done = func() {}
+	switch {
+	case key != nil:
+		return []ssh.AuthMethod{ssh.PublicKeys(key)}, done
+	case s.o.Agent == "":
+		return nil, done
+	}
+	var conn net.Conn
+	ask := func() (_ []ssh.Signer, err error) {
+		if conn, err = (&net.Dialer{}).DialContext(ctx, "unix", s.o.Agent); err != nil {
+			return nil, errAgent
+		}
+		if err := conn.SetDeadline(time.Now().Add(s.o.Patience)); err != nil {
+			return nil, err
+		}
+		return agent.NewClient(conn).Signers()
+	}
+	return []ssh.AuthMethod{ssh.PublicKeysCallback(ask)}, func() {
+		if conn != nil {
+			conn.Close()
+		}
+	}
+}
+
+var errAgent = errors.New("unable to authenticate: the ssh-agent does not answer")
+
+// failed says why there is no connection.
+func (s *Server) failed(k *known, haveKey bool, err error) error {
+	switch {
+	case k.refused != nil:
+		return k.refused
+	case !unproved(err):
+		return err
+	}
+	e := &Error{Kind: providers.ErrUnauthenticated, Code: "auth", Err: err}
+	switch {
+	case haveKey:
+		e.Says = "the server does not take the key that ssh_private_key is, for the login " + k.place.login
+	case errors.Is(err, errAgent):
+		e.Says = "the ssh-agent at " + s.o.Agent + " does not answer"
+	case s.o.Agent != "":
+		e.Says = "the server takes no key that the ssh-agent has, for the login " + k.place.login
+	default:
+		e.Says = "the server wants a key, and there is none"
+		e.Do = "name a secret with the field ssh_private_key in auth.state.env of its manifest, or write providers.github.ssh.credentials in the host configuration"
+	}
+	return e
+}

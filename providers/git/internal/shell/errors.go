@@ -1,0 +1,103 @@
+package shell
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/wsmount/wsmount/providers"
+)
+
+// Error is what a session ended with. Its text is for people, and bounded.
+type Error struct {
+	Kind error  // of package providers
+	Code string // for support: "host-key", "auth", "exit 128"
+	Says string
+	Do   string // what helps; "": the kind says that
+	Err  error  // the cause; may be nil
+}
+
+func (e *Error) Error() string { return e.Says }
+
+// Advice is what helps, for whoever finds this in a chain of errors; "": the kind
+// says that.
+func (e *Error) Advice() string { return e.Do }
+
+// Unwrap gives errors.Is the kind and the cause.
+func (e *Error) Unwrap() []error {
+	if e.Err == nil {
+		return []error{e.Kind}
+	}
+	return []error{e.Kind, e.Err}
+}
+
+var errURL = &Error{Kind: providers.ErrInvalid, Says: "the repository's URL is not one of ssh"}
+
+// answers are the words by which servers refuse a repository: git's own, and those
+// of GitHub, GitLab, Gitea, Forgejo and Bitbucket, which all end with the same
+// status.
+var answers = []struct {
+	words string
+	kind  error
+}{
+	{"does not appear to be a git repository", providers.ErrNotExist},
+	{"repository not found", providers.ErrNotExist},
+	{"could not be found", providers.ErrNotExist},
+	{"cannot find repository", providers.ErrNotExist},
+	{"repository does not exist", providers.ErrNotExist},
+	{"not authorized", providers.ErrPermission},
+	{"not allowed", providers.ErrPermission},
+	{"permission to", providers.ErrPermission},
+	{"permission denied", providers.ErrPermission},
+	{"write access to repository not granted", providers.ErrPermission},
+	{"marked as read only", providers.ErrPermission},
+	{"read-only", providers.ErrPermission},
+	{"service not enabled", providers.ErrPermission},
+}
+
+// refused is a service that ended before it began, with the last words of it. A
+// server that says nothing, or nothing known, was not there.
+func refused(said, code string, cause error) *Error {
+	e := &Error{Kind: providers.ErrUnavailable, Code: code, Says: "the server said nothing", Err: cause}
+	if said == "" {
+		return e
+	}
+	e.Says = "the server says: " + said
+	said = strings.ToLower(said)
+	for _, a := range answers {
+		if strings.Contains(said, a.words) {
+			e.Kind = a.kind
+			return e
+		}
+	}
+	return e
+}
+
+// unproved says that the server did not take our keys. The SSH library has no type
+// for it.
+func unproved(err error) bool {
+	for _, words := range []string{"unable to authenticate", "authentication failures"} {
+		if strings.Contains(err.Error(), words) {
+			return true
+		}
+	}
+	return false
+}
+
+// errStalled is a connection that was ended because nothing came.
+var errStalled = errors.New("the server has stopped answering")
+
+// wordsMax is how much of what a server says is kept.
+const wordsMax = 300
+
+// words keeps the beginning of what a server says beside the answer.
+type words struct{ b []byte }
+
+func (w *words) Write(p []byte) (int, error) {
+	w.b = append(w.b, p[:min(len(p), wordsMax-len(w.b))]...)
+	return len(p), nil
+}
+
+func (w *words) String() string {
+	text := strings.ToValidUTF8(string(w.b), "")
+	return strings.Join(strings.FieldsFunc(text, func(r rune) bool { return r < ' ' || r == 0x7f }), "; ")
+}
