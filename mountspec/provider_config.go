@@ -184,6 +184,8 @@ func decodeRepository(o *object) (owner, repo string) {
 	}
 	switch {
 	case !ok:
+	case strings.ContainsAny(text, ":@"): // which is not shown: it may hold a password
+		at.fail("repository", "write owner/name; the server, of https or ssh, is providers.github.base_url of the host configuration", "it is a URL, not the name of a repository")
 	case !githubRepo.MatchString(name) || name == "." || name == "..":
 		at.fail("repository", "write the repository's name, or owner/name", "%s is not the name of a repository", show(text))
 	case strings.HasSuffix(name, ".git"):

@@ -195,6 +195,8 @@ var storageRules = []ruleCase{
 	{"github without owner", "STORAGE", "provider: github\nconfig: «{ repo: r }\nsync: { mode: pull-push }\n", "error missing-key config" + bad},
 	{"github owners disagree", "STORAGE", "provider: github\nconfig: { owner: «a, repo: b/r }\nsync: { mode: pull-push }\n", "error repository config.owner" + bad},
 	{"github clone URL", "STORAGE", "provider: github\nconfig: { owner: a, repo: «r.git }\nsync: { mode: pull-push }\n", "error repository config.repo" + bad},
+	{"github as scp has it", "STORAGE", "provider: github\nconfig: { repo: «\"git@git.acme.test:a/r\" }\nsync: { mode: pull-push }\n", "error repository config.repo" + bad},
+	{"github URL", "STORAGE", "provider: github\nconfig: { repo: «\"ssh://git@git.acme.test/a/r\" }\nsync: { mode: pull-push }\n", "error repository config.repo" + bad},
 	{"github repo of three", "STORAGE", "provider: github\nconfig: { repo: «a/b/c }\nsync: { mode: pull-push }\n", "error repository config.repo" + bad},
 	{"github owner", "STORAGE", "provider: github\nconfig: { owner: \"a b\", repo: «r }\nsync: { mode: pull-push }\n", "error repository config.repo" + bad},
 	{"branch", "STORAGE", "provider: github\nconfig: { owner: a, repo: r, branch: «\"--upload-pack\" }\nsync: { mode: pull-push }\n", "error branch-name config.branch" + bad},

@@ -55,10 +55,19 @@ type CloudBucket struct {
 type BucketGrant struct{ Owner, Bucket, Prefix string }
 
 // GitHub is the GitHub that the provider github stands for. Empty URLs mean
-// the public one.
+// the public one. BaseURL may be one of ssh; then SSH says with what.
 type GitHub struct {
 	BaseURL, APIURL string
 	App             *GitHubApp // nil: none
+	SSH             SSH
+}
+
+// SSH is how a git server is reached over SSH. The zero value trusts the user's
+// known_hosts and the machine's, and has no key of the host's own.
+type SSH struct {
+	KnownHosts  string   // a file beside those two; empty: none
+	Credentials string   // "agent", or the slug of a secret that is a private key; empty: none
+	Allow       []string // address patterns: who may use the credentials
 }
 
 // A GitHubApp is the host's app and the installations of each owner.

@@ -122,10 +122,22 @@ func bucketGrant(v node) BucketGrant {
 func (p configReader) gitHub(v node) {
 	g := &p.c.GitHub
 	v.object(fields{
-		"base_url": func(n node) { g.BaseURL = origin(n) },
+		"base_url": func(n node) { g.BaseURL = gitServer(n) },
 		"api_url":  func(n node) { g.APIURL = origin(n) },
 		"app":      func(n node) { g.App = gitHubApp(n) },
+		"ssh":      func(n node) { p.ssh(n, &g.SSH) },
 	})
+}
+
+func (p configReader) ssh(v node, to *SSH) {
+	v.object(fields{
+		"known_hosts": func(n node) { to.KnownHosts, _ = p.path(n) },
+		"credentials": func(n node) { n.into(&to.Credentials) },
+		"allow":       func(n node) { to.Allow = patterns(n) },
+	})
+	if to.Credentials != "" && len(to.Allow) == 0 {
+		v.fail("missing-key", "add allow: [ \"@acme/*\" ], which workspaces may use them", "credentials are for nobody")
+	}
 }
 
 func gitHubApp(v node) *GitHubApp {

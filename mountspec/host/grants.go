@@ -126,6 +126,10 @@ func (s *session) grantGitHub(l *loaded, g *Grants) error {
 		g.API = publicGitHubAPI
 	}
 	app, pos := gh.App, l.storage.ConfigPos
+	if overSSH(gh.BaseURL) {
+		s.grantSSH(l, g)
+		app = nil // its tokens are for https alone
+	}
 	switch {
 	case c.InstallationID == "" || l.cand.trust == Unverified:
 		if c.InstallationID != "" {
@@ -135,6 +139,9 @@ func (s *session) grantGitHub(l *loaded, g *Grants) error {
 	case app == nil && len(l.storage.Auth.Env) > 0:
 		s.step("installation "+c.InstallationID, "the host has no app; the token comes from auth.state.env")
 		return nil
+	case app == nil && g.SSH != nil:
+		return s.deny(l, CodeAuth, pos, "leave installation_id away, or write an https URL as providers.github.base_url of the host configuration",
+			"installation %s is for https, and %s is reached over SSH", c.InstallationID, gh.BaseURL)
 	case app == nil:
 		return s.deny(l, CodeAuth, pos, "configure providers.github.app, or name a token in auth.state.env", "the host has no GitHub App")
 	}

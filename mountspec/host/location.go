@@ -87,7 +87,7 @@ func sameService(endpoint string) string {
 		return "amazonaws.com"
 	}
 	port := u.Port()
-	if u.Scheme == "https" && port == "443" || u.Scheme == "http" && port == "80" {
+	if u.Scheme == "https" && port == "443" || u.Scheme == "http" && port == "80" || u.Scheme == "ssh" && port == "22" {
 		port = ""
 	}
 	return host + ":" + port

@@ -99,6 +99,8 @@ type Grants struct {
 	// App is for github: the host's app, granted for Installation.
 	App          *GitHubApp
 	Installation int64
+	// SSH is for github at a server that is reached over SSH. nil: it is not.
+	SSH *SSHGrant
 	// API is for github: the URL of the server's API. Empty: the host names none.
 	API       string
 	WriteBack bool // a canonical workspace may be written back later

@@ -46,21 +46,29 @@ func settingsOf(r *host.Resolved, e Env) (providers.Settings, error) {
 		s.Config["base_url"] = r.Location.Endpoint
 		put(s.Config, "api_url", r.Grants.API)
 	}
+	if r.Grants.SSH != nil {
+		return hostSSH(s, r, e, guard), nil
+	}
 	if r.Grants.App != nil {
 		return hostApp(s, r, e), nil
 	}
 	s.Config["credentials"] = "none"
 	if r.Grants.Secrets != nil {
 		s.Config["credentials"] = ""
-		s.Credentials = revealed(e.Copy.Secrets, namesOf(r.Grants.Secrets), func(ctx context.Context) (secrets.Secret, error) {
-			c, err := r.Grants.Secrets.Reveal(ctx)
-			if err != nil {
-				return secrets.Secret{}, err
-			}
-			return c.Secret(), nil
-		})
+		s.Credentials = planned(r, e)
 	}
 	return s, nil
+}
+
+// planned are the credentials that the manifest names.
+func planned(r *host.Resolved, e Env) func(context.Context) (map[string]string, error) {
+	return revealed(e.Copy.Secrets, namesOf(r.Grants.Secrets), func(ctx context.Context) (secrets.Secret, error) {
+		c, err := r.Grants.Secrets.Reveal(ctx)
+		if err != nil {
+			return secrets.Secret{}, err
+		}
+		return c.Secret(), nil
+	})
 }
 
 // hostBucket adds what the host says of its own bucket service.

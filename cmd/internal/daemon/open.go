@@ -217,11 +217,14 @@ func openCached(ctx context.Context, r *host.Resolved, e Env) (fs.Volume, error)
 func backendError(r *host.Resolved, err error) error {
 	var denied *netguard.DeniedError
 	var secret *secrets.Error
+	var trust interface{ Advice() string } // of a server or a key over SSH
 	switch {
 	case errors.As(err, &denied):
 		return exit.New(exit.Denied, "%s: %w", r.Address, err).Hint("%s", denied.Hint)
 	case errors.As(err, &secret):
 		return exit.New(exit.Denied, "%s: %w", r.Address, err).Hint("%s", secret.Hint)
+	case errors.As(err, &trust) && trust.Advice() != "":
+		return exit.New(exit.Denied, "%s: %w", r.Address, err).Hint("%s", trust.Advice())
 	case errors.Is(err, providers.ErrUnsupported):
 		return exit.New(exit.Failed, "%s: %w", r.Address, err).Hint("mount it read-only, or keep it at another service")
 	case errors.Is(err, providers.ErrInvalid):
