@@ -16,7 +16,7 @@ build_needs := $(GO):golang-go git:git
 run_needs   := fusermount3:fuse3
 test_needs  := $(run_needs) git:git gcc:gcc /usr/include/stdlib.h:libc6-dev sqlite3:sqlite3 rsync:rsync \
 	rg:ripgrep bwrap:bubblewrap getfattr:attr getfacl:acl mkfs.ext4:e2fsprogs losetup:mount \
-	npm:npm tar:tar find:findutils strace:strace s3fs:s3fs rclone:rclone
+	npm:npm tar:tar find:findutils strace:strace s3fs:s3fs rclone:rclone sshd:openssh-server
 
 # Everything but the black-box tests.
 units = $$($(GO) list ./... | grep -v '/integration')

@@ -26,11 +26,12 @@ type gitStage struct {
 	server *gitserver.Server
 	repo   *gitserver.Repo
 	other  *gitserver.Repo // a clone of somebody else
+	auth   string          // what auth.state.env names; "": nothing
 }
 
 func newGitStage(t *testing.T) *gitStage {
 	t.Helper()
-	g := &gitStage{t: t, w: harness.New(t, harness.Options{}), server: gitserver.Start(t)}
+	g := &gitStage{t: t, w: harness.New(t, harness.Options{}), server: gitserver.Start(t), auth: "GITHUB_TOKEN"}
 	g.repo = g.server.Create(t, "acme/site")
 	g.other = g.repo.Clone(g.w.Path("other"))
 	g.w.Write("config/token", gitToken, 0o600)
@@ -57,7 +58,7 @@ func (g *gitStage) workspaceWith(slug, storage, more string) {
 	g.t.Helper()
 	dir := g.w.Mkdir("ws-"+slug, 0o755)
 	g.w.Write("ws-"+slug+"/WORKSPACE.md", harness.Manifest("@acme/"+slug, "identity: [ { name: Bob, email: bob@acme.test }, { name: Ops, email: ops@acme.test } ]\n"+
-		"storage: {inline: {provider: github, auth: {state: {env: [GITHUB_TOKEN]}}, "+storage+"}}\n"+more), 0o644)
+		"storage: {inline: {provider: github, auth: {state: {env: ["+g.auth+"]}}, "+storage+"}}\n"+more), 0o644)
 	g.w.MustRun("registry", "add", dir)
 }
 

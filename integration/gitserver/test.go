@@ -11,10 +11,7 @@ import (
 func Start(t testing.TB) *Server {
 	t.Helper()
 	if _, err := exec.LookPath("git"); err != nil {
-		if strings.Contains(os.Getenv("WSMOUNT_REQUIRE"), "all") {
-			t.Fatalf("the program git is missing, and $WSMOUNT_REQUIRE asks for it")
-		}
-		t.Skip("the program git is missing: make test installs it")
+		require(t, "git")
 	}
 	s, err := Launch(t.TempDir())
 	if err != nil {
@@ -22,6 +19,15 @@ func Start(t testing.TB) *Server {
 	}
 	t.Cleanup(s.Stop)
 	return s
+}
+
+// require ends a test that lacks a program.
+func require(t testing.TB, program string) {
+	t.Helper()
+	if strings.Contains(os.Getenv("WSMOUNT_REQUIRE"), "all") {
+		t.Fatalf("the program %s is missing, and $WSMOUNT_REQUIRE asks for it", program)
+	}
+	t.Skipf("the program %s is missing: make test installs it", program)
 }
 
 // StartSSH serves the repositories over SSH until the test ends, and admits a

@@ -314,3 +314,35 @@ func TestSSHPushRefused(t *testing.T) {
 	}
 	repo.Git("fsck", "--strict")
 }
+
+// OpenSSH's own server, which a team's is more often than not.
+func TestOpenSSH(t *testing.T) {
+	t.Parallel()
+	s := newSSHStage(t)
+	repo := s.git.Create(t, "r")
+	addr, root := gitserver.StartOpenSSH(t, s.host, s.client)
+	s.wants("an unknown key", s.open(root+repo.Dir), providers.ErrPermission, "is in none of")
+	s.knows(s.host.Known(addr))
+	p := clone(t, root+repo.Dir, s.over)
+	defer p.Close()
+	write(t, p, "a", "1")
+	if pushed, err := p.Push(t.Context(), providers.PushOptions{}); err != nil || !pushed.Pushed {
+		t.Fatalf("push: %+v, %v", pushed, err)
+	}
+	if got := repo.Git("show", "main:a"); got != "1" {
+		t.Errorf("the server has %q", got)
+	}
+	work := repo.Clone(filepath.Join(t.TempDir(), "work"))
+	work.Write(map[string]string{"b": "2"})
+	work.Commit("main", "theirs")
+	theirs, err := p.Fetch(t.Context())
+	if err != nil || string(theirs) != strings.TrimSpace(repo.Git("rev-parse", "main")) {
+		t.Errorf("fetch: %q, %v", theirs, err)
+	}
+	s.wants("no such repository", s.open(root+"/none.git"), providers.ErrNotExist, "does not appear to be a git repository")
+	s.fields["ssh_private_key"] = gitserver.MakeKey(t, "").PEM
+	s.wants("another key", s.open(root+repo.Dir), providers.ErrUnauthenticated, "does not take the key")
+	s.knows(gitserver.MakeKey(t, "").Known(addr))
+	s.wants("another host", s.open(root+repo.Dir), providers.ErrPermission, "somebody may be in between")
+	repo.Git("fsck", "--strict")
+}

@@ -28,7 +28,11 @@ type World struct {
 	t   testing.TB
 	o   Options
 	Dir string // everything lies below it; everyone may pass
+	env []string
 }
+
+// Env adds variables, as NAME=value, to what programs get from now on.
+func (w *World) Env(variables ...string) { w.env = append(w.env, variables...) }
 
 // New makes a world for one test.
 func New(t testing.TB, o Options) *World {
@@ -151,11 +155,11 @@ func (w *World) Command(ctx context.Context, name string, args ...string) *exec.
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.WaitDelay = time.Second
 	cmd.Dir = w.Dir
-	cmd.Env = []string{
+	cmd.Env = append([]string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + w.Path("home"), "TMPDIR=" + w.Path("tmp"), "LANG=C.UTF-8",
 		"XDG_CONFIG_HOME=" + w.Path("config"), "WSMOUNT_STATE_DIR=" + w.Path("state"),
 		"GORACE=atexit_sleep_ms=0 log_path=" + filepath.Join(root, "race"),
-	}
+	}, w.env...)
 	if w.o.UID != 0 {
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: w.o.UID, Gid: w.o.UID}}
 	}
