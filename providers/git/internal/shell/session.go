@@ -117,27 +117,25 @@ func (s *session) ended(err error) error {
 	return refused(s.said.String(), code, err)
 }
 
-func (s *session) advertised(empty bool) (*packp.AdvRefs, error) {
+func (s *session) advertised() (*packp.AdvRefs, error) {
 	refs := packp.NewAdvRefs()
 	switch err := refs.Decode(s); {
 	case errors.Is(err, packp.ErrEmptyAdvRefs):
 		return nil, transport.ErrEmptyRemoteRepository
 	case err != nil:
 		return nil, s.ended(err)
-	case refs.IsEmpty() && !empty:
-		return nil, transport.ErrEmptyRemoteRepository
 	}
 	transport.FilterUnsupportedCapabilities(refs.Capabilities)
 	return refs, nil
 }
 
 // AdvertisedReferences implements transport.Session.
-func (u *Upload) AdvertisedReferences() (*packp.AdvRefs, error) { return u.advertised(false) }
+func (u *Upload) AdvertisedReferences() (*packp.AdvRefs, error) { return u.advertised() }
 
 // AdvertisedReferencesContext implements transport.Session. The context is that of
 // the session.
 func (u *Upload) AdvertisedReferencesContext(context.Context) (*packp.AdvRefs, error) {
-	return u.advertised(false)
+	return u.advertised()
 }
 
 // UploadPack implements transport.UploadPackSession: what it answers with is read
@@ -169,12 +167,12 @@ func (u *Upload) ask(req *packp.UploadPackRequest) error {
 }
 
 // AdvertisedReferences implements transport.Session.
-func (r *Receive) AdvertisedReferences() (*packp.AdvRefs, error) { return r.advertised(true) }
+func (r *Receive) AdvertisedReferences() (*packp.AdvRefs, error) { return r.advertised() }
 
 // AdvertisedReferencesContext implements transport.Session. The context is that of
 // the session.
 func (r *Receive) AdvertisedReferencesContext(context.Context) (*packp.AdvRefs, error) {
-	return r.advertised(true)
+	return r.advertised()
 }
 
 // ReceivePack implements transport.ReceivePackSession. A server that stops reading
