@@ -52,9 +52,7 @@ func dry(t *testing.T, words ...string) (seen, error) {
 		}
 	}
 	spy(all)
-	app := newApp(io.Discard, io.Discard)
-	app.Commands = all
-	return got, app.RunContext(context.Background(), in.words())
+	return got, newApp(all, io.Discard, io.Discard).RunContext(context.Background(), in.words())
 }
 
 // synopses are all command lines that the help shows, with flags as a person

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -11,98 +10,77 @@ import (
 	"github.com/wsmount/wsmount/cmd/internal/suggest"
 )
 
-// helperName is the name under which mount(8) runs this program for file
-// systems of type wsmount, so that fstab and `mount -t wsmount` work.
-const helperName = "mount.wsmount"
-
-// calledAsHelper reports whether mount(8) called.
-func calledAsHelper(arg0 string) bool { return filepath.Base(arg0) == helperName }
-
-// helperWords turns what mount(8) passes to a helper (SOURCE DIR [-sfnv]
-// [-N NAMESPACE] [-o OPTIONS] [-t TYPE], mount(8) "External helpers") into a
-// command line of ours. fake says that nothing is to be done.
-func helperWords(words []string) (out []string, fake bool) {
-	out = []string{"mount"}
-	for i := 0; i < len(words); i++ {
-		switch w := words[i]; w {
-		case "-N", "-t":
-			i++
-		case "-f":
-			fake = true
-		case "-s", "-n", "-v":
-		case "-o":
-			if i+1 < len(words) {
-				i++
-				out = append(out, "-o="+words[i])
-			}
-		default:
-			out = append(out, w)
-		}
-	}
-	return out, fake
-}
-
-// helperExit is what mount(8) expects of a helper: 1 for a wrong call, 32 for a
-// mount that failed.
-func helperExit(c exit.Code) int {
-	switch c {
-	case exit.Done:
-		return 0
-	case exit.Usage:
-		return 1
-	}
-	return 32
-}
-
-// Options of -o, by what becomes of them.
+// Options of -o and of fstab, by what becomes of them.
 var (
-	optionSwitches = map[string]string{"ro": "read-only", "allow_other": "allow-other", "read-only": "read-only",
-		"allow-other": "allow-other", "trust": "trust", "if-not-mounted": "if-not-mounted",
-		"require-durable": "require-durable", "write-back": "write-back", "map-ids": "map-ids", "no-passthrough": "no-passthrough"}
-	optionValues = []string{"config", "state-dir", "stop-timeout", "control-dir", "metrics-addr", "log-file", "log-level", "log-format",
+	// switchOptions and valueOptions are the flags of mount of the same name.
+	switchOptions = []string{"read-only", "allow-other", "trust", "if-not-mounted", "require-durable", "write-back",
+		"map-ids", "no-passthrough", "debug-fuse"}
+	valueOptions = []string{"config", "state-dir", "stop-timeout", "control-dir", "metrics-addr", "log-file", "log-level", "log-format",
 		"working-copy", "cache-size", "patience", "uid", "gid", "umask"}
 
 	// kernelOptions are passed on.
 	kernelOptions = []string{"nosuid", "suid", "nodev", "dev", "noexec", "exec", "noatime"}
 
-	// fstabOptions are for mount(8) and systemd, and mean nothing here.
-	fstabOptions = []string{"defaults", "rw", "auto", "noauto", "user", "users", "nouser", "owner", "group", "nofail",
-		"_netdev", "relatime", "norelatime", "strictatime", "atime", "diratime", "nodiratime", "async", "sync"}
+	// fstabOptions are for mount(8), systemd and autofs, and mean nothing here.
+	fstabOptions = []string{"defaults", "auto", "noauto", "user", "users", "nouser", "nousers", "owner", "noowner", "group", "nogroup",
+		"nofail", "_netdev", "relatime", "norelatime", "strictatime", "nostrictatime", "lazytime", "nolazytime", "atime", "diratime",
+		"nodiratime", "async", "sync", "dirsync", "silent", "loud", "sloppy"}
+
+	// fstabNames are options of the same kind that have a value. mount(8) adds
+	// user=NAME when an unprivileged user mounts.
+	fstabNames = []string{"user", "comment", "fstype"}
 )
 
-// applyOptions does what -o says: most options are the flags of the same name.
-// It returns those that the kernel gets.
+// applyOptions does what -o says, and returns what the kernel gets. As for
+// mount(8), of ro and rw the last counts; --read-only stays. With sloppy, which
+// is mount -s, an option that nobody knows is passed over.
 func applyOptions(c *cli.Context) (kernel []string, err error) {
-	for _, list := range c.StringSlice("options") {
-		for _, option := range strings.Split(list, ",") {
-			name, value, hasValue := strings.Cut(option, "=")
-			flag, isSwitch := optionSwitches[name]
-			switch {
-			case isSwitch && !hasValue:
-				err = c.Set(flag, "true")
-			case hasValue && slices.Contains(optionValues, name):
-				err = c.Set(name, value)
-			case slices.Contains(kernelOptions, option):
-				kernel = append(kernel, option)
-			case option == "", slices.Contains(fstabOptions, option), strings.HasPrefix(name, "x-"), name == "comment":
-			default:
-				return nil, unknownOption(option)
-			}
-			if err != nil {
-				return nil, exit.New(exit.Usage, "-o %s: %w", oneLine(option), err).Hint("see `wsmount mount --help`")
-			}
+	options := strings.Split(strings.Join(c.StringSlice("options"), ","), ",")
+	sloppy, readOnly := slices.Contains(options, "sloppy"), false
+	for _, option := range options {
+		name, value, hasValue := strings.Cut(option, "=")
+		flag := strings.ReplaceAll(name, "_", "-") // FUSE's own have it so: allow_other
+		switch {
+		case option == "ro", option == "rw":
+			readOnly = option == "ro"
+		case slices.Contains(kernelOptions, option):
+			kernel = append(kernel, option)
+		case ignoredOption(name, option):
+		case slices.Contains(switchOptions, flag) && !hasValue:
+			err = c.Set(flag, "true")
+		case slices.Contains(valueOptions, flag) && hasValue:
+			err = c.Set(flag, value)
+		case option == "remount":
+			err = exit.New(exit.Usage, "a workspace cannot be remounted").Hint("umount it, and mount it with other options")
+		case !sloppy:
+			err = unknownOption(option)
+		}
+		if err != nil {
+			return nil, optionError(option, err)
 		}
 	}
-	return kernel, nil
+	if readOnly {
+		err = c.Set("read-only", "true")
+	}
+	return kernel, err
+}
+
+// ignoredOption reports whether an option is not for us.
+func ignoredOption(name, option string) bool {
+	return option == "" || slices.Contains(fstabOptions, option) || name != option && slices.Contains(fstabNames, name) ||
+		strings.HasPrefix(option, "x-") || strings.HasPrefix(option, "X-")
+}
+
+func optionError(option string, err error) error {
+	if e := exit.From(err); e.Code == exit.Usage {
+		return e
+	}
+	return exit.New(exit.Usage, "-o %s: %w", oneLine(option), err).Hint("see `wsmount mount --help`")
 }
 
 func unknownOption(option string) error {
 	name, _, _ := strings.Cut(option, "=")
-	known := slices.Concat(optionValues, kernelOptions, fstabOptions)
-	for o := range optionSwitches {
-		known = append(known, o)
-	}
-	slices.Sort(known)
+	known := slices.Concat([]string{"ro", "rw", "allow_other"}, switchOptions, valueOptions, kernelOptions, fstabOptions)
 	e := exit.New(exit.Usage, "unknown option -o %s", oneLine(option))
 	return e.Hint("%s", orNothing(suggest.Phrase(name, known), "see `wsmount mount --help`"))
 }

@@ -1,81 +1,109 @@
 package main
 
 import (
-	"errors"
-	"os"
+	"fmt"
+	"io"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
+
+	"github.com/urfave/cli/v2"
 
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 )
 
-func TestHelperWords(t *testing.T) {
+// onOptions calls use where mount would have read -o and some flags.
+func onOptions(t *testing.T, options string, use func(*cli.Context) error, flags ...string) {
+	t.Helper()
+	all := commands()
+	called := false
+	lookup(all, "mount").Action = func(c *cli.Context) error {
+		called = true
+		return use(c)
+	}
+	words := append([]string{"mount", "@a/b", "/mnt", "-o=" + options}, flags...)
+	if err := perform(t.Context(), all, words, io.Discard, io.Discard); err != nil || !called {
+		t.Errorf("-o %s: %v", options, err)
+	}
+}
+
+func TestOptions(t *testing.T) {
 	tests := []struct {
-		name, in, want string
-		fake           bool
+		name, options string
+		flags         string // of the command, that are set by it
+		kernel        string
 	}{
-		{"plain", "@a/b /mnt", "mount @a/b /mnt", false},
-		{"as mount(8) calls", "@a/b /mnt -s -v -N /proc/1/ns/mnt -o rw,noexec -t wsmount", "mount @a/b /mnt -o=rw,noexec", false},
-		{"fake", "@a/b /mnt -f -n -o ro", "mount @a/b /mnt -o=ro", true},
-		{"options without a value", "@a/b /mnt -o", "mount @a/b /mnt", false},
+		{"nothing", "defaults,noauto,user,user=joe,_netdev,nofail,relatime,x-systemd.automount,X-mount.mkdir,comment=a,", "", ""},
+		{"read-only", "rw,ro", "read-only=true", ""},
+		{"the last counts", "ro,rw", "read-only=false", ""},
+		{"a flag", "allow_other,cache-size=1GiB,uid=7", "allow-other=true cache-size=1GiB uid=7", ""},
+		{"with underscores", "cache_size=1GiB,write_back", "cache-size=1GiB write-back=true", ""},
+		{"the kernel's", "noexec,nosuid,nodev,noatime", "", "noexec nosuid nodev noatime"},
+		{"sloppy", "quux,quux=1,sloppy,ro=1,noexec", "", "noexec"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			got, fake := helperWords(strings.Fields(tt.in))
-			if !slices.Equal(got, strings.Fields(tt.want)) || fake != tt.fake {
-				t.Errorf("got %q, %v", got, fake)
-			}
+			onOptions(t, tt.options, func(c *cli.Context) error {
+				kernel, err := applyOptions(c)
+				if err != nil || !slices.Equal(kernel, strings.Fields(tt.kernel)) {
+					t.Errorf("got %q, %v", kernel, err)
+				}
+				for _, flag := range strings.Fields(tt.flags) {
+					name, want, _ := strings.Cut(flag, "=")
+					if got := fmt.Sprint(c.Value(name)); got != want {
+						t.Errorf("%s: got %v, want %s", name, got, want)
+					}
+				}
+				return nil
+			})
 		})
 	}
-	for name, want := range map[string]bool{"/sbin/mount.wsmount": true, "mount.wsmount": true, "/bin/wsmount": false} {
-		if got := calledAsHelper(name); got != want {
-			t.Errorf("%s: got %v", name, got)
+	onOptions(t, "rw", func(c *cli.Context) error {
+		if _, err := applyOptions(c); err != nil || !c.Bool("read-only") {
+			t.Errorf("-o rw has undone --read-only: %v", err)
+		}
+		return nil
+	}, "--read-only")
+}
+
+// Every option that is a flag is one that mount has, of that kind; and every
+// flag of mount is an option, but for those that a line of fstab cannot have.
+func TestOptionsAreFlags(t *testing.T) {
+	kinds := flagKinds([]*cli.Command{lookup(commands(), "mount")})
+	for _, name := range switchOptions {
+		if takes, known := kinds[name]; !known || takes {
+			t.Errorf("%s is no switch of mount", name)
 		}
 	}
-	for c, want := range map[exit.Code]int{exit.Done: 0, exit.Usage: 1, exit.Failed: 32, exit.Denied: 32} {
-		if got := helperExit(c); got != want {
-			t.Errorf("%s: got %d, want %d", c, got, want)
+	for _, name := range valueOptions {
+		if !kinds[name] {
+			t.Errorf("mount has no %s with a value", name)
+		}
+	}
+	notOptions := []string{"mount", "options", "foreground", "json"} // commas, itself, and what is for a terminal
+	for name := range kinds {
+		if len(name) > 1 && !slices.Contains(slices.Concat(switchOptions, valueOptions, notOptions), name) {
+			t.Errorf("-o knows nothing of --%s", name)
 		}
 	}
 }
 
-// mount(8) runs us by another name; the daemon in the background must still be
-// told its options.
-func TestMountHelper(t *testing.T) {
-	needFUSE(t)
-	w := newWorld(t)
-	addr := w.workspace("notes")
-	helper := w.path("mount.wsmount")
-	if err := os.Symlink(binary, helper); err != nil {
-		t.Fatal(err)
-	}
-	cmd := w.command(addr, w.path("mnt"), "-s", "-o", "ro,noexec,nofail,x-systemd.automount,log-level=debug", "-t", "wsmount")
-	cmd.Path = helper
-	cmd.Args[0] = helper
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
-	if err := os.Mkdir(w.path("mnt/x"), 0o755); !errors.Is(err, syscall.EROFS) {
-		t.Errorf("ro: got %v", err)
-	}
-	mounts, err := os.ReadFile("/proc/mounts")
-	if err != nil || !strings.Contains(string(mounts), w.path("mnt")+" fuse.wsmount ro,nosuid,nodev,noexec") {
-		t.Errorf("the kernel's options are not there: %v", err)
-	}
-	w.ok("umount", "mnt")
-	bad := w.command(addr, w.path("nowhere"))
-	bad.Path, bad.Args[0] = helper, helper
-	bad.Run()
-	if got := bad.ProcessState.ExitCode(); got != 1 {
-		t.Errorf("a wrong call: exit %d, want 1", got)
+func TestStateOfFstab(t *testing.T) {
+	fstab := "# /mnt/a\n/dev/vda / ext4 state-dir=/no 0 1\n@a/b /mnt/a wsmount ro,state-dir=/s/a 0 0\n\n" +
+		"@a/c /mnt/my\\040c/ fuse.wsmount state_dir=/s/my\\040c\n@a/d /mnt/d wsmount ro 0 0\n@a/e /mnt/e\n"
+	for dir, want := range map[string]string{"/mnt/a": "/s/a", "/mnt/a/": "/s/a", "/mnt/my c": "/s/my c", "/mnt/d": "", "/mnt/e": "", "/": ""} {
+		if got := stateOfFstab(fstab, dir); got != want {
+			t.Errorf("%s: got %q, want %q", dir, got, want)
+		}
 	}
 }
 
 func TestUnknownOption(t *testing.T) {
 	w := newWorld(t)
-	w.refused(exit.Usage, "unknown option -o alow_other", w.workspace("notes"), "mnt", "-o", "ro,alow_other")
+	addr := w.workspace("notes")
+	w.refused(exit.Usage, "unknown option -o alow_other", addr, "mnt", "-o", "ro,alow_other")
 	w.refused(exit.Usage, "soon", "@acme/notes", "mnt", "-o", "stop-timeout=soon")
 	w.refused(exit.Usage, "unknown option -o ro=1", "@acme/notes", "mnt", "-o", "ro=1")
+	w.refused(exit.Usage, "cannot be remounted", "@acme/notes", "mnt", "-o", "remount,ro,sloppy")
+	w.refused(exit.Usage, "not a size", "@acme/notes", "mnt", "-o", "sloppy,cache-size=much")
 }

@@ -40,34 +40,36 @@ func main() {
 		printError(os.Stderr, exit.New(exit.Failed, "the environment was not handed over: %w", err).Hint("run it with -f"))
 		os.Exit(int(exit.Failed))
 	}
-	if !calledAsHelper(os.Args[0]) {
-		os.Exit(int(run(context.Background(), os.Args[1:], os.Stdout, os.Stderr)))
+	if command := helperCommand(os.Args[0]); command != "" {
+		os.Exit(runHelper(context.Background(), command, os.Args, os.Stdout, os.Stderr))
 	}
-	words, fake := helperWords(os.Args[1:])
-	if fake {
-		os.Exit(0)
-	}
-	os.Exit(helperExit(run(context.Background(), words, os.Stdout, os.Stderr)))
+	os.Exit(int(run(context.Background(), os.Args[1:], os.Stdout, os.Stderr)))
 }
 
 // run is the whole program, without its process.
 func run(ctx context.Context, words []string, stdout, stderr io.Writer) exit.Code {
-	in, err := parseArgs(commands(), words)
-	if err == nil {
-		err = in.run(ctx, stdout, stderr)
-	}
+	err := perform(ctx, commands(), words, stdout, stderr)
 	if err == nil {
 		return exit.Done
 	}
+	return exit.From(err).Code
+}
+
+// perform does what a command line says, and says what went wrong.
+func perform(ctx context.Context, commands []*cli.Command, words []string, stdout, stderr io.Writer) error {
+	in, err := parseArgs(commands, words)
+	if err == nil {
+		err = in.run(ctx, commands, stdout, stderr)
+	}
 	e := exit.From(err)
 	if e == nil || e.What == "" { // everything has been said
-		return e.Code
+		return err
 	}
 	if in.json() {
 		_ = printJSON(stdout, refusal{control.ErrorSchema, e.What, e.Details, e.Advice, e.Code.String(), int(e.Code)})
 	}
 	printError(stderr, e)
-	return e.Code
+	return err
 }
 
 // refusal is an error as --json shows it.
@@ -125,7 +127,7 @@ func (in *invocation) json() bool {
 }
 
 // run chooses between help, version, the command, and saying what is wrong.
-func (in *invocation) run(ctx context.Context, stdout, stderr io.Writer) error {
+func (in *invocation) run(ctx context.Context, commands []*cli.Command, stdout, stderr io.Writer) error {
 	leaf := in.leaf()
 	switch {
 	case in.version && leaf == nil:
@@ -133,7 +135,7 @@ func (in *invocation) run(ctx context.Context, stdout, stderr io.Writer) error {
 	case in.help, leaf == nil && len(in.args) == 0:
 		return in.printHelp(stdout)
 	case leaf == nil:
-		return in.unknownCommand(commands())
+		return in.unknownCommand(commands)
 	case len(leaf.Subcommands) > 0 && len(in.args) > 0:
 		return in.unknownCommand(leaf.Subcommands)
 	case len(leaf.Subcommands) > 0:
@@ -141,7 +143,7 @@ func (in *invocation) run(ctx context.Context, stdout, stderr io.Writer) error {
 	case in.version:
 		return in.unknownFlag("--version")
 	}
-	return newApp(stdout, stderr).RunContext(ctx, in.words())
+	return newApp(commands, stdout, stderr).RunContext(ctx, in.words())
 }
 
 func (in *invocation) unknownCommand(commands []*cli.Command) error {
@@ -157,9 +159,9 @@ func (in *invocation) unknownCommand(commands []*cli.Command) error {
 }
 
 // newApp sets the library up to do no more than read flags and call actions.
-func newApp(stdout, stderr io.Writer) *cli.App {
+func newApp(commands []*cli.Command, stdout, stderr io.Writer) *cli.App {
 	return &cli.App{
-		Name: "wsmount", Commands: commands(), Writer: stdout, ErrWriter: stderr,
+		Name: "wsmount", Commands: commands, Writer: stdout, ErrWriter: stderr,
 		HideHelp: true, HideVersion: true, HideHelpCommand: true,
 		DisableSliceFlagSeparator: true,
 		Compiled:                  time.Unix(1, 0), // else the library looks for our name in the working directory, which may be a mount

@@ -281,6 +281,9 @@ func daemonOptions(c *cli.Context) (daemon.Options, error) {
 	if o.Copy, err = copyOptions(c); err != nil {
 		return o, err
 	}
+	if o.Source, err = shownSource(c.Args().First()); err != nil {
+		return o, err
+	}
 	if name := c.String("log-file"); name != "" {
 		path, err := absolute(name)
 		if err != nil {

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -33,6 +34,7 @@ type Options struct {
 	NoPassthrough bool
 	DebugFUSE     bool
 	MountOptions  []string      // for the kernel: nosuid, noexec, ...
+	Source        string        // what the mount table names as mounted; empty: the workspace
 	ControlDir    string        // name of .wsmount; empty: that
 	StopTimeout   time.Duration // 0: DefaultStopTimeout
 	MetricsAddr   string        // loopback address for metrics; empty: only on the socket
@@ -367,7 +369,7 @@ func (d *Daemon) fsParts() []fs.Part {
 }
 
 func (d *Daemon) fsOptions() fs.Options {
-	return fs.Options{Log: d.log, FsName: d.tree.Name, ControlName: d.opts.ControlDir,
+	return fs.Options{Log: d.log, FsName: cmp.Or(d.opts.Source, d.tree.Name), ControlName: d.opts.ControlDir,
 		AllowOther: d.opts.AllowOther, ReadOnly: d.tree.ReadOnly(), NoPassthrough: d.opts.NoPassthrough,
 		MountOptions: d.opts.MountOptions,
 		Debug:        d.opts.DebugFUSE, OnFailure: d.failed, OnEvent: d.changed, Now: d.opts.Now}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -208,7 +209,10 @@ func (t *Tree) mountedThere() bool {
 		return false
 	}
 	m, ok := table.At(t.Mountpoint)
-	return ok && m.Ours() && m.Source == t.Name
+	if !ok || !m.Ours() {
+		return false
+	}
+	return m.Source == t.Name || filepath.IsAbs(m.Source) && t.other() != nil // Options.Source is a path then
 }
 
 // builder turns resolved workspaces into the sources of a tree.

@@ -34,8 +34,15 @@ import (
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 )
 
-// readyVar tells the child which descriptor leads to its parent.
-const readyVar = "_WSMOUNT_READY_FD"
+// Errors of Background, for errors.Is.
+var (
+	ErrInterrupted = errors.New("interrupted")             // by a signal, before the child was ready or just after
+	ErrDied        = errors.New("the daemon said no word") // the child ended without a report
+)
+
+// ChildVar tells the child which descriptor leads to its parent. It is set until
+// Child is called.
+const ChildVar = "_WSMOUNT_READY_FD"
 
 // environmentAfter is the distance to the next descriptor. The child's environment comes
 // through it: what a program is started with stays readable in
@@ -67,7 +74,7 @@ type Process struct {
 // how it was told so.
 func Child() (*Process, bool) {
 	fd, ok := readyFD()
-	os.Unsetenv(readyVar)
+	os.Unsetenv(ChildVar)
 	if !ok {
 		return nil, false
 	}
@@ -76,7 +83,7 @@ func Child() (*Process, bool) {
 }
 
 func readyFD() (int, bool) {
-	fd, err := strconv.Atoi(os.Getenv(readyVar))
+	fd, err := strconv.Atoi(os.Getenv(ChildVar))
 	return fd, err == nil && fd >= 3
 }
 
@@ -161,7 +168,7 @@ func Background(ctx context.Context, args []string) (Report, error) {
 	}
 	cmd := exec.CommandContext(ctx, "/proc/self/exe", args...)
 	cmd.Args[0] = os.Args[0]
-	cmd.Env = append(runtimeEnvironment(), readyVar+"=3")
+	cmd.Env = append(runtimeEnvironment(), ChildVar+"=3")
 	cmd.ExtraFiles = []*os.File{w, envR}
 	cmd.Stderr = os.Stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
@@ -179,12 +186,21 @@ func Background(ctx context.Context, args []string) (Report, error) {
 	}
 	stop := passSignals(signals, cmd.Process)
 	report, err := await(r, cmd)
-	if stop() && err == nil && !report.Already {
-		// It was ready just before the signal reached it, and ends now.
+	if !stop() || report.Already {
+		return report, err
+	}
+	if err == nil { // it was ready just before the signal reached it, and ends now
 		_ = cmd.Wait()
 		err = exit.New(exit.Failed, "interrupted, and stopped again").Hint("run it again")
 	}
-	return report, err
+	return report, because(err, ErrInterrupted)
+}
+
+// because gives an error a cause that it does not tell.
+func because(err, cause error) error {
+	e := *exit.From(err)
+	e.Err = errors.Join(cause, e.Err)
+	return &e
 }
 
 // passSignals sends a Ctrl-C on to the child, which is in another session. stop
@@ -216,7 +232,7 @@ func await(pipe io.Reader, cmd *exec.Cmd) (Report, error) {
 		if err == nil {
 			err = errors.New("it ended without a word")
 		}
-		return r, exit.New(exit.Failed, "the daemon did not start: %w", err).Hint("run it with -f to see more")
+		return r, because(exit.New(exit.Failed, "the daemon did not start: %w", err).Hint("run it with -f to see more"), ErrDied)
 	}
 	if r.Error == "" {
 		return r, nil

@@ -1,10 +1,12 @@
 package launch
 
 import (
+	"errors"
 	"os"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 )
@@ -21,7 +23,7 @@ func TestMain(m *testing.M) {
 }
 
 func beChild(child *Process, args []string) int {
-	if os.Getenv(readyVar) != "" {
+	if os.Getenv(ChildVar) != "" {
 		return 9
 	}
 	switch args[0] {
@@ -42,6 +44,9 @@ func beChild(child *Process, args []string) int {
 		child.Failed(exit.New(exit.Failed, "has %q, was started with a secret: %v, %v", os.Getenv("LAUNCH_TEST"), strings.Contains(string(started), "hunter2"), err))
 	case "killed":
 		syscall.Kill(os.Getpid(), syscall.SIGKILL)
+	case "interrupt":
+		syscall.Kill(os.Getppid(), syscall.SIGTERM) // which passes it on
+		time.Sleep(time.Minute)
 	case "session":
 		sid, _, _ := syscall.Syscall(syscall.SYS_GETSID, 0, 0, 0)
 		if int(sid) != os.Getpid() {
@@ -85,13 +90,23 @@ func TestFailures(t *testing.T) {
 			if e == nil || e.Code != tt.code || !strings.Contains(e.What, tt.what) {
 				t.Errorf("got %+v, want %s with %q", e, tt.code, tt.what)
 			}
+			if died := tt.name == "killed" || tt.name == "silent"; errors.Is(err, ErrDied) != died {
+				t.Errorf("died: got %v, want %v", !died, died)
+			}
 		})
+	}
+}
+
+func TestInterrupted(t *testing.T) {
+	_, err := Background(t.Context(), []string{"interrupt"})
+	if e := exit.From(err); !errors.Is(err, ErrInterrupted) || e.Code != exit.Failed {
+		t.Errorf("got %v", err)
 	}
 }
 
 func TestNotAChild(t *testing.T) {
 	for _, value := range []string{"", "x", "-1", "2"} {
-		t.Setenv(readyVar, value)
+		t.Setenv(ChildVar, value)
 		if _, ok := Child(); ok {
 			t.Errorf("%q made a child", value)
 		}

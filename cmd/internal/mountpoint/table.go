@@ -82,8 +82,8 @@ func parseMount(line string) (Mount, bool) {
 	if !ok || len(front) < 6 || len(back) < 2 {
 		return Mount{}, false
 	}
-	m := Mount{Dev: front[2], Root: unescape(front[3]), Path: unescape(front[4]), Options: front[5],
-		Type: back[0], Source: unescape(back[1])}
+	m := Mount{Dev: front[2], Root: Unescape(front[3]), Path: Unescape(front[4]), Options: front[5],
+		Type: back[0], Source: Unescape(back[1])}
 	m.ID, _ = strconv.Atoi(front[0])
 	m.Parent, _ = strconv.Atoi(front[1])
 	if len(back) > 2 {
@@ -92,8 +92,8 @@ func parseMount(line string) (Mount, bool) {
 	return m, true
 }
 
-// unescape undoes the kernel's octal escapes of space, tab, newline and backslash.
-func unescape(s string) string {
+// Unescape undoes the kernel's octal escapes of space, tab, newline and backslash.
+func Unescape(s string) string {
 	if !strings.Contains(s, `\`) {
 		return s
 	}
