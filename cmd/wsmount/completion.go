@@ -31,9 +31,8 @@ func completionCommand() *cli.Command {
 			switch args[0] {
 			case "bash":
 				return bashCompletion(c.App.Writer)
-			case "zsh": // zsh runs bash's completions
-				fmt.Fprintln(c.App.Writer, "autoload -U +X bashcompinit && bashcompinit")
-				return bashCompletion(c.App.Writer)
+			case "zsh":
+				return zshCompletion(c.App.Writer)
 			case "fish":
 				return fishCompletion(c.App.Writer)
 			}
@@ -86,7 +85,7 @@ func bashCompletion(w io.Writer) error {
 	// workspace. "wsmount WORKSPACE MOUNTPOINT" means mount, as in findCommand.
 	_, err := fmt.Fprintf(w, `_wsmount() {
     local cur=${COMP_WORDS[COMP_CWORD]} command= words= w last=
-    for w in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
+    for w in "${COMP_WORDS[@]:1:$((COMP_CWORD-1))}"; do
         case "$last" in
             %s) last=; continue ;;
         esac
@@ -104,6 +103,16 @@ func bashCompletion(w io.Writer) error {
 }
 complete -o filenames -F _wsmount wsmount
 `, strings.Join(values, "|"), strings.Join(names, " ")+" --help --version", cases.String())
+	return err
+}
+
+// zshCompletion lets zsh run bash's. Where the script lies as _wsmount among the
+// shell's functions, zsh runs it as that function at the first question, which it
+// has to answer then.
+func zshCompletion(w io.Writer) error {
+	fmt.Fprintln(w, "#compdef wsmount\nautoload -U +X bashcompinit && bashcompinit")
+	err := bashCompletion(w)
+	fmt.Fprintln(w, `[[ ${funcstack[1]-} != _wsmount ]] || _bash_complete -o filenames -F _wsmount`)
 	return err
 }
 

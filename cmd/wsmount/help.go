@@ -3,9 +3,12 @@ package main
 import (
 	"fmt"
 	"io"
+	"os"
 	"strings"
 
 	"github.com/urfave/cli/v2"
+
+	"github.com/wsmount/wsmount/cmd/internal/exit"
 )
 
 // width is what all output for people fits in.
@@ -17,11 +20,21 @@ states and this host grants.`
 
 func helpCommand() *cli.Command {
 	return &cli.Command{
-		Name:        "help",
-		Usage:       "say how a command is used",
-		ArgsUsage:   "[COMMAND ...]",
-		Description: "Says the same as COMMAND --help.",
+		Name:      "help",
+		Usage:     "say how a command is used",
+		ArgsUsage: "[COMMAND ...]",
+		Description: "Says the same as COMMAND --help. With --man it prints the manual page.\n\n" +
+			"  wsmount help --man | man -l -",
+		Flags: []cli.Flag{
+			&cli.BoolFlag{Name: "man", Usage: "print the manual page of the whole program, for man(1)"},
+		},
 		Action: func(c *cli.Context) error {
+			if c.Bool("man") {
+				if _, err := wantArgs(c, 0, 0); err != nil {
+					return err
+				}
+				return printManual(c.App.Writer, readVersion().Version, os.Getenv("SOURCE_DATE_EPOCH"))
+			}
 			in := invocation{args: c.Args().Slice()}
 			in.findCommand(commands())
 			if leaf := in.leaf(); len(in.args) > 0 && leaf == nil {
@@ -65,19 +78,35 @@ func printProgramHelp(w io.Writer) {
 	for _, c := range commands() {
 		fmt.Fprintf(w, "  %-11s %s\n", c.Name, c.Usage)
 	}
-	fmt.Fprintf(w, "\n`wsmount COMMAND --help` tells more of one. Flags may stand anywhere before --.\n"+
-		"Exit codes: 0 done, 1 failed, 2 usage, 3 manifest invalid, 4 unresolvable,\n"+
-		"5 not granted, 6 backend unreachable, 7 not safe yet, 8 conflict.\n")
+	fmt.Fprintf(w, "\n`wsmount COMMAND --help` tells more of one. Flags may stand anywhere before --.\n")
+	var codes []string
+	for code, e := range exitCodes {
+		codes = append(codes, fmt.Sprintf("%d %s", code, e.short))
+	}
+	fmt.Fprint(w, indent("Exit codes: "+strings.Join(codes, ", ")+".", 0))
 }
 
-// printFlag writes "--name VALUE" and, in a column of its own, what it does.
-func printFlag(w io.Writer, f cli.DocGenerationFlag) {
-	usage, value := f.GetUsage(), ""
+// exitCodes say what each exit code means, shortly and in the manual.
+var exitCodes = [...]struct{ short, long string }{
+	exit.Done:         {"done", "What was asked for is done."},
+	exit.Failed:       {"failed", "It failed for a reason that no other code names; a mount that is in use, for one."},
+	exit.Usage:        {"usage", "The command line is wrong."},
+	exit.Manifest:     {"manifest invalid", "A manifest or the host configuration is invalid."},
+	exit.Unresolvable: {"unresolvable", "An address, a reference or a mount does not lead anywhere."},
+	exit.Denied:       {"not granted", "Authentication failed, or the host configuration does not grant it."},
+	exit.Unreachable:  {"backend unreachable", "The store does not answer."},
+	exit.Unsafe:       {"not safe yet", "Something that the policy wanted sent is not safe in the store yet. It is kept in the working copy, and `wsmount recover` lists it."},
+	exit.Conflict:     {"conflict", "The store and the working copy went apart; `wsmount conflicts` tells of it."},
+}
+
+// describeFlag returns the names of a flag as they are typed, the name of its
+// value, and what it does.
+func describeFlag(f cli.DocGenerationFlag) (names []string, value, usage string) {
+	usage = f.GetUsage()
 	if before, rest, ok := strings.Cut(usage, "`"); ok {
 		name, after, _ := strings.Cut(rest, "`")
 		value, usage = name, before+name+after
 	}
-	var names []string
 	for _, n := range f.(cli.Flag).Names() {
 		names = append(names, dashed(n))
 	}
@@ -87,6 +116,12 @@ func printFlag(w io.Writer, f cli.DocGenerationFlag) {
 	if d := f.GetDefaultText(); d != "" && d != "false" && d != `""` && f.TakesValue() {
 		usage += " (default " + d + ")"
 	}
+	return names, value, usage
+}
+
+// printFlag writes "--name VALUE" and, in a column of its own, what it does.
+func printFlag(w io.Writer, f cli.DocGenerationFlag) {
+	names, value, usage := describeFlag(f)
 	head := "  " + strings.TrimSpace(strings.Join(names, ", ")+" "+value)
 	const column = 28
 	text := indent(usage, column)

@@ -1,0 +1,68 @@
+package main
+
+// A manualSection is a part of the manual page that no command's help has.
+type manualSection struct {
+	title, text string
+	items       [][2]string // tag, text
+}
+
+var manualSections = []manualSection{
+	{"MOUNT AND FSTAB", "" +
+		"`mount -t wsmount`, `mount -t fuse.wsmount`, `umount` and lines of /etc/fstab call this program as " +
+		"mount.wsmount, mount.fuse.wsmount, umount.wsmount and umount.fuse.wsmount. The source is a WORKSPACE as for `wsmount mount`. " +
+		"Options are the flags of `wsmount mount` without dashes, those of FUSE also with an underscore, and `ro`, `rw`, " +
+		"`suid`, `dev`, `exec`, `noatime` and their opposites. Options for mount(8) and systemd alone, such as " +
+		"`noauto`, `user`, `_netdev`, `nofail` and `x-...`, mean nothing here. Others are refused, but with `mount -s`.\n" +
+		"\n" +
+		"  @acme/ops /mnt/ops wsmount ro,allow_other,_netdev,nofail 0 0\n" +
+		"  @me/notes /home/me/notes wsmount user,noauto 0 0\n" +
+		"\n" +
+		"The second line lets the user me run `mount /home/me/notes`, with the configuration and the state of that user: the helper " +
+		"runs as the user, who must own the directory. `umount` returns when everything is safe, as `wsmount umount` does; `umount -f` is its " +
+		"--force and `umount -l` its --lazy, and -r is not obeyed. A state directory other than the usual one is found by `umount` when $WSMOUNT_STATE_DIR " +
+		"names it, or a line of fstab for this mount point. A mount that root made with `wsmount mount`, or that another user made, " +
+		"root's `umount` takes away at once; its daemon goes on until everything is safe.\n" +
+		"\n" +
+		"A remount is refused. With `-N` the configuration and the state are those of that mount namespace.\n" +
+		"\n" +
+		"Exit codes are those of mount(8): 1 for a wrong call, 2 when the system has no memory, processes or descriptors, 4 when the daemon died, " +
+		"8 for an interrupt, and 32 for everything else that EXIT STATUS names.\n" +
+		"\n" +
+		"With systemd, `x-systemd.automount` in fstab mounts when somebody looks; with autofs, a line of a map does:\n" +
+		"\n" +
+		"  ops -fstype=wsmount,ro :@acme/ops", nil},
+	{"ENVIRONMENT", "", [][2]string{
+		{"WSMOUNT_CONFIG", "The host configuration, as --config."},
+		{"WSMOUNT_STATE_DIR", "The state directory, as --state-dir."},
+		{"XDG_CONFIG_HOME", "Where the directory wsmount with the host configuration lies, instead of ~/.config."},
+		{"XDG_STATE_HOME", "Where the state directory wsmount lies, instead of ~/.local/state or, for root, /var/lib."},
+		{"HOME, PATH", "Called by mount(8), which takes them away, the program uses the user's home directory and a usual search path."},
+		{"NOTIFY_SOCKET", "With --foreground, systemd is told that the mount is ready, and that it stops."},
+		{"SOURCE_DATE_EPOCH", "The date of the manual page that `help --man` prints."},
+	}},
+	{"FILES", "", [][2]string{
+		{"~/.config/wsmount/config.yaml", "The host configuration of a user: where addresses lead, and what manifests are granted."},
+		{"/etc/wsmount/config.yaml", "That of the machine, where the user has none."},
+		{"~/.config/wsmount/registry.json", "What `wsmount registry add` knows."},
+		{"~/.local/state/wsmount", "Working copies, locks and logs."},
+		{"/var/lib/wsmount", "The same for root."},
+		{"MOUNTPOINT/.wsmount", "A directory that is not listed, with the state of the mount and its last errors."},
+		{"/etc/fuse.conf", "`user_allow_other` lets users give --allow-other."},
+	}},
+	{"EXAMPLES", "" +
+		"A workspace from nothing:\n" +
+		"\n" +
+		"  wsmount init ~/notes --id @me/notes --register\n" +
+		"  wsmount @me/notes ~/mnt\n" +
+		"  wsmount status ~/mnt\n" +
+		"  wsmount umount ~/mnt\n" +
+		"\n" +
+		"The turn of an agent ends; its changes are committed and pushed:\n" +
+		"\n" +
+		"  wsmount event ~/mnt turn-end\n" +
+		"\n" +
+		"Why a mount is refused, and by whom:\n" +
+		"\n" +
+		"  wsmount resolve @acme/app --explain\n" +
+		"  wsmount doctor @acme/app", nil},
+}
