@@ -16,12 +16,15 @@ build_needs := $(GO):golang-go git:git
 run_needs   := fusermount3:fuse3
 test_needs  := $(run_needs) git:git gcc:gcc /usr/include/stdlib.h:libc6-dev sqlite3:sqlite3 rsync:rsync \
 	rg:ripgrep bwrap:bubblewrap getfattr:attr getfacl:acl mkfs.ext4:e2fsprogs losetup:mount \
-	npm:npm tar:tar find:findutils strace:strace s3fs:s3fs rclone:rclone sshd:openssh-server
+	npm:npm tar:tar find:findutils strace:strace s3fs:s3fs rclone:rclone sshd:openssh-server man:man-db mandoc:mandoc \
+	zsh:zsh fish:fish
+
+release_needs := $(build_needs) gzip:gzip tar:tar
 
 # Everything but the black-box tests.
 units = $$($(GO) list ./... | grep -v '/integration')
 
-.PHONY: help quickstart build install test check lint fuzz bench model clean
+.PHONY: help quickstart build install release test check lint fuzz bench model clean
 
 help:
 	@echo 'usage: make TARGET'
@@ -39,7 +42,12 @@ build: ## build bin/wsmount
 install: build ## put wsmount into PREFIX/bin (/usr/local/bin)
 	@install -D -m 755 bin/wsmount $(DESTDIR)$(PREFIX)/bin/wsmount
 
-test: lint bin/minio bin/versitygw bin/toxiproxy-server ## install what the tests need, and run all of them
+release: bin/nfpm ## make packages and archives in bin/release; VERSION= and ARCHES= (amd64 arm64)
+	@$(need) $(release_needs)
+	rm -rf bin/release
+	GO=$(GO) integration/tools/release.sh $(VERSION) bin/release $(ARCHES)
+
+test: lint bin/minio bin/versitygw bin/toxiproxy-server bin/nfpm ## install what the tests need, and run all of them
 	@$(need) $(test_needs)
 	integration/tools/users-may-mount.sh
 	echo '== packages, with the race detector'
@@ -87,7 +95,7 @@ model: ## the model and crash tests for hours rather than minutes
 	$(GO) test -count=1 -timeout 24h -v -run Model ./integration
 	$(GO) test -count=1 -timeout 2h -v ./integration/crash -kills 200 -cuts 100
 
-clean: ## remove bin/
+clean:
 	@rm -rf bin
 
 bin/golangci-lint bin/loopback: integration/tools/go.mod
@@ -95,6 +103,12 @@ bin/golangci-lint bin/loopback: integration/tools/go.mod
 	echo 'building the pinned tools'
 	$(GO) build -C integration/tools -o $(CURDIR)/bin/ tool
 	touch bin/golangci-lint bin/loopback
+
+bin/nfpm: integration/tools/nfpm/go.mod
+	@$(need) $(build_needs)
+	echo 'building the pinned packer'
+	$(GO) build -C integration/tools/nfpm -o $(CURDIR)/bin/ tool
+	touch bin/nfpm
 
 bin/minio bin/versitygw bin/toxiproxy-server: integration/tools/servers/go.mod
 	@$(need) $(build_needs)
