@@ -21,7 +21,7 @@ var (
 	// kernelOptions are passed on.
 	kernelOptions = []string{"nosuid", "suid", "nodev", "dev", "noexec", "exec", "noatime"}
 
-	// fstabOptions are for mount(8), systemd and autofs, and mean nothing here.
+	// fstabOptions are for mount(8) and systemd, and mean nothing here.
 	fstabOptions = []string{"defaults", "auto", "noauto", "user", "users", "nouser", "nousers", "owner", "noowner", "group", "nogroup",
 		"nofail", "_netdev", "relatime", "norelatime", "strictatime", "nostrictatime", "lazytime", "nolazytime", "atime", "diratime",
 		"nodiratime", "async", "sync", "dirsync", "silent", "loud", "sloppy"}

@@ -39,7 +39,7 @@ func printManual(w io.Writer, version, epoch string) error {
 		m.item(strconv.Itoa(code), "", e.long)
 	}
 	m.macro("SH", "SEE ALSO")
-	m.line(strings.Join([]string{`.BR mount (8)`, `.BR umount (8)`, `.BR fstab (5)`, `.BR fusermount3 (1)`, `.BR autofs (5)`}, " ,\n"))
+	m.line(strings.Join([]string{`.BR mount (8)`, `.BR umount (8)`, `.BR fstab (5)`, `.BR fusermount3 (1)`}, " ,\n"))
 	_, err := io.WriteString(w, m.w.String())
 	return err
 }

@@ -1,0 +1,207 @@
+package integration
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/wsmount/wsmount/integration/internal/harness"
+	"github.com/wsmount/wsmount/providers/memory"
+)
+
+// shows checks what the mount table says of a mount point.
+func (p *packageStage) shows(dir, want string) {
+	p.t.Helper()
+	out, _ := p.w.Command(p.t.Context(), "findmnt", "-nro", "SOURCE,FSTYPE,OPTIONS", "--mountpoint", dir).CombinedOutput()
+	if got := string(out); !strings.HasPrefix(got, want) || want == "" && got != "" {
+		p.t.Errorf("%s: the mount table has %q, want %q", dir, got, want)
+	}
+}
+
+// ended says whether the daemons of a mount point have.
+func (p *packageStage) ended(dir string) bool {
+	p.t.Helper()
+	return !strings.Contains(p.w.MustRun("status", "--json"), `"`+dir+`"`)
+}
+
+// idle checks that umount(8) has waited until the daemon ended.
+func (p *packageStage) idle(dir string) {
+	p.t.Helper()
+	if !p.ended(dir) {
+		p.t.Errorf("after umount there is still\n%s", p.w.MustRun("status"))
+	}
+}
+
+// Both types are mounted, and umount(8) leaves it to the program, which has ended
+// when umount has.
+func (p *packageStage) mountAndUmount() {
+	for _, kind := range []string{"wsmount", "fuse.wsmount"} {
+		p.run("", 0, "mount", "-t", kind, "-o", "ro,noexec", "@acme/notes", p.mnt)
+		p.shows(p.mnt, "@acme/notes fuse.wsmount ro,nosuid,nodev,noexec")
+		p.run("cannot be remounted", 1, "mount", "-o", "remount,rw", p.mnt)
+		p.run("", 0, "umount", p.mnt)
+		p.shows(p.mnt, "")
+		p.idle(p.mnt)
+	}
+	p.run("", 0, "mount", "-t", "wsmount", "@acme/notes", p.mnt)
+	f, err := os.Open(p.mnt + "/WORKSPACE.md")
+	checkErr(p.t, "open", err, nil)
+	defer f.Close()
+	p.run("wsmount: "+p.mnt+" is in use: 1 file is open", 32, "umount", p.mnt)
+	p.run("", 0, "umount", "-l", p.mnt)
+	p.shows(p.mnt, "")
+	f.Close()
+	harness.Eventually(p.t, 10*time.Second, "the lazy mount ends", func() bool {
+		return p.ended(p.mnt)
+	})
+}
+
+func (p *packageStage) exitCodes() {
+	mount := func(says string, code int, args ...string) {
+		p.t.Helper()
+		p.run(says, code, "mount", append([]string{"-t", "wsmount"}, args...)...)
+	}
+	mount("unknown option -o quux", 1, "-o", "quux", "@acme/notes", p.mnt)
+	mount("@acme/nobody", 32, "@acme/nobody", p.mnt)
+	mount("", 0, "--fake", "@acme/notes", p.mnt)
+	p.shows(p.mnt, "")
+	mount("", 0, "-s", "-o", "quux", "@acme/notes", p.mnt)
+	mount("already mounted: @acme/notes", 32, "@acme/notes", p.mnt)
+	p.run("", 0, "umount", "-f", p.mnt)
+	p.shows(p.mnt, "")
+	p.run("not mounted", 32, "umount", p.mnt)
+}
+
+// umount returns when the store has everything. umount -f does not wait, and
+// fails with where the rest is.
+func (p *packageStage) umountSends() {
+	s := p.w.Service("-repository")
+	p.w.Write("config/wsmount/config.yaml", "allow_paths: [ "+filepath.Dir(s.Socket)+" ]\n", 0o600)
+	const sync = "storage: {inline: {provider: memory, config: {clone: a, branch: main, socket: %}, " +
+		"sync: {mode: pull-push, pull: {on: turn-start}, commit: {on: write, batch_window_ms: 600000}, push: {on: per-commit}}}}\n"
+	dir := p.w.Mkdir("ws-later", 0o755)
+	p.w.Write("ws-later/WORKSPACE.md", harness.Manifest("@acme/later", strings.Replace(sync, "%", s.Socket, 1)), 0o644)
+	p.w.MustRun("registry", "add", dir)
+	c, err := memory.DialControl(p.t.Context(), "unix", s.Socket)
+	checkErr(p.t, "dial", err, nil)
+	for _, tt := range []struct {
+		file, flag, says string
+		code             int
+		sent             bool
+	}{
+		{"sent", "-v", "", 0, true},
+		{"kept", "-f", "not sent", 32, false},
+	} {
+		p.run("", 0, "mount", "-t", "wsmount", "@acme/later", p.mnt)
+		checkErr(p.t, "write", os.WriteFile(p.mnt+"/"+tt.file, nil, 0o644), nil)
+		p.run(tt.says, tt.code, "umount", tt.flag, p.mnt)
+		p.shows(p.mnt, "")
+		if all, err := c.Dump(p.t.Context()); err != nil || strings.Contains(strings.Join(all, "\n"), `"`+tt.file+`"`) != tt.sent {
+			p.t.Errorf("umount %s: the store has %q, %v", tt.flag, all, err)
+		}
+	}
+}
+
+// A line of fstab is all that mount and umount need, and mount -a knows what is
+// mounted.
+func (p *packageStage) fstab() {
+	other := p.w.Mkdir("mnt other", 0o755)
+	ws := p.w.Path("ws-acme-notes")
+	checkErr(p.t, "fstab", os.WriteFile("/etc/fstab", []byte(
+		"@acme/notes "+p.mnt+" wsmount ro,noauto,nofail,_netdev,x-systemd.automount 0 0\n"+
+			ws+" "+strings.ReplaceAll(other, " ", `\040`)+" wsmount state-dir="+p.w.Path("other-state")+" 0 0\n"), 0o644), nil)
+	p.run("0 parse errors, 0 errors", 0, "findmnt", "--verify")
+	p.run("", 0, "mount", p.mnt)
+	p.shows(p.mnt, "@acme/notes fuse.wsmount ro,")
+	p.run("", 0, "umount", p.mnt)
+	p.idle(p.mnt)
+
+	p.run("", 0, "mount", "-a")
+	p.run("", 0, "mount", "-a")
+	p.shows(p.mnt, "")
+	p.shows(other, ws+" fuse.wsmount rw,")
+	f, err := os.Open(other + "/WORKSPACE.md")
+	checkErr(p.t, "open", err, nil)
+	defer f.Close()
+	umount := func(says string, code int) {
+		p.t.Helper()
+		cmd := p.w.Command(p.t.Context(), "umount", other)
+		cmd.Env = append(cmd.Env, "WSMOUNT_STATE_DIR=")
+		p.ends(cmd, says, code)
+	}
+	umount("1 file is open", 32) // which only the daemon knows, and only that state directory leads to it
+	f.Close()
+	umount("", 0)
+	p.shows(other, "")
+}
+
+// A user mounts and unmounts what fstab says, as that user, with a bare
+// environment; another one cannot.
+func (p *packageStage) users() {
+	const uid, otherID = 1234, 1235
+	checkErr(p.t, "users", appendTo("/etc/passwd", "one:x:1234:1234::"+p.w.Path("one")+":/bin/sh\nother:x:1235:1235::/:/bin/sh\n"), nil)
+	for _, dir := range []string{"one", "one/mnt", "one/ws"} {
+		p.w.Mkdir(dir, 0o755)
+	}
+	p.w.Write("one/ws/WORKSPACE.md", harness.Manifest("@one/ws", "storage: {inline: {provider: local-fs, config: {mount_path: "+p.w.Path("one/ws")+"}}}\n"), 0o644)
+	checkErr(p.t, "own", exec.Command("chown", "-R", "1234:1234", p.w.Path("one")).Run(), nil)
+	mnt := p.w.Path("one/mnt")
+	checkErr(p.t, "fstab", os.WriteFile("/etc/fstab", []byte(p.w.Path("one/ws")+" "+mnt+" wsmount user,noauto 0 0\n"), 0o644), nil)
+	as := func(uid uint32, says string, code int, args ...string) {
+		p.t.Helper()
+		cmd := p.w.Command(p.t.Context(), args[0], args[1:]...)
+		cmd.Dir, cmd.Env = "/", []string{"PATH=/usr/bin:/bin"}
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uid, Gid: uid}}
+		p.ends(cmd, says, code)
+	}
+	as(uid, "", 0, "mount", mnt)
+	p.shows(mnt, p.w.Path("one/ws")+" fuse.wsmount rw,nosuid,nodev,noexec,")
+	as(uid, "", 0, "sh", "-c", "echo mine >"+mnt+"/file && cat "+mnt+"/file")
+	if _, err := os.Stat(p.w.Path("one/.local/state/wsmount")); err != nil {
+		p.t.Errorf("the state is not the user's: %v", err)
+	}
+	as(otherID, "", 32, "umount", mnt)
+	p.shows(mnt, p.w.Path("one/ws"))
+	as(uid, "", 0, "umount", mnt)
+	p.shows(mnt, "")
+}
+
+func appendTo(name, text string) error {
+	f, err := os.OpenFile(name, os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	_, err = f.WriteString(text)
+	return err
+}
+
+// mount -N mounts in the namespace of another process.
+func (p *packageStage) namespace() {
+	apart := exec.CommandContext(p.t.Context(), "sh", "-c", "echo ready; exec cat")
+	apart.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS}
+	in, err := apart.StdinPipe()
+	checkErr(p.t, "pipe", err, nil)
+	out, err := apart.StdoutPipe()
+	checkErr(p.t, "pipe", err, nil)
+	checkErr(p.t, "start", apart.Start(), nil)
+	p.t.Cleanup(func() { in.Close(); apart.Wait() })
+	out.Read(make([]byte, 6))
+	pid := itoa(apart.Process.Pid)
+	there := func() bool {
+		return strings.Contains(readFile(p.t, "/proc/"+pid+"/mounts"), " "+p.mnt+" fuse.wsmount ")
+	}
+	p.run("", 0, "mount", "-N", pid, "-t", "wsmount", "@acme/notes", p.mnt)
+	p.shows(p.mnt, "")
+	if !there() {
+		p.t.Error("it is not mounted there")
+	}
+	p.run("", 0, "umount", "-N", pid, p.mnt)
+	if there() {
+		p.t.Error("it is still mounted there")
+	}
+	p.idle(p.mnt)
+}

@@ -1,0 +1,210 @@
+package integration
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/wsmount/wsmount/integration/internal/harness"
+)
+
+// A packageStage is a machine on which the released package is installed. What is
+// changed on its disks lies in memory, and only this process and what it starts
+// sees it.
+type packageStage struct {
+	t   *testing.T
+	w   *harness.World
+	dir string // in memory
+	mnt string
+}
+
+// packaged are the tests of what the package installs. They share the machine, so
+// each leaves nothing mounted.
+var packaged = []struct {
+	name string
+	test func(p *packageStage)
+}{
+	{"files", (*packageStage).files},
+	{"manual", (*packageStage).manual},
+	{"completions", (*packageStage).completions},
+	{"mount and umount", (*packageStage).mountAndUmount},
+	{"exit codes", (*packageStage).exitCodes},
+	{"umount sends first", (*packageStage).umountSends},
+	{"fstab", (*packageStage).fstab},
+	{"users", (*packageStage).users},
+	{"namespace", (*packageStage).namespace},
+}
+
+// What `make release` makes is what people install: so it is built, installed by
+// dpkg and used from there.
+func TestPackage(t *testing.T) {
+	harness.RequireTools(t, "dpkg", "mount", "findmnt", "git")
+	_, err := os.Stat("../bin/nfpm")
+	harness.Require(t, "nfpm", err == nil)
+	if !harness.Private(t) {
+		return
+	}
+	p := newPackageStage(t)
+	for _, tt := range packaged {
+		t.Run(tt.name, func(t *testing.T) {
+			stage := *p
+			stage.t = t
+			tt.test(&stage)
+			if left := stage.mounted(); len(left) > 0 {
+				t.Fatalf("it left %q mounted", left)
+			}
+		})
+	}
+	p.run("", 0, "dpkg", "-r", "wsmount")
+	if left, _ := filepath.Glob("/usr/sbin/*wsmount"); len(left) > 0 {
+		t.Errorf("after the package was removed there are %q", left)
+	}
+}
+
+func newPackageStage(t *testing.T) *packageStage {
+	t.Helper()
+	w := harness.New(t, harness.Options{})
+	p := &packageStage{t: t, w: w, dir: w.Mkdir("over", 0o755), mnt: w.Mkdir("mnt", 0o755)}
+	mounted := func(source, dir, kind, data string) {
+		t.Helper()
+		checkErr(t, "mount "+dir, syscall.Mount(source, dir, kind, 0, data), nil)
+		t.Cleanup(func() { syscall.Unmount(dir, syscall.MNT_DETACH) })
+	}
+	mounted("none", p.dir, "tmpfs", "mode=755")
+	for i, dir := range []string{"/usr", "/etc", "/run", "/var/cache", "/var/lib", "/var/log"} {
+		upper, work := filepath.Join(p.dir, "upper"+itoa(i)), filepath.Join(p.dir, "work"+itoa(i))
+		checkErr(t, "mkdir", os.Mkdir(upper, 0o755), nil)
+		checkErr(t, "mkdir", os.Mkdir(work, 0o755), nil)
+		mounted("none", dir, "overlay", "lowerdir="+dir+",upperdir="+upper+",workdir="+work)
+	}
+	p.release()
+	p.run("", 0, "dpkg", "-i", p.one("first/*.deb"))
+	p.w.Workspace("@acme/notes", "watch")
+	p.w.MustRun("registry", "add", p.w.Path("ws-acme-notes"))
+	return p
+}
+
+// release makes a release for this machine twice, which must be the same.
+func (p *packageStage) release() {
+	p.t.Helper()
+	for _, dir := range []string{"first", "second"} {
+		ctx, cancel := context.WithTimeout(p.t.Context(), 10*time.Minute)
+		defer cancel()
+		cmd := exec.CommandContext(ctx, "integration/tools/release.sh", "v9.8.7-rc.1", filepath.Join(p.dir, dir), runtime.GOARCH)
+		cmd.Dir = ".."
+		if out, err := cmd.CombinedOutput(); err != nil {
+			p.t.Fatalf("%v\n%s", err, out)
+		}
+	}
+	if first, second := readFile(p.t, p.dir+"/first/SHA256SUMS"), readFile(p.t, p.dir+"/second/SHA256SUMS"); first != second {
+		p.t.Errorf("two releases of one commit differ:\n%s%s", first, second)
+	}
+}
+
+// one is the only file of a pattern in the directory in memory.
+func (p *packageStage) one(pattern string) string {
+	p.t.Helper()
+	found, err := filepath.Glob(filepath.Join(p.dir, pattern))
+	if err != nil || len(found) != 1 {
+		p.t.Fatalf("%s: %q, %v", pattern, found, err)
+	}
+	return found[0]
+}
+
+// run runs a program of the machine, which must end with a code and say something.
+func (p *packageStage) run(says string, code int, name string, args ...string) string {
+	p.t.Helper()
+	return p.ends(p.w.Command(p.t.Context(), name, args...), says, code)
+}
+
+func (p *packageStage) ends(cmd *exec.Cmd, says string, code int) string {
+	p.t.Helper()
+	out, _ := cmd.CombinedOutput()
+	if got := cmd.ProcessState.ExitCode(); got != code || !strings.Contains(string(out), says) {
+		p.t.Errorf("%v: exit %d, want %d and %q\n%s", cmd.Args, got, code, says, out)
+	}
+	return string(out)
+}
+
+// mounted are the mount points of workspaces that this test made.
+func (p *packageStage) mounted() []string {
+	p.t.Helper()
+	var found []string
+	for line := range strings.Lines(readFile(p.t, "/proc/mounts")) {
+		if fields := strings.Fields(line); fields[2] == "fuse.wsmount" && strings.HasPrefix(fields[1], p.w.Dir) {
+			found = append(found, fields[1])
+		}
+	}
+	return found
+}
+
+func readFile(t testing.TB, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+func (p *packageStage) files() {
+	p.run("v9.8.7-rc.1", 0, "/usr/bin/wsmount", "version")
+	p.run("Version: 9.8.7~rc.1\n", 0, "dpkg", "-s", "wsmount")
+	p.run("Depends: fuse3\n", 0, "dpkg", "-s", "wsmount")
+	for _, name := range []string{"mount.wsmount", "mount.fuse.wsmount", "umount.wsmount", "umount.fuse.wsmount"} {
+		if got, err := filepath.EvalSymlinks("/sbin/" + name); err != nil || got != "/usr/bin/wsmount" {
+			p.t.Errorf("%s is %s, %v", name, got, err)
+		}
+	}
+	p.run("", 0, "tar", "-C", p.dir, "-xf", p.one("first/*.tar.gz"))
+	for _, name := range []string{"wsmount", "README.md", "LICENSE", "wsmount.1.gz", "completions/wsmount.bash", "completions/_wsmount", "completions/wsmount.fish"} {
+		p.one("wsmount-v9.8.7-rc.1-*/" + name)
+	}
+	sums := p.w.Command(p.t.Context(), "sha256sum", "-c", "SHA256SUMS")
+	sums.Dir = p.dir + "/first"
+	p.ends(sums, ".deb: OK", 0)
+}
+
+// manual is shown without a warning, and tells of all commands.
+func (p *packageStage) manual() {
+	harness.RequireTools(p.t, "man")
+	const page = "/usr/share/man/man1/wsmount.1.gz"
+	p.run("", 0, "gunzip", "-kf", page)
+	if said := p.run("", 0, "sh", "-c", "man --warnings -E UTF-8 -Tutf8 -l "+page+" 2>&1 >/dev/null"); said != "" {
+		p.t.Errorf("man says: %s", said)
+	}
+	text := p.run("", 0, "sh", "-c", "man -Tascii -l /usr/share/man/man8/umount.wsmount.8.gz | col -bx")
+	text = strings.Join(strings.Fields(text), " ")
+	for line := range strings.Lines(p.w.MustRun("help")) {
+		if command := strings.Fields(line); strings.HasPrefix(line, "  ") && command[0] != "wsmount" && !strings.Contains(text, "wsmount "+command[0]) {
+			p.t.Errorf("the manual does not tell of %s", command[0])
+		}
+	}
+	if !contains(text, "wsmount v9.8.7-rc.1", "--stop-timeout TIME", "EXIT STATUS", "$WSMOUNT_STATE_DIR", "wsmount event ~/mnt turn-end") {
+		p.t.Errorf("the manual is\n%s", text)
+	}
+	harness.RequireTools(p.t, "mandoc")
+	p.run("", 0, "mandoc", "-Tlint", "-Wwarning", "/usr/share/man/man1/wsmount.1")
+}
+
+// completions work at the first question, in each shell.
+func (p *packageStage) completions() {
+	p.run("--lazy", 0, "bash", "-c", `source /usr/share/bash-completion/completions/wsmount
+		COMP_WORDS=(wsmount umount --la); COMP_CWORD=2; _wsmount; echo "${COMPREPLY[@]}"`)
+	p.t.Run("zsh", func(t *testing.T) {
+		harness.RequireTools(t, "zsh")
+		p.run("wsmount umount --lazy", 0, "zsh", "-fc", `zmodload zsh/zpty; zpty z zsh -fi
+			zpty -w z 'PS1=; autoload -Uz compinit; compinit -u -D; bindkey "^I" complete-word; print rea""dy'; zpty -r z out '*ready*'
+			zpty -n -w z $'wsmount umount --la\t'; zpty -r z out '*--lazy*'; print -r -- $out`)
+	})
+	p.t.Run("fish", func(t *testing.T) {
+		harness.RequireTools(t, "fish")
+		p.run("--lazy", 0, "fish", "-c", "complete -C 'wsmount umount --la'")
+	})
+}
