@@ -28,8 +28,8 @@ var manualSections = []manualSection{
 		"Exit codes are those of mount(8): 1 for a wrong call, 2 when the system has no memory, processes or descriptors, 4 when the daemon died, " +
 		"8 for an interrupt, and 32 for everything else that EXIT STATUS names.\n" +
 		"\n" +
-		"`x-systemd.automount` in fstab mounts when somebody looks. autofs is not supported: it mounts, but when it unmounts it lets no process " +
-		"pass to the mount point but its own, and the daemon, which is none of them, waits.", nil},
+		"`x-systemd.automount` in fstab mounts when somebody looks. autofs is not supported: it lets no process pass " +
+		"to a place that is being mounted but its own, and the daemon is none of them.", nil},
 	{"ENVIRONMENT", "", [][2]string{
 		{"WSMOUNT_CONFIG", "The host configuration, as --config."},
 		{"WSMOUNT_STATE_DIR", "The state directory, as --state-dir."},
