@@ -52,14 +52,20 @@ func (m *merge) unionOf(l table.Link, x table.Ino, base *table.Base, r *provider
 
 // unite gives a name that was changed here and there the text that both became.
 func (m *merge) unite(l table.Link, rec table.Name, r *providers.Info, u *union) {
+	n := *m.v.table.Inode(rec.Ino)
+	ours := n.AttrGen != rec.Base.AttrGen
 	switch {
+	case u.theirs && ours && rec.Base.Ino == rec.Ino: // their text, with our attributes
+		m.replace(l, rec, r)
 	case u.theirs:
 		m.takeTheirs(l, rec, r)
 	case u.ino == 0:
+		if !ours {
+			m.takeAttr(rec.Ino, r)
+		}
 		m.overwrite(l, rec, r)
 	default:
-		n := *m.v.table.Inode(rec.Ino)
-		m.putUnion(l, rec, r, u, &n, n.AttrGen != rec.Base.AttrGen)
+		m.putUnion(l, rec, r, u, &n, ours)
 	}
 	m.united(l, u)
 }

@@ -221,19 +221,62 @@ func TestCombineClaim(t *testing.T) {
 	}
 }
 
-// Attributes come from who changed them.
+// Attributes come from who changed them, however the texts come together and be
+// ours committed or not: also when the commit must be taken back, because another
+// file of it cannot be put on top of theirs.
 func TestCombineMode(t *testing.T) {
-	mode := uint32(0o755)
-	c := under(t, Combine, text(), func(c *clone) {
-		c.ok(c.put("f", text("1=ours")))
-		_, err := c.v.SetAttr(me, c.walk("f"), nil, &fs.SetAttr{Mode: &mode})
-		c.ok(err)
-	})
-	c.there("f", text("7=theirs"))
-	c.pull()
-	c.sees("f: " + text("1=ours", "7=theirs"))
-	if n := c.inode(c.walk("f")); n.Mode&0o777 != 0o755 {
-		t.Errorf("mode %o", n.Mode)
+	for name, mine := range map[string]string{"text too": text("1=ours"), "mode only": "", "part of theirs": text("7=theirs")} {
+		for _, committed := range []bool{false, true} {
+			for _, takenBack := range []bool{false, true} {
+				t.Run(fmt.Sprintf("%s, committed %v, taken back %v", name, committed, takenBack), func(t *testing.T) {
+					mode, want := uint32(0o755), text("7=theirs", "3=theirs")
+					c := newClone(t, seeded(t, "f", text(), "z", "z"), held(Combine))
+					c.get("f")
+					if mine != "" {
+						c.ok(c.put("f", mine))
+					}
+					if mine == text("1=ours") {
+						want = text("1=ours", "7=theirs", "3=theirs")
+					}
+					_, err := c.v.SetAttr(me, c.walk("f"), nil, &fs.SetAttr{Mode: &mode})
+					c.ok(err)
+					if takenBack {
+						c.ok(c.put("z", "ours"))
+					}
+					if committed {
+						c.commit()
+					}
+					c.there("f", text("7=theirs", "3=theirs"))
+					if takenBack {
+						c.there("z", "theirs")
+					}
+					c.pull()
+					if got := c.get("f"); got != want {
+						t.Errorf("content %q", got)
+					}
+					if n := c.inode(c.walk("f")); n.Mode&0o777 != 0o755 {
+						t.Errorf("mode %o", n.Mode)
+					}
+					c.commit()
+					c.push()
+					if attr := c.remoteAttr("f"); attr.Mode&0o100 == 0 {
+						t.Errorf("there it has %+v", attr)
+					}
+				})
+			}
+		}
+	}
+}
+
+// Their attributes come here, if ours did not change.
+func TestCombineTheirMode(t *testing.T) {
+	for name, mine := range map[string]string{"text too": text("1=ours"), "all of theirs": text("1=ours", "7=theirs")} {
+		c := under(t, Combine, text(), ours(mine))
+		c.thereMode("f", text("7=theirs"), 0o755)
+		c.pull()
+		if n := c.inode(c.walk("f")); n.Mode&0o100 == 0 {
+			t.Errorf("%s: mode %o", name, n.Mode)
+		}
 	}
 }
 

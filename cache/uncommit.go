@@ -283,8 +283,17 @@ func (v *Volume) setBack(at providers.Locator, old providers.Info, there bool) {
 		return
 	case rec.Base != nil && rec.Base.Kind == old.Kind: // another kind is another inode
 		base.Ino, base.AttrGen = rec.Base.Ino, rec.Base.AttrGen
+		v.attrIsOurs(rec.Base.Ino, old.Attr)
 	}
 	v.setBase(l, base)
+}
+
+// attrIsOurs makes attributes that are not what the backend had a change, as the
+// content is one already. mu is held, in an update.
+func (v *Volume) attrIsOurs(x table.Ino, had providers.Attr) {
+	if n := v.table.Inode(x); n != nil && takeMode(n.Mode, had) != n.Mode {
+		v.table.Edit(x).AttrGen++
+	}
 }
 
 // setBackBelow says that the backend had nothing below a directory either:
