@@ -74,7 +74,7 @@ fuzz: ## run every fuzzer for FUZZTIME (60s)
 		done
 	done
 
-bench: build bin/loopback bin/minio ## compare with ext4, go-fuse's loopback and mounts of buckets; BENCH='-run NAME -rounds N ...'
+bench: build bin/loopback bin/minio ## compare with ext4, go-fuse's loopback, mounts of buckets and git; BENCH='-run NAME -rounds N ...'
 	@$(need) $(run_needs) git:git tar:tar sqlite3:sqlite3
 	integration/tools/users-may-mount.sh
 	$(GO) build -o bin/bench ./integration/bench
@@ -88,6 +88,7 @@ bench: build bin/loopback bin/minio ## compare with ext4, go-fuse's loopback and
 	for latency in 0 10ms; do
 		bin/bench -wsmount bin/wsmount -s3 bin/minio -latency $$latency -rounds 3 -users "$$(id -un)" $(BENCH)
 	done
+	bin/bench -wsmount bin/wsmount -git 1000,20000,100000 -rounds 3
 
 model: ## the model and crash tests for hours rather than minutes
 	@export WSMOUNT_MODEL_OPS=$${WSMOUNT_MODEL_OPS:-1000000}

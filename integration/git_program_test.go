@@ -71,6 +71,15 @@ func TestGitProgram(t *testing.T) {
 	if got := g.programs(m.Dir, "status", "--porcelain", "--ignored"); got != "" {
 		t.Errorf("unchanged, and git says %q", got)
 	}
+	entries, err := os.ReadDir(m.Dir)
+	g.check(err)
+	var listed []string
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), ".git") {
+			listed = append(listed, e.Name())
+		}
+	}
+	g.same("what is listed for git", listed, []string{".git", ".gitignore"})
 
 	g.check(os.WriteFile(m.Dir+"/README.md", []byte("changed\n"), 0o644))
 	for _, dir := range []string{"new/dir", "out/much", "docs/deep/made"} {

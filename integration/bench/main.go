@@ -12,11 +12,15 @@
 //	bench -run 'read|stat' -rounds 9 -users nobody
 //	bench -memoryd bin/memoryd -delay 10ms -loopback ''
 //	bench -s3 bin/minio -latency 10ms
+//	bench -git 1000,20000,100000 -rounds 3
 //
 // With -s3 a bucket is what is mounted: by wsmount and by the other mounts of
 // buckets that are installed, each for one workload alone. The limit is what the
 // bare SDK reaches, or ext4. After a workload that writes, the bucket is compared
 // with what was written, so that nobody is fast by having lost something.
+//
+// With -git repositories are what is mounted, and what a person waits for is
+// compared with the git program, that does the same in a clone on the disk.
 //
 // Nothing is left behind: the trees lie in a new directory under -dir, which is
 // removed.
@@ -31,6 +35,7 @@ import (
 	"os/signal"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -43,7 +48,8 @@ type options struct {
 	delay             time.Duration
 	s3                string // buckets of this server are measured instead
 	latency           time.Duration
-	size              int // MiB
+	size              int   // MiB
+	git               []int // repositories of so many files are measured instead
 	dir               string
 	users             []string
 	run               *regexp.Regexp
@@ -75,8 +81,11 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	run := compare
-	if o.s3 != "" {
+	switch {
+	case o.s3 != "":
 		run = compareBuckets
+	case len(o.git) > 0:
+		run = compareGit
 	}
 	if err := run(ctx, o); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
@@ -94,6 +103,16 @@ func parse(args []string) (o options, list bool, err error) {
 	set.DurationVar(&o.latency, "latency", 0, "what each request to -s3 takes longer")
 	set.IntVar(&o.size, "size", 512, "of the large file in the bucket of -s3, in `MiB`")
 	set.StringVar(&o.dir, "dir", "/var/tmp", "a `directory` of the disk to measure on")
+	set.Func("git", "measure repositories of so many `files` each, separated by commas, against the git program", func(s string) error {
+		for one := range strings.SplitSeq(s, ",") {
+			n, err := strconv.Atoi(one)
+			if err != nil || n < dirFiles {
+				return fmt.Errorf("%q: a number of files from %d on is wanted", one, dirFiles)
+			}
+			o.git = append(o.git, n)
+		}
+		return nil
+	})
 	users := set.String("users", defaultUsers(), "who does the work, separated by commas")
 	run := set.String("run", "", "only workloads whose name matches this `pattern`")
 	set.IntVar(&o.rounds, "rounds", 5, "how often each workload is measured")
@@ -113,6 +132,8 @@ func parse(args []string) (o options, list bool, err error) {
 		return o, false, errors.New("-clock is wall or cpu")
 	case !slices.Contains([]string{"auto", "any", "passthrough", "cached"}, o.io):
 		return o, false, errors.New("-io is auto, any, passthrough or cached")
+	case len(o.git) > 0 && (o.memoryd != "" || o.s3 != "" || o.wsmount == "" || o.clock != "wall"):
+		return o, false, errors.New("-git needs -wsmount and the wall clock, and goes without -memoryd and -s3")
 	case o.s3 != "" && (o.memoryd != "" || o.wsmount == "" || o.clock != "wall" || o.size < 1 || o.latency < 0):
 		return o, false, errors.New("-s3 needs -wsmount, the wall clock, a size and a latency that are possible, and goes without -memoryd")
 	}
