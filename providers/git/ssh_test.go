@@ -261,7 +261,7 @@ func TestSSHSilence(t *testing.T) {
 	s.ssh.Hook(s.cutting(300, true))
 	s.wants("an end in the middle", s.open(s.url("r")), providers.ErrUnavailable)
 	s.ssh.Hook(nil)
-	s.wants("all of it", s.open(s.url("r"), short), nil)
+	s.wants("all of it", s.open(s.url("r")), nil)
 }
 
 // cutting answers with so much of what the server says, and then ends or not.
