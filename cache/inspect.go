@@ -24,23 +24,23 @@ func (v *Volume) Aside(root string) fs.Aside {
 }
 
 // differing implements providers.Changes.
-func (v *Volume) differing(ctx context.Context) (head providers.Revision, paths []string, all bool, err error) {
+func (v *Volume) differing(ctx context.Context) (head providers.Revision, paths []string, err error) {
 	if err := v.holdLevel(ctx); err != nil {
-		return "", nil, false, err
+		return "", nil, err
 	}
 	defer v.puller.still.RUnlock()
 	if c, ok := providers.As[providers.Committer](v.p); ok {
 		if head, err = c.Head(ctx); err != nil {
-			return "", nil, false, err
+			return "", nil, err
 		}
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	add := func(l table.Link) bool {
-		at, ok := v.path(l)
-		all = all || !ok
-		paths = append(paths, at.String(), at.String()+"/")
-		return !all
+		if at, ok := v.path(l); ok { // else it is below a directory that was removed, which is told
+			paths = append(paths, at.String(), at.String()+"/")
+		}
+		return true
 	}
 	v.table.Dirty(0, func(_ uint64, l table.Link) bool { return add(l) })
 	v.table.Local(v.shared, add)
@@ -51,7 +51,7 @@ func (v *Volume) differing(ctx context.Context) (head providers.Revision, paths 
 			}
 		}
 	}
-	return head, paths, all, v.table.Err()
+	return head, paths, v.table.Err()
 }
 
 // shared reports whether a directory is one of the backend's, or may be: below one

@@ -61,7 +61,8 @@ func TestGitProgram(t *testing.T) {
 	harness.RequireTools(t, "git", "rsync")
 	g := newGitStage(t)
 	g.seed()
-	g.other.Write(map[string]string{"docs/.gitignore": "/deep/made\n!*.tmp\n", "kept.tmp": "tracked, and ignored\n"})
+	g.other.Write(map[string]string{"docs/.gitignore": "/deep/made\n!*.tmp\n", "kept.tmp": "tracked, and ignored\n",
+		"gone/with/all": "x\n", "gone/with/more": "y\n", "gone/z": "z\n", "again/made/before": "x\n", "again/kept/not": "y\n"})
 	g.other.Git("add", "-f", "kept.tmp")
 	g.other.Commit("main", "more")
 	g.workspaceWith("tree", "config: {repo: acme/site, branch: main}, exclude: [out/, \"**/*.log\"], "+
@@ -91,6 +92,10 @@ func TestGitProgram(t *testing.T) {
 	g.check(os.WriteFile(m.Dir+"/new/dir/tool", []byte("#!/bin/sh\n"), 0o755))
 	g.check(os.WriteFile(m.Dir+"/new/ignored.tmp", []byte("x"), 0o644))
 	g.check(os.Rename(m.Dir+"/many/3", m.Dir+"/many/moved"))
+	g.check(os.RemoveAll(m.Dir + "/gone"))
+	g.check(os.RemoveAll(m.Dir + "/again"))
+	g.check(os.MkdirAll(m.Dir+"/again/made", 0o755))
+	g.check(os.WriteFile(m.Dir+"/again/made/x", []byte("new\n"), 0o644))
 	g.check(os.Remove(m.Dir + "/docs/a.md"))
 	g.check(os.Chmod(m.Dir+"/bin/run", 0o644))
 	g.check(os.Remove(m.Dir + "/link"))

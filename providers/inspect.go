@@ -17,8 +17,8 @@ type Inspector interface {
 
 // Changes are the paths at which a working copy may differ from the head, those
 // of directories that may differ as a whole included, and what it has that never
-// goes to the backend: never one too few. All says that it may differ anywhere.
-type Changes func(ctx context.Context) (head Revision, paths []string, all bool, err error)
+// goes to the backend: never one too few.
+type Changes func(ctx context.Context) (head Revision, paths []string, err error)
 
 // Inspection is what an Inspector shows. Show may be called from many goroutines.
 type Inspection struct {

@@ -157,21 +157,20 @@ func (g *gitTree) changed(ctx context.Context, since string) (providers.Exhibit,
 	if err != nil {
 		return providers.Exhibit{}, providers.ErrNotExist
 	}
-	head, paths, all, err := g.work(ctx)
+	head, paths, err := g.work(ctx)
 	if err != nil {
 		return providers.Exhibit{}, err
 	}
-	if to, err := g.p.commitOf(head); err != nil {
-		all = true
-	} else if from != to && !all {
+	to, err := g.p.commitOf(head)
+	if err != nil {
+		return providers.Exhibit{}, err
+	}
+	if from != to {
 		more, err := g.p.repo.between(from, to)
 		if err != nil {
 			return providers.Exhibit{}, err
 		}
 		paths = append(paths, more...)
-	}
-	if all {
-		paths = []string{"/"}
 	}
 	return g.text(strings.Join(append([]string{string(head)}, paths...), "\x00") + "\x00"), nil
 }

@@ -54,12 +54,9 @@ func (f *indexFile) Close() error {
 
 // index is that of the working copy as it is now.
 func (g *gitTree) index(ctx context.Context) (providers.Exhibit, error) {
-	head, paths, all, err := g.work(ctx)
+	head, paths, err := g.work(ctx)
 	if err != nil || head == "" {
 		return providers.Exhibit{}, firstError(err, providers.ErrNotExist)
-	}
-	if all {
-		paths = []string{"/"}
 	}
 	f, err := g.indexOf(head, paths)
 	if err != nil {

@@ -20,8 +20,8 @@ type File interface {
 }
 
 // Except marks the entries at paths as no longer known to be unchanged, and those
-// below paths that end in a slash; "/" is all. Size is the file's. What is at no
-// entry is passed over.
+// below paths that end in a slash. Size is the file's. What is at no entry is passed
+// over.
 func (e *Entries) Except(f File, size int64, paths []string) error {
 	for _, path := range paths {
 		from, to, err := e.find(f, path)
@@ -42,9 +42,6 @@ func (e *Entries) Except(f File, size int64, paths []string) error {
 
 // find are the entries from and up to which a path reaches.
 func (e *Entries) find(f File, path string) (from, to int, err error) {
-	if path == "/" {
-		return 0, len(e.places), nil
-	}
 	less := func(i int, bound string) bool {
 		at, wrong := e.path(f, i)
 		if wrong != nil {
