@@ -14,12 +14,12 @@ var _ fs.Sided = (*Volume)(nil)
 
 // Aside implements fs.Sided, with what the provider shows to its service's own
 // programs, if it does.
-func (v *Volume) Aside(root string) fs.Aside {
+func (v *Volume) Aside(root string, covered []string) fs.Aside {
 	inspector, ok := providers.As[providers.Inspector](v.p)
 	if !ok {
 		return fs.Aside{}
 	}
-	in := inspector.Inspect(root, v.differing)
+	in := inspector.Inspect(root, covered, v.differing)
 	return fs.Aside{Names: in.Names, Tree: &inspected{v, in}}
 }
 

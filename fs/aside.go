@@ -36,10 +36,10 @@ type asideNode struct {
 	refs  uint64
 }
 
-func newAside(v Volume, root string) *aside {
+func newAside(v Volume, root string, covered []string) *aside {
 	a := &aside{inos: map[asideKey]Ino{}, nodes: map[Ino]*asideNode{}, last: RootIno}
 	if s, ok := v.(Sided); ok {
-		a.Aside = s.Aside(root)
+		a.Aside = s.Aside(root, covered)
 	}
 	return a
 }

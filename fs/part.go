@@ -54,6 +54,8 @@ type part struct {
 	// nowhere.
 	places *places
 
+	covered []string // where other parts stand in it
+
 	aside *aside // without names, if the volume shows nothing there
 }
 
@@ -113,10 +115,12 @@ func newTree(in []Part, controlName, mountpoint string) (*tree, error) {
 			return nil, err
 		}
 	}
-	for _, p := range t.parts {
+	for i, p := range t.parts {
 		if err := t.govern(p); err != nil {
 			return nil, err
 		}
+		p.aside = newAside(p.vol, path.Join(t.mountpoint, p.At), p.covered)
+		t.slotOf(i, slotAside).vol = p.aside
 	}
 	return t, nil
 }
@@ -134,9 +138,8 @@ func (t *tree) add(in Part) error {
 	if p.vol == nil {
 		p.vol = &unavailable{reason: in.Unavailable}
 	}
-	p.aside = newAside(p.vol, path.Join(t.mountpoint, p.At))
 	t.parts = append(t.parts, p)
-	for kind, vol := range [slotsOfPart]Volume{slotVolume: p.vol, slotControl: newControl(in.Control, p.vol), slotGap: nil, slotAside: p.aside} {
+	for kind, vol := range [slotsOfPart]Volume{slotVolume: p.vol, slotControl: newControl(in.Control, p.vol), slotGap: nil, slotAside: nil} {
 		t.slots = append(t.slots, &slot{n: uint16(len(t.slots)), vol: vol, part: p, kind: slotKind(kind)})
 	}
 	return nil
@@ -162,6 +165,7 @@ func (t *tree) graft(p *part) error {
 	if first, _, _ := strings.Cut(t.rel(host, p.At), "/"); first == t.controlName {
 		return fmt.Errorf("fs: nothing can be mounted at %q: %s is wsmount's own", p.At, t.controlName)
 	}
+	host.covered = append(host.covered, t.rel(host, p.At))
 	pl := t.placesOf(host, hostIndex).make(t.rel(host, p.At))
 	pl.graft = t.slotOf(index, slotVolume)
 	return nil

@@ -296,8 +296,11 @@ type ShownFile interface {
 
 // A Sided is a volume that shows something beside its own names, for programs
 // that look for it in its root (git's .git).
-// root is the path at which its root is mounted.
-type Sided interface{ Aside(root string) Aside }
+// root is the path at which its root is mounted, and covered are those in it where
+// other volumes stand.
+type Sided interface {
+	Aside(root string, covered []string) Aside
+}
 
 // Aside is what a Sided shows. Nothing in it can be changed, and nothing can be
 // made or removed under its names.

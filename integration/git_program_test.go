@@ -176,3 +176,43 @@ func (g *gitStage) changesNothing(m *harness.Mount) {
 	g.same("after what git refused", g.lines(m.Dir), before)
 	g.same("and its status", []string{g.programs(m.Dir, "status", "--porcelain")}, []string{status})
 }
+
+// Each repository of a tree has a .git of its own, and is none of the files of the
+// one around it. Where nothing has changed, git status reads no directory.
+func TestGitProgramOfParts(t *testing.T) {
+	harness.RequireTools(t, "git")
+	g := newGitStage(t)
+	g.seed()
+	lib := g.server.Create(t, "acme/lib")
+	other := lib.Clone(g.w.Path("lib"))
+	other.Write(map[string]string{"lib.go": "package lib\n"})
+	other.Commit("main", "a library")
+	const sync = "pull: {on: turn-start}, commit: {on: manual}"
+	g.workspaceOf("lib", "repo: acme/lib, branch: main", sync, "")
+	g.workspaceOf("app", "repo: acme/site, branch: main", sync, "metadata: { wsmount: { mounts: [ { at: /docs/lib/, source: \"@acme/lib\" } ] } }\n")
+	m := g.w.Mount("@acme/app")
+	inside := m.Dir + "/docs/lib"
+	says := func(dir, what, want string) {
+		t.Helper()
+		if got := g.programs(dir, "status", "--porcelain"); got != want {
+			t.Errorf("%s: git says %q and not %q", what, got, want)
+		}
+	}
+	trace := g.w.Path("trace")
+	t.Setenv("GIT_TRACE2_PERF", trace)
+	says(m.Dir, "unchanged", "")
+	t.Setenv("GIT_TRACE2_PERF", "")
+	for _, none := range []string{"opendir:", "gitignore-invalidation:", "directory-invalidation:"} {
+		if text := g.read(trace); !strings.Contains(text, none+"0\n") {
+			t.Errorf("not %s0:\n%s", none, text)
+		}
+	}
+	says(inside, "the part, unchanged", "")
+	g.check(os.WriteFile(inside+"/new.go", []byte("package lib\n"), 0o644))
+	g.check(os.WriteFile(m.Dir+"/docs/new.md", []byte("new\n"), 0o644))
+	says(m.Dir, "changed", "?? docs/new.md\n")
+	says(inside, "the part, changed", "?? new.go\n")
+	if got := strings.TrimSpace(g.programs(inside, "rev-parse", "--show-toplevel")); got != inside {
+		t.Errorf("the part is in %s", got)
+	}
+}

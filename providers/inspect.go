@@ -10,9 +10,9 @@ import (
 // tree of files, as git does: what they need is shown beside the tree, and cannot
 // be changed.
 type Inspector interface {
-	// Inspect shows it for a working copy of the provider at a path. It does no
-	// work yet.
-	Inspect(root string, work Changes) Inspection
+	// Inspect shows it for a working copy of the provider at a path, in which
+	// something else stands at covered paths. It does no work yet.
+	Inspect(root string, covered []string, work Changes) Inspection
 }
 
 // Changes are the paths at which a working copy may differ from the head, those

@@ -59,12 +59,12 @@ func (w *wrapped) Fits(attr Attr, metadata map[string]string) error {
 }
 
 // Inspect reads what is on this machine, so no wrapper sees it.
-func (w *wrapped) Inspect(root string, work Changes) Inspection {
+func (w *wrapped) Inspect(root string, covered []string, work Changes) Inspection {
 	p, err := ability[Inspector](w, MethodStat, Locator{})
 	if err != nil {
 		return Inspection{}
 	}
-	return p.Inspect(root, work)
+	return p.Inspect(root, covered, work)
 }
 
 // Watch goes on inside the wrapper's function for as long as it lasts.

@@ -35,8 +35,8 @@ const (
 // program, of which nothing can be changed from there. It has what there is in
 // this repository, an index of the head, and asks what has changed since by
 // reading a file.
-func (p *Provider) Inspect(root string, work providers.Changes) providers.Inspection {
-	g := &gitTree{p: p, root: root, work: work, since: p.o.Now()}
+func (p *Provider) Inspect(root string, covered []string, work providers.Changes) providers.Inspection {
+	g := &gitTree{p: p, root: root, hide: excludes(covered), work: work, since: p.o.Now()}
 	return providers.Inspection{Names: map[string]string{".git": gitFile, gitDir: ""}, Show: g.show}
 }
 
@@ -44,6 +44,7 @@ func (p *Provider) Inspect(root string, work providers.Changes) providers.Inspec
 type gitTree struct {
 	p     *Provider
 	root  string // where the work tree is
+	hide  string // the rules for what else stands in it
 	work  providers.Changes
 	since time.Time
 
@@ -58,8 +59,17 @@ func (g *gitTree) exhibit(ctx context.Context, at string) (providers.Exhibit, er
 	switch at {
 	case "":
 		return g.dir("HEAD", changedDir+"/", "config", "index", "info/", "objects/", "packed-refs", "refs/"), nil
-	case changedDir, "info", "objects/info", "refs":
+	case changedDir, "objects/info", "refs":
 		return g.dir(), nil
+	case "info":
+		if g.hide == "" {
+			return g.dir(), nil
+		}
+		return g.dir("exclude"), nil
+	case "info/exclude":
+		if g.hide != "" {
+			return g.text(g.hide), nil
+		}
 	case "objects":
 		return g.dir("info/", "pack/"), nil
 	case packDir:
@@ -97,6 +107,17 @@ func (g *gitTree) text(s string) providers.Exhibit {
 type textFile struct{ *bytes.Reader }
 
 func (textFile) Close() error { return nil }
+
+// excludes are the rules of an ignore file for paths, which are taken as they are.
+func excludes(paths []string) string {
+	var b strings.Builder
+	for _, path := range paths {
+		if !strings.Contains(path, "\n") {
+			b.WriteString("/" + strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(path) + "/\n")
+		}
+	}
+	return b.String()
+}
 
 // config is the repository's. What a person has set up for all repositories must
 // not keep the git program from asking what changed, nor have it convert content.

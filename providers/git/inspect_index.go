@@ -112,7 +112,7 @@ func (g *gitTree) makeIndex(commit id) error {
 	}
 	made := &indexFile{File: f, of: commit, users: 1}
 	in := &g.indices
-	entries, err := index.Write(f, index.Source{Root: v.root, Tree: v.tree, Token: v.commit.String(), Hidden: hidden, Place: g.root})
+	entries, err := index.Write(f, index.Source{Root: v.root, Tree: v.tree, Token: v.commit.String(), Hidden: hidden, Place: g.root, Exclude: g.hide})
 	if err == nil {
 		made.size, err = f.Seek(0, io.SeekCurrent)
 	}

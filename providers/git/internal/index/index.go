@@ -43,6 +43,9 @@ type Source struct {
 	// Place is where the work tree is. There, git status believes that the
 	// directories have nothing else either.
 	Place string
+
+	// Exclude is the content of the repository's info/exclude; "": there is none.
+	Exclude string
 }
 
 // Write writes an index of version 3, which git reads since 1.7. The result is
@@ -65,7 +68,7 @@ func Write(w io.Writer, s Source) (*Entries, error) {
 		return nil, err
 	}
 	b.extension("TREE", b.trees.Bytes())
-	b.extension("UNTR", b.extra.encode(s.Place))
+	b.extension("UNTR", b.extra.encode(s.Place, s.Exclude))
 	b.extension("FSMN", monitor(s.Token))
 	return &b.at, b.end(w, sum)
 }

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/go-git/go-git/v5/plumbing"
+
 	"github.com/wsmount/wsmount/providers/git/internal/object"
 )
 
@@ -58,12 +60,17 @@ func (u *untracked) add(name string, entries []object.Entry) (below []object.Ent
 
 // encode is the extension for a work tree at a place. At another one it does not
 // count.
-func (u *untracked) encode(place string) []byte {
+func (u *untracked) encode(place, exclude string) []byte {
 	ident := "Location " + place + ", system Linux\x00"
 	b := append(varint(len(ident)), ident...)
 	b = append(b, make([]byte, 2*statSize)...)
 	b = binary.BigEndian.AppendUint32(b, usual)
-	b = append(b, make([]byte, 2*len(object.ID{}))...) // there are no rules outside of the tree
+	var rules object.ID // none, if there is no such file
+	if exclude != "" {
+		rules = plumbing.ComputeHash(plumbing.BlobObject, []byte(exclude+"\n")) // as git takes it, with an end of line
+	}
+	b = append(b, rules[:]...)
+	b = append(b, make([]byte, len(rules))...) // the user has none
 	b = append(append(b, ignoreFile...), 0)
 	b = append(append(b, varint(u.count)...), u.dirs.Bytes()...)
 	all := slices.Repeat([]bool{true}, u.count)
