@@ -192,8 +192,10 @@ func (g *gitTrees) run(c *exec.Cmd) error {
 	return nil
 }
 
+// git runs the git program, which says how long what it pushes is: CGI wants to
+// know.
 func (g *gitTrees) git(ctx context.Context, dir string, args ...string) error {
-	return g.run(g.command(ctx, dir, "git", args...))
+	return g.run(g.command(ctx, dir, "git", append([]string{"-c", "http.postBuffer=536870912"}, args...)...))
 }
 
 func (g *gitTrees) wsmount(ctx context.Context, args ...string) error {
