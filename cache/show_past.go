@@ -22,12 +22,12 @@ func (v *Volume) showPast(op *fs.Op, path string) (fs.Shown, error) {
 	}
 	past, err := s.At(op, providers.Revision(revision))
 	if err != nil {
-		return fs.Shown{}, v.pastError(err)
+		return fs.Shown{}, pastError(err)
 	}
 	defer past.Close()
 	info, err := past.Stat(op, l)
 	if err != nil {
-		return fs.Shown{}, v.pastError(err)
+		return fs.Shown{}, pastError(err)
 	}
 	shown := fs.Shown{UID: v.o.Owner.UID, GID: v.o.Owner.GID, Mode: 0o400, Size: info.Size}
 	switch info.Kind {
@@ -46,12 +46,12 @@ func (v *Volume) showPast(op *fs.Op, path string) (fs.Shown, error) {
 	shown.Open = func(op *fs.Op) (fs.ShownFile, error) {
 		past, err := s.At(op, providers.Revision(revision))
 		if err != nil {
-			return nil, v.pastError(err)
+			return nil, pastError(err)
 		}
 		c, err := past.Read(op, l, providers.ReadOptions{})
 		if err != nil {
 			past.Close()
-			return nil, v.pastError(err)
+			return nil, pastError(err)
 		}
 		return v.readable(&pastBody{c.Body, past})
 	}
@@ -59,7 +59,7 @@ func (v *Volume) showPast(op *fs.Op, path string) (fs.Shown, error) {
 }
 
 // pastError is an error of a revision: one that is not known is not there.
-func (v *Volume) pastError(err error) error {
+func pastError(err error) error {
 	if notThere(err) || errors.Is(err, providers.ErrInvalid) {
 		return syscall.ENOENT
 	}
@@ -69,22 +69,17 @@ func (v *Volume) pastError(err error) error {
 // namesOf lists a directory as a Shown does.
 func namesOf(ctx context.Context, p providers.Provider, dir providers.Locator) ([]string, error) {
 	names := []string{}
-	for opts := (providers.ListOptions{}); ; {
-		page, err := p.List(ctx, dir, opts)
+	for info, err := range providers.All(ctx, p, dir, providers.ListOptions{}) {
 		if err != nil {
 			return nil, translate(err)
 		}
-		for _, info := range page.Entries {
-			name := info.Locator.Name()
-			if info.Kind == providers.KindDir {
-				name += "/"
-			}
-			names = append(names, name)
+		name := info.Locator.Name()
+		if info.Kind == providers.KindDir {
+			name += "/"
 		}
-		if opts.Token = page.Next; page.Next == "" {
-			return names, nil
-		}
+		names = append(names, name)
 	}
+	return names, nil
 }
 
 // targetOf reads a symbolic link.

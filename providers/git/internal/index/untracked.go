@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/go-git/go-git/v5/plumbing"
+	gitbinary "github.com/go-git/go-git/v5/utils/binary"
 
 	"github.com/wsmount/wsmount/providers/git/internal/object"
 )
@@ -81,13 +82,9 @@ func (u *untracked) encode(place, exclude string) []byte {
 
 // varint is git's own form of a number of variable size.
 func varint(n int) []byte {
-	b := []byte{byte(n & 127)}
-	for n >>= 7; n > 0; n >>= 7 {
-		n--
-		b = append(b, 128|byte(n&127))
-	}
-	slices.Reverse(b)
-	return b
+	var b bytes.Buffer
+	_ = gitbinary.WriteVariableWidthInt(&b, int64(n)) // a buffer takes all
+	return b.Bytes()
 }
 
 // bitmap is an EWAH bitmap with all its words as they are.

@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+
+	gitbinary "github.com/go-git/go-git/v5/utils/binary"
 )
 
 // Every commit is a pack, and every pack an open file, so that many are made into
@@ -110,8 +112,11 @@ func (r *repacking) copyOne(p *pack, order []int, i int, end int64) error {
 		if !ok {
 			return fmt.Errorf("%s: its base comes behind it: %w", id, ErrCorrupt)
 		}
-		head := append(entryHeader(ofsDelta, h.size), away(b.off-at)...)
-		if _, err := entry.Write(head); err != nil {
+		away := b.off - at // before anything of the entry is written
+		if _, err := entry.Write(entryHeader(ofsDelta, h.size)); err != nil {
+			return err
+		}
+		if err := gitbinary.WriteVariableWidthInt(entry, away); err != nil {
 			return err
 		}
 		from = h.data
@@ -122,17 +127,6 @@ func (r *repacking) copyOne(p *pack, order []int, i int, end int64) error {
 	o.crc = entry.crc
 	r.at[id], b.objects = o.off, append(b.objects, o)
 	return nil
-}
-
-// away is how a delta says how far before it its base begins.
-func away(n int64) []byte {
-	out := []byte{byte(n & 127)}
-	for n >>= 7; n > 0; n >>= 7 {
-		n--
-		out = append(out, 128|byte(n&127))
-	}
-	slices.Reverse(out)
-	return out
 }
 
 // drop removes packs whose objects are elsewhere too. A file is closed when nobody
