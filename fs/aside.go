@@ -4,7 +4,6 @@ import (
 	"errors"
 	"path"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
 )
@@ -21,11 +20,7 @@ var errAside = &reasonError{ErrReadOnly, "this shows the working copy to other p
 type aside struct {
 	readOnlyVolume
 	Aside
-
-	mu    sync.Mutex // guards what follows
-	inos  map[asideKey]Ino
-	nodes map[Ino]*asideNode
-	last  Ino
+	numbers[asideKey, Shown]
 }
 
 type asideKey struct{ path, version string }
@@ -33,11 +28,10 @@ type asideKey struct{ path, version string }
 type asideNode struct {
 	asideKey
 	shown Shown
-	refs  uint64
 }
 
 func newAside(v Volume, root string, covered []string) *aside {
-	a := &aside{inos: map[asideKey]Ino{}, nodes: map[Ino]*asideNode{}, last: RootIno}
+	a := &aside{numbers: newNumbers[asideKey, Shown]()}
 	if s, ok := v.(Sided); ok {
 		a.Aside = s.Aside(root, covered)
 	}
@@ -58,18 +52,8 @@ func (a *aside) entry(op *Op, p string) (Entry, error) {
 	if err != nil {
 		return Entry{}, err
 	}
-	key := asideKey{p, shown.Version}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	ino, ok := a.inos[key]
-	if !ok {
-		a.last++
-		ino = a.last
-		a.inos[key], a.nodes[ino] = ino, &asideNode{asideKey: key}
-	}
-	n := a.nodes[ino]
-	n.shown = shown
-	n.refs++
+	n := &asideNode{asideKey{p, shown.Version}, shown}
+	ino := a.take(n.asideKey, shown)
 	e := Entry{Ino: ino, Attr: n.attr(ino)}
 	if shown.Lasting {
 		e.TTL = asideTTL
@@ -85,40 +69,22 @@ func (n *asideNode) attr(ino Ino) Attr {
 	return a
 }
 
-func (a *aside) Forget(ino Ino, refs uint64) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	n := a.nodes[ino]
-	if n == nil {
-		return
-	}
-	if n.refs -= min(refs, n.refs); n.refs == 0 {
-		delete(a.nodes, ino)
-		delete(a.inos, n.asideKey)
-	}
-}
+func (a *aside) Forget(ino Ino, n uint64) { a.give(ino, n) }
 
 // node is what is known of an inode. What is made anew each time is looked at
 // again.
 func (a *aside) node(op *Op, ino Ino) (*asideNode, error) {
-	a.mu.Lock()
-	n := a.nodes[ino]
-	if n != nil {
-		now := *n
-		n = &now
-	}
-	a.mu.Unlock()
-	switch {
-	case n == nil:
+	key, shown, ok := a.of(ino)
+	if !ok {
 		return nil, ErrStale
-	case n.version != "":
-		return n, nil
 	}
 	var err error
-	if n.shown, err = a.Tree.Show(op, n.path); errors.Is(err, syscall.ENOENT) {
-		err = ErrStale
+	if key.version == "" {
+		if shown, err = a.Tree.Show(op, key.path); errors.Is(err, syscall.ENOENT) {
+			err = ErrStale
+		}
 	}
-	return n, err
+	return &asideNode{key, shown}, err
 }
 
 func (a *aside) Lookup(op *Op, dir Ino, name string) (Entry, error) {

@@ -7,7 +7,6 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
 )
@@ -123,11 +122,7 @@ type control struct {
 	dir ControlDir
 	vol Shower
 
-	mu    sync.Mutex     // guards what follows
-	inos  map[string]Ino // by path, "" is the root
-	paths map[Ino]string
-	refs  map[Ino]uint64 // of the kernel
-	last  Ino
+	numbers[string, struct{}] // by path; that of the root is not there
 }
 
 type emptyControl struct{}
@@ -148,10 +143,7 @@ func newControl(d ControlDir, v Volume) *control {
 	if !ok {
 		shower = emptyShower{}
 	}
-	return &control{dir: d, vol: shower,
-		inos:  map[string]Ino{"": RootIno},
-		paths: map[Ino]string{RootIno: ""},
-		refs:  map[Ino]uint64{RootIno: 1}, last: RootIno}
+	return &control{dir: d, vol: shower, numbers: newNumbers[string, struct{}]()}
 }
 
 // children maps the names in dir to whether they are directories.
@@ -173,40 +165,14 @@ func (c *control) children(dir string) map[string]bool {
 }
 
 func (c *control) path(ino Ino) (string, bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	p, ok := c.paths[ino]
+	if ino == RootIno {
+		return "", true
+	}
+	p, _, ok := c.of(ino)
 	return p, ok
 }
 
-// inode numbers a path for as long as the kernel knows it: a tree of the past may
-// be large.
-func (c *control) inode(p string) Ino {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	ino, ok := c.inos[p]
-	if !ok {
-		c.last++
-		ino = c.last
-		c.inos[p], c.paths[ino] = ino, p
-	}
-	c.refs[ino]++
-	return ino
-}
-
-func (c *control) Forget(ino Ino, n uint64) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.refs[ino] > n {
-		c.refs[ino] -= n
-		return
-	}
-	if p := c.paths[ino]; ino != RootIno {
-		delete(c.inos, p)
-		delete(c.paths, ino)
-		delete(c.refs, ino)
-	}
-}
+func (c *control) Forget(ino Ino, n uint64) { c.give(ino, n) }
 
 func (c *control) attr(ino Ino, p string, isDir bool) (Attr, error) {
 	if isDir {
@@ -235,14 +201,14 @@ func (c *control) Lookup(op *Op, dir Ino, name string) (Entry, error) {
 		if err != nil {
 			return Entry{}, err
 		}
-		ino := c.inode(p)
+		ino := c.take(p, struct{}{})
 		return Entry{Ino: ino, Attr: shown.attr(ino)}, nil
 	}
 	a, err := c.attr(0, p, isDir)
 	if err != nil {
 		return Entry{}, err
 	}
-	a.Ino = c.inode(p)
+	a.Ino = c.take(p, struct{}{})
 	return Entry{Ino: a.Ino, Attr: a}, nil
 }
 
