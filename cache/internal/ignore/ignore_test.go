@@ -175,7 +175,9 @@ func TestLikeGit(t *testing.T) {
 	}
 	r := rand.New(rand.NewPCG(seed, 0))
 	done, ignored := 0, 0
-	for done < cases {
+	// A world may have a rule above all of it that decides for every path: that
+	// there are enough of both is no matter of luck only over many.
+	for done < cases || (ignored < cases/50 || done-ignored < cases/10) && done < 20*cases {
 		w := newWorld(t.TempDir(), r, 1000)
 		said := w.git(t)
 		for _, path := range w.asked {
@@ -194,7 +196,7 @@ func TestLikeGit(t *testing.T) {
 			t.FailNow()
 		}
 	}
-	if ignored < done/50 || ignored > done*9/10 {
+	if ignored < cases/50 || done-ignored < cases/10 {
 		t.Errorf("of %d cases %d are ignored: that tells little", done, ignored)
 	}
 	t.Logf("%d cases, %d of them ignored", done, ignored)
