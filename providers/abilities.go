@@ -22,6 +22,7 @@ const (
 	AbilityBranch                       // Brancher
 	AbilityRebase                       // Rebaser
 	AbilityInspect                      // Inspector
+	AbilityDiffer                       // Differ
 )
 
 // abilities connects each Ability with its name and interface, in the order of
@@ -42,6 +43,7 @@ var abilities = []struct {
 	{"branch", reflect.TypeFor[Brancher]()},
 	{"rebase", reflect.TypeFor[Rebaser]()},
 	{"inspect", reflect.TypeFor[Inspector]()},
+	{"differ", reflect.TypeFor[Differ]()},
 }
 
 // Has reports whether all of b is in a.

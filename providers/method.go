@@ -32,6 +32,7 @@ const (
 	MethodAdopt      Method = "adopt"
 	MethodBase       Method = "base"
 	MethodRebase     Method = "rebase"
+	MethodDiffer     Method = "differences"
 	MethodBranches   Method = "branches"
 	MethodBegin      Method = "begin"
 	MethodStart      Method = "start"
@@ -44,7 +45,7 @@ const (
 // as changing: forgetting one here refuses too much, never too little.
 var readers = map[Method]bool{
 	MethodStat: true, MethodList: true, MethodRead: true, MethodClose: true, MethodOpen: true,
-	MethodWatch: true, MethodHead: true, MethodAt: true, MethodFetch: true, MethodAdopt: true, MethodBase: true, MethodRebase: true,
+	MethodWatch: true, MethodHead: true, MethodAt: true, MethodFetch: true, MethodAdopt: true, MethodBase: true, MethodRebase: true, MethodDiffer: true,
 	MethodBranches: true, MethodBegin: true,
 }
 

@@ -295,6 +295,23 @@ type Syncer interface {
 	Base(ctx context.Context, a, b Revision) (Revision, error)
 }
 
+// Differ tells two revisions apart, in time that depends on what they have
+// differently and not on the size of the tree.
+type Differ interface {
+	// Differences are the entries that two revisions have differently, by
+	// Locator, so that a directory comes before what is in it. ErrNotExist for
+	// a revision that is not known here.
+	Differences(ctx context.Context, from, to Revision) ([]Difference, error)
+}
+
+// Difference is what two revisions have at one place, each as its List says it;
+// nil: nothing. A directory that both have is none; all that is below one that
+// only one has is.
+type Difference struct {
+	Locator Locator
+	Was, Is *Info
+}
+
 // Rebaser makes what was committed here anew on top of what others pushed.
 type Rebaser interface {
 	// Rebase makes each revision of from that neither base nor onto has anew, in

@@ -45,6 +45,7 @@ type Everything interface {
 	Rebaser
 	Brancher
 	Inspector
+	Differ
 }
 
 // Wrap puts a function around every call of p, those of its abilities, its

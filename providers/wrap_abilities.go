@@ -167,6 +167,16 @@ func (w *wrapped) Base(ctx context.Context, a, b Revision) (Revision, error) {
 	})
 }
 
+func (w *wrapped) Differences(ctx context.Context, from, to Revision) ([]Difference, error) {
+	return via(ctx, w, &Call{Method: MethodDiffer}, func(ctx context.Context) ([]Difference, error) {
+		p, err := ability[Differ](w, MethodDiffer, Locator{})
+		if err != nil {
+			return nil, err
+		}
+		return p.Differences(ctx, from, to)
+	})
+}
+
 func (w *wrapped) Rebase(ctx context.Context, base, from, onto Revision, combine Combine) (Revision, error) {
 	return via(ctx, w, &Call{Method: MethodRebase}, func(ctx context.Context) (Revision, error) {
 		p, err := ability[Rebaser](w, MethodRebase, Locator{})

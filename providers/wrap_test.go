@@ -115,6 +115,20 @@ func (e *everything) Base(context.Context, providers.Revision, providers.Revisio
 	e.note("Base")
 	return "", nil
 }
+func (e *everything) Rebase(context.Context, providers.Revision, providers.Revision, providers.Revision, providers.Combine) (providers.Revision, error) {
+	e.note("Rebase")
+	return "r2", nil
+}
+
+func (e *everything) Differences(context.Context, providers.Revision, providers.Revision) ([]providers.Difference, error) {
+	e.note("Differences")
+	return make([]providers.Difference, 1), nil
+}
+
+func (e *everything) Inspect(string, []string, providers.Changes) providers.Inspection {
+	return providers.Inspection{}
+}
+
 func (e *everything) Branches(context.Context) (providers.Branches, error) {
 	e.note("Branches")
 	return providers.Branches{}, nil
@@ -169,7 +183,8 @@ var interfaces = []reflect.Type{
 	reflect.TypeFor[providers.Provider](), reflect.TypeFor[providers.Copier](), reflect.TypeFor[providers.Mover](),
 	reflect.TypeFor[providers.AttrSetter](), reflect.TypeFor[providers.Multiparter](), reflect.TypeFor[providers.Watcher](),
 	reflect.TypeFor[providers.Committer](), reflect.TypeFor[providers.Snapshotter](), reflect.TypeFor[providers.Pusher](),
-	reflect.TypeFor[providers.Syncer](), reflect.TypeFor[providers.Brancher](), reflect.TypeFor[providers.Upload](),
+	reflect.TypeFor[providers.Syncer](), reflect.TypeFor[providers.Brancher](), reflect.TypeFor[providers.Rebaser](),
+	reflect.TypeFor[providers.Differ](), reflect.TypeFor[providers.Upload](),
 }
 
 // methods calls each method of p, and of an upload of p, with zero arguments.
@@ -281,7 +296,7 @@ func TestReadOnlySeesEveryCall(t *testing.T) {
 	allowed := map[string]bool{
 		"Stat": true, "List": true, "Read": true, "Close": true, "Watch": true,
 		"Head": true, "At": true, "Fetch": true, "Adopt": true, "Base": true,
-		"Branches": true, "Begin": true,
+		"Branches": true, "Begin": true, "Rebase": true, "Differences": true,
 	}
 	for name := range methods(t, &everything{}) {
 		inner := &everything{abilities: full.Abilities}
@@ -447,6 +462,12 @@ func offered(p providers.Provider) map[providers.Ability]any {
 	offer(providers.AbilitySync, syncer, ok)
 	brancher, ok := providers.As[providers.Brancher](p)
 	offer(providers.AbilityBranch, brancher, ok)
+	rebaser, ok := providers.As[providers.Rebaser](p)
+	offer(providers.AbilityRebase, rebaser, ok)
+	inspector, ok := providers.As[providers.Inspector](p)
+	offer(providers.AbilityInspect, inspector, ok)
+	differ, ok := providers.As[providers.Differ](p)
+	offer(providers.AbilityDiffer, differ, ok)
 	return got
 }
 
@@ -511,7 +532,8 @@ func TestAsForeignInterface(t *testing.T) {
 func TestReadOnlyCapabilities(t *testing.T) {
 	inner := &everything{abilities: full.Abilities}
 	c := providers.ReadOnly(inner, providers.ReadOnlyOptions{}).Capabilities()
-	want := providers.AbilityWatch | providers.AbilityCommit | providers.AbilitySnapshot | providers.AbilitySync | providers.AbilityBranch
+	want := providers.AbilityWatch | providers.AbilityCommit | providers.AbilitySnapshot | providers.AbilitySync | providers.AbilityBranch |
+		providers.AbilityRebase | providers.AbilityInspect | providers.AbilityDiffer
 	if c.Writable || c.Abilities != want {
 		t.Errorf("writable %v, abilities %q, want %q", c.Writable, c.Abilities, want)
 	}

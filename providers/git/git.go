@@ -70,6 +70,7 @@ var _ interface {
 	providers.Snapshotter
 	providers.Pusher
 	providers.Syncer
+	providers.Differ
 	providers.Rebaser
 	providers.Brancher
 	providers.Inspector
@@ -168,7 +169,7 @@ func capabilities() providers.Capabilities {
 		Names: providers.NameLimits{DotGit: true}, Attributes: providers.AttrExec, MaxSize: maxFile,
 		Conditions: providers.Conditions{Create: all, Replace: all, Delete: all, Copy: all, Move: all, SetAttr: all},
 		Abilities: providers.AbilityCommit | providers.AbilitySnapshot | providers.AbilityPush | providers.AbilitySync | providers.AbilityRebase | providers.AbilityBranch |
-			providers.AbilityInspect,
+			providers.AbilityInspect | providers.AbilityDiffer,
 	}
 }
 

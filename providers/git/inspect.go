@@ -2,7 +2,6 @@ package git
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -15,7 +14,6 @@ import (
 	"time"
 
 	"github.com/wsmount/wsmount/providers"
-	"github.com/wsmount/wsmount/providers/git/internal/object"
 	"github.com/wsmount/wsmount/providers/git/internal/odb"
 )
 
@@ -194,86 +192,4 @@ func (g *gitTree) changed(ctx context.Context, since string) (providers.Exhibit,
 		paths = append(paths, more...)
 	}
 	return g.text(strings.Join(append([]string{string(head)}, paths...), "\x00") + "\x00"), nil
-}
-
-// between are the paths that two commits have differently, those of directories
-// that only one has with a slash at the end.
-func (r *repository) between(a, b id) (paths []string, err error) {
-	one, err := r.viewOf(a)
-	if err != nil {
-		return nil, err
-	}
-	other, err := r.viewOf(b)
-	if err != nil {
-		return nil, err
-	}
-	d := differing{repo: r}
-	err = d.trees("", one.root, other.root)
-	return d.paths, err
-}
-
-type differing struct {
-	repo  *repository
-	paths []string
-}
-
-func (d *differing) trees(at string, a, b id) error {
-	if a == b {
-		return nil
-	}
-	ours, err := d.entries(a)
-	if err != nil {
-		return err
-	}
-	theirs, err := d.entries(b)
-	if err != nil {
-		return err
-	}
-	for len(ours) > 0 || len(theirs) > 0 {
-		switch order := firstOf(ours, theirs); {
-		case order < 0:
-			d.add(at, ours[0])
-			ours = ours[1:]
-		case order > 0:
-			d.add(at, theirs[0])
-			theirs = theirs[1:]
-		default:
-			e, f := ours[0], theirs[0]
-			ours, theirs = ours[1:], theirs[1:]
-			if e.Mode.IsDir() {
-				err = d.trees(at+e.Name+"/", e.ID, f.ID)
-			} else if e != f {
-				d.add(at, e)
-			}
-			if err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// firstOf says which of two sorted lists begins with what comes first: 0 when
-// both begin with the same.
-func firstOf(a, b []object.Entry) int {
-	switch {
-	case len(b) == 0:
-		return -1
-	case len(a) == 0:
-		return 1
-	}
-	return cmp.Compare(a[0].Key(), b[0].Key())
-}
-
-func (d *differing) add(at string, e object.Entry) { d.paths = append(d.paths, at+e.Key()) }
-
-func (d *differing) entries(tree id) ([]object.Entry, error) {
-	if tree.IsZero() {
-		return nil, nil
-	}
-	raw, err := d.repo.objects.Get(tree, odb.Tree)
-	if err != nil {
-		return nil, err
-	}
-	return object.Entries(raw)
 }

@@ -28,6 +28,7 @@ var _ interface {
 	providers.Rebaser
 	providers.Pusher
 	providers.Syncer
+	providers.Differ
 } = (*Repository)(nil)
 
 // NewRepository is a new clone, whose head is where the tracked branch is.
@@ -54,7 +55,7 @@ func repositoryCapabilities() providers.Capabilities {
 		Abilities:  providers.AbilityCopy | providers.AbilityMove | providers.AbilityAttr | providers.AbilityParts,
 	})
 	c.Attributes = providers.AttrExec
-	c.Abilities |= providers.AbilitySnapshot | providers.AbilityPush | providers.AbilitySync | providers.AbilityRebase
+	c.Abilities |= providers.AbilitySnapshot | providers.AbilityPush | providers.AbilitySync | providers.AbilityRebase | providers.AbilityDiffer
 	return c
 }
 

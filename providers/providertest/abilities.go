@@ -85,6 +85,9 @@ func abilityCalls(p providers.Provider) map[providers.Ability]func(context.Conte
 	if c, ok := p.(providers.Rebaser); ok {
 		calls[providers.AbilityRebase] = func(ctx context.Context) error { return drop(c.Rebase(ctx, "r", "s", "t", nil)) }
 	}
+	if c, ok := p.(providers.Differ); ok {
+		calls[providers.AbilityDiffer] = func(ctx context.Context) error { return drop(c.Differences(ctx, "r", "s")) }
+	}
 	if c, ok := p.(providers.Brancher); ok {
 		calls[providers.AbilityBranch] = func(ctx context.Context) error { return drop(c.Branches(ctx)) }
 	}

@@ -25,6 +25,7 @@ type brokenClone struct {
 	fetch  func(context.Context) (providers.Revision, error)
 	adopt  func(context.Context, providers.Revision, providers.Revision) error
 	base   func(context.Context, providers.Revision, providers.Revision) (providers.Revision, error)
+	differ func(_ context.Context, from, to providers.Revision) ([]providers.Difference, error)
 	rebase func(_ context.Context, base, from, onto providers.Revision, _ providers.Combine) (providers.Revision, error)
 }
 
@@ -75,6 +76,13 @@ func (b *brokenClone) Base(ctx context.Context, x, y providers.Revision) (provid
 		return b.base(ctx, x, y)
 	}
 	return b.Repository.Base(ctx, x, y)
+}
+
+func (b *brokenClone) Differences(ctx context.Context, from, to providers.Revision) ([]providers.Difference, error) {
+	if b.differ != nil {
+		return b.differ(ctx, from, to)
+	}
+	return b.Repository.Differences(ctx, from, to)
 }
 
 func (b *brokenClone) Rebase(ctx context.Context, base, from, onto providers.Revision, combine providers.Combine) (providers.Revision, error) {
@@ -235,6 +243,27 @@ var cloneMistakes = []struct {
 			return r.Commit(ctx, set)
 		}
 	}, []string{"sync/merge", "past/unknown-revision"}},
+	{"only the root is compared", func(b *brokenClone, r *memory.Repository) {
+		b.differ = func(ctx context.Context, from, to providers.Revision) ([]providers.Difference, error) {
+			all, err := r.Differences(ctx, from, to)
+			return slices.DeleteFunc(all, func(d providers.Difference) bool { return len(d.Locator.Parts()) > 1 }), err
+		}
+	}, []string{"differences/paths", "differences/kinds"}},
+	{"a file that becomes a directory is not told", func(b *brokenClone, r *memory.Repository) {
+		b.differ = func(ctx context.Context, from, to providers.Revision) ([]providers.Difference, error) {
+			all, err := r.Differences(ctx, from, to)
+			return slices.DeleteFunc(all, func(d providers.Difference) bool { return d.Was != nil && d.Is != nil && d.Was.Kind != d.Is.Kind }), err
+		}
+	}, []string{"differences/kinds"}},
+	{"what is not known has no differences", func(b *brokenClone, r *memory.Repository) {
+		b.differ = func(ctx context.Context, from, to providers.Revision) ([]providers.Difference, error) {
+			all, err := r.Differences(ctx, from, to)
+			if errors.Is(err, providers.ErrNotExist) {
+				err = nil
+			}
+			return all, err
+		}
+	}, []string{"differences/unknown-revision"}},
 	{"a rebase leaves out what was ours", func(b *brokenClone, r *memory.Repository) {
 		b.rebase = func(_ context.Context, _, _, onto providers.Revision, _ providers.Combine) (providers.Revision, error) {
 			return onto, nil

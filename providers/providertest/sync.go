@@ -43,6 +43,9 @@ func CloneChecks() []CloneCheck {
 		{"sync/adopt-in-one-step", syncOneStep},
 		{"sync/base", syncBase},
 		{"sync/merge", syncMerge},
+		{"differences/paths", differing(differPaths)},
+		{"differences/kinds", differing(differKinds)},
+		{"differences/unknown-revision", differing(differUnknown)},
 		{"rebase/line", rebasing(rebaseLine)},
 		{"rebase/conflict", rebasing(rebaseConflict)},
 		{"rebase/merge", rebasing(rebaseMerge)},
@@ -79,10 +82,18 @@ func (check CloneCheck) run(t T, new func(t T) Clones) {
 	check.Run(t, c)
 }
 
-// rebasing is a check of what not every store with a remote can do.
+// rebasing and differing are checks of what not every store with a remote can do.
 func rebasing(run func(t T, c Clones)) func(t T, c Clones) {
+	return where(providers.AbilityRebase, run)
+}
+
+func differing(run func(t T, c Clones)) func(t T, c Clones) {
+	return where(providers.AbilityDiffer, run)
+}
+
+func where(a providers.Ability, run func(t T, c Clones)) func(t T, c Clones) {
 	return func(t T, c Clones) {
-		if c.B.Capabilities().Abilities.Has(providers.AbilityRebase) {
+		if c.B.Capabilities().Abilities.Has(a) {
 			run(t, c)
 		}
 	}
