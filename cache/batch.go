@@ -295,7 +295,7 @@ func (e *engine) commitOne(ctx context.Context, s *set, op string, r *request) (
 			return "", false, errors.Join(s.bodyError(err), e.dropSet(pendingSet{op, s.order}))
 		}
 	}
-	return result.Revision, result.Committed, e.noteSet(pendingSet{op, s.order}, result)
+	return result.Revision, result.Committed, e.noteSet(pendingSet{op, s.order}, result, result.Committed)
 }
 
 // outdated reports whether a pull came between the making of a set and its
@@ -306,7 +306,14 @@ func (e *engine) outdated(ctx context.Context, s *set, op string) (stale bool, e
 	v.mu.Lock()
 	first := e.record(s.order[0].Link).Attempt // settling a set takes the attempts of all its names away
 	v.mu.Unlock()
-	if _, ok := v.syncer(); !ok || v.puller.level {
+	store, ok := v.syncer()
+	level := true
+	if ok {
+		if level, err = v.isLevel(ctx, store); err != nil {
+			return true, err
+		}
+	}
+	if level {
 		return first == nil || first.Op != op, nil
 	}
 	if err := e.settleStill(ctx); err != nil {
@@ -315,7 +322,7 @@ func (e *engine) outdated(ctx context.Context, s *set, op string) (stale bool, e
 	w := v.wait(nil, v.o.Patience)
 	defer w.close()
 	defer context.AfterFunc(ctx, w.close)()
-	_, err = v.levelWith(w)
+	_, err = v.levelWith(w, store)
 	return true, err
 }
 

@@ -18,6 +18,8 @@ func (out) Match(path string, _ bool) bool {
 
 func (out) SameBelow(_, _ string) bool { return false }
 
+func (out) String() string { return "out *.o" }
+
 func excluding(_ *world, o *Options) { o.Exclude = out{} }
 
 // Names cross the border of what is excluded where nothing is lost by it; else
@@ -87,6 +89,7 @@ type asking struct{ asked *int }
 
 func (c asking) Match(string, bool) bool    { *c.asked++; return false }
 func (c asking) SameBelow(_, _ string) bool { *c.asked++; return true }
+func (c asking) String() string             { return "" }
 
 // A rename of a directory does not look at what is below when no rule tells the
 // two places apart.

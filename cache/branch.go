@@ -64,7 +64,7 @@ func (v *Volume) branch(ctx context.Context, name string, o BranchOptions) (r Br
 	if err != nil || from == "" {
 		return r, err
 	}
-	if _, err := v.levelWith(w); err != nil {
+	if _, err := v.levelWith(w, s); err != nil {
 		return r, err
 	}
 	to := from

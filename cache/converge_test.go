@@ -85,6 +85,7 @@ func (h *host) sync() {
 	h.ok(err)
 	_, err = h.v.Pull(context.Background(), PullOptions{})
 	h.ok(err)
+	wantLevel(h.t, h.v)
 }
 
 func (h *host) walk(path string) (fs.Ino, bool) {
@@ -409,6 +410,7 @@ func (s *hosts) end() {
 		for _, h := range s.all {
 			report, err := h.v.Pull(context.Background(), PullOptions{})
 			s.settledOr(err)
+			wantLevel(h.t, h.v)
 			quiet = quiet && h.dirty() == 0 && report.Changed+report.Deleted == 0
 		}
 		if quiet {

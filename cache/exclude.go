@@ -2,6 +2,8 @@ package cache
 
 import (
 	"encoding/binary"
+	"strconv"
+	"strings"
 
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/providers"
@@ -69,7 +71,11 @@ func (m *merge) take(d news) {
 // there.
 func (m *merge) hide(l table.Link) {
 	rec, _ := m.v.table.Name(l.Dir, l.Name)
-	if rec.Base == nil || m.leave(l, &rec) {
+	if rec.Base == nil {
+		return
+	}
+	if m.leave(l, &rec) {
+		m.left = true
 		return
 	}
 	b := rec.Base
@@ -113,6 +119,19 @@ func (v *Volume) setHidden(dir table.Ino, count int) {
 	case count > 0:
 		v.table.Set(key, binary.AppendUvarint(nil, uint64(count)))
 	}
+}
+
+// hiding are the directories of which not all is shown.
+func (v *Volume) hiding() (dirs []table.Ino) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.table.Scan(hiddenKey, "", func(key string, _ []byte) bool {
+		if dir, err := strconv.ParseUint(strings.TrimPrefix(key, hiddenKey), 10, 64); err == nil {
+			dirs = append(dirs, dir)
+		}
+		return true
+	})
+	return dirs
 }
 
 // hidden counts the entries of the backend that are not shown, because their

@@ -93,6 +93,7 @@ func (w *world) stop() {
 		return
 	}
 	w.gone = true
+	wantLevel(w, w.v)
 	w.check()
 	w.v.Close()
 }

@@ -68,25 +68,37 @@ func (v *Volume) shared(dir table.Ino) bool {
 // holdLevel holds puller.still for reading, with a table that says what the head
 // has.
 func (v *Volume) holdLevel(ctx context.Context) error {
-	for {
+	s, ok := v.syncer()
+	if !ok {
+		return providers.ErrUnsupported
+	}
+	for range maxTries {
 		v.puller.still.RLock()
-		if v.puller.level {
+		is, err := v.isLevel(ctx, s)
+		if err == nil && is {
 			return nil
 		}
 		v.puller.still.RUnlock()
-		if err := v.makeLevel(ctx); err != nil {
+		if err == nil {
+			err = v.makeLevel(ctx, s)
+		}
+		if err != nil {
 			return err
 		}
 	}
+	return errAgain
 }
 
-func (v *Volume) makeLevel(ctx context.Context) error {
+func (v *Volume) makeLevel(ctx context.Context, s revisions) error {
 	v.puller.still.Lock()
 	defer v.puller.still.Unlock()
 	w := v.wait(nil, v.o.Patience)
 	defer w.close()
 	defer context.AfterFunc(ctx, w.close)()
-	_, err := v.levelWith(w)
+	err := v.retry(w, v.engine.settleStill)
+	if err == nil {
+		_, err = v.levelWith(w, s)
+	}
 	return err
 }
 

@@ -171,6 +171,7 @@ func (m *model) v() *Volume { return m.ours.(volTree).v }
 
 // check asks the table whether all that hangs together does.
 func (m *model) check() {
+	wantLevel(m.r, m.v())
 	m.v().mu.Lock()
 	defer m.v().mu.Unlock()
 	if err := m.v().table.Check(); err != nil {

@@ -161,6 +161,8 @@ type Excluder interface {
 	// directories; false if that is not known. A rename asks, so it must not
 	// depend on how much lies below.
 	SameBelow(a, b string) bool
+	// String tells rules apart: those of one text say the same of every path.
+	String() string
 }
 
 const (

@@ -120,18 +120,29 @@ func (v *Volume) pullAll(w *waiting, p providers.Provider) (PullReport, error) {
 	if err != nil {
 		return PullReport{}, err
 	}
-	return v.applyAll(w, p, all, mine, false)
+	return v.applyAll(w, p, all, mine, applying{})
 }
 
-// applyAll applies what was gathered in one step. With dry nothing is changed:
-// the questions that it asks are answered, and a halt is told.
-func (v *Volume) applyAll(w *waiting, p providers.Provider, all []*harvest, mine *listing, dry bool) (PullReport, error) {
+// applying says how what was gathered is applied.
+type applying struct {
+	// dry changes nothing: the questions that it asks are answered, and a halt
+	// is told.
+	dry bool
+	// level is the revision that the table has then; "": there is none.
+	level providers.Revision
+}
+
+// applyAll applies what was gathered in one step. What is left for another pull
+// is not forgotten: the table stays at the level that it had.
+func (v *Volume) applyAll(w *waiting, p providers.Provider, all []*harvest, mine *listing, o applying) (PullReport, error) {
 	m := v.newMerge(w, p)
-	m.mine, m.dry = mine, dry
+	m.mine, m.dry = mine, o.dry
 	err := m.run(func() error {
 		for _, h := range all {
-			if !h.holds() {
-				continue // renamed meanwhile; or what came before says that it is gone
+			if !h.holds() { // renamed meanwhile; or what came before says that it is gone
+				_, there := v.homeOf(h.dir)
+				m.left = m.left || there
+				continue
 			}
 			for _, d := range h.diffs {
 				m.take(d)
@@ -139,6 +150,9 @@ func (v *Volume) applyAll(w *waiting, p providers.Provider, all []*harvest, mine
 			if v.table.Inode(h.dir) != nil {
 				h.listed()
 			}
+		}
+		if !m.left && !m.asks() {
+			v.setLevel(o.level)
 		}
 		return m.checkPull()
 	})

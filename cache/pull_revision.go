@@ -59,7 +59,7 @@ func (v *Volume) advance(w *waiting, s revisions, to providers.Revision) (PullRe
 	if err != nil {
 		return PullReport{}, err
 	}
-	report, err := v.levelWith(w)
+	report, err := v.levelWith(w, s)
 	if err == nil && from == to && v.upstream() != to {
 		err = v.setUpstream(w, to)
 	}
@@ -157,18 +157,6 @@ func (v *Volume) merging() providers.Revision {
 	return providers.Revision(v.table.Get(keyMerging))
 }
 
-// levelWith makes sure that what the table says of the backend is its head:
-// after an advance that did not end, and once in a run, for a crash may have come
-// between the two. puller.still is held.
-func (v *Volume) levelWith(w *waiting) (PullReport, error) {
-	if err := v.rewound(w); err != nil || v.puller.level {
-		return PullReport{}, err
-	}
-	r, err := v.pullAll(w, v.p)
-	v.puller.level = err == nil
-	return r, err
-}
-
 // adoptRevision makes the store show a revision, and the working copy with it.
 // What would halt is found out before.
 func (v *Volume) adoptRevision(w *waiting, s revisions, from, to providers.Revision) (PullReport, error) {
@@ -179,14 +167,17 @@ func (v *Volume) adoptRevision(w *waiting, s revisions, from, to providers.Revis
 	defer tree.Close()
 	mine := v.beginListing()
 	defer v.endListing(mine)
-	all, err := v.gatherAll(w, tree)
+	level := from
+	if from != v.levelOf() {
+		level = ""
+	}
+	all, err := v.gatherTo(w, tree, level, to)
 	if err != nil {
 		return PullReport{}, err
 	}
-	if _, err := v.applyAll(w, tree, all, mine, true); err != nil {
+	if _, err := v.applyAll(w, tree, all, mine, applying{dry: true}); err != nil {
 		return PullReport{}, err
 	}
-	v.puller.level = false
 	if err := v.passedBy(from); err != nil {
 		return PullReport{}, err
 	}
@@ -196,8 +187,7 @@ func (v *Volume) adoptRevision(w *waiting, s revisions, from, to providers.Revis
 	if err := s.Adopt(w, from, to); err != nil {
 		return PullReport{}, fmt.Errorf("adopt: %w", err)
 	}
-	r, err := v.applyAll(w, tree, all, mine, false)
-	v.puller.level = err == nil
+	r, err := v.applyAll(w, tree, all, mine, applying{level: to})
 	r.Revision = to
 	return r, err
 }

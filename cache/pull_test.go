@@ -375,6 +375,8 @@ func (e excludes) Match(path string, _ bool) bool {
 
 func (excludes) SameBelow(_, _ string) bool { return false }
 
+func (e excludes) String() string { return string(e) }
+
 // What is excluded stays here, and what the backend has of that name stays
 // there.
 func TestExclude(t *testing.T) {

@@ -61,6 +61,7 @@ type merge struct {
 	within  int          // directories that are gone, above the name
 	root    int          // entries of the root before, -1: not counted
 	halt    error        // too much would be deleted, which was seen early
+	left    bool         // something is left as it was, for another look
 }
 
 type told struct {
@@ -91,7 +92,7 @@ func (m *merge) run(do func() error) error {
 	for m.round = 0; ; m.round++ {
 		err := m.v.update(func() error {
 			m.open, m.report, m.told, m.clashes, m.touched, m.news = nil, PullReport{}, nil, nil, nil, nil
-			m.deleted, m.root, m.halt, m.used = 0, -1, nil, nil
+			m.deleted, m.root, m.halt, m.used, m.left = 0, -1, nil, nil, false
 			err := do()
 			if err == nil {
 				err = m.halt
@@ -197,7 +198,10 @@ func (m *merge) name(l table.Link, r *providers.Info) {
 		rec, _ = m.v.table.Name(l.Dir, l.Name)
 	}
 	switch {
-	case m.halt != nil, m.leave(l, &rec), rec.Local, unchanged(rec, r), m.cameLate(l, rec, r):
+	case m.halt != nil:
+	case m.leave(l, &rec):
+		m.left = true
+	case rec.Local, unchanged(rec, r), m.cameLate(l, rec, r):
 	case r == nil:
 		m.gone(l, rec)
 	case r.Kind == providers.KindDir:

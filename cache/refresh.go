@@ -64,7 +64,6 @@ type puller struct {
 	unkept    bool
 	confirmed [2]bool
 	pulling   *pulling // the pull that is under way
-	level     bool     // in this run, names were compared with the head
 }
 
 func newPuller() puller {

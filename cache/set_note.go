@@ -29,7 +29,7 @@ func (e *engine) clearAttempts(p pendingSet) {
 }
 
 // noteSet notes what the backend has since a set was committed.
-func (e *engine) noteSet(p pendingSet, result providers.CommitResult) error {
+func (e *engine) noteSet(p pendingSet, result providers.CommitResult, level bool) error {
 	v := e.v
 	gone, made := slices.Clone(p.Names), slices.Clone(p.Names)
 	slices.SortStableFunc(gone, func(a, b *planned) int { return strings.Count(b.Before, "/") - strings.Count(a.Before, "/") })
@@ -50,6 +50,9 @@ func (e *engine) noteSet(p pendingSet, result providers.CommitResult) error {
 		if result.Revision != "" {
 			e.revision = result.Revision
 			v.table.Set(keyRevision, []byte(result.Revision))
+		}
+		if level {
+			v.setLevel(result.Revision)
 		}
 		v.passed(commitSide)
 		e.advanced()
@@ -115,7 +118,7 @@ func (e *engine) settleStill(ctx context.Context) error {
 	result, err := e.sets.Commit(ctx, providers.ChangeSet{Base: "wsmount: none", Op: p.Op})
 	switch {
 	case err == nil:
-		return e.noteSet(p, result)
+		return e.noteSet(p, result, false) // others may have been there meanwhile
 	case maybe(err):
 		return err
 	}

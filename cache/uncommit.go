@@ -28,7 +28,7 @@ type rewinding struct {
 // puller.still keeps everybody from comparing the table with the head. Content
 // that only the old head has is fetched before.
 func (v *Volume) rewind(w *waiting, s revisions, r rewinding) error {
-	was, changed, err := v.takenBack(w, s, r)
+	changed, err := v.takenBack(w, s, r)
 	if err != nil {
 		return err
 	}
@@ -44,7 +44,7 @@ func (v *Volume) rewind(w *waiting, s revisions, r rewinding) error {
 	}
 	adopt := func(ctx context.Context) error { return s.Adopt(ctx, r.From, r.To) }
 	if err = v.retry(w, adopt); err == nil {
-		err = v.uncommit(was, changed)
+		err = v.uncommit(r.Base, changed)
 	}
 	if err != nil { // programs go on with what the table says
 		return fmt.Errorf("adopt: %w", errors.Join(err, s.Adopt(w, r.To, r.From)))
@@ -75,75 +75,58 @@ func (v *Volume) rewound(w *waiting) error {
 	case head != r.To:
 		return v.update(func() error { v.table.Set(keyRewind, nil); return nil })
 	}
-	was, changed, err := v.takenBack(w, s, r)
+	changed, err := v.takenBack(w, s, r)
 	if err != nil {
 		return err
 	}
-	return v.uncommit(was, changed)
+	return v.uncommit(r.Base, changed)
 }
 
-// takenBack is the tree that the table is to say, and where it differs from the
-// head before. What is missing here of the latter comes from there.
-func (v *Volume) takenBack(w *waiting, s revisions, r rewinding) (was map[providers.Locator]providers.Info, changed []providers.Locator, err error) {
-	if r.Base != "" {
-		if was, err = treeOf(w, s, r.Base); err != nil {
-			return nil, nil, err
-		}
-	}
-	is, err := treeOf(w, s, r.From)
+// takenBack is what the head before has differently from the tree that the table
+// is to say. What is missing here of the former comes from there.
+func (v *Volume) takenBack(w *waiting, s revisions, r rewinding) ([]providers.Difference, error) {
+	changed, err := v.differences(w, s, r.Base, r.From)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	changed = changedPaths(was, is)
 	head, err := s.Head(w)
 	if err != nil || head != r.From {
-		return was, changed, err // the names came before the head went away
+		return changed, err // the names came before the head went away
 	}
-	return was, changed, v.bring(w, changed, is)
+	return changed, v.bring(w, changed)
 }
 
-// uncommit sets the backend's side of what has changed back to what it was.
-func (v *Volume) uncommit(was map[providers.Locator]providers.Info, changed []providers.Locator) error {
+// uncommit sets the backend's side of what has changed back to what it was in a
+// revision.
+func (v *Volume) uncommit(base providers.Revision, changed []providers.Difference) error {
 	return v.update(func() error {
 		v.table.Set(keyRewind, nil)
-		for _, at := range slices.Backward(changed) { // what is below goes first
-			if _, ok := was[at]; !ok {
-				v.setBack(at, providers.Info{}, false)
+		for _, d := range slices.Backward(changed) { // what is below goes first
+			if d.Was == nil {
+				v.setBack(d.Locator, nil)
 			}
 		}
-		for _, at := range changed {
-			if old, ok := was[at]; ok {
-				v.setBack(at, old, true)
+		for _, d := range changed {
+			if d.Was != nil {
+				v.setBack(d.Locator, d.Was)
 			}
 		}
+		v.setLevel(base)
 		return v.noneUnpushed() // they are changes again, and still owed
 	})
 }
 
-// changedPaths are where two trees differ, parents first.
-func changedPaths(was, is map[providers.Locator]providers.Info) (changed []providers.Locator) {
-	for at, info := range is {
-		if old, ok := was[at]; !ok || differs(old, info) {
-			changed = append(changed, at)
-		}
-	}
-	for at := range was {
-		if _, ok := is[at]; !ok {
-			changed = append(changed, at)
-		}
-	}
-	slices.SortFunc(changed, providers.Locator.Compare)
-	return changed
-}
-
-// treeOf is all of a revision.
+// treeOf is all of a revision; "" has nothing.
 func treeOf(w *waiting, s revisions, r providers.Revision) (map[providers.Locator]providers.Info, error) {
+	all := map[providers.Locator]providers.Info{}
+	if r == "" {
+		return all, nil
+	}
 	tree, err := s.At(w, r)
 	if err != nil {
 		return nil, err
 	}
 	defer tree.Close()
-	all := map[providers.Locator]providers.Info{}
 	if tree.Capabilities().RecursiveList {
 		return all, collect(w, tree, providers.Locator{}, true, all)
 	}
@@ -183,23 +166,22 @@ func differs(a, b providers.Info) bool {
 
 // bring makes sure that changed names and their content are here, since their
 // revision will not be shown any more.
-func (v *Volume) bring(w *waiting, changed []providers.Locator, is map[providers.Locator]providers.Info) error {
-	for _, at := range changed {
-		dir, ok, err := v.walkHome(w, at.Parent(), true)
+func (v *Volume) bring(w *waiting, changed []providers.Difference) error {
+	for _, d := range changed {
+		dir, ok, err := v.walkHome(w, d.Locator.Parent(), true)
 		if err != nil {
 			return err
 		}
-		info, there := is[at]
-		if !ok || !there || info.Kind == providers.KindDir {
+		if !ok || d.Is == nil || d.Is.Kind == providers.KindDir {
 			continue
 		}
 		v.mu.Lock()
-		rec, _ := v.table.Name(dir, at.Name())
+		rec, _ := v.table.Name(dir, d.Locator.Name())
 		v.mu.Unlock()
 		if rec.Base == nil || rec.Base.Ino == 0 {
 			continue
 		}
-		if err := v.bringContent(w, rec.Base.Ino, info.Kind); err != nil {
+		if err := v.bringContent(w, rec.Base.Ino, d.Is.Kind); err != nil {
 			return err
 		}
 	}
@@ -253,31 +235,28 @@ func (v *Volume) listStill(w *waiting, dir table.Ino) error {
 	return v.listOnce(w, dir, mine)
 }
 
-// setBack says that the backend has under a path what it had before. mu is held, in an update.
-func (v *Volume) setBack(at providers.Locator, old providers.Info, there bool) {
-	dir := table.Root
-	for _, name := range at.Parent().Parts() {
-		rec, _ := v.table.Name(dir, name)
-		if rec.Base == nil || rec.Base.Kind != providers.KindDir || rec.Base.Ino == 0 {
-			return // above it nothing is there any more
-		}
-		dir = rec.Base.Ino
+// setBack says that the backend has under a path what it had before; nil:
+// nothing. mu is held, in an update.
+func (v *Volume) setBack(at providers.Locator, old *providers.Info) {
+	dir, ok := v.homed(at.Parent())
+	if !ok {
+		return // above it nothing is there any more
 	}
 	l := table.Link{Dir: dir, Name: at.Name()}
 	rec, _ := v.table.Name(l.Dir, l.Name)
-	if rec.Base != nil && rec.Base.Kind == providers.KindDir && (!there || old.Kind != providers.KindDir) {
+	if rec.Base != nil && rec.Base.Kind == providers.KindDir && (old == nil || old.Kind != providers.KindDir) {
 		v.setBackBelow(rec.Base.Ino)
 	}
-	if !there {
+	if old == nil {
 		v.setBase(l, nil)
 		return
 	}
 	base := &table.Base{Kind: old.Kind, Version: old.Version, Digest: old.Digest}
 	switch {
 	case old.Kind == providers.KindDir && (rec.Base == nil || rec.Base.Kind != old.Kind):
-		n := v.inodeOf(old)
+		n := v.inodeOf(*old)
 		n.Loaded = true
-		base = baseOf(old, v.table.Alloc(), n)
+		base = baseOf(*old, v.table.Alloc(), n)
 		v.table.Put(base.Ino, n)
 	case old.Kind == providers.KindDir:
 		return

@@ -3,6 +3,7 @@ package mountspec
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -20,7 +21,10 @@ import (
 //	notes        notes itself, and all below if it is a directory
 //
 // The zero set matches nothing. Matching is safe for concurrent use.
-type ExcludeSet struct{ patterns []pattern }
+type ExcludeSet struct {
+	patterns []pattern
+	text     []string
+}
 
 type pattern struct {
 	segments []segment
@@ -50,7 +54,7 @@ func CompileExclude(patterns []string) (*ExcludeSet, error) {
 		if problem != "" {
 			return nil, fmt.Errorf("mountspec: exclude: pattern %s %s", show(s), problem)
 		}
-		set.patterns = append(set.patterns, p)
+		set.patterns, set.text = append(set.patterns, p), append(set.text, strconv.Quote(s))
 	}
 	return set, nil
 }
@@ -144,6 +148,15 @@ func (x *ExcludeSet) SameBelow(a, b string) bool {
 		}
 	}
 	return true
+}
+
+// String is the list, each pattern quoted as Go does: sets of one text match the
+// same.
+func (x *ExcludeSet) String() string {
+	if x == nil {
+		return ""
+	}
+	return strings.Join(x.text, " ")
 }
 
 // Empty reports whether the set excludes nothing.
