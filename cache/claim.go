@@ -76,6 +76,7 @@ func (v *Volume) claims() (all []table.Ino) {
 // lost, or another, by the conflict policy.
 func (v *Volume) settleClaim(ctx context.Context, ino table.Ino) error {
 	m := v.newMerge(ctx, v.p)
+	m.alone = true
 	err := m.run(func() error {
 		n := v.table.Inode(ino)
 		if n == nil || n.Claim == nil || len(n.Links) > 0 {
@@ -114,8 +115,7 @@ func (m *merge) claim(ino table.Ino, n *table.Inode) {
 	switch {
 	case !ok:
 	case a.same:
-		m.unclaim(ino)
-		v.shed(ino)
+		m.done(ino)
 	default:
 		m.decideClaim(l, rec, ino, n, &r)
 	}
@@ -172,8 +172,7 @@ func (m *merge) copyClaim(l table.Link, ino table.Ino) {
 	case !ok:
 		return
 	case exists:
-		m.unclaim(ino)
-		m.v.shed(ino)
+		m.done(ino)
 	default:
 		m.reclaim(table.Link{Dir: l.Dir, Name: name}, ino)
 	}
@@ -188,7 +187,15 @@ func (m *merge) reclaim(l table.Link, ino table.Ino) {
 	m.shown(l)
 }
 
-// unclaim ends the claim of a file that has a name again, or needs none.
+// done: what a nameless file has now needs no name. Who still holds the file,
+// by a bind mount for instance, may write again, and then claims the name again.
+// mu is held, in an update.
+func (m *merge) done(ino table.Ino) {
+	m.v.table.Set(claimKey(ino), nil)
+	m.v.shed(ino)
+}
+
+// unclaim ends the claim of a file that has a name again.
 func (m *merge) unclaim(ino table.Ino) {
 	m.v.table.Edit(ino).Claim = nil
 	m.v.table.Set(claimKey(ino), nil)

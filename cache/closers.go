@@ -19,7 +19,8 @@ type closer struct {
 	gen   uint64
 	names map[table.Link]uint64 // that have to agree, as they were at this Seq
 
-	clashes []string // conflicts of those names that were found meanwhile
+	commit  bool     // it is a Commit, which reports the conflicts of those names
+	clashes []string // that were found meanwhile
 
 	room  bool      // it waits for the unsaved to be less
 	place table.Ino // or until it is known where the backend has this

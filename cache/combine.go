@@ -75,14 +75,14 @@ func (m *merge) uniteClaim(l table.Link, rec table.Name, ino table.Ino, r *provi
 	n := *m.v.table.Inode(ino)
 	switch {
 	case u.theirs:
+		m.done(ino)
 	case u.ino == 0:
 		m.nameClaim(l, &rec, ino)
 		m.overwrite(l, rec, r)
 	default:
 		m.putUnion(l, rec, r, u, &n, false)
+		m.done(ino)
 	}
-	m.unclaim(ino)
-	m.v.shed(ino)
 	m.united(l, u)
 }
 

@@ -57,9 +57,11 @@ func (v *Volume) Commit(ctx context.Context, o CommitOptions) (CommitReport, err
 		return CommitReport{}, fmt.Errorf("cache: commit: %w", fs.ErrReadOnly)
 	case v.engine.sets != nil:
 		r, err := v.commitSet(ctx, o)
+		r.Conflicts = v.tellMissed(r.Conflicts)
 		return r, v.haltKept(err)
 	}
 	r, err := v.commitNames(ctx)
+	r.Conflicts = v.tellMissed(r.Conflicts)
 	if err = v.haltKept(err); err != nil {
 		err = fmt.Errorf("cache: commit: %w", err)
 	}
@@ -70,7 +72,7 @@ func (v *Volume) Commit(ctx context.Context, o CommitOptions) (CommitReport, err
 func (v *Volume) commitNames(ctx context.Context) (CommitReport, error) {
 	e := &v.engine
 	v.mu.Lock()
-	c, asked := &closer{names: map[table.Link]uint64{}}, map[table.Link]uint64{}
+	c, asked := &closer{commit: true, names: map[table.Link]uint64{}}, map[table.Link]uint64{}
 	v.table.Dirty(0, func(seq uint64, l table.Link) bool {
 		asked[l] = seq
 		if !e.beingWritten(e.record(l)) {
@@ -137,19 +139,46 @@ func (v *Volume) reportOf(asked map[table.Link]uint64) CommitReport {
 
 // clashed tells the Commits that wait which of the names that they asked for are
 // in conflict: what is decided at once is not held back, and yet they are to say
-// so. mu is held, in the update that decides.
-func (e *engine) clashed(all []clash) {
+// so. missed are the paths that none of them asked for. mu is held, in the update
+// that decides.
+func (e *engine) clashed(all []clash) (missed []string) {
 	for _, clash := range all {
+		heard := false
 		for c := range e.closers {
 			if _, waits := c.names[clash.Link]; waits {
 				c.clashes = append(c.clashes, clash.path)
+				heard = heard || c.commit
 			}
 		}
 		if e.sending && len(e.requests) > 0 {
 			r := e.requests[0]
 			r.clashes = append(r.clashes, clash.path)
+			heard = true
+		}
+		if !heard {
+			missed = append(missed, clash.path)
 		}
 	}
+	return missed
+}
+
+// maxMissed bounds the conflicts that are kept for whoever asks next; the log
+// has all.
+const maxMissed = 1000
+
+// miss keeps conflicts that were found while nobody waited for a report: those of
+// files without a name, which a close finds. mu is held.
+func (v *Volume) miss(paths []string) {
+	v.missed = names(v.missed, paths)
+	v.missed = v.missed[:min(len(v.missed), maxMissed)]
+}
+
+// tellMissed adds to a report what nobody was told of yet.
+func (v *Volume) tellMissed(conflicts []string) []string {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	conflicts, v.missed = names(conflicts, v.missed), nil
+	return conflicts
 }
 
 // names are those of both lists, in order, each once.

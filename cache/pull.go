@@ -65,6 +65,9 @@ func (v *Volume) Pull(ctx context.Context, o PullOptions) (PullReport, error) {
 		v.mu.Unlock()
 		if mine {
 			run.report, run.err = v.pull(ctx, o)
+			if run.err == nil && run.report.Skipped == "" {
+				run.report.Conflicts = v.tellMissed(run.report.Conflicts)
+			}
 			run.err = v.haltKept(run.err)
 			v.mu.Lock()
 			v.puller.pulling = nil

@@ -44,6 +44,7 @@ type merge struct {
 	late   map[table.Link]bool // names with an attempt that is known to be lost
 	first  bool                // a first listing: nobody has seen these names
 	dry    bool                // decide, and change nothing
+	alone  bool                // nobody gets its report: the next who asks is told
 	round  int                 // how often questions were answered
 
 	answers map[question]answer
@@ -158,7 +159,10 @@ func (m *merge) finish() {
 	for _, l := range m.news {
 		m.v.recordCame(l)
 	}
-	m.v.engine.clashed(m.clashes)
+	missed := m.v.engine.clashed(m.clashes)
+	if m.alone {
+		m.v.miss(missed)
+	}
 	told, pulled := m.told, m.pulled()
 	m.v.later(func() {
 		for _, path := range pulled {

@@ -55,6 +55,7 @@ type Volume struct {
 	siblings siblings
 	parting  parting
 	problems []Problem
+	missed   []string    // conflicts that no report has told of yet
 	notify   fs.Notifier // never nil
 	closing  bool        // Close was called
 	closed   bool        // and nothing new begins
