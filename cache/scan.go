@@ -40,6 +40,15 @@ type ScanReport struct {
 	Unnamed int `json:"unnamed,omitempty"`
 	// Kept counts content of the history, whose names are lost.
 	Kept int `json:"kept,omitempty"`
+	// Unknown is what only the database knew, whatever there was of it: what the
+	// backend has comes back with a listing, what was not sent does not.
+	Unknown []string `json:"unknown"`
+}
+
+// onlyNames is what has no content file, so that no scan finds it or its name.
+func onlyNames() []string {
+	return []string{"symbolic links", "device files, sockets and pipes", "empty directories", "hard links",
+		"renames", "deletions", "modes, owners and extended attributes"}
 }
 
 // Scan rebuilds the names of a working copy whose database is damaged from what
@@ -52,7 +61,7 @@ type ScanReport struct {
 // already. So everything that was ever written here and is still here counts
 // as a new file.
 func Scan(ctx context.Context, dir string, force bool) (ScanReport, error) {
-	r := &scan{o: Options{StateDir: dir}}
+	r := &scan{o: Options{StateDir: dir}, report: ScanReport{Unknown: onlyNames()}}
 	r.o.setDefaults()
 	if !isState(dir) {
 		return r.report, &iofs.PathError{Op: "scan", Path: dir, Err: syscall.ENOENT}

@@ -53,6 +53,11 @@ func TestScan(t *testing.T) {
 	if got := strings.Join(r.Restored, " "); got != "d/both d/new e/same" || len(r.Skipped)+len(r.Recovered) != 0 || r.Unnamed != 1 {
 		t.Errorf("%+v", r)
 	}
+	for _, want := range []string{"symbolic links", "empty directories", "renames", "deletions"} {
+		if !slices.Contains(r.Unknown, want) {
+			t.Errorf("it does not say that it cannot find %s", want)
+		}
+	}
 	if _, err := os.Stat(filepath.Join(r.Aside, "names")); err != nil {
 		t.Errorf("the old state: %v", err)
 	}

@@ -43,8 +43,11 @@ func TestDatabaseIsGone(t *testing.T) {
 			if out := strings.Join(strings.Fields(w.ok("recover")), ""); !strings.Contains(out, "damaged") || !strings.Contains(out, strings.ReplaceAll(scan, " ", "")) {
 				t.Errorf("recover: got %s", out)
 			}
-			if out := w.ok("recover", "--scan", dir); !strings.Contains(out, "1 file have") {
-				t.Errorf("recover --scan: got %s", out)
+			out := strings.Join(strings.Fields(w.ok("recover", "--scan", dir)), " ")
+			for _, want := range []string{"1 file have", "was not sent of these is lost", "symbolic links", "empty directories", "renames, deletions"} {
+				if !strings.Contains(out, want) {
+					t.Errorf("recover --scan does not say %q: got %s", want, out)
+				}
 			}
 			w.mount(addr, "mnt")
 			if got, err := os.ReadFile(w.path("mnt/f")); err != nil || string(got) != "unsent" {

@@ -309,7 +309,9 @@ func recoverScan(c *cli.Context) error {
 		}{"wsmount.scan/v1", got})
 	}
 	fmt.Fprintf(c.App.Writer, "%s have their names again; the next mount, or `wsmount recover upload`, sends them\n", count(len(got.Restored), "file"))
-	fmt.Fprintln(c.App.Writer, "their modes and attributes are new, and deletions and renames that were not sent are undone")
+	for _, line := range breakLines("what was not sent of these is lost, and a scan cannot say what there was: "+strings.Join(got.Unknown, ", "), width) {
+		fmt.Fprintln(c.App.Writer, line)
+	}
 	fmt.Fprintf(c.App.Writer, "the old state is kept in %s\n", got.Aside)
 	for _, p := range got.Recovered {
 		fmt.Fprintf(c.App.Writer, "without its place: %s\n", oneLine(p))
