@@ -27,6 +27,7 @@ const (
 	MethodHead       Method = "head"
 	MethodCommit     Method = "commit"
 	MethodAt         Method = "at"
+	MethodFind       Method = "find"
 	MethodPush       Method = "push"
 	MethodFetch      Method = "fetch"
 	MethodAdopt      Method = "adopt"
@@ -45,7 +46,7 @@ const (
 // as changing: forgetting one here refuses too much, never too little.
 var readers = map[Method]bool{
 	MethodStat: true, MethodList: true, MethodRead: true, MethodClose: true, MethodOpen: true,
-	MethodWatch: true, MethodHead: true, MethodAt: true, MethodFetch: true, MethodAdopt: true, MethodBase: true, MethodRebase: true, MethodDiffer: true,
+	MethodWatch: true, MethodHead: true, MethodAt: true, MethodFind: true, MethodFetch: true, MethodAdopt: true, MethodBase: true, MethodRebase: true, MethodDiffer: true,
 	MethodBranches: true, MethodBegin: true,
 }
 

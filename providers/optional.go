@@ -244,6 +244,20 @@ type Snapshotter interface {
 	// ErrReadOnly. What is the same in two revisions has versions that match.
 	// ErrNotExist when the revision is not known here. The caller closes it.
 	At(ctx context.Context, r Revision) (Provider, error)
+	// Find is the revision of a name, or the only one whose name begins so, of
+	// MinShort characters or more. ErrNotExist when none that is known here does;
+	// ErrInvalid when several do, or when it is shorter and no whole name.
+	Find(ctx context.Context, name string) (Found, error)
+}
+
+// MinShort is how many characters the beginning of a revision's name needs.
+const MinShort = 4
+
+// Found is a revision, and those that it was made of: what it changed is how it
+// differs from the first.
+type Found struct {
+	Revision Revision
+	Parents  []Revision
 }
 
 // Pusher sends what was committed to where others see it.

@@ -127,6 +127,16 @@ func (w *wrapped) At(ctx context.Context, r Revision) (Provider, error) {
 	return newWrapped(past, w.opts), nil
 }
 
+func (w *wrapped) Find(ctx context.Context, name string) (Found, error) {
+	return via(ctx, w, &Call{Method: MethodFind}, func(ctx context.Context) (Found, error) {
+		p, err := ability[Snapshotter](w, MethodFind, Locator{})
+		if err != nil {
+			return Found{}, err
+		}
+		return p.Find(ctx, name)
+	})
+}
+
 func (w *wrapped) Push(ctx context.Context, opts PushOptions) (PushResult, error) {
 	return via(ctx, w, &Call{Method: MethodPush}, func(ctx context.Context) (PushResult, error) {
 		p, err := ability[Pusher](w, MethodPush, Locator{})

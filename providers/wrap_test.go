@@ -129,6 +129,11 @@ func (e *everything) Inspect(string, []string, providers.Changes) providers.Insp
 	return providers.Inspection{}
 }
 
+func (e *everything) Find(context.Context, string) (providers.Found, error) {
+	e.note("Find")
+	return providers.Found{Revision: "r1"}, nil
+}
+
 func (e *everything) Branches(context.Context) (providers.Branches, error) {
 	e.note("Branches")
 	return providers.Branches{}, nil
@@ -295,7 +300,7 @@ func TestWrapSeesEveryCall(t *testing.T) {
 func TestReadOnlySeesEveryCall(t *testing.T) {
 	allowed := map[string]bool{
 		"Stat": true, "List": true, "Read": true, "Close": true, "Watch": true,
-		"Head": true, "At": true, "Fetch": true, "Adopt": true, "Base": true,
+		"Head": true, "At": true, "Find": true, "Fetch": true, "Adopt": true, "Base": true,
 		"Branches": true, "Begin": true, "Rebase": true, "Differences": true,
 	}
 	for name := range methods(t, &everything{}) {

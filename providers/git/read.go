@@ -28,6 +28,22 @@ func (p *Provider) Head(ctx context.Context) (providers.Revision, error) {
 	})
 }
 
+// Find implements providers.Snapshotter.
+func (p *Provider) Find(ctx context.Context, name string) (providers.Found, error) {
+	return do(ctx, p, providers.MethodFind, providers.Locator{}, func() (found providers.Found, err error) {
+		c, err := p.repo.named(name)
+		if err != nil {
+			return found, err
+		}
+		commit, err := p.repo.commit(c)
+		found.Revision = revision(c)
+		for _, parent := range commit.Parents {
+			found.Parents = append(found.Parents, revision(parent))
+		}
+		return found, err
+	})
+}
+
 // At implements providers.Snapshotter.
 func (p *Provider) At(ctx context.Context, r providers.Revision) (providers.Provider, error) {
 	return do(ctx, p, providers.MethodAt, providers.Locator{}, func() (providers.Provider, error) {

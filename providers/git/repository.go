@@ -182,6 +182,26 @@ func (r *repository) hasCommit(c id) bool {
 	return err == nil
 }
 
+// named is the only commit here whose name begins so.
+func (r *repository) named(name string) (c id, err error) {
+	if len(name) < providers.MinShort {
+		return c, fmt.Errorf("commit %q: %d characters are needed: %w", name, providers.MinShort, providers.ErrInvalid)
+	}
+	for _, object := range r.objects.Beginning(strings.ToLower(name)) {
+		switch {
+		case !r.hasCommit(object):
+		case !c.IsZero():
+			return id{}, fmt.Errorf("commit %q is one of several: %w", name, providers.ErrInvalid)
+		default:
+			c = object
+		}
+	}
+	if c.IsZero() {
+		err = fmt.Errorf("commit %q: %w", name, providers.ErrNotExist)
+	}
+	return c, err
+}
+
 func (r *repository) commit(c id) (object.Commit, error) {
 	raw, err := r.objects.Get(c, odb.Commit)
 	if err != nil {

@@ -108,6 +108,11 @@ func (c *Client) At(ctx context.Context, r providers.Revision) (providers.Provid
 	return past, nil
 }
 
+// Find implements providers.Snapshotter.
+func (c *Client) Find(ctx context.Context, name string) (providers.Found, error) {
+	return ask[providers.Found](ctx, c, request{Method: providers.MethodFind}, name, providers.Body{})
+}
+
 // Push implements providers.Pusher.
 func (c *Client) Push(ctx context.Context, opts providers.PushOptions) (providers.PushResult, error) {
 	return ask[providers.PushResult](ctx, c, request{Method: providers.MethodPush}, opts, providers.Body{})

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/wsmount/wsmount/providers"
 )
@@ -190,6 +192,37 @@ func (r *Repository) At(ctx context.Context, id providers.Revision) (providers.P
 	return do(ctx, r.files, providers.MethodAt, providers.Locator{}, func() (providers.Provider, error) {
 		return r.past(id)
 	})
+}
+
+// Find implements providers.Snapshotter.
+func (r *Repository) Find(ctx context.Context, name string) (providers.Found, error) {
+	return do(ctx, r.files, providers.MethodFind, providers.Locator{}, func() (found providers.Found, err error) {
+		if id := providers.Revision(name); r.has[id] {
+			return r.found(id), nil
+		}
+		if len(name) < providers.MinShort {
+			return found, fmt.Errorf("revision %q: %w", name, providers.ErrNotExist)
+		}
+		for id := range r.has {
+			switch {
+			case !strings.HasPrefix(string(id), name):
+			case found.Revision != "":
+				return found, fmt.Errorf("revision %q is one of several: %w", name, providers.ErrInvalid)
+			default:
+				found = r.found(id)
+			}
+		}
+		if found.Revision == "" {
+			err = fmt.Errorf("revision %q: %w", name, providers.ErrNotExist)
+		}
+		return found, err
+	})
+}
+
+func (r *Repository) found(id providers.Revision) providers.Found {
+	r.remote.mu.Lock()
+	defer r.remote.mu.Unlock()
+	return providers.Found{Revision: id, Parents: slices.Clone(r.remote.revisions[id].parents)}
 }
 
 // past is At under the lock.

@@ -61,6 +61,10 @@ func callRemote(ctx context.Context, p providers.Provider, q request, in incomin
 		return with(p, q, func(p providers.Snapshotter) (any, error) {
 			return given(in, func(r providers.Revision) (providers.Capabilities, error) { return pastCapabilities(ctx, p, r) })
 		})
+	case providers.MethodFind:
+		return with(p, q, func(p providers.Snapshotter) (any, error) {
+			return given(in, func(name string) (providers.Found, error) { return p.Find(ctx, name) })
+		})
 	case providers.MethodPush:
 		return with(p, q, func(p providers.Pusher) (any, error) {
 			return given(in, func(o providers.PushOptions) (providers.PushResult, error) { return p.Push(ctx, o) })

@@ -21,6 +21,7 @@ type brokenClone struct {
 	list   func(context.Context, providers.Locator, providers.ListOptions) (providers.Page, error)
 	commit func(context.Context, providers.ChangeSet) (providers.CommitResult, error)
 	at     func(context.Context, providers.Revision) (providers.Provider, error)
+	find   func(context.Context, string) (providers.Found, error)
 	push   func(context.Context, providers.PushOptions) (providers.PushResult, error)
 	fetch  func(context.Context) (providers.Revision, error)
 	adopt  func(context.Context, providers.Revision, providers.Revision) error
@@ -48,6 +49,13 @@ func (b *brokenClone) At(ctx context.Context, r providers.Revision) (providers.P
 		return b.at(ctx, r)
 	}
 	return b.Repository.At(ctx, r)
+}
+
+func (b *brokenClone) Find(ctx context.Context, name string) (providers.Found, error) {
+	if b.find != nil {
+		return b.find(ctx, name)
+	}
+	return b.Repository.Find(ctx, name)
 }
 
 func (b *brokenClone) Push(ctx context.Context, o providers.PushOptions) (providers.PushResult, error) {
@@ -135,6 +143,15 @@ var cloneMistakes = []struct {
 			return past, err
 		}
 	}, []string{"past/unknown-revision"}},
+	{"every name is one of the head", func(b *brokenClone, r *memory.Repository) {
+		b.find = func(ctx context.Context, _ string) (providers.Found, error) {
+			head, err := r.Head(ctx)
+			if err != nil {
+				return providers.Found{}, err
+			}
+			return r.Find(ctx, string(head))
+		}
+	}, []string{"past/find"}},
 	{"fetching brings what nobody pushed", func(b *brokenClone, r *memory.Repository) {
 		b.commit = func(ctx context.Context, set providers.ChangeSet) (providers.CommitResult, error) {
 			result, err := r.Commit(ctx, set)

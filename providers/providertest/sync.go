@@ -29,6 +29,7 @@ func CloneChecks() []CloneCheck {
 	return []CloneCheck{
 		{"past/at", pastAt},
 		{"past/is-read-only", pastReadOnly},
+		{"past/find", pastFind},
 		{"past/unknown-revision", pastUnknown},
 		{"push/first", pushFirst},
 		{"push/nothing", pushNothing},
@@ -183,6 +184,31 @@ func pastReadOnly(t T, c Clones) {
 	wantErr(t, "delete in the past", err, providers.ErrReadOnly)
 	wantContent(t, past, loc("a"), "one")
 	wantContent(t, c.A, loc("a"), "one")
+}
+
+// pastFind: a revision is found by its name and by the beginning of it, and nothing
+// by what is none.
+func pastFind(t T, c Clones) {
+	first := save(t, c.A, "a", "one")
+	second := save(t, c.A, "a", "two")
+	s := must[providers.Snapshotter](t, c.A)
+	names := []string{string(second)}
+	if n := providers.MinShort + 8; len(second) > n {
+		names = append(names, string(second[:n]))
+	}
+	for _, name := range names {
+		found, err := s.Find(t.Context(), name)
+		wantOK(t, "find "+name, err)
+		if found.Revision != second || len(found.Parents) != 1 || found.Parents[0] != first {
+			t.Errorf("%s is found as %v, want %s after %s", name, found, second, first)
+		}
+	}
+	theirs := save(t, c.B, "b", "x")
+	for _, name := range []string{"", "no such", string(theirs), string(second) + "0"} {
+		if found, err := s.Find(t.Context(), name); !errors.Is(err, providers.ErrNotExist) && !errors.Is(err, providers.ErrInvalid) {
+			t.Errorf("%q is found as %v, %v", name, found, err)
+		}
+	}
 }
 
 // pastUnknown: what another clone has not pushed, or we have not fetched, is

@@ -2,9 +2,11 @@ package odb
 
 import (
 	"bytes"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -123,6 +125,27 @@ func (s *Store) find(id ID) (p *pack, i int, ok bool) {
 func (s *Store) Has(id ID) bool {
 	_, _, ok := s.find(id)
 	return ok
+}
+
+// Beginning are the objects whose names begin with hexadecimal digits, each once.
+func (s *Store) Beginning(digits string) []ID {
+	var from, to ID
+	if len(digits) > 2*len(from) {
+		return nil
+	}
+	_, err := hex.Decode(from[:], []byte(digits+strings.Repeat("0", 2*len(from)-len(digits))))
+	if err != nil {
+		return nil
+	}
+	_, _ = hex.Decode(to[:], []byte(digits+strings.Repeat("f", 2*len(to)-len(digits))))
+	found := map[ID]bool{}
+	for _, p := range *s.packs.Load() {
+		i, _ := p.find(from)
+		for ; i < p.n && bytes.Compare(p.id(i), to[:]) <= 0; i++ {
+			found[ID(p.id(i))] = true
+		}
+	}
+	return slices.Collect(maps.Keys(found))
 }
 
 // Size is how many bytes an object has.
