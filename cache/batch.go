@@ -36,7 +36,10 @@ type request struct {
 type pendingSet struct {
 	Op    string
 	Names []*planned
+	Until uint64 `json:",omitempty"` // records of them before it tell of what is in the set
 }
+
+func (s *set) pending(op string) pendingSet { return pendingSet{op, s.order, s.until} }
 
 // commitSet is Commit where the backend takes sets.
 func (v *Volume) commitSet(ctx context.Context, o CommitOptions) (CommitReport, error) {
@@ -219,7 +222,7 @@ func (e *engine) sendSet(ctx context.Context, r *request, due uint64) (CommitRep
 				return nil
 			}
 			op = e.operation()
-			data, err := json.Marshal(pendingSet{op, s.order})
+			data, err := json.Marshal(s.pending(op))
 			v.table.Set(keySet, data)
 			for _, p := range s.order { // what the backend shows of it is not news
 				e.setAttempt(p.Link, &table.Attempt{Op: op, Gen: p.Gen, AttrGen: p.AttrGen, Kind: attemptSet})
@@ -276,7 +279,7 @@ func (e *engine) commitOne(ctx context.Context, s *set, op string, r *request) (
 		return "", false, errors.Join(err, errAgain)
 	}
 	if err := s.open(ctx); err != nil {
-		return "", false, errors.Join(err, e.dropSet(pendingSet{op, s.order}))
+		return "", false, errors.Join(err, e.dropSet(s.pending(op)))
 	}
 	result := providers.CommitResult{}
 	if len(s.changes) > 0 {
@@ -292,10 +295,10 @@ func (e *engine) commitOne(ctx context.Context, s *set, op string, r *request) (
 			if maybe(err) {
 				return "", false, err
 			}
-			return "", false, errors.Join(s.bodyError(err), e.dropSet(pendingSet{op, s.order}))
+			return "", false, errors.Join(s.bodyError(err), e.dropSet(s.pending(op)))
 		}
 	}
-	return result.Revision, result.Committed, e.noteSet(pendingSet{op, s.order}, result, result.Committed)
+	return result.Revision, result.Committed, e.noteSet(s.pending(op), result, result.Committed)
 }
 
 // outdated reports whether a pull came between the making of a set and its

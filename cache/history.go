@@ -73,6 +73,9 @@ type Version struct {
 	SHA256 string `json:"sha256,omitempty"` // "" when not computed
 	// Base is the version at the backend that it was made against; "" for none.
 	Base string `json:"base,omitempty"`
+	// Commit is the revision of the store that this change went into; "" while it
+	// is in none, or where the store has none.
+	Commit string `json:"commit,omitempty"`
 	// Kept says that Content gives it, Current that it is what is here now.
 	Kept    bool `json:"kept"`
 	Current bool `json:"current,omitempty"`

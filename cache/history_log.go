@@ -12,6 +12,7 @@ import (
 
 	"github.com/wsmount/wsmount/cache/internal/content"
 	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/providers"
 )
 
 // LogFilter says which versions Log gives. Zero fields do not choose.
@@ -21,7 +22,8 @@ type LogFilter struct {
 	Path                      string
 	Since, Until              time.Time // both included
 	Event, Turn, Conversation string
-	Limit                     int // the newest so many
+	Commit                    string // that has what they tell of: its name, or enough of it
+	Limit                     int    // the newest so many
 }
 
 // logStep is how many records are read under one lock.
@@ -30,6 +32,13 @@ const logStep = 256
 // Log gives versions, the newest first.
 func (v *Volume) Log(ctx context.Context, f LogFilter) ([]Version, error) {
 	f.Path = strings.Trim(f.Path, "/")
+	if f.Commit != "" {
+		found, err := v.findCommit(ctx, f.Commit)
+		if err != nil {
+			return nil, fmt.Errorf("log: %w", err)
+		}
+		f.Commit = string(found.Revision)
+	}
 	var list []Version
 	err := v.eachRecord(ctx, 0, func(id uint64, r *record) {
 		if !f.matches(r) {
@@ -58,7 +67,7 @@ func (f *LogFilter) matches(r *record) bool {
 	at := timeOf(r.Time)
 	return (f.Since.IsZero() || !at.Before(f.Since)) && (f.Until.IsZero() || !at.After(f.Until)) &&
 		(f.Event == "" || f.Event == r.Event) && (f.Turn == "" || f.Turn == r.Turn) &&
-		(f.Conversation == "" || f.Conversation == r.Conversation)
+		(f.Conversation == "" || f.Conversation == r.Conversation) && (f.Commit == "" || f.Commit == r.Commit)
 }
 
 // below reports whether a path is another or below it; "" is the root.
@@ -102,7 +111,7 @@ func (v *Volume) eachRecord(ctx context.Context, from uint64, visit func(id uint
 func (v *Volume) version(id uint64, r *record) Version {
 	ver := Version{ID: idText(id), Number: r.Number, Change: r.Change, Why: r.Why,
 		Time: timeOf(r.Time), Actor: r.Actor, UID: r.UID, PID: r.PID, Command: r.Cmd,
-		Mode: r.Mode, Size: r.Size, SHA256: r.SHA, Base: r.Base}
+		Mode: r.Mode, Size: r.Size, SHA256: r.SHA, Base: r.Base, Commit: r.Commit}
 	ver.Path = v.whereIs(r)
 	if ver.Path != r.Path {
 		ver.Was = r.Path
@@ -145,6 +154,9 @@ type contentSource struct {
 	ino  table.Ino // whose content it is still
 	gen  uint64
 	size int64
+
+	revision providers.Revision // that has it, at a path
+	at       providers.Locator
 }
 
 type contentKind uint8
@@ -155,6 +167,7 @@ const (
 	contentHere              // the working copy has it still
 	contentAway              // so has the backend, from where it is fetched
 	contentEmpty             // there is nothing in it
+	contentPast              // a revision of the store has it
 )
 
 // contentOf finds the content of a record. mu is held.
@@ -220,6 +233,8 @@ func (v *Volume) openSource(src contentSource) (io.ReadCloser, int64, error) {
 		return v.openSource(now)
 	case contentAway:
 		return v.openAway(src)
+	case contentPast:
+		return v.openPast(src)
 	case contentGone:
 		return nil, 0, ErrNotKept
 	}

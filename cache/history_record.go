@@ -50,6 +50,7 @@ type record struct {
 	Back   uint64    `json:"bk,omitempty"` // the record of the same name before
 	Prev   uint64    `json:"pv,omitempty"` // the content of the same inode before
 	Of     uint64    `json:"of,omitempty"` // the record with this content
+	Commit string    `json:"ct,omitempty"` // the revision that it went into
 	Actor
 }
 

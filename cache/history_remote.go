@@ -93,3 +93,21 @@ func (v *Volume) targetOf(ctx context.Context, it item) (string, error) {
 	}
 	return target, err
 }
+
+// bringHere fetches the content of a file that is about to be replaced or
+// removed, if it is not all here: the history takes only what is.
+func (v *Volume) bringHere(ctx context.Context, path string) error {
+	_, ino, err := v.find(ctx, path)
+	v.mu.Lock()
+	n := v.table.Inode(ino)
+	away := err == nil && n != nil && isRegular(n) && n.State != table.Whole && n.Size > 0
+	v.mu.Unlock()
+	if !away {
+		return nil
+	}
+	r, _, err := v.openInode(ctx, ino)
+	if err != nil {
+		return err
+	}
+	return r.Close()
+}

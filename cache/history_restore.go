@@ -194,8 +194,13 @@ func (v *Volume) isSo(ctx context.Context, it item) (bool, error) {
 		return false, err
 	}
 	v.mu.Lock()
-	defer v.mu.Unlock()
 	n := v.table.Inode(ino)
+	if it.src.kind == contentPast && err == nil && n != nil && isRegular(n) {
+		here := *n
+		v.mu.Unlock()
+		return v.hasPast(ctx, it, ino, here)
+	}
+	defer v.mu.Unlock()
 	if err != nil || n == nil || n.Mode&modeType != it.mode&modeType {
 		return false, nil
 	}
@@ -270,6 +275,7 @@ func (v *Volume) enterAt(ctx context.Context, it item, ino table.Ino, fill func(
 			return syscall.EISDIR
 		case old != nil && old.Mode&modeType == n.Mode&modeType:
 			n.Mode, n.UID, n.GID, n.Xattrs = old.Mode, old.UID, old.GID, old.Xattrs
+			n.Mode = takeMode(n.Mode, it.attr)
 		}
 		fill(n)
 		if old != nil {
@@ -376,24 +382,6 @@ func (v *Volume) removeItem(ctx context.Context, o *RestoreOptions, it item) (bo
 		return false, nil
 	}
 	return err == nil, err
-}
-
-// bringHere fetches the content of a file that is about to be replaced or
-// removed, if it is not all here: the history takes only what is.
-func (v *Volume) bringHere(ctx context.Context, path string) error {
-	_, ino, err := v.find(ctx, path)
-	v.mu.Lock()
-	n := v.table.Inode(ino)
-	away := err == nil && n != nil && isRegular(n) && n.State != table.Whole && n.Size > 0
-	v.mu.Unlock()
-	if !away {
-		return nil
-	}
-	r, _, err := v.openInode(ctx, ino)
-	if err != nil {
-		return err
-	}
-	return r.Close()
 }
 
 func splitPath(path string) (dir, name string) {

@@ -9,7 +9,7 @@ import (
 )
 
 // State is what a state of the past is called by: one of Version, Time, Event,
-// and Turn or Conversation, which may be combined.
+// Commit, and Turn or Conversation, which may be combined.
 //
 // It is the state after the last change that is so called: after that version,
 // up to and with that time, of that turn. Of a file, a Version is its content,
@@ -20,10 +20,12 @@ type State struct {
 	Event        string    `json:"event,omitempty"`
 	Turn         string    `json:"turn,omitempty"`
 	Conversation string    `json:"conversation,omitempty"`
+	Commit       string    `json:"commit,omitempty"` // a revision of the store, or enough of its name
 
 	// Before is the state before the first such change. An event comes again and
 	// again: it is the one before the last run of changes of that event, which
 	// ends where a change of another event, turn or conversation comes between.
+	// Before a commit is the one that it was made of, the first if there are two.
 	Before bool `json:"before,omitempty"`
 }
 
@@ -32,7 +34,7 @@ func (s State) IsZero() bool { return s.kinds() == 0 }
 
 // kinds is how many of the names that exclude each other are given.
 func (s State) kinds() (n int) {
-	for _, given := range []bool{s.Version != "", !s.Time.IsZero(), s.Event != "", s.Turn+s.Conversation != ""} {
+	for _, given := range []bool{s.Version != "", !s.Time.IsZero(), s.Event != "", s.Commit != "", s.Turn+s.Conversation != ""} {
 		if given {
 			n++
 		}
@@ -42,7 +44,7 @@ func (s State) kinds() (n int) {
 
 func (s State) check() error {
 	if s.kinds() != 1 {
-		return fmt.Errorf("one of version, time, event, and turn or conversation is needed: %w", syscall.EINVAL)
+		return fmt.Errorf("one of version, time, event, commit, and turn or conversation is needed: %w", syscall.EINVAL)
 	}
 	return nil
 }
@@ -51,7 +53,7 @@ func (s State) check() error {
 func (s State) Name() string {
 	var names []string
 	for _, n := range []struct{ kind, name string }{
-		{"", s.Version}, {"event:", s.Event}, {"turn:", s.Turn}, {"conversation:", s.Conversation}} {
+		{"", s.Version}, {"event:", s.Event}, {"commit:", s.Commit}, {"turn:", s.Turn}, {"conversation:", s.Conversation}} {
 		if n.name != "" {
 			names = append(names, n.kind+n.name)
 		}

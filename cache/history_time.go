@@ -9,6 +9,7 @@ import (
 
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/providers"
 )
 
 // past is the tree as it was before some record, as far as it was another. It
@@ -212,7 +213,8 @@ type item struct {
 	was    string    // of what goes: where it was, "" if nowhere
 	ino    table.Ino // that it was
 	mode   uint32
-	target string // of a symbolic link
+	target string         // of a symbolic link
+	attr   providers.Attr // of a commit
 	src    contentSource
 	id     uint64 // the record
 }
@@ -230,6 +232,9 @@ type plan struct {
 func (v *Volume) planTo(ctx context.Context, path string, s State) (plan, error) {
 	if err := s.check(); err != nil {
 		return plan{}, err
+	}
+	if s.Commit != "" {
+		return v.planToCommit(ctx, path, s)
 	}
 	if s.Version != "" && !s.Before {
 		it, isOne, err := v.itemOf(ctx, path, s.Version)
@@ -293,11 +298,16 @@ func (v *Volume) planFor(p *past, now, scope string) plan {
 			pl.remove = append(pl.remove, it)
 		}
 	}
+	pl.sort()
+	return pl
+}
+
+// sort puts a directory before what is in it.
+func (pl *plan) sort() {
 	byPath := func(a, b item) int { return strings.Compare(a.path, b.path) }
 	slices.SortFunc(pl.items, byPath)
 	slices.SortFunc(pl.remove, byPath)
 	slices.SortFunc(pl.unsure, func(a, b Skipped) int { return strings.Compare(a.Path, b.Path) })
-	return pl
 }
 
 // comparison is a plan in the making.

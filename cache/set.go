@@ -20,6 +20,7 @@ type set struct {
 	order []*planned
 	after map[table.Ino]spot // where directories are when the set is done
 
+	until   uint64       // records from here on tell of what came later
 	stopped []stopped    // what the guard keeps out
 	unsure  bool         // rules that count were not learned: it is to be collected anew
 	bring   []table.Link // content that is to stay here has to come first
@@ -54,7 +55,7 @@ type spot struct {
 // collect makes a set of the names that differ up to a place in the order, and
 // of those behind it that they depend on; mu is held.
 func (e *engine) collect(due uint64) *set {
-	s := &set{e: e, names: map[table.Link]*planned{}}
+	s := &set{e: e, names: map[table.Link]*planned{}, until: e.v.table.NextSeq()}
 	e.v.table.Dirty(0, func(seq uint64, l table.Link) bool {
 		if seq > due && len(e.because) == 0 {
 			return false

@@ -58,6 +58,9 @@ func (e *engine) noteSet(p pendingSet, result providers.CommitResult, level bool
 		e.advanced()
 		if result.Committed {
 			v.table.Set(keyMerging, nil)
+			for _, name := range p.Names {
+				v.noteCommit(name.Link, p.Until, result.Revision)
+			}
 			return v.unpushedMore(1)
 		}
 		return nil

@@ -24,7 +24,7 @@ const shownFor = time.Second
 // Show implements fs.Shower:
 //
 //	history/<path>/<time>-<id>-<change>   the content of a version, if it was kept
-//	history/<revision>/<path>             the tree of a revision of a store that has some; not listed
+//	history/<revision>/<path>             the tree of a revision of a store that has some; the last are listed
 //	conflicts/<path>/{base,ours,theirs}   the sides of a conflict
 //
 // Only the owner of the mount may read them: a version may be of a time when
@@ -65,7 +65,11 @@ func (v *Volume) Show(op *fs.Op, path string) (fs.Shown, error) {
 	for name := range names {
 		d.Names = append(d.Names, name)
 	}
+	if path == "history/" {
+		d.Names = append(d.Names, v.lastCommits(op)...)
+	}
 	slices.Sort(d.Names)
+	d.Names = slices.Compact(d.Names)
 	return d, nil
 }
 

@@ -12,7 +12,7 @@ import (
 )
 
 // showPast shows the tree of a revision that the store knows, at a path below
-// history that begins with its name. ENOENT when there is none.
+// history that begins with its name, or enough of it. ENOENT when there is none.
 func (v *Volume) showPast(op *fs.Op, path string) (fs.Shown, error) {
 	revision, at, _ := strings.Cut(path, "/")
 	s, ok := providers.As[providers.Snapshotter](v.p)
@@ -20,7 +20,11 @@ func (v *Volume) showPast(op *fs.Op, path string) (fs.Shown, error) {
 	if !ok || err != nil {
 		return fs.Shown{}, syscall.ENOENT
 	}
-	past, err := s.At(op, providers.Revision(revision))
+	found, err := s.Find(op, revision)
+	if err != nil {
+		return fs.Shown{}, pastError(err)
+	}
+	past, err := s.At(op, found.Revision)
 	if err != nil {
 		return fs.Shown{}, pastError(err)
 	}
@@ -44,7 +48,7 @@ func (v *Volume) showPast(op *fs.Op, path string) (fs.Shown, error) {
 		shown.Mode = 0o500
 	}
 	shown.Open = func(op *fs.Op) (fs.ShownFile, error) {
-		past, err := s.At(op, providers.Revision(revision))
+		past, err := s.At(op, found.Revision)
 		if err != nil {
 			return nil, pastError(err)
 		}
@@ -56,6 +60,28 @@ func (v *Volume) showPast(op *fs.Op, path string) (fs.Shown, error) {
 		return v.readable(&pastBody{c.Body, past})
 	}
 	return shown, nil
+}
+
+// maxCommits bounds the commits that are listed.
+const maxCommits = 50
+
+// lastCommits are the names of the last revisions of the head.
+func (v *Volume) lastCommits(ctx context.Context) (names []string) {
+	s, ok := v.syncer()
+	if !ok {
+		return nil
+	}
+	next, err := s.Head(ctx)
+	for err == nil && next != "" && len(names) < maxCommits {
+		var found providers.Found
+		if found, err = s.Find(ctx, string(next)); err == nil {
+			names = append(names, string(next)+"/")
+			if next = ""; len(found.Parents) > 0 {
+				next = found.Parents[0]
+			}
+		}
+	}
+	return names
 }
 
 // pastError is an error of a revision: one that is not known is not there.

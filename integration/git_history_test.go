@@ -27,8 +27,9 @@ func TestGitHistory(t *testing.T) {
 
 	past := filepath.Join(m.Dir, ".wsmount", "history")
 	g.same("the first commit", g.lines(filepath.Join(past, first)), was)
+	g.same("the first commit by a part of its name", g.lines(filepath.Join(past, first[:7])), was)
 	g.same("the second commit", g.lines(filepath.Join(past, second)), g.lines(m.Dir))
-	for _, path := range []string{strings.Repeat("0", 40), first[:7], second + "/many/1", first + "/README.md/x", first + "/.wsmount"} {
+	for _, path := range []string{strings.Repeat("0", 40), first[:3], second + "/many/1", first + "/README.md/x", first + "/.wsmount"} {
 		if _, err := os.Lstat(filepath.Join(past, path)); !errors.Is(err, fs.ErrNotExist) && !strings.Contains(path, "README.md/") || err == nil {
 			t.Errorf("%s: %v", path, err)
 		}
@@ -44,5 +45,44 @@ func TestGitHistory(t *testing.T) {
 	info, err := os.Stat(filepath.Join(past, first))
 	if err != nil || info.Mode().Perm()&0o077 != 0 {
 		t.Errorf("others may read the past: %v, %v", info, err)
+	}
+}
+
+// A commit is a state like others: what went into it is listed, what it changed is
+// shown, and a restore to it is a new change.
+func TestGitByCommit(t *testing.T) {
+	t.Parallel()
+	g := newGitStage(t)
+	g.seed()
+	first := strings.TrimSpace(g.repo.Git("rev-parse", "main"))
+	was := g.lines(g.other.Dir)
+	g.workspace("past", "pull: {on: turn-start}, commit: {on: manual}, push: {on: per-commit}")
+	m := g.w.Mount("@acme/past")
+	g.check(os.WriteFile(m.Dir+"/README.md", []byte("later\n"), 0o644))
+	g.check(os.RemoveAll(m.Dir + "/many/1"))
+	g.w.MustRun("commit", m.Dir)
+	g.arrives(m, "the second commit")
+	second := strings.TrimSpace(g.repo.Git("rev-parse", "main"))
+
+	if log := g.w.MustRun("log", m.Dir, "--commit", second[:8]); !strings.Contains(log, "README.md") || !strings.Contains(log, "commit "+second[:10]) {
+		t.Errorf("the log of the second commit: %s", log)
+	}
+	want := "--- README.md@before commit:" + second[:8] + "\n+++ README.md@commit:" + second[:8] + "\n@@ -1,1 +1,1 @@\n-hello\n+later\n"
+	for _, args := range [][]string{{"README.md", "--commit", second[:8]}, {"--commit", second[:8]}} {
+		if diff := g.w.MustRun(append([]string{"diff", m.Dir}, args...)...); !strings.HasPrefix(diff, want) {
+			t.Errorf("%v: the diff of the second commit: %s", args, diff)
+		}
+	}
+	if diff := g.w.MustRun("diff", m.Dir, "--commit", second[:8]+".."+first[:8]); !strings.Contains(diff, "-later\n+hello\n") {
+		t.Errorf("the diff of two commits: %s", diff)
+	}
+	g.check(os.WriteFile(m.Dir+"/built.tmp", []byte("ignored\n"), 0o644))
+	g.w.MustRun("restore", m.Dir, ".", "--commit", first[:6])
+	g.check(os.Remove(m.Dir + "/built.tmp")) // it was ignored, so it stayed
+	g.same("what was restored", g.lines(m.Dir), was)
+	g.w.MustRun("commit", m.Dir)
+	g.arrives(m, "the third commit")
+	if again := g.repo.Git("diff", first, "main"); again != "" || strings.TrimSpace(g.repo.Git("rev-list", "--count", "main")) != "3" {
+		t.Errorf("the commit of the restore differs from what was restored: %s", again)
 	}
 }

@@ -28,6 +28,7 @@ func logCommand() *cli.Command {
 			&cli.StringFlag{Name: "event", Usage: "of this lifecycle `EVENT`"},
 			&cli.StringFlag{Name: "turn", Usage: "of the turn `ID`"},
 			&cli.StringFlag{Name: "conversation", Usage: "of the conversation `ID`"},
+			&cli.StringFlag{Name: "commit", Usage: "that went into the commit `NAME`: four characters of it or more"},
 			&cli.IntFlag{Name: "n", Value: 50, Usage: "at most this `NUMBER` of them; 0: all"},
 		},
 		Action: logAction,
@@ -39,7 +40,7 @@ func logAction(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	req := control.LogRequest{Event: c.String("event"), Turn: c.String("turn"), Conversation: c.String("conversation"), Limit: c.Int("n")}
+	req := control.LogRequest{Event: c.String("event"), Turn: c.String("turn"), Conversation: c.String("conversation"), Commit: c.String("commit"), Limit: c.Int("n")}
 	if req.Limit < 0 {
 		return exit.New(exit.Usage, "-n cannot be negative").Hint("for example -n 20, or -n 0 for all")
 	}
@@ -110,11 +111,14 @@ func versionPath(v cache.Version) string {
 	return v.Path
 }
 
+// shortCommit is enough of a commit's name to find it.
+func shortCommit(name string) string { return name[:min(len(name), 10)] }
+
 // versionActor says on whose behalf a version came about.
 func versionActor(v cache.Version) string {
 	text := ""
 	for _, f := range []struct{ name, value string }{
-		{"why", v.Why}, {"by", v.Name}, {"event", v.Event}, {"turn", v.Turn}, {"conversation", v.Conversation}, {"command", v.Command}} {
+		{"why", v.Why}, {"commit", shortCommit(v.Commit)}, {"by", v.Name}, {"event", v.Event}, {"turn", v.Turn}, {"conversation", v.Conversation}, {"command", v.Command}} {
 		if f.value != "" {
 			text += ", " + f.name + " " + f.value
 		}

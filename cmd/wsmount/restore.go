@@ -21,9 +21,11 @@ func restoreCommand() *cli.Command {
 			stateForms + ": the state after that, or with --before the state before it; of an event the last " +
 			"that changed something.\n\n" +
 			"  wsmount restore /mnt/ws docs/plan.md --to 12\n" +
-			"  wsmount restore /mnt/ws . --to turn:7 --before --dry-run",
+			"  wsmount restore /mnt/ws . --to turn:7 --before --dry-run\n" +
+			"  wsmount restore /mnt/ws docs --commit 4fa44be",
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "to", Usage: "`STATE` to go back to"},
+			&cli.StringFlag{Name: "commit", Usage: "the same as --to commit:`NAME`: four characters of it or more"},
 			&cli.BoolFlag{Name: "before", Usage: "the state before that"},
 			&cli.BoolFlag{Name: "dry-run", Usage: "only say what would be done"},
 		},
@@ -37,7 +39,14 @@ func restoreAction(c *cli.Context) error {
 		return err
 	}
 	req := control.RestoreRequest{DryRun: c.Bool("dry-run")}
-	if req.State, err = parseState("--to", c.String("to"), c.Bool("before"), time.Now()); err != nil {
+	to := c.String("to")
+	if commit := c.String("commit"); commit != "" {
+		if to != "" {
+			return exit.New(exit.Usage, "--to and --commit are two states").Hint("give one of them")
+		}
+		to = "commit:" + commit
+	}
+	if req.State, err = parseState("--to", to, c.Bool("before"), time.Now()); err != nil {
 		return err
 	}
 	r, rel, err := target(c, args)

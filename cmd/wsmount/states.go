@@ -10,7 +10,7 @@ import (
 )
 
 // stateForms is how a state of the past may be written, for the help.
-const stateForms = "a version that `wsmount log` names, a time, event:NAME, turn:ID or conversation:ID"
+const stateForms = "a version that `wsmount log` names, a time, event:NAME, turn:ID, conversation:ID or commit:NAME"
 
 // parseState reads a state of the past that name was given.
 func parseState(name, s string, before bool, now time.Time) (state cache.State, err error) {
@@ -26,6 +26,9 @@ func parseState(name, s string, before bool, now time.Time) (state cache.State, 
 	case kind == "conversation" && id != "":
 		state.Conversation = id
 		return state, nil
+	case kind == "commit" && id != "":
+		state.Commit = id
+		return state, nil
 	}
 	if _, err := strconv.ParseUint(s, 10, 64); err == nil {
 		state.Version = s
@@ -36,7 +39,7 @@ func parseState(name, s string, before bool, now time.Time) (state cache.State, 
 	}
 	if s == "" || err != nil {
 		return state, exit.New(exit.Usage, "%s %q is not a state", name, oneLine(s)).
-			Hint("a version that `wsmount log` names, a time such as '2026-11-20 15:04' or 2h, event:NAME, turn:ID or conversation:ID")
+			Hint("a version that `wsmount log` names, a time such as '2026-11-20 15:04' or 2h, event:NAME, turn:ID, conversation:ID or commit:NAME")
 	}
 	return state, nil
 }

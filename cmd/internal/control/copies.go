@@ -61,6 +61,7 @@ type LogRequest struct {
 	Event        string    `json:"event,omitempty"`
 	Turn         string    `json:"turn,omitempty"`
 	Conversation string    `json:"conversation,omitempty"`
+	Commit       string    `json:"commit,omitempty"`
 	Limit        int       `json:"limit,omitempty"`
 }
 

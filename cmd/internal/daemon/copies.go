@@ -147,7 +147,7 @@ func (k *keeper) told(ctx context.Context, r control.SyncRequest, out *control.E
 // root of the mount.
 func (d *Daemon) Log(ctx context.Context, r control.LogRequest) (control.LogResult, error) {
 	out := control.LogResult{Schema: control.LogSchema, Versions: []cache.Version{}}
-	f := cache.LogFilter{Path: r.Path, Since: r.Since, Until: r.Until, Event: r.Event, Turn: r.Turn, Conversation: r.Conversation, Limit: r.Limit}
+	f := cache.LogFilter{Path: r.Path, Since: r.Since, Until: r.Until, Event: r.Event, Turn: r.Turn, Conversation: r.Conversation, Commit: r.Commit, Limit: r.Limit}
 	parts, err := d.copies("")
 	if err != nil {
 		return out, err
@@ -211,7 +211,7 @@ func (d *Daemon) noState(p *part, err error) error {
 			Hint("%s", d.restoreCommand(p, other.Of, cache.State{Version: other.Version}))
 	case errors.Is(err, syscall.EINVAL):
 		return exit.New(exit.Usage, "%w", err).
-			Hint("a version that `wsmount log` names, a time, event:NAME, turn:ID or conversation:ID")
+			Hint("a version that `wsmount log` names, a time, event:NAME, turn:ID, conversation:ID or commit:NAME")
 	}
 	return refusal(err)
 }

@@ -1,0 +1,165 @@
+package cache
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/wsmount/wsmount/fs"
+)
+
+// commits is a clone with two commits of its own: the names of them, the second
+// first.
+func commits(t *testing.T) (c *clone, two, one string) {
+	t.Helper()
+	clock := newTestClock()
+	c = newClone(t, seeded(t, "a", "a\n", "d/b", "b\n", "d/c", "c\n", "old", "old\n"), func(w *world, o *Options) { o.Now = clock.now })
+	c.ok(c.put("a", "first\n"))
+	c.ok(c.put("d/new", "new\n"))
+	one = c.commits()
+	c.later(clock, 3*time.Second)
+	c.ok(c.put("a", "second\n"))
+	c.ok(c.unlink("d/b"))
+	c.ok(c.rename("old", "moved"))
+	return c, c.commits(), one
+}
+
+// commits makes a commit, and returns its name.
+func (c *clone) commits() string {
+	c.Helper()
+	r, err := c.v.Commit(c.Context(), CommitOptions{})
+	c.ok(err)
+	return string(r.Revision)
+}
+
+// The history says which commit a change went into, and finds what went into one.
+func TestLogByCommit(t *testing.T) {
+	c, two, one := commits(t)
+	c.ok(c.put("a", "not yet\n"))
+	var got []string
+	all, err := c.v.Log(c.Context(), LogFilter{})
+	c.ok(err)
+	for _, ver := range all {
+		got = append(got, ver.Change+" "+ver.Path+" "+map[string]string{one: "one", two: "two", "": "none"}[ver.Commit])
+	}
+	for _, want := range []string{"written a none", "written a two", "written a one", "written d/new one", "ended d/b two"} {
+		if !slices.Contains(got, want) {
+			t.Errorf("%q is not in the log:\n%s", want, strings.Join(got, "\n"))
+		}
+	}
+	of, err := c.v.Log(c.Context(), LogFilter{Commit: one})
+	c.ok(err)
+	for _, ver := range of {
+		if ver.Commit != one {
+			t.Errorf("%v is not of %s", ver, one)
+		}
+	}
+	if len(of) == 0 || len(of) >= len(all) {
+		t.Errorf("%d of %d are of the first commit", len(of), len(all))
+	}
+	if _, err := c.v.Log(c.Context(), LogFilter{Commit: "none such"}); !errors.Is(err, ErrNoVersion) {
+		t.Errorf("a commit that is not: %v", err)
+	}
+}
+
+// What a commit changed, and how it differs from what is here.
+func TestDiffByCommit(t *testing.T) {
+	c, two, one := commits(t)
+	c.ok(c.put("a", "third\n"))
+	for name, ask := range map[string]struct {
+		o    DiffOptions
+		want string
+	}{
+		"a commit": {DiffOptions{From: State{Commit: one, Before: true}, To: State{Commit: one}},
+			"--- a@before commit:c\n+++ a@commit:c\n-a\n+first\n--- /dev/null\n+++ d/new@commit:c\n+new\n"},
+		"two commits": {DiffOptions{From: State{Commit: one}, To: State{Commit: two}},
+			"--- a@commit:c\n+++ a@commit:c\n-first\n+second\n--- d/b@commit:c\n+++ /dev/null\n-b\n--- /dev/null\n+++ moved@commit:c\n+old\n--- old@commit:c\n+++ /dev/null\n-old\n"},
+		"with now":    {DiffOptions{From: State{Commit: two}}, "--- a@commit:c\n+++ a\n-second\n+third\n"},
+		"a file":      {DiffOptions{Path: "d/b", From: State{Commit: one}}, "--- d/b@commit:c\n+++ /dev/null\n-b\n"},
+		"a directory": {DiffOptions{Path: "d", From: State{Commit: one}, To: State{Commit: two}}, "--- d/b@commit:c\n+++ /dev/null\n-b\n"},
+	} {
+		var got strings.Builder
+		for line := range strings.Lines(c.diff(ask.o)) {
+			if !strings.HasPrefix(line, "@@") && !strings.HasPrefix(line, `\`) {
+				got.WriteString(strings.NewReplacer(two, "c", one, "c").Replace(line))
+			}
+		}
+		if got.String() != ask.want {
+			t.Errorf("%s: got\n%s\nwant\n%s", name, got.String(), ask.want)
+		}
+	}
+}
+
+// A restore to a commit brings its tree back, as a change; what never goes to the
+// store stays.
+func TestRestoreByCommit(t *testing.T) {
+	c, two, one := commits(t)
+	c.ok(c.put("d/later", "later\n"))
+	c.mkdir("made")
+	c.ok(c.put("made/x", "x\n"))
+	c.mkdir("empty")
+	r, err := c.v.Restore(c.Context(), RestoreOptions{To: State{Commit: one}})
+	c.ok(err)
+	if got := strings.Join(r.Restored, " ") + "; " + strings.Join(r.Removed, " "); got != "a d/b old; d/later made made/x moved" || len(r.Skipped) > 0 {
+		t.Errorf("restored and removed: %s, skipped %v", got, r.Skipped)
+	}
+	if got := strings.Join(c.list(""), " "); got != ". .. a d empty old" {
+		t.Errorf("there are %s", got)
+	}
+	if got := c.get("a") + c.get("d/b") + c.get("old"); got != "first\nb\nold\n" {
+		t.Errorf("the content is %q", got)
+	}
+	again, err := c.v.Restore(c.Context(), RestoreOptions{To: State{Commit: one}})
+	c.ok(err)
+	if len(again.Restored)+len(again.Removed)+len(again.Skipped) > 0 {
+		t.Errorf("again: %+v", again)
+	}
+	third := c.commits()
+	if third == two || third == one {
+		t.Errorf("the restore is commit %s, as before", third)
+	}
+	_, err = c.v.Restore(c.Context(), RestoreOptions{Path: "a", To: State{Commit: two}})
+	c.ok(err)
+	if got := c.get("a"); got != "second\n" {
+		t.Errorf("a is %q", got)
+	}
+	_, err = c.v.Restore(c.Context(), RestoreOptions{Path: "a", To: State{Commit: one, Before: true}})
+	c.ok(err)
+	if got := c.get("a"); got != "a\n" {
+		t.Errorf("a before the first commit is %q", got)
+	}
+}
+
+// Whether a file may be executed is part of a commit.
+func TestRestoreOfAMode(t *testing.T) {
+	c, _, _ := commits(t)
+	mode := uint32(0o755)
+	_, err := c.v.SetAttr(me, c.walk("d/c"), nil, &fs.SetAttr{Mode: &mode})
+	c.ok(err)
+	exec := c.commits()
+	mode = 0o644
+	_, err = c.v.SetAttr(me, c.walk("d/c"), nil, &fs.SetAttr{Mode: &mode})
+	c.ok(err)
+	r, err := c.v.Restore(c.Context(), RestoreOptions{To: State{Commit: exec}})
+	c.ok(err)
+	if n := c.inode(c.walk("d/c")); n.Mode&0o777 != 0o755 || len(r.Restored) != 1 {
+		t.Errorf("d/c has mode %o after %+v", n.Mode, r)
+	}
+}
+
+// The last commits are listed beside the history of files.
+func TestCommitsAreListed(t *testing.T) {
+	c, two, one := commits(t)
+	shown, err := c.v.Show(&fs.Op{}, "history")
+	c.ok(err)
+	for _, name := range []string{one + "/", two + "/", "d/"} {
+		if !slices.Contains(shown.Names, name) {
+			t.Errorf("%s is not among %v", name, shown.Names)
+		}
+	}
+	if _, err := c.v.Show(&fs.Op{}, "history/"+one+"/d/b"); err != nil {
+		t.Error(err)
+	}
+}
