@@ -32,6 +32,7 @@ const (
 	CodeAuth       = "storage_auth_unresolvable"
 	CodeProvider   = "storage_provider_unknown"
 	CodeSandboxRef = "sandbox_ref_unresolvable"
+	CodeSandboxRO  = "sandbox_read_only"
 )
 
 // An Error is one refusal.

@@ -29,6 +29,8 @@ type loaded struct {
 	loc       Location
 	warnings  mountspec.Findings
 	reserved  []string
+	sandbox   *sandbox // nil: the workspace has none
+	scratch   string   // tells the default directory of a sandbox's mount from the workspace's own
 }
 
 // A base is what references of one manifest are relative to.
@@ -209,14 +211,16 @@ func (s *session) quiet() *session {
 }
 
 // loadStorage follows the storage block.
-func (s *session) loadStorage(l *loaded) error {
-	b := l.ws.Storage
+func (s *session) loadStorage(l *loaded) error { return s.takeStorage(l, l.ws.Storage, l.home) }
+
+// takeStorage makes a storage block, which stands at from, that of l.
+func (s *session) takeStorage(l *loaded, b mountspec.Block[mountspec.Storage], from base) error {
 	if b.Inline != nil {
-		l.storage, l.storageAt = b.Inline, l.home
+		l.storage, l.storageAt = b.Inline, from
 		s.step("storage", l.storage.Provider+", inline at "+b.Inline.Pos.String())
 		return nil
 	}
-	f, at, err := s.follow(l, b.Ref, l.home, refStorage)
+	f, at, err := s.follow(l, b.Ref, from, refStorage)
 	if err != nil {
 		return err
 	}
@@ -244,14 +248,8 @@ func sameID(ref mountspec.Ref, id *mountspec.Address, path, code string) error {
 // loadBlocks reads SANDBOX.md and CODE.md: a mount runs neither, but they
 // govern the workspace and are guarded like its other manifests.
 func (s *session) loadBlocks(l *loaded) error {
-	if b := l.ws.Sandbox; b != nil && b.Inline == nil {
-		f, _, err := s.follow(l, b.Ref, l.home, refSandbox)
-		if err != nil {
-			return err
-		}
-		if _, findings := mountspec.ParseSandbox(f.source(), s.parse()); findings.Err() != nil {
-			return s.findings(l, f.path, findings)
-		}
+	if err := s.loadSandbox(l); err != nil {
+		return err
 	}
 	if b := l.ws.Code; b != nil && b.Inline == nil {
 		f, _, err := s.follow(l, b.Ref, l.home, refCode)
@@ -272,27 +270,37 @@ func (s *session) loadPolicies(l *loaded) error {
 		at     base
 	}{{"workspace", l.ws.Policy, l.home}, {"storage", l.storage.Policy, l.storageAt}}
 	for _, lv := range levels {
-		for _, b := range lv.blocks {
-			p, source := b.Inline, b.Pos.String()
-			if p == nil {
-				f, _, err := s.follow(l, b.Ref, lv.at, refPolicy)
-				if err != nil {
-					return err
-				}
-				var findings mountspec.Findings
-				if p, findings = mountspec.ParsePolicy(f.source(), s.parse()); findings.Err() != nil {
-					return s.findings(l, f.path, findings)
-				}
-				if err := sameID(b.Ref, p.ID, f.path, ""); err != nil {
-					return err
-				}
-				source = f.path
-			}
-			l.layers = append(l.layers, policy.Layer{Policy: p, Source: source, Level: lv.name})
-			s.step("policy", lv.name+", "+source)
+		layers, err := s.layersOf(l, lv.name, lv.blocks, lv.at)
+		if err != nil {
+			return err
 		}
+		l.layers = append(l.layers, layers...)
 	}
 	return nil
+}
+
+// layersOf reads the policies of one level, whose references are relative to at.
+func (s *session) layersOf(l *loaded, level string, blocks []mountspec.Block[mountspec.Policy], at base) (out []policy.Layer, err error) {
+	for _, b := range blocks {
+		p, source := b.Inline, b.Pos.String()
+		if p == nil {
+			f, _, err := s.follow(l, b.Ref, at, refPolicy)
+			if err != nil {
+				return nil, err
+			}
+			var findings mountspec.Findings
+			if p, findings = mountspec.ParsePolicy(f.source(), s.parse()); findings.Err() != nil {
+				return nil, s.findings(l, f.path, findings)
+			}
+			if err := sameID(b.Ref, p.ID, f.path, ""); err != nil {
+				return nil, err
+			}
+			source = f.path
+		}
+		out = append(out, policy.Layer{Policy: p, Source: source, Level: level})
+		s.step("policy", level+", "+source)
+	}
+	return out, nil
 }
 
 // loadIdentities replaces identity files by what is in them, and references

@@ -53,10 +53,14 @@ func (s *session) locate(l *loaded) error {
 // see what the workspace of that name has written.
 func (s *session) scratchOf(l *loaded) string {
 	if l.cand.trust != Unverified {
-		return filepath.Join(s.r.scratch(), l.ws.ID.Owner, l.ws.ID.Slug)
+		return filepath.Join(s.r.scratch(), l.ws.ID.Owner, l.ws.ID.Slug+l.scratch)
 	}
-	sum := sha256.Sum256([]byte(l.manifest))
-	return filepath.Join(s.r.scratch(), ".unverified", hex.EncodeToString(sum[:8])) // no owner begins with a dot
+	return filepath.Join(s.r.scratch(), ".unverified", shortHash(l.manifest)+l.scratch) // no owner begins with a dot
+}
+
+func shortHash(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:8])
 }
 
 // scratch is where dev-local workspaces without a root lie.

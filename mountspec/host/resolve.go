@@ -34,6 +34,9 @@ type ResolveOptions struct {
 	// Dir is what a relative target is relative to. Empty: the target must
 	// be absolute.
 	Dir string
+	// SandboxMount asks for what the target's sandbox shows at this path, rather
+	// than for the target itself. Empty: the target.
+	SandboxMount string
 }
 
 // maxDepth is how many workspaces may lie in each other.
@@ -52,7 +55,11 @@ func (r *Resolver) Resolve(ctx context.Context, target string, o ResolveOptions)
 		return nil, s.explained(err)
 	}
 	s.chain = []string{target}
-	got, err := s.resolve(c, nil)
+	resolve := s.resolve
+	if o.SandboxMount != "" {
+		resolve = s.sandboxMount
+	}
+	got, err := resolve(c, nil)
 	if err != nil {
 		return nil, s.chained(err)
 	}
@@ -111,6 +118,11 @@ func (s *session) resolve(c candidate, parent []Reason) (*Resolved, error) {
 	if err := s.accepted(l); err != nil {
 		return nil, err
 	}
+	return s.finish(l, parent)
+}
+
+// finish builds a workspace from manifests that were read.
+func (s *session) finish(l *loaded, parent []Reason) (*Resolved, error) {
 	grants, err := s.authorize(l)
 	if err != nil {
 		return nil, err
@@ -162,7 +174,7 @@ func (l *loaded) registeredPath() string {
 func (s *session) build(l *loaded, g Grants) *Resolved {
 	out := &Resolved{Address: l.ws.ID, Workspace: l.ws, Storage: l.storage, Trust: l.cand.trust, Verified: l.cand.trust != Unverified,
 		Manifest: l.manifest, Root: l.home.root, Local: l.local, Location: l.loc, Fingerprint: l.loc.Fingerprint(l.registeredPath()),
-		Grants: g, Identity: l.identity, Principal: s.r.Principal(), Warnings: l.warnings, layers: l.layers, roles: s.rolesFor(l)}
+		Grants: g, Identity: l.identity, Principal: s.r.Principal(), Warnings: l.warnings, layers: l.layers, roles: s.rolesFor(l), sandbox: l.sandbox, Part: l.scratch}
 	for _, f := range l.files {
 		out.Governing = append(out.Governing, f.path)
 	}
@@ -200,7 +212,7 @@ func (s *session) decide(l *loaded, out *Resolved) error {
 		d := out.Evaluate(action, s.r.o.Now())
 		out.Decisions[action] = d
 		s.step("policy "+action, d.Verdict+", "+string(d.Reason))
-		if err := s.r.o.Audit.Write(record(l, d)); err != nil {
+		if err := s.r.o.Audit.Write(decisionRecord(l.ws.ID, d)); err != nil {
 			return unrecorded("", "", err)
 		}
 	}
@@ -212,8 +224,8 @@ func (s *session) decide(l *loaded, out *Resolved) error {
 	return nil
 }
 
-func record(l *loaded, d policy.Decision) audit.PolicyDecision {
-	r := audit.PolicyDecision{Workspace: l.ws.ID.String(), Principal: d.Principal, Action: d.Action, Decision: d.Verdict,
+func decisionRecord(workspace mountspec.Address, d policy.Decision) audit.PolicyDecision {
+	r := audit.PolicyDecision{Workspace: workspace.String(), Principal: d.Principal, Action: d.Action, Decision: d.Verdict,
 		Reason: string(d.Reason), GrantID: d.GrantID, Warnings: d.Warnings}
 	for _, c := range d.PolicyChain {
 		r.Chain = append(r.Chain, c.Layer+" "+c.Source)
@@ -234,7 +246,7 @@ func (s *session) readOnly(l *loaded, out *Resolved, parent []Reason) {
 	out.ReadOnly.Reasons = append(out.ReadOnly.Reasons, parent...)
 	add(l.ws.Defaults.ReadOnly, "defaults", "defaults.read_only in "+orDefault(l.manifest, "the registry"))
 	add(l.storage.ReadOnly, "storage", l.storage.Pos.String())
-	source, yes := policy.ReadOnly(l.layers)
+	source, yes := policy.ReadOnly(l.layers, "storage")
 	add(yes, "policy", "defaults.storage.read_only in "+source)
 	d := out.Decisions[policy.Write]
 	add(!d.Allow, "policy", fmt.Sprintf("%s for %s", d.Reason, d.Principal))

@@ -53,8 +53,14 @@ type Resolved struct {
 	Explain   []Step
 	Warnings  mountspec.Findings
 
-	layers []policy.Layer
-	roles  []string
+	// Part tells what a sandbox mounts beside the workspace from the workspace
+	// itself: where it is not empty, it belongs to the names of both the tree and
+	// its state. No slug has its first character in it.
+	Part string
+
+	layers  []policy.Layer
+	roles   []string
+	sandbox *sandbox
 }
 
 // Evaluate asks the policy again, for an action at a later time: grants end.

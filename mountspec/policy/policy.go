@@ -23,15 +23,17 @@ import (
 	"github.com/wsmount/wsmount/mountspec"
 )
 
-// The actions of AIP-39 that a mount performs.
+// Actions of AIP-39: those that a mount performs, and one of a sandbox.
 const (
 	Read   = "storage:read"
 	Write  = "storage:write"
 	Commit = "storage:commit"
 	Push   = "storage:push"
+
+	Execute = "sandbox:execute"
 )
 
-// Actions lists them in the order of their weight.
+// Actions lists those of a mount in the order of their weight.
 func Actions() []string { return []string{Read, Write, Commit, Push} }
 
 // A Layer is one policy and where it came from.
@@ -189,7 +191,7 @@ func (e *evaluation) unmet(l Layer) Reason {
 // it only when they name a storage action.
 func (e *evaluation) limits(m mountspec.Limit) bool {
 	elsewhere := m.Kind == "max-concurrent-sandboxes" || m.Kind == "rate-tool-calls"
-	if elsewhere && len(m.AppliesTo) == 0 {
+	if elsewhere && len(m.AppliesTo) == 0 && e.r.Action != Execute {
 		return false
 	}
 	return e.appliesTo(m.AppliesTo)
@@ -207,11 +209,11 @@ func (e *evaluation) appliesTo(actions []string) bool {
 	})
 }
 
-// ReadOnly says whether a policy makes the storage read-only by itself
-// (defaults.storage.read_only), and which.
-func ReadOnly(layers []Layer) (source string, yes bool) {
+// ReadOnly says whether a policy makes a block (storage, sandbox) read-only by
+// itself (defaults.storage.read_only), and which.
+func ReadOnly(layers []Layer, block string) (source string, yes bool) {
 	for _, l := range layers {
-		if v, ok := l.Policy.Defaults["storage"]["read_only"]; ok && v != false {
+		if v, ok := l.Policy.Defaults[block]["read_only"]; ok && v != false {
 			return l.Source, true
 		}
 	}

@@ -145,7 +145,7 @@ func TestReadOnly(t *testing.T) {
 		{"one of two", []Layer{p(false), p(true)}, true}, {"not a boolean", []Layer{p("yes")}, true},
 		{"absent", grants(allow("*", Read)), false},
 	} {
-		if _, got := ReadOnly(c.layers); got != c.want {
+		if _, got := ReadOnly(c.layers, "storage"); got != c.want {
 			t.Errorf("%s: got %v, want %v", c.name, got, c.want)
 		}
 	}
