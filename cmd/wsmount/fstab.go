@@ -15,7 +15,7 @@ var (
 	// switchOptions and valueOptions are the flags of mount of the same name.
 	switchOptions = []string{"read-only", "allow-other", "trust", "if-not-mounted", "require-durable", "write-back",
 		"map-ids", "no-passthrough", "debug-fuse"}
-	valueOptions = []string{"config", "state-dir", "stop-timeout", "control-dir", "metrics-addr", "log-file", "log-level", "log-format",
+	valueOptions = []string{"config", "state-dir", "stop-timeout", "control-dir", "sandbox-mount", "metrics-addr", "log-file", "log-level", "log-format",
 		"working-copy", "cache-size", "patience", "uid", "gid", "umask"}
 
 	// kernelOptions are passed on.

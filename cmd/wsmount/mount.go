@@ -57,6 +57,7 @@ func tuningFlags() []cli.Flag {
 		&cli.StringFlag{Name: "umask", Usage: "octal `MASK` for the modes of what the store names no mode of (default 022)"},
 		&cli.BoolFlag{Name: "map-ids", Usage: "owners come from the store and go there; only for root"},
 		&cli.BoolFlag{Name: "no-passthrough", Usage: "the kernel asks the daemon for every read and write"},
+		&cli.StringFlag{Name: "sandbox-mount", Usage: "mount what the workspace's sandbox block mounts at this `PATH`, rather than the workspace"},
 		&cli.StringFlag{Name: "control-dir", Usage: "`NAME` of the directory that shows the mount's state (default .wsmount)"},
 		&cli.StringFlag{Name: "metrics-addr", Usage: "serve Prometheus metrics at this loopback `ADDRESS`"},
 		&cli.StringFlag{Name: "log-file", Usage: "log to this `FILE`"},
@@ -89,12 +90,12 @@ func mountAction(c *cli.Context) error {
 	switch {
 	case isChild:
 		signals := stopSignals() // before anything is mounted that would be left behind
-		return withMount(c, kernel, func(d *daemon.Daemon, already *daemon.Tree, err error) error {
+		return withMount(c, kernel, child.ParentGone() != nil, func(d *daemon.Daemon, already *daemon.Tree, err error) error {
 			return serveChild(child, signals, d, already, err)
 		})
 	case c.Bool("foreground"):
 		signals := stopSignals()
-		return withMount(c, kernel, func(d *daemon.Daemon, already *daemon.Tree, err error) error {
+		return withMount(c, kernel, false, func(d *daemon.Daemon, already *daemon.Tree, err error) error {
 			return serveForeground(c, signals, d, already, err)
 		})
 	}
@@ -162,6 +163,7 @@ func serveChild(child *launch.Process, signals <-chan os.Signal, d *daemon.Daemo
 		child.Failed(err)
 		return silent(exit.Failed)
 	}
+	tie(child, d)
 	s := d.Status()
 	report.Workspace, report.Mountpoint, report.ReadOnly, report.Notes = s.Workspace, s.Mountpoint, s.ReadOnly, s.Notes
 	crash, err := d.CrashFile()
@@ -169,10 +171,29 @@ func serveChild(child *launch.Process, signals <-chan os.Signal, d *daemon.Daemo
 		err = child.Ready(report, crash)
 		crash.Close()
 	}
-	if err != nil {
-		return err // the parent is gone, and sees the end of the pipe
+	if err != nil { // the parent is gone: what it asked for, nobody waits for
+		stop := make(chan os.Signal, 1)
+		stop <- syscall.SIGTERM
+		return errors.Join(err, d.Run(stop))
 	}
-	return silent(exit.From(orDone(d.Run(signals))).Code)
+	err = d.Run(signals)
+	if child.ParentGone() != nil {
+		_ = os.Remove(report.Mountpoint) // the directory was made for the mount
+	}
+	return silent(exit.From(orDone(err)).Code)
+}
+
+// tie makes the process that started a tied mount the first of its users.
+func tie(child *launch.Process, d *daemon.Daemon) {
+	gone := child.ParentGone()
+	if gone == nil {
+		return
+	}
+	release, err := d.Hold(os.Getppid())
+	if err != nil { // it had users, and they have left
+		return
+	}
+	go func() { <-gone; release() }()
 }
 
 // orDone makes an error of a success, so that it has a code.
@@ -214,16 +235,16 @@ func stopSignals() <-chan os.Signal {
 // withMount calls use with a mount that was resolved and started. already is set
 // instead of a daemon when there is nothing to do. Meanwhile the host's side stays
 // open: a mount asks it for credentials again when the old ones end.
-func withMount(c *cli.Context, kernel []string, use func(d *daemon.Daemon, already *daemon.Tree, err error) error) error {
+func withMount(c *cli.Context, kernel []string, tied bool, use func(d *daemon.Daemon, already *daemon.Tree, err error) error) error {
 	req, closeRequest, err := mountRequest(c, true)
 	if err != nil {
 		return use(nil, nil, err)
 	}
 	defer closeRequest()
-	return use(start(c, req, kernel))
+	return use(start(c, req, kernel, tied))
 }
 
-func start(c *cli.Context, req daemon.Request, kernel []string) (d *daemon.Daemon, already *daemon.Tree, err error) {
+func start(c *cli.Context, req daemon.Request, kernel []string, tied bool) (d *daemon.Daemon, already *daemon.Tree, err error) {
 	tree, err := daemon.Resolve(c.Context, req)
 	if err != nil {
 		return nil, nil, err
@@ -235,7 +256,7 @@ func start(c *cli.Context, req daemon.Request, kernel []string) (d *daemon.Daemo
 	if err != nil {
 		return nil, nil, err
 	}
-	o.MountOptions = kernel
+	o.MountOptions, o.Tied = kernel, tied
 	d, err = daemon.Start(context.WithoutCancel(c.Context), tree, o)
 	if err != nil && req.IfNotMounted {
 		err = tree.StartedByOther(c.Context, err)
@@ -265,7 +286,7 @@ func mountRequest(c *cli.Context, create bool) (daemon.Request, func(), error) {
 	args := c.Args().Slice()
 	r := daemon.Request{Dir: dir, Workspace: args[0], StateDir: c.String("state-dir"), Resolver: h.resolver, Trust: c.Bool("trust"),
 		Create: create, ReadOnly: c.Bool("read-only"), Mounts: mounts, IfNotMounted: c.Bool("if-not-mounted"),
-		RequireDurable: c.Bool("require-durable"), WriteBack: c.Bool("write-back"), WorkingCopy: c.String("working-copy"), Getenv: os.Getenv}
+		SandboxMount: c.String("sandbox-mount"), RequireDurable: c.Bool("require-durable"), WriteBack: c.Bool("write-back"), WorkingCopy: c.String("working-copy"), Getenv: os.Getenv}
 	if len(args) > 1 {
 		r.Mountpoint = args[1]
 	}

@@ -50,6 +50,23 @@ func (c *Client) Unmount(ctx context.Context, r UnmountRequest) (out UnmountResu
 	return out, c.call(ctx, http.MethodPost, "/v1/unmount", r, &out)
 }
 
+// Hold keeps a mount that ends with the last of its users, until release or the
+// end of this process. An error means that it ends already.
+func (c *Client) Hold(ctx context.Context) (release func(), err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	resp, err := c.do(ctx, http.MethodGet, "/v1/hold", nil)
+	if err != nil {
+		cancel()
+		return nil, err
+	}
+	release = func() { cancel(); resp.Body.Close() }
+	if line, err := bufio.NewReader(resp.Body).ReadString('\n'); err != nil || line != heldLine+"\n" {
+		release()
+		return nil, errors.Join(io.ErrUnexpectedEOF, err)
+	}
+	return release, nil
+}
+
 // Debug asks for what only the daemon knows of itself.
 func (c *Client) Debug(ctx context.Context) (out Debug, err error) {
 	return out, c.call(ctx, http.MethodGet, "/v1/debug", nil, &out)

@@ -43,9 +43,10 @@ func (b *buffer) String() string {
 type mount struct {
 	bus *lifecycle.Bus
 
-	mu    sync.Mutex // guards event
+	mu    sync.Mutex // guards what follows
 	event EventRequest
 	left  time.Duration
+	held  int
 }
 
 func (m *mount) Status() Status {
@@ -76,6 +77,26 @@ func (m *mount) Unmount(r UnmountRequest) (UnmountResult, error) {
 		return UnmountResult{Schema: UnmountSchema, Unmounted: true}, nil
 	}
 	return UnmountResult{}, errors.New("no reason given")
+}
+
+func (m *mount) Hold(pid int) (func(), error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.held != 0 {
+		return nil, errors.New("it ends")
+	}
+	m.held = pid
+	return func() {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.held = 0
+	}, nil
+}
+
+func (m *mount) holder() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.held
 }
 
 func (m *mount) Debug() Debug { return Debug{Schema: DebugSchema, Goroutines: "goroutine 1"} }
@@ -338,5 +359,24 @@ func TestFilteredStreamEndsCleanly(t *testing.T) {
 	body, err := io.ReadAll(resp.Body)
 	if err != nil || strings.Count(string(body), "event: write") != 3 || !strings.HasSuffix(string(body), "\n\n") {
 		t.Errorf("got %q, %v; want three events and a whole answer", body, err)
+	}
+}
+
+// A mount is held by the process that asks, until it lets go or has hung up.
+func TestHold(t *testing.T) {
+	ctx := t.Context()
+	m, c := serve(t, filepath.Join(t.TempDir(), "s"), Options{})
+	release, err := c.Hold(ctx)
+	if err != nil || m.holder() != os.Getpid() {
+		t.Fatalf("got %v, held by %d; want %d", err, m.holder(), os.Getpid())
+	}
+	if _, err := c.Hold(ctx); err == nil {
+		t.Error("a mount that ends was held")
+	}
+	release()
+	for end := time.Now().Add(5 * time.Second); m.holder() != 0; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("it is still held")
+		}
 	}
 }

@@ -27,6 +27,9 @@ type Backend interface {
 	// Unmount takes the mount away. The daemon ends by itself afterwards.
 	Unmount(r UnmountRequest) (UnmountResult, error)
 	Debug() Debug
+	// Hold keeps a mount that ends with the last of its users, of which the
+	// process is one until release.
+	Hold(pid int) (release func(), err error)
 }
 
 // Options of a Server; the zero value works.
@@ -85,6 +88,7 @@ func (s *Server) routes(o Options) http.Handler {
 	mux.HandleFunc("GET /v1/status", func(w http.ResponseWriter, r *http.Request) { reply(w, s.b.Status()) })
 	mux.HandleFunc("GET /v1/debug", func(w http.ResponseWriter, r *http.Request) { reply(w, s.b.Debug()) })
 	mux.HandleFunc("GET /v1/events", s.events)
+	mux.HandleFunc("GET /v1/hold", s.hold)
 	mux.HandleFunc("POST /v1/event", s.event)
 	mux.HandleFunc("POST /v1/unmount", s.unmount)
 	if o.Metrics != nil {
@@ -213,6 +217,28 @@ func (s *Server) stream(w http.ResponseWriter, ctx context.Context, events <-cha
 		}
 	}
 }
+
+// hold keeps the mount until the caller hangs up.
+func (s *Server) hold(w http.ResponseWriter, r *http.Request) {
+	p, _ := r.Context().Value(peerKey{}).(Peer)
+	release, err := s.b.Hold(int(p.PID))
+	if err != nil {
+		refuse(w, err)
+		return
+	}
+	defer release()
+	fmt.Fprintln(w, heldLine)
+	if http.NewResponseController(w).Flush() != nil {
+		return
+	}
+	select {
+	case <-r.Context().Done():
+	case <-s.closing:
+	}
+}
+
+// heldLine is what a caller that holds a mount is told.
+const heldLine = "held"
 
 func read(w http.ResponseWriter, r *http.Request, v any) bool {
 	d := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxBody))

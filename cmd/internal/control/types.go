@@ -78,6 +78,10 @@ type Status struct {
 	// its mount point any more.
 	HeldBy []mountpoint.Holder `json:"heldBy,omitempty"`
 
+	// UsedBy are the processes that keep a mount which ends with the last of them:
+	// those of `wsmount exec`.
+	UsedBy []int `json:"usedBy,omitempty"`
+
 	Passthrough Passthrough `json:"passthrough"`
 	OpenFiles   []OpenFile  `json:"openFiles"` // at most 100
 	Parts       []Part      `json:"parts"`

@@ -37,6 +37,7 @@ type Options struct {
 	Source        string        // what the mount table names as mounted; empty: the workspace
 	ControlDir    string        // name of .wsmount; empty: that
 	StopTimeout   time.Duration // 0: DefaultStopTimeout
+	Tied          bool          // the mount ends with the last of its users: see Hold
 	MetricsAddr   string        // loopback address for metrics; empty: only on the socket
 	Copy          CopyOptions
 	Self          string // this program, which is Nudger when it is called NudgerName; empty: no watcher is told of pulls
@@ -69,6 +70,7 @@ type Daemon struct {
 	uploads bool            // there is no mount: see Upload
 	drain   context.Context // ends when what is unsent has no more time
 	giveUp  context.CancelFunc
+	users   users
 
 	mu      sync.Mutex // guards what follows
 	state   control.State
@@ -87,7 +89,7 @@ func Start(ctx context.Context, tree *Tree, o Options) (_ *Daemon, err error) {
 	}
 	o.Copy.Fetches, o.Copy.Secrets = cache.NewFetchBudget(0), &cache.Secrets{}
 	d := &Daemon{tree: tree, opts: o, byName: map[string]*part{}, kick: make(chan struct{}, 1),
-		force: make(chan struct{}, 1), state: control.Starting}
+		force: make(chan struct{}, 1), state: control.Starting, users: users{none: make(chan struct{})}}
 	d.drain, d.giveUp = context.WithCancel(context.Background())
 	defer func() {
 		if err != nil {
@@ -399,7 +401,7 @@ func (d *Daemon) changed(e fs.Event) {
 // announce makes the mount known: to other commands, to systemd, on the bus.
 func (d *Daemon) announce(context.Context) error {
 	d.record = state.Record{Workspace: d.tree.Name, Mountpoint: d.tree.Mountpoint, Source: d.tree.Manifest,
-		Device: d.server.Device(), Started: d.opts.Now(), Version: d.opts.Version, Log: d.logFile}
+		Device: d.server.Device(), Started: d.opts.Now(), Version: d.opts.Version, Log: d.logFile, Tied: d.opts.Tied}
 	if err := d.record.Identify(); err != nil {
 		return err
 	}

@@ -67,7 +67,9 @@ func (d *Daemon) serveUntil(ended <-chan struct{}, signals <-chan os.Signal) err
 		case <-use.C:
 			d.freshen()
 		case s := <-signals:
-			return d.stop(s, ended, signals)
+			return d.stop("signal "+s.String(), ended, signals)
+		case <-d.users.none:
+			return d.stop("nobody uses it any more", ended, signals)
 		case <-d.force:
 			return d.cutOff("it was asked for", ended)
 		case <-tick.C:
@@ -78,11 +80,11 @@ func (d *Daemon) serveUntil(ended <-chan struct{}, signals <-chan os.Signal) err
 	}
 }
 
-// stop unmounts on a signal. While programs use the tree it tries again; after
-// the time limit, or at once on a second signal, it cuts them off.
-func (d *Daemon) stop(s os.Signal, ended <-chan struct{}, signals <-chan os.Signal) error {
+// stop unmounts, on a signal for one. While programs use the tree it tries again;
+// after the time limit, or at once on a further signal, it cuts them off.
+func (d *Daemon) stop(why string, ended <-chan struct{}, signals <-chan os.Signal) error {
 	sd.SdNotify(false, sd.SdNotifyStopping)
-	d.log.Info("stopping", "signal", s.String(), "timeout", d.opts.StopTimeout)
+	d.log.Info("stopping", "because", why, "timeout", d.opts.StopTimeout)
 	d.setState(control.Stopping)
 	d.saveStatus()
 	limit := time.NewTimer(d.opts.StopTimeout)
@@ -100,7 +102,7 @@ func (d *Daemon) stop(s os.Signal, ended <-chan struct{}, signals <-chan os.Sign
 		case <-limit.C:
 			return d.cutOff("the time limit is over", ended)
 		case again := <-signals:
-			return d.cutOff("a second signal: "+again.String(), ended)
+			return d.cutOff("a further signal: "+again.String(), ended)
 		case <-d.force:
 			return d.cutOff("it was asked for", ended)
 		case <-retry.C:

@@ -77,6 +77,7 @@ type Request struct {
 	Create         bool   // make the directory of a dev-local workspace that has none yet
 	ReadOnly       bool
 	Mounts         []mountspec.Mount
+	SandboxMount   string // what the workspace's sandbox shows at this path, rather than the workspace
 	IfNotMounted   bool   // the same workspace at the same place is no error
 	WriteBack      bool   // closes of canonical workspaces return early
 	WorkingCopy    string // the name of another working copy than the usual one; empty: that
@@ -89,11 +90,11 @@ type Request struct {
 // nothing. A tree that comes with an error is for showing how far it went.
 func Resolve(ctx context.Context, r Request) (*Tree, error) {
 	got, err := r.Resolver.Resolve(ctx, r.Workspace, host.ResolveOptions{Dir: r.Dir, Trust: r.Trust,
-		ReadOnly: r.ReadOnly, Mounts: r.Mounts, Create: r.Create})
+		ReadOnly: r.ReadOnly, Mounts: r.Mounts, Create: r.Create, SandboxMount: r.SandboxMount})
 	if err != nil {
 		return nil, Refusal(err)
 	}
-	t := &Tree{Name: got.Address.String(), Owner: got.Address.Owner, Slug: got.Address.Slug,
+	t := &Tree{Name: got.Address.String() + got.Part, Owner: got.Address.Owner, Slug: got.Address.Slug + got.Part,
 		Fingerprint: placeName(got.Fingerprint, r.WorkingCopy), host: r.Resolver,
 		Manifest: got.Manifest, Unverified: !got.Verified, Principal: got.Principal, Explain: got.Explain}
 	if err := t.findState(r); err != nil {
@@ -232,7 +233,7 @@ func (b *builder) add(r *host.Resolved, at string) error {
 	}
 	s := Source{Name: r.Address.String(), At: at, Provider: r.Storage.Provider, Mode: string(r.Storage.Sync.Mode),
 		Unverified: !r.Verified, ReadOnly: why(r.ReadOnly.Reasons), Durability: "disk", Cached: cached,
-		Place: [3]string{r.Address.Owner, r.Address.Slug, placeName(r.Fingerprint, b.copyName)}, resolved: r,
+		Place: [3]string{r.Address.Owner, r.Address.Slug + r.Part, placeName(r.Fingerprint, b.copyName)}, resolved: r,
 		Open: func(ctx context.Context, e Env) (fs.Volume, error) { return open(ctx, r, e) }}
 	if cached {
 		if err := checkCached(r, b.writeBack); err != nil {

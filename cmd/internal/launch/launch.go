@@ -64,22 +64,47 @@ type Report struct {
 	Code    exit.Code `json:"exit,omitempty"`
 }
 
+// tieVar is set beside ChildVar where the child is tied.
+const tieVar = "_WSMOUNT_TIE_FD"
+
 // Process is this process as a background child.
 type Process struct {
 	pipe *os.File
 	once sync.Once
+	gone chan struct{}
+}
+
+// ParentGone is closed when the process that this one is tied to has ended; nil
+// where it is not tied.
+func (p *Process) ParentGone() <-chan struct{} { return p.gone }
+
+// watch closes gone at the end of the pipe whose other end the parent has.
+func (p *Process) watch(fd int) {
+	unix.CloseOnExec(fd)
+	p.gone = make(chan struct{})
+	tie := os.NewFile(uintptr(fd), "tie")
+	go func() {
+		defer close(p.gone)
+		_, _ = io.Copy(io.Discard, tie)
+	}()
 }
 
 // Child returns this process as a child that Background started, and forgets
 // how it was told so.
 func Child() (*Process, bool) {
 	fd, ok := readyFD()
+	tie, err := strconv.Atoi(os.Getenv(tieVar))
 	os.Unsetenv(ChildVar)
+	os.Unsetenv(tieVar)
 	if !ok {
 		return nil, false
 	}
 	unix.CloseOnExec(fd)
-	return &Process{pipe: os.NewFile(uintptr(fd), "ready")}, true
+	p := &Process{pipe: os.NewFile(uintptr(fd), "ready")}
+	if err == nil && tie >= 3 {
+		p.watch(tie)
+	}
+	return p, true
 }
 
 func readyFD() (int, bool) {
@@ -156,6 +181,27 @@ func (p *Process) send(r Report) (err error) {
 // its own, and waits for its report. The child's failure is the error here. A ctx that ends
 // kills it.
 func Background(ctx context.Context, args []string) (Report, error) {
+	return background(ctx, args, nil)
+}
+
+// Tied is Background for a child that serves this process: it learns by
+// Process.ParentGone that this process has ended, however that came, or has
+// closed tie.
+func Tied(ctx context.Context, args []string) (report Report, tie io.Closer, err error) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		return Report{}, nil, fmt.Errorf("launch: %w", err)
+	}
+	defer r.Close()
+	if report, err = background(ctx, args, r); err != nil {
+		w.Close()
+		return report, nil, err
+	}
+	return report, w, nil
+}
+
+// background passes the end of a pipe on to the child where it is not nil.
+func background(ctx context.Context, args []string, tie *os.File) (Report, error) {
 	r, w, err := os.Pipe()
 	if err != nil {
 		return Report{}, fmt.Errorf("launch: %w", err)
@@ -170,6 +216,10 @@ func Background(ctx context.Context, args []string) (Report, error) {
 	cmd.Args[0] = os.Args[0]
 	cmd.Env = append(runtimeEnvironment(), ChildVar+"=3")
 	cmd.ExtraFiles = []*os.File{w, envR}
+	if tie != nil {
+		cmd.ExtraFiles = append(cmd.ExtraFiles, tie)
+		cmd.Env = append(cmd.Env, tieVar+"=5")
+	}
 	cmd.Stderr = os.Stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	signals := make(chan os.Signal, 4) // from before there is a child that would be left alone

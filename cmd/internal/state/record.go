@@ -30,7 +30,8 @@ type Record struct {
 	BootID     string    `json:"bootId"`
 	Started    time.Time `json:"started"`
 	Version    string    `json:"version"`
-	Log        string    `json:"log,omitempty"` // a file, or empty: the journal or the terminal
+	Log        string    `json:"log,omitempty"`  // a file, or empty: the journal or the terminal
+	Tied       bool      `json:"tied,omitempty"` // it ends with the last command that uses it
 
 	Dir string `json:"-"` // where the record was found
 }

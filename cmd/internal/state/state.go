@@ -191,3 +191,14 @@ func Volatile(path string) (fsName string, is bool) {
 		}
 	}
 }
+
+// Held reports whether a daemon, or a command, has the directory of a working
+// copy locked.
+func Held(path string) bool {
+	lock, err := os.OpenFile(filepath.Join(path, lockName), os.O_RDWR|unix.O_NOFOLLOW, 0)
+	if err != nil {
+		return false
+	}
+	defer lock.Close()
+	return errors.Is(unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB), unix.EWOULDBLOCK)
+}
