@@ -63,6 +63,8 @@ var synopses = []struct {
 	flags   [][]string
 	want    map[string]string
 }{
+	{"exec", []string{"@acme/ops", "make"}, [][]string{{"--turn", "7"}, {"--timeout=5s"}, {"--trust"}},
+		map[string]string{"turn": "7", "timeout": "5s", "trust": "true"}},
 	{"mount", []string{"@acme/ops", "/mnt/ws"}, [][]string{{"--read-only"}, {"--mount", "at=/x,source=@a/b,mode=read-only"}, {"--stop-timeout=5s"}},
 		map[string]string{"read-only": "true", "mount": "at=/x,source=@a/b,mode=read-only", "stop-timeout": "5s"}},
 	{"mount", []string{"./WORKSPACE.md", "mnt"}, [][]string{{"-f"}, {"--trust"}, {"--state-dir", "/s"}, {"-o", "ro,nosuid"}},
@@ -217,7 +219,9 @@ func TestCommandLineRefusals(t *testing.T) {
 		hint  string
 	}{
 		{"unknown command", []string{"moutn", "@a/b", "/mnt"}, `no command "moutn"`, "did you mean mount"},
-		{"a command of later", []string{"exec", "@a/b"}, `no command "exec"`, ""},
+		{"a command of later", []string{"serve", "@a/b"}, `no command "serve"`, ""},
+		{"a sandbox without a command", []string{"exec", "@a/b"}, "a workspace and a command are needed", "exec WORKSPACE -- CMD"},
+		{"a conversation without a turn", []string{"exec", "@a/b", "--conversation", "c", "--", "true"}, "--conversation is for --turn", "--turn ID"},
 		{"unknown subcommand", []string{"registry", "ad", "x"}, `wsmount registry has no command "ad"`, "did you mean add"},
 		{"unknown flag", []string{"@a/b", "/mnt", "--read-olny"}, "wsmount mount has no flag --read-olny", "--read-only"},
 		{"flag of another command", []string{"@a/b", "/mnt", "--explain"}, "wsmount mount has no flag --explain", "see `wsmount mount --help`"},

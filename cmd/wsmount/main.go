@@ -175,7 +175,7 @@ func newApp(commands []*cli.Command, stdout, stderr io.Writer) *cli.App {
 // commands lists every command of the program.
 func commands() []*cli.Command {
 	all := []*cli.Command{
-		mountCommand(), umountCommand(), statusCommand(), eventCommand(),
+		mountCommand(), umountCommand(), statusCommand(), eventCommand(), execCommand(),
 		pullCommand(), commitCommand(), pushCommand(),
 		logCommand(), diffCommand(), restoreCommand(), conflictsCommand(), recoverCommand(),
 		validateCommand(), resolveCommand(), doctorCommand(), initCommand(), registryCommand(),

@@ -1,0 +1,145 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/wsmount/wsmount/cmd/internal/daemon"
+	"github.com/wsmount/wsmount/cmd/internal/exit"
+	"github.com/wsmount/wsmount/cmd/internal/sandbox"
+)
+
+// Limits of a command for which the sandbox block says nothing else (AIP-36).
+const defaultTimeout = 30 * time.Second
+
+// codeTimedOut is the exit status of a command whose time was over, as that of
+// timeout(1).
+const codeTimedOut exit.Code = 124
+
+func execCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "exec",
+		Usage:     "run a command in the sandbox of a workspace",
+		ArgsUsage: "WORKSPACE -- CMD [ARG ...]",
+		Description: "Runs CMD where the sandbox block of the manifest says: it sees what the block mounts, " +
+			"the programs of this host, and nothing else; it has no network. The workspace is mounted for it, and " +
+			"unmounted when everything is sent, unless it is mounted already. Ends with CMD's exit status, 128 and " +
+			"the number of the signal that ended it, or 124 when its time was over. A refusal has its own " +
+			"exit status and begins with \"wsmount:\".\n\n" +
+			"  wsmount exec @acme/app -- make test\n" +
+			"  wsmount exec @acme/app --turn 7 --conversation c1 -- ./agent.sh",
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "sandbox-provider", Usage: "run it here, whatever provider the block names; `NAME` is local"},
+			&cli.BoolFlag{Name: "no-network", Usage: "run it without the network that the block asks for"},
+			&cli.StringFlag{Name: "turn", Usage: "emit turn-start before it, and turn-end after it, with this `ID`"},
+			&cli.StringFlag{Name: "conversation", Usage: "the conversation's `ID`, for --turn"},
+			&cli.DurationFlag{Name: "timeout", DefaultText: "what the block says, else 30s", Usage: "end it after this `TIME`; 0 is never"},
+			&cli.IntFlag{Name: "max-processes", Usage: "let it have at most `N` processes and threads; not for root"},
+			&cli.BoolFlag{Name: "trust", Usage: "a WORKSPACE given by path counts as registered for this command"},
+		},
+		Action: execAction,
+	}
+}
+
+func execAction(c *cli.Context) error {
+	args := c.Args().Slice()
+	if len(args) < 2 || args[0] == "" || args[1] == "" {
+		return exit.New(exit.Usage, "a workspace and a command are needed").Hint("wsmount %s", synopsis(c.Command))
+	}
+	if c.String("conversation") != "" && c.String("turn") == "" {
+		return exit.New(exit.Usage, "--conversation is for --turn").Hint("give --turn ID too")
+	}
+	signals := make(chan os.Signal, 16) // from before there is anything to take away
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGWINCH)
+	p, closePlan, err := planExec(c)
+	if err != nil {
+		return err
+	}
+	defer closePlan()
+	p.spec.Signals = signals
+	return p.run(c)
+}
+
+// run mounts, runs and cleans up. The command's status is what counts; after one
+// that went well, it is whether everything is safe.
+func (p *execPlan) run(c *cli.Context) error {
+	at, err := p.attachAll(c)
+	if err != nil {
+		return errors.Join(err, at.finish(c))
+	}
+	slices.Sort(p.notes) // several mounts say the same
+	printNotes(c, slices.Compact(p.notes))
+	if err := at.turn(c, "turn-start"); err != nil {
+		return errors.Join(err, at.finish(c))
+	}
+	res, err := sandbox.Run(c.Context, p.spec)
+	at.closeDirs()
+	if err == nil {
+		err = at.turn(c, "turn-end")
+	}
+	err = errors.Join(err, at.finish(c))
+	if res.TimedOut {
+		return exit.New(codeTimedOut, "the command was ended: its time of %s was over", p.spec.Limits.Time).
+			Hint("raise limits.timeout_ms of the sandbox block, or give --timeout")
+	}
+	if res.Code == 0 {
+		return err
+	}
+	if err != nil {
+		printError(c.App.ErrWriter, exit.From(err))
+	}
+	return silent(exit.Code(res.Code))
+}
+
+// An execPlan is what is going to run and what it will see, checked.
+type execPlan struct {
+	tree   *daemon.Tree
+	mounts []execMount
+	spec   sandbox.Spec
+	notes  []string
+}
+
+// An execMount is one mount of the sandbox block.
+type execMount struct {
+	at       string
+	readOnly bool
+	tree     *daemon.Tree
+	part     string // what --sandbox-mount is given; empty: the workspace itself
+}
+
+// limits are those of the block, where the command line says nothing else.
+func (p *execPlan) limits(c *cli.Context, timeoutMS, cpuMS, memoryMB int64) error {
+	l := &p.spec.Limits
+	l.Time = defaultTimeout
+	if timeoutMS > 0 {
+		l.Time = milliseconds(timeoutMS)
+	}
+	if c.IsSet("timeout") {
+		l.Time = c.Duration("timeout")
+	}
+	if l.Time < 0 || c.Int("max-processes") < 0 {
+		return exit.New(exit.Usage, "a limit cannot be negative").Hint("for example --timeout 10m")
+	}
+	l.CPU, l.Memory, l.Processes = milliseconds(cpuMS), min(memoryMB, 1<<40)<<20, c.Int("max-processes")
+	if names := l.PerProcess(); len(names) > 0 {
+		p.note("the limits hold for each process of the command, not for all together: %s", strings.Join(names, "; "))
+	}
+	return nil
+}
+
+// milliseconds is a number of a manifest as a time, of which there is an end.
+func milliseconds(n int64) time.Duration {
+	return time.Duration(min(n, int64(1<<62)/int64(time.Millisecond))) * time.Millisecond
+}
+
+func (p *execPlan) note(format string, args ...any) {
+	p.notes = append(p.notes, fmt.Sprintf(format, args...))
+}

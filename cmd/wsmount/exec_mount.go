@@ -1,0 +1,262 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/urfave/cli/v2"
+	"golang.org/x/sys/unix"
+
+	"github.com/wsmount/wsmount/cmd/internal/control"
+	"github.com/wsmount/wsmount/cmd/internal/exit"
+	"github.com/wsmount/wsmount/cmd/internal/launch"
+	"github.com/wsmount/wsmount/cmd/internal/mountpoint"
+	"github.com/wsmount/wsmount/cmd/internal/state"
+)
+
+// A command's mounts are tied to it: their daemons end with the last command
+// that uses them, also when that was killed, and send what is unsent first.
+// Another command of the same workspace joins in, for a working copy has one
+// daemon; a mount that a person made is used and left alone.
+
+const (
+	// tiedStopTimeout is how long a daemon that nobody waits for may send.
+	tiedStopTimeout = 10 * time.Minute
+	// attachLimit is how long another command's mount may take to come or go.
+	attachLimit = 30 * time.Second
+	// turnLimit is how long what a turn starts may take.
+	turnLimit = 10 * time.Minute
+	// announceAfter is how long a person waits without being told for what.
+	announceAfter = 2 * time.Second
+)
+
+// An attachment is a mount that a command uses.
+type attachment struct {
+	record    *state.Record
+	dir       *os.File // its root
+	release   func()
+	notes     []string
+	workspace bool // it is the workspace itself
+}
+
+type attachments []*attachment
+
+// attachAll mounts what the plan shows, or joins those who have it mounted.
+func (p *execPlan) attachAll(c *cli.Context) (all attachments, err error) {
+	for i, m := range p.mounts {
+		stop := announce("mounting " + m.tree.Name)
+		a, err := m.attach(c)
+		stop()
+		if err != nil {
+			return all, err
+		}
+		a.workspace = m.part == ""
+		all = append(all, a)
+		p.notes = append(p.notes, a.notes...)
+		p.spec.Mounts[i].Dir = a.dir
+	}
+	return all, nil
+}
+
+// announce tells a person what a long wait is for.
+func announce(what string) (stop func()) {
+	if !isTerminal(os.Stderr) {
+		return func() {}
+	}
+	t := time.AfterFunc(announceAfter, func() { fmt.Fprintf(os.Stderr, "wsmount: %s ...\n", oneLine(what)) })
+	return func() { t.Stop() }
+}
+
+func (m execMount) attach(c *cli.Context) (*attachment, error) {
+	place, err := state.Place(m.tree.StateRoot, m.tree.Owner, m.tree.Slug, m.tree.Fingerprint)
+	if err != nil {
+		return nil, err
+	}
+	for end := time.Now().Add(attachLimit); ; {
+		r, err := recordOf(m.tree.StateRoot, place)
+		var a *attachment
+		if err == nil && r != nil {
+			a, err = join(c.Context, r)
+		} else if err == nil {
+			a, err = m.mountTied(c, place)
+		}
+		if err == nil || !errors.Is(err, errTryAgain) || time.Now().After(end) {
+			return a, err
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+// errTryAgain is part of an error about a mount that comes or goes.
+var errTryAgain = errors.New("")
+
+// recordOf is the record of the living daemon of a working copy, or nil.
+func recordOf(root, place string) (*state.Record, error) {
+	records, err := state.List(root)
+	if err != nil {
+		return nil, err
+	}
+	i := slices.IndexFunc(records, func(r *state.Record) bool { return r.Dir == place && r.Alive() })
+	if i < 0 {
+		return nil, nil
+	}
+	return records[i], nil
+}
+
+// mountTied mounts at a directory of its own, which its daemon removes.
+func (m execMount) mountTied(c *cli.Context, place string) (*attachment, error) {
+	dir, err := os.MkdirTemp("", "wsmount-exec-")
+	if err != nil {
+		return nil, exit.New(exit.Failed, "no place to mount at: %w", err).Hint("set TMPDIR to a directory that you may write")
+	}
+	report, tie, err := launch.Tied(context.WithoutCancel(c.Context), m.mountArgs(c, dir))
+	if err != nil {
+		os.Remove(dir)
+		if state.Held(place) { // another command was first
+			err = errors.Join(err, errTryAgain)
+		}
+		return nil, err
+	}
+	r, err := recordOf(m.tree.StateRoot, place)
+	if err == nil && r == nil {
+		err = exit.New(exit.Failed, "the daemon of %s has ended", m.tree.Name).Hint("its log is in %s", place)
+	}
+	if err != nil {
+		tie.Close()
+		return nil, err
+	}
+	a, err := use(r, func() { tie.Close() })
+	if err == nil {
+		a.notes = report.Notes
+	}
+	return a, err
+}
+
+// join uses a mount that is there.
+func join(ctx context.Context, r *state.Record) (*attachment, error) {
+	asked, cancel := context.WithTimeout(ctx, answerLimit)
+	s, err := control.NewClient(r.SocketPath()).Status(asked)
+	cancel()
+	switch {
+	case !r.Alive(), err == nil && s.State != control.Ready, control.HungUp(err):
+		return nil, errors.Join(exit.New(exit.Failed, "%s is being mounted or unmounted at %s, and does not come to an end", r.Workspace, r.Mountpoint).
+			Hint("`wsmount status` shows it"), errTryAgain)
+	case err != nil:
+		return nil, exit.New(exit.Unreachable, "%s is mounted at %s, but its daemon (pid %d) does not answer", r.Workspace, r.Mountpoint, r.PID).
+			Hint("`wsmount umount --force %s` ends it", r.Mountpoint)
+	}
+	release, err := control.NewClient(r.SocketPath()).Hold(context.WithoutCancel(ctx))
+	if err != nil {
+		return nil, errors.Join(exit.New(exit.Failed, "%w", err).Hint("`wsmount status` shows it"), errTryAgain)
+	}
+	return use(r, release)
+}
+
+// use opens the root of a mount, in which nothing else may be mounted: a command
+// would see that too.
+func use(r *state.Record, release func()) (*attachment, error) {
+	a := &attachment{record: r, release: release}
+	table, err := mountpoint.ReadTable()
+	switch {
+	case err != nil:
+	case !table.Shows(r.Mountpoint, r.Device):
+		err = exit.New(exit.Failed, "%s is mounted at %s, which is not what is seen there from here", r.Workspace, r.Mountpoint).
+			Hint("unmount it with `wsmount umount %s`, or run the command where it was mounted", r.Mountpoint)
+	case len(table.Below(r.Mountpoint)) > 0:
+		err = exit.New(exit.Denied, "%s is mounted inside %s, and a command would see it", table.Below(r.Mountpoint)[0].Path, r.Mountpoint).
+			Hint("unmount that first")
+	default:
+		a.dir, err = os.OpenFile(r.Mountpoint, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
+	}
+	if err != nil {
+		release()
+		return nil, err
+	}
+	return a, nil
+}
+
+// turn tells the workspace of the beginning or end of a turn. What that could not
+// do is an error.
+func (all attachments) turn(c *cli.Context, name string) error {
+	i := slices.IndexFunc(all, func(a *attachment) bool { return a.workspace })
+	if c.String("turn") == "" || i < 0 {
+		return nil
+	}
+	r := all[i].record
+	vars := map[string]string{"turnId": c.String("turn")}
+	if id := c.String("conversation"); id != "" {
+		vars["conversationId"] = id
+	}
+	stop := showProgress(c.Context, r)
+	res, err := control.NewClient(r.SocketPath()).Event(c.Context, control.EventRequest{Name: name, Vars: vars, Timeout: turnLimit.Seconds()})
+	stop()
+	if err != nil {
+		return err
+	}
+	printNotes(c, append(res.PutOff, res.Notes...))
+	if res.Exit == 0 {
+		return nil
+	}
+	e := exit.New(exit.Code(res.Exit), "%s did not end well: %d failed, %d conflicts, %d held back", name, len(res.Failed), res.Conflicts, res.HeldBack).
+		Hint("%s", eventHint(res))
+	e.Details = append(res.Failed, res.ConflictPaths...)
+	return e
+}
+
+// closeDirs closes the roots of the mounts, which cannot be unmounted before.
+func (all attachments) closeDirs() {
+	for _, a := range all {
+		a.dir.Close()
+	}
+}
+
+// finish lets go of the mounts, and waits until those that nobody else uses are
+// gone. The error is that of the first that did not send everything.
+func (all attachments) finish(c *cli.Context) (err error) {
+	all.closeDirs()
+	for _, a := range all {
+		a.release()
+	}
+	for _, a := range all {
+		if a.record.Tied {
+			err = errors.Join(err, a.wait(c))
+		}
+	}
+	return err
+}
+
+func (a *attachment) wait(c *cli.Context) error {
+	r := a.record
+	for r.Alive() {
+		ctx, cancel := context.WithTimeout(c.Context, answerLimit)
+		s, err := control.NewClient(r.SocketPath()).Status(ctx)
+		cancel()
+		if err == nil && len(s.UsedBy) > 0 && !slices.Contains(s.UsedBy, os.Getpid()) {
+			return nil // others go on with it
+		}
+		if err != nil || len(s.UsedBy) == 0 {
+			break
+		}
+		time.Sleep(time.Millisecond)
+	}
+	dirs := copyDirs(r)
+	stop := showProgress(c.Context, r)
+	held, err := waitUntilSent(c.Context, r, time.Minute)
+	stop()
+	if err != nil || len(held) > 0 {
+		return err
+	}
+	if err := lastWord(r); err != nil {
+		return err
+	}
+	var left control.UnmountResult
+	whatStays(r, dirs, &left)
+	if text := staysText(left); text != "" {
+		printNotes(c, []string{text})
+	}
+	return nil
+}
