@@ -57,7 +57,9 @@ func (s *Spec) arguments(f *files) ([]string, error) {
 	for _, file := range etcFiles {
 		args = append(args, "--ro-bind-try", file, file)
 	}
-	args = append(args, "--proc", "/proc", "--dev", "/dev",
+	// A command of root owns the kernel's settings in /proc, and would need no
+	// capability to change those that are not of a namespace.
+	args = append(args, "--proc", "/proc", "--remount-ro", "/proc", "--dev", "/dev",
 		"--size", strconv.Itoa(tempSize), "--perms", "1777", "--tmpfs", "/dev/shm",
 		"--size", strconv.Itoa(tempSize), "--perms", "1777", "--tmpfs", "/tmp")
 	for _, file := range etcTexts() {

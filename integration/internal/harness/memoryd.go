@@ -71,6 +71,27 @@ func (s *Service) Storage(more string) string {
 	return fmt.Sprintf("storage: {inline: {provider: memory, config: {socket: %q%s}}}", s.Socket, more)
 }
 
+// Escaper builds the program that tries to get out of sandboxes, and returns
+// where it is. It needs nothing of the host that it does not carry itself.
+func Escaper(t testing.TB) string {
+	t.Helper()
+	program, err := buildEscaper()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return program
+}
+
+var buildEscaper = sync.OnceValues(func() (string, error) {
+	program := filepath.Join(root, "bin", "escaper")
+	cmd := exec.CommandContext(context.Background(), "go", "build", "-o", program, "github.com/wsmount/wsmount/integration/internal/escaper")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("building escaper: %w\n%s", err, out)
+	}
+	return program, nil
+})
+
 // buildService builds memoryd, once.
 var buildService = sync.OnceValues(func() (string, error) {
 	program := filepath.Join(root, "bin", "memoryd")
