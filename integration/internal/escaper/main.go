@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"path/filepath"
 	"strconv"
 	"time"
 
@@ -42,7 +43,15 @@ var attempts = map[string]func(args []string) (got string, err error){
 	"root":     func([]string) (string, error) { return "another root", unix.PivotRoot(".", ".") },
 }
 
+// connect goes to the directory of a socket first, whose path may be longer than
+// an address can be.
 func connect(network, address string) error {
+	if filepath.IsAbs(address) {
+		if err := os.Chdir(filepath.Dir(address)); err != nil {
+			return err
+		}
+		address = filepath.Base(address)
+	}
 	d := net.Dialer{Timeout: time.Second}
 	c, err := d.DialContext(context.Background(), network, address)
 	if err != nil {
