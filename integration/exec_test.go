@@ -3,6 +3,7 @@ package integration
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"os"
 	"os/exec"
 	"strings"
@@ -78,12 +79,13 @@ func TestExecTerminal(t *testing.T) {
 	}
 }
 
-// running starts a command that says so by making a file, and waits for that.
+// running starts a command that makes the file "started" on the way, and waits for
+// that.
 func running(t *testing.T, w *harness.World, workspace, made, script string, flags ...string) (cmd *exec.Cmd, said *bytes.Buffer) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	t.Cleanup(cancel)
-	cmd = w.Command(ctx, harness.Binary(), append(append([]string{"exec", workspace}, flags...), "--", "sh", "-c", "touch started; "+script)...)
+	cmd = w.Command(ctx, harness.Binary(), append(append([]string{"exec", workspace}, flags...), "--", "sh", "-c", script)...)
 	said = &bytes.Buffer{}
 	cmd.Stdout, cmd.Stderr = said, said
 	checkErr(t, "start", cmd.Start(), nil)
@@ -99,17 +101,17 @@ func TestExecSignals(t *testing.T) {
 	harness.RequireTools(t, "bwrap")
 	w := harness.New(t, harness.Options{})
 	dir := sandboxed(w, "x", sandboxAtWorkspace)
+	const stay = "touch started; while :; do sleep 0.05; done" // a shell looks at its traps between two programs
 	for _, tt := range []struct {
 		signal syscall.Signal
 		script string
 		want   int
 	}{
-		{syscall.SIGTERM, "sleep 60", 143}, {syscall.SIGINT, "trap 'exit 5' INT; sleep 60", 5},
-		{syscall.SIGHUP, "sleep 60", 129}, {syscall.SIGUSR1, "trap 'exit 6' USR1; sleep 60", 6},
+		{syscall.SIGTERM, stay, 143}, {syscall.SIGINT, "trap 'exit 5' INT; " + stay, 5},
+		{syscall.SIGHUP, stay, 129}, {syscall.SIGUSR1, "trap 'exit 6' USR1; " + stay, 6},
 	} {
 		os.Remove(dir + "/started")
 		cmd, said := running(t, w, dir, dir+"/started", tt.script)
-		// A shell that is still between two commands gets it as well.
 		checkErr(t, "signal", cmd.Process.Signal(tt.signal), nil)
 		cmd.Wait()
 		if got := cmd.ProcessState.ExitCode(); got != tt.want {
@@ -174,7 +176,7 @@ func TestExecLimits(t *testing.T) {
 	if r.Code != exitTimedOut || !strings.Contains(r.Err, "its time of 300ms was over") || time.Since(started) > 20*time.Second {
 		t.Errorf("time: got %d after %v\n%s", r.Code, time.Since(started), r.Err)
 	}
-	if r := inSandbox(w, dir, "trap '' TERM; while :; do :; done"); r.Code != exitTimedOut {
+	if r := inSandbox(w, dir, "trap '' TERM; while :; do sleep 1; done"); r.Code != exitTimedOut {
 		t.Errorf("a command that does not listen: got %d\n%s", r.Code, r.Err)
 	}
 	if r := inSandbox(w, dir, "head -c 150000000 /dev/zero | tail -c 150000000 >/dev/null && echo enough; head -c 250000000 /dev/zero | tail -c 250000000 || echo not enough", "--timeout", "30s"); !contains(r.Out, "enough\nnot enough") {
@@ -244,7 +246,7 @@ func TestExecShares(t *testing.T) {
 	harness.RequireTools(t, "bwrap")
 	w := harness.New(t, harness.Options{})
 	dir := sandboxed(w, "x", sandboxAtWorkspace)
-	cmd, said := running(t, w, dir, dir+"/started", "while [ ! -e go ]; do sleep 0.01; done; echo end >end")
+	cmd, said := running(t, w, dir, dir+"/started", "touch started; while [ ! -e go ]; do sleep 0.01; done; echo end >end")
 	if r := inSandbox(w, dir, "echo a >second; ls /workspace/started"); r.Code != 0 {
 		t.Errorf("a second command: got %d\n%s", r.Code, r.Err)
 	}
@@ -297,6 +299,37 @@ func TestExecTurn(t *testing.T) {
 	}
 	m.Stop()
 	nothingLeft(t, w)
+}
+
+// A daemon that is killed is said to be, and nothing of its mount stays.
+func TestExecWithoutDaemon(t *testing.T) {
+	harness.RequireTools(t, "bwrap")
+	w, has := sandboxedRepository(t, "write")
+	in, out, err := os.Pipe()
+	checkErr(t, "pipe", err, nil)
+	defer in.Close()
+	cmd := w.Command(t.Context(), harness.Binary(), "exec", "@acme/r", "--", "sh", "-c", "echo x >unsent; echo ready; read line")
+	var said bytes.Buffer
+	cmd.Stdout, cmd.Stderr = out, &said
+	stdin, err := cmd.StdinPipe()
+	checkErr(t, "pipe", err, nil)
+	checkErr(t, "start", cmd.Start(), nil)
+	out.Close()
+	if _, err := in.Read(make([]byte, 6)); err != nil {
+		t.Fatal(err)
+	}
+	var status struct{ Mounts []struct{ PID int } }
+	checkErr(t, "status", json.Unmarshal([]byte(w.MustRun("status", "--json")), &status), nil)
+	checkErr(t, "kill", syscall.Kill(status.Mounts[0].PID, syscall.SIGKILL), nil)
+	stdin.Close()
+	cmd.Wait()
+	if code := cmd.ProcessState.ExitCode(); code == 0 || !contains(said.String(), "wsmount: ", "hint: ") {
+		t.Errorf("got %d\n%s", code, &said)
+	}
+	nothingLeft(t, w)
+	if r := inSandbox(w, "@acme/r", "cat unsent"); r.Out != "x\n" || !has("unsent") {
+		t.Errorf("the next command: got %d, %q; in the store: %v\n%s", r.Code, r.Out, has("unsent"), r.Err)
+	}
 }
 
 // Whoever is killed, the command ends and what it wrote is sent.

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -73,19 +72,19 @@ func execAction(c *cli.Context) error {
 func (p *execPlan) run(c *cli.Context) error {
 	at, err := p.attachAll(c)
 	if err != nil {
-		return errors.Join(err, at.finish(c))
+		return firstOf(c, err, at.finish(c))
 	}
 	slices.Sort(p.notes) // several mounts say the same
 	printNotes(c, slices.Compact(p.notes))
 	if err := at.turn(c, "turn-start"); err != nil {
-		return errors.Join(err, at.finish(c))
+		return firstOf(c, err, at.finish(c))
 	}
 	res, err := sandbox.Run(c.Context, p.spec)
 	at.closeDirs()
 	if err == nil {
 		err = at.turn(c, "turn-end")
 	}
-	err = errors.Join(err, at.finish(c))
+	err = firstOf(c, err, at.finish(c))
 	if res.TimedOut {
 		return exit.New(codeTimedOut, "the command was ended: its time of %s was over", p.spec.Limits.Time).
 			Hint("raise limits.timeout_ms of the sandbox block, or give --timeout")
@@ -97,6 +96,17 @@ func (p *execPlan) run(c *cli.Context) error {
 		printError(c.App.ErrWriter, exit.From(err))
 	}
 	return silent(exit.Code(res.Code))
+}
+
+// firstOf returns the first of two errors, having told the second where both are.
+func firstOf(c *cli.Context, first, second error) error {
+	if first == nil {
+		return second
+	}
+	if second != nil {
+		printError(c.App.ErrWriter, exit.From(second))
+	}
+	return first
 }
 
 // An execPlan is what is going to run and what it will see, checked.

@@ -78,6 +78,9 @@ func (m execMount) attach(c *cli.Context) (*attachment, error) {
 	}
 	for end := time.Now().Add(attachLimit); ; {
 		r, err := recordOf(m.tree.StateRoot, place)
+		if err == nil && r != nil && !r.Alive() {
+			r, err = nil, clearDead(r)
+		}
 		var a *attachment
 		if err == nil && r != nil {
 			a, err = join(c.Context, r)
@@ -94,17 +97,28 @@ func (m execMount) attach(c *cli.Context) (*attachment, error) {
 // errTryAgain is part of an error about a mount that comes or goes.
 var errTryAgain = errors.New("")
 
-// recordOf is the record of the living daemon of a working copy, or nil.
+// recordOf is the record of the daemon of a working copy, which may be dead, or nil.
 func recordOf(root, place string) (*state.Record, error) {
 	records, err := state.List(root)
 	if err != nil {
 		return nil, err
 	}
-	i := slices.IndexFunc(records, func(r *state.Record) bool { return r.Dir == place && r.Alive() })
+	i := slices.IndexFunc(records, func(r *state.Record) bool { return r.Dir == place })
 	if i < 0 {
 		return nil, nil
 	}
 	return records[i], nil
+}
+
+// clearDead takes away the mount of a command whose daemon was killed. That of a
+// person, the next mount there takes away.
+func clearDead(r *state.Record) error {
+	if !r.Tied {
+		return nil
+	}
+	_, err := umountDead(r)
+	_ = os.Remove(r.Mountpoint)
+	return err
 }
 
 // mountTied mounts at a directory of its own, which its daemon removes.
@@ -122,7 +136,7 @@ func (m execMount) mountTied(c *cli.Context, place string) (*attachment, error) 
 		return nil, err
 	}
 	r, err := recordOf(m.tree.StateRoot, place)
-	if err == nil && r == nil {
+	if err == nil && (r == nil || !r.Alive()) {
 		err = exit.New(exit.Failed, "the daemon of %s has ended", m.tree.Name).Hint("its log is in %s", place)
 	}
 	if err != nil {
@@ -255,7 +269,12 @@ func (a *attachment) wait(c *cli.Context) error {
 	}
 	var left control.UnmountResult
 	whatStays(r, dirs, &left)
-	if text := staysText(left); text != "" {
+	text := staysText(left)
+	if s, _ := lastStatus(r); s.State != control.Stopped {
+		return errors.Join(exit.New(exit.Unsafe, "the daemon of %s (pid %d) was killed: what it had not sent is kept%s", r.Workspace, r.PID, note(text != "", text)).
+			Hint("run a command again, or mount the workspace, to send it"), clearDead(r))
+	}
+	if text != "" {
 		printNotes(c, []string{text})
 	}
 	return nil

@@ -114,6 +114,7 @@ storage:
     config: { repo: ` + gitRepo + `, branch: main }
     auth: { state: { env: [GITHUB_TOKEN] } }
     sync: { pull: { on: turn-start }, commit: { on: manual }, push: { on: manual } }
+sandbox: { inline: { provider: local, config: {}, mounts: [ { source: workspace, at: /workspace } ] } }
 ---
 `
 
