@@ -3,6 +3,7 @@ package launch
 import (
 	"errors"
 	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -36,6 +37,12 @@ func beChild(child *Process, args []string) int {
 			return 9
 		}
 		os.Stderr.WriteString("last words")
+	case "tied":
+		if err := child.Done(Report{Mountpoint: "/mnt/ws"}); err != nil {
+			return 9
+		}
+		<-child.ParentGone()
+		os.WriteFile(args[1], nil, 0o600)
 	case "failed":
 		child.Failed(exit.New(exit.Denied, "not granted").Hint("ask the host"))
 		return int(exit.Denied)
@@ -119,5 +126,26 @@ func TestEnvironmentIsHandedOver(t *testing.T) {
 	_, err := Background(t.Context(), []string{"environment"})
 	if e := exit.From(err); e == nil || e.What != `has "hunter2\xff=", was started with a secret: false, <nil>` {
 		t.Errorf("got %v", err)
+	}
+}
+
+// A tied child learns that its parent is gone, and not before.
+func TestTied(t *testing.T) {
+	told := filepath.Join(t.TempDir(), "told")
+	report, tie, err := Tied(t.Context(), []string{"tied", told})
+	if err != nil || report.Mountpoint != "/mnt/ws" {
+		t.Fatalf("got %+v, %v", report, err)
+	}
+	if _, err := os.Stat(told); err == nil {
+		t.Error("it believes that its parent is gone")
+	}
+	tie.Close()
+	for end := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+		if _, err := os.Stat(told); err == nil {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatal("it does not learn that its parent is gone")
+		}
 	}
 }

@@ -1,0 +1,67 @@
+package sandbox
+
+import (
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/wsmount/wsmount/cmd/internal/exit"
+)
+
+// What would show more than it should is refused, with what to do.
+func TestCheck(t *testing.T) {
+	dir, err := os.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dir.Close()
+	at := func(paths ...string) (mounts []Mount) {
+		for _, p := range paths {
+			mounts = append(mounts, Mount{At: p})
+		}
+		return mounts
+	}
+	for _, tt := range []struct {
+		name  string
+		spec  Spec
+		check func(*Spec) error
+		code  exit.Code
+	}{
+		{"side by side", Spec{Mounts: at("/workspace", "/workspace2", "/tmp/x")}, (*Spec).checkPlaces, exit.Done},
+		{"over the root", Spec{Mounts: at("/")}, (*Spec).checkPlaces, exit.Manifest},
+		{"in the system", Spec{Mounts: at("/lib64/x")}, (*Spec).checkPlaces, exit.Manifest},
+		{"in another", Spec{Mounts: at("/a/b", "/a")}, (*Spec).checkPlaces, exit.Manifest},
+		{"one place twice", Spec{Mounts: at("/a", "/a")}, (*Spec).checkPlaces, exit.Manifest},
+		{"a state directory elsewhere", Spec{Hidden: []string{"/var/lib/wsmount", ""}}, (*Spec).checkHidden, exit.Done},
+		{"a state directory among the programs", Spec{Hidden: []string{"/usr/local/state"}}, (*Spec).checkHidden, exit.Denied},
+		{"a file", Spec{Stdin: os.Stdin}, (*Spec).checkFiles, exit.Done},
+		{"a directory", Spec{Stdin: dir}, (*Spec).checkFiles, exit.Usage},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			e := exit.From(tt.check(&tt.spec))
+			if tt.code == exit.Done {
+				if e != nil {
+					t.Errorf("got %v", e)
+				}
+				return
+			}
+			if e == nil || e.Code != tt.code || e.Advice == "" {
+				t.Errorf("got %+v, want %v", e, tt.code)
+			}
+		})
+	}
+}
+
+// Limits are set before the command, in the units of the shell, and rounded up.
+func TestLimitsScript(t *testing.T) {
+	got := Limits{CPU: 1500 * time.Millisecond, Memory: 64 << 20}.script()
+	for _, want := range []string{"ulimit -v 65536 ", "ulimit -t 2 "} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%q is not in %q", want, got)
+		}
+	}
+	if !strings.HasSuffix(got, `; exec "$@"`) || (Limits{Time: time.Second}).script() != `exec "$@"` {
+		t.Errorf("the command does not come last: %q", got)
+	}
+}
