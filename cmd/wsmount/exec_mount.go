@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -124,6 +125,9 @@ func clearDead(r *state.Record) error {
 // mountTied mounts at a directory of its own, which its daemon removes.
 func (m execMount) mountTied(c *cli.Context, place string) (*attachment, error) {
 	dir, err := os.MkdirTemp("", "wsmount-exec-")
+	if err == nil {
+		dir, err = filepath.Abs(dir)
+	}
 	if err != nil {
 		return nil, exit.New(exit.Failed, "no place to mount at: %w", err).Hint("set TMPDIR to a directory that you may write")
 	}

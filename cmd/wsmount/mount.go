@@ -90,6 +90,9 @@ func mountAction(c *cli.Context) error {
 	switch {
 	case isChild:
 		signals := stopSignals() // before anything is mounted that would be left behind
+		if child.ParentGone() != nil {
+			defer os.Remove(c.Args().Get(1)) // it was made for this mount
+		}
 		return withMount(c, kernel, child.ParentGone() != nil, func(d *daemon.Daemon, already *daemon.Tree, err error) error {
 			return serveChild(child, signals, d, already, err)
 		})
@@ -176,11 +179,7 @@ func serveChild(child *launch.Process, signals <-chan os.Signal, d *daemon.Daemo
 		stop <- syscall.SIGTERM
 		return errors.Join(err, d.Run(stop))
 	}
-	err = d.Run(signals)
-	if child.ParentGone() != nil {
-		_ = os.Remove(report.Mountpoint) // the directory was made for the mount
-	}
-	return silent(exit.From(orDone(err)).Code)
+	return silent(exit.From(orDone(d.Run(signals))).Code)
 }
 
 // tie makes the process that started a tied mount the first of its users.
