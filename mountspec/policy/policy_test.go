@@ -191,3 +191,16 @@ func anyLayer(t *rapid.T) Layer {
 	}
 	return Layer{Policy: p, Source: "s", Level: "workspace"}
 }
+
+// A count of sandboxes that nobody keeps stands against a command in one.
+func TestLimitsOfSandboxes(t *testing.T) {
+	p := mountspec.Policy{Grants: []mountspec.Grant{allow("operator://bob", "sandbox:*")}, Limits: []mountspec.Limit{{Kind: "max-concurrent-sandboxes", Value: 1}}}
+	r := Request{Principal: "operator://bob", Action: Execute, At: now}
+	if d := Evaluate([]Layer{layer(p)}, r); d.Allow || d.Reason != LimitExceeded {
+		t.Errorf("with the limit: got %+v", d)
+	}
+	p.Limits = nil
+	if d := Evaluate([]Layer{layer(p)}, r); !d.Allow {
+		t.Errorf("without it: got %+v", d)
+	}
+}
