@@ -72,6 +72,11 @@
 // is under way at once, of the working copies of one mount together, stays within
 // Options.Fetches.
 //
+// A backend that refuses is tried again for half of Options.Patience, at least each
+// second: it can be restarted in that time, and no reader hears of it. When it has
+// refused for that long, further reads fail after a second, until one is answered;
+// each asks, so that the first after its return is.
+//
 // # Pulling
 //
 // A new version of a file is a new inode under the old name: who has the old

@@ -121,7 +121,7 @@ func (v *Volume) fetchSlot(ctx context.Context) (release func(), err error) {
 func (v *Volume) fetchRange(w *waiting, x table.Ino, oi *openInode, off, n int64, to io.WriterAt) error {
 	var last providers.Locator
 	var got reach
-	return v.retry(w, func(ctx context.Context) error {
+	return v.retryRead(w, func(ctx context.Context) error {
 		for {
 			v.mu.Lock()
 			o, outdated := v.whereaboutsOf(x), oi != nil && oi.outdated(v.table.Inode(x))
@@ -300,7 +300,7 @@ func (v *Volume) fetchTarget(op *fs.Op, x table.Ino) error {
 		return fs.ErrStale
 	}
 	var target []byte
-	err := w.cause(v.retry(w, func(ctx context.Context) (err error) {
+	err := w.cause(v.retryRead(w, func(ctx context.Context) (err error) {
 		target, _, err = providers.Fetch(ctx, v.p, was.at, providers.ReadOptions{Version: was.version, Length: maxTarget + 1})
 		return err
 	}))

@@ -59,6 +59,7 @@ type puller struct {
 	failing   time.Time               // since when listings are late, or not answered; zero: they are answered
 	gone      time.Time               // since when they fail, however long one waits; zero: they do not
 	usual     time.Duration           // what a listing takes
+	refusals  refusals                // of reads
 	halts     [2]*Halt
 	kept      [2]*Halt // those that the next run knows of, as soon as not unkept
 	unkept    bool

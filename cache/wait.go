@@ -135,9 +135,15 @@ const (
 // retry runs attempt until it succeeds, fails for good, or ctx ends; then the
 // error is that of the last attempt.
 func (v *Volume) retry(ctx context.Context, attempt func(ctx context.Context) error) error {
-	for d := firstPause; ; d = min(2*d, longest) {
+	return v.retryWhile(ctx, longest, func(error) bool { return true }, attempt)
+}
+
+// retryWhile is retry with pauses of at most so long, as long as hope says that
+// another attempt may be worth it.
+func (v *Volume) retryWhile(ctx context.Context, most time.Duration, hope func(err error) bool, attempt func(ctx context.Context) error) error {
+	for d := firstPause; ; d = min(2*d, most) {
 		err := attempt(ctx)
-		if err == nil || !again(err) {
+		if err == nil || !again(err) || !hope(err) {
 			return err
 		}
 		v.o.Log.Debug("will try again", "in", d, "err", err)
