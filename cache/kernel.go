@@ -12,7 +12,7 @@ import (
 func timeOf(ns int64) time.Time { return time.Unix(0, ns) }
 
 // dirSize is what stat shows as the size of a directory. One that was removed
-// has none, as on ext4.
+// has none, as on ext4; one that was replaced by another keeps it.
 const dirSize = 4096
 
 // blockSize is st_blksize.

@@ -199,6 +199,10 @@ func (v *Volume) rename(from, to *place) {
 	}
 	v.relocated(from, to)
 	if to.there() {
+		if isDir(to.n) { // who is in it sees what ext4 shows, other than of one that rmdir took
+			n := v.table.Edit(to.ino)
+			n.Size, n.Blocks = dirSize, dirSize/512
+		}
 		v.cut(to.ino)
 	}
 }
