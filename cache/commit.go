@@ -173,6 +173,10 @@ func (v *Volume) miss(paths []string) {
 	v.missed = v.missed[:min(len(v.missed), maxMissed)]
 }
 
+// Missed are the conflicts that no report has told of yet, for who follows an event
+// without a Commit or a Pull. It tells of each once.
+func (v *Volume) Missed() []string { return v.tellMissed(nil) }
+
 // tellMissed adds to a report what nobody was told of yet.
 func (v *Volume) tellMissed(conflicts []string) []string {
 	v.mu.Lock()

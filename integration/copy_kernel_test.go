@@ -316,3 +316,33 @@ func commandOf(pid string) string {
 	b, _ := os.ReadFile("/proc/" + pid + "/cmdline")
 	return string(b)
 }
+
+// What a sandbox writes to a file that it has bind-mounted, and that others have
+// changed since, is a conflict like any other to who ends the turn.
+func TestCopyConflictOfABoundFile(t *testing.T) {
+	harness.RequireRoot(t)
+	for policy, left := range map[string]string{"split-conflicts": "theirs", "last-writer-wins": "ours"} {
+		t.Run(policy, func(t *testing.T) {
+			c := copyFlavour{name: "store", sync: stored + ", conflict: {policy: " + policy + "}"}.mount(t)
+			write(t, c.Dir+"/config", "one")
+			c.mustSettle()
+			outside := filepath.Join(t.TempDir(), "bound")
+			write(t, outside, "")
+			mountInside(t, c.Dir+"/config", outside, "", unix.MS_BIND)
+			c.tamper("config", []byte("theirs"))
+			if err := c.pullNow(); err != nil {
+				t.Fatal(err)
+			}
+			write(t, outside, "ours")
+			if r := c.w.Run("event", c.Dir, "turn-end"); r.Code != 8 || !strings.Contains(r.Out, "conflicts 1,") {
+				t.Errorf("turn-end: %+v, want 1 conflict and exit 8", r)
+			}
+			if got, err := os.ReadFile(c.Dir + "/config"); err != nil || string(got) != left {
+				t.Errorf("got %q, %v, want %q", got, err, left)
+			}
+			if r := c.w.Run("event", c.Dir, "turn-end"); r.Code != 0 {
+				t.Errorf("the next turn: %+v", r)
+			}
+		})
+	}
+}

@@ -186,6 +186,7 @@ func (k *keeper) handle(ctx context.Context, e lifecycle.Event) (out control.Eve
 	k.follow(name, e.Payload)
 	if k.events {
 		err = errors.Join(err, k.do(ctx, name, e.Payload, &out))
+		k.missed(&out)
 	}
 	k.ended(name)
 	return out, err

@@ -65,6 +65,15 @@ func (k *keeper) conflicts(paths []string, out *control.EventResult) {
 	}
 }
 
+// missed adds the conflicts that a close found since the last event, and that
+// neither commit nor pull of this one told of.
+func (k *keeper) missed(out *control.EventResult) {
+	_ = k.copy.use(k.ctx, func(context.Context) error { // closed, it has told of them already
+		k.conflicts(k.copy.Missed(), out)
+		return nil
+	})
+}
+
 // unresolved adds the conflicts that wait for a person: nothing of them is pushed.
 func (k *keeper) unresolved(out *control.EventResult) {
 	_ = k.copy.use(k.ctx, func(context.Context) error { // closed, it has told of them already
