@@ -60,8 +60,22 @@ func (r *sharing) look(path string) (content []byte, lostName func() bool, ok bo
 func (r *sharing) check(path string, content []byte) {
 	r.t.Helper()
 	if !r.ledger.has(Digest(content)) {
-		r.fail([]string{path}, "%s has content that nobody wrote: %d bytes, %.80q", path, len(content), content)
+		r.fail([]string{path}, "%s has content that nobody wrote: %d bytes, of %s", path, len(content), makers(content))
 	}
+}
+
+// makers says of which contents there are lines, from where on in each case.
+func makers(content []byte) string {
+	var all []string
+	var last string
+	at := 0
+	for line := range strings.Lines(string(content)) {
+		if line != last {
+			all = append(all, fmt.Sprintf("%d: %q", at, line[:min(len(line), 80)]))
+		}
+		at, last = at+len(line), line
+	}
+	return strings.Join(all[:min(len(all), 12)], ", ")
 }
 
 // take gives what is at a path a name that nobody else uses, and reads it there.
