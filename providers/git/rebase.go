@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"maps"
 	"slices"
 
 	"github.com/wsmount/wsmount/providers"
@@ -108,14 +107,10 @@ func (s *rebasing) replay(c id) error {
 		return err
 	}
 	before := s.nodes.root.id
-	dir := func(tree id) *node { return &node{mode: object.ModeDir, id: tree} }
-	root, err := s.entry("", dir(parent.Tree), s.nodes.root, dir(commit.Tree))
+	m := &merging{rebasing: s, base: treeNode(parent.Tree), ours: s.nodes.root, theirs: treeNode(commit.Tree)}
+	root, err := m.merge()
 	if err != nil {
 		return err
-	}
-	if root == nil {
-		root = dir(id{})
-		root.mine, root.dir = true, map[string]*node{}
 	}
 	tree, err := root.save(s.batch)
 	if err != nil || tree == before {
@@ -124,101 +119,6 @@ func (s *rebasing) replay(c id) error {
 	s.nodes.root = root
 	s.tip, err = s.batch.Add(odb.Commit, object.Moved(raw, tree, s.tip))
 	return err
-}
-
-// entry is what a name has when what changed from base to theirs is changed in
-// ours; nil stands for nothing, in all of them.
-func (s *rebasing) entry(path string, base, ours, theirs *node) (*node, error) {
-	switch {
-	case equal(base, theirs), equal(ours, theirs):
-		return ours, nil
-	case equal(base, ours):
-		return theirs, nil
-	case (base == nil || isTree(base)) && isTree(ours) && isTree(theirs):
-		return s.directory(path, base, ours, theirs)
-	case isFile(base) && isFile(ours) && isFile(theirs):
-		return s.file(path, base, ours, theirs)
-	}
-	return nil, fmt.Errorf("%s: changed on both sides: %w", path, providers.ErrConflict)
-}
-
-func isTree(n *node) bool { return n != nil && n.isDir() }
-
-func isFile(n *node) bool { return n != nil && !n.looksDir() && !n.mode.IsLink() }
-
-// equal compares entries as they are in a tree.
-func equal(a, b *node) bool {
-	if a == nil || b == nil {
-		return a == b
-	}
-	return !a.mine && !b.mine && a.mode == b.mode && a.id == b.id
-}
-
-func (s *rebasing) directory(path string, base, ours, theirs *node) (*node, error) {
-	if base == nil {
-		base = &node{mode: object.ModeDir}
-	}
-	for _, n := range []*node{base, ours, theirs} {
-		if err := s.nodes.load(n); err != nil {
-			return nil, err
-		}
-	}
-	names := maps.Clone(base.dir)
-	maps.Copy(names, theirs.dir)
-	made, err := s.nodes.own(ours)
-	if err != nil {
-		return nil, err
-	}
-	for _, name := range slices.Sorted(maps.Keys(names)) {
-		n, err := s.entry(path+"/"+name, base.dir[name], made.dir[name], theirs.dir[name])
-		if err != nil {
-			return nil, err
-		}
-		if n == nil {
-			delete(made.dir, name)
-		} else {
-			made.dir[name] = n
-		}
-	}
-	if len(made.dir) == 0 {
-		return nil, nil
-	}
-	return made, nil
-}
-
-// file merges contents, and modes by themselves.
-func (s *rebasing) file(path string, base, ours, theirs *node) (*node, error) {
-	n := &node{mode: ours.mode, id: ours.id, size: ours.size}
-	if base.mode != theirs.mode {
-		n.mode = theirs.mode
-	}
-	switch {
-	case base.id == theirs.id || ours.id == theirs.id:
-		return n, nil
-	case base.id == ours.id:
-		n.id, n.size = theirs.id, theirs.size
-		return n, nil
-	}
-	var texts [3][]byte
-	for i, side := range []*node{base, ours, theirs} {
-		var err error
-		if texts[i], err = s.text(side.id); err != nil {
-			return nil, err
-		}
-	}
-	merged, ok := []byte(nil), false
-	if texts[0] != nil && texts[1] != nil && texts[2] != nil {
-		merged, ok = s.combine(texts[0], texts[1], texts[2])
-	}
-	if !ok {
-		return nil, fmt.Errorf("%s: changed on both sides: %w", path, providers.ErrConflict)
-	}
-	var err error
-	if n.id, err = s.batch.Add(odb.Blob, merged); err != nil {
-		return nil, err
-	}
-	n.size, s.made[n.id] = int64(len(merged)), merged
-	return n, nil
 }
 
 // text is a content; nil for one that is too large to be merged.

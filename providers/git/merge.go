@@ -1,0 +1,196 @@
+package git
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/wsmount/wsmount/providers"
+	"github.com/wsmount/wsmount/providers/git/internal/object"
+	"github.com/wsmount/wsmount/providers/git/internal/odb"
+)
+
+// merging makes the change from base to theirs in ours. What one side has renamed
+// without changing it, and the other changed, is changed under its new name.
+type merging struct {
+	*rebasing
+	base, ours, theirs *node // trees
+
+	moved [2]*renames // by ours and by theirs; nil: not looked for yet
+	late  []follower
+}
+
+func treeNode(tree id) *node { return &node{mode: object.ModeDir, id: tree} }
+
+func (m *merging) merge() (*node, error) {
+	if err := m.checkRenames(); err != nil {
+		return nil, err
+	}
+	root, err := m.tree("", m.base, m.ours, m.theirs)
+	if err != nil {
+		return nil, err
+	}
+	if root == nil {
+		root = treeNode(id{})
+		root.mine, root.dir = true, map[string]*node{}
+	}
+	return m.follow(root)
+}
+
+func clash(path string) error {
+	return fmt.Errorf("%s: changed on both sides: %w", path, providers.ErrConflict)
+}
+
+// entry is what a name has when what changed from base to theirs is changed in
+// ours; nil stands for nothing, in all of them. A file may have taken the place of
+// a directory on one side: they are merged apart, and only one may be left.
+func (m *merging) entry(path string, base, ours, theirs *node) (*node, error) {
+	switch {
+	case equal(base, theirs), equal(ours, theirs):
+		return ours, nil
+	case equal(base, ours):
+		return theirs, nil
+	}
+	file, err := m.leaf(path, leafOf(base), leafOf(ours), leafOf(theirs))
+	if err != nil {
+		return nil, err
+	}
+	tree, err := m.tree(path, treeOf(base), treeOf(ours), treeOf(theirs))
+	switch {
+	case err != nil:
+		return nil, err
+	case file != nil && tree != nil:
+		return nil, clash(path)
+	case file != nil:
+		return file, nil
+	}
+	return tree, nil
+}
+
+// leafOf is what is not a directory, and treeOf what is.
+func leafOf(n *node) *node {
+	if isTree(n) {
+		return nil
+	}
+	return n
+}
+
+func treeOf(n *node) *node {
+	if isTree(n) {
+		return n
+	}
+	return nil
+}
+
+// leaf is entry for what is no directory.
+func (m *merging) leaf(path string, base, ours, theirs *node) (*node, error) {
+	switch {
+	case equal(base, theirs), equal(ours, theirs):
+		return ours, nil
+	case equal(base, ours):
+		return theirs, nil
+	case ours == nil:
+		return nil, m.followTo(path, byOurs, base, theirs)
+	case theirs == nil:
+		return nil, m.followTo(path, byTheirs, base, ours)
+	}
+	if base == nil {
+		base = m.fromSame(path)
+	}
+	if base == nil && isFile(ours) && isFile(theirs) && ours.mode == theirs.mode && (ours.id == emptyBlob || theirs.id == emptyBlob) {
+		base = &node{mode: ours.mode, id: emptyBlob} // as if it had been made without content before
+	}
+	if isFile(base) && isFile(ours) && isFile(theirs) {
+		return m.file(path, base, ours, theirs)
+	}
+	return nil, clash(path)
+}
+
+func isTree(n *node) bool { return n != nil && n.isDir() }
+
+func isFile(n *node) bool { return n != nil && !n.looksDir() && !n.mode.IsLink() }
+
+// equal compares entries as they are in a tree.
+func equal(a, b *node) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return !a.mine && !b.mine && a.mode == b.mode && a.id == b.id
+}
+
+// tree is entry for directories.
+func (m *merging) tree(path string, base, ours, theirs *node) (*node, error) {
+	switch {
+	case equal(base, theirs), equal(ours, theirs):
+		return ours, nil
+	case equal(base, ours):
+		return theirs, nil
+	}
+	sides := [3]*node{base, ours, theirs}
+	names := map[string]*node{}
+	for i, n := range sides {
+		if n == nil {
+			n = &node{mode: object.ModeDir, dir: map[string]*node{}}
+			sides[i] = n
+		}
+		if err := m.nodes.load(n); err != nil {
+			return nil, err
+		}
+		maps.Copy(names, n.dir)
+	}
+	base, theirs = sides[0], sides[2]
+	made, err := m.nodes.own(sides[1])
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		n, err := m.entry(path+"/"+name, base.dir[name], made.dir[name], theirs.dir[name])
+		if err != nil {
+			return nil, err
+		}
+		if n == nil {
+			delete(made.dir, name)
+		} else {
+			made.dir[name] = n
+		}
+	}
+	if len(made.dir) == 0 {
+		return nil, nil
+	}
+	return made, nil
+}
+
+// file merges contents, and modes by themselves.
+func (s *rebasing) file(path string, base, ours, theirs *node) (*node, error) {
+	n := &node{mode: ours.mode, id: ours.id, size: ours.size}
+	if base.mode != theirs.mode {
+		n.mode = theirs.mode
+	}
+	switch {
+	case base.id == theirs.id || ours.id == theirs.id:
+		return n, nil
+	case base.id == ours.id:
+		n.id, n.size = theirs.id, theirs.size
+		return n, nil
+	}
+	var texts [3][]byte
+	for i, side := range []*node{base, ours, theirs} {
+		var err error
+		if texts[i], err = s.text(side.id); err != nil {
+			return nil, err
+		}
+	}
+	merged, ok := []byte(nil), false
+	if texts[0] != nil && texts[1] != nil && texts[2] != nil {
+		merged, ok = s.combine(texts[0], texts[1], texts[2])
+	}
+	if !ok {
+		return nil, fmt.Errorf("%s: changed on both sides: %w", path, providers.ErrConflict)
+	}
+	var err error
+	if n.id, err = s.batch.Add(odb.Blob, merged); err != nil {
+		return nil, err
+	}
+	n.size, s.made[n.id] = int64(len(merged)), merged
+	return n, nil
+}
