@@ -148,7 +148,10 @@ func (v *Volume) mergeTexts(base, ours, theirs []byte) (merged lines.Merged, ok 
 }
 
 // combineTexts is mergeTexts as a providers.Combine.
-func (v *Volume) combineTexts(base, a, b []byte) ([]byte, bool) {
+func (v *Volume) combineTexts(base, a, b []byte, union bool) ([]byte, bool) {
+	if union && v.o.Policy.Conflict.combines() && lines.Text(base) && lines.Text(a) && lines.Text(b) {
+		return lines.Union(base, a, b), true
+	}
 	merged, ok := v.mergeTexts(base, a, b)
 	return merged.Content, ok && merged.Conflicts == 0
 }

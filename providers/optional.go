@@ -341,8 +341,9 @@ type Rebaser interface {
 
 // Combine is the content that a file gets whose content base became a in one
 // revision and b in another; ok is false when only a person can say. It must
-// not keep what it is given.
-type Combine func(base, a, b []byte) (content []byte, ok bool)
+// not keep what it is given. union says that the file is declared to keep the lines of
+// both, a's first.
+type Combine func(base, a, b []byte, union bool) (content []byte, ok bool)
 
 // Meter tells what a provider asked of its service. It is no ability, since it
 // changes nothing and promises nothing: whoever opened the provider asks it by

@@ -32,9 +32,9 @@
 //
 // # Tree
 //
-// Names, content and links are the repository's, byte for byte; nothing that
-// .gitattributes asks for is done. Of attributes there is only whether a file may
-// be executed. A directory is there as long as something is in it. A submodule is
+// Names, content and links are the repository's, byte for byte; of what
+// .gitattributes asks for nothing is done but merge=union, where commits are made
+// anew. Of attributes there is only whether a file may be executed. A directory is there as long as something is in it. A submodule is
 // a directory without entries, in which nothing can be made. Not shown, and left
 // as they are, are entries that no file system here could show: ".", "..", names
 // over 255 bytes, and whatever some system takes for ".git". That name cannot be

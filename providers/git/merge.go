@@ -97,8 +97,14 @@ func (m *merging) leaf(path string, base, ours, theirs *node) (*node, error) {
 	if base == nil {
 		base = m.fromSame(path)
 	}
-	if base == nil && isFile(ours) && isFile(theirs) && ours.mode == theirs.mode && (ours.id == emptyBlob || theirs.id == emptyBlob) {
-		base = &node{mode: ours.mode, id: emptyBlob} // as if it had been made without content before
+	if base == nil && isFile(ours) && isFile(theirs) && ours.mode == theirs.mode {
+		union, err := m.isUnion(m.ours, path)
+		if err != nil {
+			return nil, err
+		}
+		if union || ours.id == emptyBlob || theirs.id == emptyBlob {
+			base = &node{mode: ours.mode, id: emptyBlob} // as if it had been made without content before
+		}
 	}
 	if isFile(base) && isFile(ours) && isFile(theirs) {
 		return m.file(path, base, ours, theirs)
@@ -182,7 +188,11 @@ func (s *rebasing) file(path string, base, ours, theirs *node) (*node, error) {
 	}
 	merged, ok := []byte(nil), false
 	if texts[0] != nil && texts[1] != nil && texts[2] != nil {
-		merged, ok = s.combine(texts[0], texts[1], texts[2])
+		union, err := s.isUnion(s.nodes.root, path)
+		if err != nil {
+			return nil, err
+		}
+		merged, ok = s.combine(texts[0], texts[1], texts[2], union)
 	}
 	if !ok {
 		return nil, fmt.Errorf("%s: changed on both sides: %w", path, providers.ErrConflict)

@@ -126,6 +126,9 @@ func (s *rebasing) text(b id) ([]byte, error) {
 	if text, ok := s.made[b]; ok {
 		return text, nil
 	}
+	if b == emptyBlob { // which need not be here
+		return []byte{}, nil
+	}
 	size, err := s.repo.objects.Size(b)
 	if err != nil || size > mostCombined {
 		return nil, err

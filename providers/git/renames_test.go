@@ -138,7 +138,7 @@ func (g *mergeGen) edit(text string) string {
 
 // combineLines merges texts of equally many lines, none of which were made anew
 // beside another.
-func combineLines(base, a, b []byte) ([]byte, bool) {
+func combineLines(base, a, b []byte, _ bool) ([]byte, bool) {
 	x, y, z := bytes.SplitAfter(base, []byte("\n")), bytes.SplitAfter(a, []byte("\n")), bytes.SplitAfter(b, []byte("\n"))
 	var out []byte
 	for i := range x {

@@ -75,7 +75,7 @@ func (t *threeWay) entry(path string, base, ours, theirs *node) *node {
 	case (base == nil || isDir(base)) && isDir(ours) && isDir(theirs):
 		return t.dir(path, base, ours, theirs)
 	case isFile(base) && isFile(ours) && isFile(theirs) && base.attr.Equal(theirs.attr):
-		if content, ok := t.combine(base.content, ours.content, theirs.content); ok {
+		if content, ok := t.combine(base.content, ours.content, theirs.content, false); ok {
 			return t.mint.file(content, providers.WriteOptions{Attr: ours.attr, Metadata: ours.metadata})
 		}
 	}

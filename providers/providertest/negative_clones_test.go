@@ -297,7 +297,7 @@ var cloneMistakes = []struct {
 	}, []string{"rebase/line"}},
 	{"a rebase takes one side where nobody can say", func(b *brokenClone, r *memory.Repository) {
 		b.rebase = func(ctx context.Context, base, from, onto providers.Revision, _ providers.Combine) (providers.Revision, error) {
-			return r.Rebase(ctx, base, from, onto, func(_, a, _ []byte) ([]byte, bool) { return a, true })
+			return r.Rebase(ctx, base, from, onto, func(_, a, _ []byte, _ bool) ([]byte, bool) { return a, true })
 		}
 	}, []string{"rebase/conflict"}},
 	{"a rebase begins where the histories part", func(b *brokenClone, r *memory.Repository) {

@@ -8,7 +8,7 @@ import (
 
 // halves takes the change of the side that changed the first line, and of the
 // other the rest.
-func halves(base, a, b []byte) ([]byte, bool) {
+func halves(base, a, b []byte, _ bool) ([]byte, bool) {
 	cut := func(text []byte) (string, string) {
 		first, rest, _ := strings.Cut(string(text), "\n")
 		return first, rest

@@ -1,0 +1,108 @@
+package git
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// What attributes say of merging is what git reads in them.
+func TestMergeDriverAsGit(t *testing.T) {
+	c := &mergeCases{t: t, dir: t.TempDir()}
+	if _, err := c.git(nil, "init", "-q"); err != nil {
+		t.Skip("the program git, which this is compared with, is missing")
+	}
+	paths := []string{"a.log", "d/a.log", "d/e/a.log", "d/log", "x y.log", "CHANGES", "d/CHANGES", "log/a", "*.log"}
+	for _, text := range []string{
+		"*.log merge=union", "/*.log merge=union", "d/*.log merge=union", "d/** merge=union", "**/a.log merge=union", "d/**/a.log merge=union",
+		"*.log merge=union\na.log -merge", "*.log merge=union\n/a.log !merge", "*.log text merge=union eol=lf # no", "# *.log merge=union",
+		"\"x y.log\" merge=union", "log merge=union", "log/ merge=union", "/ merge=union", "CHANGES merge=ours\nd/CHANGES merge=union",
+		"  *.log   merge=union  \r\n", "*.log binary", "*.log merge", "*.log", "", "d merge=union", "[ab].log merge=union", "a.lo? merge=union",
+	} {
+		if err := os.WriteFile(filepath.Join(c.dir, attributesName), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range paths {
+			out, err := c.git(nil, "check-attr", "-z", "merge", "--", path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := strings.HasSuffix(out, "\x00union\x00")
+			driver, _ := mergeDriver(text, strings.Split(path, "/"))
+			if got := driver == "union"; got != want {
+				t.Errorf("%q of %s: got %v, git %v", text, path, got, want)
+			}
+		}
+	}
+}
+
+// Of a file that is declared so the lines of both sides are kept, in the order of
+// git's union; of others nothing is.
+func TestUnion(t *testing.T) {
+	for name, c := range map[string]struct{ attributes, base, ours, theirs string }{
+		"both appended":      {"*.log merge=union\n", "a\n", "a\nx\n", "a\ny\nz\n"},
+		"both made":          {"*.log merge=union\n", "", "x\n", "y\n"},
+		"both changed":       {"*.log merge=union\n", "a\nb\nc\n", "a\nx\nc\n", "a\ny\nc\n"},
+		"not declared":       {"*.txt merge=union\n", "a\n", "a\nx\n", "a\ny\n"},
+		"declared otherwise": {"*.log merge=union\ndir/a.log -merge\n", "a\n", "a\nx\n", "a\ny\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tree := func(log string) genTree {
+				tree := genTree{attributesName: {"100644", c.attributes}, "other": {"100644", "other\n"}}
+				if log != "" {
+					tree["dir/a.log"] = genFile{"100644", log}
+				}
+				return tree
+			}
+			g := &mergeCases{t: t, dir: t.TempDir()}
+			first := g.commit(0, tree(c.base))
+			g.commit(first, tree(c.ours))
+			g.commit(first, tree(c.theirs))
+			r, ids := g.load()
+			if err := os.WriteFile(filepath.Join(g.dir, "info", "attributes"), []byte(c.attributes), 0o600); err != nil {
+				t.Fatal(err) // where git without files looks
+			}
+			want, conflict := g.git(nil, "merge-tree", "--write-tree", ids[2].String(), ids[3].String())
+			tip, err := r.rebase(t.Context(), ids[1], ids[3], ids[2], func(base, a, b []byte, union bool) ([]byte, bool) {
+				if !union {
+					return nil, false
+				}
+				return g.union(base, a, b), true
+			})
+			if (err != nil) != (conflict != nil) {
+				t.Fatalf("got %v, git %v", err, conflict)
+			}
+			if err != nil {
+				return
+			}
+			commit, err := r.commit(tip)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := commit.Tree.String() + "\n"; got != want {
+				log, _ := g.git(nil, "show", tip.String()+":dir/a.log")
+				t.Errorf("got tree %s, git has %s: %q", got, want, log)
+			}
+		})
+	}
+}
+
+// union is git's of three texts.
+func (c *mergeCases) union(texts ...[]byte) []byte {
+	c.t.Helper()
+	args := []string{"merge-file", "-p", "--union"}
+	for _, i := range []int{1, 0, 2} {
+		path := filepath.Join(c.dir, fmt.Sprintf("text%d", i))
+		if err := os.WriteFile(path, texts[i], 0o600); err != nil {
+			c.t.Fatal(err)
+		}
+		args = append(args, path)
+	}
+	out, err := c.git(nil, args...)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return []byte(out)
+}
