@@ -86,3 +86,38 @@ func TestGitByCommit(t *testing.T) {
 		t.Errorf("the commit of the restore differs from what was restored: %s", again)
 	}
 }
+
+// What was committed here and not pushed goes where another has renamed the file
+// meanwhile, and of a log that is declared so the lines of both are kept, as long
+// as nobody has changed the same.
+func TestGitFollowsRenames(t *testing.T) {
+	t.Parallel()
+	g := newGitStage(t)
+	g.seed()
+	g.other.Write(map[string]string{".gitattributes": "*.log merge=union\n", "work.log": "begin\n"})
+	g.other.Commit("main", "a log")
+	g.workspace("moved", "pull: {on: turn-start}, commit: {on: manual}, push: {on: manual}")
+	m := g.w.Mount("@acme/moved")
+	g.check(os.WriteFile(m.Dir+"/docs/a.md", []byte("ours\n"), 0o644))
+	g.check(os.Rename(m.Dir+"/docs/deep", m.Dir+"/deeper"))
+	g.check(os.WriteFile(m.Dir+"/work.log", []byte("begin\nours\n"), 0o644))
+	g.w.MustRun("commit", m.Dir)
+
+	g.other.Git("mv", "docs/a.md", "plan.md")
+	g.other.Write(map[string]string{"docs/deep/er/b.md": "theirs\n", "work.log": "begin\ntheirs\n"})
+	g.other.Commit("main", "theirs")
+	g.w.MustRun("pull", m.Dir)
+	for path, want := range map[string]string{"plan.md": "ours\n", "deeper/er/b.md": "theirs\n", "work.log": "begin\ntheirs\nours\n"} {
+		if got, err := os.ReadFile(filepath.Join(m.Dir, path)); err != nil || string(got) != want {
+			t.Errorf("%s is %q, %v; want %q", path, got, err, want)
+		}
+	}
+	for _, path := range []string{"docs/a.md", "docs/deep"} {
+		if _, err := os.Lstat(filepath.Join(m.Dir, path)); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s is still there: %v", path, err)
+		}
+	}
+	g.w.MustRun("push", m.Dir)
+	g.arrives(m, "what was made anew")
+	g.sound()
+}
