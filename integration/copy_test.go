@@ -96,7 +96,8 @@ func (f copyFlavour) mount(t testing.TB) *workingCopy {
 	return c
 }
 
-// logs shows the end of what the daemons logged, if the test failed.
+// logs shows the end of what the daemons logged, and the last words of one that
+// crashed, if the test failed.
 func (c *workingCopy) logs() {
 	if !c.t.Failed() {
 		return
@@ -105,6 +106,9 @@ func (c *workingCopy) logs() {
 	for _, file := range all {
 		text, _ := os.ReadFile(file)
 		c.t.Logf("%s:\n%s", file, text[max(0, len(text)-8000):])
+		if text, err := os.ReadFile(filepath.Join(filepath.Dir(file), "crash.log")); err == nil && len(text) > 0 {
+			c.t.Logf("crashed:\n%s", text[:min(len(text), 200_000)])
+		}
 	}
 }
 
