@@ -43,7 +43,8 @@ func TestClaimIsTold(t *testing.T) {
 
 // The same, when a pull comes first; one that is put off tells of nothing.
 func TestClaimIsToldByAPull(t *testing.T) {
-	w := newScene(t, holding("f", "one"), func(_ *world, o *Options) { o.Policy.NoWait = true })
+	w := newScene(t, holding("f", "one"), unwaited)
+	w.ok(w.put("unsent", "x"))
 	o := w.open("f", syscall.O_RDWR)
 	w.tamper("f", "theirs")
 	w.pull()

@@ -32,6 +32,7 @@ func (v *Volume) pullRevision(w *waiting, s revisions) (PullReport, error) {
 	if err := v.knowUpstream(w, s); err != nil {
 		return PullReport{}, err
 	}
+	had := v.upstream()
 	var to providers.Revision
 	err := v.retry(w, func(ctx context.Context) (err error) {
 		to, err = s.Fetch(ctx)
@@ -46,11 +47,12 @@ func (v *Volume) pullRevision(w *waiting, s revisions) (PullReport, error) {
 	w.moved()
 	v.puller.still.Lock()
 	defer v.puller.still.Unlock()
-	return v.advance(w, s, to)
+	return v.advance(w, s, had, to)
 }
 
-// advance moves the head to a revision that was fetched. puller.still is held.
-func (v *Volume) advance(w *waiting, s revisions, to providers.Revision) (PullReport, error) {
+// advance moves the head to a revision that was fetched, of a remote that was known
+// to have another before it was asked. puller.still is held.
+func (v *Volume) advance(w *waiting, s revisions, had, to providers.Revision) (PullReport, error) {
 	// What a set whose outcome is open did is in the head, or never will be.
 	if err := v.retry(w, v.engine.settleStill); err != nil {
 		return PullReport{}, err
@@ -69,7 +71,7 @@ func (v *Volume) advance(w *waiting, s revisions, to providers.Revision) (PullRe
 	}
 	base := providers.Revision("")
 	if from != "" {
-		if base, err = v.baseOf(w, s, from, to); err != nil {
+		if base, err = v.baseOf(w, s, from, to, had); err != nil {
 			return PullReport{}, err
 		}
 	}

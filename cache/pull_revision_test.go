@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -193,32 +194,39 @@ func TestPullOfARewrittenBranch(t *testing.T) {
 		"pushed before":   func(c *clone) { c.ok(c.put("pushed", "x")); c.commit(); c.push(); c.ok(c.put("ours", "x")); c.commit() },
 	} {
 		for _, policy := range []Conflict{SplitConflicts, Combine} {
-			t.Run(name, func(t *testing.T) {
-				c := newClone(t, seeded(t, "a", "1", "b", "1"), held(policy))
-				c.sees("a: 1", "b: 1")
-				before, _ := c.repo.Head(t.Context())
-				c.there("secret", "s")
-				c.pull()
-				ours(c)
-				c.ok(c.remote.Reset("main", before))
-				c.there("a", "2")
-				c.pull()
-				want := []string{"a: 2", "b: 1"}
-				if name != "nothing of ours" {
-					want = append(want, "ours: x")
-				}
-				c.sees(want...)
-				c.commit()
-				c.push()
-				if got := sorted(listBackend(memory.NewRepository(c.remote, memory.Options{}))); !slices.Equal(got, want) {
-					t.Errorf("there is %q, want %q", got, want)
-				}
-				if !slices.ContainsFunc(c.v.Status().Problems, func(p Problem) bool { return errors.Is(p.Err, errRewritten) }) {
-					t.Errorf("nothing is said of it: %+v", c.v.Status().Problems)
-				}
-			})
+			rewritten(t, name, policy, ours, "2")
+			rewritten(t, name+", and is just older", policy, ours, "1")
 		}
 	}
+}
+
+func rewritten(t *testing.T, name string, policy Conflict, ours func(c *clone), a string) {
+	t.Run(name+" "+string(policy), func(t *testing.T) {
+		c := newClone(t, seeded(t, "a", "1", "b", "1"), held(policy))
+		c.sees("a: 1", "b: 1")
+		before, _ := c.repo.Head(t.Context())
+		c.there("secret", "s")
+		c.pull()
+		ours(c)
+		c.ok(c.remote.Reset("main", before))
+		if a != "1" {
+			c.there("a", a)
+		}
+		c.pull()
+		want := []string{"a: " + a, "b: 1"}
+		if !strings.HasPrefix(name, "nothing of ours") {
+			want = append(want, "ours: x")
+		}
+		c.sees(want...)
+		c.commit()
+		c.push()
+		if got := sorted(listBackend(memory.NewRepository(c.remote, memory.Options{}))); !slices.Equal(got, want) {
+			t.Errorf("there is %q, want %q", got, want)
+		}
+		if !slices.ContainsFunc(c.v.Status().Problems, func(p Problem) bool { return errors.Is(p.Err, errRewritten) }) {
+			t.Errorf("nothing is said of it: %+v", c.v.Status().Problems)
+		}
+	})
 }
 
 // A directory without entries, which the store does not have, is no reason to

@@ -62,11 +62,13 @@ func (v *Volume) knowUpstream(ctx context.Context, s revisions) error {
 
 // baseOf is where ours and theirs part. That is the last revision that both have,
 // unless others have rewritten the branch: what the remote had is no change of
-// ours, though it does not have it any more.
-func (v *Volume) baseOf(ctx context.Context, s revisions, ours, theirs providers.Revision) (providers.Revision, error) {
+// ours, though it does not have it any more. Where theirs is just older, that was
+// so if the remote was known to have more before it was asked: a push of ours may
+// have come after.
+func (v *Volume) baseOf(ctx context.Context, s revisions, ours, theirs, had providers.Revision) (providers.Revision, error) {
 	base, err := s.Base(ctx, ours, theirs)
 	up := v.upstream()
-	if err != nil || up == "" || up == base || base == theirs {
+	if err != nil || up == "" || up == base || base == theirs && up != had {
 		return base, err
 	}
 	for _, r := range []providers.Revision{ours, theirs} {
