@@ -183,6 +183,7 @@ func TestCommitTooLargeGoesByItself(t *testing.T) {
 	clock := newTestClock()
 	w := newWorld(t, guarded, func(_ *world, o *Options) {
 		o.Policy.NoWait, o.Policy.Window, o.Now, o.Guard.MaxCommit = true, time.Hour, clock.now, 10
+		o.pause = newManual().pause // the window stays open: "a" must not go before "b" is there
 	})
 	w.ok(w.put("a", "9 bytes: a"))
 	w.ok(w.put("b", "9 bytes: b"))
