@@ -41,6 +41,28 @@ func TestClaimIsTold(t *testing.T) {
 	}
 }
 
+// Whoever was not told before the daemon ended is told by the next one.
+func TestClaimIsToldAfterARestart(t *testing.T) {
+	for name, ends := range map[string]func(w *scene){"killed": func(w *scene) { w.killed() }, "stopped": func(w *scene) { w.again() }} {
+		t.Run(name, func(t *testing.T) {
+			w := newScene(t, holding("f", "one"), unwaited, func(_ *world, o *Options) { o.Policy.Conflict = SplitConflicts })
+			o := w.open("f", syscall.O_RDWR)
+			w.tamper("f", "theirs")
+			w.pull()
+			w.write(o, "ours", 0)
+			w.ok(w.shut(o))
+			ends(w)
+			if got := strings.Join(w.v.Missed(), " "); got != "f" {
+				t.Errorf("after a restart %q is told, want f", got)
+			}
+			w.again()
+			if got := w.v.Missed(); len(got) > 0 {
+				t.Errorf("%q is told again", got)
+			}
+		})
+	}
+}
+
 // The same, when a pull comes first; one that is put off tells of nothing.
 func TestClaimIsToldByAPull(t *testing.T) {
 	w := newScene(t, holding("f", "one"), unwaited)

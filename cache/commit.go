@@ -162,29 +162,6 @@ func (e *engine) clashed(all []clash) (missed []string) {
 	return missed
 }
 
-// maxMissed bounds the conflicts that are kept for whoever asks next; the log
-// has all.
-const maxMissed = 1000
-
-// miss keeps conflicts that were found while nobody waited for a report: those of
-// files without a name, which a close finds. mu is held.
-func (v *Volume) miss(paths []string) {
-	v.missed = names(v.missed, paths)
-	v.missed = v.missed[:min(len(v.missed), maxMissed)]
-}
-
-// Missed are the conflicts that no report has told of yet, for who follows an event
-// without a Commit or a Pull. It tells of each once.
-func (v *Volume) Missed() []string { return v.tellMissed(nil) }
-
-// tellMissed adds to a report what nobody was told of yet.
-func (v *Volume) tellMissed(conflicts []string) []string {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	conflicts, v.missed = names(conflicts, v.missed), nil
-	return conflicts
-}
-
 // names are those of both lists, in order, each once.
 func names(a, b []string) []string {
 	all := slices.Concat(a, b)

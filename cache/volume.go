@@ -55,7 +55,6 @@ type Volume struct {
 	siblings siblings
 	parting  parting
 	problems []Problem
-	missed   []string    // conflicts that no report has told of yet
 	notify   fs.Notifier // never nil
 	closing  bool        // Close was called
 	closed   bool        // and nothing new begins
