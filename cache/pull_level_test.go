@@ -25,6 +25,8 @@ func unlevel(v *Volume) (wrong []string, err error) {
 	defer v.puller.still.RUnlock()
 	r := v.levelOf()
 	all, err := v.gatherAll(w, v.p)
+	v.mu.Lock()
+	defer v.mu.Unlock()
 	for _, h := range all {
 		for _, d := range h.diffs {
 			rec, _ := v.table.Name(d.l.Dir, d.l.Name)
