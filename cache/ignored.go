@@ -26,6 +26,7 @@ type ignores struct {
 	absent   map[table.Ino]struct{} // directories without an ignore file: most, and not to be asked each time
 	wanted   map[table.Ino]struct{} // directories whose rules somebody could have used
 	learning bool                   // in the background
+	relook   bool                   // names may stay here for no reason any more
 }
 
 // rulesOf are rules, and of which state of which file.

@@ -127,10 +127,16 @@ func (v *Volume) begin(ctx context.Context) error {
 	}
 	v.engine.init(v)
 	v.loadHalts()
+	if err := v.followRules(ctx); err != nil {
+		return fmt.Errorf("names that are to stay here by other rules: %w", err)
+	}
 	v.background(v.engine.loop)
 	v.background(v.settleClaims)
 	v.background(v.keepLoop)
 	v.background(v.partLoop)
+	if v.ignores.relook {
+		v.background(v.relook)
+	}
 	if v.o.ListRoot {
 		v.background(v.listRoot)
 	}

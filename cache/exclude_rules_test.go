@@ -1,0 +1,122 @@
+package cache
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+// otherRules goes on with other rules of exclusion, "" for none.
+func (w *scene) otherRules(suffix string) {
+	w.Helper()
+	w.stop()
+	w.o.Exclude = nil
+	if suffix != "" {
+		w.o.Exclude = excludes(suffix)
+	}
+	w.start()
+}
+
+// there is what the backend has.
+func (w *scene) there() []string {
+	if w.repo != nil {
+		return listBackend(w.repo)
+	}
+	return listBackend(w.p)
+}
+
+func (w *scene) wantThere(what string, want ...string) {
+	w.Helper()
+	if got := w.there(); !slices.Equal(got, want) {
+		w.Errorf("%s, the backend has %q, want %q", what, got, want)
+	}
+}
+
+var eachKindOfStore = map[string][]func(*world, *Options){
+	"store": nil, "repository": {repository}, "repository with ignore files": {ignoring},
+}
+
+// A rule that is lifted between two runs keeps nothing here any more: what it kept
+// goes with the next commit, and what others had put there under its name is a
+// conflict like any other.
+func TestExcludedNoLonger(t *testing.T) {
+	for name, opts := range eachKindOfStore {
+		t.Run(name, func(t *testing.T) {
+			w := newScene(t, append([]func(*world, *Options){onlyAsked, func(_ *world, o *Options) {
+				o.Exclude, o.Policy.Conflict = excludes(".local"), SplitConflicts
+			}}, opts...)...)
+			w.do("put a 1", "put b.local 2", "mkdir d.local", "put d.local/c 3", "put e.keep 4")
+			w.upload()
+			w.wantThere("excluded", "a: 1", "e.keep: 4")
+			w.otherRules(".keep")
+			w.upload()
+			w.wantThere("lifted", "a: 1", "b.local: 2", "d.local/", "d.local/c: 3", "e.keep: 4")
+			if s := w.v.Status(); s.Queued != 0 || len(s.Held) != 0 {
+				t.Errorf("%d wait, held back %+v", s.Queued, s.Held)
+			}
+			if r, err := w.v.Pull(t.Context(), PullOptions{IfClean: true}); err != nil || strings.Contains(r.Skipped, "changes here") {
+				t.Errorf("a pull: %+v, %v", r, err)
+			}
+		})
+	}
+}
+
+// Where each change goes by itself, that does too.
+func TestExcludedNoLongerGoesByItself(t *testing.T) {
+	for name, opts := range eachKindOfStore {
+		t.Run(name, func(t *testing.T) {
+			w := newScene(t, append(opts, func(_ *world, o *Options) {
+				o.Exclude, o.Policy.Commit, o.Policy.NoWait = excludes(".local"), DueChange, true
+			})...)
+			w.do("put a 1", "put b.local 2")
+			w.until(func() bool { return slices.Equal(w.there(), []string{"a: 1"}) })
+			w.otherRules("")
+			w.until(func() bool { return slices.Equal(w.there(), []string{"a: 1", "b.local: 2"}) })
+		})
+	}
+}
+
+// What the backend has under a name that was excluded is not overwritten by what
+// had it here.
+func TestExcludedNoLongerHereAndThere(t *testing.T) {
+	w := newScene(t, holding("b.local", "theirs"), onlyAsked, func(_ *world, o *Options) {
+		o.Exclude, o.Policy.Conflict = excludes(".local"), SplitConflicts
+	})
+	w.names("")
+	w.do("put b.local ours")
+	w.otherRules("")
+	w.pull()
+	w.commit()
+	got := strings.Join(w.there(), ", ")
+	if !strings.Contains(got, "b.local: theirs") || !strings.Contains(got, ": ours") {
+		t.Errorf("the backend has %s", got)
+	}
+}
+
+// What was to be sent and is excluded before it was does not go: new names, new
+// content and deletions.
+func TestExcludedBeforeItWasSent(t *testing.T) {
+	for name, opts := range eachKindOfStore {
+		t.Run(name, func(t *testing.T) {
+			w := newScene(t, append([]func(*world, *Options){onlyAsked}, opts...)...)
+			w.do("put a.local 1", "put b.local 2", "put c 3", "mkdir d.local", "put d.local/e 4")
+			w.upload()
+			before := w.there()
+			w.do("put a.local changed", "rm b.local", "put n.local new", "put d.local/n new", "mkdir m.local", "put m.local/n new", "put c changed")
+			w.otherRules(".local")
+			w.upload()
+			for i := range before {
+				before[i] = strings.ReplaceAll(before[i], "c: 3", "c: changed")
+			}
+			w.wantThere("excluded", before...)
+			w.pull()
+			w.upload()
+			w.wantThere("after a pull", before...)
+			for path, want := range map[string]string{"a.local": "changed", "n.local": "new", "d.local/n": "new", "m.local/n": "new"} {
+				if got := w.get(path); got != want {
+					t.Errorf("%s has %q here, want %q", path, got, want)
+				}
+			}
+		})
+	}
+}
