@@ -60,6 +60,9 @@ type Settings struct {
 	// it keeps on this machine; it makes it when it needs it, and locks it. "":
 	// there is none, so nothing can be kept.
 	StateDir string
+	// SharedDir is one that providers of the same service share, on the same file
+	// system as StateDir, for what each could get again; "": there is none.
+	SharedDir string
 	// ReadOnly: nothing will be changed, so nothing is probed.
 	ReadOnly bool
 }

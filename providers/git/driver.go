@@ -53,7 +53,7 @@ func openSettings(ctx context.Context, s providers.Settings) (providers.Provider
 	if err != nil {
 		return nil, err
 	}
-	o := Options{URL: where, Dir: s.StateDir, Branch: s.Config["branch"], Credentials: s.Credentials, Transport: s.Transport,
+	o := Options{URL: where, Dir: s.StateDir, Shared: s.SharedDir, Branch: s.Config["branch"], Credentials: s.Credentials, Transport: s.Transport,
 		Email: s.Config["default_commit_email"], Now: s.Now,
 		SSH: SSH{KnownHosts: filepath.SplitList(s.Config["known_hosts"]), Agent: s.Config["agent"], Dial: s.Dial}}
 	switch s.Config["credentials"] {

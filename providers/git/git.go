@@ -25,6 +25,9 @@ type id = plumbing.Hash
 type Options struct {
 	URL string // http or https, without user and query, or ssh, without password
 	Dir string // a directory of this repository's own; made if it is not there
+	// Shared is a directory on the same file system that clones share, of any
+	// repositories; "": there is none.
+	Shared string
 	// Branch is what is tracked; "": what the server's HEAD names, found once.
 	Branch string
 	// Credentials reveals token, or username and password; over SSH

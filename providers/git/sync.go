@@ -107,10 +107,14 @@ func (p *Provider) receive(ctx context.Context, s *remote.Session, theirs, was i
 		return err
 	}
 	have, err := p.repo.recent(haves, was, head)
-	if err != nil {
-		return err
+	switch {
+	case err != nil:
+	case len(have) == 0:
+		err = p.receiveFirst(ctx, s, theirs)
+	default:
+		err = s.Fetch(ctx, theirs, have, p.repo.objects.Receive)
 	}
-	if err := s.Fetch(ctx, theirs, have, p.repo.objects.Receive); err != nil {
+	if err != nil {
 		return err
 	}
 	if _, err := p.repo.viewOf(theirs); err != nil {

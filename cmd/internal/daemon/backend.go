@@ -30,6 +30,7 @@ func settingsOf(r *host.Resolved, e Env) (providers.Settings, error) {
 	s := providers.Settings{Config: settings(r.Storage.Config), Logger: e.Log, Now: e.Now, ReadOnly: r.ReadOnly.On() || e.ReadOnly}
 	if e.StateDir != "" {
 		s.StateDir = filepath.Join(e.StateDir, r.Location.Service)
+		s.SharedDir = filepath.Join(e.SharedDir, r.Location.Service)
 	}
 	if len(r.Grants.Endpoints) == 0 {
 		return s, nil

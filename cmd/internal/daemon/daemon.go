@@ -231,6 +231,7 @@ func (d *Daemon) openPart(ctx context.Context, p *part) error {
 	var err error
 	if p.Cached {
 		e.StateDir, err = d.stateOf(p)
+		e.SharedDir = state.Shared(d.tree.StateRoot)
 	}
 	if err == nil {
 		p.volume, err = p.Open(ctx, e)

@@ -27,6 +27,7 @@ type Env struct {
 	Log           *slog.Logger
 	Host          *host.Resolver // what the host configuration grants
 	StateDir      string         // of this part, locked; only for a Source that is Cached
+	SharedDir     string         // of all parts and all mounts, for what can be had again; as StateDir
 	NoPassthrough bool
 	ReadOnly      bool // whatever the workspace itself says
 	Copy          CopyOptions

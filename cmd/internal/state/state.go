@@ -9,6 +9,7 @@
 //	    control.sock  its control API
 //	    log           its log, unless another place was chosen
 //	    copy/         names and content of a remote workspace, and what is unsaved
+//	<root>/.shared/   what mounts share, and could get again
 //
 // It promises that two daemons never hold one directory at the same time, that
 // a reader never sees half of a file, and that nobody but the owner may enter.
@@ -59,6 +60,9 @@ func Root(explicit string, getenv func(string) string) (string, error) {
 	}
 	return "", exit.New(exit.Usage, "no state directory: HOME is not set").Hint("give --state-dir DIR")
 }
+
+// Shared returns the directory of what mounts share. No owner has its name.
+func Shared(root string) string { return filepath.Join(root, ".shared") }
 
 // Dir is one working copy's directory, locked.
 type Dir struct {

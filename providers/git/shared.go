@@ -1,0 +1,208 @@
+package git
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"golang.org/x/sys/unix"
+
+	"github.com/wsmount/wsmount/providers/git/internal/remote"
+)
+
+// What clones of one repository share.
+//
+// Below Options.Shared each URL has a directory with packs that clones lend
+// (odb.Lend), and a list of commits which those packs have with all that is in
+// their history. A new clone learns from the server, with its own credentials,
+// where the branch is. If that commit is listed, or what is listed turns out to be
+// in its history, the packs are borrowed, and only the rest is asked for: nobody
+// gets an object that the server would not have sent to him. All that is here could
+// be asked for again, so whatever is wrong with it is no error.
+
+// shared is such a directory, locked: who clones waits for the clone that is being
+// made, and then needs not ask for the same.
+type shared struct {
+	dir  string
+	lock *os.File
+	list []lent // the newest last
+}
+
+// lent is a commit whose whole history is in packs that are there.
+type lent struct {
+	Branch string
+	Commit string
+	Packs  []string
+}
+
+const (
+	lentName = "lent.json"
+	mostLent = 4                     // branches
+	mostEach = 16                    // packs of one: then somebody asks for all in one again
+	lockTurn = 20 * time.Millisecond // how often a lock that another process has is asked for
+)
+
+// openShared waits for the directory of a URL. nil: there is none.
+func openShared(ctx context.Context, dir, url string) *shared {
+	if dir == "" {
+		return nil
+	}
+	s := &shared{dir: filepath.Join(dir, fmt.Sprintf("%x", sha256.Sum256([]byte(url))))}
+	if err := os.MkdirAll(s.dir, 0o700); err != nil {
+		return nil
+	}
+	var err error
+	if s.lock, err = os.OpenFile(filepath.Join(s.dir, "lock"), os.O_RDWR|os.O_CREATE, 0o600); err != nil {
+		return nil
+	}
+	tick := time.NewTicker(lockTurn)
+	defer tick.Stop()
+	for err = errors.ErrUnsupported; err != nil; {
+		if err = unix.Flock(int(s.lock.Fd()), unix.LOCK_EX|unix.LOCK_NB); err == nil {
+			break
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			s.lock.Close()
+			return nil
+		}
+	}
+	if b, err := os.ReadFile(filepath.Join(s.dir, lentName)); err == nil && json.Unmarshal(b, &s.list) != nil {
+		s.list = nil
+	}
+	return s
+}
+
+func (s *shared) close() { s.lock.Close() }
+
+// nearest is what is listed of a commit, or else of its branch.
+func (s *shared) nearest(branch string, c id) (near lent, ok bool) {
+	for _, l := range s.list {
+		if len(l.Packs) >= mostEach {
+			continue
+		}
+		if l.Commit == c.String() {
+			return l, true
+		}
+		if l.Branch == branch {
+			near, ok = l, true
+		}
+	}
+	return near, ok
+}
+
+// offer lends all that a clone has, which is a commit with its history, and what
+// nobody needs any more of what was lent before goes.
+func (s *shared) offer(r *repository, branch string, c id) error {
+	packs, err := r.objects.Lend(s.dir)
+	if err != nil {
+		return err
+	}
+	s.list = slices.DeleteFunc(s.list, func(l lent) bool { return l.Branch == branch || l.Commit == c.String() })
+	s.list = append(s.list, lent{branch, c.String(), packs})
+	s.list = s.list[max(0, len(s.list)-mostLent):]
+	b, err := json.Marshal(s.list)
+	if err != nil {
+		return err
+	}
+	if err := r.write(filepath.Join(s.dir, lentName), string(b)+"\n"); err != nil {
+		return err
+	}
+	return s.clean()
+}
+
+// clean removes packs that are not listed.
+func (s *shared) clean() error {
+	files, err := filepath.Glob(filepath.Join(s.dir, "pack-*"))
+	for _, name := range files {
+		pack := filepath.Base(name)
+		pack = pack[:len(pack)-len(filepath.Ext(pack))]
+		if !slices.ContainsFunc(s.list, func(l lent) bool { return slices.Contains(l.Packs, pack) }) {
+			err = errors.Join(err, os.Remove(name))
+		}
+	}
+	return err
+}
+
+// borrow adds the packs of a commit to a clone.
+func (s *shared) borrow(r *repository, l lent) error {
+	for _, pack := range l.Packs {
+		if err := r.objects.Borrow(s.dir, pack); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// receiveFirst fetches a commit with its whole history into a clone that has
+// nothing yet, or borrows what it can.
+func (p *Provider) receiveFirst(ctx context.Context, s *remote.Session, theirs id) error {
+	pool := openShared(ctx, p.o.Shared, p.o.URL)
+	if pool == nil {
+		return s.Fetch(ctx, theirs, nil, p.repo.objects.Receive)
+	}
+	defer pool.close()
+	near, ok := pool.nearest(p.branch, theirs)
+	if ok && near.Commit == theirs.String() && pool.borrow(p.repo, near) == nil && p.repo.hasCommit(theirs) {
+		return nil
+	}
+	if err := p.receiveRest(ctx, s, theirs, pool, near); err != nil {
+		return err
+	}
+	_ = pool.offer(p.repo, p.branch, theirs) // the next clone asks for all again
+	return nil
+}
+
+// receiveRest fetches what is missing of a commit where near is borrowed, if that
+// is in its history, and else all of it.
+func (p *Provider) receiveRest(ctx context.Context, s *remote.Session, theirs id, pool *shared, near lent) error {
+	receive := p.repo.objects.Receive
+	if near.Commit == "" || near.Commit == theirs.String() {
+		return s.Fetch(ctx, theirs, nil, receive)
+	}
+	old := plumbing.NewHash(near.Commit)
+	if err := s.Fetch(ctx, theirs, []id{old}, receive); err != nil {
+		return err
+	}
+	if p.repo.leadsTo(theirs, old) && pool.borrow(p.repo, near) == nil && p.repo.hasCommit(old) {
+		return nil
+	}
+	again, err := p.remote.Ask(ctx) // a session is for one fetch
+	if err != nil {
+		return err
+	}
+	defer again.Close()
+	return again.Fetch(ctx, theirs, nil, receive)
+}
+
+// leadsTo reports whether a commit that is not here is in the history of one that
+// is.
+func (r *repository) leadsTo(c, old id) bool {
+	seen := map[id]bool{c: true}
+	for next := []id{c}; len(next) > 0; {
+		at := next[len(next)-1]
+		next = next[:len(next)-1]
+		if at == old {
+			return true
+		}
+		commit, err := r.commit(at)
+		if err != nil {
+			continue
+		}
+		for _, parent := range commit.Parents {
+			if !seen[parent] {
+				seen[parent] = true
+				next = append(next, parent)
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,244 @@
+package git_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/wsmount/wsmount/integration/gitserver"
+	"github.com/wsmount/wsmount/providers"
+	"github.com/wsmount/wsmount/providers/git"
+)
+
+// sharing are clones of one repository that share a directory, which is on the file
+// system of theirs.
+type sharing struct {
+	*testing.T
+	server      *gitserver.Server
+	repo, other *gitserver.Repo
+	dir         string
+	clones      int
+}
+
+func newSharing(t *testing.T) *sharing {
+	t.Helper()
+	s := &sharing{T: t, dir: place(t)}
+	s.server, s.repo, s.other = seeded(t)
+	return s
+}
+
+// clone makes another clone and says how many packs were asked for.
+func (s *sharing) clone(change ...func(*git.Options)) (p *git.Provider, dir string, fetched int) {
+	s.Helper()
+	s.clones++
+	dir = filepath.Join(s.dir, "clone"+strings.Repeat("i", s.clones))
+	s.server.Requests()
+	p = clone(s.T, s.repo.URL, append([]func(*git.Options){in(dir), func(o *git.Options) { o.Shared = filepath.Join(s.dir, "shared") }}, change...)...)
+	for _, r := range s.server.Requests() {
+		if strings.HasPrefix(r, "POST ") && strings.HasSuffix(r, "/git-upload-pack") {
+			fetched++
+		}
+	}
+	s.whole(dir)
+	return p, dir, fetched
+}
+
+// whole has git look at all that a clone has.
+func (s *sharing) whole(dir string) {
+	s.Helper()
+	if out := s.repo.Git("--git-dir", dir, "fsck", "--strict", "--full"); strings.Contains(out, "missing") {
+		s.Errorf("a clone is not whole: %s", out)
+	}
+}
+
+func (s *sharing) push(files map[string]string) {
+	s.Helper()
+	s.other.Write(files)
+	s.other.Commit("main", "more")
+}
+
+// A second clone asks for no pack, and a later one for what is new only. Each is
+// whole by itself, and lives on without what is shared.
+func TestSharedPacks(t *testing.T) {
+	s := newSharing(t)
+	first, _, n := s.clone()
+	if n != 1 {
+		t.Errorf("the first clone asked for %d packs", n)
+	}
+	second, _, n := s.clone()
+	if n != 0 {
+		t.Errorf("the second clone asked for %d packs", n)
+	}
+	reads(t, second, "dir/b", "two\n")
+	write(t, second, "mine", "here")
+	if _, err := first.Stat(t.Context(), at("mine")); !errors.Is(err, providers.ErrNotExist) {
+		t.Errorf("what one clone committed, another has: %v", err)
+	}
+	s.push(map[string]string{"a": "new\n"})
+	_, third, n := s.clone()
+	if n != 1 {
+		t.Errorf("the third clone asked for %d packs", n)
+	}
+	ok(t, os.RemoveAll(filepath.Join(s.dir, "shared")))
+	s.whole(third)
+	reads(t, second, "mine", "here")
+	_, _, n = s.clone()
+	if n != 1 {
+		t.Errorf("without what was shared %d packs were asked for", n)
+	}
+}
+
+// What is shared does not grow without end, and is no pile of small packs.
+func TestSharedIsBounded(t *testing.T) {
+	s := newSharing(t)
+	for i := range 20 {
+		s.push(map[string]string{"a": strings.Repeat("x", i+1)})
+		p, _, n := s.clone()
+		if n != 1 {
+			t.Errorf("clone %d asked for %d packs", i, n)
+		}
+		ok(t, p.Close())
+	}
+	if packs := found(t, filepath.Join(s.dir, "shared"), "*/pack-*.pack"); len(packs) > 16 {
+		t.Errorf("%d packs are shared", len(packs))
+	}
+}
+
+// One pack is asked for, however many clones are begun at once.
+func TestSharedAtOnce(t *testing.T) {
+	s := newSharing(t)
+	s.server.Requests()
+	var wg sync.WaitGroup
+	for i := range 8 {
+		wg.Go(func() {
+			p, err := git.Open(t.Context(), git.Options{URL: s.repo.URL, Dir: filepath.Join(s.dir, "at-once", string(rune('a'+i))), Shared: filepath.Join(s.dir, "shared")})
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer p.Close()
+			if _, _, err := providers.Fetch(t.Context(), p, at("a"), providers.ReadOptions{}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	packs := 0
+	for _, r := range s.server.Requests() {
+		if strings.HasPrefix(r, "POST ") {
+			packs++
+		}
+	}
+	if packs != 1 {
+		t.Errorf("%d packs were asked for", packs)
+	}
+}
+
+// Nobody gets by sharing what the server would not send him: not who may not ask,
+// and not what a forced push took away.
+func TestSharedIsNoWayIn(t *testing.T) {
+	s := newSharing(t)
+	s.push(map[string]string{"secret": "s3cr3t-content"})
+	s.clone()
+	secret := strings.TrimSpace(s.repo.Git("rev-parse", "main:secret"))
+
+	s.server.Require("token")
+	_, err := git.Open(t.Context(), git.Options{URL: s.repo.URL, Dir: filepath.Join(s.dir, "denied"), Shared: filepath.Join(s.dir, "shared")})
+	is(t, "a clone without credentials", err, providers.ErrUnauthenticated)
+	s.server.Require("")
+
+	s.other.Git("reset", "-q", "--hard", "HEAD~1")
+	s.other.Write(map[string]string{"instead": "of it\n"})
+	s.other.Git("add", "-A")
+	s.other.Git("commit", "-q", "-m", "instead")
+	s.other.Git("push", "-q", "--force", "origin", "HEAD:main")
+	p, dir, _ := s.clone()
+	reads(t, p, "instead", "of it\n")
+	if out, err := s.repo.Try("--git-dir", dir, "cat-file", "-p", secret); err == nil {
+		t.Errorf("a clone has what was taken away: %s", out)
+	}
+}
+
+// What is damaged, or cannot be used, is not taken, and costs no more than asking.
+func TestSharedIsDamaged(t *testing.T) {
+	for name, damage := range map[string]func(t *testing.T, dir string){
+		"a pack":   func(t *testing.T, dir string) { flip(t, dir, "*/pack-*.pack") },
+		"an index": func(t *testing.T, dir string) { flip(t, dir, "*/pack-*.idx") },
+		"the list": func(t *testing.T, dir string) { flip(t, dir, "*/lent.json") },
+		"a pack is gone": func(t *testing.T, dir string) {
+			for _, name := range found(t, dir, "*/pack-*.pack") {
+				ok(t, os.Remove(name))
+			}
+		},
+		"no directory": func(t *testing.T, dir string) {
+			ok(t, os.RemoveAll(dir))
+			ok(t, os.WriteFile(dir, nil, 0o600))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSharing(t)
+			s.T = t
+			s.clone()
+			damage(t, filepath.Join(s.dir, "shared"))
+			p, _, n := s.clone()
+			if n != 1 && (name != "the list" || n > 2) { // the list may name a commit that never was
+				t.Errorf("%d packs were asked for", n)
+			}
+			reads(t, p, "a", "one\n")
+		})
+	}
+}
+
+func found(t *testing.T, dir, pattern string) []string {
+	t.Helper()
+	names, err := filepath.Glob(filepath.Join(dir, pattern))
+	if ok(t, err); len(names) == 0 {
+		t.Fatalf("there is no %s", pattern)
+	}
+	return names
+}
+
+// flip changes a byte in the middle of files, which others have too, in a copy.
+func flip(t *testing.T, dir, pattern string) {
+	t.Helper()
+	for _, name := range found(t, dir, pattern) {
+		b, err := os.ReadFile(name)
+		ok(t, err)
+		b[len(b)/2] ^= 0x40
+		ok(t, os.Remove(name))
+		ok(t, os.WriteFile(name, b, 0o600))
+	}
+}
+
+// Who gives up waiting for another's clone asks for all himself.
+func TestSharedWaitEnds(t *testing.T) {
+	s := newSharing(t)
+	held, release := make(chan struct{}), make(chan struct{})
+	var once sync.Once
+	s.server.Hook(func(w http.ResponseWriter, r *http.Request) bool {
+		if r.Method == http.MethodPost {
+			once.Do(func() { close(held); <-release })
+		}
+		return false
+	})
+	slow := make(chan error, 1)
+	go func() {
+		p, err := git.Open(context.Background(), git.Options{URL: s.repo.URL, Dir: filepath.Join(s.dir, "slow"), Shared: filepath.Join(s.dir, "shared")})
+		if err == nil {
+			err = p.Close()
+		}
+		slow <- err
+	}()
+	<-held
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := git.Open(ctx, git.Options{URL: s.repo.URL, Dir: filepath.Join(s.dir, "given up"), Shared: filepath.Join(s.dir, "shared")})
+	is(t, "a clone that is given up", err, context.Canceled)
+	close(release)
+	ok(t, <-slow)
+}
