@@ -46,7 +46,7 @@ func compareGit(ctx context.Context, o options) (err error) {
 		}
 		printGit(os.Stdout, o, files, rows)
 		for _, r := range rows {
-			if files >= barFiles && r.missed() {
+			if r.judged(files) && r.missed() {
 				missed = append(missed, fmt.Sprintf("%s, %d files", r.name, files))
 			}
 		}
@@ -91,7 +91,7 @@ func (g *gitTrees) setUp(ctx context.Context) error {
 		g.git(ctx, g.dir, "init", "-q", "--bare", "-b", "main", g.bare()), g.git(ctx, g.bare(), "config", "http.receivepack", "true"), g.fill(ctx),
 		os.WriteFile(filepath.Join(g.dir, "config", "token"), []byte("no server asks for it"), 0o600),
 		os.WriteFile(filepath.Join(g.dir, "config", "config.yaml"), fmt.Appendf(nil, "allow_endpoints: [ \"%[1]s 127.0.0.1\" ]\n"+
-			"providers: { github: { base_url: %[1]q } }\nsecrets: { github-token: { file: %[2]q, allow: [\"@bench/*\"] } }\n",
+			"allow_overlap: [ { from: \"@bench/*\", to: \"@bench/*\" } ]\nproviders: { github: { base_url: %[1]q } }\nsecrets: { github-token: { file: %[2]q, allow: [\"@bench/*\"] } }\n",
 			g.server.URL, filepath.Join(g.dir, "config", "token")), 0o600),
 		os.WriteFile(filepath.Join(g.dir, "ws", "WORKSPACE.md"), []byte(gitManifest), 0o600))
 	if err != nil {

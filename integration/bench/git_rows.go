@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// barFiles is how many files a repository has for which the bars are.
+// barFiles is how many files a repository has for which most bars are.
 const barFiles = 100_000
 
 // gitRow is one thing that takes time, with wsmount and with the git program.
@@ -25,6 +25,15 @@ type gitRow struct {
 	most      time.Duration // the bar, where git has nothing like it; 0: none
 	size      float64       // in MiB, where it is no time
 	sizeMost  float64
+	files     int // the bar is for repositories of so many at least; 0: barFiles
+}
+
+// judged reports whether the bar is for repositories of so many files.
+func (r *gitRow) judged(files int) bool {
+	if r.files > 0 {
+		return files >= r.files
+	}
+	return files >= barFiles
 }
 
 func (r *gitRow) missed() bool {
@@ -40,7 +49,7 @@ func (r *gitRow) missed() bool {
 // measure goes through the life of a workspace.
 func (g *gitTrees) measure(ctx context.Context) ([]*gitRow, error) {
 	var rows []*gitRow
-	for _, part := range []func(context.Context) ([]*gitRow, error){g.starts, g.commits, g.pulls, g.looks} {
+	for _, part := range []func(context.Context) ([]*gitRow, error){g.starts, g.commits, g.pulls, g.looks, g.crowds} {
 		more, err := part(ctx)
 		rows = append(rows, more...)
 		if err != nil {
@@ -167,15 +176,21 @@ func (g *gitTrees) mounted() bool {
 	return err == nil
 }
 
+// daemon is the process that serves a mount.
+func (g *gitTrees) daemon(mnt string) (pid string, err error) {
+	out, err := g.command(context.Background(), "/", g.o.wsmount, "status", mnt, "--json").Output()
+	_, after, _ := strings.Cut(string(out), `"pid": `)
+	pid, _, _ = strings.Cut(after, ",")
+	return pid, err
+}
+
 // memory is what the daemon has resident.
 func (g *gitTrees) memory(name string, most float64) *gitRow {
 	row := &gitRow{name: name + ", MiB", sizeMost: most}
-	out, err := g.command(context.Background(), "/", g.o.wsmount, "status", g.mount(), "--json").Output()
+	pid, err := g.daemon(g.mount())
 	if err != nil {
 		return row
 	}
-	_, after, _ := strings.Cut(string(out), `"pid": `)
-	pid, _, _ := strings.Cut(after, ",")
 	status, err := os.ReadFile(filepath.Join("/proc", pid, "status"))
 	if err != nil {
 		return row
@@ -305,7 +320,7 @@ func printGit(w io.Writer, o options, files int, rows []*gitRow) {
 			ours = fmt.Sprintf("%.0f", r.size)
 		}
 		switch {
-		case files < barFiles:
+		case !r.judged(files):
 		case r.sizeMost > 0:
 			bar = fmt.Sprintf("%.0f", r.sizeMost)
 		case r.ratio > 0:
@@ -313,7 +328,7 @@ func printGit(w io.Writer, o options, files int, rows []*gitRow) {
 		case r.most > 0:
 			bar = ms(r.most)
 		}
-		if files >= barFiles && r.missed() {
+		if r.judged(files) && r.missed() {
 			bar += " !"
 		}
 		fmt.Fprintf(w, "%-28s %10s %10s %6s  %s\n", r.name, ours, git, ratio, bar)
