@@ -93,7 +93,7 @@ func (v *Volume) settleClaim(ctx context.Context, ino table.Ino) error {
 func (m *merge) claim(ino table.Ino, n *table.Inode) {
 	v := m.v
 	l := *n.Claim
-	if d := v.table.Inode(l.Dir); d == nil || !isDir(d) {
+	if d := v.table.Inode(l.Dir); v.isNowhere(l.Dir) || !isDir(d) {
 		l.Dir = table.Root // nothing is known any more of where it was
 	}
 	l.Dir = m.reachable(l.Dir)

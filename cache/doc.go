@@ -84,8 +84,10 @@
 // of each. Only an inode becomes the new version itself of whose content nobody
 // saw anything: who has it open, to write too, still waits for its first bytes. A directory
 // stays the inode that it is as long as there is one of that name, so that what
-// a sandbox has mounted below it stays. A file that lost its name to a pull
-// while it was open, and is then written and closed, is a conflict of that name.
+// a sandbox has mounted below it stays; one that was removed here, and comes back
+// because others have put something into it, is another. A file that lost its name
+// to a pull while it was open, and is then written and closed, is a conflict of that
+// name.
 // Under the policies that merge, a text that was changed here and there becomes a
 // new inode with both changes, where they are in other lines (lines.Merge), if
 // what ours began from is at the backend, in one of the last revisions of it, or

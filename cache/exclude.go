@@ -60,6 +60,7 @@ func (v *Volume) excluded(at providers.Locator, kind providers.Kind) bool {
 // take applies a piece of news. mu is held, in an update.
 func (m *merge) take(d news) {
 	if d.hide {
+		d.l.Dir = m.shownAs(d.l.Dir)
 		m.hide(d.l)
 	} else {
 		m.name(d.l, d.info)

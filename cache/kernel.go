@@ -126,9 +126,9 @@ const orphans = "orphan/"
 
 // shed forgets an inode without a name, or marks it when it is still held. One
 // that the backend still has under some name stays as a record, without its
-// content. A directory stays while it hands names over, and as long as it is
-// open what became of a name in it: the backend may have that, and it would have
-// no place here. mu is held, in an update.
+// content. A directory stays while it hands names over, while a step is under way
+// for a name in it, and as long as it is open what became of one: the backend may
+// have that, and it would have no place here. mu is held, in an update.
 func (v *Volume) shed(ino table.Ino) {
 	n := v.table.Inode(ino)
 	if n == nil || len(n.Links) > 0 || ino == table.Root {
@@ -136,7 +136,8 @@ func (v *Volume) shed(ino table.Ino) {
 	}
 	v.siblings.end(ino)
 	key := orphanKey(ino)
-	if !v.unheld(ino) || v.owed(ino) || isDir(n) && len(n.Homes) == 0 && (n.From != "" || v.table.HasNames(ino)) {
+	busy := isDir(n) && len(n.Homes) == 0 && (n.From != "" || v.table.HasNames(ino) || v.engine.works(ino))
+	if !v.unheld(ino) || v.owed(ino) || busy {
 		if v.table.Get(key) == nil {
 			v.table.Set(key, []byte{1})
 		}

@@ -297,17 +297,21 @@ func (h *harvest) apply(ctx context.Context, mine *listing) error {
 		if err := m.checkPull(); err != nil {
 			return err
 		}
-		h.listed()
+		h.listed(m)
 		return nil
 	})
 }
 
 // listed notes that a directory is known as of the listing. mu is held, in an
 // update.
-func (h *harvest) listed() {
-	n := h.v.table.Edit(h.dir)
+func (h *harvest) listed(m *merge) {
+	dir := m.shownAs(h.dir)
+	n := h.v.table.Edit(dir)
+	if n == nil {
+		return
+	}
 	n.Loaded, n.Listed = true, h.start.UnixNano()
-	h.v.setHidden(h.dir, h.hidden)
+	h.v.setHidden(dir, h.hidden)
 }
 
 // checkPull halts a pull that deletes too much. mu is held, in an update.

@@ -150,9 +150,7 @@ func (v *Volume) applyAll(w *waiting, p providers.Provider, all []*harvest, mine
 			for _, d := range h.diffs {
 				m.take(d)
 			}
-			if v.table.Inode(h.dir) != nil {
-				h.listed()
-			}
+			h.listed(m)
 		}
 		if !m.left && !m.asks() {
 			v.setLevel(o.level)

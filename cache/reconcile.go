@@ -57,12 +57,13 @@ type merge struct {
 	told    []told
 	clashes []clash
 	touched []table.Link
-	news    []table.Link // that programs see something else under
-	deleted int          // names that the backend has no more
-	within  int          // directories that are gone, above the name
-	root    int          // entries of the root before, -1: not counted
-	halt    error        // too much would be deleted, which was seen early
-	left    bool         // something is left as it was, for another look
+	news    []table.Link            // that programs see something else under
+	deleted int                     // names that the backend has no more
+	within  int                     // directories that are gone, above the name
+	back    map[table.Ino]table.Ino // as which a directory that was removed here came back
+	root    int                     // entries of the root before, -1: not counted
+	halt    error                   // too much would be deleted, which was seen early
+	left    bool                    // something is left as it was, for another look
 }
 
 type told struct {
@@ -94,6 +95,7 @@ func (m *merge) run(do func() error) error {
 		err := m.v.update(func() error {
 			m.open, m.report, m.told, m.clashes, m.touched, m.news = nil, PullReport{}, nil, nil, nil, nil
 			m.deleted, m.root, m.halt, m.used, m.left = 0, -1, nil, nil, false
+			m.back = map[table.Ino]table.Ino{}
 			err := do()
 			if err == nil {
 				err = m.halt
@@ -195,6 +197,7 @@ func (m *merge) clash(l table.Link, path string) {
 // name reconciles one name with what the backend has under it now; nil:
 // nothing. mu is held, in an update.
 func (m *merge) name(l table.Link, r *providers.Info) {
+	l.Dir = m.shownAs(l.Dir)
 	rec, _ := m.v.table.Name(l.Dir, l.Name)
 	if r != nil && m.halt == nil && m.v.onlyIgnored(l, rec) { // tracked from now on
 		rec.Local = false

@@ -3,14 +3,15 @@ package cache
 import "github.com/wsmount/wsmount/cache/internal/table"
 
 // reachable is the directory here in which a name of dir at the backend is
-// shown. One that was removed here comes back; when another has its name by
-// now, the two become one.
+// shown. One that was removed here comes back as another; when there is one that
+// has its name by now, the two become one.
 func (m *merge) reachable(dir table.Ino) table.Ino {
 	v := m.v
 	n := v.table.Inode(dir)
 	if dir == table.Root || len(n.Links) > 0 || len(n.Homes) == 0 {
 		return dir
 	}
+	v.engine.handOverAll(dir)
 	m.reachable(n.Homes[0].Dir)
 	home := v.table.Inode(dir).Homes[0] // another, if its parent was joined with one
 	rec, _ := v.table.Name(home.Dir, home.Name)
@@ -25,18 +26,21 @@ func (m *merge) reachable(dir table.Ino) table.Ino {
 	case !m.aside(home, &rec):
 		return dir
 	}
-	rec.Ino = dir
+	rec.Ino = v.table.Alloc()
+	n = twin(v.table.Inode(dir))
+	n.Loaded = v.table.Inode(dir).Loaded
+	v.table.Put(rec.Ino, n)
 	m.set(home, rec)
 	m.shown(home)
-	if key := orphanKey(dir); v.table.Get(key) != nil {
-		v.table.Set(key, nil)
-	}
+	rec, _ = v.table.Name(home.Dir, home.Name)
+	m.join(home, rec, dir)
 	m.tell(home, "a directory removed here has something new there: it came back", false)
-	return dir
+	return rec.Ino
 }
 
 // join makes the backend's directory that of another one which has its name
-// here: what is known of the backend below the one goes to the other.
+// here: what is known of the backend below the one goes to the other, and what is
+// under way there. mu is held, in an update.
 func (m *merge) join(l table.Link, rec table.Name, from table.Ino) {
 	v, to := m.v, rec.Ino
 	type entry struct {
@@ -45,25 +49,40 @@ func (m *merge) join(l table.Link, rec table.Name, from table.Ino) {
 	}
 	var all []entry
 	v.table.Names(from, "", func(name string, rec table.Name) bool {
-		if rec.Base != nil {
+		if rec.Base != nil || rec.Attempt != nil {
 			all = append(all, entry{name, rec})
 		}
 		return true
 	})
 	for _, e := range all {
-		base := e.rec.Base
+		base, attempt := e.rec.Base, e.rec.Attempt
 		e.rec.Base, e.rec.Attempt, e.rec.Held = nil, nil, nil
 		m.set(table.Link{Dir: from, Name: e.name}, e.rec)
 		there, _ := v.table.Name(to, e.name)
 		there.Base = base
-		m.set(table.Link{Dir: to, Name: e.name}, there)
+		l := table.Link{Dir: to, Name: e.name}
+		if attempt != nil && attempt.Kind != attemptSet { // its outcome is found at the same place
+			there.Attempt = attempt
+			v.engine.redirect(attempt, l)
+		}
+		m.set(l, there)
 	}
+	m.back[from] = to
+	v.succeed(from, to)
 	n := v.table.Edit(to)
 	n.Loaded = n.Loaded && v.table.Inode(from).Loaded
 	base := *rec.Base
 	base.Ino, base.AttrGen = to, n.AttrGen
 	m.base(l, &rec, &base)
 	v.shed(from)
+}
+
+// shownAs is a directory, or the one as which it has just come back.
+func (m *merge) shownAs(dir table.Ino) table.Ino {
+	if to, came := m.back[dir]; came {
+		return to
+	}
+	return dir
 }
 
 // part takes a directory from the place that it still has at the backend, because
@@ -83,8 +102,6 @@ func (m *merge) part(l table.Link, x table.Ino) bool {
 		return false
 	}
 	v.engine.leaveShadow(x, n)
-	for v.table.Inode(x).From != "" {
-		v.engine.handOverPiece(x)
-	}
+	v.engine.handOverAll(x)
 	return true
 }

@@ -52,6 +52,9 @@ func (e *engine) do(ctx context.Context, s *step) error {
 // had it may be forgotten then. mu is held, in an update.
 func (e *engine) confirm(l table.Link, base *table.Base) {
 	was, _ := e.v.table.Name(l.Dir, l.Name)
+	if e.v.isNowhere(l.Dir) {
+		base = nil // the directory came back as another one, where this is found
+	}
 	if above := e.v.table.Inode(l.Dir); was.Base == nil && base != nil && base.Kind == providers.KindDir && above != nil && !above.Loaded {
 		if n := e.v.table.Edit(base.Ino); n != nil {
 			n.Loaded, n.Listed = false, 0 // others may have made it before, with something in it

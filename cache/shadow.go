@@ -17,7 +17,7 @@ import (
 // that the backend does not have yet, full of files that it has elsewhere. All
 // that is left are renames of single files, each crash-safe by itself. What
 // others add under the old name meanwhile makes the deletion of the shadow
-// fail, and the directory comes back under its old name, with them.
+// fail, and a directory comes back under its old name, with them.
 //
 // A new directory where the backend still has one that was removed here does
 // the reverse: it takes over the place, and what the backend has in it, as
@@ -116,9 +116,14 @@ func (e *engine) part(dir table.Ino) error {
 // begins to hand over what is in it. mu is held, in an update.
 func (e *engine) leaveShadow(dir table.Ino, n *table.Inode) {
 	shadow := e.v.table.Alloc()
-	e.v.table.Put(shadow, &table.Inode{Mode: n.Mode, UID: n.UID, GID: n.GID, Mtime: n.Mtime, Ctime: n.Ctime, Atime: n.Atime, Birth: n.Birth,
-		Gen: 1, AttrGen: 1, Loaded: true, Listed: n.Listed, Metadata: n.Metadata, Xattrs: n.Xattrs, Vague: n.Vague, Untold: n.Untold})
+	e.v.table.Put(shadow, twin(n))
 	e.takePlace(n.Homes[0], dir, shadow, 1)
+}
+
+// twin is a directory like another one, in which nothing is.
+func twin(n *table.Inode) *table.Inode {
+	return &table.Inode{Mode: n.Mode, UID: n.UID, GID: n.GID, Mtime: n.Mtime, Ctime: n.Ctime, Atime: n.Atime, Birth: n.Birth,
+		Gen: 1, AttrGen: 1, Loaded: true, Listed: n.Listed, Metadata: n.Metadata, Xattrs: n.Xattrs, Vague: n.Vague, Untold: n.Untold}
 }
 
 // adopt has a new directory take the place of one that was removed.
@@ -143,9 +148,13 @@ func (e *engine) takePlace(home table.Link, giver, taker table.Ino, attrGen uint
 	base := *e.record(home).Base
 	base.Ino, base.Gen, base.AttrGen = taker, v.table.Inode(taker).Gen, attrGen
 	v.setBase(home, &base)
-	if v.table.Inode(giver) != nil {
-		v.table.Edit(giver).From = ">" + itoa(taker)
-		v.table.Edit(taker).From = "<" + itoa(giver)
+	n := v.table.Edit(giver)
+	if n == nil {
+		return
+	}
+	n.From, v.table.Edit(taker).From = ">"+itoa(taker), "<"+itoa(giver)
+	if len(n.Links) == 0 {
+		v.succeed(giver, taker)
 	}
 }
 
@@ -175,14 +184,24 @@ func (e *engine) handOver(begin func() (giver table.Ino)) error {
 	return err
 }
 
+// handOverAll ends what a directory gives or takes. mu is held, in an update.
+func (e *engine) handOverAll(dir table.Ino) {
+	if giver, _ := partners(e.v.table.Inode(dir)); giver != 0 {
+		dir = giver
+	}
+	for e.handOverPiece(dir) {
+	}
+}
+
 // handOverPiece gives what the backend has under some names of a directory to
-// the taker. What the names stand for here stays. mu is held, in an update.
-func (e *engine) handOverPiece(giver table.Ino) {
+// the taker, and reports whether there is more. What the names stand for here
+// stays. mu is held, in an update.
+func (e *engine) handOverPiece(giver table.Ino) (more bool) {
 	v := e.v
 	n := v.table.Inode(giver)
 	_, taker := partners(n)
 	if n == nil || taker == 0 {
-		return
+		return false
 	}
 	type entry struct {
 		name string
@@ -208,12 +227,14 @@ func (e *engine) handOverPiece(giver table.Ino) {
 			e.redirect(p.rec.Attempt, to)
 		}
 	}
-	if len(piece) < handPiece {
-		v.table.Edit(giver).From = ""
-		v.table.Edit(taker).From = ""
-		v.shed(giver)
-		v.wakes = true
+	if len(piece) == handPiece {
+		return true
 	}
+	v.table.Edit(giver).From = ""
+	v.table.Edit(taker).From = ""
+	v.shed(giver)
+	v.wakes = true
+	return false
 }
 
 // redirect tells the other name of a rename whose outcome is open that this one
@@ -230,79 +251,6 @@ func (e *engine) redirect(a *table.Attempt, to table.Link) {
 	changed := *rec.Attempt
 	changed.Other = formatLink(to)
 	e.setAttempt(other, &changed)
-}
-
-// revive brings back a directory that could not be deleted, because others have
-// put something into it: what they did shows when it is next listed. The
-// deletion is given up, and those of directories above it.
-func (e *engine) revive(l table.Link, cause error) error {
-	v := e.v
-	path := ""
-	err := e.update(func() error {
-		rec, _ := v.table.Name(l.Dir, l.Name)
-		if rec.Base == nil || rec.Base.Kind != providers.KindDir {
-			return cause
-		}
-		path = e.pathFor(l)
-		if v.table.Inode(rec.Base.Ino) == nil { // made and removed before the answer came: it is theirs
-			if up := v.table.Edit(l.Dir); up != nil {
-				up.Listed = 0
-			}
-			v.setBase(l, nil)
-			return nil
-		}
-		e.reviveAt(l, rec.Base.Ino)
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	v.report("delete", path, cause)
-	return errAgain
-}
-
-// reviveAt gives a directory its name back, and those above it theirs. A name
-// that something else has by now stays with it: a directory takes the place
-// over, with what is in it; else there is a new name.
-func (e *engine) reviveAt(l table.Link, dir table.Ino) {
-	v := e.v
-	if up := v.table.Inode(l.Dir); l.Dir != table.Root && len(up.Links) == 0 && len(up.Homes) > 0 {
-		e.reviveAt(up.Homes[0], l.Dir)
-	}
-	rec, _ := v.table.Name(l.Dir, l.Name)
-	n := v.table.Edit(dir)
-	n.Loaded, n.Listed = false, 0
-	switch other := v.table.Inode(rec.Ino); {
-	case len(n.Links) > 0:
-		return
-	case rec.Ino == 0:
-		v.setLocal(l, dir, false)
-		v.recordMade(l, dir, whyRevived)
-		v.later(func() { v.notify.EntryChanged(ino(l.Dir), l.Name) })
-	case isDir(other) && len(other.Homes) == 0:
-		e.takePlace(l, dir, rec.Ino, 0)
-		merged := v.table.Edit(rec.Ino)
-		merged.Loaded, merged.Listed = false, 0
-	default:
-		e.reviveAs(l, dir)
-	}
-}
-
-// reviveAs gives a directory a new name beside its old one.
-func (e *engine) reviveAs(l table.Link, dir table.Ino) {
-	v := e.v
-	for i := 1; ; i++ {
-		to := table.Link{Dir: l.Dir, Name: l.Name + "." + strconv.Itoa(i)}
-		if len(to.Name) > providers.MaxName {
-			to.Name = "revived." + strconv.FormatUint(dir, 10) + "." + strconv.Itoa(i)
-		}
-		if rec, known := v.table.Name(to.Dir, to.Name); !known && rec.Ino == 0 {
-			v.setLocal(to, dir, v.stays(to, v.table.Inode(dir)))
-			v.recordMade(to, dir, whyRevived)
-			v.later(func() { v.notify.EntryChanged(ino(to.Dir), to.Name) })
-			return
-		}
-	}
 }
 
 // empty lists a directory whose names part next: what is not known cannot move.

@@ -259,8 +259,11 @@ func (e *engine) run(t *task) {
 	v.mu.Lock()
 	e.stop(t)
 	e.conclude(t, err)
-	refused, arrival := t.state == taskHeld, e.arrival
+	refused, arrival, left := t.state == taskHeld, e.arrival, e.left(t.step)
 	v.mu.Unlock()
+	for _, dir := range left {
+		v.abandon(dir)
+	}
 	if err == nil && arrival != nil {
 		arrival()
 	}

@@ -1,0 +1,182 @@
+package cache
+
+import (
+	"fmt"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/providers"
+	"github.com/wsmount/wsmount/providers/memory"
+)
+
+// isDead checks that nothing is in a directory that was removed while a program is
+// in it, and that nothing can be made there.
+func (w *world) isDead(what string, d fs.Ino, names ...string) {
+	w.Helper()
+	for _, name := range names {
+		if e, err := w.v.Lookup(me, d, name); err != nil || e.Ino != 0 {
+			w.Errorf("%s: the removed directory has %s: %d, %v", what, name, e.Ino, err)
+		}
+	}
+	_, err := w.v.Mkdir(me, d, "new", 0o755)
+	w.is(err, syscall.ENOENT)
+	a, err := w.v.Attr(me, d, nil)
+	if w.ok(err); a.Nlink != 0 {
+		w.Errorf("%s: the removed directory has %d links", what, a.Nlink)
+	}
+	s, err := w.v.OpenDir(me, d)
+	w.ok(err)
+	defer s.Release()
+	if e, more, err := s.Next(me); more || err != nil {
+		w.Errorf("%s: the removed directory lists %+v, %v", what, e, err)
+	}
+}
+
+// forgotten checks that nothing is left of an inode once nobody holds it.
+func (w *world) forgotten(d fs.Ino) {
+	w.Helper()
+	w.v.Forget(d, 1000)
+	_, err := w.v.Attr(me, d, nil)
+	w.is(err, fs.ErrStale)
+}
+
+// comesBack is how the working copy learns that others have put something into
+// directories that were removed here.
+var comesBack = map[string]func(w *scene){
+	"refused": func(w *scene) { w.upload() },
+	"pulled":  func(w *scene) { w.pull(); w.upload() },
+}
+
+// A directory that comes back is another one for who is in the one that was
+// removed: the kernel holds that as dead. What was removed in it stays removed.
+func TestDirectoryComesBackAsAnother(t *testing.T) {
+	for how, learn := range comesBack {
+		t.Run(how, func(t *testing.T) {
+			eachStore(t, func(t *testing.T, store func(*world, *Options)) {
+				w := newScene(t, unwaited, store, has("p/d/a", "A", "p/d/s/x", "X", "p/f", "F", "q", "Q"))
+				if w.repo != nil || how == "refused" && w.o.Policy.Atomic && !w.p.Capabilities().EmptyDirs {
+					t.Skip("a clone has what comes with a pull, and a set without empty directories names none")
+				}
+				w.list("p/d/s")
+				p, d, s := w.walk("p"), w.walk("p/d"), w.walk("p/d/s")
+				w.do("rm p/d/s/x", "rmdir p/d/s", "rm p/d/a", "rmdir p/d", "rm p/f", "rmdir p")
+				for _, path := range []string{"p/d/theirs", "p/d/more", "p/d/e/theirs"} {
+					w.tamper(path, "T")
+				}
+				learn(w)
+				w.sees("p/", "p/d/", "p/d/e/", "p/d/e/theirs: T", "p/d/more: T", "p/d/theirs: T", "q: Q")
+				w.same()
+				for what, ino := range map[string]fs.Ino{"p": p, "d": d, "s": s} {
+					w.isDead(what, ino, "d", "s", "theirs", "a")
+				}
+				if w.walk("p") == p || w.walk("p/d") == d {
+					t.Error("a directory came back under its old number")
+				}
+				w.do("put p/d/ours O", "mkdir p/d/s", "put p/d/s/x X2")
+				w.upload()
+				w.same()
+				w.killed()
+				w.sees("p/", "p/d/", "p/d/e/", "p/d/e/theirs: T", "p/d/more: T", "p/d/ours: O", "p/d/s/", "p/d/s/x: X2", "p/d/theirs: T", "q: Q")
+				w.v.mu.Lock()
+				left := w.v.marked(orphans)
+				w.v.mu.Unlock()
+				if len(left) > 0 {
+					t.Errorf("inodes without a name stay: %v", left)
+				}
+			})
+		})
+	}
+}
+
+// However much is still to be deleted beside the directory that comes back, it is
+// deleted.
+func TestManyDeletionsGoOver(t *testing.T) {
+	var files []string
+	for i := range handPiece + 50 {
+		files = append(files, fmt.Sprintf("p/f%d", i), "F", fmt.Sprintf("q/f%d", i), "F")
+	}
+	w := newScene(t, over(memory.Options{}), unwaited, holding(append(files, "p/d/a", "A")...))
+	w.list("q")
+	w.list("p/d")
+	w.do("rm p/d/a", "rmdir p/d")
+	for i := range handPiece + 50 {
+		w.do(fmt.Sprintf("rm p/f%d", i))
+	}
+	w.do("rmdir p")
+	w.tamper("p/d/theirs", "T")
+	w.tamper("p/f1", "changed")
+	w.pull()
+	w.upload()
+	w.same()
+	if got := strings.Join(w.below("p"), " "); got != "p/d/ p/d/theirs: T p/f1: changed" {
+		t.Errorf("p has %s", got)
+	}
+}
+
+// What is under way in a directory while one below it comes back ends where the
+// backend has it by then.
+func TestDirectoryComesBackWhileADeletionIsUnderWay(t *testing.T) {
+	for _, happens := range []bool{false, true} {
+		t.Run(fmt.Sprint("happens ", happens), func(t *testing.T) {
+			w := newWorld(t, unwaited, holding("p/f", "F", "p/d/a", "A", "q", "Q"))
+			w.do("rm p/d/a")
+			w.upload()
+			p := w.walk("p")
+			reached, open := w.gate(providers.MethodDelete)
+			w.do("rm p/f")
+			first := async(func() { w.upload() })
+			<-reached
+			w.do("rmdir p/d", "rmdir p")
+			w.v.Forget(p, 1000)
+			w.tamper("p/d/theirs", "T")
+			done := async(func() { w.upload() })
+			w.until(func() bool { return w.walk("p") != 0 })
+			if happens {
+				w.ok(w.p.Tamper(at("p/f"), nil))
+			}
+			open()
+			<-first
+			<-done
+			w.same()
+			w.backend("p/", "p/d/", "p/d/theirs: T", "q: Q")
+			w.until(func() bool { // nothing is left of the one that was removed
+				w.v.mu.Lock()
+				defer w.v.mu.Unlock()
+				return w.v.table.Inode(table.Ino(p)) == nil
+			})
+		})
+	}
+}
+
+// A file that lost its name to a pull while it was open, and is written then, is
+// found in the directory that came back, or in the root if none did.
+func TestClaimInARemovedDirectory(t *testing.T) {
+	for theirs, want := range map[string]string{
+		"d/theirs": "d/ d/f: ours d/theirs: T q: Q",
+		"theirs":   "f: ours q: Q theirs: T",
+	} {
+		t.Run(theirs, func(t *testing.T) {
+			w := newScene(t, unwaited, holding("d/f", "F", "q", "Q"))
+			w.list("d")
+			d := w.walk("d")
+			o := w.open("d/f", syscall.O_RDWR)
+			w.gonePath("d/f")
+			w.pull()
+			w.do("rmdir d")
+			w.tamper(theirs, "T")
+			w.upload()
+			w.pull()
+			w.write(o, "ours", 0)
+			w.ok(w.shut(o))
+			if got := strings.Join(w.here(), " "); got != want {
+				t.Errorf("here is %s, want %s", got, want)
+			}
+			w.upload()
+			w.same()
+			w.forgotten(d)
+		})
+	}
+}
