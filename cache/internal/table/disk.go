@@ -38,6 +38,7 @@ type disk struct {
 	frozen  atomic.Bool
 	closing atomic.Bool
 	backlog *backlog
+	mark    mark
 
 	mu   sync.Mutex // guards what follows
 	open []*file    // logs; the last one is written to
@@ -118,6 +119,8 @@ func (d *disk) create(name string, create func() (vfs.File, error)) (vfs.File, e
 	}
 	watched := &file{File: f, disk: d, role: r}
 	if r == log {
+		watched.number, _ = logNumber(d.PathBase(name))
+		d.mark.wrote(watched.number, 0)
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		d.open = append(d.open, watched)

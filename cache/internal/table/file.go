@@ -16,6 +16,7 @@ type file struct {
 	role role
 
 	// Of a log.
+	number   uint64
 	unsynced atomic.Bool  // something was written since the last flush began
 	size     atomic.Int64 // bytes written
 	room     atomic.Int64 // bytes for which the disk has set blocks aside
@@ -42,8 +43,9 @@ func (f *file) Write(p []byte) (int, error) {
 		f.disk.freeze(err)
 		return len(p), nil
 	}
-	f.size.Add(int64(n))
+	size := f.size.Add(int64(n))
 	if f.role == log {
+		f.disk.mark.wrote(f.number, size)
 		f.disk.backlog.written.Add(int64(n))
 	}
 	f.unsynced.Store(true) // behind the write: a flush that clears it has it

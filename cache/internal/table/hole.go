@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"log/slog"
 	"path"
-	"strconv"
 	"strings"
 )
 
@@ -51,14 +50,16 @@ func (t *Table) checkHoles(db string) error {
 		return err
 	}
 	for _, name := range logs {
-		number, is := strings.CutSuffix(name, ".log")
-		n, err := strconv.ParseUint(number, 10, 64)
-		if !is || err != nil {
+		n, is := logNumber(name)
+		if !is {
 			continue
 		}
 		if err := t.checkHole(t.disk.PathJoin(t.disk.logs, name), uint32(n)); err != nil {
 			return err
 		}
+	}
+	if err := t.checkMark(logs); err != nil {
+		return err
 	}
 	names, err := t.disk.List(db)
 	if err != nil {
@@ -76,17 +77,12 @@ func (t *Table) checkHoles(db string) error {
 
 // checkHole looks at one file of records; log is its number if it is a log.
 func (t *Table) checkHole(file string, log uint32) error {
-	f, err := t.disk.Open(file)
+	content, err := t.readAll(file)
 	if err != nil {
 		return err
 	}
-	defer f.Close()
-	content, err := io.ReadAll(f)
-	if err != nil {
-		return err
-	}
-	end := readable(content, log)
-	if end == len(content) {
+	end, closed := readable(content, log)
+	if closed || end == len(content) {
 		return nil
 	}
 	if size, _ := chunk(blockFrom(content, end), log); size > 0 {
@@ -96,6 +92,20 @@ func (t *Table) checkHole(file string, log uint32) error {
 		return fmt.Errorf("%w: %s cannot be read at %d, and can be at %d", ErrDamaged, path.Base(file), end, at)
 	}
 	return nil
+}
+
+// readLog reads a log, by its name in the directory of logs.
+func (t *Table) readLog(name string) ([]byte, error) {
+	return t.readAll(t.disk.PathJoin(t.disk.logs, name))
+}
+
+func (t *Table) readAll(file string) ([]byte, error) {
+	f, err := t.disk.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(f)
 }
 
 // blockFrom is what there is of a block from a place on.
@@ -111,8 +121,9 @@ const (
 	logHead   = plainHead + 4
 )
 
-// readable is up to where a file of records is chunk after chunk.
-func readable(content []byte, log uint32) int {
+// readable is up to where a file of records is chunk after chunk, and whether it
+// ends there by what it says.
+func readable(content []byte, log uint32) (end int, closed bool) {
 	for at := 0; at < len(content); {
 		left, rest := blockSize-at%blockSize, blockFrom(content, at)
 		size, ok := chunk(rest, log)
@@ -122,12 +133,12 @@ func readable(content []byte, log uint32) int {
 		case left < logHead: // zeros, where no chunk fits
 			at += left
 		case log != 0 && len(rest) >= logHead && binary.LittleEndian.Uint32(rest[plainHead:]) == log+1:
-			return len(content) // the log ends here, and what is behind is of an older one
+			return at, true // what is behind is of an older log
 		default:
-			return at
+			return at, false
 		}
 	}
-	return len(content)
+	return len(content), false
 }
 
 // nextChunk finds a chunk at any place from one on.

@@ -160,8 +160,11 @@ func (t *Table) openPebble(dir string, made bool) (err error) {
 	if err != nil {
 		return errors.Join(err, t.lock.Close())
 	}
+	t.disk.mark.open(t.disk.FS, markPath(dir), func(err error) {
+		t.log.Warn("the mark of the table was not written", slog.Any("err", err))
+	})
 	if t.db, err = pebble.Open(db, o); err != nil {
-		return errors.Join(openError{err}, t.lock.Close())
+		return errors.Join(openError{err}, t.disk.mark.close(), t.lock.Close())
 	}
 	return nil
 }
@@ -185,7 +188,7 @@ func missing(err error) bool {
 
 func (t *Table) closePebble() error {
 	t.disk.closing.Store(true)
-	return errors.Join(t.db.Close(), t.lock.Close())
+	return errors.Join(t.db.Close(), t.disk.mark.close(), t.lock.Close())
 }
 
 // Close ends the session, and marks the end as clean if no error stood in the

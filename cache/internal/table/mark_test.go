@@ -1,0 +1,115 @@
+package table
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+)
+
+// killed is what a kill leaves of a table with some steps: no end of a session.
+// It says which log is the newest, and how long that is.
+func killed(t *testing.T) (dir, newest string, size int) {
+	t.Helper()
+	from := filepath.Join(t.TempDir(), "table")
+	tab := open(t, from, Options{})
+	for i := 1; i <= 900; i++ {
+		if err := step(tab, i); err != nil {
+			t.Fatal(err)
+		}
+	}
+	dir = filepath.Join(t.TempDir(), "table")
+	if err := os.CopyFS(dir, os.DirFS(from)); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []func(string) string{bootPath, guardPath, markPath} {
+		text, err := os.ReadFile(path(from))
+		if err == nil {
+			err = os.WriteFile(path(dir), text, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := tab.Close(); err != nil {
+		t.Fatal(err)
+	}
+	logs, _ := filepath.Glob(filepath.Join(dir, "db/log/*.log"))
+	newest = "db/log/" + filepath.Base(slices.Max(logs))
+	rewrite(t, dir, newest, func(b []byte) []byte {
+		size = len(b)
+		return b
+	})
+	return dir, newest, size
+}
+
+// TestCutLog: a log that ends before what was written to it by much more than one
+// write is damaged, not torn, unless the power was cut.
+func TestCutLog(t *testing.T) {
+	_, _, size := killed(t)
+	if size < 20*markStep {
+		t.Fatalf("the log has %d bytes, which is too little to see anything", size)
+	}
+	for _, tt := range []struct {
+		name    string
+		cut     int
+		boot    string
+		damaged bool
+	}{
+		{"whole", 0, "", false},
+		{"a torn write", 1000, "", false},
+		{"some", 3 * markStep, "", true},
+		{"half", size / 2, "", true},
+		{"all", size, "", true},
+		{"half, power cut", size / 2, "another", false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			dir, newest, _ := killed(t)
+			rewrite(t, dir, newest, func(b []byte) []byte { return b[:max(0, len(b)-tt.cut)] })
+			tab, err := Open(dir, Options{BootID: tt.boot})
+			if errors.Is(err, ErrDamaged) != tt.damaged || err != nil && !tt.damaged {
+				t.Errorf("got error %v", err)
+			}
+			if err == nil {
+				if err := tab.Close(); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	t.Run("removed", func(t *testing.T) {
+		dir, newest, _ := killed(t)
+		remove(t, dir, newest)
+		if tab, err := Open(dir, Options{}); !errors.Is(err, ErrDamaged) {
+			t.Errorf("got error %v", err)
+			if err == nil {
+				tab.Close()
+			}
+		}
+	})
+}
+
+// TestMarkSaysNothing: a mark that is not there, makes no sense or is of a log
+// before the newest is no reason to call a table damaged.
+func TestMarkSaysNothing(t *testing.T) {
+	for name, change := range map[string]func(path string) error{
+		"missing": os.Remove,
+		"damaged": func(path string) error { return os.WriteFile(path, []byte("00000"), 0o600) },
+		"old":     func(path string) error { return os.WriteFile(path, encodeMark(1, 1<<20), 0o600) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir, _, _ := killed(t)
+			if err := change(markPath(dir)); err != nil {
+				t.Fatal(err)
+			}
+			tab := open(t, dir, Options{})
+			if n := tab.Session(); n.Clean || !n.SameBoot {
+				t.Errorf("the session ended as %+v", n)
+			}
+			if err := tab.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
