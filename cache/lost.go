@@ -73,9 +73,10 @@ func (v *Volume) holdStill(ctx context.Context) error {
 func (v *Volume) ask(ctx context.Context, l table.Link, late bool) error {
 	mine := v.beginListing()
 	defer v.endListing(mine)
-	v.mu.Lock()
-	at, ok := v.home(l)
-	v.mu.Unlock()
+	at, ok, err := v.homeNow(ctx, l)
+	if err != nil {
+		return err
+	}
 	if !ok {
 		return v.askAbove(ctx, l)
 	}
@@ -103,6 +104,25 @@ func (v *Volume) ask(ctx context.Context, l table.Link, late bool) error {
 		v.engine.own = late && err == nil // what comes of it, a conflict copy for instance, goes with it
 		return err
 	})
+}
+
+// homeNow is where the backend has a name, or would: a directory that was made
+// here takes the place of one that was removed, when that is not done yet.
+func (v *Volume) homeNow(ctx context.Context, l table.Link) (at providers.Locator, ok bool, err error) {
+	v.mu.Lock()
+	at, ok = v.home(l)
+	v.mu.Unlock()
+	if ok {
+		return at, true, nil
+	}
+	m := v.newMerge(ctx, v.p)
+	err = m.run(func() error {
+		if m.takeOver(l.Dir) {
+			at, ok = v.home(l)
+		}
+		return nil
+	})
+	return at, ok, err
 }
 
 // stat is what the backend has at a place; nil with an error.

@@ -180,3 +180,23 @@ func TestClaimInARemovedDirectory(t *testing.T) {
 		})
 	}
 }
+
+// A directory that was removed and made anew here is the one that the backend
+// has: what others have put into that meanwhile is found, and not in the way.
+func TestMadeAnewWithTheirs(t *testing.T) {
+	eachStore(t, func(t *testing.T, store func(*world, *Options)) {
+		w := newScene(t, unwaited, store, has("p/d/a", "A", "q", "Q"))
+		if w.repo != nil {
+			t.Skip("what others do in a clone comes with a pull")
+		}
+		w.list("p/d")
+		w.do("rm p/d/a", "rmdir p/d", "rmdir p", "mkdir p", "mkdir p/d", "put p/d/b ours")
+		w.tamper("p/d/b", "theirs")
+		w.tamper("p/d/c", "theirs")
+		w.commit()
+		w.upload()
+		w.pull()
+		w.same()
+		w.sees("p/", "p/d/", "p/d/b: theirs", "p/d/b.conflict-"+short("ours")+": ours", "p/d/c: theirs", "q: Q")
+	})
+}

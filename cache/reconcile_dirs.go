@@ -1,6 +1,9 @@
 package cache
 
-import "github.com/wsmount/wsmount/cache/internal/table"
+import (
+	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/providers"
+)
 
 // reachable is the directory here in which a name of dir at the backend is
 // shown. One that was removed here comes back as another; when there is one that
@@ -75,6 +78,36 @@ func (m *merge) join(l table.Link, rec table.Name, from table.Ino) {
 	base.Ino, base.AttrGen = to, n.AttrGen
 	m.base(l, &rec, &base)
 	v.shed(from)
+}
+
+// takeOver has a directory that was made here, and those above it, take the places
+// of directories that were removed here and that the backend still has. It reports
+// whether the backend has it then. mu is held, in an update.
+func (m *merge) takeOver(dir table.Ino) bool {
+	v := m.v
+	n := v.table.Inode(dir)
+	switch {
+	case dir == table.Root:
+		return true
+	case n == nil || n.From != "" || len(n.Links) == 0:
+		return false
+	case len(n.Homes) > 0:
+		return true
+	case !m.takeOver(n.Links[0].Dir):
+		return false
+	}
+	l := v.table.Inode(dir).Links[0]
+	rec, _ := v.table.Name(l.Dir, l.Name)
+	if rec.Attempt != nil || rec.Base == nil || rec.Base.Kind != providers.KindDir {
+		return false
+	}
+	old := v.table.Inode(rec.Base.Ino)
+	if old == nil || len(old.Links) > 0 || old.From != "" {
+		return false
+	}
+	m.join(l, rec, rec.Base.Ino)
+	v.table.Edit(dir).Listed = 0 // others may have put something there
+	return true
 }
 
 // shownAs is a directory, or the one as which it has just come back.
