@@ -43,7 +43,13 @@ func TestDatabaseIsGone(t *testing.T) {
 			if out := strings.Join(strings.Fields(w.ok("recover")), ""); !strings.Contains(out, "damaged") || !strings.Contains(out, strings.ReplaceAll(scan, " ", "")) {
 				t.Errorf("recover: got %s", out)
 			}
-			out := strings.Join(strings.Fields(w.ok("recover", "--scan", dir)), " ")
+			text := w.ok("recover", "--scan", dir)
+			for line := range strings.Lines(text) {
+				if line = strings.TrimRight(line, "\n"); len(line) > width && !strings.HasPrefix(line, "the old state is kept") {
+					t.Errorf("%d columns: %s", len(line), line)
+				}
+			}
+			out := strings.Join(strings.Fields(text), " ")
 			for _, want := range []string{"1 file have", "was not sent of these is lost", "symbolic links", "empty directories", "renames, deletions"} {
 				if !strings.Contains(out, want) {
 					t.Errorf("recover --scan does not say %q: got %s", want, out)

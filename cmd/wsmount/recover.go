@@ -308,9 +308,13 @@ func recoverScan(c *cli.Context) error {
 			cache.ScanReport
 		}{"wsmount.scan/v1", got})
 	}
-	fmt.Fprintf(c.App.Writer, "%s have their names again; the next mount, or `wsmount recover upload`, sends them\n", count(len(got.Restored), "file"))
-	for _, line := range breakLines("what was not sent of these is lost, and a scan cannot say what there was: "+strings.Join(got.Unknown, ", "), width) {
-		fmt.Fprintln(c.App.Writer, line)
+	for _, text := range []string{
+		count(len(got.Restored), "file") + " have their names again; the next mount, or `wsmount recover upload`, sends them",
+		"what was not sent of these is lost, and a scan cannot say what there was: " + strings.Join(got.Unknown, ", "),
+	} {
+		for _, line := range breakLines(text, width) {
+			fmt.Fprintln(c.App.Writer, line)
+		}
 	}
 	fmt.Fprintf(c.App.Writer, "the old state is kept in %s\n", got.Aside)
 	for _, p := range got.Recovered {
