@@ -35,8 +35,9 @@ type ScanReport struct {
 	// their place: it is not known, another has it, or parts are missing.
 	Recovered []string  `json:"recovered,omitempty"`
 	Skipped   []Skipped `json:"skipped,omitempty"` // could not even be copied
-	// Unnamed counts content that stayed in Aside because it never had a path
-	// noted: it was only read here, and the backend has it, or nobody closed it.
+	// Unnamed counts content that stayed in Aside because it has no path noted, and
+	// nothing is left of the database that knows one: it was only read here, and the
+	// backend has it, or it was made just before the end.
 	Unnamed int `json:"unnamed,omitempty"`
 	// Kept counts content of the history, whose names are lost.
 	Kept int `json:"kept,omitempty"`
@@ -184,6 +185,7 @@ func (r *scan) adoptAll(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	r.findPlaces(all)
 	for _, f := range all {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -197,6 +199,44 @@ func (r *scan) adoptAll(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// findPlaces finds the paths of content that does not say its own, because it was
+// made in the last second or is being written: what can still be read of the old
+// database may know. Of content that the backend has it asks for none.
+func (r *scan) findPlaces(all []found) {
+	silent := map[table.Ino]*found{}
+	for i := range all {
+		if all[i].path == "" {
+			silent[all[i].ino] = &all[i]
+		}
+	}
+	if len(silent) == 0 {
+		return
+	}
+	inodes := table.Salvage(filepath.Join(r.report.Aside, "names"), func(ino table.Ino) bool { return silent[ino] != nil })
+	for ino, f := range silent {
+		if n := inodes[ino]; n != nil && isRegular(n) && len(n.Links) > 0 && (n.Writing || n.Gen != n.Origin.Gen) {
+			f.path = placeIn(inodes, n.Links[0])
+		}
+	}
+}
+
+// placeIn is the path of a name; "" when a directory above it is not known.
+func placeIn(inodes map[table.Ino]*table.Inode, l table.Link) string {
+	path := l.Name
+	for range maxDepth {
+		if l.Dir == table.Root {
+			return path
+		}
+		n := inodes[l.Dir]
+		if n == nil || !isDir(n) || len(n.Links) == 0 {
+			return ""
+		}
+		l = n.Links[0]
+		path = l.Name + "/" + path
+	}
+	return "" // a ring
 }
 
 // adopt gives one content file its place, or puts it where a person finds it.
