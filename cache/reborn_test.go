@@ -200,3 +200,37 @@ func TestMadeAnewWithTheirs(t *testing.T) {
 		w.sees("p/", "p/d/", "p/d/b: theirs", "p/d/b.conflict-"+short("ours")+": ours", "p/d/c: theirs", "q: Q")
 	})
 }
+
+// A directory whose name something else has by now comes back beside it.
+func TestDirectoryComesBackBeside(t *testing.T) {
+	for what, script := range map[string]string{"a file": "put p/d file", "a directory": "mv e p/d"} {
+		t.Run(what, func(t *testing.T) {
+			eachStore(t, func(t *testing.T, store func(*world, *Options)) {
+				w := newScene(t, unwaited, store, has("p/d/a", "A", "e/x", "X", "q", "Q"))
+				if w.repo != nil || w.o.Policy.Atomic {
+					t.Skip("what others do in a clone comes with a pull")
+				}
+				w.list("p/d")
+				w.list("e")
+				d := w.walk("p/d")
+				w.do("rm p/d/a", "rmdir p/d", script)
+				w.tamper("p/d/theirs", "T")
+				w.commit()
+				w.upload()
+				w.pull()
+				w.upload()
+				w.same()
+				w.isDead("d", d, "theirs", "a")
+				all := strings.Join(w.here(), " ")
+				for _, want := range map[string][]string{
+					"a file":      {"p/d: file", "p/d.1/theirs: T", "e/x: X"},
+					"a directory": {"p/d/x: X", "/theirs: T"},
+				}[what] {
+					if !strings.Contains(all, want) {
+						t.Errorf("no %s: here is %s", want, all)
+					}
+				}
+			})
+		})
+	}
+}
