@@ -47,7 +47,6 @@ func TestShowHistory(t *testing.T) {
 	}
 	_, err := w.v.Show(me, "history/d/f/nothing")
 	w.is(err, syscall.ENOENT)
-	c.pass(2 * shownFor)
 	for _, s := range []string{"new", "newer", "newest"} {
 		w.ok(w.put("d/g", s))
 	}
@@ -83,5 +82,23 @@ func TestShowConflicts(t *testing.T) {
 			t.Errorf("%s: %q of %d", side, buf[:n], s.Size)
 		}
 		w.ok(f.Close())
+	}
+}
+
+// What the backend lacks is listed in the order of the changes, as far as is asked.
+func TestUnsent(t *testing.T) {
+	w := newWorld(t, holding("f", "base"), func(_ *world, o *Options) { onlyAsked(nil, o) })
+	w.get("f")
+	w.ok(w.put("new", "1"))
+	w.ok(w.put("f", "2"))
+	for limit, want := range map[int]string{1: "created new", 10: "created new changed f"} {
+		var got []string
+		list, total := w.v.Unsent(limit)
+		for _, u := range list {
+			got = append(got, u.Change, u.Path)
+		}
+		if strings.Join(got, " ") != want || total != 2 {
+			t.Errorf("at most %d: got %q of %d, want %q of 2", limit, got, total, want)
+		}
 	}
 }

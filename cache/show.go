@@ -18,8 +18,12 @@ var _ fs.Shower = (*Volume)(nil)
 // maxShown bounds the versions that .wsmount/history shows; Log has all.
 const maxShown = 10_000
 
-// shownFor is how long a listing of the history is good.
-const shownFor = time.Second
+// A listing of the history is good for shownTimes as long as it took to make, so
+// that of a short one a program sees what it has just done; and at most shownFor.
+const (
+	shownFor   = time.Second
+	shownTimes = 10
+)
 
 // Show implements fs.Shower:
 //
@@ -76,12 +80,13 @@ func (v *Volume) Show(op *fs.Op, path string) (fs.Shown, error) {
 // shownTree is what one of the directories shows.
 type shownTree struct {
 	at    time.Time
+	good  time.Duration              // from at on
 	dirs  map[string]map[string]bool // names by path; those of directories end in a slash
 	files map[string]fs.Shown
 }
 
 func newShownTree(at time.Time) *shownTree {
-	return &shownTree{at, map[string]map[string]bool{}, map[string]fs.Shown{}}
+	return &shownTree{at: at, dirs: map[string]map[string]bool{}, files: map[string]fs.Shown{}}
 }
 
 // add enters a file, and the directories above.
@@ -106,7 +111,7 @@ func (v *Volume) shownHistory(op *fs.Op) (*shownTree, error) {
 	v.mu.Lock()
 	t := v.history.shown
 	v.mu.Unlock()
-	if t != nil && now.Sub(t.at) < shownFor {
+	if t != nil && now.Sub(t.at) < t.good {
 		return t, nil
 	}
 	list, err := v.Log(op, LogFilter{Limit: maxShown})
@@ -128,6 +133,8 @@ func (v *Volume) shownHistory(op *fs.Op) (*shownTree, error) {
 			return v.readable(r)
 		}})
 	}
+	t.at = v.o.Now()
+	t.good = min(shownFor, shownTimes*t.at.Sub(now))
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.history.shown = t

@@ -89,3 +89,16 @@ func (e *engine) tally(s *Status, l table.Link, t *task) {
 		}
 	}
 }
+
+// Unsent lists what the backend does not have, the oldest change first and at most
+// limit of it, and says how much there is.
+func (v *Volume) Unsent(limit int) (list []Unsaved, total int) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.table.Dirty(0, func(_ uint64, l table.Link) bool {
+		rec, _ := v.table.Name(l.Dir, l.Name)
+		list = append(list, v.unsavedAt(l, rec))
+		return len(list) < limit
+	})
+	return list, v.table.DirtyCount()
+}
