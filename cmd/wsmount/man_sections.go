@@ -45,7 +45,7 @@ var manualSections = []manualSection{
 		{"~/.config/wsmount/registry.json", "What `wsmount registry add` knows."},
 		{"~/.local/state/wsmount", "Working copies, locks and logs."},
 		{"/var/lib/wsmount", "The same for root."},
-		{"MOUNTPOINT/.wsmount", "A directory that is not listed, with the state of the mount and its last errors."},
+		{"MOUNTPOINT/.wsmount", "A directory that is not listed. Its README tells a program in the mount, which need not know wsmount, what it may write, when that is sent, what waits, why something failed, and where earlier versions are."},
 		{"/etc/fuse.conf", "`user_allow_other` lets users give --allow-other."},
 	}},
 	{"EXAMPLES", "" +

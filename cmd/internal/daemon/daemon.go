@@ -366,7 +366,7 @@ func (d *Daemon) fsParts() []fs.Part {
 	var out []fs.Part
 	for _, p := range d.parts {
 		out = append(out, fs.Part{Name: p.name, At: p.At, Volume: p.volume, Unavailable: p.Unavailable,
-			ReadOnly: p.ReadOnly, Governing: p.Governing, Control: &controlDir{p, d.partStatus}})
+			ReadOnly: p.ReadOnly, Governing: p.Governing, Control: d.controlDir(p)})
 	}
 	return out
 }

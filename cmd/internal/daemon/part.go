@@ -2,7 +2,6 @@ package daemon
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -156,32 +155,6 @@ func ioMode(open []fs.OpenFile) string {
 	return mode
 }
 
-// controlDir is a part's .wsmount: what an agent in the mount can read to learn
-// why something failed.
-type controlDir struct {
-	part   *part
-	status func(*part) control.Part
-}
-
-var _ fs.ControlDir = (*controlDir)(nil)
-
-func (c *controlDir) List() []string {
-	return []string{"README", "status.json", "errors.log", "conflicts/", "history/"}
-}
-
-func (c *controlDir) Read(path string) ([]byte, error) {
-	switch path {
-	case "README":
-		return []byte(controlReadme), nil
-	case "status.json":
-		b, err := json.MarshalIndent(c.status(c.part), "", "  ")
-		return append(b, '\n'), err
-	case "errors.log":
-		return c.part.errorLog(), nil
-	}
-	return nil, fs.ErrUnsupported
-}
-
 // errorLog is one line per failure: time, operation, path, errno if a program
 // got one, reason. What keeps the whole part away comes first.
 func (p *part) errorLog() []byte {
@@ -205,16 +178,3 @@ func (p *part) errorLog() []byte {
 	}
 	return b.Bytes()
 }
-
-const controlReadme = `This directory is not part of the workspace: wsmount shows here how the mount
-is doing. It is not listed, cannot be changed, and is never stored.
-
-  status.json   the state of this part of the mount
-  errors.log    requests that failed, with the reason
-  conflicts/    versions that lost a race, if any
-  history/      earlier versions of files, if any are kept; history/COMMIT/ is the
-                tree of a commit, where the storage has commits
-
-The attributes user.wsmount.* of any file (provider, state, revision, reason ...)
-tell more, for example: getfattr -n user.wsmount.provider FILE
-`

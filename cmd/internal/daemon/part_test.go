@@ -2,7 +2,6 @@ package daemon
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -16,7 +15,6 @@ import (
 	"time"
 
 	"github.com/wsmount/wsmount/cache"
-	"github.com/wsmount/wsmount/cmd/internal/control"
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/mountspec"
@@ -74,26 +72,6 @@ func TestIOMode(t *testing.T) {
 		if got := ioMode(open); got != tt.want {
 			t.Errorf("%v: got %s, want %s", tt.modes, got, tt.want)
 		}
-	}
-}
-
-func TestControlDir(t *testing.T) {
-	p := &part{Source: Source{Name: "@acme/a", Provider: "local-fs"}}
-	c := &controlDir{p, func(p *part) control.Part { return p.status(nil, 7) }}
-	for _, name := range c.List() {
-		if strings.HasSuffix(name, "/") {
-			continue
-		}
-		if _, err := c.Read(name); err != nil {
-			t.Errorf("%s is listed and cannot be read: %v", name, err)
-		}
-	}
-	var got control.Part
-	if b, err := c.Read("status.json"); err != nil || json.Unmarshal(b, &got) != nil || got.Refused != 7 || got.Provider != "local-fs" {
-		t.Errorf("status.json: %+v, %v", got, err)
-	}
-	if _, err := c.Read("other"); err == nil {
-		t.Error("what is not listed can be read")
 	}
 }
 

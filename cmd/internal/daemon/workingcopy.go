@@ -77,6 +77,16 @@ func (w *workingCopy) HistoryUsage() cache.HistoryUsage {
 	return w.Volume.HistoryUsage()
 }
 
+// Unsent is the volume's; nothing once that is closed: the last status counts it.
+func (w *workingCopy) Unsent(limit int) (list []cache.Unsaved, total int) {
+	w.mu.RLock()
+	defer w.mu.RUnlock()
+	if w.closed {
+		return nil, 0
+	}
+	return w.Volume.Unsent(limit)
+}
+
 // requests are what was asked of the store's service.
 func (w *workingCopy) requests() map[string]control.Requests {
 	if w.meter == nil {

@@ -1,0 +1,45 @@
+package daemon
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/wsmount/wsmount/cmd/internal/control"
+)
+
+func TestControlDir(t *testing.T) {
+	p := &part{Source: Source{Name: "@acme/a", Provider: "local-fs"}}
+	c := &controlDir{p, func(p *part) control.Part { return p.status(nil, 7) }, hiding(nil)}
+	for _, name := range c.List() {
+		if strings.HasSuffix(name, "/") {
+			continue
+		}
+		if _, err := c.Read(name); err != nil {
+			t.Errorf("%s is listed and cannot be read: %v", name, err)
+		}
+	}
+	var got control.Part
+	if b, err := c.Read("status.json"); err != nil || json.Unmarshal(b, &got) != nil || got.Refused != 7 || got.Provider != "local-fs" {
+		t.Errorf("status.json: %+v, %v", got, err)
+	}
+	if _, err := c.Read("other"); err == nil {
+		t.Error("what is not listed can be read")
+	}
+}
+
+// Who is in a sandbox learns which file it is about, and not where it lies.
+func TestPlacesAreHidden(t *testing.T) {
+	hide := hiding([]string{"/srv/a", "/srv/a/b \"c\"", "/srv/<d>", "/", "", "/srv/a"})
+	for text, want := range map[string]string{
+		"read_only in /srv/a/WORKSPACE.md:3": "read_only in WORKSPACE.md:3",
+		`open /srv/a/b "c"/f: no space`:      "open f: no space",
+		`{"error":"/srv/a/b \"c\"/f"}`:       `{"error":"f"}`,
+		`{"error":"/srv/\u003cd\u003e/f"}`:   `{"error":"f"}`,
+		"/srv/a is full; /docs/a is not":     "a directory of the host is full; /docs/a is not",
+	} {
+		if got := hide.Replace(text); got != want {
+			t.Errorf("%s: got %s, want %s", text, got, want)
+		}
+	}
+}

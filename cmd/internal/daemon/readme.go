@@ -1,0 +1,180 @@
+package daemon
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/wsmount/wsmount/cache"
+	"github.com/wsmount/wsmount/mountspec"
+	"github.com/wsmount/wsmount/mountspec/host"
+)
+
+// readme tells an agent that knows only files what holds for this very part: what
+// it may change, when and by whom that is sent, what becomes of a conflict, and
+// where to look when something failed. It names nothing of the host.
+func (p *part) readme() []byte {
+	var b strings.Builder
+	fmt.Fprintf(&b, "This is %s, mounted by wsmount. The files of this directory tell how it is\n"+
+		"doing. They are no part of the workspace: nobody lists, changes or sends them.\n", p.Name)
+	for _, s := range []struct {
+		title string
+		lines []string
+	}{
+		{"WRITING", p.tellWriting()},
+		{"SENDING", p.tellSending()},
+		{"CHANGES OF OTHERS", p.tellOthers()},
+		{"EARLIER VERSIONS", p.tellHistory()},
+		{"WHEN SOMETHING FAILS", tellFailures},
+	} {
+		if len(s.lines) > 0 {
+			fmt.Fprintf(&b, "\n%s\n  %s\n", s.title, strings.Join(s.lines, "\n  "))
+		}
+	}
+	return []byte(b.String())
+}
+
+var tellFailures = []string{
+	"errors.log     a line for each failure, the newest last: time, operation, path,",
+	"               the error that the program got, the reason",
+	"status.json    the state of all this as it is now",
+}
+
+func (p *part) tellWriting() []string {
+	switch {
+	case p.Unavailable != "":
+		return []string{"Not available, to nobody: errors.log says why."}
+	case p.ReadOnly != "":
+		return []string{"READ-ONLY: " + p.ReadOnly + ".", "Every change fails with EROFS, \"Read-only file system\". Write somewhere else."}
+	}
+	lines := []string{"You may write here."}
+	if len(p.Governing) > 0 {
+		lines = append(lines, "But these say how this is mounted, and cannot be changed from inside:", "  "+strings.Join(p.Governing, ", "))
+	}
+	if p.Durability != "disk" {
+		lines = append(lines, "Nothing of it is kept for good: it is "+p.Durability+".")
+	}
+	return lines
+}
+
+func (p *part) tellSending() []string {
+	w, ok := p.volume.(*workingCopy)
+	switch {
+	case p.Unavailable != "" || p.ReadOnly != "":
+		return nil
+	case !ok:
+		return []string{"The files are a directory: what you write is there at once, and nothing is sent."}
+	case w.keeper.sync.Mode != mountspec.ModePullPush && !w.noWait:
+		return []string{"close and fsync return when the store has the file. When they fail, it is still",
+			"here, and wsmount tries again by itself. Names, modes and removals follow in order.", tellWaiting}
+	}
+	return append(w.keeper.tellSending(), tellWaiting)
+}
+
+const tellWaiting = "What the store does not have yet is in the file unsent; when that is empty, it has all."
+
+// tellSending is for a working copy whose closes do not wait for the store.
+func (k *keeper) tellSending() []string {
+	s := k.sync
+	lines := []string{"What you write is kept on this machine's disk at once, also if wsmount crashes."}
+	if !k.events || s.Mode != mountspec.ModePullPush {
+		return append(lines, "It is sent "+when(s.Commit.On)+".")
+	}
+	if k.r.HoldCommit {
+		return append(lines, "Policy does not let wsmount send it.")
+	}
+	lines = append(lines, "It is committed "+when(s.Commit.On)+".")
+	switch {
+	case k.r.HoldPush:
+		lines = append(lines, "Policy does not let wsmount push commits to others.")
+	case s.Push.On.Resolve() == mountspec.EventCommitCompleted:
+		lines = append(lines, "Each commit is pushed to the others by itself.")
+	default:
+		lines = append(lines, "Commits are pushed to the others "+when(s.Push.On)+".")
+	}
+	if hasBranches(s) {
+		lines = append(lines, "They go to a branch, "+strings.ReplaceAll(string(s.Push.Branch), "-", " ")+`: "branch" in status.json.`)
+	}
+	if k.r.Location.Service == host.ServiceGit {
+		lines = append(lines, "New files that a .gitignore names stay here.")
+	}
+	return lines
+}
+
+// when says of an event of AIP-37, in the words of who does not know it, when that is.
+func when(t mountspec.Trigger) string {
+	switch e := t.Resolve(); e {
+	case "":
+		return "never"
+	case mountspec.EventWrite:
+		return "by wsmount, soon after each change"
+	case mountspec.EventDelete:
+		return "by wsmount, soon after each removal"
+	case mountspec.EventCommitCompleted:
+		return "with each commit"
+	case mountspec.EventManual:
+		return "only when somebody outside asks for it: not by you"
+	default:
+		base, seconds, idle := e.Templated()
+		if idle {
+			return fmt.Sprintf("by wsmount, after %v of quiet (%s)", time.Duration(seconds)*time.Second, base)
+		}
+		return fmt.Sprintf("at %q, of which the program that runs you tells wsmount", e)
+	}
+}
+
+func (p *part) tellOthers() []string {
+	w, ok := p.volume.(*workingCopy)
+	switch {
+	case p.Unavailable != "":
+		return nil
+	case !ok:
+		return []string{"Changes of others are here at once, or within a second. Nothing can conflict:", "the last who writes a file wins."}
+	case w.keeper.sync.Mode != mountspec.ModePullPush:
+		return append([]string{"Changes of others are here within a second."}, w.tellConflict()...)
+	}
+	return append([]string{"Changes of others come " + when(w.keeper.sync.Pull.On) + "."}, w.tellConflict()...)
+}
+
+var (
+	tellSplit = []string{"Both are kept: theirs has the name, and yours is beside it under another,",
+		"NAME.conflict-HASH.EXT. Put what you need of it into the file, and remove it."}
+	tellHeld = []string{"yours stays here, is not sent, and both are in",
+		"  conflicts/PATH/base, ours, theirs (base: from what both began, if it is known)",
+		"To take theirs: cp .wsmount/conflicts/PATH/theirs PATH. To keep yours or both,",
+		"ask who runs wsmount: `wsmount conflicts resolve` ends it."}
+)
+
+// tellConflict says what becomes of a file that was changed here and by others.
+func (w *workingCopy) tellConflict() []string {
+	if w.readOnly {
+		return nil
+	}
+	r := w.keeper.r
+	switch conflictPolicy(r.Storage.Sync.Conflict, r.Location.Service) {
+	case cache.LastWriterWins:
+		return []string{"When you and others change the same file, yours wins; theirs is in history/."}
+	case cache.Abort, cache.Manual:
+		return append([]string{"When you and others change the same file,"}, tellHeld...)
+	case cache.Combine:
+		return append([]string{"When you and others change other lines of a file, they are merged; when the same,"}, tellHeld...)
+	case cache.Markers:
+		return append([]string{"When you and others change a file, its lines are merged; where the same lines were",
+			"changed, both are in it between <<<<<<< and >>>>>>>. Of what is no text:"}, tellSplit...)
+	}
+	return append([]string{"When you and others change the same file:"}, tellSplit...)
+}
+
+func (p *part) tellHistory() []string {
+	w, ok := p.volume.(*workingCopy)
+	if !ok {
+		return nil
+	}
+	lines := []string{"history/PATH/ has versions of a file from before it was changed or removed here,",
+		"named by their time: ls .wsmount/history/PATH; cp brings one back. Of a file that",
+		"changes all the time it is one in 2 seconds; the oldest go when there are many."}
+	if w.keeper.r.Location.Service == host.ServiceGit {
+		lines = append(lines, "history/COMMIT/PATH is a file as it was in a commit; ls .wsmount/history lists the last.")
+	}
+	return lines
+}
