@@ -137,7 +137,7 @@ func holding(files ...string) func(*world, *Options) {
 	}
 }
 
-func impatient(_ *world, o *Options) { o.Patience = 50 * time.Millisecond }
+func impatient(_ *world, o *Options) { o.Patience = 300 * time.Millisecond }
 
 func at(path string) providers.Locator { return providers.MustLocator(path) }
 
