@@ -85,6 +85,7 @@ func (v *Volume) dropRefs(ino table.Ino, count uint64) bool {
 	}
 	delete(v.refs, ino)
 	delete(v.shown, ino)
+	delete(v.renewed, ino)
 	return true
 }
 

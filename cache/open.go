@@ -453,7 +453,10 @@ func writes(flags uint32) bool {
 
 // opened says what the kernel may do with an open file. Pages that it has are
 // right when the content is in the state of the last open, or has since been
-// changed through those pages only.
+// changed through those pages only. Of an inode that became another version while
+// the kernel had it, its size may be that of the one before: the notice of that may
+// still be on its way, or have come before the answer that it was to correct, and
+// reads would end there. So it asks anew, at each open until it forgets the inode.
 func (v *Volume) opened(f *file) fs.Opened {
 	oi := f.oi
 	o := fs.Opened{File: f, NoFlush: !f.changes()}
@@ -461,6 +464,7 @@ func (v *Volume) opened(f *file) fs.Opened {
 	n := v.table.Inode(oi.ino)
 	o.KeepCache = v.shown[oi.ino] == n.Gen
 	v.shown[oi.ino] = n.Gen
+	_, o.NewAttr = v.renewed[oi.ino]
 	pass := !f.changes() && oi.writers == 0 && !n.Writing && oi.f.Whole()
 	v.mu.Unlock()
 	if !pass {

@@ -292,7 +292,8 @@ func (m *merge) replace(l table.Link, rec table.Name, r *providers.Info) {
 
 // unseen reports whether an inode may become another version: it has one name,
 // and nobody has it open, or only who still waits for its first bytes.
-// Attributes that the kernel has of it end with a notice; pages that it has of
+// Attributes that the kernel has of it end with the next open, for who only looks
+// with a notice; pages that it has of
 // content that was here once, with the next open.
 func (m *merge) unseen(x table.Ino, n *table.Inode) bool {
 	if len(n.Links) != 1 || len(n.Homes) != 1 || isSymlink(n) && m.v.refs[x] > 0 {
@@ -315,6 +316,9 @@ func (m *merge) renew(l table.Link, rec table.Name, r *providers.Info) {
 	if old.State != table.None { // what came for who waits for it
 		old.State = table.None
 		v.letGo(x, old)
+	}
+	if v.refs[x] > 0 {
+		v.renewed[x] = struct{}{}
 	}
 	v.later(func() { v.notify.AttrChanged(ino(x)) })
 	m.base(l, &rec, baseOf(*r, x, old))

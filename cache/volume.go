@@ -46,8 +46,9 @@ type Volume struct {
 	noting   map[table.Ino]uint64 // states of content on the disk, to be noted; nil: nobody is about to
 	refs     map[table.Ino]uint64 // the kernel's lookups
 	open     map[table.Ino]*openInode
-	shown    map[table.Ino]uint64  // the Gen that the kernel has pages of
-	listings map[*listing]struct{} // that are under way
+	shown    map[table.Ino]uint64   // the Gen that the kernel has pages of
+	renewed  map[table.Ino]struct{} // the kernel may have attributes of another version of them
+	listings map[*listing]struct{}  // that are under way
 	engine   engine
 	puller   puller
 	ignores  ignores
@@ -101,7 +102,7 @@ func newVolume(p providers.Provider, o Options, s *stateDir) *Volume {
 	}
 	v := &Volume{p: p, caps: p.Capabilities(), o: o, state: s, table: s.table, store: s.content,
 		run: hex.EncodeToString(id), pause: o.pause, notify: nobody{},
-		refs: map[table.Ino]uint64{}, open: map[table.Ino]*openInode{}, shown: map[table.Ino]uint64{}, displaced: map[table.Link]struct{}{},
+		refs: map[table.Ino]uint64{}, open: map[table.Ino]*openInode{}, shown: map[table.Ino]uint64{}, renewed: map[table.Ino]struct{}{}, displaced: map[table.Link]struct{}{},
 		listings: map[*listing]struct{}{}, puller: newPuller(), ignores: ignores{rules: map[table.Ino]rulesOf{}, absent: map[table.Ino]struct{}{}, wanted: map[table.Ino]struct{}{table.Root: {}}}}
 	v.ctx, v.stop = context.WithCancel(context.Background())
 	v.history.init()

@@ -16,6 +16,9 @@ func (f *front) Open(cancel <-chan struct{}, in *fuse.OpenIn, out *fuse.OpenOut)
 	}
 	o, err := c.s.vol.Open(&c.Op, c.ino, in.Flags)
 	if err == nil {
+		if o.NewAttr {
+			f.notes.newAttr(c.s.node(c.ino))
+		}
 		c.opened(c.ino, &o, in.Flags, out)
 	}
 	return c.end(err)

@@ -11,7 +11,7 @@ import (
 
 // notes tells the kernel what volumes report, from one worker. A notification
 // can block in the kernel on a lock that a request holds while it waits for
-// us, so it is never sent from a handler or under a lock that one takes; and
+// us, so it is never sent from a handler (but see newAttr) or under a lock that one takes; and
 // none is sent once unmounting has begun, when nobody may be left to answer
 // such a request. Events go through the same queue, so that whoever hears of a
 // change and looks finds that the kernel was told before; the last of them is
@@ -22,6 +22,7 @@ type notes struct {
 
 	mu      sync.Mutex
 	cond    sync.Cond
+	kernel  kernel            // nil before run; guarded by mu
 	queue   []note            // guarded by mu
 	waiting map[note]struct{} // the notes of queue, to drop repeats; guarded by mu
 	timer   bool              // eventDelay is running; guarded by mu
@@ -97,6 +98,9 @@ func (n *notes) eventsDue() {
 // that a change during the sending is told again.
 func (n *notes) run(k kernel) {
 	defer close(n.done)
+	n.mu.Lock()
+	n.kernel = k
+	n.mu.Unlock()
 	for {
 		x, ok := n.next()
 		if !ok {
@@ -119,6 +123,23 @@ func (n *notes) next() (x note, ok bool) {
 	x, n.queue = n.queue[0], n.queue[1:]
 	delete(n.waiting, x)
 	return x, true
+}
+
+// newAttr has the kernel forget the attributes of a node before it returns. This
+// one notification can be sent from a handler: the kernel looks the inode up and
+// marks it, and takes no lock that is held over a request.
+func (n *notes) newAttr(node uint64) {
+	x := note{kind: noteAttr, node: node}
+	n.mu.Lock()
+	k, closed := n.kernel, n.closed
+	n.mu.Unlock()
+	switch {
+	case closed:
+	case k == nil:
+		n.add(x)
+	default:
+		n.send(k, x)
+	}
 }
 
 func (n *notes) send(k kernel, x note) {

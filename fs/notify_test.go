@@ -68,6 +68,26 @@ func TestNotesAreSentOnceUnlessTheyComeAgain(t *testing.T) {
 	n.end()
 }
 
+// What an open has to tell does not wait for the worker, which the kernel may hold
+// up.
+func TestNewAttrIsToldAtOnce(t *testing.T) {
+	k := newFakeKernel()
+	n := newNotes(&stats{}, nil)
+	sl := &slotNotifier{s: &slot{part: &part{}}, n: n}
+	sl.EntryChanged(1, "a")
+	go n.run(k)
+	<-k.got // and the worker is held up
+	told := make(chan struct{})
+	go func() { n.newAttr(7); close(told) }()
+	if got, want := <-k.got, (note{kind: noteAttr, node: 7}); got != want {
+		t.Errorf("told %v, want %v", got, want)
+	}
+	k.on <- struct{}{}
+	k.on <- struct{}{}
+	<-told
+	n.end()
+}
+
 // Who waits for what was reported waits for just that.
 func TestWaitForNotes(t *testing.T) {
 	k := newFakeKernel()

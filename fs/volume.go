@@ -162,6 +162,11 @@ type Opened struct {
 	// inode, so that the pages it still has are right.
 	KeepCache bool
 
+	// NewAttr says that attributes which the kernel has of this inode may be of
+	// other content: it forgets them before the program has the file. It would not
+	// read beyond the size that it believes in.
+	NewAttr bool
+
 	// Direct asks that reads and writes come to File one by one, not through
 	// the page cache.
 	Direct bool
