@@ -60,8 +60,13 @@ func newBlocks(size, block int64, digest, boot string) *blocks {
 func (b *blocks) single() bool { return b.fd < 0 && len(b.state) == 1 }
 
 // create makes the map and the content file, in this order: content without a
-// map would count as whole. It returns the content's descriptor.
+// map would count as whole. It returns the content's descriptor. Older content is
+// to go first: the error is EEXIST, and there is no map beside what it is not of.
 func (b *blocks) create(s *Store, ino uint64) (int, error) {
+	older := s.in(ino, func(dir int, name string) error { return unix.Faccessat(dir, name, unix.F_OK, 0) })
+	if older == nil {
+		return -1, unix.EEXIST
+	}
 	fd, err := s.openMap(ino, unix.O_RDWR|unix.O_CREAT|unix.O_EXCL)
 	if err != nil {
 		return -1, err
@@ -114,29 +119,49 @@ func getString(from []byte) string {
 }
 
 // loadBlocks reads the map of an inode whose file has the given size; nil when
-// it has none and so is whole. The names of the inode are locked.
-func loadBlocks(s *Store, ino uint64, size int64) (*blocks, error) {
+// it has none and so is whole. The size that it returns is the file's from then on.
+// The names of the inode are locked.
+func loadBlocks(s *Store, ino uint64, size int64) (*blocks, int64, error) {
 	fd, err := s.openMap(ino, unix.O_RDWR)
 	if err == unix.ENOENT {
-		return nil, nil
+		return nil, size, nil
 	}
 	if err != nil {
-		return nil, err
+		return nil, size, err
 	}
 	b, err := readBlocks(fd)
+	if err == nil && !b.touched && size != b.remote {
+		size, err = b.remote, b.remake(s, ino)
+	}
 	if err == nil {
 		err = b.settle(s.o.boot, size)
 	}
 	if err == nil && b.missing == 0 && !b.touched {
 		err = s.unlinkMap(ino)
 		b.close()
-		return nil, err
+		return nil, size, err
 	}
 	if err != nil {
 		unix.Close(fd)
-		return nil, err
+		return nil, size, err
 	}
-	return b, nil
+	return b, size, nil
+}
+
+// remake ends what create had begun when it was interrupted: the file has no size
+// yet, or is still the one of an older version, which was to be replaced. No
+// program has changed it, or the map would say so; nothing of it is of the version
+// that the map is of.
+func (b *blocks) remake(s *Store, ino uint64) error {
+	if err := b.reset(); err != nil {
+		return err
+	}
+	fd, err := s.open(ino, unix.O_RDWR)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	return errors.Join(retry(func() error { return unix.Ftruncate(fd, 0) }), retry(func() error { return unix.Ftruncate(fd, b.remote) }))
 }
 
 // readBlocks decodes a map.

@@ -194,7 +194,7 @@ func (f *File) load() error {
 	}
 	var st unix.Stat_t
 	if err = unix.Fstat(fd, &st); err == nil {
-		f.blocks, err = loadBlocks(f.s, f.ino, st.Size)
+		f.blocks, st.Size, err = loadBlocks(f.s, f.ino, st.Size)
 	}
 	if err != nil {
 		unix.Close(fd)

@@ -261,6 +261,43 @@ func TestDamagedMap(t *testing.T) {
 	}
 }
 
+// A kill while content is made, or takes the place of older content, leaves nothing
+// of the one for the other: all is fetched. kills leave a map, and a file that has
+// not its size yet, or is the older one.
+func TestMakingIsInterrupted(t *testing.T) {
+	dir := t.TempDir()
+	for name, left := range map[string][]byte{
+		"no size yet": nil, "shorter": pattern(200, 9), "longer": pattern(1000, 9),
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := openStore(t, dir, small())
+			b := &backend{data: pattern(640, 1)}
+			made := sparse(t, s, 8, b, digestOf(b.data))
+			must(t, made.Fetch(t.Context(), 0, 1)) // else nothing is left of it
+			made.Release()
+			path := filepath.Join(dir, "data/00/8")
+			if _, err := os.Stat(path); err != nil {
+				t.Fatal(err)
+			}
+			must(t, os.WriteFile(path, left, 0o600))
+			for range 2 { // once more, after a kill before the first byte came
+				f, err := openStore(t, dir, small()).Open(8)
+				must(t, err)
+				if f.Size() != 640 || f.Present(0, 1) || f.Present(639, 1) {
+					t.Errorf("%d bytes, of which %v and %v are here", f.Size(), f.Present(0, 1), f.Present(639, 1))
+				}
+				f.Release()
+			}
+			f, err := s.Open(8)
+			must(t, err)
+			f.SetSource(b.source)
+			wantBytes(t, f, b.data)
+			f.Release()
+			s.Remove(8)
+		})
+	}
+}
+
 func TestAfterAnotherBoot(t *testing.T) {
 	dir := t.TempDir()
 	o := small()
