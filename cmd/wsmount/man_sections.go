@@ -30,6 +30,17 @@ var manualSections = []manualSection{
 		"\n" +
 		"`x-systemd.automount` in fstab mounts when somebody looks. autofs is not supported: it lets no process pass " +
 		"to a place that is being mounted but its own, and the daemon is none of them.", nil},
+	{"SANDBOXES AND RESTARTS", "" +
+		"A mount ends with its process: it cannot be handed on, not by systemd's descriptor store either, since the kernel asks for nodes that only that process knows. " +
+		"Programs in it get ENOTCONN then, and open their files anew once `wsmount mount WORKSPACE MOUNTPOINT`, the recovery, has mounted it again; unsaved changes are in the working copy.\n" +
+		"\n" +
+		"A sandbox that binds the mount itself keeps the old one and must be started anew. One that binds the directory above, by a recursive bind whose " +
+		"propagation is `rslave`, sees the new mount, and every other one made there later, by itself. That directory must lie in a shared mount, " +
+		"as all do under systemd; elsewhere root does once, before anything is mounted there:\n" +
+		"\n" +
+		"  mount --bind DIR DIR && mount --make-shared DIR\n" +
+		"\n" +
+		"Users other than the one who mounted need --allow-other. The sources have examples for bubblewrap and podman, and a systemd unit, in integration/example.", nil},
 	{"ENVIRONMENT", "", [][2]string{
 		{"WSMOUNT_CONFIG", "The host configuration, as --config."},
 		{"WSMOUNT_STATE_DIR", "The state directory, as --state-dir."},
