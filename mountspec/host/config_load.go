@@ -101,7 +101,8 @@ func (o LoadOptions) userDir() string {
 // given reads a file that was named. One in the working directory, or below
 // it, could have come with a repository, and so could a variable that names it.
 // The places that are looked at without being named are not such, and what is
-// above the home directory is no repository.
+// above the home directory is no repository; nor is the root, where services run,
+// which may have no home.
 func (o LoadOptions) given() (*Config, error) {
 	hint := "put it into ~/.config/wsmount and give its absolute path"
 	if !filepath.IsAbs(o.Path) {
@@ -112,7 +113,7 @@ func (o LoadOptions) given() (*Config, error) {
 		cwd, _ = os.Getwd()
 	}
 	dir, err := filepath.EvalSymlinks(filepath.Dir(o.Path))
-	if err == nil && cwd != "" && !o.isDefault(dir) {
+	if err == nil && cwd != "" && cwd != "/" && !o.isDefault(dir) {
 		if real, err := filepath.EvalSymlinks(cwd); err == nil && (real == dir || grant.Below(real, dir) && !o.aboveHome(real)) {
 			return nil, denied("", o.Path, hint, "a configuration is not read from the working directory")
 		}

@@ -1,0 +1,107 @@
+package integration
+
+import (
+	"context"
+	"net"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/wsmount/wsmount/integration/internal/harness"
+)
+
+// unitValue is what the last line of the unit says of a key.
+func unitValue(t *testing.T, key string) (value string) {
+	t.Helper()
+	for line := range strings.Lines(readFile(t, "example/wsmount@.service")) {
+		if v, ok := strings.CutPrefix(line, key+"="); ok {
+			value = strings.TrimSpace(v)
+		}
+	}
+	return value
+}
+
+// A systemd stands in for the program of that name, as far as the unit needs it.
+type systemd struct {
+	t    *testing.T
+	sock *net.UnixConn
+	cmd  *exec.Cmd
+	said strings.Builder
+}
+
+// start runs the unit's command with the variables of its file and of no user.
+func startUnit(t *testing.T, w *harness.World, variables map[string]string) *systemd {
+	t.Helper()
+	path := w.Path("notify")
+	os.Remove(path)
+	sock, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
+	checkErr(t, "listen", err, nil)
+	t.Cleanup(func() { sock.Close() })
+	s := &systemd{t: t, sock: sock}
+	words := strings.Fields(os.Expand(unitValue(t, "ExecStart"), func(name string) string { return variables[name] }))
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	t.Cleanup(cancel)
+	s.cmd = w.Command(ctx, harness.Binary(), words[1:]...)
+	s.cmd.Env = []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "NOTIFY_SOCKET=" + path,
+		"WSMOUNT_STATE_DIR=" + w.Path("state"), "WSMOUNT_CONFIG=" + w.Path("config/wsmount/config.yaml")}
+	s.cmd.Dir, s.cmd.Stderr = "/", &s.said
+	checkErr(t, "start", s.cmd.Start(), nil)
+	return s
+}
+
+func (s *systemd) hears(want string) {
+	s.t.Helper()
+	b := make([]byte, 100)
+	s.sock.SetReadDeadline(time.Now().Add(10 * time.Second))
+	if n, err := s.sock.Read(b); err != nil || string(b[:n]) != want {
+		s.t.Fatalf("got %q, %v, want %s\n%s", b[:n], err, want, &s.said)
+	}
+}
+
+// ends waits for the end of what was told to stop, within the unit's deadline.
+func (s *systemd) ends(code int) {
+	s.t.Helper()
+	limit, err := time.ParseDuration(unitValue(s.t, "TimeoutStopSec"))
+	checkErr(s.t, "TimeoutStopSec", err, nil)
+	began := time.Now()
+	s.cmd.Wait()
+	if got := s.cmd.ProcessState.ExitCode(); got != code || time.Since(began) > limit {
+		s.t.Errorf("ended with %d after %v, want %d\n%s", got, time.Since(began), code, &s.said)
+	}
+}
+
+// The unit is ready when the mount is there, says when it stops, and ends before
+// systemd would kill it: when programs stay in the mount, too.
+func TestUnit(t *testing.T) {
+	harness.RequireRoot(t)
+	stop, err := time.ParseDuration(strings.TrimPrefix(unitValue(t, "Environment"), "STOP_TIMEOUT="))
+	checkErr(t, "STOP_TIMEOUT", err, nil)
+	if limit, err := time.ParseDuration(unitValue(t, "TimeoutStopSec")); err != nil || limit < stop+10*time.Second || unitValue(t, "Type") != "notify" {
+		t.Errorf("systemd waits %v, %v, and wsmount %v", limit, err, stop)
+	}
+	for name, code := range map[string]int{"idle": 0, "in use": 1} {
+		t.Run(name, func(t *testing.T) {
+			w := harness.New(t, harness.Options{Config: "{}\n"})
+			dir, mnt := w.Workspace("@acme/app", ""), w.Mkdir("mnt", 0o755)
+			s := startUnit(t, w, map[string]string{"WORKSPACE": dir, "MOUNTPOINT": mnt, "STOP_TIMEOUT": "300ms"})
+			s.hears("READY=1")
+			if _, err := os.Stat(mnt + "/WORKSPACE.md"); err != nil {
+				t.Errorf("it is ready, and not mounted: %v", err)
+			}
+			if code != 0 {
+				f, err := os.Open(mnt + "/WORKSPACE.md")
+				checkErr(t, "open", err, nil)
+				defer f.Close()
+			}
+			checkErr(t, "stop", s.cmd.Process.Signal(syscall.SIGTERM), nil)
+			s.hears("STOPPING=1")
+			s.ends(code)
+			if _, err := os.Stat(mnt + "/WORKSPACE.md"); !os.IsNotExist(err) {
+				t.Errorf("it has ended, and something is mounted: %v", err)
+			}
+		})
+	}
+}
