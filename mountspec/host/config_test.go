@@ -195,6 +195,17 @@ func (w *world) load(o LoadOptions) (*Config, error) {
 	return LoadConfig(o)
 }
 
+// A service works in / and may have no home: what it is given came with no
+// repository.
+func TestLoadConfigOfAService(t *testing.T) {
+	w := newWorld(t)
+	got, err := LoadConfig(LoadOptions{Path: w.write("srv/wsmount.yaml", "principal: user://u\n"), Dir: "/", System: w.path("etc"),
+		Lookup: func(string) (string, bool) { return "", false }})
+	if err != nil || got.Principal != "user://u" {
+		t.Errorf("got %+v, %v", got, err)
+	}
+}
+
 func TestLoadConfig(t *testing.T) {
 	const user, system = "principal: user://u\n", "principal: user://s\n"
 	for _, c := range []struct {
