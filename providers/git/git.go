@@ -64,6 +64,7 @@ type Provider struct {
 
 	tidier *tidier
 
+	pool *shared       // while the clone is made, if clones share anything
 	talk chan struct{} // holds a token while a reference of the remote is learnt
 }
 

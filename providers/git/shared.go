@@ -64,14 +64,19 @@ func openShared(ctx context.Context, dir, url string) *shared {
 	}
 	tick := time.NewTicker(lockTurn)
 	defer tick.Stop()
-	for err = errors.ErrUnsupported; err != nil; {
-		if err = unix.Flock(int(s.lock.Fd()), unix.LOCK_EX|unix.LOCK_NB); err == nil {
+	for {
+		err := unix.Flock(int(s.lock.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		if err == nil {
 			break
+		}
+		if !errors.Is(err, unix.EWOULDBLOCK) { // there are no locks
+			s.close()
+			return nil
 		}
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			s.lock.Close()
+			s.close()
 			return nil
 		}
 	}
@@ -145,16 +150,15 @@ func (s *shared) borrow(r *repository, l lent) error {
 // receiveFirst fetches a commit with its whole history into a clone that has
 // nothing yet, or borrows what it can.
 func (p *Provider) receiveFirst(ctx context.Context, s *remote.Session, theirs id) error {
-	pool := openShared(ctx, p.o.Shared, p.o.URL)
+	pool := p.pool
 	if pool == nil {
 		return s.Fetch(ctx, theirs, nil, p.repo.objects.Receive)
 	}
-	defer pool.close()
 	near, ok := pool.nearest(p.branch, theirs)
 	if ok && near.Commit == theirs.String() && pool.borrow(p.repo, near) == nil && p.repo.hasCommit(theirs) {
 		return nil
 	}
-	if err := p.receiveRest(ctx, s, theirs, pool, near); err != nil {
+	if err := p.receiveRest(ctx, s, theirs, near); err != nil {
 		return err
 	}
 	_ = pool.offer(p.repo, p.branch, theirs) // the next clone asks for all again
@@ -163,7 +167,7 @@ func (p *Provider) receiveFirst(ctx context.Context, s *remote.Session, theirs i
 
 // receiveRest fetches what is missing of a commit where near is borrowed, if that
 // is in its history, and else all of it.
-func (p *Provider) receiveRest(ctx context.Context, s *remote.Session, theirs id, pool *shared, near lent) error {
+func (p *Provider) receiveRest(ctx context.Context, s *remote.Session, theirs id, near lent) error {
 	receive := p.repo.objects.Receive
 	if near.Commit == "" || near.Commit == theirs.String() {
 		return s.Fetch(ctx, theirs, nil, receive)
@@ -172,7 +176,7 @@ func (p *Provider) receiveRest(ctx context.Context, s *remote.Session, theirs id
 	if err := s.Fetch(ctx, theirs, []id{old}, receive); err != nil {
 		return err
 	}
-	if p.repo.leadsTo(theirs, old) && pool.borrow(p.repo, near) == nil && p.repo.hasCommit(old) {
+	if p.repo.leadsTo(theirs, old) && p.pool.borrow(p.repo, near) == nil && p.repo.hasCommit(old) {
 		return nil
 	}
 	again, err := p.remote.Ask(ctx) // a session is for one fetch

@@ -16,6 +16,10 @@ const mainBranch = "main"
 
 // clone brings here what the remote has. Interrupted, it begins again.
 func (p *Provider) clone(ctx context.Context) error {
+	// Before anything is asked: a server forgets who does not go on.
+	if p.pool = openShared(ctx, p.o.Shared, p.o.URL); p.pool != nil {
+		defer func() { p.pool.close(); p.pool = nil }()
+	}
 	s, err := p.remote.Ask(ctx)
 	if err != nil {
 		return err
