@@ -32,6 +32,7 @@ var pathLike = regexp.MustCompile(`(?i)path|file|folder|root|(^|[a-z])dir(ectory
 var mayBePath = map[string]string{
 	"local.Open root":                   "the constructor of the provider that is a directory",
 	"providers.Settings.StateDir":       "where a provider may keep what is its own; nothing of its tree is there by name",
+	"providers.Settings.SharedDir":      "as StateDir",
 	"git.Options.Dir":                   "the constructor's side of StateDir",
 	"providers.Inspector.Inspect root":  "git status believes what it is told of a work tree only where that is",
 	"providers.Everything.Inspect root": "the same",
