@@ -278,7 +278,7 @@ func (e *engine) commitOne(ctx context.Context, s *set, op string, r *request) (
 	if stale, err := e.outdated(ctx, s, op); stale {
 		return "", false, errors.Join(err, errAgain)
 	}
-	if err := s.open(ctx); err != nil {
+	if err := s.open(context.WithValue(ctx, lookLater{}, true)); err != nil {
 		return "", false, errors.Join(err, e.dropSet(s.pending(op)))
 	}
 	result := providers.CommitResult{}
@@ -332,11 +332,16 @@ func (e *engine) outdated(ctx context.Context, s *set, op string) (stale bool, e
 // refused decides what to do about a set that was not taken: the name that is
 // in the way is looked at, or held back. nil: try again with what is left.
 func (e *engine) refused(ctx context.Context, s *set, cause error) error {
+	var body *bodyError
+	if errors.As(cause, &body) {
+		if err := e.tear(ctx, body.link, body.err); err == errAgain { //nolint:errorlint // never wrapped
+			return nil
+		}
+	}
 	if passing(cause) || maybe(cause) || errors.Is(cause, errAgain) {
 		return cause
 	}
-	var body *bodyError
-	if errors.As(cause, &body) {
+	if body != nil {
 		e.holdName(body.link, body.err)
 		if g := guardOf(cause); g != nil && g.secret {
 			s.searchAll(ctx)

@@ -167,6 +167,12 @@ func (m *merge) copyClaim(l table.Link, ino table.Ino) {
 	if !ok {
 		return
 	}
+	if a.broken && m.v.table.Inode(ino).State == table.Partial {
+		if m.remnant(l, ino) {
+			m.done(ino)
+		}
+		return
+	}
 	name, exists, ok := m.freeCopy(l, a.sum, false)
 	switch {
 	case !ok:

@@ -32,12 +32,13 @@ type question struct {
 type wanted uint8
 
 const (
-	askHash  wanted = iota // of the content of ino, and whether theirs is the same
-	askFar                 // the hash of a version that is only at the backend
-	askKeep                // that theirs is in the history
-	askNames               // the names of a directory, which are known then
-	askOurs                // whether an operation of ours left theirs
-	askLines               // what text ours and theirs become together
+	askHash    wanted = iota // of the content of ino, and whether theirs is the same
+	askFar                   // the hash of a version that is only at the backend
+	askKeep                  // that theirs is in the history
+	askNames                 // the names of a directory, which are known then
+	askOurs                  // whether an operation of ours left theirs
+	askLines                 // what text ours and theirs become together
+	askRemnant               // that what is here of torn content is a file
 )
 
 type query struct {
@@ -49,12 +50,13 @@ type query struct {
 }
 
 type answer struct {
-	sum    string // sha256 in hex
-	same   bool
-	broken bool // part of the content is nowhere any more
-	kept   bool
-	union  *union // nil: they stay two
-	err    error  // it could not be found out now
+	sum     string // sha256 in hex
+	same    bool
+	broken  bool // part of the content is nowhere any more
+	kept    bool
+	union   *union // nil: they stay two
+	remnant *remnant
+	err     error // it could not be found out now
 }
 
 // ask answers what is known of the content of an inode, and of whether r is
@@ -106,6 +108,8 @@ func (m *merge) answer() {
 			a.same, a.err = m.isOurs(q)
 		case askLines:
 			a.union, a.err = m.mergeLines(q)
+		case askRemnant:
+			a.remnant, a.sum, a.err = m.makeRemnant(q)
 		case askFar:
 			a.sum, a.err = m.hashTheirs(q)
 		default:
@@ -142,6 +146,9 @@ const compareBytes = 16 << 20
 // compare finds the hash of ours, and whether theirs is the same.
 func (m *merge) compare(q query) answer {
 	a, other := answer{}, newDigest(q.info.Digest)
+	if a.broken, a.err = m.v.restIsGone(m.ctx, q.ino); a.broken || a.err != nil {
+		return a
+	}
 	size, err := m.v.readOurs(m.ctx, q.ino, func(r io.Reader) error {
 		h := sha256.New()
 		_, err := io.Copy(io.MultiWriter(h, other), r)

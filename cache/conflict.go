@@ -27,6 +27,11 @@ func (m *merge) both(l table.Link, rec table.Name, r *providers.Info) {
 	case a.broken && renamed:
 		// Nothing of ours is lost: another changed it under its old name. The next
 		// try finds that first, and then has what it is now.
+	case a.broken && m.v.table.Inode(rec.Ino).State == table.Partial:
+		if m.remnant(l, rec.Ino) {
+			m.takeTheirs(l, rec, r)
+			m.report.Changed++
+		}
 	case a.broken:
 		m.hold(l, rec, r, "changed here and there, and part of what ours began from is gone")
 	default:

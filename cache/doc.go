@@ -93,6 +93,10 @@
 // what ours began from is at the backend, in one of the last revisions of it, or
 // in the history.
 //
+// What was written into a part of a file, whose rest others took away before it came
+// here, can be no version of it: it becomes a conflict copy, whatever the policy, with
+// zeros for what is gone.
+//
 // A pull or a commit that would delete more than half of the entries, of at
 // least 20, or leave the root empty, does nothing and waits for
 // [Volume.Confirm].

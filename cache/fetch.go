@@ -54,6 +54,7 @@ func (v *Volume) source(x table.Ino, oi *openInode) content.Source {
 		w := v.wait(nil, v.o.Patience/2)
 		defer w.close()
 		defer context.AfterFunc(ctx, w.close)()
+		w.later = ctx.Value(lookLater{}) != nil
 		release, err := v.fetchSlot(w)
 		if err != nil {
 			return translate(w.cause(err))
@@ -62,8 +63,11 @@ func (v *Volume) source(x table.Ino, oi *openInode) content.Source {
 		for try := 1; ; try++ {
 			was := v.whereabouts(x)
 			err = w.cause(v.fetchRange(w, x, oi, off, n, to))
-			if !errors.Is(err, errMoved) {
+			switch {
+			case !errors.Is(err, errMoved):
 				return translate(err)
+			case w.later:
+				return err
 			}
 			elsewhere, err := v.moved(w, x, oi, was, err)
 			if !elsewhere || try == maxTries {
@@ -72,6 +76,11 @@ func (v *Volume) source(x table.Ino, oi *openInode) content.Source {
 		}
 	}
 }
+
+// lookLater is the key of a context whose owner has a set under way, under
+// puller.still: what is not where it was cannot be looked for before that is over,
+// so the error is errMoved.
+type lookLater struct{}
 
 // whereabouts is where the backend has the missing content of an inode, and of
 // which state that is.
@@ -140,6 +149,8 @@ func (v *Volume) fetchRange(w *waiting, x table.Ino, oi *openInode, off, n int64
 				return err
 			}
 			switch {
+			case w.later:
+				return fmt.Errorf("%w: %w", errMoved, err)
 			case v.steady(w, x): // a rename of ours was on its way
 				if w.Err() != nil {
 					return err
@@ -255,10 +266,14 @@ func (v *Volume) moved(ctx context.Context, x table.Ino, oi *openInode, was wher
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	kind := fs.ErrUnavailable
 	if !oi.isUnasked() && v.tellStale(x) {
-		return false, fmt.Errorf("%w: %v", fs.ErrStale, cause) //nolint:errorlint // as above
+		kind = fs.ErrStale
 	}
-	return false, fmt.Errorf("%w: %v", fs.ErrUnavailable, cause) //nolint:errorlint // as above
+	if _, _, there := v.originAt(x); !there {
+		kind = fmt.Errorf("%w: %w", kind, errTorn)
+	}
+	return false, fmt.Errorf("%w: %v", kind, cause) //nolint:errorlint // as above
 }
 
 // toldStale is the state of an inode of which somebody was sent back to its name.

@@ -28,6 +28,8 @@ import (
 //	file         directory    (or the other way round) both changed: ours makes
 //	                          room under the name of a conflict copy, whatever
 //	                          the policy: two kinds cannot share a name
+//	changed      changed in   the same, if the rest never came here: see torn.go
+//	             part
 //
 // A directory is changed when something below it is. Names that stay on this
 // machine, that the backend has a change of ours for under way, or that it
@@ -383,7 +385,7 @@ func (m *merge) unhomed(x table.Ino) {
 		}
 		return
 	case n.Gen != n.Origin.Gen && n.State == table.Partial:
-		return // what was written here stays; what is missing is gone
+		return // what is missing is gone: when it is sent, it is torn
 	}
 	for _, l := range append([]table.Link(nil), n.Links...) {
 		rec, _ := v.table.Name(l.Dir, l.Name)

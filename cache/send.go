@@ -273,7 +273,7 @@ func (e *engine) write(ctx context.Context, s *step) error {
 		return errAgain
 	}
 	if err != nil {
-		return err
+		return e.tear(ctx, s.link, err)
 	}
 	defer p.close(e.v)
 	opts := providers.WriteOptions{If: s.cond, Kind: p.kind}

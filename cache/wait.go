@@ -28,11 +28,12 @@ type waiting struct {
 	end   context.CancelCauseFunc
 	timer *time.Timer
 	d     time.Duration
+	later bool // see lookLater
 }
 
 func (v *Volume) wait(op *fs.Op, d time.Duration) *waiting {
 	ctx, end := context.WithCancelCause(v.ctx)
-	w := &waiting{ctx, end, nil, d}
+	w := &waiting{Context: ctx, end: end, d: d}
 	if d > 0 {
 		w.timer = time.AfterFunc(d, func() { end(errPatience) })
 	}

@@ -74,6 +74,13 @@ func (f *File) gap(off, end int64) (missing bool, to int64, src Source) {
 	return missing, min(to, end), f.src
 }
 
+// Extent reports whether the byte at off is here, and where a range that begins
+// there and is like it ends.
+func (f *File) Extent(off int64) (here bool, end int64) {
+	missing, end, _ := f.gap(off, f.Size())
+	return !missing, end
+}
+
 // through reads from a source into memory.
 func through(ctx context.Context, src Source, p []byte, off int64) error {
 	m := &memory{p: p, off: off}
