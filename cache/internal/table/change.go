@@ -108,6 +108,9 @@ func (t *Table) Sync() error {
 
 // writable is the batch of changes. It can be read, too.
 func (t *Table) writable() *pebble.Batch {
+	if t.frozen != nil {
+		t.misuse("a change of a snapshot")
+	}
 	if t.batch == nil {
 		t.batch = t.db.NewIndexedBatch()
 	}
@@ -132,12 +135,7 @@ func (t *Table) read(key []byte) (record []byte, closer io.Closer) {
 	if t.Err() != nil {
 		return nil, nil
 	}
-	var err error
-	if t.batch != nil {
-		record, closer, err = t.batch.Get(key)
-	} else {
-		record, closer, err = t.db.Get(key)
-	}
+	record, closer, err := t.reader().Get(key)
 	if err != nil {
 		if !errors.Is(err, pebble.ErrNotFound) {
 			t.fail(err)

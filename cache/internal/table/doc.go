@@ -72,8 +72,8 @@
 //
 // # What a caller must know
 //
-// One lock of the caller is held over every method, but Sync and Err. All may
-// call Pebble; none waits for an fsync, except the first Commit of a session,
-// a Commit that meets a log of 4 MiB that is full, and Alloc or NextSeq should
-// they use up 8192 numbers faster than one fsync takes.
+// One lock of the caller is held over every method, but Sync, Err and those of a
+// [Snapshot]. All may call Pebble; none waits for an fsync, except the first Commit
+// of a session, a Commit that meets a log of 4 MiB that is full, and Alloc or
+// NextSeq should they use up 8192 numbers faster than one fsync takes.
 package table

@@ -60,6 +60,9 @@ func (t *Table) SetName(dir Ino, name string, n Name) {
 	}
 	t.setDirty(l, old.Seq, n.Seq)
 	t.changes++
+	if there && isNews(old.Base, n.Base) {
+		t.news++
+	}
 	switch {
 	case !n.gone():
 		t.write(nameKey(dir, name), n.encode(nil))

@@ -62,7 +62,8 @@ type Table struct {
 
 	session session
 	numbers numbers
-	batch   *pebble.Batch // encoded changes; nil: none
+	batch   *pebble.Batch    // encoded changes; nil: none
+	frozen  *pebble.Snapshot // of a Snapshot: what it reads
 	edits   map[Ino]*Inode
 	inodes  resident[Ino, *Inode]
 	names   resident[Link, known]
@@ -70,6 +71,7 @@ type Table struct {
 	cursors cursors
 	dirty   dirtyIndex
 	changes uint64 // counts what may make an iteration stale
+	news    uint64 // see News
 	misused error
 }
 

@@ -22,13 +22,7 @@ func (t *Table) piece(lower, upper []byte, max int) []pair {
 		return nil
 	}
 	o := &pebble.IterOptions{LowerBound: lower, UpperBound: upper}
-	var iter *pebble.Iterator
-	var err error
-	if t.batch != nil {
-		iter, err = t.batch.NewIter(o)
-	} else {
-		iter, err = t.db.NewIter(o)
-	}
+	iter, err := t.reader().NewIter(o)
 	if err != nil {
 		t.fail(err)
 		return nil
