@@ -2,7 +2,6 @@ package cache
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -16,6 +15,7 @@ import (
 const (
 	keyRevision = "engine/revision" // that the last set made
 	keySet      = "engine/set"      // the set whose outcome is open
+	keySetNames = "engine/set/"     // and its names, in pieces
 	keyUnpushed = "engine/unpushed" // there are commits to push
 )
 
@@ -31,26 +31,15 @@ type request struct {
 	clashes []string // conflicts that were found while its set was sent
 }
 
-// pendingSet is a set whose outcome is open: what is to be noted if it was
-// committed.
-type pendingSet struct {
-	Op    string
-	Names []*planned
-	Until uint64 `json:",omitempty"` // records of them before it tell of what is in the set
-}
-
-func (s *set) pending(op string) pendingSet { return pendingSet{op, s.order, s.until} }
-
 // commitSet is Commit where the backend takes sets.
 func (v *Volume) commitSet(ctx context.Context, o CommitOptions) (CommitReport, error) {
 	e := &v.engine
 	r := &request{opts: o, done: make(chan struct{})}
 	v.mu.Lock()
 	r.due = e.last
-	v.table.Dirty(0, func(_ uint64, l table.Link) bool {
+	for l := range e.tasks {
 		e.forgive(l)
-		return true
-	})
+	}
 	e.requests, e.stirred = append(e.requests, r), true
 	v.mu.Unlock()
 	e.wake()
@@ -100,9 +89,12 @@ func (e *engine) commitSets() {
 		r.tried = true
 	}
 	v.background(func() {
-		w := v.wait(nil, v.o.Patience)
+		w := v.beating(v.wait(nil, v.o.Patience))
 		defer w.close()
+		e.doing.wait.Store(w)
 		report, err := e.sendSet(w, r, due)
+		e.doing.wait.Store(nil)
+		e.doing.now.Store(nil)
 		e.sentSet(r, report, w.cause(err))
 	})
 }
@@ -185,9 +177,6 @@ func (e *engine) restSet(err error) {
 	e.pause(pauseAfter(e.failures))
 }
 
-// errUnlearned has a set collected anew, when more is known.
-var errUnlearned = fmt.Errorf("%w: ignore files change again and again", errAgain)
-
 // sendSet finds out about an open set first, then makes and sends one.
 func (e *engine) sendSet(ctx context.Context, r *request, due uint64) (CommitReport, error) {
 	if err := e.settleSet(ctx); err != nil {
@@ -198,53 +187,13 @@ func (e *engine) sendSet(ctx context.Context, r *request, due uint64) (CommitRep
 		return CommitReport{}, err
 	}
 	losses := map[string]int{} // of one name in a row, not of the set: others may change many names
-	unsure := 0
 	for {
-		if err := v.learnForCommit(ctx); err != nil {
-			return CommitReport{}, err
-		}
-		var s *set
-		var op string
-		err := v.update(func() error {
-			s = e.collect(due)
-			if s.unsure || len(s.bring) > 0 {
-				return errUnlearned
-			}
-			if err := v.checkCommit(s.deletions()); err != nil {
-				if errors.Is(err, ErrHalted) {
-					e.halt = err
-				}
-				return err
-			}
-			e.halt = nil
-			e.harmless(due)
-			if len(s.order) == 0 {
-				return nil
-			}
-			op = e.operation()
-			data, err := json.Marshal(s.pending(op))
-			v.table.Set(keySet, data)
-			for _, p := range s.order { // what the backend shows of it is not news
-				e.setAttempt(p.Link, &table.Attempt{Op: op, Gen: p.Gen, AttrGen: p.AttrGen, Kind: attemptSet})
-			}
-			return err
-		})
-		if unseen := (*unseenError)(nil); errors.As(err, &unseen) {
-			if err = v.lookInto(ctx, unseen.dirs); err == nil {
-				continue
-			}
-		}
-		if err == errUnlearned && unsure < maxTries { //nolint:errorlint // never wrapped
-			unsure++
-			if err = v.bringIgnored(ctx, s.bring); err == nil {
-				continue
-			}
-		}
+		s, op, err := e.makeSet(ctx, due)
 		if err != nil {
 			return CommitReport{}, err
 		}
 		e.holdStopped(s.stopped)
-		report := e.leftOut(due, s)
+		report := e.leftOut(s)
 		if len(s.order) == 0 {
 			return report, nil
 		}
@@ -322,11 +271,7 @@ func (e *engine) outdated(ctx context.Context, s *set, op string) (stale bool, e
 	if err := e.settleStill(ctx); err != nil {
 		return true, err
 	}
-	w := v.wait(nil, v.o.Patience)
-	defer w.close()
-	defer context.AfterFunc(ctx, w.close)()
-	_, err = v.levelWith(w, store)
-	return true, err
+	return true, e.level(ctx, store)
 }
 
 // refused decides what to do about a set that was not taken: the name that is
@@ -431,25 +376,27 @@ func (s *set) about(err error) (names []*planned) {
 	return names
 }
 
-// leftOut lists what a set has to leave out.
-func (e *engine) leftOut(due uint64, s *set) (r CommitReport) {
+// leftOut lists what a set has to leave out, as far as it is not settled by now.
+func (e *engine) leftOut(s *set) (r CommitReport) {
 	v := e.v
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	r.Revision = e.revision
-	v.table.Dirty(0, func(seq uint64, l table.Link) bool {
-		if seq > due {
-			return false
-		}
-		if s.names[l] == nil {
-			h := e.heldBack(l, e.record(l))
+	for piece := range slices.Chunk(s.left, setPiece) {
+		v.mu.Lock()
+		for _, l := range piece {
+			rec := e.record(l)
+			if rec.Seq == 0 {
+				continue
+			}
+			h := e.heldBack(l, rec)
 			r.HeldBack = append(r.HeldBack, h)
 			if h.Conflict {
 				r.Conflicts = append(r.Conflicts, h.Path)
 			}
 		}
-		return true
-	})
+		v.mu.Unlock()
+	}
+	v.mu.Lock()
+	r.Revision = e.revision
+	v.mu.Unlock()
 	return r
 }
 

@@ -20,6 +20,9 @@ func (v *Volume) update(do func() error) error {
 		if heavy {
 			v.commits++
 		}
+		if v.o.within != nil {
+			v.o.within(v.changed)
+		}
 		v.engine.noted(v.changed, v.unnamed)
 		v.weighChanged()
 	}

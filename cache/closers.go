@@ -194,6 +194,7 @@ func (e *engine) settle(names ...table.Link) {
 // it: it goes on, and their turn comes. A change that failed once more is no such news, or
 // they would wait for ever at a backend that refuses at once. mu is held.
 func (e *engine) advanced() {
+	e.doing.beat.Add(1)
 	for c := range e.closers {
 		if c.wait != nil {
 			c.wait.moved()

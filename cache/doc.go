@@ -57,7 +57,7 @@
 // attributes for which it has no room, are refused when a program gives them.
 // A change that the backend refuses stays here, is held back with its reason
 // ([Volume.Status]), and does not hold others up. Writers never wait for a
-// commit.
+// commit, and names for a few dozen of those in it at most, however many there are.
 //
 // # Fetching
 //

@@ -70,6 +70,7 @@ type engine struct {
 	looking  bool                  // no start before more of the tree is known, see halt.go
 	reached  time.Time
 
+	doing    doing
 	requests []*request   // Commits of sets, in order
 	halt     error        // why nothing is sent
 	checked  uint64       // what was due when that was looked at

@@ -1272,9 +1272,12 @@ func TestSetIsComplete(t *testing.T) {
 	w.do("mkdir p", "put p/x 1")
 	due := w.v.engine.last
 	w.do("mv p q", "put y 2")
-	w.v.mu.Lock()
-	defer w.v.mu.Unlock()
-	s := w.v.engine.collect(due)
+	was := w.v.freeze()
+	defer was.thaw()
+	s, err := w.v.engine.collect(t.Context(), was, due)
+	if err != nil {
+		t.Fatal(err)
+	}
 	var got []string
 	for _, p := range s.order {
 		got = append(got, p.After)

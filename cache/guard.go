@@ -65,11 +65,11 @@ type stopped struct {
 }
 
 // guard takes out of a set what the guard does not let pass. The names that a
-// set has are in the order in which they began to differ. mu is held.
+// set has are in the order in which they began to differ.
 func (s *set) guard() {
-	e, total := s.e, int64(0)
+	e, total := s.was, int64(0)
 	s.order = slices.DeleteFunc(s.order, func(p *planned) bool {
-		n := e.v.table.Inode(p.Ino)
+		n := p.n
 		if n == nil || p.Kind == providers.KindDir {
 			return false
 		}

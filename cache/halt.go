@@ -126,11 +126,20 @@ func (v *Volume) countRoot() int {
 // so many of them in the root, unless that was confirmed. An unseenError asks to
 // be called again when more is known. mu is held.
 func (v *Volume) checkCommit(deleted, deletedInRoot, madeInRoot int) error {
+	return v.judgeCommit(v.weighCommit(deleted, deletedInRoot, madeInRoot))
+}
+
+// weighCommit is tooMuch for a commit. mu is held.
+func (v *Volume) weighCommit(deleted, deletedInRoot, madeInRoot int) (reason string, unseen []table.Ino) {
 	root := 0
 	if deletedInRoot > 0 {
 		root = v.countRoot()
 	}
-	reason, unseen := v.tooMuch(deleted, 0, root, root-deletedInRoot+madeInRoot)
+	return v.tooMuch(deleted, 0, root, root-deletedInRoot+madeInRoot)
+}
+
+// judgeCommit is what follows from what weighCommit said. mu is held.
+func (v *Volume) judgeCommit(reason string, unseen []table.Ino) error {
 	if len(unseen) > 0 && !v.puller.confirmed[commitSide] {
 		return &unseenError{unseen}
 	}

@@ -42,9 +42,7 @@ func (v *Volume) learnForCommit(ctx context.Context) error {
 	defer w.close()
 	defer context.AfterFunc(ctx, w.close)()
 	for range maxTries { // they may change meanwhile
-		v.mu.Lock()
-		dirs := v.unlearned()
-		v.mu.Unlock()
+		dirs := v.frozenUnlearned()
 		if len(dirs) == 0 {
 			break
 		}
@@ -111,6 +109,13 @@ func (v *Volume) unlearned() (dirs []table.Ino) {
 	})
 	slices.Sort(dirs)
 	return slices.Compact(dirs)
+}
+
+// frozenUnlearned is unlearned of this moment. mu is not held.
+func (v *Volume) frozenUnlearned() []table.Ino {
+	was := v.freeze()
+	defer was.thaw()
+	return was.unlearned()
 }
 
 // ruleState is what is kept of an ignore file whose rules were learned.
@@ -290,22 +295,29 @@ func (v *Volume) unlearnedAbove(l table.Link, asked map[table.Ino]struct{}) (dir
 	return dirs
 }
 
-// resort has a name stay here or not, as the rules say. Content that is not here
+// resort has a name stay here or not, as the rules say. ok is false when nothing
+// can be said yet. mu is held, in an update.
+func (v *Volume) resort(l table.Link, rec table.Name, n *table.Inode) (stays, ok bool) {
+	stays, ok = v.sorted(l, rec, n)
+	if ok && rec.Local != stays {
+		rec.Local = stays
+		v.table.SetName(l.Dir, l.Name, rec)
+		v.mark(l)
+	}
+	return stays, ok
+}
+
+// sorted reports whether the rules have a name stay here. Content that is not here
 // has to be: it may have no other place soon. A directory that the backend has
 // goes, with what of it is there: it got its name when nobody knew the rules. ok
-// is false when nothing can be said yet. mu is held, in an update.
-func (v *Volume) resort(l table.Link, rec table.Name, n *table.Inode) (stays, ok bool) {
+// is false when nothing can be said yet. mu is held.
+func (v *Volume) sorted(l table.Link, rec table.Name, n *table.Inode) (stays, ok bool) {
 	if rec.Base != nil || rec.Attempt != nil || rec.Ino == 0 || n == nil || rec.Local && !v.onlyIgnored(l, rec) {
 		return rec.Local, true
 	}
 	is, sure := v.ignored(l, isDir(n))
 	if is = is && !(isDir(n) && len(n.Homes) > 0); !sure || is && !v.isHere(n) {
 		return false, false
-	}
-	if rec.Local != is {
-		rec.Local = is
-		v.table.SetName(l.Dir, l.Name, rec)
-		v.mark(l)
 	}
 	return is, true
 }

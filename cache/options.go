@@ -9,6 +9,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/wsmount/wsmount/cache/internal/budget"
+	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/providers"
 )
 
@@ -58,10 +59,12 @@ type Options struct {
 	Log *slog.Logger     // nil is silent
 	Now func() time.Time // nil: time.Now
 
-	boot   string        // of which boot of the machine this is; "": ask it
-	names  vfs.FS        // where the table lies, in tests; nil: on the disk
-	strict bool          // rules that are broken panic, in tests
-	far    time.Duration // a service is far away that takes so long to answer a read; 0: as farAway has it
+	boot   string             // of which boot of the machine this is; "": ask it
+	names  vfs.FS             // where the table lies, in tests; nil: on the disk
+	strict bool               // rules that are broken panic, in tests
+	onward func(Progress)     // is told of all progress, in tests; nil: nobody
+	within func([]table.Link) // is told what names an update concerns, under the lock, in tests
+	far    time.Duration      // a service is far away that takes so long to answer a read; 0: as farAway has it
 	// partsWait is how long a mount has other things to do before it frees
 	// uploads that others left; 0: a minute.
 	partsWait time.Duration

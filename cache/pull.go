@@ -90,7 +90,7 @@ func (v *Volume) pull(ctx context.Context, o PullOptions) (r PullReport, err err
 	if o.IfClean && v.dirty() {
 		return PullReport{Skipped: "there are changes here that are not committed"}, nil
 	}
-	w := v.wait(nil, v.o.Patience/2)
+	w := v.beating(v.wait(nil, v.o.Patience/2))
 	defer w.close()
 	defer context.AfterFunc(ctx, w.close)()
 	if s, ok := v.syncer(); ok {

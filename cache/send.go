@@ -332,6 +332,7 @@ func (e *engine) moving() {
 	if now-last < int64(min(time.Second, e.v.o.Patience/8)) || !e.beat.CompareAndSwap(last, now) {
 		return
 	}
+	e.alive()
 	e.v.mu.Lock()
 	defer e.v.mu.Unlock()
 	e.advanced()

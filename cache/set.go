@@ -2,6 +2,8 @@ package cache
 
 import (
 	"cmp"
+	"context"
+	"errors"
 	"iter"
 	"slices"
 
@@ -14,16 +16,24 @@ import (
 // of inodes, so a rename of a directory is two entries of the set however much
 // is below. What cannot be sent now (held back, being written) keeps its place
 // in the tree of the backend, and what depends on that stays out too.
+//
+// A set is made of the volume as it was at one moment (was), which takes as long
+// as there are names in it, and no lock. What is changed meanwhile is left to the
+// next set, as what is changed while it is sent.
 type set struct {
 	e     *engine
+	was   *engine                 // of the moment that it is made of; nil: it is made
 	names map[table.Link]*planned // what goes
 	order []*planned
 	after map[table.Ino]spot // where directories are when the set is done
 
-	until   uint64       // records from here on tell of what came later
-	stopped []stopped    // what the guard keeps out
-	unsure  bool         // rules that count were not learned: it is to be collected anew
-	bring   []table.Link // content that is to stay here has to come first
+	until   uint64                  // records from here on tell of what came later
+	stopped []stopped               // what the guard keeps out
+	left    []table.Link            // what was due and is not in it
+	stays   map[table.Link]struct{} // what is ignored, and not marked so yet
+	astray  []table.Link            // what the backend cannot have where it is said to
+	unsure  bool                    // rules that count were not learned: it is to be collected anew
+	bring   []table.Link            // content that is to stay here has to come first
 
 	changes []providers.Change
 	bodies  []*planned // whose content goes with changes of the same index; nil: none
@@ -41,7 +51,8 @@ type planned struct {
 	Before  string         // its place in the tree before
 	After   string
 
-	rec    table.Name
+	rec    table.Name   // as it was collected, like what follows; of a set of another run, as it was before it is noted
+	n      *table.Inode // of Ino, until the set is made; nil: none
 	before providers.Locator
 	there  bool // before means something
 	parcel *parcel
@@ -53,30 +64,57 @@ type spot struct {
 }
 
 // collect makes a set of the names that differ up to a place in the order, and
-// of those behind it that they depend on; mu is held.
-func (e *engine) collect(due uint64) *set {
-	s := &set{e: e, names: map[table.Link]*planned{}, until: e.v.table.NextSeq()}
-	e.v.table.Dirty(0, func(seq uint64, l table.Link) bool {
-		if seq > due && len(e.because) == 0 {
+// of those behind it that they depend on, as they were when was was frozen. mu is
+// not held.
+func (e *engine) collect(ctx context.Context, was *frozen, due uint64) (*set, error) {
+	s := &set{e: e, was: &was.engine, names: map[table.Link]*planned{}, stays: map[table.Link]struct{}{}, until: was.next}
+	was.table.Dirty(0, func(seq uint64, l table.Link) bool {
+		_, follows := was.engine.because[l]
+		switch {
+		case seq <= due || follows:
+			s.take(l)
+		case len(was.engine.because) == 0:
 			return false
 		}
-		if _, follows := e.because[l]; seq > due && !follows {
-			return true
-		}
-		s.take(l)
-		return true
+		e.goesOn(doesCollect, len(s.order), was.table.DirtyCount())
+		return ctx.Err() == nil
 	})
 	s.complete()
 	s.close()
-	e.memo = newMemo()
-	defer func() { e.memo = nil }()
 	if s.guard(); len(s.stopped) > 0 {
 		s.close()
 	}
-	for _, p := range s.order {
-		s.add(p)
+	s.addAll()
+	s.leave(due)
+	return s, errors.Join(ctx.Err(), was.table.Err())
+}
+
+// without takes names out of the set that are no more, with what depends on them.
+func (s *set) without(gone []table.Link) {
+	for _, l := range gone {
+		delete(s.names, l)
 	}
-	return s
+	s.order = slices.DeleteFunc(s.order, func(p *planned) bool { return s.names[p.Link] == nil })
+	s.close()
+	s.addAll()
+}
+
+// made lets go of what the set was made of.
+func (s *set) made() {
+	s.was, s.after = nil, nil
+	for _, p := range s.order {
+		p.n = nil
+	}
+}
+
+// leave lists what was due and is not in the set.
+func (s *set) leave(due uint64) {
+	s.was.v.table.Dirty(0, func(seq uint64, l table.Link) bool {
+		if seq <= due && s.names[l] == nil {
+			s.left = append(s.left, l)
+		}
+		return seq <= due
+	})
 }
 
 // take takes a name into the set, unless it is to stay out.
@@ -84,7 +122,7 @@ func (s *set) take(l table.Link) {
 	if s.ignores(l) {
 		return
 	}
-	if p := s.e.planned(l); p != nil {
+	if p := s.planned(l); p != nil {
 		s.names[l] = p
 		s.order = append(s.order, p)
 	}
@@ -93,16 +131,20 @@ func (s *set) take(l table.Link) {
 // ignores reports whether a name stays out because it is ignored, or because
 // nobody knows yet.
 func (s *set) ignores(l table.Link) bool {
-	v, rec := s.e.v, s.e.record(l)
-	if !v.ignoring() || rec.Base != nil || rec.Ino == 0 || s.e.beingWritten(rec) {
+	v, rec := s.was.v, s.was.record(l)
+	if !v.ignoring() || rec.Base != nil || rec.Ino == 0 || s.was.beingWritten(rec) {
 		return false
 	}
-	stays, ok := v.resort(l, rec, v.table.Inode(rec.Ino))
-	if !ok {
-		_, sure := v.ignored(l, isDir(v.table.Inode(rec.Ino)))
+	n := v.table.Inode(rec.Ino)
+	stays, ok := v.sorted(l, rec, n)
+	switch {
+	case !ok:
+		_, sure := v.ignored(l, isDir(n))
 		if s.unsure = s.unsure || !sure; sure {
 			s.bring = append(s.bring, l)
 		}
+	case stays != rec.Local:
+		s.stays[l] = struct{}{}
 	}
 	return stays || !ok
 }
@@ -116,8 +158,8 @@ func (s *set) complete() {
 		s.after = newAfter()
 		from = len(s.order)
 		for _, p := range s.order[:from] {
-			for _, l := range slices.Collect(s.lacks(p)) { // taking changes the table
-				if s.names[l] == nil && !asked[l] && s.e.record(l).Seq != 0 {
+			for _, l := range slices.Collect(s.lacks(p)) { // taking changes what is lacking
+				if s.names[l] == nil && !asked[l] && s.was.record(l).Seq != 0 {
 					s.take(l)
 				}
 				asked[l] = true
@@ -131,7 +173,8 @@ func (s *set) complete() {
 func newAfter() map[table.Ino]spot { return map[table.Ino]spot{table.Root: {ok: true}} }
 
 // planned is what is to become of a name; nil when it is to stay out.
-func (e *engine) planned(l table.Link) *planned {
+func (s *set) planned(l table.Link) *planned {
+	e := s.was
 	rec := e.record(l)
 	if t := e.tasks[l]; t != nil && t.state != taskIdle || e.beingWritten(rec) {
 		return nil
@@ -143,13 +186,11 @@ func (e *engine) planned(l table.Link) *planned {
 	p.before, p.there = e.v.home(l)
 	p.Before = p.before.String()
 	if rec.Base != nil && !p.there {
-		// The backend cannot have a name in a directory that it does not have:
-		// if it has, it will say so when this is sent as new.
-		e.v.o.Log.Warn("a name without its directory at the backend is sent as new", "name", l.Name)
-		e.v.setBase(l, nil)
+		s.astray = append(s.astray, l)
 		return nil
 	}
-	if n := e.v.table.Inode(rec.Ino); n != nil {
+	p.n = e.v.table.Inode(rec.Ino)
+	if n := p.n; n != nil {
 		if n.Suspect && (carries(rec, n) || !e.knows(rec.Ino, n)) {
 			return nil
 		}
@@ -168,8 +209,10 @@ func (e *engine) planned(l table.Link) *planned {
 func (s *set) close() {
 	for {
 		s.after = newAfter()
-		n := len(s.order)
+		n, seen := len(s.order), 0
 		s.order = slices.DeleteFunc(s.order, func(p *planned) bool {
+			seen++
+			s.e.goesOn(doesCollect, seen, n)
 			if s.whole(p) {
 				return false
 			}
@@ -201,9 +244,8 @@ func (s *set) lacks(p *planned) iter.Seq[table.Link] {
 		if _, ok := s.at(p.Link); p.Ino != 0 && !ok && !yield(s.way(p.Link.Dir)) {
 			return
 		}
-		n := s.e.v.table.Inode(p.Ino)
-		moved := p.Kind == providers.KindDir && n != nil && len(n.Homes) > 0 && !slices.Contains(n.Homes, p.Link)
-		if moved && s.names[n.Homes[0]] == nil && !yield(n.Homes[0]) || p.rec.Base == nil || p.rec.Base.Ino == p.Ino {
+		moved := p.Kind == providers.KindDir && p.n != nil && len(p.n.Homes) > 0 && !slices.Contains(p.n.Homes, p.Link)
+		if moved && s.names[p.n.Homes[0]] == nil && !yield(p.n.Homes[0]) || p.rec.Base == nil || p.rec.Base.Ino == p.Ino {
 			return
 		}
 		if to, moves := s.rescued(p); moves {
@@ -220,7 +262,7 @@ func (s *set) lacks(p *planned) iter.Seq[table.Link] {
 
 // way is the name of a directory, for one that is nowhere in the tree after.
 func (s *set) way(dir table.Ino) (l table.Link) {
-	if n := s.e.v.table.Inode(dir); n != nil && len(n.Links) > 0 {
+	if n := s.was.v.table.Inode(dir); n != nil && len(n.Links) > 0 {
 		return n.Links[0]
 	}
 	return l
@@ -229,12 +271,13 @@ func (s *set) way(dir table.Ino) (l table.Link) {
 // rescued finds the name that takes what the backend has under p, if that has no
 // other place there.
 func (s *set) rescued(p *planned) (to table.Link, moves bool) {
-	n := s.e.v.table.Inode(p.rec.Base.Ino)
+	n := s.was.v.table.Inode(p.rec.Base.Ino)
 	if n == nil || len(n.Homes) > 1 {
 		return to, false
 	}
 	for _, l := range n.Links {
-		if rec := s.e.record(l); l != p.Link && !rec.Local && (rec.Base == nil || rec.Base.Ino != p.rec.Base.Ino) {
+		_, stays := s.stays[l]
+		if rec := s.was.record(l); l != p.Link && !rec.Local && !stays && (rec.Base == nil || rec.Base.Ino != p.rec.Base.Ino) {
 			return l, true
 		}
 	}
@@ -244,7 +287,7 @@ func (s *set) rescued(p *planned) (to table.Link, moves bool) {
 // keeps are the names in a directory that the set neither deletes nor moves.
 func (s *set) keeps(dir table.Ino) iter.Seq[table.Link] {
 	return func(yield func(table.Link) bool) {
-		s.e.v.table.Names(dir, "", func(name string, rec table.Name) bool {
+		s.was.v.table.Names(dir, "", func(name string, rec table.Name) bool {
 			l := table.Link{Dir: dir, Name: name}
 			p := s.names[l]
 			return rec.Base == nil || p != nil && p.Ino == 0 || yield(l)
@@ -268,7 +311,7 @@ func (s *set) dirAt(dir table.Ino) spot {
 		return p
 	}
 	s.after[dir] = spot{} // a ring has no place
-	n := s.e.v.table.Inode(dir)
+	n := s.was.v.table.Inode(dir)
 	var p spot
 	if n != nil {
 		for _, l := range slices.Concat(n.Links, n.Homes) {
@@ -276,7 +319,7 @@ func (s *set) dirAt(dir table.Ino) spot {
 			if here != nil {
 				moved = here.Ino != dir
 			} else {
-				rec := s.e.record(l)
+				rec := s.was.record(l)
 				moved = rec.Base == nil || rec.Base.Ino != dir
 			}
 			if !moved {
@@ -287,154 +330,4 @@ func (s *set) dirAt(dir table.Ino) spot {
 	}
 	s.after[dir] = p
 	return p
-}
-
-// add says what is to become of a name in terms of the backend.
-func (s *set) add(p *planned) {
-	base := p.rec.Base
-	n := s.e.v.table.Inode(p.Ino)
-	c := providers.Change{If: providers.IfAbsent()}
-	c.Locator, _ = s.at(p.Link)
-	switch {
-	case base == nil || p.Kind == providers.KindDir && s.adopts(p, n):
-	case s.inPlace(p, n):
-		c.If = condition(base)
-	default:
-		s.remove(p)
-	}
-	switch {
-	case p.Ino == 0:
-	case p.Kind == providers.KindDir:
-		s.addDir(p, n, c)
-	default:
-		s.addFile(p, n, c)
-	}
-}
-
-// adopts reports whether a directory is at the backend already: it is its own,
-// or a new one here takes over a place where one was removed.
-func (s *set) adopts(p *planned, n *table.Inode) bool {
-	base := p.rec.Base
-	if base.Kind != providers.KindDir {
-		return false
-	}
-	_, moves := s.rescued(p)
-	return base.Ino == p.Ino || len(n.Homes) == 0 && !moves
-}
-
-// inPlace reports whether what a name gets takes the place of what is there,
-// without anything in between.
-func (s *set) inPlace(p *planned, n *table.Inode) bool {
-	was := p.rec.Base.Kind == providers.KindDir
-	switch {
-	case p.Ino == 0 || was != (p.Kind == providers.KindDir):
-		return false
-	case !was:
-		return true
-	}
-	_, moves := s.rescued(p)
-	return moves && len(n.Homes) > 0 && s.exists(p.rec.Base.Ino) && s.exists(p.Ino)
-}
-
-// exists reports whether a directory is there at the backend, where those
-// without entries are not.
-func (s *set) exists(dir table.Ino) bool {
-	n := s.e.v.table.Inode(dir)
-	if s.e.v.caps.EmptyDirs || n == nil || !n.Loaded {
-		return true
-	}
-	found := false
-	s.e.v.table.Names(dir, "", func(_ string, rec table.Name) bool {
-		found = rec.Base != nil && (rec.Base.Kind != providers.KindDir || s.exists(rec.Base.Ino))
-		return !found
-	})
-	return found
-}
-
-// remove deletes what the backend has under a name. Where directories come and
-// go with their entries, one need be named only if it is taken elsewhere, or if
-// something takes its place.
-func (s *set) remove(p *planned) {
-	c := providers.Change{Locator: p.before, Delete: true, If: condition(p.rec.Base)}
-	if p.rec.Base.Kind == providers.KindDir {
-		_, moves := s.rescued(p)
-		if !s.e.v.caps.EmptyDirs && (!moves && p.Ino == 0 || !s.exists(p.rec.Base.Ino)) {
-			return
-		}
-		c.Dir = true
-	}
-	s.push(c, nil)
-}
-
-// push adds a change, with its content.
-func (s *set) push(c providers.Change, body *planned) {
-	s.changes = append(s.changes, c)
-	s.bodies = append(s.bodies, body)
-}
-
-func (s *set) addDir(p *planned, n *table.Inode, c providers.Change) {
-	c.Dir = true
-	switch {
-	case p.rec.Base != nil && s.adopts(p, n):
-		return
-	case len(n.Homes) == 0 && !s.e.v.caps.EmptyDirs:
-		return
-	case len(n.Homes) == 0:
-		c.Attr, c.Metadata = s.e.v.attrOf(n), n.Metadata
-	case !s.exists(p.Ino):
-		return
-	default:
-		c.From, _ = s.e.v.home(n.Homes[0])
-	}
-	p.Index = len(s.changes)
-	s.push(c, nil)
-}
-
-func (s *set) addFile(p *planned, n *table.Inode, c providers.Change) {
-	c.Kind, c.Attr = p.Kind, s.e.v.attrOf(n)
-	var body *planned
-	if home, there := s.source(p, n); there {
-		base := s.e.record(home).Base
-		c.From, _ = s.e.v.home(home)
-		c.FromVersion = base.Version
-		if base.AttrGen == p.AttrGen {
-			c.Attr = providers.Attr{}
-		}
-	} else {
-		c.Metadata, body = n.Metadata, p
-	}
-	p.Index = len(s.changes)
-	s.push(c, body)
-}
-
-// source is where the backend has the content that a name is to get; there is
-// false when it has to be sent.
-func (s *set) source(p *planned, n *table.Inode) (l table.Link, there bool) {
-	from := s.e.homeFor(p.Ino, n)
-	l, there = from.Link, from.any
-	if p.rec.Base != nil && p.rec.Base.Ino == p.Ino {
-		l, there = p.Link, true
-	}
-	base := s.e.record(l).Base
-	return l, there && base != nil && base.Gen == p.Gen
-}
-
-// deletions counts what a set takes away, for the rule of halt.go.
-func (s *set) deletions() (all, inRoot, madeInRoot int) {
-	for _, p := range s.order {
-		root := p.Link.Dir == table.Root
-		switch {
-		case p.rec.Base == nil && root:
-			madeInRoot++
-		case p.Ino != 0 || p.rec.Base == nil:
-		default:
-			if _, moves := s.rescued(p); !moves {
-				all++
-			}
-			if root {
-				inRoot++
-			}
-		}
-	}
-	return all, inRoot, madeInRoot
 }

@@ -1,8 +1,6 @@
 package cache
 
 import (
-	"context"
-	"encoding/json"
 	"slices"
 	"strings"
 
@@ -10,43 +8,33 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// dropSet forgets a set that is known not to have been committed.
-func (e *engine) dropSet(p pendingSet) error {
-	return e.v.update(func() error {
-		e.v.table.Set(keySet, nil)
-		e.clearAttempts(p)
-		return nil
-	})
-}
-
-// clearAttempts ends those of a set. mu is held, in an update.
-func (e *engine) clearAttempts(p pendingSet) {
-	for _, name := range p.Names {
-		if a := e.record(name.Link).Attempt; a != nil && a.Op == p.Op {
-			e.setAttempt(name.Link, nil)
-		}
-	}
-}
-
-// noteSet notes what the backend has since a set was committed.
+// noteSet notes what the backend has since a set was committed: what was below a
+// directory is gone before that, and a directory is made before what is in it.
 func (e *engine) noteSet(p pendingSet, result providers.CommitResult, level bool) error {
 	v := e.v
-	gone, made := slices.Clone(p.Names), slices.Clone(p.Names)
-	slices.SortStableFunc(gone, func(a, b *planned) int { return strings.Count(b.Before, "/") - strings.Count(a.Before, "/") })
-	slices.SortStableFunc(made, func(a, b *planned) int { return strings.Count(a.After, "/") - strings.Count(b.After, "/") })
+	n := e.sortNotes(p)
+	ends := func(name *planned) {
+		e.endAttempt(p.Op, name)
+		if result.Committed {
+			v.noteCommit(name.Link, p.Until, result.Revision)
+		}
+	}
+	note := func(name *planned) {
+		e.noteGone(name)
+		e.noteMade(name, result.Entries)
+		ends(name)
+	}
+	if err := e.updateEach(doesNote, n.gone, note); err != nil {
+		return err
+	}
+	if err := e.noteTree(n, result.Entries, ends); err != nil {
+		return err
+	}
+	if err := e.updateEach(doesNote, n.made, note); err != nil {
+		return err
+	}
 	return e.update(func() error {
-		for _, name := range gone { // what was below a directory before that
-			if rec := e.record(name.Link); rec.Base != nil && (name.Ino == 0 || rec.Base.Ino != name.Ino) {
-				e.confirm(name.Link, nil)
-			}
-		}
-		for _, name := range made { // a directory before what is in it
-			if name.Ino != 0 {
-				e.noteName(name, result.Entries)
-			}
-		}
-		v.table.Set(keySet, nil)
-		e.clearAttempts(p)
+		e.forgetSet()
 		if result.Revision != "" {
 			e.revision = result.Revision
 			v.table.Set(keyRevision, []byte(result.Revision))
@@ -58,17 +46,116 @@ func (e *engine) noteSet(p pendingSet, result providers.CommitResult, level bool
 		e.advanced()
 		if result.Committed {
 			v.table.Set(keyMerging, nil)
-			for _, name := range p.Names {
-				v.noteCommit(name.Link, p.Until, result.Revision)
-			}
 			return v.unpushedMore(1)
 		}
 		return nil
 	})
 }
 
-// noteName notes what a set left under a name. mu is held, in an update.
-func (e *engine) noteName(p *planned, entries []providers.Info) {
+// notes are the names of a set, by how what it left under them is noted.
+type notes struct {
+	gone []*planned // files that were deleted
+	tree []*planned // directories, and what has moved
+	knot bool       // of these one name takes what another gives up, or becomes something else
+	made []*planned // files that were sent, whatever was there before
+}
+
+// sortNotes sorts the names of a set. mu is not held.
+func (e *engine) sortNotes(set pendingSet) (n notes) {
+	if !set.known {
+		e.lookAtBases(set.Names)
+	}
+	given, taken := map[table.Ino]bool{}, map[table.Ino]bool{}
+	for _, p := range set.Names {
+		if p.gives() {
+			given[p.rec.Base.Ino] = true
+		}
+		taken[p.Ino] = true
+	}
+	delete(given, 0)
+	delete(taken, 0)
+	for _, p := range set.Names {
+		gives := p.gives()
+		moves := given[p.Ino] || gives && taken[p.rec.Base.Ino]
+		wasDir := gives && p.rec.Base.Kind == providers.KindDir
+		switch {
+		case moves, wasDir, p.Ino != 0 && p.Kind == providers.KindDir:
+			n.knot = n.knot || moves || gives && p.Ino != 0
+			n.tree = append(n.tree, p)
+		case p.Ino == 0:
+			n.gone = append(n.gone, p)
+		default:
+			n.made = append(n.made, p)
+		}
+	}
+	return n
+}
+
+// lookAtBases finds out what the backend is known to have under names. mu is not
+// held.
+func (e *engine) lookAtBases(names []*planned) {
+	_ = e.inPieces(doesNote, names, func(_ int, piece []*planned) error {
+		e.v.mu.Lock()
+		defer e.v.mu.Unlock()
+		for _, p := range piece {
+			p.rec = e.record(p.Link)
+		}
+		return nil
+	})
+}
+
+// gives reports whether what the backend had under a name is not there any more.
+func (p *planned) gives() bool {
+	return p.rec.Base != nil && (p.Ino == 0 || p.rec.Base.Ino != p.Ino)
+}
+
+// noteTree notes what became of directories, and of what has another name now. As
+// long as one update has not both ends of a move nobody could say where it is: then
+// all goes in one.
+func (e *engine) noteTree(n notes, entries []providers.Info, ends func(*planned)) error {
+	gone, made := slices.Clone(n.tree), slices.Clone(n.tree)
+	slices.SortStableFunc(gone, func(a, b *planned) int { return strings.Count(b.Before, "/") - strings.Count(a.Before, "/") })
+	slices.SortStableFunc(made, func(a, b *planned) int { return strings.Count(a.After, "/") - strings.Count(b.After, "/") })
+	makes := func(p *planned) {
+		e.noteMade(p, entries)
+		ends(p)
+	}
+	if !n.knot {
+		gone = slices.DeleteFunc(gone, func(p *planned) bool { return p.Ino != 0 })
+		made = slices.DeleteFunc(made, func(p *planned) bool { return p.Ino == 0 })
+		err := e.updateEach(doesNote, gone, func(p *planned) {
+			e.noteGone(p)
+			ends(p)
+		})
+		if err != nil {
+			return err
+		}
+		return e.updateEach(doesNote, made, makes)
+	}
+	return e.update(func() error {
+		for _, p := range gone {
+			e.noteGone(p)
+		}
+		for _, p := range made {
+			makes(p)
+		}
+		return nil
+	})
+}
+
+// noteGone notes that what was under a name is not there any more, if that is so. mu
+// is held, in an update.
+func (e *engine) noteGone(p *planned) {
+	if rec := e.record(p.Link); rec.Base != nil && (p.Ino == 0 || rec.Base.Ino != p.Ino) {
+		e.confirm(p.Link, nil)
+	}
+}
+
+// noteMade notes what a set left under a name, if anything. mu is held, in an update.
+func (e *engine) noteMade(p *planned, entries []providers.Info) {
+	if p.Ino == 0 {
+		return
+	}
 	n := e.v.table.Edit(p.Ino)
 	base := &table.Base{Ino: p.Ino, Kind: p.Kind, Gen: p.Gen, AttrGen: p.AttrGen}
 	if n == nil {
@@ -82,48 +169,4 @@ func (e *engine) noteName(p *planned, entries []providers.Info) {
 		}
 	}
 	e.confirm(p.Link, base)
-}
-
-// openSet is the set whose outcome is open; ok is false when there is none. mu is
-// held.
-func (e *engine) openSet() (p pendingSet, ok bool) {
-	data := e.v.table.Get(keySet)
-	if data == nil {
-		return p, false
-	}
-	if err := json.Unmarshal(data, &p); err != nil {
-		e.v.o.Log.Error("the record of a commit is damaged", "err", err)
-	}
-	return p, true
-}
-
-// settleSet finds out whether a set whose answer got lost was committed.
-func (e *engine) settleSet(ctx context.Context) error {
-	e.v.puller.still.Lock()
-	defer e.v.puller.still.Unlock()
-	return e.settleStill(ctx)
-}
-
-// settleStill is settleSet for who holds puller.still. A set that was collected
-// and not sent yet is none any more then.
-func (e *engine) settleStill(ctx context.Context) error {
-	e.v.mu.Lock()
-	p, ok := e.openSet()
-	e.v.mu.Unlock()
-	if !ok {
-		return nil
-	}
-	if p.Op == "" {
-		return e.dropSet(p)
-	}
-	// The set of an operation is committed once: this one cannot be, but tells
-	// what became of the first.
-	result, err := e.sets.Commit(ctx, providers.ChangeSet{Base: "wsmount: none", Op: p.Op})
-	switch {
-	case err == nil:
-		return e.noteSet(p, result, false) // others may have been there meanwhile
-	case maybe(err):
-		return err
-	}
-	return e.dropSet(p)
 }

@@ -28,7 +28,8 @@ type waiting struct {
 	end   context.CancelCauseFunc
 	timer *time.Timer
 	d     time.Duration
-	later bool // see lookLater
+	later bool           // see lookLater
+	beat  *atomic.Uint64 // counts what moves; nil: nobody does
 }
 
 func (v *Volume) wait(op *fs.Op, d time.Duration) *waiting {
@@ -45,6 +46,9 @@ func (v *Volume) wait(op *fs.Op, d time.Duration) *waiting {
 
 // moved says that there is progress.
 func (w *waiting) moved() {
+	if w.beat != nil {
+		w.beat.Add(1)
+	}
 	if w.timer != nil && w.Err() == nil {
 		w.timer.Reset(w.d)
 	}

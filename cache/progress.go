@@ -1,0 +1,65 @@
+package cache
+
+import "sync/atomic"
+
+// Progress is how far something is that may take long where there are very many
+// names. Nobody but who asked for it waits for that.
+type Progress struct {
+	What  string // one of the words below; "": no commit of a set is under way
+	Done  int    // names
+	Total int    // of so many
+	// Beat changes whenever a commit, a pull or a push has come further.
+	Beat uint64
+}
+
+// What a commit does, in this order but for the last.
+const (
+	doesCollect = "collecting"
+	doesBegin   = "recording"
+	doesSend    = "sending"
+	doesNote    = "noting"
+	doesDrop    = "taking back"
+)
+
+// doing is what is under way.
+type doing struct {
+	beat atomic.Uint64
+	now  atomic.Pointer[Progress] // of a set; nil: nothing
+	wait atomic.Pointer[waiting]  // of who does it, who gives up when nothing moves
+}
+
+// goesOn tells how far a set is, now and then and at its end: it has not come to a
+// halt. It needs no lock.
+func (e *engine) goesOn(what string, done, total int) {
+	if done%setPiece != 0 && done != total {
+		return
+	}
+	p := Progress{What: what, Done: done, Total: total}
+	e.doing.now.Store(&p)
+	e.alive()
+	if e.v.o.onward != nil {
+		e.v.o.onward(p)
+	}
+}
+
+// alive has who sends a set not give up yet.
+func (e *engine) alive() {
+	if w := e.doing.wait.Load(); w != nil {
+		w.moved()
+	}
+}
+
+// beating has the beat change with what waits.
+func (v *Volume) beating(w *waiting) *waiting {
+	w.beat = &v.engine.doing.beat
+	return w
+}
+
+// Progress tells what a commit that is under way does. It never waits.
+func (v *Volume) Progress() (p Progress) {
+	if now := v.engine.doing.now.Load(); now != nil {
+		p = *now
+	}
+	p.Beat = v.engine.doing.beat.Load()
+	return p
+}

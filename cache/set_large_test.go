@@ -1,0 +1,345 @@
+package cache
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/wsmount/wsmount/cache/internal/table"
+)
+
+// watched are the steps of commits, at each of which a test may do something, and
+// the most names that one update concerned.
+type watched struct {
+	mu   sync.Mutex // guards all
+	seen []Progress
+	most int
+	at   func(Progress) // nil: nothing is done
+}
+
+func (x *watched) options(_ *world, o *Options) {
+	o.onward = func(p Progress) {
+		x.mu.Lock()
+		x.seen = append(x.seen, p)
+		at := x.at
+		x.mu.Unlock()
+		if at != nil {
+			at(p)
+		}
+	}
+	o.within = func(names []table.Link) {
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		distinct := map[table.Link]struct{}{}
+		for _, l := range names {
+			distinct[l] = struct{}{}
+		}
+		x.most = max(x.most, len(distinct))
+	}
+}
+
+// during has something done at each step from now on, and forgets those before.
+func (x *watched) during(at func(Progress)) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.at, x.seen, x.most = at, nil, 0
+}
+
+// count is how many steps there were of what was to be done that went so far.
+func (x *watched) count(what string, is func(Progress) bool) (n int) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for _, p := range x.seen {
+		if p.What == what && is(p) {
+			n++
+		}
+	}
+	return n
+}
+
+func isMiddle(p Progress) bool { return 0 < p.Done && p.Done < p.Total }
+func isEnd(p Progress) bool    { return p.Done == p.Total }
+
+// largeDirs times 40 files are several pieces.
+const largeDirs = 8
+
+// large makes many new names.
+func (w *world) large() {
+	w.Helper()
+	for d := range largeDirs {
+		w.do(fmt.Sprintf("mkdir d%d", d))
+		for f := range 40 {
+			w.do(fmt.Sprintf("put d%d/f%d %d", d, f, f))
+		}
+	}
+}
+
+// Names do not wait for a commit, however much there is in it: at each step of it,
+// on the way to the backend and back, they are made, looked up and listed, and
+// no step is larger than a piece. What was made meanwhile is not in the commit.
+func TestNamesGoOnDuringALargeSet(t *testing.T) {
+	changes := map[string]func(w *world){
+		"new": func(w *world) { w.large() },
+		"changed": func(w *world) {
+			w.large()
+			w.upload()
+			for d := range largeDirs {
+				for f := range 40 {
+					w.do(fmt.Sprintf("put d%d/f%d other", d, f))
+				}
+			}
+		},
+		"deleted": func(w *world) {
+			w.large()
+			w.do("put stays 1", "mkdir k")
+			for f := range 400 {
+				w.do(fmt.Sprintf("put k/f%d 1", f))
+			}
+			w.upload()
+			for d := range largeDirs {
+				for f := range 40 {
+					w.do(fmt.Sprintf("rm d%d/f%d", d, f))
+				}
+				w.do(fmt.Sprintf("rmdir d%d", d))
+			}
+		},
+	}
+	for name, change := range changes {
+		t.Run(name, func(t *testing.T) {
+			var x watched
+			w := newWorld(t, repository, onlyAsked, x.options)
+			change(w)
+			steps := 0
+			x.during(func(p Progress) {
+				steps++
+				made := fmt.Sprintf("made-%d", steps)
+				goes := async(func() {
+					w.do("mkdir "+made, "put "+made+"/a 1")
+					w.list("")
+				})
+				select {
+				case <-goes:
+				case <-time.After(20 * time.Second):
+					t.Errorf("%s %d of %d: names stand still", p.What, p.Done, p.Total)
+				}
+			})
+			w.upload()
+			x.during(nil)
+			at := listBackend(w.repo)
+			for _, line := range at {
+				// The first steps are of the time before anything was looked at.
+				if strings.HasPrefix(line, "made-") {
+					t.Errorf("%q was made during the commit, and is in it", line)
+				}
+			}
+			if steps < 3*320/setPiece {
+				t.Errorf("%d steps", steps)
+			}
+			w.upload()
+			w.same()
+			w.noProblems()
+		})
+	}
+}
+
+// No update of a large commit concerns more names than a piece has.
+func TestLargeSetGoesInPieces(t *testing.T) {
+	var x watched
+	w := newWorld(t, repository, onlyAsked, x.options)
+	w.large()
+	x.during(nil)
+	w.upload()
+	if x.most > setPiece {
+		t.Errorf("an update concerned %d names, and a piece has %d", x.most, setPiece)
+	}
+	for _, what := range []string{doesCollect, doesBegin, doesNote} {
+		if x.count(what, isMiddle) < 320/setPiece-1 {
+			t.Errorf("%s goes in %d steps", what, x.count(what, isMiddle))
+		}
+	}
+	for d := range largeDirs { // a move among them takes no more
+		w.do(fmt.Sprintf("mv d%d/f0 m%d", d, d))
+		for f := range 39 {
+			w.do(fmt.Sprintf("put d%d/f%d other", d, f+1))
+		}
+	}
+	x.during(nil)
+	w.upload()
+	if x.most > setPiece {
+		t.Errorf("an update concerned %d names, and a piece has %d", x.most, setPiece)
+	}
+	w.same()
+}
+
+// Killed at any step of a large commit, a working copy goes on where it was:
+// programs see what they saw, and the backend gets it once.
+func TestKilledDuringALargeSet(t *testing.T) {
+	for _, what := range []string{doesCollect, doesBegin, doesNote} {
+		for step := range 3 {
+			t.Run(fmt.Sprint(what, " ", step), func(t *testing.T) {
+				var x watched
+				w := newWorld(t, repository, onlyAsked, x.options)
+				w.do("mkdir o", "put o/a 1", "put o/b 1", "put o/c 1")
+				w.upload()
+				w.large()
+				w.do("mv o p", "rm p/a", "mv p/b d1/b", "put p/c 2")
+				w.killAt(&x, func(p Progress) bool { return p.What == what && isMiddle(p) && x.count(what, isMiddle) > step })
+				want := w.local()
+				w.do("put later 1", "rm d3/f3", "mv d4/f4 d4/g")
+				for _, line := range []string{"d3/f3", "d4/f4"} {
+					want = slices.DeleteFunc(want, func(l string) bool { return strings.HasPrefix(l, line+":") })
+				}
+				want = append(want, "later: 1", "d4/g: 4")
+				w.upload()
+				w.same()
+				if got := sorted(w.local()); !slices.Equal(got, sorted(want)) {
+					t.Errorf("programs see\n%q\nwant\n%q", got, sorted(want))
+				}
+				w.noProblems()
+				w.again()
+				w.same()
+			})
+		}
+	}
+}
+
+// killAt commits, is killed at a step, and goes on as the process after that.
+func (w *world) killAt(x *watched, when func(Progress) bool) {
+	w.Helper()
+	cut := make(chan string, 1)
+	var once sync.Once
+	x.during(func(p Progress) {
+		if when(p) {
+			once.Do(func() {
+				w.dead.Store(true)
+				cut <- copyState(w.T, w.v)
+			})
+		}
+	})
+	old := w.v
+	ended := async(func() { _, _ = old.Commit(context.Background(), CommitOptions{}) })
+	select {
+	case w.o.StateDir = <-cut:
+	case <-ended:
+		w.Fatal("the commit has ended without a step of this kind")
+	}
+	x.during(nil)
+	old.stop()
+	w.Cleanup(func() { old.Close() })
+	w.start()
+}
+
+// What is made and removed while a commit is made keeps it from nothing.
+func TestSetWithoutWhatHasVanished(t *testing.T) {
+	var x watched
+	w := newWorld(t, repository, onlyAsked, x.options)
+	w.large()
+	w.do("mkdir gone", "put gone/a 1", "put gone/b 1", "put d1/tmp 1")
+	var once sync.Once
+	x.during(func(p Progress) {
+		if p.What == doesCollect && isEnd(p) {
+			once.Do(func() {
+				w.vanish("rm", "gone/a")
+				w.vanish("rm", "gone/b")
+				w.vanish("rm", "d1/tmp")
+				w.vanish("rmdir", "gone")
+			})
+		}
+	})
+	if r := w.upload(); r.Changes != largeDirs*41 {
+		t.Errorf("%d names were sent, want %d", r.Changes, largeDirs*41)
+	}
+	if n := x.count(doesBegin, isEnd); n != 1 {
+		t.Errorf("the set was made %d times", n)
+	}
+	w.same()
+}
+
+// vanish has something be removed of which the kernel knows nothing any more.
+func (w *world) vanish(op, path string) {
+	w.Helper()
+	ino := w.walk(path)
+	w.do(op + " " + path)
+	w.v.Forget(ino, 1<<20)
+}
+
+// What a pull brings while a commit is made is not overwritten by it.
+func TestPullDuringALargeSet(t *testing.T) {
+	for _, what := range []string{doesCollect, doesBegin} {
+		t.Run(what, func(t *testing.T) {
+			var x watched
+			w := newClone(t, seeded(t, "d1/f1", "1", "other", "1"), onlyAsked, x.options)
+			w.local()
+			for d := range largeDirs {
+				if d != 1 {
+					w.do(fmt.Sprintf("mkdir d%d", d))
+				}
+				for f := range 40 {
+					w.do(fmt.Sprintf("put d%d/f%d %d", d, f, f+10))
+				}
+			}
+			w.there("other", "theirs")
+			w.there("d2/theirs", "2")
+			var once sync.Once
+			x.during(func(p Progress) {
+				if p.What == what && isMiddle(p) {
+					once.Do(func() { w.pull() })
+				}
+			})
+			w.upload()
+			if n := x.count(doesBegin, isEnd); n < 1 {
+				t.Errorf("the set was made %d times", n)
+			}
+			w.upload()
+			w.same()
+			for _, line := range []string{"other: theirs", "d2/theirs: 2", "d1/f1: 11"} {
+				if !slices.Contains(w.local(), line) {
+					t.Errorf("programs do not see %q", line)
+				}
+			}
+		})
+	}
+}
+
+// The first set of a new working copy is made once.
+func TestFirstSetIsMadeOnce(t *testing.T) {
+	var x watched
+	w := newClone(t, seeded(t, "a", "1"), onlyAsked, x.options)
+	w.do("put b 1")
+	x.during(nil)
+	w.upload()
+	if n := x.count(doesBegin, isEnd); n != 1 {
+		t.Errorf("it was made %d times", n)
+	}
+	w.same()
+}
+
+// A set that a version before has left, with all names in its record, is settled.
+func TestOpenSetOfAVersionBefore(t *testing.T) {
+	var x watched
+	w := newWorld(t, repository, onlyAsked, x.options)
+	w.large()
+	w.killAt(&x, func(p Progress) bool { return p.What == doesBegin && isEnd(p) })
+	e := &w.v.engine
+	p, ok := e.openSet()
+	if !ok || len(p.Names) == 0 {
+		t.Fatal("no set is open")
+	}
+	w.ok(w.v.update(func() error {
+		e.forgetSet()
+		data, err := json.Marshal(p)
+		w.v.table.Set(keySet, data)
+		return err
+	}))
+	w.killed()
+	if again, ok := w.v.engine.openSet(); !ok || len(again.Names) != len(p.Names) {
+		t.Fatalf("%d names are open, want %d", len(again.Names), len(p.Names))
+	}
+	w.upload()
+	w.same()
+}
