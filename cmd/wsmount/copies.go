@@ -79,7 +79,7 @@ func wanted(c *cli.Context, args []string) (*state.Record, string, error) {
 func syncFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{Name: "at", Usage: "reach only the part of the mount at this `PATH`"},
-		&cli.DurationFlag{Name: "timeout", Value: time.Minute, DefaultText: "1m", Usage: "`TIME` to wait for it"},
+		&cli.DurationFlag{Name: "timeout", Value: time.Minute, DefaultText: "1m", Usage: "`TIME` to wait while nothing comes further"},
 	}
 }
 
@@ -100,10 +100,11 @@ func syncNow(c *cli.Context, verb string) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(c.Context, eventLimit(c.Duration("timeout"), false))
+	client := control.NewClient(r.SocketPath())
+	ctx, cancel := client.Patient(c.Context, eventLimit(c.Duration("timeout"), false))
 	defer cancel()
 	stop := showProgress(ctx, r)
-	res, err := control.NewClient(r.SocketPath()).Sync(ctx, control.SyncRequest{Verb: verb, At: c.String("at"),
+	res, err := client.Sync(ctx, control.SyncRequest{Verb: verb, At: c.String("at"),
 		Message: c.String("message"), Confirm: c.Bool("confirm"), PR: c.Bool("pr"), Timeout: c.Duration("timeout").Seconds()})
 	stop()
 	if err != nil {
@@ -140,11 +141,13 @@ func showProgress(ctx context.Context, r *state.Record) (stop func()) {
 				return
 			case <-tick.C:
 			}
-			s, err := control.NewClient(r.SocketPath()).Status(ctx)
+			client := control.NewClient(r.SocketPath())
+			s, err := client.Status(ctx)
 			if err != nil {
 				continue
 			}
-			fmt.Fprintf(os.Stderr, "\r\x1b[K%s", clip(progressText(s), width-1))
+			work, _ := client.Work(ctx) // an older daemon does not say
+			fmt.Fprintf(os.Stderr, "\r\x1b[K%s", clip(progressText(s, work), width-1))
 			shown = true
 		}
 	}()
@@ -152,7 +155,7 @@ func showProgress(ctx context.Context, r *state.Record) (stop func()) {
 }
 
 // progressText says what is still to be sent.
-func progressText(s control.Status) string {
+func progressText(s control.Status, work control.Work) string {
 	var names int
 	var sent, size int64
 	for _, p := range s.Parts {
@@ -167,6 +170,9 @@ func progressText(s control.Status) string {
 	text := fmt.Sprintf("%s to send, %s", count(names, "change"), bytesText(s.UnsavedBytes))
 	if size > 0 {
 		text += fmt.Sprintf(", on the way %s of %s", bytesText(sent), bytesText(size))
+	}
+	if work.What != "" {
+		text += fmt.Sprintf(": %s %d of %d", work.What, work.Done, work.Total)
 	}
 	return text
 }

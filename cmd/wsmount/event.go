@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -31,7 +30,7 @@ func eventCommand() *cli.Command {
 		Flags: []cli.Flag{
 			&cli.StringSliceFlag{Name: "var", Usage: "payload of the event, `KEY=VALUE`; may be given several times"},
 			&cli.StringFlag{Name: "at", Usage: "reach only the part of the mount at this `PATH`"},
-			&cli.DurationFlag{Name: "timeout", Value: time.Minute, DefaultText: "1m", Usage: "`TIME` to wait for what the event starts"},
+			&cli.DurationFlag{Name: "timeout", Value: time.Minute, DefaultText: "1m", Usage: "`TIME` to wait for what the event starts while nothing of it comes further"},
 			&cli.BoolFlag{Name: "no-wait", Usage: "return at once"},
 			&cli.BoolFlag{Name: "follow", Usage: "print events until the mount ends"},
 		},
@@ -88,8 +87,9 @@ func parseVars(pairs []string) (map[string]string, error) {
 	return vars, nil
 }
 
-// eventLimit is how long the daemon may take to answer: a second more than it
-// was told to wait itself, so that only one that hangs comes to it.
+// eventLimit is how long the daemon may take to answer, or to come further: a
+// second more than it was told to wait itself, so that only one that hangs comes to
+// it.
 func eventLimit(timeout time.Duration, noWait bool) time.Duration {
 	if noWait {
 		timeout = time.Second
@@ -98,9 +98,12 @@ func eventLimit(timeout time.Duration, noWait bool) time.Duration {
 }
 
 func emit(c *cli.Context, r *state.Record, req control.EventRequest) error {
-	ctx, cancel := context.WithTimeout(c.Context, eventLimit(c.Duration("timeout"), req.NoWait))
+	client := control.NewClient(r.SocketPath())
+	ctx, cancel := client.Patient(c.Context, eventLimit(c.Duration("timeout"), req.NoWait))
 	defer cancel()
-	res, err := control.NewClient(r.SocketPath()).Event(ctx, req)
+	stop := showProgress(ctx, r)
+	res, err := client.Event(ctx, req)
+	stop()
 	if err != nil {
 		return err
 	}

@@ -15,13 +15,14 @@ import (
 const settleLimit = 300 * time.Millisecond
 
 // waitUntilSent returns when the daemon of a mount has ended. As long as it
-// sends something within the limit, it may go on. One that has nothing to send
+// sends something within the limit, or comes further with it, it may go on. One that has nothing to send
 // and lives on only because of other mount namespaces is not waited for: who has
 // these is the result.
 func waitUntilSent(ctx context.Context, r *state.Record, limit time.Duration) ([]mountpoint.Holder, error) {
 	if endsWithin(ctx, r, min(limit, settleLimit)) == nil {
 		return nil, nil
 	}
+	beat := beatOf(ctx, r)
 	for left, held, known := unsentBy(ctx, r); ; {
 		if known && left == 0 && len(held) > 0 {
 			return held, nil
@@ -37,7 +38,9 @@ func waitUntilSent(ctx context.Context, r *state.Record, limit time.Duration) ([
 			return nil, exit.New(exit.Unsafe, "%s is unmounted, but another mount namespace still has it, and not all is sent", r.Mountpoint).
 				Hint("end %s; then all is sent", mountpoint.Names(by))
 		}
-		if !answers || len(by) == 0 && known && now >= left {
+		was := beat
+		beat = beatOf(ctx, r)
+		if !answers || len(by) == 0 && known && now >= left && beat == was {
 			return nil, err
 		}
 		left, held, known = now, by, true
@@ -51,6 +54,14 @@ func unsentBy(ctx context.Context, r *state.Record) (n int, held []mountpoint.Ho
 	defer cancel()
 	s, err := control.NewClient(r.SocketPath()).Status(ctx)
 	return unsentIn(s), s.HeldBy, err == nil
+}
+
+// beatOf asks a daemon for the beat of what it does; 0 from one that does not say.
+func beatOf(ctx context.Context, r *state.Record) uint64 {
+	ctx, cancel := context.WithTimeout(ctx, answerLimit)
+	defer cancel()
+	work, _ := control.NewClient(r.SocketPath()).Work(ctx)
+	return work.Beat
 }
 
 // unsentIn counts what a mount still has to send.

@@ -155,6 +155,9 @@ func (c *Client) do(ctx context.Context, method, path string, body io.Reader) (*
 		return nil, fmt.Errorf("control: %w", err)
 	}
 	resp, err := c.http.Do(req)
+	if err != nil && ctx.Err() != nil {
+		err = fmt.Errorf("%s: %w", path, ctx.Err())
+	}
 	if err != nil {
 		return nil, exit.New(exit.Unreachable, "the daemon of this mount does not answer: %w", err).
 			Hint("see `wsmount status`; `wsmount umount --force` ends it")

@@ -45,7 +45,7 @@ type mount struct {
 
 	mu    sync.Mutex // guards what follows
 	event EventRequest
-	left  time.Duration
+	beat  uint64
 	held  int
 }
 
@@ -53,13 +53,31 @@ func (m *mount) Status() Status {
 	return Status{Schema: StatusSchema, Workspace: "@acme/ops", State: Ready}
 }
 
+func (m *mount) Work() Work {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return Work{Schema: WorkSchema, Beat: m.beat, What: "noting", Part: "@acme/ops", Done: int(m.beat), Total: 100}
+}
+
+// moves comes further for a while, and then does not any more until ctx ends.
+func (m *mount) moves(ctx context.Context, d time.Duration) error {
+	for end := time.Now().Add(d); ctx.Err() == nil; time.Sleep(5 * time.Millisecond) {
+		m.mu.Lock()
+		if time.Now().Before(end) {
+			m.beat++
+		}
+		m.mu.Unlock()
+	}
+	return ctx.Err()
+}
+
 func (m *mount) Event(ctx context.Context, r EventRequest) (EventResult, error) {
+	if r.At == "/slow" {
+		return EventResult{}, exit.New(exit.Unreachable, "%w", m.moves(ctx, 2*time.Second))
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.event = r
-	if end, ok := ctx.Deadline(); ok {
-		m.left = time.Until(end)
-	}
 	if r.At == "/broken" {
 		panic("a fault of ours")
 	}
@@ -127,8 +145,8 @@ func TestCalls(t *testing.T) {
 		t.Errorf("status: got %+v, %v", s, err)
 	}
 	r, err := c.Event(ctx, EventRequest{Name: "turn-end", Vars: map[string]string{"k": "v"}, Timeout: 5})
-	if err != nil || r.Parts != 1 || m.event.Vars["k"] != "v" || m.left > 5*time.Second || m.left < time.Second {
-		t.Errorf("event: got %+v, %v; the mount was asked %+v with %s left", r, err, m.event, m.left)
+	if err != nil || r.Parts != 1 || m.event.Vars["k"] != "v" {
+		t.Errorf("event: got %+v, %v; the mount was asked %+v", r, err, m.event)
 	}
 	if u, err := c.Unmount(ctx, UnmountRequest{Force: true}); err != nil || !u.Unmounted {
 		t.Errorf("unmount: got %+v, %v", u, err)
@@ -378,5 +396,55 @@ func TestHold(t *testing.T) {
 		if time.Now().After(end) {
 			t.Fatal("it is still held")
 		}
+	}
+}
+
+// A call takes as long as the mount comes further, and not longer.
+func TestPatience(t *testing.T) {
+	t.Parallel()
+	m, c := serve(t, filepath.Join(t.TempDir(), "s"), Options{})
+	begin := time.Now()
+	ctx, cancel := c.Patient(t.Context(), 10*time.Second)
+	defer cancel()
+	_, err := c.Event(ctx, EventRequest{Name: "turn-end", At: "/slow", Timeout: 0.5})
+	if took := time.Since(begin); took < 2*time.Second || exit.From(err).Code != exit.Unreachable || !strings.Contains(err.Error(), "deadline") {
+		t.Errorf("it ended after %s with %v", took, err)
+	}
+	if w, err := c.Work(t.Context()); err != nil || w.Beat != m.Work().Beat || w.What != "noting" || w.Total != 100 {
+		t.Errorf("work: got %+v, %v", w, err)
+	}
+}
+
+func TestPatient(t *testing.T) {
+	t.Parallel()
+	beats := map[string]struct {
+		beat func(n uint64) (uint64, bool)
+		ends bool
+	}{
+		"moves":      {func(n uint64) (uint64, bool) { return n, true }, false},
+		"hangs":      {func(uint64) (uint64, bool) { return 7, true }, true},
+		"cannot say": {func(n uint64) (uint64, bool) { return n, false }, true},
+	}
+	for name, b := range beats {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			asked := uint64(0)
+			again := make(chan struct{}, 1000)
+			ctx, cancel := patient(t.Context(), time.Second, func(context.Context) (uint64, bool) {
+				asked++
+				again <- struct{}{}
+				return b.beat(asked)
+			})
+			defer cancel()
+			for n := 0; n < 20 && ctx.Err() == nil; n++ {
+				select {
+				case <-again:
+				case <-ctx.Done():
+				}
+			}
+			if b.ends != (ctx.Err() != nil) || b.ends && !errors.Is(ctx.Err(), context.DeadlineExceeded) {
+				t.Errorf("it ended with %v", ctx.Err())
+			}
+		})
 	}
 }

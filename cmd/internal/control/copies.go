@@ -143,7 +143,7 @@ type ResolveResult struct {
 func (s *Server) routeCopies(mux *http.ServeMux, c Copies) {
 	mux.HandleFunc("POST /v1/sync", func(w http.ResponseWriter, r *http.Request) {
 		call(s, w, r, func(ctx context.Context, req SyncRequest) (EventResult, error) {
-			ctx, cancel := context.WithTimeout(ctx, waitLimit(req.Timeout))
+			ctx, cancel := s.patient(ctx, req.Timeout)
 			defer cancel()
 			return c.Sync(ctx, req)
 		})

@@ -21,6 +21,8 @@ import (
 // many goroutines.
 type Backend interface {
 	Status() Status
+	// Work is what is under way. It waits for nothing, not even a lock.
+	Work() Work
 	// Event emits an event and waits, within ctx, for what it starts.
 	Event(ctx context.Context, r EventRequest) (EventResult, error)
 	Subscribe(name string, handler func(lifecycle.Event)) (stop func())
@@ -86,6 +88,7 @@ func Listen(path string, b Backend, o Options) (*Server, error) {
 func (s *Server) routes(o Options) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /v1/status", func(w http.ResponseWriter, r *http.Request) { reply(w, s.b.Status()) })
+	mux.HandleFunc("GET /v1/work", func(w http.ResponseWriter, r *http.Request) { reply(w, s.b.Work()) })
 	mux.HandleFunc("GET /v1/debug", func(w http.ResponseWriter, r *http.Request) { reply(w, s.b.Debug()) })
 	mux.HandleFunc("GET /v1/events", s.events)
 	mux.HandleFunc("GET /v1/hold", s.hold)
@@ -142,7 +145,7 @@ func (s *Server) event(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s.logged(r, "event", req.Name, "at", req.At)
-	ctx, cancel := context.WithTimeout(r.Context(), waitLimit(req.Timeout))
+	ctx, cancel := s.patient(r.Context(), req.Timeout)
 	defer cancel()
 	res, err := s.b.Event(ctx, req)
 	if err != nil {

@@ -3,6 +3,7 @@
 // wsmount, for metrics collectors and for agent hosts.
 //
 //	GET  /v1/status          Status
+//	GET  /v1/work            Work
 //	POST /v1/event           EventRequest -> EventResult
 //	GET  /v1/events?name=*   the lifecycle bus as server-sent events
 //	POST /v1/sync            SyncRequest -> EventResult
@@ -40,6 +41,7 @@ const (
 	UnmountSchema = "wsmount.umount/v1"
 	ErrorSchema   = "wsmount.error/v1"
 	DebugSchema   = "wsmount.debug/v1"
+	WorkSchema    = "wsmount.work/v1"
 )
 
 // State is what a mount is doing.
@@ -280,7 +282,22 @@ type OpenFile struct {
 	Writers int    `json:"writers"`
 }
 
-// EventRequest emits a lifecycle event and waits for what it starts.
+// Work is what a mount does for somebody who waits for it.
+type Work struct {
+	Schema string `json:"schema"`
+	// Beat changes whenever a commit, a pull or a push has come further: a mount
+	// that works is told from one that hangs by it.
+	Beat uint64 `json:"beat"`
+	// What a commit does that is under way, in a part, and with how many names;
+	// "": there is none of which that could be said.
+	What  string `json:"what,omitempty"`
+	Part  string `json:"part,omitempty"`
+	Done  int    `json:"done,omitempty"`
+	Total int    `json:"total,omitempty"`
+}
+
+// EventRequest emits a lifecycle event and waits for what it starts. Timeout is how
+// long nothing may come further.
 type EventRequest struct {
 	Name    string            `json:"name"`
 	At      string            `json:"at,omitempty"` // only the part at this path; empty: all

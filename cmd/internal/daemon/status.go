@@ -54,6 +54,23 @@ func (d *Daemon) Status() control.Status {
 	return s
 }
 
+// Work is what is under way in the parts together.
+func (d *Daemon) Work() control.Work {
+	out := control.Work{Schema: control.WorkSchema}
+	for _, p := range d.parts {
+		copied, ok := p.volume.(*workingCopy)
+		if !ok {
+			continue
+		}
+		now := copied.Progress()
+		out.Beat += now.Beat
+		if now.What != "" {
+			out.What, out.Part, out.Done, out.Total = now.What, p.name, now.Done, now.Total
+		}
+	}
+	return out
+}
+
 func filesOf(p *part, open []fs.OpenFile) []fs.OpenFile {
 	var out []fs.OpenFile
 	for _, f := range open {

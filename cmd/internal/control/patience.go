@@ -1,0 +1,83 @@
+package control
+
+import (
+	"context"
+	"net/http"
+	"sync/atomic"
+	"time"
+)
+
+// A call that waits for a commit, a pull or a push takes as long as there is to
+// do. What has a limit is how long nothing comes further: the daemon gives up
+// then, and says so; and who calls gives up a little later, on a daemon that has
+// said nothing, because it hangs. Both look at the same beat.
+
+// beatEvery is how often the beat is looked at.
+const beatEvery = 250 * time.Millisecond
+
+// patient is a context that ends, as one with a deadline does, when beat has not
+// changed for so long. beat may take its time, and ok is false when it cannot say.
+func patient(ctx context.Context, limit time.Duration, beat func(ctx context.Context) (n uint64, ok bool)) (context.Context, context.CancelFunc) {
+	inner, cancel := context.WithCancel(ctx)
+	p := &patience{Context: inner}
+	over := time.AfterFunc(limit, func() { p.over.Store(true); cancel() })
+	go func() {
+		tick := time.NewTicker(min(beatEvery, max(limit/8, time.Millisecond)))
+		defer tick.Stop()
+		last, known := beat(inner)
+		for inner.Err() == nil {
+			select {
+			case <-inner.Done():
+				return
+			case <-tick.C:
+			}
+			now, ok := beat(inner)
+			if ok && known && now != last && over.Stop() {
+				over.Reset(limit)
+			}
+			if ok {
+				last, known = now, true
+			}
+		}
+	}()
+	return p, func() { over.Stop(); cancel() }
+}
+
+// patience is what patient makes.
+type patience struct {
+	context.Context
+	over atomic.Bool
+}
+
+// Err implements context.Context.
+func (p *patience) Err() error {
+	err := p.Context.Err()
+	if err != nil && p.over.Load() {
+		return context.DeadlineExceeded
+	}
+	return err
+}
+
+// patient is for a call that may wait so many seconds for something to move.
+func (s *Server) patient(ctx context.Context, seconds float64) (context.Context, context.CancelFunc) {
+	return patient(ctx, waitLimit(seconds), func(context.Context) (uint64, bool) { return s.b.Work().Beat, true })
+}
+
+// Work asks what is under way.
+func (c *Client) Work(ctx context.Context) (out Work, err error) {
+	return out, c.call(ctx, http.MethodGet, "/v1/work", nil, &out)
+}
+
+// askLimit is how long a daemon may take to say whether it has come further.
+const askLimit = 5 * time.Second
+
+// Patient is a context for a call of an event, or of a pull, commit or push, that
+// ends when the daemon has not come further for so long.
+func (c *Client) Patient(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
+	return patient(ctx, limit, func(ctx context.Context) (uint64, bool) {
+		ctx, cancel := context.WithTimeout(ctx, askLimit)
+		defer cancel()
+		work, err := c.Work(ctx)
+		return work.Beat, err == nil
+	})
+}
