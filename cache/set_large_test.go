@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"sync"
@@ -13,16 +14,42 @@ import (
 	"github.com/wsmount/wsmount/cache/internal/table"
 )
 
-// watched are the steps of commits, at each of which a test may do something, and
-// the most names that one update concerned.
+// watched are the steps of commits, at each of which a test may do something, the
+// most names that one update concerned, and how often a set was made anew.
 type watched struct {
 	mu   sync.Mutex // guards all
 	seen []Progress
 	most int
+	anew int
 	at   func(Progress) // nil: nothing is done
 }
 
+// watchedLog counts what the log says of sets that are made anew.
+type watchedLog struct {
+	slog.Handler
+	x *watched
+}
+
+func (l watchedLog) Enabled(context.Context, slog.Level) bool { return true }
+
+func (l watchedLog) Handle(_ context.Context, r slog.Record) error {
+	if r.Message == "a commit is made anew" {
+		l.x.mu.Lock()
+		defer l.x.mu.Unlock()
+		l.x.anew++
+	}
+	return nil
+}
+
+// again is how often a set was made anew.
+func (x *watched) again() int {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.anew
+}
+
 func (x *watched) options(_ *world, o *Options) {
+	o.Log = slog.New(watchedLog{slog.DiscardHandler, x})
 	o.onward = func(p Progress) {
 		x.mu.Lock()
 		x.seen = append(x.seen, p)
@@ -47,7 +74,7 @@ func (x *watched) options(_ *world, o *Options) {
 func (x *watched) during(at func(Progress)) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.at, x.seen, x.most = at, nil, 0
+	x.at, x.seen, x.most, x.anew = at, nil, 0, 0
 }
 
 // count is how many steps there were of what was to be done that went so far.
@@ -145,6 +172,31 @@ func TestNamesGoOnDuringALargeSet(t *testing.T) {
 			w.noProblems()
 		})
 	}
+}
+
+// A set is of one moment: what is renamed while it is made is in it as it was.
+func TestLargeSetIsOfOneMoment(t *testing.T) {
+	var x watched
+	w := newWorld(t, repository, onlyAsked, x.options)
+	w.large()
+	var once sync.Once
+	x.during(func(p Progress) {
+		if p.What == doesCollect && isMiddle(p) {
+			once.Do(func() { w.do("mv d7 moved", "mv d0/f0 d6/f-1") })
+		}
+	})
+	w.upload()
+	x.during(nil)
+	for _, line := range listBackend(w.repo) {
+		if strings.HasPrefix(line, "moved/") || strings.HasPrefix(line, "d6/f-1:") {
+			t.Errorf("%q came later, and is in it", line)
+		}
+	}
+	if n := len(listBackend(w.repo)); n < 40*largeDirs {
+		t.Errorf("%d entries are there", n)
+	}
+	w.upload()
+	w.same()
 }
 
 // No update of a large commit concerns more names than a piece has.
@@ -254,8 +306,8 @@ func TestSetWithoutWhatHasVanished(t *testing.T) {
 	if r := w.upload(); r.Changes != largeDirs*41 {
 		t.Errorf("%d names were sent, want %d", r.Changes, largeDirs*41)
 	}
-	if n := x.count(doesBegin, isEnd); n != 1 {
-		t.Errorf("the set was made %d times", n)
+	if n := x.again(); n != 0 {
+		t.Errorf("the set was made anew %d times", n)
 	}
 	w.same()
 }
@@ -268,10 +320,15 @@ func (w *world) vanish(op, path string) {
 	w.v.Forget(ino, 1<<20)
 }
 
-// What a pull brings while a commit is made is not overwritten by it.
+// What a pull brings while a commit is made is not overwritten by it: the commit is
+// made anew, of what is there then.
 func TestPullDuringALargeSet(t *testing.T) {
-	for _, what := range []string{doesCollect, doesBegin} {
-		t.Run(what, func(t *testing.T) {
+	tests := []struct{ name, during, path string }{
+		{"of what it is made of", doesCollect, "d1/f1"},
+		{"of something else, which drops what was recorded", doesBegin, "d2/theirs"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
 			var x watched
 			w := newClone(t, seeded(t, "d1/f1", "1", "other", "1"), onlyAsked, x.options)
 			w.local()
@@ -283,24 +340,21 @@ func TestPullDuringALargeSet(t *testing.T) {
 					w.do(fmt.Sprintf("put d%d/f%d %d", d, f, f+10))
 				}
 			}
-			w.there("other", "theirs")
-			w.there("d2/theirs", "2")
+			w.there(test.path, "theirs")
 			var once sync.Once
 			x.during(func(p Progress) {
-				if p.What == what && isMiddle(p) {
+				if p.What == test.during && isMiddle(p) {
 					once.Do(func() { w.pull() })
 				}
 			})
 			w.upload()
-			if n := x.count(doesBegin, isEnd); n < 1 {
-				t.Errorf("the set was made %d times", n)
+			if x.again() == 0 {
+				t.Error("the set was not made anew")
 			}
 			w.upload()
 			w.same()
-			for _, line := range []string{"other: theirs", "d2/theirs: 2", "d1/f1: 11"} {
-				if !slices.Contains(w.local(), line) {
-					t.Errorf("programs do not see %q", line)
-				}
+			if all := strings.Join(w.local(), "\n"); !strings.Contains(all, ": theirs") || !strings.Contains(all, ": 11") {
+				t.Errorf("programs see\n%s", all)
 			}
 		})
 	}
