@@ -1,6 +1,7 @@
 package git
 
 import (
+	"maps"
 	"path"
 	"slices"
 	"strconv"
@@ -10,60 +11,116 @@ import (
 // attributesName is where a directory says how files in it and below are treated.
 const attributesName = ".gitattributes"
 
-// isUnion reports whether a tree declares that of a file the lines of both sides
-// are kept: what the last line says that matches, in the nearest directory.
-func (s *rebasing) isUnion(root *node, at string) (bool, error) {
-	parts := names(at)
-	dirs := []*node{root}
-	for _, name := range parts[:len(parts)-1] {
-		n := dirs[len(dirs)-1]
-		if err := s.nodes.load(n); err != nil {
-			return false, err
-		}
-		if n = n.dir[name]; !isTree(n) {
-			break
-		}
-		dirs = append(dirs, n)
-	}
-	for depth := len(dirs) - 1; depth >= 0; depth-- {
-		if err := s.nodes.load(dirs[depth]); err != nil {
-			return false, err
-		}
-		file := dirs[depth].dir[attributesName]
-		if !isFile(file) {
-			continue
-		}
-		text, err := s.text(file.id)
-		if err != nil {
-			return false, err
-		}
-		if driver, said := mergeDriver(string(text), parts[depth:]); said {
-			return driver == "union", nil
-		}
-	}
-	return false, nil
+// attributeLine is a line of such a file: what files of a pattern are treated by.
+type attributeLine struct {
+	pattern string
+	words   []string // macros are in it as what they stand for
 }
 
-// mergeDriver is what the lines of a file of attributes say of merging a path; said
-// is false when they say nothing.
-func mergeDriver(text string, parts []string) (driver string, said bool) {
+// macros are words that stand for others.
+type macros map[string][]string
+
+const macroMark = "[attr]"
+
+// parseAttributes reads a file of attributes. The one of the root may define macros,
+// which it returns with those that are known.
+func parseAttributes(text string, known macros, isRoot bool) ([]attributeLine, macros) {
+	var lines []attributeLine
 	for line := range strings.Lines(text) {
 		pattern, rest := cutPattern(strings.TrimSpace(line))
-		attributes := strings.Fields(rest)
-		if pattern == "" || pattern[0] == '#' || !matchesPath(pattern, parts) || slices.ContainsFunc(attributes, isOdd) {
+		words := strings.Fields(rest)
+		if pattern == "" || pattern[0] == '#' || slices.ContainsFunc(words, isOdd) {
 			continue
 		}
-		for _, attribute := range attributes {
-			name, value, _ := strings.Cut(attribute, "=")
-			switch name {
-			case "merge":
-				driver, said = value, true
-			case "-merge", "!merge", "binary":
-				driver, said = "", true
+		if name, is := strings.CutPrefix(pattern, macroMark); is {
+			if isRoot {
+				known = maps.Clone(known)
+				known[name] = words
 			}
+			continue
+		}
+		lines = append(lines, attributeLine{pattern, words})
+	}
+	for i := range lines {
+		lines[i].words = known.expand(lines[i].words, 0)
+	}
+	return lines, known
+}
+
+// ownMacros are those that git knows by itself.
+var ownMacros = macros{"binary": {"-diff", "-merge", "-text"}}
+
+const deepestMacro = 8
+
+func (m macros) expand(words []string, depth int) (all []string) {
+	for _, word := range words {
+		all = append(all, word)
+		if more := m[word]; len(more) > 0 && depth < deepestMacro {
+			all = append(all, m.expand(more, depth+1)...)
 		}
 	}
-	return driver, said
+	return all
+}
+
+// valueOf is what the last line says that matches a path; said is false when none
+// says anything. An attribute that is set has the value "set", and one that is not
+// or of which nothing is to be said has "".
+func valueOf(lines []attributeLine, parts []string, attribute string) (value string, said bool) {
+	for _, line := range slices.Backward(lines) {
+		if v, ok := line.value(attribute); ok && matchesPath(line.pattern, parts) {
+			return v, true
+		}
+	}
+	return "", false
+}
+
+func (l attributeLine) value(attribute string) (value string, said bool) {
+	for _, word := range l.words {
+		name, v, given := strings.Cut(word, "=")
+		switch {
+		case name == attribute && given:
+			value, said = v, true
+		case name == attribute:
+			value, said = "set", true
+		case name == "-"+attribute, name == "!"+attribute:
+			value, said = "", true
+		}
+	}
+	return value, said
+}
+
+// attribute is what a tree says of a path, in the nearest directory that says
+// anything.
+func (s *rebasing) attribute(root *node, at, attribute string) (string, error) {
+	parts, dir, known := names(at), root, ownMacros
+	value := ""
+	for depth := range parts {
+		if err := s.nodes.load(dir); err != nil {
+			return "", err
+		}
+		if file := dir.dir[attributesName]; isFile(file) {
+			text, err := s.text(file.id)
+			if err != nil {
+				return "", err
+			}
+			var lines []attributeLine
+			lines, known = parseAttributes(string(text), known, depth == 0)
+			if v, said := valueOf(lines, parts[depth:], attribute); said {
+				value = v
+			}
+		}
+		if dir = dir.dir[parts[depth]]; !isTree(dir) {
+			break
+		}
+	}
+	return value, nil
+}
+
+// isUnion reports whether a tree declares that of a file the lines of both sides
+// are kept.
+func (s *rebasing) isUnion(root *node, at string) (bool, error) {
+	driver, err := s.attribute(root, at, "merge")
+	return driver == "union", err
 }
 
 // isOdd reports whether git takes a word for no attribute, and then ignores the line.

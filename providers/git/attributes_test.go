@@ -20,6 +20,9 @@ func TestMergeDriverAsGit(t *testing.T) {
 		"*.log merge=union\na.log -merge", "*.log merge=union\n/a.log !merge", "*.log text merge=union eol=lf # no", "# *.log merge=union",
 		"\"x y.log\" merge=union", "log merge=union", "log/ merge=union", "/ merge=union", "CHANGES merge=ours\nd/CHANGES merge=union",
 		"  *.log   merge=union  \r\n", "*.log binary", "*.log merge", "*.log", "", "d merge=union", "[ab].log merge=union", "a.lo? merge=union",
+		"[attr]lines merge=union\n*.log lines", "*.log lines\n[attr]lines merge=union", "[attr]lines merge=union\n*.log lines -merge",
+		"[attr]lines merge=union\n*.log -lines", "[attr]a b\n[attr]b merge=union\n*.log a", "[attr]binary merge=union\n*.log binary",
+		"[attr]a a\n*.log a", "*.log merge=union !merge", "*.log merge=union\n*.log !merge",
 	} {
 		if err := os.WriteFile(filepath.Join(c.dir, attributesName), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -30,7 +33,8 @@ func TestMergeDriverAsGit(t *testing.T) {
 				t.Fatal(err)
 			}
 			want := strings.HasSuffix(out, "\x00union\x00")
-			driver, _ := mergeDriver(text, strings.Split(path, "/"))
+			lines, _ := parseAttributes(text, ownMacros, true)
+			driver, _ := valueOf(lines, strings.Split(path, "/"), "merge")
 			if got := driver == "union"; got != want {
 				t.Errorf("%q of %s: got %v, git %v", text, path, got, want)
 			}
