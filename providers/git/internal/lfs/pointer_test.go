@@ -1,0 +1,104 @@
+package lfs_test
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/wsmount/wsmount/providers/git/internal/lfs"
+)
+
+const oid = "4d7a214614ab2935c943f9e0ff69d22eadbb8f32b1258daaa5e2ca24d17e2393"
+
+const pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:" + oid + "\nsize 12345\n"
+
+var texts = []struct {
+	name, text string
+	ok         bool
+}{
+	{"as it is written", pointer, true},
+	{"before it was public", strings.Replace(pointer, "git-lfs", "hawser", 1), true},
+	{"the first of all", strings.Replace(pointer, "https://git-lfs.github.com/spec/v1", "http://git-media.io/v/2", 1), true},
+	{"lines of another system", strings.ReplaceAll(pointer, "\n", "\r\n"), true},
+	{"without a last line break", strings.TrimSpace(pointer), true},
+	{"more line breaks", pointer + "\n\n", true},
+	{"of nothing", strings.Replace(pointer, "12345", "0", 1), true},
+	{"empty", "", false},
+	{"another version", strings.Replace(pointer, "v1", "v2", 1), false},
+	{"another hash", strings.Replace(pointer, "sha256", "sha512", 1), false},
+	{"a short hash", strings.Replace(pointer, "2393", "", 1), false},
+	{"capitals", strings.Replace(pointer, oid, strings.ToUpper(oid), 1), false},
+	{"no hash", strings.Replace(pointer, oid, strings.Repeat("x", 64), 1), false},
+	{"a size below nothing", strings.Replace(pointer, "12345", "-1", 1), false},
+	{"a size with a sign", strings.Replace(pointer, "12345", "+1", 1), false},
+	{"a size that is none", strings.Replace(pointer, "12345", "99999999999999999999", 1), false},
+	{"another order", "version https://git-lfs.github.com/spec/v1\nsize 12345\noid sha256:" + oid + "\n", false},
+	{"a line more", pointer + "x y\n", false},
+	{"a line less", strings.TrimSuffix(pointer, "size 12345\n"), false},
+	{"with an extension", strings.Replace(pointer, "oid", "ext-0-foo sha256:"+oid+"\noid", 1), false},
+	{"too long", pointer + strings.Repeat("\n", 1024-len(pointer)), false},
+}
+
+func TestParse(t *testing.T) {
+	for _, c := range texts {
+		if p, ok := lfs.Parse([]byte(c.text)); ok != c.ok || ok && (p.OID != oid || p.Size != 12345 && p.Size != 0) {
+			t.Errorf("%s: %+v, %v, want %v", c.name, p, ok, c.ok)
+		}
+	}
+	if got := (lfs.Pointer{OID: oid, Size: 12345}).Encode(); string(got) != pointer {
+		t.Errorf("written: %q", got)
+	}
+}
+
+// What we write is what git-lfs writes, and what it takes for a pointer of its own we
+// take for one.
+func TestPointerAsGitLFS(t *testing.T) {
+	if _, err := exec.LookPath("git-lfs"); err != nil {
+		t.Skip("the program git-lfs, which this is compared with, is missing")
+	}
+	dir := t.TempDir()
+	for _, content := range []string{"x", "some more content\n", strings.Repeat("long", 10_000)} {
+		store := lfs.OpenStore(dir, dir)
+		file := dir + "/file"
+		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		out, err := exec.CommandContext(t.Context(), "git-lfs", "pointer", "--file", file).Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, release, err := store.Put(writes(content))
+		if err != nil {
+			t.Fatal(err)
+		}
+		release()
+		if !bytes.HasSuffix(out, p.Encode()) {
+			t.Errorf("%q is no end of %q", p.Encode(), out)
+		}
+	}
+	for _, c := range texts {
+		cmd := exec.CommandContext(t.Context(), "git-lfs", "pointer", "--check", "--stdin")
+		cmd.Stdin = strings.NewReader(c.text)
+		// It takes more for pointers: ours is never more than its.
+		if theirs := cmd.Run() == nil; c.ok && !theirs {
+			t.Errorf("%s: git-lfs takes it for no pointer", c.name)
+		}
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	for _, c := range texts {
+		f.Add([]byte(c.text))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		p, ok := lfs.Parse(text)
+		if !ok {
+			return
+		}
+		if again, ok := lfs.Parse(p.Encode()); !ok || again != p || len(text) > lfs.MaxPointer || p.Size < 0 {
+			t.Errorf("%q: %+v, and again %+v, %v", text, p, again, ok)
+		}
+	})
+}
