@@ -48,6 +48,7 @@ type Server struct {
 	token    string
 	app      *App // beside the token, what it mints is taken
 	api      *API
+	lfs      *LFS
 	requests []string
 	hook     func(http.ResponseWriter, *http.Request) bool
 }
@@ -95,7 +96,7 @@ func (s *Server) Requests() []string {
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	s.requests = append(s.requests, r.Method+" "+r.URL.RequestURI())
-	token, hook, app, api := s.token, s.hook, s.app, s.api
+	token, hook, app, api, lfs := s.token, s.hook, s.app, s.api, s.lfs
 	s.mu.Unlock()
 	if hook != nil && hook(w, r) {
 		return
@@ -106,7 +107,12 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	if _, password, _ := r.BasicAuth(); token != "" && password != token && !app.minted(password) {
 		w.Header().Set("WWW-Authenticate", `Basic realm="git"`)
+		w.Header().Set("LFS-Authenticate", `Basic realm="Git LFS"`)
 		http.Error(w, "who are you?", http.StatusUnauthorized)
+		return
+	}
+	if at := lfsPath.FindStringSubmatch(r.URL.Path); at != nil && lfs != nil {
+		lfs.serve(w, r, at[2])
 		return
 	}
 	h := cgi.Handler{Path: s.program, Args: []string{"http-backend"}, Stderr: &bytes.Buffer{},

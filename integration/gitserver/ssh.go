@@ -200,6 +200,9 @@ func (h *SSH) command(text string, env []string, channel ssh.Channel) (status ui
 
 // Run runs a command, whose answer goes to out.
 func (h *SSH) Run(text string, env []string, channel Channel, out io.Writer) (status uint32) {
+	if asked, ok := strings.CutPrefix(text, "git-lfs-authenticate "); ok && h.of.offersLFS() {
+		return h.of.authenticate(asked, out)
+	}
 	service, path, _ := strings.Cut(text, " ")
 	service, isGit := strings.CutPrefix(service, "git-")
 	path = strings.TrimSuffix(strings.TrimPrefix(path, "'"), "'")
