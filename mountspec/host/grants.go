@@ -121,7 +121,7 @@ func (s *session) grantCloudBucket(l *loaded, g *Grants) error {
 func (s *session) grantGitHub(l *loaded, g *Grants) error {
 	c := l.storage.Config.(mountspec.GitHubConfig)
 	gh := s.r.cfg.GitHub
-	g.Endpoints = s.gitHubEndpoints(gh)
+	g.Endpoints = s.gitHubEndpoints(l, gh)
 	if g.API = gh.APIURL; g.API == "" && orDefault(gh.BaseURL, publicGitHub) == publicGitHub {
 		g.API = publicGitHubAPI
 	}
@@ -155,16 +155,35 @@ func (s *session) grantGitHub(l *loaded, g *Grants) error {
 	return nil
 }
 
-// gitHubEndpoints are the two services, and of the public GitHub also those
-// that its LFS answers point to.
-func (s *session) gitHubEndpoints(gh GitHub) []string {
+// gitHubLFS are the services that LFS answers of the public GitHub lead to.
+var gitHubLFS = []string{"https://lfs.github.com", "https://github-cloud.githubusercontent.com", "https://github-cloud.s3.amazonaws.com",
+	"https://media.githubusercontent.com", "https://objects.githubusercontent.com"}
+
+// gitHubEndpoints are the two services, and what LFS answers may lead to: it is the
+// server that the host names which says where, so that is all that the host lists.
+// A manifest that is not registered reaches no more than the public GitHub's.
+func (s *session) gitHubEndpoints(l *loaded, gh GitHub) []string {
 	base, api := orDefault(gh.BaseURL, publicGitHub), orDefault(gh.APIURL, publicGitHubAPI)
 	out := append(s.listed(base), s.listed(api)...)
-	if base == publicGitHub {
-		out = append(out, "https://github-cloud.githubusercontent.com", "https://github-cloud.s3.amazonaws.com",
-			"https://media.githubusercontent.com", "https://objects.githubusercontent.com")
+	if isPublicGitHub(base) {
+		out = append(out, gitHubLFS...)
+	}
+	if l.cand.trust == Unverified {
+		return out
+	}
+	for _, pattern := range s.r.cfg.AllowEndpoints {
+		if strings.HasPrefix(pattern, "http") && !slices.Contains(out, pattern) {
+			s.step("grant", "LFS objects from allow_endpoints "+pattern)
+			out = append(out, pattern)
+		}
 	}
 	return out
+}
+
+// isPublicGitHub reports whether a server is the public GitHub, over HTTP or SSH.
+func isPublicGitHub(base string) bool {
+	u, err := url.Parse(base)
+	return base == publicGitHub || err == nil && u.Scheme == "ssh" && (u.Hostname() == "github.com" || u.Hostname() == "ssh.github.com")
 }
 
 // grantEndpoint checks where the owner's own bucket is: on the host's list,

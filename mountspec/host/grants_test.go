@@ -214,6 +214,33 @@ providers: { github: { app: { id: 1, key: app, installations: { acme: [42] } } }
 	}
 }
 
+// What LFS answers may lead to: of the public GitHub its own services, and what the
+// host lists, for registered manifests.
+func TestLFSEndpoints(t *testing.T) {
+	const listed = "https://media.corp.example 10.1.0.0/16"
+	for _, c := range []struct {
+		name, config string
+		unregistered bool
+		lfs, listed  bool
+	}{
+		{name: "GitHub", lfs: true},
+		{name: "GitHub over SSH", config: "providers: { github: { base_url: \"git@github.com:\" } }\n", lfs: true},
+		{name: "another server", config: "providers: { github: { base_url: \"https://git.corp.example\" } }\n"},
+		{name: "a storage is listed", config: "allow_endpoints: [ \"" + listed + "\", \"ssh://git.corp.example\" ]\nproviders: { github: { base_url: \"https://git.corp.example\" } }\n", listed: true},
+		{name: "listed, not registered", config: "allow_endpoints: [ \"" + listed + "\" ]\n", unregistered: true, lfs: true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newWorld(t)
+			w.config = c.config
+			w.manifest("ws", "@acme/bot", gitHubWith("", ""))
+			got := w.ok("ws", ResolveOptions{Trust: !c.unregistered}).Grants.Endpoints
+			if slices.Contains(got, "https://lfs.github.com") != c.lfs || slices.Contains(got, listed) != c.listed || slices.Contains(got, "ssh://git.corp.example") {
+				t.Errorf("endpoints %q", got)
+			}
+		})
+	}
+}
+
 func TestWriteBackAndProxy(t *testing.T) {
 	w := newWorld(t)
 	w.env["HTTPS_PROXY"] = "http://proxy:3128"
