@@ -33,21 +33,29 @@ func (h *overHTTP) auth(ctx context.Context) (transport.AuthMethod, error) {
 	if h.o.Credentials == nil {
 		return nil, nil
 	}
-	fields, err := h.o.Credentials(ctx)
+	user, password, err := Login(ctx, h.o.Credentials)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", providers.ErrUnauthenticated, err)
+		return nil, err
 	}
-	a := &githttp.BasicAuth{Username: fields["username"], Password: fields["token"]}
-	if a.Username == "" {
-		a.Username = "x-access-token"
+	return &githttp.BasicAuth{Username: user, Password: password}, nil
+}
+
+// Login is the user and the password that credentials reveal.
+func Login(ctx context.Context, credentials func(context.Context) (map[string]string, error)) (user, password string, err error) {
+	fields, err := credentials(ctx)
+	if err != nil {
+		return "", "", fmt.Errorf("%w: %w", providers.ErrUnauthenticated, err)
 	}
-	if a.Password == "" {
-		a.Password = fields["password"]
+	if user = fields["username"]; user == "" {
+		user = "x-access-token"
 	}
-	if a.Password == "" {
-		return nil, fmt.Errorf("the secret has neither a token nor a password: %w", providers.ErrUnauthenticated)
+	if password = fields["token"]; password == "" {
+		password = fields["password"]
 	}
-	return a, nil
+	if password == "" {
+		return "", "", fmt.Errorf("the secret has neither a token nor a password: %w", providers.ErrUnauthenticated)
+	}
+	return user, password, nil
 }
 
 // prepare is what a session begins with.

@@ -21,6 +21,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
@@ -29,6 +30,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/transport"
 
 	"github.com/wsmount/wsmount/providers"
+	"github.com/wsmount/wsmount/providers/git/internal/lfs"
 	"github.com/wsmount/wsmount/providers/git/internal/shell"
 )
 
@@ -42,6 +44,7 @@ type Options struct {
 	Credentials func(ctx context.Context) (map[string]string, error)
 	Transport   http.RoundTripper // nil: http.DefaultTransport
 	SSH         shell.Options
+	Now         func() time.Time // nil: time.Now
 }
 
 // Remote is a repository at a server. All methods may be used at once.
@@ -51,13 +54,17 @@ type Remote struct{ over protocol }
 type protocol interface {
 	upload(ctx context.Context) (transport.UploadPackSession, error)
 	receive(ctx context.Context) (transport.ReceivePackSession, error)
+	large(ctx context.Context, operation string) (lfs.Endpoint, error)
 }
 
 // New is the repository at an http or https URL without user or query, or at one
 // of ssh. Nothing is asked yet.
 func New(url string, o Options) *Remote {
 	if strings.HasPrefix(url, "ssh://") {
-		return &Remote{overSSH{shell.New(url, o.Credentials, o.SSH)}}
+		if o.Now == nil {
+			o.Now = time.Now
+		}
+		return &Remote{overSSH{shell.New(url, o.Credentials, o.SSH), &told{now: o.Now, by: map[string]lfs.Endpoint{}}}}
 	}
 	return &Remote{newHTTP(url, o)}
 }

@@ -10,7 +10,10 @@ import (
 
 // overSSH is our own, because go-git's takes no dialer and no limits, and reads
 // ~/.ssh/config and the proxy of the environment.
-type overSSH struct{ *shell.Server }
+type overSSH struct {
+	*shell.Server
+	told *told
+}
 
 func (s overSSH) upload(ctx context.Context) (transport.UploadPackSession, error) {
 	up, err := s.Upload(ctx)

@@ -38,17 +38,18 @@ type Receive struct{ *session }
 
 // Upload begins one that fetches.
 func (s *Server) Upload(ctx context.Context) (*Upload, error) {
-	one, err := s.start(ctx, transport.UploadPackServiceName)
+	one, err := s.start(ctx, transport.UploadPackServiceName, "")
 	return &Upload{one}, err
 }
 
 // Receive begins one that pushes.
 func (s *Server) Receive(ctx context.Context) (*Receive, error) {
-	one, err := s.start(ctx, transport.ReceivePackServiceName)
+	one, err := s.start(ctx, transport.ReceivePackServiceName, "")
 	return &Receive{one}, err
 }
 
-func (s *Server) start(ctx context.Context, service string) (*session, error) {
+// start runs a service for the repository, with more words behind its path.
+func (s *Server) start(ctx context.Context, service, more string) (*session, error) {
 	p, err := parse(s.url)
 	if err != nil {
 		return nil, err
@@ -59,7 +60,7 @@ func (s *Server) start(ctx context.Context, service string) (*session, error) {
 	}
 	one := &session{client: client, line: l, said: &words{}}
 	one.unlink = context.AfterFunc(ctx, func() { l.Close() })
-	if err := l.await(func() error { return one.open(service + " '" + p.path + "'") }); err != nil {
+	if err := l.await(func() error { return one.open(service + " '" + p.path + "'" + more) }); err != nil {
 		one.Close()
 		return nil, err
 	}

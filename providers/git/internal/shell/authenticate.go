@@ -1,0 +1,41 @@
+package shell
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"golang.org/x/crypto/ssh"
+)
+
+// ErrNoService says that the server ended a service without an answer: it does not
+// have it, or not for this repository.
+var ErrNoService = errors.New("the server has no such service")
+
+// answerMax is more than the answer of any service that answers with a text.
+const answerMax = 64 << 10
+
+// Authenticate asks where the repository's large files are, and with what header
+// they are asked for (git-lfs-authenticate): the answer is a link as the Batch API
+// has them. ErrNoService, with what the server says, when it ends with a status.
+func (s *Server) Authenticate(ctx context.Context, operation string) ([]byte, error) {
+	one, err := s.start(ctx, "git-lfs-authenticate", " "+operation)
+	if err != nil {
+		return nil, err
+	}
+	defer one.Close()
+	_ = one.in.Close() // it may have answered, and gone, without waiting for it
+	text, err := io.ReadAll(io.LimitReader(one, answerMax))
+	if err != nil {
+		return nil, one.ended(err)
+	}
+	if err = one.line.await(one.run.Wait); err == nil {
+		return text, nil
+	}
+	var exit *ssh.ExitError
+	if !errors.As(err, &exit) {
+		return nil, one.ended(err)
+	}
+	return nil, refused(one.said.String(), fmt.Sprintf("exit %d", exit.ExitStatus()), ErrNoService)
+}
