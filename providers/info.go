@@ -168,6 +168,9 @@ type Info struct {
 	// Metadata are the entry's own names and values; nil and empty are the
 	// same. Names are lower-case ASCII, values any bytes.
 	Metadata map[string]string
+	// Opaque says that the store declares the content to be no text: lines of two
+	// versions are not merged, whatever they are.
+	Opaque bool
 	// Untold is of an entry of a listing that is not complete. Not 0, the entry
 	// has extended attributes or metadata that are left out, and that Stat
 	// tells; the number changes with them. What Attr says is right.

@@ -5,13 +5,14 @@ import (
 
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/git/internal/object"
-	"github.com/wsmount/wsmount/providers/git/internal/odb"
 )
 
 // blob is the content of a change, which is in the batch already.
 type blob struct {
-	id   id
-	size int64
+	id    id
+	size  int64
+	taken bool // it is made of what is at From, which shows something else there
+	isLFS bool // it was taken for a file that goes through LFS
 }
 
 // run makes the tree after a set of the tree before it, as providers.ChangeSet
@@ -22,19 +23,29 @@ type run struct {
 	changes       []providers.Change
 	blobs         []blob
 	places        providers.ChangePlaces
+	wrong         error                      // why the changes are no set
+	own           map[providers.Locator]bool // places that a change makes
 }
 
-func newRun(objects *odb.Store, root id, changes []providers.Change, blobs []blob) *run {
-	before := nodes{objects, &node{mode: object.ModeDir, id: root}}
-	return &run{before: before, after: before, changes: changes, blobs: blobs}
+// newRun enters changes of a tree. What they make is in blobs before it is done.
+func newRun(repo *repository, root id, changes []providers.Change, blobs []blob, made map[id][]byte) *run {
+	before := nodes{repo: repo, root: treeNode(root), made: made}
+	r := &run{before: before, after: before, changes: changes, blobs: blobs}
+	for _, c := range changes {
+		if err := r.enter(c); err != nil {
+			r.wrong = failed(c, err)
+			break
+		}
+	}
+	return r
 }
+
+func (r *run) isWrong() bool { return r.wrong != nil }
 
 // do leaves the tree in after and says what each change left.
 func (r *run) do() ([]providers.Info, error) {
-	for _, c := range r.changes {
-		if err := r.enter(c); err != nil {
-			return nil, failed(c, err)
-		}
+	if r.wrong != nil {
+		return nil, r.wrong
 	}
 	for i, c := range r.changes {
 		if err := r.check(i, c); err != nil {
@@ -52,6 +63,9 @@ func (r *run) do() ([]providers.Info, error) {
 		if err := r.place(i, c); err != nil {
 			return nil, failed(c, err)
 		}
+	}
+	if err := r.checkShown(); err != nil {
+		return nil, err
 	}
 	return r.left()
 }
@@ -156,7 +170,7 @@ func (r *run) checkFrom(i int, c providers.Change) error {
 	switch {
 	case err != nil:
 		return err
-	case r.blobs[i].size > 0:
+	case r.blobs[i].size > 0 && !r.blobs[i].taken:
 		return fmt.Errorf("content and From %q: %w", c.From, providers.ErrInvalid)
 	case source == nil:
 		return fmt.Errorf("from %q: %w", c.From, providers.ErrNotExist)
@@ -194,6 +208,9 @@ func (r *run) place(i int, c providers.Change) error {
 		var err error
 		if n, err = r.take(c); err != nil {
 			return err
+		}
+		if r.blobs[i].taken {
+			n = &node{mode: n.mode, id: r.blobs[i].id, size: r.blobs[i].size}
 		}
 		if n.mine && len(n.dir) == 0 { // what stood there was replaced all the same
 			r.after.root, err = r.after.less(r.after.root, c.Locator.Parts())

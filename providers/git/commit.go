@@ -28,8 +28,9 @@ func (p *Provider) commit(ctx context.Context, set providers.ChangeSet) (result 
 		return result, err
 	}
 	defer b.Abandon()
-	blobs, err := putBodies(ctx, b, set.Changes)
-	if err != nil {
+	w := p.writeBodies(ctx, b, set.Changes)
+	defer w.release()
+	if err := w.all(); err != nil {
 		return result, err
 	}
 	p.mu.Lock()
@@ -37,22 +38,7 @@ func (p *Provider) commit(ctx context.Context, set providers.ChangeSet) (result 
 	if p.closed.Load() {
 		return result, providers.ErrClosed
 	}
-	return p.commitBatch(set, b, blobs)
-}
-
-// putBodies takes all content into a batch.
-func putBodies(ctx context.Context, b *odb.Batch, changes []providers.Change) ([]blob, error) {
-	blobs := make([]blob, len(changes))
-	for i, c := range changes {
-		if c.Delete || c.Body.Reader == nil && (c.Dir || !c.From.IsRoot()) {
-			continue
-		}
-		var err error
-		if blobs[i], err = putBody(ctx, b, c.Body); err != nil {
-			return nil, providers.Fail(name, c.Method(), c.Locator, err, providers.ErrUnavailable)
-		}
-	}
-	return blobs, nil
+	return p.commitBatch(set, b, w)
 }
 
 func putBody(ctx context.Context, b *odb.Batch, body providers.Body) (at blob, err error) {
@@ -93,7 +79,7 @@ func (m *most) Write(b []byte) (int, error) {
 }
 
 // commitBatch makes a set whose content is in a batch. mu is held.
-func (p *Provider) commitBatch(set providers.ChangeSet, b *odb.Batch, blobs []blob) (result providers.CommitResult, err error) {
+func (p *Provider) commitBatch(set providers.ChangeSet, b *odb.Batch, w *bodies) (result providers.CommitResult, err error) {
 	head := p.now.Load()
 	if result, known, err := p.decide(set, head.commit); known {
 		return result, err
@@ -102,7 +88,10 @@ func (p *Provider) commitBatch(set providers.ChangeSet, b *odb.Batch, blobs []bl
 	if err != nil {
 		return result, err
 	}
-	r := newRun(p.repo.objects, head.root, set.Changes, blobs)
+	r, err := w.run(head.root)
+	if err != nil {
+		return result, err
+	}
 	if result.Entries, err = r.do(); err != nil {
 		return providers.CommitResult{}, err
 	}

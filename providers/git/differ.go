@@ -3,9 +3,12 @@ package git
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
+	"strings"
 
 	"github.com/wsmount/wsmount/providers"
+	"github.com/wsmount/wsmount/providers/git/internal/lfs"
 	"github.com/wsmount/wsmount/providers/git/internal/object"
 	"github.com/wsmount/wsmount/providers/git/internal/odb"
 )
@@ -24,7 +27,8 @@ func (p *Provider) Differences(ctx context.Context, from, to providers.Revision)
 			}
 		}
 		d := described{ctx: ctx, was: ends[0], is: ends[1]}
-		err := p.repo.compare(ends[0], ends[1], true, d.add)
+		c := comparison{repo: p.repo, asListed: true, asShown: true, found: d.add}
+		err := c.trees("", side{tree: ends[0].root}, side{tree: ends[1].root})
 		slices.SortStableFunc(d.all, func(a, b providers.Difference) int { return a.Locator.Compare(b.Locator) })
 		return d.joined(), err
 	})
@@ -46,8 +50,8 @@ func (d *described) add(path string, e, f *object.Entry) error {
 		return err
 	}
 	next := providers.Difference{Locator: l}
-	if next.Was, err = d.was.told(l, e); err == nil {
-		next.Is, err = d.is.told(l, f)
+	if next.Was, err = d.was.told(d.ctx, l, e); err == nil {
+		next.Is, err = d.is.told(d.ctx, l, f)
 	}
 	if next.Was != nil && next.Is != nil && next.Was.Kind == providers.KindDir && next.Is.Kind == providers.KindDir {
 		return err // a submodule is a directory, at whatever commit
@@ -57,11 +61,18 @@ func (d *described) add(path string, e, f *object.Entry) error {
 }
 
 // told is info; nil of nothing.
-func (v *view) told(l providers.Locator, e *object.Entry) (*providers.Info, error) {
+func (v *view) told(ctx context.Context, l providers.Locator, e *object.Entry) (*providers.Info, error) {
 	if e == nil {
 		return nil, nil
 	}
-	info, err := v.info(l, *e)
+	var f *filters
+	if !e.Mode.IsDir() {
+		var err error
+		if _, f, err = v.look(l); err != nil && !errors.Is(err, providers.ErrNotExist) { // below a directory that is a file as well
+			return nil, err
+		}
+	}
+	info, err := v.info(ctx, l, *e, f)
 	return &info, err
 }
 
@@ -109,24 +120,31 @@ func (r *repository) between(a, b id) (paths []string, err error) {
 // what is hidden, and with all that lies below a directory that only one has.
 func (r *repository) compare(a, b *view, asListed bool, found func(path string, e, f *object.Entry) error) error {
 	c := comparison{repo: r, asListed: asListed, found: found}
-	return c.trees("", a.root, b.root)
+	return c.trees("", side{tree: a.root}, side{tree: b.root})
 }
 
 type comparison struct {
 	repo     *repository
 	asListed bool
+	asShown  bool // also what is the same entry and shows other content
 	found    func(path string, e, f *object.Entry) error
 }
 
-func (c *comparison) trees(at string, a, b id) error {
-	if a == b {
+// side is a directory of a comparison.
+type side struct {
+	tree    id
+	filters *filters // those above, and then its own
+}
+
+func (c *comparison) trees(at string, a, b side) error {
+	if a.tree == b.tree && a.filters.equal(b.filters) {
 		return nil
 	}
-	ours, err := c.entries(a)
+	ours, err := c.entries(at, &a)
 	if err != nil {
 		return err
 	}
-	theirs, err := c.entries(b)
+	theirs, err := c.entries(at, &b)
 	if err != nil {
 		return err
 	}
@@ -139,7 +157,7 @@ func (c *comparison) trees(at string, a, b id) error {
 		if order >= 0 {
 			f, theirs = &theirs[0], theirs[1:]
 		}
-		if err := c.entry(at, e, f); err != nil {
+		if err := c.entry(at, e, f, a.filters, b.filters); err != nil {
 			return err
 		}
 	}
@@ -147,15 +165,22 @@ func (c *comparison) trees(at string, a, b id) error {
 }
 
 // entry compares what two trees have under one name.
-func (c *comparison) entry(at string, e, f *object.Entry) error {
+func (c *comparison) entry(at string, e, f *object.Entry, was, is *filters) error {
 	path := at + cmp.Or(e, f).Name
-	if e == nil || f == nil || *e != *f && !e.Mode.IsDir() {
+	differs := e == nil || f == nil || *e != *f && !e.Mode.IsDir()
+	if !differs && !was.equal(is) {
+		var err error
+		if differs, err = c.repo.turned(path, *e, was, is); err != nil {
+			return err
+		}
+	}
+	if differs {
 		if err := c.found(path, e, f); err != nil {
 			return err
 		}
 	}
 	if e != nil && f != nil || c.asListed {
-		return c.trees(path+"/", dirOf(e), dirOf(f))
+		return c.trees(path+"/", side{dirOf(e), was}, side{dirOf(f), is})
 	}
 	return nil
 }
@@ -180,11 +205,33 @@ func firstOf(a, b []object.Entry) int {
 	return cmp.Compare(a[0].Key(), b[0].Key())
 }
 
-func (c *comparison) entries(tree id) ([]object.Entry, error) {
-	if tree.IsZero() {
+// turned reports whether what an entry shows is another by other filters: the text of
+// a pointer, or what that leads to.
+func (r *repository) turned(path string, e object.Entry, was, is *filters) (bool, error) {
+	if e.Mode.IsDir() || e.Mode.IsSubmodule() {
+		return false, nil
+	}
+	size, err := r.objects.Size(e.ID)
+	if err != nil || size > lfs.MaxPointer {
+		return false, err
+	}
+	parts := strings.Split(path, "/")
+	if r.large.mayBe(was, parts, e.Mode, size) == r.large.mayBe(is, parts, e.Mode, size) {
+		return false, nil
+	}
+	_, turned, err := r.pointerIn(e.ID)
+	return turned, err
+}
+
+// entries are those of a directory, whose filters it notes.
+func (c *comparison) entries(at string, dir *side) ([]object.Entry, error) {
+	if dir.tree.IsZero() {
 		return nil, nil
 	}
-	raw, err := c.repo.objects.Get(tree, odb.Tree)
+	raw, err := c.repo.objects.Get(dir.tree, odb.Tree)
+	if err == nil && c.asShown {
+		dir.filters, err = c.repo.filters(dir.filters, strings.Count(at, "/"), raw)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -23,7 +23,8 @@
 //	refs/wsmount/left/COMMIT     a revision that a pull or a forced push left behind
 //	objects/pack/                what was fetched, and a small pack for each commit
 //	wsmount/                     what git has no place for: sizes, outcomes, files being made,
-//	                             and what a server said of pushes and pull requests
+//	                             what a server said of pushes and pull requests, and
+//	                             content in LFS that it has not got
 //
 // go-git is used for the protocol alone. It is never asked to change the
 // repository: its storage writes references in place and syncs nothing. Objects
@@ -33,8 +34,9 @@
 // # Tree
 //
 // Names, content and links are the repository's, byte for byte; of what
-// .gitattributes asks for nothing is done but merge=union, where commits are made
-// anew. Of attributes there is only whether a file may be executed. A directory is there as long as something is in it. A submodule is
+// .gitattributes asks for nothing is done but filter=lfs (see below), and merge=union
+// where commits are made anew. Of attributes there is only whether a file may be
+// executed. A directory is there as long as something is in it. A submodule is
 // a directory without entries, in which nothing can be made. Not shown, and left
 // as they are, are entries that no file system here could show: ".", "..", names
 // over 255 bytes, and whatever some system takes for ".git". That name cannot be
@@ -43,6 +45,40 @@
 // A version is the id of the content and what kind of entry it is, so the same
 // content has the same version wherever and whenever it is. Sizes come from the
 // index of a pack (see package odb), never from inflating content.
+//
+// # LFS
+//
+// A file goes through LFS if .gitattributes gives its path filter=lfs, as for git-lfs:
+// the text of a pointer anywhere else is the file. Such a file shows what its pointer
+// leads to: size and hash are the pointer's, and the content is asked of the server
+// when it is read, in the ranges that are read. What was committed raw there is shown
+// as it is. Where the API is follows from the URL, or over SSH from what the server
+// answers to git-lfs-authenticate; .lfsconfig is not read. Credentials are for the API,
+// and what its answers lead to gets what they say (package lfs).
+//
+// Whether the server offers LFS is asked when the first such file is to be shown or
+// committed, so before one has a size, and holds for the life of the clone, for sizes
+// are remembered elsewhere. 404, 405, 410, 501 and what is no answer of the API mean no:
+// then pointers are files like others. A server that refuses us does offer it.
+// Content that does not come (the object is not there, its place is not granted, it is
+// not what the pointer says) is an error of reading, EIO with the reason; the size stays.
+//
+// A new or changed file is committed as a pointer, byte for byte that of git-lfs, and
+// its content is kept in wsmount/lfs, safe before the commit is made, until a push has
+// brought the commit to the server. A push sends objects first, and without them no
+// commit. What has the same content keeps its pointer as it is, and what is empty has
+// none. Content is not committed raw that should have been a pointer: where the
+// server does not offer LFS, or nobody can say yet, the change is refused with
+// ErrUnsupported, and so is the text of a pointer in place of content. MaxSize holds
+// for content in LFS as for other.
+//
+// A renamed file shows what it has shown: between a name with the filter and one
+// without, it is made content or pointer. A set that would have other files show
+// something else, by changing .gitattributes or the name of a directory, is refused. When
+// others have done that, Differences has those files. Files that go through LFS are
+// Opaque and, like pointers, never merged by lines.
+//
+// Locks of LFS, and transfers other than basic, are not known.
 //
 // # Branches
 //
@@ -59,7 +95,8 @@
 // Inspect shows a .git to the git program, in which it finds packs, references and
 // an index of the working copy, and can change nothing. The index says of all that
 // is not known to have changed that it has not (package index), so git status
-// costs what has changed. Where .git leads is named for what a person should do
+// costs what has changed. Filters are switched off there, so of a file in LFS that has
+// changed git compares the content with the pointer. Where .git leads is named for what a person should do
 // who is refused: git puts that name in front of its refusals.
 //
 // # Outcomes

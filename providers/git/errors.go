@@ -9,6 +9,7 @@ import (
 
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/git/internal/hub"
+	"github.com/wsmount/wsmount/providers/git/internal/lfs"
 	"github.com/wsmount/wsmount/providers/git/internal/object"
 	"github.com/wsmount/wsmount/providers/git/internal/odb"
 	"github.com/wsmount/wsmount/providers/git/internal/refs"
@@ -20,7 +21,7 @@ var kinds = []struct{ err, kind error }{
 	{odb.ErrNotFound, providers.ErrCorrupt}, {odb.ErrCorrupt, providers.ErrCorrupt}, {object.ErrMalformed, providers.ErrCorrupt},
 	{odb.ErrTooLarge, providers.ErrTooLarge}, {refs.ErrDamaged, providers.ErrCorrupt},
 	{refs.ErrLocked, providers.ErrUnavailable}, {refs.ErrChanged, providers.ErrConflict},
-	{errNoPulls, providers.ErrUnsupported},
+	{errNoPulls, providers.ErrUnsupported}, {lfs.ErrNotOffered, providers.ErrUnsupported},
 	{syscall.ENOSPC, providers.ErrQuota}, {syscall.EDQUOT, providers.ErrQuota},
 }
 
@@ -31,6 +32,7 @@ func fail(ctx context.Context, m providers.Method, l providers.Locator, err erro
 	}
 	var asked *remote.Error
 	var api *hub.Error
+	var large *lfs.Error
 	switch {
 	case errors.Is(err, providers.ErrBody):
 	case ctx.Err() != nil:
@@ -39,6 +41,8 @@ func fail(ctx context.Context, m providers.Method, l providers.Locator, err erro
 		return &providers.Error{Provider: name, Op: m, Locator: l, Kind: asked.Kind, Code: asked.Code, Err: asked}
 	case errors.As(err, &api):
 		return &providers.Error{Provider: name, Op: m, Locator: l, Kind: api.Kind, Code: api.Code, Err: api}
+	case errors.As(err, &large):
+		return &providers.Error{Provider: name, Op: m, Locator: l, Kind: large.Kind, Code: large.Code, Err: err}
 	case isSystem(err):
 		// A file of the clone that is missing is no file that is not there.
 		return &providers.Error{Provider: name, Op: m, Locator: l, Kind: kindOf(err, providers.ErrUnavailable), Err: errors.New(err.Error())}

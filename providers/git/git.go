@@ -95,6 +95,7 @@ func Open(ctx context.Context, o Options) (*Provider, error) {
 	if p.repo, err = openRepository(o.Dir, o.URL); err != nil {
 		return nil, err
 	}
+	p.repo.large = newLarge(p.repo, p.remote, o)
 	if err := p.begin(ctx); err != nil {
 		p.tidier.end()
 		p.repo.close()
@@ -104,7 +105,7 @@ func Open(ctx context.Context, o Options) (*Provider, error) {
 }
 
 func (o Options) remote() *remote.Remote {
-	return remote.New(o.URL, remote.Options{Credentials: o.Credentials, Transport: o.Transport, SSH: o.SSH})
+	return remote.New(o.URL, remote.Options{Credentials: o.Credentials, Transport: o.Transport, SSH: o.SSH, Now: o.Now})
 }
 
 // begin clones what was not cloned to the end, and finds the head.
@@ -131,6 +132,9 @@ func (p *Provider) begin(ctx context.Context) error {
 		return err
 	}
 	if p.sets, err = p.repo.readOutcomes(head); err != nil {
+		return err
+	}
+	if err := p.sweep(); err != nil {
 		return err
 	}
 	return p.show(head)

@@ -124,6 +124,7 @@ func (g *gitTree) config() string {
 	var b strings.Builder
 	b.WriteString("[core]\n\trepositoryformatversion = 0\n\tbare = false\n\tfilemode = true\n\tsymlinks = true\n\tautocrlf = false\n\tuntrackedCache = true\n" +
 		"\tfsmonitorHookVersion = 2\n\tfsmonitor = " + quote(`f() { cat "`+gitDir+"/"+changedDir+`/$2"; }; f`) + "\n" +
+		"[filter \"lfs\"]\n\tclean =\n\tsmudge =\n\tprocess =\n\trequired = false\n" +
 		"[gc]\n\tauto = 0\n[maintenance]\n\tauto = false\n")
 	fmt.Fprintf(&b, "[remote \"origin\"]\n\turl = %s\n\ttagOpt = --no-tags\n\tfetch = %s\n", quote(g.p.repo.state.URL),
 		quote("+refs/heads/"+tracked+":"+originRef(tracked)))

@@ -16,7 +16,8 @@ import (
 )
 
 // commits makes one commit after another in a clone, and says of each that it
-// is made, until this process is killed.
+// is made, until this process is killed. With $GIT_TEST_LARGE they have a file in LFS,
+// and every third is pushed.
 func commits(t *testing.T, url, dir, run string) {
 	p, err := git.Open(t.Context(), git.Options{URL: url, Dir: dir})
 	ok(t, err)
@@ -24,9 +25,45 @@ func commits(t *testing.T, url, dir, run string) {
 		op := fmt.Sprint(run, "-", i)
 		fmt.Println("begin", op)
 		set := providers.ChangeSet{Op: op, Changes: []providers.Change{{Locator: at("run/" + op), Body: providers.String(op), If: providers.IfAbsent()}}}
+		large := os.Getenv("GIT_TEST_LARGE") != ""
+		if large {
+			set.Changes = append(set.Changes, providers.Change{Locator: at("run/" + op + ".bin"), Body: providers.String("large " + op), If: providers.IfAbsent()})
+		}
 		result, err := p.Commit(t.Context(), set)
 		ok(t, err)
 		fmt.Println("made", op, result.Revision)
+		if large && i%3 == 2 {
+			_, err = p.Push(t.Context(), providers.PushOptions{})
+			ok(t, err)
+		}
+	}
+}
+
+// Content that a commit names is here or at the server, whenever a process was killed,
+// and all of it is at the server after a push.
+func TestLargeKilled(t *testing.T) {
+	t.Setenv("GIT_TEST_LARGE", "1")
+	s := newLargeStage(t)
+	ok(t, s.p.Close())
+	made := map[string]string{}
+	for run := range 8 {
+		killed(t, s.repo.URL, s.dir, fmt.Sprint("r", run), made)
+		s.p = clone(t, s.repo.URL, in(s.dir))
+		for op := range made {
+			reads(t, s.p, "run/"+op+".bin", "large "+op)
+		}
+		ok(t, s.p.Close())
+	}
+	s.p = clone(t, s.repo.URL, in(s.dir))
+	ok(t, s.push())
+	objects := s.lfs.Objects()
+	for _, line := range strings.Split(strings.TrimSpace(s.repo.Git("grep", "oid sha256:", "main", "--", "run")), "\n") {
+		if oid := line[len(line)-64:]; !strings.HasPrefix(objects[oid], "large r") {
+			t.Errorf("%s: the server has %q", line, objects[oid])
+		}
+	}
+	if len(made) < 8 || s.kept() != 0 {
+		t.Errorf("%d commits before 8 kills; %d objects are kept", len(made), s.kept())
 	}
 }
 

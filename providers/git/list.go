@@ -17,7 +17,7 @@ const pageSize = 10_000
 const tokenMark = "after:"
 
 func (v *view) list(ctx context.Context, l providers.Locator, opts providers.ListOptions) (providers.Page, error) {
-	e, err := v.look(l)
+	e, f, err := v.look(l)
 	switch {
 	case err != nil:
 		return providers.Page{}, err
@@ -34,7 +34,7 @@ func (v *view) list(ctx context.Context, l providers.Locator, opts providers.Lis
 	if opts.Token != "" && (!ok || after == "") {
 		return providers.Page{}, fmt.Errorf("page token %q: %w", opts.Token, providers.ErrInvalid)
 	}
-	if err := s.walk(e.ID, "", after); err != nil {
+	if err := s.walk(e.ID, "", after, f); err != nil {
 		return providers.Page{}, err
 	}
 	return s.page, nil
@@ -52,12 +52,15 @@ type scan struct {
 }
 
 // walk visits what is below a directory, whose path ends in a slash or is empty,
-// from behind a place on, until the page is full.
-func (s *scan) walk(dir id, path, after string) error {
+// from behind a place on, until the page is full. f are the filters above.
+func (s *scan) walk(dir id, path, after string, f *filters) error {
 	if err := s.ctx.Err(); err != nil {
 		return err
 	}
 	raw, err := s.v.tree(dir)
+	if err == nil {
+		f, err = s.v.repo.filters(f, len(s.at.Parts())+strings.Count(path, "/"), raw)
+	}
 	if err != nil {
 		return err
 	}
@@ -71,12 +74,12 @@ func (s *scan) walk(dir id, path, after string) error {
 			continue
 		}
 		if place > after {
-			if err := s.visit(place, e); err != nil {
+			if err := s.visit(place, e, f); err != nil {
 				return err
 			}
 		}
 		if s.deep && e.Mode.IsDir() && s.page.Next == "" {
-			if err := s.walk(e.ID, place, after); err != nil {
+			if err := s.walk(e.ID, place, after, f); err != nil {
 				return err
 			}
 		}
@@ -85,7 +88,7 @@ func (s *scan) walk(dir id, path, after string) error {
 }
 
 // visit adds an entry, or ends a page that is full.
-func (s *scan) visit(place string, e object.Entry) error {
+func (s *scan) visit(place string, e object.Entry, f *filters) error {
 	if len(s.page.Entries) == s.limit {
 		s.page.Next = tokenMark + s.last
 		return nil
@@ -94,7 +97,7 @@ func (s *scan) visit(place string, e object.Entry) error {
 	if err != nil {
 		return err
 	}
-	info, err := s.v.info(l, e)
+	info, err := s.v.info(s.ctx, l, e, f)
 	if err != nil {
 		return err
 	}

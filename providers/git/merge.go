@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/wsmount/wsmount/providers"
+	"github.com/wsmount/wsmount/providers/git/internal/lfs"
 	"github.com/wsmount/wsmount/providers/git/internal/object"
 	"github.com/wsmount/wsmount/providers/git/internal/odb"
 )
@@ -187,7 +188,11 @@ func (s *rebasing) file(path string, base, ours, theirs *node) (*node, error) {
 		}
 	}
 	merged, ok := []byte(nil), false
-	if texts[0] != nil && texts[1] != nil && texts[2] != nil {
+	isLarge, err := s.isLarge(path, texts[:])
+	if err != nil {
+		return nil, err
+	}
+	if texts[0] != nil && texts[1] != nil && texts[2] != nil && !isLarge {
 		union, err := s.isUnion(s.nodes.root, path)
 		if err != nil {
 			return nil, err
@@ -197,10 +202,21 @@ func (s *rebasing) file(path string, base, ours, theirs *node) (*node, error) {
 	if !ok {
 		return nil, fmt.Errorf("%s: changed on both sides: %w", path, providers.ErrConflict)
 	}
-	var err error
 	if n.id, err = s.batch.Add(odb.Blob, merged); err != nil {
 		return nil, err
 	}
 	n.size, s.made[n.id] = int64(len(merged)), merged
 	return n, nil
+}
+
+// isLarge reports whether a file goes through LFS, or one of the sides is the text of
+// a pointer: lines of pointers are no lines of the content.
+func (s *rebasing) isLarge(path string, sides [][]byte) (bool, error) {
+	for _, text := range sides {
+		if _, is := lfs.Parse(text); is {
+			return true, nil
+		}
+	}
+	filter, err := s.attribute(s.nodes.root, path, "filter")
+	return filter == lfsFilter, err
 }

@@ -5,6 +5,7 @@ import (
 	"maps"
 
 	"github.com/wsmount/wsmount/providers"
+	"github.com/wsmount/wsmount/providers/git/internal/lfs"
 	"github.com/wsmount/wsmount/providers/git/internal/object"
 	"github.com/wsmount/wsmount/providers/git/internal/odb"
 )
@@ -19,6 +20,8 @@ type node struct {
 
 	dir  map[string]*node // of a directory; nil: not loaded
 	mine bool             // made by this set: it may be changed, and has no id yet
+
+	pointer *lfs.Pointer // to what a file shows where it was found, if that is in LFS
 }
 
 func (n *node) isDir() bool { return n.mode.IsDir() }
@@ -36,14 +39,15 @@ func (n *node) at(l providers.Locator) *providers.Info {
 	case n.looksDir():
 		return &providers.Info{Locator: l, Kind: providers.KindDir}
 	}
-	info := describe(l, n.entry(), n.size)
+	info := describe(l, n.entry(), n.size, n.pointer)
 	return &info
 }
 
 // nodes are the entries below root.
 type nodes struct {
-	objects *odb.Store
-	root    *node
+	repo *repository
+	root *node
+	made map[id][]byte // contents that are not in the repository yet, and may matter
 }
 
 // load makes sure that what is in a directory is known.
@@ -53,7 +57,7 @@ func (t *nodes) load(n *node) error {
 	}
 	entries := []object.Entry{}
 	if !n.id.IsZero() {
-		raw, err := t.objects.Get(n.id, odb.Tree)
+		raw, err := t.repo.objects.Get(n.id, odb.Tree)
 		if err == nil {
 			entries, err = object.Entries(raw)
 		}
@@ -82,7 +86,7 @@ func (t *nodes) child(dir *node, name string) (*node, error) {
 		return nil, nil
 	}
 	if n.size < 0 {
-		size, err := t.objects.Size(n.id)
+		size, err := t.repo.objects.Size(n.id)
 		if err != nil {
 			return nil, err
 		}
@@ -93,16 +97,70 @@ func (t *nodes) child(dir *node, name string) (*node, error) {
 
 // find is the node at l, nil when nothing is there, also below a file.
 func (t *nodes) find(l providers.Locator) (n *node, err error) {
-	n = t.root
-	for _, name := range l.Parts() {
-		if n == nil || !n.isDir() {
-			return nil, nil
-		}
-		if n, err = t.child(n, name); err != nil {
-			return nil, err
-		}
+	n, f, err := t.look(l)
+	if err != nil || n == nil || !t.repo.large.mayBe(f, l.Parts(), n.mode, n.size) {
+		return n, err
+	}
+	text, err := t.text(n.id)
+	if err != nil {
+		return nil, err
+	}
+	if p, ok := lfs.Parse(text); ok && t.repo.large.offers.Load() == offered {
+		found := *n // it may be taken to where it shows something else
+		found.pointer, n = &p, &found
 	}
 	return n, nil
+}
+
+// look is the node at l as its tree has it, and what filters its directory has.
+func (t *nodes) look(l providers.Locator) (n *node, f *filters, err error) {
+	n = t.root
+	for depth, name := range l.Parts() {
+		if n == nil || !n.isDir() {
+			return nil, f, nil
+		}
+		if f, err = t.filters(f, depth, n); err != nil {
+			return nil, nil, err
+		}
+		if n, err = t.child(n, name); err != nil {
+			return nil, nil, err
+		}
+	}
+	return n, f, nil
+}
+
+// inside is the directory at l, and what filters it has.
+func (t *nodes) inside(l providers.Locator) (n *node, f *filters, err error) {
+	n, f, err = t.look(l)
+	if err == nil && n != nil && n.isDir() {
+		f, err = t.filters(f, len(l.Parts()), n)
+	}
+	return n, f, err
+}
+
+// filters are those of a directory below others.
+func (t *nodes) filters(above *filters, depth int, dir *node) (*filters, error) {
+	if err := t.load(dir); err != nil {
+		return nil, err
+	}
+	file := dir.dir[attributesName]
+	if !isFile(file) {
+		return above, nil
+	}
+	return t.repo.parsed.with(above, depth, file.id, func() ([]byte, error) {
+		if text, ok := t.made[file.id]; ok {
+			return text, nil
+		}
+		return t.repo.attributes(file.id)
+	})
+}
+
+// text is a small content.
+func (t *nodes) text(b id) ([]byte, error) {
+	if text, ok := t.made[b]; ok {
+		return text, nil
+	}
+	return t.repo.objects.Get(b, odb.Blob)
 }
 
 // own is a directory that may be changed and is what n is.

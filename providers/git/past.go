@@ -34,7 +34,7 @@ func (p *past) Capabilities() providers.Capabilities {
 }
 
 func (p *past) Stat(ctx context.Context, l providers.Locator) (providers.Info, error) {
-	return look(ctx, p, providers.MethodStat, l, func() (providers.Info, error) { return p.view.stat(l) })
+	return look(ctx, p, providers.MethodStat, l, func() (providers.Info, error) { return p.view.stat(ctx, l) })
 }
 
 func (p *past) List(ctx context.Context, l providers.Locator, opts providers.ListOptions) (providers.Page, error) {

@@ -47,6 +47,10 @@ func (p *Provider) Push(ctx context.Context, opts providers.PushOptions) (provid
 }
 
 func (p *Provider) push(ctx context.Context, opts providers.PushOptions, head id) (pushed bool, err error) {
+	// What commits name is there before them, and takes longer than a server waits.
+	if err := p.upload(ctx, opts.Branch, head); err != nil {
+		return false, err
+	}
 	end, err := p.alone(ctx)
 	if err != nil {
 		return false, err
@@ -145,7 +149,13 @@ func (p *Provider) pushed(branch string, head id) error {
 	if err != nil {
 		return err
 	}
-	return p.note(branch, func(n *note) { n.Pushed, n.Refused = head.String(), nil })
+	if err := p.note(branch, func(n *note) { n.Pushed, n.Refused = head.String(), nil }); err != nil {
+		return err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	_ = p.sweep() // what stays goes the next time
+	return nil
 }
 
 // pack has what a server lacks that has tips.

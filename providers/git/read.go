@@ -8,7 +8,7 @@ import (
 
 // Stat implements providers.Provider.
 func (p *Provider) Stat(ctx context.Context, l providers.Locator) (providers.Info, error) {
-	return do(ctx, p, providers.MethodStat, l, func() (providers.Info, error) { return p.now.Load().stat(l) })
+	return do(ctx, p, providers.MethodStat, l, func() (providers.Info, error) { return p.now.Load().stat(ctx, l) })
 }
 
 // Read implements providers.Provider.

@@ -46,7 +46,7 @@ func (r *repository) rebase(ctx context.Context, base, from, onto id, combine pr
 	}
 	defer b.Abandon()
 	root := &node{mode: object.ModeDir, id: view.root}
-	s := &rebasing{repo: r, nodes: &nodes{r.objects, root}, batch: b, combine: combine, tip: onto, made: map[id][]byte{}}
+	s := &rebasing{repo: r, nodes: &nodes{repo: r, root: root}, batch: b, combine: combine, tip: onto, made: map[id][]byte{}}
 	for _, c := range ours {
 		if err := ctx.Err(); err != nil {
 			return id{}, err

@@ -216,7 +216,7 @@ func (m *merging) follow(root *node) (*node, error) {
 		if other = leafOf(other); other != nil && !equal(other, f.n) {
 			return nil, clash(f.to)
 		}
-		t := &nodes{m.nodes.objects, root}
+		t := &nodes{repo: m.repo, root: root}
 		if root, err = t.put(root, names(f.to), f.n); err != nil {
 			return nil, err
 		}

@@ -27,6 +27,8 @@ type repository struct {
 	refs    *refs.Store
 	state   state
 	log     *os.File // outcomes
+	large   *large
+	parsed  parsed
 }
 
 // state is what was decided when the clone was made.
@@ -35,6 +37,7 @@ type state struct {
 	URL    string
 	Branch string `json:",omitempty"`
 	Cloned bool   // all that the remote had was brought here
+	LFS    string `json:",omitempty"` // whether the server offers it: see large
 }
 
 const (
@@ -138,11 +141,25 @@ func (r *repository) settle() error {
 		return err
 	}
 	r.state.Cloned = true
+	if r.state.LFS == "" {
+		r.state.LFS = unasked
+	}
+	return r.saveState()
+}
+
+func (r *repository) saveState() error {
 	b, err := json.Marshal(r.state)
 	if err != nil {
 		return err
 	}
 	return r.write(filepath.Join(r.private, stateName), string(b)+"\n")
+}
+
+// setLFS notes whether the server offers LFS. It is called once, of a clone that
+// was made.
+func (r *repository) setLFS(word string) error {
+	r.state.LFS = word
+	return r.saveState()
 }
 
 // write replaces a file in one step that lasts.

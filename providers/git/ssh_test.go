@@ -31,7 +31,12 @@ type sshStage struct {
 
 func newSSHStage(t *testing.T) *sshStage {
 	t.Helper()
-	s := &sshStage{t: t, git: gitserver.Start(t), known: filepath.Join(t.TempDir(), "known_hosts")}
+	return newSSHStageOf(t, gitserver.Start(t))
+}
+
+func newSSHStageOf(t *testing.T, server *gitserver.Server) *sshStage {
+	t.Helper()
+	s := &sshStage{t: t, git: server, known: filepath.Join(t.TempDir(), "known_hosts")}
 	s.ssh, s.host, s.client = gitserver.StartSSH(t, s.git)
 	s.fields = map[string]string{"ssh_private_key": s.client.PEM}
 	s.knows(s.host.Known(s.ssh.Addr))

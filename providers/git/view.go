@@ -7,21 +7,22 @@ import (
 	"strings"
 
 	"github.com/wsmount/wsmount/providers"
+	"github.com/wsmount/wsmount/providers/git/internal/lfs"
 	"github.com/wsmount/wsmount/providers/git/internal/object"
 	"github.com/wsmount/wsmount/providers/git/internal/odb"
 )
 
 // view is the tree of one commit. It never changes.
 type view struct {
-	objects *odb.Store
-	commit  id     // zero: there is none yet
-	root    id     // zero: without entries
-	branch  string // of the head's view: that it is on
+	repo   *repository
+	commit id     // zero: there is none yet
+	root   id     // zero: without entries
+	branch string // of the head's view: that it is on
 }
 
 // viewOf is the tree of a commit, zero for none.
 func (r *repository) viewOf(c id) (*view, error) {
-	v := &view{objects: r.objects, commit: c}
+	v := &view{repo: r, commit: c}
 	if c.IsZero() {
 		return v, nil
 	}
@@ -55,26 +56,30 @@ func (v *view) tree(dir id) ([]byte, error) {
 	if dir.IsZero() {
 		return nil, nil
 	}
-	return v.objects.Get(dir, odb.Tree)
+	return v.repo.objects.Get(dir, odb.Tree)
 }
 
-// look is the entry at l. The root has the mode of a directory.
-func (v *view) look(l providers.Locator) (object.Entry, error) {
-	e := object.Entry{Mode: object.ModeDir, ID: v.root}
-	for _, name := range l.Parts() {
+// look is the entry at l, and what filters its directory has. The root has the mode
+// of a directory.
+func (v *view) look(l providers.Locator) (e object.Entry, f *filters, err error) {
+	e = object.Entry{Mode: object.ModeDir, ID: v.root}
+	for depth, name := range l.Parts() {
 		if !e.Mode.IsDir() || hidden(name) {
-			return e, providers.ErrNotExist
+			return e, nil, providers.ErrNotExist
 		}
 		raw, err := v.tree(e.ID)
 		if err != nil {
-			return e, err
+			return e, nil, err
+		}
+		if f, err = v.repo.filters(f, depth, raw); err != nil {
+			return e, nil, err
 		}
 		var ok bool
 		if e, ok, err = object.Find(raw, name); err != nil || !ok {
-			return e, firstError(err, providers.ErrNotExist)
+			return e, nil, firstError(err, providers.ErrNotExist)
 		}
 	}
-	return e, nil
+	return e, f, nil
 }
 
 func firstError(errs ...error) error {
@@ -86,57 +91,74 @@ func firstError(errs ...error) error {
 	return nil
 }
 
-// info describes an entry.
-func (v *view) info(l providers.Locator, e object.Entry) (providers.Info, error) {
-	if e.Mode.IsDir() || e.Mode.IsSubmodule() {
-		return providers.Info{Locator: l, Kind: providers.KindDir}, nil
-	}
-	size, err := v.objects.Size(e.ID)
-	return describe(l, e, size), err
+// info describes an entry of a directory with filters.
+func (v *view) info(ctx context.Context, l providers.Locator, e object.Entry, f *filters) (providers.Info, error) {
+	info, _, err := v.pointed(ctx, l, e, f)
+	return info, err
 }
 
-// describe is info of a file or link of a size.
-func describe(l providers.Locator, e object.Entry, size int64) providers.Info {
+// pointed is info with the pointer to the content, if that is in LFS.
+func (v *view) pointed(ctx context.Context, l providers.Locator, e object.Entry, f *filters) (providers.Info, *lfs.Pointer, error) {
+	if e.Mode.IsDir() || e.Mode.IsSubmodule() {
+		return providers.Info{Locator: l, Kind: providers.KindDir}, nil, nil
+	}
+	size, err := v.repo.objects.Size(e.ID)
+	if err != nil || f == nil {
+		return describe(l, e, size, nil), nil, err
+	}
+	p, err := v.repo.large.pointer(ctx, f, l.Parts(), e, size)
+	info := describe(l, e, size, p)
+	info.Opaque = !e.Mode.IsLink() && f.isLFS(l.Parts())
+	return info, p, err
+}
+
+// describe is info of a file or link of a size, or whose content is in LFS.
+func describe(l providers.Locator, e object.Entry, size int64, p *lfs.Pointer) providers.Info {
 	info := providers.Info{Locator: l, Kind: providers.KindFile, Size: size}
+	as := info.Kind.String()
 	if e.Mode.IsLink() {
 		info.Kind = providers.KindSymlink
+		as = info.Kind.String()
 	} else {
 		info.Attr = providers.Attr{Valid: providers.AttrExec, Mode: 0o644}
 		if e.Mode.Executable() {
 			info.Attr.Mode = 0o755
 		}
 	}
-	info.Version = providers.Version{ETag: fmt.Sprintf("%s-%s-%o", e.ID, info.Kind, info.Attr.Mode), Size: size}
+	if p != nil {
+		info.Size, info.Digest, as = p.Size, p.Digest(), lfsFilter
+	}
+	info.Version = providers.Version{ETag: fmt.Sprintf("%s-%s-%o", e.ID, as, info.Attr.Mode), Size: info.Size}
 	return info
 }
 
-func (v *view) stat(l providers.Locator) (providers.Info, error) {
-	e, err := v.look(l)
+func (v *view) stat(ctx context.Context, l providers.Locator) (providers.Info, error) {
+	e, f, err := v.look(l)
 	if err != nil {
 		return providers.Info{}, err
 	}
-	return v.info(l, e)
+	return v.info(ctx, l, e, f)
 }
 
 // open is read with a body that ends with ctx, and whose errors have kinds.
 func (v *view) open(ctx context.Context, l providers.Locator, opts providers.ReadOptions) (providers.Content, error) {
-	c, err := v.read(l, opts)
+	c, err := v.read(ctx, l, opts)
 	if err == nil {
 		c.Body = span{failing{ctx, l, providers.WithContext(ctx, c.Body)}, c.Body}
 	}
 	return c, err
 }
 
-func (v *view) read(l providers.Locator, opts providers.ReadOptions) (providers.Content, error) {
+func (v *view) read(ctx context.Context, l providers.Locator, opts providers.ReadOptions) (providers.Content, error) {
 	none := providers.Content{}
 	if err := opts.Check(); err != nil {
 		return none, err
 	}
-	e, err := v.look(l)
+	e, f, err := v.look(l)
 	if err != nil {
 		return none, err
 	}
-	info, err := v.info(l, e)
+	info, p, err := v.pointed(ctx, l, e, f)
 	switch {
 	case err != nil:
 		return none, err
@@ -145,7 +167,11 @@ func (v *view) read(l providers.Locator, opts providers.ReadOptions) (providers.
 	case !opts.Version.IsZero() && !opts.Version.Matches(info.Version):
 		return none, providers.ErrConflict
 	}
-	body, err := v.objects.Open(e.ID, opts.Offset)
+	if p != nil {
+		body, err := v.repo.large.open(ctx, *p, opts.Offset, opts.Span(info.Size))
+		return providers.Content{Info: info, Body: body}, err
+	}
+	body, err := v.repo.objects.Open(e.ID, opts.Offset)
 	if err != nil {
 		return none, err
 	}

@@ -82,6 +82,9 @@ func (s *Store) removeHalves(indices []string) error {
 	return err
 }
 
+// Tmp is a directory for what is being made. It is empty when the database is opened.
+func (s *Store) Tmp() string { return s.tmp() }
+
 func (s *Store) tmp() string { return filepath.Join(s.private, "tmp") }
 
 // add makes a pack seen. Large packs come first, for most objects are there.

@@ -1,0 +1,405 @@
+package git
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/wsmount/wsmount/providers"
+	"github.com/wsmount/wsmount/providers/git/internal/lfs"
+	"github.com/wsmount/wsmount/providers/git/internal/odb"
+)
+
+// bodies takes the content of a set into a batch, before the head is held. What goes
+// through LFS is kept as an object, and the batch gets its pointer: that is what the
+// tree after the set says of its place.
+type bodies struct {
+	p       *Provider
+	ctx     context.Context
+	batch   *odb.Batch
+	changes []providers.Change
+	blobs   []blob
+	made    map[id][]byte // pointers and files of attributes
+
+	root    id   // of the tree before
+	over    *run // that tree
+	places  map[providers.Locator]int
+	filters map[providers.Locator]*filters // of directories in the tree after
+	held    []func()
+}
+
+func (p *Provider) writeBodies(ctx context.Context, b *odb.Batch, changes []providers.Change) *bodies {
+	w := &bodies{p: p, ctx: ctx, batch: b, changes: changes, blobs: make([]blob, len(changes)), made: map[id][]byte{}, root: p.now.Load().root,
+		places: map[providers.Locator]int{}, filters: map[providers.Locator]*filters{}}
+	w.over = newRun(p.repo, w.root, changes, w.blobs, w.made)
+	for i, c := range changes {
+		if !c.Delete {
+			w.places[c.Locator] = i
+		}
+	}
+	return w
+}
+
+// release lets go of the objects that were kept, which the head names by then, or
+// nobody wants.
+func (w *bodies) release() {
+	for _, f := range w.held {
+		f()
+	}
+}
+
+// run is what makes the tree, of the head that is one under which nothing has
+// changed about where content goes.
+func (w *bodies) run(root id) (*run, error) {
+	if root == w.root {
+		return w.over, nil
+	}
+	again := &bodies{p: w.p, changes: w.changes, blobs: w.blobs, made: w.made, root: root, places: w.places, filters: map[providers.Locator]*filters{}}
+	again.over = newRun(w.p.repo, root, w.changes, w.blobs, w.made)
+	for i := range w.changes {
+		is, err := again.isLFS(i)
+		if err == nil && is != w.blobs[i].isLFS {
+			err = fmt.Errorf("others have changed what goes through LFS: %w", providers.ErrUnavailable)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return again.over, nil
+}
+
+// all takes all content: first that of files of attributes, which say what becomes
+// of the rest.
+func (w *bodies) all() error {
+	for _, first := range []bool{true, false} {
+		for i, c := range w.changes {
+			if c.Delete || c.Dir || isAttributes(c.Locator) != first {
+				continue
+			}
+			if err := w.one(i, c); err != nil {
+				return w.failed(c, err)
+			}
+		}
+	}
+	if len(w.held) == 0 {
+		return nil
+	}
+	return w.p.repo.large.store.Sync()
+}
+
+// failed names the change that went wrong.
+func (w *bodies) failed(c providers.Change, err error) error {
+	var e *lfs.Error
+	if errors.As(err, &e) {
+		return fail(w.ctx, c.Method(), c.Locator, err)
+	}
+	return providers.Fail(name, c.Method(), c.Locator, err, providers.ErrUnavailable)
+}
+
+func isAttributes(l providers.Locator) bool { return l.Name() == attributesName }
+
+func (w *bodies) one(i int, c providers.Change) (err error) {
+	if w.blobs[i].isLFS, err = w.isLFS(i); err != nil {
+		return err
+	}
+	switch {
+	case c.Body.Reader == nil && !c.From.IsRoot():
+		return w.take(i, c)
+	case w.blobs[i].isLFS:
+		return w.large(i, c)
+	case isAttributes(c.Locator) && c.Kind != providers.KindSymlink:
+		return w.attributes(i, c)
+	}
+	at, err := putBody(w.ctx, w.batch, c.Body)
+	w.blobs[i].id, w.blobs[i].size = at.id, at.size
+	return err
+}
+
+// attributes takes a file of attributes, and remembers it.
+func (w *bodies) attributes(i int, c providers.Change) error {
+	var text bytes.Buffer
+	if c.Body.Reader != nil {
+		c.Body.Reader = io.TeeReader(c.Body.Reader, &head{&text, mostAttributes})
+	}
+	at, err := putBody(w.ctx, w.batch, c.Body)
+	w.blobs[i].id, w.blobs[i].size = at.id, at.size
+	if at.size > mostAttributes {
+		text.Reset()
+	}
+	if err == nil {
+		w.made[at.id] = text.Bytes()
+	}
+	return err
+}
+
+// head keeps the beginning of what is written.
+type head struct {
+	to   *bytes.Buffer
+	most int
+}
+
+func (h *head) Write(b []byte) (int, error) {
+	h.to.Write(b[:min(len(b), h.most-h.to.Len())])
+	return len(b), nil
+}
+
+// isLFS reports whether a change makes a file that goes through LFS.
+func (w *bodies) isLFS(i int) (bool, error) {
+	c := w.changes[i]
+	if c.Delete || c.Dir || c.Kind == providers.KindSymlink || w.over.isWrong() || isAttributes(c.Locator) {
+		return false, nil
+	}
+	f, err := w.filtersOf(c.Locator.Parent())
+	return err == nil && f.isLFS(c.Locator.Parts()), err
+}
+
+// filtersOf are those of a directory in the tree after.
+func (w *bodies) filtersOf(dir providers.Locator) (f *filters, err error) {
+	if f, ok := w.filters[dir]; ok {
+		return f, nil
+	}
+	if !dir.IsRoot() {
+		if f, err = w.filtersOf(dir.Parent()); err != nil {
+			return nil, err
+		}
+	}
+	at, err := dir.Child(attributesName)
+	if err != nil {
+		return nil, err
+	}
+	file, err := w.fileAt(at)
+	if err == nil && !file.IsZero() {
+		f, err = w.p.repo.parsed.with(f, len(dir.Parts()), file, func() ([]byte, error) {
+			if text, ok := w.made[file]; ok {
+				return text, nil
+			}
+			return w.p.repo.attributes(file)
+		})
+	}
+	w.filters[dir] = f
+	return f, err
+}
+
+// fileAt is the file at a place in the tree after; zero: there is none.
+func (w *bodies) fileAt(l providers.Locator) (id, error) {
+	n, err := (*node)(nil), error(nil)
+	switch i, made := w.places[l]; {
+	case made && w.changes[i].Kind == providers.KindSymlink && w.changes[i].From.IsRoot(), made && w.changes[i].Dir:
+	case made && w.changes[i].From.IsRoot():
+		return w.blobs[i].id, nil
+	case made:
+		n, err = w.over.before.find(w.changes[i].From)
+	default:
+		_, n, err = w.over.standing(l)
+	}
+	if err != nil || !isFile(n) {
+		return id{}, err
+	}
+	return n.id, nil
+}
+
+// large takes content that goes through LFS. What is empty does not, and what is in
+// LFS already keeps its pointer as it is.
+func (w *bodies) large(i int, c providers.Change) error {
+	var begin bytes.Buffer
+	p, err := w.keep(func(to io.Writer) error {
+		_, err := c.Body.CopyTo(w.ctx, io.MultiWriter(to, &head{&begin, lfs.MaxPointer + 1}))
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	_, isPointer := lfs.Parse(begin.Bytes())
+	is := false
+	if p.Size > 0 {
+		is, err = w.p.repo.large.isOffered(w.ctx, p)
+	}
+	switch {
+	case w.ctx.Err() != nil:
+		return w.ctx.Err()
+	case err != nil:
+		return errOffline(err)
+	case is && isPointer:
+		return errPointer
+	case is:
+		return w.point(i, c, p)
+	case p.Size > 0 && !isPointer:
+		return errNotOffered
+	}
+	w.blobs[i].id, err = w.batch.Add(odb.Blob, begin.Bytes())
+	w.blobs[i].size = int64(begin.Len())
+	return err
+}
+
+var (
+	errPointer = fmt.Errorf("it is the text of a pointer of LFS, in place of content: %w", providers.ErrUnsupported)
+	// errNotOffered is what keeps content out of git that was not meant for it.
+	errNotOffered = fmt.Errorf("%s says that it goes through LFS, which the server does not offer, or did not when it was asked for this clone: %w", attributesName, providers.ErrUnsupported)
+)
+
+// keep keeps an object until the set is committed.
+func (w *bodies) keep(from func(io.Writer) error) (lfs.Pointer, error) {
+	p, release, err := w.p.repo.large.store.Put(from)
+	if err == nil {
+		w.held = append(w.held, release)
+	}
+	return p, err
+}
+
+// point has a change make a pointer.
+func (w *bodies) point(i int, c providers.Change, p lfs.Pointer) error {
+	_, stands, err := w.over.standing(c.Locator)
+	if err == nil && stands != nil && stands.pointer != nil && *stands.pointer == p {
+		w.blobs[i].id, w.blobs[i].size = stands.id, stands.size
+		return nil
+	}
+	text := p.Encode()
+	if w.blobs[i].id, err = w.batch.Add(odb.Blob, text); err != nil {
+		return err
+	}
+	w.blobs[i].size, w.made[w.blobs[i].id] = int64(len(text)), text
+	return nil
+}
+
+// take is for a file that gets another name, where it may go through LFS and did not,
+// or the other way round: it shows what it has shown.
+func (w *bodies) take(i int, c providers.Change) error {
+	n, f, err := w.over.before.look(c.From)
+	if err != nil || !isFile(n) || w.over.isWrong() || f.isLFS(c.From.Parts()) == w.blobs[i].isLFS {
+		return err
+	}
+	if n, err = w.over.before.find(c.From); err != nil {
+		return err
+	}
+	if !w.blobs[i].isLFS && n.pointer == nil || n.size == 0 {
+		return nil
+	}
+	if !w.blobs[i].isLFS {
+		return w.takeOut(i, *n.pointer)
+	}
+	return w.takeIn(i, c, n)
+}
+
+// takeOut makes content of a pointer.
+func (w *bodies) takeOut(i int, p lfs.Pointer) error {
+	content, err := w.p.repo.large.open(w.ctx, p, 0, p.Size)
+	if err != nil {
+		return err
+	}
+	defer content.Close()
+	at, err := putBody(w.ctx, w.batch, providers.Body{Reader: content, Size: p.Size})
+	at.taken = true
+	w.blobs[i] = at
+	return err
+}
+
+// takeIn makes a pointer of content, if the server offers LFS.
+func (w *bodies) takeIn(i int, c providers.Change, n *node) error {
+	if _, is, err := w.p.repo.pointerIn(n.id); err != nil || is {
+		if is && w.p.repo.large.offers.Load() != notOffered {
+			err = errPointer
+		}
+		return err
+	}
+	if w.p.repo.large.offers.Load() == notOffered {
+		return nil
+	}
+	content, err := w.p.repo.objects.Open(n.id, 0)
+	if err != nil {
+		return err
+	}
+	defer content.Close()
+	p, err := w.keep(func(to io.Writer) error {
+		_, err := io.Copy(to, content)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if is, err := w.p.repo.large.isOffered(w.ctx, p); err != nil || !is {
+		return w.ctx.Err() // it stays what it is in git
+	}
+	w.blobs[i].taken = true
+	return w.point(i, c, p)
+}
+
+// checkShown refuses a set that has other files show something else: a file of
+// attributes can turn pointers into content and back, and so can a directory's name.
+func (r *run) checkShown() error {
+	if r.before.repo.large.offers.Load() == notOffered {
+		return nil
+	}
+	r.own = map[providers.Locator]bool{}
+	for _, c := range r.changes {
+		r.own[c.Locator] = r.own[c.Locator] || !c.Delete
+	}
+	for _, c := range r.changes {
+		var err error
+		switch {
+		case isAttributes(c.Locator):
+			err = r.checkBelow(c.Locator.Parent(), nil)
+		case c.Dir && !c.Delete && !c.From.IsRoot():
+			err = r.checkBelow(c.Locator, &c.From)
+		}
+		if err != nil {
+			return failed(c, err)
+		}
+	}
+	return nil
+}
+
+// checkBelow looks at a directory of the tree after; from is where it was before,
+// nil: where its place was.
+func (r *run) checkBelow(dir providers.Locator, from *providers.Locator) error {
+	n, f, err := r.after.inside(dir)
+	if err != nil || n == nil || !n.isDir() {
+		return err
+	}
+	if from == nil {
+		origin, gone, err := r.places.Origin(dir)
+		if err != nil || gone {
+			return err
+		}
+		from = &origin
+	}
+	_, before, err := r.before.inside(*from)
+	if err != nil || f == nil && before == nil || dir == *from && before.equal(f) {
+		return err
+	}
+	for name, child := range n.dir {
+		at, err := dir.Child(name)
+		if err != nil || hidden(name) || r.own[at] {
+			continue
+		}
+		was, err := from.Child(name)
+		if err != nil {
+			return err
+		}
+		if child.isDir() {
+			err = r.checkBelow(at, &was)
+		} else {
+			err = r.checkFile(at, was, f, before)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *run) checkFile(at, was providers.Locator, f, before *filters) error {
+	n, _, err := r.after.look(at)
+	if err != nil || !isFile(n) || n.size > lfs.MaxPointer || f.isLFS(at.Parts()) == before.isLFS(was.Parts()) {
+		return err
+	}
+	text, err := r.after.text(n.id)
+	if err != nil {
+		return err
+	}
+	if _, is := lfs.Parse(text); is {
+		return fmt.Errorf("%s would show its pointer of LFS, or what that leads to, and did not: write it anew, too: %w", at, providers.ErrUnsupported)
+	}
+	return nil
+}

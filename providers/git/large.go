@@ -1,0 +1,273 @@
+package git
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+
+	"github.com/wsmount/wsmount/providers"
+	"github.com/wsmount/wsmount/providers/git/internal/lfs"
+	"github.com/wsmount/wsmount/providers/git/internal/object"
+	"github.com/wsmount/wsmount/providers/git/internal/odb"
+	"github.com/wsmount/wsmount/providers/git/internal/remote"
+)
+
+// large is the content that a repository has in LFS. Whether the server offers that
+// is asked when it first matters, which is before any name is given the size of such
+// content, and stays so for the clone: sizes and versions depend on it.
+type large struct {
+	repo   *repository
+	client *lfs.Client
+	store  *lfs.Store // what the server has not got yet
+
+	asking chan struct{} // holds a token while the server is asked, or the answer written
+	offers atomic.Int32
+}
+
+// What is known of whether the server offers LFS.
+const (
+	unknown = iota
+	offered
+	notOffered
+)
+
+// unasked is how clone.json has it that nothing is known.
+const unasked = "unasked"
+
+// offerings are how clone.json has what is known. A clone that says nothing is of a
+// time when pointers were files like others, and who looked at it remembers them so.
+var offerings = map[string]int32{"": notOffered, unasked: unknown, "offered": offered, "not offered": notOffered}
+
+const largeName = "lfs"
+
+func newLarge(r *repository, m *remote.Remote, o Options) *large {
+	g := &large{repo: r, asking: make(chan struct{}, 1),
+		client: lfs.New(lfs.Options{Find: m.Large, Transport: o.Transport, Now: o.Now}),
+		store:  lfs.OpenStore(filepath.Join(r.private, largeName), r.objects.Tmp())}
+	if r.state.Cloned { // else it is about to be
+		g.offers.Store(offerings[r.state.LFS])
+	}
+	return g
+}
+
+// isOffered asks the server, by an object, unless it is known.
+func (g *large) isOffered(ctx context.Context, p lfs.Pointer) (bool, error) {
+	if is := g.offers.Load(); is != unknown {
+		return is == offered, nil
+	}
+	select {
+	case g.asking <- struct{}{}:
+		defer func() { <-g.asking }()
+	case <-ctx.Done():
+		return false, ctx.Err()
+	}
+	if is := g.offers.Load(); is != unknown {
+		return is == offered, nil
+	}
+	is, err := g.client.Offered(ctx, p)
+	if err != nil {
+		return false, err
+	}
+	word := "not offered"
+	if is {
+		word = "offered"
+	}
+	if err := g.repo.setLFS(word); err != nil {
+		return false, err
+	}
+	g.offers.Store(offerings[word])
+	return is, nil
+}
+
+// pointer is what an entry has in place of content that is shown; nil when it shows
+// its own. parts is its path.
+func (g *large) pointer(ctx context.Context, f *filters, parts []string, e object.Entry, size int64) (*lfs.Pointer, error) {
+	if !g.mayBe(f, parts, e.Mode, size) {
+		return nil, nil
+	}
+	text, err := g.repo.objects.Get(e.ID, odb.Blob)
+	if err != nil {
+		return nil, err
+	}
+	p, ok := lfs.Parse(text)
+	if !ok {
+		return nil, nil
+	}
+	if is, err := g.isOffered(ctx, p); err != nil || !is {
+		return nil, err
+	}
+	return &p, nil
+}
+
+// mayBe reports whether an entry is a pointer if it is the text of one.
+func (g *large) mayBe(f *filters, parts []string, m object.Mode, size int64) bool {
+	return f != nil && size > 0 && size <= lfs.MaxPointer && !m.IsLink() && g.offers.Load() != notOffered && f.isLFS(parts)
+}
+
+// open opens a part of content: from here, or the server.
+func (g *large) open(ctx context.Context, p lfs.Pointer, offset, length int64) (io.ReadCloser, error) {
+	f, err := g.store.Open(p)
+	switch {
+	case err == nil:
+		return span{io.NewSectionReader(f, offset, length), f}, nil
+	case !errors.Is(err, os.ErrNotExist):
+		return nil, err
+	}
+	return g.client.Open(ctx, p, offset, length)
+}
+
+// upload sends the objects that a commit and its history name and the server may not
+// have: those of the commits of ours that it has not got.
+func (p *Provider) upload(ctx context.Context, branch string, head id) error {
+	g := p.repo.large
+	if none, err := g.store.Empty(); err != nil || none {
+		return err
+	}
+	known, err := p.repo.atRemote()
+	if err != nil {
+		return err
+	}
+	named, err := p.repo.objectsOf(known, head)
+	if err != nil {
+		return err
+	}
+	var send []lfs.Pointer
+	for _, o := range named {
+		if g.store.Has(o) {
+			send = append(send, o)
+		}
+	}
+	if len(send) == 0 {
+		return nil
+	}
+	err = g.client.Upload(ctx, headRef(branch), send, func(o lfs.Pointer) (io.ReadCloser, error) { return g.store.Open(o) })
+	if err != nil {
+		return fmt.Errorf("large files: %w", err)
+	}
+	return nil
+}
+
+// sweep removes the objects that only commits name which the server has, or none.
+// mu is held, or nobody else is there yet.
+func (p *Provider) sweep() error {
+	g := p.repo.large
+	if none, err := g.store.Empty(); err != nil || none {
+		return err
+	}
+	known, err := p.repo.atRemote()
+	if err != nil {
+		return err
+	}
+	ours, err := p.repo.tips("refs/heads/", "refs/wsmount/left/")
+	if err != nil {
+		return err
+	}
+	named, err := p.repo.objectsOf(known, ours...)
+	if err != nil {
+		return err
+	}
+	wanted := map[string]bool{}
+	for _, o := range named {
+		wanted[o.OID] = true
+	}
+	return g.store.Sweep(wanted)
+}
+
+// atRemote are the commits that the server is known to have.
+func (r *repository) atRemote() ([]id, error) { return r.tips("refs/remotes/origin/") }
+
+// tips are the commits that references name.
+func (r *repository) tips(below ...string) (all []id, err error) {
+	for _, prefix := range below {
+		refs, err := r.refs.List(prefix)
+		if err != nil {
+			return nil, err
+		}
+		for _, c := range refs {
+			all = append(all, c)
+		}
+	}
+	return all, nil
+}
+
+// objectsOf are those that some commits have brought, and those before them that
+// others do not have in their history: each once.
+func (r *repository) objectsOf(others []id, of ...id) (all []lfs.Pointer, err error) {
+	seen := map[id]bool{}
+	for _, tip := range of {
+		commits, err := r.newCommits(tip, others)
+		if err != nil {
+			return nil, err
+		}
+		for _, c := range commits {
+			if seen[c] {
+				continue
+			}
+			seen[c] = true
+			if err := r.brought(c, func(blob id) error {
+				if seen[blob] {
+					return nil
+				}
+				seen[blob] = true
+				p, ok, err := r.pointerIn(blob)
+				if ok {
+					all = append(all, p)
+				}
+				return err
+			}); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return all, nil
+}
+
+// brought tells of the files of a commit that the one before it has not.
+func (r *repository) brought(c id, found func(blob id) error) error {
+	commit, err := r.commit(c)
+	if err != nil {
+		return err
+	}
+	var parent id
+	if len(commit.Parents) > 0 {
+		parent = commit.Parents[0]
+	}
+	before, err := r.viewOf(parent)
+	if err != nil {
+		return err
+	}
+	after, err := r.viewOf(c)
+	if err != nil {
+		return err
+	}
+	return r.compare(before, after, true, func(_ string, _, f *object.Entry) error {
+		if f == nil || f.Mode.IsDir() || f.Mode.IsSubmodule() || f.Mode.IsLink() {
+			return nil
+		}
+		return found(f.ID)
+	})
+}
+
+// pointerIn is the pointer whose text a blob is.
+func (r *repository) pointerIn(blob id) (p lfs.Pointer, ok bool, err error) {
+	size, err := r.objects.Size(blob)
+	if err != nil || size > lfs.MaxPointer {
+		return p, false, err
+	}
+	text, err := r.objects.Get(blob, odb.Blob)
+	if err != nil {
+		return p, false, err
+	}
+	p, ok = lfs.Parse(text)
+	return p, ok, nil
+}
+
+// errOffline is of content of which nobody can say yet whether it goes to LFS. It is
+// the file's and no reason for other files to wait.
+func errOffline(err error) error {
+	return fmt.Errorf("it goes to LFS, and whether the server offers that is not known (%v): %w", err, providers.ErrUnsupported) //nolint:errorlint // it must not count as the server's
+}
