@@ -14,7 +14,7 @@ VERSION  := $(shell git describe --tags --always --dirty 2>/dev/null || echo unk
 need        := integration/tools/need.sh
 build_needs := $(GO):golang-go git:git
 run_needs   := fusermount3:fuse3
-test_needs  := $(run_needs) git:git gcc:gcc /usr/include/stdlib.h:libc6-dev sqlite3:sqlite3 rsync:rsync \
+test_needs  := $(run_needs) git:git git-lfs:git-lfs gcc:gcc /usr/include/stdlib.h:libc6-dev sqlite3:sqlite3 rsync:rsync \
 	rg:ripgrep bwrap:bubblewrap getfattr:attr getfacl:acl mkfs.ext4:e2fsprogs losetup:mount \
 	npm:npm tar:tar find:findutils strace:strace s3fs:s3fs rclone:rclone sshd:openssh-server man:man-db mandoc:mandoc \
 	zsh:zsh fish:fish

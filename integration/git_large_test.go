@@ -1,0 +1,227 @@
+package integration
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/wsmount/wsmount/integration/gitserver"
+	"github.com/wsmount/wsmount/integration/internal/harness"
+)
+
+// A largeStage is a gitStage whose server has large files, and whose other clone is
+// one of the program git-lfs.
+type largeStage struct {
+	*gitStage
+	lfs *gitserver.LFS
+}
+
+// newLargeStage has the host grant the API, and the storage beside it if that is
+// wanted.
+func newLargeStage(t *testing.T, storage bool) *largeStage {
+	t.Helper()
+	harness.RequireTools(t, "git", "git-lfs")
+	g := &largeStage{gitStage: newGitStage(t)}
+	g.lfs = g.server.StartLFS(t)
+	if storage {
+		config := g.read(g.w.Path("config/wsmount/config.yaml"))
+		g.w.Write("config/wsmount/config.yaml", strings.Replace(config, "allow_endpoints: [", fmt.Sprintf("allow_endpoints: [ \"%s 127.0.0.1\",", g.lfs.Storage), 1), 0o600)
+	}
+	g.other = &gitserver.Repo{}
+	*g.other = *g.repo.Clone(g.w.Path("lfs"))
+	g.server.Require(gitToken)
+	g.other.Git("remote", "set-url", "origin", strings.Replace(g.repo.URL, "://", "://bob:"+gitToken+"@", 1))
+	g.other.Git("lfs", "install", "--local")
+	g.other.Git("lfs", "track", "*.bin")
+	return g
+}
+
+// random is content that nothing compresses, the same for a seed.
+func random(seed uint64, size int) string {
+	b := make([]byte, size)
+	r := rand.NewChaCha8([32]byte{byte(seed)})
+	_, _ = r.Read(b) // never fails
+	return string(b)
+}
+
+// seed is a first commit that git-lfs makes.
+func (g *largeStage) seed() {
+	g.t.Helper()
+	g.other.Write(map[string]string{"large.bin": random(1, 3<<20+17), "dir/small.bin": "small", "dir/gone.bin": random(2, 100_000), "text": "text\n", "empty.bin": "",
+		"kept.bin": random(3, 5000)})
+	g.other.Commit("main", "begin")
+	if got := g.repo.Git("show", "main:dir/small.bin"); !strings.HasPrefix(got, "version https://git-lfs") {
+		g.t.Fatalf("git-lfs has made %q", got)
+	}
+}
+
+// onlyPointers checks that the branch has no content that is meant for LFS, and that
+// git-lfs finds all of it sound.
+func (g *largeStage) onlyPointers() {
+	g.t.Helper()
+	for _, path := range strings.Fields(g.repo.Git("ls-tree", "-r", "--name-only", "main")) {
+		blob := g.repo.Git("show", "main:"+path)
+		if strings.HasSuffix(path, ".bin") && blob != "" && !strings.HasPrefix(blob, "version https://git-lfs.github.com/spec/v1\n") {
+			g.t.Errorf("git has %d bytes as %s", len(blob), path)
+		}
+	}
+	g.fresh()
+	g.other.Git("lfs", "fsck")
+}
+
+// clean checks that git finds nothing changed in a mount, also where its user has set
+// up git-lfs.
+func (g *largeStage) clean(m *harness.Mount, what string) {
+	g.t.Helper()
+	global := "[filter \"lfs\"]\n\tclean = git-lfs clean -- %f\n\tsmudge = git-lfs smudge -- %f\n\tprocess = git-lfs filter-process\n\trequired = true\n"
+	for _, config := range []string{"", global} {
+		g.w.Write("home/.gitconfig", config, 0o600)
+		for _, args := range [][]string{{"status", "--porcelain"}, {"diff", "--stat"}, {"diff", "--stat", "HEAD"}, {"ls-files", "-m"}} {
+			if got := g.programs(m.Dir, args...); got != "" {
+				g.t.Errorf("%s: git %s says\n%s", what, strings.Join(args, " "), got)
+			}
+		}
+	}
+}
+
+// What git-lfs has put into a repository is read in a mount, and what is written in a
+// mount is there for git-lfs, through renames, a pull and a kill before the push.
+func TestGitLarge(t *testing.T) {
+	t.Parallel()
+	g := newLargeStage(t, true)
+	g.seed()
+	g.workspace("large", "pull: {on: turn-start}, commit: {on: manual}, push: {on: per-commit}")
+	g.lfs.Requests()
+	m := g.w.Mount("@acme/large")
+	info, err := os.Stat(m.Dir + "/large.bin")
+	g.check(err)
+	if asked := g.lfs.Requests(); info.Size() != 3<<20+17 || slices.ContainsFunc(asked, func(r string) bool { return strings.HasPrefix(r, "GET") }) {
+		t.Errorf("the size is %d, for which was asked %q", info.Size(), asked)
+	}
+	g.clean(m, "after the clone")
+	g.same("after the clone", g.lines(m.Dir), g.fresh())
+	g.clean(m, "after everything was read")
+
+	f, err := os.OpenFile(m.Dir+"/large.bin", os.O_RDWR, 0)
+	g.check(err)
+	_, err = f.WriteAt([]byte("in the middle"), 2<<20)
+	g.check(err)
+	g.check(f.Close())
+	g.check(os.WriteFile(m.Dir+"/dir/new.bin", []byte(random(4, 1<<20)), 0o755))
+	g.check(os.WriteFile(m.Dir+"/copy.bin", []byte("small"), 0o644))
+	g.check(os.Rename(m.Dir+"/kept.bin", m.Dir+"/dir/moved.bin"))
+	g.check(os.Rename(m.Dir+"/text", m.Dir+"/text.bin"))
+	g.check(os.Remove(m.Dir + "/dir/gone.bin"))
+	g.w.MustRun("commit", m.Dir)
+	g.arrives(m, "what was changed here")
+	g.onlyPointers()
+	g.clean(m, "after a commit")
+
+	g.other.Write(map[string]string{"large.bin": random(5, 1<<20), "theirs.bin": random(6, 1<<16)})
+	g.other.Commit("main", "theirs")
+	g.event(m, "turn-start")
+	g.same("after a pull", g.lines(m.Dir), g.fresh())
+	g.clean(m, "after a pull")
+	g.event(m, "turn-end")
+
+	g.lfs.Fail(func(r *http.Request) *gitserver.Answer {
+		if r.Method == http.MethodPut {
+			return &gitserver.Answer{Status: http.StatusServiceUnavailable}
+		}
+		return nil
+	})
+	before := g.repo.Git("rev-parse", "main")
+	g.check(os.WriteFile(m.Dir+"/unsent.bin", []byte(random(7, 1<<20)), 0o644))
+	want := g.lines(m.Dir)
+	g.w.MustRun("commit", m.Dir)
+	if r := g.w.Run("push", "--timeout", "5s", m.Dir); r.Code == 0 || !strings.Contains(g.programs(m.Dir, "status", "-sb"), "ahead 1") {
+		t.Errorf("a push without its content answers %d:\n%s%s", r.Code, r.Out, r.Err)
+	}
+	m.Kill()
+	g.lfs.Fail(nil)
+	if now := g.repo.Git("rev-parse", "main"); now != before {
+		t.Errorf("the branch went from %s to %s without its content", before, now)
+	}
+	m.Start()
+	g.same("after a kill", g.lines(m.Dir), want)
+	g.w.MustRun("push", m.Dir)
+	g.arrives(m, "what was not sent before the kill")
+	g.onlyPointers()
+	m.Stop()
+	g.sound()
+	if left, err := filepath.Glob(g.w.Path("state", "acme", "*", "*", "git", "wsmount", "lfs", "*")); err != nil || len(left) > 0 {
+		t.Errorf("objects are kept that were sent: %q, %v", left, err)
+	}
+}
+
+// Content that does not come is an I/O error, whose reason is told; the rest of the
+// tree is as it is.
+func TestGitLargeDoesNotCome(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		granted bool
+		says    string
+	}{"the storage is not granted": {false, "allow_endpoints"}, "the object is not there": {true, "Object does not exist"}} {
+		t.Run(name, func(t *testing.T) {
+			g := newLargeStage(t, c.granted)
+			g.seed()
+			if c.granted {
+				g.lfs.Drop("small")
+			}
+			g.workspace("large", "pull: {on: turn-start}, commit: {on: manual}, push: {on: per-commit}")
+			m := g.w.Mount("@acme/large")
+			began := time.Now()
+			_, err := os.ReadFile(m.Dir + "/dir/small.bin")
+			if !errors.Is(err, syscall.EIO) || time.Since(began) > 5*time.Second {
+				t.Errorf("after %v: %v", time.Since(began), err)
+			}
+			if said := g.read(m.Dir + "/.wsmount/errors.log"); !contains(said, "dir/small.bin", c.says) {
+				t.Errorf("errors.log says\n%s", said)
+			}
+			if got := g.read(m.Dir + "/text"); got != "text\n" {
+				t.Errorf("another file: %q", got)
+			}
+			if got, err := os.ReadFile(m.Dir + "/large.bin"); c.granted && (string(got) != random(1, 3<<20+17) || err != nil) {
+				t.Errorf("another file in LFS: %d bytes, %v\n%s", len(got), err, g.read(m.Dir+"/.wsmount/errors.log"))
+			}
+		})
+	}
+}
+
+// Where the server has no LFS the pointers are shown, and what should go to LFS is held
+// back with the reason.
+func TestGitLargeNotOffered(t *testing.T) {
+	t.Parallel()
+	g := newLargeStage(t, true)
+	g.seed()
+	g.server.StopLFS()
+	g.workspace("large", "pull: {on: turn-start}, commit: {on: manual}, push: {on: per-commit}")
+	m := g.w.Mount("@acme/large")
+	if got := g.read(m.Dir + "/dir/small.bin"); got != g.repo.Git("show", "main:dir/small.bin") {
+		t.Errorf("a pointer is %q", got)
+	}
+	g.clean(m, "after the clone")
+	g.check(os.WriteFile(m.Dir+"/new.bin", []byte("content"), 0o644))
+	g.check(os.WriteFile(m.Dir+"/text", []byte("changed\n"), 0o644))
+	g.check(os.Rename(m.Dir+"/kept.bin", m.Dir+"/moved.bin"))
+	if r := g.w.Run("commit", m.Dir); r.Code != 7 || !contains(r.Out+r.Err, "held back 1") {
+		t.Errorf("a commit answers %d:\n%s%s", r.Code, r.Out, r.Err)
+	}
+	g.w.MustRun("push", m.Dir)
+	if got := g.repo.Git("show", "--format=", "--name-status", "main"); got != "R100\tkept.bin\tmoved.bin\nM\ttext\n" {
+		t.Errorf("the commit has %q", got)
+	}
+	if said := strings.Join(strings.Fields(g.w.MustRun("status", m.Dir)), " "); !contains(said, "new.bin", "which the server does not offer") {
+		t.Errorf("status says %s", said)
+	}
+	g.check(os.Remove(m.Dir + "/new.bin"))
+	m.Stop()
+}
