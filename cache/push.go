@@ -20,8 +20,9 @@ type PushReport struct {
 // Push sends what was committed to where others see it. What others pushed
 // before comes here first (Pull), and what they left unchanged is committed on
 // top. A backend without a remote has nothing to push. It fails when the remote
-// cannot be reached for Options.Patience; that it is owed since, and why, is in
-// Status. What came here before it failed is in the report all the same.
+// cannot be reached, or takes nothing more, for Options.Patience; that it is owed
+// since, and why, is in Status. What came here before it failed is in the report all
+// the same.
 func (v *Volume) Push(ctx context.Context, o providers.PushOptions) (r PushReport, err error) {
 	err = v.owe(nil)
 	if err == nil {
@@ -43,8 +44,11 @@ func (v *Volume) pushOnce(ctx context.Context, o providers.PushOptions, r *PushR
 	defer w.close()
 	stop := context.AfterFunc(ctx, func() { w.end(context.Cause(ctx)) })
 	defer stop()
+	var got reach
+	o.Sent = func(n int) { progressed(w, &got, n) }
 	for try := 0; ; try++ {
 		err := v.retry(w, func(ctx context.Context) (err error) {
+			got.again()
 			r.PushResult, err = pusher.Push(ctx, o)
 			return err
 		})

@@ -2,10 +2,12 @@ package cache
 
 import (
 	"context"
+	"errors"
 	"os"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/memory"
@@ -71,6 +73,48 @@ func TestPush(t *testing.T) {
 }
 
 // What others pushed first comes here, and ours goes on top.
+// slowly is a provider whose Push takes several times as long as anybody waits who
+// hears nothing of it.
+type slowly struct {
+	providers.Everything
+	silent bool
+}
+
+func (s slowly) Push(ctx context.Context, o providers.PushOptions) (providers.PushResult, error) {
+	for range 12 {
+		select {
+		case <-time.After(50 * time.Millisecond):
+		case <-ctx.Done():
+			return providers.PushResult{}, ctx.Err()
+		}
+		if !s.silent {
+			o.Sent(1)
+		}
+	}
+	return s.Everything.Push(ctx, o)
+}
+
+// A push that goes on is waited for however long it takes, and one that does not only
+// for the patience.
+func TestPushThatTakesLong(t *testing.T) {
+	for _, silent := range []bool{true, false} {
+		remote := memory.NewRemote(nil)
+		w := newWorld(t, remoteWith(remote, "a", "A"), unwaited, impatient, func(w *world, _ *Options) {
+			w.wrap = func(p providers.Provider) providers.Provider {
+				return slowly{providers.Wrap(p, providers.WrapOptions{}), silent}
+			}
+		})
+		w.do("put a mine")
+		w.upload()
+		if _, err := w.v.Push(t.Context(), providers.PushOptions{}); (err != nil) != silent || silent && !errors.Is(err, providers.ErrUnavailable) {
+			t.Errorf("silent %v: %v", silent, err)
+		}
+		if got := there(remote); (got == "a: mine") == silent {
+			t.Errorf("silent %v: the remote has %s", silent, got)
+		}
+	}
+}
+
 func TestPushAfterOthers(t *testing.T) {
 	remote := memory.NewRemote(nil)
 	w := newWorld(t, remoteWith(remote, "a", "A", "b", "B"), unwaited)

@@ -279,6 +279,10 @@ type PushOptions struct {
 	Lease  Revision // overwrite, but only this revision (else ErrConflict); "": never overwrite
 	// PullRequest asks to find or open one from Branch to the tracked branch.
 	PullRequest *PullRequest
+	// Sent is told of bytes that go out, how many, and of those that turn out to be
+	// there already, so that who waits knows that a Push goes on which takes long;
+	// nil: nobody is. Any goroutine may call it.
+	Sent func(n int)
 }
 
 // PullRequest is what a new pull request says.

@@ -122,7 +122,7 @@ func (g *large) open(ctx context.Context, p lfs.Pointer, offset, length int64) (
 
 // upload sends the objects that a commit and its history name and the server may not
 // have: those of the commits of ours that it has not got.
-func (p *Provider) upload(ctx context.Context, branch string, head id) error {
+func (p *Provider) upload(ctx context.Context, opts providers.PushOptions, head id) error {
 	g := p.repo.large
 	if none, err := g.store.Empty(); err != nil || none {
 		return err
@@ -144,7 +144,15 @@ func (p *Provider) upload(ctx context.Context, branch string, head id) error {
 	if len(send) == 0 {
 		return nil
 	}
-	err = g.client.Upload(ctx, headRef(branch), send, func(o lfs.Pointer) (io.ReadCloser, error) { return g.store.Open(o) })
+	open := func(o lfs.Pointer) (io.ReadCloser, error) {
+		f, err := g.store.Open(o)
+		return told(f, opts.Sent), err
+	}
+	err = g.client.Upload(ctx, headRef(opts.Branch), send, open, func(o lfs.Pointer) {
+		if opts.Sent != nil {
+			opts.Sent(int(o.Size))
+		}
+	})
 	if err != nil {
 		return fmt.Errorf("large files: %w", err)
 	}

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -261,13 +262,18 @@ func TestLargeWritten(t *testing.T) {
 	s.p = reopen(t, s.p, s.repo.URL, s.dir)
 	reads(t, s.p, "dir/new.bin", "new content")
 	s.lfs.Requests()
+	var sent atomic.Int64
 	s.server.Hook(func(_ http.ResponseWriter, r *http.Request) bool {
 		if strings.HasSuffix(r.URL.Path, "git-receive-pack") && len(s.lfs.Objects()) != 3 {
 			t.Errorf("git is pushed to when LFS has %d objects", len(s.lfs.Objects()))
 		}
 		return false
 	})
-	ok(t, s.push())
+	_, err = s.p.Push(t.Context(), providers.PushOptions{Sent: func(n int) { sent.Add(int64(n)) }})
+	ok(t, err)
+	if sent.Load() < int64(len("new content"))+100 { // and a pack
+		t.Errorf("%d bytes are told to go out", sent.Load())
+	}
 	s.server.Hook(nil)
 	s.asked("a push", "POST objects", "PUT object", "POST verify")
 	if got := s.blob("dir/new.bin"); got != pointerTo("new content") {

@@ -48,7 +48,7 @@ func (p *Provider) Push(ctx context.Context, opts providers.PushOptions) (provid
 
 func (p *Provider) push(ctx context.Context, opts providers.PushOptions, head id) (pushed bool, err error) {
 	// What commits name is there before them, and takes longer than a server waits.
-	if err := p.upload(ctx, opts.Branch, head); err != nil {
+	if err := p.upload(ctx, opts, head); err != nil {
 		return false, err
 	}
 	end, err := p.alone(ctx)
@@ -72,12 +72,33 @@ func (p *Provider) push(ctx context.Context, opts providers.PushOptions, head id
 	if err != nil {
 		return false, err
 	}
-	if err := s.Send(ctx, opts.Branch, head, pack); err != nil {
+	if err := s.Send(ctx, opts.Branch, head, told(pack, opts.Sent)); err != nil {
 		if err := p.after(ctx, opts.Branch, head, theirs, err); err != nil {
 			return false, err
 		}
 	}
 	return true, p.pushed(opts.Branch, head)
+}
+
+// told is a body of whose bytes somebody is told as they go.
+func told(body io.ReadCloser, sent func(int)) io.ReadCloser {
+	if sent == nil {
+		return body
+	}
+	return span{&outgoing{body, sent}, body}
+}
+
+type outgoing struct {
+	r    io.Reader
+	sent func(int)
+}
+
+func (t *outgoing) Read(b []byte) (int, error) {
+	n, err := t.r.Read(b)
+	if n > 0 {
+		t.sent(n)
+	}
+	return n, err
 }
 
 // mayPush says whether the remote's branch may go to the head.

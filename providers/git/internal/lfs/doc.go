@@ -9,7 +9,7 @@
 //	c := lfs.New(lfs.Options{Find: find})
 //	p, ok := lfs.Parse(blob)
 //	body, err := c.Open(ctx, p, 0, p.Size)
-//	err = c.Upload(ctx, "refs/heads/main", pointers, store.Open)
+//	err = c.Upload(ctx, "refs/heads/main", pointers, open, func(lfs.Pointer) {})
 //
 // The API is asked with the header that Find gives. What it answers leads to
 // other servers, and there nothing goes along but what the answer itself says.

@@ -11,8 +11,9 @@ import (
 )
 
 // Upload sends objects that a branch is about to name, as far as the server does
-// not have them. open gives the content of each from its beginning.
-func (c *Client) Upload(ctx context.Context, branch string, all []Pointer, open func(Pointer) (io.ReadCloser, error)) error {
+// not have them: there is told of those that it has. open gives the content of each
+// from its beginning.
+func (c *Client) Upload(ctx context.Context, branch string, all []Pointer, open func(Pointer) (io.ReadCloser, error), there func(Pointer)) error {
 	for len(all) > 0 {
 		n := min(len(all), batchMax)
 		answers, err := c.batch(ctx, Upload, branch, all[:n])
@@ -20,6 +21,10 @@ func (c *Client) Upload(ctx context.Context, branch string, all []Pointer, open 
 			return err
 		}
 		for i, o := range answers {
+			if o.Error == nil && o.Actions[Upload] == nil {
+				there(all[i])
+				continue
+			}
 			if err := c.upload(ctx, all[i], o, open); err != nil {
 				return err
 			}
@@ -34,9 +39,6 @@ func (c *Client) upload(ctx context.Context, p Pointer, o object, open func(Poin
 		return answered("the object "+p.OID, o.Error.Code, o.Error.Message)
 	}
 	put := o.Actions[Upload]
-	if put == nil {
-		return nil // it is there
-	}
 	if !c.lasts(*put) { // those before it took long
 		answers, err := c.batch(ctx, Upload, "", []Pointer{p})
 		if err != nil {
