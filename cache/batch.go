@@ -300,6 +300,8 @@ func (e *engine) refused(ctx context.Context, s *set, cause error) error {
 	for _, p := range names {
 		err := cause
 		switch {
+		case errors.Is(cause, providers.ErrTooLarge) && p.Index >= 0 && s.changes[p.Index].Body.Size > e.v.o.Guard.MaxFile:
+			err = e.v.o.Guard.tooLarge(s.changes[p.Index].Body.Size) // until it has changed
 		case p.Ino == 0 && errors.Is(cause, providers.ErrNotEmpty):
 			if err = e.revive(p.Link, cause); errors.Is(err, errAgain) {
 				err = nil

@@ -65,6 +65,7 @@ type engine struct {
 	deep     bool                  // none does
 	memo     *memo                 // of the walk under way
 	found    map[table.Ino]finding // content that holds a secret
+	larger   map[table.Link]string // what was told of files that the provider does not take
 	passed   []table.Ino           // of unsettled, kept for its next search
 	paused   bool                  // no start before the backend has had a rest
 	looking  bool                  // no start before more of the tree is known, see halt.go
@@ -129,7 +130,7 @@ const (
 func (e *engine) init(v *Volume) {
 	e.v, e.kick, e.slots = v, make(chan struct{}, 1), make(chan struct{}, partsAtOnce)
 	e.tasks, e.busy, e.inodes = map[table.Link]*task{}, map[table.Link]*task{}, map[table.Ino]*task{}
-	e.found = map[table.Ino]finding{}
+	e.found, e.larger = map[table.Ino]finding{}, map[table.Link]string{}
 	e.flushed, e.unsaved = map[table.Ino]uint64{}, map[table.Ino]int64{}
 	e.because = map[table.Link]struct{}{}
 	e.closers, e.writing = map[*closer]struct{}{}, map[table.Ino]time.Time{}

@@ -17,17 +17,30 @@ import (
 // may.
 type Guard struct {
 	// MaxFile is the largest file that is taken, in bytes; 0: 100 MiB, or what the
-	// provider takes if that is less.
+	// provider takes if that is less. Where that takes some files that are larger, it is
+	// asked.
 	MaxFile int64
 	// MaxCommit is how much content a commit may bring, in bytes; 0: 500 MiB. The
 	// changes that came first go; what would be too much waits for the next commit
-	// that somebody asks for, or five minutes where nobody has to. So what is meant
+	// that somebody asks for, or five minutes where nobody has to. A file over MaxFile
+	// does not count: it goes elsewhere, or nowhere. So what is meant
 	// arrives in parts, and a dataset that a program unpacked by mistake is in
 	// Status before all of it is in the history.
 	MaxCommit int64
 	// Secrets are values that no content may hold; nil: none are known.
 	Secrets *Secrets
+
+	asks bool // the provider is asked about files over MaxFile
 }
+
+// limit takes in what a provider takes.
+func (g *Guard) limit(c providers.Capabilities) {
+	if c.MaxSize > 0 && c.MaxSize <= g.MaxFile {
+		g.MaxFile, g.asks = c.MaxSize, c.LargerSome
+	}
+}
+
+func (g *Guard) isTooLarge(size int64) bool { return size > g.MaxFile && !g.asks }
 
 const (
 	defaultMaxFile   = 100 << 20
@@ -39,12 +52,13 @@ type guardError struct {
 	text   string
 	passes bool // it may go later as it is
 	secret bool // it is about what the content holds
+	asked  bool // the provider has said so
 }
 
 func (e *guardError) Error() string { return e.text }
 
 func (g *Guard) tooLarge(size int64) error {
-	return &guardError{text: fmt.Sprintf("%d bytes, and a commit takes files of up to %s: make it smaller, keep it elsewhere, or exclude or ignore it", size, bytesOf(g.MaxFile))}
+	return &guardError{asked: g.asks, text: fmt.Sprintf("%d bytes, and a commit takes files of up to %s: make it smaller, keep it elsewhere, or exclude or ignore it", size, bytesOf(g.MaxFile))}
 }
 
 func (g *Guard) tooMuch(size int64) error {
@@ -78,7 +92,9 @@ func (s *set) guard() {
 		}
 		err := e.weigh(p.Ino, n, total)
 		if err == nil {
-			total += n.Size
+			if n.Size <= e.v.o.Guard.MaxFile {
+				total += n.Size
+			}
 			return false
 		}
 		s.stopped = append(s.stopped, stopped{p.Link, err})
@@ -92,9 +108,9 @@ func (s *set) guard() {
 func (e *engine) weigh(ino table.Ino, n *table.Inode, total int64) error {
 	g := &e.v.o.Guard
 	switch {
-	case n.Size > g.MaxFile:
+	case g.isTooLarge(n.Size):
 		return g.tooLarge(n.Size)
-	case total+n.Size > g.MaxCommit && total > 0:
+	case n.Size <= g.MaxFile && total+n.Size > g.MaxCommit && total > 0:
 		return g.tooMuch(n.Size)
 	}
 	if f, ok := e.found[ino]; ok {
@@ -125,6 +141,18 @@ func (e *engine) holdStopped(names []stopped) {
 // held.
 func toldAgain(rec table.Name, cause error) bool {
 	return rec.Held != nil && rec.Held.Reason == cause.Error() && guardOf(cause) != nil
+}
+
+// toldBefore reports whether this run has told the same of a name already, about which
+// the provider is asked each time. mu is held.
+func (e *engine) toldBefore(l table.Link, cause error) bool {
+	g := guardOf(cause)
+	if g == nil || !g.asked {
+		return false
+	}
+	was := e.larger[l]
+	e.larger[l] = g.text
+	return was == g.text
 }
 
 // guardOf is the guard's error that an error is, or nil.

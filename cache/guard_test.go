@@ -100,6 +100,48 @@ func TestFileTooLarge(t *testing.T) {
 	}
 }
 
+// choosy is a provider that takes more than ten bytes of some files.
+type choosy struct{ providers.Everything }
+
+func (c choosy) Capabilities() providers.Capabilities {
+	caps := c.Everything.Capabilities()
+	caps.MaxSize, caps.LargerSome = 10, true
+	return caps
+}
+
+func (c choosy) Commit(ctx context.Context, set providers.ChangeSet) (providers.CommitResult, error) {
+	for _, ch := range set.Changes {
+		if ch.Body.Size > 10 && !strings.HasSuffix(ch.Locator.Name(), ".bin") {
+			return providers.CommitResult{}, providers.Fail("choosy", ch.Method(), ch.Locator, providers.ErrTooLarge, nil)
+		}
+	}
+	return c.Everything.Commit(ctx, set)
+}
+
+// Where only some files may be larger the provider is asked, and what it does not take
+// is held back as anything that is too large.
+func TestSomeFilesAreLarger(t *testing.T) {
+	w := newWorld(t, guarded, onlyAsked, func(w *world, _ *Options) {
+		w.wrap = func(p providers.Provider) providers.Provider {
+			return choosy{providers.Wrap(p, providers.WrapOptions{})}
+		}
+	})
+	w.do("put small 1")
+	w.ok(w.put("large", tooLong))
+	w.ok(w.put("large.bin", tooLong))
+	held := w.commits("large.bin: "+tooLong+", small: 1", "large")
+	if want := "19 bytes, and a commit takes files of up to 10 bytes"; !strings.HasPrefix(held["large"], want) {
+		t.Errorf("the reason is %q, want %q", held["large"], want)
+	}
+	w.do("put more 2")
+	w.commits("large.bin: "+tooLong+", more: 2, small: 1", "large")
+	if p := w.v.Status().Problems; len(p) != 1 || p[0].Path != "large" {
+		t.Errorf("told %+v", p)
+	}
+	w.ok(w.put("large", "short"))
+	w.commits("large: short, large.bin: "+tooLong+", more: 2, small: 1", "")
+}
+
 // A new version that is too large leaves the old one where it is, also when the
 // file moves.
 func TestVersionTooLarge(t *testing.T) {

@@ -53,7 +53,7 @@ func (s *set) body(ctx context.Context, p *planned) (providers.Body, error) {
 		return providers.Body{}, err
 	}
 	b := p.parcel.body(func(int) { s.e.moving() })
-	if b.Size > v.o.Guard.MaxFile { // it has grown since the set was made
+	if v.o.Guard.isTooLarge(b.Size) { // it has grown since the set was made
 		return providers.Body{}, v.o.Guard.tooLarge(b.Size)
 	}
 	b.Reader = s.searched(b.Reader, p)

@@ -366,6 +366,7 @@ func (e *engine) hold(t *task) {
 	v := e.v
 	var what, path string
 	var cause error
+	told := false
 	err := e.update(func() error {
 		rec, ok := v.table.Name(t.link.Dir, t.link.Name)
 		if !ok || rec.Seq == 0 || e.tasks[t.link] != t || t.state != taskHeld {
@@ -381,9 +382,10 @@ func (e *engine) hold(t *task) {
 		}
 		rec.Held = &table.Held{Reason: cause.Error(), Conflict: conflict}
 		v.table.SetName(t.link.Dir, t.link.Name, rec)
+		told = e.toldBefore(t.link, cause)
 		return nil
 	})
-	if err == nil {
+	if err == nil && !told {
 		v.report(what, path, cause)
 	}
 }

@@ -97,9 +97,7 @@ func Open(ctx context.Context, p providers.Provider, o Options) (*Volume, error)
 func newVolume(p providers.Provider, o Options, s *stateDir) *Volume {
 	id := make([]byte, 8)
 	rand.Read(id) // never fails
-	if most := p.Capabilities().MaxSize; most > 0 {
-		o.Guard.MaxFile = min(o.Guard.MaxFile, most)
-	}
+	o.Guard.limit(p.Capabilities())
 	v := &Volume{p: p, caps: p.Capabilities(), o: o, state: s, table: s.table, store: s.content,
 		run: hex.EncodeToString(id), pause: o.pause, notify: nobody{},
 		refs: map[table.Ino]uint64{}, open: map[table.Ino]*openInode{}, shown: map[table.Ino]uint64{}, renewed: map[table.Ino]struct{}{}, displaced: map[table.Link]struct{}{},

@@ -134,6 +134,10 @@ type Capabilities struct {
 	// which is at hand had better be written.
 	DearCopy bool
 
+	// LargerSome: some entries may be larger than MaxSize. Which, only a Write or
+	// Commit tells.
+	LargerSome bool
+
 	ConcurrentWriters bool // safe with writers in several processes
 	ConflictFiles     bool // conflict copies may appear that nobody here wrote
 	Encryption        bool // content is encrypted at rest

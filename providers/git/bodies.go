@@ -74,6 +74,9 @@ func (w *bodies) run(root id) (*run, error) {
 // of the rest.
 func (w *bodies) all() error {
 	for _, first := range []bool{true, false} {
+		if err := w.checkSizes(!first); err != nil {
+			return err
+		}
 		for i, c := range w.changes {
 			if c.Delete || c.Dir || isAttributes(c.Locator) != first {
 				continue
@@ -87,6 +90,24 @@ func (w *bodies) all() error {
 		return nil
 	}
 	return w.p.repo.large.store.Sync()
+}
+
+// checkSizes refuses what is too large for git before all that comes before it is
+// read, once it is known what goes through LFS.
+func (w *bodies) checkSizes(known bool) error {
+	for i, c := range w.changes {
+		if !known || c.Delete || c.Body.Size <= maxFile {
+			continue
+		}
+		is, err := w.isLFS(i)
+		if err == nil && !is {
+			err = tooLarge(c.Body.Size)
+		}
+		if err != nil {
+			return w.failed(c, err)
+		}
+	}
+	return nil
 }
 
 // failed names the change that went wrong.
@@ -203,6 +224,9 @@ func (w *bodies) fileAt(l providers.Locator) (id, error) {
 // large takes content that goes through LFS. What is empty does not, and what is in
 // LFS already keeps its pointer as it is.
 func (w *bodies) large(i int, c providers.Change) error {
+	if c.Body.Size > lfs.MaxPointer && w.p.repo.large.offers.Load() == notOffered {
+		return errNotOffered
+	}
 	var begin bytes.Buffer
 	p, err := w.keep(func(to io.Writer) error {
 		_, err := c.Body.CopyTo(w.ctx, io.MultiWriter(to, &head{&begin, lfs.MaxPointer + 1}))

@@ -46,7 +46,7 @@ func putBody(ctx context.Context, b *odb.Batch, body providers.Body) (at blob, e
 		body.Size = max(body.Size, 0)
 	}
 	if body.Size > maxFile {
-		return at, fmt.Errorf("%d bytes, at most %d are taken: %w", body.Size, maxFile, providers.ErrTooLarge)
+		return at, tooLarge(body.Size)
 	}
 	if body.Size == providers.SizeUnknown { // an object begins with its size
 		var content bytes.Buffer
@@ -63,6 +63,10 @@ func putBody(ctx context.Context, b *odb.Batch, body providers.Body) (at blob, e
 		return err
 	})
 	return at, err
+}
+
+func tooLarge(size int64) error {
+	return fmt.Errorf("%d bytes, at most %d are taken: %w", size, maxFile, providers.ErrTooLarge)
 }
 
 // most takes up to n bytes.

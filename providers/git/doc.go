@@ -65,12 +65,12 @@
 //
 // A new or changed file is committed as a pointer, byte for byte that of git-lfs, and
 // its content is kept in wsmount/lfs, safe before the commit is made, until a push has
-// brought the commit to the server. A push sends objects first, and without them no
-// commit. What has the same content keeps its pointer as it is, and what is empty has
-// none. Content is not committed raw that should have been a pointer: where the
-// server does not offer LFS, or nobody can say yet, the change is refused with
-// ErrUnsupported, and so is the text of a pointer in place of content. MaxSize holds
-// for content in LFS as for other.
+// brought the commit to the server; that of a commit which a pull left behind stays. A
+// push sends objects first, and without them no commit. What has the same content keeps
+// its pointer as it is, and what is empty has none. Content is not committed raw that
+// should have been a pointer: where the server does not offer LFS, or nobody can say
+// yet, the change is refused with ErrUnsupported, and so is the text of a pointer in
+// place of content. MaxSize does not hold for content in LFS.
 //
 // A renamed file shows what it has shown: between a name with the filter and one
 // without, it is made content or pointer. A set that would have other files show

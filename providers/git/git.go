@@ -167,14 +167,15 @@ func originRef(branch string) string { return "refs/remotes/origin/" + branch }
 // Capabilities implements providers.Provider.
 func (p *Provider) Capabilities() providers.Capabilities { return capabilities() }
 
-// maxFile is the largest file that is taken: no public server takes more.
+// maxFile is the largest file that git is given: no public server takes more. What
+// goes through LFS may be larger.
 const maxFile = 100 << 20
 
 func capabilities() providers.Capabilities {
 	all := providers.GuardAtomic
 	return providers.Capabilities{
 		Writable: true, Durable: true, StrictTree: true, Symlinks: true, ListComplete: true, RecursiveList: true, ConcurrentWriters: true,
-		Names: providers.NameLimits{DotGit: true}, Attributes: providers.AttrExec, MaxSize: maxFile,
+		Names: providers.NameLimits{DotGit: true}, Attributes: providers.AttrExec, MaxSize: maxFile, LargerSome: true,
 		Conditions: providers.Conditions{Create: all, Replace: all, Delete: all, Copy: all, Move: all, SetAttr: all},
 		Abilities: providers.AbilityCommit | providers.AbilitySnapshot | providers.AbilityPush | providers.AbilitySync | providers.AbilityRebase | providers.AbilityBranch |
 			providers.AbilityInspect | providers.AbilityDiffer,
