@@ -1,6 +1,7 @@
 package integration
 
 import (
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -132,6 +133,19 @@ func TestGitLarge(t *testing.T) {
 	g.clean(m, "after a pull")
 	g.event(m, "turn-end")
 
+	g.other.Write(map[string]string{"dir/small.bin": "a\nb\nc\ntheirs\n"})
+	g.other.Commit("main", "text in LFS")
+	const ours = "ours\na\nb\nc\n"
+	g.check(os.WriteFile(m.Dir+"/dir/small.bin", []byte(ours), 0o644))
+	g.w.Run("commit", m.Dir)
+	g.w.Run("event", m.Dir, "turn-start")
+	if said := g.w.MustRun("conflicts", "list", m.Dir); !strings.Contains(said, "dir/small.bin") || g.read(m.Dir+"/dir/small.bin") != ours {
+		t.Errorf("conflicts says\n%s\nand the file\n%s", said, g.read(m.Dir+"/dir/small.bin"))
+	}
+	g.w.MustRun("conflicts", "resolve", "--theirs", m.Dir, "dir/small.bin")
+	g.event(m, "turn-end")
+	g.arrives(m, "what was resolved")
+
 	g.lfs.Fail(func(r *http.Request) *gitserver.Answer {
 		if r.Method == http.MethodPut {
 			return &gitserver.Answer{Status: http.StatusServiceUnavailable}
@@ -157,9 +171,40 @@ func TestGitLarge(t *testing.T) {
 	g.onlyPointers()
 	m.Stop()
 	g.sound()
-	if left, err := filepath.Glob(g.w.Path("state", "acme", "*", "*", "git", "wsmount", "lfs", "*")); err != nil || len(left) > 0 {
-		t.Errorf("objects are kept that were sent: %q, %v", left, err)
+	kept, err := filepath.Glob(g.w.Path("state", "acme", "*", "*", "git", "wsmount", "lfs", "*"))
+	if want := fmt.Sprintf("%x", sha256.Sum256([]byte(ours))); err != nil || len(kept) != 1 || filepath.Base(kept[0]) != want {
+		t.Errorf("objects are kept %q, %v, want %s of the commit that was taken back", kept, err, want)
 	}
+}
+
+// What goes through LFS may be larger than what goes into git: there it is held back
+// until an attribute says otherwise.
+func TestGitLargerThanGitTakes(t *testing.T) {
+	t.Parallel()
+	g := newLargeStage(t, true)
+	g.seed()
+	g.workspace("large", "pull: {on: turn-start}, commit: {on: manual}, push: {on: per-commit}")
+	m := g.w.Mount("@acme/large")
+	for _, name := range []string{"set.bin", "set.raw"} {
+		g.check(os.WriteFile(m.Dir+"/"+name, []byte(name), 0o644))
+		g.check(os.Truncate(m.Dir+"/"+name, 101<<20))
+	}
+	for range 2 {
+		if r := g.w.Run("commit", m.Dir); r.Code != 7 || !contains(r.Out+r.Err, "held back 1") {
+			t.Errorf("a commit answers %d:\n%s%s", r.Code, r.Out, r.Err)
+		}
+	}
+	g.w.MustRun("push", m.Dir)
+	if said := g.read(m.Dir + "/.wsmount/errors.log"); strings.Count(said, "set.raw") != 1 || strings.Contains(said, "set.bin") {
+		t.Errorf("errors.log says\n%s", said)
+	}
+	if got := g.repo.Git("show", "main:set.bin"); !strings.HasSuffix(got, "size 105906176\n") {
+		t.Errorf("git has %q", got)
+	}
+	g.check(os.WriteFile(m.Dir+"/.gitattributes", []byte(g.read(m.Dir+"/.gitattributes")+"*.raw filter=lfs\n"), 0o644))
+	g.w.MustRun("commit", m.Dir)
+	g.arrives(m, "the rest")
+	m.Stop()
 }
 
 // Content that does not come is an I/O error, whose reason is told; the rest of the
