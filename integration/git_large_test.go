@@ -78,17 +78,20 @@ func (g *largeStage) onlyPointers() {
 	g.other.Git("lfs", "fsck")
 }
 
-// clean checks that git finds nothing changed in a mount, also where its user has set
-// up git-lfs.
-func (g *largeStage) clean(m *harness.Mount, what string) {
+// finds checks what git finds changed in a mount, also where its user has set up
+// git-lfs.
+func (g *largeStage) finds(m *harness.Mount, what, want string) {
 	g.t.Helper()
 	global := "[filter \"lfs\"]\n\tclean = git-lfs clean -- %f\n\tsmudge = git-lfs smudge -- %f\n\tprocess = git-lfs filter-process\n\trequired = true\n"
 	for _, config := range []string{"", global} {
 		g.w.Write("home/.gitconfig", config, 0o600)
-		for _, args := range [][]string{{"status", "--porcelain"}, {"diff", "--stat"}, {"diff", "--stat", "HEAD"}, {"ls-files", "-m"}} {
-			if got := g.programs(m.Dir, args...); got != "" {
-				g.t.Errorf("%s: git %s says\n%s", what, strings.Join(args, " "), got)
+		for _, args := range [][]string{{"diff", "--name-status"}, {"diff", "--name-status", "HEAD"}} {
+			if got := g.programs(m.Dir, args...); got != want {
+				g.t.Errorf("%s: git %s says\n%s\nwant\n%s", what, strings.Join(args, " "), got, want)
 			}
+		}
+		if got := g.programs(m.Dir, "status", "--porcelain"); (got == "") != (want == "") {
+			g.t.Errorf("%s: git status says\n%s", what, got)
 		}
 	}
 }
@@ -107,15 +110,16 @@ func TestGitLarge(t *testing.T) {
 	if asked := g.lfs.Requests(); info.Size() != 3<<20+17 || slices.ContainsFunc(asked, func(r string) bool { return strings.HasPrefix(r, "GET") }) {
 		t.Errorf("the size is %d, for which was asked %q", info.Size(), asked)
 	}
-	g.clean(m, "after the clone")
+	g.finds(m, "after the clone", "")
 	g.same("after the clone", g.lines(m.Dir), g.fresh())
-	g.clean(m, "after everything was read")
+	g.finds(m, "after everything was read", "")
 
 	f, err := os.OpenFile(m.Dir+"/large.bin", os.O_RDWR, 0)
 	g.check(err)
 	_, err = f.WriteAt([]byte("in the middle"), 2<<20)
 	g.check(err)
 	g.check(f.Close())
+	g.finds(m, "after a change", "M\tlarge.bin\n")
 	g.check(os.WriteFile(m.Dir+"/dir/new.bin", []byte(random(4, 1<<20)), 0o755))
 	g.check(os.WriteFile(m.Dir+"/copy.bin", []byte("small"), 0o644))
 	g.check(os.Rename(m.Dir+"/kept.bin", m.Dir+"/dir/moved.bin"))
@@ -124,13 +128,13 @@ func TestGitLarge(t *testing.T) {
 	g.w.MustRun("commit", m.Dir)
 	g.arrives(m, "what was changed here")
 	g.onlyPointers()
-	g.clean(m, "after a commit")
+	g.finds(m, "after a commit", "")
 
-	g.other.Write(map[string]string{"large.bin": random(5, 1<<20), "theirs.bin": random(6, 1<<16)})
+	g.other.Write(map[string]string{"large.bin": random(5, 1<<20), "theirs.bin": random(6, 1<<16), "dir/small.bin": "a\nb\nc\n"})
 	g.other.Commit("main", "theirs")
 	g.event(m, "turn-start")
 	g.same("after a pull", g.lines(m.Dir), g.fresh())
-	g.clean(m, "after a pull")
+	g.finds(m, "after a pull", "")
 	g.event(m, "turn-end")
 
 	g.other.Write(map[string]string{"dir/small.bin": "a\nb\nc\ntheirs\n"})
@@ -253,7 +257,7 @@ func TestGitLargeNotOffered(t *testing.T) {
 	if got := g.read(m.Dir + "/dir/small.bin"); got != g.repo.Git("show", "main:dir/small.bin") {
 		t.Errorf("a pointer is %q", got)
 	}
-	g.clean(m, "after the clone")
+	g.finds(m, "after the clone", "")
 	g.check(os.WriteFile(m.Dir+"/new.bin", []byte("content"), 0o644))
 	g.check(os.WriteFile(m.Dir+"/text", []byte("changed\n"), 0o644))
 	g.check(os.Rename(m.Dir+"/kept.bin", m.Dir+"/moved.bin"))
