@@ -429,6 +429,8 @@ func TestLargeRenamed(t *testing.T) {
 	is(t, "no file goes through LFS any more", attributes(".gitattributes", "* text\n"), providers.ErrUnsupported)
 	is(t, "none of a directory", attributes("dir/.gitattributes", "*.bin -filter\n"), providers.ErrUnsupported)
 	is(t, "the text of a pointer does", attributes(".gitattributes", tracked+"*.txt filter=lfs\n"), providers.ErrUnsupported)
+	is(t, "the attributes go", s.p.Delete(t.Context(), at(".gitattributes"), providers.DeleteOptions{If: providers.Unconditional()}), providers.ErrUnsupported)
+	is(t, "the attributes get another place", move(".gitattributes", "far/.gitattributes"), providers.ErrUnsupported)
 	ok(t, attributes(".gitattributes", tracked+"other/** filter=lfs\n"))
 	ok(t, attributes("dir/.gitattributes", "*.bin -filter\n", providers.Change{Locator: at("dir/b.bin"), Body: providers.String("b in git"), If: providers.Unconditional()}))
 	reads(t, s.p, "dir/b.bin", "b in git")
