@@ -6,6 +6,7 @@ import (
 	"errors"
 	"iter"
 	"slices"
+	"sync/atomic"
 
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/providers"
@@ -36,7 +37,8 @@ type set struct {
 	bring   []table.Link            // content that is to stay here has to come first
 
 	changes []providers.Change
-	bodies  []*planned // whose content goes with changes of the same index; nil: none
+	bodies  []*planned   // whose content goes with changes of the same index; nil: none
+	sent    atomic.Int64 // bodies that were read to their end
 }
 
 // planned is what a set does with one name. The exported fields are kept until

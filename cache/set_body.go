@@ -120,6 +120,7 @@ func (l *lazy) Read(b []byte) (int, error) {
 		l.p.parcel.close(l.s.e.v)
 		l.p.parcel = nil
 		l.r = strings.NewReader("")
+		l.s.e.goesOn(doesSend, int(l.s.sent.Add(1)), len(l.s.bodies))
 	}
 	return n, err
 }

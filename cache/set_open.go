@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/providers"
@@ -42,6 +43,10 @@ func (s *set) pending(op string) pendingSet { return pendingSet{op, s.order, s.u
 // pieceKey is where a piece of the names of an open set is.
 func pieceKey(i int) string { return fmt.Sprintf("%s%08x", keySetNames, i) }
 
+// breather is how long the lock is left alone between two pieces: who asks for a
+// directory takes it once for each entry, and would wait for a piece each time.
+const breather = time.Millisecond
+
 // inPieces has do called for some of the names after the other, while what goes on
 // is told.
 func (e *engine) inPieces(what string, names []*planned, do func(i int, piece []*planned) error) error {
@@ -52,6 +57,9 @@ func (e *engine) inPieces(what string, names []*planned, do func(i int, piece []
 		}
 		done += len(piece)
 		e.goesOn(what, done, len(names))
+		if done < len(names) {
+			_ = e.v.pause(e.v.ctx, breather) // what was begun is ended, also when the volume ends
+		}
 	}
 	return nil
 }
