@@ -506,7 +506,7 @@ func TestStatusSaysWhyWhileItTriesAgain(t *testing.T) {
 		t.Errorf("got %+v", s)
 	}
 	close(gate)
-	w.until(func() bool { return w.v.Status().Queued == 0 })
+	w.until(func() bool { s := w.v.Status(); return s.Queued+len(s.InFlight) == 0 })
 	if s := w.v.Status(); s.LastError != "" || s.Unreachable != 0 {
 		t.Errorf("afterwards: %+v", s)
 	}
