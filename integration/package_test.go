@@ -71,23 +71,29 @@ func newPackageStage(t *testing.T) *packageStage {
 	t.Helper()
 	w := harness.New(t, harness.Options{})
 	p := &packageStage{t: t, w: w, dir: w.Mkdir("over", 0o755), mnt: w.Mkdir("mnt", 0o755)}
-	mounted := func(source, dir, kind, data string) {
-		t.Helper()
-		checkErr(t, "mount "+dir, syscall.Mount(source, dir, kind, 0, data), nil)
-		t.Cleanup(func() { syscall.Unmount(dir, syscall.MNT_DETACH) })
-	}
-	mounted("none", p.dir, "tmpfs", "mode=755")
-	for i, dir := range []string{"/usr", "/etc", "/run", "/var/cache", "/var/lib", "/var/log"} {
-		upper, work := filepath.Join(p.dir, "upper"+itoa(i)), filepath.Join(p.dir, "work"+itoa(i))
-		checkErr(t, "mkdir", os.Mkdir(upper, 0o755), nil)
-		checkErr(t, "mkdir", os.Mkdir(work, 0o755), nil)
-		mounted("none", dir, "overlay", "lowerdir="+dir+",upperdir="+upper+",workdir="+work)
-	}
+	p.overlay("/usr", "/etc", "/run", "/var/cache", "/var/lib", "/var/log")
 	p.release()
 	p.run("", 0, "dpkg", "-i", p.one("first/*.deb"))
 	p.w.Workspace("@acme/notes", "watch")
 	p.w.MustRun("registry", "add", p.w.Path("ws-acme-notes"))
 	return p
+}
+
+// overlay keeps what is changed in directories of the machine in memory.
+func (p *packageStage) overlay(dirs ...string) {
+	p.t.Helper()
+	mounted := func(source, dir, kind, data string) {
+		p.t.Helper()
+		checkErr(p.t, "mount "+dir, syscall.Mount(source, dir, kind, 0, data), nil)
+		p.t.Cleanup(func() { syscall.Unmount(dir, syscall.MNT_DETACH) })
+	}
+	mounted("none", p.dir, "tmpfs", "mode=755")
+	for i, dir := range dirs {
+		upper, work := filepath.Join(p.dir, "upper"+itoa(i)), filepath.Join(p.dir, "work"+itoa(i))
+		checkErr(p.t, "mkdir", os.Mkdir(upper, 0o755), nil)
+		checkErr(p.t, "mkdir", os.Mkdir(work, 0o755), nil)
+		mounted("none", dir, "overlay", "lowerdir="+dir+",upperdir="+upper+",workdir="+work)
+	}
 }
 
 // release makes a release for this machine twice, which must be the same.

@@ -170,6 +170,15 @@ func shownSource(workspace string) (string, error) {
 	return absolute(workspace)
 }
 
+// forAutomounter reports whether mount(8) was called to mount what autofs(5) or an
+// automount unit of systemd waits for. Until that is there, the kernel stops every
+// process on its way to dir that is not in the automounter's process group; and so
+// again while the automounter has it unmounted. So the daemon must stay in it.
+func forAutomounter(dir string) bool {
+	var st unix.Statfs_t
+	return helperCommand(os.Args[0]) != "" && unix.Statfs(dir, &st) == nil && st.Type == unix.AUTOFS_SUPER_MAGIC
+}
+
 // checkOnly makes of mount a command that looks at its arguments.
 func checkOnly(commands []*cli.Command) []*cli.Command {
 	lookup(commands, "mount").Action = func(c *cli.Context) error {

@@ -28,8 +28,13 @@ var manualSections = []manualSection{
 		"Exit codes are those of mount(8): 1 for a wrong call, 2 when the system has no memory, processes or descriptors, 4 when the daemon died, " +
 		"8 for an interrupt, and 32 for everything else that EXIT STATUS names.\n" +
 		"\n" +
-		"`x-systemd.automount` in fstab mounts when somebody looks. autofs is not supported: it lets no process pass " +
-		"to a place that is being mounted but its own, and the daemon is none of them.", nil},
+		"`x-systemd.automount` in fstab, and a map of autofs, mount when somebody looks and unmount when nobody does:\n" +
+		"\n" +
+		"  ops -fstype=wsmount,allow_other :@acme/ops\n" +
+		"\n" +
+		"The daemon then stays in the process group of the automounter, for which the kernel mounts nothing: a workspace whose own files " +
+		"the same automounter has to mount is not found. After autofs has unmounted, the daemon goes on until everything is safe, and a look " +
+		"that finds it still sending two seconds later fails.", nil},
 	{"SANDBOXES AND RESTARTS", "" +
 		"A mount ends with its process: it cannot be handed on, not by systemd's descriptor store either, since the kernel asks for nodes that only that process knows. " +
 		"Programs in it get ENOTCONN then, and open their files anew once `wsmount mount WORKSPACE MOUNTPOINT`, the recovery, has mounted it again; unsaved changes are in the working copy.\n" +

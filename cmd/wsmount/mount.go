@@ -102,7 +102,11 @@ func mountAction(c *cli.Context) error {
 			return serveForeground(c, signals, d, already, err)
 		})
 	}
-	report, err := launch.Background(context.WithoutCancel(c.Context), os.Args[1:])
+	background := launch.Background
+	if forAutomounter(c.Args().Get(1)) {
+		background = launch.BackgroundInGroup
+	}
+	report, err := background(context.WithoutCancel(c.Context), os.Args[1:])
 	if err != nil {
 		return err
 	}

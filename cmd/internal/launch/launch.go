@@ -181,8 +181,20 @@ func (p *Process) send(r Report) (err error) {
 // its own, and waits for its report. The child's failure is the error here. A ctx that ends
 // kills it.
 func Background(ctx context.Context, args []string) (Report, error) {
-	return background(ctx, args, nil)
+	return background(ctx, args, nil, apart)
 }
+
+// BackgroundInGroup is Background for a child that stays in the process group of
+// this process, which is what an automounter knows its own by (autofs(5)).
+func BackgroundInGroup(ctx context.Context, args []string) (Report, error) {
+	return background(ctx, args, nil, inGroup)
+}
+
+// Where a child of background belongs.
+const (
+	apart   = true  // in a session of its own
+	inGroup = false // in the session and the process group of its parent
+)
 
 // Tied is Background for a child that serves this process: it learns by
 // Process.ParentGone that this process has ended, however that came, or has
@@ -193,7 +205,7 @@ func Tied(ctx context.Context, args []string) (report Report, tie io.Closer, err
 		return Report{}, nil, fmt.Errorf("launch: %w", err)
 	}
 	defer r.Close()
-	if report, err = background(ctx, args, r); err != nil {
+	if report, err = background(ctx, args, r, apart); err != nil {
 		w.Close()
 		return report, nil, err
 	}
@@ -201,7 +213,7 @@ func Tied(ctx context.Context, args []string) (report Report, tie io.Closer, err
 }
 
 // background passes the end of a pipe on to the child where it is not nil.
-func background(ctx context.Context, args []string, tie *os.File) (Report, error) {
+func background(ctx context.Context, args []string, tie *os.File, setsid bool) (Report, error) {
 	r, w, err := os.Pipe()
 	if err != nil {
 		return Report{}, fmt.Errorf("launch: %w", err)
@@ -221,7 +233,7 @@ func background(ctx context.Context, args []string, tie *os.File) (Report, error
 		cmd.Env = append(cmd.Env, tieVar+"=5")
 	}
 	cmd.Stderr = os.Stderr
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: setsid}
 	signals := make(chan os.Signal, 4) // from before there is a child that would be left alone
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	err = cmd.Start()
