@@ -1,6 +1,8 @@
 package cache
 
 import (
+	"time"
+
 	"github.com/wsmount/wsmount/cache/internal/table"
 )
 
@@ -26,6 +28,26 @@ func (v *Volume) beginEvicting() {
 	})
 	v.background(v.weighAll)
 	v.background(v.unloadLoop)
+	if v.state.share != nil {
+		v.background(v.shareLoop)
+	}
+}
+
+// shareEvery is how often a working copy tells others what it holds, and looks
+// what they do.
+const shareEvery = time.Second
+
+// shareLoop keeps what all working copies hold below Options.TotalSize.
+func (v *Volume) shareLoop() {
+	failed := false
+	for sleep(v.ctx, shareEvery) == nil {
+		err := v.state.share.Look(v.store.Weigh())
+		if err != nil && !failed {
+			v.o.Log.Warn("evict: what other working copies hold cannot be seen", "err", err)
+		}
+		failed = err != nil
+		v.store.Weigh() // by what they said now
+	}
 }
 
 // mayEvict notes that the content of an inode is not here any more, if it can

@@ -43,6 +43,13 @@ type Options struct {
 	// the disk has room for above its floor.
 	CacheSize int64
 
+	// TotalSize bounds the clean content of all open working copies that have the
+	// same TotalFile, in bytes; 0: it is not bounded. Who holds most gives most. As
+	// each looks once a second what the others hold, and content that is open stays,
+	// they may be above it by what they open and fetch meanwhile.
+	TotalSize int64
+	TotalFile string
+
 	// Fetches bounds the bytes that are fetched at once. The working copies of one
 	// mount share it; nil: one of its own.
 	Fetches *FetchBudget

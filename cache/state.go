@@ -10,6 +10,7 @@ import (
 	"syscall"
 
 	"github.com/wsmount/wsmount/cache/internal/content"
+	"github.com/wsmount/wsmount/cache/internal/quota"
 	"github.com/wsmount/wsmount/cache/internal/table"
 )
 
@@ -27,6 +28,7 @@ type stateDir struct {
 	lock    *os.File
 	table   *table.Table
 	content *content.Store
+	share   *quota.Share // nil: what all hold is not bounded
 }
 
 func openState(o Options) (s *stateDir, err error) {
@@ -48,8 +50,31 @@ func openState(o Options) (s *stateDir, err error) {
 	if err := s.openTable(table.Options{Log: o.Log, Strict: o.strict, BootID: o.boot, FS: o.names}); err != nil {
 		return s, err
 	}
-	s.content, err = content.Open(o.StateDir, content.Options{Limit: o.CacheSize, Budget: o.Fetches, Log: o.Log, Now: o.Now})
+	if err := s.takeShare(o); err != nil {
+		return s, err
+	}
+	s.content, err = content.Open(o.StateDir, content.Options{Limit: o.CacheSize, Mine: s.mine, Budget: o.Fetches, Log: o.Log, Now: o.Now})
 	return s, err
+}
+
+// takeShare takes a part of what all working copies may hold, where that is bounded.
+func (s *stateDir) takeShare(o Options) (err error) {
+	if o.TotalSize == 0 {
+		return nil
+	}
+	if err = os.MkdirAll(filepath.Dir(o.TotalFile), 0o700); err == nil {
+		s.share, err = quota.Open(o.TotalFile, quota.Options{Total: o.TotalSize, Now: o.Now})
+	}
+	return err
+}
+
+// mine is how many of so many bytes of clean content may stay beside what other
+// working copies hold.
+func (s *stateDir) mine(clean int64) int64 {
+	if s.share == nil {
+		return clean
+	}
+	return s.share.Mine(clean)
 }
 
 // openTable opens the table. A new one has no content beside it.
@@ -95,6 +120,9 @@ func (s *stateDir) close() error {
 	var errs []error
 	if s.content != nil {
 		errs = append(errs, s.content.Close())
+	}
+	if s.share != nil {
+		errs = append(errs, s.share.Close())
 	}
 	if s.table != nil {
 		errs = append(errs, s.table.Close())

@@ -105,7 +105,7 @@ func (k *known) drop(ino uint64) {
 func (s *Store) Clean(ino uint64, size int64, clean bool) {
 	s.mu.Lock()
 	s.known.set(ino, size, clean)
-	over := s.o.Limit > 0 && s.known.clean > s.o.Limit
+	over := s.over()
 	s.mu.Unlock()
 	if over {
 		s.kick()
@@ -223,7 +223,24 @@ func (s *Store) InUse(ino uint64) bool {
 func (s *Store) overLimit() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.o.Limit > 0 && s.known.clean > s.o.Limit
+	return s.over()
+}
+
+// over reports whether there is more clean content than may stay. mu is held.
+func (s *Store) over() bool {
+	return s.o.Limit > 0 && s.known.clean > s.o.Limit || s.o.Mine != nil && s.known.clean > s.o.Mine(s.known.clean)
+}
+
+// Weigh begins an eviction if there is more clean content than may stay, because
+// Options.Mine says less than before. It returns how much there is.
+func (s *Store) Weigh() (clean int64) {
+	s.mu.Lock()
+	clean, over := s.known.clean, s.over()
+	s.mu.Unlock()
+	if over {
+		s.kick()
+	}
+	return clean
 }
 
 // evictOne gives up one file, and says how many bytes that freed.

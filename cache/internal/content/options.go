@@ -40,6 +40,10 @@ type Options struct {
 	// the disk has room for.
 	Limit int64
 
+	// Mine is asked how many of so many bytes of clean content may stay, beside what
+	// other stores hold; nil: all. It must not call the store.
+	Mine func(clean int64) int64
+
 	// Floor is how many free bytes of the disk content may not use. 0 means
 	// 256 MiB, or 2 percent of a disk for which that is less; negative none.
 	Floor int64

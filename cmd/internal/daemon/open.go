@@ -39,6 +39,7 @@ type Env struct {
 type CopyOptions struct {
 	WriteBack bool         // closes of a canonical store return early, where the host grants it
 	CacheSize int64        // bytes of clean content; 0: what the disk has room for
+	TotalSize int64        // of all mounts of the state directory; 0: likewise
 	Owner     *cache.Owner // of entries of unknown owner; nil: this process
 	MapIDs    bool         // owners come from the store and go there
 	Umask     uint32       // for entries without a mode
@@ -52,6 +53,10 @@ type CopyOptions struct {
 	// it too.
 	Secrets *cache.Secrets
 }
+
+// totalName is the file in the shared directory in which mounts say how much clean
+// content they have.
+const totalName = "clean"
 
 // opens makes the volume of a resolved workspace.
 type opens func(ctx context.Context, r *host.Resolved, e Env) (fs.Volume, error)
@@ -186,7 +191,7 @@ func openCached(ctx context.Context, r *host.Resolved, e Env) (fs.Volume, error)
 	w.provider = w.name
 	o := cache.Options{StateDir: filepath.Join(e.StateDir, state.CopyName), Provider: name, Policy: policyOf(r, e.Copy.WriteBack),
 		ReadOnly: r.ReadOnly.On() || e.ReadOnly, Owner: e.Copy.Owner, MapIDs: e.Copy.MapIDs, Umask: e.Copy.Umask,
-		CacheSize: e.Copy.CacheSize, Patience: e.Copy.Patience, Fetches: e.Copy.Fetches, Log: e.Log, Now: e.Now, Pulled: e.Pulled, ListRoot: true,
+		CacheSize: e.Copy.CacheSize, TotalSize: e.Copy.TotalSize, TotalFile: filepath.Join(e.SharedDir, totalName), Patience: e.Copy.Patience, Fetches: e.Copy.Fetches, Log: e.Log, Now: e.Now, Pulled: e.Pulled, ListRoot: true,
 		Guard: cache.Guard{Secrets: e.Copy.Secrets}}
 	if r.Location.Service == host.ServiceGit {
 		o.IgnoreFile = ".gitignore"

@@ -1,0 +1,161 @@
+// Package quota lets working copies of many processes keep to one bound together.
+//
+// It knows a file in which each has a slot, and says how many bytes it holds and
+// when it last said so. Nobody asks another for anything: each reads what all say,
+// and works out how much of it is its own to keep. Who holds most gives most: all
+// keep what is below one level, at which they have just the bound together.
+//
+// It promises that a process which was killed, or hangs, does not count for longer
+// than a few seconds, that its slot is taken again, and that all come to the same
+// level from the same file. What it knows of others is as old as the last Look, so
+// together they may be above the bound by what they took since.
+//
+//	share, err := quota.Open(filepath.Join(dir, "clean"), quota.Options{Total: 20 << 30})
+//	defer share.Close()
+//	err = share.Look(own) // every second
+//	giveUp := own - share.Mine(own)
+package quota
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Options of a [Share]. Total is required.
+type Options struct {
+	Total int64            // bytes that all may hold together
+	Now   func() time.Time // nil: time.Now
+}
+
+// A Share is one working copy's part. Its methods may be called at once.
+type Share struct {
+	o    Options
+	file *os.File
+	slot int64
+
+	mu     sync.Mutex // guards what follows
+	others []int64    // what each of them holds
+	sum    int64      // of others
+}
+
+const (
+	slotSize = 16 // bytes held, and seconds since 1970
+	maxSlots = 1 << 16
+
+	// silence is how old the word of another may be before it does not count.
+	silence = 15 * time.Second
+)
+
+// Open takes a slot in a file, which is made, 0600, if it is missing.
+func Open(name string, o Options) (*Share, error) {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("quota: %w", err)
+	}
+	s := &Share{o: o, file: f}
+	if err := errors.Join(s.take(), s.Look(0)); err != nil {
+		f.Close()
+		return nil, fmt.Errorf("quota: %s: %w", name, err)
+	}
+	return s, nil
+}
+
+// take locks the first slot that is free. The lock ends with the descriptor,
+// however that comes about.
+func (s *Share) take() error {
+	for s.slot = range int64(maxSlots) {
+		err := unix.FcntlFlock(s.file.Fd(), unix.F_OFD_SETLK,
+			&unix.Flock_t{Type: unix.F_WRLCK, Whence: io.SeekStart, Start: s.slot * slotSize, Len: slotSize})
+		if err != unix.EAGAIN && err != unix.EACCES {
+			return err
+		}
+	}
+	return errors.New("every slot is taken")
+}
+
+// Look says how many bytes this working copy holds, and reads what the others say.
+func (s *Share) Look(own int64) error {
+	now := s.o.Now()
+	if err := s.say(own, now.Unix()); err != nil {
+		return err
+	}
+	all := make([]byte, slotSize*maxSlots/64)
+	var others []int64
+	var sum int64
+	for at := int64(0); ; {
+		n, err := s.file.ReadAt(all, at)
+		for i := 0; i+slotSize <= n; i += slotSize {
+			held, said := decode(all[i:])
+			age := now.Sub(time.Unix(said, 0))
+			if at+int64(i) == s.slot*slotSize || held <= 0 || age > silence || age < -silence {
+				continue
+			}
+			others, sum = append(others, held), sum+held
+		}
+		at += int64(n)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return fmt.Errorf("quota: %w", err)
+		}
+	}
+	slices.Sort(others)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.others, s.sum = others, sum
+	return nil
+}
+
+func (s *Share) say(held, at int64) error {
+	var b [slotSize]byte
+	binary.LittleEndian.PutUint64(b[:], uint64(held))
+	binary.LittleEndian.PutUint64(b[8:], uint64(at))
+	if _, err := s.file.WriteAt(b[:], s.slot*slotSize); err != nil {
+		return fmt.Errorf("quota: %w", err)
+	}
+	return nil
+}
+
+func decode(b []byte) (held, at int64) {
+	return int64(binary.LittleEndian.Uint64(b)), int64(binary.LittleEndian.Uint64(b[8:]))
+}
+
+// Mine is how many of so many bytes this working copy may keep: all of them while
+// there is room for all, else what is below the level.
+func (s *Share) Mine(own int64) int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if own <= 0 || own+s.sum <= s.o.Total {
+		return own
+	}
+	left := s.o.Total
+	for i, held := range s.others {
+		level := left / int64(len(s.others)-i+1)
+		if held >= level { // and so do all after it
+			return min(own, level)
+		}
+		if own <= held {
+			return own // it is below the level, as that one is
+		}
+		left -= held
+	}
+	return min(own, max(left, 0))
+}
+
+// Close gives the slot up. What was held does not count any more.
+func (s *Share) Close() error {
+	err := s.say(0, 0)
+	return errors.Join(err, s.file.Close())
+}
