@@ -30,6 +30,7 @@ func fake(t *testing.T, files map[string]string) system {
 
 func TestMachine(t *testing.T) {
 	const watches, clone = "/proc/sys/fs/inotify/max_user_watches", "/proc/sys/kernel/unprivileged_userns_clone"
+	const instances = "/proc/sys/fs/inotify/max_user_instances"
 	tests := []struct {
 		name   string
 		files  map[string]string
@@ -59,6 +60,9 @@ func TestMachine(t *testing.T) {
 		{"watches", map[string]string{watches: "524288\n"}, nil, system.watches, OK, "524288"},
 		{"few watches", map[string]string{watches: "8192\n"}, nil, system.watches, Note, "8192"},
 		{"no inotify", nil, nil, system.watches, Note, "not there"},
+		{"instances", map[string]string{instances: "128\n"}, nil, system.instances, OK, "128"},
+		{"few instances", map[string]string{instances: "16\n"}, nil, system.instances, Note, "16"},
+		{"no instances", nil, nil, system.instances, Note, "not there"},
 		{"namespaces", map[string]string{"/proc/sys/user/max_user_namespaces": "100\n"}, nil, system.namespaces, OK, "available"},
 		{"no namespaces", map[string]string{"/proc/sys/user/max_user_namespaces": "0\n"}, nil, system.namespaces, Note, "off"},
 		{"restricted namespaces", map[string]string{"/proc/sys/user/max_user_namespaces": "9\n", clone: "0\n"}, nil, system.namespaces, Note, clone},

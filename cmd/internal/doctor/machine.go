@@ -39,7 +39,7 @@ func thisSystem() system {
 func Machine() []Check { return thisSystem().checks() }
 
 func (s system) checks() []Check {
-	out := []Check{s.device(), s.fusermount(), s.kernel(), s.passthrough(), s.allowOther(), s.openFiles(), s.watches(), s.namespaces(), clock()}
+	out := []Check{s.device(), s.fusermount(), s.kernel(), s.passthrough(), s.allowOther(), s.openFiles(), s.watches(), s.instances(), s.namespaces(), clock()}
 	return append(out, ok("providers", "can mount %s", strings.Join(daemon.MountableProviders(), ", ")))
 }
 
@@ -137,6 +137,20 @@ func (s system) watches() Check {
 		return note("watches", "raise it: `sysctl fs.inotify.max_user_watches=524288`", "at most %d directories are watched; in others changes are seen within a second", n)
 	}
 	return ok("watches", "up to %d directories are watched for changes by others", n)
+}
+
+// enoughInstances is what the kernel gives; each mount of a local workspace takes one.
+const enoughInstances = 128
+
+func (s system) instances() Check {
+	n, err := s.number("/proc/sys/fs/inotify/max_user_instances")
+	switch {
+	case err != nil:
+		return note("instances", "changes by others are seen within a second instead of at once", "inotify is not there: %v", err)
+	case n < enoughInstances:
+		return note("instances", "raise it: `sysctl fs.inotify.max_user_instances=1024`", "at most %d local workspaces of one user are watched at once; in others changes are seen within a second", n)
+	}
+	return ok("instances", "up to %d local workspaces of one user are watched at once (fs.inotify.max_user_instances)", n)
 }
 
 func (s system) namespaces() Check {

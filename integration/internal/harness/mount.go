@@ -34,7 +34,7 @@ type Status struct {
 		Name, At, Provider, Mode, Path, Unavailable string
 		ReadOnly                                    string
 		Refused                                     int
-		Watch                                       struct{ State string }
+		Watch                                       struct{ State, Reason string }
 		IOMode                                      string
 		HeldBack, Conflicts                         int
 		Unsaved                                     struct {
