@@ -47,8 +47,13 @@ type Options struct {
 	// same TotalFile, in bytes; 0: it is not bounded. Who holds most gives most. As
 	// each looks once a second what the others hold, and content that is open stays,
 	// they may be above it by what they open and fetch meanwhile.
+	// The file's directory must be there.
 	TotalSize int64
 	TotalFile string
+
+	// BallastFile is a file, in a directory that is there and on the disk of StateDir, that working copies give up
+	// together when that is full; "": each has its own, of 64 MiB.
+	BallastFile string
 
 	// Fetches bounds the bytes that are fetched at once. The working copies of one
 	// mount share it; nil: one of its own.

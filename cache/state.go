@@ -53,7 +53,7 @@ func openState(o Options) (s *stateDir, err error) {
 	if err := s.takeShare(o); err != nil {
 		return s, err
 	}
-	s.content, err = content.Open(o.StateDir, content.Options{Limit: o.CacheSize, Mine: s.mine, Budget: o.Fetches, Log: o.Log, Now: o.Now})
+	s.content, err = content.Open(o.StateDir, content.Options{Limit: o.CacheSize, Mine: s.mine, BallastFile: o.BallastFile, Budget: o.Fetches, Log: o.Log, Now: o.Now})
 	return s, err
 }
 
@@ -62,9 +62,7 @@ func (s *stateDir) takeShare(o Options) (err error) {
 	if o.TotalSize == 0 {
 		return nil
 	}
-	if err = os.MkdirAll(filepath.Dir(o.TotalFile), 0o700); err == nil {
-		s.share, err = quota.Open(o.TotalFile, quota.Options{Total: o.TotalSize, Now: o.Now})
-	}
+	s.share, err = quota.Open(o.TotalFile, quota.Options{Total: o.TotalSize, Now: o.Now})
 	return err
 }
 

@@ -62,7 +62,7 @@
 //	part/<number>     content that has no name yet; emptied by Open
 //	history/xx/<id>   content that was kept
 //	verified/xx       how clean content looked when its bytes were known to be right
-//	ballast
+//	ballast           unless Options.BallastFile is another
 //
 // The path of a file is an extended attribute of its content. It is written a
 // second after the file was released, if it is still there then: at once, it

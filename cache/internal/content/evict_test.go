@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"sync"
 	"testing"
 
@@ -287,6 +288,49 @@ func TestFullDisk(t *testing.T) {
 	got := make([]byte, 256<<10)
 	if _, err := f.ReadAt(t.Context(), got, 0); err != nil || !bytes.Equal(got, buf) {
 		t.Errorf("the content is not what was written: %v", err)
+	}
+}
+
+// Stores of one disk have one ballast, and none of them takes what another gave up.
+func TestSharedBallast(t *testing.T) {
+	disk := t.TempDir()
+	if err := unix.Mount("none", disk, "tmpfs", 0, "size=16m"); err != nil {
+		t.Skip("needs to mount a disk: ", err)
+	}
+	defer unix.Unmount(disk, 0)
+	var stores []*Store
+	for i := range 4 {
+		dir := filepath.Join(disk, strconv.Itoa(i))
+		must(t, os.Mkdir(dir, 0o700))
+		must(t, os.WriteFile(filepath.Join(dir, "ballast"), make([]byte, 2<<20), 0o600)) // as there was before
+		stores = append(stores, openStore(t, dir, Options{Floor: 1 << 20, Ballast: 2 << 20, BallastFile: filepath.Join(disk, "ballast")}))
+		defer stores[i].Close()
+	}
+	free := stores[0].available
+	if got := free(); got < 13<<20 || got > 14<<20 {
+		t.Fatalf("%d bytes free beside one ballast", got)
+	}
+	other := filepath.Join(disk, "other")
+	_ = os.WriteFile(other, make([]byte, 16<<20), 0o600)
+	for i, s := range stores {
+		wantErr(t, s.Room(1), unix.ENOSPC)
+		if got := free(); got < 2<<20 {
+			t.Errorf("after store %d looked %d bytes are free, want the ballast of %d", i, got, 2<<20)
+		}
+		if s.Relieve() {
+			t.Errorf("store %d gave up what another had given up", i)
+		}
+	}
+	must(t, os.Remove(other))
+	for _, s := range stores {
+		must(t, s.Room(1))
+	}
+	if got := free(); got < 13<<20 || got > 14<<20 {
+		t.Errorf("%d bytes free once there is one ballast again", got)
+	}
+	_ = os.WriteFile(other, make([]byte, 16<<20), 0o600)
+	if !stores[3].Relieve() || stores[0].Relieve() {
+		t.Error("the one ballast was not given up once")
 	}
 }
 

@@ -54,6 +54,10 @@ type Options struct {
 	// for which that is less; negative none.
 	Ballast int64
 
+	// BallastFile is the ballast, which the stores of one disk may share: each sees
+	// when another gave it up; "": the store has one of its own.
+	BallastFile string
+
 	// Block is the unit of presence, a power of two. 0 means 128 KiB, as much as
 	// the kernel asks for at first, but a file of up to 1 MiB is one block. Large
 	// files have larger ones, so that none has more than 65536.

@@ -1,6 +1,7 @@
 package content
 
 import (
+	"cmp"
 	"errors"
 	"path/filepath"
 	"sync"
@@ -35,7 +36,7 @@ const (
 func (s *Store) openRoom() {
 	r := &s.room
 	r.floor, r.ballast = s.o.Floor, s.o.Ballast
-	r.path = filepath.Join(s.dir, "ballast")
+	r.path = cmp.Or(s.o.BallastFile, filepath.Join(s.dir, "ballast"))
 	st, err := s.Statfs()
 	total := int64(st.Blocks) * blockSize(&st)
 	if err != nil {
@@ -50,14 +51,19 @@ func (s *Store) openRoom() {
 	r.floor, r.ballast = max(r.floor, 0), max(r.ballast, 0)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	var bst unix.Stat_t
-	if unix.Lstat(r.path, &bst) == nil {
-		r.have = r.ballast > 0 && bst.Size == r.ballast && bst.Blocks*512 >= r.ballast
-		if !r.have { // of another size, or half made
-			_ = unix.Unlink(r.path)
-		}
+	if r.have = r.there(); !r.have { // of another size, or half made
+		_ = unix.Unlink(r.path)
+	}
+	if s.o.BallastFile != "" { // what it had of its own before
+		_ = unix.Unlink(filepath.Join(s.dir, "ballast"))
 	}
 	s.rebuild(s.available())
+}
+
+// there reports whether the ballast is, whoever made it.
+func (r *room) there() bool {
+	var st unix.Stat_t
+	return r.ballast > 0 && unix.Lstat(r.path, &st) == nil && st.Size == r.ballast && st.Blocks*512 >= r.ballast
 }
 
 func blockSize(st *unix.Statfs_t) int64 {
@@ -103,6 +109,7 @@ func (s *Store) look(n int64) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	free := s.available()
+	r.have = r.there() // another store may have given it up, or made it
 	if s.rebuild(free) {
 		free = s.available()
 	}
@@ -142,6 +149,7 @@ func (s *Store) Relieve() bool {
 	s.room.mu.Lock()
 	defer s.room.mu.Unlock()
 	s.room.until.Store(0)
+	s.room.have = s.room.there()
 	return s.relieve()
 }
 

@@ -232,6 +232,7 @@ func (d *Daemon) openPart(ctx context.Context, p *part) error {
 	if p.Cached {
 		e.StateDir, err = d.stateOf(p)
 		e.SharedDir = state.Shared(d.tree.StateRoot)
+		err = errors.Join(err, os.MkdirAll(e.SharedDir, 0o700))
 	}
 	if err == nil {
 		p.volume, err = p.Open(ctx, e)

@@ -54,9 +54,11 @@ type CopyOptions struct {
 	Secrets *cache.Secrets
 }
 
-// totalName is the file in the shared directory in which mounts say how much clean
-// content they have.
-const totalName = "clean"
+// Names in the shared directory.
+const (
+	totalName   = "clean"   // in which mounts say how much clean content they have
+	ballastName = "ballast" // what is given up on a full disk
+)
 
 // opens makes the volume of a resolved workspace.
 type opens func(ctx context.Context, r *host.Resolved, e Env) (fs.Volume, error)
@@ -191,7 +193,8 @@ func openCached(ctx context.Context, r *host.Resolved, e Env) (fs.Volume, error)
 	w.provider = w.name
 	o := cache.Options{StateDir: filepath.Join(e.StateDir, state.CopyName), Provider: name, Policy: policyOf(r, e.Copy.WriteBack),
 		ReadOnly: r.ReadOnly.On() || e.ReadOnly, Owner: e.Copy.Owner, MapIDs: e.Copy.MapIDs, Umask: e.Copy.Umask,
-		CacheSize: e.Copy.CacheSize, TotalSize: e.Copy.TotalSize, TotalFile: filepath.Join(e.SharedDir, totalName), Patience: e.Copy.Patience, Fetches: e.Copy.Fetches, Log: e.Log, Now: e.Now, Pulled: e.Pulled, ListRoot: true,
+		CacheSize: e.Copy.CacheSize, TotalSize: e.Copy.TotalSize, TotalFile: filepath.Join(e.SharedDir, totalName), BallastFile: filepath.Join(e.SharedDir, ballastName),
+		Patience: e.Copy.Patience, Fetches: e.Copy.Fetches, Log: e.Log, Now: e.Now, Pulled: e.Pulled, ListRoot: true,
 		Guard: cache.Guard{Secrets: e.Copy.Secrets}}
 	if r.Location.Service == host.ServiceGit {
 		o.IgnoreFile = ".gitignore"
