@@ -436,6 +436,8 @@ func TestPatient(t *testing.T) {
 				return b.beat(asked)
 			})
 			defer cancel()
+			below, end := context.WithCancel(ctx) // as whoever is called makes one
+			defer end()
 			for n := 0; n < 20 && ctx.Err() == nil; n++ {
 				select {
 				case <-again:
@@ -444,6 +446,13 @@ func TestPatient(t *testing.T) {
 			}
 			if b.ends != (ctx.Err() != nil) || b.ends && !errors.Is(ctx.Err(), context.DeadlineExceeded) {
 				t.Errorf("it ended with %v", ctx.Err())
+			}
+			if !b.ends {
+				return
+			}
+			<-below.Done()
+			if below.Err() != context.DeadlineExceeded || context.Cause(below) != context.DeadlineExceeded { //nolint:errorlint // as others compare it
+				t.Errorf("what is below ended with %v, because of %v", below.Err(), context.Cause(below))
 			}
 		})
 	}

@@ -2,8 +2,8 @@ package control
 
 import (
 	"context"
+	"errors"
 	"net/http"
-	"sync/atomic"
 	"time"
 )
 
@@ -18,10 +18,11 @@ const beatEvery = 250 * time.Millisecond
 // patient is a context that ends, as one with a deadline does, when beat has not
 // changed for so long. beat may take its time, and ok is false when it cannot say.
 func patient(ctx context.Context, limit time.Duration, beat func(ctx context.Context) (n uint64, ok bool)) (context.Context, context.CancelFunc) {
-	inner, cancel := context.WithCancel(ctx)
-	p := &patience{Context: inner}
-	over := time.AfterFunc(limit, func() { p.over.Store(true); cancel() })
+	inner, cancel := context.WithCancelCause(ctx)
+	p := &patience{Context: inner, done: make(chan struct{})}
+	over := time.AfterFunc(limit, func() { cancel(context.DeadlineExceeded) })
 	go func() {
+		defer close(p.done)
 		tick := time.NewTicker(min(beatEvery, max(limit/8, time.Millisecond)))
 		defer tick.Stop()
 		last, known := beat(inner)
@@ -40,22 +41,30 @@ func patient(ctx context.Context, limit time.Duration, beat func(ctx context.Con
 			}
 		}
 	}()
-	return p, func() { over.Stop(); cancel() }
+	return p, func() { over.Stop(); cancel(nil) }
 }
 
-// patience is what patient makes.
+// patience is what patient makes. Its channel is its own, so that the contexts that
+// are made of it end with its error too, and not with that of the one below.
 type patience struct {
 	context.Context
-	over atomic.Bool
+	done chan struct{}
 }
+
+// Done implements context.Context.
+func (p *patience) Done() <-chan struct{} { return p.done }
 
 // Err implements context.Context.
 func (p *patience) Err() error {
-	err := p.Context.Err()
-	if err != nil && p.over.Load() {
+	select {
+	case <-p.done:
+	default:
+		return nil
+	}
+	if errors.Is(context.Cause(p.Context), context.DeadlineExceeded) {
 		return context.DeadlineExceeded
 	}
-	return err
+	return p.Context.Err()
 }
 
 // patient is for a call that may wait so many seconds for something to move.
