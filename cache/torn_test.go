@@ -65,52 +65,54 @@ func (w *scene) torn(name string) (gone int) {
 // What was written into a file whose rest others took away before it came here is
 // kept under a name of its own, whatever the policy, and nothing waits for ever.
 func TestTorn(t *testing.T) {
-	for _, policy := range []Conflict{SplitConflicts, LastWriterWins, Abort} {
-		for _, sets := range []bool{false, true} {
-			for _, verb := range []string{"replace", "delete"} {
-				for _, name := range []string{"f", "new", "old"} { // where the file is by then
-					for _, seen := range []bool{false, true} { // by a pull, before it is sent
-						t.Run(fmt.Sprint(policy, sets, verb, name, seen), func(t *testing.T) {
-							w := newScene(t, holding("f", tornBase, "g", "x", "old", "another"), held(policy), func(_ *world, o *Options) { o.Policy.Atomic = sets })
-							o := w.open("f", syscall.O_RDWR)
-							w.write(o, tornOurs, tornAt)
-							if n := w.inode(w.walk("f")); n.State != table.Partial {
-								t.Fatalf("of what was opened to write in the middle, %v is here", n.State)
-							}
-							if name != "f" {
-								w.ok(w.rename("f", name))
-							}
-							w.takes("f", verb)
-							w.ok(w.shut(o))
-							if seen {
-								w.pull()
-							}
-							for range 2 { // the copy may go with the second
-								if r := w.commit(); len(r.HeldBack) != 0 {
-									t.Fatalf("held back: %+v", r.HeldBack)
-								}
-							}
-							w.torn(name)
-							if s := w.v.Status(); s.Queued != 0 || s.Retrying != 0 || len(s.Problems) == 0 {
-								t.Errorf("status %+v", s)
-							}
-							want := map[string]string{"g": "x", "old": "another"}
-							if verb == "replace" {
-								want["f"] = "theirs"
-							}
-							for _, path := range []string{"f", "g", "new", "old"} {
-								content, there := want[path]
-								if there && w.get(path) != content || !there && slices.Contains(w.names(""), path) {
-									t.Errorf("%s is %q", path, w.get(path))
-								}
-							}
-							listed := listBackend(w.p)
+	type kind struct {
+		policy Conflict
+		sets   bool
+	}
+	for _, k := range []kind{{SplitConflicts, false}, {SplitConflicts, true}, {LastWriterWins, false}, {Abort, true}} {
+		for _, verb := range []string{"replace", "delete"} {
+			for _, name := range []string{"f", "new", "old"} { // where the file is by then
+				for _, seen := range []bool{false, true} { // by a pull, before it is sent
+					t.Run(fmt.Sprint(k, verb, name, seen), func(t *testing.T) {
+						w := newScene(t, holding("f", tornBase, "g", "x", "old", "another"), held(k.policy), func(_ *world, o *Options) { o.Policy.Atomic = k.sets })
+						o := w.open("f", syscall.O_RDWR)
+						w.write(o, tornOurs, tornAt)
+						if n := w.inode(w.walk("f")); n.State != table.Partial {
+							t.Fatalf("of what was opened to write in the middle, %v is here", n.State)
+						}
+						if name != "f" {
+							w.ok(w.rename("f", name))
+						}
+						w.takes("f", verb)
+						w.ok(w.shut(o))
+						if seen {
 							w.pull()
-							if got := listBackend(w.p); !slices.Equal(got, listed) || len(got) != len(w.names("")) {
-								t.Errorf("the backend has %d names, here are %q", len(got), w.names(""))
+						}
+						for range 2 { // the copy may go with the second
+							if r := w.commit(); len(r.HeldBack) != 0 {
+								t.Fatalf("held back: %+v", r.HeldBack)
 							}
-						})
-					}
+						}
+						w.torn(name)
+						if s := w.v.Status(); s.Queued != 0 || s.Retrying != 0 || len(s.Problems) == 0 {
+							t.Errorf("status %+v", s)
+						}
+						want := map[string]string{"g": "x", "old": "another"}
+						if verb == "replace" {
+							want["f"] = "theirs"
+						}
+						for _, path := range []string{"f", "g", "new", "old"} {
+							content, there := want[path]
+							if there && w.get(path) != content || !there && slices.Contains(w.names(""), path) {
+								t.Errorf("%s is %q", path, w.get(path))
+							}
+						}
+						listed := listBackend(w.p)
+						w.pull()
+						if got := listBackend(w.p); !slices.Equal(got, listed) || len(got) != len(w.names("")) {
+							t.Errorf("the backend has %d names, here are %q", len(got), w.names(""))
+						}
+					})
 				}
 			}
 		}
