@@ -451,7 +451,7 @@ func TestPatient(t *testing.T) {
 				return
 			}
 			<-below.Done()
-			if below.Err() != context.DeadlineExceeded || context.Cause(below) != context.DeadlineExceeded { //nolint:errorlint // as others compare it
+			if below.Err() != context.DeadlineExceeded || context.Cause(below) != context.DeadlineExceeded {
 				t.Errorf("what is below ended with %v, because of %v", below.Err(), context.Cause(below))
 			}
 		})
