@@ -17,12 +17,12 @@ run_needs   := fusermount3:fuse3
 test_needs  := $(run_needs) git:git git-lfs:git-lfs gcc:gcc /usr/include/stdlib.h:libc6-dev sqlite3:sqlite3 rsync:rsync \
 	rg:ripgrep bwrap:bubblewrap getfattr:attr getfacl:acl mkfs.ext4:e2fsprogs losetup:mount \
 	npm:npm tar:tar find:findutils strace:strace s3fs:s3fs rclone:rclone sshd:openssh-server man:man-db mandoc:mandoc \
-	zsh:zsh fish:fish
+	zsh:zsh fish:fish podman:podman crun:crun
 
 release_needs := $(build_needs) gzip:gzip tar:tar
 
-# Everything but the black-box tests.
-units = $$($(GO) list ./... | grep -v '/integration')
+# Everything but the black-box tests. What takes longest begins first.
+units = ./cache ./providers/s3 ./providers/git ./cmd/wsmount $$($(GO) list ./... | grep -v '/integration')
 
 .PHONY: help quickstart build install release test check lint fuzz bench model clean
 
@@ -47,23 +47,24 @@ release: bin/nfpm ## make packages and archives in bin/release; VERSION= and ARC
 	rm -rf bin/release
 	GO=$(GO) integration/tools/release.sh $(VERSION) bin/release $(ARCHES)
 
-test: lint bin/minio bin/versitygw bin/toxiproxy-server bin/nfpm ## install what the tests need, and run all of them
+test: lint bin/minio bin/versitygw bin/toxiproxy-server bin/nfpm bin/gitea bin/github-api.json ## install what the tests need, and run all of them
 	@$(need) $(test_needs)
 	integration/tools/users-may-mount.sh
+	export GOGC=400 GOMEMLIMIT=4GiB # there is memory, and with the race detector it is dear to collect garbage
+	export GORACE=atexit_sleep_ms=0 # or each process that ends sleeps for a second
 	echo '== packages, with the race detector'
-	$(GO) test -race -count=1 -timeout 15m $(units)
+	$(GO) test -race -vet=off -count=1 -timeout 40m -p 4 $(units) # they wait for the disk as much as they compute
 	echo '== the front again, on one processor'
-	GOMAXPROCS=1 $(GO) test -race -count=1 -timeout 15m ./fs/...
+	GOMAXPROCS=1 $(GO) test -race -vet=off -count=1 -timeout 15m ./fs/...
 	echo '== the built program, mounted'
-	$(GO) test -race -count=1 -timeout 25m -p 1 ./integration/...
+	$(GO) test -race -vet=off -count=1 -timeout 60m -p 1 -parallel 3 ./integration/... # they wait as well
 
 check: ## exactly what CI runs: make test, where nothing may be skipped
 	@.ci/run
 
-lint: bin/golangci-lint ## gofmt, go vet and the linters of .golangci.yml
+lint: bin/golangci-lint ## gofmt and the linters of .golangci.yml, go vet's among them
 	@unformatted=$$(gofmt -l .)
 	[ -z "$$unformatted" ] || { echo "not formatted by gofmt:" $$unformatted >&2; exit 1; }
-	$(GO) vet ./...
 	bin/golangci-lint run ./...
 
 fuzz: ## run every fuzzer for FUZZTIME (60s)
@@ -75,7 +76,7 @@ fuzz: ## run every fuzzer for FUZZTIME (60s)
 	done
 
 bench: build bin/loopback bin/minio ## compare with ext4, go-fuse's loopback, mounts of buckets and git; BENCH='-run NAME -rounds N ...'
-	@$(need) $(run_needs) git:git tar:tar sqlite3:sqlite3
+	@$(need) $(run_needs) git:git tar:tar sqlite3:sqlite3 bwrap:bubblewrap
 	integration/tools/users-may-mount.sh
 	$(GO) build -o bin/bench ./integration/bench
 	bin/bench -wsmount bin/wsmount -loopback bin/loopback $(BENCH)
@@ -92,6 +93,8 @@ bench: build bin/loopback bin/minio ## compare with ext4, go-fuse's loopback, mo
 
 model: ## the model and crash tests for hours rather than minutes
 	@export WSMOUNT_MODEL_OPS=$${WSMOUNT_MODEL_OPS:-1000000}
+	$(GO) test -count=1 -timeout 2h ./cache/...
+	$(GO) test -count=1 -timeout 12h -run 'Model|Random|Converge' ./cache -rapid.checks 1000
 	$(GO) test -count=1 -timeout 12h -v ./integration/model/...
 	$(GO) test -count=1 -timeout 24h -v -run Model ./integration
 	$(GO) test -count=1 -timeout 2h -v ./integration/crash -kills 200 -cuts 100
@@ -110,6 +113,27 @@ bin/nfpm: integration/tools/nfpm/go.mod
 	echo 'building the pinned packer'
 	$(GO) build -C integration/tools/nfpm -o $(CURDIR)/bin/ tool
 	touch bin/nfpm
+
+# It reads its templates where its source was downloaded to.
+bin/gitea: integration/tools/gitea/go.mod
+	@$(need) $(build_needs) gcc:gcc /usr/include/stdlib.h:libc6-dev
+	echo 'building the pinned Gitea, which takes some minutes'
+	cd integration/tools/gitea
+	$(GO) mod download code.gitea.io/gitea
+	CGO_ENABLED=1 $(GO) build -tags 'sqlite sqlite_unlock_notify' -o $(CURDIR)/bin/ \
+		-ldflags "-s -w -X code.gitea.io/gitea/modules/setting.StaticRootPath=$$($(GO) list -m -f '{{.Dir}}' code.gitea.io/gitea)" tool
+	touch $(CURDIR)/bin/gitea
+
+bin/github-api.json: integration/tools/github/package-lock.json integration/tools/github/cut.mjs
+	@$(need) npm:npm node:nodejs
+	echo "fetching GitHub's description of its API"
+	mkdir -p bin
+	whole=$$(mktemp -d bin/github-api.XXXXXX)
+	trap 'rm -rf "$$whole"' EXIT
+	cp integration/tools/github/package*.json "$$whole"
+	npm ci --prefix "$$whole" --ignore-scripts --no-audit --no-fund --loglevel=error
+	node integration/tools/github/cut.mjs "$$whole/node_modules/@octokit/openapi/generated/api.github.com.json" > "$$whole/cut.json"
+	mv "$$whole/cut.json" $@
 
 bin/minio bin/versitygw bin/toxiproxy-server: integration/tools/servers/go.mod
 	@$(need) $(build_needs)

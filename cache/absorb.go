@@ -50,9 +50,12 @@ func (v *Volume) take(oi *openInode, stays bool) error {
 		v.taken(&t)
 		return nil
 	})
-	if err == nil {
+	switch {
+	case err == nil:
 		oi.seen = count
 		oi.stamp.CompareAndSwap(t.stamp, 0)
+	case t.mapped:
+		oi.disk.Store(-1) // the next look finds it again
 	}
 	return err
 }
@@ -107,7 +110,7 @@ func (v *Volume) taken(t *taking) {
 // backend already. mu is held.
 func (v *Volume) differs(n *table.Inode) bool {
 	for _, l := range n.Links {
-		if rec, _ := v.table.Name(l.Dir, l.Name); rec.Seq == 0 {
+		if !v.isDirty(l) {
 			return false
 		}
 	}
@@ -146,6 +149,10 @@ func (oi *openInode) changed(now int64) {
 	}
 }
 
+// isTouched reports whether content was changed, or is being, since the table took
+// it.
+func (oi *openInode) isTouched() bool { return oi.changing.Load() > 0 || oi.stamp.Load() != 0 }
+
 // blocks is what stat shows of the space: of content that is not all here, what
 // it will take.
 func (oi *openInode) blocks() int64 {
@@ -181,33 +188,50 @@ func tellsTime(fd int) bool {
 // lingerFor is how often we look whether a mapping has ended.
 const lingerFor = time.Second
 
-// linger stays with a file that was closed while the content file may still be
-// mapped for writing: the stores come to the disk, not to us. The intent to
-// change stays on record meanwhile. It reports whether somebody stays.
-func (v *Volume) linger(oi *openInode) bool {
-	if oi.f == nil || oi.f.Quiet() {
-		return false
+// linger stays with a file whose last writer has closed it while the content file
+// may still be mapped for writing: the stores come to the disk, not to us. The intent
+// to change stays on record meanwhile. It reports whether somebody stays, in place
+// of who asks. When nobody has it mapped, what was stored since the last look is in
+// the table.
+func (v *Volume) linger(oi *openInode) (stays bool, err error) {
+	if oi.f == nil {
+		return false, nil
+	}
+	if oi.f.Quiet() {
+		return false, v.take(oi, false)
 	}
 	v.mu.Lock()
-	stays := !oi.lingered && !v.closed
+	stays = !oi.lingered && !v.closed
 	oi.lingered = oi.lingered || stays
-	v.mu.Unlock()
-	if !stays {
-		return false
+	if stays {
+		v.background(func() { v.lingers(oi) })
 	}
-	v.background(func() {
-		for v.ctx.Err() == nil && !oi.f.Quiet() {
+	v.mu.Unlock()
+	return stays, nil
+}
+
+// lingers takes what is stored through mappings, until there is none.
+func (v *Volume) lingers(oi *openInode) {
+	for over := false; !over; {
+		if !oi.f.Quiet() {
+			if v.ctx.Err() != nil {
+				break
+			}
+			oi.unseen.Store(true)
 			if v.pause(v.ctx, lingerFor) == nil {
 				_ = v.take(oi, false)
 			}
+			continue
 		}
-		quiet := oi.f.Quiet()
 		v.mu.Lock()
-		oi.lingered = !quiet
+		if over = oi.writers > 0 || !oi.unseen.Load(); over {
+			oi.lingered = false
+		}
+		if oi.writers == 0 {
+			oi.unseen.Store(false) // and once more: somebody may have come and gone
+		}
 		v.mu.Unlock()
-		oi.unseen.Store(false)
-		_ = v.take(oi, false)
-		v.release(oi)
-	})
-	return true
+	}
+	_ = v.take(oi, false)
+	v.release(oi)
 }

@@ -48,7 +48,7 @@ func TestRootComesWithTheMount(t *testing.T) {
 func TestUnlistedDirectoryOfABackendThatIsGone(t *testing.T) {
 	var c ticking
 	back := make(chan struct{})
-	w := newScene(t, unwaited, holding("d/f", "1"), clocked(&c, time.Hour), func(_ *world, o *Options) {
+	w := newScene(t, unwaited, holding("d/f", "1"), clocked(&c, time.Hour), hurried, func(_ *world, o *Options) {
 		o.pause = func(ctx context.Context, _ time.Duration) error {
 			select {
 			case <-back:
@@ -108,11 +108,41 @@ func TestHangingListing(t *testing.T) {
 	}
 }
 
+// An open that shows nothing of what is there waits for a backend that does not
+// answer as little as a look at names, however long ago it answered.
+func TestOpenThatShowsNothingWaitsForNoAnswer(t *testing.T) {
+	for _, ago := range []time.Duration{staleFor / 2, 2 * staleFor} {
+		for _, open := range []struct {
+			flag uint32
+			off  int64
+			want string
+		}{{syscall.O_TRUNC, 0, "two"}, {0, 3, "onetwo"}} {
+			var c ticking
+			w := newScene(t, holding("f", "one"), clocked(&c, time.Second), hurried)
+			w.get("f")
+			c.add(ago)
+			gate := make(chan struct{})
+			w.faults.Queue(providers.MethodList, providertest.Fault{Gate: gate})
+			x := w.known("f")
+			began := time.Now()
+			o, err := w.v.Open(me, x, syscall.O_WRONLY|open.flag)
+			w.ok(err)
+			if took := time.Since(began); took >= mostWait {
+				t.Errorf("%v after the last answer an open for %q waited %v", ago, open.want, took)
+			}
+			close(gate)
+			w.write(o, "two", open.off)
+			w.ok(w.shut(o))
+			w.arrived("f", open.want)
+		}
+	}
+}
+
 // Content that was validated within the last minute is served as it is here when
 // the answer takes longer than a listing may, and the status says so.
 func TestOpenOfContentThatIsHere(t *testing.T) {
 	var c ticking
-	w := newScene(t, holding("f", "one"), clocked(&c, time.Second))
+	w := newScene(t, holding("f", "one"), clocked(&c, time.Second), hurried)
 	w.get("f")
 	c.add(staleFor / 2)
 	gate, reached := make(chan struct{}), make(chan struct{})
@@ -138,4 +168,15 @@ func (w *scene) known(name string) fs.Ino {
 	defer w.v.mu.Unlock()
 	rec, _ := w.v.table.Name(table.Root, name)
 	return fs.Ino(rec.Ino)
+}
+
+// What is listed before there is a kernel to tell is told to nobody, and Bind does not
+// get in its way.
+func TestBindWhileTheRootIsListed(t *testing.T) {
+	for range 20 {
+		w := newWorld(t, holding("f", "one", "g", "two"))
+		listed := async(w.v.listRoot)
+		w.v.Bind(nobody{})
+		<-listed
+	}
 }

@@ -29,6 +29,7 @@ type request struct {
 	err    error
 
 	clashes []string // conflicts that were found while its set was sent
+	landed  int      // names that the backend has since then, whoever found that out
 }
 
 // commitSet is Commit where the backend takes sets.
@@ -48,14 +49,14 @@ func (v *Volume) commitSet(ctx context.Context, o CommitOptions) (CommitReport, 
 	case <-r.done:
 		return r.report, r.err
 	case <-ctx.Done():
-		err = context.Cause(ctx)
+		err = v.late(context.Cause(ctx))
 	case <-v.ctx.Done():
 		err = providers.ErrClosed
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	e.requests = slices.DeleteFunc(e.requests, func(other *request) bool { return other == r })
-	return CommitReport{}, fmt.Errorf("cache: commit: %w", err)
+	return CommitReport{}, err
 }
 
 // commitSets has a set sent when one is due. One is under way at a time.
@@ -120,7 +121,8 @@ func (e *engine) sentSet(r *request, report CommitReport, err error) {
 	e.sending = false
 	switch {
 	case err == nil:
-		e.failures, e.moot, e.reached, e.setErr = 0, 0, v.o.Now(), nil
+		e.reaches()
+		e.moot, e.setErr = 0, nil
 		e.due = min(e.due, e.last) // what is left out waits for its own reason
 		e.idleSet(report)
 	case errors.Is(err, errAgain):
@@ -137,10 +139,8 @@ func (e *engine) sentSet(r *request, report CommitReport, err error) {
 	if r != nil && v.ctx.Err() == nil && (err == nil || !passing(err) || errors.Is(err, errPatience)) {
 		e.requests = slices.DeleteFunc(e.requests, func(other *request) bool { return other == r })
 		report.Conflicts = names(report.Conflicts, r.clashes)
+		report.Changes, report.Committed = r.landed, r.landed > 0
 		r.report, r.err = report, err
-		if err != nil {
-			r.err = fmt.Errorf("cache: commit: %w", err)
-		}
 		close(r.done)
 	}
 	e.settleAll()
@@ -172,8 +172,7 @@ func (e *engine) restSet(err error) {
 		e.v.background(func() { e.v.report("commit", "", err) })
 	}
 	e.setErr = err
-	e.failures++
-	e.why = err
+	e.failed(err)
 	e.pause(pauseAfter(e.failures))
 }
 
@@ -186,6 +185,7 @@ func (e *engine) sendSet(ctx context.Context, r *request, due uint64) (CommitRep
 	if err := v.o.Guard.Secrets.wait(ctx); err != nil {
 		return CommitReport{}, err
 	}
+	defer v.endKeeping()
 	losses := map[string]int{} // of one name in a row, not of the set: others may change many names
 	for {
 		s, op, err := e.makeSet(ctx, due)

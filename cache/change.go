@@ -1,6 +1,9 @@
 package cache
 
 import (
+	"cmp"
+	"errors"
+
 	"github.com/wsmount/wsmount/cache/internal/table"
 )
 
@@ -10,13 +13,19 @@ import (
 func (v *Volume) update(do func() error) error {
 	v.mu.Lock()
 	err := v.attempt(do)
-	heavy := !v.light && v.table.Changed()
+	changed := v.table.Changed()
+	heavy := !v.light && changed
 	if err == nil {
-		err = v.table.Commit()
-	} else {
+		err = v.commitTable()
+	}
+	if err != nil {
+		err = v.cause(err)
 		v.undo()
 	}
 	if err == nil {
+		if changed {
+			v.updates++
+		}
 		if heavy {
 			v.commits++
 		}
@@ -38,6 +47,16 @@ func (v *Volume) update(do func() error) error {
 		f()
 	}
 	return nil
+}
+
+// commitTable commits what do did, if need be in the room of the ballast, which is for
+// that: who removes something makes room. mu is held.
+func (v *Volume) commitTable() error {
+	err := v.table.Commit()
+	if errors.Is(err, table.ErrFull) && v.store.Relieve() {
+		err = v.table.Commit()
+	}
+	return err
 }
 
 // attempt runs do. A panic in it undoes what it did and leaves the lock: the
@@ -78,10 +97,14 @@ func (v *Volume) view(do func() error) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if err := do(); err != nil {
-		return err
+		return v.cause(err)
 	}
 	return v.table.Err()
 }
+
+// cause is why something went wrong: a table that has failed finds nothing, and what
+// is looked for in it is not known to be missing. mu is held.
+func (v *Volume) cause(err error) error { return cmp.Or(v.table.Err(), err) }
 
 // later has f run once the change under way is committed. mu is held.
 func (v *Volume) later(f func()) { v.after = append(v.after, f) }

@@ -53,14 +53,14 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// fewerChecks keeps the model test short unless the command line says how long
-// it may take (-rapid.checks).
+// fewerChecks keeps the model tests short unless the command line says how long
+// they may take (-rapid.checks): there are many, and make model has the time.
 func fewerChecks() {
 	flag.Parse()
 	said := false
 	flag.Visit(func(f *flag.Flag) { said = said || f.Name == "rapid.checks" })
 	if !said {
-		flag.Set("rapid.checks", "15")
+		flag.Set("rapid.checks", modelRuns)
 	}
 }
 

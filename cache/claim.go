@@ -167,7 +167,7 @@ func (m *merge) copyClaim(l table.Link, ino table.Ino) {
 	if !ok {
 		return
 	}
-	if a.broken && m.v.table.Inode(ino).State == table.Partial {
+	if m.v.isRemnant(ino, a) {
 		if m.remnant(l, ino) {
 			m.done(ino)
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/providers"
@@ -17,17 +18,21 @@ type UnsavedError struct {
 	Err   error // why the trying ended; nil: each has its own reason
 }
 
-// Error names the files with their reasons.
+// Error names the files with their reasons, a reason of all of them once.
 func (e *UnsavedError) Error() string {
-	text := fmt.Sprintf("%d changes are not at the backend", e.Count)
+	text, all := fmt.Sprintf("%d changes are not at the backend", e.Count), ""
 	if e.Err != nil {
-		text += ": " + e.Err.Error()
+		all = e.Err.Error()
+		text += ": " + all
 	}
 	for i, f := range e.Files {
 		if i == 10 {
 			return text + "\n\t..."
 		}
-		text += fmt.Sprintf("\n\t%s: %s", f.Path, f.Reason)
+		text += "\n\t" + f.Path
+		if !strings.HasSuffix(all, f.Reason) {
+			text += ": " + f.Reason
+		}
 	}
 	return text
 }
@@ -93,7 +98,7 @@ func (v *Volume) absorbAll() error {
 		errs = append(errs, v.absorb(ino))
 		v.mu.Lock()
 		if n := v.table.Inode(ino); n != nil && v.engine.unsaved[ino] >= 0 {
-			v.engine.flushed[ino] = n.Gen
+			v.engine.flushed[ino], v.engine.overdue[ino] = n.Gen, struct{}{}
 		}
 		v.mu.Unlock()
 	}

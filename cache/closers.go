@@ -45,7 +45,7 @@ func (v *Volume) committed(op *fs.Op, ino table.Ino) error {
 		v.mu.Unlock()
 		return nil
 	}
-	if _, unsaved := e.unsaved[ino]; unsaved {
+	if e.isUnsaved(ino) {
 		e.flushed[ino] = n.Gen
 	}
 	if v.o.Policy.NoWait {
@@ -85,7 +85,7 @@ func (v *Volume) settled(op *fs.Op) error {
 	var refused error
 	for l := range c.names {
 		if t := e.tasks[l]; t != nil && t.state == taskHeld {
-			refused = fmt.Errorf("%s: %w", e.pathFor(l), t.err)
+			refused = fmt.Errorf("%s: %w", e.v.pathFor(l), t.err)
 			delete(c.names, l)
 		}
 	}

@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -54,7 +55,7 @@ type HeldBack struct {
 func (v *Volume) Commit(ctx context.Context, o CommitOptions) (CommitReport, error) {
 	switch {
 	case v.o.ReadOnly:
-		return CommitReport{}, fmt.Errorf("cache: commit: %w", fs.ErrReadOnly)
+		return CommitReport{}, fs.ErrReadOnly
 	case v.engine.sets != nil:
 		r, err := v.commitSet(ctx, o)
 		r.Conflicts = v.tellMissed(r.Conflicts)
@@ -62,10 +63,7 @@ func (v *Volume) Commit(ctx context.Context, o CommitOptions) (CommitReport, err
 	}
 	r, err := v.commitNames(ctx)
 	r.Conflicts = v.tellMissed(r.Conflicts)
-	if err = v.haltKept(err); err != nil {
-		err = fmt.Errorf("cache: commit: %w", err)
-	}
-	return r, err
+	return r, v.haltKept(err)
 }
 
 // commitNames is Commit where each name goes by itself.
@@ -82,12 +80,13 @@ func (v *Volume) commitNames(ctx context.Context) (CommitReport, error) {
 		return true
 	})
 	e.halt, e.checked = nil, 0 // looked at anew
+	e.rouse()
 	e.ask()
 	e.add(c)
 	v.mu.Unlock()
 	stop := context.AfterFunc(ctx, func() { e.giveUp(c, context.Cause(ctx)) })
 	defer stop()
-	err := v.waitFor(nil, c)
+	err := v.late(v.waitFor(nil, c))
 	v.mu.Lock()
 	if err == nil {
 		err = e.halt
@@ -98,6 +97,14 @@ func (v *Volume) commitNames(ctx context.Context) (CommitReport, error) {
 	r.Conflicts = names(r.Conflicts, c.clashes)
 	v.mu.Unlock()
 	return r, err
+}
+
+// late says why what was waited for was not done in time.
+func (v *Volume) late(err error) error {
+	if !errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	return fmt.Errorf("not all was sent in time: %s (%w)", cmp.Or(v.Status().LastError, "the backend has not answered yet"), err)
 }
 
 // giveUp ends the waiting of a closer.
@@ -171,7 +178,7 @@ func names(a, b []string) []string {
 
 // heldBack says why a name was not sent. mu is held.
 func (e *engine) heldBack(l table.Link, rec table.Name) HeldBack {
-	h := HeldBack{Path: e.pathFor(l), Reason: "on its way, or waits for what it depends on"}
+	h := HeldBack{Path: e.v.pathFor(l), Reason: "on its way, or waits for what it depends on"}
 	if err, _ := e.failure(l); err != nil {
 		h.Reason, h.Conflict = err.Error(), errors.Is(err, providers.ErrConflict)
 	}

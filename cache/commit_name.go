@@ -157,15 +157,14 @@ func condition(b *table.Base) providers.Condition {
 
 // rescue is for a name whose place at the backend something else is about to
 // take: what has it now may live on under another name here, and have no other
-// place. Then its own step comes first. mu is held.
+// place. Then what that name needs comes first, or what is under way there. mu is held.
 func (e *engine) rescue(l table.Link, ino table.Ino, via []table.Link) (verdict, *step) {
 	n := e.v.table.Inode(ino)
 	if n == nil || e.homeElse(n, l) {
 		return verdictAgreed, nil
 	}
 	for _, to := range n.Links {
-		rec, _ := e.v.table.Name(to.Dir, to.Name)
-		if to == l || rec.Local || rec.Base != nil && rec.Base.Ino == ino {
+		if to == l || e.local(to) {
 			continue
 		}
 		verdict, s := e.plan(to, via)
@@ -177,11 +176,14 @@ func (e *engine) rescue(l table.Link, ino table.Ino, via []table.Link) (verdict,
 	return verdictAgreed, nil
 }
 
-// homeElse reports whether the backend surely has an inode under another name
-// too. mu is held.
+// homeElse reports whether the backend surely has an inode, as new as under a
+// name, under another one too: nothing is under way there, which may be about to
+// replace it. mu is held.
 func (e *engine) homeElse(n *table.Inode, l table.Link) bool {
+	here := e.record(l).Base
 	for _, h := range n.Homes {
-		if h != l && e.record(h).Attempt == nil {
+		rec := e.record(h)
+		if h != l && rec.Attempt == nil && e.busy[h] == nil && here != nil && rec.Base != nil && rec.Base.Gen >= here.Gen {
 			return true
 		}
 	}

@@ -62,10 +62,16 @@ func (e *engine) atHand(ino table.Ino, n *table.Inode) bool {
 }
 
 // isOpen reports whether a program is still writing a state that nobody has
-// closed, and nobody waits for. mu is held.
+// closed, and nobody waits for. What was closed and is being written once more is
+// one, too: its first state is gone, and the next is half made. After
+// Policy.MaxOpen that counts no more. mu is held.
 func (e *engine) isOpen(ino table.Ino, n *table.Inode) bool {
 	oi := e.v.open[ino]
-	return oi != nil && oi.writers > 0 && e.flushed[ino] < n.Gen && !e.awaited(ino)
+	if oi == nil || oi.writers == 0 || e.awaited(ino) {
+		return false
+	}
+	_, overdue := e.overdue[ino]
+	return !overdue && (e.flushed[ino] < n.Gen || oi.isTouched())
 }
 
 // awaited reports whether somebody waits for content of an inode: who closed it
@@ -86,8 +92,8 @@ type home struct {
 	vacant bool // and is to leave that place
 }
 
-// homeFor is where the backend has an inode, best a place that it is to leave,
-// and where nothing is open. mu is held.
+// homeFor is where the backend has an inode, best as it is here, at a place where
+// nothing is open or under way, and which it is to leave. mu is held.
 func (e *engine) homeFor(ino table.Ino, n *table.Inode) (found home) {
 	if e.memo != nil {
 		if found, known := e.memo.homes[ino]; known {
@@ -102,8 +108,14 @@ func (e *engine) homeFor(ino table.Ino, n *table.Inode) (found home) {
 		if rec.Ino != ino {
 			rank = 1
 		}
-		if rec.Attempt == nil {
+		if e.busy[h] == nil {
 			rank += 2
+		}
+		if rec.Attempt == nil {
+			rank += 4
+		}
+		if rec.Base != nil && rec.Base.Gen == n.Gen {
+			rank += 8
 		}
 		if rank > best {
 			found, best = home{h, true, rec.Ino != ino}, rank

@@ -35,7 +35,7 @@ const (
 	askHash    wanted = iota // of the content of ino, and whether theirs is the same
 	askFar                   // the hash of a version that is only at the backend
 	askKeep                  // that theirs is in the history
-	askNames                 // the names of a directory, which are known then
+	askNames                 // the names of a directory, which are known then if it is
 	askOurs                  // whether an operation of ours left theirs
 	askLines                 // what text ours and theirs become together
 	askRemnant               // that what is here of torn content is a file
@@ -56,6 +56,7 @@ type answer struct {
 	kept    bool
 	union   *union // nil: they stay two
 	remnant *remnant
+	count   int   // names in a directory that is not known
 	err     error // it could not be found out now
 }
 
@@ -103,7 +104,7 @@ func (m *merge) answer() {
 			a.err = m.keepTheirs(q)
 			a.kept = a.err == nil
 		case askNames:
-			a.err = m.v.learn(m.ctx, q.ino)
+			a.count, a.err = m.countNames(q.at)
 		case askOurs:
 			a.same, a.err = m.isOurs(q)
 		case askLines:

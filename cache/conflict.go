@@ -15,7 +15,7 @@ import (
 
 // both: a name was changed here and there. mu is held, in an update.
 func (m *merge) both(l table.Link, rec table.Name, r *providers.Info) {
-	if oi := m.v.open[rec.Ino]; oi != nil && oi.writers > 0 && !m.late[l] {
+	if m.v.isBeingWritten(rec.Ino) && !m.late[l] {
 		return // it is being written: when it was sent, it comes here again
 	}
 	a, ok := m.ask(l, rec.Ino, r)
@@ -27,7 +27,7 @@ func (m *merge) both(l table.Link, rec table.Name, r *providers.Info) {
 	case a.broken && renamed:
 		// Nothing of ours is lost: another changed it under its old name. The next
 		// try finds that first, and then has what it is now.
-	case a.broken && m.v.table.Inode(rec.Ino).State == table.Partial:
+	case m.v.isRemnant(rec.Ino, a):
 		if m.remnant(l, rec.Ino) {
 			m.takeTheirs(l, rec, r)
 			m.report.Changed++
@@ -57,7 +57,12 @@ func (m *merge) decide(l table.Link, rec table.Name, r *providers.Info, sum stri
 
 // byPolicy deals with a conflict of a name that stays ours.
 func (m *merge) byPolicy(l table.Link, rec table.Name, r *providers.Info) {
-	if m.v.o.Policy.Conflict != LastWriterWins {
+	switch m.v.o.Policy.Conflict {
+	case LastWriterWins:
+	case Abort:
+		m.hold(l, rec, r, "changed here and there (storage_conflict)") // as the AIP-35 adapter guide calls it
+		return
+	default:
 		m.hold(l, rec, r, "changed here and there")
 		return
 	}
@@ -161,6 +166,15 @@ func (m *merge) aside(l table.Link, rec *table.Name) bool {
 		a, ok := m.ask(l, x, nil)
 		if !ok {
 			return false
+		}
+		if v.isRemnant(x, a) && !v.isBeingWritten(x) {
+			if !m.remnant(l, x) {
+				return false
+			}
+			m.swap(l, rec, 0)
+			m.lost(l, x)
+			*rec, _ = v.table.Name(l.Dir, l.Name)
+			return true
 		}
 		sum = a.sum
 	}

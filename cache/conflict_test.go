@@ -161,6 +161,9 @@ func TestAbortHolds(t *testing.T) {
 		if len(all) != 1 || all[0].Path != "f" || all[0].Ours != 4 || all[0].Theirs.Size != 6 || all[0].Base.Size != 3 || all[0].Since.IsZero() {
 			t.Fatalf("conflicts %+v", all)
 		}
+		if coded := strings.Contains(all[0].Reason, "storage_conflict"); coded != (policy == Abort) {
+			t.Errorf("the reason is %q", all[0].Reason)
+		}
 		w.tamper("f", "theirs, later")
 		w.pull()
 		if all = w.v.Conflicts(); len(all) != 1 || all[0].Theirs.Size != 13 {

@@ -186,6 +186,7 @@ func (h *host) dirty() int {
 // lost. When all is said, both see what the store has, and every content that
 // was closed and that nobody chose to replace or delete is in it.
 func TestNothingIsLostBetweenHosts(t *testing.T) {
+	checks(t, 12)
 	for _, c := range []struct {
 		name  string
 		store func() store
@@ -198,7 +199,7 @@ func TestNothingIsLostBetweenHosts(t *testing.T) {
 		{"clones", clones},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			checks(t, 12)
+			t.Parallel()
 			rapid.Check(t, func(r *rapid.T) { runHosts(r, c.store()) })
 		})
 	}

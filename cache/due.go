@@ -47,6 +47,12 @@ func (e *engine) count(l table.Link) uint64 {
 	return rec.Seq
 }
 
+// isUnsaved reports whether the backend lacks content of an inode. mu is held.
+func (e *engine) isUnsaved(ino table.Ino) bool {
+	_, unsaved := e.unsaved[ino]
+	return unsaved
+}
+
 func (e *engine) countInode(ino table.Ino) {
 	n := e.v.table.Inode(ino)
 	size := int64(-1)
@@ -65,6 +71,7 @@ func (e *engine) countInode(ino table.Ino) {
 	case size < 0:
 		delete(e.unsaved, ino)
 		delete(e.flushed, ino)
+		delete(e.overdue, ino)
 		size = 0
 	default:
 		e.unsaved[ino] = size

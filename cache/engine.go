@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"context"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -48,6 +49,7 @@ type engine struct {
 	due      uint64                  // names up to this Seq are to be sent
 	windowed bool                    // a window is open
 	flushed  map[table.Ino]uint64    // the state that a program has closed
+	overdue  map[table.Ino]struct{}  // what is sent although a program goes on writing it
 	unsaved  map[table.Ino]int64     // bytes of content that the backend lacks
 	total    int64                   // the sum of unsaved
 	closers  map[*closer]struct{}    // who waits
@@ -59,6 +61,8 @@ type engine struct {
 
 	beat     atomic.Int64          // when we last told who waits that bytes move
 	failures int                   // for now, in a row, of any name
+	failing  time.Time             // since the first of them
+	outage   bool                  // they were told of
 	why      error                 // the last of them
 	moot     int                   // sets in a row that what they were to send had changed under
 	cut      bool                  // a search for what a name waits for ended early: see tooFar
@@ -68,7 +72,9 @@ type engine struct {
 	larger   map[table.Link]string // what was told of files that the provider does not take
 	passed   []table.Ino           // of unsettled, kept for its next search
 	paused   bool                  // no start before the backend has had a rest
-	looking  bool                  // no start before more of the tree is known, see halt.go
+	resting  context.Context       // of pauses after failures
+	endRests context.CancelFunc
+	looking  bool // no start before more of the tree is known, see halt.go
 	reached  time.Time
 
 	doing    doing
@@ -89,7 +95,7 @@ type engine struct {
 // keeps mu.
 type memo struct {
 	calm  map[table.Ino]struct{} // directories with nothing unsettled above
-	homes map[table.Ino]home     // of homeFor
+	homes map[table.Ino]home     // of homeFor; a step that began since may be under way at one, which takeFrom sees
 }
 
 func newMemo() *memo { return &memo{map[table.Ino]struct{}{}, map[table.Ino]home{}} }
@@ -122,6 +128,7 @@ const (
 	maxBytes     = 256 << 20 // of content in flight, if it is more than one file's
 	maxTries     = 4         // changes of one name lost to others in a row
 	flaky        = 4         // failures in a row after which the backend gets a rest
+	outageAfter  = 10 * time.Second
 	holdFor      = 5 * time.Minute
 	longestHold  = time.Hour
 	housekeeping = 15 * time.Second
@@ -131,9 +138,10 @@ func (e *engine) init(v *Volume) {
 	e.v, e.kick, e.slots = v, make(chan struct{}, 1), make(chan struct{}, partsAtOnce)
 	e.tasks, e.busy, e.inodes = map[table.Link]*task{}, map[table.Link]*task{}, map[table.Ino]*task{}
 	e.found, e.larger = map[table.Ino]finding{}, map[table.Link]string{}
-	e.flushed, e.unsaved = map[table.Ino]uint64{}, map[table.Ino]int64{}
+	e.flushed, e.overdue, e.unsaved = map[table.Ino]uint64{}, map[table.Ino]struct{}{}, map[table.Ino]int64{}
 	e.because = map[table.Link]struct{}{}
 	e.closers, e.writing = map[*closer]struct{}{}, map[table.Ino]time.Time{}
+	e.resting, e.endRests = context.WithCancel(v.ctx)
 	v.mu.Lock()
 	open := v.table.Get(keySet) != nil // policy was another when it was begun
 	v.mu.Unlock()
@@ -221,14 +229,15 @@ func (e *engine) noted(names []table.Link, unnamed []table.Ino) {
 	for _, ino := range unnamed {
 		e.countInode(ino)
 	}
+	before := e.last
 	for _, l := range names {
 		seq := e.count(l)
 		if seq > e.last {
 			e.last = seq
 			e.aged(seq)
-			if e.own {
-				e.follows(l, seq)
-			}
+		}
+		if seq > before && e.own { // they may have got their numbers in another order
+			e.follows(l, seq)
 		}
 		if seq == 0 {
 			delete(e.because, l)
@@ -296,8 +305,8 @@ func (e *engine) tidy() {
 		}
 		e.v.mu.Lock()
 		if n := e.v.table.Inode(ino); n != nil {
-			if _, unsaved := e.unsaved[ino]; unsaved {
-				e.flushed[ino] = n.Gen
+			if e.isUnsaved(ino) {
+				e.flushed[ino], e.overdue[ino] = n.Gen, struct{}{}
 				e.open()
 				e.wake()
 			}

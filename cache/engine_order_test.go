@@ -468,11 +468,21 @@ func TestHeldAcrossMounts(t *testing.T) {
 	w.same()
 }
 
+// A reason of all that is unsaved is told once, and one of a file's own with the file.
+func TestUnsavedErrorText(t *testing.T) {
+	e := &UnsavedError{Err: fmt.Errorf("commit: %w", ErrHalted), Count: 2, Files: []HeldBack{{Path: "f", Reason: ErrHalted.Error()}, {Path: "g", Reason: "too large"}}}
+	want := "2 changes are not at the backend: commit: " + ErrHalted.Error() + "\n\tf\n\tg: too large"
+	if got := e.Error(); got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
 // In an outage few names are tried, in turns, and all go when it ends.
 func TestOutage(t *testing.T) {
 	var calls calls
+	var log *logged
 	pauses := newManual()
-	w := newWorld(t, recording(&calls), background, func(_ *world, o *Options) { o.pause = pauses.pause })
+	w := newWorld(t, recording(&calls), background, func(_ *world, o *Options) { o.pause, log = pauses.pause, logging(o) })
 	w.list("")
 	w.p.Switches().Cut(false)
 	for i := range 100 {
@@ -491,6 +501,39 @@ func TestOutage(t *testing.T) {
 	w.upload()
 	w.same()
 	w.noProblems()
+	for text, most := range map[string]int{"the backend takes no changes: they wait here, and are tried again": 1, "the backend takes changes again": 1} {
+		if n := log.of(text); n != most {
+			t.Errorf("the log says %d times %q", n, text)
+		}
+	}
+}
+
+// When an outage has ended nobody waits for the end of a pause: neither after the
+// backend has answered anything, nor who asks for a commit.
+func TestOutageEnds(t *testing.T) {
+	for name, notice := range map[string]func(*world){
+		"a listing": func(w *world) { w.list("d") },
+		"a commit":  func(w *world) { w.upload() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			var log *logged
+			w := newWorld(t, holding("d/f", "F"), background, impatient, func(_ *world, o *Options) { o.pause, log = newManual().pause, logging(o) })
+			w.list("")
+			w.p.Switches().Cut(false)
+			_, err := w.v.Lookup(me, w.walk("d"), "f")
+			w.is(err, fs.ErrUnavailable)
+			w.do("put a x", "put b x")
+			w.until(func() bool { return w.v.Status().Retrying == 2 && w.calm() })
+			w.p.Switches().Connect()
+			notice(w)
+			w.until(func() bool { return w.v.Status().Queued == 0 })
+			w.same()
+			w.list("d")
+			if log.of("the backend does not answer: what is known is shown") != 1 || log.of("the backend answers again") != 1 {
+				t.Errorf("the log says %v", log.said)
+			}
+		})
+	}
 }
 
 // Status says why the backend is unreachable at any time, also while a name is
@@ -1272,7 +1315,7 @@ func TestSetIsComplete(t *testing.T) {
 	w.do("mkdir p", "put p/x 1")
 	due := w.v.engine.last
 	w.do("mv p q", "put y 2")
-	was := w.v.freeze()
+	was := w.v.freeze(false)
 	defer was.thaw()
 	s, err := w.v.engine.collect(t.Context(), was, due)
 	if err != nil {

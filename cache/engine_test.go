@@ -33,21 +33,23 @@ func over(o memory.Options) func(*world, *Options) {
 	return func(w *world, _ *Options) { w.p = memory.New(o) }
 }
 
-// eachStore runs a test on each kind of backend.
+// eachStore runs a test on each kind of backend, on all of them at a time.
 func eachStore(t *testing.T, test func(t *testing.T, store func(*world, *Options))) {
-	for name, o := range stores {
-		t.Run(name, func(t *testing.T) { test(t, over(o)) })
-	}
-	t.Run("sets", func(t *testing.T) {
-		test(t, func(_ *world, o *Options) { o.Policy.Atomic = true })
-	})
-	t.Run("sets, flat", func(t *testing.T) {
-		test(t, func(w *world, o *Options) {
-			o.Policy.Atomic = true
-			w.p = memory.New(memory.Options{PageSize: 3, Without: providers.Capabilities{EmptyDirs: true}})
+	on := func(name string, store func(*world, *Options)) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, store)
 		})
+	}
+	for name, o := range stores {
+		on(name, over(o))
+	}
+	on("sets", func(_ *world, o *Options) { o.Policy.Atomic = true })
+	on("sets, flat", func(w *world, o *Options) {
+		o.Policy.Atomic = true
+		w.p = memory.New(memory.Options{PageSize: 3, Without: providers.Capabilities{EmptyDirs: true}})
 	})
-	t.Run("repository", func(t *testing.T) { test(t, repository) })
+	on("repository", repository)
 }
 
 // repository has the working copy stand on a clone of a remote.

@@ -94,8 +94,7 @@ func (v *Volume) weigh(ino table.Ino) {
 		return
 	}
 	if n := v.table.Inode(ino); n != nil && n.State != table.None && isRegular(n) {
-		_, unsaved := v.engine.unsaved[ino]
-		v.store.Clean(ino, n.Blocks*512, !unsaved && v.replaceable(ino, n))
+		v.store.Clean(ino, n.Blocks*512, !v.engine.isUnsaved(ino) && v.replaceable(ino, n))
 	}
 }
 

@@ -2,6 +2,7 @@ package cache
 
 import (
 	"context"
+	"errors"
 	"sync/atomic"
 	"syscall"
 
@@ -28,14 +29,19 @@ const firstFetch = 1 << 20
 // to be changed too; of a large one that is appended to, its end. So
 // it is found out that the version has gone while the kernel can still look the
 // name up again, and not when the program writes. An open only to write fetches
-// nothing: all may be about to be overwritten.
+// nothing: all may be about to be overwritten. On a full disk a reader goes without:
+// nothing of what it reads is kept.
 func (f *file) begin(op *fs.Op) error {
 	c := f.oi.f
 	off, n := f.firstBytes(c.Size())
 	if n == 0 || c.Present(off, n) {
 		return nil
 	}
-	return f.v.reaching(op, func(ctx context.Context) error { return c.Fetch(ctx, off, n) })
+	err := f.v.reaching(op, func(ctx context.Context) error { return c.Fetch(ctx, off, n) })
+	if errors.Is(err, syscall.ENOSPC) && !writes(f.flags) {
+		return nil
+	}
+	return err
 }
 
 // firstBytes is what of a file of that size is here before its open returns.
@@ -96,8 +102,7 @@ func (f *file) bare() bool {
 func (f *file) unsent() bool {
 	f.v.mu.Lock()
 	defer f.v.mu.Unlock()
-	_, unsent := f.v.engine.unsaved[f.oi.ino]
-	return unsent
+	return f.v.engine.isUnsaved(f.oi.ino)
 }
 
 // staysHere reports whether the file has no name that the backend gets.

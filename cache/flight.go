@@ -56,6 +56,9 @@ func (v *Volume) ride(op *fs.Op, f *flight, limit time.Duration) error {
 	defer mine.close()
 	var late <-chan time.Time
 	if limit >= 0 {
+		if v.o.looks != nil {
+			limit = v.o.looks(limit)
+		}
 		t := time.NewTimer(limit)
 		defer t.Stop()
 		late = t.C

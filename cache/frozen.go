@@ -17,17 +17,23 @@ type frozen struct {
 	snapshot *table.Snapshot
 	mine     *listing // keeps names from being forgotten meanwhile
 	of       *Volume
-	news     uint64 // of the table
-	next     uint64 // number of what comes later
+	loose    map[table.Ino]struct{} // what is written and goes all the same; of a set
+	news     uint64                 // of the table
+	next     uint64                 // number of what comes later
 }
 
-// freeze is the volume at this moment. Who has it calls thaw, soon. mu is not held.
-func (v *Volume) freeze() *frozen {
+// freeze is the volume at this moment. Who has it calls thaw, soon. forSet has content
+// stay as it is for a set, until endKeeping. mu is not held.
+func (v *Volume) freeze(forSet bool) *frozen {
 	mine := v.beginListing()
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	loose := map[table.Ino]struct{}(nil)
+	if forSet {
+		loose = v.beginKeeping()
+	}
 	snapshot := v.table.Snapshot()
-	f := &frozen{snapshot: snapshot, mine: mine, of: v, news: v.table.News(), next: v.table.NextSeq()}
+	f := &frozen{snapshot: snapshot, mine: mine, loose: loose, of: v, news: v.table.News(), next: v.table.NextSeq()}
 	f.Volume = &Volume{p: v.p, caps: v.caps, o: v.o, table: snapshot.Table, open: v.beingOpen(),
 		ignores: ignores{rules: maps.Clone(v.ignores.rules), absent: map[table.Ino]struct{}{}}}
 	f.puller.confirmed = v.puller.confirmed

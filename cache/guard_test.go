@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/providers"
 )
@@ -158,15 +159,24 @@ func TestVersionTooLarge(t *testing.T) {
 	w.commits("c: short, d: 2", "")
 }
 
-// A program may have written more since a file was last closed.
+// A program may have written more since a file was last closed: then it is left
+// alone until it is closed again, or was open for too long, and goes as it is then.
 func TestFileGrowsTooLarge(t *testing.T) {
 	w := newWorld(t, guarded, onlyAsked)
 	o := w.create("open")
-	defer o.File.Release()
 	w.write(o, "short", 0)
 	w.ok(o.File.Flush(me))
 	w.write(o, tooLong, 5)
 	w.do("put small 1")
+	if there, held := w.commit(); !slices.Equal(there, []string{"small: 1"}) || held["open"] != "a program is writing it" {
+		t.Errorf("the repository has %q, held back is %q", there, held)
+	}
+	ino := table.Ino(w.walk("open"))
+	w.v.mu.Lock()
+	w.v.engine.overdue[ino] = struct{}{} // as after Policy.MaxOpen
+	w.v.mu.Unlock()
+	w.commits("small: 1", "open")
+	w.ok(w.shut(o))
 	w.commits("small: 1", "open")
 }
 

@@ -21,6 +21,8 @@ type Halt struct {
 	Since  time.Time
 	Commit bool // else a pull
 	Reason string
+
+	Deleted int // names that a pull would have deleted
 }
 
 // The sides that halt by themselves.
@@ -29,31 +31,40 @@ const (
 	commitSide
 )
 
+var sideNames = [...]string{pullSide: "pull", commitSide: "commit"}
+
 // haltFloor is the size of a tree from which on its parts are counted: more
 // than half of it is not deleted at once without being asked for. Nor is the root
 // emptied of any tree with more than one entry, wherever they are.
 const haltFloor = 20
 
 // tooMuch says why deleting so many of the backend's names needs a word from a
-// person, or "". done is how many of them the table has not any more. With unseen
-// there may be more in those directories than anybody knows: they are to be looked
-// into before the word is asked for. mu is held.
-func (v *Volume) tooMuch(deleted, done, rootBefore, rootAfter int) (reason string, unseen []table.Ino) {
+// person, or "". With unseen there may be more in those directories than anybody
+// knows: they are to be looked into before the word is asked for. mu is held.
+func (v *Volume) tooMuch(d deletion) (reason string, unseen []table.Ino) {
 	switch {
-	case rootBefore > 1 && rootAfter == 0:
-		return fmt.Sprintf("all %d entries of the root would be deleted", rootBefore), nil
-	case rootBefore == 1 && rootAfter == 0 && deleted > 1:
-		return fmt.Sprintf("the one directory of the root would be deleted, with %d entries", deleted-1), nil
+	case d.rootBefore > 1 && d.rootAfter == 0:
+		return fmt.Sprintf("all %d entries of the root would be deleted", d.rootBefore), nil
+	case d.rootBefore == 1 && d.rootAfter == 0 && d.names > 1:
+		return fmt.Sprintf("the one directory of the root would be deleted, with %d entries", d.names-1), nil
 	}
-	if 2*deleted <= haltFloor {
+	if 2*d.names <= haltFloor {
 		return "", nil
 	}
-	left, unseen := v.countBase(2*deleted + 1)
-	left -= deleted - done
-	if all := deleted + left; all >= haltFloor && deleted > left {
-		return fmt.Sprintf("%d of %d entries would be deleted", deleted, all), unseen
+	left, unseen := v.countBase(2*d.names + 1)
+	left += d.more - (d.names - d.done)
+	if all := d.names + left; all >= haltFloor && d.names > left {
+		return fmt.Sprintf("%d of %d entries would be deleted", d.names, all), unseen
 	}
 	return "", nil
+}
+
+// deletion is how much of the backend's names is to be deleted.
+type deletion struct {
+	names                 int
+	done                  int // of them the table has not any more
+	more                  int // names that are left and that the table does not have yet
+	rootBefore, rootAfter int // entries of the root, if some of them are among the names
 }
 
 // maxUnseen is how many directories are looked into before it is counted again.
@@ -135,7 +146,7 @@ func (v *Volume) weighCommit(deleted, deletedInRoot, madeInRoot int) (reason str
 	if deletedInRoot > 0 {
 		root = v.countRoot()
 	}
-	return v.tooMuch(deleted, 0, root, root-deletedInRoot+madeInRoot)
+	return v.tooMuch(deletion{names: deleted, rootBefore: root, rootAfter: root - deletedInRoot + madeInRoot})
 }
 
 // judgeCommit is what follows from what weighCommit said. mu is held.
@@ -143,7 +154,7 @@ func (v *Volume) judgeCommit(reason string, unseen []table.Ino) error {
 	if len(unseen) > 0 && !v.puller.confirmed[commitSide] {
 		return &unseenError{unseen}
 	}
-	return v.checkHalt(commitSide, reason)
+	return v.checkHalt(commitSide, reason, 0)
 }
 
 // tooMuchBelow halts a pull that is about to delete a directory with so much in it
@@ -159,11 +170,12 @@ func (m *merge) tooMuchBelow(dir table.Ino) bool {
 		return false
 	}
 	// m.deleted has the directory already, and the table still has it.
-	reason, unseen := m.v.tooMuch(m.deleted+below, m.deleted-1, 0, 0)
+	d := deletion{names: m.deleted + below, done: m.deleted - 1}
+	reason, unseen := m.v.tooMuch(d)
 	if len(unseen) > 0 {
 		return false
 	}
-	m.halt = m.v.checkHalt(pullSide, reason)
+	m.halt = m.stop(reason, d.names)
 	return m.halt != nil
 }
 
@@ -172,15 +184,15 @@ const manyBelow = 1000
 
 // checkHalt halts a side for a reason, unless there is none or the halt was
 // confirmed. mu is held.
-func (v *Volume) checkHalt(side int, reason string) error {
+func (v *Volume) checkHalt(side int, reason string, deleted int) error {
 	p := &v.puller
 	if reason == "" || p.confirmed[side] {
 		return nil
 	}
 	if p.halts[side] == nil || p.halts[side].Reason != reason {
-		p.halts[side] = &Halt{Since: v.o.Now(), Commit: side == commitSide, Reason: reason}
+		p.halts[side] = &Halt{Since: v.o.Now(), Commit: side == commitSide, Reason: reason, Deleted: deleted}
 		v.keepHalt(side, p.halts[side])
-		v.o.Log.Warn("halted", "commit", side == commitSide, "reason", reason)
+		v.background(func() { v.report(sideNames[side], "", fmt.Errorf("%w: %s", ErrHalted, reason)) })
 	}
 	return fmt.Errorf("%w: %s", ErrHalted, reason)
 }
@@ -188,7 +200,11 @@ func (v *Volume) checkHalt(side int, reason string) error {
 // passed says that a side has done what it was to do: what was confirmed is
 // used up. mu is held.
 func (v *Volume) passed(side int) {
-	v.puller.halts[side], v.puller.confirmed[side] = nil, false
+	p := &v.puller
+	if h := p.halts[side]; h != nil && !p.confirmed[side] {
+		v.o.Log.Warn("the halt is over: not so much would be deleted any more", "commit", h.Commit, "reason", h.Reason, "since", h.Since)
+	}
+	p.halts[side], p.confirmed[side] = nil, false
 	v.keepHalt(side, nil)
 }
 

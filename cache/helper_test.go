@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"slices"
 	"strings"
 	"sync"
@@ -423,4 +424,41 @@ func (w *world) until(is func() bool) {
 			w.Fatal("it does not happen")
 		}
 	}
+}
+
+// logged counts what a working copy logs.
+type logged struct {
+	mu   sync.Mutex
+	said map[string]int
+}
+
+func logging(o *Options) *logged {
+	l := &logged{said: map[string]int{}}
+	o.Log = slog.New(l)
+	return l
+}
+
+func (l *logged) Enabled(context.Context, slog.Level) bool { return true }
+func (l *logged) WithAttrs([]slog.Attr) slog.Handler       { return l }
+func (l *logged) WithGroup(string) slog.Handler            { return l }
+
+func (l *logged) Handle(_ context.Context, r slog.Record) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.said[r.Message]++
+	return nil
+}
+
+// forget begins anew.
+func (l *logged) forget() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	clear(l.said)
+}
+
+// of is how often it said something.
+func (l *logged) of(text string) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.said[text]
 }

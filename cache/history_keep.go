@@ -113,6 +113,19 @@ func (v *Volume) recordVersion(n *table.Inode, ino table.Ino, why string) {
 	v.later(func() { v.history.expect(ino, pending{id, r.Gen, v.o.Now().Add(keepPause)}) })
 }
 
+// recordSent notes a new file that is about to be sent while its first writer has
+// not closed it, or is just closing it: once the backend has it, nothing says any
+// more that it came to be here. mu is held, in an update.
+func (v *Volume) recordSent(ino table.Ino, a *table.Attempt) {
+	n := v.table.Inode(ino)
+	carries := a.Kind == attemptWrite || a.Kind == attemptSet
+	if carries && n != nil && n.Gen == a.Gen && n.Writing && ofHere(n) {
+		by := v.history.by
+		v.recordVersion(n, ino, "written")
+		v.history.by = by
+	}
+}
+
 // expect has the worker look at a version when it is due: when the first of
 // those that came in a row is.
 func (h *history) expect(ino table.Ino, p pending) {

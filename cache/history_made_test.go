@@ -85,6 +85,27 @@ func TestRestoreWhatWasMade(t *testing.T) {
 	w.goesBack(State{Turn: "2"}, "d/", "d/new -> b", "link -> c", "new/", "new/sub/", "touched: ")
 }
 
+// So does an empty file that the backend gets before its writer has closed it.
+func TestRestoreWhatWasSentWhileItWasOpen(t *testing.T) {
+	for _, sets := range []bool{false, true} {
+		w, c := historic(t, func(_ *world, o *Options) { o.Policy.Atomic = sets })
+		w.mkdir("d")
+		w.later(c, 3*time.Second)
+		w.v.SetActor(Actor{Turn: "2"})
+		o := w.create("touched")
+		w.v.engine.tidy()
+		c.pass(w.v.o.Policy.MaxOpen)
+		w.v.engine.tidy()
+		w.until(func() bool { return len(listBackend(w.p)) == 2 })
+		w.ok(w.shut(o))
+		w.later(c, 3*time.Second)
+		w.v.SetActor(Actor{})
+		w.logs("touched", "written written touched: ")
+		w.goesBack(State{Turn: "2", Before: true}, "d/")
+		w.goesBack(State{Turn: "2"}, "d/", "touched: ")
+	}
+}
+
 // A link goes back to what it was by its version.
 func TestRestoreALink(t *testing.T) {
 	w, c := historic(t)

@@ -234,11 +234,7 @@ func (h *recall) recallTurn(s State, want map[string]string) (wrong []string) {
 // Whatever happens, an earlier state comes back as it was, or it is said what is
 // not known of it; and the same question has the same answer.
 func TestRestoreAnyState(t *testing.T) {
-	seeds := 40
-	if testing.Short() {
-		seeds = 10
-	}
-	for i := range seeds {
+	for i := range recallSeeds {
 		seed := uint64(i)
 		if text := os.Getenv("WSMOUNT_SEED"); text != "" {
 			seed, _ = strconv.ParseUint(text, 10, 64)

@@ -303,8 +303,8 @@ func (v *Volume) enterAt(ctx context.Context, it item, ino table.Ino, fill func(
 // held, in an update.
 func (v *Volume) tellOf(l table.Link) {
 	v.later(func() {
-		v.notify.EntryChanged(fs.Ino(l.Dir), l.Name)
-		v.notify.AttrChanged(fs.Ino(l.Dir))
+		v.notifier().EntryChanged(fs.Ino(l.Dir), l.Name)
+		v.notifier().AttrChanged(fs.Ino(l.Dir))
 	})
 }
 

@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -58,6 +59,36 @@ func TestShowHistory(t *testing.T) {
 	}
 }
 
+// The names of versions sort as the versions came to be: an agent goes by ls.
+func TestShowHistoryInOrder(t *testing.T) {
+	w, c := historic(t)
+	for i := range 30 {
+		w.ok(w.put("f", strconv.Itoa(i)))
+		w.ok(w.unlink("f"))
+	}
+	w.later(c, time.Hour) // for what is shown to be looked for again
+	s, err := w.v.Show(me, "history/f")
+	w.ok(err)
+	for i, last := 0, -1; i < len(s.Names); i++ {
+		shown, err := w.v.Show(me, "history/f/"+s.Names[i])
+		w.ok(err)
+		f, err := shown.Open(me)
+		w.ok(err)
+		buf := make([]byte, 10)
+		n, _ := f.ReadAt(buf, 0)
+		w.ok(f.Close())
+		at, err := strconv.Atoi(string(buf[:n]))
+		w.ok(err)
+		if at < last {
+			t.Fatalf("%d comes after %d: %q", at, last, s.Names)
+		}
+		last = at
+	}
+	if len(s.Names) < 20 {
+		t.Fatalf("only %q", s.Names)
+	}
+}
+
 // So can the sides of a conflict.
 func TestShowConflicts(t *testing.T) {
 	w := newWorld(t, holding("f", "base"), func(_ *world, o *Options) { onlyAsked(nil, o); o.Policy.Conflict = Manual })
@@ -100,5 +131,33 @@ func TestUnsent(t *testing.T) {
 		if strings.Join(got, " ") != want || total != 2 {
 			t.Errorf("at most %d: got %q of %d, want %q of 2", limit, got, total, want)
 		}
+	}
+}
+
+// What a program has just done is in the listing, however long the one before took
+// to make; while nothing changes it is not made again.
+func TestShowHistoryIsCurrent(t *testing.T) {
+	w, _ := historic(t)
+	w.ok(w.put("f", "one"))
+	list := func() *shownTree {
+		t.Helper()
+		l, err := w.v.shownHistory(me)
+		w.ok(err)
+		return l
+	}
+	first := list()
+	first.at = first.at.Add(time.Hour) // as if it was made just now
+	if list() != first {
+		t.Error("made again, though nothing changed")
+	}
+	w.ok(w.unlink("f"))
+	if now := list(); now == first || len(now.dirs["history/f"]) != 2 {
+		t.Errorf("after a removal: %v", now.dirs)
+	}
+	long := list()
+	long.long = true
+	w.ok(w.put("g", "two"))
+	if list() != long {
+		t.Error("a long listing was made again at once")
 	}
 }

@@ -105,8 +105,10 @@ func (v *Volume) ignored(l table.Link, dir bool) (is, sure bool) {
 	return is, sure
 }
 
-// staysIgnored reports whether a name that gets n stays here because it is
-// ignored, as far as is known. mu is held.
+// staysIgnored reports whether a name that gets n is known to be ignored, and so
+// stays here. Where rules that count were not learned yet, as after a restart, the
+// commit asks: nobody would look again at a name that stays for the others alone.
+// mu is held.
 func (v *Volume) staysIgnored(l table.Link, n *table.Inode) bool {
 	if rec, _ := v.table.Name(l.Dir, l.Name); !v.ignoring() || rec.Base != nil {
 		return false
@@ -115,7 +117,7 @@ func (v *Volume) staysIgnored(l table.Link, n *table.Inode) bool {
 	if !sure {
 		v.wantRules(l)
 	}
-	return is
+	return is && sure
 }
 
 // rulesMoved follows what happens to an ignore file: other rules are learned soon

@@ -113,7 +113,7 @@ func (v *Volume) unlearned() (dirs []table.Ino) {
 
 // frozenUnlearned is unlearned of this moment. mu is not held.
 func (v *Volume) frozenUnlearned() []table.Ino {
-	was := v.freeze()
+	was := v.freeze(false)
 	defer was.thaw()
 	return was.unlearned()
 }
@@ -189,9 +189,13 @@ func (v *Volume) readRules(w *waiting, ino table.Ino) ([]byte, error) {
 }
 
 // adopt has rules count. Where others did, or where they take back what those
-// above them say, names may stay here that need not any more. mu is held, in an
+// above them say, names may stay here that need not any more. Who reads slowly
+// does not take back what was learned of the file as it is. mu is held, in an
 // update.
 func (v *Volume) adopt(dir table.Ino, r rulesOf) {
+	if ino, gen, _ := v.ruleFile(dir); (ino != r.ino || gen != r.gen) && v.learned(dir) {
+		return
+	}
 	key := rulesKey + itoa(dir)
 	old, now := v.table.Get(key), []byte(nil)
 	if v.table.Inode(dir) != nil {
@@ -220,10 +224,14 @@ func (v *Volume) lookAgain(w *waiting) error {
 		return true
 	})
 	v.mu.Unlock()
+	if len(dirs) == 0 {
+		return nil
+	}
+	carriers := v.frozenCarriers()
 	for _, dir := range dirs {
 		sure := false
 		for range maxTries {
-			unlearned, err := v.lookBelow(dir)
+			unlearned, err := v.lookBelow(dir, carriers)
 			if err != nil {
 				return err
 			}
@@ -251,7 +259,7 @@ func (v *Volume) lookAgain(w *waiting) error {
 // lookBelow looks at all names below a directory, those of one directory at a
 // time: nobody waits for a million of them. It returns the directories whose
 // rules would have to be known.
-func (v *Volume) lookBelow(top table.Ino) (unlearned []table.Ino, err error) {
+func (v *Volume) lookBelow(top table.Ino, c carriers) (unlearned []table.Ino, err error) {
 	asked := map[table.Ino]struct{}{}
 	for dirs := []table.Ino{top}; len(dirs) > 0; {
 		dir := dirs[len(dirs)-1]
@@ -263,7 +271,7 @@ func (v *Volume) lookBelow(top table.Ino) (unlearned []table.Ino, err error) {
 					return true
 				}
 				l := table.Link{Dir: dir, Name: name}
-				if _, ok := v.resort(l, rec, n); !ok {
+				if _, ok := v.resort(l, rec, n, c); !ok {
 					unlearned = append(unlearned, v.unlearnedAbove(l, asked)...)
 				}
 				if isDir(n) {
@@ -297,8 +305,8 @@ func (v *Volume) unlearnedAbove(l table.Link, asked map[table.Ino]struct{}) (dir
 
 // resort has a name stay here or not, as the rules say. ok is false when nothing
 // can be said yet. mu is held, in an update.
-func (v *Volume) resort(l table.Link, rec table.Name, n *table.Inode) (stays, ok bool) {
-	stays, ok = v.sorted(l, rec, n)
+func (v *Volume) resort(l table.Link, rec table.Name, n *table.Inode, c carriers) (stays, ok bool) {
+	stays, ok = v.sorted(l, rec, n, c)
 	if ok && rec.Local != stays {
 		rec.Local = stays
 		v.table.SetName(l.Dir, l.Name, rec)
@@ -309,14 +317,15 @@ func (v *Volume) resort(l table.Link, rec table.Name, n *table.Inode) (stays, ok
 
 // sorted reports whether the rules have a name stay here. Content that is not here
 // has to be: it may have no other place soon. A directory that the backend has
-// goes, with what of it is there: it got its name when nobody knew the rules. ok
-// is false when nothing can be said yet. mu is held.
-func (v *Volume) sorted(l table.Link, rec table.Name, n *table.Inode) (stays, ok bool) {
+// goes, with what of it is there: it got its name when nobody knew the rules. So
+// do those that it was moved into. ok is false when nothing can be said yet. mu is
+// held.
+func (v *Volume) sorted(l table.Link, rec table.Name, n *table.Inode, c carriers) (stays, ok bool) {
 	if rec.Base != nil || rec.Attempt != nil || rec.Ino == 0 || n == nil || rec.Local && !v.onlyIgnored(l, rec) {
 		return rec.Local, true
 	}
 	is, sure := v.ignored(l, isDir(n))
-	if is = is && !(isDir(n) && len(n.Homes) > 0); !sure || is && !v.isHere(n) {
+	if is = is && !(isDir(n) && (len(n.Homes) > 0 || c.has(rec.Ino))); !sure || is && !v.isHere(n) {
 		return false, false
 	}
 	return is, true

@@ -25,16 +25,18 @@ type ignoreModel struct {
 // What a commit takes is what git would add, whatever was done in whatever order,
 // and whatever was known of the rules meanwhile.
 func TestIgnoredModel(t *testing.T) {
+	t.Parallel()
 	for range 25 {
 		seed := rand.Uint64()
 		w := newWorld(t, ignoring)
 		m := &ignoreModel{world: w, r: rand.New(rand.NewPCG(seed, 0)), files: map[string]string{}, tracked: map[string]bool{}}
+		m.note("seed %d", seed) // commits shows it, too
 		for range 40 {
 			m.step()
 		}
 		m.commits()
 		if w.stop(); t.Failed() {
-			t.Fatalf("seed %d:\n%s", seed, strings.Join(m.script, "\n"))
+			t.Fatalf("what was done:\n%s", strings.Join(m.script, "\n"))
 		}
 	}
 }

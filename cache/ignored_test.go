@@ -99,6 +99,17 @@ func TestIgnored(t *testing.T) {
 			w.tracks()
 			w.rules("d", "!*.o")
 		}, []string{"d/a.o: 1"}},
+		{"rules of below that nobody has read since a restart", func(w *world) {
+			w.rules("", "*.o")
+			w.do("mkdir d")
+			w.rules("d", "!*.o")
+			w.tracks()
+			w.again()
+			above := w.v.wait(nil, 0)
+			defer above.close()
+			w.ok(w.v.learnRules(above, table.Root))
+			w.do("put d/a.o 1")
+		}, []string{"d/a.o: 1"}},
 		{"rules that are renamed", func(w *world) {
 			w.rules("", "*.o")
 			w.do("put a.o 1", "put a.c 2")
@@ -111,6 +122,20 @@ func TestIgnored(t *testing.T) {
 			w.do("mv d e/d.o", "put e/d.o/b 2")
 			w.rules("e", "*.o")
 		}, []string{"e/d.o/a: 1"}},
+		{"rules about where a directory of the repository is now", func(w *world) {
+			w.do("mkdir d", "put d/a 1")
+			w.tracks("d/a: 1")
+			w.do("mkdir e", "mkdir e/f", "put e/b 2", "put e/f/c 3", "mv d e/f/d", "put e/f/d/new 4")
+			w.rules("", "*", "!.ignore")
+		}, []string{"e/f/d/a: 1"}},
+		{"rules that were looked at before a directory of the repository came", func(w *world) {
+			w.do("mkdir d", "put d/a 1")
+			w.tracks("d/a: 1")
+			w.do("mkdir e", "put e/b 2", "mv d e/d")
+			w.rules("", "*", "!.ignore")
+			w.ok(w.v.learnForCommit(t.Context()))
+			w.staysIgnored("e")
+		}, []string{"e/d/a: 1"}},
 		{"rules in a link", func(w *world) { w.do("put rules *.o", "sym rules .ignore", "put a.o 1") }, []string{".ignore -> rules", "a.o: 1", "rules: *.o"}},
 		{"rules that a program still writes", func(w *world) {
 			w.rules("", "*.o")
@@ -131,6 +156,19 @@ func TestIgnored(t *testing.T) {
 			w.noProblems()
 		})
 	}
+}
+
+// staysIgnored has a name of the root stay here, as if its rules had been looked at.
+func (w *world) staysIgnored(name string) {
+	w.Helper()
+	w.ok(w.v.update(func() error {
+		l := table.Link{Dir: table.Root, Name: name}
+		rec, _ := w.v.table.Name(l.Dir, l.Name)
+		rec.Local = true
+		w.v.table.SetName(l.Dir, l.Name, rec)
+		w.v.mark(l)
+		return nil
+	}))
 }
 
 // What is made after the rules are known is no change that waits.
@@ -287,5 +325,24 @@ func TestRenameLooksAtNothing(t *testing.T) {
 	w.tracks("d/b: 2")
 	if n := look(); n != 0 {
 		t.Errorf("%d directories are looked at again and again", n)
+	}
+}
+
+// Rules that were read slowly do not take back those of the file as it is.
+func TestRulesReadSlowly(t *testing.T) {
+	w := newWorld(t, ignoring)
+	w.rules("", "*.o")
+	w.do("put b 1")
+	w.tracks("b: 1")
+	w.v.mu.Lock()
+	old := w.v.ignores.rules[table.Root]
+	w.v.mu.Unlock()
+	w.rules("", "*.a")
+	w.tracks("b: 1")
+	w.ok(w.v.update(func() error { w.v.adopt(table.Root, old); return nil }))
+	w.v.mu.Lock()
+	defer w.v.mu.Unlock()
+	if !w.v.learned(table.Root) || w.v.table.Get(lookKey+itoa(table.Root)) != nil {
+		t.Error("the rules of before count again")
 	}
 }

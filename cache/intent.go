@@ -2,9 +2,25 @@ package cache
 
 import "github.com/wsmount/wsmount/fs"
 
-// intend commits the intent to change content, before the first byte does.
-// oi.mu is held.
+// intend commits the intent to change content, before the first byte does, and has
+// the state before kept for a set that is under way. oi.mu is held.
 func (v *Volume) intend(oi *openInode) error {
+	for {
+		k := v.keepState(oi)
+		if err := v.noteIntent(oi); err != nil {
+			return err
+		}
+		v.mu.Lock()
+		same := v.kept == k || v.kept == nil
+		v.mu.Unlock()
+		if same {
+			return nil
+		}
+	}
+}
+
+// noteIntent is intend for the table. oi.mu is held.
+func (v *Volume) noteIntent(oi *openInode) error {
 	v.mu.Lock()
 	n := v.table.Inode(oi.ino)
 	there, fresh := n != nil, n != nil && !n.Writing

@@ -106,16 +106,18 @@ func (v *Volume) unheld(ino table.Ino) bool {
 	return n != nil && len(n.Links) == 0 && v.refs[ino] == 0 && v.open[ino] == nil && ino != table.Root
 }
 
-// abandon forgets an inode that lost its last name, if nobody holds it any more.
+// abandon forgets inodes that lost their last names, if nobody holds them any more.
 // It cannot fail in a way that anybody waits for: what stays is freed at the
 // next start.
-func (v *Volume) abandon(ino table.Ino) {
+func (v *Volume) abandon(inos ...table.Ino) {
 	err := v.update(func() error {
-		v.shed(ino)
+		for _, ino := range inos {
+			v.shed(ino)
+		}
 		return nil
 	})
 	if err != nil {
-		v.o.Log.Error("an inode without a name stays until the next start", "ino", ino, "err", err)
+		v.o.Log.Error("inodes without names stay until the next start", "inodes", inos, "err", err)
 	}
 }
 
@@ -138,7 +140,7 @@ func (v *Volume) shed(ino table.Ino) {
 	v.siblings.end(ino)
 	key := orphanKey(ino)
 	busy := isDir(n) && len(n.Homes) == 0 && (n.From != "" || v.table.HasNames(ino) || v.engine.works(ino))
-	if !v.unheld(ino) || v.owed(ino) || busy {
+	if v.keepNameless(ino, n) || !v.unheld(ino) || v.owed(ino) || busy {
 		if v.table.Get(key) == nil {
 			v.table.Set(key, []byte{1})
 		}

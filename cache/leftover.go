@@ -151,11 +151,7 @@ func (v *Volume) eachUnsaved(visit func(Unsaved)) {
 
 // unsavedAt describes what differs under a name. mu is held.
 func (v *Volume) unsavedAt(l table.Link, rec table.Name) Unsaved {
-	at, _ := v.path(l)
-	u := Unsaved{Path: at.String(), Change: "deleted", Kind: "file", ino: rec.Ino}
-	if u.Path == "" {
-		u.Path = l.Name // below a directory that was removed
-	}
+	u := Unsaved{Path: v.pathFor(l), Change: "deleted", Kind: "file", ino: rec.Ino}
 	if rec.Held != nil {
 		u.Conflict, u.Reason = rec.Held.Conflict, rec.Held.Reason
 	}

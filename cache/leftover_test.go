@@ -168,3 +168,15 @@ func TestAcceptAfterAnUncleanEnd(t *testing.T) {
 		t.Errorf("nothing there: %v", err)
 	}
 }
+
+// What is below a directory that was removed is listed by its path.
+func TestInspectBelowTheRemoved(t *testing.T) {
+	w := newWorld(t, onlyAsked, holding("d/e/f", "theirs"))
+	w.do("rm d/e/f", "rmdir d/e", "rmdir d")
+	if list, _ := w.v.Unsent(10); len(list) != 3 || list[0].Path != "d/e/f" {
+		t.Errorf("unsent is %+v", list)
+	}
+	if _, got := w.inspect(w.abandonState()); got != "deleted file d/e/f\ndeleted file d/e\ndeleted file d" {
+		t.Errorf("got\n%s", got)
+	}
+}

@@ -82,14 +82,17 @@ func (v *Volume) listOnce(w *waiting, dir table.Ino, mine *listing) (err error) 
 	case notThere(err) && !h.still():
 		return errElsewhere
 	case notThere(err):
-		return v.vanished(w, dir, err)
+		err = v.vanished(w, dir, err)
 	case err != nil:
 		return fmt.Errorf("list: %w", err)
+	default:
+		err = h.apply(w, mine)
 	}
-	err = h.apply(w, mine)
-	if errors.Is(err, ErrHalted) && !h.first {
+	if isUndecided(err) && !h.first {
 		return errors.Join(err, v.update(func() error { // not to be asked for all the time
-			v.table.Edit(dir).Listed = h.start.UnixNano()
+			if n := v.table.Edit(dir); n != nil {
+				n.Listed = h.start.UnixNano()
+			}
 			return nil
 		}))
 	}
@@ -314,31 +317,6 @@ func (h *harvest) listed(m *merge) {
 	h.v.setHidden(dir, h.hidden)
 }
 
-// checkPull halts a pull that deletes too much. mu is held, in an update.
-func (m *merge) checkPull() error {
-	if m.halt != nil || m.deleted == 0 || m.first {
-		return m.halt
-	}
-	after := 0
-	if m.root > 0 {
-		after = m.v.countRoot()
-	}
-	reason, unseen := m.v.tooMuch(m.deleted, m.deleted, max(m.root, 0), after)
-	if !m.v.puller.confirmed[pullSide] && m.seek(unseen) {
-		return nil // until that is known
-	}
-	return m.v.checkHalt(pullSide, reason)
-}
-
-// seek asks for the names of directories, and reports whether they will come.
-// mu is held, in an update.
-func (m *merge) seek(dirs []table.Ino) bool {
-	for _, dir := range dirs {
-		m.look(query{question: question{ino: dir, gen: m.v.table.Inode(dir).Gen, what: askNames}})
-	}
-	return m.asks()
-}
-
 // vanished deals with a directory that is not there any more, by looking at its
 // name.
 func (v *Volume) vanished(ctx context.Context, dir table.Ino, cause error) error {
@@ -367,5 +345,5 @@ func (v *Volume) vanished(ctx context.Context, dir table.Ino, cause error) error
 func (v *Volume) rootGone(cause error) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	return fmt.Errorf("%w: %w", v.checkHalt(pullSide, "the root is not a directory"), cause)
+	return fmt.Errorf("%w: %w", v.checkHalt(pullSide, "the root is not a directory", 0), cause)
 }

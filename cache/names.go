@@ -238,14 +238,14 @@ func (v *Volume) bury(l table.Link, ino table.Ino, why string) {
 // an update.
 func (v *Volume) deleted(l table.Link, n *table.Inode) {
 	if at, ok := v.path(l); ok && !isDir(n) {
-		v.later(func() { v.notify.Deleted(at.String()) })
+		v.later(func() { v.notifier().Deleted(at.String()) })
 	}
 }
 
 // wrote is deleted for content that is new under a name.
 func (v *Volume) wrote(l table.Link) {
 	if at, ok := v.path(l); ok {
-		v.later(func() { v.notify.Wrote(at.String()) })
+		v.later(func() { v.notifier().Wrote(at.String()) })
 	}
 }
 

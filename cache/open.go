@@ -309,17 +309,20 @@ func (v *Volume) closeContent(oi *openInode, writer bool) error {
 		err = v.take(oi, false)
 	}
 	v.mu.Lock()
-	if _, unsaved := v.engine.unsaved[oi.ino]; writer && oi.writers == 0 && unsaved {
+	if writer && oi.writers == 0 && v.engine.isUnsaved(oi.ino) {
 		v.engine.open() // a new name without content: its close told nobody
 		v.engine.wake()
 	}
 	last := oi.opens == 1
 	n := v.table.Inode(oi.ino)
 	arrived := last && n != nil && oi.f != nil && n.State == table.Partial && oi.f.Whole() && !oi.outdated(n)
-	mapped := last && oi.unseen.Load() && !oi.lingered
+	mapped := (last || writer && oi.writers == 0) && oi.unseen.Load() && !oi.lingered
 	v.mu.Unlock()
-	if mapped && v.linger(oi) {
-		return err
+	if mapped {
+		stays, merr := v.linger(oi)
+		if err = errors.Join(err, merr); stays {
+			return err
+		}
 	}
 	if arrived {
 		err = errors.Join(err, v.arrived(oi))
@@ -362,7 +365,7 @@ const openTries = 16
 // which nothing was shown is brought up to date instead.
 func (v *Volume) Open(op *fs.Op, ino fs.Ino, flags uint32) (fs.Opened, error) {
 	i := table.Ino(ino)
-	if err := v.freshen(op, i); err != nil {
+	if err := v.freshen(op, i, shows(flags)); err != nil {
 		return fs.Opened{}, err
 	}
 	for try := 1; ; try++ {
@@ -374,6 +377,12 @@ func (v *Volume) Open(op *fs.Op, ino fs.Ino, flags uint32) (fs.Opened, error) {
 			return fs.Opened{}, err
 		}
 	}
+}
+
+// shows reports whether a file that is opened shows what was in it, or goes on from
+// there.
+func shows(flags uint32) bool {
+	return flags&syscall.O_TRUNC == 0 && (flags&syscall.O_ACCMODE != syscall.O_WRONLY || flags&syscall.O_APPEND != 0)
 }
 
 // openOnce opens an inode for a program and has its first bytes come. Outdated
@@ -474,7 +483,9 @@ func (v *Volume) opened(f *file) fs.Opened {
 		oi.mu.Lock()
 		if !oi.passed.Load() && tellsTime(fd) {
 			oi.disk.Store(oi.f.Mtime())
-			oi.passed.Store(true)
+			v.mu.Lock()
+			oi.passed.Store(oi.writers == 0) // whoever comes later knows of it
+			v.mu.Unlock()
 		}
 		oi.mu.Unlock()
 		if oi.passed.Load() {

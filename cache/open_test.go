@@ -2,6 +2,7 @@ package cache
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -252,6 +253,66 @@ func TestPassedThrough(t *testing.T) {
 	}
 }
 
+// Stores through a mapping that outlives its descriptor are seen while others go on
+// reading the file: before the mapping ends, and after.
+func TestMappedStoresBesideAReader(t *testing.T) {
+	for _, when := range []string{"mapped", "over"} {
+		w := newWorld(t, unwaited, holding("f", "hello"), func(_ *world, o *Options) {
+			o.pause = func(ctx context.Context, _ time.Duration) error { return sleep(ctx, time.Millisecond) }
+		})
+		ino := w.walk("f")
+		reader := w.open("f", syscall.O_RDONLY)
+		writer := w.open("f", syscall.O_RDWR)
+		gen := w.inode(ino).Gen
+		m := mapped(w, reader)
+		w.ok(w.shut(writer))
+		m[0] = 'j'
+		if when == "mapped" {
+			w.until(func() bool { return w.inode(ino).Gen != gen })
+		}
+		w.ok(unix.Munmap(m))
+		w.until(func() bool { n := w.inode(ino); return n.Gen != gen && !n.Writing })
+		reader.File.Release()
+		if got := w.get("f"); got != "jello" {
+			t.Errorf("got %q", got)
+		}
+	}
+}
+
+// mapped maps the backing file of an open one to be written, as the kernel does for
+// programs.
+func mapped(w *world, o fs.Opened) []byte {
+	w.Helper()
+	fd, err := unix.Open(procPath(o.Backing), unix.O_RDWR, 0)
+	w.ok(err)
+	m, err := unix.Mmap(fd, 0, 5, unix.PROT_WRITE, unix.MAP_SHARED)
+	w.ok(err)
+	w.ok(unix.Close(fd))
+	return m
+}
+
+// A mapping that is over when somebody looks whether there is one has left its stores
+// all the same.
+func TestMappedStoresBetweenTwoLooks(t *testing.T) {
+	w := newWorld(t, unwaited, holding("f", "hello"))
+	ino := w.walk("f")
+	reader := w.open("f", syscall.O_RDONLY)
+	writer := w.open("f", syscall.O_RDWR)
+	oi := w.v.ifOpen(table.Ino(ino))
+	gen := w.inode(ino).Gen
+	m := mapped(w, reader)
+	w.ok(w.v.take(oi, false)) // as the close does, before it asks whether that was all
+	m[0] = 'j'
+	w.ok(unix.Munmap(m))
+	stays, err := w.v.linger(oi)
+	if w.ok(err); stays || w.inode(ino).Gen == gen {
+		t.Errorf("it stays: %v; state %d, before %d", stays, w.inode(ino).Gen, gen)
+	}
+	w.v.release(oi)
+	w.ok(w.shut(writer))
+	reader.File.Release()
+}
+
 // Stores through a mapping of the backing file are seen when the program
 // closes, and those after the close, when the mapping ends.
 func TestMappedStores(t *testing.T) {
@@ -270,12 +331,7 @@ func TestMappedStores(t *testing.T) {
 	reader := w.open("f", syscall.O_RDONLY)
 	writer := w.open("f", syscall.O_RDWR)
 	gen := w.inode(ino).Gen
-	// The kernel opens the backing file itself.
-	fd, err := unix.Open(procPath(reader.Backing), unix.O_RDWR, 0)
-	w.ok(err)
-	m, err := unix.Mmap(fd, 0, 5, unix.PROT_WRITE, unix.MAP_SHARED)
-	w.ok(err)
-	w.ok(unix.Close(fd))
+	m := mapped(w, reader)
 	m[0] = 'j'
 	w.ok(w.shut(writer))
 	if got := w.inode(ino).Gen; got == gen {
@@ -373,6 +429,23 @@ func TestContentKnowsItsPath(t *testing.T) {
 	w.ok(w.v.store.Each(func(_ uint64, path string, _ int64, _ bool) { found[path] = true }))
 	if !found["d/g"] {
 		t.Errorf("content of %v", found)
+	}
+}
+
+// So do those of a run that was killed, once there was another.
+func TestContentOfTheKilledKnowsItsPath(t *testing.T) {
+	w := newWorld(t, unwaited, holding("clean", "x"))
+	w.get("clean")
+	w.mkdir("d")
+	w.ok(w.put("d/f", "x"))
+	w.killed()
+	<-w.v.history.swept
+	w.stop()
+	var found []string
+	w.ok(w.v.store.Each(func(_ uint64, path string, _ int64, _ bool) { found = append(found, path) }))
+	slices.Sort(found)
+	if !slices.Equal(found, []string{"", "d/f"}) {
+		t.Errorf("content of %q", found)
 	}
 }
 

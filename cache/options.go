@@ -77,6 +77,9 @@ type Options struct {
 	onward func(Progress)     // is told of all progress, in tests; nil: nobody
 	within func([]table.Link) // is told what names an update concerns, under the lock, in tests
 	far    time.Duration      // a service is far away that takes so long to answer a read; 0: as farAway has it
+	// looks is how long a look waits for news that is to wait so long, in tests
+	// whose clock stands while that of a busy machine goes on; nil: so long.
+	looks func(time.Duration) time.Duration
 	// partsWait is how long a mount has other things to do before it frees
 	// uploads that others left; 0: a minute.
 	partsWait time.Duration

@@ -35,6 +35,18 @@ func (v *Volume) path(l table.Link) (providers.Locator, bool) {
 	return v.climb(l, func(n *table.Inode) []table.Link { return n.Links })
 }
 
+// pathFor is where a person would look for a name: its path, or, below a directory
+// that was removed here, that at the backend. mu is held.
+func (v *Volume) pathFor(l table.Link) string {
+	if at, ok := v.path(l); ok {
+		return at.String()
+	}
+	if at, ok := v.home(l); ok {
+		return at.String()
+	}
+	return l.Name
+}
+
 // home is where a name is at the backend; false when the backend does not have
 // the directory. mu is held.
 func (v *Volume) home(l table.Link) (providers.Locator, bool) {

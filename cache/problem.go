@@ -25,7 +25,7 @@ func (v *Volume) report(op, path string, err error) {
 		v.problems = slices.Delete(v.problems, 0, 1)
 	}
 	v.problems = append(v.problems, Problem{v.o.Now(), op, path, err})
-	notify := v.notify
+	notify := v.notifier()
 	v.mu.Unlock()
 	if f, ok := notify.(interface{ Failed(path string, err error) }); ok {
 		f.Failed(path, err)

@@ -15,6 +15,8 @@ type PullOptions struct {
 	// IfClean leaves a working copy alone in which something was changed that
 	// the backend does not have: what upstream asks of a pull.
 	IfClean bool
+
+	alone bool // nobody gets its report: the next who asks is told of conflicts
 }
 
 // PullReport says what a Pull did.
@@ -41,6 +43,7 @@ func (r *PullReport) add(next PullReport) {
 // pulling is a pull that is under way.
 type pulling struct {
 	done   chan struct{}
+	alone  bool       // who comes meanwhile does not join
 	report PullReport // valid with err when done is closed
 	err    error
 }
@@ -59,13 +62,16 @@ func (v *Volume) Pull(ctx context.Context, o PullOptions) (PullReport, error) {
 		run := v.puller.pulling
 		mine := run == nil
 		if mine {
-			run = &pulling{done: make(chan struct{})}
+			run = &pulling{done: make(chan struct{}), alone: o.alone}
 			v.puller.pulling = run
 		}
 		v.mu.Unlock()
 		if mine {
 			run.report, run.err = v.pull(ctx, o)
-			if run.err == nil && run.report.Skipped == "" {
+			switch {
+			case o.alone:
+				run.err = errors.Join(run.err, v.update(func() error { v.miss(run.report.Conflicts); return nil }))
+			case run.err == nil && run.report.Skipped == "":
 				run.report.Conflicts = v.tellMissed(run.report.Conflicts)
 			}
 			run.err = v.haltKept(run.err)
@@ -80,7 +86,7 @@ func (v *Volume) Pull(ctx context.Context, o PullOptions) (PullReport, error) {
 		case <-ctx.Done():
 			return PullReport{}, ctx.Err()
 		}
-		if mayJoin && run.err == nil && (run.report.Skipped == "" || o.IfClean) {
+		if mayJoin && !run.alone && run.err == nil && (run.report.Skipped == "" || o.IfClean) {
 			return run.report, nil
 		}
 	}
@@ -139,7 +145,7 @@ type applying struct {
 // is not forgotten: the table stays at the level that it had.
 func (v *Volume) applyAll(w *waiting, p providers.Provider, all []*harvest, mine *listing, o applying) (PullReport, error) {
 	m := v.newMerge(w, p)
-	m.mine, m.dry = mine, o.dry
+	m.mine, m.dry, m.whole = mine, o.dry, true
 	err := m.run(func() error {
 		for _, h := range all {
 			if !h.holds() { // renamed meanwhile; or what came before says that it is gone

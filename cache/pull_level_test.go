@@ -78,7 +78,6 @@ func TestPullListsNothing(t *testing.T) {
 	counts := map[providers.Method]int{}
 	c := newClone(t, seeded(t, "a", "1", "d/b", "1", "d/deep/c", "1", "e/f", "1", "e/x.o", "1"), asked(counts))
 	c.sees("a: 1", "d/", "d/b: 1", "d/deep/", "d/deep/c: 1", "e/", "e/f: 1", "e/x.o: 1")
-	c.pull()
 	wants := func(what string, lists bool, want ...string) {
 		t.Helper()
 		clear(counts)
@@ -88,6 +87,7 @@ func TestPullListsNothing(t *testing.T) {
 		}
 		c.sees(want...)
 	}
+	wants("the first pull", false, "a: 1", "d/", "d/b: 1", "d/deep/", "d/deep/c: 1", "e/", "e/f: 1", "e/x.o: 1")
 	c.there("d/deep/c", "2")
 	c.there("e/f", "")
 	wants("a pull", false, "a: 1", "d/", "d/b: 1", "d/deep/", "d/deep/c: 2", "e/", "e/x.o: 1")

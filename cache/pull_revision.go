@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"time"
 
 	"github.com/wsmount/wsmount/providers"
 )
@@ -208,6 +209,41 @@ func (v *Volume) noteRevision() error {
 // revisionComes notes that another revision is shown from now on. mu is held, in an
 // update.
 func (v *Volume) revisionComes() { v.table.Set(keyCame, fmt.Appendf(nil, "%x", v.now())) }
+
+// keyFirst is when the revision was made that was here first: all of its content is
+// as old, whenever somebody lists it.
+const keyFirst = "pull/first"
+
+// begins is the revision that a working copy begins with, and when it was made.
+func begins(ctx context.Context, s revisions) (head providers.Revision, made time.Time, err error) {
+	if head, err = s.Head(ctx); err != nil || head == "" {
+		return head, made, err
+	}
+	found, err := s.Find(ctx, string(head))
+	if errors.Is(err, providers.ErrNotExist) {
+		err = nil
+	}
+	return head, found.Time, err
+}
+
+// setFirst notes when the first revision was made; zero: nobody says. mu is held, in
+// an update.
+func (v *Volume) setFirst(made time.Time) {
+	if at := made.UnixNano(); made.Unix() > 0 && at < v.now() {
+		v.table.Set(keyFirst, fmt.Appendf(nil, "%x", at))
+	}
+}
+
+// firstListed is the time of change of what is listed for the first time: that of the
+// first revision until another came, of which others may have seen something before.
+// mu is held.
+func (v *Volume) firstListed(now int64) int64 {
+	at, err := strconv.ParseInt(string(v.table.Get(keyFirst)), 16, 64)
+	if err != nil || v.revisionSince() != 0 {
+		return now
+	}
+	return at
+}
 
 // revisionSince is how old what the backend tells no time of is at least: of a
 // store of whole revisions as old as the pull that brought this one; 0: nothing

@@ -327,6 +327,22 @@ func TestPullAfterALostAnswer(t *testing.T) {
 	newClone(t, c.remote).sees("a: ours", "b: theirs")
 }
 
+// A commit whose answer got lost says what it committed once that is known.
+func TestReportAfterALostAnswer(t *testing.T) {
+	c := newClone(t, seeded(t, "a", "1", "b", "2"))
+	c.sees("a: 1", "b: 2")
+	c.ok(c.put("a", "ours"))
+	c.do("rm b")
+	c.faults.Queue(providers.MethodCommit, providertest.Fault{After: providers.ErrUnavailable})
+	r := c.commit()
+	if !r.Committed || r.Changes != 2 {
+		t.Errorf("report %+v", r)
+	}
+	if r := c.commit(); r.Committed || r.Changes != 0 {
+		t.Errorf("the next: %+v", r)
+	}
+}
+
 // A crash after the head went back, and before the table says so, loses nothing of
 // what was committed and not pushed.
 func TestOpenAfterAHalfPull(t *testing.T) {

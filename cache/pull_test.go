@@ -354,6 +354,7 @@ func TestRefreshHalts(t *testing.T) {
 		}
 		return len(w.v.Halted()) == 1
 	})
+	w.pulledWhole()
 	w.tamper("d", "4") // it was an accident, and others mend it
 	w.tamper("a", "1")
 	w.tamper("b", "2")

@@ -29,7 +29,7 @@ func (e *engine) revive(l table.Link, cause error) error {
 		case rec.Base.Kind != providers.KindDir:
 			return cause
 		}
-		path = e.pathFor(l)
+		path = e.v.pathFor(l)
 		n := v.table.Edit(rec.Base.Ino)
 		if n == nil { // made and removed before the answer came: it is theirs
 			if up := v.table.Edit(l.Dir); up != nil {
@@ -87,7 +87,7 @@ func (e *engine) reborn(l table.Link, old table.Ino) table.Ino {
 	v.table.Put(dir, twin(v.table.Inode(old)))
 	v.setLocal(l, dir, v.stays(l, v.table.Inode(dir)))
 	v.recordMade(l, dir, whyRevived)
-	v.later(func() { v.notify.EntryChanged(ino(l.Dir), l.Name) })
+	v.later(func() { v.notifier().EntryChanged(ino(l.Dir), l.Name) })
 	return dir
 }
 

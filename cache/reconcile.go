@@ -45,6 +45,7 @@ type merge struct {
 	mine   *listing            // the look at the backend that this comes from
 	late   map[table.Link]bool // names with an attempt that is known to be lost
 	first  bool                // a first listing: nobody has seen these names
+	whole  bool                // all that is known was looked at
 	dry    bool                // decide, and change nothing
 	alone  bool                // nobody gets its report: the next who asks is told
 	round  int                 // how often questions were answered
@@ -163,6 +164,7 @@ func (m *merge) finish() {
 	for _, l := range m.news {
 		m.v.recordCame(l)
 	}
+	m.countDeleted()
 	missed := m.v.engine.clashed(m.clashes)
 	if m.alone {
 		m.v.miss(missed)
@@ -180,10 +182,7 @@ func (m *merge) finish() {
 
 // tell reports what a person should know of.
 func (m *merge) tell(l table.Link, what string, conflict bool) {
-	path := l.Name
-	if at, ok := m.v.path(l); ok {
-		path = at.String()
-	}
+	path := m.v.pathFor(l)
 	m.told = append(m.told, told{path, what})
 	if conflict {
 		m.clash(l, path)
@@ -261,8 +260,8 @@ func (m *merge) shown(l table.Link) {
 	m.news = append(m.news, l)
 	v.modified(l.Dir)
 	v.later(func() {
-		v.notify.EntryChanged(ino(l.Dir), l.Name)
-		v.notify.AttrChanged(ino(l.Dir))
+		v.notifier().EntryChanged(ino(l.Dir), l.Name)
+		v.notifier().AttrChanged(ino(l.Dir))
 	})
 }
 

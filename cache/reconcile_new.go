@@ -89,7 +89,7 @@ func (m *merge) takeAttr(x table.Ino, r *providers.Info) {
 	}
 	n.Metadata, n.Vague, n.Untold, n.Ctime = r.Metadata, v.vague(r), r.Untold, v.now()
 	v.takeXattrs(n, r)
-	v.later(func() { v.notify.AttrChanged(ino(x)) })
+	v.later(func() { v.notifier().AttrChanged(ino(x)) })
 	m.report.Changed++
 }
 
@@ -245,6 +245,8 @@ func (m *merge) fresh(r *providers.Info, old table.Ino) (table.Ino, *table.Inode
 		v.inheritAttr(n, was, r)
 		n.Mtime = max(n.Mtime, was.Mtime+1)
 		n.Ctime = v.now()
+	} else if was == nil && r.ModTime().IsZero() {
+		n.Mtime = v.firstListed(n.Mtime)
 	}
 	return v.table.Alloc(), n
 }
@@ -320,7 +322,7 @@ func (m *merge) renew(l table.Link, rec table.Name, r *providers.Info) {
 	if v.refs[x] > 0 {
 		v.renewed[x] = struct{}{}
 	}
-	v.later(func() { v.notify.AttrChanged(ino(x)) })
+	v.later(func() { v.notifier().AttrChanged(ino(x)) })
 	m.base(l, &rec, baseOf(*r, x, old))
 	v.recordRenewed(l, x)
 	m.shown(l)

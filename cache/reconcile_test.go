@@ -393,14 +393,19 @@ func TestAttributesOnly(t *testing.T) {
 // ticking is a time that a test moves.
 type ticking struct{ now atomic.Int64 }
 
-// clocked gives the working copy a clock of the test's, and a TTL.
+// clocked gives the working copy a clock of the test's, and a TTL. Who looks has
+// time for an answer that is on its way, however busy the machine is.
 func clocked(c *ticking, ttl time.Duration) func(*world, *Options) {
 	c.now.Store(time.Now().UnixNano())
 	return func(_ *world, o *Options) {
 		o.Policy.TTL = ttl
 		o.Now = func() time.Time { return time.Unix(0, c.now.Load()) }
+		o.looks = func(d time.Duration) time.Duration { return 40 * d }
 	}
 }
+
+// hurried is for after clocked: looks wait in real time, for what does not come.
+func hurried(_ *world, o *Options) { o.looks = nil }
 
 func (c *ticking) add(d time.Duration) { c.now.Add(int64(d)) }
 

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -34,12 +35,17 @@ func (v *Volume) firstOfRun() numbers {
 // sweep deals with content files of runs before first that belong to no inode. After a
 // kill they are of files that were removed, or whose creation nobody was told
 // of. After a loss of power the table may have lost the names of files whose
-// content came to the disk.
+// content came to the disk. What is to be sent is told its path, which a run that
+// was killed may not have come to.
 func (v *Volume) sweep(first numbers, power bool) {
 	defer close(v.history.swept)
 	saved := 0
 	err := v.store.Each(func(ino uint64, at string, size int64, partial bool) {
-		if ino >= first.ino || v.ctx.Err() != nil || !v.stray(ino) {
+		if ino >= first.ino || v.ctx.Err() != nil {
+			return
+		}
+		if !v.stray(ino) {
+			v.placeUnsent(ino, at)
 			return
 		}
 		if power && size > 0 {
@@ -80,6 +86,25 @@ func (v *Volume) stray(ino table.Ino) bool {
 		v.store.Remove(ino) // under mu: nobody can begin to open it now
 	}
 	return false
+}
+
+// placeUnsent is place of what is to be sent and carries another path, or none.
+func (v *Volume) placeUnsent(ino table.Ino, noted string) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	n := v.table.Inode(ino)
+	if n == nil || !slices.ContainsFunc(n.Links, v.isDirty) {
+		return
+	}
+	if at, ok := v.pathOf(ino); ok && at.String() != noted {
+		v.place(ino)
+	}
+}
+
+// isDirty reports whether a name differs from the backend. mu is held.
+func (v *Volume) isDirty(l table.Link) bool {
+	rec, _ := v.table.Name(l.Dir, l.Name)
+	return rec.Seq != 0
 }
 
 // rescue copies content to where a person finds it.

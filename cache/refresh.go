@@ -25,7 +25,9 @@ import (
 // that is not here waits for its fetch). Longer than staleFor after the last
 // answer it always waits, and fails when none comes in half of the patience; and
 // a look at names waits however slow listings are, unless there was no answer
-// lately.
+// lately. An open that shows nothing of what is there, and does not go on at its end,
+// is no stricter than a look, as those of touch(1) and of >: what others made of the
+// content meanwhile is found when it is sent.
 //
 // Without a TTL everything is fresh until Pull.
 //
@@ -64,7 +66,10 @@ type puller struct {
 	kept      [2]*Halt // those that the next run knows of, as soon as not unkept
 	unkept    bool
 	confirmed [2]bool
-	pulling   *pulling // the pull that is under way
+	widening  bool          // looks have had a pull begun
+	widened   time.Time     // when the last one of those ended
+	widen     time.Duration // when the next may begin after that
+	pulling   *pulling      // the pull that is under way
 }
 
 func newPuller() puller {
@@ -131,9 +136,10 @@ func (v *Volume) look(op *fs.Op, dir table.Ino, strict bool) error {
 		case errors.Is(err, errLate):
 			v.overdue(limit)
 			return nil
-		case a != isUnknown && errors.Is(err, ErrHalted),
-			a == isStale && errors.Is(err, fs.ErrUnavailable):
-			return nil // what is known is shown
+		case a != isUnknown && isUndecided(err),
+			a == isStale && errors.Is(err, fs.ErrUnavailable),
+			a != isUnknown && !strict && errors.Is(err, table.ErrFull):
+			return nil // what is known is shown: of it something may be removed, to make room
 		case err != nil:
 			return err
 		case a != isUnknown && arrived.Sub(began) < v.o.Policy.TTL:
@@ -210,11 +216,16 @@ func (v *Volume) overdue(waited time.Duration) {
 // error, that it did not in that time. mu is held.
 func (v *Volume) answered(took time.Duration, err error) {
 	p := &v.puller
+	if err == nil && !p.gone.IsZero() {
+		v.o.Log.Info("the backend answers again", "after", v.o.Now().Sub(p.gone).Round(time.Second))
+		v.engine.rouse()
+	}
 	switch {
 	case err == nil && p.usual == 0:
 		p.usual, p.failing, p.gone = took, time.Time{}, time.Time{}
 		return
 	case err == nil:
+		took = min(took, 4*max(p.usual, leastWait/4)) // an outage is not usual
 		p.usual, p.failing, p.gone = (3*p.usual+took)/4, time.Time{}, time.Time{}
 		return
 	case !isSilence(err) && !errors.Is(err, errPatience):
@@ -225,6 +236,7 @@ func (v *Volume) answered(took time.Duration, err error) {
 		p.failing = since
 	}
 	if p.gone.IsZero() {
+		v.o.Log.Warn("the backend does not answer: what is known is shown", "err", err)
 		p.gone = since
 	}
 }
@@ -249,9 +261,9 @@ func isSilence(err error) bool {
 func (v *Volume) staleSince() time.Time { return v.puller.failing }
 
 // freshen is called before a file is opened: its version is asked for with the
-// listing of its directory, if that is too old. fs.ErrStale says that the name
-// leads elsewhere now.
-func (v *Volume) freshen(op *fs.Op, x table.Ino) error {
+// listing of its directory, if that is too old; strict as in look. fs.ErrStale says
+// that the name leads elsewhere now.
+func (v *Volume) freshen(op *fs.Op, x table.Ino, strict bool) error {
 	if v.o.Policy.TTL == 0 {
 		return v.renamed(x)
 	}
@@ -263,7 +275,7 @@ func (v *Volume) freshen(op *fs.Op, x table.Ino) error {
 		if !ok {
 			return v.renamed(x)
 		}
-		switch err := v.look(op, dir, true); {
+		switch err := v.look(op, dir, strict); {
 		case err == nil:
 			return v.renamed(x)
 		case dir == last || !errors.Is(err, fs.ErrStale):

@@ -2,14 +2,19 @@ package cache
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/fs"
@@ -211,7 +216,7 @@ func TestCutOff(t *testing.T) {
 
 func cutOff(t *testing.T) {
 	var c ticking
-	w := newScene(t, holding("f", "one"), clocked(&c, time.Second), func(_ *world, o *Options) {
+	w := newScene(t, holding("f", "one"), clocked(&c, time.Second), hurried, func(_ *world, o *Options) {
 		o.Policy.Commit, o.Policy.NoWait = DueAsked, true
 		o.Patience = 200 * time.Millisecond
 	})
@@ -460,5 +465,41 @@ func TestFirstLookIsOneListing(t *testing.T) {
 	}})
 	if got := strings.Join(w.names(""), " "); got != "f" || asked != 1 {
 		t.Errorf("names %q after %d listings", got, asked)
+	}
+}
+
+// On a full disk what a listing brings cannot be recorded: then names are as they were,
+// so that some can be removed.
+func TestNamesOnAFullDisk(t *testing.T) {
+	var c ticking
+	var full atomic.Bool
+	w := newScene(t, holding("d/f", "one"), clocked(&c, time.Second), func(_ *world, o *Options) {
+		o.names = errorfs.Wrap(vfs.Default, errorfs.InjectorFunc(func(op errorfs.Op) error {
+			if full.Load() && op.Kind == errorfs.OpFilePreallocate {
+				return syscall.ENOSPC
+			}
+			return nil
+		}))
+	})
+	d, f := w.walk("d"), w.walk("d/f")
+	full.Store(true)
+	var err error
+	for i := 0; err == nil && i < 20_000; i++ {
+		_, err = w.v.Mkdir(me, fs.RootIno, fmt.Sprint("new", i), 0o777)
+	}
+	if !errors.Is(err, syscall.ENOSPC) {
+		t.Fatalf("changes without end: %v", err)
+	}
+	w.tamper("d/g", "new")
+	for range 3 {
+		c.add(40 * time.Second)
+		if e, err := w.v.Lookup(me, d, "f"); err != nil || e.Ino != f {
+			t.Errorf("got %+v, %v", e, err)
+		}
+	}
+	full.Store(false)
+	c.add(time.Second)
+	if e, err := w.v.Lookup(me, d, "g"); err != nil || e.Ino == 0 {
+		t.Errorf("with room again: %+v, %v", e, err)
 	}
 }

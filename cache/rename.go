@@ -249,7 +249,7 @@ func (v *Volume) relocated(from, to *place) {
 	if v.refs[from.ino] == 0 {
 		// A pull was quicker: what the kernel has under the old name, and now takes
 		// along to the new one, is not what was there.
-		v.later(func() { v.notify.EntryChanged(ino(to.Dir), to.Name) })
+		v.later(func() { v.notifier().EntryChanged(ino(to.Dir), to.Name) })
 	}
 	if isRegular(from.n) {
 		v.wrote(to.Link)

@@ -107,6 +107,7 @@ func (e *engine) setAttempt(l table.Link, a *table.Attempt) {
 	rec.Attempt = a
 	if a != nil {
 		rec.Held = nil
+		e.v.recordSent(rec.Ino, a)
 	}
 	e.v.table.SetName(l.Dir, l.Name, rec)
 	e.v.mark(l)
@@ -152,6 +153,7 @@ type parcel struct {
 	digest string            // when it may have to be recognised
 	base   *table.Base       // the state of the same content that the name has at the backend; nil: none
 	failed error             // of reading it
+	kept   bool              // it is Volume.kept's
 }
 
 var errSuspect = errors.New("a loss of power may have cost it bytes: see wsmount recover")
@@ -190,7 +192,7 @@ func (e *engine) pack(ctx context.Context, s *step) (*parcel, error) {
 			return nil, err
 		}
 		if p.snap, err = p.oi.f.Snapshot(ctx); err != nil {
-			v.release(p.oi)
+			p.close(v)
 			return nil, err
 		}
 	}
@@ -212,9 +214,15 @@ func (v *Volume) gone(ino table.Ino) bool {
 	return (n == nil || len(n.Links) == 0) && v.table.Err() == nil
 }
 
+// close lets go of the content, if it is not kept for more.
 func (p *parcel) close(v *Volume) {
+	if p.kept {
+		return
+	}
 	if p.snap != nil {
 		p.snap.Close()
+	}
+	if p.oi != nil {
 		v.release(p.oi)
 	}
 }

@@ -159,6 +159,7 @@ func (w *world) amend(path, content string, off int64) {
 
 // Of large content goes only what has changed since the backend got it.
 func TestOnlyChangesGo(t *testing.T) {
+	t.Parallel()
 	n := &traffic{}
 	w := newWorld(t, metered(n))
 	content := large()
@@ -197,6 +198,7 @@ func TestOnlyChangesGo(t *testing.T) {
 
 // What is written while parts are on their way goes with the next upload.
 func TestChangesDuringAnUpload(t *testing.T) {
+	t.Parallel()
 	n := &traffic{}
 	w := newWorld(t, metered(n), unwaited)
 	content := large()
@@ -216,6 +218,7 @@ func TestChangesDuringAnUpload(t *testing.T) {
 
 // A change of what another has changed meanwhile is a conflict, as ever.
 func TestChangesOfWhatIsGone(t *testing.T) {
+	t.Parallel()
 	n := &traffic{}
 	w := newWorld(t, metered(n), unwaited)
 	content := large()
@@ -238,6 +241,7 @@ func TestChangesOfWhatIsGone(t *testing.T) {
 
 // A backend that does not copy parts gets them.
 func TestChangesWithoutCopies(t *testing.T) {
+	t.Parallel()
 	n := &traffic{refuses: providers.ErrUnsupported}
 	w := newWorld(t, metered(n))
 	content := large()
@@ -248,6 +252,7 @@ func TestChangesWithoutCopies(t *testing.T) {
 
 // Who has mapped the content file changes it without our seeing where.
 func TestChangesOfAMapping(t *testing.T) {
+	t.Parallel()
 	n := &traffic{}
 	w := newWorld(t, metered(n))
 	content := large()
@@ -267,13 +272,14 @@ func TestChangesOfAMapping(t *testing.T) {
 
 // Whatever programs do to large content, the backend has it in the end.
 func TestChangesAtRandom(t *testing.T) {
+	t.Parallel()
 	n := &traffic{}
 	w := newWorld(t, metered(n), unwaited)
 	want := []byte(large())
 	w.ok(w.put("f", string(want)))
 	r := rand.New(rand.NewPCG(3, 4))
 	o := w.open("f", syscall.O_RDWR)
-	for range 60 {
+	for range largeSteps {
 		switch size := int64(len(want)); r.IntN(8) {
 		case 0:
 			for range 2 {

@@ -24,17 +24,19 @@ import (
 type set struct {
 	e     *engine
 	was   *engine                 // of the moment that it is made of; nil: it is made
+	loose map[table.Ino]struct{}  // content that it takes as it is when it is read
 	names map[table.Link]*planned // what goes
 	order []*planned
 	after map[table.Ino]spot // where directories are when the set is done
 
-	until   uint64                  // records from here on tell of what came later
-	stopped []stopped               // what the guard keeps out
-	left    []table.Link            // what was due and is not in it
-	stays   map[table.Link]struct{} // what is ignored, and not marked so yet
-	astray  []table.Link            // what the backend cannot have where it is said to
-	unsure  bool                    // rules that count were not learned: it is to be collected anew
-	bring   []table.Link            // content that is to stay here has to come first
+	until    uint64                  // records from here on tell of what came later
+	stopped  []stopped               // what the guard keeps out
+	left     []table.Link            // what was due and is not in it
+	stays    map[table.Link]struct{} // what is ignored, or no longer, and not marked so yet
+	carriers carriers                // directories that go although they are ignored
+	astray   []table.Link            // what the backend cannot have where it is said to
+	unsure   bool                    // rules that count were not learned: it is to be collected anew
+	bring    []table.Link            // content that is to stay here has to come first
 
 	changes []providers.Change
 	bodies  []*planned   // whose content goes with changes of the same index; nil: none
@@ -57,7 +59,11 @@ type planned struct {
 	n      *table.Inode // of Ino, until the set is made; nil: none
 	before providers.Locator
 	there  bool // before means something
-	parcel *parcel
+
+	size    int64 // of the content
+	writing bool  // somebody had said that he might change it
+	loose   bool  // it is taken as it is when it is read
+	parcel  *parcel
 }
 
 type spot struct {
@@ -69,7 +75,8 @@ type spot struct {
 // of those behind it that they depend on, as they were when was was frozen. mu is
 // not held.
 func (e *engine) collect(ctx context.Context, was *frozen, due uint64) (*set, error) {
-	s := &set{e: e, was: &was.engine, names: map[table.Link]*planned{}, stays: map[table.Link]struct{}{}, until: was.next}
+	s := &set{e: e, was: &was.engine, loose: was.loose, names: map[table.Link]*planned{}, stays: map[table.Link]struct{}{}, until: was.next}
+	s.carry()
 	was.table.Dirty(0, func(seq uint64, l table.Link) bool {
 		_, follows := was.engine.because[l]
 		switch {
@@ -138,7 +145,7 @@ func (s *set) ignores(l table.Link) bool {
 		return false
 	}
 	n := v.table.Inode(rec.Ino)
-	stays, ok := v.sorted(l, rec, n)
+	stays, ok := v.sorted(l, rec, n, s.carriers)
 	switch {
 	case !ok:
 		_, sure := v.ignored(l, isDir(n))
@@ -197,6 +204,8 @@ func (s *set) planned(l table.Link) *planned {
 			return nil
 		}
 		p.Gen, p.AttrGen, p.Kind = n.Gen, n.AttrGen, providers.KindFile
+		p.size, p.writing = n.Size, n.Writing
+		_, p.loose = s.loose[rec.Ino]
 		switch {
 		case isDir(n):
 			p.Kind = providers.KindDir

@@ -37,17 +37,10 @@ func (e *bodyError) Unwrap() error { return e.err }
 func (s *set) body(ctx context.Context, p *planned) (providers.Body, error) {
 	v := s.e.v
 	v.mu.Lock()
-	n := v.table.Inode(p.Ino)
-	isOpen, size := v.open[p.Ino] != nil, int64(0)
-	if n != nil {
-		size = n.Size
-	}
+	isOpen := v.open[p.Ino] != nil
 	v.mu.Unlock()
-	if n == nil {
-		return providers.Body{}, errAgain
-	}
 	if p.Kind == providers.KindFile && !isOpen {
-		return providers.Body{Reader: s.searched(&lazy{s: s, ctx: ctx, p: p, size: size}, p), Size: size}, nil
+		return providers.Body{Reader: s.searched(&lazy{s: s, ctx: ctx, p: p, size: p.size}, p), Size: p.size}, nil
 	}
 	if err := s.pack(ctx, p); err != nil {
 		return providers.Body{}, err
@@ -58,14 +51,6 @@ func (s *set) body(ctx context.Context, p *planned) (providers.Body, error) {
 	}
 	b.Reader = s.searched(b.Reader, p)
 	return b, nil
-}
-
-func (s *set) pack(ctx context.Context, p *planned) (err error) {
-	p.parcel, err = s.e.pack(ctx, &step{ino: p.Ino})
-	if err == nil && p.parcel == nil || errors.Is(err, errMoot) {
-		err = errAgain
-	}
-	return err
 }
 
 func (s *set) closeBodies() {

@@ -144,8 +144,16 @@ func (s *set) source(p *planned, n *table.Inode) (l table.Link, there bool) {
 	return l, there && base != nil && base.Gen == p.Gen
 }
 
-// deletions counts what a set takes away, for the rule of halt.go.
+// deletions counts what a set takes away, for the rule of halt.go. What it makes
+// under another name it does not: of a commit that a pull has made changes again,
+// nobody knows any more what was renamed, but by its content.
 func (s *set) deletions() (all, inRoot, madeInRoot int) {
+	made := map[string]int{}
+	for _, p := range s.order {
+		if p.n != nil && p.n.Origin.Digest != "" && p.n.Origin.Gen == p.n.Gen && (p.rec.Base == nil || p.rec.Base.Ino != p.Ino) {
+			made[p.n.Origin.Digest]++
+		}
+	}
 	for _, p := range s.order {
 		root := p.Link.Dir == table.Root
 		switch {
@@ -153,7 +161,12 @@ func (s *set) deletions() (all, inRoot, madeInRoot int) {
 			madeInRoot++
 		case p.Ino != 0 || p.rec.Base == nil:
 		default:
-			if _, moves := s.rescued(p); !moves {
+			content := p.rec.Base.Digest
+			switch _, moves := s.rescued(p); {
+			case moves:
+			case content != "" && p.rec.Base.Ino == 0 && made[content] > 0:
+				made[content]--
+			default:
 				all++
 			}
 			if root {

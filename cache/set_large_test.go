@@ -4,14 +4,16 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"log/slog"
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/providers"
 )
 
 // watched are the steps of commits, at each of which a test may do something, the
@@ -20,36 +22,22 @@ type watched struct {
 	mu   sync.Mutex // guards all
 	seen []Progress
 	most int
-	anew int
+	log  *logged
 	at   func(Progress) // nil: nothing is done
 }
 
-// watchedLog counts what the log says of sets that are made anew.
-type watchedLog struct {
-	slog.Handler
-	x *watched
-}
-
-func (l watchedLog) Enabled(context.Context, slog.Level) bool { return true }
-
-func (l watchedLog) Handle(_ context.Context, r slog.Record) error {
-	if r.Message == "a commit is made anew" {
-		l.x.mu.Lock()
-		defer l.x.mu.Unlock()
-		l.x.anew++
-	}
-	return nil
+// largest is how many names one update concerned at most.
+func (x *watched) largest() int {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.most
 }
 
 // again is how often a set was made anew.
-func (x *watched) again() int {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	return x.anew
-}
+func (x *watched) again() int { return x.log.of("a commit is made anew") }
 
 func (x *watched) options(_ *world, o *Options) {
-	o.Log = slog.New(watchedLog{slog.DiscardHandler, x})
+	x.log = logging(o)
 	o.onward = func(p Progress) {
 		x.mu.Lock()
 		x.seen = append(x.seen, p)
@@ -74,7 +62,8 @@ func (x *watched) options(_ *world, o *Options) {
 func (x *watched) during(at func(Progress)) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.at, x.seen, x.most, x.anew = at, nil, 0, 0
+	x.at, x.seen, x.most = at, nil, 0
+	x.log.forget()
 }
 
 // count is how many steps there were of what was to be done that went so far.
@@ -110,6 +99,7 @@ func (w *world) large() {
 // on the way to the backend and back, they are made, looked up and listed, and
 // no step is larger than a piece. What was made meanwhile is not in the commit.
 func TestNamesGoOnDuringALargeSet(t *testing.T) {
+	t.Parallel()
 	changes := map[string]func(w *world){
 		"new": func(w *world) { w.large() },
 		"changed": func(w *world) {
@@ -206,8 +196,8 @@ func TestLargeSetGoesInPieces(t *testing.T) {
 	w.large()
 	x.during(nil)
 	w.upload()
-	if x.most > setPiece {
-		t.Errorf("an update concerned %d names, and a piece has %d", x.most, setPiece)
+	if most := x.largest(); most > setPiece {
+		t.Errorf("an update concerned %d names, and a piece has %d", most, setPiece)
 	}
 	for _, what := range []string{doesCollect, doesBegin, doesNote} {
 		if x.count(what, isMiddle) < 320/setPiece-1 {
@@ -222,8 +212,8 @@ func TestLargeSetGoesInPieces(t *testing.T) {
 	}
 	x.during(nil)
 	w.upload()
-	if x.most > setPiece {
-		t.Errorf("an update concerned %d names, and a piece has %d", x.most, setPiece)
+	if most := x.largest(); most > setPiece {
+		t.Errorf("an update concerned %d names, and a piece has %d", most, setPiece)
 	}
 	w.same()
 }
@@ -231,8 +221,9 @@ func TestLargeSetGoesInPieces(t *testing.T) {
 // Killed at any step of a large commit, a working copy goes on where it was:
 // programs see what they saw, and the backend gets it once.
 func TestKilledDuringALargeSet(t *testing.T) {
+	t.Parallel()
 	for _, what := range []string{doesCollect, doesBegin, doesNote} {
-		for step := range 3 {
+		for step := range killSteps {
 			t.Run(fmt.Sprint(what, " ", step), func(t *testing.T) {
 				var x watched
 				w := newWorld(t, repository, onlyAsked, x.options)
@@ -286,8 +277,9 @@ func (w *world) killAt(x *watched, when func(Progress) bool) {
 	w.start()
 }
 
-// What is made and removed while a commit is made keeps it from nothing.
-func TestSetWithoutWhatHasVanished(t *testing.T) {
+// What is removed while a commit is made is in it all the same, and gone with the
+// next.
+func TestSetWithWhatHasVanished(t *testing.T) {
 	var x watched
 	w := newWorld(t, repository, onlyAsked, x.options)
 	w.large()
@@ -303,8 +295,11 @@ func TestSetWithoutWhatHasVanished(t *testing.T) {
 			})
 		}
 	})
-	if r := w.upload(); r.Changes != largeDirs*41 {
-		t.Errorf("%d names were sent, want %d", r.Changes, largeDirs*41)
+	if r := w.upload(); r.Changes != largeDirs*41+4 {
+		t.Errorf("%d names were sent, want %d", r.Changes, largeDirs*41+4)
+	}
+	if r := w.upload(); r.Changes != 4 {
+		t.Errorf("%d names were sent after that, want 4", r.Changes)
 	}
 	if n := x.again(); n != 0 {
 		t.Errorf("the set was made anew %d times", n)
@@ -376,7 +371,21 @@ func TestFirstSetIsMadeOnce(t *testing.T) {
 // A set that a version before has left, with all names in its record, is settled.
 func TestOpenSetOfAVersionBefore(t *testing.T) {
 	var x watched
-	w := newWorld(t, repository, onlyAsked, x.options)
+	asked := make(chan struct{}) // nobody finds out about the set before
+	w := newWorld(t, repository, onlyAsked, x.options, func(w *world, _ *Options) {
+		w.wrap = func(p providers.Provider) providers.Provider {
+			return providers.Wrap(p, providers.WrapOptions{Around: func(ctx context.Context, c *providers.Call, next func(context.Context) error) error {
+				if c.Method == providers.MethodCommit {
+					select {
+					case <-asked:
+					case <-ctx.Done():
+						return ctx.Err()
+					}
+				}
+				return next(ctx)
+			}})
+		}
+	})
 	w.large()
 	w.killAt(&x, func(p Progress) bool { return p.What == doesBegin && isEnd(p) })
 	e := &w.v.engine
@@ -394,6 +403,119 @@ func TestOpenSetOfAVersionBefore(t *testing.T) {
 	if again, ok := w.v.engine.openSet(); !ok || len(again.Names) != len(p.Names) {
 		t.Fatalf("%d names are open, want %d", len(again.Names), len(p.Names))
 	}
+	close(asked)
 	w.upload()
 	w.same()
+}
+
+// A set is of one moment: what programs do after that, before it has read their
+// files, keeps it from nothing and is no part of it.
+func TestSetIsOfOneMoment(t *testing.T) {
+	write := func(w *world, path string, flags uint32, content string, off int64) fs.Opened {
+		_, o, err := w.v.Create(me, fs.RootIno, path, flags, 0o666)
+		w.ok(err)
+		w.write(o, content, off)
+		return o
+	}
+	const holder = "by who has it open"
+	var held *fs.Opened
+	for name, change := range map[string]func(w *world) (after string, end func()){
+		"shorter": func(w *world) (string, func()) { w.do("put a 1"); return "1", nil },
+		"as long": func(w *world) (string, func()) { w.do("put a secnd"); return "secnd", nil },
+		"longer":  func(w *world) (string, func()) { w.do("append a -and-more"); return "first-and-more", nil },
+		"removed": func(w *world) (string, func()) { w.vanish("rm", "a"); return "", nil },
+		"replaced": func(w *world) (string, func()) {
+			w.do("put new second", "mv new a")
+			return "second", nil
+		},
+		"cut": func(w *world) (string, func()) {
+			size := uint64(2)
+			_, err := w.v.SetAttr(me, w.walk("a"), nil, &fs.SetAttr{Size: &size})
+			w.ok(err)
+			return "fi", nil
+		},
+		"being written": func(w *world) (string, func()) {
+			o := write(w, "a", syscall.O_WRONLY|syscall.O_TRUNC, "ha", 0)
+			return "half", func() { w.write(o, "lf", 2); w.ok(w.shut(o)) }
+		},
+		holder: func(w *world) (string, func()) {
+			w.write(*held, "FI", 0)
+			return "FIrst", func() { w.ok(w.shut(*held)) }
+		},
+		"twice": func(w *world) (string, func()) { w.do("put a 1", "put a second-time"); return "second-time", nil },
+	} {
+		for _, step := range []string{doesCollect, doesBegin} {
+			t.Run(name+", "+step, func(t *testing.T) {
+				var x watched
+				w := newWorld(t, repository, onlyAsked, x.options)
+				w.do("put a first", "put b first", "ln a c")
+				if name == holder {
+					o := w.open("a", syscall.O_RDWR)
+					held = &o
+				}
+				var once sync.Once
+				var after string
+				var end func()
+				x.during(func(p Progress) {
+					if p.What == step && isEnd(p) {
+						once.Do(func() { after, end = change(w) })
+					}
+				})
+				w.upload()
+				at := func(path string) string {
+					lines := listBackend(w.repo)
+					i := slices.IndexFunc(lines, func(l string) bool { return strings.HasPrefix(l, path+": ") })
+					if i < 0 {
+						return ""
+					}
+					return strings.TrimPrefix(lines[i], path+": ")
+				}
+				if a, c := at("a"), at("c"); a != "first" || c != "first" {
+					t.Errorf("the set has %q and %q, and not what was there when it was made", a, c)
+				}
+				if n := x.again(); n != 0 {
+					t.Errorf("it was made anew %d times", n)
+				}
+				if end != nil {
+					w.upload()
+					if a := at("a"); a != "first" {
+						t.Errorf("of what is being written %q was sent", a)
+					}
+					end()
+				}
+				w.upload()
+				if a := at("a"); a != after {
+					t.Errorf("after that %q is there, want %q", a, after)
+				}
+				w.same()
+				w.noProblems()
+				w.v.mu.Lock()
+				defer w.v.mu.Unlock()
+				if w.v.kept != nil || len(w.v.open) != 0 {
+					t.Errorf("something is kept: %v, %d open", w.v.kept, len(w.v.open))
+				}
+			})
+		}
+	}
+}
+
+// What a program writes once more is left alone until it closes that, or has it open
+// for too long.
+func TestWrittenOnceMore(t *testing.T) {
+	for _, sets := range []bool{false, true} {
+		w := newWorld(t, onlyAsked, func(_ *world, o *Options) { o.Policy.Atomic = sets })
+		w.do("put a first")
+		_, o, err := w.v.Create(me, fs.RootIno, "a", syscall.O_WRONLY|syscall.O_TRUNC, 0o666)
+		w.ok(err)
+		w.write(o, "ha", 0)
+		if _, err := w.v.Commit(t.Context(), CommitOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		w.backend()
+		w.write(o, "lf", 2)
+		w.ok(w.shut(o))
+		w.upload()
+		w.backend("a: half")
+		w.same()
+	}
 }

@@ -45,7 +45,8 @@ func (e *engine) tryMakeSet(ctx context.Context, due uint64) (s *set, op string,
 	if err := e.v.learnForCommit(ctx); err != nil {
 		return nil, "", err
 	}
-	was := e.v.freeze()
+	e.v.endKeeping() // of the try before
+	was := e.v.freeze(true)
 	defer was.thaw()
 	s, err = e.collect(ctx, was, due)
 	defer s.made()
@@ -85,7 +86,7 @@ func (e *engine) sortOut(s *set) error {
 		err := v.update(func() error {
 			for _, l := range piece {
 				rec := e.record(l)
-				v.resort(l, rec, v.table.Inode(rec.Ino))
+				v.resort(l, rec, v.table.Inode(rec.Ino), s.carriers)
 			}
 			return nil
 		})

@@ -45,6 +45,9 @@ func (e *engine) noteSet(p pendingSet, result providers.CommitResult, level bool
 		v.passed(commitSide)
 		e.advanced()
 		if result.Committed {
+			if len(e.requests) > 0 {
+				e.requests[0].landed += len(p.Names)
+			}
 			v.table.Set(keyMerging, nil)
 			return v.unpushedMore(1)
 		}

@@ -18,11 +18,12 @@ var _ fs.Shower = (*Volume)(nil)
 // maxShown bounds the versions that .wsmount/history shows; Log has all.
 const maxShown = 10_000
 
-// A listing of the history is good for shownTimes as long as it took to make, so
-// that of a short one a program sees what it has just done; and at most shownFor.
+// A listing of the history is good until something changes, so that a program
+// sees what it has just done. One of more than shownLong versions, which takes a
+// while to make, is good for shownFor also then.
 const (
-	shownFor   = time.Second
-	shownTimes = 10
+	shownFor  = time.Second
+	shownLong = 1000
 )
 
 // Show implements fs.Shower:
@@ -80,7 +81,8 @@ func (v *Volume) Show(op *fs.Op, path string) (fs.Shown, error) {
 // shownTree is what one of the directories shows.
 type shownTree struct {
 	at    time.Time
-	good  time.Duration              // from at on
+	of    uint64                     // the volume's updates at that time
+	long  bool                       // it has more than shownLong versions
 	dirs  map[string]map[string]bool // names by path; those of directories end in a slash
 	files map[string]fs.Shown
 }
@@ -107,23 +109,23 @@ func (t *shownTree) add(path string, f fs.Shown) {
 
 // shownHistory lists the newest versions.
 func (v *Volume) shownHistory(op *fs.Op) (*shownTree, error) {
-	now := v.o.Now()
 	v.mu.Lock()
-	t := v.history.shown
+	t, of := v.history.shown, v.updates
 	v.mu.Unlock()
-	if t != nil && now.Sub(t.at) < t.good {
+	if t != nil && (t.of == of || t.long && v.o.Now().Sub(t.at) < shownFor) {
 		return t, nil
 	}
 	list, err := v.Log(op, LogFilter{Limit: maxShown})
 	if err != nil {
 		return nil, err
 	}
-	t = newShownTree(now)
+	t = newShownTree(v.o.Now())
+	t.of, t.long = of, len(list) > shownLong
 	for _, ver := range list {
 		if !ver.Kept || ver.Mode&modeType != modeRegular {
 			continue
 		}
-		name := fmt.Sprintf("history/%s/%s-%s-%s", ver.Path, ver.Time.UTC().Format("20060102T150405Z"), ver.ID, ver.Change)
+		name := "history/" + ver.Path + "/" + shownName(ver)
 		id := ver.ID
 		t.add(name, fs.Shown{Size: ver.Size, Mtime: ver.Time, Open: func(*fs.Op) (fs.ShownFile, error) {
 			r, _, err := v.Content(id)
@@ -133,12 +135,17 @@ func (v *Volume) shownHistory(op *fs.Op) (*shownTree, error) {
 			return v.readable(r)
 		}})
 	}
-	t.at = v.o.Now()
-	t.good = min(shownFor, shownTimes*t.at.Sub(now))
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.history.shown = t
 	return t, nil
+}
+
+// shownName is what a version is called. Those of a file sort as they came to be,
+// also within a second: ls shows the newest last.
+func shownName(ver Version) string {
+	id, _ := parseID(ver.ID)
+	return fmt.Sprintf("%s-%08d-%s", ver.Time.UTC().Format("20060102T150405Z"), id, ver.Change)
 }
 
 // shownConflicts lists the conflicts that wait for a decision.

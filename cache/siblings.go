@@ -15,8 +15,10 @@ import (
 // when the files of one directory are opened one after another, in the order of
 // names (in which a flat store lists them too), the next ones are fetched before
 // anybody opens them. It begins with few, doubles as long as what was fetched is
-// opened, and each time that it was not it takes more opens to begin again. Files
-// that are large, or here, or of this machine only, are left out.
+// opened, and each time that it was not it takes more opens to begin again. Who has
+// read one directory that way, as grep -r does, is believed to read the next: there
+// it begins with the first file, until in one of them the files ahead are not opened.
+// Files that are large, or here, or of this machine only, are left out.
 //
 // What is fetched ahead takes what nobody else needs: of the budget, of the
 // requests at once, and of the cache, where it is given up first until somebody
@@ -40,6 +42,8 @@ type siblings struct {
 	of    map[table.Ino]*series // what was fetched ahead, or is to be, and was not opened yet
 	any   atomic.Bool           // of is not empty
 	clock int                   // orders series by their last use
+	span  int                   // the window of the last series that was read on; 0: none, or the guess after it was wrong
+	guess *series               // the last that began because of span
 	slots chan struct{}
 	takes [8]time.Duration // what the last reads took until they were answered
 	reads int              // so many there were
@@ -58,6 +62,7 @@ type series struct {
 	need  int    // so many begin it
 
 	window  int // how many are fetched ahead
+	begins  int // with how many
 	hits    int // of these opened since the window grew
 	pending map[table.Ino]int64
 	bytes   int64 // in pending
@@ -102,15 +107,15 @@ func (v *Volume) sawOpen(oi *openInode) {
 	l := n.Links[0]
 	s := v.seriesOf(l.Dir)
 	s.hits += btoi(ahead)
-	if !v.follows(s, l) {
+	if v.follows(s, l) {
+		s.run++
+		s.last = max(s.last, l.Name)
+	} else {
 		s.begin(l.Name)
 		v.siblings.drop(s)
-		return
 	}
-	s.run++
-	s.last = max(s.last, l.Name)
 	if s.run >= s.need && v.isFar() && !v.closing {
-		s.widen()
+		v.siblings.widen(s)
 		v.fetchSiblings(s, l.Dir)
 	}
 }
@@ -163,12 +168,24 @@ func (v *Volume) seriesOf(dir table.Ino) *series {
 		if len(all.dirs) >= seriesMost {
 			all.end(all.oldest())
 		}
-		s = &series{need: 2, pending: map[table.Ino]int64{}}
+		s = all.newSeries()
 		s.ctx, s.cancel = context.WithCancel(v.ctx)
 		all.dirs[dir] = s
 	}
 	s.used = all.clock
 	return s
+}
+
+// newSeries is one for a directory in which nobody has read yet.
+func (s *siblings) newSeries() *series {
+	one := &series{need: 2, begins: siblingsMin, pending: map[table.Ino]int64{}}
+	if s.guess != nil && s.guess.hits == 0 && s.guess.window == s.guess.begins {
+		s.span = 0 // of the last guess nothing was read
+	}
+	if s.span > 0 {
+		one.need, one.begins, s.guess = 1, max(siblingsMin, s.span/2), one
+	}
+	return one
 }
 
 func (s *siblings) oldest() (dir table.Ino) {
@@ -187,18 +204,22 @@ func (s *series) begin(name string) {
 	if len(s.pending) > 0 {
 		s.need = min(2*s.need, siblingsMost)
 	}
+	if s.run > 0 { // nor is it what was guessed
+		s.need, s.begins = max(s.need, 2), siblingsMin
+	}
 	s.start, s.last, s.front = name, name, name
 	s.run, s.window, s.hits = 1, 0, 0
 }
 
 // widen has more fetched ahead when at least half of it was used.
-func (s *series) widen() {
+func (s *siblings) widen(one *series) {
 	switch {
-	case s.window == 0:
-		s.window = siblingsMin
-	case s.hits >= s.window/2:
-		s.window, s.hits = min(2*s.window, siblingsMost), 0
-		s.need = 2
+	case one.window == 0:
+		one.window = one.begins
+	case one.hits >= one.window/2:
+		one.window, one.hits = min(2*one.window, siblingsMost), 0
+		one.need = 2
+		s.span, s.guess = one.window, nil
 	}
 }
 

@@ -185,6 +185,41 @@ func TestUnusedSiblingsStopIt(t *testing.T) {
 	}
 }
 
+// Who has read a directory finds files of the next ones ahead from the first on, until
+// he reads one file of a directory and no more.
+func TestSiblingsOfTheNextDirectory(t *testing.T) {
+	r := newRows(t, 40, 1, func(w *world, _ *Options) {
+		for _, dir := range "efgh" {
+			for i := range 40 {
+				w.tamper(fmt.Sprintf("%c/f%03d", dir, i), "text")
+			}
+		}
+	})
+	for _, dir := range "efgh" {
+		r.list(string(dir))
+	}
+	for i := range 40 {
+		r.readRow(i)
+		r.settled()
+	}
+	for _, c := range []struct {
+		path string
+		want int64
+	}{
+		{"e/f000", 1 + 32}, {"e/f001", 0}, {"e/f002", 0},
+		{"f/f000", 1 + 32}, // and no more of it
+		{"g/f000", 1}, {"h/f000", 1}, {"h/f001", 1 + siblingsMin},
+	} {
+		was := r.settled()
+		if got := r.get(c.path); got != "text" {
+			t.Errorf("%s has %q", c.path, got)
+		}
+		if got := r.settled() - was; got != c.want {
+			t.Errorf("%s: %d reads, want %d", c.path, got, c.want)
+		}
+	}
+}
+
 // Nothing is fetched ahead of a service that is near, and of large files.
 func TestNoSiblings(t *testing.T) {
 	large := func(w *world, _ *Options) {

@@ -1,12 +1,14 @@
 package cache
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	iofs "io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
+	"sync/atomic"
 	"syscall"
 
 	"github.com/wsmount/wsmount/cache/internal/content"
@@ -29,6 +31,7 @@ type stateDir struct {
 	table   *table.Table
 	content *content.Store
 	share   *quota.Share // nil: what all hold is not bounded
+	opened  atomic.Bool  // content is
 }
 
 func openState(o Options) (s *stateDir, err error) {
@@ -47,14 +50,25 @@ func openState(o Options) (s *stateDir, err error) {
 	if err := s.take(); err != nil {
 		return s, err
 	}
-	if err := s.openTable(table.Options{Log: o.Log, Strict: o.strict, BootID: o.boot, FS: o.names}); err != nil {
+	if err := s.openTable(table.Options{Log: o.Log, Strict: o.strict, BootID: o.boot, FS: o.names, NoSpace: s.makeRoom(o)}); err != nil {
 		return s, err
 	}
 	if err := s.takeShare(o); err != nil {
 		return s, err
 	}
 	s.content, err = content.Open(o.StateDir, content.Options{Limit: o.CacheSize, Mine: s.mine, BallastFile: o.BallastFile, Budget: o.Fetches, Log: o.Log, Now: o.Now})
+	s.opened.Store(true)
 	return s, err
+}
+
+// makeRoom is for a table that cannot be opened because the disk is full: the ballast
+// goes, which content makes again. Once content is open, Relieve does that.
+func (s *stateDir) makeRoom(o Options) func() {
+	return func() {
+		if !s.opened.Load() {
+			_ = os.Remove(cmp.Or(o.BallastFile, filepath.Join(o.StateDir, content.BallastName)))
+		}
+	}
 }
 
 // takeShare takes a part of what all working copies may hold, where that is bounded.
@@ -126,7 +140,9 @@ func (s *stateDir) close() error {
 		errs = append(errs, s.table.Close())
 	}
 	if s.lock != nil {
-		errs = append(errs, s.lock.Close())
+		// A child that another goroutine starts has the descriptor too, until it
+		// executes its program.
+		errs = append(errs, syscall.Flock(int(s.lock.Fd()), syscall.LOCK_UN), s.lock.Close())
 	}
 	return errors.Join(errs...)
 }

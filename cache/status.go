@@ -9,6 +9,7 @@ import (
 
 // Status says how far the backend and the working copy are apart, and why.
 type Status struct {
+	Inodes       int           // that the kernel knows
 	Queued       int           // names that differ from the backend
 	Unsaved      int           // files among them whose content it lacks
 	UnsavedBytes int64         // in them
@@ -47,7 +48,7 @@ func (v *Volume) Status() Status {
 	defer v.mu.Unlock()
 	e := &v.engine
 	now := v.o.Now()
-	s := Status{Queued: v.table.DirtyCount(), Unsaved: len(e.unsaved), UnsavedBytes: e.total,
+	s := Status{Inodes: len(v.refs), Queued: v.table.DirtyCount(), Unsaved: len(e.unsaved), UnsavedBytes: e.total,
 		Halted: v.halted(), Stale: !v.staleSince().IsZero(), Hidden: v.hidden(),
 		Revision: e.revision, Unpushed: v.unpushedOf(),
 		Problems: append([]Problem(nil), v.problems...)}
@@ -61,7 +62,7 @@ func (v *Volume) Status() Status {
 		}
 	}
 	for _, t := range e.running {
-		s.InFlight = append(s.InFlight, Transfer{Path: e.pathFor(t.link), What: t.step.verb.String(),
+		s.InFlight = append(s.InFlight, Transfer{Path: e.v.pathFor(t.link), What: t.step.verb.String(),
 			Sent: t.sent.now.Load(), Size: t.step.size, For: now.Sub(t.since)})
 	}
 	for l, t := range e.tasks {

@@ -145,8 +145,7 @@ func (e *engine) lookInto(dirs []table.Ino) {
 		e.v.mu.Lock()
 		e.looking = false
 		if err != nil {
-			e.failures++
-			e.why = err
+			e.failed(err)
 			e.pause(pauseAfter(e.failures))
 		}
 		e.v.mu.Unlock()
@@ -293,7 +292,7 @@ func (e *engine) conclude(t *task, err error) {
 		t.state = taskIdle
 		return
 	case err == nil:
-		e.failures, e.reached = 0, now
+		e.reaches()
 		delete(e.tasks, t.link)
 		e.advanced()
 	case errors.Is(err, errAgain):
@@ -303,7 +302,7 @@ func (e *engine) conclude(t *task, err error) {
 	case passing(err):
 		e.rest(t, err)
 	default:
-		e.failures, e.reached = 0, now
+		e.reaches()
 		t.err, t.state = err, taskHeld
 		t.again = now.Add(min(holdFor<<min(t.tries, 4), longestHold))
 		if errors.Is(err, providers.ErrConflict) {
@@ -325,11 +324,11 @@ func (e *engine) rest(t *task, err error) {
 	t.err, t.state = err, taskResting
 	d := pauseAfter(t.tries)
 	t.tries++
-	e.failures++
-	e.why = err
+	e.failed(err)
 	e.v.o.Log.Debug("will try again", "what", t.step.String(), "in", d, "err", err)
+	resting := e.resting
 	e.v.background(func() {
-		_ = e.v.pause(e.v.ctx, d)
+		_ = e.v.pause(resting, d)
 		e.v.mu.Lock()
 		if t.state == taskResting {
 			t.state = taskIdle
@@ -345,13 +344,46 @@ func (e *engine) rest(t *task, err error) {
 // pause gives the backend a rest. mu is held.
 func (e *engine) pause(d time.Duration) {
 	e.paused = true
+	resting := e.resting
 	e.v.background(func() {
-		_ = e.v.pause(e.v.ctx, d)
+		_ = e.v.pause(resting, d)
 		e.v.mu.Lock()
 		e.paused = false
 		e.v.mu.Unlock()
 		e.wake()
 	})
+}
+
+// reaches notes that the backend answered a change. mu is held.
+func (e *engine) reaches() {
+	if e.failures >= flaky {
+		e.rouse()
+	}
+	if e.outage {
+		e.v.o.Log.Info("the backend takes changes again", "after", e.v.o.Now().Sub(e.failing).Round(time.Second))
+	}
+	e.failures, e.outage, e.reached = 0, false, e.v.o.Now()
+}
+
+// failed counts a failure that may pass. An outage is told once. mu is held.
+func (e *engine) failed(err error) {
+	if e.failures == 0 {
+		e.failing = e.v.o.Now()
+	}
+	e.failures++
+	e.why = err
+	if long := e.v.o.Now().Sub(e.failing) > outageAfter; !e.outage && (long || e.failures >= flaky) {
+		e.outage = true
+		e.v.o.Log.Warn("the backend takes no changes: they wait here, and are tried again", "err", err)
+	}
+}
+
+// rouse ends the pauses after failures. It is for the end of an outage, and for who
+// asks: what fails for a reason of its own would be tried all the time, if any
+// success did this. mu is held.
+func (e *engine) rouse() {
+	e.endRests()
+	e.resting, e.endRests = context.WithCancel(e.v.ctx)
 }
 
 // pauseAfter is how long to wait after so many failures, with jitter.
@@ -372,7 +404,7 @@ func (e *engine) hold(t *task) {
 		if !ok || rec.Seq == 0 || e.tasks[t.link] != t || t.state != taskHeld {
 			return errMoot
 		}
-		what, path, cause = t.step.verb.String(), e.pathFor(t.link), t.err
+		what, path, cause = t.step.verb.String(), e.v.pathFor(t.link), t.err
 		conflict := errors.Is(cause, providers.ErrConflict)
 		if rec.Held != nil && rec.Held.Conflict && conflict {
 			return nil // who decided that wrote it down
@@ -388,17 +420,6 @@ func (e *engine) hold(t *task) {
 	if err == nil && !told {
 		v.report(what, path, cause)
 	}
-}
-
-// pathFor is where a person would look for a name. mu is held.
-func (e *engine) pathFor(l table.Link) string {
-	if at, ok := e.v.path(l); ok {
-		return at.String()
-	}
-	if at, ok := e.v.home(l); ok {
-		return at.String()
-	}
-	return l.Name
 }
 
 var (

@@ -37,11 +37,23 @@ func (v *Volume) isTorn(x table.Ino) bool {
 	if n == nil || !isRegular(n) || n.State == table.Whole || n.Size == 0 {
 		return false
 	}
-	if oi := v.open[x]; oi != nil && oi.writers > 0 {
+	if v.isBeingWritten(x) {
 		return false
 	}
 	_, _, there := v.originAt(x)
 	return !there
+}
+
+// isBeingWritten reports whether a program may write an inode's content. mu is held.
+func (v *Volume) isBeingWritten(x table.Ino) bool {
+	oi := v.open[x]
+	return oi != nil && oi.writers > 0
+}
+
+// isRemnant reports whether of what a is about part is here, and the rest is nowhere.
+// mu is held.
+func (v *Volume) isRemnant(x table.Ino, a answer) bool {
+	return a.broken && v.table.Inode(x).State == table.Partial
 }
 
 // restIsGone asks the backend whether it still has what is missing of an inode's
@@ -170,6 +182,10 @@ func (m *merge) remnant(l table.Link, x table.Ino) bool {
 	if !ok {
 		return false
 	}
+	if a.remnant.missing == a.remnant.size { // it was opened to be written, and that is all
+		m.tell(l, "changed or deleted there before anything of its content came here", false)
+		return true
+	}
 	name, exists, ok := m.freeCopy(l, a.sum, false)
 	if !ok {
 		return false
@@ -229,6 +245,9 @@ func (m *merge) makeRemnant(q query) (r *remnant, sum string, err error) {
 		return nil, "", err
 	}
 	defer from.Release()
+	if from.Missing() == from.Size() {
+		return &remnant{newContent{x, from.Size(), 0}, from.Missing()}, "", nil
+	}
 	to, err := v.store.Create(x, at.String())
 	if err != nil {
 		return nil, "", err

@@ -65,6 +65,7 @@ func (w *scene) torn(name string) (gone int) {
 // What was written into a file whose rest others took away before it came here is
 // kept under a name of its own, whatever the policy, and nothing waits for ever.
 func TestTorn(t *testing.T) {
+	t.Parallel()
 	type kind struct {
 		policy Conflict
 		sets   bool
@@ -168,6 +169,37 @@ func TestTornClaim(t *testing.T) {
 	w.torn("f")
 }
 
+// Where others make a directory of the name, one copy is made, and it is the last.
+func TestTornUnderADirectory(t *testing.T) {
+	for _, written := range []bool{false, true} { // still, when the pull comes
+		w := newScene(t, holding("f", tornBase, "g", "x"), held(SplitConflicts))
+		o := w.open("f", syscall.O_RDWR)
+		w.write(o, tornOurs, tornAt)
+		if !written {
+			w.ok(w.shut(o))
+		}
+		w.takes("f", "delete")
+		w.tamper("f/x", "theirs")
+		w.pull()
+		copies := slices.DeleteFunc(w.names(""), func(n string) bool { return !strings.Contains(n, ".conflict-") })
+		if written {
+			w.ok(w.shut(o))
+		}
+		w.commit()
+		w.commit()
+		w.torn("f")
+		if now := w.names(""); !written && (len(copies) != 1 || !slices.Contains(now, copies[0])) {
+			t.Errorf("the pull made %q, of which there are %q", copies, now)
+		}
+		if got := w.get("f/x"); got != "theirs" {
+			t.Errorf("f/x is %q", got)
+		}
+		if s := w.v.Status(); s.Queued != 0 || s.Retrying != 0 {
+			t.Errorf("status %+v", s)
+		}
+	}
+}
+
 // A kill in between changes nothing.
 func TestTornAfterAKill(t *testing.T) {
 	w := newScene(t, holding("f", tornBase, "g", "x"), held(SplitConflicts))
@@ -179,4 +211,17 @@ func TestTornAfterAKill(t *testing.T) {
 	w.commit()
 	w.commit()
 	w.torn("f")
+}
+
+// Of a file that was only opened to be written nothing is kept, though after a kill
+// nobody knows that.
+func TestTornBeforeAnythingWasWritten(t *testing.T) {
+	w := newScene(t, holding("f", tornBase, "g", "x"), held(SplitConflicts))
+	w.open("f", syscall.O_WRONLY)
+	w.takes("f", "replace")
+	w.killed()
+	w.commit()
+	if names := w.names(""); !slices.Equal(names, []string{"f", "g"}) || w.get("f") != "theirs" {
+		t.Errorf("there are %q, and f is %.20q", names, w.get("f"))
+	}
 }

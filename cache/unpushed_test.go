@@ -2,6 +2,8 @@ package cache
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -77,5 +79,33 @@ func TestUnpushedAfterARewind(t *testing.T) {
 	w.upload()
 	if u := w.v.Status().Unpushed; u == nil || u.Commits != 1 {
 		t.Errorf("got %+v, want one commit", u)
+	}
+}
+
+// A directory that was renamed in a commit which a pull has made changes again is
+// not taken for one that was deleted.
+func TestRenameInARewoundCommit(t *testing.T) {
+	remote := memory.NewRemote(nil)
+	w := newWorld(t, remoteWith(remote, "a", "A"), unwaited)
+	w.do("mkdir d")
+	for i := range 30 {
+		w.do(fmt.Sprintf("put d/%d %d", i, i))
+	}
+	w.upload()
+	w.ok(w.push())
+	w.do("mv d e", "put b ours")
+	w.upload()
+	another(t, remote, "b", "theirs") // it cannot be made anew on top of that
+	_, err := w.v.Pull(w.Context(), PullOptions{})
+	w.ok(err)
+	w.upload()
+	w.ok(w.push())
+	w.same()
+	w.do("mkdir keep") // more than half would go for good
+	for i := range 30 {
+		w.do(fmt.Sprintf("rm e/%d", i))
+	}
+	if _, err := w.v.Commit(w.Context(), CommitOptions{}); !errors.Is(err, ErrHalted) {
+		t.Errorf("all that was renamed is deleted: %v", err)
 	}
 }

@@ -121,7 +121,7 @@ func (v *Volume) define(x table.Ino, ours bool, info providers.Info) {
 		n.Mtime = fresh.Mtime
 	}
 	n.Ctime = v.now()
-	v.later(func() { v.notify.AttrChanged(ino(x)) })
+	v.later(func() { v.notifier().AttrChanged(ino(x)) })
 }
 
 // reveal asks what a vague inode is before all of its attributes are sent: who

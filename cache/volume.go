@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/wsmount/wsmount/cache/internal/content"
@@ -33,6 +34,7 @@ type Volume struct {
 	work    sync.WaitGroup                                   // what runs in the background
 	pause   func(ctx context.Context, d time.Duration) error // time.Sleep that can be ended
 	leaving leaving                                          // who closes because he ends
+	notify  atomic.Pointer[fs.Notifier]                      // never nil; what runs in the background tells without mu
 
 	mu       sync.Mutex // guards all below
 	table    *table.Table
@@ -41,7 +43,8 @@ type Volume struct {
 	changed  []table.Link         // the names that the change under way concerns
 	unnamed  []table.Ino          // inodes that lost a name in the change under way
 	light    bool                 // the change under way is of the state of content alone, see fsync.go
-	commits  uint64               // changes of the table that were not light
+	updates  uint64               // changes of the table
+	commits  uint64               // of them, those that were not light
 	synced   uint64               // so many of them are on the disk
 	noting   map[table.Ino]uint64 // states of content on the disk, to be noted; nil: nobody is about to
 	refs     map[table.Ino]uint64 // the kernel's lookups
@@ -56,11 +59,11 @@ type Volume struct {
 	siblings siblings
 	parting  parting
 	problems []Problem
-	notify   fs.Notifier // never nil
-	closing  bool        // Close was called
-	closed   bool        // and nothing new begins
+	closing  bool // Close was called
+	closed   bool // and nothing new begins
 
 	displaced map[table.Link]struct{} // see displace
+	kept      *kept                   // for the set that is under way; nil: there is none
 }
 
 var _ interface {
@@ -99,9 +102,10 @@ func newVolume(p providers.Provider, o Options, s *stateDir) *Volume {
 	rand.Read(id) // never fails
 	o.Guard.limit(p.Capabilities())
 	v := &Volume{p: p, caps: p.Capabilities(), o: o, state: s, table: s.table, store: s.content,
-		run: hex.EncodeToString(id), pause: o.pause, notify: nobody{},
+		run: hex.EncodeToString(id), pause: o.pause,
 		refs: map[table.Ino]uint64{}, open: map[table.Ino]*openInode{}, shown: map[table.Ino]uint64{}, renewed: map[table.Ino]struct{}{}, displaced: map[table.Link]struct{}{},
 		listings: map[*listing]struct{}{}, puller: newPuller(), ignores: ignores{rules: map[table.Ino]rulesOf{}, absent: map[table.Ino]struct{}{}, wanted: map[table.Ino]struct{}{table.Root: {}}}}
+	v.Bind(nobody{})
 	v.ctx, v.stop = context.WithCancel(context.Background())
 	v.history.init()
 	v.siblings.init()
@@ -158,8 +162,16 @@ func (v *Volume) makeRoot(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("the root: %w", err)
 	}
+	level, made := providers.Revision(""), time.Time{}
+	if s, ok := v.syncer(); ok {
+		if level, made, err = begins(ctx, s); err != nil {
+			return fmt.Errorf("the head: %w", err)
+		}
+	}
 	return v.update(func() error {
 		v.table.Put(table.Root, v.inodeOf(info))
+		v.setFirst(made)
+		v.setLevel(level) // of which no name is known yet
 		return nil
 	})
 }
@@ -176,10 +188,10 @@ func (v *Volume) background(f func()) {
 
 // Bind implements fs.Binder.
 func (v *Volume) Bind(n fs.Notifier) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.notify = n
+	v.notify.Store(&n)
 }
+
+func (v *Volume) notifier() fs.Notifier { return *v.notify.Load() }
 
 func sleep(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)

@@ -34,6 +34,9 @@ func (c *call) opened(ino Ino, o *Opened, flags uint32, out *fuse.OpenOut) {
 	h := &handle{s: c.s, ino: ino, file: o.File,
 		writable: flags&syscall.O_ACCMODE != syscall.O_RDONLY}
 	c.f.modes.opened(c.s.node(ino), o, h.writable, out)
+	if u, ok := o.File.(Unpassed); ok && o.PassWrite && out.OpenFlags&fuse.FOPEN_PASSTHROUGH == 0 {
+		u.Unpassed()
+	}
 	out.Fh = c.f.handles.add(h)
 }
 

@@ -223,6 +223,11 @@ type File interface {
 	Release()
 }
 
+// An Unpassed is a File that wants to know that PassWrite was not taken: the
+// kernel has no passthrough to give, or the inode is open through the page cache
+// already. Unpassed is called before the program has the file.
+type Unpassed interface{ Unpassed() }
+
 // A Dir is an open directory stream. The front calls its methods one at a time.
 type Dir interface {
 	// Seek moves to a cookie; 0 is the beginning, where the directory is read

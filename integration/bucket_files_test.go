@@ -59,6 +59,7 @@ func drawFiles(r *rand.Rand, n int) (files []bucketFile) {
 // When close has returned, or write-back is unmounted, the bucket has every byte
 // of every file, and nothing else: another client looks.
 func TestBucketHasEveryByte(t *testing.T) {
+	t.Parallel()
 	seed := *bucketFileSeed
 	if seed == 0 {
 		seed = rand.Uint64()

@@ -11,6 +11,7 @@ import (
 // A name that no bucket can have is refused when it is given, and close succeeds
 // for every file that could be opened.
 func TestBucketNames(t *testing.T) {
+	t.Parallel()
 	eachServer(t, func(t *testing.T, b *bucketStage) {
 		m := b.w.Mount("@acme/bucket")
 		put := func(name string) error { return os.WriteFile(m.Dir+"/"+name, []byte("x"), 0o644) }

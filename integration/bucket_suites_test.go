@@ -11,17 +11,21 @@ import (
 // closes wait for the bucket or not. Where they do, CI has no time for the longest
 // of them.
 func TestBucketSuites(t *testing.T) {
+	t.Parallel()
 	for _, f := range []copyFlavour{minio, minioLater} {
 		t.Run(f.name, func(t *testing.T) {
 			t.Parallel() // it waits for a disk or a server, mostly
 			c := f.mount(t)
 			c.fill()
+			leftOut := borrowedLeftOut
 			if f.name == minioLater.name || os.Getenv("WSMOUNT_MODEL_OPS") != "" {
 				t.Run("posix", func(t *testing.T) {
 					posix.Run(t, c.suite("posix"), posix.Options{LeftOut: bucketLeftOut})
 				})
+			} else {
+				leftOut = dearLeftOut()
 			}
-			t.Run("borrowed", func(t *testing.T) { borrowed(t, c.suite("borrowed"), borrowedLeftOut) })
+			t.Run("borrowed", func(t *testing.T) { borrowed(t, c.suite("borrowed"), leftOut) })
 			t.Run("fs", func(t *testing.T) { walkable(t, c.suite("fs")) })
 			c.w.MustRun("commit", "--confirm", c.Dir) // the suites have removed most of what they made
 		})

@@ -125,6 +125,7 @@ func (b *bucketStage) same(what, root string, want []string) {
 // A tree in a bucket is the same for whoever mounts it anywhere, and for other
 // tools its files are objects of their names.
 func TestBucketKeepsATree(t *testing.T) {
+	t.Parallel()
 	eachServer(t, func(t *testing.T, b *bucketStage) {
 		m := b.w.Mount("@acme/bucket")
 		b.fill(m.Dir)
@@ -157,6 +158,7 @@ func TestBucketKeepsATree(t *testing.T) {
 // Two mounts of one bucket see each other's changes, and neither overwrites what
 // it has not seen.
 func TestBucketWithTwoWriters(t *testing.T) {
+	t.Parallel()
 	eachServer(t, func(t *testing.T, b *bucketStage) {
 		m, other := b.w.Mount("@acme/bucket"), b.w.Mount("@acme/bucket", "--working-copy", "other")
 		write := func(path, content string) {
@@ -201,6 +203,7 @@ func TestBucketWithTwoWriters(t *testing.T) {
 
 // What was closed is not lost with the daemon, in write-back too.
 func TestBucketAfterAKill(t *testing.T) {
+	t.Parallel()
 	eachServer(t, func(t *testing.T, b *bucketStage) {
 		m := b.w.Mount("@acme/bucket", "--write-back")
 		b.fill(m.Dir)
@@ -219,6 +222,7 @@ func TestBucketAfterAKill(t *testing.T) {
 
 // Of a large file that changes here and there, or grows, only that is sent.
 func TestBucketGetsOnlyChanges(t *testing.T) {
+	t.Parallel()
 	eachServer(t, func(t *testing.T, b *bucketStage) {
 		m := b.w.Mount("@acme/bucket")
 		path := filepath.Join(m.Dir, "large")

@@ -20,6 +20,7 @@ const aclNamed = "\x02\x00\x00\x00\x01\x00\x06\x00\xff\xff\xff\xff\x02\x00\x06\x
 // All that a program can say of a file is there after it was sent to a bucket, for
 // a machine that never saw it, whether that has hints or has to ask.
 func TestBucketKeepsWhatIsSaidOfFiles(t *testing.T) {
+	t.Parallel()
 	eachServer(t, func(t *testing.T, b *bucketStage) {
 		for _, flags := range [][]string{nil, {"--write-back"}} {
 			m := b.w.Mount("@acme/bucket", flags...)

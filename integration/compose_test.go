@@ -58,6 +58,7 @@ func checkErr(t *testing.T, what string, got, want error) {
 
 // Prefixes end on path boundaries, nest, and hide without losing.
 func TestComposition(t *testing.T) {
+	t.Parallel()
 	w := harness.New(t, harness.Options{})
 	dirs := family(t, w, "app", "lib", "deep", "other")
 	mkdirAll(t, dirs["app"]+"/lib/hidden")
@@ -99,6 +100,7 @@ func list(t *testing.T, dir string) []string {
 // A mount point cannot be taken away, and nothing moves from one part to
 // another by rename or link.
 func TestCompositionBorders(t *testing.T) {
+	t.Parallel()
 	w := harness.New(t, harness.Options{})
 	dirs := family(t, w, "app", "lib")
 	mkdirAll(t, dirs["app"]+"/up/lib")
@@ -137,6 +139,7 @@ func checkNumbers(t *testing.T, paths ...string) {
 
 // A part is as read-only as the manifest, the mount or its parent says.
 func TestReadOnly(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name  string
 		flags []string

@@ -218,29 +218,45 @@ func (o *bucketWriter) blocked(path string) (bool, error) {
 }
 
 func (o *bucketWriter) Put(path string, content []byte) (old []byte, done bool, err error) {
-	if blocked, err := o.blocked(path); blocked || err != nil {
-		return nil, false, err
-	}
 	if o.puts++; o.puts%2 == 0 {
 		return o.putBlindly(path, content)
 	}
 	was, err := o.s.Look(o.ctx, o.key(path))
-	if err == nil {
-		o.gate.Alone(func() { done, err = o.s.Replace(o.ctx, o.key(path), was.ETag, content) })
+	if err != nil {
+		return nil, false, err
 	}
+	err = o.unlessBlocked(path, func() (err error) {
+		done, err = o.s.Replace(o.ctx, o.key(path), was.ETag, content)
+		return err
+	})
 	return was.Content, done, err
 }
 
 // putBlindly asks for nothing when it puts. What it replaces it has read, as no
 // mount gets between.
 func (o *bucketWriter) putBlindly(path string, content []byte) (old []byte, done bool, err error) {
+	err = o.unlessBlocked(path, func() error {
+		was, err := o.s.Look(o.ctx, o.key(path))
+		if err != nil {
+			return err
+		}
+		err = o.s.Put(o.ctx, o.key(path), content, nil)
+		old, done = was.Content, err == nil
+		return err
+	})
+	return old, done, err
+}
+
+// unlessBlocked runs put unless a path is blocked. No mount gets between, as one could
+// with a rename.
+func (o *bucketWriter) unlessBlocked(path string, put func() error) (err error) {
 	o.gate.Alone(func() {
-		var was s3server.Object
-		if was, err = o.s.Look(o.ctx, o.key(path)); err == nil {
-			old, err = was.Content, o.s.Put(o.ctx, o.key(path), content, nil)
+		var blocked bool
+		if blocked, err = o.blocked(path); !blocked && err == nil {
+			err = put()
 		}
 	})
-	return old, err == nil, err
+	return err
 }
 
 // Remove is without condition: not every server has one.

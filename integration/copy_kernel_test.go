@@ -93,7 +93,7 @@ func TestCopyNoStale(t *testing.T) {
 					}
 				})
 			}
-			for round := range 40 {
+			for round := range 20 {
 				for i := range 4 {
 					c.tamper(fmt.Sprintf("d/f%d", i), []byte(strings.Repeat(string(rune('a'+round%26)), 100_000)))
 				}

@@ -166,6 +166,7 @@ var storeSync = copyFlavour{name: "store", sync: stored}
 // in the end both see the same, and nothing that either was told is written is
 // gone.
 func TestCopyModelShared(t *testing.T) {
+	t.Parallel()
 	if os.Getenv("WSMOUNT_MODEL_OPS") == "" {
 		t.Skip("make model runs it")
 	}
@@ -180,6 +181,7 @@ func TestCopyModelShared(t *testing.T) {
 
 // The same with two mounts of one bucket, and a tool that knows nothing of them.
 func TestBucketModelShared(t *testing.T) {
+	t.Parallel()
 	for _, f := range []copyFlavour{minio, minioLater, versitygw} {
 		t.Run(f.name, func(t *testing.T) {
 			t.Parallel() // it waits for a disk or a server, mostly
@@ -206,6 +208,7 @@ func sharedOps() int {
 // A working copy behaves as a plain directory, with so little room that most of
 // its content has to come from the service again, and with remounts.
 func TestCopyModel(t *testing.T) {
+	t.Parallel()
 	for _, f := range []copyFlavour{canonicalStore, bucket, writeBack, repository, minio, minioLater} {
 		t.Run(f.name, func(t *testing.T) {
 			t.Parallel() // it waits for a disk or a server, mostly
@@ -227,5 +230,5 @@ func copyModelOps() int {
 	if os.Getenv("WSMOUNT_MODEL_OPS") != "" {
 		return 0
 	}
-	return 5000
+	return 4200
 }

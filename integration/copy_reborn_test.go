@@ -12,6 +12,7 @@ import (
 // others have put something into it, is a directory like any other; the program
 // stays in the one that was removed, as on a local disk.
 func TestCopyDirectoryComesBack(t *testing.T) {
+	t.Parallel()
 	c := copyFlavour{name: "store", sync: "mode: pull-push, pull: {on: turn-start}, commit: {on: per-turn}"}.mount(t)
 	mkdirAll(t, c.Dir+"/a/b")
 	for _, path := range []string{"/kept", "/a/f", "/a/b/f"} {

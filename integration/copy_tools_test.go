@@ -10,6 +10,7 @@ import (
 // close waits for the store, and where changes are committed and pushed behind
 // the tools' back. The second gets those that take long.
 func TestCopyTools(t *testing.T) {
+	t.Parallel()
 	slow := map[string]bool{"git": true, "go build": true, "npm": true}
 	short := map[string]bool{"find, grep and friends": true, "sqlite with a write-ahead log": true, "ripgrep": true, "rsync there and back": true}
 	for _, f := range []copyFlavour{canonicalStore, repository} {

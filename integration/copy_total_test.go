@@ -18,6 +18,7 @@ import (
 // the others hold, which it does once a second; meanwhile they may be above it by
 // what they take in that second.
 func TestTotalCacheSize(t *testing.T) {
+	t.Parallel()
 	const total, files, size = 1 << 20, 20, 128 << 10
 	w := harness.New(t, harness.Options{})
 	services := map[string]*harness.Service{"a": w.Service(), "b": w.Service(), "unsent": w.Service("-repository")}

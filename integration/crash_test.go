@@ -106,6 +106,7 @@ func progress(t *testing.T, writers []*writer, n int64) {
 // SIGKILL of the daemon loses nothing that was acknowledged; the mount comes
 // back under programs that went on meanwhile.
 func TestKill(t *testing.T) {
+	t.Parallel()
 	m, behind := flavours[0].mount(t)
 	writers, stop := load(t, m.Dir, 8)
 	for range 5 {
@@ -126,6 +127,7 @@ func TestKill(t *testing.T) {
 // A program that holds files open, and a mapping, over the death of the daemon
 // gets errors and no wrong bytes; the new mount is whole.
 func TestKillWithOpenFiles(t *testing.T) {
+	t.Parallel()
 	m, behind := flavours[0].mount(t)
 	write(t, m.Dir+"/f", "before")
 	f, err := os.OpenFile(m.Dir+"/f", os.O_RDWR, 0)
@@ -149,6 +151,7 @@ func TestKillWithOpenFiles(t *testing.T) {
 // SIGTERM under load ends the mount: programs get errors, what they were told
 // is written is there.
 func TestTerminateUnderLoad(t *testing.T) {
+	t.Parallel()
 	w := harness.New(t, harness.Options{})
 	ws := w.Workspace("@acme/x", "watch")
 	m := w.Mount(ws, "--stop-timeout", "2s")

@@ -52,7 +52,7 @@ func holdInstances(t *testing.T, uid uint32) (release func()) {
 // However many workspaces a user mounts, each works: those that get no inotify
 // instance see what others change within a second, and say why.
 func TestCrowdWithoutInstances(t *testing.T) {
-	const crowd = 20
+	const crowd = 4
 	harness.RequireRoot(t)
 	w := harness.New(t, harness.Options{UID: userID})
 	release := holdInstances(t, userID)

@@ -3,6 +3,7 @@ package integration
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"net"
 	"os"
@@ -228,9 +229,23 @@ func terminal(t *testing.T) (master, slave *os.File) {
 	return master, slave
 }
 
-// tries runs every attempt by a way to start commands in a sandbox.
-func (s *escapeScene) tries(t *testing.T, command func(script string) *exec.Cmd) {
-	for _, e := range escapes {
+// together makes one attempt of all that nothing is prepared for and that do not see
+// the script itself, where sandboxes are slow to start.
+func together(all []escape) (few []escape) {
+	one := escape{name: "all others"}
+	for _, e := range all {
+		if e.prepare != nil || strings.Contains(e.script, "cmdline") {
+			few = append(few, e)
+		} else {
+			one.script += fmt.Sprintf("echo '== %s'; (%s)\n", e.name, e.script)
+		}
+	}
+	return append(few, one)
+}
+
+// tries runs attempts by a way to start commands in a sandbox.
+func (s *escapeScene) tries(t *testing.T, attempts []escape, command func(script string) *exec.Cmd) {
+	for _, e := range attempts {
 		t.Run(e.name, func(t *testing.T) {
 			s.t = t
 			defer func() {
@@ -263,7 +278,7 @@ func TestEscape(t *testing.T) {
 	for name, uid := range map[string]uint32{"root": 0, "user": userID} {
 		t.Run(name, func(t *testing.T) {
 			s := newEscapeScene(t, uid)
-			s.tries(t, func(script string) *exec.Cmd {
+			s.tries(t, escapes, func(script string) *exec.Cmd {
 				return s.command(harness.Binary(), "exec", s.w.Path("ws-inside"), "--", "sh", "-c", script)
 			})
 		})
@@ -279,8 +294,32 @@ func TestEscapeByHand(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newEscapeScene(t, uid)
 			byHand := s.w.Write("bwrap.sh", string(script), 0o755)
-			s.tries(t, func(script string) *exec.Cmd {
+			s.tries(t, escapes, func(script string) *exec.Cmd {
 				return s.command(byHand, s.m.Dir, "sh", "-c", script)
+			})
+		})
+	}
+}
+
+// Nor out of a container of podman, in which user namespaces can be made all the same.
+func TestEscapeFromPodman(t *testing.T) {
+	if !harness.Private(t) {
+		return
+	}
+	checkErr(t, "share", unix.Mount("", "/", "", unix.MS_SHARED|unix.MS_REC, ""), nil)
+	attempts := together(slices.DeleteFunc(slices.Clone(escapes), func(e escape) bool { return e.name == "a user namespace" }))
+	for _, kind := range sandboxKinds {
+		if kind.script != "podman" {
+			continue
+		}
+		t.Run(kind.name, func(t *testing.T) {
+			kind.require(t)
+			s := newEscapeScene(t, kind.uid)
+			start := kind.prepare(t, s.w, kind.uid)
+			s.tries(t, attempts, func(script string) *exec.Cmd {
+				ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+				s.cleanup = append(s.cleanup, cancel)
+				return start(ctx, s.m.Dir, "sh", "-c", script)
 			})
 		})
 	}

@@ -170,7 +170,10 @@ func TestExecLimits(t *testing.T) {
 	harness.RequireRoot(t)
 	harness.RequireTools(t, "bwrap")
 	w := harness.New(t, harness.Options{UID: userID})
-	dir := sandboxed(w, "x", "sandbox: {inline: {provider: node-permission, config: {}, limits: {timeout_ms: 300, memory_mb: 200, cpu_ms: 1000}}}\n")
+	limited := func(name, limits string) string {
+		return sandboxed(w, name, "sandbox: {inline: {provider: node-permission, config: {}, limits: {"+limits+"}}}\n")
+	}
+	dir := limited("x", "timeout_ms: 300, memory_mb: 200")
 	started := time.Now()
 	r := inSandbox(w, dir, "sleep 60")
 	if r.Code != exitTimedOut || !strings.Contains(r.Err, "its time of 300ms was over") || time.Since(started) > 20*time.Second {
@@ -182,7 +185,7 @@ func TestExecLimits(t *testing.T) {
 	if r := inSandbox(w, dir, "head -c 150000000 /dev/zero | tail -c 150000000 >/dev/null && echo enough; head -c 250000000 /dev/zero | tail -c 250000000 || echo not enough", "--timeout", "30s"); !contains(r.Out, "enough\nnot enough") {
 		t.Errorf("memory: got %q\n%s", r.Out, r.Err)
 	}
-	if r := inSandbox(w, dir, "while :; do :; done", "--timeout", "0"); r.Code != 128+int(syscall.SIGKILL) && r.Code != 128+int(syscall.SIGXCPU) {
+	if r := inSandbox(w, limited("short", "cpu_ms: 1000"), "while :; do :; done", "--timeout", "0"); r.Code != 128+int(syscall.SIGKILL) && r.Code != 128+int(syscall.SIGXCPU) {
 		t.Errorf("processor: got %d\n%s", r.Code, r.Err)
 	}
 	many := "for i in 1 2 3 4 5 6 7 8 9; do sleep 1 & done; wait"

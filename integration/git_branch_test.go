@@ -36,7 +36,7 @@ func newPullStage(t *testing.T, app string) *pullStage {
 }
 
 // told is what a command says in JSON, and how it ended.
-func (g *pullStage) told(args ...string) (out told, code int) {
+func (g *gitStage) told(args ...string) (out told, code int) {
 	g.t.Helper()
 	r := g.w.Run(append(args, "--json")...)
 	if err := json.Unmarshal([]byte(r.Out), &out); err != nil {

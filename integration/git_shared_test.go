@@ -12,6 +12,7 @@ import (
 // whole, and keep their own work. Proportional memory and the time of a mount are
 // for the benchmark.
 func TestWorkspacesOfOneRepository(t *testing.T) {
+	t.Parallel()
 	g := newGitStage(t)
 	g.server.Require(gitToken)
 	g.seed()

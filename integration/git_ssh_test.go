@@ -78,14 +78,7 @@ func TestGitOverSSH(t *testing.T) {
 	}
 
 	m := g.w.Mount("@acme/site", "--patience", "1s")
-	g.same("after the clone", g.lines(m.Dir), g.fresh())
-	g.check(os.WriteFile(m.Dir+"/ours", []byte("of a turn\n"), 0o644))
-	g.event(m, "turn-end")
-	g.arrives(m, "the turn")
-	g.other.Write(map[string]string{"theirs": "theirs\n"})
-	g.other.Commit("main", "theirs")
-	g.event(m, "turn-start")
-	g.same("after a pull", g.lines(m.Dir), g.fresh())
+	g.turnsOfBoth(m)
 
 	g.ssh.Away()
 	g.later(m, "away", "refused")
@@ -106,8 +99,21 @@ func TestGitOverSSH(t *testing.T) {
 	}
 }
 
+// turnsOfBoth has a turn go to the server, and what somebody else made there come.
+func (g *gitStage) turnsOfBoth(m *harness.Mount) {
+	g.t.Helper()
+	g.same("after the clone", g.lines(m.Dir), g.fresh())
+	g.check(os.WriteFile(m.Dir+"/ours", []byte("of a turn\n"), 0o644))
+	g.event(m, "turn-end")
+	g.arrives(m, "the turn")
+	g.other.Write(map[string]string{"theirs": "theirs\n"})
+	g.other.Commit("main", "theirs")
+	g.event(m, "turn-start")
+	g.same("after a pull", g.lines(m.Dir), g.fresh())
+}
+
 // later writes a file, which the server does not get yet, and status says why.
-func (g *sshMount) later(m *harness.Mount, name, why string) {
+func (g *gitStage) later(m *harness.Mount, name, why string) {
 	g.t.Helper()
 	g.check(os.WriteFile(m.Dir+"/"+name, []byte("later\n"), 0o644))
 	var told struct{ Failed []string }

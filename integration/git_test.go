@@ -235,8 +235,11 @@ func TestGitCommitsATurn(t *testing.T) {
 	}
 	g.other.Write(map[string]string{"theirs": "meanwhile\n"})
 	g.other.Commit("main", "theirs")
-	g.event(m, "turn-end")
+	g.w.MustRun("event", m.Dir, "turn-end", "--var", "turnId=t1", "--var", "conversationId=c\x01\n1")
 	g.arrives(m, "the turn")
+	if got, want := g.repo.Git("log", "-1", "--format=%(trailers)", "main"), "Wsmount-Turn: t1\nWsmount-Conversation: c 1\n"; !strings.Contains(got, want) {
+		t.Errorf("the turn's commit ends with %q, want %q", got, want)
+	}
 	g.same("and what others pushed", []string{g.repo.Git("show", "main:theirs"), g.repo.Git("show", "main:turn4")}, []string{"meanwhile\n", "of a turn\n"})
 
 	g.check(os.WriteFile(m.Dir+"/unsaved", []byte("at the unmount\n"), 0o644))
@@ -269,4 +272,41 @@ func TestGitRefusals(t *testing.T) {
 			t.Errorf("%s: exit %d, want %d with %q:\n%s", c.sync, r.Code, c.code, c.says, r.Err)
 		}
 	}
+}
+
+// Files are as old as the commit that a clone began with, whenever they are first
+// listed, and stay so; what a pull brings is as old as the pull.
+func TestGitTimes(t *testing.T) {
+	t.Parallel()
+	g := newGitStage(t)
+	g.seed()
+	day := time.Now().Add(-24 * time.Hour).Truncate(time.Second)
+	g.other.Git("commit", "-q", "--amend", "--no-edit", "--date", day.Format(time.RFC3339))
+	g.other.Git("-c", "core.editor=true", "rebase", "-q", "--committer-date-is-author-date", "--root")
+	g.other.Git("push", "-q", "--force", "origin", "HEAD:refs/heads/main")
+	g.workspace("site", "pull: {on: turn-start}, commit: {on: manual}, push: {on: manual}")
+	m := g.w.Mount("@acme/site")
+	is := func(path string, want time.Time) {
+		t.Helper()
+		info, err := os.Stat(filepath.Join(m.Dir, path))
+		g.check(err)
+		if got := info.ModTime(); !got.Equal(want) {
+			t.Errorf("%s is of %v, want %v", path, got, want)
+		}
+	}
+	is("README.md", day)
+	m.Stop()
+	m.Start()
+	is("README.md", day)
+	is("docs/deep/er/b.md", day)
+
+	g.other.Write(map[string]string{"README.md": "theirs\n"})
+	g.other.Commit("main", "theirs")
+	begun := time.Now()
+	g.event(m, "turn-start")
+	is("docs/a.md", day)
+	if info, err := os.Stat(m.Dir + "/README.md"); err != nil || info.ModTime().Before(begun) {
+		t.Errorf("what was pulled after %v is of %v, %v", begun, info.ModTime(), err)
+	}
+	m.Stop()
 }

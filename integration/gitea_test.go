@@ -24,15 +24,14 @@ type gitea struct {
 	url, token string
 }
 
-// startGitea runs the program that WSMOUNT_GITEA names, for one test. One that was
-// built without its own files finds them where WSMOUNT_GITEA_STATIC says: the
-// folder of its source.
+// startGitea runs bin/gitea for one test.
 func startGitea(t *testing.T, w *harness.World) *gitea {
 	t.Helper()
-	program := os.Getenv("WSMOUNT_GITEA")
-	if program == "" {
-		t.Skip("WSMOUNT_GITEA names no gitea program")
+	program, err := filepath.Abs("../bin/gitea")
+	if err == nil {
+		_, err = os.Stat(program)
 	}
+	harness.Require(t, "bin/gitea", err == nil)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -42,15 +41,11 @@ func startGitea(t *testing.T, w *harness.World) *gitea {
 	g := &gitea{t: t, url: "http://" + address}
 	_, port, _ := net.SplitHostPort(address)
 	work := w.Mkdir("gitea", 0o755)
-	static := os.Getenv("WSMOUNT_GITEA_STATIC")
-	if static == "" {
-		static = work
-	}
-	ini := w.Write("gitea/app.ini", fmt.Sprintf("RUN_USER = %[5]s\nI_AM_BEING_UNSAFE_RUNNING_AS_ROOT = true\nWORK_PATH = %[1]s\n"+
-		"[server]\nSTATIC_ROOT_PATH = %[2]s\nHTTP_ADDR = 127.0.0.1\nHTTP_PORT = %[3]s\nROOT_URL = %[4]s/\nDISABLE_SSH = true\nOFFLINE_MODE = true\n"+
+	ini := w.Write("gitea/app.ini", fmt.Sprintf("RUN_USER = %[4]s\nI_AM_BEING_UNSAFE_RUNNING_AS_ROOT = true\nWORK_PATH = %[1]s\n"+
+		"[server]\nHTTP_ADDR = 127.0.0.1\nHTTP_PORT = %[2]s\nROOT_URL = %[3]s/\nDISABLE_SSH = true\nOFFLINE_MODE = true\n"+
 		"[database]\nDB_TYPE = sqlite3\nPATH = %[1]s/gitea.db\n[security]\nINSTALL_LOCK = true\nSECRET_KEY = of-the-test\n"+
 		"[log]\nLEVEL = Warn\nMODE = console\n[cron]\nENABLED = false\n[actions]\nENABLED = false\n[indexer]\nISSUE_INDEXER_TYPE = db\n",
-		work, static, port, g.url, currentUser()), 0o600)
+		work, port, g.url, currentUser()), 0o600)
 	run := func(args ...string) *exec.Cmd {
 		cmd := exec.Command(program, append([]string{"-c", ini}, args...)...)
 		cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + work, "GITEA_WORK_DIR=" + work, "USER=" + currentUser()}
@@ -133,6 +128,7 @@ func (g *gitea) ask(method, path string, in, out any) {
 type giteaPull struct {
 	Number      int
 	State       string
+	Mergeable   bool
 	Title, Body string
 	HTMLURL     string `json:"html_url"`
 	Head, Base  struct{ Ref string }
@@ -148,6 +144,7 @@ func (g *gitea) pulls(repo string) (all []giteaPull) {
 // ends in a pull request, which goes on with the conversation, is merged, and comes
 // back with a pull. What Gitea protects is refused by name.
 func TestGiteaCodespace(t *testing.T) {
+	t.Parallel()
 	w := harness.New(t, harness.Options{})
 	server := startGitea(t, w)
 	for _, repo := range []string{"marketing-ops", "marketing-bot"} {
@@ -158,7 +155,7 @@ func TestGiteaCodespace(t *testing.T) {
 	w.Write("config/wsmount/config.yaml", fmt.Sprintf("allow_endpoints: [ \"%[1]s 127.0.0.1\" ]\n"+
 		"providers: { github: { base_url: %[1]q, api_url: \"%[1]s/api/v1\" } }\nsecrets: { github-token: { file: %[2]q, allow: [\"@acme/*\"] } }\n",
 		server.url, w.Path("config/token")), 0o600)
-	g := &pullStage{gitStage: &gitStage{t: t, w: w}}
+	g := &pullStage{gitStage: &gitStage{t: t, w: w, auth: "GITHUB_TOKEN"}}
 	g.workspaceOf("marketing-bot", "repo: acme/marketing-bot", "pull: {on: conversation-start}, commit: {on: per-turn}, "+
 		"push: {on: per-turn, branch_policy: per-conversation, pr_policy: auto}", "")
 	g.workspaceOf("marketing-ops", "repo: acme/marketing-ops", "pull: {on: turn-start}, commit: {on: per-turn}, push: {on: per-turn}",
@@ -190,7 +187,14 @@ func TestGiteaCodespace(t *testing.T) {
 	}
 
 	// Merged as one commit, so that the branch is none of the tracked one's.
-	server.ask("POST", fmt.Sprintf("/repos/acme/marketing-bot/pulls/%d/merge", p.Number), map[string]any{"Do": "squash", "delete_branch_after_merge": true}, nil)
+	// Gitea finds out in the background whether that can be, and refuses until then.
+	request := fmt.Sprint("/repos/acme/marketing-bot/pulls/", p.Number)
+	harness.Eventually(t, time.Minute, "the pull request can be merged", func() bool {
+		var now giteaPull
+		server.ask("GET", request, nil, &now)
+		return now.Mergeable
+	})
+	server.ask("POST", request+"/merge", map[string]any{"Do": "squash", "delete_branch_after_merge": true}, nil)
 	g.happens(m, "conversation-start", "conversationId=c2")
 	g.has(inside, true, "turn0", "turn1", "README.md")
 	if b := copyOf(m, "/marketing-bot").Branches; len(b) != 0 {

@@ -44,6 +44,7 @@ var packaged = []struct {
 // What `make release` makes is what people install: so it is built, installed by
 // dpkg and used from there.
 func TestPackage(t *testing.T) {
+	t.Parallel() // it builds for other machines meanwhile
 	harness.RequireTools(t, "dpkg", "mount", "findmnt", "git")
 	_, err := os.Stat("../bin/nfpm")
 	harness.Require(t, "nfpm", err == nil)

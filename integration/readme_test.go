@@ -62,6 +62,7 @@ func TestReadmeCommands(t *testing.T) {
 
 // The configuration and the manifest that README shows are accepted.
 func TestReadmeConfiguration(t *testing.T) {
+	t.Parallel()
 	w, _ := readmeWorld(t)
 	w.Mkdir("home/src", 0o755)
 	w.Mkdir("shown", 0o755)
@@ -81,6 +82,7 @@ func TestReadmeConfiguration(t *testing.T) {
 
 // Each synopsis works with its flags before, between and behind its arguments.
 func TestSynopses(t *testing.T) {
+	t.Parallel()
 	w, _ := readmeWorld(t)
 	mnt, app := w.Path("mnt"), w.Path("ws-acme-app")
 	for _, c := range []struct{ args, flags []string }{

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -24,10 +25,13 @@ type sharedTree struct {
 	w   *harness.World
 	dir string // a shared mount, as all are where systemd runs
 	app string // in it
+
+	command func(ctx context.Context, tree string, words ...string) *exec.Cmd // in a sandbox
 }
 
-func newSharedTree(t *testing.T) *sharedTree {
+func newSharedTree(t *testing.T, kind sandboxKind) *sharedTree {
 	t.Helper()
+	kind.require(t)
 	w := harness.New(t, harness.Options{})
 	s := &sharedTree{t: t, w: w, dir: w.Mkdir("tree", 0o755), app: w.Mkdir("tree/app", 0o755)}
 	checkErr(t, "bind", unix.Mount(s.dir, s.dir, "", unix.MS_BIND, ""), nil)
@@ -39,7 +43,23 @@ func newSharedTree(t *testing.T) *sharedTree {
 		checkErr(t, "chown", os.Chown(dir, userID, userID), nil)
 		w.MustRun("registry", "add", dir)
 	}
+	s.command = kind.prepare(t, w, userID)
 	return s
+}
+
+// inSandboxes runs a test for each kind of sandbox, with the tree mounted.
+func inSandboxes(t *testing.T, test func(t *testing.T, s *sharedTree)) {
+	t.Helper()
+	if !harness.Private(t) {
+		return
+	}
+	for _, kind := range sandboxKinds {
+		t.Run(kind.name, func(t *testing.T) {
+			s := newSharedTree(t, kind)
+			s.mount()
+			test(t, s)
+		})
+	}
 }
 
 // mount mounts @acme/app with @acme/lib in it, for every user of the host.
@@ -62,41 +82,68 @@ func (s *sharedTree) kill() {
 
 // An inside is a shell in a sandbox, which does one line after the other.
 type inside struct {
-	t   *testing.T
-	in  io.Writer
-	out *bufio.Reader
+	t     *testing.T
+	in    io.Writer
+	out   *bufio.Reader
+	leave func() // ends the sandbox
 }
 
 // A sandboxKind is one way to start a command that sees only a tree, as an ordinary user.
 type sandboxKind struct {
-	name    string
-	command func(t *testing.T, w *harness.World, ctx context.Context, tree string, words ...string) *exec.Cmd
+	name   string
+	script string // of the examples, and the name of its tool
+	uid    uint32 // who starts it
 }
 
 var sandboxKinds = []sandboxKind{
-	{"bwrap", func(t *testing.T, w *harness.World, ctx context.Context, tree string, words ...string) *exec.Cmd {
-		harness.RequireTools(t, "bwrap")
-		script := w.Write("bwrap.sh", readFile(t, "example/bwrap.sh"), 0o755)
-		cmd := w.Command(ctx, script, append([]string{tree}, words...)...)
-		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: userID, Gid: userID}}
-		return cmd
-	}},
-	{"podman", func(t *testing.T, w *harness.World, ctx context.Context, tree string, words ...string) *exec.Cmd {
-		if _, err := exec.LookPath("podman"); err != nil {
-			t.Skip("podman is not installed")
-		}
-		script := w.Write("podman.sh", readFile(t, "example/podman.sh"), 0o755)
-		cmd := w.Command(ctx, script, append([]string{tree}, words...)...)
-		cmd.Env = append(cmd.Env, podmanHome(t, w)...)
-		cmd.Env = append(cmd.Env, fmt.Sprintf("AS=%d:%d", userID, userID))
-		return cmd
-	}},
+	{"bwrap", "bwrap", userID},
+	{"podman of root", "podman", 0},
+	{"podman of a user", "podman", userID},
 }
 
-// podmanHome keeps all that podman has in the world. It lets it find control groups
+func (k sandboxKind) require(t *testing.T) {
+	t.Helper()
+	harness.RequireTools(t, k.script)
+	if k.script == "podman" {
+		harness.RequireTools(t, "crun")
+	}
+}
+
+// prepare returns how commands are started in a world; where root may choose, as a user.
+func (k sandboxKind) prepare(t *testing.T, w *harness.World, as uint32) func(ctx context.Context, tree string, words ...string) *exec.Cmd {
+	t.Helper()
+	script := w.Write(k.script+".sh", readFile(t, "example/"+k.script+".sh"), 0o755)
+	dir, err := os.MkdirTemp("", "podman-") // podman cannot clean up after itself in a directory of over 50 characters
+	checkErr(t, "directory", err, nil)
+	t.Cleanup(func() { checkErr(t, "remove", os.RemoveAll(dir), nil) })
+	checkErr(t, "chown", os.Chown(dir, int(k.uid), int(k.uid)), nil)
+	env := []string{"HOME=" + dir, "TMPDIR=" + dir, fmt.Sprintf("AS=%d:%d", as, as)}
+	if k.uid != 0 {
+		env = env[:2]
+	}
+	command := func(ctx context.Context, name string, args ...string) *exec.Cmd {
+		cmd := w.Command(ctx, name, args...)
+		cmd.Env = append(cmd.Env, env...)
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: k.uid, Gid: k.uid}}
+		return cmd
+	}
+	if k.script == "podman" {
+		env = append(env, podmanHome(t, w, dir)...)
+		t.Cleanup(func() { // the process that keeps a user's namespaces
+			if out, err := command(context.Background(), "podman", "system", "migrate").CombinedOutput(); err != nil {
+				t.Errorf("podman system migrate: %v\n%s", err, out)
+			}
+		})
+	}
+	return func(ctx context.Context, tree string, words ...string) *exec.Cmd {
+		return command(ctx, script, append([]string{tree}, words...)...)
+	}
+}
+
+// podmanHome keeps all that podman has in a directory. It lets it find control groups
 // of one version, since crun refuses a machine that has both, and ask for no more
 // files and processes than a root without all capabilities can have.
-func podmanHome(t *testing.T, w *harness.World) []string {
+func podmanHome(t *testing.T, w *harness.World, dir string) []string {
 	t.Helper()
 	var fs unix.Statfs_t
 	checkErr(t, "statfs", unix.Statfs("/sys/fs/cgroup", &fs), nil)
@@ -104,32 +151,33 @@ func podmanHome(t *testing.T, w *harness.World) []string {
 		checkErr(t, "control groups", unix.Mount("cgroup2", "/sys/fs/cgroup", "cgroup2", 0, ""), nil)
 		t.Cleanup(func() { unix.Unmount("/sys/fs/cgroup", 0) })
 	}
-	dir := w.Mkdir("podman", 0o700)
 	return []string{
-		"CONTAINERS_CONF=" + w.Write("podman/containers.conf", fmt.Sprintf("[containers]\ndefault_ulimits = [\"nofile=1024:4096\", \"nproc=1024:4096\"]\n[engine]\ncgroup_manager = \"cgroupfs\"\nevents_logger = \"file\"\nruntime = \"crun\"\ntmp_dir = %q\n", dir+"/tmp"), 0o600),
-		"CONTAINERS_STORAGE_CONF=" + w.Write("podman/storage.conf", fmt.Sprintf("[storage]\ndriver = \"vfs\"\ngraphroot = %q\nrunroot = %q\n", dir+"/graph", dir+"/run"), 0o600),
+		"XDG_RUNTIME_DIR=" + dir, "XDG_CONFIG_HOME=" + dir,
+		"CONTAINERS_CONF=" + w.Write("containers.conf", fmt.Sprintf("[containers]\ndefault_ulimits = [\"nofile=1024:4096\", \"nproc=1024:4096\"]\n[engine]\ncgroup_manager = \"cgroupfs\"\nevents_logger = \"file\"\nruntime = \"crun\"\ntmp_dir = %q\n", dir+"/tmp"), 0o644),
+		"CONTAINERS_STORAGE_CONF=" + w.Write("storage.conf", fmt.Sprintf("[storage]\ndriver = \"vfs\"\ngraphroot = %q\nrootless_storage_path = %q\nrunroot = %q\n", dir+"/graph", dir+"/graph", dir+"/run"), 0o644),
 	}
 }
 
 // enter starts a shell in a sandbox that sees a tree at its working directory.
-func (s *sharedTree) enter(kind sandboxKind, tree string) *inside {
+func (s *sharedTree) enter(tree string) *inside {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	cmd := kind.command(s.t, s.w, ctx, tree, "sh", "-c", `while read -r line; do eval "$line" 2>&1; echo "=$?"; done`)
+	cmd := s.command(ctx, tree, "sh", "-c", `while read -r line; do eval "$line" 2>&1; echo "=$?"; done`)
 	in, err := cmd.StdinPipe()
 	checkErr(s.t, "pipe", err, nil)
 	out, err := cmd.StdoutPipe()
 	checkErr(s.t, "pipe", err, nil)
 	cmd.Stderr = os.Stderr
 	checkErr(s.t, "start", cmd.Start(), nil)
-	s.t.Cleanup(func() {
+	leave := sync.OnceFunc(func() {
 		in.Close()
 		if err := cmd.Wait(); err != nil {
 			s.t.Errorf("the sandbox ended with %v", err)
 		}
 		cancel()
 	})
-	return &inside{s.t, in, bufio.NewReader(out)}
+	s.t.Cleanup(leave)
+	return &inside{s.t, in, bufio.NewReader(out), leave}
 }
 
 // want runs a line, which must say something and end with a status.
@@ -152,62 +200,76 @@ func (i *inside) want(line, says, code string) {
 	}
 }
 
+// came looks at a file that the user of a sandbox wrote.
+func (s *sharedTree) came(path, text string) {
+	s.t.Helper()
+	checkContent(s.t, s.w.Path(path), text)
+	var st unix.Stat_t
+	checkErr(s.t, "stat", unix.Stat(s.w.Path(path), &st), nil)
+	if st.Uid != userID || st.Gid != userID {
+		s.t.Errorf("%s belongs to %d:%d", path, st.Uid, st.Gid)
+	}
+}
+
 const notConnected = "Transport endpoint is not connected"
 
 // An ordinary user in a sandbox that shows the directory of the mount points works
 // in a workspace and in those mounted in it. When wsmount dies, what is there
 // answers ENOTCONN; when it is mounted again, or somewhere else, that appears inside.
 func TestSharedTree(t *testing.T) {
-	if !harness.Private(t) {
-		return
-	}
-	for _, kind := range sandboxKinds {
-		t.Run(kind.name, func(t *testing.T) {
-			s := newSharedTree(t)
-			s.mount()
-			in := s.enter(kind, s.dir)
-			in.want("id -u", itoa(userID)+"\n", "0")
-			in.want("cat app/f app/lib/f", "app\nlib\n", "0")
-			in.want("echo x >app/new && echo y >app/lib/new", "", "0")
-			checkContent(t, s.w.Path("ws-acme-app/new"), "x\n")
-			checkContent(t, s.w.Path("ws-acme-lib/new"), "y\n")
-			in.want("cd app", "", "0")
-			s.kill()
-			in.want("cat f", notConnected, "1")
-			in.want("cat /workspace/app/lib/f", notConnected, "1")
-			s.mount()
-			in.want("cat f", notConnected, "1") // where it stands is what it entered
-			in.want("cd /workspace/app && cat f lib/f", "app\nlib\n", "0")
-			in.want("cd /workspace", "", "0")
+	inSandboxes(t, func(t *testing.T, s *sharedTree) {
+		in := s.enter(s.dir)
+		in.want("id -u", itoa(userID)+"\n", "0")
+		in.want("cat app/f app/lib/f", "app\nlib\n", "0")
+		in.want("echo x >app/new && echo y >app/lib/new", "", "0")
+		s.came("ws-acme-app/new", "x\n")
+		s.came("ws-acme-lib/new", "y\n")
+		in.want("cd app", "", "0")
+		s.kill()
+		in.want("cat f", notConnected, "1")
+		in.want("cat /workspace/app/lib/f", notConnected, "1")
+		s.mount()
+		in.want("cat f", notConnected, "1") // where it stands is what it entered
+		in.want("cd /workspace/app && cat f lib/f", "app\nlib\n", "0")
+		in.want("cd /workspace", "", "0")
 
-			s.w.MustRun("umount", s.app)
-			in.want("ls app", "", "0")
-			other := s.w.Mkdir("tree/other", 0o755)
-			s.w.MustRun("mount", "@acme/lib", other, "--allow-other")
-			in.want("cat other/f", "lib\n", "0")
-			s.w.MustRun("umount", other)
-		})
-	}
+		s.w.MustRun("umount", s.app)
+		in.want("ls app", "", "0")
+		other := s.w.Mkdir("tree/other", 0o755)
+		s.w.MustRun("mount", "@acme/lib", other, "--allow-other")
+		in.want("cat other/f", "lib\n", "0")
+		s.w.MustRun("umount", other)
+	})
 }
 
 // Of a sandbox that shows the mount itself, the mount that comes after a crash is
 // out of reach: it is started anew.
 func TestBoundMount(t *testing.T) {
-	if !harness.Private(t) {
-		return
-	}
-	for _, kind := range sandboxKinds {
-		t.Run(kind.name, func(t *testing.T) {
-			s := newSharedTree(t)
-			s.mount()
-			in := s.enter(kind, s.app)
-			in.want("cat f lib/f", "app\nlib\n", "0")
-			s.kill()
-			in.want("cat f", notConnected, "1")
-			s.mount()
-			in.want("cat /workspace/f", notConnected, "1")
-			s.enter(kind, s.app).want("cat f lib/f", "app\nlib\n", "0")
-			t.Cleanup(func() { s.w.MustRun("umount", "--timeout", "20s", s.app) })
-		})
-	}
+	inSandboxes(t, func(t *testing.T, s *sharedTree) {
+		in := s.enter(s.app)
+		in.want("cat f lib/f", "app\nlib\n", "0")
+		s.kill()
+		in.want("cat f", notConnected, "1")
+		s.mount()
+		in.want("cat /workspace/f", notConnected, "1")
+		s.enter(s.app).want("cat f lib/f", "app\nlib\n", "0")
+		t.Cleanup(func() { s.w.MustRun("umount", "--timeout", "20s", s.app) })
+	})
+}
+
+// Who works in a mount in a sandbox keeps it from being unmounted, and is named. Once
+// the sandbox has ended nothing does, what podman keeps of a user included.
+func TestSandboxEnds(t *testing.T) {
+	inSandboxes(t, func(t *testing.T, s *sharedTree) {
+		in := s.enter(s.dir)
+		in.want("cd app/lib && exec 3<f && cat <&3", "lib\n", "0")
+		if r := s.w.Run("umount", s.app); r.Code != 1 || !contains(r.Out+r.Err, "is in use", "sh (pid ", "working directory: lib", "open: lib/f") {
+			t.Errorf("umount while a sandbox works in it: exit %d\n%s%s", r.Code, r.Out, r.Err)
+		}
+		in.leave()
+		s.w.MustRun("umount", "--timeout", "20s", s.app)
+		if names, err := os.ReadDir(s.app); err != nil || len(names) != 0 {
+			t.Errorf("after umount there are %v, %v", names, err)
+		}
+	})
 }

@@ -43,6 +43,7 @@ func elsewhere(w *harness.World, path string) string {
 
 // A manifest reaches its own directory and what the host allows, nothing else.
 func TestTrustPaths(t *testing.T) {
+	t.Parallel()
 	t.Run("outside allow_paths", func(t *testing.T) {
 		w := harness.New(t, harness.Options{})
 		private := w.Mkdir("private", 0o755)
@@ -84,6 +85,7 @@ func TestTrustPaths(t *testing.T) {
 
 // The registry keeps what was accepted; what differs later refuses.
 func TestTrustRegistry(t *testing.T) {
+	t.Parallel()
 	w := harness.New(t, harness.Options{})
 	dir := w.Workspace("@acme/x", "")
 	w.MustRun("registry", "add", dir)
@@ -106,6 +108,7 @@ func TestTrustRegistry(t *testing.T) {
 
 // A workspace that is not registered is said to be so.
 func TestTrustUnverified(t *testing.T) {
+	t.Parallel()
 	w := harness.New(t, harness.Options{})
 	dir := w.Workspace("@acme/x", "")
 	if m := w.Mount(dir); !m.Status().Unverified {
@@ -119,6 +122,7 @@ func TestTrustUnverified(t *testing.T) {
 
 // No program in the mount changes the files that govern it.
 func TestTrustGoverning(t *testing.T) {
+	t.Parallel()
 	w := harness.New(t, harness.Options{})
 	dir := w.Workspace("@acme/x", "")
 	want, err := os.ReadFile(dir + "/WORKSPACE.md")
@@ -143,6 +147,7 @@ func TestTrustGoverning(t *testing.T) {
 
 // A user's mount is his own: not even root enters it unless he lets others in.
 func TestTrustOthers(t *testing.T) {
+	t.Parallel()
 	harness.RequireRoot(t)
 	w := harness.New(t, harness.Options{UID: userID})
 	m := w.Mount(w.Workspace("@acme/x", ""))
@@ -156,6 +161,7 @@ func TestTrustOthers(t *testing.T) {
 
 // The daemon's secrets are not for other programs, not even of the same user.
 func TestTrustDaemon(t *testing.T) {
+	t.Parallel()
 	harness.RequireRoot(t)
 	w := harness.New(t, harness.Options{UID: userID})
 	m := w.Mount(w.Workspace("@acme/x", ""))

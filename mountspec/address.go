@@ -2,7 +2,6 @@ package mountspec
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 )
 
@@ -16,7 +15,7 @@ type Address struct {
 // maxSegment keeps both halves usable as file names with room for suffixes.
 const maxSegment = 128
 
-var addressSegment = regexp.MustCompile(`^[a-z0-9][a-z0-9-]*$`)
+var addressSegment = expression(`^[a-z0-9][a-z0-9-]*$`)
 
 // ParseAddress reads "@owner/slug". Exactly one slash, lower-case letters,
 // digits and dashes, no leading dash, 128 bytes a segment. The result is safe
@@ -32,7 +31,7 @@ func ParseAddress(s string) (Address, error) {
 
 func (a Address) valid() bool {
 	for _, s := range []string{a.Owner, a.Slug} {
-		if len(s) > maxSegment || !addressSegment.MatchString(s) {
+		if len(s) > maxSegment || !addressSegment().MatchString(s) {
 			return false
 		}
 	}

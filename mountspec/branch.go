@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"regexp"
 	"strings"
 )
 
@@ -32,19 +31,19 @@ func BranchForTurn(conversation, turn string) (string, error) {
 }
 
 var (
-	idForbidden = regexp.MustCompile(`[^A-Za-z0-9._-]+|\.\.+`)
-	idHashed    = regexp.MustCompile(`-[0-9a-f]{12}$`)
+	idForbidden = expression(`[^A-Za-z0-9._-]+|\.\.+`)
+	idHashed    = expression(`-[0-9a-f]{12}$`)
 )
 
 // CleanID makes an id one segment of a branch name (git-check-ref-format) of
 // at most 64 bytes. An id that has to change gets a hash of what it was, and
 // so does one that looks as if it had: two ids never share a name.
 func CleanID(id string) string {
-	clean := strings.Trim(idForbidden.ReplaceAllString(id, "-"), ".-")
+	clean := strings.Trim(idForbidden().ReplaceAllString(id, "-"), ".-")
 	if strings.HasSuffix(clean, ".lock") {
 		clean = strings.TrimSuffix(clean, ".lock") + "-lock"
 	}
-	if clean == id && len(id) <= maxID && id != "" && !idHashed.MatchString(id) {
+	if clean == id && len(id) <= maxID && id != "" && !idHashed().MatchString(id) {
 		return id
 	}
 	sum := sha256.Sum256([]byte(id))
@@ -58,12 +57,12 @@ func CleanID(id string) string {
 	return clean + "-" + hash
 }
 
-var branchForbidden = regexp.MustCompile(`[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|/\.|\.lock(/|$)`)
+var branchForbidden = expression(`[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|/\.|\.lock(/|$)`)
 
 // ValidBranch reports whether git takes the name for a branch
 // (git-check-ref-format), and whether it is no option of a command.
 func ValidBranch(s string) bool {
-	return s != "" && len(s) <= 244 && s != "@" && s != "HEAD" && !branchForbidden.MatchString(s) &&
+	return s != "" && len(s) <= 244 && s != "@" && s != "HEAD" && !branchForbidden().MatchString(s) &&
 		!strings.HasPrefix(s, "-") && !strings.HasPrefix(s, ".") && !strings.HasPrefix(s, "/") &&
 		!strings.HasSuffix(s, "/") && !strings.HasSuffix(s, ".")
 }

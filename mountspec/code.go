@@ -1,7 +1,6 @@
 package mountspec
 
 import (
-	"regexp"
 	"strings"
 )
 
@@ -49,13 +48,13 @@ func decodeRichCode(c *Code, o *object) {
 	}
 }
 
-var codeSlug = regexp.MustCompile(`^@[a-z0-9][a-z0-9-]*(/[a-z0-9][a-z0-9._-]*){1,4}$`)
+var codeSlug = expression(`^@[a-z0-9][a-z0-9-]*(/[a-z0-9][a-z0-9._-]*){1,4}$`)
 
 func decodeLeanCode(c *Code, o *object) {
 	decodeSchema(o, codeSchema, true)
 	c.Schema = codeSchema
 	if at := o.get("id"); at.n != nil {
-		if c.ID, _ = at.text(); at.present() && !codeSlug.MatchString(c.ID) {
+		if c.ID, _ = at.text(); at.present() && !codeSlug().MatchString(c.ID) {
 			at.fail("address", "write @owner/code/slug", "%s is not an address", show(c.ID))
 		}
 	}
@@ -119,7 +118,7 @@ func decodeSourceBody(s *CodeSource, v value) bool {
 	}
 	if s.Kind == "github" {
 		s.Repo, _ = o.needText("repo")
-		if at := o.get("repo"); s.Repo != "" && !repoPair.MatchString(s.Repo) {
+		if at := o.get("repo"); s.Repo != "" && !repoPair().MatchString(s.Repo) {
 			at.fail("repository", "write owner/name", "%s is not the name of a repository", show(s.Repo))
 		}
 		s.GitRef, _ = o.needText("ref")
@@ -140,7 +139,7 @@ func decodeSourceBody(s *CodeSource, v value) bool {
 	return true
 }
 
-var repoPair = regexp.MustCompile(`^[^/]+/[^/]+$`)
+var repoPair = expression(`^[^/]+/[^/]+$`)
 
 // insideWorkspace refuses a path that is absolute, empty or climbs (AIP-26,
 // "Path semantics").

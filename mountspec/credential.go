@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"gopkg.in/yaml.v3"
 )
@@ -43,25 +44,29 @@ type shape struct {
 	also func(string) bool // nil: the pattern is enough
 }
 
-var credentialShapes = []shape{
-	{name: "an AWS access key id", re: regexp.MustCompile(`\b(AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}\b`)},
-	{name: "an AWS secret access key", re: regexp.MustCompile(`^[A-Za-z0-9/+]{40}$`), also: mixedLetters},
-	{name: "a GitHub token", re: regexp.MustCompile(`\bgh[opsur]_[A-Za-z0-9]{20,}|\bgithub_pat_[A-Za-z0-9_]{20,}`)},
-	{name: "a GitLab token", re: regexp.MustCompile(`\bgl(pat|dt|rt|cbt|ft|soat)-[A-Za-z0-9_-]{20,}`)},
-	{name: "a Slack token", re: regexp.MustCompile(`\bxox[abeoprs]-[A-Za-z0-9-]{10,}`)},
-	{name: "a Google API key", re: regexp.MustCompile(`\bAIza[A-Za-z0-9_-]{35}`)},
-	{name: "a Google OAuth token", re: regexp.MustCompile(`\bya29\.[A-Za-z0-9_-]{20,}`)},
-	{name: "a private key", re: regexp.MustCompile(`-----BEGIN [A-Z0-9 ]*PRIVATE KEY( BLOCK)?-----`)},
-	{name: "an Azure account key", re: regexp.MustCompile(`(?i)\b(AccountKey|SharedAccessKey|SharedAccessSignature)=|^[A-Za-z0-9+/]{86}==$`)},
-	{name: "a JSON web token", re: regexp.MustCompile(`\beyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.`)},
-	{name: "an npm token", re: regexp.MustCompile(`\bnpm_[A-Za-z0-9]{36}\b`)},
-	{name: "a PyPI token", re: regexp.MustCompile(`\bpypi-[A-Za-z0-9_-]{16,}`)},
-	{name: "a Hugging Face token", re: regexp.MustCompile(`\bhf_[A-Za-z0-9]{30,}\b`)},
-	{name: "an API secret key", re: regexp.MustCompile(`\b[sr]k[-_](live|test|proj|ant)[-_][A-Za-z0-9_-]{16,}|\bsk-[A-Za-z0-9]{32,}\b`)},
-	{name: "an authorization header", re: regexp.MustCompile(`(?i)\b(bearer|basic)\s+[A-Za-z0-9+/=._~-]{16,}`)},
-	{name: "user info in a URL", re: regexp.MustCompile(`(?i)\bhttps?://[^/?#\s@]+@|[a-z][a-z0-9+.-]*://[^/?#\s@:]*:[^/?#\s@]+@`)},
-	{name: "a credential in a URL's query", re: regexp.MustCompile(`(?i)[?&;](sig|signature|x-amz-signature|x-amz-credential|x-amz-security-token|x-goog-signature|x-goog-credential|access_token|auth_token|token|api_?key|client_secret|password|secret)=[^&\s]`)},
-}
+// credentialShapes are compiled when a manifest is read: that takes milliseconds, and
+// most commands read none.
+var credentialShapes = sync.OnceValue(func() []shape {
+	return []shape{
+		{name: "an AWS access key id", re: regexp.MustCompile(`\b(AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}\b`)},
+		{name: "an AWS secret access key", re: regexp.MustCompile(`^[A-Za-z0-9/+]{40}$`), also: mixedLetters},
+		{name: "a GitHub token", re: regexp.MustCompile(`\bgh[opsur]_[A-Za-z0-9]{20,}|\bgithub_pat_[A-Za-z0-9_]{20,}`)},
+		{name: "a GitLab token", re: regexp.MustCompile(`\bgl(pat|dt|rt|cbt|ft|soat)-[A-Za-z0-9_-]{20,}`)},
+		{name: "a Slack token", re: regexp.MustCompile(`\bxox[abeoprs]-[A-Za-z0-9-]{10,}`)},
+		{name: "a Google API key", re: regexp.MustCompile(`\bAIza[A-Za-z0-9_-]{35}`)},
+		{name: "a Google OAuth token", re: regexp.MustCompile(`\bya29\.[A-Za-z0-9_-]{20,}`)},
+		{name: "a private key", re: regexp.MustCompile(`-----BEGIN [A-Z0-9 ]*PRIVATE KEY( BLOCK)?-----`)},
+		{name: "an Azure account key", re: regexp.MustCompile(`(?i)\b(AccountKey|SharedAccessKey|SharedAccessSignature)=|^[A-Za-z0-9+/]{86}==$`)},
+		{name: "a JSON web token", re: regexp.MustCompile(`\beyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.`)},
+		{name: "an npm token", re: regexp.MustCompile(`\bnpm_[A-Za-z0-9]{36}\b`)},
+		{name: "a PyPI token", re: regexp.MustCompile(`\bpypi-[A-Za-z0-9_-]{16,}`)},
+		{name: "a Hugging Face token", re: regexp.MustCompile(`\bhf_[A-Za-z0-9]{30,}\b`)},
+		{name: "an API secret key", re: regexp.MustCompile(`\b[sr]k[-_](live|test|proj|ant)[-_][A-Za-z0-9_-]{16,}|\bsk-[A-Za-z0-9]{32,}\b`)},
+		{name: "an authorization header", re: regexp.MustCompile(`(?i)\b(bearer|basic)\s+[A-Za-z0-9+/=._~-]{16,}`)},
+		{name: "user info in a URL", re: regexp.MustCompile(`(?i)\bhttps?://[^/?#\s@]+@|[a-z][a-z0-9+.-]*://[^/?#\s@:]*:[^/?#\s@]+@`)},
+		{name: "a credential in a URL's query", re: regexp.MustCompile(`(?i)[?&;](sig|signature|x-amz-signature|x-amz-credential|x-amz-security-token|x-goog-signature|x-goog-credential|access_token|auth_token|token|api_?key|client_secret|password|secret)=[^&\s]`)},
+	}
+})
 
 // mixedLetters tells 40 random characters from a hash or a path in words.
 func mixedLetters(s string) bool {
@@ -71,7 +76,7 @@ func mixedLetters(s string) bool {
 
 // credentialShape names the kind of credential that a text looks like, or "".
 func credentialShape(s string) string {
-	for _, sh := range credentialShapes {
+	for _, sh := range credentialShapes() {
 		if sh.re.MatchString(s) && (sh.also == nil || sh.also(s)) {
 			return sh.name
 		}

@@ -81,7 +81,7 @@ func TestCredentialShapes(t *testing.T) {
 		"user info without password":     {"https://" + "token@host", "operator://bob@acme"},
 		"an Azure account key by itself": {strings.Repeat("aB3+", 21) + "aB" + "==", strings.Repeat("aB3+", 4) + "=="},
 	}
-	for _, sh := range credentialShapes {
+	for _, sh := range credentialShapes() {
 		pair, listed := pairs[sh.name]
 		if !listed {
 			t.Errorf("no test for %s", sh.name)

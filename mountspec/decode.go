@@ -2,7 +2,6 @@ package mountspec
 
 import (
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 	"unicode"
@@ -147,7 +146,7 @@ func (v value) boolean() (val, ok bool) {
 	return strings.EqualFold(v.n.Value, "true"), true
 }
 
-var plainInteger = regexp.MustCompile(`^[-+]?(0|[1-9][0-9]*)$`)
+var plainInteger = expression(`^[-+]?(0|[1-9][0-9]*)$`)
 
 // integer accepts plain decimal only: 010, 0x10 and 1_000 mean different
 // numbers to different YAML parsers.
@@ -155,7 +154,7 @@ func (v value) integer(lo, hi int64) (int64, bool) {
 	if !v.present() {
 		return 0, false
 	}
-	if v.n.Kind != yaml.ScalarNode || v.n.ShortTag() != "!!int" || !plainInteger.MatchString(v.n.Value) {
+	if v.n.Kind != yaml.ScalarNode || v.n.ShortTag() != "!!int" || !plainInteger().MatchString(v.n.Value) {
 		v.fail("wrong-type", "write plain decimal digits", "must be a whole number")
 		return 0, false
 	}
@@ -180,10 +179,10 @@ func (v value) number() (float64, bool) {
 	return 0, false
 }
 
-var plainNumber = regexp.MustCompile(`^[-+]?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?$`)
+var plainNumber = expression(`^[-+]?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?$`)
 
 func plainFloat(s string) (float64, bool) {
-	if !plainNumber.MatchString(s) {
+	if !plainNumber().MatchString(s) {
 		return 0, false
 	}
 	f, err := strconv.ParseFloat(s, 64)

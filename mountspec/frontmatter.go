@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"io"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -122,7 +121,7 @@ func (d *decoder) checkSize(front []byte) bool {
 	return true
 }
 
-var startsLikeYAML = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]*:\s`)
+var startsLikeYAML = expression(`^[A-Za-z_][A-Za-z0-9_-]*:\s`)
 
 // checkRest refuses a second frontmatter right behind the first: which of the
 // two governs would depend on the reader. A rule in the text below is fine, and
@@ -132,7 +131,7 @@ func (d *decoder) checkRest(rest []byte, line int) {
 	text := bytes.TrimLeft(rest, " \t\r\n")
 	line += bytes.Count(rest[:len(rest)-len(text)], []byte("\n"))
 	first, block, _ := bytes.Cut(text, []byte("\n"))
-	if end, _ := findDelimiter(block); isDelimiter(first) && end >= 0 && startsLikeYAML.Match(block) {
+	if end, _ := findDelimiter(block); isDelimiter(first) && end >= 0 && startsLikeYAML().Match(block) {
 		d.reportLine(line, "second-document", "keep one document per file", "a second document begins here")
 	}
 }
@@ -160,12 +159,12 @@ func (d *decoder) parseYAML(front []byte) *yaml.Node {
 	return root
 }
 
-var yamlLine = regexp.MustCompile(`^yaml: (?:line (\d+): )?`)
+var yamlLine = expression(`^yaml: (?:line (\d+): )?`)
 
 // reportSyntax turns an error of the YAML parser into a finding with a line of
 // the file, and recognises the commonest cause.
 func (d *decoder) reportSyntax(err error, front []byte) {
-	m := yamlLine.FindStringSubmatch(err.Error())
+	m := yamlLine().FindStringSubmatch(err.Error())
 	line, message := 1, strings.TrimPrefix(err.Error(), "yaml: ")
 	if m != nil && m[1] != "" {
 		line, _ = strconv.Atoi(m[1])

@@ -1,7 +1,6 @@
 package mountspec
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 )
@@ -89,12 +88,12 @@ func decodeRole(o *object, e *IdentityEntry) {
 }
 
 // email is the part of RFC 5322 that git can carry: no quoting, no comments.
-var email = regexp.MustCompile(`^[^\s<>@"(),:;\\\[\]]+@[^\s<>@"(),:;\\\[\]]+$`)
+var email = expression(`^[^\s<>@"(),:;\\\[\]]+@[^\s<>@"(),:;\\\[\]]+$`)
 
-func plausibleEmail(s string) bool { return len(s) <= 254 && email.MatchString(s) }
+func plausibleEmail(s string) bool { return len(s) <= 254 && email().MatchString(s) }
 
 // identityScheme is scheme://id with something after the slashes.
-var identityScheme = regexp.MustCompile(`^[a-z][a-z0-9+.-]*://[^\s/][^\s]*$`)
+var identityScheme = expression(`^[a-z][a-z0-9+.-]*://[^\s/][^\s]*$`)
 
 // knownSchemes are those of AIP-23 and AIP-38; a host may add others.
 var knownSchemes = []string{"operator", "user", "org", "guild", "bot", "group", "role"}
@@ -106,7 +105,7 @@ func decodeIdentityRef(v value) (string, bool) {
 		return "", false
 	}
 	if scheme, _, found := strings.Cut(s, "://"); found {
-		if !identityScheme.MatchString(s) {
+		if !identityScheme().MatchString(s) {
 			v.fail("identity-ref", "write scheme://id, such as operator://bob", "%s is not an identity", show(s))
 			return "", false
 		}

@@ -6,7 +6,7 @@ import (
 )
 
 func smallInteger(s string) (int64, bool) {
-	if !plainInteger.MatchString(s) {
+	if !plainInteger().MatchString(s) {
 		return 0, false
 	}
 	n, err := strconv.ParseInt(s, 10, 64)

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -108,7 +107,7 @@ func literal(tag, s string) *yaml.Node {
 	return &yaml.Node{Kind: yaml.ScalarNode, Tag: tag, Value: s}
 }
 
-var plainWord = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]*(/[A-Za-z0-9_-]+)*$`)
+var plainWord = expression(`^[A-Za-z][A-Za-z0-9_-]*(/[A-Za-z0-9_-]+)*$`)
 
 // oldWords are texts that some YAML reader takes for something else; that one
 // of them is a key of AIP-35 (on) is the reason for quoting keys too.
@@ -121,7 +120,7 @@ func (p *printer) scalar(s string) *yaml.Node {
 		s = ""
 	}
 	n := literal("!!str", s)
-	if !plainWord.MatchString(s) || slices.Contains(oldWords, strings.ToLower(s)) {
+	if !plainWord().MatchString(s) || slices.Contains(oldWords, strings.ToLower(s)) {
 		n.Style = yaml.DoubleQuotedStyle
 	}
 	return n

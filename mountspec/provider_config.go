@@ -9,7 +9,7 @@ import (
 
 func decodeCloudBucket(o *object) Config {
 	var c CloudBucketConfig
-	c.Bucket = decodeBucket(o.need("bucket"), bucketName)
+	c.Bucket = decodeBucket(o.need("bucket"), bucketName())
 	c.Prefix = decodePrefix(o.get("prefix"))
 	return c
 }
@@ -24,7 +24,7 @@ func decodeSelfBucket(o *object) Config {
 	if c.Kind == BucketAzure {
 		names = containerName
 	}
-	c.Bucket = decodeBucket(o.need("bucket"), names)
+	c.Bucket = decodeBucket(o.need("bucket"), names())
 	c.Prefix = decodePrefix(o.get("prefix"))
 	c.CredentialsRef = decodeSecretSlug(o.get("credentials_ref"))
 	return c
@@ -32,7 +32,7 @@ func decodeSelfBucket(o *object) Config {
 
 func decodeMastraS3(o *object) Config {
 	var c MastraS3Config
-	c.Bucket = decodeBucket(o.need("bucket"), bucketName)
+	c.Bucket = decodeBucket(o.need("bucket"), bucketName())
 	c.Region = decodeRegion(o.need("region"))
 	c.Endpoint = decodeEndpoint(o.get("endpoint"))
 	c.Prefix = decodePrefix(o.get("prefix"))
@@ -46,7 +46,7 @@ func decodeMastraS3(o *object) Config {
 
 func decodeMastraAzure(o *object) Config {
 	var c MastraAzureConfig
-	c.Container = decodeBucket(o.need("container"), containerName)
+	c.Container = decodeBucket(o.need("container"), containerName())
 	c.AccountName, _ = o.someText("accountName")
 	c.Endpoint = decodeEndpoint(o.get("endpoint"))
 	c.Prefix = decodePrefix(o.get("prefix"))
@@ -63,8 +63,8 @@ func decodeLabel(o *object) Label {
 // bucketName is what S3, its look-alikes and GCS accept between them; the
 // service itself has the last word. containerName is Azure's.
 var (
-	bucketName    = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{1,220}[A-Za-z0-9]$`)
-	containerName = regexp.MustCompile(`^(\$root|\$web|[a-z0-9](-?[a-z0-9]){2,62})$`)
+	bucketName    = expression(`^[A-Za-z0-9][A-Za-z0-9._-]{1,220}[A-Za-z0-9]$`)
+	containerName = expression(`^(\$root|\$web|[a-z0-9](-?[a-z0-9]){2,62})$`)
 )
 
 func decodeBucket(v value, names *regexp.Regexp) string {
@@ -100,11 +100,11 @@ func decodePrefix(v value) string {
 	return trimmed + "/"
 }
 
-var regionName = regexp.MustCompile(`^[a-z0-9-]{2,32}$`)
+var regionName = expression(`^[a-z0-9-]{2,32}$`)
 
 func decodeRegion(v value) string {
 	s, ok := v.text()
-	if ok && !regionName.MatchString(s) {
+	if ok && !regionName().MatchString(s) {
 		v.fail("region", "write it like eu-west-1", "%s is not the name of a region", show(s))
 		return ""
 	}
@@ -129,11 +129,11 @@ func decodeEndpoint(v value) string {
 
 // secretPath is a slug of AIP-19, with as many namespaces as AIP-35's own
 // example (org/acme/s3-rw) has.
-var secretPath = regexp.MustCompile(`^([a-z][a-z0-9-]*[a-z0-9]/)*[a-z][a-z0-9-]*[a-z0-9]$`)
+var secretPath = expression(`^([a-z][a-z0-9-]*[a-z0-9]/)*[a-z][a-z0-9-]*[a-z0-9]$`)
 
 func decodeSecretSlug(v value) string {
 	s, ok := v.text()
-	if ok && (len(s) > 80 || !secretPath.MatchString(s)) {
+	if ok && (len(s) > 80 || !secretPath().MatchString(s)) {
 		v.fail("secret-slug", "write the slug of a secret, such as org/acme/s3-rw", "%s is not the slug of a secret", show(s))
 		return ""
 	}
@@ -141,9 +141,9 @@ func decodeSecretSlug(v value) string {
 }
 
 var (
-	githubOwner = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9_-]{0,38})$`)
-	githubRepo  = regexp.MustCompile(`^[A-Za-z0-9._-]{1,100}$`)
-	digits      = regexp.MustCompile(`^[0-9]{1,20}$`)
+	githubOwner = expression(`^[A-Za-z0-9]([A-Za-z0-9_-]{0,38})$`)
+	githubRepo  = expression(`^[A-Za-z0-9._-]{1,100}$`)
+	digits      = expression(`^[0-9]{1,20}$`)
 )
 
 func decodeGitHub(o *object) Config {
@@ -155,7 +155,7 @@ func decodeGitHub(o *object) Config {
 		}
 	}
 	c.InstallationID = o.text("installation_id")
-	if v := o.get("installation_id"); v.present() && !digits.MatchString(c.InstallationID) {
+	if v := o.get("installation_id"); v.present() && !digits().MatchString(c.InstallationID) {
 		v.fail("installation-id", "", "must be digits")
 	}
 	c.DefaultCommitEmail = o.text("default_commit_email")
@@ -185,12 +185,12 @@ func decodeRepository(o *object) (owner, repo string) {
 	switch {
 	case !ok:
 	case strings.ContainsAny(text, ":@"): // which is not shown: it may hold a password
-		at.fail("repository", "write owner/name; the server, of https or ssh, is providers.github.base_url of the host configuration", "it is a URL, not the name of a repository")
-	case !githubRepo.MatchString(name) || name == "." || name == "..":
+		at.fail("repository", "write owner/name; the server, of https, ssh or git, is providers.github.base_url of the host configuration", "it is a URL, not the name of a repository")
+	case !githubRepo().MatchString(name) || name == "." || name == "..":
 		at.fail("repository", "write the repository's name, or owner/name", "%s is not the name of a repository", show(text))
 	case strings.HasSuffix(name, ".git"):
 		at.fail("repository", "leave .git away", "%s is a clone URL's ending, not a name", show(text))
-	case owner != "" && !githubOwner.MatchString(owner):
+	case owner != "" && !githubOwner().MatchString(owner):
 		at.fail("repository", "", "%s is not the name of an account", show(owner))
 	}
 	return owner, name

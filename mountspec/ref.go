@@ -2,7 +2,6 @@ package mountspec
 
 import (
 	"path"
-	"regexp"
 	"strings"
 )
 
@@ -22,11 +21,11 @@ func (r Ref) Clean() string {
 
 // registrySlug is wider than an address: upstream's own refs have two or three
 // segments (@acme/policies/team-baseline), an id has two.
-var registrySlug = regexp.MustCompile(`^@[a-z0-9][a-z0-9-]*(/[a-z0-9][a-z0-9._-]*){1,4}$`)
+var registrySlug = expression(`^@[a-z0-9][a-z0-9-]*(/[a-z0-9][a-z0-9._-]*){1,4}$`)
 
 // schemed is a URL or one of AIP-27's compact refs (workspace:@a/b). A file
 // whose name looks like one is written with ./ before it.
-var schemed = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+._-]*:|://`)
+var schemed = expression(`^[A-Za-z][A-Za-z0-9+._-]*:|://`)
 
 // ParseRef classifies a reference as AIP-35, "Reference resolution" does. It
 // says nothing about whether the target exists.
@@ -54,7 +53,7 @@ func classifyRef(s string) (kind RefKind, problem string) {
 	case control:
 		return 0, "holds a control character"
 	case strings.HasPrefix(s, "@"):
-		if !registrySlug.MatchString(s) || strings.Contains(s, "..") {
+		if !registrySlug().MatchString(s) || strings.Contains(s, "..") {
 			return 0, "is not a registry slug of the form @owner/slug"
 		}
 		return RefSlug, ""
@@ -64,7 +63,7 @@ func classifyRef(s string) (kind RefKind, problem string) {
 		return 0, "begins with ~, which is not expanded"
 	case strings.Contains(s, `\`):
 		return 0, "holds a backslash; separate with /"
-	case schemed.MatchString(s):
+	case schemed().MatchString(s):
 		return 0, "begins like a URL; a manifest is read from files and registries only"
 	}
 	switch clean := path.Clean(s); {

@@ -247,6 +247,7 @@ var storageRules = []ruleCase{
 	{"env with a value", "STORAGE", "auth: { state: { env: [«A=b] } }\n", "error env-name auth.state.env[0]" + bad},
 	{"exclude by negation", "STORAGE", "exclude: [«\"!x\"]\n", "error exclude-pattern exclude[0]" + bad},
 	{"exclude of a directory", "STORAGE", local + "exclude: «[.runs/]\n", "warning exclude-local exclude -"},
+	{"exclude of what is made anywhere", "STORAGE", "exclude: [«node_modules/]\n", "warning exclude-anchored exclude[0] -"},
 	{"exclude that is anchored", "STORAGE", "exclude: [«\"*.log\"]\n", "warning exclude-anchored exclude[0] -"},
 	{"readOnly", "STORAGE", "«readOnly: true\n", "error unknown-key readOnly" + bad},
 	{"a key as plain text", "STORAGE", "config: { bucket: files, secret_access_key: «x }\n", "error plaintext-credential config.secret_access_key" + bad},

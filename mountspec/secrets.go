@@ -1,7 +1,6 @@
 package mountspec
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 )
@@ -110,7 +109,7 @@ func decodeInventorySlug(v value) string {
 		return ""
 	}
 	switch {
-	case len(s) < 2 || len(s) > 80 || !secretPath.MatchString(s) || strings.Contains(s, "--"):
+	case len(s) < 2 || len(s) > 80 || !secretPath().MatchString(s) || strings.Contains(s, "--"):
 		v.fail("secret-slug", "write lower-case words with dashes, such as acme/s3-rw", "%s is not the slug of a secret", show(s))
 		return ""
 	case strings.Count(s, "/") > 1:
@@ -119,11 +118,11 @@ func decodeInventorySlug(v value) string {
 	return s
 }
 
-var vaultURI = regexp.MustCompile(`^[a-z][a-z0-9-]*://`)
+var vaultURI = expression(`^[a-z][a-z0-9-]*://`)
 
 func decodeVaultURI(v value) string {
 	s, ok := v.text()
-	if ok && !vaultURI.MatchString(s) {
+	if ok && !vaultURI().MatchString(s) {
 		v.fail("vault-uri", "write it like vault://driver/path", "%s is not the URI of a vault", show(s))
 		return ""
 	}
@@ -179,7 +178,7 @@ func decodeAccessEntry(v value) (AccessEntry, bool) {
 	return e, e.Value != ""
 }
 
-var retention = regexp.MustCompile(`^(P[0-9]+[YMWD]|[0-9]+(y|m|w|d|h))$`)
+var retention = expression(`^(P[0-9]+[YMWD]|[0-9]+(y|m|w|d|h))$`)
 
 func decodeAudit(v value) Audit {
 	o, ok := v.object()
@@ -189,7 +188,7 @@ func decodeAudit(v value) Audit {
 	var a Audit
 	at := o.get("retention")
 	if s, ok := at.text(); ok {
-		if a.Retention = s; !retention.MatchString(s) {
+		if a.Retention = s; !retention().MatchString(s) {
 			at.fail("retention", "write it like P7Y or 90d", "%s is not a duration", show(s))
 		}
 	}
@@ -203,13 +202,13 @@ func decodeAudit(v value) Audit {
 	return a
 }
 
-var secretTag = regexp.MustCompile(`^[a-z][a-z0-9-]*$`)
+var secretTag = expression(`^[a-z][a-z0-9-]*$`)
 
 func decodeTags(v value) []string {
 	var out []string
 	for _, item := range v.items() {
 		s, ok := item.text()
-		if ok && !secretTag.MatchString(s) {
+		if ok && !secretTag().MatchString(s) {
 			item.fail("tag", "write lower-case words with dashes", "%s is not a tag", show(s))
 			continue
 		}
@@ -231,7 +230,7 @@ func decodeBindings(v value) []string {
 	return nil
 }
 
-var exposedName = regexp.MustCompile(`^[A-Z_][A-Z0-9_]*$`)
+var exposedName = expression(`^[A-Z_][A-Z0-9_]*$`)
 
 // decodeExposure reads one exposure. A kind that is not known is kept and
 // ignored, as the schema's own description tells hosts to do.
@@ -270,7 +269,7 @@ func decodeExposure(v value) (Exposure, bool) {
 
 func checkExposedName(o *object, key string) {
 	s, ok := o.needText(key)
-	if ok && !exposedName.MatchString(s) {
+	if ok && !exposedName().MatchString(s) {
 		o.get(key).fail("env-name", "write upper-case letters, digits and underscores", "%s is not the name of an environment variable", show(s))
 	}
 }

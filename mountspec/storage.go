@@ -1,7 +1,6 @@
 package mountspec
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 )
@@ -88,7 +87,7 @@ func sayWithoutSync(o *object, s *Storage) {
 	}
 }
 
-var envName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+var envName = expression(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // decodeAuth reads AIP-35's auth block: where the secrets are, never a secret.
 func decodeAuth(v value, refCode string) Auth {
@@ -116,7 +115,7 @@ func decodeEnvNames(v value) []string {
 		s, ok := item.text()
 		switch {
 		case !ok:
-		case !envName.MatchString(s):
+		case !envName().MatchString(s):
 			item.fail("env-name", "write a name such as AWS_ACCESS_KEY_ID, never a value", "%s is not the name of an environment variable", show(s))
 		default:
 			out = append(out, s)
@@ -129,6 +128,12 @@ func decodeEnvNames(v value) []string {
 func (a Auth) Reference() (r Ref, ok bool) {
 	kind, problem := classifyRef(a.Ref)
 	return Ref{kind, a.Ref, a.Pos}, problem == ""
+}
+
+// madeAnywhere are names that tools make in any directory: who excludes one hardly
+// means that of the root alone.
+var madeAnywhere = []string{
+	"node_modules", "__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".ipynb_checkpoints", ".DS_Store", "Thumbs.db",
 }
 
 func decodeExclude(v value, provider string) []string {
@@ -147,8 +152,8 @@ func decodeExclude(v value, provider string) []string {
 			item.fail("exclude-pattern", "escape a special character with a backslash; **/ means any depth", "%s %s", show(s), problem)
 			continue
 		}
-		if !strings.Contains(strings.TrimSuffix(s, "/"), "/") && strings.Contains(s, "*") {
-			item.warn("exclude-anchored", "write **/"+strings.TrimSuffix(s, "/")+" for any depth", "%s matches at the root only", show(s))
+		if name := strings.TrimSuffix(s, "/"); !strings.Contains(name, "/") && (strings.Contains(name, "*") || slices.Contains(madeAnywhere, name)) {
+			item.warn("exclude-anchored", "write **/"+s+" for any depth", "%s matches at the root only", show(s))
 		}
 		out = append(out, s)
 	}

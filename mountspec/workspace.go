@@ -1,7 +1,6 @@
 package mountspec
 
 import (
-	"regexp"
 	"strings"
 	"time"
 )
@@ -93,11 +92,11 @@ func optionalID(o *object) *Address {
 }
 
 // versions are semver, as the prose says, or the schema's looser form of it.
-var versions = regexp.MustCompile(`^[0-9]+\.[0-9]+\.[0-9]+(?:[-+][A-Za-z0-9_.-]+|-[0-9A-Za-z.-]+\+[0-9A-Za-z.-]+)?$`)
+var versions = expression(`^[0-9]+\.[0-9]+\.[0-9]+(?:[-+][A-Za-z0-9_.-]+|-[0-9A-Za-z.-]+\+[0-9A-Za-z.-]+)?$`)
 
 func decodeVersion(v value) string {
 	s, ok := v.text()
-	if ok && !versions.MatchString(s) {
+	if ok && !versions().MatchString(s) {
 		v.fail("version", "write three numbers, such as 1.0.0", "%s is not a semantic version", show(s))
 		return ""
 	}
@@ -117,7 +116,7 @@ func decodeTime(v value) string {
 	return s
 }
 
-var ownerSlug = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]*[a-z0-9])?$`)
+var ownerSlug = expression(`^[a-z0-9]([a-z0-9-]*[a-z0-9])?$`)
 
 // decodeOwner also checks that the id lies in the owner's namespace (AIP-34,
 // conformance rule 3: the owner segment, as its example shows).
@@ -134,7 +133,7 @@ func decodeOwner(v value, id Address) Owner {
 	w.Slug = slug
 	at := o.get("slug")
 	switch {
-	case ok && !ownerSlug.MatchString(slug):
+	case ok && !ownerSlug().MatchString(slug):
 		at.fail("owner-slug", "", "%s is not a slug (lower-case letters, digits, inner dashes)", show(slug))
 	case ok && id != (Address{}) && slug != id.Owner:
 		at.fail("owner-mismatch", "make the two agree", "the id %s belongs to %s, and owner.slug is %s", id, id.Owner, show(slug))

@@ -74,6 +74,7 @@ const (
 	RefusedSize     = "file-size"
 	RefusedSecret   = "secret"
 	RefusedHook     = "hook"
+	RefusedService  = "service" // it takes no pushes at all
 	RefusedOther    = "refused"
 )
 

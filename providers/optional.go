@@ -258,6 +258,7 @@ const MinShort = 4
 type Found struct {
 	Revision Revision
 	Parents  []Revision
+	Time     time.Time // when it was made; zero: nobody says
 }
 
 // Pusher sends what was committed to where others see it.
@@ -356,6 +357,29 @@ type Meter interface {
 	// Requests are what was sent since the provider was opened, by the
 	// service's own name of the request ("PutObject").
 	Requests() map[string]Count
+}
+
+// Cloner is a provider that clones what its service has. As Meter it is no ability,
+// and is asked for before anything is put around it.
+type Cloner interface {
+	// Clone tells how much is here. It is cheap, and never waits for the service.
+	Clone() CloneState
+}
+
+// The kinds of a clone.
+const (
+	CloneFull     = "full"     // all content is here
+	CloneBlobless = "blobless" // names are; content comes when it is needed, or before
+)
+
+// CloneState is how much a clone has.
+type CloneState struct {
+	Kind     string
+	Missing  int       // contents of the head that are not here yet; -1: they were not counted yet
+	Fetching int       // contents that are on their way
+	Paused   string    // why nothing comes before it is needed; "": it does
+	Error    string    // of the last request, if that failed
+	Failing  time.Time // since when requests fail; zero: the last did not
 }
 
 // Count is how often something was asked, and the bytes that this moved.

@@ -550,6 +550,10 @@ func TestUnsentIsNotLost(t *testing.T) {
 	if got, err := os.ReadFile(w.path("saved/d/f")); err != nil || string(got) != "precious" {
 		t.Errorf("recover export: %q, %v", got, err)
 	}
+	if o := w.run("recover", "upload", addr, "--timeout", "1s"); o.code != exit.Unreachable || !strings.Contains(o.errOut, "not all was sent in time: ") ||
+		!strings.Contains(o.errOut, "another `wsmount recover upload`") {
+		t.Errorf("recover upload without the store: got %+v", o)
+	}
 	if err := r.Connect(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -562,6 +566,59 @@ func TestUnsentIsNotLost(t *testing.T) {
 	if out := w.ok("recover"); !strings.Contains(out, "nothing is unsaved") {
 		t.Errorf("recover: got %s", out)
 	}
+
+	w.ok("mount", addr, "mnt", "--working-copy", "second") // which the address means, too
+	if err := r.Cut(t.Context(), false); err != nil {
+		t.Fatal(err)
+	}
+	w.write("mnt/second", "x")
+	w.killed()
+	w.run("umount", "mnt")
+	if err := r.Connect(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := w.event(exit.Done, "recover", "upload", addr); got.Committed != 1 {
+		t.Errorf("recover upload of a named one: got %+v", got)
+	}
+}
+
+// What a halt keeps from the store is not waited for where another mount namespace
+// keeps the mount, and what umount says to do then is what helps.
+func TestUmountOfWhatIsHaltedAndHeldElsewhere(t *testing.T) {
+	needFUSE(t)
+	w, r := newWorld(t), serve(t, false)
+	addr := w.remoteWorkspace("ops", r, perTurn, "")
+	w.mount(addr, "mnt")
+	for i := range 30 {
+		w.write(fmt.Sprint("mnt/f", i), "x")
+	}
+	w.event(exit.Done, "event", "mnt", "turn-end")
+	for i := range 25 {
+		if err := os.Remove(w.path(fmt.Sprint("mnt/f", i))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.event(exit.Unsafe, "event", "mnt", "turn-end")
+	for file, want := range map[string]string{"README": "STOPPED NOW", "errors.log": cache.ErrHalted.Error(), "unsent": "f0"} {
+		if got, err := os.ReadFile(w.path("mnt/.wsmount/" + file)); err != nil || !strings.Contains(string(got), want) {
+			t.Errorf("%s: got %s, %v", file, got, err)
+		}
+	}
+	if out := w.ok("status"); !strings.Contains(out, " halted") {
+		t.Errorf("status: got %s", out)
+	}
+	old := w.status().PID
+	pid, end := otherNamespace(t)
+	w.refused(exit.Unsafe, fmt.Sprintf("end cat (pid %d), mount the workspace again", pid), "umount", "mnt", "--timeout", "1h")
+
+	end()
+	eventually(t, "the daemon to end", func() bool { return !alive(old) })
+	w.mount(addr, "mnt")
+	w.event(exit.Done, "commit", "--confirm", "mnt")
+	if got := strings.Count(r.dump(t), "\"f"); got != 5 {
+		t.Errorf("the store has %d files, want 5:\n%s", got, r.dump(t))
+	}
+	w.ok("umount", "mnt")
 }
 
 // A conflict waits under the policy manual, can be looked at from both sides,

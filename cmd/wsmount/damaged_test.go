@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/wsmount/wsmount/cmd/internal/exit"
@@ -50,7 +51,7 @@ func TestDatabaseIsGone(t *testing.T) {
 				}
 			}
 			out := strings.Join(strings.Fields(text), " ")
-			for _, want := range []string{"1 file have", "was not sent of these is lost", "symbolic links", "empty directories", "renames, deletions"} {
+			for _, want := range []string{"1 file has its name again", "was not sent of these is lost", "symbolic links", "empty directories", "renames, deletions"} {
 				if !strings.Contains(out, want) {
 					t.Errorf("recover --scan does not say %q: got %s", want, out)
 				}
@@ -61,5 +62,29 @@ func TestDatabaseIsGone(t *testing.T) {
 			}
 			w.event(exit.Done, "commit", "mnt")
 		})
+	}
+}
+
+// Nobody can say that all is safe of a working copy whose daemon has left no last word,
+// and that cannot be read.
+func TestUmountOfWhatCannotBeRead(t *testing.T) {
+	needFUSE(t)
+	w, r := newWorld(t), serve(t, false)
+	addr := w.remoteWorkspace("ops", r, "mode: pull-push, commit: {on: manual}", "")
+	w.mount(addr, "mnt")
+	w.write("mnt/f", "unsent")
+	if err := syscall.Kill(w.status().PID, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	found, err := filepath.Glob(w.path("state/acme/ops/*/copy/names/db"))
+	if err != nil || len(found) != 1 {
+		t.Fatalf("the database: %q, %v", found, err)
+	}
+	if err := os.RemoveAll(found[0]); err != nil {
+		t.Fatal(err)
+	}
+	w.refused(exit.Unsafe, "cannot be read", "umount", "mnt")
+	if isMounted(w.path("mnt")) {
+		t.Error("it is mounted still")
 	}
 }

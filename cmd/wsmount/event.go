@@ -23,9 +23,11 @@ func eventCommand() *cli.Command {
 		Usage:     "tell a mount of a lifecycle event, or follow its events",
 		ArgsUsage: "MOUNTPOINT NAME | MOUNTPOINT --follow [NAME]",
 		Description: "Emits an AIP-37 event such as turn-end, waits for the pulls, commits and pushes " +
-			"that the workspace's policy ties to it, and prints what they did. With --follow prints " +
+			"that the workspace's policy ties to it, and prints what they did. What changes between " +
+			"turn-start and turn-end is of that turn in the history. With --follow prints " +
 			"events as they happen, one JSON object per line.\n\n" +
-			"  wsmount event /mnt/ws turn-end --var turnId=7 --var conversationId=c1\n" +
+			"  wsmount event /mnt/ws turn-start --var turnId=7 --var conversationId=c1\n" +
+			"  wsmount event /mnt/ws turn-end\n" +
 			"  wsmount event /mnt/ws --follow write",
 		Flags: []cli.Flag{
 			&cli.StringSliceFlag{Name: "var", Usage: "payload of the event, `KEY=VALUE`; may be given several times"},
@@ -151,10 +153,16 @@ func eventHint(res control.EventResult) string {
 	case len(res.Failed) == 0:
 		return ""
 	}
-	switch exit.Code(res.Exit) {
+	switch upload := res.Event == control.EventUpload; exit.Code(res.Exit) {
 	case exit.Unsafe:
+		if upload {
+			return "mount the workspace and look at it; `wsmount commit --confirm` allows it, once"
+		}
 		return "look at it; `wsmount pull --confirm` or `wsmount commit --confirm` allows it, once"
 	case exit.Unreachable:
+		if upload {
+			return "nothing is lost: the next mount, or another `wsmount recover upload`, tries again"
+		}
 		return "nothing is lost: it is tried again; `wsmount status` shows how long"
 	case exit.Denied:
 		return "the workspace's policy, or who holds the store, must allow it"

@@ -219,7 +219,7 @@ func (all attachments) turn(c *cli.Context, name string) error {
 	if res.Exit == 0 {
 		return nil
 	}
-	e := exit.New(exit.Code(res.Exit), "%s did not end well: %d failed, %d conflicts, %d held back", name, len(res.Failed), res.Conflicts, res.HeldBack).
+	e := exit.New(exit.Code(res.Exit), "%s did not end well: %d failed, %s, %d held back", name, len(res.Failed), count(res.Conflicts, "conflict"), res.HeldBack).
 		Hint("%s", eventHint(res))
 	e.Details = append(res.Failed, res.ConflictPaths...)
 	return e
@@ -272,7 +272,7 @@ func (a *attachment) wait(c *cli.Context) error {
 		return err
 	}
 	var left control.UnmountResult
-	whatStays(r, dirs, &left)
+	_ = whatStays(r, dirs, &left) // it is the last word that counts here
 	text := staysText(left)
 	if s, _ := lastStatus(r); s.State != control.Stopped {
 		return errors.Join(exit.New(exit.Unsafe, "the daemon of %s (pid %d) was killed: what it had not sent is kept%s", r.Workspace, r.PID, note(text != "", text)).

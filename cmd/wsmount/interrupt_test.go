@@ -45,6 +45,41 @@ func TestInterruptWhileStarting(t *testing.T) {
 	}
 }
 
+// An interrupt ends a start that waits for a store which never answers.
+func TestInterruptOfAStartThatHangs(t *testing.T) {
+	needFUSE(t)
+	for _, flags := range [][]string{nil, {"--foreground"}} {
+		w, r := newWorld(t), serve(t, false)
+		addr := w.remoteWorkspace("ops", r, perTurn, "")
+		w.mkdir("mnt")
+		if err := r.Cut(t.Context(), true); err != nil {
+			t.Fatal(err)
+		}
+		cmd := w.command(append([]string{"mount", addr, w.path("mnt")}, flags...)...)
+		var text strings.Builder
+		cmd.Stderr = &text
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, "a state directory, which is there before the store is asked", func() bool {
+			found, _ := filepath.Glob(w.path("state/*/*/*"))
+			return len(found) > 0
+		})
+		cmd.Process.Signal(os.Interrupt)
+		ended := make(chan error, 1)
+		go func() { ended <- cmd.Wait() }()
+		select {
+		case err := <-ended:
+			if err == nil || !strings.Contains(text.String(), "interrupted") {
+				t.Errorf("%v: %v, %s", flags, err, text.String())
+			}
+		case <-time.After(20 * time.Second):
+			cmd.Process.Kill()
+			t.Errorf("%v: it goes on", flags)
+		}
+	}
+}
+
 // Another user's mount cannot be taken away, and it is said to be there.
 func TestUmountOfAnotherUsersMount(t *testing.T) {
 	needFUSE(t)

@@ -62,6 +62,11 @@ func logAction(c *cli.Context) error {
 	if c.Bool("json") {
 		return printJSON(c.App.Writer, res)
 	}
+	if len(res.Versions) == 0 && req.Commit != "" {
+		fmt.Fprintf(c.App.Writer, "nothing that changed here went into %s: `wsmount diff %s --commit %[1]s` shows what it changed\n",
+			oneLine(req.Commit), r.Mountpoint)
+		return nil
+	}
 	printLog(c.App.Writer, res.Versions)
 	return nil
 }

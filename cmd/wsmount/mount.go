@@ -51,7 +51,7 @@ func tuningFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.BoolFlag{Name: "allow-other", Usage: "let other users in; permissions are checked as on any disk"},
 		&cli.StringFlag{Name: "cache-size", Usage: "keep at most this `SIZE` of content that the store has too, such as 20GiB (default: what the disk has room for)"},
-		&cli.StringFlag{Name: "total-cache-size", Usage: "the same for all mounts of the state directory that were given one: together they keep at most this `SIZE`, and who has most gives most"},
+		&cli.StringFlag{Name: "total-cache-size", Usage: "the same for all mounts of the state directory that were given one: together they keep at most this `SIZE`, and who has most gives most; what is not mounted now comes on top"},
 		&cli.DurationFlag{Name: "patience", Usage: "`TIME` that a close waits for a store that does not answer, before it fails and the bytes stay here; a read waits half as long", DefaultText: "1m0s"},
 		&cli.UintFlag{Name: "uid", Usage: "`USER` number that owns what the store names no owner of", DefaultText: "who mounts"},
 		&cli.UintFlag{Name: "gid", Usage: "`GROUP` number, likewise", DefaultText: "who mounts"},
@@ -94,12 +94,12 @@ func mountAction(c *cli.Context) error {
 		if child.ParentGone() != nil {
 			defer os.Remove(c.Args().Get(1)) // it was made for this mount
 		}
-		return withMount(c, kernel, child.ParentGone() != nil, func(d *daemon.Daemon, already *daemon.Tree, err error) error {
+		return withMount(c, signals, kernel, child.ParentGone() != nil, func(d *daemon.Daemon, already *daemon.Tree, err error) error {
 			return serveChild(child, signals, d, already, err)
 		})
 	case c.Bool("foreground"):
 		signals := stopSignals()
-		return withMount(c, kernel, false, func(d *daemon.Daemon, already *daemon.Tree, err error) error {
+		return withMount(c, signals, kernel, false, func(d *daemon.Daemon, already *daemon.Tree, err error) error {
 			return serveForeground(c, signals, d, already, err)
 		})
 	}
@@ -229,7 +229,7 @@ func serveForeground(c *cli.Context, signals <-chan os.Signal, d *daemon.Daemon,
 	return d.Run(signals)
 }
 
-func stopSignals() <-chan os.Signal {
+func stopSignals() chan os.Signal {
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
 	signal.Ignore(syscall.SIGHUP, syscall.SIGPIPE)
@@ -239,16 +239,37 @@ func stopSignals() <-chan os.Signal {
 // withMount calls use with a mount that was resolved and started. already is set
 // instead of a daemon when there is nothing to do. Meanwhile the host's side stays
 // open: a mount asks it for credentials again when the old ones end.
-func withMount(c *cli.Context, kernel []string, tied bool, use func(d *daemon.Daemon, already *daemon.Tree, err error) error) error {
+func withMount(c *cli.Context, signals chan os.Signal, kernel []string, tied bool, use func(d *daemon.Daemon, already *daemon.Tree, err error) error) error {
 	req, closeRequest, err := mountRequest(c, true)
 	if err != nil {
 		return use(nil, nil, err)
 	}
 	defer closeRequest()
-	return use(start(c, req, kernel, tied))
+	return use(start(c, signals, req, kernel, tied))
 }
 
-func start(c *cli.Context, req daemon.Request, kernel []string, tied bool) (d *daemon.Daemon, already *daemon.Tree, err error) {
+// untilSignal is a context that ends with the first signal before stop is called,
+// which reports whether there was one. The signal stays for who takes it up.
+func untilSignal(ctx context.Context, signals chan os.Signal) (started context.Context, stop func() (was bool)) {
+	ctx, cancel := context.WithCancel(ctx)
+	over, ended, was := make(chan struct{}), make(chan struct{}), false
+	go func() {
+		defer close(ended)
+		select {
+		case s := <-signals:
+			was = true
+			cancel()
+			select {
+			case signals <- s:
+			default: // there are more
+			}
+		case <-over:
+		}
+	}()
+	return ctx, func() bool { close(over); <-ended; return was }
+}
+
+func start(c *cli.Context, signals chan os.Signal, req daemon.Request, kernel []string, tied bool) (d *daemon.Daemon, already *daemon.Tree, err error) {
 	tree, err := daemon.Resolve(c.Context, req)
 	if err != nil {
 		return nil, nil, err
@@ -261,7 +282,10 @@ func start(c *cli.Context, req daemon.Request, kernel []string, tied bool) (d *d
 		return nil, nil, err
 	}
 	o.MountOptions, o.Tied = kernel, tied
-	d, err = daemon.Start(context.WithoutCancel(c.Context), tree, o)
+	ctx, stop := untilSignal(context.WithoutCancel(c.Context), signals)
+	if d, err = daemon.Start(ctx, tree, o); stop() && err != nil {
+		return nil, nil, interrupted()
+	}
 	if err != nil && req.IfNotMounted {
 		err = tree.StartedByOther(c.Context, err)
 		if err == nil {

@@ -120,18 +120,26 @@ func oneCopy(c *cli.Context, what string) (string, error) {
 	if len(dirs) == 1 {
 		return dirs[0], nil
 	}
-	var full []string
+	if full := notEmpty(dirs); len(full) == 1 {
+		return full[0], nil
+	}
+	return "", severalCopies(what, len(dirs))
+}
+
+func severalCopies(what string, n int) error {
+	return exit.New(exit.Usage, "%s has %d working copies", oneLine(what), n).
+		Hint("give the directory of one: `wsmount recover list %s`", oneLine(what))
+}
+
+// notEmpty are the working copies with which something would be lost.
+func notEmpty(dirs []string) (full []string) {
 	for _, dir := range dirs {
 		l, err := cache.Inspect(filepath.Join(dir, state.CopyName), 1)
 		if err != nil || !l.Empty() {
 			full = append(full, dir)
 		}
 	}
-	if len(full) == 1 {
-		return full[0], nil
-	}
-	return "", exit.New(exit.Usage, "%s has %d working copies", oneLine(what), len(dirs)).
-		Hint("give the directory of one: `wsmount recover list %s`", oneLine(what))
+	return full
 }
 
 // A leftover is a working copy as recover and status show it.
@@ -203,7 +211,7 @@ func printLeftover(w io.Writer, l leftover, most int) {
 		return
 	}
 	row("state", "not mounted"+note(l.Ended != "", "the last session ended: "+l.Ended))
-	row("unsaved", fmt.Sprintf("%s, %s; %d suspect, %d conflicts, %d held back", count(l.Total, "change"), bytesText(l.Bytes), l.Suspect, l.Conflicts, l.Held))
+	row("unsaved", fmt.Sprintf("%s, %s; %d suspect, %s, %d held back", count(l.Total, "change"), bytesText(l.Bytes), l.Suspect, count(l.Conflicts, "conflict"), l.Held))
 	if l.Unpushed != nil {
 		row("unpushed", commitsText(l.Unpushed, time.Now()))
 	}
@@ -309,7 +317,7 @@ func recoverScan(c *cli.Context) error {
 		}{"wsmount.scan/v1", got})
 	}
 	for _, text := range []string{
-		count(len(got.Restored), "file") + " have their names again; the next mount, or `wsmount recover upload`, sends them",
+		plural(len(got.Restored), "1 file has its name", fmt.Sprintf("%d files have their names", len(got.Restored))) + " again; the next mount, or `wsmount recover upload`, sends them",
 		"what was not sent of these is lost, and a scan cannot say what there was: " + strings.Join(got.Unknown, ", "),
 	} {
 		for _, line := range breakLines(text, width) {
@@ -324,7 +332,10 @@ func recoverScan(c *cli.Context) error {
 		fmt.Fprintf(c.App.Writer, "lost %s: %s\n", oneLine(s.Path), oneLine(s.Reason))
 	}
 	if got.Unnamed+got.Kept > 0 {
-		fmt.Fprintf(c.App.Writer, "%d files without a name and %d of the history stay there\n", got.Unnamed, got.Kept)
+		text := fmt.Sprintf("%s without a name, which may be unsent ones of the last second, and %d of the history stay there", count(got.Unnamed, "file"), got.Kept)
+		for _, line := range breakLines(text, width) {
+			fmt.Fprintln(c.App.Writer, line)
+		}
 	}
 	return nil
 }
@@ -345,13 +356,17 @@ func copyError(dir string, err error) error {
 // recoverUpload opens a working copy as a mount would, and sends what is in it.
 func recoverUpload(c *cli.Context, what string) error {
 	want, name := "", ""
-	if !strings.HasPrefix(what, "@") {
-		if dirs, err := findCopies(c, what); err == nil {
-			want = dirs[0]
-			owner, slug := filepath.Base(filepath.Dir(filepath.Dir(want))), filepath.Base(filepath.Dir(want))
-			what = "@" + owner + "/" + slug
-			_, name, _ = strings.Cut(filepath.Base(want), ".")
+	dirs, err := findCopies(c, what)
+	if err == nil && strings.HasPrefix(what, "@") { // one that has something, or that of a mount without a name
+		if dirs = notEmpty(dirs); len(dirs) > 1 {
+			return severalCopies(what, len(dirs))
 		}
+	}
+	if err == nil && len(dirs) == 1 {
+		want = dirs[0]
+		owner, slug := filepath.Base(filepath.Dir(filepath.Dir(want))), filepath.Base(filepath.Dir(want))
+		what = "@" + owner + "/" + slug
+		_, name, _ = strings.Cut(filepath.Base(want), ".")
 	}
 	req, closeRequest, err := uploadRequest(c, what, name)
 	if err != nil {

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 	"time"
 
@@ -208,8 +209,10 @@ func summary(s control.Status, now time.Time) string {
 		}
 	}
 	switch {
+	case slices.ContainsFunc(s.Parts, func(p control.Part) bool { return p.Copy != nil && len(p.Copy.Halted) > 0 }):
+		return "halted"
 	case s.ConflictsTotal > 0:
-		return fmt.Sprintf("%d conflicts", s.ConflictsTotal)
+		return count(s.ConflictsTotal, "conflict")
 	case heldBack(s) > 0:
 		return fmt.Sprintf("%d held back", heldBack(s))
 	case unsentIn(s) > 0:
@@ -217,7 +220,7 @@ func summary(s control.Status, now time.Time) string {
 	case pushFails(s):
 		return "push fails"
 	case failures > 0:
-		return fmt.Sprintf("%d errors", failures)
+		return count(int(failures), "error") //nolint:gosec // a count
 	}
 	return "ready " + age(s.Started, now)
 }

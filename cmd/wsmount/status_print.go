@@ -127,11 +127,33 @@ func printCopy(row func(name, value string), p control.Part, now time.Time) {
 		row("unpushed", commitsText(&cache.Unpushed{Commits: c.UnpushedCommits, Since: c.UnpushedSince}, now))
 	}
 	row("revision", c.Revision)
+	row("clone", cloneText(c.Clone, now))
 	row("history", historyText(c))
 	row("requests", requestsText(c))
 	if c.Excluded > 0 {
-		row("excluded", fmt.Sprintf("%d entries of the store are hidden here", c.Excluded))
+		row("excluded", plural(c.Excluded, "1 entry of the store is hidden here", fmt.Sprintf("%d entries of the store are hidden here", c.Excluded)))
 	}
+}
+
+// cloneText says how much of a repository is here.
+func cloneText(c *control.Clone, now time.Time) string {
+	if c == nil {
+		return ""
+	}
+	text := c.Kind
+	if c.Missing > 0 {
+		text += fmt.Sprintf(", %s missing", count(c.Missing, "content"))
+	}
+	if c.Fetching > 0 {
+		text += fmt.Sprintf(", %d on their way", c.Fetching)
+	}
+	if c.Paused != "" {
+		text += "; " + c.Paused
+	}
+	if c.Error != "" {
+		text += fmt.Sprintf("; requests fail for %s: %s", age(c.Failing, now), c.Error)
+	}
+	return text
 }
 
 // printBranches shows where commits go, and what of them waits to be merged.
@@ -264,9 +286,10 @@ func unsavedText(p control.Part, now time.Time) string {
 	if p.Unsaved.Files == 0 && p.Unsaved.Names == 0 && p.HeldBack == 0 && p.Conflicts == 0 {
 		return "nothing"
 	}
-	text := fmt.Sprintf("%d files, %d changes of names, %d bytes", p.Unsaved.Files, p.Unsaved.Names, p.Unsaved.Bytes)
+	text := fmt.Sprintf("%s, %s, %s", count(p.Unsaved.Files, "file"),
+		plural(p.Unsaved.Names, "1 change of names", fmt.Sprintf("%d changes of names", p.Unsaved.Names)), bytesText(p.Unsaved.Bytes))
 	if !p.Unsaved.Oldest.IsZero() {
 		text += ", the oldest " + age(p.Unsaved.Oldest, now)
 	}
-	return text + fmt.Sprintf("; %d held back, %d conflicts", p.HeldBack, p.Conflicts)
+	return text + fmt.Sprintf("; %d held back, %s", p.HeldBack, count(p.Conflicts, "conflict"))
 }

@@ -61,19 +61,27 @@ func umountAction(c *cli.Context) error {
 	if res.Busy || req.Lazy || r.Alive() {
 		return reportUmount(c.App.Writer, c.Bool("json"), res)
 	}
-	whatStays(r, dirs, &res)
+	unread := whatStays(r, dirs, &res)
 	err = reportUmount(c.App.Writer, c.Bool("json"), res)
-	if s, _ := lastStatus(r); err == nil && s.State != control.Stopped && staysText(res) != "" {
-		// The daemon was gone: nobody has sent what policy wants sent.
-		err = silent(exit.Unsafe)
+	if s, _ := lastStatus(r); err != nil || s.State == control.Stopped {
+		return err
 	}
-	return err
+	// The daemon was gone, or its disk full: nobody says that all was sent that policy
+	// wants sent.
+	switch {
+	case staysText(res) != "":
+		return silent(exit.Unsafe)
+	case unread != nil:
+		return exit.New(exit.Unsafe, "%s is unmounted, but what it has not sent cannot be read: %w", r.Mountpoint, unread).
+			Hint("`wsmount recover` tells more")
+	}
+	return nil
 }
 
 // umountRecord asks the daemon to unmount, or does it when there is none that
 // answers.
 func umountRecord(c *cli.Context, r *state.Record, req control.UnmountRequest) (control.UnmountResult, error) {
-	ctx, cancel := context.WithTimeout(c.Context, c.Duration("timeout"))
+	ctx, cancel := context.WithTimeout(c.Context, max(c.Duration("timeout"), busyLimit))
 	defer cancel()
 	if !r.Alive() {
 		return umountDead(r)
@@ -131,6 +139,11 @@ func lastStatus(r *state.Record) (s control.Status, ok bool) {
 	}
 	return s, true
 }
+
+// busyLimit is how long a daemon may take to answer, however short the time is to
+// wait for what follows: it asks again for a mount that is in use, and looks for who
+// uses it.
+const busyLimit = 3 * time.Second
 
 // deathLimit is how long a daemon that has hung up may take to be gone.
 const deathLimit = time.Second

@@ -17,15 +17,18 @@ import (
 )
 
 // whatStays counts what a mount that has ended left unsent in its working copies.
-// Where a daemon could still say that nothing is, they are not looked at. What
-// cannot be read, the next mount and recover tell of.
-func whatStays(r *state.Record, dirs []string, res *control.UnmountResult) {
+// Where a daemon could still say that nothing is, they are not looked at. The error
+// is that of one that cannot be read, of which the next mount and recover tell more.
+func whatStays(r *state.Record, dirs []string, res *control.UnmountResult) (unread error) {
 	if s, ok := lastStatus(r); ok && s.State == control.Stopped && unsentIn(s) == 0 && heldBack(s) == 0 && s.ConflictsTotal == 0 && !unpushed(s) {
-		return
+		return nil
 	}
 	for _, dir := range dirs {
 		l, err := cache.Inspect(filepath.Join(dir, state.CopyName), 1)
 		if err != nil {
+			if !errors.Is(err, fs.ErrNotExist) {
+				unread = err
+			}
 			continue
 		}
 		// One that the next mount has taken over holds nothing.
@@ -34,6 +37,7 @@ func whatStays(r *state.Record, dirs []string, res *control.UnmountResult) {
 			res.Unpushed += max(1, l.Unpushed.Commits)
 		}
 	}
+	return unread
 }
 
 // copyDirs are the directories of the working copies in a mount, as its last

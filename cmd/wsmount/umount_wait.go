@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/wsmount/wsmount/cmd/internal/control"
@@ -15,17 +16,28 @@ import (
 const settleLimit = 300 * time.Millisecond
 
 // waitUntilSent returns when the daemon of a mount has ended. As long as it
-// sends something within the limit, or comes further with it, it may go on. One that has nothing to send
-// and lives on only because of other mount namespaces is not waited for: who has
-// these is the result.
+// sends something within the limit, or comes further with it, it may go on. One
+// that lives on because of other mount namespaces is not waited for when it has
+// nothing to send, and who has these is the result; nor when it may not send.
 func waitUntilSent(ctx context.Context, r *state.Record, limit time.Duration) ([]mountpoint.Holder, error) {
 	if endsWithin(ctx, r, min(limit, settleLimit)) == nil {
 		return nil, nil
 	}
 	beat := beatOf(ctx, r)
-	for left, held, known := unsentBy(ctx, r); ; {
-		if known && left == 0 && len(held) > 0 {
-			return held, nil
+	last, known := askLeft(ctx, r)
+	for waited := false; ; waited = true {
+		if known && len(last.HeldBy) > 0 {
+			halt := commitHalt(last)
+			kept := exit.New(exit.Unsafe, "%s is unmounted, but another mount namespace still has it, and not all is sent", r.Mountpoint)
+			switch {
+			case unsentIn(last) == 0:
+				return last.HeldBy, nil
+			case halt != "":
+				return nil, kept.Hint("%s: end %s, mount the workspace again and allow it with `wsmount commit --confirm %s`",
+					halt, mountpoint.Names(last.HeldBy), r.Mountpoint)
+			case waited:
+				return nil, kept.Hint("end %s; then what can be sent is", mountpoint.Names(last.HeldBy))
+			}
 		}
 		turn, cancel := context.WithTimeout(ctx, limit)
 		err := waitForEnd(turn, r)
@@ -33,27 +45,38 @@ func waitUntilSent(ctx context.Context, r *state.Record, limit time.Duration) ([
 		if err == nil || ctx.Err() != nil {
 			return nil, err
 		}
-		now, by, answers := unsentBy(ctx, r)
-		if len(by) > 0 && now > 0 {
-			return nil, exit.New(exit.Unsafe, "%s is unmounted, but another mount namespace still has it, and not all is sent", r.Mountpoint).
-				Hint("end %s; then all is sent", mountpoint.Names(by))
-		}
+		now, answers := askLeft(ctx, r)
 		was := beat
 		beat = beatOf(ctx, r)
-		if !answers || len(by) == 0 && known && now >= left && beat == was {
+		if !answers || len(now.HeldBy) == 0 && known && unsentIn(now) >= unsentIn(last) && beat == was {
 			return nil, err
 		}
-		left, held, known = now, by, true
+		last, known = now, true
 	}
 }
 
-// unsentBy asks a daemon how much it still has to send, and whose mount
-// namespaces keep it.
-func unsentBy(ctx context.Context, r *state.Record) (n int, held []mountpoint.Holder, answers bool) {
+// askLeft asks a daemon what it still has to send, and whose mount namespaces
+// keep it.
+func askLeft(ctx context.Context, r *state.Record) (s control.Status, answers bool) {
 	ctx, cancel := context.WithTimeout(ctx, answerLimit)
 	defer cancel()
 	s, err := control.NewClient(r.SocketPath()).Status(ctx)
-	return unsentIn(s), s.HeldBy, err == nil
+	return s, err == nil
+}
+
+// commitHalt says which commit of a mount waits for --confirm; "": none.
+func commitHalt(s control.Status) string {
+	for _, p := range s.Parts {
+		if p.Copy == nil {
+			continue
+		}
+		for _, text := range p.Copy.Halted {
+			if strings.HasPrefix(text, control.HaltedCommit) {
+				return text
+			}
+		}
+	}
+	return ""
 }
 
 // beatOf asks a daemon for the beat of what it does; 0 from one that does not say.

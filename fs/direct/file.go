@@ -14,14 +14,28 @@ type file struct {
 	h          *handle
 	ino        wsfs.Ino
 	flags      uint32
-	pass       bool   // the kernel may write by itself
+	pass       bool   // the kernel may write by itself; guarded by the inode's shard
 	root       bool   // for a caller whose writes leave set-id bits
 	since      uint64 // contentSignature at open
 	wrote      atomic.Bool
 	prev, next *file // of the same inode; guarded by its shard
 }
 
-var _ wsfs.File = (*file)(nil)
+var (
+	_ wsfs.File     = (*file)(nil)
+	_ wsfs.Unpassed = (*file)(nil)
+)
+
+// Unpassed notes that writes come here after all: what differs otherwise is
+// others' doing, and the kernel may have pages of it.
+func (f *file) Unpassed() {
+	s, n := f.v.tab.get(f.ino)
+	defer s.mu.Unlock()
+	if f.pass {
+		f.pass = false
+		n.ext.pass--
+	}
+}
 
 // Read reads into buf.
 func (f *file) Read(_ *wsfs.Op, buf []byte, off int64) (wsfs.Data, error) {

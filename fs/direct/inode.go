@@ -36,6 +36,11 @@ const (
 	// reported it. The report then finds nothing new, and must speak anyway.
 	flagNews
 
+	// flagComing says that others changed the content, and that a report of
+	// it is still to come: the disk moves the times before it has the bytes, so
+	// who looked, for a request or for a report of a chmod, may have been early.
+	flagComing
+
 	// flagMapped says that the kernel once could write to the file by itself.
 	// A mapping outlives close and changes times without a word.
 	flagMapped
@@ -126,6 +131,9 @@ func (n *inode) observe(st *stat, own bool) (foreign bool) {
 	foreign = !own && n.told != 0 && n.regular() && !n.changing()
 	if foreign {
 		n.flags |= flagStale | flagNews
+		if !sameContent(n.told, sig) {
+			n.flags |= flagComing
+		}
 	}
 	n.told = sig
 	return foreign

@@ -42,7 +42,8 @@ func (v *Volume) probe(ino wsfs.Ino, st *stat) {
 		n.flags |= flagMapped
 		return
 	}
-	if !n.changing() {
+	if !n.changing() && n.told != signature(st) {
+		n.flags |= flagStale // by the last store, or by others since the first look
 		n.observe(st, n.flags&flagMapped == 0)
 	}
 }

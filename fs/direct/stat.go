@@ -87,12 +87,15 @@ func mix(h uint64) uint64 {
 }
 
 // signature is 64 bits of (mtime, ctime, size), never 0. Any change of content,
-// owner, mode or link count moves ctime.
+// owner, mode or link count moves ctime. The upper half is of contentSignature.
 func signature(st *stat) uint64 {
-	h := mix(uint64(st.Mtime.Sec)<<30 ^ uint64(st.Mtime.Nsec))
-	h = mix(h ^ uint64(st.Ctime.Sec)<<30 ^ uint64(st.Ctime.Nsec))
-	return mix(h^st.Size) | 1
+	c := contentSignature(st)
+	h := mix(c ^ uint64(st.Ctime.Sec)<<30 ^ uint64(st.Ctime.Nsec))
+	return c>>32<<32 | h>>32 | 1
 }
+
+// sameContent says that two signatures differ in ctime at most.
+func sameContent(a, b uint64) bool { return a>>32 == b>>32 }
 
 // contentSignature is signature without ctime.
 func contentSignature(st *stat) uint64 {

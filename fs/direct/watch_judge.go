@@ -226,17 +226,33 @@ func (w *watch) unknown(r retry, id ident, st *stat, o ownName, now time.Time) {
 	}
 }
 
+// meet compares what a report led to with what was last told, and says whether
+// attributes are news, and whether content is, of which the kernel is to be told.
+// own says that the name is our own doing, which is no report of content.
+func (n *inode) meet(st *stat, mask uint32, own bool) (attr, content bool) {
+	sig := signature(st)
+	differs := n.told != sig && n.regular() && n.ext.passes() == 0
+	attr = differs || n.flags&flagNews != 0
+	written := mask & (unix.IN_MODIFY | unix.IN_CLOSE_WRITE)
+	content = (attr || n.flags&flagComing != 0) && mask&maskContent != 0 && (!own || written != 0)
+	switch {
+	case mask&unix.IN_CLOSE_WRITE != 0:
+		n.flags &^= flagComing
+	case differs && !sameContent(n.told, sig):
+		n.flags |= flagComing
+	}
+	if differs || content {
+		n.flags |= flagStale
+	}
+	n.flags &^= flagNews
+	n.told = sig
+	return attr, content
+}
+
 // sameName: what the kernel knows under this name is what lies there. It unlocks
 // the shard.
 func (w *watch) sameName(s *shard, n *inode, ino wsfs.Ino, k key, mask uint32, st *stat, o ownName, own bool, now time.Time) {
-	news := n.flags&flagNews != 0
-	differs := n.told != signature(st) && n.regular() && n.ext.passes() == 0
-	n.flags &^= flagNews
-	n.told = signature(st)
-	content := (differs || news) && mask&maskContent != 0
-	if content {
-		n.flags |= flagStale
-	}
+	attr, content := n.meet(st, mask, false)
 	dir, unseen := n.directory(), n.refs == 0
 	s.mu.Unlock()
 	note := w.v.notifier()
@@ -247,7 +263,7 @@ func (w *watch) sameName(s *shard, n *inode, ino wsfs.Ino, k key, mask uint32, s
 	switch {
 	case content:
 		note.ContentChanged(ino)
-	case differs || news || dir && mask&unix.IN_ATTRIB != 0:
+	case attr || dir && mask&unix.IN_ATTRIB != 0:
 		note.AttrChanged(ino)
 	}
 	switch {
@@ -268,30 +284,31 @@ func (e *ext) passes() int32 {
 	return e.pass
 }
 
-// otherName: a file that we know by another name. It unlocks the shard.
+// otherName: a file that we know by another name, which it has given up or has
+// beside this one. It unlocks the shard.
 func (w *watch) otherName(s *shard, n *inode, ino wsfs.Ino, k key, mask uint32, st *stat, own bool, now time.Time) {
-	if mask&(maskNamed|maskRescan) == 0 { // a further name of a file with several
-		differs := n.observe(st, false)
-		n.flags &^= flagNews
-		s.mu.Unlock()
-		if note := w.v.notifier(); note != nil && differs {
-			note.ContentChanged(ino)
-			w.wrote(k, mask, st, ownName{}, now)
-		}
-		return
-	}
-	if !own {
+	named := mask&(maskNamed|maskRescan) != 0
+	_, content := n.meet(st, mask, own)
+	if named && !own {
 		w.v.tab.setName(n, ino, k.dir, k.name)
-		n.told = signature(st)
 	}
-	delete(w.judging.orphans, ino)
+	if named {
+		delete(w.judging.orphans, ino)
+	}
 	s.mu.Unlock()
+	named = named && !own
 	note := w.v.notifier()
-	if own || note == nil {
+	if note == nil || !named && !content {
 		return
 	}
-	w.entryChanged(k)
-	note.AttrChanged(ino)
+	if named {
+		w.entryChanged(k)
+	}
+	if content {
+		note.ContentChanged(ino)
+	} else {
+		note.AttrChanged(ino)
+	}
 	w.wrote(k, mask, st, ownName{}, now)
 }
 

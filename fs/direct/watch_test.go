@@ -601,3 +601,65 @@ func TestWatchKnownMeanwhile(t *testing.T) {
 	}
 	settledAt(t, v, 2)
 }
+
+// A report that is judged late finds more than it tells of: a chmod or a link,
+// and the write that came after it, whose own report then finds nothing new. The
+// kernel hears of the content all the same, and keeps no pages at an open.
+func TestWatchLooksEarly(t *testing.T) {
+	for _, c := range []struct {
+		name, at string
+		mask     uint32
+		before   func(path string) error
+	}{
+		{"chmod", "f", unix.IN_ATTRIB, func(path string) error { return os.Chmod(path, 0o600) }},
+		{"link", "g", unix.IN_CREATE, func(path string) error { return os.Link(path, filepath.Join(filepath.Dir(path), "g")) }},
+		{"half a write", "f", unix.IN_MODIFY, func(string) error { return nil }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			v, dir, r := serveWatched(t, tuning{})
+			writeFile(t, "1", dir, "f")
+			flush(t, v, dir, r)
+			f := lookup(t, v, wsfs.RootIno, "f")
+			must[wsfs.Opened](t)(v.Open(op(), f.Ino, unix.O_RDONLY)).File.Release()
+
+			w := v.watch
+			w.judging.mu.Lock()
+			ok(t, c.before(filepath.Join(dir, "f")))
+			writeFile(t, "2", dir, c.at)
+			w.judge(key{wsfs.RootIno, c.at}, c.mask, 0, v.now())
+			o := must[wsfs.Opened](t)(v.Open(op(), f.Ino, unix.O_RDONLY))
+			o.File.Release()
+			told := r.count(note{kind: "content", ino: f.Ino})
+			w.judge(key{wsfs.RootIno, c.at}, unix.IN_MODIFY|unix.IN_CLOSE_WRITE, 0, v.now())
+			again := r.count(note{kind: "content", ino: f.Ino})
+			w.judging.mu.Unlock()
+			if o.KeepCache {
+				t.Error("the kernel may keep pages of the content before")
+			}
+			if again <= told {
+				t.Error("the report of the write told the kernel nothing")
+			}
+			flush(t, v, dir, r)
+			w.judging.mu.Lock()
+			w.judge(key{wsfs.RootIno, c.at}, unix.IN_MODIFY|unix.IN_CLOSE_WRITE, 0, v.now())
+			w.judging.mu.Unlock()
+			if n := r.count(note{kind: "content", ino: f.Ino}); n > again+1 {
+				t.Errorf("told of content %d times more, where nothing came", n-again)
+			}
+		})
+	}
+}
+
+// What others write into a file that is open for writing through the page cache,
+// although passthrough was offered, is told like any other change.
+func TestWatchUnpassed(t *testing.T) {
+	v, dir, r := serveWatched(t, tuning{})
+	writeFile(t, "1", dir, "f")
+	flush(t, v, dir, r)
+	f := lookup(t, v, wsfs.RootIno, "f")
+	o := must[wsfs.Opened](t)(v.Open(op(), f.Ino, unix.O_RDWR))
+	defer o.File.Release()
+	o.File.(wsfs.Unpassed).Unpassed()
+	writeFile(t, "2", dir, "f")
+	r.wait(t, note{kind: "content", ino: f.Ino})
+}

@@ -56,6 +56,7 @@ var owners = []owner{
 	{"github.com/go-git", []string{"providers/git"}, "one package per service"},
 	{"golang.org/x/crypto", []string{"providers/git", "integration/gitserver"}, "one package reaches servers over SSH, and one is such a server for tests"},
 	{"github.com/google/go-github", []string{"providers/git"}, "one package per service"},
+	{"github.com/getkin/kin-openapi", []string{"integration/gitserver"}, "one package reads what an API says of itself, and only for tests"},
 	{"github.com/bradleyfalzon/ghinstallation", []string{"providers/git"}, "one package per service"},
 }
 

@@ -31,6 +31,8 @@ func copyWorkloads() []workload {
 			}
 			return p.renameTop()
 		}}),
+		{name: "memory, 10 000 000 files known", unit: "MiB", only: true, long: true, copyBar: &bar{most: 500}, rounds: 1,
+			measure: memoryFor(10_000), run: place.walkAll},
 		{name: "create and commit", unit: "files/s", only: true, copyBar: &bar{}, measure: createAndCommit,
 			setup: place.fresh, run: place.create},
 	}

@@ -122,6 +122,9 @@ func (g *gitTrees) starts(ctx context.Context) (rows []*gitRow, err error) {
 		}
 	}
 	one := func() error { _, err := os.ReadFile(first); return err }
+	if rows, err = g.filtered(ctx, mount, clone, one, all); err != nil {
+		return rows, err
+	}
 	more, err := g.repeat(&gitRow{name: "start to first file read", ratio: 1.2}, mount(one), clone(func() error { return nil }, "--bare"))
 	if rows = append(rows, more...); err != nil {
 		return rows, err
@@ -148,6 +151,26 @@ func (g *gitTrees) starts(ctx context.Context) (rows []*gitRow, err error) {
 	}
 	more, err = g.sandboxes(ctx)
 	return append(rows, more...), err
+}
+
+// filtered is what a first mount takes where the server leaves contents out.
+func (g *gitTrees) filtered(ctx context.Context, mount func(func() error) func() (time.Duration, error),
+	clone func(func() error, ...string) func() (time.Duration, error), one func() error, all func(string) func() error) (rows []*gitRow, err error) {
+	if err := g.filter(ctx, "true"); err != nil {
+		return nil, err
+	}
+	rows, err = g.repeat(&gitRow{name: "first file, server filters", most: 600 * time.Millisecond}, mount(one), nil)
+	if err != nil {
+		return rows, err
+	}
+	more, err := g.repeat(&gitRow{name: "ls -R done, server filters", ratio: 0.5}, mount(all(g.mount())), clone(all(g.clone())))
+	rows = append(append(rows, more...), g.memory("resident, cloned", 300))
+	return rows, errors.Join(err, g.filter(ctx, "false"))
+}
+
+// filter has the server leave contents out for who asks for that, or not.
+func (g *gitTrees) filter(ctx context.Context, on string) error {
+	return errors.Join(g.git(ctx, g.bare(), "config", "uploadpack.allowFilter", on), g.git(ctx, g.bare(), "config", "uploadpack.allowAnySHA1InWant", on))
 }
 
 // sandboxes is what a sandbox adds to a command, in a mount that is there and with

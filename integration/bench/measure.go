@@ -44,7 +44,7 @@ func (s *session) measure(ctx context.Context) ([]row, error) {
 func (s *session) rows() []row {
 	var rows []row
 	for _, w := range workloads() {
-		if !s.b.o.run.MatchString(w.name) {
+		if !s.b.o.run.MatchString(w.name) || w.long && s.b.o.run.String() == "" {
 			continue
 		}
 		if s.b.o.memoryd != "" && w.copyBar == nil || s.b.o.memoryd == "" && w.only {

@@ -39,6 +39,7 @@ type workload struct {
 
 	copyBar *bar // of a working copy: nil is no row for it
 	only    bool // only of a working copy
+	long    bool // takes so long that it has to be named
 
 	// In a worker, as the user who is measured: setup is not timed, run returns
 	// a rate (more is better).
@@ -62,7 +63,7 @@ type place struct {
 }
 
 func workloads() []workload {
-	return slices.Concat(dataWorkloads(), nameWorkloads(), toolWorkloads(), daemonWorkloads(), copyWorkloads())
+	return slices.Concat(dataWorkloads(), nameWorkloads(), toolWorkloads(), daemonWorkloads(), sandboxWorkloads(), copyWorkloads())
 }
 
 func workloadNamed(name string) (workload, bool) {

@@ -6,11 +6,9 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -45,13 +43,10 @@ const bucketPrefix = "team/stage/"
 
 // A bucketFar is a bucket behind a gate.
 type bucketFar struct {
-	*stage
+	*gated
 	ctx   context.Context
 	s     *s3server.Server
 	looks int
-
-	mu   sync.Mutex
-	open chan struct{} // closed: requests pass
 }
 
 // newBucketStage is newStage with a bucket.
@@ -60,55 +55,12 @@ func newBucketStage(t *testing.T, sync string) (*stage, *bucketFar) {
 	server := s3server.Start(t, s3server.MinIO)
 	g := gate.Open(t, server.Endpoint)
 	s := &stage{t: t, w: harness.New(t, harness.Options{})}
-	b := &bucketFar{stage: s, ctx: t.Context(), s: server, open: make(chan struct{})}
-	close(b.open)
+	b := &bucketFar{gated: newGated(s, g, gate.Verb), ctx: t.Context(), s: server}
 	s.far = b
-	g.Set(b.guard)
 	s.w.Grant(server, g.Endpoint)
 	s.w.BucketWorkspace("stage", g.Endpoint, "region: us-east-1, bucket: "+server.Bucket+", prefix: team/stage", sync)
 	return s, b
 }
-
-// guard holds requests up, and traps one.
-func (b *bucketFar) guard(w http.ResponseWriter, r *http.Request, pass http.Handler) {
-	b.mu.Lock()
-	open := b.open
-	b.mu.Unlock()
-	select {
-	case <-open:
-	case <-r.Context().Done():
-		gate.Break()
-	}
-	tr := b.caught(gate.Verb(r))
-	if tr == nil {
-		pass.ServeHTTP(w, r)
-		return
-	}
-	if tr.after {
-		pass.ServeHTTP(httptest.NewRecorder(), r)
-	}
-	close(tr.hit)
-	<-tr.free
-	gate.Break()
-}
-
-func (b *bucketFar) cut() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.open = make(chan struct{})
-}
-
-func (b *bucketFar) connect() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	select {
-	case <-b.open:
-	default:
-		close(b.open)
-	}
-}
-
-func (b *bucketFar) clear() { b.connect() }
 
 // late: MinIO lists a file that is being made or deleted as a directory, and what
 // was listed is believed for a second.
@@ -119,6 +71,7 @@ func (b *bucketFar) put(path string, content []byte) error {
 }
 
 func (b *bucketFar) calls() []string { return []string{http.MethodPut, http.MethodDelete, "UPLOAD"} }
+func (b *bucketFar) emptyDirs() bool { return true }
 
 func (b *bucketFar) lines() (lines []string) {
 	b.t.Helper()

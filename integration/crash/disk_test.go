@@ -1,6 +1,7 @@
 package crash
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -99,13 +100,17 @@ func (d *disk) fill(left int64) {
 	if err := unix.Statfs(d.dir, &s); err != nil {
 		d.t.Fatal(err)
 	}
-	f, err := os.OpenFile(filepath.Join(d.dir, "filler"), os.O_CREATE|os.O_WRONLY, 0o600)
+	f, err := os.CreateTemp(d.dir, "filler-")
 	if err != nil {
 		d.t.Fatal(err)
 	}
 	defer f.Close()
-	if more := int64(s.Bavail)*s.Bsize - left; more > 0 {
-		if err := unix.Fallocate(int(f.Fd()), 0, 0, more); err != nil {
+	for more := int64(s.Bavail)*s.Bsize - left; more > 0; more -= s.Bsize { // the file system takes some itself
+		err := unix.Fallocate(int(f.Fd()), 0, 0, more)
+		if err == nil {
+			return
+		}
+		if !errors.Is(err, unix.ENOSPC) {
 			d.t.Fatal(err)
 		}
 	}
@@ -114,7 +119,13 @@ func (d *disk) fill(left int64) {
 // free gives it back.
 func (d *disk) free() {
 	d.t.Helper()
-	if err := os.Remove(filepath.Join(d.dir, "filler")); err != nil {
+	fillers, err := filepath.Glob(filepath.Join(d.dir, "filler-*"))
+	if err != nil {
 		d.t.Fatal(err)
+	}
+	for _, f := range fillers {
+		if err := os.Remove(f); err != nil {
+			d.t.Fatal(err)
+		}
 	}
 }

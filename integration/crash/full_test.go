@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -12,17 +13,24 @@ import (
 	"github.com/wsmount/wsmount/integration/internal/harness"
 )
 
-// A full disk is told to who writes, at the write and not at the close. What
-// was written before stays, names can be removed, and all goes on when there is
-// room again.
-func TestFullDisk(t *testing.T) {
-	if !harness.Private(t) {
-		return
-	}
+// newSmallStage is a mount whose state is on a disk of its own that is soon full.
+func newSmallStage(t *testing.T) (*stage, *disk) {
+	t.Helper()
 	s := newStage(t, syncAsked)
 	d := newDisk(t, s.w.Path("state"), 256<<20)
 	s.w.Own("state", 0o700)
 	s.mount()
+	return s, d
+}
+
+// A full disk is told to who writes, at the write and not at the close. What
+// was written before stays, and can be read also where it gave way, names can be
+// removed, and all goes on when there is room again.
+func TestFullDisk(t *testing.T) {
+	if !harness.Private(t) {
+		return
+	}
+	s, d := newSmallStage(t)
 	kept := filepath.Join(s.m.Dir, "kept")
 	if err := os.WriteFile(kept, []byte("before"), 0o644); err != nil {
 		t.Fatal(err)
@@ -32,9 +40,21 @@ func TestFullDisk(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	for i := range 20 { // else it is too much that goes in the end
+		if err := os.WriteFile(fmt.Sprint(s.m.Dir, "/stays", i), nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.w.MustRun("commit", s.m.Dir)
 	d.fill(8 << 20)
 	wrote := s.writeUntilFull()
 	t.Logf("%d KiB could be written", wrote>>10)
+	d.fill(0)
+	for i := range 20 {
+		if b, err := os.ReadFile(fmt.Sprint(s.m.Dir, "/old", i)); err != nil || len(b) != 100_000 {
+			t.Errorf("old%d on a full disk: %d bytes, %v", i, len(b), err)
+		}
+	}
 	for i := range 20 {
 		if err := os.Remove(fmt.Sprint(s.m.Dir, "/old", i)); err != nil {
 			t.Errorf("a removal on a full disk: %v", err)
@@ -83,4 +103,70 @@ func (s *stage) writeUntilFull() (taken int64) {
 		s.t.Errorf("the close behind a write that failed: %v", err)
 	}
 	return taken
+}
+
+// Who removes something from a full disk has the room of the ballast, also when
+// nothing was written since the start. When that is used up too, a change of names
+// fails, and then it has not happened: not now, and not when there is room again.
+func TestNamesOnAFullDisk(t *testing.T) {
+	if !harness.Private(t) {
+		return
+	}
+	s, d := newSmallStage(t)
+	at := func(name string) string { return filepath.Join(s.m.Dir, name) }
+	for _, name := range []string{"a", "removed"} {
+		if err := os.WriteFile(at(name), []byte(name), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.m.Kill()
+	s.m.Start()
+	d.fill(0)
+	if err := os.Remove(at("removed")); err != nil {
+		t.Fatalf("a removal on a full disk with a ballast: %v", err)
+	}
+	d.fill(0)
+	from, to, err := "a", "b", error(nil)
+	for range 200_000 {
+		if err = os.Rename(at(from), at(to)); err != nil {
+			break
+		}
+		from, to = to, from
+	}
+	if !errors.Is(err, syscall.ENOSPC) {
+		t.Fatalf("names change on a full disk without end: %v", err)
+	}
+	is := func(when string) {
+		t.Helper()
+		names, err := os.ReadDir(s.m.Dir)
+		if err != nil || len(names) != 1 || names[0].Name() != from {
+			t.Errorf("%s the names are %v, %v; want %s, of which a rename to %s has failed", when, names, err, from, to)
+		}
+	}
+	is("on the full disk")
+	s.m.Kill()
+	if r := s.w.Run("umount", s.m.Dir); r.Code != 0 && r.Code != 7 {
+		t.Errorf("umount of what was killed, on a full disk: %+v", r)
+	}
+	switch r := s.m.TryStart(); {
+	case r.Code == 0: // in the room that was set aside before
+		s.m.PID = s.m.Status().PID
+		is("mounted on the full disk")
+		s.m.Kill()
+	case !strings.Contains(r.Err, "no space left"):
+		t.Errorf("a mount on a full disk: %+v", r)
+	}
+	d.free()
+	s.m.Start()
+	harness.Eventually(t, 20*time.Second, "there is room again", func() bool { return os.WriteFile(at("more"), nil, 0o644) == nil })
+	if err := os.Remove(at("more")); err != nil {
+		t.Error(err)
+	}
+	is("with room again")
+	s.m.Kill()
+	s.m.Start()
+	is("after a kill")
+	s.w.MustRun("commit", "--confirm", s.m.Dir)
+	s.settle()
+	s.converged()
 }

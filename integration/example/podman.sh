@@ -15,9 +15,15 @@
 #
 #   mount --bind TREE TREE && mount --make-shared TREE
 #
-# The command runs as AS=UID:GID, or as who starts it. Whoever did not mount a
-# workspace himself sees it with --allow-other only. Limits are not podman's here
-# (--cgroups=disabled needs crun): `systemd-run --scope -p MemoryMax=2G podman.sh ...`.
+# The command runs as who starts it, by root also as AS=UID:GID. Whoever did not
+# mount a workspace himself sees it with --allow-other only. Others than root need a
+# kernel that lets them make user namespaces; since nobody else is in the container,
+# neither ranges in /etc/subuid nor newuidmap, whatever podman says of them. Podman
+# keeps a process of theirs that has mounts of its own. Where it is older than the
+# shared mount, nothing in that is seen until `podman system migrate` has ended it.
+#
+# Unlike bwrap.sh, programs inside may make user namespaces. Limits are not podman's
+# here (--cgroups=disabled needs crun): `systemd-run --scope -p MemoryMax=2G podman.sh ...`.
 set -euo pipefail
 tree=$(realpath -- "$1")
 shift
@@ -25,6 +31,18 @@ case $(findmnt -no PROPAGATION -T "$tree" | tail -n 1) in
 *shared*) ;;
 *) echo "podman.sh: $tree lies in no shared mount, so that nothing that is mounted there later would be seen" >&2; exit 1 ;;
 esac
+
+as=$(id -u):$(id -g)
+mapped=()
+if [ "$(id -u)" -eq 0 ]; then
+	as=${AS:-$as}
+elif [ "${AS:-$as}" != "$as" ]; then
+	echo "podman.sh: only root can run a command as somebody else" >&2; exit 1
+elif ! unshare --user true; then
+	echo "podman.sh: this host lets only root make user namespaces, and so containers" >&2; exit 1
+else
+	mapped=(--uidmap="${as%:*}:0:1" --gidmap="${as#*:}:0:1")
+fi
 
 root=$(mktemp -d)
 trap 'rm -rf --one-file-system "$root"' EXIT
@@ -41,6 +59,6 @@ for dir in bin sbin lib lib32 lib64; do
 	fi
 done
 podman run --rm --interactive --cgroups=disabled --network=none --log-driver=none \
-	--read-only --cap-drop=all --security-opt=no-new-privileges --user="${AS:-$(id -u):$(id -g)}" \
+	--read-only --cap-drop=all --security-opt=no-new-privileges --user="$as" "${mapped[@]}" \
 	"${shown[@]}" -v "$tree:/workspace:rslave" --workdir=/workspace --env=HOME=/tmp \
 	--rootfs "$root" "$@"

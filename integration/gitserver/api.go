@@ -3,24 +3,27 @@ package gitserver
 import (
 	"encoding/json"
 	"fmt"
+	"io"
+	"maps"
 	"net/http"
-	"path/filepath"
-	"slices"
-	"strconv"
+	"net/http/httptest"
 	"strings"
 	"sync"
-	"time"
+
+	"github.com/wsmount/wsmount/integration/gitserver/internal/openapi"
 )
 
-// An API answers for the pull requests of a server's repositories, in the shapes
-// that GitHub documents, and takes nothing that GitHub does not document: a
-// request that is wrong fails the test.
+// An API answers for the pull requests of a server's repositories as GitHub does:
+// a request that does not fit GitHub's own description of its API fails the test,
+// and so does an answer. What an answer holds that nobody here knows is that of
+// the description's example.
 type API struct {
 	URL string // without a slash at its end
 
-	t      T
-	server *Server
-	app    *App
+	t         T
+	described *openapi.Description
+	server    *Server
+	app       *App
 
 	mu     sync.Mutex // guards what follows
 	pulls  []*Pull
@@ -40,17 +43,16 @@ type Pull struct {
 
 // An Answer is one that a test gives in the API's place.
 type Answer struct {
-	Status int
-	Header map[string]string
-	Body   string
+	Status  int
+	Header  map[string]string
+	Body    string
+	Foreign bool // not GitHub's: a proxy's, or that of something broken
 }
 
 const apiPath = "/api/v3"
 
-// StartAPI has a server answer for pull requests.
-func (s *Server) StartAPI(t T) *API {
-	t.Helper()
-	a := &API{URL: s.URL + apiPath, t: t, server: s, filter: true}
+func (s *Server) startAPI(t T, d *openapi.Description) *API {
+	a := &API{URL: s.URL + apiPath, t: t, described: d, server: s, filter: true}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.api = a
@@ -105,145 +107,126 @@ func (a *API) add(p Pull) *Pull {
 	return &p
 }
 
-// wrong fails the test, and the request.
-func (a *API) wrong(w http.ResponseWriter, r *http.Request, format string, args ...any) {
-	a.t.Errorf("the API was asked %s %s: %s", r.Method, r.URL.RequestURI(), fmt.Sprintf(format, args...))
-	answer(w, http.StatusTeapot, map[string]any{"message": "this is not what GitHub documents"})
-}
-
-func answer(w http.ResponseWriter, status int, body any) {
-	w.Header().Set("Content-Type", "application/json; charset=utf-8")
-	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(body) // plain values; who asks hears of a connection that broke
+// A request is one that fits the description, and its body.
+type request struct {
+	*http.Request
+	call *openapi.Call
+	body []byte
 }
 
 func (a *API) serve(w http.ResponseWriter, r *http.Request, accepts func(password string) bool) {
-	path := strings.Split(strings.TrimPrefix(r.URL.Path, apiPath+"/"), "/")
-	if accept := r.Header.Get("Accept"); !strings.Contains(accept, "application/vnd.github") || r.Header.Get("User-Agent") == "" {
-		a.wrong(w, r, "Accept %q, User-Agent %q", accept, r.Header.Get("User-Agent"))
+	in, err := a.fitting(r)
+	if err != nil {
+		a.t.Errorf("the API was asked %s %s: %v", r.Method, r.URL.RequestURI(), err)
+		answer(w, http.StatusTeapot, map[string]any{"message": "this is not what GitHub documents"})
 		return
+	}
+	out := httptest.NewRecorder()
+	foreign := a.handle(out, in, accepts)
+	if err := in.call.Answer(out.Code, out.Header(), out.Body.Bytes()); err != nil && !foreign {
+		a.t.Errorf("the API was to answer %s %s: %v", r.Method, r.URL.RequestURI(), err)
+	}
+	maps.Copy(w.Header(), out.Header())
+	w.WriteHeader(out.Code)
+	_, _ = w.Write(out.Body.Bytes()) // who asks hears of a connection that broke
+}
+
+// fitting is a request, if it fits the description and what GitHub says of
+// headers, which no description holds.
+func (a *API) fitting(r *http.Request) (*request, error) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return nil, err
+	}
+	asked := r.Clone(r.Context())
+	asked.URL.Path, asked.URL.RawPath = strings.TrimPrefix(r.URL.Path, apiPath), ""
+	call, err := a.described.Request(asked, body)
+	if err != nil {
+		return nil, err
+	}
+	for _, header := range []struct {
+		name     string
+		optional bool
+		fits     func(value string) bool
+		want     string
+	}{
+		{"Accept", false, func(v string) bool { return strings.HasPrefix(v, "application/vnd.github") }, "application/vnd.github+json or the like"},
+		{"User-Agent", false, func(v string) bool { return v != "" && !strings.HasPrefix(v, "Go-http-client") }, "who asks"},
+		{"Authorization", false, func(v string) bool { return v != "" }, "credentials"},
+		{"X-GitHub-Api-Version", true, func(v string) bool { return v == describedVersion }, describedVersion},
+	} {
+		value := r.Header.Get(header.name)
+		if left := value == "" && header.optional; !left && !header.fits(value) {
+			return nil, fmt.Errorf("%s: header %s is %q, want %s", call.ID, header.name, value, header.want)
+		}
+	}
+	return &request{r, call, body}, nil
+}
+
+// describedVersion is the version of the API that the description is of, and the
+// one that who names none gets.
+const describedVersion = "2022-11-28"
+
+// handle answers a request that fits. foreign: what a test had it answer is not
+// GitHub's.
+func (a *API) handle(w http.ResponseWriter, r *request, accepts func(password string) bool) (foreign bool) {
+	if r.call.ID == "apps/create-installation-access-token" {
+		a.app.mint(w, r)
+		return false
+	}
+	if token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); !ok || !accepts(token) {
+		answer(w, http.StatusUnauthorized, map[string]any{"message": "Bad credentials", "documentation_url": "https://docs.github.com/rest"})
+		return false
 	}
 	a.mu.Lock()
 	fail := a.fail
 	a.mu.Unlock()
-	if len(path) == 4 && path[0] == "app" && path[1] == "installations" && path[3] == "access_tokens" && a.app != nil {
-		a.app.mint(a, w, r, path[2])
-		return
-	}
-	if token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); !ok || !accepts(token) {
-		answer(w, http.StatusUnauthorized, map[string]any{"message": "Bad credentials", "documentation_url": "https://docs.github.com/rest"})
-		return
-	}
-	if len(path) != 4 || path[0] != "repos" || path[3] != "pulls" {
-		a.wrong(w, r, "there is nothing here")
-		return
-	}
 	if fail != nil {
-		if x := fail(r); x != nil {
-			for k, v := range x.Header {
-				w.Header().Set(k, v)
-			}
-			w.Header().Set("Content-Type", "application/json; charset=utf-8")
-			w.WriteHeader(x.Status)
-			fmt.Fprint(w, x.Body)
-			return
+		if given := fail(r.Request); given != nil {
+			given.send(w)
+			return given.Foreign
 		}
 	}
-	switch repo := path[1] + "/" + path[2]; r.Method {
-	case http.MethodGet:
-		a.list(w, r, repo)
-	case http.MethodPost:
-		a.create(w, r, repo)
+	switch r.call.ID {
+	case "pulls/list":
+		a.list(w, r)
+	case "pulls/create":
+		a.create(w, r)
 	default:
-		a.wrong(w, r, "no such method")
+		a.t.Errorf("nobody here answers %s", r.call.ID)
 	}
+	return false
 }
 
-// pageSize is smaller than anybody asks for, so that pages are needed.
-const pageSize = 2
-
-func (a *API) list(w http.ResponseWriter, r *http.Request, repo string) {
-	q := r.URL.Query()
-	for key := range q {
-		if !slices.Contains([]string{"state", "head", "base", "sort", "direction", "per_page", "page"}, key) {
-			a.wrong(w, r, "unknown parameter %s", key)
-			return
-		}
+func (x *Answer) send(w http.ResponseWriter) {
+	w.Header().Set("Content-Type", jsonType)
+	for k, v := range x.Header {
+		w.Header().Set(k, v)
 	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	var found []any
-	for _, p := range a.pulls {
-		owner, _, _ := strings.Cut(p.From, "/")
-		chosen := (q.Get("head") == "" || q.Get("head") == owner+":"+p.Head) && (q.Get("base") == "" || q.Get("base") == p.Base)
-		if p.Repo == repo && (q.Get("state") == "all" || p.State == "open") && (chosen || !a.filter) {
-			found = append(found, p.json())
-		}
-	}
-	page, err := strconv.Atoi(q.Get("page"))
-	if err != nil {
-		page = 1
-	}
-	from := min((page-1)*pageSize, len(found))
-	to := min(from+pageSize, len(found))
-	if to < len(found) {
-		w.Header().Set("Link", fmt.Sprintf(`<%s/repos/%s/pulls?page=%d>; rel="next"`, a.URL, repo, page+1))
-	}
-	answer(w, http.StatusOK, append([]any{}, found[from:to]...))
+	w.WriteHeader(x.Status)
+	fmt.Fprint(w, x.Body)
 }
 
-func (p *Pull) json() map[string]any {
-	side := func(repo, ref string) map[string]any {
-		owner, name, _ := strings.Cut(repo, "/")
-		return map[string]any{"label": owner + ":" + ref, "ref": ref, "repo": map[string]any{"id": 1, "name": name, "full_name": repo,
-			"owner": map[string]any{"login": owner, "id": 7, "type": "Organization"}, "fork": repo != p.Repo}}
-	}
-	return map[string]any{"id": p.Number, "number": p.Number, "state": p.State, "title": p.Title, "body": p.Text, "html_url": p.HTML,
-		"created_at": time.Now().UTC().Format(time.RFC3339), "draft": false, "head": side(p.From, p.Head), "base": side(p.Repo, p.Base)}
+const jsonType = "application/json; charset=utf-8"
+
+func answer(w http.ResponseWriter, status int, body any) {
+	w.Header().Set("Content-Type", jsonType)
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(body) // plain values; who asks hears of a connection that broke
 }
 
-func invalid(w http.ResponseWriter, what map[string]any) {
-	what["resource"] = "PullRequest"
-	answer(w, http.StatusUnprocessableEntity, map[string]any{"message": "Validation Failed", "errors": []any{what},
-		"documentation_url": "https://docs.github.com/rest/pulls/pulls#create-a-pull-request"})
-}
+// decode reads a body, whose fields are known to have their types.
+func (r *request) decode(into any) { _ = json.Unmarshal(r.body, into) }
 
-func (a *API) create(w http.ResponseWriter, r *http.Request, repo string) {
-	var in struct {
-		Title, Head, Base, Body string
-		Draft                   bool
-		MaintainerCanModify     *bool `json:"maintainer_can_modify"`
+// example is an object like those that GitHub answers with.
+func (a *API) example(r *request, status int) map[string]any {
+	found, err := r.call.Example(status)
+	if list, ok := found.([]any); ok && len(list) > 0 {
+		found = list[0]
 	}
-	d := json.NewDecoder(r.Body)
-	d.DisallowUnknownFields()
-	if err := d.Decode(&in); err != nil || r.Header.Get("Content-Type") != "application/json" || len(r.URL.RawQuery) > 0 {
-		a.wrong(w, r, "body of type %q: %v", r.Header.Get("Content-Type"), err)
-		return
+	object, ok := found.(map[string]any)
+	if !ok {
+		a.t.Errorf("no object: %T, %v", found, err)
 	}
-	if in.Title == "" || in.Head == "" || in.Base == "" || len(in.Title) > 256 || len(in.Body) > 65536 {
-		a.wrong(w, r, "title %q, head %q, base %q, %d bytes of body", in.Title, in.Head, in.Base, len(in.Body))
-		return
-	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	owner, _, _ := strings.Cut(repo, "/")
-	git := &Repo{t: a.t, Dir: filepath.Join(a.server.root, repo+".git")}
-	for field, branch := range map[string]string{"head": in.Head, "base": in.Base} {
-		if _, err := git.Try("rev-parse", "-q", "--verify", "refs/heads/"+branch); err != nil {
-			invalid(w, map[string]any{"field": field, "code": "invalid"})
-			return
-		}
-	}
-	for _, p := range a.pulls {
-		if p.State == "open" && p.Repo == repo && p.From == repo && p.Head == in.Head && p.Base == in.Base {
-			invalid(w, map[string]any{"code": "custom", "message": "A pull request already exists for " + owner + ":" + in.Head + "."})
-			return
-		}
-	}
-	if n, err := git.Try("rev-list", "--count", in.Base+".."+in.Head); err != nil || strings.TrimSpace(n) == "0" {
-		invalid(w, map[string]any{"code": "custom", "message": "No commits between " + in.Base + " and " + in.Head})
-		return
-	}
-	p := a.add(Pull{Repo: repo, Head: in.Head, Base: in.Base, Title: in.Title, Text: in.Body})
-	answer(w, http.StatusCreated, p.json())
+	return maps.Clone(object)
 }

@@ -11,6 +11,7 @@ import (
 	"encoding/json"
 	"encoding/pem"
 	"fmt"
+	"maps"
 	"net/http"
 	"strings"
 	"sync"
@@ -25,6 +26,7 @@ type App struct {
 	Key              string        // the private key, as GitHub hands it out
 	Life             time.Duration // of a token
 
+	api *API
 	key *rsa.PrivateKey
 
 	mu     sync.Mutex // guards what follows
@@ -40,7 +42,7 @@ func (a *API) StartApp() *App {
 		a.t.Fatalf("%v", err)
 	}
 	p := pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)})
-	app := &App{ID: 4711, Installation: 42, Key: string(p), Life: time.Hour, key: key}
+	app := &App{ID: 4711, Installation: 42, Key: string(p), Life: time.Hour, api: a, key: key}
 	a.server.mu.Lock()
 	defer a.server.mu.Unlock()
 	a.app, a.server.app = app, app
@@ -68,36 +70,32 @@ func (a *App) minted(token string) bool {
 	return false
 }
 
-func (a *App) mint(api *API, w http.ResponseWriter, r *http.Request, installation string) {
+func (a *App) mint(w http.ResponseWriter, r *request) {
+	if a == nil {
+		answer(w, http.StatusNotFound, map[string]any{"message": "Not Found"})
+		return
+	}
 	if err := a.verify(strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")); err != nil {
 		answer(w, http.StatusUnauthorized, map[string]any{"message": "A JSON web token could not be decoded: " + err.Error()})
 		return
 	}
-	if r.Method != http.MethodPost || len(r.URL.RawQuery) > 0 {
-		api.wrong(w, r, "tokens are minted by POST")
-		return
-	}
-	if installation != fmt.Sprint(a.Installation) {
+	if r.call.InPath("installation_id") != fmt.Sprint(a.Installation) {
 		answer(w, http.StatusNotFound, map[string]any{"message": "Not Found"})
 		return
 	}
-	var in struct {
-		Repositories []string `json:"repositories,omitempty"`
-	}
-	d := json.NewDecoder(r.Body)
-	d.DisallowUnknownFields()
-	if err := d.Decode(&in); err != nil {
-		api.wrong(w, r, "%v", err)
-		return
-	}
+	var in struct{ Repositories []string }
+	r.decode(&in)
 	secret := make([]byte, 18)
 	rand.Read(secret)
 	token := "ghs_" + hex.EncodeToString(secret)
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.tokens, a.asked = append(a.tokens, token), append(a.asked, strings.Join(in.Repositories, ","))
-	answer(w, http.StatusCreated, map[string]any{"token": token, "expires_at": time.Now().Add(a.Life).UTC().Format(time.RFC3339),
+	out := a.api.example(r, http.StatusCreated)
+	maps.Copy(out, map[string]any{"token": token, "expires_at": time.Now().Add(a.Life).UTC().Format(time.RFC3339),
 		"permissions": map[string]any{"contents": "write", "pull_requests": "write"}, "repository_selection": "selected"})
+	delete(out, "repositories") // which nobody asks about
+	answer(w, http.StatusCreated, out)
 }
 
 // verify checks a JWT.

@@ -1,8 +1,8 @@
-// Package gitserver serves git repositories over HTTP and SSH with the git
-// program, for tests and the benchmark.
+// Package gitserver serves git repositories over HTTP and SSH, and as a git daemon,
+// with the git program, for tests and the benchmark.
 //
-// It knows `git http-backend`, `git upload-pack` and `git receive-pack` and the way
-// they are run, and nothing of who uses it.
+// It knows `git http-backend`, `git upload-pack`, `git receive-pack` and `git daemon`
+// and the way they are run, and nothing of who uses it.
 // It lies outside internal, because the tests of the provider use it as well as
 // those of the program.
 //
@@ -10,8 +10,11 @@
 //	repo := server.Create("acme/ops") // server.URL + "/acme/ops.git"
 //	repo.Push("main", map[string]string{"README.md": "hello\n"})
 //
-// A test without the program is skipped, and fails where WSMOUNT_REQUIRE asks
-// for all.
+// StartAPI adds the part of GitHub's REST API that wsmount uses, held to GitHub's
+// own description of it, bin/github-api.json, which `make test` fetches.
+//
+// A test without the program or the description is skipped, and fails where
+// WSMOUNT_REQUIRE asks for all.
 package gitserver
 
 import (
@@ -42,6 +45,7 @@ type Server struct {
 
 	root    string
 	program string
+	parts   string // the directory of what the program consists of
 	http    *httptest.Server
 
 	mu       sync.Mutex // guards what follows
@@ -59,14 +63,21 @@ func Launch(root string) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{root: root, program: program}
+	parts, err := exec.Command(program, "--exec-path").Output() //nolint:noctx // it prints one line
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{root: root, program: program, parts: strings.TrimSpace(string(parts))}
 	s.http = httptest.NewServer(http.HandlerFunc(s.serve))
 	s.URL = s.http.URL
 	return s, nil
 }
 
-// Stop ends the server.
-func (s *Server) Stop() { s.http.Close() }
+// Stop ends the server, whoever still reads an answer, or has ceased to.
+func (s *Server) Stop() {
+	s.http.CloseClientConnections()
+	s.http.Close()
+}
 
 // Require has the server ask for a token, as the password of any user, from now
 // on; "" asks for nothing.
@@ -115,7 +126,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		lfs.serve(w, r, at[2])
 		return
 	}
-	h := cgi.Handler{Path: s.program, Args: []string{"http-backend"}, Stderr: &bytes.Buffer{},
+	h := cgi.Handler{Path: filepath.Join(s.parts, "git-http-backend"), Stderr: &bytes.Buffer{},
 		Env: append(environment(s.root), "GIT_PROJECT_ROOT="+s.root, "GIT_HTTP_EXPORT_ALL=1", "REMOTE_USER=test")}
 	h.ServeHTTP(w, r)
 }
@@ -137,13 +148,28 @@ type Repo struct {
 func (s *Server) Create(t T, name string) *Repo {
 	t.Helper()
 	r := &Repo{t: t, Dir: filepath.Join(s.root, name+".git"), URL: s.URL + "/" + name + ".git"}
-	if err := os.MkdirAll(r.Dir, 0o755); err != nil {
-		t.Fatalf("%v", err)
+	for _, dir := range []string{"hooks", "objects", "refs/heads"} {
+		if err := os.MkdirAll(filepath.Join(r.Dir, dir), 0o755); err != nil {
+			t.Fatalf("%v", err)
+		}
 	}
-	r.Git("init", "-q", "--bare", "-b", "main")
-	r.Git("config", "http.receivepack", "true")
+	for name, text := range map[string]string{"HEAD": "ref: refs/heads/main\n", "config": repoConfig} {
+		if err := os.WriteFile(filepath.Join(r.Dir, name), []byte(text), 0o644); err != nil {
+			t.Fatalf("%v", err)
+		}
+	}
 	return r
 }
+
+// repoConfig has pushes over HTTP taken, and no push look for something to collect.
+const repoConfig = `[core]
+	repositoryformatversion = 0
+	bare = true
+[http]
+	receivepack = true
+[receive]
+	autogc = false
+`
 
 // Git runs the git program in the repository and returns what it prints.
 func (r *Repo) Git(args ...string) string {
@@ -195,4 +221,12 @@ func (r *Repo) Commit(branch, message string) {
 	r.Git("add", "-A")
 	r.Git("commit", "-q", "-m", message)
 	r.Git("push", "-q", "origin", "HEAD:refs/heads/"+branch)
+}
+
+// Filter has the server leave out contents for who asks for that, and send them by
+// their names later, as public servers do.
+func (r *Repo) Filter() {
+	r.t.Helper()
+	r.Git("config", "uploadpack.allowFilter", "true")
+	r.Git("config", "uploadpack.allowAnySHA1InWant", "true")
 }

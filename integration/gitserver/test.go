@@ -1,17 +1,24 @@
 package gitserver
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"runtime"
 	"strings"
+	"sync"
 	"testing"
+
+	"github.com/wsmount/wsmount/integration/gitserver/internal/openapi"
 )
 
 // Start serves until the test ends.
 func Start(t testing.TB) *Server {
 	t.Helper()
 	if _, err := exec.LookPath("git"); err != nil {
-		require(t, "git")
+		require(t, "the program git")
 	}
 	s, err := Launch(t.TempDir())
 	if err != nil {
@@ -21,14 +28,36 @@ func Start(t testing.TB) *Server {
 	return s
 }
 
-// require ends a test that lacks a program.
-func require(t testing.TB, program string) {
+// require ends a test that lacks something.
+func require(t testing.TB, what string) {
 	t.Helper()
 	if strings.Contains(os.Getenv("WSMOUNT_REQUIRE"), "all") {
-		t.Fatalf("the program %s is missing, and $WSMOUNT_REQUIRE asks for it", program)
+		t.Fatalf("%s is missing, and $WSMOUNT_REQUIRE asks for it", what)
 	}
-	t.Skipf("the program %s is missing: make test installs it", program)
+	t.Skipf("%s is missing: make test installs it", what)
 }
+
+// StartAPI has a server answer for pull requests.
+func (s *Server) StartAPI(t testing.TB) *API {
+	t.Helper()
+	d, err := described()
+	if errors.Is(err, fs.ErrNotExist) {
+		require(t, "bin/"+description)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s.startAPI(t, d)
+}
+
+// description is GitHub's, below bin, where make test puts it.
+const description = "github-api.json"
+
+// described reads the description, once for all tests of a package.
+var described = sync.OnceValues(func() (*openapi.Description, error) {
+	_, here, _, _ := runtime.Caller(0)
+	return openapi.Load(filepath.Join(filepath.Dir(here), "..", "..", "bin", description), "basic-error")
+})
 
 // StartSSH serves the repositories over SSH until the test ends, and admits a
 // client's key.
@@ -42,6 +71,21 @@ func StartSSH(t testing.TB, s *Server) (h *SSH, host, client Key) {
 	t.Cleanup(h.Away)
 	h.Admit(client)
 	return h, host, client
+}
+
+// StartDaemon serves the repositories over git:// until the test ends; more is
+// further options of the program.
+func StartDaemon(t testing.TB, s *Server, more ...string) *Daemon {
+	t.Helper()
+	d, err := s.LaunchDaemon(more...)
+	if errors.Is(err, fs.ErrNotExist) {
+		require(t, "git daemon")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(d.Away)
+	return d
 }
 
 // MakeKey is NewKey for a test.

@@ -35,7 +35,7 @@ type exerciser struct {
 func (t *T) exercise(reopen bool) {
 	seed := uint64(time.Now().UnixNano())
 	e := &exerciser{t: t, r: rand.New(rand.NewPCG(seed, 0)), path: t.file("f", "")}
-	steps := 3000
+	steps := 1000
 	if n, err := strconv.Atoi(os.Getenv("POSIX_SUITE_OPS")); err == nil {
 		steps = n
 	}

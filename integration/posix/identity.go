@@ -65,8 +65,8 @@ func setgroups(groups []int) error {
 const childEnv = "POSIX_SUITE_CHILD"
 
 type childRun struct {
-	Dir     string
-	LeftOut map[string]string
+	Dir string
+	Options
 }
 
 // RunAs runs the suite as another user (user and group id, no further group)
@@ -74,7 +74,7 @@ type childRun struct {
 // TestPosixChild and calls Child. Only root can do this.
 func RunAs(t *testing.T, dir string, id uint32, o Options) {
 	t.Helper()
-	run, err := json.Marshal(childRun{dir, o.LeftOut})
+	run, err := json.Marshal(childRun{dir, o})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +110,7 @@ func Child(t *testing.T) {
 	if err := json.Unmarshal([]byte(env), &run); err != nil {
 		t.Fatal(err)
 	}
-	Run(t, run.Dir, Options{LeftOut: run.LeftOut})
+	Run(t, run.Dir, run.Options)
 }
 
 // failedLines leaves out what passed.

@@ -138,7 +138,7 @@ var noticeCases = []Case{
 	{"inotify/tells of what happens through the same tree", anyone, func(t *T) {
 		in, err := unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK)
 		t.ok("inotify_init1", err)
-		t.later(func() { unix.Close(in) })
+		t.hold(in)
 		_, err = unix.InotifyAddWatch(in, t.Dir, unix.IN_CREATE|unix.IN_DELETE|unix.IN_MOVED_FROM|unix.IN_MOVED_TO|unix.IN_CLOSE_WRITE)
 		t.ok("inotify_add_watch", err)
 		t.file("f", "x")

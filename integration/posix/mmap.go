@@ -36,7 +36,7 @@ var mmapCases = []Case{
 		copy(m[5000:], "stored")
 		t.eq("same descriptor", t.pread(fd, 6, 5000), "stored")
 		t.eq("new open", t.readAt(f, 6, 5000), "stored")
-		t.ok("close", unix.Close(fd))
+		t.shut(fd)
 		copy(m[7000:], "later")
 		t.eq("after close", t.readAt(f, 5, 7000), "later")
 	}},

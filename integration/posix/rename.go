@@ -128,7 +128,7 @@ var renameCases = []Case{
 	{"rename/readers of a replaced name always find a whole file", anyone, func(t *T) {
 		f := t.file("f", "0")
 		done, ended := make(chan error, 1), make(chan struct{})
-		go func() { done <- replaceMany(t.Dir, 300); close(ended) }()
+		go func() { done <- replaceMany(t.Dir, 100); close(ended) }()
 		t.later(func() { <-ended })
 		for running := true; running; {
 			select {

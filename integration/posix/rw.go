@@ -111,7 +111,7 @@ var readWriteCases = []Case{
 		f := t.file("f", strings.Repeat("b", 16384))
 		fd, err := unix.Open(f, unix.O_RDWR|unix.O_DIRECT|unix.O_CLOEXEC, 0)
 		t.ok("open", err)
-		t.later(func() { unix.Close(fd) })
+		t.hold(fd)
 		page, err := unix.Mmap(-1, 0, 4096, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
 		t.ok("mmap", err)
 		t.later(func() { unix.Munmap(page) })

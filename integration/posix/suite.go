@@ -34,7 +34,14 @@ type Options struct {
 	// runs all the same, and the test fails when it passes, so that the list
 	// cannot outlive its reasons.
 	LeftOut map[string]string
+	// Without names groups that do not run: what stands before the slash in the
+	// names of their cases.
+	Without []string
 }
+
+// Long are the groups that take long, and ask nothing of who calls and how content
+// is kept: for Without, where they have run on a mount with the same names.
+var Long = []string{"readdir", "exercise"}
 
 // Cases returns every case in the order in which Run runs them.
 func Cases() []Case {
@@ -59,6 +66,9 @@ func Run(t *testing.T, dir string, o Options) {
 		if c.who == asRoot && !root || c.who == asUser && root {
 			continue
 		}
+		if group, _, _ := strings.Cut(c.Name, "/"); slices.Contains(o.Without, group) {
+			continue
+		}
 		t.Run(c.Name, func(t *testing.T) { runCase(t, dir, c, o.LeftOut[c.Name]) })
 	}
 }
@@ -76,6 +86,11 @@ func checkLeftOut(t *testing.T, o Options) {
 	for name := range o.LeftOut {
 		if !names[name] {
 			t.Errorf("left out: there is no case %s", name)
+		}
+	}
+	for _, group := range o.Without {
+		if !slices.ContainsFunc(Cases(), func(c Case) bool { return strings.HasPrefix(c.Name, group+"/") }) {
+			t.Errorf("without: there is no group %s", group)
 		}
 	}
 }

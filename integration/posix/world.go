@@ -23,6 +23,7 @@ type T struct {
 
 	failures []string
 	undo     []func()
+	fds      map[int]bool // held
 }
 
 // errStop ends a case that cannot go on.
@@ -140,8 +141,30 @@ func (t *T) dir(name string) string {
 func (t *T) open(path string, flags int, mode uint32) int {
 	fd, err := unix.Open(path, flags|unix.O_CLOEXEC, mode)
 	t.ok("open "+filepath.Base(path), err)
-	t.later(func() { unix.Close(fd) })
+	return t.hold(fd)
+}
+
+// hold closes a descriptor when the case ends, unless shut did by then.
+func (t *T) hold(fd int) int {
+	if t.fds == nil {
+		t.fds = make(map[int]bool)
+	}
+	t.fds[fd] = true
+	t.later(func() {
+		if t.fds[fd] { // else the number may be that of a file of whoever else runs here
+			t.shut(fd)
+		}
+	})
 	return fd
+}
+
+// shut closes a descriptor that is held.
+func (t *T) shut(fd int) {
+	if !t.fds[fd] {
+		t.fatalf("descriptor %d is not held", fd)
+	}
+	delete(t.fds, fd)
+	t.is("close", unix.Close(fd), 0)
 }
 
 // try opens a path and closes it: for the errno alone.

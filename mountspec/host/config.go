@@ -55,11 +55,13 @@ type CloudBucket struct {
 type BucketGrant struct{ Owner, Bucket, Prefix string }
 
 // GitHub is the GitHub that the provider github stands for. Empty URLs mean
-// the public one. BaseURL may be one of ssh; then SSH says with what.
+// the public one. BaseURL may be one of ssh; then SSH says with what. It may be one of
+// git; then there are no credentials, and so there is neither APIURL nor App.
 type GitHub struct {
 	BaseURL, APIURL string
 	App             *GitHubApp // nil: none
 	SSH             SSH
+	Clone           string // auto, full or blobless: whether a clone has all contents from its beginning; empty: auto
 }
 
 // SSH is how a git server is reached over SSH. The zero value trusts the user's

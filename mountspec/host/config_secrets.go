@@ -126,7 +126,11 @@ func (p configReader) gitHub(v node) {
 		"api_url":  func(n node) { g.APIURL = origin(n) },
 		"app":      func(n node) { g.App = gitHubApp(n) },
 		"ssh":      func(n node) { p.ssh(n, &g.SSH) },
+		"clone":    func(n node) { g.Clone, _ = n.oneOf("auto", "full", "blobless") },
 	})
+	if overGit(g.BaseURL) && (g.APIURL != "" || g.App != nil) {
+		v.fail("endpoint", "leave api_url and app away, or write an https URL as base_url", "over git:// there are no credentials, which api_url and app are for")
+	}
 }
 
 func (p configReader) ssh(v node, to *SSH) {

@@ -29,7 +29,7 @@ allow_overlap: [ { from: "@acme/a", to: "@acme/b" } ]
 allow_write_back: [ "@acme/*" ]
 providers:
   cloud-bucket: { kind: s3, endpoint: "https://s3.eu-west-1.amazonaws.com", region: eu-west-1, credentials: sdk, grants: [ { owner: acme, bucket: guilde, prefix: guilds/acme } ] }
-  github: { base_url: "https://github.com", api_url: "https://api.github.com", app: { id: 1, key: github-app-key, installations: { acme: [42] } }, ssh: { known_hosts: ~/.keys/known_hosts, credentials: agent, allow: [ "@acme/*" ] } }
+  github: { base_url: "https://github.com", api_url: "https://api.github.com", clone: blobless, app: { id: 1, key: github-app-key, installations: { acme: [42] } }, ssh: { known_hosts: ~/.keys/known_hosts, credentials: agent, allow: [ "@acme/*" ] } }
 identities: { "operator://current": { name: Bob, email: bob@acme.test } }
 principal: operator://bob
 roles: { "@acme/*": [editor] }
@@ -74,7 +74,7 @@ func TestParseConfig(t *testing.T) {
 		AllowEndpoints: []string{"http://127.0.0.1:9000"}, AllowPaths: []string{"/srv/workspaces"},
 		AllowRefs: []Pair{{"@acme/*", "@shared/*"}}, AllowOverlap: []Pair{{"@acme/a", "@acme/b"}}, AllowWriteBack: []string{"@acme/*"},
 		CloudBucket: &CloudBucket{"s3", "https://s3.eu-west-1.amazonaws.com", "eu-west-1", "sdk", []BucketGrant{{"acme", "guilde", "guilds/acme"}}},
-		GitHub:      GitHub{"https://github.com", "https://api.github.com", &GitHubApp{1, "github-app-key", map[string][]int64{"acme": {42}}}, SSH{"/home/u/.keys/known_hosts", "agent", []string{"@acme/*"}}},
+		GitHub:      GitHub{"https://github.com", "https://api.github.com", &GitHubApp{1, "github-app-key", map[string][]int64{"acme": {42}}}, SSH{"/home/u/.keys/known_hosts", "agent", []string{"@acme/*"}}, "blobless"},
 		Identities:  map[string]Identity{"operator://current": {Name: "Bob", Email: "bob@acme.test"}},
 		Principal:   "operator://bob", Roles: map[string][]string{"@acme/*": {"editor"}},
 	}
@@ -102,7 +102,14 @@ func TestParseConfigRefuses(t *testing.T) {
 		{"endpoint with a password", "allow_endpoints: [ \"https://a:" + secretValue + "@a.example\" ]\n", "user info"},
 		{"service with a password", "providers: { github: { base_url: \"https://a:" + secretValue + "@a.example\" } }\n", "github"},
 		{"git server with a password", "providers: { github: { base_url: \"ssh://git:" + secretValue + "@a.example\" } }\n", "it holds a password"},
-		{"git server of another scheme", "providers: { github: { base_url: \"git://a.example\" } }\n", "its scheme is not https, http or ssh"},
+		{"git server of another scheme", "providers: { github: { base_url: \"ftp://a.example\" } }\n", "its scheme is not https, http, ssh or git"},
+		{"git daemon with a user", "providers: { github: { base_url: \"git://ann@a.example\" } }\n", "only a URL of ssh"},
+		{"git daemon with a password", "providers: { github: { base_url: \"git://ann:" + secretValue + "@a.example\" } }\n", "it holds a password"},
+		{"git daemon with a query", "providers: { github: { base_url: \"git://a.example?x\" } }\n", "at most a path"},
+		{"git daemon without a host", "providers: { github: { base_url: \"git:///srv/git\" } }\n", "network: pattern"},
+		{"git daemon with a line in its path", "providers: { github: { base_url: \"git://a.example/a%00host=b\" } }\n", "need not take"},
+		{"git daemon with an API", "providers: { github: { base_url: \"git://a.example\", api_url: \"https://a.example/api\" } }\n", "leave api_url and app away"},
+		{"git daemon with an app", "providers: { github: { app: { id: 1, key: k, installations: {} }, base_url: \"GIT://a.example\" } }\n", "leave api_url and app away"},
 		{"git server with a query", "providers: { github: { base_url: \"ssh://a.example/x?y\" } }\n", "at most a path"},
 		{"git server with a path for a shell", "providers: { github: { base_url: \"git@a.example:x';reboot'\" } }\n", "a shell would read"},
 		{"git server with an option for a login", "providers: { github: { base_url: \"ssh://-oProxyCommand@a.example\" } }\n", "not a login"},

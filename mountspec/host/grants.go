@@ -121,6 +121,10 @@ func (s *session) grantCloudBucket(l *loaded, g *Grants) error {
 func (s *session) grantGitHub(l *loaded, g *Grants) error {
 	c := l.storage.Config.(mountspec.GitHubConfig)
 	gh := s.r.cfg.GitHub
+	g.Clone = gh.Clone
+	if overGit(gh.BaseURL) {
+		return s.grantDaemon(l, g)
+	}
 	g.Endpoints = s.gitHubEndpoints(l, gh)
 	if g.API = gh.APIURL; g.API == "" && orDefault(gh.BaseURL, publicGitHub) == publicGitHub {
 		g.API = publicGitHubAPI

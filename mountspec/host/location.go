@@ -87,7 +87,7 @@ func sameService(endpoint string) string {
 		return "amazonaws.com"
 	}
 	port := u.Port()
-	if u.Scheme == "https" && port == "443" || u.Scheme == "http" && port == "80" || u.Scheme == "ssh" && port == "22" {
+	if port == map[string]string{"https": "443", "http": "80", "ssh": "22", "git": "9418"}[u.Scheme] {
 		port = ""
 	}
 	return host + ":" + port

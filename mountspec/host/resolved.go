@@ -107,9 +107,13 @@ type Grants struct {
 	Installation int64
 	// SSH is for github at a server that is reached over SSH. nil: it is not.
 	SSH *SSHGrant
+	// Daemon is for github at a server that is reached over git://, which gets no
+	// credentials: nobody knows whose what comes from there is.
+	Daemon bool
 	// API is for github: the URL of the server's API. Empty: the host names none.
 	API       string
-	WriteBack bool // a canonical workspace may be written back later
+	Clone     string // is for github: how much of the repository is cloned at once
+	WriteBack bool   // a canonical workspace may be written back later
 }
 
 // A Child is a workspace mounted below this one. Exactly one of Resolved and

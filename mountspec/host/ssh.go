@@ -68,8 +68,8 @@ func (s *session) grantSSH(l *loaded, g *Grants) {
 // the colon is that of a URL.
 var scpLike = regexp.MustCompile(`^(?:([A-Za-z0-9._-]+)@)?([A-Za-z0-9._-]+):(.*)$`)
 
-// gitServer reads the URL of a git server: one of http or https, or of ssh in
-// either of the ways that git takes. A path that scp would begin in the login's
+// gitServer reads the URL of a git server: one of http or https, one of git, or one
+// of ssh in either of the ways that git takes. A path that scp would begin in the login's
 // home begins with /~/ in the URL.
 func gitServer(v node) string {
 	s, ok := v.text()
@@ -89,7 +89,11 @@ func gitServer(v node) string {
 	if !v.check("endpoint", "write it like https://git.acme.test, ssh://git@git.acme.test:22 or git@git.acme.test:", checkGitServer(s)) {
 		return ""
 	}
-	return strings.TrimRight(s, "/")
+	s = strings.TrimRight(s, "/")
+	if scheme := strings.ToLower(s[:3]); scheme == "ssh" || scheme == "git" { // which others look for
+		s = scheme + s[3:]
+	}
+	return s
 }
 
 // sshName is what a login, and what a path of a repository, may be: the server's
@@ -107,8 +111,8 @@ func checkGitServer(s string) error {
 	}
 	_, password := u.User.Password()
 	switch isSSH := u.Scheme == "ssh"; {
-	case !isSSH && u.Scheme != "https" && u.Scheme != "http":
-		return fmt.Errorf("its scheme is not https, http or ssh")
+	case !isSSH && u.Scheme != "https" && u.Scheme != "http" && u.Scheme != "git":
+		return fmt.Errorf("its scheme is not https, http, ssh or git")
 	case password:
 		return fmt.Errorf("it holds a password: credentials belong into secrets")
 	case u.User != nil && !isSSH:
@@ -119,6 +123,8 @@ func checkGitServer(s string) error {
 		return fmt.Errorf("must be scheme, host, port and at most a path")
 	case isSSH && (!sshPath.MatchString(u.Path) || strings.HasPrefix(u.Path, "/-")):
 		return fmt.Errorf("its path has characters that a shell would read")
+	case u.Scheme == "git" && !sshPath.MatchString(u.Path):
+		return fmt.Errorf("its path has characters that a daemon need not take")
 	}
 	return netguard.ValidatePattern(u.Scheme + "://" + u.Host)
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/wsmount/wsmount/mountspec/netguard"
 )
 
-// Both ways of writing a server over SSH mean what they mean to git.
+// Both ways of writing a server over SSH, and a daemon, mean what they mean to git.
 func TestGitServerURLs(t *testing.T) {
 	for in, want := range map[string]string{
 		"https://git.acme.test/":         "https://git.acme.test",
@@ -18,6 +18,10 @@ func TestGitServerURLs(t *testing.T) {
 		"git@git.acme.test:":             "ssh://git@git.acme.test/~",
 		"git@git.acme.test:repositories": "ssh://git@git.acme.test/~/repositories",
 		"git.acme.test:/srv/git":         "ssh://git.acme.test/srv/git",
+		"SSH://git.acme.test":            "ssh://git.acme.test",
+		"git://git.acme.test/":           "git://git.acme.test",
+		"Git://git.acme.test:9419/srv":   "git://git.acme.test:9419/srv",
+		"HTTPS://git.acme.test":          "HTTPS://git.acme.test",
 	} {
 		c, findings := parseAs("providers: { github: { base_url: \"" + in + "\" } }\n")
 		if len(findings) > 0 || c.GitHub.BaseURL != want {
@@ -81,12 +85,14 @@ func TestGitHubOverSSH(t *testing.T) {
 	}
 }
 
-// One server over SSH and over https has the same repositories.
-func TestSSHOverlaps(t *testing.T) {
-	a := Location{Service: ServiceGit, Endpoint: "ssh://git@git.acme.test:22", Bucket: "acme/bot", Branch: "main"}
-	b := a
-	b.Endpoint = "https://git.acme.test"
-	if !a.Overlaps(b) {
-		t.Error("they do not overlap")
+// One server over SSH, over https and as a daemon has the same repositories.
+func TestServersOverlap(t *testing.T) {
+	a := Location{Service: ServiceGit, Endpoint: "https://git.acme.test", Bucket: "acme/bot", Branch: "main"}
+	for endpoint, want := range map[string]bool{"ssh://git@git.acme.test:22": true, "git://git.acme.test:9418": true, "git://git.acme.test": true,
+		"git://git.acme.test:22": false, "git://git.other.test": false} {
+		b := a
+		if b.Endpoint = endpoint; a.Overlaps(b) != want {
+			t.Errorf("%s and %s overlap: %v", a.Endpoint, endpoint, !want)
+		}
 	}
 }

@@ -37,6 +37,7 @@ func TestPatterns(t *testing.T) {
 		{"single address", "https://minio.corp 10.0.0.7", true},
 		{"ipv6", "http://[::1]:9000", true},
 		{"ssh", "ssh://git.example.com", true},
+		{"git", "git://git.example.com 10.0.0.0/8", true},
 		{"everything", "https://*", false},
 		{"a whole top level domain", "https://*.com", false},
 		{"star inside", "https://a*.example.com", false},
@@ -46,6 +47,7 @@ func TestPatterns(t *testing.T) {
 		{"query", "https://example.com?x=1", false},
 		{"user info", "https://user:hunter2@example.com", false},
 		{"ssh user", "ssh://git@example.com", false},
+		{"git path", "git://example.com/acme", false},
 		{"decimal address", "http://2130706433", false},
 		{"hex address", "http://0x7f000001", false},
 		{"short address", "http://127.1", false},
@@ -79,7 +81,7 @@ func TestNewRefusesUnverifiedTLS(t *testing.T) {
 // Each row names the attack that the check stops.
 func TestCheck(t *testing.T) {
 	g := guard(t, Options{Allow: []string{
-		"https://s3.example.com", "https://*.s3.example.com", "http://127.0.0.1:9000", "ssh://git.example.com"}})
+		"https://s3.example.com", "https://*.s3.example.com", "http://127.0.0.1:9000", "ssh://git.example.com", "git://git.example.org"}})
 	for _, c := range []struct {
 		name, url string
 		ok        bool
@@ -90,6 +92,7 @@ func TestCheck(t *testing.T) {
 		{"bucket in front", "https://bucket.s3.example.com/key", true},
 		{"mapped form of a listed address", "http://[::ffff:127.0.0.1]:9000/", true},
 		{"ssh with the usual user", "ssh://git@git.example.com/acme/repo", true},
+		{"git, default port written", "git://git.example.org:9418/acme/repo", true},
 		{"two labels in front: another service", "https://a.b.s3.example.com/", false},
 		{"name that only ends alike", "https://evils3.example.com/", false},
 		{"name that only begins alike", "https://s3.example.com.evil.test/", false},
@@ -105,6 +108,10 @@ func TestCheck(t *testing.T) {
 		{"mapped metadata address", "http://[::ffff:169.254.169.254]/", false},
 		{"host in the user info", "https://s3.example.com@evil.test/", false},
 		{"credentials in the URL", "https://key:secret@s3.example.com/", false},
+		{"git with a user", "git://git@git.example.org/", false},
+		{"git at another port", "git://git.example.org:22/", false},
+		{"git where ssh is listed", "git://git.example.com:22/", false},
+		{"git where http is listed", "git://127.0.0.1:9000/", false},
 		{"password in ssh", "ssh://git:secret@git.example.com/", false},
 		{"unicode that folds to ASCII", "https://s3.example.c\u217dom/", false},
 		{"file", "file:///etc/passwd", false},

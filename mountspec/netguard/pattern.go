@@ -26,7 +26,7 @@ func (o origin) String() string {
 	return o.scheme + "://" + h + ":" + o.port
 }
 
-var defaultPorts = map[string]string{"http": "80", "https": "443", "ssh": "22"}
+var defaultPorts = map[string]string{"http": "80", "https": "443", "ssh": "22", "git": "9418"}
 
 // originOf normalises u, and refuses what could mean two things to two
 // readers: user info, opaque parts, addresses in odd notations.
@@ -39,7 +39,7 @@ func originOf(u *url.URL) (origin, error) {
 	}
 	o := origin{scheme: strings.ToLower(u.Scheme), port: u.Port()}
 	if _, known := defaultPorts[o.scheme]; !known {
-		return bad("its scheme is not http, https or ssh", "use one of these")
+		return bad("its scheme is not http, https, ssh or git", "use one of these")
 	}
 	if u.User != nil && (o.scheme != "ssh" || hasPassword(u)) {
 		return bad("it carries user info", "credentials belong into secrets, never into a URL")

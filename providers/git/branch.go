@@ -225,7 +225,13 @@ func (p *Provider) bring(ctx context.Context, branch string, theirs id) error {
 	if err != nil || was == theirs {
 		return err
 	}
-	if !p.repo.hasCommit(theirs) {
+	known := p.repo.hasCommit(theirs)
+	moved, err := p.repo.partial.moving(known)
+	defer moved()
+	if err != nil {
+		return err
+	}
+	if !known {
 		s, err := p.remote.Ask(ctx) // one session is for one fetch
 		if err != nil {
 			return err

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"unicode"
 
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/git/internal/object"
@@ -230,5 +231,6 @@ func person(i providers.Identity) string {
 }
 
 func trailer(name, value string) string {
-	return name + ": " + strings.Join(strings.Fields(value), " ") + "\n"
+	words := strings.FieldsFunc(value, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) })
+	return name + ": " + strings.Join(words, " ") + "\n"
 }

@@ -27,8 +27,11 @@ func (p *Provider) Differences(ctx context.Context, from, to providers.Revision)
 			}
 		}
 		d := described{ctx: ctx, was: ends[0], is: ends[1]}
-		c := comparison{repo: p.repo, asListed: true, asShown: true, found: d.add}
+		c := comparison{ctx: ctx, repo: p.repo, asListed: true, asShown: true, found: d.find}
 		err := c.trees("", side{tree: ends[0].root}, side{tree: ends[1].root})
+		if err == nil {
+			err = d.describe()
+		}
 		slices.SortStableFunc(d.all, func(a, b providers.Difference) int { return a.Locator.Compare(b.Locator) })
 		return d.joined(), err
 	})
@@ -38,7 +41,39 @@ func (p *Provider) Differences(ctx context.Context, from, to providers.Revision)
 type described struct {
 	ctx     context.Context
 	was, is *view
+	found   []differing
+	blobs   []id // of what was found
 	all     []providers.Difference
+}
+
+// differing is what was found of a path, and not described yet.
+type differing struct {
+	path string
+	e, f *object.Entry
+}
+
+// find takes an entry of the comparison.
+func (d *described) find(path string, e, f *object.Entry) error {
+	d.found = append(d.found, differing{path, e, f})
+	for _, side := range []*object.Entry{e, f} {
+		if side != nil && !side.Mode.IsDir() && !side.Mode.IsSubmodule() {
+			d.blobs = append(d.blobs, side.ID)
+		}
+	}
+	return nil
+}
+
+// describe describes what was found, whose content all comes at once where it has to.
+func (d *described) describe() error {
+	if err := d.is.repo.partial.need(d.ctx, d.blobs...); err != nil {
+		return err
+	}
+	for _, x := range d.found {
+		if err := d.add(x.path, x.e, x.f); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (d *described) add(path string, e, f *object.Entry) error {
@@ -68,7 +103,7 @@ func (v *view) told(ctx context.Context, l providers.Locator, e *object.Entry) (
 	var f *filters
 	if !e.Mode.IsDir() {
 		var err error
-		if _, f, err = v.look(l); err != nil && !errors.Is(err, providers.ErrNotExist) { // below a directory that is a file as well
+		if _, f, err = v.look(ctx, l); err != nil && !errors.Is(err, providers.ErrNotExist) { // below a directory that is a file as well
 			return nil, err
 		}
 	}
@@ -119,11 +154,12 @@ func (r *repository) between(a, b id) (paths []string, err error) {
 // and what each has there, nil for nothing. As List has them are they without
 // what is hidden, and with all that lies below a directory that only one has.
 func (r *repository) compare(a, b *view, asListed bool, found func(path string, e, f *object.Entry) error) error {
-	c := comparison{repo: r, asListed: asListed, found: found}
+	c := comparison{ctx: r.partial.ctx, repo: r, asListed: asListed, found: found}
 	return c.trees("", side{tree: a.root}, side{tree: b.root})
 }
 
 type comparison struct {
+	ctx      context.Context
 	repo     *repository
 	asListed bool
 	asShown  bool // also what is the same entry and shows other content
@@ -230,7 +266,7 @@ func (c *comparison) entries(at string, dir *side) ([]object.Entry, error) {
 	}
 	raw, err := c.repo.objects.Get(dir.tree, odb.Tree)
 	if err == nil && c.asShown {
-		dir.filters, err = c.repo.filters(dir.filters, strings.Count(at, "/"), raw)
+		dir.filters, err = c.repo.filters(c.ctx, dir.filters, strings.Count(at, "/"), raw)
 	}
 	if err != nil {
 		return nil, err

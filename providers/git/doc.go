@@ -1,5 +1,5 @@
 // Package git is a provider whose bytes are the files of a branch in a git
-// repository, at a server that speaks git over HTTP or SSH.
+// repository, at a server that speaks git over HTTP or SSH, or at a git daemon.
 //
 // It knows git's objects, references and protocol, and promises what the
 // contract of package providers asks of a repository: whole revisions, commits
@@ -31,6 +31,31 @@
 // are safe on the disk before a reference names them, and a reference before the
 // verb that moved it returns. No object is ever removed.
 //
+// # Partial clones
+//
+// A server that filters is asked for commits and trees alone (git-partial-clone,
+// blob:none), unless Options.Clone is CloneFull; any other gives all. The clone is there
+// then, and blobs come by their ids over the same protocol. A head of few files comes
+// whole before that. A listing needs the sizes of all files in the directory, which
+// only blobs tell: it asks for those that are missing in one request, and for no more
+// files at once than can be waited for. What somebody waits for goes first and together;
+// a blob is asked for once, however many wait for it. With CloneAuto and CloneFull
+// batches bring the rest in the background: what is below directories that were looked
+// at, the rest of the head from the root down, and what only the history has, until
+// nothing is missing and the clone is like any other. CloneAuto stops when mostAhead is here, both
+// when the disk has little room. With CloneBlobless nothing comes that nobody needs.
+//
+// What cannot come is an error of reading or listing, ErrUnavailable with the server's
+// reason, and is asked for again by the next who needs it. Nothing else of a clone needs
+// what it is without: a push leaves out what came from the server, and so do commits,
+// and packing. A merge by lines asks for the three contents.
+//
+// Batches are safe on the disk, one by one, before anybody sees them, so a crash loses
+// the one that was under way. Git is told by the configuration and by marks beside the
+// packs; in the tree's .git the program is told of a remote that does not exist, since
+// it could put nothing there that it fetched. Who shares packs says whether they are
+// without blobs.
+//
 // # Tree
 //
 // Names, content and links are the repository's, byte for byte; of what
@@ -53,7 +78,7 @@
 // leads to: size and hash are the pointer's, and the content is asked of the server
 // when it is read, in the ranges that are read. What was committed raw there is shown
 // as it is. Where the API is follows from the URL, or over SSH from what the server
-// answers to git-lfs-authenticate; .lfsconfig is not read. Credentials are for the API,
+// answers to git-lfs-authenticate, and over git:// there is none; .lfsconfig is not read. Credentials are for the API,
 // and what its answers lead to gets what they say (package lfs).
 //
 // Whether the server offers LFS is asked when the first such file is to be shown or
@@ -108,9 +133,11 @@
 //
 // # Remote
 //
-// Over SSH a server is believed by the files of known hosts alone (package shell),
-// and each session is a connection of its own. Learning that nothing has changed is
-// one request. A fetch asks for the objects
+// Over SSH a server is believed by the files of known hosts alone (package shell).
+// Over git:// nobody proves anything, and nothing is encrypted (package plain): so no
+// credentials are taken, there is no LFS, and a daemon that takes no pushes is noted
+// as one that refused the branch. Over both each session is a connection of its own.
+// Learning that nothing has changed is one request. A fetch asks for the objects
 // that are not here; a push sends those that the server does not say it has,
 // found from the difference between the trees and not from the history of the
 // repository. A push that is refused, or whose answer got lost, asks where the

@@ -16,9 +16,10 @@ import (
 // keys of Settings.Config. base_url is the server, and api_url its API, without
 // which there are no pull requests. With app_id and installation_id the
 // credentials are the private key of a GitHub App; credentials "none" says that
-// there are none. For a base_url of ssh, known_hosts lists files as PATH lists
-// directories, and agent is the socket of an ssh-agent that may be asked.
-var keys = []string{"known_hosts", "agent", "base_url", "api_url", "app_id", "installation_id", "owner", "repo", "branch", "default_commit_email", "credentials"}
+// there are none, and for a base_url of git there must not be any. For one of ssh,
+// known_hosts lists files as PATH lists directories, and agent is the socket of an
+// ssh-agent that may be asked. clone is auto, which is as if it were not there, or one of Options.Clone.
+var keys = []string{"known_hosts", "agent", "base_url", "api_url", "app_id", "installation_id", "owner", "repo", "branch", "default_commit_email", "credentials", "clone"}
 
 // Drivers opens repositories under AIP-35's name for them. With Settings.StateDir
 // they are cloned there; without, nothing is cloned, and the provider answers
@@ -55,13 +56,20 @@ func openSettings(ctx context.Context, s providers.Settings) (providers.Provider
 	}
 	o := Options{URL: where, Dir: s.StateDir, Shared: s.SharedDir, Branch: s.Config["branch"], Credentials: s.Credentials, Transport: s.Transport,
 		Email: s.Config["default_commit_email"], Now: s.Now,
-		SSH: SSH{KnownHosts: filepath.SplitList(s.Config["known_hosts"]), Agent: s.Config["agent"], Dial: s.Dial}}
+		SSH: SSH{KnownHosts: filepath.SplitList(s.Config["known_hosts"]), Agent: s.Config["agent"], Dial: s.Dial}, Daemon: Daemon{Dial: s.Dial}}
 	switch s.Config["credentials"] {
 	case "":
 	case "none":
 		o.Credentials = nil
 	default:
 		return nil, fmt.Errorf("credentials %q (want none, or nothing): %w", s.Config["credentials"], providers.ErrInvalid)
+	}
+	switch o.Clone = s.Config["clone"]; o.Clone {
+	case "auto":
+		o.Clone = CloneAuto
+	case CloneAuto, CloneBlobless, CloneFull:
+	default:
+		return nil, fmt.Errorf("clone %q (want auto, full or blobless): %w", o.Clone, providers.ErrInvalid)
 	}
 	if err := withAPI(&o, s); err != nil {
 		return nil, err
@@ -112,8 +120,9 @@ func telling(mint func(context.Context) (map[string]string, error), told func(st
 	}
 }
 
-// serverURL checks the URL of a server, which may be reached over SSH or not.
-func serverURL(key, text string, ssh bool) (string, error) {
+// serverURL checks the URL of a server, which may be reached otherwise than over
+// HTTP or not.
+func serverURL(key, text string, otherwise bool) (string, error) {
 	if text == "" {
 		return "", nil
 	}
@@ -121,7 +130,11 @@ func serverURL(key, text string, ssh bool) (string, error) {
 	switch {
 	case err != nil: // the error would show all of it
 		return "", fmt.Errorf("%s is not a URL: %w", key, providers.ErrInvalid)
-	case ssh && u.Scheme == "ssh":
+	case otherwise && u.Scheme == "git":
+		if u.User != nil || u.Host == "" || u.RawQuery != "" || u.Fragment != "" {
+			return "", fmt.Errorf("%s must be like git://git.acme.test, without user, query or fragment: %w", key, providers.ErrInvalid)
+		}
+	case otherwise && u.Scheme == "ssh":
 		if _, password := u.User.Password(); password || u.Host == "" || u.RawQuery != "" || u.Fragment != "" {
 			return "", fmt.Errorf("%s must be like ssh://git@git.acme.test, without password, query or fragment: %w", key, providers.ErrInvalid)
 		}

@@ -29,7 +29,11 @@ func openExaminer(ctx context.Context, o Options) (*examiner, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	e := &examiner{o: o, remote: o.remote(), branch: o.Branch}
+	asks, err := o.remote()
+	if err != nil {
+		return nil, err
+	}
+	e := &examiner{o: o, remote: asks, branch: o.Branch}
 	s, err := e.remote.Ask(ctx)
 	if err != nil {
 		return nil, err
@@ -47,6 +51,9 @@ func openExaminer(ctx context.Context, o Options) (*examiner, error) {
 	return e, nil
 }
 
+// unproved is what a person should know of a git daemon.
+const unproved = "over git:// nothing is encrypted, and nobody proves who it is: what comes may be anybody's"
+
 // Examine implements providers.Examiner.
 func (e *examiner) Examine(ctx context.Context) []providers.Finding {
 	begin := e.o.Now()
@@ -57,6 +64,9 @@ func (e *examiner) Examine(ctx context.Context) []providers.Finding {
 	defer s.Close()
 	took := e.o.Now().Sub(begin).Round(time.Millisecond)
 	found := []providers.Finding{{Name: "remote", Says: fmt.Sprintf("%s answers in %v", e.o.URL, took)}}
+	if remote.Scheme(e.o.URL) == "git" {
+		found = append(found, providers.Finding{Name: "remote", Grade: providers.Less, Says: unproved, Do: "reach the server over https or ssh, if it has that"})
+	}
 	branch := providers.Finding{Name: "branch", Says: e.branch + " is empty: the first push makes it"}
 	if c, there := s.Branch(e.branch); there {
 		branch.Says = fmt.Sprintf("%s is at %.12s", e.branch, c)

@@ -2,6 +2,7 @@ package git
 
 import (
 	"bytes"
+	"context"
 	"slices"
 	"sync"
 
@@ -101,12 +102,15 @@ var attributesEntry = []byte(" " + attributesName + "\x00")
 const mostAttributes = 1 << 20
 
 // filters are those of a directory with that content, below others.
-func (r *repository) filters(above *filters, depth int, tree []byte) (*filters, error) {
+func (r *repository) filters(ctx context.Context, above *filters, depth int, tree []byte) (*filters, error) {
 	if !bytes.Contains(tree, attributesEntry) {
 		return above, nil
 	}
 	e, ok, err := object.Find(tree, attributesName)
 	if err != nil || !ok || e.Mode.IsDir() || e.Mode.IsLink() || e.Mode.IsSubmodule() {
+		return above, err
+	}
+	if err := r.partial.need(ctx, e.ID); err != nil {
 		return above, err
 	}
 	return r.parsed.with(above, depth, e.ID, func() ([]byte, error) { return r.attributes(e.ID) })

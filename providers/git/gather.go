@@ -99,6 +99,9 @@ func (g *gather) blob(b id, before []id) error {
 		return nil
 	}
 	g.have[b] = true
+	if g.repo.partial.isPromised(b) {
+		return nil // it is from the server
+	}
 	size, err := g.repo.objects.Size(b)
 	if err != nil {
 		return err

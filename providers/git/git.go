@@ -12,6 +12,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 
 	"github.com/wsmount/wsmount/providers"
+	"github.com/wsmount/wsmount/providers/git/internal/plain"
 	"github.com/wsmount/wsmount/providers/git/internal/remote"
 	"github.com/wsmount/wsmount/providers/git/internal/shell"
 )
@@ -23,7 +24,7 @@ type id = plumbing.Hash
 
 // Options: URL and Dir are required.
 type Options struct {
-	URL string // http or https, without user and query, or ssh, without password
+	URL string // http or https, without user and query, ssh, without password, or git, without either
 	Dir string // a directory of this repository's own; made if it is not there
 	// Shared is a directory on the same file system that clones share, of any
 	// repositories; "": there is none.
@@ -32,20 +33,25 @@ type Options struct {
 	Branch string
 	// Credentials reveals token, or username and password; over SSH
 	// ssh_private_key, which may be the only field, and ssh_passphrase if the key
-	// has one. nil: there are none.
+	// has one. nil: there are none, and over git:// there must not be any.
 	Credentials func(ctx context.Context) (map[string]string, error)
 	// Refused is told that the server did not take the credentials; nil: nobody is.
 	Refused   func()
 	Transport http.RoundTripper // nil: http.DefaultTransport
 	SSH       SSH               // for a URL of ssh
+	Daemon    Daemon            // for a URL of git
 	// Pulls opens pull requests at the server's API; nil: there are none.
 	Pulls Pulls
+	Clone string           // how the clone is made; one that has all blobs stays so
 	Email string           // of commits without an author; "": wsmount@localhost
 	Now   func() time.Time // nil: time.Now
 }
 
 // SSH is how a server is reached over SSH: the zero value trusts no server.
 type SSH = shell.Options
+
+// Daemon is how a git daemon is reached, which nobody can believe.
+type Daemon = plain.Options
 
 // Provider is a clone. Make it with Open.
 type Provider struct {
@@ -78,6 +84,7 @@ var _ interface {
 	providers.Rebaser
 	providers.Brancher
 	providers.Inspector
+	providers.Cloner
 } = (*Provider)(nil)
 
 // Open opens the clone in o.Dir. If there is none, it is made, which asks the
@@ -90,22 +97,27 @@ func Open(ctx context.Context, o Options) (*Provider, error) {
 		return nil, fmt.Errorf("branch %q: %w", o.Branch, providers.ErrInvalid)
 	}
 	p := &Provider{o: o, now: &atomic.Pointer[view]{}, talk: make(chan struct{}, 1), tidier: newTidier()}
-	p.remote = o.remote()
 	var err error
+	if p.remote, err = o.remote(); err != nil {
+		return nil, err
+	}
 	if p.repo, err = openRepository(o.Dir, o.URL); err != nil {
 		return nil, err
 	}
 	p.repo.large = newLarge(p.repo, p.remote, o)
+	p.repo.partial.from(p.remote, o)
 	if err := p.begin(ctx); err != nil {
 		p.tidier.end()
+		p.repo.partial.end()
 		p.repo.close()
 		return nil, err
 	}
+	p.repo.partial.begin()
 	return p, nil
 }
 
-func (o Options) remote() *remote.Remote {
-	return remote.New(o.URL, remote.Options{Credentials: o.Credentials, Transport: o.Transport, SSH: o.SSH, Now: o.Now})
+func (o Options) remote() (*remote.Remote, error) {
+	return remote.New(o.URL, remote.Options{Credentials: o.Credentials, Transport: o.Transport, SSH: o.SSH, Git: o.Daemon, Now: o.Now})
 }
 
 // begin clones what was not cloned to the end, and finds the head.
@@ -187,7 +199,8 @@ func (p *Provider) Close() error {
 	if p.closed.Swap(true) {
 		return nil
 	}
-	p.mu.Lock() // a commit under way ends first
+	p.repo.partial.end() // also what a commit waits for
+	p.mu.Lock()          // a commit under way ends first
 	defer p.mu.Unlock()
 	p.tidier.end()
 	return p.repo.close()

@@ -1,6 +1,7 @@
 package git_test
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"testing"
@@ -45,7 +46,7 @@ func TestContract(t *testing.T) {
 	if err := clone(t, empty.URL, func(o *git.Options) { o.Dir = first }).Close(); err != nil {
 		t.Fatal(err)
 	}
-	providertest.Run(t, func(t providertest.T) providers.Provider {
+	providertest.RunBare(t, func(t providertest.T) providers.Provider {
 		return clone(t, empty.URL, func(o *git.Options) {
 			if err := os.CopyFS(o.Dir, os.DirFS(first)); err != nil {
 				t.Fatalf("copy: %v", err)
@@ -58,15 +59,34 @@ func TestContractClones(t *testing.T) {
 	t.Parallel()
 	server := gitserver.Start(t)
 	n := 0
-	providertest.RunClones(t, func(ct providertest.T) providertest.Clones {
+	providertest.RunBareClones(t, func(ct providertest.T) providertest.Clones {
 		n++
 		repo := server.Create(t, fmt.Sprint("r", n))
+		pulls := &onePull{}
 		return providertest.Clones{
-			A: clone(ct, repo.URL), B: clone(ct, repo.URL),
-			Drop: func() error {
-				_, err := repo.Try("update-ref", "-d", "refs/heads/main")
-				return err
-			},
+			A: clone(ct, repo.URL, func(o *git.Options) { o.Pulls = pulls }), B: clone(ct, repo.URL),
+			Drop: dropping(repo), Mute: func(mute bool) { pulls.mute = mute },
 		}
 	})
+}
+
+// dropping deletes branches of a repository.
+func dropping(repo *gitserver.Repo) func(branch string) error {
+	return func(branch string) error {
+		if branch == "" {
+			branch = "main"
+		}
+		_, err := repo.Try("update-ref", "-d", "refs/heads/"+branch)
+		return err
+	}
+}
+
+// onePull is an API with one pull request from each branch.
+type onePull struct{ mute bool }
+
+func (p *onePull) Ensure(_ context.Context, head, _, _, _ string) (string, error) {
+	if p.mute {
+		return "", providers.ErrUnavailable
+	}
+	return "http://pulls.test/" + head, nil
 }

@@ -21,6 +21,10 @@ import (
 // to write there, so its name is what a person is told who tries.
 const gitDir = ".git-is-read-only--commit-with--wsmount-commit"
 
+// notHere is from where the git program would fetch a content that a clone is without:
+// it names that when it refuses. It cannot fetch it itself, who reads the file can.
+const notHere = "content-that-has-not-come-yet--see--wsmount-status"
+
 // gitFile is the path of the file .git in what Inspect shows, and changedDir that
 // of what has changed since a commit.
 const (
@@ -122,10 +126,16 @@ func excludes(paths []string) string {
 func (g *gitTree) config() string {
 	tracked := g.p.branch
 	var b strings.Builder
-	b.WriteString("[core]\n\trepositoryformatversion = 0\n\tbare = false\n\tfilemode = true\n\tsymlinks = true\n\tautocrlf = false\n\tuntrackedCache = true\n" +
+	version, partial := 0, ""
+	if g.p.repo.partialState() != "" {
+		version, partial = 1, "[extensions]\n\tpartialClone = "+notHere+"\n[remote "+quote(notHere)+"]\n\turl = "+quote(notHere)+
+			"\n\tpromisor = true\n\tpartialclonefilter = blob:none\n\tskipFetchAll = true\n"
+	}
+	fmt.Fprintf(&b, "[core]\n\trepositoryformatversion = %d\n", version)
+	b.WriteString("\tbare = false\n\tfilemode = true\n\tsymlinks = true\n\tautocrlf = false\n\tuntrackedCache = true\n" +
 		"\tfsmonitorHookVersion = 2\n\tfsmonitor = " + quote(`f() { cat "`+gitDir+"/"+changedDir+`/$2"; }; f`) + "\n" +
 		"[filter \"lfs\"]\n\tclean =\n\tsmudge =\n\tprocess =\n\trequired = false\n" +
-		"[gc]\n\tauto = 0\n[maintenance]\n\tauto = false\n")
+		"[gc]\n\tauto = 0\n[maintenance]\n\tauto = false\n" + partial)
 	fmt.Fprintf(&b, "[remote \"origin\"]\n\turl = %s\n\ttagOpt = --no-tags\n\tfetch = %s\n", quote(g.p.repo.state.URL),
 		quote("+refs/heads/"+tracked+":"+originRef(tracked)))
 	for _, branch := range slices.Compact([]string{tracked, g.p.on()}) {

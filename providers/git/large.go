@@ -221,6 +221,9 @@ func (r *repository) objectsOf(others []id, of ...id) (all []lfs.Pointer, err er
 					return nil
 				}
 				seen[blob] = true
+				if r.partial.isPromised(blob) {
+					return nil // it was not made here
+				}
 				p, ok, err := r.pointerIn(blob)
 				if ok {
 					all = append(all, p)

@@ -11,13 +11,17 @@ import (
 
 const pageSize = 10_000
 
+// pageMissing is how long a page is whose content may have to come first, which nobody
+// can wait for forever.
+const pageMissing = 1000
+
 // tokenMark begins a page token. What follows is where the page ended: the path
 // of its last entry below the directory, with a slash at the end if that is one.
 // Trees are in the order of that, so what comes and goes elsewhere moves nothing.
 const tokenMark = "after:"
 
 func (v *view) list(ctx context.Context, l providers.Locator, opts providers.ListOptions) (providers.Page, error) {
-	e, f, err := v.look(l)
+	e, f, err := v.look(ctx, l)
 	switch {
 	case err != nil:
 		return providers.Page{}, err
@@ -27,6 +31,9 @@ func (v *view) list(ctx context.Context, l providers.Locator, opts providers.Lis
 		return providers.Page{}, providers.ErrNotDir
 	}
 	s := scan{ctx: ctx, v: v, at: l, deep: opts.Recursive, limit: pageSize}
+	if v.repo.partial.is.Load() {
+		s.limit = pageMissing
+	}
 	if opts.Limit > 0 {
 		s.limit = min(s.limit, opts.Limit)
 	}
@@ -37,7 +44,8 @@ func (v *view) list(ctx context.Context, l providers.Locator, opts providers.Lis
 	if err := s.walk(e.ID, "", after, f); err != nil {
 		return providers.Page{}, err
 	}
-	return s.page, nil
+	v.repo.partial.lookedAt(e.ID)
+	return s.page, s.describe()
 }
 
 // scan makes a page.
@@ -48,7 +56,14 @@ type scan struct {
 	deep  bool
 	limit int
 	page  providers.Page
-	last  string // the order of the last entry
+	found []scanned
+}
+
+// scanned is an entry of a page that was not described yet.
+type scanned struct {
+	object.Entry
+	place   string // below the directory, in its order
+	filters *filters
 }
 
 // walk visits what is below a directory, whose path ends in a slash or is empty,
@@ -59,7 +74,7 @@ func (s *scan) walk(dir id, path, after string, f *filters) error {
 	}
 	raw, err := s.v.tree(dir)
 	if err == nil {
-		f, err = s.v.repo.filters(f, len(s.at.Parts())+strings.Count(path, "/"), raw)
+		f, err = s.v.repo.filters(s.ctx, f, len(s.at.Parts())+strings.Count(path, "/"), raw)
 	}
 	if err != nil {
 		return err
@@ -74,9 +89,7 @@ func (s *scan) walk(dir id, path, after string, f *filters) error {
 			continue
 		}
 		if place > after {
-			if err := s.visit(place, e, f); err != nil {
-				return err
-			}
+			s.visit(place, e, f)
 		}
 		if s.deep && e.Mode.IsDir() && s.page.Next == "" {
 			if err := s.walk(e.ID, place, after, f); err != nil {
@@ -88,19 +101,36 @@ func (s *scan) walk(dir id, path, after string, f *filters) error {
 }
 
 // visit adds an entry, or ends a page that is full.
-func (s *scan) visit(place string, e object.Entry, f *filters) error {
-	if len(s.page.Entries) == s.limit {
-		s.page.Next = tokenMark + s.last
-		return nil
+func (s *scan) visit(place string, e object.Entry, f *filters) {
+	if n := len(s.found); n == s.limit {
+		s.page.Next = tokenMark + s.found[n-1].place
+		return
 	}
-	l, err := s.at.Child(place)
-	if err != nil {
+	s.found = append(s.found, scanned{e, place, f})
+}
+
+// describe makes the page of what was found, whose content all comes at once where it
+// has to.
+func (s *scan) describe() error {
+	var blobs []id
+	for _, e := range s.found {
+		if !e.Mode.IsDir() && !e.Mode.IsSubmodule() {
+			blobs = append(blobs, e.ID)
+		}
+	}
+	if err := s.v.repo.partial.need(s.ctx, blobs...); err != nil {
 		return err
 	}
-	info, err := s.v.info(s.ctx, l, e, f)
-	if err != nil {
-		return err
+	for _, e := range s.found {
+		l, err := s.at.Child(e.place)
+		if err != nil {
+			return err
+		}
+		info, err := s.v.info(s.ctx, l, e.Entry, e.filters)
+		if err != nil {
+			return err
+		}
+		s.page.Entries = append(s.page.Entries, info)
 	}
-	s.page.Entries, s.last = append(s.page.Entries, info), place
 	return nil
 }

@@ -180,6 +180,9 @@ func (s *rebasing) file(path string, base, ours, theirs *node) (*node, error) {
 		n.id, n.size = theirs.id, theirs.size
 		return n, nil
 	}
+	if err := s.repo.partial.need(s.ctx, s.here(base.id, ours.id, theirs.id)...); err != nil {
+		return nil, err
+	}
 	var texts [3][]byte
 	for i, side := range []*node{base, ours, theirs} {
 		var err error

@@ -58,7 +58,7 @@ func (p *Provider) push(ctx context.Context, opts providers.PushOptions, head id
 	defer end()
 	s, err := p.remote.AskPush(ctx)
 	if err != nil {
-		return false, err
+		return false, p.unasked(opts.Branch, err)
 	}
 	defer s.Close()
 	theirs, _ := s.Branch(opts.Branch)
@@ -78,6 +78,16 @@ func (p *Provider) push(ctx context.Context, opts providers.PushOptions, head id
 		}
 	}
 	return true, p.pushed(opts.Branch, head)
+}
+
+// unasked notes that the remote takes no pushes at all, if that is why it cannot be
+// asked.
+func (p *Provider) unasked(branch string, err error) error {
+	var asked *remote.Error
+	if errors.As(err, &asked) && asked.Code == providers.RefusedService {
+		return errors.Join(err, p.refused(branch, asked.Code, asked))
+	}
+	return err
 }
 
 // told is a body of whose bytes somebody is told as they go.

@@ -36,7 +36,7 @@ func (p *Provider) Find(ctx context.Context, name string) (providers.Found, erro
 			return found, err
 		}
 		commit, err := p.repo.commit(c)
-		found.Revision = revision(c)
+		found.Revision, found.Time = revision(c), commit.Committer.When
 		for _, parent := range commit.Parents {
 			found.Parents = append(found.Parents, revision(parent))
 		}

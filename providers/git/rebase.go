@@ -46,7 +46,7 @@ func (r *repository) rebase(ctx context.Context, base, from, onto id, combine pr
 	}
 	defer b.Abandon()
 	root := &node{mode: object.ModeDir, id: view.root}
-	s := &rebasing{repo: r, nodes: &nodes{repo: r, root: root}, batch: b, combine: combine, tip: onto, made: map[id][]byte{}}
+	s := &rebasing{ctx: ctx, repo: r, nodes: &nodes{repo: r, root: root}, batch: b, combine: combine, tip: onto, made: map[id][]byte{}}
 	for _, c := range ours {
 		if err := ctx.Err(); err != nil {
 			return id{}, err
@@ -83,6 +83,7 @@ func (r *repository) ownLine(base, from, onto id) ([]id, error) {
 
 // rebasing makes commits anew, one on the other. nodes is the tree so far.
 type rebasing struct {
+	ctx     context.Context
 	repo    *repository
 	nodes   *nodes
 	batch   *odb.Batch
@@ -119,6 +120,11 @@ func (s *rebasing) replay(c id) error {
 	s.nodes.root = root
 	s.tip, err = s.batch.Add(odb.Commit, object.Moved(raw, tree, s.tip))
 	return err
+}
+
+// here are the contents that are not in the batch alone.
+func (s *rebasing) here(blobs ...id) []id {
+	return slices.DeleteFunc(blobs, func(b id) bool { return s.made[b] != nil || b == emptyBlob })
 }
 
 // text is a content; nil for one that is too large to be merged.

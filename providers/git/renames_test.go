@@ -207,6 +207,7 @@ func (c *mergeCases) load() (r *repository, ids []id) {
 	if r.objects, err = odb.Open(filepath.Join(c.dir, "objects"), private); err != nil {
 		c.t.Fatal(err)
 	}
+	r.partial = newPartial(r)
 	c.t.Cleanup(func() { _ = r.objects.Close() })
 	return r, ids
 }

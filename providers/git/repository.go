@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 
 	"golang.org/x/sys/unix"
 
@@ -25,10 +26,13 @@ type repository struct {
 	lock    *os.File
 	objects *odb.Store
 	refs    *refs.Store
-	state   state
 	log     *os.File // outcomes
 	large   *large
+	partial *partial
 	parsed  parsed
+
+	saving sync.Mutex // held while state changes, once others are there
+	state  state
 }
 
 // state is what was decided when the clone was made.
@@ -38,10 +42,20 @@ type state struct {
 	Branch string `json:",omitempty"`
 	Cloned bool   // all that the remote had was brought here
 	LFS    string `json:",omitempty"` // whether the server offers it: see large
+
+	Partial string `json:",omitempty"` // "": it was never without blobs
+	First   string `json:",omitempty"` // the commit that was cloned, of one without blobs
 }
+
+// What is known of a clone that was made without blobs.
+const (
+	partialMissing = "missing" // some may be missing
+	partialWhole   = "whole"   // none is any more
+)
 
 const (
 	format      = 1
+	formatLess  = 2 // of a clone that may be without blobs: older programs would take that for damage
 	privateName = "wsmount"
 	stateName   = "clone.json"
 )
@@ -66,6 +80,7 @@ func openRepository(dir, url string) (r *repository, err error) {
 	if r.objects, err = odb.Open(filepath.Join(dir, "objects"), r.private); err != nil {
 		return nil, err
 	}
+	r.partial = newPartial(r)
 	r.refs, err = refs.Open(dir, r.private)
 	return r, err
 }
@@ -83,6 +98,12 @@ func lockDir(dir string) (*os.File, error) {
 	return f, nil
 }
 
+// unlock lets go of a lock, also of a descriptor of it that a child of another
+// goroutine's has until it executes its program.
+func unlock(f *os.File) error {
+	return errors.Join(unix.Flock(int(f.Fd()), unix.LOCK_UN), f.Close())
+}
+
 // load reads the state, or makes the files of a new repository.
 func (r *repository) load(url string) error {
 	b, err := os.ReadFile(filepath.Join(r.private, stateName))
@@ -96,7 +117,7 @@ func (r *repository) load(url string) error {
 	switch {
 	case err != nil:
 		return err
-	case r.state.Format != format:
+	case r.state.Format != format && r.state.Format != formatLess:
 		return fmt.Errorf("%s has format %d, which this wsmount does not know: %w", r.dir, r.state.Format, providers.ErrUnsupported)
 	case r.state.URL != url:
 		return fmt.Errorf("%s is a clone of %s and not of %s: %w", r.dir, r.state.URL, url, providers.ErrInvalid)
@@ -113,14 +134,23 @@ func (r *repository) make(branch string) error {
 			return err
 		}
 	}
-	config := fmt.Sprintf("[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = true\n"+
-		"[gc]\n\tauto = 0\n[maintenance]\n\tauto = false\n"+
-		"[remote \"origin\"]\n\turl = %s\n\ttagOpt = --no-tags\n\tfetch = %s\n",
-		quote(r.state.URL), quote("+refs/heads/"+branch+":refs/remotes/origin/"+branch))
-	if err := os.WriteFile(filepath.Join(r.dir, "config"), []byte(config), 0o600); err != nil {
+	if err := r.configure(); err != nil {
 		return err
 	}
 	return os.WriteFile(filepath.Join(r.dir, "HEAD"), []byte("ref: refs/heads/"+branch+"\n"), 0o600)
+}
+
+// configure writes git's configuration.
+func (r *repository) configure() error {
+	version, partial, more := 0, "", ""
+	if r.state.Partial != "" {
+		version, partial, more = 1, "[extensions]\n\tpartialClone = origin\n", "\tpromisor = true\n\tpartialclonefilter = blob:none\n"
+	}
+	config := fmt.Sprintf("[core]\n\trepositoryformatversion = %d\n\tfilemode = true\n\tbare = true\n%s"+
+		"[gc]\n\tauto = 0\n[maintenance]\n\tauto = false\n"+
+		"[remote \"origin\"]\n\turl = %s\n\ttagOpt = --no-tags\n\tfetch = %s\n%s",
+		version, partial, quote(r.state.URL), quote("+refs/heads/"+r.state.Branch+":refs/remotes/origin/"+r.state.Branch), more)
+	return os.WriteFile(filepath.Join(r.dir, "config"), []byte(config), 0o600)
 }
 
 // quote is a value of git's configuration.
@@ -140,6 +170,8 @@ func (r *repository) settle() error {
 	if err := odb.Together(work...); err != nil {
 		return err
 	}
+	r.saving.Lock()
+	defer r.saving.Unlock()
 	r.state.Cloned = true
 	if r.state.LFS == "" {
 		r.state.LFS = unasked
@@ -158,8 +190,39 @@ func (r *repository) saveState() error {
 // setLFS notes whether the server offers LFS. It is called once, of a clone that
 // was made.
 func (r *repository) setLFS(word string) error {
+	r.saving.Lock()
+	defer r.saving.Unlock()
 	r.state.LFS = word
 	return r.saveState()
+}
+
+// partialState is what is known of blobs that may be missing.
+func (r *repository) partialState() string {
+	r.saving.Lock()
+	defer r.saving.Unlock()
+	return r.state.Partial
+}
+
+// setPartial notes whether blobs may be missing. It is safe when it returns.
+func (r *repository) setPartial(word string) error {
+	r.saving.Lock()
+	defer r.saving.Unlock()
+	was, format := r.state.Partial, r.state.Format
+	if was == word {
+		return nil
+	}
+	r.state.Partial, r.state.Format = word, formatLess
+	var err error
+	if was == "" {
+		err = r.configure()
+	}
+	if err == nil {
+		err = r.saveState()
+	}
+	if err != nil {
+		r.state.Partial, r.state.Format = was, format
+	}
+	return err
 }
 
 // write replaces a file in one step that lasts.
@@ -187,7 +250,7 @@ func (r *repository) close() error {
 	if r.log != nil {
 		errs = append(errs, r.log.Close())
 	}
-	return errors.Join(append(errs, r.lock.Close())...)
+	return errors.Join(append(errs, unlock(r.lock))...)
 }
 
 // hasCommit reports whether a commit is here.

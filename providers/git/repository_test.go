@@ -10,8 +10,11 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/wsmount/wsmount/integration/gitserver"
 	"github.com/wsmount/wsmount/providers"
@@ -69,6 +72,34 @@ func seeded(t *testing.T) (server *gitserver.Server, repo, other *gitserver.Repo
 	other.Write(map[string]string{"a": "one\n", "dir/b": "two\n"})
 	other.Commit("main", "begin")
 	return server, repo, other
+}
+
+// A clone is free once it is closed, also while a child that is being started still
+// has a copy of its descriptors.
+func TestFreeOnceClosed(t *testing.T) {
+	t.Parallel()
+	_, repo, _ := seeded(t)
+	dir := t.TempDir()
+	p := clone(t, repo.URL, in(dir))
+	copied := 0
+	fds, err := os.ReadDir("/proc/self/fd")
+	ok(t, err)
+	for _, e := range fds {
+		name := filepath.Join("/proc/self/fd", e.Name())
+		if to, err := os.Readlink(name); err != nil || !strings.HasPrefix(to, dir) || filepath.Base(to) != "lock" {
+			continue
+		}
+		fd, err := strconv.Atoi(e.Name())
+		ok(t, err)
+		fd, err = unix.Dup(fd)
+		ok(t, err)
+		defer unix.Close(fd)
+		copied++
+	}
+	if copied == 0 {
+		t.Fatal("there is no lock")
+	}
+	reads(t, reopen(t, p, repo.URL, dir), "a", "one\n")
 }
 
 // What became of an operation is known after a crash: of one whose reference

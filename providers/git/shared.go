@@ -33,6 +33,7 @@ type shared struct {
 	dir  string
 	lock *os.File
 	list []lent // the newest last
+	news bool   // something was fetched that is not in it
 }
 
 // lent is a commit whose whole history is in packs that are there.
@@ -40,12 +41,16 @@ type lent struct {
 	Branch string
 	Commit string
 	Packs  []string
+
+	Partial bool `json:",omitempty"` // without blobs
+	Batches bool `json:",omitempty"` // or without them at first
 }
 
 const (
 	lentName = "lent.json"
 	mostLent = 4                     // branches
 	mostEach = 16                    // packs of one: then somebody asks for all in one again
+	mostMany = 128                   // that came in batches
 	lockTurn = 20 * time.Millisecond // how often a lock that another process has is asked for
 )
 
@@ -54,31 +59,9 @@ func openShared(ctx context.Context, dir, url string) *shared {
 	if dir == "" {
 		return nil
 	}
-	s := &shared{dir: filepath.Join(dir, fmt.Sprintf("%x", sha256.Sum256([]byte(url))))}
-	if err := os.MkdirAll(s.dir, 0o700); err != nil {
+	s := &shared{dir: sharedDir(dir, url)}
+	if s.lock = lockShared(ctx, s.dir, "lock"); s.lock == nil {
 		return nil
-	}
-	var err error
-	if s.lock, err = os.OpenFile(filepath.Join(s.dir, "lock"), os.O_RDWR|os.O_CREATE, 0o600); err != nil {
-		return nil
-	}
-	tick := time.NewTicker(lockTurn)
-	defer tick.Stop()
-	for {
-		err := unix.Flock(int(s.lock.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-		if err == nil {
-			break
-		}
-		if !errors.Is(err, unix.EWOULDBLOCK) { // there are no locks
-			s.close()
-			return nil
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			s.close()
-			return nil
-		}
 	}
 	if b, err := os.ReadFile(filepath.Join(s.dir, lentName)); err == nil && json.Unmarshal(b, &s.list) != nil {
 		s.list = nil
@@ -86,12 +69,46 @@ func openShared(ctx context.Context, dir, url string) *shared {
 	return s
 }
 
-func (s *shared) close() { s.lock.Close() }
+func sharedDir(dir, url string) string {
+	return filepath.Join(dir, fmt.Sprintf("%x", sha256.Sum256([]byte(url))))
+}
 
-// nearest is what is listed of a commit, or else of its branch.
-func (s *shared) nearest(branch string, c id) (near lent, ok bool) {
+// lockShared waits for a lock in a directory, which unlock lets go. nil: there is none.
+func lockShared(ctx context.Context, dir, name string) *os.File {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil
+	}
+	f, err := os.OpenFile(filepath.Join(dir, name), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil
+	}
+	tick := time.NewTicker(lockTurn)
+	defer tick.Stop()
+	for {
+		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		if err == nil {
+			return f
+		}
+		if !errors.Is(err, unix.EWOULDBLOCK) { // there are no locks
+			f.Close()
+			return nil
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			f.Close()
+			return nil
+		}
+	}
+}
+
+func (s *shared) close() { _ = unlock(s.lock) }
+
+// nearest is what is listed of a commit, or else of its branch, also without blobs if
+// those may be missing.
+func (s *shared) nearest(branch string, c id, partial bool) (near lent, ok bool) {
 	for _, l := range s.list {
-		if len(l.Packs) >= mostEach {
+		if l.isMany() || l.Partial && !partial {
 			continue
 		}
 		if l.Commit == c.String() {
@@ -104,15 +121,19 @@ func (s *shared) nearest(branch string, c id) (near lent, ok bool) {
 	return near, ok
 }
 
+func (l lent) isMany() bool {
+	return len(l.Packs) >= mostMany || len(l.Packs) >= mostEach && !l.Batches
+}
+
 // offer lends all that a clone has, which is a commit with its history, and what
 // nobody needs any more of what was lent before goes.
 func (s *shared) offer(r *repository, branch string, c id) error {
-	packs, err := r.objects.Lend(s.dir)
+	packs, err := r.objects.Lend(s.dir, r.partialState() != "")
 	if err != nil {
 		return err
 	}
 	s.list = slices.DeleteFunc(s.list, func(l lent) bool { return l.Branch == branch || l.Commit == c.String() })
-	s.list = append(s.list, lent{branch, c.String(), packs})
+	s.list = append(s.list, lent{Branch: branch, Commit: c.String(), Packs: packs, Partial: r.partialState() == partialMissing, Batches: r.partialState() != ""})
 	s.list = s.list[max(0, len(s.list)-mostLent):]
 	b, err := json.Marshal(s.list)
 	if err != nil {
@@ -150,33 +171,50 @@ func (s *shared) borrow(r *repository, l lent) error {
 // receiveFirst fetches a commit with its whole history into a clone that has
 // nothing yet, or borrows what it can.
 func (p *Provider) receiveFirst(ctx context.Context, s *remote.Session, theirs id) error {
-	pool := p.pool
+	pool, blobless := p.pool, p.o.Clone != CloneFull && s.Filters()
 	if pool == nil {
-		return s.Fetch(ctx, theirs, nil, p.repo.objects.Receive)
+		return p.fetchMore(ctx, s, remote.Want{Commit: theirs, Blobless: blobless})
 	}
-	near, ok := pool.nearest(p.branch, theirs)
-	if ok && near.Commit == theirs.String() && pool.borrow(p.repo, near) == nil && p.repo.hasCommit(theirs) {
+	near, ok := pool.nearest(p.branch, theirs, blobless)
+	if ok && near.Commit == theirs.String() && p.borrow(near) == nil && p.repo.hasCommit(theirs) {
 		return nil
 	}
-	if err := p.receiveRest(ctx, s, theirs, near); err != nil {
+	if err := p.receiveRest(ctx, s, theirs, near, blobless); err != nil {
 		return err
 	}
-	_ = pool.offer(p.repo, p.branch, theirs) // the next clone asks for all again
+	pool.news = true
 	return nil
+}
+
+// lend offers what was fetched of a commit to the next clone, which else asks for all
+// again.
+func (p *Provider) lend(c id) {
+	if p.pool != nil && p.pool.news {
+		_ = p.pool.offer(p.repo, p.branch, c)
+	}
+}
+
+// borrow adds the packs of a commit, which may be without blobs.
+func (p *Provider) borrow(l lent) error {
+	if l.Partial {
+		if err := p.repo.partial.without(); err != nil {
+			return err
+		}
+	}
+	return p.pool.borrow(p.repo, l)
 }
 
 // receiveRest fetches what is missing of a commit where near is borrowed, if that
 // is in its history, and else all of it.
-func (p *Provider) receiveRest(ctx context.Context, s *remote.Session, theirs id, near lent) error {
-	receive := p.repo.objects.Receive
+func (p *Provider) receiveRest(ctx context.Context, s *remote.Session, theirs id, near lent, blobless bool) error {
 	if near.Commit == "" || near.Commit == theirs.String() {
-		return s.Fetch(ctx, theirs, nil, receive)
+		return p.fetchMore(ctx, s, remote.Want{Commit: theirs, Blobless: blobless})
 	}
 	old := plumbing.NewHash(near.Commit)
-	if err := s.Fetch(ctx, theirs, []id{old}, receive); err != nil {
+	if err := p.fetchMore(ctx, s, remote.Want{Commit: theirs, Haves: []id{old}, Blobless: near.Partial}); err != nil {
 		return err
 	}
-	if p.repo.leadsTo(theirs, old) && p.pool.borrow(p.repo, near) == nil && p.repo.hasCommit(old) {
+	if p.repo.leadsTo(theirs, old) && p.borrow(near) == nil && p.repo.hasCommit(old) {
 		return nil
 	}
 	again, err := p.remote.Ask(ctx) // a session is for one fetch
@@ -184,7 +222,7 @@ func (p *Provider) receiveRest(ctx context.Context, s *remote.Session, theirs id
 		return err
 	}
 	defer again.Close()
-	return again.Fetch(ctx, theirs, nil, receive)
+	return p.fetchMore(ctx, again, remote.Want{Commit: theirs, Blobless: blobless})
 }
 
 // leadsTo reports whether a commit that is not here is in the history of one that

@@ -59,37 +59,18 @@ func (s *sshStage) over(o *git.Options) {
 
 func (s *sshStage) url(name string) string { return s.ssh.URL + "/" + name + ".git" }
 
-func TestContractOverSSH(t *testing.T) {
-	t.Parallel()
-	s := newSSHStage(t)
-	s.git.Create(t, "empty")
-	first := place(t)
-	if err := clone(t, s.url("empty"), s.over, func(o *git.Options) { o.Dir = first }).Close(); err != nil {
-		t.Fatal(err)
-	}
-	providertest.Run(t, func(t providertest.T) providers.Provider {
-		return clone(t, s.url("empty"), s.over, func(o *git.Options) {
-			if err := os.CopyFS(o.Dir, os.DirFS(first)); err != nil {
-				t.Fatalf("copy: %v", err)
-			}
-		})
-	})
-}
-
+// What asks a remote over SSH does as over HTTP.
 func TestContractClonesOverSSH(t *testing.T) {
 	t.Parallel()
 	s := newSSHStage(t)
 	n := 0
-	providertest.RunClones(t, func(ct providertest.T) providertest.Clones {
+	providertest.RunWay(t, func(ct providertest.T) providertest.Clones {
 		n++
 		name := fmt.Sprint("r", n)
 		repo := s.git.Create(t, name)
 		return providertest.Clones{
 			A: clone(ct, s.url(name), s.over), B: clone(ct, s.url(name), s.over),
-			Drop: func() error {
-				_, err := repo.Try("update-ref", "-d", "refs/heads/main")
-				return err
-			},
+			Drop: dropping(repo),
 		}
 	})
 }
@@ -279,7 +260,7 @@ func (s *sshStage) cutting(n int64, end bool) func(string, gitserver.Channel) bo
 
 // firstBytes takes all and hands on the beginning.
 type firstBytes struct {
-	c    gitserver.Channel
+	c    io.WriteCloser
 	left int64
 	end  bool
 }

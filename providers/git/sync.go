@@ -50,6 +50,13 @@ func (p *Provider) clone(ctx context.Context) error {
 		if err == nil && head.IsZero() {
 			err = p.repo.refs.Update(p.headRef(), head, theirs)
 		}
+		if err == nil {
+			err = p.repo.partial.small(ctx, theirs)
+		}
+		if err == nil {
+			p.repo.state.First = theirs.String() // nobody else is there yet
+			p.lend(theirs)
+		}
 		if err != nil {
 			return err
 		}
@@ -96,10 +103,14 @@ func (p *Provider) learn(ctx context.Context, s *remote.Session) (id, error) {
 	if was == theirs {
 		return theirs, nil
 	}
-	if !p.repo.hasCommit(theirs) {
-		if err := p.receive(ctx, s, theirs, was); err != nil {
-			return id{}, err
-		}
+	known := p.repo.hasCommit(theirs)
+	moved, err := p.repo.partial.moving(known)
+	defer moved()
+	if err == nil && !known {
+		err = p.receive(ctx, s, theirs, was)
+	}
+	if err != nil {
+		return id{}, err
 	}
 	return theirs, p.forget(ref, was, theirs)
 }
@@ -116,7 +127,7 @@ func (p *Provider) receive(ctx context.Context, s *remote.Session, theirs, was i
 	case len(have) == 0:
 		err = p.receiveFirst(ctx, s, theirs)
 	default:
-		err = s.Fetch(ctx, theirs, have, p.repo.objects.Receive)
+		err = p.fetchMore(ctx, s, remote.Want{Commit: theirs, Haves: have, Blobless: p.repo.partial.is.Load() && s.Filters()})
 	}
 	if err != nil {
 		return err
@@ -125,6 +136,17 @@ func (p *Provider) receive(ctx context.Context, s *remote.Session, theirs, was i
 		return fmt.Errorf("the server did not send what it said: %w", err)
 	}
 	return nil
+}
+
+// fetchMore fetches what is wanted, and notes what it is without.
+func (p *Provider) fetchMore(ctx context.Context, s *remote.Session, w remote.Want) error {
+	if !w.Blobless {
+		return s.Fetch(ctx, w, p.repo.objects.Receive)
+	}
+	if err := p.repo.partial.without(); err != nil {
+		return err
+	}
+	return s.Fetch(ctx, w, p.repo.objects.ReceivePromised)
 }
 
 // forget moves what is known of a branch. What the remote has lost stays here.

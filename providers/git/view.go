@@ -61,7 +61,7 @@ func (v *view) tree(dir id) ([]byte, error) {
 
 // look is the entry at l, and what filters its directory has. The root has the mode
 // of a directory.
-func (v *view) look(l providers.Locator) (e object.Entry, f *filters, err error) {
+func (v *view) look(ctx context.Context, l providers.Locator) (e object.Entry, f *filters, err error) {
 	e = object.Entry{Mode: object.ModeDir, ID: v.root}
 	for depth, name := range l.Parts() {
 		if !e.Mode.IsDir() || hidden(name) {
@@ -71,7 +71,7 @@ func (v *view) look(l providers.Locator) (e object.Entry, f *filters, err error)
 		if err != nil {
 			return e, nil, err
 		}
-		if f, err = v.repo.filters(f, depth, raw); err != nil {
+		if f, err = v.repo.filters(ctx, f, depth, raw); err != nil {
 			return e, nil, err
 		}
 		var ok bool
@@ -101,6 +101,9 @@ func (v *view) info(ctx context.Context, l providers.Locator, e object.Entry, f 
 func (v *view) pointed(ctx context.Context, l providers.Locator, e object.Entry, f *filters) (providers.Info, *lfs.Pointer, error) {
 	if e.Mode.IsDir() || e.Mode.IsSubmodule() {
 		return providers.Info{Locator: l, Kind: providers.KindDir}, nil, nil
+	}
+	if err := v.repo.partial.need(ctx, e.ID); err != nil {
+		return providers.Info{}, nil, err
 	}
 	size, err := v.repo.objects.Size(e.ID)
 	if err != nil || f == nil {
@@ -133,7 +136,7 @@ func describe(l providers.Locator, e object.Entry, size int64, p *lfs.Pointer) p
 }
 
 func (v *view) stat(ctx context.Context, l providers.Locator) (providers.Info, error) {
-	e, f, err := v.look(l)
+	e, f, err := v.look(ctx, l)
 	if err != nil {
 		return providers.Info{}, err
 	}
@@ -154,7 +157,7 @@ func (v *view) read(ctx context.Context, l providers.Locator, opts providers.Rea
 	if err := opts.Check(); err != nil {
 		return none, err
 	}
-	e, f, err := v.look(l)
+	e, f, err := v.look(ctx, l)
 	if err != nil {
 		return none, err
 	}

@@ -1,7 +1,6 @@
 package memory
 
 import (
-	"bytes"
 	"context"
 	"slices"
 	"strconv"
@@ -92,11 +91,10 @@ func readBodies(ctx context.Context, changes []providers.Change) ([][]byte, erro
 		if change.Delete {
 			continue
 		}
-		var b bytes.Buffer
-		if _, err := change.Body.CopyTo(ctx, &b); err != nil {
+		var err error
+		if bodies[i], err = whole(ctx, change.Body); err != nil {
 			return nil, err
 		}
-		bodies[i] = b.Bytes()
 	}
 	return bodies, nil
 }

@@ -25,7 +25,7 @@ import (
 func Driver() providers.Driver {
 	keys := []string{"socket", "clone", "branch"}
 	promises := capabilities()
-	promises.Abilities |= repositoryCapabilities().Abilities
+	promises.Abilities |= repositoryCapabilities().Abilities &^ providers.AbilityBranch // which no Client has
 	return providers.Driver{
 		Name: name, Text: "the memory of this process, or of one behind a socket; gone when it ends",
 		Promises: promises, Keys: keys,

@@ -1,7 +1,6 @@
 package memory
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"slices"
@@ -58,11 +57,11 @@ type parted struct {
 
 // Part implements providers.Upload.
 func (u *parted) Part(ctx context.Context, n int, body providers.Body) error {
-	var content bytes.Buffer
-	if _, err := body.CopyTo(ctx, &content); err != nil {
+	content, err := whole(ctx, body)
+	if err != nil {
 		return providers.Fail(name, providers.MethodPart, u.l, err, providers.ErrUnavailable)
 	}
-	return u.keep(ctx, providers.MethodPart, n, func() ([]byte, error) { return content.Bytes(), nil })
+	return u.keep(ctx, providers.MethodPart, n, func() ([]byte, error) { return content, nil })
 }
 
 // CopyPart implements providers.Upload.

@@ -12,14 +12,18 @@ func (r *Repository) Push(ctx context.Context, opts providers.PushOptions) (prov
 	return do(ctx, r.files, providers.MethodPush, providers.Locator{}, func() (providers.PushResult, error) {
 		r.remote.mu.Lock()
 		defer r.remote.mu.Unlock()
+		own := opts.Branch == "" && r.on != r.branch
 		if opts.Branch == "" {
-			opts.Branch = r.branch
+			opts.Branch = r.on
 		}
 		if r.head == "" {
 			return providers.PushResult{}, fmt.Errorf("nothing was committed: %w", providers.ErrNotExist)
 		}
 		if opts.PullRequest != nil && opts.Branch == r.branch {
 			return providers.PushResult{}, fmt.Errorf("a pull request from the tracked branch to itself: %w", providers.ErrInvalid)
+		}
+		if own && len(r.unmerged(r.head)) == 0 {
+			return providers.PushResult{Revision: r.head}, nil
 		}
 		result := providers.PushResult{Revision: r.head, Pushed: r.remote.branches[opts.Branch] != r.head}
 		if result.Pushed {
@@ -30,9 +34,13 @@ func (r *Repository) Push(ctx context.Context, opts providers.PushOptions) (prov
 		}
 		if opts.Branch == r.branch {
 			r.known = r.head
+		} else {
+			l := r.lineOf(opts.Branch)
+			l.theirs, l.pushed = r.head, r.head
 		}
 		if opts.PullRequest != nil {
 			result.URL = r.remote.pull(opts.Branch, r.branch)
+			r.lineOf(opts.Branch).url = result.URL
 		}
 		return result, nil
 	})
@@ -67,33 +75,42 @@ func (r *Repository) Fetch(ctx context.Context) (providers.Revision, error) {
 	return do(ctx, r.files, providers.MethodFetch, providers.Locator{}, func() (providers.Revision, error) {
 		r.remote.mu.Lock()
 		defer r.remote.mu.Unlock()
-		theirs, there := r.remote.branches[r.branch]
-		r.known = theirs
-		if !there {
+		r.learnTracked()
+		r.putAway()
+		if r.on != r.branch {
+			if theirs := r.onward(); theirs != "" {
+				return theirs, nil
+			}
+		}
+		if r.known == "" {
 			return "", fmt.Errorf("branch %s: %w", r.branch, providers.ErrNotExist)
 		}
-		r.learn(theirs)
-		return theirs, nil
+		return r.known, nil
 	})
 }
 
 // Adopt implements providers.Syncer.
 func (r *Repository) Adopt(ctx context.Context, from, to providers.Revision) error {
 	_, err := do(ctx, r.files, providers.MethodAdopt, providers.Locator{}, func() (struct{}, error) {
-		switch {
-		case r.mustHave(to) != nil:
-			return struct{}{}, r.mustHave(to)
-		case r.head == to:
-			return struct{}{}, nil
-		case r.head != from:
-			return struct{}{}, fmt.Errorf("the head is %q and not %q: %w", r.head, from, providers.ErrConflict)
-		}
-		r.remote.mu.Lock()
-		defer r.remote.mu.Unlock()
-		r.show(to)
-		return struct{}{}, nil
+		return struct{}{}, r.adopt(from, to)
 	})
 	return err
+}
+
+// adopt is Adopt under the lock.
+func (r *Repository) adopt(from, to providers.Revision) error {
+	switch {
+	case r.mustHave(to) != nil:
+		return r.mustHave(to)
+	case r.head == to:
+		return nil
+	case r.head != from:
+		return fmt.Errorf("the head is %q and not %q: %w", r.head, from, providers.ErrConflict)
+	}
+	r.remote.mu.Lock()
+	defer r.remote.mu.Unlock()
+	r.show(to)
+	return nil
 }
 
 // Base implements providers.Syncer.

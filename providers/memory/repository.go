@@ -19,6 +19,8 @@ type Repository struct {
 	remote *Remote
 	branch string
 	head   providers.Revision
+	on     string                      // where commits go: branch, or one of its own
+	lines  map[string]*line            // what is known of the branches of its own
 	known  providers.Revision          // where the tracked branch was when we last heard
 	has    map[providers.Revision]bool // the revisions that are here
 }
@@ -31,16 +33,17 @@ var _ interface {
 	providers.Pusher
 	providers.Syncer
 	providers.Differ
+	providers.Brancher
 } = (*Repository)(nil)
 
 // NewRepository is a new clone, whose head is where the tracked branch is.
 func NewRepository(remote *Remote, opts Options) *Repository {
 	r := &Repository{
 		files: newProvider(opts, without(repositoryCapabilities(), opts.Without)), remote: remote,
-		branch: orMain(opts.Branch), has: map[providers.Revision]bool{},
+		branch: orMain(opts.Branch), on: orMain(opts.Branch), lines: map[string]*line{}, has: map[providers.Revision]bool{},
 	}
 	r.files.switches.afar = func(m providers.Method) bool {
-		return m == providers.MethodPush || m == providers.MethodFetch
+		return m == providers.MethodPush || m == providers.MethodFetch || m == providers.MethodPropose
 	}
 	remote.mu.Lock()
 	defer remote.mu.Unlock()
@@ -57,7 +60,8 @@ func repositoryCapabilities() providers.Capabilities {
 		Abilities:  providers.AbilityCopy | providers.AbilityMove | providers.AbilityAttr | providers.AbilityParts,
 	})
 	c.Attributes = providers.AttrExec
-	c.Abilities |= providers.AbilitySnapshot | providers.AbilityPush | providers.AbilitySync | providers.AbilityRebase | providers.AbilityDiffer
+	c.Abilities |= providers.AbilitySnapshot | providers.AbilityPush | providers.AbilitySync | providers.AbilityRebase | providers.AbilityDiffer |
+		providers.AbilityBranch
 	return c
 }
 
@@ -108,12 +112,12 @@ func (r *Repository) Close() error { return r.files.Close() }
 
 // Write implements providers.Provider: it is a set of one change.
 func (r *Repository) Write(ctx context.Context, l providers.Locator, body providers.Body, opts providers.WriteOptions) (providers.Info, error) {
-	var content bytes.Buffer
-	if _, err := body.CopyTo(ctx, &content); err != nil {
+	content, err := whole(ctx, body)
+	if err != nil {
 		return providers.Info{}, providers.Fail(name, providers.MethodWrite, l, err, providers.ErrUnavailable)
 	}
 	change := providers.Change{Locator: l, If: opts.If, Kind: opts.Kind, Attr: opts.Attr, Metadata: opts.Metadata}
-	result, err := r.single(ctx, providers.MethodWrite, change, content.Bytes())
+	result, err := r.single(ctx, providers.MethodWrite, change, content)
 	if err != nil {
 		return providers.Info{}, err
 	}

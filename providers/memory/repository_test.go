@@ -24,9 +24,15 @@ func TestContractRepository(t *testing.T) {
 func TestContractClones(t *testing.T) {
 	providertest.RunClones(t, func(providertest.T) providertest.Clones {
 		r := memory.NewRemote(nil)
+		a := memory.NewRepository(r, memory.Options{})
 		return providertest.Clones{
-			A: memory.NewRepository(r, memory.Options{}), B: memory.NewRepository(r, memory.Options{}),
-			Drop: func() error { return r.Reset("", "") },
+			A: a, B: memory.NewRepository(r, memory.Options{}),
+			Mute: func(mute bool) {
+				if a.Switches().Clear(); mute {
+					a.Switches().Fail(providers.MethodPropose, 1, providers.ErrUnavailable)
+				}
+			},
+			Drop: func(branch string) error { return r.Reset(branch, "") },
 		}
 	})
 }
@@ -63,7 +69,7 @@ func TestContractClonesServed(t *testing.T) {
 		}
 		return providertest.Clones{
 			A: dialClone(t, address, "a", "main"), B: dialClone(t, address, "b", "main"),
-			Drop: func() error { return control.Reset(t.Context(), "") },
+			Drop: func(string) error { return control.Reset(t.Context(), "") }, // which are asked for the tracked one alone
 		}
 	})
 }

@@ -11,13 +11,24 @@ import (
 // Write implements providers.Provider. The body is read before the lock is
 // taken.
 func (p *Provider) Write(ctx context.Context, l providers.Locator, body providers.Body, opts providers.WriteOptions) (providers.Info, error) {
-	var content bytes.Buffer
-	if _, err := body.CopyTo(ctx, &content); err != nil {
+	content, err := whole(ctx, body)
+	if err != nil {
 		return providers.Info{}, providers.Fail(name, providers.MethodWrite, l, err, providers.ErrUnavailable)
 	}
-	return do(ctx, p, providers.MethodWrite, l, func() (providers.Info, error) {
-		return p.write(l, content.Bytes(), opts)
-	})
+	return do(ctx, p, providers.MethodWrite, l, func() (providers.Info, error) { return p.write(l, content, opts) })
+}
+
+// believed is the longest body of which the length that it says is believed.
+const believed = 64 << 20
+
+// whole is all content of a body. What says how long it is is not moved as it comes.
+func whole(ctx context.Context, body providers.Body) ([]byte, error) {
+	var content bytes.Buffer
+	if body.Size > 0 && body.Size <= believed {
+		content.Grow(int(body.Size) + bytes.MinRead)
+	}
+	_, err := body.CopyTo(ctx, &content)
+	return content.Bytes(), err
 }
 
 // write is Write under the lock.

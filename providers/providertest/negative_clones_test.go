@@ -28,6 +28,11 @@ type brokenClone struct {
 	base   func(context.Context, providers.Revision, providers.Revision) (providers.Revision, error)
 	differ func(_ context.Context, from, to providers.Revision) ([]providers.Difference, error)
 	rebase func(_ context.Context, base, from, onto providers.Revision, _ providers.Combine) (providers.Revision, error)
+
+	branches func(context.Context) (providers.Branches, error)
+	begin    func(_ context.Context, branch string, ask bool) (providers.Revision, error)
+	start    func(_ context.Context, branch string, from, to providers.Revision) error
+	propose  func(_ context.Context, branch string, _ providers.PullRequest) (string, error)
 }
 
 func (b *brokenClone) List(ctx context.Context, l providers.Locator, o providers.ListOptions) (providers.Page, error) {
@@ -106,13 +111,33 @@ func (b *brokenClone) force(ctx context.Context, branch string) (providers.PushR
 	return providers.PushResult{Revision: head, Pushed: true}, errors.Join(err, b.remote.Reset(branch, head))
 }
 
-// cloneMistakes are clones that real bugs would make, and the checks that must
-// notice; they may be of Checks, too.
-var cloneMistakes = []struct {
+// fileByFile shows a mixture of two revisions until somebody has looked, and
+// gives what is the head then.
+func fileByFile(b *brokenClone, r *memory.Repository) (halfway func(context.Context) providers.Revision) {
+	var lists atomic.Int64
+	b.list = func(ctx context.Context, l providers.Locator, o providers.ListOptions) (providers.Page, error) {
+		defer lists.Add(1)
+		return r.List(ctx, l, o)
+	}
+	return func(ctx context.Context) providers.Revision {
+		before, _ := r.Commit(ctx, providers.ChangeSet{Changes: []providers.Change{
+			change("a", "neither nor", providers.Unconditional())}})
+		for i, n := 0, lists.Load(); i < 10_000 && lists.Load() < n+2; i++ {
+			runtime.Gosched() // until somebody has looked
+		}
+		return before.Revision
+	}
+}
+
+type cloneMistake struct {
 	name   string
 	breaks func(b *brokenClone, r *memory.Repository)
 	checks []string
-}{
+}
+
+// cloneMistakes are clones that real bugs would make, and the checks that must
+// notice; they may be of Checks, too.
+var cloneMistakes = []cloneMistake{
 	{"files cannot be made executable", func(b *brokenClone, r *memory.Repository) {
 		b.commit = func(ctx context.Context, set providers.ChangeSet) (providers.CommitResult, error) {
 			set.Changes = slices.Clone(set.Changes)
@@ -237,19 +262,8 @@ var cloneMistakes = []struct {
 		}
 	}, []string{"sync/adopt"}},
 	{"adopt goes file by file", func(b *brokenClone, r *memory.Repository) {
-		var lists atomic.Int64
-		b.list = func(ctx context.Context, l providers.Locator, o providers.ListOptions) (providers.Page, error) {
-			defer lists.Add(1)
-			return r.List(ctx, l, o)
-		}
-		b.adopt = func(ctx context.Context, from, to providers.Revision) error {
-			before, _ := r.Commit(ctx, providers.ChangeSet{Changes: []providers.Change{
-				change("a", "neither nor", providers.Unconditional())}})
-			for i, n := 0, lists.Load(); i < 10_000 && lists.Load() < n+2; i++ {
-				runtime.Gosched() // until somebody has looked
-			}
-			return r.Adopt(ctx, before.Revision, to)
-		}
+		halfway := fileByFile(b, r)
+		b.adopt = func(ctx context.Context, _, to providers.Revision) error { return r.Adopt(ctx, halfway(ctx), to) }
 	}, []string{"sync/adopt-in-one-step"}},
 	{"the base is the older one", func(b *brokenClone, r *memory.Repository) {
 		b.base = func(_ context.Context, x, y providers.Revision) (providers.Revision, error) { return min(x, y), nil }
@@ -311,12 +325,18 @@ var cloneMistakes = []struct {
 func newBroken(breaks func(b *brokenClone, r *memory.Repository)) func(T) Clones {
 	return func(T) Clones {
 		remote := memory.NewRemote(nil)
-		clone := func() providers.Provider {
+		clone := func() *brokenClone {
 			b := &brokenClone{Repository: memory.NewRepository(remote, memory.Options{}), remote: remote}
 			breaks(b, b.Repository)
 			return b
 		}
-		return Clones{A: clone(), B: clone(), Drop: func() error { return remote.Reset("", "") }}
+		a := clone()
+		mute := func(mute bool) {
+			if a.Switches().Clear(); mute {
+				a.Switches().Fail(providers.MethodPropose, 1, providers.ErrUnavailable)
+			}
+		}
+		return Clones{A: a, B: clone(), Mute: mute, Drop: func(branch string) error { return remote.Reset(branch, "") }}
 	}
 }
 
@@ -328,7 +348,7 @@ func (check CloneCheck) asCheck(new func(T) Clones) Check {
 // TestNegativeClones: every mistake is noticed by the checks named for it.
 func TestNegativeClones(t *testing.T) {
 	some := func(T) providers.Provider { return memory.New(memory.Options{}) }
-	for _, m := range cloneMistakes {
+	for _, m := range slices.Concat(cloneMistakes, branchMistakes) {
 		t.Run(m.name, func(t *testing.T) {
 			for _, name := range m.checks {
 				clones := newBroken(m.breaks)

@@ -918,7 +918,7 @@ func TestEveryCheckCanFail(t *testing.T) {
 			named[name] = true
 		}
 	}
-	for _, m := range cloneMistakes {
+	for _, m := range slices.Concat(cloneMistakes, branchMistakes) {
 		for _, name := range m.checks {
 			named[name] = true
 		}

@@ -144,7 +144,7 @@ func pushLostAnswer(t T, c Clones) {
 // pushDeleted: a branch that others deleted is not made again before we know.
 func pushDeleted(t T, c Clones) {
 	r := shared(t, c)
-	wantOK(t, "deletion of the branch", c.Drop())
+	wantOK(t, "deletion of the branch", c.Drop(""))
 	save(t, c.A, "a", "1")
 	_, err := must[providers.Pusher](t, c.A).Push(t.Context(), providers.PushOptions{})
 	wantErr(t, "push to a deleted branch", err, providers.ErrConflict)

@@ -122,7 +122,7 @@ func rebaseRewritten(t T, c Clones) {
 	gone := save(t, c.B, "secret", "x")
 	push(t, c.B, providers.PushOptions{})
 	ours := save(t, c.B, "ours", "x")
-	wantOK(t, "drop", c.Drop())
+	wantOK(t, "drop", c.Drop(""))
 	_, err := must[providers.Syncer](t, c.A).Fetch(t.Context())
 	wantErr(t, "fetch of a branch that is gone", err, providers.ErrNotExist)
 	save(t, c.A, "theirs", "x")

@@ -1,8 +1,10 @@
 package providertest
 
 import (
+	"context"
 	"errors"
 	"runtime"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -14,8 +16,12 @@ import (
 // Syncers.
 type Clones struct {
 	A, B providers.Provider
-	// Drop deletes the tracked branch at the remote, the way a stranger would.
-	Drop func() error
+	// Drop deletes a branch ("": the tracked one) at the remote, the way a
+	// stranger would.
+	Drop func(branch string) error
+	// Mute has A's Propose fail with ErrUnavailable, until it is called with
+	// false; nil: what that leaves is not checked.
+	Mute func(mute bool)
 }
 
 // CloneCheck is one sentence of the contract that needs two clones.
@@ -51,15 +57,27 @@ func CloneChecks() []CloneCheck {
 		{"rebase/conflict", rebasing(rebaseConflict)},
 		{"rebase/merge", rebasing(rebaseMerge)},
 		{"rebase/rewritten", rebasing(rebaseRewritten)},
+		{"branches/start", branching(branchStart)},
+		{"branches/side-by-side", branching(branchSideBySide)},
+		{"branches/unmerged", branching(branchUnmerged)},
+		{"branches/tracked-goes-on", branching(branchTrackedGoesOn)},
+		{"branches/goes-on-from-another", branching(branchGoesOn)},
+		{"branches/of-two", branching(branchOfTwo)},
+		{"branches/deleted", branching(branchDeleted)},
+		{"branches/refused", branching(branchRefused)},
+		{"branches/nothing", branching(branchNothing)},
+		{"branches/one-step", branching(branchOneStep)},
+		{"branches/race", branching(branchRace)},
+		{"branches/lost-answer", branching(branchLostAnswer)},
+		{"branches/propose", branching(branchPropose)},
+		{"branches/readonly", branching(branchReadOnly)},
 	}
 }
 
 // RunClones holds providers with revisions and a remote to their part of the
 // contract. Run does the rest of it, with a clone of a new remote.
 func RunClones(t *testing.T, new func(t T) Clones) {
-	for _, check := range CloneChecks() {
-		t.Run(check.Name, func(t *testing.T) { check.run(t, new) })
-	}
+	RunBareClones(t, new)
 	t.Run("wrapped", func(t *testing.T) {
 		for _, check := range CloneChecks() {
 			t.Run(check.Name, func(t *testing.T) {
@@ -73,6 +91,26 @@ func RunClones(t *testing.T, new func(t T) Clones) {
 	})
 }
 
+// RunBareClones is RunClones without a wrapper around the clones: for those that differ
+// in nothing that it sees from some that it was around.
+func RunBareClones(t *testing.T, new func(t T) Clones) { runClones(t, "", new) }
+
+// RunWay is the part of RunBareClones that asks the remote: for a further way to those
+// for which all of it has run.
+func RunWay(t *testing.T, new func(t T) Clones) {
+	for _, group := range []string{"push/", "sync/"} {
+		runClones(t, group, new)
+	}
+}
+
+func runClones(t *testing.T, group string, new func(t T) Clones) {
+	for _, check := range CloneChecks() {
+		if strings.HasPrefix(check.Name, group) {
+			t.Run(check.Name, func(t *testing.T) { check.run(t, new) })
+		}
+	}
+}
+
 func (check CloneCheck) run(t T, new func(t T) Clones) {
 	c := new(t)
 	t.Cleanup(func() {
@@ -83,13 +121,17 @@ func (check CloneCheck) run(t T, new func(t T) Clones) {
 	check.Run(t, c)
 }
 
-// rebasing and differing are checks of what not every store with a remote can do.
+// rebasing, differing and branching are checks of what not every store with a remote can do.
 func rebasing(run func(t T, c Clones)) func(t T, c Clones) {
 	return where(providers.AbilityRebase, run)
 }
 
 func differing(run func(t T, c Clones)) func(t T, c Clones) {
 	return where(providers.AbilityDiffer, run)
+}
+
+func branching(run func(t T, c Clones)) func(t T, c Clones) {
+	return where(providers.AbilityBranch, run)
 }
 
 func where(a providers.Ability, run func(t T, c Clones)) func(t T, c Clones) {
@@ -282,18 +324,25 @@ func syncAdopt(t T, c Clones) {
 
 // syncOneStep: a listing is of one revision, whatever is adopted meanwhile.
 func syncOneStep(t T, c Clones) {
+	oneStep(t, c.A, must[providers.Syncer](t, c.A).Adopt)
+}
+
+// oneStep goes from one of two revisions to the other and back, and lists
+// meanwhile.
+func oneStep(t T, p providers.Provider, step func(_ context.Context, from, to providers.Revision) error) {
+	t.Helper()
 	pair := func(content string) providers.Revision {
-		return commit(t, c.A, change("a", content, providers.Unconditional()), change("b", content, providers.Unconditional())).Revision
+		return commit(t, p, change("a", content, providers.Unconditional()), change("b", content, providers.Unconditional())).Revision
 	}
 	revisions := [2]providers.Revision{pair("1"), pair("22")}
 	var done atomic.Bool
-	race(t, "adopt or list", func(i int) error {
+	race(t, "step or list", func(i int) error {
 		if i == 0 {
 			defer done.Store(true)
-			return adoptInTurn(t, c.A, revisions)
+			return inTurn(t, revisions, step)
 		}
 		for !done.Load() {
-			page, err := c.A.List(t.Context(), loc(""), providers.ListOptions{})
+			page, err := p.List(t.Context(), loc(""), providers.ListOptions{})
 			if err != nil {
 				return err
 			}
@@ -306,11 +355,10 @@ func syncOneStep(t T, c Clones) {
 	}, errNever)
 }
 
-// adoptInTurn goes from the second of two revisions to the first and back.
-func adoptInTurn(t T, p providers.Provider, revisions [2]providers.Revision) error {
-	s := must[providers.Syncer](t, p)
+// inTurn goes from the second of two revisions to the first and back.
+func inTurn(t T, revisions [2]providers.Revision, step func(_ context.Context, from, to providers.Revision) error) error {
 	for round := range rounds * rounds {
-		if err := s.Adopt(t.Context(), revisions[(round+1)%2], revisions[round%2]); err != nil {
+		if err := step(t.Context(), revisions[(round+1)%2], revisions[round%2]); err != nil {
 			return err
 		}
 		runtime.Gosched() // so that those who look get a turn

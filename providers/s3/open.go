@@ -27,6 +27,7 @@ type Provider struct {
 	now    func() time.Time
 	probe  Probe
 	hints  *hints
+	grown  *grown
 	closed atomic.Bool
 }
 
@@ -66,7 +67,7 @@ func connect(ctx context.Context, c config, s providers.Settings) (*Provider, er
 	if err != nil {
 		return nil, err
 	}
-	p := &Provider{config: c, login: login, log: s.Logger, now: s.Now}
+	p := &Provider{config: c, login: login, log: s.Logger, now: s.Now, grown: newGrown()}
 	p.hints = newHints(p)
 	p.meter = &meter{inner: s.Transport, seen: map[string]providers.Count{}}
 	if s.Transport == nil {
@@ -159,6 +160,7 @@ func (p *Provider) Close() error {
 		return nil
 	}
 	p.hints.close()
+	close(p.grown.end)
 	if p.own != nil {
 		p.own.CloseIdleConnections()
 	}
@@ -240,13 +242,16 @@ func (p *Provider) checkNew(ctx context.Context, at place) error {
 // body ready for that, or says that it cannot.
 func call[I, O any](ctx context.Context, p *Provider, send func(context.Context, *I, ...func(*s3.Options)) (*O, error), in *I, again func() bool, opts ...func(*s3.Options)) (*O, error) {
 	used := p.login.using()
-	out, err := send(ctx, in, opts...)
-	if err = translate(ctx, err); err == nil {
+	once := func() (out *O, err error) {
+		p.grown.run(func() { out, err = send(ctx, in, opts...) })
+		return out, translate(ctx, err)
+	}
+	out, err := once()
+	if err == nil {
 		return out, nil
 	}
 	if !mayBeLogin(err) || !p.login.refused(ctx, used) || again != nil && !again() {
 		return nil, err
 	}
-	out, err = send(ctx, in, opts...)
-	return out, translate(ctx, err)
+	return once()
 }

@@ -21,7 +21,7 @@ type world struct {
 // serverTests run on every kind of server.
 var serverTests = map[string]func(t *testing.T, w *world){
 	"contract": func(t *testing.T, w *world) {
-		providertest.Run(t, func(t providertest.T) providers.Provider { return w.fork() })
+		providertest.RunBare(t, func(t providertest.T) providers.Provider { return w.fork() })
 	},
 	"probe":               testProbe,
 	"requests":            testRequests,
@@ -82,7 +82,7 @@ func (w *world) open(t *testing.T, more map[string]string, transport http.RoundT
 // fork is a provider for a fresh prefix that does not probe again.
 func (w *world) fork() *Provider {
 	p := &Provider{
-		config: w.first.config, client: w.first.client, login: w.first.login, log: w.first.log, now: w.first.now, probe: w.first.probe,
+		config: w.first.config, client: w.first.client, login: w.first.login, log: w.first.log, now: w.first.now, probe: w.first.probe, grown: newGrown(),
 	}
 	p.config.prefix = "test/" + rand.Text() + "/"
 	p.hints = newHints(p)

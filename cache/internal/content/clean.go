@@ -1,6 +1,10 @@
 package content
 
-import "golang.org/x/sys/unix"
+import (
+	"time"
+
+	"golang.org/x/sys/unix"
+)
 
 // known is what the caller told of content: the clean in the order of its last
 // use, the rest to be counted only.
@@ -133,9 +137,14 @@ func (s *Store) SetEvictor(evict func(need int64)) {
 	s.evictor = evict
 }
 
-// kick has content evicted in the background.
+// kick has content evicted in the background: at once, or as soon as it is worth
+// another try after one that found everything in use.
 func (s *Store) kick() {
-	if s.o.Now().UnixNano() < s.idle.Load() || s.kicked.Swap(true) || !s.begin() {
+	if wait := s.idle.Load() - s.o.Now().UnixNano(); wait > 0 {
+		s.kickAfter(time.Duration(wait))
+		return
+	}
+	if s.kicked.Swap(true) || !s.begin() {
 		return
 	}
 	go func() {
@@ -143,6 +152,18 @@ func (s *Store) kick() {
 		s.kicked.Store(false)
 		s.evict(0)
 	}()
+}
+
+// kickAfter looks after a while whether there still is too much: what was in use
+// may not be any more, and nothing else may change by then.
+func (s *Store) kickAfter(wait time.Duration) {
+	if s.delayed.Swap(true) {
+		return
+	}
+	time.AfterFunc(wait, func() {
+		s.delayed.Store(false)
+		s.Weigh()
+	})
 }
 
 // evict calls the caller's evictor, one at a time.
@@ -177,6 +198,9 @@ func (s *Store) Evict(may func(ino uint64) bool) (freed int64) {
 		if len(batch) == 0 {
 			if freed == 0 {
 				s.idle.Store(s.o.Now().Add(roomFor).UnixNano())
+			}
+			if s.overLimit() {
+				s.kickAfter(roomFor)
 			}
 			return freed
 		}

@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -127,6 +129,32 @@ func TestOverTheLimitTheEvictorIsCalled(t *testing.T) {
 	if got, want := left(t, s), []uint64{2, 3}; !slices.Equal(got, want) {
 		t.Errorf("left are %v, want %v", got, want)
 	}
+}
+
+// What was in use when there was too much goes when it no longer is, though
+// nothing else happens then.
+func TestEvictsLaterWhatWasInUse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := small()
+		o.Limit = 1000
+		s := openStore(t, t.TempDir(), o)
+		evicted := make(chan int64)
+		s.SetEvictor(func(int64) { evicted <- s.Evict(yes) })
+		f, err := s.Create(1, "")
+		must(t, err)
+		write(t, f, pattern(2000, 1), 0)
+		s.Clean(1, 2000, true)
+		for range 3 {
+			if freed := <-evicted; freed != 0 {
+				t.Fatalf("content in use was given up")
+			}
+		}
+		f.Release()
+		if freed := <-evicted; freed < 2000 {
+			t.Errorf("freed %d of what was in use before", freed)
+		}
+		time.Sleep(time.Hour) // of the bubble, where somebody who looked again would wait for ever
+	})
 }
 
 // disk is a made-up disk.

@@ -27,6 +27,9 @@ type room struct {
 	need     atomic.Int64 // bytes beyond the floor that an eviction is for
 }
 
+// BallastName is the ballast of a store that shares none with others.
+const BallastName = "ballast"
+
 const (
 	roomBudget = 64 << 20
 	roomFor    = time.Second
@@ -36,7 +39,7 @@ const (
 func (s *Store) openRoom() {
 	r := &s.room
 	r.floor, r.ballast = s.o.Floor, s.o.Ballast
-	r.path = cmp.Or(s.o.BallastFile, filepath.Join(s.dir, "ballast"))
+	r.path = cmp.Or(s.o.BallastFile, filepath.Join(s.dir, BallastName))
 	st, err := s.Statfs()
 	total := int64(st.Blocks) * blockSize(&st)
 	if err != nil {
@@ -55,7 +58,7 @@ func (s *Store) openRoom() {
 		_ = unix.Unlink(r.path)
 	}
 	if s.o.BallastFile != "" { // what it had of its own before
-		_ = unix.Unlink(filepath.Join(s.dir, "ballast"))
+		_ = unix.Unlink(filepath.Join(s.dir, BallastName))
 	}
 	s.rebuild(s.available())
 }

@@ -37,6 +37,7 @@ type Store struct {
 
 	kicked   atomic.Bool  // an eviction in the background is on its way
 	idle     atomic.Int64 // until when, in ns, none is started: the last found nothing
+	delayed  atomic.Bool  // it is looked again after a while whether there is too much
 	work     sync.WaitGroup
 	room     room
 	trust    trust

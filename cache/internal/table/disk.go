@@ -37,8 +37,10 @@ type disk struct {
 
 	frozen  atomic.Bool
 	closing atomic.Bool
+	opening atomic.Bool // a full disk is an error, and nothing to wait for
 	backlog *backlog
 	mark    mark
+	spare   spare
 
 	mu   sync.Mutex // guards what follows
 	open []*file    // logs; the last one is written to
@@ -66,6 +68,10 @@ func (d *disk) freeze(err error) {
 // processor for it. Nobody waits for the goroutine.
 func pause() { time.Sleep(100 * time.Millisecond) }
 
+// cannotOpen reports whether an error is the end of an open: Pebble would wait for
+// room without end, and nobody could tell why.
+func (d *disk) cannotOpen(err error) bool { return d.opening.Load() && isFull(err) }
+
 // role is what a file is to Pebble.
 type role uint8
 
@@ -90,16 +96,16 @@ func (d *disk) Unwrap() vfs.FS { return d.FS }
 
 // Create makes a file.
 func (d *disk) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error) {
-	return d.create(name, func() (vfs.File, error) { return d.FS.Create(name, c) })
+	return d.create(name, c, func() (vfs.File, error) { return d.FS.Create(name, c) })
 }
 
 // ReuseForWrite makes a file out of an old one.
 func (d *disk) ReuseForWrite(oldname, newname string, c vfs.DiskWriteCategory) (vfs.File, error) {
-	return d.create(newname, func() (vfs.File, error) { return d.FS.ReuseForWrite(oldname, newname, c) })
+	return d.create(newname, c, func() (vfs.File, error) { return d.FS.ReuseForWrite(oldname, newname, c) })
 }
 
-func (d *disk) create(name string, create func() (vfs.File, error)) (vfs.File, error) {
-	r := d.role(name)
+func (d *disk) create(name string, c vfs.DiskWriteCategory, create func() (vfs.File, error)) (vfs.File, error) {
+	r, room := d.role(name), int64(0)
 	if r == log {
 		d.backlog.begin()
 	}
@@ -109,15 +115,22 @@ func (d *disk) create(name string, create func() (vfs.File, error)) (vfs.File, e
 	if d.frozen.Load() {
 		return d.nowhere(r)
 	}
-	f, err := create()
+	var f vfs.File
+	var err error
+	if r == log {
+		f, room, err = d.beginLog(name, c, create)
+	} else {
+		f, err = create()
+	}
 	switch {
-	case err != nil && r == plain:
+	case err != nil && r == plain && !d.cannotOpen(err):
 		return nil, err
 	case err != nil:
 		d.freeze(err)
 		return d.nowhere(r)
 	}
 	watched := &file{File: f, disk: d, role: r}
+	watched.room.Store(room)
 	if r == log {
 		watched.number, _ = logNumber(d.PathBase(name))
 		d.mark.wrote(watched.number, 0)

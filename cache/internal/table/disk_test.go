@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -301,5 +302,107 @@ func TestCommitDoesNotSync(t *testing.T) {
 	f.set(func(string, string) error { return nil })
 	if err := tab.Close(); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// roomyFS is a disk that is full from when it is said to be: only what was set aside
+// before can be written.
+type roomyFS struct {
+	vfs.FS
+	full *atomic.Bool
+}
+
+type roomyFile struct {
+	vfs.File
+	full       *atomic.Bool
+	room, size int64
+}
+
+func (r roomyFS) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error) {
+	f, err := r.FS.Create(name, c)
+	return &roomyFile{File: f, full: r.full}, err
+}
+
+func (r roomyFS) ReuseForWrite(old, name string, c vfs.DiskWriteCategory) (vfs.File, error) {
+	room := int64(0)
+	if was, err := r.FS.Stat(old); err == nil {
+		room = was.Size()
+	}
+	if filepath.Base(old) == "spare" { // memory knows no blocks
+		room = 1 << 40
+	}
+	f, err := r.FS.ReuseForWrite(old, name, c)
+	return &roomyFile{File: f, full: r.full, room: room}, err
+}
+
+func (f *roomyFile) Preallocate(offset, length int64) error {
+	if f.full.Load() {
+		return syscall.ENOSPC
+	}
+	f.room = max(f.room, offset+length)
+	return f.File.Preallocate(offset, length)
+}
+
+func (f *roomyFile) Write(p []byte) (int, error) {
+	if f.full.Load() && f.size+int64(len(p)) > f.room {
+		return 0, syscall.ENOSPC
+	}
+	n, err := f.File.Write(p)
+	f.size += int64(n)
+	return n, err
+}
+
+// TestDiskFullAtAnyLog: whenever the disk gets full, also before a log is begun in the
+// middle of a commit, the commit says so and the table lives on. And what is closed
+// then is not taken for damaged.
+func TestDiskFullAtAnyLog(t *testing.T) {
+	for at := 1; at < 2000; at += fullStep {
+		var full atomic.Bool
+		below := vfs.NewMem()
+		tab := open(t, "/t", Options{FS: roomyFS{below, &full}, memTable: 64 << 10})
+		if _, err := steps(tab, 1, at); err != nil {
+			t.Fatal(err)
+		}
+		full.Store(true)
+		last, err := steps(tab, at+1, 20_000)
+		if !errors.Is(err, ErrFull) || tab.Err() != nil {
+			t.Fatalf("full after %d commits: commit %d says %v, and the table %v", at, last+1, err, tab.Err())
+		}
+		_ = tab.Close() // it may have to say that it is no clean end
+		tab = open(t, "/t", Options{FS: below})
+		if n, err := verify(tab); n != last || err != nil {
+			t.Errorf("full after %d commits: %d are there, not %d: %v", at, n, last, err)
+		}
+		if err := tab.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestGuardOnAFullDisk: a table that could not write its guard at its end has lost
+// nothing.
+func TestGuardOnAFullDisk(t *testing.T) {
+	f := newFaults(vfs.NewMem())
+	tab := open(t, "/t", Options{FS: f.vfs})
+	if _, err := steps(tab, 1, 300); err != nil {
+		t.Fatal(err)
+	}
+	tab.numbers.wait()
+	f.set(func(op, kind string) error {
+		if kind == "other" {
+			return syscall.ENOSPC
+		}
+		return nil
+	})
+	if err := tab.Close(); err != nil {
+		t.Fatal(err)
+	}
+	f.set(func(string, string) error { return nil })
+	tab = open(t, "/t", Options{FS: f.vfs})
+	if n, err := verify(tab); n != 300 || err != nil || !tab.Session().Clean {
+		t.Errorf("%d commits are there, after %+v: %v", n, tab.Session(), err)
+	}
+	if err := tab.Close(); err != nil {
+		t.Error(err)
 	}
 }

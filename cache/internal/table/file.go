@@ -30,7 +30,7 @@ func (f *file) Write(p []byte) (int, error) {
 		return len(p), nil
 	}
 	n, err := f.File.Write(p)
-	for err != nil && f.role == vital && isFull(err) && !f.disk.closing.Load() {
+	for err != nil && f.role == vital && isFull(err) && !f.disk.closing.Load() && !f.disk.opening.Load() {
 		// A goroutine of Pebble's, which has nothing better to do than to wait
 		// for room; Commit refuses meanwhile when it must.
 		f.disk.backlog.change(func() { f.disk.backlog.failing = true })
@@ -39,7 +39,7 @@ func (f *file) Write(p []byte) (int, error) {
 		more, err = f.File.Write(p[n:])
 		n += more
 	}
-	if err != nil && f.role != plain {
+	if err != nil && (f.role != plain || f.disk.cannotOpen(err)) {
 		f.disk.freeze(err)
 		return len(p), nil
 	}

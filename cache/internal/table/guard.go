@@ -40,11 +40,13 @@ func (t *Table) checkGuard(dir string) {
 	}
 }
 
-// setGuard writes it. That it could not be written makes it say less than it
-// could, and no more.
-func (t *Table) setGuard(ino, seq uint64) {
+// setGuard writes it, and reports whether it did. When it could not, as on a full
+// disk, it says what it said: less than it could, or more than who wants to give
+// numbers back may let the table say.
+func (t *Table) setGuard(ino, seq uint64) bool {
 	err := writeFile(t.disk, t.disk.PathDir(t.dir), guardPath(t.dir), fmt.Sprintf(guardText, ino, seq))
 	if err != nil {
 		t.log.Warn("the guard of the table was not written", slog.Any("err", err))
 	}
+	return err == nil
 }

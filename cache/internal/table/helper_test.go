@@ -59,7 +59,7 @@ type hookFS struct {
 
 func kindOf(name string) string {
 	switch base := filepath.Base(name); {
-	case strings.HasSuffix(base, ".log"):
+	case strings.HasSuffix(base, ".log"), base == "spare":
 		return "log"
 	case strings.HasSuffix(base, ".sst"):
 		return "sst"

@@ -76,8 +76,8 @@ type Table struct {
 }
 
 // Open opens the table in dir, which it makes if there is none. It fails with
-// ErrNewer or ErrDamaged, or with what the file system says; a table that is
-// open elsewhere is such an error.
+// ErrNewer or ErrDamaged, or with what the file system says: that the disk is full,
+// or that the table is open elsewhere.
 func Open(dir string, o Options) (*Table, error) {
 	t := newTable(o)
 	t.disk = newDisk(t.options.FS, t.options.NoSpace, t.fail)
@@ -118,6 +118,8 @@ func (t *Table) open(dir string) error {
 	if err != nil {
 		return err
 	}
+	t.disk.opening.Store(true)
+	defer t.disk.opening.Store(false)
 	if err := t.openPebble(dir, made); err != nil {
 		if made && missing(err) {
 			err = damagedBy(err)
@@ -157,7 +159,7 @@ func (t *Table) openPebble(dir string, made bool) (err error) {
 	}
 	o.Lock = t.lock
 	if made {
-		err = t.checkHoles(db)
+		err = errors.Join(t.checkHoles(db), t.disk.dropSpare())
 	}
 	if err != nil {
 		return errors.Join(err, t.lock.Close())
@@ -190,7 +192,7 @@ func missing(err error) bool {
 
 func (t *Table) closePebble() error {
 	t.disk.closing.Store(true)
-	return errors.Join(t.db.Close(), t.disk.mark.close(), t.lock.Close())
+	return errors.Join(t.db.Close(), t.disk.dropSpare(), t.disk.mark.close(), t.lock.Close())
 }
 
 // Close ends the session, and marks the end as clean if no error stood in the
@@ -201,8 +203,9 @@ func (t *Table) Close() error {
 	err := t.Err()
 	if err == nil && t.session.begun {
 		t.endSession()
-		t.setGuard(t.numbers.ino.next, t.numbers.seq.next) // before the table says so little
-		t.keepNumbers()
+		if t.setGuard(t.numbers.ino.next, t.numbers.seq.next) { // before the table says so little
+			t.keepNumbers()
+		}
 		err = t.Commit()
 	}
 	return errors.Join(err, t.closePebble())

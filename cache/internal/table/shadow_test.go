@@ -63,6 +63,7 @@ func (p *shadow) setName(l Link, n Name) {
 				}
 			}
 		}
+		i.Links, i.Homes = sorted(i.Links), sorted(i.Homes) // so that what is set again is as it was
 	}
 }
 

@@ -77,16 +77,20 @@ func (b *backlog) wait(size, memTable uint64) bool {
 }
 
 // full looks for room before a commit: for the changes in memory, and in the
-// log, since a log that cannot be written is the end of the table.
+// log, this one and the next, since a log that cannot be written is the end of the
+// table.
 func (t *Table) full() error {
 	size := t.batch.Len()
 	if !t.disk.backlog.wait(uint64(size), t.options.memTable) {
 		return fmt.Errorf("%w: %w", ErrFull, syscall.ENOSPC)
 	}
-	if log := t.disk.current(); log != nil {
-		if err := log.reserve(int64(size+size/1024) + logOverhead); err != nil {
-			return fmt.Errorf("%w: %w", ErrFull, err)
-		}
+	need := int64(size+size/1024) + logOverhead
+	err := t.disk.reserveNext(need)
+	if log := t.disk.current(); err == nil && log != nil {
+		err = log.reserve(need)
+	}
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrFull, err)
 	}
 	return nil
 }

@@ -23,6 +23,9 @@ const (
 	ResolveSchema   = "wsmount.resolve/v1"
 )
 
+// EventUpload is the event of what was sent without a mount.
+const EventUpload = "upload"
+
 // Copies are the working copies of a mount. Paths are those of the mount,
 // without a leading slash.
 type Copies interface {

@@ -155,7 +155,7 @@ type Part struct {
 	Copy      *Copy     `json:"workingCopy,omitempty"` // of a remote store
 	HeldBack  int       `json:"heldBack"`
 	Conflicts int       `json:"conflicts"`
-	Inodes    int       `json:"inodes"` // kept in memory
+	Inodes    int       `json:"inodes"` // that the kernel knows
 	Errors    uint64    `json:"errors"` // since the start
 	Recent    []Failure `json:"recentErrors,omitempty"`
 }
@@ -179,6 +179,10 @@ type Unsaved struct {
 	Unknown string `json:"unknown,omitempty"`
 }
 
+// HaltedCommit is how the text of a halt in [Copy] begins that keeps back what was
+// changed here.
+const HaltedCommit = VerbCommit + ": "
+
 // Copy is how the working copy of a remote store is.
 type Copy struct {
 	StateDir  string `json:"stateDir"`
@@ -193,6 +197,8 @@ type Copy struct {
 	// UnpushedCommits the remote does not have, the oldest since UnpushedSince.
 	UnpushedCommits int       `json:"unpushedCommits,omitempty"`
 	UnpushedSince   time.Time `json:"unpushedSince,omitzero"`
+
+	Clone *Clone `json:"clone,omitempty"` // of a store that is cloned
 
 	Branch     string   `json:"branch,omitempty"`   // that commits go to, of a store that has some
 	Branches   []Branch `json:"branches,omitempty"` // that wait to be merged, at most 20
@@ -216,6 +222,16 @@ type Copy struct {
 	// Requests are what the mount has asked of the store's service, by the
 	// service's own name of the request; they cost money.
 	Requests map[string]Requests `json:"requests,omitempty"`
+}
+
+// Clone is how much of what a store has is here.
+type Clone struct {
+	Kind     string    `json:"kind"`               // full or blobless
+	Missing  int       `json:"missing"`            // contents of the head that are not here yet; -1: not counted yet
+	Fetching int       `json:"fetching,omitempty"` // contents that are on their way
+	Paused   string    `json:"paused,omitempty"`   // why contents come only when they are needed
+	Error    string    `json:"error,omitempty"`    // of the last request for contents, while they fail
+	Failing  time.Time `json:"failingSince,omitzero"`
 }
 
 // Branch is a branch with commits that the tracked one lacks, or one that the

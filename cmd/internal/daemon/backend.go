@@ -46,6 +46,11 @@ func settingsOf(r *host.Resolved, e Env) (providers.Settings, error) {
 	if r.Location.Service == host.ServiceGit {
 		s.Config["base_url"] = r.Location.Endpoint
 		put(s.Config, "api_url", r.Grants.API)
+		put(s.Config, "clone", r.Grants.Clone)
+	}
+	if r.Grants.Daemon {
+		s.Dial, s.Config["credentials"] = guarded(guard), "none"
+		return s, nil
 	}
 	if r.Grants.SSH != nil {
 		return hostSSH(s, r, e, guard), nil

@@ -16,6 +16,7 @@ const maxListed = 20
 // describe puts how a working copy is into the status of its part.
 func (w *workingCopy) describe(s *control.Part) {
 	st := w.Status()
+	s.Inodes = st.Inodes
 	s.Unsaved = control.Unsaved{Files: st.Unsaved, Names: st.Queued, Bytes: st.UnsavedBytes}
 	if st.Oldest > 0 {
 		s.Unsaved.Oldest = w.keeper.now().Add(-st.Oldest)
@@ -25,9 +26,18 @@ func (w *workingCopy) describe(s *control.Part) {
 	s.Copy = &control.Copy{StateDir: w.dir, Policy: w.keeper.text(), WriteBack: w.noWait, Revision: string(st.Revision),
 		Retrying: st.Retrying, LastError: st.LastError, PutOff: w.keeper.putOff(),
 		Unreachable: st.Unreachable.Seconds(), Stale: st.Stale, Excluded: st.Hidden,
-		HistoryVersions: h.Versions, HistoryBytes: h.Bytes, Requests: w.requests()}
+		HistoryVersions: h.Versions, HistoryBytes: h.Bytes, Requests: w.requests(), Clone: w.clone()}
 	listChanges(s.Copy, st)
 	w.keeper.listBranches(s.Copy, st.Unpushed)
+}
+
+// clone is how much of a store is here that is cloned; nil for another.
+func (w *workingCopy) clone() *control.Clone {
+	if w.cloner == nil {
+		return nil
+	}
+	c := w.cloner.Clone()
+	return &control.Clone{Kind: c.Kind, Missing: c.Missing, Fetching: c.Fetching, Paused: c.Paused, Error: c.Error, Failing: c.Failing}
 }
 
 // listChanges names what is on its way, what is held back, and what is halted.
@@ -43,11 +53,14 @@ func listChanges(c *control.Copy, st cache.Status) {
 	}
 }
 
-func haltText(h cache.Halt) string {
+func haltText(h cache.Halt) string { return haltVerb(h) + ": " + h.Reason }
+
+// haltVerb is the command whose --confirm allows what was halted.
+func haltVerb(h cache.Halt) string {
 	if h.Commit {
-		return "commit: " + h.Reason
+		return control.VerbCommit
 	}
-	return "pull: " + h.Reason
+	return control.VerbPull
 }
 
 // text says in one line when this workspace is pulled, committed and pushed.

@@ -405,8 +405,8 @@ func (k *keeper) end() (untold bool) {
 	return untold
 }
 
-// compose is the message and the authors of a commit of files.
-func (k *keeper) compose(files []string, count int) (message string, author providers.Identity, others []providers.Identity) {
+// compose names a commit of files.
+func (k *keeper) compose(files []string, count int) (c composed) {
 	k.mu.Lock()
 	v := mountspec.Vars{Operator: k.operator, Summary: k.summary, Workspace: k.name, Turn: k.turn, Conversation: k.talk,
 		Files: files, Count: count, Date: k.now()}
@@ -420,13 +420,19 @@ func (k *keeper) compose(files []string, count int) (message string, author prov
 	}
 	for _, p := range more {
 		if p.Email != "" {
-			others = append(others, identity(p))
+			c.others = append(c.others, identity(p))
 		}
 	}
 	if primary.Email != "" {
-		author = identity(primary)
+		c.author = identity(primary)
 	}
-	return k.template.Expand(v), author, others
+	for _, t := range []providers.Trailer{{Name: "Wsmount-Turn", Value: v.Turn}, {Name: "Wsmount-Conversation", Value: v.Conversation}} {
+		if t.Value != "" {
+			c.trailers = append(c.trailers, t)
+		}
+	}
+	c.message = k.template.Expand(v)
+	return c
 }
 
 // sent is told of each commit that a store of revisions has taken. Who made it

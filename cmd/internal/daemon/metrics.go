@@ -53,7 +53,7 @@ func newMetrics(d *Daemon) *metrics {
 		panics:        desc("panics_total", "Requests that ended in a contained panic."),
 		notified:      desc("notifications_total", "Changes that the kernel was told of."),
 		watched:       desc("watched_directories", "Directories watched for changes by others.", "part"),
-		inodes:        desc("inodes", "Inodes that are kept in memory.", "part"),
+		inodes:        desc("inodes", "Inodes that the kernel knows.", "part"),
 	}
 	m.registry.MustRegister(m, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m

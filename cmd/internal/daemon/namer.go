@@ -18,9 +18,17 @@ type namer struct {
 	providers.Everything
 
 	mu        sync.Mutex // guards what follows
-	name      func(files []string, count int) (message string, author providers.Identity, others []providers.Identity)
+	name      func(files []string, count int) composed
 	committed func(providers.Revision)
 	pushed    func(providers.PushResult)
+}
+
+// composed is what the manifest asks for.
+type composed struct {
+	message  string
+	author   providers.Identity
+	others   []providers.Identity
+	trailers []providers.Trailer
 }
 
 // spoken marks a message that a person or an event has given.
@@ -40,13 +48,14 @@ func (n *namer) Commit(ctx context.Context, set providers.ChangeSet) (providers.
 	message, given := strings.CutPrefix(set.Message, spoken)
 	if name != nil {
 		files := pathsOf(set)
-		text, author, others := name(files[:min(len(files), shownFiles)], len(files))
+		c := name(files[:min(len(files), shownFiles)], len(files))
 		if !given {
-			message = text
+			message = c.message
 		}
 		if set.Author == (providers.Identity{}) {
-			set.Author, set.CoAuthors = author, append(others, set.CoAuthors...)
+			set.Author, set.CoAuthors = c.author, append(c.others, set.CoAuthors...)
 		}
+		set.Trailers = append(c.trailers, set.Trailers...)
 	}
 	set.Message = message
 	result, err := n.Everything.Commit(ctx, set)
@@ -67,7 +76,7 @@ func (n *namer) Push(ctx context.Context, o providers.PushOptions) (providers.Pu
 	return result, err
 }
 
-func (n *namer) bind(name func([]string, int) (string, providers.Identity, []providers.Identity), committed func(providers.Revision), pushed func(providers.PushResult)) {
+func (n *namer) bind(name func([]string, int) composed, committed func(providers.Revision), pushed func(providers.PushResult)) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.name, n.committed, n.pushed = name, committed, pushed

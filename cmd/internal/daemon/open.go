@@ -187,8 +187,12 @@ func openCached(ctx context.Context, r *host.Resolved, e Env) (fs.Volume, error)
 	if err != nil {
 		return nil, err
 	}
+	if r.Grants.Daemon && e.Log != nil {
+		e.Log.Warn("over git:// nothing is encrypted, and nobody proves who it is", "workspace", r.Address.String(), "server", r.Location.Endpoint)
+	}
 	w := &workingCopy{calls: &callCounts{}}
 	w.meter, _ = p.(providers.Meter) // which is no ability: it is asked for before anything is around it
+	w.cloner, _ = p.(providers.Cloner)
 	w.name = newNamer(p, w.calls)
 	w.provider = w.name
 	o := cache.Options{StateDir: filepath.Join(e.StateDir, state.CopyName), Provider: name, Policy: policyOf(r, e.Copy.WriteBack),
@@ -215,7 +219,7 @@ func openCached(ctx context.Context, r *host.Resolved, e Env) (fs.Volume, error)
 		return nil, exit.New(exit.Failed, "%s: %w", r.Address, err).Hint("mount it read-only, or keep it elsewhere")
 	case errors.Is(err, cache.ErrInUse):
 		return nil, exit.New(exit.Failed, "%s: %w: %s", r.Address, err, e.StateDir).Hint("`wsmount status` shows who has it mounted")
-	case errorKind(err) != "other":
+	case errorKind(err) != "other", errors.Is(err, context.DeadlineExceeded):
 		return nil, backendError(r, err)
 	}
 	return nil, exit.New(exit.Failed, "%s: %w", r.Address, err).

@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -68,7 +69,18 @@ func (p *part) tellSending() []string {
 		return []string{"close and fsync return when the store has the file. When they fail, it is still",
 			"here, and wsmount tries again by itself. Names, modes and removals follow in order.", tellWaiting}
 	}
-	return append(w.keeper.tellSending(), tellWaiting)
+	return slices.Concat(w.tellHalt(true), w.keeper.tellSending(), []string{tellWaiting})
+}
+
+// tellHalt says of a halt, of commits or of pulls, that it stands.
+func (w *workingCopy) tellHalt(commit bool) (lines []string) {
+	for _, h := range w.Status().Halted {
+		if h.Commit == commit {
+			lines = append(lines, "STOPPED NOW, since "+h.Since.UTC().Format(time.RFC3339)+": "+h.Reason+".",
+				"Ask who runs wsmount to look at it: --confirm of `wsmount "+haltVerb(h)+"` allows it.")
+		}
+	}
+	return lines
 }
 
 const tellWaiting = "What the store does not have yet is in the file unsent; when that is empty, it has all."
@@ -131,9 +143,9 @@ func (p *part) tellOthers() []string {
 	case !ok:
 		return []string{"Changes of others are here at once, or within a second. Nothing can conflict:", "the last who writes a file wins."}
 	case w.keeper.sync.Mode != mountspec.ModePullPush:
-		return append([]string{"Changes of others are here within a second."}, w.tellConflict()...)
+		return slices.Concat(w.tellHalt(false), []string{"Changes of others are here within a second."}, w.tellConflict())
 	}
-	return append([]string{"Changes of others come " + when(w.keeper.sync.Pull.On) + "."}, w.tellConflict()...)
+	return slices.Concat(w.tellHalt(false), []string{"Changes of others come " + when(w.keeper.sync.Pull.On) + "."}, w.tellConflict())
 }
 
 var (

@@ -192,7 +192,7 @@ func (d *Daemon) Unmount(r control.UnmountRequest) (control.UnmountResult, error
 		return out, exit.New(exit.Failed, "it is unmounted already, and waits for programs that have files open").
 			Hint("close them, or `wsmount umount --force %s` ends it", d.tree.Mountpoint)
 	}
-	err := d.unmount()
+	err := d.unmountSoon()
 	if isBusy(err) {
 		_, holders, inside := d.holders()
 		out.Busy, out.Holders = true, holders
@@ -205,6 +205,20 @@ func (d *Daemon) Unmount(r control.UnmountRequest) (control.UnmountResult, error
 	}
 	out.Unmounted = err == nil
 	return out, err
+}
+
+// busyMoment is how long a mount that is in use is asked for again: what a program
+// has open, its child has too, until that executes a program of its own, and one that
+// is ending for a moment more.
+const busyMoment = time.Second
+
+func (d *Daemon) unmountSoon() error {
+	for end := time.Now().Add(busyMoment); ; {
+		err := d.unmount() // pauses between a few tries
+		if !isBusy(err) || time.Now().After(end) {
+			return err
+		}
+	}
 }
 
 func (d *Daemon) isSending() bool {

@@ -25,6 +25,11 @@ func TestDialIsGranted(t *testing.T) {
 	}{
 		{"ssh://" + addr, "ssh://" + addr, true},
 		{"http://" + addr, "ssh://" + addr, false},
+		{"git://" + addr, "git://" + addr, true},
+		{"http://" + addr, "git://" + addr, false},
+		{"ssh://" + addr, "git://" + addr, false},
+		{"git://" + addr, "ssh://" + addr, false},
+		{"git://git.acme.test", "git://" + addr, false},
 		{"ssh://git.acme.test:22", "ssh://" + addr, false},
 		{"ssh://localhost:22", "ssh://" + strings.Replace(addr, "127.0.0.1", "localhost", 1), false},
 	} {

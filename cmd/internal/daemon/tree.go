@@ -326,6 +326,9 @@ func (b *builder) warn(r *host.Resolved) {
 	if !r.Verified {
 		b.tree.note("%s is unverified: its manifest is not registered (`wsmount registry add`)", r.Address)
 	}
+	if r.Grants.Daemon {
+		b.tree.note("%s is at %s: over git:// nothing is encrypted, and nobody proves who it is", r.Address, r.Location.Endpoint)
+	}
 	for _, f := range r.Warnings {
 		b.tree.note("%s: %s", f.Pos(), f.Message)
 	}

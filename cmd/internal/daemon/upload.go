@@ -22,7 +22,7 @@ func Upload(ctx context.Context, tree *Tree, o Options) (out control.EventResult
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	out = control.EventResult{Schema: control.SyncSchema, Event: "upload"}
+	out = control.EventResult{Schema: control.SyncSchema, Event: control.EventUpload}
 	o.Copy.Fetches, o.Copy.Secrets = cache.NewFetchBudget(0), &cache.Secrets{}
 	d := &Daemon{tree: tree, opts: o, byName: map[string]*part{}, state: control.Starting, uploads: true, log: slog.New(slog.DiscardHandler)}
 	d.bus = lifecycle.New(lifecycle.Options{})

@@ -18,7 +18,8 @@ type workingCopy struct {
 	*cache.Volume
 	provider providers.Provider
 	calls    *callCounts
-	meter    providers.Meter // nil: the store is no service that counts requests
+	meter    providers.Meter  // nil: the store is no service that counts requests
+	cloner   providers.Cloner // nil: it is not cloned
 	name     *namer
 	dir      string // its state directory
 	readOnly bool

@@ -16,7 +16,8 @@ import (
 func fake(t *testing.T, files map[string]string) system {
 	t.Helper()
 	s := system{root: t.TempDir(), uid: 1000, release: "6.18.1", files: 1 << 20,
-		helper: func() (string, error) { return "", errors.New("fusermount3 is not installed") }}
+		helper:  func() (string, error) { return "", errors.New("fusermount3 is not installed") },
+		hasName: func(uid string) bool { return uid == "1000" }}
 	for name, text := range files {
 		if err := os.MkdirAll(filepath.Dir(s.root+name), 0o755); err != nil {
 			t.Fatal(err)
@@ -26,6 +27,19 @@ func fake(t *testing.T, files map[string]string) system {
 		}
 	}
 	return s
+}
+
+// setUserID makes a program that runs as its owner.
+func setUserID(t *testing.T) func() (string, error) {
+	t.Helper()
+	name := t.TempDir() + "/fm"
+	if err := os.WriteFile(name, nil, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(name, 0o755|os.ModeSetuid); err != nil {
+		t.Fatal(err)
+	}
+	return func() (string, error) { return name, nil }
 }
 
 func TestMachine(t *testing.T) {
@@ -47,6 +61,8 @@ func TestMachine(t *testing.T) {
 			root := s.root
 			s.helper = func() (string, error) { return root + "/fm", nil }
 		}, system.fusermount, Problem, "set-user-id"},
+		{"helper", nil, func(s *system) { s.helper = setUserID(t) }, system.fusermount, OK, "fm"},
+		{"a user without a name", nil, func(s *system) { s.uid, s.helper = 1001, setUserID(t) }, system.fusermount, Problem, "1001 has no name"},
 		{"kernel", nil, nil, system.kernel, OK, "6.18.1"},
 		{"old kernel", nil, func(s *system) { s.release = "4.19.0-26" }, system.kernel, Note, "older"},
 		{"passthrough as user", nil, nil, system.passthrough, Note, "needs root"},

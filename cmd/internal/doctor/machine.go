@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
+	"os/user"
 	"strconv"
 	"strings"
 
@@ -27,12 +29,19 @@ type system struct {
 	release string
 	files   uint64
 	helper  func() (string, error)
+	hasName func(uid string) bool
 }
 
 func thisSystem() system {
 	var u unix.Utsname
 	unix.Uname(&u)
-	return system{uid: os.Geteuid(), release: unix.ByteSliceToString(u.Release[:]), files: daemon.FileLimit(), helper: mountpoint.Helper}
+	return system{uid: os.Geteuid(), release: unix.ByteSliceToString(u.Release[:]), files: daemon.FileLimit(), helper: mountpoint.Helper, hasName: hasName}
+}
+
+// hasName reports whether a user has a name.
+func hasName(uid string) bool {
+	_, err := user.LookupId(uid)
+	return err == nil || exec.Command("getent", "passwd", uid).Run() == nil //nolint:noctx // it reads what the C library does, a file mostly
 }
 
 // Machine checks what every mount needs of the machine.
@@ -69,6 +78,9 @@ func (s system) fusermount() Check {
 	fi, err := os.Stat(bin)
 	if err != nil || fi.Mode()&os.ModeSetuid == 0 {
 		return problem("fusermount", "reinstall the package fuse3, or run `chmod u+s "+bin+"` as root", "%s is not set-user-id root", bin)
+	}
+	if uid := strconv.Itoa(s.uid); !s.hasName(uid) {
+		return problem("fusermount", "give the user a line in /etc/passwd", "user %s has no name, and %s mounts for none such", uid, bin)
 	}
 	return ok("fusermount", "%s", bin)
 }

@@ -147,17 +147,15 @@ func runtimeEnvironment() []string {
 	return out
 }
 
-// Ready tells the parent that all is up, and lets go of its terminal: standard
-// error goes to the file given from then on, which gets a crash's last words.
+// Ready lets go of the parent's terminal, and then tells it that all is up: whoever
+// reads what the parent says to its end waits for nobody else. Standard error goes to
+// the file given from then on, which gets a crash's last words.
 func (p *Process) Ready(r Report, crash *os.File) error {
-	r.PID = os.Getpid()
-	if err := p.send(r); err != nil {
-		return err
-	}
 	if err := unix.Dup3(int(crash.Fd()), 2, 0); err != nil {
 		return fmt.Errorf("launch: %w", err)
 	}
-	return nil
+	r.PID = os.Getpid()
+	return p.send(r)
 }
 
 // Done tells the parent that there was nothing to start. The child ends then.

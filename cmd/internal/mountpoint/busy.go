@@ -26,8 +26,10 @@ func (h Holder) String() string {
 const maxUses = 4
 
 // Holders finds the processes that use a mount by their working directory,
-// root, program, open files or mappings, and the mounts inside it. It reads
-// /proc only. Processes of others are seen only by root; hidden counts them.
+// root, program, open files or mappings, and the mounts inside it. In another
+// mount namespace, as in a sandbox, they use a mount of their own of the same file
+// system, which keeps this one busy where propagation ties the two. It reads /proc
+// only. Processes of others are seen only by root; hidden counts them.
 func Holders(m Mount) (found []Holder, inside []Mount, hidden int) {
 	if table, err := ReadTable(); err == nil {
 		inside = table.Below(m.Path)
@@ -36,12 +38,14 @@ func Holders(m Mount) (found []Holder, inside []Mount, hidden int) {
 	if err != nil {
 		return nil, inside, 0
 	}
+	own, _ := os.Readlink("/proc/self/ns/mnt")
+	sights := views{own: {m}}
 	for _, dir := range dirs {
 		pid, _ := strconv.Atoi(filepath.Base(dir))
 		if pid == os.Getpid() {
 			continue
 		}
-		uses, seen := usesOf(dir, m)
+		uses, seen := usesOf(dir, m, sights.of(dir, m))
 		if !seen {
 			hidden++
 		}
@@ -61,8 +65,31 @@ func commandName(dir string) string {
 	return strings.TrimSpace(string(b))
 }
 
-// usesOf says how one process uses the mount. seen is false where it may not look.
-func usesOf(dir string, m Mount) (uses []string, seen bool) {
+// views are the mounts of one file system in each mount namespace.
+type views map[string][]Mount
+
+// of returns those that a process sees; where it may not look, the one it would see
+// in this namespace.
+func (v views) of(dir string, m Mount) []Mount {
+	space, err := os.Readlink(dir + "/ns/mnt")
+	if err != nil {
+		return []Mount{m}
+	}
+	mounts, known := v[space]
+	if !known {
+		for _, there := range tableOf(dir) {
+			if there.Dev == m.Dev {
+				mounts = append(mounts, there)
+			}
+		}
+		v[space] = mounts
+	}
+	return mounts
+}
+
+// usesOf says how one process uses the mount, which it sees as others. seen is false
+// where it may not look.
+func usesOf(dir string, m Mount, views []Mount) (uses []string, seen bool) {
 	seen = true
 	for _, link := range []struct{ name, say string }{
 		{"cwd", "working directory"}, {"root", "root directory"}, {"exe", "program"},
@@ -71,11 +98,16 @@ func usesOf(dir string, m Mount) (uses []string, seen bool) {
 		if os.IsPermission(err) {
 			seen = false
 		}
-		if err == nil && m.Path != "/" && Within(target, m.Path) {
-			uses = append(uses, withPath(link.say, target, m))
+		for _, view := range views {
+			if err == nil && view.Path != "/" && Within(target, view.Path) {
+				uses = append(uses, withPath(link.say, target, view))
+				break
+			}
 		}
 	}
-	uses = append(uses, openFiles(dir, m)...)
+	for _, view := range views {
+		uses = append(uses, openFiles(dir, view)...)
+	}
 	if mapped := mappedFile(dir, m); mapped != "" && len(uses) == 0 {
 		uses = append(uses, "mapped: "+mapped)
 	}

@@ -53,18 +53,23 @@ func Elsewhere(dev string) []Holder {
 
 // pathOf is where a process has a file system mounted; "" is nowhere.
 func pathOf(dir, dev string) string {
-	f, err := os.Open(dir + "/mountinfo")
-	if err != nil {
-		return ""
-	}
-	defer f.Close()
-	table, _ := parseTable(f)
-	for _, m := range table {
+	for _, m := range tableOf(dir) {
 		if m.Dev == dev {
 			return m.Path
 		}
 	}
 	return ""
+}
+
+// tableOf is what a process has mounted; empty where one may not look.
+func tableOf(dir string) Table {
+	f, err := os.Open(dir + "/mountinfo")
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	table, _ := parseTable(f)
+	return table
 }
 
 // Names lists holders as "sleep (pid 7), sh (pid 9)".

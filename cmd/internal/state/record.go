@@ -203,7 +203,7 @@ func Forget(r *Record) error {
 	if err != nil {
 		return fmt.Errorf("state: %w", err)
 	}
-	defer lock.Close()
+	defer func() { _ = unlock(lock) }()
 	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
 		return fmt.Errorf("state: %s: %w", r.Dir, err)
 	}

@@ -120,6 +120,12 @@ func Open(root, owner, slug, fingerprint string) (*Dir, error) {
 	return nil, &LockedError{path, holder}
 }
 
+// unlock lets go of a lock, also of a descriptor of it that a child of another
+// goroutine's has until it executes its program.
+func unlock(lock *os.File) error {
+	return errors.Join(unix.Flock(int(lock.Fd()), unix.LOCK_UN), lock.Close())
+}
+
 // makePrivate makes every missing directory down to path with mode 0700, and
 // refuses one below root that others own or may write.
 func makePrivate(root, path string) error {
@@ -171,7 +177,7 @@ func (d *Dir) Close() error {
 	if errors.Is(err, fs.ErrNotExist) {
 		err = nil
 	}
-	return errors.Join(err, d.lock.Close())
+	return errors.Join(err, unlock(d.lock))
 }
 
 // fileSystems that lose their content with the machine, by statfs(2) magic.
@@ -203,6 +209,6 @@ func Held(path string) bool {
 	if err != nil {
 		return false
 	}
-	defer lock.Close()
+	defer func() { _ = unlock(lock) }()
 	return errors.Is(unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB), unix.EWOULDBLOCK)
 }

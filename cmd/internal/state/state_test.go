@@ -38,6 +38,18 @@ func record(t *testing.T, d *Dir) Record {
 	return r
 }
 
+// A directory is free once it is closed, also while a child that is being started
+// still has a copy of its descriptors.
+func TestFreeOnceClosed(t *testing.T) {
+	root := t.TempDir()
+	d := open(t, root)
+	fd, err := unix.Dup(int(d.lock.Fd()))
+	must(t, err)
+	defer unix.Close(fd)
+	must(t, d.Close())
+	open(t, root)
+}
+
 func TestRoot(t *testing.T) {
 	home := map[string]string{"HOME": "/home/bob"}
 	own := "/home/bob/.local/state/wsmount"

@@ -18,7 +18,9 @@
 package harness
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -44,8 +46,12 @@ func base() string {
 	return "/var/tmp"
 }
 
-// binaryEnv names a program to test instead of one that is built first.
-const binaryEnv = "WSMOUNT_TEST_BINARY"
+// binaryEnv names a program to test instead of one that is built first, and askerEnv
+// what is run where that only asks a daemon or reads what a mount has left.
+const (
+	binaryEnv = "WSMOUNT_TEST_BINARY"
+	askerEnv  = "WSMOUNT_TEST_ASKER"
+)
 
 // Binary is the program under test.
 func Binary() string {
@@ -55,10 +61,36 @@ func Binary() string {
 	return filepath.Join(root, "bin", "wsmount")
 }
 
+// asker is the program for commands that end soon. It has no race detector, whose
+// beginning takes a fifth of a second of a processor: of the time of all tests that
+// was the third part. The daemons that they ask have it, and cmd/wsmount tests with it
+// those of them that wait and tell of progress.
+func asker() string {
+	if there := os.Getenv(askerEnv); there != "" || !Race || os.Getenv(binaryEnv) != "" {
+		return cmp.Or(there, Binary())
+	}
+	return filepath.Join(root, "plain", "wsmount")
+}
+
+// asking are the commands for which asker is run.
+var asking = []string{"umount", "status", "event", "pull", "commit", "push", "log", "diff", "restore", "conflicts",
+	"validate", "resolve", "registry", "version", "help", "completion", "init"}
+
+// program is what is run for a command line.
+func program(args []string) string {
+	if len(args) > 0 && slices.Contains(asking, args[0]) {
+		return asker()
+	}
+	return Binary()
+}
+
 // Main builds the program, runs the tests and looks for leftovers.
 func Main(m *testing.M) { os.Exit(run(m)) }
 
 func run(m *testing.M) int {
+	if os.Getenv(privateEnv) != "" {
+		leaveOthers()
+	}
 	var err error
 	if root, err = os.MkdirTemp(base(), rootPrefix); err != nil {
 		return fail("%v", err)
@@ -94,12 +126,18 @@ func build() error {
 	if os.Getenv(binaryEnv) != "" {
 		return nil
 	}
-	args := []string{"build", "-o", Binary()}
-	if Race {
-		args = append(args, "-race")
+	if !Race {
+		return compile(Binary(), nil)
 	}
-	out, err := exec.CommandContext(context.Background(), "go", append(args, "github.com/wsmount/wsmount/cmd/wsmount")...).CombinedOutput()
-	if err != nil {
+	released := []string{"CGO_ENABLED=0"} // with -trimpath: then its parts are those of a release, and built once
+	return errors.Join(compile(Binary(), nil, "-race"), compile(asker(), released, "-trimpath"))
+}
+
+func compile(to string, env []string, flags ...string) error {
+	args := append([]string{"build", "-o", to}, flags...)
+	cmd := exec.CommandContext(context.Background(), "go", append(args, "github.com/wsmount/wsmount/cmd/wsmount")...)
+	cmd.Env = append(os.Environ(), env...)
+	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("building wsmount: %w\n%s", err, out)
 	}
 	return nil

@@ -67,7 +67,7 @@ func running() []int {
 	var pids []int
 	for _, exe := range exes {
 		target, err := os.Readlink(exe)
-		if err != nil || strings.TrimSuffix(target, " (deleted)") != Binary() {
+		if target = strings.TrimSuffix(target, " (deleted)"); err != nil || target != Binary() && target != asker() {
 			continue
 		}
 		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(exe)))

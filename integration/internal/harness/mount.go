@@ -60,6 +60,10 @@ type WorkingCopy struct {
 		PRWantedSince        time.Time
 	}
 	Requests map[string]struct{ Count, Sent, Received int64 }
+	Clone    *struct {
+		Kind, Paused, Error string
+		Missing             int
+	}
 }
 
 // Mount mounts a workspace (a directory or an address) at a new directory,
@@ -83,6 +87,9 @@ func (m *Mount) Start() {
 	m.w.MustRun(m.args...)
 	m.PID = m.Status().PID
 }
+
+// TryStart is Start, where that may fail.
+func (m *Mount) TryStart() Result { return m.w.Run(m.args...) }
 
 // Stop unmounts by the program's own command and waits until its process ended.
 func (m *Mount) Stop() {

@@ -7,6 +7,8 @@ import (
 	"runtime"
 	"syscall"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 // privateEnv says that this process has mounts of its own.
@@ -24,7 +26,7 @@ func Private(t *testing.T, args ...string) bool {
 	RequireRoot(t)
 	args = append([]string{"-test.v", "-test.run", "^" + regexp.QuoteMeta(t.Name()) + "$"}, args...)
 	cmd := exec.CommandContext(t.Context(), os.Args[0], args...)
-	cmd.Env = append(os.Environ(), privateEnv+"=1", binaryEnv+"="+Binary())
+	cmd.Env = append(os.Environ(), privateEnv+"=1", binaryEnv+"="+Binary(), askerEnv+"="+asker())
 	cmd.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS, Pdeathsig: syscall.SIGKILL}
 	runtime.LockOSThread() // until it has ended: the end of the thread that starts it would count
 	defer runtime.UnlockOSThread()
@@ -34,4 +36,12 @@ func Private(t *testing.T, args ...string) bool {
 		t.Error(err)
 	}
 	return false
+}
+
+// leaveOthers takes the mounts of tests that run beside a private one out of its
+// copy of the machine's: they would not end as long as it has them.
+func leaveOthers() {
+	for _, at := range mountsBelow(base()) {
+		_ = unix.Unmount(at, unix.MNT_DETACH) // of what went meanwhile there is nothing to leave
+	}
 }

@@ -138,7 +138,7 @@ func (w *World) Run(args ...string) Result {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), runLimit)
 	defer cancel()
-	cmd := w.Command(ctx, Binary(), args...)
+	cmd := w.Command(ctx, program(args), args...)
 	var out, errOut bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errOut
 	err := cmd.Run()
@@ -147,6 +147,16 @@ func (w *World) Run(args ...string) Result {
 		w.t.Fatalf("wsmount %s: %v\n%s", strings.Join(args, " "), err, errOut.String())
 	}
 	return Result{out.String(), errOut.String(), cmd.ProcessState.ExitCode()}
+}
+
+// lavish has programs that were built with the race detector collect garbage rarely:
+// there a sync.Pool forgets at random, so that each second request of the kernel takes
+// a new buffer of 1 MiB, and the collector would run all the time.
+func lavish() []string {
+	if Race {
+		return []string{"GOGC=800"}
+	}
+	return nil
 }
 
 // Command prepares a program that runs as the world's user, with the world's
@@ -159,7 +169,7 @@ func (w *World) Command(ctx context.Context, name string, args ...string) *exec.
 		"PATH=" + os.Getenv("PATH"), "HOME=" + w.Path("home"), "TMPDIR=" + w.Path("tmp"), "LANG=C.UTF-8",
 		"XDG_CONFIG_HOME=" + w.Path("config"), "WSMOUNT_STATE_DIR=" + w.Path("state"),
 		"GORACE=atexit_sleep_ms=0 log_path=" + filepath.Join(root, "race"),
-	}, w.env...)
+	}, append(lavish(), w.env...)...)
 	if w.o.UID != 0 {
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: w.o.UID, Gid: w.o.UID}}
 	}

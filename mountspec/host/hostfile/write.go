@@ -71,5 +71,8 @@ func Lock(path string, o Options) (unlock func(), err error) {
 		unix.Close(fd)
 		return nil, fmt.Errorf("lock %s: %w", path, err)
 	}
-	return func() { unix.Close(fd) }, nil
+	return func() {
+		_ = unix.Flock(fd, unix.LOCK_UN) // a child that is being started has the descriptor too
+		unix.Close(fd)
+	}, nil
 }

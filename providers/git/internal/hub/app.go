@@ -77,7 +77,7 @@ func (a *App) mint(ctx context.Context) error {
 	if next == nil {
 		next = http.DefaultTransport
 	}
-	t, err := ghinstallation.New(next, a.ID, a.Installation, []byte(key))
+	t, err := ghinstallation.New(polite{next}, a.ID, a.Installation, []byte(key))
 	if err != nil { // which may show the key
 		return fmt.Errorf("the GitHub App's key is no RSA key in PEM: %w", providers.ErrUnauthenticated)
 	}

@@ -51,10 +51,9 @@ func (h *Hub) client(ctx context.Context) (*github.Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", providers.ErrUnauthenticated, err)
 	}
-	t := &transport{next: h.o.Transport, token: fields["token"], user: fields["username"], password: fields["password"]}
+	t := &transport{next: polite{h.o.Transport}, token: fields["token"], user: fields["username"], password: fields["password"]}
 	base := strings.TrimRight(h.o.URL, "/") + "/"
-	return github.NewClient(github.WithURLs(&base, nil), github.WithUserAgent("wsmount"),
-		github.WithHTTPClient(&http.Client{Transport: t, CheckRedirect: within}))
+	return github.NewClient(github.WithURLs(&base, nil), github.WithHTTPClient(&http.Client{Transport: t, CheckRedirect: within}))
 }
 
 // within lets a question go on to another place of the same server. net/http has
@@ -67,14 +66,11 @@ func within(next *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// transport adds the credentials, and takes no answer without end.
+// transport adds the credentials.
 type transport struct {
 	next                  http.RoundTripper
 	token, user, password string
 }
-
-// answerMax is more than a page of anything that is asked for here.
-const answerMax = 32 << 20
 
 func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	r = r.Clone(r.Context())
@@ -83,7 +79,19 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	} else {
 		r.SetBasicAuth(t.user, t.password)
 	}
-	resp, err := t.next.RoundTrip(r)
+	return t.next.RoundTrip(r)
+}
+
+// polite says who asks, as GitHub wants of all, and takes no answer without end.
+type polite struct{ next http.RoundTripper }
+
+// answerMax is more than a page of anything that is asked for here.
+const answerMax = 32 << 20
+
+func (p polite) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	r.Header.Set("User-Agent", "wsmount")
+	resp, err := p.next.RoundTrip(r)
 	if err == nil {
 		resp.Body = http.MaxBytesReader(nil, resp.Body, answerMax)
 	}

@@ -103,7 +103,7 @@ func TestAlreadyAtGitea(t *testing.T) {
 			return nil
 		}
 		api.Add(gitserver.Pull{Repo: "acme/site", Head: "topic", Base: "main"})
-		return &gitserver.Answer{Status: http.StatusConflict, Body: `{"message":"pull request already exists for these targets [id: 1]","url":"http://127.0.0.1/api/swagger"}`}
+		return &gitserver.Answer{Status: http.StatusConflict, Foreign: true, Body: `{"message":"pull request already exists for these targets [id: 1]","url":"http://127.0.0.1/api/swagger"}`}
 	})
 	if url, err := h.Ensure(t.Context(), "topic", "main", "t", ""); err != nil || url != api.Pulls()[0].HTML {
 		t.Errorf("got %q, %v", url, err)
@@ -125,15 +125,15 @@ func TestErrors(t *testing.T) {
 	}{
 		{"may not", gitserver.Answer{Status: 403, Body: `{"message":"Resource not accessible by integration"}`}, providers.ErrPermission, "Resource not accessible by integration", 0},
 		{"not there", gitserver.Answer{Status: 404, Body: `{"message":"Not Found"}`}, providers.ErrPermission, "Not Found", 0},
-		{"broken", gitserver.Answer{Status: 502, Body: `<html>bad gateway</html>`}, providers.ErrUnavailable, "", 0},
+		{"broken", gitserver.Answer{Status: 502, Body: `<html>bad gateway</html>`, Foreign: true}, providers.ErrUnavailable, "", 0},
 		{"busy", gitserver.Answer{Status: 503, Header: map[string]string{"Retry-After": "7"}, Body: `{"message":"later"}`}, providers.ErrUnavailable, "later", 7 * time.Second},
 		{"limit", gitserver.Answer{Status: 403, Header: map[string]string{"X-RateLimit-Limit": "60", "X-RateLimit-Remaining": "0", "X-RateLimit-Reset": soon},
 			Body: `{"message":"API rate limit exceeded"}`}, providers.ErrUnavailable, "rate limit", 50 * time.Second},
 		{"second limit", gitserver.Answer{Status: 403, Header: map[string]string{"Retry-After": "30"},
 			Body: `{"message":"You have exceeded a secondary rate limit","documentation_url":"https://docs.github.com/rest/overview/rate-limits-for-the-rest-api#about-secondary-rate-limits"}`},
 			providers.ErrUnavailable, "secondary rate limit", 30 * time.Second},
-		{"no JSON", gitserver.Answer{Status: 200, Body: `<html>`}, providers.ErrUnavailable, "", 0},
-		{"elsewhere", gitserver.Answer{Status: 301, Header: map[string]string{"Location": "http://127.0.0.2:1/x"}}, providers.ErrPermission, "redirects to 127.0.0.2:1", 0},
+		{"no JSON", gitserver.Answer{Status: 200, Body: `<html>`, Foreign: true}, providers.ErrUnavailable, "", 0},
+		{"elsewhere", gitserver.Answer{Status: 301, Header: map[string]string{"Location": "http://127.0.0.2:1/x"}, Foreign: true}, providers.ErrPermission, "redirects to 127.0.0.2:1", 0},
 	} {
 		api.Fail(func(*http.Request) *gitserver.Answer { return &c.answer })
 		_, err := h.Ensure(t.Context(), "topic", "main", "t", "")

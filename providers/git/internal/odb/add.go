@@ -19,12 +19,17 @@ import (
 
 // Receive takes a pack as a server sends it. When it returns, the objects are
 // here, also after a loss of power. A pack without objects is none.
-func (s *Store) Receive(r io.Reader) error {
+func (s *Store) Receive(r io.Reader) error { return s.receive(r, false) }
+
+// ReceivePromised is Receive of a pack without all that it names.
+func (s *Store) ReceivePromised(r io.Reader) error { return s.receive(r, true) }
+
+func (s *Store) receive(r io.Reader, promised bool) error {
 	f, err := os.CreateTemp(s.tmp(), "in-")
 	if err != nil {
 		return err
 	}
-	m := &making{s: s, f: f}
+	m := &making{s: s, f: f, promised: promised}
 	defer m.abandon()
 	t := &tail{w: bufio.NewWriterSize(f, 256<<10), sum: sha1.New()}
 	in := bufio.NewReaderSize(io.TeeReader(r, t), 64<<10)
@@ -78,6 +83,8 @@ type making struct {
 	f    *os.File
 	also []func() error
 	done bool
+
+	promised bool
 }
 
 // abandon removes what was not finished.
@@ -104,6 +111,12 @@ func (m *making) finish(objects []indexed, sum []byte) error {
 	if err := Together(work...); err != nil {
 		os.Remove(idxTmp)
 		return err
+	}
+	if m.promised { // before the pack is seen: without, what it names would count as lost
+		if err := os.WriteFile(base+promisedEnding, nil, 0o400); err != nil {
+			os.Remove(idxTmp)
+			return err
+		}
 	}
 	m.done = true
 	err := errors.Join(os.Chmod(m.f.Name(), 0o400), os.Rename(m.f.Name(), base+".pack"), os.Rename(idxTmp, base+".idx"), m.f.Close())

@@ -3,7 +3,6 @@ package odb
 import (
 	"bufio"
 	"bytes"
-	"compress/zlib"
 	"crypto/sha1"
 	"encoding/binary"
 	"fmt"
@@ -11,6 +10,8 @@ import (
 	"io"
 	"os"
 	"slices"
+
+	"github.com/klauspost/compress/zlib"
 )
 
 // Batch makes a small pack of new objects. It is for one goroutine. Abandon or

@@ -17,6 +17,11 @@
 // The size of an object is known without inflating it: beside the index of each
 // pack this package keeps the sizes in the same order, found when the pack was
 // indexed or, of packs that others made, by one walk.
+//
+// A database may be without blobs that its trees name (git-partial-clone). Then
+// somebody else brings them (Missing): who asks for the size or the content of one
+// waits for that. Packs that came so are marked as git marks them, and are never
+// made one with others.
 package odb
 
 import (

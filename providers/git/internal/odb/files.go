@@ -13,8 +13,19 @@ func (s *Store) Files() []string {
 	var names []string
 	for _, p := range *s.packs.Load() {
 		names = append(names, p.name+".idx", p.name+".pack")
+		if p.promised {
+			names = append(names, p.name+promisedEnding)
+		}
 	}
 	return names
+}
+
+// Bytes is how much the packs are together.
+func (s *Store) Bytes() (all int64) {
+	for _, p := range *s.packs.Load() {
+		all += p.end
+	}
+	return all
 }
 
 // FileSize is how long one of Files is; ErrNotFound when it is none of them.
@@ -38,8 +49,10 @@ func (s *Store) OpenFile(name string) (*os.File, error) {
 }
 
 func (s *Store) hasFile(name string) bool {
-	base := strings.TrimSuffix(strings.TrimSuffix(name, ".idx"), ".pack")
-	return base != name && slices.ContainsFunc(*s.packs.Load(), func(p *pack) bool { return p.name == base })
+	base, ending, _ := strings.Cut(name, ".")
+	return slices.ContainsFunc(*s.packs.Load(), func(p *pack) bool {
+		return p.name == base && (ending == "idx" || ending == "pack" || p.promised && "."+ending == promisedEnding)
+	})
 }
 
 // Scratch is a new file without a name.

@@ -18,13 +18,21 @@ import (
 
 const sizesEnding = ".sizes"
 
-// Lend links all packs into a directory, and returns their names.
-func (s *Store) Lend(dir string) (names []string, err error) {
+// Lend links all packs, or those that are promised alone, into a directory, and returns
+// their names.
+func (s *Store) Lend(dir string, promised bool) (names []string, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, p := range *s.packs.Load() {
+		if promised && !p.promised {
+			continue
+		}
 		base := filepath.Join(s.dir, p.name)
-		err := errors.Join(link(base+".pack", filepath.Join(dir, p.name+".pack")), link(base+".idx", filepath.Join(dir, p.name+".idx")))
+		var err error
+		if p.promised {
+			err = link(base+promisedEnding, filepath.Join(dir, p.name+promisedEnding))
+		}
+		err = errors.Join(err, link(base+".pack", filepath.Join(dir, p.name+".pack")), link(base+".idx", filepath.Join(dir, p.name+".idx")))
 		if err != nil {
 			return nil, err
 		}
@@ -47,6 +55,9 @@ func link(from, to string) error {
 // not taken: the error is ErrCorrupt.
 func (s *Store) Borrow(dir, name string) error {
 	from, base := filepath.Join(dir, name), filepath.Join(s.dir, name)
+	if slices.ContainsFunc(*s.packs.Load(), func(p *pack) bool { return p.name == name }) {
+		return nil
+	}
 	for _, ending := range []string{".pack", ".idx"} {
 		if err := checkSum(from + ending); err != nil {
 			return err
@@ -58,6 +69,9 @@ func (s *Store) Borrow(dir, name string) error {
 		return nil
 	}
 	_ = link(from+sizesEnding, s.sizesFile(&pack{name: name}))
+	if err := link(from+promisedEnding, base+promisedEnding); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
 	if err := errors.Join(link(from+".pack", base+".pack"), link(from+".idx", base+".idx")); err != nil {
 		return err
 	}

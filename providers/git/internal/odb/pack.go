@@ -20,16 +20,19 @@ var idxMagic = []byte{0xff, 't', 'O', 'c', 0, 0, 0, 2}
 
 // pack is an open pack with its index. It never changes.
 type pack struct {
-	f      *os.File
-	name   string
-	number uint64 // no other pack that is or was open has it
-	end    int64  // of the objects; the sum of all follows
-	n      int
-	fan    []byte
-	ids    []byte
-	offs   []byte
-	large  []byte
-	sizes  []byte
+	f    *os.File
+	name string
+	// promised: all that objects in it name and is not here, the server has. Git
+	// calls that a promisor pack.
+	promised bool
+	number   uint64 // no other pack that is or was open has it
+	end      int64  // of the objects; the sum of all follows
+	n        int
+	fan      []byte
+	ids      []byte
+	offs     []byte
+	large    []byte
+	sizes    []byte
 }
 
 // place names where an object begins, for as long as the database is open.
@@ -47,6 +50,9 @@ func (s *Store) openPack(base string) (_ *pack, err error) {
 	}
 	if p.f, err = os.Open(base + ".pack"); err != nil {
 		return nil, err
+	}
+	if _, err := os.Stat(base + promisedEnding); err == nil {
+		p.promised = true
 	}
 	defer func() {
 		if err != nil {

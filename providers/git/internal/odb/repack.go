@@ -25,9 +25,19 @@ const (
 
 // Repack makes one pack of many small ones, if there are many. The objects are
 // safe in the new pack before an old one is removed. It is for one goroutine; all
-// else goes on meanwhile, and reads of an old pack that have begun end well.
+// else goes on meanwhile, and reads of an old pack that have begun end well. What is
+// promised stays apart from what was made here.
 func (s *Store) Repack(ctx context.Context) error {
-	old := small(*s.packs.Load())
+	for _, promised := range []bool{false, true} {
+		if err := s.repack(ctx, promised); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Store) repack(ctx context.Context, promised bool) error {
+	old := small(slices.DeleteFunc(slices.Clone(*s.packs.Load()), func(p *pack) bool { return p.promised != promised }))
 	if len(old) < repackFrom {
 		return nil
 	}
@@ -36,6 +46,7 @@ func (s *Store) Repack(ctx context.Context) error {
 		return err
 	}
 	defer b.Abandon()
+	b.m.promised = promised
 	r := &repacking{b, map[ID]int64{}}
 	for _, p := range old {
 		if err := r.copy(ctx, p); err != nil {
@@ -142,7 +153,7 @@ func (s *Store) drop(old []*pack) error {
 	var errs []error
 	for _, p := range old {
 		base := filepath.Join(s.dir, p.name)
-		errs = append(errs, os.Remove(base+".idx"), os.Remove(base+".pack"), ignoreMissing(os.Remove(s.sizesFile(p))))
+		errs = append(errs, os.Remove(base+".idx"), os.Remove(base+".pack"), ignoreMissing(os.Remove(base+promisedEnding)), ignoreMissing(os.Remove(s.sizesFile(p))))
 	}
 	return errors.Join(errs...)
 }

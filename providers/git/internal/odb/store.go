@@ -32,6 +32,7 @@ type Store struct {
 	packs   atomic.Pointer[[]*pack]
 	opened  atomic.Uint64  // packs, ever
 	mu      sync.Mutex     // held while a pack is added
+	missing Missing        // nil: what is not here is nowhere
 	trees   memory[string] // by ID
 	bases   memory[uint64] // by place
 	spools  spools
@@ -73,13 +74,17 @@ func Open(objects, private string) (*Store, error) {
 // removeHalves removes packs without an index, that a crash has left: they were
 // not seen yet, or not any more.
 func (s *Store) removeHalves(indices []string) error {
-	packs, err := filepath.Glob(filepath.Join(s.dir, "pack-*.pack"))
-	for _, name := range packs {
-		if !slices.Contains(indices, strings.TrimSuffix(name, ".pack")+".idx") {
-			err = errors.Join(err, os.Remove(name))
+	var errs []error
+	for _, ending := range []string{".pack", promisedEnding} {
+		names, err := filepath.Glob(filepath.Join(s.dir, "pack-*"+ending))
+		errs = append(errs, err)
+		for _, name := range names {
+			if !slices.Contains(indices, strings.TrimSuffix(name, ending)+".idx") {
+				errs = append(errs, os.Remove(name))
+			}
 		}
 	}
-	return err
+	return errors.Join(errs...)
 }
 
 // Tmp is a directory for what is being made. It is empty when the database is opened.
@@ -151,11 +156,11 @@ func (s *Store) Beginning(digits string) []ID {
 	return slices.Collect(maps.Keys(found))
 }
 
-// Size is how many bytes an object has.
+// Size is how many bytes a blob has.
 func (s *Store) Size(id ID) (int64, error) {
-	p, i, ok := s.find(id)
-	if !ok {
-		return 0, fmt.Errorf("%s: %w", id, ErrNotFound)
+	p, i, err := s.bring(id)
+	if err != nil {
+		return 0, err
 	}
 	return p.size(i), nil
 }
@@ -166,9 +171,9 @@ func (s *Store) Get(id ID, want Kind) ([]byte, error) {
 	if raw, ok := s.trees.Get(string(id[:])); ok && want == Tree {
 		return raw.content, nil
 	}
-	p, i, ok := s.find(id)
-	if !ok {
-		return nil, fmt.Errorf("%s: %w", id, ErrNotFound)
+	p, i, err := s.locate(id, want)
+	if err != nil {
+		return nil, err
 	}
 	o, err := s.read(p, p.offset(i), p.size(i))
 	switch {
@@ -184,9 +189,9 @@ func (s *Store) Get(id ID, want Kind) ([]byte, error) {
 
 // Open is the content of a blob from an offset on.
 func (s *Store) Open(id ID, offset int64) (io.ReadCloser, error) {
-	p, i, ok := s.find(id)
-	if !ok {
-		return nil, fmt.Errorf("%s: %w", id, ErrNotFound)
+	p, i, err := s.bring(id)
+	if err != nil {
+		return nil, err
 	}
 	if size := p.size(i); size >= streamed {
 		if offset > 0 {

@@ -14,7 +14,7 @@ import (
 	githttp "github.com/go-git/go-git/v5/plumbing/transport/http"
 
 	"github.com/wsmount/wsmount/providers"
-	"github.com/wsmount/wsmount/providers/git/internal/shell"
+	"github.com/wsmount/wsmount/providers/git/internal/dialogue"
 )
 
 // statuses are for answers that go-git has no error for.
@@ -34,9 +34,9 @@ type Error struct {
 
 // Error is the cause, without more than a line of what a server sent.
 func (e *Error) Error() string {
-	var ssh *shell.Error
-	if errors.As(e.Err, &ssh) { // our own words, which are longer
-		return ssh.Error()
+	var own *dialogue.Error
+	if errors.As(e.Err, &own) { // our own words, which are longer
+		return own.Error()
 	}
 	text := strings.TrimSpace(e.Err.Error())
 	text, _, _ = strings.Cut(text, "\n")
@@ -61,12 +61,12 @@ func translate(ctx context.Context, err error) error {
 	}
 	e := &Error{Kind: providers.ErrUnavailable, Err: err}
 	var answer *githttp.Err
-	var ssh *shell.Error
+	var own *dialogue.Error
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case errors.As(err, &ssh):
-		e.Kind, e.Code, e.Err = ssh.Kind, ssh.Code, ssh
+	case errors.As(err, &own):
+		e.Kind, e.Code, e.Err = own.Kind, own.Code, own
 	case errors.As(err, &answer):
 		e.Code = strconv.Itoa(answer.StatusCode())
 		if kind, ok := statuses[answer.StatusCode()]; ok {

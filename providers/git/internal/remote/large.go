@@ -15,8 +15,8 @@ import (
 )
 
 // Large says where the server has large files, for an operation of package lfs:
-// over HTTP below the repository, and over SSH where the server says. The error is
-// lfs.ErrNotOffered if it is sure that there are none.
+// over HTTP below the repository, over SSH where the server says, and over git://
+// nowhere. The error is lfs.ErrNotOffered if it is sure that there are none.
 func (r *Remote) Large(ctx context.Context, operation string) (lfs.Endpoint, error) {
 	return r.over.large(ctx, operation)
 }

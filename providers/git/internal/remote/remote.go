@@ -1,16 +1,17 @@
-// Package remote speaks with a git server over HTTP or SSH.
+// Package remote speaks with a git server over HTTP or SSH, or with a git daemon.
 //
-// It knows git's protocol (version 0), over HTTP through go-git's transport and
-// over SSH through package shell, and what its answers mean in the kinds of
-// package providers. Each operation is a session of its own with credentials
-// that are asked for then; over HTTP they are in the header of its requests and
-// nowhere else. A fetch may be redirected, to where the transport lets it and
-// without the credentials if that is another server; a push is not.
+// It knows git's protocol (version 0), over HTTP through go-git's transport, over
+// SSH through package shell and over git:// through package plain, and what its
+// answers mean in the kinds of package providers. Each operation is a session of its
+// own with credentials that are asked for then; over HTTP they are in the header of
+// its requests and nowhere else, and over git:// there are none. A fetch may be
+// redirected, to where the transport lets it and without the credentials if that is
+// another server; a push is not.
 //
-//	r := remote.New(url, options)
+//	r, err := remote.New(url, options)
 //	s, err := r.Ask(ctx)
 //	defer s.Close()
-//	err = s.Fetch(ctx, want, haves, store.Receive)
+//	err = s.Fetch(ctx, remote.Want{Commit: commit, Haves: haves}, store.Receive)
 package remote
 
 import (
@@ -21,6 +22,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-git/go-git/v5/plumbing"
@@ -31,6 +33,7 @@ import (
 
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/git/internal/lfs"
+	"github.com/wsmount/wsmount/providers/git/internal/plain"
 	"github.com/wsmount/wsmount/providers/git/internal/shell"
 )
 
@@ -44,11 +47,15 @@ type Options struct {
 	Credentials func(ctx context.Context) (map[string]string, error)
 	Transport   http.RoundTripper // nil: http.DefaultTransport
 	SSH         shell.Options
+	Git         plain.Options
 	Now         func() time.Time // nil: time.Now
 }
 
 // Remote is a repository at a server. All methods may be used at once.
-type Remote struct{ over protocol }
+type Remote struct {
+	over protocol
+	can  atomic.Pointer[capability.List] // what the server said last that it can, where a session can do without asking
+}
 
 // A protocol begins sessions. The errors are what Ask returns.
 type protocol interface {
@@ -57,22 +64,35 @@ type protocol interface {
 	large(ctx context.Context, operation string) (lfs.Endpoint, error)
 }
 
-// New is the repository at an http or https URL without user or query, or at one
-// of ssh. Nothing is asked yet.
-func New(url string, o Options) *Remote {
-	if strings.HasPrefix(url, "ssh://") {
+// New is the repository at an http or https URL without user or query, at one of
+// ssh, or at one of git: that with credentials is an error. Nothing is asked yet.
+func New(url string, o Options) (*Remote, error) {
+	switch Scheme(url) {
+	case "ssh":
 		if o.Now == nil {
 			o.Now = time.Now
 		}
-		return &Remote{overSSH{shell.New(url, o.Credentials, o.SSH), &told{now: o.Now, by: map[string]lfs.Endpoint{}}}}
+		return &Remote{over: overSSH{shell.New(url, o.Credentials, o.SSH), &told{now: o.Now, by: map[string]lfs.Endpoint{}}}}, nil
+	case "git":
+		if o.Credentials != nil {
+			return nil, fmt.Errorf("credentials are never sent over git://, where anybody may read them: %w", providers.ErrInvalid)
+		}
+		return &Remote{over: overGit{plain.New(url, o.Git)}}, nil
 	}
-	return &Remote{newHTTP(url, o)}
+	return &Remote{over: newHTTP(url, o)}, nil
+}
+
+// Scheme is the scheme of a URL, in small letters.
+func Scheme(url string) string {
+	scheme, _, _ := strings.Cut(url, "://")
+	return strings.ToLower(scheme)
 }
 
 // Session is one answer of the server to what it has. Fetch goes on from it.
 type Session struct {
 	up   transport.UploadPackSession
-	refs *packp.AdvRefs
+	can  *capability.List
+	refs map[string]ID
 }
 
 // Ask asks for the branches: one request.
@@ -89,7 +109,10 @@ func (r *Remote) Ask(ctx context.Context) (*Session, error) {
 		up.Close()
 		return nil, translate(ctx, err)
 	}
-	return &Session{up, refs}, nil
+	if _, asks := r.over.(*overHTTP); asks {
+		r.can.Store(refs.Capabilities)
+	}
+	return &Session{up, refs.Capabilities, refs.References}, nil
 }
 
 // Close ends the session. It is called in any case.
@@ -99,16 +122,16 @@ const heads = "refs/heads/"
 
 // Branch is where a branch is; ok is false when there is none.
 func (s *Session) Branch(name string) (id ID, ok bool) {
-	id, ok = s.refs.References[heads+name]
+	id, ok = s.refs[heads+name]
 	return id, ok
 }
 
 // Empty reports whether there is no branch at all.
-func (s *Session) Empty() bool { return len(s.refs.References) == 0 }
+func (s *Session) Empty() bool { return len(s.refs) == 0 }
 
 // Default is the branch that the server's HEAD names, "" when it does not say.
 func (s *Session) Default() string {
-	for _, link := range s.refs.Capabilities.Get(capability.SymRef) {
+	for _, link := range s.can.Get(capability.SymRef) {
 		if from, to, _ := strings.Cut(link, ":"); from == "HEAD" {
 			if name, ok := strings.CutPrefix(to, heads); ok {
 				return name
@@ -118,11 +141,30 @@ func (s *Session) Default() string {
 	return ""
 }
 
-// Fetch has the server send a commit with all that is in its history and not in
-// that of haves, as a pack that receive reads. It is called once at most.
-func (s *Session) Fetch(ctx context.Context, want ID, haves []ID, receive func(io.Reader) error) error {
-	req := packp.NewUploadPackRequestFromCapabilities(s.refs.Capabilities)
-	req.Wants, req.Haves = []ID{want}, haves
+// Want is what a server is to send.
+type Want struct {
+	Commit ID   // with all that is in its history
+	Haves  []ID // and not in that of these
+	// Blobless leaves blobs out, which Blobs brings. Only a server that Filters knows it.
+	Blobless bool
+}
+
+// Fetch has the server send a commit, as a pack that receive reads. It is called once
+// at most.
+func (s *Session) Fetch(ctx context.Context, w Want, receive func(io.Reader) error) error {
+	req := packp.NewUploadPackRequestFromCapabilities(s.can)
+	req.Wants, req.Haves = []ID{w.Commit}, w.Haves
+	if w.Blobless {
+		req.Filter = packp.FilterBlobNone()
+		if err := req.Capabilities.Set(capability.Filter); err != nil {
+			return err
+		}
+	}
+	return s.fetch(ctx, req, receive)
+}
+
+// fetch makes a request.
+func (s *Session) fetch(ctx context.Context, req *packp.UploadPackRequest, receive func(io.Reader) error) error {
 	if err := req.Capabilities.Set(capability.NoProgress); err != nil {
 		return err
 	}

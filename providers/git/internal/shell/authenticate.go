@@ -7,6 +7,8 @@ import (
 	"io"
 
 	"golang.org/x/crypto/ssh"
+
+	"github.com/wsmount/wsmount/providers/git/internal/dialogue"
 )
 
 // ErrNoService says that the server ended a service without an answer: it does not
@@ -25,17 +27,17 @@ func (s *Server) Authenticate(ctx context.Context, operation string) ([]byte, er
 		return nil, err
 	}
 	defer one.Close()
-	_ = one.in.Close() // it may have answered, and gone, without waiting for it
+	_ = one.In.Close() // it may have answered, and gone, without waiting for it
 	text, err := io.ReadAll(io.LimitReader(one, answerMax))
 	if err != nil {
-		return nil, one.ended(err)
+		return nil, one.Ended(err)
 	}
-	if err = one.line.await(one.run.Wait); err == nil {
+	if err = one.Line.Await(one.run.Wait); err == nil {
 		return text, nil
 	}
 	var exit *ssh.ExitError
 	if !errors.As(err, &exit) {
-		return nil, one.ended(err)
+		return nil, one.Ended(err)
 	}
-	return nil, refused(one.said.String(), fmt.Sprintf("exit %d", exit.ExitStatus()), ErrNoService)
+	return nil, dialogue.Refused(string(one.said), fmt.Sprintf("exit %d", exit.ExitStatus()), ErrNoService)
 }

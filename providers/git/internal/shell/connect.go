@@ -3,43 +3,21 @@ package shell
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net"
 	"net/url"
-	"sync/atomic"
+	"strings"
 	"time"
 
 	"golang.org/x/crypto/ssh"
 	"golang.org/x/crypto/ssh/agent"
 
 	"github.com/wsmount/wsmount/providers"
+	"github.com/wsmount/wsmount/providers/git/internal/dialogue"
 )
-
-// A line is a connection that is ended with its context, or when the server keeps
-// silent where it has to speak.
-type line struct {
-	net.Conn
-	patience time.Duration
-	stalled  atomic.Bool
-}
-
-// await does what waits for the server.
-func (l *line) await(f func() error) error {
-	end := time.AfterFunc(l.patience, func() {
-		l.stalled.Store(true)
-		l.Close()
-	})
-	err := f()
-	end.Stop()
-	if err != nil && l.stalled.Load() {
-		return &Error{Kind: providers.ErrUnavailable, Code: "stalled", Says: fmt.Sprintf("%v for %v", errStalled, l.patience), Err: errStalled}
-	}
-	return err
-}
 
 // connect makes a connection to the server, which has shown that it is the one,
 // and taken a key of ours.
-func (s *Server) connect(ctx context.Context, p place) (*ssh.Client, *line, error) {
+func (s *Server) connect(ctx context.Context, p place) (*ssh.Client, *dialogue.Line, error) {
 	k, err := readKnown(p, s.o.KnownHosts)
 	if err != nil {
 		return nil, nil, err
@@ -52,15 +30,13 @@ func (s *Server) connect(ctx context.Context, p place) (*ssh.Client, *line, erro
 	if err != nil {
 		return nil, nil, err
 	}
-	l := &line{Conn: conn, patience: s.o.Patience}
-	stop := context.AfterFunc(ctx, func() { l.Close() })
-	defer stop()
+	l := dialogue.NewLine(ctx, conn, s.o.Patience)
 	methods, done := s.auth(ctx, key)
 	defer done()
 	var c ssh.Conn
 	var channels <-chan ssh.NewChannel
 	var requests <-chan *ssh.Request
-	err = l.await(func() (err error) {
+	err = l.Await(func() (err error) {
 		c, channels, requests, err = ssh.NewClientConn(l, p.addr(), &ssh.ClientConfig{
 			User: p.login, Auth: methods, HostKeyCallback: k.believe, HostKeyAlgorithms: k.algorithms})
 		return err
@@ -85,7 +61,7 @@ func (s *Server) key(ctx context.Context, p *place) (ssh.Signer, error) {
 	if s.credentials != nil {
 		var err error
 		if fields, err = s.credentials(ctx); err != nil {
-			return nil, &Error{Kind: providers.ErrUnauthenticated, Code: "auth", Says: "the credentials cannot be had: " + err.Error(), Err: err}
+			return nil, &dialogue.Error{Kind: providers.ErrUnauthenticated, Code: "auth", Says: "the credentials cannot be had: " + err.Error(), Err: err}
 		}
 	}
 	if p.login == "" {
@@ -100,7 +76,7 @@ func (s *Server) key(ctx context.Context, p *place) (ssh.Signer, error) {
 	}
 	if pem == "" {
 		if fields != nil && s.o.Agent == "" {
-			return nil, &Error{Kind: providers.ErrUnauthenticated, Code: "auth", Says: "the secret has no field ssh_private_key"}
+			return nil, &dialogue.Error{Kind: providers.ErrUnauthenticated, Code: "auth", Says: "the secret has no field ssh_private_key"}
 		}
 		return nil, nil
 	}
@@ -123,7 +99,7 @@ func onlyOf(fields map[string]string) string {
 // may show some.
 func parseKey(pem []byte, passphrase string) (ssh.Signer, error) {
 	bad := func(says string) (ssh.Signer, error) {
-		return nil, &Error{Kind: providers.ErrUnauthenticated, Code: "auth", Says: says}
+		return nil, &dialogue.Error{Kind: providers.ErrUnauthenticated, Code: "auth", Says: says}
 	}
 	signer, err := ssh.ParsePrivateKey(pem)
 	var missing *ssh.PassphraseMissingError
@@ -179,7 +155,7 @@ func (s *Server) failed(k *known, haveKey bool, err error) error {
 	case !unproved(err):
 		return err
 	}
-	e := &Error{Kind: providers.ErrUnauthenticated, Code: "auth", Err: err}
+	e := &dialogue.Error{Kind: providers.ErrUnauthenticated, Code: "auth", Err: err}
 	switch {
 	case haveKey:
 		e.Says = "the server does not take the key that ssh_private_key is, for the login " + k.place.login
@@ -192,4 +168,15 @@ func (s *Server) failed(k *known, haveKey bool, err error) error {
 		e.Do = "name a secret with the field ssh_private_key in auth.state.env of its manifest, or write providers.github.ssh.credentials in the host configuration"
 	}
 	return e
+}
+
+// unproved says that the server did not take our keys. The SSH library has no type
+// for it.
+func unproved(err error) bool {
+	for _, words := range []string{"unable to authenticate", "authentication failures"} {
+		if strings.Contains(err.Error(), words) {
+			return true
+		}
+	}
+	return false
 }

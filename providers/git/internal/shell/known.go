@@ -13,6 +13,7 @@ import (
 	"golang.org/x/crypto/ssh/knownhosts"
 
 	"github.com/wsmount/wsmount/providers"
+	"github.com/wsmount/wsmount/providers/git/internal/dialogue"
 )
 
 // Codes of the refusals of a server's key.
@@ -28,8 +29,8 @@ type known struct {
 	place      place
 	files      []string // all that were to be looked at
 	check      ssh.HostKeyCallback
-	algorithms []string // those of the keys that are known; nil: any
-	refused    *Error   // why the last key was not believed
+	algorithms []string        // those of the keys that are known; nil: any
+	refused    *dialogue.Error // why the last key was not believed
 }
 
 func readKnown(p place, files []string) (*known, error) {
@@ -42,14 +43,14 @@ func readKnown(p place, files []string) (*known, error) {
 			continue
 		}
 		if err != nil {
-			return nil, &Error{Kind: providers.ErrPermission, Code: CodeUnknown, Says: "the known hosts cannot be read: " + err.Error()}
+			return nil, &dialogue.Error{Kind: providers.ErrPermission, Code: CodeUnknown, Says: "the known hosts cannot be read: " + err.Error()}
 		}
 		authority = authority || bytes.Contains(b, []byte("@cert-authority"))
 		there = append(there, f)
 	}
 	var err error
 	if k.check, err = knownhosts.New(there...); err != nil {
-		return nil, &Error{Kind: providers.ErrPermission, Code: CodeUnknown, Says: "the known hosts cannot be read: " + err.Error()}
+		return nil, &dialogue.Error{Kind: providers.ErrPermission, Code: CodeUnknown, Says: "the known hosts cannot be read: " + err.Error()}
 	}
 	k.algorithms = algorithms(k.keys(), authority)
 	return k, nil
@@ -110,9 +111,9 @@ func (k *known) believe(addr string, remote net.Addr, key ssh.PublicKey) error {
 	return k.refused
 }
 
-func (k *known) explain(key ssh.PublicKey, err error) *Error {
+func (k *known) explain(key ssh.PublicKey, err error) *dialogue.Error {
 	shown := fmt.Sprintf("%s shows the key %s (%s)", k.place.addr(), ssh.FingerprintSHA256(key), key.Type())
-	e := &Error{Kind: providers.ErrPermission, Code: CodeUnknown, Err: err,
+	e := &dialogue.Error{Kind: providers.ErrPermission, Code: CodeUnknown, Err: err,
 		Do: "compare the fingerprint with the one that the server's owner publishes, before you believe it"}
 	var is *knownhosts.KeyError
 	var revoked *knownhosts.RevokedError

@@ -1,8 +1,7 @@
 // Package shell runs the two services of git at a server over SSH.
 //
 // It knows the connection (golang.org/x/crypto/ssh), whom to believe and how to
-// prove who we are, and git's dialogue (version 0) on the channel of a service.
-// It promises that a server is spoken with only after its key was found in the
+// prove who we are; what is said then is package dialogue's. It promises that a server is spoken with only after its key was found in the
 // files of known hosts, that nothing of the user's is used that Options does not
 // name (no ~/.ssh/config, agent, key file or proxy), that no program is run here,
 // and that a server which says nothing is waited for only so long.
@@ -20,6 +19,9 @@ import (
 	"net/url"
 	"strings"
 	"time"
+
+	"github.com/wsmount/wsmount/providers"
+	"github.com/wsmount/wsmount/providers/git/internal/dialogue"
 )
 
 // Options: the zero value believes no server, so that nothing can be asked.
@@ -36,8 +38,6 @@ type Options struct {
 	Patience time.Duration
 }
 
-const patience = time.Minute
-
 // Server is one repository at a server. All methods may be used at once.
 type Server struct {
 	url         string
@@ -50,10 +50,12 @@ type Server struct {
 // where the URL names none; nil: there are none. Nothing is asked yet.
 func New(url string, credentials func(context.Context) (map[string]string, error), o Options) *Server {
 	if o.Patience == 0 {
-		o.Patience = patience
+		o.Patience = time.Minute
 	}
 	return &Server{url, credentials, o}
 }
+
+var errURL = &dialogue.Error{Kind: providers.ErrInvalid, Says: "the repository's URL is not one of ssh"}
 
 // A place is what a URL of ssh says.
 type place struct{ login, host, port, path string }

@@ -1,7 +1,6 @@
-package shell
+package dialogue
 
 import (
-	"errors"
 	"strings"
 
 	"github.com/wsmount/wsmount/providers"
@@ -30,11 +29,9 @@ func (e *Error) Unwrap() []error {
 	return []error{e.Kind, e.Err}
 }
 
-var errURL = &Error{Kind: providers.ErrInvalid, Says: "the repository's URL is not one of ssh"}
-
-// answers are the words by which servers refuse a repository: git's own, and those
-// of GitHub, GitLab, Gitea, Forgejo and Bitbucket, which all end with the same
-// status.
+// answers are the words by which servers refuse a repository: git's own and those of
+// its daemon, and those of GitHub, GitLab, Gitea, Forgejo and Bitbucket, which all
+// end with the same status.
 var answers = []struct {
 	words string
 	kind  error
@@ -44,6 +41,7 @@ var answers = []struct {
 	{"could not be found", providers.ErrNotExist},
 	{"cannot find repository", providers.ErrNotExist},
 	{"repository does not exist", providers.ErrNotExist},
+	{"no such repository", providers.ErrNotExist},
 	{"not authorized", providers.ErrPermission},
 	{"not allowed", providers.ErrPermission},
 	{"permission to", providers.ErrPermission},
@@ -52,13 +50,14 @@ var answers = []struct {
 	{"marked as read only", providers.ErrPermission},
 	{"read-only", providers.ErrPermission},
 	{"service not enabled", providers.ErrPermission},
+	{"not exported", providers.ErrPermission},
 }
 
-// refused is a service that ended before it began, with the last words of it. A
+// Refused is a service that ended before it began, with the last words of it. A
 // server that says nothing, or nothing known, was not there.
-func refused(said, code string, cause error) *Error {
+func Refused(said, code string, cause error) *Error {
 	e := &Error{Kind: providers.ErrUnavailable, Code: code, Says: "the server said nothing", Err: cause}
-	if said == "" {
+	if said = plainly(said); said == "" {
 		return e
 	}
 	e.Says = "the server says: " + said
@@ -72,32 +71,11 @@ func refused(said, code string, cause error) *Error {
 	return e
 }
 
-// unproved says that the server did not take our keys. The SSH library has no type
-// for it.
-func unproved(err error) bool {
-	for _, words := range []string{"unable to authenticate", "authentication failures"} {
-		if strings.Contains(err.Error(), words) {
-			return true
-		}
-	}
-	return false
-}
+// WordsMax is how much of what a server says is kept.
+const WordsMax = 300
 
-// errStalled is a connection that was ended because nothing came.
-var errStalled = errors.New("the server has stopped answering")
-
-// wordsMax is how much of what a server says is kept.
-const wordsMax = 300
-
-// words keeps the beginning of what a server says beside the answer.
-type words struct{ b []byte }
-
-func (w *words) Write(p []byte) (int, error) {
-	w.b = append(w.b, p[:min(len(p), wordsMax-len(w.b))]...)
-	return len(p), nil
-}
-
-func (w *words) String() string {
-	text := strings.ToValidUTF8(string(w.b), "")
+// plainly is the beginning of a text, in one line.
+func plainly(text string) string {
+	text = strings.ToValidUTF8(text[:min(len(text), WordsMax)], "")
 	return strings.Join(strings.FieldsFunc(text, func(r rune) bool { return r < ' ' || r == 0x7f }), "; ")
 }

@@ -1,0 +1,88 @@
+package table
+
+import (
+	"errors"
+	"io/fs"
+	"sync"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// spare is the next log before it is one: an empty file among the logs, for which
+// the disk has set blocks aside. Pebble begins a log in the middle of a commit,
+// whenever its memory is full, and a log that cannot be written is the end of the
+// table; so what the commit may need there is reserved before it begins.
+type spare struct {
+	mu   sync.Mutex // guards all
+	file vfs.File   // nil: there is none
+	room int64
+}
+
+func (d *disk) sparePath() string { return d.PathJoin(d.logs, "spare") }
+
+// reserveNext makes sure that n bytes can be written to a log that is not begun yet.
+func (d *disk) reserveNext(n int64) error {
+	d.spare.mu.Lock()
+	defer d.spare.mu.Unlock()
+	if d.spare.room >= n || d.frozen.Load() {
+		return nil
+	}
+	err := d.setAside(n)
+	if isFull(err) {
+		d.noSpace()
+		err = d.setAside(n)
+	}
+	if isFull(err) {
+		return err
+	}
+	return nil // where it cannot be known, the write will tell
+}
+
+// setAside gives the spare room for n bytes. spare.mu is held.
+func (d *disk) setAside(n int64) (err error) {
+	const ahead = 256 << 10
+	s := &d.spare
+	if s.file == nil {
+		if s.file, err = d.FS.Create(d.sparePath(), vfs.WriteCategoryUnspecified); err != nil {
+			return err
+		}
+	}
+	if err = s.file.Preallocate(0, n+ahead); err == nil {
+		s.room = n + ahead
+	}
+	return err
+}
+
+// beginLog makes a log out of the spare, or with create if there is none.
+func (d *disk) beginLog(name string, c vfs.DiskWriteCategory, create func() (vfs.File, error)) (f vfs.File, room int64, err error) {
+	s := &d.spare
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.file == nil {
+		f, err = create()
+		return f, 0, err
+	}
+	room, err = s.room, s.file.Close()
+	s.file, s.room = nil, 0
+	if err != nil {
+		return nil, 0, err
+	}
+	f, err = d.FS.ReuseForWrite(d.sparePath(), name, c)
+	return f, room, err
+}
+
+// dropSpare gives back what is set aside, also by a run that was killed.
+func (d *disk) dropSpare() error {
+	s := &d.spare
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var err error
+	if s.file != nil {
+		err = s.file.Close()
+	}
+	s.file, s.room = nil, 0
+	if gone := d.Remove(d.sparePath()); !errors.Is(gone, fs.ErrNotExist) {
+		err = errors.Join(err, gone)
+	}
+	return err
+}

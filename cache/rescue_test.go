@@ -1,0 +1,87 @@
+package cache
+
+import (
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/wsmount/wsmount/providers"
+	"github.com/wsmount/wsmount/providers/memory"
+	"github.com/wsmount/wsmount/providers/providertest"
+)
+
+// committing has a commit go on beside the test; what comes is its error.
+func (w *world) committing() <-chan error {
+	done := make(chan error, 1)
+	go func() {
+		_, err := w.v.Commit(w.Context(), CommitOptions{})
+		done <- err
+	}()
+	return done
+}
+
+// Two names at the backend have the same content, which a third is to get, and both
+// are about to get another. While the first of them is under way, which may take as
+// long as it likes to begin, the second one is not taken for a place that stays.
+func TestTheLastPlaceOfContentIsKept(t *testing.T) {
+	big := strings.Repeat("q", 9<<20)
+	for name, script := range map[string][]string{
+		"the third before the second": {"mv q r", "ln f g", "put n new", "mv n f"},
+		"the third at last":           {"ln r t", "put n new", "mv n f", "mv q r", "mv t g"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, func(w *world, o *Options) {
+				w.p = memory.New(memory.Options{Without: asBucket})
+				o.Policy.NoWait, o.Policy.Window = true, time.Hour
+				o.pause = newManual().pause // so that nothing is sent before the commit
+			}, holding("r", "remote", "q", big))
+			w.do("ln r f")
+			w.upload()
+			part := w.open("q", syscall.O_WRONLY) // of it the rest is fetched when it is sent
+			w.write(part, "Q", 0)
+			w.ok(w.shut(part))
+			w.do(script...)
+			fetching, fetch := w.gate(providers.MethodRead)
+			committed := w.committing()
+			<-fetching
+			w.until(func() bool {
+				there := listBackend(w.p)
+				return slices.Contains(there, "g: remote") || slices.Contains(there, "f: new")
+			})
+			fetch()
+			w.ok(<-committed)
+			w.noProblems()
+			for path, want := range map[string]string{"f": "new", "g": "remote", "r": "Q" + big[1:]} {
+				w.arrived(path, want)
+			}
+		})
+	}
+}
+
+// A name from which content was removed has it again, and nobody knows whether the
+// backend did remove it: until that is known the other place is left alone.
+func TestAPlaceInDoubtIsNoPlace(t *testing.T) {
+	w := newWorld(t, func(w *world, o *Options) {
+		w.p = memory.New(memory.Options{Without: asBucket})
+		o.Policy.NoWait = true
+		o.pause = newManual().pause // nothing is tried again by itself
+	}, holding("r", "remote"))
+	w.do("ln r f")
+	w.upload()
+	w.faults.Queue(providers.MethodDelete, providertest.Fault{After: providers.ErrUnavailable})
+	w.do("rm r")
+	w.until(func() bool { return len(listBackend(w.p)) == 1 && len(w.v.Status().InFlight) == 0 })
+	looking, look := w.gate(providers.MethodStat)
+	w.do("ln f r", "put n new", "mv n f")
+	committed := w.committing()
+	<-looking
+	w.do("put z z") // which has all be looked at again
+	w.until(func() bool { return slices.Contains(listBackend(w.p), "z: z") })
+	look()
+	w.ok(<-committed)
+	w.noProblems()
+	w.same()
+	w.backend("f: new", "r: remote", "z: z")
+}

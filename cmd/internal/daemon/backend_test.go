@@ -1,0 +1,42 @@
+package daemon
+
+import (
+	"errors"
+	"net"
+	"testing"
+
+	"github.com/wsmount/wsmount/mountspec"
+	"github.com/wsmount/wsmount/mountspec/host"
+	"github.com/wsmount/wsmount/mountspec/netguard"
+	"github.com/wsmount/wsmount/mountspec/secrets"
+)
+
+// A git daemon gets no credentials, whatever else was granted, and is reached where
+// the host says and nowhere else.
+func TestSettingsOfAGitDaemon(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	resolver, err := host.NewResolver(host.Options{Config: &host.Config{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for endpoint, ok := range map[string]bool{"git://" + l.Addr().String(): true, "git://git.acme.test": false} {
+		r := &host.Resolved{Storage: &mountspec.Storage{Provider: mountspec.ProviderGitHub, Config: mountspec.GitHubConfig{Owner: "acme", Repo: "site"}},
+			Location: host.Location{Service: host.ServiceGit, Endpoint: endpoint},
+			Grants:   host.Grants{Daemon: true, Endpoints: []string{endpoint}, Secrets: &secrets.Plan{}, App: &host.GitHubApp{}, SSH: &host.SSHGrant{Secret: "key"}}}
+		s, err := settingsOf(r, Env{Host: resolver})
+		if err != nil || s.Credentials != nil || s.Config["credentials"] != "none" || s.Config["base_url"] != endpoint || s.Dial == nil {
+			t.Fatalf("%s: %+v, %v", endpoint, s, err)
+		}
+		conn, err := s.Dial(t.Context(), "git://"+l.Addr().String())
+		if conn != nil {
+			conn.Close()
+		}
+		if (err == nil) != ok || errors.Is(err, netguard.ErrDenied) == ok {
+			t.Errorf("%s: dialled %v", endpoint, err)
+		}
+	}
+}

@@ -1,0 +1,132 @@
+package integration
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/wsmount/wsmount/integration/gitserver"
+	"github.com/wsmount/wsmount/integration/internal/harness"
+)
+
+// A bloblessStage is a gitStage whose server filters, and can be away.
+type bloblessStage struct {
+	*gitStage
+	away atomic.Bool
+}
+
+const bloblessDirs, bloblessFiles = 30, 50
+
+// newBloblessStage has a repository with more files than come at once.
+func newBloblessStage(t *testing.T, mode string) *bloblessStage {
+	t.Helper()
+	g := &bloblessStage{gitStage: newGitStage(t)}
+	g.repo.Filter()
+	g.server.Hook(func(w http.ResponseWriter, _ *http.Request) bool {
+		if g.away.Load() {
+			http.Error(w, "nobody is here", http.StatusServiceUnavailable)
+		}
+		return g.away.Load()
+	})
+	files := map[string]string{".gitattributes": "*.txt merge=union\n"}
+	for i := range bloblessDirs * bloblessFiles {
+		files[fmt.Sprintf("d%02d/f%04d.txt", i/bloblessFiles, i)] = fmt.Sprintf("file %d\n", i)
+	}
+	g.other.Write(files)
+	g.other.Commit("main", "begin")
+	config := g.read(g.w.Path("config/wsmount/config.yaml"))
+	g.w.Write("config/wsmount/config.yaml", strings.Replace(config, "github: {", "github: { clone: "+mode+",", 1), 0o600)
+	g.workspace("less", "pull: {on: turn-start}, commit: {on: manual}, push: {on: per-commit}")
+	g.server.Requests()
+	return g
+}
+
+// packs are the requests for packs since somebody asked last.
+func (g *bloblessStage) packs() int {
+	return len(slices.DeleteFunc(g.server.Requests(), func(r string) bool {
+		return !strings.HasPrefix(r, "POST ") || !strings.HasSuffix(r, "/git-upload-pack")
+	}))
+}
+
+// A mount of a large repository is there before its content is, all of which comes in
+// few requests, and then none is needed any more.
+func TestGitBlobless(t *testing.T) {
+	t.Parallel()
+	g := newBloblessStage(t, "auto")
+	m := g.w.Mount("@acme/less")
+	g.same("after the clone", g.lines(m.Dir), g.fresh())
+	harness.Eventually(t, 30*time.Second, "the clone is whole", func() bool { return m.Status().Parts[0].WorkingCopy.Clone.Kind == "full" })
+	if n := g.packs(); n > 20 {
+		t.Errorf("%d requests brought %d directories", n, bloblessDirs)
+	}
+	m.Stop()
+	m.Start()
+	g.away.Store(true)
+	if got := g.lines(m.Dir); len(got) != bloblessDirs*bloblessFiles+1 {
+		t.Errorf("%d files without the server", len(got))
+	}
+	if got := g.programs(m.Dir, "status", "--porcelain"); got != "" {
+		t.Errorf("git status says %s", got)
+	}
+	g.away.Store(false)
+}
+
+// What is not here comes when somebody looks, and what cannot come is EIO, soon, with
+// a reason; what is here stays readable, and work goes on around it.
+func TestGitBloblessAway(t *testing.T) {
+	t.Parallel()
+	g := newBloblessStage(t, "blobless")
+	m := g.w.Mount("@acme/less", "--patience", outagePatience.String())
+	harness.Eventually(t, 30*time.Second, "all is missing", func() bool {
+		s := m.Status().Parts[0].WorkingCopy.Clone
+		return s.Kind == "blobless" && s.Missing > 1400
+	})
+	g.packs()
+	first, err := os.ReadFile(m.Dir + "/d03/f0155.txt")
+	g.check(err)
+	if n := g.packs(); string(first) != "file 155\n" || n != 1 {
+		t.Errorf("%d requests brought %q", n, first)
+	}
+	g.away.Store(true)
+	began := time.Now()
+	_, err = os.ReadDir(m.Dir + "/d07")
+	if took := time.Since(began); !errors.Is(err, syscall.EIO) || took > atMost {
+		t.Errorf("after %v: %v", took, err)
+	}
+	s := m.Status().Parts[0]
+	if text := g.w.MustRun("status", m.Dir); s.WorkingCopy.Clone.Error == "" || !strings.Contains(text, "503") {
+		t.Errorf("status says %+v, %s", s.WorkingCopy.Clone, text)
+	}
+	if log := g.read(m.Dir + "/.wsmount/errors.log"); !strings.Contains(log, "503") {
+		t.Errorf("the log says %q", log)
+	}
+	other, err := os.ReadFile(m.Dir + "/d03/f0156.txt")
+	if string(other) != "file 156\n" || err != nil {
+		t.Errorf("what is here: %q, %v", other, err)
+	}
+	g.check(os.WriteFile(m.Dir+"/d03/f0155.txt", []byte("mine\n"), 0o644))
+	if got := g.programs(m.Dir, "status", "--porcelain"); got != " M d03/f0155.txt\n" {
+		t.Errorf("git status says %q", got)
+	}
+	asked := time.Now()
+	if out, err := (&gitserver.Repo{Dir: m.Dir}).Try("show", "HEAD:d07/f0350.txt"); err == nil || !strings.Contains(err.Error(), "content-that-has-not-come-yet") || time.Since(asked) > 5*time.Second {
+		t.Errorf("git shows %q, %v, after %v", out, err, time.Since(asked))
+	}
+	m.Kill()
+	m.Start()
+	g.check(os.WriteFile(m.Dir+"/d03/new.txt", []byte("new\n"), 0o644))
+	g.away.Store(false)
+	g.w.MustRun("commit", m.Dir)
+	g.same("after the server is back", g.lines(m.Dir), g.fresh())
+	if !slices.Contains(g.fresh(), "100644 d03/f0155.txt mine\n") {
+		t.Error("what was written did not get there")
+	}
+	g.repo.Git("fsck", "--strict", "--full")
+}

@@ -1,0 +1,72 @@
+package git
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/wsmount/wsmount/providers/git/internal/object"
+	"github.com/wsmount/wsmount/providers/git/internal/odb"
+)
+
+// What is below a directory that somebody looked at comes before the rest, which comes
+// from the root down, each content once.
+func TestAheadOrder(t *testing.T) {
+	t.Parallel()
+	r, err := openRepository(filepath.Join(t.TempDir(), "clone"), "https://git.acme.test/acme/r.git")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.close()
+	b, err := r.objects.NewBatch()
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := map[id]string{}
+	tree := func(at string, dirs map[string]id) id {
+		content := []byte(at) // an id of nothing that is here
+		blob := id(slices.Grow(content, 20)[:20])
+		names[blob] = at + "/file"
+		entries := []object.Entry{{Name: "file", Mode: object.ModeFile, ID: blob}, {Name: "same", Mode: object.ModeFile, ID: blob}}
+		for name, dir := range dirs {
+			entries = append(entries, object.Entry{Name: name, Mode: object.ModeDir, ID: dir})
+		}
+		made, err := b.Add(odb.Tree, object.EncodeTree(entries))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return made
+	}
+	d := tree("b/c/d", nil)
+	c := tree("b/c", map[string]id{"d": d})
+	looked := tree("b", map[string]id{"c": c})
+	root := tree("", map[string]id{"a": tree("a", map[string]id{"x": tree("a/x", nil)}), "b": looked, "z": tree("z", nil)})
+	if err := b.Finish(); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.partial.without(); err != nil {
+		t.Fatal(err)
+	}
+	a := r.partial.ahead
+	a.seen, a.begun, a.far = map[id]bool{}, true, []id{root}
+	var order []string
+	for range 20 {
+		blobs, end, err := a.more(1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, blob := range slices.Compact(blobs) {
+			order = append(order, names[blob])
+		}
+		if len(order) == 1 {
+			r.partial.lookedAt(looked)
+		}
+		if end {
+			break
+		}
+	}
+	if got, want := fmt.Sprint(order), "[/file b/file b/c/file b/c/d/file a/file z/file a/x/file]"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}

@@ -1,0 +1,146 @@
+package odb_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/wsmount/wsmount/providers/git/internal/odb"
+)
+
+// packOf receives a pack with one blob, promised or not.
+func packOf(t *testing.T, s *odb.Store, content string, promised bool) odb.ID {
+	t.Helper()
+	b, err := s.NewPack()
+	if err != nil {
+		t.Fatal(err)
+	}
+	id, err := b.Add(odb.Blob, []byte(content))
+	if err != nil {
+		t.Fatal(err)
+	}
+	pack, err := b.Pack()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pack.Close()
+	receive := s.Receive
+	if promised {
+		receive = s.ReceivePromised
+	}
+	if err := receive(pack); err != nil {
+		t.Fatal(err)
+	}
+	return id
+}
+
+// marked are the packs with a mark, and all.
+func marked(t *testing.T, dir string) (promised, all []string) {
+	t.Helper()
+	promised, err := filepath.Glob(filepath.Join(dir, "objects", "pack", "*.promisor"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if all, err = filepath.Glob(filepath.Join(dir, "objects", "pack", "*.pack")); err != nil {
+		t.Fatal(err)
+	}
+	return promised, all
+}
+
+// What is promised is never made one with what was made here, and stays marked.
+func TestRepackPromised(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir)
+	var ids [2][]odb.ID
+	for i := range 40 {
+		ids[0] = append(ids[0], packOf(t, s, fmt.Sprint("made ", i), false))
+		ids[1] = append(ids[1], packOf(t, s, fmt.Sprint("came ", i), true))
+	}
+	if promised, all := marked(t, dir); len(promised) != 40 || len(all) != 80 {
+		t.Fatalf("%d of %d packs are promised", len(promised), len(all))
+	}
+	if err := s.Repack(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	promised, all := marked(t, dir)
+	if len(promised) != 1 || len(all) != 2 {
+		t.Errorf("%d of %d packs are promised", len(promised), len(all))
+	}
+	if n := len(s.Files()); n != 5 {
+		t.Errorf("the files are %v", s.Files())
+	}
+	for i := range ids[0] {
+		for k := range ids {
+			if _, err := s.Get(ids[k][i], odb.Blob); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	lent, dirs := t.TempDir(), t.TempDir()
+	names, err := s.Lend(lent, true)
+	if err != nil || len(names) != 1 {
+		t.Fatalf("%v, %v", names, err)
+	}
+	other := open(t, dirs)
+	if err := other.Borrow(lent, names[0]); err != nil || !other.Has(ids[1][3]) || other.Has(ids[0][3]) {
+		t.Errorf("what was lent: %v", err)
+	}
+	if promised, _ := marked(t, dirs); len(promised) != 1 {
+		t.Error("what was borrowed is not promised")
+	}
+}
+
+// A blob that is not here comes when it is needed, and says why it does not; a tree or a
+// commit never does.
+func TestMissing(t *testing.T) {
+	s := open(t, t.TempDir())
+	other := open(t, t.TempDir())
+	id := packOf(t, other, "content", false)
+	if _, err := s.Size(id); !errors.Is(err, odb.ErrNotFound) {
+		t.Errorf("a blob of nobody: %v", err)
+	}
+	asked, away := 0, errors.New("the server is away")
+	s.Promise(func(blob odb.ID) error {
+		asked++
+		if away != nil {
+			return away
+		}
+		packOf(t, s, "content", true)
+		return nil
+	})
+	for _, get := range []func() error{
+		func() error { _, err := s.Size(id); return err },
+		func() error { _, err := s.Get(id, odb.Blob); return err },
+		func() error { _, err := s.Open(id, 0); return err },
+	} {
+		if err := get(); !errors.Is(err, away) {
+			t.Errorf("while nothing comes: %v", err)
+		}
+	}
+	if _, err := s.Get(id, odb.Tree); !errors.Is(err, odb.ErrNotFound) || s.Has(id) || asked != 3 {
+		t.Errorf("a tree: %v; %d requests", err, asked)
+	}
+	away = nil
+	size, err := s.Size(id)
+	if err != nil || size != int64(len("content")) {
+		t.Errorf("%d, %v", size, err)
+	}
+}
+
+// A mark that a crash has left without its pack goes.
+func TestMarkAlone(t *testing.T) {
+	dir := t.TempDir()
+	packOf(t, open(t, dir), "content", true)
+	promised, all := marked(t, dir)
+	alone := strings.Replace(promised[0], "pack-", "pack-00", 1)
+	if err := os.WriteFile(alone, nil, 0o400); err != nil {
+		t.Fatal(err)
+	}
+	open(t, dir)
+	if now, packs := marked(t, dir); len(now) != 1 || len(packs) != len(all) || now[0] != promised[0] {
+		t.Errorf("there are %v and %v", now, packs)
+	}
+}
