@@ -1,0 +1,6 @@
+//go:build soak
+
+package tier
+
+// Soak says that this is a test of make soak.
+const Soak = true
