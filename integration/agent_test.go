@@ -27,6 +27,7 @@ func agents(t *testing.T, config string, scene func(t *testing.T, w *harness.Wor
 	harness.RequireTools(t, "bwrap")
 	for name, uid := range map[string]uint32{"root on the host": 0, "user in a sandbox": userID} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			w := harness.New(t, harness.Options{UID: uid, Config: config})
 			sandbox := ""
 			if uid != 0 {
@@ -73,6 +74,7 @@ func storedBy(t *testing.T, w *harness.World, slug, sync string) *memory.Control
 // In a store that every close waits for, an agent learns why one failed, and that
 // what it wrote is sent when the store is back.
 func TestAgentWritesToAStore(t *testing.T) {
+	t.Parallel()
 	agents(t, "", func(t *testing.T, w *harness.World, as func(*harness.Mount) *agent) {
 		c := storedBy(t, w, "store", "mode: canonical")
 		a := as(w.Mount("@acme/store", "--patience", "1s"))
@@ -91,6 +93,7 @@ func TestAgentWritesToAStore(t *testing.T) {
 // Where changes wait for the end of a turn, an agent sees which do, and settles a
 // conflict with cp.
 func TestAgentTakesTurns(t *testing.T) {
+	t.Parallel()
 	agents(t, "", func(t *testing.T, w *harness.World, as func(*harness.Mount) *agent) {
 		c := storedBy(t, w, "turns", "mode: pull-push, pull: {on: turn-start}, commit: {on: per-turn}, push: {on: per-commit}, conflict: {policy: manual}")
 		for _, name := range []string{"f", "old"} {
@@ -115,6 +118,7 @@ func TestAgentTakesTurns(t *testing.T) {
 
 // An agent sees whether it may write, and why not, without trying.
 func TestAgentReadsOnly(t *testing.T) {
+	t.Parallel()
 	agents(t, "", func(t *testing.T, w *harness.World, as func(*harness.Mount) *agent) {
 		storedBy(t, w, "stored", "mode: canonical")
 		for _, workspace := range []string{"@acme/stored", w.Workspace("@acme/local", "")} {

@@ -65,12 +65,12 @@ func TestBucketHasEveryByte(t *testing.T) {
 		seed = rand.Uint64()
 	}
 	t.Logf("-files-seed %d", seed)
-	for _, f := range []copyFlavour{minio, minioLater} {
+	for _, f := range served() {
 		t.Run(f.name, func(t *testing.T) {
 			c := f.mount(t)
 			files := drawFiles(rand.New(rand.NewPCG(seed, 0)), *bucketFiles)
 			writeFiles(t, c.Dir, files)
-			if f.name == minioLater.name {
+			if f.later() {
 				c.Stop()
 			}
 			c.store.(*bucketStore).hasAll(files)

@@ -5,20 +5,21 @@ import (
 	"testing"
 
 	"github.com/wsmount/wsmount/integration/posix"
+	"github.com/wsmount/wsmount/integration/tier"
 )
 
 // A bucket's working copy passes the same suites as a local directory, whether
-// closes wait for the bucket or not. Where they do, CI has no time for the longest
-// of them.
+// closes wait for the bucket or not. Where they do, there is time for the longest of
+// them in make soak only.
 func TestBucketSuites(t *testing.T) {
 	t.Parallel()
-	for _, f := range []copyFlavour{minio, minioLater} {
+	for _, f := range served() {
 		t.Run(f.name, func(t *testing.T) {
 			t.Parallel() // it waits for a disk or a server, mostly
 			c := f.mount(t)
 			c.fill()
 			leftOut := borrowedLeftOut
-			if f.name == minioLater.name || os.Getenv("WSMOUNT_MODEL_OPS") != "" {
+			if f.later() || tier.Soak {
 				t.Run("posix", func(t *testing.T) {
 					posix.Run(t, c.suite("posix"), posix.Options{LeftOut: bucketLeftOut})
 				})

@@ -168,7 +168,7 @@ func TestBucketWithTwoWriters(t *testing.T) {
 			}
 		}
 		write(filepath.Join(m.Dir, "plan"), "base")
-		harness.Eventually(t, 10*time.Second, "the other mount has it", func() bool {
+		harness.Eventually(t, "the other mount has it", func() bool {
 			content, _ := os.ReadFile(filepath.Join(other.Dir, "plan"))
 			return string(content) == "base"
 		})
@@ -183,7 +183,7 @@ func TestBucketWithTwoWriters(t *testing.T) {
 		if err := f.Close(); err != nil {
 			t.Fatal(err)
 		}
-		harness.Eventually(t, 20*time.Second, "both mounts have both versions", func() bool {
+		harness.Eventually(t, "both mounts have both versions", func() bool {
 			for _, dir := range []string{m.Dir, other.Dir} {
 				var all []string
 				copies, _ := filepath.Glob(filepath.Join(dir, "plan*"))

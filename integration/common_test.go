@@ -1,8 +1,10 @@
 package integration
 
 import (
+	"os"
 	"strconv"
 	"strings"
+	"testing"
 	"time"
 )
 
@@ -19,4 +21,13 @@ func contains(text string, parts ...string) bool {
 		}
 	}
 	return true
+}
+
+func readFile(t testing.TB, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
 }

@@ -10,15 +10,15 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/wsmount/wsmount/integration/internal/harness"
+	"github.com/wsmount/wsmount/integration/tier"
 )
 
 // pulls is how many pulls what programs hold of a mount has to survive.
-const pulls = 100
+var pulls = tier.Pick(20, 100)
 
 // quietly is a store from which nothing comes but by an event.
 var quietly = copyFlavour{name: "store", sync: stored}
@@ -26,6 +26,7 @@ var quietly = copyFlavour{name: "store", sync: stored}
 // What a sandbox mounts inside the tree stays mounted while others change the
 // directory that it lies in, and the file that it was made from.
 func TestCopyMountsInside(t *testing.T) {
+	t.Parallel()
 	harness.RequireRoot(t)
 	c := quietly.mount(t)
 	mkdirAll(t, c.Dir+"/sandbox/tmp")
@@ -72,8 +73,10 @@ func mountInside(t *testing.T, source, target, kind string, flags uintptr) {
 // Programs that read, list and stat while others replace, remove and rename
 // what they look at see one version or the other, and never ESTALE.
 func TestCopyNoStale(t *testing.T) {
+	t.Parallel()
 	for _, f := range []copyFlavour{quietly, canonicalStore, repository} {
 		t.Run(f.name, func(t *testing.T) {
+			t.Parallel()
 			c := f.mount(t)
 			mkdirAll(t, c.Dir+"/d")
 			for i := range 4 {
@@ -93,7 +96,7 @@ func TestCopyNoStale(t *testing.T) {
 					}
 				})
 			}
-			for round := range 20 {
+			for round := range tier.Pick(8, 20) {
 				for i := range 4 {
 					c.tamper(fmt.Sprintf("d/f%d", i), []byte(strings.Repeat(string(rune('a'+round%26)), 100_000)))
 				}
@@ -103,11 +106,10 @@ func TestCopyNoStale(t *testing.T) {
 				// Everybody gets to see it: of two pulls in one open the kernel
 				// asks again for the first only.
 				for i := range reads {
-					for seen := reads[i].Load(); reads[i].Load() < seen+2 && !t.Failed(); {
-						time.Sleep(time.Millisecond)
-					}
+					seen := reads[i].Load()
+					harness.Eventually(t, "everybody reads on", func() bool { return reads[i].Load() >= seen+2 || t.Failed() })
 				}
-				if f.name == canonicalStore.name && round%10 == 0 {
+				if f.name == canonicalStore.name && round%5 == 0 {
 					waitContent(t, c.Dir+"/d/f0", strings.Repeat(string(rune('a'+round%26)), 100_000))
 				}
 			}
@@ -138,7 +140,7 @@ func useFile(path string) error {
 
 func waitContent(t *testing.T, path, want string) {
 	t.Helper()
-	harness.Eventually(t, 10*time.Second, path+" shows what another wrote", func() bool {
+	harness.Eventually(t, path+" shows what another wrote", func() bool {
 		got, err := os.ReadFile(path)
 		return err == nil && string(got) == want
 	})
@@ -147,6 +149,7 @@ func waitContent(t *testing.T, path, want string) {
 // A program that watches a directory of the mount sees the files that a pull
 // brought or replaced there.
 func TestCopyInotify(t *testing.T) {
+	t.Parallel()
 	c := quietly.mount(t)
 	mkdirAll(t, c.Dir+"/watched")
 	write(t, c.Dir+"/watched/old", "one")
@@ -165,7 +168,7 @@ func TestCopyInotify(t *testing.T) {
 		t.Fatal(err)
 	}
 	seen := map[string]bool{}
-	harness.Eventually(t, 10*time.Second, "the watcher sees both files", func() bool {
+	harness.Eventually(t, "the watcher sees both files", func() bool {
 		for _, name := range inotifyNames(fd) {
 			seen[name] = true
 		}
@@ -195,6 +198,7 @@ func inotifyNames(fd int) (names []string) {
 // goes through the daemon, which must see it, and so does all of an ordinary
 // user's.
 func TestCopyIOModes(t *testing.T) {
+	t.Parallel()
 	for _, user := range []bool{false, true} {
 		f, reading := quietly, "passthrough"
 		if user {
@@ -203,6 +207,7 @@ func TestCopyIOModes(t *testing.T) {
 			continue
 		}
 		t.Run(f.name, func(t *testing.T) {
+			t.Parallel()
 			c := f.mount(t)
 			if !user && !c.Status().Passthrough.On {
 				reading = "cached" // the state lies on something that the kernel does not stack on
@@ -279,6 +284,7 @@ func (c *workingCopy) mustSettle() {
 // The process that tells watchers of pulls ends with the daemon, also when that
 // is killed, and keeps no mount busy.
 func TestCopyInotifyHelperEnds(t *testing.T) {
+	t.Parallel()
 	for _, kill := range []bool{false, true} {
 		c := quietly.mount(t)
 		if _, err := os.ReadDir(c.Dir); err != nil { // who has not looked sees nothing new
@@ -289,7 +295,7 @@ func TestCopyInotifyHelperEnds(t *testing.T) {
 			t.Fatal(err)
 		}
 		var helper string
-		harness.Eventually(t, 10*time.Second, "there is a helper", func() bool {
+		harness.Eventually(t, "there is a helper", func() bool {
 			tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", c.PID))
 			for _, task := range tasks {
 				children, _ := os.ReadFile(task)
@@ -306,7 +312,7 @@ func TestCopyInotifyHelperEnds(t *testing.T) {
 		} else {
 			c.Stop()
 		}
-		harness.Eventually(t, 10*time.Second, "the helper has ended", func() bool { return commandOf(helper) == "" })
+		harness.Eventually(t, "the helper has ended", func() bool { return commandOf(helper) == "" })
 		c.Start()
 	}
 }
@@ -320,9 +326,11 @@ func commandOf(pid string) string {
 // What a sandbox writes to a file that it has bind-mounted, and that others have
 // changed since, is a conflict like any other to who ends the turn.
 func TestCopyConflictOfABoundFile(t *testing.T) {
+	t.Parallel()
 	harness.RequireRoot(t)
 	for policy, left := range map[string]string{"split-conflicts": "theirs", "last-writer-wins": "ours"} {
 		t.Run(policy, func(t *testing.T) {
+			t.Parallel()
 			c := copyFlavour{name: "store", sync: stored + ", conflict: {policy: " + policy + "}"}.mount(t)
 			write(t, c.Dir+"/config", "one")
 			c.mustSettle()

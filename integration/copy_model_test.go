@@ -16,6 +16,7 @@ import (
 
 	"github.com/wsmount/wsmount/integration/model"
 	"github.com/wsmount/wsmount/integration/s3server"
+	"github.com/wsmount/wsmount/integration/tier"
 )
 
 // modelDir is where the models work. What lies beside it keeps a safety halt
@@ -66,7 +67,7 @@ func (c *workingCopy) ask(method, path string, in, out any) error {
 
 // event lets an event happen, and waits for what it starts.
 func (c *workingCopy) event(name string) error {
-	return c.ask(http.MethodPost, "/v1/event", map[string]any{"name": name, "timeoutSeconds": 20}, nil)
+	return c.ask(http.MethodPost, "/v1/event", map[string]any{"name": name, "timeoutSeconds": 120}, nil)
 }
 
 // pullNow lets the mount look at the store, as far as nothing is unsaved.
@@ -101,7 +102,7 @@ func (c *workingCopy) unsaved() (string, error) {
 // settle returns when the store has everything, and the mount has seen the
 // store after that.
 func (c *workingCopy) settle() error {
-	for end := time.Now().Add(15 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(2 * time.Minute); ; time.Sleep(5 * time.Millisecond) {
 		left, err := c.unsaved()
 		if err != nil {
 			return err
@@ -110,7 +111,7 @@ func (c *workingCopy) settle() error {
 			return c.pullNow()
 		}
 		if time.Now().After(end) {
-			return fmt.Errorf("unsaved after 15 s: %s", left)
+			return fmt.Errorf("not saved: %s", left)
 		}
 	}
 }
@@ -160,75 +161,43 @@ func (c *workingCopy) stopUnsettled() {
 
 const stored = "mode: pull-push, pull: {on: turn-start}, commit: {on: write, batch_window_ms: 20}"
 
-var storeSync = copyFlavour{name: "store", sync: stored}
-
-// Two writers in one tree, with faults, remounts, kills and evictions between:
-// in the end both see the same, and nothing that either was told is written is
-// gone.
-func TestCopyModelShared(t *testing.T) {
-	t.Parallel()
-	if os.Getenv("WSMOUNT_MODEL_OPS") == "" {
-		t.Skip("make model runs it")
-	}
-	for _, f := range []copyFlavour{canonicalStore, storeSync} {
-		t.Run(f.name, func(t *testing.T) {
-			c := f.with("--cache-size", "200KiB", "--stop-timeout", "5s").mount(t)
-			c.fill()
-			model.RunShared(t, c.shared(), model.SharedOptions{Ops: copyModelOps(), Settle: 500})
-		})
-	}
-}
-
 // The same with two mounts of one bucket, and a tool that knows nothing of them.
 func TestBucketModelShared(t *testing.T) {
 	t.Parallel()
-	for _, f := range []copyFlavour{minio, minioLater, versitygw} {
+	for _, f := range served() {
 		t.Run(f.name, func(t *testing.T) {
 			t.Parallel() // it waits for a disk or a server, mostly
-			c := f.with("--cache-size", "200KiB", "--stop-timeout", "5s").mount(t)
-			c.fill()
-			c.mustSettle()
-			two := c.beside()
-			s := c.shared(two)
-			s.Apart = f.server == s3server.MinIO
-			model.RunShared(t, s, model.SharedOptions{Ops: sharedOps(), Settle: 250})
+			tier.Seeds(t, 1, func(t *testing.T, seed uint64) {
+				c := f.with(scarce...).mount(t)
+				c.fill()
+				c.mustSettle()
+				two := c.beside()
+				s := c.shared(two)
+				s.Apart = f.server == s3server.MinIO
+				model.RunShared(t, s, model.SharedOptions{Ops: tier.Pick(300, 5000), Settle: tier.Pick(150, 250), Seed: seed})
+			})
 		})
 	}
 }
 
-// sharedOps is how much CI has time for, where nothing that is asked for lists
-// says how many.
-func sharedOps() int {
-	if os.Getenv("WSMOUNT_MODEL_OPS") != "" {
-		return 0
-	}
-	return 500
-}
+// scarce are flags of a mount that has room for little, and does not wait long.
+var scarce = []string{"--cache-size", "200KiB", "--stop-timeout", "5s"}
 
 // A working copy behaves as a plain directory, with so little room that most of
 // its content has to come from the service again, and with remounts.
 func TestCopyModel(t *testing.T) {
 	t.Parallel()
-	for _, f := range []copyFlavour{canonicalStore, bucket, writeBack, repository, minio, minioLater} {
+	for _, f := range append([]copyFlavour{canonicalStore, bucket, writeBack, repository}, served()...) {
 		t.Run(f.name, func(t *testing.T) {
 			t.Parallel() // it waits for a disk or a server, mostly
 			c := f.with("--cache-size", "200KiB").mount(t)
 			c.fill()
 			s := model.Subject{Dir: c.Dir + "/" + modelDir, Remount: func() error { c.Stop(); c.socket = ""; c.Start(); return nil }}
-			ops := copyModelOps()
+			ops := tier.Pick(1000, 20_000)
 			if f.server != "" {
 				ops = ops * 2 / 5 // each close is a request that takes its time
 			}
 			model.Run(t, s, model.Options{Ops: ops})
 		})
 	}
-}
-
-// copyModelOps is fewer operations than of a local directory, where nothing
-// that is asked for lists says how many.
-func copyModelOps() int {
-	if os.Getenv("WSMOUNT_MODEL_OPS") != "" {
-		return 0
-	}
-	return 4200
 }

@@ -34,11 +34,21 @@ var (
 	canonicalStore = copyFlavour{name: "canonical store", sync: canonicalSync}
 	bucket         = copyFlavour{name: "bucket", service: []string{"-without", "empty-dirs,unique-versions,mode,owner,mtime,move,attr,commit"}, sync: canonicalSync}
 	writeBack      = copyFlavour{name: "write-back", sync: canonicalSync + ", commit: {on: write, batch_window_ms: 50}", flags: []string{"--write-back"}}
-	minio          = copyFlavour{name: "minio", server: s3server.MinIO, sync: canonicalSync}
-	minioLater     = copyFlavour{name: "minio, write-back", server: s3server.MinIO, sync: writeBack.sync, flags: writeBack.flags}
-	versitygw      = copyFlavour{name: "versitygw", server: s3server.Versitygw, sync: canonicalSync}
 	repository     = copyFlavour{name: "repository", service: []string{"-repository"}, config: "clone: a, branch: main", sync: pullPushSync}
 )
+
+// served are the flavours of buckets of real servers, and whether closes wait for the
+// bucket or not.
+func served() (flavours []copyFlavour) {
+	for _, kind := range s3server.Kinds() {
+		flavours = append(flavours, copyFlavour{name: string(kind), server: kind, sync: canonicalSync},
+			copyFlavour{name: string(kind) + ", write-back", server: kind, sync: writeBack.sync, flags: writeBack.flags})
+	}
+	return flavours
+}
+
+// later says that closes do not wait for the store.
+func (f copyFlavour) later() bool { return len(f.flags) > 0 }
 
 // as is the flavour for an ordinary user.
 func (f copyFlavour) asUser() copyFlavour {

@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/wsmount/wsmount/integration/internal/harness"
 )
@@ -67,7 +66,7 @@ func TestTotalCacheSize(t *testing.T) {
 			checkErr(t, "write", os.WriteFile(fmt.Sprintf("%s/%d", mounts[slug].Dir, i), content(slug, i), 0o644), nil)
 		}
 	}
-	harness.Eventually(t, 20*time.Second, "two mounts keep the bound together", together)
+	harness.Eventually(t, "two mounts keep the bound together", together)
 	unsent := held("unsent")
 	if unsent < files*(size-size/10) {
 		t.Errorf("of what is unsent %d bytes are here", unsent)
@@ -78,13 +77,13 @@ func TestTotalCacheSize(t *testing.T) {
 	same("a")
 	same("b")
 	same("unsent")
-	harness.Eventually(t, 20*time.Second, "they keep it when all was read again", together)
+	harness.Eventually(t, "they keep it when all was read again", together)
 	if got := held("unsent"); got != unsent {
 		t.Errorf("of what is unsent %d bytes are here, there were %d", got, unsent)
 	}
 	mounts["b"].Stop()
 	before := held("b")
-	harness.Eventually(t, 20*time.Second, "one that is alone has all the room", func() bool {
+	harness.Eventually(t, "one that is alone has all the room", func() bool {
 		same("a")
 		return held("a") > total*3/4
 	})

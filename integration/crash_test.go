@@ -9,7 +9,6 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -99,7 +98,7 @@ func progress(t *testing.T, writers []*writer, n int64) {
 	t.Helper()
 	for _, w := range writers {
 		goal := w.acked.Load() + n
-		harness.Eventually(t, 20*time.Second, "writers get on", func() bool { return w.acked.Load() >= goal })
+		harness.Eventually(t, "writers get on", func() bool { return w.acked.Load() >= goal })
 	}
 }
 
@@ -138,7 +137,7 @@ func TestKillWithOpenFiles(t *testing.T) {
 	defer unix.Munmap(mapped)
 	copy(mapped, "BEFORE")
 	m.Kill()
-	harness.Eventually(t, 5*time.Second, "the dead mount answers ENOTCONN", func() bool {
+	harness.Eventually(t, "the dead mount answers ENOTCONN", func() bool {
 		return errors.Is(tryOpen(m.Dir+"/f", unix.O_RDONLY), syscall.ENOTCONN)
 	})
 	m.Start()
@@ -170,6 +169,7 @@ func TestTerminateUnderLoad(t *testing.T) {
 
 // A busy mount says who keeps it, and goes once it is free.
 func TestUmountBusy(t *testing.T) {
+	t.Parallel()
 	w := harness.New(t, harness.Options{})
 	m := w.Mount(w.Workspace("@acme/x", ""))
 	write(t, m.Dir+"/f", "x")
@@ -185,6 +185,7 @@ func TestUmountBusy(t *testing.T) {
 
 // Two mounts of one workspace would be two masters: the second is refused.
 func TestSecondMount(t *testing.T) {
+	t.Parallel()
 	w := harness.New(t, harness.Options{})
 	ws := w.Workspace("@acme/x", "")
 	m := w.Mount(ws)

@@ -59,7 +59,7 @@ func (d diagnosis) wants(t *testing.T, exit int, parts ...string) {
 // Doctor says of a bucket what a mount of it would meet, and leaves it as it was.
 func TestDoctorOfABucket(t *testing.T) {
 	t.Parallel()
-	s := s3server.Start(t, s3server.MinIO)
+	s := s3server.Start(t, s3server.Default())
 	link := badlink.Start(t, s.Endpoint)
 	endpoint := "http://" + link.Addr
 	b := newBucketStage(t, s, endpoint)
@@ -108,7 +108,8 @@ func TestDoctorOfABucket(t *testing.T) {
 
 // An endpoint that the host does not list is refused before it is asked.
 func TestDoctorOfADeniedEndpoint(t *testing.T) {
-	s := s3server.Start(t, s3server.MinIO)
+	t.Parallel()
+	s := s3server.Start(t, s3server.Default())
 	b := newBucketStage(t, s, s.Endpoint)
 	b.w.Write("config/wsmount/config.yaml", "secrets: { org/acme/s3: { file: "+b.w.Path("config/login.json")+", format: json } }\n", 0o600)
 	d := b.diagnose("@acme/bucket")

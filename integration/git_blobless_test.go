@@ -62,7 +62,7 @@ func TestGitBlobless(t *testing.T) {
 	g := newBloblessStage(t, "auto")
 	m := g.w.Mount("@acme/less")
 	g.same("after the clone", g.lines(m.Dir), g.fresh())
-	harness.Eventually(t, 30*time.Second, "the clone is whole", func() bool { return m.Status().Parts[0].WorkingCopy.Clone.Kind == "full" })
+	harness.Eventually(t, "the clone is whole", func() bool { return m.Status().Parts[0].WorkingCopy.Clone.Kind == "full" })
 	if n := g.packs(); n > 20 {
 		t.Errorf("%d requests brought %d directories", n, bloblessDirs)
 	}
@@ -84,7 +84,7 @@ func TestGitBloblessAway(t *testing.T) {
 	t.Parallel()
 	g := newBloblessStage(t, "blobless")
 	m := g.w.Mount("@acme/less", "--patience", outagePatience.String())
-	harness.Eventually(t, 30*time.Second, "all is missing", func() bool {
+	harness.Eventually(t, "all is missing", func() bool {
 		s := m.Status().Parts[0].WorkingCopy.Clone
 		return s.Kind == "blobless" && s.Missing > 1400
 	})

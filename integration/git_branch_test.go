@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/wsmount/wsmount/integration/gitserver"
 	"github.com/wsmount/wsmount/integration/internal/harness"
@@ -108,7 +107,7 @@ func TestGitCodespace(t *testing.T) {
 	if out := g.happens(m, "turn-end", "conversationId=c1", "turnId=1", "summary=the first turn"); out.Committed != 2 || out.PRURL != "" {
 		t.Errorf("turn-end: %+v", out)
 	}
-	harness.Eventually(t, 30*time.Second, "the plan is on the tracked branch", func() bool {
+	harness.Eventually(t, "the plan is on the tracked branch", func() bool {
 		out, err := g.repo.Try("show", "main:plan.md")
 		return err == nil && out == "plan\n"
 	})
@@ -200,7 +199,7 @@ func TestGitBranchOfATurn(t *testing.T) {
 	g.api.Fail(nil)
 	m.Kill() // what is wanted outlives that
 	m.Start()
-	harness.Eventually(t, time.Minute, "the pull request is opened in the background", func() bool { return len(g.api.Pulls()) == 1 })
+	harness.Eventually(t, "the pull request is opened in the background", func() bool { return len(g.api.Pulls()) == 1 })
 	if out, code := g.told("push", m.Dir, "--pr"); code != 0 || len(g.api.Pulls()) != 1 || out.PRURL != g.api.Pulls()[0].HTML {
 		t.Errorf("when it is back: exit %d, %+v, %+v", code, out, g.api.Pulls())
 	}
@@ -288,7 +287,7 @@ func TestGitApp(t *testing.T) {
 		t.Errorf("a turn while the server is away: exit %d, %+v", code, out)
 	}
 	g.server.Hook(nil)
-	harness.Eventually(t, time.Minute, "it is pushed in the background", func() bool {
+	harness.Eventually(t, "it is pushed in the background", func() bool {
 		b := copyOf(m, "/").Branches
 		return len(b) == 1 && b[0].Pushed && b[0].Commits == 2
 	})

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/wsmount/wsmount/integration/gitserver"
 	"github.com/wsmount/wsmount/integration/internal/harness"
@@ -111,7 +110,7 @@ func TestGitDaemonWithoutPushes(t *testing.T) {
 	if out, code := g.told("event", m.Dir, "turn-end"); code != exitDenied || out.Committed != 1 || out.Pushed != 0 || !contains(strings.Join(out.Failed, "\n"), "pushes are not taken") {
 		t.Errorf("a turn: exit %d, %+v", code, out)
 	}
-	harness.Eventually(t, 30*time.Second, "status lists the refusal", func() bool {
+	harness.Eventually(t, "status lists the refusal", func() bool {
 		b := copyOf(m, "/").Branches
 		return len(b) == 1 && b[0].Name == "main" && b[0].Refused == "service"
 	})

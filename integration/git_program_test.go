@@ -16,7 +16,7 @@ func (g *gitStage) program(dir string, args ...string) (out string, err error) {
 	g.t.Helper()
 	cmd := exec.CommandContext(context.Background(), "git", args...)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "HOME="+g.w.Path("home"), "GIT_CONFIG_NOSYSTEM=1", "LC_ALL=C", "GIT_PAGER=cat")
+	cmd.Env = append(os.Environ(), "HOME="+g.w.Path("home"), "GIT_CONFIG_NOSYSTEM=1", "LC_ALL=C", "GIT_PAGER=cat", "GIT_TRACE2_PERF="+g.traced)
 	b, err := cmd.CombinedOutput()
 	return string(b), err
 }
@@ -180,6 +180,7 @@ func (g *gitStage) changesNothing(m *harness.Mount) {
 // Each repository of a tree has a .git of its own, and is none of the files of the
 // one around it. Where nothing has changed, git status reads no directory.
 func TestGitProgramOfParts(t *testing.T) {
+	t.Parallel()
 	harness.RequireTools(t, "git")
 	g := newGitStage(t)
 	g.seed()
@@ -199,9 +200,9 @@ func TestGitProgramOfParts(t *testing.T) {
 		}
 	}
 	trace := g.w.Path("trace")
-	t.Setenv("GIT_TRACE2_PERF", trace)
+	g.traced = trace
 	says(m.Dir, "unchanged", "")
-	t.Setenv("GIT_TRACE2_PERF", "")
+	g.traced = ""
 	for _, none := range []string{"opendir:", "gitignore-invalidation:", "directory-invalidation:"} {
 		if text := g.read(trace); !strings.Contains(text, none+"0\n") {
 			t.Errorf("not %s0:\n%s", none, text)

@@ -6,7 +6,6 @@ import (
 	"os"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/wsmount/wsmount/integration/gitserver"
 	"github.com/wsmount/wsmount/integration/internal/harness"
@@ -122,7 +121,7 @@ func (g *gitStage) later(m *harness.Mount, name, why string) {
 	if r.Code == 0 || !strings.Contains(strings.Join(told.Failed, "\n"), why) {
 		g.t.Errorf("%s: exit %d, %q, want %q", name, r.Code, told.Failed, why)
 	}
-	harness.Eventually(g.t, 30*time.Second, "status says "+why, func() bool {
+	harness.Eventually(g.t, "status says "+why, func() bool {
 		return strings.Contains(g.w.MustRun("status", "--json", m.Dir), why)
 	})
 }

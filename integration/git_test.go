@@ -27,6 +27,7 @@ type gitStage struct {
 	repo   *gitserver.Repo
 	other  *gitserver.Repo // a clone of somebody else
 	auth   string          // what auth.state.env names; "": nothing
+	traced string          // the file to which the git program in a mount writes what it does; "": none
 }
 
 func newGitStage(t *testing.T) *gitStage {
@@ -137,7 +138,7 @@ func (g *gitStage) same(what string, got, want []string) {
 // arrives waits until the server's branch has what a tree has.
 func (g *gitStage) arrives(m *harness.Mount, what string) {
 	g.t.Helper()
-	harness.Eventually(g.t, 60*time.Second, what+": it is at the server", func() bool { return slices.Equal(g.fresh(), g.lines(m.Dir)) })
+	harness.Eventually(g.t, what+": it is at the server", func() bool { return slices.Equal(g.fresh(), g.lines(m.Dir)) })
 }
 
 // sound has the git program look at every object, at the server and in the

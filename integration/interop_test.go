@@ -130,7 +130,7 @@ func agree(t *testing.T, what, dir string, with keeps) {
 		t.Errorf("%s: sees\n%s\nwant\n%s", what, strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 	// Of many objects of rclone the times are known when they have been read.
-	harness.Eventually(t, 10*time.Second, what+": the time of a file", func() bool {
+	harness.Eventually(t, what+": the time of a file", func() bool {
 		info, err := os.Stat(dir + "/run")
 		return err == nil && info.ModTime().Equal(made)
 	})
@@ -141,7 +141,7 @@ func agree(t *testing.T, what, dir string, with keeps) {
 func TestInteroperateWithS3FS(t *testing.T) {
 	t.Parallel()
 	harness.RequireTools(t, "s3fs", "fusermount")
-	s := s3server.Start(t, s3server.MinIO)
+	s := s3server.Start(t, s3server.Default())
 	b := newBucketStage(t, s, s.Endpoint)
 	all := keeps{modes: true, links: true, empty: true}
 
@@ -156,7 +156,7 @@ func TestInteroperateWithS3FS(t *testing.T) {
 	checkErr(t, "setxattr", unix.Setxattr(theirs+"/ws/deep/er/file", "user.theirs", []byte("kept"), 0), nil)
 	time.Sleep(believed) // until then nobody here looks; a change of metadata alone keeps its ETag
 	checkErr(t, "write", os.WriteFile(m.Dir+"/deep/er/file", []byte("again"), 0o644), nil)
-	harness.Eventually(t, 10*time.Second, "s3fs has its attribute of what wsmount overwrote", func() bool {
+	harness.Eventually(t, "s3fs has its attribute of what wsmount overwrote", func() bool {
 		content, err := os.ReadFile(theirs + "/ws/deep/er/file")
 		value := make([]byte, 10)
 		n, xerr := unix.Getxattr(theirs+"/ws/deep/er/file", "user.theirs", value)
@@ -175,7 +175,7 @@ func TestInteroperateWithS3FS(t *testing.T) {
 func TestShareXattrsWithS3FS(t *testing.T) {
 	t.Parallel()
 	harness.RequireTools(t, "s3fs", "fusermount")
-	s := s3server.Start(t, s3server.MinIO)
+	s := s3server.Start(t, s3server.Default())
 	b := newBucketStage(t, s, s.Endpoint)
 	theirs := b.s3fs("team") + "/ws"
 	check := func(what string, err error) {
@@ -201,13 +201,13 @@ func TestShareXattrsWithS3FS(t *testing.T) {
 		check("chmod", os.Chmod(m.Dir+name, 0o700))
 	}
 	for _, name := range []string{"/dir", "/dir/file"} {
-		harness.Eventually(t, 10*time.Second, "s3fs sees what wsmount set on "+name, func() bool {
+		harness.Eventually(t, "s3fs sees what wsmount set on "+name, func() bool {
 			info, err := os.Stat(theirs + name)
 			return err == nil && info.Mode().Perm() == 0o700 && xattrOf(theirs+name, "user.ours") == "with a+b/c=d" &&
 				xattrOf(theirs+name, "user.theirs") == bytes && xattrOf(theirs+name, "user.gone") == ""
 		})
 		check("removexattr", unix.Removexattr(theirs+name, "user.ours"))
-		harness.Eventually(t, 10*time.Second, "wsmount sees what s3fs removed from "+name, func() bool {
+		harness.Eventually(t, "wsmount sees what s3fs removed from "+name, func() bool {
 			return xattrOf(m.Dir+name, "user.ours") == "" && xattrOf(m.Dir+name, "user.theirs") == bytes
 		})
 	}
@@ -244,7 +244,7 @@ func (b *bucketStage) s3fs(prefix string) string {
 		<-ended
 	})
 	var here, above syscall.Stat_t
-	harness.Eventually(b.t, 20*time.Second, "s3fs mounts", func() bool {
+	harness.Eventually(b.t, "s3fs mounts", func() bool {
 		return syscall.Stat(dir, &here) == nil && syscall.Stat(b.w.Dir, &above) == nil && here.Dev != above.Dev
 	})
 	return dir
@@ -255,7 +255,7 @@ func (b *bucketStage) s3fs(prefix string) string {
 func TestInteroperateWithRclone(t *testing.T) {
 	t.Parallel()
 	harness.RequireTools(t, "rclone")
-	s := s3server.Start(t, s3server.MinIO)
+	s := s3server.Start(t, s3server.Default())
 	b := newBucketStage(t, s, s.Endpoint)
 	b.w.Write("config/rclone.conf", fmt.Sprintf("[b]\ntype = s3\nprovider = Minio\nendpoint = %s\naccess_key_id = %s\nsecret_access_key = %s\n",
 		s.Endpoint, s.AccessKey, s.SecretKey), 0o600)

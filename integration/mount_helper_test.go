@@ -6,11 +6,131 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
-	"time"
+	"testing"
 
 	"github.com/wsmount/wsmount/integration/internal/harness"
 	"github.com/wsmount/wsmount/providers/memory"
 )
+
+// A packageStage is a machine on which the program is installed. What is
+// changed on its disks lies in memory, and only this process and what it starts
+// sees it.
+type packageStage struct {
+	t   *testing.T
+	w   *harness.World
+	dir string // in memory
+	mnt string
+}
+
+// A stageTest is a test of what is installed. They share the machine, so each leaves
+// nothing mounted.
+type stageTest struct {
+	name string
+	test func(p *packageStage)
+}
+
+// helped are the tests of what mount(8) and umount(8) run.
+var helped = []stageTest{
+	{"mount and umount", (*packageStage).mountAndUmount},
+	{"exit codes", (*packageStage).exitCodes},
+	{"umount sends first", (*packageStage).umountSends},
+	{"fstab", (*packageStage).fstab},
+	{"users", (*packageStage).users},
+	{"namespace", (*packageStage).namespace},
+}
+
+// mount(8) and umount(8) find the program under the names that a package installs.
+func TestMountHelper(t *testing.T) {
+	t.Parallel()
+	harness.RequireTools(t, "mount", "findmnt")
+	if !harness.Private(t) {
+		return
+	}
+	p := newOverlay(t)
+	program, err := os.ReadFile(harness.Binary())
+	checkErr(t, "read", err, nil)
+	checkErr(t, "install", os.WriteFile("/usr/bin/wsmount", program, 0o755), nil)
+	for _, name := range []string{"mount.wsmount", "mount.fuse.wsmount", "umount.wsmount", "umount.fuse.wsmount"} {
+		checkErr(t, "install", os.Symlink("../bin/wsmount", "/usr/sbin/"+name), nil)
+	}
+	p.notes()
+	p.each(helped)
+}
+
+// newOverlay is a machine on which nothing is installed yet.
+func newOverlay(t *testing.T) *packageStage {
+	t.Helper()
+	w := harness.New(t, harness.Options{})
+	p := &packageStage{t: t, w: w, dir: w.Mkdir("over", 0o755), mnt: w.Mkdir("mnt", 0o755)}
+	p.overlay("/usr", "/etc", "/run", "/var/cache", "/var/lib", "/var/log")
+	return p
+}
+
+// notes registers the workspace that the tests mount.
+func (p *packageStage) notes() {
+	p.t.Helper()
+	p.w.Workspace("@acme/notes", "watch")
+	p.w.MustRun("registry", "add", p.w.Path("ws-acme-notes"))
+}
+
+// each runs tests one after the other.
+func (p *packageStage) each(tests []stageTest) {
+	p.t.Helper()
+	for _, tt := range tests {
+		p.t.Run(tt.name, func(t *testing.T) {
+			stage := *p
+			stage.t = t
+			tt.test(&stage)
+			if left := stage.mounted(); len(left) > 0 {
+				t.Fatalf("it left %q mounted", left)
+			}
+		})
+	}
+}
+
+// overlay keeps what is changed in directories of the machine in memory.
+func (p *packageStage) overlay(dirs ...string) {
+	p.t.Helper()
+	mounted := func(source, dir, kind, data string) {
+		p.t.Helper()
+		checkErr(p.t, "mount "+dir, syscall.Mount(source, dir, kind, 0, data), nil)
+		p.t.Cleanup(func() { syscall.Unmount(dir, syscall.MNT_DETACH) })
+	}
+	mounted("none", p.dir, "tmpfs", "mode=755")
+	for i, dir := range dirs {
+		upper, work := filepath.Join(p.dir, "upper"+itoa(i)), filepath.Join(p.dir, "work"+itoa(i))
+		checkErr(p.t, "mkdir", os.Mkdir(upper, 0o755), nil)
+		checkErr(p.t, "mkdir", os.Mkdir(work, 0o755), nil)
+		mounted("none", dir, "overlay", "lowerdir="+dir+",upperdir="+upper+",workdir="+work)
+	}
+}
+
+// run runs a program of the machine, which must end with a code and say something.
+func (p *packageStage) run(says string, code int, name string, args ...string) string {
+	p.t.Helper()
+	return p.ends(p.w.Command(p.t.Context(), name, args...), says, code)
+}
+
+func (p *packageStage) ends(cmd *exec.Cmd, says string, code int) string {
+	p.t.Helper()
+	out, _ := cmd.CombinedOutput()
+	if got := cmd.ProcessState.ExitCode(); got != code || !strings.Contains(string(out), says) {
+		p.t.Errorf("%v: exit %d, want %d and %q\n%s", cmd.Args, got, code, says, out)
+	}
+	return string(out)
+}
+
+// mounted are the mount points of workspaces that this test made.
+func (p *packageStage) mounted() []string {
+	p.t.Helper()
+	var found []string
+	for line := range strings.Lines(readFile(p.t, "/proc/mounts")) {
+		if fields := strings.Fields(line); fields[2] == "fuse.wsmount" && strings.HasPrefix(fields[1], p.w.Dir) {
+			found = append(found, fields[1])
+		}
+	}
+	return found
+}
 
 // shows checks what the mount table says of a mount point.
 func (p *packageStage) shows(dir, want string) {
@@ -54,7 +174,7 @@ func (p *packageStage) mountAndUmount() {
 	p.run("", 0, "umount", "-l", p.mnt)
 	p.shows(p.mnt, "")
 	f.Close()
-	harness.Eventually(p.t, 10*time.Second, "the lazy mount ends", func() bool {
+	harness.Eventually(p.t, "the lazy mount ends", func() bool {
 		return p.ended(p.mnt)
 	})
 }

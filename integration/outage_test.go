@@ -70,7 +70,7 @@ func TestOutages(t *testing.T) {
 	for i, some := range [][]outage{outages[:half], outages[half:]} {
 		t.Run(fmt.Sprint("mounts ", i+1), func(t *testing.T) {
 			t.Parallel()
-			s := s3server.Start(t, s3server.MinIO)
+			s := s3server.Start(t, s3server.Default())
 			link := badlink.Start(t, s.Endpoint)
 			stage := newOutageStage(t, s, link, "http://"+link.Addr, len(some))
 			for n, o := range some {
@@ -86,7 +86,7 @@ func TestOutageOfNames(t *testing.T) {
 	if !harness.Private(t) {
 		return
 	}
-	s := s3server.Start(t, s3server.MinIO)
+	s := s3server.Start(t, s3server.Default())
 	link := badlink.Start(t, s.Endpoint)
 	dir := t.TempDir()
 	hosts := func(text string) { checkErr(t, "write hosts", os.WriteFile(dir+"/hosts", []byte(text), 0o644), nil) }

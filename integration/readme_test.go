@@ -48,6 +48,7 @@ func readmeWorld(t *testing.T) (w *harness.World, sh func(script string)) {
 
 // Every command that README shows works as it stands there.
 func TestReadmeCommands(t *testing.T) {
+	t.Parallel()
 	w, sh := readmeWorld(t)
 	for _, block := range blocks(t, "../README.md", "sh") {
 		if strings.Contains(block, "make ") {

@@ -60,7 +60,7 @@ func put(path, content string) error { return os.WriteFile(path, []byte(content)
 // What a bucket is asked for is what it costs. Nothing runs beside it: what takes longer
 // than the TTL costs more.
 func TestRequestsOfABucket(t *testing.T) {
-	s := s3server.Start(t, s3server.MinIO)
+	s := s3server.Start(t, s3server.Default())
 	meter := newRequestMeter(t, s.Endpoint)
 	fillPlain(t, s)
 	b := newBucketStage(t, s, meter.endpoint)
@@ -96,7 +96,7 @@ func TestRequestsOfABucket(t *testing.T) {
 // truthful wants status to count what a service counts.
 func (b *bucketStage) truthful(meter *requestMeter, m *harness.Mount) {
 	b.t.Helper()
-	harness.Eventually(b.t, 10*time.Second, "status counts as the service does", func() bool {
+	harness.Eventually(b.t, "status counts as the service does", func() bool {
 		sum := int64(0)
 		for _, n := range m.Status().Parts[0].WorkingCopy.Requests {
 			sum += n.Count
@@ -260,7 +260,7 @@ func (m *requestMeter) settled(t *testing.T, mount *harness.Mount, what, want st
 func (m *requestMeter) wait(t *testing.T, mount *harness.Mount) {
 	t.Helper()
 	last := ""
-	harness.Eventually(t, 20*time.Second, "nothing is on its way", func() bool {
+	harness.Eventually(t, "nothing is on its way", func() bool {
 		before := last
 		last = m.String()
 		return mount.Status().Parts[0].Unsaved.Names == 0 && last == before

@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/wsmount/wsmount/integration/internal/harness"
 	"github.com/wsmount/wsmount/providers"
@@ -14,6 +13,7 @@ import (
 
 // What a mount wrote to a service is there for the next mount, and for others.
 func TestServiceOutlivesMounts(t *testing.T) {
+	t.Parallel()
 	w := harness.New(t, harness.Options{})
 	s := w.Service()
 	dir := w.Mkdir("ws", 0o755)
@@ -38,7 +38,7 @@ func TestServiceOutlivesMounts(t *testing.T) {
 	m.Start()
 	for name, want := range map[string]string{"file": "kept", "other": "theirs"} {
 		// What others did before the mount is seen as soon as what they do later.
-		harness.Eventually(t, 10*time.Second, name+" is there", func() bool {
+		harness.Eventually(t, name+" is there", func() bool {
 			got, err := os.ReadFile(filepath.Join(m.Dir, name))
 			return err == nil && string(got) == want
 		})

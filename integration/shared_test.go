@@ -74,7 +74,7 @@ func (s *sharedTree) kill() {
 	var status struct{ PID int }
 	checkErr(s.t, "status", json.Unmarshal([]byte(s.w.MustRun("status", "--json", s.app)), &status), nil)
 	checkErr(s.t, "kill", syscall.Kill(status.PID, syscall.SIGKILL), nil)
-	harness.Eventually(s.t, 20*time.Second, "the daemon ends", func() bool {
+	harness.Eventually(s.t, "the daemon ends", func() bool {
 		_, err := os.Stat(s.app)
 		return err != nil
 	})
@@ -217,6 +217,7 @@ const notConnected = "Transport endpoint is not connected"
 // in a workspace and in those mounted in it. When wsmount dies, what is there
 // answers ENOTCONN; when it is mounted again, or somewhere else, that appears inside.
 func TestSharedTree(t *testing.T) {
+	t.Parallel()
 	inSandboxes(t, func(t *testing.T, s *sharedTree) {
 		in := s.enter(s.dir)
 		in.want("id -u", itoa(userID)+"\n", "0")
@@ -245,6 +246,7 @@ func TestSharedTree(t *testing.T) {
 // Of a sandbox that shows the mount itself, the mount that comes after a crash is
 // out of reach: it is started anew.
 func TestBoundMount(t *testing.T) {
+	t.Parallel()
 	inSandboxes(t, func(t *testing.T, s *sharedTree) {
 		in := s.enter(s.app)
 		in.want("cat f lib/f", "app\nlib\n", "0")
@@ -260,6 +262,7 @@ func TestBoundMount(t *testing.T) {
 // Who works in a mount in a sandbox keeps it from being unmounted, and is named. Once
 // the sandbox has ended nothing does, what podman keeps of a user included.
 func TestSandboxEnds(t *testing.T) {
+	t.Parallel()
 	inSandboxes(t, func(t *testing.T, s *sharedTree) {
 		in := s.enter(s.dir)
 		in.want("cd app/lib && exec 3<f && cat <&3", "lib\n", "0")

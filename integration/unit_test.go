@@ -76,6 +76,7 @@ func (s *systemd) ends(code int) {
 // The unit is ready when the mount is there, says when it stops, and ends before
 // systemd would kill it: when programs stay in the mount, too.
 func TestUnit(t *testing.T) {
+	t.Parallel()
 	harness.RequireRoot(t)
 	stop, err := time.ParseDuration(strings.TrimPrefix(unitValue(t, "Environment"), "STOP_TIMEOUT="))
 	checkErr(t, "STOP_TIMEOUT", err, nil)

@@ -48,7 +48,7 @@ func TestBucketWorkOnADirectory(t *testing.T) {
 
 // A witness sees a file that is missing, cut, changed or too long.
 func TestWitness(t *testing.T) {
-	server := s3server.Start(t, s3server.MinIO)
+	server := s3server.Start(t, s3server.Default())
 	c := newBucketClient(server, server.Endpoint)
 	t.Cleanup(c.close)
 	want := smallContent(1)

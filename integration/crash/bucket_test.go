@@ -52,7 +52,7 @@ type bucketFar struct {
 // newBucketStage is newStage with a bucket.
 func newBucketStage(t *testing.T, sync string) (*stage, *bucketFar) {
 	t.Helper()
-	server := s3server.Start(t, s3server.MinIO)
+	server := s3server.Start(t, s3server.Default())
 	g := gate.Open(t, server.Endpoint)
 	s := &stage{t: t, w: harness.New(t, harness.Options{})}
 	b := &bucketFar{gated: newGated(s, g, gate.Verb), ctx: t.Context(), s: server}

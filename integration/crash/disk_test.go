@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -89,7 +88,7 @@ func (d *disk) off() {
 // on boots again. Nothing may use the disk any more, but for what is just going.
 func (d *disk) on() {
 	d.t.Helper()
-	harness.Eventually(d.t, 10*time.Second, "the disk is free", func() bool { return unix.Unmount(d.dir, 0) == nil })
+	harness.Eventually(d.t, "the disk is free", func() bool { return unix.Unmount(d.dir, 0) == nil })
 	d.boot()
 }
 

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/wsmount/wsmount/integration/internal/harness"
 )
@@ -64,7 +63,7 @@ func TestFullDisk(t *testing.T) {
 		t.Errorf("what was there before: %q, %v", b, err)
 	}
 	d.free()
-	harness.Eventually(t, 20*time.Second, "there is room again", func() bool {
+	harness.Eventually(t, "there is room again", func() bool {
 		err := os.WriteFile(filepath.Join(s.m.Dir, "after"), make([]byte, 1<<20), 0o644)
 		if err != nil && !errors.Is(err, syscall.ENOSPC) {
 			t.Fatal(err)
@@ -158,7 +157,7 @@ func TestNamesOnAFullDisk(t *testing.T) {
 	}
 	d.free()
 	s.m.Start()
-	harness.Eventually(t, 20*time.Second, "there is room again", func() bool { return os.WriteFile(at("more"), nil, 0o644) == nil })
+	harness.Eventually(t, "there is room again", func() bool { return os.WriteFile(at("more"), nil, 0o644) == nil })
 	if err := os.Remove(at("more")); err != nil {
 		t.Error(err)
 	}

@@ -57,7 +57,7 @@ func (s *stage) waits(wait bool) *exec.Cmd {
 	if err := cmd.Start(); err != nil {
 		s.t.Fatal(err)
 	}
-	harness.Eventually(s.t, 10*time.Second, "something is unsaved", func() bool { return s.unsent().Queue > 0 })
+	harness.Eventually(s.t, "something is unsaved", func() bool { return s.unsent().Queue > 0 })
 	if !wait {
 		if err := cmd.Wait(); err != nil {
 			s.t.Error(err)

@@ -15,7 +15,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/wsmount/wsmount/integration/internal/crasher"
 	"github.com/wsmount/wsmount/integration/internal/harness"
@@ -78,7 +77,7 @@ func (p *power) start() {
 	if p.m == nil {
 		p.mount()
 	}
-	harness.Eventually(p.t, 30*time.Second, "the new directories are here", func() bool {
+	harness.Eventually(p.t, "the new directories are here", func() bool {
 		p.w.Run("pull", p.m.Dir)
 		return entries(p.t, filepath.Join(p.m.Dir, p.dir(clientCount-1))) == len(p.files)
 	})
@@ -115,7 +114,7 @@ func (p *power) cut() {
 	}
 	for i, client := range p.clients {
 		goal := client.Acked() + 30 + p.r.IntN(60)
-		harness.Eventually(p.t, 20*time.Second, fmt.Sprintf("client %d gets on", i), func() bool { return client.Acked() >= goal })
+		harness.Eventually(p.t, fmt.Sprintf("client %d gets on", i), func() bool { return client.Acked() >= goal })
 	}
 	// An fsync that is under way when ext4 is shut down may succeed and have
 	// written nothing; where there is no power nobody hears of that.

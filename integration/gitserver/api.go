@@ -15,13 +15,13 @@ import (
 
 // An API answers for the pull requests of a server's repositories as GitHub does:
 // a request that does not fit GitHub's own description of its API fails the test,
-// and so does an answer. What an answer holds that nobody here knows is that of
+// and so does an answer, where there is the description. What an answer holds that nobody here knows is that of
 // the description's example.
 type API struct {
 	URL string // without a slash at its end
 
 	t         T
-	described *openapi.Description
+	described *openapi.Description // nil: nothing is held to it
 	server    *Server
 	app       *App
 
@@ -140,7 +140,7 @@ func (a *API) fitting(r *http.Request) (*request, error) {
 	}
 	asked := r.Clone(r.Context())
 	asked.URL.Path, asked.URL.RawPath = strings.TrimPrefix(r.URL.Path, apiPath), ""
-	call, err := a.described.Request(asked, body)
+	call, err := a.callOf(asked, body)
 	if err != nil {
 		return nil, err
 	}
@@ -161,6 +161,33 @@ func (a *API) fitting(r *http.Request) (*request, error) {
 		}
 	}
 	return &request{r, call, body}, nil
+}
+
+// callOf finds the operation that a request is of.
+func (a *API) callOf(r *http.Request, body []byte) (*openapi.Call, error) {
+	if a.described != nil {
+		return a.described.Request(r, body)
+	}
+	mux, names := http.NewServeMux(), map[string]string{
+		"GET /repos/{owner}/{repo}/pulls":                         "pulls/list",
+		"POST /repos/{owner}/{repo}/pulls":                        "pulls/create",
+		"POST /app/installations/{installation_id}/access_tokens": "apps/create-installation-access-token",
+	}
+	for pattern := range names {
+		mux.HandleFunc(pattern, func(http.ResponseWriter, *http.Request) {})
+	}
+	_, pattern := mux.Handler(r)
+	if pattern == "" {
+		return nil, fmt.Errorf("%s %s: nobody here answers that", r.Method, r.URL.Path)
+	}
+	path := map[string]string{}
+	given := strings.Split(r.URL.Path, "/")
+	for i, part := range strings.Split(pattern, "/") {
+		if strings.HasPrefix(part, "{") {
+			path[strings.Trim(part, "{}")] = given[i]
+		}
+	}
+	return openapi.Undescribed(names[pattern], path), nil
 }
 
 // describedVersion is the version of the API that the description is of, and the

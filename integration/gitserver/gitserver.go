@@ -11,7 +11,7 @@
 //	repo.Push("main", map[string]string{"README.md": "hello\n"})
 //
 // StartAPI adds the part of GitHub's REST API that wsmount uses, held to GitHub's
-// own description of it, bin/github-api.json, which `make test` fetches.
+// own description of it, bin/github-api.json, which `make soak` fetches.
 //
 // A test without the program or the description is skipped, and fails where
 // WSMOUNT_REQUIRE asks for all.

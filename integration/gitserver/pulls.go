@@ -65,8 +65,11 @@ func showSide(example any, repo, ref string, fork bool) map[string]any {
 
 // object is a copy of a value that is one.
 func object(value any) map[string]any {
-	o, _ := value.(map[string]any)
-	return maps.Clone(o)
+	o := map[string]any{}
+	if given, ok := value.(map[string]any); ok {
+		maps.Copy(o, given)
+	}
+	return o
 }
 
 func invalid(w http.ResponseWriter, what map[string]any) {

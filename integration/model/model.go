@@ -19,11 +19,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
 	"testing"
 	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/wsmount/wsmount/integration/tier"
 )
 
 // A Subject is the mounted tree that is compared with a plain directory.
@@ -41,14 +42,13 @@ type Subject struct {
 
 // Options choose how much is done.
 type Options struct {
-	// Ops is the number of operations; 0 means what WSMOUNT_MODEL_OPS says, or
-	// 20 000.
+	// Ops is the number of operations; 0 means some in make test, and many in
+	// make soak.
 	Ops int
-
-	// Settle is how long a change made behind the mount may take to be seen;
-	// 0 means three seconds.
-	Settle time.Duration
 }
+
+// hangs is when what is waited for is taken not to come.
+const hangs = 2 * time.Minute
 
 // rounds is how many trees the operations are spread over.
 const rounds = 100
@@ -56,7 +56,9 @@ const rounds = 100
 // Run does the operations and fails the test at the first difference.
 func Run(t *testing.T, s Subject, o Options) {
 	t.Helper()
-	o = defaults(t, o)
+	if o.Ops == 0 {
+		o.Ops = tier.Pick(3000, 100_000)
+	}
 	// The seed is enough; files of failures do not belong in the tree.
 	if err := flag.Set("rapid.nofailfile", "true"); err != nil {
 		t.Fatal(err)
@@ -77,24 +79,6 @@ func Run(t *testing.T, s Subject, o Options) {
 		}
 		r.compare()
 	})
-}
-
-func defaults(t *testing.T, o Options) Options {
-	t.Helper()
-	if o.Settle == 0 {
-		o.Settle = 3 * time.Second
-	}
-	if o.Ops == 0 {
-		o.Ops = 20_000
-		if env := os.Getenv("WSMOUNT_MODEL_OPS"); env != "" {
-			n, err := strconv.Atoi(env)
-			if err != nil || n < rounds {
-				t.Fatalf("WSMOUNT_MODEL_OPS: got %q, want a number of at least %d", env, rounds)
-			}
-			o.Ops = n
-		}
-	}
-	return o
 }
 
 // A run is one pair of trees.
@@ -189,7 +173,7 @@ func (r *run) behind(op op) {
 		r.rt.Fatalf("behind: %v: got %s, want %s", op, got, want)
 	}
 	expected := r.model.snapshot()
-	for end := time.Now().Add(r.o.Settle); ; time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(hangs); ; time.Sleep(5 * time.Millisecond) {
 		diff := difference(r.subject.snapshot(), expected)
 		if diff == "" {
 			diff = r.openDifference()
@@ -198,7 +182,7 @@ func (r *run) behind(op op) {
 			return
 		}
 		if time.Now().After(end) {
-			r.rt.Fatalf("%v after a change behind the mount: %s", r.o.Settle, diff)
+			r.rt.Fatalf("%v after a change behind the mount: %s", hangs, diff)
 		}
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/wsmount/wsmount/integration/tier"
 )
 
 // exerciseCases change one file in every way at random and compare it with
@@ -33,9 +35,9 @@ type exerciser struct {
 }
 
 func (t *T) exercise(reopen bool) {
-	seed := uint64(time.Now().UnixNano())
+	seed := tier.Pick(1, uint64(time.Now().UnixNano()))
 	e := &exerciser{t: t, r: rand.New(rand.NewPCG(seed, 0)), path: t.file("f", "")}
-	steps := 1000
+	steps := tier.Pick(500, 10_000)
 	if n, err := strconv.Atoi(os.Getenv("POSIX_SUITE_OPS")); err == nil {
 		steps = n
 	}

@@ -4,12 +4,12 @@
 // nothing of who uses it. It lies outside internal, because the tests of the
 // provider use it as well as those of the program.
 //
-//	server := s3server.Start(t, s3server.MinIO)
+//	server := s3server.Start(t, s3server.Default())
 //	// server.Endpoint, server.Bucket, server.AccessKey, server.SecretKey
 //
-// The programs are bin/minio and bin/versitygw, which `make test` builds. A
-// test whose server was not built is skipped, and fails where WSMOUNT_REQUIRE
-// asks for all.
+// The programs are bin/versitygw, which `make test` builds, and bin/minio, which takes
+// minutes to build and so is of `make soak` only. A test whose server was not built is
+// skipped, and fails where WSMOUNT_REQUIRE asks for all.
 package s3server
 
 import (
@@ -39,9 +39,6 @@ const (
 	MinIO     Kind = "minio"
 	Versitygw Kind = "versitygw"
 )
-
-// Kinds are all.
-func Kinds() []Kind { return []Kind{MinIO, Versitygw} }
 
 // A Server is a running one.
 type Server struct {

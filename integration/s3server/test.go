@@ -8,6 +8,9 @@ import (
 	"testing"
 )
 
+// Default is the kind for a test that needs one server, whichever.
+func Default() Kind { return Kinds()[0] }
+
 // Start runs a server with one empty bucket until the test ends.
 func Start(t testing.TB, kind Kind) *Server {
 	t.Helper()

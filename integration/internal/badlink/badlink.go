@@ -29,7 +29,6 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/wsmount/wsmount/integration/internal/gate"
 	"github.com/wsmount/wsmount/integration/internal/harness"
@@ -65,8 +64,6 @@ type Link struct {
 	api    string
 	answer atomic.Pointer[Answer]
 }
-
-const startTime = 20 * time.Second
 
 // Start puts a link before the service at endpoint until the test ends.
 func Start(t testing.TB, endpoint string) *Link {
@@ -123,7 +120,7 @@ func (l *Link) launch() {
 		<-ended
 	})
 	l.api = "http://" + address
-	harness.Eventually(l.t, startTime, "toxiproxy answers", func() bool { return l.ask("/version", nil, nil) == nil })
+	harness.Eventually(l.t, "toxiproxy answers", func() bool { return l.ask("/version", nil, nil) == nil })
 }
 
 // Down refuses connections, and ends those that there are.

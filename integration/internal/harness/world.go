@@ -130,13 +130,10 @@ type Result struct {
 	Code     int
 }
 
-// runLimit is how long one run of the program may take.
-const runLimit = 60 * time.Second
-
 // Run runs wsmount to its end.
 func (w *World) Run(args ...string) Result {
 	w.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), runLimit)
+	ctx, cancel := context.WithTimeout(context.Background(), Hangs)
 	defer cancel()
 	cmd := w.Command(ctx, program(args), args...)
 	var out, errOut bytes.Buffer

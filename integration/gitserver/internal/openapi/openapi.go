@@ -59,9 +59,14 @@ func Load(path, failure string) (*Description, error) {
 
 // A Call is a request of one operation.
 type Call struct {
-	ID string // of the operation
-	in *openapi3filter.RequestValidationInput
+	ID   string                                 // of the operation
+	in   *openapi3filter.RequestValidationInput // nil: nothing is known of it
+	path map[string]string
 }
+
+// Undescribed is a call of an operation that no description is there for, with the
+// parameters in its path: whatever it is answered fits.
+func Undescribed(id string, path map[string]string) *Call { return &Call{ID: id, path: path} }
 
 // Request finds the operation that a request is of, and checks the request, whose
 // body is body.
@@ -72,7 +77,8 @@ func (d *Description) Request(r *http.Request, body []byte) (*Call, error) {
 	}
 	r = r.Clone(r.Context())
 	r.Body = io.NopCloser(bytes.NewReader(body))
-	c := &Call{route.Operation.OperationID, &openapi3filter.RequestValidationInput{Request: r, PathParams: parameters, Route: route, Options: options()}}
+	c := &Call{ID: route.Operation.OperationID, path: parameters,
+		in: &openapi3filter.RequestValidationInput{Request: r, PathParams: parameters, Route: route, Options: options()}}
 	if name := unnamed(route, r); name != "" {
 		return c, fmt.Errorf("%s: parameter %q in query: there is none of that name", c.ID, name)
 	}
@@ -93,10 +99,13 @@ func unnamed(route *routers.Route, r *http.Request) string {
 }
 
 // InPath is a parameter in the path of the call.
-func (c *Call) InPath(name string) string { return c.in.PathParams[name] }
+func (c *Call) InPath(name string) string { return c.path[name] }
 
 // Answer checks what the call is answered.
 func (c *Call) Answer(status int, header http.Header, body []byte) error {
+	if c.in == nil {
+		return nil
+	}
 	named := c.in.Route.Operation.Responses.Status(status) != nil
 	if !named && status < http.StatusBadRequest {
 		return fmt.Errorf("%s: answer %d: the operation has none of that status", c.ID, status)
@@ -110,8 +119,11 @@ func (c *Call) Answer(status int, header http.Header, body []byte) error {
 }
 
 // Example is the description's own example of what a call is answered, which is
-// not to be changed.
+// not to be changed; without a description it is an empty object.
 func (c *Call) Example(status int) (any, error) {
+	if c.in == nil {
+		return map[string]any{}, nil
+	}
 	if response := c.in.Route.Operation.Responses.Status(status); response != nil {
 		for _, example := range response.Value.Content.Get("application/json").Examples {
 			return example.Value.Value, nil

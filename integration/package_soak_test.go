@@ -1,3 +1,5 @@
+//go:build soak
+
 package integration
 
 import (
@@ -7,42 +9,22 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/wsmount/wsmount/integration/internal/harness"
 )
 
-// A packageStage is a machine on which the released package is installed. What is
-// changed on its disks lies in memory, and only this process and what it starts
-// sees it.
-type packageStage struct {
-	t   *testing.T
-	w   *harness.World
-	dir string // in memory
-	mnt string
-}
-
-// packaged are the tests of what the package installs. They share the machine, so
-// each leaves nothing mounted.
-var packaged = []struct {
-	name string
-	test func(p *packageStage)
-}{
+// packaged are the tests of what only the package installs.
+var packaged = []stageTest{
 	{"files", (*packageStage).files},
 	{"manual", (*packageStage).manual},
 	{"completions", (*packageStage).completions},
-	{"mount and umount", (*packageStage).mountAndUmount},
-	{"exit codes", (*packageStage).exitCodes},
-	{"umount sends first", (*packageStage).umountSends},
-	{"fstab", (*packageStage).fstab},
-	{"users", (*packageStage).users},
-	{"namespace", (*packageStage).namespace},
 }
 
 // What `make release` makes is what people install: so it is built, installed by
-// dpkg and used from there.
+// dpkg and used from there. It takes a packer, and builds the program anew; what it
+// installs for mount(8) is in make test by itself.
 func TestPackage(t *testing.T) {
 	t.Parallel() // it builds for other machines meanwhile
 	harness.RequireTools(t, "dpkg", "mount", "findmnt", "git")
@@ -52,16 +34,7 @@ func TestPackage(t *testing.T) {
 		return
 	}
 	p := newPackageStage(t)
-	for _, tt := range packaged {
-		t.Run(tt.name, func(t *testing.T) {
-			stage := *p
-			stage.t = t
-			tt.test(&stage)
-			if left := stage.mounted(); len(left) > 0 {
-				t.Fatalf("it left %q mounted", left)
-			}
-		})
-	}
+	p.each(append(packaged, helped...))
 	p.run("", 0, "dpkg", "-r", "wsmount")
 	if left, _ := filepath.Glob("/usr/sbin/*wsmount"); len(left) > 0 {
 		t.Errorf("after the package was removed there are %q", left)
@@ -70,31 +43,11 @@ func TestPackage(t *testing.T) {
 
 func newPackageStage(t *testing.T) *packageStage {
 	t.Helper()
-	w := harness.New(t, harness.Options{})
-	p := &packageStage{t: t, w: w, dir: w.Mkdir("over", 0o755), mnt: w.Mkdir("mnt", 0o755)}
-	p.overlay("/usr", "/etc", "/run", "/var/cache", "/var/lib", "/var/log")
+	p := newOverlay(t)
 	p.release()
 	p.run("", 0, "dpkg", "-i", p.one("first/*.deb"))
-	p.w.Workspace("@acme/notes", "watch")
-	p.w.MustRun("registry", "add", p.w.Path("ws-acme-notes"))
+	p.notes()
 	return p
-}
-
-// overlay keeps what is changed in directories of the machine in memory.
-func (p *packageStage) overlay(dirs ...string) {
-	p.t.Helper()
-	mounted := func(source, dir, kind, data string) {
-		p.t.Helper()
-		checkErr(p.t, "mount "+dir, syscall.Mount(source, dir, kind, 0, data), nil)
-		p.t.Cleanup(func() { syscall.Unmount(dir, syscall.MNT_DETACH) })
-	}
-	mounted("none", p.dir, "tmpfs", "mode=755")
-	for i, dir := range dirs {
-		upper, work := filepath.Join(p.dir, "upper"+itoa(i)), filepath.Join(p.dir, "work"+itoa(i))
-		checkErr(p.t, "mkdir", os.Mkdir(upper, 0o755), nil)
-		checkErr(p.t, "mkdir", os.Mkdir(work, 0o755), nil)
-		mounted("none", dir, "overlay", "lowerdir="+dir+",upperdir="+upper+",workdir="+work)
-	}
 }
 
 // release makes a release for this machine twice, which must be the same.
@@ -122,42 +75,6 @@ func (p *packageStage) one(pattern string) string {
 		p.t.Fatalf("%s: %q, %v", pattern, found, err)
 	}
 	return found[0]
-}
-
-// run runs a program of the machine, which must end with a code and say something.
-func (p *packageStage) run(says string, code int, name string, args ...string) string {
-	p.t.Helper()
-	return p.ends(p.w.Command(p.t.Context(), name, args...), says, code)
-}
-
-func (p *packageStage) ends(cmd *exec.Cmd, says string, code int) string {
-	p.t.Helper()
-	out, _ := cmd.CombinedOutput()
-	if got := cmd.ProcessState.ExitCode(); got != code || !strings.Contains(string(out), says) {
-		p.t.Errorf("%v: exit %d, want %d and %q\n%s", cmd.Args, got, code, says, out)
-	}
-	return string(out)
-}
-
-// mounted are the mount points of workspaces that this test made.
-func (p *packageStage) mounted() []string {
-	p.t.Helper()
-	var found []string
-	for line := range strings.Lines(readFile(p.t, "/proc/mounts")) {
-		if fields := strings.Fields(line); fields[2] == "fuse.wsmount" && strings.HasPrefix(fields[1], p.w.Dir) {
-			found = append(found, fields[1])
-		}
-	}
-	return found
-}
-
-func readFile(t testing.TB, name string) string {
-	t.Helper()
-	text, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
 }
 
 func (p *packageStage) files() {

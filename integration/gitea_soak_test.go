@@ -1,3 +1,5 @@
+//go:build soak
+
 package integration
 
 import (
@@ -13,7 +15,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/wsmount/wsmount/integration/internal/harness"
 )
@@ -75,7 +76,7 @@ func startGitea(t *testing.T, w *harness.World) *gitea {
 			t.Logf("gitea says:\n%.4000s", log.String())
 		}
 	})
-	harness.Eventually(t, time.Minute, "gitea answers", func() bool {
+	harness.Eventually(t, "gitea answers", func() bool {
 		resp, err := http.Get(g.url + "/api/v1/version")
 		if err != nil {
 			return false
@@ -142,7 +143,8 @@ func (g *gitea) pulls(repo string) (all []giteaPull) {
 
 // The codespace, whole, at a Gitea: a conversation in the workspace inside another
 // ends in a pull request, which goes on with the conversation, is merged, and comes
-// back with a pull. What Gitea protects is refused by name.
+// back with a pull. What Gitea protects is refused by name. It takes minutes to build a
+// Gitea; the same is in make test at a server of its own.
 func TestGiteaCodespace(t *testing.T) {
 	t.Parallel()
 	w := harness.New(t, harness.Options{})
@@ -189,7 +191,7 @@ func TestGiteaCodespace(t *testing.T) {
 	// Merged as one commit, so that the branch is none of the tracked one's.
 	// Gitea finds out in the background whether that can be, and refuses until then.
 	request := fmt.Sprint("/repos/acme/marketing-bot/pulls/", p.Number)
-	harness.Eventually(t, time.Minute, "the pull request can be merged", func() bool {
+	harness.Eventually(t, "the pull request can be merged", func() bool {
 		var now giteaPull
 		server.ask("GET", request, nil, &now)
 		return now.Mergeable

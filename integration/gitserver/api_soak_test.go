@@ -1,3 +1,5 @@
+//go:build soak
+
 package gitserver
 
 import (
@@ -80,7 +82,8 @@ func ask(t *testing.T, a *API, method, path, body string, header map[string]stri
 	}
 }
 
-// A request that does not fit what GitHub says of its API fails the test, and
+// These need GitHub's description of its API, which is of make soak only. A request
+// that does not fit what GitHub says of its API fails the test, and
 // it is said where it does not.
 func TestRequestThatDoesNotFit(t *testing.T) {
 	t.Parallel()
