@@ -10,6 +10,9 @@ FUZZTIME ?= 60s
 BENCH    ?=
 VERSION  := $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 
+# What staticcheck looks for: quick fixes are taste, and comments and names are read by people.
+checks := all,-QF*,-ST1000,-ST1003,-ST1005,-ST1016,-ST1020,-ST1021,-ST1022
+
 # What each target needs, as command:Debian package.
 need        := integration/tools/need.sh
 build_needs := $(GO):golang-go git:git
@@ -18,13 +21,12 @@ test_needs  := $(run_needs) git:git git-lfs:git-lfs gcc:gcc /usr/include/stdlib.
 	rg:ripgrep bwrap:bubblewrap getfattr:attr getfacl:acl mkfs.ext4:e2fsprogs losetup:mount \
 	npm:npm tar:tar find:findutils strace:strace s3fs:s3fs rclone:rclone sshd:openssh-server man:man-db mandoc:mandoc \
 	zsh:zsh fish:fish podman:podman crun:crun
+test_tools  := bin/gotestsum bin/versitygw bin/toxiproxy-server
+soak_tools  := bin/minio bin/nfpm bin/gitea bin/github-api.json
 
 release_needs := $(build_needs) gzip:gzip tar:tar
 
-# Everything but the black-box tests. What takes longest begins first.
-units = ./cache ./providers/s3 ./providers/git ./cmd/wsmount $$($(GO) list ./... | grep -v '/integration')
-
-.PHONY: help quickstart build install release test check lint fuzz bench model clean
+.PHONY: help quickstart build install release test soak check lint fuzz bench clean
 
 help:
 	@echo 'usage: make TARGET'
@@ -47,25 +49,27 @@ release: bin/nfpm ## make packages and archives in bin/release; VERSION= and ARC
 	rm -rf bin/release
 	GO=$(GO) integration/tools/release.sh $(VERSION) bin/release $(ARCHES)
 
-test: lint bin/minio bin/versitygw bin/toxiproxy-server bin/nfpm bin/gitea bin/github-api.json ## install what the tests need, and run all of them
+test: lint $(test_tools) ## install what the tests need, and run all that are deterministic; JUNIT=DIR writes reports there
 	@$(need) $(test_needs)
 	integration/tools/users-may-mount.sh
-	export GOGC=400 GOMEMLIMIT=4GiB # there is memory, and with the race detector it is dear to collect garbage
-	export GORACE=atexit_sleep_ms=0 # or each process that ends sleeps for a second
-	echo '== packages, with the race detector'
-	$(GO) test -race -vet=off -count=1 -timeout 40m -p 4 $(units) # they wait for the disk as much as they compute
-	echo '== the front again, on one processor'
-	GOMAXPROCS=1 $(GO) test -race -vet=off -count=1 -timeout 15m ./fs/...
-	echo '== the built program, mounted'
-	$(GO) test -race -vet=off -count=1 -timeout 60m -p 1 -parallel 3 ./integration/... # they wait as well
+	GO=$(GO) integration/tools/test.sh test
+
+soak: $(test_tools) $(soak_tools) ## look for the unknown: new seeds for SOAK (1m) a test, kills, sizes, slow servers; RUN=REGEXP
+	@$(need) $(test_needs)
+	integration/tools/users-may-mount.sh
+	GO=$(GO) integration/tools/test.sh soak
 
 check: ## exactly what CI runs: make test, where nothing may be skipped
 	@.ci/run
 
-lint: bin/golangci-lint ## gofmt and the linters of .golangci.yml, go vet's among them
+lint: bin/staticcheck bin/errcheck ## gofmt, go vet, staticcheck and errcheck
 	@unformatted=$$(gofmt -l .)
 	[ -z "$$unformatted" ] || { echo "not formatted by gofmt:" $$unformatted >&2; exit 1; }
-	bin/golangci-lint run ./...
+	echo '== lint'
+	$(GO) vet -tags soak ./...
+	bin/staticcheck -tags soak -checks $(checks) ./...
+	# All of integration/posix is a test.
+	bin/errcheck -ignoretests -exclude .ci/errcheck.txt $$($(GO) list ./... | grep -v '/integration/posix$$')
 
 fuzz: ## run every fuzzer for FUZZTIME (60s)
 	@for package in $$($(GO) list ./...); do
@@ -91,22 +95,14 @@ bench: build bin/loopback bin/minio ## compare with ext4, go-fuse's loopback, mo
 	done
 	bin/bench -wsmount bin/wsmount -git 1000,20000,100000 -rounds 3
 
-model: ## the model and crash tests for hours rather than minutes
-	@export WSMOUNT_MODEL_OPS=$${WSMOUNT_MODEL_OPS:-1000000}
-	$(GO) test -count=1 -timeout 2h ./cache/...
-	$(GO) test -count=1 -timeout 12h -run 'Model|Random|Converge' ./cache -rapid.checks 1000
-	$(GO) test -count=1 -timeout 12h -v ./integration/model/...
-	$(GO) test -count=1 -timeout 24h -v -run Model ./integration
-	$(GO) test -count=1 -timeout 2h -v ./integration/crash -kills 200 -cuts 100
-
 clean:
 	@rm -rf bin
 
-bin/golangci-lint bin/loopback: integration/tools/go.mod
+bin/staticcheck bin/errcheck bin/gotestsum bin/loopback: integration/tools/go.mod
 	@$(need) $(build_needs)
 	echo 'building the pinned tools'
 	$(GO) build -C integration/tools -o $(CURDIR)/bin/ tool
-	touch bin/golangci-lint bin/loopback
+	touch bin/staticcheck bin/errcheck bin/gotestsum bin/loopback
 
 bin/nfpm: integration/tools/nfpm/go.mod
 	@$(need) $(build_needs)
@@ -135,9 +131,15 @@ bin/github-api.json: integration/tools/github/package-lock.json integration/tool
 	node integration/tools/github/cut.mjs "$$whole/node_modules/@octokit/openapi/generated/api.github.com.json" > "$$whole/cut.json"
 	mv "$$whole/cut.json" $@
 
-bin/minio bin/versitygw bin/toxiproxy-server: integration/tools/servers/go.mod
+bin/versitygw bin/toxiproxy-server: integration/tools/servers/go.mod
 	@$(need) $(build_needs)
-	echo 'building the pinned servers, which takes some minutes'
+	echo 'building the pinned servers'
 	$(GO) build -C integration/tools/servers -o $(CURDIR)/bin/ tool
 	mv bin/server bin/toxiproxy-server # whose package says no more
-	touch bin/minio bin/versitygw bin/toxiproxy-server
+	touch bin/versitygw bin/toxiproxy-server
+
+bin/minio: integration/tools/minio/go.mod
+	@$(need) $(build_needs)
+	echo 'building the pinned MinIO, which takes some minutes'
+	$(GO) build -C integration/tools/minio -o $(CURDIR)/bin/ tool
+	touch bin/minio

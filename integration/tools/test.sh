@@ -1,0 +1,50 @@
+#!/usr/bin/env bash
+# test.sh TIER runs the tests of a tier (test, or soak: see integration/tier), stage
+# after stage, and fails at the end if one has failed. Each stage prints a line for a
+# package as it ends and the output of what failed; the end tells the slowest tests and
+# how long each stage took. Nothing is run again when it fails.
+#   JUNIT=DIR     a JUnit report of each stage in DIR
+#   RUN=REGEXP    only the tests with such a name
+#   SOAK=10m      how long each seeded test of the soak tier goes on with new seeds
+set -euo pipefail
+
+tier=$1
+go=${GO:-go}
+logs=$(mktemp -d)
+trap 'rm -rf "$logs"' EXIT
+failed=0
+times=()
+
+# The race detector makes collecting garbage dear, and there is memory; and without the
+# second setting each process that ends sleeps for a second.
+export GOGC=400 GOMEMLIMIT=4GiB GORACE=atexit_sleep_ms=0
+
+# stage NAME FLAG... runs go test with the flags.
+stage() {
+	local name=$1 begin=$SECONDS report=()
+	shift
+	[ -z "${JUNIT:-}" ] || { mkdir -p "$JUNIT" && report=(--junitfile "$JUNIT/${name// /-}.xml"); }
+	[ -z "${RUN:-}" ] || set -- -run "$RUN" "$@"
+	echo "== $name"
+	# Lint has run go vet already. The time limit is a guard against hanging.
+	bin/gotestsum --format pkgname --format-icons text --format-hide-empty-pkg --hide-summary skipped \
+		--jsonfile-timing-events "$logs/$name.json" "${report[@]}" -- -vet=off -count=1 "$@" || failed=1
+	times+=("$(printf '%5d s  %s' $((SECONDS - begin)) "$name")")
+}
+
+# What takes longest begins first.
+packages=(./cache ./cmd/wsmount ./providers/git ./providers/s3 $("$go" list ./... | grep -v '/integration'))
+
+if [ "$tier" = soak ]; then
+	stage packages -tags soak -race -timeout 24h -p 2 "${packages[@]}"
+	stage 'mounted program' -tags soak -race -timeout 24h -p 1 -parallel 3 ./integration/...
+else
+	stage packages -race -timeout 30m -p 4 "${packages[@]}" # they wait for the disk as much as they compute
+	GOMAXPROCS=1 stage 'fs on one processor' -race -timeout 30m ./fs/...
+	stage 'mounted program' -timeout 30m -p 2 -parallel 6 ./integration/... # they wait as well
+fi
+
+echo '== the slowest tests'
+cat "$logs"/*.json | bin/gotestsum tool slowest --threshold 1s --num 20
+printf '%s\n' '== stages' "${times[@]}"
+exit $failed
