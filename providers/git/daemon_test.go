@@ -67,7 +67,7 @@ func TestContractClonesOverGit(t *testing.T) {
 	t.Parallel()
 	s := newDaemonStage(t, gitserver.Pushable)
 	n := 0
-	providertest.RunWay(t, func(ct providertest.T) providertest.Clones {
+	providertest.RunCloneVariant(t, providertest.OverWire, func(ct providertest.T) providertest.Clones {
 		n++
 		name := fmt.Sprint("r", n)
 		repo := s.git.Create(t, name)

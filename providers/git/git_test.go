@@ -46,7 +46,7 @@ func TestContract(t *testing.T) {
 	if err := clone(t, empty.URL, func(o *git.Options) { o.Dir = first }).Close(); err != nil {
 		t.Fatal(err)
 	}
-	providertest.RunBare(t, func(t providertest.T) providers.Provider {
+	providertest.Run(t, func(t providertest.T) providers.Provider {
 		return clone(t, empty.URL, func(o *git.Options) {
 			if err := os.CopyFS(o.Dir, os.DirFS(first)); err != nil {
 				t.Fatalf("copy: %v", err)
@@ -59,7 +59,7 @@ func TestContractClones(t *testing.T) {
 	t.Parallel()
 	server := gitserver.Start(t)
 	n := 0
-	providertest.RunBareClones(t, func(ct providertest.T) providertest.Clones {
+	providertest.RunClones(t, func(ct providertest.T) providertest.Clones {
 		n++
 		repo := server.Create(t, fmt.Sprint("r", n))
 		pulls := &onePull{}

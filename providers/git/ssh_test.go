@@ -64,7 +64,7 @@ func TestContractClonesOverSSH(t *testing.T) {
 	t.Parallel()
 	s := newSSHStage(t)
 	n := 0
-	providertest.RunWay(t, func(ct providertest.T) providertest.Clones {
+	providertest.RunCloneVariant(t, providertest.OverWire, func(ct providertest.T) providertest.Clones {
 		n++
 		name := fmt.Sprint("r", n)
 		repo := s.git.Create(t, name)

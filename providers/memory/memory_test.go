@@ -19,7 +19,7 @@ import (
 )
 
 func TestContract(t *testing.T) {
-	providertest.Run(t, func(providertest.T) providers.Provider {
+	providertest.RunWrapped(t, func(providertest.T) providers.Provider {
 		return memory.New(memory.Options{})
 	})
 }
@@ -32,7 +32,7 @@ func TestContractServed(t *testing.T) {
 
 // TestContractImplied: directories that only files make.
 func TestContractImplied(t *testing.T) {
-	providertest.Run(t, func(providertest.T) providers.Provider {
+	providertest.RunVariant(t, func(providertest.T) providers.Provider {
 		return memory.New(memory.Options{ImpliedDirs: true})
 	})
 }
@@ -56,11 +56,7 @@ func TestContractWithout(t *testing.T) {
 			if got := memory.New(memory.Options{Without: less}).Capabilities(); len(got.Missing(full)) == 0 {
 				t.Error("nothing is missing")
 			}
-			run := providertest.RunBare
-			if name == "all" {
-				run = providertest.Run
-			}
-			run(t, func(providertest.T) providers.Provider {
+			providertest.RunVariant(t, func(providertest.T) providers.Provider {
 				return memory.New(memory.Options{Without: less, NoDigest: true})
 			})
 		})

@@ -18,11 +18,11 @@ func TestContractRepository(t *testing.T) {
 	new := func(providertest.T) providers.Provider {
 		return memory.NewRepository(memory.NewRemote(nil), memory.Options{})
 	}
-	providertest.Run(t, new)
+	providertest.RunVariant(t, new)
 }
 
 func TestContractClones(t *testing.T) {
-	providertest.RunClones(t, func(providertest.T) providertest.Clones {
+	providertest.RunWrappedClones(t, func(providertest.T) providertest.Clones {
 		r := memory.NewRemote(nil)
 		a := memory.NewRepository(r, memory.Options{})
 		return providertest.Clones{

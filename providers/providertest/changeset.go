@@ -23,7 +23,7 @@ var changeSetChecks = []Check{
 	{Name: "set/refused", Needs: able(providers.AbilityCommit), Run: setRefused},
 	{Name: "set/conditions", Needs: able(providers.AbilityCommit), Run: setConditions},
 	{Name: "set/order-decides-nothing", Needs: able(providers.AbilityCommit), Run: setOrder},
-	{Name: "set/random-folds", Needs: able(providers.AbilityCommit), Run: setFolds},
+	{Name: "set/random-folds", Needs: able(providers.AbilityCommit), Heavy: true, Run: setFolds},
 }
 
 // from is a change that takes a file or link.

@@ -14,8 +14,8 @@ var concurrencyChecks = []Check{
 	{Name: "race/create", Needs: needs(providers.Conditions{Create: providers.GuardAtomic}), Run: raceCreate},
 	{Name: "race/replace", Needs: needs(providers.Conditions{Replace: providers.GuardAtomic}), Run: raceReplace},
 	{Name: "race/delete", Needs: needs(providers.Conditions{Delete: providers.GuardAtomic}), Run: raceDelete},
-	{Name: "race/many-names", Run: raceManyNames},
-	{Name: "race/whole-content", Run: raceWholeContent},
+	{Name: "race/many-names", Heavy: true, Run: raceManyNames},
+	{Name: "race/whole-content", Heavy: true, Run: raceWholeContent},
 }
 
 const (

@@ -16,7 +16,7 @@ var contentChecks = []Check{
 	{Name: "content/size-unknown", Run: contentSizeUnknown},
 	{Name: "content/size-wrong", Run: contentSizeWrong},
 	{Name: "content/body-fails", Run: contentBodyFails},
-	{Name: "content/large", Run: contentLarge},
+	{Name: "content/large", Heavy: true, Run: contentLarge},
 	{Name: "content/arguments-are-the-callers", Run: contentArguments},
 }
 

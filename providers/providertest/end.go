@@ -11,7 +11,7 @@ import (
 var endChecks = []Check{
 	{Name: "cancel/before", Run: cancelBefore},
 	{Name: "cancel/upload", Run: cancelUpload},
-	{Name: "cancel/download", Run: cancelDownload},
+	{Name: "cancel/download", Heavy: true, Run: cancelDownload},
 	{Name: "close/ends-everything", Run: closeEnds},
 }
 

@@ -7,18 +7,19 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"github.com/wsmount/wsmount/integration/tier"
 	"github.com/wsmount/wsmount/providers"
 )
 
 var modelChecks = []Check{
-	{Name: "model/random-calls", Run: modelRandom},
+	{Name: "model/random-calls", Heavy: true, Run: modelRandom},
 }
 
 // modelRandom makes random calls on few names and compares each outcome, and
 // the tree, with a map. A difference names the seed.
 func modelRandom(t T, p providers.Provider) {
-	const calls = 100
-	for seed := range uint64(2) {
+	calls := tier.Pick(60, 100)
+	for seed := range tier.Pick[uint64](1, 2) {
 		m := model{T: t, p: p, random: rand.New(rand.NewPCG(seed, 0)), files: map[string]providers.Info{}, content: map[string]string{}}
 		m.dir = fmt.Sprintf("run%d", seed)
 		for i := range calls {

@@ -1,14 +1,18 @@
 // Package providertest is the contract of package providers as a test suite.
 //
-// It knows the contract and no provider. Run holds a provider to it: as it is,
-// inside a wrapper, inside a wrapper that injects faults, and made read-only.
-// What a provider does not promise in its Capabilities is not asked of it.
+// It knows the contract and no provider. Run holds a provider to it, as it is and
+// made read-only. What a provider does not promise in its Capabilities is not asked
+// of it.
 //
 //	func TestContract(t *testing.T) {
 //		providertest.Run(t, func(t providertest.T) providers.Provider {
 //			return memory.New(memory.Options{})
 //		})
 //	}
+//
+// RunWrapped is Run for the provider that stands for all of them inside wrappers, and
+// RunVariant for one that differs from a provider for which Run has run. In make soak
+// all three run everything.
 //
 // Faults is the injector, for tests of code that uses providers. The suite is
 // tested too: each of its checks fails on at least one provider that is broken
@@ -17,8 +21,10 @@ package providertest
 
 import (
 	"context"
+	"slices"
 	"testing"
 
+	"github.com/wsmount/wsmount/integration/tier"
 	"github.com/wsmount/wsmount/providers"
 )
 
@@ -41,6 +47,7 @@ type New func(t T) providers.Provider
 type Check struct {
 	Name  string
 	Needs providers.Capabilities // the check makes sense only with these
+	Heavy bool                   // many calls or much content, which RunVariant leaves to make soak
 	Run   func(t T, p providers.Provider)
 }
 
@@ -56,16 +63,35 @@ func Checks() []Check {
 	return all
 }
 
-// RunBare is Run without wrappers around the provider: for one that differs in nothing
-// that they see from one that they were around.
-func RunBare(t *testing.T, new New) {
+// Run holds a provider to the whole contract; each check gets a new provider.
+func Run(t *testing.T, new New) {
+	if tier.Soak {
+		RunWrapped(t, new)
+		return
+	}
+	runBare(t, new, func(Check) bool { return true })
+}
+
+// RunVariant is Run without the heavy checks: for a provider that is one for which Run
+// has run, with other options or over another wire.
+func RunVariant(t *testing.T, new New) {
+	if tier.Soak {
+		RunWrapped(t, new)
+		return
+	}
+	runBare(t, new, func(c Check) bool { return !c.Heavy })
+}
+
+func runBare(t *testing.T, new New, wanted func(Check) bool) {
 	for _, checks := range [][]Check{Checks(), plainChecks, faultChecks, readOnlyChecks} {
-		runAll(t, checks, new)
+		runAll(t, slices.DeleteFunc(slices.Clone(checks), func(c Check) bool { return !wanted(c) }), new)
 	}
 }
 
-// Run runs the suite; each check gets a new provider.
-func Run(t *testing.T, new New) {
+// RunWrapped is Run, and the contract again with the provider inside a wrapper and inside
+// one that injects faults. What these do does not depend on the provider, so in make test
+// it is asked of one.
+func RunWrapped(t *testing.T, new New) {
 	t.Run("plain", func(t *testing.T) { runAll(t, append(Checks(), plainChecks...), new) })
 	t.Run("wrapped", func(t *testing.T) {
 		runAll(t, Checks(), func(t T) providers.Provider {

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"runtime"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
 
+	"github.com/wsmount/wsmount/integration/tier"
 	"github.com/wsmount/wsmount/providers"
 )
 
@@ -77,37 +79,41 @@ func CloneChecks() []CloneCheck {
 // RunClones holds providers with revisions and a remote to their part of the
 // contract. Run does the rest of it, with a clone of a new remote.
 func RunClones(t *testing.T, new func(t T) Clones) {
-	RunBareClones(t, new)
+	if tier.Soak {
+		RunWrappedClones(t, new)
+		return
+	}
+	runClones(t, CloneChecks(), new)
+}
+
+// RunWrappedClones is RunClones, and the same again with the clones inside wrappers: for
+// the ones that stand for all of them there.
+func RunWrappedClones(t *testing.T, new func(t T) Clones) {
+	runClones(t, CloneChecks(), new)
 	t.Run("wrapped", func(t *testing.T) {
-		for _, check := range CloneChecks() {
-			t.Run(check.Name, func(t *testing.T) {
-				check.run(t, func(t T) Clones {
-					c := new(t)
-					c.A, c.B = providers.Wrap(c.A, providers.WrapOptions{}), providers.Wrap(c.B, providers.WrapOptions{})
-					return c
-				})
-			})
-		}
+		runClones(t, CloneChecks(), func(t T) Clones {
+			c := new(t)
+			c.A, c.B = providers.Wrap(c.A, providers.WrapOptions{}), providers.Wrap(c.B, providers.WrapOptions{})
+			return c
+		})
 	})
 }
 
-// RunBareClones is RunClones without a wrapper around the clones: for those that differ
-// in nothing that it sees from some that it was around.
-func RunBareClones(t *testing.T, new func(t T) Clones) { runClones(t, "", new) }
+// OverWire is a check of each thing that clones do with their remote, for RunCloneVariant.
+// Who wins a race, and what is done with what has come, is above the wire.
+var OverWire = []string{"push/first", "push/branch", "push/not-fast-forward", "push/lost-answer", "push/deleted-branch", "sync/fetch"}
 
-// RunWay is the part of RunBareClones that asks the remote: for a further way to those
-// for which all of it has run.
-func RunWay(t *testing.T, new func(t T) Clones) {
-	for _, group := range []string{"push/", "sync/"} {
-		runClones(t, group, new)
-	}
+// RunCloneVariant is the part of RunClones with these names, or that begins with them:
+// for clones that differ in nothing else from some for which all of it has run.
+func RunCloneVariant(t *testing.T, names []string, new func(t T) Clones) {
+	runClones(t, slices.DeleteFunc(CloneChecks(), func(c CloneCheck) bool {
+		return !tier.Soak && !slices.ContainsFunc(names, func(name string) bool { return strings.HasPrefix(c.Name, name) })
+	}), new)
 }
 
-func runClones(t *testing.T, group string, new func(t T) Clones) {
-	for _, check := range CloneChecks() {
-		if strings.HasPrefix(check.Name, group) {
-			t.Run(check.Name, func(t *testing.T) { check.run(t, new) })
-		}
+func runClones(t *testing.T, checks []CloneCheck, new func(t T) Clones) {
+	for _, check := range checks {
+		t.Run(check.Name, func(t *testing.T) { check.run(t, new) })
 	}
 }
 
@@ -357,7 +363,7 @@ func oneStep(t T, p providers.Provider, step func(_ context.Context, from, to pr
 
 // inTurn goes from the second of two revisions to the first and back.
 func inTurn(t T, revisions [2]providers.Revision, step func(_ context.Context, from, to providers.Revision) error) error {
-	for round := range rounds * rounds {
+	for round := range rounds * tier.Pick(2, rounds) {
 		if err := step(t.Context(), revisions[(round+1)%2], revisions[round%2]); err != nil {
 			return err
 		}

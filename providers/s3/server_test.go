@@ -21,7 +21,7 @@ type world struct {
 // serverTests run on every kind of server.
 var serverTests = map[string]func(t *testing.T, w *world){
 	"contract": func(t *testing.T, w *world) {
-		providertest.RunBare(t, func(t providertest.T) providers.Provider { return w.fork() })
+		providertest.RunVariant(t, func(t providertest.T) providers.Provider { return w.fork() })
 	},
 	"probe":               testProbe,
 	"requests":            testRequests,
@@ -38,7 +38,6 @@ var serverTests = map[string]func(t *testing.T, w *world){
 	"hints":               testHints,
 }
 
-func TestMinIO(t *testing.T)     { runServer(t, s3server.MinIO) }
 func TestVersitygw(t *testing.T) { runServer(t, s3server.Versitygw) }
 
 func runServer(t *testing.T, kind s3server.Kind) {

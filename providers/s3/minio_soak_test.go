@@ -1,0 +1,13 @@
+//go:build soak
+
+package s3
+
+import (
+	"testing"
+
+	"github.com/wsmount/wsmount/integration/s3server"
+)
+
+// TestMinIO: MinIO takes minutes to build. What it does otherwise than versitygw, the
+// bucket in memory of make test does as well: it encodes keys, and copies.
+func TestMinIO(t *testing.T) { runServer(t, s3server.MinIO) }
