@@ -77,18 +77,20 @@ type engine struct {
 	looking  bool // no start before more of the tree is known, see halt.go
 	reached  time.Time
 
-	doing    doing
-	requests []*request   // Commits of sets, in order
-	halt     error        // why nothing is sent
-	checked  uint64       // what was due when that was looked at
-	cleared  uint64       // deletions up to here were confirmed
-	sending  bool         // a set is under way
-	stirred  bool         // since it began: what it leaves out may go by now
-	old      []table.Link // names with attempts of their own, although sets are sent
-	setErr   error        // why the last one failed
-	pushing  bool
-	pushTold string // why the last push failed, which was reported
-	revision providers.Revision
+	doing      doing
+	requests   []*request   // Commits of sets, in order
+	halt       error        // why nothing is sent
+	checked    uint64       // what was due when that was looked at
+	cleared    uint64       // deletions up to here were confirmed
+	sending    bool         // a set is under way
+	stirred    bool         // since it began: what it leaves out may go by now
+	old        []table.Link // names with attempts of their own, although sets are sent
+	setErr     error        // why the last one failed
+	pushing    bool         // in the background
+	pushWanted bool         // another is to follow it
+	commits    uint64       // to push, that were noted in this run
+	pushTold   string       // why the last push failed, which was reported
+	revision   providers.Revision
 }
 
 // memo keeps what a walk found out, which stays true for as long as the walk

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/wsmount/wsmount/providers"
 )
@@ -47,14 +48,16 @@ func (v *Volume) pushOnce(ctx context.Context, o providers.PushOptions, r *PushR
 	var got reach
 	o.Sent = func(n int) { progressed(w, &got, n) }
 	for try := 0; ; try++ {
+		var begun pushBegun
 		err := v.retry(w, func(ctx context.Context) (err error) {
 			got.again()
+			begun = v.pushBegins()
 			r.PushResult, err = pusher.Push(ctx, o)
 			return err
 		})
 		switch {
 		case err == nil:
-			return v.pushed(w, r.PushResult)
+			return v.pushed(w, r.PushResult, begun)
 		case errors.Is(err, providers.ErrNotExist): // there is no revision yet
 			return nil
 		case !errors.Is(err, providers.ErrConflict) || o.Lease != "" || try >= maxTries:
@@ -97,7 +100,22 @@ func (v *Volume) catchUp(ctx context.Context, r *PushReport) error {
 	return err
 }
 
-func (v *Volume) pushed(ctx context.Context, result providers.PushResult) error {
+// pushBegun is what a push can have sent at most: a commit that is noted while it is
+// under way may have come too late for it.
+type pushBegun struct {
+	at      time.Time
+	commits uint64
+}
+
+func (v *Volume) pushBegins() pushBegun {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return pushBegun{at: v.o.Now(), commits: v.engine.commits}
+}
+
+// pushed records that the remote has what was committed when the push began. Commits
+// noted since then stay unpushed.
+func (v *Volume) pushed(ctx context.Context, result providers.PushResult, begun pushBegun) error {
 	if result.Pushed && result.Revision != "" {
 		if err := v.setUpstream(ctx, result.Revision); err != nil {
 			return err
@@ -105,23 +123,36 @@ func (v *Volume) pushed(ctx context.Context, result providers.PushResult) error 
 	}
 	return v.update(func() error {
 		v.engine.pushTold = ""
+		if later := v.engine.commits - begun.commits; later > 0 {
+			return v.setUnpushed(&Unpushed{Commits: int(later), Since: begun.at})
+		}
 		v.table.Set(keyMerging, nil)
 		return v.setUnpushed(nil)
 	})
 }
 
-// push is Push in the background, after a commit.
+// push is Push in the background, after a commit. A commit that is made while one is
+// under way has another follow it.
 func (e *engine) push() {
 	e.v.mu.Lock()
 	defer e.v.mu.Unlock()
+	e.pushWanted = true
 	if e.pushing || e.v.closed {
 		return
 	}
 	e.pushing = true
 	e.v.background(func() {
-		_, _ = e.v.Push(e.v.ctx, providers.PushOptions{}) // Status says what became of it
-		e.v.mu.Lock()
-		e.pushing = false
-		e.v.mu.Unlock()
+		for e.pushNext() {
+			_, _ = e.v.Push(e.v.ctx, providers.PushOptions{}) // Status says what became of it
+		}
 	})
+}
+
+// pushNext takes up the push that is wanted, if one is.
+func (e *engine) pushNext() bool {
+	e.v.mu.Lock()
+	defer e.v.mu.Unlock()
+	e.pushing = e.pushWanted && !e.v.closed
+	e.pushWanted = false
+	return e.pushing
 }

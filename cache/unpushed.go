@@ -51,6 +51,7 @@ func (v *Volume) unpushedMore(n int) error {
 	if _, ok := providers.As[providers.Pusher](v.p); !ok {
 		return v.setUnpushed(nil)
 	}
+	v.engine.commits += uint64(n)
 	u := v.unpushedOf()
 	if u == nil {
 		u = &Unpushed{}

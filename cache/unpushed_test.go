@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/wsmount/wsmount/providers"
@@ -56,6 +57,56 @@ func TestUnpushedOutlivesTheVolume(t *testing.T) {
 	w.ok(w.push())
 	if u := w.v.Status().Unpushed; u != nil {
 		t.Errorf("after the push: got %+v", u)
+	}
+}
+
+// A commit that is made while a push is under way stays unpushed when that push has
+// ended, and the policy that pushes each commit pushes it next.
+func TestCommitDuringAPush(t *testing.T) {
+	for _, policy := range []bool{false, true} {
+		t.Run(fmt.Sprintf("push each commit=%v", policy), func(t *testing.T) {
+			remote := memory.NewRemote(nil)
+			sent, goOn := make(chan string, 10), make(chan struct{})
+			w := newWorld(t, remoteWith(remote, "a", "A"), unwaited, func(w *world, o *Options) {
+				o.Policy.Push = policy
+				w.wrap = func(p providers.Provider) providers.Provider {
+					return providers.Wrap(p, providers.WrapOptions{Around: func(ctx context.Context, c *providers.Call, next func(context.Context) error) error {
+						err := next(ctx)
+						if c.Method == providers.MethodPush {
+							sent <- there(remote)
+							<-goOn
+						}
+						return err
+					}})
+				}
+			})
+			var done sync.WaitGroup
+			w.do("put a 1")
+			w.upload()
+			if !policy {
+				done.Go(func() { w.ok(w.push()) })
+			}
+			if got := <-sent; got != "a: 1" {
+				t.Errorf("the first push: got %s", got)
+			}
+			w.do("put b 2")
+			w.upload()
+			close(goOn)
+			done.Wait()
+			if !policy {
+				if u := w.v.Status().Unpushed; u == nil || u.Commits != 1 || !u.Owed.IsZero() {
+					t.Errorf("after the first push: got %+v, want one commit", u)
+				}
+				w.killed()
+				w.ok(w.push())
+			}
+			if got := <-sent; got != "a: 1, b: 2" {
+				t.Errorf("the second push: got %s", got)
+			}
+			if u := w.v.Status().Unpushed; !policy && u != nil {
+				t.Errorf("after the second push: got %+v", u)
+			}
+		})
 	}
 }
 
