@@ -101,6 +101,10 @@ func translate(ctx context.Context, err error) error {
 		return done
 	}
 	f := &fault{err: err}
+	var other *foreignError
+	if errors.As(err, &other) {
+		return &fault{kind: providers.ErrUnavailable, err: other}
+	}
 	var api smithy.APIError
 	if errors.As(err, &api) {
 		f.code = api.ErrorCode()

@@ -145,7 +145,7 @@ func TestRefusedHead(t *testing.T) {
 func TestHalfBody(t *testing.T) {
 	for _, length := range []int64{10, -1} {
 		p := replaced(t, answering(func(r *http.Request) (*http.Response, error) {
-			a := answer(r, 200, []byte("half"), http.Header{"Etag": {`"e"`}, "Content-Length": {"10"}})
+			a := answer(r, 200, []byte("half"), http.Header{"Etag": {`"e"`}, "Last-Modified": {"Mon, 02 Jan 2006 15:04:05 GMT"}, "Content-Length": {"10"}})
 			a.ContentLength = length
 			return a, nil
 		}))
