@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/wsmount/wsmount/integration/tier"
 )
 
 // TestEditIsACopy: nothing that a caller changes in place is seen before
@@ -190,7 +192,7 @@ func TestLargeCommit(t *testing.T) {
 // beginning do not wait for files that nobody writes.
 func TestLargeCommits(t *testing.T) {
 	tab := scratch(t)
-	for i := range 12 {
+	for i := range tier.Pick(4, 12) {
 		dir := directory(tab, Root, fmt.Sprint(i))
 		for j := range 1000 {
 			pulled(tab, dir, fmt.Sprint("a-file-with-a-name-", j))
