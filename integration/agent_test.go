@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"testing"
-	"time"
 
 	"github.com/wsmount/wsmount/integration/internal/harness"
 	"github.com/wsmount/wsmount/providers"
@@ -45,7 +44,7 @@ func (a *agent) does(script string, args ...string) {
 	if a.sandbox != "" {
 		words = append([]string{a.sandbox, a.m.Dir}, words...)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), harness.Hangs)
 	defer cancel()
 	cmd := a.w.Command(ctx, words[0], words[1:]...)
 	var said bytes.Buffer
@@ -77,14 +76,21 @@ func TestAgentWritesToAStore(t *testing.T) {
 	t.Parallel()
 	agents(t, "", func(t *testing.T, w *harness.World, as func(*harness.Mount) *agent) {
 		c := storedBy(t, w, "store", "mode: canonical")
-		a := as(w.Mount("@acme/store", "--patience", "1s"))
+		m := w.Mount("@acme/store")
+		a := as(m)
 		a.does("sent.sh")
 		a.does("earlier.sh")
+		m.Stop()
+		short := w.Mount("@acme/store", "--patience", "1s") // for a store that does not answer
+		a = as(short)
 		checkErr(t, "cut", c.Cut(t.Context(), false), nil)
 		a.does("failed.sh", "report", "not available")
 		a.does("hidden.sh", w.Dir)
 		checkErr(t, "connect", c.Connect(t.Context()), nil)
 		a.does("sent.sh")
+		short.Stop()
+		m.Start()
+		a = as(m)
 		checkErr(t, "permission", c.Fail(t.Context(), providers.MethodWrite, 1, providers.ErrPermission), nil)
 		a.does("failed.sh", "forbidden", "permission")
 	})

@@ -269,12 +269,14 @@ func TestGitApp(t *testing.T) {
 	g.workspaceOf("app", "repo: acme/site, branch: main, installation_id: 42", "pull: {on: manual}, commit: {on: per-turn}, "+
 		"push: {on: per-commit, branch_policy: per-conversation, pr_policy: auto}", "")
 	g.server.Require("nobody's")
-	m := g.w.Mount("@acme/app", "--patience", "1s")
+	m := g.w.Mount("@acme/app")
 	g.check(os.WriteFile(m.Dir+"/by-the-app", []byte("x"), 0o644))
 	out := g.happens(m, "turn-end")
 	if pulls := g.api.Pulls(); out.Pushed != 1 || len(pulls) != 1 || out.PRURL != pulls[0].HTML {
 		t.Errorf("a turn: %+v, %+v", out, pulls)
 	}
+	m.Stop()
+	m = g.w.Mount("@acme/app", "--patience", "1s") // for a server that is away
 	g.server.Hook(func(w http.ResponseWriter, r *http.Request) bool {
 		away := strings.Contains(r.URL.RequestURI(), "git-receive-pack")
 		if away {
@@ -293,7 +295,7 @@ func TestGitApp(t *testing.T) {
 	})
 	m.Stop()
 	tokens, asked := app.Minted()
-	if len(tokens) != 1 || asked[0] != "site" {
+	if len(tokens) != 2 || asked[0] != "site" || asked[1] != "site" { // one for each mount
 		t.Errorf("%d tokens were minted, for %q", len(tokens), asked)
 	}
 	for _, token := range tokens {

@@ -7,26 +7,12 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/wsmount/wsmount/integration/internal/harness"
+	"github.com/wsmount/wsmount/integration/tier"
 )
-
-// convergeRuns is how many runs the test of three writers has;
-// WSMOUNT_CONVERGE_RUNS names another number.
-func convergeRuns(t *testing.T) int {
-	text := os.Getenv("WSMOUNT_CONVERGE_RUNS")
-	if text == "" {
-		return 3
-	}
-	n, err := strconv.Atoi(text)
-	if err != nil || n < 1 {
-		t.Fatalf("WSMOUNT_CONVERGE_RUNS=%q is no number of runs", text)
-	}
-	return n
-}
 
 // Two mounts, of which one rebases and one merges, and a plain clone change
 // lines of the same texts, each its own, and now and then a mount is killed. In
@@ -41,11 +27,14 @@ func TestGitConverges(t *testing.T) {
 		g.workspace(policy, "pull: {on: turn-start}, commit: {on: per-turn}, push: {on: per-commit}, conflict: {policy: "+policy+"}")
 		c.mounts = append(c.mounts, g.w.Mount("@acme/"+policy))
 	}
-	for i := range convergeRuns(t) {
-		c.run(i, rand.Uint64())
-		if t.Failed() {
-			return
-		}
+	number := 0
+	tier.Seeds(t, 2, func(t *testing.T, seed uint64) {
+		g.t = t
+		c.run(number, seed)
+		number++
+	})
+	if g.t = t; t.Failed() {
+		return
 	}
 	for _, m := range c.mounts {
 		m.Stop()
@@ -69,7 +58,6 @@ type converging struct {
 const convergeLines = 30
 
 func (c *converging) run(number int, seed uint64) {
-	c.t.Logf("run %d: seed %d", number, seed)
 	c.r, c.files = rand.New(rand.NewPCG(seed, 0)), map[string][]string{}
 	begin := map[string]string{}
 	for _, name := range []string{"a.txt", "deep/b.txt"} {

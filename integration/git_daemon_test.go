@@ -59,7 +59,7 @@ func TestGitDaemon(t *testing.T) {
 		t.Errorf("doctor says\n%s", told)
 	}
 	log := g.w.Path("log")
-	m := g.w.Mount("@acme/site", "--patience", "5s", "--log-file", log)
+	m := g.w.Mount("@acme/site", "--log-file", log)
 	if told := g.w.MustRun("status", "--json", m.Dir); !strings.Contains(told, unproved) {
 		t.Errorf("status says\n%s", told)
 	}
@@ -67,11 +67,13 @@ func TestGitDaemon(t *testing.T) {
 		t.Errorf("the log says\n%s", text)
 	}
 	g.turnsOfBoth(m)
+	m.Stop()
 
+	m = g.w.Mount("@acme/site", "--patience", "5s") // for a server that does not answer
 	g.daemon.Away()
 	g.later(m, "away", "refused")
 	g.check(g.daemon.Back())
-	g.event(m, "turn-end")
+	g.w.Run("event", m.Dir, "turn-end") // which may be too slow for that
 	g.arrives(m, "what was written while the server was away")
 	var went atomic.Int32
 	g.daemon.Hook(func(c net.Conn) bool { // as the daemon has begun to answer
@@ -85,7 +87,7 @@ func TestGitDaemon(t *testing.T) {
 	})
 	g.later(m, "vanished", "did not say why")
 	g.daemon.Hook(nil)
-	g.event(m, "turn-end")
+	g.w.Run("event", m.Dir, "turn-end")
 	g.arrives(m, "what was written while the server went in the middle")
 	if went.Load() == 0 {
 		t.Error("it never went")

@@ -76,9 +76,11 @@ func TestGitOverSSH(t *testing.T) {
 		t.Errorf("doctor says\n%s", told)
 	}
 
-	m := g.w.Mount("@acme/site", "--patience", "1s")
+	m := g.w.Mount("@acme/site")
 	g.turnsOfBoth(m)
+	m.Stop()
 
+	m = g.w.Mount("@acme/site", "--patience", "5s") // for a server that does not answer
 	g.ssh.Away()
 	g.later(m, "away", "refused")
 	g.check(g.ssh.Back())
@@ -86,7 +88,7 @@ func TestGitOverSSH(t *testing.T) {
 	g.ssh.Rekey(other)
 	g.later(m, "rekeyed", "somebody may be in between")
 	g.knows(other)
-	g.event(m, "turn-end")
+	g.w.Run("event", m.Dir, "turn-end") // which may be too slow for that
 	g.arrives(m, "what was written while the server was not believed")
 	m.Stop()
 	g.sound()

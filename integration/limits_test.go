@@ -22,7 +22,7 @@ import (
 
 // manyOpen is how many files are held open at once, by as many processes as
 // the limits of one make necessary.
-var manyOpen = tier.Pick(10_000, 100_000)
+var manyOpen = tier.Pick(4000, 100_000)
 
 // holdEnv makes the test binary a program that holds files open: "DIR FROM TO".
 const holdEnv = "WSMOUNT_TEST_HOLD"

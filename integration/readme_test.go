@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/wsmount/wsmount/integration/internal/harness"
+	"github.com/wsmount/wsmount/integration/tier"
 )
 
 // blocks returns the fenced blocks of a language in a Markdown file.
@@ -104,13 +105,14 @@ func TestSynopses(t *testing.T) {
 				continue
 			}
 			args := slices.Insert(slices.Clone(c.args), at, c.flags...)
-			t.Run(strings.ReplaceAll(strings.Join(args, " "), w.Dir, ""), func(t *testing.T) { synopsis(t, w, args, mnt) })
+			t.Run(strings.ReplaceAll(strings.Join(args, " "), w.Dir, ""), func(t *testing.T) { synopsis(t, w, args, mnt, at == 0 || tier.Soak) })
 		}
 	}
 }
 
-// synopsis runs one command, and the ones that need a mount on what it mounted.
-func synopsis(t *testing.T, w *harness.World, args []string, mnt string) {
+// synopsis runs one command, and all or the last of the ones that need a mount on what
+// it mounted.
+func synopsis(t *testing.T, w *harness.World, args []string, mnt string, all bool) {
 	t.Helper()
 	if r := w.Run(args...); r.Code != 0 {
 		t.Fatalf("exit %d\n%s", r.Code, r.Err)
@@ -122,8 +124,12 @@ func synopsis(t *testing.T, w *harness.World, args []string, mnt string) {
 	if err := os.WriteFile(mnt+"/x", nil, 0o644); (err != nil) != readOnly {
 		t.Errorf("write: got %v, want refused %v", err, readOnly)
 	}
-	for _, after := range [][]string{{"status"}, {"status", "--all"}, {"status", mnt}, {"status", mnt, "--json"},
-		{"event", mnt, "turn-start", "--var", "k=v", "--timeout", "5s"}, {"event", "--no-wait", mnt, "turn-end"}, {"umount", mnt}} {
+	then := [][]string{{"status"}, {"status", "--all"}, {"status", mnt}, {"status", mnt, "--json"},
+		{"event", mnt, "turn-start", "--var", "k=v", "--timeout", "2m"}, {"event", "--no-wait", mnt, "turn-end"}, {"umount", mnt}}
+	if !all {
+		then = then[len(then)-1:]
+	}
+	for _, after := range then {
 		if r := w.Run(after...); r.Code != 0 {
 			t.Errorf("%q: exit %d\n%s", after, r.Code, r.Err)
 		}

@@ -5,10 +5,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/wsmount/wsmount/integration/internal/harness"
+	"github.com/wsmount/wsmount/integration/tier"
 )
 
 // A tool is a script of sh(1) that runs in an empty directory, once in a mount
@@ -101,12 +103,16 @@ func TestTools(t *testing.T) {
 	t.Parallel()
 	for _, tl := range tools {
 		t.Run(tl.name, func(t *testing.T) {
+			t.Parallel()
 			harness.RequireTools(t, tl.needs...)
 			m, _ := flavours[0].mount(t)
 			compareTool(t, tl, m.Dir)
 		})
 	}
 }
+
+// toolsOfUser are those that ask most of who calls, and of what is mapped and locked.
+var toolsOfUser = []string{"git", "sqlite with a write-ahead log", "tar round trip", "save patterns of editors"}
 
 // The same for an ordinary user, without passthrough and without root.
 func TestToolsUser(t *testing.T) {
@@ -116,7 +122,11 @@ func TestToolsUser(t *testing.T) {
 		if tl.name == "go build" || tl.name == "npm" {
 			continue // they take long and ask nothing else of the tree
 		}
+		if !tier.Soak && !slices.Contains(toolsOfUser, tl.name) {
+			continue
+		}
 		t.Run(tl.name, func(t *testing.T) {
+			t.Parallel()
 			harness.RequireTools(t, tl.needs...)
 			w := harness.New(t, harness.Options{UID: userID})
 			m := w.Mount(w.Workspace("@acme/x", ""))

@@ -21,7 +21,9 @@ import (
 // The same with a bucket of a real server: also what others find there while
 // nobody has mounted it are whole files.
 func TestCrashBucket(t *testing.T) {
+	t.Parallel()
 	t.Run("canonical", func(t *testing.T) {
+		t.Parallel()
 		s, b := newBucketStage(t, "mode: canonical")
 		c := newCrash(t, s, 3)
 		c.killed = func(what string) { b.dead(what, c.clients) }
@@ -29,6 +31,7 @@ func TestCrashBucket(t *testing.T) {
 		b.uploads()
 	})
 	t.Run("write-back", func(t *testing.T) {
+		t.Parallel()
 		s, b := newBucketStage(t, "mode: canonical, commit: {on: write, batch_window_ms: 100}")
 		c := newCrash(t, s, 4).queues()
 		c.flags = []string{"--write-back"}
@@ -64,7 +67,7 @@ func newBucketStage(t *testing.T, sync string) (*stage, *bucketFar) {
 
 // late: MinIO lists a file that is being made or deleted as a directory, and what
 // was listed is believed for a second.
-func (b *bucketFar) late() time.Duration { return 5 * time.Second }
+func (b *bucketFar) late() time.Duration { return harness.Hangs }
 
 func (b *bucketFar) put(path string, content []byte) error {
 	return b.s.Put(b.ctx, bucketPrefix+path, content, nil)

@@ -26,6 +26,7 @@ func newSmallStage(t *testing.T) (*stage, *disk) {
 // was written before stays, and can be read also where it gave way, names can be
 // removed, and all goes on when there is room again.
 func TestFullDisk(t *testing.T) {
+	t.Parallel()
 	if !harness.Private(t) {
 		return
 	}
@@ -108,6 +109,7 @@ func (s *stage) writeUntilFull() (taken int64) {
 // nothing was written since the start. When that is used up too, a change of names
 // fails, and then it has not happened: not now, and not when there is room again.
 func TestNamesOnAFullDisk(t *testing.T) {
+	t.Parallel()
 	if !harness.Private(t) {
 		return
 	}

@@ -17,8 +17,15 @@ import (
 // dead: each push of the next one is refused first, and what was committed is made
 // anew on top of theirs.
 func TestCrashGit(t *testing.T) {
-	t.Run("pushed", func(t *testing.T) { newGitStage(t, 100*time.Millisecond).crash(5).run((*kills + 1) / 2) })
-	t.Run("cut off", func(t *testing.T) { newGitStage(t, 3*time.Second).crash(6).queues().run(*kills / 2) })
+	t.Parallel()
+	t.Run("pushed", func(t *testing.T) {
+		t.Parallel()
+		newGitStage(t, 100*time.Millisecond).crash(5).run((*kills + 1) / 2)
+	})
+	t.Run("cut off", func(t *testing.T) {
+		t.Parallel()
+		newGitStage(t, 3*time.Second).crash(6).queues().run(*kills / 2)
+	})
 }
 
 // A gitFar is a branch of a repository behind a gate.

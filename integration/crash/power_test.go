@@ -18,11 +18,12 @@ import (
 
 	"github.com/wsmount/wsmount/integration/internal/crasher"
 	"github.com/wsmount/wsmount/integration/internal/harness"
+	"github.com/wsmount/wsmount/integration/tier"
 	"github.com/wsmount/wsmount/providers"
 )
 
 var (
-	cuts  = flag.Int("cuts", 1, "how often the machine of a working copy loses power")
+	cuts  = flag.Int("cuts", tier.Pick(1, 24), "how often the machine of a working copy loses power")
 	reach = flag.Bool("reach", false, "the storage is in reach at every other loss of power")
 )
 
@@ -30,6 +31,7 @@ var (
 // were at one moment; and what may have lost bytes never replaces what the
 // storage has.
 func TestPowerLoss(t *testing.T) {
+	t.Parallel()
 	seed := *crashSeed
 	if seed == 0 {
 		seed = rand.Uint64()

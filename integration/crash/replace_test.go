@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -13,7 +12,6 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/wsmount/wsmount/integration/internal/crasher"
 	"github.com/wsmount/wsmount/integration/internal/harness"
@@ -22,6 +20,7 @@ import (
 // Files that were synced are there in whole after a loss of power, or are gone
 // as somebody wanted: also those that were just being replaced and removed.
 func TestPowerLossWhileReplacing(t *testing.T) {
+	t.Parallel()
 	if !harness.Private(t, "-cuts", strconv.Itoa(*cuts)) {
 		return
 	}
@@ -41,7 +40,14 @@ func TestPowerLossWhileReplacing(t *testing.T) {
 			work.Go(func() { saver(dir, i, &safe[i]) })
 		}
 		work.Go(func() { syncer(dir) })
-		time.Sleep(time.Second + rand.N(500*time.Millisecond))
+		harness.Eventually(t, "each has replaced and removed some files", func() bool {
+			for i := range safe {
+				if safe[i].Load() < 10 {
+					return false
+				}
+			}
+			return true
+		})
 		var synced []int // before the cut: see power.cut
 		for i := range safe {
 			synced = append(synced, int(safe[i].Load()))

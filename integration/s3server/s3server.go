@@ -89,6 +89,9 @@ func (s *Server) Restart(ctx context.Context, secretKey string) error {
 	return s.start(ctx)
 }
 
+// Kind is which program it is.
+func (s *Server) Kind() Kind { return s.kind }
+
 // HideBucket takes the bucket away, as if it had been deleted, until ShowBucket.
 func (s *Server) HideBucket() error { return os.Rename(filepath.Join(s.data, s.Bucket), s.hidden()) }
 

@@ -107,7 +107,7 @@ func dead(err error) bool {
 // alive says whether the file system still answers. It gets a moment to die.
 func (c *client) alive() bool {
 	var s unix.Statfs_t
-	for range 200 {
+	for range 6000 {
 		if unix.Statfs(c.o.Dir, &s) != nil {
 			return false
 		}

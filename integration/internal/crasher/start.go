@@ -10,7 +10,10 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"syscall"
 	"time"
+
+	"github.com/wsmount/wsmount/integration/internal/tied"
 )
 
 // Options are what a client is told.
@@ -28,7 +31,8 @@ type Client struct {
 	cmd   *exec.Cmd
 	in    io.WriteCloser
 	lines chan string // what it says; closed when it ends
-	read  int64       // of the log, by Acked
+	ended <-chan struct{}
+	read  int64 // of the log, by Acked
 	acked int
 }
 
@@ -44,15 +48,20 @@ func Start(o Options) (*Client, error) {
 	if c.in, err = c.cmd.StdinPipe(); err != nil {
 		return nil, err
 	}
-	out, err := c.cmd.StdoutPipe()
+	out, theirs, err := os.Pipe()
 	if err != nil {
 		return nil, err
 	}
-	if err := c.cmd.Start(); err != nil {
+	c.cmd.Stdout = theirs
+	c.ended, _, err = tied.Start(c.cmd, syscall.SIGKILL) // none works on in a mount whose test was killed
+	theirs.Close()
+	if err != nil {
+		out.Close()
 		return nil, err
 	}
 	go func() {
 		defer close(c.lines)
+		defer out.Close()
 		for s := bufio.NewScanner(out); s.Scan(); {
 			c.lines <- s.Text()
 		}
@@ -87,7 +96,7 @@ func (c *Client) Kill() {
 	_ = c.cmd.Process.Kill()
 	for range c.lines {
 	}
-	_ = c.cmd.Wait()
+	<-c.ended
 }
 
 // Acked counts the operations that a client was told are done.

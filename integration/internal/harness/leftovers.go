@@ -51,8 +51,7 @@ func mountsBelow(dir string) []string {
 }
 
 // daemons lists the processes that still run the program under test. One that
-// is about to end gets a moment. Those of the tests beside a private one are
-// theirs.
+// is about to end gets a moment.
 func daemons() []int {
 	for end := time.Now().Add(5 * time.Second); ; time.Sleep(20 * time.Millisecond) {
 		pids := running()
@@ -62,6 +61,7 @@ func daemons() []int {
 	}
 }
 
+// running lists those of this run: another run beside it may use the same program.
 func running() []int {
 	exes, _ := filepath.Glob("/proc/[0-9]*/exe")
 	var pids []int
@@ -71,11 +71,17 @@ func running() []int {
 			continue
 		}
 		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(exe)))
-		if err == nil && (os.Getenv(privateEnv) == "" || strings.Contains(commandLine(pid), root)) {
+		if err == nil && (os.Getenv(binaryEnv) == "" || strings.Contains(commandLine(pid)+environment(pid), root)) {
 			pids = append(pids, pid)
 		}
 	}
 	return pids
+}
+
+// environment is empty of a process that may not be asked.
+func environment(pid int) string {
+	b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
+	return string(b)
 }
 
 func commandLine(pid int) string {

@@ -176,12 +176,14 @@ const Hangs = 3 * time.Minute
 // Eventually waits until something holds, and fails the test when it never does.
 func Eventually(t testing.TB, what string, holds func() bool) {
 	t.Helper()
-	for end := time.Now().Add(Hangs); ; time.Sleep(2 * time.Millisecond) {
+	pause := time.Millisecond
+	for end := time.Now().Add(Hangs); ; time.Sleep(pause) {
 		if holds() {
 			return
 		}
 		if time.Now().After(end) {
 			t.Fatalf("not within %v: %s", Hangs, what)
 		}
+		pause = min(pause*3/2+time.Millisecond, 50*time.Millisecond) // what is asked costs time as well
 	}
 }
