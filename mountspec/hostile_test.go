@@ -8,7 +8,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
-	"time"
+
+	"github.com/wsmount/wsmount/integration/tier"
 )
 
 const validWorkspace = "schema: workspace/v1\nid: \"@a/b\"\nversion: 1.0.0\nname: B\nowner: { type: org, id: o, slug: a }\nstorage: { ref: \"@a/s\" }\n"
@@ -149,19 +150,19 @@ func (s *spool) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// TestBoundedMemory checks what inputs of 100 MB and of every costly kind
-// within the limit allocate, and how long they take.
+// TestBoundedMemory checks what large inputs, and inputs of every costly kind
+// within the limit, allocate.
 func TestBoundedMemory(t *testing.T) {
-	const most = 96 << 20
+	large := tier.Pick(16<<20, 100<<20)
 	fill := func(head, unit string, size int) func() []byte {
 		return func() []byte { return []byte("---\n" + head + strings.Repeat(unit, size/len(unit)) + "\n---\n") }
 	}
 	inputs := map[string]func() []byte{ // made one at a time: they are large
-		"100 MB of body": func() []byte {
-			return append([]byte("---\n"+validWorkspace+"---\n"), bytes.Repeat([]byte("x\n"), 50<<20)...)
+		"a large body": func() []byte {
+			return append([]byte("---\n"+validWorkspace+"---\n"), bytes.Repeat([]byte("x\n"), large/2)...)
 		},
-		"100 MB of frontmatter":  fill("", "a: b\n", 100<<20),
-		"100 MB without a line":  func() []byte { return bytes.Repeat([]byte("-"), 100<<20) },
+		"large frontmatter":      fill("", "a: b\n", large),
+		"large without a line":   func() []byte { return bytes.Repeat([]byte("-"), large) },
 		"list items":             fill("", "- a\n", maxNodes),
 		"nested list items":      fill("", "- ", 2*maxNodes-8),
 		"open brackets":          fill("", "[", maxNodes-8),
@@ -182,25 +183,23 @@ func TestBoundedMemory(t *testing.T) {
 	}
 	for name, build := range inputs {
 		t.Run(name, func(t *testing.T) {
-			data := build()
+			data, most := build(), uint64(96<<20)
+			if len(data) >= large { // there is a limit to what is copied
+				most = 8 << 20
+			}
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
-			start := time.Now()
 			_, findings := ParseWorkspace(Source{"W.md", data}, Options{})
-			took := time.Since(start)
 			runtime.ReadMemStats(&after)
 			if got := after.TotalAlloc - before.TotalAlloc; got > most {
 				t.Errorf("allocated %d MiB in all, want at most %d", got>>20, most>>20)
-			}
-			if took > time.Minute {
-				t.Errorf("took %v", took)
 			}
 			for _, f := range findings {
 				if f.Line == 0 {
 					t.Errorf("a finding without a line: %v", f)
 				}
 			}
-			t.Logf("%d MiB allocated in %v, %d findings", (after.TotalAlloc-before.TotalAlloc)>>20, took.Round(time.Millisecond), len(findings))
+			t.Logf("%d MiB allocated, %d findings", (after.TotalAlloc-before.TotalAlloc)>>20, len(findings))
 		})
 	}
 }

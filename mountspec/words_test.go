@@ -8,6 +8,8 @@ import (
 	"unicode/utf8"
 
 	"pgregory.net/rapid"
+
+	_ "github.com/wsmount/wsmount/integration/tier" // the seed of rapid
 )
 
 func TestAliasesResolve(t *testing.T) {

@@ -14,6 +14,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	_ "github.com/wsmount/wsmount/integration/tier" // the seed of rapid
 	"github.com/wsmount/wsmount/providers"
 )
 

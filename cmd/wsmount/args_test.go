@@ -13,6 +13,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/wsmount/wsmount/cmd/internal/exit"
+	"github.com/wsmount/wsmount/integration/tier"
 )
 
 // seen is what an action got to see of a command line.
@@ -104,8 +105,8 @@ var synopses = []struct {
 	{"completion", []string{"bash"}, nil, nil},
 }
 
-// orders puts every two of the flags, each in one piece, at every two places
-// among the words and in both orders; the others follow the words.
+// orders puts every flag with the next one (in make soak: with every other one), each
+// in one piece, at every two places among the words; the others follow the words.
 func orders(words []string, flags [][]string) [][]string {
 	if len(flags) == 0 {
 		return [][]string{words}
@@ -113,7 +114,7 @@ func orders(words []string, flags [][]string) [][]string {
 	var out [][]string
 	for a := range flags {
 		for b := range flags {
-			if a == b && len(flags) > 1 {
+			if a == b && len(flags) > 1 || !tier.Soak && b != (a+1)%len(flags) {
 				continue
 			}
 			var others []string

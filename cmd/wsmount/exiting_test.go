@@ -7,7 +7,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 )
 
 // leaveEnv makes the test's own program one that writes files of that name and
@@ -42,7 +41,7 @@ func leave(how string) int {
 func TestEndOfAProgramWaitsForNoStore(t *testing.T) {
 	needFUSE(t)
 	w, r := newWorld(t), serve(t, false)
-	w.mount(w.remoteWorkspace("ops", r, "mode: canonical", ""), "mnt", "--patience", "10s")
+	w.mount(w.remoteWorkspace("ops", r, "mode: canonical", ""), "mnt", "--patience", "1h")
 	w.write("mnt/live", "1")
 	if err := r.Cut(t.Context(), true); err != nil {
 		t.Fatal(err)
@@ -57,11 +56,8 @@ func TestEndOfAProgramWaitsForNoStore(t *testing.T) {
 	for _, how := range []string{"exit", leaveSignal} {
 		cmd := exec.Command("/proc/self/exe")
 		cmd.Dir, cmd.Env, cmd.Stderr = w.dir, append(os.Environ(), leaveEnv+"="+how), os.Stderr
-		began := time.Now()
-		err := cmd.Run()
-		took := time.Since(began)
-		if took > 5*time.Second || (err == nil) != (how == "exit") {
-			t.Errorf("%s: ended after %v: %v", how, took, err)
+		if err := cmd.Run(); (err == nil) != (how == "exit") {
+			t.Errorf("%s: ended with %v", how, err)
 		}
 	}
 	select {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 	"github.com/wsmount/wsmount/cmd/internal/mountpoint"
+	"github.com/wsmount/wsmount/integration/tier"
 )
 
 // An impatient Ctrl-C, at any moment of a start: either the mount is there, and
@@ -20,7 +21,7 @@ func TestInterruptWhileStarting(t *testing.T) {
 	w := newWorld(t)
 	addr := w.workspace("notes")
 	w.mkdir("mnt")
-	for pause := time.Duration(0); pause < 80*time.Millisecond; pause += 2 * time.Millisecond {
+	for pause := time.Duration(0); pause < 80*time.Millisecond; pause += tier.Pick(16*time.Millisecond, 2*time.Millisecond) {
 		cmd := w.command(addr, w.path("mnt"))
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	wsfs "github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/integration/tier"
 	"golang.org/x/sys/unix"
 )
 
@@ -113,7 +114,7 @@ func TestHotNameCools(t *testing.T) {
 // An open that an own rename or unlink overtakes is served, at the first try.
 func TestOpenOvertaken(t *testing.T) {
 	v, _ := serve(t, Options{})
-	for range 2000 {
+	for range tier.Pick(200, 2000) {
 		e := create(t, v, wsfs.RootIno, "f", "old")
 		n := create(t, v, wsfs.RootIno, "n", "new")
 		var wg sync.WaitGroup

@@ -10,6 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	_ "github.com/wsmount/wsmount/integration/tier" // the seed of rapid
 	"github.com/wsmount/wsmount/mountspec"
 )
 

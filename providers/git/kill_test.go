@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/wsmount/wsmount/integration/tier"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/git"
 )
@@ -46,8 +47,9 @@ func TestLargeKilled(t *testing.T) {
 	s := newLargeStage(t)
 	ok(t, s.p.Close())
 	made := map[string]string{}
-	for run := range 8 {
-		killed(t, s.repo.URL, s.dir, fmt.Sprint("r", run), made)
+	kills := tier.Pick(3, 8)
+	for run := range kills {
+		killed(t, s.repo.URL, s.dir, run, made)
 		s.p = clone(t, s.repo.URL, in(s.dir))
 		for op := range made {
 			reads(t, s.p, "run/"+op+".bin", "large "+op)
@@ -62,8 +64,8 @@ func TestLargeKilled(t *testing.T) {
 			t.Errorf("%s: the server has %q", line, objects[oid])
 		}
 	}
-	if len(made) < 8 || s.kept() != 0 {
-		t.Errorf("%d commits before 8 kills; %d objects are kept", len(made), s.kept())
+	if len(made) < kills || s.kept() != 0 {
+		t.Errorf("%d commits before %d kills; %d objects are kept", len(made), kills, s.kept())
 	}
 }
 
@@ -77,8 +79,9 @@ func TestKilled(t *testing.T) {
 	dir := t.TempDir()
 	ok(t, clone(t, repo.URL, in(dir)).Close())
 	made := map[string]string{}
-	for run := range 12 {
-		last := killed(t, repo.URL, dir, fmt.Sprint("r", run), made)
+	kills := tier.Pick(3, 12)
+	for run := range kills {
+		last := killed(t, repo.URL, dir, run, made)
 		p := clone(t, repo.URL, in(dir))
 		for op, want := range made {
 			reads(t, p, "run/"+op, op)
@@ -97,16 +100,25 @@ func TestKilled(t *testing.T) {
 		}
 		ok(t, p.Close())
 	}
-	if len(made) < 12 {
-		t.Errorf("only %d commits before 12 kills", len(made))
+	if len(made) < kills {
+		t.Errorf("only %d commits before %d kills", len(made), kills)
 	}
 	repo.Git("--git-dir", dir, "fsck", "--strict")
 }
 
+// moment is how long a process goes on that is to be killed: in make soak for any time.
+func moment(run int) time.Duration {
+	if tier.Soak {
+		return rand.N(20 * time.Millisecond)
+	}
+	return time.Duration(run*7%20) * time.Millisecond
+}
+
 // killed runs commits, kills it at some time, and says which operation came
 // last.
-func killed(t *testing.T, url, dir, run string, made map[string]string) (last string) {
+func killed(t *testing.T, url, dir string, number int, made map[string]string) (last string) {
 	t.Helper()
+	run := fmt.Sprint("r", number)
 	child := exec.Command(os.Args[0], "-test.run=^TestKilled$")
 	child.Env = append(os.Environ(), "GIT_TEST_URL="+url, "GIT_TEST_DIR="+dir, "GIT_TEST_RUN="+run)
 	out, err := child.StdoutPipe()
@@ -124,7 +136,7 @@ func killed(t *testing.T, url, dir, run string, made map[string]string) (last st
 			t.Errorf("run %s says %q", run, lines.Text())
 		}
 		if n == 4 { // somewhere in the commits that follow
-			time.AfterFunc(rand.N(20*time.Millisecond), func() { child.Process.Kill() })
+			time.AfterFunc(moment(number), func() { child.Process.Kill() })
 		}
 	}
 	child.Wait()
@@ -162,7 +174,8 @@ func TestKilledBetweenBranches(t *testing.T) {
 	dir := t.TempDir()
 	ok(t, clone(t, repo.URL, in(dir)).Close())
 	commits := 0
-	for run := range 8 {
+	kills := tier.Pick(3, 8)
+	for run := range kills {
 		child := exec.Command(os.Args[0], "-test.run=^TestKilledBetweenBranches$")
 		child.Env = append(os.Environ(), "GIT_TEST_URL="+repo.URL, "GIT_TEST_DIR="+dir, fmt.Sprint("GIT_TEST_RUN=", run))
 		out, err := child.StdoutPipe()
@@ -170,7 +183,7 @@ func TestKilledBetweenBranches(t *testing.T) {
 		ok(t, child.Start())
 		made, begun, last := map[string]string{}, "", ""
 		lines := bufio.NewScanner(out)
-		for n := rand.IntN(40) + 5; lines.Scan(); n-- {
+		for n := tier.Pick(5+7*run, 5+rand.IntN(40)); lines.Scan(); n-- {
 			switch words := strings.Fields(lines.Text()); {
 			case len(words) == 2 && words[0] == "begin":
 				begun = words[1]
@@ -194,8 +207,8 @@ func TestKilledBetweenBranches(t *testing.T) {
 			}
 		}
 	}
-	if commits < 8 {
-		t.Errorf("only %d commits before 8 kills", commits)
+	if commits < kills {
+		t.Errorf("only %d commits before %d kills", commits, kills)
 	}
 	repo.Git("--git-dir", dir, "fsck", "--strict")
 }

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/wsmount/wsmount/integration/gitserver"
+	"github.com/wsmount/wsmount/integration/tier"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/git"
 	"github.com/wsmount/wsmount/providers/providertest"
@@ -168,7 +169,7 @@ func await(t *testing.T, p *git.Provider, good func(providers.CloneState) bool) 
 	t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
-	late := time.After(30 * time.Second)
+	late := time.After(2 * time.Minute)
 	for {
 		select {
 		case <-tick.C:
@@ -666,19 +667,20 @@ func TestBloblessKilled(t *testing.T) {
 	t.Parallel()
 	s := newFiltering(t, many(40, 10))
 	listed := map[string]bool{}
-	for run := range 8 {
+	kills := tier.Pick(3, 8)
+	for run := range kills {
 		child := exec.Command(os.Args[0], "-test.run=^TestBloblessKilled$")
 		child.Env = append(os.Environ(), "GIT_TEST_URL="+s.repo.URL, "GIT_TEST_DIR="+s.dir)
 		out, err := child.StdoutPipe()
 		ok(t, err)
 		ok(t, child.Start())
 		lines := bufio.NewScanner(out)
-		for n := len(listed) + rand.IntN(4); lines.Scan(); n-- {
+		for n := len(listed) + tier.Pick(run, rand.IntN(4)); lines.Scan(); n-- {
 			if _, name, is := strings.Cut(lines.Text(), "listed "); is {
 				listed[name] = true
 			}
 			if n == 0 {
-				time.AfterFunc(rand.N(20*time.Millisecond), func() { child.Process.Kill() })
+				time.AfterFunc(moment(run), func() { child.Process.Kill() })
 			}
 		}
 		_ = child.Wait()
@@ -695,7 +697,7 @@ func TestBloblessKilled(t *testing.T) {
 		}
 		ok(t, p.Close())
 	}
-	if len(listed) < 8 {
-		t.Errorf("%d directories before 8 kills", len(listed))
+	if len(listed) < kills {
+		t.Errorf("%d directories before %d kills", len(listed), kills)
 	}
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 
+	"github.com/wsmount/wsmount/integration/tier"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/git/internal/odb"
 )
@@ -219,7 +220,7 @@ func (c *mergeCases) load() (r *repository, ids []id) {
 // WSMOUNT_MERGE_CASES says how many cases are generated, WSMOUNT_MERGE_SEED from
 // which seed.
 func TestRenamesAsGit(t *testing.T) {
-	number, seed := 300, 1
+	number, seed := tier.Pick(100, 300), 1
 	if n, err := strconv.Atoi(os.Getenv("WSMOUNT_MERGE_CASES")); err == nil {
 		number = n
 	}

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	_ "github.com/wsmount/wsmount/integration/tier" // the seed of rapid
 )
 
 // TestEntries: a directory's entries are a sorted map, of which every state
