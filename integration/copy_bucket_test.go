@@ -7,7 +7,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/wsmount/wsmount/integration/internal/gate"
 	"github.com/wsmount/wsmount/integration/internal/harness"
@@ -42,7 +41,7 @@ func newBucketStore(t testing.TB, w *harness.World, f copyFlavour) *bucketStore 
 	gates := map[string]*gate.Gate{"copy": b.gate, "beside": b.gate.Beside(t)}
 	w.Grant(s, gates["copy"].Endpoint, gates["beside"].Endpoint)
 	for slug, g := range gates {
-		way := &bucketWay{bucketStore: b, gate: g, seen: map[string][]sight{}}
+		way := &bucketWay{bucketStore: b, gate: g, seen: map[string][]string{}, blind: map[string]bool{}}
 		g.Set(way.guard)
 		w.BucketWorkspace(slug, g.Endpoint, "region: us-east-1, bucket: "+s.Bucket+", prefix: team/copy", f.sync)
 	}
@@ -112,17 +111,10 @@ func (b *bucketStore) calm() error {
 type bucketWay struct {
 	*bucketStore
 	gate *gate.Gate
-	seen map[string][]sight // by path; guarded by mu
-}
 
-// A sight is what a HEAD told.
-type sight struct {
-	at   time.Time
-	etag string
+	seen  map[string][]string // by path, the ETags that HEADs told; guarded by mu
+	blind map[string]bool     // a deletion was refused, and has to look again; guarded by mu
 }
-
-// sightsCount is how long a look may lie before the deletion that relies on it.
-const sightsCount = time.Second / 2
 
 // guard disturbs requests.
 func (b *bucketWay) guard(w http.ResponseWriter, r *http.Request, pass http.Handler) {
@@ -154,8 +146,10 @@ func (b *bucketWay) saw(verb, path, etag string) {
 	switch {
 	case verb == http.MethodPut || verb == "COPY" || verb == "UPLOAD":
 		delete(b.seen, path)
-	case verb == http.MethodHead && etag != "":
-		b.seen[path] = append(b.seen[path], sight{time.Now(), etag})
+		delete(b.blind, path)
+	case verb == http.MethodHead:
+		b.seen[path] = append(b.seen[path], etag)
+		delete(b.blind, path)
 	}
 }
 
@@ -175,16 +169,20 @@ func (b *bucketWay) delete(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// sawOther reports whether the mount has just seen something else at a path than
-// what is there now.
+// sawOther reports whether the mount has seen something else at a path than what is
+// there now, and then wants it to look again.
 func (b *bucketWay) sawOther(path, etag string) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.seen[path] = slices.DeleteFunc(b.seen[path], func(s sight) bool { return time.Since(s.at) > sightsCount })
-	if !slices.ContainsFunc(b.seen[path], func(s sight) bool { return s.etag != etag }) {
+	if b.blind[path] {
+		return true
+	}
+	if !slices.ContainsFunc(b.seen[path], func(was string) bool { return was != "" && was != etag }) {
 		return false
 	}
 	b.windows++
+	delete(b.seen, path)
+	b.blind[path] = true
 	return true
 }
 

@@ -49,7 +49,7 @@ func TestManyOpenFiles(t *testing.T) {
 			break
 		}
 	}
-	if _, err := os.Stat(m.Dir + "/seed7"); err != nil {
+	if _, err := os.Stat(m.Dir + "/seed3"); err != nil {
 		t.Errorf("stat with %d files open: %v", opened, err)
 	}
 	if got := len(list(t, m.Dir)); got != manyOpen/1000+2 {

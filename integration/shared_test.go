@@ -12,7 +12,6 @@ import (
 	"sync"
 	"syscall"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -161,7 +160,7 @@ func podmanHome(t *testing.T, w *harness.World, dir string) []string {
 // enter starts a shell in a sandbox that sees a tree at its working directory.
 func (s *sharedTree) enter(tree string) *inside {
 	s.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), harness.Hangs)
 	cmd := s.command(ctx, tree, "sh", "-c", `while read -r line; do eval "$line" 2>&1; echo "=$?"; done`)
 	in, err := cmd.StdinPipe()
 	checkErr(s.t, "pipe", err, nil)
@@ -255,7 +254,7 @@ func TestBoundMount(t *testing.T) {
 		s.mount()
 		in.want("cat /workspace/f", notConnected, "1")
 		s.enter(s.app).want("cat f lib/f", "app\nlib\n", "0")
-		t.Cleanup(func() { s.w.MustRun("umount", "--timeout", "20s", s.app) })
+		t.Cleanup(func() { s.w.MustRun("umount", "--timeout", "2m", s.app) })
 	})
 }
 
@@ -270,7 +269,7 @@ func TestSandboxEnds(t *testing.T) {
 			t.Errorf("umount while a sandbox works in it: exit %d\n%s%s", r.Code, r.Out, r.Err)
 		}
 		in.leave()
-		s.w.MustRun("umount", "--timeout", "20s", s.app)
+		s.w.MustRun("umount", "--timeout", "2m", s.app)
 		if names, err := os.ReadDir(s.app); err != nil || len(names) != 0 {
 			t.Errorf("after umount there are %v, %v", names, err)
 		}

@@ -42,7 +42,7 @@ func startUnit(t *testing.T, w *harness.World, variables map[string]string) *sys
 	t.Cleanup(func() { sock.Close() })
 	s := &systemd{t: t, sock: sock}
 	words := strings.Fields(os.Expand(unitValue(t, "ExecStart"), func(name string) string { return variables[name] }))
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), harness.Hangs)
 	t.Cleanup(cancel)
 	s.cmd = w.Command(ctx, harness.Binary(), words[1:]...)
 	s.cmd.Env = []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "NOTIFY_SOCKET=" + path,
@@ -55,26 +55,23 @@ func startUnit(t *testing.T, w *harness.World, variables map[string]string) *sys
 func (s *systemd) hears(want string) {
 	s.t.Helper()
 	b := make([]byte, 100)
-	s.sock.SetReadDeadline(time.Now().Add(10 * time.Second))
+	s.sock.SetReadDeadline(time.Now().Add(harness.Hangs))
 	if n, err := s.sock.Read(b); err != nil || string(b[:n]) != want {
 		s.t.Fatalf("got %q, %v, want %s\n%s", b[:n], err, want, &s.said)
 	}
 }
 
-// ends waits for the end of what was told to stop, within the unit's deadline.
+// ends waits for the end of what was told to stop.
 func (s *systemd) ends(code int) {
 	s.t.Helper()
-	limit, err := time.ParseDuration(unitValue(s.t, "TimeoutStopSec"))
-	checkErr(s.t, "TimeoutStopSec", err, nil)
-	began := time.Now()
 	s.cmd.Wait()
-	if got := s.cmd.ProcessState.ExitCode(); got != code || time.Since(began) > limit {
-		s.t.Errorf("ended with %d after %v, want %d\n%s", got, time.Since(began), code, &s.said)
+	if got := s.cmd.ProcessState.ExitCode(); got != code {
+		s.t.Errorf("ended with %d, want %d\n%s", got, code, &s.said)
 	}
 }
 
-// The unit is ready when the mount is there, says when it stops, and ends before
-// systemd would kill it: when programs stay in the mount, too.
+// The unit is ready when the mount is there, says when it stops, and ends by itself,
+// for which systemd leaves it time: when programs stay in the mount, too.
 func TestUnit(t *testing.T) {
 	t.Parallel()
 	harness.RequireRoot(t)

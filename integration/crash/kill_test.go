@@ -211,7 +211,7 @@ func (c *crash) kill(p killPoint) {
 		select {
 		case <-tr.hit:
 			c.hits[p.name]++
-		case <-time.After(5 * time.Second):
+		case <-time.After(time.Minute):
 			c.t.Logf("no %s came", p.call)
 		}
 		defer c.trap.Store(nil)
@@ -239,7 +239,7 @@ func (c *crash) strace(p killPoint) {
 	select {
 	case <-done:
 		c.hits[p.name]++
-	case <-time.After(5 * time.Second):
+	case <-time.After(time.Minute):
 		c.t.Logf("no %s came", p.syscall)
 		cmd.Process.Kill()
 		<-done

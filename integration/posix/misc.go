@@ -154,10 +154,10 @@ type notice struct {
 	name string
 }
 
-// notices reads n events, or as many as come within five seconds.
+// notices reads n events, or as many as come in a minute.
 func (t *T) notices(fd, n int) []notice {
 	var got []notice
-	for end := time.Now().Add(5 * time.Second); len(got) < n && time.Now().Before(end); {
+	for end := time.Now().Add(time.Minute); len(got) < n && time.Now().Before(end); {
 		unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 1000)
 		buf := make([]byte, 4096)
 		k, err := unix.Read(fd, buf)

@@ -60,7 +60,7 @@ type Server struct {
 	signs  string
 }
 
-const startTime = 30 * time.Second
+const startTime = 3 * time.Minute // then it hangs
 
 // Launch runs binary, a server of that kind, which keeps what it has below data,
 // with one empty bucket. It returns when the server answers.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -53,7 +54,7 @@ func mountsBelow(dir string) []string {
 // daemons lists the processes that still run the program under test. One that
 // is about to end gets a moment.
 func daemons() []int {
-	for end := time.Now().Add(5 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(Hangs); ; time.Sleep(20 * time.Millisecond) {
 		pids := running()
 		if len(pids) == 0 || time.Now().After(end) {
 			return pids
@@ -63,15 +64,24 @@ func daemons() []int {
 
 // running lists those of this run: another run beside it may use the same program.
 func running() []int {
-	exes, _ := filepath.Glob("/proc/[0-9]*/exe")
-	var pids []int
-	for _, exe := range exes {
-		target, err := os.Readlink(exe)
-		if target = strings.TrimSuffix(target, " (deleted)"); err != nil || target != Binary() && target != asker() {
+	return slices.DeleteFunc(processesOf(root), func(pid int) bool {
+		exe, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
+		exe = strings.TrimSuffix(exe, " (deleted)")
+		return err != nil || exe != Binary() && exe != asker()
+	})
+}
+
+// processesOf lists the processes that a run with a root has started, with their
+// children: its name stands in what they run, were told, or have in their environment.
+func processesOf(root string) (pids []int) {
+	all, _ := filepath.Glob("/proc/[0-9]*")
+	for _, dir := range all {
+		pid, err := strconv.Atoi(filepath.Base(dir))
+		if err != nil || pid == os.Getpid() {
 			continue
 		}
-		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(exe)))
-		if err == nil && (os.Getenv(binaryEnv) == "" || strings.Contains(commandLine(pid)+environment(pid), root)) {
+		exe, _ := os.Readlink(dir + "/exe") // of what has ended meanwhile there is nothing
+		if strings.HasPrefix(exe, root+"/") || strings.Contains(commandLine(pid)+environment(pid), root+"/") {
 			pids = append(pids, pid)
 		}
 	}
