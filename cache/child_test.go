@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/integration/tier"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/memory"
 )
@@ -47,20 +48,17 @@ func TestMain(m *testing.M) {
 		os.Exit(0)
 	}
 	fewerChecks()
-	if os.Getenv("POSIX_SUITE_OPS") == "" {
-		os.Setenv("POSIX_SUITE_OPS", exerciseSteps)
-	}
 	os.Exit(m.Run())
 }
 
-// fewerChecks keeps the model tests short unless the command line says how long
-// they may take (-rapid.checks): there are many, and make model has the time.
+// fewerChecks sets how often the models are tried, unless the command line says so
+// (-rapid.checks): there are many of them.
 func fewerChecks() {
 	flag.Parse()
 	said := false
 	flag.Visit(func(f *flag.Flag) { said = said || f.Name == "rapid.checks" })
 	if !said {
-		flag.Set("rapid.checks", modelRuns)
+		flag.Set("rapid.checks", tier.Pick("3", "50"))
 	}
 }
 

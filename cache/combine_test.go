@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/integration/tier"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/memory"
 )
@@ -284,28 +285,26 @@ func TestCombineTheirMode(t *testing.T) {
 // each its own, and all at random times: in the end all of them are everywhere,
 // and nobody had to resolve anything.
 func TestCombineConverges(t *testing.T) {
-	for range 20 {
-		seed := rand.Uint64()
-		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			r := rand.New(rand.NewPCG(seed, 0))
-			s := &combining{t: t, r: r, lines: map[string][]string{}, remote: memory.NewRemote(nil)}
-			for _, f := range []string{"a", "d/b"} {
-				for i := range 40 {
-					s.lines[f] = append(s.lines[f], fmt.Sprint("line ", i))
-				}
-				if err := s.remote.Tamper("main", at(f), []byte(s.content(f))); err != nil {
-					t.Fatal(err)
-				}
+	t.Parallel()
+	tier.Seeds(t, tier.Pick(4, 20), func(t *testing.T, seed uint64) {
+		r := rand.New(rand.NewPCG(seed, 0))
+		s := &combining{t: t, r: r, lines: map[string][]string{}, remote: memory.NewRemote(nil)}
+		for _, f := range []string{"a", "d/b"} {
+			for i := range 40 {
+				s.lines[f] = append(s.lines[f], fmt.Sprint("line ", i))
 			}
-			for range 2 {
-				s.hosts = append(s.hosts, newClone(t, s.remote, held(Combine)))
+			if err := s.remote.Tamper("main", at(f), []byte(s.content(f))); err != nil {
+				t.Fatal(err)
 			}
-			for range 40 {
-				s.step()
-			}
-			s.end()
-		})
-	}
+		}
+		for range 2 {
+			s.hosts = append(s.hosts, newClone(t, s.remote, held(Combine)))
+		}
+		for range 40 {
+			s.step()
+		}
+		s.end()
+	})
 }
 
 type combining struct {

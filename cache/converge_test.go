@@ -2,11 +2,9 @@ package cache
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -186,7 +184,6 @@ func (h *host) dirty() int {
 // lost. When all is said, both see what the store has, and every content that
 // was closed and that nobody chose to replace or delete is in it.
 func TestNothingIsLostBetweenHosts(t *testing.T) {
-	checks(t, 12)
 	for _, c := range []struct {
 		name  string
 		store func() store
@@ -203,16 +200,6 @@ func TestNothingIsLostBetweenHosts(t *testing.T) {
 			rapid.Check(t, func(r *rapid.T) { runHosts(r, c.store()) })
 		})
 	}
-}
-
-// checks sets how often a property is tried, unless the command line says so.
-func checks(t *testing.T, n int) {
-	f := flag.Lookup("rapid.checks")
-	if f.Value.String() != f.DefValue {
-		return
-	}
-	f.Value.Set(strconv.Itoa(n))
-	t.Cleanup(func() { f.Value.Set(f.DefValue) })
 }
 
 // store is what the hosts share.

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/wsmount/wsmount/integration/tier"
 	"github.com/wsmount/wsmount/providers"
 )
 
@@ -234,13 +234,8 @@ func (h *recall) recallTurn(s State, want map[string]string) (wrong []string) {
 // Whatever happens, an earlier state comes back as it was, or it is said what is
 // not known of it; and the same question has the same answer.
 func TestRestoreAnyState(t *testing.T) {
-	for i := range recallSeeds {
-		seed := uint64(i)
-		if text := os.Getenv("WSMOUNT_SEED"); text != "" {
-			seed, _ = strconv.ParseUint(text, 10, 64)
-		}
-		t.Run(fmt.Sprint(seed), func(t *testing.T) { recallSeed(t, seed) })
-	}
+	t.Parallel()
+	tier.Seeds(t, tier.Pick(4, 40), recallSeed)
 }
 
 func recallSeed(t *testing.T, seed uint64) {

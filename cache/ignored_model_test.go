@@ -9,6 +9,7 @@ import (
 
 	"github.com/wsmount/wsmount/cache/internal/ignore"
 	"github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/integration/tier"
 )
 
 // ignoreModel is what a working copy should have, and its repository after a
@@ -26,11 +27,9 @@ type ignoreModel struct {
 // and whatever was known of the rules meanwhile.
 func TestIgnoredModel(t *testing.T) {
 	t.Parallel()
-	for range 25 {
-		seed := rand.Uint64()
+	tier.Seeds(t, tier.Pick(5, 25), func(t *testing.T, seed uint64) {
 		w := newWorld(t, ignoring)
 		m := &ignoreModel{world: w, r: rand.New(rand.NewPCG(seed, 0)), files: map[string]string{}, tracked: map[string]bool{}}
-		m.note("seed %d", seed) // commits shows it, too
 		for range 40 {
 			m.step()
 		}
@@ -38,7 +37,7 @@ func TestIgnoredModel(t *testing.T) {
 		if w.stop(); t.Failed() {
 			t.Fatalf("what was done:\n%s", strings.Join(m.script, "\n"))
 		}
-	}
+	})
 }
 
 func (m *ignoreModel) note(format string, args ...any) {

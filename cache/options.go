@@ -83,6 +83,7 @@ type Options struct {
 	// partsWait is how long a mount has other things to do before it frees
 	// uploads that others left; 0: a minute.
 	partsWait time.Duration
+	part      int64                                            // how much one part of large content is; 0: as partSize has it
 	pause     func(ctx context.Context, d time.Duration) error // nil: sleep
 }
 

@@ -310,7 +310,7 @@ func (e *engine) write(ctx context.Context, s *step) error {
 		}
 		return err
 	}
-	p.sent(info.Version)
+	e.sent(p, info.Version)
 	return e.update(func() error {
 		e.wrote(s, info, p.kind, p.gen, attrGen)
 		return nil

@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,14 +21,18 @@ import (
 // attributes, the time of the last change among them, from its beginning.
 const (
 	partSize    = 8 << 20
-	inPartsFrom = 2 * partSize // smaller content takes one request
-	partsAtOnce = 16           // of all files: far away, one stream is far from what the line carries
+	partsAtOnce = 16 // of all files: far away, one stream is far from what the line carries
 )
 
-// partsOf is how content of a size is cut, or 0 for content that goes out whole.
-func partsOf(size int64, limits providers.PartLimits) int64 {
-	part := max(partSize, limits.Min)
-	if size < max(inPartsFrom, 2*part) {
+// inPartsFrom is how large content is at least that goes out in parts: what is
+// smaller takes one request.
+func (v *Volume) inPartsFrom() int64 { return 2 * cmp.Or(v.o.part, partSize) }
+
+// partsOf is how content of a size is cut, in parts of at least a size, or 0 for
+// content that goes out whole.
+func partsOf(size, part int64, limits providers.PartLimits) int64 {
+	part = max(part, limits.Min)
+	if size < 2*part {
 		return 0
 	}
 	if limits.Count > 0 {
@@ -47,7 +52,7 @@ func (e *engine) send(ctx context.Context, s *step, p *parcel, opts providers.Wr
 		return providers.Info{}, providers.Fail(e.v.o.Provider, providers.MethodWrite, s.at, err, nil)
 	}
 	if can && p.snap != nil {
-		if part := partsOf(p.snap.Size(), e.v.caps.Parts); part > 0 {
+		if part := partsOf(p.snap.Size(), cmp.Or(e.v.o.part, partSize), e.v.caps.Parts); part > 0 {
 			return e.sendParts(ctx, s, p, parter, e.pieces(p, part), opts)
 		}
 	}

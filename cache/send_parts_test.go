@@ -29,15 +29,23 @@ func TestPartsOf(t *testing.T) {
 		{100*mib + 1, providers.PartLimits{Count: 4}, 25*mib + 1},
 		{100 * mib, providers.PartLimits{Count: 4, Max: 20 * mib}, 0},
 	} {
-		if got := partsOf(x.size, x.limits); got != x.want {
+		if got := partsOf(x.size, partSize, x.limits); got != x.want {
 			t.Errorf("%d bytes, limits %+v: parts of %d, want %d", x.size, x.limits, got, x.want)
 		}
 	}
 }
 
+// part is how large the parts of these tests are: smaller than what they really
+// are, as it costs a lot to have the race detector watch so many bytes, and larger than
+// what account is kept of (see content).
+const part = 1 << 20
+
+// inParts has content of two parts and more go in parts.
+func inParts(_ *world, o *Options) { o.part = part }
+
 // large is content of two and a half parts.
 func large() string {
-	b := make([]byte, 2*partSize+partSize/2)
+	b := make([]byte, 2*part+part/2)
 	r := rand.NewChaCha8([32]byte{1})
 	r.Read(b)
 	return string(b)
@@ -52,7 +60,7 @@ func TestLargeContentInParts(t *testing.T) {
 		}
 		return nil
 	}})
-	w := newWorld(t, func(w *world, _ *Options) { w.p = p })
+	w := newWorld(t, inParts, func(w *world, _ *Options) { w.p = p })
 	w.faults.Queue(providers.MethodPart, providertest.Fault{Before: providers.ErrUnavailable}, providertest.Fault{After: providers.ErrUnavailable})
 	content := large()
 	w.ok(w.put("f", content))
@@ -70,7 +78,7 @@ func TestLargeContentInParts(t *testing.T) {
 
 // What is lost to another writer frees its parts.
 func TestLostPartsAreFreed(t *testing.T) {
-	w := newWorld(t, unwaited, holding("f", "base"))
+	w := newWorld(t, inParts, unwaited, holding("f", "base"))
 	o := w.open("f", syscall.O_WRONLY|syscall.O_TRUNC)
 	w.write(o, large(), 0)
 	w.tamper("f", "theirs")

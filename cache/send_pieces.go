@@ -105,8 +105,8 @@ func stateOf(gen uint64, version providers.Version) string {
 }
 
 // sent notes that the backend has this state of content.
-func (p *parcel) sent(version providers.Version) {
-	if p.snap == nil || p.snap.Size() < inPartsFrom || p.oi.unseen.Load() {
+func (e *engine) sent(p *parcel, version providers.Version) {
+	if p.snap == nil || p.snap.Size() < e.v.inPartsFrom() || p.oi.unseen.Load() {
 		return
 	}
 	p.snap.Sent(stateOf(p.gen, version))
@@ -115,7 +115,7 @@ func (p *parcel) sent(version providers.Version) {
 // follow has account kept of what changes in content that is about to, if the
 // backend has what it is. oi.mu is held.
 func (v *Volume) follow(oi *openInode) {
-	if oi.f == nil || oi.f.Size() < inPartsFrom || oi.unseen.Load() || !v.caps.Abilities.Has(providers.AbilityParts) {
+	if oi.f == nil || oi.f.Size() < v.inPartsFrom() || oi.unseen.Load() || !v.caps.Abilities.Has(providers.AbilityParts) {
 		return
 	}
 	v.mu.Lock()

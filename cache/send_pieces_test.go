@@ -14,6 +14,7 @@ import (
 
 	"github.com/wsmount/wsmount/cache/internal/content"
 	"github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/integration/tier"
 	"github.com/wsmount/wsmount/providers"
 )
 
@@ -99,9 +100,10 @@ type traffic struct {
 	part         func() // called before a part goes
 }
 
-// metered opens a working copy whose traffic is counted.
+// metered opens a working copy whose traffic is counted, with small parts.
 func metered(n *traffic) func(*world, *Options) {
-	return func(w *world, _ *Options) {
+	return func(w *world, o *Options) {
+		inParts(w, o)
 		w.wrap = func(p providers.Provider) providers.Provider {
 			return providers.Wrap(p, providers.WrapOptions{Around: n.around})
 		}
@@ -172,7 +174,7 @@ func TestOnlyChangesGo(t *testing.T) {
 	}
 	check(1024, len(content), string(make([]byte, 1024)))
 	check(5, len(content), "grown")
-	check(6, 9<<20, "middle")
+	check(6, part+part/8, "middle")
 	w.ok(w.rename("f", "g"))
 	w.ok(w.rename("g", "f"))
 	w.settle()
@@ -186,13 +188,13 @@ func TestOnlyChangesGo(t *testing.T) {
 	})
 	content = "x" + content[1:len(content)-1000]
 	w.arrived("f", content)
-	n.within(t, 3<<20, func() {
+	n.within(t, 3*part/8, func() {
 		o := w.open("f", syscall.O_WRONLY)
-		w.ok(o.File.(*file).truncate(me, int64(len(content)-2<<20)))
+		w.ok(o.File.(*file).truncate(me, int64(len(content)-part/4)))
 		w.ok(o.File.(*file).truncate(me, int64(len(content))))
 		w.ok(w.shut(o))
 	})
-	w.arrived("f", content[:len(content)-2<<20]+string(make([]byte, 2<<20)))
+	w.arrived("f", content[:len(content)-part/4]+string(make([]byte, part/4)))
 	w.noProblems()
 }
 
@@ -279,16 +281,16 @@ func TestChangesAtRandom(t *testing.T) {
 	w.ok(w.put("f", string(want)))
 	r := rand.New(rand.NewPCG(3, 4))
 	o := w.open("f", syscall.O_RDWR)
-	for range largeSteps {
+	for range tier.Pick(30, 600) {
 		switch size := int64(len(want)); r.IntN(8) {
 		case 0:
 			for range 2 {
-				size = inPartsFrom + r.Int64N(2*partSize)
+				size = 2*part + r.Int64N(2*part)
 				w.ok(o.File.(*file).truncate(me, size))
 				want = append(want, make([]byte, max(size-int64(len(want)), 0))...)[:size]
 			}
 		case 1:
-			w.ok(o.File.Allocate(me, r.Int64N(size), 1+r.Int64N(1<<20), unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE))
+			w.ok(o.File.Allocate(me, r.Int64N(size), 1+r.Int64N(part/8), unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE))
 			want = w.whole(o, size)
 		case 2:
 			w.ok(w.shut(o))
@@ -299,7 +301,7 @@ func TestChangesAtRandom(t *testing.T) {
 			w.arrived("f", string(want))
 		default:
 			off := r.Int64N(size)
-			put := large()[:1+r.Int64N(min(1<<20, size-off))]
+			put := large()[:1+r.Int64N(min(part/8, size-off))]
 			w.write(o, put, off)
 			copy(want[off:], put)
 		}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/integration/tier"
 	"github.com/wsmount/wsmount/providers"
 )
 
@@ -223,7 +224,7 @@ func TestLargeSetGoesInPieces(t *testing.T) {
 func TestKilledDuringALargeSet(t *testing.T) {
 	t.Parallel()
 	for _, what := range []string{doesCollect, doesBegin, doesNote} {
-		for step := range killSteps {
+		for step := range tier.Pick(1, 3) {
 			t.Run(fmt.Sprint(what, " ", step), func(t *testing.T) {
 				var x watched
 				w := newWorld(t, repository, onlyAsked, x.options)

@@ -1,0 +1,25 @@
+//go:build soak
+
+package cache
+
+import (
+	"os"
+	"testing"
+
+	"github.com/wsmount/wsmount/integration/posix"
+)
+
+// An ordinary user, on a mount that does not wait for the backend. What programs see
+// does not depend on the policy, and users of mounts of the built program are in make
+// test, so this is in make soak.
+func TestPosixUser(t *testing.T) {
+	t.Parallel()
+	dir, unmount := mount(t, "gathers")
+	if err := os.Chmod(dir, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	posix.RunAs(t, dir, 65533, posix.Options{LeftOut: posixLeftOut, Without: posix.Long})
+	noProblem(t, unmount())
+}
+
+func TestPosixChild(t *testing.T) { posix.Child(t) }

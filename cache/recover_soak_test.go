@@ -1,0 +1,42 @@
+//go:build soak
+
+package cache
+
+import (
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// processTime is what this process has used of the processors: unlike the
+// clock it does not depend on what else the machine does.
+func processTime(t *testing.T) time.Duration {
+	t.Helper()
+	var u unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_SELF, &u); err != nil {
+		t.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// This measures, and with many files: TestRecoverIsOneUpdate is what make test has of it.
+func TestRecoverIsFast(t *testing.T) {
+	w := newWorld(t, onlyAsked)
+	const files = 2_000 // 10 000 take five times as long
+	w.o.StateDir = w.unclosed(files)
+	began := processTime(t)
+	v, err := Open(t.Context(), w.faults.Wrap(w.p), w.o)
+	w.ok(err)
+	took := processTime(t) - began
+	t.Cleanup(func() { v.Close() })
+	t.Logf("%v", took)
+	if limit := 3 * time.Second; took > limit {
+		t.Errorf("took %v", took)
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if n := v.table.DirtyCount(); n != files {
+		t.Errorf("%d dirty", n)
+	}
+}
