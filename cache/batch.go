@@ -279,7 +279,7 @@ func (e *engine) outdated(ctx context.Context, s *set, op string) (stale bool, e
 func (e *engine) refused(ctx context.Context, s *set, cause error) error {
 	var body *bodyError
 	if errors.As(cause, &body) {
-		if err := e.tear(ctx, body.link, body.err); err == errAgain { //nolint:errorlint // never wrapped
+		if err := e.tear(ctx, body.link, body.err); err == errAgain { // never wrapped
 			return nil
 		}
 	}

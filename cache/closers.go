@@ -318,7 +318,7 @@ func (e *engine) hasContent(c *closer) (done bool, err error) {
 // failure is what keeps a name from being sent, if it has been tried: its own
 // failure, or that of a directory above. final says that trying again will not
 // help.
-func (e *engine) failure(l table.Link) (err error, final bool) { //nolint:revive // the error is the subject here
+func (e *engine) failure(l table.Link) (err error, final bool) { // the error is the subject here
 	for {
 		if t := e.tasks[l]; t != nil && t.err != nil && (t.state == taskHeld || t.state == taskResting) {
 			return t.err, t.state == taskHeld

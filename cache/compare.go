@@ -3,7 +3,7 @@ package cache
 import (
 	"bytes"
 	"context"
-	"crypto/md5" //nolint:gosec // the hash that some backends have
+	"crypto/md5" // the hash that some backends have
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -289,7 +289,7 @@ func newDigest(text string) digest {
 	case "sha256":
 		return digest{sha256.New(), want}
 	case "md5":
-		return digest{md5.New(), want} //nolint:gosec // as above
+		return digest{md5.New(), want} // as above
 	}
 	return digest{sha256.New(), ""}
 }

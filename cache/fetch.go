@@ -258,7 +258,7 @@ func (v *Volume) moved(ctx context.Context, x table.Ino, oi *openInode, was wher
 		case now.ok && now.gen != was.gen:
 			return false, errOutdated
 		case now.ok && now != was:
-			return true, fmt.Errorf("%w: %v", fs.ErrUnavailable, cause) //nolint:errorlint // it must not count as a conflict
+			return true, fmt.Errorf("%w: %v", fs.ErrUnavailable, cause) // it must not count as a conflict
 		}
 		// While a change of ours is under way there, or meets the other's, the name
 		// is left alone.
@@ -273,7 +273,7 @@ func (v *Volume) moved(ctx context.Context, x table.Ino, oi *openInode, was wher
 	if _, _, there := v.originAt(x); !there {
 		kind = fmt.Errorf("%w: %w", kind, errTorn)
 	}
-	return false, fmt.Errorf("%w: %v", kind, cause) //nolint:errorlint // as above
+	return false, fmt.Errorf("%w: %v", kind, cause) // as above
 }
 
 // toldStale is the state of an inode of which somebody was sent back to its name.

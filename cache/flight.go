@@ -42,7 +42,7 @@ func (v *Volume) share(op *fs.Op, dir table.Ino, limit time.Duration, work func(
 	err := v.ride(op, f, limit)
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	f.kept = f.kept || err == errLate //nolint:errorlint // never wrapped
+	f.kept = f.kept || err == errLate // never wrapped
 	if f.askers--; f.askers == 0 && !f.kept {
 		f.waiting.close()
 		v.land(dir, f) // nobody may join what is being given up

@@ -117,7 +117,7 @@ func (c *committed) candidates() ([]string, error) {
 func (c *committed) lookAt(path string) error {
 	at, err := providers.ParseLocator(trimSlash(path))
 	if err != nil {
-		return nil //nolint:nilerr // no store has such a name
+		return nil // no store has such a name
 	}
 	path = at.String()
 	switch {

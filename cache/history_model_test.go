@@ -243,7 +243,7 @@ func recallSeed(t *testing.T, seed uint64) {
 		o.Policy.History = Budget{Versions: 10000, Age: 1e6 * time.Hour, Bytes: 1 << 30}
 		o.Policy.Conflict = SplitConflicts
 	})
-	h := &recall{scene: w, c: c, rng: rand.New(rand.NewPCG(seed, 4711)), reads: seed%2 == 0} //nolint:gosec // a script
+	h := &recall{scene: w, c: c, rng: rand.New(rand.NewPCG(seed, 4711)), reads: seed%2 == 0} // a script
 	for _, dir := range []string{"", "d", "d/s"} {
 		h.names(dir)
 	}

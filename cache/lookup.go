@@ -74,7 +74,7 @@ func (errUnknown) Error() string { return "a directory is not known" }
 func (v *Volume) change(op *fs.Op, do func() error) error {
 	for {
 		err := v.update(v.asked(op, do))
-		e, ok := err.(errUnknown) //nolint:errorlint // never wrapped
+		e, ok := err.(errUnknown) // never wrapped
 		if !ok {
 			return err
 		}

@@ -116,7 +116,7 @@ func (m *merge) run(do func() error) error {
 			m.finish()
 			return nil
 		})
-		if err != errAsk { //nolint:errorlint // never wrapped
+		if err != errAsk { // never wrapped
 			return err
 		}
 		m.answer()

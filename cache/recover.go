@@ -170,7 +170,7 @@ func (r *recovery) part(ino table.Ino, f *content.File) (*content.File, error) {
 	v := r.v
 	snap, err := f.Snapshot(v.ctx)
 	if err != nil {
-		return f, nil //nolint:nilerr // not wholly here: it cannot be copied, and stays as it is
+		return f, nil // not wholly here: it cannot be copied, and stays as it is
 	}
 	id := "survivor-" + itoa(ino)
 	err = v.store.KeepSnapshot(snap, id)

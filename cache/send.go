@@ -277,7 +277,7 @@ func (e *engine) write(ctx context.Context, s *step) error {
 		return err
 	}
 	p, err := e.pack(ctx, s)
-	if err == errMoot || err == nil && p == nil { //nolint:errorlint // never wrapped
+	if err == errMoot || err == nil && p == nil { // never wrapped
 		return errAgain
 	}
 	if err != nil {

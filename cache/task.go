@@ -447,7 +447,7 @@ func (e *engine) yieldTo(ctx context.Context, t *task, cause error) error {
 	t.losses++
 	if t.losses > maxTries {
 		e.v.o.Log.Warn("a change was too late again and again", "change", t.step.String(), "names", e.v.sides(t.step.names()))
-		return fmt.Errorf("%w: %v", errContended, cause) //nolint:errorlint // nobody need decide: it is tried again later
+		return fmt.Errorf("%w: %v", errContended, cause) // nobody need decide: it is tried again later
 	}
 	if t.step.verb == verbDelete && errors.Is(cause, providers.ErrNotEmpty) {
 		return e.revive(t.step.link, cause)

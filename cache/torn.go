@@ -130,7 +130,7 @@ func (e *engine) tear(ctx context.Context, l table.Link, cause error) error {
 		e.own = true // the copy goes with what was asked for
 		return nil
 	})
-	if err == errMoot { //nolint:errorlint // never wrapped
+	if err == errMoot { // never wrapped
 		return cause
 	}
 	if err = errors.Join(err, m.unanswered()); err != nil {
@@ -164,7 +164,7 @@ func (e *engine) lookFor(ctx context.Context, l table.Link, cause error) error {
 	case !gone:
 		return errAgain
 	}
-	return e.tear(ctx, l, fmt.Errorf("%w: %v", errTorn, cause)) //nolint:errorlint // it must not come here again
+	return e.tear(ctx, l, fmt.Errorf("%w: %v", errTorn, cause)) // it must not come here again
 }
 
 // remnant gives what is here of torn content the name of a conflict copy of l. It

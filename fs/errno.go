@@ -61,7 +61,7 @@ func Errno(err error) syscall.Errno {
 	if err == nil {
 		return 0
 	}
-	if e, ok := err.(syscall.Errno); ok { //nolint:errorlint // the common case, without unwrapping
+	if e, ok := err.(syscall.Errno); ok { // the common case, without unwrapping
 		return e
 	}
 	if e, ok := find(ourErrnos, err); ok {

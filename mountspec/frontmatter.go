@@ -18,7 +18,9 @@ const maxNodes = 1 << 17
 // The YAML parser tries every plain scalar that begins like a date as one, and
 // the standard library reads the machine's time zone from the disk when it
 // first meets an offset. Having it done here, once, keeps parsing free of I/O.
-var _, _ = time.Unix(0, 0).Zone() //nolint:staticcheck // what it reads on the way is the point
+//
+//lint:ignore SA4017 what it reads on the way is the point
+var _, _ = time.Unix(0, 0).Zone()
 
 var utf8BOM = []byte("\xef\xbb\xbf")
 

@@ -129,7 +129,7 @@ func (e *Error) Error() string {
 	if e.Code != "" {
 		fmt.Fprintf(&b, " (%s)", e.Code)
 	}
-	if e.Err != nil && e.Err != e.Kind { //nolint:errorlint // is it the very same value, which would be said twice?
+	if e.Err != nil && e.Err != e.Kind { // is it the very same value, which would be said twice?
 		fmt.Fprintf(&b, ": %v", e.Err)
 	}
 	return b.String()
@@ -157,7 +157,7 @@ func Fail(provider string, op Method, l Locator, err, fallback error) error {
 	if e.Kind == nil {
 		e.Kind = fallback
 	}
-	if e.Kind == e.Err { //nolint:errorlint // as above
+	if e.Kind == e.Err { // as above
 		e.Err = nil
 	}
 	return e

@@ -220,7 +220,7 @@ func summary(s control.Status, now time.Time) string {
 	case pushFails(s):
 		return "push fails"
 	case failures > 0:
-		return count(int(failures), "error") //nolint:gosec // a count
+		return count(int(failures), "error") // a count
 	}
 	return "ready " + age(s.Started, now)
 }

@@ -37,7 +37,7 @@ func (s *Server) LaunchDaemon(more ...string) (*Daemon, error) {
 	if _, err := os.Stat(filepath.Join(s.parts, "git-daemon")); err != nil {
 		return nil, err
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it ends with Away
+	l, err := net.Listen("tcp", "127.0.0.1:0") // it ends with Away
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +79,7 @@ func (d *Daemon) Away() {
 
 // Back serves at the same address again.
 func (d *Daemon) Back() error {
-	l, err := net.Listen("tcp", d.Addr) //nolint:noctx // it ends with Away
+	l, err := net.Listen("tcp", d.Addr) // it ends with Away
 	if err == nil {
 		d.listen(l)
 	}
@@ -122,7 +122,7 @@ func (d *Daemon) serve(conn net.Conn) {
 // with the connection.
 func (d *Daemon) Run(conn net.Conn, out io.Writer) {
 	args := append([]string{"daemon", "--inetd", "--export-all", "--base-path=" + d.of.root}, d.more...)
-	cmd := exec.Command(d.of.program, append(args, d.of.root)...) //nolint:noctx // it ends with its connection
+	cmd := exec.Command(d.of.program, append(args, d.of.root)...) // it ends with its connection
 	cmd.Env, cmd.Stdout = environment(d.of.root), out
 	in, err := cmd.StdinPipe()
 	if err != nil || cmd.Start() != nil {

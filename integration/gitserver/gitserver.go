@@ -63,7 +63,7 @@ func Launch(root string) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	parts, err := exec.Command(program, "--exec-path").Output() //nolint:noctx // it prints one line
+	parts, err := exec.Command(program, "--exec-path").Output() // it prints one line
 	if err != nil {
 		return nil, err
 	}
@@ -183,7 +183,7 @@ func (r *Repo) Git(args ...string) string {
 
 // Try is Git that may fail.
 func (r *Repo) Try(args ...string) (string, error) {
-	cmd := exec.Command("git", args...) //nolint:noctx // a test's limit is go test's
+	cmd := exec.Command("git", args...) // a test's limit is go test's
 	cmd.Dir = r.Dir
 	cmd.Env = environment(r.Dir)
 	var stdout, stderr bytes.Buffer

@@ -71,7 +71,7 @@ func LaunchAgent(socket string, k Key) (stop func(), err error) {
 	if err := ring.Add(agent.AddedKey{PrivateKey: k.private}); err != nil {
 		return nil, err
 	}
-	l, err := net.Listen("unix", socket) //nolint:noctx // it ends with stop
+	l, err := net.Listen("unix", socket) // it ends with stop
 	if err != nil {
 		return nil, err
 	}

@@ -46,7 +46,7 @@ func StartOpenSSH(t testing.TB, host, client Key) (addr, root string) {
 			t.Fatal(err)
 		}
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it ends with the test
+	l, err := net.Listen("tcp", "127.0.0.1:0") // it ends with the test
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +86,7 @@ func one(t testing.TB, program, config string, conn *net.TCPConn) {
 	}
 	defer f.Close()
 	var log bytes.Buffer
-	cmd := exec.Command(program, "-i", "-e", "-f", config) //nolint:noctx // it ends with its connection
+	cmd := exec.Command(program, "-i", "-e", "-f", config) // it ends with its connection
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = f, f, &log
 	if err := cmd.Run(); err != nil { // clients may go as they like
 		t.Logf("sshd: %v: %s", err, log.String())

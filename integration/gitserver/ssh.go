@@ -35,7 +35,7 @@ type Channel = ssh.Channel
 
 // LaunchSSH serves at a port of its own, with a key of the server's.
 func (s *Server) LaunchSSH(host Key) (*SSH, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it ends with Stop
+	l, err := net.Listen("tcp", "127.0.0.1:0") // it ends with Stop
 	if err != nil {
 		return nil, err
 	}
@@ -99,7 +99,7 @@ func (h *SSH) Away() {
 
 // Back serves at the same address again.
 func (h *SSH) Back() error {
-	l, err := net.Listen("tcp", h.Addr) //nolint:noctx // it ends with Stop
+	l, err := net.Listen("tcp", h.Addr) // it ends with Stop
 	if err == nil {
 		h.listen(l)
 	}
@@ -210,7 +210,7 @@ func (h *SSH) Run(text string, env []string, channel Channel, out io.Writer) (st
 		fmt.Fprintln(channel.Stderr(), "this is for git alone")
 		return 128
 	}
-	cmd := exec.Command(h.of.program, service, filepath.Join(h.of.root, path)) //nolint:noctx // it ends with its connection
+	cmd := exec.Command(h.of.program, service, filepath.Join(h.of.root, path)) // it ends with its connection
 	cmd.Env = append(environment(h.of.root), env...)
 	in, err := cmd.StdinPipe()
 	if err != nil {

@@ -280,5 +280,5 @@ func (r *repository) pointerIn(blob id) (p lfs.Pointer, ok bool, err error) {
 // errOffline is of content of which nobody can say yet whether it goes to LFS. It is
 // the file's and no reason for other files to wait.
 func errOffline(err error) error {
-	return fmt.Errorf("it goes to LFS, and whether the server offers that is not known (%v): %w", err, providers.ErrUnsupported) //nolint:errorlint // it must not count as the server's
+	return fmt.Errorf("it goes to LFS, and whether the server offers that is not known (%v): %w", err, providers.ErrUnsupported) // it must not count as the server's
 }

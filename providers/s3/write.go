@@ -322,9 +322,9 @@ func conditionError(c providers.Condition, err error) error {
 	}
 	kind := f.kind
 	switch {
-	case c.Kind == providers.ConditionAbsent && (kind == providers.ErrConflict || kind == providers.ErrIsDir): //nolint:errorlint // of our own table
+	case c.Kind == providers.ConditionAbsent && (kind == providers.ErrConflict || kind == providers.ErrIsDir): // of our own table
 		kind = providers.ErrExist
-	case c.Kind == providers.ConditionVersion && (kind == providers.ErrNotExist || kind == providers.ErrIsDir): //nolint:errorlint // of our own table
+	case c.Kind == providers.ConditionVersion && (kind == providers.ErrNotExist || kind == providers.ErrIsDir): // of our own table
 		kind = providers.ErrConflict
 	}
 	return &fault{kind: kind, code: f.code, status: f.status, err: f.err}

@@ -48,7 +48,7 @@ func (s *Set) add(n Needle) {
 	state := int32(0)
 	for _, b := range n.Text[:min(len(n.Text), begin)] {
 		if s.next[state][b] == 0 {
-			s.next[state][b] = int32(len(s.next)) //nolint:gosec // a state for each byte of some keys
+			s.next[state][b] = int32(len(s.next)) // a state for each byte of some keys
 			s.next, s.ends = append(s.next, [256]int32{}), append(s.ends, nil)
 		}
 		state = s.next[state][b]

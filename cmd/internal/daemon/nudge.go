@@ -85,7 +85,7 @@ func (n *nudger) pulled(at, file string) {
 // feed starts a child and gives it what is in the queue.
 func (n *nudger) feed(f *feeder, program string) {
 	defer close(f.done)
-	cmd := exec.Command(program, n.mountpoint) //nolint:noctx // end kills it
+	cmd := exec.Command(program, n.mountpoint) // end kills it
 	cmd.Args[0], cmd.Env, cmd.Dir = NudgerName, []string{}, "/"
 	in, err := cmd.StdinPipe()
 	if err == nil {

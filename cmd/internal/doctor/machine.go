@@ -41,7 +41,7 @@ func thisSystem() system {
 // hasName reports whether a user has a name.
 func hasName(uid string) bool {
 	_, err := user.LookupId(uid)
-	return err == nil || exec.Command("getent", "passwd", uid).Run() == nil //nolint:noctx // it reads what the C library does, a file mostly
+	return err == nil || exec.Command("getent", "passwd", uid).Run() == nil // it reads what the C library does, a file mostly
 }
 
 // Machine checks what every mount needs of the machine.

@@ -193,7 +193,7 @@ func Volatile(path string) (fsName string, is bool) {
 	var st unix.Statfs_t
 	for p := path; ; p = filepath.Dir(p) {
 		if err := unix.Statfs(p, &st); err == nil {
-			fsName, is = volatile[int64(st.Type)] //nolint:unconvert // int32 on some architectures
+			fsName, is = volatile[int64(st.Type)] // int32 on some architectures
 			return fsName, is
 		}
 		if p == filepath.Dir(p) {
