@@ -21,13 +21,14 @@ const gitToken = "token-of-the-test-4711"
 
 // A gitStage is a workspace in a repository of a real server.
 type gitStage struct {
-	t      *testing.T
-	w      *harness.World
-	server *gitserver.Server
-	repo   *gitserver.Repo
-	other  *gitserver.Repo // a clone of somebody else
-	auth   string          // what auth.state.env names; "": nothing
-	traced string          // the file to which the git program in a mount writes what it does; "": none
+	t        *testing.T
+	w        *harness.World
+	server   *gitserver.Server
+	repo     *gitserver.Repo
+	other    *gitserver.Repo // a clone of somebody else
+	auth     string          // what auth.state.env names; "": nothing
+	compared string          // the commit that git was last asked about in likeAWorkTree
+	traced   string          // the file to which the git program in a mount writes what it does; "": none
 }
 
 func newGitStage(t *testing.T) *gitStage {

@@ -3,8 +3,9 @@
 //
 // It knows the command line and the documents that the program prints, nothing
 // of its packages. It promises that a test package that uses Main fails on a
-// mount, a process or a descriptor that outlives its test, on a data race in a
-// daemon, and on a daemon that had to contain a panic.
+// mount, a process or a descriptor that outlives its test, on a daemon that had to
+// contain a panic, and, where it runs with the race detector as in make soak, on a
+// data race in a daemon.
 //
 //	func TestMain(m *testing.M) { harness.Main(m) }
 //
@@ -118,7 +119,8 @@ func fail(format string, args ...any) int {
 	return 1
 }
 
-// build builds the program as the test itself was built.
+// build builds the program as it is released; where the test was built with the race
+// detector, with that as well.
 func build() error {
 	if err := os.Chmod(root, 0o755); err != nil {
 		return err
@@ -126,10 +128,10 @@ func build() error {
 	if os.Getenv(binaryEnv) != "" {
 		return nil
 	}
-	if !Race {
-		return compile(Binary(), nil)
-	}
 	released := []string{"CGO_ENABLED=0"} // with -trimpath: then its parts are those of a release, and built once
+	if !Race {
+		return compile(Binary(), released, "-trimpath")
+	}
 	return errors.Join(compile(Binary(), nil, "-race"), compile(asker(), released, "-trimpath"))
 }
 
