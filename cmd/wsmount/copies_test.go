@@ -136,7 +136,7 @@ func (w *world) followEvents() (await func(names ...string) map[string]lifecycle
 func awaitEvents(t *testing.T, events <-chan lifecycle.Event, names []string) map[string]lifecycle.Event {
 	t.Helper()
 	got := map[string]lifecycle.Event{}
-	for end := time.After(20 * time.Second); ; {
+	for end := time.After(hangs); ; {
 		select {
 		case e := <-events:
 			if slices.Contains(names, e.Name) {

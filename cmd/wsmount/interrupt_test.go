@@ -74,7 +74,7 @@ func TestInterruptOfAStartThatHangs(t *testing.T) {
 			if err == nil || !strings.Contains(text.String(), "interrupted") {
 				t.Errorf("%v: %v, %s", flags, err, text.String())
 			}
-		case <-time.After(20 * time.Second):
+		case <-time.After(hangs):
 			cmd.Process.Kill()
 			t.Errorf("%v: it goes on", flags)
 		}

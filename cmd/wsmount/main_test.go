@@ -228,10 +228,13 @@ func (w *world) status() control.Status {
 	return s
 }
 
+// hangs is when a test takes it for certain that something hangs.
+const hangs = 2 * time.Minute
+
 // eventually waits for something that another process does.
 func eventually(t *testing.T, what string, is func() bool) {
 	t.Helper()
-	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(hangs); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
 		if is() {
 			return
 		}

@@ -180,7 +180,7 @@ func TestEvents(t *testing.T) {
 	}()
 	await := func(what string, poke func(), is func(lifecycle.Event) bool) {
 		t.Helper()
-		end := time.After(20 * time.Second)
+		end := time.After(hangs)
 		for tick := time.Tick(50 * time.Millisecond); ; {
 			select {
 			case e := <-events:

@@ -41,13 +41,14 @@ func serveDir(t testing.TB, dir string, o Options) *Volume {
 	return v
 }
 
-// waitFor waits for something that another goroutine will do.
+// waitFor waits for something that another goroutine will do, until it is certain that
+// it never will.
 func waitFor(t testing.TB, what string, ok func() bool) {
 	t.Helper()
-	end := time.Now().Add(5 * time.Second)
+	end := time.Now().Add(2 * time.Minute)
 	for !ok() {
 		if time.Now().After(end) {
-			t.Fatalf("no %s within 5 s", what)
+			t.Fatalf("waited in vain: %s", what)
 		}
 		time.Sleep(time.Millisecond)
 	}

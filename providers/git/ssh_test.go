@@ -53,7 +53,7 @@ func (s *sshStage) knows(lines string) {
 
 // over has a clone go over SSH.
 func (s *sshStage) over(o *git.Options) {
-	o.SSH = git.SSH{KnownHosts: []string{filepath.Join(s.t.TempDir(), "none"), s.known}, Patience: 20 * time.Second}
+	o.SSH = git.SSH{KnownHosts: []string{filepath.Join(s.t.TempDir(), "none"), s.known}, Patience: 2 * time.Minute}
 	o.Credentials = func(context.Context) (map[string]string, error) { return s.fields, nil }
 }
 

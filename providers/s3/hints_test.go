@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/wsmount/wsmount/providers"
@@ -216,7 +217,9 @@ func TestHintsOfOthersLater(t *testing.T) {
 
 // TestHintsAreWrittenAside: a write waits for no sidecar, and a thousand of them
 // do not wait for time.
-func TestHintsAreWrittenAside(t *testing.T) {
+func TestHintsAreWrittenAside(t *testing.T) { synctest.Test(t, testHintsAreWrittenAside) }
+
+func testHintsAreWrittenAside(t *testing.T) {
 	f := newFake()
 	p := openFake(t, f, nil)
 	opts := providers.WriteOptions{Attr: providers.Attr{Valid: providers.AttrMode, Mode: 0o700}}
@@ -231,10 +234,9 @@ func TestHintsAreWrittenAside(t *testing.T) {
 	for i := range hintsBatch {
 		mustWrite(t, p, fmt.Sprint("f", i), "x", opts)
 	}
-	for start := time.Now(); len(sidecarsOf(f)) == 0; time.Sleep(time.Millisecond) {
-		if time.Since(start) > hintsDelay/2 {
-			t.Fatal("no sidecar")
-		}
+	synctest.Wait()
+	if len(sidecarsOf(f)) == 0 {
+		t.Error("no sidecar")
 	}
 }
 

@@ -140,7 +140,7 @@ func TestTied(t *testing.T) {
 		t.Error("it believes that its parent is gone")
 	}
 	tie.Close()
-	for end := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(2 * time.Minute); ; time.Sleep(time.Millisecond) {
 		if _, err := os.Stat(told); err == nil {
 			return
 		}
