@@ -68,6 +68,10 @@ func (b *backend) count() int {
 	return len(b.calls)
 }
 
+// pattern is bytes that are other ones at each place. The race detector has nothing to
+// find in it, and takes long for so many.
+//
+//go:norace
 func pattern(n int, seed byte) []byte {
 	p := make([]byte, n)
 	for i := range p {

@@ -9,6 +9,8 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+
+	"github.com/wsmount/wsmount/integration/tier"
 )
 
 const (
@@ -79,7 +81,7 @@ func TestKill(t *testing.T) {
 	dir := t.TempDir()
 	want := pattern(killSize, 1)
 	r := rand.New(rand.NewSource(1))
-	for range 8 {
+	for range tier.Pick(3, 60) {
 		want = checkKilled(t, dir, want, killOne(t, dir, 20+r.Intn(150)))
 	}
 }

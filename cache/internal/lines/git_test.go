@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/wsmount/wsmount/integration/tier"
 )
 
 // Every merge is the one that git makes: the same bytes, the same number of
@@ -28,7 +30,7 @@ func TestAsGit(t *testing.T) {
 		}
 		compareWithGit(t, cases)
 	})
-	number, seed := setting(t, "WSMOUNT_MERGE_CASES", 300), setting(t, "WSMOUNT_MERGE_SEED", 1)
+	number, seed := setting(t, "WSMOUNT_MERGE_CASES", tier.Pick(150, 10_000)), setting(t, "WSMOUNT_MERGE_SEED", 1)
 	for _, c := range []struct {
 		name   string
 		shapes []shape
@@ -52,7 +54,7 @@ func TestAsGit(t *testing.T) {
 	}
 	t.Run("hard", func(t *testing.T) {
 		if number < 10_000 {
-			t.Skip("takes long; WSMOUNT_MERGE_CASES=10000 has it")
+			t.Skip("takes long; make soak has it")
 		}
 		g := newGenerator(uint64(seed))
 		for i := range hard {

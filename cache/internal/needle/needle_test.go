@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+
+	"github.com/wsmount/wsmount/integration/tier"
 )
 
 func find(s *Set, text string, pieces int) (string, bool) {
@@ -40,25 +42,26 @@ func TestFind(t *testing.T) {
 
 // What is found is what a plain search finds, however the stream is cut.
 func TestFindLikeContains(t *testing.T) {
+	r := rand.New(rand.NewPCG(tier.Pick(1, rand.Uint64()), 0))
 	text := func(n int) []byte {
 		b := make([]byte, n)
 		for i := range b {
-			b[i] = "ab"[rand.IntN(2)]
+			b[i] = "ab"[r.IntN(2)]
 		}
 		return b
 	}
-	both := 0
-	for range 2000 {
-		needles := []Needle{{"x", text(1 + rand.IntN(12))}, {"y", text(30 + rand.IntN(12))}}
+	both, cases := 0, tier.Pick(500, 20_000)
+	for range cases {
+		needles := []Needle{{"x", text(1 + r.IntN(12))}, {"y", text(30 + r.IntN(12))}}
 		hay := text(200)
-		if rand.IntN(2) == 0 {
+		if r.IntN(2) == 0 {
 			hay = append(append(text(50), needles[1].Text...), text(10)...)
 		}
 		want := bytes.Contains(hay, needles[0].Text) || bytes.Contains(hay, needles[1].Text)
-		if _, got := find(New(needles...), string(hay), 1+rand.IntN(80)); got != want {
+		if _, got := find(New(needles...), string(hay), 1+r.IntN(80)); got != want {
 			t.Fatalf("%q in %q: got %v, want %v", needles, hay, got, want)
 		}
-		_, got := find(New(needles[1]), string(hay), 1+rand.IntN(80))
+		_, got := find(New(needles[1]), string(hay), 1+r.IntN(80))
 		if want = bytes.Contains(hay, needles[1].Text); got != want {
 			t.Fatalf("%q in %q: got %v, want %v", needles[1], hay, got, want)
 		}
@@ -66,7 +69,7 @@ func TestFindLikeContains(t *testing.T) {
 			both++
 		}
 	}
-	if both < 100 {
+	if both < cases/20 {
 		t.Errorf("only %d of the long texts were there", both)
 	}
 }

@@ -12,29 +12,15 @@ import (
 // It says which log is the newest, and how long that is.
 func killed(t *testing.T) (dir, newest string, size int) {
 	t.Helper()
-	from := filepath.Join(t.TempDir(), "table")
-	tab := open(t, from, Options{})
-	for i := 1; i <= 900; i++ {
-		if err := step(tab, i); err != nil {
-			t.Fatal(err)
-		}
+	from := filepath.Join(scratchDir, "killed")
+	if _, err := os.Stat(from); err != nil {
+		leaveKilled(t, from)
 	}
-	dir = filepath.Join(t.TempDir(), "table")
-	if err := os.CopyFS(dir, os.DirFS(from)); err != nil {
+	parent := t.TempDir()
+	if err := os.CopyFS(parent, os.DirFS(from)); err != nil {
 		t.Fatal(err)
 	}
-	for _, path := range []func(string) string{bootPath, guardPath, markPath} {
-		text, err := os.ReadFile(path(from))
-		if err == nil {
-			err = os.WriteFile(path(dir), text, 0o600)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := tab.Close(); err != nil {
-		t.Fatal(err)
-	}
+	dir = filepath.Join(parent, "table")
 	logs, _ := filepath.Glob(filepath.Join(dir, "db/log/*.log"))
 	newest = "db/log/" + filepath.Base(slices.Max(logs))
 	rewrite(t, dir, newest, func(b []byte) []byte {
@@ -42,6 +28,24 @@ func killed(t *testing.T) (dir, newest string, size int) {
 		return b
 	})
 	return dir, newest, size
+}
+
+// leaveKilled makes the directory that killed copies: of a table, and what is beside it.
+func leaveKilled(t *testing.T, to string) {
+	t.Helper()
+	from := t.TempDir()
+	tab := open(t, filepath.Join(from, "table"), Options{})
+	for i := 1; i <= 900; i++ {
+		if err := step(tab, i); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.CopyFS(to, os.DirFS(from)); err != nil {
+		t.Fatal(err)
+	}
+	if err := tab.Close(); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // TestCutLog: a log that ends before what was written to it by much more than one
