@@ -21,7 +21,7 @@ func TestBucketSuites(t *testing.T) {
 			leftOut := borrowedLeftOut
 			if f.later() || tier.Soak {
 				t.Run("posix", func(t *testing.T) {
-					posix.Run(t, c.suite("posix"), posix.Options{LeftOut: bucketLeftOut})
+					posix.RunApart(t, c.suite("posix"), posix.Options{LeftOut: bucketLeftOut})
 				})
 			} else {
 				leftOut = dearLeftOut()

@@ -2,12 +2,14 @@ package integration
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"os"
 	"strings"
 	"testing"
 
 	"github.com/wsmount/wsmount/integration/internal/badlink"
+	"github.com/wsmount/wsmount/integration/internal/gate"
 	"github.com/wsmount/wsmount/integration/s3server"
 )
 
@@ -60,9 +62,10 @@ func (d diagnosis) wants(t *testing.T, exit int, parts ...string) {
 func TestDoctorOfABucket(t *testing.T) {
 	t.Parallel()
 	s := s3server.Start(t, s3server.Default())
-	link := badlink.Start(t, s.Endpoint)
+	link, elsewhere := badlink.Start(t, s.Endpoint), gate.Open(t, s.Endpoint)
 	endpoint := "http://" + link.Addr
 	b := newBucketStage(t, s, endpoint)
+	b.w.Grant(s, endpoint, elsewhere.Endpoint)
 	if err := s.Put(t.Context(), "team/ws/theirs", []byte("theirs"), nil); err != nil {
 		t.Fatal(err)
 	}
@@ -90,8 +93,19 @@ func TestDoctorOfABucket(t *testing.T) {
 	b.workspace("none", endpoint, "region: us-east-1, bucket: none, prefix: a")
 	b.diagnose("@acme/none").wants(t, exitUnreachable, `bucket "none"`, "make it, or correct storage.config")
 	b.workspace("abroad", endpoint, "region: eu-west-1, bucket: "+s.Bucket+", prefix: b")
-	b.diagnose("@acme/abroad").wants(t, 0, "note region: the bucket is in us-east-1", "write us-east-1 as storage.config.region")
-	link.Say(badlink.Answer{Status: http.StatusBadRequest, Code: "AuthorizationHeaderMalformed"}) // of a service that minds
+	if s.Kind() != s3server.Versitygw { // which minds, and is asked through a gate instead
+		b.diagnose("@acme/abroad").wants(t, 0, "note region: the bucket is in us-east-1", "write us-east-1 as storage.config.region")
+		link.Say(badlink.Answer{Status: http.StatusBadRequest, Code: "AuthorizationHeaderMalformed"})
+	}
+	elsewhere.Set(func(w http.ResponseWriter, r *http.Request, pass http.Handler) {
+		if !r.URL.Query().Has("location") {
+			pass.ServeHTTP(w, r)
+			return
+		}
+		fmt.Fprint(w, `<LocationConstraint xmlns="http://s3.amazonaws.com/doc/2006-03-01/">eu-west-1</LocationConstraint>`)
+	})
+	b.workspace("elsewhere", elsewhere.Endpoint, "region: us-east-1, bucket: "+s.Bucket+", prefix: c")
+	b.diagnose("@acme/elsewhere").wants(t, 0, "note region: the bucket is in eu-west-1", "write eu-west-1 as storage.config.region")
 	b.diagnose("@acme/abroad").wants(t, exitInvalid, "AuthorizationHeaderMalformed", "check storage.config of its manifest: region")
 	link.Mend()
 

@@ -85,7 +85,7 @@ func TestPosix(t *testing.T) {
 				posix.RunAs(t, m.Dir, userID, o)
 				return
 			}
-			posix.Run(t, m.Dir, o)
+			posix.RunApart(t, m.Dir, o)
 		})
 	}
 }

@@ -74,6 +74,18 @@ type childRun struct {
 // TestPosixChild and calls Child. Only root can do this.
 func RunAs(t *testing.T, dir string, id uint32, o Options) {
 	t.Helper()
+	runApart(t, dir, &syscall.Credential{Uid: id, Gid: id}, o)
+}
+
+// RunApart is Run in a process of its own, which starts no other programs beside the
+// suite's own: those would have what a case has open for a moment, after its last close.
+func RunApart(t *testing.T, dir string, o Options) {
+	t.Helper()
+	runApart(t, dir, nil, o)
+}
+
+func runApart(t *testing.T, dir string, as *syscall.Credential, o Options) {
+	t.Helper()
 	run, err := json.Marshal(childRun{dir, o})
 	if err != nil {
 		t.Fatal(err)
@@ -83,15 +95,12 @@ func RunAs(t *testing.T, dir string, id uint32, o Options) {
 	cmd := exec.Command("/proc/self/exe", "-test.run=^TestPosixChild$", "-test.v")
 	cmd.Dir = "/"
 	cmd.Env = append(os.Environ(), childEnv+"="+string(run), "HOME=/", "TMPDIR=/tmp")
-	cmd.SysProcAttr = &syscall.SysProcAttr{
-		Credential: &syscall.Credential{Uid: id, Gid: id},
-		Pdeathsig:  syscall.SIGKILL,
-	}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: as, Pdeathsig: syscall.SIGKILL}
 	runtime.LockOSThread() // until it has ended: the end of the thread that starts it would count
 	defer runtime.UnlockOSThread()
 	out, err := cmd.CombinedOutput()
 	if err != nil || !bytes.Contains(out, []byte("--- PASS: TestPosixChild/")) {
-		t.Errorf("as user %d: %v\n%s", id, err, failedLines(out))
+		t.Errorf("in a process of its own: %v\n%s", err, failedLines(out))
 	}
 }
 

@@ -160,7 +160,7 @@ func lavish() []string {
 // environment.
 func (w *World) Command(ctx context.Context, name string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, name, args...)
-	cmd.WaitDelay = time.Second
+	cmd.WaitDelay = time.Minute // a child that does not run its own program yet has the pipes, too
 	cmd.Dir = w.Dir
 	cmd.Env = append([]string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + w.Path("home"), "TMPDIR=" + w.Path("tmp"), "LANG=C.UTF-8",
