@@ -13,11 +13,13 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/wsmount/wsmount/integration/tier"
 )
 
 var (
-	bucketFiles    = flag.Int("files", 500, "how many files are written into a bucket")
-	bucketFileSeed = flag.Uint64("files-seed", 0, "of these files; 0: another each time")
+	bucketFiles    = flag.Int("files", tier.Pick(100, 500), "how many files are written into a bucket")
+	bucketFileSeed = flag.Uint64("files-seed", tier.Pick[uint64](1, 0), "of these files; 0: another each time")
 )
 
 // A bucketFile is a file that a program has closed.
@@ -67,6 +69,7 @@ func TestBucketHasEveryByte(t *testing.T) {
 	t.Logf("-files-seed %d", seed)
 	for _, f := range served() {
 		t.Run(f.name, func(t *testing.T) {
+			t.Parallel()
 			c := f.mount(t)
 			files := drawFiles(rand.New(rand.NewPCG(seed, 0)), *bucketFiles)
 			writeFiles(t, c.Dir, files)

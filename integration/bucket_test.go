@@ -15,6 +15,7 @@ import (
 
 	"github.com/wsmount/wsmount/integration/internal/harness"
 	"github.com/wsmount/wsmount/integration/s3server"
+	"github.com/wsmount/wsmount/integration/tier"
 )
 
 // A bucketStage is a workspace in a bucket of a real server.
@@ -226,7 +227,8 @@ func TestBucketGetsOnlyChanges(t *testing.T) {
 	eachServer(t, func(t *testing.T, b *bucketStage) {
 		m := b.w.Mount("@acme/bucket")
 		path := filepath.Join(m.Dir, "large")
-		want := make([]byte, 100<<20)
+		size := tier.Pick[int64](24, 100) << 20
+		want := make([]byte, size)
 		rand.NewChaCha8([32]byte{8}).Read(want)
 		if err := os.WriteFile(path, want, 0o644); err != nil {
 			t.Fatal(err)
@@ -237,9 +239,9 @@ func TestBucketGetsOnlyChanges(t *testing.T) {
 			put  []byte
 			most int64
 		}{
-			{"grown by 1 KiB", 100 << 20, want[:1<<10], 64 << 10},
-			{"grown again", 100<<20 + 1<<10, want[:1<<10], 64 << 10},
-			{"changed in the middle", 50 << 20, want[:1<<10], 8 << 20},
+			{"grown by 1 KiB", size, want[:1<<10], 64 << 10},
+			{"grown again", size + 1<<10, want[:1<<10], 64 << 10},
+			{"changed in the middle", size / 2, want[:1<<10], 8 << 20},
 		} {
 			before := sent(m)
 			f, err := os.OpenFile(path, os.O_WRONLY, 0)

@@ -319,6 +319,10 @@ func TestEscapeFromPodman(t *testing.T) {
 		}
 		t.Run(kind.name, func(t *testing.T) {
 			kind.require(t)
+			attempts := attempts
+			if !tier.Soak && kind.uid == 0 { // what is prepared outside is the same as a user's
+				attempts = attempts[len(attempts)-1:]
+			}
 			s := newEscapeScene(t, kind.uid)
 			start := kind.prepare(t, s.w, kind.uid)
 			s.tries(t, attempts, func(script string) *exec.Cmd {

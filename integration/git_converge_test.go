@@ -28,7 +28,7 @@ func TestGitConverges(t *testing.T) {
 		c.mounts = append(c.mounts, g.w.Mount("@acme/"+policy))
 	}
 	number := 0
-	tier.Seeds(t, 2, func(t *testing.T, seed uint64) {
+	tier.Seeds(t, 1, func(t *testing.T, seed uint64) {
 		g.t = t
 		c.run(number, seed)
 		number++
