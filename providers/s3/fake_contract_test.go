@@ -54,6 +54,32 @@ func TestContractWithAWSSemantics(t *testing.T) {
 	})
 }
 
+// TestHiddenDirectories: where a listing has a file alone and not the directory beside
+// it, no file is made that would hide one.
+func TestHiddenDirectories(t *testing.T) {
+	f := newFake()
+	f.hides = true
+	p := openFake(t, f, nil)
+	if !p.Probe().Hides {
+		t.Fatalf("probe: got %+v", p.Probe())
+	}
+	f.put("pre/dir/a", "x", nil)
+	for _, c := range []struct {
+		when providers.Condition
+		want error
+	}{{providers.IfAbsent(), providers.ErrExist}, {providers.Unconditional(), providers.ErrIsDir}} {
+		_, err := p.Write(t.Context(), loc("dir"), providers.String("x"), providers.WriteOptions{If: c.when})
+		if !errors.Is(err, c.want) || slices.Contains(f.keys(), "pre/dir") {
+			t.Errorf("a file in place of a directory: got %v, want %v; keys %q", err, c.want, f.keys())
+		}
+	}
+	providertest.RunVariant(t, func(t providertest.T) providers.Provider {
+		f := newFake()
+		f.hides = true
+		return openFake(t, f, nil)
+	})
+}
+
 // TestProbeLeavesNothing: neither keys nor uploads.
 func TestProbeLeavesNothing(t *testing.T) {
 	for _, careless := range []bool{true, false} {

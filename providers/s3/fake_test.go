@@ -23,6 +23,7 @@ import (
 // directory, and all conditions are honoured, unless careless.
 type fake struct {
 	careless bool // honours no condition
+	hides    bool // lists no directory beside a file, as MinIO does
 
 	mu      sync.Mutex // guards all below
 	objects map[string]*fakeObject
@@ -313,6 +314,9 @@ func (f *fake) list(r *http.Request, q url.Values) *http.Response {
 			break
 		}
 		if i := strings.Index(rest, "/"); i >= 0 && q.Get("delimiter") == "/" {
+			if f.hides && f.objects[q.Get("prefix")+rest[:i]] != nil {
+				continue
+			}
 			lastPrefix = q.Get("prefix") + rest[:i+1]
 			last = lastPrefix
 			out.CommonPrefixes = append(out.CommonPrefixes, listPrefix{url.QueryEscape(lastPrefix)})
