@@ -188,7 +188,7 @@ func (c *crash) round() {
 // queue waits until the storage lacks more than n changes.
 func (c *crash) queue(n int) {
 	c.t.Helper()
-	for end := time.Now().Add(harness.Hangs); ; time.Sleep(50 * time.Millisecond) {
+	for end := time.Now().Add(harness.Hangs); ; time.Sleep(100 * time.Millisecond) {
 		u := c.unsent()
 		if u.Queue > n {
 			return
@@ -281,6 +281,7 @@ func (c *crash) report() {
 	for _, client := range c.clients {
 		client.Kill()
 	}
+	c.settle() // also what was written after the last comparison
 	c.t.Logf("%d kills, %d with a queue of 100, %v", c.rounds, c.queued, c.hits)
 	points := killPoints(c.far.calls())
 	if c.rounds < 6*len(points) {

@@ -197,7 +197,7 @@ func (s *stage) unsent() (u unsent) {
 // settle waits until the storage has everything.
 func (s *stage) settle() {
 	s.t.Helper()
-	for end := time.Now().Add(harness.Hangs); ; time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(harness.Hangs); ; time.Sleep(100 * time.Millisecond) {
 		u := s.unsent()
 		switch {
 		case u.Queue == 0:
@@ -216,7 +216,7 @@ func (s *stage) settle() {
 // became of requests that the dead daemon had sent.
 func (s *stage) converged() {
 	s.t.Helper()
-	for end := time.Now().Add(harness.Hangs); ; time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(harness.Hangs); ; time.Sleep(100 * time.Millisecond) {
 		diff := s.differences()
 		if len(diff) == 0 {
 			return

@@ -184,6 +184,6 @@ func Eventually(t testing.TB, what string, holds func() bool) {
 		if time.Now().After(end) {
 			t.Fatalf("not within %v: %s", Hangs, what)
 		}
-		pause = min(pause*3/2+time.Millisecond, 50*time.Millisecond) // what is asked costs time as well
+		pause = min(pause*3/2+time.Millisecond, 100*time.Millisecond) // what is asked costs time as well
 	}
 }
