@@ -262,7 +262,7 @@ func (s *escapeScene) tries(t *testing.T, attempts []escape, command func(script
 			}
 			err := cmd.Run()
 			refused := err != nil && strings.Contains(out.String(), "standard input is a directory") || strings.Contains(out.String(), "is a directory, through which")
-			if got := out.String(); strings.Contains(got, theSecret) || strings.Contains(got, "ESCAPED") || !refused && !strings.HasSuffix(got, "tried\n") {
+			if got := out.String(); strings.Contains(got, theSecret) || strings.Contains(got, "ESCAPED") || !refused && !strings.Contains(got, "tried\n") {
 				t.Errorf("%v\n%s", err, got)
 			}
 			if e.afterwards != nil {

@@ -18,7 +18,7 @@ import (
 )
 
 var (
-	kills     = flag.Int("kills", tier.Pick(3, 50), "how often the daemon of a working copy is killed")
+	kills     = flag.Int("kills", tier.Pick(2, 50), "how often the daemon of a working copy is killed")
 	crashSeed = flag.Uint64("crash-seed", tier.Pick[uint64](1, 0), "of the crash tests; 0: another each time")
 )
 

@@ -57,7 +57,7 @@ const rounds = 100
 func Run(t *testing.T, s Subject, o Options) {
 	t.Helper()
 	if o.Ops == 0 {
-		o.Ops = tier.Pick(3000, 100_000)
+		o.Ops = tier.Pick(2000, 100_000)
 	}
 	// The seed is enough; files of failures do not belong in the tree.
 	if err := flag.Set("rapid.nofailfile", "true"); err != nil {
