@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/wsmount/wsmount/cache/internal/table"
@@ -98,68 +99,77 @@ func TestUnlistedDirectoryOfABackendThatIsGone(t *testing.T) {
 
 // A listing that hangs to the end of the patience tells that the backend is gone.
 func TestHangingListing(t *testing.T) {
-	w := newScene(t, impatient, holding("d/f", "1"))
-	d := w.walk("d")
-	w.faults.Queue(providers.MethodList, providertest.Fault{Gate: make(chan struct{})})
-	_, err := w.v.Lookup(me, d, "f")
-	w.is(err, fs.ErrUnavailable)
-	if _, limit, _ := w.v.judge(table.Ino(d), w.v.o.Now(), false); limit < 0 || limit > 50*time.Millisecond {
-		t.Errorf("waits %v", limit)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		w := newScene(t, impatient, holding("d/f", "1"))
+		d := w.walk("d")
+		w.faults.Queue(providers.MethodList, providertest.Fault{Gate: make(chan struct{})})
+		_, err := w.v.Lookup(me, d, "f")
+		w.is(err, fs.ErrUnavailable)
+		if _, limit, _ := w.v.judge(table.Ino(d), w.v.o.Now(), false); limit < 0 || limit > 50*time.Millisecond {
+			t.Errorf("waits %v", limit)
+		}
+	})
 }
 
 // An open that shows nothing of what is there waits for a backend that does not
 // answer as little as a look at names, however long ago it answered.
 func TestOpenThatShowsNothingWaitsForNoAnswer(t *testing.T) {
-	for _, ago := range []time.Duration{staleFor / 2, 2 * staleFor} {
-		for _, open := range []struct {
-			flag uint32
-			off  int64
-			want string
-		}{{syscall.O_TRUNC, 0, "two"}, {0, 3, "onetwo"}} {
-			var c ticking
-			w := newScene(t, holding("f", "one"), clocked(&c, time.Second), hurried)
-			w.get("f")
-			c.add(ago)
-			gate := make(chan struct{})
-			w.faults.Queue(providers.MethodList, providertest.Fault{Gate: gate})
-			x := w.known("f")
-			began := time.Now()
-			o, err := w.v.Open(me, x, syscall.O_WRONLY|open.flag)
-			w.ok(err)
-			if took := time.Since(began); took >= mostWait {
-				t.Errorf("%v after the last answer an open for %q waited %v", ago, open.want, took)
+	synctest.Test(t, func(t *testing.T) {
+		for _, ago := range []time.Duration{staleFor / 2, 2 * staleFor} {
+			for _, open := range []struct {
+				flag uint32
+				off  int64
+				want string
+			}{{syscall.O_TRUNC, 0, "two"}, {0, 3, "onetwo"}} {
+				var c ticking
+				w := newScene(t, holding("f", "one"), clocked(&c, time.Second), hurried)
+				w.get("f")
+				w.v.mu.Lock()
+				w.v.puller.usual = time.Millisecond // in a bubble listings take no time
+				w.v.mu.Unlock()
+				c.add(ago)
+				gate := make(chan struct{})
+				w.faults.Queue(providers.MethodList, providertest.Fault{Gate: gate})
+				x := w.known("f")
+				began := time.Now()
+				o, err := w.v.Open(me, x, syscall.O_WRONLY|open.flag)
+				w.ok(err)
+				if took := time.Since(began); took > leastWait {
+					t.Errorf("%v after the last answer an open for %q waited %v", ago, open.want, took)
+				}
+				close(gate)
+				w.write(o, "two", open.off)
+				w.ok(w.shut(o))
+				w.arrived("f", open.want)
 			}
-			close(gate)
-			w.write(o, "two", open.off)
-			w.ok(w.shut(o))
-			w.arrived("f", open.want)
 		}
-	}
+	})
 }
 
 // Content that was validated within the last minute is served as it is here when
 // the answer takes longer than a listing may, and the status says so.
 func TestOpenOfContentThatIsHere(t *testing.T) {
-	var c ticking
-	w := newScene(t, holding("f", "one"), clocked(&c, time.Second), hurried)
-	w.get("f")
-	c.add(staleFor / 2)
-	gate, reached := make(chan struct{}), make(chan struct{})
-	w.faults.Queue(providers.MethodList, providertest.Fault{Gate: gate, Reached: reached})
-	x := w.known("f")
-	o, err := w.v.Open(me, x, syscall.O_RDONLY)
-	w.ok(err)
-	<-reached
-	w.v.mu.Lock()
-	asking := w.v.puller.flights[table.Root] != nil
-	w.v.mu.Unlock()
-	if got := w.read(o); got != "one" || !asking || !w.v.Status().Stale {
-		t.Errorf("got %q, is still asked for: %v, stale: %v", got, asking, w.v.Status().Stale)
-	}
-	o.File.Release()
-	close(gate)
-	w.until(func() bool { return !w.v.Status().Stale })
+	synctest.Test(t, func(t *testing.T) {
+		var c ticking
+		w := newScene(t, holding("f", "one"), clocked(&c, time.Second), hurried)
+		w.get("f")
+		c.add(staleFor / 2)
+		gate, reached := make(chan struct{}), make(chan struct{})
+		w.faults.Queue(providers.MethodList, providertest.Fault{Gate: gate, Reached: reached})
+		x := w.known("f")
+		o, err := w.v.Open(me, x, syscall.O_RDONLY)
+		w.ok(err)
+		<-reached
+		w.v.mu.Lock()
+		asking := w.v.puller.flights[table.Root] != nil
+		w.v.mu.Unlock()
+		if got := w.read(o); got != "one" || !asking || !w.v.Status().Stale {
+			t.Errorf("got %q, is still asked for: %v, stale: %v", got, asking, w.v.Status().Stale)
+		}
+		o.File.Release()
+		close(gate)
+		w.until(func() bool { return !w.v.Status().Stale })
+	})
 }
 
 // known is the inode of a name in the root, as the table has it.

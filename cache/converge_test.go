@@ -59,7 +59,7 @@ func newHost(t failer, p providers.Provider, name, state string, around provider
 	if around != nil {
 		p = providers.Wrap(p, providers.WrapOptions{Around: around})
 	}
-	o := Options{StateDir: state, Provider: "memory", Patience: 5 * time.Second, strict: true,
+	o := Options{StateDir: state, Provider: "memory", Patience: guard, strict: true,
 		pause: func(ctx context.Context, _ time.Duration) error { return ctx.Err() }}
 	o.Policy.Commit, o.Policy.NoWait = DueAsked, true
 	v, err := Open(context.Background(), p, o)

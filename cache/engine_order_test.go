@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/wsmount/wsmount/cache/internal/table"
@@ -192,10 +193,9 @@ func TestUploadsInParallel(t *testing.T) {
 
 // What fails holds up nothing that does not depend on it.
 func TestFailuresHoldUpNothing(t *testing.T) {
-	pauses := newManual()
 	refuse := func(path string, err error) func(*world, *Options) {
 		return func(w *world, o *Options) {
-			o.pause = pauses.pause
+			o.pause = newManual().pause
 			w.p = memory.New(memory.Options{Hook: func(_ context.Context, m providers.Method, l providers.Locator) error {
 				if m.Mutates() && l.String() == path {
 					return err
@@ -220,26 +220,28 @@ func TestFailuresHoldUpNothing(t *testing.T) {
 	}
 	for _, c := range tests {
 		t.Run(c.name, func(t *testing.T) {
-			w := newWorld(t, refuse(c.path, c.err), holding("a", "A", "b", "B"), background, impatient)
-			w.local()
-			w.do(c.script...)
-			want := c.left
-			if !strings.Contains(strings.Join(c.script, " ")+strings.Join(want, " "), " a") {
-				want = sorted(append(want, "a: A"))
-			}
-			if !strings.Contains(strings.Join(c.script, " ")+strings.Join(want, " "), " b") {
-				want = sorted(append(want, "b: B"))
-			}
-			w.until(func() bool {
-				got := listBackend(w.p)
-				return strings.Join(sorted(got), "\n") == strings.Join(want, "\n") ||
-					w.calm() && t.Failed()
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t, refuse(c.path, c.err), holding("a", "A", "b", "B"), background, impatient)
+				w.local()
+				w.do(c.script...)
+				want := c.left
+				if !strings.Contains(strings.Join(c.script, " ")+strings.Join(want, " "), " a") {
+					want = sorted(append(want, "a: A"))
+				}
+				if !strings.Contains(strings.Join(c.script, " ")+strings.Join(want, " "), " b") {
+					want = sorted(append(want, "b: B"))
+				}
+				w.until(func() bool {
+					got := listBackend(w.p)
+					return strings.Join(sorted(got), "\n") == strings.Join(want, "\n") ||
+						w.calm() && t.Failed()
+				})
+				w.until(func() bool {
+					s := w.v.Status()
+					return s.HeldCount+s.Retrying > 0
+				})
+				w.v.o.ReadOnly = true // or Close would wait
 			})
-			w.until(func() bool {
-				s := w.v.Status()
-				return s.HeldCount+s.Retrying > 0
-			})
-			w.v.o.ReadOnly = true // or Close would wait
 		})
 	}
 }
@@ -516,22 +518,24 @@ func TestOutageEnds(t *testing.T) {
 		"a commit":  func(w *world) { w.upload() },
 	} {
 		t.Run(name, func(t *testing.T) {
-			var log *logged
-			w := newWorld(t, holding("d/f", "F"), background, impatient, func(_ *world, o *Options) { o.pause, log = newManual().pause, logging(o) })
-			w.list("")
-			w.p.Switches().Cut(false)
-			_, err := w.v.Lookup(me, w.walk("d"), "f")
-			w.is(err, fs.ErrUnavailable)
-			w.do("put a x", "put b x")
-			w.until(func() bool { return w.v.Status().Retrying == 2 && w.calm() })
-			w.p.Switches().Connect()
-			notice(w)
-			w.until(func() bool { return w.v.Status().Queued == 0 })
-			w.same()
-			w.list("d")
-			if log.of("the backend does not answer: what is known is shown") != 1 || log.of("the backend answers again") != 1 {
-				t.Errorf("the log says %v", log.said)
-			}
+			synctest.Test(t, func(t *testing.T) {
+				var log *logged
+				w := newWorld(t, holding("d/f", "F"), background, impatient, func(_ *world, o *Options) { o.pause, log = newManual().pause, logging(o) })
+				w.list("")
+				w.p.Switches().Cut(false)
+				_, err := w.v.Lookup(me, w.walk("d"), "f")
+				w.is(err, fs.ErrUnavailable)
+				w.do("put a x", "put b x")
+				w.until(func() bool { return w.v.Status().Retrying == 2 && w.calm() })
+				w.p.Switches().Connect()
+				notice(w)
+				w.until(func() bool { return w.v.Status().Queued == 0 })
+				w.same()
+				w.list("d")
+				if log.of("the backend does not answer: what is known is shown") != 1 || log.of("the backend answers again") != 1 {
+					t.Errorf("the log says %v", log.all())
+				}
+			})
 		})
 	}
 }
@@ -561,44 +565,48 @@ func TestPatience(t *testing.T) {
 	}
 	for _, hangs := range []bool{true, false} {
 		eachStore(t, func(t *testing.T, store func(*world, *Options)) {
-			w := newWorld(t, impatient, quickly, store)
-			if w.repo != nil {
-				return // it commits here
-			}
-			w.list("")
-			w.mkdir("d")
-			w.p.Switches().Cut(hangs)
-			done := make(chan error, 1)
-			go func() { done <- w.put("f", "x") }()
-			select {
-			case err := <-done:
-				w.is(err, fs.ErrUnavailable)
-			case <-time.After(20 * time.Second):
-				t.Error("who closes waits for ever")
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t, impatient, quickly, store)
+				if w.repo != nil {
+					return // it commits here
+				}
+				w.list("")
+				w.mkdir("d")
+				w.p.Switches().Cut(hangs)
+				done := make(chan error, 1)
+				go func() { done <- w.put("f", "x") }()
+				select {
+				case err := <-done:
+					w.is(err, fs.ErrUnavailable)
+				case <-time.After(guard):
+					t.Error("who closes waits for ever")
+					w.p.Switches().Connect()
+					<-done
+					return
+				}
+				if got := w.get("f"); got != "x" {
+					t.Errorf("got %q", got)
+				}
 				w.p.Switches().Connect()
-				<-done
-				return
-			}
-			if got := w.get("f"); got != "x" {
-				t.Errorf("got %q", got)
-			}
-			w.p.Switches().Connect()
-			w.until(func() bool { return w.v.Status().Queued == 0 })
-			w.same()
+				w.until(func() bool { return w.v.Status().Queued == 0 })
+				w.same()
+			})
 		})
 	}
 }
 
 // A close without new bytes waits for nothing, as after touch(1) of a file.
 func TestCloseAfterAttributesAlone(t *testing.T) {
-	w := newWorld(t, impatient, holding("f", "1"))
-	o := w.open("f", syscall.O_RDWR)
-	w.p.Switches().Cut(true)
-	_, err := w.v.SetAttr(me, w.walk("f"), o.File, &fs.SetAttr{MtimeNow: true})
-	w.ok(err)
-	w.ok(w.shut(o))
-	w.p.Switches().Connect()
-	w.until(func() bool { return w.v.Status().Queued == 0 })
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, impatient, holding("f", "1"))
+		o := w.open("f", syscall.O_RDWR)
+		w.p.Switches().Cut(true)
+		_, err := w.v.SetAttr(me, w.walk("f"), o.File, &fs.SetAttr{MtimeNow: true})
+		w.ok(err)
+		w.ok(w.shut(o))
+		w.p.Switches().Connect()
+		w.until(func() bool { return w.v.Status().Queued == 0 })
+	})
 }
 
 // Who closes a file that another goes on writing is not told that it waits for

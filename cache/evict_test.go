@@ -23,7 +23,7 @@ func (w *world) evictAll() {
 // idle waits until nothing is open, of the sender's either.
 func (w *world) idle() {
 	w.Helper()
-	for deadline := time.Now().Add(10 * time.Second); w.v.store.Usage().Open > 0; runtime.Gosched() {
+	for deadline := time.Now().Add(guard); w.v.store.Usage().Open > 0; runtime.Gosched() {
 		if time.Now().After(deadline) {
 			w.Fatal("content is still in use")
 		}

@@ -56,10 +56,7 @@ func (v *Volume) ride(op *fs.Op, f *flight, limit time.Duration) error {
 	defer mine.close()
 	var late <-chan time.Time
 	if limit >= 0 {
-		if v.o.looks != nil {
-			limit = v.o.looks(limit)
-		}
-		t := time.NewTimer(limit)
+		t := time.NewTimer(v.lookFor(limit))
 		defer t.Stop()
 		late = t.C
 	}
@@ -71,6 +68,14 @@ func (v *Volume) ride(op *fs.Op, f *flight, limit time.Duration) error {
 	case <-mine.Done():
 		return mine.cause(mine.Err())
 	}
+}
+
+// lookFor is how long a look really waits that is to wait so long.
+func (v *Volume) lookFor(d time.Duration) time.Duration {
+	if v.o.looks != nil {
+		return v.o.looks(d)
+	}
+	return d
 }
 
 // land takes a flight off the list. mu is held.

@@ -22,6 +22,7 @@ var runEnds = map[string]func(w *world){"closed": (*world).again, "killed": (*wo
 // Who saw a halt confirms it once, also when the working copy was closed or killed
 // after it, or between the word and what it allows.
 func TestHaltOutlivesTheRun(t *testing.T) {
+	t.Parallel()
 	for name, end := range runEnds {
 		for _, store := range []string{"names", "sets", "clone"} {
 			t.Run(name+" "+store, func(t *testing.T) {
@@ -61,6 +62,7 @@ func TestHaltOutlivesTheRun(t *testing.T) {
 
 // So with a pull, and with both.
 func TestHaltsOfBothSidesOutliveTheRun(t *testing.T) {
+	t.Parallel()
 	for name, end := range runEnds {
 		for _, both := range []bool{false, true} {
 			t.Run(fmt.Sprint(name, both), func(t *testing.T) {

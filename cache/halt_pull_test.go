@@ -60,6 +60,7 @@ func (w *scene) pulledWhole() {
 // Looks at one directory after the other delete no more of an emptied store than
 // a pull would, whichever comes first.
 func TestLooksAtAnEmptiedStore(t *testing.T) {
+	t.Parallel()
 	dirs := []string{"d0", "d1", "d2", "d3", "d4"}
 	for _, c := range []struct {
 		name  string

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -42,7 +43,7 @@ type world struct {
 func newWorld(t *testing.T, change ...func(*world, *Options)) *world {
 	t.Helper()
 	w := &world{T: t, p: memory.New(memory.Options{PageSize: 3}), faults: providertest.NewFaults(t)}
-	w.o = Options{StateDir: t.TempDir(), Provider: "memory", Patience: 20 * time.Second, strict: true, far: time.Hour,
+	w.o = Options{StateDir: t.TempDir(), Provider: "memory", Patience: guard, strict: true, far: time.Hour,
 		pause: func(ctx context.Context, _ time.Duration) error { return ctx.Err() }} // retries come at once
 	for _, c := range change {
 		c(w, &w.o)
@@ -138,6 +139,12 @@ func holding(files ...string) func(*world, *Options) {
 	}
 }
 
+// guard is how long something may take that is quick on a machine with nothing else to
+// do: only what hangs takes longer.
+const guard = 2 * time.Minute
+
+// impatient has nobody wait for long. It is for bubbles of synctest, where time passes
+// only when nothing goes on, however busy the machine is.
 func impatient(_ *world, o *Options) { o.Patience = 300 * time.Millisecond }
 
 func at(path string) providers.Locator { return providers.MustLocator(path) }
@@ -426,7 +433,7 @@ func async(f func()) <-chan struct{} {
 // until waits for something that happens in the background.
 func (w *world) until(is func() bool) {
 	w.Helper()
-	for end := time.Now().Add(20 * time.Second); !is(); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(guard); !is(); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			w.Fatal("it does not happen")
 		}
@@ -461,6 +468,13 @@ func (l *logged) forget() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	clear(l.said)
+}
+
+// all is what it said, and how often.
+func (l *logged) all() map[string]int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return maps.Clone(l.said)
 }
 
 // of is how often it said something.

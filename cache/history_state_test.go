@@ -434,6 +434,7 @@ func TestDiffTreeOfWhatCannotBeShown(t *testing.T) {
 
 // A diff has an end.
 func TestDiffTreeOfTooMuch(t *testing.T) {
+	t.Parallel()
 	w, c := historic(t)
 	w.ok(w.put("first", "1"))
 	w.later(c, 3*time.Second)

@@ -414,6 +414,7 @@ func TestContentOnTheMove(t *testing.T) {
 // Content too large to be copied while an open waits is copied when it was
 // left alone.
 func TestHistoryOfLargeFiles(t *testing.T) {
+	t.Parallel()
 	w, c := historic(t)
 	big := strings.Repeat("0123456789abcdef", keepSmall/16) + "x"
 	w.ok(w.put("f", big))
@@ -500,6 +501,7 @@ func TestHistoryKeepsTheLastOfEachActor(t *testing.T) {
 
 // However many actors there are, what they leave stays within the budget.
 func TestHistoryBudgetOfManyActors(t *testing.T) {
+	t.Parallel()
 	w, c := historic(t, func(_ *world, o *Options) {
 		o.Policy.History = Budget{Versions: 100, Age: time.Hour, Bytes: 1 << 20}
 	})

@@ -40,6 +40,7 @@ func (w *world) tracks(want ...string) {
 
 // What is ignored stays here, and what the repository has goes on going there.
 func TestIgnored(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name string
 		do   func(w *world)

@@ -128,7 +128,7 @@ func runModel(r *rapid.T, t *testing.T, b modelBackend) {
 	}
 	lost := rapid.SliceOfN(rapid.Bool(), 8, 8).Draw(r, "lost answers")
 	m := &model{r: r, t: t, plain: plain, tamper: tamper,
-		p: providers.Wrap(p, providers.WrapOptions{Hide: b.hide, Around: dawdle(loseAnswers(lost))}),
+		p: providers.Wrap(p, providers.WrapOptions{Hide: b.hide, Around: dawdle(rapid.Uint64().Draw(r, "pauses"), loseAnswers(lost))}),
 		o: Options{StateDir: t.TempDir(), Umask: 0o022, Policy: b.policy, strict: true, far: 1,
 			pause: func(ctx context.Context, _ time.Duration) error { return ctx.Err() }}}
 	m.start()
@@ -210,7 +210,7 @@ func (m *model) kill(*rapid.T) {
 
 // clean waits until the backend has everything.
 func (m *model) clean(t *rapid.T) {
-	for end := time.Now().Add(20 * time.Second); m.v().Status().Queued > 0; time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(guard); m.v().Status().Queued > 0; time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("the backend does not get all: %+v", m.v().Status())
 		}
@@ -236,10 +236,15 @@ func loseAnswers(pattern []bool) providers.Around {
 }
 
 // dawdle has calls take a while, now and then, so that others get in between.
-func dawdle(next providers.Around) providers.Around {
+func dawdle(seed uint64, next providers.Around) providers.Around {
+	var mu sync.Mutex
+	r := rand.New(rand.NewPCG(seed, 0))
 	pause := func() {
-		if n := rand.IntN(8); n > 4 {
-			time.Sleep(time.Duration(rand.IntN(300)) * time.Microsecond)
+		mu.Lock()
+		n, d := r.IntN(8), r.IntN(300)
+		mu.Unlock()
+		if n > 4 {
+			time.Sleep(time.Duration(d) * time.Microsecond)
 		}
 	}
 	return func(ctx context.Context, c *providers.Call, do func(context.Context) error) error {

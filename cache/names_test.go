@@ -19,6 +19,7 @@ import (
 // Each change of a name has happened when its call returns, whatever becomes of
 // the process.
 func TestNamesSurviveAKill(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, unwaited, holding("a", "1", "d/e", "2"))
 	w.walk("d/e")
 	mode := uint32(0o600)

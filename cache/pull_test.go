@@ -251,6 +251,7 @@ func TestPullBelowWhatIsNotKnown(t *testing.T) {
 }
 
 func TestHalt(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name   string
 		start  func(*world, *Options)

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/wsmount/wsmount/providers"
@@ -97,22 +98,24 @@ func (s slowly) Push(ctx context.Context, o providers.PushOptions) (providers.Pu
 // A push that goes on is waited for however long it takes, and one that does not only
 // for the patience.
 func TestPushThatTakesLong(t *testing.T) {
-	for _, silent := range []bool{true, false} {
-		remote := memory.NewRemote(nil)
-		w := newWorld(t, remoteWith(remote, "a", "A"), unwaited, impatient, func(w *world, _ *Options) {
-			w.wrap = func(p providers.Provider) providers.Provider {
-				return slowly{providers.Wrap(p, providers.WrapOptions{}), silent}
+	synctest.Test(t, func(t *testing.T) {
+		for _, silent := range []bool{true, false} {
+			remote := memory.NewRemote(nil)
+			w := newWorld(t, remoteWith(remote, "a", "A"), unwaited, impatient, func(w *world, _ *Options) {
+				w.wrap = func(p providers.Provider) providers.Provider {
+					return slowly{providers.Wrap(p, providers.WrapOptions{}), silent}
+				}
+			})
+			w.do("put a mine")
+			w.upload()
+			if _, err := w.v.Push(t.Context(), providers.PushOptions{}); (err != nil) != silent || silent && !errors.Is(err, providers.ErrUnavailable) {
+				t.Errorf("silent %v: %v", silent, err)
 			}
-		})
-		w.do("put a mine")
-		w.upload()
-		if _, err := w.v.Push(t.Context(), providers.PushOptions{}); (err != nil) != silent || silent && !errors.Is(err, providers.ErrUnavailable) {
-			t.Errorf("silent %v: %v", silent, err)
+			if got := there(remote); (got == "a: mine") == silent {
+				t.Errorf("silent %v: the remote has %s", silent, got)
+			}
 		}
-		if got := there(remote); (got == "a: mine") == silent {
-			t.Errorf("silent %v: the remote has %s", silent, got)
-		}
-	}
+	})
 }
 
 func TestPushAfterOthers(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/wsmount/wsmount/cache/internal/table"
@@ -17,36 +18,38 @@ import (
 // A pull that gives a file another version while an open of it waits for its
 // turn to read gives the open that version, whatever the size.
 func TestOpenWaitsThroughAPull(t *testing.T) {
-	w := newWorld(t, holding("f", strings.Repeat("long ", 1000)), impatient)
-	x := w.walk("f")
-	for range maxFetches {
-		w.v.puller.slots <- struct{}{}
-	}
-	got := make(chan string)
-	go func() {
-		o, err := w.v.Open(me, x, syscall.O_RDONLY)
-		if err != nil {
-			got <- err.Error()
-			return
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, holding("f", strings.Repeat("long ", 1000)), impatient)
+		x := w.walk("f")
+		for range maxFetches {
+			w.v.puller.slots <- struct{}{}
 		}
-		got <- w.read(o)
-	}()
-	w.until(func() bool {
-		w.v.mu.Lock()
-		defer w.v.mu.Unlock()
-		oi := w.v.open[table.Ino(x)]
-		return oi != nil && oi.f != nil
+		got := make(chan string)
+		go func() {
+			o, err := w.v.Open(me, x, syscall.O_RDONLY)
+			if err != nil {
+				got <- err.Error()
+				return
+			}
+			got <- w.read(o)
+		}()
+		w.until(func() bool {
+			w.v.mu.Lock()
+			defer w.v.mu.Unlock()
+			oi := w.v.open[table.Ino(x)]
+			return oi != nil && oi.f != nil
+		})
+		w.tamper("f", "short")
+		if _, err := w.v.Pull(context.Background(), PullOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		for range maxFetches {
+			<-w.v.puller.slots
+		}
+		if s := <-got; s != "short" {
+			t.Errorf("it reads %.60q", s)
+		}
 	})
-	w.tamper("f", "short")
-	if _, err := w.v.Pull(context.Background(), PullOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	for range maxFetches {
-		<-w.v.puller.slots
-	}
-	if s := <-got; s != "short" {
-		t.Errorf("it reads %.60q", s)
-	}
 }
 
 // Another changed the file that is being moved for us: whoever opens it under its
@@ -104,6 +107,9 @@ type breaking struct {
 }
 
 func (b breaking) Read(ctx context.Context, l providers.Locator, o providers.ReadOptions) (providers.Content, error) {
+	if err := sleep(ctx, time.Millisecond); err != nil { // or no time would pass in a bubble
+		return providers.Content{}, err
+	}
 	c, err := b.Provider.Read(ctx, l, o)
 	if err != nil {
 		return c, err
@@ -122,22 +128,24 @@ func (broken) Read([]byte) (int, error) { return 0, providers.ErrUnavailable }
 // Bytes that come again and again are no progress: whoever waits for the rest
 // gives up.
 func TestNobodyWaitsForTheSameBytes(t *testing.T) {
-	w := newWorld(t, holding("f", strings.Repeat("x", 1000)), impatient)
-	w.wrap = func(p providers.Provider) providers.Provider { return breaking{p, 500} }
-	w.again()
-	done := make(chan error)
-	go func() {
-		_, err := w.v.Open(me, w.walk("f"), syscall.O_RDONLY)
-		done <- err
-	}()
-	select {
-	case err := <-done:
-		if !errors.Is(err, fs.ErrUnavailable) {
-			t.Error(err)
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, holding("f", strings.Repeat("x", 1000)), impatient)
+		w.wrap = func(p providers.Provider) providers.Provider { return breaking{p, 500} }
+		w.again()
+		done := make(chan error)
+		go func() {
+			_, err := w.v.Open(me, w.walk("f"), syscall.O_RDONLY)
+			done <- err
+		}()
+		select {
+		case err := <-done:
+			if !errors.Is(err, fs.ErrUnavailable) {
+				t.Error(err)
+			}
+		case <-time.After(guard):
+			t.Fatal("it waits for ever")
 		}
-	case <-time.After(20 * time.Second):
-		t.Fatal("it waits for ever")
-	}
+	})
 }
 
 // A shell that redirects opens, duplicates, closes, and then writes: the backend

@@ -53,6 +53,7 @@ var comesBack = map[string]func(w *scene){
 // A directory that comes back is another one for who is in the one that was
 // removed: the kernel holds that as dead. What was removed in it stays removed.
 func TestDirectoryComesBackAsAnother(t *testing.T) {
+	t.Parallel()
 	for how, learn := range comesBack {
 		t.Run(how, func(t *testing.T) {
 			eachStore(t, func(t *testing.T, store func(*world, *Options)) {
@@ -94,6 +95,7 @@ func TestDirectoryComesBackAsAnother(t *testing.T) {
 // However much is still to be deleted beside the directory that comes back, it is
 // deleted.
 func TestManyDeletionsGoOver(t *testing.T) {
+	t.Parallel()
 	var files []string
 	for i := range handPiece + 50 {
 		files = append(files, fmt.Sprintf("p/f%d", i), "F", fmt.Sprintf("q/f%d", i), "F")

@@ -137,6 +137,7 @@ func (w *scene) mode(path string) uint32 {
 // Each case of what happened there and here, and what both sides have in the
 // end. The start is the same for all: a and d/b exist, and were looked at.
 func TestThreeWays(t *testing.T) {
+	t.Parallel()
 	ours, theirs := "ours", "theirs!"
 	copyOf := func(stem, ext string) string { return stem + ".conflict-" + short(ours) + ext }
 	dirCopy := ".conflict-" + dirSum[:8]
@@ -400,7 +401,7 @@ func clocked(c *ticking, ttl time.Duration) func(*world, *Options) {
 	return func(_ *world, o *Options) {
 		o.Policy.TTL = ttl
 		o.Now = func() time.Time { return time.Unix(0, c.now.Load()) }
-		o.looks = func(d time.Duration) time.Duration { return 40 * d }
+		o.looks = func(d time.Duration) time.Duration { return max(d, guard) }
 	}
 }
 

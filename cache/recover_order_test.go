@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -42,10 +43,11 @@ func (w *world) makeDir(disk *vfs.MemFS, path string) {
 }
 
 // powerLostBetween goes on with content as it is now and the table as of its
-// last sync: a journal may have brought everything else to the disk.
+// last sync: a journal may have brought everything else to the disk. It is called in a
+// bubble.
 func (w *world) powerLostBetween() {
 	w.Helper()
-	time.Sleep(20 * time.Millisecond) // for what goes on in the background
+	synctest.Wait() // for what goes on in the background
 	from := w.o.StateDir
 	w.powerLost(func(dir string) { // content first: what goes after that has not reached the disk
 		disk := w.o.names.(*vfs.MemFS).CrashClone(vfs.CrashCloneCfg{})
@@ -75,43 +77,47 @@ func TestRecoverContentOfNamesThatComeBack(t *testing.T) {
 	}
 	for what, end := range ends {
 		t.Run(what, func(t *testing.T) {
-			w := newWorld(t, onlyAsked, onOneDisk)
-			w.ok(w.put("touched", ""))
-			w.ok(w.put("new", "new"))
-			w.putSynced("f", "precious")
-			w.v.Forget(w.walk("f"), w.v.refs[table.Ino(w.walk("f"))])
-			w.ok(end(w))
-			w.powerLostBetween()
-			if got := w.get("f"); got != "precious" {
-				t.Errorf("got %q, problems %v", got, w.v.Status().Problems)
-			}
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t, onlyAsked, onOneDisk)
+				w.ok(w.put("touched", ""))
+				w.ok(w.put("new", "new"))
+				w.putSynced("f", "precious")
+				w.v.Forget(w.walk("f"), w.v.refs[table.Ino(w.walk("f"))])
+				w.ok(end(w))
+				w.powerLostBetween()
+				if got := w.get("f"); got != "precious" {
+					t.Errorf("got %q, problems %v", got, w.v.Status().Problems)
+				}
+			})
 		})
 	}
 }
 
 // What was removed for good is not rescued, though it is still there.
 func TestRecoverLetsGoOfContent(t *testing.T) {
-	w := newWorld(t, onlyAsked, onOneDisk)
-	o := w.create("f")
-	ino := w.walk("f")
-	w.write(o, "temporary", 0)
-	w.ok(w.unlink("f"))
-	w.v.Forget(ino, 100)
-	w.write(o, "TEMPORARY", 0) // the history does not want it
-	w.ok(w.shut(o))
-	w.putSynced("g", "g") // and the table with it
-	if _, err := os.Stat(dataFile(t, w.o.StateDir, ino)); err != nil {
-		t.Fatal(err)
-	}
-	w.powerLostBetween()
-	<-w.v.history.swept
-	w.noProblems()
-	if left, _ := filepath.Glob(filepath.Join(w.o.StateDir, "data", "*", fmt.Sprint(ino))); len(left) > 0 {
-		t.Errorf("left over: %q", left)
-	}
-	if got := w.get("g"); got != "g" {
-		t.Errorf("got %q", got)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, onlyAsked, onOneDisk)
+		o := w.create("f")
+		ino := w.walk("f")
+		w.write(o, "temporary", 0)
+		w.ok(w.unlink("f"))
+		w.v.Forget(ino, 100)
+		w.write(o, "TEMPORARY", 0) // the history does not want it
+		w.ok(w.shut(o))
+		w.putSynced("g", "g") // and the table with it
+		if _, err := os.Stat(dataFile(t, w.o.StateDir, ino)); err != nil {
+			t.Fatal(err)
+		}
+		w.powerLostBetween()
+		<-w.v.history.swept
+		w.noProblems()
+		if left, _ := filepath.Glob(filepath.Join(w.o.StateDir, "data", "*", fmt.Sprint(ino))); len(left) > 0 {
+			t.Errorf("left over: %q", left)
+		}
+		if got := w.get("g"); got != "g" {
+			t.Errorf("got %q", got)
+		}
+	})
 }
 
 // Content that was evicted is fetched again, though the table that came to the
@@ -129,14 +135,16 @@ func TestRecoverFetchesEvictedContent(t *testing.T) {
 // Content that was synced, sent and evicted is fetched again, though the table
 // may not have come to the disk since it was sent.
 func TestRecoverFetchesWhatWasSent(t *testing.T) {
-	w := newWorld(t, onlyAsked, onOneDisk, func(_ *world, o *Options) { o.CacheSize = 1 })
-	w.putSynced("f", "precious")
-	w.v.Forget(w.walk("f"), 100)
-	w.ok(w.sendAll())
-	ino := w.walk("f")
-	w.until(func() bool { return w.inode(ino).State == table.None })
-	w.powerLostBetween()
-	if got := w.get("f"); got != "precious" {
-		t.Errorf("got %q, %+v", got, w.v.Status())
-	}
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, onlyAsked, onOneDisk, func(_ *world, o *Options) { o.CacheSize = 1 })
+		w.putSynced("f", "precious")
+		w.v.Forget(w.walk("f"), 100)
+		w.ok(w.sendAll())
+		ino := w.walk("f")
+		w.until(func() bool { return w.inode(ino).State == table.None })
+		w.powerLostBetween()
+		if got := w.get("f"); got != "precious" {
+			t.Errorf("got %q, %+v", got, w.v.Status())
+		}
+	})
 }

@@ -26,6 +26,7 @@ func (w *world) committing() <-chan error {
 // are about to get another. While the first of them is under way, which may take as
 // long as it likes to begin, the second one is not taken for a place that stays.
 func TestTheLastPlaceOfContentIsKept(t *testing.T) {
+	t.Parallel()
 	big := strings.Repeat("q", 9<<20)
 	for name, script := range map[string][]string{
 		"the third before the second": {"mv q r", "ln f g", "put n new", "mv n f"},

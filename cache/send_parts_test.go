@@ -53,6 +53,7 @@ func large() string {
 
 // Large content goes out in parts; one that breaks off is sent again, and alone.
 func TestLargeContentInParts(t *testing.T) {
+	t.Parallel()
 	var parts atomic.Int64
 	p := memory.New(memory.Options{Hook: func(_ context.Context, m providers.Method, _ providers.Locator) error {
 		if m == providers.MethodPart {
@@ -78,6 +79,7 @@ func TestLargeContentInParts(t *testing.T) {
 
 // What is lost to another writer frees its parts.
 func TestLostPartsAreFreed(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, inParts, unwaited, holding("f", "base"))
 	o := w.open("f", syscall.O_WRONLY|syscall.O_TRUNC)
 	w.write(o, large(), 0)

@@ -142,7 +142,7 @@ func TestNamesGoOnDuringALargeSet(t *testing.T) {
 				})
 				select {
 				case <-goes:
-				case <-time.After(20 * time.Second):
+				case <-time.After(guard):
 					t.Errorf("%s %d of %d: names stand still", p.What, p.Done, p.Total)
 				}
 			})
@@ -192,6 +192,7 @@ func TestLargeSetIsOfOneMoment(t *testing.T) {
 
 // No update of a large commit concerns more names than a piece has.
 func TestLargeSetGoesInPieces(t *testing.T) {
+	t.Parallel()
 	var x watched
 	w := newWorld(t, repository, onlyAsked, x.options)
 	w.large()
@@ -281,6 +282,7 @@ func (w *world) killAt(x *watched, when func(Progress) bool) {
 // What is removed while a commit is made is in it all the same, and gone with the
 // next.
 func TestSetWithWhatHasVanished(t *testing.T) {
+	t.Parallel()
 	var x watched
 	w := newWorld(t, repository, onlyAsked, x.options)
 	w.large()
@@ -319,6 +321,7 @@ func (w *world) vanish(op, path string) {
 // What a pull brings while a commit is made is not overwritten by it: the commit is
 // made anew, of what is there then.
 func TestPullDuringALargeSet(t *testing.T) {
+	t.Parallel()
 	tests := []struct{ name, during, path string }{
 		{"of what it is made of", doesCollect, "d1/f1"},
 		{"of something else, which drops what was recorded", doesBegin, "d2/theirs"},
@@ -371,6 +374,7 @@ func TestFirstSetIsMadeOnce(t *testing.T) {
 
 // A set that a version before has left, with all names in its record, is settled.
 func TestOpenSetOfAVersionBefore(t *testing.T) {
+	t.Parallel()
 	var x watched
 	asked := make(chan struct{}) // nobody finds out about the set before
 	w := newWorld(t, repository, onlyAsked, x.options, func(w *world, _ *Options) {
@@ -412,6 +416,7 @@ func TestOpenSetOfAVersionBefore(t *testing.T) {
 // A set is of one moment: what programs do after that, before it has read their
 // files, keeps it from nothing and is no part of it.
 func TestSetIsOfOneMoment(t *testing.T) {
+	t.Parallel()
 	write := func(w *world, path string, flags uint32, content string, off int64) fs.Opened {
 		_, o, err := w.v.Create(me, fs.RootIno, path, flags, 0o666)
 		w.ok(err)

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"testing/synctest"
 
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/fs"
@@ -179,20 +180,22 @@ func TestReadFollowsOurRename(t *testing.T) {
 // Not more ranges are read at once than the backend should bear: who comes
 // later waits.
 func TestFetchesAreBounded(t *testing.T) {
-	w := newScene(t, holding("f", "one"), impatient)
-	ino := w.walk("f")
-	for range maxFetches {
-		release, err := w.v.fetchSlot(w.v.ctx)
-		w.ok(err)
-		defer release()
-	}
-	_, err := w.v.Open(me, ino, syscall.O_RDONLY)
-	w.is(err, fs.ErrUnavailable)
-	<-w.v.puller.slots // one has ended
-	if got := w.get("f"); got != "one" {
-		t.Errorf("got %q", got)
-	}
-	w.v.puller.slots <- struct{}{}
+	synctest.Test(t, func(t *testing.T) {
+		w := newScene(t, holding("f", "one"), impatient)
+		ino := w.walk("f")
+		for range maxFetches {
+			release, err := w.v.fetchSlot(w.v.ctx)
+			w.ok(err)
+			defer release()
+		}
+		_, err := w.v.Open(me, ino, syscall.O_RDONLY)
+		w.is(err, fs.ErrUnavailable)
+		<-w.v.puller.slots // one has ended
+		if got := w.get("f"); got != "one" {
+			t.Errorf("got %q", got)
+		}
+		w.v.puller.slots <- struct{}{}
+	})
 }
 
 // The attributes' version moves on while content is being read: it goes on.

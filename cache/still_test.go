@@ -22,7 +22,7 @@ func copyState(t *testing.T, v *Volume) string {
 	v.mu.Lock() // not in the middle of a commit: that is the table's own test
 	defer v.mu.Unlock()
 	from, to := v.o.StateDir, t.TempDir()
-	for end := time.Now().Add(20 * time.Second); ; {
+	for end := time.Now().Add(guard); ; {
 		before, err := entries(from)
 		if err == nil {
 			err = copyEntries(to, from, before)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/memory"
@@ -15,49 +16,51 @@ import (
 // What is known of commits that are not pushed, and of a push that fails, is there
 // after a kill, and gone with the push.
 func TestUnpushedOutlivesTheVolume(t *testing.T) {
-	remote := memory.NewRemote(nil)
-	w := newWorld(t, remoteWith(remote, "a", "A"), unwaited, impatient)
-	w.do("put a 1")
-	w.upload()
-	first := w.v.Status().Unpushed
-	w.do("put b 2")
-	w.upload()
-	if u := w.v.Status().Unpushed; u == nil || u.Commits != 2 || !u.Since.Equal(first.Since) || !u.Owed.IsZero() || u.Error != "" {
-		t.Fatalf("nobody has pushed: got %+v, first %+v", u, first)
-	}
-	switches := w.repo.(*memory.Repository).Switches()
-	switches.Cut(true)
-	for range 2 {
-		if _, err := w.v.Push(context.Background(), providers.PushOptions{}); err == nil || providers.KindOf(err).Err != providers.ErrUnavailable {
-			t.Fatalf("push without a remote: %v", err)
+	synctest.Test(t, func(t *testing.T) {
+		remote := memory.NewRemote(nil)
+		w := newWorld(t, remoteWith(remote, "a", "A"), unwaited, impatient)
+		w.do("put a 1")
+		w.upload()
+		first := w.v.Status().Unpushed
+		w.do("put b 2")
+		w.upload()
+		if u := w.v.Status().Unpushed; u == nil || u.Commits != 2 || !u.Since.Equal(first.Since) || !u.Owed.IsZero() || u.Error != "" {
+			t.Fatalf("nobody has pushed: got %+v, first %+v", u, first)
 		}
-	}
-	s := w.v.Status()
-	if u := s.Unpushed; u == nil || u.Commits != 2 || u.Owed.IsZero() || !strings.Contains(u.Error, "has not answered") {
-		t.Errorf("a push has failed: got %+v", u)
-	}
-	if len(s.Problems) != 1 || s.Problems[0].Op != "push" {
-		t.Errorf("the same reason twice is told once: got %+v", s.Problems)
-	}
-	want := *s.Unpushed
-	w.killed()
-	if u := w.v.Status().Unpushed; u == nil || *u != want {
-		t.Errorf("the next volume: got %+v, want %+v", u, want)
-	}
-	if err := w.push(); err == nil || len(w.v.Status().Problems) != 1 {
-		t.Errorf("the next volume tells of it too: got %+v, %v", w.v.Status().Problems, err)
-	}
-	want = *w.v.Status().Unpushed
-	w.stop()
-	if l, err := Inspect(w.o.StateDir, 0); err != nil || l.Empty() || l.Unpushed == nil || *l.Unpushed != want {
-		t.Errorf("without a volume: got %+v, %v; want %+v", l.Unpushed, err, want)
-	}
-	switches.Connect()
-	w.start()
-	w.ok(w.push())
-	if u := w.v.Status().Unpushed; u != nil {
-		t.Errorf("after the push: got %+v", u)
-	}
+		switches := w.repo.(*memory.Repository).Switches()
+		switches.Cut(true)
+		for range 2 {
+			if _, err := w.v.Push(context.Background(), providers.PushOptions{}); err == nil || providers.KindOf(err).Err != providers.ErrUnavailable {
+				t.Fatalf("push without a remote: %v", err)
+			}
+		}
+		s := w.v.Status()
+		if u := s.Unpushed; u == nil || u.Commits != 2 || u.Owed.IsZero() || !strings.Contains(u.Error, "has not answered") {
+			t.Errorf("a push has failed: got %+v", u)
+		}
+		if len(s.Problems) != 1 || s.Problems[0].Op != "push" {
+			t.Errorf("the same reason twice is told once: got %+v", s.Problems)
+		}
+		want := *s.Unpushed
+		w.killed()
+		if u := w.v.Status().Unpushed; u == nil || *u != want {
+			t.Errorf("the next volume: got %+v, want %+v", u, want)
+		}
+		if err := w.push(); err == nil || len(w.v.Status().Problems) != 1 {
+			t.Errorf("the next volume tells of it too: got %+v, %v", w.v.Status().Problems, err)
+		}
+		want = *w.v.Status().Unpushed
+		w.stop()
+		if l, err := Inspect(w.o.StateDir, 0); err != nil || l.Empty() || l.Unpushed == nil || *l.Unpushed != want {
+			t.Errorf("without a volume: got %+v, %v; want %+v", l.Unpushed, err, want)
+		}
+		switches.Connect()
+		w.start()
+		w.ok(w.push())
+		if u := w.v.Status().Unpushed; u != nil {
+			t.Errorf("after the push: got %+v", u)
+		}
+	})
 }
 
 // A commit that is made while a push is under way stays unpushed when that push has

@@ -163,7 +163,7 @@ func (v *Volume) clarify(op *fs.Op, x table.Ino) error {
 	if !ok || v.isFailing() {
 		return nil
 	}
-	w := v.wait(op, mostWait)
+	w := v.wait(op, v.lookFor(mostWait))
 	defer w.close()
 	for {
 		was := v.whereabouts(x)

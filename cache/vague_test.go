@@ -3,6 +3,7 @@ package cache
 import (
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/wsmount/wsmount/fs"
@@ -117,16 +118,18 @@ func TestLinkUnseen(t *testing.T) {
 
 // Who writes does not wait for a backend that is gone.
 func TestWriteUnseenWithoutBackend(t *testing.T) {
-	w := newWorld(t, bare(t), unwaited, impatient)
-	x := w.walk("run")
-	w.p.Switches().Cut(true)
-	o, err := w.v.Open(me, x, syscall.O_WRONLY|syscall.O_TRUNC)
-	w.ok(err)
-	w.write(o, "new", 0)
-	w.ok(w.shut(o))
-	w.p.Switches().Connect()
-	w.upload()
-	w.backend("link -> run", "run: new")
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, bare(t), unwaited, impatient)
+		x := w.walk("run")
+		w.p.Switches().Cut(true)
+		o, err := w.v.Open(me, x, syscall.O_WRONLY|syscall.O_TRUNC)
+		w.ok(err)
+		w.write(o, "new", 0)
+		w.ok(w.shut(o))
+		w.p.Switches().Connect()
+		w.upload()
+		w.backend("link -> run", "run: new")
+	})
 }
 
 // A directory that only files of others made stays when its last file is deleted

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/wsmount/wsmount/fs"
@@ -134,36 +135,38 @@ func TestXattrsWithoutRoom(t *testing.T) {
 // Nobody is asked for extended attributes of files that have none, and a backend
 // that does not answer has not told that there are none.
 func TestXattrsAreAskedForOnce(t *testing.T) {
-	c := &calls{}
-	w := newWorld(t, func(w *world, _ *Options) {
-		w.p = memory.New(memory.Options{Without: asKeys, Hook: c.hook})
-	}, impatient)
-	w.do("put some text", "put none text")
-	w.tag("some", "user.x=y")
-	o := w.another(impatient)
-	o.list("")
-	x, none := o.walk("some"), o.walk("none")
-	c.of("")
-	names, err := o.v.ListXattr(me, none)
-	if o.ok(err); len(names) > 0 || len(c.all()) > 0 {
-		t.Errorf("a file without: %q, asked %q", names, c.all())
-	}
-	w.p.Switches().Cut(true)
-	_, err = o.v.GetXattr(me, x, "user.x")
-	o.is(err, fs.ErrUnavailable)
-	o.is(o.v.SetXattr(me, x, "user.z", nil, 0), fs.ErrUnavailable)
-	_, err = o.v.GetXattr(me, x, "security.capability") // which the kernel wants for each write
-	o.is(err, syscall.ENODATA)
-	w.p.Switches().Connect()
-	for range 2 {
-		o.until(func() bool {
-			value, err := o.v.GetXattr(me, x, "user.x")
-			return err == nil && string(value) == "y"
-		})
-	}
-	if n := c.of(providers.MethodStat); n != 1 {
-		t.Errorf("asked %d times", n)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		c := &calls{}
+		w := newWorld(t, func(w *world, _ *Options) {
+			w.p = memory.New(memory.Options{Without: asKeys, Hook: c.hook})
+		}, impatient)
+		w.do("put some text", "put none text")
+		w.tag("some", "user.x=y")
+		o := w.another(impatient)
+		o.list("")
+		x, none := o.walk("some"), o.walk("none")
+		c.of("")
+		names, err := o.v.ListXattr(me, none)
+		if o.ok(err); len(names) > 0 || len(c.all()) > 0 {
+			t.Errorf("a file without: %q, asked %q", names, c.all())
+		}
+		w.p.Switches().Cut(true)
+		_, err = o.v.GetXattr(me, x, "user.x")
+		o.is(err, fs.ErrUnavailable)
+		o.is(o.v.SetXattr(me, x, "user.z", nil, 0), fs.ErrUnavailable)
+		_, err = o.v.GetXattr(me, x, "security.capability") // which the kernel wants for each write
+		o.is(err, syscall.ENODATA)
+		w.p.Switches().Connect()
+		for range 2 {
+			o.until(func() bool {
+				value, err := o.v.GetXattr(me, x, "user.x")
+				return err == nil && string(value) == "y"
+			})
+		}
+		if n := c.of(providers.MethodStat); n != 1 {
+			t.Errorf("asked %d times", n)
+		}
+	})
 }
 
 // What a backend has that gives rights on this machine, or makes no sense, no
