@@ -645,7 +645,11 @@ func TestConflictsByHand(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, side := range []string{"ours", "theirs"} {
-				for _, path := range []string{"f", "./f", "mnt/f", "./mnt/f", "link/f", w.path("mnt/f"), w.path("link/f")} {
+				paths := []string{"f"}
+				if keep == "--ours" { // once is enough
+					paths = []string{"f", "./f", "mnt/f", "./mnt/f", "link/f", w.path("mnt/f"), w.path("link/f")}
+				}
+				for _, path := range paths {
 					if out := w.ok("conflicts", "show", "mnt", path, "--side", side); out != side {
 						t.Errorf("side %s of %s: got %q", side, path, out)
 					}

@@ -27,12 +27,13 @@ func TestMergeDriverAsGit(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(c.dir, attributesName), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		for _, path := range paths {
-			out, err := c.git(nil, "check-attr", "-z", "merge", "--", path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			want := strings.HasSuffix(out, "\x00union\x00")
+		out, err := c.git(nil, append([]string{"check-attr", "-z", "merge", "--"}, paths...)...)
+		says := strings.Split(out, "\x00") // path, attribute and value of each
+		if err != nil || len(says) != 3*len(paths)+1 {
+			t.Fatalf("%q, %v", out, err)
+		}
+		for i, path := range paths {
+			want := says[3*i+2] == "union"
 			lines, _ := parseAttributes(text, ownMacros, true)
 			driver, _ := valueOf(lines, strings.Split(path, "/"), "merge")
 			if got := driver == "union"; got != want {

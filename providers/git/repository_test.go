@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/wsmount/wsmount/integration/gitserver"
+	"github.com/wsmount/wsmount/integration/tier"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/git"
 )
@@ -302,7 +303,7 @@ func TestBases(t *testing.T) {
 	}
 	other.Git("push", "-q", "origin", strings.TrimSpace(other.Git(all...))+":refs/heads/main")
 	p := clone(t, repo.URL)
-	for range 60 {
+	for range tier.Pick(25, 60) {
 		a, b := commits[r.IntN(len(commits))], commits[r.IntN(len(commits))]
 		base, err := p.Base(t.Context(), providers.Revision(a), providers.Revision(b))
 		ok(t, err)

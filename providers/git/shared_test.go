@@ -96,7 +96,7 @@ func TestSharedPacks(t *testing.T) {
 // What is shared does not grow without end, and is no pile of small packs.
 func TestSharedIsBounded(t *testing.T) {
 	s := newSharing(t)
-	for i := range 20 {
+	for i := range 17 {
 		s.push(map[string]string{"a": strings.Repeat("x", i+1)})
 		p, _, n := s.clone()
 		if n != 1 {
