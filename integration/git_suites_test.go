@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/wsmount/wsmount/integration/posix"
+	"github.com/wsmount/wsmount/integration/tier"
 )
 
 // A repository's tree is a file system like any other: the POSIX suites hold in it,
@@ -19,7 +20,7 @@ func TestGitSuites(t *testing.T) {
 		flags = append(flags, "--allow-other")
 	}
 	c := &workingCopy{Mount: g.w.Mount("@acme/suites", flags...), t: t, w: g.w}
-	t.Run("posix", func(t *testing.T) { posix.RunApart(t, c.suite("posix"), posix.Options{Without: []string{"readdir"}}) })
+	t.Run("posix", func(t *testing.T) { posix.RunApart(t, c.suite("posix"), posix.Options{Without: tier.Pick(posix.Long, []string{"readdir"})}) })
 	t.Run("borrowed", func(t *testing.T) { borrowed(t, c.suite("borrowed"), dearLeftOut()) })
 	t.Run("fs", func(t *testing.T) { walkable(t, c.suite("fs")) })
 	g.w.MustRun("commit", "--confirm", c.Dir)
