@@ -119,31 +119,33 @@ func TestOpenWhileTheOldPlaceGoes(t *testing.T) {
 
 // An open waits for the answer where a look at names does not.
 func TestOpenIsStricter(t *testing.T) {
-	var c ticking
-	w := newScene(t, holding("f", "one"), clocked(&c, time.Second))
-	ino := w.walk("f")
-	w.get("f")
-	w.tamper("f", "two!")
-	c.add(2 * time.Second)
-	gate, reached := make(chan struct{}), make(chan struct{})
-	w.faults.Queue(providers.MethodList, providertest.Fault{Gate: gate, Reached: reached})
-	opened := make(chan error)
-	go func() {
-		o, err := w.v.Open(me, ino, syscall.O_RDONLY)
-		if err == nil {
-			o.File.Release()
+	synctest.Test(t, func(t *testing.T) {
+		var c ticking
+		w := newScene(t, holding("f", "one"), clocked(&c, time.Second), hurried)
+		ino := w.walk("f")
+		w.get("f")
+		w.tamper("f", "two!")
+		c.add(2 * time.Second)
+		gate, reached := make(chan struct{}), make(chan struct{})
+		w.faults.Queue(providers.MethodList, providertest.Fault{Gate: gate, Reached: reached})
+		opened := make(chan error)
+		go func() {
+			o, err := w.v.Open(me, ino, syscall.O_RDONLY)
+			if err == nil {
+				o.File.Release()
+			}
+			opened <- err
+		}()
+		<-reached
+		if got := w.walk("f"); got != ino || w.stale().IsZero() {
+			t.Errorf("inode %d, stale since %v", got, w.stale())
 		}
-		opened <- err
-	}()
-	<-reached
-	if got := w.walk("f"); got != ino || w.stale().IsZero() {
-		t.Errorf("inode %d, stale since %v", got, w.stale())
-	}
-	close(gate)
-	w.is(<-opened, fs.ErrStale)
-	if !w.stale().IsZero() {
-		t.Error("still stale")
-	}
+		close(gate)
+		w.is(<-opened, fs.ErrStale)
+		if !w.stale().IsZero() {
+			t.Error("still stale")
+		}
+	})
 }
 
 // All who look while a directory is listed wait for the same listing.
