@@ -84,7 +84,7 @@ func TestUnit(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := harness.New(t, harness.Options{Config: "{}\n"})
 			dir, mnt := w.Workspace("@acme/app", ""), w.Mkdir("mnt", 0o755)
-			s := startUnit(t, w, map[string]string{"WORKSPACE": dir, "MOUNTPOINT": mnt, "STOP_TIMEOUT": "300ms"})
+			s := startUnit(t, w, map[string]string{"WORKSPACE": dir, "MOUNTPOINT": mnt, "STOP_TIMEOUT": map[int]string{0: "2m", 1: "300ms"}[code]})
 			s.hears("READY=1")
 			if _, err := os.Stat(mnt + "/WORKSPACE.md"); err != nil {
 				t.Errorf("it is ready, and not mounted: %v", err)
