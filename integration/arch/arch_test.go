@@ -136,6 +136,8 @@ func crossing(from, to string) string {
 	switch {
 	case under(from, "providers/all") && under(to, "providers"):
 		return ""
+	case from == "providers/providertest" && to == "integration/tier":
+		return "" // a suite for tests asks which tier they are in, as they do
 	case (from == "integration/internal/memoryd" || from == "integration/bench") && (to == "providers" || to == "providers/memory"):
 		return "" // the service that tests of the program mount, and what the benchmark does there as another
 	case under(to, "providers/memory") || under(to, "providers/local") || providerOf(to) != "":
