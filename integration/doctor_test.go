@@ -102,6 +102,7 @@ func TestDoctorOfABucket(t *testing.T) {
 			pass.ServeHTTP(w, r)
 			return
 		}
+		w.Header().Set("X-Amz-Request-Id", "1")
 		fmt.Fprint(w, `<LocationConstraint xmlns="http://s3.amazonaws.com/doc/2006-03-01/">eu-west-1</LocationConstraint>`)
 	})
 	b.workspace("elsewhere", elsewhere.Endpoint, "region: us-east-1, bucket: "+s.Bucket+", prefix: c")
