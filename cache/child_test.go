@@ -143,12 +143,8 @@ func (s smallStore) Capabilities() providers.Capabilities {
 // ends it and returns what the child then printed.
 func mount(t *testing.T, policy string) (dir string, unmount func() []string) {
 	t.Helper()
-	if _, err := os.Stat("/dev/fuse"); err != nil || os.Geteuid() != 0 {
-		if strings.Contains(os.Getenv("WSMOUNT_REQUIRE"), "fuse") {
-			t.Fatal("FUSE is required and not usable here")
-		}
-		t.Skip("needs root and /dev/fuse")
-	}
+	tier.RequireRoot(t)
+	tier.RequireFUSE(t)
 	dir = passable(t)
 	cmd := exec.Command("/proc/self/exe")
 	cmd.Env = append(os.Environ(), childMount+"="+dir, childState+"="+t.TempDir(), childPolicy+"="+policy)

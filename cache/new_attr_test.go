@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/integration/tier"
 )
 
 // lateNotes is a notifier whose notes have not reached the kernel yet.
@@ -17,9 +18,7 @@ type lateNotes struct{ nobody }
 // kernel still believes in the size of the one before: half of a version is none
 // that anybody wrote.
 func TestOpenKnowsTheSizeOfItsVersion(t *testing.T) {
-	if _, err := os.Stat("/dev/fuse"); err != nil {
-		t.Skip(err)
-	}
+	tier.RequireFUSE(t)
 	const theirs = "theirs, which is longer"
 	w := newWorld(t, holding("f", "short"), func(_ *world, o *Options) { o.Owner, o.Policy.TTL = nil, time.Hour })
 	dir := t.TempDir()

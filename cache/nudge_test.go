@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/integration/tier"
 )
 
 // watchEnv makes this test binary serve a mount for TestWatchersSeePulls.
@@ -27,12 +28,8 @@ func TestWatchersSeePulls(t *testing.T) {
 		serveWatched(t, mountpoint)
 		return
 	}
-	if _, err := os.Stat("/dev/fuse"); err != nil || os.Geteuid() != 0 {
-		if strings.Contains(os.Getenv("WSMOUNT_REQUIRE"), "fuse") {
-			t.Fatal("FUSE is required and not usable here")
-		}
-		t.Skip("needs root and /dev/fuse")
-	}
+	tier.RequireRoot(t)
+	tier.RequireFUSE(t)
 	dir := t.TempDir()
 	child := exec.Command(os.Args[0], "-test.run=^TestWatchersSeePulls$")
 	child.Env = append(os.Environ(), watchEnv+"="+dir)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/wsmount/wsmount/integration/internal/harness"
+	"github.com/wsmount/wsmount/integration/tier"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/memory"
 )
@@ -22,8 +23,8 @@ type agent struct {
 // agents runs a scene for root on the host, and for an ordinary user in a sandbox.
 func agents(t *testing.T, config string, scene func(t *testing.T, w *harness.World, as func(m *harness.Mount) *agent)) {
 	t.Helper()
-	harness.RequireRoot(t)
-	harness.RequireTools(t, "bwrap")
+	tier.RequireRoot(t)
+	tier.RequireTools(t, "bwrap")
 	for name, uid := range map[string]uint32{"root on the host": 0, "user in a sandbox": userID} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

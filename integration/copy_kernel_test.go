@@ -27,7 +27,7 @@ var quietly = copyFlavour{name: "store", sync: stored}
 // directory that it lies in, and the file that it was made from.
 func TestCopyMountsInside(t *testing.T) {
 	t.Parallel()
-	harness.RequireRoot(t)
+	tier.RequireRoot(t)
 	c := quietly.mount(t)
 	mkdirAll(t, c.Dir+"/sandbox/tmp")
 	write(t, c.Dir+"/sandbox/config", "version 0")
@@ -327,7 +327,7 @@ func commandOf(pid string) string {
 // changed since, is a conflict like any other to who ends the turn.
 func TestCopyConflictOfABoundFile(t *testing.T) {
 	t.Parallel()
-	harness.RequireRoot(t)
+	tier.RequireRoot(t)
 	for policy, left := range map[string]string{"split-conflicts": "theirs", "last-writer-wins": "ours"} {
 		t.Run(policy, func(t *testing.T) {
 			t.Parallel()

@@ -9,6 +9,7 @@ import (
 	"github.com/wsmount/wsmount/integration/internal/harness"
 	"github.com/wsmount/wsmount/integration/model"
 	"github.com/wsmount/wsmount/integration/s3server"
+	"github.com/wsmount/wsmount/integration/tier"
 )
 
 // A copyFlavour is a way to mount a working copy of a service that runs apart
@@ -89,7 +90,7 @@ func (f copyFlavour) mount(t testing.TB) *workingCopy {
 	t.Helper()
 	var o harness.Options
 	if f.user {
-		harness.RequireRoot(t)
+		tier.RequireRoot(t)
 		o.UID = userID
 	}
 	c := &workingCopy{t: t, w: harness.New(t, o), flags: slices.Clone(f.flags)}

@@ -3,7 +3,6 @@ package integration
 import (
 	"testing"
 
-	"github.com/wsmount/wsmount/integration/internal/harness"
 	"github.com/wsmount/wsmount/integration/tier"
 )
 
@@ -27,7 +26,7 @@ func TestCopyTools(t *testing.T) {
 					continue
 				}
 				t.Run(tl.name, func(t *testing.T) {
-					harness.RequireTools(t, tl.needs...)
+					tier.RequireTools(t, tl.needs...)
 					c := f.mount(t)
 					c.fill() // a tool that cleans up removes less than half of all
 					compareTool(t, tl, c.Dir)

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/wsmount/wsmount/integration/internal/harness"
+	"github.com/wsmount/wsmount/integration/tier"
 )
 
 // holdInstances takes all inotify instances that a user has, and gives them back.
@@ -44,7 +45,7 @@ func holdInstances(t *testing.T, uid uint32) (release func()) {
 	t.Cleanup(release)
 	checkErr(t, "the last of all instances", last, unix.EMFILE)
 	f, err := os.Open("/dev/null") // a descriptor is still to be had
-	harness.Require(t, "a limit of inotify instances below that of open files", err == nil)
+	tier.Require(t, "a limit of inotify instances below that of open files", err == nil)
 	f.Close()
 	return release
 }
@@ -57,7 +58,7 @@ const crowdID = 1 // daemon, whom every system has
 func TestCrowdWithoutInstances(t *testing.T) {
 	t.Parallel()
 	const crowd = 3
-	harness.RequireRoot(t)
+	tier.RequireRoot(t)
 	w := harness.New(t, harness.Options{UID: crowdID})
 	release := holdInstances(t, crowdID)
 	sees := func(m *harness.Mount, want string) bool { // as the user: nobody else may look

@@ -88,7 +88,7 @@ func sandboxed(w *harness.World, slug, block string) (dir string) {
 
 func newEscapeScene(t *testing.T, uid uint32) *escapeScene {
 	t.Helper()
-	harness.RequireTools(t, "bwrap", "unshare")
+	tier.RequireTools(t, "bwrap", "unshare")
 	w := harness.New(t, harness.Options{UID: uid, Config: "{}\n"})
 	s := &escapeScene{t: t, w: w}
 	secret := w.Write("secret", theSecret, 0o644)
@@ -275,7 +275,7 @@ func (s *escapeScene) tries(t *testing.T, attempts []escape, command func(script
 // Nobody gets out of a sandbox of `wsmount exec`, whether root started it or not.
 func TestEscape(t *testing.T) {
 	t.Parallel()
-	harness.RequireRoot(t)
+	tier.RequireRoot(t)
 	for name, uid := range map[string]uint32{"root": 0, "user": userID} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -290,7 +290,7 @@ func TestEscape(t *testing.T) {
 // Nor out of the one that the example makes by hand.
 func TestEscapeByHand(t *testing.T) {
 	t.Parallel()
-	harness.RequireRoot(t)
+	tier.RequireRoot(t)
 	script, err := os.ReadFile("example/bwrap.sh")
 	checkErr(t, "example", err, nil)
 	for name, uid := range map[string]uint32{"root": 0, "user": userID} {

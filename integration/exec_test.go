@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/wsmount/wsmount/integration/internal/harness"
+	"github.com/wsmount/wsmount/integration/tier"
 	"github.com/wsmount/wsmount/providers/memory"
 )
 
@@ -41,7 +42,7 @@ func nothingLeft(t *testing.T, w *harness.World) {
 // A command's status is that of exec, and so are its input and its output.
 func TestExecStatus(t *testing.T) {
 	t.Parallel()
-	harness.RequireTools(t, "bwrap")
+	tier.RequireTools(t, "bwrap")
 	w := harness.New(t, harness.Options{})
 	dir := sandboxed(w, "x", sandboxAtWorkspace)
 	for script, want := range map[string]int{
@@ -68,7 +69,7 @@ func TestExecStatus(t *testing.T) {
 // A terminal is one inside, too.
 func TestExecTerminal(t *testing.T) {
 	t.Parallel()
-	harness.RequireTools(t, "bwrap")
+	tier.RequireTools(t, "bwrap")
 	w := harness.New(t, harness.Options{})
 	w.Env("TERM=dumb")
 	dir := sandboxed(w, "x", sandboxAtWorkspace)
@@ -100,7 +101,7 @@ func running(t *testing.T, w *harness.World, workspace, made, script string, fla
 // Signals reach the command, which may do with them what it likes.
 func TestExecSignals(t *testing.T) {
 	t.Parallel()
-	harness.RequireTools(t, "bwrap")
+	tier.RequireTools(t, "bwrap")
 	w := harness.New(t, harness.Options{})
 	dir := sandboxed(w, "x", sandboxAtWorkspace)
 	const stay = "touch started; while :; do sleep 0.05; done" // a shell looks at its traps between two programs
@@ -126,7 +127,7 @@ func TestExecSignals(t *testing.T) {
 // What cannot be had is refused, with what and what to do, and nothing is left.
 func TestExecRefusals(t *testing.T) {
 	t.Parallel()
-	harness.RequireTools(t, "bwrap")
+	tier.RequireTools(t, "bwrap")
 	w := harness.New(t, harness.Options{})
 	box := func(rest string) string { return "sandbox: {inline: {provider: local, config: {}" + rest + "}}\n" }
 	policy := "policy: {schema: policy/v1, grants: [{principal: \"*\", actions: [{action: \"storage:*\"}]}]}\n"
@@ -156,7 +157,7 @@ func TestExecRefusals(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if tt.name == "processes of root" {
-				harness.RequireRoot(t)
+				tier.RequireRoot(t)
 			}
 			dir := sandboxed(w, "refused", tt.block)
 			r := inSandbox(w, dir, "echo it runs", tt.flags...)
@@ -171,8 +172,8 @@ func TestExecRefusals(t *testing.T) {
 // The block's limits hold.
 func TestExecLimits(t *testing.T) {
 	t.Parallel()
-	harness.RequireRoot(t)
-	harness.RequireTools(t, "bwrap")
+	tier.RequireRoot(t)
+	tier.RequireTools(t, "bwrap")
 	w := harness.New(t, harness.Options{UID: userID})
 	limited := func(name, limits string) string {
 		return sandboxed(w, name, "sandbox: {inline: {provider: node-permission, config: {}, limits: {"+limits+"}}}\n")
@@ -203,7 +204,7 @@ func TestExecLimits(t *testing.T) {
 // The environment is what the block passes on and the host grants, and nothing else.
 func TestExecEnvironment(t *testing.T) {
 	t.Parallel()
-	harness.RequireTools(t, "bwrap")
+	tier.RequireTools(t, "bwrap")
 	w := harness.New(t, harness.Options{Config: "allow_env: [ { name: GRANTED, allow: [ \"@acme/*\" ] }, UNSET ]\nsecrets: { api-key: { env: GIVEN, allow: [ \"@acme/*\" ] } }\n"})
 	w.Env("GRANTED=yes", "NOT_GRANTED=no", "GIVEN=key")
 	dir := sandboxed(w, "x", "sandbox: {inline: {provider: local, config: {}, env: {passthrough: [GRANTED, UNSET], auth: {state: {env: [API_KEY]}}}}}\n")
@@ -220,7 +221,7 @@ func TestExecEnvironment(t *testing.T) {
 // Every kind of mount is where the block says, as it says.
 func TestExecMounts(t *testing.T) {
 	t.Parallel()
-	harness.RequireTools(t, "bwrap")
+	tier.RequireTools(t, "bwrap")
 	w := harness.New(t, harness.Options{})
 	lib := w.Workspace("@acme/lib", "")
 	w.Write("ws-acme-lib/f", "library", 0o644)
@@ -252,7 +253,7 @@ func TestExecMounts(t *testing.T) {
 // A mount that is there is used and stays; commands at the same time share one.
 func TestExecShares(t *testing.T) {
 	t.Parallel()
-	harness.RequireTools(t, "bwrap")
+	tier.RequireTools(t, "bwrap")
 	w := harness.New(t, harness.Options{})
 	dir := sandboxed(w, "x", sandboxAtWorkspace)
 	cmd, said := running(t, w, dir, dir+"/started", "touch started; while [ ! -e go ]; do sleep 0.01; done; echo end >end")
@@ -298,7 +299,7 @@ func sandboxedRepository(t *testing.T, commit string) (w *harness.World, has fun
 // wrote is in the store.
 func TestExecTurn(t *testing.T) {
 	t.Parallel()
-	harness.RequireTools(t, "bwrap")
+	tier.RequireTools(t, "bwrap")
 	w, has := sandboxedRepository(t, "per-turn")
 	if r := inSandbox(w, "@acme/r", "echo x >turned", "--turn", "7", "--conversation", "c"); r.Code != 0 || !has("turned") {
 		t.Errorf("got %d; in the store: %v\n%s", r.Code, has("turned"), r.Err)
@@ -314,7 +315,7 @@ func TestExecTurn(t *testing.T) {
 // A daemon that is killed is said to be, and nothing of its mount stays.
 func TestExecWithoutDaemon(t *testing.T) {
 	t.Parallel()
-	harness.RequireTools(t, "bwrap")
+	tier.RequireTools(t, "bwrap")
 	w, has := sandboxedRepository(t, "write")
 	in, out, err := os.Pipe()
 	checkErr(t, "pipe", err, nil)
@@ -346,7 +347,7 @@ func TestExecWithoutDaemon(t *testing.T) {
 // Whoever is killed, the command ends and what it wrote is sent.
 func TestExecKilled(t *testing.T) {
 	t.Parallel()
-	harness.RequireTools(t, "bwrap")
+	tier.RequireTools(t, "bwrap")
 	w, has := sandboxedRepository(t, "write")
 	if r := inSandbox(w, "@acme/r", "echo x >killed-itself; kill -9 $$"); r.Code != 137 || !has("killed-itself") {
 		t.Errorf("the command: got %d; in the store: %v\n%s", r.Code, has("killed-itself"), r.Err)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/wsmount/wsmount/integration/gitserver"
 	"github.com/wsmount/wsmount/integration/internal/harness"
+	"github.com/wsmount/wsmount/integration/tier"
 )
 
 // A largeStage is a gitStage whose server has large files, and whose other clone is
@@ -28,7 +29,7 @@ type largeStage struct {
 // wanted.
 func newLargeStage(t *testing.T, storage bool) *largeStage {
 	t.Helper()
-	harness.RequireTools(t, "git", "git-lfs")
+	tier.RequireTools(t, "git", "git-lfs")
 	g := &largeStage{gitStage: newGitStage(t)}
 	g.lfs = g.server.StartLFS(t)
 	if storage {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/wsmount/wsmount/integration/internal/harness"
+	"github.com/wsmount/wsmount/integration/tier"
 )
 
 // program runs git in a mount, as a person does there.
@@ -64,7 +65,7 @@ func (g *gitStage) likeAWorkTree(m *harness.Mount, what string) {
 // pulls and remounts, and it changes nothing.
 func TestGitProgram(t *testing.T) {
 	t.Parallel()
-	harness.RequireTools(t, "git", "rsync")
+	tier.RequireTools(t, "git", "rsync")
 	g := newGitStage(t)
 	g.seed()
 	g.other.Write(map[string]string{"docs/.gitignore": "/deep/made\n!*.tmp\n", "kept.tmp": "tracked, and ignored\n",
@@ -187,7 +188,7 @@ func (g *gitStage) changesNothing(m *harness.Mount) {
 // one around it. Where nothing has changed, git status reads no directory.
 func TestGitProgramOfParts(t *testing.T) {
 	t.Parallel()
-	harness.RequireTools(t, "git")
+	tier.RequireTools(t, "git")
 	g := newGitStage(t)
 	g.seed()
 	lib := g.server.Create(t, "acme/lib")

@@ -17,6 +17,7 @@ import (
 	"testing"
 
 	"github.com/wsmount/wsmount/integration/internal/harness"
+	"github.com/wsmount/wsmount/integration/tier"
 )
 
 // A gitea is a running Gitea with one user, whose token may do all.
@@ -32,7 +33,7 @@ func startGitea(t *testing.T, w *harness.World) *gitea {
 	if err == nil {
 		_, err = os.Stat(program)
 	}
-	harness.Require(t, "bin/gitea", err == nil)
+	tier.Require(t, "bin/gitea", err == nil)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

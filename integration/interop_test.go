@@ -18,6 +18,7 @@ import (
 	"github.com/wsmount/wsmount/integration/internal/harness"
 	"github.com/wsmount/wsmount/integration/internal/tied"
 	"github.com/wsmount/wsmount/integration/s3server"
+	"github.com/wsmount/wsmount/integration/tier"
 )
 
 // Names that a bucket, a URL or a shell could misread. One that ends in %2F means
@@ -140,7 +141,7 @@ func agree(t *testing.T, what, dir string, with keeps) {
 // times, links and empty directories.
 func TestInteroperateWithS3FS(t *testing.T) {
 	t.Parallel()
-	harness.RequireTools(t, "s3fs", "fusermount")
+	tier.RequireTools(t, "s3fs", "fusermount")
 	s := s3server.Start(t, s3server.Default())
 	b := newBucketStage(t, s, s.Endpoint)
 	all := keeps{modes: true, links: true, empty: true}
@@ -182,7 +183,7 @@ func TestInteroperateWithS3FS(t *testing.T) {
 // the other way round, and either removes the other's.
 func TestShareXattrsWithS3FS(t *testing.T) {
 	t.Parallel()
-	harness.RequireTools(t, "s3fs", "fusermount")
+	tier.RequireTools(t, "s3fs", "fusermount")
 	s := s3server.Start(t, s3server.Default())
 	b := newBucketStage(t, s, s.Endpoint)
 	theirs := b.s3fs("team") + "/ws"
@@ -269,7 +270,7 @@ func (b *bucketStage) s3fs(prefix string) string {
 // and empty directories wsmount makes files, and nothing.
 func TestInteroperateWithRclone(t *testing.T) {
 	t.Parallel()
-	harness.RequireTools(t, "rclone")
+	tier.RequireTools(t, "rclone")
 	s := s3server.Start(t, s3server.Default())
 	b := newBucketStage(t, s, s.Endpoint)
 	provider := "Minio"

@@ -134,7 +134,7 @@ func hold(job string) {
 // work, and then there is room again.
 func TestFullDisk(t *testing.T) {
 	t.Parallel()
-	harness.RequireRoot(t)
+	tier.RequireRoot(t)
 	w := harness.New(t, harness.Options{})
 	ws := w.Workspace("@acme/full", "")
 	manifest, err := os.ReadFile(ws + "/WORKSPACE.md")
@@ -190,7 +190,7 @@ func allocate(path string, n int64) error {
 // made behind the mount must not take that away.
 func TestSandbox(t *testing.T) {
 	t.Parallel()
-	harness.RequireTools(t, "bwrap")
+	tier.RequireTools(t, "bwrap")
 	m, behind := flavours[0].mount(t)
 	mkdirAll(t, behind+"/dir/scratch")
 	write(t, behind+"/dir/f", "old")

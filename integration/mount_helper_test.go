@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/wsmount/wsmount/integration/internal/harness"
+	"github.com/wsmount/wsmount/integration/tier"
 	"github.com/wsmount/wsmount/providers/memory"
 )
 
@@ -42,7 +43,7 @@ var helped = []stageTest{
 // mount(8) and umount(8) find the program under the names that a package installs.
 func TestMountHelper(t *testing.T) {
 	t.Parallel()
-	harness.RequireTools(t, "mount", "findmnt")
+	tier.RequireTools(t, "mount", "findmnt")
 	if !harness.Private(t) {
 		return
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/wsmount/wsmount/integration/internal/harness"
+	"github.com/wsmount/wsmount/integration/tier"
 )
 
 // packaged are the tests of what only the package installs.
@@ -27,9 +28,9 @@ var packaged = []stageTest{
 // installs for mount(8) is in make test by itself.
 func TestPackage(t *testing.T) {
 	t.Parallel() // it builds for other machines meanwhile
-	harness.RequireTools(t, "dpkg", "mount", "findmnt", "git")
+	tier.RequireTools(t, "dpkg", "mount", "findmnt", "git")
 	_, err := os.Stat("../bin/nfpm")
-	harness.Require(t, "nfpm", err == nil)
+	tier.Require(t, "nfpm", err == nil)
 	if !harness.Private(t) {
 		return
 	}
@@ -97,7 +98,7 @@ func (p *packageStage) files() {
 
 // manual is shown without a warning, and tells of all commands.
 func (p *packageStage) manual() {
-	harness.RequireTools(p.t, "man")
+	tier.RequireTools(p.t, "man")
 	const page = "/usr/share/man/man1/wsmount.1.gz"
 	p.run("", 0, "gunzip", "-kf", page)
 	if said := p.run("", 0, "sh", "-c", "man --warnings -E UTF-8 -Tutf8 -l "+page+" 2>&1 >/dev/null"); said != "" {
@@ -113,7 +114,7 @@ func (p *packageStage) manual() {
 	if !contains(text, "wsmount v9.8.7-rc.1", "--stop-timeout TIME", "EXIT STATUS", "$WSMOUNT_STATE_DIR", "wsmount event ~/mnt turn-end") {
 		p.t.Errorf("the manual is\n%s", text)
 	}
-	harness.RequireTools(p.t, "mandoc")
+	tier.RequireTools(p.t, "mandoc")
 	p.run("", 0, "mandoc", "-Tlint", "-Wwarning", "/usr/share/man/man1/wsmount.1")
 }
 
@@ -122,13 +123,13 @@ func (p *packageStage) completions() {
 	p.run("--lazy", 0, "bash", "-c", `source /usr/share/bash-completion/completions/wsmount
 		COMP_WORDS=(wsmount umount --la); COMP_CWORD=2; _wsmount; echo "${COMPREPLY[@]}"`)
 	p.t.Run("zsh", func(t *testing.T) {
-		harness.RequireTools(t, "zsh")
+		tier.RequireTools(t, "zsh")
 		p.run("wsmount umount --lazy", 0, "zsh", "-fc", `zmodload zsh/zpty; zpty z zsh -fi
 			zpty -w z 'PS1=; autoload -Uz compinit; compinit -u -D; bindkey "^I" complete-word; print rea""dy'; zpty -r z out '*ready*'
 			zpty -n -w z $'wsmount umount --la\t'; zpty -r z out '*--lazy*'; print -r -- $out`)
 	})
 	p.t.Run("fish", func(t *testing.T) {
-		harness.RequireTools(t, "fish")
+		tier.RequireTools(t, "fish")
 		p.run("--lazy", 0, "fish", "-c", "complete -C 'wsmount umount --la'")
 	})
 }

@@ -18,7 +18,7 @@ import (
 // Only a mount that was asked for with the option suid gives programs rights.
 func TestSetIDProgramThatIsWrittenTo(t *testing.T) {
 	t.Parallel()
-	harness.RequireRoot(t)
+	tier.RequireRoot(t)
 	w := harness.New(t, harness.Options{})
 	m := w.Mount(w.Workspace("@acme/tools", "watch"), "--allow-other", "--options", "suid")
 	program := m.Dir + "/id"

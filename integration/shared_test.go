@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/wsmount/wsmount/integration/internal/harness"
+	"github.com/wsmount/wsmount/integration/tier"
 )
 
 // A sharedTree is a directory of the host that has mount points, shown to sandboxes.
@@ -102,9 +103,9 @@ var sandboxKinds = []sandboxKind{
 
 func (k sandboxKind) require(t *testing.T) {
 	t.Helper()
-	harness.RequireTools(t, k.script)
+	tier.RequireTools(t, k.script)
 	if k.script == "podman" {
-		harness.RequireTools(t, "crun")
+		tier.RequireTools(t, "crun")
 	}
 }
 

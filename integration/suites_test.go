@@ -56,7 +56,7 @@ var flavours = []flavour{
 func (f flavour) mount(t *testing.T) (*harness.Mount, string) {
 	t.Helper()
 	if f.user {
-		harness.RequireRoot(t)
+		tier.RequireRoot(t)
 		w := harness.New(t, harness.Options{UID: userID})
 		ws := w.Workspace("@acme/suite", f.mode)
 		return w.Mount(ws, f.flags...), ws
@@ -93,7 +93,7 @@ func TestPosix(t *testing.T) {
 // A mount of root's, used by an ordinary user.
 func TestPosixOtherUser(t *testing.T) {
 	t.Parallel()
-	harness.RequireRoot(t)
+	tier.RequireRoot(t)
 	m, _ := flavours[0].mount(t)
 	dir := m.Dir + "/open"
 	if err := os.Mkdir(dir, 0o777); err != nil {

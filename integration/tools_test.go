@@ -104,7 +104,7 @@ func TestTools(t *testing.T) {
 	for _, tl := range tools {
 		t.Run(tl.name, func(t *testing.T) {
 			t.Parallel()
-			harness.RequireTools(t, tl.needs...)
+			tier.RequireTools(t, tl.needs...)
 			m, _ := flavours[0].mount(t)
 			compareTool(t, tl, m.Dir)
 		})
@@ -117,7 +117,7 @@ var toolsOfUser = []string{"sqlite with a write-ahead log", "tar round trip", "s
 // The same for an ordinary user, without passthrough and without root.
 func TestToolsUser(t *testing.T) {
 	t.Parallel()
-	harness.RequireRoot(t)
+	tier.RequireRoot(t)
 	for _, tl := range tools {
 		if tl.name == "go build" || tl.name == "npm" {
 			continue // they take long and ask nothing else of the tree
@@ -127,7 +127,7 @@ func TestToolsUser(t *testing.T) {
 		}
 		t.Run(tl.name, func(t *testing.T) {
 			t.Parallel()
-			harness.RequireTools(t, tl.needs...)
+			tier.RequireTools(t, tl.needs...)
 			w := harness.New(t, harness.Options{UID: userID})
 			m := w.Mount(w.Workspace("@acme/x", ""))
 			disk := w.Mkdir("disk", 0o755)

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/wsmount/wsmount/integration/internal/harness"
+	"github.com/wsmount/wsmount/integration/tier"
 )
 
 // Exit codes of the program.
@@ -148,7 +149,7 @@ func TestTrustGoverning(t *testing.T) {
 // A user's mount is his own: not even root enters it unless he lets others in.
 func TestTrustOthers(t *testing.T) {
 	t.Parallel()
-	harness.RequireRoot(t)
+	tier.RequireRoot(t)
 	w := harness.New(t, harness.Options{UID: userID})
 	m := w.Mount(w.Workspace("@acme/x", ""))
 	_, err := os.ReadDir(m.Dir)
@@ -162,7 +163,7 @@ func TestTrustOthers(t *testing.T) {
 // The daemon's secrets are not for other programs, not even of the same user.
 func TestTrustDaemon(t *testing.T) {
 	t.Parallel()
-	harness.RequireRoot(t)
+	tier.RequireRoot(t)
 	w := harness.New(t, harness.Options{UID: userID})
 	m := w.Mount(w.Workspace("@acme/x", ""))
 	for _, file := range []string{"environ", "mem", "maps"} {

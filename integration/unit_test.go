@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/wsmount/wsmount/integration/internal/harness"
+	"github.com/wsmount/wsmount/integration/tier"
 )
 
 // unitValue is what the last line of the unit says of a key.
@@ -74,7 +75,7 @@ func (s *systemd) ends(code int) {
 // for which systemd leaves it time: when programs stay in the mount, too.
 func TestUnit(t *testing.T) {
 	t.Parallel()
-	harness.RequireRoot(t)
+	tier.RequireRoot(t)
 	stop, err := time.ParseDuration(strings.TrimPrefix(unitValue(t, "Environment"), "STOP_TIMEOUT="))
 	checkErr(t, "STOP_TIMEOUT", err, nil)
 	if limit, err := time.ParseDuration(unitValue(t, "TimeoutStopSec")); err != nil || limit < stop+10*time.Second || unitValue(t, "Type") != "notify" {

@@ -5,13 +5,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/wsmount/wsmount/integration/tier"
 	"github.com/wsmount/wsmount/providers"
 )
 
 // What another writes between the open of a file and the first line appended to
 // it is a conflict, and no error of write(2).
 func TestAppendToWhatOthersWrite(t *testing.T) {
-	needFUSE(t)
+	tier.RequireFUSE(t)
 	w, r := newWorld(t), serve(t, false)
 	addr := w.remoteWorkspace("ops", r, "mode: canonical", "")
 	other := func(content string) {

@@ -8,13 +8,16 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/wsmount/wsmount/integration/tier"
 )
 
 // What bash offers after some words, by running the script in it.
 func TestBashCompletion(t *testing.T) {
+	tier.RequireTools(t, "bash")
 	bash, err := exec.LookPath("bash")
 	if err != nil {
-		t.Skip(err)
+		t.Fatal(err)
 	}
 	var script bytes.Buffer
 	if err := bashCompletion(&script); err != nil {

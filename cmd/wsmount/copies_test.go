@@ -19,6 +19,7 @@ import (
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 	"github.com/wsmount/wsmount/cmd/internal/lifecycle"
 	"github.com/wsmount/wsmount/cmd/internal/mountpoint"
+	"github.com/wsmount/wsmount/integration/tier"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/memory"
 )
@@ -156,7 +157,7 @@ const perTurn = "mode: pull-push"
 // Changes stay here until the turn ends; what others change comes at the next
 // opening, never into a turn.
 func TestTurnsCommit(t *testing.T) {
-	needFUSE(t)
+	tier.RequireFUSE(t)
 	w, r := newWorld(t), serve(t, false)
 	w.mount(w.remoteWorkspace("ops", r, perTurn, ""), "mnt")
 	w.event(exit.Done, "event", "mnt", "turn-start", "--var", "turnId=t1", "--var", "conversationId=c1")
@@ -197,7 +198,7 @@ func TestTurnsCommit(t *testing.T) {
 
 // What the storage does is told to who follows the events, and starts nothing.
 func TestStorageEvents(t *testing.T) {
-	needFUSE(t)
+	tier.RequireFUSE(t)
 	w, r := newWorld(t), serve(t, true)
 	w.mount(w.remoteWorkspace("ops", r, "mode: pull-push, commit: {on: each-write, batch_window_ms: 0, message_template: \"{{operator}}: {{summary}}\"}, push: {on: per-commit}",
 		"identity: {name: Bob, email: bob@acme.test}\n"), "mnt")
@@ -217,7 +218,7 @@ func TestStorageEvents(t *testing.T) {
 
 // commit, pull and push by hand, whatever the policy's time for them.
 func TestSyncByHand(t *testing.T) {
-	needFUSE(t)
+	tier.RequireFUSE(t)
 	w, r := newWorld(t), serve(t, true)
 	w.mount(w.remoteWorkspace("ops", r, "mode: pull-push, pull: {on: manual}, commit: {on: manual}, push: {on: manual}", ""), "mnt")
 	w.write("mnt/a", "1")
@@ -265,7 +266,7 @@ func TestSyncByHand(t *testing.T) {
 // What an unmount leaves unsent, it says, conflicts too; where all is sent it
 // says nothing.
 func TestUmountTellsWhatStays(t *testing.T) {
-	needFUSE(t)
+	tier.RequireFUSE(t)
 	w, r := newWorld(t), serve(t, false)
 	addr := w.remoteWorkspace("ops", r, perTurn+", conflict: {policy: manual}", "")
 	w.mount(addr, "mnt")
@@ -289,7 +290,7 @@ func TestUmountTellsWhatStays(t *testing.T) {
 }
 
 func TestHistoryByHand(t *testing.T) {
-	needFUSE(t)
+	tier.RequireFUSE(t)
 	w, r := newWorld(t), serve(t, false)
 	w.mount(w.remoteWorkspace("ops", r, perTurn, ""), "mnt")
 	w.event(exit.Done, "event", "mnt", "turn-start", "--var", "turnId=t1")
@@ -344,7 +345,7 @@ func TestHistoryByHand(t *testing.T) {
 // The states of the past have one spelling for diff and restore, and lead
 // through the whole tree.
 func TestStatesByHand(t *testing.T) {
-	needFUSE(t)
+	tier.RequireFUSE(t)
 	w, r := newWorld(t), serve(t, false)
 	w.mount(w.remoteWorkspace("ops", r, perTurn, ""), "mnt")
 	turn := func(id string, change func()) {
@@ -494,7 +495,7 @@ func TestParseSize(t *testing.T) {
 
 // Closes that return before the store has the bytes are the host's to grant.
 func TestWriteBackIsGranted(t *testing.T) {
-	needFUSE(t)
+	tier.RequireFUSE(t)
 	w, r := newWorld(t), serve(t, false)
 	addr := w.remoteWorkspace("ops", r, "mode: canonical", "")
 	w.refused(exit.Denied, "does not grant write-back", "mount", addr, "mnt", "--write-back")
@@ -519,7 +520,7 @@ func TestWriteBackIsGranted(t *testing.T) {
 // A store that does not answer keeps an unmount from being safe; what was not
 // sent is found, exported, and sent later.
 func TestUnsentIsNotLost(t *testing.T) {
-	needFUSE(t)
+	tier.RequireFUSE(t)
 	w, r := newWorld(t), serve(t, false)
 	addr := w.remoteWorkspace("ops", r, perTurn, "")
 	w.mount(addr, "mnt")
@@ -585,7 +586,7 @@ func TestUnsentIsNotLost(t *testing.T) {
 // What a halt keeps from the store is not waited for where another mount namespace
 // keeps the mount, and what umount says to do then is what helps.
 func TestUmountOfWhatIsHaltedAndHeldElsewhere(t *testing.T) {
-	needFUSE(t)
+	tier.RequireFUSE(t)
 	w, r := newWorld(t), serve(t, false)
 	addr := w.remoteWorkspace("ops", r, perTurn, "")
 	w.mount(addr, "mnt")
@@ -624,7 +625,7 @@ func TestUmountOfWhatIsHaltedAndHeldElsewhere(t *testing.T) {
 // A conflict waits under the policy manual, can be looked at from both sides,
 // and ends as a person says.
 func TestConflictsByHand(t *testing.T) {
-	needFUSE(t)
+	tier.RequireFUSE(t)
 	for keep, want := range map[string]string{"--ours": "ours", "--theirs": "theirs", "--file": "merged"} {
 		t.Run(keep, func(t *testing.T) {
 			w, r := newWorld(t), serve(t, false)
@@ -673,7 +674,7 @@ func TestConflictsByHand(t *testing.T) {
 
 // A name that is in the mount comes before the same name outside of it.
 func TestPathsBelowTheFirstArgument(t *testing.T) {
-	needFUSE(t)
+	tier.RequireFUSE(t)
 	w, r := newWorld(t), serve(t, false)
 	w.mount(w.remoteWorkspace("ops", r, perTurn, ""), "mnt")
 	w.write("mnt/d/f", "x")
@@ -704,7 +705,7 @@ func TestPathsBelowTheFirstArgument(t *testing.T) {
 // What was resolved by itself is told once, and not as an error that a program
 // would have got.
 func TestResolvedConflictIsToldOnce(t *testing.T) {
-	needFUSE(t)
+	tier.RequireFUSE(t)
 	w, r := newWorld(t), serve(t, false)
 	w.mount(w.remoteWorkspace("ops", r, perTurn+", conflict: {policy: split-conflicts}", ""), "mnt")
 	w.write("mnt/f", "base")
@@ -728,7 +729,7 @@ func TestResolvedConflictIsToldOnce(t *testing.T) {
 // An event to the parent reaches a workspace inside it too, one to a path only
 // that, and one read-only workspace sends nothing.
 func TestEventsReachSubWorkspaces(t *testing.T) {
-	needFUSE(t)
+	tier.RequireFUSE(t)
 	w, outer, inner := newWorld(t), serve(t, false), serve(t, false)
 	w.remoteWorkspace("inner", inner, perTurn, "")
 	addr := w.remoteWorkspace("outer", outer, perTurn, "metadata: {wsmount: {mounts: [{at: /lib, source: \"@acme/inner\"}]}}\n")
@@ -753,7 +754,7 @@ func TestEventsReachSubWorkspaces(t *testing.T) {
 
 // A mount that is taken away by another sends what is unsaved before it ends.
 func TestUnmountByAnotherDrains(t *testing.T) {
-	needFUSE(t)
+	tier.RequireFUSE(t)
 	w, r := newWorld(t), serve(t, false)
 	w.mount(w.remoteWorkspace("ops", r, perTurn, ""), "mnt")
 	w.write("mnt/a", "1")

@@ -8,12 +8,13 @@ import (
 	"testing"
 
 	"github.com/wsmount/wsmount/cmd/internal/exit"
+	"github.com/wsmount/wsmount/integration/tier"
 )
 
 // A working copy whose database is gone, or has lost its files, is damaged, and no
 // empty one: mount and recover say what rebuilds it, and that does.
 func TestDatabaseIsGone(t *testing.T) {
-	needFUSE(t)
+	tier.RequireFUSE(t)
 	for name, lose := range map[string]func(t *testing.T, db string){
 		"gone": func(*testing.T, string) {},
 		"empty": func(t *testing.T, db string) {
@@ -68,7 +69,7 @@ func TestDatabaseIsGone(t *testing.T) {
 // Nobody can say that all is safe of a working copy whose daemon has left no last word,
 // and that cannot be read.
 func TestUmountOfWhatCannotBeRead(t *testing.T) {
-	needFUSE(t)
+	tier.RequireFUSE(t)
 	w, r := newWorld(t), serve(t, false)
 	addr := w.remoteWorkspace("ops", r, "mode: pull-push, commit: {on: manual}", "")
 	w.mount(addr, "mnt")

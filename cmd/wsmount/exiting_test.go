@@ -7,6 +7,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/wsmount/wsmount/integration/tier"
 )
 
 // leaveEnv makes the test's own program one that writes files of that name and
@@ -39,7 +41,7 @@ func leave(how string) int {
 // signal would end that. What he wrote arrives later. A close of a program that
 // goes on waits.
 func TestEndOfAProgramWaitsForNoStore(t *testing.T) {
-	needFUSE(t)
+	tier.RequireFUSE(t)
 	w, r := newWorld(t), serve(t, false)
 	w.mount(w.remoteWorkspace("ops", r, "mode: canonical", ""), "mnt", "--patience", "1h")
 	w.write("mnt/live", "1")

@@ -13,6 +13,7 @@ import (
 
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 	"github.com/wsmount/wsmount/cmd/internal/launch"
+	"github.com/wsmount/wsmount/integration/tier"
 )
 
 func TestHelperCall(t *testing.T) {
@@ -125,7 +126,7 @@ func (w *world) ends(cmd *exec.Cmd, status int, says string) {
 // The daemon in the background must still be told its options, and the mount
 // table shows what mount(8) was told.
 func TestHelpers(t *testing.T) {
-	needFUSE(t)
+	tier.RequireFUSE(t)
 	w := newWorld(t)
 	addr := w.workspace("notes")
 	mnt := w.path("mnt")

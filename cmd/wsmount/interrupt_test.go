@@ -17,7 +17,7 @@ import (
 // the program said so, or nothing is left. The pauses choose the moment; no
 // outcome depends on them.
 func TestInterruptWhileStarting(t *testing.T) {
-	needFUSE(t)
+	tier.RequireFUSE(t)
 	w := newWorld(t)
 	addr := w.workspace("notes")
 	w.mkdir("mnt")
@@ -48,7 +48,7 @@ func TestInterruptWhileStarting(t *testing.T) {
 
 // An interrupt ends a start that waits for a store which never answers.
 func TestInterruptOfAStartThatHangs(t *testing.T) {
-	needFUSE(t)
+	tier.RequireFUSE(t)
 	for _, flags := range [][]string{nil, {"--foreground"}} {
 		w, r := newWorld(t), serve(t, false)
 		addr := w.remoteWorkspace("ops", r, perTurn, "")
@@ -83,10 +83,8 @@ func TestInterruptOfAStartThatHangs(t *testing.T) {
 
 // Another user's mount cannot be taken away, and it is said to be there.
 func TestUmountOfAnotherUsersMount(t *testing.T) {
-	needFUSE(t)
-	if os.Geteuid() != 0 {
-		t.Skip("needs root to become another user")
-	}
+	tier.RequireFUSE(t)
+	tier.RequireRoot(t)
 	w := newWorld(t)
 	os.Chmod(filepath.Dir(filepath.Dir(w.dir)), 0o755)
 	os.Chmod(filepath.Dir(w.dir), 0o755)

@@ -65,19 +65,6 @@ func build(to string, env []string, flags ...string) error {
 	return nil
 }
 
-// needFUSE skips a test where nothing can be mounted, unless WSMOUNT_REQUIRE
-// says that this machine must be able to.
-func needFUSE(t *testing.T) {
-	t.Helper()
-	if _, err := os.Stat("/dev/fuse"); err == nil {
-		return
-	}
-	if strings.Contains(os.Getenv("WSMOUNT_REQUIRE"), "fuse") {
-		t.Fatal("/dev/fuse is required and not there")
-	}
-	t.Skip("no /dev/fuse")
-}
-
 // world is a user's part of a machine: home, state directory, workspaces and
 // mount points, all below one temporary directory.
 type world struct {

@@ -16,10 +16,11 @@ import (
 
 	"github.com/wsmount/wsmount/cmd/internal/control"
 	"github.com/wsmount/wsmount/cmd/internal/exit"
+	"github.com/wsmount/wsmount/integration/tier"
 )
 
 func TestMountUseUnmount(t *testing.T) {
-	needFUSE(t)
+	tier.RequireFUSE(t)
 	w := newWorld(t)
 	addr := w.workspace("notes")
 	out := w.ok(addr, "mnt", "--json")
@@ -111,7 +112,7 @@ storage: {inline: {provider: mastra-azure, config: {container: site, accountName
 // A flag that comes last must do what it does when it comes first. TestFlagsInEveryOrder
 // has the other places.
 func TestReadOnlyFlagAnywhere(t *testing.T) {
-	needFUSE(t)
+	tier.RequireFUSE(t)
 	w := newWorld(t)
 	addr := w.workspace("notes")
 	w.write("notes/file", "x")
@@ -135,7 +136,7 @@ func TestReadOnlyFlagAnywhere(t *testing.T) {
 }
 
 func TestReadOnlySources(t *testing.T) {
-	needFUSE(t)
+	tier.RequireFUSE(t)
 	for _, tt := range []struct{ name, block, storage, why string }{
 		{"storage", "", "read_only: true, ", "storage"},
 		{"defaults", "defaults: {read_only: true}\n", "", "defaults"},
@@ -156,7 +157,7 @@ func TestReadOnlySources(t *testing.T) {
 }
 
 func TestSecondMount(t *testing.T) {
-	needFUSE(t)
+	tier.RequireFUSE(t)
 	w := newWorld(t)
 	addr, other := w.workspace("notes"), w.workspace("other")
 	w.mkdir("mnt2")
@@ -180,7 +181,7 @@ func TestSecondMount(t *testing.T) {
 
 // Several that want the same at once all get it, and only when it is there.
 func TestIfNotMountedWhileItStarts(t *testing.T) {
-	needFUSE(t)
+	tier.RequireFUSE(t)
 	w := newWorld(t)
 	addr := w.workspace("notes")
 	w.write("notes/file", "x")
@@ -206,9 +207,7 @@ func TestIfNotMountedWhileItStarts(t *testing.T) {
 
 // A full disk is no question of rights.
 func TestFullStateDirectory(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("needs root, to make a small file system")
-	}
+	tier.RequireRoot(t)
 	w := newWorld(t)
 	addr := w.workspace("notes")
 	w.mkdir("full")
@@ -223,7 +222,7 @@ func TestFullStateDirectory(t *testing.T) {
 }
 
 func TestKilledDaemon(t *testing.T) {
-	needFUSE(t)
+	tier.RequireFUSE(t)
 	w := newWorld(t)
 	addr := w.workspace("notes")
 	w.mount(addr, "mnt")
@@ -264,7 +263,7 @@ func TestKilledDaemon(t *testing.T) {
 // A program that ends in a moment, or the child of one that is being started, is no
 // reason to refuse.
 func TestBusyForAMoment(t *testing.T) {
-	needFUSE(t)
+	tier.RequireFUSE(t)
 	w := newWorld(t)
 	w.mount(w.workspace("notes"), "mnt")
 	user := exec.Command("sleep", "0.5") // longer than one try takes
@@ -277,7 +276,7 @@ func TestBusyForAMoment(t *testing.T) {
 }
 
 func TestBusy(t *testing.T) {
-	needFUSE(t)
+	tier.RequireFUSE(t)
 	w := newWorld(t)
 	w.mount(w.workspace("notes"), "mnt")
 	user := exec.Command("cat")
@@ -312,7 +311,7 @@ func TestBusy(t *testing.T) {
 // What a lazy unmount left to open files, --force ends; until then a mount of
 // the workspace is refused with the way out.
 func TestForceAfterLazy(t *testing.T) {
-	needFUSE(t)
+	tier.RequireFUSE(t)
 	w := newWorld(t)
 	addr := w.workspace("notes")
 	w.mount(addr, "mnt")
@@ -337,7 +336,7 @@ func TestForceAfterLazy(t *testing.T) {
 // A signal unmounts; a program that stays is cut off when the time is over, or
 // at once by a second signal.
 func TestSignals(t *testing.T) {
-	needFUSE(t)
+	tier.RequireFUSE(t)
 	tests := []struct {
 		name    string
 		busy    bool
@@ -384,7 +383,7 @@ func TestSignals(t *testing.T) {
 
 // status and umount --force must not wait for a daemon that hangs.
 func TestHangingDaemon(t *testing.T) {
-	needFUSE(t)
+	tier.RequireFUSE(t)
 	w := newWorld(t)
 	addr := w.workspace("notes")
 	w.mount(addr, "mnt")
@@ -408,16 +407,14 @@ func TestHangingDaemon(t *testing.T) {
 // A daemon whose mount was taken away is ending: the next mount waits for it,
 // but not for ever.
 func TestMountWhileTheLastOneEnds(t *testing.T) {
-	needFUSE(t)
+	tier.RequireFUSE(t)
 	w := newWorld(t)
 	addr := w.workspace("notes")
 	w.mount(addr, "mnt")
 	pid := w.status().PID
 	defer syscall.Kill(pid, syscall.SIGCONT)
 	stop(t, pid)
-	if err := syscall.Unmount(w.path("mnt"), syscall.MNT_DETACH); err != nil {
-		t.Skip("only root can unmount without help")
-	}
+	tier.Require(t, "root", syscall.Unmount(w.path("mnt"), syscall.MNT_DETACH) == nil)
 	w.refused(exit.Failed, "mounted already", addr, "mnt")
 	time.AfterFunc(300*time.Millisecond, func() { syscall.Kill(pid, syscall.SIGCONT) })
 	w.ok(addr, "mnt")
@@ -427,13 +424,11 @@ func TestMountWhileTheLastOneEnds(t *testing.T) {
 }
 
 func TestStopsAfterPlainUnmount(t *testing.T) {
-	needFUSE(t)
+	tier.RequireFUSE(t)
 	w := newWorld(t)
 	w.mount(w.workspace("notes"), "mnt")
 	pid := w.status().PID
-	if err := syscall.Unmount(w.path("mnt"), 0); err != nil {
-		t.Skip("only root can unmount without help")
-	}
+	tier.Require(t, "root", syscall.Unmount(w.path("mnt"), 0) == nil)
 	eventually(t, "the daemon's end", func() bool { return !alive(pid) })
 	if left, _ := filepath.Glob(w.path("state/*/*/*/mount.json")); len(left) > 0 {
 		t.Errorf("left behind: %v", left)

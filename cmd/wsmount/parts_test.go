@@ -23,6 +23,7 @@ import (
 	"github.com/wsmount/wsmount/cmd/internal/control"
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 	"github.com/wsmount/wsmount/cmd/internal/lifecycle"
+	"github.com/wsmount/wsmount/integration/tier"
 )
 
 // manifest writes a local-fs workspace @acme/<name> with further lines.
@@ -34,7 +35,7 @@ func (w *world) manifest(name, more string) {
 }
 
 func TestComposition(t *testing.T) {
-	needFUSE(t)
+	tier.RequireFUSE(t)
 	w := newWorld(t)
 	w.workspace("docs")
 	w.workspace("extra")
@@ -107,7 +108,7 @@ func checkWidth(t *testing.T, out string) {
 // The manifest decides what a program in the mount may do, so that no program
 // in the mount may change it.
 func TestGoverningFiles(t *testing.T) {
-	needFUSE(t)
+	tier.RequireFUSE(t)
 	w := newWorld(t)
 	w.mount(w.workspace("notes"), "mnt")
 	manifest := w.path("mnt/WORKSPACE.md")
@@ -155,7 +156,7 @@ func TestAccept(t *testing.T) {
 }
 
 func TestEvents(t *testing.T) {
-	needFUSE(t)
+	tier.RequireFUSE(t)
 	w := newWorld(t)
 	w.workspace("lib")
 	w.mount(w.workspace("notes"), "mnt", "--mount", "at=/lib,source=@acme/lib")
@@ -227,7 +228,7 @@ func TestEvents(t *testing.T) {
 // No secret that the daemon was started with may be in a bundle, nor in any
 // file that it wrote.
 func TestDebugBundleHoldsNoSecret(t *testing.T) {
-	needFUSE(t)
+	tier.RequireFUSE(t)
 	const planted = "hunter2-planted-secret"
 	w := newWorld(t)
 	addr := w.workspace("notes")
@@ -287,7 +288,7 @@ func readBundle(t *testing.T, name string) map[string]string {
 }
 
 func TestMetrics(t *testing.T) {
-	needFUSE(t)
+	tier.RequireFUSE(t)
 	w := newWorld(t)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -319,7 +320,7 @@ func TestMetrics(t *testing.T) {
 
 // systemd is told when the mount is ready and when it stops.
 func TestNotify(t *testing.T) {
-	needFUSE(t)
+	tier.RequireFUSE(t)
 	w := newWorld(t)
 	sock, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: w.path("notify"), Net: "unixgram"})
 	if err != nil {
@@ -354,7 +355,7 @@ func TestNotify(t *testing.T) {
 
 // doctor goes the mount's way and leaves no trace of it.
 func TestDoctorChangesNothing(t *testing.T) {
-	needFUSE(t)
+	tier.RequireFUSE(t)
 	w := newWorld(t)
 	w.write("ws/WORKSPACE.md", "---\nschema: workspace/v1\nid: \"@acme/ws\"\nversion: \"1.0.0\"\nname: ws\n"+
 		"owner: {type: user, id: a, slug: acme}\nstorage: {inline: {provider: dev-local, config: {}}}\n---\n")
@@ -393,16 +394,9 @@ func (w *world) snapshot() string {
 // A user without privilege mounts through fusermount3, and keeps the daemon's
 // memory and environment to himself.
 func TestUnprivileged(t *testing.T) {
-	needFUSE(t)
-	if os.Geteuid() != 0 {
-		t.Skip("needs root to become another user")
-	}
-	if _, err := exec.LookPath("fusermount3"); err != nil {
-		if strings.Contains(os.Getenv("WSMOUNT_REQUIRE"), "fuse") {
-			t.Fatal(err)
-		}
-		t.Skip(err)
-	}
+	tier.RequireFUSE(t)
+	tier.RequireRoot(t)
+	tier.RequireTools(t, "fusermount3")
 	w := newWorld(t)
 	w.cred = &syscall.Credential{Uid: 65534, Gid: 65534}
 	for _, name := range []string{"home", "tmp", "mnt", "."} {
@@ -438,7 +432,7 @@ func TestUnprivileged(t *testing.T) {
 // A provider that is no directory is mounted as a working copy, at the root
 // and as a part.
 func TestMemoryProvider(t *testing.T) {
-	needFUSE(t)
+	tier.RequireFUSE(t)
 	w := newWorld(t)
 	w.write("scratch/WORKSPACE.md", "---\nschema: workspace/v1\nid: \"@acme/scratch\"\nversion: \"1.0.0\"\nname: scratch\n"+
 		"owner: {type: user, id: acme-1, slug: acme}\nstorage: {inline: {provider: memory, config: {}}}\n---\n")

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/wsmount/wsmount/cmd/internal/exit"
+	"github.com/wsmount/wsmount/integration/tier"
 	"github.com/wsmount/wsmount/providers"
 )
 
@@ -21,7 +22,7 @@ func (r *remote) theirs(t *testing.T, name, content string) {
 // waits for that is told at once, and each time that something is sent while the
 // conflict is held; what is in no conflict goes.
 func TestConflictFoundByAPush(t *testing.T) {
-	needFUSE(t)
+	tier.RequireFUSE(t)
 	for _, policy := range []string{"abort", "manual"} {
 		t.Run(policy, func(t *testing.T) {
 			w, r := newWorld(t), serve(t, true)
@@ -57,7 +58,7 @@ func TestConflictFoundByAPush(t *testing.T) {
 // Where nothing but the conflict was to go, nothing counts as committed: the commit
 // was taken back.
 func TestOnlyAConflictIsPushed(t *testing.T) {
-	needFUSE(t)
+	tier.RequireFUSE(t)
 	w, r := newWorld(t), serve(t, true)
 	w.mount(w.remoteWorkspace("ops", r, "mode: pull-push, pull: {on: manual}, commit: {on: manual}, push: {on: manual}, conflict: {policy: manual}", ""), "mnt")
 	w.write("mnt/f", "base")
@@ -75,7 +76,7 @@ func TestOnlyAConflictIsPushed(t *testing.T) {
 
 // The last push of a mount may find it, too: the unmount says so.
 func TestConflictFoundByTheLastPush(t *testing.T) {
-	needFUSE(t)
+	tier.RequireFUSE(t)
 	w, r := newWorld(t), serve(t, true)
 	w.mount(w.remoteWorkspace("ops", r, pushEach+", conflict: {policy: manual}", ""), "mnt")
 	w.write("mnt/f", "base")

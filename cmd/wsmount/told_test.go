@@ -11,12 +11,13 @@ import (
 	"time"
 
 	"github.com/wsmount/wsmount/cmd/internal/exit"
+	"github.com/wsmount/wsmount/integration/tier"
 )
 
 // What changes round a mount, and what differs from what was asked for, is told.
 
 func TestStatusTellsThatTheDirectoryHasMoved(t *testing.T) {
-	needFUSE(t)
+	tier.RequireFUSE(t)
 	w := newWorld(t)
 	w.mount(w.workspace("notes"), "mnt")
 	if got := w.status().Parts[0].Moved; got != "" {
@@ -34,7 +35,7 @@ func TestStatusTellsThatTheDirectoryHasMoved(t *testing.T) {
 }
 
 func TestStatusTellsOfAHiddenControlDirectory(t *testing.T) {
-	needFUSE(t)
+	tier.RequireFUSE(t)
 	w := newWorld(t)
 	addr := w.workspace("notes")
 	w.write("notes/.wsmount/own", "x")
@@ -45,7 +46,7 @@ func TestStatusTellsOfAHiddenControlDirectory(t *testing.T) {
 }
 
 func TestIfNotMountedTellsOfAnotherAccess(t *testing.T) {
-	needFUSE(t)
+	tier.RequireFUSE(t)
 	w := newWorld(t)
 	addr := w.workspace("notes")
 	w.mount(addr, "mnt")
@@ -65,7 +66,7 @@ func TestStateDirectoryThatCannotBeRead(t *testing.T) {
 
 // Who follows must not take a killed daemon for the end of the mount.
 func TestFollowTellsOfAKilledDaemon(t *testing.T) {
-	needFUSE(t)
+	tier.RequireFUSE(t)
 	w := newWorld(t)
 	w.mount(w.workspace("notes"), "mnt")
 	pid := w.status().PID

@@ -16,6 +16,7 @@ import (
 	"github.com/wsmount/wsmount/cmd/internal/control"
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 	"github.com/wsmount/wsmount/cmd/internal/state"
+	"github.com/wsmount/wsmount/integration/tier"
 )
 
 // The daemon's exit code is seen by nobody, so umount must pass on what it says
@@ -44,7 +45,7 @@ func TestUmountPassesOnWhatIsNotSafe(t *testing.T) {
 
 // A daemon that is killed while it is asked hangs up before it is gone.
 func TestUmountWhileTheDaemonDies(t *testing.T) {
-	needFUSE(t)
+	tier.RequireFUSE(t)
 	for _, tt := range []struct {
 		name   string
 		hangUp func(*net.UnixListener)
@@ -77,7 +78,7 @@ func TestUmountWhileTheDaemonDies(t *testing.T) {
 
 // A daemon that hangs up and goes on is not a dead one.
 func TestUmountWhenTheDaemonHangsUp(t *testing.T) {
-	needFUSE(t)
+	tier.RequireFUSE(t)
 	w := newWorld(t)
 	w.ok(w.workspace("notes"), "mnt")
 	pid := w.status().PID
@@ -125,7 +126,7 @@ func (w *world) standIn() *net.UnixListener {
 // A close that waits for the store keeps the mount in use, although its program
 // has no descriptor any more that one could see.
 func TestBusyWithAClose(t *testing.T) {
-	needFUSE(t)
+	tier.RequireFUSE(t)
 	w, r := newWorld(t), serve(t, false)
 	w.mount(w.remoteWorkspace("ops", r, "mode: canonical", ""), "mnt")
 	w.write("mnt/a", "1")
@@ -158,9 +159,7 @@ func TestBusyWithAClose(t *testing.T) {
 // copy of every mount there is.
 func otherNamespace(t *testing.T) (pid int, end func()) {
 	t.Helper()
-	if os.Geteuid() != 0 {
-		t.Skip("only root makes a mount namespace")
-	}
+	tier.RequireRoot(t)
 	cmd := exec.Command("unshare", "-m", "--propagation", "private", "sh", "-c", "echo && exec cat")
 	in, _ := cmd.StdinPipe()
 	out, _ := cmd.StdoutPipe()
@@ -169,16 +168,15 @@ func otherNamespace(t *testing.T) (pid int, end func()) {
 	}
 	end = sync.OnceFunc(func() { in.Close(); cmd.Wait() })
 	t.Cleanup(end)
-	if _, err := bufio.NewReader(out).ReadString('\n'); err != nil {
-		t.Skip("no mount namespace is to be had here:", err)
-	}
+	_, err := bufio.NewReader(out).ReadString('\n')
+	tier.Require(t, "a mount namespace", err == nil)
 	return cmd.Process.Pid, end
 }
 
 // A mount that another mount namespace has a copy of cannot end. It is unmounted
 // all the same, and what is mounted in its place is asked from then on.
 func TestUmountOfWhatAnotherNamespaceHas(t *testing.T) {
-	needFUSE(t)
+	tier.RequireFUSE(t)
 	w := newWorld(t)
 	first, second := w.workspace("first"), w.workspace("second")
 	w.ok(first, "mnt")

@@ -9,6 +9,7 @@ import (
 
 	"github.com/wsmount/wsmount/cmd/internal/control"
 	"github.com/wsmount/wsmount/cmd/internal/exit"
+	"github.com/wsmount/wsmount/integration/tier"
 )
 
 const pushEach = "mode: pull-push, commit: {on: turn-end}, push: {on: per-commit}"
@@ -44,7 +45,7 @@ func (w *world) killed() {
 // A push that policy ties to an event is waited for; that it fails is told at once
 // and for as long as it does, and it is made again by itself.
 func TestFailedPushIsTold(t *testing.T) {
-	needFUSE(t)
+	tier.RequireFUSE(t)
 	w, r := newWorld(t), serve(t, true)
 	w.mount(w.remoteWorkspace("ops", r, pushEach, ""), "mnt")
 	w.write("mnt/a", "1")
@@ -81,7 +82,7 @@ func TestFailedPushIsTold(t *testing.T) {
 // A push that was owed when the daemon was killed is told of without one, and made
 // by the next mount.
 func TestOwedPushOutlivesAKill(t *testing.T) {
-	needFUSE(t)
+	tier.RequireFUSE(t)
 	w, r := newWorld(t), serve(t, true)
 	addr := w.remoteWorkspace("ops", r, strings.Replace(pushEach, "per-commit", "turn-end", 1), "")
 	w.mount(addr, "mnt")
@@ -111,7 +112,7 @@ func TestOwedPushOutlivesAKill(t *testing.T) {
 
 // Commits that nobody has pushed are not forgotten when a mount ends by force.
 func TestForceTellsOfUnpushedCommits(t *testing.T) {
-	needFUSE(t)
+	tier.RequireFUSE(t)
 	w, r := newWorld(t), serve(t, true)
 	addr := w.remoteWorkspace("ops", r, "mode: pull-push, commit: {on: turn-end}, push: {on: manual}", "")
 	w.mount(addr, "mnt")
@@ -136,7 +137,7 @@ func TestForceTellsOfUnpushedCommits(t *testing.T) {
 // Of a mount whose daemon is gone, what is unsaved now is told, not what the daemon
 // knew.
 func TestDeadMountTellsWhatIsUnsaved(t *testing.T) {
-	needFUSE(t)
+	tier.RequireFUSE(t)
 	w, r := newWorld(t), serve(t, true)
 	w.mount(w.remoteWorkspace("ops", r, pushEach, ""), "mnt")
 	w.write("mnt/a", "four")

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	wsfs "github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/integration/tier"
 	"golang.org/x/sys/unix"
 )
 
@@ -119,7 +120,7 @@ func TestUmaskAndDefaultACL(t *testing.T) {
 	plain := must[wsfs.Entry](t)(v.Mkdir(op(), wsfs.RootIno, "plain", 0o755))
 	acl := must[wsfs.Entry](t)(v.Mkdir(op(), wsfs.RootIno, "acl", 0o755))
 	if err := v.SetXattr(op(), acl.Ino, "system.posix_acl_default", defaultACL(7, 6, 4), 0); err == syscall.ENOTSUP {
-		t.Skip("no ACLs on this file system")
+		tier.Require(t, "a file system with ACLs", false)
 	} else {
 		ok(t, err)
 	}

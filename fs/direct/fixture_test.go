@@ -10,6 +10,7 @@ import (
 	"time"
 
 	wsfs "github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/integration/tier"
 	"golang.org/x/sys/unix"
 )
 
@@ -121,11 +122,7 @@ func writeFile(t testing.TB, content string, elem ...string) {
 	ok(t, os.WriteFile(filepath.Join(elem...), []byte(content), 0o644))
 }
 
-func needRoot(t testing.TB) {
-	if os.Geteuid() != 0 {
-		t.Skip("needs root")
-	}
-}
+func needRoot(t testing.TB) { tier.RequireRoot(t) }
 
 func ptr[T any](x T) *T { return &x }
 

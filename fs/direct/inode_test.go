@@ -16,6 +16,7 @@ import (
 	"time"
 
 	wsfs "github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/integration/tier"
 	"golang.org/x/sys/unix"
 	"pgregory.net/rapid"
 )
@@ -384,7 +385,7 @@ func TestOtherMountsAreRefused(t *testing.T) {
 	ok(t, os.Mkdir(m, 0o755))
 	e := lookup(t, v, wsfs.RootIno, "m")
 	if err := unix.Mount("none", m, "tmpfs", 0, "size=64k"); err != nil {
-		t.Skipf("mount: %v", err)
+		t.Fatalf("mount: %v", err)
 	}
 	defer unix.Unmount(m, unix.MNT_DETACH)
 	if _, err := v.Lookup(op(), wsfs.RootIno, "m"); !errors.Is(err, syscall.EACCES) {
@@ -422,9 +423,7 @@ func TestWithoutBirthTimes(t *testing.T) {
 			t.Fatal("two files have one number")
 		}
 	}
-	if !reused {
-		t.Skip("this disk does not use numbers again")
-	}
+	tier.Require(t, "a disk that uses numbers again", reused)
 }
 
 // What others replaced while it is open: an open by name is ESTALE, which makes

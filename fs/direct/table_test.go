@@ -180,9 +180,6 @@ func heap() int64 {
 
 // The bar of 150 bytes per inode is a promise: see the package comment.
 func TestMemoryPerInode(t *testing.T) {
-	if testing.Short() {
-		t.Skip("measures memory")
-	}
 	if got := memoryPerInode(); got > 150 || got < 72 {
 		t.Errorf("%.0f bytes per inode, want at most 150", got)
 	}

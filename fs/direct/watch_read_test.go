@@ -6,15 +6,15 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/wsmount/wsmount/integration/tier"
 )
 
 // The runtime's poller must not know the watch: the kernel would wake a thread
 // of it for every event, while nobody waits for one.
 func TestWatchIsNotInTheRuntimesPoller(t *testing.T) {
 	v := serveDir(t, t.TempDir(), Options{Watch: true})
-	if v.watch.fd < 0 {
-		t.Skip("no watch here")
-	}
+	tier.Require(t, "a watch", v.watch.fd >= 0)
 	fds, err := filepath.Glob("/proc/self/fd/*")
 	if err != nil {
 		t.Fatal(err)

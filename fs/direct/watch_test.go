@@ -9,6 +9,7 @@ import (
 	"time"
 
 	wsfs "github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/integration/tier"
 	"golang.org/x/sys/unix"
 )
 
@@ -507,9 +508,7 @@ func TestWatchRemote(t *testing.T) {
 	dir := t.TempDir()
 	ok(t, unix.Statfs(dir, &st))
 	kind := uint32(st.Type)
-	if remoteKinds[kind] != "" {
-		t.Skip("this is one")
-	}
+	tier.Require(t, "a local file system", remoteKinds[kind] == "")
 	remoteKinds[kind] = "test"
 	defer delete(remoteKinds, kind)
 	v := serveDir(t, dir, Options{Watch: true})

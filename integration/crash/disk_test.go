@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/wsmount/wsmount/integration/internal/harness"
+	"github.com/wsmount/wsmount/integration/tier"
 )
 
 // A disk is an ext4 of its own, whose power can be cut.
@@ -25,7 +26,7 @@ type disk struct {
 // newDisk makes a disk at dir. It needs the mounts to itself.
 func newDisk(t *testing.T, dir string, size int64) *disk {
 	t.Helper()
-	harness.RequireTools(t, "mkfs.ext4", "mount", "umount")
+	tier.RequireTools(t, "mkfs.ext4", "mount", "umount")
 	d := &disk{t: t, image: dir + ".image", dir: dir}
 	f, err := os.Create(d.image)
 	if err == nil {

@@ -4,17 +4,15 @@ import (
 	"errors"
 	"io/fs"
 	"os"
-	"os/exec"
-	"strings"
 	"testing"
+
+	"github.com/wsmount/wsmount/integration/tier"
 )
 
 // Start serves until the test ends.
 func Start(t testing.TB) *Server {
 	t.Helper()
-	if _, err := exec.LookPath("git"); err != nil {
-		require(t, "the program git")
-	}
+	tier.RequireTools(t, "git")
 	s, err := Launch(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -23,22 +21,13 @@ func Start(t testing.TB) *Server {
 	return s
 }
 
-// require ends a test that lacks something.
-func require(t testing.TB, what string) {
-	t.Helper()
-	if strings.Contains(os.Getenv("WSMOUNT_REQUIRE"), "all") {
-		t.Fatalf("%s is missing, and $WSMOUNT_REQUIRE asks for it", what)
-	}
-	t.Skipf("%s is missing: make installs it", what)
-}
-
 // StartAPI has a server answer for pull requests. In make soak what is asked and
 // answered is held to GitHub's own description; in make test nothing is fetched for it.
 func (s *Server) StartAPI(t testing.TB) *API {
 	t.Helper()
 	d, err := described()
 	if errors.Is(err, fs.ErrNotExist) {
-		require(t, err.Error())
+		tier.Require(t, err.Error(), false)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -65,9 +54,7 @@ func StartSSH(t testing.TB, s *Server) (h *SSH, host, client Key) {
 func StartDaemon(t testing.TB, s *Server, more ...string) *Daemon {
 	t.Helper()
 	d, err := s.LaunchDaemon(more...)
-	if errors.Is(err, fs.ErrNotExist) {
-		require(t, "git daemon")
-	}
+	tier.Require(t, "git daemon", !errors.Is(err, fs.ErrNotExist))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/wsmount/wsmount/integration/posix"
+	"github.com/wsmount/wsmount/integration/tier"
 )
 
 // userID is an ordinary user that owns nothing.
@@ -14,9 +15,7 @@ const userID = 65533
 func TestPosix(t *testing.T) { posix.Run(t, openDir(t), posix.Options{}) }
 
 func TestPosixUser(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("this is an ordinary user already")
-	}
+	tier.RequireRoot(t) // this is an ordinary user already
 	posix.RunAs(t, openDir(t), userID, posix.Options{})
 }
 

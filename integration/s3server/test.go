@@ -4,8 +4,9 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"strings"
 	"testing"
+
+	"github.com/wsmount/wsmount/integration/tier"
 )
 
 // Default is the kind for a test that needs one server, whichever.
@@ -27,12 +28,7 @@ func find(t testing.TB, kind Kind) string {
 	t.Helper()
 	_, here, _, _ := runtime.Caller(0)
 	binary := filepath.Join(filepath.Dir(here), "..", "..", "bin", string(kind))
-	if _, err := os.Stat(binary); err == nil {
-		return binary
-	}
-	if strings.Contains(os.Getenv("WSMOUNT_REQUIRE"), "all") {
-		t.Fatalf("bin/%s is missing, and $WSMOUNT_REQUIRE asks for it", kind)
-	}
-	t.Skipf("bin/%s is missing; `make bin/%s` builds it", kind, kind)
-	return ""
+	_, err := os.Stat(binary)
+	tier.Require(t, "bin/"+string(kind), err == nil)
+	return binary
 }

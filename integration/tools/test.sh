@@ -21,7 +21,7 @@ export GOGC=400 GOMEMLIMIT=4GiB GORACE=atexit_sleep_ms=0
 
 # stage NAME FLAG... runs go test with the flags.
 stage() {
-	local name=$1 begin=$SECONDS report=()
+	local name=$1 begin=$SECONDS report=() skipped
 	shift
 	[ -z "${JUNIT:-}" ] || { mkdir -p "$JUNIT" && report=(--junitfile "$JUNIT/${name// /-}.xml"); }
 	[ -z "${RUN:-}" ] || set -- -run "$RUN" "$@"
@@ -29,6 +29,11 @@ stage() {
 	# Lint has run go vet already. The time limit is a guard against hanging.
 	bin/gotestsum --format pkgname --format-icons text --format-hide-empty-pkg --hide-summary skipped \
 		--jsonfile-timing-events "$logs/$name.json" "${report[@]}" -- -vet=off -count=1 "$@" || failed=1
+	skipped=$(grep '"Action":"skip"' "$logs/$name.json" | grep -o '"Test":"[^"]*"' || true)
+	if [ "${WSMOUNT_REQUIRE:-}" = all ] && [ -n "$skipped" ]; then
+		printf '%s\n' 'skipped, where nothing may be:' "$skipped"
+		failed=1
+	fi
 	times+=("$(printf '%5d s  %s' $((SECONDS - begin)) "$name")")
 }
 

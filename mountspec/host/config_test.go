@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/wsmount/wsmount/integration/tier"
 	"github.com/wsmount/wsmount/mountspec/secrets"
 )
 
@@ -277,9 +278,7 @@ func TestLoadConfig(t *testing.T) {
 			must(w.t, os.Chmod(w.home+"/.config", 0o777))
 		}, words: "others can write", class: Denied},
 		{name: "of another user", prepare: func(w *world, o *LoadOptions) {
-			if os.Geteuid() != 0 {
-				w.t.Skip("needs root to give a file away")
-			}
+			tier.RequireRoot(w.t)
 			must(w.t, os.Chown(w.write("home/.config/wsmount/config.yaml", user), 12345, 12345))
 		}, words: "belongs to user 12345", class: Denied},
 		{name: "not valid does not fall through", prepare: func(w *world, o *LoadOptions) {

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/wsmount/wsmount/integration/tier"
 	"github.com/wsmount/wsmount/mountspec"
 )
 
@@ -136,9 +137,7 @@ func TestOwnerNameIsTaken(t *testing.T) {
 
 // The attack: a bind mount gives another workspace's directory a second path.
 func TestOverlapThroughABindMount(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("needs root, to bind a directory")
-	}
+	tier.RequireRoot(t) // to bind a directory
 	w := newWorld(t)
 	w.workspace("a", "@acme/a")
 	w.add("a")
@@ -151,9 +150,7 @@ func TestOverlapThroughABindMount(t *testing.T) {
 
 // The same, by a second path of a directory above it, in either direction.
 func TestOverlapThroughABindMountOfAnAncestor(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("needs root, to bind a directory")
-	}
+	tier.RequireRoot(t) // to bind a directory
 	for _, places := range [][2]string{{"tree/deep/data", "alias"}, {"alias", "tree/deep/data"}} {
 		t.Run(places[0]+" first", func(t *testing.T) {
 			w := newWorld(t)
@@ -222,9 +219,7 @@ func TestOverlapThroughABindMountOfAPart(t *testing.T) {
 // with it.
 func inOwnMounts(t *testing.T) {
 	t.Helper()
-	if os.Geteuid() != 0 {
-		t.Skip("needs root, to bind a directory")
-	}
+	tier.RequireRoot(t)    // to bind a directory
 	runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
 	must(t, unix.Unshare(unix.CLONE_NEWNS))
 	must(t, unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""))

@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/wsmount/wsmount/integration/tier"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/local"
 	"github.com/wsmount/wsmount/providers/providertest"
@@ -312,12 +313,10 @@ func TestSpecialFiles(t *testing.T) {
 
 // TestFullDisk: nothing changes, nothing is left, and the kind says why.
 func TestFullDisk(t *testing.T) {
-	if os.Getuid() != 0 {
-		t.Skip("needs to mount a file system of its own")
-	}
+	tier.RequireRoot(t)
 	root := t.TempDir()
 	if err := unix.Mount("none", root, "tmpfs", 0, "size=64k"); err != nil {
-		t.Skip("cannot mount: ", err)
+		t.Fatalf("mount: %v", err)
 	}
 	t.Cleanup(func() { unix.Unmount(root, unix.MNT_DETACH) })
 	p := open(t, root)

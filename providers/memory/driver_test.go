@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/wsmount/wsmount/integration/tier"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/memory"
 )
@@ -86,9 +87,7 @@ func TestDriverForeignSocket(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			socket := serve(t, memory.New(memory.Options{}))
 			err := errors.Join(os.Chmod(socket, 0o600), c.prepare(socket))
-			if errors.Is(err, unix.EPERM) {
-				t.Skip("only root gives a socket away")
-			}
+			tier.Require(t, "root", !errors.Is(err, unix.EPERM)) // only root gives a socket away
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -134,9 +133,7 @@ func TestDriverReplacedSocket(t *testing.T) {
 // TestDriverForeignPeer: a socket that looks like ours, behind which another
 // user's process listens.
 func TestDriverForeignPeer(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("only root can be another user")
-	}
+	tier.RequireRoot(t)
 	dir := t.TempDir()
 	for up := dir; up != "/" && up != os.TempDir(); up = filepath.Dir(up) {
 		os.Chmod(up, 0o777)

@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/wsmount/wsmount/integration/tier"
 )
 
 // clean makes whole clean content of a size.
@@ -264,7 +266,8 @@ func TestReadsOnAFullDisk(t *testing.T) {
 func TestFullDisk(t *testing.T) {
 	dir := t.TempDir()
 	if err := unix.Mount("none", dir, "tmpfs", 0, "size=16m"); err != nil {
-		t.Skip("needs to mount a disk: ", err)
+		tier.RequireRoot(t) // to mount a disk
+		t.Fatal(err)
 	}
 	defer unix.Unmount(dir, 0)
 	s := openStore(t, dir, Options{Floor: 1 << 20, Ballast: 2 << 20})
@@ -323,7 +326,8 @@ func TestFullDisk(t *testing.T) {
 func TestSharedBallast(t *testing.T) {
 	disk := t.TempDir()
 	if err := unix.Mount("none", disk, "tmpfs", 0, "size=16m"); err != nil {
-		t.Skip("needs to mount a disk: ", err)
+		tier.RequireRoot(t) // to mount a disk
+		t.Fatal(err)
 	}
 	defer unix.Unmount(disk, 0)
 	var stores []*Store

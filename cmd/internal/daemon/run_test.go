@@ -16,6 +16,7 @@ import (
 	"github.com/wsmount/wsmount/cmd/internal/state"
 	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/fs/direct"
+	"github.com/wsmount/wsmount/integration/tier"
 )
 
 // unsent is a volume that cannot send everything when it is closed.
@@ -29,7 +30,7 @@ func (u unsent) Close() error { return u.err }
 // What a volume could not bring to safety is the exit code of the daemon, and
 // stands in its last status for whoever waits for the end.
 func TestWhatIsNotSafeAtTheEnd(t *testing.T) {
-	needFUSE(t)
+	tier.RequireFUSE(t)
 	for _, tt := range []struct {
 		name string
 		err  error
@@ -81,17 +82,4 @@ func running(t *testing.T, err error) *Daemon {
 		t.Fatal(err)
 	}
 	return d
-}
-
-// needFUSE skips a test where nothing can be mounted, unless WSMOUNT_REQUIRE
-// says that this machine must be able to.
-func needFUSE(t *testing.T) {
-	t.Helper()
-	if _, err := os.Stat("/dev/fuse"); err == nil {
-		return
-	}
-	if strings.Contains(os.Getenv("WSMOUNT_REQUIRE"), "fuse") {
-		t.Fatal("/dev/fuse is required and not there")
-	}
-	t.Skip("no /dev/fuse")
 }

@@ -7,12 +7,12 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+
+	"github.com/wsmount/wsmount/integration/tier"
 )
 
 func TestElsewhere(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("only root makes a mount namespace")
-	}
+	tier.RequireRoot(t)
 	dir := t.TempDir()
 	cmd := exec.Command("unshare", "-m", "--propagation", "private", "sh", "-c", `mount -t tmpfs x "$0" && echo && exec cat`, dir)
 	in, _ := cmd.StdinPipe()
@@ -21,9 +21,8 @@ func TestElsewhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { in.Close(); cmd.Wait() })
-	if _, err := bufio.NewReader(out).ReadString('\n'); err != nil {
-		t.Skip("no mount namespace is to be had here:", err)
-	}
+	_, err := bufio.NewReader(out).ReadString('\n')
+	tier.Require(t, "a mount namespace", err == nil)
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/mountinfo", cmd.Process.Pid))
 	if err != nil {
 		t.Fatal(err)

@@ -33,6 +33,7 @@ import (
 	"github.com/wsmount/wsmount/integration/internal/gate"
 	"github.com/wsmount/wsmount/integration/internal/harness"
 	"github.com/wsmount/wsmount/integration/internal/tied"
+	"github.com/wsmount/wsmount/integration/tier"
 )
 
 // A Toxic is something that happens to each connection, in toxiproxy's words.
@@ -102,7 +103,7 @@ func (l *Link) launch() {
 	_, here, _, _ := runtime.Caller(0)
 	binary := filepath.Join(filepath.Dir(here), "..", "..", "..", "bin", "toxiproxy-server")
 	_, err := os.Stat(binary)
-	harness.Require(l.t, "bin/toxiproxy-server", err == nil)
+	tier.Require(l.t, "bin/toxiproxy-server", err == nil)
 	free, err := new(net.ListenConfig).Listen(l.t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		l.t.Fatal(err)

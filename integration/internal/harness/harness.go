@@ -27,7 +27,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 )
 
@@ -143,42 +142,4 @@ func compile(to string, env []string, flags ...string) error {
 		return fmt.Errorf("building wsmount: %w\n%s", err, out)
 	}
 	return nil
-}
-
-// Require skips the test unless a thing is there; where WSMOUNT_REQUIRE names
-// the thing, or "all", it fails instead.
-func Require(t testing.TB, what string, there bool) {
-	t.Helper()
-	if there {
-		return
-	}
-	required := strings.Split(os.Getenv("WSMOUNT_REQUIRE"), ",")
-	if slices.Contains(required, what) || slices.Contains(required, "all") {
-		t.Fatalf("%s is missing, and $WSMOUNT_REQUIRE asks for it", what)
-	}
-	t.Skipf("%s is missing", what)
-}
-
-// RequireTools requires programs.
-func RequireTools(t testing.TB, names ...string) {
-	t.Helper()
-	for _, name := range names {
-		_, err := exec.LookPath(name)
-		Require(t, name, err == nil)
-	}
-}
-
-// RequireRoot requires root, to act for other users.
-func RequireRoot(t testing.TB) {
-	t.Helper()
-	Require(t, "root", os.Geteuid() == 0)
-}
-
-func requireFuse(t testing.TB) {
-	t.Helper()
-	f, err := os.OpenFile("/dev/fuse", os.O_RDWR, 0)
-	if err == nil {
-		f.Close()
-	}
-	Require(t, "fuse", err == nil)
 }

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/wsmount/wsmount/integration/tier"
 )
 
 // privateEnv says that this process has mounts of its own.
@@ -23,7 +25,7 @@ func Private(t *testing.T, args ...string) bool {
 	if os.Getenv(privateEnv) != "" {
 		return true
 	}
-	RequireRoot(t)
+	tier.RequireRoot(t)
 	args = append([]string{"-test.v", "-test.run", "^" + regexp.QuoteMeta(t.Name()) + "$"}, args...)
 	cmd := exec.CommandContext(t.Context(), os.Args[0], args...)
 	cmd.Env = append(os.Environ(), privateEnv+"=1", binaryEnv+"="+Binary(), askerEnv+"="+asker())

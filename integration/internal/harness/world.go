@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/wsmount/wsmount/integration/tier"
 )
 
 // Options choose who lives in a world.
@@ -37,7 +39,7 @@ func (w *World) Env(variables ...string) { w.env = append(w.env, variables...) }
 // New makes a world for one test.
 func New(t testing.TB, o Options) *World {
 	t.Helper()
-	requireFuse(t)
+	tier.RequireFUSE(t)
 	dir, err := os.MkdirTemp(root, "world-")
 	if err != nil {
 		t.Fatal(err)

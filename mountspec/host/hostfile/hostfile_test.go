@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/wsmount/wsmount/integration/tier"
 )
 
 // tree makes a directory that only the user can write and returns it.
@@ -36,11 +38,8 @@ func put(t *testing.T, path string, mode fs.FileMode) string {
 	return path
 }
 
-func root(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("needs root to give files away")
-	}
-}
+// root requires root, to give files away.
+func root(t *testing.T) { tier.RequireRoot(t) }
 
 // Each row names who could have written what is read.
 func TestRead(t *testing.T) {

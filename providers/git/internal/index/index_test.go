@@ -89,9 +89,7 @@ func (r *fileIn) keep(id object.ID, raw []byte) {
 // TestIndexIsGits: the git program reads from an index what is in the tree, finds
 // it sound, and takes for changed what Except says.
 func TestIndexIsGits(t *testing.T) {
-	if _, err := exec.LookPath("git"); err != nil {
-		t.Skip("git is missing")
-	}
+	tier.RequireTools(t, "git")
 	dir := t.TempDir()
 	if out, err := exec.Command("git", "init", "-q", dir).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/wsmount/wsmount/integration/tier"
 	"github.com/wsmount/wsmount/providers/git/internal/lfs"
 )
 
@@ -55,9 +56,7 @@ func TestParse(t *testing.T) {
 // What we write is what git-lfs writes, and what it takes for a pointer of its own we
 // take for one.
 func TestPointerAsGitLFS(t *testing.T) {
-	if _, err := exec.LookPath("git-lfs"); err != nil {
-		t.Skip("the program git-lfs, which this is compared with, is missing")
-	}
+	tier.RequireTools(t, "git-lfs")
 	dir := t.TempDir()
 	for _, content := range []string{"x", "some more content\n", strings.Repeat("long", 10_000)} {
 		store := lfs.OpenStore(dir, dir)
