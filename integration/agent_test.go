@@ -111,6 +111,7 @@ func TestAgentTakesTurns(t *testing.T) {
 		a.does("hidden.sh", w.Dir)
 		w.MustRun("event", a.m.Dir, "turn-end")
 		a.does("sent.sh")
+		w.MustRun("event", a.m.Dir, "turn-start") // within a turn, no pull comes between the two
 		checkErr(t, "tamper", c.Tamper(t.Context(), providers.MustLocator("f"), []byte("theirs\n")), nil)
 		a.does("ours.sh")
 		if r := w.Run("event", a.m.Dir, "turn-end"); r.Code != 8 {
@@ -159,6 +160,7 @@ func TestAgentInARepository(t *testing.T) {
 	g.event(a.m, "turn-end")
 
 	g.fresh()
+	g.event(a.m, "turn-start") // within a turn, no pull comes between the two
 	g.other.Write(map[string]string{"f": "theirs\n"})
 	g.other.Commit("main", "theirs")
 	a.does("ours.sh")

@@ -8,6 +8,13 @@ import (
 	"testing"
 )
 
+// newestLog is the log, below dir, that the last write went to. Whether one before it
+// is still there depends on how far the database had got in the background.
+func newestLog(dir string) string {
+	logs, _ := filepath.Glob(filepath.Join(dir, "db/log/*.log"))
+	return "db/log/" + filepath.Base(slices.Max(logs))
+}
+
 // killed is what a kill leaves of a table with some steps: no end of a session.
 // It says which log is the newest, and how long that is.
 func killed(t *testing.T) (dir, newest string, size int) {
@@ -21,8 +28,7 @@ func killed(t *testing.T) (dir, newest string, size int) {
 		t.Fatal(err)
 	}
 	dir = filepath.Join(parent, "table")
-	logs, _ := filepath.Glob(filepath.Join(dir, "db/log/*.log"))
-	newest = "db/log/" + filepath.Base(slices.Max(logs))
+	newest = newestLog(dir)
 	rewrite(t, dir, newest, func(b []byte) []byte {
 		size = len(b)
 		return b
