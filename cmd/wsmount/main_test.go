@@ -17,12 +17,14 @@ import (
 	"github.com/wsmount/wsmount/cmd/internal/control"
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 	"github.com/wsmount/wsmount/cmd/internal/mountpoint"
+	"github.com/wsmount/wsmount/integration/testrun"
+	"github.com/wsmount/wsmount/integration/tier"
 )
 
-// binary is the program under test, built once and run as a process of its own,
-// so that a test never waits for a mount that it serves itself. reader is the same
-// without the race detector, with which a process takes long to begin: it is run where
-// one only reads or sets down what is asked for.
+// binary is the program under test, run as a process of its own so that a test never
+// waits for a mount that it serves itself. In make soak it has the race detector, and
+// reader, which is run to read or to set down something, is the same without: a process
+// with the race detector takes long to begin.
 var (
 	binary, reader string
 	reading        = []string{"status", "log", "diff", "restore", "conflicts", "validate", "resolve", "registry", "version", "help", "init"}
@@ -34,35 +36,14 @@ func testMain(m *testing.M) int {
 	if how := os.Getenv(leaveEnv); how != "" {
 		return leave(how)
 	}
-	dir, err := os.MkdirTemp("", "wsmount-test")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer os.RemoveAll(dir)
-	os.Chmod(dir, 0o755) // other users run the program too
-	binary = filepath.Join(dir, "wsmount")
-	reader = binary
-	if raceEnabled {
-		reader = filepath.Join(dir, "plain", "wsmount")
-		err = errors.Join(build(binary, nil, "-race"), build(reader, []string{"CGO_ENABLED=0"}, "-trimpath")) // as it is released
-	} else {
-		err = build(binary, nil)
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	return m.Run()
-}
-
-func build(to string, env []string, flags ...string) error {
-	cmd := exec.Command("go", append(append([]string{"build", "-o", to}, flags...), ".")...)
-	cmd.Env = append(os.Environ(), env...)
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("building wsmount: %w\n%s", err, out)
-	}
-	return nil
+	return testrun.Main(m, func(r *testrun.Run) (err error) {
+		reader, err = r.Program()
+		binary = reader
+		if tier.Soak && err == nil {
+			binary, err = r.ProgramWithRaceDetector()
+		}
+		return err
+	})
 }
 
 // world is a user's part of a machine: home, state directory, workspaces and

@@ -70,16 +70,17 @@ func TestImportDirection(t *testing.T) {
 	}
 }
 
-// Tests keep the same direction, but for four conveniences: the memory provider
+// Tests keep the same direction, but for five conveniences: the memory provider
 // stands in for a service, which tests from the outside control in the seam's
 // words, the POSIX suite runs on any directory, a provider's tests start the
-// servers that the program's tests start, and every test asks which tier it is in.
+// servers that the program's tests start, every test asks which tier it is in, and
+// what mounts runs where a killed run leaves nothing.
 func TestImportDirectionOfTests(t *testing.T) {
 	for _, p := range packages(t) {
 		for _, imported := range append(p.TestImports, p.XTestImports...) {
 			in := house(imported)
 			outside := in == "providers" && under(house(p.ImportPath), "integration")
-			if in == "" || in == "integration/posix" || in == "integration/s3server" || in == "integration/gitserver" || in == "integration/tier" || in == "providers/memory" || outside {
+			if in == "" || in == "integration/posix" || in == "integration/s3server" || in == "integration/gitserver" || in == "integration/tier" || in == "integration/testrun" || in == "providers/memory" || outside {
 				continue
 			}
 			if why := forbidden(p.ImportPath, imported); why != "" {

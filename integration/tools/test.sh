@@ -44,6 +44,10 @@ if [ "$tier" = soak ]; then
 	stage packages -tags soak -race -timeout 24h -p 2 "${packages[@]}"
 	stage 'mounted program' -tags soak -race -timeout 24h -p 1 -parallel 3 ./integration/...
 else
+	# Built once for all of them; other users run it, too.
+	chmod 755 "$logs"
+	CGO_ENABLED=0 "$go" build -trimpath -o "$logs/wsmount" ./cmd/wsmount
+	export WSMOUNT_TEST_BINARY=$logs/wsmount
 	stage packages -race -timeout 30m -p 4 "${packages[@]}" # they wait for the disk as much as they compute
 	GOMAXPROCS=1 stage 'fs on one processor' -race -timeout 30m ./fs/...
 	stage 'mounted program' -timeout 30m -p 2 -parallel 6 ./integration/... # they wait as well

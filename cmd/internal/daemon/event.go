@@ -44,6 +44,7 @@ func (d *Daemon) Event(ctx context.Context, r control.EventRequest) (control.Eve
 		return out, nil
 	}
 	d.follow(ctx, e, reached, &out)
+	d.shown(ctx)
 	return out, nil
 }
 

@@ -19,96 +19,68 @@
 package harness
 
 import (
-	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"testing"
+
+	"github.com/wsmount/wsmount/integration/testrun"
 )
 
-// root is the directory of one run of a test package: everything that it makes
-// lies below it.
+// root is the directory of the run: all that it makes lies below it.
 var root string
 
-// rootPrefix begins the name of every root.
-const rootPrefix = "wsmount-test-"
+// The program under test, and the one for commands that end soon. Where the tests have
+// the race detector the first has it, too; the second never: to begin with it takes a
+// fifth of a second of a processor, which of the time of all tests was the third part.
+// The daemons that are asked have it, and cmd/wsmount tests with it those commands that
+// wait and tell of progress.
+var program, asker string
 
-// base is where a run's directory is made. /var/tmp is on a disk where /tmp
-// may be memory.
-func base() string {
-	if dir := os.Getenv("WSMOUNT_TEST_DIR"); dir != "" {
-		return dir
-	}
-	return "/var/tmp"
-}
-
-// binaryEnv names a program to test instead of one that is built first, and askerEnv
-// what is run where that only asks a daemon or reads what a mount has left.
+// programEnv and askerEnv hand the two to a process that runs a test of its own.
 const (
-	binaryEnv = "WSMOUNT_TEST_BINARY"
-	askerEnv  = "WSMOUNT_TEST_ASKER"
+	programEnv = "WSMOUNT_TEST_PROGRAM"
+	askerEnv   = "WSMOUNT_TEST_ASKER"
 )
 
 // Binary is the program under test.
-func Binary() string {
-	if there := os.Getenv(binaryEnv); there != "" {
-		return there
-	}
-	return filepath.Join(root, "bin", "wsmount")
-}
-
-// asker is the program for commands that end soon. It has no race detector, whose
-// beginning takes a fifth of a second of a processor: of the time of all tests that
-// was the third part. The daemons that they ask have it, and cmd/wsmount tests with it
-// those of them that wait and tell of progress.
-func asker() string {
-	if there := os.Getenv(askerEnv); there != "" || !Race || os.Getenv(binaryEnv) != "" {
-		return cmp.Or(there, Binary())
-	}
-	return filepath.Join(root, "plain", "wsmount")
-}
+func Binary() string { return program }
 
 // asking are the commands for which asker is run.
 var asking = []string{"umount", "status", "event", "pull", "commit", "push", "log", "diff", "restore", "conflicts",
 	"validate", "resolve", "registry", "version", "help", "completion", "init"}
 
-// program is what is run for a command line.
-func program(args []string) string {
+// programFor is what is run for a command line.
+func programFor(args []string) string {
 	if len(args) > 0 && slices.Contains(asking, args[0]) {
-		return asker()
+		return asker
 	}
-	return Binary()
+	return program
 }
 
 // Main builds the program, runs the tests and looks for leftovers.
 func Main(m *testing.M) { os.Exit(run(m)) }
 
 func run(m *testing.M) int {
-	if os.Getenv(privateEnv) != "" {
-		leaveOthers()
-	}
-	var err error
-	if root, err = os.MkdirTemp(base(), rootPrefix); err != nil {
-		return fail("%v", err)
-	}
-	defer os.RemoveAll(root)
-	lock, err := claim(root)
+	r, err := testrun.Begin() // first: the run's watcher, which is this program, stays in it
 	if err != nil {
 		return fail("%v", err)
 	}
-	defer lock.Close()
-	sweep(base())
-	if err := build(); err != nil {
-		return fail("%v", err)
+	root = r.Dir
+	if os.Getenv(privateEnv) != "" {
+		leaveOthers()
+	}
+	if err := choosePrograms(r); err != nil {
+		return fail("%v", errors.Join(err, r.End()))
 	}
 	before := descriptors()
 	code := m.Run()
 	for _, problem := range leftovers(before) {
 		code = fail("left over: %s", problem)
+	}
+	if err := r.End(); err != nil {
+		code = fail("%v", err)
 	}
 	return code
 }
@@ -118,28 +90,16 @@ func fail(format string, args ...any) int {
 	return 1
 }
 
-// build builds the program as it is released; where the test was built with the race
-// detector, with that as well.
-func build() error {
-	if err := os.Chmod(root, 0o755); err != nil {
-		return err
-	}
-	if os.Getenv(binaryEnv) != "" {
+// choosePrograms sets the programs, of which the first process of a private test has told
+// the second.
+func choosePrograms(r *testrun.Run) (err error) {
+	if program, asker = os.Getenv(programEnv), os.Getenv(askerEnv); program != "" {
 		return nil
 	}
-	released := []string{"CGO_ENABLED=0"} // with -trimpath: then its parts are those of a release, and built once
-	if !Race {
-		return compile(Binary(), released, "-trimpath")
+	asker, err = r.Program()
+	program = asker
+	if Race && err == nil {
+		program, err = r.ProgramWithRaceDetector()
 	}
-	return errors.Join(compile(Binary(), nil, "-race"), compile(asker(), released, "-trimpath"))
-}
-
-func compile(to string, env []string, flags ...string) error {
-	args := append([]string{"build", "-o", to}, flags...)
-	cmd := exec.CommandContext(context.Background(), "go", append(args, "github.com/wsmount/wsmount/cmd/wsmount")...)
-	cmd.Env = append(os.Environ(), env...)
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("building wsmount: %w\n%s", err, out)
-	}
-	return nil
+	return err
 }

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/wsmount/wsmount/integration/testrun"
 	"github.com/wsmount/wsmount/integration/tier"
 )
 
@@ -28,7 +29,7 @@ func Private(t *testing.T, args ...string) bool {
 	tier.RequireRoot(t)
 	args = append([]string{"-test.v", "-test.run", "^" + regexp.QuoteMeta(t.Name()) + "$"}, args...)
 	cmd := exec.CommandContext(t.Context(), os.Args[0], args...)
-	cmd.Env = append(os.Environ(), privateEnv+"=1", binaryEnv+"="+Binary(), askerEnv+"="+asker())
+	cmd.Env = append(os.Environ(), privateEnv+"=1", programEnv+"="+program, askerEnv+"="+asker)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS, Pdeathsig: syscall.SIGKILL}
 	runtime.LockOSThread() // until it has ended: the end of the thread that starts it would count
 	defer runtime.UnlockOSThread()
@@ -43,7 +44,7 @@ func Private(t *testing.T, args ...string) bool {
 // leaveOthers takes the mounts of tests that run beside a private one out of its
 // copy of the machine's: they would not end as long as it has them.
 func leaveOthers() {
-	for _, at := range mountsBelow(base()) {
+	for _, at := range testrun.MountsBelow(testrun.Base()) {
 		_ = unix.Unmount(at, unix.MNT_DETACH) // of what went meanwhile there is nothing to leave
 	}
 }

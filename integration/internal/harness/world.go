@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/wsmount/wsmount/integration/testrun"
 	"github.com/wsmount/wsmount/integration/tier"
 )
 
@@ -48,7 +49,7 @@ func New(t testing.TB, o Options) *World {
 	// The first cleanup is the last that runs. All worlds of a run together take
 	// gigabytes, and nothing of one is asked for after its test.
 	t.Cleanup(func() {
-		if len(mountsBelow(dir)) == 0 {
+		if len(testrun.MountsBelow(dir)) == 0 {
 			os.RemoveAll(dir)
 		}
 	})
@@ -137,7 +138,7 @@ func (w *World) Run(args ...string) Result {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), Hangs)
 	defer cancel()
-	cmd := w.Command(ctx, program(args), args...)
+	cmd := w.Command(ctx, programFor(args), args...)
 	var out, errOut bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errOut
 	err := cmd.Run()

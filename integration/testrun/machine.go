@@ -1,0 +1,51 @@
+package testrun
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// MountsBelow lists the mount points below a directory, the innermost first.
+func MountsBelow(dir string) []string {
+	table, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		return []string{err.Error()}
+	}
+	var found []string
+	for line := range strings.Lines(string(table)) {
+		fields := strings.Fields(line)
+		if len(fields) > 4 && strings.HasPrefix(fields[4], dir+"/") {
+			found = append([]string{fields[4]}, found...)
+		}
+	}
+	return found
+}
+
+// ProcessesOf lists the processes that the run in a directory has started, with their
+// children, but not this process and the run's watcher: the directory's name stands in
+// what they run, were told, or have in their environment.
+func ProcessesOf(dir string) (pids []int) {
+	all, _ := filepath.Glob("/proc/[0-9]*")
+	for _, proc := range all {
+		pid, err := strconv.Atoi(filepath.Base(proc))
+		if err != nil || pid == os.Getpid() {
+			continue
+		}
+		exe, _ := os.Readlink(proc + "/exe") // of a process that has ended meanwhile there is nothing
+		environment, _ := os.ReadFile(proc + "/environ")
+		inIt := strings.HasPrefix(exe, dir+"/") || strings.Contains(CommandLine(pid)+string(environment), dir+"/")
+		if inIt && !strings.Contains(string(environment), watchEnv+"="+dir) {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+// CommandLine is what a process was started with; empty of one that may not be asked.
+func CommandLine(pid int) string {
+	b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+	return strings.ReplaceAll(strings.TrimRight(string(b), "\x00"), "\x00", " ")
+}
