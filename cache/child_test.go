@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/integration/testrun"
 	"github.com/wsmount/wsmount/integration/tier"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/memory"
@@ -48,7 +49,7 @@ func TestMain(m *testing.M) {
 		os.Exit(0)
 	}
 	fewerChecks()
-	os.Exit(m.Run())
+	os.Exit(testrun.Main(m))
 }
 
 // fewerChecks sets how often the models are tried, unless the command line says so
