@@ -9,6 +9,18 @@ import (
 	"github.com/wsmount/wsmount/integration/posix"
 )
 
+// The whole suite on a working copy alone. In make test the built program runs it on
+// working copies of a bucket and of a repository.
+func TestPosix(t *testing.T) {
+	t.Parallel()
+	dir, unmount := mount(t, "waits")
+	if err := os.Chmod(dir, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	posix.Run(t, dir, posix.Options{})
+	noProblem(t, unmount())
+}
+
 // An ordinary user, on a mount that does not wait for the backend. What programs see
 // does not depend on the policy, and users of mounts of the built program are in make
 // test, so this is in make soak.
@@ -18,7 +30,7 @@ func TestPosixUser(t *testing.T) {
 	if err := os.Chmod(dir, 0o777); err != nil {
 		t.Fatal(err)
 	}
-	posix.RunAs(t, dir, 65533, posix.Options{LeftOut: posixLeftOut, Without: posix.Long})
+	posix.RunAs(t, dir, 65533, posix.Options{Without: posix.Long})
 	noProblem(t, unmount())
 }
 

@@ -9,7 +9,6 @@ import (
 	"github.com/hanwen/go-fuse/v2/posixtest"
 	"golang.org/x/sys/unix"
 
-	"github.com/wsmount/wsmount/integration/posix"
 	"github.com/wsmount/wsmount/integration/tier"
 )
 
@@ -19,7 +18,6 @@ var (
 		"FcntlFlockLocksFile": "asks that two record locks of one process exclude each other; POSIX has them merge, and ext4 fails too",
 	}
 	posixtestSlow = map[string]string{"OpenSymlinkRace": "takes a minute; make soak has it, and the built program runs it on a bucket"}
-	posixLeftOut  = map[string]string{}
 )
 
 func TestPosixtest(t *testing.T) { // not beside others: it counts the descriptors of the process
@@ -41,17 +39,6 @@ func TestPosixtest(t *testing.T) { // not beside others: it counts the descripto
 			run(t, own)
 		})
 	}
-	noProblem(t, unmount())
-}
-
-// The groups that take long run on mounts of the built program, and here in make soak.
-func TestPosix(t *testing.T) {
-	t.Parallel()
-	dir, unmount := mount(t, "waits")
-	if err := os.Chmod(dir, 0o777); err != nil {
-		t.Fatal(err)
-	}
-	posix.Run(t, dir, posix.Options{LeftOut: posixLeftOut, Without: tier.Pick(posix.Long, nil)})
 	noProblem(t, unmount())
 }
 
