@@ -34,6 +34,9 @@ func (v *Volume) create(op *fs.Op, dir table.Ino, name string, flags, mode uint3
 	if err := checkName(name); err != nil {
 		return fs.Entry{}, nil, err
 	}
+	if err := v.changesIn(op, fs.Ino(dir)); err != nil {
+		return fs.Entry{}, nil, err
+	}
 	oi, err := v.born() // the kernel asks when it knows that the name is free
 	if err != nil {
 		return fs.Entry{}, nil, err

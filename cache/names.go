@@ -55,6 +55,9 @@ func (v *Volume) make(op *fs.Op, dir fs.Ino, name string, new func(parent *table
 	if err := checkName(name); err != nil {
 		return fs.Entry{}, err
 	}
+	if err := v.changesIn(op, dir); err != nil {
+		return fs.Entry{}, err
+	}
 	var e fs.Entry
 	l := table.Link{Dir: table.Ino(dir), Name: name}
 	err := v.change(op, func() error {
@@ -97,6 +100,9 @@ func (v *Volume) modified(dir table.Ino) {
 // without a name, from O_TMPFILE, goes there for the first time.
 func (v *Volume) Link(op *fs.Op, ino, dir fs.Ino, name string) (fs.Entry, error) {
 	if err := checkName(name); err != nil {
+		return fs.Entry{}, err
+	}
+	if err := v.changesIn(op, dir); err != nil {
 		return fs.Entry{}, err
 	}
 	var e fs.Entry
@@ -177,6 +183,9 @@ func (v *Volume) Rmdir(op *fs.Op, dir fs.Ino, name string) error {
 		return err
 	}
 	l := table.Link{Dir: table.Ino(dir), Name: name}
+	if err := v.takesAway(op, l); err != nil {
+		return err
+	}
 	return v.change(op, func() error {
 		if _, err := v.parent(l.Dir); err != nil {
 			return err

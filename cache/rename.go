@@ -32,6 +32,11 @@ func (v *Volume) Rename(op *fs.Op, dir fs.Ino, name string, newDir fs.Ino, newNa
 	}
 	a := table.Link{Dir: table.Ino(dir), Name: name}
 	b := table.Link{Dir: table.Ino(newDir), Name: newName}
+	for _, err := range []error{v.changesIn(op, newDir), v.takesAway(op, a), v.takesAway(op, b)} {
+		if err != nil {
+			return err
+		}
+	}
 	if err := v.beforeRename(a, b, flags); err != nil {
 		return err
 	}

@@ -22,12 +22,14 @@ import (
 // call of the provider, over a read or write of content, or over a
 // notification.
 type Volume struct {
-	p     providers.Provider
-	caps  providers.Capabilities
-	o     Options
-	state *stateDir
-	store *content.Store
-	run   string // of this run, for operation ids
+	p    providers.Provider
+	caps providers.Capabilities
+	// submodules are directories that are not changed; nil: there are none.
+	submodules providers.Submoduler
+	o          Options
+	state      *stateDir
+	store      *content.Store
+	run        string // of this run, for operation ids
 
 	ctx     context.Context // ends with the volume
 	stop    context.CancelFunc
@@ -105,6 +107,7 @@ func newVolume(p providers.Provider, o Options, s *stateDir) *Volume {
 		run: hex.EncodeToString(id), pause: o.pause,
 		refs: map[table.Ino]uint64{}, open: map[table.Ino]*openInode{}, shown: map[table.Ino]uint64{}, renewed: map[table.Ino]struct{}{}, displaced: map[table.Link]struct{}{},
 		listings: map[*listing]struct{}{}, puller: newPuller(), ignores: ignores{rules: map[table.Ino]rulesOf{}, absent: map[table.Ino]struct{}{}, wanted: map[table.Ino]struct{}{table.Root: {}}}}
+	v.submodules, _ = providers.As[providers.Submoduler](p)
 	v.Bind(nobody{})
 	v.ctx, v.stop = context.WithCancel(context.Background())
 	v.history.init()

@@ -10,19 +10,20 @@ type Ability uint16
 
 // The abilities, each named for the interface that it announces.
 const (
-	AbilityCopy     Ability = 1 << iota // Copier
-	AbilityMove                         // Mover
-	AbilityAttr                         // AttrSetter
-	AbilityParts                        // Multiparter
-	AbilityWatch                        // Watcher
-	AbilityCommit                       // Committer
-	AbilitySnapshot                     // Snapshotter
-	AbilityPush                         // Pusher
-	AbilitySync                         // Syncer
-	AbilityBranch                       // Brancher
-	AbilityRebase                       // Rebaser
-	AbilityInspect                      // Inspector
-	AbilityDiffer                       // Differ
+	AbilityCopy      Ability = 1 << iota // Copier
+	AbilityMove                          // Mover
+	AbilityAttr                          // AttrSetter
+	AbilityParts                         // Multiparter
+	AbilityWatch                         // Watcher
+	AbilityCommit                        // Committer
+	AbilitySnapshot                      // Snapshotter
+	AbilityPush                          // Pusher
+	AbilitySync                          // Syncer
+	AbilityBranch                        // Brancher
+	AbilityRebase                        // Rebaser
+	AbilityInspect                       // Inspector
+	AbilityDiffer                        // Differ
+	AbilitySubmodule                     // Submoduler
 )
 
 // abilities connects each Ability with its name and interface, in the order of
@@ -44,6 +45,7 @@ var abilities = []struct {
 	{"rebase", reflect.TypeFor[Rebaser]()},
 	{"inspect", reflect.TypeFor[Inspector]()},
 	{"differ", reflect.TypeFor[Differ]()},
+	{"submodule", reflect.TypeFor[Submoduler]()},
 }
 
 // Has reports whether all of b is in a.

@@ -24,7 +24,7 @@ var full = func() providers.Capabilities {
 	c.Conditions = providers.Conditions{Create: g, Replace: g, Delete: g, Copy: g, Move: g, SetAttr: g}
 	c.Abilities = providers.AbilityCopy | providers.AbilityMove | providers.AbilityAttr | providers.AbilityParts |
 		providers.AbilityWatch | providers.AbilityCommit | providers.AbilitySnapshot | providers.AbilityPush | providers.AbilitySync |
-		providers.AbilityBranch | providers.AbilityRebase | providers.AbilityInspect | providers.AbilityDiffer
+		providers.AbilityBranch | providers.AbilityRebase | providers.AbilityInspect | providers.AbilityDiffer | providers.AbilitySubmodule
 	return c
 }()
 

@@ -331,6 +331,15 @@ type Difference struct {
 	Was, Is *Info
 }
 
+// Submoduler tells which directories of the tree are other repositories, as the
+// submodules of git are. They have no entries here, nothing can be made in them, and
+// they are neither moved nor removed.
+type Submoduler interface {
+	// Submodule is the first such directory at l or below it, in the tree that reads
+	// show; ok is false when there is none. It asks no remote.
+	Submodule(ctx context.Context, l Locator) (at Locator, ok bool, err error)
+}
+
 // Rebaser makes what was committed here anew on top of what others pushed.
 type Rebaser interface {
 	// Rebase makes each revision of from that neither base nor onto has anew, in

@@ -46,6 +46,7 @@ type Everything interface {
 	Brancher
 	Inspector
 	Differ
+	Submoduler
 }
 
 // Wrap puts a function around every call of p, those of its abilities, its

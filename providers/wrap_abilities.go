@@ -67,6 +67,15 @@ func (w *wrapped) Inspect(root string, covered []string, work Changes) Inspectio
 	return p.Inspect(root, covered, work)
 }
 
+// Submodule looks at what is on this machine, so no wrapper sees it.
+func (w *wrapped) Submodule(ctx context.Context, l Locator) (Locator, bool, error) {
+	p, err := ability[Submoduler](w, MethodStat, l)
+	if err != nil {
+		return Locator{}, false, err
+	}
+	return p.Submodule(ctx, l)
+}
+
 // Watch goes on inside the wrapper's function for as long as it lasts.
 func (w *wrapped) Watch(ctx context.Context, l Locator) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {

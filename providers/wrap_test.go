@@ -126,6 +126,10 @@ func (e *everything) Differences(context.Context, providers.Revision, providers.
 	return make([]providers.Difference, 1), nil
 }
 
+func (e *everything) Submodule(context.Context, providers.Locator) (providers.Locator, bool, error) {
+	return providers.Locator{}, false, nil
+}
+
 func (e *everything) Inspect(string, []string, providers.Changes) providers.Inspection {
 	return providers.Inspection{}
 }
@@ -474,6 +478,8 @@ func offered(p providers.Provider) map[providers.Ability]any {
 	offer(providers.AbilityInspect, inspector, ok)
 	differ, ok := providers.As[providers.Differ](p)
 	offer(providers.AbilityDiffer, differ, ok)
+	submoduler, ok := providers.As[providers.Submoduler](p)
+	offer(providers.AbilitySubmodule, submoduler, ok)
 	return got
 }
 
@@ -539,7 +545,7 @@ func TestReadOnlyCapabilities(t *testing.T) {
 	inner := &everything{abilities: full.Abilities}
 	c := providers.ReadOnly(inner, providers.ReadOnlyOptions{}).Capabilities()
 	want := providers.AbilityWatch | providers.AbilityCommit | providers.AbilitySnapshot | providers.AbilitySync | providers.AbilityBranch |
-		providers.AbilityRebase | providers.AbilityInspect | providers.AbilityDiffer
+		providers.AbilityRebase | providers.AbilityInspect | providers.AbilityDiffer | providers.AbilitySubmodule
 	if c.Writable || c.Abilities != want {
 		t.Errorf("writable %v, abilities %q, want %q", c.Writable, c.Abilities, want)
 	}

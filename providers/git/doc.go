@@ -62,7 +62,8 @@
 // .gitattributes asks for nothing is done but filter=lfs (see below), and merge=union
 // where commits are made anew. Of attributes there is only whether a file may be
 // executed. A directory is there as long as something is in it. A submodule is
-// a directory without entries, in which nothing can be made. Not shown, and left
+// a directory without entries, in which nothing can be made and which is neither moved
+// nor removed ([providers.Submoduler]). Not shown, and left
 // as they are, are entries that no file system here could show: ".", "..", names
 // over 255 bytes, and whatever some system takes for ".git". That name cannot be
 // written either: no server would take it.

@@ -81,6 +81,7 @@ var _ interface {
 	providers.Pusher
 	providers.Syncer
 	providers.Differ
+	providers.Submoduler
 	providers.Rebaser
 	providers.Brancher
 	providers.Inspector
@@ -190,7 +191,7 @@ func capabilities() providers.Capabilities {
 		Names: providers.NameLimits{DotGit: true}, Attributes: providers.AttrExec, MaxSize: maxFile, LargerSome: true,
 		Conditions: providers.Conditions{Create: all, Replace: all, Delete: all, Copy: all, Move: all, SetAttr: all},
 		Abilities: providers.AbilityCommit | providers.AbilitySnapshot | providers.AbilityPush | providers.AbilitySync | providers.AbilityRebase | providers.AbilityBranch |
-			providers.AbilityInspect | providers.AbilityDiffer,
+			providers.AbilityInspect | providers.AbilityDiffer | providers.AbilitySubmodule,
 	}
 }
 

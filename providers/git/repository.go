@@ -31,6 +31,8 @@ type repository struct {
 	partial *partial
 	parsed  parsed
 
+	submodules submodules
+
 	saving sync.Mutex // held while state changes, once others are there
 	state  state
 }

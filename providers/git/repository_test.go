@@ -351,6 +351,13 @@ func TestOddEntries(t *testing.T) {
 	if want := []string{"a file", "dir dir", "dir/b file", "sub dir", "sub/module dir"}; !slices.Equal(names, want) {
 		t.Errorf("listed are %q, want %q", names, want)
 	}
+	for l, want := range map[string]string{"": "sub/module", "sub": "sub/module", "sub/module": "sub/module", "dir": "", "a": "", "none": "", "sub/module/x": ""} {
+		asked, _ := providers.ParseLocator(l)
+		got, found, err := p.Submodule(t.Context(), asked)
+		if ok(t, err); found != (want != "") || got.String() != want {
+			t.Errorf("the submodule at or below %q: %v, %v, want %q", l, got, found, want)
+		}
+	}
 	_, err = p.Write(t.Context(), at("sub/module/x"), providers.String("x"), always)
 	is(t, "write in a submodule", err, providers.ErrPermission)
 	for _, name := range []string{".git", "dir/.GIT/config", "git~1"} {

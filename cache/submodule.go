@@ -1,0 +1,61 @@
+package cache
+
+import (
+	"context"
+	"fmt"
+	"syscall"
+
+	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/providers"
+)
+
+// A directory that is another repository, as a submodule of git is, stays as it is: the
+// backend would take no file in it, and of one that were moved or removed here the two
+// sides would differ for ever. So each change of a name says before what it is about to
+// change, and is refused with EROFS, which is told like other failures.
+//
+// The backend knows such directories by their paths in its tree. They are the paths here
+// too, since no directory above one is ever moved here.
+
+// changesIn checks that a name may be made or changed in a directory.
+func (v *Volume) changesIn(ctx context.Context, dir fs.Ino) error {
+	if v.submodules == nil {
+		return nil
+	}
+	v.mu.Lock()
+	l, ok := v.pathOf(table.Ino(dir))
+	v.mu.Unlock()
+	if !ok {
+		return nil
+	}
+	at, ok, err := v.submodules.Submodule(ctx, l)
+	if err != nil || !ok || at != l {
+		return err
+	}
+	return isSubmodule(at)
+}
+
+// takesAway checks that a name may be moved or removed with all that is below it.
+func (v *Volume) takesAway(ctx context.Context, l table.Link) error {
+	if v.submodules == nil {
+		return nil
+	}
+	v.mu.Lock()
+	rec, _ := v.table.Name(l.Dir, l.Name)
+	n := v.table.Inode(rec.Ino)
+	at, ok := v.path(l)
+	v.mu.Unlock()
+	if !ok || n == nil || !isDir(n) {
+		return nil
+	}
+	at, found, err := v.submodules.Submodule(ctx, at)
+	if err != nil || !found {
+		return err
+	}
+	return isSubmodule(at)
+}
+
+func isSubmodule(at providers.Locator) error {
+	return fmt.Errorf("%s is a submodule, another repository that this mount does not change; use git in a clone to do so: %w", at, syscall.EROFS)
+}
