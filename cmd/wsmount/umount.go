@@ -26,12 +26,12 @@ func umountCommand() *cli.Command {
 		Usage:     "unmount, and wait until all is safe",
 		ArgsUsage: "MOUNTPOINT",
 		Description: "Sends what the policy wants sent, unmounts, and returns when the daemon has " +
-			"ended. When programs use the mount it says which ones, and fails. Also takes away " +
+			"ended. It waits for programs that are ending; when others use the mount it says which ones, and fails. Also takes away " +
 			"a mount whose daemon is gone.",
 		Flags: []cli.Flag{
 			&cli.BoolFlag{Name: "lazy", Aliases: []string{"l"}, Usage: "take it out of sight now; it ends with the last open file"},
 			&cli.BoolFlag{Name: "force", Usage: "fail what is under way in it, and end"},
-			&cli.DurationFlag{Name: "timeout", Value: time.Minute, DefaultText: "1m", Usage: "`TIME` to wait for the daemon to end"},
+			&cli.DurationFlag{Name: "timeout", Value: time.Minute, DefaultText: "1m", Usage: "`TIME` to wait for the daemon to end; and, when given, for programs that are ending, else 5s"},
 		},
 		Action: umountAction,
 	}
@@ -46,6 +46,9 @@ func umountAction(c *cli.Context) error {
 		return exit.New(exit.Usage, "--lazy and --force contradict each other").Hint("give one of them")
 	}
 	req := control.UnmountRequest{Lazy: c.Bool("lazy"), Force: c.Bool("force")}
+	if c.IsSet("timeout") {
+		req.Timeout = c.Duration("timeout").Seconds()
+	}
 	r, err := findMount(c, args[0])
 	if err != nil {
 		return umountUnknown(c, args[0], req, err)
@@ -81,7 +84,7 @@ func umountAction(c *cli.Context) error {
 // umountRecord asks the daemon to unmount, or does it when there is none that
 // answers.
 func umountRecord(c *cli.Context, r *state.Record, req control.UnmountRequest) (control.UnmountResult, error) {
-	ctx, cancel := context.WithTimeout(c.Context, max(c.Duration("timeout"), busyLimit))
+	ctx, cancel := context.WithTimeout(c.Context, max(c.Duration("timeout"), mountpoint.EndingLimit)+busyLimit)
 	defer cancel()
 	if !r.Alive() {
 		return umountDead(r)
@@ -140,9 +143,8 @@ func lastStatus(r *state.Record) (s control.Status, ok bool) {
 	return s, true
 }
 
-// busyLimit is how long a daemon may take to answer, however short the time is to
-// wait for what follows: it asks again for a mount that is in use, and looks for who
-// uses it.
+// busyLimit is how long a daemon may take to answer beside what it waits for: it asks
+// again for a mount that is in use, and looks for who uses it.
 const busyLimit = 3 * time.Second
 
 // deathLimit is how long a daemon that has hung up may take to be gone.
@@ -248,16 +250,20 @@ func umountPath(path string, req control.UnmountRequest) (control.UnmountResult,
 	if !ok || !m.Ours() { // what lies there now is somebody else's
 		return res, fmt.Errorf("unmount %s: %w", path, mountpoint.ErrNotMounted)
 	}
-	err = mountpoint.Unmount(path, req.Lazy || req.Force)
-	if errors.Is(err, mountpoint.ErrBusy) {
-		var inside []mountpoint.Mount
+	var inside []mountpoint.Mount
+	unmount := func() error { return mountpoint.Unmount(path, req.Lazy || req.Force) }
+	res.WaitedFor, err = mountpoint.UntilFree(time.Duration(req.Timeout*float64(time.Second)), unmount, func() ([]mountpoint.Holder, bool) {
 		res.Holders, inside, _ = mountpoint.Holders(m)
+		return res.Holders, mountpoint.EndingUnseen()
+	})
+	if mountpoint.IsBusy(err) {
 		for _, i := range inside {
 			res.Inside = append(res.Inside, i.Path)
 		}
 		res.Busy = true
 		return res, nil
 	}
+	res.Holders = nil
 	if errors.Is(err, mountpoint.ErrNotMounted) && os.Geteuid() != 0 {
 		// It is in the table, so the helper means that it is not this user's.
 		return res, exit.New(exit.Denied, "%s was mounted by another user", path).Hint("unmount it as that user, or as root")
@@ -287,6 +293,9 @@ func reportUmount(w io.Writer, asJSON bool, res control.UnmountResult) error {
 		return nil
 	}
 	if !res.Busy {
+		if len(res.WaitedFor) > 0 {
+			fmt.Fprintf(w, "note: waited for a program that was ending: %s\n", oneLine(mountpoint.Names(res.WaitedFor)))
+		}
 		if text := staysText(res); text != "" {
 			fmt.Fprintln(w, text)
 		}
@@ -296,8 +305,10 @@ func reportUmount(w io.Writer, asJSON bool, res control.UnmountResult) error {
 		return nil
 	}
 	var users []string
+	lives := false
 	for _, h := range res.Holders {
 		fmt.Fprintf(w, "  %s\n", clip(oneLine(h.String()), width-2))
+		lives = lives || !h.Exiting
 		users = append(users, fmt.Sprint(h.PID))
 	}
 	for _, path := range res.Inside {
@@ -309,6 +320,9 @@ func reportUmount(w io.Writer, asJSON bool, res control.UnmountResult) error {
 	}
 	if len(users) == 0 {
 		return e.Hint("unmount what is inside first, or give --lazy")
+	}
+	if !lives {
+		return e.Hint("%s ending: try again, or give --lazy or --force", plural(len(users), "this program is", "these programs are"))
 	}
 	return e.Hint("end %s, or give --lazy or --force", plural(len(users), "this program", "these programs")+" ("+strings.Join(users, ", ")+")")
 }

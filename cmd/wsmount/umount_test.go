@@ -15,6 +15,7 @@ import (
 
 	"github.com/wsmount/wsmount/cmd/internal/control"
 	"github.com/wsmount/wsmount/cmd/internal/exit"
+	"github.com/wsmount/wsmount/cmd/internal/mountpoint"
 	"github.com/wsmount/wsmount/cmd/internal/state"
 	"github.com/wsmount/wsmount/integration/tier"
 )
@@ -220,4 +221,28 @@ func TestUmountOfWhatAnotherNamespaceHas(t *testing.T) {
 	eventually(t, "the first daemon to end", func() bool { return !alive(old) })
 	w.ok(first, "mnt2")
 	w.ok("umount", "mnt2")
+}
+
+// A program that is ending is named with what it holds, whether it was waited for or
+// did not come to its end.
+func TestUmountNamesWhatIsEnding(t *testing.T) {
+	ends := mountpoint.Holder{PID: 7, Name: "cat", Uses: []string{"open: notes"}, Exiting: true}
+	lives := mountpoint.Holder{PID: 8, Name: "vi", Uses: []string{"open: plan"}}
+	for _, tt := range []struct {
+		name       string
+		res        control.UnmountResult
+		says, hint string
+	}{
+		{"waited for", control.UnmountResult{Unmounted: true, WaitedFor: []mountpoint.Holder{ends}}, "waited for a program that was ending: cat (pid 7)", ""},
+		{"not ended", control.UnmountResult{Busy: true, Holders: []mountpoint.Holder{ends}}, "cat (pid 7), which is ending: open: notes", "this program is ending: try again"},
+		{"a living one too", control.UnmountResult{Busy: true, Holders: []mountpoint.Holder{ends, lives}}, "vi (pid 8): open: plan", "end these programs (7, 8)"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var out strings.Builder
+			err := reportUmount(&out, false, tt.res)
+			if !strings.Contains(out.String(), tt.says) || (err != nil) != (tt.hint != "") || err != nil && !strings.Contains(exit.From(err).Advice, tt.hint) {
+				t.Errorf("got %q and %+v", out.String(), exit.From(err))
+			}
+		})
+	}
 }

@@ -402,6 +402,10 @@ func (r *EventResult) Fail(what string, code int) {
 type UnmountRequest struct {
 	Lazy  bool `json:"lazy,omitempty"`  // detach now, end with the last open file
 	Force bool `json:"force,omitempty"` // fail what is under way
+
+	// Timeout is how long programs that are ending may take to let go of it; 0 is
+	// mountpoint.EndingLimit.
+	Timeout float64 `json:"timeoutSeconds,omitempty"`
 }
 
 // UnmountResult says what became of it.
@@ -414,6 +418,7 @@ type UnmountResult struct {
 	Inside     []string            `json:"mountsInside,omitempty"`
 	OpenFiles  int                 `json:"openFiles,omitempty"` // when it is busy
 	HeldBy     []mountpoint.Holder `json:"heldBy,omitempty"`    // whose mount namespaces keep it alive
+	WaitedFor  []mountpoint.Holder `json:"waitedFor,omitempty"` // programs that used it and were ending
 
 	// Unsent are the changes that stay in working copies because policy did not
 	// want them sent, or their daemon was gone; Conflicts is how many of them are

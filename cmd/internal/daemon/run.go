@@ -5,7 +5,6 @@ import (
 	"os"
 	"os/exec"
 	"strings"
-	"syscall"
 	"time"
 
 	sd "github.com/coreos/go-systemd/v22/daemon"
@@ -93,7 +92,7 @@ func (d *Daemon) stop(why string, ended <-chan struct{}, signals <-chan os.Signa
 	defer retry.Stop()
 	for {
 		err := d.unmount()
-		if err != nil && !isBusy(err) && d.visible() {
+		if err != nil && !mountpoint.IsBusy(err) && d.visible() {
 			d.log.Error("cannot unmount", "err", err)
 		}
 		select {
@@ -192,10 +191,14 @@ func (d *Daemon) Unmount(r control.UnmountRequest) (control.UnmountResult, error
 		return out, exit.New(exit.Failed, "it is unmounted already, and waits for programs that have files open").
 			Hint("close them, or `wsmount umount --force %s` ends it", d.tree.Mountpoint)
 	}
-	err := d.unmountSoon()
-	if isBusy(err) {
-		_, holders, inside := d.holders()
-		out.Busy, out.Holders = true, holders
+	var inside []mountpoint.Mount
+	waited, err := mountpoint.UntilFree(time.Duration(r.Timeout*float64(time.Second)), d.unmount, func() ([]mountpoint.Holder, bool) {
+		_, out.Holders, inside = d.holders()
+		return out.Holders, mountpoint.EndingUnseen()
+	})
+	out.WaitedFor = waited
+	if mountpoint.IsBusy(err) {
+		out.Busy = true
 		open, _ := d.server.OpenFiles(countedFiles)
 		out.OpenFiles = len(open)
 		for _, m := range inside {
@@ -203,32 +206,15 @@ func (d *Daemon) Unmount(r control.UnmountRequest) (control.UnmountResult, error
 		}
 		return out, nil
 	}
+	out.Holders = nil
 	out.Unmounted = err == nil
 	return out, err
-}
-
-// busyMoment is how long a mount that is in use is asked for again: what a program
-// has open, its child has too, until that executes a program of its own, and one that
-// is ending for a moment more.
-const busyMoment = time.Second
-
-func (d *Daemon) unmountSoon() error {
-	for end := time.Now().Add(busyMoment); ; {
-		err := d.unmount() // pauses between a few tries
-		if !isBusy(err) || time.Now().After(end) {
-			return err
-		}
-	}
 }
 
 func (d *Daemon) isSending() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.sending
-}
-
-func isBusy(err error) bool {
-	return errors.Is(err, syscall.EBUSY) || errors.Is(err, mountpoint.ErrBusy)
 }
 
 // mountError says what to do about a mount that the machine refused. said is

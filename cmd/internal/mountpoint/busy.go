@@ -15,11 +15,17 @@ type Holder struct {
 	PID  int      `json:"pid"`
 	Name string   `json:"name"` // the command's name, as in ps
 	Uses []string `json:"uses"` // "working directory", "open: notes.md", ...
+
+	Exiting bool `json:"exiting,omitempty"` // it is ending, and lets go of them by itself
 }
 
 // String prints the holder on one line.
 func (h Holder) String() string {
-	return fmt.Sprintf("%s (pid %d): %s", h.Name, h.PID, strings.Join(h.Uses, ", "))
+	ending := ""
+	if h.Exiting {
+		ending = ", which is ending"
+	}
+	return fmt.Sprintf("%s (pid %d)%s: %s", h.Name, h.PID, ending, strings.Join(h.Uses, ", "))
 }
 
 // maxUses bounds what is said of one process.
@@ -50,7 +56,7 @@ func Holders(m Mount) (found []Holder, inside []Mount, hidden int) {
 			hidden++
 		}
 		if len(uses) > 0 {
-			found = append(found, Holder{pid, commandName(dir), uses})
+			found = append(found, Holder{PID: pid, Name: commandName(dir), Uses: uses, Exiting: exiting(dir)})
 		}
 	}
 	slices.SortFunc(found, func(a, b Holder) int { return a.PID - b.PID })

@@ -44,7 +44,7 @@ func Elsewhere(dev string) []Holder {
 		}
 		if path != "" {
 			pid, _ := strconv.Atoi(filepath.Base(dir))
-			found = append(found, Holder{pid, commandName(dir), []string{"its mount namespace has it at " + path}})
+			found = append(found, Holder{PID: pid, Name: commandName(dir), Uses: []string{"its mount namespace has it at " + path}})
 		}
 	}
 	slices.SortFunc(found, func(a, b Holder) int { return a.PID - b.PID })

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -95,22 +94,8 @@ func (m *Mount) TryStart() Result { return m.w.Run(m.args...) }
 // Stop unmounts by the program's own command and waits until its process ended.
 func (m *Mount) Stop() {
 	m.w.t.Helper()
-	m.unmount()
+	m.w.MustRun("umount", m.Dir)
 	m.WaitGone()
-}
-
-// unmount asks again while the mount is in use: on a busy machine a program that has
-// just ended may hold what it had open for longer than the command waits for it.
-func (m *Mount) unmount() {
-	m.w.t.Helper()
-	for end := time.Now().Add(Hangs); ; {
-		switch r := m.w.Run("umount", m.Dir); {
-		case r.Code == 0:
-			return
-		case !strings.Contains(r.Err, "is in use") || time.Now().After(end):
-			m.w.t.Fatalf("wsmount umount %s: exit %d\n%s%s", m.Dir, r.Code, r.Out, r.Err)
-		}
-	}
 }
 
 // Kill kills the daemon, which gets no chance to do anything.

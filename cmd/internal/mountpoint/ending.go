@@ -1,0 +1,116 @@
+package mountpoint
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// EndingLimit is how long UntilFree waits for programs that are ending, where the
+// caller has no limit of its own.
+const EndingLimit = 5 * time.Second
+
+const (
+	// livingLimit is how long a mount is asked for again that living programs use:
+	// what a program has open, its child has too, until that executes a program of
+	// its own.
+	livingLimit = time.Second
+	askAgain    = 20 * time.Millisecond
+)
+
+// IsBusy reports whether an unmount failed because the mount is in use.
+func IsBusy(err error) bool { return errors.Is(err, ErrBusy) || errors.Is(err, syscall.EBUSY) }
+
+// UntilFree calls unmount again while the mount is in use by programs that are
+// ending, up to limit (0: EndingLimit); holders that live on are refused as soon as
+// a fork would have been over. look lists the holders, and says whether a program is
+// ending of which nobody can see what it still holds. waited are the ending programs
+// that were seen to use the mount; the error is the last one of unmount.
+func UntilFree(limit time.Duration, unmount func() error, look func() (holders []Holder, unseen bool)) (waited []Holder, err error) {
+	if limit <= 0 {
+		limit = EndingLimit
+	}
+	for begin := time.Now(); ; time.Sleep(askAgain) {
+		if err = unmount(); !IsBusy(err) {
+			return waited, err
+		}
+		holders, unseen := look()
+		bound := livingLimit
+		if !slices.ContainsFunc(holders, func(h Holder) bool { return !h.Exiting }) && (unseen || len(holders) > 0) {
+			bound = max(bound, limit)
+		}
+		for _, h := range holders {
+			if h.Exiting && !slices.ContainsFunc(waited, func(w Holder) bool { return w.PID == h.PID }) {
+				waited = append(waited, h)
+			}
+		}
+		if time.Since(begin) >= bound {
+			return waited, err
+		}
+	}
+}
+
+// EndingUnseen reports whether a process is ending that has given its table of files
+// back already: the kernel may still be closing what was in it, which is seen nowhere.
+func EndingUnseen() bool {
+	dirs, _ := filepath.Glob("/proc/[0-9]*")
+	return slices.ContainsFunc(dirs, func(dir string) bool {
+		t, ok := readTask(dir)
+		if !ok || t.over || t.flags&pfExiting == 0 {
+			return false
+		}
+		fds, err := os.ReadDir(dir + "/fdinfo")
+		return err == nil && len(fds) == 0
+	})
+}
+
+// exiting reports whether a process is gone, or every thread of it is ending. dir is
+// its directory in /proc.
+func exiting(dir string) bool {
+	tasks, err := os.ReadDir(dir + "/task")
+	if err != nil {
+		return errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ESRCH)
+	}
+	return !slices.ContainsFunc(tasks, func(e os.DirEntry) bool {
+		t, ok := readTask(dir + "/task/" + e.Name())
+		return ok && t.lives()
+	})
+}
+
+const (
+	pfExiting   = 0x4                        // PF_EXITING of include/linux/sched.h
+	killPending = 1 << (syscall.SIGKILL - 1) // in a set of signals
+)
+
+// A task is what /proc/PID/stat says of the life of a thread (proc_pid_stat(5)).
+type task struct {
+	over    bool // a zombie: it has given back all but its number
+	flags   uint64
+	pending uint64 // signals
+}
+
+// lives reports whether a thread goes on. One that was killed and did not get a
+// processor since does not.
+func (t task) lives() bool { return !t.over && t.flags&pfExiting == 0 && t.pending&killPending == 0 }
+
+// readTask reads the stat of a directory of /proc; ok is false when the task is gone.
+func readTask(dir string) (t task, ok bool) {
+	stat, err := os.ReadFile(dir + "/stat")
+	if err != nil {
+		return t, false
+	}
+	// The name, in parentheses, may hold anything.
+	fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
+	if len(fields) < 29 {
+		return t, false
+	}
+	t.over = strings.Contains("ZXx", fields[0])
+	t.flags, _ = strconv.ParseUint(fields[6], 10, 64)
+	t.pending, _ = strconv.ParseUint(fields[28], 10, 64)
+	return t, true
+}
