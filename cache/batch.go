@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/wsmount/wsmount/cache/internal/chores"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/providers"
 )
@@ -122,6 +123,7 @@ func (e *engine) sentSet(r *request, report CommitReport, err error) {
 	switch {
 	case err == nil:
 		e.reaches()
+		v.fails(chores.Commit, nil)
 		e.moot, e.setErr = 0, nil
 		e.due = min(e.due, e.last) // what is left out waits for its own reason
 		e.idleSet(report)
@@ -172,6 +174,7 @@ func (e *engine) restSet(err error) {
 		e.v.background(func() { e.v.report("commit", "", err) })
 	}
 	e.setErr = err
+	e.v.fails(chores.Commit, err)
 	e.failed(err)
 	e.pause(pauseAfter(e.failures))
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/wsmount/wsmount/cache/internal/chores"
 	"github.com/wsmount/wsmount/providers"
 )
 
@@ -37,6 +38,7 @@ type BranchReport struct {
 // remote does not answer, the branch begins where the tracked one was last.
 func (v *Volume) Branch(ctx context.Context, name string, o BranchOptions) (BranchReport, error) {
 	r, err := v.branch(ctx, name, o)
+	v.Ended(chores.Branch, err)
 	if err != nil {
 		err = fmt.Errorf("cache: branch %s: %w", name, err)
 	}

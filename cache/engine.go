@@ -89,7 +89,6 @@ type engine struct {
 	pushing    bool         // in the background
 	pushWanted bool         // another is to follow it
 	commits    uint64       // to push, that were noted in this run
-	pushTold   string       // why the last push failed, which was reported
 	revision   providers.Revision
 }
 

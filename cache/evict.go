@@ -3,6 +3,7 @@ package cache
 import (
 	"time"
 
+	"github.com/wsmount/wsmount/cache/internal/chores"
 	"github.com/wsmount/wsmount/cache/internal/table"
 )
 
@@ -39,13 +40,8 @@ const shareEvery = time.Second
 
 // shareLoop keeps what all working copies hold below Options.TotalSize.
 func (v *Volume) shareLoop() {
-	failed := false
 	for sleep(v.ctx, shareEvery) == nil {
-		err := v.state.share.Look(v.store.Weigh())
-		if err != nil && !failed {
-			v.o.Log.Warn("evict: what other working copies hold cannot be seen", "err", err)
-		}
-		failed = err != nil
+		v.Ended(chores.Share, v.state.share.Look(v.store.Weigh()))
 		v.store.Weigh() // by what they said now
 	}
 }

@@ -124,10 +124,7 @@ func (v *Volume) pullWhole() {
 	}
 	p.widening = true
 	v.background(func() {
-		_, err := v.Pull(v.ctx, PullOptions{alone: true})
-		if err != nil && !errors.Is(err, ErrHalted) && v.ctx.Err() == nil {
-			v.o.Log.Warn("what looks have seen deleted could not be pulled", "err", err)
-		}
+		_, _ = v.Pull(v.ctx, PullOptions{alone: true}) // Status says what became of it
 		v.mu.Lock()
 		defer v.mu.Unlock()
 		p.widened, p.widening = v.o.Now(), false

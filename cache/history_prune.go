@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/wsmount/wsmount/cache/internal/chores"
 	"github.com/wsmount/wsmount/cache/internal/table"
 )
 
@@ -178,8 +179,8 @@ func (v *Volume) pruneRecords(choose func(drop func(id uint64, r *record))) bool
 		dropped = len(chosen)
 		return nil
 	})
+	v.Ended(chores.Prune, err)
 	if err != nil {
-		v.o.Log.Warn("history: prune", "err", err)
 		return false
 	}
 	v.dropFiles(files, bytes, dropped)
@@ -253,8 +254,8 @@ func (v *Volume) pruneBytes(limit int64) bool {
 		})
 		return nil
 	})
+	v.Ended(chores.Prune, err)
 	if err != nil {
-		v.o.Log.Warn("history: prune", "err", err)
 		return false
 	}
 	v.dropFiles(files, bytes, 0)

@@ -1,10 +1,13 @@
 package cache
 
 import (
+	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/wsmount/wsmount/cache/internal/chores"
 	"github.com/wsmount/wsmount/cache/internal/content"
 	"github.com/wsmount/wsmount/cache/internal/table"
 )
@@ -32,13 +35,18 @@ func (v *Volume) keepLoop() {
 // more, if there is anything.
 func (v *Volume) keepDue() (next time.Duration, some bool) {
 	v.forgetMoved()
-	for _, d := range v.takeDue() {
+	due := v.takeDue()
+	var errs []error
+	for _, d := range due {
 		if v.ctx.Err() != nil {
 			return 0, false
 		}
 		if err := v.lookAt(d.ino, d.pending); err != nil {
-			v.o.Log.Warn("history: content was not kept", "ino", d.ino, "err", err)
+			errs = append(errs, fmt.Errorf("content %d: %w", d.ino, err))
 		}
+	}
+	if len(due) > 0 {
+		v.Ended(chores.Keep, errors.Join(errs...))
 	}
 	v.prune()
 	h := &v.history

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"sync"
 
+	"github.com/wsmount/wsmount/cache/internal/chores"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/providers"
@@ -75,6 +76,9 @@ func (v *Volume) Pull(ctx context.Context, o PullOptions) (PullReport, error) {
 				run.report.Conflicts = v.tellMissed(run.report.Conflicts)
 			}
 			run.err = v.haltKept(run.err)
+			if run.report.Skipped == "" {
+				v.Ended(chores.Pull, run.err)
+			}
 			v.mu.Lock()
 			v.puller.pulling = nil
 			v.mu.Unlock()

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/wsmount/wsmount/cache/internal/chores"
 	"github.com/wsmount/wsmount/providers"
 )
 
@@ -40,6 +41,7 @@ func (v *Volume) pullRevision(w *waiting, s revisions) (PullReport, error) {
 		return err
 	})
 	if errors.Is(err, providers.ErrNotExist) {
+		v.fails(chores.Pull, nil) // it has answered
 		return PullReport{Skipped: "the remote has no such branch"}, nil
 	}
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/wsmount/wsmount/cache/internal/chores"
 	"github.com/wsmount/wsmount/providers"
 )
 
@@ -31,9 +32,10 @@ func (v *Volume) Push(ctx context.Context, o providers.PushOptions) (r PushRepor
 	}
 	if err != nil {
 		v.notPushed(err)
-		err = fmt.Errorf("cache: push: %w", err)
+		return r, fmt.Errorf("cache: push: %w", err)
 	}
-	return r, err
+	v.Ended(chores.Push, nil)
+	return r, nil
 }
 
 func (v *Volume) pushOnce(ctx context.Context, o providers.PushOptions, r *PushReport) error {
@@ -122,7 +124,6 @@ func (v *Volume) pushed(ctx context.Context, result providers.PushResult, begun 
 		}
 	}
 	return v.update(func() error {
-		v.engine.pushTold = ""
 		if later := v.engine.commits - begun.commits; later > 0 {
 			return v.setUnpushed(&Unpushed{Commits: int(later), Since: begun.at})
 		}

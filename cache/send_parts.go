@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/wsmount/wsmount/cache/internal/chores"
 	"github.com/wsmount/wsmount/providers"
 )
 
@@ -149,8 +150,9 @@ func (v *Volume) freeParts(parter providers.Multiparter, wait time.Duration) {
 		w := v.wait(nil, v.o.Patience)
 		n, err := parter.AbortParts(w, v.o.Now().Add(-partsLeft))
 		w.close()
-		if n > 0 || err != nil {
-			v.o.Log.Info("uploads that were never completed are freed", "count", n, "err", err)
+		v.Ended(chores.Parts, err)
+		if n > 0 {
+			v.o.Log.Info("uploads that were never completed are freed", "count", n)
 		}
 		if sleep(v.ctx, partsLeft) != nil {
 			return

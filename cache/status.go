@@ -28,6 +28,7 @@ type Status struct {
 	Revision providers.Revision
 	Unpushed *Unpushed // commits that the remote does not have; nil: none
 	Problems []Problem
+	Failing  []Failing // activities in the background, until each has succeeded
 }
 
 // Transfer is a change on its way.
@@ -51,7 +52,7 @@ func (v *Volume) Status() Status {
 	s := Status{Inodes: len(v.refs), Queued: v.table.DirtyCount(), Unsaved: len(e.unsaved), UnsavedBytes: e.total,
 		Halted: v.halted(), Stale: !v.staleSince().IsZero(), Hidden: v.hidden(),
 		Revision: e.revision, Unpushed: v.unpushedOf(),
-		Problems: append([]Problem(nil), v.problems...)}
+		Problems: append([]Problem(nil), v.problems...), Failing: v.failures()}
 	if since, any := e.oldest(); any {
 		s.Oldest = now.Sub(since)
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/wsmount/wsmount/cache/internal/chores"
 	"github.com/wsmount/wsmount/cache/internal/content"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/fs"
@@ -145,6 +146,7 @@ func (e *engine) lookInto(dirs []table.Ino) {
 		e.v.mu.Lock()
 		e.looking = false
 		if err != nil {
+			e.v.fails(chores.Upload, err)
 			e.failed(err)
 			e.pause(pauseAfter(e.failures))
 		}
@@ -324,6 +326,7 @@ func (e *engine) rest(t *task, err error) {
 	t.err, t.state = err, taskResting
 	d := pauseAfter(t.tries)
 	t.tries++
+	e.v.fails(chores.Upload, err)
 	e.failed(err)
 	e.v.o.Log.Debug("will try again", "what", t.step.String(), "in", d, "err", err)
 	resting := e.resting
@@ -363,6 +366,7 @@ func (e *engine) reaches() {
 		e.v.o.Log.Info("the backend takes changes again", "after", e.v.o.Now().Sub(e.failing).Round(time.Second))
 	}
 	e.failures, e.outage, e.reached = 0, false, e.v.o.Now()
+	e.v.fails(chores.Upload, nil)
 }
 
 // failed counts a failure that may pass. An outage is told once. mu is held.

@@ -1,11 +1,10 @@
 package cache
 
 import (
-	"context"
 	"encoding/json"
-	"errors"
 	"time"
 
+	"github.com/wsmount/wsmount/cache/internal/chores"
 	"github.com/wsmount/wsmount/providers"
 )
 
@@ -38,6 +37,7 @@ func (v *Volume) unpushedOf() *Unpushed {
 func (v *Volume) setUnpushed(u *Unpushed) error {
 	if u == nil {
 		v.table.Set(keyUnpushed, nil)
+		v.failing.Succeeded(chores.Push) // none is owed
 		return nil
 	}
 	data, err := json.Marshal(u)
@@ -95,16 +95,10 @@ func (v *Volume) owe(cause error) error {
 // notPushed keeps why a push failed, and reports it, once for each reason. That
 // it was broken off, to be made again, is none.
 func (v *Volume) notPushed(cause error) {
-	if v.ctx.Err() != nil || errors.Is(cause, context.Canceled) && !errors.Is(cause, providers.ErrUnavailable) {
+	if v.brokenOff(cause) {
 		return
 	}
-	v.mu.Lock()
-	told := v.engine.pushTold == cause.Error()
-	v.engine.pushTold = cause.Error()
-	v.mu.Unlock()
-	if !told {
-		v.report("push", "", cause)
-	}
+	v.Ended(chores.Push, cause)
 	if err := v.owe(cause); err != nil {
 		v.o.Log.Error("why a push failed cannot be kept", "err", err)
 	}

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/wsmount/wsmount/cache/internal/chores"
 	"github.com/wsmount/wsmount/cache/internal/content"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/fs"
@@ -61,8 +62,9 @@ type Volume struct {
 	siblings siblings
 	parting  parting
 	problems []Problem
-	closing  bool // Close was called
-	closed   bool // and nothing new begins
+	failing  *chores.Record // has a lock of its own
+	closing  bool           // Close was called
+	closed   bool           // and nothing new begins
 
 	displaced map[table.Link]struct{} // see displace
 	kept      *kept                   // for the set that is under way; nil: there is none
@@ -104,7 +106,7 @@ func newVolume(p providers.Provider, o Options, s *stateDir) *Volume {
 	rand.Read(id) // never fails
 	o.Guard.limit(p.Capabilities())
 	v := &Volume{p: p, caps: p.Capabilities(), o: o, state: s, table: s.table, store: s.content,
-		run: hex.EncodeToString(id), pause: o.pause,
+		run: hex.EncodeToString(id), pause: o.pause, failing: chores.New(o.Now),
 		refs: map[table.Ino]uint64{}, open: map[table.Ino]*openInode{}, shown: map[table.Ino]uint64{}, renewed: map[table.Ino]struct{}{}, displaced: map[table.Link]struct{}{},
 		listings: map[*listing]struct{}{}, puller: newPuller(), ignores: ignores{rules: map[table.Ino]rulesOf{}, absent: map[table.Ino]struct{}{}, wanted: map[table.Ino]struct{}{table.Root: {}}}}
 	v.submodules, _ = providers.As[providers.Submoduler](p)

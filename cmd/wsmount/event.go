@@ -134,6 +134,11 @@ func reportEvent(c *cli.Context, res control.EventResult) error {
 	for _, n := range res.Notes {
 		fmt.Fprintf(c.App.ErrWriter, "note: %s\n", oneLine(n))
 	}
+	if len(res.Failed) == 0 { // else that is why
+		for _, f := range res.Failing {
+			fmt.Fprintf(c.App.ErrWriter, "note: in the background, %s\n", oneLine(f))
+		}
+	}
 	for _, f := range res.Failed {
 		fmt.Fprintf(c.App.ErrWriter, "wsmount: %s\n", oneLine(f))
 	}

@@ -173,7 +173,7 @@ func serveChild(child *launch.Process, signals <-chan os.Signal, d *daemon.Daemo
 	}
 	tie(child, d)
 	s := d.Status()
-	report.Workspace, report.Mountpoint, report.ReadOnly, report.Notes = s.Workspace, s.Mountpoint, s.ReadOnly, s.Notes
+	report.Workspace, report.Mountpoint, report.ReadOnly, report.Notes = s.Workspace, s.Mountpoint, s.ReadOnly, d.Notes()
 	crash, err := d.CrashFile()
 	if err == nil {
 		err = child.Ready(report, crash)
@@ -223,7 +223,7 @@ func serveForeground(c *cli.Context, signals <-chan os.Signal, d *daemon.Daemon,
 	}
 	s := d.Status()
 	if err := printMounted(c, mounted{Schema: "wsmount.mounted/v1", Workspace: s.Workspace, Mountpoint: s.Mountpoint,
-		ReadOnly: s.ReadOnly, PID: s.PID, Notes: s.Notes}); err != nil {
+		ReadOnly: s.ReadOnly, PID: s.PID, Notes: d.Notes()}); err != nil {
 		return err
 	}
 	return d.Run(signals)

@@ -112,6 +112,9 @@ func printCopy(row func(name, value string), p control.Part, now time.Time) {
 	if c.Stale {
 		row("stale", "what is shown could not be checked at the store in time")
 	}
+	for _, f := range c.Failing {
+		row("failing", fmt.Sprintf("%s, for %s: %s", f.Activity, age(f.Since, now), f.Error))
+	}
 	if c.PutOff != "" {
 		row("pull", "put off: "+c.PutOff)
 	}

@@ -205,6 +205,9 @@ type Copy struct {
 	PushFails  *Fails   `json:"pushFails,omitempty"`
 	PullsFails *Fails   `json:"pullRequestFails,omitempty"`
 
+	// Failing is the work in the background that fails, until it has succeeded again.
+	Failing []Failing `json:"failing,omitempty"`
+
 	// Unreachable is how long the store has not answered, in seconds; Stale
 	// says that what is shown could not be checked there in time.
 	Unreachable float64 `json:"unreachableSeconds,omitempty"`
@@ -255,6 +258,15 @@ type Fails struct {
 	Since time.Time `json:"since"`
 	Next  time.Time `json:"next"`
 	Error string    `json:"error"` // "": it was broken off, or is under way
+}
+
+// Failing is work in the background of which no program is told, and which fails.
+type Failing struct {
+	Activity string    `json:"activity"` // pull, push, commit, upload, ...
+	Since    time.Time `json:"since"`
+	Last     time.Time `json:"last"`
+	Times    int       `json:"times,omitempty"` // 0: not counted
+	Error    string    `json:"error"`
 }
 
 // Requests are requests of one kind to a service, and the bytes of their bodies.
@@ -341,7 +353,12 @@ type EventResult struct {
 	Notes  []string `json:"notes,omitempty"`  // what went otherwise than expected, and is no failure
 	PutOff []string `json:"putOff,omitempty"` // pulls that wait, and why
 	Failed []string `json:"failed,omitempty"` // what could not be done
-	Exit   int      `json:"exit"`             // the exit code that this means
+
+	// Failing is what fails in the background of the parts, whether this event asked
+	// for it or not.
+	Failing []string `json:"failing,omitempty"`
+
+	Exit int `json:"exit"` // the exit code that this means
 
 	conflicts map[string]bool // those that are counted; in what was received, none
 }
@@ -375,6 +392,7 @@ func (r *EventResult) Add(o EventResult) {
 	r.PutOff = append(r.PutOff, o.PutOff...)
 	r.Notes = append(r.Notes, o.Notes...)
 	r.Failed = append(r.Failed, o.Failed...)
+	r.Failing = append(r.Failing, o.Failing...)
 	if o.Revision != "" {
 		r.Revision = o.Revision
 	}

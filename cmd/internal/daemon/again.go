@@ -104,6 +104,7 @@ func (k *keeper) tryAgain() {
 	wanted := k.wanted()
 	if len(wanted) == 0 {
 		k.pullsAgain = again{}
+		k.copy.Ended(cache.ActivityPullRequest, nil)
 	} else {
 		k.pullsAgain.wait(now)
 	}

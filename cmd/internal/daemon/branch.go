@@ -73,6 +73,7 @@ func (k *keeper) rebranch(ctx context.Context, vars map[string]string, out *cont
 	}
 	all, err := b.Branches(ctx)
 	if err != nil {
+		k.copy.Ended(cache.ActivityBranch, err)
 		return fmt.Errorf("%s: branch: %w", k.name, err)
 	}
 	name, goesOn := k.branchName(all.On, vars["conversationId"], vars["turnId"])
@@ -117,6 +118,7 @@ func (k *keeper) closeBranch(ctx context.Context, out *control.EventResult) (ref
 	if k.sync.Commit.On.Resolve() != mountspec.EventManual && k.copy.Status().Queued > 0 {
 		if err := k.commit(ctx, "", "", out); err != nil {
 			k.log.Warn("a branch is left with changes that are not committed", "workspace", k.name, "err", err)
+			out.Notes = append(out.Notes, err.Error())
 		}
 	}
 	if k.sync.Push.On.Resolve() == mountspec.EventManual || k.copy.Status().Unpushed == nil {

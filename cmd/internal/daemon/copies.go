@@ -86,6 +86,7 @@ func (d *Daemon) Sync(ctx context.Context, r control.SyncRequest) (control.Event
 			d.log.Error("a working copy could not do as it was told", "part", p.name, "verb", r.Verb, "err", err)
 			out.Fail(err.Error(), int(codeOf(err)))
 		}
+		out.Failing = append(out.Failing, p.tellFailing()...)
 	}
 	select {
 	case d.kick <- struct{}{}:

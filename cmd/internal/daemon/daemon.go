@@ -495,9 +495,6 @@ func (d *Daemon) end() (control.State, string) {
 	return d.state, d.unsafe
 }
 
-// Notes are what a person should know about the mount that has come up.
-func (d *Daemon) Notes() []string { return d.tree.Notes }
-
 // CrashFile opens the file that takes the last words of a crash.
 func (d *Daemon) CrashFile() (*os.File, error) {
 	f, err := os.OpenFile(filepath.Join(d.dir.Path(), "crash.log"), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)

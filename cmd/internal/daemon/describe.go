@@ -26,7 +26,7 @@ func (w *workingCopy) describe(s *control.Part) {
 	s.Copy = &control.Copy{StateDir: w.dir, Policy: w.keeper.text(), WriteBack: w.noWait, Revision: string(st.Revision),
 		Retrying: st.Retrying, LastError: st.LastError, PutOff: w.keeper.putOff(),
 		Unreachable: st.Unreachable.Seconds(), Stale: st.Stale, Excluded: st.Hidden,
-		HistoryVersions: h.Versions, HistoryBytes: h.Bytes, Requests: w.requests(), Clone: w.clone()}
+		HistoryVersions: h.Versions, HistoryBytes: h.Bytes, Requests: w.requests(), Clone: w.clone(), Failing: w.failing()}
 	listChanges(s.Copy, st)
 	w.keeper.listBranches(s.Copy, st.Unpushed)
 }

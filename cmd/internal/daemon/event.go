@@ -61,6 +61,7 @@ func (d *Daemon) follow(ctx context.Context, e lifecycle.Event, parts []*part, o
 			d.log.Error("an event could not be followed", "part", p.name, "event", e.Name, "err", err)
 			out.Fail(err.Error(), int(codeOf(err)))
 		}
+		out.Failing = append(out.Failing, p.tellFailing()...)
 	}
 	select {
 	case d.kick <- struct{}{}:

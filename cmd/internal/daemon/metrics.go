@@ -26,7 +26,7 @@ type metrics struct {
 
 	ops, seconds, readBytes, writtenBytes, openFiles, refused,
 	unsaved, oldest, conflicts, backendErrors, requests, sent, received,
-	fetching, fetchLimit, expiry, panics, notified, watched, inodes *prometheus.Desc
+	failing, fetching, fetchLimit, expiry, panics, notified, watched, inodes *prometheus.Desc
 }
 
 func newMetrics(d *Daemon) *metrics {
@@ -47,6 +47,7 @@ func newMetrics(d *Daemon) *metrics {
 		requests:      desc("backend_requests_total", "Requests to the store's service, by its own name of them.", "part", "request"),
 		sent:          desc("backend_sent_bytes_total", "Bytes of bodies sent to the store's service.", "part", "request"),
 		received:      desc("backend_received_bytes_total", "Bytes of bodies received from the store's service.", "part", "request"),
+		failing:       desc("background_failing_seconds", "Time for which work in the background has failed; nothing while it does not.", "part", "activity"),
 		fetching:      desc("fetching_bytes", "Bytes that are on their way here from the stores of all parts."),
 		fetchLimit:    desc("fetching_limit_bytes", "Bytes that may be on their way here at once."),
 		expiry:        desc("credential_expiry_seconds", "Time until a credential expires.", "part"),
@@ -64,7 +65,7 @@ var _ prometheus.Collector = (*metrics)(nil)
 // Describe lists every metric, also those that have no value at the moment.
 func (m *metrics) Describe(out chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{m.ops, m.seconds, m.readBytes, m.writtenBytes, m.openFiles, m.refused, m.unsaved,
-		m.oldest, m.conflicts, m.backendErrors, m.requests, m.sent, m.received, m.fetching, m.fetchLimit, m.expiry, m.panics, m.notified, m.watched, m.inodes} {
+		m.oldest, m.conflicts, m.backendErrors, m.requests, m.sent, m.received, m.failing, m.fetching, m.fetchLimit, m.expiry, m.panics, m.notified, m.watched, m.inodes} {
 		out <- d
 	}
 }
@@ -116,6 +117,9 @@ func (m *metrics) collectParts(out chan<- prometheus.Metric, counter func(*prome
 		}
 		if p.Copy == nil {
 			continue
+		}
+		for _, f := range p.Copy.Failing {
+			out <- prometheus.MustNewConstMetric(m.failing, prometheus.GaugeValue, status.Taken.Sub(f.Since).Seconds(), name, f.Activity)
 		}
 		for request, n := range p.Copy.Requests {
 			counter(m.requests, uint64(n.Count), name, request)

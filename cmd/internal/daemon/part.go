@@ -156,11 +156,15 @@ func ioMode(open []fs.OpenFile) string {
 }
 
 // errorLog is one line per failure: time, operation, path, errno if a program
-// got one, reason. What keeps the whole part away comes first.
+// got one, reason. What keeps the whole part away, and what fails until now in the
+// background, comes first.
 func (p *part) errorLog() []byte {
 	var b bytes.Buffer
 	if p.Unavailable != "" {
 		fmt.Fprintf(&b, "# not available: %q\n", p.Unavailable)
+	}
+	for _, f := range p.failing() {
+		fmt.Fprintf(&b, "# %s fails since %s: %q\n", f.Activity, f.Since.UTC().Format(time.RFC3339), f.Error)
 	}
 	kept, n := p.known(maxFailures)
 	if n > uint64(len(kept)) {

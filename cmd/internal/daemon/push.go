@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/wsmount/wsmount/cache"
 	"github.com/wsmount/wsmount/cmd/internal/control"
 	"github.com/wsmount/wsmount/mountspec"
 	"github.com/wsmount/wsmount/mountspec/audit"
@@ -179,6 +180,7 @@ func (k *keeper) proposed(branch, url string, err error) {
 	k.mu.Lock()
 	k.pullsAgain.ended(k.now(), err)
 	k.mu.Unlock()
+	k.copy.Ended(cache.ActivityPullRequest, err)
 	if err != nil || url == "" {
 		return
 	}

@@ -37,7 +37,8 @@ func (p *part) readme() []byte {
 
 var tellFailures = []string{
 	"errors.log     a line for each failure, the newest last: time, operation, path,",
-	"               the error that the program got, the reason",
+	"               the error that the program got, the reason; before them, after a",
+	"               #, the work in the background that fails until now",
 	"status.json    the state of all this as it is now",
 }
 

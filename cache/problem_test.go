@@ -1,0 +1,90 @@
+package cache
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/wsmount/wsmount/providers"
+	"github.com/wsmount/wsmount/providers/memory"
+	"github.com/wsmount/wsmount/providers/providertest"
+)
+
+// What fails in the background is in the status with its reason until it has
+// succeeded again, and what does not pass by itself among the problems, too.
+func TestBackgroundFailures(t *testing.T) {
+	pull := func(w *world) error { _, err := w.v.Pull(w.Context(), PullOptions{}); return err }
+	commit := func(w *world) error { _, err := w.v.Commit(w.Context(), CommitOptions{}); return err }
+	for _, tt := range []struct {
+		activity Activity
+		method   providers.Method // fails once
+		fault    error
+		start    func(*world, *Options)
+		first    string // what is done before
+		do       func(*world) error
+		waits    bool // do goes on until it has succeeded
+		told     int
+	}{
+		{"pull", providers.MethodFetch, providers.ErrUnauthenticated, unwaited, "", pull, false, 1},
+		{"push", providers.MethodPush, providers.ErrPermission, unwaited, "put b 1", (*world).push, false, 1},
+		{"commit", providers.MethodCommit, providers.ErrUnavailable, unwaited, "", func(w *world) error { w.do("put b 1"); return commit(w) }, true, 0},
+		{"upload", providers.MethodWrite, providers.ErrUnavailable, background, "", func(w *world) error { w.do("put b 1"); return nil }, true, 0},
+	} {
+		t.Run(string(tt.activity), func(t *testing.T) {
+			pauses := newManual()
+			held := func(_ *world, o *Options) { o.pause = pauses.pause }
+			store := remoteWith(memory.NewRemote(nil), "a", "A")
+			if tt.activity == "upload" {
+				store = holding("a", "A")
+			}
+			w := newWorld(t, store, tt.start, held)
+			if tt.first != "" {
+				w.do(tt.first)
+				w.upload()
+			}
+			w.faults.Queue(tt.method, providertest.Fault{Before: tt.fault})
+			done := async(func() {
+				if err := tt.do(w); (err == nil) != tt.waits {
+					t.Errorf("got %v", err)
+				}
+			})
+			if !tt.waits {
+				<-done
+			}
+			is := func(activities ...Activity) bool {
+				failing := w.v.Status().Failing
+				if len(failing) == 0 || len(activities) == 0 {
+					return len(failing) == len(activities)
+				}
+				f := failing[0]
+				return f.Activity == activities[0] && f.Times == 1 && !f.Since.IsZero() && f.Err != nil && len(failing) == 1
+			}
+			w.until(func() bool { return is(tt.activity) })
+			if p := w.v.Status().Problems; len(p) != tt.told || tt.told == 1 && p[0].Op != string(tt.activity) {
+				t.Errorf("problems: got %+v, want %d", p, tt.told)
+			}
+			close(pauses.ends)
+			if <-done; !tt.waits {
+				w.ok(tt.do(w))
+			}
+			w.until(func() bool { return is() })
+		})
+	}
+}
+
+// A failure of work that is not the volume's own is kept with the volume's, and
+// told once for each reason. Work that was broken off has not failed.
+func TestEnded(t *testing.T) {
+	w := newWorld(t)
+	for i, err := range []error{fmt.Errorf("pull: %w", context.Canceled), providers.ErrPermission, providers.ErrPermission, providers.ErrQuota, ErrHalted} {
+		w.v.Ended(ActivityPullRequest, err)
+		s := w.v.Status()
+		if got, want := fmt.Sprint(len(s.Failing), len(s.Problems)), []string{"0 0", "1 1", "1 1", "1 2", "1 2"}[i]; got != want {
+			t.Errorf("%v: got %s, want %s", err, got, want)
+		}
+	}
+	w.v.Ended(ActivityPullRequest, nil)
+	if f := w.v.Status().Failing; len(f) != 0 {
+		t.Errorf("after a success: got %v", f)
+	}
+}

@@ -1,0 +1,44 @@
+package daemon
+
+import (
+	"fmt"
+
+	"github.com/wsmount/wsmount/cmd/internal/control"
+)
+
+// failing is the work in the background of a working copy that fails: what the
+// volume keeps, and the clone that brings content in advance.
+func (w *workingCopy) failing() (all []control.Failing) {
+	for _, f := range w.Status().Failing {
+		all = append(all, control.Failing{Activity: string(f.Activity), Since: f.Since, Last: f.Last, Times: f.Times, Error: f.Err.Error()})
+	}
+	if c := w.clone(); c != nil && c.Error != "" {
+		all = append(all, control.Failing{Activity: "clone", Since: c.Failing, Last: c.Failing, Error: c.Error})
+	}
+	return all
+}
+
+// failing is that of the part's working copy; nil without one.
+func (p *part) failing() []control.Failing {
+	if w, ok := p.volume.(*workingCopy); ok {
+		return w.failing()
+	}
+	return nil
+}
+
+// tellFailing says what fails in the background of the part, a text for each.
+func (p *part) tellFailing() (texts []string) {
+	for _, f := range p.failing() {
+		texts = append(texts, fmt.Sprintf("%s: %s fails: %s", p.name, f.Activity, f.Error))
+	}
+	return texts
+}
+
+// Notes are what a person should know about the mount that has come up.
+func (d *Daemon) Notes() []string {
+	notes := d.tree.Notes[:len(d.tree.Notes):len(d.tree.Notes)]
+	for _, p := range d.parts {
+		notes = append(notes, p.tellFailing()...)
+	}
+	return notes
+}

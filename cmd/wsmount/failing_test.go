@@ -1,0 +1,124 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/wsmount/wsmount/cmd/internal/control"
+	"github.com/wsmount/wsmount/cmd/internal/exit"
+	"github.com/wsmount/wsmount/integration/gitserver"
+	"github.com/wsmount/wsmount/integration/tier"
+)
+
+// gitWorkspace registers @acme/site, which lies in a repository with one file.
+func (w *world) gitWorkspace(s *gitserver.Server, sync string) string {
+	w.t.Helper()
+	repo := s.Create(w.t, "acme/site").Clone(w.path("other"))
+	repo.Write(map[string]string{"a": "1"})
+	repo.Commit("main", "begin")
+	w.config(fmt.Sprintf("allow_endpoints: [ %[1]q ]\nproviders: { github: { base_url: %[1]q } }\n", s.URL))
+	w.write("site/WORKSPACE.md", "---\nschema: workspace/v1\nid: \"@acme/site\"\nversion: \"1.0.0\"\nname: site\n"+
+		"owner: {type: user, id: acme-1, slug: acme}\nidentity: {name: Bob, email: bob@acme.test}\n"+
+		"storage: {inline: {provider: github, config: {repo: acme/site, branch: main}, sync: {"+sync+"}}}\n---\n")
+	w.ok("registry", "add", w.path("site"))
+	return "@acme/site"
+}
+
+// metrics are those of a mount that serves them anywhere.
+func (w *world) metrics() string {
+	w.t.Helper()
+	log, err := os.ReadFile(w.status().Log)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	_, after, _ := strings.Cut(string(log), "msg=metrics address=")
+	addr, _, _ := strings.Cut(after, "\n")
+	resp, err := http.Get("http://" + addr + "/metrics")
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return string(body)
+}
+
+// A server of a repository that lets nobody in any more is seen, at the mount and
+// with each event, wherever one looks, until it answers again.
+func TestGitServerThatRefuses(t *testing.T) {
+	tier.RequireFUSE(t)
+	w, s := newWorld(t), gitserver.Start(t)
+	site := w.gitWorkspace(s, "mode: pull-push, pull: {on: workspace-open}, commit: {on: turn-end}, push: {on: per-commit}")
+	w.mount(site, "mnt", "--metrics-addr", "127.0.0.1:0")
+	failing := func(activity string) (found *control.Failing) {
+		for _, f := range w.status().Parts[0].Copy.Failing {
+			if f.Activity == activity {
+				return &f
+			}
+		}
+		return nil
+	}
+	log := func() string {
+		b, err := os.ReadFile(w.path("mnt/.wsmount/errors.log"))
+		if err != nil {
+			t.Error(err)
+		}
+		return string(b)
+	}
+	if got := w.event(exit.Done, "event", "mnt", "workspace-open"); len(got.Failing) != 0 || failing("pull") != nil || log() != "" {
+		t.Fatalf("while all is well: got %+v, %s", got, log())
+	}
+
+	s.Hook(func(rw http.ResponseWriter, _ *http.Request) bool {
+		rw.WriteHeader(http.StatusUnauthorized)
+		return true
+	})
+	got := w.event(exit.Denied, "event", "mnt", "workspace-open")
+	if len(got.Failed) != 1 || !strings.Contains(got.Failed[0], "pull: ") || len(got.Failing) != 1 {
+		t.Errorf("an event that pulls: got %+v", got)
+	}
+	w.write("mnt/b", "2")
+	got = w.event(exit.Denied, "event", "mnt", "turn-end")
+	if len(got.Failed) != 1 || !strings.Contains(got.Failed[0], "push: ") || got.Committed != 1 || len(got.Failing) != 2 {
+		t.Errorf("an event that pushes: got %+v", got)
+	}
+	check := func(when string, activities ...string) {
+		t.Helper()
+		out := w.ok("status", "mnt")
+		status, _ := os.ReadFile(w.path("mnt/.wsmount/status.json"))
+		for _, a := range activities {
+			if f := failing(a); f == nil || f.Since.IsZero() || f.Times == 0 || f.Error == "" {
+				t.Errorf("%s: status of %s: got %+v", when, a, f)
+			}
+			for where, text := range map[string]string{"failing     " + a + ", for ": out, "# " + a + " fails since ": log(), fmt.Sprintf(`"activity": %q`, a): string(status)} {
+				if !strings.Contains(text, where) {
+					t.Errorf("%s: no %q in:\n%s", when, where, text)
+				}
+			}
+		}
+		checkWidth(t, out)
+	}
+	check("after two events", "pull", "push")
+	if got := w.metrics(); !strings.Contains(got, `wsmount_background_failing_seconds{activity="pull",part="@acme/site"`) {
+		t.Errorf("metrics: got %s", got)
+	}
+
+	w.run("umount", "mnt") // commits are not pushed
+	if o := w.run("mount", site, "mnt"); o.code != exit.Done || !strings.Contains(o.errOut, "pull fails: ") {
+		t.Errorf("mount: got %+v", o)
+	}
+	check("at the mount", "pull")
+
+	s.Hook(nil)
+	w.event(exit.Done, "event", "mnt", "workspace-open")
+	w.event(exit.Done, "event", "mnt", "turn-end")
+	if s := w.status(); len(s.Parts[0].Copy.Failing) != 0 || strings.Contains(log(), "fails since") || !strings.Contains(log(), ` pull "/"`) {
+		t.Errorf("when it answers again: got %+v\n%s", s.Parts[0].Copy.Failing, log())
+	}
+}
