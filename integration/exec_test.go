@@ -66,7 +66,7 @@ func TestExecStatus(t *testing.T) {
 	nothingLeft(t, w)
 }
 
-// A terminal is one inside, too.
+// A terminal is one inside, too, and that of the command's own session.
 func TestExecTerminal(t *testing.T) {
 	t.Parallel()
 	tier.RequireTools(t, "bwrap")
@@ -74,7 +74,7 @@ func TestExecTerminal(t *testing.T) {
 	w.Env("TERM=dumb")
 	dir := sandboxed(w, "x", sandboxAtWorkspace)
 	_, slave := terminal(t)
-	cmd := w.Command(t.Context(), harness.Binary(), "exec", dir, "--", "sh", "-c", `[ -t 0 ] && [ -t 1 ] && [ "$TERM" = dumb ] && stty size`)
+	cmd := w.Command(t.Context(), harness.Binary(), "exec", dir, "--", "sh", "-c", `[ -t 0 ] && [ -t 1 ] && [ "$TERM" = dumb ] && : </dev/tty && stty size`)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = slave, slave, slave
 	if err := cmd.Run(); err != nil {
 		t.Errorf("no terminal inside: %v", err)

@@ -14,6 +14,7 @@ import (
 	"github.com/wsmount/wsmount/cmd/internal/control"
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 	"github.com/wsmount/wsmount/cmd/internal/mountpoint"
+	"github.com/wsmount/wsmount/cmd/internal/sandbox"
 	"github.com/wsmount/wsmount/cmd/internal/state"
 )
 
@@ -122,7 +123,7 @@ const progressEvery = 500 * time.Millisecond
 // showProgress writes on a terminal how much is still unsaved, until stop is
 // called. Elsewhere it does nothing.
 func showProgress(ctx context.Context, r *state.Record) (stop func()) {
-	if !isTerminal(os.Stderr) {
+	if !sandbox.IsTerminal(os.Stderr) {
 		return func() {}
 	}
 	ctx, cancel := context.WithCancel(ctx)

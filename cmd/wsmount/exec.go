@@ -32,7 +32,7 @@ func execCommand() *cli.Command {
 			"the programs of this host, and nothing else; it has no network. The workspace is mounted for it, and " +
 			"unmounted when everything is sent, unless it is mounted already. Ends with CMD's exit status, 128 and " +
 			"the number of the signal that ended it, or 124 when its time was over. A refusal has its own " +
-			"exit status and begins with \"wsmount:\".\n\n" +
+			"exit status and begins with \"wsmount:\". On a terminal CMD gets one of its own, with job control.\n\n" +
 			"  wsmount exec @acme/app -- make test\n" +
 			"  wsmount exec @acme/app --turn 7 --conversation c1 -- ./agent.sh",
 		Flags: []cli.Flag{
@@ -40,7 +40,7 @@ func execCommand() *cli.Command {
 			&cli.BoolFlag{Name: "no-network", Usage: "run it without the network that the block asks for"},
 			&cli.StringFlag{Name: "turn", Usage: "emit turn-start before it, and turn-end after it, with this `ID`"},
 			&cli.StringFlag{Name: "conversation", Usage: "the conversation's `ID`, for --turn"},
-			&cli.DurationFlag{Name: "timeout", DefaultText: "what the block says, else 30s", Usage: "end it after this `TIME`; 0 is never"},
+			&cli.DurationFlag{Name: "timeout", DefaultText: "what the block says, else 30s, and none on a terminal", Usage: "end it after this `TIME`; 0 is never"},
 			&cli.IntFlag{Name: "max-processes", Usage: "let it have at most `N` processes and threads; not for root"},
 			&cli.BoolFlag{Name: "trust", Usage: "a WORKSPACE given by path counts as registered for this command"},
 		},
@@ -64,6 +64,9 @@ func execAction(c *cli.Context) error {
 	}
 	defer closePlan()
 	p.spec.Signals = signals
+	if p.spec.Terminal { // what was typed for the command is not for the shell that follows
+		defer sandbox.FlushTyped(os.Stdin)
+	}
 	return p.run(c)
 }
 
@@ -128,10 +131,7 @@ type execMount struct {
 // limits are those of the block, where the command line says nothing else.
 func (p *execPlan) limits(c *cli.Context, timeoutMS, cpuMS, memoryMB int64) error {
 	l := &p.spec.Limits
-	l.Time = defaultTimeout
-	if timeoutMS > 0 {
-		l.Time = milliseconds(timeoutMS)
-	}
+	l.Time = timeLimit(p.spec.Terminal, timeoutMS)
 	if c.IsSet("timeout") {
 		l.Time = c.Duration("timeout")
 	}
@@ -143,6 +143,18 @@ func (p *execPlan) limits(c *cli.Context, timeoutMS, cpuMS, memoryMB int64) erro
 		p.note("the limits hold for each process of the command, not for all together: %s", strings.Join(names, "; "))
 	}
 	return nil
+}
+
+// timeLimit is that of a command for which the command line gives none: what the block
+// declares, 0 for not, else none for a person at a terminal.
+func timeLimit(terminal bool, declaredMS int64) time.Duration {
+	switch {
+	case declaredMS > 0:
+		return milliseconds(declaredMS)
+	case terminal:
+		return 0
+	}
+	return defaultTimeout
 }
 
 // milliseconds is a number of a manifest as a time, of which there is an end.

@@ -16,6 +16,7 @@ import (
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 	"github.com/wsmount/wsmount/cmd/internal/launch"
 	"github.com/wsmount/wsmount/cmd/internal/mountpoint"
+	"github.com/wsmount/wsmount/cmd/internal/sandbox"
 	"github.com/wsmount/wsmount/cmd/internal/state"
 )
 
@@ -65,7 +66,7 @@ func (p *execPlan) attachAll(c *cli.Context) (all attachments, err error) {
 
 // announce tells a person what a long wait is for.
 func announce(what string) (stop func()) {
-	if !isTerminal(os.Stderr) {
+	if !sandbox.IsTerminal(os.Stderr) {
 		return func() {}
 	}
 	t := time.AfterFunc(announceAfter, func() { fmt.Fprintf(os.Stderr, "wsmount: %s ...\n", oneLine(what)) })

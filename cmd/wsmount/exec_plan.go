@@ -49,7 +49,8 @@ func planExec(c *cli.Context) (p *execPlan, closePlan func(), err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	p.spec = sandbox.Spec{Command: c.Args().Tail(), Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr}
+	p.spec = sandbox.Spec{Command: c.Args().Tail(), Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
+		Terminal: sandbox.Interactive(os.Stdin, os.Stdout)}
 	if err = p.fill(c, box, req); err != nil {
 		return nil, nil, err
 	}
@@ -125,7 +126,7 @@ func (p *execPlan) checkProvider(b *mountspec.Sandbox, instead string) error {
 // fillEnv passes on what was granted, and on a terminal its name, without which
 // no editor runs.
 func (p *execPlan) fillEnv(box *host.Sandbox) {
-	if term := os.Getenv("TERM"); isTerminal(os.Stdout) && term != "" {
+	if term := os.Getenv("TERM"); sandbox.IsTerminal(os.Stdout) && term != "" {
 		p.spec.Env = append(p.spec.Env, [2]string{"TERM", term})
 	}
 	for _, v := range box.Env {

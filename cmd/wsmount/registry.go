@@ -14,6 +14,7 @@ import (
 
 	"github.com/wsmount/wsmount/cmd/internal/daemon"
 	"github.com/wsmount/wsmount/cmd/internal/exit"
+	"github.com/wsmount/wsmount/cmd/internal/sandbox"
 	"github.com/wsmount/wsmount/mountspec"
 	"github.com/wsmount/wsmount/mountspec/host"
 )
@@ -256,7 +257,7 @@ func confirmChange(c *cli.Context, change host.Change) bool {
 	if c.Bool("yes") {
 		return true
 	}
-	if !isTerminal(os.Stdin) {
+	if !sandbox.IsTerminal(os.Stdin) {
 		return false
 	}
 	fmt.Fprint(c.App.ErrWriter, "accept this change? [y/N] ")

@@ -12,6 +12,8 @@
 //     a user namespace of its own;
 //   - gets no descriptor but its standard ones, and of a regular file among these
 //     only the bytes: a descriptor would let it open the file anew;
+//   - on a terminal, gets one of its own with job control, never that of the caller,
+//     which is as before when it has ended, without what was typed for it;
 //   - does not outlive this process, however that ends;
 //   - ends with its own status, or 128 and the number of the signal that ended it.
 //

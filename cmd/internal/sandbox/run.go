@@ -49,6 +49,16 @@ func run(ctx context.Context, s *Spec) (Result, error) {
 		return Result{}, fmt.Errorf("sandbox: %w", err)
 	}
 	defer statusR.Close()
+	var term *terminal
+	if s.Terminal {
+		if term, err = openTerminal(s.Stdin, s.Stdout); err != nil {
+			statusW.Close()
+			return Result{}, err
+		}
+		s.useTerminal(term)
+		defer term.end()
+		defer term.started() // if not before
+	}
 	ours := &files{}
 	defer ours.close(s.Mounts)
 	cmd, err := s.command(ctx, ours, statusW)
@@ -56,14 +66,30 @@ func run(ctx context.Context, s *Spec) (Result, error) {
 		statusW.Close()
 		return Result{}, err
 	}
-	err = cmd.Start()
+	if term != nil {
+		err = term.begin()
+	}
+	if err == nil {
+		err = cmd.Start()
+	}
 	statusW.Close()
+	if term != nil {
+		term.started()
+	}
 	if err != nil {
 		return Result{}, exit.New(exit.Failed, "sandbox: %w", err).Hint("look at %s", cmd.Path)
 	}
-	w := watch(ctx, s, statusR)
+	w := watch(ctx, s, term, statusR)
 	_ = cmd.Wait() // how it ended is in its state, and in what it reported
 	return w.result(cmd.ProcessState)
+}
+
+// useTerminal has the command use a terminal instead of the caller's.
+func (s *Spec) useTerminal(t *terminal) {
+	if s.Stderr != nil && IsTerminal(s.Stderr) {
+		s.Stderr = t.slave
+	}
+	s.Stdin, s.Stdout = t.slave, t.slave
 }
 
 // close closes what was opened for bwrap, not what it was given.
@@ -95,7 +121,11 @@ func (s *Spec) command(ctx context.Context, f *files, status *os.File) (*exec.Cm
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.CommandContext(ctx, bwrap, append([]string{"--args", told, "--", "/bin/sh", "-c", s.Limits.script(), "sh"}, s.Command...)...)
+	argv := append([]string{"/bin/sh", "-c", s.Limits.script(), "sh"}, s.Command...)
+	if _, err := exec.LookPath(controlling); s.Terminal && err == nil {
+		argv = append([]string{controlling, "--ctty"}, argv...)
+	}
+	cmd := exec.CommandContext(ctx, bwrap, append([]string{"--args", told, "--"}, argv...)...)
 	cmd.Env, cmd.Dir = []string{}, "/"
 	cmd.ExtraFiles = f.list
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}

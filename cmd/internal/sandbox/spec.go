@@ -22,6 +22,7 @@ type Spec struct {
 	// directory that is shown refuses.
 	Hidden                []string
 	Stdin, Stdout, Stderr *os.File
+	Terminal              bool             // Interactive: the command gets a terminal of its own in the place of that
 	Signals               <-chan os.Signal // are passed on; nil: none are
 }
 

@@ -21,10 +21,11 @@ type watcher struct {
 	code    *int          // of the command; written before ended is closed
 	killed  bool          // by us, before it had a status; written before stopped is closed
 	expired bool
+	term    *terminal // of the command; nil: it has none of its own
 }
 
-func watch(ctx context.Context, s *Spec, status io.Reader) *watcher {
-	w := &watcher{inside: make(chan int, 1), ended: make(chan struct{}), stopped: make(chan struct{})}
+func watch(ctx context.Context, s *Spec, term *terminal, status io.Reader) *watcher {
+	w := &watcher{term: term, inside: make(chan int, 1), ended: make(chan struct{}), stopped: make(chan struct{})}
 	go func() {
 		defer close(w.ended)
 		readReports(status, func(r report) {
@@ -88,7 +89,16 @@ func (w *watcher) deliver(fd, pid int, sig syscall.Signal) {
 	if unix.PidfdSendSignal(fd, 0, nil, 0) != nil {
 		return
 	}
-	if err := unix.Kill(-pid, sig); err != nil && sig != unix.SIGWINCH {
+	var err error
+	switch {
+	case w.term != nil && sig == unix.SIGWINCH:
+		w.term.resize()
+	case w.term != nil:
+		err = w.term.signal(sig)
+	default:
+		err = unix.Kill(-pid, sig)
+	}
+	if err != nil && sig != unix.SIGWINCH {
 		w.kill(fd)
 	}
 }

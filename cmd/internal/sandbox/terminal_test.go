@@ -1,0 +1,256 @@
+package sandbox
+
+import (
+	"bytes"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/wsmount/wsmount/integration/tier"
+)
+
+// hangs is when a test takes it for certain that something hangs.
+const hangs = 2 * time.Minute
+
+// A person is who sits at a terminal: types, and reads what comes.
+type person struct {
+	t              *testing.T
+	keyboard, mine *os.File // the two ends of the terminal
+	begin          unix.Termios
+
+	mu   sync.Mutex
+	seen bytes.Buffer // guarded by mu
+	more chan struct{}
+}
+
+func newPerson(t *testing.T) *person {
+	t.Helper()
+	p := &person{t: t, more: make(chan struct{}, 1)}
+	var err error
+	if p.keyboard, err = os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0); err != nil {
+		t.Fatal(err)
+	}
+	fd := int(p.keyboard.Fd())
+	unlock := unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0)
+	n, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
+	if unlock != nil || err != nil {
+		t.Fatal(unlock, err)
+	}
+	if p.mine, err = os.OpenFile("/dev/pts/"+strconv.Itoa(n), os.O_RDWR|unix.O_NOCTTY, 0); err != nil {
+		t.Fatal(err)
+	}
+	p.begin = p.settings()
+	t.Cleanup(func() { p.mine.Close() }) // which ends the reading
+	go func() {
+		defer p.keyboard.Close()
+		for b := make([]byte, 4096); ; {
+			n, err := p.keyboard.Read(b)
+			p.mu.Lock()
+			p.seen.Write(b[:n])
+			p.mu.Unlock()
+			select {
+			case p.more <- struct{}{}:
+			default:
+			}
+			if err != nil {
+				return
+			}
+		}
+	}()
+	return p
+}
+
+func (p *person) settings() unix.Termios {
+	p.t.Helper()
+	now, err := unix.IoctlGetTermios(int(p.mine.Fd()), unix.TCGETS)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return *now
+}
+
+func (p *person) types(text string) {
+	p.t.Helper()
+	if _, err := p.keyboard.WriteString(text); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// reads waits for a text, and forgets all up to its end.
+func (p *person) reads(text string) {
+	p.t.Helper()
+	for guard := time.After(hangs); ; {
+		p.mu.Lock()
+		before, after, found := strings.Cut(p.seen.String(), text)
+		if found {
+			p.seen.Reset()
+			p.seen.WriteString(after)
+		}
+		p.mu.Unlock()
+		if found {
+			return
+		}
+		select {
+		case <-p.more:
+		case <-guard:
+			p.t.Fatalf("waited in vain for %q; got %q", text, before)
+		}
+	}
+}
+
+// runs starts a command on the terminal. ended waits for it, and finds the terminal
+// as it was.
+func (p *person) runs(signals chan os.Signal, command ...string) (ended func(want int)) {
+	p.t.Helper()
+	tier.RequireTools(p.t, "bwrap", "setsid", "bash")
+	s := Spec{Command: command, Stdin: p.mine, Stdout: p.mine, Stderr: p.mine, Signals: signals, Terminal: Interactive(p.mine, p.mine),
+		Env: [][2]string{{"PS1", "ready> "}, {"TERM", "dumb"}}}
+	if !s.Terminal {
+		p.t.Fatal("a terminal is none")
+	}
+	var res Result
+	var err error
+	done := make(chan struct{})
+	go func() { defer close(done); res, err = Run(p.t.Context(), s) }()
+	return func(want int) {
+		p.t.Helper()
+		select {
+		case <-done:
+		case <-time.After(hangs):
+			p.t.Fatal("the command does not end")
+		}
+		if err != nil || res.Code != want {
+			p.t.Errorf("got %+v, %v; want status %d", res, err, want)
+		}
+		if got := p.settings(); got != p.begin {
+			p.t.Errorf("settings of the terminal: got %+v, want %+v", got, p.begin)
+		}
+	}
+}
+
+// A shell on a terminal has job control: Ctrl-Z and Ctrl-C are for the program in
+// front, and the shell is told. What a key does is waited for by the words of the
+// program that it is for: one that comes while the shell hands the terminal over is
+// lost.
+func TestTerminalJobControl(t *testing.T) {
+	p := newPerson(t)
+	ended := p.runs(nil, "bash", "--norc", "--noprofile", "-i")
+	p.reads("ready> ")
+	p.types("sh -c 'echo be\"\"gun; exec cat'\r")
+	p.reads("begun")
+	p.types("\x1a")
+	p.reads("Stopped")
+	p.reads("ready> ")
+	p.types("fg\r")
+	p.reads("exec cat'")
+	p.types("line\r")
+	p.reads("line\r\nline\r\n") // by the terminal, and by the program
+	p.types("\x03")
+	p.reads("ready> ")
+	p.types("echo status $?\r")
+	p.reads("status 130")
+	p.types("exit 7\r")
+	ended(7)
+}
+
+// A terminal in the sandbox has the size of the caller's, also when that changes.
+func TestTerminalSize(t *testing.T) {
+	p := newPerson(t)
+	size := func(rows, columns uint16) {
+		if err := unix.IoctlSetWinsize(int(p.keyboard.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: rows, Col: columns}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	size(31, 99)
+	signals := make(chan os.Signal, 1)
+	ended := p.runs(signals, "sh", "-c", `trap 'stty size; exit 4' WINCH; stty size; while :; do sleep 0.05; done`)
+	p.reads("31 99")
+	size(40, 111)
+	signals <- syscall.SIGWINCH
+	p.reads("40 111")
+	ended(4)
+}
+
+// Signals that this process gets reach the command, and what it does not read stays
+// with it: it is a session of its own, with nothing of the caller's terminal.
+func TestTerminalSignals(t *testing.T) {
+	p := newPerson(t)
+	signals := make(chan os.Signal, 1)
+	ended := p.runs(signals, "sh", "-c", `trap 'exit 5' TERM; [ -t 0 ] && [ -t 1 ] && [ -t 2 ] && : </dev/tty && echo begun; while :; do sleep 0.05; done`)
+	p.reads("begun")
+	p.types("never read\r")
+	signals <- syscall.SIGTERM
+	ended(5)
+}
+
+// Keys have the meaning that the terminal inside gives them, and end no process of the
+// caller's.
+func TestTerminalKeys(t *testing.T) {
+	p := newPerson(t)
+	ended := p.runs(nil, "sh", "-c", "echo begun; exec cat")
+	p.reads("begun")
+	p.types("line\r")
+	p.reads("line\r\nline\r\n")
+	p.types("\x1c")
+	ended(128 + int(syscall.SIGQUIT))
+}
+
+// When a command has ended, what was typed for it is not left for a shell.
+func TestTerminalForgetsWhatWasTyped(t *testing.T) {
+	p := newPerson(t)
+	term, err := openTerminal(p.mine, p.mine)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := term.makeRaw(); err != nil {
+		t.Fatal(err)
+	}
+	waiting := func() int {
+		n, err := unix.IoctlGetInt(int(p.mine.Fd()), unix.TIOCINQ)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	p.types("rm -rf x\r")
+	fds := []unix.PollFd{{Fd: int32(p.mine.Fd()), Events: unix.POLLIN}}
+	for n, err := 0, error(nil); n == 0; n, err = unix.Poll(fds, int(hangs.Milliseconds())) {
+		if err != nil && err != unix.EINTR {
+			t.Fatal(err)
+		}
+	}
+	if waiting() == 0 {
+		t.Fatal("nothing was typed")
+	}
+	term.started()
+	term.end()
+	if n := waiting(); n != 0 || p.settings() != p.begin {
+		t.Errorf("%d bytes are left, and the settings are %+v", n, p.settings())
+	}
+}
+
+// A file or a pipe on either side is no terminal to work at.
+func TestInteractive(t *testing.T) {
+	p := newPerson(t)
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	defer w.Close()
+	for _, tt := range []struct {
+		name    string
+		in, out *os.File
+		want    bool
+	}{{"a terminal", p.mine, p.mine, true}, {"input is a pipe", r, p.mine, false}, {"output is a pipe", p.mine, w, false}, {"no input", nil, p.mine, false}} {
+		if got := Interactive(tt.in, tt.out); got != tt.want {
+			t.Errorf("%s: got %v", tt.name, got)
+		}
+	}
+}
