@@ -83,6 +83,9 @@ func TestGitServerThatRefuses(t *testing.T) {
 	if len(got.Failed) != 1 || !strings.Contains(got.Failed[0], "pull: ") || len(got.Failing) != 1 {
 		t.Errorf("an event that pulls: got %+v", got)
 	}
+	if out := w.ok("status"); !strings.Contains(out, "pull fails") {
+		t.Errorf("the list of mounts: got %s", out)
+	}
 	w.write("mnt/b", "2")
 	got = w.event(exit.Denied, "event", "mnt", "turn-end")
 	if len(got.Failed) != 1 || !strings.Contains(got.Failed[0], "push: ") || got.Committed != 1 || len(got.Failing) != 2 {

@@ -219,6 +219,8 @@ func summary(s control.Status, now time.Time) string {
 		return "unsaved changes"
 	case pushFails(s):
 		return "push fails"
+	case failing(s) != "":
+		return failing(s) + " fails"
 	case failures > 0:
 		return count(int(failures), "error") // a count
 	}

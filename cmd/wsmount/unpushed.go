@@ -47,3 +47,13 @@ func pushFails(s control.Status) bool {
 		return p.Copy != nil && p.Copy.PushFails != nil && p.Copy.PushFails.Error != ""
 	})
 }
+
+// failing is work that fails in the background of a mount; "" if none does.
+func failing(s control.Status) string {
+	for _, p := range s.Parts {
+		if p.Copy != nil && len(p.Copy.Failing) > 0 {
+			return p.Copy.Failing[0].Activity
+		}
+	}
+	return ""
+}
