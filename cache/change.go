@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/providers"
 )
 
 // update runs do as one atomic change of the table: all of what do did
@@ -118,6 +119,7 @@ func (v *Volume) now() int64 { return v.o.Now().UnixNano() }
 func (v *Volume) contentChanged(ino table.Ino, size, mtime int64) {
 	n := v.table.Edit(ino)
 	n.Gen++
+	n.Metadata = providers.MetadataOfNew(n.Metadata)
 	n.Size, n.Mtime, n.Ctime = size, mtime, v.now()
 	v.markInode(n)
 }

@@ -2,6 +2,7 @@ package cache
 
 import (
 	"context"
+	"maps"
 
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/providers"
@@ -89,12 +90,19 @@ func (e *engine) copy(ctx context.Context, s *step) error {
 	}
 	opts := providers.CopyOptions{If: s.cond, Version: s.source.Version}
 	attrGen := s.source.AttrGen
-	err := e.update(func() error {
+	err := e.revealInherited(ctx, s)
+	if err != nil {
+		return err
+	}
+	err = e.update(func() error {
 		if e.record(s.link).Attempt != nil || e.record(s.from).Attempt != nil {
 			return errAgain
 		}
 		if n := e.v.table.Inode(s.ino); n != nil {
 			opts.Attr, attrGen = e.v.attrOf(n), n.AttrGen
+			if metadata := e.metadataFor(s, n); !n.Vague && !maps.Equal(metadata, n.Metadata) {
+				opts.Metadata = metadata
+			}
 		}
 		opts.Looked = e.v.looked(s.link, e.record(s.link))
 		opts.Op = e.opFor(s, attemptCopy, s.source.Gen, attrGen)
@@ -110,6 +118,7 @@ func (e *engine) copy(ctx context.Context, s *step) error {
 		return e.answered(err, s.link)
 	}
 	return e.update(func() error {
+		e.v.takeMetadata(s.ino, s.source.Gen, info.Metadata)
 		e.copied(s, info, s.source.Kind, s.source.Gen, attrGen)
 		return nil
 	})

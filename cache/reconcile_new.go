@@ -153,6 +153,7 @@ func (m *merge) attrs(l table.Link, rec table.Name, r *providers.Info) {
 		}
 		if n.AttrGen == b.AttrGen {
 			m.takeAttr(b.Ino, r)
+			v.takeMetadata(b.Ino, b.Gen, r.Metadata)
 		}
 	}
 	b.Version, b.Digest = r.Version, r.Digest

@@ -273,7 +273,11 @@ func (c *counted) Read(b []byte) (int, error) {
 
 // write sends content to a name.
 func (e *engine) write(ctx context.Context, s *step) error {
-	if err := e.reveal(ctx, s.ino); err != nil {
+	err := e.reveal(ctx, s.ino)
+	if err == nil {
+		err = e.revealInherited(ctx, s)
+	}
+	if err != nil {
 		return err
 	}
 	p, err := e.pack(ctx, s)
@@ -291,7 +295,7 @@ func (e *engine) write(ctx context.Context, s *step) error {
 		if n == nil || rec.Ino != s.ino && s.from == (table.Link{}) || rec.Attempt != nil {
 			return errAgain
 		}
-		opts.Attr, opts.Metadata, attrGen = e.v.attrOf(n), n.Metadata, n.AttrGen
+		opts.Attr, opts.Metadata, attrGen = e.v.attrOf(n), e.metadataFor(s, n), n.AttrGen
 		opts.Op, opts.Looked = e.opFor(s, attemptWrite, p.gen, n.AttrGen), e.v.looked(s.link, rec)
 		if rec.Base != nil && rec.Base.Ino == s.ino {
 			p.base = rec.Base
@@ -361,6 +365,7 @@ func (e *engine) wrote(s *step, info providers.Info, kind providers.Kind, gen, a
 	} else if n.Gen == gen || n.State == table.Whole {
 		n.Origin = table.Origin{Version: info.Version, Digest: info.Digest, Gen: gen}
 	}
+	e.v.takeMetadata(s.ino, gen, info.Metadata)
 	e.confirm(s.link, base)
 }
 

@@ -73,6 +73,7 @@ func (e *engine) settleWrite(ctx context.Context, s *step) error {
 			e.setAttempt(s.link, nil)
 			return nil
 		}
+		e.v.takeMetadata(s.ino, a.Gen, info.Metadata)
 		e.copied(s, info, info.Kind, a.Gen, a.AttrGen)
 		return nil
 	})

@@ -85,7 +85,7 @@ func (v *Volume) told(x table.Ino, at providers.Locator, asked uint64, info prov
 			if rec.Base.AttrGen != asked {
 				return errOvertaken
 			}
-			v.define(x, n.AttrGen == asked, info)
+			v.define(x, n.AttrGen == asked, rec.Base.Gen, info)
 		}
 		return nil
 	})
@@ -100,11 +100,12 @@ func sameState(b *table.Base, info *providers.Info) bool {
 	return b.Version.Matches(info.Version)
 }
 
-// define says what a vague inode really is like, but for attributes that were
-// changed here. mu is held, in an update.
-func (v *Volume) define(x table.Ino, ours bool, info providers.Info) {
+// define says what a vague inode really is like, with a state of content, but for
+// attributes that were changed here. mu is held, in an update.
+func (v *Volume) define(x table.Ino, ours bool, gen uint64, info providers.Info) {
+	v.takeMetadata(x, gen, info.Metadata)
 	n := v.table.Edit(x)
-	n.Vague, n.Metadata = false, info.Metadata
+	n.Vague = false
 	if !ours {
 		if len(sentXattrs(n.Xattrs)) == 0 { // of a vague inode none was changed
 			v.takeXattrs(n, &info)

@@ -166,7 +166,8 @@ type Info struct {
 	Digest string
 	Attr   Attr
 	// Metadata are the entry's own names and values; nil and empty are the
-	// same. Names are lower-case ASCII, values any bytes.
+	// same. Names are lower-case ASCII, values any bytes. Those that HeaderMetadata
+	// begins are headers that the entry is served with.
 	Metadata map[string]string
 	// Opaque says that the store declares the content to be no text: lines of two
 	// versions are not merged, whatever they are.

@@ -91,11 +91,12 @@ func (p *Provider) sourceOf(key string) *string {
 }
 
 func (p *Provider) copyWhole(ctx context.Context, o *object, key string, raw map[string]string, c providers.Condition) (providers.Info, error) {
+	h := o.meta.headers(key)
 	in := &s3.CopyObjectInput{
 		Bucket: &p.config.bucket, Key: &key, CopySource: p.sourceOf(o.key), CopySourceIfMatch: quote(o.etag),
 		Metadata: raw, MetadataDirective: types.MetadataDirectiveReplace,
-		ContentType: o.headers.contentType, CacheControl: o.headers.cacheControl, ContentDisposition: o.headers.disposition,
-		ContentEncoding: o.headers.encoding, ContentLanguage: o.headers.language,
+		ContentType: h.contentType, CacheControl: h.cacheControl, ContentDisposition: h.disposition,
+		ContentEncoding: h.encoding, ContentLanguage: h.language, Expires: h.expiry(),
 	}
 	in.IfMatch, in.IfNoneMatch = p.match(c)
 	began := p.now()
@@ -108,14 +109,14 @@ func (p *Provider) copyWhole(ctx context.Context, o *object, key string, raw map
 	}
 	made := object{
 		key: key, size: o.size, etag: unquote(out.CopyObjectResult.ETag), modified: aws.ToTime(out.CopyObjectResult.LastModified),
-		meta: o.meta, plain: isPlain(out.ServerSideEncryption, out.SSECustomerAlgorithm),
+		meta: o.meta.written(key), plain: isPlain(out.ServerSideEncryption, out.SSECustomerAlgorithm),
 	}
 	p.hints.wrote(&made, began, out.ResultMetadata)
 	return made.info(providers.Locator{}), nil
 }
 
 func (p *Provider) copyParts(ctx context.Context, o *object, key string, raw map[string]string, c providers.Condition) (providers.Info, error) {
-	u, err := p.begin(ctx, key, raw, o.meta, o.headers)
+	u, err := p.begin(ctx, key, raw, o.meta)
 	if err != nil {
 		return providers.Info{}, err
 	}

@@ -97,8 +97,17 @@
 // no finer) and the size. The answer to a PUT has no time, which matches any.
 // Guards compare ETags alone, as the service does. A change of attributes is a
 // copy onto itself: in a service that ignores the conditions of COPY, it is a
-// multipart copy, and its ETag is no MD5 any more. A copy keeps the content's
-// type and its other headers, not tags, access lists and storage class.
+// multipart copy, and its ETag is no MD5 any more. A copy keeps neither
+// tags nor access lists nor storage class.
+//
+// # Headers
+//
+// Content-Type, Content-Encoding, Content-Language, Content-Disposition, Cache-Control
+// and Expires are metadata under the names that providers.HeaderMetadata begins, so a
+// caller that hands metadata back keeps them. A file that is written without a type
+// gets that of its name, from a table that is the same on every machine. A type that
+// says nothing (application/octet-stream) is not told, nor is a value sent again that
+// a request cannot have.
 //
 // # Costs
 //

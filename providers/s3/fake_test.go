@@ -45,6 +45,9 @@ type fakeUpload struct {
 	fakeObject
 }
 
+// keptHeaders are the standard ones that an object has.
+var keptHeaders = []string{"Content-Type", "Cache-Control", "Content-Disposition", "Content-Encoding", "Content-Language", "Expires"}
+
 func newFake() *fake {
 	return &fake{objects: map[string]*fakeObject{}, uploads: map[string]*fakeUpload{}}
 }
@@ -65,7 +68,7 @@ func (f *fake) store(key string, content []byte, header http.Header, etag string
 	sum := md5.Sum(content)
 	o := &fakeObject{content: content, etag: hex.EncodeToString(sum[:]) + etag, header: http.Header{}, modified: time.Now()}
 	for name, values := range header {
-		if strings.HasPrefix(strings.ToLower(name), "x-amz-meta-") || name == "Content-Type" {
+		if strings.HasPrefix(strings.ToLower(name), "x-amz-meta-") || slices.Contains(keptHeaders, name) {
 			o.header[name] = values
 		}
 	}

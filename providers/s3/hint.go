@@ -36,6 +36,7 @@ const (
 	hintMore    = 1 << 16 // it has other metadata, which a listing cannot tell
 	hintGone    = 1 << 17 // it was deleted; only sidecars say so
 	hintAssumed = 1 << 18 // it was not looked at, and like others bears nothing; never in a sidecar
+	hintTyped   = 1 << 19 // it has the content type that its name gives
 )
 
 // hintAttributes are those that a hint has room for.
@@ -63,7 +64,7 @@ func hintCheck(etag string, size int64) uint32 {
 // hintOf is the hint of an object whose time the service told.
 func hintOf(o *object) hint {
 	h := hint{check: hintCheck(o.etag, o.size), at: seconds(o.modified)}
-	h.describe(o.meta)
+	h.describe(o.key, o.meta)
 	return h
 }
 
@@ -79,14 +80,17 @@ func seconds(t time.Time) uint32 { return uint32(max(0, min(t.Unix(), math.MaxUi
 
 // describe takes what the metadata say. Of what has no room it has a hash, or
 // nothing at all if even the numbers are too large.
-func (h *hint) describe(m meta) {
-	rest := m.untold()
+func (h *hint) describe(key string, m meta) {
+	typed, rest := m.untold(key)
 	if rest != 0 && m.target != "" || len(m.target) > math.MaxUint16 || m.attr.Valid.Has(providers.AttrModTime) && !m.attr.ModTime.Equal(time.Unix(0, m.attr.ModTime.UnixNano())) {
 		h.bits = hintMore
 		return
 	}
 	if m.kind == providers.KindSymlink {
 		h.bits |= hintLink
+	}
+	if typed {
+		h.bits |= hintTyped
 	}
 	h.target = uint16(len(m.target))
 	if rest != 0 {
@@ -105,23 +109,27 @@ func (h *hint) describe(m meta) {
 	}
 }
 
-// untold is a hash of what a hint has no room for, 0 for nothing.
-func (m *meta) untold() uint16 {
+// untold is a hash of what a hint has no room for, 0 for nothing, and whether there is
+// the usual type, which needs none.
+func (m meta) untold(key string) (typed bool, hash uint16) {
 	left := maps.Clone(m.user)
 	for _, name := range staleTimes {
 		if _, ok := parseTime(left[name]); ok {
 			delete(left, name)
 		}
 	}
+	if m.user = left; len(m.attr.Xattrs) == 0 && m.isUsual(key) {
+		return true, 0
+	}
 	if len(left)+len(m.attr.Xattrs) == 0 {
-		return 0
+		return false, 0
 	}
 	sum := sha256.New()
 	for _, name := range slices.Sorted(maps.Keys(left)) {
 		fmt.Fprintf(sum, "%q %q\n", name, left[name])
 	}
 	sum.Write([]byte(encodeXattrs(m.attr.Xattrs)))
-	return max(1, binary.BigEndian.Uint16(sum.Sum(nil)))
+	return false, max(1, binary.BigEndian.Uint16(sum.Sum(nil)))
 }
 
 func (h *hint) is(flag uint32) bool { return h.bits&flag != 0 }
@@ -130,8 +138,8 @@ func (h *hint) valid() providers.AttrSet {
 	return providers.AttrSet(h.bits>>hintValid) & hintAttributes
 }
 
-// tell adds to an entry of a listing what the hint knows of it.
-func (h *hint) tell(info *providers.Info) {
+// tell adds to an entry of a listing what the hint knows of it, which has a key.
+func (h *hint) tell(info *providers.Info, key string) {
 	if h.is(hintAssumed) || h.is(hintMore) && h.target == 0 {
 		return
 	}
@@ -143,6 +151,9 @@ func (h *hint) tell(info *providers.Info) {
 		if h.target > 0 && !h.is(hintMore) {
 			info.Size = int64(h.target)
 		}
+	}
+	if h.is(hintTyped) {
+		info.Metadata = usualMetadata(key)
 	}
 	info.Attr.Valid = h.valid()
 	if info.Attr.Valid.Has(providers.AttrMode) {

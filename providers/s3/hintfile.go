@@ -20,7 +20,8 @@ import (
 // in the order of time, each time as the difference to the one before.
 const (
 	sidecarWord = "wsmount hints "
-	sidecarHead = sidecarWord + "1\n"
+	sidecarHead = sidecarWord + "2\n"
+	sidecarPast = sidecarWord + "1\n" // its hints know nothing of headers, so they do not count
 )
 
 var errNewerSidecar = errors.New("of a newer wsmount")
@@ -75,6 +76,8 @@ func decodeHints(b []byte, most int) ([]keyed, error) {
 	in := bufio.NewReader(bytes.NewReader(b))
 	head, err := in.ReadString('\n')
 	switch {
+	case head == sidecarPast:
+		return nil, nil
 	case strings.HasPrefix(head, sidecarWord) && err == nil && head != sidecarHead:
 		return nil, errNewerSidecar
 	case head != sidecarHead:

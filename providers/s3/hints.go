@@ -91,7 +91,7 @@ func (h *hints) wrote(o *object, began time.Time, answer middleware.Metadata) {
 	}
 	made := *o
 	if raw, err := o.meta.encode(); err == nil {
-		made.meta = decodeMeta(raw) // as Stat would tell it
+		made.meta = decode(o.key, raw, o.meta.headers(o.key)) // as Stat would tell it
 	}
 	fresh := hintOf(&made)
 	if o.modified.IsZero() {
@@ -200,10 +200,10 @@ func (h *hints) fill(told []providers.Info, items []item, which []int) (unknown 
 		known, ok := h.known[id]
 		switch {
 		case it.isDir && ok:
-			known.tell(&told[i])
+			known.tell(&told[i], it.key)
 		case it.isDir:
 		case ok && known.matches(it.etag, it.size, it.modified):
-			known.tell(&told[i])
+			known.tell(&told[i], it.key)
 			if known.slack > 0 {
 				known.settle(it.modified)
 				h.known[id] = known

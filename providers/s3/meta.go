@@ -147,6 +147,9 @@ func formatTime(t time.Time) string {
 func (m meta) encode() (map[string]string, error) {
 	raw := map[string]string{}
 	for key, value := range m.user {
+		if isHeader(key) {
+			continue // headers are no metadata to the service
+		}
 		if !validName(key) {
 			return nil, fmt.Errorf("metadata name %q: %w", key, providers.ErrInvalid)
 		}
@@ -190,6 +193,13 @@ func (m meta) encodeAttr(raw map[string]string) {
 	if len(m.attr.Xattrs) > 0 && m.attr.Valid.Has(providers.AttrXattrs) {
 		raw[metaXattr] = encodeXattrs(m.attr.Xattrs)
 	}
+}
+
+// decode is what an object of a key is like by its metadata and headers.
+func decode(key string, raw map[string]string, h headers) meta {
+	m := decodeMeta(raw)
+	m.takeHeaders(key, h)
+	return m
 }
 
 // with is m after a change: attributes that are valid, metadata unless nil.

@@ -48,7 +48,7 @@ func (p *Provider) start(ctx context.Context, at place, opts providers.WriteOpti
 	if err != nil {
 		return nil, err
 	}
-	u, err := p.begin(ctx, at.key, raw, m, headers{})
+	u, err := p.begin(ctx, at.key, raw, m)
 	if err != nil {
 		return nil, conditionError(opts.If, err)
 	}
@@ -78,11 +78,12 @@ type part struct {
 }
 
 // begin starts an upload at the service.
-func (p *Provider) begin(ctx context.Context, key string, raw map[string]string, m meta, h headers) (*upload, error) {
+func (p *Provider) begin(ctx context.Context, key string, raw map[string]string, m meta) (*upload, error) {
+	h := m.headers(key)
 	made := p.now()
 	out, err := call(ctx, p, p.client.CreateMultipartUpload, &s3.CreateMultipartUploadInput{
 		Bucket: &p.config.bucket, Key: &key, Metadata: raw, ContentType: h.contentType, CacheControl: h.cacheControl,
-		ContentDisposition: h.disposition, ContentEncoding: h.encoding, ContentLanguage: h.language,
+		ContentDisposition: h.disposition, ContentEncoding: h.encoding, ContentLanguage: h.language, Expires: h.expiry(),
 	}, nil)
 	if err != nil {
 		return nil, err
@@ -273,7 +274,7 @@ func (u *upload) complete(ctx context.Context) (providers.Info, error) {
 		u.mu.Lock()
 		u.done = true
 		u.mu.Unlock()
-		o := object{key: u.key, size: size, etag: unquote(out.ETag), meta: u.meta}
+		o := object{key: u.key, size: size, etag: unquote(out.ETag), meta: u.meta.written(u.key)}
 		u.p.hints.wrote(&o, u.made, out.ResultMetadata)
 		return o.info(providers.Locator{}), nil
 	}

@@ -208,7 +208,7 @@ func (t *trial) put(ctx context.Context, key string, ifMatch, ifNoneMatch *strin
 }
 
 func (t *trial) upload(ctx context.Context) error {
-	u, err := t.p.begin(ctx, t.key, nil, meta{}, headers{})
+	u, err := t.p.begin(ctx, t.key, nil, meta{})
 	if err != nil {
 		return err
 	}

@@ -11,8 +11,10 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+	"github.com/aws/smithy-go/middleware"
 
 	"github.com/wsmount/wsmount/providers"
 )
@@ -25,11 +27,7 @@ type object struct {
 	modified time.Time
 	meta     meta
 	plain    bool // an ETag that looks like an MD5 is one
-	headers  headers
 }
-
-// headers are the standard ones, which a copy with new metadata must repeat.
-type headers struct{ contentType, cacheControl, disposition, encoding, language *string }
 
 // version is how every verb tells it.
 func (o *object) version() providers.Version {
@@ -96,11 +94,18 @@ func (p *Provider) headAlone(ctx context.Context, key string) (*object, error) {
 	}
 	o := &object{
 		key: key, size: aws.ToInt64(out.ContentLength), etag: unquote(out.ETag), modified: aws.ToTime(out.LastModified),
-		meta: decodeMeta(out.Metadata), plain: isPlain(out.ServerSideEncryption, out.SSECustomerAlgorithm),
-		headers: headers{out.ContentType, out.CacheControl, out.ContentDisposition, out.ContentEncoding, out.ContentLanguage},
+		plain: isPlain(out.ServerSideEncryption, out.SSECustomerAlgorithm),
+		meta: decode(key, out.Metadata, headers{out.ContentType, out.CacheControl, out.ContentDisposition, out.ContentEncoding,
+			out.ContentLanguage, out.ExpiresString}.stored(answeredAt(out.ResultMetadata))),
 	}
 	p.hints.saw(o)
 	return o, nil
+}
+
+// answeredAt is when a service says that it answered; zero: it does not say.
+func answeredAt(m middleware.Metadata) time.Time {
+	t, _ := awsmiddleware.GetServerTime(m)
+	return t
 }
 
 // file is head for what is no directory.
@@ -204,8 +209,10 @@ func (p *Provider) get(ctx context.Context, at place, opts providers.ReadOptions
 		return providers.Content{}, err
 	}
 	o := &object{
-		key: at.key, etag: unquote(out.ETag), modified: aws.ToTime(out.LastModified), meta: decodeMeta(out.Metadata),
-		plain: isPlain(out.ServerSideEncryption, out.SSECustomerAlgorithm), size: aws.ToInt64(out.ContentLength),
+		key: at.key, etag: unquote(out.ETag), modified: aws.ToTime(out.LastModified), size: aws.ToInt64(out.ContentLength),
+		plain: isPlain(out.ServerSideEncryption, out.SSECustomerAlgorithm),
+		meta: decode(at.key, out.Metadata, headers{out.ContentType, out.CacheControl, out.ContentDisposition, out.ContentEncoding,
+			out.ContentLanguage, out.ExpiresString}.stored(answeredAt(out.ResultMetadata))),
 	}
 	err = o.checkRange(in.Range, aws.ToString(out.ContentRange))
 	if err == nil {

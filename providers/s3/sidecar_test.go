@@ -32,7 +32,7 @@ func TestDamagedSidecars(t *testing.T) {
 	flipped[len(flipped)-6] ^= 1
 	for name, content := range map[string]string{
 		"empty": "", "short": string(good[:len(good)-3]), "shorter": sidecarHead, "flipped": string(flipped), "trailing": string(good) + "x",
-		"foreign": "hello\nworld\n", "newer": strings.Replace(string(good), "hints 1", "hints 2", 1),
+		"foreign": "hello\nworld\n", "newer": strings.Replace(string(good), "hints 2", "hints 3", 1),
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFake()

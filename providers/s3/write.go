@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -244,9 +243,9 @@ func (p *Provider) putOnce(ctx context.Context, key string, body content, raw ma
 		ContentMD5: aws.String(base64.StdEncoding.EncodeToString(body.sum[:])),
 	}
 	in.IfMatch, in.IfNoneMatch = p.match(c)
-	if strings.HasSuffix(key, "/") && body.Size == 0 {
-		in.ContentType = aws.String("application/x-directory")
-	}
+	h := m.headers(key)
+	in.ContentType, in.CacheControl, in.ContentDisposition = h.contentType, h.cacheControl, h.disposition
+	in.ContentEncoding, in.ContentLanguage, in.Expires = h.encoding, h.language, h.expiry()
 	answer, err := call(ctx, p, p.client.PutObject, in, func() bool {
 		_ = out.stop() // the first attempt is over, however it ended
 		out = newOutgoing(ctx, body.Body)
@@ -259,7 +258,7 @@ func (p *Provider) putOnce(ctx context.Context, key string, body content, raw ma
 	if err != nil {
 		return providers.Info{}, err
 	}
-	o := object{key: key, size: body.Size, etag: unquote(answer.ETag), meta: m}
+	o := object{key: key, size: body.Size, etag: unquote(answer.ETag), meta: m.written(key)}
 	o.plain = p.probe.MD5 && isPlain(answer.ServerSideEncryption, answer.SSECustomerAlgorithm)
 	p.hints.wrote(&o, began, answer.ResultMetadata)
 	return o.info(providers.Locator{}), o.checkSent(hex.EncodeToString(body.sum[:]))
