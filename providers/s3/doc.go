@@ -29,7 +29,8 @@
 // No key is made that services read in different ways: with an empty segment,
 // "." or "..", NUL, or what is no UTF-8. Where such keys are, they are listed
 // and can be read and deleted. MinIO lists no directory beside a file; there a
-// LIST comes before each creation, so that none gets hidden that way.
+// LIST comes before each creation, so that none gets hidden that way. A root
+// has no name, so Open refuses a prefix that is an object or has one above it.
 //
 // Below ".wsmount/" lies what wsmount keeps for itself: the scratch keys of the
 // probe, and hints. It is not listed, not found and not written.

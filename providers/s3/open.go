@@ -107,6 +107,9 @@ func plainTransport() *http.Transport {
 // be changed.
 func (p *Provider) look(ctx context.Context, readOnly bool) error {
 	own, err := p.reach(ctx)
+	if err == nil {
+		err = p.checkPrefix(ctx)
+	}
 	if err == nil && !readOnly {
 		err = p.tryAll(ctx, own)
 	}

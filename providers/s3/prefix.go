@@ -1,0 +1,38 @@
+package s3
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/wsmount/wsmount/providers"
+)
+
+// checkPrefix refuses a prefix that is an object itself, or has one above it: a file
+// where the root of the tree has to be a directory. Keys below a file are in no listing
+// of some services, so that what was written would be gone from every other mount.
+// Other directories beside a file have names that say so; a root has no name.
+//
+// Whoever may not look there, as with a right to what is below the prefix alone, is
+// believed to have chosen it well.
+func (p *Provider) checkPrefix(ctx context.Context) error {
+	var checks []func() error
+	for i, c := range p.config.prefix {
+		if c == '/' {
+			checks = append(checks, func() error { return p.checkAbove(ctx, p.config.prefix[:i]) })
+		}
+	}
+	return together(checks...)
+}
+
+func (p *Provider) checkAbove(ctx context.Context, key string) error {
+	_, err := p.headAlone(ctx, key)
+	switch {
+	case err == nil:
+		return invalid("prefix %q: %q in bucket %q is an object, so it cannot be a directory too; choose another prefix, or rename or delete the object",
+			strings.TrimSuffix(p.config.prefix, "/"), key, p.config.bucket)
+	case errors.Is(err, providers.ErrUnavailable), ctx.Err() != nil:
+		return err
+	}
+	return nil
+}
