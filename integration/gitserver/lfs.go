@@ -299,7 +299,11 @@ func (l *LFS) verify(w http.ResponseWriter, r *http.Request, oid string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	o := l.objects[oid]
-	if err != nil || in.OID != oid || o == nil || int64(len(o.content)) != in.Size {
+	if err == nil && in.OID == oid && o == nil {
+		l.answer(w, http.StatusNotFound, map[string]any{"message": "it was not uploaded"})
+		return
+	}
+	if err != nil || in.OID != oid || int64(len(o.content)) != in.Size {
 		l.wrong(w, r, "%v: %+v", err, in)
 		return
 	}

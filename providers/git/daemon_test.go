@@ -88,8 +88,10 @@ func TestDaemonAnswers(t *testing.T) { // not beside others, whose servers would
 	s.wants("a user", s.open("git://ann@"+s.daemon.Addr+"/r.git"), providers.ErrInvalid)
 	s.daemon.Hook(answering("0014ERR down for now"))
 	s.wants("other words", s.open(s.url("r")), providers.ErrUnavailable, "the server says: down for now")
-	s.daemon.Hook(answering("HTTP/1.1 400 Bad Request\r\n\r\n"))
-	s.wants("another protocol", s.open(s.url("r")), providers.ErrUnavailable)
+	for _, text := range []string{"", "HTTP/1.1 400 Bad Request\r\n\r\n", "<html>Log in</html>", "0008NAK\n0000"} {
+		s.daemon.Hook(answering(text))
+		s.wants(fmt.Sprintf("an answer that is not git's, %q", text), s.open(s.url("r")), providers.ErrUnavailable)
+	}
 	s.daemon.Hook(nil)
 	s.daemon.Away()
 	s.wants("a daemon that is away", s.open(s.url("r")), providers.ErrUnavailable, "refused")

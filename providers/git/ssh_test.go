@@ -206,6 +206,10 @@ func TestSSHAnswers(t *testing.T) {
 		says(text)
 		s.wants(text, s.open(s.url("r")), kind, text)
 	}
+	for _, text := range []string{"", "Welcome to acme!\n", "<html>Log in</html>", "HTTP/1.1 200 OK\r\n\r\n", "0008NAK\n0000"} { // and ends well
+		s.ssh.Hook(func(_ string, c gitserver.Channel) bool { fmt.Fprint(c, text); return true })
+		s.wants(fmt.Sprintf("an answer that is not git's, %q", text), s.open(s.url("r")), providers.ErrUnavailable)
+	}
 	s.ssh.Hook(nil)
 	s.ssh.Away()
 	s.wants("a server that is away", s.open(s.url("r")), providers.ErrUnavailable, "refused")

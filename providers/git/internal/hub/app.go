@@ -88,6 +88,9 @@ func (a *App) mint(ctx context.Context) error {
 		return a.unminted(ctx, err)
 	}
 	expires, _, err := t.Expiry()
+	if err == nil && (token == "" || expires.IsZero()) {
+		err = foreign("there is no token in it, or no end of it")
+	}
 	if err == nil {
 		a.token, a.expires = token, expires
 	}
@@ -97,9 +100,12 @@ func (a *App) mint(ctx context.Context) error {
 // unminted says why there is no token.
 func (a *App) unminted(ctx context.Context, err error) error {
 	var answer *ghinstallation.HTTPError
+	var own *Error
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
+	case errors.As(err, &own):
+		return own
 	case !errors.As(err, &answer) || answer.Response == nil:
 		return &Error{Kind: providers.ErrUnavailable, Says: line("no token for the GitHub App's installation: " + err.Error()), Err: err}
 	}

@@ -47,16 +47,27 @@ func (e *Error) Unwrap() []error { return []error{e.Kind, e.Err} }
 // RetryAfter implements providers.RetryAfter.
 func (e *Error) RetryAfter() time.Duration { return e.After }
 
+// foreign is a success that is not the API's: whoever answered, the API did not.
+func foreign(says string) error {
+	return &Error{Kind: providers.ErrUnavailable, Code: "foreign",
+		Says: "the answer is not the API's, but that of a login page, a proxy or the like: " + line(says), Err: errForeign}
+}
+
+var errForeign = errors.New("not the API's answer")
+
 // translate finds the kind of what a request ended with.
 func translate(ctx context.Context, err error) error {
 	var limit *github.RateLimitError
 	var abuse *github.AbuseRateLimitError
 	var answer *github.ErrorResponse
+	var own *Error
 	switch {
 	case err == nil:
 		return nil
 	case ctx.Err() != nil:
 		return ctx.Err()
+	case errors.As(err, &own):
+		return own
 	case errors.As(err, &limit):
 		return later("the API's rate limit is used up: "+limit.Message, limit.Response, time.Until(limit.Rate.Reset.Time), err)
 	case errors.As(err, &abuse):

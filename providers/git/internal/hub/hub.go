@@ -11,9 +11,13 @@
 package hub
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"mime"
 	"net/http"
 	"strings"
 
@@ -92,10 +96,39 @@ func (p polite) RoundTrip(r *http.Request) (*http.Response, error) {
 	r = r.Clone(r.Context())
 	r.Header.Set("User-Agent", "wsmount")
 	resp, err := p.next.RoundTrip(r)
-	if err == nil {
-		resp.Body = http.MaxBytesReader(nil, resp.Body, answerMax)
+	if err != nil {
+		return nil, err
 	}
-	return resp, err
+	resp.Body = http.MaxBytesReader(nil, resp.Body, answerMax)
+	if resp.StatusCode/100 != 2 {
+		return resp, nil
+	}
+	body, err := io.ReadAll(resp.Body)
+	resp.Body.Close()
+	if err != nil {
+		return nil, err
+	}
+	resp.Body = io.NopCloser(bytes.NewReader(body))
+	if err := isAnswer(r, resp, body); err != nil {
+		return nil, err
+	}
+	return resp, nil
+}
+
+// isAnswer says why a success is not the API's. A login page, a maintenance page or a
+// proxy answers everything with a page of its own, and an empty one would be taken for
+// a list without entries. Questions that are asked here are for lists, and changes are
+// answered with what they made.
+func isAnswer(r *http.Request, resp *http.Response, body []byte) error {
+	begin := byte('{')
+	if r.Method == http.MethodGet {
+		begin = '['
+	}
+	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	if kind != "application/json" && !strings.HasSuffix(kind, "+json") || !json.Valid(body) || bytes.TrimSpace(body)[0] != begin {
+		return foreign(fmt.Sprintf("status %d, type %q", resp.StatusCode, resp.Header.Get("Content-Type")))
+	}
+	return nil
 }
 
 // Ensure finds the open pull request from one branch to another or opens it, and
@@ -112,6 +145,9 @@ func (h *Hub) Ensure(ctx context.Context, head, base, title, text string) (strin
 	made, _, err := c.PullRequests.Create(ctx, h.o.Owner, h.o.Repo, &github.NewPullRequest{Title: &title, Head: &head, Base: &base, Body: &text})
 	switch what := outcome(err); what {
 	case opened:
+		if made.GetHTMLURL() == "" {
+			return "", foreign("the answer is no pull request")
+		}
 		return made.GetHTMLURL(), nil
 	case nothing:
 		return "", nil
@@ -138,6 +174,9 @@ func (h *Hub) find(ctx context.Context, c *github.Client, head, base string) (st
 			return "", err
 		}
 		for _, pr := range list {
+			if pr.GetNumber() == 0 || pr.GetHTMLURL() == "" {
+				return "", foreign("a list is not of pull requests")
+			}
 			if pr.GetHead().GetRef() == head && pr.GetBase().GetRef() == base && isWithin(pr) {
 				return pr.GetHTMLURL(), nil
 			}

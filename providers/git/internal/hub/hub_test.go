@@ -157,6 +157,7 @@ func TestChangeIsNotRedirected(t *testing.T) {
 	posts := 0
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodGet {
+			w.Header().Set("Content-Type", "application/json")
 			fmt.Fprint(w, "[]")
 			return
 		}

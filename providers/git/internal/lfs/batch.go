@@ -44,7 +44,7 @@ type Endpoint struct {
 func ParseEndpoint(text []byte, now time.Time) (Endpoint, error) {
 	var a action
 	if err := json.Unmarshal(text, &a); err != nil {
-		return Endpoint{}, damaged("the server's git-lfs-authenticate does not answer in JSON: %v", err)
+		return Endpoint{}, foreign("the server's git-lfs-authenticate does not answer in JSON: %v", err)
 	}
 	err := a.check(now)
 	return Endpoint{a.Href, a.Header, a.until}, err
@@ -198,7 +198,7 @@ func (c *Client) ask(ctx context.Context, client *http.Client, at Endpoint, body
 	isJSON := hasJSON(resp)
 	if isJSON {
 		if err := json.NewDecoder(io.LimitReader(resp.Body, answerMax)).Decode(&a); err != nil && resp.StatusCode == http.StatusOK {
-			return a, firstOf(ctx.Err(), damaged("the API of LFS at %s: the answer is not JSON: %v", origin(req.URL), err))
+			return a, firstOf(ctx.Err(), foreign("the API of LFS at %s: the answer is not JSON: %v", origin(req.URL), err))
 		}
 	}
 	switch resp.StatusCode {
@@ -206,6 +206,7 @@ func (c *Client) ask(ctx context.Context, client *http.Client, at Endpoint, body
 		if isJSON {
 			return a, nil
 		}
+		return a, foreign("the API of LFS at %s: the answer is not the API's, but that of a login page, a proxy or the like: type %q", origin(req.URL), resp.Header.Get("Content-Type"))
 	case http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusGone, http.StatusNotImplemented:
 	default:
 		return a, answered("the API of LFS at "+origin(req.URL), resp.StatusCode, a.Message)
@@ -250,7 +251,7 @@ func (c *Client) read(a answer, of []Pointer) ([]object, error) {
 	for i, p := range of {
 		o, ok := by[p.OID]
 		if !ok || o.Error == nil && o.Size != p.Size {
-			return nil, damaged("the API of LFS does not answer for %s of %d bytes", p.OID, p.Size)
+			return nil, foreign("the API of LFS does not answer for %s of %d bytes", p.OID, p.Size)
 		}
 		for name, act := range o.Actions {
 			if err := act.check(c.o.Now()); err != nil {

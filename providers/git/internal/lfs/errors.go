@@ -93,6 +93,13 @@ func damaged(format string, args ...any) error {
 	return &Error{Kind: providers.ErrCorrupt, Says: line(fmt.Sprintf(format, args...))}
 }
 
+// foreign is a success that is not what the API documents: a login page, a maintenance
+// page or a proxy answers everything so. It says nothing of the server, which was not
+// there.
+func foreign(format string, args ...any) error {
+	return &Error{Kind: providers.ErrUnavailable, Says: line(fmt.Sprintf(format, args...))}
+}
+
 func origin(u *url.URL) string { return u.Scheme + "://" + u.Host }
 
 // line is a line of what a server sent, and not more than a person reads.

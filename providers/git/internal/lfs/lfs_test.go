@@ -131,6 +131,9 @@ func TestParseEndpoint(t *testing.T) {
 	} {
 		e, err := lfs.ParseEndpoint([]byte(text), now)
 		got := fmt.Sprintf("%s %s %v", e.URL, e.Header["Authorization"], e.Until.Sub(now))
+		if text == "no" && !errors.Is(err, providers.ErrUnavailable) { // no git server has said it
+			t.Errorf("%s: %v", text, err)
+		}
 		if (err == nil) != (want != "") || err == nil && got != want {
 			t.Errorf("%s: %q, %v, want %q", text, got, err, want)
 		}

@@ -62,9 +62,12 @@ func translate(ctx context.Context, err error) error {
 	e := &Error{Kind: providers.ErrUnavailable, Err: err}
 	var answer *githttp.Err
 	var own *dialogue.Error
+	var known *Error
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
+	case errors.As(err, &known):
+		return known
 	case errors.As(err, &own):
 		e.Kind, e.Code, e.Err = own.Kind, own.Code, own
 	case errors.As(err, &answer):

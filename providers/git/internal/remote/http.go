@@ -23,7 +23,7 @@ func newHTTP(url string, o Options) *overHTTP {
 		o.Transport = http.DefaultTransport
 	}
 	client := func(p githttp.RedirectPolicy) transport.Transport {
-		return githttp.NewClientWithOptions(&http.Client{Transport: o.Transport}, &githttp.ClientOptions{RedirectPolicy: p})
+		return githttp.NewClientWithOptions(&http.Client{Transport: genuine{o.Transport}}, &githttp.ClientOptions{RedirectPolicy: p})
 	}
 	return &overHTTP{url: url, o: o, fetch: client(githttp.FollowInitialRedirects), push: client(githttp.NoFollowRedirects)}
 }

@@ -21,6 +21,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -263,10 +264,18 @@ func (p *Pushing) Send(ctx context.Context, branch string, to ID, pack io.ReadCl
 		return &RefusedError{Reason: reason(report, err), Said: said.String()}
 	case err != nil:
 		return translate(ctx, err)
-	case report == nil:
-		return fmt.Errorf("the server did not say what became of the push: %w", providers.ErrUnavailable)
+	case !accepted(report, req.Commands[0].Name):
+		return &Error{Kind: providers.ErrUnavailable, Err: errors.New("the server did not say what became of the push")}
 	}
 	return nil
+}
+
+// accepted reports whether a report says of a branch that it has moved. One that says
+// nothing of it says nothing.
+func accepted(report *packp.ReportStatus, name plumbing.ReferenceName) bool {
+	return report != nil && slices.ContainsFunc(report.CommandStatuses, func(c *packp.CommandStatus) bool {
+		return c.ReferenceName == name && c.Error() == nil
+	})
 }
 
 func reason(report *packp.ReportStatus, err error) string {
