@@ -40,12 +40,11 @@ func openExaminer(ctx context.Context, o Options) (*examiner, error) {
 	}
 	defer s.Close()
 	if e.branch == "" {
-		e.branch = s.Default()
+		if e.branch, err = defaultBranch(ctx, asks, s); err != nil {
+			return nil, err
+		}
 	}
-	if e.branch == "" {
-		e.branch = mainBranch
-	}
-	if _, there := s.Branch(e.branch); !there && !s.Empty() {
+	if _, there := s.Branch(e.branch); !there && !s.Empty() && o.Branch != "" {
 		return nil, fmt.Errorf("%s has no branch %s: %w", o.URL, e.branch, providers.ErrNotExist)
 	}
 	return e, nil

@@ -1,6 +1,7 @@
 package git
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,8 +28,8 @@ func (p *Provider) clone(ctx context.Context) error {
 	defer s.Close()
 	branch := p.o.Branch
 	if branch == "" {
-		if branch = s.Default(); branch == "" {
-			branch = mainBranch
+		if branch, err = defaultBranch(ctx, p.remote, s); err != nil {
+			return err
 		}
 		if !validBranch(branch) { // it becomes the name of a file here
 			return fmt.Errorf("the server names %q as its branch: %w", branch, providers.ErrInvalid)
@@ -62,6 +63,15 @@ func (p *Provider) clone(ctx context.Context) error {
 		}
 	}
 	return p.repo.settle()
+}
+
+// defaultBranch is the branch that a server's HEAD names, there or not.
+func defaultBranch(ctx context.Context, r *remote.Remote, s *remote.Session) (string, error) {
+	if branch := s.Default(); branch != "" {
+		return branch, nil
+	}
+	branch, err := r.Unborn(ctx)
+	return cmp.Or(branch, mainBranch), err
 }
 
 // validBranch reports whether git takes a name for a branch (git-check-ref-format).

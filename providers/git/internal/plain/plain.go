@@ -57,6 +57,12 @@ func (s *Server) Upload(ctx context.Context) (*dialogue.Upload, error) {
 	return &dialogue.Upload{Session: one}, nil
 }
 
+// Version2 begins a session that fetches, and asks for version 2 of the protocol; a
+// daemon that does not know it speaks version 0.
+func (s *Server) Version2(ctx context.Context) (*dialogue.Session, error) {
+	return s.start(ctx, transport.UploadPackServiceName, "version=2")
+}
+
 // Receive begins one that pushes. A daemon that was not told to takes no pushes at
 // all, which the first answer says: the error has the code providers.RefusedService.
 func (s *Server) Receive(ctx context.Context) (*dialogue.Receive, error) {
@@ -67,8 +73,8 @@ func (s *Server) Receive(ctx context.Context) (*dialogue.Receive, error) {
 	return &dialogue.Receive{Session: one}, nil
 }
 
-// start asks for a service.
-func (s *Server) start(ctx context.Context, service string) (*dialogue.Session, error) {
+// start asks for a service, with more that is asked of it.
+func (s *Server) start(ctx context.Context, service string, more ...string) (*dialogue.Session, error) {
 	p, err := parse(s.url)
 	if err != nil {
 		return nil, err
@@ -82,7 +88,7 @@ func (s *Server) start(ctx context.Context, service string) (*dialogue.Session, 
 	if service == transport.ReceivePackServiceName {
 		one.Why = refusedReceive
 	}
-	ask := packp.GitProtoRequest{RequestCommand: service, Pathname: p.path, Host: p.host}
+	ask := packp.GitProtoRequest{RequestCommand: service, Pathname: p.path, Host: p.host, ExtraParams: more}
 	if err := ask.Encode(one); err != nil {
 		err = one.Unheard(err)
 		one.Close()

@@ -84,6 +84,8 @@ func translate(ctx context.Context, err error) error {
 		e.Kind, e.Code = providers.ErrPermission, "403"
 	case errors.Is(err, transport.ErrRepositoryNotFound):
 		e.Kind, e.Code = providers.ErrNotExist, "404"
+	case errors.Is(err, providers.ErrUnauthenticated): // there are no credentials to send
+		e.Kind = providers.ErrUnauthenticated
 	case errors.Is(err, providers.ErrPermission): // the transport did not send it
 		e.Kind = providers.ErrPermission
 	case strings.Contains(err.Error(), "http redirect:"): // go-git has no type for it

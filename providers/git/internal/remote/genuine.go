@@ -67,7 +67,8 @@ func check(r *http.Request, answer *http.Response) error {
 	first := fmt.Sprintf("%04x# service=%s", len("0000# service=\n")+len(service), service)
 	body := bufio.NewReader(answer.Body)
 	begin, _ := body.Peek(len(first)) // what came says enough
-	if !bytes.Equal(begin, []byte(first)) && !(len(begin) > 8 && string(begin[4:8]) == "ERR ") {
+	second := r.Header.Get("Git-Protocol") == askV2 && bytes.HasPrefix(begin, []byte("000eversion 2\n"))
+	if !bytes.Equal(begin, []byte(first)) && !second && !(len(begin) > 8 && string(begin[4:8]) == "ERR ") {
 		return foreign(answer, "and does not begin with the name of the service")
 	}
 	answer.Body = struct {

@@ -1,6 +1,6 @@
 // Package remote speaks with a git server over HTTP or SSH, or with a git daemon.
 //
-// It knows git's protocol (version 0), over HTTP through go-git's transport, over
+// It knows git's protocol (version 0, and of version 2 where HEAD leads), over HTTP through go-git's transport, over
 // SSH through package shell and over git:// through package plain, and what its
 // answers mean in the kinds of package providers. Each operation is a session of its
 // own with credentials that are asked for then; over HTTP they are in the header of
@@ -63,6 +63,9 @@ type protocol interface {
 	upload(ctx context.Context) (transport.UploadPackSession, error)
 	receive(ctx context.Context) (transport.ReceivePackSession, error)
 	large(ctx context.Context, operation string) (lfs.Endpoint, error)
+	// second begins one that fetches, in version 2 of the protocol; nil: the server has
+	// none.
+	second(ctx context.Context) (version2, error)
 }
 
 // New is the repository at an http or https URL without user or query, at one of
@@ -130,7 +133,8 @@ func (s *Session) Branch(name string) (id ID, ok bool) {
 // Empty reports whether there is no branch at all.
 func (s *Session) Empty() bool { return len(s.refs) == 0 }
 
-// Default is the branch that the server's HEAD names, "" when it does not say.
+// Default is the branch that the server's HEAD names, "" when it does not say: it names
+// none, or one that is not there (Remote.Unborn).
 func (s *Session) Default() string {
 	for _, link := range s.can.Get(capability.SymRef) {
 		if from, to, _ := strings.Cut(link, ":"); from == "HEAD" {

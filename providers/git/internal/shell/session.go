@@ -35,6 +35,16 @@ func (s *Server) Upload(ctx context.Context) (*dialogue.Upload, error) {
 	return &dialogue.Upload{Session: one.Session}, nil
 }
 
+// Version2 begins a session that fetches, and asks for version 2 of the protocol; a
+// server that does not know it, or takes no such wish, speaks version 0.
+func (s *Server) Version2(ctx context.Context) (*dialogue.Session, error) {
+	one, err := s.start(ctx, transport.UploadPackServiceName, "", "version=2")
+	if err != nil {
+		return nil, err
+	}
+	return one.Session, nil
+}
+
 // Receive begins one that pushes.
 func (s *Server) Receive(ctx context.Context) (*dialogue.Receive, error) {
 	one, err := s.start(ctx, transport.ReceivePackServiceName, "")
@@ -44,8 +54,9 @@ func (s *Server) Receive(ctx context.Context) (*dialogue.Receive, error) {
 	return &dialogue.Receive{Session: one.Session}, nil
 }
 
-// start runs a service for the repository, with more words behind its path.
-func (s *Server) start(ctx context.Context, service, more string) (*session, error) {
+// start runs a service for the repository, with more words behind its path, and with
+// what is asked of its protocol.
+func (s *Server) start(ctx context.Context, service, more string, protocol ...string) (*session, error) {
 	p, err := parse(s.url)
 	if err != nil {
 		return nil, err
@@ -56,16 +67,19 @@ func (s *Server) start(ctx context.Context, service, more string) (*session, err
 	}
 	one := &session{}
 	one.Session = &dialogue.Session{Line: l, End: client, Why: one.why}
-	if err := l.Await(func() error { return one.open(client, service+" '"+p.path+"'"+more) }); err != nil {
+	if err := l.Await(func() error { return one.open(client, service+" '"+p.path+"'"+more, protocol) }); err != nil {
 		one.Close()
 		return nil, err
 	}
 	return one, nil
 }
 
-func (s *session) open(client *ssh.Client, command string) (err error) {
+func (s *session) open(client *ssh.Client, command string, protocol []string) (err error) {
 	if s.run, err = client.NewSession(); err != nil {
 		return err
+	}
+	for _, p := range protocol {
+		_ = s.run.Setenv("GIT_PROTOCOL", p) // it is a wish, which many servers do not take
 	}
 	if s.In, err = s.run.StdinPipe(); err != nil {
 		return err
