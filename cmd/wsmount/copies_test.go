@@ -330,9 +330,9 @@ func TestHistoryByHand(t *testing.T) {
 	// What changes between turns follows the last one, and is not of it.
 	w.event(exit.Done, "event", "mnt", "turn-start", "--var", "turnId=t3", "--var", "conversationId=c")
 	w.event(exit.Done, "event", "mnt", "turn-end")
-	w.write("mnt/between", "")
+	w.write("mnt/between", "x") // an empty file is taken a moment after its close
 	w.event(exit.Done, "event", "mnt", "conversation-end")
-	w.write("mnt/after", "")
+	w.write("mnt/after", "x")
 	for _, tt := range []struct{ path, event, conversation string }{
 		{"between", "turn-end", "c"}, {"after", "conversation-end", ""}} {
 		got := list("mnt", tt.path, "--event", tt.event)
