@@ -82,18 +82,19 @@ func (v *Volume) taken(t *taking) {
 		}
 		v.light = v.differs(n)
 		before, ctime := n.Gen, n.Ctime
-		v.contentChanged(oi.ino, t.size, t.stamp)
+		stamp := table.Stamp(t.stamp)
+		v.contentChanged(oi.ino, t.size, stamp)
 		n = v.table.Edit(oi.ino)
-		n.Blocks, n.Ctime = t.blocks, max(ctime, t.stamp) // as stat has shown it
+		n.Blocks, n.Ctime = t.blocks, table.Latest(ctime, stamp) // as stat has shown it
 		if !t.mapped && !oi.passed.Load() && v.shown[oi.ino] == before {
 			v.shown[oi.ino] = n.Gen // the kernel's pages went along
 		}
 		v.final(oi.ino, n)
 	} else if t.stamp != 0 {
-		ctime := n.Ctime
+		stamp, ctime := table.Stamp(t.stamp), n.Ctime
 		v.attrChanged(oi.ino)
 		n = v.table.Edit(oi.ino)
-		n.Mtime, n.Ctime = t.stamp, max(ctime, t.stamp)
+		n.Mtime, n.Ctime = stamp, table.Latest(ctime, stamp)
 	}
 	if n.Writing && t.idle {
 		v.setWriting(oi.ino, n, false)

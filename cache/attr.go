@@ -88,19 +88,19 @@ func (v *Volume) SetAttr(op *fs.Op, ino fs.Ino, f fs.File, in *fs.SetAttr) (fs.A
 // setAttr changes all but the size. mu is held; in an update unless there is
 // nothing to change.
 func (v *Volume) setAttr(ino table.Ino, in *fs.SetAttr) {
-	now := v.now()
-	var atime, mtime *int64
+	now := v.stamp()
+	var atime, mtime *table.Time
 	switch {
 	case in.Atime != nil:
-		atime = new(int64)
-		*atime = in.Atime.UnixNano()
+		t := table.TimeOf(*in.Atime)
+		atime = &t
 	case in.AtimeNow:
 		atime = &now
 	}
 	switch {
 	case in.Mtime != nil:
-		mtime = new(int64)
-		*mtime = in.Mtime.UnixNano()
+		t := table.TimeOf(*in.Mtime)
+		mtime = &t
 	case in.MtimeNow:
 		mtime = &now
 	}

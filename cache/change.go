@@ -110,17 +110,20 @@ func (v *Volume) cause(err error) error { return cmp.Or(v.table.Err(), err) }
 // later has f run once the change under way is committed. mu is held.
 func (v *Volume) later(f func()) { v.after = append(v.after, f) }
 
-// now is the time for an inode's stamps, in ns.
+// now is the time, in nanoseconds since 1970.
 func (v *Volume) now() int64 { return v.o.Now().UnixNano() }
+
+// stamp is now as an inode has it.
+func (v *Volume) stamp() table.Time { return table.TimeOf(v.o.Now()) }
 
 // contentChanged says that the content of an inode is in a new state, that of
 // size bytes, since mtime: each of its names differs from the backend then.
 // mu is held, in an update.
-func (v *Volume) contentChanged(ino table.Ino, size, mtime int64) {
+func (v *Volume) contentChanged(ino table.Ino, size int64, mtime table.Time) {
 	n := v.table.Edit(ino)
 	n.Gen++
 	n.Metadata = providers.MetadataOfNew(n.Metadata)
-	n.Size, n.Mtime, n.Ctime = size, mtime, v.now()
+	n.Size, n.Mtime, n.Ctime = size, mtime, v.stamp()
 	v.markInode(n)
 }
 
@@ -129,7 +132,7 @@ func (v *Volume) contentChanged(ino table.Ino, size, mtime int64) {
 func (v *Volume) attrChanged(ino table.Ino) {
 	n := v.table.Edit(ino)
 	n.AttrGen++
-	n.Ctime = v.now()
+	n.Ctime = v.stamp()
 	v.markInode(n)
 }
 

@@ -142,7 +142,7 @@ func (v *Volume) reachOf(s State, before bool) error {
 	defer v.mu.Unlock()
 	last, _ := strconv.ParseInt(string(v.table.Get(prunedKey)), 16, 64)
 	switch {
-	case last == 0, s.Time.IsZero() && (before || !s.Before), !s.Time.IsZero() && s.Time.UnixNano() >= last:
+	case last == 0, s.Time.IsZero() && (before || !s.Before), !s.Time.IsZero() && nanoseconds(s.Time) >= last:
 		return nil
 	}
 	return fmt.Errorf("what happened up to %s is not known any more", timeOf(last).Format(time.RFC3339))

@@ -3,6 +3,7 @@ package cache
 import (
 	"context"
 	"fmt"
+	"math"
 	"strings"
 	"syscall"
 	"time"
@@ -99,8 +100,8 @@ func (v *Volume) cutAtVersion(s State) (uint64, error) {
 }
 
 func (v *Volume) cutAtTime(ctx context.Context, s State) (uint64, error) {
-	cut, at := ^uint64(0), s.Time.UnixNano()
-	if s.Before {
+	cut, at := ^uint64(0), nanoseconds(s.Time)
+	if s.Before && at > math.MinInt64 {
 		at--
 	}
 	err := v.eachRecord(ctx, 0, func(id uint64, r *record) {

@@ -43,10 +43,9 @@ func (v *Volume) inodeOf(info providers.Info) *table.Inode {
 	}
 	n.Blocks = (n.Size + 511) / 512
 	if t := info.ModTime(); !t.IsZero() {
-		n.Mtime = t.UnixNano()
-		n.Birth = n.Mtime
+		n.Mtime, n.Birth = table.TimeOf(t), nanoseconds(t)
 	} else {
-		n.Mtime, n.Birth = v.now(), v.revisionSince()
+		n.Mtime, n.Birth = v.stamp(), v.revisionSince()
 	}
 	n.Atime, n.Ctime = n.Mtime, n.Mtime
 	n.Metadata, n.Vague, n.Untold = info.Metadata, v.vague(&info), info.Untold
@@ -72,7 +71,7 @@ func takeMode(mode uint32, a providers.Attr) uint32 {
 // known.
 func (v *Volume) attrOf(n *table.Inode) providers.Attr {
 	a := providers.Attr{Valid: v.caps.Attributes, Mode: n.Mode & sentMode,
-		UID: n.UID, GID: n.GID, ModTime: timeOf(n.Mtime)}
+		UID: n.UID, GID: n.GID, ModTime: n.Mtime.Time()}
 	if !v.o.MapIDs {
 		a.Valid &^= providers.AttrOwner
 	}

@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"math"
 	"syscall"
 	"time"
 
@@ -8,8 +9,20 @@ import (
 	"github.com/wsmount/wsmount/fs"
 )
 
-// timeOf is the time that a stamp of the table stands for.
+// timeOf is the time that a clock's nanoseconds since 1970 stand for.
 func timeOf(ns int64) time.Time { return time.Unix(0, ns) }
+
+// nanoseconds is the way back, for times that did not come from a clock: one that 64
+// bits cannot say, which is before 1678 or after 2262, is the nearest that they can.
+func nanoseconds(t time.Time) int64 {
+	switch {
+	case t.Before(timeOf(math.MinInt64)):
+		return math.MinInt64
+	case t.After(timeOf(math.MaxInt64)):
+		return math.MaxInt64
+	}
+	return t.UnixNano()
+}
 
 // dirSize is what stat shows as the size of a directory. One that was removed
 // has none, as on ext4; one that was replaced by another keeps it.
@@ -23,14 +36,14 @@ const blockSize = 4096
 func (v *Volume) attr(ino table.Ino, n *table.Inode) fs.Attr {
 	a := fs.Attr{Ino: fs.Ino(ino), Size: uint64(n.Size), Blocks: uint64(n.Blocks), Mode: n.Mode,
 		Nlink: nlink(ino, n), UID: n.UID, GID: n.GID, Rdev: n.Rdev, Blksize: blockSize,
-		Atime: timeOf(n.Atime), Mtime: timeOf(n.Mtime), Ctime: timeOf(n.Ctime), TTL: v.attrTTL(n)}
+		Atime: n.Atime.Time(), Mtime: n.Mtime.Time(), Ctime: n.Ctime.Time(), TTL: v.attrTTL(n)}
 	if isDir(n) && a.Nlink > 0 {
 		a.Size, a.Blocks = dirSize, dirSize/512
 	}
 	if oi := v.open[ino]; oi != nil && oi.f != nil && !oi.untold {
 		a.Size = uint64(oi.f.Size())
 		if stamp := oi.stamp.Load(); stamp != 0 {
-			a.Mtime, a.Ctime = timeOf(stamp), timeOf(max(stamp, n.Ctime))
+			a.Mtime, a.Ctime = timeOf(stamp), table.Latest(table.Stamp(stamp), n.Ctime).Time()
 		}
 	}
 	return a

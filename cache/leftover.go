@@ -159,7 +159,7 @@ func (v *Volume) unsavedAt(l table.Link, rec table.Name) Unsaved {
 	if n == nil {
 		return u
 	}
-	u.Size, u.Time, u.Suspect = n.Size, timeOf(n.Mtime), n.Suspect
+	u.Size, u.Time, u.Suspect = n.Size, n.Mtime.Time(), n.Suspect
 	switch {
 	case isDir(n):
 		u.Kind, u.Size = "dir", 0

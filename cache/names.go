@@ -92,7 +92,7 @@ func (v *Volume) enter(l table.Link, ino table.Ino, n *table.Inode) {
 // update.
 func (v *Volume) modified(dir table.Ino) {
 	n := v.table.Edit(dir)
-	n.Mtime = v.now()
+	n.Mtime = v.stamp()
 	n.Ctime = n.Mtime
 }
 
@@ -114,7 +114,7 @@ func (v *Volume) Link(op *fs.Op, ino, dir fs.Ino, name string) (fs.Entry, error)
 		if err := v.mayLink(i, l); err != nil {
 			return err
 		}
-		v.table.Edit(i).Ctime = v.now()
+		v.table.Edit(i).Ctime = v.stamp()
 		if v.table.Get(orphanKey(i)) != nil {
 			v.table.Set(orphanKey(i), nil)
 		}
@@ -229,7 +229,7 @@ func (v *Volume) remove(l table.Link, ino table.Ino) {
 // update.
 func (v *Volume) cut(ino table.Ino) {
 	n := v.table.Edit(ino)
-	n.Ctime = v.now()
+	n.Ctime = v.stamp()
 	if len(n.Links) == 0 {
 		v.shed(ino)
 	}

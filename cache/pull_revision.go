@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/wsmount/wsmount/cache/internal/chores"
+	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/providers"
 )
 
@@ -231,20 +232,20 @@ func begins(ctx context.Context, s revisions) (head providers.Revision, made tim
 // setFirst notes when the first revision was made; zero: nobody says. mu is held, in
 // an update.
 func (v *Volume) setFirst(made time.Time) {
-	if at := made.UnixNano(); made.Unix() > 0 && at < v.now() {
-		v.table.Set(keyFirst, fmt.Appendf(nil, "%x", at))
+	if made.Unix() > 0 && made.Before(v.o.Now()) {
+		v.table.Set(keyFirst, fmt.Appendf(nil, "%x", made.UnixNano()))
 	}
 }
 
 // firstListed is the time of change of what is listed for the first time: that of the
 // first revision until another came, of which others may have seen something before.
 // mu is held.
-func (v *Volume) firstListed(now int64) int64 {
+func (v *Volume) firstListed(now table.Time) table.Time {
 	at, err := strconv.ParseInt(string(v.table.Get(keyFirst)), 16, 64)
 	if err != nil || v.revisionSince() != 0 {
 		return now
 	}
-	return at
+	return table.Stamp(at)
 }
 
 // revisionSince is how old what the backend tells no time of is at least: of a

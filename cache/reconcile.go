@@ -414,7 +414,7 @@ func (m *merge) unname(l table.Link, rec table.Name) {
 func (m *merge) lost(l table.Link, x table.Ino) {
 	v := m.v
 	n := v.table.Edit(x)
-	n.Ctime = v.now()
+	n.Ctime = v.stamp()
 	if len(n.Links) > 0 {
 		return
 	}

@@ -82,12 +82,12 @@ func (m *merge) takeAttr(x table.Ino, r *providers.Info) {
 		n.UID, n.GID = fresh.UID, fresh.GID
 	}
 	if !isDir(n) && r.Attr.Valid.Has(providers.AttrModTime) {
-		n.Mtime = max(n.Mtime, fresh.Mtime)
+		n.Mtime = table.Latest(n.Mtime, fresh.Mtime)
 	}
 	if isDir(n) && n.Untold != 0 && r.Untold == 0 {
 		n.Xattrs = ownXattrs(n.Xattrs) // whatever else is told of it, there are none left
 	}
-	n.Metadata, n.Vague, n.Untold, n.Ctime = r.Metadata, v.vague(r), r.Untold, v.now()
+	n.Metadata, n.Vague, n.Untold, n.Ctime = r.Metadata, v.vague(r), r.Untold, v.stamp()
 	v.takeXattrs(n, r)
 	v.later(func() { v.notifier().AttrChanged(ino(x)) })
 	m.report.Changed++
@@ -244,8 +244,8 @@ func (m *merge) fresh(r *providers.Info, old table.Ino) (table.Ino, *table.Inode
 	n := v.inodeOf(*r)
 	if was := v.table.Inode(old); was != nil && kindOf(was) == kindOf(n) && !isDir(n) {
 		v.inheritAttr(n, was, r)
-		n.Mtime = max(n.Mtime, was.Mtime+1)
-		n.Ctime = v.now()
+		n.Mtime = table.Latest(n.Mtime, was.Mtime.Next())
+		n.Ctime = v.stamp()
 	} else if was == nil && r.ModTime().IsZero() {
 		n.Mtime = v.firstListed(n.Mtime)
 	}
@@ -313,7 +313,7 @@ func (m *merge) renew(l table.Link, rec table.Name, r *providers.Info) {
 	n := v.inodeOf(*r)
 	v.inheritAttr(n, old, r)
 	old.Mode, old.UID, old.GID, old.Size, old.Blocks, old.Xattrs = n.Mode, n.UID, n.GID, n.Size, n.Blocks, n.Xattrs
-	old.Mtime, old.Ctime = max(n.Mtime, old.Mtime+1), v.now()
+	old.Mtime, old.Ctime = table.Latest(n.Mtime, old.Mtime.Next()), v.stamp()
 	old.Metadata, old.Vague, old.Untold, old.Target, old.Origin = n.Metadata, n.Vague, n.Untold, "", table.Origin{}
 	old.Gen++
 	if old.State != table.None { // what came for who waits for it

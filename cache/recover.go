@@ -272,7 +272,7 @@ func (r *recovery) take(w writing) {
 	}
 	n.State, n.Blocks = w.state, w.blocks
 	n.Suspect = n.Suspect || r.power
-	v.contentChanged(w.ino, w.size, max(w.mtime, n.Mtime))
+	v.contentChanged(w.ino, w.size, table.Latest(table.Stamp(w.mtime), n.Mtime))
 	v.recordVersion(n, w.ino, "recovered")
 	if len(n.Links) == 0 && n.Claim != nil {
 		v.noteClaim(w.ino)

@@ -242,7 +242,7 @@ func (v *Volume) exchange(a, b *place) {
 // relocated is what follows for an inode that has another name, and for the
 // directories. mu is held, in an update.
 func (v *Volume) relocated(from, to *place) {
-	v.table.Edit(from.ino).Ctime = v.now()
+	v.table.Edit(from.ino).Ctime = v.stamp()
 	v.modified(from.Dir)
 	if to.Dir != from.Dir {
 		v.modified(to.Dir)

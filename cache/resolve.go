@@ -325,7 +325,7 @@ func (v *Volume) makeContent(ctx context.Context, path string, content io.Reader
 func (m *merge) put(l table.Link, rec table.Name, r *providers.Info, made newContent) {
 	v, old, x := m.v, rec.Ino, made.ino
 	_, n := m.fresh(r, old)
-	n.Mtime, n.Ctime, n.Birth, n.Size, n.Blocks, n.State = v.now(), v.now(), v.now(), made.size, made.blocks, table.Whole
+	n.Mtime, n.Ctime, n.Birth, n.Size, n.Blocks, n.State = v.stamp(), v.stamp(), v.now(), made.size, made.blocks, table.Whole
 	if old != 0 {
 		v.bury(l, old, whyReplaced)
 	}

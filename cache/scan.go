@@ -298,7 +298,7 @@ func (r *scan) enter(ctx context.Context, path string, data io.Reader, mtime int
 	f.Release()
 	return v.update(func() error {
 		n := v.inodeOf(providers.Info{Kind: providers.KindFile})
-		n.State, n.Size, n.Blocks, n.Mtime = table.Whole, size, blocks, mtime
+		n.State, n.Size, n.Blocks, n.Mtime = table.Whole, size, blocks, table.Stamp(mtime)
 		v.table.Put(ino, n)
 		v.setLocal(table.Link{Dir: dir, Name: name}, ino, false)
 		v.recordVersion(v.table.Inode(ino), ino, "recovered")

@@ -121,7 +121,7 @@ func (v *Volume) define(x table.Ino, ours bool, gen uint64, info providers.Info)
 	if n.Gen == missingGen(n) || n.State == table.None { // the time of a change of ours is right
 		n.Mtime = fresh.Mtime
 	}
-	n.Ctime = v.now()
+	n.Ctime = v.stamp()
 	v.later(func() { v.notifier().AttrChanged(ino(x)) })
 }
 

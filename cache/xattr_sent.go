@@ -101,7 +101,7 @@ func (v *Volume) xattrChanged(ino table.Ino, name string) {
 		v.attrChanged(ino)
 		return
 	}
-	v.table.Edit(ino).Ctime = v.now()
+	v.table.Edit(ino).Ctime = v.stamp()
 }
 
 // hasRoom refuses what the backend could not have. What is made in a directory

@@ -145,7 +145,11 @@ func setAttr(dir int, name string, kind providers.Kind, attr providers.Attr) err
 	if !attr.Valid.Has(providers.AttrModTime) {
 		return nil
 	}
-	times := []unix.Timespec{{Nsec: unix.UTIME_OMIT}, unix.NsecToTimespec(attr.ModTime.UnixNano())}
+	mtime, err := unix.TimeToTimespec(attr.ModTime)
+	if err != nil {
+		return err
+	}
+	times := []unix.Timespec{{Nsec: unix.UTIME_OMIT}, mtime}
 	return unix.UtimesNanoAt(dir, name, times, unix.AT_SYMLINK_NOFOLLOW)
 }
 

@@ -11,6 +11,7 @@ import (
 
 var attrChecks = []Check{
 	{Name: "attr/kept", Run: attrKept},
+	{Name: "attr/times", Needs: providers.Capabilities{Attributes: providers.AttrModTime}, Run: attrTimes},
 	{Name: "attr/directory", Needs: emptyDirs, Run: attrDirectory},
 	{Name: "attr/metadata", Needs: providers.Capabilities{Metadata: true}, Run: attrMetadata},
 	{Name: "attr/set", Needs: able(providers.AbilityAttr), Run: attrSet},
@@ -71,6 +72,21 @@ func attrKept(t T, p providers.Provider) {
 		if more := stat.Attr.Valid &^ p.Capabilities().Attributes; more != 0 {
 			t.Errorf("attributes %s are told and not announced", more)
 		}
+	}
+}
+
+// attrTimes: a time of change may be one that nanoseconds since 1970 in 64 bits cannot
+// say. Whole seconds, of a year that every file system keeps.
+func attrTimes(t T, p providers.Provider) {
+	want := providers.Attr{Valid: providers.AttrModTime, ModTime: time.Date(2400, 2, 29, 1, 2, 3, 0, time.UTC)}
+	written, err := p.Write(t.Context(), loc("a"), providers.String("x"), providers.WriteOptions{If: providers.Unconditional(), Attr: want})
+	wantOK(t, "write", err)
+	wantAttr(t, "write", written, want)
+	stat, err := p.Stat(t.Context(), loc("a"))
+	wantOK(t, "stat", err)
+	wantAttr(t, "stat", stat, want)
+	if listed := list(t, p, loc(""), providers.ListOptions{})[0]; p.Capabilities().ListComplete || listed.Attr.Valid != 0 {
+		wantAttr(t, "list", listed, want)
 	}
 }
 

@@ -61,7 +61,7 @@
 // extended attributes and metadata of others, and a listing loses the latter
 // anyway: of those it has 16 bits of a hash, which are Info.Untold.
 //
-// Hints are in memory, a million at most, of 50 to 95 bytes each, and in
+// Hints are in memory, a million at most, of 60 to 115 bytes each, and in
 // sidecars, so that a mount on a fresh machine has them too. A sidecar is an
 // object ".wsmount/hints/<time>-<random>", never changed, of some 21 bytes for
 // each hint: a line that names the format, and what hintfile.go says, gzipped.

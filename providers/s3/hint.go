@@ -14,7 +14,7 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// hint is what the metadata of one version of an object say, in 32 bytes. It
+// hint is what the metadata of one version of an object say, in 40 bytes. It
 // carries neither the key nor the ETag, but hashes of them: by chance, one of
 // 2^32 changed versions passes for another, if it was made in the same second.
 type hint struct {
@@ -25,7 +25,8 @@ type hint struct {
 	bits   uint32 // permissions, and the flags below
 	uid    uint32
 	gid    uint32
-	mtime  int64 // nanoseconds
+	nsec   uint32 // of mtime
+	mtime  int64  // seconds, of any year
 }
 
 // The flags of bits. Those from hintMode to hintModTime are AttrSet's.
@@ -82,7 +83,7 @@ func seconds(t time.Time) uint32 { return uint32(max(0, min(t.Unix(), math.MaxUi
 // nothing at all if even the numbers are too large.
 func (h *hint) describe(key string, m meta) {
 	typed, rest := m.untold(key)
-	if rest != 0 && m.target != "" || len(m.target) > math.MaxUint16 || m.attr.Valid.Has(providers.AttrModTime) && !m.attr.ModTime.Equal(time.Unix(0, m.attr.ModTime.UnixNano())) {
+	if rest != 0 && m.target != "" || len(m.target) > math.MaxUint16 {
 		h.bits = hintMore
 		return
 	}
@@ -105,7 +106,7 @@ func (h *hint) describe(key string, m meta) {
 		h.uid, h.gid = m.attr.UID, m.attr.GID
 	}
 	if m.attr.Valid.Has(providers.AttrModTime) {
-		h.mtime = m.attr.ModTime.UnixNano()
+		h.mtime, h.nsec = m.attr.ModTime.Unix(), uint32(m.attr.ModTime.Nanosecond())
 	}
 }
 
@@ -163,7 +164,7 @@ func (h *hint) tell(info *providers.Info, key string) {
 		info.Attr.UID, info.Attr.GID = h.uid, h.gid
 	}
 	if info.Attr.Valid.Has(providers.AttrModTime) {
-		info.Attr.ModTime = time.Unix(0, h.mtime)
+		info.Attr.ModTime = time.Unix(h.mtime, int64(h.nsec))
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/wsmount/wsmount/providers"
 )
@@ -64,9 +65,8 @@ func (n *keyed) append(b []byte, last uint32) []byte {
 		b = binary.AppendUvarint(binary.AppendUvarint(b, uint64(n.uid)), uint64(n.gid))
 	}
 	if n.valid().Has(providers.AttrModTime) {
-		sec := n.mtime / 1e9
-		b = binary.AppendVarint(b, sec-int64(n.at))
-		b = binary.AppendVarint(b, n.mtime-sec*1e9)
+		b = binary.AppendVarint(b, n.mtime-int64(n.at))
+		b = binary.AppendVarint(b, int64(n.nsec))
 	}
 	return b
 }
@@ -149,8 +149,8 @@ func (r *hintReader) hint() keyed {
 		n.uid, n.gid = uint32(r.number()), uint32(r.number())
 	}
 	if n.valid().Has(providers.AttrModTime) {
-		n.mtime = (r.signed() + int64(n.at)) * 1e9
-		n.mtime += r.signed()
+		t := time.Unix(r.signed()+int64(n.at), r.signed()) // before 1970, earlier versions wrote the second above and less than none
+		n.mtime, n.nsec = t.Unix(), uint32(t.Nanosecond())
 	}
 	return n
 }

@@ -16,7 +16,7 @@ func randomHints(n int, r *rand.Rand) []keyed {
 	for i := range all {
 		at := 1_700_000_000 + r.Uint32N(30_000_000)
 		all[i] = keyed{r.Uint64(), hint{check: r.Uint32(), at: at, slack: uint16(r.IntN(2) * 5), bits: uint32(attributes)<<hintValid | 0o644, uid: 1000, gid: 1000,
-			mtime: int64(at-uint32(r.IntN(100)))*1e9 + r.Int64N(1e9)}}
+			mtime: int64(at - uint32(r.IntN(100))), nsec: r.Uint32N(1e9)}}
 	}
 	return all
 }
@@ -25,7 +25,7 @@ func TestSidecarRoundTrip(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	all := randomHints(1000, r)
 	all = append(all, keyed{5, hint{bits: hintGone, at: 7}}, keyed{6, hint{bits: hintMore}}, keyed{0, hint{}},
-		keyed{7, hint{bits: hintLink | uint32(providers.AttrModTime)<<hintValid, target: 65535, slack: 65535, at: 1<<32 - 1, mtime: -5}})
+		keyed{7, hint{bits: hintLink | uint32(providers.AttrModTime)<<hintValid, target: 65535, slack: 65535, at: 1<<32 - 1, mtime: -5, nsec: 999_999_999}})
 	got, err := decodeHints(encodeHints(all), len(all))
 	if err != nil || !slices.Equal(got, all) {
 		t.Errorf("%d hints of %d, %v", len(got), len(all), err)

@@ -15,7 +15,7 @@ import (
 
 // Bounds of what hints cost.
 const (
-	hintsMost  = 1_000_000        // in memory, 50 to 95 bytes each
+	hintsMost  = 1_000_000        // in memory, 60 to 115 bytes each
 	hintsBatch = 1000             // changes that are written without waiting for more
 	hintsDelay = 5 * time.Second  // from a change until it is written
 	hintsPause = 5 * time.Minute  // the most between attempts that fail

@@ -61,8 +61,9 @@ func makeTree(t *testing.T, p *Provider) {
 	mustWrite(t, p, "dir/run", "#!", providers.WriteOptions{Attr: full})
 	mustWrite(t, p, "dir/link", "run", providers.WriteOptions{Kind: providers.KindSymlink})
 	mustWrite(t, p, "dir/plain", "plain", providers.WriteOptions{})
+	full.ModTime = time.Date(1600, 1, 1, 0, 0, 0, 5, time.UTC)
 	mustWrite(t, p, "dir/red", "red", providers.WriteOptions{Attr: full, Metadata: map[string]string{"colour": "red"}})
-	full.Xattrs = map[string][]byte{"user.x": []byte("y")}
+	full.Xattrs, full.ModTime = map[string][]byte{"user.x": []byte("y")}, time.Date(2500, 1, 1, 0, 0, 0, 0, time.UTC)
 	mustWrite(t, p, "dir/x", "xattrs", providers.WriteOptions{Attr: full})
 	_, err := p.Mkdir(t.Context(), loc("private"), providers.MkdirOptions{Attr: providers.Attr{Valid: providers.AttrMode, Mode: 0o700}})
 	if err == nil {

@@ -25,10 +25,11 @@ import (
 func pulled(t *Table, dir Ino, name string) Ino {
 	ino := t.Alloc()
 	v := providers.Version{ETag: fmt.Sprintf("%016x%016x", ino*0x9e3779b97f4a7c15, ino*0xc2b2ae3d27d4eb4f), Modified: int64(ino) * 1e6, Size: int64(ino)}
-	now := int64(1_700_000_000_000_000_000 + ino)
+	birth := int64(1_700_000_000_000_000_000 + ino)
+	now := Stamp(birth)
 	t.Put(ino, &Inode{
 		Mode: syscall.S_IFREG | 0o644, UID: 1000, GID: 1000, Size: v.Size, Gen: 1, AttrGen: 1,
-		Atime: now, Mtime: now, Ctime: now, Birth: now,
+		Atime: now, Mtime: now, Ctime: now, Birth: birth,
 	})
 	t.SetName(dir, name, Name{Ino: ino, Base: &Base{Ino: ino, Kind: providers.KindFile, Version: v, Gen: 1, AttrGen: 1}})
 	return ino
@@ -85,9 +86,9 @@ func BenchmarkCreate(b *testing.B) {
 			b.Fatal("the name is there")
 		}
 		ino := tab.Alloc()
-		tab.Put(ino, &Inode{Mode: syscall.S_IFREG | 0o644, UID: 1000, Gen: 1, AttrGen: 1, Mtime: int64(i), Ctime: int64(i)})
+		tab.Put(ino, &Inode{Mode: syscall.S_IFREG | 0o644, UID: 1000, Gen: 1, AttrGen: 1, Mtime: Stamp(int64(i)), Ctime: Stamp(int64(i))})
 		tab.SetName(dir, name, Name{Ino: ino, Seq: tab.NextSeq()})
-		tab.Edit(dir).Mtime = int64(i)
+		tab.Edit(dir).Mtime = Stamp(int64(i))
 		half := time.Now()
 		commit(b, tab)
 		whole = append(whole, time.Since(start))

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/wsmount/wsmount/providers"
 )
@@ -19,6 +20,11 @@ type encoder []byte
 
 func (e *encoder) uint(n uint64) { *e = binary.AppendUvarint(*e, n) }
 func (e *encoder) int(n int64)   { *e = binary.AppendVarint(*e, n) }
+
+func (e *encoder) time(t Time) {
+	e.int(t.Sec)
+	e.int(int64(t.Nsec))
+}
 
 func (e *encoder) text(s string) {
 	e.uint(uint64(len(s)))
@@ -111,6 +117,12 @@ func (d *decoder) uint() uint64 {
 func (d *decoder) int() int64 {
 	n := d.uint()
 	return int64(n>>1) ^ -int64(n&1)
+}
+
+// time has any second: TimeOf bounds it.
+func (d *decoder) time() Time {
+	sec, nsec := d.int(), d.int()
+	return TimeOf(time.Unix(sec, nsec))
 }
 
 // count is a number of things that need at least size bytes each.

@@ -24,6 +24,7 @@ const (
 	inodeClaim
 	inodeVague
 	inodeUntold
+	inodeTimes // some time does not fit nanoseconds in 64 bits
 	inodeFlags // the number of them, as a bit
 )
 
@@ -53,6 +54,7 @@ func inodeParts(n *Inode) uint64 {
 		{inodeClaim, n.Claim != nil},
 		{inodeVague, n.Vague},
 		{inodeUntold, n.Untold != 0},
+		{inodeTimes, !n.shortTimes()},
 	} {
 		if p.there {
 			parts |= p.bit
@@ -68,14 +70,33 @@ func (n *Inode) encode(to []byte) []byte {
 	e.uint(parts)
 	e.uint(uint64(n.Mode))
 	e.int(n.Size)
-	e.int(n.Mtime)
-	e.int(n.Atime - n.Mtime) // they are close together: small numbers
-	e.int(n.Ctime - n.Mtime)
-	e.int(n.Birth - n.Mtime)
+	n.encodeTimes(&e)
 	n.encodeAttr(&e, parts)
 	n.encodeContent(&e, parts)
 	n.encodeRare(&e, parts)
 	return e
+}
+
+// encodeTimes writes them in nanoseconds. Those of a record with inodeTimes are
+// written once more behind all the rest.
+func (n *Inode) encodeTimes(e *encoder) {
+	mtime, _ := n.Mtime.nanoseconds()
+	atime, _ := n.Atime.nanoseconds()
+	ctime, _ := n.Ctime.nanoseconds()
+	e.int(mtime)
+	e.int(atime - mtime) // they are close together: small numbers
+	e.int(ctime - mtime)
+	e.int(n.Birth - mtime)
+}
+
+// shortTimes reports whether nanoseconds in 64 bits say all times.
+func (n *Inode) shortTimes() bool {
+	for _, t := range [...]Time{n.Mtime, n.Atime, n.Ctime} {
+		if _, fit := t.nanoseconds(); !fit {
+			return false
+		}
+	}
+	return true
 }
 
 func (n *Inode) encodeAttr(e *encoder, parts uint64) {
@@ -140,6 +161,11 @@ func (n *Inode) encodeRare(e *encoder, parts uint64) {
 	if parts&inodeUntold != 0 {
 		e.uint(uint64(n.Untold))
 	}
+	if parts&inodeTimes != 0 {
+		e.time(n.Mtime)
+		e.time(n.Atime)
+		e.time(n.Ctime)
+	}
 }
 
 // decodeInode is the way back. What it gives holds nothing of record.
@@ -149,10 +175,12 @@ func decodeInode(record []byte) (*Inode, error) {
 	if parts >= inodeFlags {
 		d.fail(errFlags)
 	}
-	n := &Inode{Mode: d.uint32(), Size: d.int(), Mtime: d.int()}
-	n.Atime = n.Mtime + d.int()
-	n.Ctime = n.Mtime + d.int()
-	n.Birth = n.Mtime + d.int()
+	n := &Inode{Mode: d.uint32(), Size: d.int()}
+	mtime := d.int()
+	n.Mtime = Stamp(mtime)
+	n.Atime = Stamp(mtime + d.int())
+	n.Ctime = Stamp(mtime + d.int())
+	n.Birth = mtime + d.int()
 	n.Loaded = parts&inodeLoaded != 0
 	n.Writing = parts&inodeWriting != 0
 	n.Suspect = parts&inodeSuspect != 0
@@ -218,5 +246,8 @@ func (n *Inode) decodeRare(d *decoder, parts uint64) {
 	}
 	if parts&inodeUntold != 0 {
 		n.Untold = d.uint32()
+	}
+	if parts&inodeTimes != 0 {
+		n.Mtime, n.Atime, n.Ctime = d.time(), d.time(), d.time()
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"reflect"
 	"testing"
+	"time"
 
 	"github.com/wsmount/wsmount/providers"
 )
@@ -12,7 +13,7 @@ import (
 var (
 	fullInode = &Inode{
 		Mode: 0o100644, UID: 1000, GID: 1 << 31, Rdev: 7, Size: 1 << 40, Blocks: 9,
-		Atime: -1, Mtime: 1 << 62, Ctime: -1 << 62, Birth: 5,
+		Atime: Time{Sec: lastSecond, Nsec: 1}, Mtime: Time{Sec: firstSecond, Nsec: 999_999_999}, Ctime: Time{Nsec: 4}, Birth: 5,
 		Links: []Link{{1, "a"}, {1 << 47, "\xff\x00"}}, Homes: []Link{{2, "b"}},
 		Subdirs: 3, Entries: 4, Cookies: 1 << 63, Loaded: true, Listed: -8, From: "old/path",
 		Gen: 11, AttrGen: 12, State: Whole,
@@ -66,6 +67,40 @@ func TestEachPartAlone(t *testing.T) {
 		if got, err := decodeInode(want.encode(nil)); err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: got %+v, %v, want %+v", full.Type().Field(i).Name, got, err, want)
 		}
+	}
+}
+
+// TestOldTimes: a record of a version that knew only nanoseconds is read as before, and
+// such times are written in the same way.
+func TestOldTimes(t *testing.T) {
+	want := &Inode{Mtime: Stamp(-5), Atime: Stamp(1 << 62), Ctime: Stamp(7), Birth: -1 << 62}
+	e := encoder{inodeVersion}
+	e.uint(0)
+	e.uint(0)
+	for _, n := range []int64{0, -5, 1<<62 + 5, 12, -1<<62 + 5} { // the size, mtime, and how far the others are from it
+		e.int(n)
+	}
+	if got, err := decodeInode(e); err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("got %+v, %v, want %+v", got, err, want)
+	}
+	if got := want.encode(nil); !bytes.Equal(got, e) {
+		t.Errorf("written as %x, want %x", got, []byte(e))
+	}
+}
+
+// TestTimes: years that cannot be told become the nearest that can.
+func TestTimes(t *testing.T) {
+	for year, want := range map[int]int{-5: 0, 0: 0, 1600: 1600, 2500: 2500, 9999: 9999, 12_345: 9999} {
+		if got := TimeOf(time.Date(year, 6, 1, 0, 0, 0, 5, time.UTC)); got.Time().UTC().Year() != want {
+			t.Errorf("year %d: %v", year, got.Time())
+		}
+	}
+	last := TimeOf(time.Date(9999, 12, 31, 23, 59, 59, 999_999_999, time.UTC))
+	if last.Next() != last || (Time{Sec: 1, Nsec: 999_999_999}).Next() != (Time{Sec: 2}) {
+		t.Errorf("after %v comes %v", last, last.Next())
+	}
+	if early := (Time{Sec: -1, Nsec: 5}); Latest(early, Time{Sec: -1, Nsec: 4}) != early || Latest(Time{Sec: -2, Nsec: 9}, early) != early {
+		t.Error("the latest time is another")
 	}
 }
 

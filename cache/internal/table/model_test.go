@@ -8,6 +8,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/wsmount/wsmount/providers"
@@ -67,10 +68,13 @@ var (
 	genVersion = rapid.Custom(func(r *rapid.T) providers.Version {
 		return providers.Version{ETag: genText.Draw(r, "etag"), Modified: genInt.Draw(r, "modified"), Size: genInt.Draw(r, "size")}
 	})
+	genTime = rapid.Custom(func(r *rapid.T) Time {
+		return TimeOf(time.Unix(rapid.OneOf(rapid.Int64(), rapid.Int64Range(-1e11, 1e12)).Draw(r, "second"), rapid.Int64Range(0, 1e9-1).Draw(r, "nanosecond")))
+	})
 	genInode = rapid.Custom(func(r *rapid.T) *Inode {
 		n := &Inode{
 			Mode: rapid.SampledFrom([]uint32{syscall.S_IFREG | 0o644, syscall.S_IFDIR | 0o755}).Draw(r, "mode"),
-			Size: genInt.Draw(r, "size"), Mtime: genInt.Draw(r, "mtime"), Atime: genInt.Draw(r, "atime"), Birth: genInt.Draw(r, "birth"),
+			Size: genInt.Draw(r, "size"), Mtime: genTime.Draw(r, "mtime"), Atime: genTime.Draw(r, "atime"), Birth: genInt.Draw(r, "birth"),
 		}
 		changeInode(r, n)
 		return n
@@ -81,7 +85,7 @@ var (
 func changeInode(r *rapid.T, n *Inode) {
 	n.UID, n.Rdev = rapid.Uint32().Draw(r, "uid"), rapid.Uint32().Draw(r, "rdev")
 	n.GID = rapid.Uint32().Draw(r, "gid")
-	n.Blocks, n.Ctime, n.Listed = genInt.Draw(r, "blocks"), genInt.Draw(r, "ctime"), genInt.Draw(r, "listed")
+	n.Blocks, n.Ctime, n.Listed = genInt.Draw(r, "blocks"), genTime.Draw(r, "ctime"), genInt.Draw(r, "listed")
 	n.Loaded, n.Writing, n.Suspect = rapid.Bool().Draw(r, "loaded"), rapid.Bool().Draw(r, "writing"), rapid.Bool().Draw(r, "suspect")
 	n.Vague = rapid.Bool().Draw(r, "vague")
 	n.From, n.Target = genText.Draw(r, "from"), genText.Draw(r, "target")

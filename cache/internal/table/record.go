@@ -39,19 +39,19 @@ type Link struct {
 	Name string
 }
 
-// Inode is everything about an inode but its content. Times are nanoseconds
-// since 1970.
+// Inode is everything about an inode but its content.
 //
 // Links, Homes, Subdirs, Entries and Cookies belong to [Table.SetName], which
 // keeps them true; all else belongs to the caller, and the table does not look
 // at it.
 type Inode struct {
-	Mode                       uint32 // as in stat, with the type
-	UID, GID                   uint32
-	Rdev                       uint32
-	Size                       int64 // bytes
-	Blocks                     int64 // of 512 bytes
-	Atime, Mtime, Ctime, Birth int64
+	Mode                uint32 // as in stat, with the type
+	UID, GID            uint32
+	Rdev                uint32
+	Size                int64 // bytes
+	Blocks              int64 // of 512 bytes
+	Atime, Mtime, Ctime Time
+	Birth               int64 // nanoseconds since 1970, by the clock
 
 	Links []Link // the names here; a directory has one at most
 	Homes []Link // the names at the backend
@@ -61,7 +61,7 @@ type Inode struct {
 	Entries uint64 // names that stand for an inode
 	Cookies uint64 // the last cookie given
 	Loaded  bool   // all names are known
-	Listed  int64  // time of the listing that made it so
+	Listed  int64  // time of the listing that made it so, in nanoseconds since 1970
 	// From is the old path of a directory that is being renamed at the
 	// backend key by key, for as long as some of it is still there.
 	From string

@@ -67,7 +67,11 @@ func parseID(b []byte) (id ID, err error) {
 	return id, nil
 }
 
-// parseSignature makes the best of it: others' commits may say anything there.
+// RFC 3339 can say the years 0 to 9999.
+const minSecond, maxSecond = -62_167_219_200, 253_402_300_799
+
+// parseSignature makes the best of it: others' commits may say anything there. A time
+// that is none, or whose year has no four digits, is 1970.
 func parseSignature(s string) (sig Signature) {
 	name, rest, ok := strings.Cut(s, " <")
 	if !ok {
@@ -76,7 +80,7 @@ func parseSignature(s string) (sig Signature) {
 	email, when, _ := strings.Cut(rest, "> ")
 	seconds, _, _ := strings.Cut(when, " ")
 	n, err := strconv.ParseInt(seconds, 10, 64)
-	if err != nil {
+	if err != nil || n < minSecond || n > maxSecond {
 		n = 0
 	}
 	return Signature{name, email, time.Unix(n, 0).UTC()}

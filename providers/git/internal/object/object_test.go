@@ -66,6 +66,22 @@ func TestSignature(t *testing.T) {
 	}
 }
 
+// The time of a commit can be told, whatever the commit says.
+func TestCommitTime(t *testing.T) {
+	for in, want := range map[string]string{
+		"16725225600": "2500-01-01T00:00:00Z", "-11676096000": "1600-01-01T00:00:00Z",
+		"253402300800": "1970-01-01T00:00:00Z", "-9000000000000000000": "1970-01-01T00:00:00Z", "x": "1970-01-01T00:00:00Z",
+	} {
+		c, err := object.ParseCommit([]byte("tree " + strings.Repeat("1", 40) + "\ncommitter Ann <ann@acme.test> " + in + " +0000\n\n"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := c.Committer.When.MarshalText(); err != nil || string(got) != want {
+			t.Errorf("%s: %s, %v, want %s", in, got, err, want)
+		}
+	}
+}
+
 func FuzzEntries(f *testing.F) {
 	f.Add([]byte("100644 a\x0012345678901234567890"))
 	f.Fuzz(func(t *testing.T, raw []byte) {

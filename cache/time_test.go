@@ -1,0 +1,76 @@
+package cache
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"testing"
+	"time"
+
+	"github.com/wsmount/wsmount/fs"
+)
+
+// Times that nanoseconds since 1970 in 64 bits cannot say are kept here and at the
+// backend, and come back from it.
+func TestTimesOfAnyYear(t *testing.T) {
+	for _, want := range []time.Time{
+		time.Date(2500, 1, 1, 0, 0, 0, 5, time.UTC), time.Date(1600, 1, 1, 0, 0, 0, 5, time.UTC),
+		time.Date(2300, 1, 1, 0, 0, 0, 0, time.UTC), time.Unix(0, math.MaxInt64), time.Unix(0, math.MinInt64),
+	} {
+		t.Run(fmt.Sprint(want.Year()), func(t *testing.T) {
+			w := newWorld(t, holding("f", "1"), unwaited)
+			look := func(when string, atime bool) {
+				t.Helper()
+				a, err := w.v.Attr(me, w.walk("f"), nil)
+				if w.ok(err); !a.Mtime.Equal(want) || atime && !a.Atime.Equal(want) {
+					t.Errorf("%s: changed %v, read %v", when, a.Mtime, a.Atime)
+				}
+			}
+			_, err := w.v.SetAttr(me, w.walk("f"), nil, &fs.SetAttr{Atime: &want, Mtime: &want})
+			w.ok(err)
+			look("set", true)
+			w.again()
+			look("opened again", true)
+			w.killed()
+			look("killed", true)
+			w.settle()
+			info, err := w.p.Stat(t.Context(), at("f"))
+			if w.ok(err); !info.ModTime().Equal(want) {
+				t.Errorf("the backend has %v", info.ModTime())
+			}
+			w.o.StateDir = t.TempDir()
+			w.again()
+			look("another working copy", false)
+		})
+	}
+}
+
+// A time that JSON cannot say would keep a report from being told.
+func TestTimesCanBeTold(t *testing.T) {
+	w := newWorld(t, holding("f", "1"), unwaited)
+	late := time.Unix(1<<40, 0)
+	_, err := w.v.SetAttr(me, w.walk("f"), nil, &fs.SetAttr{Mtime: &late})
+	w.ok(err)
+	w.stop()
+	left, err := Inspect(w.o.StateDir, 0)
+	w.ok(err)
+	if _, err := json.Marshal(left); err != nil || len(left.Unsaved) == 0 {
+		t.Errorf("%d unsaved: %v", len(left.Unsaved), err)
+	}
+}
+
+// The state of a time to come is the one of now, and of a time long ago there is none.
+func TestStateOfAnyYear(t *testing.T) {
+	w, _ := historic(t)
+	w.ok(w.put("f", "one"))
+	w.ok(w.put("f", "two"))
+	for year, want := range map[int]int{1600: 1, 2500: 0} {
+		for _, before := range []bool{false, true} {
+			pl, err := w.v.planTo(t.Context(), "f", State{Time: time.Date(year, 1, 1, 0, 0, 0, 0, time.UTC), Before: before})
+			w.ok(err)
+			if len(pl.items)+len(pl.remove)+len(pl.unsure) != want {
+				t.Errorf("year %d, before %v: %+v", year, before, pl)
+			}
+		}
+	}
+}
