@@ -33,12 +33,11 @@ type request struct {
 	landed  int      // names that the backend has since then, whoever found that out
 }
 
-// commitSet is Commit where the backend takes sets.
-func (v *Volume) commitSet(ctx context.Context, o CommitOptions) (CommitReport, error) {
+// commitSet is commitRound where the backend takes sets.
+func (v *Volume) commitSet(ctx context.Context, o CommitOptions, due uint64) (CommitReport, error) {
 	e := &v.engine
-	r := &request{opts: o, done: make(chan struct{})}
+	r := &request{opts: o, due: due, done: make(chan struct{})}
 	v.mu.Lock()
-	r.due = e.last
 	for l := range e.tasks {
 		e.forgive(l)
 	}

@@ -41,18 +41,15 @@ func (e *UnsavedError) Error() string {
 func (e *UnsavedError) Unwrap() error { return e.Err }
 
 // Drain sends what policy wants sent, and pushes it if policy says so, while
-// the volume goes on; progress, if not nil, is called whenever something has
+// the volume goes on, and what is changed meanwhile too; progress, if not nil, is called whenever something has
 // arrived. It gives up when nothing moves for Options.Patience, or ctx ends,
 // with an *UnsavedError; what waits to be asked for with Commit is no error.
 func (v *Volume) Drain(ctx context.Context, progress func(Status)) error {
 	if v.o.ReadOnly {
 		return nil
 	}
-	if err := v.absorbAll(); err != nil {
-		return err
-	}
 	if v.o.Policy.Commit == DueAsked {
-		return nil
+		return v.absorbAll()
 	}
 	tell := func() {
 		if progress != nil {
@@ -62,20 +59,37 @@ func (v *Volume) Drain(ctx context.Context, progress func(Status)) error {
 	tell()
 	stop := v.engine.onArrival(tell)
 	defer func() { stop(); tell() }()
-	var r CommitReport
-	var err error
-	if v.engine.sets != nil {
-		r, err = v.commitSet(ctx, CommitOptions{})
-	} else {
-		r, err = v.commitNames(ctx)
+	return v.unsavedError(v.drain(ctx))
+}
+
+// drain commits and pushes until nothing moves any more: what was changed while a
+// round was under way, by a program, a conflict or a pull, is a matter of the next.
+func (v *Volume) drain(ctx context.Context) error {
+	for {
+		if err := v.absorbAll(); err != nil {
+			return err
+		}
+		r, err := v.commitDue(ctx, CommitOptions{})
+		push := err == nil && v.o.Policy.Push && v.unpushed()
+		if push {
+			_, err = v.Push(ctx, providers.PushOptions{})
+		}
+		if err != nil || r.Changes == 0 && !push || !v.isUnsent() {
+			return err
+		}
 	}
-	if err == nil && v.o.Policy.Push && v.unpushed() {
-		_, err = v.Push(ctx, providers.PushOptions{})
-	}
-	if err == nil && len(r.HeldBack) == 0 {
-		return nil
-	}
-	return v.unsavedError(err)
+}
+
+// isUnsent reports whether something differs that may be sent.
+func (v *Volume) isUnsent() (unsent bool) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.table.Dirty(0, func(_ uint64, l table.Link) bool {
+		h := v.engine.heldBack(l, v.engine.record(l))
+		unsent = h.isPending() || v.engine.beingWritten(v.engine.record(l))
+		return !unsent
+	})
+	return unsent || v.o.Policy.Push && v.table.Get(keyUnpushed) != nil
 }
 
 func (v *Volume) unpushed() bool {

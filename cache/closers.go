@@ -282,7 +282,7 @@ func (e *engine) tell(c *closer, err error) {
 // cannot help.
 func (e *engine) arrivedName(c *closer, l table.Link, limit uint64) bool {
 	rec, _ := e.v.table.Name(l.Dir, l.Name)
-	if rec.Seq == 0 || rec.Seq > limit {
+	if rec.Seq == 0 || rec.Seq > limit || c.commit && e.isLeftAlone(l) {
 		return true
 	}
 	err, final := e.failure(l)

@@ -49,31 +49,56 @@ type HeldBack struct {
 
 // Commit sends all that differs at the time of the call, and returns when the
 // backend has it or will not take it; what is changed meanwhile waits for the
-// next one. Files that a program is writing are left alone. It fails when the
+// next one. Files that a program is writing are left alone, unless their content is on
+// its way already. It fails when the
 // backend cannot be reached for Options.Patience, and with ErrHalted; what is
 // held back is in the report, and no error.
 func (v *Volume) Commit(ctx context.Context, o CommitOptions) (CommitReport, error) {
 	switch {
 	case v.o.ReadOnly:
 		return CommitReport{}, fs.ErrReadOnly
-	case v.engine.sets != nil:
-		r, err := v.commitSet(ctx, o)
-		r.Conflicts = v.tellMissed(r.Conflicts)
-		return r, v.haltKept(err)
 	}
-	r, err := v.commitNames(ctx)
+	r, err := v.commitDue(ctx, o)
 	r.Conflicts = v.tellMissed(r.Conflicts)
 	return r, v.haltKept(err)
 }
 
-// commitNames is Commit where each name goes by itself.
-func (v *Volume) commitNames(ctx context.Context) (CommitReport, error) {
+// commitDue sends what differs now. What was left out for a reason that is gone by the
+// end, as that a program was writing it, goes in another round.
+func (v *Volume) commitDue(ctx context.Context, o CommitOptions) (r CommitReport, err error) {
+	v.mu.Lock()
+	due := v.engine.last
+	v.mu.Unlock()
+	for idle := 0; ; {
+		next, err := v.commitRound(ctx, o, due)
+		if idle++; next.Changes > 0 {
+			idle = 0
+		}
+		if r.add(next); err != nil || idle > 1 || !slices.ContainsFunc(r.HeldBack, HeldBack.isPending) {
+			return r, err
+		}
+	}
+}
+
+// commitRound sends what differs up to a place in the order.
+func (v *Volume) commitRound(ctx context.Context, o CommitOptions, due uint64) (CommitReport, error) {
+	if v.engine.sets != nil {
+		return v.commitSet(ctx, o, due)
+	}
+	return v.commitNames(ctx, due)
+}
+
+// commitNames is commitRound where each name goes by itself.
+func (v *Volume) commitNames(ctx context.Context, due uint64) (CommitReport, error) {
 	e := &v.engine
 	v.mu.Lock()
 	c, asked := &closer{commit: true, names: map[table.Link]uint64{}}, map[table.Link]uint64{}
 	v.table.Dirty(0, func(seq uint64, l table.Link) bool {
+		if seq > due {
+			return false
+		}
 		asked[l] = seq
-		if !e.beingWritten(e.record(l)) {
+		if !e.isLeftAlone(l) {
 			c.names[l] = seq
 			e.forgive(l)
 		}
@@ -121,6 +146,12 @@ func (e *engine) giveUp(c *closer, err error) {
 func (e *engine) beingWritten(rec table.Name) bool {
 	n := e.v.table.Inode(rec.Ino)
 	return n != nil && rec.Attempt == nil && carries(rec, n) && e.isOpen(rec.Ino, n)
+}
+
+// isLeftAlone reports whether a name waits for a program that writes it: what is on its
+// way does not. mu is held.
+func (e *engine) isLeftAlone(l table.Link) bool {
+	return e.busy[l] == nil && e.beingWritten(e.record(l))
 }
 
 // reportOf says what has become of names.
@@ -176,9 +207,14 @@ func names(a, b []string) []string {
 	return slices.Compact(all)
 }
 
+// onItsWay is the reason of what nothing is known to keep back.
+const onItsWay = "on its way, or waits for what it depends on"
+
+func (h HeldBack) isPending() bool { return h.Reason == onItsWay }
+
 // heldBack says why a name was not sent. mu is held.
 func (e *engine) heldBack(l table.Link, rec table.Name) HeldBack {
-	h := HeldBack{Path: e.v.pathFor(l), Reason: "on its way, or waits for what it depends on"}
+	h := HeldBack{Path: e.v.pathFor(l), Reason: onItsWay}
 	if err, _ := e.failure(l); err != nil {
 		h.Reason, h.Conflict = err.Error(), errors.Is(err, providers.ErrConflict)
 	}

@@ -1,0 +1,182 @@
+package cache
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/providers"
+)
+
+// lazily has changes wait for hours, as nobody asks for them.
+func lazily(_ *world, o *Options) {
+	o.Policy.NoWait, o.Policy.Window, o.pause = true, time.Hour, newManual().pause
+}
+
+// What is changed while a drain has its requests under way is sent by it too: each kind
+// of change, during each call.
+func TestDrainSendsWhatComesMeanwhile(t *testing.T) {
+	changes := map[string]string{
+		"the same content": "put a again", "another file": "put new 1", "a directory": "mkdir d/new", "a rename": "mv b c",
+		"a rename of what is sent": "mv a d/a", "a deletion": "rm b", "a mode": "chmod b", "a mode of what is sent": "chmod a",
+	}
+	for call, store := range map[providers.Method]func(*world, *Options){
+		providers.MethodWrite:  func(*world, *Options) {},
+		providers.MethodCommit: repository, providers.MethodPush: repository,
+	} {
+		for name, change := range changes {
+			t.Run(fmt.Sprintf("%s/%s", call, name), func(t *testing.T) {
+				reached, gate := make(chan struct{}), make(chan struct{})
+				first, open := sync.OnceFunc(func() { close(reached) }), sync.OnceFunc(func() { close(gate) })
+				defer open()
+				w := newWorld(t, store, has(origin...), lazily, func(w *world, o *Options) {
+					o.Policy.Push = true
+					w.wrap = around(func(ctx context.Context, c *providers.Call, next func(context.Context) error) error {
+						if c.Method == call {
+							first()
+							<-gate
+						}
+						return next(ctx)
+					})
+				})
+				w.local() // all is known
+				w.do("put a mine")
+				var err error
+				done := async(func() { err = w.v.Drain(t.Context(), nil) })
+				<-reached
+				w.do(change)
+				open()
+				<-done
+				w.ok(err)
+				w.same()
+				if u := w.v.Status().Unpushed; u != nil {
+					t.Errorf("not pushed: %+v", u)
+				}
+			})
+		}
+	}
+}
+
+// around wraps a provider with what is to be done at each call.
+func around(do func(context.Context, *providers.Call, func(context.Context) error) error) func(providers.Provider) providers.Provider {
+	return func(p providers.Provider) providers.Provider {
+		return providers.Wrap(p, providers.WrapOptions{Around: do})
+	}
+}
+
+// waits reports whether a Commit waits for a name.
+func (w *world) waits(name string) (waits bool) {
+	w.v.mu.Lock()
+	defer w.v.mu.Unlock()
+	for c := range w.v.engine.closers {
+		_, is := c.names[table.Link{Dir: table.Root, Name: name}]
+		waits = waits || is
+	}
+	return waits
+}
+
+// commitLater is a Commit in the background; when it has returned, over is true.
+func (w *world) commitLater() (r *CommitReport, err *error, over *atomic.Bool) {
+	r, err, over = new(CommitReport), new(error), new(atomic.Bool)
+	go func() {
+		*r, *err = w.v.Commit(w.Context(), CommitOptions{})
+		over.Store(true)
+	}()
+	return r, err, over
+}
+
+// A file that was being written when a Commit began, and whose content is on its way
+// when the rest is there, is waited for.
+func TestCommitWaitsForContentUnderWay(t *testing.T) {
+	w := newWorld(t, onlyAsked, has("f", "1", "g", "1"))
+	o := w.open("f", syscall.O_WRONLY|syscall.O_TRUNC)
+	w.write(o, "1", 0)
+	w.ok(o.File.Flush(me))
+	w.write(o, "2", 0)
+	w.ok(w.put("g", "2"))
+	first, openFirst := w.gate(providers.MethodWrite)
+	second, openSecond := w.gate(providers.MethodWrite)
+	defer openFirst()
+	defer openSecond()
+	r, err, over := w.commitLater()
+	<-first
+	w.ok(w.shut(o))
+	<-second
+	openFirst()
+	w.until(func() bool { return w.waits("f") || over.Load() })
+	openSecond()
+	w.until(over.Load)
+	if w.ok(*err); len(r.HeldBack) > 0 || r.Changes != 2 {
+		t.Errorf("report %+v", *r)
+	}
+	w.backend("f: 2", "g: 2")
+}
+
+// An upload that has begun is waited for, though a program writes on and the store has
+// not been asked for anything yet that changes it.
+func TestCommitWaitsForWhatHasBegun(t *testing.T) {
+	w := newWorld(t, bare(t), onlyAsked)
+	run := w.walk("run")
+	failing := func(since time.Time) {
+		w.v.mu.Lock()
+		defer w.v.mu.Unlock()
+		w.v.puller.failing = since
+	}
+	failing(w.v.o.Now()) // so that nothing is asked when it is opened for writing
+	o, err := w.v.Open(me, run, syscall.O_WRONLY|syscall.O_TRUNC)
+	w.ok(err)
+	w.write(o, "2", 0)
+	w.ok(w.shut(o))
+	failing(time.Time{})
+	reached, open := w.gate(providers.MethodStat) // before its content goes, attributes are asked for
+	defer open()
+	_, _, first := w.commitLater()
+	<-reached
+	o = w.open("run", syscall.O_WRONLY)
+	w.write(o, "3", 0)
+	r, failed, over := w.commitLater()
+	w.until(func() bool {
+		w.v.mu.Lock()
+		defer w.v.mu.Unlock()
+		return over.Load() || len(w.v.engine.closers) == 2
+	})
+	if over.Load() {
+		t.Errorf("it has not waited: %+v, %v", *r, *failed)
+	}
+	open()
+	w.until(over.Load)
+	w.until(first.Load)
+	w.ok(*failed)
+	w.ok(w.shut(o))
+}
+
+// What a set left out because a program was writing it goes in the same Commit, if that
+// has ended while the set was made.
+func TestCommitWaitsForWhatWasClosedMeanwhile(t *testing.T) {
+	var closes atomic.Pointer[fs.Opened]
+	w := newWorld(t, repository, onlyAsked)
+	w.stop()
+	w.o.pause = func(_ context.Context, d time.Duration) error {
+		if o := closes.Swap(nil); o != nil && d == breather {
+			return w.shut(*o)
+		}
+		return nil
+	}
+	w.start()
+	for i := range setPiece + 1 {
+		w.do(fmt.Sprintf("put %d x", i))
+	}
+	o := w.create("f")
+	w.write(o, "1", 0)
+	closes.Store(&o)
+	if r := w.upload(); r.Changes != setPiece+2 {
+		t.Errorf("report %+v", r)
+	}
+	w.same()
+}
