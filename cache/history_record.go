@@ -250,8 +250,11 @@ func (v *Volume) contentBehind(ino table.Ino, id uint64) (uint64, *record) {
 	return id, r
 }
 
-// ofHere reports whether an inode was made here, and never was at the backend.
-func ofHere(n *table.Inode) bool { return len(n.Homes) == 0 && n.Origin.Version.IsZero() }
+// ofHere reports whether an inode was made here, and never was at the backend. Of one that
+// came from there the backend may have nothing any more, by the same update.
+func ofHere(n *table.Inode) bool {
+	return !n.Pulled && len(n.Homes) == 0 && n.Origin.Version.IsZero()
+}
 
 func versionText(ver providers.Version) string {
 	switch {

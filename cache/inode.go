@@ -48,7 +48,7 @@ func (v *Volume) inodeOf(info providers.Info) *table.Inode {
 		n.Mtime, n.Birth = v.stamp(), v.revisionSince()
 	}
 	n.Atime, n.Ctime = n.Mtime, n.Mtime
-	n.Metadata, n.Vague, n.Untold = info.Metadata, v.vague(&info), info.Untold
+	n.Pulled, n.Metadata, n.Vague, n.Untold = true, info.Metadata, v.vague(&info), info.Untold
 	v.takeXattrs(n, &info)
 	return n
 }

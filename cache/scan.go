@@ -299,6 +299,7 @@ func (r *scan) enter(ctx context.Context, path string, data io.Reader, mtime int
 	return v.update(func() error {
 		n := v.inodeOf(providers.Info{Kind: providers.KindFile})
 		n.State, n.Size, n.Blocks, n.Mtime = table.Whole, size, blocks, table.Stamp(mtime)
+		n.Pulled = false // as far as anything tells
 		v.table.Put(ino, n)
 		v.setLocal(table.Link{Dir: dir, Name: name}, ino, false)
 		v.recordVersion(v.table.Inode(ino), ino, "recovered")

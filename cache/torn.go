@@ -205,6 +205,7 @@ func (m *merge) putRemnant(to table.Link, of *table.Inode, r *remnant) {
 	n := v.inodeOf(providers.Info{Kind: providers.KindFile, Size: r.size})
 	n.Mode, n.UID, n.GID, n.Xattrs, n.Mtime = of.Mode, of.UID, of.GID, of.Xattrs, of.Mtime
 	n.Blocks, n.State, n.Birth, n.Ctime = r.blocks, table.Whole, v.now(), v.stamp()
+	n.Pulled = false // it is made here
 	v.table.Put(x, n)
 	v.setLocal(to, x, v.stays(to, n))
 	v.recordNamed(to, x, whyConflict)

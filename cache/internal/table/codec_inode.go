@@ -25,6 +25,7 @@ const (
 	inodeVague
 	inodeUntold
 	inodeTimes // some time does not fit nanoseconds in 64 bits
+	inodePulled
 	inodeFlags // the number of them, as a bit
 )
 
@@ -55,6 +56,7 @@ func inodeParts(n *Inode) uint64 {
 		{inodeVague, n.Vague},
 		{inodeUntold, n.Untold != 0},
 		{inodeTimes, !n.shortTimes()},
+		{inodePulled, n.Pulled},
 	} {
 		if p.there {
 			parts |= p.bit
@@ -185,6 +187,7 @@ func decodeInode(record []byte) (*Inode, error) {
 	n.Writing = parts&inodeWriting != 0
 	n.Suspect = parts&inodeSuspect != 0
 	n.Vague = parts&inodeVague != 0
+	n.Pulled = parts&inodePulled != 0
 	n.decodeAttr(&d, parts)
 	n.decodeContent(&d, parts)
 	n.decodeRare(&d, parts)

@@ -18,7 +18,7 @@ var (
 		Subdirs: 3, Entries: 4, Cookies: 1 << 63, Loaded: true, Listed: -8, From: "old/path",
 		Gen: 11, AttrGen: 12, State: Whole,
 		Origin:  Origin{providers.Version{ETag: "etag", Modified: 13, Size: 14}, "sha256:00", 10},
-		Writing: true, Synced: 9, Suspect: true, Vague: true, Untold: 8, Target: "../x",
+		Writing: true, Synced: 9, Suspect: true, Pulled: true, Vague: true, Untold: 8, Target: "../x",
 		Xattrs:   map[string][]byte{"user.a": {0}, "user.b": {}},
 		Metadata: map[string]string{"k": "v", "": ""},
 		Claim:    &Link{6, "claimed"},
@@ -135,7 +135,7 @@ func TestHostileRecords(t *testing.T) {
 		{"nothing", nil},
 		{"another version", []byte{2, 0, 0, 0, 0, 0, 0, 0}},
 		{"a number too long", append([]byte{1}, long...)},
-		{"unknown parts", []byte{1, 0x80, 0x80, 0x80, 1, 0, 0, 0, 0, 0, 0}},
+		{"unknown parts", []byte{1, 0x80, 0x80, 0x80, 0x80, 1, 0, 0, 0, 0, 0, 0}},
 		{"a number too large", []byte{1, 0, 0xff, 0xff, 0xff, 0xff, 0xff, 1, 0, 0, 0, 0, 0}},
 		{"more links than bytes", []byte{1, 0x40, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 0xf}},
 	}

@@ -87,7 +87,7 @@ func changeInode(r *rapid.T, n *Inode) {
 	n.GID = rapid.Uint32().Draw(r, "gid")
 	n.Blocks, n.Ctime, n.Listed = genInt.Draw(r, "blocks"), genTime.Draw(r, "ctime"), genInt.Draw(r, "listed")
 	n.Loaded, n.Writing, n.Suspect = rapid.Bool().Draw(r, "loaded"), rapid.Bool().Draw(r, "writing"), rapid.Bool().Draw(r, "suspect")
-	n.Vague = rapid.Bool().Draw(r, "vague")
+	n.Vague, n.Pulled = rapid.Bool().Draw(r, "vague"), rapid.Bool().Draw(r, "pulled")
 	n.From, n.Target = genText.Draw(r, "from"), genText.Draw(r, "target")
 	n.Gen, n.AttrGen, n.Synced = genUint.Draw(r, "gen"), genUint.Draw(r, "attrgen"), genUint.Draw(r, "synced")
 	n.State = State(rapid.Uint8Range(0, 2).Draw(r, "state"))

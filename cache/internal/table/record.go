@@ -79,6 +79,8 @@ type Inode struct {
 	Synced uint64
 	// Suspect content may have lost bytes in a power cut.
 	Suspect bool
+	// Pulled says that it came from the backend, also when it is there no more.
+	Pulled bool
 	// Vague attributes are not known: a listing left them out.
 	Vague bool
 	// Untold is the Info.Untold of the listing that it was last in.
