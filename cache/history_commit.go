@@ -280,11 +280,14 @@ func (c *committed) plan() (pl plan) {
 func (v *Volume) openPast(src contentSource) (io.ReadCloser, int64, error) {
 	tree, err := v.treeAt(v.ctx, src.revision)
 	if err != nil {
-		return nil, 0, err
+		return nil, 0, src.notKept(err)
 	}
 	body, err := tree.Read(v.ctx, src.at, providers.ReadOptions{})
 	if err != nil {
-		return nil, 0, errors.Join(err, tree.Close())
+		return nil, 0, errors.Join(src.notKept(err), tree.Close())
+	}
+	if src.version != "" && src.version != versionText(body.Info.Version) {
+		return nil, 0, errors.Join(ErrNotKept, body.Body.Close(), tree.Close())
 	}
 	return &pastBody{body.Body, tree}, body.Info.Size, nil
 }

@@ -170,7 +170,7 @@ func (v *Volume) keepReplaced(l table.Link, ino table.Ino, why string) (id strin
 	h := v.head(l)
 	of, old := v.contentBehind(ino, h.id)
 	r := recordOf(Ended, why, l, ino, n)
-	r.Prev, r.New = of, old == nil && ofHere(n)
+	r.Prev, r.New, r.Past = of, old == nil && ofHere(n), v.pastOf(ino, n)
 	moves := isRegular(n) && n.State == table.Whole && n.Size > 0 && len(n.Links) == 1
 	switch {
 	case old != nil && old.Kept && old.Gen == n.Gen:

@@ -157,6 +157,7 @@ type contentSource struct {
 
 	revision providers.Revision // that has it, at a path
 	at       providers.Locator
+	version  string // that it must have there; "": any
 }
 
 type contentKind uint8
@@ -187,7 +188,7 @@ func (v *Volume) contentOf(id uint64, r *record) contentSource {
 	if of := v.getRecord(r.Of); of != nil && of.Gen == r.Gen {
 		return v.contentOf(r.Of, of)
 	}
-	return contentSource{}
+	return r.Past.source(r.Size)
 }
 
 // Content opens the content of a version. It fails with ErrNoVersion and

@@ -200,7 +200,7 @@ func (p *past) source(e event) contentSource {
 func (v *Volume) contentNow(id uint64, r *record) contentSource {
 	src := v.contentOf(id, r)
 	n := v.table.Inode(r.Ino)
-	if src.kind == contentGone && n != nil && isRegular(n) && n.Gen == r.Gen && !n.Writing {
+	if (src.kind == contentGone || src.kind == contentPast) && n != nil && isRegular(n) && n.Gen == r.Gen && !n.Writing {
 		return contentSource{kind: contentAway, ino: r.Ino, gen: r.Gen, size: n.Size}
 	}
 	return src

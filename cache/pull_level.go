@@ -42,6 +42,11 @@ func (v *Volume) setLevel(r providers.Revision) { v.table.Set(keyLevel, v.levelM
 func (v *Volume) levelOf() providers.Revision {
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	return v.levelHeld()
+}
+
+// levelHeld is levelOf. mu is held.
+func (v *Volume) levelHeld() providers.Revision {
 	mark := string(v.table.Get(keyLevel))
 	r := providers.Revision(mark[strings.LastIndexByte(mark, ' ')+1:])
 	if !bytes.Equal(v.levelMark(r), []byte(mark)) {
