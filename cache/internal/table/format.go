@@ -12,38 +12,39 @@ import (
 )
 
 // format is the version of what the database holds: keys, and what records
-// mean. How one record is encoded has a version of its own.
-const format = 1
+// mean. How one record is encoded has a version of its own. In format 2 an inode may
+// have times of any year, and says whether its content came from the backend.
+const format = 2
 
 // formatHead is how the file that holds the format version begins.
 const formatHead = "wsmount table "
 
-// readFormat reads the format version in dir before anything is touched, and
-// reports whether there is one. It is the last thing that is written when a
-// table is made.
-func readFormat(files vfs.FS, dir string) (made bool, err error) {
+// readFormat reads the format version in dir before anything is touched; 0: there is
+// none. It is the last thing that is written when a table is made.
+func readFormat(files vfs.FS, dir string) (found uint64, err error) {
 	text, err := readFile(files, files.PathJoin(dir, "format"))
 	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
+		return 0, nil
 	}
 	if err != nil {
-		return false, err
+		return 0, err
 	}
 	number, ok := strings.CutPrefix(strings.TrimSuffix(text, "\n"), formatHead)
-	found, err := strconv.ParseUint(number, 10, 32)
+	found, err = strconv.ParseUint(number, 10, 32)
 	switch {
 	case !ok || err != nil || found == 0:
-		return false, fmt.Errorf("%w: the format version is %.40q", ErrDamaged, text)
+		return 0, fmt.Errorf("%w: the format version is %.40q", ErrDamaged, text)
 	case found > format:
-		return false, fmt.Errorf("%w: it has format %d, and this one knows up to %d", ErrNewer, found, format)
+		return 0, fmt.Errorf("%w: it has format %d, and this one knows up to %d", ErrNewer, found, format)
 	}
-	return true, nil
+	return found, nil
 }
 
-// writeFormat ends the making of a table. One that holds something already
-// once had a format version.
-func (t *Table) writeFormat(dir string) error {
-	if len(t.piece(nil, nil, 1)) > 0 {
+// writeFormat ends the making of a table, and says of one of an earlier format that it
+// may hold from here on what programs of then do not know. One without a format version
+// that holds something once had one.
+func (t *Table) writeFormat(dir string, found uint64) error {
+	if found == 0 && len(t.piece(nil, nil, 1)) > 0 {
 		return fmt.Errorf("%w: there is a database without a format version", ErrDamaged)
 	}
 	return writeFile(t.disk, dir, t.disk.PathJoin(dir, "format"), fmt.Sprintf("%s%d\n", formatHead, format))

@@ -114,10 +114,11 @@ func newTable(o Options) *Table {
 
 func (t *Table) open(dir string) error {
 	t.dir = dir
-	made, err := readFormat(t.disk, dir)
+	found, err := readFormat(t.disk, dir)
 	if err != nil {
 		return err
 	}
+	made := found > 0
 	t.disk.opening.Store(true)
 	defer t.disk.opening.Store(false)
 	if err := t.openPebble(dir, made); err != nil {
@@ -133,8 +134,8 @@ func (t *Table) open(dir string) error {
 	if err = t.Err(); made && err == nil {
 		err = t.listLocal()
 	}
-	if err == nil && !made {
-		err = t.writeFormat(dir)
+	if err == nil && found < format {
+		err = t.writeFormat(dir, found)
 	}
 	if err != nil {
 		return errors.Join(err, t.closePebble())

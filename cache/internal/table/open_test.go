@@ -53,7 +53,7 @@ func TestFormat(t *testing.T) {
 		want       error
 		says       string
 	}{
-		{"newer", "wsmount table 2\n", ErrNewer, "format 2, and this one knows up to 1"},
+		{"newer", "wsmount table 3\n", ErrNewer, "format 3, and this one knows up to 2"},
 		{"much newer", "wsmount table 4294967295\n", ErrNewer, "4294967295"},
 		{"zero", "wsmount table 0\n", ErrDamaged, "format version"},
 		{"empty", "", ErrDamaged, "format version"},
@@ -76,6 +76,25 @@ func TestFormat(t *testing.T) {
 				t.Errorf("it was touched: %v, then %v", before, after)
 			}
 		})
+	}
+}
+
+// TestFormatBefore: a table of an earlier format is read, and is one of this format then.
+func TestFormatBefore(t *testing.T) {
+	dir := made(t, 3)
+	at := filepath.Join(dir, "format")
+	if err := os.WriteFile(at, []byte("wsmount table 1\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	tab := open(t, dir, Options{})
+	if n, err := verify(tab); n != 3 || err != nil {
+		t.Errorf("got %d, %v", n, err)
+	}
+	if err := tab.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := os.ReadFile(at); string(text) != "wsmount table 2\n" || err != nil {
+		t.Errorf("the format is %q, %v", text, err)
 	}
 }
 
