@@ -125,6 +125,7 @@ type Capabilities struct {
 	Metadata      bool // Info.Metadata is kept
 	ListComplete  bool // entries of List say all that Stat would; else Kind (a link may pass for a file), Size, Version, and the rest perhaps
 	RecursiveList bool // ListOptions.Recursive works
+	ListAfter     bool // ListOptions.After works
 	OperationIDs  bool // a repeated Write, Copy, Move or SetAttr with the same Op succeeds once more
 	// UniqueVersions: a version never comes back. Else it may when the same
 	// content does, or a change leaves the content alone.

@@ -33,7 +33,8 @@ type Provider interface {
 	// a listing is in exactly one of its pages. ErrNotExist when nothing is
 	// there; ErrNotDir for a file, or ErrNotExist where the provider would
 	// need another request to know; ErrInvalid for a token that it did not
-	// give; ErrUnsupported for Recursive without Capabilities.RecursiveList.
+	// give, and for an After that is not below l; ErrUnsupported for Recursive
+	// without Capabilities.RecursiveList and After without Capabilities.ListAfter.
 	List(ctx context.Context, l Locator, opts ListOptions) (Page, error)
 
 	// Read opens the content of the file or symbolic link at l. ctx also ends
@@ -76,6 +77,11 @@ type ListOptions struct {
 	Recursive bool
 	Limit     int    // at most so many entries; 0: as the provider likes
 	Token     string // Page.Next of the page before; "": the first
+	// After is a directory below the listed one: a Recursive listing begins after
+	// it in the provider's order, so with what is in it, and goes on to the end;
+	// if nothing is left the page is empty. With a Token it is ignored. The root: at
+	// the beginning.
+	After Locator
 }
 
 // Page is a part of a listing. A page may be empty and still have a next one.

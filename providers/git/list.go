@@ -29,6 +29,8 @@ func (v *view) list(ctx context.Context, l providers.Locator, opts providers.Lis
 		return providers.Page{}, nil
 	case !e.Mode.IsDir():
 		return providers.Page{}, providers.ErrNotDir
+	case !opts.After.IsRoot():
+		return providers.Page{}, providers.ErrUnsupported
 	}
 	s := scan{ctx: ctx, v: v, at: l, deep: opts.Recursive, limit: pageSize}
 	if v.repo.partial.is.Load() {

@@ -209,7 +209,7 @@ func (b *body) Close() error {
 // names' bytes; a page token is the last name.
 func (p *Provider) List(ctx context.Context, l providers.Locator, opts providers.ListOptions) (providers.Page, error) {
 	return do(ctx, p, providers.MethodList, l, func() (providers.Page, error) {
-		if opts.Recursive {
+		if opts.Recursive || !opts.After.IsRoot() {
 			return providers.Page{}, providers.ErrUnsupported
 		}
 		after, err := parseToken(opts.Token)

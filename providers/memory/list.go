@@ -26,8 +26,10 @@ func (p *Provider) List(ctx context.Context, l providers.Locator, opts providers
 			return providers.Page{}, providers.ErrNotDir
 		case opts.Recursive && !p.mint.caps.RecursiveList:
 			return providers.Page{}, providers.ErrUnsupported
+		case !opts.After.IsRoot() && !(opts.Recursive && p.mint.caps.ListAfter):
+			return providers.Page{}, providers.ErrUnsupported
 		}
-		after, err := parseToken(l, opts.Token)
+		after, err := begins(l, opts)
 		if err != nil {
 			return providers.Page{}, err
 		}
@@ -39,17 +41,32 @@ func (p *Provider) List(ctx context.Context, l providers.Locator, opts providers
 	})
 }
 
-// parseToken gives the segments below l to go on after.
-func parseToken(l providers.Locator, token string) ([]string, error) {
-	if token == "" {
+// begins gives the segments below l to go on after.
+func begins(l providers.Locator, opts providers.ListOptions) ([]string, error) {
+	if opts.Token != "" {
+		return parseToken(l, opts.Token)
+	}
+	if opts.After.IsRoot() {
 		return nil, nil
 	}
+	return partsBelow(l, opts.After)
+}
+
+func parseToken(l providers.Locator, token string) ([]string, error) {
 	text, ok := strings.CutPrefix(token, tokenMark)
 	last, err := providers.ParseLocator(text)
-	if !ok || err != nil || last == l || !l.Contains(last) {
+	if !ok || err != nil {
 		return nil, fmt.Errorf("page token %q: %w", token, providers.ErrInvalid)
 	}
-	return last.Parts()[len(l.Parts()):], nil
+	return partsBelow(l, last)
+}
+
+// partsBelow are the segments of m below l.
+func partsBelow(l, m providers.Locator) ([]string, error) {
+	if m == l || !l.Contains(m) {
+		return nil, fmt.Errorf("%q is not below: %w", m, providers.ErrInvalid)
+	}
+	return m.Parts()[len(l.Parts()):], nil
 }
 
 // page is up to limit entries of n, which is at l.

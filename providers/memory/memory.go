@@ -45,7 +45,7 @@ type Options struct {
 	// nil: nothing. An error ends the verb.
 	Hook func(ctx context.Context, m providers.Method, l providers.Locator) error
 	// Without is what the store does not promise, and then does not do:
-	// EmptyDirs, Symlinks, Metadata, ListComplete, RecursiveList,
+	// EmptyDirs, Symlinks, Metadata, ListComplete, RecursiveList, ListAfter,
 	// OperationIDs, UniqueVersions, members of Attributes and of Abilities.
 	// Anything else in it means nothing.
 	Without  providers.Capabilities
@@ -115,7 +115,7 @@ func newProvider(opts Options, caps providers.Capabilities) *Provider {
 func capabilities() providers.Capabilities {
 	return providers.Capabilities{
 		Writable: true, EmptyDirs: true, StrictTree: true, AnyNames: true, Symlinks: true, Metadata: true,
-		ListComplete: true, RecursiveList: true, OperationIDs: true, UniqueVersions: true, ConcurrentWriters: true,
+		ListComplete: true, RecursiveList: true, ListAfter: true, OperationIDs: true, UniqueVersions: true, ConcurrentWriters: true,
 		Attributes: providers.AttrMode | providers.AttrOwner | providers.AttrModTime | providers.AttrXattrs,
 		Conditions: providers.Conditions{
 			Create: providers.GuardAtomic, Replace: providers.GuardAtomic,
@@ -133,6 +133,7 @@ func without(c, less providers.Capabilities) providers.Capabilities {
 	c.Metadata = c.Metadata && !less.Metadata
 	c.ListComplete = c.ListComplete && !less.ListComplete
 	c.RecursiveList = c.RecursiveList && !less.RecursiveList
+	c.ListAfter = c.ListAfter && c.RecursiveList && !less.ListAfter
 	c.OperationIDs = c.OperationIDs && !less.OperationIDs
 	c.UniqueVersions = c.UniqueVersions && !less.UniqueVersions
 	c.Attributes &^= less.Attributes

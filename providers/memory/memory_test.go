@@ -44,6 +44,7 @@ func TestContractWithout(t *testing.T) {
 	for name, less := range map[string]providers.Capabilities{
 		"empty-dirs": {EmptyDirs: true}, "symlinks": {Symlinks: true}, "metadata": {Metadata: true},
 		"listings":   {ListComplete: true, RecursiveList: true},
+		"after":      {ListAfter: true},
 		"ids":        {OperationIDs: true, UniqueVersions: true},
 		"attributes": {Attributes: full.Attributes}, "mtime": {Attributes: providers.AttrModTime},
 		"abilities": {Abilities: full.Abilities},

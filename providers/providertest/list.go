@@ -18,6 +18,7 @@ var listChecks = []Check{
 	{Name: "list/bad-token", Run: listBadToken},
 	{Name: "list/recursive", Needs: recursive, Run: listRecursive},
 	{Name: "list/recursive-paging", Needs: recursive, Run: listRecursivePaging},
+	{Name: "list/recursive-after", Run: listRecursiveAfter},
 }
 
 func listChildren(t T, p providers.Provider) {
@@ -162,4 +163,49 @@ func listRecursivePaging(t T, p providers.Provider) {
 	for limit := 1; limit < 10; limit++ {
 		wantFiles(t, list(t, p, loc(""), providers.ListOptions{Recursive: true, Limit: limit}), deepTree...)
 	}
+}
+
+// listRecursiveAfter: a listing that begins after a directory is the end of the
+// whole one, from what is in the directory on.
+func listRecursiveAfter(t T, p providers.Provider) {
+	names := append([]string{"a-b/5", "a/b-c/6", "d/e/f/7"}, deepTree...)
+	for _, name := range names {
+		put(t, p, loc(name), name)
+	}
+	if !p.Capabilities().ListAfter {
+		_, err := p.List(t.Context(), loc(""), providers.ListOptions{Recursive: true, After: loc("a")})
+		wantErr(t, "listing after a directory", err, providers.ErrUnsupported)
+		return
+	}
+	for _, at := range []string{"", "a"} {
+		for _, after := range []string{"a", "a/b", "a/b-c", "a/b/c", "a-b", "d", "d/e/f"} {
+			o := providers.ListOptions{Recursive: true, After: loc(after)}
+			if at == after || !loc(at).Contains(loc(after)) {
+				_, err := p.List(t.Context(), loc(at), o)
+				wantErr(t, fmt.Sprintf("listing of %q after %q", at, after), err, providers.ErrInvalid)
+				continue
+			}
+			all := files(t, p, loc(at), providers.ListOptions{Recursive: true})
+			first := slices.IndexFunc(all, func(name string) bool { return loc(after).Contains(loc(name)) })
+			for _, o.Limit = range []int{0, 1, 2} {
+				if got := files(t, p, loc(at), o); !slices.Equal(got, all[first:]) {
+					t.Errorf("%q after %q, pages of %d: %q, want %q", at, after, o.Limit, got, all[first:])
+				}
+			}
+		}
+	}
+	_, err := p.List(t.Context(), loc(""), providers.ListOptions{After: loc("a")})
+	wantErr(t, "listing of one directory after another", err, providers.ErrUnsupported)
+}
+
+// files are those of a listing, in its order.
+func files(t T, p providers.Provider, l providers.Locator, o providers.ListOptions) (names []string) {
+	t.Helper()
+	for info, err := range providers.All(t.Context(), p, l, o) {
+		wantOK(t, "list", err)
+		if info.Kind != providers.KindDir {
+			names = append(names, info.Locator.String())
+		}
+	}
+	return names
 }

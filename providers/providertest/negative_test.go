@@ -473,6 +473,15 @@ var mistakes = []struct {
 			return p.List(ctx, l, o)
 		}
 	}, []string{"list/recursive", "list/recursive-paging"}},
+	{"a listing after a directory leaves out what is in it", func(b *broken, p *memory.Provider) {
+		b.list = func(ctx context.Context, l providers.Locator, o providers.ListOptions) (providers.Page, error) {
+			page, err := p.List(ctx, l, o)
+			if !o.After.IsRoot() && o.Token == "" {
+				page.Entries = slices.DeleteFunc(page.Entries, func(e providers.Info) bool { return o.After.Contains(e.Locator) })
+			}
+			return page, err
+		}
+	}, []string{"list/recursive-after"}},
 	{"versions are hashes of the content", func(b *broken, p *memory.Provider) {
 		hash := func(info *providers.Info) {
 			if info.Kind != providers.KindDir {

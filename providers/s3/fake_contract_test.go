@@ -275,6 +275,35 @@ func TestBesideNames(t *testing.T) {
 	}
 }
 
+// TestListingAfterBesideNames: a listing that begins after a directory beside a file
+// calls it as the whole one does.
+func TestListingAfterBesideNames(t *testing.T) {
+	f := newFake()
+	p := openFake(t, f, nil)
+	for _, key := range []string{"a", "a/b", "a/b/c", "a/d/e", "a/d/f", "z"} {
+		f.put("pre/"+key, "file", nil)
+	}
+	for after, want := range map[string]string{
+		"a%2F":       "a%2F/b a%2F/b%2F/c a%2F/d/e a%2F/d/f z",
+		"a%2F/b%2F":  "a%2F/b%2F/c a%2F/d/e a%2F/d/f z",
+		"a%2F/d":     "a%2F/d/e a%2F/d/f z",
+		"a%2F/d/e%z": "a%2F/d/f z",
+	} {
+		var got []string
+		for info, err := range providers.All(t.Context(), p, providers.Locator{}, providers.ListOptions{Recursive: true, Limit: 2, After: providers.MustLocator(after)}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if info.Kind != providers.KindDir {
+				got = append(got, info.Locator.String())
+			}
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("after %q: %q, want %q", after, got, want)
+		}
+	}
+}
+
 // TestMeetingWriters: AWS's 409 is asked again, and is a conflict in the end.
 func TestMeetingWriters(t *testing.T) {
 	busy := func(r *http.Request) *http.Response { return refuse(r, 409, "ConditionalRequestConflict") }

@@ -70,7 +70,7 @@ func (p *Provider) list(ctx context.Context, in *s3.ListObjectsV2Input) (listing
 func (p *Provider) List(ctx context.Context, l providers.Locator, opts providers.ListOptions) (providers.Page, error) {
 	return do(ctx, p, providers.MethodList, l, func(at place) (providers.Page, error) {
 		where := fmt.Sprintf("%s\n%s\n%s\n%t", p.config.bucket, p.config.prefix, l, opts.Recursive)
-		c, err := parseToken(opts.Token, where)
+		c, err := p.begins(opts, l, where)
 		if err != nil {
 			return providers.Page{}, err
 		}
@@ -89,6 +89,28 @@ func (p *Provider) List(ctx context.Context, l providers.Locator, opts providers
 		}
 		return page, nil
 	})
+}
+
+// begins is where a page begins. Directories down to After count as told, and the
+// files beside them as passed.
+func (p *Provider) begins(opts providers.ListOptions, l providers.Locator, where string) (cursor, error) {
+	switch {
+	case opts.Token != "" || opts.After.IsRoot():
+		return parseToken(opts.Token, where)
+	case !opts.Recursive:
+		return cursor{}, fmt.Errorf("a listing after a directory is recursive: %w", providers.ErrUnsupported)
+	case opts.After == l || !l.Contains(opts.After):
+		return cursor{}, fmt.Errorf("%q is not below: %w", opts.After, providers.ErrInvalid)
+	}
+	at, err := p.find(opts.After)
+	if err != nil {
+		return cursor{}, err
+	}
+	c := cursor{After: []byte(at.dir), Dir: []byte(opts.After.String())}
+	for _, file := range at.files {
+		c.Files = append(c.Files, []byte(file))
+	}
+	return c, nil
 }
 
 // walk makes one page of a listing.

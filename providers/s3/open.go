@@ -147,7 +147,7 @@ const keyMax = 1 << 10
 func promises() providers.Capabilities {
 	all := providers.GuardAtomic
 	return providers.Capabilities{
-		Writable: true, Durable: true, EmptyDirs: true, ImpliedDirs: true, Symlinks: true, Metadata: true, RecursiveList: true,
+		Writable: true, Durable: true, EmptyDirs: true, ImpliedDirs: true, Symlinks: true, Metadata: true, RecursiveList: true, ListAfter: true,
 		OperationIDs: true, ConcurrentWriters: true, DearCopy: true, Attributes: attributes,
 		Conditions: providers.Conditions{Create: all, Replace: all, Delete: all, Copy: all, SetAttr: all},
 		Parts:      providers.PartLimits{Min: partMin, Max: partMax, Count: partCount},

@@ -12,9 +12,9 @@
 //	storage: {inline: {provider: memory, config: {socket: /run/test/s, clone: a, branch: main}}}
 //
 // -without lists what the store does not promise and then does not do:
-// empty-dirs, symlinks, metadata, list-complete, recursive-list,
+// empty-dirs, symlinks, metadata, list-complete, recursive-list, list-after,
 // operation-ids, unique-versions; mode, owner, mtime; copy, move, attr, commit.
-// "flat" is a poor bucket: all of these but metadata, recursive-list,
+// "flat" is a poor bucket: all of these but metadata, recursive-list, list-after,
 // operation-ids and copy.
 //
 // -repository serves a remote with branches; each name of a clone is a clone of
@@ -145,6 +145,7 @@ var words = map[string]providers.Capabilities{
 	"metadata":        {Metadata: true},
 	"list-complete":   {ListComplete: true},
 	"recursive-list":  {RecursiveList: true},
+	"list-after":      {ListAfter: true},
 	"operation-ids":   {OperationIDs: true},
 	"unique-versions": {UniqueVersions: true},
 	"mode":            {Attributes: providers.AttrMode},
@@ -177,6 +178,7 @@ func parseWithout(list string) (less providers.Capabilities, err error) {
 		less.Metadata = less.Metadata || c.Metadata
 		less.ListComplete = less.ListComplete || c.ListComplete
 		less.RecursiveList = less.RecursiveList || c.RecursiveList
+		less.ListAfter = less.ListAfter || c.ListAfter
 		less.OperationIDs = less.OperationIDs || c.OperationIDs
 		less.UniqueVersions = less.UniqueVersions || c.UniqueVersions
 		less.Attributes |= c.Attributes
