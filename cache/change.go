@@ -227,7 +227,7 @@ func (v *Volume) setBase(l table.Link, base *table.Base) {
 	rec.Base, rec.Attempt = base, nil
 	v.table.SetName(l.Dir, l.Name, rec)
 	for listing := range v.listings {
-		listing.touched[l] = struct{}{}
+		listing.touched[l] = true
 	}
 	v.mark(l)
 	v.vacated(l)
@@ -243,14 +243,30 @@ func (v *Volume) vacated(l table.Link) {
 
 // listing is a look at the backend that takes a while. What we change there
 // meanwhile it may show or not.
-type listing struct{ touched map[table.Link]struct{} }
+type listing struct {
+	// touched are names of which the backend may have something else than the
+	// look shows: true if we changed it, false if another look found it.
+	touched map[table.Link]bool
+}
+
+// found says that another look found something else under a name.
+func (l *listing) found(name table.Link) {
+	if !l.touched[name] { // what we changed stays marked
+		l.touched[name] = false
+	}
+}
 
 // beginListing is called before the backend is asked, endListing after what it
 // said has been used.
 func (v *Volume) beginListing() *listing {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	l := &listing{touched: map[table.Link]struct{}{}}
+	return v.newListing()
+}
+
+// newListing is beginListing for who has the lock.
+func (v *Volume) newListing() *listing {
+	l := &listing{touched: map[table.Link]bool{}}
 	v.listings[l] = struct{}{}
 	return l
 }

@@ -50,6 +50,9 @@ func (d *dirStream) Seek(cookie uint64) error {
 // Next implements fs.Dir.
 func (d *dirStream) Next(op *fs.Op) (e fs.DirEntry, ok bool, err error) {
 	if d.pos < cookieParent || !d.isKnown() {
+		if d.pos == 0 {
+			d.v.sawRead(d.ino)
+		}
 		if err := d.load(op); err != nil {
 			return fs.DirEntry{}, false, err
 		}

@@ -55,18 +55,21 @@ func (v *Volume) ride(op *fs.Op, f *flight, limit time.Duration) error {
 	mine := v.wait(op, 0)
 	defer mine.close()
 	var late <-chan time.Time
-	if limit >= 0 {
-		t := time.NewTimer(v.lookFor(limit))
-		defer t.Stop()
-		late = t.C
-	}
-	select {
-	case <-f.done:
-		return f.err
-	case <-late:
-		return errLate
-	case <-mine.Done():
-		return mine.cause(mine.Err())
+	for {
+		pages := f.waiting.pages.Load()
+		if limit >= 0 {
+			late = time.After(v.lookFor(limit))
+		}
+		select {
+		case <-f.done:
+			return f.err
+		case <-late:
+			if f.waiting.pages.Load() == pages { // else the backend does answer
+				return errLate
+			}
+		case <-mine.Done():
+			return mine.cause(mine.Err())
+		}
 	}
 }
 

@@ -29,7 +29,6 @@ type harvest struct {
 	seed   maphash.Seed
 	diffs  []news
 	hidden int
-	ahead  *ahead // while all below is listed too; nil: the directory alone is
 }
 
 // news is a name under which the backend has something else than it was known
@@ -69,11 +68,6 @@ func (v *Volume) listOnce(w *waiting, dir table.Ino, mine *listing) (err error) 
 		return err
 	}
 	began := time.Now()
-	defer func() {
-		if h.ahead != nil {
-			h.ahead.end(w, err)
-		}
-	}()
 	err = h.gather(w, v.p, mine)
 	v.mu.Lock()
 	v.answered(time.Since(began), w.cause(err))
@@ -130,13 +124,7 @@ func (h *harvest) reset() {
 // as they come; nobody sees them before it is complete. Of a later one what
 // differs is kept, to be applied in one step.
 func (h *harvest) gather(w *waiting, p providers.Provider, mine *listing) (err error) {
-	done := false
-	if h.canAhead() {
-		done, err = h.gatherAhead(w, mine)
-	}
-	if !done {
-		err = h.gatherPages(w, p, mine)
-	}
+	err = h.gatherPages(w, p, mine)
 	if errors.Is(err, providers.ErrNotExist) && (h.at.IsRoot() || !h.v.caps.EmptyDirs) {
 		err = nil // a directory in which nothing is
 	}

@@ -110,9 +110,9 @@ func (e *engine) nameBeside(l table.Link) table.Link {
 // an update.
 func (v *Volume) succeed(old, dir table.Ino) {
 	for listing := range v.listings {
-		for l := range listing.touched {
+		for l, ours := range listing.touched {
 			if l.Dir == old {
-				listing.touched[table.Link{Dir: dir, Name: l.Name}] = struct{}{}
+				listing.touched[table.Link{Dir: dir, Name: l.Name}] = ours
 			}
 		}
 	}

@@ -158,7 +158,7 @@ func (m *merge) finish() {
 			continue
 		}
 		for _, name := range m.touched {
-			l.touched[name] = struct{}{}
+			l.found(name)
 		}
 	}
 	for _, l := range m.news {

@@ -129,7 +129,7 @@ func (v *Volume) look(op *fs.Op, dir table.Ino, strict bool) error {
 		if op == nil && a == isUnknown {
 			limit = -1
 		}
-		began, err := v.share(op, dir, limit, func(w *waiting) error { return v.list(w, dir) })
+		began, err := v.share(op, dir, limit, func(w *waiting) error { return v.renew(w, dir) })
 		switch {
 		case errors.Is(err, errLate) && a == isUnknown:
 			return errAway

@@ -57,6 +57,7 @@ type Volume struct {
 	listings map[*listing]struct{}  // that are under way
 	engine   engine
 	puller   puller
+	prefetch prefetch
 	ignores  ignores
 	history  history
 	siblings siblings

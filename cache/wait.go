@@ -30,6 +30,7 @@ type waiting struct {
 	d     time.Duration
 	later bool           // see lookLater
 	beat  *atomic.Uint64 // counts what moves; nil: nobody does
+	pages atomic.Uint64  // of a walk that came for it
 }
 
 func (v *Volume) wait(op *fs.Op, d time.Duration) *waiting {
