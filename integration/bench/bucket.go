@@ -95,6 +95,9 @@ func (b *bucketBench) close() {
 // fill has another tool write what the bucket holds before anybody mounts it.
 func (b *bucketBench) fill(ctx context.Context) error {
 	err := inParallel(bucketFiles, bucketThreads, func(i int) error { return b.near.put(ctx, foreignKey(i), smallContent(i)) })
+	if err == nil {
+		err = inParallel(manyFiles, bucketThreads, func(i int) error { return b.near.put(ctx, foreign+treeDir+"/"+manyName(i), manyContent) })
+	}
 	if err != nil {
 		return fmt.Errorf("filling the bucket: %w", err)
 	}
@@ -106,6 +109,13 @@ func (b *bucketBench) fillDisk(dir string) error {
 	for i := range bucketFiles {
 		path := filepath.Join(dir, smallDir, bucketName(i))
 		err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, smallContent(i), 0o644))
+		if err != nil {
+			return err
+		}
+	}
+	for i := range manyFiles {
+		path := filepath.Join(dir, treeDir, manyName(i))
+		err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, manyContent, 0o644))
 		if err != nil {
 			return err
 		}

@@ -29,6 +29,18 @@ func largeBlocks() (n int, err error) {
 // bucketName is the i-th small file, below the directory of all.
 func bucketName(i int) string { return fmt.Sprintf("dir-%02d/%s", i%bucketDirs, smallName(i)) }
 
+// A tree of many directories, to walk through.
+const (
+	manyDirs  = 1000
+	manyFiles = 10 * manyDirs // in all directories together
+)
+
+// manyName is the i-th file of it, below the directory of all.
+func manyName(i int) string { return fmt.Sprintf("dir-%03d/%s", i%manyDirs, smallName(i)) }
+
+// manyContent is what is in each of them, which nobody reads.
+var manyContent = []byte("one of many\n")
+
 func smallContent(i int) []byte {
 	data := make([]byte, smallSize)
 	_, _ = rand.NewChaCha8(seed(i)).Read(data)

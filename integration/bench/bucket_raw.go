@@ -19,10 +19,20 @@ func foreignKey(i int) string { return foreign + smallDir + "/" + bucketName(i) 
 
 // rawList lists what `ls -lR` shows, in seconds.
 func rawList(ctx context.Context, b *bucketBench) (float64, error) {
+	return b.rawKeys(ctx, foreign+smallDir+"/", bucketFiles)
+}
+
+// rawWalk lists what a walk finds, page by page, in seconds.
+func rawWalk(ctx context.Context, b *bucketBench) (float64, error) {
+	return b.rawKeys(ctx, foreign+treeDir+"/", manyFiles)
+}
+
+// rawKeys lists all below a prefix, in which so many objects are.
+func (b *bucketBench) rawKeys(ctx context.Context, prefix string, want int) (float64, error) {
 	start := time.Now()
-	n, err := b.far.list(ctx, foreign+smallDir+"/")
-	if err == nil && n != bucketFiles {
-		err = fmt.Errorf("%d keys listed, want %d", n, bucketFiles)
+	n, err := b.far.list(ctx, prefix)
+	if err == nil && n != want {
+		err = fmt.Errorf("%d keys listed, want %d", n, want)
 	}
 	return time.Since(start).Seconds(), err
 }

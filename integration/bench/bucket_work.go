@@ -24,6 +24,27 @@ func (p place) listAll() (float64, error) {
 	return took, err
 }
 
+// walkMany is find(1) through many directories, in seconds.
+func (p place) walkMany() (float64, error) {
+	watch := startWatch()
+	n, err := walkNames(p.file(""))
+	took := watch.seconds()
+	if want := 1 + manyDirs + manyFiles; err == nil && n != want {
+		err = fmt.Errorf("%d names found, want %d", n, want)
+	}
+	return took, err
+}
+
+// staleTime is longer than a store is believed.
+const staleTime = 2 * time.Second
+
+// walkManyFirst is a walk that is too old to be believed by the next.
+func (p place) walkManyFirst() error {
+	_, err := p.walkMany()
+	time.Sleep(staleTime)
+	return err
+}
+
 // readSmall reads every small file once, nobody having listed them.
 func (p place) readSmall() (float64, error) {
 	watch := startWatch()

@@ -3,6 +3,7 @@ package main
 const (
 	smallDir      = "small"
 	largeDir      = "large"
+	treeDir       = "many"
 	bucketThreads = 8
 )
 
@@ -23,6 +24,10 @@ func bucketWorkloads() []bucketWorkload {
 	return []bucketWorkload{
 		{workload: workload{name: "ls -lR, cold", unit: "s", less: true, dir: smallDir, bar: bar{most: 0.15}, run: place.listAll},
 			foreign: true, limit: rawList},
+		{workload: workload{name: "walk of 1,000 directories", unit: "s", less: true, dir: treeDir, bar: bar{limit: 1 / 1.2}, run: place.walkMany},
+			foreign: true, limit: rawWalk},
+		{workload: workload{name: "the same, TTL over", unit: "s", less: true, dir: treeDir, bar: bar{limit: 1 / 1.2}, setup: place.walkManyFirst, run: place.walkMany},
+			foreign: true, limit: rawWalk},
 		{workload: workload{name: "small reads, cold, 8 threads", unit: "files/s", dir: smallDir, bar: bar{least: 1500}, run: place.readSmall,
 			probe: bucketName(0)}, foreign: true, limit: rawSmall},
 		{workload: workload{name: "large read, cold", unit: "MiB/s", dir: largeDir, bar: bar{limit: 0.8}, run: place.readLarge,

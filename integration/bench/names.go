@@ -155,6 +155,15 @@ func (p place) walk() (float64, error) {
 	return watch.rate(n), err
 }
 
+// walkNames finds what is below a directory, and asks for nothing but names.
+func walkNames(root string) (names int, err error) {
+	err = filepath.WalkDir(root, func(_ string, _ fs.DirEntry, err error) error {
+		names++
+		return err
+	})
+	return names, err
+}
+
 func walkTree(root string) (names int, err error) {
 	err = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
