@@ -177,7 +177,7 @@ func (t *terminal) copyTyped(stop *os.File) {
 			_, err = t.master.Write(b[:n])
 		}
 		if err != nil { // the caller's terminal has hung up, or the command has ended
-			t.signal(unix.SIGHUP)
+			_ = t.signal(unix.SIGHUP) // it may have ended
 			return
 		}
 	}
