@@ -541,6 +541,9 @@ var mistakes = []struct {
 			return p.Mkdir(ctx, l, providers.MkdirOptions{})
 		}
 	}, []string{"attr/kept", "attr/metadata", "attr/directory", "attr/xattrs"}},
+	{"times are nanoseconds in 64 bits", func(b *broken, p *memory.Provider) {
+		b.write = withOpts(p, func(o *providers.WriteOptions) { o.Attr.ModTime = time.Unix(0, o.Attr.ModTime.UnixNano()) })
+	}, []string{"attr/times"}},
 	{"setattr writes the content anew, empty", func(b *broken, p *memory.Provider) {
 		b.setAttr = func(ctx context.Context, l providers.Locator, o providers.SetAttrOptions) (providers.Info, error) {
 			info, err := p.SetAttr(ctx, l, o)
