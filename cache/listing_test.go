@@ -107,7 +107,7 @@ func nested(above, below int) (dirs []string) {
 	return dirs
 }
 
-// A walk of N names takes N/page+3 requests, the first time and each time after the TTL.
+// A walk through N pages of names takes N+3 requests, the first time and each time after the TTL.
 func TestWalkIsListedInPages(t *testing.T) {
 	const page = 100
 	for name, x := range map[string]struct {
@@ -127,7 +127,7 @@ func TestWalkIsListedInPages(t *testing.T) {
 					if got := f.walkAll(fs.RootIno); got != f.names {
 						t.Errorf("walk %d found %d names of %d", round, got, f.names)
 					}
-					if got, most := f.asked(), f.names/page+3; got > most {
+					if got, most := f.asked(), (f.names+page-1)/page+3; got > most {
 						t.Errorf("walk %d of %d names took %d requests, want %d at most", round, f.names, got, most)
 					}
 					f.clock.add(2 * time.Second)
@@ -163,6 +163,15 @@ func (f *forest) walking() bool {
 	return f.v.prefetch.walk != nil || len(f.v.listings) > 0
 }
 
+// listExpired has all directories but the root known and expired, and the root read.
+func (f *forest) listExpired() {
+	f.Helper()
+	f.list("")
+	f.clock.add(2 * time.Second)
+	f.list("")
+	f.asked()
+}
+
 // A look at a directory is one listing, of it alone.
 func TestOneLookIsOneListing(t *testing.T) {
 	inForest(t, 1000, 10, flat(30), func(f *forest) {
@@ -179,12 +188,13 @@ func TestOneLookIsOneListing(t *testing.T) {
 	})
 }
 
-// A name far below is looked up with a listing of each directory above it, each alone.
+// A small tree is one listing, the first time. Then a name far below is looked up with a
+// listing of each directory above it, each alone.
 func TestLookupIsNoWalk(t *testing.T) {
 	inForest(t, 1000, 10, []string{"a/b/c"}, func(f *forest) {
-		for range 3 {
+		for _, want := range []int{1, 4, 4} {
 			f.walk("a/b/c/f000")
-			if got := f.asked(); got != 4 || f.walking() {
+			if got := f.asked(); got != want || f.walking() {
 				t.Errorf("%d requests; a walk: %v", got, f.walking())
 			}
 			f.clock.add(2 * time.Second)
@@ -196,7 +206,7 @@ func TestLookupIsNoWalk(t *testing.T) {
 // the page.
 func TestWalkerWaitsForThePage(t *testing.T) {
 	inForest(t, 1000, 10, flat(30), func(f *forest) {
-		f.list("")
+		f.listExpired()
 		gate, reached := make(chan struct{}), make(chan struct{})
 		f.faults.Queue(providers.MethodList, providertest.Fault{Gate: gate, Reached: reached})
 		f.asked()
@@ -325,26 +335,22 @@ func TestPageUndoesNothing(t *testing.T) {
 // A page that fails costs one request: each directory is listed by itself, and another
 // page is tried later.
 func TestPageFails(t *testing.T) {
-	for _, known := range []bool{false, true} {
-		inForest(t, 1000, 10, flat(30), func(f *forest) {
-			if known {
-				f.walkAll(fs.RootIno)
-				f.clock.add(2 * time.Second)
-				f.asked()
-			}
-			f.faults.Queue(providers.MethodList, providertest.Fault{}, providertest.Fault{Before: providers.ErrUnavailable})
-			if got := f.walkAll(fs.RootIno); got != f.names {
-				t.Errorf("known %v: %d names of %d", known, got, f.names)
-			}
-			if got := f.asked(); got > 6 {
-				t.Errorf("known %v: %d requests", known, got)
-			}
-			f.noProblems()
-			if f.stale() != (time.Time{}) {
-				t.Errorf("known %v: what is shown counts as stale", known)
-			}
-		})
-	}
+	inForest(t, 1000, 10, flat(30), func(f *forest) {
+		f.walkAll(fs.RootIno)
+		f.clock.add(2 * time.Second)
+		f.asked()
+		f.faults.Queue(providers.MethodList, providertest.Fault{}, providertest.Fault{Before: providers.ErrUnavailable})
+		if got := f.walkAll(fs.RootIno); got != f.names {
+			t.Errorf("%d names of %d", got, f.names)
+		}
+		if got := f.asked(); got > 6 {
+			t.Errorf("%d requests", got)
+		}
+		f.noProblems()
+		if f.stale() != (time.Time{}) {
+			t.Error("what is shown counts as stale")
+		}
+	})
 }
 
 // Pages are one ahead of the walker, and end with the walk: then nothing of it is kept.
@@ -370,8 +376,8 @@ func TestWalkGivenUp(t *testing.T) {
 func TestScatteredLooksAreNoWalk(t *testing.T) {
 	const looks = 20
 	inForest(t, 100, 120, nested(looks, 1), func(f *forest) {
-		f.list("")
-		f.asked()
+		f.walkAll(fs.RootIno)
+		f.listExpired()
 		for i := range looks {
 			f.look(fmt.Sprintf("d%02d", looks-1-i))
 			f.clock.add(walkPause / 4)
@@ -380,4 +386,21 @@ func TestScatteredLooksAreNoWalk(t *testing.T) {
 			t.Errorf("%d requests for %d looks", got, looks)
 		}
 	})
+}
+
+// A directory of many files costs a listing of it, and no more; so does one that has a
+// directory behind many files, but for one that looks for it.
+func TestFlatDirectoryIsListedOnce(t *testing.T) {
+	for _, dirs := range [][]string{{"d"}, {"d", "d/z"}} {
+		inForest(t, 20, 95, dirs, func(f *forest) {
+			f.list("")
+			f.asked()
+			if got, want := len(f.list("d")), 95+2+len(dirs)-1; got != want {
+				t.Errorf("%d names, want %d", got, want)
+			}
+			if got := f.asked(); got > 5*len(dirs) {
+				t.Errorf("%v: %d listings", dirs, got)
+			}
+		})
+	}
 }

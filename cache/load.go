@@ -29,6 +29,7 @@ type harvest struct {
 	seed   maphash.Seed
 	diffs  []news
 	hidden int
+	tree   *smallTree // if all below was asked for; nil: the directory alone
 }
 
 // news is a name under which the backend has something else than it was known
@@ -68,6 +69,11 @@ func (v *Volume) listOnce(w *waiting, dir table.Ino, mine *listing) (err error) 
 		return err
 	}
 	began := time.Now()
+	defer func() {
+		if h.tree != nil {
+			h.tree.end(w, err)
+		}
+	}()
 	err = h.gather(w, v.p, mine)
 	v.mu.Lock()
 	v.answered(time.Since(began), w.cause(err))
@@ -124,7 +130,13 @@ func (h *harvest) reset() {
 // as they come; nobody sees them before it is complete. Of a later one what
 // differs is kept, to be applied in one step.
 func (h *harvest) gather(w *waiting, p providers.Provider, mine *listing) (err error) {
-	err = h.gatherPages(w, p, mine)
+	done := false
+	if mine != nil && h.mayBeSmall() {
+		done, err = h.gatherTree(w, mine)
+	}
+	if !done {
+		err = h.gatherPages(w, p, mine)
+	}
 	if errors.Is(err, providers.ErrNotExist) && (h.at.IsRoot() || !h.v.caps.EmptyDirs) {
 		err = nil // a directory in which nothing is
 	}
