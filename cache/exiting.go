@@ -1,7 +1,6 @@
 package cache
 
 import (
-	"bytes"
 	"os"
 	"strconv"
 	"sync"
@@ -9,6 +8,7 @@ import (
 	"time"
 
 	"github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/fs/proc"
 )
 
 // The kernel closes the files of a program that ends, one after another, and
@@ -23,10 +23,6 @@ const (
 	exitLook  = 100 * time.Millisecond // how often a close that waits looks who waits for it
 	exitGrace = 500 * time.Millisecond // how long all closes of a program that ends wait, together
 )
-
-// pfExiting is the bit of the flags in /proc/PID/stat that says that a thread
-// ends (include/linux/sched.h).
-const pfExiting = 0x4
 
 // leaving are the threads that were found to be ending, with the end of what
 // their closes may wait.
@@ -43,7 +39,7 @@ const maxLeaving = 256
 // cannot be known, as in another process namespace, the close waits.
 func (v *Volume) watchExit(op *fs.Op, w *waiting) {
 	for look := v.leaving.firstLook(op.PID); sleep(w, look) == nil; look = exitLook {
-		if v.leaving.over(op.PID, taskFlags(op.PID), time.Now()) {
+		if v.leaving.over(op.PID, isEnding(op.PID), time.Now()) {
 			w.end(syscall.EINTR)
 			return
 		}
@@ -61,12 +57,11 @@ func (l *leaving) firstLook(tid uint32) time.Duration {
 	return exitLook
 }
 
-// over reports whether a thread with such flags is ending and has waited for
-// long enough.
-func (l *leaving) over(tid uint32, flags uint64, now time.Time) bool {
+// over reports whether a thread has waited for long enough, if it is ending.
+func (l *leaving) over(tid uint32, ending bool, now time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if flags&pfExiting == 0 {
+	if !ending {
 		delete(l.until, tid) // another has its number
 		return false
 	}
@@ -93,22 +88,13 @@ func (l *leaving) add(tid uint32, until, now time.Time) {
 	l.until[tid] = until
 }
 
-// taskFlags are the kernel's flags of a thread, 0 when they cannot be read.
-func taskFlags(tid uint32) uint64 {
+// isEnding reports whether a thread is seen to be ending.
+func isEnding(tid uint32) bool {
 	if !ownProc() {
-		return 0
+		return false
 	}
-	stat, err := os.ReadFile("/proc/" + strconv.Itoa(int(tid)) + "/stat")
-	if err != nil {
-		return 0
-	}
-	// The name of the program, in parentheses, may hold anything.
-	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
-	if len(fields) < 7 {
-		return 0
-	}
-	flags, _ := strconv.ParseUint(string(fields[6]), 10, 64)
-	return flags
+	s, err := proc.Read("/proc/" + strconv.Itoa(int(tid)))
+	return err == nil && s.Exiting()
 }
 
 // ownProc reports whether /proc numbers processes as the kernel does in what it

@@ -5,10 +5,10 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
-	"strings"
 	"syscall"
 	"time"
+
+	"github.com/wsmount/wsmount/fs/proc"
 )
 
 // EndingLimit is how long UntilFree waits for programs that are ending, where the
@@ -60,8 +60,8 @@ func UntilFree(limit time.Duration, unmount func() error, look func() (holders [
 func EndingUnseen() bool {
 	dirs, _ := filepath.Glob("/proc/[0-9]*")
 	return slices.ContainsFunc(dirs, func(dir string) bool {
-		t, ok := readTask(dir)
-		if !ok || t.over || t.flags&pfExiting == 0 {
+		s, err := proc.Read(dir)
+		if err != nil || s.Dead() || !s.Exiting() {
 			return false
 		}
 		fds, err := os.ReadDir(dir + "/fdinfo")
@@ -69,48 +69,15 @@ func EndingUnseen() bool {
 	})
 }
 
-// exiting reports whether a process is gone, or every thread of it is ending. dir is
-// its directory in /proc.
+// exiting reports whether a process is gone, or every thread of it is ending or was
+// killed. dir is its directory in /proc.
 func exiting(dir string) bool {
 	tasks, err := os.ReadDir(dir + "/task")
 	if err != nil {
 		return errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ESRCH)
 	}
 	return !slices.ContainsFunc(tasks, func(e os.DirEntry) bool {
-		t, ok := readTask(dir + "/task/" + e.Name())
-		return ok && t.lives()
+		s, err := proc.Read(dir + "/task/" + e.Name())
+		return err == nil && !s.Dead() && !s.Exiting() && !s.Killed()
 	})
-}
-
-const (
-	pfExiting   = 0x4                        // PF_EXITING of include/linux/sched.h
-	killPending = 1 << (syscall.SIGKILL - 1) // in a set of signals
-)
-
-// A task is what /proc/PID/stat says of the life of a thread (proc_pid_stat(5)).
-type task struct {
-	over    bool // a zombie: it has given back all but its number
-	flags   uint64
-	pending uint64 // signals
-}
-
-// lives reports whether a thread goes on. One that was killed and did not get a
-// processor since does not.
-func (t task) lives() bool { return !t.over && t.flags&pfExiting == 0 && t.pending&killPending == 0 }
-
-// readTask reads the stat of a directory of /proc; ok is false when the task is gone.
-func readTask(dir string) (t task, ok bool) {
-	stat, err := os.ReadFile(dir + "/stat")
-	if err != nil {
-		return t, false
-	}
-	// The name, in parentheses, may hold anything.
-	fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
-	if len(fields) < 29 {
-		return t, false
-	}
-	t.over = strings.Contains("ZXx", fields[0])
-	t.flags, _ = strconv.ParseUint(fields[6], 10, 64)
-	t.pending, _ = strconv.ParseUint(fields[28], 10, 64)
-	return t, true
 }

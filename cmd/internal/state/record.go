@@ -1,7 +1,6 @@
 package state
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/wsmount/wsmount/cmd/internal/exit"
+	"github.com/wsmount/wsmount/fs/proc"
 )
 
 // A Record says which daemon serves a working copy, and where.
@@ -93,20 +93,18 @@ func (r *Record) Status() ([]byte, time.Time, error) {
 	return b, fi.ModTime(), nil
 }
 
-// startTicks reads when a process began, field 22 of /proc/PID/stat. The
-// command's name before it may hold blanks and parentheses. A process that has
-// ended and only waits for its parent counts as gone, but not while threads of
-// it still end: they hold its locks.
+// startTicks reads when a process began. A process that has ended and only waits
+// for its parent counts as gone, but not while threads of it still end: they hold
+// its locks.
 func startTicks(pid int) (uint64, error) {
-	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	s, err := proc.Read("/proc/" + strconv.Itoa(pid))
 	if err != nil {
 		return 0, fmt.Errorf("state: %w", err)
 	}
-	fields := strings.Fields(string(b[bytes.LastIndexByte(b, ')')+1:]))
-	if len(fields) < 20 || (fields[0] == "Z" || fields[0] == "X") && threads(pid) <= 1 {
+	if s.Dead() && threads(pid) <= 1 {
 		return 0, errors.New("state: no such process")
 	}
-	return strconv.ParseUint(fields[19], 10, 64)
+	return s.Started, nil
 }
 
 func threads(pid int) int {

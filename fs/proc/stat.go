@@ -1,0 +1,48 @@
+// Package proc reads what Linux says of processes and threads in /proc.
+package proc
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"strconv"
+	"syscall"
+)
+
+// Stat is what proc_pid_stat(5) says of the life of a process or thread.
+type Stat struct {
+	State   byte   // 'R', 'S', 'Z', ...
+	Flags   uint64 // PF_* of include/linux/sched.h
+	Started uint64 // clock ticks since boot
+	Pending uint64 // signals that wait for it, as a set
+}
+
+// pfExiting is PF_EXITING: it is ending, and gives back what it has.
+const pfExiting = 0x4
+
+// Read reads the file stat in a directory of /proc. A process that is gone is an error.
+func Read(dir string) (Stat, error) {
+	text, err := os.ReadFile(dir + "/stat")
+	if err != nil {
+		return Stat{}, err
+	}
+	// The command's name, in parentheses, may hold anything.
+	fields := bytes.Fields(text[bytes.LastIndexByte(text, ')')+1:])
+	if len(fields) < 29 {
+		return Stat{}, fmt.Errorf("%s/stat: %d fields behind the name", dir, len(fields))
+	}
+	number := func(i int) uint64 {
+		n, _ := strconv.ParseUint(string(fields[i]), 10, 64) // the others are signed
+		return n
+	}
+	return Stat{State: fields[0][0], Flags: number(6), Started: number(19), Pending: number(28)}, nil
+}
+
+// Dead reports whether only its number is left, for its parent to take.
+func (s Stat) Dead() bool { return s.State == 'Z' || s.State == 'X' || s.State == 'x' }
+
+// Exiting reports whether it is ending.
+func (s Stat) Exiting() bool { return s.Flags&pfExiting != 0 }
+
+// Killed reports whether a SIGKILL waits for it: it had no processor since.
+func (s Stat) Killed() bool { return s.Pending&(1<<(syscall.SIGKILL-1)) != 0 }
