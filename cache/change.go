@@ -264,7 +264,7 @@ func (v *Volume) beginListing() *listing {
 	return v.newListing()
 }
 
-// newListing is beginListing for who has the lock.
+// newListing is beginListing. mu is held.
 func (v *Volume) newListing() *listing {
 	l := &listing{touched: map[table.Link]bool{}}
 	v.listings[l] = struct{}{}

@@ -40,9 +40,9 @@ func (e *UnsavedError) Error() string {
 // Unwrap is why the trying ended.
 func (e *UnsavedError) Unwrap() error { return e.Err }
 
-// Drain sends what policy wants sent, and pushes it if policy says so, while
-// the volume goes on, and what is changed meanwhile too; progress, if not nil, is called whenever something has
-// arrived. It gives up when nothing moves for Options.Patience, or ctx ends,
+// Drain sends what policy wants sent, what is changed meanwhile too, and pushes it if
+// policy says so, while the volume goes on; progress, if not nil, is called whenever
+// something has arrived. It gives up when nothing moves for Options.Patience, or ctx ends,
 // with an *UnsavedError; what waits to be asked for with Commit is no error.
 func (v *Volume) Drain(ctx context.Context, progress func(Status)) error {
 	if v.o.ReadOnly {

@@ -50,12 +50,10 @@ type HeldBack struct {
 // Commit sends all that differs at the time of the call, and returns when the
 // backend has it or will not take it; what is changed meanwhile waits for the
 // next one. Files that a program is writing are left alone, unless their content is on
-// its way already. It fails when the
-// backend cannot be reached for Options.Patience, and with ErrHalted; what is
-// held back is in the report, and no error.
+// its way already. It fails when the backend cannot be reached for Options.Patience, and
+// with ErrHalted; what is held back is in the report, and no error.
 func (v *Volume) Commit(ctx context.Context, o CommitOptions) (CommitReport, error) {
-	switch {
-	case v.o.ReadOnly:
+	if v.o.ReadOnly {
 		return CommitReport{}, fs.ErrReadOnly
 	}
 	r, err := v.commitDue(ctx, o)

@@ -14,13 +14,13 @@ import (
 // directories are only what names have in common (Capabilities.ImpliedDirs), lists a
 // thousand names with all that lies below for the same price. So a walk is recognised
 // when a directory has to be listed soon after its parent was read, or one of its siblings
-// had to be listed too. That a name below several directories is looked up, one directory
-// after the other, is none. From there on the tree is listed recursively, page by page (listing_page.go). A
-// directory is covered when it lies whole within the pages. When the walker looks at
-// it, what the pages say of it is applied by the rules of a listing that was begun when
-// the first of these pages was asked for: that is how old its names are afterwards, and
-// what was changed locally since then stays. It makes no difference whether the
-// directory was known.
+// had to be listed too. A lookup of a name below several directories, one directory
+// after the other, is no walk. From there on the tree is listed recursively, page by page
+// (listing_page.go). A directory is covered when it lies whole within the pages. When the
+// walker looks at it, the content of the pages is applied by the rules of a listing that
+// was begun when the first of these pages was asked for: that is how old its names are
+// afterwards, and what was changed locally since then stays. It makes no difference
+// whether the directory was known.
 //
 // A directory that the walker comes to while a page is under way waits for that page.
 // The next page is asked for when the walker has taken some of the directories of the
@@ -43,6 +43,7 @@ const (
 
 // prefetch finds walks, and has one at a time. Volume.mu guards it.
 type prefetch struct {
+	able   bool              // see canPrefetch; it does not change
 	visits [walkVisits]visit // the last directories, in a ring
 	turn   int
 	row    int   // looks in a row that were near to another
@@ -67,17 +68,20 @@ func (v *Volume) renew(w *waiting, dir table.Ino) error {
 	return v.list(w, dir)
 }
 
-// canPrefetch reports whether pages can cover directories. A store of whole revisions
-// is listed as of one revision, which a page could outlive.
+// canPrefetch reports whether pages can cover directories of the provider. A store of
+// whole revisions is listed as of one revision, which a page could outlive.
 func (v *Volume) canPrefetch() bool {
+	if !v.caps.ImpliedDirs || !v.caps.RecursiveList || !v.caps.ListAfter {
+		return false
+	}
 	_, whole := v.syncer()
-	return v.caps.ImpliedDirs && v.caps.RecursiveList && v.caps.ListAfter && !whole
+	return !whole
 }
 
 // awaitCovered gives what the pages of a walk say of a directory, and waits for the page
 // that may cover it; nil: it is to be listed by itself.
 func (v *Volume) awaitCovered(w *waiting, dir table.Ino) *covered {
-	if !v.canPrefetch() {
+	if !v.prefetch.able {
 		return nil
 	}
 	for waited := false; ; waited = true {
@@ -164,7 +168,7 @@ func (f *prefetch) visited(one visit) {
 
 // sawRead is told when a program begins to read the names of a directory.
 func (v *Volume) sawRead(dir table.Ino) {
-	if !v.canPrefetch() {
+	if !v.prefetch.able {
 		return
 	}
 	v.mu.Lock()
@@ -217,17 +221,7 @@ func (v *Volume) applyCovered(w *waiting, dir table.Ino, c *covered) bool {
 	if err != nil || h == nil || h.at != c.at || !c.holds(v, dir) {
 		return false
 	}
-	h.start = c.page.start
-	h.reset()
-	for left := c.entries; len(left) > 0; {
-		n := min(len(left), batch)
-		if h.page(w, left[:n], c.page.mine) != nil {
-			return false
-		}
-		left = left[n:]
-	}
-	h.missing()
-	if err := h.apply(w, c.page.mine); err != nil {
+	if err := h.adopt(w, c.page.start, c.entries, c.page.mine); err != nil {
 		v.o.Log.Debug("a directory that was listed ahead is listed by itself", "path", c.at, "err", err)
 		return false
 	}

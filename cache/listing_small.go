@@ -89,7 +89,7 @@ func (t *smallTree) direct() []providers.Info {
 }
 
 // end takes over what came beside the directory itself, which is known now unless there
-// was an error, where nobody has listed it meanwhile. A directory that fails is listed
+// was an error, unless another request has listed it meanwhile. A directory that fails is listed
 // when a program looks.
 func (t *smallTree) end(w *waiting, err error) {
 	v := t.h.v
@@ -124,10 +124,5 @@ func (t *smallTree) take(w *waiting, at providers.Locator, entries []providers.I
 	if err != nil || h == nil || !h.first || !h.clean || h.at != at {
 		return err
 	}
-	h.start = t.h.start
-	h.reset()
-	if err := h.page(w, entries, t.mine); err != nil {
-		return err
-	}
-	return h.apply(w, t.mine)
+	return h.adopt(w, t.h.start, entries, t.mine)
 }

@@ -126,6 +126,22 @@ func (h *harvest) reset() {
 	}
 }
 
+// adopt makes the directory known by entries that a recursive listing, begun at start,
+// has brought of it. mine is that listing.
+func (h *harvest) adopt(w *waiting, start time.Time, entries []providers.Info, mine *listing) error {
+	h.start = start
+	h.reset()
+	for left := entries; len(left) > 0; {
+		n := min(len(left), batch)
+		if err := h.page(w, left[:n], mine); err != nil {
+			return err
+		}
+		left = left[n:]
+	}
+	h.missing()
+	return h.apply(w, mine)
+}
+
 // gather lists the directory. Of a first listing the names go into the table
 // as they come; nobody sees them before it is complete. Of a later one what
 // differs is kept, to be applied in one step.

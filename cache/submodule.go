@@ -11,9 +11,9 @@ import (
 )
 
 // A directory that is another repository, as a submodule of git is, stays as it is: the
-// backend would take no file in it, and of one that were moved or removed here the two
-// sides would differ for ever. So each change of a name says before what it is about to
-// change, and is refused with EROFS, which is told like other failures.
+// backend would take no file in it, and after a local move or removal the two sides would
+// differ for ever. So each change of a name asks first, and fails with EROFS, whose reason
+// is in errors.log.
 //
 // The backend knows such directories by their paths in its tree. They are the paths here
 // too, since no directory above one is ever moved here.
@@ -33,7 +33,7 @@ func (v *Volume) changesIn(ctx context.Context, dir fs.Ino) error {
 	if err != nil || !ok || at != l {
 		return err
 	}
-	return isSubmodule(at)
+	return submoduleError(at)
 }
 
 // takesAway checks that a name may be moved or removed with all that is below it.
@@ -53,9 +53,9 @@ func (v *Volume) takesAway(ctx context.Context, l table.Link) error {
 	if err != nil || !found {
 		return err
 	}
-	return isSubmodule(at)
+	return submoduleError(at)
 }
 
-func isSubmodule(at providers.Locator) error {
+func submoduleError(at providers.Locator) error {
 	return fmt.Errorf("%s is a submodule, another repository that this mount does not change; use git in a clone to do so: %w", at, syscall.EROFS)
 }

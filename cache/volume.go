@@ -111,6 +111,7 @@ func newVolume(p providers.Provider, o Options, s *stateDir) *Volume {
 		refs: map[table.Ino]uint64{}, open: map[table.Ino]*openInode{}, shown: map[table.Ino]uint64{}, renewed: map[table.Ino]struct{}{}, displaced: map[table.Link]struct{}{},
 		listings: map[*listing]struct{}{}, puller: newPuller(), ignores: ignores{rules: map[table.Ino]rulesOf{}, absent: map[table.Ino]struct{}{}, wanted: map[table.Ino]struct{}{table.Root: {}}}}
 	v.submodules, _ = providers.As[providers.Submoduler](p)
+	v.prefetch.able = v.canPrefetch()
 	v.Bind(nobody{})
 	v.ctx, v.stop = context.WithCancel(context.Background())
 	v.history.init()

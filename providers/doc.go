@@ -72,8 +72,8 @@
 //
 // What only some backends can do is an optional interface: [Copier], [Mover],
 // [AttrSetter], [Multiparter], [Watcher], [Committer], [Snapshotter],
-// [Pusher], [Syncer], [Differ], [Submoduler], [Rebaser], [Brancher]. Ask with [As], never with a type assertion: As answers
-// only for what Capabilities announces.
+// [Pusher], [Syncer], [Differ], [Submoduler], [Rebaser], [Brancher]. Ask with [As], never
+// with a type assertion: As answers only for what Capabilities announces.
 //
 // A flat conditional store (a bucket) is a Provider with some of Copier and
 // Multiparter. A store with whole-tree revisions (git) is a Provider whose

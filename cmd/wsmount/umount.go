@@ -252,9 +252,9 @@ func umountPath(path string, req control.UnmountRequest) (control.UnmountResult,
 	}
 	var inside []mountpoint.Mount
 	unmount := func() error { return mountpoint.Unmount(path, req.Lazy || req.Force) }
-	res.WaitedFor, err = mountpoint.UntilFree(time.Duration(req.Timeout*float64(time.Second)), unmount, func() ([]mountpoint.Holder, bool) {
+	res.WaitedFor, err = mountpoint.UntilFree(time.Duration(req.Timeout*float64(time.Second)), unmount, func() []mountpoint.Holder {
 		res.Holders, inside, _ = mountpoint.Holders(m)
-		return res.Holders, mountpoint.EndingUnseen()
+		return res.Holders
 	})
 	if mountpoint.IsBusy(err) {
 		for _, i := range inside {

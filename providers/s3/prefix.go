@@ -13,8 +13,8 @@ import (
 // of some services, so that what was written would be gone from every other mount.
 // Other directories beside a file have names that say so; a root has no name.
 //
-// Whoever may not look there, as with a right to what is below the prefix alone, is
-// believed to have chosen it well.
+// Where the credentials may not look, as with a right to what is below the prefix alone,
+// the prefix is taken as it is.
 func (p *Provider) checkPrefix(ctx context.Context) error {
 	var checks []func() error
 	for i, c := range p.config.prefix {

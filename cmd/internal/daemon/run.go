@@ -192,9 +192,9 @@ func (d *Daemon) Unmount(r control.UnmountRequest) (control.UnmountResult, error
 			Hint("close them, or `wsmount umount --force %s` ends it", d.tree.Mountpoint)
 	}
 	var inside []mountpoint.Mount
-	waited, err := mountpoint.UntilFree(time.Duration(r.Timeout*float64(time.Second)), d.unmount, func() ([]mountpoint.Holder, bool) {
+	waited, err := mountpoint.UntilFree(time.Duration(r.Timeout*float64(time.Second)), d.unmount, func() []mountpoint.Holder {
 		_, out.Holders, inside = d.holders()
-		return out.Holders, mountpoint.EndingUnseen()
+		return out.Holders
 	})
 	out.WaitedFor = waited
 	if mountpoint.IsBusy(err) {

@@ -28,10 +28,15 @@ func IsBusy(err error) bool { return errors.Is(err, ErrBusy) || errors.Is(err, s
 
 // UntilFree calls unmount again while the mount is in use by programs that are
 // ending, up to limit (0: EndingLimit); holders that live on are refused as soon as
-// a fork would have been over. look lists the holders, and says whether a program is
-// ending of which nobody can see what it still holds. waited are the ending programs
+// a fork would have been over. look lists the holders. waited are the ending programs
 // that were seen to use the mount; the error is the last one of unmount.
-func UntilFree(limit time.Duration, unmount func() error, look func() (holders []Holder, unseen bool)) (waited []Holder, err error) {
+func UntilFree(limit time.Duration, unmount func() error, look func() []Holder) (waited []Holder, err error) {
+	return untilFree(limit, unmount, look, endingUnseen)
+}
+
+// untilFree is UntilFree, which asks unseen whether a program is ending that may be a
+// holder, if it sees none.
+func untilFree(limit time.Duration, unmount func() error, look func() []Holder, unseen func() bool) (waited []Holder, err error) {
 	if limit <= 0 {
 		limit = EndingLimit
 	}
@@ -39,9 +44,9 @@ func UntilFree(limit time.Duration, unmount func() error, look func() (holders [
 		if err = unmount(); !IsBusy(err) {
 			return waited, err
 		}
-		holders, unseen := look()
+		holders := look()
 		bound := livingLimit
-		if !slices.ContainsFunc(holders, func(h Holder) bool { return !h.Exiting }) && (unseen || len(holders) > 0) {
+		if !slices.ContainsFunc(holders, func(h Holder) bool { return !h.Exiting }) && (len(holders) > 0 || unseen()) {
 			bound = max(bound, limit)
 		}
 		for _, h := range holders {
@@ -55,9 +60,9 @@ func UntilFree(limit time.Duration, unmount func() error, look func() (holders [
 	}
 }
 
-// EndingUnseen reports whether a process is ending that has given its table of files
+// endingUnseen reports whether a process is ending that has given its table of files
 // back already: the kernel may still be closing what was in it, which is seen nowhere.
-func EndingUnseen() bool {
+func endingUnseen() bool {
 	dirs, _ := filepath.Glob("/proc/[0-9]*")
 	return slices.ContainsFunc(dirs, func(dir string) bool {
 		s, err := proc.Read(dir)

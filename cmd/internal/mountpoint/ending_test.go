@@ -46,7 +46,7 @@ func TestExiting(t *testing.T) {
 			}
 		})
 	}
-	if exiting("/proc/self") || EndingUnseen() && exiting("/proc/self") {
+	if exiting("/proc/self") || endingUnseen() && exiting("/proc/self") {
 		t.Error("this process is not ending")
 	}
 }
@@ -84,7 +84,7 @@ func TestUntilFree(t *testing.T) {
 					}
 					return nil
 				}
-				waited, err := UntilFree(tt.limit, unmount, func() ([]Holder, bool) { return tt.holders, tt.unseen })
+				waited, err := untilFree(tt.limit, unmount, func() []Holder { return tt.holders }, func() bool { return tt.unseen })
 				took := time.Since(begin)
 				if IsBusy(err) != tt.busy || len(waited) != tt.waited {
 					t.Errorf("got %v after %s, waited for %v", err, took, waited)

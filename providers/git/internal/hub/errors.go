@@ -47,7 +47,7 @@ func (e *Error) Unwrap() []error { return []error{e.Kind, e.Err} }
 // RetryAfter implements providers.RetryAfter.
 func (e *Error) RetryAfter() time.Duration { return e.After }
 
-// foreign is a success that is not the API's: whoever answered, the API did not.
+// foreign is a success that does not come from the API.
 func foreign(says string) error {
 	return &Error{Kind: providers.ErrUnavailable, Code: "foreign",
 		Says: "the answer is not the API's, but that of a login page, a proxy or the like: " + line(says), Err: errForeign}

@@ -1,8 +1,8 @@
 // Package remote speaks with a git server over HTTP or SSH, or with a git daemon.
 //
-// It knows git's protocol (version 0, and of version 2 where HEAD leads), over HTTP through go-git's transport, over
-// SSH through package shell and over git:// through package plain, and what its
-// answers mean in the kinds of package providers. Each operation is a session of its
+// It knows git's protocol (version 0, and of version 2 the question where HEAD leads),
+// over HTTP through go-git's transport, over SSH through package shell and over git://
+// through package plain, and what its answers mean in the kinds of package providers. Each operation is a session of its
 // own with credentials that are asked for then; over HTTP they are in the header of
 // its requests and nowhere else, and over git:// there are none. A fetch may be
 // redirected, to where the transport lets it and without the credentials if that is
