@@ -13,6 +13,13 @@ func (f *File) Allocate(ctx context.Context, off, n int64, mode uint32) error {
 	if off < 0 || n <= 0 || off+n < 0 {
 		return unix.EINVAL
 	}
+	if mode&(unix.FALLOC_FL_COLLAPSE_RANGE|unix.FALLOC_FL_INSERT_RANGE) != 0 {
+		return f.allocate(ctx, off, n, mode) // once: it may have shifted a part
+	}
+	return f.s.whileFull(n, func() error { return f.allocate(ctx, off, n, mode) })
+}
+
+func (f *File) allocate(ctx context.Context, off, n int64, mode uint32) error {
 	var room error
 	if mode&^unix.FALLOC_FL_KEEP_SIZE == 0 {
 		room = f.s.Room(n)
@@ -43,7 +50,7 @@ func (f *File) Allocate(ctx context.Context, off, n int64, mode uint32) error {
 	}
 	err = retry(func() error { return unix.Fallocate(fd, mode, off, n) })
 	if err != nil {
-		return f.s.explain(err)
+		return err
 	}
 	return f.allocatedTo(off, n, mode)
 }
@@ -112,7 +119,16 @@ func (f *File) CopyRange(ctx context.Context, off int64, dst *File, dstOff, n in
 	return done, nil
 }
 
-func (f *File) copyPiece(ctx context.Context, off int64, dst *File, dstOff, n int64) (int64, error) {
+func (f *File) copyPiece(ctx context.Context, off int64, dst *File, dstOff, n int64) (done int64, err error) {
+	err = dst.s.whileFull(n, func() error {
+		more, err := f.copyOnce(ctx, off+done, dst, dstOff+done, n-done)
+		done += more
+		return err
+	})
+	return done, err
+}
+
+func (f *File) copyOnce(ctx context.Context, off int64, dst *File, dstOff, n int64) (int64, error) {
 	if err := f.Fetch(ctx, off, n); err != nil {
 		return 0, err
 	}
@@ -139,5 +155,5 @@ func (f *File) copyPiece(ctx context.Context, off int64, dst *File, dstOff, n in
 	if merr != nil {
 		return 0, merr
 	}
-	return c, dst.s.explain(err)
+	return c, err
 }

@@ -151,6 +151,7 @@ func (s *Store) kick() {
 		defer s.work.Done()
 		s.kicked.Store(false)
 		s.evict(0)
+		s.look(0) // makes the ballast again
 	}()
 }
 
@@ -191,8 +192,20 @@ func (s *Store) evict(need int64) {
 // here any more, durably enough for the caller, and says yes. When the inode gets
 // content, or is opened, between that and the unlink, nothing is unlinked.
 func (s *Store) Evict(may func(ino uint64) bool) (freed int64) {
+	return s.evictBytes(s.short(s.room.need.Load()), may)
+}
+
+// EvictFor gives up so many bytes of clean content, however much room the disk says
+// that it has: for a caller that holds the lock under which content is opened, which
+// may must not take then. It waits for no other eviction.
+func (s *Store) EvictFor(need int64, may func(ino uint64) bool) (freed int64) {
+	return s.evictBytes(max(need, s.short(need)), may)
+}
+
+// evictBytes is Evict for what the disk was short of when that began: not every disk
+// counts at once what was unlinked.
+func (s *Store) evictBytes(short int64, may func(ino uint64) bool) (freed int64) {
 	tried := make(map[uint64]bool)
-	short := s.short() // once: not every disk counts what was unlinked at once
 	for {
 		batch := s.candidates(tried)
 		if len(batch) == 0 {

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"sync"
+	"sync/atomic"
 
 	"golang.org/x/sys/unix"
 )
@@ -15,6 +16,7 @@ import (
 // dirs holds the directories of the store open, so that a name in them costs
 // one component to look up.
 type dirs struct {
+	data   string
 	mu     sync.RWMutex // held over every use of a descriptor
 	closed bool
 	maps   int
@@ -29,9 +31,28 @@ const shardCount = 256
 // shard is a directory of content files. Neighbouring inodes share one, as they
 // are made together.
 type shard struct {
-	once sync.Once
-	fd   int // plus 1, so that 0 is none
-	err  error
+	mu sync.Mutex   // held while it is opened
+	fd atomic.Int64 // plus 1, so that 0 is none
+}
+
+// open opens the directory, the given one in data, and makes it if there is none. An
+// error is for this call only: a full disk has room again.
+func (sh *shard) open(data string, number int) (int, error) {
+	if fd := sh.fd.Load(); fd > 0 {
+		return int(fd) - 1, nil
+	}
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	if fd := sh.fd.Load(); fd > 0 {
+		return int(fd) - 1, nil
+	}
+	path := filepath.Join(data, fmt.Sprintf("%02x", number))
+	if err := os.Mkdir(path, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return -1, err
+	}
+	fd, err := openDir(path)
+	sh.fd.Store(int64(fd) + 1)
+	return fd, err
 }
 
 func shardOf(ino uint64) int { return int(ino >> 10 % shardCount) }
@@ -39,7 +60,8 @@ func shardOf(ino uint64) int { return int(ino >> 10 % shardCount) }
 func nameOf(ino uint64) string { return strconv.FormatUint(ino, 10) }
 
 func (d *dirs) open(dir string) (err error) {
-	spread(filepath.Join(dir, dataDir))
+	d.data = filepath.Join(dir, dataDir)
+	spread(d.data)
 	d.maps, err = openDir(filepath.Join(dir, mapDir))
 	d.closed = err != nil
 	return err
@@ -77,8 +99,8 @@ func (d *dirs) close() {
 	d.closed = true
 	unix.Close(d.maps)
 	for i := range d.shards {
-		if d.shards[i].fd > 0 {
-			unix.Close(d.shards[i].fd - 1)
+		if fd := d.shards[i].fd.Load(); fd > 0 {
+			unix.Close(int(fd) - 1)
 		}
 	}
 }
@@ -92,18 +114,12 @@ func (s *Store) in(ino uint64, do func(dir int, name string) error) error {
 	if d.closed {
 		return ErrClosed
 	}
-	sh := &d.shards[shardOf(ino)]
-	sh.once.Do(func() {
-		path := filepath.Join(s.dir, dataDir, fmt.Sprintf("%02x", shardOf(ino)))
-		if sh.err = os.Mkdir(path, 0o700); sh.err == nil || errors.Is(sh.err, fs.ErrExist) {
-			sh.fd, sh.err = openDir(path)
-			sh.fd++
-		}
-	})
-	if sh.err != nil {
-		return sh.err
+	n := shardOf(ino)
+	dir, err := d.shards[n].open(d.data, n)
+	if err != nil {
+		return err
 	}
-	return do(sh.fd-1, nameOf(ino))
+	return do(dir, nameOf(ino))
 }
 
 // inMaps is in for the map of an inode.

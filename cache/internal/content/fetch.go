@@ -220,10 +220,10 @@ func (fl *flight) fly(ctx context.Context) {
 	}
 	k.closed.Store(true)
 	f := fl.f
-	f.mu.Lock()
-	if err == nil && !fl.dead {
-		err = fl.land()
+	if err == nil {
+		err = f.s.whileFull(0, fl.arrive)
 	}
+	f.mu.Lock()
 	if err == nil && fl.dead {
 		err = context.Canceled
 	}
@@ -243,6 +243,16 @@ func (fl *flight) fly(ctx context.Context) {
 	f.mu.Lock()
 	f.unpin()
 	f.mu.Unlock()
+}
+
+// arrive takes what has come, unless the flight was given up.
+func (fl *flight) arrive() error {
+	fl.f.mu.Lock()
+	defer fl.f.mu.Unlock()
+	if fl.dead {
+		return nil
+	}
+	return fl.land()
 }
 
 // land marks what has come. When it was the last that was missing, the whole
@@ -324,18 +334,26 @@ func (k *sink) WriteAt(p []byte, off int64) (int, error) {
 		return 0, fmt.Errorf("%w: the source brought [%d, %d) instead of [%d, %d)",
 			ErrCorrupt, off, end, fl.off, fl.off+fl.n)
 	}
+	if err := f.s.whileFull(int64(len(p)), func() error { return k.take(p, off) }); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+func (k *sink) take(p []byte, off int64) error {
+	fl, f := k.fl, k.fl.f
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if fl.dead || k.closed.Load() {
-		return 0, context.Canceled
+		return context.Canceled
 	}
 	if f.blocks != nil {
 		if err := f.fill(p, off); err != nil {
-			return 0, err
+			return err
 		}
 	}
-	k.got.add(off, end)
-	return len(p), nil
+	k.got.add(off, off+int64(len(p)))
+	return nil
 }
 
 // fill writes the parts of p that belong into missing blocks. mu is held.
@@ -352,7 +370,7 @@ func (f *File) fill(p []byte, off int64) error {
 			return err
 		}
 		if _, err := pwrite(fd, p[from-off:to-off], from); err != nil {
-			return f.s.explain(err)
+			return err
 		}
 	}
 	return nil

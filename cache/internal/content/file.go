@@ -58,14 +58,24 @@ func (s *Store) newFile(ino uint64, path string) *File {
 // file was released with changes. Content that the inode had is replaced, and Files of
 // it live on without a name.
 func (s *Store) Create(ino uint64, path string) (*File, error) {
-	f := s.newFile(ino, path)
-	f.whole.Store(true)
-	err := f.publish(func() (err error) {
-		f.wr, err = s.open(ino, unix.O_RDWR|unix.O_CREAT|unix.O_EXCL)
+	return s.make(func() (*File, error) {
+		f := s.newFile(ino, path)
+		f.whole.Store(true)
+		return f, f.publish(func() (err error) {
+			f.wr, err = s.open(ino, unix.O_RDWR|unix.O_CREAT|unix.O_EXCL)
+			return err
+		})
+	})
+}
+
+// make makes a new file, if need be in the room of clean content.
+func (s *Store) make(create func() (*File, error)) (f *File, err error) {
+	err = s.whileFull(0, func() (err error) {
+		f, err = create()
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("content: create %d: %w", ino, err)
+		return nil, fmt.Errorf("content: create %d: %w", f.ino, err)
 	}
 	return f, nil
 }
@@ -82,24 +92,22 @@ func (s *Store) Sparse(ino uint64, path string, size int64, digest string) (*Fil
 	if size == 0 {
 		return s.Create(ino, path)
 	}
-	f := s.newFile(ino, path)
-	f.size.Store(size)
-	f.blocks = newBlocks(size, s.o.blockOf(size), digest, s.o.boot)
-	err := f.publish(func() (err error) {
-		if f.blocks.single() {
-			f.part, f.wr, err = s.part()
-		} else {
-			f.wr, err = f.blocks.create(s, ino)
-		}
-		if err == nil {
-			err = retry(func() error { return unix.Ftruncate(f.wr, size) })
-		}
-		return err
+	return s.make(func() (*File, error) {
+		f := s.newFile(ino, path)
+		f.size.Store(size)
+		f.blocks = newBlocks(size, s.o.blockOf(size), digest, s.o.boot)
+		return f, f.publish(func() (err error) {
+			if f.blocks.single() {
+				f.part, f.wr, err = s.part()
+			} else {
+				f.wr, err = f.blocks.create(s, ino)
+			}
+			if err == nil {
+				err = retry(func() error { return unix.Ftruncate(f.wr, size) })
+			}
+			return err
+		})
 	})
-	if err != nil {
-		return nil, fmt.Errorf("content: create %d: %w", ino, err)
-	}
-	return f, nil
 }
 
 // publish makes a new file the content of its inode, with what create opens.

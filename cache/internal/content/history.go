@@ -111,6 +111,10 @@ func (s *Store) KeepSnapshot(v *Snapshot, id string) error {
 	if err != nil {
 		return err
 	}
+	return s.whileFull(v.size, func() error { return s.keepSnapshot(v, path) })
+}
+
+func (s *Store) keepSnapshot(v *Snapshot, path string) error {
 	if err := s.Room(v.size); err != nil {
 		return err
 	}
@@ -124,7 +128,7 @@ func (s *Store) KeepSnapshot(v *Snapshot, id string) error {
 	}
 	if err != nil {
 		os.Remove(part)
-		return fmt.Errorf("content: keep: %w", s.explain(err))
+		return fmt.Errorf("content: keep: %w", err)
 	}
 	return nil
 }

@@ -50,8 +50,9 @@ type Options struct {
 
 	// Ballast is the size of a file that is given up on a full disk, so that
 	// deletes and the database go on working, and made again when there is
-	// room. It comes on top of the floor. 0 means 64 MiB, or a 320th of a disk
-	// for which that is less; negative none.
+	// room. It comes on top of the floor. 0 means 64 MiB, or a 320th of a disk for
+	// which that is less, but 8 MiB, or a 12th of a disk for which that is less: the
+	// database flushes 4 MiB at once. Negative: none.
 	Ballast int64
 
 	// BallastFile is the ballast, which the stores of one disk may share: each sees
@@ -99,6 +100,7 @@ const (
 	oneBlock       = 1 << 20 // a file of that size is one, unless Options.Block says otherwise
 	defaultFloor   = 256 << 20
 	defaultBallast = 64 << 20
+	leastBallast   = 8 << 20
 
 	maxBlocks = 1 << 16 // of one file
 	maxFetch  = 8 << 20 // bytes of one call of a source, unless a block is larger

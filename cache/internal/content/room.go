@@ -2,7 +2,6 @@ package content
 
 import (
 	"cmp"
-	"errors"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
@@ -24,7 +23,7 @@ type room struct {
 	have bool       // the ballast is there
 
 	evicting sync.Mutex
-	need     atomic.Int64 // bytes beyond the floor that an eviction is for
+	need     atomic.Int64 // bytes beyond the floor that the evictor is to make room for
 }
 
 // BallastName is the ballast of a store that shares none with others.
@@ -49,7 +48,7 @@ func (s *Store) openRoom() {
 		r.floor = min(defaultFloor, total/50)
 	}
 	if r.ballast == 0 {
-		r.ballast = min(defaultBallast, total/320)
+		r.ballast = min(defaultBallast, max(total/320, min(leastBallast, total/12)))
 	}
 	r.floor, r.ballast = max(r.floor, 0), max(r.ballast, 0)
 	r.mu.Lock()
@@ -102,7 +101,7 @@ func (s *Store) Room(n int64) error {
 	if s.look(n) {
 		return nil
 	}
-	return unix.ENOSPC
+	return errFloor
 }
 
 // look asks the disk whether n bytes fit above the floor, and takes them out of
@@ -138,11 +137,17 @@ func (r *room) reserve() int64 {
 	return r.floor + r.ballast
 }
 
-// short is how many bytes the disk lacks.
-func (s *Store) short() int64 {
-	s.room.mu.Lock()
-	defer s.room.mu.Unlock()
-	return s.room.reserve() + s.room.need.Load() - s.available()
+// short is how many bytes the disk lacks for so many more of content, and for a
+// ballast that was given up to be made again.
+func (s *Store) short(need int64) int64 {
+	r := &s.room
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	want := r.floor
+	if !r.have {
+		want = r.enough()
+	}
+	return want + need - s.available()
 }
 
 // Relieve gives the ballast up, because something could not be written for want
@@ -168,14 +173,19 @@ func (s *Store) relieve() bool {
 	}
 	r.have = false
 	s.o.Log.Warn("content: the disk is full; gave up the ballast", "bytes", r.ballast)
+	s.kick() // for clean content to make room for another
 	return true
 }
 
-// rebuild makes the ballast when there is room for it, with as much again to
-// spare, and reports whether it did. room.mu is held.
+// enough is the free space with which the ballast is made: as much as it takes is to
+// spare then, or it would soon go again. mu is held.
+func (r *room) enough() int64 { return r.floor + 2*r.ballast }
+
+// rebuild makes the ballast when there is room for it, and reports whether it did.
+// room.mu is held.
 func (s *Store) rebuild(free int64) bool {
 	r := &s.room
-	if r.have || r.ballast == 0 || free < r.floor+2*r.ballast {
+	if r.have || r.ballast == 0 || free < r.enough() {
 		return false
 	}
 	fd, err := unix.Open(r.path, unix.O_RDWR|unix.O_CREAT|unix.O_TRUNC|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0o600)
@@ -190,13 +200,4 @@ func (s *Store) rebuild(free int64) bool {
 	}
 	r.have = true
 	return true
-}
-
-// explain passes an error of a write on. When the disk is full in spite of the
-// floor, others filled it: then the ballast goes, for the database and deletes.
-func (s *Store) explain(err error) error {
-	if errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) {
-		s.Relieve()
-	}
-	return err
 }

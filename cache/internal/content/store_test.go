@@ -534,9 +534,13 @@ func TestShortWrites(t *testing.T) {
 	} {
 		t.Run(fmt.Sprint(c), func(t *testing.T) {
 			o := small()
+			left := c.takes
 			o.write = func(fd int, p []byte, off int64) (int, error) {
-				n, err := pwrite(fd, p[:c.takes], off)
-				return n, errors.Join(err, unix.ENOSPC)
+				n, err := pwrite(fd, p[:min(left, int64(len(p)))], off)
+				if left -= int64(n); n < len(p) {
+					err = errors.Join(err, unix.ENOSPC)
+				}
+				return n, err
 			}
 			b := &backend{data: pattern(640, 1)}
 			f := sparse(t, openStore(t, t.TempDir(), o), 7, b, "")

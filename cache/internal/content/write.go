@@ -9,13 +9,22 @@ import (
 // WriteAt writes p at off. It fetches only blocks that p covers in part and
 // that are missing. Like a disk it may write less than all of p, with an error:
 // ENOSPC comes from here and not from a later close.
-func (f *File) WriteAt(ctx context.Context, p []byte, off int64) (int, error) {
+func (f *File) WriteAt(ctx context.Context, p []byte, off int64) (n int, err error) {
 	if off < 0 {
 		return 0, unix.EINVAL
 	}
 	if len(p) == 0 {
 		return 0, nil
 	}
+	err = f.s.whileFull(int64(len(p)), func() error {
+		more, err := f.writeAt(ctx, p[n:], off+int64(n))
+		n += more
+		return err
+	})
+	return n, err
+}
+
+func (f *File) writeAt(ctx context.Context, p []byte, off int64) (int, error) {
 	room := f.s.Room(int64(len(p)))
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -31,12 +40,22 @@ func (f *File) WriteAt(ctx context.Context, p []byte, off int64) (int, error) {
 // Append writes p at the end of the file, wherever that is by then, and says
 // where it was.
 func (f *File) Append(ctx context.Context, p []byte) (off int64, n int, err error) {
+	if len(p) == 0 {
+		return f.Size(), 0, nil
+	}
+	_ = f.s.whileFull(int64(len(p)), func() error {
+		if off, n, err = f.append(ctx, p); n > 0 {
+			return nil // it has its place, and others may append behind it
+		}
+		return err
+	})
+	return off, n, err
+}
+
+func (f *File) append(ctx context.Context, p []byte) (off int64, n int, err error) {
 	room := f.s.Room(int64(len(p)))
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if len(p) == 0 {
-		return f.size.Load(), 0, nil
-	}
 	if room != nil {
 		return f.size.Load(), 0, room
 	}
@@ -64,7 +83,7 @@ func (f *File) write(p []byte, off int64) (int, error) {
 	if merr != nil {
 		return 0, merr
 	}
-	return int(done), f.s.explain(err)
+	return int(done), err
 }
 
 // came keeps account of what a program wrote, and says how much of it counts.
@@ -137,6 +156,10 @@ func (f *File) Truncate(ctx context.Context, size int64) error {
 	if size < 0 {
 		return unix.EINVAL
 	}
+	return f.s.whileFull(0, func() error { return f.truncate(ctx, size) })
+}
+
+func (f *File) truncate(ctx context.Context, size int64) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for size > 0 && f.blocks != nil && f.blocks.missing > 0 && f.blocks.single() {
@@ -151,7 +174,7 @@ func (f *File) Truncate(ctx context.Context, size int64) error {
 	}
 	f.preserve(size, max(old-size, 0))
 	if err := retry(func() error { return unix.Ftruncate(fd, size) }); err != nil {
-		return f.s.explain(err)
+		return err
 	}
 	f.size.Store(size)
 	return f.cut(size)

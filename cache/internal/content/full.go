@@ -1,0 +1,53 @@
+package content
+
+import (
+	"errors"
+	"fmt"
+
+	"golang.org/x/sys/unix"
+)
+
+// errFloor is what Room says: the disk has less than the floor left, and no clean
+// content can be given up. Trying again does not help.
+var errFloor = fmt.Errorf("content: no room above the floor that stays free: %w", unix.ENOSPC)
+
+// fullTries bounds how often a write to a full disk is tried: each try but the
+// first comes after something was given up, which others may have taken since.
+const fullTries = 8
+
+// whileFull runs do, which writes n bytes of content, or with 0 only what describes
+// it: names and maps. When the disk turns out to be full, whatever was last known of
+// it, clean content is given up and do runs again. No lock may be held that do, or an
+// evictor, takes; do must be able to go on after it has failed.
+func (s *Store) whileFull(n int64, do func() error) error {
+	for try := 1; ; try++ {
+		err := do()
+		if !isFull(err) || errors.Is(err, errFloor) || try == fullTries || !s.makeRoom(n) {
+			return err
+		}
+	}
+}
+
+func isFull(err error) bool { return errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) }
+
+// makeRoom gives up clean content after the disk said that it is full, and reports
+// whether trying again may help. Names and maps may use what the ballast held,
+// content may not: it is for the table, without whose record nothing is given up,
+// and for removals.
+func (s *Store) makeRoom(n int64) bool {
+	s.room.until.Store(0) // what was known of the disk was wrong
+	before := s.available()
+	need := n
+	if short := s.short(n); short <= 0 { // it has bytes, but no inodes or not for us
+		need += 1 - short
+	}
+	s.evict(need)
+	if n > 0 {
+		if s.look(n) {
+			return true
+		}
+		s.Relieve()
+		return false
+	}
+	return s.available() > before || s.Relieve()
+}

@@ -1,0 +1,154 @@
+package content
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/wsmount/wsmount/integration/tier"
+)
+
+// smallDisk is a store on a disk of its own.
+func smallDisk(t *testing.T, options string, o Options) *Store {
+	t.Helper()
+	dir := t.TempDir()
+	if err := unix.Mount("none", dir, "tmpfs", 0, options); err != nil {
+		tier.RequireRoot(t) // to mount a disk
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = unix.Unmount(dir, unix.MNT_DETACH) })
+	return openStore(t, dir, o)
+}
+
+// fill takes all that is free from a disk, as others do.
+func fill(t *testing.T, s *Store) {
+	t.Helper()
+	f, err := os.CreateTemp(s.dir, "other")
+	must(t, err)
+	defer f.Close()
+	if free := s.available(); free > 0 {
+		must(t, unix.Fallocate(int(f.Fd()), 0, 0, free))
+	}
+}
+
+// TestFullInSpiteOfTheBudget: a disk that others filled since it was last looked at
+// is told by the write. Whatever writes gives up clean content then, and goes on.
+func TestFullInSpiteOfTheBudget(t *testing.T) {
+	const n = 256 << 10
+	for _, c := range []struct {
+		name string
+		do   func(t *testing.T, s *Store, f *File) error
+	}{
+		{"write", func(t *testing.T, _ *Store, f *File) error {
+			_, err := f.WriteAt(t.Context(), pattern(n, 1), 0)
+			return err
+		}},
+		{"append", func(t *testing.T, _ *Store, f *File) error {
+			off, done, err := f.Append(t.Context(), pattern(n, 1))
+			if err == nil && (off != 0 || done != n) {
+				t.Errorf("appended %d at %d", done, off)
+			}
+			return err
+		}},
+		{"allocate", func(t *testing.T, _ *Store, f *File) error { return f.Allocate(t.Context(), 0, n, 0) }},
+		{"copy", func(t *testing.T, s *Store, f *File) error {
+			from, err := s.Open(3) // the last of the clean, which is in use then
+			must(t, err)
+			defer from.Release()
+			_, err = from.CopyRange(t.Context(), 0, f, 0, n)
+			return err
+		}},
+		{"fetch", func(t *testing.T, s *Store, _ *File) error {
+			b := &backend{data: pattern(n, 1)}
+			g := sparse(t, s, 60, b, digestOf(b.data))
+			defer g.Release()
+			err := g.FetchAll(t.Context())
+			if err == nil && b.count() != 1 {
+				t.Errorf("the source was asked %d times", b.count())
+			}
+			return err
+		}},
+		{"history", func(t *testing.T, s *Store, _ *File) error {
+			from, err := s.Open(3)
+			must(t, err)
+			defer from.Release()
+			return s.KeepCopy(t.Context(), from, "kept")
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := smallDisk(t, "size=4m", Options{Floor: 64 << 10, Ballast: 128 << 10})
+			s.SetEvictor(func(int64) { s.Evict(yes) })
+			for ino := uint64(1); ino <= 3; ino++ {
+				clean(t, s, ino, 512<<10)
+			}
+			f, err := s.Create(50, "")
+			must(t, err)
+			defer f.Release()
+			must(t, s.Room(1)) // so that it believes for a second that there is room
+			fill(t, s)
+			must(t, c.do(t, s, f))
+			if s.available() < s.room.floor {
+				t.Errorf("%d bytes are free, less than the floor", s.available())
+			}
+			s.look(0)
+			if !s.room.have {
+				t.Error("there is no ballast")
+			}
+		})
+	}
+}
+
+// TestFullWithoutClean: with nothing to be given up, a write of content ends, and the
+// ballast goes to those that it is for; names and maps are among them.
+func TestFullWithoutClean(t *testing.T) {
+	s := smallDisk(t, "size=4m", Options{Floor: 64 << 10, Ballast: 512 << 10})
+	asked := 0
+	s.SetEvictor(func(int64) { asked++; s.Evict(yes) })
+	f, err := s.Create(50, "")
+	must(t, err)
+	defer f.Release()
+	must(t, s.Room(1))
+	fill(t, s)
+	_, err = f.WriteAt(t.Context(), pattern(64<<10, 1), 0)
+	wantErr(t, err, unix.ENOSPC)
+	if asked == 0 || asked > fullTries || s.room.have || f.Size() != 0 {
+		t.Errorf("asked %d times; ballast %v, %d bytes written", asked, s.room.have, f.Size())
+	}
+	b := &backend{data: pattern(8<<20, 1)}
+	g := sparse(t, s, 60, b, "") // has a map
+	defer g.Release()
+	got := make([]byte, 4096)
+	if _, err := g.ReadAt(t.Context(), got, 0); err != nil || string(got) != string(b.data[:4096]) {
+		t.Errorf("read on a full disk: %v", err)
+	}
+}
+
+// TestNoInodes: a disk that has bytes and no inodes is full, too, and what could not be
+// made once can be later.
+func TestNoInodes(t *testing.T) {
+	s := smallDisk(t, "size=4m,nr_inodes=64", Options{Floor: 64 << 10, Ballast: -1})
+	s.SetEvictor(func(int64) { s.Evict(yes) })
+	clean(t, s, 1, 4096)
+	for i := 0; ; i++ {
+		if os.WriteFile(filepath.Join(s.dir, "other", nameOf(uint64(i))), nil, 0o600) != nil && i > 0 {
+			break
+		}
+		if i == 0 {
+			must(t, os.Mkdir(filepath.Join(s.dir, "other"), 0o700))
+		}
+	}
+	f, err := s.Create(2, "")
+	must(t, err)
+	f.Release()
+	if got := left(t, s); len(got) != 1 || got[0] != 2 {
+		t.Errorf("there is %v", got)
+	}
+	_, err = s.Create(5000, "") // needs a directory as well
+	wantErr(t, err, unix.ENOSPC)
+	must(t, os.RemoveAll(filepath.Join(s.dir, "other")))
+	f, err = s.Create(5000, "")
+	must(t, err)
+	f.Release()
+}
