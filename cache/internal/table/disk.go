@@ -36,8 +36,9 @@ type disk struct {
 	fail    func(error)
 
 	frozen  atomic.Bool
-	closing atomic.Bool
-	opening atomic.Bool // a full disk is an error, and nothing to wait for
+	opening atomic.Bool   // a full disk is an error, and nothing to wait for
+	closing chan struct{} // closed: nothing waits any more
+	pauses  atomic.Int64  // since something last went well
 	backlog *backlog
 	mark    mark
 	spare   spare
@@ -53,7 +54,8 @@ func newDisk(base vfs.FS, noSpace func(), fail func(error)) *disk {
 	if noSpace == nil {
 		noSpace = func() {}
 	}
-	return &disk{FS: vfs.OnDiskFull(base, noSpace), noSpace: noSpace, fail: fail, backlog: newBacklog()}
+	return &disk{FS: vfs.OnDiskFull(base, noSpace), noSpace: noSpace, fail: fail,
+		backlog: newBacklog(), closing: make(chan struct{})}
 }
 
 // freeze is for an error after which Pebble would not know what is on the
@@ -65,8 +67,30 @@ func (d *disk) freeze(err error) {
 }
 
 // pause keeps Pebble, which tries again for ever and at once, from taking a
-// processor for it. Nobody waits for the goroutine.
-func pause() { time.Sleep(100 * time.Millisecond) }
+// processor and a disk for it: each pause is twice as long as the one before. Only
+// closing waits for the goroutine, and ends the pause.
+func (d *disk) pause() {
+	wait := time.NewTimer(min(leastPause<<min(d.pauses.Add(1)-1, 10), mostPause))
+	defer wait.Stop()
+	select {
+	case <-wait.C:
+	case <-d.closing:
+	}
+}
+
+const (
+	leastPause = 100 * time.Millisecond
+	mostPause  = 3 * time.Second
+)
+
+func (d *disk) isClosing() bool {
+	select {
+	case <-d.closing:
+		return true
+	default:
+		return false
+	}
+}
 
 // cannotOpen reports whether an error is the end of an open: Pebble would wait for
 // room without end, and nobody could tell why.
@@ -110,7 +134,7 @@ func (d *disk) create(name string, c vfs.DiskWriteCategory, create func() (vfs.F
 		d.backlog.begin()
 	}
 	if r == plain && d.backlog.isFailing() {
-		pause()
+		d.pause()
 	}
 	if d.frozen.Load() {
 		return d.nowhere(r)
@@ -152,7 +176,7 @@ func (d *disk) nowhere(r role) (vfs.File, error) {
 func (d *disk) Open(name string, o ...vfs.OpenOption) (vfs.File, error) {
 	f, err := d.FS.Open(name, o...)
 	if d.frozen.Load() && errors.Is(err, fs.ErrNotExist) {
-		pause()
+		d.pause()
 		return nil, fmt.Errorf("%q was never written: %w", name, syscall.EIO)
 	}
 	return f, err

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -411,5 +412,53 @@ func TestGuardOnAFullDisk(t *testing.T) {
 	}
 	if err := tab.Close(); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestPausesGrow: a disk that stays full is tried less and less often, and nobody
+// waits for that in the end.
+func TestPausesGrow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDisk(vfs.NewMem(), nil, func(error) {})
+		took := func() time.Duration {
+			begun := time.Now() // of the bubble
+			d.pause()
+			return time.Since(begun)
+		}
+		for _, want := range []time.Duration{leastPause, 2 * leastPause, 4 * leastPause} {
+			if got := took(); got != want {
+				t.Errorf("a pause of %v, want %v", got, want)
+			}
+		}
+		for range 100 {
+			d.pause()
+		}
+		if got := took(); got != mostPause {
+			t.Errorf("a pause of %v, want %v", got, mostPause)
+		}
+		close(d.closing)
+		if got := took(); got != 0 {
+			t.Errorf("a pause of %v when it is being closed", got)
+		}
+	})
+}
+
+// TestLastBlocks: a commit that fits goes through, also when there is no room to set
+// more aside.
+func TestLastBlocks(t *testing.T) {
+	d := newDisk(vfs.NewMem(), nil, func(error) {})
+	var asked []int64
+	allocate := func(n int64) error {
+		asked = append(asked, n)
+		if n > 1000 {
+			return syscall.ENOSPC
+		}
+		return nil
+	}
+	if err := d.setAside(1000, allocate); err != nil || len(asked) != 2 {
+		t.Errorf("asked for %v: %v", asked, err)
+	}
+	if err := d.setAside(1001, allocate); !isFull(err) {
+		t.Errorf("got %v", err)
 	}
 }

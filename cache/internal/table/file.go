@@ -30,11 +30,11 @@ func (f *file) Write(p []byte) (int, error) {
 		return len(p), nil
 	}
 	n, err := f.File.Write(p)
-	for err != nil && f.role == vital && isFull(err) && !f.disk.closing.Load() && !f.disk.opening.Load() {
+	for err != nil && f.role == vital && isFull(err) && !f.disk.isClosing() && !f.disk.opening.Load() {
 		// A goroutine of Pebble's, which has nothing better to do than to wait
 		// for room; Commit refuses meanwhile when it must.
 		f.disk.backlog.change(func() { f.disk.backlog.failing = true })
-		pause()
+		f.disk.pause()
 		var more int
 		more, err = f.File.Write(p[n:])
 		n += more
@@ -115,15 +115,24 @@ func (f *file) Preallocate(offset, length int64) error {
 
 // reserve makes sure that n more bytes can be written.
 func (f *file) reserve(n int64) error {
-	const ahead = 256 << 10
 	size := f.size.Load()
 	if size+n <= f.room.Load() {
 		return nil
 	}
-	err := f.Preallocate(size, n+ahead)
+	return f.disk.setAside(n, func(n int64) error { return f.Preallocate(size, n) })
+}
+
+// setAside allocates n bytes, and more while there is room: on a full disk the last
+// blocks go to commits, since who removes something makes room.
+func (d *disk) setAside(n int64, allocate func(n int64) error) error {
+	const ahead = 256 << 10
+	err := allocate(n + ahead)
 	if isFull(err) {
-		f.disk.noSpace()
-		err = f.Preallocate(size, n+ahead)
+		err = allocate(n)
+	}
+	if isFull(err) {
+		d.noSpace()
+		err = allocate(n)
 	}
 	if isFull(err) {
 		return err

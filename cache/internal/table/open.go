@@ -192,7 +192,7 @@ func missing(err error) bool {
 }
 
 func (t *Table) closePebble() error {
-	t.disk.closing.Store(true)
+	close(t.disk.closing)
 	return errors.Join(t.db.Close(), t.disk.dropSpare(), t.disk.mark.close(), t.lock.Close())
 }
 

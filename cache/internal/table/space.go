@@ -124,6 +124,7 @@ func (t *Table) untidy(err error) {
 // tidy notes that it did something.
 func (t *Table) tidy(err error) {
 	if err == nil && t.disk.backlog.isFailing() {
+		t.disk.pauses.Store(0)
 		t.log.Info("the table of the working copy is tidied again")
 		t.disk.backlog.change(func() { t.disk.backlog.failing = false })
 	}

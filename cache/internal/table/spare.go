@@ -27,28 +27,19 @@ func (d *disk) reserveNext(n int64) error {
 	if d.spare.room >= n || d.frozen.Load() {
 		return nil
 	}
-	err := d.setAside(n)
-	if isFull(err) {
-		d.noSpace()
-		err = d.setAside(n)
-	}
-	if isFull(err) {
-		return err
-	}
-	return nil // where it cannot be known, the write will tell
+	return d.setAside(n, d.growSpare)
 }
 
-// setAside gives the spare room for n bytes. spare.mu is held.
-func (d *disk) setAside(n int64) (err error) {
-	const ahead = 256 << 10
+// growSpare gives the spare room for n bytes. spare.mu is held.
+func (d *disk) growSpare(n int64) (err error) {
 	s := &d.spare
 	if s.file == nil {
 		if s.file, err = d.FS.Create(d.sparePath(), vfs.WriteCategoryUnspecified); err != nil {
 			return err
 		}
 	}
-	if err = s.file.Preallocate(0, n+ahead); err == nil {
-		s.room = n + ahead
+	if err = s.file.Preallocate(0, n); err == nil {
+		s.room = n
 	}
 	return err
 }
