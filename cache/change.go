@@ -51,13 +51,39 @@ func (v *Volume) update(do func() error) error {
 }
 
 // commitTable commits what do did, if need be in the room of the ballast, which is for
-// that: who removes something makes room. mu is held.
+// that: who removes something makes room. When there is none, clean content goes. mu is
+// held.
 func (v *Volume) commitTable() error {
 	err := v.table.Commit()
 	if errors.Is(err, table.ErrFull) && v.store.Relieve() {
 		err = v.table.Commit()
 	}
+	if errors.Is(err, table.ErrFull) && v.evictInCommit() {
+		err = v.table.Commit()
+	}
 	return err
+}
+
+// commitRoom is more than a commit sets aside for itself and for the next log.
+const commitRoom = 1 << 20
+
+// evictInCommit gives up clean content for the commit under way, which takes the
+// records of that with it. Should it fail all the same, or the process end in between,
+// the content is missing where its record says that it is here: openFile takes that of
+// clean content for given up. So it must be clean by what the disk knows: neither by a
+// commit that was not synced nor by this one. It reports whether anything went. mu is
+// held.
+func (v *Volume) evictInCommit() bool {
+	if v.table.Sync() != nil {
+		return false
+	}
+	changed := map[table.Ino]bool{}
+	for _, l := range v.changed {
+		if rec, ok := v.table.Name(l.Dir, l.Name); ok {
+			changed[rec.Ino] = true
+		}
+	}
+	return v.store.EvictFor(commitRoom, func(ino table.Ino) bool { return !changed[ino] && v.giveUp(ino) }) > 0
 }
 
 // attempt runs do. A panic in it undoes what it did and leaves the lock: the

@@ -15,7 +15,7 @@ func (v *Volume) beginEvicting() {
 	v.store.SetEvictor(func(need int64) {
 		// Content that was just sent is clean once the disk knows of that, too.
 		if v.table.Sync() != nil {
-			return
+			return // it failed, and says so to all who ask
 		}
 		freed := v.part() // else it would be there only later
 		freed += v.store.Evict(v.mayEvict)
@@ -52,18 +52,23 @@ func (v *Volume) shareLoop() {
 func (v *Volume) mayEvict(ino table.Ino) bool {
 	may := false
 	err := v.update(func() error {
-		n := v.table.Inode(ino)
-		if n == nil || v.open[ino] != nil || !v.replaceable(ino, n) {
-			return nil
-		}
-		may = true
-		if n.State != table.None {
-			n = v.table.Edit(ino)
-			n.State, n.Origin = table.None, table.Origin{}
-		}
+		may = v.giveUp(ino)
 		return nil
 	})
 	return err == nil && may
+}
+
+// giveUp is mayEvict in an update. mu is held.
+func (v *Volume) giveUp(ino table.Ino) bool {
+	n := v.table.Inode(ino)
+	if n == nil || v.open[ino] != nil || !v.replaceable(ino, n) {
+		return false
+	}
+	if n.State != table.None {
+		n = v.table.Edit(ino)
+		n.State, n.Origin = table.None, table.Origin{}
+	}
+	return true
 }
 
 // replaceable reports whether the content of an inode can be fetched again: the

@@ -1,0 +1,60 @@
+package cache
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+
+	"github.com/wsmount/wsmount/cache/internal/table"
+)
+
+// A change that the table has no room for, not even that of the ballast, has clean
+// content given up and then succeeds. What is not clean stays.
+func TestChangesGetTheRoomOfCleanContent(t *testing.T) {
+	block := strings.Repeat("x", 60<<10)
+	var clean atomic.Pointer[string] // the content of what may go: as long as it is there, the disk is full
+	w := newWorld(t, unwaited, holding("clean", block, "open", block, "mine", block), func(_ *world, o *Options) {
+		o.names = errorfs.Wrap(vfs.Default, errorfs.InjectorFunc(func(op errorfs.Op) error {
+			if path := clean.Load(); path != nil && op.Kind == errorfs.OpFilePreallocate {
+				if _, err := os.Stat(*path); err == nil {
+					return syscall.ENOSPC
+				}
+			}
+			return nil
+		}))
+	})
+	w.v.store.SetEvictor(func(int64) {})
+	ino := w.walk("clean")
+	for _, name := range []string{"clean", "open", "mine"} {
+		w.get(name)
+	}
+	w.ok(w.put("mine", block+"ours"))
+	o := w.open("open", syscall.O_RDONLY)
+	defer o.File.Release()
+	path := filepath.Join(w.o.StateDir, "data", "00", strconv.FormatUint(uint64(ino), 10))
+	if _, err := os.Stat(path); err != nil {
+		t.Fatal(err)
+	}
+	clean.Store(&path)
+	for i := 0; w.record("clean").State != table.None; i++ {
+		if i == 10_000 {
+			t.Fatal("the log has room without end")
+		}
+		w.mkdir("d" + strconv.Itoa(i))
+	}
+	for name, want := range map[string]table.State{"open": table.Whole, "mine": table.Whole} {
+		if got := w.record(name).State; got != want {
+			t.Errorf("%s: %v, want %v", name, got, want)
+		}
+	}
+	if w.get("clean") != block || w.get("mine") != block+"ours" {
+		t.Error("the content is another")
+	}
+}
