@@ -22,6 +22,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"sync"
 	"time"
@@ -32,13 +33,17 @@ import (
 // Options of Open. The zero value works.
 type Options struct {
 	Now func() time.Time // nil: time.Now
+
+	// WhileFull runs do, which writes a record, and again when it has made room on a
+	// full disk; nil: nothing does.
+	WhileFull func(do func() error) error
 }
 
 // A Log is an open audit file, safe for concurrent use. A nil *Log is one
 // that nobody asked for: Write does nothing.
 type Log struct {
 	path string
-	now  func() time.Time
+	o    Options
 
 	mu sync.Mutex // guards f
 	f  *os.File
@@ -55,11 +60,18 @@ func Open(path string, o Options) (*Log, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	f, err := open(path)
+	if o.WhileFull == nil {
+		o.WhileFull = func(do func() error) error { return do() }
+	}
+	l := &Log{path: path, o: o}
+	err := o.WhileFull(func() (err error) {
+		l.f, err = open(path)
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
-	return &Log{path: path, now: o.Now, f: f}, nil
+	return l, nil
 }
 
 func open(path string) (*os.File, error) {
@@ -109,22 +121,37 @@ func (l *Log) Write(r Record) error {
 	if l == nil {
 		return nil
 	}
-	line, err := encode(r, l.now())
+	line, err := encode(r, l.o.Now())
 	if err != nil {
 		return err
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if err := l.follow(); err != nil {
+	if err := l.o.WhileFull(func() error { return l.append(line) }); err != nil {
 		return err
-	}
-	if _, err := l.f.Write(line); err != nil {
-		return fmt.Errorf("audit: %w", err)
 	}
 	if r.durable() {
 		if err := unix.Fdatasync(int(l.f.Fd())); err != nil {
 			return fmt.Errorf("audit: sync %s: %w", l.path, err)
 		}
+	}
+	return nil
+}
+
+// append writes a line, of which a disk that is full takes all or nothing. mu is held.
+func (l *Log) append(line []byte) error {
+	if err := l.follow(); err != nil {
+		return err
+	}
+	end, err := l.f.Seek(0, io.SeekEnd)
+	if err == nil {
+		err = unix.Fallocate(int(l.f.Fd()), unix.FALLOC_FL_KEEP_SIZE, end, int64(len(line)))
+	}
+	if errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) { // what else there is, the write tells
+		return fmt.Errorf("audit: write %s: %w", l.path, err)
+	}
+	if _, err := l.f.Write(line); err != nil {
+		return fmt.Errorf("audit: %w", err)
 	}
 	return nil
 }

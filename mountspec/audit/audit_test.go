@@ -2,7 +2,9 @@ package audit
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,6 +13,10 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/wsmount/wsmount/integration/tier"
 )
 
 var at = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
@@ -243,5 +249,38 @@ func TestClosedAndNil(t *testing.T) {
 	var none *Log
 	if err := none.Write(Denied{}); err != nil || none.Close() != nil {
 		t.Error("the nil log is not silent")
+	}
+}
+
+// On a full disk a record is whole or absent, and gets the room that is made for it.
+func TestFullDisk(t *testing.T) {
+	dir := t.TempDir()
+	if err := unix.Mount("none", dir, "tmpfs", 0, "size=64k"); err != nil {
+		tier.RequireRoot(t) // to mount a disk
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = unix.Unmount(dir, unix.MNT_DETACH) })
+	path, other := filepath.Join(dir, "audit.log"), filepath.Join(dir, "other")
+	made := 0
+	l, err := Open(path, Options{WhileFull: func(do func() error) error {
+		err := do()
+		if errors.Is(err, unix.ENOSPC) && os.Remove(other) == nil {
+			made++
+			err = do()
+		}
+		return err
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	_ = os.WriteFile(other, make([]byte, 32<<10), 0o600)
+	records := 0
+	for ; err == nil; records++ {
+		err = l.Write(Denied{Workspace: "@acme/ops", What: "storage", Reason: strings.Repeat("r", 900)})
+	}
+	b, rerr := os.ReadFile(path)
+	if lines := bytes.Count(b, []byte("\n")); !errors.Is(err, unix.ENOSPC) || rerr != nil || made != 1 || lines != records-1 || b[len(b)-1] != '\n' {
+		t.Errorf("%d lines of %d records, the last %q; room was made %d times: %v, %v", lines, records-1, b[max(0, len(b)-20):], made, err, rerr)
 	}
 }
