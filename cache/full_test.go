@@ -1,6 +1,8 @@
 package cache
 
 import (
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -56,5 +58,46 @@ func TestChangesGetTheRoomOfCleanContent(t *testing.T) {
 	}
 	if w.get("clean") != block || w.get("mine") != block+"ours" {
 		t.Error("the content is another")
+	}
+}
+
+// The clean content of a working copy that is not mounted can be given up, however the
+// last session ended, and the next goes on as if it had been evicted.
+func TestContentOfWhatIsNotMounted(t *testing.T) {
+	block := strings.Repeat("x", 60<<10)
+	for _, killed := range []bool{false, true} {
+		t.Run(fmt.Sprint("killed ", killed), func(t *testing.T) {
+			w := newWorld(t, unwaited, holding("clean", block, "mine", block))
+			for _, name := range []string{"clean", "mine"} {
+				w.get(name)
+			}
+			w.ok(w.put("mine", block+"ours"))
+			w.idle()
+			if _, _, err := ContentOf(w.o.StateDir, true); !errors.Is(err, ErrInUse) {
+				t.Errorf("of what is mounted: %v", err)
+			}
+			if killed {
+				old := w.v
+				w.dead.Store(true)
+				w.o.StateDir = copyState(t, old)
+				t.Cleanup(func() { old.Close() })
+			} else {
+				w.ok(w.v.Close())
+			}
+			w.gone = true // until it starts again
+			was, freed, err := ContentOf(w.o.StateDir, false)
+			if err != nil || freed != 0 || was.Clean != 60<<10 || was.Unsaved < 60<<10 {
+				t.Errorf("there is %+v, freed %d: %v", was, freed, err)
+			}
+			is, freed, err := ContentOf(w.o.StateDir, true)
+			if err != nil || freed != 60<<10 || is.Clean != 0 || is.Unsaved != was.Unsaved {
+				t.Errorf("after clearing there is %+v, freed %d: %v", is, freed, err)
+			}
+			w.start()
+			if w.get("clean") != block || w.get("mine") != block+"ours" {
+				t.Error("the content is another")
+			}
+			w.check()
+		})
 	}
 }

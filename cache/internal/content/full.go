@@ -51,3 +51,7 @@ func (s *Store) makeRoom(n int64) bool {
 	}
 	return s.available() > before || s.Relieve()
 }
+
+// MakeRoom gives up clean content, and the ballast when there is none, for others who
+// found the disk full. It reports whether trying again may help.
+func (s *Store) MakeRoom() bool { return s.makeRoom(0) }
