@@ -87,6 +87,8 @@ var synopses = []struct {
 	{"conflicts list", []string{"/mnt/ws"}, [][]string{{"--json"}}, map[string]string{"json": "true"}},
 	{"conflicts show", []string{"/mnt/ws", "f"}, [][]string{{"--side", "ours"}}, map[string]string{"side": "ours"}},
 	{"conflicts resolve", []string{"/mnt/ws", "f"}, [][]string{{"--file", "-"}}, map[string]string{"file": "-"}},
+	{"cache show", []string{"@acme/ops"}, [][]string{{"--json"}}, map[string]string{"json": "true"}},
+	{"cache clear", nil, [][]string{{"--json"}}, map[string]string{"json": "true"}},
 	{"recover", []string{"export", "@acme/ops", "./saved"}, [][]string{{"--json"}}, map[string]string{"json": "true"}},
 	{"recover", []string{"/state/acme/ops/1"}, [][]string{{"--scan"}, {"--force"}}, map[string]string{"scan": "true", "force": "true"}},
 	{"validate", []string{"WORKSPACE.md"}, [][]string{{"--strict"}, {"--json"}}, map[string]string{"strict": "true", "json": "true"}},

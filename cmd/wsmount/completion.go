@@ -92,7 +92,7 @@ func bashCompletion(w io.Writer) error {
         last=$w
         case "$command $w" in
             " "[@/.]*|" "*WORKSPACE.md) command=mount ;;
-            " "[a-z]*|"registry "[a-z]*|"conflicts "[a-z]*) command="${command:+$command }$w" ;;
+            " "[a-z]*|"registry "[a-z]*|"conflicts "[a-z]*|"cache "[a-z]*) command="${command:+$command }$w" ;;
         esac
     done
     case "$command" in

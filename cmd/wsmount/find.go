@@ -11,6 +11,7 @@ import (
 
 	"github.com/wsmount/wsmount/cache"
 	"github.com/wsmount/wsmount/cmd/internal/control"
+	"github.com/wsmount/wsmount/cmd/internal/daemon"
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 	"github.com/wsmount/wsmount/cmd/internal/mountpoint"
 	"github.com/wsmount/wsmount/cmd/internal/state"
@@ -140,7 +141,7 @@ func lookIntoCopies(ctx context.Context, s *control.Status) {
 func lookIntoCopy(ctx context.Context, p *control.Part) {
 	found := make(chan func(), 1)
 	go func() {
-		l, err := cache.Inspect(filepath.Join(p.Copy.StateDir, state.CopyName), 1)
+		l, err := daemon.Inspect(p.Copy.StateDir, 1)
 		found <- func() { fillIn(p, l, err) }
 	}()
 	select {

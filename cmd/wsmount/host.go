@@ -3,13 +3,13 @@ package main
 import (
 	"log/slog"
 	"os"
-	"path/filepath"
 	"sync"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/wsmount/wsmount/cmd/internal/daemon"
 	"github.com/wsmount/wsmount/cmd/internal/exit"
+	"github.com/wsmount/wsmount/cmd/internal/state"
 	"github.com/wsmount/wsmount/mountspec/audit"
 	"github.com/wsmount/wsmount/mountspec/host"
 )
@@ -71,10 +71,13 @@ func openAudit(c *cli.Context) (*audit.Log, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := os.MkdirAll(root, 0o700); err != nil {
+	if err := os.MkdirAll(root, 0o700); err != nil && !state.IsFull(err) { // which audit.Open tells
 		return nil, exit.New(exit.Failed, "state directory: %w", err).Hint("give --state-dir a directory that you may write")
 	}
-	log, err := audit.Open(filepath.Join(root, "audit.log"), audit.Options{})
+	log, err := daemon.OpenAudit(root, nil)
+	if state.IsFull(err) {
+		return nil, err
+	}
 	if daemon.MachineFailed(err) {
 		return nil, exit.New(exit.Failed, "the audit log cannot be written: %w", err).Hint("make room for it, or give --state-dir another place")
 	}

@@ -177,7 +177,7 @@ func commands() []*cli.Command {
 	all := []*cli.Command{
 		mountCommand(), umountCommand(), statusCommand(), eventCommand(), execCommand(),
 		pullCommand(), commitCommand(), pushCommand(),
-		logCommand(), diffCommand(), restoreCommand(), conflictsCommand(), recoverCommand(),
+		logCommand(), diffCommand(), restoreCommand(), conflictsCommand(), recoverCommand(), cacheCommand(),
 		validateCommand(), resolveCommand(), doctorCommand(), initCommand(), registryCommand(),
 		debugCommand(), versionCommand(), completionCommand(), helpCommand(),
 	}

@@ -134,7 +134,7 @@ func severalCopies(what string, n int) error {
 // notEmpty are the working copies with which something would be lost.
 func notEmpty(dirs []string) (full []string) {
 	for _, dir := range dirs {
-		l, err := cache.Inspect(filepath.Join(dir, state.CopyName), 1)
+		l, err := daemon.Inspect(dir, 1)
 		if err != nil || !l.Empty() {
 			full = append(full, dir)
 		}
@@ -147,6 +147,7 @@ type leftover struct {
 	Workspace string `json:"workspace"`
 	Directory string `json:"directory"`
 	Damaged   string `json:"damaged,omitempty"` // why it cannot be read
+	Full      string `json:"full,omitempty"`    // likewise, since its disk is full
 	cache.Leftover
 }
 
@@ -154,10 +155,12 @@ type leftover struct {
 const shownUnsaved = 1000
 
 func inspect(dir string, limit int) leftover {
-	owner, slug := filepath.Base(filepath.Dir(filepath.Dir(dir))), filepath.Base(filepath.Dir(dir))
-	l := leftover{Workspace: "@" + owner + "/" + slug, Directory: dir}
-	got, err := cache.Inspect(filepath.Join(dir, state.CopyName), limit)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	l := leftover{Workspace: daemon.WorkspaceOf(dir), Directory: dir}
+	got, err := daemon.Inspect(dir, limit)
+	switch {
+	case state.IsFull(err):
+		l.Full = err.Error()
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		l.Damaged = err.Error()
 	}
 	l.Leftover = got
@@ -165,7 +168,7 @@ func inspect(dir string, limit int) leftover {
 }
 
 // matters reports whether a person should know of it.
-func (l leftover) matters() bool { return l.Damaged != "" || !l.InUse && !l.Empty() }
+func (l leftover) matters() bool { return l.Damaged+l.Full != "" || !l.InUse && !l.Empty() }
 
 type leftovers struct {
 	Schema string     `json:"schema"` // wsmount.recover/v1
@@ -205,6 +208,10 @@ func printLeftover(w io.Writer, l leftover, most int) {
 	case l.Damaged != "":
 		row("damaged", l.Damaged)
 		row("", "`wsmount recover --scan "+l.Directory+"` rebuilds it")
+		return
+	case l.Full != "":
+		row("unread", l.Full)
+		row("", "`wsmount cache clear` gives up what the stores have, too")
 		return
 	case l.InUse:
 		row("state", "mounted: `wsmount status` shows it")
@@ -275,7 +282,11 @@ func recoverAccept(c *cli.Context, what string, paths []string) error {
 	if err != nil {
 		return err
 	}
-	accepted, err := cache.Accept(filepath.Join(dir, state.CopyName), paths...)
+	var accepted []string
+	err = state.WhileFull(state.RootOf(dir), nil, func() (err error) {
+		accepted, err = cache.Accept(filepath.Join(dir, state.CopyName), paths...)
+		return err
+	})
 	if err != nil {
 		return copyError(dir, err)
 	}
@@ -343,6 +354,8 @@ func recoverScan(c *cli.Context) error {
 // copyError says of a failure with a working copy what to do about it.
 func copyError(dir string, err error) error {
 	switch {
+	case state.IsFull(err):
+		return exit.New(exit.Failed, "%w", err).Hint("free something on the disk of %s; `wsmount cache clear` gives up what the stores have, too", dir)
 	case errors.Is(err, cache.ErrDamaged):
 		return exit.New(exit.Failed, "%w", err).Hint("`wsmount recover --scan %s` rebuilds it", dir)
 	case errors.Is(err, cache.ErrInUse):

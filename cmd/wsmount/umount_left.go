@@ -12,6 +12,7 @@ import (
 
 	"github.com/wsmount/wsmount/cache"
 	"github.com/wsmount/wsmount/cmd/internal/control"
+	"github.com/wsmount/wsmount/cmd/internal/daemon"
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 	"github.com/wsmount/wsmount/cmd/internal/state"
 )
@@ -24,7 +25,7 @@ func whatStays(r *state.Record, dirs []string, res *control.UnmountResult) (unre
 		return nil
 	}
 	for _, dir := range dirs {
-		l, err := cache.Inspect(filepath.Join(dir, state.CopyName), 1)
+		l, err := daemon.Inspect(dir, 1)
 		if err != nil {
 			if !errors.Is(err, fs.ErrNotExist) {
 				unread = err
@@ -68,12 +69,15 @@ func exportLeft(ctx context.Context, r *state.Record, dirs []string) error {
 		return err
 	}
 	for _, dir := range dirs {
-		l, err := cache.Inspect(filepath.Join(dir, state.CopyName), 1)
+		l, err := daemon.Inspect(dir, 1)
 		switch {
 		case errors.Is(err, fs.ErrNotExist), err == nil && l.Empty():
 			continue
 		case err == nil && l.InUse: // the next mount has begun, and goes on with it
 			continue
+		case state.IsFull(err):
+			return exit.New(exit.Unsafe, "%s is unmounted, but what it has not sent cannot be read: %w", r.Mountpoint, err).
+				Hint("%s", exit.From(err).Advice)
 		case err != nil:
 			return exit.New(exit.Unsafe, "%s is unmounted, but what it has not sent cannot be read: %w", r.Mountpoint, err).
 				Hint("`wsmount recover --scan %s` rebuilds it", dir)

@@ -21,6 +21,7 @@ const (
 	RestoreSchema   = "wsmount.restore/v1"
 	ConflictsSchema = "wsmount.conflicts/v1"
 	ResolveSchema   = "wsmount.resolve/v1"
+	CacheSchema     = "wsmount.cache/v1"
 )
 
 // EventUpload is the event of what was sent without a mount.
@@ -37,6 +38,28 @@ type Copies interface {
 	// ConflictContent reads one side, "base", "ours" or "theirs".
 	ConflictContent(ctx context.Context, path, side string) (io.ReadCloser, error)
 	Resolve(ctx context.Context, r ResolveRequest, content io.Reader) (ResolveResult, error)
+	Cache(ctx context.Context, r CacheRequest) (CacheResult, error)
+}
+
+// CacheRequest asks what the content of working copies takes of the disk.
+type CacheRequest struct {
+	Clear bool `json:"clear,omitempty"` // give up first what the stores have
+}
+
+// CacheResult tells it.
+type CacheResult struct {
+	Schema string      `json:"schema"`
+	Copies []CacheCopy `json:"copies"`
+}
+
+// CacheCopy is one working copy.
+type CacheCopy struct {
+	Workspace string `json:"workspace"`
+	Directory string `json:"directory"`
+	Mounted   bool   `json:"mounted"`
+	cache.ContentUsage
+	Freed  int64  `json:"freedBytes"`
+	Unread string `json:"unread,omitempty"` // why nothing is known of it
 }
 
 // The verbs of a SyncRequest.
@@ -158,6 +181,7 @@ func (s *Server) routeCopies(mux *http.ServeMux, c Copies) {
 		res, err := c.Conflicts(r.Context())
 		answer(w, res, err)
 	})
+	mux.HandleFunc("POST /v1/cache", func(w http.ResponseWriter, r *http.Request) { call(s, w, r, c.Cache) })
 	mux.HandleFunc("GET /v1/conflict", func(w http.ResponseWriter, r *http.Request) { sendSide(w, r, c) })
 	mux.HandleFunc("POST /v1/resolve", func(w http.ResponseWriter, r *http.Request) {
 		req := ResolveRequest{r.URL.Query().Get("path"), r.URL.Query().Get("keep")}
@@ -228,6 +252,11 @@ func (c *Client) Diff(ctx context.Context, r DiffRequest) (out DiffResult, err e
 // Restore brings files back as they were.
 func (c *Client) Restore(ctx context.Context, r RestoreRequest) (out RestoreResult, err error) {
 	return out, c.call(ctx, http.MethodPost, "/v1/restore", r, &out)
+}
+
+// Cache says what content takes, and gives up what the stores have.
+func (c *Client) Cache(ctx context.Context, r CacheRequest) (out CacheResult, err error) {
+	return out, c.call(ctx, http.MethodPost, "/v1/cache", r, &out)
 }
 
 // Conflicts lists conflicts.

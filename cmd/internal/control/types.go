@@ -10,6 +10,7 @@
 //	POST /v1/log             LogRequest -> LogResult
 //	POST /v1/diff            DiffRequest -> DiffResult
 //	POST /v1/restore         RestoreRequest -> RestoreResult
+//	POST /v1/cache           CacheRequest -> CacheResult
 //	GET  /v1/conflicts       ConflictsResult
 //	GET  /v1/conflict?path=&side=    the content of one side
 //	POST /v1/resolve?path=&keep=     the body is content -> ResolveResult

@@ -149,7 +149,7 @@ func (d *Daemon) lock(context.Context) error {
 	if err != nil {
 		return err
 	}
-	d.dir = dir
+	d.dir, dir.MakeRoom = dir, d.makeRoom
 	d.onClose(dir.Close)
 	return nil
 }
@@ -169,7 +169,13 @@ func dying(r *state.Record) bool {
 func (d *Daemon) openLog(context.Context) error {
 	o := d.opts.Log
 	o.StateFile = d.dir.LogPath()
-	log, name, closer, err := openLog(o)
+	var log *slog.Logger
+	var name string
+	var closer io.Closer
+	err := d.dir.WhileFull(func() (err error) {
+		log, name, closer, err = openLog(o)
+		return err
+	})
 	if err != nil {
 		return err
 	}
@@ -232,7 +238,9 @@ func (d *Daemon) openPart(ctx context.Context, p *part) error {
 	if p.Cached {
 		e.StateDir, err = d.stateOf(p)
 		e.SharedDir = state.Shared(d.tree.StateRoot)
-		err = errors.Join(err, os.MkdirAll(e.SharedDir, 0o700))
+		if err == nil {
+			err = d.dir.WhileFull(func() error { return os.MkdirAll(e.SharedDir, 0o700) })
+		}
 	}
 	if err == nil {
 		p.volume, err = p.Open(ctx, e)
@@ -275,7 +283,10 @@ func (d *Daemon) stateOf(p *part) (string, error) {
 // keep gives a working copy its keeper.
 func (d *Daemon) keep(p *part, w *workingCopy) error {
 	if d.audit == nil {
-		log, err := audit.Open(filepath.Join(d.tree.StateRoot, "audit.log"), audit.Options{Now: d.opts.Now})
+		log, err := OpenAudit(d.tree.StateRoot, d.opts.Now)
+		if state.IsFull(err) {
+			return err
+		}
 		if err != nil {
 			return exit.New(exit.Denied, "%w", err).Hint("nothing is pushed or resolved without a record of it")
 		}
@@ -309,7 +320,10 @@ func (d *Daemon) uniqueName(s Source) string {
 // serveControl starts the bus and the control API, which answers from here on.
 func (d *Daemon) serveControl(ctx context.Context) (err error) {
 	d.metrics = newMetrics(d)
-	d.api, err = control.Listen(d.dir.SocketPath(), d, control.Options{Log: d.log, Metrics: d.metrics.handler(), Copies: d})
+	err = d.dir.WhileFull(func() (err error) {
+		d.api, err = control.Listen(d.dir.SocketPath(), d, control.Options{Log: d.log, Metrics: d.metrics.handler(), Copies: d})
+		return err
+	})
 	if err != nil {
 		return err
 	}

@@ -3,9 +3,7 @@ package daemon
 import (
 	"errors"
 	"io/fs"
-	"path/filepath"
 
-	"github.com/wsmount/wsmount/cache"
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 	"github.com/wsmount/wsmount/cmd/internal/state"
 )
@@ -26,9 +24,11 @@ func othersUnsaved(root string, place [3]string) error {
 		if dir == own {
 			continue
 		}
-		l, err := cache.Inspect(filepath.Join(dir, state.CopyName), 1)
+		l, err := Inspect(dir, 1)
 		switch {
 		case errors.Is(err, fs.ErrNotExist), err == nil && (l.InUse || l.Empty()):
+		case state.IsFull(err):
+			return err
 		case err != nil:
 			return exit.New(exit.Unsafe, "another working copy of @%s/%s cannot be read: %s: %w", place[0], place[1], dir, err).
 				Hint("`wsmount recover --scan %s` rebuilds it", dir)

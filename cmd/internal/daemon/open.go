@@ -56,8 +56,7 @@ type CopyOptions struct {
 
 // Names in the shared directory.
 const (
-	totalName   = "clean"   // in which mounts say how much clean content they have
-	ballastName = "ballast" // what is given up on a full disk
+	totalName = "clean" // in which mounts say how much clean content they have
 )
 
 // opens makes the volume of a resolved workspace.
@@ -195,9 +194,10 @@ func openCached(ctx context.Context, r *host.Resolved, e Env) (fs.Volume, error)
 	w.cloner, _ = p.(providers.Cloner)
 	w.name = newNamer(p, w.calls)
 	w.provider = w.name
+	root := state.RootOf(e.StateDir)
 	o := cache.Options{StateDir: filepath.Join(e.StateDir, state.CopyName), Provider: name, Policy: policyOf(r, e.Copy.WriteBack),
 		ReadOnly: r.ReadOnly.On() || e.ReadOnly, Owner: e.Copy.Owner, MapIDs: e.Copy.MapIDs, Umask: e.Copy.Umask,
-		CacheSize: e.Copy.CacheSize, TotalSize: e.Copy.TotalSize, TotalFile: filepath.Join(e.SharedDir, totalName), BallastFile: filepath.Join(e.SharedDir, ballastName),
+		CacheSize: e.Copy.CacheSize, TotalSize: e.Copy.TotalSize, TotalFile: filepath.Join(e.SharedDir, totalName), BallastFile: state.Ballast(root),
 		Patience: e.Copy.Patience, Fetches: e.Copy.Fetches, Log: e.Log, Now: e.Now, Pulled: e.Pulled, ListRoot: true,
 		Guard: cache.Guard{Secrets: e.Copy.Secrets}}
 	if r.Location.Service == host.ServiceGit {
@@ -207,12 +207,18 @@ func openCached(ctx context.Context, r *host.Resolved, e Env) (fs.Volume, error)
 		o.Exclude = exclude
 	}
 	w.dir, w.readOnly, w.noWait = e.StateDir, o.ReadOnly, o.Policy.NoWait
-	if w.Volume, err = cache.Open(ctx, w.provider, o); err == nil {
+	err = state.WhileFull(root, nil, func() (err error) {
+		w.Volume, err = cache.Open(ctx, w.provider, o)
+		return err
+	})
+	if err == nil {
 		return w, nil
 	}
 	p.Close()
 	var lacking *providers.CapabilityError
 	switch {
+	case state.IsFull(err):
+		return nil, err
 	case errors.Is(err, cache.ErrDamaged):
 		return nil, exit.New(exit.Failed, "%s: %w", r.Address, err).Hint("`wsmount recover --scan %s` rebuilds it", e.StateDir)
 	case errors.As(err, &lacking):

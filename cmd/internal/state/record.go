@@ -126,12 +126,14 @@ func (d *Dir) SaveRecord(r Record) error {
 	if err != nil {
 		return fmt.Errorf("state: %w", err)
 	}
-	return writeFile(filepath.Join(d.path, recordName), append(b, '\n'))
+	return d.write(recordName, append(b, '\n'))
 }
 
 // SaveStatus writes the last status, as JSON.
-func (d *Dir) SaveStatus(status []byte) error {
-	return writeFile(filepath.Join(d.path, statusName), status)
+func (d *Dir) SaveStatus(status []byte) error { return d.write(statusName, status) }
+
+func (d *Dir) write(name string, b []byte) error {
+	return d.WhileFull(func() error { return writeFile(filepath.Join(d.path, name), b) })
 }
 
 // writeFile replaces a file at once. It is not made durable: a record does not

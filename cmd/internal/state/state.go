@@ -67,7 +67,12 @@ func Shared(root string) string { return filepath.Join(root, ".shared") }
 // Dir is one working copy's directory, locked.
 type Dir struct {
 	path string
+	root string
 	lock *os.File
+
+	// MakeRoom gives up what can be had again when the disk is full, and reports
+	// whether it did; nil: nothing can be. It is set before others use the Dir.
+	MakeRoom func() bool
 }
 
 // A LockedError says that another daemon holds the directory.
@@ -101,16 +106,22 @@ func Open(root, owner, slug, fingerprint string) (*Dir, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := makePrivate(root, path); err != nil {
-		return nil, err
-	}
-	lock, err := os.OpenFile(filepath.Join(path, lockName), os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW, 0o600)
+	var lock *os.File
+	err = WhileFull(root, nil, func() (err error) {
+		if err = makePrivate(root, path); err != nil {
+			return err
+		}
+		if lock, err = os.OpenFile(filepath.Join(path, lockName), os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW, 0o600); err != nil {
+			err = fmt.Errorf("state: %w", err)
+		}
+		return err
+	})
 	if err != nil {
-		return nil, fmt.Errorf("state: %w", err)
+		return nil, err
 	}
 	err = unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 	if err == nil {
-		return &Dir{path, lock}, nil
+		return &Dir{path: path, root: root, lock: lock}, nil
 	}
 	lock.Close()
 	if !errors.Is(err, unix.EWOULDBLOCK) {
@@ -129,7 +140,9 @@ func unlock(lock *os.File) error {
 // makePrivate makes every missing directory down to path with mode 0700, and
 // refuses one below root that others own or may write.
 func makePrivate(root, path string) error {
-	if err := os.MkdirAll(path, 0o700); err != nil {
+	if err := os.MkdirAll(path, 0o700); IsFull(err) {
+		return err // for WhileFull
+	} else if err != nil {
 		return exit.New(exit.Failed, "state directory: %w", err).Hint("give --state-dir a directory that you may write")
 	}
 	for p := path; ; p = filepath.Dir(p) {
@@ -160,6 +173,9 @@ func CheckPrivate(path string) error {
 	}
 	return nil
 }
+
+// WhileFull runs do, which writes something in the directory, as [WhileFull] does.
+func (d *Dir) WhileFull(do func() error) error { return WhileFull(d.root, d.MakeRoom, do) }
 
 // Path returns the directory itself.
 func (d *Dir) Path() string { return d.path }

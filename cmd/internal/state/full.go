@@ -1,0 +1,64 @@
+package state
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/wsmount/wsmount/cmd/internal/exit"
+)
+
+// Ballast is a file that is given up when the disk of a state directory is full; the
+// working copies make it, and make it again.
+func Ballast(root string) string { return filepath.Join(Shared(root), "ballast") }
+
+// RootOf is the state directory that the directory of a working copy lies in.
+func RootOf(dir string) string { return filepath.Dir(filepath.Dir(filepath.Dir(dir))) }
+
+// fullTries bounds how often something is written to a full disk: each try but the
+// first comes after something was given up, which others may have taken since.
+const fullTries = 4
+
+// WhileFull runs do, which writes below the state directory root. When the disk is
+// full, makeRoom gives up what can be had again, and reports whether it did; then do
+// runs again. nil: nothing is known that could. At last the ballast goes. An error
+// that is left says what to free. It may be called at once with all else here.
+func WhileFull(root string, makeRoom func() bool, do func() error) error {
+	for try := 1; ; try++ {
+		err := do()
+		if !IsFull(err) {
+			return err
+		}
+		if try == fullTries || (makeRoom == nil || !makeRoom()) && !relieve(root) {
+			return full(root, err)
+		}
+	}
+}
+
+// IsFull reports whether an error says that a disk, or a quota, is full.
+func IsFull(err error) bool { return errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) }
+
+// relieve gives the ballast up, and reports whether there was one.
+func relieve(root string) bool { return os.Remove(Ballast(root)) == nil }
+
+// clearCommand is what a person does about a full disk.
+const clearCommand = "`wsmount cache clear`"
+
+// full says of a disk what takes its room.
+func full(root string, err error) error {
+	if strings.Contains(exit.From(err).Advice, clearCommand) {
+		return err // it has been said
+	}
+	text := "the disk of the state directory is full: %w"
+	var st unix.Statfs_t
+	if unix.Statfs(root, &st) == nil {
+		text = fmt.Sprintf("the disk of the state directory is full, %d KiB of %d MiB are free: %%w",
+			int64(st.Bavail)*int64(st.Bsize)>>10, int64(st.Blocks)*int64(st.Bsize)>>20)
+	}
+	return exit.New(exit.Failed, text, err).
+		Hint("free something on the disk of %s; `wsmount cache show` tells what of it are copies and what is unsaved, %s gives the copies up", root, clearCommand)
+}

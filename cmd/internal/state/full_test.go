@@ -1,0 +1,66 @@
+package state
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/wsmount/wsmount/cmd/internal/exit"
+	"github.com/wsmount/wsmount/integration/tier"
+)
+
+// What a mount writes beside its files gets the room of the ballast on a full disk, and
+// of what the mount can give up; when there is no more of that, the error says what to
+// do.
+func TestFullDisk(t *testing.T) {
+	root := filepath.Join(t.TempDir(), "state")
+	if err := errors.Join(os.Mkdir(root, 0o700), unix.Mount("none", root, "tmpfs", 0, "size=256k,mode=700")); err != nil {
+		tier.RequireRoot(t) // to mount a disk
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = unix.Unmount(root, unix.MNT_DETACH) })
+	put := func(name string, size int) {
+		t.Helper()
+		if err := os.WriteFile(name, make([]byte, size), 0o600); err != nil && !errors.Is(err, unix.ENOSPC) {
+			t.Fatal(err)
+		}
+	}
+	fill := func(name string) { put(filepath.Join(root, name), 512<<10) }
+	d := open(t, root)
+	if err := os.Mkdir(Shared(root), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	clean := filepath.Join(root, "clean")
+	put(Ballast(root), 16<<10)
+	put(clean, 16<<10)
+	fill("other")
+	status := make([]byte, 10<<10)
+	if err := d.SaveStatus(status); err != nil {
+		t.Fatalf("with a ballast: %v", err)
+	}
+	fill("more")
+	d.MakeRoom = func() bool { return os.Remove(clean) == nil }
+	if err := d.SaveStatus(status); err != nil {
+		t.Fatalf("with something to give up: %v", err)
+	}
+	fill("yet more")
+	err := d.SaveStatus(status)
+	if !IsFull(err) || exit.From(err).Advice == "" {
+		t.Errorf("with nothing left: %v", err)
+	}
+	if b, _, err := (&Record{Dir: d.Path()}).Status(); err != nil || len(b) != len(status) {
+		t.Errorf("the status before has %d bytes, %v", len(b), err)
+	}
+}
+
+// However often something can be given up, trying ends.
+func TestFullDiskEnds(t *testing.T) {
+	tries := 0
+	err := WhileFull(t.TempDir(), func() bool { return true }, func() error { tries++; return unix.EDQUOT })
+	if !IsFull(err) || tries != fullTries {
+		t.Errorf("%d tries: %v", tries, err)
+	}
+}
