@@ -87,10 +87,7 @@ func (s *stage) writeUntilFull() (taken int64) {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	block := make([]byte, 128<<10)
-	for i := range block {
-		block[i] = byte(i + 1)
-	}
+	block := pattern128()
 	for err == nil && taken < 1<<30 {
 		var n int
 		n, err = f.Write(block)
@@ -103,6 +100,15 @@ func (s *stage) writeUntilFull() (taken int64) {
 		s.t.Errorf("the close behind a write that failed: %v", err)
 	}
 	return taken
+}
+
+// pattern128 is 128 KiB that are other ones at each place.
+func pattern128() []byte {
+	block := make([]byte, 128<<10)
+	for i := range block {
+		block[i] = byte(i + 1)
+	}
+	return block
 }
 
 // Who removes something from a full disk has the room of the ballast, also when

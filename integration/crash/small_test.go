@@ -1,0 +1,100 @@
+package crash
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/wsmount/wsmount/integration/internal/harness"
+	"github.com/wsmount/wsmount/integration/tier"
+)
+
+// On a disk that is smaller than what is read and written, clean content makes room
+// for all that needs it, whoever filled the disk. What was taken from a program is
+// kept, and the unmount, recover and the next mount come to an end: if they cannot do
+// their work, they say what to free.
+func TestSmallDisk(t *testing.T) {
+	t.Parallel()
+	if !harness.Private(t) {
+		return
+	}
+	for _, size := range tier.Pick([]int64{30 << 20, 100 << 20}, []int64{30 << 20, 100 << 20, 400 << 20}) {
+		t.Run(fmt.Sprint(size>>20, " MiB"), func(t *testing.T) { testSmallDisk(t, size) })
+	}
+}
+
+func testSmallDisk(t *testing.T, size int64) {
+	s := newStage(t, syncAsked)
+	old := size / 10 * 3
+	for i := range 4 {
+		if err := s.far.put(fmt.Sprint("old", i), make([]byte, old)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d := newDisk(t, s.w.Path("state"), size)
+	s.w.Own("state", 0o700)
+	s.mount()
+	read := func(when string) {
+		t.Helper()
+		for i := range 4 {
+			f, err := os.Open(filepath.Join(s.m.Dir, fmt.Sprint("old", i)))
+			if err != nil {
+				t.Errorf("%s: %v", when, err)
+				continue
+			}
+			if n, err := io.Copy(io.Discard, f); err != nil || n != old {
+				t.Errorf("%s: old%d: %d bytes, %v", when, i, n, err)
+			}
+			f.Close()
+		}
+	}
+	read("at first")
+	d.fill(0)
+	read("filled by others beside clean content")
+	d.free()
+	wrote := s.writeUntilFull()
+	if wrote < size/2 {
+		t.Errorf("only %d KiB could be written", wrote>>10)
+	}
+	read("filled by us")
+	d.fill(0)
+	read("filled by us and others")
+	d.fill(0)
+	read("filled by others once more")
+	if err := os.WriteFile(filepath.Join(s.m.Dir, "x"), []byte("x"), 0o644); err != nil && !errors.Is(err, syscall.ENOSPC) {
+		t.Error(err)
+	}
+	is := func(when string) {
+		t.Helper()
+		b, err := os.ReadFile(filepath.Join(s.m.Dir, "big"))
+		want := bytes.Repeat(pattern128(), int(wrote>>17)+1)[:wrote]
+		if err != nil || !bytes.Equal(b, want) {
+			t.Errorf("%s: of %d bytes that were taken %d are there, or are others: %v", when, wrote, len(b), err)
+		}
+	}
+	is("on the full disk")
+	s.w.MustRun("cache", "show")
+	if r := s.w.Run("umount", "--timeout", "10s", s.m.Dir); r.Code != 0 && r.Code != 7 {
+		t.Errorf("umount: %+v", r)
+	}
+	s.w.MustRun("cache", "clear")
+	if r := s.w.Run("recover"); r.Code != 0 || !strings.Contains(r.Out, " big\n") {
+		t.Errorf("recover: %+v", r)
+	}
+	switch r := s.m.TryStart(); {
+	case r.Code == 0:
+		is("mounted on the full disk")
+		s.w.Run("umount", s.m.Dir)
+	case !strings.Contains(r.Err, "cache clear"):
+		t.Errorf("a mount on a full disk says nothing of what to free: %+v", r)
+	}
+	d.free()
+	s.m.Start()
+	is("with room again")
+}
