@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/wsmount/wsmount/cache/internal/content"
@@ -184,11 +185,28 @@ func (v *Volume) readRange(w *waiting, x table.Ino, at providers.Locator, o prov
 	}
 	// One byte more than asked for, so that too much is seen too.
 	body := io.LimitReader(&progress{got, c.Body}, o.Length+1)
-	n, err := pour(io.NewOffsetWriter(to, o.Offset), body, o.Length)
+	here := &localWriter{to: io.NewOffsetWriter(to, o.Offset)}
+	n, err := pour(here, body, o.Length)
+	var errno syscall.Errno
+	if errors.As(here.err, &errno) { // the backend has not failed, and asking it again makes no room
+		return fmt.Errorf("content cannot be kept: %w", here.err)
+	}
 	if err == nil && n != o.Length {
 		err = fmt.Errorf("%d bytes at %d came instead of %d: %w", n, o.Offset, o.Length, providers.ErrCorrupt)
 	}
 	return providers.Fail(v.o.Provider, providers.MethodRead, at, err, providers.ErrUnavailable)
+}
+
+// localWriter keeps an error of the disk here apart from those of what is read.
+type localWriter struct {
+	to  io.Writer
+	err error
+}
+
+func (w *localWriter) Write(b []byte) (n int, err error) {
+	n, err = w.to.Write(b)
+	w.err = err
+	return n, err
 }
 
 // pieces are what content is carried in: of 32 KiB, as io.Copy has them, a fast

@@ -15,6 +15,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
 	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/providers"
 )
 
 // A change that the table has no room for, not even that of the ballast, has clean
@@ -99,5 +100,22 @@ func TestContentOfWhatIsNotMounted(t *testing.T) {
 			}
 			w.check()
 		})
+	}
+}
+
+type fullDisk struct{}
+
+func (fullDisk) WriteAt([]byte, int64) (int, error) { return 0, syscall.ENOSPC }
+
+// That content finds no room here is no refusal of the backend: it is not asked again,
+// and nobody waits for it to come back.
+func TestFullDiskIsNoRefusal(t *testing.T) {
+	var c calls
+	w := newWorld(t, recording(&c), func(w *world, _ *Options) { w.tamper("f", "content") })
+	ino := table.Ino(w.walk("f"))
+	before := c.of(providers.MethodRead)
+	w.is(w.v.source(ino, nil)(t.Context(), 0, 7, fullDisk{}), syscall.ENOSPC)
+	if n := c.of(providers.MethodRead) - before; n != 1 || !w.v.puller.refusals.since.IsZero() {
+		t.Errorf("the backend was asked %d times, and refused: %v", n, !w.v.puller.refusals.since.IsZero())
 	}
 }

@@ -334,7 +334,16 @@ func (k *sink) WriteAt(p []byte, off int64) (int, error) {
 		return 0, fmt.Errorf("%w: the source brought [%d, %d) instead of [%d, %d)",
 			ErrCorrupt, off, end, fl.off, fl.off+fl.n)
 	}
-	if err := f.s.whileFull(int64(len(p)), func() error { return k.take(p, off) }); err != nil {
+	n := int64(len(p))
+	err := f.s.whileFull(n, func() error {
+		if !f.s.look(n) { // others, or fetches beside this one, have taken what it was promised
+			if err := f.s.Room(n); err != nil {
+				return err
+			}
+		}
+		return k.take(p, off)
+	})
+	if err != nil {
 		return 0, err
 	}
 	return len(p), nil

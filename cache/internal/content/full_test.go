@@ -1,8 +1,11 @@
 package content
 
 import (
+	"context"
+	"io"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -151,4 +154,27 @@ func TestNoInodes(t *testing.T) {
 	f, err = s.Create(5000, "")
 	must(t, err)
 	f.Release()
+}
+
+// TestFetchLeavesTheFloor: what comes while others fill the disk is not kept at the cost
+// of the floor, though there was room for it when it was asked for.
+func TestFetchLeavesTheFloor(t *testing.T) {
+	var free atomic.Int64
+	free.Store(10_000)
+	o := small()
+	o.Floor, o.Statfs = 4000, func(_ string, st *unix.Statfs_t) error {
+		*st = unix.Statfs_t{Bsize: 1, Frsize: 1, Blocks: 1 << 30, Bavail: uint64(free.Load())}
+		return nil
+	}
+	b := &backend{data: pattern(640, 1), do: func(context.Context, int, int64, int64, io.WriterAt) (bool, error) {
+		free.Store(4100)
+		return false, nil
+	}}
+	f := sparse(t, openStore(t, t.TempDir(), o), 7, b, "")
+	defer f.Release()
+	wantErr(t, f.FetchAll(t.Context()), unix.ENOSPC)
+	if f.Missing() != 640 {
+		t.Errorf("%d bytes are kept", 640-f.Missing())
+	}
+	wantBytes(t, f, b.data)
 }

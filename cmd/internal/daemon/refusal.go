@@ -24,6 +24,10 @@ func Refusal(err error) *exit.Error {
 	out.Details = skipped(e.Skipped)
 	if MachineFailed(err) {
 		out.Code = exit.Failed
+		var told *exit.Error // of a full disk, what to free
+		if errors.As(err, &told) && told.Advice != "" {
+			out.Advice = told.Advice
+		}
 	}
 	var found mountspec.Findings
 	if !errors.As(err, &found) || len(found) == 0 {
