@@ -59,6 +59,11 @@ func (nowhere) Close() error { return nil }
 // too if with says so. ErrInUse when it is mounted, fs.ErrNotExist when there is
 // none.
 func lookInto(dir string, with bool) (*Volume, error) {
+	return openAlone(dir, with, table.Options{ReadOnly: true})
+}
+
+// openAlone is lookInto with a table that may be written, if o says so.
+func openAlone(dir string, with bool, to table.Options) (*Volume, error) {
 	o := Options{StateDir: dir}
 	o.setDefaults()
 	if _, err := os.Stat(filepath.Join(dir, "names")); err != nil {
@@ -70,7 +75,11 @@ func lookInto(dir string, with bool) (*Volume, error) {
 	s := &stateDir{dir: dir}
 	err := s.take()
 	if err == nil {
-		err = s.openTable(table.Options{})
+		err = s.openTable(to)
+	}
+	if to.ReadOnly && errors.Is(err, fs.ErrNotExist) { // none was made to its end: what there is may be damaged
+		to.ReadOnly = false
+		err = s.openTable(to)
 	}
 	if err == nil && with {
 		s.content, err = content.Open(dir, content.Options{Ballast: -1, Floor: -1})

@@ -1,7 +1,9 @@
 package cache
 
 import (
+	"errors"
 	"math"
+	"syscall"
 
 	"github.com/wsmount/wsmount/cache/internal/table"
 )
@@ -37,10 +39,15 @@ const everything = math.MaxInt64 / 4
 // io/fs.ErrNotExist when there is none.
 //
 // After an unclean end the table is left as it is: what that end asks for belongs into
-// its next commit. Then the content is gone as after an eviction whose record a loss of
-// power took.
+// its next commit. So it is where its disk has no room to open it but to be read. Then the
+// content is gone as after an eviction whose record a loss of power took.
 func ContentOf(stateDir string, clear bool) (u ContentUsage, freed int64, err error) {
-	v, err := lookInto(stateDir, true)
+	to := table.Options{ReadOnly: !clear}
+	v, err := openAlone(stateDir, true, to)
+	if clear && errors.Is(err, syscall.ENOSPC) {
+		to.ReadOnly = true
+		v, err = openAlone(stateDir, true, to)
+	}
 	if err != nil {
 		return u, 0, err
 	}
@@ -52,7 +59,7 @@ func ContentOf(stateDir string, clear bool) (u ContentUsage, freed int64, err er
 	v.weighAll()
 	if clear {
 		may := v.mayEvict
-		if !v.table.Session().Clean {
+		if to.ReadOnly || !v.table.Session().Clean {
 			may = v.isReplaceable
 		}
 		freed = v.store.EvictFor(everything, may)

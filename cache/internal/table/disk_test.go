@@ -462,3 +462,46 @@ func TestLastBlocks(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// TestReadOnlyOnAFullDisk: a table can be read when nothing at all can be written,
+// however its last session ended, and is as it was afterwards.
+func TestReadOnlyOnAFullDisk(t *testing.T) {
+	for _, clean := range []bool{false, true} {
+		below := vfs.NewCrashableMem()
+		f := newFaults(below)
+		tab := open(t, "/t", Options{FS: f.vfs, memTable: 64 << 10})
+		if _, err := steps(tab, 1, 2000); err != nil {
+			t.Fatal(err)
+		}
+		if clean {
+			if err := tab.Close(); err != nil {
+				t.Fatal(err)
+			}
+		} else {
+			below = below.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: 100, RNG: newRand(1)})
+			killed := tab
+			t.Cleanup(func() { _ = killed.Close() })
+		}
+		full := newFaults(below)
+		full.set(func(string, string) error { return syscall.ENOSPC })
+		for range 2 {
+			tab, err := Open("/t", Options{FS: full.vfs, ReadOnly: true, Strict: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n, err := verify(tab); n != 2000 || err != nil || tab.Session().Clean != clean {
+				t.Errorf("%d commits are there, after %+v: %v", n, tab.Session(), err)
+			}
+			if err := tab.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+		tab = open(t, "/t", Options{FS: below})
+		if n, err := verify(tab); n != 2000 || err != nil {
+			t.Errorf("%d commits are there: %v", n, err)
+		}
+		if err := tab.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}

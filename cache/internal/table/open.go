@@ -39,6 +39,9 @@ type Options struct {
 	// more; it may free space. It runs on any goroutine, and must neither use
 	// the table nor wait for who does. Nil: nothing can be done.
 	NoSpace func()
+	// ReadOnly opens a table that is there to be read: nothing is written, so that
+	// a disk without any room is enough. A change fails the table.
+	ReadOnly bool
 	// Strict panics on wrong use, and looks closer for it. For tests.
 	Strict bool
 	// FS replaces the file system. For tests.
@@ -119,6 +122,9 @@ func (t *Table) open(dir string) error {
 		return err
 	}
 	made := found > 0
+	if t.options.ReadOnly && !made {
+		return fs.ErrNotExist
+	}
 	t.disk.opening.Store(true)
 	defer t.disk.opening.Store(false)
 	if err := t.openPebble(dir, made); err != nil {
@@ -131,7 +137,10 @@ func (t *Table) open(dir string) error {
 	t.readNumbers()
 	t.checkGuard(dir)
 	t.readDirty()
-	if err = t.Err(); made && err == nil {
+	if err = t.Err(); t.options.ReadOnly && err == nil {
+		return nil
+	}
+	if made && err == nil {
 		err = t.listLocal()
 	}
 	if err == nil && found < format {
@@ -146,7 +155,7 @@ func (t *Table) open(dir string) error {
 func (t *Table) openPebble(dir string, made bool) (err error) {
 	db := t.disk.PathJoin(dir, "db")
 	o := t.pebbleOptions()
-	o.ErrorIfNotExists = made
+	o.ErrorIfNotExists, o.ReadOnly = made, t.options.ReadOnly
 	// Relative: Pebble remembers it, and a state directory may be moved.
 	o.WALDir = pebble.MakeStoreRelativePath(t.disk, "log")
 	t.disk.logs = t.disk.PathJoin(db, "log")
@@ -160,18 +169,27 @@ func (t *Table) openPebble(dir string, made bool) (err error) {
 	}
 	o.Lock = t.lock
 	if made {
-		err = errors.Join(t.checkHoles(db), t.disk.dropSpare())
+		err = t.checkHoles(db)
+	}
+	if made && !o.ReadOnly {
+		err = errors.Join(err, t.disk.dropSpare())
 	}
 	if err != nil {
 		return errors.Join(err, t.lock.Close())
 	}
-	t.disk.mark.open(t.disk.FS, markPath(dir), func(err error) {
-		t.log.Warn("the mark of the table was not written", slog.Any("err", err))
-	})
+	if !o.ReadOnly {
+		t.openMark(dir)
+	}
 	if t.db, err = pebble.Open(db, o); err != nil {
 		return errors.Join(openError{err}, t.disk.mark.close(), t.lock.Close())
 	}
 	return nil
+}
+
+func (t *Table) openMark(dir string) {
+	t.disk.mark.open(t.disk.FS, markPath(dir), func(err error) {
+		t.log.Warn("the mark of the table was not written", slog.Any("err", err))
+	})
 }
 
 // openError is an error of Pebble while it looks at its files.
@@ -193,7 +211,11 @@ func missing(err error) bool {
 
 func (t *Table) closePebble() error {
 	close(t.disk.closing)
-	return errors.Join(t.db.Close(), t.disk.dropSpare(), t.disk.mark.close(), t.lock.Close())
+	err := t.db.Close()
+	if !t.options.ReadOnly {
+		err = errors.Join(err, t.disk.dropSpare())
+	}
+	return errors.Join(err, t.disk.mark.close(), t.lock.Close())
 }
 
 // Close ends the session, and marks the end as clean if no error stood in the
