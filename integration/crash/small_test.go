@@ -60,7 +60,7 @@ func testSmallDisk(t *testing.T, size int64) {
 	d.free()
 	wrote := s.writeUntilFull()
 	if wrote < size/2 {
-		t.Errorf("only %d KiB could be written", wrote>>10)
+		t.Errorf("only %d KiB could be written\n%s", wrote>>10, s.problems())
 	}
 	read("filled by us")
 	d.fill(0)
@@ -83,6 +83,8 @@ func testSmallDisk(t *testing.T, size int64) {
 	if r := s.w.Run("umount", "--timeout", "10s", s.m.Dir); r.Code != 0 && r.Code != 7 {
 		t.Errorf("umount: %+v", r)
 	}
+	_ = os.Remove(filepath.Join(d.dir, ".shared/ballast"))
+	d.fill(0)
 	s.w.MustRun("cache", "clear")
 	if r := s.w.Run("recover"); r.Code != 0 || !strings.Contains(r.Out, " big\n") {
 		t.Errorf("recover: %+v", r)
