@@ -22,7 +22,7 @@ func (f *File) Allocate(ctx context.Context, off, n int64, mode uint32) error {
 func (f *File) allocate(ctx context.Context, off, n int64, mode uint32) error {
 	var room error
 	if mode&^unix.FALLOC_FL_KEEP_SIZE == 0 {
-		room = f.s.Room(n)
+		room = f.s.roomFor(ctx, n)
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -136,7 +136,7 @@ func (f *File) copyOnce(ctx context.Context, off int64, dst *File, dstOff, n int
 	if err != nil {
 		return 0, err
 	}
-	room := f.s.Room(n)
+	room := f.s.roomFor(ctx, n)
 	dst.mu.Lock()
 	defer dst.mu.Unlock()
 	if room != nil && !dst.allocated(dstOff, n) {

@@ -246,6 +246,9 @@ func (f *File) Release() {
 		f.s.notePath(f.ino, f.path)
 	}
 	f.shutWriter() // even if a fetch takes its time to end: it would not look quiet
+	if f.pins > 0 {
+		f.s.released.leave(1)
+	}
 	f.shut()
 }
 
@@ -265,6 +268,7 @@ func (f *File) shut() {
 		os.Remove(f.part)
 		f.part = ""
 	}
+	f.s.released.gone()
 }
 
 // shutWriter closes the descriptor for changes; the next one opens another. mu
@@ -279,6 +283,7 @@ func (f *File) shutWriter() {
 // unpin ends one use of the descriptors by a goroutine. mu is held.
 func (f *File) unpin() {
 	if f.pins--; f.pins == 0 && f.closing {
+		f.s.released.leave(-1)
 		f.shut()
 	}
 }

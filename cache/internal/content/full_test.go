@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 
 	"golang.org/x/sys/unix"
 
@@ -177,4 +178,43 @@ func TestFetchLeavesTheFloor(t *testing.T) {
 		t.Errorf("%d bytes are kept", 640-f.Missing())
 	}
 	wantBytes(t, f, b.data)
+}
+
+// TestWriterWaitsForReleases: content that another program has just closed makes room for
+// a write, though the kernel tells of that later; content that stays in use does not hold
+// up the error.
+func TestWriterWaitsForReleases(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		free := int64(10_000)
+		o := small()
+		o.Floor, o.Statfs = 4000, disk(&free)
+		s := openStore(t, t.TempDir(), o)
+		s.SetEvictor(func(int64) { s.Evict(func(uint64) bool { free += 4096; return true }) })
+		clean(t, s, 1, 100)
+		used, err := s.Open(1)
+		must(t, err)
+		f, err := s.Create(2, "")
+		must(t, err)
+		defer f.Release()
+		free = 4000
+		s.room.until.Store(0)
+		_, err = f.WriteAt(t.Context(), pattern(1000, 1), 0) // ends in the bubble's time
+		wantErr(t, err, unix.ENOSPC)
+		done := make(chan error)
+		go func() {
+			_, err := f.WriteAt(t.Context(), pattern(1000, 1), 0)
+			done <- err
+		}()
+		synctest.Wait() // it waits for the release
+		select {
+		case err := <-done:
+			t.Fatalf("it did not wait: %v", err)
+		default:
+		}
+		used.Release()
+		must(t, <-done)
+		if got := left(t, s); len(got) != 1 || got[0] != 2 {
+			t.Errorf("there is %v", got)
+		}
+	})
 }

@@ -40,6 +40,7 @@ type Store struct {
 	delayed  atomic.Bool  // it is looked again after a while whether there is too much
 	work     sync.WaitGroup
 	room     room
+	released releases
 	trust    trust
 	paths    paths
 	history  history

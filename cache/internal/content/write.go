@@ -25,7 +25,7 @@ func (f *File) WriteAt(ctx context.Context, p []byte, off int64) (n int, err err
 }
 
 func (f *File) writeAt(ctx context.Context, p []byte, off int64) (int, error) {
-	room := f.s.Room(int64(len(p)))
+	room := f.s.roomFor(ctx, int64(len(p)))
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if room != nil && !f.allocated(off, int64(len(p))) {
@@ -53,7 +53,7 @@ func (f *File) Append(ctx context.Context, p []byte) (off int64, n int, err erro
 }
 
 func (f *File) append(ctx context.Context, p []byte) (off int64, n int, err error) {
-	room := f.s.Room(int64(len(p)))
+	room := f.s.roomFor(ctx, int64(len(p)))
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if room != nil {
