@@ -55,6 +55,7 @@ func testSmallDisk(t *testing.T, size int64) {
 		}
 	}
 	read("at first")
+	readThrough(t, s, size+size/4)
 	d.fill(0)
 	read("filled by others beside clean content")
 	d.free()
@@ -99,4 +100,19 @@ func testSmallDisk(t *testing.T, size int64) {
 	d.free()
 	s.m.Start()
 	is("with room again")
+}
+
+// readThrough reads a file that the disk has no room for.
+func readThrough(t *testing.T, s *stage, size int64) {
+	t.Helper()
+	s.tamper("huge", make([]byte, size))
+	s.w.MustRun("pull", s.m.Dir)
+	f, err := os.Open(filepath.Join(s.m.Dir, "huge"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if n, err := io.Copy(io.Discard, f); err != nil || n != size {
+		t.Errorf("of a file larger than the disk %d bytes came, %v", n, err)
+	}
 }
