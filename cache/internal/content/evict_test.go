@@ -290,7 +290,7 @@ func TestFullDisk(t *testing.T) {
 	if got := avail(); got < 1<<20 || off < 12<<20 {
 		t.Errorf("wrote %d; %d free, want the floor of %d", off, got, 1<<20)
 	}
-	if !s.room.have {
+	if !hasBallast(s) {
 		t.Error("the ballast is gone while the floor held")
 	}
 
@@ -313,7 +313,7 @@ func TestFullDisk(t *testing.T) {
 	must(t, os.Remove(other))
 	must(t, f.Truncate(t.Context(), 1<<20))
 	must(t, s.Room(1))
-	if !s.room.have {
+	if !hasBallast(s) {
 		t.Error("the ballast was not made again")
 	}
 	got := make([]byte, 256<<10)

@@ -140,3 +140,10 @@ func descriptors(t testing.TB) int {
 }
 
 func isErr(err, target error) bool { return errors.Is(err, target) }
+
+// hasBallast reports whether a store knows of its ballast. It may be making it just now.
+func hasBallast(s *Store) bool {
+	s.room.mu.Lock()
+	defer s.room.mu.Unlock()
+	return s.room.have
+}
