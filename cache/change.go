@@ -83,6 +83,9 @@ func (v *Volume) evictInCommit() bool {
 			changed[rec.Ino] = true
 		}
 	}
+	for _, ino := range v.unnamed { // a name of it may be back when this fails
+		changed[ino] = true
+	}
 	return v.store.EvictFor(commitRoom, func(ino table.Ino) bool { return !changed[ino] && v.giveUp(ino) }) > 0
 }
 
