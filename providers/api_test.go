@@ -30,7 +30,6 @@ var pathLike = regexp.MustCompile(`(?i)path|file|folder|root|(^|[a-z])dir(ectory
 
 // mayBePath are the exceptions, each with its reason.
 var mayBePath = map[string]string{
-	"local.Open root":                   "the constructor of the provider that is a directory",
 	"providers.Settings.StateDir":       "where a provider may keep what is its own; nothing of its tree is there by name",
 	"providers.Settings.SharedDir":      "as StateDir",
 	"git.Options.Dir":                   "the constructor's side of StateDir",

@@ -9,7 +9,7 @@
 // that API to keep it so.
 //
 //	registry := all.Registry()
-//	driver, err := registry.Select("dev-local", providers.Capabilities{Writable: true})
+//	driver, err := registry.Select("cloud-bucket", providers.Capabilities{Writable: true})
 //	p, err := driver.Open(ctx, providers.Settings{Config: map[string]string{"root": "/srv/ws"}})
 //	info, err := p.Write(ctx, providers.MustLocator("notes/today.md"), providers.String("hello\n"),
 //		providers.WriteOptions{If: providers.IfAbsent()})

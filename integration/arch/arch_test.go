@@ -100,7 +100,7 @@ func TestRules(t *testing.T) {
 		{"cmd/internal/daemon", "providers/memory", false}, {"cache", "providers", true}, {"cache", "mountspec", false},
 		{"cache", "providers/s3", false}, {"cache", "fs/direct", false}, {"fs", "cache", false}, {"fs", "mountspec", false},
 		{"fs/direct", "fs", true}, {"fs/direct", "providers", false}, {"providers/s3", "providers", true},
-		{"providers/s3", "providers/local", false}, {"providers/git", "providers/git/internal/odb", true}, {"providers/s3", "providers/git/internal/odb", false}, {"providers/all", "providers/local", true}, {"providers", "fs", false},
+		{"providers/s3", "providers/memory", false}, {"providers/git", "providers/git/internal/odb", true}, {"providers/s3", "providers/git/internal/odb", false}, {"providers/all", "providers/memory", true}, {"providers", "fs", false},
 		{"mountspec/host", "mountspec/policy", true}, {"mountspec", "providers", false}, {"integration", "fs", false},
 		{"integration/internal/memoryd", "providers/memory", true}, {"integration/bench", "providers/memory", true}, {"integration/internal/harness", "providers/memory", false},
 	} {
@@ -141,7 +141,7 @@ func crossing(from, to string) string {
 		return "" // a suite for tests asks which tier they are in, as they do
 	case (from == "integration/internal/memoryd" || from == "integration/bench") && (to == "providers" || to == "providers/memory"):
 		return "" // the service that tests of the program mount, and what the benchmark does there as another
-	case under(to, "providers/memory") || under(to, "providers/local") || providerOf(to) != "":
+	case under(to, "providers/memory") || providerOf(to) != "":
 		if from != to && !under(from, to) && (providerOf(to) == "" || !under(from, providerOf(to))) {
 			return "a provider is reached through providers/all, by its name"
 		}

@@ -1,9 +1,10 @@
 // Package all is the one list of the providers that are built into wsmount.
 //
 // It knows their packages and nothing about them. Validation, doctor and mount
-// all ask the registry that it fills, so they agree on what exists.
+// all ask the registry that it fills, so they agree on what exists. Directories of
+// this machine are no provider: they are served in place (fs/direct).
 //
-//	driver, err := all.Registry().Select("dev-local", providers.Capabilities{})
+//	driver, err := all.Registry().Select("cloud-bucket", providers.Capabilities{})
 package all
 
 import (
@@ -11,7 +12,6 @@ import (
 
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/git"
-	"github.com/wsmount/wsmount/providers/local"
 	"github.com/wsmount/wsmount/providers/memory"
 	"github.com/wsmount/wsmount/providers/s3"
 )
@@ -24,7 +24,7 @@ func Registry() *providers.Registry {
 			panic(err) // two packages claim one name: no program should start
 		}
 	}
-	for _, d := range slices.Concat(local.Drivers(), s3.Drivers(), git.Drivers()) {
+	for _, d := range slices.Concat(s3.Drivers(), git.Drivers()) {
 		must(r.RegisterStandard(d))
 	}
 	must(r.Register(memory.Driver()))

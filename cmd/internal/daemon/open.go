@@ -62,20 +62,17 @@ const (
 // opens makes the volume of a resolved workspace.
 type opens func(ctx context.Context, r *host.Resolved, e Env) (fs.Volume, error)
 
-// directories are the providers whose store is a local directory: it is served
-// in place. Every other provider of the registry gets a working copy.
+// directories are the storage providers whose store is a local directory: it is served
+// in place. Every provider of the registry gets a working copy.
 var directories = []string{mountspec.ProviderLocalFS, mountspec.ProviderDevLocal}
 
 // Mountable reports whether this wsmount can mount a storage provider: the
-// registry has it.
-func Mountable(provider string) bool {
-	_, registered := all.Registry().Get(provider)
-	return registered
-}
+// registry has it, or it is a local directory.
+func Mountable(provider string) bool { return slices.Contains(MountableProviders(), provider) }
 
 // MountableProviders lists what Mountable accepts.
 func MountableProviders() []string {
-	names := all.Registry().Names()
+	names := slices.Concat(directories, all.Registry().Names())
 	slices.Sort(names)
 	return names
 }
