@@ -33,7 +33,7 @@ func Nearest(got string, words []string, longest int, fold func(string) string) 
 		if fold(w) == fold(got) {
 			return w
 		}
-		if cost := distance(got, w); cost < bestCost || cost == bestCost && best == "" {
+		if cost := Distance(got, w); cost < bestCost || cost == bestCost && best == "" {
 			best, bestCost = w, cost
 		}
 	}
@@ -45,25 +45,29 @@ var joiners = strings.NewReplacer("-", "", "_", "")
 // fold makes read_only, readOnly and read-only one word.
 func fold(s string) string { return strings.ToLower(joiners.Replace(s)) }
 
-// distance is Levenshtein's, in bytes.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
+// Distance is the optimal string alignment distance, by bytes: the number of letters to
+// add, remove or replace, where a swap of two neighbours counts as one.
+func Distance(a, b string) int {
+	before, prev := make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range prev {
+		prev[j] = j
 	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost++
+	for i := 1; i <= len(a); i++ {
+		cur := make([]int, len(b)+1)
+		cur[0] = i
+		for j := 1; j <= len(b); j++ {
+			cost := 1
+			if a[i-1] == b[j-1] {
+				cost = 0
 			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
+			cur[j] = min(prev[j]+1, cur[j-1]+1, prev[j-1]+cost)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				cur[j] = min(cur[j], before[j-2]+1)
+			}
 		}
+		before, prev = prev, cur
 	}
-	return row[len(b)]
+	return prev[len(b)]
 }
 
 func itoa(n int) string { return strconv.Itoa(n) }

@@ -4,22 +4,24 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/moby/sys/mountinfo"
 )
 
 // MountsBelow lists the mount points below a directory, the innermost first.
 func MountsBelow(dir string) []string {
-	table, err := os.ReadFile("/proc/self/mountinfo")
+	below, err := mountinfo.GetMounts(func(m *mountinfo.Info) (skip, stop bool) {
+		return !strings.HasPrefix(m.Mountpoint, dir+"/"), false
+	})
 	if err != nil {
 		return []string{err.Error()}
 	}
 	var found []string
-	for line := range strings.Lines(string(table)) {
-		fields := strings.Fields(line)
-		if len(fields) > 4 && strings.HasPrefix(fields[4], dir+"/") {
-			found = append([]string{fields[4]}, found...)
-		}
+	for _, m := range slices.Backward(below) {
+		found = append(found, m.Mountpoint)
 	}
 	return found
 }

@@ -1,13 +1,14 @@
 package host
 
 import (
-	"bufio"
+	"fmt"
 	"os"
 	"path"
 	"path/filepath"
 	"strconv"
 	"strings"
 
+	"github.com/moby/sys/mountinfo"
 	"golang.org/x/sys/unix"
 
 	"github.com/wsmount/wsmount/mountspec/host/grant"
@@ -42,11 +43,12 @@ func onDisk(dir string) (diskPlace, bool) {
 	if err != nil {
 		return diskPlace{}, false
 	}
-	m, ok := mountOf(strconv.FormatUint(st.Mnt_id, 10))
-	if !ok || !grant.Overlaps(m.at, real) {
+	m, ok := mountOf(st.Mnt_id)
+	if !ok || !grant.Overlaps(m.Mountpoint, real) {
 		return diskPlace{}, false
 	}
-	return diskPlace{m.disk, path.Join(m.root, strings.TrimPrefix(real, m.at), missing)}, true
+	disk := fmt.Sprintf("%d:%d", m.Major, m.Minor)
+	return diskPlace{disk, path.Join(m.Root, strings.TrimPrefix(real, m.Mountpoint), missing)}, true
 }
 
 // openNearest opens a directory, or the nearest one above it that is there, and
@@ -64,25 +66,18 @@ func openNearest(dir string) (fd int, missing string) {
 	}
 }
 
-// A mountedDisk is a line of mountinfo: what of a disk is seen where.
-type mountedDisk struct{ disk, root, at string }
-
-func mountOf(id string) (mountedDisk, bool) {
+// mountOf is the mount of this thread that has a number.
+func mountOf(id uint64) (m *mountinfo.Info, ok bool) {
 	f, err := os.Open("/proc/thread-self/mountinfo")
 	if err != nil {
-		return mountedDisk{}, false
+		return nil, false
 	}
 	defer f.Close()
-	for lines := bufio.NewScanner(f); lines.Scan(); {
-		// 36 35 98:0 /root /at options ...
-		if x := strings.Fields(lines.Text()); len(x) > 4 && x[0] == id {
-			return mountedDisk{x[2], unescape(x[3]), unescape(x[4])}, true
-		}
+	found, err := mountinfo.GetMountsFromReader(f, func(m *mountinfo.Info) (skip, stop bool) {
+		return uint64(m.ID) != id, uint64(m.ID) == id
+	})
+	if err != nil || len(found) == 0 {
+		return nil, false
 	}
-	return mountedDisk{}, false
+	return found[0], true
 }
-
-var mountEscapes = strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`)
-
-// unescape undoes what mountinfo does to keep a path one field of one line.
-func unescape(s string) string { return mountEscapes.Replace(s) }

@@ -17,7 +17,6 @@ const sample = `22 28 0:21 / /proc rw,nosuid shared:5 - proc proc rw
 41 40 0:51 /sub /mnt/a\040b/data ro - tmpfs tmpfs rw
 42 28 0:52 / /mnt/sshfs rw - fuse.sshfs host: rw
 43 28 0:53 / /mnt/a\040b rw - fuse.wsmount @acme/b rw
-broken line
 `
 
 func table(t *testing.T) Table {

@@ -11,7 +11,6 @@
 package mountpoint
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"io"
@@ -19,6 +18,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"github.com/moby/sys/mountinfo"
 )
 
 // FSType is the file system type of wsmount's own mounts.
@@ -64,32 +65,16 @@ func ReadTable() (Table, error) {
 }
 
 func parseTable(r io.Reader) (Table, error) {
-	var t Table
-	lines := bufio.NewScanner(r)
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
-		if m, ok := parseMount(lines.Text()); ok {
-			t = append(t, m)
-		}
+	all, err := mountinfo.GetMountsFromReader(r, nil)
+	if err != nil {
+		return nil, fmt.Errorf("mountpoint: the mount table: %w", err)
 	}
-	return t, lines.Err()
-}
-
-// parseMount reads one line. The optional fields before the dash vary in number.
-func parseMount(line string) (Mount, bool) {
-	before, after, ok := strings.Cut(line, " - ")
-	front, back := strings.Fields(before), strings.Fields(after)
-	if !ok || len(front) < 6 || len(back) < 2 {
-		return Mount{}, false
+	t := make(Table, 0, len(all))
+	for _, m := range all {
+		t = append(t, Mount{ID: m.ID, Parent: m.Parent, Dev: fmt.Sprintf("%d:%d", m.Major, m.Minor), Root: m.Root,
+			Path: m.Mountpoint, Options: m.Options, Type: m.FSType, Source: m.Source, Super: m.VFSOptions})
 	}
-	m := Mount{Dev: front[2], Root: Unescape(front[3]), Path: Unescape(front[4]), Options: front[5],
-		Type: back[0], Source: Unescape(back[1])}
-	m.ID, _ = strconv.Atoi(front[0])
-	m.Parent, _ = strconv.Atoi(front[1])
-	if len(back) > 2 {
-		m.Super = back[2]
-	}
-	return m, true
+	return t, nil
 }
 
 // Unescape undoes the kernel's octal escapes of space, tab, newline and backslash.

@@ -7,6 +7,8 @@ package suggest
 import (
 	"slices"
 	"strings"
+
+	"github.com/wsmount/wsmount/mountspec"
 )
 
 // Near returns at most three of the known names that are near to name, the
@@ -19,7 +21,7 @@ func Near(name string, known []string) []string {
 	}
 	var found []match
 	for _, k := range known {
-		d := distance(strings.ToLower(name), strings.ToLower(k))
+		d := mountspec.Distance(strings.ToLower(name), strings.ToLower(k))
 		if d <= max(1, max(len(name), len(k))/3) {
 			found = append(found, match{k, d})
 		}
@@ -39,28 +41,4 @@ func Phrase(name string, known []string) string {
 		return ""
 	}
 	return "did you mean " + strings.Join(near, " or ") + "?"
-}
-
-// distance is the optimal string alignment distance, by bytes: names are ASCII.
-func distance(a, b string) int {
-	before, prev := make([]int, len(b)+1), make([]int, len(b)+1)
-	for j := range prev {
-		prev[j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		cur := make([]int, len(b)+1)
-		cur[0] = i
-		for j := 1; j <= len(b); j++ {
-			cost := 1
-			if a[i-1] == b[j-1] {
-				cost = 0
-			}
-			cur[j] = min(prev[j]+1, cur[j-1]+1, prev[j-1]+cost)
-			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
-				cur[j] = min(cur[j], before[j-2]+1)
-			}
-		}
-		before, prev = prev, cur
-	}
-	return prev[len(b)]
 }
