@@ -68,7 +68,7 @@ func (k *keeper) owes(u *cache.Unpushed) bool {
 	if u == nil || k.readOnly || k.sync.Mode != mountspec.ModePullPush || k.sync.Push.On.Resolve() == mountspec.EventManual {
 		return false
 	}
-	return k.pushes(mountspec.EventCommitCompleted) || !u.Owed.IsZero()
+	return k.pushesCommits() || !u.Owed.IsZero()
 }
 
 // tried notes what became of a push. One that was broken off has not failed, and
@@ -138,7 +138,7 @@ func (k *keeper) tryAgain() {
 
 // pushOwed pushes, and pulls after it where policy wants that.
 func (k *keeper) pushOwed(ctx context.Context, out *control.EventResult) error {
-	if k.pushes(mountspec.EventCommitCompleted) {
+	if k.pushesCommits() {
 		return k.do(ctx, mountspec.EventCommitCompleted, nil, out)
 	}
 	return k.push(ctx, out)

@@ -196,18 +196,24 @@ func (k *keeper) handle(ctx context.Context, e lifecycle.Event) (out control.Eve
 // emit may push and pull in turn.
 func (k *keeper) do(ctx context.Context, name mountspec.Trigger, vars map[string]string, out *control.EventResult) error {
 	var errs []error
-	if k.commits(name) {
+	a := k.actions(name)
+	if a.commit {
 		errs = append(errs, k.commit(ctx, vars["message"], vars["summary"], out))
 	}
-	committed := out.Committed > 0
-	each := k.commits(name) && k.pushes(mountspec.EventCommitCompleted)
-	if k.pushes(name) || each && k.copy.Status().Unpushed != nil {
+	pull := a.pull
+	if out.Committed > 0 {
+		pull = max(pull, a.pullCommits)
+	}
+	if a.push || a.pushCommits && k.copy.Status().Unpushed != nil {
 		errs = append(errs, k.push(ctx, out))
 	}
-	switch {
-	case k.pulls(name), committed && k.pulls(mountspec.EventCommitCompleted), out.Pushed > 0 && k.pulls(mountspec.EventPushCompleted):
-		errs = append(errs, k.pull(ctx, out))
-	case k.due():
+	if out.Pushed > 0 {
+		pull = max(pull, a.pullPushes)
+	}
+	if pull == afterTurn {
+		k.owe("a turn is under way")
+	}
+	if pull == now || k.due() {
 		errs = append(errs, k.pull(ctx, out))
 	}
 	return errors.Join(errs...)
@@ -257,45 +263,23 @@ func (k *keeper) act(event string) {
 	k.copy.SetActor(cache.Actor{Name: k.operator, Event: event, Turn: k.turn, Conversation: k.talk})
 }
 
-func (k *keeper) commits(e mountspec.Trigger) bool {
-	on := k.sync.Commit.On.Resolve()
-	switch {
-	case k.readOnly:
-		return false
-	case e == mountspec.EventWorkspaceClose:
-		return on != mountspec.EventManual
-	}
-	return on == e && e != mountspec.EventWrite && e != mountspec.EventManual
-}
-
-func (k *keeper) pushes(e mountspec.Trigger) bool {
-	return k.sync.Mode == mountspec.ModePullPush && !k.readOnly && k.sync.Push.On.Resolve() == e && e != mountspec.EventManual
-}
-
-// pulls reports whether an event is the time to pull. In a turn only an event
-// of the turn is; any other is owed.
-func (k *keeper) pulls(e mountspec.Trigger) bool {
-	on := k.sync.Pull.On.Resolve()
-	if k.sync.Mode != mountspec.ModePullPush || on != e || e == mountspec.EventManual {
-		return false
-	}
+// actions are what an event asks of the working copy now.
+func (k *keeper) actions(e mountspec.Trigger) actions {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.inTurn && !insideTurn(on) {
-		k.owed = "a turn is under way"
-		return false
-	}
-	return true
+	return actionsFor(k.sync, e, syncState{readOnly: k.readOnly, inTurn: k.inTurn})
 }
 
-// insideTurn lists the events that only happen within a turn: who names one as
-// the time to pull wants it there.
-func insideTurn(e mountspec.Trigger) bool {
-	switch e {
-	case mountspec.EventTurnStart, mountspec.EventToolCall, mountspec.EventToolResult, mountspec.EventToolError, mountspec.EventWrite, mountspec.EventDelete:
-		return true
-	}
-	return false
+// pushesCommits reports whether each commit is pushed.
+func (k *keeper) pushesCommits() bool {
+	return actionsFor(k.sync, mountspec.EventCommitCompleted, syncState{readOnly: k.readOnly}).push
+}
+
+// owe notes why a pull is put off.
+func (k *keeper) owe(reason string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.owed = reason
 }
 
 // due reports whether a pull that was put off can be done now.
@@ -546,7 +530,7 @@ func (k *keeper) finish(ctx context.Context) error {
 	}
 	var out control.EventResult
 	var errs []error
-	if k.commits(mountspec.EventWorkspaceClose) {
+	if k.actions(mountspec.EventWorkspaceClose).commit {
 		errs = append(errs, k.commit(ctx, "", "", &out))
 	}
 	if out.HeldBack > 0 && k.allowed(policy.Commit) == nil {
@@ -558,7 +542,7 @@ func (k *keeper) finish(ctx context.Context) error {
 // finishPush pushes what is owed when all is committed. What that finds to be in
 // conflict is not safe either. The token stays taken.
 func (k *keeper) finishPush(ctx context.Context) error {
-	if !k.events || k.noPush || !k.pushes(mountspec.EventWorkspaceClose) && !k.owes(k.copy.Status().Unpushed) {
+	if !k.events || k.noPush || !k.actions(mountspec.EventWorkspaceClose).push && !k.owes(k.copy.Status().Unpushed) {
 		return nil
 	}
 	before := k.copy.Status().HeldCount
