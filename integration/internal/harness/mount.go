@@ -52,6 +52,7 @@ type WorkingCopy struct {
 	UnreachableSeconds float64
 	Stale              bool
 	Halted             []string
+	UnpushedCommits    int
 	Branch             string
 	Branches           []struct {
 		Name, PRURL, Refused string
