@@ -217,7 +217,7 @@ func (h *hints) write(ctx context.Context) error {
 	}
 	for id, at := range gone {
 		if _, there := h.known[id]; !there {
-			h.gone[id] = at
+			h.gone[id] = max(h.gone[id], at) // it may have been made and removed again meanwhile
 		}
 	}
 	return err

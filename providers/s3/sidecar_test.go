@@ -155,6 +155,74 @@ func TestCompaction(t *testing.T) {
 	}
 }
 
+// What becomes of a key while a sidecar that tells of it cannot be written is what the
+// next one tells.
+func TestSidecarFailsMeanwhile(t *testing.T) {
+	made := func(mode uint32) func(*testing.T, *Provider) {
+		return func(t *testing.T, p *Provider) {
+			mustWrite(t, p, "a", "x", providers.WriteOptions{Attr: providers.Attr{Valid: providers.AttrMode, Mode: mode}})
+		}
+	}
+	removed := func(t *testing.T, p *Provider) {
+		if err := p.Delete(t.Context(), loc("a"), providers.DeleteOptions{If: providers.Unconditional()}); err != nil {
+			t.Error(err)
+		}
+	}
+	type changes = []func(*testing.T, *Provider)
+	for _, c := range []struct {
+		name              string
+		before, meanwhile changes
+		gone              bool
+	}{
+		{"changed", changes{made(0o700)}, changes{made(0o711)}, false},
+		{"removed", changes{made(0o700)}, changes{removed}, true},
+		{"made again", changes{made(0o700), removed}, changes{made(0o711)}, false},
+		{"removed again", changes{made(0o700), removed}, changes{made(0o711), removed}, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFake()
+				var meanwhile func() // nil: sidecars are taken
+				p, err := openFakeErr(t, roundTrip(func(r *http.Request) (*http.Response, error) {
+					if now := meanwhile; now != nil && r.Method == http.MethodPut && strings.Contains(r.URL.Path, sidecars) {
+						meanwhile = nil
+						now()
+						return nil, errors.New("no route to host")
+					}
+					return f.RoundTrip(r)
+				}), nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				<-p.hints.loaded
+				for _, change := range c.before {
+					change(t, p)
+				}
+				meanwhile = func() {
+					time.Sleep(2 * time.Second) // of the bubble: in another second, and before the timer
+					for _, change := range c.meanwhile {
+						change(t, p)
+					}
+				}
+				p.hints.run()
+				p.hints.run()
+				keys := sidecarsOf(f)
+				if len(keys) != 1 {
+					t.Fatalf("sidecars %q", keys)
+				}
+				all, err := decodeHints(f.objects[keys[0]].content, hintsMost)
+				if err != nil || len(all) != 1 {
+					t.Fatalf("hints %+v, %v", all, err)
+				}
+				got := all[0].hint
+				if got.is(hintGone) != c.gone || c.gone && got.at != seconds(time.Now()) || !c.gone && got.bits&hintPerm != 0o711 {
+					t.Errorf("the sidecar says %+v, now is %d", got, seconds(time.Now()))
+				}
+			})
+		})
+	}
+}
+
 // stuck is a transport that stops answering.
 type stuck struct {
 	inner http.RoundTripper
