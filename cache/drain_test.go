@@ -3,6 +3,7 @@ package cache
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -12,6 +13,7 @@ import (
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/providers"
+	"github.com/wsmount/wsmount/providers/memory"
 )
 
 // lazily has changes wait for hours, as nobody asks for them.
@@ -32,34 +34,98 @@ func TestDrainSendsWhatComesMeanwhile(t *testing.T) {
 	} {
 		for name, change := range changes {
 			t.Run(fmt.Sprintf("%s/%s", call, name), func(t *testing.T) {
-				reached, gate := make(chan struct{}), make(chan struct{})
-				first, open := sync.OnceFunc(func() { close(reached) }), sync.OnceFunc(func() { close(gate) })
-				defer open()
-				w := newWorld(t, store, has(origin...), lazily, func(w *world, o *Options) {
-					o.Policy.Push = true
-					w.wrap = around(func(ctx context.Context, c *providers.Call, next func(context.Context) error) error {
-						if c.Method == call {
-							first()
-							<-gate
-						}
-						return next(ctx)
-					})
-				})
-				w.local() // all is known
-				w.do("put a mine")
-				var err error
-				done := async(func() { err = w.v.Drain(t.Context(), nil) })
-				<-reached
-				w.do(change)
-				open()
-				<-done
-				w.ok(err)
-				w.same()
-				if u := w.v.Status().Unpushed; u != nil {
-					t.Errorf("not pushed: %+v", u)
-				}
+				drainsDuring(t, store, call, false, "put a mine", change)
 			})
 		}
+	}
+}
+
+// What is changed of a file's attributes while a request is under way that sends its
+// content, its attributes or its name is sent too, be the request carried out before
+// the change or after it.
+func TestDrainSendsAttributesThatComeMeanwhile(t *testing.T) {
+	service := func(*world, *Options) {}
+	keys := over(memory.Options{Without: providers.Capabilities{ListComplete: true, Abilities: asKeys.Abilities}})
+	for _, c := range []struct {
+		name  string
+		store func(*world, *Options)
+		call  providers.Method
+		first string
+	}{
+		{"content", service, providers.MethodWrite, "put a mine"},
+		{"attributes", service, providers.MethodSetAttr, "chmod a 600"},
+		{"extended attributes", service, providers.MethodSetAttr, "tag a user.x=1"},
+		{"name", service, providers.MethodMove, "mv a c"},
+		{"name of keys", keys, providers.MethodCopy, "mv a c"},
+		{"set", repository, providers.MethodCommit, "put a mine"},
+		{"set of attributes", repository, providers.MethodCommit, "chmod a 700"},
+	} {
+		for name, change := range map[string]string{
+			"mode": "chmod a 711", "mode set back": "chmod a 644", "extended attribute": "tag a user.x=2", "time": "touch a",
+		} {
+			if strings.HasPrefix(c.first, "mv") {
+				change = strings.Replace(change, " a", " c", 1)
+			}
+			for _, carriedOut := range []bool{false, true} {
+				t.Run(fmt.Sprintf("%s/%s/%v", c.name, name, carriedOut), func(t *testing.T) {
+					drainsDuring(t, c.store, c.call, carriedOut, c.first, change).sameAttr(strings.Fields(change)[1])
+				})
+			}
+		}
+	}
+}
+
+// drainsDuring drains a working copy with one change, makes another while the first call
+// of a kind is under way, and checks that all has arrived in the end.
+func drainsDuring(t *testing.T, store func(*world, *Options), call providers.Method, carriedOut bool, first, change string) *world {
+	t.Helper()
+	reached, gate := make(chan struct{}), make(chan struct{})
+	hold := sync.OnceFunc(func() { close(reached); <-gate })
+	open := sync.OnceFunc(func() { close(gate) })
+	defer open()
+	w := newWorld(t, store, has(origin...), lazily, func(w *world, o *Options) {
+		o.Policy.Push = true
+		w.wrap = around(func(ctx context.Context, c *providers.Call, next func(context.Context) error) error {
+			if c.Method != call {
+				return next(ctx)
+			}
+			if !carriedOut {
+				hold()
+			}
+			err := next(ctx)
+			hold()
+			return err
+		})
+	})
+	w.local() // all is known
+	w.do(first)
+	var err error
+	done := async(func() { err = w.v.Drain(t.Context(), nil) })
+	<-reached
+	w.do(change)
+	open()
+	<-done
+	w.ok(err)
+	w.same()
+	if u := w.v.Status().Unpushed; u != nil {
+		t.Errorf("not pushed: %+v", u)
+	}
+	return w
+}
+
+// sameAttr checks that the store has the attributes of a file that it keeps.
+func (w *world) sameAttr(path string) {
+	w.Helper()
+	var p providers.Provider = w.p
+	if w.repo != nil {
+		p = w.repo
+	}
+	there, err := p.Stat(w.Context(), at(path))
+	w.ok(err)
+	here := w.inode(w.walk(path))
+	want := w.v.attrOf(&here).Keep(w.v.caps.Attributes)
+	if got := there.Attr; !got.Equal(want) {
+		w.Errorf("%s: the store has %+v, programs see %+v", path, got, want)
 	}
 }
 

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/fs"
@@ -125,7 +127,8 @@ func (w *world) same() {
 }
 
 // do runs a script of changes: "put a content", "mkdir d", "mv a b", "swap a b",
-// "rm a", "rmdir d", "ln a b", "sym target l", "chmod a", "append a content".
+// "rm a", "rmdir d", "ln a b", "sym target l", "chmod a", "chmod a 755", "append a content",
+// "tag a user.x=1", "touch a".
 func (w *world) do(script ...string) {
 	w.Helper()
 	for _, line := range script {
@@ -169,14 +172,26 @@ func (w *world) try(f []string) error {
 		_, err := w.v.Symlink(me, dir, name, f[1])
 		return err
 	case "chmod":
-		mode := uint32(0o640)
-		_, err := w.v.SetAttr(me, w.walk(f[1]), nil, &fs.SetAttr{Mode: &mode})
+		mode := uint64(0o640)
+		if len(f) > 2 {
+			mode, _ = strconv.ParseUint(f[2], 8, 32)
+		}
+		set := uint32(mode)
+		_, err := w.v.SetAttr(me, w.walk(f[1]), nil, &fs.SetAttr{Mode: &set})
+		return err
+	case "tag":
+		w.tag(f[1], f[2])
+	case "touch":
+		_, err := w.v.SetAttr(me, w.walk(f[1]), nil, &fs.SetAttr{Mtime: &longAgo})
 		return err
 	default:
 		return fmt.Errorf("what is %q", f[0])
 	}
 	return nil
 }
+
+// longAgo is the time that "touch" gives.
+var longAgo = time.Date(2001, 2, 3, 4, 5, 6, 7000, time.UTC)
 
 // changesOfNames are scripts that a commit must make true at the backend,
 // which holds a, b, d/x, d/y and d/s/z.
