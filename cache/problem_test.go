@@ -3,8 +3,10 @@ package cache
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 
+	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/memory"
 	"github.com/wsmount/wsmount/providers/providertest"
@@ -86,5 +88,22 @@ func TestEnded(t *testing.T) {
 	w.v.Ended(ActivityPullRequest, nil)
 	if f := w.v.Status().Failing; len(f) != 0 {
 		t.Errorf("after a success: got %v", f)
+	}
+}
+
+// A store that refuses the credentials is not said to be out of reach, though programs
+// get the same error.
+func TestRefusedAccessIsSaid(t *testing.T) {
+	for method, store := range map[providers.Method]func(*world, *Options){
+		providers.MethodList: func(*world, *Options) {}, providers.MethodFetch: repository,
+	} {
+		w := newWorld(t, store, has("a", "1"))
+		w.local() // the root is known
+		w.faults.Queue(method, providertest.Fault{Before: providers.ErrUnauthenticated})
+		_, err := w.v.Pull(t.Context(), PullOptions{})
+		w.is(err, fs.ErrUnavailable)
+		if said := fmt.Sprint(err); !strings.Contains(said, "refused access") || !strings.Contains(said, "resolve --explain") || strings.Contains(said, "cannot be reached") {
+			t.Errorf("%s: %s", method, said)
+		}
 	}
 }

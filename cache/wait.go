@@ -166,12 +166,24 @@ func again(err error) bool {
 		!errors.Is(err, fs.ErrUnavailable) && !errors.Is(err, providers.ErrQuota)
 }
 
+// errRefused is what a program gets for credentials that do not hold: for it the
+// backend is away, but a person is told what is wrong.
+var errRefused error = refusedAccess{}
+
+type refusedAccess struct{}
+
+func (refusedAccess) Error() string {
+	return "the backend refused access, for the reason that follows (`wsmount resolve --explain` names the secret in use)"
+}
+
+func (refusedAccess) Unwrap() error { return fs.ErrUnavailable }
+
 // errnos gives the kinds of the seam that package fs does not know a meaning.
 var errnos = []struct{ kind, as error }{
 	{providers.ErrReadOnly, fs.ErrReadOnly},
 	{providers.ErrConflict, fs.ErrConflict},
 	{providers.ErrUnavailable, fs.ErrUnavailable},
-	{providers.ErrUnauthenticated, fs.ErrUnavailable},
+	{providers.ErrUnauthenticated, errRefused},
 	{providers.ErrQuota, fs.ErrQuota},
 	{providers.ErrUnsupported, fs.ErrUnsupported},
 	{providers.ErrTooLarge, syscall.EFBIG},

@@ -80,7 +80,7 @@ func TestGitServerThatRefuses(t *testing.T) {
 		return true
 	})
 	got := w.event(exit.Denied, "event", "mnt", "workspace-open")
-	if len(got.Failed) != 1 || !strings.Contains(got.Failed[0], "pull: ") || len(got.Failing) != 1 {
+	if len(got.Failed) != 1 || !strings.Contains(got.Failed[0], "pull: the backend refused access") || len(got.Failing) != 1 {
 		t.Errorf("an event that pulls: got %+v", got)
 	}
 	if out := w.ok("status"); !strings.Contains(out, "pull fails") {
