@@ -137,6 +137,7 @@ func (v *Volume) began(ctx context.Context, b providers.Brancher, at providers.R
 		v.engine.revision = at
 		v.table.Set(keyRevision, []byte(at))
 		v.table.Set(keyMerging, nil)
+		v.engine.lines++ // what a push under way sends is of the branch before
 		if err := v.setUnpushed(nil); err != nil {
 			return err
 		}

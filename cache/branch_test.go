@@ -25,8 +25,9 @@ func (b *branched) Capabilities() providers.Capabilities {
 	return c
 }
 
-func (b *branched) Branches(context.Context) (providers.Branches, error) {
-	return providers.Branches{On: b.on}, nil
+func (b *branched) Branches(ctx context.Context) (providers.Branches, error) {
+	all, err := b.Repository.Branches(ctx)
+	return providers.Branches{On: b.on, Tip: all.Tip}, err
 }
 
 func (b *branched) Begin(ctx context.Context, name string, ask bool) (providers.Revision, error) {

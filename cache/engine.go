@@ -89,6 +89,7 @@ type engine struct {
 	pushing    bool         // in the background
 	pushWanted bool         // another is to follow it
 	commits    uint64       // to push, that were noted in this run
+	lines      uint64       // how often the head left the line of commits that it was on
 	revision   providers.Revision
 }
 

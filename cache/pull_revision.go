@@ -79,7 +79,7 @@ func (v *Volume) advance(w *waiting, s revisions, had, to providers.Revision) (P
 			return PullReport{}, err
 		}
 	}
-	theirs := to
+	theirs, adopt := to, v.adoptRevision
 	switch base {
 	case to:
 		report.Revision = from // only ours went on
@@ -90,9 +90,11 @@ func (v *Volume) advance(w *waiting, s revisions, had, to providers.Revision) (P
 		if from, to, err = v.diverged(w, s, rewinding{From: from, Base: base, To: base}, to); err != nil {
 			return PullReport{}, err
 		}
-		report.TakenBack = from != ours
+		if report.TakenBack = from != ours; to != theirs {
+			adopt = v.adoptMadeAnew
+		}
 	}
-	more, err := v.adoptRevision(w, s, from, to)
+	more, err := adopt(w, s, from, to)
 	if err == nil {
 		err = v.setUpstream(w, theirs)
 	}
@@ -196,6 +198,16 @@ func (v *Volume) adoptRevision(w *waiting, s revisions, from, to providers.Revis
 	r, err := v.applyAll(w, tree, all, mine, applying{level: to})
 	r.Revision = to
 	return r, err
+}
+
+// adoptMadeAnew is adoptRevision for commits of ours that were made anew. A push that
+// begins before the head is there, or ends after, has not sent them.
+func (v *Volume) adoptMadeAnew(w *waiting, s revisions, from, to providers.Revision) (PullReport, error) {
+	if err := v.update(v.anotherLine); err != nil {
+		return PullReport{}, err
+	}
+	r, err := v.adoptRevision(w, s, from, to)
+	return r, errors.Join(err, v.update(v.anotherLine))
 }
 
 // keyCame is since when names that are listed for the first time are those of

@@ -103,20 +103,20 @@ func (v *Volume) catchUp(ctx context.Context, r *PushReport) error {
 }
 
 // pushBegun is what a push can have sent at most: a commit that is noted while it is
-// under way may have come too late for it.
+// under way may have come too late for it, and so may another line of commits.
 type pushBegun struct {
-	at      time.Time
-	commits uint64
+	at             time.Time
+	commits, lines uint64
 }
 
 func (v *Volume) pushBegins() pushBegun {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	return pushBegun{at: v.o.Now(), commits: v.engine.commits}
+	return pushBegun{at: v.o.Now(), commits: v.engine.commits, lines: v.engine.lines}
 }
 
 // pushed records that the remote has what was committed when the push began. Commits
-// noted since then stay unpushed.
+// noted since then stay unpushed, and so does all that is noted of another line.
 func (v *Volume) pushed(ctx context.Context, result providers.PushResult, begun pushBegun) error {
 	if result.Pushed && result.Revision != "" {
 		if err := v.setUpstream(ctx, result.Revision); err != nil {
@@ -124,6 +124,9 @@ func (v *Volume) pushed(ctx context.Context, result providers.PushResult, begun 
 		}
 	}
 	return v.update(func() error {
+		if v.engine.lines != begun.lines {
+			return nil
+		}
 		if later := v.engine.commits - begun.commits; later > 0 {
 			return v.setUnpushed(&Unpushed{Commits: int(later), Since: begun.at})
 		}

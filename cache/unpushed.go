@@ -63,6 +63,16 @@ func (v *Volume) unpushedMore(n int) error {
 	return v.setUnpushed(u)
 }
 
+// anotherLine notes that commits were made anew, or are about to be: a push that is under
+// way sends what they were before. mu is held, in an update.
+func (v *Volume) anotherLine() error {
+	v.engine.lines++
+	if v.unpushedOf() != nil {
+		return nil
+	}
+	return v.setUnpushed(&Unpushed{Since: v.o.Now()})
+}
+
 // noneUnpushed notes that there are no commits of ours left here, though a push
 // may be owed. mu is held, in an update.
 func (v *Volume) noneUnpushed() error {

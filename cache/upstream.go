@@ -21,11 +21,12 @@ func (v *Volume) upstream() providers.Revision {
 	return providers.Revision(v.table.Get(keyUpstream))
 }
 
-// setUpstream notes that the head has a revision of the tracked branch. Commits on
-// a branch of our own are no such.
+// setUpstream notes that the head has a revision of the tracked branch, if the remote's
+// is there: commits on a branch of our own are no such, wherever the head has gone since
+// they were pushed.
 func (v *Volume) setUpstream(ctx context.Context, r providers.Revision) error {
 	if b, ok := providers.As[providers.Brancher](v.p); ok {
-		if all, err := b.Branches(ctx); err != nil || all.On != "" {
+		if all, err := b.Branches(ctx); err != nil || all.On != "" || all.Tip != r {
 			r = ""
 		}
 	}
