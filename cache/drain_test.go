@@ -79,24 +79,13 @@ func TestDrainSendsAttributesThatComeMeanwhile(t *testing.T) {
 // of a kind is under way, and checks that all has arrived in the end.
 func drainsDuring(t *testing.T, store func(*world, *Options), call providers.Method, carriedOut bool, first, change string) *world {
 	t.Helper()
-	reached, gate := make(chan struct{}), make(chan struct{})
-	hold := sync.OnceFunc(func() { close(reached); <-gate })
-	open := sync.OnceFunc(func() { close(gate) })
-	defer open()
+	var reached <-chan struct{}
+	var open func()
 	w := newWorld(t, store, has(origin...), lazily, func(w *world, o *Options) {
 		o.Policy.Push = true
-		w.wrap = around(func(ctx context.Context, c *providers.Call, next func(context.Context) error) error {
-			if c.Method != call {
-				return next(ctx)
-			}
-			if !carriedOut {
-				hold()
-			}
-			err := next(ctx)
-			hold()
-			return err
-		})
+		reached, open = w.holdFirst(call, carriedOut)
 	})
+	defer open()
 	w.local() // all is known
 	w.do(first)
 	var err error
@@ -111,6 +100,25 @@ func drainsDuring(t *testing.T, store func(*world, *Options), call providers.Met
 		t.Errorf("not pushed: %+v", u)
 	}
 	return w
+}
+
+// holdFirst has the first call of a method wait, before it is carried out or after, once
+// the working copy is opened.
+func (w *world) holdFirst(call providers.Method, carriedOut bool) (reached <-chan struct{}, open func()) {
+	there, gate := make(chan struct{}), make(chan struct{})
+	hold := sync.OnceFunc(func() { close(there); <-gate })
+	w.wrap = around(func(ctx context.Context, c *providers.Call, next func(context.Context) error) error {
+		if c.Method != call {
+			return next(ctx)
+		}
+		if !carriedOut {
+			hold()
+		}
+		err := next(ctx)
+		hold()
+		return err
+	})
+	return there, sync.OnceFunc(func() { close(gate) })
 }
 
 // sameAttr checks that the store has the attributes of a file that it keeps.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/providers"
 )
 
 // commits is a clone with two commits of its own: the names of them, the second
@@ -61,6 +62,46 @@ func TestLogByCommit(t *testing.T) {
 	}
 	if _, err := c.v.Log(c.Context(), LogFilter{Commit: "none such"}); !errors.Is(err, ErrNoVersion) {
 		t.Errorf("a commit that is not: %v", err)
+	}
+}
+
+// What is changed while a commit is being made is not said to have gone into it, but into
+// the next.
+func TestLogByCommitMadeMeanwhile(t *testing.T) {
+	for _, carriedOut := range []bool{false, true} {
+		clock := newTestClock()
+		var reached <-chan struct{}
+		var open func()
+		c := newClone(t, seeded(t, "a", "a\n", "b", "b\n", "c", "c\n", "d/x", "x\n"), func(w *world, o *Options) {
+			o.Now = clock.now
+			reached, open = w.holdFirst(providers.MethodCommit, carriedOut)
+		})
+		c.local() // all is known: a first look at a directory waits for a commit
+		c.do("put a first", "put b first", "put c first")
+		defer open()
+		var one string
+		done := async(func() { one = c.commits() })
+		<-reached
+		c.later(clock, 3*time.Second)
+		c.do("put a second", "rm b", "mv c d/c", "rm d/x", "put n new")
+		open()
+		<-done
+		said := func(two string) (all []string) {
+			log, err := c.v.Log(c.Context(), LogFilter{})
+			c.ok(err)
+			for _, ver := range log {
+				all = append(all, ver.Change+" "+ver.Path+" "+map[string]string{one: "one", two: "two", "": "none"}[ver.Commit])
+			}
+			return sorted(all)
+		}
+		first := said("-")
+		want := strings.ReplaceAll(strings.Join(first, "\n"), " none", " two")
+		if got := strings.Join(said(c.commits()), "\n"); got != strings.Join(sorted(strings.Split(want, "\n")), "\n") {
+			t.Errorf("carried out %v: the log says %q and then\n%s", carriedOut, first, got)
+		}
+		if !slices.Contains(first, "written a none") || !slices.Contains(first, "written a one") || !slices.Contains(first, "written n none") {
+			t.Errorf("carried out %v: the log says %q", carriedOut, first)
+		}
 	}
 }
 
