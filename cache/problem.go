@@ -52,6 +52,7 @@ type Activity = chores.Activity
 const (
 	ActivityBranch      = chores.Branch
 	ActivityPullRequest = chores.PullRequest
+	ActivityCredentials = chores.Credentials
 )
 
 // Ended notes what became of an activity that the caller does for this working copy:

@@ -48,6 +48,10 @@ type Settings struct {
 	// Minted is told each secret that the provider gets in exchange for those, such
 	// as a token that ends, before it is used; nil: nobody is.
 	Minted func(value string)
+	// Ended is told how work ended that no call waits for, under a name that the
+	// provider gives it: an error is kept for a person until the same work has
+	// succeeded; nil: nobody is. Any goroutine may call it.
+	Ended  func(work string, err error)
 	Logger *slog.Logger     // nil: silent
 	Now    func() time.Time // nil: time.Now
 	// Transport sends the requests of a network service and checks where they

@@ -25,12 +25,16 @@ const (
 	hintsSend  = 30 * time.Second // for one writing
 )
 
+// hintsWork is what the writing of sidecars is called where it fails.
+const hintsWork = "attribute index"
+
 // hints is what is known of metadata that listings leave out, in memory. It is
 // read from sidecars and written to them in the background.
 type hints struct {
-	p    *Provider
-	log  *slog.Logger
-	most int
+	p     *Provider
+	log   *slog.Logger
+	most  int
+	ended func(work string, err error) // is told how writing ended; nil: nobody is
 
 	// ctx ends with Close, and loaded when sidecars were first read.
 	ctx    context.Context

@@ -69,6 +69,7 @@ func connect(ctx context.Context, c config, s providers.Settings) (*Provider, er
 	}
 	p := &Provider{config: c, login: login, log: s.Logger, now: s.Now, grown: newGrown()}
 	p.hints = newHints(p)
+	p.hints.ended = s.Ended
 	p.meter = &meter{inner: s.Transport, seen: map[string]providers.Count{}}
 	if s.Transport == nil {
 		p.own = plainTransport()

@@ -174,6 +174,9 @@ func (h *hints) run() {
 	if err == nil && h.isMany() {
 		err = h.compact(ctx)
 	}
+	if h.ended != nil && h.ctx.Err() == nil { // what Close breaks off it does itself
+		h.ended(hintsWork, err)
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if err == nil {

@@ -223,6 +223,34 @@ func TestSidecarFailsMeanwhile(t *testing.T) {
 	}
 }
 
+// That sidecars cannot be written is told, and that they can again; what Close breaks
+// off is not.
+func TestSidecarsTellHowTheyEnd(t *testing.T) {
+	f := newFake()
+	s := &stuck{inner: f}
+	p, err := openFakeErr(t, s, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-p.hints.loaded
+	var told []string
+	p.hints.ended = func(work string, err error) { told = append(told, fmt.Sprint(work, " ", err != nil)) }
+	mustWrite(t, p, "a", "x", providers.WriteOptions{Attr: providers.Attr{Valid: providers.AttrMode, Mode: 0o700}})
+	s.how = func(*http.Request) error { return errors.New("no route to host") }
+	p.hints.run()
+	s.how = nil
+	p.hints.run()
+	s.how = func(*http.Request) error { p.hints.cancel(); return errors.New("no route to host") }
+	p.hints.mu.Lock()
+	p.hints.dirty[hintID("a")] = struct{}{} // there is something to write
+	p.hints.mu.Unlock()
+	p.hints.run()
+	s.how = nil
+	if want := []string{"attribute index true", "attribute index false"}; !slices.Equal(told, want) {
+		t.Errorf("told %q, want %q", told, want)
+	}
+}
+
 // stuck is a transport that stops answering.
 type stuck struct {
 	inner http.RoundTripper

@@ -37,6 +37,7 @@ const (
 	Prune       Activity = "prune history"
 	Parts       Activity = "free parts" // uploads that were never completed are given up
 	Share       Activity = "share space"
+	Credentials Activity = "get credentials" // those of the store, when they are needed or end
 )
 
 // A Failure is an activity that fails: since its first failure after a success, with

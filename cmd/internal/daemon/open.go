@@ -25,9 +25,10 @@ import (
 // An Env is what a volume is opened in.
 type Env struct {
 	Log           *slog.Logger
-	Host          *host.Resolver // what the host configuration grants
-	StateDir      string         // of this part, locked; only for a Source that is Cached
-	SharedDir     string         // of all parts and all mounts, for what can be had again; as StateDir
+	Host          *host.Resolver              // what the host configuration grants
+	StateDir      string                      // of this part, locked; only for a Source that is Cached
+	SharedDir     string                      // of all parts and all mounts, for what can be had again; as StateDir
+	Ended         func(cache.Activity, error) // is told how work of the store's own ended; nil: nobody is
 	NoPassthrough bool
 	ReadOnly      bool // whatever the workspace itself says
 	Copy          CopyOptions
@@ -138,7 +139,10 @@ func openProvider(ctx context.Context, r *host.Resolved, e Env) (p providers.Pro
 		return nil, "", exit.New(exit.Denied, "%s: %w", r.Address, err)
 	}
 	asked := &atomic.Bool{}
-	set.Credentials = noting(asked, set.Credentials)
+	set.Credentials = noting(asked, e.Ended, set.Credentials)
+	if e.Ended != nil {
+		set.Ended = func(work string, err error) { e.Ended(cache.Activity(work), err) }
+	}
 	if p, err = driver.Open(ctx, set); err != nil {
 		return nil, "", backendError(r, err)
 	}
@@ -148,14 +152,19 @@ func openProvider(ctx context.Context, r *host.Resolved, e Env) (p providers.Pro
 	return p, driver.Name, nil
 }
 
-// noting notes that credentials were revealed.
-func noting(asked *atomic.Bool, reveal func(context.Context) (map[string]string, error)) func(context.Context) (map[string]string, error) {
+// noting notes that credentials were revealed, and tells ended, if there is one, how that
+// went.
+func noting(asked *atomic.Bool, ended func(cache.Activity, error), reveal func(context.Context) (map[string]string, error)) func(context.Context) (map[string]string, error) {
 	if reveal == nil {
 		return nil
 	}
 	return func(ctx context.Context) (map[string]string, error) {
 		asked.Store(true)
-		return reveal(ctx)
+		fields, err := reveal(ctx)
+		if ended != nil {
+			ended(cache.ActivityCredentials, err)
+		}
+		return fields, err
 	}
 }
 
@@ -179,6 +188,8 @@ func openCached(ctx context.Context, r *host.Resolved, e Env) (fs.Volume, error)
 	}
 	ctx, cancel := context.WithTimeout(ctx, openTime(r))
 	defer cancel()
+	w := &workingCopy{calls: &callCounts{}}
+	e.Ended = w.ended
 	p, name, err := openProvider(ctx, r, e)
 	if err != nil {
 		return nil, err
@@ -186,7 +197,6 @@ func openCached(ctx context.Context, r *host.Resolved, e Env) (fs.Volume, error)
 	if r.Grants.Daemon && e.Log != nil {
 		e.Log.Warn("over git:// nothing is encrypted, and nobody proves who it is", "workspace", r.Address.String(), "server", r.Location.Endpoint)
 	}
-	w := &workingCopy{calls: &callCounts{}}
 	w.meter, _ = p.(providers.Meter) // which is no ability: it is asked for before anything is around it
 	w.cloner, _ = p.(providers.Cloner)
 	w.name = newNamer(p, w.calls)
@@ -209,6 +219,7 @@ func openCached(ctx context.Context, r *host.Resolved, e Env) (fs.Volume, error)
 		return err
 	})
 	if err == nil {
+		w.opened.Store(w.Volume)
 		return w, nil
 	}
 	p.Close()

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"sync"
+	"sync/atomic"
 
 	"github.com/wsmount/wsmount/cache"
 	"github.com/wsmount/wsmount/cmd/internal/control"
@@ -16,6 +17,7 @@ import (
 // long as it: its provider, and the keeper that applies its sync block.
 type workingCopy struct {
 	*cache.Volume
+	opened   atomic.Pointer[cache.Volume] // Volume, for what may be called before it is there
 	provider providers.Provider
 	calls    *callCounts
 	meter    providers.Meter  // nil: the store is no service that counts requests
@@ -35,6 +37,14 @@ type workingCopy struct {
 	closed bool
 	last   cache.Status // once it is closed
 	kept   cache.HistoryUsage
+}
+
+// ended has the volume keep how work of the store's own ended. Before there is one the
+// mount itself fails, or the work is done again.
+func (w *workingCopy) ended(a cache.Activity, err error) {
+	if v := w.opened.Load(); v != nil {
+		v.Ended(a, err)
+	}
 }
 
 var errClosed = errors.New("the mount is ending")

@@ -1,0 +1,53 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+
+	"github.com/wsmount/wsmount/cache"
+	"github.com/wsmount/wsmount/providers/memory"
+)
+
+// Credentials that cannot be had fail in the status, until they can be had again; so
+// does what a store does by itself. Before there is a working copy nothing is kept.
+func TestWorkOfAStoreIsInTheStatus(t *testing.T) {
+	w := &workingCopy{}
+	var fails error
+	credentials := noting(&atomic.Bool{}, w.ended, func(context.Context) (map[string]string, error) { return nil, fails })
+	ask := func(err error) {
+		t.Helper()
+		fails = err
+		if _, got := credentials(t.Context()); !errors.Is(got, err) {
+			t.Errorf("got %v, want %v", got, err)
+		}
+	}
+	failing := func() (all []cache.Activity) {
+		for _, f := range w.opened.Load().Status().Failing {
+			all = append(all, f.Activity)
+		}
+		return all
+	}
+	away := errors.New("the vault is away")
+	ask(away)
+	v, err := cache.Open(t.Context(), memory.New(memory.Options{}), cache.Options{StateDir: t.TempDir(), Provider: "memory"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer v.Close()
+	w.opened.Store(v)
+	if got := failing(); len(got) > 0 {
+		t.Errorf("at first: %v", got)
+	}
+	ask(away)
+	w.ended("attribute index", away)
+	if got := failing(); len(got) != 2 || got[0] != "attribute index" || got[1] != cache.ActivityCredentials {
+		t.Errorf("while both fail: %v", got)
+	}
+	ask(nil)
+	w.ended("attribute index", nil)
+	if got := failing(); len(got) > 0 {
+		t.Errorf("after both have succeeded: %v", got)
+	}
+}
