@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"slices"
 	"time"
 
 	"github.com/wsmount/wsmount/cache/internal/chores"
@@ -61,7 +62,7 @@ func (v *Volume) mayEvict(ino table.Ino) bool {
 // giveUp is mayEvict in an update. mu is held.
 func (v *Volume) giveUp(ino table.Ino) bool {
 	n := v.table.Inode(ino)
-	if n == nil || v.open[ino] != nil || !v.replaceable(ino, n) {
+	if n == nil || v.open[ino] != nil || !v.replaceable(n) {
 		return false
 	}
 	if n.State != table.None {
@@ -73,18 +74,11 @@ func (v *Volume) giveUp(ino table.Ino) bool {
 
 // replaceable reports whether the content of an inode can be fetched again: the
 // backend has just that under every name of it. mu is held.
-func (v *Volume) replaceable(ino table.Ino, n *table.Inode) bool {
-	if !isRegular(n) || n.Writing || n.Suspect || len(n.Links) == 0 {
-		return false
-	}
-	for _, l := range n.Links {
+func (v *Volume) replaceable(n *table.Inode) bool {
+	return isRegular(n) && !n.Writing && !n.Suspect && len(n.Links) > 0 && !slices.ContainsFunc(n.Links, func(l table.Link) bool {
 		rec, _ := v.table.Name(l.Dir, l.Name)
-		if rec.Local || rec.Seq != 0 || rec.Attempt != nil || rec.Base == nil ||
-			rec.Base.Ino != ino || rec.Base.Gen != n.Gen {
-			return false
-		}
-	}
-	return true
+		return rec.Local || v.differ(rec)
+	})
 }
 
 // weigh tells the store how much the content of an inode takes, and whether it
@@ -95,7 +89,7 @@ func (v *Volume) weigh(ino table.Ino) {
 		return
 	}
 	if n := v.table.Inode(ino); n != nil && n.State != table.None && isRegular(n) {
-		v.store.Clean(ino, n.Blocks*512, !v.engine.isUnsaved(ino) && v.replaceable(ino, n))
+		v.store.Clean(ino, n.Blocks*512, v.replaceable(n))
 	}
 }
 

@@ -72,5 +72,5 @@ func (v *Volume) isReplaceable(ino table.Ino) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	n := v.table.Inode(ino)
-	return n != nil && v.replaceable(ino, n)
+	return n != nil && v.replaceable(n)
 }
