@@ -44,88 +44,97 @@ func (k *fakeKernel) InodeNotify(node uint64, off, _ int64) fuse.Status {
 }
 
 func TestNotesAreSentOnceUnlessTheyComeAgain(t *testing.T) {
-	k := newFakeKernel()
-	n := newNotes(&stats{}, nil)
-	sl := &slotNotifier{s: &slot{n: 3, part: &part{}}, n: n}
-	sl.EntryChanged(1, "a")
-	sl.EntryChanged(1, "a") // a repeat while it waits
-	sl.AttrChanged(2)
-	go n.run(k)
+	synctest.Test(t, func(t *testing.T) {
+		k := newFakeKernel()
+		n := newNotes(&stats{}, nil)
+		sl := &slotNotifier{s: &slot{n: 3, part: &part{}}, n: n}
+		sl.EntryChanged(1, "a")
+		sl.EntryChanged(1, "a") // a repeat while it waits
+		sl.AttrChanged(2)
+		go n.run(k)
 
-	first := <-k.got
-	sl.EntryChanged(1, "a") // changed again while the kernel is being told
-	k.on <- struct{}{}
-	second := <-k.got
-	k.on <- struct{}{}
-	third := <-k.got
-	k.on <- struct{}{}
+		first := <-k.got
+		sl.EntryChanged(1, "a") // changed again while the kernel is being told
+		k.on <- struct{}{}
+		second := <-k.got
+		k.on <- struct{}{}
+		third := <-k.got
+		k.on <- struct{}{}
 
-	entry := note{kind: noteEntry, node: 3<<slotShift | 1, name: "a"}
-	attr := note{kind: noteAttr, node: 3<<slotShift | 2}
-	if got, want := []note{first, second, third}, []note{entry, attr, entry}; !slices.Equal(got, want) {
-		t.Errorf("told %v, want %v", got, want)
-	}
-	n.end()
+		entry := note{kind: noteEntry, node: 3<<slotShift | 1, name: "a"}
+		attr := note{kind: noteAttr, node: 3<<slotShift | 2}
+		if got, want := []note{first, second, third}, []note{entry, attr, entry}; !slices.Equal(got, want) {
+			t.Errorf("told %v, want %v", got, want)
+		}
+		n.end()
+	})
 }
 
 // What an open has to tell does not wait for the worker, which the kernel may hold
 // up.
 func TestNewAttrIsToldAtOnce(t *testing.T) {
-	k := newFakeKernel()
-	n := newNotes(&stats{}, nil)
-	sl := &slotNotifier{s: &slot{part: &part{}}, n: n}
-	sl.EntryChanged(1, "a")
-	go n.run(k)
-	<-k.got // and the worker is held up
-	told := make(chan struct{})
-	go func() { n.newAttr(7); close(told) }()
-	if got, want := <-k.got, (note{kind: noteAttr, node: 7}); got != want {
-		t.Errorf("told %v, want %v", got, want)
-	}
-	k.on <- struct{}{}
-	k.on <- struct{}{}
-	<-told
-	n.end()
+	synctest.Test(t, func(t *testing.T) {
+		k := newFakeKernel()
+		n := newNotes(&stats{}, nil)
+		sl := &slotNotifier{s: &slot{part: &part{}}, n: n}
+		sl.EntryChanged(1, "a")
+		go n.run(k)
+		<-k.got // and the worker is held up
+		told := make(chan struct{})
+		go func() { n.newAttr(7); close(told) }()
+		if got, want := <-k.got, (note{kind: noteAttr, node: 7}); got != want {
+			t.Errorf("told %v, want %v", got, want)
+		}
+		k.on <- struct{}{}
+		k.on <- struct{}{}
+		<-told
+		n.end()
+	})
 }
 
 // Who waits for what was reported waits for just that.
 func TestWaitForNotes(t *testing.T) {
-	k := newFakeKernel()
-	n := newNotes(&stats{}, nil)
-	sl := &slotNotifier{s: &slot{part: &part{}}, n: n}
-	sl.ContentChanged(1)
-	go n.run(k)
-	told := make(chan struct{})
-	<-k.got
-	go func() { n.wait(t.Context()); close(told) }()
-	select {
-	case <-told:
-		t.Error("the kernel has not taken it yet")
-	case <-time.After(10 * time.Millisecond):
-	}
-	k.on <- struct{}{}
-	<-told
-	n.end()
-	n.wait(t.Context()) // nobody is left to tell it
+	synctest.Test(t, func(t *testing.T) {
+		k := newFakeKernel()
+		n := newNotes(&stats{}, nil)
+		sl := &slotNotifier{s: &slot{part: &part{}}, n: n}
+		sl.ContentChanged(1)
+		go n.run(k)
+		told := make(chan struct{})
+		<-k.got
+		go func() { n.wait(t.Context()); close(told) }()
+		synctest.Wait()
+		select {
+		case <-told:
+			t.Error("the kernel has not taken it yet")
+		default:
+		}
+		k.on <- struct{}{}
+		<-told
+		n.end()
+		n.wait(t.Context()) // nobody is left to tell it
+	})
 }
 
 // Whoever unmounts must not wait for a notification that the kernel holds up,
 // and nothing may be sent afterwards.
 func TestNotesEndWhileOneIsHeldUp(t *testing.T) {
-	k := newFakeKernel()
-	n := newNotes(&stats{}, nil)
-	sl := &slotNotifier{s: &slot{part: &part{}}, n: n}
-	sl.ContentChanged(1)
-	sl.ContentChanged(2)
-	go n.run(k)
-	<-k.got
-	n.close() // returns though the worker is held up
-	sl.ContentChanged(3)
-	k.on <- struct{}{}
-	n.end()
-	if got := n.stats.notified.Load(); got != 1 {
-		t.Errorf("%d notifications after close, want only the one under way", got)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		k := newFakeKernel()
+		n := newNotes(&stats{}, nil)
+		sl := &slotNotifier{s: &slot{part: &part{}}, n: n}
+		sl.ContentChanged(1)
+		sl.ContentChanged(2)
+		go n.run(k)
+		<-k.got
+		n.close() // returns though the worker is held up
+		sl.ContentChanged(3)
+		k.on <- struct{}{}
+		n.end()
+		if got := n.stats.notified.Load(); got != 1 {
+			t.Errorf("%d notifications after close, want only the one under way", got)
+		}
+	})
 }
 
 func TestEventsNameThePart(t *testing.T) {
