@@ -3,6 +3,7 @@ package crash
 import (
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -69,8 +70,11 @@ func newBucketStage(t *testing.T, sync string) (*stage, *bucketFar) {
 // was listed is believed for a second.
 func (b *bucketFar) late() time.Duration { return harness.Hangs }
 
-func (b *bucketFar) put(path string, content []byte) error {
-	return b.s.Put(b.ctx, bucketPrefix+path, content, nil)
+func (b *bucketFar) put(files map[string][]byte) (err error) {
+	for path, content := range files {
+		err = errors.Join(err, b.s.Put(b.ctx, bucketPrefix+path, content, nil))
+	}
+	return err
 }
 
 func (b *bucketFar) calls() []string { return []string{http.MethodPut, http.MethodDelete, "UPLOAD"} }

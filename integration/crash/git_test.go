@@ -81,10 +81,14 @@ func (f *gitFar) late() time.Duration { return 0 }
 func (f *gitFar) emptyDirs() bool     { return false }
 
 // put tries again: what a daemon asked for before it died may come in between.
-func (f *gitFar) put(path string, content []byte) (err error) {
+func (f *gitFar) put(files map[string][]byte) (err error) {
+	texts := map[string]string{}
+	for path, content := range files {
+		texts[path] = string(content)
+	}
 	for range 5 {
 		f.take()
-		f.other.Write(map[string]string{path: string(content)})
+		f.other.Write(texts)
 		f.other.Git("add", "-A")
 		f.other.Git("commit", "-q", "-m", "theirs")
 		if _, err = f.other.Try("push", "-q", "origin", "HEAD:refs/heads/main"); err == nil {

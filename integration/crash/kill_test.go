@@ -72,7 +72,8 @@ func newCrash(t *testing.T, s *stage, which uint64) *crash {
 	return &crash{stage: s, r: rand.New(rand.NewPCG(seed, which)), hits: map[string]int{}}
 }
 
-// queues says that closes do not wait for the storage: kills hit a long queue.
+// queues says that closes do not wait for the storage: kills hit a long queue. However
+// much of it are deletions, no commit halts for that: the storage has more.
 func (c *crash) queues() *crash { c.behind = true; return c }
 
 func (c *crash) run(rounds int) {
@@ -105,11 +106,18 @@ func (c *crash) start() {
 		files = append(files, crasher.File{Name: fmt.Sprint("r", i), Seed: uint64(i), Len: 70_000})
 	}
 	logs := c.w.Mkdir("logs", 0o755)
+	there := map[string][]byte{}
 	for i := range clientCount {
 		for _, f := range files {
-			c.tamper(fmt.Sprintf("c%d/%s", i, f.Name), f.Bytes())
+			there[fmt.Sprintf("c%d/%s", i, f.Name)] = f.Bytes()
 		}
 	}
+	if c.behind {
+		for i := range clientCount * crasher.MaxNames {
+			there[fmt.Sprint("kept/", i)] = []byte("kept")
+		}
+	}
+	c.fill(there)
 	c.mount(c.flags...)
 	if c.behind { // it will work without the storage
 		treeLines(c.t, c.m.Dir)

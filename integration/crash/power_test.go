@@ -71,11 +71,13 @@ func (p *power) start() {
 	for i := range 6 {
 		p.files = append(p.files, crasher.File{Name: fmt.Sprint("r", i), Seed: p.r.Uint64(), Len: 20_000})
 	}
+	there := map[string][]byte{}
 	for i := range clientCount {
 		for _, f := range p.files {
-			p.tamper(filepath.Join(p.dir(i), f.Name), f.Bytes())
+			there[filepath.Join(p.dir(i), f.Name)] = f.Bytes()
 		}
 	}
+	p.fill(there)
 	if p.m == nil {
 		p.mount()
 	}

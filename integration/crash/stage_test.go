@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 	"net"
@@ -33,13 +34,13 @@ type stage struct {
 
 // far is the storage of a stage, for who does not go through the mount.
 type far interface {
-	cut()     // whoever asks waits
-	connect() // and gets an answer
-	clear()   // nothing is held up any more
-	put(path string, content []byte) error
-	lines() []string // what there is, as treeLines
-	emptyDirs() bool // and it has directories without entries, too
-	calls() []string // those that a kill can hit
+	cut()                              // whoever asks waits
+	connect()                          // and gets an answer
+	clear()                            // nothing is held up any more
+	put(files map[string][]byte) error // at once, where it knows sets
+	lines() []string                   // what there is, as treeLines
+	emptyDirs() bool                   // and it has directories without entries, too
+	calls() []string                   // those that a kill can hit
 	// late is how long after a kill it may show what the dead daemon had asked for.
 	late() time.Duration
 }
@@ -50,12 +51,18 @@ type inProcess struct {
 	atomic bool // it is changed set by set
 }
 
-func (p *inProcess) cut()                                  { p.store.Switches().Cut(true) }
-func (p *inProcess) connect()                              { p.store.Switches().Connect() }
-func (p *inProcess) clear()                                { p.store.Switches().Clear() }
-func (p *inProcess) late() time.Duration                   { return 0 }
-func (p *inProcess) emptyDirs() bool                       { return true }
-func (p *inProcess) put(path string, content []byte) error { return p.store.Tamper(loc(path), content) }
+func (p *inProcess) cut()                { p.store.Switches().Cut(true) }
+func (p *inProcess) connect()            { p.store.Switches().Connect() }
+func (p *inProcess) clear()              { p.store.Switches().Clear() }
+func (p *inProcess) late() time.Duration { return 0 }
+func (p *inProcess) emptyDirs() bool     { return true }
+
+func (p *inProcess) put(files map[string][]byte) (err error) {
+	for path, content := range files {
+		err = errors.Join(err, p.store.Tamper(loc(path), content))
+	}
+	return err
+}
 
 func (p *inProcess) lines() (lines []string) {
 	for _, line := range p.store.Dump() {
@@ -309,7 +316,13 @@ func (s *stage) problems() string {
 // tamper is another writer.
 func (s *stage) tamper(path string, content []byte) {
 	s.t.Helper()
-	if err := s.far.put(path, content); err != nil {
+	s.fill(map[string][]byte{path: content})
+}
+
+// fill is tamper with many files.
+func (s *stage) fill(files map[string][]byte) {
+	s.t.Helper()
+	if err := s.far.put(files); err != nil {
 		s.t.Fatal(err)
 	}
 }

@@ -15,6 +15,9 @@ const (
 	page     = 4096
 )
 
+// MaxNames is how many names a client has at most: of files, directories and links.
+const MaxNames = maxFiles + 2*maxDirs
+
 // A chooser makes operations that are possible in the state that a model has.
 type chooser struct {
 	*rand.Rand
