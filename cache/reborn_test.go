@@ -56,6 +56,7 @@ func TestDirectoryComesBackAsAnother(t *testing.T) {
 	t.Parallel()
 	for how, learn := range comesBack {
 		t.Run(how, func(t *testing.T) {
+			t.Parallel() // or the test's own time has that in which its cases wait for their turn
 			eachStore(t, func(t *testing.T, store func(*world, *Options)) {
 				w := newScene(t, unwaited, store, has("p/d/a", "A", "p/d/s/x", "X", "p/f", "F", "q", "Q"))
 				if w.repo != nil || how == "refused" && w.o.Policy.Atomic && !w.p.Capabilities().EmptyDirs {
@@ -205,8 +206,10 @@ func TestMadeAnewWithTheirs(t *testing.T) {
 
 // A directory whose name something else has by now comes back beside it.
 func TestDirectoryComesBackBeside(t *testing.T) {
+	t.Parallel()
 	for what, script := range map[string]string{"a file": "put p/d file", "a directory": "mv e p/d"} {
 		t.Run(what, func(t *testing.T) {
+			t.Parallel()
 			eachStore(t, func(t *testing.T, store func(*world, *Options)) {
 				w := newScene(t, unwaited, store, has("p/d/a", "A", "e/x", "X", "q", "Q"))
 				if w.repo != nil || w.o.Policy.Atomic {
