@@ -23,6 +23,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"sync"
 	"testing"
 
 	"github.com/wsmount/wsmount/integration/testrun"
@@ -30,6 +31,9 @@ import (
 
 // root is the directory of the run: all that it makes lies below it.
 var root string
+
+// removals are those of worlds whose tests have ended.
+var removals sync.WaitGroup
 
 // The program under test, and the one for commands that end soon. Where the tests have
 // the race detector the first has it, too; the second never: to begin with it takes a
@@ -76,6 +80,7 @@ func run(m *testing.M) int {
 	}
 	before := descriptors()
 	code := m.Run()
+	removals.Wait()
 	for _, problem := range leftovers(before) {
 		code = fail("left over: %s", problem)
 	}
