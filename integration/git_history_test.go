@@ -7,24 +7,33 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/wsmount/wsmount/integration/internal/harness"
 )
+
+// committedOnce mounts a repository of one commit, whose tree was, and commits a change.
+func committedOnce(t *testing.T) (g *gitStage, m *harness.Mount, was []string) {
+	t.Helper()
+	g = newGitStage(t)
+	g.seed()
+	was = g.lines(g.other.Dir)
+	g.workspace("past", "pull: {on: turn-start}, commit: {on: manual}, push: {on: per-commit}")
+	m = g.w.Mount("@acme/past")
+	g.check(os.WriteFile(m.Dir+"/README.md", []byte("later\n"), 0o644))
+	g.check(os.RemoveAll(m.Dir + "/many/1"))
+	g.w.MustRun("commit", m.Dir)
+	g.arrives(m, "the second commit")
+	return g, m, was
+}
+
+func (g *gitStage) revision(of string) string { return strings.TrimSpace(g.repo.Git("rev-parse", of)) }
 
 // The tree of every commit can be read below .wsmount/history, as it was, by the
 // owner of the mount.
 func TestGitHistory(t *testing.T) {
 	t.Parallel()
-	g := newGitStage(t)
-	g.seed()
-	first := strings.TrimSpace(g.repo.Git("rev-parse", "main"))
-	was := g.lines(g.other.Dir)
-	g.workspace("past", "pull: {on: turn-start}, commit: {on: manual}, push: {on: per-commit}")
-	m := g.w.Mount("@acme/past")
-	g.check(os.WriteFile(m.Dir+"/README.md", []byte("later\n"), 0o644))
-	g.check(os.RemoveAll(m.Dir + "/many/1"))
-	g.w.MustRun("commit", m.Dir)
-	g.arrives(m, "the second commit")
-	second := strings.TrimSpace(g.repo.Git("rev-parse", "main"))
-
+	g, m, was := committedOnce(t)
+	first, second := g.revision("main~1"), g.revision("main")
 	past := filepath.Join(m.Dir, ".wsmount", "history")
 	g.same("the first commit", g.lines(filepath.Join(past, first)), was)
 	g.same("the first commit by a part of its name", g.lines(filepath.Join(past, first[:7])), was)
@@ -52,18 +61,8 @@ func TestGitHistory(t *testing.T) {
 // shown, and a restore to it is a new change.
 func TestGitByCommit(t *testing.T) {
 	t.Parallel()
-	g := newGitStage(t)
-	g.seed()
-	first := strings.TrimSpace(g.repo.Git("rev-parse", "main"))
-	was := g.lines(g.other.Dir)
-	g.workspace("past", "pull: {on: turn-start}, commit: {on: manual}, push: {on: per-commit}")
-	m := g.w.Mount("@acme/past")
-	g.check(os.WriteFile(m.Dir+"/README.md", []byte("later\n"), 0o644))
-	g.check(os.RemoveAll(m.Dir + "/many/1"))
-	g.w.MustRun("commit", m.Dir)
-	g.arrives(m, "the second commit")
-	second := strings.TrimSpace(g.repo.Git("rev-parse", "main"))
-
+	g, m, was := committedOnce(t)
+	first, second := g.revision("main~1"), g.revision("main")
 	if log := g.w.MustRun("log", m.Dir, "--commit", second[:8]); !strings.Contains(log, "README.md") || !strings.Contains(log, "commit "+second[:10]) {
 		t.Errorf("the log of the second commit: %s", log)
 	}

@@ -177,9 +177,9 @@ func TestNoSpaceIsAsked(t *testing.T) {
 	}
 }
 
-// TestSyncIsShared: who comes while a sync runs waits for the next one, all
-// for the same.
-func TestSyncIsShared(t *testing.T) {
+// unsynced is a table whose next sync has something to do, and that alone.
+func unsynced(t *testing.T) (*faults, *Table) {
+	t.Helper()
 	f := newFaults(vfs.NewMem())
 	tab := open(t, "/t", Options{FS: f.vfs})
 	if _, err := steps(tab, 1, 2); err != nil {
@@ -189,6 +189,13 @@ func TestSyncIsShared(t *testing.T) {
 	if err := step(tab, 3); err != nil {
 		t.Fatal(err)
 	}
+	return f, tab
+}
+
+// TestSyncIsShared: who comes while a sync runs waits for the next one, all
+// for the same.
+func TestSyncIsShared(t *testing.T) {
+	f, tab := unsynced(t)
 	var syncs atomic.Int32
 	running, free := make(chan struct{}), make(chan struct{})
 	f.set(func(op, kind string) error {
@@ -239,15 +246,7 @@ func TestSyncIsShared(t *testing.T) {
 
 // TestSyncFails: a sync that failed is never a success later.
 func TestSyncFails(t *testing.T) {
-	f := newFaults(vfs.NewMem())
-	tab := open(t, "/t", Options{FS: f.vfs})
-	if _, err := steps(tab, 1, 2); err != nil {
-		t.Fatal(err)
-	}
-	tab.numbers.wait() // has a sync of its own
-	if err := step(tab, 3); err != nil {
-		t.Fatal(err)
-	}
+	f, tab := unsynced(t)
 	f.set(func(op, kind string) error {
 		if op == "sync" {
 			return syscall.EIO
