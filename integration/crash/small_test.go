@@ -33,7 +33,7 @@ func testSmallDisk(t *testing.T, size int64) {
 	s := newStage(t, syncAsked)
 	old := size / 10 * 3
 	for i := range 4 {
-		if err := s.far.put(fmt.Sprint("old", i), make([]byte, old)); err != nil {
+		if err := s.far.put(map[string][]byte{fmt.Sprint("old", i): make([]byte, old)}); err != nil {
 			t.Fatal(err)
 		}
 	}
