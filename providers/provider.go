@@ -82,6 +82,11 @@ type ListOptions struct {
 	// if nothing is left the page is empty. With a Token it is ignored. The root: at
 	// the beginning.
 	After Locator
+	// Ahead, if it is set, is called with Page.Next before List returns, at most once,
+	// by a provider that knows it before it knows all of the page: so the next page can
+	// be asked for meanwhile. It must not wait. What it was told counts for nothing when
+	// List fails.
+	Ahead func(next string)
 }
 
 // Page is a part of a listing. A page may be empty and still have a next one.

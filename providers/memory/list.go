@@ -17,7 +17,7 @@ const tokenMark = "after:"
 // List implements providers.Provider. Entries come in the order of
 // Locator.Compare.
 func (p *Provider) List(ctx context.Context, l providers.Locator, opts providers.ListOptions) (providers.Page, error) {
-	return do(ctx, p, providers.MethodList, l, func() (providers.Page, error) {
+	page, err := do(ctx, p, providers.MethodList, l, func() (providers.Page, error) {
 		n, err := p.tree.look(l)
 		switch {
 		case err != nil:
@@ -39,6 +39,10 @@ func (p *Provider) List(ctx context.Context, l providers.Locator, opts providers
 		}
 		return p.page(n, l, after, opts.Recursive, limit), nil
 	})
+	if err == nil && opts.Ahead != nil {
+		opts.Ahead(page.Next)
+	}
+	return page, err
 }
 
 // begins gives the segments below l to go on after.

@@ -163,6 +163,15 @@ func listRecursivePaging(t T, p providers.Provider) {
 	for limit := 1; limit < 10; limit++ {
 		wantFiles(t, list(t, p, loc(""), providers.ListOptions{Recursive: true, Limit: limit}), deepTree...)
 	}
+	for token, more := "", true; more; more = token != "" {
+		var ahead []string
+		page, err := p.List(t.Context(), loc(""), providers.ListOptions{Recursive: true, Limit: 3, Token: token,
+			Ahead: func(next string) { ahead = append(ahead, next) }})
+		wantOK(t, "list", err)
+		if token = page.Next; len(ahead) > 1 || len(ahead) == 1 && ahead[0] != token {
+			t.Errorf("told %q ahead of the page, which says %q", ahead, token)
+		}
+	}
 }
 
 // listRecursiveAfter: a listing that begins after a directory is the end of the

@@ -129,3 +129,24 @@ func TestOnePage(t *testing.T) {
 		}
 	}
 }
+
+// TestAskedBesideTheNextPage: where the next page begins is told before objects of this
+// one are asked for.
+func TestAskedBesideTheNextPage(t *testing.T) {
+	f := newFake()
+	for i := range 30 {
+		f.put(fmt.Sprintf("pre/d/f%04d", i), "x", nil)
+	}
+	p := openFake(t, f, nil)
+	heads := func() int64 { return p.Requests()["HeadObject"].Requests }
+	before, told, asked := heads(), "", int64(-1)
+	page, err := p.List(t.Context(), loc(""), providers.ListOptions{Recursive: true, Limit: 20, Ahead: func(next string) {
+		told, asked = next, heads()-before
+	}})
+	if err != nil || told == "" || told != page.Next {
+		t.Errorf("told %q, and then %q, %v", told, page.Next, err)
+	}
+	if after := heads() - before; asked != 0 || after == 0 {
+		t.Errorf("%d HEADs before, and %d in all", asked, after)
+	}
+}

@@ -82,11 +82,14 @@ func (p *Provider) List(ctx context.Context, l providers.Locator, opts providers
 		if err != nil {
 			return providers.Page{}, err
 		}
-		p.describe(ctx, w.told, w.items)
 		page := providers.Page{Entries: w.told}
 		if more {
 			page.Next = w.cursor.token(where)
 		}
+		if opts.Ahead != nil {
+			opts.Ahead(page.Next)
+		}
+		p.describe(ctx, w.told, w.items)
 		return page, nil
 	})
 }
