@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/wsmount/wsmount/providers"
@@ -10,42 +11,59 @@ import (
 type walk struct {
 	v       *Volume
 	at      providers.Locator // what is listed
-	after   providers.Locator // the directory that it begins with
+	after   providers.Locator // the directory that it begins with; the root: at the beginning
+	guess   bool              // begun by a listing of at: no walk was seen
 	release func()            // gives its room back
 	idle    *time.Timer       // ends it
 
-	page  *page // under way; nil: none
-	count int   // pages that were asked for
-	come  int   // and have come
-	token string
-	ended bool // the last page has come
-	over  bool // nothing of it is used any more
+	pages []*page // under way, in order
+	count int     // pages that were asked for
+	token string  // of the next page
+	known bool    // token is
+	over  bool    // nothing of it is used any more
 
-	whole    map[providers.Locator]*covered // covered, and not taken
-	open     []*covered                     // in which the last page ended, from above down
-	followed bool                           // the walker took more than it began with
-	brought  int                            // directories that the last page completed
-	taken    int                            // of these, that the walker has taken
+	covering
+	first    providers.Locator // the directory that the walker took first; the root: none
+	followed bool              // and it took another
+	pace     pace
 }
 
 // page is one page of it.
 type page struct {
 	number int
+	last   bool          // no page follows
+	told   bool          // last is known
 	done   chan struct{} // closed when it has come, or failed
 	start  time.Time     // when it was asked for
 	mine   *listing      // since then
 	users  int           // directories of which it was the first page, and itself while under way
+	dirs   int           // directories that it completed
 }
 
-// covered is what pages say of one directory.
-type covered struct {
-	at      providers.Locator
-	page    *page // the first
-	last    int   // the number of the page that completed it
-	entries []providers.Info
-	pages   int  // that it fills so far
-	deep    bool // something lies below its directories
-	partial bool // something of it is missing: it is never whole
+// pace is how fast the walker comes through the pages.
+type pace struct {
+	reached int           // the last page of which it took a directory
+	since   time.Time     // when it took the first of that
+	taken   int           // directories of that page which it took
+	page    time.Duration // what it needs for a page, as far as that is known
+}
+
+// took notes that the walker took a directory which page p completed.
+func (t *pace) took(p *page, now time.Time) {
+	if p.number > t.reached {
+		t.reached, t.since, t.taken = p.number, now, 0
+	}
+	if p.number == t.reached {
+		if t.taken > 0 {
+			t.page = now.Sub(t.since) * time.Duration(p.dirs) / time.Duration(t.taken)
+		}
+		t.taken++
+	}
+}
+
+// newWalk is a recursive listing of which nothing was asked for.
+func (v *Volume) newWalk(at, after providers.Locator) *walk {
+	return &walk{v: v, at: at, after: after, first: after, known: true, covering: covering{whole: map[providers.Locator]*covered{}}}
 }
 
 // has reports whether the listing may come to a directory.
@@ -61,6 +79,21 @@ func (r *walk) pause() {
 	r.end()
 }
 
+// start makes it the one walk there is; false: there is no room for it. mu is held.
+func (r *walk) start() bool {
+	f := &r.v.prefetch
+	if f.walk != nil {
+		f.walk.end()
+	}
+	release, ok := r.v.o.Fetches.TryTake(r, pagesMost*pageBytes)
+	if !ok {
+		return false
+	}
+	f.walk, f.row, r.release = r, 0, release
+	r.idle = time.AfterFunc(walkPause, r.pause)
+	return true
+}
+
 // end drops all that was not taken. mu is held.
 func (r *walk) end() {
 	if r.over {
@@ -69,40 +102,29 @@ func (r *walk) end() {
 	r.over = true
 	r.idle.Stop()
 	f := &r.v.prefetch
-	f.walk, f.row, f.need = nil, 0, min(max(2*f.need, 2), walkNeed)
-	if r.followed {
+	f.walk, f.row = nil, 0
+	switch {
+	case r.followed:
 		f.need = 1
+	case !r.guess:
+		f.need = min(max(2*f.need, 2), walkNeed)
 	}
-	for _, c := range r.whole {
-		c.page.dropped(r.v)
-	}
-	for _, c := range r.open {
-		c.page.dropped(r.v)
-	}
-	r.whole, r.open = nil, nil
+	r.drop(r.v)
 	r.release()
 }
 
-// dropped says that one user of a page needs it no more. mu is held.
-func (p *page) dropped(v *Volume) {
-	if p.users--; p.users == 0 {
-		delete(v.listings, p.mine)
-	}
-}
+// life is how long a page is believed.
+func (r *walk) life() time.Duration { return cmp.Or(r.v.o.Policy.TTL, staleFor) }
 
 // isNew reports whether what a page says can be believed still. mu is held.
 func (r *walk) isNew(p *page) bool {
-	life := r.v.o.Policy.TTL
-	if life == 0 {
-		life = staleFor
-	}
 	since := r.v.o.Now().Sub(p.start)
-	return since >= 0 && since < life
+	return since >= 0 && since < r.life()
 }
 
 // take gives what is covered of a directory, if it is new; the caller drops its page.
-// What lies behind is asked for when enough was taken. mu is held.
-func (r *walk) take(at providers.Locator) *covered {
+// near says that a walk would come to it. mu is held.
+func (r *walk) take(at providers.Locator, near bool) *covered {
 	c := r.whole[at]
 	if c == nil {
 		return nil
@@ -112,15 +134,15 @@ func (r *walk) take(at providers.Locator) *covered {
 		c.page.dropped(r.v)
 		return nil
 	}
-	if at != r.after {
+	r.pace.took(c.last, r.v.o.Now())
+	switch {
+	case !near:
+	case r.first.IsRoot():
+		r.first = at
+	case at != r.first:
 		r.followed, r.v.prefetch.need = true, 1
-		if c.last == r.come {
-			r.taken++
-		}
 	}
-	if r.taken >= walkTaken || r.taken > 0 && 2*r.taken >= r.brought {
-		r.ask()
-	}
+	r.goOn()
 	return c
 }
 
@@ -141,111 +163,102 @@ func (r *walk) mayWait(c *covered) bool {
 	return !c.partial && (r.followed || !c.deep)
 }
 
-// ask gives the page that is under way, or asks for the next; nil: there is none. mu is
-// held.
+// ask gives the page that comes next, which is asked for unless it is under way; nil:
+// there is none. mu is held.
 func (r *walk) ask() *page {
-	if r.page == nil && !r.ended && !r.over && !r.v.closing {
-		r.count++
-		p := &page{number: r.count, done: make(chan struct{}), start: r.v.o.Now(), mine: r.v.newListing(), users: 1}
-		r.page = p
-		r.v.background(func() { r.fetch(p, r.token) })
+	if len(r.pages) == 0 {
+		r.askMore()
 	}
-	return r.page
+	if len(r.pages) == 0 {
+		return nil
+	}
+	return r.pages[0]
 }
 
-// fetch brings a page. One that fails ends the walk: each directory is listed by itself
-// then, which tries again and says what is wrong.
-func (r *walk) fetch(p *page, token string) {
+// goOn asks for the next page if the walker is not far behind, and so fast that it is
+// through the page before that is too old. mu is held.
+func (r *walk) goOn() {
+	behind := r.count - r.pace.reached
+	if r.followed && behind < walkAhead && time.Duration(behind+2)*r.pace.page < r.life() {
+		r.askMore()
+	}
+}
+
+// askMore asks for one page more, if it is known where that begins. mu is held.
+func (r *walk) askMore() {
+	if !r.known || r.over || r.v.closing {
+		return
+	}
+	var before *page
+	if n := len(r.pages); n > 0 {
+		before = r.pages[n-1]
+	}
+	p, token := r.newPage(), r.token
+	r.pages = append(r.pages, p)
+	r.v.background(func() { r.fetch(p, before, token) })
+}
+
+// newPage is a page that is asked for now. mu is held.
+func (r *walk) newPage() *page {
+	r.count++
+	r.known = false
+	return &page{number: r.count, done: make(chan struct{}), start: r.v.o.Now(), mine: r.v.newListing(), users: 1}
+}
+
+// options ask the provider for the page that a token names.
+func (r *walk) options(token string) providers.ListOptions {
+	return providers.ListOptions{Recursive: true, After: r.after, Token: token}
+}
+
+// follows notes where the page behind p begins; "": p is the last. mu is held.
+func (r *walk) follows(p *page, next string) {
+	if p.told {
+		return
+	}
+	p.told, p.last = true, next == ""
+	r.token, r.known = next, !p.last
+	r.goOn()
+}
+
+// fetch brings a page, and takes it after the one before. One that fails ends the walk:
+// each directory is listed by itself then, which tries again and says what is wrong.
+func (r *walk) fetch(p, before *page, token string) {
 	v := r.v
 	w := v.wait(nil, v.o.Patience/2)
 	defer w.close()
+	opts := r.options(token)
+	opts.Ahead = func(next string) {
+		v.mu.Lock()
+		defer v.mu.Unlock()
+		r.follows(p, next)
+	}
 	began := time.Now()
-	got, err := v.p.List(w, r.at, providers.ListOptions{Recursive: true, After: r.after, Token: token})
+	got, err := v.p.List(w, r.at, opts)
+	took := time.Since(began)
+	if before != nil {
+		<-before.done
+	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	defer close(p.done)
 	defer p.dropped(v)
-	r.page = nil
 	switch {
+	case r.over:
 	case err != nil:
 		v.o.Log.Debug("directories are not listed ahead", "path", r.at, "err", err)
 		r.end()
-	case !r.over:
-		v.answered(time.Since(began), nil)
-		r.token, r.ended = got.Next, got.Next == ""
-		r.cover(got.Entries, p)
+	default:
+		r.pages = r.pages[1:]
+		v.answered(took, nil)
+		r.follows(p, got.Next)
+		r.cover(v, got.Entries, p, r.after)
+		r.goOn()
 	}
 }
 
-// cover takes what a page says. All that lies below a directory comes together, in
-// whatever order directories are: it is whole when something follows that lies
-// elsewhere. mu is held.
-func (r *walk) cover(entries []providers.Info, p *page) {
-	r.come, r.brought, r.taken = p.number, 0, 0
-	if p.number == 1 {
-		r.push(r.after, p)
-	}
-	for _, e := range entries {
-		for n := len(r.open); n > 0 && !r.open[n-1].at.Contains(e.Locator); n-- {
-			r.pop()
-		}
-		r.add(e)
-		if e.Kind == providers.KindDir {
-			r.push(e.Locator, p)
-		}
-	}
-	for r.ended && len(r.open) > 0 {
-		r.pop()
-	}
-	for _, c := range r.open {
-		if c.pages++; c.pages >= pagesMost {
-			c.partial, c.entries = true, nil
-		}
-	}
-	for at, c := range r.whole { // the walker has passed it
-		if c.page.number <= p.number-pagesMost {
-			delete(r.whole, at)
-			c.page.dropped(r.v)
-		}
-	}
-}
-
-// push begins a directory. mu is held.
-func (r *walk) push(at providers.Locator, p *page) {
-	p.users++
-	r.open = append(r.open, &covered{at: at, page: p})
-}
-
-// pop ends the last directory that was begun. That with which the listing begins is not
-// told: it may be gone when nothing is in it. mu is held.
-func (r *walk) pop() {
-	n := len(r.open) - 1
-	c := r.open[n]
-	r.open = r.open[:n]
-	if old := r.whole[c.at]; old != nil {
-		old.page.dropped(r.v)
-		delete(r.whole, c.at)
-	}
-	if c.partial || c.at == r.after && len(c.entries) == 0 {
-		c.page.dropped(r.v)
-		return
-	}
-	c.last = r.come
-	r.whole[c.at] = c
-	r.brought++
-}
-
-// add takes an entry into the directory that it is in. One whose directory was not told
-// says that something is missing above. mu is held.
-func (r *walk) add(e providers.Info) {
-	for i, c := range r.open {
-		switch {
-		case e.Locator.Parent() == c.at && !c.partial:
-			c.entries = append(c.entries, e)
-		case i == len(r.open)-1 && e.Locator.Parent() != c.at:
-			c.partial, c.entries = true, nil
-		case i < len(r.open)-1:
-			c.deep = true
-		}
+// dropped says that one user of a page needs it no more. mu is held.
+func (p *page) dropped(v *Volume) {
+	if p.users--; p.users == 0 {
+		delete(v.listings, p.mine)
 	}
 }

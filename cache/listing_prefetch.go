@@ -23,9 +23,14 @@ import (
 // whether the directory was known.
 //
 // A directory that the walker comes to while a page is under way waits for that page.
-// The next page is asked for when the walker has taken some of the directories of the
-// last one, so pages are never more than one ahead, and end when the walker does not
-// come. When the walk stands still what was not taken is dropped.
+// Once the walker has come to a second directory, the next page is asked for as soon as the
+// store says where it begins, so that the store is never idle. Pages are never more than
+// two ahead of the walker, and end when the walker does not come, or is so slow that they
+// would be too old. When the walk stands still what was not taken is dropped.
+//
+// The listing of a directory that turns out to be no small tree (listing_small.go) has
+// brought the first page of a walk already. It is kept in case a walk follows; when none
+// does, that says nothing about walks.
 //
 // It is a guess: a directory that the pages do not cover, or whose page fails or is older
 // than the TTL, is listed by itself. Each walk of which nothing was taken makes the next
@@ -35,7 +40,7 @@ const (
 	walkPause  = 2 * time.Second // a walk that stands still for longer has ended
 	walkVisits = 16              // directories that are remembered as listed
 	walkNeed   = 16              // looks in a row that begin a walk, at most
-	walkTaken  = 4               // directories of a page, after which the next is asked for
+	walkAhead  = 2               // pages that are asked for before the walker comes to them
 
 	pagesMost = 8       // pages that are kept, and that one directory may fill
 	pageBytes = 1 << 20 // what a page takes in memory
@@ -119,7 +124,7 @@ func (v *Volume) askCovered(dir table.Ino, waited bool) (*covered, *page) {
 	r := f.walk
 	if r != nil && r.has(at) {
 		r.keep()
-		if c := r.take(at); c != nil {
+		if c := r.take(at, near); c != nil {
 			return c, nil
 		}
 		switch c := r.opened(at); {
@@ -127,11 +132,11 @@ func (v *Volume) askCovered(dir table.Ino, waited bool) (*covered, *page) {
 			return nil, r.ask()
 		case c != nil:
 			return nil, nil
-		case !waited && r.page != nil:
-			return nil, r.page
+		case !waited && len(r.pages) > 0:
+			return nil, r.pages[0]
 		}
 	}
-	if waited || r != nil && r.page != nil || !v.puller.failing.IsZero() {
+	if waited || r != nil && len(r.pages) > 0 || !v.puller.failing.IsZero() {
 		return nil, nil
 	}
 	if !near {
@@ -182,20 +187,13 @@ func (v *Volume) sawRead(dir table.Ino) {
 // first page; nil: there is no room for it. A walk that this goes on with is of the same
 // tree. mu is held.
 func (v *Volume) beginWalk(at providers.Locator) *page {
-	f := &v.prefetch
-	r := &walk{v: v, at: at.Parent(), after: at, whole: map[providers.Locator]*covered{}}
-	if old := f.walk; old != nil {
-		if old.followed && old.has(at) {
-			r.at = old.at
-		}
-		old.end()
+	r := v.newWalk(at.Parent(), at)
+	if old := v.prefetch.walk; old != nil && old.followed && old.has(at) {
+		r.at = old.at
 	}
-	release, ok := v.o.Fetches.TryTake(r, pagesMost*pageBytes)
-	if !ok {
+	if !r.start() {
 		return nil
 	}
-	f.walk, f.row, r.release = r, 0, release
-	r.idle = time.AfterFunc(walkPause, r.pause)
 	return r.ask()
 }
 

@@ -2,8 +2,8 @@ package cache
 
 import (
 	"context"
+	"maps"
 	"slices"
-	"strings"
 
 	"github.com/wsmount/wsmount/providers"
 )
@@ -12,18 +12,11 @@ import (
 //
 // A flat store lists a directory with all below it for the price of the directory alone,
 // as long as that fits into a page, and says of directories what no listing of the one
-// above says. So a directory that was never listed is asked for that way. Where the first
-// page does not hold it all, the directory is listed by itself, and for a walk there are
-// the pages of listing_prefetch.go. Directories count as known only when the whole answer
-// is there; what was changed locally since the listing began stays as it is.
-
-// smallTree is a recursive listing of the directory of a harvest.
-type smallTree struct {
-	h       *harvest
-	mine    *listing
-	entries []providers.Info
-	next    string // token of the next page
-}
+// above says. So a directory that was never listed is asked for that way. Directories
+// count as known only when the whole answer is there; what was changed locally since the
+// listing began stays as it is. Where the first page does not hold it all, the directory
+// is listed by itself, and the page is the first one for a walk that may follow
+// (listing_prefetch.go).
 
 // mayBeSmall reports whether the listing of the directory may bring all below it. For a
 // walk there are pages that do.
@@ -34,95 +27,96 @@ func (h *harvest) mayBeSmall() bool {
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	return v.prefetch.walk == nil || !v.prefetch.walk.has(h.at)
+	r := v.prefetch.walk
+	isGuess := r != nil && r.guess && !r.followed && r.opened(h.at) == nil
+	return r == nil || !r.has(h.at) || isGuess
 }
 
 // gatherTree is gather by a recursive listing. It reports false when that takes more
-// than the directory itself would. The tree ends when the harvest is applied.
+// than the directory itself would. The tree ends when the
+// harvest is applied.
 func (h *harvest) gatherTree(w *waiting, mine *listing) (done bool, err error) {
-	t := &smallTree{h: h, mine: h.v.beginListing()}
-	h.tree = t
+	r := h.v.newWalk(h.at, providers.Locator{})
+	r.guess = true
 	h.reset()
 	for {
-		err := t.more(w)
+		entries, last, err := r.bring(w)
+		isDeep := slices.ContainsFunc(entries, h.isBelow)
 		switch {
 		case err != nil:
 			return true, err
-		case t.next == "":
-			return true, h.page(w, t.direct(), mine)
-		case t.isDeep():
-			t.entries = nil
+		case last:
+			h.tree = r
+			return true, h.page(w, slices.DeleteFunc(entries, h.isBelow), mine)
+		case isDeep:
+			r.offer()
 			return false, nil
 		}
 		// So far it is what a listing of the directory alone brings. Nothing is kept.
-		entries := t.entries
-		t.entries = nil
 		if err := h.page(w, entries, mine); err != nil {
 			return true, err
 		}
 	}
 }
 
-// more adds a page.
-func (t *smallTree) more(w *waiting) error {
-	v := t.h.v
-	return v.retry(w, func(context.Context) error {
-		page, err := v.p.List(w, t.h.at, providers.ListOptions{Recursive: true, Token: t.next})
-		if err != nil {
+// isBelow reports whether an entry lies deeper than in the directory.
+func (h *harvest) isBelow(e providers.Info) bool { return e.Locator.Parent() != h.at }
+
+// bring brings the next page while the caller waits. Several attempts may be needed: only
+// the last one says where the page behind begins.
+func (r *walk) bring(w *waiting) (entries []providers.Info, last bool, err error) {
+	v := r.v
+	v.mu.Lock()
+	p, token := r.newPage(), r.token
+	v.mu.Unlock()
+	var got providers.Page
+	err = v.retry(w, func(context.Context) (err error) {
+		if got, err = v.p.List(w, r.at, r.options(token)); err != nil {
 			v.failed(err)
 			return err
 		}
 		w.moved()
-		t.entries, t.next = append(t.entries, page.Entries...), page.Next
 		return nil
 	})
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	defer p.dropped(v)
+	if err == nil {
+		r.follows(p, got.Next)
+		r.cover(v, got.Entries, p, r.after)
+	}
+	return got.Entries, p.last, err
 }
 
-// isDeep reports whether something has come that lies deeper than in the directory.
-func (t *smallTree) isDeep() bool {
-	return slices.ContainsFunc(t.entries, func(e providers.Info) bool { return e.Locator.Parent() != t.h.at })
+// offer has it go ahead of a walk that may follow, unless there is one already.
+func (r *walk) offer() {
+	v := r.v
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	f := &v.prefetch
+	if !f.able || v.closing || f.walk != nil && f.walk.followed || !r.start() {
+		r.drop(v)
+	}
 }
 
-// direct are the entries of the directory itself.
-func (t *smallTree) direct() []providers.Info {
-	return slices.DeleteFunc(slices.Clone(t.entries), func(e providers.Info) bool { return e.Locator.Parent() != t.h.at })
-}
-
-// end takes over what came beside the directory itself, which is known now unless there
-// was an error, unless another request has listed it meanwhile. A directory that fails is listed
-// when a program looks.
-func (t *smallTree) end(w *waiting, err error) {
-	v := t.h.v
-	defer v.endListing(t.mine)
+// adoptTree makes the directories below known, unless there was an error. One that
+// fails is listed when a program looks.
+func (h *harvest) adoptTree(w *waiting, err error) {
+	r, v := h.tree, h.v
 	if err != nil {
+		v.mu.Lock()
+		defer v.mu.Unlock()
+		r.drop(v)
 		return
 	}
-	inside := map[providers.Locator][]providers.Info{}
-	var dirs []providers.Locator
-	for _, e := range t.entries {
-		if e.Kind == providers.KindDir {
-			dirs = append(dirs, e.Locator)
+	for _, at := range slices.SortedFunc(maps.Keys(r.whole), providers.Locator.Compare) {
+		c := r.whole[at]
+		if dir, ok, err := v.walkHome(w, at, false); err == nil && ok {
+			v.applyCovered(w, dir, c)
+			continue
 		}
-		inside[e.Locator.Parent()] = append(inside[e.Locator.Parent()], e)
+		v.mu.Lock()
+		c.page.dropped(v)
+		v.mu.Unlock()
 	}
-	slices.SortFunc(dirs, func(x, y providers.Locator) int { return strings.Compare(x.String(), y.String()) })
-	for _, at := range dirs {
-		if err := t.take(w, at, inside[at]); err != nil {
-			v.o.Log.Debug("a directory that was listed with the one above is listed again", "path", at, "err", err)
-		}
-	}
-}
-
-// take makes the names of one directory known.
-func (t *smallTree) take(w *waiting, at providers.Locator, entries []providers.Info) error {
-	v := t.h.v
-	dir, ok, err := v.walkHome(w, at, false)
-	if err != nil || !ok {
-		return err
-	}
-	h, err := v.newHarvest(dir)
-	if err != nil || h == nil || !h.first || !h.clean || h.at != at {
-		return err
-	}
-	return h.adopt(w, t.h.start, entries, t.mine)
 }

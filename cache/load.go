@@ -29,7 +29,7 @@ type harvest struct {
 	seed   maphash.Seed
 	diffs  []news
 	hidden int
-	tree   *smallTree // if all below was asked for; nil: the directory alone
+	tree   *walk // that has brought all below; nil: the directory alone
 }
 
 // news is a name under which the backend has something else than it was known
@@ -71,7 +71,7 @@ func (v *Volume) listOnce(w *waiting, dir table.Ino, mine *listing) (err error) 
 	began := time.Now()
 	defer func() {
 		if h.tree != nil {
-			h.tree.end(w, err)
+			h.adoptTree(w, err)
 		}
 	}()
 	err = h.gather(w, v.p, mine)

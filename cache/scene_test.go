@@ -2,7 +2,7 @@ package cache
 
 import (
 	"context"
-	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/wsmount/wsmount/providers"
@@ -20,14 +20,12 @@ func newScene(t *testing.T, change ...func(*world, *Options)) *scene {
 // is closed. reached is closed when it is done.
 func (w *scene) answerLate(m providers.Method) (gate, reached chan struct{}) {
 	gate, reached = make(chan struct{}), make(chan struct{})
-	var once sync.Once
+	var calls atomic.Int32
 	w.v.p = providers.Wrap(w.v.p, providers.WrapOptions{Around: func(ctx context.Context, c *providers.Call, next func(context.Context) error) error {
 		err := next(ctx)
-		if c.Method == m {
-			once.Do(func() {
-				close(reached)
-				<-gate
-			})
+		if c.Method == m && calls.Add(1) == 1 {
+			close(reached)
+			<-gate
 		}
 		return err
 	}})

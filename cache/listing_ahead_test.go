@@ -1,0 +1,84 @@
+package cache
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/providers"
+	"github.com/wsmount/wsmount/providers/providertest"
+)
+
+// A listing of a directory that is no small tree has brought the first page of a walk. One
+// that is not used makes no walk harder to begin.
+func TestFirstPageServesTwice(t *testing.T) {
+	inForest(t, 100, 10, flat(30), func(f *forest) {
+		if f.list(""); f.asked() != 2 {
+			t.Error("the first listing is not one of the tree and one of the directory")
+		}
+		f.look("d0000")
+		if got := f.asked(); got != 0 {
+			t.Errorf("the first directory took %d requests more", got)
+		}
+		time.Sleep(walkPause + time.Second)
+		if f.v.prefetch.need > 1 || f.walking() {
+			t.Errorf("%d looks begin a walk; one goes on: %v", f.v.prefetch.need, f.walking())
+		}
+	})
+}
+
+// Where a page had to be asked for twice, the second answer says where the next begins.
+func TestFirstPageIsAskedForTwice(t *testing.T) {
+	inForest(t, 10, 10, flat(6), func(f *forest) {
+		gate, reached := make(chan struct{}), make(chan struct{})
+		f.faults.Queue(providers.MethodList, providertest.Fault{After: providers.ErrUnavailable}, providertest.Fault{Gate: gate, Reached: reached})
+		listed := async(func() { f.list("") })
+		<-reached
+		for i := range 3 {
+			f.tamper(fmt.Sprintf("d0000/a%d", i), "theirs") // the page ends earlier now
+		}
+		close(gate)
+		<-listed
+		if got, want := f.walkAll(fs.RootIno), f.names+3; got != want {
+			t.Errorf("%d names, want %d", got, want)
+		}
+	})
+}
+
+// The next page is asked for as soon as it is known where it begins, though the one
+// before has not come: two ahead of the walker.
+func TestPagesAreAskedForAhead(t *testing.T) {
+	inForest(t, 100, 10, flat(100), func(f *forest) {
+		f.listExpired()
+		f.look("d0000")
+		f.asked()
+		gate, reached := f.answerLate(providers.MethodList)
+		f.look("d0001")
+		<-reached
+		if got := f.asked(); got != 2 {
+			t.Errorf("%d requests, want pages 2 and 3", got)
+		}
+		close(gate)
+		for i := 2; i < 12; i++ {
+			f.look(fmt.Sprintf("d%04d", i))
+		}
+		if got := f.asked(); got != 1 {
+			t.Errorf("%d requests, want page 4 alone", got)
+		}
+	})
+}
+
+// For a walker that would come to a page when it is too old, none is asked for ahead.
+func TestSlowWalkerIsNotAwaited(t *testing.T) {
+	inForest(t, 100, 10, flat(100), func(f *forest) {
+		f.listExpired()
+		for i := range 6 {
+			f.look(fmt.Sprintf("d%04d", i))
+			f.clock.add(100 * time.Millisecond)
+		}
+		if got := f.asked(); got != 1 {
+			t.Errorf("%d requests, want one page", got)
+		}
+	})
+}

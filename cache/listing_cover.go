@@ -1,0 +1,107 @@
+package cache
+
+import "github.com/wsmount/wsmount/providers"
+
+// covering is what the pages of a recursive listing say of directories. Volume.mu
+// guards it.
+type covering struct {
+	whole map[providers.Locator]*covered // covered, and not taken
+	open  []*covered                     // in which the last page ended, from above down
+}
+
+// covered is what pages say of one directory.
+type covered struct {
+	at      providers.Locator
+	page    *page // the first
+	last    *page // that completed it
+	entries []providers.Info
+	pages   int  // that it fills so far
+	deep    bool // something lies below its directories
+	partial bool // something of it is missing: it is never whole
+}
+
+// cover takes what a page says; after is where the listing begins. All that lies below a
+// directory comes together, in whatever order directories are: it is whole when something
+// follows that lies elsewhere. mu is held.
+func (r *covering) cover(v *Volume, entries []providers.Info, p *page, after providers.Locator) {
+	if p.number == 1 && !after.IsRoot() {
+		r.push(after, p)
+	}
+	pop := func() {
+		n := len(r.open) - 1
+		c := r.open[n]
+		r.open = r.open[:n]
+		r.close(v, c, p, c.at == after)
+	}
+	for _, e := range entries {
+		for n := len(r.open); n > 0 && !r.open[n-1].at.Contains(e.Locator); n-- {
+			pop()
+		}
+		r.add(e)
+		if e.Kind == providers.KindDir {
+			r.push(e.Locator, p)
+		}
+	}
+	for p.last && len(r.open) > 0 {
+		pop()
+	}
+	for _, c := range r.open {
+		if c.pages++; c.pages >= pagesMost {
+			c.partial, c.entries = true, nil
+		}
+	}
+	for at, c := range r.whole { // the walker has passed it
+		if c.page.number <= p.number-pagesMost {
+			delete(r.whole, at)
+			c.page.dropped(v)
+		}
+	}
+}
+
+// push begins a directory. mu is held.
+func (r *covering) push(at providers.Locator, p *page) {
+	p.users++
+	r.open = append(r.open, &covered{at: at, page: p})
+}
+
+// close ends a directory, with page p. The one with which the listing begins is not told:
+// it may be gone when nothing is in it. mu is held.
+func (r *covering) close(v *Volume, c *covered, p *page, isFirst bool) {
+	if old := r.whole[c.at]; old != nil {
+		old.page.dropped(v)
+		delete(r.whole, c.at)
+	}
+	if c.partial || isFirst && len(c.entries) == 0 {
+		c.page.dropped(v)
+		return
+	}
+	p.dirs++
+	c.last = p
+	r.whole[c.at] = c
+}
+
+// add takes an entry into the directory that it is in. One whose directory was not told
+// says that something is missing above. mu is held.
+func (r *covering) add(e providers.Info) {
+	for i, c := range r.open {
+		switch {
+		case e.Locator.Parent() == c.at && !c.partial:
+			c.entries = append(c.entries, e)
+		case i == len(r.open)-1 && e.Locator.Parent() != c.at:
+			c.partial, c.entries = true, nil
+		case i < len(r.open)-1:
+			c.deep = true
+		}
+	}
+}
+
+// drop forgets what was not taken. mu is held.
+func (r *covering) drop(v *Volume) {
+	for _, c := range r.whole {
+		c.page.dropped(v)
+	}
+	for _, c := range r.open {
+		c.page.dropped(v)
+	}
+	r.whole, r.open = nil, nil
+}
