@@ -2,6 +2,7 @@ package cache
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 
@@ -33,7 +34,7 @@ func (h *harvest) mayBeSmall() bool {
 }
 
 // gatherTree is gather by a recursive listing. It reports false when that takes more
-// than the directory itself would. The tree ends when the
+// than the directory itself would, or the store cannot do it. The tree ends when the
 // harvest is applied.
 func (h *harvest) gatherTree(w *waiting, mine *listing) (done bool, err error) {
 	r := h.v.newWalk(h.at, providers.Locator{})
@@ -43,6 +44,8 @@ func (h *harvest) gatherTree(w *waiting, mine *listing) (done bool, err error) {
 		entries, last, err := r.bring(w)
 		isDeep := slices.ContainsFunc(entries, h.isBelow)
 		switch {
+		case errors.Is(err, providers.ErrUnsupported):
+			return false, nil
 		case err != nil:
 			return true, err
 		case last:

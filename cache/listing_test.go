@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"context"
 	"fmt"
 	"path"
 	"slices"
@@ -403,4 +404,34 @@ func TestFlatDirectoryIsListedOnce(t *testing.T) {
 			}
 		})
 	}
+}
+
+// unordered is a store that turns out to have no order in which a recursive listing
+// could go on.
+type unordered struct{ providers.Provider }
+
+func (p unordered) List(ctx context.Context, l providers.Locator, o providers.ListOptions) (providers.Page, error) {
+	if o.Recursive {
+		return providers.Page{}, providers.ErrUnsupported
+	}
+	return p.Provider.List(ctx, l, o)
+}
+
+// Where recursive listings do not work each directory is listed by itself, for walks and
+// for pulls.
+func TestStoreWithoutOrder(t *testing.T) {
+	inForest(t, 100, 10, flat(8), func(f *forest) {
+		f.v.p = unordered{f.v.p}
+		for range 2 {
+			if got := f.walkAll(fs.RootIno); got != f.names {
+				t.Errorf("%d names of %d", got, f.names)
+			}
+			f.clock.add(2 * time.Second)
+		}
+		f.tamper("d0003/new", "theirs")
+		if r, err := f.v.Pull(f.Context(), PullOptions{}); err != nil || r.Changed != 1 {
+			t.Errorf("pull: %+v, %v", r, err)
+		}
+		f.noProblems()
+	})
 }

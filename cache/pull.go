@@ -211,7 +211,7 @@ func (v *Volume) gatherAll(w *waiting, p providers.Provider) ([]*harvest, error)
 		}
 	}
 	if len(all) > 1 && p.Capabilities().RecursiveList {
-		if err := v.listTree(w, p, all); !errors.Is(err, errDear) {
+		if err := v.listTree(w, p, all); !errors.Is(err, errDear) && !errors.Is(err, providers.ErrUnsupported) {
 			return all, err
 		}
 	}

@@ -34,7 +34,8 @@ type Provider interface {
 	// there; ErrNotDir for a file, or ErrNotExist where the provider would
 	// need another request to know; ErrInvalid for a token that it did not
 	// give, and for an After that is not below l; ErrUnsupported for Recursive
-	// without Capabilities.RecursiveList and After without Capabilities.ListAfter.
+	// without Capabilities.RecursiveList, or where the store turns out to list in no
+	// order in which that could go on, and After without Capabilities.ListAfter.
 	List(ctx context.Context, l Locator, opts ListOptions) (Page, error)
 
 	// Read opens the content of the file or symbolic link at l. ctx also ends

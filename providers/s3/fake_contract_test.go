@@ -304,6 +304,37 @@ func TestListingAfterBesideNames(t *testing.T) {
 	}
 }
 
+// TestNoOrder: of a service that lists keys in no order, or from where it likes, a
+// recursive listing is refused rather than read in part. A page that is whole needs no order.
+func TestNoOrder(t *testing.T) {
+	f := newFake()
+	f.mixes = true
+	p := openFake(t, f, nil)
+	for i := range 30 {
+		f.put(fmt.Sprintf("pre/d%d/f%02d", i%3, i), "x", nil)
+	}
+	if got := len(allFiles(t, p, true, 0)); got != 30 {
+		t.Errorf("%d files in one page", got)
+	}
+	for _, want := range []string{"ListObjectsV2=1", ""} {
+		if got := spent(p, func() {
+			_, err := p.List(t.Context(), loc(""), providers.ListOptions{Recursive: true, Limit: 10})
+			if !errors.Is(err, providers.ErrUnsupported) {
+				t.Errorf("got %v", err)
+			}
+		}); got != want {
+			t.Errorf("spent %q, want %q", got, want)
+		}
+	}
+	if got := len(allFiles(t, p, false, 4)); got != 30 {
+		t.Errorf("%d files, directory by directory", got)
+	}
+	w := &walk{p: p, recursive: true, cursor: cursor{After: []byte("pre/m")}}
+	if err := w.checkOrder(listing{items: []item{{key: "pre/a"}}, ordered: true}); !errors.Is(err, providers.ErrUnsupported) {
+		t.Errorf("a page that begins before its place: %v", err)
+	}
+}
+
 // TestMeetingWriters: AWS's 409 is asked again, and is a conflict in the end.
 func TestMeetingWriters(t *testing.T) {
 	busy := func(r *http.Request) *http.Response { return refuse(r, 409, "ConditionalRequestConflict") }

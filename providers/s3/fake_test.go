@@ -24,6 +24,7 @@ import (
 type fake struct {
 	careless bool // honours no condition
 	hides    bool // lists no directory beside a file, as MinIO does
+	mixes    bool // lists keys backwards, which is one of the orders of directory buckets
 
 	mu      sync.Mutex // guards all below
 	objects map[string]*fakeObject
@@ -304,9 +305,17 @@ func (f *fake) list(r *http.Request, q url.Values) *http.Response {
 	after := max(q.Get("start-after"), string(token))
 	out := listResult{EncodingType: q.Get("encoding-type")}
 	lastPrefix, last := "", ""
-	for _, key := range slices.Sorted(maps.Keys(f.objects)) {
+	keys := slices.Sorted(maps.Keys(f.objects))
+	if f.mixes {
+		slices.Reverse(keys)
+	}
+	for _, key := range keys {
 		rest, ok := strings.CutPrefix(key, q.Get("prefix"))
-		if !ok || key <= after || lastPrefix != "" && strings.HasPrefix(key, lastPrefix) {
+		passed := key <= after
+		if f.mixes { // and have no start-after
+			passed = len(token) > 0 && key >= string(token)
+		}
+		if !ok || passed || lastPrefix != "" && strings.HasPrefix(key, lastPrefix) {
 			continue
 		}
 		if q.Get("delimiter") != "" && strings.HasSuffix(after, "/") && strings.HasPrefix(key, after) && after != q.Get("prefix") {

@@ -39,6 +39,7 @@ type listing struct {
 	more  bool
 	// encoded: the service sent keys so that none is mangled.
 	encoded bool
+	ordered bool // the service sent the keys in their order
 }
 
 // list sends one LIST. Keys come percent-encoded, since XML cannot carry all.
@@ -62,13 +63,20 @@ func (p *Provider) list(ctx context.Context, in *s3.ListObjectsV2Input) (listing
 			}
 		}
 	}
-	slices.SortStableFunc(items, func(a, b item) int { return cmp.Compare(a.key, b.key) })
-	return listing{items: items, next: aws.ToString(out.NextContinuationToken), more: aws.ToBool(out.IsTruncated), encoded: out.EncodingType == types.EncodingTypeUrl}, nil
+	ordered := slices.IsSortedFunc(items, byKey)
+	slices.SortStableFunc(items, byKey)
+	return listing{items: items, next: aws.ToString(out.NextContinuationToken), more: aws.ToBool(out.IsTruncated),
+		encoded: out.EncodingType == types.EncodingTypeUrl, ordered: ordered}, nil
 }
+
+func byKey(a, b item) int { return cmp.Compare(a.key, b.key) }
 
 // List implements providers.Provider.
 func (p *Provider) List(ctx context.Context, l providers.Locator, opts providers.ListOptions) (providers.Page, error) {
 	return do(ctx, p, providers.MethodList, l, func(at place) (providers.Page, error) {
+		if opts.Recursive && p.unordered.Load() {
+			return providers.Page{}, errUnordered
+		}
 		where := fmt.Sprintf("%s\n%s\n%s\n%t", p.config.bucket, p.config.prefix, l, opts.Recursive)
 		c, err := p.begins(opts, l, where)
 		if err != nil {
@@ -142,6 +150,9 @@ func (w *walk) page(ctx context.Context) (more bool, err error) {
 	if err != nil {
 		return false, err
 	}
+	if err := w.checkOrder(answer); err != nil {
+		return false, err
+	}
 	inside := len(answer.items) > 0 && !w.at.partial
 	for _, it := range answer.items {
 		full, err := w.tell(it)
@@ -158,6 +169,24 @@ func (w *walk) page(ctx context.Context) (more bool, err error) {
 	}
 	return answer.more, nil
 }
+
+// checkOrder refuses a page of a recursive walk that is not in the order of keys, as
+// those of S3's directory buckets are: the key where it ends says nothing of what was
+// passed. One that holds everything needs no order.
+func (w *walk) checkOrder(answer listing) error {
+	after := string(w.cursor.After)
+	isWhole := after == "" && !answer.more
+	isBehind := len(answer.items) == 0 || answer.items[0].key >= after
+	if !w.recursive || isWhole || answer.ordered && isBehind {
+		return nil
+	}
+	if !w.p.unordered.Swap(true) {
+		w.p.log.Warn("the service does not list keys in their order: each directory is listed by itself")
+	}
+	return errUnordered
+}
+
+var errUnordered = fmt.Errorf("the service does not list keys in their order: %w", providers.ErrUnsupported)
 
 func nonEmpty(s string) *string {
 	if s == "" {

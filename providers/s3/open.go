@@ -29,6 +29,8 @@ type Provider struct {
 	hints  *hints
 	grown  *grown
 	closed atomic.Bool
+
+	unordered atomic.Bool // the service does not list keys in their order
 }
 
 var _ interface {
