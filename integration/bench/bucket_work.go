@@ -45,6 +45,28 @@ func (p place) walkManyFirst() error {
 	return err
 }
 
+// grepAll is `grep -r` for what no small file has, in seconds.
+func (p place) grepAll() (float64, error) {
+	watch := startWatch()
+	out, err := exec.CommandContext(context.Background(), "grep", "-r", "-F", "no file has this", p.file("")).CombinedOutput()
+	took := watch.seconds()
+	var end *exec.ExitError
+	switch {
+	case errors.As(err, &end) && end.ExitCode() == 1 && len(out) == 0: // nothing was found
+		return took, nil
+	case err == nil:
+		err = errors.New("something was found")
+	}
+	return took, fmt.Errorf("grep: %w: %s", err, out)
+}
+
+// grepAllFirst brings every small file, and ends when what is known is too old.
+func (p place) grepAllFirst() error {
+	_, err := p.grepAll()
+	time.Sleep(staleTime)
+	return err
+}
+
 // readSmall reads every small file once, nobody having listed them.
 func (p place) readSmall() (float64, error) {
 	watch := startWatch()

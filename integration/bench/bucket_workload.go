@@ -28,6 +28,8 @@ func bucketWorkloads() []bucketWorkload {
 			foreign: true, limit: rawWalk},
 		{workload: workload{name: "the same, TTL over", unit: "s", less: true, dir: treeDir, bar: bar{limit: 1 / 1.2}, setup: place.walkManyFirst, run: place.walkMany},
 			foreign: true, limit: rawWalk},
+		{workload: workload{name: "grep -r, all local, TTL over", unit: "s", less: true, dir: smallDir, bar: bar{most: 0.3}, setup: place.grepAllFirst, run: place.grepAll},
+			foreign: true, needs: "grep"},
 		{workload: workload{name: "small reads, cold, 8 threads", unit: "files/s", dir: smallDir, bar: bar{least: 1500}, run: place.readSmall,
 			probe: bucketName(0)}, foreign: true, limit: rawSmall},
 		{workload: workload{name: "large read, cold", unit: "MiB/s", dir: largeDir, bar: bar{limit: 0.8}, run: place.readLarge,
