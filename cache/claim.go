@@ -78,6 +78,9 @@ func (v *Volume) settleClaim(ctx context.Context, ino table.Ino) error {
 	m := v.newMerge(ctx, v.p)
 	m.alone = true
 	err := m.run(func() error {
+		if !v.owed(ino) {
+			return nil // a close and settleClaims met, and the other was faster
+		}
 		n := v.table.Inode(ino)
 		if n == nil || n.Claim == nil || len(n.Links) > 0 {
 			v.table.Set(claimKey(ino), nil)

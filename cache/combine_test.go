@@ -222,6 +222,28 @@ func TestCombineClaim(t *testing.T) {
 	}
 }
 
+// A close puts up a file without a name while the background does the same: there is
+// one outcome, and no copy beside it.
+func TestCombineClaimOnce(t *testing.T) {
+	w := under(t, Combine, text(), func(*clone) {})
+	o := w.open("f", syscall.O_RDWR)
+	w.read(o)
+	w.there("f", text("7=theirs"))
+	w.pull()
+	w.write(o, text("1=line i"), 0)
+	reads, read := w.gate(providers.MethodRead)
+	defer read()
+	closed := make(chan error)
+	go func() { closed <- w.shut(o) }()
+	<-reads
+	w.v.settleClaims()
+	read()
+	w.ok(<-closed)
+	w.commit()
+	w.push()
+	w.sees("f: " + text("1=line i", "7=theirs"))
+}
+
 // Attributes come from who changed them, however the texts come together and be
 // ours committed or not: also when the commit must be taken back, because another
 // file of it cannot be put on top of theirs.
