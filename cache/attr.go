@@ -1,7 +1,9 @@
 package cache
 
 import (
+	"math"
 	"syscall"
+	"time"
 
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/fs"
@@ -59,7 +61,7 @@ func (v *Volume) SetAttr(op *fs.Op, ino fs.Ino, f fs.File, in *fs.SetAttr) (fs.A
 	if in.Size != nil {
 		err = v.resize(op, i, f, int64(*in.Size))
 	} else if in.Mtime != nil || in.MtimeNow {
-		err = v.absorb(i) // bytes that came before this time do not move it again
+		err = v.flushMetadata(i) // bytes that came before this time do not move it again
 	}
 	if err != nil {
 		return fs.Attr{}, err
@@ -151,7 +153,7 @@ func (v *Volume) resize(op *fs.Op, ino table.Ino, f fs.File, size int64) error {
 	if open, ok := f.(*file); ok && open.oi.ino == ino {
 		return open.truncate(op, size)
 	}
-	if err := v.clarify(op, ino); err != nil {
+	if err := v.fetchAttrsToWrite(op, ino); err != nil {
 		return err
 	}
 	oi, err := v.openContent(ino, forWriting)
@@ -164,4 +166,87 @@ func (v *Volume) resize(op *fs.Op, ino table.Ino, f fs.File, size int64) error {
 		err = rerr
 	}
 	return err
+}
+
+// attr is what stat shows. Of an open file it is what the content is now, which
+// the table may not have yet. mu is held.
+func (v *Volume) attr(ino table.Ino, n *table.Inode) fs.Attr {
+	a := fs.Attr{Ino: fs.Ino(ino), Size: uint64(n.Size), Blocks: uint64(n.Blocks), Mode: n.Mode,
+		Nlink: nlink(ino, n), UID: n.UID, GID: n.GID, Rdev: n.Rdev, Blksize: blockSize,
+		Atime: n.Atime.Time(), Mtime: n.Mtime.Time(), Ctime: n.Ctime.Time(), TTL: v.attrTTL(n)}
+	if isDir(n) && a.Nlink > 0 {
+		a.Size, a.Blocks = dirSize, dirSize/512
+	}
+	if oi := v.open[ino]; oi != nil && oi.f != nil && !oi.untold {
+		a.Size = uint64(oi.f.Size())
+		if stamp := oi.stamp.Load(); stamp != 0 {
+			a.Mtime, a.Ctime = timeOf(stamp), table.Latest(table.Stamp(stamp), n.Ctime).Time()
+		}
+	}
+	return a
+}
+
+// nlink is the count of names. Those of a directory are its own, its ".", and
+// the ".." of each directory in it; none once it was removed.
+func nlink(ino table.Ino, n *table.Inode) uint32 {
+	switch {
+	case !isDir(n):
+		return uint32(len(n.Links))
+	case len(n.Links) == 0 && ino != table.Root:
+		return 0
+	}
+	return uint32(2 + n.Subdirs)
+}
+
+// attrTTL is how long the kernel may believe attributes: as long as the listing
+// that they came with. mu is held.
+func (v *Volume) attrTTL(n *table.Inode) time.Duration {
+	if len(n.Links) == 0 {
+		return v.kernelTTL(table.Root)
+	}
+	return v.kernelTTL(n.Links[0].Dir)
+}
+
+// dirSize is what stat shows as the size of a directory. One that was removed
+// has none, as on ext4; one that was replaced by another keeps it.
+const dirSize = 4096
+
+// blockSize is st_blksize.
+const blockSize = 4096
+
+// timeOf is the time that a clock's nanoseconds since 1970 stand for.
+func timeOf(ns int64) time.Time { return time.Unix(0, ns) }
+
+// nanoseconds is the way back, for times that did not come from a clock: one that 64
+// bits cannot say, which is before 1678 or after 2262, is the nearest that they can.
+func nanoseconds(t time.Time) int64 {
+	switch {
+	case t.Before(timeOf(math.MinInt64)):
+		return math.MinInt64
+	case t.After(timeOf(math.MaxInt64)):
+		return math.MaxInt64
+	}
+	return t.UnixNano()
+}
+
+// losesRights is op.KillPriv for the calls with which the kernel does not say
+// it: who is not root has no right to keep set-user-id bits.
+func losesRights(op *fs.Op) bool { return op.KillPriv || op.UID != 0 }
+
+const capXattr = "security.capability"
+
+// privileged reports whether a change of content by somebody else takes rights
+// from a file.
+func privileged(n *table.Inode) bool {
+	return n.Mode&syscall.S_ISUID != 0 || n.Mode&syscall.S_ISGID != 0 && n.Mode&0o010 != 0
+}
+
+// dropPrivileges clears set-user-id, set-group-id where it means execution,
+// and capabilities.
+func dropPrivileges(n *table.Inode) {
+	n.Mode &^= syscall.S_ISUID
+	if n.Mode&0o010 != 0 {
+		n.Mode &^= syscall.S_ISGID
+	}
+	setXattr(n, capXattr, nil)
 }

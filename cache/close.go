@@ -49,7 +49,7 @@ func (v *Volume) Drain(ctx context.Context, progress func(Status)) error {
 		return nil
 	}
 	if v.o.Policy.Commit == DueAsked {
-		return v.absorbAll()
+		return v.flushAllMetadata()
 	}
 	tell := func() {
 		if progress != nil {
@@ -66,7 +66,7 @@ func (v *Volume) Drain(ctx context.Context, progress func(Status)) error {
 // round was under way, by a program, a conflict or a pull, is a matter of the next.
 func (v *Volume) drain(ctx context.Context) error {
 	for {
-		if err := v.absorbAll(); err != nil {
+		if err := v.flushAllMetadata(); err != nil {
 			return err
 		}
 		r, err := v.commitDue(ctx, CommitOptions{})
@@ -98,9 +98,9 @@ func (v *Volume) unpushed() bool {
 	return v.table.Get(keyUnpushed) != nil
 }
 
-// absorbAll takes what programs have written into the table: nobody writes any
+// flushAllMetadata takes what programs have written into the table: nobody writes any
 // more, or nobody would hear of it.
-func (v *Volume) absorbAll() error {
+func (v *Volume) flushAllMetadata() error {
 	v.mu.Lock()
 	open := make([]table.Ino, 0, len(v.open))
 	for ino := range v.open {
@@ -109,10 +109,10 @@ func (v *Volume) absorbAll() error {
 	v.mu.Unlock()
 	var errs []error
 	for _, ino := range open {
-		errs = append(errs, v.absorb(ino))
+		errs = append(errs, v.flushMetadata(ino))
 		v.mu.Lock()
 		if n := v.table.Inode(ino); n != nil && v.engine.unsaved[ino] >= 0 {
-			v.engine.flushed[ino], v.engine.overdue[ino] = n.Gen, struct{}{}
+			v.engine.flushed[ino], v.engine.overdue[ino] = n.ContentVersion, struct{}{}
 		}
 		v.mu.Unlock()
 	}
@@ -158,7 +158,7 @@ func (v *Volume) Close() error {
 	v.mu.Unlock()
 	v.stop()
 	v.work.Wait()
-	v.part()
+	v.unlinkDue()
 	v.forgetMoved()
 	if err != nil {
 		err = fmt.Errorf("cache: close: %w", err)

@@ -369,7 +369,7 @@ func (s *hosts) send(h *host) {
 
 func (s *hosts) settledOr(err error) {
 	for _, h := range s.all {
-		if len(h.v.Halted()) > 0 {
+		if len(h.v.MassDeletes()) > 0 {
 			_, err := h.v.Confirm(context.Background())
 			s.ok(err)
 			return
@@ -438,12 +438,12 @@ func (s *hosts) explain(h *host) {
 	h.v.table.Dirty(0, func(seq uint64, l table.Link) bool {
 		rec, _ := h.v.table.Name(l.Dir, l.Name)
 		at, _ := h.v.path(l)
-		home, _ := h.v.home(l)
-		s.r.Logf("%s: %d %v (%v here, %v there): ino %d base %+v attempt %+v held %+v", h.name, seq, l, at, home, rec.Ino, rec.Base, rec.Attempt, rec.Held)
+		home, _ := h.v.remotePath(l)
+		s.r.Logf("%s: %d %v (%v here, %v there): ino %d base %+v attempt %+v held %+v", h.name, seq, l, at, home, rec.Ino, rec.Remote, rec.Attempt, rec.Held)
 		if n := h.v.table.Inode(rec.Ino); n != nil {
 			s.r.Logf("      %+v", n)
 		}
-		if t := h.v.engine.tasks[l]; t != nil {
+		if t := h.v.engine.jobs[l]; t != nil {
 			s.r.Logf("      task %d %v", t.state, t.err)
 		}
 		return true

@@ -151,7 +151,7 @@ func (v *Volume) unborn(oi *openInode) {
 // newInode is an inode that a program makes in parent. mu is held.
 func (v *Volume) newInode(op *fs.Op, parent *table.Inode, mode uint32) *table.Inode {
 	now := v.stamp()
-	n := &table.Inode{Mode: mode, UID: op.UID, GID: op.GID, Gen: 1, AttrGen: 1,
+	n := &table.Inode{Mode: mode, UID: op.UID, GID: op.GID, ContentVersion: 1, AttrGen: 1,
 		Atime: now, Mtime: now, Ctime: now, Birth: v.now()}
 	if parent.Mode&syscall.S_ISGID != 0 {
 		n.GID = parent.GID

@@ -2,7 +2,6 @@ package cache
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/fs"
@@ -31,16 +30,16 @@ func (v *Volume) Describe(_ *fs.Op, ino fs.Ino, what string) (string, bool) {
 	case "revision":
 		return string(v.engine.revision), v.engine.revision != ""
 	}
-	return v.describeBase(table.Ino(ino), n, what)
+	return v.describeRemote(table.Ino(ino), n, what)
 }
 
-func (v *Volume) describeBase(ino table.Ino, n *table.Inode, what string) (string, bool) {
-	for _, l := range n.Homes {
+func (v *Volume) describeRemote(ino table.Ino, n *table.Inode, what string) (string, bool) {
+	for _, l := range n.RemoteLinks {
 		rec, _ := v.table.Name(l.Dir, l.Name)
-		if rec.Base == nil || rec.Base.Ino != ino || rec.Base.Version.IsZero() {
+		if rec.Remote == nil || rec.Remote.Ino != ino || rec.Remote.Version.IsZero() {
 			continue
 		}
-		version := rec.Base.Version
+		version := rec.Remote.Version
 		switch what {
 		case "etag":
 			return version.ETag, version.ETag != ""
@@ -86,28 +85,4 @@ func (v *Volume) describe(n *table.Inode) (state, reason string) {
 		return "remote", ""
 	}
 	return "clean", ""
-}
-
-// sides tells, for the log, what is here under some names and what the backend
-// was last known to have.
-func (v *Volume) sides(names []table.Link) string {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	var text strings.Builder
-	for _, l := range names {
-		rec, _ := v.table.Name(l.Dir, l.Name)
-		at, _ := v.home(l)
-		fmt.Fprintf(&text, "%s here %d", at, rec.Ino)
-		if n := v.table.Inode(rec.Ino); n != nil {
-			fmt.Fprintf(&text, " (generation %d of %d, state %d, at %v)", n.Gen, n.Origin.Gen, n.State, n.Homes)
-		}
-		if b := rec.Base; b != nil {
-			fmt.Fprintf(&text, " there %d (generation %d, %+v)", b.Ino, b.Gen, b.Version)
-		}
-		if rec.Attempt != nil {
-			fmt.Fprintf(&text, " attempt %+v", *rec.Attempt)
-		}
-		text.WriteString("; ")
-	}
-	return text.String()
 }

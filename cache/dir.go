@@ -123,7 +123,7 @@ func (d *dirStream) Fsync(op *fs.Op, _ bool) error {
 	if d.v.o.Policy.NoWait {
 		return d.v.syncNames()
 	}
-	return d.v.settled(op)
+	return d.v.waitForNames(op)
 }
 
 // Release implements fs.Dir.

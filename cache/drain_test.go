@@ -148,7 +148,7 @@ func around(do func(context.Context, *providers.Call, func(context.Context) erro
 func (w *world) waits(name string) (waits bool) {
 	w.v.mu.Lock()
 	defer w.v.mu.Unlock()
-	for c := range w.v.engine.closers {
+	for c := range w.v.engine.waiters {
 		_, is := c.names[table.Link{Dir: table.Root, Name: name}]
 		waits = waits || is
 	}
@@ -218,7 +218,7 @@ func TestCommitWaitsForWhatHasBegun(t *testing.T) {
 	w.until(func() bool {
 		w.v.mu.Lock()
 		defer w.v.mu.Unlock()
-		return over.Load() || len(w.v.engine.closers) == 2
+		return over.Load() || len(w.v.engine.waiters) == 2
 	})
 	if over.Load() {
 		t.Errorf("it has not waited: %+v, %v", *r, *failed)

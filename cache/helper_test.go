@@ -281,7 +281,7 @@ func (w *world) mkdir(path string) {
 // settle waits until the backend has all changes of names.
 func (w *world) settle() {
 	w.Helper()
-	w.ok(w.v.settled(me))
+	w.ok(w.v.waitForNames(me))
 }
 
 // backend is what the store has now.

@@ -29,14 +29,6 @@ const (
 	modeDir     = syscall.S_IFDIR
 )
 
-// Actor says on whose behalf files change, for the history.
-type Actor struct {
-	Name         string `json:"actor,omitempty"`
-	Event        string `json:"event,omitempty"` // of the lifecycle (AIP-37)
-	Turn         string `json:"turn,omitempty"`
-	Conversation string `json:"conversation,omitempty"`
-}
-
 // What a Version tells of.
 const (
 	Made    = "made"    // a directory, a link, or what else has no content, came to be; or a pull brought it
@@ -79,22 +71,6 @@ type Version struct {
 	// Kept says that Content gives it, Current that it is what is here now.
 	Kept    bool `json:"kept"`
 	Current bool `json:"current,omitempty"`
-}
-
-// SetActor says on whose behalf what changes from now on does.
-func (v *Volume) SetActor(a Actor) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if a != v.history.actor {
-		v.history.actor, v.history.since = a, v.table.NextSeq()
-	}
-}
-
-// actsAnew reports whether the actor has changed since a record: what it has is
-// a state that somebody may go back to, however soon the next follows. mu is
-// held.
-func (v *Volume) actsAnew(id uint64, r *record) bool {
-	return r == nil || id < v.history.since || r.Actor != v.history.actor
 }
 
 // history is what the history needs in memory. All else is in the table.

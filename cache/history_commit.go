@@ -184,7 +184,7 @@ func (c *committed) now(l table.Link, ino table.Ino) (n *table.Inode, shared boo
 	if rec.Local {
 		return &had, false
 	}
-	if rec.Base == nil && v.ignoring() {
+	if rec.Remote == nil && v.ignoring() {
 		is, _ := v.ignored(l, isDir(n))
 		return &had, !is
 	}
@@ -201,7 +201,7 @@ func (c *committed) compare(path string, at providers.Locator, want *providers.I
 		if n == nil || !isDir(n) {
 			c.items = append(c.items, item{path: path, mode: modeDir | 0o755})
 		}
-	case n != nil && n.Origin.Gen == n.Gen && n.Origin.Version.Matches(want.Version) && !n.Writing && takeMode(n.Mode, want.Attr) == n.Mode:
+	case n != nil && n.Origin.ContentVersion == n.ContentVersion && n.Origin.Version.Matches(want.Version) && !n.Writing && takeMode(n.Mode, want.Attr) == n.Mode:
 	default:
 		it := item{path: path, mode: takeMode(modeRegular|0o644, want.Attr), attr: want.Attr,
 			src: contentSource{kind: contentPast, revision: c.revision, at: at, size: want.Size}}

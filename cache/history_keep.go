@@ -62,7 +62,7 @@ func (v *Volume) recordCame(l table.Link) {
 		return
 	}
 	h := v.head(l)
-	if _, old := v.contentBehind(rec.Ino, h.id); old != nil && old.Gen == n.Gen {
+	if _, old := v.contentBehind(rec.Ino, h.id); old != nil && old.Gen == n.ContentVersion {
 		return // who gave it the name has said so
 	}
 	r := recordOf(Made, whyPulled, l, rec.Ino, n)
@@ -101,7 +101,7 @@ func (v *Volume) recordVersion(n *table.Inode, ino table.Ino, why string) {
 	}
 	h := v.head(n.Links[0])
 	prev, old := v.contentBehind(ino, h.id)
-	if old != nil && old.Gen == n.Gen {
+	if old != nil && old.Gen == n.ContentVersion {
 		return
 	}
 	if oi := v.open[ino]; oi != nil && !v.history.by.known {
@@ -119,7 +119,7 @@ func (v *Volume) recordVersion(n *table.Inode, ino table.Ino, why string) {
 func (v *Volume) recordSent(ino table.Ino, a *table.Attempt) {
 	n := v.table.Inode(ino)
 	carries := a.Kind == attemptWrite || a.Kind == attemptSet
-	if carries && n != nil && n.Gen == a.Gen && n.Writing && ofHere(n) {
+	if carries && n != nil && n.ContentVersion == a.ContentVersion && n.Writing && ofHere(n) {
 		by := v.history.by
 		v.recordVersion(n, ino, "written")
 		v.history.by = by
@@ -173,14 +173,14 @@ func (v *Volume) keepReplaced(l table.Link, ino table.Ino, why string) (id strin
 	r.Prev, r.New, r.Past = of, old == nil && ofHere(n), v.pastOf(ino, n)
 	moves := isRegular(n) && n.State == table.Whole && n.Size > 0 && len(n.Links) == 1
 	switch {
-	case old != nil && old.Kept && old.Gen == n.Gen:
+	case old != nil && old.Kept && old.Gen == n.ContentVersion:
 		r.Of, moves = of, false
 	case old != nil && why == whyReplaced && v.keptLately(l) && v.now()-old.Time < int64(keepPause) && !v.actsAnew(of, old):
 		moves = false
 	}
 	number := v.addBehind(h, r)
 	if moves {
-		if old != nil && old.Gen == n.Gen {
+		if old != nil && old.Gen == n.ContentVersion {
 			old.Of = number // it is the same content
 			v.putRecord(of, old)
 		}
@@ -211,15 +211,15 @@ func (v *Volume) keptNow(l table.Link) {
 func (v *Volume) letGo(ino table.Ino, n *table.Inode) {
 	id, _ := strconv.ParseUint(string(v.table.Get(queueKey(ino))), 16, 64) // 0 for none
 	r := v.getRecord(id)
-	if r == nil || r.Gen != n.Gen { // or it was written after it lost its name
+	if r == nil || r.Gen != n.ContentVersion { // or it was written after it lost its name
 		size := n.Blocks * 512
 		v.table.Set(queueKey(ino), []byte(goesAway))
-		v.later(func() { v.parting.add(ino, parted{size: size}) })
+		v.later(func() { v.unlinks.add(ino, deferredUnlink{size: size}) })
 		return
 	}
 	r.Size = n.Size
 	v.setKept(id, r, id)
-	v.later(func() { v.parting.add(ino, parted{kept: id}) })
+	v.later(func() { v.unlinks.add(ino, deferredUnlink{kept: id}) })
 }
 
 // moveAway moves content into the history. The table says so already, and
@@ -267,12 +267,12 @@ func (v *Volume) unkept(ino table.Ino) (gen uint64, ok bool) {
 		return 0, false
 	}
 	of, old := v.contentRecord(ino, n.Links[0])
-	if old != nil && old.Kept && old.Gen == n.Gen ||
+	if old != nil && old.Kept && old.Gen == n.ContentVersion ||
 		v.keptLately(n.Links[0]) && !v.isTurn(ino) && !v.actsAnew(of, old) {
 		return 0, false
 	}
 	v.keptNow(n.Links[0])
-	return n.Gen, true
+	return n.ContentVersion, true
 }
 
 // isTurn reports whether content is what somebody asked to be committed: he may
@@ -322,7 +322,7 @@ func (v *Volume) isQuietly(ino table.Ino, gen uint64) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	n := v.table.Inode(ino)
-	return n != nil && n.Gen == gen && !n.Writing
+	return n != nil && n.ContentVersion == gen && !n.Writing
 }
 
 // errOutrun says that what was to be recorded is history already.
@@ -337,7 +337,7 @@ func (v *Volume) adoptCopy(ino table.Ino, gen, id uint64, size int64) error {
 	}
 	at, r := v.contentRecord(ino, n.Links[0])
 	if r == nil || r.Gen != gen {
-		if n.Gen != gen {
+		if n.ContentVersion != gen {
 			return errOutrun
 		}
 		prev := at

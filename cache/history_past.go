@@ -19,15 +19,15 @@ type pastAt struct {
 // as is known. mu is held.
 func (v *Volume) pastOf(ino table.Ino, n *table.Inode) *pastAt {
 	_, keeps := providers.As[providers.Snapshotter](v.p)
-	level := v.levelHeld()
+	level := v.syncedRevisionHeld()
 	if !keeps || level == "" || !isRegular(n) {
 		return nil
 	}
-	for _, h := range n.Homes {
+	for _, h := range n.RemoteLinks {
 		rec, _ := v.table.Name(h.Dir, h.Name)
-		at, ok := v.home(h)
-		if ok && rec.Base != nil && rec.Base.Ino == ino && rec.Base.Gen == n.Gen && !rec.Base.Version.IsZero() {
-			return &pastAt{level, at.String(), versionText(rec.Base.Version)}
+		at, ok := v.remotePath(h)
+		if ok && rec.Remote != nil && rec.Remote.Ino == ino && rec.Remote.ContentVersion == n.ContentVersion && !rec.Remote.Version.IsZero() {
+			return &pastAt{level, at.String(), versionText(rec.Remote.Version)}
 		}
 	}
 	return nil

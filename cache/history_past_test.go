@@ -49,11 +49,11 @@ func TestRestoreAsksTheStore(t *testing.T) {
 // A revision that has other content there than the history remembers is not asked.
 func TestPastOfOtherContent(t *testing.T) {
 	c := newClone(t, seeded(t, "f", "1"))
-	src := (&pastAt{Revision: c.v.levelOf(), Path: "f", Version: "another"}).source(1)
+	src := (&pastAt{Revision: c.v.syncedRevision(), Path: "f", Version: "another"}).source(1)
 	if _, _, err := c.v.openSource(src); !errors.Is(err, ErrNotKept) {
 		t.Errorf("other content: %v", err)
 	}
-	for _, p := range []pastAt{{c.v.levelOf(), "gone", "another"}, {"gone", "f", "another"}} {
+	for _, p := range []pastAt{{c.v.syncedRevision(), "gone", "another"}, {"gone", "f", "another"}} {
 		if _, _, err := c.v.openSource(p.source(1)); !errors.Is(err, ErrNotKept) {
 			t.Errorf("%+v: %v", p, err)
 		}

@@ -3,13 +3,10 @@ package cache
 import (
 	"encoding/json"
 	"fmt"
-	"os"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/wsmount/wsmount/cache/internal/table"
-	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/providers"
 )
 
@@ -167,57 +164,10 @@ func (v *Volume) recorded(r *record) {
 	}
 }
 
-// who asks for a change.
-type who struct {
-	known    bool
-	uid, pid uint32
-}
-
-func whoOf(op *fs.Op) who {
-	if op == nil {
-		return who{}
-	}
-	return who{true, op.UID, op.PID}
-}
-
-// asked is do, on behalf of op.
-func (v *Volume) asked(op *fs.Op, do func() error) func() error {
-	return func() error {
-		v.history.by = whoOf(op)
-		return do()
-	}
-}
-
-// writes notes who opened a file for writing: what is absorbed is his.
-func (v *Volume) writes(oi *openInode, op *fs.Op) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	oi.by = whoOf(op)
-}
-
-// signRecord writes down who asked. mu is held.
-func (v *Volume) signRecord(r *record) {
-	by := v.history.by
-	r.UID, r.PID = by.uid, by.pid
-	if !by.known || by.pid == 0 {
-		return
-	}
-	c, ok := v.history.commands[by.pid]
-	if now := v.o.Now(); !ok || now.Sub(c.at) > time.Second {
-		if len(v.history.commands) > 256 {
-			clear(v.history.commands)
-		}
-		name, _ := os.ReadFile("/proc/" + strconv.Itoa(int(by.pid)) + "/comm")
-		c = command{strings.TrimSpace(string(name)), now}
-		v.history.commands[by.pid] = c
-	}
-	r.Cmd = c.name
-}
-
 // recordOf starts a record about an inode under a name. mu is held.
 func recordOf(change, why string, l table.Link, ino table.Ino, n *table.Inode) *record {
 	r := &record{Change: change, Why: why, Dir: l.Dir, Name: l.Name, Ino: ino,
-		Mode: n.Mode, Gen: n.Gen, Birth: n.Birth, Base: versionText(n.Origin.Version)}
+		Mode: n.Mode, Gen: n.ContentVersion, Birth: n.Birth, Base: versionText(n.Origin.Version)}
 	if isRegular(n) {
 		r.Size = n.Size
 	}
@@ -254,7 +204,7 @@ func (v *Volume) contentBehind(ino table.Ino, id uint64) (uint64, *record) {
 // ofHere reports whether an inode was made here, and never was at the backend. Of one that
 // came from there the backend may have nothing any more, by the same update.
 func ofHere(n *table.Inode) bool {
-	return !n.Pulled && len(n.Homes) == 0 && n.Origin.Version.IsZero()
+	return !n.Pulled && len(n.RemoteLinks) == 0 && n.Origin.Version.IsZero()
 }
 
 func versionText(ver providers.Version) string {

@@ -129,14 +129,14 @@ func (v *Volume) sent(ctx context.Context, paths []string) error {
 		if err != nil || ino == 0 {
 			continue // it went meanwhile
 		}
-		if err := v.committed(op, ino); err != nil {
+		if err := v.waitForContent(op, ino); err != nil {
 			return fmt.Errorf("%s: %w", path, err)
 		}
 	}
 	if v.o.Policy.NoWait {
 		return nil
 	}
-	return v.settled(op)
+	return v.waitForNames(op)
 }
 
 func (r *RestoreReport) note(list *[]string, path string, done bool, err error) {
@@ -148,7 +148,7 @@ func (r *RestoreReport) note(list *[]string, path string, done bool, err error) 
 	}
 }
 
-var errSame = errors.New("it is so already")
+var errSame = errors.New("already in that state")
 
 // restoreItem brings one thing back, and reports whether there was anything to
 // do.
@@ -210,7 +210,7 @@ func (v *Volume) isSo(ctx context.Context, it item) (bool, error) {
 	case syscall.S_IFLNK:
 		return n.Target == it.target, nil
 	case modeRegular:
-		return (it.src.kind == contentHere || it.src.kind == contentAway) && it.src.ino == ino && it.src.gen == n.Gen ||
+		return (it.src.kind == contentHere || it.src.kind == contentAway) && it.src.ino == ino && it.src.gen == n.ContentVersion ||
 			it.src.kind == contentEmpty && n.Size == 0, nil
 	}
 	return false, nil
@@ -290,7 +290,7 @@ func (v *Volume) enterAt(ctx context.Context, it item, ino table.Ino, fill func(
 			v.recordMade(l, ino, whyRestored)
 		}
 		if old != nil {
-			v.displace(l, rec.Ino)
+			v.markStaleDentry(l, rec.Ino)
 			v.cut(rec.Ino)
 		}
 		v.tellOf(l)

@@ -123,7 +123,7 @@ func (p *past) stayed(l table.Link, ino table.Ino, n *table.Inode) event {
 	case old == nil:
 		r.New = ofHere(n)
 		return event{r: r}
-	case old.Gen != n.Gen:
+	case old.Gen != n.ContentVersion:
 		return event{r: r}
 	}
 	r.Of = id
@@ -200,7 +200,7 @@ func (p *past) source(e event) contentSource {
 func (v *Volume) contentNow(id uint64, r *record) contentSource {
 	src := v.contentOf(id, r)
 	n := v.table.Inode(r.Ino)
-	if (src.kind == contentGone || src.kind == contentPast) && n != nil && isRegular(n) && n.Gen == r.Gen && !n.Writing {
+	if (src.kind == contentGone || src.kind == contentPast) && n != nil && isRegular(n) && n.ContentVersion == r.Gen && !n.Writing {
 		return contentSource{kind: contentAway, ino: r.Ino, gen: r.Gen, size: n.Size}
 	}
 	return src

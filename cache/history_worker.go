@@ -143,7 +143,7 @@ func (v *Volume) stillThere(ino table.Ino, p pending) (n *table.Inode, busy bool
 	defer v.mu.Unlock()
 	n = v.table.Inode(ino)
 	switch {
-	case n == nil || n.Gen != p.gen || len(n.Links) == 0 || n.State != table.Whole:
+	case n == nil || n.ContentVersion != p.gen || len(n.Links) == 0 || n.State != table.Whole:
 		return nil, false
 	case n.Writing:
 		return nil, true
@@ -156,9 +156,9 @@ func (v *Volume) stillThere(ino table.Ino, p pending) (n *table.Inode, busy bool
 func (v *Volume) knownDigest(n *table.Inode) string {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	for _, l := range n.Homes {
-		if rec, ok := v.table.Name(l.Dir, l.Name); ok && rec.Base != nil && rec.Base.Gen == n.Gen {
-			return rec.Base.Digest
+	for _, l := range n.RemoteLinks {
+		if rec, ok := v.table.Name(l.Dir, l.Name); ok && rec.Remote != nil && rec.Remote.ContentVersion == n.ContentVersion {
+			return rec.Remote.Digest
 		}
 	}
 	return ""

@@ -25,10 +25,10 @@ func (v *Volume) Aside(root string, covered []string) fs.Aside {
 
 // differing implements providers.Changes.
 func (v *Volume) differing(ctx context.Context) (head providers.Revision, paths []string, err error) {
-	if err := v.holdLevel(ctx); err != nil {
+	if err := v.holdSynced(ctx); err != nil {
 		return "", nil, err
 	}
-	defer v.puller.still.RUnlock()
+	defer v.puller.headLock.RUnlock()
 	if c, ok := providers.As[providers.Committer](v.p); ok {
 		if head, err = c.Head(ctx); err != nil {
 			return "", nil, err
@@ -65,22 +65,22 @@ func (v *Volume) shared(dir table.Ino) bool {
 	return !rec.Local
 }
 
-// holdLevel holds puller.still for reading, with a table that says what the head
+// holdSynced holds puller.headLock for reading, with a table that says what the head
 // has.
-func (v *Volume) holdLevel(ctx context.Context) error {
+func (v *Volume) holdSynced(ctx context.Context) error {
 	s, ok := v.syncer()
 	if !ok {
 		return providers.ErrUnsupported
 	}
 	for range maxTries {
-		v.puller.still.RLock()
-		is, err := v.isLevel(ctx, s)
+		v.puller.headLock.RLock()
+		is, err := v.isSynced(ctx, s)
 		if err == nil && is {
 			return nil
 		}
-		v.puller.still.RUnlock()
+		v.puller.headLock.RUnlock()
 		if err == nil {
-			err = v.makeLevel(ctx, s)
+			err = v.makeSynced(ctx, s)
 		}
 		if err != nil {
 			return err
@@ -89,15 +89,15 @@ func (v *Volume) holdLevel(ctx context.Context) error {
 	return errAgain
 }
 
-func (v *Volume) makeLevel(ctx context.Context, s revisions) error {
-	v.puller.still.Lock()
-	defer v.puller.still.Unlock()
+func (v *Volume) makeSynced(ctx context.Context, s revisions) error {
+	v.puller.headLock.Lock()
+	defer v.puller.headLock.Unlock()
 	w := v.wait(nil, v.o.Patience)
 	defer w.close()
 	defer context.AfterFunc(ctx, w.close)()
-	err := v.retry(w, v.engine.settleStill)
+	err := v.retry(w, v.engine.resolveUnderHeadLock)
 	if err == nil {
-		_, err = v.levelWith(w, s)
+		_, err = v.syncWith(w, s)
 	}
 	return err
 }

@@ -35,7 +35,7 @@ type page struct {
 	told   bool          // last is known
 	done   chan struct{} // closed when it has come, or failed
 	start  time.Time     // when it was asked for
-	mine   *listing      // since then
+	mine   *observation  // since then
 	users  int           // directories of which it was the first page, and itself while under way
 	dirs   int           // directories that it completed
 }
@@ -202,7 +202,7 @@ func (r *walk) askMore() {
 func (r *walk) newPage() *page {
 	r.count++
 	r.known = false
-	return &page{number: r.count, done: make(chan struct{}), start: r.v.o.Now(), mine: r.v.newListing(), users: 1}
+	return &page{number: r.count, done: make(chan struct{}), start: r.v.o.Now(), mine: r.v.newObservation(), users: 1}
 }
 
 // options ask the provider for the page that a token names.
@@ -259,6 +259,6 @@ func (r *walk) fetch(p, before *page, token string) {
 // dropped says that one user of a page needs it no more. mu is held.
 func (p *page) dropped(v *Volume) {
 	if p.users--; p.users == 0 {
-		delete(v.listings, p.mine)
+		delete(v.observations, p.mine)
 	}
 }

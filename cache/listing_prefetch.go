@@ -109,7 +109,7 @@ func (v *Volume) awaitCovered(w *waiting, dir table.Ino) *covered {
 // askCovered gives what is covered of a directory, or else the page to wait for. waited
 // says that one came already. mu is held.
 func (v *Volume) askCovered(dir table.Ino, waited bool) (*covered, *page) {
-	at, ok := v.homeOf(dir)
+	at, ok := v.remotePathOf(dir)
 	if !ok || v.closing {
 		return nil, nil
 	}
@@ -178,7 +178,7 @@ func (v *Volume) sawRead(dir table.Ino) {
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if at, ok := v.homeOf(dir); ok {
+	if at, ok := v.remotePathOf(dir); ok {
 		v.prefetch.visited(visit{at: at, when: v.o.Now(), read: true})
 	}
 }
@@ -215,7 +215,7 @@ func (v *Volume) applyCovered(w *waiting, dir table.Ino, c *covered) bool {
 		defer v.mu.Unlock()
 		c.page.dropped(v)
 	}()
-	h, err := v.newHarvest(dir)
+	h, err := v.newListing(dir)
 	if err != nil || h == nil || h.at != c.at || !c.holds(v, dir) {
 		return false
 	}
@@ -237,7 +237,7 @@ func (c *covered) holds(v *Volume, dir table.Ino) bool {
 		return false
 	}
 	for at := c.at; !at.IsRoot(); at = at.Parent() {
-		above, ok := v.homed(at.Parent())
+		above, ok := v.dirAtRemotePath(at.Parent())
 		if !ok || c.page.mine.touched[table.Link{Dir: above, Name: at.Name()}] {
 			return false
 		}

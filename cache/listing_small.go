@@ -21,7 +21,7 @@ import (
 
 // mayBeSmall reports whether the listing of the directory may bring all below it. For a
 // walk there are pages that do.
-func (h *harvest) mayBeSmall() bool {
+func (h *listing) mayBeSmall() bool {
 	v := h.v
 	if !h.first || !h.clean || !v.caps.RecursiveList || !v.caps.ImpliedDirs {
 		return false
@@ -35,8 +35,8 @@ func (h *harvest) mayBeSmall() bool {
 
 // gatherTree is gather by a recursive listing. It reports false when that takes more
 // than the directory itself would, or the store cannot do it. The tree ends when the
-// harvest is applied.
-func (h *harvest) gatherTree(w *waiting, mine *listing) (done bool, err error) {
+// listing is applied.
+func (h *listing) gatherTree(w *waiting, mine *observation) (done bool, err error) {
 	r := h.v.newWalk(h.at, providers.Locator{})
 	r.guess = true
 	h.reset()
@@ -63,7 +63,7 @@ func (h *harvest) gatherTree(w *waiting, mine *listing) (done bool, err error) {
 }
 
 // isBelow reports whether an entry lies deeper than in the directory.
-func (h *harvest) isBelow(e providers.Info) bool { return e.Locator.Parent() != h.at }
+func (h *listing) isBelow(e providers.Info) bool { return e.Locator.Parent() != h.at }
 
 // bring brings the next page while the caller waits. Several attempts may be needed: only
 // the last one says where the page behind begins.
@@ -104,7 +104,7 @@ func (r *walk) offer() {
 
 // adoptTree makes the directories below known, unless there was an error. One that
 // fails is listed when a program looks.
-func (h *harvest) adoptTree(w *waiting, err error) {
+func (h *listing) adoptTree(w *waiting, err error) {
 	r, v := h.tree, h.v
 	if err != nil {
 		v.mu.Lock()
@@ -114,7 +114,7 @@ func (h *harvest) adoptTree(w *waiting, err error) {
 	}
 	for _, at := range slices.SortedFunc(maps.Keys(r.whole), providers.Locator.Compare) {
 		c := r.whole[at]
-		if dir, ok, err := v.walkHome(w, at, false); err == nil && ok {
+		if dir, ok, err := v.walkRemotePath(w, at, false); err == nil && ok {
 			v.applyCovered(w, dir, c)
 			continue
 		}

@@ -148,7 +148,7 @@ func runModel(r *rapid.T, t *testing.T, b modelBackend) {
 			r.Fatal(report, err)
 		}
 	}
-	if err := m.v().settled(me); err != nil {
+	if err := m.v().waitForNames(me); err != nil {
 		r.Fatal(err)
 	}
 	m.clean(r)

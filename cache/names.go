@@ -146,7 +146,7 @@ func (v *Volume) mayLink(ino table.Ino, l table.Link) error {
 	case len(n.Links) == 0 && isRegular(n) && n.State != table.Whole:
 		return syscall.ENOENT // its only copy is about to go
 	case len(n.Links) > 0 && v.crosses(n.Links[0], l, n) && !v.isHere(n):
-		return syscall.EXDEV // its content would have no home
+		return syscall.EXDEV // its content would have no remote name
 	}
 	return v.mayName(l, n)
 }
@@ -161,7 +161,7 @@ func (v *Volume) Unlink(op *fs.Op, dir fs.Ino, name string) error {
 		if _, err := v.parent(l.Dir); err != nil {
 			return err
 		}
-		if err := v.known(l); err != nil {
+		if err := v.checkDentries(l); err != nil {
 			return err
 		}
 		rec, _ := v.table.Name(l.Dir, l.Name)

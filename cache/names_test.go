@@ -179,8 +179,8 @@ func TestRemovedContentIsFreed(t *testing.T) {
 	ino := w.walk("f")
 	w.ok(w.unlink("f"))
 	w.v.Forget(ino, 100)
-	if n := w.inode(ino); n.State != 0 || len(n.Homes) != 1 {
-		t.Errorf("content %s, %d names at the backend", n.State, len(n.Homes))
+	if n := w.inode(ino); n.State != 0 || len(n.RemoteLinks) != 1 {
+		t.Errorf("content %s, %d names at the backend", n.State, len(n.RemoteLinks))
 	}
 	w.until(func() bool { // when the disk knows that the name is gone
 		f, err := w.v.store.Open(uint64(ino))

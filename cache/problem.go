@@ -72,7 +72,7 @@ func (v *Volume) fails(a Activity, err error) (news bool) {
 		v.failing.Succeeded(a)
 		return false
 	}
-	return !v.brokenOff(err) && !errors.Is(err, ErrHalted) && v.failing.Failed(a, err)
+	return !v.brokenOff(err) && !errors.Is(err, ErrMassDelete) && v.failing.Failed(a, err)
 }
 
 // brokenOff reports whether an error says that work ended before it had a result, to

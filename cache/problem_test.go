@@ -78,7 +78,7 @@ func TestBackgroundFailures(t *testing.T) {
 // told once for each reason. Work that was broken off has not failed.
 func TestEnded(t *testing.T) {
 	w := newWorld(t)
-	for i, err := range []error{fmt.Errorf("pull: %w", context.Canceled), providers.ErrPermission, providers.ErrPermission, providers.ErrQuota, ErrHalted} {
+	for i, err := range []error{fmt.Errorf("pull: %w", context.Canceled), providers.ErrPermission, providers.ErrPermission, providers.ErrQuota, ErrMassDelete} {
 		w.v.Ended(ActivityPullRequest, err)
 		s := w.v.Status()
 		if got, want := fmt.Sprint(len(s.Failing), len(s.Problems)), []string{"0 0", "1 1", "1 1", "1 2", "1 2"}[i]; got != want {

@@ -71,11 +71,11 @@ func (v *Volume) Pull(ctx context.Context, o PullOptions) (PullReport, error) {
 			run.report, run.err = v.pull(ctx, o)
 			switch {
 			case o.alone:
-				run.err = errors.Join(run.err, v.update(func() error { v.miss(run.report.Conflicts); return nil }))
+				run.err = errors.Join(run.err, v.update(func() error { v.addUnreported(run.report.Conflicts); return nil }))
 			case run.err == nil && run.report.Skipped == "":
-				run.report.Conflicts = v.tellMissed(run.report.Conflicts)
+				run.report.Conflicts = v.reportConflicts(run.report.Conflicts)
 			}
-			run.err = v.haltKept(run.err)
+			run.err = v.massDeleteKept(run.err)
 			if run.report.Skipped == "" {
 				v.Ended(chores.Pull, run.err)
 			}
@@ -98,7 +98,7 @@ func (v *Volume) Pull(ctx context.Context, o PullOptions) (PullReport, error) {
 
 func (v *Volume) pull(ctx context.Context, o PullOptions) (r PullReport, err error) {
 	if o.IfClean && v.dirty() {
-		return PullReport{Skipped: "there are changes here that are not committed"}, nil
+		return PullReport{Skipped: "there are uncommitted local changes"}, nil
 	}
 	w := v.beating(v.wait(nil, v.o.Patience/2))
 	defer w.close()
@@ -128,8 +128,8 @@ func (v *Volume) dirty() bool {
 // pullAll compares all directories that are known with what p shows.
 func (v *Volume) pullAll(w *waiting, p providers.Provider) (PullReport, error) {
 	v.endWalk() // what is covered already would be older than the pull
-	mine := v.beginListing()
-	defer v.endListing(mine)
+	mine := v.beginObservation()
+	defer v.endObservation(mine)
 	all, err := v.gatherAll(w, p)
 	if err != nil {
 		return PullReport{}, err
@@ -147,14 +147,14 @@ type applying struct {
 }
 
 // applyAll applies what was gathered in one step. What is left for another pull
-// is not forgotten: the table stays at the level that it had.
-func (v *Volume) applyAll(w *waiting, p providers.Provider, all []*harvest, mine *listing, o applying) (PullReport, error) {
+// is not forgotten: the table stays at the revision that it had.
+func (v *Volume) applyAll(w *waiting, p providers.Provider, all []*listing, mine *observation, o applying) (PullReport, error) {
 	m := v.newMerge(w, p)
 	m.mine, m.dry, m.whole = mine, o.dry, true
 	err := m.run(func() error {
 		for _, h := range all {
 			if !h.holds() { // renamed meanwhile; or what came before says that it is gone
-				_, there := v.homeOf(h.dir)
+				_, there := v.remotePathOf(h.dir)
 				m.left = m.left || there
 				continue
 			}
@@ -164,7 +164,7 @@ func (v *Volume) applyAll(w *waiting, p providers.Provider, all []*harvest, mine
 			h.listed(m)
 		}
 		if !m.left && !m.asks() {
-			v.setLevel(o.level)
+			v.setSynced(o.level)
 		}
 		return m.checkPull()
 	})
@@ -183,7 +183,7 @@ func (v *Volume) knownDirs() (known []table.Ino) {
 			known = append(known, all[i])
 		}
 		v.table.Names(all[i], "", func(_ string, rec table.Name) bool {
-			if b := rec.Base; b != nil && b.Kind == providers.KindDir && v.table.Inode(b.Ino) != nil {
+			if b := rec.Remote; b != nil && b.Kind == providers.KindDir && v.table.Inode(b.Ino) != nil {
 				all = append(all, b.Ino)
 			}
 			return true
@@ -196,13 +196,13 @@ func (v *Volume) knownDirs() (known []table.Ino) {
 const listers = 8
 
 // gatherAll lists all known directories, in the cheaper of two ways.
-func (v *Volume) gatherAll(w *waiting, p providers.Provider) ([]*harvest, error) {
+func (v *Volume) gatherAll(w *waiting, p providers.Provider) ([]*listing, error) {
 	v.mu.Lock()
 	dirs := v.knownDirs()
 	v.mu.Unlock()
-	all := make([]*harvest, 0, len(dirs))
+	all := make([]*listing, 0, len(dirs))
 	for _, dir := range dirs {
-		h, err := v.newHarvest(dir)
+		h, err := v.newListing(dir)
 		switch {
 		case err != nil && !errors.Is(err, fs.ErrStale):
 			return nil, err
@@ -219,7 +219,7 @@ func (v *Volume) gatherAll(w *waiting, p providers.Provider) ([]*harvest, error)
 }
 
 // gatherEach lists one directory after the other, several at a time.
-func (v *Volume) gatherEach(w *waiting, p providers.Provider, all []*harvest) ([]*harvest, error) {
+func (v *Volume) gatherEach(w *waiting, p providers.Provider, all []*listing) ([]*listing, error) {
 	errs := make([]error, len(all))
 	slots := make(chan struct{}, listers)
 	var work sync.WaitGroup
@@ -250,8 +250,8 @@ func (v *Volume) gatherEach(w *waiting, p providers.Provider, all []*harvest) ([
 var errDear = errors.New("too many pages")
 
 // listTree lists the whole tree at once.
-func (v *Volume) listTree(w *waiting, p providers.Provider, all []*harvest) error {
-	at := map[providers.Locator]*harvest{}
+func (v *Volume) listTree(w *waiting, p providers.Provider, all []*listing) error {
+	at := map[providers.Locator]*listing{}
 	for _, h := range all {
 		at[h.at] = h
 	}
@@ -289,7 +289,7 @@ func (v *Volume) listTree(w *waiting, p providers.Provider, all []*harvest) erro
 	return nil
 }
 
-func (v *Volume) treePage(at map[providers.Locator]*harvest, entries []providers.Info) {
+func (v *Volume) treePage(at map[providers.Locator]*listing, entries []providers.Info) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	for i := range entries {

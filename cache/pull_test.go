@@ -47,7 +47,7 @@ func TestPullIsOneStep(t *testing.T) {
 			for _, dir := range []string{"a", "b", "c"} {
 				d, _ := w.v.table.Name(table.Root, dir)
 				f, _ := w.v.table.Name(d.Ino, "f")
-				line += w.v.table.Inode(f.Ino).Links[0].Name + f.Base.Version.ETag + " "
+				line += w.v.table.Inode(f.Ino).Links[0].Name + f.Remote.Version.ETag + " "
 			}
 			w.v.mu.Unlock()
 			if len(seen) == 0 || seen[len(seen)-1] != line {
@@ -285,24 +285,24 @@ func TestHalt(t *testing.T) {
 				}
 				return
 			}
-			w.is(err, ErrHalted)
+			w.is(err, ErrMassDelete)
 			if !strings.Contains(err.Error(), c.reason) || len(w.here()) != before {
 				t.Errorf("%v; here are %d of %d", err, len(w.here()), before)
 			}
-			if h := w.v.Halted(); len(h) != 1 || h[0].Commit || !strings.Contains(h[0].Reason, c.reason) {
+			if h := w.v.MassDeletes(); len(h) != 1 || h[0].Commit || !strings.Contains(h[0].Reason, c.reason) {
 				t.Errorf("halted %+v", h)
 			}
 			if r, err := w.v.Confirm(context.Background()); err != nil || r.Deleted == 0 {
 				t.Errorf("confirmed: %+v, %v", r, err)
 			}
-			if got, want := len(w.here()), len(listBackend(w.p)); got != want || len(w.v.Halted()) != 0 {
-				t.Errorf("after it was confirmed there are %d, want %d; %v", got, want, w.v.Halted())
+			if got, want := len(w.here()), len(listBackend(w.p)); got != want || len(w.v.MassDeletes()) != 0 {
+				t.Errorf("after it was confirmed there are %d, want %d; %v", got, want, w.v.MassDeletes())
 			}
 			many(30, "n")(w.world, nil)
 			w.pull()
 			w.goneRange("n", 0, 29)
 			_, err = w.v.Pull(context.Background(), PullOptions{})
-			w.is(err, ErrHalted) // it was confirmed once
+			w.is(err, ErrMassDelete) // it was confirmed once
 		})
 	}
 }
@@ -326,7 +326,7 @@ func TestPullOfAllThatIsKnown(t *testing.T) {
 			_, err := w.v.Pull(context.Background(), PullOptions{})
 			if reason == "" {
 				w.ok(err)
-			} else if w.is(err, ErrHalted); !strings.Contains(err.Error(), reason) {
+			} else if w.is(err, ErrMassDelete); !strings.Contains(err.Error(), reason) {
 				t.Error(err)
 			}
 		})
@@ -353,7 +353,7 @@ func TestRefreshHalts(t *testing.T) {
 		if got := strings.Join(w.names(""), " "); got != "a b c" {
 			t.Fatalf("names %q", got)
 		}
-		return len(w.v.Halted()) == 1
+		return len(w.v.MassDeletes()) == 1
 	})
 	w.pulledWhole()
 	w.tamper("d", "4") // it was an accident, and others mend it

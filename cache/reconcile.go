@@ -28,7 +28,7 @@ import (
 //	file         directory    (or the other way round) both changed: ours makes
 //	                          room under the name of a conflict copy, whatever
 //	                          the policy: two kinds cannot share a name
-//	changed      changed in   the same, if the rest never came here: see torn.go
+//	changed      changed in   the same, if the rest never came here: see reconcile_partial_conflict.go
 //	             part
 //
 // A directory is changed when something below it is. Names that stay on this
@@ -42,7 +42,7 @@ type merge struct {
 	v      *Volume
 	ctx    context.Context
 	remote providers.Provider  // where theirs is read
-	mine   *listing            // the look at the backend that this comes from
+	mine   *observation        // the look at the backend that this comes from
 	late   map[table.Link]bool // names with an attempt that is known to be lost
 	first  bool                // a first listing: nobody has seen these names
 	whole  bool                // all that is known was looked at
@@ -153,7 +153,7 @@ func (m *merge) asks() bool {
 
 // finish tells whom it may concern. mu is held, in an update.
 func (m *merge) finish() {
-	for l := range m.v.listings {
+	for l := range m.v.observations {
 		if l == m.mine {
 			continue
 		}
@@ -167,7 +167,7 @@ func (m *merge) finish() {
 	m.countDeleted()
 	missed := m.v.engine.clashed(m.clashes)
 	if m.alone {
-		m.v.miss(missed)
+		m.v.addUnreported(missed)
 	}
 	told, pulled := m.told, m.pulled()
 	m.v.later(func() {
@@ -207,9 +207,9 @@ func (m *merge) name(l table.Link, r *providers.Info) {
 	}
 	switch {
 	case m.halt != nil:
-	case m.leave(l, &rec):
+	case m.skipInFlight(l, &rec):
 		m.left = true
-	case rec.Local, unchanged(rec, r), m.cameLate(l, rec, r):
+	case rec.Local, unchanged(rec, r), m.isOwnLateWrite(l, rec, r):
 	case r == nil:
 		m.gone(l, rec)
 	case r.Kind == providers.KindDir:
@@ -222,7 +222,7 @@ func (m *merge) name(l table.Link, r *providers.Info) {
 // unchanged reports whether the backend has what it was last known to have.
 // Attributes of directories have no version: dir looks at them.
 func unchanged(rec table.Name, r *providers.Info) bool {
-	b := rec.Base
+	b := rec.Remote
 	switch {
 	case r == nil || b == nil:
 		return r == nil && b == nil
@@ -236,16 +236,16 @@ func unchanged(rec table.Name, r *providers.Info) bool {
 // set stores a record, and looks anew whether its sides differ.
 func (m *merge) set(l table.Link, rec table.Name) {
 	if from := m.v.setName(l, rec); from != 0 {
-		m.v.displace(l, from)
+		m.v.markStaleDentry(l, from)
 	}
 	m.v.mark(l)
 	m.touched = append(m.touched, l)
 }
 
-// base says what the backend has under a name. Who had it there loses that
-// home.
-func (m *merge) base(l table.Link, rec *table.Name, base *table.Base) {
-	rec.Base, rec.Attempt, rec.Held = base, nil, nil
+// remoteSide says what the backend has under a name. Who had it there loses that
+// remote link.
+func (m *merge) remoteSide(l table.Link, rec *table.Name, base *table.Remote) {
+	rec.Remote, rec.Attempt, rec.Held = base, nil, nil
 	m.set(l, *rec)
 	*rec, _ = m.v.table.Name(l.Dir, l.Name)
 }
@@ -271,7 +271,7 @@ func (m *merge) gone(l table.Link, rec table.Name) {
 	if l.Dir == table.Root && m.root < 0 {
 		m.root = m.v.countRoot()
 	}
-	b := *rec.Base
+	b := *rec.Remote
 	if b.Kind == providers.KindDir && b.Ino != 0 {
 		if !m.v.caps.EmptyDirs && m.goneEmpty(l, rec) {
 			return
@@ -285,20 +285,20 @@ func (m *merge) gone(l table.Link, rec table.Name) {
 		}
 		m.emptied(b.Ino)
 	}
-	changed := rec.Ino != 0 && (rec.Ino != b.Ino || m.v.table.Inode(rec.Ino).Gen != b.Gen)
-	m.base(l, &rec, nil)
+	changed := rec.Ino != 0 && (rec.Ino != b.Ino || m.v.table.Inode(rec.Ino).ContentVersion != b.ContentVersion)
+	m.remoteSide(l, &rec, nil)
 	n := m.v.table.Inode(rec.Ino)
 	switch {
 	case rec.Ino == 0, rec.Ino != b.Ino:
-		m.unhomed(b.Ino)
+		m.leftRemote(b.Ino)
 	case isDir(n):
 		if n.Entries > 0 {
-			m.tell(l, "a directory deleted there has changes here: kept", false)
+			m.tell(l, "directory deleted on the remote but modified locally: kept the local directory", false)
 			return
 		}
 		m.unname(l, rec)
 	case changed:
-		m.tell(l, "deleted there, changed here: kept", false)
+		m.tell(l, "deleted on the remote but modified locally: kept the local file", false)
 	default:
 		m.unname(l, rec)
 	}
@@ -308,17 +308,17 @@ func (m *merge) gone(l table.Link, rec table.Name) {
 // is nothing in it, where directories come and go with their entries. It reports
 // false when others have deleted what was in it.
 func (m *merge) goneEmpty(l table.Link, rec table.Name) bool {
-	something, ours := m.holds(rec.Base.Ino)
+	something, ours := m.holds(rec.Remote.Ino)
 	switch {
 	case ours: // the last of what we delete may be gone, or the first of what we make not there
 		if something {
-			m.emptied(rec.Base.Ino)
+			m.emptied(rec.Remote.Ino)
 		}
 	case something:
 		return false
 	case m.within > 0:
-		m.emptied(rec.Base.Ino)
-		m.base(l, &rec, nil)
+		m.emptied(rec.Remote.Ino)
+		m.remoteSide(l, &rec, nil)
 	}
 	m.deleted--
 	return true
@@ -333,11 +333,11 @@ func (m *merge) holds(dir table.Ino) (something, ours bool) {
 	m.v.table.Names(dir, "", func(name string, rec table.Name) bool {
 		l := table.Link{Dir: dir, Name: name}
 		switch {
-		case m.leave(l, &rec):
+		case m.skipInFlight(l, &rec):
 			ours = true
-		case rec.Base == nil:
-		case rec.Base.Kind == providers.KindDir:
-			below, busy := m.holds(rec.Base.Ino)
+		case rec.Remote == nil:
+		case rec.Remote.Kind == providers.KindDir:
+			below, busy := m.holds(rec.Remote.Ino)
 			something, ours = something || below, ours || busy
 		default:
 			something = true
@@ -351,7 +351,7 @@ func (m *merge) holds(dir table.Ino) (something, ours bool) {
 func (m *merge) emptied(dir table.Ino) {
 	var names []string
 	m.v.table.Names(dir, "", func(name string, rec table.Name) bool {
-		if rec.Base != nil {
+		if rec.Remote != nil {
 			names = append(names, name)
 		}
 		return true
@@ -366,13 +366,13 @@ func (m *merge) emptied(dir table.Ino) {
 	}
 }
 
-// unhomed: an inode has lost a home at the backend, and has no name there that
+// leftRemote: an inode has lost a remote link at the backend, and has no name there that
 // would be its. What only the backend had of it is lost.
-func (m *merge) unhomed(x table.Ino) {
+func (m *merge) leftRemote(x table.Ino) {
 	v := m.v
 	n := v.table.Inode(x)
 	switch {
-	case n == nil || len(n.Homes) > 0:
+	case n == nil || len(n.RemoteLinks) > 0:
 		return
 	case len(n.Links) == 0:
 		v.shed(x)
@@ -380,15 +380,15 @@ func (m *merge) unhomed(x table.Ino) {
 	case isDir(n) || isRegular(n) && n.State == table.Whole || isSymlink(n) && n.Target != "":
 		for _, l := range n.Links {
 			v.mark(l)
-			m.tell(l, "deleted there, renamed here: kept", false)
+			m.tell(l, "deleted on the remote but renamed locally: kept the local file", false)
 		}
 		return
-	case n.Gen != n.Origin.Gen && n.State == table.Partial:
-		return // what is missing is gone: when it is sent, it is torn
+	case n.ContentVersion != n.Origin.ContentVersion && n.State == table.Partial:
+		return // what is missing is gone: when it is sent, a part of it is gone
 	}
 	for _, l := range append([]table.Link(nil), n.Links...) {
 		rec, _ := v.table.Name(l.Dir, l.Name)
-		m.tell(l, "deleted there before its content came here", false)
+		m.tell(l, "deleted on the remote before its content was fetched", false)
 		m.unname(l, rec)
 	}
 }
@@ -419,7 +419,58 @@ func (m *merge) lost(l table.Link, x table.Ino) {
 		return
 	}
 	if isRegular(n) && !v.unheld(x) {
-		n.Claim = &l
+		n.LostName = &l
 	}
 	v.shed(x)
+}
+
+// take applies a piece of news. mu is held, in an update.
+func (m *merge) take(d news) {
+	if d.hide {
+		d.l.Dir = m.shownAs(d.l.Dir)
+		m.hide(d.l)
+	} else {
+		m.name(d.l, d.info)
+	}
+}
+
+// hide has a name that the backend had shown stay here from now on: the
+// backend keeps what it has. What was not changed here goes, since it is
+// there.
+func (m *merge) hide(l table.Link) {
+	rec, _ := m.v.table.Name(l.Dir, l.Name)
+	if rec.Remote == nil {
+		return
+	}
+	if m.skipInFlight(l, &rec) {
+		m.left = true
+		return
+	}
+	b := rec.Remote
+	if b.Kind == providers.KindDir && b.Ino != 0 {
+		var names []string
+		m.v.table.Names(b.Ino, "", func(name string, rec table.Name) bool {
+			names = append(names, name)
+			return true
+		})
+		for _, name := range names {
+			m.hide(table.Link{Dir: b.Ino, Name: name})
+		}
+	}
+	n := m.v.table.Inode(rec.Ino)
+	ours := n != nil && rec.Ino != 0 && (rec.Ino != b.Ino || n.ContentVersion != b.ContentVersion || isDir(n) && n.Entries > 0)
+	rec.Remote, rec.Attempt, rec.Held = nil, nil, nil
+	rec.Local = ours
+	if ours && isDir(n) {
+		m.v.table.Edit(rec.Ino).Loaded = true
+	}
+	m.set(l, rec)
+	switch {
+	case ours:
+		m.v.mark(l)
+	case rec.Ino != 0:
+		m.unname(l, rec)
+	default:
+		m.leftRemote(b.Ino)
+	}
 }

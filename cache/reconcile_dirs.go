@@ -11,12 +11,12 @@ import (
 func (m *merge) reachable(dir table.Ino) table.Ino {
 	v := m.v
 	n := v.table.Inode(dir)
-	if dir == table.Root || len(n.Links) > 0 || len(n.Homes) == 0 {
+	if dir == table.Root || len(n.Links) > 0 || len(n.RemoteLinks) == 0 {
 		return dir
 	}
 	v.engine.handOverAll(dir)
-	m.reachable(n.Homes[0].Dir)
-	home := v.table.Inode(dir).Homes[0] // another, if its parent was joined with one
+	m.reachable(n.RemoteLinks[0].Dir)
+	home := v.table.Inode(dir).RemoteLinks[0] // another, if its parent was joined with one
 	rec, _ := v.table.Name(home.Dir, home.Name)
 	switch here := v.table.Inode(rec.Ino); {
 	case rec.Ino == 0:
@@ -37,7 +37,7 @@ func (m *merge) reachable(dir table.Ino) table.Ino {
 	m.shown(home)
 	rec, _ = v.table.Name(home.Dir, home.Name)
 	m.join(home, rec, dir)
-	m.tell(home, "a directory removed here has something new there: it came back", false)
+	m.tell(home, "directory removed locally, but the remote added to it: restored", false)
 	return rec.Ino
 }
 
@@ -52,17 +52,17 @@ func (m *merge) join(l table.Link, rec table.Name, from table.Ino) {
 	}
 	var all []entry
 	v.table.Names(from, "", func(name string, rec table.Name) bool {
-		if rec.Base != nil || rec.Attempt != nil {
+		if rec.Remote != nil || rec.Attempt != nil {
 			all = append(all, entry{name, rec})
 		}
 		return true
 	})
 	for _, e := range all {
-		base, attempt := e.rec.Base, e.rec.Attempt
-		e.rec.Base, e.rec.Attempt, e.rec.Held = nil, nil, nil
+		base, attempt := e.rec.Remote, e.rec.Attempt
+		e.rec.Remote, e.rec.Attempt, e.rec.Held = nil, nil, nil
 		m.set(table.Link{Dir: from, Name: e.name}, e.rec)
 		there, _ := v.table.Name(to, e.name)
-		there.Base = base
+		there.Remote = base
 		l := table.Link{Dir: to, Name: e.name}
 		if attempt != nil && attempt.Kind != attemptSet { // its outcome is found at the same place
 			there.Attempt = attempt
@@ -74,9 +74,9 @@ func (m *merge) join(l table.Link, rec table.Name, from table.Ino) {
 	v.succeed(from, to)
 	n := v.table.Edit(to)
 	n.Loaded = n.Loaded && v.table.Inode(from).Loaded
-	base := *rec.Base
+	base := *rec.Remote
 	base.Ino, base.AttrGen = to, n.AttrGen
-	m.base(l, &rec, &base)
+	m.remoteSide(l, &rec, &base)
 	v.shed(from)
 }
 
@@ -91,21 +91,21 @@ func (m *merge) takeOver(dir table.Ino) bool {
 		return true
 	case n == nil || n.From != "" || len(n.Links) == 0:
 		return false
-	case len(n.Homes) > 0:
+	case len(n.RemoteLinks) > 0:
 		return true
 	case !m.takeOver(n.Links[0].Dir):
 		return false
 	}
 	l := v.table.Inode(dir).Links[0]
 	rec, _ := v.table.Name(l.Dir, l.Name)
-	if rec.Attempt != nil || rec.Base == nil || rec.Base.Kind != providers.KindDir {
+	if rec.Attempt != nil || rec.Remote == nil || rec.Remote.Kind != providers.KindDir {
 		return false
 	}
-	old := v.table.Inode(rec.Base.Ino)
+	old := v.table.Inode(rec.Remote.Ino)
 	if old == nil || len(old.Links) > 0 || old.From != "" {
 		return false
 	}
-	m.join(l, rec, rec.Base.Ino)
+	m.join(l, rec, rec.Remote.Ino)
 	v.table.Edit(dir).Listed = 0 // others may have put something there
 	return true
 }
@@ -120,21 +120,21 @@ func (m *merge) shownAs(dir table.Ino) table.Ino {
 
 // part takes a directory from the place that it still has at the backend, because
 // it is to be another directory there, one that others made where it was
-// renamed to. A shadow keeps the old place, as the engine's do: what was in it
+// renamed to. A tombstone keeps the old place, as the engine's do: what was in it
 // is to be moved file by file. It reports whether that is done; of a directory
 // that was never looked into the names must be known first. mu is held, in an
 // update.
 func (m *merge) part(l table.Link, x table.Ino) bool {
 	v := m.v
 	n := v.table.Inode(x)
-	if len(n.Homes) == 0 {
+	if len(n.RemoteLinks) == 0 {
 		return true
 	}
 	if !n.Loaded {
-		m.look(query{question: question{ino: x, gen: n.Gen, what: askNames}, l: l})
+		m.look(query{question: question{ino: x, gen: n.ContentVersion, what: askNames}, l: l})
 		return false
 	}
-	v.engine.leaveShadow(x, n)
+	v.engine.leaveTombstone(x, n)
 	v.engine.handOverAll(x)
 	return true
 }

@@ -12,12 +12,12 @@ func ino(i table.Ino) fs.Ino { return fs.Ino(i) }
 
 // dir: the backend has a directory there.
 func (m *merge) dir(l table.Link, rec table.Name, r *providers.Info) {
-	v, b := m.v, rec.Base
+	v, b := m.v, rec.Remote
 	if b != nil && b.Kind == providers.KindDir {
 		m.dirAttr(rec, r)
 		return
 	}
-	was := baseIno(rec)
+	was := remoteIno(rec)
 	n := v.table.Inode(rec.Ino)
 	switch {
 	case n == nil || rec.Ino == 0:
@@ -28,8 +28,8 @@ func (m *merge) dir(l table.Link, rec table.Name, r *providers.Info) {
 		}
 		edit := v.table.Edit(rec.Ino)
 		edit.Loaded, edit.Listed = false, 0
-		m.base(l, &rec, v.dirBase(r, rec.Ino, edit))
-	case b != nil && rec.Ino == b.Ino && n.Gen == b.Gen:
+		m.remoteSide(l, &rec, v.dirRemote(r, rec.Ino, edit))
+	case b != nil && rec.Ino == b.Ino && n.ContentVersion == b.ContentVersion:
 		m.unname(l, rec)
 		rec, _ = v.table.Name(l.Dir, l.Name)
 		m.arrive(l, rec, r)
@@ -40,24 +40,24 @@ func (m *merge) dir(l table.Link, rec table.Name, r *providers.Info) {
 		m.arrive(l, rec, r)
 	}
 	if was != 0 {
-		m.unhomed(was)
+		m.leftRemote(was)
 	}
 }
 
-// dirBase is the base of a directory whose attributes here may differ.
-func (v *Volume) dirBase(r *providers.Info, ino table.Ino, n *table.Inode) *table.Base {
-	return baseOf(*r, ino, n)
+// dirRemote is the base of a directory whose attributes here may differ.
+func (v *Volume) dirRemote(r *providers.Info, ino table.Ino, n *table.Inode) *table.Remote {
+	return remoteOf(*r, ino, n)
 }
 
 // dirAttr takes the mode and owner of a directory from the backend, unless
 // they were changed here, or cannot be told there: then what it has may be older.
 func (m *merge) dirAttr(rec table.Name, r *providers.Info) {
-	n := m.v.table.Inode(rec.Base.Ino)
-	if n == nil || n.AttrGen != rec.Base.AttrGen || !m.v.engine.tellsDirAttrs() {
+	n := m.v.table.Inode(rec.Remote.Ino)
+	if n == nil || n.AttrGen != rec.Remote.AttrGen || !m.v.engine.tellsDirAttrs() {
 		return
 	}
 	if m.v.dirDiffers(n, r) {
-		m.takeAttr(rec.Base.Ino, r)
+		m.takeAttr(rec.Remote.Ino, r)
 	}
 }
 
@@ -87,7 +87,7 @@ func (m *merge) takeAttr(x table.Ino, r *providers.Info) {
 	if isDir(n) && n.Untold != 0 && r.Untold == 0 {
 		n.Xattrs = ownXattrs(n.Xattrs) // whatever else is told of it, there are none left
 	}
-	n.Metadata, n.Vague, n.Untold, n.Ctime = r.Metadata, v.vague(r), r.Untold, v.stamp()
+	n.Metadata, n.AttrsUnknown, n.Untold, n.Ctime = r.Metadata, v.attrsUnknown(r), r.Untold, v.stamp()
 	v.takeXattrs(n, r)
 	v.later(func() { v.notifier().AttrChanged(ino(x)) })
 	m.report.Changed++
@@ -96,17 +96,17 @@ func (m *merge) takeAttr(x table.Ino, r *providers.Info) {
 // leaf: the backend has a file or a symbolic link there.
 func (m *merge) leaf(l table.Link, rec table.Name, r *providers.Info) {
 	v := m.v
-	if b := rec.Base; b != nil && b.Kind == providers.KindDir {
+	if b := rec.Remote; b != nil && b.Kind == providers.KindDir {
 		m.deleted++
 		if b.Ino != 0 {
 			m.emptied(b.Ino)
 		}
-		m.base(l, &rec, nil)
+		m.remoteSide(l, &rec, nil)
 		if b.Ino != rec.Ino {
-			m.unhomed(b.Ino)
+			m.leftRemote(b.Ino)
 		}
 	}
-	n, b := v.table.Inode(rec.Ino), rec.Base
+	n, b := v.table.Inode(rec.Ino), rec.Remote
 	switch {
 	case rec.Ino == 0:
 		m.absent(l, rec, r)
@@ -114,7 +114,7 @@ func (m *merge) leaf(l table.Link, rec table.Name, r *providers.Info) {
 		m.notDir(l, rec, r)
 	case b != nil && sameContent(b, r):
 		m.attrs(l, rec, r)
-	case b != nil && rec.Ino == b.Ino && n.Gen == b.Gen:
+	case b != nil && rec.Ino == b.Ino && n.ContentVersion == b.ContentVersion:
 		m.replace(l, rec, r)
 	default:
 		m.both(l, rec, r)
@@ -122,7 +122,7 @@ func (m *merge) leaf(l table.Link, rec table.Name, r *providers.Info) {
 }
 
 // sameContent reports whether only attributes can differ.
-func sameContent(b *table.Base, r *providers.Info) bool {
+func sameContent(b *table.Remote, r *providers.Info) bool {
 	if b.Kind != r.Kind || b.Version.Size != r.Version.Size {
 		return false
 	}
@@ -131,8 +131,8 @@ func sameContent(b *table.Base, r *providers.Info) bool {
 
 // notDir: there is a directory here, and a file there.
 func (m *merge) notDir(l table.Link, rec table.Name, r *providers.Info) {
-	was := rec.Base
-	if m.v.table.Inode(rec.Ino).Entries == 0 && rec.Base == nil && len(m.v.table.Inode(rec.Ino).Homes) == 0 {
+	was := rec.Remote
+	if m.v.table.Inode(rec.Ino).Entries == 0 && rec.Remote == nil && len(m.v.table.Inode(rec.Ino).RemoteLinks) == 0 {
 		m.unname(l, rec)
 		rec, _ = m.v.table.Name(l.Dir, l.Name)
 	} else if !m.aside(l, &rec) {
@@ -140,29 +140,29 @@ func (m *merge) notDir(l table.Link, rec table.Name, r *providers.Info) {
 	}
 	m.arrive(l, rec, r)
 	if was != nil {
-		m.unhomed(was.Ino)
+		m.leftRemote(was.Ino)
 	}
 }
 
 // attrs: only attributes have changed there, or nothing but the version.
 func (m *merge) attrs(l table.Link, rec table.Name, r *providers.Info) {
-	v, b := m.v, *rec.Base
+	v, b := m.v, *rec.Remote
 	if n := v.table.Inode(b.Ino); n != nil {
-		if n.Origin.Gen == b.Gen {
+		if n.Origin.ContentVersion == b.ContentVersion {
 			v.table.Edit(b.Ino).Origin.Version = r.Version
 		}
 		if n.AttrGen == b.AttrGen {
 			m.takeAttr(b.Ino, r)
-			v.takeMetadata(b.Ino, b.Gen, r.Metadata)
+			v.takeMetadata(b.Ino, b.ContentVersion, r.Metadata)
 		}
 	}
 	b.Version, b.Digest = r.Version, r.Digest
-	m.base(l, &rec, &b)
+	m.remoteSide(l, &rec, &b)
 }
 
 // absent: there is something new there, and nothing of that name here.
 func (m *merge) absent(l table.Link, rec table.Name, r *providers.Info) {
-	b := rec.Base
+	b := rec.Remote
 	if b == nil {
 		m.arrive(l, rec, r)
 		return
@@ -173,17 +173,17 @@ func (m *merge) absent(l table.Link, rec table.Name, r *providers.Info) {
 	}
 	n := m.v.table.Inode(b.Ino)
 	moved := m.moved(n)
-	if len(moved) > 0 && n.Gen == b.Gen {
+	if len(moved) > 0 && n.ContentVersion == b.ContentVersion {
 		m.follow(l, rec, moved, r)
 		return
 	}
 	if len(moved) > 0 {
-		m.tell(l, "changed there, renamed and changed here: both are kept", false)
+		m.tell(l, "modified on the remote, renamed and modified locally: kept both", false)
 	} else {
-		m.tell(l, "deleted here, changed there: it came back", false)
+		m.tell(l, "deleted locally but modified on the remote: restored the remote file", false)
 	}
 	m.arrive(l, rec, r)
-	m.unhomed(b.Ino)
+	m.leftRemote(b.Ino)
 }
 
 // moved are the names of an inode here that the backend does not have.
@@ -193,17 +193,17 @@ func (m *merge) moved(n *table.Inode) []table.Link {
 	}
 	return slices.DeleteFunc(slices.Clone(n.Links), func(l table.Link) bool {
 		rec, _ := m.v.table.Name(l.Dir, l.Name)
-		return rec.Local || slices.Contains(n.Homes, l)
+		return rec.Local || slices.Contains(n.RemoteLinks, l)
 	})
 }
 
 // follow: what was renamed here has a new version there. The rename goes on,
 // with that version.
 func (m *merge) follow(l table.Link, rec table.Name, to []table.Link, r *providers.Info) {
-	v, old := m.v, rec.Base.Ino
+	v, old := m.v, rec.Remote.Ino
 	y, n := m.fresh(r, old)
 	v.table.Put(y, n)
-	m.base(l, &rec, baseOf(*r, y, n))
+	m.remoteSide(l, &rec, remoteOf(*r, y, n))
 	for _, name := range to {
 		v.bury(name, old, "pulled")
 		rec, _ := v.table.Name(name.Dir, name.Name)
@@ -213,7 +213,7 @@ func (m *merge) follow(l table.Link, rec table.Name, to []table.Link, r *provide
 		m.shown(name)
 		v.wrote(name)
 	}
-	m.unhomed(old)
+	m.leftRemote(old)
 	m.report.Changed++
 }
 
@@ -225,10 +225,10 @@ func (m *merge) arrive(l table.Link, rec table.Name, r *providers.Info) {
 		m.name(table.Link{Dir: dir, Name: l.Name}, r)
 		return
 	}
-	y, n := m.fresh(r, baseIno(rec))
+	y, n := m.fresh(r, remoteIno(rec))
 	v.table.Put(y, n)
 	rec.Ino, rec.Local = y, false
-	m.base(l, &rec, baseOf(*r, y, n))
+	m.remoteSide(l, &rec, remoteOf(*r, y, n))
 	m.shown(l)
 	m.report.Changed++
 	if !m.first && !isDir(n) {
@@ -270,8 +270,8 @@ func (v *Volume) inheritAttr(n, was *table.Inode, r *providers.Info) {
 func (m *merge) replace(l table.Link, rec table.Name, r *providers.Info) {
 	v, x := m.v, rec.Ino
 	old := v.table.Inode(x)
-	dirtyAttr := old.AttrGen != rec.Base.AttrGen
-	if m.unseen(x, old) && !dirtyAttr && rec.Base.Kind == r.Kind {
+	dirtyAttr := old.AttrGen != rec.Remote.AttrGen
+	if m.unseen(x, old) && !dirtyAttr && rec.Remote.Kind == r.Kind {
 		m.renew(l, rec, r)
 		return
 	}
@@ -281,12 +281,12 @@ func (m *merge) replace(l table.Link, rec table.Name, r *providers.Info) {
 		n.Mode, n.UID, n.GID, n.Xattrs = kindOf(n)|old.Mode&^uint32(0o170000), old.UID, old.GID, old.Xattrs
 	}
 	v.table.Put(y, n)
-	base := baseOf(*r, y, n)
+	base := remoteOf(*r, y, n)
 	if dirtyAttr {
 		v.table.Edit(y).AttrGen++
 	}
 	rec.Ino = y
-	m.base(l, &rec, base)
+	m.remoteSide(l, &rec, base)
 	m.lost(l, x)
 	m.shown(l)
 	v.wrote(l)
@@ -299,7 +299,7 @@ func (m *merge) replace(l table.Link, rec table.Name, r *providers.Info) {
 // with a notice; pages that it has of
 // content that was here once, with the next open.
 func (m *merge) unseen(x table.Ino, n *table.Inode) bool {
-	if len(n.Links) != 1 || len(n.Homes) != 1 || isSymlink(n) && m.v.refs[x] > 0 {
+	if len(n.Links) != 1 || len(n.RemoteLinks) != 1 || isSymlink(n) && m.v.refs[x] > 0 {
 		return false
 	}
 	oi := m.v.open[x]
@@ -314,8 +314,8 @@ func (m *merge) renew(l table.Link, rec table.Name, r *providers.Info) {
 	v.inheritAttr(n, old, r)
 	old.Mode, old.UID, old.GID, old.Size, old.Blocks, old.Xattrs = n.Mode, n.UID, n.GID, n.Size, n.Blocks, n.Xattrs
 	old.Mtime, old.Ctime = table.Latest(n.Mtime, old.Mtime.Next()), v.stamp()
-	old.Metadata, old.Vague, old.Untold, old.Target, old.Origin = n.Metadata, n.Vague, n.Untold, "", table.Origin{}
-	old.Gen++
+	old.Metadata, old.AttrsUnknown, old.Untold, old.Target, old.Origin = n.Metadata, n.AttrsUnknown, n.Untold, "", table.Origin{}
+	old.ContentVersion++
 	if old.State != table.None { // what came for who waits for it
 		old.State = table.None
 		v.letGo(x, old)
@@ -324,27 +324,27 @@ func (m *merge) renew(l table.Link, rec table.Name, r *providers.Info) {
 		v.renewed[x] = struct{}{}
 	}
 	v.later(func() { v.notifier().AttrChanged(ino(x)) })
-	m.base(l, &rec, baseOf(*r, x, old))
+	m.remoteSide(l, &rec, remoteOf(*r, x, old))
 	v.recordRenewed(l, x)
 	m.shown(l)
 	v.wrote(l)
 	m.report.Changed++
 }
 
-// rehome is base for a name that is another's at the backend from now on: who had
-// it there, unless that is spared, loses that home.
-func (m *merge) rehome(l table.Link, rec *table.Name, base *table.Base, spared table.Ino) {
-	was := baseIno(*rec)
-	m.base(l, rec, base)
+// moveRemote is base for a name that is another's at the backend from now on: who had
+// it there, unless that is spared, loses that remote link.
+func (m *merge) moveRemote(l table.Link, rec *table.Name, base *table.Remote, spared table.Ino) {
+	was := remoteIno(*rec)
+	m.remoteSide(l, rec, base)
 	if was != spared {
-		m.unhomed(was)
+		m.leftRemote(was)
 	}
 }
 
-// baseIno is who has a name at the backend; 0: nobody that is known here.
-func baseIno(rec table.Name) table.Ino {
-	if rec.Base == nil {
+// remoteIno is who has a name at the backend; 0: nobody that is known here.
+func remoteIno(rec table.Name) table.Ino {
+	if rec.Remote == nil {
 		return 0
 	}
-	return rec.Base.Ino
+	return rec.Remote.Ino
 }

@@ -43,7 +43,7 @@ func (v *Volume) Rename(op *fs.Op, dir fs.Ino, name string, newDir fs.Ino, newNa
 	return v.change(op, func() error {
 		from, to, err := v.places(a, b)
 		if err == nil {
-			err = v.known(a, b)
+			err = v.checkDentries(a, b)
 		}
 		if err != nil {
 			return err
@@ -73,14 +73,14 @@ func (v *Volume) beforeRename(a, b table.Link, flags uint32) error {
 	from, to := v.placeOf(a), v.placeOf(b)
 	save := flags == 0 && from.there() && to.there() && from.ino != to.ino &&
 		isRegular(from.n) && isRegular(to.n) && from.n.State == table.Whole
-	synced := save && from.n.Gen == from.n.Synced
+	synced := save && from.n.ContentVersion == from.n.Synced
 	open := save && v.open[from.ino] != nil
 	v.mu.Unlock()
 	if !save {
 		return nil
 	}
 	if open {
-		if err := v.absorb(from.ino); err != nil {
+		if err := v.flushMetadata(from.ino); err != nil {
 			return err
 		}
 	}
@@ -166,29 +166,6 @@ func (v *Volume) mayCross(p *place, to table.Link) bool {
 	return v.isHere(p.n)
 }
 
-// isHere reports whether nothing of an inode has to be fetched.
-func (v *Volume) isHere(n *table.Inode) bool {
-	switch {
-	case isRegular(n):
-		return n.State == table.Whole || n.Size == 0
-	case isSymlink(n):
-		return n.Target != ""
-	}
-	return true
-}
-
-// below reports whether dir is top or lies below it. mu is held.
-func (v *Volume) below(dir, top table.Ino) bool {
-	for dir != top && dir != table.Root {
-		n := v.table.Inode(dir)
-		if n == nil || len(n.Links) == 0 {
-			return false
-		}
-		dir = n.Links[0].Dir
-	}
-	return dir == top
-}
-
 // rename moves the name, over an inode that may lose it. mu is held, in an
 // update.
 func (v *Volume) rename(from, to *place) {
@@ -218,16 +195,16 @@ func (v *Volume) rename(from, to *place) {
 func (v *Volume) left(from, to table.Link) {
 	was, _ := v.table.Name(from.Dir, from.Name)
 	is, _ := v.table.Name(to.Dir, to.Name)
-	if was.Base == nil || !is.Local {
+	if was.Remote == nil || !is.Local {
 		return
 	}
-	if n := v.table.Inode(was.Base.Ino); was.Base.Ino != is.Ino && n != nil && len(n.Links) > 0 {
+	if n := v.table.Inode(was.Remote.Ino); was.Remote.Ino != is.Ino && n != nil && len(n.Links) > 0 {
 		return // what the backend has there was renamed before
 	}
 	old, _ := v.path(from)
 	now, _ := v.path(to)
 	v.later(func() {
-		v.report("rename", old.String(), fmt.Errorf("it is %s now, which stays here: the backend deletes it", now))
+		v.report("rename", old.String(), fmt.Errorf("renamed to %s, which is never sent: the remote deletes it", now))
 	})
 }
 

@@ -22,9 +22,9 @@ type Status struct {
 	Unreachable  time.Duration // since the backend last answered, while it fails; 0: it does not
 	LastError    string        // of the names that are tried again, or why the backend is unreachable
 
-	Halted   []Halt // what waits for Confirm
-	Stale    bool   // what is shown could not be checked at the backend in time
-	Hidden   int    // entries of the backend that are excluded here
+	Halted   []MassDelete // what waits for Confirm
+	Stale    bool         // what is shown could not be checked at the backend in time
+	Hidden   int          // entries of the backend that are excluded here
 	Revision providers.Revision
 	Unpushed *Unpushed // commits that the remote does not have; nil: none
 	Problems []Problem
@@ -50,7 +50,7 @@ func (v *Volume) Status() Status {
 	e := &v.engine
 	now := v.o.Now()
 	s := Status{Inodes: len(v.refs), Queued: v.table.DirtyCount(), Unsaved: len(e.unsaved), UnsavedBytes: e.total,
-		Halted: v.halted(), Stale: !v.staleSince().IsZero(), Hidden: v.hidden(),
+		Halted: v.massDeletes(), Stale: !v.staleSince().IsZero(), Hidden: v.hidden(),
 		Revision: e.revision, Unpushed: v.unpushedOf(),
 		Problems: append([]Problem(nil), v.problems...), Failing: v.failures()}
 	if since, any := e.oldest(); any {
@@ -63,10 +63,10 @@ func (v *Volume) Status() Status {
 		}
 	}
 	for _, t := range e.running {
-		s.InFlight = append(s.InFlight, Transfer{Path: e.v.pathFor(t.link), What: t.step.verb.String(),
-			Sent: t.sent.now.Load(), Size: t.step.size, For: now.Sub(t.since)})
+		s.InFlight = append(s.InFlight, Transfer{Path: e.v.pathFor(t.link), What: t.op.verb.String(),
+			Sent: t.sent.now.Load(), Size: t.op.size, For: now.Sub(t.since)})
 	}
-	for l, t := range e.tasks {
+	for l, t := range e.jobs {
 		e.tally(&s, l, t)
 	}
 	if e.setErr != nil {
@@ -75,13 +75,13 @@ func (v *Volume) Status() Status {
 	return s
 }
 
-// tally adds a task to a Status. mu is held.
-func (e *engine) tally(s *Status, l table.Link, t *task) {
+// tally adds a job to a Status. mu is held.
+func (e *engine) tally(s *Status, l table.Link, t *job) {
 	switch t.state {
-	case taskResting:
+	case jobResting:
 		s.Retrying++
 		s.LastError = t.err.Error()
-	case taskHeld:
+	case jobHeld:
 		s.HeldCount++
 		if isConflict(t.err) {
 			s.Conflicts++

@@ -39,36 +39,36 @@ type Volume struct {
 	leaving leaving                                          // who closes because he ends
 	notify  atomic.Pointer[fs.Notifier]                      // never nil; what runs in the background tells without mu
 
-	mu       sync.Mutex // guards all below
-	table    *table.Table
-	after    []func()             // run when the change under way is committed, without mu
-	wakes    bool                 // the change under way gives the engine something to do
-	changed  []table.Link         // the names that the change under way concerns
-	unnamed  []table.Ino          // inodes that lost a name in the change under way
-	light    bool                 // the change under way is of the state of content alone, see fsync.go
-	updates  uint64               // changes of the table
-	commits  uint64               // of them, those that were not light
-	synced   uint64               // so many of them are on the disk
-	noting   map[table.Ino]uint64 // states of content on the disk, to be noted; nil: nobody is about to
-	refs     map[table.Ino]uint64 // the kernel's lookups
-	open     map[table.Ino]*openInode
-	shown    map[table.Ino]uint64   // the Gen that the kernel has pages of
-	renewed  map[table.Ino]struct{} // the kernel may have attributes of another version of them
-	listings map[*listing]struct{}  // that are under way
-	engine   engine
-	puller   puller
-	prefetch prefetch
-	ignores  ignores
-	history  history
-	siblings siblings
-	parting  parting
-	problems []Problem
-	failing  *chores.Record // has a lock of its own
-	closing  bool           // Close was called
-	closed   bool           // and nothing new begins
+	mu           sync.Mutex // guards all below
+	table        *table.Table
+	after        []func()             // run when the change under way is committed, without mu
+	wakes        bool                 // the change under way gives the engine something to do
+	changed      []table.Link         // the names that the change under way concerns
+	unnamed      []table.Ino          // inodes that lost a name in the change under way
+	light        bool                 // the change under way is of the state of content alone, see files_fsync.go
+	updates      uint64               // changes of the table
+	commits      uint64               // of them, those that were not light
+	synced       uint64               // so many of them are on the disk
+	noting       map[table.Ino]uint64 // states of content on the disk, to be noted; nil: nobody is about to
+	refs         map[table.Ino]uint64 // the kernel's lookups
+	open         map[table.Ino]*openInode
+	shown        map[table.Ino]uint64      // the Gen that the kernel has pages of
+	renewed      map[table.Ino]struct{}    // the kernel may have attributes of another version of them
+	observations map[*observation]struct{} // that are under way
+	engine       engine
+	puller       puller
+	prefetch     prefetch
+	ignores      ignores
+	history      history
+	filePrefetch filePrefetch
+	unlinks      deferredUnlinks
+	problems     []Problem
+	failing      *chores.Record // has a lock of its own
+	closing      bool           // Close was called
+	closed       bool           // and nothing new begins
 
-	displaced map[table.Link]struct{} // see displace
-	kept      *kept                   // for the set that is under way; nil: there is none
+	staleDentries map[table.Link]struct{} // see markStaleDentry
+	kept          *kept                   // for the set that is under way; nil: there is none
 }
 
 var _ interface {
@@ -108,15 +108,15 @@ func newVolume(p providers.Provider, o Options, s *stateDir) *Volume {
 	o.Guard.limit(p.Capabilities())
 	v := &Volume{p: p, caps: p.Capabilities(), o: o, state: s, table: s.table, store: s.content,
 		run: hex.EncodeToString(id), pause: o.pause, failing: chores.New(o.Now),
-		refs: map[table.Ino]uint64{}, open: map[table.Ino]*openInode{}, shown: map[table.Ino]uint64{}, renewed: map[table.Ino]struct{}{}, displaced: map[table.Link]struct{}{},
-		listings: map[*listing]struct{}{}, puller: newPuller(), ignores: ignores{rules: map[table.Ino]rulesOf{}, absent: map[table.Ino]struct{}{}, wanted: map[table.Ino]struct{}{table.Root: {}}}}
+		refs: map[table.Ino]uint64{}, open: map[table.Ino]*openInode{}, shown: map[table.Ino]uint64{}, renewed: map[table.Ino]struct{}{}, staleDentries: map[table.Link]struct{}{},
+		observations: map[*observation]struct{}{}, puller: newPuller(), ignores: ignores{rules: map[table.Ino]rulesOf{}, absent: map[table.Ino]struct{}{}, wanted: map[table.Ino]struct{}{table.Root: {}}}}
 	v.submodules, _ = providers.As[providers.Submoduler](p)
 	v.prefetch.able = v.canPrefetch()
 	v.Bind(nobody{})
 	v.ctx, v.stop = context.WithCancel(context.Background())
 	v.history.init()
-	v.siblings.init()
-	v.parting.init()
+	v.filePrefetch.init()
+	v.unlinks.init()
 	return v
 }
 
@@ -136,14 +136,14 @@ func (v *Volume) begin(ctx context.Context) error {
 		return fmt.Errorf("a pull that was interrupted: %w", err)
 	}
 	v.engine.init(v)
-	v.loadHalts()
+	v.loadMassDeletes()
 	if err := v.followRules(ctx); err != nil {
-		return fmt.Errorf("names that are to stay here by other rules: %w", err)
+		return fmt.Errorf("applying changed rules of names that are never sent: %w", err)
 	}
 	v.background(v.engine.loop)
-	v.background(v.settleClaims)
+	v.background(v.resolveOrphanConflicts)
 	v.background(v.keepLoop)
-	v.background(v.partLoop)
+	v.background(v.unlinkLoop)
 	if v.ignores.relook {
 		v.background(v.relook)
 	}
@@ -178,7 +178,7 @@ func (v *Volume) makeRoot(ctx context.Context) error {
 	return v.update(func() error {
 		v.table.Put(table.Root, v.inodeOf(info))
 		v.setFirst(made)
-		v.setLevel(level) // of which no name is known yet
+		v.setSynced(level) // of which no name is known yet
 		return nil
 	})
 }
@@ -200,13 +200,17 @@ func (v *Volume) Bind(n fs.Notifier) {
 
 func (v *Volume) notifier() fs.Notifier { return *v.notify.Load() }
 
-func sleep(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
+// nobody is the notifier of a volume that is not served.
+type nobody struct{}
+
+func (nobody) EntryChanged(fs.Ino, string) {}
+
+func (nobody) AttrChanged(fs.Ino) {}
+
+func (nobody) ContentChanged(fs.Ino) {}
+
+func (nobody) Wrote(string) {}
+
+func (nobody) Deleted(string) {}
+
+func (nobody) Failed(string, error) {}

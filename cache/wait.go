@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"strconv"
 	"sync/atomic"
@@ -13,7 +12,6 @@ import (
 	"time"
 
 	"github.com/wsmount/wsmount/fs"
-	"github.com/wsmount/wsmount/providers"
 )
 
 // errPatience ends what has been tried for long enough.
@@ -133,39 +131,6 @@ func killed(tid uint32) bool {
 	return false
 }
 
-const (
-	firstPause = 50 * time.Millisecond
-	longest    = 15 * time.Second
-)
-
-// retry runs attempt until it succeeds, fails for good, or ctx ends; then the
-// error is that of the last attempt.
-func (v *Volume) retry(ctx context.Context, attempt func(ctx context.Context) error) error {
-	return v.retryWhile(ctx, longest, func(error) bool { return true }, attempt)
-}
-
-// retryWhile is retry with pauses of at most so long, as long as hope says that
-// another attempt may be worth it.
-func (v *Volume) retryWhile(ctx context.Context, most time.Duration, hope func(err error) bool, attempt func(ctx context.Context) error) error {
-	for d := firstPause; ; d = min(2*d, most) {
-		err := attempt(ctx)
-		if err == nil || !again(err) || !hope(err) {
-			return err
-		}
-		v.o.Log.Debug("will try again", "in", d, "err", err)
-		if v.pause(ctx, d/2+rand.N(d/2)) != nil {
-			return err
-		}
-	}
-}
-
-// again reports whether the same call may succeed soon. A full backend is told
-// to the program at once.
-func again(err error) bool {
-	return providers.KindOf(err).Retry == providers.RetryLater &&
-		!errors.Is(err, fs.ErrUnavailable) && !errors.Is(err, providers.ErrQuota)
-}
-
 // errRefused is what a program gets for credentials that do not hold: for it the
 // backend is away, but a person is told what is wrong.
 var errRefused error = refusedAccess{}
@@ -178,29 +143,13 @@ func (refusedAccess) Error() string {
 
 func (refusedAccess) Unwrap() error { return fs.ErrUnavailable }
 
-// errnos gives the kinds of the seam that package fs does not know a meaning.
-var errnos = []struct{ kind, as error }{
-	{providers.ErrReadOnly, fs.ErrReadOnly},
-	{providers.ErrConflict, fs.ErrConflict},
-	{providers.ErrUnavailable, fs.ErrUnavailable},
-	{providers.ErrUnauthenticated, errRefused},
-	{providers.ErrQuota, fs.ErrQuota},
-	{providers.ErrUnsupported, fs.ErrUnsupported},
-	{providers.ErrTooLarge, syscall.EFBIG},
-	{providers.ErrNotDir, syscall.ENOTDIR},
-	{providers.ErrIsDir, syscall.EISDIR},
-	{providers.ErrNotEmpty, syscall.ENOTEMPTY},
-	{providers.ErrNameTooLong, syscall.ENAMETOOLONG},
-	{providers.ErrClosed, syscall.EIO},
-	{providers.ErrCorrupt, syscall.EIO},
-}
-
-// translate adds the kind of package fs to an error of the seam.
-func translate(err error) error {
-	for _, row := range errnos {
-		if errors.Is(err, row.kind) {
-			return fmt.Errorf("%w: %w", row.as, err)
-		}
+func sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
 	}
-	return err
 }

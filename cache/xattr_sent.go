@@ -20,7 +20,7 @@ import (
 // back unchanged, as names that no program can ask for.
 //
 // A listing may say that an entry has more than it tells (Info.Untold). Then the
-// inode is vague, and who asks for its extended attributes waits for a look.
+// inode has unknown attributes, and who asks for its extended attributes waits for a look.
 
 // theirs begins the names of what a backend has that has no place here.
 const theirs = "theirs."
@@ -142,12 +142,12 @@ func (v *Volume) askXattrs(op *fs.Op, x table.Ino, name string, change bool) err
 		v.mu.Lock()
 		defer v.mu.Unlock()
 		n := v.table.Inode(x)
-		return n != nil && n.Vague && (n.Untold != 0 || change)
+		return n != nil && n.AttrsUnknown && (n.Untold != 0 || change)
 	}
 	if !vague() {
 		return nil
 	}
-	if err := v.clarify(op, x); err != nil {
+	if err := v.fetchAttrsToWrite(op, x); err != nil {
 		return err
 	}
 	if vague() {

@@ -66,7 +66,7 @@ func TestGitByCommit(t *testing.T) {
 	if log := g.w.MustRun("log", m.Dir, "--commit", second[:8]); !strings.Contains(log, "README.md") || !strings.Contains(log, "commit "+second[:10]) {
 		t.Errorf("the log of the second commit: %s", log)
 	}
-	if log := g.w.MustRun("log", m.Dir, "--commit", first[:8]); !strings.Contains(log, "nothing that changed here went into "+first[:8]) || !strings.Contains(log, "wsmount diff "+m.Dir) {
+	if log := g.w.MustRun("log", m.Dir, "--commit", first[:8]); !strings.Contains(log, "no local change went into "+first[:8]) || !strings.Contains(log, "wsmount diff "+m.Dir) {
 		t.Errorf("the log of somebody else's commit: %s", log)
 	}
 	want := "--- README.md@before commit:" + second[:8] + "\n+++ README.md@commit:" + second[:8] + "\n@@ -1,1 +1,1 @@\n-hello\n+later\n"

@@ -17,7 +17,7 @@ import (
 func conflictsCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "conflicts",
-		Usage: "list and resolve what was changed here and by others",
+		Usage: "list and resolve conflicts between local and remote changes",
 		Subcommands: []*cli.Command{
 			{
 				Name: "list", Usage: "list the conflicts of a mount", ArgsUsage: "MOUNTPOINT",

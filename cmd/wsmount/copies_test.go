@@ -600,7 +600,7 @@ func TestUmountOfWhatIsHaltedAndHeldElsewhere(t *testing.T) {
 		}
 	}
 	w.event(exit.Unsafe, "event", "mnt", "turn-end")
-	for file, want := range map[string]string{"README": "STOPPED NOW", "errors.log": cache.ErrHalted.Error(), "unsent": "f0"} {
+	for file, want := range map[string]string{"README": "STOPPED NOW", "errors.log": cache.ErrMassDelete.Error(), "unsent": "f0"} {
 		if got, err := os.ReadFile(w.path("mnt/.wsmount/" + file)); err != nil || !strings.Contains(string(got), want) {
 			t.Errorf("%s: got %s, %v", file, got, err)
 		}
@@ -717,11 +717,11 @@ func TestResolvedConflictIsToldOnce(t *testing.T) {
 	w.run("event", "mnt", "turn-end")
 	eventually(t, "the conflict", func() bool { return len(w.status().Parts[0].Recent) > 0 })
 	p := w.status().Parts[0]
-	if p.Errors != 1 || len(p.Recent) != 1 || p.Recent[0].Errno != "" || p.Recent[0].Path != "f" || !strings.Contains(p.Recent[0].Error, "changed here and there") {
+	if p.Errors != 1 || len(p.Recent) != 1 || p.Recent[0].Errno != "" || p.Recent[0].Path != "f" || !strings.Contains(p.Recent[0].Error, "modified locally and on the remote") {
 		t.Errorf("status: %d errors, %+v", p.Errors, p.Recent)
 	}
 	log, err := os.ReadFile(w.path("mnt/.wsmount/errors.log"))
-	if err != nil || strings.Count(string(log), "\n") != 1 || !strings.Contains(string(log), `"f": "changed here and there`) {
+	if err != nil || strings.Count(string(log), "\n") != 1 || !strings.Contains(string(log), `"f": "modified locally and on the remote`) {
 		t.Errorf("errors.log: %q, %v", log, err)
 	}
 }

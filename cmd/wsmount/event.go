@@ -126,7 +126,7 @@ func reportEvent(c *cli.Context, res control.EventResult) error {
 	fmt.Fprintf(c.App.Writer, "%s: pulled %d, committed %d, pushed %d, conflicts %d, held back %d%s\n",
 		res.Event, res.Pulled, res.Committed, res.Pushed, res.Conflicts, res.HeldBack, note(res.PRURL != "", res.PRURL))
 	for _, p := range res.ConflictPaths {
-		fmt.Fprintf(c.App.ErrWriter, "note: changed here and there: %s\n", oneLine(p))
+		fmt.Fprintf(c.App.ErrWriter, "note: conflict, modified locally and on the remote: %s\n", oneLine(p))
 	}
 	for _, p := range res.PutOff {
 		fmt.Fprintf(c.App.ErrWriter, "note: a pull is put off: %s\n", oneLine(p))

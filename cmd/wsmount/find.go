@@ -153,7 +153,7 @@ func lookIntoCopy(ctx context.Context, p *control.Part) {
 }
 
 // fillIn is what a look into a working copy tells of its part.
-func fillIn(p *control.Part, l cache.Leftover, err error) {
+func fillIn(p *control.Part, l cache.OfflineReport, err error) {
 	switch {
 	case err != nil:
 		p.Unsaved.Unknown = "the working copy cannot be read: " + err.Error()

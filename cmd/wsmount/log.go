@@ -63,7 +63,7 @@ func logAction(c *cli.Context) error {
 		return printJSON(c.App.Writer, res)
 	}
 	if len(res.Versions) == 0 && req.Commit != "" {
-		fmt.Fprintf(c.App.Writer, "nothing that changed here went into %s: `wsmount diff %s --commit %[1]s` shows what it changed\n",
+		fmt.Fprintf(c.App.Writer, "no local change went into %s: `wsmount diff %s --commit %[1]s` shows what it changed\n",
 			oneLine(req.Commit), r.Mountpoint)
 		return nil
 	}

@@ -83,7 +83,7 @@ func TestConflictFoundByTheLastPush(t *testing.T) {
 	w.event(exit.Done, "event", "mnt", "turn-end")
 	w.write("mnt/f", "ours")
 	r.theirs(t, "f", "theirs")
-	if o := w.run("umount", "mnt"); o.code != exit.Unsafe || strings.Count(o.errOut, "changed here and there") != 1 {
+	if o := w.run("umount", "mnt"); o.code != exit.Unsafe || strings.Count(o.errOut, "modified locally and on the remote") != 1 {
 		t.Errorf("umount: got %+v", o)
 	}
 }

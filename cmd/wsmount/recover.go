@@ -148,7 +148,7 @@ type leftover struct {
 	Directory string `json:"directory"`
 	Damaged   string `json:"damaged,omitempty"` // why it cannot be read
 	Full      string `json:"full,omitempty"`    // likewise, since its disk is full
-	cache.Leftover
+	cache.OfflineReport
 }
 
 // shownUnsaved bounds what is listed of one working copy.
@@ -163,7 +163,7 @@ func inspect(dir string, limit int) leftover {
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		l.Damaged = err.Error()
 	}
-	l.Leftover = got
+	l.OfflineReport = got
 	return l
 }
 

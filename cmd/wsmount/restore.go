@@ -81,6 +81,6 @@ func printRestored(w io.Writer, res control.RestoreResult) {
 		fmt.Fprintf(w, "skipped %s: %s\n", oneLine(s.Path), oneLine(s.Reason))
 	}
 	if len(res.Restored)+len(res.Removed)+len(res.Skipped) == 0 {
-		fmt.Fprintln(w, "it is so already")
+		fmt.Fprintln(w, "already in that state")
 	}
 }

@@ -28,20 +28,20 @@ func pulled(t *Table, dir Ino, name string) Ino {
 	birth := int64(1_700_000_000_000_000_000 + ino)
 	now := Stamp(birth)
 	t.Put(ino, &Inode{
-		Mode: syscall.S_IFREG | 0o644, UID: 1000, GID: 1000, Size: v.Size, Gen: 1, AttrGen: 1,
+		Mode: syscall.S_IFREG | 0o644, UID: 1000, GID: 1000, Size: v.Size, ContentVersion: 1, AttrGen: 1,
 		Atime: now, Mtime: now, Ctime: now, Birth: birth,
 	})
-	t.SetName(dir, name, Name{Ino: ino, Base: &Base{Ino: ino, Kind: providers.KindFile, Version: v, Gen: 1, AttrGen: 1}})
+	t.SetName(dir, name, Name{Ino: ino, Remote: &Remote{Ino: ino, Kind: providers.KindFile, Version: v, ContentVersion: 1, AttrGen: 1}})
 	return ino
 }
 
 func directory(t *Table, parent Ino, name string) Ino {
 	if parent == 0 {
-		t.Put(Root, &Inode{Mode: syscall.S_IFDIR | 0o755, Gen: 1, AttrGen: 1})
+		t.Put(Root, &Inode{Mode: syscall.S_IFDIR | 0o755, ContentVersion: 1, AttrGen: 1})
 		return Root
 	}
 	ino := t.Alloc()
-	t.Put(ino, &Inode{Mode: syscall.S_IFDIR | 0o755, Gen: 1, AttrGen: 1})
+	t.Put(ino, &Inode{Mode: syscall.S_IFDIR | 0o755, ContentVersion: 1, AttrGen: 1})
 	t.SetName(parent, name, Name{Ino: ino})
 	return ino
 }
@@ -86,7 +86,7 @@ func BenchmarkCreate(b *testing.B) {
 			b.Fatal("the name is there")
 		}
 		ino := tab.Alloc()
-		tab.Put(ino, &Inode{Mode: syscall.S_IFREG | 0o644, UID: 1000, Gen: 1, AttrGen: 1, Mtime: Stamp(int64(i)), Ctime: Stamp(int64(i))})
+		tab.Put(ino, &Inode{Mode: syscall.S_IFREG | 0o644, UID: 1000, ContentVersion: 1, AttrGen: 1, Mtime: Stamp(int64(i)), Ctime: Stamp(int64(i))})
 		tab.SetName(dir, name, Name{Ino: ino, Seq: tab.NextSeq()})
 		tab.Edit(dir).Mtime = Stamp(int64(i))
 		half := time.Now()

@@ -76,7 +76,7 @@ func (c *checker) name(l Link, n Name) {
 	}
 	if home := n.baseIno(); home != 0 {
 		c.atHomes++
-		if i := c.t.Inode(home); i == nil || !slices.Contains(i.Homes, l) {
+		if i := c.t.Inode(home); i == nil || !slices.Contains(i.RemoteLinks, l) {
 			c.wrong("%q in %d is at the backend inode %d, which does not know it", l.Name, l.Dir, home)
 		}
 	}
@@ -152,7 +152,7 @@ func (c *checker) inodes() {
 		}
 		entries += n.Entries
 		c.allLinks += len(n.Links)
-		c.allHomes += len(n.Homes)
+		c.allHomes += len(n.RemoteLinks)
 		if ino := tail(key); ino != Root && ino >= c.t.numbers.ino.next {
 			c.wrong("inode %d has a number that was not given", ino)
 		}

@@ -20,8 +20,8 @@ func TestCheckFinds(t *testing.T) {
 	}{
 		{"a link too many", edit(2, func(n *Inode) { n.Links = append(n.Links, Link{Root, "y"}) })},
 		{"a link missing", edit(2, func(n *Inode) { n.Links = nil })},
-		{"a home too many", edit(2, func(n *Inode) { n.Homes = append(n.Homes, Link{Root, "y"}) })},
-		{"a home missing", edit(2, func(n *Inode) { n.Homes = nil })},
+		{"a home too many", edit(2, func(n *Inode) { n.RemoteLinks = append(n.RemoteLinks, Link{Root, "y"}) })},
+		{"a home missing", edit(2, func(n *Inode) { n.RemoteLinks = nil })},
 		{"entries", edit(Root, func(n *Inode) { n.Entries++ })},
 		{"subdirs", edit(Root, func(n *Inode) { n.Subdirs++ })},
 		{"cookies", edit(Root, func(n *Inode) { n.Cookies = FirstCookie })},
@@ -39,12 +39,12 @@ func TestCheckFinds(t *testing.T) {
 		{"a count", func(t *Table) { t.dirty.now.count++ }},
 		{"a beginning", func(t *Table) { t.dirty.now.first = 8 }},
 		{"a name of nothing", name(Name{Ino: 77, Cookie: 4})},
-		{"a base of nothing", name(Name{Base: &Base{Ino: 77}})},
+		{"a base of nothing", name(Name{Remote: &Remote{Ino: 77}})},
 		{"a name that says nothing", name(Name{Local: true})},
 		{"a place that is empty", name(Name{Seq: 50})},
-		{"a name in no directory", func(t *Table) { n := Name{Base: &Base{}}; t.write(nameKey(2, "x"), n.encode(nil)) }},
-		{"a name in nothing", func(t *Table) { n := Name{Base: &Base{}}; t.write(nameKey(77, "x"), n.encode(nil)) }},
-		{"no name", func(t *Table) { n := Name{Base: &Base{}}; t.write(nameKey(Root, ""), n.encode(nil)) }},
+		{"a name in no directory", func(t *Table) { n := Name{Remote: &Remote{}}; t.write(nameKey(2, "x"), n.encode(nil)) }},
+		{"a name in nothing", func(t *Table) { n := Name{Remote: &Remote{}}; t.write(nameKey(77, "x"), n.encode(nil)) }},
+		{"no name", func(t *Table) { n := Name{Remote: &Remote{}}; t.write(nameKey(Root, ""), n.encode(nil)) }},
 		{"a name that is none", func(t *Table) { t.write(nameKey(Root, "x"), []byte{9}) }},
 		{"an inode that is none", func(t *Table) { t.write(inodeKey(50), []byte{9}) }},
 	}
@@ -54,7 +54,7 @@ func TestCheckFinds(t *testing.T) {
 			directory(tab, 0, "")
 			ino := addFile(tab, Root, "f")
 			directory(tab, Root, "d")
-			tab.SetName(Root, "f", Name{Ino: ino, Seq: tab.NextSeq(), Base: &Base{Ino: ino}})
+			tab.SetName(Root, "f", Name{Ino: ino, Seq: tab.NextSeq(), Remote: &Remote{Ino: ino}})
 			commit(t, tab)
 			if err := tab.Check(); err != nil {
 				t.Fatal(err)

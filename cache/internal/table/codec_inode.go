@@ -42,18 +42,18 @@ func inodeParts(n *Inode) uint64 {
 		{inodeRdev, n.Rdev != 0},
 		{inodeBlocks, n.Blocks != 0},
 		{inodeLinks, len(n.Links) > 0},
-		{inodeHomes, len(n.Homes) > 0},
+		{inodeHomes, len(n.RemoteLinks) > 0},
 		{inodeDir, n.Subdirs|n.Entries|n.Cookies != 0 || n.Listed != 0},
 		{inodeFrom, n.From != ""},
-		{inodeGens, n.Gen|n.AttrGen != 0},
+		{inodeGens, n.ContentVersion|n.AttrGen != 0},
 		{inodeState, n.State != 0},
 		{inodeOrigin, n.Origin != Origin{}},
 		{inodeSynced, n.Synced != 0},
 		{inodeTarget, n.Target != ""},
 		{inodeXattrs, len(n.Xattrs) > 0},
 		{inodeMetadata, len(n.Metadata) > 0},
-		{inodeClaim, n.Claim != nil},
-		{inodeVague, n.Vague},
+		{inodeClaim, n.LostName != nil},
+		{inodeVague, n.AttrsUnknown},
 		{inodeUntold, n.Untold != 0},
 		{inodeTimes, !n.shortTimes()},
 		{inodePulled, n.Pulled},
@@ -116,7 +116,7 @@ func (n *Inode) encodeAttr(e *encoder, parts uint64) {
 		e.links(n.Links)
 	}
 	if parts&inodeHomes != 0 {
-		e.links(n.Homes)
+		e.links(n.RemoteLinks)
 	}
 	if parts&inodeDir != 0 {
 		e.uint(n.Subdirs)
@@ -128,7 +128,7 @@ func (n *Inode) encodeAttr(e *encoder, parts uint64) {
 
 func (n *Inode) encodeContent(e *encoder, parts uint64) {
 	if parts&inodeGens != 0 {
-		e.uint(n.Gen)
+		e.uint(n.ContentVersion)
 		e.uint(n.AttrGen)
 	}
 	if parts&inodeState != 0 {
@@ -137,7 +137,7 @@ func (n *Inode) encodeContent(e *encoder, parts uint64) {
 	if parts&inodeOrigin != 0 {
 		e.version(n.Origin.Version)
 		e.text(n.Origin.Digest)
-		e.uint(n.Origin.Gen)
+		e.uint(n.Origin.ContentVersion)
 	}
 	if parts&inodeSynced != 0 {
 		e.uint(n.Synced)
@@ -158,7 +158,7 @@ func (n *Inode) encodeRare(e *encoder, parts uint64) {
 		encodeMap(e, n.Metadata)
 	}
 	if parts&inodeClaim != 0 {
-		e.link(*n.Claim)
+		e.link(*n.LostName)
 	}
 	if parts&inodeUntold != 0 {
 		e.uint(uint64(n.Untold))
@@ -186,7 +186,7 @@ func decodeInode(record []byte) (*Inode, error) {
 	n.Loaded = parts&inodeLoaded != 0
 	n.Writing = parts&inodeWriting != 0
 	n.Suspect = parts&inodeSuspect != 0
-	n.Vague = parts&inodeVague != 0
+	n.AttrsUnknown = parts&inodeVague != 0
 	n.Pulled = parts&inodePulled != 0
 	n.decodeAttr(&d, parts)
 	n.decodeContent(&d, parts)
@@ -208,7 +208,7 @@ func (n *Inode) decodeAttr(d *decoder, parts uint64) {
 		n.Links = d.links()
 	}
 	if parts&inodeHomes != 0 {
-		n.Homes = d.links()
+		n.RemoteLinks = d.links()
 	}
 	if parts&inodeDir != 0 {
 		n.Subdirs, n.Entries, n.Cookies, n.Listed = d.uint(), d.uint(), d.uint(), d.int()
@@ -217,13 +217,13 @@ func (n *Inode) decodeAttr(d *decoder, parts uint64) {
 
 func (n *Inode) decodeContent(d *decoder, parts uint64) {
 	if parts&inodeGens != 0 {
-		n.Gen, n.AttrGen = d.uint(), d.uint()
+		n.ContentVersion, n.AttrGen = d.uint(), d.uint()
 	}
 	if parts&inodeState != 0 {
 		n.State = State(d.byte())
 	}
 	if parts&inodeOrigin != 0 {
-		n.Origin = Origin{Version: d.version(), Digest: d.text(), Gen: d.uint()}
+		n.Origin = Origin{Version: d.version(), Digest: d.text(), ContentVersion: d.uint()}
 	}
 	if parts&inodeSynced != 0 {
 		n.Synced = d.uint()
@@ -245,7 +245,7 @@ func (n *Inode) decodeRare(d *decoder, parts uint64) {
 	}
 	if parts&inodeClaim != 0 {
 		l := d.link()
-		n.Claim = &l
+		n.LostName = &l
 	}
 	if parts&inodeUntold != 0 {
 		n.Untold = d.uint32()

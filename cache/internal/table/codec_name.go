@@ -27,7 +27,7 @@ func nameParts(n *Name) uint64 {
 		there bool
 	}{
 		{nameHere, n.Ino != 0},
-		{nameBase, n.Base != nil},
+		{nameBase, n.Remote != nil},
 		{nameSeq, n.Seq != 0},
 		{nameLocal, n.Local},
 		{nameAttempt, n.Attempt != nil},
@@ -50,12 +50,12 @@ func (n *Name) encode(to []byte) []byte {
 		e.uint(n.Ino)
 		e.uint(n.Cookie)
 	}
-	if b := n.Base; b != nil {
+	if b := n.Remote; b != nil {
 		e.uint(b.Ino)
 		e.uint(uint64(b.Kind))
 		e.version(b.Version)
 		e.text(b.Digest)
-		e.uint(b.Gen)
+		e.uint(b.ContentVersion)
 		e.uint(b.AttrGen)
 	}
 	if n.Seq != 0 {
@@ -63,7 +63,7 @@ func (n *Name) encode(to []byte) []byte {
 	}
 	if a := n.Attempt; a != nil {
 		e.text(a.Op)
-		e.uint(a.Gen)
+		e.uint(a.ContentVersion)
 		e.uint(a.AttrGen)
 		e.uint(uint64(a.Kind))
 		e.text(a.Other)
@@ -87,16 +87,16 @@ func decodeName(record []byte) (Name, error) {
 		n.Ino, n.Cookie = d.uint(), d.uint()
 	}
 	if parts&nameBase != 0 {
-		n.Base = &Base{
+		n.Remote = &Remote{
 			Ino: d.uint(), Kind: providers.Kind(d.byte()), Version: d.version(),
-			Digest: d.text(), Gen: d.uint(), AttrGen: d.uint(),
+			Digest: d.text(), ContentVersion: d.uint(), AttrGen: d.uint(),
 		}
 	}
 	if parts&nameSeq != 0 {
 		n.Seq = d.uint()
 	}
 	if parts&nameAttempt != 0 {
-		n.Attempt = &Attempt{Op: d.text(), Gen: d.uint(), AttrGen: d.uint(), Kind: d.byte(), Other: d.text()}
+		n.Attempt = &Attempt{Op: d.text(), ContentVersion: d.uint(), AttrGen: d.uint(), Kind: d.byte(), Other: d.text()}
 	}
 	if parts&nameHeld != 0 {
 		n.Held = &Held{Reason: d.text(), Conflict: parts&nameConflict != 0, Remote: []byte(d.text())}

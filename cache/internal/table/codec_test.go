@@ -14,18 +14,18 @@ var (
 	fullInode = &Inode{
 		Mode: 0o100644, UID: 1000, GID: 1 << 31, Rdev: 7, Size: 1 << 40, Blocks: 9,
 		Atime: Time{Sec: lastSecond, Nsec: 1}, Mtime: Time{Sec: firstSecond, Nsec: 999_999_999}, Ctime: Time{Nsec: 4}, Birth: 5,
-		Links: []Link{{1, "a"}, {1 << 47, "\xff\x00"}}, Homes: []Link{{2, "b"}},
+		Links: []Link{{1, "a"}, {1 << 47, "\xff\x00"}}, RemoteLinks: []Link{{2, "b"}},
 		Subdirs: 3, Entries: 4, Cookies: 1 << 63, Loaded: true, Listed: -8, From: "old/path",
-		Gen: 11, AttrGen: 12, State: Whole,
+		ContentVersion: 11, AttrGen: 12, State: Whole,
 		Origin:  Origin{providers.Version{ETag: "etag", Modified: 13, Size: 14}, "sha256:00", 10},
-		Writing: true, Synced: 9, Suspect: true, Pulled: true, Vague: true, Untold: 8, Target: "../x",
+		Writing: true, Synced: 9, Suspect: true, Pulled: true, AttrsUnknown: true, Untold: 8, Target: "../x",
 		Xattrs:   map[string][]byte{"user.a": {0}, "user.b": {}},
 		Metadata: map[string]string{"k": "v", "": ""},
-		Claim:    &Link{6, "claimed"},
+		LostName: &Link{6, "claimed"},
 	}
 	fullName = Name{
 		Ino: 5, Cookie: 6, Seq: 7, Local: true,
-		Base:    &Base{8, providers.KindSymlink, providers.Version{ETag: "e", Modified: -1, Size: 2}, "md5:00", 3, 4},
+		Remote:  &Remote{8, providers.KindSymlink, providers.Version{ETag: "e", Modified: -1, Size: 2}, "md5:00", 3, 4},
 		Attempt: &Attempt{"op", 1, 2, 255, "other/path"},
 		Held:    &Held{"because", true, []byte{0, 1}},
 	}
@@ -34,7 +34,7 @@ var (
 // TestFullRecords: the records above leave nothing out, so that the tests
 // below see a part that was forgotten.
 func TestFullRecords(t *testing.T) {
-	for _, v := range []any{*fullInode, fullName, *fullName.Base, *fullName.Attempt, *fullName.Held} {
+	for _, v := range []any{*fullInode, fullName, *fullName.Remote, *fullName.Attempt, *fullName.Held} {
 		for i, r := 0, reflect.ValueOf(v); i < r.NumField(); i++ {
 			if r.Field(i).IsZero() {
 				t.Errorf("%T.%s is not set", v, r.Type().Field(i).Name)

@@ -60,7 +60,7 @@ func (t *Table) Edit(ino Ino) *Inode {
 func (n *Inode) clone() *Inode {
 	c := *n
 	c.Links = slices.Clone(n.Links)
-	c.Homes = slices.Clone(n.Homes)
+	c.RemoteLinks = slices.Clone(n.RemoteLinks)
 	c.Metadata = maps.Clone(n.Metadata)
 	if n.Xattrs != nil {
 		c.Xattrs = make(map[string][]byte, len(n.Xattrs))
@@ -68,9 +68,9 @@ func (n *Inode) clone() *Inode {
 			c.Xattrs[k] = slices.Clone(v)
 		}
 	}
-	if n.Claim != nil {
-		claim := *n.Claim
-		c.Claim = &claim
+	if n.LostName != nil {
+		claim := *n.LostName
+		c.LostName = &claim
 	}
 	return &c
 }
@@ -78,7 +78,7 @@ func (n *Inode) clone() *Inode {
 // Put adds an inode under a number of Alloc, or the root. The table keeps n,
 // which is then as Edit gives it.
 func (t *Table) Put(ino Ino, n *Inode) {
-	if ino == 0 || len(n.Links)+len(n.Homes) != 0 || n.Subdirs|n.Entries|n.Cookies != 0 {
+	if ino == 0 || len(n.Links)+len(n.RemoteLinks) != 0 || n.Subdirs|n.Entries|n.Cookies != 0 {
 		t.misuse("Put of inode %d that has names already", ino)
 		return
 	}
@@ -100,7 +100,7 @@ func (t *Table) Drop(ino Ino) {
 	case n == nil:
 		t.misuse("Drop of inode %d, which is not there", ino)
 		return
-	case len(n.Links)+len(n.Homes) != 0 || n.Entries != 0:
+	case len(n.Links)+len(n.RemoteLinks) != 0 || n.Entries != 0:
 		t.misuse("Drop of inode %d, which has names", ino)
 		return
 	case t.options.Strict && n.isDir() && t.HasNames(ino):

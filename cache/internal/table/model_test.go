@@ -87,16 +87,16 @@ func changeInode(r *rapid.T, n *Inode) {
 	n.GID = rapid.Uint32().Draw(r, "gid")
 	n.Blocks, n.Ctime, n.Listed = genInt.Draw(r, "blocks"), genTime.Draw(r, "ctime"), genInt.Draw(r, "listed")
 	n.Loaded, n.Writing, n.Suspect = rapid.Bool().Draw(r, "loaded"), rapid.Bool().Draw(r, "writing"), rapid.Bool().Draw(r, "suspect")
-	n.Vague, n.Pulled = rapid.Bool().Draw(r, "vague"), rapid.Bool().Draw(r, "pulled")
+	n.AttrsUnknown, n.Pulled = rapid.Bool().Draw(r, "vague"), rapid.Bool().Draw(r, "pulled")
 	n.From, n.Target = genText.Draw(r, "from"), genText.Draw(r, "target")
-	n.Gen, n.AttrGen, n.Synced = genUint.Draw(r, "gen"), genUint.Draw(r, "attrgen"), genUint.Draw(r, "synced")
+	n.ContentVersion, n.AttrGen, n.Synced = genUint.Draw(r, "gen"), genUint.Draw(r, "attrgen"), genUint.Draw(r, "synced")
 	n.State = State(rapid.Uint8Range(0, 2).Draw(r, "state"))
 	n.Origin = Origin{genVersion.Draw(r, "origin"), genText.Draw(r, "digest"), genUint.Draw(r, "origin gen")}
 	n.Xattrs = rapid.MapOfN(genText, rapid.SliceOfN(rapid.Byte(), 0, 9), 0, 2).Draw(r, "xattrs")
 	n.Metadata = rapid.MapOfN(genText, genText, 0, 2).Draw(r, "metadata")
-	n.Claim = nil
+	n.LostName = nil
 	if rapid.Bool().Draw(r, "claim") {
-		n.Claim = &Link{genUint.Draw(r, "claim dir"), genText.Draw(r, "claim name")}
+		n.LostName = &Link{genUint.Draw(r, "claim dir"), genText.Draw(r, "claim name")}
 	}
 }
 
@@ -133,12 +133,12 @@ func (m *machine) Edit(r *rapid.T) {
 	changeInode(r, n)
 	c := n.clone()
 	old := m.now.inodes[ino]
-	c.Links, c.Homes, c.Entries, c.Subdirs, c.Cookies = old.Links, old.Homes, old.Entries, old.Subdirs, old.Cookies
+	c.Links, c.RemoteLinks, c.Entries, c.Subdirs, c.Cookies = old.Links, old.RemoteLinks, old.Entries, old.Subdirs, old.Cookies
 	m.now.inodes[ino] = c
 }
 
 func (m *machine) Drop(r *rapid.T) {
-	ino := m.pick(r, "ino", func(n *Inode) bool { return len(n.Links)+len(n.Homes) == 0 })
+	ino := m.pick(r, "ino", func(n *Inode) bool { return len(n.Links)+len(n.RemoteLinks) == 0 })
 	if ino <= Root {
 		return
 	}
@@ -182,14 +182,14 @@ func (m *machine) SetName(r *rapid.T) {
 
 func (m *machine) changeName(r *rapid.T, n *Name) {
 	if rapid.Bool().Draw(r, "base?") {
-		n.Base = nil
+		n.Remote = nil
 		if rapid.Bool().Draw(r, "new base?") {
-			n.Base = &Base{
+			n.Remote = &Remote{
 				Kind: providers.Kind(rapid.Uint8().Draw(r, "kind")), Version: genVersion.Draw(r, "version"),
-				Digest: genText.Draw(r, "digest"), Gen: genUint.Draw(r, "gen"), AttrGen: genUint.Draw(r, "attrgen"),
+				Digest: genText.Draw(r, "digest"), ContentVersion: genUint.Draw(r, "gen"), AttrGen: genUint.Draw(r, "attrgen"),
 			}
 			if rapid.Bool().Draw(r, "home?") {
-				n.Base.Ino = m.pick(r, "home", anyInode)
+				n.Remote.Ino = m.pick(r, "home", anyInode)
 			}
 		}
 	}

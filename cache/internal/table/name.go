@@ -60,7 +60,7 @@ func (t *Table) SetName(dir Ino, name string, n Name) {
 	}
 	t.setDirty(l, old.Seq, n.Seq)
 	t.changes++
-	if there && isNews(old.Base, n.Base) {
+	if there && isNews(old.Remote, n.Remote) {
 		t.news++
 	}
 	switch {
@@ -144,7 +144,7 @@ func (t *Table) setHome(l Link, old, now Ino) bool {
 			t.misuse("the name %q in %d is at the backend inode %d, which is not there", l.Name, l.Dir, old)
 			return false
 		}
-		n.Homes = without(n.Homes, l)
+		n.RemoteLinks = without(n.RemoteLinks, l)
 	}
 	if now != 0 {
 		n := t.Edit(now)
@@ -152,7 +152,7 @@ func (t *Table) setHome(l Link, old, now Ino) bool {
 			t.misuse("SetName of %q in %d with base inode %d, which is not there", l.Name, l.Dir, now)
 			return false
 		}
-		n.Homes = append(n.Homes, l)
+		n.RemoteLinks = append(n.RemoteLinks, l)
 	}
 	return true
 }

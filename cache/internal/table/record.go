@@ -53,8 +53,8 @@ type Inode struct {
 	Atime, Mtime, Ctime Time
 	Birth               int64 // nanoseconds since 1970, by the clock
 
-	Links []Link // the names here; a directory has one at most
-	Homes []Link // the names at the backend
+	Links       []Link // the names here; a directory has one at most
+	RemoteLinks []Link // the names at the backend
 
 	// Of a directory.
 	Subdirs uint64 // names of directories
@@ -66,10 +66,10 @@ type Inode struct {
 	// backend key by key, for as long as some of it is still there.
 	From string
 
-	// Gen and AttrGen count the states of the content and of the attributes,
+	// ContentVersion and AttrGen count the states of the content and of the attributes,
 	// from 1 on.
-	Gen, AttrGen uint64
-	State        State
+	ContentVersion, AttrGen uint64
+	State                   State
 	// Origin is what the backend had when present content was taken from it:
 	// the base of a change.
 	Origin Origin
@@ -81,24 +81,24 @@ type Inode struct {
 	Suspect bool
 	// Pulled says that it came from the backend, also when it is there no more.
 	Pulled bool
-	// Vague attributes are not known: a listing left them out.
-	Vague bool
+	// AttrsUnknown attributes are not known: a listing left them out.
+	AttrsUnknown bool
 	// Untold is the Info.Untold of the listing that it was last in.
 	Untold uint32
 
 	Target   string            // of a symbolic link
 	Xattrs   map[string][]byte // nil and empty are the same
 	Metadata map[string]string // the backend's own, handed back unchanged
-	// Claim is the name that it lost to a pull while it was open.
-	Claim *Link
+	// LostName is the name that it lost to a pull while it was open.
+	LostName *Link
 }
 
 // Origin is a version at the backend and the state of the content here that is
 // equal to it.
 type Origin struct {
-	Version providers.Version
-	Digest  string // as in providers.Info; "" when not known
-	Gen     uint64
+	Version        providers.Version
+	Digest         string // as in providers.Info; "" when not known
+	ContentVersion uint64
 }
 
 // Name is what is known of one name of a directory: what it stands for here,
@@ -109,29 +109,29 @@ type Name struct {
 	// and keeps it for as long as Ino is not 0; what a caller sets does not
 	// matter.
 	Cookie  uint64
-	Base    *Base    // what the backend has; nil: nothing
+	Remote  *Remote  // what the backend has; nil: nothing
 	Seq     uint64   // place in the order of what is to be sent; 0: nothing is
 	Local   bool     // never sent to the backend
 	Attempt *Attempt // a change under way to the backend
 	Held    *Held    // why it is not sent
 }
 
-// Base is what the backend was last known to hold under a name.
-type Base struct {
-	Ino          Ino // that it came from or went to; 0: none here
-	Kind         providers.Kind
-	Version      providers.Version
-	Digest       string // as in providers.Info; "" when not known
-	Gen, AttrGen uint64 // of Ino, as the backend has them
+// Remote is what the backend was last known to hold under a name.
+type Remote struct {
+	Ino                     Ino // that it came from or went to; 0: none here
+	Kind                    providers.Kind
+	Version                 providers.Version
+	Digest                  string // as in providers.Info; "" when not known
+	ContentVersion, AttrGen uint64 // of Ino, as the backend has them
 }
 
 // Attempt is a change that was begun at the backend and whose answer has not
 // been recorded.
 type Attempt struct {
-	Op           string // operation id
-	Gen, AttrGen uint64 // what was sent
-	Kind         uint8  // the caller's
-	Other        string // the caller's, for instance the other path of a rename
+	Op                      string // operation id
+	ContentVersion, AttrGen uint64 // what was sent
+	Kind                    uint8  // the caller's
+	Other                   string // the caller's, for instance the other path of a rename
 }
 
 // Held says why a change is held back.
@@ -150,13 +150,13 @@ type DirEnt struct {
 
 // gone reports whether a record says nothing, and so need not be there.
 func (n *Name) gone() bool {
-	return n.Ino == 0 && n.Base == nil && n.Seq == 0 && n.Attempt == nil
+	return n.Ino == 0 && n.Remote == nil && n.Seq == 0 && n.Attempt == nil
 }
 
 // baseIno is the inode that has this name at the backend, or 0.
 func (n *Name) baseIno() Ino {
-	if n.Base == nil {
+	if n.Remote == nil {
 		return 0
 	}
-	return n.Base.Ino
+	return n.Remote.Ino
 }

@@ -41,20 +41,20 @@ func (p *shadow) setName(l Link, n Name) {
 	if n.Ino == 0 {
 		n.Cookie = 0
 	}
-	if n.Ino == 0 && n.Base == nil && n.Seq == 0 && n.Attempt == nil {
+	if n.Ino == 0 && n.Remote == nil && n.Seq == 0 && n.Attempt == nil {
 		delete(p.names, l)
 	} else {
 		p.names[l] = n
 	}
 	for ino, i := range p.inodes { // counted anew, rather than kept
-		i.Links, i.Homes = nil, nil
+		i.Links, i.RemoteLinks = nil, nil
 		i.Entries, i.Subdirs = 0, 0
 		for l, n := range p.names {
 			if n.Ino == ino {
 				i.Links = append(i.Links, l)
 			}
-			if n.Base != nil && n.Base.Ino == ino {
-				i.Homes = append(i.Homes, l)
+			if n.Remote != nil && n.Remote.Ino == ino {
+				i.RemoteLinks = append(i.RemoteLinks, l)
 			}
 			if l.Dir == ino && n.Ino != 0 {
 				i.Entries++
@@ -63,7 +63,7 @@ func (p *shadow) setName(l Link, n Name) {
 				}
 			}
 		}
-		i.Links, i.Homes = sorted(i.Links), sorted(i.Homes) // so that what is set again is as it was
+		i.Links, i.RemoteLinks = sorted(i.Links), sorted(i.RemoteLinks) // so that what is set again is as it was
 	}
 }
 
@@ -154,7 +154,7 @@ func sameInode(a, b *Inode) bool {
 	}
 	x, y := *a, *b
 	for _, n := range []*Inode{&x, &y} {
-		n.Links, n.Homes = sorted(n.Links), sorted(n.Homes)
+		n.Links, n.RemoteLinks = sorted(n.Links), sorted(n.RemoteLinks)
 		if len(n.Xattrs) == 0 {
 			n.Xattrs = nil
 		}

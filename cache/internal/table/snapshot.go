@@ -44,6 +44,6 @@ func (t *Table) reader() pebble.Reader {
 func (t *Table) News() uint64 { return t.news }
 
 // isNews reports whether a name that was known has something else at the backend.
-func isNews(old, now *Base) bool {
+func isNews(old, now *Remote) bool {
 	return old != now && (old == nil || now == nil || *old != *now)
 }

@@ -11,7 +11,7 @@ import (
 func TestSnapshot(t *testing.T) {
 	tab := scratch(t)
 	ino := addFile(tab, Root, "f")
-	tab.SetName(Root, "f", Name{Ino: ino, Base: &Base{Ino: ino, Gen: 1}, Seq: tab.NextSeq()})
+	tab.SetName(Root, "f", Name{Ino: ino, Remote: &Remote{Ino: ino, ContentVersion: 1}, Seq: tab.NextSeq()})
 	tab.Set("k", []byte("1"))
 	commit(t, tab)
 	s := tab.Snapshot()
@@ -40,7 +40,7 @@ func TestSnapshot(t *testing.T) {
 		done <- slices.Compact(seen)[0]
 	}()
 	for i := range 50 {
-		tab.SetName(Root, "g", Name{Ino: addFile(tab, Root, fmt.Sprint("n", i)), Base: &Base{Ino: ino, Gen: 9}, Seq: tab.NextSeq()})
+		tab.SetName(Root, "g", Name{Ino: addFile(tab, Root, fmt.Sprint("n", i)), Remote: &Remote{Ino: ino, ContentVersion: 9}, Seq: tab.NextSeq()})
 		tab.Set("k", []byte("2"))
 		commit(t, tab)
 	}
@@ -94,12 +94,12 @@ func TestNews(t *testing.T) {
 		n    Name
 		news bool
 	}{
-		{"a name that a listing adds", "new", Name{Base: &Base{Gen: 1}}, false},
+		{"a name that a listing adds", "new", Name{Remote: &Remote{ContentVersion: 1}}, false},
 		{"what it is here", "f", Name{Ino: ino, Seq: tab.NextSeq()}, false},
 		{"an attempt", "f", Name{Ino: ino, Attempt: &Attempt{Op: "1"}}, false},
-		{"something at the backend", "f", Name{Ino: ino, Base: &Base{Ino: ino, Gen: 1}}, true},
-		{"the same once more", "f", Name{Ino: ino, Base: &Base{Ino: ino, Gen: 1}}, false},
-		{"another state", "f", Name{Ino: ino, Base: &Base{Ino: ino, Gen: 2}}, true},
+		{"something at the backend", "f", Name{Ino: ino, Remote: &Remote{Ino: ino, ContentVersion: 1}}, true},
+		{"the same once more", "f", Name{Ino: ino, Remote: &Remote{Ino: ino, ContentVersion: 1}}, false},
+		{"another state", "f", Name{Ino: ino, Remote: &Remote{Ino: ino, ContentVersion: 2}}, true},
 		{"nothing any more", "f", Name{Ino: ino}, true},
 	}
 	for _, s := range steps {

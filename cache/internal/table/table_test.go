@@ -16,14 +16,14 @@ import (
 func TestEditIsACopy(t *testing.T) {
 	tab := scratch(t)
 	ino := tab.Alloc()
-	tab.Put(ino, &Inode{Xattrs: map[string][]byte{"a": []byte("x")}, Metadata: map[string]string{"k": "v"}, Claim: &Link{1, "c"}})
+	tab.Put(ino, &Inode{Xattrs: map[string][]byte{"a": []byte("x")}, Metadata: map[string]string{"k": "v"}, LostName: &Link{1, "c"}})
 	tab.SetName(Root, "f", Name{Ino: ino})
 	commit(t, tab)
 	seen := tab.Inode(ino)
 	n := tab.Edit(ino)
-	n.Xattrs["a"][0], n.Xattrs["b"], n.Metadata["k"], n.Claim.Name, n.Size = 'y', []byte("z"), "w", "d", 9
+	n.Xattrs["a"][0], n.Xattrs["b"], n.Metadata["k"], n.LostName.Name, n.Size = 'y', []byte("z"), "w", "d", 9
 	tab.SetName(Root, "g", Name{Ino: ino})
-	if got := fmt.Sprint(seen.Links, seen.Xattrs, seen.Metadata, seen.Claim, seen.Size); got != "[{1 f}] map[a:[120]] map[k:v] &{1 c} 0" {
+	if got := fmt.Sprint(seen.Links, seen.Xattrs, seen.Metadata, seen.LostName, seen.Size); got != "[{1 f}] map[a:[120]] map[k:v] &{1 c} 0" {
 		t.Errorf("what was seen before changed: %s", got)
 	}
 	if tab.Edit(ino) != n || tab.Inode(ino) != n {
@@ -44,10 +44,10 @@ func TestMisuse(t *testing.T) {
 		close bool // only looked for in tests
 	}{
 		{"drop of a name's", func(t *Table) { t.Drop(2) }, false},
-		{"drop of a base's", func(t *Table) { t.SetName(Root, "f", Name{Base: &Base{Ino: 2}}); t.Drop(2) }, false},
+		{"drop of a base's", func(t *Table) { t.SetName(Root, "f", Name{Remote: &Remote{Ino: 2}}); t.Drop(2) }, false},
 		{"drop of a directory with entries", func(t *Table) { t.Drop(Root) }, false},
 		{"drop of a directory with a base", func(t *Table) {
-			t.SetName(Root, "f", Name{Base: &Base{}})
+			t.SetName(Root, "f", Name{Remote: &Remote{}})
 			t.Drop(Root)
 		}, true},
 		{"drop of nothing", func(t *Table) { t.Drop(77) }, false},
@@ -55,9 +55,9 @@ func TestMisuse(t *testing.T) {
 		{"put of what is there", func(t *Table) { t.Put(2, &Inode{}) }, true},
 		{"put of zero", func(t *Table) { t.Put(0, &Inode{}) }, false},
 		{"name of nothing", func(t *Table) { t.SetName(Root, "g", Name{Ino: 77}) }, false},
-		{"base of nothing", func(t *Table) { t.SetName(Root, "g", Name{Base: &Base{Ino: 77}}) }, false},
+		{"base of nothing", func(t *Table) { t.SetName(Root, "g", Name{Remote: &Remote{Ino: 77}}) }, false},
 		{"name in nothing", func(t *Table) { t.SetName(77, "g", Name{Ino: 2}) }, false},
-		{"base in nothing", func(t *Table) { t.SetName(77, "g", Name{Base: &Base{}}) }, true},
+		{"base in nothing", func(t *Table) { t.SetName(77, "g", Name{Remote: &Remote{}}) }, true},
 		{"no name", func(t *Table) { t.SetName(Root, "", Name{Ino: 2}) }, true},
 		{"two with one place", func(t *Table) {
 			t.SetName(Root, "g", Name{Seq: 5})

@@ -53,7 +53,7 @@ func TestDirtyOrder(t *testing.T) {
 		})
 		return seqs
 	}
-	set := func(name string, seq uint64) { tab.SetName(Root, name, Name{Seq: seq, Base: &Base{}}) }
+	set := func(name string, seq uint64) { tab.SetName(Root, name, Name{Seq: seq, Remote: &Remote{}}) }
 	for i := range uint64(9) {
 		set(fmt.Sprint(i), 10+i)
 	}
@@ -180,9 +180,9 @@ func TestReplaceKeepsCookie(t *testing.T) {
 	if after.Ino == before.Ino || after.Cookie != before.Cookie {
 		t.Errorf("from %+v to %+v", before, after)
 	}
-	tab.SetName(Root, "a", Name{Base: &Base{}})
+	tab.SetName(Root, "a", Name{Remote: &Remote{}})
 	addFile(tab, Root, "a")
-	if again, _ := tab.Name(Root, "a"); again.Cookie <= after.Cookie || again.Base == nil {
+	if again, _ := tab.Name(Root, "a"); again.Cookie <= after.Cookie || again.Remote == nil {
 		t.Errorf("it came back as %+v", again)
 	}
 }

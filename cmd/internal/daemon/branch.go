@@ -20,7 +20,7 @@ import (
 // names another conversation.
 
 // brancher is the store's side that has branches.
-func (k *keeper) brancher() (b providers.Brancher, ok bool) {
+func (k *syncer) brancher() (b providers.Brancher, ok bool) {
 	if k.readOnly || k.sync.Mode != mountspec.ModePullPush {
 		return nil, false
 	}
@@ -30,7 +30,7 @@ func (k *keeper) brancher() (b providers.Brancher, ok bool) {
 // branchName is the branch for a conversation and a turn, each of which may be
 // unknown, when commits go to the branch on ("": none of ours). goesOn says that it
 // is one of the same conversation.
-func (k *keeper) branchName(on, talk, turn string) (name string, goesOn bool) {
+func (k *syncer) branchName(on, talk, turn string) (name string, goesOn bool) {
 	if !hasBranches(k.sync) {
 		return "", false // back to the tracked one, if the policy was another
 	}
@@ -66,7 +66,7 @@ func cutLast(s, sep string) (before, after string, found bool) {
 // rebranch goes to the branch that an event's conversation and turn name. What
 // came before is committed and pushed to its own branch first, as far as policy
 // does that by itself; what is left is said.
-func (k *keeper) rebranch(ctx context.Context, vars map[string]string, out *control.EventResult) error {
+func (k *syncer) rebranch(ctx context.Context, vars map[string]string, out *control.EventResult) error {
 	b, ok := k.brancher()
 	if !ok {
 		return nil
@@ -112,7 +112,7 @@ const closeTime = 20 * time.Second
 // closeBranch sends what there is to the branch that it belongs to. It reports
 // whether the remote has refused it: then it stays on its branch, listed, and is
 // not in the way of the next.
-func (k *keeper) closeBranch(ctx context.Context, out *control.EventResult) (refused bool) {
+func (k *syncer) closeBranch(ctx context.Context, out *control.EventResult) (refused bool) {
 	ctx, cancel := context.WithTimeout(ctx, closeTime)
 	defer cancel()
 	if k.sync.Commit.On.Resolve() != mountspec.EventManual && k.copy.Status().Queued > 0 {
@@ -133,7 +133,7 @@ func (k *keeper) closeBranch(ctx context.Context, out *control.EventResult) (ref
 }
 
 // look keeps what status shows of the branches.
-func (k *keeper) look() {
+func (k *syncer) look() {
 	b, ok := providers.As[providers.Brancher](k.copy.provider)
 	if !ok {
 		return
@@ -147,7 +147,7 @@ func (k *keeper) look() {
 }
 
 // lookAgain is look if a commit was made meanwhile.
-func (k *keeper) lookAgain() {
+func (k *syncer) lookAgain() {
 	k.mu.Lock()
 	stale := k.unlooked
 	k.mu.Unlock()
@@ -157,10 +157,10 @@ func (k *keeper) lookAgain() {
 }
 
 // listBranches puts them into the status, with what is known of unpushed commits.
-func (k *keeper) listBranches(c *control.Copy, u *cache.Unpushed) {
+func (k *syncer) listBranches(c *control.Copy, u *cache.Unpushed) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	c.PushFails, c.PullsFails = k.pushFails(u), k.pullsAgain.fails()
+	c.PushFails, c.PullsFails = k.pushFails(u), k.pullRetry.fails()
 	if u != nil {
 		c.Unpushed, c.UnpushedCommits, c.UnpushedSince = true, u.Commits, u.Since
 	}

@@ -38,7 +38,7 @@ func TestBranchName(t *testing.T) {
 		{turn, "wsmount/c/a", "a", "1", "wsmount/t/a/1", false},
 		{talk, "", long, "", "wsmount/c/xxxx*", false},
 	} {
-		k := &keeper{unnamed: "none-yet", keeperOptions: keeperOptions{now: func() time.Time { return historic }}}
+		k := &syncer{unnamed: "none-yet", syncerOptions: syncerOptions{now: func() time.Time { return historic }}}
 		k.sync.Mode, k.sync.Push.Branch = mountspec.ModePullPush, c.policy
 		got, same := k.branchName(c.on, c.talk, c.turn)
 		prefix, any := strings.CutSuffix(c.want, "*")
@@ -64,7 +64,7 @@ func (w waits) RetryAfter() time.Duration { return time.Duration(w) }
 // The pauses grow to a limit; what the service asks for, and what will hardly
 // change, takes longer; success ends it.
 func TestAgain(t *testing.T) {
-	var a again
+	var a retry
 	now := historic
 	if a.due(now) || a.fails() != nil {
 		t.Error("nothing has failed")
@@ -90,12 +90,12 @@ func TestAgain(t *testing.T) {
 	if got := a.next.Sub(now); got != time.Minute {
 		t.Errorf("the service asks for a minute, and gets %v", got)
 	}
-	a = again{}
+	a = retry{}
 	a.ended(now, providers.ErrPermission)
 	if got := a.next.Sub(now); got != lastAgain {
 		t.Errorf("a refusal is tried again after %v", got)
 	}
-	a = again{}
+	a = retry{}
 	a.wait(now)
 	a.wait(now.Add(time.Minute))
 	if !a.due(now.Add(firstAgain)) || a.fails() != nil {

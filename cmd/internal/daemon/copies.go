@@ -51,7 +51,7 @@ func refusal(err error) error {
 	case errors.Is(err, iofs.ErrNotExist), errors.Is(err, syscall.ENOENT):
 		e.Code = exit.Unresolvable
 		return e.Hint("give a path of the mount, or one that leads into it")
-	case errors.Is(err, cache.ErrHalted):
+	case errors.Is(err, cache.ErrMassDelete):
 		return e.Hint("look at it; --confirm allows it, once")
 	case errors.Is(err, fs.ErrReadOnly):
 		e.Code = exit.Denied
@@ -110,7 +110,7 @@ func (d *Daemon) shown(ctx context.Context) {
 
 // told does what a person asks for, whatever the manifest's time for it. Only a
 // policy that does not grant it keeps it from being done.
-func (k *keeper) told(ctx context.Context, r control.SyncRequest, out *control.EventResult) error {
+func (k *syncer) told(ctx context.Context, r control.SyncRequest, out *control.EventResult) error {
 	if err := k.take(ctx); err != nil {
 		return err
 	}

@@ -65,7 +65,7 @@ type Daemon struct {
 	force   chan struct{} // end now, whoever uses the tree
 	closers []func() error
 	audit   *audit.Log
-	keepers []*keeper
+	keepers []*syncer
 	nudger  *nudger
 	uploads bool            // there is no mount: see Upload
 	drain   context.Context // ends when what is unsent has no more time
@@ -280,7 +280,7 @@ func (d *Daemon) stateOf(p *part) (string, error) {
 	return dir.Path(), nil
 }
 
-// keep gives a working copy its keeper.
+// keep gives a working copy its syncer.
 func (d *Daemon) keep(p *part, w *workingCopy) error {
 	if d.audit == nil {
 		log, err := OpenAudit(d.tree.StateRoot, d.opts.Now)
@@ -300,7 +300,7 @@ func (d *Daemon) keep(p *part, w *workingCopy) error {
 		d.sends()
 		return d.drain
 	}
-	k, err := newKeeper(p.resolved, w, keeperOptions{bus: d.bus, log: d.log, audit: d.audit,
+	k, err := newKeeper(p.resolved, w, syncerOptions{bus: d.bus, log: d.log, audit: d.audit,
 		now: d.opts.Now, identity: d.tree.host.Identity})
 	if err != nil {
 		return exit.New(exit.Manifest, "%s: %w", p.Name, err)

@@ -53,10 +53,10 @@ func listChanges(c *control.Copy, st cache.Status) {
 	}
 }
 
-func haltText(h cache.Halt) string { return haltVerb(h) + ": " + h.Reason }
+func haltText(h cache.MassDelete) string { return haltVerb(h) + ": " + h.Reason }
 
 // haltVerb is the command whose --confirm allows what was halted.
-func haltVerb(h cache.Halt) string {
+func haltVerb(h cache.MassDelete) string {
 	if h.Commit {
 		return control.VerbCommit
 	}
@@ -64,7 +64,7 @@ func haltVerb(h cache.Halt) string {
 }
 
 // text says in one line when this workspace is pulled, committed and pushed.
-func (k *keeper) text() string {
+func (k *syncer) text() string {
 	s := k.sync
 	switch {
 	case s.Mode != mountspec.ModePullPush && k.copy.noWait && k.events:

@@ -74,7 +74,7 @@ var codes = []struct {
 	err  error
 	code exit.Code
 }{
-	{cache.ErrHalted, exit.Unsafe}, {errNotGranted, exit.Denied}, {errNoPulls, exit.Denied},
+	{cache.ErrMassDelete, exit.Unsafe}, {errNotGranted, exit.Denied}, {errNoPulls, exit.Denied},
 	{providers.ErrUnauthenticated, exit.Denied}, {providers.ErrPermission, exit.Denied},
 	{providers.ErrConflict, exit.Conflict}, {providers.ErrUnavailable, exit.Unreachable},
 	{context.DeadlineExceeded, exit.Unreachable}, {fs.ErrUnavailable, exit.Unreachable}, {cache.ErrNoVersion, exit.Unresolvable},
@@ -115,7 +115,7 @@ func (d *Daemon) opened() {
 	}
 }
 
-// freshen lets every keeper see how much the tree is used.
+// freshen lets every syncer see how much the tree is used.
 func (d *Daemon) freshen() {
 	if len(d.keepers) == 0 {
 		return

@@ -20,7 +20,7 @@ const (
 )
 
 // policyOf is what a manifest's sync block means for a working copy, which never
-// pushes by itself: the keeper does, and can say what became of it. writeBack
+// pushes by itself: the syncer does, and can say what became of it. writeBack
 // says that the host lets closes of a canonical store return early; its commit
 // block counts then.
 //

@@ -17,7 +17,7 @@ import (
 
 // push sends what was committed to the branch that commits go to, and opens a pull
 // request from it if policy does that by itself.
-func (k *keeper) push(ctx context.Context, out *control.EventResult) error {
+func (k *syncer) push(ctx context.Context, out *control.EventResult) error {
 	_, err := k.pushHeld(ctx, out, func(branch string, pushed bool) error {
 		if k.sync.Push.PR == mountspec.PRAuto {
 			k.propose(ctx, branch, pushed, out)
@@ -30,7 +30,7 @@ func (k *keeper) push(ctx context.Context, out *control.EventResult) error {
 var errNoPulls = errors.New("the workspace's policy opens no pull requests")
 
 // pushTold is push for a person, who asks for a pull request or not.
-func (k *keeper) pushTold(ctx context.Context, pr bool, out *control.EventResult) error {
+func (k *syncer) pushTold(ctx context.Context, pr bool, out *control.EventResult) error {
 	switch {
 	case !pr:
 		return k.push(ctx, out)
@@ -74,7 +74,7 @@ func (h *heldPush) taken() providers.PushResult {
 
 // pushHeld pushes, and calls then with the branch that is at the remote now. What
 // conflicts keep from going is told, too.
-func (k *keeper) pushHeld(ctx context.Context, out *control.EventResult, then func(branch string, pushed bool) error) (branch string, err error) {
+func (k *syncer) pushHeld(ctx context.Context, out *control.EventResult, then func(branch string, pushed bool) error) (branch string, err error) {
 	defer k.unresolved(out)
 	if err := k.allowed(policy.Push); err != nil {
 		if k.copy.Status().Unpushed != nil {
@@ -117,7 +117,7 @@ func (k *keeper) pushHeld(ctx context.Context, out *control.EventResult, then fu
 	return branch, nil
 }
 
-func (k *keeper) hold(h *heldPush) {
+func (k *syncer) hold(h *heldPush) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.held = h
@@ -126,7 +126,7 @@ func (k *keeper) hold(h *heldPush) {
 // target is the branch that a push goes to; "" for the tracked one. Where policy
 // wants another, that has to be there first: nothing goes to the tracked branch
 // instead, but for the first commits of an empty repository.
-func (k *keeper) target(ctx context.Context, out *control.EventResult) (string, error) {
+func (k *syncer) target(ctx context.Context, out *control.EventResult) (string, error) {
 	b, ok := k.brancher()
 	if !ok {
 		return "", nil
@@ -148,7 +148,7 @@ const proposeTime = 30 * time.Second
 
 // propose finds or opens the pull request from a branch that was pushed. That it
 // cannot is no failure of the push: it is said, and tried again.
-func (k *keeper) propose(ctx context.Context, branch string, pushed bool, out *control.EventResult) {
+func (k *syncer) propose(ctx context.Context, branch string, pushed bool, out *control.EventResult) {
 	b, ok := k.brancher()
 	if !ok {
 		return
@@ -176,9 +176,9 @@ func (k *keeper) propose(ctx context.Context, branch string, pushed bool, out *c
 }
 
 // proposed notes what became of an attempt to have a pull request.
-func (k *keeper) proposed(branch, url string, err error) {
+func (k *syncer) proposed(branch, url string, err error) {
 	k.mu.Lock()
-	k.pullsAgain.ended(k.now(), err)
+	k.pullRetry.ended(k.now(), err)
 	k.mu.Unlock()
 	k.copy.Ended(cache.ActivityPullRequest, err)
 	if err != nil || url == "" {

@@ -87,7 +87,7 @@ func (w *workingCopy) tellHalt(commit bool) (lines []string) {
 const tellWaiting = "What the store does not have yet is in the file unsent; when that is empty, it has all."
 
 // tellSending is for a working copy whose closes do not wait for the store.
-func (k *keeper) tellSending() []string {
+func (k *syncer) tellSending() []string {
 	s := k.sync
 	lines := []string{"What you write is kept on this machine's disk at once, also if wsmount crashes."}
 	if !k.events || s.Mode != mountspec.ModePullPush {

@@ -69,7 +69,7 @@ func OpenAudit(root string, now func() time.Time) (*audit.Log, error) {
 }
 
 // Inspect is cache.Inspect for the working copy in a directory, on a full disk too.
-func Inspect(dir string, limit int) (l cache.Leftover, err error) {
+func Inspect(dir string, limit int) (l cache.OfflineReport, err error) {
 	err = state.WhileFull(state.RootOf(dir), nil, func() (err error) {
 		l, err = cache.Inspect(filepath.Join(dir, state.CopyName), limit)
 		return err

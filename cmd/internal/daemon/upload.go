@@ -52,7 +52,7 @@ func Upload(ctx context.Context, tree *Tree, o Options) (out control.EventResult
 }
 
 // upload commits, and pushes what is committed then.
-func (k *keeper) upload(ctx context.Context) (out control.EventResult, err error) {
+func (k *syncer) upload(ctx context.Context) (out control.EventResult, err error) {
 	err = k.told(ctx, control.SyncRequest{Verb: control.VerbCommit}, &out)
 	if k.copy.Status().Unpushed == nil {
 		return out, err

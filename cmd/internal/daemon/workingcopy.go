@@ -14,7 +14,7 @@ import (
 )
 
 // A workingCopy is the volume of a remote workspace together with what lives as
-// long as it: its provider, and the keeper that applies its sync block.
+// long as it: its provider, and the syncer that applies its sync block.
 type workingCopy struct {
 	*cache.Volume
 	opened   atomic.Pointer[cache.Volume] // Volume, for what may be called before it is there
@@ -22,11 +22,11 @@ type workingCopy struct {
 	calls    *callCounts
 	meter    providers.Meter  // nil: the store is no service that counts requests
 	cloner   providers.Cloner // nil: it is not cloned
-	name     *namer
+	name     *messageTool
 	dir      string // its state directory
 	readOnly bool
 	noWait   bool // closes do not wait for the store
-	keeper   *keeper
+	keeper   *syncer
 
 	// ending is told that the tree is unmounted and that what policy wants sent
 	// is being sent. The context ends when there is no more time; nil says that

@@ -1,0 +1,111 @@
+package cache
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strings"
+
+	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/providers"
+)
+
+// open makes the bodies. Of files that a program has open a consistent state is
+// taken at once, of others when it is read: not all can be open.
+func (s *set) open(ctx context.Context) error {
+	for i, p := range s.bodies {
+		if p == nil {
+			continue
+		}
+		var err error
+		if s.changes[i].Body, err = s.body(ctx, p); err != nil {
+			return &bodyError{p.Link, err}
+		}
+	}
+	return nil
+}
+
+// bodyError says whose content could not be read.
+type bodyError struct {
+	link table.Link
+	err  error
+}
+
+func (e *bodyError) Error() string { return e.err.Error() }
+func (e *bodyError) Unwrap() error { return e.err }
+
+func (s *set) body(ctx context.Context, p *planned) (providers.Body, error) {
+	v := s.e.v
+	v.mu.Lock()
+	isOpen := v.open[p.Ino] != nil
+	v.mu.Unlock()
+	if p.Kind == providers.KindFile && !isOpen {
+		return providers.Body{Reader: s.searched(&lazy{s: s, ctx: ctx, p: p, size: p.size}, p), Size: p.size}, nil
+	}
+	if err := s.pack(ctx, p); err != nil {
+		return providers.Body{}, err
+	}
+	b := p.parcel.body(func(int) { s.e.moving() })
+	if v.o.Guard.isTooLarge(b.Size) { // it has grown since the set was made
+		return providers.Body{}, v.o.Guard.tooLarge(b.Size)
+	}
+	b.Reader = s.searched(b.Reader, p)
+	return b, nil
+}
+
+func (s *set) closeBodies() {
+	for _, p := range s.bodies {
+		if p != nil && p.parcel != nil {
+			p.parcel.close(s.e.v)
+			p.parcel = nil
+		}
+	}
+}
+
+// bodyError is why content could not be read, if that is what err says.
+func (s *set) bodyError(err error) error {
+	if !errors.Is(err, providers.ErrBody) {
+		return err
+	}
+	for _, p := range s.bodies {
+		if p != nil && p.parcel != nil && p.parcel.failed != nil {
+			return &bodyError{p.Link, p.parcel.failed}
+		}
+	}
+	return err
+}
+
+// lazy is content that is opened when it is first read, and closed at its end.
+type lazy struct {
+	s    *set
+	ctx  context.Context
+	p    *planned
+	size int64
+	r    io.Reader
+	left int64
+}
+
+func (l *lazy) Read(b []byte) (int, error) {
+	if l.r == nil {
+		if err := l.s.pack(l.ctx, l.p); err != nil {
+			l.p.parcel = &payload{failed: err}
+			return 0, err
+		}
+		if l.p.parcel.snap.Size() != l.size { // a program has begun to write it
+			l.p.parcel.failed = errAgain
+			return 0, errAgain
+		}
+		l.r, l.left = l.p.parcel.snap.Reader(), l.size
+	}
+	n, err := l.r.Read(b)
+	l.s.e.moving()
+	if l.left -= int64(n); err != nil && err != io.EOF {
+		l.p.parcel.failed = err
+	} else if l.left == 0 && err == io.EOF {
+		l.p.parcel.close(l.s.e.v)
+		l.p.parcel = nil
+		l.r = strings.NewReader("")
+		l.s.e.goesOn(doesSend, int(l.s.sent.Add(1)), len(l.s.bodies))
+	}
+	return n, err
+}

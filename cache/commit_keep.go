@@ -1,0 +1,167 @@
+package cache
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/providers"
+)
+
+// kept is what a set is to have of content that programs change, or remove, after
+// the moment that the set is made of and before the set has read it. Else a set
+// would be of many moments: it could have the second of two files that were written
+// one after the other and not the first, or one that is half written; and as long
+// as programs go on writing, it would be made anew again and again.
+//
+// Nobody waits for that. Who is about to change content, first has a snapshot taken
+// of it, which costs as little as the opening of a file; what loses its last name
+// stays without one. At the end of the set all of it goes. Volume.mu guards it.
+type kept struct {
+	parcels map[table.Ino]*payload // the states of the moment of what has changed since
+	read    map[table.Ino]struct{} // what the set holds a snapshot of
+	nowhere map[table.Ino]struct{} // what has no name any more
+	most    int                    // payloads
+}
+
+// mostKept is how many states are kept at a time: each of them is an open file, of
+// which programs want some, too. When more than these are changed while a set is made
+// and sent, it is made anew.
+func mostKept() int {
+	const most, share = 4096, 8
+	var l unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &l); err != nil {
+		return 0
+	}
+	return int(min(l.Cur/share, most))
+}
+
+// beginKeeping keeps content for a set of this moment, and returns what is an
+// exception: programs are writing it and it goes all the same. From here on the next
+// change of each content comes by keepState. mu is held.
+func (v *Volume) beginKeeping() (loose map[table.Ino]struct{}) {
+	v.kept = &kept{map[table.Ino]*payload{}, map[table.Ino]struct{}{}, map[table.Ino]struct{}{}, mostKept()}
+	loose = map[table.Ino]struct{}{}
+	for ino, oi := range v.open {
+		if oi.writers > 0 && !oi.idle() || oi.isTouched() {
+			loose[ino] = struct{}{}
+		}
+	}
+	return loose
+}
+
+// endKeeping lets go of all that was kept, if anything was. mu is not held.
+func (v *Volume) endKeeping() {
+	v.mu.Lock()
+	k := v.kept
+	v.kept = nil
+	v.mu.Unlock()
+	if k == nil {
+		return
+	}
+	for _, p := range k.parcels {
+		p.kept = false
+		p.close(v)
+	}
+	for piece := range slices.Chunk(slices.Collect(maps.Keys(k.nowhere)), setPiece) {
+		v.abandon(piece...)
+	}
+}
+
+// keepNameless reports whether an inode that has lost its last name stays for a set:
+// its content, and the place of what is in a directory. mu is held, in an update.
+func (v *Volume) keepNameless(ino table.Ino, n *table.Inode) bool {
+	if v.kept == nil {
+		return false
+	}
+	if _, known := v.kept.nowhere[ino]; known {
+		return true
+	}
+	if !v.engine.isUnsaved(ino) && !isDir(n) && !isSymlink(n) {
+		return false
+	}
+	v.kept.nowhere[ino] = struct{}{}
+	return true
+}
+
+// keepState has the state of content that is about to change kept for the set that is
+// under way, if any, and returns what it was kept in. oi.mu is held.
+func (v *Volume) keepState(oi *openInode) *kept {
+	v.mu.Lock()
+	k, n := v.kept, v.table.Inode(oi.ino)
+	if k == nil || n == nil || oi.f == nil || !k.wants(oi.ino) || !v.engine.isUnsaved(oi.ino) {
+		v.mu.Unlock()
+		return k
+	}
+	oi.opens++
+	p := &payload{kind: providers.KindFile, oi: oi, gen: n.ContentVersion, kept: true}
+	v.mu.Unlock()
+	err := errAgain
+	if oi.f.Whole() { // else a program would wait for the backend
+		p.snap, err = oi.f.Snapshot(context.Background())
+	}
+	v.mu.Lock()
+	has := err == nil && v.kept == k
+	if has {
+		k.parcels[oi.ino] = p
+	}
+	v.mu.Unlock()
+	if !has {
+		p.kept = false
+		p.close(v)
+	}
+	return k
+}
+
+// wants reports whether the state of an inode is to be kept before it changes.
+func (k *kept) wants(ino table.Ino) bool {
+	_, read := k.read[ino]
+	return !read && k.parcels[ino] == nil && len(k.parcels) < k.most
+}
+
+// pack has p.payload be the content that a name had at the moment of the set. errAgain
+// says that nobody has that any more.
+func (s *set) pack(ctx context.Context, p *planned) (err error) {
+	if p.parcel, err = s.atMoment(p, false); p.parcel != nil || err != nil {
+		return err
+	}
+	now, err := s.e.pack(ctx, &operation{ino: p.Ino})
+	switch {
+	case errors.Is(err, errMoot), err == nil && now == nil:
+		return errAgain
+	case err != nil:
+		return err
+	}
+	if p.parcel, err = s.atMoment(p, true); p.parcel != nil || err != nil { // it was changed just now
+		now.close(s.e.v)
+		return err
+	}
+	p.parcel = now
+	return nil
+}
+
+// atMoment is the state that was kept for a name of the set; nil: it has not changed
+// since the moment of the set. From there on no state of it is kept when it is taken.
+func (s *set) atMoment(p *planned, taken bool) (*payload, error) {
+	v := s.e.v
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.kept == nil || p.Kind != providers.KindFile || p.loose {
+		return nil, nil
+	}
+	if was := v.kept.parcels[p.Ino]; was != nil {
+		return was, nil
+	}
+	n, oi := v.table.Inode(p.Ino), v.open[p.Ino]
+	if n == nil || n.ContentVersion != p.Gen || n.Writing && !p.writing || oi != nil && oi.isTouched() {
+		return nil, errAgain
+	}
+	if taken && len(n.Links) < 2 { // else it may be read once more
+		v.kept.read[p.Ino] = struct{}{}
+	}
+	return nil, nil
+}

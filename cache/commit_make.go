@@ -1,0 +1,154 @@
+package cache
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/wsmount/wsmount/cache/internal/table"
+)
+
+// errUnlearned has a set collected anew, when more is known.
+var errUnlearned = fmt.Errorf("%w: ignore files keep changing", errAgain)
+
+// errMovedOn has a set collected anew: what it was made of has changed.
+var errMovedOn = fmt.Errorf("%w: the content of a commit keeps changing", errAgain)
+
+// makeSet makes a set, and has the table say that it is about to be sent, unless it
+// is empty. What turns out not to be known well enough for that is found out.
+func (e *engine) makeSet(ctx context.Context, due uint64) (s *set, op string, err error) {
+	v := e.v
+	for tries := 0; ; tries++ {
+		s, op, err = e.tryMakeSet(ctx, due)
+		unseen := (*unseenError)(nil)
+		switch {
+		case errors.As(err, &unseen):
+			tries-- // each time there are fewer of them
+			err = v.lookInto(ctx, unseen.dirs)
+		case err == nil, !errors.Is(err, errUnlearned) && !errors.Is(err, errMovedOn), tries >= maxTries:
+			return s, op, err
+		default:
+			v.o.Log.Debug("a commit is made anew", "why", err)
+			err = v.bringIgnored(ctx, s.bring)
+		}
+		if err != nil {
+			return nil, "", err
+		}
+	}
+}
+
+// tryMakeSet is makeSet as far as it gets. errUnlearned and errMovedOn say that it
+// is to be made anew.
+func (e *engine) tryMakeSet(ctx context.Context, due uint64) (s *set, op string, err error) {
+	if err := e.v.learnForCommit(ctx); err != nil {
+		return nil, "", err
+	}
+	e.v.endKeeping() // of the try before
+	was := e.v.takeSnapshot(true)
+	defer was.end()
+	s, err = e.collect(ctx, was, due)
+	defer s.made()
+	if err == nil {
+		e.keepFound(was)
+		err = e.sortOut(s)
+	}
+	switch {
+	case err != nil:
+		return s, "", err
+	case s.unsure, len(s.bring) > 0, len(s.astray) > 0:
+		return s, "", errUnlearned
+	}
+	if err := e.mayCommit(s, due); err != nil {
+		return s, "", err
+	}
+	e.sieve(s)
+	op, err = e.begin(s, was)
+	return s, op, err
+}
+
+// keepFound forgets the findings that turned out not to hold any more.
+func (e *engine) keepFound(was *snapshot) {
+	e.v.mu.Lock()
+	defer e.v.mu.Unlock()
+	maps.DeleteFunc(e.found, func(ino table.Ino, _ finding) bool {
+		_, holds := was.engine.found[ino]
+		return !holds
+	})
+}
+
+// sortOut has names stay here that are ignored, and no name be where the backend
+// cannot have it.
+func (e *engine) sortOut(s *set) error {
+	v := e.v
+	for piece := range slices.Chunk(slices.Collect(maps.Keys(s.stays)), setPiece) {
+		err := v.update(func() error {
+			for _, l := range piece {
+				rec := e.record(l)
+				v.resort(l, rec, v.table.Inode(rec.Ino), s.carriers)
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if len(s.astray) == 0 {
+		return nil
+	}
+	return v.update(func() error {
+		for _, l := range s.astray {
+			if _, there := v.remotePath(l); there || e.record(l).Remote == nil {
+				continue
+			}
+			// The backend cannot have a name in a directory that it does not have:
+			// if it has, it will say so when this is sent as new.
+			v.o.Log.Warn("a name without its directory at the backend is sent as new", "name", l.Name)
+			v.setRemote(l, nil)
+		}
+		return nil
+	})
+}
+
+// mayCommit asks the rule of massdelete.go about a set.
+func (e *engine) mayCommit(s *set, due uint64) error {
+	v := e.v
+	reason, unseen := s.was.v.weighCommit(s.deletions())
+	return v.update(func() error {
+		err := v.judgeCommit(reason, unseen)
+		switch {
+		case err == nil:
+			e.blocked = nil
+			e.harmless(due)
+		case errors.Is(err, ErrMassDelete):
+			e.blocked = err
+		}
+		return err
+	})
+}
+
+// sieve takes what has vanished out of a set. mu is not held.
+func (e *engine) sieve(s *set) {
+	var gone []table.Link
+	_ = e.inPieces(doesCollect, s.order, func(_ int, piece []*planned) error {
+		e.v.mu.Lock()
+		defer e.v.mu.Unlock()
+		gone = append(gone, e.v.unmade(piece)...)
+		return nil
+	})
+	if len(gone) > 0 {
+		s.without(gone)
+	}
+}
+
+// unmade are those of the names whose directory, or what they stand for, is no
+// more: they were made and removed since the set was collected. mu is held.
+func (v *Volume) unmade(names []*planned) (gone []table.Link) {
+	for _, p := range names {
+		if v.table.Inode(p.Link.Dir) == nil || p.Ino != 0 && v.table.Inode(p.Ino) == nil {
+			gone = append(gone, p.Link)
+		}
+	}
+	return gone
+}

@@ -1,0 +1,175 @@
+package cache
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/providers"
+)
+
+// noteSet notes what the backend has since a set was committed: what was below a
+// directory is gone before that, and a directory is made before what is in it.
+func (e *engine) noteSet(p pendingSet, result providers.CommitResult, level bool) error {
+	v := e.v
+	n := e.sortNotes(p)
+	ends := func(name *planned) {
+		e.endAttempt(p.Op, name)
+		if result.Committed {
+			v.noteCommit(name.Link, p.Until, result.Revision)
+		}
+	}
+	note := func(name *planned) {
+		e.noteGone(name)
+		e.noteMade(name, result.Entries)
+		ends(name)
+	}
+	if err := e.updateEach(doesNote, n.gone, note); err != nil {
+		return err
+	}
+	if err := e.noteTree(n, result.Entries, ends); err != nil {
+		return err
+	}
+	if err := e.updateEach(doesNote, n.made, note); err != nil {
+		return err
+	}
+	return e.update(func() error {
+		e.forgetSet()
+		if result.Revision != "" {
+			e.revision = result.Revision
+			v.table.Set(keyRevision, []byte(result.Revision))
+		}
+		if level {
+			v.setSynced(result.Revision)
+		}
+		v.passed(commitSide)
+		e.advanced()
+		if result.Committed {
+			if len(e.requests) > 0 {
+				e.requests[0].landed += len(p.Names)
+			}
+			v.table.Set(keyMerging, nil)
+			return v.unpushedMore(1)
+		}
+		return nil
+	})
+}
+
+// notes are the names of a set, by how what it left under them is noted.
+type notes struct {
+	gone []*planned // files that were deleted
+	tree []*planned // directories, and what has moved
+	knot bool       // of these one name takes what another gives up, or becomes something else
+	made []*planned // files that were sent, whatever was there before
+}
+
+// sortNotes sorts the names of a set. mu is not held.
+func (e *engine) sortNotes(set pendingSet) (n notes) {
+	if !set.known {
+		e.lookAtBases(set.Names)
+	}
+	given, taken := map[table.Ino]bool{}, map[table.Ino]bool{}
+	for _, p := range set.Names {
+		if p.gives() {
+			given[p.rec.Remote.Ino] = true
+		}
+		taken[p.Ino] = true
+	}
+	delete(given, 0)
+	delete(taken, 0)
+	for _, p := range set.Names {
+		gives := p.gives()
+		moves := given[p.Ino] || gives && taken[p.rec.Remote.Ino]
+		wasDir := gives && p.rec.Remote.Kind == providers.KindDir
+		switch {
+		case moves, wasDir, p.Ino != 0 && p.Kind == providers.KindDir:
+			n.knot = n.knot || moves || gives && p.Ino != 0
+			n.tree = append(n.tree, p)
+		case p.Ino == 0:
+			n.gone = append(n.gone, p)
+		default:
+			n.made = append(n.made, p)
+		}
+	}
+	return n
+}
+
+// lookAtBases finds out what the backend is known to have under names. mu is not
+// held.
+func (e *engine) lookAtBases(names []*planned) {
+	_ = e.inPieces(doesNote, names, func(_ int, piece []*planned) error {
+		e.v.mu.Lock()
+		defer e.v.mu.Unlock()
+		for _, p := range piece {
+			p.rec = e.record(p.Link)
+		}
+		return nil
+	})
+}
+
+// gives reports whether what the backend had under a name is not there any more.
+func (p *planned) gives() bool {
+	return p.rec.Remote != nil && (p.Ino == 0 || p.rec.Remote.Ino != p.Ino)
+}
+
+// noteTree notes what became of directories, and of what has another name now. As
+// long as one update has not both ends of a move nobody could say where it is: then
+// all goes in one.
+func (e *engine) noteTree(n notes, entries []providers.Info, ends func(*planned)) error {
+	gone, made := slices.Clone(n.tree), slices.Clone(n.tree)
+	slices.SortStableFunc(gone, func(a, b *planned) int { return strings.Count(b.Before, "/") - strings.Count(a.Before, "/") })
+	slices.SortStableFunc(made, func(a, b *planned) int { return strings.Count(a.After, "/") - strings.Count(b.After, "/") })
+	makes := func(p *planned) {
+		e.noteMade(p, entries)
+		ends(p)
+	}
+	if !n.knot {
+		gone = slices.DeleteFunc(gone, func(p *planned) bool { return p.Ino != 0 })
+		made = slices.DeleteFunc(made, func(p *planned) bool { return p.Ino == 0 })
+		err := e.updateEach(doesNote, gone, func(p *planned) {
+			e.noteGone(p)
+			ends(p)
+		})
+		if err != nil {
+			return err
+		}
+		return e.updateEach(doesNote, made, makes)
+	}
+	return e.update(func() error {
+		for _, p := range gone {
+			e.noteGone(p)
+		}
+		for _, p := range made {
+			makes(p)
+		}
+		return nil
+	})
+}
+
+// noteGone notes that what was under a name is not there any more, if that is so. mu
+// is held, in an update.
+func (e *engine) noteGone(p *planned) {
+	if rec := e.record(p.Link); rec.Remote != nil && (p.Ino == 0 || rec.Remote.Ino != p.Ino) {
+		e.confirm(p.Link, nil)
+	}
+}
+
+// noteMade notes what a set left under a name, if anything. mu is held, in an update.
+func (e *engine) noteMade(p *planned, entries []providers.Info) {
+	if p.Ino == 0 {
+		return
+	}
+	n := e.v.table.Edit(p.Ino)
+	base := &table.Remote{Ino: p.Ino, Kind: p.Kind, ContentVersion: p.Gen, AttrGen: p.AttrGen}
+	if n == nil {
+		base.Ino = 0
+	}
+	if p.Index >= 0 && p.Index < len(entries) && p.Kind != providers.KindDir {
+		info := entries[p.Index]
+		base.Version, base.Digest = info.Version, info.Digest
+		if n != nil && (n.ContentVersion == p.Gen || n.State == table.Whole) {
+			n.Origin = table.Origin{Version: info.Version, Digest: info.Digest, ContentVersion: p.Gen}
+		}
+	}
+	e.confirm(p.Link, base)
+}

@@ -1,0 +1,125 @@
+package cache
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/providers"
+)
+
+// CommitReport says what a Commit did.
+type CommitReport struct {
+	Revision  providers.Revision // "" where the backend has none
+	Committed bool               // something was sent
+	Changes   int                // names that were sent
+	HeldBack  []HeldBack
+	Conflicts []string // paths that another had changed too: held back, or decided by Policy.Conflict
+	Pushed    bool
+	PushError error // the commit is there, and was not pushed
+}
+
+// add takes in what the next commit did.
+func (r *CommitReport) add(next CommitReport) {
+	next.Committed = next.Committed || r.Committed
+	next.Changes += r.Changes
+	next.Conflicts = names(r.Conflicts, next.Conflicts)
+	*r = next
+}
+
+// HeldBack is a change that the backend does not have, and why.
+type HeldBack struct {
+	Path     string
+	Reason   string
+	Conflict bool
+}
+
+func (h HeldBack) isPending() bool { return h.Reason == onItsWay }
+
+// onItsWay is the reason of what nothing is known to keep back.
+const onItsWay = "on its way, or waits for what it depends on"
+
+// heldBack says why a name was not sent. mu is held.
+func (e *engine) heldBack(l table.Link, rec table.Name) HeldBack {
+	h := HeldBack{Path: e.v.pathFor(l), Reason: onItsWay}
+	if err, _ := e.failure(l); err != nil {
+		h.Reason, h.Conflict = err.Error(), errors.Is(err, providers.ErrConflict)
+	}
+	if rec.Held != nil {
+		h.Reason, h.Conflict = rec.Held.Reason, h.Conflict || rec.Held.Conflict
+	}
+	n := e.v.table.Inode(rec.Ino)
+	switch {
+	case e.beingWritten(rec):
+		h.Reason = "a program is writing it"
+	case n != nil && n.Suspect:
+		h.Reason = errSuspect.Error()
+	}
+	return h
+}
+
+// reportOf says what has become of names.
+func (v *Volume) reportOf(asked map[table.Link]uint64) CommitReport {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	r := CommitReport{Revision: v.engine.revision}
+	for l, limit := range asked {
+		rec, _ := v.table.Name(l.Dir, l.Name)
+		if rec.Seq == 0 || rec.Seq > limit {
+			r.Changes++
+			continue
+		}
+		h := v.engine.heldBack(l, rec)
+		r.HeldBack = append(r.HeldBack, h)
+		if h.Conflict {
+			r.Conflicts = append(r.Conflicts, h.Path)
+		}
+	}
+	r.Committed = r.Changes > 0
+	return r
+}
+
+// isLeftAlone reports whether a name waits for a program that writes it: what is on its
+// way does not. mu is held.
+func (e *engine) isLeftAlone(l table.Link) bool {
+	return e.busy[l] == nil && e.beingWritten(e.record(l))
+}
+
+// beingWritten reports whether a name's content is left alone because a program
+// is writing it. mu is held.
+func (e *engine) beingWritten(rec table.Name) bool {
+	n := e.v.table.Inode(rec.Ino)
+	return n != nil && rec.Attempt == nil && carries(rec, n) && e.isOpen(rec.Ino, n)
+}
+
+// clashed tells the Commits that wait which of the names that they asked for are
+// in conflict: what is decided at once is not held back, and yet they are to say
+// so. unreported are the paths that none of them asked for. mu is held, in the update
+// that decides.
+func (e *engine) clashed(all []clash) (missed []string) {
+	for _, clash := range all {
+		heard := false
+		for c := range e.waiters {
+			if _, waits := c.names[clash.Link]; waits {
+				c.clashes = append(c.clashes, clash.path)
+				heard = heard || c.commit
+			}
+		}
+		if e.sending && len(e.requests) > 0 {
+			r := e.requests[0]
+			r.clashes = append(r.clashes, clash.path)
+			heard = true
+		}
+		if !heard {
+			missed = append(missed, clash.path)
+		}
+	}
+	return missed
+}
+
+// names are those of both lists, in order, each once.
+func names(a, b []string) []string {
+	all := slices.Concat(a, b)
+	slices.Sort(all)
+	return slices.Compact(all)
+}

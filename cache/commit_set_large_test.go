@@ -1,0 +1,527 @@
+package cache
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/integration/tier"
+	"github.com/wsmount/wsmount/providers"
+)
+
+// watched are the steps of commits, at each of which a test may do something, the
+// most names that one update concerned, and how often a set was made anew.
+type watched struct {
+	mu   sync.Mutex // guards all
+	seen []Progress
+	most int
+	log  *logged
+	at   func(Progress) // nil: nothing is done
+}
+
+// largest is how many names one update concerned at most.
+func (x *watched) largest() int {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.most
+}
+
+// again is how often a set was made anew.
+func (x *watched) again() int { return x.log.of("a commit is made anew") }
+
+func (x *watched) options(_ *world, o *Options) {
+	x.log = logging(o)
+	o.onward = func(p Progress) {
+		x.mu.Lock()
+		x.seen = append(x.seen, p)
+		at := x.at
+		x.mu.Unlock()
+		if at != nil {
+			at(p)
+		}
+	}
+	o.within = func(names []table.Link) {
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		distinct := map[table.Link]struct{}{}
+		for _, l := range names {
+			distinct[l] = struct{}{}
+		}
+		x.most = max(x.most, len(distinct))
+	}
+}
+
+// during has something done at each step from now on, and forgets those before.
+func (x *watched) during(at func(Progress)) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.at, x.seen, x.most = at, nil, 0
+	x.log.forget()
+}
+
+// count is how many steps there were of what was to be done that went so far.
+func (x *watched) count(what string, is func(Progress) bool) (n int) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for _, p := range x.seen {
+		if p.What == what && is(p) {
+			n++
+		}
+	}
+	return n
+}
+
+func isMiddle(p Progress) bool { return 0 < p.Done && p.Done < p.Total }
+func isEnd(p Progress) bool    { return p.Done == p.Total }
+
+// largeDirs times 40 files are several pieces.
+const largeDirs = 8
+
+// large makes many new names.
+func (w *world) large() {
+	w.Helper()
+	for d := range largeDirs {
+		w.do(fmt.Sprintf("mkdir d%d", d))
+		for f := range 40 {
+			w.do(fmt.Sprintf("put d%d/f%d %d", d, f, f))
+		}
+	}
+}
+
+// Names do not wait for a commit, however much there is in it: at each step of it,
+// on the way to the backend and back, they are made, looked up and listed, and
+// no step is larger than a piece. What was made meanwhile is not in the commit.
+func TestNamesGoOnDuringALargeSet(t *testing.T) {
+	t.Parallel()
+	changes := map[string]func(w *world){
+		"new": func(w *world) { w.large() },
+		"changed": func(w *world) {
+			w.large()
+			w.upload()
+			for d := range largeDirs {
+				for f := range 40 {
+					w.do(fmt.Sprintf("put d%d/f%d other", d, f))
+				}
+			}
+		},
+		"deleted": func(w *world) {
+			w.large()
+			w.do("put stays 1", "mkdir k")
+			for f := range 400 {
+				w.do(fmt.Sprintf("put k/f%d 1", f))
+			}
+			w.upload()
+			for d := range largeDirs {
+				for f := range 40 {
+					w.do(fmt.Sprintf("rm d%d/f%d", d, f))
+				}
+				w.do(fmt.Sprintf("rmdir d%d", d))
+			}
+		},
+	}
+	for name, change := range changes {
+		t.Run(name, func(t *testing.T) {
+			var x watched
+			w := newWorld(t, repository, onlyAsked, x.options)
+			change(w)
+			steps := 0
+			x.during(func(p Progress) {
+				steps++
+				made := fmt.Sprintf("made-%d", steps)
+				goes := async(func() {
+					w.do("mkdir "+made, "put "+made+"/a 1")
+					w.list("")
+				})
+				select {
+				case <-goes:
+				case <-time.After(guard):
+					t.Errorf("%s %d of %d: names stand still", p.What, p.Done, p.Total)
+				}
+			})
+			w.upload()
+			x.during(nil)
+			at := listBackend(w.repo)
+			for _, line := range at {
+				// The first steps are of the time before anything was looked at.
+				if strings.HasPrefix(line, "made-") {
+					t.Errorf("%q was made during the commit, and is in it", line)
+				}
+			}
+			if steps < 3*320/setPiece {
+				t.Errorf("%d steps", steps)
+			}
+			w.upload()
+			w.same()
+			w.noProblems()
+		})
+	}
+}
+
+// A set is of one moment: what is renamed while it is made is in it as it was.
+func TestLargeSetIsOfOneMoment(t *testing.T) {
+	var x watched
+	w := newWorld(t, repository, onlyAsked, x.options)
+	w.large()
+	var once sync.Once
+	x.during(func(p Progress) {
+		if p.What == doesCollect && isMiddle(p) {
+			once.Do(func() { w.do("mv d7 moved", "mv d0/f0 d6/f-1") })
+		}
+	})
+	w.upload()
+	x.during(nil)
+	for _, line := range listBackend(w.repo) {
+		if strings.HasPrefix(line, "moved/") || strings.HasPrefix(line, "d6/f-1:") {
+			t.Errorf("%q came later, and is in it", line)
+		}
+	}
+	if n := len(listBackend(w.repo)); n < 40*largeDirs {
+		t.Errorf("%d entries are there", n)
+	}
+	w.upload()
+	w.same()
+}
+
+// No update of a large commit concerns more names than a piece has.
+func TestLargeSetGoesInPieces(t *testing.T) {
+	t.Parallel()
+	var x watched
+	w := newWorld(t, repository, onlyAsked, x.options)
+	w.large()
+	x.during(nil)
+	w.upload()
+	if most := x.largest(); most > setPiece {
+		t.Errorf("an update concerned %d names, and a piece has %d", most, setPiece)
+	}
+	for _, what := range []string{doesCollect, doesBegin, doesNote} {
+		if x.count(what, isMiddle) < 320/setPiece-1 {
+			t.Errorf("%s goes in %d steps", what, x.count(what, isMiddle))
+		}
+	}
+	for d := range largeDirs { // a move among them takes no more
+		w.do(fmt.Sprintf("mv d%d/f0 m%d", d, d))
+		for f := range 39 {
+			w.do(fmt.Sprintf("put d%d/f%d other", d, f+1))
+		}
+	}
+	x.during(nil)
+	w.upload()
+	if most := x.largest(); most > setPiece {
+		t.Errorf("an update concerned %d names, and a piece has %d", most, setPiece)
+	}
+	w.same()
+}
+
+// Killed at any step of a large commit, a working copy goes on where it was:
+// programs see what they saw, and the backend gets it once.
+func TestKilledDuringALargeSet(t *testing.T) {
+	t.Parallel()
+	for _, what := range []string{doesCollect, doesBegin, doesNote} {
+		for step := range tier.Pick(1, 3) {
+			t.Run(fmt.Sprint(what, " ", step), func(t *testing.T) {
+				var x watched
+				w := newWorld(t, repository, onlyAsked, x.options)
+				w.do("mkdir o", "put o/a 1", "put o/b 1", "put o/c 1")
+				w.upload()
+				w.large()
+				w.do("mv o p", "rm p/a", "mv p/b d1/b", "put p/c 2")
+				w.killAt(&x, func(p Progress) bool { return p.What == what && isMiddle(p) && x.count(what, isMiddle) > step })
+				want := w.local()
+				w.do("put later 1", "rm d3/f3", "mv d4/f4 d4/g")
+				for _, line := range []string{"d3/f3", "d4/f4"} {
+					want = slices.DeleteFunc(want, func(l string) bool { return strings.HasPrefix(l, line+":") })
+				}
+				want = append(want, "later: 1", "d4/g: 4")
+				w.upload()
+				w.same()
+				if got := sorted(w.local()); !slices.Equal(got, sorted(want)) {
+					t.Errorf("programs see\n%q\nwant\n%q", got, sorted(want))
+				}
+				w.noProblems()
+				w.again()
+				w.same()
+			})
+		}
+	}
+}
+
+// killAt commits, is killed at an operation, and goes on as the process after that.
+func (w *world) killAt(x *watched, when func(Progress) bool) {
+	w.Helper()
+	cut := make(chan string, 1)
+	var once sync.Once
+	x.during(func(p Progress) {
+		if when(p) {
+			once.Do(func() {
+				w.dead.Store(true)
+				cut <- copyState(w.T, w.v)
+			})
+		}
+	})
+	old := w.v
+	ended := async(func() { _, _ = old.Commit(context.Background(), CommitOptions{}) })
+	select {
+	case w.o.StateDir = <-cut:
+	case <-ended:
+		w.Fatal("the commit has ended without a step of this kind")
+	}
+	x.during(nil)
+	old.stop()
+	w.Cleanup(func() { old.Close() })
+	w.start()
+}
+
+// What is removed while a commit is made is in it all the same, and gone with the
+// next.
+func TestSetWithWhatHasVanished(t *testing.T) {
+	t.Parallel()
+	var x watched
+	w := newWorld(t, repository, onlyAsked, x.options)
+	w.large()
+	w.do("mkdir gone", "put gone/a 1", "put gone/b 1", "put d1/tmp 1")
+	var once sync.Once
+	x.during(func(p Progress) {
+		if p.What == doesCollect && isEnd(p) {
+			once.Do(func() {
+				w.vanish("rm", "gone/a")
+				w.vanish("rm", "gone/b")
+				w.vanish("rm", "d1/tmp")
+				w.vanish("rmdir", "gone")
+			})
+		}
+	})
+	if r := w.upload(); r.Changes != largeDirs*41+4 {
+		t.Errorf("%d names were sent, want %d", r.Changes, largeDirs*41+4)
+	}
+	if r := w.upload(); r.Changes != 4 {
+		t.Errorf("%d names were sent after that, want 4", r.Changes)
+	}
+	if n := x.again(); n != 0 {
+		t.Errorf("the set was made anew %d times", n)
+	}
+	w.same()
+}
+
+// vanish has something be removed of which the kernel knows nothing any more.
+func (w *world) vanish(op, path string) {
+	w.Helper()
+	ino := w.walk(path)
+	w.do(op + " " + path)
+	w.v.Forget(ino, 1<<20)
+}
+
+// What a pull brings while a commit is made is not overwritten by it: the commit is
+// made anew, of what is there then.
+func TestPullDuringALargeSet(t *testing.T) {
+	t.Parallel()
+	tests := []struct{ name, during, path string }{
+		{"of what it is made of", doesCollect, "d1/f1"},
+		{"of something else, which drops what was recorded", doesBegin, "d2/theirs"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			var x watched
+			w := newClone(t, seeded(t, "d1/f1", "1", "other", "1"), onlyAsked, x.options)
+			w.local()
+			for d := range largeDirs {
+				if d != 1 {
+					w.do(fmt.Sprintf("mkdir d%d", d))
+				}
+				for f := range 40 {
+					w.do(fmt.Sprintf("put d%d/f%d %d", d, f, f+10))
+				}
+			}
+			w.there(test.path, "theirs")
+			var once sync.Once
+			x.during(func(p Progress) {
+				if p.What == test.during && isMiddle(p) {
+					once.Do(func() { w.pull() })
+				}
+			})
+			w.upload()
+			if x.again() == 0 {
+				t.Error("the set was not made anew")
+			}
+			w.upload()
+			w.same()
+			if all := strings.Join(w.local(), "\n"); !strings.Contains(all, ": theirs") || !strings.Contains(all, ": 11") {
+				t.Errorf("programs see\n%s", all)
+			}
+		})
+	}
+}
+
+// The first set of a new working copy is made once.
+func TestFirstSetIsMadeOnce(t *testing.T) {
+	var x watched
+	w := newClone(t, seeded(t, "a", "1"), onlyAsked, x.options)
+	w.do("put b 1")
+	x.during(nil)
+	w.upload()
+	if n := x.count(doesBegin, isEnd); n != 1 {
+		t.Errorf("it was made %d times", n)
+	}
+	w.same()
+}
+
+// A set that a version before has left, with all names in its record, is settled.
+func TestOpenSetOfAVersionBefore(t *testing.T) {
+	t.Parallel()
+	var x watched
+	asked := make(chan struct{}) // nobody finds out about the set before
+	w := newWorld(t, repository, onlyAsked, x.options, func(w *world, _ *Options) {
+		w.wrap = func(p providers.Provider) providers.Provider {
+			return providers.Wrap(p, providers.WrapOptions{Around: func(ctx context.Context, c *providers.Call, next func(context.Context) error) error {
+				if c.Method == providers.MethodCommit {
+					select {
+					case <-asked:
+					case <-ctx.Done():
+						return ctx.Err()
+					}
+				}
+				return next(ctx)
+			}})
+		}
+	})
+	w.large()
+	w.killAt(&x, func(p Progress) bool { return p.What == doesBegin && isEnd(p) })
+	e := &w.v.engine
+	p, ok := e.openSet()
+	if !ok || len(p.Names) == 0 {
+		t.Fatal("no set is open")
+	}
+	w.ok(w.v.update(func() error {
+		e.forgetSet()
+		data, err := json.Marshal(p)
+		w.v.table.Set(keySet, data)
+		return err
+	}))
+	w.killed()
+	if again, ok := w.v.engine.openSet(); !ok || len(again.Names) != len(p.Names) {
+		t.Fatalf("%d names are open, want %d", len(again.Names), len(p.Names))
+	}
+	close(asked)
+	w.upload()
+	w.same()
+}
+
+// A set is of one moment: what programs do after that, before it has read their
+// files, keeps it from nothing and is no part of it.
+func TestSetIsOfOneMoment(t *testing.T) {
+	t.Parallel()
+	write := func(w *world, path string, flags uint32, content string, off int64) fs.Opened {
+		_, o, err := w.v.Create(me, fs.RootIno, path, flags, 0o666)
+		w.ok(err)
+		w.write(o, content, off)
+		return o
+	}
+	const holder = "by who has it open"
+	var held *fs.Opened
+	for name, change := range map[string]func(w *world) (after string, end func()){
+		"shorter": func(w *world) (string, func()) { w.do("put a 1"); return "1", nil },
+		"as long": func(w *world) (string, func()) { w.do("put a secnd"); return "secnd", nil },
+		"longer":  func(w *world) (string, func()) { w.do("append a -and-more"); return "first-and-more", nil },
+		"removed": func(w *world) (string, func()) { w.vanish("rm", "a"); return "", nil },
+		"replaced": func(w *world) (string, func()) {
+			w.do("put new second", "mv new a")
+			return "second", nil
+		},
+		"cut": func(w *world) (string, func()) {
+			size := uint64(2)
+			_, err := w.v.SetAttr(me, w.walk("a"), nil, &fs.SetAttr{Size: &size})
+			w.ok(err)
+			return "fi", nil
+		},
+		"being written": func(w *world) (string, func()) {
+			o := write(w, "a", syscall.O_WRONLY|syscall.O_TRUNC, "ha", 0)
+			return "half", func() { w.write(o, "lf", 2); w.ok(w.shut(o)) }
+		},
+		holder: func(w *world) (string, func()) {
+			w.write(*held, "FI", 0)
+			return "FIrst", func() { w.ok(w.shut(*held)) }
+		},
+		"twice": func(w *world) (string, func()) { w.do("put a 1", "put a second-time"); return "second-time", nil },
+	} {
+		for _, step := range []string{doesCollect, doesBegin} {
+			t.Run(name+", "+step, func(t *testing.T) {
+				var x watched
+				w := newWorld(t, repository, onlyAsked, x.options)
+				w.do("put a first", "put b first", "ln a c")
+				if name == holder {
+					o := w.open("a", syscall.O_RDWR)
+					held = &o
+				}
+				var once sync.Once
+				var after string
+				var end func()
+				x.during(func(p Progress) {
+					if p.What == step && isEnd(p) {
+						once.Do(func() { after, end = change(w) })
+					}
+				})
+				w.upload()
+				at := func(path string) string {
+					lines := listBackend(w.repo)
+					i := slices.IndexFunc(lines, func(l string) bool { return strings.HasPrefix(l, path+": ") })
+					if i < 0 {
+						return ""
+					}
+					return strings.TrimPrefix(lines[i], path+": ")
+				}
+				if a, c := at("a"), at("c"); a != "first" || c != "first" {
+					t.Errorf("the set has %q and %q, and not what was there when it was made", a, c)
+				}
+				if n := x.again(); n != 0 {
+					t.Errorf("it was made anew %d times", n)
+				}
+				if end != nil {
+					w.upload()
+					if a := at("a"); a != "first" {
+						t.Errorf("of what is being written %q was sent", a)
+					}
+					end()
+				}
+				w.upload()
+				if a := at("a"); a != after {
+					t.Errorf("after that %q is there, want %q", a, after)
+				}
+				w.same()
+				w.noProblems()
+				w.v.mu.Lock()
+				defer w.v.mu.Unlock()
+				if w.v.kept != nil || len(w.v.open) != 0 {
+					t.Errorf("something is kept: %v, %d open", w.v.kept, len(w.v.open))
+				}
+			})
+		}
+	}
+}
+
+// What a program writes once more is left alone until it closes that, or has it open
+// for too long.
+func TestWrittenOnceMore(t *testing.T) {
+	for _, sets := range []bool{false, true} {
+		w := newWorld(t, onlyAsked, func(_ *world, o *Options) { o.Policy.Atomic = sets })
+		w.do("put a first")
+		_, o, err := w.v.Create(me, fs.RootIno, "a", syscall.O_WRONLY|syscall.O_TRUNC, 0o666)
+		w.ok(err)
+		w.write(o, "ha", 0)
+		if _, err := w.v.Commit(t.Context(), CommitOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		w.backend()
+		w.write(o, "lf", 2)
+		w.ok(w.shut(o))
+		w.upload()
+		w.backend("a: half")
+		w.same()
+	}
+}

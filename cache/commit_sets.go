@@ -1,0 +1,426 @@
+package cache
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/wsmount/wsmount/cache/internal/chores"
+	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/providers"
+)
+
+// keys of what the engine keeps in the table beside the names.
+const (
+	keyRevision = "engine/revision" // that the last set made
+	keySet      = "engine/set"      // the set whose outcome is open
+	keySetNames = "engine/set/"     // and its names, in pieces
+	keyUnpushed = "engine/unpushed" // there are commits to push
+)
+
+// request is somebody's Commit of a set.
+type request struct {
+	opts   CommitOptions
+	due    uint64
+	tried  bool
+	done   chan struct{}
+	report CommitReport
+	err    error
+
+	clashes []string // conflicts that were found while its set was sent
+	landed  int      // names that the backend has since then, whoever found that out
+}
+
+// commitSet is commitRound where the backend takes sets.
+func (v *Volume) commitSet(ctx context.Context, o CommitOptions, due uint64) (CommitReport, error) {
+	e := &v.engine
+	r := &request{opts: o, due: due, done: make(chan struct{})}
+	v.mu.Lock()
+	for l := range e.jobs {
+		e.forgive(l)
+	}
+	e.requests, e.stirred = append(e.requests, r), true
+	v.mu.Unlock()
+	e.wake()
+	var err error
+	select {
+	case <-r.done:
+		return r.report, r.err
+	case <-ctx.Done():
+		err = v.late(context.Cause(ctx))
+	case <-v.ctx.Done():
+		err = providers.ErrClosed
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	e.requests = slices.DeleteFunc(e.requests, func(other *request) bool { return other == r })
+	return CommitReport{}, err
+}
+
+// commitSets has a set sent when one is due. One is under way at a time.
+func (e *engine) commitSets() {
+	v := e.v
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if !v.closed {
+		v.learnAhead()
+	}
+	var r *request
+	if len(e.requests) > 0 {
+		r = e.requests[0]
+	}
+	rests := e.paused && (r == nil || r.tried) // who asks anew need not wait for the end of a rest
+	if e.sending || rests || v.closed || e.resolveOld() {
+		return
+	}
+	due := e.due
+	if r != nil {
+		due = max(due, r.due)
+	}
+	first := uint64(0)
+	v.table.Dirty(0, func(seq uint64, _ table.Link) bool { first = seq; return false })
+	halted := e.blocked != nil && !v.puller.confirmed[commitSide]
+	if r == nil && (first == 0 || first > due || halted) && v.table.Get(keySet) == nil {
+		return
+	}
+	e.sending, e.stirred = true, false
+	if r != nil {
+		r.tried = true
+	}
+	v.background(func() {
+		w := v.beating(v.wait(nil, v.o.Patience))
+		defer w.close()
+		e.doing.wait.Store(w)
+		report, err := e.sendSet(w, r, due)
+		e.doing.wait.Store(nil)
+		e.doing.now.Store(nil)
+		e.sentSet(r, report, w.cause(err))
+	})
+}
+
+// resolveOld finds out about changes that were begun one by one, before the
+// working copy got a policy of sets; it reports whether there are any. mu is
+// held.
+func (e *engine) resolveOld() bool {
+	e.old = slices.DeleteFunc(e.old, func(l table.Link) bool {
+		verdict, s := e.plan(l, nil)
+		if verdict == verdictReady && s.verb == verbResolve && e.fits(s) {
+			e.start(s)
+		}
+		return e.record(l).Attempt == nil
+	})
+	return len(e.old) > 0
+}
+
+// sentSet tells who asked for a set, and decides what becomes of it.
+func (e *engine) sentSet(r *request, report CommitReport, err error) {
+	v := e.v
+	v.mu.Lock()
+	e.sending = false
+	switch {
+	case err == nil:
+		e.reaches()
+		v.fails(chores.Commit, nil)
+		e.moot, e.setErr = 0, nil
+		e.due = min(e.due, e.last) // what is left out waits for its own reason
+		e.idleSet(report)
+	case errors.Is(err, errAgain):
+		if e.moot++; e.moot > maxTries {
+			e.pause(pauseAfter(e.moot))
+		}
+		v.mu.Unlock()
+		e.wake()
+		return
+	case errors.Is(err, ErrMassDelete):
+	default:
+		e.restSet(err)
+	}
+	if r != nil && v.ctx.Err() == nil && (err == nil || !passing(err) || errors.Is(err, errPatience)) {
+		e.requests = slices.DeleteFunc(e.requests, func(other *request) bool { return other == r })
+		report.Conflicts = names(report.Conflicts, r.clashes)
+		report.Changes, report.Committed = r.landed, r.landed > 0
+		r.report, r.err = report, err
+		close(r.done)
+	}
+	e.reviewAll()
+	arrival := e.arrival
+	v.mu.Unlock()
+	if err == nil && arrival != nil {
+		arrival()
+	}
+	if err == nil && report.Committed && v.o.Policy.Push {
+		e.push()
+	}
+	e.wake()
+}
+
+// idleSet waits for a change when a set left nothing to send: what it left out
+// would be left out again, unless something has stirred since the set began. mu
+// is held.
+func (e *engine) idleSet(report CommitReport) {
+	if report.Changes == 0 && !e.stirred {
+		e.due = 0
+		e.stalled()
+	}
+}
+
+// restSet has the next set wait. What will not pass by itself is told, once:
+// no name is held back for it, and yet nothing goes. mu is held.
+func (e *engine) restSet(err error) {
+	if !passing(err) && (e.setErr == nil || e.setErr.Error() != err.Error()) {
+		e.v.background(func() { e.v.report("commit", "", err) })
+	}
+	e.setErr = err
+	e.v.fails(chores.Commit, err)
+	e.failed(err)
+	e.pause(pauseAfter(e.failures))
+}
+
+// sendSet finds out about an open set first, then makes and sends one.
+func (e *engine) sendSet(ctx context.Context, r *request, due uint64) (CommitReport, error) {
+	if err := e.resolveSet(ctx); err != nil {
+		return CommitReport{}, err
+	}
+	v := e.v
+	if err := v.o.Guard.Secrets.wait(ctx); err != nil {
+		return CommitReport{}, err
+	}
+	defer v.endKeeping()
+	losses := map[string]int{} // of one name in a row, not of the set: others may change many names
+	for {
+		s, op, err := e.makeSet(ctx, due)
+		if err != nil {
+			return CommitReport{}, err
+		}
+		e.holdStopped(s.stopped)
+		report := e.leftOut(s)
+		if len(s.order) == 0 {
+			return report, nil
+		}
+		report.Changes = len(s.order)
+		// What the backend gets must be known here after a loss of power too,
+		// or it would look like another's change.
+		if err := v.table.Sync(); err != nil {
+			return report, err
+		}
+		report.Revision, report.Committed, err = e.commitOne(ctx, s, op, r)
+		if err == nil || maybe(err) {
+			return report, err
+		}
+		if at := culprit(err); losses[at] >= maxTries {
+			return report, err
+		} else {
+			losses[at]++
+		}
+		if err = e.setRefused(ctx, s, err); err != nil {
+			return report, err
+		}
+	}
+}
+
+// commitOne sends a set and notes what it left.
+func (e *engine) commitOne(ctx context.Context, s *set, op string, r *request) (providers.Revision, bool, error) {
+	v := e.v
+	v.puller.headLock.Lock()
+	defer v.puller.headLock.Unlock()
+	defer s.closeBodies()
+	if stale, err := e.outdated(ctx, s, op); stale {
+		return "", false, errors.Join(err, errAgain)
+	}
+	if err := s.open(context.WithValue(ctx, lookLater{}, true)); err != nil {
+		return "", false, errors.Join(err, e.dropSet(s.pending(op)))
+	}
+	result := providers.CommitResult{}
+	if len(s.changes) > 0 {
+		change := providers.ChangeSet{Changes: s.changes, Op: op, Message: s.message(), Merge: v.merging()}
+		if r != nil {
+			change.Author, change.CoAuthors, change.Trailers = r.opts.Author, r.opts.CoAuthors, r.opts.Trailers
+			if r.opts.Message != "" {
+				change.Message = r.opts.Message
+			}
+		}
+		var err error
+		if result, err = e.sets.Commit(ctx, change); err != nil {
+			if maybe(err) {
+				return "", false, err
+			}
+			return "", false, errors.Join(s.bodyError(err), e.dropSet(s.pending(op)))
+		}
+	}
+	return result.Revision, result.Committed, e.noteSet(s.pending(op), result, result.Committed)
+}
+
+// outdated reports whether a pull came between the making of a set and its
+// sending: one that ended has settled it, and after one that did not, or a crash,
+// the table must first say what the head has. puller.headLock is held.
+func (e *engine) outdated(ctx context.Context, s *set, op string) (stale bool, err error) {
+	v := e.v
+	v.mu.Lock()
+	first := e.record(s.order[0].Link).Attempt // settling a set takes the attempts of all its names away
+	v.mu.Unlock()
+	store, ok := v.syncer()
+	level := true
+	if ok {
+		if level, err = v.isSynced(ctx, store); err != nil {
+			return true, err
+		}
+	}
+	if level {
+		return first == nil || first.Op != op, nil
+	}
+	if err := e.resolveUnderHeadLock(ctx); err != nil {
+		return true, err
+	}
+	return true, e.syncWithHead(ctx, store)
+}
+
+// setRefused decides what to do about a set that was not taken: the name that is
+// in the way is looked at, or held back. nil: try again with what is left.
+func (e *engine) setRefused(ctx context.Context, s *set, cause error) error {
+	var body *bodyError
+	if errors.As(cause, &body) {
+		if err := e.resolvePartial(ctx, body.link, body.err); err == errAgain { // never wrapped
+			return nil
+		}
+	}
+	if passing(cause) || maybe(cause) || errors.Is(cause, errAgain) {
+		return cause
+	}
+	if body != nil {
+		e.holdName(body.link, body.err)
+		if g := guardOf(cause); g != nil && g.secret {
+			s.searchAll(ctx)
+		}
+		return nil
+	}
+	names := s.about(cause)
+	if len(names) == 0 {
+		return cause
+	}
+	for _, p := range names {
+		err := cause
+		switch {
+		case errors.Is(cause, providers.ErrTooLarge) && p.Index >= 0 && s.changes[p.Index].Body.Size > e.v.o.Guard.MaxFile:
+			err = e.v.o.Guard.tooLarge(s.changes[p.Index].Body.Size) // until it has changed
+		case p.Ino == 0 && errors.Is(cause, providers.ErrNotEmpty):
+			if err = e.resurrect(p.Link, cause); errors.Is(err, errAgain) {
+				err = nil
+			}
+		case lostRace(cause) && p.Index >= 0 && !s.changes[p.Index].From.IsRoot():
+			// What was to be taken from one of its places may be gone.
+			err = e.lostAll(ctx, append(e.v.remoteLinksOf(p.Ino), p.Link), cause)
+		case lostRace(cause):
+			err = e.v.preconditionFailed(ctx, p.Link, cause)
+		}
+		if err == nil {
+			continue
+		}
+		if passing(err) {
+			return err
+		}
+		e.holdName(p.Link, err)
+	}
+	return nil
+}
+
+func (e *engine) lostAll(ctx context.Context, names []table.Link, cause error) error {
+	for _, l := range names {
+		if err := e.v.preconditionFailed(ctx, l, cause); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// holdName holds one name back.
+func (e *engine) holdName(l table.Link, err error) {
+	t := &job{link: l, err: err, state: jobHeld, op: &operation{verb: verbWrite, link: l}}
+	e.v.mu.Lock()
+	t.tried = e.aspect(l)
+	if g := guardOf(err); !isConflict(err) && (g == nil || g.passes) { // else it waits for a change
+		t.again = e.v.o.Now().Add(holdFor)
+	}
+	e.jobs[l] = t
+	e.reviewAll()
+	e.v.mu.Unlock()
+	e.hold(t)
+}
+
+// culprit is the place that an error is about, or the name; "" of none.
+func culprit(err error) string {
+	var body *bodyError
+	if errors.As(err, &body) {
+		return fmt.Sprint(body.link)
+	}
+	var at *providers.Error
+	if !errors.As(err, &at) {
+		return ""
+	}
+	return at.Locator.String()
+}
+
+// about finds the names that an error is about.
+func (s *set) about(err error) (names []*planned) {
+	var at *providers.Error
+	if !errors.As(err, &at) || at.Locator.IsRoot() {
+		return nil
+	}
+	where := at.Locator.String()
+	for _, p := range s.order {
+		from := ""
+		if p.Index >= 0 {
+			from = s.changes[p.Index].From.String()
+		}
+		if p.Before == where || p.After == where || from == where {
+			names = append(names, p)
+		}
+	}
+	return names
+}
+
+// leftOut lists what a set has to leave out, as far as it is not settled by now.
+func (e *engine) leftOut(s *set) (r CommitReport) {
+	v := e.v
+	for piece := range slices.Chunk(s.left, setPiece) {
+		v.mu.Lock()
+		for _, l := range piece {
+			rec := e.record(l)
+			if rec.Seq == 0 {
+				continue
+			}
+			h := e.heldBack(l, rec)
+			r.HeldBack = append(r.HeldBack, h)
+			if h.Conflict {
+				r.Conflicts = append(r.Conflicts, h.Path)
+			}
+		}
+		v.mu.Unlock()
+	}
+	v.mu.Lock()
+	r.Revision = e.revision
+	v.mu.Unlock()
+	return r
+}
+
+// message describes a set.
+func (s *set) message() string {
+	paths := map[string]bool{}
+	for _, p := range s.order {
+		if p.Ino != 0 {
+			paths[p.After] = true
+		} else {
+			paths[p.Before] = true
+		}
+	}
+	list := make([]string, 0, len(paths))
+	for path := range paths {
+		list = append(list, path)
+	}
+	slices.Sort(list)
+	if len(list) > 3 {
+		return fmt.Sprintf("%s, %s and %d more", list[0], list[1], len(list)-2)
+	}
+	return strings.Join(list, ", ")
+}

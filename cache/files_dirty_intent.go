@@ -1,0 +1,71 @@
+package cache
+
+import "github.com/wsmount/wsmount/fs"
+
+// beginDirty commits the intent to change content, before the first byte does, and has
+// the state before kept for a set that is under way. oi.mu is held.
+func (v *Volume) beginDirty(oi *openInode) error {
+	for {
+		k := v.keepState(oi)
+		if err := v.noteDirtyIntent(oi); err != nil {
+			return err
+		}
+		v.mu.Lock()
+		same := v.kept == k || v.kept == nil
+		v.mu.Unlock()
+		if same {
+			return nil
+		}
+	}
+}
+
+// noteDirtyIntent is intend for the table. oi.mu is held.
+func (v *Volume) noteDirtyIntent(oi *openInode) error {
+	v.mu.Lock()
+	n := v.table.Inode(oi.ino)
+	there, fresh := n != nil, n != nil && !n.Writing
+	v.mu.Unlock()
+	switch {
+	case !there:
+		return fs.ErrStale
+	case !fresh:
+		oi.intent.Store(true)
+		return nil
+	}
+	v.keepBefore(oi.ino)
+	v.follow(oi)
+	err := v.update(func() error {
+		n := v.table.Edit(oi.ino)
+		if n == nil {
+			return fs.ErrStale
+		}
+		v.setWriting(oi.ino, n, true)
+		return nil
+	})
+	oi.intent.Store(err == nil)
+	return err
+}
+
+// beginChange makes sure that the intent is in the table before content changes.
+func (v *Volume) beginChange(oi *openInode) error {
+	oi.changing.Add(1)
+	if oi.intent.Load() {
+		return nil
+	}
+	oi.mu.Lock()
+	defer oi.mu.Unlock()
+	return v.beginDirty(oi)
+}
+
+// endChange undoes beginChange.
+func (oi *openInode) endChange() { oi.changing.Add(-1) }
+
+// idle ends the intent to change, unless a change is under way. oi.mu is held.
+func (oi *openInode) idle() bool {
+	oi.intent.Store(false)
+	if oi.changing.Load() > 0 {
+		oi.intent.Store(true)
+		return false
+	}
+	return true
+}

@@ -1,0 +1,118 @@
+package cache
+
+import (
+	"slices"
+	"time"
+
+	"github.com/wsmount/wsmount/cache/internal/chores"
+	"github.com/wsmount/wsmount/cache/internal/table"
+)
+
+// beginEvicting has clean content given up, what was not used for longest
+// first, when there is more than Options.CacheSize of it, or too little room on
+// the disk. When that is not enough for what a program wants to write, the
+// oldest of the history goes too.
+func (v *Volume) beginEvicting() {
+	v.store.SetEvictor(func(need int64) {
+		// Content that was just sent is clean once the disk knows of that, too.
+		if v.table.Sync() != nil {
+			return // it failed, and says so to all who ask
+		}
+		freed := v.unlinkDue() // else it would be there only later
+		freed += v.store.Evict(v.mayEvict)
+		for freed < need && v.ctx.Err() == nil {
+			kept := v.store.KeptBytes()
+			if kept == 0 || !v.pruneBytes(max(kept-(need-freed), 0)) {
+				return
+			}
+			freed += kept - v.store.KeptBytes()
+		}
+	})
+	v.background(v.weighAll)
+	v.background(v.unloadLoop)
+	if v.state.share != nil {
+		v.background(v.shareLoop)
+	}
+}
+
+// shareEvery is how often a working copy tells others what it holds, and looks
+// what they do.
+const shareEvery = time.Second
+
+// shareLoop keeps what all working copies hold below Options.TotalSize.
+func (v *Volume) shareLoop() {
+	for sleep(v.ctx, shareEvery) == nil {
+		v.Ended(chores.Share, v.state.share.Look(v.store.Weigh()))
+		v.store.Weigh() // by what they said now
+	}
+}
+
+// mayEvict notes that the content of an inode is not here any more, if it can
+// be fetched again and nobody uses it. The table forgets it first, then the
+// disk: so that no crash leaves a record of content that is not there.
+func (v *Volume) mayEvict(ino table.Ino) bool {
+	may := false
+	err := v.update(func() error {
+		may = v.giveUp(ino)
+		return nil
+	})
+	return err == nil && may
+}
+
+// giveUp is mayEvict in an update. mu is held.
+func (v *Volume) giveUp(ino table.Ino) bool {
+	n := v.table.Inode(ino)
+	if n == nil || v.open[ino] != nil || !v.replaceable(n) {
+		return false
+	}
+	if n.State != table.None {
+		n = v.table.Edit(ino)
+		n.State, n.Origin = table.None, table.Origin{}
+	}
+	return true
+}
+
+// replaceable reports whether the content of an inode can be fetched again: the
+// backend has just that under every name of it. mu is held.
+func (v *Volume) replaceable(n *table.Inode) bool {
+	return isRegular(n) && !n.Writing && !n.Suspect && len(n.Links) > 0 && !slices.ContainsFunc(n.Links, func(l table.Link) bool {
+		rec, _ := v.table.Name(l.Dir, l.Name)
+		return rec.Local || v.differ(rec)
+	})
+}
+
+// weigh tells the store how much the content of an inode takes, and whether it
+// may be given up. It follows each change of that, except while the inode is
+// open: then it comes when that ends. mu is held.
+func (v *Volume) weigh(ino table.Ino) {
+	if v.open[ino] != nil {
+		return
+	}
+	if n := v.table.Inode(ino); n != nil && n.State != table.None && isRegular(n) {
+		v.store.Clean(ino, n.Blocks*512, v.replaceable(n))
+	}
+}
+
+// weighChanged weighs what the change just committed was about. mu is held.
+func (v *Volume) weighChanged() {
+	for _, l := range v.changed {
+		if rec, ok := v.table.Name(l.Dir, l.Name); ok && rec.Ino != 0 {
+			v.weigh(rec.Ino)
+		}
+	}
+}
+
+// weighAll tells the store of what was here before this run.
+func (v *Volume) weighAll() {
+	err := v.store.Each(func(ino uint64, _ string, _ int64, _ bool) {
+		if v.ctx.Err() != nil {
+			return
+		}
+		v.mu.Lock()
+		defer v.mu.Unlock()
+		v.weigh(ino)
+	})
+	if err != nil {
+		v.o.Log.Warn("evict: the content could not be counted", "err", err)
+	}
+}

@@ -1,0 +1,97 @@
+package cache
+
+import (
+	"syscall"
+	"testing"
+	"testing/synctest"
+
+	"github.com/wsmount/wsmount/fs"
+)
+
+// What was synced is there after a loss of power, and is known to differ from
+// what the backend has, though the table was not synced again for it.
+func TestFsyncOfContentAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, onlyAsked, onOneDisk, holding("f", "theirs"))
+		w.get("f")
+		o := w.open("f", syscall.O_RDWR)
+		w.write(o, "1", 0)
+		w.ok(o.File.Fsync(me, false))
+		known := w.record("f").ContentVersion
+		for range 3 {
+			w.write(o, "two", 0)
+			w.ok(o.File.Fsync(me, false))
+		}
+		w.powerLostBetween()
+		if got := w.get("f"); got != "twoirs" {
+			t.Errorf("got %q", got)
+		}
+		n := w.record("f")
+		if !n.Suspect {
+			t.Error("nobody knows whether it was synced")
+		}
+		if n.ContentVersion != known+1 {
+			t.Errorf("state %d; the table on the disk had more than state %d", n.ContentVersion, known)
+		}
+		w.backend("f: theirs")
+	})
+}
+
+// An fsync brings every change of names before it to the disk.
+func TestFsyncOfNames(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, onlyAsked, onOneDisk)
+		o := w.create("f")
+		w.write(o, "1", 0)
+		w.ok(o.File.Fsync(me, false))
+		mode := uint32(0o600)
+		for _, change := range []func() error{
+			func() error { return w.put("new", "") },
+			func() error { return w.rename("new", "renamed") },
+			func() error { w.mkdir("dir"); return nil },
+			func() error { _, err := w.v.SetAttr(me, w.walk("dir"), nil, &fs.SetAttr{Mode: &mode}); return err },
+			func() error { return w.v.SetXattr(me, w.walk("dir"), "user.x", []byte("y"), 0) },
+		} {
+			w.ok(change())
+			w.write(o, "2", 0)
+			w.ok(o.File.Fsync(me, false))
+			if !w.v.namesSynced() {
+				t.Error("the disk does not have all names")
+			}
+		}
+		w.powerLostBetween()
+		if n := w.record("dir"); n.Mode&0o777 != 0o600 || string(n.Xattrs["user.x"]) != "y" {
+			t.Errorf("the directory is %+v", n)
+		}
+		w.record("renamed")
+	})
+}
+
+// A file that a program keeps open is not suspect once it has rested.
+func TestFsyncThatRests(t *testing.T) {
+	w := newWorld(t, onlyAsked)
+	o := w.create("f")
+	ino := w.walk("f")
+	w.write(o, "1", 0)
+	w.ok(o.File.Fsync(me, false))
+	w.until(func() bool { n := w.inode(ino); return !n.Writing && n.Synced == n.ContentVersion })
+	w.powerLost(func(string) {})
+	if w.record("f").Suspect {
+		t.Error("it is suspect")
+	}
+	o = w.open("f", syscall.O_RDWR)
+	w.write(o, "2", 0)
+	if !w.inode(w.walk("f")).Writing {
+		t.Error("a change after the rest is not on record")
+	}
+	w.ok(w.shut(o))
+}
+
+// What was synced and closed is not suspect, though nobody has noted it yet.
+func TestFsyncThenClose(t *testing.T) {
+	w := newWorld(t, onlyAsked, onOneDisk)
+	w.putSynced("f", "x")
+	if n := w.record("f"); n.Synced != n.ContentVersion || n.Writing {
+		t.Errorf("it is %+v", n)
+	}
+}

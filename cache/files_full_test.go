@@ -1,0 +1,121 @@
+package cache
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+
+	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/providers"
+)
+
+// A change that the table has no room for, not even that of the ballast, has clean
+// content given up and then succeeds. What is not clean stays.
+func TestChangesGetTheRoomOfCleanContent(t *testing.T) {
+	block := strings.Repeat("x", 60<<10)
+	var clean atomic.Pointer[string] // the content of what may go: as long as it is there, the disk is full
+	w := newWorld(t, unwaited, holding("clean", block, "open", block, "mine", block), func(_ *world, o *Options) {
+		o.names = errorfs.Wrap(vfs.Default, errorfs.InjectorFunc(func(op errorfs.Op) error {
+			if path := clean.Load(); path != nil && op.Kind == errorfs.OpFilePreallocate {
+				if _, err := os.Stat(*path); err == nil {
+					return syscall.ENOSPC
+				}
+			}
+			return nil
+		}))
+	})
+	w.v.store.SetEvictor(func(int64) {})
+	ino := w.walk("clean")
+	for _, name := range []string{"clean", "open", "mine"} {
+		w.get(name)
+	}
+	w.ok(w.put("mine", block+"ours"))
+	o := w.open("open", syscall.O_RDONLY)
+	defer o.File.Release()
+	path := filepath.Join(w.o.StateDir, "data", "00", strconv.FormatUint(uint64(ino), 10))
+	if _, err := os.Stat(path); err != nil {
+		t.Fatal(err)
+	}
+	clean.Store(&path)
+	for i := 0; w.record("clean").State != table.None; i++ {
+		if i == 10_000 {
+			t.Fatal("the log has room without end")
+		}
+		w.mkdir("d" + strconv.Itoa(i))
+	}
+	for name, want := range map[string]table.State{"open": table.Whole, "mine": table.Whole} {
+		if got := w.record(name).State; got != want {
+			t.Errorf("%s: %v, want %v", name, got, want)
+		}
+	}
+	if w.get("clean") != block || w.get("mine") != block+"ours" {
+		t.Error("the content is another")
+	}
+}
+
+// The clean content of a working copy that is not mounted can be given up, however the
+// last session ended, and the next goes on as if it had been evicted.
+func TestContentOfWhatIsNotMounted(t *testing.T) {
+	block := strings.Repeat("x", 60<<10)
+	for _, killed := range []bool{false, true} {
+		t.Run(fmt.Sprint("killed ", killed), func(t *testing.T) {
+			w := newWorld(t, unwaited, holding("clean", block, "mine", block))
+			for _, name := range []string{"clean", "mine"} {
+				w.get(name)
+			}
+			w.ok(w.put("mine", block+"ours"))
+			w.idle()
+			if _, _, err := ContentOf(w.o.StateDir, true); !errors.Is(err, ErrInUse) {
+				t.Errorf("of what is mounted: %v", err)
+			}
+			if killed {
+				old := w.v
+				w.dead.Store(true)
+				w.o.StateDir = copyState(t, old)
+				t.Cleanup(func() { old.Close() })
+			} else {
+				w.ok(w.v.Close())
+			}
+			w.gone = true // until it starts again
+			was, freed, err := ContentOf(w.o.StateDir, false)
+			if err != nil || freed != 0 || was.Clean != 60<<10 || was.Unsaved < 60<<10 {
+				t.Errorf("there is %+v, freed %d: %v", was, freed, err)
+			}
+			is, freed, err := ContentOf(w.o.StateDir, true)
+			if err != nil || freed != 60<<10 || is.Clean != 0 || is.Unsaved != was.Unsaved {
+				t.Errorf("after clearing there is %+v, freed %d: %v", is, freed, err)
+			}
+			w.start()
+			if w.get("clean") != block || w.get("mine") != block+"ours" {
+				t.Error("the content is another")
+			}
+			w.check()
+		})
+	}
+}
+
+type fullDisk struct{}
+
+func (fullDisk) WriteAt([]byte, int64) (int, error) { return 0, syscall.ENOSPC }
+
+// That content finds no room here is no refusal of the backend: it is not asked again,
+// and nobody waits for it to come back.
+func TestFullDiskIsNoRefusal(t *testing.T) {
+	var c calls
+	w := newWorld(t, recording(&c), func(w *world, _ *Options) { w.tamper("f", "content") })
+	ino := table.Ino(w.walk("f"))
+	before := c.of(providers.MethodRead)
+	w.is(w.v.source(ino, nil)(t.Context(), 0, 7, fullDisk{}), syscall.ENOSPC)
+	if n := c.of(providers.MethodRead) - before; n != 1 || !w.v.puller.breaker.since.IsZero() {
+		t.Errorf("the backend was asked %d times, and refused: %v", n, !w.v.puller.breaker.since.IsZero())
+	}
+}

@@ -1,0 +1,131 @@
+package cache
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"syscall"
+
+	"github.com/wsmount/wsmount/fs"
+)
+
+// file is an open file.
+type file struct {
+	v     *Volume
+	oi    *openInode
+	flags uint32
+
+	made  bool        // this open created the inode
+	wrote atomic.Bool // this open may have changed content
+}
+
+var _ fs.File = (*file)(nil)
+
+// firstFetch is how much of a file is fetched before its open returns.
+const firstFetch = 1 << 20
+
+// begin fetches what a version that goes must not take with it: the beginning
+// of a file that is opened to be read, and a small file in whole if it is opened
+// to be changed too; of a large one that is appended to, its end. So
+// it is found out that the version has gone while the kernel can still look the
+// name up again, and not when the program writes. An open only to write fetches
+// nothing: all may be about to be overwritten. On a full disk a reader goes without:
+// nothing of what it reads is kept.
+func (f *file) begin(op *fs.Op) error {
+	c := f.oi.f
+	off, n := f.firstBytes(c.Size())
+	if n == 0 || c.Present(off, n) {
+		return nil
+	}
+	err := f.v.reaching(op, func(ctx context.Context) error { return c.Fetch(ctx, off, n) })
+	if errors.Is(err, syscall.ENOSPC) && !writes(f.flags) {
+		return nil
+	}
+	return err
+}
+
+// firstBytes is what of a file of that size is here before its open returns.
+func (f *file) firstBytes(size int64) (off, n int64) {
+	mode, appends := f.flags&syscall.O_ACCMODE, f.flags&syscall.O_APPEND != 0
+	switch {
+	case mode == syscall.O_RDONLY:
+		return 0, min(size, firstFetch)
+	case size <= firstFetch && (appends || mode == syscall.O_RDWR):
+		return 0, size
+	case appends:
+		return size - 1, 1
+	}
+	return 0, 0
+}
+
+// reaching runs what may have to wait for the backend.
+func (v *Volume) reaching(op *fs.Op, do func(ctx context.Context) error) error {
+	w := v.wait(op, 0)
+	defer w.close()
+	return translate(w.cause(do(w)))
+}
+
+// changes reports whether this open can have something to send.
+func (f *file) changes() bool { return writes(f.flags) || f.made || f.wrote.Load() }
+
+// Flush implements fs.File: a close(2). What this descriptor wrote is safe when
+// it returns, as Policy has it.
+func (f *file) Flush(op *fs.Op) error {
+	if !f.changes() || f.emptied() {
+		return nil
+	}
+	if err := f.v.flushMetadata(f.oi.ino); err != nil {
+		return err
+	}
+	if !f.unsent() || f.bare() {
+		return nil // what else has changed is on its way, and no close waits for it
+	}
+	return f.v.waitForContent(op, f.oi.ino) // which does not wait with Policy.NoWait
+}
+
+// emptied reports whether this open has emptied the file, and nothing has come
+// since. A shell that redirects duplicates the descriptor and closes the first
+// one so: nobody is to see an empty file between two versions. If it stays empty,
+// it is taken when the last descriptor is closed.
+func (f *file) emptied() bool { return f.flags&syscall.O_TRUNC != 0 && f.oi.f.Size() == 0 }
+
+// bare reports whether the file is a new name without content, as touch leaves
+// it: that is a change of names, which no close waits for.
+func (f *file) bare() bool {
+	f.v.mu.Lock()
+	defer f.v.mu.Unlock()
+	n := f.v.table.Inode(f.oi.ino)
+	return n != nil && n.Size == 0 && len(n.RemoteLinks) == 0
+}
+
+// unsent reports whether the backend lacks content of the file.
+func (f *file) unsent() bool {
+	f.v.mu.Lock()
+	defer f.v.mu.Unlock()
+	return f.v.engine.isUnsaved(f.oi.ino)
+}
+
+// staysHere reports whether the file has no name that the backend gets.
+func (f *file) staysHere() bool {
+	v := f.v
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	n := v.table.Inode(f.oi.ino)
+	if n == nil {
+		return true
+	}
+	for _, l := range n.Links {
+		if rec, _ := v.table.Name(l.Dir, l.Name); !rec.Local {
+			return false
+		}
+	}
+	return true
+}
+
+// Release implements fs.File. Bytes that came after the last close, from a
+// mapping, are taken too, without anybody waiting.
+func (f *file) Release() {
+	if err := f.v.closeContent(f.oi, writes(f.flags)); err != nil {
+		f.v.o.Log.Error("what was written last is not in the table", "ino", f.oi.ino, "err", err)
+	}
+}

@@ -1,0 +1,496 @@
+package cache
+
+import (
+	"errors"
+	"fmt"
+	iofs "io/fs"
+	"sync"
+	"sync/atomic"
+	"syscall"
+
+	"github.com/wsmount/wsmount/cache/internal/content"
+	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/providers"
+)
+
+// errOutdated says that a pull gave an inode another version while it was being
+// opened.
+var errOutdated = fmt.Errorf("a pull was faster: %w", fs.ErrStale)
+
+// openInode is an inode whose content somebody uses: programs, and ourselves
+// while we send, keep or evict it. One for all of them.
+type openInode struct {
+	ino table.Ino
+
+	// mu orders the opening of the content, the dirty intent, and the taking
+	// of what was written into the table. Reads and writes do not take it. It
+	// comes before Volume.mu.
+	mu   sync.Mutex
+	f    *content.File // nil until opened; set under mu and Volume.mu
+	seen uint64        // f.Writes() that the table has; guarded by mu
+
+	// Guarded by Volume.mu. Unasked are the opens to fetch ahead.
+	opens, writers, unasked int
+
+	// untold says that none of this content was shown to anybody: whoever has
+	// it open still waits for the open, to read. A pull may then give the inode
+	// another version, with another gen, and the opens begin anew. gen is what
+	// the inode was at. Guarded by Volume.mu.
+	untold bool
+	gen    uint64
+
+	by who // the last who opened it for writing; guarded by Volume.mu
+
+	// stamp is the time of the last change, 0 when the table has it.
+	stamp atomic.Int64
+
+	// intent says that the table knows that content may change. A close ends
+	// it in the commit that takes what was written, so that the release need
+	// make none, and the next change begins it anew. Who changes content counts
+	// itself in changing before it looks at intent; who ends it looks at
+	// changing afterwards.
+	intent   atomic.Bool
+	changing atomic.Int32
+
+	passed   atomic.Bool  // the kernel may map the content file itself
+	disk     atomic.Int64 // the content file's time at our last look, if so
+	unseen   atomic.Bool  // a writer may have mapped it
+	lingered bool         // somebody waits for mappings to end; guarded by Volume.mu
+}
+
+// acquire opens the content of an inode, for those who only read it. Content
+// that is not here becomes a file without blocks, which it fetches when they
+// are read.
+func (v *Volume) acquire(ino table.Ino) (*openInode, error) {
+	return v.openContent(ino, forUs)
+}
+
+// ifOpen is acquire for who wants nothing of content that nobody has open: nil
+// then.
+func (v *Volume) ifOpen(ino table.Ino) *openInode {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	oi := v.open[ino]
+	if oi != nil {
+		oi.opens++
+	}
+	return oi
+}
+
+// release undoes one acquire.
+func (v *Volume) release(oi *openInode) { _ = v.closeContent(oi, false) }
+
+// user is what somebody opens content for.
+type user uint8
+
+const (
+	forUs      user = iota
+	forAhead        // us too, before anybody asks for it
+	forReading      // a program, whose open may begin anew until it is told
+	forWriting
+)
+
+// openContent opens the content of an inode. A writer's intent to change is
+// committed before it returns.
+func (v *Volume) openContent(ino table.Ino, u user) (*openInode, error) {
+	oi, err := v.hold(ino, u)
+	if err != nil {
+		return nil, err
+	}
+	oi.mu.Lock()
+	if oi.f == nil {
+		err = v.openFile(oi)
+	}
+	if err == nil && u == forWriting {
+		err = v.beginWriting(oi)
+	}
+	oi.mu.Unlock()
+	switch {
+	case err == nil:
+		return oi, nil
+	case u == forAhead:
+		_ = v.closeAhead(oi)
+	default:
+		_ = v.closeContent(oi, u == forWriting)
+	}
+	return nil, err
+}
+
+// hold counts one more user of an inode's content.
+func (v *Volume) hold(ino table.Ino, u user) (*openInode, error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	n := v.table.Inode(ino)
+	switch {
+	case n == nil:
+		return nil, fs.ErrStale
+	case isDir(n):
+		return nil, syscall.EISDIR
+	case !isRegular(n):
+		return nil, syscall.ENXIO
+	}
+	oi := v.open[ino]
+	if oi == nil || oi.outdated(n) {
+		oi = &openInode{ino: ino, untold: n.State == table.None, gen: n.ContentVersion}
+		v.open[ino] = oi
+	}
+	oi.opens++
+	oi.untold = oi.untold && (u == forReading || u == forAhead)
+	if u == forAhead {
+		oi.unasked++
+	}
+	if u == forWriting {
+		oi.writer()
+	}
+	return oi, nil
+}
+
+// outdated reports whether a pull gave an inode another version while the opens
+// of this one were waiting for their first bytes. Volume.mu is held.
+func (oi *openInode) outdated(n *table.Inode) bool {
+	return oi.untold && (n == nil || n.ContentVersion != oi.gen)
+}
+
+// tell has content become what somebody saw, from where on a pull leaves it as
+// it is. It reports false when it is outdated.
+func (v *Volume) tell(oi *openInode) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if oi.outdated(v.table.Inode(oi.ino)) {
+		return false
+	}
+	oi.untold = false
+	return true
+}
+
+// openFile opens the content file, or makes one. oi.mu is held.
+func (v *Volume) openFile(oi *openInode) error {
+	n, path, err := v.peek(oi.ino)
+	if err != nil {
+		return err
+	}
+	var f *content.File
+	if n.State == table.None && v.unlinks.has(oi.ino) {
+		v.unlinkDue() // what it had goes before it gets other content
+	}
+	if n.State != table.None {
+		f, err = v.store.Open(oi.ino)
+		switch missing := errors.Is(err, iofs.ErrNotExist); {
+		case missing && n.State == table.Partial:
+			f, err = nil, nil // nothing of it came
+		case missing && v.isClean(oi.ino):
+			n.State = table.None // it was given up, and a loss of power took the record of that
+			f, err = nil, nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+	switch {
+	case f != nil:
+		if !f.Whole() {
+			f.SetSource(v.source(oi.ino, oi))
+		}
+	case n.Size == 0:
+		f, err = v.blank(oi)
+	default:
+		f, err = v.sparse(oi, &n, path)
+	}
+	if err != nil {
+		return err
+	}
+	v.mu.Lock()
+	oi.f = f
+	v.mu.Unlock()
+	oi.seen = f.Writes()
+	return nil
+}
+
+// peek is a copy of what the table has of an inode, and its path for the
+// content file.
+func (v *Volume) peek(ino table.Ino) (n table.Inode, path string, err error) {
+	err = v.view(func() error {
+		p, err := v.inode(fs.Ino(ino))
+		if err != nil {
+			return err
+		}
+		n = *p
+		at, _ := v.pathOf(ino)
+		path = at.String()
+		return nil
+	})
+	return n, path, err
+}
+
+// blank makes content for an empty file. oi.mu is held.
+func (v *Volume) blank(oi *openInode) (*content.File, error) {
+	f, err := v.store.Create(oi.ino, "")
+	if err != nil {
+		return nil, err
+	}
+	err = v.update(func() error {
+		n := v.table.Edit(oi.ino)
+		if n == nil {
+			return fs.ErrStale
+		}
+		n.State, n.Blocks = table.Whole, 0
+		return nil
+	})
+	if err != nil {
+		f.Release()
+		return nil, err
+	}
+	return f, nil
+}
+
+// sparse makes content of which nothing is here yet, of the version that the
+// backend has. oi.mu is held.
+func (v *Volume) sparse(oi *openInode, was *table.Inode, path string) (*content.File, error) {
+	origin := was.Origin
+	if was.State == table.None {
+		err := v.update(func() error {
+			o, ok := v.originOf(oi.ino)
+			if !ok {
+				return fs.ErrStale // its only copy was removed at the backend
+			}
+			if v.table.Inode(oi.ino).ContentVersion != was.ContentVersion {
+				return errOutdated
+			}
+			n := v.table.Edit(oi.ino)
+			n.State, n.Origin = table.Partial, o
+			origin = o
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	f, err := v.store.Sparse(oi.ino, path, was.Size, origin.Digest)
+	if err != nil {
+		return nil, err
+	}
+	f.SetSource(v.source(oi.ino, oi))
+	return f, nil
+}
+
+// isClean reports whether the backend has what an inode's content is.
+func (v *Volume) isClean(ino table.Ino) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	_, ok := v.originOf(ino)
+	return ok
+}
+
+// originOf is the version at the backend that an inode's content is. mu is
+// held.
+func (v *Volume) originOf(ino table.Ino) (table.Origin, bool) {
+	n := v.table.Inode(ino)
+	if n == nil {
+		return table.Origin{}, false
+	}
+	for _, l := range n.RemoteLinks {
+		rec, _ := v.table.Name(l.Dir, l.Name)
+		if b := rec.Remote; b != nil && b.Ino == ino && b.ContentVersion == n.ContentVersion && b.Kind == providers.KindFile {
+			return table.Origin{Version: b.Version, Digest: b.Digest, ContentVersion: b.ContentVersion}, true
+		}
+	}
+	return table.Origin{}, false
+}
+
+// closeContent undoes one openContent. What the last writer leaves is in the
+// table afterwards.
+func (v *Volume) closeContent(oi *openInode, writer bool) error {
+	var err error
+	if writer {
+		v.mu.Lock()
+		oi.writers--
+		v.mu.Unlock()
+		err = v.flush(oi, false)
+	}
+	v.mu.Lock()
+	if writer && oi.writers == 0 && v.engine.isUnsaved(oi.ino) {
+		v.engine.open() // a new name without content: its close told nobody
+		v.engine.wake()
+	}
+	last := oi.opens == 1
+	n := v.table.Inode(oi.ino)
+	arrived := last && n != nil && oi.f != nil && n.State == table.Partial && oi.f.Whole() && !oi.outdated(n)
+	mapped := (last || writer && oi.writers == 0) && oi.unseen.Load() && !oi.lingered
+	v.mu.Unlock()
+	if mapped {
+		stays, merr := v.linger(oi)
+		if err = errors.Join(err, merr); stays {
+			return err
+		}
+	}
+	if arrived {
+		err = errors.Join(err, v.arrived(oi))
+	}
+	v.mu.Lock()
+	oi.opens--
+	last = oi.opens == 0
+	if last && v.open[oi.ino] == oi {
+		delete(v.open, oi.ino)
+		v.weigh(oi.ino)
+	}
+	gone := last && v.unheld(oi.ino)
+	v.mu.Unlock()
+	if last && oi.f != nil {
+		oi.f.Release()
+	}
+	if gone {
+		v.abandon(oi.ino)
+	}
+	return err
+}
+
+// arrived notes that all of the content is here.
+func (v *Volume) arrived(oi *openInode) error {
+	blocks := oi.f.Blocks()
+	return v.update(func() error {
+		if n := v.table.Edit(oi.ino); n != nil && n.State == table.Partial {
+			n.State, n.Blocks = table.Whole, blocks
+		}
+		return nil
+	})
+}
+
+// openTries is how often an open begins anew because the backend has another
+// version before the first bytes of the last came.
+const openTries = 16
+
+// Open implements fs.Volume. The kernel looks a name up again for one
+// [fs.ErrStale] of an open, and tells the program the next one: so an inode of
+// which nothing was shown is brought up to date instead.
+func (v *Volume) Open(op *fs.Op, ino fs.Ino, flags uint32) (fs.Opened, error) {
+	i := table.Ino(ino)
+	if err := v.freshen(op, i, shows(flags)); err != nil {
+		return fs.Opened{}, err
+	}
+	for try := 1; ; try++ {
+		f, outdated, err := v.openOnce(op, i, flags)
+		switch {
+		case err == nil:
+			return v.opened(f), nil
+		case !outdated || try == openTries:
+			return fs.Opened{}, err
+		}
+	}
+}
+
+// shows reports whether a file that is opened shows what was in it, or goes on from
+// there.
+func shows(flags uint32) bool {
+	return flags&syscall.O_TRUNC == 0 && (flags&syscall.O_ACCMODE != syscall.O_WRONLY || flags&syscall.O_APPEND != 0)
+}
+
+// openOnce opens an inode for a program and has its first bytes come. Outdated
+// says that the inode has another version now, so that it is to be tried again:
+// who opens it to write what is there is a reader until then, because nobody has
+// seen or changed a byte.
+func (v *Volume) openOnce(op *fs.Op, ino table.Ino, flags uint32) (f *file, outdated bool, err error) {
+	u := forReading
+	if writes(flags) {
+		if err := v.fetchAttrsToWrite(op, ino); err != nil {
+			return nil, false, err
+		}
+		if flags&syscall.O_TRUNC != 0 {
+			u = forWriting
+		}
+	}
+	oi, err := v.openContent(ino, u)
+	if err != nil {
+		return nil, errors.Is(err, errOutdated), err
+	}
+	f = &file{v: v, oi: oi, flags: flags}
+	if u == forWriting {
+		v.writes(oi, op)
+		err = f.truncate(op, 0)
+	} else {
+		v.sawOpen(oi)
+		err = f.begin(op)
+	}
+	if outdated = !v.tell(oi); outdated && err == nil {
+		err = errOutdated
+	}
+	if err == nil && writes(flags) && u == forReading {
+		u = forWriting
+		err = v.becomeWriter(oi, op)
+	}
+	if err != nil {
+		_ = v.closeContent(oi, u == forWriting)
+		return nil, outdated, err
+	}
+	return f, false, nil
+}
+
+// becomeWriter makes a writer of who opened content to read it.
+func (v *Volume) becomeWriter(oi *openInode, op *fs.Op) error {
+	v.mu.Lock()
+	oi.writer()
+	v.mu.Unlock()
+	oi.mu.Lock()
+	err := v.beginWriting(oi)
+	oi.mu.Unlock()
+	if err == nil {
+		v.writes(oi, op)
+	}
+	return err
+}
+
+// writer counts one more writer. Volume.mu is held.
+func (oi *openInode) writer() {
+	oi.writers++
+	if oi.passed.Load() {
+		oi.unseen.Store(true)
+	}
+}
+
+// beginWriting commits a writer's intent. oi.mu is held.
+func (v *Volume) beginWriting(oi *openInode) error {
+	if oi.unseen.Load() {
+		oi.f.Blind()
+	}
+	return v.beginDirty(oi)
+}
+
+// writes reports whether an open can change content.
+func writes(flags uint32) bool {
+	return flags&syscall.O_ACCMODE != syscall.O_RDONLY || flags&syscall.O_TRUNC != 0
+}
+
+// opened says what the kernel may do with an open file. Pages that it has are
+// right when the content is in the state of the last open, or has since been
+// changed through those pages only. Of an inode that became another version while
+// the kernel had it, its size may be that of the one before: the notice of that may
+// still be on its way, or have come before the answer that it was to correct, and
+// reads would end there. So it asks anew, at each open until it forgets the inode.
+func (v *Volume) opened(f *file) fs.Opened {
+	oi := f.oi
+	o := fs.Opened{File: f, NoFlush: !f.changes()}
+	v.mu.Lock()
+	n := v.table.Inode(oi.ino)
+	o.KeepCache = v.shown[oi.ino] == n.ContentVersion
+	v.shown[oi.ino] = n.ContentVersion
+	_, o.NewAttr = v.renewed[oi.ino]
+	pass := !f.changes() && oi.writers == 0 && !n.Writing && oi.f.Whole()
+	v.mu.Unlock()
+	if !pass {
+		return o
+	}
+	if fd := oi.f.Fd(); fd >= 0 {
+		oi.mu.Lock()
+		if !oi.passed.Load() && tellsTime(fd) {
+			oi.disk.Store(oi.f.Mtime())
+			v.mu.Lock()
+			oi.passed.Store(oi.writers == 0) // whoever comes later knows of it
+			v.mu.Unlock()
+		}
+		oi.mu.Unlock()
+		if oi.passed.Load() {
+			o.Backing, o.PassRead = fd, true
+		}
+	}
+	return o
+}

@@ -1,0 +1,482 @@
+package cache
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/providers"
+	"github.com/wsmount/wsmount/providers/providertest"
+)
+
+// settable is a time that a test sets.
+type settable struct{ now atomic.Int64 }
+
+func (c *settable) option(_ *world, o *Options) {
+	c.now.Store(time.Now().UnixNano())
+	o.Now = func() time.Time { return time.Unix(0, c.now.Load()) }
+}
+
+func (c *settable) add(d time.Duration) { c.now.Add(int64(d)) }
+
+// The intent to change is on record when an open for writing returns, and ends
+// with the last writer.
+func TestDirtyIntent(t *testing.T) {
+	for _, c := range []struct {
+		name       string
+		flags      uint32
+		want, then bool // at once; and when what was changed has been taken
+	}{
+		{"reader", syscall.O_RDONLY, false, false},
+		{"writer", syscall.O_WRONLY, true, true},
+		{"both", syscall.O_RDWR, true, true},
+		{"cut by a reader", syscall.O_RDONLY | syscall.O_TRUNC, true, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newWorld(t, unwaited, holding("f", "hello"))
+			ino := w.walk("f")
+			o := w.open("f", c.flags)
+			if got := w.inode(ino).Writing; got != c.want {
+				t.Errorf("intent %v", got)
+			}
+			second := w.open("f", c.flags)
+			w.ok(w.shut(o))
+			if got := w.inode(ino).Writing; got != c.then {
+				t.Errorf("intent %v with one writer left", got)
+			}
+			w.ok(w.shut(second))
+			if w.inode(ino).Writing {
+				t.Error("the intent outlives the last writer")
+			}
+		})
+	}
+}
+
+// What was written is a new state of the content for each close that had new
+// bytes, and for none that had not.
+func TestEachCloseIsAState(t *testing.T) {
+	w := newWorld(t, unwaited, holding("f", "hello"))
+	ino := w.walk("f")
+	o := w.open("f", syscall.O_RDWR)
+	gen := w.inode(ino).ContentVersion
+	step := func(what string, want uint64) {
+		t.Helper()
+		w.ok(o.File.Flush(me))
+		if got := w.inode(ino).ContentVersion - gen; got != want {
+			t.Errorf("%s: %d states more, want %d", what, got, want)
+		}
+	}
+	step("nothing", 0)
+	w.write(o, "j", 0)
+	w.write(o, "J", 0)
+	if !w.inode(ino).Writing {
+		t.Error("bytes have changed without the intent on record")
+	}
+	step("two writes", 1)
+	if w.inode(ino).Writing {
+		t.Error("what the close has taken is still to be looked for after a crash")
+	}
+	step("nothing more", 1)
+	w.write(o, "yes", 10)
+	step("a write", 2)
+	if n := w.inode(ino); n.Size != 13 {
+		t.Errorf("size %d", n.Size)
+	}
+	w.write(o, "no", 20)
+	o.File.Release() // without a flush: a mapping
+	if n := w.inode(ino); n.ContentVersion != gen+3 || n.Size != 22 || n.Writing {
+		t.Errorf("after the release: %+v", n)
+	}
+}
+
+// stat of an open file is what was written, at the time of the write; a time
+// that a program sets is not moved by a close.
+func TestStatOfAnOpenFile(t *testing.T) {
+	var c settable
+	w := newWorld(t, unwaited, c.option, holding("f", "hello"))
+	ino := w.walk("f")
+	o := w.open("f", syscall.O_RDWR)
+	stat := func(what string, size uint64, mtime time.Time) {
+		t.Helper()
+		for _, f := range []fs.File{nil, o.File} {
+			a, err := w.v.Attr(me, ino, f)
+			if w.ok(err); a.Size != size || !a.Mtime.Equal(mtime) {
+				t.Errorf("%s: %d bytes of %v, want %d of %v", what, a.Size, a.Mtime, size, mtime)
+			}
+		}
+	}
+	c.add(time.Hour)
+	w.write(o, " world", 5)
+	wrote := time.Unix(0, c.now.Load())
+	c.add(time.Hour)
+	stat("written", 11, wrote)
+	w.ok(o.File.Flush(me))
+	stat("flushed", 11, wrote)
+	if n := w.inode(ino); n.Ctime != table.TimeOf(wrote) {
+		t.Error("a close moves the time of the change that stat has shown")
+	}
+	c.add(time.Hour)
+	w.write(o, "!", 11)
+	past := time.Unix(1_000_000_000, 5)
+	_, err := w.v.SetAttr(me, ino, o.File, &fs.SetAttr{Mtime: &past})
+	w.ok(err)
+	stat("set", 12, past)
+	c.add(time.Hour)
+	w.ok(w.shut(o))
+	n := w.inode(ino)
+	if n.Size != 12 || n.Mtime != table.TimeOf(past) || n.Ctime != table.Stamp(c.now.Load()-int64(time.Hour)) {
+		t.Errorf("closed: %+v", n)
+	}
+	c.add(time.Hour)
+	size := uint64(12)
+	_, err = w.v.SetAttr(me, ino, nil, &fs.SetAttr{Size: &size})
+	w.ok(err)
+	if n := w.inode(ino); n.Mtime != table.Stamp(c.now.Load()) {
+		t.Error("a truncation to the same size does not move the time")
+	}
+}
+
+// An open that cuts a file to nothing fetches nothing; nor does truncate(2), or
+// an open only to write.
+func TestWhatFetchesNothing(t *testing.T) {
+	var c calls
+	none := uint64(0)
+	for _, row := range []struct {
+		name string
+		do   func(w *world)
+		want string
+	}{
+		{"open", func(w *world) {
+			o := w.open("f", syscall.O_WRONLY|syscall.O_TRUNC)
+			w.write(o, "x", 0)
+			w.ok(w.shut(o))
+		}, "x"},
+		{"truncate", func(w *world) {
+			_, err := w.v.SetAttr(me, w.walk("f"), nil, &fs.SetAttr{Size: &none})
+			w.ok(err)
+		}, ""},
+		{"write all", func(w *world) { o := w.open("f", syscall.O_WRONLY); w.write(o, "other", 0); w.ok(w.shut(o)) }, "other"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			w := newWorld(t, unwaited, recording(&c), holding("f", "hello"))
+			row.do(w)
+			if n := c.of(providers.MethodRead); n != 0 {
+				t.Errorf("%d reads", n)
+			}
+			if got := w.get("f"); got != row.want {
+				t.Errorf("got %q", got)
+			}
+		})
+	}
+}
+
+// A small file is here in whole when its open returns, and stays.
+func TestOpenFetches(t *testing.T) {
+	var c calls
+	w := newWorld(t, unwaited, recording(&c), holding("f", "hello"))
+	o := w.open("f", syscall.O_RDONLY)
+	if n := c.of(providers.MethodRead); n != 1 {
+		t.Errorf("%d reads at the open", n)
+	}
+	if got := w.read(o); got != "hello" {
+		t.Errorf("got %q", got)
+	}
+	o.File.Release()
+	if n := w.inode(w.walk("f")); n.State != table.Whole || n.Origin.Version == (providers.Version{}) {
+		t.Errorf("content is %s of %v", n.State, n.Origin.Version)
+	}
+	w.again()
+	if got := w.get("f"); got != "hello" || c.of(providers.MethodRead) != 0 {
+		t.Errorf("got %q, after another fetch", got)
+	}
+}
+
+// What the kernel may do with an open file.
+func TestOpened(t *testing.T) {
+	w := newWorld(t, holding("f", "hello"))
+	type may struct{ keep, pass, noFlush bool }
+	is := func(what string, o fs.Opened, want may) {
+		t.Helper()
+		if got := (may{o.KeepCache, o.PassRead, o.NoFlush}); got != want || o.PassWrite || o.Direct {
+			t.Errorf("%s: %+v, want %+v", what, o, want)
+		}
+	}
+	first := w.open("f", syscall.O_RDONLY)
+	is("first", first, may{false, true, true})
+	again := w.open("f", syscall.O_RDONLY)
+	is("second", again, may{true, true, true})
+	if again.Backing != first.Backing || first.Backing <= 0 {
+		t.Errorf("backing files %d and %d", first.Backing, again.Backing)
+	}
+	again.File.Release()
+	first.File.Release()
+
+	writer := w.open("f", syscall.O_RDWR)
+	is("writer", writer, may{true, false, false})
+	w.write(writer, "j", 0)
+	dirty := w.open("f", syscall.O_RDONLY)
+	is("reader of unsaved content", dirty, may{true, false, true}) // the kernel's pages have what was written
+	w.ok(writer.File.Flush(me))
+	beside := w.open("f", syscall.O_RDONLY)
+	is("reader beside a writer", beside, may{true, false, true})
+	w.ok(w.shut(writer))
+	clean := w.open("f", syscall.O_RDONLY)
+	is("after the close", clean, may{true, true, true})
+	if got := w.read(clean); got != "jello" {
+		t.Errorf("got %q", got)
+	}
+	for _, o := range []fs.Opened{dirty, beside, clean} {
+		o.File.Release()
+	}
+}
+
+// Content is passed through before the backend has it, too; not what is not all
+// here.
+func TestPassedThrough(t *testing.T) {
+	big := strings.Repeat("x", 9<<20)
+	w := newWorld(t, unwaited, holding("f", "hello", "far", big))
+	w.ok(w.put("f", "other"))
+	if o := w.open("f", syscall.O_RDONLY); !o.PassRead {
+		t.Error("content that the backend lacks is not passed through")
+	}
+	if o := w.open("far", syscall.O_RDONLY); o.PassRead {
+		t.Error("content that did not come yet is passed through")
+	}
+}
+
+// Stores through a mapping that outlives its descriptor are seen while others go on
+// reading the file: before the mapping ends, and after.
+func TestMappedStoresBesideAReader(t *testing.T) {
+	for _, when := range []string{"mapped", "over"} {
+		w := newWorld(t, unwaited, holding("f", "hello"), func(_ *world, o *Options) {
+			o.pause = func(ctx context.Context, _ time.Duration) error { return sleep(ctx, time.Millisecond) }
+		})
+		ino := w.walk("f")
+		reader := w.open("f", syscall.O_RDONLY)
+		writer := w.open("f", syscall.O_RDWR)
+		gen := w.inode(ino).ContentVersion
+		m := mapped(w, reader)
+		w.ok(w.shut(writer))
+		m[0] = 'j'
+		if when == "mapped" {
+			w.until(func() bool { return w.inode(ino).ContentVersion != gen })
+		}
+		w.ok(unix.Munmap(m))
+		w.until(func() bool { n := w.inode(ino); return n.ContentVersion != gen && !n.Writing })
+		reader.File.Release()
+		if got := w.get("f"); got != "jello" {
+			t.Errorf("got %q", got)
+		}
+	}
+}
+
+// mapped maps the backing file of an open one to be written, as the kernel does for
+// programs.
+func mapped(w *world, o fs.Opened) []byte {
+	w.Helper()
+	fd, err := unix.Open(procPath(o.Backing), unix.O_RDWR, 0)
+	w.ok(err)
+	m, err := unix.Mmap(fd, 0, 5, unix.PROT_WRITE, unix.MAP_SHARED)
+	w.ok(err)
+	w.ok(unix.Close(fd))
+	return m
+}
+
+// A mapping that is over when somebody looks whether there is one has left its stores
+// all the same.
+func TestMappedStoresBetweenTwoLooks(t *testing.T) {
+	w := newWorld(t, unwaited, holding("f", "hello"))
+	ino := w.walk("f")
+	reader := w.open("f", syscall.O_RDONLY)
+	writer := w.open("f", syscall.O_RDWR)
+	oi := w.v.ifOpen(table.Ino(ino))
+	gen := w.inode(ino).ContentVersion
+	m := mapped(w, reader)
+	w.ok(w.v.flush(oi, false)) // as the close does, before it asks whether that was all
+	m[0] = 'j'
+	w.ok(unix.Munmap(m))
+	stays, err := w.v.linger(oi)
+	if w.ok(err); stays || w.inode(ino).ContentVersion == gen {
+		t.Errorf("it stays: %v; state %d, before %d", stays, w.inode(ino).ContentVersion, gen)
+	}
+	w.v.release(oi)
+	w.ok(w.shut(writer))
+	reader.File.Release()
+}
+
+// Stores through a mapping of the backing file are seen when the program
+// closes, and those after the close, when the mapping ends.
+func TestMappedStores(t *testing.T) {
+	gate := make(chan struct{})
+	w := newWorld(t, unwaited, holding("f", "hello"), func(_ *world, o *Options) {
+		o.pause = func(ctx context.Context, _ time.Duration) error {
+			select {
+			case <-gate:
+				return nil
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+	})
+	ino := w.walk("f")
+	reader := w.open("f", syscall.O_RDONLY)
+	writer := w.open("f", syscall.O_RDWR)
+	gen := w.inode(ino).ContentVersion
+	m := mapped(w, reader)
+	m[0] = 'j'
+	w.ok(w.shut(writer))
+	if got := w.inode(ino).ContentVersion; got == gen {
+		t.Error("the store before the close is not seen")
+	}
+	gen = w.inode(ino).ContentVersion
+	reader.File.Release()
+	if !w.inode(ino).Writing {
+		t.Error("a crash now would hide what is mapped")
+	}
+	m[1] = 'E'
+	w.ok(unix.Munmap(m))
+	close(gate)
+	w.until(func() bool { return !w.inode(ino).Writing })
+	if got := w.inode(ino).ContentVersion; got == gen {
+		t.Error("the store after the close is not seen")
+	}
+	if got := w.get("f"); got != "jEllo" {
+		t.Errorf("got %q", got)
+	}
+}
+
+// fsync of a working copy that does not wait for the backend means the disk.
+func TestFsyncHere(t *testing.T) {
+	w := newWorld(t, unwaited)
+	o := w.create("f")
+	w.write(o, "x", 0)
+	ino := w.walk("f")
+	if n := w.inode(ino); n.Synced == n.ContentVersion {
+		t.Error("synced before the fsync")
+	}
+	w.ok(o.File.Fsync(me, true))
+	w.until(func() bool { n := w.inode(ino); return n.Synced == n.ContentVersion && n.Size == 1 })
+	w.write(o, "y", 0)
+	w.ok(w.shut(o))
+	if n := w.inode(ino); n.Synced == n.ContentVersion {
+		t.Error("a later write counts as synced")
+	}
+	w.backend()
+}
+
+// Set-user-id bits and capabilities end with a change by who may not keep them.
+func TestKillPriv(t *testing.T) {
+	w := newWorld(t, unwaited)
+	op := &fs.Op{UID: 7, GID: 8, KillPriv: true}
+	o := w.create("f")
+	ino := w.walk("f")
+	size := uint64(1)
+	for _, c := range []struct {
+		name string
+		do   func() error
+	}{
+		{"write", func() error { _, err := o.File.Write(op, []byte("x"), 0); return err }},
+		{"truncate", func() error { _, err := w.v.SetAttr(op, ino, o.File, &fs.SetAttr{Size: &size}); return err }},
+		{"allocate", func() error { return o.File.Allocate(op, 0, 10, 0) }},
+		{"open", func() error {
+			o, err := w.v.Open(op, ino, syscall.O_WRONLY|syscall.O_TRUNC)
+			o.File.Release()
+			return err
+		}},
+	} {
+		mode := uint32(0o6755)
+		_, err := w.v.SetAttr(me, ino, nil, &fs.SetAttr{Mode: &mode})
+		w.ok(err)
+		w.ok(w.v.SetXattr(me, ino, capXattr, []byte("c"), 0))
+		w.ok(c.do())
+		if n := w.inode(ino); n.Mode&0o7777 != 0o755 || len(n.Xattrs) != 0 {
+			t.Errorf("%s: mode %o, attributes %v", c.name, n.Mode, n.Xattrs)
+		}
+	}
+	w.ok(w.shut(o))
+}
+
+// A file that takes another's name before it is closed takes what was written.
+func TestRenameAbsorbs(t *testing.T) {
+	w := newWorld(t, unwaited, holding("f", "old"))
+	o := w.create("f.tmp")
+	w.write(o, "newer", 0)
+	w.ok(w.rename("f.tmp", "f"))
+	if n := w.inode(w.walk("f")); n.Size != 5 {
+		t.Errorf("size %d", n.Size)
+	}
+	w.ok(w.shut(o))
+}
+
+// The content files carry where they belong, for the time when there is no
+// table.
+func TestContentKnowsItsPath(t *testing.T) {
+	w := newWorld(t, unwaited)
+	w.mkdir("d")
+	w.ok(w.put("d/f", "x"))
+	w.ok(w.rename("d/f", "d/g"))
+	w.stop()
+	found := map[string]bool{}
+	w.ok(w.v.store.Each(func(_ uint64, path string, _ int64, _ bool) { found[path] = true }))
+	if !found["d/g"] {
+		t.Errorf("content of %v", found)
+	}
+}
+
+// So do those of a run that was killed, once there was another.
+func TestContentOfTheKilledKnowsItsPath(t *testing.T) {
+	w := newWorld(t, unwaited, holding("clean", "x"))
+	w.get("clean")
+	w.mkdir("d")
+	w.ok(w.put("d/f", "x"))
+	w.killed()
+	<-w.v.history.swept
+	w.stop()
+	var found []string
+	w.ok(w.v.store.Each(func(_ uint64, path string, _ int64, _ bool) { found = append(found, path) }))
+	slices.Sort(found)
+	if !slices.Equal(found, []string{"", "d/f"}) {
+		t.Errorf("content of %q", found)
+	}
+}
+
+func procPath(fd int) string { return "/proc/self/fd/" + strconv.Itoa(fd) }
+
+// A close does not end the intent while another change is under way.
+func TestIntentUnderConcurrentCloses(t *testing.T) {
+	w := newWorld(t, unwaited, holding("f", strings.Repeat("x", 3<<20)))
+	o := w.open("f", syscall.O_WRONLY)
+	ino := w.walk("f")
+	w.write(o, "more", 3<<20) // fetches nothing
+	gate, reached := make(chan struct{}), make(chan struct{})
+	w.faults.Queue(providers.MethodRead, providertest.Fault{Gate: gate, Reached: reached})
+	done := async(func() { w.write(o, "y", 5) }) // fetches the block
+	<-reached
+	w.ok(o.File.Flush(me))
+	if n := w.inode(ino); !n.Writing || n.Size != 3<<20+4 {
+		t.Errorf("a crash now would hide what comes: %+v", n)
+	}
+	close(gate)
+	<-done
+	w.ok(o.File.Flush(me))
+	if w.inode(ino).Writing {
+		t.Error("the intent stays")
+	}
+	w.write(o, "z", 6)
+	if !w.inode(ino).Writing {
+		t.Error("bytes have changed without the intent on record")
+	}
+	w.ok(w.shut(o))
+	if got := w.get("f"); got[:8] != "xxxxxyzx" || len(got) != 1<<16 {
+		t.Errorf("got %q", got[:8])
+	}
+}

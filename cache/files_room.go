@@ -1,0 +1,76 @@
+package cache
+
+import (
+	"errors"
+	"math"
+	"syscall"
+
+	"github.com/wsmount/wsmount/cache/internal/table"
+)
+
+// ContentUsage is what a working copy takes of its disk, in bytes. What is open just
+// now is not counted.
+type ContentUsage struct {
+	Clean   int64 `json:"cleanBytes"`   // copies of what the backend has
+	Unsaved int64 `json:"unsavedBytes"` // content that it lacks, or that stays here
+	History int64 `json:"historyBytes"` // content of versions that were
+}
+
+// ContentUsage says what content takes.
+func (v *Volume) ContentUsage() ContentUsage {
+	u := v.store.Usage()
+	return ContentUsage{Clean: u.Clean, Unsaved: u.Dirty, History: u.Kept}
+}
+
+// MakeRoom gives up clean content for others who found the disk full, and reports
+// whether trying again may help. It must not be called from a callback of the volume.
+func (v *Volume) MakeRoom() bool { return v.store.MakeRoom() }
+
+// ClearContent gives up all clean content that is not in use, and says how many bytes
+// the disk got back. It is fetched again when it is read.
+func (v *Volume) ClearContent() (freed int64) {
+	return v.unlinkDue() + v.store.EvictFor(everything, v.mayEvict)
+}
+
+const everything = math.MaxInt64 / 4
+
+// ContentOf is [Volume.ContentUsage] of a working copy that is not mounted, after all
+// clean content was given up if clear says so. ErrInUse when it is mounted,
+// io/fs.ErrNotExist when there is none.
+//
+// After an unclean end the table is left as it is: what that end asks for belongs into
+// its next commit. So it is where its disk has no room to open it but to be read. Then the
+// content is gone as after an eviction whose record a loss of power took.
+func ContentOf(stateDir string, clear bool) (u ContentUsage, freed int64, err error) {
+	to := table.Options{ReadOnly: !clear}
+	v, err := openAlone(stateDir, true, to)
+	if clear && errors.Is(err, syscall.ENOSPC) {
+		to.ReadOnly = true
+		v, err = openAlone(stateDir, true, to)
+	}
+	if err != nil {
+		return u, 0, err
+	}
+	defer func() {
+		if cerr := v.state.close(); err == nil {
+			err = cerr
+		}
+	}()
+	v.weighAll()
+	if clear {
+		may := v.mayEvict
+		if to.ReadOnly || !v.table.Session().Clean {
+			may = v.isReplaceable
+		}
+		freed = v.store.EvictFor(everything, may)
+	}
+	return v.ContentUsage(), freed, v.table.Err()
+}
+
+// isReplaceable is replaceable for an inode that need not be there.
+func (v *Volume) isReplaceable(ino table.Ino) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	n := v.table.Inode(ino)
+	return n != nil && v.replaceable(n)
+}

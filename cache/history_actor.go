@@ -1,0 +1,81 @@
+package cache
+
+import (
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/wsmount/wsmount/fs"
+)
+
+// who asks for a change.
+type who struct {
+	known    bool
+	uid, pid uint32
+}
+
+func whoOf(op *fs.Op) who {
+	if op == nil {
+		return who{}
+	}
+	return who{true, op.UID, op.PID}
+}
+
+// asked is do, on behalf of op.
+func (v *Volume) asked(op *fs.Op, do func() error) func() error {
+	return func() error {
+		v.history.by = whoOf(op)
+		return do()
+	}
+}
+
+// writes notes who opened a file for writing: what is flushed is theirs.
+func (v *Volume) writes(oi *openInode, op *fs.Op) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	oi.by = whoOf(op)
+}
+
+// signRecord writes down who asked. mu is held.
+func (v *Volume) signRecord(r *record) {
+	by := v.history.by
+	r.UID, r.PID = by.uid, by.pid
+	if !by.known || by.pid == 0 {
+		return
+	}
+	c, ok := v.history.commands[by.pid]
+	if now := v.o.Now(); !ok || now.Sub(c.at) > time.Second {
+		if len(v.history.commands) > 256 {
+			clear(v.history.commands)
+		}
+		name, _ := os.ReadFile("/proc/" + strconv.Itoa(int(by.pid)) + "/comm")
+		c = command{strings.TrimSpace(string(name)), now}
+		v.history.commands[by.pid] = c
+	}
+	r.Cmd = c.name
+}
+
+// Actor says on whose behalf files change, for the history.
+type Actor struct {
+	Name         string `json:"actor,omitempty"`
+	Event        string `json:"event,omitempty"` // of the lifecycle (AIP-37)
+	Turn         string `json:"turn,omitempty"`
+	Conversation string `json:"conversation,omitempty"`
+}
+
+// SetActor says on whose behalf what changes from now on does.
+func (v *Volume) SetActor(a Actor) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if a != v.history.actor {
+		v.history.actor, v.history.since = a, v.table.NextSeq()
+	}
+}
+
+// actsAnew reports whether the actor has changed since a record: what it has is
+// a state that somebody may go back to, however soon the next follows. mu is
+// held.
+func (v *Volume) actsAnew(id uint64, r *record) bool {
+	return r == nil || id < v.history.since || r.Actor != v.history.actor
+}

@@ -1,0 +1,373 @@
+package cache
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"time"
+
+	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/providers"
+)
+
+// batch is how many new names a first listing puts into the table at once, so
+// that nobody waits long for the lock however large a directory is.
+const batch = 512
+
+// listing is what a listing of one directory brought.
+type listing struct {
+	v     *Volume
+	dir   table.Ino
+	at    providers.Locator // where it was listed
+	start time.Time
+
+	first  bool                // the directory was not known
+	clean  bool                // and nothing of it was
+	seen   map[uint64]struct{} // hashes of the names there are; nil when clean
+	seed   maphash.Seed
+	diffs  []news
+	hidden int
+	tree   *walk // that has brought all below; nil: the directory alone
+}
+
+// news is a name under which the backend has something else than it was known
+// to have. A nil info says nothing.
+type news struct {
+	l    table.Link
+	info *providers.Info
+	hide bool // it is excluded, since it was taken from there
+}
+
+const elsewherePause = 5 * time.Millisecond
+
+// errElsewhere says that a directory was renamed, or forgotten, while it was
+// listed.
+var errElsewhere = errors.New("the directory has moved")
+
+// list brings the names of a directory here that the backend has.
+func (v *Volume) list(w *waiting, dir table.Ino) error {
+	for {
+		v.puller.headLock.RLock()
+		mine := v.beginObservation()
+		err := v.listOnce(w, dir, mine)
+		v.endObservation(mine)
+		v.puller.headLock.RUnlock()
+		if !errors.Is(err, errElsewhere) {
+			return err
+		}
+		if err := sleep(w, elsewherePause); err != nil { // a rename of ours is under way
+			return err
+		}
+	}
+}
+
+func (v *Volume) listOnce(w *waiting, dir table.Ino, mine *observation) (err error) {
+	h, err := v.newListing(dir)
+	if err != nil || h == nil {
+		return err
+	}
+	began := time.Now()
+	defer func() {
+		if h.tree != nil {
+			h.adoptTree(w, err)
+		}
+	}()
+	err = h.gather(w, v.p, mine)
+	v.mu.Lock()
+	v.answered(time.Since(began), w.cause(err))
+	v.mu.Unlock()
+	switch {
+	case notThere(err) && !h.still():
+		return errElsewhere
+	case notThere(err):
+		err = v.vanished(w, dir, err)
+	case err != nil:
+		return fmt.Errorf("list: %w", err)
+	default:
+		err = h.apply(w, mine)
+	}
+	if isUndecided(err) && !h.first {
+		return errors.Join(err, v.update(func() error { // not to be asked for all the time
+			if n := v.table.Edit(dir); n != nil {
+				n.Listed = h.start.UnixNano()
+			}
+			return nil
+		}))
+	}
+	return err
+}
+
+// newListing is an empty one; nil for a directory that the backend does not
+// have.
+func (v *Volume) newListing(dir table.Ino) (h *listing, err error) {
+	err = v.update(func() error {
+		n := v.table.Inode(dir)
+		if n == nil {
+			return fs.ErrStale
+		}
+		at, ok := v.remotePathOf(dir)
+		if !ok {
+			v.table.Edit(dir).Loaded = true // all of its names are here
+			return nil
+		}
+		h = &listing{v: v, dir: dir, at: at, start: v.o.Now(), first: !n.Loaded, clean: !v.table.HasNames(dir), seed: maphash.MakeSeed()}
+		return nil
+	})
+	return h, err
+}
+
+// reset begins a listing.
+func (h *listing) reset() {
+	h.diffs, h.hidden, h.seen = nil, 0, nil
+	if !h.clean || !h.first {
+		h.seen = map[uint64]struct{}{}
+	}
+}
+
+// adopt makes the directory known by entries that a recursive listing, begun at start,
+// has brought of it. mine is that listing.
+func (h *listing) adopt(w *waiting, start time.Time, entries []providers.Info, mine *observation) error {
+	h.start = start
+	h.reset()
+	for left := entries; len(left) > 0; {
+		n := min(len(left), batch)
+		if err := h.page(w, left[:n], mine); err != nil {
+			return err
+		}
+		left = left[n:]
+	}
+	h.missing()
+	return h.apply(w, mine)
+}
+
+// gather lists the directory. Of a first listing the names go into the table
+// as they come; nobody sees them before it is complete. Of a later one what
+// differs is kept, to be applied in one step.
+func (h *listing) gather(w *waiting, p providers.Provider, mine *observation) (err error) {
+	done := false
+	if mine != nil && h.mayBeSmall() {
+		done, err = h.gatherTree(w, mine)
+	}
+	if !done {
+		err = h.gatherPages(w, p, mine)
+	}
+	if errors.Is(err, providers.ErrNotExist) && (h.at.IsRoot() || !h.v.caps.EmptyDirs) {
+		err = nil // a directory in which nothing is
+	}
+	if err == nil {
+		err = h.verifyImpliedDirs(w, p)
+	}
+	if err == nil {
+		h.missing()
+	}
+	return err
+}
+
+// gatherPages lists the directory alone.
+func (h *listing) gatherPages(w *waiting, p providers.Provider, mine *observation) error {
+	var got reach
+	return h.v.retry(w, func(ctx context.Context) error {
+		h.reset()
+		got.again()
+		opts := providers.ListOptions{}
+		for {
+			page, err := p.List(ctx, h.at, opts)
+			if err != nil {
+				h.v.failed(err)
+				return err
+			}
+			progressed(w, &got, 1)
+			if err := h.page(w, page.Entries, mine); err != nil {
+				return err
+			}
+			if opts.Token = page.Next; opts.Token == "" {
+				return nil
+			}
+		}
+	})
+}
+
+// failed notes that a listing was not answered, before it is tried again.
+func (v *Volume) failed(err error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.answered(0, err)
+}
+
+// page takes what differs of one page.
+func (h *listing) page(w *waiting, entries []providers.Info, mine *observation) error {
+	h.v.mu.Lock()
+	for i := range entries {
+		h.entry(&entries[i])
+	}
+	h.v.mu.Unlock()
+	if !h.first || len(h.diffs) < batch {
+		return nil
+	}
+	return h.flush(w, mine, nil)
+}
+
+// entry takes one entry if it differs. mu is held.
+func (h *listing) entry(info *providers.Info) {
+	v := h.v
+	l := table.Link{Dir: h.dir, Name: info.Locator.Name()}
+	if info.Kind == providers.KindUnknown || checkName(l.Name) != nil {
+		h.hidden++
+		return
+	}
+	if h.seen != nil {
+		h.seen[maphash.String(h.seed, l.Name)] = struct{}{}
+	}
+	rec, _ := v.table.Name(l.Dir, l.Name)
+	v.keepKnownKind(rec, info)
+	if rec.Local && v.leavesThere(rec, info) {
+		return
+	}
+	if v.excluded(info.Locator, info.Kind) || rec.Local && !v.onlyIgnored(l, rec) || v.standsAside(l, rec) {
+		h.hidden++
+		if rec.Remote != nil {
+			h.diffs = append(h.diffs, news{l: l, hide: true})
+		}
+		return
+	}
+	if unchanged(rec, info) || !v.dirNews(rec, info) {
+		return
+	}
+	h.diffs = append(h.diffs, news{l: l, info: info})
+}
+
+// leavesThere reports whether an entry is what the backend has until our deletion
+// of it comes: something that stays here has its name. mu is held.
+func (v *Volume) leavesThere(rec table.Name, r *providers.Info) bool {
+	b := rec.Remote
+	return b != nil && !v.excluded(r.Locator, r.Kind) && (unchanged(rec, r) || b.Kind == providers.KindDir && r.Kind == b.Kind)
+}
+
+// dirNews reports whether an entry that is not unchanged is worth a look: that
+// a directory is there still is not, but for its attributes. mu is held.
+func (v *Volume) dirNews(rec table.Name, r *providers.Info) bool {
+	b := rec.Remote
+	if b == nil || b.Kind != providers.KindDir || r.Kind != providers.KindDir {
+		return true
+	}
+	n := v.table.Inode(b.Ino)
+	if n == nil || n.AttrGen != b.AttrGen {
+		return false
+	}
+	return v.dirDiffers(n, r)
+}
+
+// missing finds the names that the backend had and does not have any more.
+func (h *listing) missing() {
+	if h.seen == nil {
+		return
+	}
+	h.v.mu.Lock()
+	defer h.v.mu.Unlock()
+	h.v.table.Names(h.dir, "", func(name string, rec table.Name) bool {
+		if _, ok := h.seen[maphash.String(h.seed, name)]; !ok && rec.Remote != nil {
+			h.diffs = append(h.diffs, news{l: table.Link{Dir: h.dir, Name: name}})
+		}
+		return true
+	})
+	h.seen = nil
+}
+
+// flush applies what has been gathered, and more with it.
+func (h *listing) flush(ctx context.Context, mine *observation, more func(*merge) error) error {
+	m := h.v.newMerge(ctx, h.v.p)
+	m.mine, m.first = mine, h.first && h.clean
+	diffs := h.diffs
+	h.diffs = nil
+	return m.run(func() error {
+		if !h.holds() {
+			return errElsewhere
+		}
+		for _, d := range diffs {
+			m.take(d)
+		}
+		if more != nil {
+			return more(m)
+		}
+		return nil
+	})
+}
+
+// still is holds for who does not have the lock.
+func (h *listing) still() bool {
+	h.v.mu.Lock()
+	defer h.v.mu.Unlock()
+	return h.holds()
+}
+
+// holds reports whether the directory still is what was listed: where it was,
+// with no rename of ours under way, and known if it was known. mu is held.
+func (h *listing) holds() bool {
+	n := h.v.table.Inode(h.dir)
+	at, ok := h.v.remotePathOf(h.dir)
+	return n != nil && ok && at == h.at && (h.first || n.Loaded) && !h.v.moving(h.dir)
+}
+
+// apply takes over what is left, and that the directory is known now.
+func (h *listing) apply(ctx context.Context, mine *observation) error {
+	return h.flush(ctx, mine, func(m *merge) error {
+		if err := m.checkPull(); err != nil {
+			return err
+		}
+		h.listed(m)
+		return nil
+	})
+}
+
+// listed notes that a directory is known as of the listing. mu is held, in an
+// update.
+func (h *listing) listed(m *merge) {
+	dir := m.shownAs(h.dir)
+	n := h.v.table.Edit(dir)
+	if n == nil {
+		return
+	}
+	n.Loaded, n.Listed = true, h.start.UnixNano()
+	h.v.setHidden(dir, h.hidden)
+}
+
+// vanished deals with a directory that is not there any more, by looking at its
+// name.
+func (v *Volume) vanished(ctx context.Context, dir table.Ino, cause error) error {
+	if dir == table.Root {
+		return v.rootGone(cause)
+	}
+	home := v.remoteLinksOf(dir)
+	if len(home) == 0 {
+		return fs.ErrStale
+	}
+	if err := v.revalidateOnce(ctx, home[0], false); err != nil {
+		return err
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	switch n := v.table.Inode(dir); {
+	case n == nil || len(n.Links) == 0 || len(n.RemoteLinks) > 0 && !n.Loaded:
+		return fs.ErrStale
+	case len(n.RemoteLinks) > 0:
+		return fmt.Errorf("list: %w", cause)
+	}
+	return nil
+}
+
+// rootGone halts: the root is no directory any more.
+func (v *Volume) rootGone(cause error) error {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return fmt.Errorf("%w: %w", v.checkMassDelete(pullSide, "the root is not a directory", 0), cause)
+}
+
+// learn lists a directory for who has the head held still.
+func (v *Volume) learn(ctx context.Context, dir table.Ino) error {
+	w := v.wait(nil, v.o.Patience/2)
+	defer w.close()
+	defer context.AfterFunc(ctx, w.close)()
+	return v.listUnderHeadLock(w, dir)
+}

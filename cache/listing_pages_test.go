@@ -1,0 +1,437 @@
+package cache
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"slices"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/providers"
+	"github.com/wsmount/wsmount/providers/memory"
+	"github.com/wsmount/wsmount/providers/providertest"
+)
+
+// forest is a working copy of a flat store, with a clock, that counts its requests.
+// Everything goes on in a bubble, where time passes when nothing else happens.
+type forest struct {
+	*scene
+	asks  calls
+	clock ticking
+	names int // files and directories
+}
+
+// inForest runs a test on a store with pages of so many names, and so many files in each
+// directory that is named.
+func inForest(t *testing.T, page, files int, dirs []string, test func(*forest)) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &forest{}
+		seen := map[string]bool{".": true}
+		f.scene = newScene(t, func(w *world, _ *Options) {
+			w.p = memory.New(memory.Options{PageSize: page, ImpliedDirs: true, Hook: f.asks.hook})
+			for _, dir := range dirs {
+				for i := range files {
+					w.tamper(fmt.Sprintf("%s/f%03d", dir, i), "x")
+				}
+				for ; !seen[dir]; dir = path.Dir(dir) {
+					seen[dir] = true
+				}
+			}
+		}, clocked(&f.clock, time.Second))
+		f.names = len(seen) - 1 + files*len(dirs)
+		f.asked()
+		test(f)
+	})
+}
+
+// asked is how often the store was asked for a listing since the last time.
+func (f *forest) asked() int {
+	f.Helper()
+	synctest.Wait()
+	return f.asks.of(providers.MethodList)
+}
+
+// walkAll reads a directory, and each below it, as find(1) does. It gives what it found.
+func (f *forest) walkAll(dir fs.Ino) (names int) {
+	f.Helper()
+	return f.walkEach(dir, func() {})
+}
+
+// walkEach is walkAll that does something after each directory.
+func (f *forest) walkEach(dir fs.Ino, then func()) (names int) {
+	f.Helper()
+	d, err := f.v.OpenDir(me, dir)
+	f.ok(err)
+	var dirs []fs.Ino
+	for {
+		e, more, err := d.Next(me)
+		if f.ok(err); !more {
+			break
+		}
+		if e.Name == "." || e.Name == ".." {
+			continue
+		}
+		names++
+		if child, err := f.v.Lookup(me, dir, e.Name); err != nil {
+			f.Fatal(err)
+		} else if f.inode(child.Ino).Mode&syscall.S_IFMT == syscall.S_IFDIR {
+			dirs = append(dirs, child.Ino)
+		}
+	}
+	d.Release()
+	then()
+	for _, child := range dirs {
+		names += f.walkEach(child, then)
+	}
+	return names
+}
+
+// flat are directories in the root, nested are some in some others.
+func flat(n int) (dirs []string) {
+	for i := range n {
+		dirs = append(dirs, fmt.Sprintf("d%04d", i))
+	}
+	return dirs
+}
+
+func nested(above, below int) (dirs []string) {
+	for i := range above {
+		for j := range below {
+			dirs = append(dirs, fmt.Sprintf("d%02d/s%02d", i, j))
+		}
+	}
+	return dirs
+}
+
+// A walk through N pages of names takes N+3 requests, the first time and each time after the TTL.
+func TestWalkIsListedInPages(t *testing.T) {
+	const page = 100
+	for name, x := range map[string]struct {
+		files int
+		dirs  []string
+	}{
+		"100 directories":            {10, flat(100)},
+		"a few directories":          {5, flat(6)},
+		"directories in directories": {10, nested(10, 5)},
+		"a page does not hold one":   {40, nested(10, 4)},
+		"more files than a page":     {250, flat(3)},
+		"in one long way":            {20, []string{"a/b/c/d/e/f", "a/b/c/d/e", "a/b/c/d", "a/b/c"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inForest(t, page, x.files, x.dirs, func(f *forest) {
+				for round := range 3 {
+					if got := f.walkAll(fs.RootIno); got != f.names {
+						t.Errorf("walk %d found %d names of %d", round, got, f.names)
+					}
+					if got, most := f.asked(), (f.names+page-1)/page+3; got > most {
+						t.Errorf("walk %d of %d names took %d requests, want %d at most", round, f.names, got, most)
+					}
+					f.clock.add(2 * time.Second)
+				}
+			})
+		})
+	}
+}
+
+// child is the inode of a name in the root that is known.
+func (f *forest) child(name string) fs.Ino {
+	f.Helper()
+	f.v.mu.Lock()
+	defer f.v.mu.Unlock()
+	rec, _ := f.v.table.Name(table.Root, name)
+	if rec.Ino == 0 {
+		f.Fatalf("%s is not known", name)
+	}
+	return fs.Ino(rec.Ino)
+}
+
+// look is a look at a directory in the root that is known, and at nothing else.
+func (f *forest) look(name string) {
+	f.Helper()
+	f.ok(f.v.loadDir(me, table.Ino(f.child(name))))
+}
+
+// walking reports whether a walk is believed to be under way.
+func (f *forest) walking() bool {
+	synctest.Wait()
+	f.v.mu.Lock()
+	defer f.v.mu.Unlock()
+	return f.v.prefetch.walk != nil || len(f.v.observations) > 0
+}
+
+// listExpired has all directories but the root known and expired, and the root read.
+func (f *forest) listExpired() {
+	f.Helper()
+	f.list("")
+	f.clock.add(2 * time.Second)
+	f.list("")
+	f.asked()
+}
+
+// A look at a directory is one listing, of it alone.
+func TestOneLookIsOneListing(t *testing.T) {
+	inForest(t, 1000, 10, flat(30), func(f *forest) {
+		f.list("")
+		for _, name := range []string{"d0020", "d0003", "d0020", "d0004"} {
+			f.clock.add(walkPause + time.Second)
+			f.asked()
+			f.look(name)
+			f.look(name)
+			if got := f.asked(); got != 1 || f.walking() {
+				t.Errorf("a look at %s took %d requests; a walk: %v", name, got, f.walking())
+			}
+		}
+	})
+}
+
+// A small tree is one listing, the first time. Then a name far below is looked up with a
+// listing of each directory above it, each alone.
+func TestLookupIsNoWalk(t *testing.T) {
+	inForest(t, 1000, 10, []string{"a/b/c"}, func(f *forest) {
+		for _, want := range []int{1, 4, 4} {
+			f.walk("a/b/c/f000")
+			if got := f.asked(); got != want || f.walking() {
+				t.Errorf("%d requests; a walk: %v", got, f.walking())
+			}
+			f.clock.add(2 * time.Second)
+		}
+	})
+}
+
+// A walker that comes to a directory while the page that covers it is under way waits for
+// the page.
+func TestWalkerWaitsForThePage(t *testing.T) {
+	inForest(t, 1000, 10, flat(30), func(f *forest) {
+		f.listExpired()
+		gate, reached := make(chan struct{}), make(chan struct{})
+		f.faults.Queue(providers.MethodList, providertest.Fault{Gate: gate, Reached: reached})
+		f.asked()
+		first := async(func() { f.look("d0000") })
+		<-reached
+		second := async(func() { f.look("d0007") })
+		synctest.Wait()
+		close(gate)
+		<-first
+		<-second
+		if got := f.asked(); got != 1 {
+			t.Errorf("%d requests", got)
+		}
+	})
+}
+
+// What others do during a walk is seen when it is older than the TTL, however slow the
+// walker is.
+func TestSlowWalkSeesOthers(t *testing.T) {
+	inForest(t, 1000, 10, flat(60), func(f *forest) {
+		f.walkAll(fs.RootIno)
+		f.clock.add(2 * time.Second)
+		f.asked()
+		const ahead = 5
+		came, gone, step := 0, 0, 0
+		found := f.walkEach(fs.RootIno, func() {
+			if dir := fmt.Sprintf("d%04d", step+ahead); step+ahead < 60 {
+				f.tamper(dir+"/new", "theirs")
+				f.gonePath(dir + "/f003")
+				came, gone = came+1, gone+1
+			}
+			f.clock.add(250 * time.Millisecond)
+			step++
+		})
+		if want := f.names + came - gone; found != want || came == 0 {
+			t.Errorf("found %d names, want %d", found, want)
+		}
+		for i := ahead; i < 60; i++ {
+			dir := fmt.Sprintf("d%04d", i)
+			if names := f.known(dir); !slices.Contains(names, "new") || slices.Contains(names, "f003") {
+				t.Errorf("in %s the walker has seen %q", dir, names)
+			}
+		}
+		if got := f.asked(); got > 36 { // in 15 s, in each the root and a page
+			t.Errorf("%d requests for 61 directories", got)
+		}
+	})
+}
+
+// known are the names of a directory in the root, without a look.
+func (f *forest) known(dir string) (names []string) {
+	ino := f.child(dir)
+	f.v.mu.Lock()
+	defer f.v.mu.Unlock()
+	f.v.table.Names(table.Ino(ino), "", func(name string, rec table.Name) bool {
+		if rec.Ino != 0 {
+			names = append(names, name)
+		}
+		return true
+	})
+	return names
+}
+
+// What a page says is believed no longer than a listing is.
+func TestPageIsBelievedForTheTTL(t *testing.T) {
+	inForest(t, 1000, 10, flat(8), func(f *forest) {
+		f.walkAll(fs.RootIno)
+		f.clock.add(2 * time.Second)
+		f.list("")
+		f.look("d0000")
+		f.tamper("d0003/new", "theirs")
+		f.clock.add(900 * time.Millisecond)
+		f.look("d0002")
+		f.clock.add(200 * time.Millisecond)
+		f.look("d0003")
+		if got := f.known("d0003"); !slices.Contains(got, "new") {
+			t.Errorf("names %q, as they were before the TTL", got)
+		}
+	})
+}
+
+// What was changed locally since a page was asked for stays as it is.
+func TestPageUndoesNothing(t *testing.T) {
+	inForest(t, 1000, 10, flat(8), func(f *forest) {
+		f.tamper("d0005/only there", "x")
+		f.walkAll(fs.RootIno)
+		mine := f.open("d0002/f000", syscall.O_RDWR) // an open would wait for the page
+		f.clock.add(2 * time.Second)
+		f.list("")
+		gate, reached := f.answerLate(providers.MethodList)
+		f.asked()
+		looked := async(func() { f.look("d0000") })
+		<-reached // the page has all as it was
+		f.ok(f.v.Unlink(me, f.child("d0001"), "f000"))
+		f.write(mine, "mine", 0)
+		f.ok(f.shut(mine))
+		_, o, err := f.v.Create(me, f.child("d0003"), "own", syscall.O_RDWR, 0o666)
+		f.ok(err)
+		f.ok(f.shut(o))
+		for _, name := range f.known("d0005") {
+			f.ok(f.v.Unlink(me, f.child("d0005"), name))
+		}
+		f.ok(f.v.Rmdir(me, fs.RootIno, "d0005"))
+		f.ok(f.v.Rename(me, fs.RootIno, "d0004", fs.RootIno, "d0005", 0))
+		f.settle()
+		close(gate)
+		<-looked
+		for _, name := range []string{"d0001", "d0002", "d0003", "d0005", "d0006"} {
+			f.look(name)
+		}
+		if got := f.asked(); got > 3 { // the page, and what was moved
+			t.Errorf("%d requests: the page was not used", got)
+		}
+		for dir, want := range map[string]int{"d0001": 9, "d0002": 10, "d0003": 11, "d0005": 10, "d0006": 10} {
+			if got := f.known(dir); len(got) != want {
+				t.Errorf("%s has %q", dir, got)
+			}
+		}
+		if got := f.get("d0002/f000"); got != "mine" {
+			t.Errorf("a changed file has %q", got)
+		}
+		f.noProblems()
+	})
+}
+
+// A page that fails costs one request: each directory is listed by itself, and another
+// page is tried later.
+func TestPageFails(t *testing.T) {
+	inForest(t, 1000, 10, flat(30), func(f *forest) {
+		f.walkAll(fs.RootIno)
+		f.clock.add(2 * time.Second)
+		f.asked()
+		f.faults.Queue(providers.MethodList, providertest.Fault{}, providertest.Fault{Before: providers.ErrUnavailable})
+		if got := f.walkAll(fs.RootIno); got != f.names {
+			t.Errorf("%d names of %d", got, f.names)
+		}
+		if got := f.asked(); got > 6 {
+			t.Errorf("%d requests", got)
+		}
+		f.noProblems()
+		if f.stale() != (time.Time{}) {
+			t.Error("what is shown counts as stale")
+		}
+	})
+}
+
+// Pages are one ahead of the walker, and end with the walk: then nothing of it is kept.
+func TestWalkGivenUp(t *testing.T) {
+	inForest(t, 100, 10, flat(100), func(f *forest) {
+		f.list("")
+		f.asked()
+		for i := range 6 {
+			f.look(fmt.Sprintf("d%04d", i))
+		}
+		if got := f.asked(); got != 2 || !f.walking() {
+			t.Errorf("%d requests; a walk: %v", got, f.walking())
+		}
+		time.Sleep(walkPause + time.Second)
+		if got := f.asked(); got != 0 || f.walking() {
+			t.Errorf("%d requests after the walk; a walk: %v", got, f.walking())
+		}
+	})
+}
+
+// Looks here and there are no walks, though they are near to each other: soon each is one
+// listing again.
+func TestScatteredLooksAreNoWalk(t *testing.T) {
+	const looks = 20
+	inForest(t, 100, 120, nested(looks, 1), func(f *forest) {
+		f.walkAll(fs.RootIno)
+		f.listExpired()
+		for i := range looks {
+			f.look(fmt.Sprintf("d%02d", looks-1-i))
+			f.clock.add(walkPause / 4)
+		}
+		if got := f.asked(); got > looks+5 { // after 1, 2, 4, 8 and 16 looks
+			t.Errorf("%d requests for %d looks", got, looks)
+		}
+	})
+}
+
+// A directory of many files costs a listing of it, and no more; so does one that has a
+// directory behind many files, but for one that looks for it.
+func TestFlatDirectoryIsListedOnce(t *testing.T) {
+	for _, dirs := range [][]string{{"d"}, {"d", "d/z"}} {
+		inForest(t, 20, 95, dirs, func(f *forest) {
+			f.list("")
+			f.asked()
+			if got, want := len(f.list("d")), 95+2+len(dirs)-1; got != want {
+				t.Errorf("%d names, want %d", got, want)
+			}
+			if got := f.asked(); got > 5*len(dirs) {
+				t.Errorf("%v: %d listings", dirs, got)
+			}
+		})
+	}
+}
+
+// unordered is a store that turns out to have no order in which a recursive listing
+// could go on.
+type unordered struct{ providers.Provider }
+
+func (p unordered) List(ctx context.Context, l providers.Locator, o providers.ListOptions) (providers.Page, error) {
+	if o.Recursive {
+		return providers.Page{}, providers.ErrUnsupported
+	}
+	return p.Provider.List(ctx, l, o)
+}
+
+// Where recursive listings do not work each directory is listed by itself, for walks and
+// for pulls.
+func TestStoreWithoutOrder(t *testing.T) {
+	inForest(t, 100, 10, flat(8), func(f *forest) {
+		f.v.p = unordered{f.v.p}
+		for range 2 {
+			if got := f.walkAll(fs.RootIno); got != f.names {
+				t.Errorf("%d names of %d", got, f.names)
+			}
+			f.clock.add(2 * time.Second)
+		}
+		f.tamper("d0003/new", "theirs")
+		if r, err := f.v.Pull(f.Context(), PullOptions{}); err != nil || r.Changed != 1 {
+			t.Errorf("pull: %+v, %v", r, err)
+		}
+		f.noProblems()
+	})
+}

@@ -1,0 +1,69 @@
+package cache
+
+import (
+	"encoding/json"
+	"errors"
+)
+
+// keyMassDeletes are the halts that stand, for the next run: who has seen one and
+// confirms it need not see it again first.
+const keyMassDeletes = "pull/halts"
+
+// loadMassDeletes takes over what the last run has kept.
+func (v *Volume) loadMassDeletes() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	p := &v.puller
+	if note := v.table.Get(keyMassDeletes); note != nil && json.Unmarshal(note, &p.kept) != nil {
+		p.kept = [2]*MassDelete{} // damaged, it is as if they were forgotten
+	}
+	p.halts = p.kept
+	if v.engine.isUnguarded() { // it was another policy
+		v.passed(commitSide)
+	}
+}
+
+// keepMassDelete has the halt of a side kept, nil for none, soon. mu is held.
+func (v *Volume) keepMassDelete(side int, h *MassDelete) {
+	p := &v.puller
+	if p.kept[side] == h {
+		return
+	}
+	p.kept[side], p.unkept = h, true
+	v.background(func() {
+		if err := v.keepMassDeletes(); err != nil {
+			v.o.Log.Error("a halt cannot be kept", "err", err)
+		}
+	})
+}
+
+// keepMassDeletes keeps what is not kept yet.
+func (v *Volume) keepMassDeletes() error {
+	v.mu.Lock()
+	unkept := v.puller.unkept
+	v.mu.Unlock()
+	if !unkept {
+		return nil
+	}
+	return v.update(func() error {
+		var note []byte
+		p := &v.puller
+		if p.kept != [2]*MassDelete{} {
+			var err error
+			if note, err = json.Marshal(p.kept); err != nil {
+				return err
+			}
+		}
+		v.table.Set(keyMassDeletes, note)
+		p.unkept = false
+		return nil
+	})
+}
+
+// massDeleteKept has what an outcome says of halts kept before it is told.
+func (v *Volume) massDeleteKept(outcome error) error {
+	if err := v.keepMassDeletes(); err != nil {
+		return errors.Join(outcome, err)
+	}
+	return outcome
+}

@@ -1,0 +1,216 @@
+package cache
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/providers"
+)
+
+// What others delete is seen by a pull, which looks at the whole tree, or by looks
+// at one directory after the other, as their time is over. Of a bucket that was
+// emptied such a look sees a part, which is little by itself. So looks are counted
+// together, and a look decides nothing that a person may have to: what would be
+// deleted is left until a pull has seen the whole, which halts or applies all. So
+// it is as long as a halt stands.
+
+// keyLately is how much looks at single directories have deleted since a pull has
+// seen the whole: however slowly they come, more than half of a tree is not deleted
+// by them.
+const keyLately = "pull/lately"
+
+// deletedLately is how much that is. mu is held.
+func (v *Volume) deletedLately() (names int) {
+	names, _ = strconv.Atoi(string(v.table.Get(keyLately)))
+	return names
+}
+
+// countDeleted adds what a merge has deleted; a pull of the whole begins anew. mu
+// is held, in an update.
+func (m *merge) countDeleted() {
+	before, now := m.v.deletedLately(), 0
+	if !m.whole {
+		now = before
+		if !m.first {
+			now += m.deleted
+		}
+	}
+	switch {
+	case now == before:
+	case now == 0:
+		m.v.table.Set(keyLately, nil)
+	default:
+		m.v.table.Set(keyLately, []byte(strconv.Itoa(now)))
+	}
+}
+
+// errPart says that a look sees so much deleted that a pull has to judge it, which
+// is under way.
+var errPart = fmt.Errorf("so many names are gone on the remote that a pull has to judge it: %w", fs.ErrUnavailable)
+
+// isUndecided reports whether a look left what it saw to a pull, or to a person.
+func isUndecided(err error) bool { return errors.Is(err, ErrMassDelete) || errors.Is(err, errPart) }
+
+// checkPull halts a pull that deletes too much. While a halt stands each look has
+// it found out whether it still must. mu is held, in an update.
+func (m *merge) checkPull() error {
+	v := m.v
+	h := v.puller.halts[pullSide]
+	if h != nil && !m.whole && v.o.Policy.TTL > 0 {
+		v.pullWhole()
+	}
+	if m.halt != nil || m.deleted == 0 || m.first {
+		return m.halt
+	}
+	switch {
+	case m.whole:
+	case v.puller.widening && !v.puller.confirmed[pullSide]:
+		return errPart
+	case h != nil:
+		return m.stop(h.Reason, h.Deleted)
+	}
+	d := deletion{names: m.deleted, rootBefore: max(m.root, 0)}
+	if m.root > 0 {
+		d.rootAfter = v.countRoot()
+	}
+	if !m.whole {
+		d.names += v.deletedLately()
+	}
+	d.done = d.names
+	reason, unseen := v.tooMuch(d)
+	if len(unseen) > 0 && !v.puller.confirmed[pullSide] {
+		if d.more = m.seek(unseen); m.asks() {
+			return nil // until that is known
+		}
+		reason, _ = v.tooMuch(d)
+	}
+	return m.stop(reason, m.deleted)
+}
+
+// stop halts for a reason, or, without one, as long as most of what a halt was for
+// is still missing: that something else is there now does not mend an accident. A
+// look leaves it to a pull. mu is held, in an update.
+func (m *merge) stop(reason string, deleted int) error {
+	v := m.v
+	h := v.puller.halts[pullSide]
+	switch {
+	case v.puller.confirmed[pullSide]:
+		return nil
+	case reason == "" && h != nil && h.Deleted > 0 && 2*deleted > h.Deleted:
+		reason, deleted = h.Reason, h.Deleted
+	case reason == "":
+		return nil
+	}
+	if !m.whole && v.o.Policy.TTL > 0 {
+		v.pullWhole()
+		if h == nil {
+			return errPart
+		}
+		reason = h.Reason
+	}
+	return v.checkMassDelete(pullSide, reason, deleted)
+}
+
+// pullWhole has a pull begun, unless one was a moment ago: half of the time the
+// backend is left alone, however large the tree is. mu is held.
+func (v *Volume) pullWhole() {
+	p, began := &v.puller, v.o.Now()
+	if d := began.Sub(p.widened); p.widening || d >= 0 && d < p.widen {
+		return
+	}
+	p.widening = true
+	v.background(func() {
+		_, _ = v.Pull(v.ctx, PullOptions{alone: true}) // Status says what became of it
+		v.mu.Lock()
+		defer v.mu.Unlock()
+		p.widened, p.widening = v.o.Now(), false
+		p.widen = max(v.o.Policy.TTL, p.widened.Sub(began))
+	})
+}
+
+// seek asks for the names of directories. What the backend has in those that this
+// merge has brought is counted, since it may come to nothing. mu is held, in an
+// update.
+func (m *merge) seek(dirs []table.Ino) (names int) {
+	for _, dir := range dirs {
+		at, ok := m.v.remotePathOf(dir)
+		if !ok {
+			continue
+		}
+		if a, ok := m.look(query{question: question{at: at, what: askNames}}); ok {
+			names += a.count
+		}
+	}
+	return names
+}
+
+// countNames makes the names of a directory at the backend known, or counts those
+// in one that is not known itself, and below. mu is not held.
+func (m *merge) countNames(at providers.Locator) (count int, err error) {
+	v := m.v
+	v.mu.Lock()
+	dir, known := v.dirAt(at)
+	v.mu.Unlock()
+	if known {
+		return 0, v.learn(m.ctx, dir)
+	}
+	dirs := []providers.Locator{at}
+	for range maxUnseen {
+		if len(dirs) == 0 {
+			break
+		}
+		n, more, err := m.countIn(dirs[0])
+		if err != nil {
+			return 0, err
+		}
+		dirs, count = append(dirs[1:], more...), count+n
+	}
+	return count, nil
+}
+
+// countIn lists a directory that is not known here; one that is gone has nothing
+// in it.
+func (m *merge) countIn(at providers.Locator) (count int, dirs []providers.Locator, err error) {
+	err = m.v.retry(m.ctx, func(ctx context.Context) error {
+		count, dirs = 0, nil
+		for opts := (providers.ListOptions{}); ; {
+			page, err := m.remote.List(ctx, at, opts)
+			if err != nil {
+				return err
+			}
+			count += len(page.Entries)
+			for i := range page.Entries {
+				if e := &page.Entries[i]; e.Kind == providers.KindDir && len(dirs) < maxUnseen {
+					dirs = append(dirs, e.Locator)
+				}
+			}
+			if opts.Token = page.Next; opts.Token == "" {
+				return nil
+			}
+		}
+	})
+	if notThere(err) {
+		err = nil
+	}
+	return count, dirs, err
+}
+
+// dirAt is the directory that the backend is known to have at a place. mu is held.
+func (v *Volume) dirAt(at providers.Locator) (dir table.Ino, known bool) {
+	if at.IsRoot() {
+		return table.Root, true
+	}
+	above, ok := v.dirAt(at.Parent())
+	if !ok {
+		return 0, false
+	}
+	rec, _ := v.table.Name(above, at.Name())
+	if rec.Remote == nil || rec.Remote.Kind != providers.KindDir || v.table.Inode(rec.Remote.Ino) == nil {
+		return 0, false
+	}
+	return rec.Remote.Ino, true
+}

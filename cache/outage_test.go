@@ -1,0 +1,192 @@
+package cache
+
+import (
+	"context"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/providers"
+	"github.com/wsmount/wsmount/providers/providertest"
+)
+
+// The names of the root come by themselves, and then all goes on without the
+// backend.
+func TestRootComesWithTheMount(t *testing.T) {
+	var cut atomic.Bool
+	w := newScene(t, unwaited, holding("a", "1", "b", "2", "c", "3", "d/x", "4", "e", "5"), func(w *world, o *Options) {
+		o.ListRoot = true
+		w.wrap = func(p providers.Provider) providers.Provider {
+			return providers.Wrap(p, providers.WrapOptions{Around: func(ctx context.Context, _ *providers.Call, next func(context.Context) error) error {
+				if cut.Load() {
+					<-ctx.Done()
+					return ctx.Err()
+				}
+				return next(ctx)
+			}})
+		}
+	})
+	w.until(func() bool {
+		w.v.mu.Lock()
+		defer w.v.mu.Unlock()
+		return w.v.table.Inode(table.Root).Loaded
+	})
+	cut.Store(true)
+	w.do("put new x", "mkdir m", "put m/in y", "mv a b", "rm c") // which fail where they wait
+	if got := len(w.list("")) - 2; got != 5 {                    // b d e m new
+		t.Errorf("%d names", got)
+	}
+	cut.Store(false)
+}
+
+// Who looks into a directory that was never listed waits for the backend, for as
+// long as it has not been gone for half of the patience; then nobody does, until
+// it answers again.
+func TestUnlistedDirectoryOfABackendThatIsGone(t *testing.T) {
+	var c ticking
+	back := make(chan struct{})
+	w := newScene(t, unwaited, holding("d/f", "1"), clocked(&c, time.Hour), hurried, func(_ *world, o *Options) {
+		o.pause = func(ctx context.Context, _ time.Duration) error {
+			select {
+			case <-back:
+				return ctx.Err()
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+	})
+	d := w.walk("d")
+	w.faults.Queue(providers.MethodList, providertest.Fault{Before: providers.ErrUnavailable})
+	first := make(chan error, 1)
+	go func() {
+		_, err := w.v.Lookup(me, d, "f")
+		first <- err
+	}()
+	w.until(func() bool { return !w.stale().IsZero() })
+	limit := func() time.Duration {
+		_, limit, err := w.v.judge(table.Ino(d), w.v.o.Now(), false)
+		w.ok(err)
+		return limit
+	}
+	c.add(w.o.Patience/2 - 3*time.Second)
+	if got := limit(); got != 3*time.Second {
+		t.Errorf("waits %v for the listing", got)
+	}
+	c.add(3 * time.Second)
+	if got := limit(); got > 50*time.Millisecond {
+		t.Errorf("waits %v for what is gone", got)
+	}
+	_, _, err := w.v.Create(me, d, "x", syscall.O_WRONLY, 0o666)
+	w.is(err, fs.ErrUnavailable)
+	_, err = w.v.Mkdir(me, d, "y", 0o777)
+	w.is(err, fs.ErrUnavailable)
+	select {
+	case err := <-first:
+		t.Errorf("they waited for the end of the listing: %v", err)
+	default:
+	}
+	close(back)
+	w.ok(<-first)
+	w.do("put d/x mine")
+	if got := limit(); !w.stale().IsZero() || got == 0 {
+		t.Errorf("it is back, and waits are %v", got)
+	}
+}
+
+// A listing that hangs to the end of the patience tells that the backend is gone.
+func TestHangingListing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newScene(t, impatient, holding("d/f", "1"))
+		d := w.walk("d")
+		w.faults.Queue(providers.MethodList, providertest.Fault{Gate: make(chan struct{})})
+		_, err := w.v.Lookup(me, d, "f")
+		w.is(err, fs.ErrUnavailable)
+		if _, limit, _ := w.v.judge(table.Ino(d), w.v.o.Now(), false); limit < 0 || limit > 50*time.Millisecond {
+			t.Errorf("waits %v", limit)
+		}
+	})
+}
+
+// An open that shows nothing of what is there waits for a backend that does not
+// answer as little as a look at names, however long ago it answered.
+func TestOpenThatShowsNothingWaitsForNoAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, ago := range []time.Duration{staleFor / 2, 2 * staleFor} {
+			for _, open := range []struct {
+				flag uint32
+				off  int64
+				want string
+			}{{syscall.O_TRUNC, 0, "two"}, {0, 3, "onetwo"}} {
+				var c ticking
+				w := newScene(t, holding("f", "one"), clocked(&c, time.Second), hurried)
+				w.get("f")
+				w.v.mu.Lock()
+				w.v.puller.usual = time.Millisecond // in a bubble listings take no time
+				w.v.mu.Unlock()
+				c.add(ago)
+				gate := make(chan struct{})
+				w.faults.Queue(providers.MethodList, providertest.Fault{Gate: gate})
+				x := w.known("f")
+				began := time.Now()
+				o, err := w.v.Open(me, x, syscall.O_WRONLY|open.flag)
+				w.ok(err)
+				if took := time.Since(began); took > leastWait {
+					t.Errorf("%v after the last answer an open for %q waited %v", ago, open.want, took)
+				}
+				close(gate)
+				w.write(o, "two", open.off)
+				w.ok(w.shut(o))
+				w.arrived("f", open.want)
+			}
+		}
+	})
+}
+
+// Content that was validated within the last minute is served as it is here when
+// the answer takes longer than a listing may, and the status says so.
+func TestOpenOfContentThatIsHere(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var c ticking
+		w := newScene(t, holding("f", "one"), clocked(&c, time.Second), hurried)
+		w.get("f")
+		c.add(staleFor / 2)
+		gate, reached := make(chan struct{}), make(chan struct{})
+		w.faults.Queue(providers.MethodList, providertest.Fault{Gate: gate, Reached: reached})
+		x := w.known("f")
+		o, err := w.v.Open(me, x, syscall.O_RDONLY)
+		w.ok(err)
+		<-reached
+		w.v.mu.Lock()
+		asking := w.v.puller.shared[table.Root] != nil
+		w.v.mu.Unlock()
+		if got := w.read(o); got != "one" || !asking || !w.v.Status().Stale {
+			t.Errorf("got %q, is still asked for: %v, stale: %v", got, asking, w.v.Status().Stale)
+		}
+		o.File.Release()
+		close(gate)
+		w.until(func() bool { return !w.v.Status().Stale })
+	})
+}
+
+// known is the inode of a name in the root, as the table has it.
+func (w *scene) known(name string) fs.Ino {
+	w.v.mu.Lock()
+	defer w.v.mu.Unlock()
+	rec, _ := w.v.table.Name(table.Root, name)
+	return fs.Ino(rec.Ino)
+}
+
+// What is listed before there is a kernel to tell is told to nobody, and Bind does not
+// get in its way.
+func TestBindWhileTheRootIsListed(t *testing.T) {
+	for range 20 {
+		w := newWorld(t, holding("f", "one", "g", "two"))
+		listed := async(w.v.listRoot)
+		w.v.Bind(nobody{})
+		<-listed
+	}
+}

@@ -1,0 +1,415 @@
+package cache
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/providers"
+)
+
+// waiter is somebody who waits for the backend: a close, an fsync, a Commit. It
+// is told when all that it waits for is there or has failed for good; each
+// change of the table and each failure is looked at once. mu guards it.
+type waiter struct {
+	ino   table.Ino // whose content; 0: of no one's
+	gen   uint64
+	names map[table.Link]uint64 // that have to agree, as they were at this Seq
+
+	commit  bool     // it is a Commit, which reports the conflicts of those names
+	clashes []string // that were found meanwhile
+
+	room  bool      // it waits for the unsaved to be less
+	place table.Ino // or until it is known where the backend has this
+
+	done chan struct{}
+	err  error
+	over bool
+	last error // a failure that may pass
+	wait *waiting
+}
+
+// waitForContent returns when the backend has the content that an inode has now, and
+// every change of names and attributes before. It is called at each close and
+// fsync with new bytes. With Policy.NoWait it returns at once, except when too
+// much is unsaved: then the backend must catch up first, for as long as
+// Options.Patience; the bytes are safe here already, so that this never fails.
+func (v *Volume) waitForContent(op *fs.Op, ino table.Ino) error {
+	e := &v.engine
+	v.mu.Lock()
+	n := v.table.Inode(ino)
+	if n == nil || v.o.ReadOnly {
+		v.mu.Unlock()
+		return nil
+	}
+	if e.isUnsaved(ino) {
+		e.flushed[ino] = n.ContentVersion
+	}
+	if v.o.Policy.NoWait {
+		c := &waiter{room: true}
+		e.open()
+		e.wake()
+		full := e.full()
+		if full {
+			e.addWaiter(c)
+			e.ask()
+		}
+		v.mu.Unlock()
+		if full {
+			_ = v.waitFor(op, c)
+		}
+		return nil
+	}
+	c := &waiter{ino: ino, gen: n.ContentVersion, names: e.structural()}
+	for _, l := range n.Links {
+		e.forgive(l)
+	}
+	e.ask()
+	e.addWaiter(c)
+	v.mu.Unlock()
+	return v.waitFor(op, c)
+}
+
+// waitForNames returns when the backend has all changes of names and attributes so
+// far. It fails when one of them is held back.
+func (v *Volume) waitForNames(op *fs.Op) error {
+	if v.o.ReadOnly {
+		return nil
+	}
+	e := &v.engine
+	v.mu.Lock()
+	c := &waiter{names: e.structural()}
+	var refused error
+	for l := range c.names {
+		if t := e.jobs[l]; t != nil && t.state == jobHeld {
+			refused = fmt.Errorf("%s: %w", e.v.pathFor(l), t.err)
+			delete(c.names, l)
+		}
+	}
+	e.ask()
+	e.addWaiter(c)
+	v.mu.Unlock()
+	if err := v.waitFor(op, c); err != nil {
+		return err
+	}
+	return translate(refused)
+}
+
+// waitFor waits for a waiter, for as long as Options.Patience each time that
+// nothing moves, and for a moment only when its caller ends.
+func (v *Volume) waitFor(op *fs.Op, c *waiter) error {
+	v.mu.Lock()
+	if c.over {
+		v.mu.Unlock()
+		return translate(c.err)
+	}
+	w := v.wait(op, v.o.Patience)
+	c.wait = w
+	v.mu.Unlock()
+	defer w.close()
+	if op != nil && op.PID != 0 {
+		go v.watchExit(op, w)
+	}
+	var err error
+	select {
+	case <-c.done:
+		err = c.err
+	case <-w.Done():
+		v.mu.Lock()
+		err = context.Cause(w)
+		if c.last != nil {
+			err = fmt.Errorf("%w: %w", err, c.last)
+		}
+		delete(v.engine.waiters, c)
+		v.mu.Unlock()
+	}
+	return translate(err)
+}
+
+// waitForPlace waits until no change of ours is under way, or without an answer, where
+// the backend has an inode: what was not found there may be found after that.
+// It reports whether there was anything to wait for.
+func (v *Volume) waitForPlace(ctx context.Context, x table.Ino) (waited bool) {
+	e := &v.engine
+	v.mu.Lock()
+	if e.isPlaceKnown(x) {
+		v.mu.Unlock()
+		return false
+	}
+	c := &waiter{place: x}
+	e.addWaiter(c)
+	v.mu.Unlock()
+	select {
+	case <-c.done:
+	case <-ctx.Done():
+		v.mu.Lock()
+		delete(e.waiters, c)
+		v.mu.Unlock()
+	}
+	return true
+}
+
+// isPlaceKnown reports whether it is known where the backend has an inode. mu is
+// held.
+func (e *engine) isPlaceKnown(x table.Ino) bool {
+	n := e.v.table.Inode(x)
+	if n == nil {
+		return true
+	}
+	for _, h := range n.RemoteLinks {
+		if rec := e.record(h); rec.Attempt != nil || e.v.attempted(rec, nil) {
+			return false
+		}
+		if _, moving := e.unsettled(h.Dir); moving != (table.Link{}) {
+			return false
+		}
+	}
+	return true
+}
+
+// addWaiter registers a waiter. mu is held.
+func (e *engine) addWaiter(c *waiter) {
+	c.done = make(chan struct{})
+	e.waiters[c] = struct{}{}
+	e.review(c)
+}
+
+// namesChanged looks at everybody who waits, after names have changed or failed. mu
+// is held.
+func (e *engine) namesChanged(names ...table.Link) {
+	for c := range e.waiters {
+		for _, l := range names {
+			if limit, waits := c.names[l]; waits && e.arrivedName(c, l, limit) {
+				delete(c.names, l)
+			}
+		}
+		e.judge(c)
+	}
+}
+
+// advanced tells everybody who waits that the backend got something, or more of
+// it: it goes on, and their turn comes. A change that failed once more is no such news, or
+// they would wait for ever at a backend that refuses at once. mu is held.
+func (e *engine) advanced() {
+	e.doing.beat.Add(1)
+	for c := range e.waiters {
+		if c.wait != nil {
+			c.wait.moved()
+		}
+	}
+}
+
+// reviewAll looks at all that everybody waits for. mu is held.
+func (e *engine) reviewAll() {
+	for c := range e.waiters {
+		e.review(c)
+	}
+}
+
+func (e *engine) review(c *waiter) {
+	for l, limit := range c.names {
+		if e.arrivedName(c, l, limit) {
+			delete(c.names, l)
+		}
+	}
+	e.judge(c)
+}
+
+// judge tells a waiter when it need not wait any more. mu is held.
+func (e *engine) judge(c *waiter) {
+	switch {
+	case c.room:
+		if !e.full() {
+			e.tell(c, nil)
+		}
+		return
+	case c.place != 0:
+		if e.isPlaceKnown(c.place) {
+			e.tell(c, nil)
+		}
+		return
+	}
+	done, err := e.hasContent(c)
+	if err != nil || done && len(c.names) == 0 {
+		e.tell(c, err)
+	}
+}
+
+// stalled ends all waiting when nothing runs, rests, or could begin: what is
+// left waits for something that is held. mu is held.
+func (e *engine) stalled() {
+	if len(e.waiters) == 0 || len(e.running) > 0 || e.paused {
+		return
+	}
+	var cause error
+	for _, t := range e.jobs {
+		switch {
+		case t.state == jobResting:
+			return
+		case t.state == jobHeld && cause == nil:
+			cause = t.err
+		}
+	}
+	for c := range e.waiters {
+		if c.room || c.place != 0 {
+			continue
+		}
+		e.review(c)
+		if c.over {
+			continue
+		}
+		done, err := e.hasContent(c)
+		if !done && err == nil {
+			err = errors.Join(errHeldUp, cause)
+		}
+		e.tell(c, err)
+	}
+}
+
+var errHeldUp = errors.New("waits for a change that is held back")
+
+func (e *engine) tell(c *waiter, err error) {
+	c.err, c.over = err, true
+	delete(e.waiters, c)
+	close(c.done)
+}
+
+// arrivedName reports whether a name need not be waited for any more: both
+// sides agree, or another change has begun since, or it is held, which others
+// cannot help.
+func (e *engine) arrivedName(c *waiter, l table.Link, limit uint64) bool {
+	rec, _ := e.v.table.Name(l.Dir, l.Name)
+	if rec.Seq == 0 || rec.Seq > limit || c.commit && e.isLeftAlone(l) {
+		return true
+	}
+	err, final := e.failure(l)
+	if err != nil && !final {
+		c.last = err
+	}
+	return final
+}
+
+// hasContent reports whether the backend has the content that is waited for,
+// under each of its names.
+func (e *engine) hasContent(c *waiter) (done bool, err error) {
+	n := e.v.table.Inode(c.ino)
+	if n == nil || c.ino == 0 {
+		return true, nil
+	}
+	done = true
+	for _, l := range n.Links {
+		rec, _ := e.v.table.Name(l.Dir, l.Name)
+		if rec.Local || rec.Remote != nil && rec.Remote.Ino == c.ino && rec.Remote.ContentVersion >= c.gen {
+			continue
+		}
+		done = false
+		if err, final := e.failure(l); final {
+			return false, err
+		} else if err != nil {
+			c.last = err
+		}
+	}
+	return done, nil
+}
+
+// failure is what keeps a name from being sent, if it has been tried: its own
+// failure, or that of a directory above. final says that trying again will not
+// help.
+func (e *engine) failure(l table.Link) (err error, final bool) { // the error is the subject here
+	for {
+		if t := e.jobs[l]; t != nil && t.err != nil && (t.state == jobHeld || t.state == jobResting) {
+			return t.err, t.state == jobHeld
+		}
+		dir := e.v.table.Inode(l.Dir)
+		if l.Dir == table.Root || dir == nil || len(dir.RemoteLinks) > 0 || len(dir.Links) == 0 {
+			break
+		}
+		l = dir.Links[0]
+	}
+	switch {
+	case e.blocked != nil:
+		return e.blocked, true
+	case e.setErr != nil:
+		return e.setErr, !passing(e.setErr)
+	}
+	return nil, false
+}
+
+// forgive has a name that is held tried again, and the directories above it.
+func (e *engine) forgive(l table.Link) {
+	for {
+		if t := e.jobs[l]; t != nil && t.state == jobHeld {
+			t.state, t.err, t.losses = jobIdle, nil, 0
+		}
+		dir := e.v.table.Inode(l.Dir)
+		if l.Dir == table.Root || dir == nil || len(dir.RemoteLinks) > 0 || len(dir.Links) == 0 {
+			return
+		}
+		l = dir.Links[0]
+	}
+}
+
+// structural lists the names that are to change at the backend, beside by new
+// content: those have somebody else who waits for them, or nobody. mu is held.
+func (e *engine) structural() map[table.Link]uint64 {
+	names := map[table.Link]uint64{}
+	e.v.table.Dirty(0, func(seq uint64, l table.Link) bool {
+		rec, _ := e.v.table.Name(l.Dir, l.Name)
+		if n := e.v.table.Inode(rec.Ino); n != nil && isRegular(n) && carries(rec, n) {
+			oi := e.v.open[rec.Ino]
+			if n.Size > 0 || oi != nil && oi.writers > 0 {
+				return true
+			}
+		}
+		names[l] = seq
+		return true
+	})
+	return names
+}
+
+// full reports whether so much is unsaved that whoever makes more must wait.
+// Where nothing is sent without being asked for, or the backend cannot be
+// reached, waiting would not help: then the disk's room is the bound. mu is
+// held.
+func (e *engine) full() bool {
+	p := &e.v.o.Policy
+	if p.Commit != DueChange || e.failures > 0 || e.blocked != nil || e.v.closed {
+		return false
+	}
+	if e.total > 2*p.MaxUnsaved {
+		return true
+	}
+	since, any := e.oldest()
+	return any && p.Window > 0 && e.v.o.Now().Sub(since) > maxLag*min(p.Window, longestHold)+minLag && e.total > p.MaxUnsaved/8
+}
+
+// What is unsaved for maxLag windows and minLag more is too old, if there is
+// much of it.
+const (
+	maxLag = 10
+	minLag = 5 * time.Minute
+)
+
+// isConflict reports whether err is another's change in the way.
+func isConflict(err error) bool { return errors.Is(err, providers.ErrConflict) }
+
+// giveUp ends the waiting of a waiter.
+func (e *engine) giveUp(c *waiter, err error) {
+	e.v.mu.Lock()
+	defer e.v.mu.Unlock()
+	if !c.over {
+		e.tell(c, err)
+	}
+}
+
+// late says why what was waited for was not done in time.
+func (v *Volume) late(err error) error {
+	if !errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	return fmt.Errorf("not all was sent in time: %s (%w)", cmp.Or(v.Status().LastError, "the backend has not answered yet"), err)
+}

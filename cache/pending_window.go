@@ -1,0 +1,257 @@
+package cache
+
+import (
+	"errors"
+	"time"
+
+	"github.com/wsmount/wsmount/cache/internal/table"
+)
+
+// aged notes when a change began, about a minute apart at least so that it
+// stays short.
+func (e *engine) aged(seq uint64) {
+	now := e.v.o.Now()
+	if n := len(e.ages); n > 0 && now.Sub(e.ages[n-1].at) < time.Second {
+		e.ages[n-1].seq = seq
+		return
+	}
+	if len(e.ages) >= 4096 {
+		e.ages = append(e.ages[:1], e.ages[2:]...)
+	}
+	e.ages = append(e.ages, age{seq, now})
+}
+
+// oldest is when the oldest change began that the backend does not have. mu is
+// held.
+func (e *engine) oldest() (since time.Time, any bool) {
+	e.v.table.Dirty(0, func(seq uint64, _ table.Link) bool {
+		for len(e.ages) > 1 && e.ages[0].seq < seq {
+			e.ages = e.ages[1:]
+		}
+		any = true
+		return false
+	})
+	if !any || len(e.ages) == 0 {
+		return time.Time{}, false
+	}
+	return e.ages[0].at, true
+}
+
+// count keeps the sum of what is unsaved, and gives the name's Seq. mu is held.
+func (e *engine) count(l table.Link) uint64 {
+	rec, _ := e.v.table.Name(l.Dir, l.Name)
+	if rec.Remote != nil && rec.Remote.Ino != rec.Ino {
+		e.countInode(rec.Remote.Ino)
+	}
+	e.countInode(rec.Ino)
+	return rec.Seq
+}
+
+// isUnsaved reports whether the backend lacks content of an inode. mu is held.
+func (e *engine) isUnsaved(ino table.Ino) bool {
+	_, unsaved := e.unsaved[ino]
+	return unsaved
+}
+
+func (e *engine) countInode(ino table.Ino) {
+	n := e.v.table.Inode(ino)
+	size := int64(-1)
+	if n != nil && isRegular(n) {
+		for _, l := range n.Links {
+			if rec, _ := e.v.table.Name(l.Dir, l.Name); rec.Seq != 0 && (carries(rec, n) || !e.knows(ino, n)) {
+				size = n.Size
+				break
+			}
+		}
+	}
+	was, counted := e.unsaved[ino]
+	switch {
+	case size < 0 && !counted:
+		return
+	case size < 0:
+		delete(e.unsaved, ino)
+		delete(e.flushed, ino)
+		delete(e.overdue, ino)
+		size = 0
+	default:
+		e.unsaved[ino] = size
+	}
+	e.total += size - was
+}
+
+// knows reports whether the backend has this state of an inode under any name.
+func (e *engine) knows(ino table.Ino, n *table.Inode) bool {
+	for _, h := range n.RemoteLinks {
+		if rec, _ := e.v.table.Name(h.Dir, h.Name); rec.Remote != nil && rec.Remote.Ino == ino && rec.Remote.ContentVersion == n.ContentVersion {
+			return true
+		}
+	}
+	return false
+}
+
+// carries reports whether what a name needs is content of n: the backend does
+// not have this state of it anywhere.
+func carries(rec table.Name, n *table.Inode) bool {
+	if rec.Remote != nil && rec.Remote.Ino == rec.Ino {
+		return rec.Remote.ContentVersion != n.ContentVersion
+	}
+	return len(n.RemoteLinks) == 0
+}
+
+// open opens a window when there is something to wait for. mu is held.
+func (e *engine) open() {
+	p := &e.v.o.Policy
+	e.stirred = true
+	switch {
+	case p.Commit != DueChange || e.due >= e.last:
+		return
+	case p.Window <= 0 || e.total >= p.MaxUnsaved:
+		e.due = e.last
+		e.wake()
+	case !e.windowed && !e.v.closed:
+		e.windowed = true
+		e.v.background(func() {
+			_ = e.v.pause(e.v.ctx, p.Window)
+			e.v.mu.Lock()
+			e.windowed = false
+			e.ask()
+			e.v.mu.Unlock()
+		})
+	}
+}
+
+// hurried reports whether somebody waits for what was due to arrive, so that a
+// change that is not due yet may be what that needs. mu is held.
+func (e *engine) hurried() bool { return len(e.waiters) > 0 || len(e.requests) > 0 }
+
+// ask makes due all that differs now. mu is held.
+func (e *engine) ask() {
+	e.due, e.stirred = max(e.due, e.last), true
+	e.wake()
+}
+
+// checkBlocked asks the rule of massdelete.go before names go one by one, each time that
+// more is due. mu is held.
+func (e *engine) checkBlocked() error {
+	v := e.v
+	switch {
+	case e.isUnguarded():
+		return nil
+	case e.checked >= e.due && (e.blocked == nil || !v.puller.confirmed[commitSide]):
+		return e.blocked // as it was when this was looked at, over all that is due
+	}
+	err := v.checkCommit(e.countDeletions())
+	if unseen := (*unseenError)(nil); errors.As(err, &unseen) {
+		return err
+	}
+	e.checked = e.due
+	if v.puller.confirmed[commitSide] {
+		e.cleared = max(e.cleared, e.due)
+		v.passed(commitSide)
+	}
+	if err == nil {
+		e.harmless(e.due)
+	}
+	return err
+}
+
+// isUnguarded reports whether no commit is ever too much: each change goes by itself.
+func (e *engine) isUnguarded() bool {
+	p := &e.v.o.Policy
+	return e.sets == nil && p.Commit == DueChange && p.Window <= 0
+}
+
+// harmless ends a halt when what is due is not too much, and nothing else
+// differs: what was deleted is here again. mu is held.
+func (e *engine) harmless(due uint64) {
+	if due >= e.last && !e.v.puller.confirmed[commitSide] {
+		e.v.passed(commitSide)
+	}
+}
+
+// countDeletions counts the names that are due and no more here. Those that were
+// confirmed do not count; they may take long to go.
+func (e *engine) countDeletions() (all, inRoot, madeInRoot int) {
+	fresh := false // one of those in the root was not confirmed
+	e.v.table.Dirty(0, func(seq uint64, l table.Link) bool {
+		rec := e.record(l)
+		root := l.Dir == table.Root
+		switch {
+		case seq > e.due:
+			return false
+		case rec.Ino != 0 && rec.Remote == nil && root:
+			madeInRoot++
+		case rec.Ino != 0 || rec.Remote == nil:
+		default:
+			if n := e.v.table.Inode(rec.Remote.Ino); seq > e.cleared && (n == nil || len(n.Links) == 0) {
+				all++
+			}
+			if root {
+				inRoot++
+				fresh = fresh || seq > e.cleared
+			}
+		}
+		return true
+	})
+	if !fresh {
+		inRoot = 0
+	}
+	return all, inRoot, madeInRoot
+}
+
+// age says that Seqs up to seq were there at a time.
+type age struct {
+	seq uint64
+	at  time.Time
+}
+
+// lingering lists the files that have been open for writing for Policy.MaxOpen.
+func (e *engine) lingering() (due []table.Ino) {
+	v := e.v
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	now := v.o.Now()
+	for ino := range e.writing {
+		if oi := v.open[ino]; oi == nil || oi.writers == 0 {
+			delete(e.writing, ino)
+		}
+	}
+	for ino, oi := range v.open {
+		if oi.writers == 0 {
+			continue
+		}
+		since, known := e.writing[ino]
+		switch {
+		case !known:
+			e.writing[ino] = now
+		case now.Sub(since) >= v.o.Policy.MaxOpen:
+			e.writing[ino] = now
+			due = append(due, ino)
+		}
+	}
+	return due
+}
+
+// isOpen reports whether a program is still writing a state that nobody has
+// closed, and nobody waits for. What was closed and is being written once more is
+// one, too: its first state is gone, and the next is half made. After
+// Policy.MaxOpen that counts no more. mu is held.
+func (e *engine) isOpen(ino table.Ino, n *table.Inode) bool {
+	oi := e.v.open[ino]
+	if oi == nil || oi.writers == 0 || e.awaited(ino) {
+		return false
+	}
+	_, overdue := e.overdue[ino]
+	return !overdue && (e.flushed[ino] < n.ContentVersion || oi.isTouched())
+}
+
+// awaited reports whether somebody waits for content of an inode: who closed it
+// while another went on writing gets what is there by now. mu is held.
+func (e *engine) awaited(ino table.Ino) bool {
+	for c := range e.waiters {
+		if c.ino == ino {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,207 @@
+package cache
+
+import (
+	"context"
+	"errors"
+
+	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/providers"
+)
+
+// What a listing leaves out.
+//
+// Some stores list entries without what only a look at each one tells
+// (Capabilities.ListComplete): attributes, metadata, and whether a file is a
+// symbolic link. To ask for each would cost a request per entry. So an inode of
+// which that was not told has unknown attributes. It looks as a new file would, until its
+// content is read, whose answer tells the rest, or until somebody opens it for
+// writing: what is written carries all attributes with it, so they are asked for.
+// Of an entry with Untold, which may be a directory, only the rest is unknown.
+
+// attrsUnknown reports whether an entry of a listing may be more than it says.
+func (v *Volume) attrsUnknown(info *providers.Info) bool {
+	return !v.caps.ListComplete && (info.Untold != 0 || info.Kind == providers.KindFile && info.Attr.Valid == 0)
+}
+
+// keepKnownKind gives an entry of a listing the kind that it is known to have: a
+// version is what it was.
+func (v *Volume) keepKnownKind(rec table.Name, info *providers.Info) {
+	if b := rec.Remote; b != nil && b.Kind == providers.KindSymlink && v.attrsUnknown(info) && b.Version.Matches(info.Version) {
+		info.Kind = b.Kind
+	}
+}
+
+// errOvertaken says that a change of ours of attributes has arrived since the backend
+// was asked what they are.
+var errOvertaken = errors.New("attributes have changed meanwhile")
+
+// remoteAttrGen is the state of attributes that the backend is known to have of an
+// inode at a place; 0: of none.
+func (v *Volume) remoteAttrGen(x table.Ino, at providers.Locator) (gen uint64) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	n := v.table.Inode(x)
+	if n == nil || !n.AttrsUnknown {
+		return 0
+	}
+	for _, l := range n.RemoteLinks {
+		if rec, _ := v.table.Name(l.Dir, l.Name); rec.Remote != nil {
+			if home, ok := v.remotePath(l); ok && home == at {
+				return rec.Remote.AttrGen
+			}
+		}
+	}
+	return 0
+}
+
+// attrsFetched takes what the answer to a read says of an inode beside its content. asked is
+// attrsThere from before: a chmod may have been quicker. Then the answer may be
+// older, and is not used (errOvertaken). errMoved says that it is no file.
+func (v *Volume) attrsFetched(x table.Ino, at providers.Locator, asked uint64, info providers.Info) error {
+	if v.caps.ListComplete {
+		return nil
+	}
+	v.mu.Lock()
+	n := v.table.Inode(x)
+	learned := n == nil || !n.AttrsUnknown && isSymlink(n) == (info.Kind == providers.KindSymlink)
+	v.mu.Unlock()
+	if learned {
+		return nil
+	}
+	return v.update(func() error {
+		n := v.table.Inode(x)
+		if n == nil {
+			return nil
+		}
+		if isSymlink(n) != (info.Kind == providers.KindSymlink) {
+			return errMoved // which has the name looked at
+		}
+		for _, l := range n.RemoteLinks {
+			rec, _ := v.table.Name(l.Dir, l.Name)
+			if home, ok := v.remotePath(l); !ok || home != at || rec.Remote == nil || !sameState(rec.Remote, &info) {
+				continue
+			}
+			if rec.Remote.AttrGen != asked {
+				return errOvertaken
+			}
+			v.setFetchedAttrs(x, n.AttrGen == asked, rec.Remote.ContentVersion, info)
+		}
+		return nil
+	})
+}
+
+// sameState reports whether an entry is in the state that a name was known to
+// have; of a directory that is all that there is to know.
+func sameState(b *table.Remote, info *providers.Info) bool {
+	if b.Kind == providers.KindDir {
+		return info.Kind == providers.KindDir
+	}
+	return b.Version.Matches(info.Version)
+}
+
+// setFetchedAttrs says what an inode with unknown attributes really is like, with a state of content, but for
+// attributes that were changed here. mu is held, in an update.
+func (v *Volume) setFetchedAttrs(x table.Ino, ours bool, gen uint64, info providers.Info) {
+	v.takeMetadata(x, gen, info.Metadata)
+	n := v.table.Edit(x)
+	n.AttrsUnknown = false
+	if !ours {
+		if len(sentXattrs(n.Xattrs)) == 0 { // of an inode with unknown attributes none was changed
+			v.takeXattrs(n, &info)
+		}
+		return
+	}
+	fresh := v.inodeOf(info)
+	if n.Mode == fresh.Mode && n.UID == fresh.UID && n.GID == fresh.GID && n.Mtime == fresh.Mtime && sameXattrs(n, fresh) {
+		return
+	}
+	n.Mode, n.UID, n.GID = fresh.Mode, fresh.UID, fresh.GID
+	v.takeXattrs(n, &info)
+	if n.ContentVersion == missingGen(n) || n.State == table.None { // the time of a change of ours is right
+		n.Mtime = fresh.Mtime
+	}
+	n.Ctime = v.stamp()
+	v.later(func() { v.notifier().AttrChanged(ino(x)) })
+}
+
+// fetchAttrs asks what an inode with unknown attributes is before all of its attributes are sent: who
+// wrote may not have had an answer.
+func (e *engine) fetchAttrs(ctx context.Context, x table.Ino) error {
+	at, ok := e.v.attrsUnknownAt(x)
+	if !ok {
+		return nil
+	}
+	asked := e.v.remoteAttrGen(x, at)
+	info, err := e.v.p.Stat(ctx, at)
+	if err == nil {
+		err = e.v.attrsFetched(x, at, asked, info)
+	}
+	if errors.Is(err, errOvertaken) {
+		return errAgain
+	}
+	if errors.Is(err, errMoved) || isElsewhere(err) {
+		return nil // the condition of what is sent decides
+	}
+	return err
+}
+
+// attrsUnknownAt is where the backend has an inode with unknown attributes.
+func (v *Volume) attrsUnknownAt(x table.Ino) (at providers.Locator, ok bool) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if n := v.table.Inode(x); n != nil && n.AttrsUnknown && len(n.RemoteLinks) > 0 {
+		return v.remotePath(n.RemoteLinks[0])
+	}
+	return at, false
+}
+
+// fetchAttrsToWrite asks what an inode with unknown attributes is, for whoever is about to write it. A
+// backend that does not answer does not keep anybody from it: then it stays what
+// it looks like.
+func (v *Volume) fetchAttrsToWrite(op *fs.Op, x table.Ino) error {
+	at, ok := v.attrsUnknownAt(x)
+	if !ok || v.isFailing() {
+		return nil
+	}
+	w := v.wait(op, v.lookFor(mostWait))
+	defer w.close()
+	for {
+		was := v.whereabouts(x)
+		asked := v.remoteAttrGen(x, at)
+		info, err := v.stat(w, at)
+		switch {
+		case err == nil:
+			err = v.attrsFetched(x, at, asked, *info)
+		case isElsewhere(err):
+			err = errMoved
+		default:
+			return nil
+		}
+		doubtful := errors.Is(err, errOvertaken) || errors.Is(err, errMoved)
+		before := at
+		switch at, ok = v.attrsUnknownAt(x); {
+		case ok && (at != before || errors.Is(err, errOvertaken)):
+			continue // a change of ours was under way
+		case !ok && doubtful:
+			return nil // it has told what it is
+		case !doubtful:
+			return err
+		}
+		elsewhere, err := v.moved(w, x, nil, was, err)
+		at, ok = v.attrsUnknownAt(x)
+		switch {
+		case !elsewhere:
+			return err
+		case !ok:
+			return nil
+		}
+	}
+}
+
+// isFailing reports whether the backend has not answered of late.
+func (v *Volume) isFailing() bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return !v.puller.failing.IsZero()
+}

@@ -1,0 +1,186 @@
+package cache
+
+import (
+	"context" // the hash that some backends have
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io"
+
+	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/providers"
+)
+
+// question is about a state of the content of an inode: what its hash is, and
+// whether a version at the backend has the same.
+type question struct {
+	ino    table.Ino
+	gen    uint64
+	at     providers.Locator // zero: no version
+	theirs providers.Version
+	what   wanted
+}
+
+// wanted is what is to be found out.
+type wanted uint8
+
+const (
+	askHash    wanted = iota // of the content of ino, and whether theirs is the same
+	askFar                   // the hash of a version that is only at the backend
+	askKeep                  // that theirs is in the history
+	askNames                 // the names of a directory, which are known then if it is
+	askOurs                  // whether an operation of ours left theirs
+	askLines                 // what text ours and theirs become together
+	askRemnant               // that what is here of partial content is a file
+)
+
+type query struct {
+	question
+	info providers.Info
+	l    table.Link
+	op   table.Attempt // of askOurs
+	base *table.Remote // of askLines: what ours began from
+}
+
+type answer struct {
+	sum     string // sha256 in hex
+	same    bool
+	broken  bool // part of the content is nowhere any more
+	kept    bool
+	union   *union // nil: they stay two
+	remnant *remnant
+	count   int   // names in a directory that is not known
+	err     error // it could not be found out now
+}
+
+// ask answers what is known of the content of an inode, and of whether r is
+// the same. ok is false when that is not known yet: the question is noted. mu
+// is held.
+func (m *merge) ask(l table.Link, x table.Ino, r *providers.Info) (a answer, ok bool) {
+	n := m.v.table.Inode(x)
+	q := query{question: question{ino: x, gen: n.ContentVersion}, l: l}
+	if r != nil {
+		q.at, q.theirs, q.info = r.Locator, r.Version, *r
+	} else if at, version, ok := m.v.originAt(x); ok && n.State == table.None {
+		// The inode may have come in this very run, and not be there when the
+		// question is answered.
+		q = query{question: question{at: at, theirs: version, what: askFar}, l: l}
+		q.info = providers.Info{Locator: at, Version: version}
+	}
+	return m.look(q)
+}
+
+func (m *merge) look(q query) (a answer, ok bool) {
+	a, known := m.answers[q.question]
+	if !known || a.err != nil {
+		m.open = append(m.open, q)
+	}
+	return a, known && a.err == nil
+}
+
+// keptTheirs reports whether a version that is about to be overwritten is in
+// the history. mu is held.
+func (m *merge) keptTheirs(l table.Link, r *providers.Info) bool {
+	a, ok := m.look(query{question: question{at: r.Locator, theirs: r.Version, what: askKeep}, info: *r, l: l})
+	return ok && a.kept
+}
+
+// answer finds out what was wanted. mu is not held.
+func (m *merge) answer() {
+	for _, q := range m.open {
+		if _, done := m.answers[q.question]; done {
+			continue
+		}
+		var a answer
+		switch q.what {
+		case askKeep:
+			a.err = m.keepTheirs(q)
+			a.kept = a.err == nil
+		case askNames:
+			a.count, a.err = m.countNames(q.at)
+		case askOurs:
+			a.same, a.err = m.isOurs(q)
+		case askLines:
+			a.union, a.err = m.mergeLines(q)
+		case askRemnant:
+			a.remnant, a.sum, a.err = m.makeRemnant(q)
+		case askFar:
+			a.sum, a.err = m.hashTheirs(q)
+		default:
+			a = m.compare(q)
+		}
+		if a.err != nil {
+			m.v.o.Log.Warn("a conflict is left for later", "path", q.at, "err", a.err)
+		}
+		m.answers[q.question] = a
+	}
+}
+
+// keepTheirs puts a version that is about to be overwritten into the history.
+// Of content that is larger than all of the history may be it is only noted.
+func (m *merge) keepTheirs(q query) error {
+	return m.v.retry(m.ctx, func(ctx context.Context) error {
+		_, err := m.v.keepRemote(ctx, q.l, q.info.Locator, q.info, m.v.o.Policy.History.Bytes)
+		return err
+	})
+}
+
+// compareBytes is the size up to which content is fetched to see whether it is
+// the same; the backend's hash tells for any size.
+const compareBytes = 16 << 20
+
+// compare finds the hash of ours, and whether theirs is the same.
+func (m *merge) compare(q query) answer {
+	a, other := answer{}, newDigest(q.info.Digest)
+	if a.broken, a.err = m.v.restIsGone(m.ctx, q.ino); a.broken || a.err != nil {
+		return a
+	}
+	size, err := m.v.readLocal(m.ctx, q.ino, func(r io.Reader) error {
+		h := sha256.New()
+		_, err := io.Copy(io.MultiWriter(h, other), r)
+		a.sum = hex.EncodeToString(h.Sum(nil))
+		return err
+	})
+	switch {
+	case errors.Is(err, errMoved) || errors.Is(err, fs.ErrStale):
+		a.broken = true
+		a.sum = hex.EncodeToString(sha256.New().Sum(nil))
+		return a
+	case err != nil:
+		return answer{err: err}
+	case q.at.IsRoot() || q.info.Size != size || m.kind(q.ino) != q.info.Kind:
+		return a
+	case other.known():
+		a.same = other.matches()
+	case size <= compareBytes:
+		a.same, a.err = m.sameBytes(q, a.sum)
+	}
+	return a
+}
+
+func (m *merge) kind(x table.Ino) (k providers.Kind) {
+	m.v.mu.Lock()
+	defer m.v.mu.Unlock()
+	if n := m.v.table.Inode(x); n != nil && isSymlink(n) {
+		return providers.KindSymlink
+	}
+	return providers.KindFile
+}
+
+// sameBytes reads theirs.
+func (m *merge) sameBytes(q query, sum string) (bool, error) {
+	theirs, err := m.hashTheirs(q)
+	if isElsewhere(err) {
+		return false, nil // it has changed again; the next look tells
+	}
+	return theirs == sum, err
+}
+
+func (m *merge) hashTheirs(q query) (sum string, err error) {
+	err = m.v.readRemoteVersion(m.ctx, m.remote, q.info, func(b []byte) {
+		h := sha256.Sum256(b)
+		sum = hex.EncodeToString(h[:])
+	})
+	return sum, err
+}

@@ -1,0 +1,473 @@
+package cache
+
+import (
+	"context"
+	"io"
+	iofs "io/fs"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/providers"
+	"github.com/wsmount/wsmount/providers/providertest"
+)
+
+func TestConflictName(t *testing.T) {
+	long := strings.Repeat("é", 127)
+	for _, c := range []struct{ name, want string }{
+		{"a", "a.conflict-12345678"},
+		{"a.txt", "a.conflict-12345678.txt"},
+		{"a.tar.gz", "a.tar.conflict-12345678.gz"},
+		{".bashrc", ".bashrc.conflict-12345678"},
+		{".config.json", ".config.conflict-12345678.json"},
+		{"..x", "..x.conflict-12345678"},
+		{"a.", "a.conflict-12345678."},
+		{"a.conflict-abcdef01.txt", "a.conflict-12345678.txt"},
+		{"a.conflict-abcdef01", "a.conflict-12345678"},
+		{"a.conflict-nothex.txt", "a.conflict-nothex.conflict-12345678.txt"},
+		{".conflict-abcdef01", ".conflict-abcdef01.conflict-12345678"},
+		{long + ".t", strings.Repeat("é", 117) + ".conflict-12345678.t"},
+		{"x." + strings.Repeat("y", 250), "x." + strings.Repeat("y", 235) + ".conflict-12345678"},
+	} {
+		got := conflictName(c.name, "12345678")
+		if got != c.want || len(got) > providers.MaxName {
+			t.Errorf("%q: got %q, want %q", c.name, got, c.want)
+		}
+	}
+}
+
+// Who has our version open goes along with it to the conflict copy.
+func TestConflictCopyFollowsHandles(t *testing.T) {
+	w := newScene(t, holding("f", "one"), held(SplitConflicts))
+	ino := w.walk("f")
+	w.ok(w.put("f", "ours"))
+	reader := w.open("f", syscall.O_RDONLY)
+	defer reader.File.Release()
+	w.tamper("f", "theirs")
+	if r := w.pull(); len(r.Conflicts) != 1 || r.Conflicts[0] != "f" {
+		t.Errorf("report %+v", r)
+	}
+	if got := w.walk("f.conflict-" + short("ours")); got != ino || w.read(reader) != "ours" {
+		t.Errorf("the copy is inode %d, ours was %d", got, ino)
+	}
+	if p := w.v.Status().Problems; len(p) != 1 || p[0].Path != "f" {
+		t.Errorf("problems %v", p)
+	}
+}
+
+// A commit says which names were in conflict, also where that was decided at once;
+// one that finds none says none.
+func TestCommitCountsConflicts(t *testing.T) {
+	for _, policy := range []Conflict{SplitConflicts, LastWriterWins, Abort} {
+		for _, sets := range []bool{false, true} {
+			w := newScene(t, holding("f", "one", "g", "two"), held(policy), func(_ *world, o *Options) { o.Policy.Atomic = sets })
+			w.do("put f ours", "put g mine")
+			w.tamper("f", "theirs")
+			r, err := w.v.Commit(context.Background(), CommitOptions{})
+			if w.ok(err); len(r.Conflicts) != 1 || r.Conflicts[0] != "f" || len(r.HeldBack) != 0 && policy != Abort {
+				t.Errorf("policy %d, sets %v: %+v", policy, sets, r)
+			}
+			w.do("put g again")
+			r, err = w.v.Commit(context.Background(), CommitOptions{})
+			if w.ok(err); policy != Abort && len(r.Conflicts) != 0 {
+				t.Errorf("policy %d, sets %v, then: %+v", policy, sets, r)
+			}
+		}
+	}
+}
+
+// However many conflict copies of a name there are, there is room for another, and
+// what is there already needs none.
+func TestManyConflictsOfOneName(t *testing.T) {
+	for name, tt := range map[string]struct {
+		ours  func(w *scene, i int)
+		after func(w *scene, i int)
+		want  int
+	}{
+		"the same": {ours: func(w *scene, _ int) { w.do("put f ours") }, want: 1},
+		"empty":    {ours: func(w *scene, _ int) { w.ok(w.put("f", "")) }, want: 1},
+		"edited since": {
+			ours: func(w *scene, _ int) { w.do("put f ours") },
+			after: func(w *scene, i int) {
+				for _, name := range w.names("") {
+					if strings.Contains(name, ".conflict-") && w.get(name) == "ours" {
+						w.ok(w.put(name, strconv.Itoa(i)))
+					}
+				}
+			},
+			want: 7,
+		},
+		"directories": {ours: func(w *scene, i int) { w.do("rm f", "mkdir f", "put f/x "+strconv.Itoa(i)) }, want: 7},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newScene(t, holding("f", "one", "g", "two"), held(SplitConflicts))
+			w.get("f")
+			for i := range 7 {
+				tt.ours(w, i)
+				w.tamper("f", "theirs"+strconv.Itoa(i))
+				if r := w.commit(); len(r.HeldBack) != 0 || len(r.Conflicts) != 1 {
+					t.Fatalf("conflict %d: %+v", i, r)
+				}
+				if tt.after != nil {
+					tt.after(w, i)
+				}
+				w.commit()
+			}
+			copies := 0
+			for _, name := range w.names("") {
+				if strings.Contains(name, ".conflict-") {
+					copies++
+				}
+			}
+			if got := w.get("f"); got != "theirs6" || copies != tt.want {
+				t.Errorf("f is %q, and %d copies; want %d: %q", got, copies, tt.want, w.here())
+			}
+		})
+	}
+}
+
+// A file that is being written is left alone until it is closed.
+func TestConflictWaitsForTheWriter(t *testing.T) {
+	w := newScene(t, holding("f", "one"), held(SplitConflicts))
+	w.ok(w.put("f", "ours"))
+	o := w.open("f", syscall.O_WRONLY)
+	w.tamper("f", "theirs")
+	w.pull()
+	if got := strings.Join(w.names(""), " "); got != "f" {
+		t.Errorf("names %q", got)
+	}
+	w.write(o, "OURS", 0)
+	w.ok(w.shut(o))
+	w.pull()
+	w.sees("f: theirs", "f.conflict-"+short("OURS")+": OURS")
+}
+
+// A name that is held keeps ours here and theirs there, and close says so.
+func TestAbortHolds(t *testing.T) {
+	for _, policy := range []Conflict{Abort, Manual} {
+		w := newScene(t, holding("f", "one"), func(_ *world, o *Options) { o.Policy.Conflict = policy })
+		w.walk("f")
+		w.tamper("f", "theirs")
+		w.is(w.put("f", "ours"), fs.ErrConflict)
+		if got := w.get("f"); got != "ours" {
+			t.Errorf("here is %q", got)
+		}
+		w.backend("f: theirs")
+		w.pull()
+		w.sees("f: ours")
+		all := w.v.Conflicts()
+		if len(all) != 1 || all[0].Path != "f" || all[0].Ours != 4 || all[0].Theirs.Size != 6 || all[0].Base.Size != 3 || all[0].Since.IsZero() {
+			t.Fatalf("conflicts %+v", all)
+		}
+		if coded := strings.Contains(all[0].Reason, "storage_conflict"); coded != (policy == Abort) {
+			t.Errorf("the reason is %q", all[0].Reason)
+		}
+		w.tamper("f", "theirs, later")
+		w.pull()
+		if all = w.v.Conflicts(); len(all) != 1 || all[0].Theirs.Size != 13 {
+			t.Errorf("after another change there: %+v", all)
+		}
+		w.side("f", SideOurs, "ours")
+		w.side("f", SideTheirs, "theirs, later")
+	}
+}
+
+func (w *scene) side(path string, s Side, want string) {
+	w.Helper()
+	r, err := w.v.ConflictContent(context.Background(), path, s)
+	w.ok(err)
+	defer r.Close()
+	got, err := io.ReadAll(r)
+	if w.ok(err); string(got) != want {
+		w.Errorf("%v is %q, want %q", s, got, want)
+	}
+}
+
+func TestResolve(t *testing.T) {
+	copyOf := "f.conflict-" + short("ours")
+	for _, c := range []struct {
+		name string
+		r    Resolution
+		want []string
+		kept string // what the history has afterwards
+	}{
+		{"ours", Resolution{Keep: SideOurs}, []string{"f: ours"}, "theirs"},
+		{"theirs", Resolution{Keep: SideTheirs}, []string{"f: theirs"}, "ours"},
+		{"both", Resolution{Both: true}, []string{"f: theirs", copyOf + ": ours"}, ""},
+		{"neither", Resolution{Content: strings.NewReader("merged")}, []string{"f: merged"}, "theirs"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newScene(t, holding("f", "one"), held(Manual))
+			w.names("")
+			w.ok(w.put("f", "ours"))
+			w.tamper("f", "theirs")
+			w.pull()
+			w.again() // nobody knows of the file any more
+			w.ok(w.v.Resolve(context.Background(), "f", c.r))
+			w.sees(c.want...)
+			w.commit()
+			w.backend(c.want...)
+			if n := len(w.v.Conflicts()); n != 0 {
+				t.Errorf("%d conflicts are left", n)
+			}
+			if c.kept != "" && !w.kept(c.kept) {
+				t.Errorf("%q is not in the history", c.kept)
+			}
+			w.is(w.v.Resolve(context.Background(), "f", c.r), ErrNoConflict)
+		})
+	}
+	w := newScene(t, holding("f", "one"), held(Manual))
+	w.is(w.v.Resolve(context.Background(), "f", Resolution{Keep: SideOurs}), ErrNoConflict)
+	w.is(w.v.Resolve(context.Background(), "", Resolution{Keep: SideOurs}), ErrNoConflict)
+	w.is(w.v.Resolve(context.Background(), "f/g/h", Resolution{Keep: SideOurs}), ErrNoConflict)
+}
+
+// kept reports whether the history has a content.
+func (w *scene) kept(want string) bool {
+	w.Helper()
+	all, err := w.v.Log(context.Background(), LogFilter{})
+	w.ok(err)
+	for _, version := range all {
+		if r, _, err := w.v.Content(version.ID); err == nil {
+			got, _ := io.ReadAll(r)
+			r.Close()
+			if string(got) == want {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// Base is told from the history when the backend does not have it any more.
+func TestBaseOfAConflict(t *testing.T) {
+	w := newScene(t, holding("f", "one"), held(Manual))
+	if w.get("f") != "one" {
+		t.Fatal()
+	}
+	w.ok(w.put("f", "ours"))
+	w.tamper("f", "theirs")
+	w.pull()
+	w.side("f", SideBase, "one")
+	w.ok(w.put("n", "ours"))
+	w.tamper("n", "theirs")
+	w.pull()
+	_, err := w.v.ConflictContent(context.Background(), "n", SideBase)
+	w.is(err, iofs.ErrNotExist)
+}
+
+// So it is when it was ours, too.
+func TestOurBaseOfAConflict(t *testing.T) {
+	w := newScene(t, held(Manual))
+	w.ok(w.put("f", "one"))
+	w.commit()
+	w.ok(w.put("f", "ours"))
+	w.tamper("f", "theirs")
+	w.pull()
+	w.side("f", SideBase, "one")
+}
+
+// What was changed again there after it was shown to somebody is not
+// overwritten by his decision.
+func TestResolveIsConditional(t *testing.T) {
+	w := newScene(t, holding("f", "one"), held(Manual))
+	w.names("")
+	w.ok(w.put("f", "ours"))
+	w.tamper("f", "theirs")
+	w.pull()
+	w.tamper("f", "theirs, unseen")
+	w.is(w.v.Resolve(context.Background(), "f", Resolution{Keep: SideOurs}), fs.ErrConflict)
+	w.backend("f: theirs, unseen")
+}
+
+// A change back there ends a conflict, and so does giving up ours.
+func TestConflictsThatEndByThemselves(t *testing.T) {
+	w := newScene(t, holding("f", "one", "g", "one", "h", "one"), held(Abort))
+	w.names("")
+	for _, name := range []string{"f", "g", "h"} {
+		w.ok(w.put(name, "ours"))
+		w.tamper(name, "theirs")
+	}
+	w.pull()
+	w.tamper("f", "ours") // the same, at last
+	w.ok(w.unlink("g"))   // given up
+	w.gonePath("h")       // deleted there: ours stays
+	w.pull()
+	w.commit()
+	w.pull()
+	if all := w.v.Conflicts(); len(all) != 0 {
+		t.Errorf("conflicts %+v", all)
+	}
+	w.sees("f: ours", "g: theirs", "h: ours")
+	w.backend("f: ours", "g: theirs", "h: ours")
+}
+
+func TestLastWriterWins(t *testing.T) {
+	w := newScene(t, holding("f", "one", "g", "1"), func(_ *world, o *Options) { o.Policy.Conflict = LastWriterWins })
+	w.walk("f")
+	w.tamper("f", "theirs")
+	w.ok(w.put("f", "ours"))
+	w.backend("f: ours", "g: 1")
+	if !w.kept("theirs") {
+		t.Error("what was overwritten is not in the history")
+	}
+	if p := w.v.Status().Problems; len(p) == 0 {
+		t.Error("nothing was reported")
+	}
+	w.tamper("g", "2") // a deletion still loses to content
+	w.ok(w.unlink("g"))
+	w.settle()
+	w.sees("f: ours", "g: 2")
+}
+
+// A file that lost its name to a pull while it was open: what is written to it
+// then is a change of that name.
+func TestClaims(t *testing.T) {
+	copyOf := "f.conflict-" + short("ours")
+	for _, c := range []struct {
+		name   string
+		policy Conflict
+		there  func(w *scene)
+		want   []string
+		err    error
+	}{
+		{"split", SplitConflicts, func(w *scene) { w.tamper("f", "theirs") }, []string{"f: theirs", copyOf + ": ours"}, nil},
+		{"same", SplitConflicts, func(w *scene) { w.tamper("f", "ours") }, []string{"f: ours"}, nil},
+		{"deleted", SplitConflicts, func(w *scene) { w.gonePath("f") }, []string{"f: ours"}, nil},
+		{"a directory", SplitConflicts, func(w *scene) { w.gonePath("f"); w.tamper("f/x", "y") },
+			[]string{"f/", "f/x: y", copyOf + ": ours"}, nil},
+		{"abort", Abort, func(w *scene) { w.tamper("f", "theirs") }, []string{"f: ours"}, fs.ErrConflict},
+		{"manual", Manual, func(w *scene) { w.tamper("f", "theirs") }, []string{"f: ours"}, fs.ErrConflict},
+		{"last writer", LastWriterWins, func(w *scene) { w.tamper("f", "theirs") }, []string{"f: ours"}, nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newScene(t, holding("f", "one"), func(_ *world, o *Options) { o.Policy.Conflict = c.policy })
+			o := w.open("f", syscall.O_RDWR|syscall.O_TRUNC)
+			w.fresh(o)
+			c.there(w)
+			w.pull()
+			w.write(o, "ours", 0)
+			if err := w.shut(o); c.err == nil {
+				w.ok(err)
+			} else {
+				w.is(err, c.err)
+			}
+			if got := sorted(w.here()); strings.Join(got, "\n") != strings.Join(sorted(c.want), "\n") {
+				t.Fatalf("here is %q, want %q", got, c.want)
+			}
+			if c.policy == LastWriterWins && !w.kept("theirs") {
+				t.Error("what was overwritten is not in the history")
+			}
+			if c.err == nil {
+				w.settle()
+				if got := sorted(listBackend(w.p)); strings.Join(got, "\n") != strings.Join(c.want, "\n") {
+					t.Fatalf("the backend has %q, want %q", got, c.want)
+				}
+			}
+		})
+	}
+}
+
+// fresh makes an open writer clean: what it has is what the backend has.
+func (w *scene) fresh(o fs.Opened) {
+	w.Helper()
+	w.write(o, "one", 0)
+	w.ok(o.File.Flush(me))
+}
+
+// A reader's file without a name is only forgotten.
+func TestClaimOfAReader(t *testing.T) {
+	w := newScene(t, holding("f", "one"))
+	o := w.open("f", syscall.O_RDWR)
+	w.tamper("f", "theirs")
+	w.pull()
+	if got := w.read(o); got != "one" {
+		t.Errorf("reads %q", got)
+	}
+	w.ok(w.shut(o))
+	w.sees("f: theirs")
+	w.noProblems()
+}
+
+// What was written to a file without a name is not lost when the process is
+// killed before it was closed.
+func TestClaimAfterAKill(t *testing.T) {
+	w := newScene(t, holding("f", "one"), held(SplitConflicts))
+	o := w.open("f", syscall.O_RDWR)
+	w.tamper("f", "theirs")
+	w.pull()
+	w.write(o, "ours", 0)
+	w.killed()
+	w.v.resolveOrphanConflicts()
+	w.sees("f: theirs", "f.conflict-"+short("ours")+": ours")
+	o.File.Release()
+}
+
+// An orphan conflict that could not be resolved is resolved later.
+func TestClaimIsTriedAgain(t *testing.T) {
+	w := newScene(t, holding("f", "one"), held(LastWriterWins))
+	o := w.open("f", syscall.O_RDWR)
+	w.tamper("f", "theirs")
+	w.pull()
+	w.write(o, "ours", 0)
+	w.faults.Queue(providers.MethodRead, providertest.Fault{Before: providers.ErrPermission})
+	w.ok(w.shut(o))
+	w.v.resolveOrphanConflicts()
+	w.sees("f: ours")
+	if !w.kept("theirs") {
+		t.Error("what is overwritten is not in the history")
+	}
+}
+
+// What is renamed here to where another put something is changed by a third under
+// its old name: its bytes from before are nowhere, and nobody here misses them.
+func TestConflictOfARenameWhoseSourceChanges(t *testing.T) {
+	for name, c := range map[string]struct{ moves, theirs, want []string }{
+		"one": {[]string{"mv d/f g"}, []string{"d/f", "changed", "g", "theirs"}, []string{"changed", "theirs"}},
+		// The first move finds that both have changed.
+		"two": {[]string{"mv d/g d/h", "mv d/f d/g"}, []string{"d/f", "changed", "d/g", "theirs"}, []string{"changed", "theirs"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, holding("d/f", "one", "d/g", "two"), unwaited)
+			w.list("")
+			w.list("d")
+			w.do(c.moves...)
+			for i := 0; i < len(c.theirs); i += 2 {
+				w.tamper(c.theirs[i], c.theirs[i+1])
+			}
+			w.upload()
+			if s := w.v.Status(); s.HeldCount > 0 {
+				t.Errorf("held back: %v", s.Held)
+			}
+			got := strings.Join(w.local(), ", ")
+			for _, want := range c.want {
+				if !strings.Contains(got, ": "+want) {
+					t.Errorf("%q is not in %s", want, got)
+				}
+			}
+			w.same()
+		})
+	}
+}
+
+// The source changes while it is compared with what is in the way.
+func TestConflictOfARenameWhoseSourceChangesMeanwhile(t *testing.T) {
+	w := newWorld(t, holding("d/f", "one"), background)
+	w.list("")
+	w.list("d")
+	w.tamper("g", "theirs")
+	reads, read := w.gate(providers.MethodRead)
+	defer read()
+	w.ok(w.rename("d/f", "g"))
+	<-reads
+	w.tamper("d/f", "changed")
+	read()
+	w.until(func() bool { s := w.v.Status(); return s.Queued == 0 && s.HeldCount == 0 })
+	got := strings.Join(w.local(), ", ")
+	if !strings.Contains(got, "g: theirs") || !strings.Contains(got, ": changed") {
+		t.Errorf("here is %s", got)
+	}
+	w.same()
+}

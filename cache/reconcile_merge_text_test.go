@@ -1,0 +1,399 @@
+package cache
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/integration/tier"
+	"github.com/wsmount/wsmount/providers"
+	"github.com/wsmount/wsmount/providers/memory"
+)
+
+// text is lines, of which some are changed.
+func text(changed ...string) string {
+	var b strings.Builder
+	for i := range 9 {
+		line := fmt.Sprint("line ", i)
+		for _, c := range changed {
+			if at, to, _ := strings.Cut(c, "="); at == fmt.Sprint(i) {
+				line = to
+			}
+		}
+		b.WriteString(line + "\n")
+	}
+	return b.String()
+}
+
+// under is a clone whose file f was changed here and is under a policy.
+func under(t *testing.T, policy Conflict, content string, change func(c *clone)) *clone {
+	t.Helper()
+	c := newClone(t, seeded(t, "f", content), held(policy))
+	c.get("f")
+	change(c)
+	return c
+}
+
+func ours(content string) func(c *clone) {
+	return func(c *clone) { c.ok(c.put("f", content)) }
+}
+
+// A text that was changed here and there in other lines gets both changes, be
+// ours committed or not, and what comes of it goes out.
+func TestCombine(t *testing.T) {
+	for _, policy := range []Conflict{Combine, Markers} {
+		for name, commit := range map[string]bool{"not committed": false, "committed": true} {
+			t.Run(fmt.Sprint(policy, name), func(t *testing.T) {
+				c := under(t, policy, text(), ours(text("1=ours")))
+				reader := c.open("f", syscall.O_RDONLY)
+				if commit {
+					c.commit()
+				}
+				c.there("f", text("7=theirs"))
+				if r := c.pull(); r.Changed == 0 || len(r.Conflicts) != 0 {
+					t.Errorf("%+v", r)
+				}
+				want := text("1=ours", "7=theirs")
+				c.sees("f: " + want)
+				if got := c.read(reader); got != text("1=ours") {
+					t.Errorf("who has it open reads %q", got)
+				}
+				reader.File.Release()
+				c.commit()
+				c.push()
+				if got := listBackend(memory.NewRepository(c.remote, memory.Options{})); len(got) != 1 || got[0] != "f: "+want {
+					t.Errorf("there is %q", got)
+				}
+			})
+		}
+	}
+}
+
+// Commits that were not pushed stay commits, each with its message, on top of
+// what others pushed, and what was not committed stays here.
+func TestCommitsStayCommits(t *testing.T) {
+	c := newClone(t, seeded(t, "f", text()), held(Combine))
+	for i := range 2 {
+		c.ok(c.put("f", strings.Replace(c.get("f"), fmt.Sprintf("line %d", 2*i), "ours", 1)))
+		_, err := c.v.Commit(t.Context(), CommitOptions{Message: fmt.Sprint("ours ", i)})
+		c.ok(err)
+	}
+	c.ok(c.put("new", "not committed"))
+	c.ok(c.put("f", text("0=ours", "2=ours", "4=not committed")))
+	c.there("f", text("7=theirs"))
+	c.push()
+	c.sees("f: "+text("0=ours", "2=ours", "4=not committed", "7=theirs"), "new: not committed")
+	var messages []string
+	for _, l := range c.remote.Log("main")[:3] {
+		messages = append(messages, l.Message)
+	}
+	if got := strings.Join(messages, ", "); !strings.HasPrefix(got, "ours 1, ours 0, ") {
+		t.Errorf("the commits are %q", got)
+	}
+	if got := listBackend(memory.NewRepository(c.remote, memory.Options{})); len(got) != 1 || got[0] != "f: "+text("0=ours", "2=ours", "7=theirs") {
+		t.Errorf("there is %q", got)
+	}
+	if u := c.v.Status().Unpushed; u != nil {
+		t.Errorf("not pushed: %+v", u)
+	}
+}
+
+// What others have committed too is no commit of ours any more.
+func TestCommitThatOthersMadeToo(t *testing.T) {
+	c := under(t, Combine, text(), ours(text("1=both")))
+	c.commit()
+	c.there("f", text("1=both", "7=theirs"))
+	c.pull()
+	c.sees("f: " + text("1=both", "7=theirs"))
+	if u := c.v.Status().Unpushed; u != nil && u.Commits > 0 {
+		t.Errorf("not pushed: %+v", u)
+	}
+	c.push()
+	if n := len(c.remote.Log("main")); n != 2 {
+		t.Errorf("%d commits", n)
+	}
+}
+
+// What one side has changed altogether is that side's.
+func TestCombineOneSide(t *testing.T) {
+	c := under(t, Combine, text(), ours(text("1=both")))
+	c.there("f", text("1=both", "7=theirs"))
+	c.pull()
+	c.sees("f: " + text("1=both", "7=theirs"))
+	if n := c.v.Status().Queued; n != 0 {
+		t.Errorf("%d names are changed", n)
+	}
+	c = under(t, Combine, text(), ours(text("1=both", "7=ours")))
+	c.there("f", text("1=both"))
+	c.pull()
+	c.sees("f: " + text("1=both", "7=ours"))
+	c.commit()
+	c.push()
+	c.sees("f: " + text("1=both", "7=ours"))
+}
+
+// What cannot be merged is held, and does not hold up the rest; with markers it
+// is in the file, or beside it.
+func TestCombineCannot(t *testing.T) {
+	binary := "a\x00b\n"
+	for name, c := range map[string]struct {
+		policy              Conflict
+		base, ours, theirs  string
+		want                []string
+		conflicts, heldBack int
+	}{
+		"lines": {Combine, text(), text("4=ours"), text("4=theirs"), []string{"f: " + text("4=ours")}, 1, 1},
+		"markers": {Markers, text(), text("4=ours", "0=first"), text("4=theirs"),
+			[]string{"f: " + text("0=first", "4=<<<<<<< ours\nours\n=======\ntheirs\n>>>>>>> theirs")}, 1, 0},
+		"binary":              {Combine, binary, binary + "ours", binary + "theirs", []string{"f: " + binary + "ours"}, 1, 1},
+		"binary, to be split": {Markers, binary, binary + "ours", binary + "theirs", []string{"f: " + binary + "theirs", "f.conflict-" + short(binary+"ours") + ": " + binary + "ours"}, 1, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := under(t, c.policy, c.base, ours(c.ours))
+			w.ok(w.put("g", "another"))
+			w.there("f", c.theirs)
+			if r := w.pull(); len(r.Conflicts) != c.conflicts {
+				t.Errorf("%+v", r)
+			}
+			w.sees(append(c.want, "g: another")...)
+			if r := w.commit(); len(r.HeldBack) != c.heldBack {
+				t.Errorf("held back: %+v", r.HeldBack)
+			}
+			w.push()
+			if got := listBackend(memory.NewRepository(w.remote, memory.Options{})); !strings.Contains(strings.Join(got, ", "), "g: another") {
+				t.Errorf("there is %q", got)
+			}
+			if c.heldBack > 0 {
+				w.side("f", SideBase, c.base)
+				w.side("f", SideTheirs, c.theirs)
+			}
+		})
+	}
+}
+
+// A file that is being written while others' change comes is merged when it was
+// closed, though what it began from is not the head any more; over a kill too.
+func TestCombineAfterTheWriter(t *testing.T) {
+	for name, then := range map[string]func(c *clone){"at once": func(*clone) {}, "after a kill": func(c *clone) { c.killed() }} {
+		t.Run(name, func(t *testing.T) {
+			c := under(t, Combine, text(), ours(text("1=ours")))
+			o := c.open("f", syscall.O_WRONLY)
+			c.there("f", text("7=theirs"))
+			c.pull()
+			c.there("g", "later")
+			c.pull()
+			c.sees("f: "+text("1=ours"), "g: later")
+			c.write(o, text("1=OURS"), 0)
+			c.ok(c.shut(o))
+			then(c)
+			c.commit()
+			c.push()
+			c.sees("f: "+text("1=OURS", "7=theirs"), "g: later")
+		})
+	}
+}
+
+// A file that lost its name to a pull, and is written then, is merged with what
+// has the name now.
+func TestCombineClaim(t *testing.T) {
+	for name, c := range map[string]struct{ ours, theirs, want string }{
+		"both":   {text("1=line i"), text("7=theirs"), text("1=line i", "7=theirs")},
+		"ours":   {text("1=line i", "7=LINE 7"), text("7=LINE 7"), text("1=line i", "7=LINE 7")},
+		"theirs": {text("1=line i"), text("1=line i", "7=theirs"), text("1=line i", "7=theirs")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := under(t, Combine, text(), func(*clone) {})
+			o := w.open("f", syscall.O_RDWR)
+			if got := w.read(o); got != text() {
+				t.Fatalf("read %q", got)
+			}
+			w.there("f", c.theirs)
+			w.pull()
+			w.write(o, c.ours, 0) // as long as it was
+			w.ok(w.shut(o))
+			w.commit()
+			w.push()
+			w.sees("f: " + c.want)
+		})
+	}
+}
+
+// A close puts up a file without a name while the background does the same: there is
+// one outcome, and no copy beside it.
+func TestCombineClaimOnce(t *testing.T) {
+	w := under(t, Combine, text(), func(*clone) {})
+	o := w.open("f", syscall.O_RDWR)
+	w.read(o)
+	w.there("f", text("7=theirs"))
+	w.pull()
+	w.write(o, text("1=line i"), 0)
+	reads, read := w.gate(providers.MethodRead)
+	defer read()
+	closed := make(chan error)
+	go func() { closed <- w.shut(o) }()
+	<-reads
+	w.v.resolveOrphanConflicts()
+	read()
+	w.ok(<-closed)
+	w.commit()
+	w.push()
+	w.sees("f: " + text("1=line i", "7=theirs"))
+}
+
+// Attributes come from who changed them, however the texts come together and be
+// ours committed or not: also when the commit must be taken back, because another
+// file of it cannot be put on top of theirs.
+func TestCombineMode(t *testing.T) {
+	for name, mine := range map[string]string{"text too": text("1=ours"), "mode only": "", "part of theirs": text("7=theirs")} {
+		for _, committed := range []bool{false, true} {
+			for _, takenBack := range []bool{false, true} {
+				t.Run(fmt.Sprintf("%s, committed %v, taken back %v", name, committed, takenBack), func(t *testing.T) {
+					mode, want := uint32(0o755), text("7=theirs", "3=theirs")
+					c := newClone(t, seeded(t, "f", text(), "z", "z"), held(Combine))
+					c.get("f")
+					if mine != "" {
+						c.ok(c.put("f", mine))
+					}
+					if mine == text("1=ours") {
+						want = text("1=ours", "7=theirs", "3=theirs")
+					}
+					_, err := c.v.SetAttr(me, c.walk("f"), nil, &fs.SetAttr{Mode: &mode})
+					c.ok(err)
+					if takenBack {
+						c.ok(c.put("z", "ours"))
+					}
+					if committed {
+						c.commit()
+					}
+					c.there("f", text("7=theirs", "3=theirs"))
+					if takenBack {
+						c.there("z", "theirs")
+					}
+					c.pull()
+					if got := c.get("f"); got != want {
+						t.Errorf("content %q", got)
+					}
+					if n := c.inode(c.walk("f")); n.Mode&0o777 != 0o755 {
+						t.Errorf("mode %o", n.Mode)
+					}
+					c.commit()
+					c.push()
+					if attr := c.remoteAttr("f"); attr.Mode&0o100 == 0 {
+						t.Errorf("there it has %+v", attr)
+					}
+				})
+			}
+		}
+	}
+}
+
+// Their attributes come here, if ours did not change.
+func TestCombineTheirMode(t *testing.T) {
+	for name, mine := range map[string]string{"text too": text("1=ours"), "all of theirs": text("1=ours", "7=theirs")} {
+		c := under(t, Combine, text(), ours(mine))
+		c.thereMode("f", text("7=theirs"), 0o755)
+		c.pull()
+		if n := c.inode(c.walk("f")); n.Mode&0o100 == 0 {
+			t.Errorf("%s: mode %o", name, n.Mode)
+		}
+	}
+}
+
+// Two hosts and a third that knows of neither change lines of the same texts,
+// each its own, and all at random times: in the end all of them are everywhere,
+// and nobody had to resolve anything.
+func TestCombineConverges(t *testing.T) {
+	t.Parallel()
+	tier.Seeds(t, tier.Pick(4, 20), func(t *testing.T, seed uint64) {
+		r := rand.New(rand.NewPCG(seed, 0))
+		s := &combining{t: t, r: r, lines: map[string][]string{}, remote: memory.NewRemote(nil)}
+		for _, f := range []string{"a", "d/b"} {
+			for i := range 40 {
+				s.lines[f] = append(s.lines[f], fmt.Sprint("line ", i))
+			}
+			if err := s.remote.Tamper("main", at(f), []byte(s.content(f))); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for range 2 {
+			s.hosts = append(s.hosts, newClone(t, s.remote, held(Combine)))
+		}
+		for range 40 {
+			s.step()
+		}
+		s.end()
+	})
+}
+
+type combining struct {
+	t      *testing.T
+	r      *rand.Rand
+	remote *memory.Remote
+	lines  map[string][]string // as they are to be in the end
+	hosts  []*clone
+	n      int
+}
+
+func (s *combining) content(f string) string { return strings.Join(s.lines[f], "\n") + "\n" }
+
+// edit gives a text another of the lines that only one may change: each third,
+// for lines that meet are a conflict.
+func (s *combining) edit(who int, f, old string) string {
+	lines := strings.Split(strings.TrimSuffix(old, "\n"), "\n")
+	at := 2 * (3*s.r.IntN(6) + who)
+	s.n++
+	lines[at] = fmt.Sprintf("%d changed it, %d", who, s.n)
+	s.lines[f][at] = lines[at]
+	return strings.Join(lines, "\n") + "\n"
+}
+
+func (s *combining) step() {
+	f := []string{"a", "d/b"}[s.r.IntN(2)]
+	who := s.r.IntN(3)
+	if who == 2 {
+		p := memory.NewRepository(s.remote, memory.Options{})
+		old, _, err := providers.Fetch(context.Background(), p, at(f), providers.ReadOptions{})
+		if err == nil {
+			err = s.remote.Tamper("main", at(f), []byte(s.edit(who, f, string(old))))
+		}
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		return
+	}
+	h := s.hosts[who]
+	switch s.r.IntN(6) {
+	case 0, 1, 2:
+		h.ok(h.put(f, s.edit(who, f, h.get(f))))
+	case 3:
+		h.commit()
+	case 4:
+		h.pull()
+	case 5:
+		h.push()
+	}
+}
+
+func (s *combining) end() {
+	for range 3 {
+		for _, h := range s.hosts {
+			h.commit()
+			h.push()
+			h.pull()
+		}
+	}
+	for i, h := range s.hosts {
+		for f := range s.lines {
+			if got, want := h.get(f), s.content(f); got != want {
+				s.t.Errorf("host %d has in %s\n%s\nwant\n%s", i, f, got, want)
+			}
+		}
+		if all := h.v.Conflicts(); len(all) != 0 {
+			s.t.Errorf("host %d: %+v", i, all)
+		}
+	}
+}

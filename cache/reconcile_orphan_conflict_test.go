@@ -1,0 +1,112 @@
+package cache
+
+import (
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// A conflict of a file without a name is found by the close of who writes it, where
+// nobody waits for a report: the next Commit or Pull tells of it, once, as of
+// any other.
+func TestClaimIsTold(t *testing.T) {
+	for _, policy := range []Conflict{SplitConflicts, Abort, LastWriterWins, Manual} {
+		for _, waits := range []bool{true, false} {
+			t.Run(string(policy)+map[bool]string{true: ", waits", false: ", later"}[waits], func(t *testing.T) {
+				w := newScene(t, holding("f", "one"), func(_ *world, o *Options) { o.Policy.Conflict, o.Policy.NoWait = policy, !waits })
+				o := w.open("f", syscall.O_RDWR)
+				w.tamper("f", "theirs")
+				w.pull()
+				w.write(o, "ours", 0)
+				_ = w.shut(o) // EIO where the policy keeps both and the close waits
+				r, err := w.v.Commit(t.Context(), CommitOptions{})
+				w.ok(err)
+				if got := strings.Join(r.Conflicts, " "); got != "f" {
+					t.Errorf("the commit tells of %q, want f", got)
+				}
+				waiting := 0
+				if policy == Abort || policy == Manual {
+					waiting = 1
+				}
+				if s := w.v.Status(); s.Conflicts != waiting {
+					t.Errorf("%d conflicts wait, want %d", s.Conflicts, waiting)
+				}
+				r, err = w.v.Commit(t.Context(), CommitOptions{})
+				w.ok(err)
+				if len(r.Conflicts) != waiting {
+					t.Errorf("the next commit tells of %q, want %d", r.Conflicts, waiting)
+				}
+			})
+		}
+	}
+}
+
+// Whoever was not told before the daemon ended is told by the next one.
+func TestClaimIsToldAfterARestart(t *testing.T) {
+	for name, ends := range map[string]func(w *scene){"killed": func(w *scene) { w.killed() }, "stopped": func(w *scene) { w.again() }} {
+		t.Run(name, func(t *testing.T) {
+			w := newScene(t, holding("f", "one"), unwaited, func(_ *world, o *Options) { o.Policy.Conflict = SplitConflicts })
+			o := w.open("f", syscall.O_RDWR)
+			w.tamper("f", "theirs")
+			w.pull()
+			w.write(o, "ours", 0)
+			w.ok(w.shut(o))
+			ends(w)
+			if got := strings.Join(w.v.UnreportedConflicts(), " "); got != "f" {
+				t.Errorf("after a restart %q is told, want f", got)
+			}
+			w.again()
+			if got := w.v.UnreportedConflicts(); len(got) > 0 {
+				t.Errorf("%q is told again", got)
+			}
+		})
+	}
+}
+
+// The same, when a pull comes first; one that is put off tells of nothing.
+func TestClaimIsToldByAPull(t *testing.T) {
+	w := newScene(t, holding("f", "one"), unwaited)
+	w.ok(w.put("unsent", "x"))
+	o := w.open("f", syscall.O_RDWR)
+	w.tamper("f", "theirs")
+	w.pull()
+	w.write(o, "ours", 0)
+	w.ok(w.shut(o))
+	r, err := w.v.Pull(t.Context(), PullOptions{IfClean: true})
+	w.ok(err)
+	if r.Skipped == "" || len(r.Conflicts) > 0 {
+		t.Errorf("a pull that is put off: %+v", r)
+	}
+	r, err = w.v.Pull(t.Context(), PullOptions{})
+	w.ok(err)
+	if got := strings.Join(r.Conflicts, " "); got != "f" {
+		t.Errorf("the pull tells of %q, want f", got)
+	}
+}
+
+// Who holds a file without a name writes what the name has by now, or what a
+// conflict copy has, and then something else: that is not lost either.
+func TestClaimAfterOneThatNeededNoName(t *testing.T) {
+	for name, c := range map[string]struct{ copies, first string }{
+		"as theirs": {"", "theirs"},
+		"as a copy": {"second", "second"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newScene(t, holding("f", "one"), func(_ *world, o *Options) { o.Policy.Conflict = SplitConflicts })
+			o := w.open("f", syscall.O_RDWR)
+			w.tamper("f", "theirs")
+			if c.copies != "" {
+				w.tamper("f.conflict-"+short(c.copies), c.copies)
+			}
+			w.pull()
+			w.list("")
+			w.write(o, c.first, 0)
+			w.ok(o.File.Flush(me))
+			w.write(o, "ours!!", 0)
+			w.ok(w.shut(o))
+			if got := strings.Join(w.here(), ", "); !strings.Contains(got, "f.conflict-"+short("ours!!")+": ours!!") {
+				t.Errorf("here is %s", got)
+			}
+		})
+	}
+}

@@ -1,0 +1,287 @@
+package cache
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	iofs "io/fs"
+
+	"github.com/wsmount/wsmount/cache/internal/content"
+	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/providers"
+)
+
+// Content of which a part is gone.
+//
+// A program that writes into the middle of a file has what it touches brought
+// here, and the rest comes when the file is sent. Where others change or delete
+// the file first, in a store that keeps one version, that rest is nowhere any more,
+// and what is here will never be a version of the file.
+//
+// So it is none: the name goes to what the backend has, whatever the policy, and
+// what was written gets the name of a conflict copy, with zeros for what is gone. It is
+// a file of its own: who has the partial one open is told of what is missing, and never
+// reads a zero for it. That a part is gone shows when it is sent, or compared.
+
+// errPartial says that part of a content is nowhere any more.
+var errPartial = errors.New("part of the version that it is based on was modified or deleted on the remote before it was fetched")
+
+// isPartial reports whether part of what an inode's content is is nowhere any more.
+// What a program is writing is left to it: the rest may be overwritten. mu is held.
+func (v *Volume) isPartial(x table.Ino) bool {
+	n := v.table.Inode(x)
+	if n == nil || !isRegular(n) || n.State == table.Whole || n.Size == 0 {
+		return false
+	}
+	if v.isBeingWritten(x) {
+		return false
+	}
+	_, _, there := v.originAt(x)
+	return !there
+}
+
+// isBeingWritten reports whether a program may write an inode's content. mu is held.
+func (v *Volume) isBeingWritten(x table.Ino) bool {
+	oi := v.open[x]
+	return oi != nil && oi.writers > 0
+}
+
+// isRemnant reports whether of what a is about part is here, and the rest is nowhere.
+// mu is held.
+func (v *Volume) isRemnant(x table.Ino, a answer) bool {
+	return a.broken && v.table.Inode(x).State == table.Partial
+}
+
+// restIsGone asks the backend whether it still has what is missing of an inode's
+// content. It reads past the content file, and looks at no name: that it is gone
+// is found out while one is looked at.
+func (v *Volume) restIsGone(ctx context.Context, x table.Ino) (bool, error) {
+	if here, err := v.isAllHere(x); here || err != nil {
+		return false, err
+	}
+	for {
+		o := v.whereabouts(x)
+		if !o.ok {
+			return true, nil
+		}
+		err := v.retry(ctx, func(ctx context.Context) error {
+			c, err := v.p.Read(ctx, o.at, providers.ReadOptions{Version: o.version, Length: 1})
+			if err != nil {
+				return err
+			}
+			return c.Body.Close()
+		})
+		if !isElsewhere(err) {
+			return false, err
+		}
+		if !v.waitForPlace(ctx, x) {
+			return true, nil
+		}
+		if err := ctx.Err(); err != nil {
+			return false, err
+		}
+	}
+}
+
+// isAllHere reports whether nothing is missing of an inode's content, or it has
+// none by itself.
+func (v *Volume) isAllHere(x table.Ino) (bool, error) {
+	v.mu.Lock()
+	n := v.table.Inode(x)
+	partial := n != nil && n.State == table.Partial
+	v.mu.Unlock()
+	if !partial {
+		return true, nil
+	}
+	f, err := v.store.Open(x)
+	if errors.Is(err, iofs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	defer f.Release()
+	return f.Whole(), nil
+}
+
+// resolvePartial deals with a name whose content could not be sent, if a part of that is gone: then
+// the name is planned anew. Else the error is cause.
+func (e *engine) resolvePartial(ctx context.Context, l table.Link, cause error) error {
+	v := e.v
+	switch {
+	case errors.Is(cause, errMoved): // and nobody could look for it
+		return e.lookFor(ctx, l, cause)
+	case !errors.Is(cause, errPartial) && !errors.Is(cause, fs.ErrStale):
+		return cause
+	}
+	m := v.newMerge(ctx, v.p)
+	err := m.run(func() error {
+		rec := e.record(l)
+		if rec.Ino == 0 || !v.isPartial(rec.Ino) {
+			return errMoot
+		}
+		if m.remnant(l, rec.Ino) {
+			m.yield(l, rec)
+		}
+		e.own = true // the copy goes with what was asked for
+		return nil
+	})
+	if err == errMoot { // never wrapped
+		return cause
+	}
+	if err = errors.Join(err, m.unanswered()); err != nil {
+		return err
+	}
+	return errAgain
+}
+
+// lookFor looks for the content of a name of which part is not where it was to
+// be. Then it is at another place, or a part of it is gone.
+func (e *engine) lookFor(ctx context.Context, l table.Link, cause error) error {
+	v := e.v
+	v.mu.Lock()
+	x := e.record(l).Ino
+	v.mu.Unlock()
+	for _, home := range v.remoteLinksOf(x) {
+		if err := v.revalidate(ctx, home, false); err != nil {
+			return err
+		}
+	}
+	v.mu.Lock()
+	still := e.record(l).Ino == x
+	v.mu.Unlock()
+	if !still {
+		return errAgain
+	}
+	gone, err := v.restIsGone(ctx, x)
+	switch {
+	case err != nil:
+		return err
+	case !gone:
+		return errAgain
+	}
+	return e.resolvePartial(ctx, l, fmt.Errorf("%w: %v", errPartial, cause)) // it must not come here again
+}
+
+// remnant gives what is here of partial content the name of a conflict copy of l. It
+// reports false while that is not made. mu is held, in an update.
+func (m *merge) remnant(l table.Link, x table.Ino) bool {
+	n := m.v.table.Inode(x)
+	if n.State == table.None {
+		m.tell(l, "modified or deleted on the remote before its content was fetched", false)
+		return true
+	}
+	if m.dry {
+		return false
+	}
+	a, ok := m.look(query{question: question{ino: x, gen: n.ContentVersion, what: askRemnant}, l: l})
+	if !ok {
+		return false
+	}
+	if a.remnant.missing == a.remnant.size { // it was opened to be written, and that is all
+		m.tell(l, "modified or deleted on the remote before any of its content was fetched", false)
+		return true
+	}
+	name, exists, ok := m.freeCopy(l, a.sum, false)
+	if !ok {
+		return false
+	}
+	if !exists {
+		m.putRemnant(table.Link{Dir: l.Dir, Name: name}, n, a.remnant)
+	}
+	m.tell(l, fmt.Sprintf("modified locally, and modified or deleted on the remote before all of it was fetched: what was written locally is in %s, with zeros for the %d bytes that are gone",
+		name, a.remnant.missing), true)
+	return true
+}
+
+// putRemnant gives a free name the content file that was made, with the attributes
+// of the partial content.
+func (m *merge) putRemnant(to table.Link, of *table.Inode, r *remnant) {
+	v, x := m.v, r.ino
+	n := v.inodeOf(providers.Info{Kind: providers.KindFile, Size: r.size})
+	n.Mode, n.UID, n.GID, n.Xattrs, n.Mtime = of.Mode, of.UID, of.GID, of.Xattrs, of.Mtime
+	n.Blocks, n.State, n.Birth, n.Ctime = r.blocks, table.Whole, v.now(), v.stamp()
+	n.Pulled = false // it is made here
+	v.table.Put(x, n)
+	v.setLocal(to, x, v.stays(to, n))
+	v.recordNamed(to, x, whyConflict)
+	v.place(x)
+	v.wrote(to)
+	m.touched = append(m.touched, to)
+	m.used = append(m.used, x)
+	m.shown(to)
+}
+
+// yield gives a name to what the backend has there: a file that is known, or
+// nothing. mu is held, in an update.
+func (m *merge) yield(l table.Link, rec table.Name) {
+	if b := rec.Remote; b != nil && b.Kind != providers.KindDir {
+		theirs := m.v.infoOf(l, rec)
+		m.takeTheirs(l, rec, &theirs)
+		return
+	}
+	m.unname(l, rec)
+}
+
+// A remnant is what was here of partial content, made a file that no name has yet.
+type remnant struct {
+	newContent
+	missing int64 // bytes that are zeros now
+}
+
+// makeRemnant makes one. What no run of the merge uses is removed at its end.
+func (m *merge) makeRemnant(q query) (r *remnant, sum string, err error) {
+	v := m.v
+	v.mu.Lock()
+	at, _ := v.path(q.l)
+	x := v.table.Alloc()
+	v.mu.Unlock()
+	m.made = append(m.made, x)
+	from, err := v.store.Open(q.ino)
+	if err != nil {
+		return nil, "", err
+	}
+	defer from.Release()
+	if from.Missing() == from.Size() {
+		return &remnant{newContent{x, from.Size(), 0}, from.Missing()}, "", nil
+	}
+	to, err := v.store.Create(x, at.String())
+	if err != nil {
+		return nil, "", err
+	}
+	defer to.Release()
+	h := sha256.New()
+	if err = copyHere(m.ctx, to, from, h); err != nil {
+		return nil, "", err
+	}
+	return &remnant{newContent{x, to.Size(), to.Blocks()}, from.Missing()}, hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// copyHere copies what is here of a content, and leaves holes for what is not. All
+// of it, zeros too, goes into h.
+func copyHere(ctx context.Context, to, from *content.File, h hash.Hash) error {
+	piece := make([]byte, 256<<10)
+	zeros := make([]byte, len(piece))
+	size := from.Size()
+	for off := int64(0); off < size; {
+		here, end := from.Extent(off)
+		end = min(end, size, off+int64(len(piece)))
+		p := zeros[:end-off]
+		if here {
+			p = piece[:end-off]
+			if _, err := from.ReadAt(ctx, p, off); err != nil {
+				return err
+			}
+			if _, err := to.WriteAt(ctx, p, off); err != nil {
+				return err
+			}
+		}
+		h.Write(p)
+		off = end
+	}
+	return to.Truncate(ctx, size)
+}

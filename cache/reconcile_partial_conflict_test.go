@@ -1,0 +1,237 @@
+package cache
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/integration/tier"
+	"github.com/wsmount/wsmount/providers"
+)
+
+// tornBase is large enough to be written in one place without being all here.
+var tornBase = strings.Repeat("base.", 1<<18)
+
+const (
+	tornAt   = 1 << 20
+	tornOurs = "OURS"
+)
+
+// takes changes or deletes a file at the backend.
+func (w *scene) takes(path, verb string) {
+	w.Helper()
+	if verb == "replace" {
+		w.tamper(path, "theirs")
+		return
+	}
+	w.ok(w.p.Delete(w.Context(), at(path), providers.DeleteOptions{If: providers.Unconditional()}))
+}
+
+// torn finds the conflict copy of a name, and wants what was written here in it,
+// where it was written, between what was here and zeros. Gone is where the first of
+// those is.
+func (w *scene) torn(name string) (gone int) {
+	w.Helper()
+	names := w.names("")
+	i := slices.IndexFunc(names, func(n string) bool { return strings.HasPrefix(n, name+".conflict-") })
+	if i < 0 {
+		w.Fatalf("no conflict copy of %s among %q", name, names)
+	}
+	want := []byte(tornBase)
+	copy(want[tornAt:], tornOurs)
+	o := w.open(names[i], syscall.O_RDONLY)
+	defer o.File.Release()
+	d, err := o.File.Read(me, make([]byte, len(want)+1), 0)
+	w.ok(err)
+	got, zeros := d.Bytes, 0
+	for i, b := range got {
+		if b == 0 {
+			zeros++
+			want[i] = 0
+		}
+	}
+	if len(got) != len(want) || !bytes.Equal(got, want) || zeros == 0 || zeros > len(want)-len(tornOurs) {
+		w.Errorf("%s has %d bytes, %d of them zeros, and %q where it was written", names[i], len(got), zeros, got[tornAt:][:len(tornOurs)])
+	}
+	if copies := strings.Count(strings.Join(names, "\n"), ".conflict-"); copies != 1 {
+		w.Errorf("%d conflict copies: %q", copies, names)
+	}
+	return bytes.IndexByte(got, 0)
+}
+
+// tornPairs are those of the cases of TestTorn that have each two of its choices
+// together: all of them are in make soak.
+var tornPairs = []int{2, 9, 12, 14, 17, 22, 29, 32, 34, 40, 43, 48}
+
+// What was written into a file whose rest others took away before it came here is
+// kept under a name of its own, whatever the policy, and nothing waits for ever.
+func TestTorn(t *testing.T) {
+	t.Parallel()
+	type kind struct {
+		policy Conflict
+		sets   bool
+	}
+	n := 0
+	for _, k := range []kind{{SplitConflicts, false}, {SplitConflicts, true}, {LastWriterWins, false}, {Abort, true}} {
+		for _, verb := range []string{"replace", "delete"} {
+			for _, name := range []string{"f", "new", "old"} { // where the file is by then
+				for _, seen := range []bool{false, true} { // by a pull, before it is sent
+					if n++; !tier.Soak && !slices.Contains(tornPairs, n) {
+						continue
+					}
+					t.Run(fmt.Sprint(k, verb, name, seen), func(t *testing.T) {
+						t.Parallel()
+						w := newScene(t, holding("f", tornBase, "g", "x", "old", "another"), held(k.policy), func(_ *world, o *Options) { o.Policy.Atomic = k.sets })
+						o := w.open("f", syscall.O_RDWR)
+						w.write(o, tornOurs, tornAt)
+						if n := w.inode(w.walk("f")); n.State != table.Partial {
+							t.Fatalf("of what was opened to write in the middle, %v is here", n.State)
+						}
+						if name != "f" {
+							w.ok(w.rename("f", name))
+						}
+						w.takes("f", verb)
+						w.ok(w.shut(o))
+						if seen {
+							w.pull()
+						}
+						for range 2 { // the copy may go with the second
+							if r := w.commit(); len(r.HeldBack) != 0 {
+								t.Fatalf("held back: %+v", r.HeldBack)
+							}
+						}
+						w.torn(name)
+						if s := w.v.Status(); s.Queued != 0 || s.Retrying != 0 || len(s.Problems) == 0 {
+							t.Errorf("status %+v", s)
+						}
+						want := map[string]string{"g": "x", "old": "another"}
+						if verb == "replace" {
+							want["f"] = "theirs"
+						}
+						for _, path := range []string{"f", "g", "new", "old"} {
+							content, there := want[path]
+							if there && w.get(path) != content || !there && slices.Contains(w.names(""), path) {
+								t.Errorf("%s is %q", path, w.get(path))
+							}
+						}
+						listed := listBackend(w.p)
+						w.pull()
+						if got := listBackend(w.p); !slices.Equal(got, listed) || len(got) != len(w.names("")) {
+							t.Errorf("the backend has %d names, here are %q", len(got), w.names(""))
+						}
+					})
+				}
+			}
+		}
+	}
+}
+
+// Who has the partial file open never reads a zero for what is gone.
+func TestTornReader(t *testing.T) {
+	w := newScene(t, holding("f", tornBase), held(SplitConflicts))
+	o := w.open("f", syscall.O_RDWR)
+	w.write(o, tornOurs, tornAt)
+	reader := w.open("f", syscall.O_RDONLY)
+	defer reader.File.Release()
+	w.takes("f", "replace")
+	w.ok(w.shut(o))
+	w.commit()
+	gone := w.torn("f")
+	var buf [4]byte
+	if d, err := reader.File.Read(me, buf[:], int64(gone)); err == nil {
+		t.Errorf("read %q of what is gone", d.Bytes)
+	}
+	if d, err := reader.File.Read(me, buf[:], tornAt); err != nil || string(d.Bytes) != tornOurs {
+		t.Errorf("of what was written: %q, %v", d.Bytes, err)
+	}
+}
+
+// While a program has the file open nothing is given up: it may write the rest.
+func TestTornWriter(t *testing.T) {
+	w := newScene(t, holding("f", tornBase), held(SplitConflicts))
+	o := w.open("f", syscall.O_RDWR)
+	w.write(o, tornOurs, tornAt)
+	w.takes("f", "delete")
+	w.pull()
+	w.commit()
+	w.write(o, strings.Repeat("o", len(tornBase)), 0)
+	w.ok(w.shut(o))
+	w.commit()
+	if got := listBackend(w.p); len(got) != 1 || got[0] != "f: "+strings.Repeat("o", len(tornBase)) {
+		t.Errorf("the backend has %d files", len(got))
+	}
+}
+
+// A file that lost its name while it was written, and of which a part is gone, is a conflict copy
+// of the name when it is closed.
+func TestTornClaim(t *testing.T) {
+	w := newScene(t, holding("f", tornBase), held(SplitConflicts))
+	o := w.open("f", syscall.O_RDWR)
+	w.write(o, tornOurs, tornAt)
+	w.takes("f", "replace")
+	w.pull()
+	w.ok(w.shut(o))
+	w.commit()
+	w.torn("f")
+}
+
+// Where others make a directory of the name, one copy is made, and it is the last.
+func TestTornUnderADirectory(t *testing.T) {
+	for _, written := range []bool{false, true} { // still, when the pull comes
+		w := newScene(t, holding("f", tornBase, "g", "x"), held(SplitConflicts))
+		o := w.open("f", syscall.O_RDWR)
+		w.write(o, tornOurs, tornAt)
+		if !written {
+			w.ok(w.shut(o))
+		}
+		w.takes("f", "delete")
+		w.tamper("f/x", "theirs")
+		w.pull()
+		copies := slices.DeleteFunc(w.names(""), func(n string) bool { return !strings.Contains(n, ".conflict-") })
+		if written {
+			w.ok(w.shut(o))
+		}
+		w.commit()
+		w.commit()
+		w.torn("f")
+		if now := w.names(""); !written && (len(copies) != 1 || !slices.Contains(now, copies[0])) {
+			t.Errorf("the pull made %q, of which there are %q", copies, now)
+		}
+		if got := w.get("f/x"); got != "theirs" {
+			t.Errorf("f/x is %q", got)
+		}
+		if s := w.v.Status(); s.Queued != 0 || s.Retrying != 0 {
+			t.Errorf("status %+v", s)
+		}
+	}
+}
+
+// A kill in between changes nothing.
+func TestTornAfterAKill(t *testing.T) {
+	w := newScene(t, holding("f", tornBase, "g", "x"), held(SplitConflicts))
+	o := w.open("f", syscall.O_RDWR)
+	w.write(o, tornOurs, tornAt)
+	w.takes("f", "delete")
+	w.ok(w.shut(o))
+	w.killed()
+	w.commit()
+	w.commit()
+	w.torn("f")
+}
+
+// Of a file that was only opened to be written nothing is kept, though after a kill
+// nobody knows that.
+func TestTornBeforeAnythingWasWritten(t *testing.T) {
+	w := newScene(t, holding("f", tornBase, "g", "x"), held(SplitConflicts))
+	w.open("f", syscall.O_WRONLY)
+	w.takes("f", "replace")
+	w.killed()
+	w.commit()
+	if names := w.names(""); !slices.Equal(names, []string{"f", "g"}) || w.get("f") != "theirs" {
+		t.Errorf("there are %q, and f is %.20q", names, w.get("f"))
+	}
+}

@@ -1,0 +1,344 @@
+package cache
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	iofs "io/fs"
+	"time"
+
+	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/providers"
+)
+
+// ErrNoConflict says that nothing is held back as a conflict at a path.
+var ErrNoConflict = errors.New("no conflict at this path")
+
+// ConflictInfo is a name that was changed here and there, and is held until
+// somebody resolves it. Policies Abort and Manual make such; SplitConflicts
+// makes files instead.
+type ConflictInfo struct {
+	Path   string
+	Reason string
+	Since  time.Time
+	// Base is the version that ours began from; zero for none. Theirs is what
+	// the backend had when it was last asked.
+	Base, Theirs providers.Version
+	Ours         int64          // bytes of our content
+	Kind         providers.Kind // of theirs
+}
+
+// Side is a side of a conflict.
+type Side uint8
+
+// The sides.
+const (
+	SideBase Side = iota
+	SideOurs
+	SideTheirs
+)
+
+// String is "base", "ours" or "theirs".
+func (s Side) String() string {
+	return [...]string{"base", "ours", "theirs", "unknown"}[min(s, 3)]
+}
+
+// Resolution says how a conflict ends.
+type Resolution struct {
+	// Keep is SideOurs or SideTheirs. What is not kept goes to the history.
+	Keep Side
+	// Both keeps ours under the name of a conflict copy, and theirs.
+	Both bool
+	// Content, if not nil, takes the place of both.
+	Content io.Reader
+}
+
+// Conflicts lists what is held back as a conflict, in the order in which it
+// began.
+func (v *Volume) Conflicts() []ConflictInfo {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	var all []ConflictInfo
+	v.table.Dirty(0, func(_ uint64, l table.Link) bool {
+		rec, _ := v.table.Name(l.Dir, l.Name)
+		if rec.Held != nil && rec.Held.Conflict {
+			all = append(all, v.conflictOf(l, rec))
+		}
+		return true
+	})
+	return all
+}
+
+// conflictOf describes a name that is held. mu is held.
+func (v *Volume) conflictOf(l table.Link, rec table.Name) ConflictInfo {
+	at, _ := v.path(l)
+	side, _ := decodeSide(rec.Held.Remote)
+	c := ConflictInfo{Path: at.String(), Reason: rec.Held.Reason, Since: timeOf(side.Since),
+		Theirs: side.Info.Version, Kind: side.Info.Kind}
+	if rec.Remote != nil && rec.Remote.Version != impossible {
+		c.Base = rec.Remote.Version
+	}
+	if n := v.table.Inode(rec.Ino); n != nil {
+		c.Ours = n.Size
+	}
+	return c
+}
+
+// heldAt finds a conflict by path. mu is held.
+func (v *Volume) heldAt(path string) (l table.Link, rec table.Name, theirs providers.Info, err error) {
+	at, err := providers.ParseLocator(path)
+	if err != nil || at.IsRoot() {
+		return l, rec, theirs, fmt.Errorf("%q: %w", cmp.Or(path, "/"), ErrNoConflict)
+	}
+	l = table.Link{Dir: table.Root}
+	for i, name := range at.Parts() {
+		if i > 0 {
+			l.Dir = rec.Ino
+		}
+		l.Name = name
+		rec, _ = v.table.Name(l.Dir, l.Name)
+	}
+	side, ok := remoteSide{}, false
+	if rec.Held != nil && rec.Held.Conflict {
+		side, ok = decodeSide(rec.Held.Remote)
+	}
+	if !ok {
+		return l, rec, theirs, fmt.Errorf("%q: %w", path, ErrNoConflict)
+	}
+	return l, rec, side.Info, nil
+}
+
+// ConflictContent reads one side of a conflict. iofs.ErrNotExist says that the
+// side has none, or that the backend and the history do not have it any more.
+func (v *Volume) ConflictContent(ctx context.Context, path string, s Side) (io.ReadCloser, error) {
+	v.mu.Lock()
+	l, rec, theirs, err := v.heldAt(path)
+	v.mu.Unlock()
+	if err != nil {
+		return nil, err
+	}
+	switch s {
+	case SideOurs:
+		return v.oursOf(ctx, rec.Ino)
+	case SideTheirs:
+		return v.readVersion(ctx, theirs.Locator, theirs.Version)
+	case SideBase:
+		return v.baseOfConflict(ctx, l, rec)
+	}
+	return nil, fmt.Errorf("%w: side %d", iofs.ErrInvalid, s)
+}
+
+func (v *Volume) oursOf(ctx context.Context, x table.Ino) (io.ReadCloser, error) {
+	var b bytes.Buffer
+	if _, err := v.readLocal(ctx, x, func(r io.Reader) error {
+		_, err := io.Copy(&b, r)
+		return err
+	}); err != nil {
+		return nil, translate(err)
+	}
+	return io.NopCloser(&b), nil
+}
+
+// readVersion reads a version at the backend, if it is there.
+func (v *Volume) readVersion(ctx context.Context, at providers.Locator, version providers.Version) (io.ReadCloser, error) {
+	c, err := v.p.Read(ctx, at, providers.ReadOptions{Version: version})
+	if errors.Is(err, providers.ErrConflict) {
+		return nil, fmt.Errorf("%w: %w", iofs.ErrNotExist, err)
+	}
+	if err != nil {
+		return nil, translate(err)
+	}
+	return c.Body, nil
+}
+
+// baseOfConflict reads what ours began from: at the backend, where that has come
+// back or is in an earlier revision, else in the history.
+func (v *Volume) baseOfConflict(ctx context.Context, l table.Link, rec table.Name) (io.ReadCloser, error) {
+	if rec.Remote == nil {
+		return nil, fmt.Errorf("there was nothing before: %w", iofs.ErrNotExist)
+	}
+	v.mu.Lock()
+	path, _ := v.path(l)
+	at, ok := v.remotePath(l)
+	if !ok { // its directory is nowhere at the backend any more
+		at = path
+	}
+	v.mu.Unlock()
+	body, err := v.readVersion(ctx, at, rec.Remote.Version)
+	if errors.Is(err, iofs.ErrNotExist) {
+		body, err = v.readPreviousHead(ctx, at, rec.Remote.Version)
+	}
+	if err == nil || !errors.Is(err, iofs.ErrNotExist) {
+		return body, err
+	}
+	versions, lerr := v.Log(ctx, LogFilter{Path: path.String()})
+	if lerr != nil {
+		return nil, errors.Join(err, lerr)
+	}
+	for _, old := range versions {
+		if old.Kept && (old.Path == path.String() && old.Base == versionText(rec.Remote.Version) && old.Change == Ended ||
+			v.isVersion(old.ID, rec.Remote)) {
+			content, _, err := v.Content(old.ID)
+			return content, err
+		}
+	}
+	return nil, err
+}
+
+// isVersion reports whether a version of the history is the content that the
+// backend was known to have.
+func (v *Volume) isVersion(id string, b *table.Remote) bool {
+	n, ok := parseID(id)
+	if !ok {
+		return false
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	r := v.getRecord(n)
+	return r != nil && r.Change == Written && r.Ino == b.Ino && r.Gen == b.ContentVersion
+}
+
+// Resolve ends a conflict. What is kept is sent on condition that the backend
+// still has what was compared with: if that changed again, there is a new
+// conflict.
+func (v *Volume) Resolve(ctx context.Context, path string, r Resolution) error {
+	if r.Content != nil {
+		return v.resolveWith(ctx, path, r.Content)
+	}
+	m := v.newMerge(ctx, v.p)
+	err := m.run(func() error {
+		l, rec, theirs, err := v.heldAt(path)
+		if err != nil {
+			return err
+		}
+		rec.Held = nil
+		switch {
+		case r.Both && rec.Ino != 0:
+			a, ok := m.ask(l, rec.Ino, &theirs)
+			if ok {
+				m.divide(l, rec, &theirs, a.sum)
+			}
+		case r.Keep == SideTheirs:
+			m.takeTheirs(l, rec, &theirs)
+		case r.Keep == SideOurs:
+			if m.keptTheirs(l, &theirs) {
+				m.overwrite(l, rec, &theirs)
+			}
+		default:
+			return fmt.Errorf("%w: a conflict cannot end with %v", iofs.ErrInvalid, r.Keep)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return m.unanswered()
+}
+
+// unanswered is the error of a question that stayed without an answer.
+func (m *merge) unanswered() error {
+	for _, q := range m.open {
+		if a, ok := m.answers[q.question]; ok && a.err != nil {
+			return translate(a.err)
+		}
+	}
+	return nil
+}
+
+// takeTheirs gives a name to theirs; ours goes to the history.
+func (m *merge) takeTheirs(l table.Link, rec table.Name, r *providers.Info) {
+	x := rec.Ino
+	if x == 0 {
+		m.arrive(l, rec, r)
+		return
+	}
+	was := remoteIno(rec)
+	m.v.bury(l, x, whyPulled)
+	y, n := m.fresh(r, x)
+	m.v.table.Put(y, n)
+	m.swap(l, &rec, y)
+	m.remoteSide(l, &rec, remoteOf(*r, y, n))
+	m.lost(l, x)
+	if was != x {
+		m.leftRemote(was)
+	}
+}
+
+// resolveWith puts new content in the place of both sides.
+func (v *Volume) resolveWith(ctx context.Context, path string, content io.Reader) error {
+	v.mu.Lock()
+	_, _, _, err := v.heldAt(path)
+	v.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	made, err := v.makeContent(ctx, path, content)
+	if err != nil {
+		return err
+	}
+	m := v.newMerge(ctx, v.p)
+	done := false
+	err = m.run(func() error {
+		l, rec, theirs, err := v.heldAt(path)
+		if err != nil {
+			return err
+		}
+		if done = m.keptTheirs(l, &theirs); done {
+			m.put(l, rec, &theirs, made)
+		}
+		return nil
+	})
+	if err = errors.Join(err, m.unanswered()); err != nil || !done {
+		v.store.Remove(made.ino)
+	}
+	return err
+}
+
+// newContent is a content file that no name has yet.
+type newContent struct {
+	ino          table.Ino
+	size, blocks int64
+}
+
+// makeContent makes a content file for a path; after an error there is none.
+func (v *Volume) makeContent(ctx context.Context, path string, content io.Reader) (newContent, error) {
+	v.mu.Lock()
+	x := v.table.Alloc()
+	v.mu.Unlock()
+	if err := v.fill(ctx, x, path, content); err != nil {
+		v.store.Remove(x)
+		return newContent{}, err
+	}
+	f, err := v.store.Open(x)
+	if err != nil {
+		v.store.Remove(x)
+		return newContent{}, err
+	}
+	defer f.Release()
+	return newContent{x, f.Size(), f.Blocks()}, nil
+}
+
+// put gives a name to a file that was just made, against theirs.
+func (m *merge) put(l table.Link, rec table.Name, r *providers.Info, made newContent) {
+	v, old, x := m.v, rec.Ino, made.ino
+	_, n := m.fresh(r, old)
+	n.Mtime, n.Ctime, n.Birth, n.Size, n.Blocks, n.State = v.stamp(), v.stamp(), v.now(), made.size, made.blocks, table.Whole
+	if old != 0 {
+		v.bury(l, old, whyReplaced)
+	}
+	if was := v.table.Inode(old); was != nil && isRegular(was) {
+		n.Mode, n.UID, n.GID, n.Xattrs = was.Mode, was.UID, was.GID, was.Xattrs
+	} else {
+		n.Mode = 0o100666 &^ v.o.Umask
+	}
+	v.table.Put(x, n)
+	m.swap(l, &rec, x)
+	m.moveRemote(l, &rec, versionOf(r), old)
+	if old != 0 {
+		m.lost(l, old)
+	}
+	v.final(x, v.table.Inode(x))
+}

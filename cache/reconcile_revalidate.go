@@ -1,0 +1,174 @@
+package cache
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/providers"
+)
+
+// preconditionFailed deals with a change of a name that the backend refused because something
+// else is there than the change was made against: it looks what, and decides
+// by the conflict policy. nil says that the name is to be tried again, if it
+// still differs; an error, that it is held back for that reason. No change of
+// the name is under way at the backend.
+func (v *Volume) preconditionFailed(ctx context.Context, l table.Link, cause error) error {
+	for _, home := range v.movedLocally(l) {
+		if err := v.revalidate(ctx, home, false); err != nil {
+			return err
+		}
+	}
+	if err := v.revalidate(ctx, l, true); err != nil {
+		return err
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	rec, ok := v.table.Name(l.Dir, l.Name)
+	if ok && rec.Held != nil && rec.Held.Conflict && rec.Seq != 0 {
+		at, _ := v.path(l)
+		return conflictError(at.String(), rec.Held.Reason)
+	}
+	return nil
+}
+
+// movedLocally is where the backend has what a name got by a rename of ours, if it
+// is nowhere else: that may have changed too, and cannot be compared then.
+func (v *Volume) movedLocally(l table.Link) []table.Link {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	rec, _ := v.table.Name(l.Dir, l.Name)
+	n := v.table.Inode(rec.Ino)
+	if n == nil || !isRegular(n) || n.State == table.Whole {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(n.RemoteLinks), func(home table.Link) bool { return home == l })
+}
+
+// revalidate asks the backend about one name, and takes over what it says. With
+// late the attempt that was noted for the name is known to have come to
+// nothing.
+func (v *Volume) revalidate(ctx context.Context, l table.Link, late bool) error {
+	if err := v.holdStill(ctx); err != nil {
+		return err
+	}
+	defer v.puller.headLock.RUnlock()
+	return v.revalidateOnce(ctx, l, late)
+}
+
+// holdStill takes puller.headLock for reading. It gives up when ctx ends: content
+// is read, and found to have moved, by who holds it for writing too.
+func (v *Volume) holdStill(ctx context.Context) error {
+	for !v.puller.headLock.TryRLock() {
+		if err := sleep(ctx, 5*time.Millisecond); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// revalidateOnce is recheck with the head held still.
+func (v *Volume) revalidateOnce(ctx context.Context, l table.Link, late bool) error {
+	mine := v.beginObservation()
+	defer v.endObservation(mine)
+	at, ok, err := v.remotePathNow(ctx, l)
+	if err != nil {
+		return err
+	}
+	if !ok {
+		return v.revalidateAbove(ctx, l)
+	}
+	info, err := v.stat(ctx, at)
+	if notThere(err) {
+		err = v.revalidateParent(ctx, l, at)
+	}
+	if err != nil {
+		return err
+	}
+	m := v.newMerge(ctx, v.p)
+	m.mine, m.late[l] = mine, late
+	return m.run(func() error {
+		if now, ok := v.remotePath(l); !ok || now != at {
+			return nil
+		}
+		if rec, ok := v.table.Name(l.Dir, l.Name); late && ok && rec.Attempt != nil {
+			rec.Attempt = nil
+			m.set(l, rec)
+		}
+		if info == nil || !v.excluded(at, info.Kind) {
+			m.name(l, info)
+		}
+		err := m.checkPull()
+		v.engine.own = late && err == nil // what comes of it, a conflict copy for instance, goes with it
+		return err
+	})
+}
+
+// remotePathNow is where the backend has a name, or would: a directory that was made
+// here takes the place of one that was removed, when that is not done yet.
+func (v *Volume) remotePathNow(ctx context.Context, l table.Link) (at providers.Locator, ok bool, err error) {
+	v.mu.Lock()
+	at, ok = v.remotePath(l)
+	v.mu.Unlock()
+	if ok {
+		return at, true, nil
+	}
+	m := v.newMerge(ctx, v.p)
+	err = m.run(func() error {
+		if m.takeOver(l.Dir) {
+			at, ok = v.remotePath(l)
+		}
+		return nil
+	})
+	return at, ok, err
+}
+
+// stat is what the backend has at a place; nil with an error.
+func (v *Volume) stat(ctx context.Context, at providers.Locator) (info *providers.Info, err error) {
+	err = v.retry(ctx, func(ctx context.Context) error {
+		got, err := v.p.Stat(ctx, at)
+		if err == nil {
+			info = &got
+		}
+		return err
+	})
+	return info, err
+}
+
+// revalidateAbove asks about the directory of a name, which is new here: if it is new
+// there too, that is what is in the way.
+func (v *Volume) revalidateAbove(ctx context.Context, l table.Link) error {
+	above := v.linksOf(l.Dir)
+	if len(above) == 0 {
+		return nil
+	}
+	return v.revalidateOnce(ctx, above[0], false)
+}
+
+// notThere reports whether the backend has nothing at a place: no entry, or not
+// even a directory for it.
+func notThere(err error) bool {
+	return errors.Is(err, providers.ErrNotExist) || errors.Is(err, providers.ErrNotDir)
+}
+
+// revalidateParent looks at the directory of a name that is not there, when that
+// is not there either, or is none any more.
+func (v *Volume) revalidateParent(ctx context.Context, l table.Link, at providers.Locator) error {
+	if l.Dir == table.Root {
+		return nil
+	}
+	info, err := v.p.Stat(ctx, at.Parent())
+	if err == nil && info.Kind == providers.KindDir {
+		return nil
+	}
+	if err != nil && !notThere(err) {
+		return err
+	}
+	home := v.remoteLinksOf(l.Dir)
+	if len(home) == 0 {
+		return nil
+	}
+	return v.revalidateOnce(ctx, home[0], false)
+}

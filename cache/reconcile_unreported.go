@@ -1,0 +1,63 @@
+package cache
+
+import (
+	"encoding/json"
+	"fmt"
+)
+
+// keyUnreported holds the paths of the conflicts that no report has told of yet: those
+// of files without a name, which a close finds while nobody waits for a report.
+// It is written in the update that decides them, so that whoever asks next hears of
+// them after a restart too.
+const keyUnreported = "told/missed"
+
+// maxUnreported bounds the conflicts that are kept for whoever asks next; the log
+// has all.
+const maxUnreported = 1000
+
+// addUnreported keeps conflicts for the next report. mu is held, in an update.
+func (v *Volume) addUnreported(paths []string) {
+	if len(paths) == 0 {
+		return
+	}
+	all := names(v.unreported(), paths)
+	data, err := json.Marshal(all[:min(len(all), maxUnreported)])
+	if err == nil {
+		v.table.Set(keyUnreported, data)
+	}
+}
+
+// unreported are the conflicts that are kept. mu is held.
+func (v *Volume) unreported() (paths []string) {
+	if data := v.table.Get(keyUnreported); data != nil {
+		if err := json.Unmarshal(data, &paths); err != nil {
+			v.o.Log.Warn("the unreported conflicts cannot be read", "err", err)
+		}
+	}
+	return paths
+}
+
+// UnreportedConflicts are the conflicts that no report has told of yet, for who follows an event
+// without a Commit or a Pull. It tells of each once, and again only where the
+// disk will not note that it did.
+func (v *Volume) UnreportedConflicts() []string { return v.reportConflicts(nil) }
+
+// reportConflicts adds to a report what nobody was told of yet.
+func (v *Volume) reportConflicts(conflicts []string) []string {
+	all := names(conflicts, nil)
+	v.mu.Lock()
+	none := v.table.Get(keyUnreported) == nil
+	v.mu.Unlock()
+	if none {
+		return all
+	}
+	err := v.update(func() error {
+		all = names(all, v.unreported())
+		v.table.Set(keyUnreported, nil)
+		return nil
+	})
+	if err != nil {
+		v.o.Log.Warn("conflicts will be told of again", "err", fmt.Errorf("note that they were: %w", err))
+	}
+	return all
+}

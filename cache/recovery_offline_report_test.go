@@ -1,0 +1,182 @@
+package cache
+
+import (
+	"errors"
+	iofs "io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// abandon leaves the working copy as a killed process would, and gives the
+// state directory.
+func (w *world) abandonState() string {
+	w.Helper()
+	return copyState(w.T, w.v)
+}
+
+func (w *world) inspect(dir string) (OfflineReport, string) {
+	w.Helper()
+	left, err := Inspect(dir, 0)
+	w.ok(err)
+	var lines []string
+	for _, u := range left.Unsaved {
+		line := u.Change + " " + u.Kind + " " + u.Path
+		if u.Suspect {
+			line += " suspect"
+		}
+		lines = append(lines, line)
+	}
+	return left, strings.Join(lines, "\n")
+}
+
+func TestInspect(t *testing.T) {
+	w := newWorld(t, onlyAsked, holding("changed", "theirs", "deleted", "theirs", "renamed", "theirs", "open", "theirs", "d/deep", "theirs"))
+	w.ok(w.put("changed", "ours"))
+	w.ok(w.unlink("deleted"))
+	w.ok(w.rename("renamed", "d/renamed"))
+	w.mkdir("new")
+	w.ok(w.put("new/file", "12345"))
+	o := w.open("open", syscall.O_RDWR)
+	w.write(o, "x", 0)
+	if left, _ := w.inspect(w.o.StateDir); !left.InUse || left.Empty() {
+		t.Errorf("in use: %+v", left)
+	}
+	dir := w.abandonState()
+	want := strings.Join([]string{
+		"changed file changed",
+		"deleted file deleted",
+		"deleted file renamed",
+		"renamed file d/renamed",
+		"created dir new",
+		"created file new/file",
+		"changed file open",
+	}, "\n")
+	for range 2 { // looking changes nothing
+		left, got := w.inspect(dir)
+		if got != want {
+			t.Errorf("got\n%s\nwant\n%s", got, want)
+		}
+		if left.Ended != "killed" || left.Total != 7 || left.Bytes != 4+6+5+6 || left.Suspect != 0 {
+			t.Errorf("%+v", left)
+		}
+	}
+	left, err := Inspect(dir, 2)
+	w.ok(err)
+	if len(left.Unsaved) != 2 || left.Total != 7 {
+		t.Errorf("limited: %d of %d", len(left.Unsaved), left.Total)
+	}
+	_, err = Inspect(t.TempDir(), 0)
+	w.is(err, iofs.ErrNotExist)
+}
+
+func TestInspectAfterACleanEnd(t *testing.T) {
+	w := newWorld(t, onlyAsked)
+	w.ok(w.put("f", "f"))
+	w.sendAll()
+	w.stop()
+	left, _ := w.inspect(w.o.StateDir)
+	if left.Ended != "clean" || !left.Empty() {
+		t.Errorf("%+v", left)
+	}
+}
+
+func TestExport(t *testing.T) {
+	w := newWorld(t, onlyAsked, holding("theirs", "theirs"))
+	w.mkdir("d")
+	w.ok(w.put("d/f", "content"))
+	w.ok(w.put("taken", "ours"))
+	_, err := w.v.Symlink(me, 1, "link", "d/f")
+	w.ok(err)
+	o := w.create("open")
+	w.write(o, "never closed", 0)
+	dir, into := w.abandonState(), t.TempDir()
+	w.ok(os.WriteFile(filepath.Join(into, "taken"), []byte("there before"), 0o600))
+	out, err := Export(t.Context(), dir, into, nil)
+	w.ok(err)
+	slices.Sort(out.Files)
+	if got := strings.Join(out.Files, " "); got != "d/f link open" {
+		t.Errorf("wrote %s", got)
+	}
+	if len(out.Skipped) != 1 || out.Skipped[0].Path != "taken" {
+		t.Errorf("skipped %+v", out.Skipped)
+	}
+	for name, want := range map[string]string{"d/f": "content", "open": "never closed", "link": "content", "taken": "there before"} {
+		if got, err := os.ReadFile(filepath.Join(into, name)); string(got) != want {
+			t.Errorf("%s: %q, %v", name, got, err)
+		}
+	}
+	out, err = Export(t.Context(), dir, t.TempDir(), func(u Unsaved) bool { return u.Path == "open" })
+	w.ok(err)
+	if len(out.Files) != 1 {
+		t.Errorf("filtered: %v", out.Files)
+	}
+	if left, _ := w.inspect(dir); left.Ended != "killed" || left.Total != 5 {
+		t.Errorf("exporting changed it: %+v", left)
+	}
+}
+
+// Suspect content is sent once a person has accepted it, not before.
+func TestAccept(t *testing.T) {
+	w := newWorld(t, onlyAsked, holding("f", "theirs"))
+	w.ok(w.put("f", "ours"))
+	w.ok(w.put("g", "ours"))
+	dir := w.abandonState()
+	w.stop()
+	w.o.StateDir, w.o.boot = dir, "another"
+	w.start()
+	_ = w.sendAll()
+	w.backend("f: theirs")
+	w.stop()
+	left, got := w.inspect(dir)
+	if left.Suspect != 2 {
+		t.Errorf("%s", got)
+	}
+	accepted, err := Accept(dir, "f")
+	w.ok(err)
+	if strings.Join(accepted, " ") != "f" {
+		t.Errorf("accepted %v", accepted)
+	}
+	w.start()
+	_ = w.sendAll()
+	w.backend("f: ours")
+	accepted, err = w.v.Accept()
+	w.ok(err)
+	if strings.Join(accepted, " ") != "g" {
+		t.Errorf("accepted %v", accepted)
+	}
+	w.ok(w.sendAll())
+	w.backend("f: ours", "g: ours")
+}
+
+// Accepting in a state directory that was not recovered yet recovers it.
+func TestAcceptAfterAnUncleanEnd(t *testing.T) {
+	w := newWorld(t, onlyAsked)
+	o := w.create("f")
+	w.write(o, "never closed", 0)
+	dir := w.abandonState()
+	_, err := Accept(dir)
+	w.ok(err)
+	left, got := w.inspect(dir)
+	if left.Ended != "clean" || got != "created file f" || left.Bytes != 12 {
+		t.Errorf("%s %+v", got, left)
+	}
+	if _, err := Accept(t.TempDir()); !errors.Is(err, iofs.ErrNotExist) {
+		t.Errorf("nothing there: %v", err)
+	}
+}
+
+// What is below a directory that was removed is listed by its path.
+func TestInspectBelowTheRemoved(t *testing.T) {
+	w := newWorld(t, onlyAsked, holding("d/e/f", "theirs"))
+	w.do("rm d/e/f", "rmdir d/e", "rmdir d")
+	if list, _ := w.v.Unsent(10); len(list) != 3 || list[0].Path != "d/e/f" {
+		t.Errorf("unsent is %+v", list)
+	}
+	if _, got := w.inspect(w.abandonState()); got != "deleted file d/e/f\ndeleted file d/e\ndeleted file d" {
+		t.Errorf("got\n%s", got)
+	}
+}

@@ -1,0 +1,380 @@
+package cache
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/wsmount/wsmount/providers"
+	"github.com/wsmount/wsmount/providers/memory"
+	"github.com/wsmount/wsmount/providers/providertest"
+)
+
+// clones are working copies of clones of one repository.
+type clone struct {
+	*scene
+	repo   *memory.Repository
+	remote *memory.Remote
+}
+
+func newClone(t *testing.T, remote *memory.Remote, change ...func(*world, *Options)) *clone {
+	t.Helper()
+	repo := memory.NewRepository(remote, memory.Options{})
+	c := &clone{&scene{&world{T: t, faults: providertest.NewFaults(t), repo: repo}}, repo, remote}
+	c.o = Options{StateDir: t.TempDir(), Provider: "memory", Patience: guard, strict: true,
+		pause: func(ctx context.Context, _ time.Duration) error { return ctx.Err() }}
+	held(SplitConflicts)(c.world, &c.o)
+	for _, f := range change {
+		f(c.world, &c.o)
+	}
+	c.start()
+	t.Cleanup(c.stop)
+	return c
+}
+
+func (c *clone) push() {
+	c.Helper()
+	_, err := c.v.Push(context.Background(), providers.PushOptions{})
+	c.ok(err)
+}
+
+func (c *clone) there(path, content string) {
+	c.Helper()
+	var data []byte
+	if content != "" {
+		data = []byte(content)
+	}
+	c.ok(c.remote.Tamper("main", at(path), data))
+}
+
+// thereMode has others write a file with a mode.
+func (c *clone) thereMode(path, content string, mode uint32) {
+	c.Helper()
+	r := memory.NewRepository(c.remote, memory.Options{})
+	_, err := r.Write(c.Context(), at(path), providers.String(content), providers.WriteOptions{If: providers.Unconditional(),
+		Attr: providers.Attr{Valid: providers.AttrMode, Mode: mode}})
+	c.ok(err)
+	_, err = r.Push(c.Context(), providers.PushOptions{})
+	c.ok(err)
+}
+
+// remoteAttr is what others see of a file.
+func (c *clone) remoteAttr(path string) providers.Attr {
+	c.Helper()
+	info, err := memory.NewRepository(c.remote, memory.Options{}).Stat(c.Context(), at(path))
+	c.ok(err)
+	return info.Attr
+}
+
+func seeded(t *testing.T, files ...string) *memory.Remote {
+	t.Helper()
+	r := memory.NewRemote(nil)
+	for i := 0; i < len(files); i += 2 {
+		if err := r.Tamper("main", at(files[i]), []byte(files[i+1])); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return r
+}
+
+// What others pushed comes with a pull, not before, and what was changed here
+// and not committed stays.
+func TestPullRevision(t *testing.T) {
+	c := newClone(t, seeded(t, "a", "1", "d/b", "2", "d/c", "3"))
+	c.sees("a: 1", "d/", "d/b: 2", "d/c: 3")
+	c.there("a", "theirs")
+	c.there("d/c", "")
+	c.there("e/n", "new")
+	c.ok(c.put("d/b", "ours"))
+	c.sees("a: 1", "d/", "d/b: ours", "d/c: 3")
+	r := c.pull()
+	if r.Revision == "" || r.Changed < 2 || r.Deleted != 1 {
+		t.Errorf("report %+v", r)
+	}
+	c.sees("a: theirs", "d/", "d/b: ours", "e/", "e/n: new")
+	if head, _ := c.repo.Head(context.Background()); head != r.Revision {
+		t.Errorf("head %q, report %q", head, r.Revision)
+	}
+	if again := c.pull(); again.Changed+again.Deleted > 0 {
+		t.Errorf("another pull: %+v", again)
+	}
+}
+
+// A halt leaves the head where it is.
+func TestPullRevisionHalts(t *testing.T) {
+	c := newClone(t, seeded(t, "a", "1", "b", "2"))
+	c.here()
+	before, _ := c.repo.Head(context.Background())
+	c.there("a", "")
+	c.there("b", "")
+	_, err := c.v.Pull(context.Background(), PullOptions{})
+	c.is(err, ErrMassDelete)
+	if head, _ := c.repo.Head(context.Background()); head != before {
+		t.Error("the head moved on")
+	}
+	c.sees("a: 1", "b: 2")
+	if r, err := c.v.Confirm(context.Background()); err != nil || r.Deleted == 0 {
+		t.Errorf("confirmed: %+v, %v", r, err)
+	}
+	c.sees()
+}
+
+// Unpushed commits are no obstacle: what they changed goes on top of theirs.
+func TestPullOverUnpushedCommits(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		ours   func(c *clone)
+		theirs func(c *clone)
+		want   []string
+	}{
+		{"apart", func(c *clone) { c.ok(c.put("a", "ours")); c.ok(c.put("d/n", "ours")) },
+			func(c *clone) { c.there("b", "theirs"); c.there("d/m", "theirs") },
+			[]string{"a: ours", "b: theirs", "d/", "d/f: 3", "d/m: theirs", "d/n: ours"}},
+		{"the same file", func(c *clone) { c.ok(c.put("a", "ours")) }, func(c *clone) { c.there("a", "theirs") },
+			[]string{"a: theirs", "a.conflict-" + short("ours") + ": ours", "b: 2", "d/", "d/f: 3"}},
+		{"the same change", func(c *clone) { c.ok(c.put("a", "same")) }, func(c *clone) { c.there("a", "same") },
+			[]string{"a: same", "b: 2", "d/", "d/f: 3"}},
+		{"deleted here", func(c *clone) { c.ok(c.unlink("a")) }, func(c *clone) { c.there("b", "theirs") },
+			[]string{"b: theirs", "d/", "d/f: 3"}},
+		{"deleted here, changed there", func(c *clone) { c.ok(c.unlink("a")) }, func(c *clone) { c.there("a", "theirs") },
+			[]string{"a: theirs", "b: 2", "d/", "d/f: 3"}},
+		{"a directory renamed here, changed in it there", func(c *clone) { c.ok(c.rename("d", "e")) },
+			func(c *clone) { c.there("b", "theirs") },
+			[]string{"a: 1", "b: theirs", "e/", "e/f: 3"}},
+		{"a directory deleted here, something new in it there", func(c *clone) { c.ok(c.unlink("d/f")); c.rmdir("d") },
+			func(c *clone) { c.there("d/n", "theirs") },
+			[]string{"a: 1", "b: 2", "d/", "d/n: theirs"}},
+		{"a file became a directory here", func(c *clone) { c.do("rm a", "mkdir a", "put a/n ours") },
+			func(c *clone) { c.there("b", "theirs") },
+			[]string{"a/", "a/n: ours", "b: theirs", "d/", "d/f: 3"}},
+		{"a directory became a file here", func(c *clone) { c.do("rm d/f", "rmdir d", "put d ours") },
+			func(c *clone) { c.there("b", "theirs") },
+			[]string{"a: 1", "b: theirs", "d: ours"}},
+		{"a file became a symbolic link here", func(c *clone) { c.do("rm a", "sym b a") },
+			func(c *clone) { c.there("b", "theirs") },
+			[]string{"a -> b", "b: theirs", "d/", "d/f: 3"}},
+		{"a file became a directory here and was changed there", func(c *clone) { c.do("rm a", "mkdir a", "put a/n ours") },
+			func(c *clone) { c.there("a", "theirs") },
+			[]string{"a: theirs", "a.conflict-e3b0c442/", "a.conflict-e3b0c442/n: ours", "b: 2", "d/", "d/f: 3"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newClone(t, seeded(t, "a", "1", "b", "2", "d/f", "3"))
+			w.names("")
+			w.names("d")
+			c.ours(w)
+			if r := w.commit(); !r.Committed {
+				t.Fatalf("nothing was committed: %+v", r)
+			}
+			c.theirs(w)
+			w.pull()
+			w.sees(c.want...)
+			w.commit()
+			w.push()
+			w.sees(c.want...)
+			other := newClone(t, w.remote)
+			other.sees(c.want...)
+			if n := w.v.table.DirtyCount(); n != 0 {
+				t.Errorf("%d names differ in the end", n)
+			}
+		})
+	}
+}
+
+// What others take back by a forced push is gone here too; what is ours stays,
+// committed or not.
+func TestPullOfARewrittenBranch(t *testing.T) {
+	for name, ours := range map[string]func(c *clone){
+		"nothing of ours": func(*clone) {},
+		"committed":       func(c *clone) { c.ok(c.put("ours", "x")); c.commit() },
+		"not committed":   func(c *clone) { c.ok(c.put("ours", "x")) },
+		"pushed before":   func(c *clone) { c.ok(c.put("pushed", "x")); c.commit(); c.push(); c.ok(c.put("ours", "x")); c.commit() },
+	} {
+		for _, policy := range []Conflict{SplitConflicts, Combine} {
+			rewritten(t, name, policy, ours, "2")
+			rewritten(t, name+", and is just older", policy, ours, "1")
+		}
+	}
+}
+
+func rewritten(t *testing.T, name string, policy Conflict, ours func(c *clone), a string) {
+	t.Run(name+" "+string(policy), func(t *testing.T) {
+		c := newClone(t, seeded(t, "a", "1", "b", "1"), held(policy))
+		c.sees("a: 1", "b: 1")
+		before, _ := c.repo.Head(t.Context())
+		c.there("secret", "s")
+		c.pull()
+		ours(c)
+		c.ok(c.remote.Reset("main", before))
+		if a != "1" {
+			c.there("a", a)
+		}
+		c.pull()
+		want := []string{"a: " + a, "b: 1"}
+		if !strings.HasPrefix(name, "nothing of ours") {
+			want = append(want, "ours: x")
+		}
+		c.sees(want...)
+		c.commit()
+		c.push()
+		if got := sorted(listBackend(memory.NewRepository(c.remote, memory.Options{}))); !slices.Equal(got, want) {
+			t.Errorf("there is %q, want %q", got, want)
+		}
+		if !slices.ContainsFunc(c.v.Status().Problems, func(p Problem) bool { return errors.Is(p.Err, errRewritten) }) {
+			t.Errorf("nothing is said of it: %+v", c.v.Status().Problems)
+		}
+	})
+}
+
+// A directory without entries, which the store does not have, is no reason to
+// leave there what it took the place of.
+func TestPullOverAnEmptyDirectory(t *testing.T) {
+	w := newClone(t, seeded(t, "a", "1", "b", "2"))
+	w.names("")
+	w.do("rm a", "mkdir a")
+	w.commit()
+	w.there("b", "theirs")
+	w.push()
+	w.sees("a/", "b: theirs")
+	newClone(t, w.remote).sees("b: theirs")
+}
+
+// A directory that others made as well, in one whose new names nobody has seen
+// yet, is looked into again, although the commit of ours says that it is there.
+func TestCommitOfADirectoryMadeThere(t *testing.T) {
+	for _, script := range [][]string{{"mkdir d/s"}, {"mkdir d/s", "mkdir d/s/t"}, {"mkdir d/r", "mkdir d/r/t", "mv d/r d/s"}} {
+		w := newClone(t, seeded(t, "a", "1", "d/f", "2"))
+		w.names("")
+		w.names("d")
+		w.do(script...)
+		w.there("d/f", "")
+		w.pull()
+		w.there("d/s/n", "theirs")
+		w.there("d/s/t/n", "theirs")
+		w.pull()
+		w.commit()
+		w.sees("a: 1", "d/", "d/s/", "d/s/n: theirs", "d/s/t/", "d/s/t/n: theirs")
+	}
+}
+
+// An empty directory in one that only an unpushed commit made is not known to be
+// empty any more, once that commit is no more.
+func TestPullOverADirectoryMadeThere(t *testing.T) {
+	w := newClone(t, seeded(t, "a", "1"))
+	w.names("")
+	w.do("mkdir d", "mkdir d/s", "mkdir d/s/t", "put d/f ours")
+	w.commit()
+	w.there("d/s/t/n", "theirs")
+	w.push()
+	w.sees("a: 1", "d/", "d/f: ours", "d/s/", "d/s/t/", "d/s/t/n: theirs")
+}
+
+// After a crash between the move of the head and the table, the next pull finds
+// the difference.
+func TestPullAfterACrash(t *testing.T) {
+	c := newClone(t, seeded(t, "a", "1", "b", "2"))
+	c.here()
+	c.there("a", "theirs")
+	to, err := c.repo.Fetch(context.Background())
+	c.ok(err)
+	from, _ := c.repo.Head(context.Background())
+	c.ok(c.repo.Adopt(context.Background(), from, to)) // and the table knows nothing of it
+	c.pull()
+	c.sees("a: theirs", "b: 2")
+}
+
+// A pull that ends before the head has moved leaves nothing behind that the next
+// commit could go by: what it took back of ours is in the head all the same.
+func TestCommitAfterAHalfPull(t *testing.T) {
+	c := newClone(t, seeded(t, "a", "1", "d/b", "2"))
+	c.ok(c.put("c", "ours"))
+	c.do("mv d/b e")
+	c.commit() // not pushed
+	c.there("a", "theirs")
+	c.faults.Queue(providers.MethodAdopt, providertest.Fault{Before: providers.ErrPermission})
+	if _, err := c.v.Pull(context.Background(), PullOptions{}); err == nil {
+		t.Fatal("no pull, and no error")
+	}
+	c.do("rm c", "mv d f", "mv e f/e")
+	c.commit()
+	want := []string{"a: 1", "f/", "f/e: 2"}
+	if got := sorted(listBackend(c.repo)); !slices.Equal(got, want) {
+		t.Errorf("the repository has %q, want %q", got, want)
+	}
+	c.push()
+	c.sees("a: theirs", "f/", "f/e: 2")
+	newClone(t, c.remote).sees("a: theirs", "f/", "f/e: 2")
+}
+
+// A commit whose answer got lost is known before a pull goes by what it did.
+func TestPullAfterALostAnswer(t *testing.T) {
+	c := newClone(t, seeded(t, "a", "1", "b", "2"))
+	c.sees("a: 1", "b: 2")
+	c.ok(c.put("a", "ours"))
+	c.do("rm b")
+	c.faults.Queue(providers.MethodCommit, providertest.Fault{After: providers.ErrUnavailable})
+	if _, err := c.v.engine.sendSet(context.Background(), nil, ^uint64(0)); err == nil {
+		t.Fatal("the answer did not get lost")
+	}
+	c.there("b", "theirs")
+	c.pull()
+	c.commit()
+	c.sees("a: ours", "b: theirs")
+	c.push()
+	newClone(t, c.remote).sees("a: ours", "b: theirs")
+}
+
+// A commit whose answer got lost says what it committed once that is known.
+func TestReportAfterALostAnswer(t *testing.T) {
+	c := newClone(t, seeded(t, "a", "1", "b", "2"))
+	c.sees("a: 1", "b: 2")
+	c.ok(c.put("a", "ours"))
+	c.do("rm b")
+	c.faults.Queue(providers.MethodCommit, providertest.Fault{After: providers.ErrUnavailable})
+	r := c.commit()
+	if !r.Committed || r.Changes != 2 {
+		t.Errorf("report %+v", r)
+	}
+	if r := c.commit(); r.Committed || r.Changes != 0 {
+		t.Errorf("the next: %+v", r)
+	}
+}
+
+// A crash after the head went back, and before the table says so, loses nothing of
+// what was committed and not pushed.
+func TestOpenAfterAHalfPull(t *testing.T) {
+	c := newClone(t, seeded(t, "a", "1", "d/b", "2"))
+	ctx := context.Background()
+	base, _ := c.repo.Head(ctx)
+	c.ok(c.put("c", "ours"))
+	c.do("rm d/b")
+	c.commit() // not pushed
+	c.there("a", "theirs")
+	from, _ := c.repo.Head(ctx)
+	note, err := json.Marshal(rewinding{From: from, Base: base, To: base})
+	c.ok(err)
+	c.ok(c.v.update(func() error { c.v.table.Set(keyRewind, note); return nil }))
+	c.ok(c.repo.Adopt(ctx, from, base))
+	c.ok(c.v.Close())
+	c.o.Policy.TTL = time.Nanosecond // whoever looks compares with the head
+	if c.v, err = Open(ctx, c.faults.Wrap(c.repo), c.o); err != nil {
+		t.Fatal(err)
+	}
+	c.sees("a: 1", "c: ours", "d/")
+	c.pull()
+	c.commit()
+	c.push()
+	c.sees("a: theirs", "c: ours", "d/")
+	newClone(t, c.remote).sees("a: theirs", "c: ours")
+}
+
+// A remote without the branch is nothing to pull.
+func TestPullOfNothing(t *testing.T) {
+	c := newClone(t, memory.NewRemote(nil))
+	if r := c.pull(); r.Skipped == "" {
+		t.Errorf("report %+v", r)
+	}
+}

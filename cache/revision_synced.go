@@ -1,0 +1,234 @@
+package cache
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/providers"
+)
+
+// keySynced says of which revision the table has the names that it is said to
+// have at the backend. It is written together with these, so that nobody has to
+// compare a whole tree to know it: not after a crash, not in another run. Of
+// what a set made whose answer was lost the table may have some already: that
+// is settled before the head moves on. What is not shown of a revision, because
+// of rules that a person may change, is a part of it.
+const keySynced = "pull/level"
+
+// syncedMark is what keyLevel holds for a revision.
+func (v *Volume) syncedMark(r providers.Revision) []byte {
+	if r == "" {
+		return nil
+	}
+	rules := v.o.IgnoreFile
+	if v.o.Exclude != nil {
+		rules += "\x00" + v.o.Exclude.String()
+	}
+	return fmt.Appendf(nil, "1 %x %s", sha256.Sum256([]byte(rules)), r)
+}
+
+// setSynced notes the revision that the table has; "": that is not known. mu is
+// held, in an update.
+func (v *Volume) setSynced(r providers.Revision) { v.table.Set(keySynced, v.syncedMark(r)) }
+
+// syncedRevision is the revision that the table has; "" when that is not known.
+func (v *Volume) syncedRevision() providers.Revision {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.syncedRevisionHeld()
+}
+
+// syncedRevisionHeld is levelOf. mu is held.
+func (v *Volume) syncedRevisionHeld() providers.Revision {
+	mark := string(v.table.Get(keySynced))
+	r := providers.Revision(mark[strings.LastIndexByte(mark, ' ')+1:])
+	if !bytes.Equal(v.syncedMark(r), []byte(mark)) {
+		return ""
+	}
+	return r
+}
+
+// isSynced reports whether what the table says of the backend is its head.
+// puller.headLock is held.
+func (v *Volume) isSynced(ctx context.Context, s revisions) (bool, error) {
+	head, err := s.Head(ctx)
+	return err == nil && head == v.syncedRevision(), err
+}
+
+// syncWith makes it so: after an advance that did not end, or a crash between
+// what the store noted and what the table did. puller.headLock is held.
+func (v *Volume) syncWith(w *waiting, s revisions) (PullReport, error) {
+	if err := v.rewound(w); err != nil {
+		return PullReport{}, err
+	}
+	if is, err := v.isSynced(w, s); err != nil || is {
+		return PullReport{}, err
+	}
+	head, err := s.Head(w)
+	if err != nil {
+		return PullReport{}, err
+	}
+	mine := v.beginObservation()
+	defer v.endObservation(mine)
+	all, err := v.gatherTo(w, v.p, v.syncedRevision(), head)
+	if err != nil {
+		return PullReport{}, err
+	}
+	return v.applyAll(w, v.p, all, mine, applying{level: head})
+}
+
+// gatherTo is what differs between the names that the table has, which are those
+// of the revision from, and a revision that tree shows: found from the two where
+// the provider can, else by listing all that is known. "" is not known.
+func (v *Volume) gatherTo(w *waiting, tree providers.Provider, from, to providers.Revision) ([]*listing, error) {
+	d, ok := providers.As[providers.Differ](v.p)
+	if !ok || from == "" || to == "" {
+		return v.gatherAll(w, tree)
+	}
+	var diffs []providers.Difference
+	err := v.retry(w, func(ctx context.Context) (err error) {
+		diffs, err = d.Differences(ctx, from, to)
+		return err
+	})
+	if errors.Is(err, providers.ErrNotExist) { // it was thrown away
+		return v.gatherAll(w, tree)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("differences: %w", err)
+	}
+	return v.gatherThese(w, tree, diffs)
+}
+
+// gatherThese makes what differs between two revisions into what differs from
+// the table. Directories of which something is not shown are listed: what stood
+// in its way may have gone.
+func (v *Volume) gatherThese(w *waiting, tree providers.Provider, diffs []providers.Difference) ([]*listing, error) {
+	known := map[providers.Locator]*listing{}
+	for i := range diffs {
+		h, err := v.knownAt(known, diffs[i].Locator.Parent())
+		if err != nil {
+			return nil, err
+		}
+		if h != nil {
+			h.difference(diffs[i])
+		}
+	}
+	whole := map[*listing]bool{}
+	for _, dir := range v.hiding() {
+		h, err := v.newListing(dir)
+		if err != nil && !errors.Is(err, fs.ErrStale) {
+			return nil, err
+		}
+		if h != nil && !h.first {
+			known[h.at] = h
+			whole[h] = true
+		}
+	}
+	var all, list []*listing
+	for _, h := range known {
+		switch {
+		case h == nil:
+		case whole[h] || h.hidden > 0:
+			list = append(list, h)
+		default:
+			all = append(all, h)
+		}
+	}
+	list, err := v.gatherEach(w, tree, list)
+	all = append(all, list...)
+	slices.SortFunc(all, func(a, b *listing) int { return a.at.Compare(b.at) })
+	return all, err
+}
+
+// knownAt is the listing of the directory that the backend has at a path; nil if
+// its names are not known.
+func (v *Volume) knownAt(known map[providers.Locator]*listing, at providers.Locator) (*listing, error) {
+	if h, ok := known[at]; ok {
+		return h, nil
+	}
+	known[at] = nil
+	v.mu.Lock()
+	dir, ok := v.dirAtRemotePath(at)
+	v.mu.Unlock()
+	if !ok {
+		return nil, nil
+	}
+	h, err := v.newListing(dir)
+	if errors.Is(err, fs.ErrStale) {
+		return nil, nil
+	}
+	if err == nil && h != nil && !h.first {
+		known[at] = h
+	}
+	return known[at], err
+}
+
+// dirAtRemotePath is the directory that the backend has at a path. mu is held.
+func (v *Volume) dirAtRemotePath(at providers.Locator) (dir table.Ino, ok bool) {
+	dir = table.Root
+	for _, name := range at.Parts() {
+		rec, _ := v.table.Name(dir, name)
+		if rec.Remote == nil || rec.Remote.Kind != providers.KindDir || rec.Remote.Ino == 0 {
+			return 0, false
+		}
+		dir = rec.Remote.Ino
+	}
+	return dir, v.table.Inode(dir) != nil
+}
+
+// difference takes what another revision has of one name.
+func (h *listing) difference(d providers.Difference) {
+	h.v.mu.Lock()
+	defer h.v.mu.Unlock()
+	if d.Is != nil {
+		h.entry(d.Is)
+		return
+	}
+	l := table.Link{Dir: h.dir, Name: d.Locator.Name()}
+	if rec, _ := h.v.table.Name(l.Dir, l.Name); rec.Remote != nil {
+		h.diffs = append(h.diffs, news{l: l})
+	}
+}
+
+// differences are where two revisions differ, parents first, however the
+// provider can say it; "" has nothing.
+func (v *Volume) differences(w *waiting, s revisions, from, to providers.Revision) (diffs []providers.Difference, err error) {
+	if d, ok := providers.As[providers.Differ](v.p); ok && from != "" && to != "" {
+		err = v.retry(w, func(ctx context.Context) (err error) {
+			diffs, err = d.Differences(ctx, from, to)
+			return err
+		})
+		return diffs, err
+	}
+	was, err := treeOf(w, s, from)
+	if err != nil {
+		return nil, err
+	}
+	is, err := treeOf(w, s, to)
+	if err != nil {
+		return nil, err
+	}
+	for at, info := range is {
+		old, ok := was[at]
+		switch {
+		case !ok:
+			diffs = append(diffs, providers.Difference{Locator: at, Is: &info})
+		case differs(old, info):
+			diffs = append(diffs, providers.Difference{Locator: at, Was: &old, Is: &info})
+		}
+	}
+	for at, old := range was {
+		if _, ok := is[at]; !ok {
+			diffs = append(diffs, providers.Difference{Locator: at, Was: &old})
+		}
+	}
+	slices.SortFunc(diffs, func(a, b providers.Difference) int { return a.Locator.Compare(b.Locator) })
+	return diffs, nil
+}

@@ -1,0 +1,114 @@
+package cache
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/wsmount/wsmount/providers"
+)
+
+// unlevel is what the table does not know of the head once it is said to have it,
+// told by listing all that is known.
+func unlevel(v *Volume) (wrong []string, err error) {
+	if _, ok := v.syncer(); !ok {
+		return nil, nil
+	}
+	w := v.wait(nil, 5*time.Second)
+	defer w.close()
+	if err := v.holdSynced(w); err != nil {
+		return nil, err
+	}
+	defer v.puller.headLock.RUnlock()
+	r := v.syncedRevision()
+	all, err := v.gatherAll(w, v.p)
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for _, h := range all {
+		for _, d := range h.diffs {
+			rec, _ := v.table.Name(d.l.Dir, d.l.Name)
+			is := "nothing"
+			if d.info != nil {
+				is = fmt.Sprintf("%+v", *d.info)
+			}
+			if d.info == nil && rec.Remote != nil && rec.Remote.Kind == providers.KindDir {
+				continue // a directory without entries is in no revision
+			}
+			wrong = append(wrong, fmt.Sprintf("%s/%s: of %s is known %+v, and there is %s", h.at, d.l.Name, r, rec.Remote, is))
+		}
+	}
+	return wrong, err
+}
+
+// wantLevel holds the table to what it says of itself. A store that does not
+// answer cannot be asked.
+func wantLevel(t interface {
+	Helper()
+	Fatalf(format string, args ...any)
+}, v *Volume) {
+	t.Helper()
+	wrong, err := unlevel(v)
+	if len(wrong) > 0 {
+		t.Fatalf("the table is not level: %v\n%s", err, strings.Join(wrong, "\n"))
+	}
+}
+
+// asked counts the requests of a working copy.
+func asked(counts map[providers.Method]int) func(*world, *Options) {
+	return func(w *world, _ *Options) {
+		var mu sync.Mutex
+		w.wrap = func(p providers.Provider) providers.Provider {
+			return providers.Wrap(p, providers.WrapOptions{Around: func(ctx context.Context, c *providers.Call, next func(context.Context) error) error {
+				mu.Lock()
+				counts[c.Method]++
+				mu.Unlock()
+				return next(ctx)
+			}})
+		}
+	}
+}
+
+// What a pull costs depends on what is new and not on what is known: nothing is
+// listed, not in another run, and not after a crash between what the store noted
+// and what the table did.
+func TestPullListsNothing(t *testing.T) {
+	counts := map[providers.Method]int{}
+	c := newClone(t, seeded(t, "a", "1", "d/b", "1", "d/deep/c", "1", "e/f", "1", "e/x.o", "1"), asked(counts))
+	c.sees("a: 1", "d/", "d/b: 1", "d/deep/", "d/deep/c: 1", "e/", "e/f: 1", "e/x.o: 1")
+	wants := func(what string, lists bool, want ...string) {
+		t.Helper()
+		clear(counts)
+		c.pull()
+		if got := counts[providers.MethodList]; got > 0 != lists {
+			t.Errorf("%s: %d listings", what, got)
+		}
+		c.sees(want...)
+	}
+	wants("the first pull", false, "a: 1", "d/", "d/b: 1", "d/deep/", "d/deep/c: 1", "e/", "e/f: 1", "e/x.o: 1")
+	c.there("d/deep/c", "2")
+	c.there("e/f", "")
+	wants("a pull", false, "a: 1", "d/", "d/b: 1", "d/deep/", "d/deep/c: 2", "e/", "e/x.o: 1")
+	c.ok(c.put("a", "ours"))
+	c.commit()
+	c.push()
+	c.again()
+	c.there("d/new", "1")
+	wants("another run", false, "a: ours", "d/", "d/b: 1", "d/deep/", "d/deep/c: 2", "d/new: 1", "e/", "e/x.o: 1")
+	c.there("d/b", "2")
+	from, err := c.repo.Head(t.Context())
+	c.ok(err)
+	to, err := c.repo.Fetch(t.Context())
+	c.ok(err)
+	c.killed()
+	c.ok(c.repo.Adopt(t.Context(), from, to))
+	wants("the head had gone on", false, "a: ours", "d/", "d/b: 2", "d/deep/", "d/deep/c: 2", "d/new: 1", "e/", "e/x.o: 1")
+	c.o.Exclude = excludes(".o")
+	c.again()
+	wants("other rules", true, "a: ours", "d/", "d/b: 2", "d/deep/", "d/deep/c: 2", "d/new: 1", "e/")
+	c.o.Exclude = nil
+	c.again()
+	wants("no rules any more", true, "a: ours", "d/", "d/b: 2", "d/deep/", "d/deep/c: 2", "d/new: 1", "e/", "e/x.o: 1")
+}

@@ -1,0 +1,87 @@
+package cache
+
+import (
+	"context"
+	"errors"
+
+	"github.com/wsmount/wsmount/providers"
+)
+
+// keyUpstream is the last revision of the remote's tracked branch that the head
+// has: what came after it is ours.
+const keyUpstream = "pull/upstream"
+
+// errRewritten is told, once, when others have taken back what the remote had.
+var errRewritten = errors.New("the remote's branch was rewritten: what it no longer has was removed locally too, and stays in the history of the clone")
+
+// upstream is what keyUpstream says; "": not known.
+func (v *Volume) upstream() providers.Revision {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return providers.Revision(v.table.Get(keyUpstream))
+}
+
+// setUpstream notes that the head has a revision of the tracked branch, if the remote's
+// is there: commits on a branch of our own are no such, wherever the head has gone since
+// they were pushed.
+func (v *Volume) setUpstream(ctx context.Context, r providers.Revision) error {
+	if b, ok := providers.As[providers.Brancher](v.p); ok {
+		if all, err := b.Branches(ctx); err != nil || all.On != "" || all.Tip != r {
+			r = ""
+		}
+	}
+	return v.noteUpstream(r)
+}
+
+func (v *Volume) noteUpstream(r providers.Revision) error {
+	return v.update(func() error {
+		v.table.Set(keyUpstream, []byte(r))
+		return nil
+	})
+}
+
+// knowUpstream asks a working copy's first clone for what it last heard of the
+// tracked branch, before it asks anew.
+func (v *Volume) knowUpstream(ctx context.Context, s revisions) error {
+	b, ok := providers.As[providers.Brancher](v.p)
+	if !ok || v.upstream() != "" {
+		return nil
+	}
+	all, err := b.Branches(ctx)
+	if err != nil || all.Tip == "" || all.On != "" {
+		return err
+	}
+	head, err := s.Head(ctx)
+	if err != nil || head == "" {
+		return err
+	}
+	if base, err := s.Base(ctx, all.Tip, head); err != nil || base != all.Tip {
+		return err
+	}
+	return v.noteUpstream(all.Tip)
+}
+
+// baseOf is where ours and theirs part. That is the last revision that both have,
+// unless others have rewritten the branch: what the remote had is no change of
+// ours, though it does not have it any more. Where theirs is just older, that was
+// so if the remote was known to have more before it was asked: a push of ours may
+// have come after.
+func (v *Volume) baseOf(ctx context.Context, s revisions, ours, theirs, had providers.Revision) (providers.Revision, error) {
+	base, err := s.Base(ctx, ours, theirs)
+	up := v.upstream()
+	if err != nil || up == "" || up == base || base == theirs && up != had {
+		return base, err
+	}
+	for _, r := range []providers.Revision{ours, theirs} {
+		switch last, err := s.Base(ctx, up, r); {
+		case errors.Is(err, providers.ErrNotExist): // what is noted was thrown away
+			return base, nil
+		case err != nil:
+			return "", err
+		case (last == up) != (r == ours):
+			return base, nil
+		}
+	}
+	v.report("pull", "", errRewritten)
+	return up, nil
+}

@@ -1,0 +1,98 @@
+package cache
+
+import (
+	"encoding/binary"
+	"strconv"
+	"strings"
+
+	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/providers"
+)
+
+// crosses reports whether giving n the name to, in place of from, would change
+// on which side of the border to what stays on this machine it is. mu is held.
+func (v *Volume) crosses(from, to table.Link, n *table.Inode) bool {
+	if !v.sendable(n) || v.o.Exclude == nil && !v.ignoring() {
+		return false
+	}
+	return v.stays(from, n) != v.stays(to, n)
+}
+
+// crossesBelow is crosses for a directory and all that is known in it: a rule
+// may name a path below. It looks only as far as a rule reaches, not through a
+// million names. mu is held.
+func (v *Volume) crossesBelow(from, to table.Link, dir table.Ino) bool {
+	if v.o.Exclude == nil {
+		return false
+	}
+	was, ok := v.path(from)
+	is, ok2 := v.path(to)
+	return ok && ok2 && v.crossing(was, is, dir)
+}
+
+func (v *Volume) crossing(was, is providers.Locator, ino table.Ino) bool {
+	n := v.table.Inode(ino)
+	if n == nil {
+		return false
+	}
+	out := v.o.Exclude.Match(was.String(), isDir(n))
+	if out != v.o.Exclude.Match(is.String(), isDir(n)) {
+		return true
+	}
+	if !isDir(n) || out || v.o.Exclude.SameBelow(was.String(), is.String()) {
+		return false // all below an excluded directory is excluded
+	}
+	found := false
+	v.table.Names(ino, "", func(name string, rec table.Name) bool {
+		below, err := was.Child(name)
+		target, err2 := is.Child(name)
+		found = rec.Ino != 0 && err == nil && err2 == nil && v.crossing(below, target, rec.Ino)
+		return !found
+	})
+	return found
+}
+
+// excluded reports whether what the backend has at a path is not shown.
+func (v *Volume) excluded(at providers.Locator, kind providers.Kind) bool {
+	return v.o.Exclude != nil && v.o.Exclude.Match(at.String(), kind == providers.KindDir)
+}
+
+const hiddenKey = "hidden/"
+
+// setHidden remembers how many entries of the backend a directory does not
+// show. mu is held, in an update.
+func (v *Volume) setHidden(dir table.Ino, count int) {
+	key := hiddenKey + itoa(dir)
+	switch old := v.table.Get(key); {
+	case count == 0 && old != nil:
+		v.table.Set(key, nil)
+	case count > 0:
+		v.table.Set(key, binary.AppendUvarint(nil, uint64(count)))
+	}
+}
+
+// hiding are the directories of which not all is shown.
+func (v *Volume) hiding() (dirs []table.Ino) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.table.Scan(hiddenKey, "", func(key string, _ []byte) bool {
+		if dir, err := strconv.ParseUint(strings.TrimPrefix(key, hiddenKey), 10, 64); err == nil {
+			dirs = append(dirs, dir)
+		}
+		return true
+	})
+	return dirs
+}
+
+// hidden counts the entries of the backend that are not shown, because their
+// names are excluded or taken by what stays on this machine, in the directories
+// that are known. mu is held.
+func (v *Volume) hidden() int {
+	total := uint64(0)
+	v.table.Scan(hiddenKey, "", func(_ string, value []byte) bool {
+		n, _ := binary.Uvarint(value)
+		total += n
+		return true
+	})
+	return int(total)
+}

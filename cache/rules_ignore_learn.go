@@ -1,0 +1,360 @@
+package cache
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/wsmount/wsmount/cache/internal/ignore"
+	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/fs"
+)
+
+// What is kept in the table, since names stay here for it.
+const (
+	rulesKey = "ignore/rules/" // of a directory the ignore file whose rules were learned
+	lookKey  = "ignore/look/"  // a directory in which all is to be looked at again
+)
+
+// maxRules is how large an ignore file may be. Of a larger one no rule counts.
+const maxRules = 1 << 20
+
+func inoOf(key, prefix string) (ino table.Ino) {
+	ino, _ = strconv.ParseUint(strings.TrimPrefix(key, prefix), 10, 64)
+	return ino
+}
+
+func joined(names []string) string { return strings.Join(names, "/") }
+
+// learnForCommit makes all rules known that say something of what may go with a
+// commit, and looks again at what stays here for rules of before.
+func (v *Volume) learnForCommit(ctx context.Context) error {
+	if !v.ignoring() {
+		return nil
+	}
+	w := v.wait(nil, v.o.Patience)
+	defer w.close()
+	defer context.AfterFunc(ctx, w.close)()
+	for range maxTries { // they may change meanwhile
+		dirs := v.snapshotUnlearned()
+		if len(dirs) == 0 {
+			break
+		}
+		if err := v.learnAll(w, dirs); err != nil {
+			return err
+		}
+	}
+	return v.lookAgain(w)
+}
+
+// learnAhead learns rules that were changed here, or could have been used, so
+// that what is made from now on stays here at once. What it cannot learn the next
+// commit will. mu is held.
+func (v *Volume) learnAhead() {
+	if !v.ignoring() || v.ignores.learning || len(v.ignores.wanted) == 0 {
+		return
+	}
+	var dirs []table.Ino
+	for dir := range v.ignores.wanted {
+		if !v.learned(dir) {
+			dirs = append(dirs, dir)
+		}
+	}
+	clear(v.ignores.wanted)
+	v.ignores.learning = len(dirs) > 0
+	if !v.ignores.learning {
+		return
+	}
+	v.background(func() {
+		w := v.wait(nil, v.o.Patience)
+		defer w.close()
+		if err := v.learnAll(w, dirs); err != nil {
+			v.o.Log.Debug("ignore files are read later", "err", err)
+		}
+		v.mu.Lock()
+		v.ignores.learning = false
+		v.mu.Unlock()
+		v.engine.wake()
+	})
+}
+
+// unlearned are the directories whose rules were not learned: of the root, of
+// those that had some, and of all above what is to be sent and is not at the
+// backend. mu is held.
+func (v *Volume) unlearned() (dirs []table.Ino) {
+	asked := map[table.Ino]struct{}{}
+	v.table.Scan(rulesKey, "", func(key string, value []byte) bool {
+		dir := inoOf(key, rulesKey)
+		if ino, gen, known := v.ruleFile(dir); !known || !v.learned(dir) || !bytes.Equal(value, ruleState(ino, gen)) {
+			dirs = append(dirs, dir)
+		}
+		asked[dir] = struct{}{}
+		return true
+	})
+	if _, known := asked[table.Root]; !known && !v.learned(table.Root) {
+		dirs = append(dirs, table.Root)
+	}
+	clear(asked)
+	v.table.Dirty(0, func(_ uint64, l table.Link) bool {
+		if rec, _ := v.table.Name(l.Dir, l.Name); rec.Remote == nil && rec.Ino != 0 {
+			dirs = append(dirs, v.unlearnedAbove(l, asked)...)
+		}
+		return true
+	})
+	slices.Sort(dirs)
+	return slices.Compact(dirs)
+}
+
+// snapshotUnlearned is unlearned of this moment. mu is not held.
+func (v *Volume) snapshotUnlearned() []table.Ino {
+	was := v.takeSnapshot(false)
+	defer was.end()
+	return was.unlearned()
+}
+
+// ruleState is what is kept of an ignore file whose rules were learned.
+func ruleState(ino table.Ino, gen uint64) []byte {
+	if ino == 0 {
+		return nil
+	}
+	return binary.AppendUvarint(binary.AppendUvarint(nil, ino), gen)
+}
+
+func (v *Volume) learnAll(w *waiting, dirs []table.Ino) error {
+	for _, dir := range dirs {
+		if err := v.learnRules(w, dir); err != nil {
+			return fmt.Errorf("%s: %w", v.o.IgnoreFile, err)
+		}
+		w.moved()
+	}
+	return nil
+}
+
+// learnRules reads the rules of a directory, if they were not, or are others now.
+func (v *Volume) learnRules(w *waiting, dir table.Ino) error {
+	v.mu.Lock()
+	ino, gen, known := v.ruleFile(dir)
+	v.mu.Unlock()
+	if !known {
+		if err := v.list(w, dir); err != nil && !errors.Is(err, fs.ErrStale) {
+			return err
+		}
+		v.mu.Lock()
+		ino, gen, _ = v.ruleFile(dir)
+		v.mu.Unlock()
+	}
+	r := rulesOf{ino: ino, gen: gen}
+	if ino != 0 {
+		content, err := v.readRules(w, ino)
+		if errors.Is(err, fs.ErrStale) || v.gone(ino) {
+			return nil // it was removed just now
+		}
+		if err != nil {
+			return err
+		}
+		r.Rules = ignore.Parse(content)
+	}
+	return v.update(func() error {
+		v.adopt(dir, r)
+		return nil
+	})
+}
+
+// readRules reads an ignore file, as it is at the moment or newer.
+func (v *Volume) readRules(w *waiting, ino table.Ino) ([]byte, error) {
+	oi, err := v.acquire(ino)
+	if err != nil {
+		return nil, err
+	}
+	defer v.release(oi)
+	if oi.f.Size() > maxRules {
+		v.o.Log.Warn("an ignore file is too large, and says nothing", "bytes", oi.f.Size(), "most", maxRules)
+		return nil, nil
+	}
+	if err := oi.f.FetchAll(w); err != nil {
+		return nil, err
+	}
+	snap, err := oi.f.Snapshot(w)
+	if err != nil {
+		return nil, err
+	}
+	defer snap.Close()
+	return io.ReadAll(snap.Reader())
+}
+
+// adopt has rules count. Where others did, or where they take back what those
+// above them say, names may stay here that need not any more. Who reads slowly
+// does not take back what was learned of the file as it is. mu is held, in an
+// update.
+func (v *Volume) adopt(dir table.Ino, r rulesOf) {
+	if ino, gen, _ := v.ruleFile(dir); (ino != r.ino || gen != r.gen) && v.learned(dir) {
+		return
+	}
+	key := rulesKey + itoa(dir)
+	old, now := v.table.Get(key), []byte(nil)
+	if v.table.Inode(dir) != nil {
+		now = ruleState(r.ino, r.gen)
+	}
+	if old != nil && !bytes.Equal(old, now) || old == nil && r.Keeps() {
+		v.table.Set(lookKey+itoa(dir), []byte{1})
+	}
+	if !bytes.Equal(old, now) {
+		v.table.Set(key, now)
+	}
+	if now == nil {
+		delete(v.ignores.rules, dir)
+		return
+	}
+	v.ignores.rules[dir] = r
+}
+
+// lookAgain looks at all names in directories whose rules are others now. What
+// cannot be said yet is looked at before the next commit.
+func (v *Volume) lookAgain(w *waiting) error {
+	v.mu.Lock()
+	var dirs []table.Ino
+	v.table.Scan(lookKey, "", func(key string, _ []byte) bool {
+		dirs = append(dirs, inoOf(key, lookKey))
+		return true
+	})
+	v.mu.Unlock()
+	if len(dirs) == 0 {
+		return nil
+	}
+	carriers := v.snapshotCarriers()
+	for _, dir := range dirs {
+		sure := false
+		for range maxTries {
+			unlearned, err := v.lookBelow(dir, carriers)
+			if err != nil {
+				return err
+			}
+			if sure = len(unlearned) == 0; sure {
+				break
+			}
+			if err := v.learnAll(w, unlearned); err != nil {
+				return err
+			}
+		}
+		if !sure {
+			continue
+		}
+		err := v.update(func() error {
+			v.table.Set(lookKey+itoa(dir), nil)
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// lookBelow looks at all names below a directory, those of one directory at a
+// time: nobody waits for a million of them. It returns the directories whose
+// rules would have to be known.
+func (v *Volume) lookBelow(top table.Ino, c carriers) (unlearned []table.Ino, err error) {
+	asked := map[table.Ino]struct{}{}
+	for dirs := []table.Ino{top}; len(dirs) > 0; {
+		dir := dirs[len(dirs)-1]
+		dirs = dirs[:len(dirs)-1]
+		err := v.engine.update(func() error { // what need not stay any more is due with the commit
+			v.table.Names(dir, "", func(name string, rec table.Name) bool {
+				n := v.table.Inode(rec.Ino)
+				if rec.Ino == 0 || n == nil {
+					return true
+				}
+				l := table.Link{Dir: dir, Name: name}
+				if _, ok := v.resort(l, rec, n, c); !ok {
+					unlearned = append(unlearned, v.unlearnedAbove(l, asked)...)
+				}
+				if isDir(n) {
+					dirs = append(dirs, rec.Ino)
+				}
+				return true
+			})
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return unlearned, nil
+}
+
+// unlearnedAbove are the directories that a name is in whose rules were not
+// learned, and that were not asked about before. mu is held.
+func (v *Volume) unlearnedAbove(l table.Link, asked map[table.Ino]struct{}) (dirs []table.Ino) {
+	above, _, _ := v.above(l)
+	for _, dir := range slices.Backward(above) {
+		if _, known := asked[dir]; known {
+			break
+		}
+		if asked[dir] = struct{}{}; !v.learned(dir) {
+			dirs = append(dirs, dir)
+		}
+	}
+	return dirs
+}
+
+// resort has a name stay here or not, as the rules say. ok is false when nothing
+// can be said yet. mu is held, in an update.
+func (v *Volume) resort(l table.Link, rec table.Name, n *table.Inode, c carriers) (stays, ok bool) {
+	stays, ok = v.sorted(l, rec, n, c)
+	if ok && rec.Local != stays {
+		rec.Local = stays
+		v.table.SetName(l.Dir, l.Name, rec)
+		v.mark(l)
+	}
+	return stays, ok
+}
+
+// sorted reports whether the rules have a name stay here. Content that is not here
+// has to be: it may have no other place soon. A directory that the backend has
+// goes, with what of it is there: it got its name when nobody knew the rules. So
+// do those that it was moved into. ok is false when nothing can be said yet. mu is
+// held.
+func (v *Volume) sorted(l table.Link, rec table.Name, n *table.Inode, c carriers) (stays, ok bool) {
+	if rec.Remote != nil || rec.Attempt != nil || rec.Ino == 0 || n == nil || rec.Local && !v.onlyIgnored(l, rec) {
+		return rec.Local, true
+	}
+	is, sure := v.ignored(l, isDir(n))
+	if is = is && !(isDir(n) && (len(n.RemoteLinks) > 0 || c.has(rec.Ino))); !sure || is && !v.isHere(n) {
+		return false, false
+	}
+	return is, true
+}
+
+// bringIgnored fetches content that is to stay here and is not here yet.
+func (v *Volume) bringIgnored(ctx context.Context, names []table.Link) error {
+	w := v.wait(nil, v.o.Patience)
+	defer w.close()
+	defer context.AfterFunc(ctx, w.close)()
+	for _, l := range names {
+		v.mu.Lock()
+		rec, _ := v.table.Name(l.Dir, l.Name)
+		n := v.table.Inode(rec.Ino)
+		missing := n != nil && !v.isHere(n)
+		link := missing && isSymlink(n)
+		v.mu.Unlock()
+		if !missing {
+			continue
+		}
+		var err error
+		if link {
+			err = v.fetchTarget(nil, rec.Ino)
+		} else {
+			err = v.bringContent(w, rec.Ino, 0)
+		}
+		if err != nil && !errors.Is(err, fs.ErrStale) {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,166 @@
+package cache
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/providers"
+)
+
+// Path implements fs.Pather. An inode with several names has any one of them.
+func (v *Volume) Path(ino fs.Ino) (string, bool) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	l, ok := v.pathOf(table.Ino(ino))
+	return l.String(), ok
+}
+
+// pathOf is one path of an inode here. mu is held.
+func (v *Volume) pathOf(ino table.Ino) (providers.Locator, bool) {
+	if ino == table.Root {
+		return providers.Locator{}, true
+	}
+	n := v.table.Inode(ino)
+	if n == nil || len(n.Links) == 0 {
+		return providers.Locator{}, false
+	}
+	return v.path(n.Links[0])
+}
+
+// path is where a name is in the tree here; false when it is below a directory
+// that was removed. mu is held.
+func (v *Volume) path(l table.Link) (providers.Locator, bool) {
+	return v.climb(l, func(n *table.Inode) []table.Link { return n.Links })
+}
+
+// pathFor is where a person would look for a name: its path, or, below a directory
+// that was removed here, that at the backend. mu is held.
+func (v *Volume) pathFor(l table.Link) string {
+	if at, ok := v.path(l); ok {
+		return at.String()
+	}
+	if at, ok := v.remotePath(l); ok {
+		return at.String()
+	}
+	return l.Name
+}
+
+// remotePath is where a name is at the backend; false when the backend does not have
+// the directory. mu is held.
+func (v *Volume) remotePath(l table.Link) (providers.Locator, bool) {
+	return v.climb(l, func(n *table.Inode) []table.Link {
+		if _, taker := partners(n); taker != 0 && v.table.Inode(taker) != nil {
+			return v.table.Inode(taker).RemoteLinks // that is at its place
+		}
+		return n.RemoteLinks
+	})
+}
+
+// remotePathOf is where the backend has a directory; false when it does not. mu is
+// held.
+func (v *Volume) remotePathOf(dir table.Ino) (providers.Locator, bool) {
+	if dir == table.Root {
+		return providers.Locator{}, true
+	}
+	n := v.table.Inode(dir)
+	if n == nil || len(n.RemoteLinks) == 0 {
+		return providers.Locator{}, false
+	}
+	return v.remotePath(n.RemoteLinks[0])
+}
+
+// linksOf are the names that an inode has here, homesOf those at the backend,
+// as they are at the moment. mu is not held.
+
+func (v *Volume) linksOf(ino table.Ino) []table.Link {
+	return v.namesOf(ino, func(n *table.Inode) []table.Link { return n.Links })
+}
+
+func (v *Volume) remoteLinksOf(ino table.Ino) []table.Link {
+	return v.namesOf(ino, func(n *table.Inode) []table.Link { return n.RemoteLinks })
+}
+
+func (v *Volume) namesOf(ino table.Ino, which func(*table.Inode) []table.Link) []table.Link {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	n := v.table.Inode(ino)
+	if n == nil {
+		return nil
+	}
+	return slices.Clone(which(n))
+}
+
+// climb goes from a name to the root, by the names that up gives.
+func (v *Volume) climb(l table.Link, up func(*table.Inode) []table.Link) (providers.Locator, bool) {
+	names := []string{l.Name}
+	for l.Dir != table.Root {
+		n := v.table.Inode(l.Dir)
+		if n == nil || len(up(n)) == 0 {
+			return providers.Locator{}, false
+		}
+		l = up(n)[0]
+		names = append(names, l.Name)
+	}
+	slices.Reverse(names)
+	at, err := providers.ParseLocator(strings.Join(names, "/"))
+	return at, err == nil
+}
+
+// stays reports whether what gets a name stays on this machine: excluded, of a
+// kind that the backend cannot have, or ignored, until it is not any more. mu is
+// held.
+func (v *Volume) stays(l table.Link, n *table.Inode) bool {
+	if !v.sendable(n) {
+		return true
+	}
+	if v.o.Exclude != nil {
+		if at, ok := v.path(l); ok && v.o.Exclude.Match(at.String(), isDir(n)) {
+			return true
+		}
+	}
+	return v.staysIgnored(l, n)
+}
+
+// find walks to a path here. An ino of 0 says that the name is free; the
+// directory of the link is 0 when not even that is there.
+func (v *Volume) find(ctx context.Context, path string) (l table.Link, ino table.Ino, err error) {
+	ino = table.Root
+	for name := range strings.SplitSeq(strings.Trim(path, "/"), "/") {
+		if name == "" {
+			return l, ino, nil
+		}
+		if ino == 0 {
+			return table.Link{}, 0, nil
+		}
+		if err := ctx.Err(); err != nil {
+			return l, 0, err
+		}
+		if err := v.loadDir(nil, ino); err != nil {
+			return l, 0, err
+		}
+		v.mu.Lock()
+		l = table.Link{Dir: ino, Name: name}
+		rec, _ := v.table.Name(l.Dir, l.Name)
+		ino = rec.Ino
+		v.mu.Unlock()
+	}
+	return l, ino, nil
+}
+
+func itoa(ino table.Ino) string { return strconv.FormatUint(ino, 10) }
+
+// below reports whether dir is top or lies below it. mu is held.
+func (v *Volume) below(dir, top table.Ino) bool {
+	for dir != top && dir != table.Root {
+		n := v.table.Inode(dir)
+		if n == nil || len(n.Links) == 0 {
+			return false
+		}
+		dir = n.Links[0].Dir
+	}
+	return dir == top
+}

@@ -1,0 +1,72 @@
+package cache
+
+import (
+	"maps"
+
+	"github.com/wsmount/wsmount/cache/internal/table"
+)
+
+// snapshot is a working copy as it was at one moment: its names, what programs were
+// writing then, what was held back, and the rules that had been learned. What only
+// reads the table works on it as on the volume itself, but without the lock, and
+// one goroutine at a time. So what takes long is found out about a state in which
+// everything fits together, and nobody waits for it. Nothing can be changed in it:
+// the table refuses.
+type snapshot struct {
+	*Volume
+	at    *table.Snapshot
+	mine  *observation // keeps names from being forgotten meanwhile
+	of    *Volume
+	loose map[table.Ino]struct{} // what is written and goes all the same; of a set
+	news  uint64                 // of the table
+	next  uint64                 // number of what comes later
+}
+
+// takeSnapshot is the volume at this moment. Who has it calls end, soon. forSet has content
+// stay as it is for a set, until endKeeping. mu is not held.
+func (v *Volume) takeSnapshot(forSet bool) *snapshot {
+	mine := v.beginObservation()
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	loose := map[table.Ino]struct{}(nil)
+	if forSet {
+		loose = v.beginKeeping()
+	}
+	at := v.table.Snapshot()
+	f := &snapshot{at: at, mine: mine, loose: loose, of: v, news: v.table.News(), next: v.table.NextSeq()}
+	f.Volume = &Volume{p: v.p, caps: v.caps, o: v.o, table: at.Table, open: v.beingOpen(),
+		ignores: ignores{rules: maps.Clone(v.ignores.rules), absent: map[table.Ino]struct{}{}}}
+	f.puller.confirmed = v.puller.confirmed
+	e := &f.engine
+	e.v, e.sets, e.memo = f.Volume, v.engine.sets, newMemo()
+	e.because, e.found = maps.Clone(v.engine.because), maps.Clone(v.engine.found)
+	e.jobs = map[table.Link]*job{}
+	for l, t := range v.engine.jobs {
+		e.jobs[l] = &job{link: l, state: t.state}
+	}
+	return f
+}
+
+// beingOpen are the inodes that programs are writing, as the engine of a frozen
+// volume finds them. mu is held.
+func (v *Volume) beingOpen() map[table.Ino]*openInode {
+	all := map[table.Ino]*openInode{}
+	for ino, oi := range v.open {
+		if n := v.table.Inode(ino); oi.writers > 0 && n != nil && v.engine.isOpen(ino, n) {
+			all[ino] = &openInode{writers: 1}
+		}
+	}
+	return all
+}
+
+// end gives the snapshot back.
+func (f *snapshot) end() {
+	f.of.endObservation(f.mine)
+	if err := f.at.Close(); err != nil {
+		f.o.Log.Error("a snapshot of the table was not given back", "err", err)
+	}
+}
+
+// overtaken reports whether what the backend is known to have is other than it
+// was. mu is held, that of the volume.
+func (f *snapshot) overtaken() bool { return f.of.table.News() != f.news }

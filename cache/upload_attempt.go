@@ -1,0 +1,85 @@
+package cache
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/providers"
+)
+
+// formatLink and parseLink keep a name in Attempt.Other.
+func formatLink(l table.Link) string { return strconv.FormatUint(l.Dir, 10) + "/" + l.Name }
+
+func parseLink(s string) table.Link {
+	dir, name, _ := strings.Cut(s, "/")
+	ino, _ := strconv.ParseUint(dir, 10, 64)
+	return table.Link{Dir: ino, Name: name}
+}
+
+// formatSent and parseSent keep there what was sent: whose content, and its
+// hash where nothing else will tell it from another's.
+func formatSent(ino table.Ino, digest string) string {
+	return strconv.FormatUint(ino, 10) + " " + digest
+}
+
+func parseSent(s string) (ino table.Ino, digest string) {
+	num, digest, _ := strings.Cut(s, " ")
+	ino, _ = strconv.ParseUint(num, 10, 64)
+	return ino, digest
+}
+
+// opFor finds the operation id for an attempt: that of one just like it which was
+// found not to have happened, else a new one. mu is held.
+func (e *engine) opFor(s *operation, kind uint8, gen, attrGen uint64) string {
+	if old := s.job.attempt; old.Op != "" && old.Kind == kind && old.ContentVersion == gen && old.AttrGen == attrGen {
+		return old.Op
+	}
+	return e.operationID()
+}
+
+// setAttempt records an attempt, or with nil that there is none. mu is held, in
+// an update.
+func (e *engine) setAttempt(l table.Link, a *table.Attempt) {
+	rec, ok := e.v.table.Name(l.Dir, l.Name)
+	if !ok && a == nil {
+		return
+	}
+	rec.Attempt = a
+	if a != nil {
+		rec.Held = nil
+		e.v.recordSent(rec.Ino, a)
+	}
+	e.v.table.SetName(l.Dir, l.Name, rec)
+	e.v.mark(l)
+	e.v.vacated(l)
+}
+
+// answered clears an attempt that is known to have come to nothing, and hands
+// the error on. While it may have happened, the attempt stays.
+func (e *engine) answered(err error, names ...table.Link) error {
+	if maybe(err) {
+		return err
+	}
+	return errors.Join(err, e.update(func() error {
+		for _, l := range names {
+			e.setAttempt(l, nil)
+		}
+		return nil
+	}))
+}
+
+// maybe reports whether a change that failed may have happened all the same.
+func maybe(err error) bool {
+	return errors.Is(err, providers.ErrUnavailable) || errors.Is(err, context.Canceled) ||
+		errors.Is(err, context.DeadlineExceeded)
+}
+
+// operationID is a new operation id. mu is held.
+func (e *engine) operationID() string {
+	e.ops++
+	return fmt.Sprintf("%s-%d", e.v.run, e.ops)
+}

@@ -1,0 +1,100 @@
+package cache
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"time"
+
+	"github.com/wsmount/wsmount/cache/internal/chores"
+	"github.com/wsmount/wsmount/cache/internal/content"
+	"github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/providers"
+)
+
+// rest has a job tried again in a while. mu is held.
+func (e *engine) rest(t *job, err error) {
+	t.err, t.state = err, jobResting
+	d := pauseAfter(t.tries)
+	t.tries++
+	e.v.fails(chores.Upload, err)
+	e.failed(err)
+	e.v.o.Log.Debug("will try again", "what", t.op.String(), "in", d, "err", err)
+	resting := e.resting
+	e.v.background(func() {
+		_ = e.v.pause(resting, d)
+		e.v.mu.Lock()
+		if t.state == jobResting {
+			t.state = jobIdle
+		}
+		e.v.mu.Unlock()
+		e.wake()
+	})
+	if e.failures >= flaky && !e.paused {
+		e.pause(pauseAfter(e.failures - flaky))
+	}
+}
+
+// pause gives the backend a rest. mu is held.
+func (e *engine) pause(d time.Duration) {
+	e.paused = true
+	resting := e.resting
+	e.v.background(func() {
+		_ = e.v.pause(resting, d)
+		e.v.mu.Lock()
+		e.paused = false
+		e.v.mu.Unlock()
+		e.wake()
+	})
+}
+
+// reaches notes that the backend answered a change. mu is held.
+func (e *engine) reaches() {
+	if e.failures >= flaky {
+		e.rouse()
+	}
+	if e.outage {
+		e.v.o.Log.Info("the backend takes changes again", "after", e.v.o.Now().Sub(e.failing).Round(time.Second))
+	}
+	e.failures, e.outage, e.reached = 0, false, e.v.o.Now()
+	e.v.fails(chores.Upload, nil)
+}
+
+// failed counts a failure that may pass. An outage is told once. mu is held.
+func (e *engine) failed(err error) {
+	if e.failures == 0 {
+		e.failing = e.v.o.Now()
+	}
+	e.failures++
+	e.why = err
+	if long := e.v.o.Now().Sub(e.failing) > outageAfter; !e.outage && (long || e.failures >= flaky) {
+		e.outage = true
+		e.v.o.Log.Warn("the backend takes no changes: they wait here, and are tried again", "err", err)
+	}
+}
+
+// rouse ends the pauses after failures. It is for the end of an outage, and for who
+// asks: what fails for a reason of its own would be tried all the time, if any
+// success did this. mu is held.
+func (e *engine) rouse() {
+	e.endRests()
+	e.resting, e.endRests = context.WithCancel(e.v.ctx)
+}
+
+// pauseAfter is how long to wait after so many failures, with jitter.
+func pauseAfter(failures int) time.Duration {
+	d := min(firstPause<<min(failures, 20), longest)
+	return d/2 + rand.N(d/2)
+}
+
+// passing reports whether the same may succeed soon without anybody's doing.
+// Nobody need be told but who waits.
+func passing(err error) bool {
+	switch {
+	case errors.Is(err, content.ErrChanged), errors.Is(err, errPatience), errors.Is(err, providers.ErrUnauthenticated):
+		return true
+	case errors.Is(err, providers.ErrBody):
+		return false
+	}
+	return again(err) || errors.Is(err, fs.ErrUnavailable)
+}

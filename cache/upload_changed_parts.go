@@ -1,0 +1,133 @@
+package cache
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/wsmount/wsmount/cache/internal/content"
+	"github.com/wsmount/wsmount/providers"
+)
+
+// What of large content has not changed since the state that a name has at the
+// backend is not sent again: the backend copies it, if that is the state there
+// still. Which bytes have changed is known of content that was sent or first
+// changed in this run; after a restart all of it goes.
+
+// copiedMost is how much one part copies: the backend answers when it is done.
+const copiedMost = 128 << 20
+
+// piece is a part of an upload: content from here, or what the backend has.
+type piece struct {
+	off, size int64
+	copied    bool
+}
+
+// pieces is how content goes out in parts of about a size.
+func (e *engine) pieces(p *payload, part int64) []piece {
+	limits := e.v.caps.Parts
+	least := max(limits.Min, 1)
+	whole := cut(nil, piece{0, p.snap.Size(), false}, part, least)
+	if p.base == nil {
+		return whole
+	}
+	changed, size, ok := p.snap.Changed(stateOf(p.base.ContentVersion, p.base.Version))
+	if !ok || size != p.base.Version.Size {
+		return whole
+	}
+	copied := int64(copiedMost)
+	if limits.Max > 0 {
+		copied = min(copied, limits.Max)
+	}
+	var parts []piece
+	for _, one := range spared(changed, size, p.snap.Size(), least) {
+		most := part
+		if one.copied {
+			most = copied
+		}
+		parts = cut(parts, one, most, least)
+	}
+	if limits.Count > 0 && len(parts) > limits.Count {
+		return whole
+	}
+	return parts
+}
+
+// cut adds a piece to others, in equal parts of about a size, and not below
+// another.
+func cut(to []piece, one piece, most, least int64) []piece {
+	n := max(min((one.size+most-1)/most, one.size/least), 1)
+	for i := range n {
+		from, end := one.size*i/n, one.size*(i+1)/n
+		to = append(to, piece{one.off + from, end - from, one.copied})
+	}
+	return to
+}
+
+// spared says what of content of a size need not go, when only so much of the
+// base changed. All pieces but the last have at least so many bytes: what is
+// smaller goes together with what is beside it.
+func spared(changed []content.Span, base, size, least int64) (all []piece) {
+	if size > base {
+		changed = slices.DeleteFunc(slices.Clone(changed), func(c content.Span) bool { return c.Off >= base })
+		changed = append(changed, content.Span{Off: base, End: size})
+	}
+	off, end := int64(0), int64(0) // of what goes, and is not in all yet
+	for _, c := range changed {
+		if c.Off = min(c.Off, size); c.Off >= size {
+			break
+		}
+		if c.Off-end >= least {
+			all = appendSent(all, off, end)
+			all = append(all, piece{end, c.Off - end, true})
+			off = c.Off
+		}
+		end = max(end, min(max(c.End, off+least), size))
+	}
+	all = appendSent(all, off, end)
+	if end < size {
+		all = append(all, piece{end, size - end, true})
+	}
+	return all
+}
+
+func appendSent(all []piece, off, end int64) []piece {
+	if off < end {
+		all = append(all, piece{off, end - off, false})
+	}
+	return all
+}
+
+// stateOf names a state of content that a backend has: ours, as one of its
+// versions.
+func stateOf(gen uint64, version providers.Version) string {
+	return fmt.Sprint(gen, version.ETag, version.Size)
+}
+
+// sent notes that the backend has this state of content.
+func (e *engine) sent(p *payload, version providers.Version) {
+	if p.snap == nil || p.snap.Size() < e.v.inPartsFrom() || p.oi.unseen.Load() {
+		return
+	}
+	p.snap.Sent(stateOf(p.gen, version))
+}
+
+// follow has account kept of what changes in content that is about to, if the
+// backend has what it is. oi.mu is held.
+func (v *Volume) follow(oi *openInode) {
+	if oi.f == nil || oi.f.Size() < v.inPartsFrom() || oi.unseen.Load() || !v.caps.Abilities.Has(providers.AbilityParts) {
+		return
+	}
+	v.mu.Lock()
+	origin, ok := v.originOf(oi.ino)
+	v.mu.Unlock()
+	if ok {
+		oi.f.Follow(stateOf(origin.ContentVersion, origin.Version), oi.seen)
+	}
+}
+
+// cannotCopy reports whether a backend does not copy parts at all, or not for
+// us: then they are sent.
+func cannotCopy(err error) bool {
+	return errors.Is(err, providers.ErrUnsupported) || errors.Is(err, providers.ErrInvalid) || errors.Is(err, providers.ErrPermission)
+}

@@ -1,0 +1,102 @@
+package cache
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/providers"
+)
+
+// hold records why a name is held back, and tells. By now the job may have been
+// asked for again, or run: then there is nothing to record yet.
+func (e *engine) hold(t *job) {
+	v := e.v
+	var what, path string
+	var cause error
+	told := false
+	err := e.update(func() error {
+		rec, ok := v.table.Name(t.link.Dir, t.link.Name)
+		if !ok || rec.Seq == 0 || e.jobs[t.link] != t || t.state != jobHeld {
+			return errMoot
+		}
+		what, path, cause = t.op.verb.String(), e.v.pathFor(t.link), t.err
+		conflict := errors.Is(cause, providers.ErrConflict)
+		if rec.Held != nil && rec.Held.Conflict && conflict {
+			return nil // who decided that wrote it down
+		}
+		if toldAgain(rec, cause) {
+			return errMoot
+		}
+		rec.Held = &table.Held{Reason: cause.Error(), Conflict: conflict}
+		v.table.SetName(t.link.Dir, t.link.Name, rec)
+		told = e.toldBefore(t.link, cause)
+		return nil
+	})
+	if err == nil && !told {
+		v.report(what, path, cause)
+	}
+}
+
+// lostRace reports whether another change was there first.
+func lostRace(err error) bool {
+	for _, kind := range []error{providers.ErrConflict, providers.ErrExist, providers.ErrNotExist,
+		providers.ErrNotDir, providers.ErrIsDir, providers.ErrNotEmpty} {
+		if errors.Is(err, kind) {
+			return !passing(err)
+		}
+	}
+	return false
+}
+
+// yieldTo has the conflict policy decide about a change that came too late.
+func (e *engine) yieldTo(ctx context.Context, t *job, cause error) error {
+	t.losses++
+	if t.losses > maxTries {
+		e.v.o.Log.Warn("a change keeps being overtaken by others", "change", t.op.String(), "names", e.v.sides(t.op.names()))
+		return fmt.Errorf("%w: %v", errContended, cause) // nobody need decide: it is tried again later
+	}
+	if t.op.verb == verbDelete && errors.Is(cause, providers.ErrNotEmpty) {
+		return e.resurrect(t.op.link, cause)
+	}
+	for _, l := range t.op.lost(cause) {
+		if err := e.v.preconditionFailed(ctx, l, cause); err != nil {
+			return err
+		}
+	}
+	return errAgain
+}
+
+// heldError is the error of a name that was held in another run.
+func heldError(h *table.Held) error {
+	if h.Conflict {
+		return fmt.Errorf("%w: %s", providers.ErrConflict, h.Reason)
+	}
+	return errors.New(h.Reason)
+}
+
+// sides tells, for the log, what is here under some names and what the backend
+// was last known to have.
+func (v *Volume) sides(names []table.Link) string {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	var text strings.Builder
+	for _, l := range names {
+		rec, _ := v.table.Name(l.Dir, l.Name)
+		at, _ := v.remotePath(l)
+		fmt.Fprintf(&text, "%s here %d", at, rec.Ino)
+		if n := v.table.Inode(rec.Ino); n != nil {
+			fmt.Fprintf(&text, " (generation %d of %d, state %d, at %v)", n.ContentVersion, n.Origin.ContentVersion, n.State, n.RemoteLinks)
+		}
+		if b := rec.Remote; b != nil {
+			fmt.Fprintf(&text, " there %d (generation %d, %+v)", b.Ino, b.ContentVersion, b.Version)
+		}
+		if rec.Attempt != nil {
+			fmt.Fprintf(&text, " attempt %+v", *rec.Attempt)
+		}
+		text.WriteString("; ")
+	}
+	return text.String()
+}

@@ -1,0 +1,266 @@
+package cache
+
+import (
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/wsmount/wsmount/cache/internal/chores"
+	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/providers"
+)
+
+// job is the work on one name, from the first try to success: under way,
+// resting after a failure that may pass, or held after one that will not. mu
+// guards it.
+type job struct {
+	link  table.Link
+	op    *operation
+	state jobState
+
+	tries  int    // failures in a row
+	losses int    // of what is here now: tries that were too late, in a row
+	err    error  // the last failure
+	tried  aspect // the name as it was then
+	since  time.Time
+	again  time.Time // held: when it is tried again; zero: when the name changes
+
+	// attempt is the operation of a change that was found not to have happened: if
+	// it is made again, it has the same id, so that neither harms the other.
+	attempt table.Attempt
+
+	sent reach // bytes of content
+}
+
+type jobState uint8
+
+const (
+	jobIdle jobState = iota
+	jobRunning
+	jobResting
+	jobHeld
+)
+
+// aspect is what a name needs, as far as it can change the outcome of a try.
+type aspect struct {
+	ino          table.Ino
+	gen, attrGen uint64
+	base         providers.Version
+	baseIno      table.Ino
+}
+
+// aspect is the present state of a name. mu is held.
+func (e *engine) aspect(l table.Link) aspect {
+	rec, _ := e.v.table.Name(l.Dir, l.Name)
+	s := aspect{ino: rec.Ino}
+	if n := e.v.table.Inode(rec.Ino); n != nil {
+		s.gen, s.attrGen = n.ContentVersion, n.AttrGen
+	}
+	if rec.Remote != nil {
+		s.base, s.baseIno = rec.Remote.Version, rec.Remote.Ino
+	}
+	return s
+}
+
+// walk starts what may run now. mu is held.
+func (e *engine) walk() {
+	if e.paused || e.looking || e.v.closed {
+		return
+	}
+	err := e.checkBlocked()
+	if unseen := (*unseenError)(nil); errors.As(err, &unseen) {
+		e.lookInto(unseen.dirs)
+		return
+	}
+	if e.blocked = err; err != nil {
+		e.reviewAll()
+		return
+	}
+	limit := maxRunning
+	if e.failures >= flaky {
+		limit = 1
+	}
+	var before order
+	e.cut = false
+	e.memo = newMemo()
+	defer func() { e.memo = nil }()
+	waiting := false // something could begin later
+	far := 0         // names in a row that wait for something far away
+	e.v.table.Dirty(0, func(seq uint64, l table.Link) bool {
+		if len(e.running) >= limit {
+			waiting = true
+			return false
+		}
+		if seq > e.due && len(e.because) == 0 {
+			return false
+		}
+		if _, follows := e.because[l]; seq > e.due && !follows {
+			return true
+		}
+		cut := e.cut
+		e.cut = false
+		verdict, s := e.plan(l, nil)
+		if far++; !e.cut {
+			far = 0
+		}
+		e.cut = e.cut || cut
+		if far > farNames && len(e.running) > 0 {
+			waiting = true // what runs comes first: there will be another walk
+			return false
+		}
+		switch verdict {
+		case verdictBusy:
+			before.pass(s.class())
+		case verdictReady:
+			waiting = true
+			if before.lets(s.class(), e.v.o.Policy.NoWait) && e.fits(s) {
+				e.start(s)
+			} else if before.ends(s.class()) {
+				return false
+			}
+			before.pass(s.class())
+		}
+		return !before.moving
+	})
+	switch {
+	case waiting:
+	case e.cut && !e.deep && len(e.running) == 0:
+		e.deep = true
+		e.walk()
+		e.deep = false
+	default:
+		e.stalled()
+	}
+}
+
+// lookInto makes directories known before anything is started. mu is held.
+func (e *engine) lookInto(dirs []table.Ino) {
+	e.looking = true
+	e.v.background(func() {
+		err := e.v.lookInto(e.v.ctx, dirs)
+		e.v.mu.Lock()
+		e.looking = false
+		if err != nil {
+			e.v.fails(chores.Upload, err)
+			e.failed(err)
+			e.pause(pauseAfter(e.failures))
+		}
+		e.v.mu.Unlock()
+		e.wake()
+	})
+}
+
+// farNames is how many names in a row a walk passes that wait for something far
+// away, as in the removal of a deep tree, while there is something that runs.
+const farNames = 16
+
+// start runs an operation in the background. mu is held.
+func (e *engine) start(s *operation) {
+	t := e.jobs[s.link]
+	if t == nil {
+		t = &job{link: s.link}
+		e.jobs[s.link] = t
+	}
+	now := e.aspect(s.link)
+	if t.sent.again(); now != t.tried {
+		t.sent.best.Store(0) // it is something else that goes
+	}
+	if now.ino != t.tried.ino || now.gen != t.tried.gen {
+		t.losses = 0
+	}
+	t.op, t.state, t.since, t.tried = s, jobRunning, e.v.o.Now(), now
+	s.job = t
+	e.running = append(e.running, t)
+	e.bytes += s.size
+	for _, l := range s.names() {
+		e.busy[l] = t
+	}
+	if s.ino != 0 {
+		e.inodes[s.ino] = t
+	}
+	e.v.background(func() { e.run(t) })
+}
+
+// run does an operation, and what follows from its outcome.
+func (e *engine) run(t *job) {
+	v := e.v
+	w := v.wait(nil, v.o.Patience)
+	defer w.close()
+	t.op.moved = w.moved
+	err := w.cause(e.do(w, t.op))
+	if err != nil && v.ctx.Err() == nil && lostRace(err) {
+		w.moved()
+		err = w.cause(e.yieldTo(w, t, err))
+	}
+	v.mu.Lock()
+	e.stop(t)
+	e.conclude(t, err)
+	refused, arrival, left := t.state == jobHeld, e.arrival, e.left(t.op)
+	v.mu.Unlock()
+	for _, dir := range left {
+		v.abandon(dir)
+	}
+	if err == nil && arrival != nil {
+		arrival()
+	}
+	if refused {
+		e.hold(t)
+	}
+	e.wake()
+}
+
+// stop takes a job from those that run. mu is held.
+func (e *engine) stop(t *job) {
+	e.running = slices.DeleteFunc(e.running, func(other *job) bool { return other == t })
+	e.bytes -= t.op.size
+	for _, l := range t.op.names() {
+		delete(e.busy, l)
+	}
+	if e.inodes[t.op.ino] == t {
+		delete(e.inodes, t.op.ino)
+	}
+}
+
+// conclude decides what becomes of a job. mu is held.
+func (e *engine) conclude(t *job, err error) {
+	now := e.v.o.Now()
+	switch {
+	case e.v.ctx.Err() != nil:
+		t.state = jobIdle
+		return
+	case err == nil:
+		e.reaches()
+		delete(e.jobs, t.link)
+		e.advanced()
+	case errors.Is(err, errAgain):
+		if t.state = jobIdle; e.record(t.link).Seq == 0 {
+			delete(e.jobs, t.link) // theirs has the name now
+		}
+	case passing(err):
+		e.rest(t, err)
+	default:
+		e.reaches()
+		t.err, t.state = err, jobHeld
+		t.again = now.Add(min(holdFor<<min(t.tries, 4), longestHold))
+		if errors.Is(err, providers.ErrConflict) {
+			t.again = time.Time{}
+		}
+		t.tries++
+		if t.tried != e.aspect(t.link) {
+			t.state = jobIdle // that was about another state
+		}
+	}
+	e.namesChanged(t.link)
+	if t.state == jobHeld && t.op.dir {
+		e.reviewAll() // what is in it waits in vain
+	}
+}
+
+var (
+	// errMoot ends an update that has nothing to do any more.
+	errMoot = errors.New("moot")
+	// errAgain has a name planned anew at once.
+	errAgain = errors.New("look again")
+	// errContended is a name that others change faster than we get to it.
+	errContended = errors.New("the remote keeps changing; will retry")
+)

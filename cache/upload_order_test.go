@@ -1,0 +1,1476 @@
+package cache
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/providers"
+	"github.com/wsmount/wsmount/providers/memory"
+	"github.com/wsmount/wsmount/providers/providertest"
+)
+
+// gate holds the next call of a method; reached tells that it is there.
+func (w *world) gate(m providers.Method) (reached <-chan struct{}, open func()) {
+	there, gate := make(chan struct{}), make(chan struct{})
+	w.faults.Queue(m, providertest.Fault{Gate: gate, Reached: there})
+	return there, sync.OnceFunc(func() { close(gate) })
+}
+
+// only says that nobody waits for the backend and all is sent at once.
+func background(_ *world, o *Options) { o.Policy.NoWait = true }
+
+// manual has pauses end when a test says so.
+type manual struct {
+	mu    sync.Mutex
+	wants []time.Duration // guarded by mu
+	ends  chan struct{}
+}
+
+func newManual() *manual { return &manual{ends: make(chan struct{})} }
+
+func (m *manual) pause(ctx context.Context, d time.Duration) error {
+	m.mu.Lock()
+	m.wants = append(m.wants, d)
+	m.mu.Unlock()
+	select {
+	case <-m.ends:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (m *manual) waiting(d time.Duration) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Contains(m.wants, d)
+}
+
+// calm reports whether the engine does nothing and has nothing to begin.
+func (w *world) calm() bool {
+	w.v.mu.Lock()
+	defer w.v.mu.Unlock()
+	e := &w.v.engine
+	return len(e.running) == 0 && len(e.kick) == 0 && !e.sending
+}
+
+func TestOrder(t *testing.T) {
+	tests := []struct {
+		name        string
+		gated       providers.Method
+		first, then string
+		overtakes   bool
+	}{
+		{"content waits for a rename", providers.MethodMove, "mv a c", "put n new", false},
+		{"content waits for a deletion", providers.MethodDelete, "rm a", "put n new", false},
+		{"a directory waits for a rename", providers.MethodMove, "mv a c", "mkdir n", false},
+		{"a rename waits for a directory", providers.MethodMkdir, "mkdir n", "mv a c", false},
+		{"a rename waits for content that nobody waits for", providers.MethodWrite, "put n new", "mv a c", false},
+		{"content does not wait for content", providers.MethodWrite, "put n new", "put m new", true},
+		{"nor for a directory", providers.MethodMkdir, "mkdir n", "put m new", true},
+		{"a deletion does not wait for a deletion", providers.MethodDelete, "rm a", "rm b", true},
+		{"a rename waits for a rename", providers.MethodMove, "mv a c", "mv b e", false},
+	}
+	for _, c := range tests {
+		t.Run(c.name, func(t *testing.T) {
+			var calls calls
+			w := newWorld(t, recording(&calls), holding("a", "A", "b", "B"), background)
+			w.local()
+			calls.changes()
+			reached, open := w.gate(c.gated)
+			defer open()
+			w.do(c.first)
+			<-reached
+			w.do(c.then)
+			if c.overtakes {
+				w.until(func() bool { return len(calls.changes()) > 0 })
+			} else {
+				w.until(func() bool { w.v.mu.Lock(); defer w.v.mu.Unlock(); return len(w.v.engine.kick) == 0 })
+				if got := calls.changes(); got != "" {
+					t.Errorf("overtaken by %s", got)
+				}
+			}
+			open()
+			w.upload()
+			w.same()
+		})
+	}
+}
+
+// A close that waits is not ordered behind others' content.
+func TestRenameOvertakesContentOfACloseThatWaits(t *testing.T) {
+	w := newWorld(t, holding("a", "A"))
+	reached, open := w.gate(providers.MethodWrite)
+	closed := async(func() { w.do("put n new") })
+	<-reached
+	w.do("mv a c")
+	w.settle() // does not wait for the content
+	open()
+	<-closed
+	w.same()
+}
+
+func TestCloseWaitsForEarlierNames(t *testing.T) {
+	w := newWorld(t, holding("a", "A"))
+	w.list("")
+	reached, open := w.gate(providers.MethodMove)
+	w.do("mv a c")
+	<-reached
+	closed := async(func() { w.do("put n new") })
+	w.until(func() bool { w.v.mu.Lock(); defer w.v.mu.Unlock(); return len(w.v.engine.waiters) == 1 })
+	select {
+	case <-closed:
+		t.Error("close returned before the rename had arrived")
+	default:
+	}
+	open()
+	<-closed
+	w.same()
+}
+
+// Of several closes of one file, one upload is under way; the later ones join
+// the next.
+func TestOneUploadPerFile(t *testing.T) {
+	var calls calls
+	w := newWorld(t, recording(&calls))
+	o := w.create("f")
+	reached, open := w.gate(providers.MethodWrite)
+	w.write(o, "0", 0)
+	first := async(func() { w.ok(o.File.Flush(me)) })
+	<-reached
+	var others sync.WaitGroup
+	for i := range 5 {
+		w.write(o, fmt.Sprint(i+1), int64(i+1))
+		others.Go(func() { w.ok(o.File.Flush(me)) })
+	}
+	w.until(func() bool { w.v.mu.Lock(); defer w.v.mu.Unlock(); return len(w.v.engine.waiters) == 6 })
+	open()
+	<-first
+	others.Wait()
+	if n := calls.of(providers.MethodWrite); n != 2 {
+		t.Errorf("%d uploads for six closes, want 2", n)
+	}
+	o.File.Release()
+	w.same()
+}
+
+func TestUploadsInParallel(t *testing.T) {
+	w := newWorld(t, background)
+	var reached []<-chan struct{}
+	var opens []func()
+	for range maxRunning {
+		r, o := w.gate(providers.MethodWrite)
+		reached, opens = append(reached, r), append(opens, o)
+	}
+	for i := range maxRunning + 5 {
+		w.do(fmt.Sprintf("put f%d x", i))
+	}
+	for _, r := range reached {
+		<-r
+	}
+	if n := len(w.v.Status().InFlight); n != maxRunning {
+		t.Errorf("%d in flight", n)
+	}
+	for _, open := range opens {
+		open()
+	}
+	w.upload()
+	w.same()
+}
+
+// What fails holds up nothing that does not depend on it.
+func TestFailuresHoldUpNothing(t *testing.T) {
+	refuse := func(path string, err error) func(*world, *Options) {
+		return func(w *world, o *Options) {
+			o.pause = newManual().pause
+			w.p = memory.New(memory.Options{Hook: func(_ context.Context, m providers.Method, l providers.Locator) error {
+				if m.Mutates() && l.String() == path {
+					return err
+				}
+				return nil
+			}})
+		}
+	}
+	tests := []struct {
+		name   string
+		path   string
+		err    error
+		script []string
+		left   []string
+	}{
+		{"content, for now", "f", providers.ErrUnavailable, []string{"put f x", "put g y", "mkdir d"}, []string{"d/", "g: y"}},
+		{"content, for good", "f", providers.ErrPermission, []string{"put f x", "put g y", "mv g h"}, []string{"h: y"}},
+		{"rename, for now", "a", providers.ErrUnavailable, []string{"mv a c", "put g y"}, []string{"a: A", "b: B", "g: y"}},
+		{"rename, for good", "a", providers.ErrPermission, []string{"mv a c", "mv b e", "put g y"}, []string{"a: A", "e: B", "g: y"}},
+		{"directory with content", "d", providers.ErrPermission, []string{"mkdir d", "put d/f x", "put g y"}, []string{"g: y"}},
+		{"deletion", "a", providers.ErrPermission, []string{"rm a", "put g y", "rm b"}, []string{"a: A", "g: y"}},
+	}
+	for _, c := range tests {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t, refuse(c.path, c.err), holding("a", "A", "b", "B"), background, impatient)
+				w.local()
+				w.do(c.script...)
+				want := c.left
+				if !strings.Contains(strings.Join(c.script, " ")+strings.Join(want, " "), " a") {
+					want = sorted(append(want, "a: A"))
+				}
+				if !strings.Contains(strings.Join(c.script, " ")+strings.Join(want, " "), " b") {
+					want = sorted(append(want, "b: B"))
+				}
+				w.until(func() bool {
+					got := listBackend(w.p)
+					return strings.Join(sorted(got), "\n") == strings.Join(want, "\n") ||
+						w.calm() && t.Failed()
+				})
+				w.until(func() bool {
+					s := w.v.Status()
+					return s.HeldCount+s.Retrying > 0
+				})
+				w.v.o.ReadOnly = true // or Close would wait
+			})
+		})
+	}
+}
+
+func TestWindow(t *testing.T) {
+	pauses := newManual()
+	window := func(w *world, o *Options) {
+		o.Policy.NoWait, o.Policy.Window, o.Policy.MaxUnsaved, o.pause = true, time.Hour, 1000, pauses.pause
+	}
+	var calls calls
+	w := newWorld(t, recording(&calls), window)
+	w.do("put f 1", "put f 2", "put t x", "mv t g", "put gone x", "rm gone")
+	w.until(w.calm)
+	w.until(func() bool { return pauses.waiting(time.Hour) })
+	if got := calls.changes(); got != "" {
+		t.Errorf("sent before the window has passed: %s", got)
+	}
+	pauses.ends <- struct{}{}
+	w.until(func() bool { return w.v.Status().Queued == 0 })
+	if got := sorted(strings.Split(calls.changes(), ", ")); !slices.Equal(got, []string{"write f", "write g"}) {
+		t.Errorf("sent %q", got)
+	}
+	w.do("put big " + strings.Repeat("x", 1000)) // does not wait for the window
+	w.until(func() bool { return w.v.Status().Queued == 0 })
+	w.same()
+}
+
+// A Commit sends what differs when it is called, and no more.
+func TestCommitOnlyWhatIsAsked(t *testing.T) {
+	eachStore(t, func(t *testing.T, store func(*world, *Options)) {
+		w := newWorld(t, store, unwaited)
+		w.do("put f 1", "put g 2")
+		method := providers.MethodWrite
+		if w.repo != nil || w.o.Policy.Atomic {
+			method = providers.MethodCommit
+		}
+		reached, open := w.gate(method)
+		done := async(func() { w.upload() })
+		<-reached
+		w.do("put h 3", "mkdir d")
+		open()
+		<-done
+		var p providers.Provider = w.p
+		if w.repo != nil {
+			p = w.repo
+		}
+		if got := strings.Join(listBackend(p), ", "); got != "f: 1, g: 2" {
+			t.Errorf("the backend has %s", got)
+		}
+		w.upload()
+		w.same()
+	})
+}
+
+func TestFilesThatStayOpen(t *testing.T) {
+	for _, sets := range []bool{false, true} {
+		t.Run(fmt.Sprint("sets ", sets), func(t *testing.T) {
+			clock := newStanding()
+			w := newWorld(t, holding("old", "before"), background, func(_ *world, o *Options) {
+				o.Now, o.Policy.MaxOpen, o.Policy.Atomic = clock.now, time.Hour, sets
+			})
+			o, n := w.open("old", syscall.O_RDWR|syscall.O_TRUNC), w.create("new")
+			w.write(o, "half", 0)
+			w.write(n, "half", 0)
+			w.v.engine.tidy()
+			w.do("put other x")
+			w.until(func() bool { return slices.Contains(listBackend(w.p), "other: x") })
+			w.until(w.calm)
+			w.backend("old: before", "other: x")
+			clock.pass(time.Hour)
+			w.v.engine.tidy()
+			w.until(func() bool { return w.v.Status().Queued == 0 })
+			w.backend("new: half", "old: half", "other: x")
+			w.write(o, "whole", 0)
+			w.write(n, "whole", 0)
+			w.ok(w.shut(o))
+			w.ok(w.shut(n))
+			w.upload()
+			w.backend("new: whole", "old: whole", "other: x")
+		})
+	}
+}
+
+type standing struct{ ns atomic.Int64 }
+
+func newStanding() *standing {
+	c := &standing{}
+	c.ns.Store(time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC).UnixNano())
+	return c
+}
+
+func (c *standing) now() time.Time       { return time.Unix(0, c.ns.Load()) }
+func (c *standing) pass(d time.Duration) { c.ns.Add(int64(d)) }
+
+// What is refused for good is told at once, kept, listed, and tried again when
+// it changes or after a while.
+func TestHeld(t *testing.T) {
+	clock := newStanding()
+	var refusal atomic.Pointer[error]
+	refuse := func(err error) { refusal.Store(&err) }
+	w := newWorld(t, func(w *world, o *Options) {
+		o.Now = clock.now
+		w.p = memory.New(memory.Options{Hook: func(_ context.Context, m providers.Method, l providers.Locator) error {
+			if err := refusal.Load(); err != nil && *err != nil && m == providers.MethodWrite {
+				return *err
+			}
+			return nil
+		}})
+	})
+	refuse(providers.ErrTooLarge)
+	w.is(w.put("f", "1"), syscall.EFBIG)
+	s := w.v.Status()
+	if s.HeldCount != 1 || len(s.Held) != 1 || s.Held[0].Path != "f" || s.Held[0].Conflict || s.Unsaved != 1 || s.UnsavedBytes != 1 {
+		t.Errorf("status %+v", s)
+	}
+	if state, _ := w.v.Describe(nil, w.walk("f"), "state"); state != "held" {
+		t.Errorf("state %q", state)
+	}
+	if reason, ok := w.v.Describe(nil, w.walk("f"), "reason"); !ok || !strings.Contains(reason, "too large") {
+		t.Errorf("reason %q", reason)
+	}
+	w.is(w.put("f", "2"), syscall.EFBIG) // a new state is tried
+	refuse(nil)
+	w.ok(w.put("f", "3"))
+	w.same()
+
+	refuse(providers.ErrQuota)
+	w.is(w.put("f", "4"), fs.ErrQuota)
+	refuse(nil)
+	w.v.engine.tidy()
+	w.until(w.calm)
+	w.backend("f: 3") // not yet
+	clock.pass(holdFor)
+	w.v.engine.tidy()
+	w.v.engine.wake()
+	w.until(func() bool { return w.v.Status().Queued == 0 })
+	w.same()
+
+	refuse(providers.ErrPermission)
+	w.is(w.put("f", "5"), providers.ErrPermission)
+	refuse(nil)
+	o := w.open("f", syscall.O_RDWR)
+	w.ok(o.File.Fsync(me, true)) // asked for again
+	o.File.Release()
+	w.same()
+}
+
+// A rename that others get in the way of again and again is held back, and tried
+// again by itself.
+func TestContendedName(t *testing.T) {
+	clock := newTestClock()
+	var meddle atomic.Bool
+	w := newWorld(t, holding("f", "1"), func(w *world, o *Options) {
+		o.Now = clock.now
+		o.Policy.NoWait = true
+		w.wrap = func(p providers.Provider) providers.Provider {
+			n := 0
+			return providers.Wrap(p, providers.WrapOptions{Around: func(ctx context.Context, c *providers.Call, next func(context.Context) error) error {
+				if c.Method == providers.MethodMove && meddle.Load() {
+					n++
+					w.tamper("g", strings.Repeat("x", n)) // there is another before each try,
+					defer w.p.Tamper(at("g"), nil)        // and nothing when it is looked for
+				}
+				return next(ctx)
+			}})
+		}
+	})
+	w.list("")
+	meddle.Store(true)
+	w.ok(w.rename("f", "g"))
+	w.until(func() bool { return w.v.Status().HeldCount == 1 })
+	if s := w.v.Status(); s.Conflicts != 0 || !strings.Contains(s.Held[0].Reason, "keeps changing") {
+		t.Errorf("status: %+v", s.Held)
+	}
+	meddle.Store(false)
+	clock.pass(holdFor)
+	w.v.engine.tidy()
+	w.v.engine.wake()
+	w.until(func() bool { return w.v.Status().Queued == 0 })
+	w.backend("g: 1")
+}
+
+// A name that is asked for again before its failure is written down is not held.
+func TestNotHeldWhenAskedAgain(t *testing.T) {
+	w := newWorld(t, func(w *world, _ *Options) {
+		w.p = memory.New(memory.Options{Hook: func(_ context.Context, m providers.Method, _ providers.Locator) error {
+			if m == providers.MethodWrite {
+				return providers.ErrTooLarge
+			}
+			return nil
+		}})
+	})
+	w.is(w.put("f", "1"), syscall.EFBIG)
+	l := table.Link{Dir: table.Root, Name: "f"}
+	e := &w.v.engine
+	w.v.mu.Lock()
+	task := e.jobs[l]
+	e.forgive(l)
+	w.v.mu.Unlock()
+	e.hold(task)
+}
+
+func TestHeldAcrossMounts(t *testing.T) {
+	refusing := true
+	w := newWorld(t, func(w *world, _ *Options) {
+		w.p = memory.New(memory.Options{Hook: func(_ context.Context, m providers.Method, _ providers.Locator) error {
+			if m == providers.MethodWrite && refusing {
+				return providers.ErrPermission
+			}
+			return nil
+		}})
+	})
+	w.is(w.put("f", "1"), providers.ErrPermission)
+	w.gone = true
+	var unsaved *UnsavedError
+	if err := w.v.Close(); !errors.As(err, &unsaved) || unsaved.Count != 1 || unsaved.Files[0].Path != "f" {
+		t.Fatalf("close: %v", err)
+	}
+	w.ok(w.v.Close())
+	w.start()
+	if s := w.v.Status(); s.HeldCount != 1 || s.Held[0].Path != "f" {
+		t.Errorf("status %+v", s)
+	}
+	refusing = false
+	w.upload()
+	w.same()
+}
+
+// A reason of all that is unsaved is told once, and one of a file's own with the file.
+func TestUnsavedErrorText(t *testing.T) {
+	e := &UnsavedError{Err: fmt.Errorf("commit: %w", ErrMassDelete), Count: 2, Files: []HeldBack{{Path: "f", Reason: ErrMassDelete.Error()}, {Path: "g", Reason: "too large"}}}
+	want := "2 changes are not at the backend: commit: " + ErrMassDelete.Error() + "\n\tf\n\tg: too large"
+	if got := e.Error(); got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// In an outage few names are tried, in turns, and all go when it ends.
+func TestOutage(t *testing.T) {
+	var calls calls
+	var log *logged
+	pauses := newManual()
+	w := newWorld(t, recording(&calls), background, func(_ *world, o *Options) { o.pause, log = pauses.pause, logging(o) })
+	w.list("")
+	w.p.Switches().Cut(false)
+	for i := range 100 {
+		w.do(fmt.Sprintf("put f%d x", i))
+	}
+	w.until(func() bool {
+		w.v.mu.Lock()
+		defer w.v.mu.Unlock()
+		return w.v.engine.paused && len(w.v.engine.running) == 0
+	})
+	if s := w.v.Status(); s.Retrying == 0 || s.Retrying > 2*maxRunning || s.Queued != 100 {
+		t.Errorf("status %+v", s)
+	}
+	w.p.Switches().Connect()
+	close(pauses.ends)
+	w.upload()
+	w.same()
+	w.noProblems()
+	for text, most := range map[string]int{"the remote accepts no changes: they are kept and retried": 1, "the remote accepts changes again": 1} {
+		if n := log.of(text); n != most {
+			t.Errorf("the log says %d times %q", n, text)
+		}
+	}
+}
+
+// When an outage has ended nobody waits for the end of a pause: neither after the
+// backend has answered anything, nor who asks for a commit.
+func TestOutageEnds(t *testing.T) {
+	for name, notice := range map[string]func(*world){
+		"a listing": func(w *world) { w.list("d") },
+		"a commit":  func(w *world) { w.upload() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var log *logged
+				w := newWorld(t, holding("d/f", "F"), background, impatient, func(_ *world, o *Options) { o.pause, log = newManual().pause, logging(o) })
+				w.list("")
+				w.p.Switches().Cut(false)
+				_, err := w.v.Lookup(me, w.walk("d"), "f")
+				w.is(err, fs.ErrUnavailable)
+				w.do("put a x", "put b x")
+				w.until(func() bool { return w.v.Status().Retrying == 2 && w.calm() })
+				w.p.Switches().Connect()
+				notice(w)
+				w.until(func() bool { return w.v.Status().Queued == 0 })
+				w.same()
+				w.list("d")
+				if log.of("the backend does not answer: what is known is shown") != 1 || log.of("the backend answers again") != 1 {
+					t.Errorf("the log says %v", log.all())
+				}
+			})
+		})
+	}
+}
+
+// Status says why the backend is unreachable at any time, also while a name is
+// tried again.
+func TestStatusSaysWhyWhileItTriesAgain(t *testing.T) {
+	w := newWorld(t, background)
+	w.list("")
+	gate, reached := make(chan struct{}), make(chan struct{})
+	w.faults.Queue(providers.MethodWrite, providertest.Fault{Before: providers.ErrUnavailable}, providertest.Fault{Gate: gate, Reached: reached})
+	w.do("put f x")
+	<-reached
+	if s := w.v.Status(); !strings.Contains(s.LastError, providers.ErrUnavailable.Error()) {
+		t.Errorf("got %+v", s)
+	}
+	close(gate)
+	w.until(func() bool { s := w.v.Status(); return s.Queued+len(s.InFlight) == 0 })
+	if s := w.v.Status(); s.LastError != "" || s.Unreachable != 0 {
+		t.Errorf("afterwards: %+v", s)
+	}
+}
+
+func TestPatience(t *testing.T) {
+	quickly := func(_ *world, o *Options) { // tries again, many times while one waits
+		o.pause = func(ctx context.Context, _ time.Duration) error { return sleep(ctx, time.Millisecond) }
+	}
+	for _, hangs := range []bool{true, false} {
+		eachStore(t, func(t *testing.T, store func(*world, *Options)) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t, impatient, quickly, store)
+				if w.repo != nil {
+					return // it commits here
+				}
+				w.list("")
+				w.mkdir("d")
+				w.p.Switches().Cut(hangs)
+				done := make(chan error, 1)
+				go func() { done <- w.put("f", "x") }()
+				select {
+				case err := <-done:
+					w.is(err, fs.ErrUnavailable)
+				case <-time.After(guard):
+					t.Error("who closes waits for ever")
+					w.p.Switches().Connect()
+					<-done
+					return
+				}
+				if got := w.get("f"); got != "x" {
+					t.Errorf("got %q", got)
+				}
+				w.p.Switches().Connect()
+				w.until(func() bool { return w.v.Status().Queued == 0 })
+				w.same()
+			})
+		})
+	}
+}
+
+// A close without new bytes waits for nothing, as after touch(1) of a file.
+func TestCloseAfterAttributesAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, impatient, holding("f", "1"))
+		o := w.open("f", syscall.O_RDWR)
+		w.p.Switches().Cut(true)
+		_, err := w.v.SetAttr(me, w.walk("f"), o.File, &fs.SetAttr{MtimeNow: true})
+		w.ok(err)
+		w.ok(w.shut(o))
+		w.p.Switches().Connect()
+		w.until(func() bool { return w.v.Status().Queued == 0 })
+	})
+}
+
+// Who closes a file that another goes on writing is not told that it waits for
+// nothing.
+func TestCloseBesideAWriter(t *testing.T) {
+	w := newWorld(t)
+	one, other := w.create("f"), w.open("f", syscall.O_RDWR)
+	e := &w.v.engine
+	rest := func(paused bool) {
+		w.v.mu.Lock()
+		e.paused = paused
+		w.v.mu.Unlock()
+		e.wake()
+	}
+	w.until(w.calm)
+	rest(true)
+	w.write(one, "one", 0)
+	done := async(func() { w.ok(w.shut(one)) })
+	w.until(func() bool {
+		w.v.mu.Lock()
+		defer w.v.mu.Unlock()
+		return len(e.waiters) > 0
+	})
+	w.write(other, "two", 0)
+	w.ok(w.v.flushMetadata(table.Ino(w.walk("f"))))
+	rest(false)
+	<-done
+	w.backend("f: two")
+	w.ok(w.shut(other))
+}
+
+// A set that was due before one half of an exchange leaves the other half out.
+func TestHalfAnExchangeIsDue(t *testing.T) {
+	eachStore(t, func(t *testing.T, store func(*world, *Options)) {
+		w := newWorld(t, store, has("d/x", "X", "d/s/y", "Y"), background)
+		w.local()
+		e := &w.v.engine
+		w.v.mu.Lock()
+		e.paused = true
+		w.v.mu.Unlock()
+		w.do("mkdir e", "put e/q 1")
+		w.v.mu.Lock()
+		due := e.last
+		w.v.mu.Unlock()
+		w.do("swap d e")
+		w.v.mu.Lock()
+		e.paused, e.due, e.stirred = false, due, false
+		w.v.mu.Unlock()
+		e.wake()
+		w.until(func() bool { // it has been looked at
+			w.v.mu.Lock()
+			defer w.v.mu.Unlock()
+			rec := e.record(table.Link{Dir: table.Root, Name: "e"})
+			return e.due == 0 || rec.Remote != nil && rec.Remote.Ino == rec.Ino || e.sets == nil
+		})
+		w.upload()
+		w.same()
+		w.noProblems()
+	})
+}
+
+// What nobody has looked at counts, too.
+func TestCommitOfAllThatIsKnown(t *testing.T) {
+	var files []string
+	for i := range 30 {
+		files = append(files, fmt.Sprintf("d/f%02d", i), "x", fmt.Sprintf("unseen/in/g%02d", i), "x")
+	}
+	for _, sets := range []bool{false, true} {
+		t.Run(fmt.Sprint("sets ", sets), func(t *testing.T) {
+			w := newWorld(t, holding(files...), unwaited, func(_ *world, o *Options) { o.Policy.Atomic = sets })
+			w.list("d")
+			for i := range 30 {
+				w.do(fmt.Sprintf("rm d/f%02d", i))
+			}
+			w.p.Switches().Cut(true)
+			go w.p.Switches().Connect() // now or later: nothing is refused for want of an answer
+			w.upload()
+			w.same()
+		})
+	}
+}
+
+func TestHaltedCommit(t *testing.T) {
+	var files []string
+	for i := range 60 {
+		files = append(files, fmt.Sprintf("d/f%02d", i), "x")
+	}
+	for _, sets := range []bool{false, true} {
+		t.Run(fmt.Sprint("sets ", sets), func(t *testing.T) {
+			w := newWorld(t, holding(append(files, "keep", "me")...), unwaited, func(_ *world, o *Options) { o.Policy.Atomic = sets })
+			w.list("d")
+			for i := range 36 {
+				w.do(fmt.Sprintf("rm d/f%02d", i))
+			}
+			w.do("put n x")
+			_, err := w.v.Commit(context.Background(), CommitOptions{})
+			w.is(err, ErrMassDelete)
+			if got := len(listBackend(w.p)); got != 62 {
+				t.Errorf("%d entries left at the backend", got)
+			}
+			if s := w.v.Status(); len(s.Halted) != 1 || !s.Halted[0].Commit {
+				t.Errorf("status %+v", s.Halted)
+			}
+			for i := 36; i < 60; i++ { // which is not due yet, and holds for what was confirmed too
+				w.do(fmt.Sprintf("rm d/f%02d", i))
+			}
+			_, err = w.v.Confirm(context.Background())
+			w.ok(err)
+			w.until(func() bool {
+				w.v.mu.Lock()
+				defer w.v.mu.Unlock()
+				return sets || !w.v.puller.confirmed[commitSide]
+			})
+			w.upload() // which looks anew at what is going by now
+			w.same()
+			if s := w.v.Status(); len(s.Halted) != 0 {
+				t.Errorf("status %+v", s.Halted)
+			}
+		})
+	}
+}
+
+// A directory that others have put something into is not deleted: it comes back
+// with that.
+func TestDirectoryComesBack(t *testing.T) {
+	eachStore(t, func(t *testing.T, store func(*world, *Options)) {
+		w := newWorld(t, store, unwaited, has("p/d/a", "A", "q", "Q"))
+		if w.repo != nil || w.o.Policy.Atomic {
+			return // what others do in a clone comes with a pull
+		}
+		w.list("p/d")
+		w.do("rm p/d/a", "rmdir p/d", "rmdir p")
+		w.tamper("p/d/theirs", "T")
+		w.upload()
+		if got := w.get("p/d/theirs"); got != "T" {
+			t.Errorf("got %q", got)
+		}
+		w.same()
+		if len(w.v.Status().Problems) == 0 && w.p.Capabilities().EmptyDirs {
+			t.Error("nobody was told")
+		}
+	})
+}
+
+// What others add under the old name of a directory that is renamed key by key
+// stays there.
+func TestOthersUnderTheOldName(t *testing.T) {
+	w := newWorld(t, over(stores["flat"]), unwaited, holding("d/a", "A", "d/b", "B"))
+	w.list("d")
+	w.do("mv d e")
+	w.tamper("d/theirs", "T")
+	w.upload()
+	w.list("d")
+	w.upload()
+	w.backend("d/", "d/theirs: T", "e/", "e/a: A", "e/b: B")
+}
+
+func TestSuspectIsNotSent(t *testing.T) {
+	for _, sets := range []bool{false, true} {
+		w := newWorld(t, holding("f", "good"), unwaited, func(_ *world, o *Options) { o.Policy.Atomic = sets })
+		w.do("put f maybe", "put g fine")
+		x := table.Ino(w.walk("f"))
+		w.ok(w.v.update(func() error { w.v.table.Edit(x).Suspect = true; return nil }))
+		r, err := w.v.Commit(context.Background(), CommitOptions{})
+		w.ok(err)
+		if len(r.HeldBack) != 1 || r.HeldBack[0].Path != "f" {
+			t.Errorf("report %+v", r)
+		}
+		w.backend("f: good", "g: fine")
+	}
+}
+
+func TestCloseLeavesWhatWasNotAskedFor(t *testing.T) {
+	w := newWorld(t, unwaited)
+	w.do("put f 1")
+	w.again()
+	w.backend()
+	w.upload()
+	w.backend("f: 1")
+}
+
+func TestCloseSends(t *testing.T) {
+	var seen []int
+	w := newWorld(t, background, func(_ *world, o *Options) { o.Policy.Window = time.Hour; o.pause = newManual().pause })
+	w.do("put f 1", "put g 2")
+	w.ok(w.v.Drain(context.Background(), func(s Status) { seen = append(seen, s.Queued) }))
+	if len(seen) < 2 || seen[0] != 2 || seen[len(seen)-1] != 0 {
+		t.Errorf("progress %v", seen)
+	}
+	w.do("put h 3")
+	w.stop()
+	w.backend("f: 1", "g: 2", "h: 3")
+}
+
+// Where too much is unsaved, a close with more waits for the backend; not when
+// that cannot be reached.
+func TestBackPressure(t *testing.T) {
+	pauses := newManual()
+	w := newWorld(t, background, func(_ *world, o *Options) {
+		o.Policy.MaxUnsaved, o.Policy.Window, o.pause = 10, time.Hour, pauses.pause
+	})
+	reached, open := w.gate(providers.MethodWrite)
+	w.do("put a 123456789012") // due, and not too much
+	<-reached
+	_, openToo := w.gate(providers.MethodWrite)
+	closed := async(func() { w.do("put b 123456789012") })
+	w.until(func() bool { w.v.mu.Lock(); defer w.v.mu.Unlock(); return len(w.v.engine.waiters) == 1 })
+	select {
+	case <-closed:
+		t.Error("close did not wait")
+	default:
+	}
+	open()
+	<-closed
+	openToo()
+	w.upload()
+	w.p.Switches().Cut(false)
+	w.do("put a xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx", "put b xxxxxxxxxxxxxxxxxxxxxxx")
+	w.p.Switches().Connect()
+	close(pauses.ends)
+	w.upload()
+	w.same()
+}
+
+// A rename that fails for now does not hold content up, but the close that
+// brought it.
+func TestCloseWaitsForNamesThatRest(t *testing.T) {
+	pauses := newManual()
+	w := newWorld(t, holding("a", "A"), func(_ *world, o *Options) { o.pause = pauses.pause })
+	w.list("")
+	w.faults.Queue(providers.MethodMove, providertest.Fault{Before: providers.ErrUnavailable})
+	w.do("mv a c")
+	w.until(func() bool { return w.v.Status().Retrying == 1 })
+	closed := async(func() { w.do("put n new") })
+	w.until(func() bool { return slices.Contains(listBackend(w.p), "n: new") && w.calm() })
+	select {
+	case <-closed:
+		t.Error("close returned before the rename had arrived")
+	default:
+	}
+	close(pauses.ends)
+	<-closed
+	w.same()
+}
+
+// A directory takes a place over while the outcome of a rename out of it is
+// open.
+func TestTakingOverAPlaceWithAnOpenRename(t *testing.T) {
+	pauses := newManual()
+	w := newWorld(t, holding("d/x", "X"), background, func(_ *world, o *Options) { o.pause = pauses.pause })
+	w.list("d")
+	w.faults.Queue(providers.MethodMove, providertest.Fault{After: providers.ErrUnavailable})
+	w.do("mv d/x q")
+	w.until(func() bool { return w.v.Status().Retrying == 1 })
+	w.do("rmdir d", "mkdir d", "put d/n new")
+	w.until(func() bool {
+		w.v.mu.Lock()
+		defer w.v.mu.Unlock()
+		rec := w.v.engine.record(table.Link{Dir: table.Root, Name: "d"})
+		return rec.Remote != nil && rec.Remote.Ino == rec.Ino
+	})
+	close(pauses.ends)
+	w.upload()
+	w.same()
+	w.noProblems()
+}
+
+// While it is not known whether a directory was renamed, nothing below it is
+// sent, to the old name or the new.
+func TestNothingBelowAnOpenRename(t *testing.T) {
+	for _, fault := range []providertest.Fault{{Before: providers.ErrUnavailable}, {After: providers.ErrUnavailable}} {
+		var calls calls
+		pauses := newManual()
+		w := newWorld(t, recording(&calls), holding("d/s/x", "X", "d/s/y", "Y"), background, func(_ *world, o *Options) { o.pause = pauses.pause })
+		w.local()
+		w.faults.Queue(providers.MethodMove, fault)
+		calls.changes()
+		w.do("mv d e")
+		w.until(func() bool { return w.v.Status().Retrying == 1 })
+		calls.changes()
+		w.do("append e/s/x more", "rm e/s/y", "put e/s/n new", "mkdir e/t", "put other x")
+		w.until(func() bool { return slices.Contains(listBackend(w.p), "other: x") && w.calm() })
+		if got := calls.changes(); got != "write other" {
+			t.Errorf("sent %s", got)
+		}
+		close(pauses.ends)
+		w.upload()
+		w.same()
+		w.noProblems()
+	}
+}
+
+// The backend never loses the last copy of what lives on, although a deletion
+// of another copy was not answered.
+func TestLastCopyAtTheBackend(t *testing.T) {
+	for name, script := range map[string][]string{
+		"a new name":  {"mv f h", "rm g"},
+		"another one": {"mv f h", "rm g", "put g new"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			pauses := newManual()
+			w := newWorld(t, over(stores["copy"]), holding("f", "content"), unwaited, func(_ *world, o *Options) { o.pause = pauses.pause })
+			w.do("ln f g")
+			w.upload()
+			w.backend("f: content", "g: content")
+			w.do(script...)
+			w.faults.Queue(providers.MethodDelete, providertest.Fault{After: providers.ErrUnavailable})
+			w.faults.Queue(providers.MethodCopy, providertest.Fault{Before: providers.ErrUnavailable})
+			done := async(func() { w.upload() })
+			w.until(func() bool { return w.v.Status().Retrying == 2 && w.calm() })
+			if got := strings.Join(listBackend(w.p), ", "); !strings.Contains(got, ": content") {
+				t.Errorf("the backend has %s", got)
+			}
+			close(pauses.ends)
+			<-done
+			w.same()
+		})
+	}
+}
+
+// A directory that is removed while it is being made is removed there too, also
+// when we are killed in between.
+func TestDirectoryRemovedWhileItIsMade(t *testing.T) {
+	for _, kill := range []bool{false, true} {
+		w := newWorld(t, background)
+		reached, open := w.gate(providers.MethodMkdir)
+		w.do("mkdir d")
+		<-reached
+		w.do("rmdir d")
+		if kill {
+			_, err := w.p.Mkdir(context.Background(), at("d"), providers.MkdirOptions{})
+			w.ok(err)
+			w.killed()
+		}
+		open()
+		w.upload()
+		w.same()
+		w.backend()
+	}
+}
+
+// A pull while nobody knows whether a set was committed finds nothing new in
+// what the set did.
+func TestPullWhileASetIsOpen(t *testing.T) {
+	pauses := newManual()
+	w := newWorld(t, holding(origin...), background, func(_ *world, o *Options) {
+		o.Policy.Atomic, o.pause = true, pauses.pause
+	})
+	w.local()
+	w.faults.Queue(providers.MethodCommit, providertest.Fault{After: providers.ErrUnavailable})
+	w.do("mv a c")
+	w.until(func() bool { return w.v.Status().LastError != "" })
+	w.do("append c more", "mv d e", "rm e/x")
+	if r, err := w.v.Pull(context.Background(), PullOptions{}); err != nil || len(r.Conflicts) > 0 {
+		t.Errorf("pull: %+v, %v", r, err)
+	}
+	close(pauses.ends)
+	w.upload()
+	w.same()
+	w.noProblems()
+}
+
+// A directory is removed while nobody knows whether the backend has it, and what
+// was in it: if it has, all of that is removed there too.
+func TestDirectoryRemovedWhileItIsOpen(t *testing.T) {
+	for _, sets := range []bool{false, true} {
+		for _, happened := range []bool{false, true} {
+			for _, kill := range []bool{false, true} {
+				t.Run(fmt.Sprint("sets ", sets, ", happened ", happened, ", kill ", kill), func(t *testing.T) {
+					pauses := newManual()
+					w := newWorld(t, holding(origin...), background, func(_ *world, o *Options) {
+						o.Policy.Atomic, o.pause = sets, pauses.pause
+					})
+					w.local()
+					fault := providertest.Fault{Before: providers.ErrUnavailable}
+					if happened {
+						fault = providertest.Fault{After: providers.ErrUnavailable}
+					}
+					w.do("mkdir d/n")
+					method := providers.MethodCommit
+					if !sets {
+						w.until(w.calm)
+						method = providers.MethodWrite
+					}
+					w.faults.Queue(method, fault)
+					w.do("mkdir d/n/m", "put d/n/m/f one", "put d/n/g two")
+					w.until(func() bool { return w.v.Status().LastError != "" })
+					w.do("rm d/n/m/f", "rmdir d/n/m", "rm d/n/g", "rmdir d/n")
+					if kill {
+						w.o.pause = func(ctx context.Context, _ time.Duration) error { return ctx.Err() }
+						w.killed()
+					}
+					close(pauses.ends)
+					w.upload()
+					w.same()
+					w.noProblems()
+					w.forgetAll()
+					w.v.mu.Lock()
+					left := len(w.v.marked(orphans))
+					w.v.mu.Unlock()
+					if left > 0 {
+						t.Errorf("%d inodes without a name stay", left)
+					}
+				})
+			}
+		}
+	}
+}
+
+// between is storage that takes the content of a set one by one, and has
+// something done after the first.
+type between struct {
+	providers.Committer
+	providers.Provider
+	do func()
+}
+
+func (b *between) Commit(ctx context.Context, set providers.ChangeSet) (providers.CommitResult, error) {
+	err := takeContent(set, func() {
+		if do := b.do; do != nil {
+			b.do = nil
+			do()
+		}
+	})
+	if err != nil {
+		return providers.CommitResult{}, err
+	}
+	return b.Committer.Commit(ctx, set)
+}
+
+// takeContent reads the content of a set, as a service does that gets it with
+// the request; after is called for each.
+func takeContent(set providers.ChangeSet, after func()) error {
+	for i := range set.Changes {
+		body := &set.Changes[i].Body
+		if body.Reader == nil {
+			continue
+		}
+		content, err := io.ReadAll(body.Reader)
+		if err != nil {
+			return err
+		}
+		*body = providers.String(string(content))
+		after()
+	}
+	return nil
+}
+
+// The names of one file may get different content in one set, when it is written
+// while that is on its way: after a kill it is not taken as unchanged because
+// one of them has the last of it.
+func TestLinksAreSentWhileOneIsWritten(t *testing.T) {
+	for _, names := range [][2]string{{"f", "d/g"}, {"d/g", "f"}} {
+		var b *between
+		w := newWorld(t, holding(origin...), background, func(w *world, o *Options) {
+			o.Policy.Atomic = true
+			w.wrap = func(p providers.Provider) providers.Provider {
+				c, _ := providers.As[providers.Committer](p)
+				b = &between{Provider: p, Committer: c}
+				return b
+			}
+		})
+		w.local()
+		w.until(w.calm)
+		e := &w.v.engine
+		w.v.mu.Lock()
+		e.sending = true // by us
+		w.v.mu.Unlock()
+		w.do("put "+names[0]+" one", "ln "+names[0]+" "+names[1])
+		w.v.mu.Lock()
+		due := e.last
+		w.v.mu.Unlock()
+		b.do = func() { w.write(w.open("f", syscall.O_RDWR), "two", 0) }
+		report, err := e.sendSet(w.Context(), nil, due)
+		if w.ok(err); report.Changes != 2 {
+			t.Fatalf("sent: %+v", report)
+		}
+		w.killed()
+		w.upload()
+		w.same()
+		w.noProblems()
+		if got := w.get("f"); got != "two" {
+			t.Errorf("got %q", got)
+		}
+	}
+}
+
+// delayed is storage that the first set reaches only when it is let go, whatever
+// became of its sender.
+type delayed struct {
+	providers.Committer
+	providers.Provider
+	late func() error // nil until there is one
+}
+
+func (d *delayed) Commit(ctx context.Context, set providers.ChangeSet) (providers.CommitResult, error) {
+	if d.late != nil {
+		return d.Committer.Commit(ctx, set)
+	}
+	if err := takeContent(set, func() {}); err != nil {
+		return providers.CommitResult{}, err
+	}
+	d.late = func() error {
+		_, err := d.Committer.Commit(context.Background(), set)
+		return err
+	}
+	return providers.CommitResult{}, providers.ErrUnavailable
+}
+
+// A set that arrives when its sender has asked what became of it, and been told
+// that nothing did, is not committed any more: not even where nothing is in its
+// way. Else what was made and removed since would be there again.
+func TestSetComesLate(t *testing.T) {
+	var d *delayed
+	pauses := newManual()
+	w := newWorld(t, holding(origin...), background, func(w *world, o *Options) {
+		o.Policy.Atomic, o.pause = true, pauses.pause
+		w.wrap = func(p providers.Provider) providers.Provider {
+			c, _ := providers.As[providers.Committer](p)
+			if d == nil {
+				d = &delayed{Provider: p, Committer: c}
+			}
+			d.Provider, d.Committer = p, c
+			return d
+		}
+	})
+	w.local()
+	w.do("mkdir n", "put n/f one", "append a more")
+	w.until(func() bool { return w.v.Status().LastError != "" })
+	w.do("rm n/f", "rmdir n")
+	w.o.pause = func(ctx context.Context, _ time.Duration) error { return ctx.Err() }
+	w.killed()
+	w.upload()
+	if err := d.late(); !errors.Is(err, providers.ErrConflict) {
+		t.Errorf("the late set: %v", err)
+	}
+	w.upload()
+	w.same()
+	w.noProblems()
+}
+
+// What a set left out because it was being written goes with the next, if it
+// was closed before that set was over or after.
+func TestClosedWhileASetIsUnderWay(t *testing.T) {
+	for _, c := range []struct {
+		name, content string
+		waits, over   bool
+	}{
+		{"close waits", "x", true, false},
+		{"nobody waits", "x", false, false},
+		{"nobody waits, afterwards", "x", false, true},
+		{"without content", "", false, false},
+		{"without content, afterwards", "", false, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newWorld(t, func(_ *world, o *Options) { o.Policy.Atomic, o.Policy.NoWait = true, !c.waits })
+			w.until(w.calm)
+			e := &w.v.engine
+			w.v.mu.Lock()
+			e.sending = true // no other set begins
+			w.v.mu.Unlock()
+			f := w.create("f")
+			if c.content != "" {
+				w.write(f, c.content, 0)
+			}
+			w.v.mu.Lock()
+			due := e.due
+			e.stirred = false
+			w.v.mu.Unlock()
+			report, err := e.sendSet(w.Context(), nil, due)
+			if w.ok(err); report.Changes > 0 {
+				t.Fatalf("sent: %+v", report)
+			}
+			if c.over {
+				e.sentSet(nil, report, nil)
+				w.until(w.calm)
+			}
+			closed := async(func() {
+				if err := w.shut(f); err != nil {
+					t.Errorf("close: %v", err)
+				}
+			})
+			w.until(func() bool {
+				w.v.mu.Lock()
+				defer w.v.mu.Unlock()
+				return hasEnded(closed) || c.waits && len(e.waiters) == 1
+			})
+			if !c.over {
+				e.sentSet(nil, report, nil)
+			}
+			<-closed
+			w.until(func() bool { return w.v.Status().Queued == 0 })
+			w.backend("f: " + c.content)
+		})
+	}
+}
+
+// What was begun under one policy is ended under another.
+func TestPolicyOfSetsChanges(t *testing.T) {
+	for _, sets := range []bool{false, true} {
+		method := providers.MethodMove
+		if sets {
+			method = providers.MethodCommit
+		}
+		w := newWorld(t, holding(origin...), background, func(_ *world, o *Options) {
+			o.Policy.Atomic, o.pause = sets, newManual().pause
+		})
+		w.local()
+		w.faults.Queue(method, providertest.Fault{After: providers.ErrUnavailable})
+		w.do("mv d e")
+		w.until(func() bool { return w.v.Status().LastError != "" })
+		w.o.Policy.Atomic, w.o.pause = !sets, func(ctx context.Context, _ time.Duration) error { return ctx.Err() }
+		w.killed()
+		w.do("append e/x more", "rm e/y")
+		w.upload()
+		w.same()
+		w.noProblems()
+	}
+}
+
+// Content is read while it is being renamed at the backend, and while nobody
+// knows whether it was.
+func TestReadingWhatIsBeingRenamed(t *testing.T) {
+	for name, c := range map[string]struct {
+		method providers.Method
+		script string
+		sets   bool
+	}{
+		"file":      {providers.MethodMove, "mv d/s/z q", false},
+		"directory": {providers.MethodMove, "mv d q", false},
+		"set":       {providers.MethodCommit, "mv d q", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			pauses := newManual()
+			w := newWorld(t, holding(origin...), background, func(_ *world, o *Options) { o.pause, o.Policy.Atomic = pauses.pause, c.sets })
+			w.list("d/s")
+			x := w.walk("d/s/z")
+			w.faults.Queue(c.method, providertest.Fault{After: providers.ErrUnavailable})
+			w.do(c.script)
+			w.until(func() bool { return w.v.Status().LastError != "" })
+			read := async(func() {
+				o, err := w.v.Open(me, x, syscall.O_RDONLY)
+				if err != nil {
+					t.Errorf("open: %v", err)
+					return
+				}
+				if got := w.read(o); got != "Z" {
+					t.Errorf("read %q", got)
+				}
+				o.File.Release()
+			})
+			w.until(func() bool {
+				w.v.mu.Lock()
+				defer w.v.mu.Unlock()
+				return len(w.v.engine.waiters) == 1 || hasEnded(read)
+			})
+			close(pauses.ends)
+			<-read
+			w.upload()
+			w.same()
+			w.noProblems()
+		})
+	}
+}
+
+// Content is read from a place that something else has taken by the time the
+// backend answers.
+func TestReadingWhatWasRenamed(t *testing.T) {
+	for _, script := range [][]string{
+		{"mv d/s/z q"},
+		{"mv d/s/z q", "mkdir d/s/z"},
+		{"mv d/s/z q", "rmdir d/s", "put d/s file"},
+		{"mv d/s/z q", "put d/s/z other"},
+	} {
+		w := newWorld(t, holding("d/s/z", "Z", "d/x", "X"), onlyAsked)
+		w.list("d/s")
+		x := w.walk("d/s/z")
+		gate, reached := make(chan struct{}), make(chan struct{})
+		w.faults.Queue(providers.MethodRead, providertest.Fault{Gate: gate, Reached: reached})
+		read := async(func() {
+			o, err := w.v.Open(me, x, syscall.O_RDONLY)
+			if err != nil {
+				t.Errorf("%q: open: %v", script, err)
+				return
+			}
+			if got := w.read(o); got != "Z" {
+				t.Errorf("%q: read %q", script, got)
+			}
+			o.File.Release()
+		})
+		<-reached
+		w.do(script...)
+		w.upload()
+		close(gate)
+		<-read
+		w.same()
+		w.noProblems()
+	}
+}
+
+// hasEnded reports whether what async began has ended.
+func hasEnded(done <-chan struct{}) bool {
+	select {
+	case <-done:
+		return true
+	default:
+		return false
+	}
+}
+
+// A set takes in what those in it depend on, although it began to differ later.
+func TestSetIsComplete(t *testing.T) {
+	w := newWorld(t, repository, onlyAsked)
+	w.do("mkdir p", "put p/x 1")
+	due := w.v.engine.last
+	w.do("mv p q", "put y 2")
+	was := w.v.takeSnapshot(false)
+	defer was.end()
+	s, err := w.v.engine.collect(t.Context(), was, due)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, p := range s.order {
+		got = append(got, p.After)
+	}
+	if want := []string{"q/x", "q"}; !slices.Equal(got, want) {
+		t.Errorf("the set is %q, want %q", got, want)
+	}
+}
+
+// What a commit makes of a conflict is a part of the commit.
+func TestCommitSendsConflictCopies(t *testing.T) {
+	for _, sets := range []bool{false, true} {
+		w := newWorld(t, holding("a", "1", "b", "1", "c", "1"), onlyAsked, func(_ *world, o *Options) { o.Policy.Atomic = sets })
+		w.do("put a ours", "put b ours", "put c ours", "put n new")
+		w.tamper("a", "theirs")
+		w.tamper("b", "theirs")
+		w.upload()
+		copied := ".conflict-" + short("ours")
+		w.backend("a: theirs", "a"+copied+": ours", "b: theirs", "b"+copied+": ours", "c: ours", "n: new")
+		w.same()
+	}
+}
+
+// What stands aside in an exchange is seen by nobody, another working copy of the
+// same storage included; it is counted as hidden.
+func TestParkedIsHidden(t *testing.T) {
+	w := newWorld(t, background, func(w *world, _ *Options) {
+		w.p = memory.New(memory.Options{Without: asKeys})
+	}, holding("a", "1", "b", "2"))
+	w.walk("a")
+	reached, open := w.gate(providers.MethodDelete)
+	w.ok(w.exchange("a", "b"))
+	<-reached
+	other := newWorld(t, func(o *world, _ *Options) { o.p = w.p })
+	if got := strings.Join(other.local(), ", "); got != "a: 2, b: 1" {
+		t.Errorf("the other has %q", got)
+	}
+	if got := other.v.Status().Hidden; got != 1 {
+		t.Errorf("%d hidden, and the storage has %q", got, listBackend(w.p))
+	}
+	open()
+	w.upload()
+	w.backend("a: 2", "b: 1")
+}
+
+// A directory that was made and removed again before the answer came, and that
+// others have put something into: nobody here has it any more, and so it is theirs.
+func TestRemovedBeforeTheAnswer(t *testing.T) {
+	pauses := newManual()
+	w := newWorld(t, background, func(_ *world, o *Options) { o.pause = pauses.pause })
+	w.list("")
+	w.faults.Queue(providers.MethodMkdir, providertest.Fault{After: providers.ErrUnavailable})
+	e, err := w.v.Mkdir(me, fs.RootIno, "d", 0o777)
+	w.ok(err)
+	w.until(func() bool { return w.v.Status().LastError != "" })
+	w.ok(w.v.Rmdir(me, fs.RootIno, "d"))
+	w.v.Forget(e.Ino, 1)
+	w.tamper("d/x", "theirs")
+	close(pauses.ends)
+	w.upload()
+	_, err = w.v.Pull(t.Context(), PullOptions{})
+	w.ok(err)
+	if got := w.get("d/x"); got != "theirs" {
+		t.Errorf("got %q", got)
+	}
+}
+
+// lateWrite is storage that the first write reaches just before the next change,
+// when its sender has been told that it did not come.
+type lateWrite struct {
+	providers.Provider
+	late func() error // nil until there is one
+	once sync.Once
+}
+
+func (d *lateWrite) Write(ctx context.Context, at providers.Locator, body providers.Body, opts providers.WriteOptions) (providers.Info, error) {
+	if d.late == nil {
+		var content bytes.Buffer
+		if _, err := body.CopyTo(ctx, &content); err != nil {
+			return providers.Info{}, err
+		}
+		d.late = func() error {
+			_, err := d.Provider.Write(context.Background(), at, providers.String(content.String()), opts)
+			return err
+		}
+		return providers.Info{}, providers.ErrUnavailable
+	}
+	if opts.If != providers.IfVersion(impossible) { // which only asks
+		if err := d.arrive(); err != nil {
+			return providers.Info{}, err
+		}
+	}
+	return d.Provider.Write(ctx, at, body, opts)
+}
+
+func (d *lateWrite) Delete(ctx context.Context, at providers.Locator, opts providers.DeleteOptions) error {
+	if err := d.arrive(); err != nil {
+		return err
+	}
+	return d.Provider.Delete(ctx, at, opts)
+}
+
+func (d *lateWrite) arrive() (err error) {
+	d.once.Do(func() { err = d.late() })
+	return err
+}
+
+// Content that comes late is still ours: newer content of ours takes its place, a
+// deletion goes on, and nothing is in conflict.
+func TestWriteComesLate(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		without providers.Capabilities
+		kill    bool
+		then    string
+		want    []string
+	}{
+		{"told by its operation", providers.Capabilities{}, false, "put f two", []string{"f: two"}},
+		{"told by its content", providers.Capabilities{OperationIDs: true}, false, "put f two", []string{"f: two"}},
+		{"after a kill", providers.Capabilities{}, true, "put f two", []string{"f: two"}},
+		{"under a name that was removed", providers.Capabilities{}, false, "rm f", nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			pauses, d := newManual(), &lateWrite{}
+			w := newWorld(t, background, func(w *world, o *Options) {
+				w.p, o.pause = memory.New(memory.Options{Without: c.without}), pauses.pause
+				w.wrap = func(p providers.Provider) providers.Provider {
+					d.Provider = p
+					return d
+				}
+			}, holding("f", "0"))
+			w.get("f")
+			w.ok(w.put("f", "one"))
+			w.until(func() bool { return w.v.Status().LastError != "" })
+			w.do(c.then)
+			if c.kill {
+				w.killed()
+			}
+			close(pauses.ends)
+			w.upload()
+			w.backend(c.want...)
+			w.noProblems()
+		})
+	}
+}

@@ -1,0 +1,334 @@
+package cache
+
+import (
+	"slices"
+
+	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/providers"
+)
+
+// The planner says what a name needs, looking at its record as it is at that
+// moment. An operation depends on others: what is below a directory waits for the
+// directory, a directory that is to be deleted for what is below it, and a
+// name whose content at the backend lives on elsewhere for its move there. Then
+// the answer is the operation of that other name. Everything that it needs to know
+// is in the table, so it plans the same after a crash.
+
+// verdict says how it stands with a name.
+type verdict uint8
+
+const (
+	verdictAgreed verdict = iota // nothing is to be done
+	verdictReady                 // the operation can be made
+	verdictBusy                  // the operation is under way
+	verdictStuck                 // it rests, is held, or waits for one that does
+	verdictOpen                  // a program is still writing it
+)
+
+// plan finds the next operation towards what a name needs. via are the names whose
+// needs led here. mu is held.
+func (e *engine) plan(l table.Link, via []table.Link) (verdict, *operation) {
+	if slices.Contains(via, l) {
+		return e.park(l, via)
+	}
+	if t := e.busy[l]; t != nil {
+		return verdictBusy, t.op
+	}
+	if t := e.jobs[l]; t != nil && t.state != jobIdle {
+		return verdictStuck, nil
+	}
+	rec, ok := e.v.table.Name(l.Dir, l.Name)
+	via = append(via, l)
+	if !ok || !e.v.differ(rec) {
+		return verdictAgreed, nil
+	}
+	if verdict, s := e.planUnsettled(l.Dir, via); verdict != verdictAgreed {
+		return verdict, s
+	}
+	if rec.Attempt != nil {
+		return e.planResolve(l, rec, via)
+	}
+	at, home := e.v.remotePath(l)
+	if !home {
+		return e.planParent(l, via)
+	}
+	s := &operation{link: l, at: at}
+	if rec.Ino == 0 || rec.Local {
+		return e.planGone(s, rec, via)
+	}
+	return e.planThere(s, rec, via)
+}
+
+// planParent is for a name in a directory that the backend does not have.
+func (e *engine) planParent(l table.Link, via []table.Link) (verdict, *operation) {
+	dir := e.v.table.Inode(l.Dir)
+	switch {
+	case dir == nil, len(dir.Links) == 0, e.local(dir.Links[0]):
+		return verdictStuck, nil
+	}
+	if e.tooFar(via) {
+		return verdictStuck, nil
+	}
+	verdict, s := e.plan(dir.Links[0], via)
+	if verdict == verdictAgreed {
+		verdict = verdictStuck
+	}
+	return verdict, s
+}
+
+// tooFar ends the search for what a name waits for: in a deep tree that would
+// be done anew for each name on the way. What is further away has its own turn
+// in the same walk, but for names that wait for each other in a ring, or that
+// are not due: where nothing else can be done, the walk is repeated without an
+// end.
+func (e *engine) tooFar(via []table.Link) bool {
+	e.cut = e.cut || len(via) > planDepth
+	return len(via) > planDepth && !e.deep
+}
+
+// planDepth is how many names lead from one to what it waits for, in most walks.
+const planDepth = 3
+
+func (e *engine) local(l table.Link) bool {
+	rec, _ := e.v.table.Name(l.Dir, l.Name)
+	return rec.Local
+}
+
+// planGone is for a name that is no more.
+func (e *engine) planGone(s *operation, rec table.Name, via []table.Link) (verdict, *operation) {
+	if verdict, other := e.rescue(s.link, rec.Remote.Ino, via); verdict != verdictAgreed {
+		return verdict, other
+	}
+	return e.planDelete(s, rec.Remote, via)
+}
+
+// planDelete removes what the backend has under a name: what is below it first.
+func (e *engine) planDelete(s *operation, base *table.Remote, via []table.Link) (verdict, *operation) {
+	s.verb, s.ino, s.cond = verbDelete, base.Ino, condition(base)
+	if base.Kind != providers.KindDir {
+		return verdictReady, s
+	}
+	s.dir = true
+	if verdict, other := e.planBelow(base.Ino, via); verdict != verdictAgreed {
+		return verdict, other
+	}
+	return verdictReady, s
+}
+
+// planBelow is for a directory that is to be empty at the backend.
+func (e *engine) planBelow(dir table.Ino, via []table.Link) (found verdict, s *operation) {
+	if dir == 0 {
+		return verdictAgreed, nil
+	}
+	if n := e.v.table.Inode(dir); n != nil && n.From != "" {
+		return e.planPart(dir)
+	}
+	e.v.table.Names(dir, "", func(name string, rec table.Name) bool {
+		if rec.Remote == nil && rec.Attempt == nil {
+			return true
+		}
+		if e.tooFar(via) {
+			found = verdictStuck
+			return false
+		}
+		verdict, next := e.plan(table.Link{Dir: dir, Name: name}, via)
+		switch {
+		case verdict == verdictReady, found == verdictAgreed:
+			found, s = verdict, next
+		}
+		if verdict == verdictAgreed {
+			found = verdictStuck // it stays, and so does the directory
+		}
+		return found != verdictReady
+	})
+	return found, s
+}
+
+// condition is that what is known is still there.
+func condition(b *table.Remote) providers.Condition {
+	switch {
+	case b == nil:
+		return providers.IfAbsent()
+	case b.Kind == providers.KindDir:
+		return providers.IfDir()
+	}
+	return providers.IfVersion(b.Version)
+}
+
+// rescue is for a name whose place at the backend something else is about to
+// take: what has it now may live on under another name here, and have no other
+// place. Then what that name needs comes first, or what is under way there. mu is held.
+func (e *engine) rescue(l table.Link, ino table.Ino, via []table.Link) (verdict, *operation) {
+	n := e.v.table.Inode(ino)
+	if n == nil || e.homeElse(n, l) {
+		return verdictAgreed, nil
+	}
+	for _, to := range n.Links {
+		if to == l || e.local(to) {
+			continue
+		}
+		verdict, s := e.plan(to, via)
+		if verdict == verdictAgreed || verdict == verdictOpen {
+			verdict = verdictStuck
+		}
+		return verdict, s
+	}
+	return verdictAgreed, nil
+}
+
+// homeElse reports whether the backend surely has an inode, as new as under a
+// name, under another one too: nothing is under way there, which may be about to
+// replace it. mu is held.
+func (e *engine) homeElse(n *table.Inode, l table.Link) bool {
+	here := e.record(l).Remote
+	for _, h := range n.RemoteLinks {
+		rec := e.record(h)
+		if h != l && rec.Attempt == nil && e.busy[h] == nil && here != nil && rec.Remote != nil && rec.Remote.ContentVersion >= here.ContentVersion {
+			return true
+		}
+	}
+	return false
+}
+
+// planThere is for a name that stands for something.
+func (e *engine) planThere(s *operation, rec table.Name, via []table.Link) (verdict, *operation) {
+	n := e.v.table.Inode(rec.Ino)
+	if n == nil {
+		return verdictStuck, nil
+	}
+	s.ino, s.dir, s.cond = rec.Ino, isDir(n), condition(rec.Remote)
+	if rec.Remote != nil && rec.Remote.Ino == rec.Ino {
+		return e.planSame(s, rec.Remote, n)
+	}
+	if rec.Remote != nil {
+		if verdict, other := e.rescue(s.link, rec.Remote.Ino, via); verdict != verdictAgreed {
+			return verdict, other
+		}
+		if verdict, other := e.planReplace(s, rec.Remote, n, via); verdict != verdictAgreed {
+			return verdict, other
+		}
+	}
+	if s.dir {
+		return e.planDir(s, n, via)
+	}
+	return e.planContent(s, n, via)
+}
+
+// planSame is for a name that the backend has in an older state.
+func (e *engine) planSame(s *operation, base *table.Remote, n *table.Inode) (verdict, *operation) {
+	if isDir(n) || n.ContentVersion == base.ContentVersion && !e.atHand(s.ino, n) {
+		s.verb = verbAttr
+		return verdictReady, s
+	}
+	return e.planWrite(s, n)
+}
+
+// planWrite sends what an inode has.
+func (e *engine) planWrite(s *operation, n *table.Inode) (verdict, *operation) {
+	s.verb, s.size = verbWrite, n.Size
+	if e.isOpen(s.ino, n) && s.from == (table.Link{}) {
+		return verdictOpen, nil
+	}
+	return verdictReady, s
+}
+
+// planReplace is for a name that something else has at the backend, which is
+// not needed any more. A file that replaces a file needs nothing here: its
+// write has the condition.
+func (e *engine) planReplace(s *operation, base *table.Remote, n *table.Inode, via []table.Link) (verdict, *operation) {
+	was := base.Kind == providers.KindDir
+	switch {
+	case !was && !s.dir:
+		return verdictAgreed, nil
+	case n.From != "":
+		return e.planPart(s.ino)
+	case was && s.dir && e.v.table.Inode(base.Ino) != nil && e.v.table.Inode(base.Ino).From != "":
+		return e.planPart(base.Ino)
+	case was && s.dir && len(n.RemoteLinks) == 0:
+		s.verb = verbAdopt
+		return verdictReady, s
+	case was && s.dir && !e.v.caps.Abilities.Has(providers.AbilityMove):
+		if verdict, other := e.takeFrom(s, n.RemoteLinks[0], via); verdict != verdictAgreed {
+			return verdict, other
+		}
+		return e.planFlat(s, n)
+	}
+	gone := &operation{link: s.link, at: s.at}
+	return e.planDelete(gone, base, via)
+}
+
+// planDir is for a directory under a name that is free at the backend.
+func (e *engine) planDir(s *operation, n *table.Inode, via []table.Link) (verdict, *operation) {
+	switch {
+	case n.From != "":
+		return e.planPart(s.ino)
+	case len(n.RemoteLinks) == 0:
+		s.verb = verbMkdir
+		return verdictReady, s
+	}
+	if verdict, other := e.takeFrom(s, n.RemoteLinks[0], via); verdict != verdictAgreed {
+		return verdict, other
+	}
+	if s.fromAt.Contains(s.at) { // one of the directories above must move first
+		for dir := s.link.Dir; dir != table.Root; {
+			up := e.v.table.Inode(dir).Links
+			if len(up) == 0 {
+				return verdictStuck, nil
+			}
+			if verdict, other := e.plan(up[0], via); verdict != verdictAgreed {
+				return verdict, other
+			}
+			dir = up[0].Dir
+		}
+		return verdictStuck, nil
+	}
+	if !e.v.caps.Abilities.Has(providers.AbilityMove) {
+		return e.planFlat(s, n)
+	}
+	s.verb = verbMove
+	return verdictReady, s
+}
+
+// planFlat is for a directory that the backend cannot rename: it parts from its
+// place, once all that is there is known.
+func (e *engine) planFlat(s *operation, n *table.Inode) (verdict, *operation) {
+	if n.Loaded {
+		return e.planPart(s.ino)
+	}
+	s.verb, s.from = verbEmpty, table.Link{}
+	return verdictReady, s
+}
+
+// planResolve finds out first what became of an attempt.
+func (e *engine) planResolve(l table.Link, rec table.Name, via []table.Link) (verdict, *operation) {
+	a := rec.Attempt
+	if a.Kind == attemptGone {
+		return e.plan(parseLink(a.Other), via)
+	}
+	at, ok := e.v.remotePath(l)
+	if !ok {
+		return verdictStuck, nil
+	}
+	s := &operation{verb: verbResolve, link: l, at: at, attempt: a, cond: condition(rec.Remote)}
+	switch a.Kind {
+	case attemptWrite, attemptCopy, attemptMkdir, attemptDelete:
+		s.ino, _ = parseSent(a.Other)
+	case attemptAttr:
+		if rec.Remote != nil {
+			s.ino, s.dir = rec.Remote.Ino, rec.Remote.Kind == providers.KindDir
+		}
+	case attemptMove:
+		s.from = parseLink(a.Other)
+		if verdict, other := e.planUnsettled(s.from.Dir, via); verdict != verdictAgreed {
+			return verdict, other
+		}
+		from, _ := e.v.table.Name(s.from.Dir, s.from.Name)
+		if s.fromAt, ok = e.v.remotePath(s.from); !ok {
+			return verdictStuck, nil
+		}
+		if s.source = from.Remote; s.source != nil {
+			s.ino, s.dir = s.source.Ino, s.source.Kind == providers.KindDir
+		}
+	}
+	return verdictReady, s
+}

@@ -1,0 +1,219 @@
+package cache
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"io"
+	"maps"
+	"strings"
+
+	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/providers"
+)
+
+// resolveAttempt finds out whether a change that was begun has happened: its
+// answer got lost, or we were killed. Then it is as if it had been answered.
+// Nothing is sent for that: the change may be out of date by now.
+func (e *engine) resolveAttempt(ctx context.Context, s *operation) error {
+	switch s.attempt.Kind {
+	case attemptWrite, attemptCopy:
+		return e.resolveWrite(ctx, s)
+	case attemptMove:
+		return e.resolveMove(ctx, s)
+	case attemptAttr:
+		return e.resolveAttr(ctx, s)
+	}
+	return e.resolvePresence(ctx, s)
+}
+
+// resolvePresence looks whether something was made or deleted.
+func (e *engine) resolvePresence(ctx context.Context, s *operation) error {
+	info, err := e.v.p.Stat(ctx, s.at)
+	if err != nil && !lostRace(err) {
+		return err
+	}
+	there := err == nil
+	err = e.update(func() error {
+		rec := e.record(s.link)
+		switch {
+		case rec.Attempt == nil || rec.Attempt.Kind != s.attempt.Kind:
+		case !there:
+			e.confirm(s.link, nil)
+		case s.attempt.Kind == attemptMkdir && there && info.Kind == providers.KindDir:
+			e.copied(s, providers.Info{}, providers.KindDir, s.attempt.ContentVersion, s.attempt.AttrGen)
+		default:
+			e.setAttempt(s.link, nil)
+		}
+		return nil
+	})
+	if err == nil {
+		err = errAgain
+	}
+	return err
+}
+
+// impossible is a version that no backend has. A Write on its condition cannot
+// happen, but one whose operation has happened is told so.
+var impossible = providers.Version{ETag: "wsmount: none", Size: -1}
+
+func (e *engine) resolveWrite(ctx context.Context, s *operation) error {
+	info, happened, err := e.find(ctx, s)
+	if err != nil {
+		return err
+	}
+	a := s.attempt
+	err = e.update(func() error {
+		if rec := e.record(s.link); rec.Attempt == nil || rec.Attempt.Op != a.Op {
+			return nil // somebody else has found out
+		}
+		if !happened {
+			s.job.attempt = *a
+			e.setAttempt(s.link, nil)
+			return nil
+		}
+		e.v.takeMetadata(s.ino, a.ContentVersion, info.Metadata)
+		e.copied(s, info, info.Kind, a.ContentVersion, a.AttrGen)
+		return nil
+	})
+	if err == nil {
+		err = errAgain
+	}
+	return err
+}
+
+// find looks for what a Write or Copy would have left.
+func (e *engine) find(ctx context.Context, s *operation) (info providers.Info, happened bool, err error) {
+	if e.v.caps.OperationIDs {
+		info, err = e.v.p.Write(ctx, s.at, providers.Body{}, providers.WriteOptions{If: providers.IfVersion(impossible), Op: s.attempt.Op})
+		if err != nil && lostRace(err) {
+			return info, false, nil
+		}
+		return info, err == nil, err
+	}
+	info, err = e.v.p.Stat(ctx, s.at)
+	switch {
+	case err != nil && lostRace(err):
+		return info, false, nil
+	case err != nil:
+		return info, false, err
+	case info.Kind == providers.KindDir, s.cond.Kind == providers.ConditionVersion && s.cond.Version.Matches(info.Version):
+		return info, false, nil
+	}
+	_, digest := parseSent(s.attempt.Other)
+	if digest == "" {
+		return info, false, nil
+	}
+	same, err := e.hasDigest(ctx, info, digest)
+	return info, same, err
+}
+
+// hasDigest reports whether an entry has content of a hash. Where the backend
+// does not tell, it is read.
+func (e *engine) hasDigest(ctx context.Context, info providers.Info, want string) (bool, error) {
+	algorithm, _, _ := strings.Cut(want, ":")
+	if got, _, _ := strings.Cut(info.Digest, ":"); got == algorithm {
+		return info.Digest == want, nil
+	}
+	if algorithm != "sha256" {
+		return false, nil
+	}
+	c, err := e.v.p.Read(ctx, info.Locator, providers.ReadOptions{Version: info.Version})
+	if err != nil {
+		if lostRace(err) {
+			err = nil
+		}
+		return false, err
+	}
+	defer c.Body.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, c.Body); err != nil {
+		return false, err
+	}
+	return "sha256:"+hex.EncodeToString(h.Sum(nil)) == want, nil
+}
+
+func digestOf(s string) string {
+	return "sha256:" + hashOf(s)
+}
+
+// resolveMove repeats a rename: it is the one change that can be repeated only
+// as it was.
+func (e *engine) resolveMove(ctx context.Context, s *operation) error {
+	if s.source == nil {
+		return e.update(func() error {
+			e.setAttempt(s.link, nil)
+			e.setAttempt(s.from, nil)
+			return nil
+		})
+	}
+	return e.move(ctx, s)
+}
+
+// resolveAttr repeats a change of attributes, with those of now.
+func (e *engine) resolveAttr(ctx context.Context, s *operation) error {
+	if e.v.caps.OperationIDs {
+		return e.resetAttr(ctx, s)
+	}
+	info, err := e.v.p.Stat(ctx, s.at)
+	if err != nil && !lostRace(err) {
+		return err
+	}
+	return e.update(func() error {
+		n, rec := e.v.table.Inode(s.ino), e.record(s.link)
+		if rec.Attempt == nil || rec.Attempt.Op != s.attempt.Op {
+			return nil
+		}
+		if err == nil && n != nil && rec.Remote != nil && sameAttrs(info, rec.Remote, e.v.attrOf(n)) {
+			return e.attrsSet(s, info, s.attempt.AttrGen)
+		}
+		e.setAttempt(s.link, nil)
+		return nil
+	})
+}
+
+func (e *engine) resetAttr(ctx context.Context, s *operation) error {
+	setter, ok := providers.As[providers.AttrSetter](e.v.p)
+	opts := providers.SetAttrOptions{If: s.cond, Op: s.attempt.Op}
+	err := e.v.view(func() error {
+		if n := e.v.table.Inode(s.ino); n != nil {
+			opts.Attr = e.v.attrOf(n)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	var info providers.Info
+	if err = providers.ErrNotExist; ok && s.cond.Kind != providers.ConditionAbsent && opts.Attr.Valid != 0 {
+		info, err = setter.SetAttr(ctx, s.at, opts)
+	}
+	if err != nil && !lostRace(err) {
+		return e.answered(err, s.link)
+	}
+	happened := err == nil
+	err = e.update(func() error {
+		if happened {
+			return e.attrsSet(s, info, s.attempt.AttrGen)
+		}
+		e.setAttempt(s.link, nil)
+		return nil
+	})
+	if err == nil {
+		err = errAgain
+	}
+	return err
+}
+
+// sameAttrs reports whether an entry has the content that it was known to have
+// and these attributes.
+func sameAttrs(info providers.Info, base *table.Remote, a providers.Attr) bool {
+	got := info.Attr
+	same := func(set providers.AttrSet, equal bool) bool { return !a.Valid.Has(set) || equal }
+	return info.Kind == base.Kind && info.Version.ETag == base.Version.ETag && info.Version.Size == base.Version.Size &&
+		same(providers.AttrMode, got.Mode == a.Mode) &&
+		same(providers.AttrOwner, got.UID == a.UID && got.GID == a.GID) &&
+		same(providers.AttrModTime, got.ModTime.Equal(a.ModTime)) &&
+		same(providers.AttrXattrs, maps.EqualFunc(got.Xattrs, a.Xattrs, bytes.Equal))
+}

@@ -1,0 +1,157 @@
+package cache
+
+import (
+	"slices"
+	"strconv"
+
+	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/providers"
+)
+
+// A directory that was removed here comes back when others have put something
+// into it. What comes back is another inode: as long as a program is in the one
+// that was removed, the kernel holds that as dead, and nothing said of it changes
+// that. Who is in it stays there, as on a local disk: it is empty, and nothing can
+// be made in it. All that is known of the backend below it, deletions that are
+// still to be sent too, goes over to the new one.
+
+// resurrect brings back a directory that could not be deleted, because others have
+// put something into it: what they did shows when it is next listed. The
+// deletion is given up, and those of directories above it.
+func (e *engine) resurrect(l table.Link, cause error) error {
+	v := e.v
+	path := ""
+	err := e.update(func() error {
+		rec := e.record(l)
+		switch {
+		case rec.Remote == nil:
+			return errAgain // it came back with one above it, and goes from there
+		case rec.Remote.Kind != providers.KindDir:
+			return cause
+		}
+		path = e.v.pathFor(l)
+		n := v.table.Edit(rec.Remote.Ino)
+		if n == nil { // made and removed before the answer came: it is theirs
+			if up := v.table.Edit(l.Dir); up != nil {
+				up.Listed = 0
+			}
+			v.setRemote(l, nil)
+			return nil
+		}
+		n.Loaded, n.Listed = false, 0
+		e.resurrectDir(rec.Remote.Ino)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	v.report("delete", path, cause)
+	return errAgain
+}
+
+// resurrectDir has a directory that was removed come back, after those above it. A
+// name that something else has by now stays with it: a directory takes the place
+// over, with what is in it; else there is a new name. mu is held, in an update.
+func (e *engine) resurrectDir(dir table.Ino) {
+	v := e.v
+	n := v.table.Inode(dir)
+	if dir == table.Root || n == nil || len(n.Links) > 0 || len(n.RemoteLinks) == 0 {
+		return
+	}
+	e.resurrectDir(n.RemoteLinks[0].Dir)
+	l := v.table.Inode(dir).RemoteLinks[0] // in another directory, if that above came back
+	rec := e.record(l)
+	to := rec.Ino
+	switch other := v.table.Inode(to); {
+	case to == 0:
+		to = e.resurrected(l, dir)
+	case isDir(other) && len(other.RemoteLinks) == 0:
+	default:
+		to = e.resurrected(e.nameBeside(l), dir)
+	}
+	attrGen := uint64(0)
+	if rec.Ino != to && n.AttrGen == rec.Remote.AttrGen {
+		attrGen = v.table.Inode(to).AttrGen // they are those that the backend has
+	}
+	e.takePlace(l, dir, to, attrGen)
+	e.handOverAll(dir)
+	back := v.table.Edit(to)
+	back.Loaded, back.Listed = false, 0
+}
+
+// resurrected is a directory like one that was removed, under a name that is free. mu
+// is held, in an update.
+func (e *engine) resurrected(l table.Link, old table.Ino) table.Ino {
+	v := e.v
+	dir := v.table.Alloc()
+	v.table.Put(dir, twin(v.table.Inode(old)))
+	v.setLocal(l, dir, v.stays(l, v.table.Inode(dir)))
+	v.recordMade(l, dir, whyRevived)
+	v.later(func() { v.notifier().EntryChanged(ino(l.Dir), l.Name) })
+	return dir
+}
+
+// nameBeside is a free name beside another one. mu is held.
+func (e *engine) nameBeside(l table.Link) table.Link {
+	for i := 1; ; i++ {
+		to := table.Link{Dir: l.Dir, Name: l.Name + "." + strconv.Itoa(i)}
+		if len(to.Name) > providers.MaxName {
+			to.Name = "revived." + itoa(e.record(l).Remote.Ino) + "." + strconv.Itoa(i)
+		}
+		if rec, known := e.v.table.Name(to.Dir, to.Name); !known && rec.Ino == 0 {
+			return to
+		}
+	}
+}
+
+// succeed has what was noted of names in a directory that was removed be noted of
+// those in the one that is in its place: which of them an orphaned file gets back,
+// and about which of them listings that are under way say nothing. mu is held, in
+// an update.
+func (v *Volume) succeed(old, dir table.Ino) {
+	for listing := range v.observations {
+		for l, ours := range listing.touched {
+			if l.Dir == old {
+				listing.touched[table.Link{Dir: dir, Name: l.Name}] = ours
+			}
+		}
+	}
+	all := v.orphanConflicts()
+	for x := range v.open {
+		all = append(all, x)
+	}
+	for _, x := range all {
+		if n := v.table.Inode(x); n != nil && n.LostName != nil && n.LostName.Dir == old {
+			v.table.Edit(x).LostName.Dir = dir
+		}
+	}
+}
+
+// works reports whether an operation is under way for a name of a directory: then what
+// comes of it is still to be noted there. mu is held.
+func (e *engine) works(dir table.Ino) bool {
+	for _, t := range e.running {
+		if slices.ContainsFunc(t.op.names(), func(l table.Link) bool { return l.Dir == dir }) {
+			return true
+		}
+	}
+	return false
+}
+
+// left are the directories of an operation that waited for its end to be forgotten. mu
+// is held.
+func (e *engine) left(s *operation) (dirs []table.Ino) {
+	for _, l := range s.names() {
+		if e.v.isNowhere(l.Dir) && e.v.unheld(l.Dir) {
+			dirs = append(dirs, l.Dir)
+		}
+	}
+	return dirs
+}
+
+// isNowhere reports whether a directory is neither here nor at the backend. mu is
+// held.
+func (v *Volume) isNowhere(dir table.Ino) bool {
+	n := v.table.Inode(dir)
+	return n == nil || dir != table.Root && len(n.Links)+len(n.RemoteLinks) == 0 && n.From == ""
+}

@@ -1,0 +1,312 @@
+package cache
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/providers"
+)
+
+// do makes the operation: one request, framed by changes of the table. What is about
+// to be tried is in the table before the request, what came of it after the
+// answer; when there is no answer, the attempt stays, and is settled first.
+func (e *engine) do(ctx context.Context, s *operation) error {
+	if err := e.v.hydrateBeforeDelete(ctx, s.link); err != nil {
+		return err
+	}
+	switch s.verb {
+	case verbWrite:
+		return e.write(ctx, s)
+	case verbMkdir:
+		return e.mkdir(ctx, s)
+	case verbDelete:
+		return e.delete(ctx, s)
+	case verbMove:
+		return e.move(ctx, s)
+	case verbCopy:
+		return e.copy(ctx, s)
+	case verbAttr:
+		return e.setAttr(ctx, s)
+	case verbResolve:
+		return e.resolveAttempt(ctx, s)
+	case verbEmpty:
+		return e.empty(ctx, s.ino)
+	case verbPart:
+		if err := e.fetchAttrs(ctx, s.ino); err != nil { // once it has left its place nobody can
+			return err
+		}
+		return e.part(s.ino)
+	case verbAdopt:
+		return e.adopt(s)
+	}
+	return fmt.Errorf("no such step: %s", s)
+}
+
+// confirm says what the backend has under a name from now on; nil: nothing. Who
+// had it may be forgotten then. mu is held, in an update.
+func (e *engine) confirm(l table.Link, base *table.Remote) {
+	was, _ := e.v.table.Name(l.Dir, l.Name)
+	if e.v.isNowhere(l.Dir) {
+		base = nil // the directory came back as another one, where this is found
+	}
+	if above := e.v.table.Inode(l.Dir); was.Remote == nil && base != nil && base.Kind == providers.KindDir && above != nil && !above.Loaded {
+		if n := e.v.table.Edit(base.Ino); n != nil {
+			n.Loaded, n.Listed = false, 0 // others may have made it before, with something in it
+		}
+	}
+	e.v.setRemote(l, base)
+	if base == nil {
+		e.v.implied(l.Dir)
+	}
+	if was.Remote != nil && (base == nil || base.Ino != was.Remote.Ino) {
+		e.v.shed(was.Remote.Ino)
+	}
+}
+
+// implied doubts a directory at the backend that may have gone there with its last
+// entry, because nobody had made it by itself: it is looked for, and made anew,
+// or deleted if it is no more here by then. mu is held, in an update.
+func (v *Volume) implied(dir table.Ino) {
+	n := v.table.Inode(dir)
+	if !v.caps.ImpliedDirs || dir == table.Root || n == nil || !n.Loaded || len(n.RemoteLinks) == 0 {
+		return
+	}
+	home := n.RemoteLinks[0]
+	rec, _ := v.table.Name(home.Dir, home.Name)
+	if rec.Ino != dir || rec.Attempt != nil || rec.Remote == nil || v.hasRemoteBelow(dir) {
+		return
+	}
+	doubt := table.Attempt{ContentVersion: rec.Remote.ContentVersion, AttrGen: rec.Remote.AttrGen, Kind: attemptMkdir, Other: formatSent(dir, "")}
+	v.setRemote(home, nil)
+	v.engine.setAttempt(home, &doubt)
+}
+
+// hasRemoteBelow reports whether the backend is known to have something in a directory.
+// mu is held.
+func (v *Volume) hasRemoteBelow(dir table.Ino) (found bool) {
+	v.table.Names(dir, "", func(_ string, rec table.Name) bool {
+		found = rec.Remote != nil
+		return !found
+	})
+	return found
+}
+
+// write sends content to a name.
+func (e *engine) write(ctx context.Context, s *operation) error {
+	err := e.fetchAttrs(ctx, s.ino)
+	if err == nil {
+		err = e.fetchInheritedAttrs(ctx, s)
+	}
+	if err != nil {
+		return err
+	}
+	p, err := e.pack(ctx, s)
+	if err == errMoot || err == nil && p == nil { // never wrapped
+		return errAgain
+	}
+	if err != nil {
+		return e.resolvePartial(ctx, s.link, err)
+	}
+	defer p.close(e.v)
+	opts := providers.WriteOptions{If: s.cond, Kind: p.kind}
+	var attrGen uint64
+	err = e.update(func() error {
+		n, rec := e.v.table.Inode(s.ino), e.record(s.link)
+		if n == nil || rec.Ino != s.ino && s.from == (table.Link{}) || rec.Attempt != nil {
+			return errAgain
+		}
+		opts.Attr, opts.Metadata, attrGen = e.v.attrOf(n), e.metadataFor(s, n), n.AttrGen
+		opts.Op, opts.Looked = e.opFor(s, attemptWrite, p.gen, n.AttrGen), e.v.looked(s.link, rec)
+		if rec.Remote != nil && rec.Remote.Ino == s.ino {
+			p.base = rec.Remote
+		}
+		e.setAttempt(s.link, &table.Attempt{Op: opts.Op, ContentVersion: p.gen, AttrGen: attrGen, Kind: attemptWrite,
+			Other: formatSent(s.ino, p.digest)})
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	info, err := e.send(ctx, s, p, opts)
+	if err != nil {
+		if err = e.answered(err, s.link); p.failed != nil && errors.Is(err, providers.ErrBody) {
+			err = p.failed // which says whether it passes
+		}
+		return err
+	}
+	e.sent(p, info.Version)
+	return e.update(func() error {
+		e.wrote(s, info, p.kind, p.gen, attrGen)
+		return nil
+	})
+}
+
+// looked reports whether a listing has shown what the backend has under a name:
+// nothing, or a file. mu is held.
+func (v *Volume) looked(l table.Link, rec table.Name) bool {
+	dir := v.table.Inode(l.Dir)
+	return dir != nil && dir.Loaded && (rec.Remote == nil || rec.Remote.Kind != providers.KindDir)
+}
+
+// progress follows content on its way; n is less than nothing for what has to go
+// again.
+func (e *engine) progress(s *operation, n int) {
+	if s.job.sent.by(n) {
+		s.moved()
+		e.moving()
+	}
+}
+
+// moving tells who waits that bytes are moving, once in a while: nobody gives
+// up for want of patience then.
+func (e *engine) moving() {
+	now, last := time.Now().UnixNano(), e.beat.Load()
+	if now-last < int64(min(time.Second, e.v.o.Patience/8)) || !e.beat.CompareAndSwap(last, now) {
+		return
+	}
+	e.alive()
+	e.v.mu.Lock()
+	defer e.v.mu.Unlock()
+	e.advanced()
+}
+
+// wrote notes which state of an inode the backend has under a name. mu is held,
+// in an update.
+func (e *engine) wrote(s *operation, info providers.Info, kind providers.Kind, gen, attrGen uint64) {
+	base := &table.Remote{Ino: s.ino, Kind: kind, Version: info.Version, Digest: info.Digest, ContentVersion: gen, AttrGen: attrGen}
+	n := e.v.table.Edit(s.ino)
+	if n == nil {
+		base.Ino = 0
+	} else if n.ContentVersion == gen || n.State == table.Whole {
+		n.Origin = table.Origin{Version: info.Version, Digest: info.Digest, ContentVersion: gen}
+	}
+	e.v.takeMetadata(s.ino, gen, info.Metadata)
+	e.confirm(s.link, base)
+}
+
+// mkdir makes a directory. One that others have made is as good.
+func (e *engine) mkdir(ctx context.Context, s *operation) error {
+	if err := e.fetchAttrs(ctx, s.ino); err != nil {
+		return err
+	}
+	opts := providers.MkdirOptions{}
+	var gen, attrGen uint64
+	err := e.update(func() error {
+		n, rec := e.v.table.Inode(s.ino), e.record(s.link)
+		if n == nil || rec.Ino != s.ino || rec.Attempt != nil {
+			return errAgain
+		}
+		opts.Attr, opts.Metadata, gen, attrGen = e.v.attrOf(n), n.Metadata, n.ContentVersion, n.AttrGen
+		if e.v.caps.EmptyDirs {
+			e.setAttempt(s.link, &table.Attempt{ContentVersion: gen, AttrGen: attrGen, Kind: attemptMkdir, Other: formatSent(s.ino, "")})
+			return nil
+		}
+		// It is there as soon as something is in it.
+		e.confirm(s.link, &table.Remote{Ino: s.ino, Kind: providers.KindDir, ContentVersion: gen, AttrGen: attrGen})
+		return nil
+	})
+	if err != nil || !e.v.caps.EmptyDirs {
+		return err
+	}
+	if _, err := e.v.p.Mkdir(ctx, s.at, opts); err != nil {
+		return e.answered(err, s.link)
+	}
+	return e.update(func() error {
+		e.copied(s, providers.Info{}, providers.KindDir, gen, attrGen)
+		return nil
+	})
+}
+
+// delete removes what is known to be there. What is gone is what we want.
+func (e *engine) delete(ctx context.Context, s *operation) error {
+	err := e.update(func() error {
+		rec := e.record(s.link)
+		if rec.Remote == nil || rec.Remote.Ino != s.ino || rec.Attempt != nil {
+			return errAgain
+		}
+		e.setAttempt(s.link, &table.Attempt{Kind: attemptDelete, Other: formatSent(s.ino, "")})
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	err = e.v.p.Delete(ctx, s.at, providers.DeleteOptions{If: s.cond})
+	if err != nil && !errors.Is(err, providers.ErrNotExist) {
+		return e.answered(err, s.link)
+	}
+	return e.update(func() error {
+		e.confirm(s.link, nil)
+		return nil
+	})
+}
+
+// setAttr sends attributes. Where the backend takes them with content only, it
+// has them with the next content.
+func (e *engine) setAttr(ctx context.Context, s *operation) error {
+	setter, can := providers.As[providers.AttrSetter](e.v.p)
+	opts := providers.SetAttrOptions{If: s.cond}
+	var attrGen uint64
+	err := e.update(func() error {
+		n, rec := e.v.table.Inode(s.ino), e.record(s.link)
+		if n == nil || rec.Remote == nil || rec.Remote.Ino != s.ino {
+			return errAgain
+		}
+		opts.Attr, attrGen = e.v.attrOf(n), n.AttrGen
+		can = can && (!s.dir || e.tellsDirAttrs())
+		if !can || opts.Attr.Valid == 0 {
+			base := *rec.Remote
+			base.AttrGen = attrGen
+			e.confirm(s.link, &base)
+			return nil
+		}
+		opts.Op = e.opFor(s, attemptAttr, attrGen, attrGen)
+		e.setAttempt(s.link, &table.Attempt{Op: opts.Op, ContentVersion: attrGen, AttrGen: attrGen, Kind: attemptAttr})
+		return nil
+	})
+	if err != nil || !can || opts.Attr.Valid == 0 {
+		return err
+	}
+	info, err := setter.SetAttr(ctx, s.at, opts)
+	if err != nil {
+		return e.answered(err, s.link)
+	}
+	return e.update(func() error { return e.attrsSet(s, info, attrGen) })
+}
+
+// tellsDirAttrs reports whether the backend can be told attributes of a directory
+// that it has. Where there are none without entries they are a part of names,
+// and a set can only make one with its attributes.
+func (e *engine) tellsDirAttrs() bool {
+	_, can := providers.As[providers.AttrSetter](e.v.p)
+	return can && e.v.caps.EmptyDirs && e.sets == nil
+}
+
+// attrsSet notes that the backend has attributes of ours. Content that is only
+// partly here comes from the version that they made. mu is held, in an update.
+func (e *engine) attrsSet(s *operation, info providers.Info, attrGen uint64) error {
+	rec := e.record(s.link)
+	if rec.Remote == nil {
+		e.setAttempt(s.link, nil)
+		return nil
+	}
+	base := *rec.Remote
+	if base.Kind != providers.KindDir {
+		e.renewed(base.Ino, base.Version, info.Version)
+		base.Version = info.Version
+	}
+	base.AttrGen = attrGen
+	e.confirm(s.link, &base)
+	return nil
+}
+
+// renewed says that a version of content has another name at the backend now:
+// what is to be fetched is found under that. mu is held, in an update.
+func (e *engine) renewed(ino table.Ino, was, now providers.Version) {
+	n := e.v.table.Inode(ino)
+	if n != nil && n.Origin.Version.Matches(was) {
+		e.v.table.Edit(ino).Origin.Version = now
+	}
+}

@@ -1,0 +1,300 @@
+package cache
+
+import (
+	"context"
+	"strconv"
+	"syscall"
+
+	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/providers"
+)
+
+// A flat store cannot rename a directory: its keys move one by one. The
+// directory here must not wait for that, and what was moved must not be lost
+// sight of. So the inode parts from its place at the backend: a new inode, the
+// tombstone, which nobody sees, takes that place with all names as the backend has
+// them, and they are names that are no more here. The directory itself is one
+// that the backend does not have yet, full of files that it has elsewhere. All
+// that is left are renames of single files, each crash-safe by itself. What
+// others add under the old name meanwhile makes the deletion of the tombstone
+// fail, and a directory comes back under its old name, with them.
+//
+// A new directory where the backend still has one that was removed here does
+// the reverse: it takes over the place, and what the backend has in it, as
+// names that are no more here or stand for something else.
+//
+// Both hand names over from one inode to another in pieces, so that nobody
+// waits long for the lock. While it lasts Inode.From of the giver is ">" and
+// the number of the taker, and that of the taker "<" and the giver's, and
+// nothing in either is sent.
+
+// handPiece is how many names are handed over at a time.
+const handPiece = 256
+
+// unsettled finds what keeps anybody from saying where a directory is at the
+// backend: it, or one above, hands names over, or was being renamed when the
+// answer got lost. 0 and no name: nothing does. mu is held.
+func (e *engine) unsettled(dir table.Ino) (handing table.Ino, moving table.Link) {
+	passed := e.passed[:0]
+	for {
+		n := e.v.table.Inode(dir)
+		calm := e.memo.isCalm(dir)
+		switch {
+		case n == nil:
+			return 0, table.Link{}
+		case n.From != "":
+			return dir, table.Link{}
+		case calm || dir == table.Root || len(n.RemoteLinks) == 0:
+			e.memo.areCalm(passed)
+			e.passed = passed
+			return 0, table.Link{}
+		}
+		passed = append(passed, dir)
+		home := n.RemoteLinks[0]
+		if a := e.record(home).Attempt; a != nil && (a.Kind == attemptMove || a.Kind == attemptGone || a.Kind == attemptSet) {
+			return 0, home
+		}
+		dir = home.Dir
+	}
+}
+
+// planUnsettled deals with that first; verdictAgreed: there is nothing.
+func (e *engine) planUnsettled(dir table.Ino, via []table.Link) (verdict, *operation) {
+	handing, moving := e.unsettled(dir)
+	switch {
+	case handing != 0:
+		return e.planPart(handing)
+	case moving == (table.Link{}):
+		return verdictAgreed, nil
+	}
+	verdict, s := e.plan(moving, via)
+	if verdict == verdictAgreed {
+		verdict = verdictStuck
+	}
+	return verdict, s
+}
+
+// planPart parts a directory from its place, or goes on with what was begun.
+// mu is held.
+func (e *engine) planPart(dir table.Ino) (verdict, *operation) {
+	l := table.Link{Dir: dir} // no name: it is about all of them
+	if t := e.busy[l]; t != nil {
+		return verdictBusy, t.op
+	}
+	if t := e.jobs[l]; t != nil && t.state != jobIdle {
+		return verdictStuck, nil
+	}
+	s := &operation{verb: verbPart, link: l, ino: dir, dir: true}
+	if n := e.v.table.Inode(dir); len(n.RemoteLinks) > 0 {
+		s.at, _ = e.v.remotePath(n.RemoteLinks[0])
+	}
+	return verdictReady, s
+}
+
+// part does a piece of it.
+func (e *engine) part(dir table.Ino) error {
+	return e.handOver(func() table.Ino {
+		v := e.v
+		n := v.table.Inode(dir)
+		switch {
+		case n == nil:
+			return 0
+		case n.From != "":
+			if giver, taker := partners(n); taker == 0 {
+				return giver
+			}
+			return dir
+		case len(n.RemoteLinks) == 0:
+			return 0
+		}
+		e.leaveTombstone(dir, n)
+		return dir
+	})
+}
+
+// leaveTombstone has a tombstone take the place that a directory has at the backend, and
+// begins to hand over what is in it. mu is held, in an update.
+func (e *engine) leaveTombstone(dir table.Ino, n *table.Inode) {
+	shadow := e.v.table.Alloc()
+	e.v.table.Put(shadow, twin(n))
+	e.takePlace(n.RemoteLinks[0], dir, shadow, 1)
+}
+
+// twin is a directory like another one, in which nothing is.
+func twin(n *table.Inode) *table.Inode {
+	return &table.Inode{Mode: n.Mode, UID: n.UID, GID: n.GID, Mtime: n.Mtime, Ctime: n.Ctime, Atime: n.Atime, Birth: n.Birth,
+		ContentVersion: 1, AttrGen: 1, Loaded: true, Listed: n.Listed, Metadata: n.Metadata, Xattrs: n.Xattrs, AttrsUnknown: n.AttrsUnknown, Untold: n.Untold}
+}
+
+// adopt has a new directory take the place of one that was removed.
+func (e *engine) adopt(s *operation) error {
+	return e.handOver(func() table.Ino {
+		rec, n := e.record(s.link), e.v.table.Inode(s.ino)
+		if n == nil || rec.Ino != s.ino || rec.Remote == nil || rec.Remote.Kind != providers.KindDir ||
+			rec.Remote.Ino == s.ino || len(n.RemoteLinks) > 0 || n.From != "" {
+			return 0
+		}
+		giver := rec.Remote.Ino
+		e.takePlace(s.link, giver, s.ino, 0) // its attributes are sent anew
+		e.v.table.Edit(s.ino).Listed = 0     // others may have put something there
+		return giver
+	})
+}
+
+// takePlace begins to hand over: the taker is at the backend where the giver
+// was. mu is held, in an update.
+func (e *engine) takePlace(home table.Link, giver, taker table.Ino, attrGen uint64) {
+	v := e.v
+	base := *e.record(home).Remote
+	base.Ino, base.ContentVersion, base.AttrGen = taker, v.table.Inode(taker).ContentVersion, attrGen
+	v.setRemote(home, &base)
+	n := v.table.Edit(giver)
+	if n == nil {
+		return
+	}
+	n.From, v.table.Edit(taker).From = ">"+itoa(taker), "<"+itoa(giver)
+	if len(n.Links) == 0 {
+		v.succeed(giver, taker)
+	}
+}
+
+// partners reads Inode.From: the other directory, as the one or the other.
+func partners(n *table.Inode) (giver, taker table.Ino) {
+	if n == nil || n.From == "" {
+		return 0, 0
+	}
+	ino, _ := strconv.ParseUint(n.From[1:], 10, 64)
+	if n.From[0] == '<' {
+		return ino, 0
+	}
+	return 0, ino
+}
+
+// handOver does a piece of what begin finds to be handed over.
+func (e *engine) handOver(begin func() (giver table.Ino)) error {
+	err := e.update(func() error {
+		if giver := begin(); giver != 0 {
+			e.handOverPiece(giver)
+		}
+		return nil
+	})
+	if err == nil {
+		err = errAgain // for the next piece, or for what comes after
+	}
+	return err
+}
+
+// handOverAll ends what a directory gives or takes. mu is held, in an update.
+func (e *engine) handOverAll(dir table.Ino) {
+	if giver, _ := partners(e.v.table.Inode(dir)); giver != 0 {
+		dir = giver
+	}
+	for e.handOverPiece(dir) {
+	}
+}
+
+// handOverPiece gives what the backend has under some names of a directory to
+// the taker, and reports whether there is more. What the names stand for here
+// stays. mu is held, in an update.
+func (e *engine) handOverPiece(giver table.Ino) (more bool) {
+	v := e.v
+	n := v.table.Inode(giver)
+	_, taker := partners(n)
+	if n == nil || taker == 0 {
+		return false
+	}
+	type entry struct {
+		name string
+		rec  table.Name
+	}
+	var piece []entry
+	v.table.Names(giver, "", func(name string, rec table.Name) bool {
+		if rec.Remote != nil || rec.Attempt != nil {
+			piece = append(piece, entry{name, rec})
+		}
+		return len(piece) < handPiece
+	})
+	// All that is to be made comes before all that is to be deleted then: each
+	// of both goes in parallel.
+	for _, p := range piece {
+		v.setRemote(table.Link{Dir: giver, Name: p.name}, nil)
+	}
+	for _, p := range piece {
+		to := table.Link{Dir: taker, Name: p.name}
+		v.setRemote(to, p.rec.Remote)
+		if p.rec.Attempt != nil { // its outcome is found at the same place
+			e.setAttempt(to, p.rec.Attempt)
+			e.redirect(p.rec.Attempt, to)
+		}
+	}
+	if len(piece) == handPiece {
+		return true
+	}
+	v.table.Edit(giver).From = ""
+	v.table.Edit(taker).From = ""
+	v.shed(giver)
+	v.wakes = true
+	return false
+}
+
+// redirect tells the other name of a rename whose outcome is open that this one
+// is elsewhere.
+func (e *engine) redirect(a *table.Attempt, to table.Link) {
+	if a.Kind != attemptMove && a.Kind != attemptGone {
+		return
+	}
+	other := parseLink(a.Other)
+	rec := e.record(other)
+	if rec.Attempt == nil || rec.Attempt.Op != a.Op {
+		return
+	}
+	changed := *rec.Attempt
+	changed.Other = formatLink(to)
+	e.setAttempt(other, &changed)
+}
+
+// empty lists a directory whose names part next: what is not known cannot move.
+func (e *engine) empty(ctx context.Context, dir table.Ino) error {
+	if err := e.v.loadDir(nil, dir); err != nil {
+		return err
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	known := false
+	_ = e.v.view(func() error {
+		n := e.v.table.Inode(dir)
+		known = n == nil || n.Loaded
+		return nil
+	})
+	if !known {
+		return syscall.EAGAIN
+	}
+	return errAgain
+}
+
+// memo keeps what a walk found out, which stays true for as long as the walk
+// keeps mu.
+type memo struct {
+	calm  map[table.Ino]struct{}   // directories with nothing unsettled above
+	homes map[table.Ino]remoteHome // of homeFor; an operation that began since may be under way at one, which takeFrom sees
+}
+
+func newMemo() *memo { return &memo{map[table.Ino]struct{}{}, map[table.Ino]remoteHome{}} }
+
+func (m *memo) isCalm(dir table.Ino) bool {
+	if m == nil {
+		return false
+	}
+	_, calm := m.calm[dir]
+	return calm
+}
+
+func (m *memo) areCalm(dirs []table.Ino) {
+	if m == nil {
+		return
+	}
+	for _, dir := range dirs {
+		m.calm[dir] = struct{}{}
+	}
+}
