@@ -54,7 +54,7 @@ func (e *engine) reaches() {
 		e.rouse()
 	}
 	if e.outage {
-		e.v.o.Log.Info("the backend takes changes again", "after", e.v.o.Now().Sub(e.failing).Round(time.Second))
+		e.v.o.Log.Info("the remote accepts changes again", "after", e.v.o.Now().Sub(e.failing).Round(time.Second))
 	}
 	e.failures, e.outage, e.reached = 0, false, e.v.o.Now()
 	e.v.fails(chores.Upload, nil)
@@ -69,7 +69,7 @@ func (e *engine) failed(err error) {
 	e.why = err
 	if long := e.v.o.Now().Sub(e.failing) > outageAfter; !e.outage && (long || e.failures >= flaky) {
 		e.outage = true
-		e.v.o.Log.Warn("the backend takes no changes: they wait here, and are tried again", "err", err)
+		e.v.o.Log.Warn("the remote accepts no changes: they are kept and retried", "err", err)
 	}
 }
 
