@@ -205,6 +205,8 @@ type nobody struct{}
 
 func (nobody) EntryChanged(fs.Ino, string) {}
 
+func (nobody) EntryAppeared(fs.Ino, string, func() bool) {}
+
 func (nobody) AttrChanged(fs.Ino) {}
 
 func (nobody) ContentChanged(fs.Ino) {}

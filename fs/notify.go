@@ -43,6 +43,7 @@ type note struct {
 	name string // a name in node, or the path of an event
 	part string
 	told chan struct{} // of a noteTold: closed when it is its turn
+	seen *func() bool  // of a noteEntry: true says that the kernel knows by now; nil: it does not
 }
 
 type noteKind uint8
@@ -145,6 +146,9 @@ func (n *notes) newAttr(node uint64) {
 func (n *notes) send(k kernel, x note) {
 	switch x.kind {
 	case noteEntry:
+		if x.seen != nil && (*x.seen)() {
+			return
+		}
 		k.EntryNotify(x.node, x.name)
 	case noteAttr:
 		k.InodeNotify(x.node, -1, 0)
@@ -212,13 +216,19 @@ type slotNotifier struct {
 
 var _ Notifier = (*slotNotifier)(nil)
 
-func (k *slotNotifier) EntryChanged(dir Ino, name string) {
+func (k *slotNotifier) EntryChanged(dir Ino, name string) { k.entry(dir, name, nil) }
+
+func (k *slotNotifier) EntryAppeared(dir Ino, name string, seen func() bool) {
+	k.entry(dir, name, &seen)
+}
+
+func (k *slotNotifier) entry(dir Ino, name string, seen *func() bool) {
 	if p := k.s.place(dir); p != nil {
 		if c := p.children[name]; c != nil && c.graft != nil {
 			return // the volume's own name is hidden, and the kernel would unmount below
 		}
 	}
-	k.n.add(note{kind: noteEntry, node: k.s.node(dir), name: name})
+	k.n.add(note{kind: noteEntry, node: k.s.node(dir), name: name, seen: seen})
 }
 
 func (k *slotNotifier) AttrChanged(ino Ino) { k.n.add(note{kind: noteAttr, node: k.s.node(ino)}) }

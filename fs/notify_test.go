@@ -70,6 +70,30 @@ func TestNotesAreSentOnceUnlessTheyComeAgain(t *testing.T) {
 	})
 }
 
+// A name that appeared is told unless the kernel has looked it up by the time of its
+// turn.
+func TestNoteOfWhatIsSeenByNow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := newFakeKernel()
+		n := newNotes(&stats{}, nil)
+		sl := &slotNotifier{s: &slot{part: &part{}}, n: n}
+		looked := false
+		seen := func() bool { return looked }
+		sl.EntryAppeared(1, "first", seen)
+		sl.EntryAppeared(1, "second", seen)
+		sl.EntryChanged(1, "third")
+		go n.run(k)
+		for _, want := range []string{"first", "third"} {
+			if got := <-k.got; got.name != want {
+				t.Errorf("told of %q, want %q", got.name, want)
+			}
+			looked = true
+			k.on <- struct{}{}
+		}
+		n.end()
+	})
+}
+
 // What an open has to tell does not wait for the worker, which the kernel may hold
 // up.
 func TestNewAttrIsToldAtOnce(t *testing.T) {

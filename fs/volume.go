@@ -330,6 +330,12 @@ type Notifier interface {
 	// kernel would unmount what a sandbox mounted below it.
 	EntryChanged(dir Ino, name string)
 
+	// EntryAppeared is EntryChanged for a name that the kernel may believe not to
+	// exist. seen is asked by the worker right before it tells the kernel: true says
+	// that a request has looked up the directory of that name by now. Then the kernel
+	// is not told, since a sandbox may have mounted something there meanwhile.
+	EntryAppeared(dir Ino, name string, seen func() bool)
+
 	// AttrChanged says that attributes may have changed, not the content.
 	AttrChanged(ino Ino)
 

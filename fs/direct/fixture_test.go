@@ -128,8 +128,9 @@ func ptr[T any](x T) *T { return &x }
 
 // A recorder is the kernel's and the bus's end of a volume.
 type recorder struct {
-	mu  sync.Mutex
-	got map[note]int
+	mu   sync.Mutex
+	got  map[note]int
+	seen map[string]func() bool // of the names that appeared
 }
 
 type note struct {
@@ -139,7 +140,7 @@ type note struct {
 }
 
 func record(v *Volume) *recorder {
-	r := &recorder{got: map[note]int{}}
+	r := &recorder{got: map[note]int{}, seen: map[string]func() bool{}}
 	v.Bind(r)
 	return r
 }
@@ -152,10 +153,16 @@ func (r *recorder) add(n note) {
 
 func (r *recorder) Failed(path string, _ error)          { r.add(note{"failed", 0, path}) }
 func (r *recorder) EntryChanged(d wsfs.Ino, name string) { r.add(note{"entry", d, name}) }
-func (r *recorder) AttrChanged(i wsfs.Ino)               { r.add(note{kind: "attr", ino: i}) }
-func (r *recorder) ContentChanged(i wsfs.Ino)            { r.add(note{kind: "content", ino: i}) }
-func (r *recorder) Wrote(path string)                    { r.add(note{kind: "wrote", name: path}) }
-func (r *recorder) Deleted(path string)                  { r.add(note{kind: "deleted", name: path}) }
+func (r *recorder) EntryAppeared(d wsfs.Ino, name string, seen func() bool) {
+	r.EntryChanged(d, name)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.seen[name] = seen
+}
+func (r *recorder) AttrChanged(i wsfs.Ino)    { r.add(note{kind: "attr", ino: i}) }
+func (r *recorder) ContentChanged(i wsfs.Ino) { r.add(note{kind: "content", ino: i}) }
+func (r *recorder) Wrote(path string)         { r.add(note{kind: "wrote", name: path}) }
+func (r *recorder) Deleted(path string)       { r.add(note{kind: "deleted", name: path}) }
 
 func (r *recorder) count(n note) int {
 	r.mu.Lock()

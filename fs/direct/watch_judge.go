@@ -218,8 +218,11 @@ func (w *watch) unknown(r retry, id ident, st *stat, o ownName, now time.Time) {
 			n.AttrChanged(old)
 		}
 	}
-	if old != 0 || mask&(maskNamed|maskRescan) != 0 {
+	switch {
+	case old != 0:
 		w.entryChanged(k)
+	case mask&(maskNamed|maskRescan) != 0:
+		w.entryAppeared(k, id)
 	}
 	if mask&maskContent != 0 && (mask&maskRescan == 0 || old != 0 || w.since(st)) {
 		w.wrote(k, mask, st, o, now)
@@ -253,7 +256,7 @@ func (n *inode) meet(st *stat, mask uint32, own bool) (attr, content bool) {
 // the shard.
 func (w *watch) sameName(s *shard, n *inode, ino wsfs.Ino, k key, mask uint32, st *stat, o ownName, own bool, now time.Time) {
 	attr, content := n.meet(st, mask, false)
-	dir, unseen := n.directory(), n.refs == 0
+	id, dir, unseen := n.ident(), n.directory(), n.refs == 0
 	s.mu.Unlock()
 	note := w.v.notifier()
 	if note == nil {
@@ -268,7 +271,7 @@ func (w *watch) sameName(s *shard, n *inode, ino wsfs.Ino, k key, mask uint32, s
 	}
 	switch {
 	case byOthers && unseen: // only the walker saw it: the kernel may believe that there is none
-		w.entryChanged(k)
+		w.entryAppeared(k, id)
 	case byOthers:
 		note.AttrChanged(k.dir)
 	}
@@ -321,6 +324,23 @@ func (w *watch) since(st *stat) bool {
 // entryChanged tells the kernel that a name changed, and with it the directory,
 // if the kernel knows the directory.
 func (w *watch) entryChanged(k key) {
+	w.tellEntry(k, func(n wsfs.Notifier) { n.EntryChanged(k.dir, k.name) })
+}
+
+// entryAppeared is entryChanged for a name that the kernel did not know. Between the
+// report and the notification a sandbox may look the directory up and mount something
+// on it, which the notification would unmount.
+func (w *watch) entryAppeared(k key, id ident) {
+	w.tellEntry(k, func(n wsfs.Notifier) {
+		n.EntryAppeared(k.dir, k.name, func() bool {
+			s, n, _ := w.v.tab.find(id)
+			defer s.mu.Unlock()
+			return n != nil && n.refs > 0 && n.directory() && n.parent == k.dir && n.name == k.name
+		})
+	})
+}
+
+func (w *watch) tellEntry(k key, tell func(wsfs.Notifier)) {
 	note := w.v.notifier()
 	if note == nil {
 		return
@@ -329,7 +349,7 @@ func (w *watch) entryChanged(k key) {
 	known := n != nil && n.refs > 0
 	s.mu.Unlock()
 	if known {
-		note.EntryChanged(k.dir, k.name)
+		tell(note)
 		note.AttrChanged(k.dir)
 	}
 }

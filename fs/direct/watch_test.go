@@ -210,6 +210,29 @@ func TestWatchLeavesDirectoriesAlone(t *testing.T) {
 	}
 }
 
+// The kernel is not told that a directory has appeared once it has looked it up: a
+// sandbox may have mounted something on it by then.
+func TestWatchOfWhatIsLookedUpMeanwhile(t *testing.T) {
+	v, dir, r := serveWatched(t, tuning{})
+	ok(t, os.MkdirAll(filepath.Join(dir, "d", "sub"), 0o755))
+	r.wait(t, note{"entry", wsfs.RootIno, "d"})
+	flush(t, v, dir, r)
+	r.mu.Lock()
+	seen := r.seen["d"]
+	r.mu.Unlock()
+	if seen == nil || seen() {
+		t.Fatal("seen before a lookup")
+	}
+	d := lookup(t, v, wsfs.RootIno, "d")
+	if !seen() {
+		t.Error("not seen after a lookup")
+	}
+	v.Forget(d.Ino, 1)
+	if seen() {
+		t.Error("seen when the kernel has forgotten it")
+	}
+}
+
 // A tree that appears at once is met whole, though most of it was there before
 // anybody watched it.
 func TestWatchNewTree(t *testing.T) {
