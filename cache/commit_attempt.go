@@ -140,6 +140,7 @@ func (e *engine) endAttempt(op string, name *planned) {
 // forgetSet takes the record of the set away. mu is held, in an update.
 func (e *engine) forgetSet() {
 	e.v.table.Set(keySet, nil)
+	e.v.table.Set(keyCounted, nil)
 	e.v.table.Scan(keySetNames, "", func(key string, _ []byte) bool {
 		e.v.table.Set(key, nil)
 		return true

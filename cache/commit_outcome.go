@@ -9,7 +9,9 @@ import (
 )
 
 // noteSet notes what the backend has since a set was committed: what was below a
-// directory is gone before that, and a directory is made before what is in it.
+// directory is gone before that, and a directory is made before what is in it. That
+// there is a commit to push is noted first: after a kill in between no name differs
+// any more.
 func (e *engine) noteSet(p pendingSet, result providers.CommitResult, level bool) error {
 	v := e.v
 	n := e.sortNotes(p)
@@ -23,6 +25,11 @@ func (e *engine) noteSet(p pendingSet, result providers.CommitResult, level bool
 		e.noteGone(name)
 		e.noteMade(name, result.Entries)
 		ends(name)
+	}
+	if result.Committed {
+		if err := e.update(e.countCommit); err != nil {
+			return err
+		}
 	}
 	if err := e.updateEach(doesNote, n.gone, note); err != nil {
 		return err
@@ -49,10 +56,19 @@ func (e *engine) noteSet(p pendingSet, result providers.CommitResult, level bool
 				e.requests[0].landed += len(p.Names)
 			}
 			v.table.Set(keyMerging, nil)
-			return v.unpushedMore(1)
 		}
 		return nil
 	})
+}
+
+// countCommit counts the open set as a commit to push, once, also when what it left is
+// noted again after a kill. mu is held, in an update.
+func (e *engine) countCommit() error {
+	if e.v.table.Get(keyCounted) != nil {
+		return nil
+	}
+	e.v.table.Set(keyCounted, []byte{1})
+	return e.v.unpushedMore(1)
 }
 
 // notes are the names of a set, by how what it left under them is noted.

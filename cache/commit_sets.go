@@ -17,6 +17,7 @@ const (
 	keyRevision = "engine/revision" // that the last set made
 	keySet      = "engine/set"      // the set whose outcome is open
 	keySetNames = "engine/set/"     // and its names, in pieces
+	keyCounted  = "engine/counted"  // it is counted as a commit to push
 	keyUnpushed = "engine/unpushed" // there are commits to push
 )
 

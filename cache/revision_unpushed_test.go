@@ -9,6 +9,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/memory"
 )
@@ -161,5 +162,44 @@ func TestRenameInARewoundCommit(t *testing.T) {
 	}
 	if _, err := w.v.Commit(w.Context(), CommitOptions{}); !errors.Is(err, ErrMassDelete) {
 		t.Errorf("all that was renamed is deleted: %v", err)
+	}
+}
+
+// Wherever a commit is killed, what looks into the working copy after it finds that
+// something is not at the remote yet, and the next run counts the commit once.
+func TestKilledWhileACommitIsNoted(t *testing.T) {
+	var dirs []string
+	armed := false // guarded by the volume's lock
+	c := newClone(t, seeded(t, "f", "one"), func(w *world, o *Options) {
+		o.within = func([]table.Link) {
+			if armed {
+				dirs = append(dirs, copyStill(w.T, o.StateDir))
+			}
+		}
+	})
+	arm := func(is bool) {
+		c.v.mu.Lock()
+		defer c.v.mu.Unlock()
+		armed = is
+	}
+	c.ok(c.put("f", "two"))
+	arm(true)
+	c.commit()
+	arm(false)
+	if len(dirs) < 3 {
+		t.Fatalf("%d states", len(dirs))
+	}
+	for i, dir := range dirs {
+		if l, err := Inspect(dir, 0); err != nil || l.Empty() {
+			t.Errorf("state %d of %d: %+v, %v", i, len(dirs), l, err)
+		}
+	}
+	c.killed()
+	c.stop()
+	c.o.StateDir = dirs[len(dirs)-2] // all is noted but the end of the set
+	c.start()
+	c.commit()
+	if u := c.v.Status().Unpushed; u == nil || u.Commits != 1 {
+		t.Errorf("unpushed: %+v", u)
 	}
 }

@@ -21,7 +21,13 @@ func copyState(t *testing.T, v *Volume) string {
 	t.Helper()
 	v.mu.Lock() // not in the middle of a commit: that is the table's own test
 	defer v.mu.Unlock()
-	from, to := v.o.StateDir, t.TempDir()
+	return copyStill(t, v.o.StateDir)
+}
+
+// copyStill is copyState of a directory whose volume commits nothing meanwhile.
+func copyStill(t *testing.T, from string) string {
+	t.Helper()
+	to := t.TempDir()
 	for end := time.Now().Add(guard); ; {
 		before, err := entries(from)
 		if err == nil {
