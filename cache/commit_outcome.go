@@ -27,7 +27,7 @@ func (e *engine) noteSet(p pendingSet, result providers.CommitResult, level bool
 		ends(name)
 	}
 	if result.Committed {
-		if err := e.update(e.countCommit); err != nil {
+		if err := e.update(func() error { return countCommit(v) }); err != nil {
 			return err
 		}
 	}
@@ -63,12 +63,12 @@ func (e *engine) noteSet(p pendingSet, result providers.CommitResult, level bool
 
 // countCommit counts the open set as a commit to push, once, also when what it left is
 // noted again after a kill. mu is held, in an update.
-func (e *engine) countCommit() error {
-	if e.v.table.Get(keyCounted) != nil {
+func countCommit(v *Volume) error {
+	if v.table.Get(keyCounted) != nil {
 		return nil
 	}
-	e.v.table.Set(keyCounted, []byte{1})
-	return e.v.unpushedMore(1)
+	v.table.Set(keyCounted, []byte{1})
+	return v.unpushedMore(1)
 }
 
 // notes are the names of a set, by how what it left under them is noted.
