@@ -17,6 +17,9 @@ type Stat struct {
 	Pending uint64 // signals that wait for it, as a set
 }
 
+// pfForkNoExec is PF_FORKNOEXEC.
+const pfForkNoExec = 0x40
+
 // pfExiting is PF_EXITING: it is ending, and gives back what it has.
 const pfExiting = 0x4
 
@@ -43,6 +46,10 @@ func (s Stat) Dead() bool { return s.State == 'Z' || s.State == 'X' || s.State =
 
 // Exiting reports whether it is ending.
 func (s Stat) Exiting() bool { return s.Flags&pfExiting != 0 }
+
+// Forked reports whether it has executed no program since it was forked: it has open
+// what its parent had.
+func (s Stat) Forked() bool { return s.Flags&pfForkNoExec != 0 }
 
 // Killed reports whether a SIGKILL waits for it: it had no processor since.
 func (s Stat) Killed() bool { return s.Pending&(1<<(syscall.SIGKILL-1)) != 0 }

@@ -17,6 +17,7 @@ type Holder struct {
 	Uses []string `json:"uses"` // "working directory", "open: notes.md", ...
 
 	Exiting bool `json:"exiting,omitempty"` // it is ending, and lets go of them by itself
+	forked  bool // it has executed no program yet, and may let go of them when it does
 }
 
 // String prints the holder on one line.
@@ -56,7 +57,7 @@ func Holders(m Mount) (found []Holder, inside []Mount, hidden int) {
 			hidden++
 		}
 		if len(uses) > 0 {
-			found = append(found, Holder{PID: pid, Name: commandName(dir), Uses: uses, Exiting: exiting(dir)})
+			found = append(found, Holder{PID: pid, Name: commandName(dir), Uses: uses, Exiting: exiting(dir), forked: forked(dir)})
 		}
 	}
 	slices.SortFunc(found, func(a, b Holder) int { return a.PID - b.PID })

@@ -16,9 +16,8 @@ import (
 const EndingLimit = 5 * time.Second
 
 const (
-	// livingLimit is how long a mount is asked for again that living programs use:
-	// what a program has open, its child has too, until that executes a program of
-	// its own.
+	// livingLimit is how long a mount is asked for again that living programs use: one
+	// may be just about to end.
 	livingLimit = time.Second
 	askAgain    = 20 * time.Millisecond
 )
@@ -27,8 +26,8 @@ const (
 func IsBusy(err error) bool { return errors.Is(err, ErrBusy) || errors.Is(err, syscall.EBUSY) }
 
 // UntilFree calls unmount again while the mount is in use by programs that are
-// ending, up to limit (0: EndingLimit); holders that live on are refused as soon as
-// a fork would have been over. look lists the holders. waited are the ending programs
+// ending, or were forked and have executed nothing yet, up to limit (0: EndingLimit);
+// other holders that live on are refused after a second. look lists the holders. waited are the ending programs
 // that were seen to use the mount; the error is the last one of unmount.
 func UntilFree(limit time.Duration, unmount func() error, look func() []Holder) (waited []Holder, err error) {
 	return untilFree(limit, unmount, look, endingUnseen)
@@ -46,7 +45,7 @@ func untilFree(limit time.Duration, unmount func() error, look func() []Holder, 
 		}
 		holders := look()
 		bound := livingLimit
-		if !slices.ContainsFunc(holders, func(h Holder) bool { return !h.Exiting }) && (len(holders) > 0 || unseen()) {
+		if !slices.ContainsFunc(holders, func(h Holder) bool { return !h.Exiting && !h.forked }) && (len(holders) > 0 || unseen()) {
 			bound = max(bound, limit)
 		}
 		for _, h := range holders {
@@ -72,6 +71,13 @@ func endingUnseen() bool {
 		fds, err := os.ReadDir(dir + "/fdinfo")
 		return err == nil && len(fds) == 0
 	})
+}
+
+// forked reports whether a process has executed no program since it was forked: what its
+// parent has open it has too, until it does, and on a busy disk that takes a while.
+func forked(dir string) bool {
+	s, err := proc.Read(dir)
+	return err == nil && s.Forked()
 }
 
 // exiting reports whether a process is gone, or every thread of it is ending or was

@@ -55,6 +55,7 @@ func TestExiting(t *testing.T) {
 func TestUntilFree(t *testing.T) {
 	ends := Holder{PID: 7, Name: "cat", Uses: []string{"open: notes"}, Exiting: true}
 	lives := Holder{PID: 8, Name: "vi", Uses: []string{"open: notes"}}
+	forks := Holder{PID: 9, Name: "make", Uses: []string{"open: notes"}, forked: true}
 	for _, tt := range []struct {
 		name    string
 		holders []Holder
@@ -73,6 +74,7 @@ func TestUntilFree(t *testing.T) {
 		{name: "what an ending program holds cannot be seen", unseen: true, freed: 3 * time.Second},
 		{name: "a living holder", holders: []Holder{lives}, freed: 3 * time.Second, busy: true, atMost: EndingLimit / 2},
 		{name: "a living one beside it", holders: []Holder{ends, lives}, unseen: true, freed: 3 * time.Second, busy: true, waited: 1, atMost: EndingLimit / 2},
+		{name: "a fork that has executed nothing yet", holders: []Holder{forks}, freed: 3 * time.Second},
 		{name: "no holder is seen", freed: 3 * time.Second, busy: true, atMost: EndingLimit / 2},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
