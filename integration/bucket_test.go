@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -184,20 +183,24 @@ func TestBucketWithTwoWriters(t *testing.T) {
 		if err := f.Close(); err != nil {
 			t.Fatal(err)
 		}
+		seen := map[string][]string{}
+		defer func() {
+			if t.Failed() {
+				t.Logf("seen: %q", seen)
+			}
+		}()
 		harness.Eventually(t, "both mounts have both versions", func() bool {
 			for _, dir := range []string{m.Dir, other.Dir} {
-				var all []string
+				seen[dir] = nil
 				copies, _ := filepath.Glob(filepath.Join(dir, "plan*"))
 				for _, path := range copies {
-					content, _ := os.ReadFile(path)
-					all = append(all, string(content))
+					content, err := os.ReadFile(path)
+					seen[dir] = append(seen[dir], fmt.Sprintf("%q %v", content, err))
 				}
-				slices.Sort(all)
-				if strings.Join(all, " ") != "ours theirs" {
-					return false
-				}
+				slices.Sort(seen[dir])
 			}
-			return true
+			want := []string{`"ours" <nil>`, `"theirs" <nil>`}
+			return slices.Equal(seen[m.Dir], want) && slices.Equal(seen[other.Dir], want)
 		})
 	})
 }

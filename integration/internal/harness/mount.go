@@ -149,6 +149,10 @@ func (m *Mount) end() {
 	if m.PID == 0 {
 		return
 	}
+	if m.w.t.Failed() {
+		r := m.w.Run("status", m.Dir)
+		m.w.t.Logf("status %s: %s%s", m.Dir, r.Out, r.Err)
+	}
 	if s := m.Status(); s.Panics != 0 {
 		m.w.t.Errorf("the daemon contained %d panics", s.Panics)
 	}

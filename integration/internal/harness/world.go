@@ -50,6 +50,9 @@ func New(t testing.TB, o Options) *World {
 	// gigabytes, and nothing of one is asked for after its test. To remove the thousands
 	// of files of some takes seconds, in which other tests can begin.
 	t.Cleanup(func() {
+		if t.Failed() {
+			w.showLogs()
+		}
 		if len(testrun.MountsBelow(dir)) == 0 {
 			removals.Go(func() { os.RemoveAll(dir) })
 		}
@@ -62,6 +65,16 @@ func New(t testing.TB, o Options) *World {
 		w.Write("config/wsmount/config.yaml", o.Config, 0o600)
 	}
 	return w
+}
+
+// showLogs logs the end of each daemon's log: what fails once in a thousand runs is
+// not seen again.
+func (w *World) showLogs() {
+	logs, _ := filepath.Glob(w.Path("state/*/*/*/log"))
+	for _, path := range logs {
+		text, _ := os.ReadFile(path)
+		w.t.Logf("%s:\n%s", path, text[max(0, len(text)-4<<10):])
+	}
 }
 
 // Path is a path in the world.
