@@ -110,7 +110,9 @@ type inspected struct {
 }
 
 func (i *inspected) Show(op *fs.Op, path string) (fs.Shown, error) {
-	e, err := i.in.Show(op, path)
+	w := i.v.wait(op, i.v.o.Patience)
+	defer w.close()
+	e, err := i.in.Show(w, path)
 	if errors.Is(err, providers.ErrNotExist) {
 		return fs.Shown{}, syscall.ENOENT
 	}

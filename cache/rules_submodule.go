@@ -1,7 +1,6 @@
 package cache
 
 import (
-	"context"
 	"fmt"
 	"syscall"
 
@@ -19,7 +18,7 @@ import (
 // too, since no directory above one is ever moved here.
 
 // changesIn checks that a name may be made or changed in a directory.
-func (v *Volume) changesIn(ctx context.Context, dir fs.Ino) error {
+func (v *Volume) changesIn(op *fs.Op, dir fs.Ino) error {
 	if v.submodules == nil {
 		return nil
 	}
@@ -29,7 +28,7 @@ func (v *Volume) changesIn(ctx context.Context, dir fs.Ino) error {
 	if !ok {
 		return nil
 	}
-	at, ok, err := v.submodules.Submodule(ctx, l)
+	at, ok, err := submoduleAt(v, op, l)
 	if err != nil || !ok || at != l {
 		return err
 	}
@@ -37,7 +36,7 @@ func (v *Volume) changesIn(ctx context.Context, dir fs.Ino) error {
 }
 
 // takesAway checks that a name may be moved or removed with all that is below it.
-func (v *Volume) takesAway(ctx context.Context, l table.Link) error {
+func (v *Volume) takesAway(op *fs.Op, l table.Link) error {
 	if v.submodules == nil {
 		return nil
 	}
@@ -49,11 +48,19 @@ func (v *Volume) takesAway(ctx context.Context, l table.Link) error {
 	if !ok || n == nil || !isDir(n) {
 		return nil
 	}
-	at, found, err := v.submodules.Submodule(ctx, at)
+	at, found, err := submoduleAt(v, op, at)
 	if err != nil || !found {
 		return err
 	}
 	return submoduleError(at)
+}
+
+// submoduleAt asks for the submodule that a name is, or that lies below it.
+func submoduleAt(v *Volume, op *fs.Op, l providers.Locator) (at providers.Locator, found bool, err error) {
+	w := v.wait(op, v.o.Patience)
+	defer w.close()
+	at, found, err = v.submodules.Submodule(w, l)
+	return at, found, w.cause(err)
 }
 
 func submoduleError(at providers.Locator) error {

@@ -2,6 +2,7 @@ package cache
 
 import (
 	"context"
+	"os"
 	"strings"
 	"syscall"
 	"testing"
@@ -50,3 +51,26 @@ func TestSubmodulesAreNotChanged(t *testing.T) {
 }
 
 func second[T any](_ T, err error) error { return err }
+
+// interrupted is a store without submodules that says whether its caller still waits.
+type interrupted struct{}
+
+func (interrupted) Submodule(ctx context.Context, _ providers.Locator) (providers.Locator, bool, error) {
+	return providers.Locator{}, false, ctx.Err()
+}
+
+// The kernel interrupts a call for any signal, as Go's scheduler sends all the time. On a
+// local disk a change of a name never fails for that.
+func TestSignalsEndNoChange(t *testing.T) {
+	w := newScene(t, has("f", "F"))
+	w.v.submodules = interrupted{}
+	signalled := make(chan struct{})
+	close(signalled)
+	op, root := &fs.Op{Cancel: signalled, PID: uint32(os.Getpid())}, fs.Ino(table.Root)
+	_, err := w.v.Mkdir(op, root, "d", 0o755)
+	w.ok(err)
+	w.ok(w.v.Rename(op, root, "d", root, "e", 0))
+	w.ok(w.v.Rmdir(op, root, "e"))
+	w.ok(w.v.Rename(op, root, "f", root, "g", 0))
+	w.ok(w.v.Unlink(op, root, "g"))
+}

@@ -71,7 +71,9 @@ func (v *Volume) Show(op *fs.Op, path string) (fs.Shown, error) {
 		d.Names = append(d.Names, name)
 	}
 	if path == "history/" {
-		d.Names = append(d.Names, v.lastCommits(op)...)
+		w := v.wait(op, v.o.Patience)
+		defer w.close()
+		d.Names = append(d.Names, v.lastCommits(w)...)
 	}
 	slices.Sort(d.Names)
 	d.Names = slices.Compact(d.Names)
@@ -115,7 +117,9 @@ func (v *Volume) shownHistory(op *fs.Op) (*shownTree, error) {
 	if t != nil && (t.of == of || t.long && v.o.Now().Sub(t.at) < shownFor) {
 		return t, nil
 	}
-	list, err := v.Log(op, LogFilter{Limit: maxShown})
+	w := v.wait(op, v.o.Patience)
+	defer w.close()
+	list, err := v.Log(w, LogFilter{Limit: maxShown})
 	if err != nil {
 		return nil, err
 	}

@@ -20,16 +20,18 @@ func (v *Volume) showPast(op *fs.Op, path string) (fs.Shown, error) {
 	if !ok || err != nil {
 		return fs.Shown{}, syscall.ENOENT
 	}
-	found, err := s.Find(op, revision)
+	w := v.wait(op, v.o.Patience)
+	defer w.close()
+	found, err := s.Find(w, revision)
 	if err != nil {
 		return fs.Shown{}, pastError(err)
 	}
-	past, err := s.At(op, found.Revision)
+	past, err := s.At(w, found.Revision)
 	if err != nil {
 		return fs.Shown{}, pastError(err)
 	}
 	defer past.Close()
-	info, err := past.Stat(op, l)
+	info, err := past.Stat(w, l)
 	if err != nil {
 		return fs.Shown{}, pastError(err)
 	}
@@ -37,22 +39,24 @@ func (v *Volume) showPast(op *fs.Op, path string) (fs.Shown, error) {
 	switch info.Kind {
 	case providers.KindDir:
 		shown.Mode = 0o500
-		shown.Names, err = namesOf(op, past, l)
+		shown.Names, err = namesOf(w, past, l)
 		return shown, err
 	case providers.KindSymlink:
 		shown.Mode = 0o777
-		shown.Target, err = targetOf(op, past, l)
+		shown.Target, err = targetOf(w, past, l)
 		return shown, err
 	}
 	if info.Attr.Valid&providers.AttrExec != 0 && info.Attr.Mode&0o100 != 0 {
 		shown.Mode = 0o500
 	}
 	shown.Open = func(op *fs.Op) (fs.ShownFile, error) {
-		past, err := s.At(op, found.Revision)
+		w := v.wait(op, v.o.Patience)
+		defer w.close()
+		past, err := s.At(w, found.Revision)
 		if err != nil {
 			return nil, pastError(err)
 		}
-		c, err := past.Read(op, l, providers.ReadOptions{})
+		c, err := past.Read(w, l, providers.ReadOptions{})
 		if err != nil {
 			past.Close()
 			return nil, pastError(err)

@@ -46,20 +46,3 @@ func TestErrno(t *testing.T) {
 		})
 	}
 }
-
-func TestOpIsInterrupted(t *testing.T) {
-	var never Op
-	if never.Err() != nil {
-		t.Error("the zero Op is interrupted")
-	}
-	stop := make(chan struct{})
-	op := Op{Cancel: stop}
-	if op.Err() != nil {
-		t.Error("interrupted before the kernel said so")
-	}
-	close(stop)
-	if !errors.Is(op.Err(), context.Canceled) {
-		t.Errorf("Err = %v, want context.Canceled", op.Err())
-	}
-	<-op.Done()
-}

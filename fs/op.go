@@ -1,15 +1,12 @@
 package fs
 
-import (
-	"context"
-	"time"
-)
-
-// An Op is one request of the kernel: who asks, and whether he still waits. It
-// is a context.Context that is done when the kernel interrupts the request; it
-// is good until the call that it was given to returns. A Go program is
-// interrupted by its own scheduler all the time, so a volume gives up only what
-// can be repeated, and never a change that is under way.
+// An Op is one request of the kernel: who asks, and whether the kernel has
+// interrupted it. It is good until the call that it was given to returns.
+//
+// It is no context.Context on purpose. The kernel interrupts a request for any signal
+// of the caller, and a Go program is signalled by its own scheduler all the time: a call
+// that ended then would fail with EINTR where no local disk does. A volume gives up for a
+// caller that is being killed.
 //
 // The zero Op is root, never interrupted, without a umask.
 type Op struct {
@@ -28,24 +25,3 @@ type Op struct {
 	// CopyRange.
 	KillPriv bool
 }
-
-var _ context.Context = (*Op)(nil)
-
-// Deadline says that a request of the kernel has none.
-func (o *Op) Deadline() (time.Time, bool) { return time.Time{}, false }
-
-// Done is closed when the kernel interrupts the request.
-func (o *Op) Done() <-chan struct{} { return o.Cancel }
-
-// Err is context.Canceled once the request has been interrupted.
-func (o *Op) Err() error {
-	select {
-	case <-o.Cancel:
-		return context.Canceled
-	default:
-		return nil
-	}
-}
-
-// Value is always nil: a request carries nothing but its fields.
-func (o *Op) Value(any) any { return nil }

@@ -2,6 +2,7 @@ package direct
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -165,7 +166,7 @@ func TestReferences(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer os.RemoveAll(dir)
-		v, err := Open(op(), dir, Options{Watch: rapid.Bool().Draw(t, "watch"), tune: tuning{ring: 2}})
+		v, err := Open(context.Background(), dir, Options{Watch: rapid.Bool().Draw(t, "watch"), tune: tuning{ring: 2}})
 		if err != nil {
 			t.Fatal(err)
 		}
