@@ -19,7 +19,7 @@ const (
 	hintsBatch = 1000             // changes that are written without waiting for more
 	hintsDelay = 5 * time.Second  // from a change until it is written
 	hintsPause = 5 * time.Minute  // the most between attempts that fail
-	hintsClose = 3 * time.Second  // in which Close writes the last ones
+	hintsClose = 10 * time.Second // in which Close writes the last ones; what it does not, costs the next mount a HEAD each
 	hintsWait  = 5 * time.Second  // the most that a listing waits for sidecars
 	hintsFresh = time.Minute      // the least between two looks at the sidecars of others
 	hintsSend  = 30 * time.Second // for one writing

@@ -302,7 +302,9 @@ func (h *hints) close() {
 	h.io.Lock() // whoever has it ends with h.ctx
 	defer h.io.Unlock()
 	if err := h.write(ctx); err != nil {
-		h.log.DebugContext(ctx, "hints of attributes are lost", "error", err)
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.log.WarnContext(ctx, "the attribute index in the bucket lacks the last changes: the next mount asks for the objects", "changes", len(h.dirty)+len(h.gone), "error", err)
 	}
 }
 
