@@ -154,14 +154,16 @@ func (h *hints) put(id uint64, fresh hint) {
 	h.known[id] = fresh
 }
 
-// merge takes hints of a sidecar, which count where they are newer.
+// merge takes hints of a sidecar, which count where they are newer: of two of one second,
+// those of the sidecar that was written later, and those that no sidecar has yet.
 func (h *hints) merge(all []keyed) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for i := range all {
 		n := &all[i]
 		old, known := h.known[n.id]
-		newer := !known || old.is(hintAssumed) || n.order() > old.order()
+		_, ours := h.dirty[n.id]
+		newer := !known || old.is(hintAssumed) || n.order() > old.order() || n.order() == old.order() && !ours
 		switch {
 		case n.is(hintGone) && known && n.order() >= old.order():
 			delete(h.known, n.id)

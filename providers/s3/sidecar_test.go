@@ -116,6 +116,25 @@ func TestHintsOfTwo(t *testing.T) {
 	}
 }
 
+// TestHintsOfOneSecond: of two versions made in the same second, of which each went into
+// a sidecar of its own, the later one counts.
+func TestHintsOfOneSecond(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		p := openFake(t, f, nil)
+		for i, content := range []string{"x", "xx", "xxx"} {
+			mustWrite(t, p, "a", content, providers.WriteOptions{Attr: providers.Attr{Valid: providers.AttrMode, Mode: 0o700 + uint32(i)}})
+			p.hints.run()
+			time.Sleep(10 * time.Millisecond)
+		}
+		q := openFake(t, f, nil)
+		var all map[string]providers.Info
+		if got := spent(q, func() { all = listed(t, q, "", false) }); got != "ListObjectsV2=1" || all["a"].Attr.Mode != 0o702 {
+			t.Errorf("%+v cost %s", all, got)
+		}
+	})
+}
+
 // TestCompaction: of many sidecars there is one, what was deleted is not in it,
 // and who reads meanwhile looks again.
 func TestCompaction(t *testing.T) {
