@@ -68,11 +68,14 @@ func (s *Store) Create(ino uint64, path string) (*File, error) {
 	})
 }
 
-// make makes a new file, if need be in the room of clean content.
+// make makes a new file, if need be in the room of clean content, also of such that was
+// in use a moment ago.
 func (s *Store) make(create func() (*File, error)) (f *File, err error) {
-	err = s.whileFull(0, func() (err error) {
-		f, err = create()
-		return err
+	err = afterReleases(s.ctx, s, func() error {
+		return s.whileFull(0, func() (err error) {
+			f, err = create()
+			return err
+		})
 	})
 	if err != nil {
 		return nil, fmt.Errorf("content: create %d: %w", f.ino, err)

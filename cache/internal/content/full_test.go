@@ -180,6 +180,39 @@ func TestFetchLeavesTheFloor(t *testing.T) {
 	wantBytes(t, f, b.data)
 }
 
+// TestOpenWaitsForReleases: likewise for a file that is made, which takes room for its name
+// and its map alone.
+func TestOpenWaitsForReleases(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := openStore(t, t.TempDir(), small())
+		s.SetEvictor(func(int64) { s.Evict(func(uint64) bool { return true }) })
+		clean(t, s, 1, 100)
+		used, err := s.Open(1)
+		must(t, err)
+		done := make(chan error)
+		go func() {
+			f, err := s.make(func() (*File, error) {
+				if got := left(t, s); len(got) > 0 {
+					return s.newFile(2, ""), unix.ENOSPC
+				}
+				return s.newFile(2, ""), nil
+			})
+			if err == nil {
+				f.Release()
+			}
+			done <- err
+		}()
+		synctest.Wait() // it waits for the release
+		select {
+		case err := <-done:
+			t.Fatalf("it did not wait: %v", err)
+		default:
+		}
+		used.Release()
+		must(t, <-done)
+	})
+}
+
 // TestWriterWaitsForReleases: content that another program has just closed makes room for
 // a write, though the kernel tells of that later; content that stays in use does not hold
 // up the error.

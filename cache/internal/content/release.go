@@ -45,17 +45,22 @@ func (r *releases) gone() {
 // to end.
 const releaseWait = time.Second
 
-// roomFor is Room for a program that writes: before it is told that the disk is full,
-// content that is just being released gets the time to be.
+// roomFor is Room for a program that writes.
 func (s *Store) roomFor(ctx context.Context, n int64) error {
+	return afterReleases(ctx, s, func() error { return s.Room(n) })
+}
+
+// afterReleases runs try for a program that is told next that the disk is full. Before
+// that, content that is just being released gets the time to be, and try runs again.
+func afterReleases(ctx context.Context, s *Store, try func() error) error {
 	released := s.released.wait()
-	err := s.Room(n)
-	if err == nil || !s.isReleasing() {
+	err := try()
+	if !isFull(err) || !s.isReleasing() {
 		return err
 	}
 	limit := time.NewTimer(releaseWait)
 	defer limit.Stop()
-	for err != nil {
+	for isFull(err) {
 		select {
 		case <-released:
 		case <-limit.C:
@@ -64,9 +69,9 @@ func (s *Store) roomFor(ctx context.Context, n int64) error {
 			return context.Cause(ctx)
 		}
 		released = s.released.wait()
-		err = s.Room(n)
+		err = try()
 	}
-	return nil
+	return err
 }
 
 // isReleasing reports whether content that no program has changed is in use, or is just
