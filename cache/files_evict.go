@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/wsmount/wsmount/cache/internal/chores"
+	"github.com/wsmount/wsmount/cache/internal/content"
 	"github.com/wsmount/wsmount/cache/internal/table"
 )
 
@@ -89,7 +90,11 @@ func (v *Volume) weigh(ino table.Ino) {
 		return
 	}
 	if n := v.table.Inode(ino); n != nil && n.State != table.None && isRegular(n) {
-		v.store.Clean(ino, n.Blocks*512, v.replaceable(n))
+		size := n.Blocks * 512
+		if n.State == table.Partial { // the inode has what all of it takes
+			size = content.Measured
+		}
+		v.store.Clean(ino, size, v.replaceable(n))
 	}
 }
 

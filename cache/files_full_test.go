@@ -103,6 +103,24 @@ func TestContentOfWhatIsNotMounted(t *testing.T) {
 	}
 }
 
+// Of a file of which a part was fetched, that part counts, while it is mounted and when it
+// is not.
+func TestContentUsageOfAPart(t *testing.T) {
+	const size = 4 << 20
+	w := newWorld(t, unwaited, holding("f", strings.Repeat("x", size)))
+	w.open("f", syscall.O_RDONLY).File.Release() // firstFetch came
+	was := w.v.ContentUsage()
+	if was.Clean < firstFetch || was.Clean > size/2 || was.Unsaved != 0 {
+		t.Errorf("of %d bytes %d were fetched, and there is %+v", size, firstFetch, was)
+	}
+	w.ok(w.v.Close())
+	w.gone = true // until it starts again
+	if is, freed, err := ContentOf(w.o.StateDir, true); err != nil || freed != was.Clean || is.Clean != 0 {
+		t.Errorf("when it was not mounted, %d bytes were freed and there is %+v, %v; want %+v", freed, is, err, was)
+	}
+	w.start()
+}
+
 type fullDisk struct{}
 
 func (fullDisk) WriteAt([]byte, int64) (int, error) { return 0, syscall.ENOSPC }

@@ -102,11 +102,17 @@ func (k *known) drop(ino uint64) {
 	}
 }
 
-// Clean says how much space the content of an inode takes, in bytes, and
+// Measured is the size of content of which only a part may be here: what the disk says.
+const Measured = -1
+
+// Clean says how much space the content of an inode takes, in bytes or Measured, and
 // whether it may be given up because it can be fetched again. Only clean
 // content counts against the limit. It may be called under locks of the
 // caller's: an eviction that it makes necessary happens elsewhere.
 func (s *Store) Clean(ino uint64, size int64, clean bool) {
+	if size == Measured {
+		size = allocatedTo(s, ino)
+	}
 	s.mu.Lock()
 	s.known.set(ino, size, clean)
 	over := s.over()
@@ -114,6 +120,20 @@ func (s *Store) Clean(ino uint64, size int64, clean bool) {
 	if over {
 		s.kick()
 	}
+}
+
+// allocatedTo is the space that the content of an inode takes on the disk; 0 when there
+// is none.
+func allocatedTo(s *Store, ino uint64) (n int64) {
+	var st unix.Stat_t
+	_ = s.in(ino, func(dir int, name string) error {
+		err := unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW)
+		if err == nil {
+			n = st.Blocks * 512
+		}
+		return err
+	})
+	return n
 }
 
 // Unread says that the content of an inode was fetched, and that nobody has read
