@@ -121,6 +121,42 @@ func TestContentUsageOfAPart(t *testing.T) {
 	w.start()
 }
 
+// Of a working copy that is not mounted as much clean content can be given up as others
+// need of the disk, without a byte written.
+func TestMakeRoomInWhatIsNotMounted(t *testing.T) {
+	const size = 60 << 10
+	block := strings.Repeat("x", size)
+	w := newWorld(t, unwaited, holding("a", block, "b", block, "c", block, "mine", block))
+	for _, name := range []string{"a", "b", "c"} {
+		w.get(name)
+	}
+	w.ok(w.put("mine", block+"ours"))
+	w.idle()
+	if freed, err := MakeRoomIn(w.o.StateDir, 1); freed != 0 || !errors.Is(err, ErrInUse) {
+		t.Errorf("of what is mounted: %d, %v", freed, err)
+	}
+	w.ok(w.v.Close())
+	w.gone = true // until it starts again
+	for _, want := range []int64{2 * size, size, 0} {
+		if freed, err := MakeRoomIn(w.o.StateDir, size+1); freed != want || err != nil {
+			t.Errorf("freed %d, %v; want %d", freed, err, want)
+		}
+	}
+	if u, _, err := ContentOf(w.o.StateDir, false); err != nil || u.Unsaved < size || u.Clean != 0 {
+		t.Errorf("then there is %+v, %v", u, err)
+	}
+	w.start()
+	for _, name := range []string{"a", "b", "c"} {
+		if w.get(name) != block {
+			t.Error("the content is another")
+		}
+	}
+	if w.get("mine") != block+"ours" {
+		t.Error("what was changed is lost")
+	}
+	w.check()
+}
+
 type fullDisk struct{}
 
 func (fullDisk) WriteAt([]byte, int64) (int, error) { return 0, syscall.ENOSPC }

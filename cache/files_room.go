@@ -22,9 +22,10 @@ func (v *Volume) ContentUsage() ContentUsage {
 	return ContentUsage{Clean: u.Clean, Unsaved: u.Dirty, History: u.Kept}
 }
 
-// MakeRoom gives up clean content for others who found the disk full, and reports
-// whether trying again may help. It must not be called from a callback of the volume.
-func (v *Volume) MakeRoom() bool { return v.store.MakeRoom() }
+// MakeRoom gives up clean content for n bytes that others could not write, or as much
+// as the disk lacks, because they found it full, and reports whether trying again may
+// help. It must not be called from a callback of the volume.
+func (v *Volume) MakeRoom(n int64) bool { return v.store.MakeRoom(n) }
 
 // ClearContent gives up all clean content that is not in use, and says how many bytes
 // the disk got back. It is fetched again when it is read.
@@ -42,12 +43,29 @@ const everything = math.MaxInt64 / 4
 // its next commit. So it is where its disk has no room to open it but to be read. Then the
 // content is gone as after an eviction whose record a loss of power took.
 func ContentOf(stateDir string, clear bool) (u ContentUsage, freed int64, err error) {
-	to := table.Options{ReadOnly: !clear}
-	v, err := openAlone(stateDir, true, to)
-	if clear && errors.Is(err, syscall.ENOSPC) {
-		to.ReadOnly = true
-		v, err = openAlone(stateDir, true, to)
+	if !clear {
+		return giveUpIn(stateDir, table.Options{ReadOnly: true}, 0)
 	}
+	u, freed, err = giveUpIn(stateDir, table.Options{}, everything)
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+		before := freed
+		u, freed, err = giveUpIn(stateDir, table.Options{ReadOnly: true}, everything)
+		freed += before
+	}
+	return u, freed, err
+}
+
+// MakeRoomIn gives up n bytes of clean content of a working copy that is not mounted,
+// or all if there is less, for others who found the disk full. It writes nothing. The
+// errors are those of [ContentOf].
+func MakeRoomIn(stateDir string, n int64) (freed int64, err error) {
+	_, freed, err = giveUpIn(stateDir, table.Options{ReadOnly: true}, n)
+	return freed, err
+}
+
+// giveUpIn is ContentOf with so many bytes given up.
+func giveUpIn(stateDir string, to table.Options, n int64) (u ContentUsage, freed int64, err error) {
+	v, err := openAlone(stateDir, true, to)
 	if err != nil {
 		return u, 0, err
 	}
@@ -57,12 +75,12 @@ func ContentOf(stateDir string, clear bool) (u ContentUsage, freed int64, err er
 		}
 	}()
 	v.weighAll()
-	if clear {
+	if n > 0 {
 		may := v.mayEvict
 		if to.ReadOnly || !v.table.Session().Clean {
 			may = v.isReplaceable
 		}
-		freed = v.store.EvictFor(everything, may)
+		freed = v.store.EvictFor(n, may)
 	}
 	return v.ContentUsage(), freed, v.table.Err()
 }

@@ -13,8 +13,8 @@ import (
 
 	"github.com/wsmount/wsmount/cache"
 	"github.com/wsmount/wsmount/cmd/internal/control"
-	"github.com/wsmount/wsmount/cmd/internal/daemon"
 	"github.com/wsmount/wsmount/cmd/internal/exit"
+	"github.com/wsmount/wsmount/cmd/internal/room"
 	"github.com/wsmount/wsmount/cmd/internal/state"
 )
 
@@ -76,7 +76,7 @@ func contentIn(c *cli.Context, dirs []string, clear bool) (out control.CacheResu
 	}
 	var mounted []string
 	for _, dir := range dirs {
-		one, err := daemon.CacheOf(dir, clear)
+		one, err := room.CacheOf(dir, clear)
 		switch {
 		case errors.Is(err, cache.ErrInUse):
 			mounted = append(mounted, dir)
@@ -100,7 +100,7 @@ func contentIn(c *cli.Context, dirs []string, clear bool) (out control.CacheResu
 	}
 	for _, dir := range mounted {
 		if !slices.ContainsFunc(out.Copies, func(c control.CacheCopy) bool { return c.Directory == dir }) {
-			out.Copies = append(out.Copies, control.CacheCopy{Workspace: daemon.WorkspaceOf(dir), Directory: dir, Mounted: true,
+			out.Copies = append(out.Copies, control.CacheCopy{Workspace: state.WorkspaceOf(dir), Directory: dir, Mounted: true,
 				Unread: "its daemon does not answer; `wsmount status` shows it"})
 		}
 	}

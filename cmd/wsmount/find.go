@@ -11,9 +11,9 @@ import (
 
 	"github.com/wsmount/wsmount/cache"
 	"github.com/wsmount/wsmount/cmd/internal/control"
-	"github.com/wsmount/wsmount/cmd/internal/daemon"
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 	"github.com/wsmount/wsmount/cmd/internal/mountpoint"
+	"github.com/wsmount/wsmount/cmd/internal/room"
 	"github.com/wsmount/wsmount/cmd/internal/state"
 	"github.com/wsmount/wsmount/cmd/internal/suggest"
 )
@@ -141,7 +141,7 @@ func lookIntoCopies(ctx context.Context, s *control.Status) {
 func lookIntoCopy(ctx context.Context, p *control.Part) {
 	found := make(chan func(), 1)
 	go func() {
-		l, err := daemon.Inspect(p.Copy.StateDir, 1)
+		l, err := room.Inspect(p.Copy.StateDir, 1)
 		found <- func() { fillIn(p, l, err) }
 	}()
 	select {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/wsmount/wsmount/cmd/internal/daemon"
 	"github.com/wsmount/wsmount/cmd/internal/exit"
+	"github.com/wsmount/wsmount/cmd/internal/room"
 	"github.com/wsmount/wsmount/cmd/internal/state"
 	"github.com/wsmount/wsmount/mountspec/audit"
 	"github.com/wsmount/wsmount/mountspec/host"
@@ -74,7 +75,7 @@ func openAudit(c *cli.Context) (*audit.Log, error) {
 	if err := os.MkdirAll(root, 0o700); err != nil && !state.IsFull(err) { // which audit.Open tells
 		return nil, exit.New(exit.Failed, "state directory: %w", err).Hint("give --state-dir a directory that you may write")
 	}
-	log, err := daemon.OpenAudit(root, nil)
+	log, err := daemon.OpenAudit(root, room.New(root), nil)
 	if state.IsFull(err) {
 		return nil, err
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/wsmount/wsmount/cache"
 	"github.com/wsmount/wsmount/cmd/internal/daemon"
 	"github.com/wsmount/wsmount/cmd/internal/exit"
+	"github.com/wsmount/wsmount/cmd/internal/room"
 	"github.com/wsmount/wsmount/cmd/internal/state"
 	"github.com/wsmount/wsmount/cmd/internal/suggest"
 	"github.com/wsmount/wsmount/mountspec"
@@ -134,7 +135,7 @@ func severalCopies(what string, n int) error {
 // notEmpty are the working copies with which something would be lost.
 func notEmpty(dirs []string) (full []string) {
 	for _, dir := range dirs {
-		l, err := daemon.Inspect(dir, 1)
+		l, err := room.Inspect(dir, 1)
 		if err != nil || !l.Empty() {
 			full = append(full, dir)
 		}
@@ -155,8 +156,8 @@ type leftover struct {
 const shownUnsaved = 1000
 
 func inspect(dir string, limit int) leftover {
-	l := leftover{Workspace: daemon.WorkspaceOf(dir), Directory: dir}
-	got, err := daemon.Inspect(dir, limit)
+	l := leftover{Workspace: state.WorkspaceOf(dir), Directory: dir}
+	got, err := room.Inspect(dir, limit)
 	switch {
 	case state.IsFull(err):
 		l.Full = err.Error()
@@ -283,7 +284,7 @@ func recoverAccept(c *cli.Context, what string, paths []string) error {
 		return err
 	}
 	var accepted []string
-	err = state.WhileFull(state.RootOf(dir), nil, func() (err error) {
+	err = room.New(state.RootOf(dir)).WhileFull(func() (err error) {
 		accepted, err = cache.Accept(filepath.Join(dir, state.CopyName), paths...)
 		return err
 	})

@@ -12,8 +12,8 @@ import (
 
 	"github.com/wsmount/wsmount/cache"
 	"github.com/wsmount/wsmount/cmd/internal/control"
-	"github.com/wsmount/wsmount/cmd/internal/daemon"
 	"github.com/wsmount/wsmount/cmd/internal/exit"
+	"github.com/wsmount/wsmount/cmd/internal/room"
 	"github.com/wsmount/wsmount/cmd/internal/state"
 )
 
@@ -25,7 +25,7 @@ func whatStays(r *state.Record, dirs []string, res *control.UnmountResult) (unre
 		return nil
 	}
 	for _, dir := range dirs {
-		l, err := daemon.Inspect(dir, 1)
+		l, err := room.Inspect(dir, 1)
 		if err != nil {
 			if !errors.Is(err, fs.ErrNotExist) {
 				unread = err
@@ -69,7 +69,7 @@ func exportLeft(ctx context.Context, r *state.Record, dirs []string) error {
 		return err
 	}
 	for _, dir := range dirs {
-		l, err := daemon.Inspect(dir, 1)
+		l, err := room.Inspect(dir, 1)
 		switch {
 		case errors.Is(err, fs.ErrNotExist), err == nil && l.Empty():
 			continue

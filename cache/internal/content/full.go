@@ -35,23 +35,30 @@ func isFull(err error) bool { return errors.Is(err, unix.ENOSPC) || errors.Is(er
 // content may not: it is for the table, without whose record nothing is given up,
 // and for removals.
 func (s *Store) makeRoom(n int64) bool {
-	s.room.until.Store(0) // what was known of the disk was wrong
+	if n == 0 {
+		return s.MakeRoom(0)
+	}
+	giveUp(s, n)
+	if s.look(n) {
+		return true
+	}
+	s.Relieve()
+	return false
+}
+
+// MakeRoom gives up clean content for n bytes, and the ballast when there is none, for
+// others who found the disk full. It reports whether trying again may help.
+func (s *Store) MakeRoom(n int64) bool {
 	before := s.available()
-	need := n
-	if short := s.short(n); short <= 0 { // it has bytes, but no inodes or not for us
-		need += 1 - short
-	}
-	s.evict(need)
-	if n > 0 {
-		if s.look(n) {
-			return true
-		}
-		s.Relieve()
-		return false
-	}
+	giveUp(s, n)
 	return s.available() > before || s.Relieve()
 }
 
-// MakeRoom gives up clean content, and the ballast when there is none, for others who
-// found the disk full. It reports whether trying again may help.
-func (s *Store) MakeRoom() bool { return s.makeRoom(0) }
+// giveUp has clean content evicted for n bytes.
+func giveUp(s *Store, n int64) {
+	s.room.until.Store(0)                // what was known of the disk was wrong
+	if short := s.short(n); short <= 0 { // it has bytes, but no inodes or not for us
+		n += 1 - short
+	}
+	s.evict(n)
+}

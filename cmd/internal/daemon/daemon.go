@@ -18,6 +18,7 @@ import (
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 	"github.com/wsmount/wsmount/cmd/internal/lifecycle"
 	"github.com/wsmount/wsmount/cmd/internal/mountpoint"
+	"github.com/wsmount/wsmount/cmd/internal/room"
 	"github.com/wsmount/wsmount/cmd/internal/state"
 	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/fs/direct"
@@ -53,6 +54,7 @@ type Daemon struct {
 	log     *slog.Logger
 	logFile string
 	dir     *state.Dir
+	room    *room.Room
 	parts   []*part
 	byName  map[string]*part
 	bus     *lifecycle.Bus
@@ -88,7 +90,7 @@ func Start(ctx context.Context, tree *Tree, o Options) (_ *Daemon, err error) {
 		o.Now = time.Now
 	}
 	o.Copy.Fetches, o.Copy.Secrets = cache.NewFetchBudget(0), &cache.Secrets{}
-	d := &Daemon{tree: tree, opts: o, byName: map[string]*part{}, kick: make(chan struct{}, 1),
+	d := &Daemon{tree: tree, opts: o, room: room.New(tree.StateRoot), byName: map[string]*part{}, kick: make(chan struct{}, 1),
 		force: make(chan struct{}, 1), state: control.Starting, users: users{none: make(chan struct{})}}
 	d.drain, d.giveUp = context.WithCancel(context.Background())
 	defer func() {
@@ -126,7 +128,7 @@ func (d *Daemon) lock(context.Context) error {
 	var locked *state.LockedError
 	ending := false // stays so: the last that a daemon does is to remove its record
 	for end := time.Now().Add(lockLimit); ; time.Sleep(lockLimit / 100) {
-		dir, err = state.Open(d.tree.StateRoot, d.tree.Owner, d.tree.Slug, d.tree.Fingerprint)
+		dir, err = state.Open(d.tree.StateRoot, d.tree.Owner, d.tree.Slug, d.tree.Fingerprint, d.room)
 		ending = ending || errors.As(err, &locked) && dying(locked.Holder)
 		if err == nil || !ending || time.Now().After(end) {
 			break
@@ -149,7 +151,7 @@ func (d *Daemon) lock(context.Context) error {
 	if err != nil {
 		return err
 	}
-	d.dir, dir.MakeRoom = dir, d.makeRoom
+	d.dir = dir
 	d.onClose(dir.Close)
 	return nil
 }
@@ -212,6 +214,7 @@ func (d *Daemon) openParts(ctx context.Context) error {
 		d.noteHidden(p)
 		d.parts, d.byName[p.name] = append(d.parts, p), p
 	}
+	d.room.Opened()
 	return nil
 }
 
@@ -230,7 +233,7 @@ func (d *Daemon) openPart(ctx context.Context, p *part) error {
 	if p.Open == nil {
 		return nil
 	}
-	e := Env{Log: d.log, Host: d.tree.host, NoPassthrough: d.opts.NoPassthrough, Copy: d.opts.Copy, ReadOnly: p.ReadOnly != "", Now: d.opts.Now}
+	e := Env{Log: d.log, Host: d.tree.host, Room: d.room, NoPassthrough: d.opts.NoPassthrough, Copy: d.opts.Copy, ReadOnly: p.ReadOnly != "", Now: d.opts.Now}
 	if !d.tree.ReadOnly() && !d.uploads {
 		e.Pulled = func(file string) { d.nudger.pulled(p.At, file) }
 	}
@@ -248,6 +251,8 @@ func (d *Daemon) openPart(ctx context.Context, p *part) error {
 	if w, ok := p.volume.(*workingCopy); ok && err == nil {
 		if err = d.keep(p, w); err != nil {
 			p.volume, err = nil, errors.Join(err, w.Volume.Close(), w.provider.Close())
+		} else {
+			d.room.Add(w)
 		}
 	}
 	if err == nil {
@@ -272,7 +277,7 @@ func (d *Daemon) stateOf(p *part) (string, error) {
 	if p.At == "" {
 		return d.dir.Path(), nil
 	}
-	dir, err := state.Open(d.tree.StateRoot, p.Place[0], p.Place[1], p.Place[2])
+	dir, err := state.Open(d.tree.StateRoot, p.Place[0], p.Place[1], p.Place[2], d.room)
 	if err != nil {
 		return "", exit.New(exit.Failed, "%s: %w", p.Name, err).Hint("`wsmount status` shows who has it mounted")
 	}
@@ -283,7 +288,7 @@ func (d *Daemon) stateOf(p *part) (string, error) {
 // keep gives a working copy its syncer.
 func (d *Daemon) keep(p *part, w *workingCopy) error {
 	if d.audit == nil {
-		log, err := OpenAudit(d.tree.StateRoot, d.opts.Now)
+		log, err := OpenAudit(d.tree.StateRoot, d.room, d.opts.Now)
 		if state.IsFull(err) {
 			return err
 		}

@@ -51,3 +51,25 @@ func TestWorkOfAStoreIsInTheStatus(t *testing.T) {
 		t.Errorf("after both have succeeded: %v", got)
 	}
 }
+
+// A working copy that is closed, or just being closed, gives up nothing, and whoever
+// asks for room does not wait for that.
+func TestClosedWorkingCopyMakesNoRoom(t *testing.T) {
+	v, err := cache.Open(t.Context(), memory.New(memory.Options{}), cache.Options{StateDir: t.TempDir(), Provider: "memory"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &workingCopy{Volume: v}
+	w.mu.Lock()
+	if w.MakeRoom(1) || w.ContentUsage() != (cache.ContentUsage{}) {
+		t.Error("one that is being closed makes room")
+	}
+	w.closed = true
+	w.mu.Unlock()
+	if err := v.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if w.MakeRoom(1) || w.ContentUsage() != (cache.ContentUsage{}) {
+		t.Error("a closed one makes room")
+	}
+}

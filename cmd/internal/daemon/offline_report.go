@@ -5,6 +5,7 @@ import (
 	"io/fs"
 
 	"github.com/wsmount/wsmount/cmd/internal/exit"
+	"github.com/wsmount/wsmount/cmd/internal/room"
 	"github.com/wsmount/wsmount/cmd/internal/state"
 )
 
@@ -24,7 +25,7 @@ func othersUnsaved(root string, place [3]string) error {
 		if dir == own {
 			continue
 		}
-		l, err := Inspect(dir, 1)
+		l, err := room.Inspect(dir, 1)
 		switch {
 		case errors.Is(err, fs.ErrNotExist), err == nil && (l.InUse || l.Empty()):
 		case state.IsFull(err):

@@ -11,6 +11,7 @@ import (
 
 	"github.com/wsmount/wsmount/cache"
 	"github.com/wsmount/wsmount/cmd/internal/exit"
+	"github.com/wsmount/wsmount/cmd/internal/room"
 	"github.com/wsmount/wsmount/cmd/internal/state"
 	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/fs/direct"
@@ -29,6 +30,7 @@ type Env struct {
 	StateDir      string                      // of this part, locked; only for a Source that is Cached
 	SharedDir     string                      // of all parts and all mounts, for what can be had again; as StateDir
 	Ended         func(cache.Activity, error) // is told how work of the store's own ended; nil: nobody is
+	Room          *room.Room                  // on the disk of StateDir
 	NoPassthrough bool
 	ReadOnly      bool // whatever the workspace itself says
 	Copy          CopyOptions
@@ -214,7 +216,7 @@ func openCached(ctx context.Context, r *host.Resolved, e Env) (fs.Volume, error)
 		o.Exclude = exclude
 	}
 	w.dir, w.readOnly, w.noWait = e.StateDir, o.ReadOnly, o.Policy.NoWait
-	err = state.WhileFull(root, nil, func() (err error) {
+	err = e.Room.WhileFull(func() (err error) {
 		w.Volume, err = cache.Open(ctx, w.provider, o)
 		return err
 	})

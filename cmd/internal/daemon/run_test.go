@@ -63,7 +63,7 @@ func running(t *testing.T, err error) *Daemon {
 	t.Helper()
 	root := t.TempDir()
 	serr := os.Chmod(root, 0o700) // whatever the umask is here
-	dir, oerr := state.Open(root, "acme", "a", "f")
+	dir, oerr := state.Open(root, "acme", "a", "f", nil)
 	if serr = errors.Join(serr, oerr); serr != nil {
 		t.Fatal(serr)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/wsmount/wsmount/cmd/internal/control"
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 	"github.com/wsmount/wsmount/cmd/internal/lifecycle"
+	"github.com/wsmount/wsmount/cmd/internal/room"
 	"github.com/wsmount/wsmount/cmd/internal/state"
 )
 
@@ -24,7 +25,7 @@ func Upload(ctx context.Context, tree *Tree, o Options) (out control.EventResult
 	}
 	out = control.EventResult{Schema: control.SyncSchema, Event: control.EventUpload}
 	o.Copy.Fetches, o.Copy.Secrets = cache.NewFetchBudget(0), &cache.Secrets{}
-	d := &Daemon{tree: tree, opts: o, byName: map[string]*part{}, state: control.Starting, uploads: true, log: slog.New(slog.DiscardHandler)}
+	d := &Daemon{tree: tree, opts: o, room: room.New(tree.StateRoot), byName: map[string]*part{}, state: control.Starting, uploads: true, log: slog.New(slog.DiscardHandler)}
 	d.bus = lifecycle.New(lifecycle.Options{})
 	d.drain, d.giveUp = context.WithTimeout(ctx, o.StopTimeout)
 	defer d.giveUp()
@@ -76,6 +77,7 @@ func (d *Daemon) openCopies(ctx context.Context) error {
 		}
 		d.parts, d.byName[p.name] = append(d.parts, p), p
 	}
+	d.room.Opened()
 	if len(d.parts) == 0 {
 		return exit.New(exit.Unresolvable, "%s has no working copy here", d.tree.Name).Hint("`wsmount recover` lists those that there are")
 	}

@@ -23,18 +23,27 @@ func RootOf(dir string) string { return filepath.Dir(filepath.Dir(filepath.Dir(d
 // first comes after something was given up, which others may have taken since.
 const fullTries = 4
 
+// A Room is what can be given up on the disk of a state directory.
+type Room interface {
+	// MakeRoom gives up what can be had again for n bytes, or for a few if n is 0, and
+	// reports whether trying again may help.
+	MakeRoom(n int64) bool
+	// Usage says to a person what it is part of.
+	Usage() string
+}
+
 // WhileFull runs do, which writes below the state directory root. When the disk is
-// full, makeRoom gives up what can be had again, and reports whether it did; then do
-// runs again. nil: nothing is known that could. At last the ballast goes. An error
-// that is left says what to free. It may be called at once with all else here.
-func WhileFull(root string, makeRoom func() bool, do func() error) error {
+// full, room gives up what can be had again, and if it did, do runs again. nil: nothing
+// is known that could. At last the ballast goes. An error that is left says what takes
+// the disk and what to free. It may be called at once with all else here.
+func WhileFull(root string, room Room, do func() error) error {
 	for try := 1; ; try++ {
 		err := do()
 		if !IsFull(err) {
 			return err
 		}
-		if try == fullTries || (makeRoom == nil || !makeRoom()) && !relieve(root) {
-			return full(root, err)
+		if try == fullTries || (room == nil || !room.MakeRoom(0)) && !relieve(root) {
+			return full(root, room, err)
 		}
 	}
 }
@@ -49,16 +58,18 @@ func relieve(root string) bool { return os.Remove(Ballast(root)) == nil }
 const clearCommand = "`wsmount cache clear`"
 
 // full says of a disk what takes its room.
-func full(root string, err error) error {
+func full(root string, room Room, err error) error {
 	if strings.Contains(exit.From(err).Advice, clearCommand) {
 		return err // it has been said
 	}
-	text := "the disk of the state directory is full: %w"
+	text := "the disk of the state directory " + root + " is full"
 	var st unix.Statfs_t
 	if unix.Statfs(root, &st) == nil {
-		text = fmt.Sprintf("the disk of the state directory is full, %d KiB of %d MiB are free: %%w",
-			int64(st.Bavail)*int64(st.Bsize)>>10, int64(st.Blocks)*int64(st.Bsize)>>20)
+		text += fmt.Sprintf(", %d KiB of %d MiB are free", int64(st.Bavail)*int64(st.Bsize)>>10, int64(st.Blocks)*int64(st.Bsize)>>20)
 	}
-	return exit.New(exit.Failed, text, err).
+	if room != nil {
+		text += "; " + room.Usage()
+	}
+	return exit.New(exit.Failed, "%s: %w", text, err).
 		Hint("free something on the disk of %s; `wsmount cache show` tells what of it are copies and what is unsaved, %s gives the copies up", root, clearCommand)
 }

@@ -2,8 +2,10 @@ package state
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -11,6 +13,13 @@ import (
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 	"github.com/wsmount/wsmount/integration/tier"
 )
+
+// gives is a Room.
+type gives func() bool
+
+func (g gives) MakeRoom(int64) bool { return g() }
+
+func (gives) Usage() string { return "the content takes 12 KiB" }
 
 // What a mount writes beside its files gets the room of the ballast on a full disk, and
 // of what the mount can give up; when there is no more of that, the error says what to
@@ -42,14 +51,19 @@ func TestFullDisk(t *testing.T) {
 		t.Fatalf("with a ballast: %v", err)
 	}
 	fill("more")
-	d.MakeRoom = func() bool { return os.Remove(clean) == nil }
+	d.room = gives(func() bool { return os.Remove(clean) == nil })
 	if err := d.SaveStatus(status); err != nil {
 		t.Fatalf("with something to give up: %v", err)
 	}
 	fill("yet more")
 	err := d.SaveStatus(status)
-	if !IsFull(err) || exit.From(err).Advice == "" {
-		t.Errorf("with nothing left: %v", err)
+	if e := exit.From(err); !IsFull(err) || !strings.Contains(e.Advice, "cache clear") {
+		t.Errorf("with nothing left: %v, %q", err, e.Advice)
+	}
+	for _, want := range []string{root, "KiB of 0 MiB are free", gives(nil).Usage()} {
+		if !strings.Contains(fmt.Sprint(err), want) {
+			t.Errorf("%q does not say %q", err, want)
+		}
 	}
 	if b, _, err := (&Record{Dir: d.Path()}).Status(); err != nil || len(b) != len(status) {
 		t.Errorf("the status before has %d bytes, %v", len(b), err)
@@ -59,7 +73,7 @@ func TestFullDisk(t *testing.T) {
 // However often something can be given up, trying ends.
 func TestFullDiskEnds(t *testing.T) {
 	tries := 0
-	err := WhileFull(t.TempDir(), func() bool { return true }, func() error { tries++; return unix.EDQUOT })
+	err := WhileFull(t.TempDir(), gives(func() bool { return true }), func() error { tries++; return unix.EDQUOT })
 	if !IsFull(err) || tries != fullTries {
 		t.Errorf("%d tries: %v", tries, err)
 	}

@@ -14,7 +14,7 @@
 // It promises that two daemons never hold one directory at the same time, that
 // a reader never sees half of a file, and that nobody but the owner may enter.
 //
-//	dir, err := state.Open(root, "acme", "marketing-ops", fingerprint)
+//	dir, err := state.Open(root, "acme", "marketing-ops", fingerprint, nil)
 //	defer dir.Close()
 //	err = dir.SaveRecord(record)
 package state
@@ -68,11 +68,8 @@ func Shared(root string) string { return filepath.Join(root, ".shared") }
 type Dir struct {
 	path string
 	root string
+	room Room
 	lock *os.File
-
-	// MakeRoom gives up what can be had again when the disk is full, and reports
-	// whether it did; nil: nothing can be. It is set before others use the Dir.
-	MakeRoom func() bool
 }
 
 // A LockedError says that another daemon holds the directory.
@@ -100,14 +97,16 @@ func Place(root, owner, slug, fingerprint string) (string, error) {
 }
 
 // Open makes the directory of a working copy if needed and locks it. A second
-// Open, by any process, is a *LockedError until the first is closed or dead.
-func Open(root, owner, slug, fingerprint string) (*Dir, error) {
+// Open, by any process, is a *LockedError until the first is closed or dead. While the
+// disk is full, whatever is written in the directory gets what room gives up; nil:
+// nothing does.
+func Open(root, owner, slug, fingerprint string, room Room) (*Dir, error) {
 	path, err := Place(root, owner, slug, fingerprint)
 	if err != nil {
 		return nil, err
 	}
 	var lock *os.File
-	err = WhileFull(root, nil, func() (err error) {
+	err = WhileFull(root, room, func() (err error) {
 		if err = makePrivate(root, path); err != nil {
 			return err
 		}
@@ -121,7 +120,7 @@ func Open(root, owner, slug, fingerprint string) (*Dir, error) {
 	}
 	err = unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 	if err == nil {
-		return &Dir{path: path, root: root, lock: lock}, nil
+		return &Dir{path: path, root: root, room: room, lock: lock}, nil
 	}
 	lock.Close()
 	if !errors.Is(err, unix.EWOULDBLOCK) {
@@ -175,7 +174,13 @@ func CheckPrivate(path string) error {
 }
 
 // WhileFull runs do, which writes something in the directory, as [WhileFull] does.
-func (d *Dir) WhileFull(do func() error) error { return WhileFull(d.root, d.MakeRoom, do) }
+func (d *Dir) WhileFull(do func() error) error { return WhileFull(d.root, d.room, do) }
+
+// WorkspaceOf is the address of the workspace of the working copy in a directory.
+func WorkspaceOf(dir string) string {
+	slug := filepath.Dir(dir)
+	return "@" + filepath.Base(filepath.Dir(slug)) + "/" + filepath.Base(slug)
+}
 
 // Path returns the directory itself.
 func (d *Dir) Path() string { return d.path }

@@ -18,7 +18,7 @@ import (
 
 func open(t *testing.T, root string) *Dir {
 	t.Helper()
-	d, err := Open(root, "acme", "ops", "f1")
+	d, err := Open(root, "acme", "ops", "f1", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,17 +80,17 @@ func TestSecondOpenNamesTheFirst(t *testing.T) {
 	root := t.TempDir()
 	d := open(t, root)
 	var locked *LockedError
-	if _, err := Open(root, "acme", "ops", "f1"); !errors.As(err, &locked) || locked.Holder != nil {
+	if _, err := Open(root, "acme", "ops", "f1", nil); !errors.As(err, &locked) || locked.Holder != nil {
 		t.Fatalf("before the record: got %v", err)
 	}
 	record(t, d)
-	if _, err := Open(root, "acme", "ops", "f1"); !errors.As(err, &locked) || locked.Holder == nil {
+	if _, err := Open(root, "acme", "ops", "f1", nil); !errors.As(err, &locked) || locked.Holder == nil {
 		t.Fatalf("got %v, want a LockedError with its holder", err)
 	}
 	if got := locked.Error(); !strings.Contains(got, "/mnt/ws") || !strings.Contains(got, "@acme/ops") {
 		t.Errorf("the message does not name the mount: %q", got)
 	}
-	other, err := Open(root, "acme", "ops", "f2")
+	other, err := Open(root, "acme", "ops", "f2", nil)
 	if err != nil {
 		t.Fatalf("another working copy: %v", err)
 	}
@@ -105,7 +105,7 @@ func TestOneWinsUnderContention(t *testing.T) {
 	won := make(chan *Dir, 16)
 	for range cap(won) {
 		wg.Go(func() {
-			if d, err := Open(root, "acme", "ops", "f1"); err == nil {
+			if d, err := Open(root, "acme", "ops", "f1", nil); err == nil {
 				won <- d
 			}
 		})
@@ -165,7 +165,7 @@ func TestOpenRefuses(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			root := t.TempDir()
 			owner, slug, fp := tt.prepare(t, root)
-			d, err := Open(root, owner, slug, fp)
+			d, err := Open(root, owner, slug, fp, nil)
 			if err == nil {
 				d.Close()
 				t.Fatal("was not refused")

@@ -1,0 +1,48 @@
+package room
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/wsmount/wsmount/cache"
+)
+
+// volume has so many bytes of clean content, and as many that are unsaved.
+type volume struct{ clean int64 }
+
+func (v *volume) MakeRoom(int64) bool {
+	had := v.clean
+	v.clean = 0
+	return had > 0
+}
+
+func (v *volume) ContentUsage() cache.ContentUsage {
+	return cache.ContentUsage{Clean: v.clean, Unsaved: 2 << 10}
+}
+
+// All open working copies make room; that there is none to be had is said, with what
+// they hold.
+func TestOpenWorkingCopiesMakeRoom(t *testing.T) {
+	r := New(t.TempDir())
+	if r.MakeRoom(1) {
+		t.Error("without a working copy there is room")
+	}
+	a, b := &volume{3 << 10}, &volume{4 << 10}
+	r.Add(a)
+	r.Add(b)
+	for _, all := range []bool{false, true} {
+		if all {
+			r.Opened()
+		}
+		if u := r.Usage(); !strings.Contains(u, " 7 KiB that are clean, 4 KiB that are unsaved") {
+			t.Errorf("usage: %s", u)
+		}
+		if !r.MakeRoom(1) || a.clean+b.clean != 0 {
+			t.Errorf("%d and %d bytes stayed", a.clean, b.clean)
+		}
+		if r.MakeRoom(1) {
+			t.Error("nothing is left, and there is room")
+		}
+		a.clean, b.clean = 3<<10, 4<<10
+	}
+}

@@ -1,0 +1,92 @@
+package crash
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/wsmount/wsmount/integration/internal/harness"
+)
+
+// takeAll has others take all of a disk, also what the ballast held, to the last block.
+func (d *disk) takeAll() {
+	d.t.Helper()
+	_ = os.Remove(filepath.Join(d.dir, ".shared", "ballast"))
+	d.fill(0)
+}
+
+// A mount on a disk that others have filled to the last block succeeds beside clean
+// content, which goes. Without any it is refused, and says what the disk holds and what
+// to free; all other commands answer, too.
+func TestMountOnAFullDisk(t *testing.T) {
+	t.Parallel()
+	if !harness.Private(t) {
+		return
+	}
+	s := newStage(t, syncAsked)
+	for i := range 4 {
+		s.tamper(fmt.Sprint("old", i), make([]byte, 3<<20))
+	}
+	d := newDisk(t, s.w.Path("state"), 30<<20)
+	s.w.Own("state", 0o700)
+	s.mount()
+	mine := filepath.Join(s.m.Dir, "mine")
+	if err := os.WriteFile(mine, pattern128(), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	is := func() {
+		t.Helper()
+		for i := range 4 {
+			if b, err := os.ReadFile(fmt.Sprint(s.m.Dir, "/old", i)); err != nil || len(b) != 3<<20 {
+				t.Errorf("old%d: %d bytes, %v", i, len(b), err)
+			}
+		}
+		if b, err := os.ReadFile(mine); err != nil || string(b) != string(pattern128()) {
+			t.Errorf("what is unsaved: %d bytes, %v", len(b), err)
+		}
+	}
+	is()
+	d.takeAll()
+	for _, how := range []struct {
+		end    func()
+		umount string // says
+	}{
+		{func() { s.m.Signal(syscall.SIGTERM); s.m.WaitGone() }, "no workspace is mounted at"},
+		{s.m.Kill, "1 change stays in the working copy"},
+	} {
+		how.end()
+		if r := s.w.Run("umount", "--timeout", "10s", s.m.Dir); !strings.Contains(r.Out+r.Err, how.umount) {
+			t.Errorf("umount: %+v, want %q", r, how.umount)
+		}
+		d.takeAll()
+		if r := s.m.TryStart(); r.Code != 0 {
+			t.Fatalf("beside clean content: %+v", r)
+		}
+		s.m.PID = s.m.Status().PID
+		is()
+	}
+	s.m.Stop()
+	d.free()
+	s.w.MustRun("cache", "clear")
+	d.takeAll()
+	r := s.m.TryStart()
+	for _, want := range []string{"state directory " + d.dir + " is full", " KiB of ", " 0 KiB that are clean, 128 KiB that are unsaved", "`wsmount cache clear`"} {
+		if r.Code == 0 || !strings.Contains(r.Err, want) {
+			t.Errorf("without clean content: %+v, want %q", r, want)
+		}
+	}
+	if r := s.w.Run("recover"); r.Code != 0 || !strings.Contains(r.Out, " mine\n") {
+		t.Errorf("recover: %+v", r)
+	}
+	for _, args := range [][]string{{"status"}, {"cache", "show"}, {"cache", "clear"}} {
+		if r := s.w.Run(args...); r.Code != 0 {
+			t.Errorf("%v: %+v", args, r)
+		}
+	}
+	d.free()
+	s.m.Start()
+	is()
+}
