@@ -67,6 +67,10 @@ type Settings struct {
 	// SharedDir is one that providers of the same service share, on the same file
 	// system as StateDir, for what each could get again; "": there is none.
 	SharedDir string
+	// MakeRoom gives up what can be had again on the disk of StateDir, for n bytes that a
+	// write found no room for, and reports whether to try again; nil: nothing can be. Any
+	// goroutine may call it.
+	MakeRoom func(n int64) bool
 	// ReadOnly: nothing will be changed, so nothing is probed.
 	ReadOnly bool
 }

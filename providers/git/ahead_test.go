@@ -8,13 +8,14 @@ import (
 
 	"github.com/wsmount/wsmount/providers/git/internal/object"
 	"github.com/wsmount/wsmount/providers/git/internal/odb"
+	"github.com/wsmount/wsmount/providers/git/internal/space"
 )
 
 // What is below a directory that somebody looked at comes before the rest, which comes
 // from the root down, each content once.
 func TestAheadOrder(t *testing.T) {
 	t.Parallel()
-	r, err := openRepository(filepath.Join(t.TempDir(), "clone"), "https://git.acme.test/acme/r.git")
+	r, err := openRepository(filepath.Join(t.TempDir(), "clone"), "https://git.acme.test/acme/r.git", space.Disk{})
 	if err != nil {
 		t.Fatal(err)
 	}

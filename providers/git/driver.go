@@ -11,6 +11,7 @@ import (
 
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/git/internal/hub"
+	"github.com/wsmount/wsmount/providers/git/internal/space"
 )
 
 // keys of Settings.Config. base_url is the server, and api_url its API, without
@@ -29,6 +30,9 @@ func Drivers() []providers.Driver {
 		Name: "github", Text: "a branch of a git repository, at GitHub or another server", Promises: capabilities(), Keys: slices.Clone(keys),
 		Open: func(ctx context.Context, s providers.Settings) (providers.Provider, error) {
 			p, err := openSettings(ctx, s)
+			if space.IsFull(err) { // of this machine: no error of the service
+				return nil, fmt.Errorf("git: open: %w", err)
+			}
 			if err != nil {
 				return nil, fail(ctx, providers.MethodOpen, providers.Locator{}, err)
 			}
@@ -55,7 +59,7 @@ func openSettings(ctx context.Context, s providers.Settings) (providers.Provider
 		return nil, err
 	}
 	o := Options{URL: where, Dir: s.StateDir, Shared: s.SharedDir, Branch: s.Config["branch"], Credentials: s.Credentials, Transport: s.Transport,
-		Email: s.Config["default_commit_email"], Now: s.Now,
+		Email: s.Config["default_commit_email"], Now: s.Now, MakeRoom: s.MakeRoom,
 		SSH: SSH{KnownHosts: filepath.SplitList(s.Config["known_hosts"]), Agent: s.Config["agent"], Dial: s.Dial}, Daemon: Daemon{Dial: s.Dial}}
 	switch s.Config["credentials"] {
 	case "":

@@ -15,6 +15,7 @@ import (
 	"github.com/wsmount/wsmount/providers/git/internal/plain"
 	"github.com/wsmount/wsmount/providers/git/internal/remote"
 	"github.com/wsmount/wsmount/providers/git/internal/shell"
+	"github.com/wsmount/wsmount/providers/git/internal/space"
 )
 
 const name = "git"
@@ -42,9 +43,12 @@ type Options struct {
 	Daemon    Daemon            // for a URL of git
 	// Pulls opens pull requests at the server's API; nil: there are none.
 	Pulls Pulls
-	Clone string           // how the clone is made; one that has all blobs stays so
-	Email string           // of commits without an author; "": wsmount@localhost
-	Now   func() time.Time // nil: time.Now
+	Clone string // how the clone is made; one that has all blobs stays so
+	// MakeRoom gives up what can be had again for n bytes on the full disk of Dir, and
+	// reports whether it did; nil: nothing can be. Any goroutine may call it.
+	MakeRoom func(n int64) bool
+	Email    string           // of commits without an author; "": wsmount@localhost
+	Now      func() time.Time // nil: time.Now
 }
 
 // SSH is how a server is reached over SSH: the zero value trusts no server.
@@ -102,7 +106,12 @@ func Open(ctx context.Context, o Options) (*Provider, error) {
 	if p.remote, err = o.remote(); err != nil {
 		return nil, err
 	}
-	if p.repo, err = openRepository(o.Dir, o.URL); err != nil {
+	disk := space.Disk{MakeRoom: o.MakeRoom}
+	err = disk.While(func() (err error) {
+		p.repo, err = openRepository(o.Dir, o.URL, disk)
+		return err
+	})
+	if err != nil {
 		return nil, err
 	}
 	p.repo.large = newLarge(p.repo, p.remote, o)

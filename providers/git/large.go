@@ -47,7 +47,7 @@ const largeName = "lfs"
 func newLarge(r *repository, m *remote.Remote, o Options) *large {
 	g := &large{repo: r, asking: make(chan struct{}, 1),
 		client: lfs.New(lfs.Options{Find: m.Large, Transport: o.Transport, Now: o.Now}),
-		store:  lfs.OpenStore(filepath.Join(r.private, largeName), r.objects.Tmp())}
+		store:  lfs.OpenStore(filepath.Join(r.private, largeName), r.objects.Tmp(), r.space)}
 	if r.state.Cloned { // else it is about to be
 		g.offers.Store(offerings[r.state.LFS])
 	}

@@ -46,7 +46,7 @@ func newLargeStage(t *testing.T, change ...func(*git.Options)) *largeStage {
 	s.other.Write(map[string]string{".gitattributes": tracked, ".lfsconfig": "[lfs]\n\turl = http://127.0.0.1:1/away\n", "a.bin": s.lfs.Put(inLFS), "dir/b.bin": s.lfs.Put("b"), "raw.bin": "raw\n",
 		"pointer.txt": s.lfs.Put(inLFS), "text": "text\n", "empty.bin": ""})
 	s.other.Commit("main", "begin")
-	s.p = clone(t, s.repo.URL, append(change, in(s.dir))...)
+	s.p = clone(t, s.repo.URL, append([]func(*git.Options){in(s.dir)}, change...)...)
 	return s
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -101,7 +102,7 @@ func encodeOutcomes(lines []outcome) string {
 
 // note writes a line, which is safe when it returns.
 func (r *repository) note(o outcome) error {
-	if _, err := r.log.WriteString(encodeOutcomes([]outcome{o})); err != nil {
+	if _, err := io.WriteString(r.space.Writer(r.log), encodeOutcomes([]outcome{o})); err != nil {
 		return err
 	}
 	return r.log.Sync()

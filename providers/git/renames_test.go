@@ -19,6 +19,7 @@ import (
 	"github.com/wsmount/wsmount/integration/tier"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/git/internal/odb"
+	"github.com/wsmount/wsmount/providers/git/internal/space"
 )
 
 // A genFile is a file of a generated tree, or a link.
@@ -206,7 +207,7 @@ func (c *mergeCases) load() (r *repository, ids []id) {
 	r = &repository{}
 	var err error
 	private := c.t.TempDir()
-	if r.objects, err = odb.Open(filepath.Join(c.dir, "objects"), private); err != nil {
+	if r.objects, err = odb.Open(filepath.Join(c.dir, "objects"), private, space.Disk{}); err != nil {
 		c.t.Fatal(err)
 	}
 	r.partial = newPartial(r)

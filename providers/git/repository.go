@@ -16,6 +16,7 @@ import (
 	"github.com/wsmount/wsmount/providers/git/internal/object"
 	"github.com/wsmount/wsmount/providers/git/internal/odb"
 	"github.com/wsmount/wsmount/providers/git/internal/refs"
+	"github.com/wsmount/wsmount/providers/git/internal/space"
 )
 
 // repository is a bare repository on this disk, which this process alone
@@ -32,6 +33,7 @@ type repository struct {
 	parsed  parsed
 
 	submodules submodules
+	space      space.Disk
 
 	saving sync.Mutex // held while state changes, once others are there
 	state  state
@@ -63,8 +65,8 @@ const (
 )
 
 // openRepository opens the clone of a URL, or makes an empty one.
-func openRepository(dir, url string) (r *repository, err error) {
-	r = &repository{dir: dir, private: filepath.Join(dir, privateName)}
+func openRepository(dir, url string, disk space.Disk) (r *repository, err error) {
+	r = &repository{dir: dir, private: filepath.Join(dir, privateName), space: disk}
 	if err := os.MkdirAll(r.private, 0o700); err != nil {
 		return nil, err
 	}
@@ -79,11 +81,11 @@ func openRepository(dir, url string) (r *repository, err error) {
 	if err := r.load(url); err != nil {
 		return nil, err
 	}
-	if r.objects, err = odb.Open(filepath.Join(dir, "objects"), r.private); err != nil {
+	if r.objects, err = odb.Open(filepath.Join(dir, "objects"), r.private, disk); err != nil {
 		return nil, err
 	}
 	r.partial = newPartial(r)
-	r.refs, err = refs.Open(dir, r.private)
+	r.refs, err = refs.Open(dir, r.private, disk)
 	return r, err
 }
 
@@ -132,14 +134,15 @@ func (r *repository) load(url string) error {
 func (r *repository) make(branch string) error {
 	r.state.Branch = branch
 	for _, sub := range dirs {
-		if err := os.MkdirAll(filepath.Join(r.dir, sub), 0o700); err != nil {
+		if err := r.space.While(func() error { return os.MkdirAll(filepath.Join(r.dir, sub), 0o700) }); err != nil {
 			return err
 		}
 	}
 	if err := r.configure(); err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(r.dir, "HEAD"), []byte("ref: refs/heads/"+branch+"\n"), 0o600)
+	head := []byte("ref: refs/heads/" + branch + "\n")
+	return r.space.While(func() error { return os.WriteFile(filepath.Join(r.dir, "HEAD"), head, 0o600) })
 }
 
 // configure writes git's configuration.
@@ -152,7 +155,7 @@ func (r *repository) configure() error {
 		"[gc]\n\tauto = 0\n[maintenance]\n\tauto = false\n"+
 		"[remote \"origin\"]\n\turl = %s\n\ttagOpt = --no-tags\n\tfetch = %s\n%s",
 		version, partial, quote(r.state.URL), quote("+refs/heads/"+r.state.Branch+":refs/remotes/origin/"+r.state.Branch), more)
-	return os.WriteFile(filepath.Join(r.dir, "config"), []byte(config), 0o600)
+	return r.space.While(func() error { return os.WriteFile(filepath.Join(r.dir, "config"), []byte(config), 0o600) })
 }
 
 // quote is a value of git's configuration.
@@ -229,6 +232,10 @@ func (r *repository) setPartial(word string) error {
 
 // write replaces a file in one step that lasts.
 func (r *repository) write(path, content string) error {
+	return r.space.While(func() error { return replace(path, content) })
+}
+
+func replace(path, content string) error {
 	tmp := path + ".new"
 	f, err := os.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {

@@ -9,13 +9,14 @@ import (
 	"time"
 
 	"github.com/wsmount/wsmount/providers"
+	"github.com/wsmount/wsmount/providers/git/internal/space"
 )
 
 // A server that says nothing is given up, and who waits is told, so that the next can
 // ask again; who does not wait any more goes at once.
 func TestSilentServer(t *testing.T) {
 	t.Parallel()
-	r, err := openRepository(filepath.Join(t.TempDir(), "clone"), "https://git.acme.test/acme/r.git")
+	r, err := openRepository(filepath.Join(t.TempDir(), "clone"), "https://git.acme.test/acme/r.git", space.Disk{})
 	if err != nil {
 		t.Fatal(err)
 	}

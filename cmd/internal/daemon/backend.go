@@ -31,6 +31,9 @@ func settingsOf(r *host.Resolved, e Env) (providers.Settings, error) {
 	if e.StateDir != "" {
 		s.StateDir = filepath.Join(e.StateDir, r.Location.Service)
 		s.SharedDir = filepath.Join(e.SharedDir, r.Location.Service)
+		if e.Room != nil {
+			s.MakeRoom = e.Room.MakeRoom
+		}
 	}
 	if len(r.Grants.Endpoints) == 0 {
 		return s, nil

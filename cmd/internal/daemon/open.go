@@ -192,7 +192,12 @@ func openCached(ctx context.Context, r *host.Resolved, e Env) (fs.Volume, error)
 	defer cancel()
 	w := &workingCopy{calls: &callCounts{}}
 	e.Ended = w.ended
-	p, name, err := openProvider(ctx, r, e)
+	var p providers.Provider
+	var name string
+	err = e.Room.WhileFull(func() (err error) {
+		p, name, err = openProvider(ctx, r, e)
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}

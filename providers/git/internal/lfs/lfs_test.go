@@ -14,6 +14,7 @@ import (
 
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/git/internal/lfs"
+	"github.com/wsmount/wsmount/providers/git/internal/space"
 )
 
 func writes(content string) func(io.Writer) error {
@@ -27,7 +28,7 @@ func writes(content string) func(io.Writer) error {
 // could not be put leaves nothing.
 func TestStore(t *testing.T) {
 	dir, tmp := t.TempDir()+"/lfs", t.TempDir()
-	s := lfs.OpenStore(dir, tmp)
+	s := lfs.OpenStore(dir, tmp, space.Disk{})
 	if none, err := s.Empty(); err != nil || !none {
 		t.Errorf("new: %v, %v", none, err)
 	}
@@ -49,7 +50,7 @@ func TestStore(t *testing.T) {
 		}
 		end()
 	}
-	f, err := lfs.OpenStore(dir, tmp).Open(p)
+	f, err := lfs.OpenStore(dir, tmp, space.Disk{}).Open(p)
 	if err != nil {
 		t.Fatal(err)
 	}

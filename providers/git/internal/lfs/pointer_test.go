@@ -9,6 +9,7 @@ import (
 
 	"github.com/wsmount/wsmount/integration/tier"
 	"github.com/wsmount/wsmount/providers/git/internal/lfs"
+	"github.com/wsmount/wsmount/providers/git/internal/space"
 )
 
 const oid = "4d7a214614ab2935c943f9e0ff69d22eadbb8f32b1258daaa5e2ca24d17e2393"
@@ -59,7 +60,7 @@ func TestPointerAsGitLFS(t *testing.T) {
 	tier.RequireTools(t, "git-lfs")
 	dir := t.TempDir()
 	for _, content := range []string{"x", "some more content\n", strings.Repeat("long", 10_000)} {
-		store := lfs.OpenStore(dir, dir)
+		store := lfs.OpenStore(dir, dir, space.Disk{})
 		file := dir + "/file"
 		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
 			t.Fatal(err)

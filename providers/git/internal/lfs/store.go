@@ -8,33 +8,40 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+
+	"github.com/wsmount/wsmount/providers/git/internal/space"
 )
 
 // Store keeps objects that no server has yet, each in a file of its name. All
 // methods may be used at the same time.
 type Store struct {
 	dir, tmp string
+	space    space.Disk
 
 	mu   sync.Mutex // guards what follows, and is held while objects are removed
 	held map[string]int
 }
 
 // OpenStore opens the store in a directory, which is made when there is something
-// to keep; tmp is one for what is being made, on the same file system.
-func OpenStore(dir, tmp string) *Store {
-	return &Store{dir: dir, tmp: tmp, held: map[string]int{}}
+// to keep; tmp is one for what is being made, on the same file system, which is disk.
+func OpenStore(dir, tmp string, disk space.Disk) *Store {
+	return &Store{dir: dir, tmp: tmp, space: disk, held: map[string]int{}}
 }
 
 // Put keeps what from writes. The bytes are on the disk when it returns, and the
 // name after Sync. Until release is called Sweep leaves the object alone.
 func (s *Store) Put(from func(io.Writer) error) (p Pointer, release func(), err error) {
-	f, err := os.CreateTemp(s.tmp, "lfs-")
+	var f *os.File
+	err = s.space.While(func() (err error) {
+		f, err = os.CreateTemp(s.tmp, "lfs-")
+		return err
+	})
 	if err != nil {
 		return p, nil, err
 	}
 	defer os.Remove(f.Name()) // it has another name by then, or nobody wants it
 	sum, size := sha256.New(), counter(0)
-	err = from(io.MultiWriter(f, sum, &size))
+	err = from(io.MultiWriter(s.space.Writer(f), sum, &size))
 	if err == nil {
 		err = f.Sync()
 	}
@@ -44,10 +51,13 @@ func (s *Store) Put(from func(io.Writer) error) (p Pointer, release func(), err 
 	p = Pointer{hex.EncodeToString(sum.Sum(nil)), int64(size)}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := os.MkdirAll(s.dir, 0o700); err != nil {
-		return p, nil, err
-	}
-	if err := os.Rename(f.Name(), s.path(p)); err != nil {
+	err = s.space.While(func() error {
+		if err := os.MkdirAll(s.dir, 0o700); err != nil {
+			return err
+		}
+		return os.Rename(f.Name(), s.path(p))
+	})
+	if err != nil {
 		return p, nil, err
 	}
 	s.held[p.OID]++

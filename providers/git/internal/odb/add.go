@@ -25,13 +25,13 @@ func (s *Store) Receive(r io.Reader) error { return s.receive(r, false) }
 func (s *Store) ReceivePromised(r io.Reader) error { return s.receive(r, true) }
 
 func (s *Store) receive(r io.Reader, promised bool) error {
-	f, err := os.CreateTemp(s.tmp(), "in-")
+	f, err := s.temp("in-")
 	if err != nil {
 		return err
 	}
 	m := &making{s: s, f: f, promised: promised}
 	defer m.abandon()
-	t := &tail{w: bufio.NewWriterSize(f, 256<<10), sum: sha1.New()}
+	t := &tail{w: bufio.NewWriterSize(s.space.Writer(f), 256<<10), sum: sha1.New()}
 	in := bufio.NewReaderSize(io.TeeReader(r, t), 64<<10)
 	x, err := walkPack(in, func() int64 { return t.n })
 	if err != nil {
@@ -107,19 +107,21 @@ func (m *making) finish(objects []indexed, sum []byte) error {
 		return Together(m.also...) // the same pack has come before
 	}
 	idxTmp := m.f.Name() + ".idx"
-	work := append([]func() error{m.f.Sync, func() error { return writeSynced(idxTmp, idx) }}, m.also...)
+	work := append([]func() error{m.f.Sync, func() error { return s.space.While(func() error { return writeSynced(idxTmp, idx) }) }}, m.also...)
 	if err := Together(work...); err != nil {
 		os.Remove(idxTmp)
 		return err
 	}
 	if m.promised { // before the pack is seen: without, what it names would count as lost
-		if err := os.WriteFile(base+promisedEnding, nil, 0o400); err != nil {
+		err := s.space.While(func() error { return os.WriteFile(base+promisedEnding, nil, 0o400) })
+		if err != nil {
 			os.Remove(idxTmp)
 			return err
 		}
 	}
 	m.done = true
-	err := errors.Join(os.Chmod(m.f.Name(), 0o400), os.Rename(m.f.Name(), base+".pack"), os.Rename(idxTmp, base+".idx"), m.f.Close())
+	rename := func(from, to string) error { return s.space.While(func() error { return os.Rename(from, to) }) }
+	err := errors.Join(os.Chmod(m.f.Name(), 0o400), rename(m.f.Name(), base+".pack"), rename(idxTmp, base+".idx"), m.f.Close())
 	if err == nil {
 		err = Sync(s.dir)
 	}
@@ -145,6 +147,7 @@ func Together(work ...func() error) error {
 	return errors.Join(errs...)
 }
 
+// writeSynced makes a file; what an error leaves of it is removed.
 func writeSynced(name string, b []byte) error {
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o400)
 	if err != nil {
@@ -154,7 +157,10 @@ func writeSynced(name string, b []byte) error {
 	if err == nil {
 		err = f.Sync()
 	}
-	return errors.Join(err, f.Close())
+	if err = errors.Join(err, f.Close()); err != nil {
+		os.Remove(name)
+	}
+	return err
 }
 
 // Sync brings a file to the disk, or makes the names in a directory last.

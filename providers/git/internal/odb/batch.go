@@ -8,10 +8,11 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
-	"os"
 	"slices"
 
 	"github.com/klauspost/compress/zlib"
+
+	"github.com/wsmount/wsmount/providers/git/internal/space"
 )
 
 // Batch makes a small pack of new objects. It is for one goroutine. Abandon or
@@ -30,18 +31,18 @@ type Batch struct {
 type Source func(w io.Writer) error
 
 // NewBatch begins an empty one.
-func (s *Store) NewBatch() (*Batch, error) { return s.newBatch("new-", false) }
+func (s *Store) NewBatch() (*Batch, error) { return s.newBatch(s.space, "new-", false) }
 
 // NewPack begins a batch that is sent away with Pack, so that it has also what
 // is here already.
-func (s *Store) NewPack() (*Batch, error) { return s.newBatch("out-", true) }
+func (s *Store) NewPack() (*Batch, error) { return s.newBatch(s.space, "out-", true) }
 
-func (s *Store) newBatch(prefix string, whole bool) (*Batch, error) {
-	f, err := os.CreateTemp(s.tmp(), prefix)
+func (s *Store) newBatch(disk space.Disk, prefix string, whole bool) (*Batch, error) {
+	f, err := s.temp(prefix)
 	if err != nil {
 		return nil, err
 	}
-	b := &Batch{m: making{s: s, f: f}, w: bufio.NewWriterSize(f, 64<<10), z: zlib.NewWriter(io.Discard), have: map[ID]bool{}, whole: whole}
+	b := &Batch{m: making{s: s, f: f}, w: bufio.NewWriterSize(disk.Writer(f), 64<<10), z: zlib.NewWriter(io.Discard), have: map[ID]bool{}, whole: whole}
 	return b, b.write(packHeader(0))
 }
 
@@ -166,8 +167,10 @@ func (b *Batch) close() ([]byte, error) {
 		return nil, err
 	}
 	trailer := sum.Sum(nil)
-	_, err := f.WriteAt(trailer, b.off)
-	return trailer, err
+	return trailer, b.m.s.space.While(func() error {
+		_, err := f.WriteAt(trailer, b.off)
+		return err
+	})
 }
 
 // Pack closes the batch and gives it as a pack for somebody else. Nothing of it

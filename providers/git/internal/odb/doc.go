@@ -8,7 +8,7 @@
 // added, or when many small ones have become one. No object is ever removed.
 // Objects that others left loose are not seen.
 //
-//	s, err := odb.Open(dir, private)
+//	s, err := odb.Open(dir, private, space.Disk{})
 //	raw, err := s.Get(id, odb.Tree)
 //	b, err := s.NewBatch()
 //	id, err := b.Put(ctx, odb.Blob, body, size)

@@ -57,7 +57,7 @@ func (s *Store) hasFile(name string) bool {
 
 // Scratch is a new file without a name.
 func (s *Store) Scratch(prefix string) (*os.File, error) {
-	f, err := os.CreateTemp(s.tmp(), prefix)
+	f, err := s.temp(prefix)
 	if err != nil {
 		return nil, err
 	}
@@ -66,4 +66,13 @@ func (s *Store) Scratch(prefix string) (*os.File, error) {
 		return nil, err
 	}
 	return f, nil
+}
+
+// temp is a new file among those that are being made.
+func (s *Store) temp(prefix string) (f *os.File, err error) {
+	err = s.space.While(func() (err error) {
+		f, err = os.CreateTemp(s.tmp(), prefix)
+		return err
+	})
+	return f, err
 }

@@ -16,11 +16,12 @@ import (
 
 	"github.com/wsmount/wsmount/integration/gitserver"
 	"github.com/wsmount/wsmount/providers/git/internal/odb"
+	"github.com/wsmount/wsmount/providers/git/internal/space"
 )
 
 func open(t *testing.T, dir string) *odb.Store {
 	t.Helper()
-	s, err := odb.Open(filepath.Join(dir, "objects"), filepath.Join(dir, "wsmount"))
+	s, err := odb.Open(filepath.Join(dir, "objects"), filepath.Join(dir, "wsmount"), space.Disk{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,8 @@ import (
 	"slices"
 
 	gitbinary "github.com/go-git/go-git/v5/utils/binary"
+
+	"github.com/wsmount/wsmount/providers/git/internal/space"
 )
 
 // Every commit is a pack, and every pack an open file, so that many are made into
@@ -41,7 +43,7 @@ func (s *Store) repack(ctx context.Context, promised bool) error {
 	if len(old) < repackFrom {
 		return nil
 	}
-	b, err := s.newBatch("all-", true)
+	b, err := s.newBatch(space.Disk{}, "all-", true) // it can wait: nothing is given up for it
 	if err != nil {
 		return err
 	}

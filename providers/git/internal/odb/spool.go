@@ -78,11 +78,11 @@ func (s *Store) fill(id ID) (f *os.File, err error) {
 		return nil, err
 	}
 	defer r.Close()
-	if f, err = os.CreateTemp(s.tmp(), "spool-"); err != nil {
+	if f, err = s.temp("spool-"); err != nil {
 		return nil, err
 	}
 	os.Remove(f.Name())
-	if _, err = io.Copy(f, r); err != nil {
+	if _, err = io.Copy(s.space.Writer(f), r); err != nil {
 		f.Close()
 	}
 	return f, err

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+
+	"github.com/wsmount/wsmount/providers/git/internal/space"
 )
 
 // What is kept of objects that were inflated, in bytes.
@@ -36,13 +38,15 @@ type Store struct {
 	trees   memory[string] // by ID
 	bases   memory[uint64] // by place
 	spools  spools
+	space   space.Disk
 }
 
 // Open opens the database below objects. private is a directory on the same
 // file system, for what is being made and for the sizes; what an interrupted
-// program left there unfinished is removed, so nobody else may use it.
-func Open(objects, private string) (*Store, error) {
-	s := &Store{dir: filepath.Join(objects, "pack"), private: private}
+// program left there unfinished is removed, so nobody else may use it. disk is the one
+// that both lie on.
+func Open(objects, private string, disk space.Disk) (*Store, error) {
+	s := &Store{dir: filepath.Join(objects, "pack"), private: private, space: disk}
 	if err := os.RemoveAll(s.tmp()); err != nil {
 		return nil, err
 	}

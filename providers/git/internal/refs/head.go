@@ -38,7 +38,7 @@ func (s *Store) SetHead(branch string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	path := filepath.Join(s.dir, headName)
-	if err := lock(tmp, path); err != nil {
+	if err := s.lock(tmp, path); err != nil {
 		return fmt.Errorf("%s: %w", headName, err)
 	}
 	if err := os.Rename(path+lockEnd, path); err != nil {

@@ -7,7 +7,7 @@
 // directory of its own, so that one which a killed program left is known for
 // what it is, and removed when the directory is opened again.
 //
-//	s, err := refs.Open(gitDir, private)
+//	s, err := refs.Open(gitDir, private, space.Disk{})
 //	err = s.Update("refs/heads/main", was, is)
 package refs
 
@@ -23,6 +23,8 @@ import (
 	"sync"
 
 	"github.com/go-git/go-git/v5/plumbing"
+
+	"github.com/wsmount/wsmount/providers/git/internal/space"
 )
 
 // ID names a commit.
@@ -40,13 +42,15 @@ type Store struct {
 	dir string // of the repository
 	tmp string // of this package alone
 
+	space space.Disk
+
 	mu sync.Mutex // held while one changes
 }
 
 // Open opens the references of the repository at dir. private is a directory on
-// the same file system that nobody else uses.
-func Open(dir, private string) (*Store, error) {
-	s := &Store{dir: dir, tmp: filepath.Join(private, "refs")}
+// the same file system that nobody else uses; disk is that.
+func Open(dir, private string, disk space.Disk) (*Store, error) {
+	s := &Store{dir: dir, tmp: filepath.Join(private, "refs"), space: disk}
 	if err := os.MkdirAll(s.tmp, 0o700); err != nil {
 		return nil, err
 	}
@@ -170,7 +174,15 @@ func (s *Store) Prepare(to ID) (*Change, error) {
 
 // write makes a file that becomes a lock and then what it locks.
 func (s *Store) write(content []byte) (tmp string, err error) {
-	f, err := os.CreateTemp(s.tmp, "")
+	err = s.space.While(func() (err error) {
+		tmp, err = writeTemp(s.tmp, content)
+		return err
+	})
+	return tmp, err
+}
+
+func writeTemp(dir string, content []byte) (tmp string, err error) {
+	f, err := os.CreateTemp(dir, "")
 	if err != nil {
 		return "", err
 	}
@@ -194,7 +206,7 @@ func (c *Change) Move(name string, from ID) error {
 	if err := s.makeDir(filepath.Dir(path)); err != nil {
 		return err
 	}
-	if err := lock(c.tmp, path); err != nil {
+	if err := s.lock(c.tmp, path); err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	is, err := s.Get(name)
@@ -213,7 +225,7 @@ func (c *Change) Move(name string, from ID) error {
 
 // makeDir makes a directory that lasts.
 func (s *Store) makeDir(dir string) error {
-	err := os.Mkdir(dir, 0o755)
+	err := s.space.While(func() error { return os.Mkdir(dir, 0o755) })
 	switch {
 	case err == nil:
 		return syncDir(filepath.Dir(dir))
@@ -229,8 +241,8 @@ func (s *Store) makeDir(dir string) error {
 }
 
 // lock makes a file the lock of a path.
-func lock(tmp, path string) error {
-	err := os.Link(tmp, path+lockEnd)
+func (s *Store) lock(tmp, path string) error {
+	err := s.space.While(func() error { return os.Link(tmp, path+lockEnd) })
 	if errors.Is(err, fs.ErrExist) {
 		return ErrLocked
 	}
@@ -260,7 +272,7 @@ func (s *Store) unpack(name string) error {
 		return err
 	}
 	defer os.Remove(tmp)
-	if err := lock(tmp, path); err != nil {
+	if err := s.lock(tmp, path); err != nil {
 		return fmt.Errorf("%s: %w", packedRefs, err)
 	}
 	b, err := os.ReadFile(path)
@@ -273,7 +285,7 @@ func (s *Store) unpack(name string) error {
 		}
 	}
 	if err == nil {
-		err = overwrite(path+lockEnd, kept)
+		err = s.space.While(func() error { return overwrite(path+lockEnd, kept) })
 	}
 	if err == nil {
 		if err = os.Rename(path+lockEnd, path); err == nil {

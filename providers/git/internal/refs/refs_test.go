@@ -12,6 +12,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 
 	"github.com/wsmount/wsmount/providers/git/internal/refs"
+	"github.com/wsmount/wsmount/providers/git/internal/space"
 )
 
 var (
@@ -27,7 +28,7 @@ func open(t *testing.T, dir string) *refs.Store {
 	if err := os.MkdirAll(filepath.Join(dir, "refs/heads"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	s, err := refs.Open(dir, filepath.Join(dir, "wsmount"))
+	s, err := refs.Open(dir, filepath.Join(dir, "wsmount"), space.Disk{})
 	if err != nil {
 		t.Fatal(err)
 	}
