@@ -116,7 +116,8 @@ func (v *Volume) pushBegins() pushBegun {
 }
 
 // pushed records that the remote has what was committed when the push began. Commits
-// noted since then stay unpushed, and so does all that is noted of another line.
+// noted since then stay unpushed, and so does all that is noted of another line. Of two
+// pushes that overlap, the one that began later knows more, whichever ends first.
 func (v *Volume) pushed(ctx context.Context, result providers.PushResult, begun pushBegun) error {
 	if result.Pushed && result.Revision != "" {
 		if err := v.setUpstream(ctx, result.Revision); err != nil {
@@ -124,9 +125,10 @@ func (v *Volume) pushed(ctx context.Context, result providers.PushResult, begun 
 		}
 	}
 	return v.update(func() error {
-		if v.engine.lines != begun.lines {
+		if v.engine.lines != begun.lines || begun.commits < v.engine.pushed {
 			return nil
 		}
+		v.engine.pushed = begun.commits
 		if later := v.engine.commits - begun.commits; later > 0 {
 			return v.setUnpushed(&Unpushed{Commits: int(later), Since: begun.at})
 		}

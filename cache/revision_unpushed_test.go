@@ -114,6 +114,25 @@ func TestCommitDuringAPush(t *testing.T) {
 	}
 }
 
+// A push that ends after one that began later takes nothing of what that has sent for
+// unpushed.
+func TestPushThatIsOvertaken(t *testing.T) {
+	c := newClone(t, seeded(t, "a", "A"))
+	gate, reached := c.answerLate(providers.MethodPush)
+	c.do("put a 1")
+	c.commit()
+	first := async(c.push)
+	<-reached
+	c.do("put b 2")
+	c.commit()
+	c.push()
+	close(gate)
+	<-first
+	if u := c.v.Status().Unpushed; u != nil || there(c.remote) != "a: 1, b: 2" {
+		t.Errorf("unpushed is %+v, the remote has %s", u, there(c.remote))
+	}
+}
+
 // push pushes what is committed.
 func (w *world) push() error {
 	_, err := w.v.Push(context.Background(), providers.PushOptions{})

@@ -89,6 +89,7 @@ type engine struct {
 	pushWanted bool         // another is to follow it
 	commits    uint64       // to push, that were noted in this run
 	lines      uint64       // how often the head left the line of commits that it was on
+	pushed     uint64       // commits that there were when the latest push began that has succeeded
 	revision   providers.Revision
 }
 
