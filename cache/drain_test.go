@@ -18,7 +18,13 @@ import (
 
 // lazily has changes wait for hours, as nobody asks for them.
 func lazily(_ *world, o *Options) {
-	o.Policy.NoWait, o.Policy.Window, o.pause = true, time.Hour, newManual().pause
+	o.Policy.NoWait, o.Policy.Window = true, time.Hour
+	o.pause = func(ctx context.Context, d time.Duration) error {
+		if d == o.Policy.Window {
+			<-ctx.Done()
+		}
+		return ctx.Err() // retries come at once
+	}
 }
 
 // What is changed while a drain has its requests under way is sent by it too: each kind

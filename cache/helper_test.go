@@ -301,10 +301,12 @@ func (w *world) noProblems() {
 }
 
 // listBackend gives "dir/", "link -> target" and "file: content" lines.
-func listBackend(p providers.Provider) []string {
+func listBackend(p providers.Provider) []string { return listBackendBelow(p, providers.Locator{}) }
+
+func listBackendBelow(p providers.Provider, dir providers.Locator) []string {
 	var lines []string
 	ctx := context.Background()
-	for info, err := range providers.All(ctx, p, providers.Locator{}, providers.ListOptions{Recursive: true}) {
+	for info, err := range providers.All(ctx, p, dir, providers.ListOptions{Recursive: true}) {
 		if err != nil {
 			return append(lines, err.Error())
 		}

@@ -189,7 +189,7 @@ func (v *Volume) adoptRevision(w *waiting, s revisions, from, to providers.Revis
 	if err := v.noteRevision(); err != nil {
 		return PullReport{}, err
 	}
-	if err := s.Adopt(w, from, to); err != nil {
+	if err := v.retry(w, func(ctx context.Context) error { return s.Adopt(ctx, from, to) }); err != nil {
 		return PullReport{}, fmt.Errorf("adopt: %w", err)
 	}
 	r, err := v.applyAll(w, tree, all, mine, applying{level: to})

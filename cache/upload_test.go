@@ -128,7 +128,7 @@ func (w *world) same() {
 
 // do runs a script of changes: "put a content", "mkdir d", "mv a b", "swap a b",
 // "rm a", "rmdir d", "ln a b", "sym target l", "chmod a", "chmod a 755", "append a content",
-// "tag a user.x=1", "touch a".
+// "cut a 3", "tag a user.x=1", "touch a".
 func (w *world) do(script ...string) {
 	w.Helper()
 	for _, line := range script {
@@ -148,6 +148,11 @@ func (w *world) try(f []string) error {
 		o := w.open(f[1], syscall.O_RDWR)
 		w.write(o, f[2], int64(len(w.read(o))))
 		return w.shut(o)
+	case "cut":
+		size, err := strconv.ParseUint(f[2], 10, 64)
+		w.ok(err)
+		_, err = w.v.SetAttr(me, w.walk(f[1]), nil, &fs.SetAttr{Size: &size})
+		return err
 	case "mkdir":
 		w.mkdir(f[1])
 	case "mv":
