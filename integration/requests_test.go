@@ -106,6 +106,43 @@ func TestRequestsOfABucket(t *testing.T) {
 	meter.settled(t, m, "mount, and the first ls -l of the root on another machine", mountCosts)
 }
 
+// A walk asks for the names page by page, a thousand at a time, and not for one directory
+// after the other, when the tree is new and when what is known of it is too old. A walk
+// that takes longer than names are believed may ask again, which is the machine's doing,
+// and is not counted, nor is what comes after it.
+func TestListingsOfAWalk(t *testing.T) {
+	t.Parallel()
+	s := s3server.Start(t, s3server.Default())
+	meter := newRequestMeter(t, s.Endpoint)
+	fillPlain(t, s)
+	m := newBucketStage(t, s, meter.endpoint).w.Mount("@acme/bucket")
+	for i, walk := range []string{"first walk", "walk when the TTL is over"} {
+		if i > 0 {
+			time.Sleep(believed) // nothing can be told to expire earlier
+		}
+		meter.wait(t, m)
+		meter.reset()
+		began, names := time.Now(), 0
+		err := filepath.WalkDir(m.Dir, func(_ string, d fs.DirEntry, err error) error {
+			if names++; err == nil {
+				_, err = d.Info()
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if took := time.Since(began); took >= time.Second {
+			t.Logf("%s: %v is longer than names are believed", walk, took)
+			return
+		}
+		meter.wait(t, m)
+		if got := meter.of("LIST"); got < 1 || got > names/1000+3 {
+			t.Errorf("%s of %d names: %d listings, want 1 to %d", walk, names, got, names/1000+3)
+		}
+	}
+}
+
 // truthful wants status to count what a service counts.
 func (b *bucketStage) truthful(meter *requestMeter, m *harness.Mount) {
 	b.t.Helper()
@@ -236,6 +273,13 @@ func (m *requestMeter) reset() {
 	defer m.mu.Unlock()
 	clear(m.seen)
 	clear(m.listed)
+}
+
+// of is how often a verb was asked for.
+func (m *requestMeter) of(verb string) int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.seen[verb]
 }
 
 func (m *requestMeter) String() string {
