@@ -102,6 +102,11 @@ type ReadOptions struct {
 	Offset  int64
 	Length  int64   // 0: to the end
 	Version Version // zero: any
+	// Past looks for Version also in what the store keeps of the entry's past, as a
+	// bucket with versioning does. Where there is no such version either, or the store
+	// keeps none, it is ErrNotExist or ErrConflict as without Past; ErrPermission or
+	// ErrUnsupported, when the store does not let that be known.
+	Past bool
 }
 
 // Content is an open body. The caller closes Body.

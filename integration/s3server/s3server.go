@@ -49,6 +49,7 @@ type Server struct {
 	kind            Kind
 	binary, address string
 	data            string // where it keeps what it has
+	versions        string // where it keeps noncurrent versions; "": it has none
 
 	cmd    *exec.Cmd
 	output bytes.Buffer
@@ -65,12 +66,16 @@ const startTime = 3 * time.Minute // then it hangs
 // Launch runs binary, a server of that kind, which keeps what it has below data,
 // with one empty bucket. It returns when the server answers.
 func Launch(ctx context.Context, kind Kind, binary, data string) (*Server, error) {
+	return launch(ctx, kind, binary, data, "")
+}
+
+func launch(ctx context.Context, kind Kind, binary, data, versions string) (*Server, error) {
 	address, err := freeAddress(ctx)
 	if err != nil {
 		return nil, err
 	}
 	s := &Server{Endpoint: "http://" + address, Bucket: "bucket", AccessKey: "wsmount-test", SecretKey: "wsmount-test-secret",
-		kind: kind, binary: binary, address: address, data: data}
+		kind: kind, binary: binary, address: address, data: data, versions: versions}
 	// In both a bucket is a directory.
 	if err := os.MkdirAll(filepath.Join(data, s.Bucket), 0o755); err != nil {
 		return nil, err
@@ -102,7 +107,7 @@ func (s *Server) hidden() string { return filepath.Clean(s.data) + "-hidden" }
 
 // start runs the program and returns when it answers.
 func (s *Server) start(ctx context.Context) error {
-	s.cmd = exec.CommandContext(context.WithoutCancel(ctx), s.binary, arguments(s.kind, s.address, s.data)...)
+	s.cmd = exec.CommandContext(context.WithoutCancel(ctx), s.binary, s.arguments()...)
 	s.cmd.Env = []string{
 		"HOME=" + s.data, "PATH=/usr/bin:/bin", "MINIO_ROOT_USER=" + s.AccessKey, "MINIO_ROOT_PASSWORD=" + s.SecretKey, "MINIO_BROWSER=off",
 		"MINIO_UPDATE=off", "ROOT_ACCESS_KEY=" + s.AccessKey, "ROOT_SECRET_KEY=" + s.SecretKey,
@@ -117,11 +122,14 @@ func (s *Server) start(ctx context.Context) error {
 	return nil
 }
 
-func arguments(kind Kind, address, data string) []string {
-	if kind == MinIO {
-		return []string{"server", data, "--address", address, "--quiet"}
+func (s *Server) arguments() []string {
+	switch {
+	case s.kind == MinIO:
+		return []string{"server", s.data, "--address", s.address, "--quiet"}
+	case s.versions != "":
+		return []string{"--port", s.address, "--quiet", "posix", "--versioning-dir", s.versions, s.data}
 	}
-	return []string{"--port", address, "--quiet", "posix", data}
+	return []string{"--port", s.address, "--quiet", "posix", s.data}
 }
 
 // freeAddress is one that nobody has at this moment.

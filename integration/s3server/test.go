@@ -6,6 +6,9 @@ import (
 	"runtime"
 	"testing"
 
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+
 	"github.com/wsmount/wsmount/integration/tier"
 )
 
@@ -20,6 +23,22 @@ func Start(t testing.TB, kind Kind) *Server {
 		t.Fatal(err)
 	}
 	t.Cleanup(s.Stop)
+	return s
+}
+
+// StartVersioned is Start of a Versitygw whose bucket has versioning.
+func StartVersioned(t testing.TB) *Server {
+	t.Helper()
+	s, err := launch(t.Context(), Versitygw, find(t, Versitygw), t.TempDir(), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Stop)
+	_, err = s.Client().PutBucketVersioning(t.Context(), &s3.PutBucketVersioningInput{Bucket: &s.Bucket,
+		VersioningConfiguration: &types.VersioningConfiguration{Status: types.BucketVersioningStatusEnabled}})
+	if err != nil {
+		t.Fatal(err)
+	}
 	return s
 }
 

@@ -1,7 +1,9 @@
 package providertest
 
 import (
+	"errors"
 	"io"
+	"slices"
 
 	"github.com/wsmount/wsmount/providers"
 )
@@ -49,9 +51,24 @@ func readPinned(t T, p providers.Provider) {
 	second := put(t, p, loc("a"), "other")
 	_, err = p.Read(t.Context(), loc("a"), providers.ReadOptions{Version: first.Version})
 	wantErr(t, "read of a version that is gone", err, providers.ErrConflict)
+	readPast(t, p, first, "first")
 	wantOK(t, "delete", p.Delete(t.Context(), loc("a"), providers.DeleteOptions{If: providers.IfVersion(second.Version)}))
 	_, err = p.Read(t.Context(), loc("a"), providers.ReadOptions{Version: second.Version})
 	wantErr(t, "read of a version that was deleted", err, providers.ErrNotExist)
+	readPast(t, p, first, "first")
+	readPast(t, p, second, "other")
+}
+
+// readPast asks for what an entry had before. A store need not have it.
+func readPast(t T, p providers.Provider, was providers.Info, want string) {
+	got, _, err := providers.Fetch(t.Context(), p, loc("a"), providers.ReadOptions{Version: was.Version, Past: true})
+	if err == nil && string(got) != want {
+		t.Errorf("a version of the past: got %q, want %q", got, want)
+	}
+	may := []error{providers.ErrNotExist, providers.ErrConflict, providers.ErrUnsupported, providers.ErrPermission}
+	if err != nil && !slices.ContainsFunc(may, func(kind error) bool { return errors.Is(err, kind) }) {
+		t.Errorf("a version of the past: %v", err)
+	}
 }
 
 func readAbsent(t T, p providers.Provider) {

@@ -101,6 +101,14 @@
 // multipart copy, and its ETag is no MD5 any more. A copy keeps neither
 // tags nor access lists nor storage class.
 //
+// In a bucket with versioning, ReadOptions.Past finds what a key had: a GET of the present
+// comes first, then a LIST of the versions of that key, of which the newest with that
+// ETag, size and time counts, whatever was made or deleted since. It needs
+// s3:ListBucketVersions and s3:GetObjectVersion. Whether the bucket has versioning is
+// asked once (s3:GetBucketVersioning; if that is refused, the LIST will tell), and a bucket
+// without, or one that does not let its versions be listed, is not asked again for ten
+// minutes.
+//
 // # Headers
 //
 // Content-Type, Content-Encoding, Content-Language, Content-Disposition, Cache-Control

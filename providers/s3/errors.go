@@ -17,6 +17,7 @@ import (
 // here goes by its HTTP status.
 var codes = map[string]error{
 	"NoSuchKey": providers.ErrNotExist, "NotFound": providers.ErrNotExist, "NoSuchUpload": providers.ErrNotExist,
+	"NoSuchVersion": providers.ErrNotExist,
 	// A bucket may come back, and what it held with it. Open says otherwise.
 	"NoSuchBucket": providers.ErrUnavailable,
 
@@ -48,7 +49,7 @@ var codes = map[string]error{
 
 	"PermanentRedirect": providers.ErrInvalid, "AuthorizationHeaderMalformed": providers.ErrInvalid,
 	"IllegalLocationConstraintException": providers.ErrInvalid, "InvalidBucketName": providers.ErrInvalid,
-	"NotImplemented": providers.ErrUnsupported,
+	"NotImplemented": providers.ErrUnsupported, "VersioningNotConfigured": providers.ErrUnsupported,
 }
 
 // statuses are for answers without a code that is known; those to HEAD never

@@ -28,6 +28,7 @@ type fake struct {
 
 	mu      sync.Mutex // guards all below
 	objects map[string]*fakeObject
+	past    *fakePast // nil: it knows nothing of versions
 	uploads map[string]*fakeUpload
 	next    int
 	queue   []func(r *http.Request) *http.Response // answers instead of ours, nil ones let through
@@ -74,6 +75,7 @@ func (f *fake) store(key string, content []byte, header http.Header, etag string
 		}
 	}
 	f.objects[key] = o
+	f.past.add(key, o)
 	return o
 }
 
@@ -132,6 +134,8 @@ func (f *fake) serve(r *http.Request, body []byte) *http.Response {
 	switch {
 	case key == "" && q.Has("uploads"):
 		return f.listUploads(r)
+	case f.past != nil && (q.Has("versioning") || q.Has("versions") || q.Has("versionId")):
+		return f.servePast(r, q, key)
 	case key == "":
 		return f.list(r, q)
 	case q.Has("uploads"):
@@ -150,6 +154,7 @@ func (f *fake) serve(r *http.Request, body []byte) *http.Response {
 			return a
 		}
 		delete(f.objects, key)
+		f.past.add(key, nil)
 		return answer(r, 204, nil, nil)
 	}
 	return f.read(r, key)
@@ -211,6 +216,11 @@ func (f *fake) read(r *http.Request, key string) *http.Response {
 	if a := f.check(r, key, 404); a != nil {
 		return a
 	}
+	return give(r, o)
+}
+
+// give answers with an object.
+func give(r *http.Request, o *fakeObject) *http.Response {
 	h := o.header.Clone()
 	h.Set("Etag", `"`+o.etag+`"`)
 	h.Set("Last-Modified", o.modified.UTC().Format(http.TimeFormat))

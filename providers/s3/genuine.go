@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 
 	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
+
+	"github.com/wsmount/wsmount/providers"
 )
 
 // genuine is a transport that believes a success only if it has what S3 always sends
@@ -33,6 +35,7 @@ var roots = map[string]string{
 	"CopyObject": "CopyObjectResult", "UploadPartCopy": "CopyPartResult",
 	"CreateMultipartUpload": "InitiateMultipartUploadResult", "CompleteMultipartUpload": "CompleteMultipartUploadResult",
 	"GetBucketLocation": "LocationConstraint", "GetBucketVersioning": "VersioningConfiguration",
+	"ListObjectVersions": "ListVersionsResult",
 }
 
 // RoundTrip implements http.RoundTripper.
@@ -115,7 +118,8 @@ func looksLike(op string, answer *http.Response) error {
 }
 
 // isDocument reads an answer and says why it is not an XML document with that root, or
-// S3's Error, which may come with a success that it takes back.
+// S3's Error, which may come with a success that it takes back. A service that does not
+// know the parameter by which versions are asked for gives the listing of the bucket.
 func isDocument(answer *http.Response, root string) error {
 	body, err := io.ReadAll(answer.Body)
 	if err != nil {
@@ -131,6 +135,9 @@ func isDocument(answer *http.Response, root string) error {
 		start, ok := token.(xml.StartElement)
 		if !ok {
 			continue
+		}
+		if start.Name.Local == "ListBucketResult" && (root == roots["GetBucketVersioning"] || root == roots["ListObjectVersions"]) {
+			return &fault{kind: providers.ErrUnsupported, err: fmt.Errorf("the service answers with a listing instead of %s", root)}
 		}
 		if start.Name.Local != root && start.Name.Local != "Error" {
 			return foreign(answer, "the document is %s and not %s", start.Name.Local, root)

@@ -27,6 +27,7 @@ type Provider struct {
 	now    func() time.Time
 	probe  Probe
 	hints  *hints
+	past   versions
 	grown  *grown
 	closed atomic.Bool
 
@@ -70,6 +71,7 @@ func connect(ctx context.Context, c config, s providers.Settings) (*Provider, er
 		return nil, err
 	}
 	p := &Provider{config: c, login: login, log: s.Logger, now: s.Now, grown: newGrown()}
+	p.past.p = p
 	p.hints = newHints(p)
 	p.hints.ended = s.Ended
 	p.meter = &meter{inner: s.Transport, seen: map[string]providers.Count{}}

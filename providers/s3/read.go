@@ -188,21 +188,28 @@ func (p *Provider) Read(ctx context.Context, l providers.Locator, opts providers
 		if l.IsRoot() || at.key == "" {
 			return providers.Content{}, p.kindAt(ctx, at)
 		}
-		content, err := p.get(ctx, at, opts)
-		if errors.Is(err, providers.ErrNotExist) {
+		content, err := p.get(ctx, at, "", opts)
+		switch isOther := errors.Is(err, providers.ErrNotExist) || errors.Is(err, providers.ErrConflict); {
+		case isOther && opts.Past && opts.Version.ETag != "":
+			return p.past.read(ctx, at, opts)
+		case errors.Is(err, providers.ErrNotExist):
 			err = p.kindAt(ctx, at)
 		}
 		return content, err
 	})
 }
 
-func (p *Provider) get(ctx context.Context, at place, opts providers.ReadOptions) (providers.Content, error) {
+// get reads an object; with an id, the version of that id, which is not what is there.
+func (p *Provider) get(ctx context.Context, at place, id string, opts providers.ReadOptions) (providers.Content, error) {
 	in := &s3.GetObjectInput{Bucket: &p.config.bucket, Key: &at.key, Range: byteRange(opts)}
 	if opts.Version.ETag != "" {
 		in.IfMatch = quote(opts.Version.ETag)
 	}
+	if id != "" {
+		in.VersionId = &id
+	}
 	out, err := call(ctx, p, p.client.GetObject, in, nil)
-	if isStatus(err, http.StatusRequestedRangeNotSatisfiable) {
+	if id == "" && isStatus(err, http.StatusRequestedRangeNotSatisfiable) {
 		return p.beyond(ctx, at, opts)
 	}
 	if err != nil {
@@ -216,7 +223,9 @@ func (p *Provider) get(ctx context.Context, at place, opts providers.ReadOptions
 	}
 	err = o.checkRange(in.Range, aws.ToString(out.ContentRange))
 	if err == nil {
-		p.hints.saw(o)
+		if id == "" {
+			p.hints.saw(o)
+		}
 		err = o.checkPinned(opts.Version)
 	}
 	if err != nil {

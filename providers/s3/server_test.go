@@ -84,6 +84,7 @@ func (w *world) fork() *Provider {
 		config: w.first.config, client: w.first.client, login: w.first.login, log: w.first.log, now: w.first.now, probe: w.first.probe, grown: newGrown(),
 	}
 	p.config.prefix = "test/" + rand.Text() + "/"
+	p.past.p = p
 	p.hints = newHints(p)
 	close(p.hints.loaded)
 	p.hints.looked, p.hints.writing = p.now(), true

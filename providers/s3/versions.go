@@ -1,0 +1,135 @@
+package s3
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+
+	"github.com/wsmount/wsmount/providers"
+)
+
+// versions finds what an object was before, in a bucket that keeps noncurrent versions.
+// That a bucket keeps none, or does not let them be listed, is remembered for
+// versionsPause, so that a restore of many files asks once.
+type versions struct {
+	p *Provider
+
+	mu    sync.Mutex // guards what follows
+	keeps bool       // the bucket has versioning, or had it
+	none  error      // why there is nothing to be found; nil: there may be
+	until time.Time  // for how long none holds
+}
+
+const versionsPause = 10 * time.Minute
+
+// read opens the noncurrent version of an object that opts.Version names. ErrNotExist
+// when the bucket has none; ErrPermission and ErrUnsupported, with the reason, when it
+// cannot be known.
+func (v *versions) read(ctx context.Context, at place, opts providers.ReadOptions) (providers.Content, error) {
+	if err := v.mayAsk(ctx); err != nil {
+		return providers.Content{}, err
+	}
+	id, err := v.find(ctx, at.key, opts.Version)
+	if err != nil {
+		return providers.Content{}, err
+	}
+	content, err := v.p.get(ctx, at, id, opts)
+	if errors.Is(err, providers.ErrPermission) {
+		err = refused(err, "a version of the object may not be read (s3:GetObjectVersion)")
+	}
+	return content, err
+}
+
+// mayAsk says why no version can be found. A service that does not tell whether a bucket
+// has versioning is asked for the versions themselves.
+func (v *versions) mayAsk(ctx context.Context) error {
+	v.mu.Lock()
+	keeps, none, until := v.keeps, v.none, v.until
+	v.mu.Unlock()
+	switch {
+	case none != nil && v.p.now().Before(until):
+		return none
+	case keeps:
+		return nil
+	}
+	out, err := call(ctx, v.p, v.p.client.GetBucketVersioning, &s3.GetBucketVersioningInput{Bucket: &v.p.config.bucket}, nil)
+	switch {
+	case errors.Is(err, providers.ErrPermission), errors.Is(err, providers.ErrUnsupported), errors.Is(err, providers.ErrInvalid):
+		return nil
+	case err != nil:
+		return err
+	case out.Status == "": // it never had any
+		return v.remember(&fault{kind: providers.ErrNotExist, err: errors.New("the bucket has no versioning")})
+	}
+	v.mu.Lock()
+	v.keeps = true
+	v.mu.Unlock()
+	return nil
+}
+
+func (v *versions) remember(why error) error {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.none, v.until = why, v.p.now().Add(versionsPause)
+	return why
+}
+
+// find is the id of the newest version of an object that matches. Deletions are listed
+// apart, as markers, and are no versions.
+func (v *versions) find(ctx context.Context, key string, want providers.Version) (id string, err error) {
+	in := &s3.ListObjectVersionsInput{Bucket: &v.p.config.bucket, Prefix: &key, EncodingType: types.EncodingTypeUrl}
+	for {
+		out, err := call(ctx, v.p, v.p.client.ListObjectVersions, in, nil)
+		if err != nil {
+			return "", v.explain(err)
+		}
+		decode := func(name *string) string {
+			if plain, err := url.QueryUnescape(aws.ToString(name)); err == nil && out.EncodingType == types.EncodingTypeUrl {
+				return plain
+			}
+			return aws.ToString(name)
+		}
+		for _, o := range out.Versions {
+			had := &object{size: aws.ToInt64(o.Size), etag: unquote(o.ETag), modified: aws.ToTime(o.LastModified)}
+			if decode(o.Key) == key && want.Matches(had.version()) {
+				return aws.ToString(o.VersionId), nil
+			}
+		}
+		// The key comes before all that begin with it, so the last page of it is the
+		// one that goes on with another.
+		next := decode(out.NextKeyMarker)
+		if !aws.ToBool(out.IsTruncated) || next != key || aws.ToString(out.NextVersionIdMarker) == aws.ToString(in.VersionIdMarker) {
+			return "", &fault{kind: providers.ErrNotExist, err: errors.New("the bucket has no such version")}
+		}
+		in.KeyMarker, in.VersionIdMarker = &next, out.NextVersionIdMarker
+	}
+}
+
+// explain says what a refusal to list versions means, and remembers it.
+func (v *versions) explain(err error) error {
+	switch {
+	case errors.Is(err, providers.ErrPermission):
+		return v.remember(refused(err, "the bucket's versions may not be listed (s3:ListBucketVersions)"))
+	case errors.Is(err, providers.ErrUnsupported), errors.Is(err, providers.ErrInvalid):
+		return v.remember(&fault{kind: providers.ErrUnsupported, err: fmt.Errorf("the service does not list versions of objects: %w", err)})
+	}
+	return err
+}
+
+// refused is a refusal with what it was that is not allowed.
+func refused(err error, says string) error {
+	f := &fault{kind: providers.ErrPermission, status: http.StatusForbidden, err: fmt.Errorf("%s: %w", says, err)}
+	var was *fault
+	if errors.As(err, &was) {
+		f.code = was.code
+	}
+	return f
+}
