@@ -68,7 +68,8 @@ type Version struct {
 	// Commit is the revision of the store that this change went into; "" while it
 	// is in none, or where the store has none.
 	Commit string `json:"commit,omitempty"`
-	// Kept says that Content gives it, Current that it is what is here now.
+	// Kept says that Content gives it (a bucket's versions are not looked at for that),
+	// Current that it is what is here now.
 	Kept    bool `json:"kept"`
 	Current bool `json:"current,omitempty"`
 }

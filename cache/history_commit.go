@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"syscall"
 
 	"github.com/wsmount/wsmount/cache/internal/table"
@@ -115,7 +116,7 @@ func (c *committed) candidates() ([]string, error) {
 
 // lookAt compares what a path has, with all below it.
 func (c *committed) lookAt(path string) error {
-	at, err := providers.ParseLocator(trimSlash(path))
+	at, err := providers.ParseLocator(strings.TrimSuffix(path, "/"))
 	if err != nil {
 		return nil // no store has such a name
 	}
@@ -147,13 +148,6 @@ func (c *committed) lookAt(path string) error {
 		return err
 	}
 	return c.lookBelow(at, want, ino, n)
-}
-
-func trimSlash(path string) string {
-	if n := len(path); n > 0 && path[n-1] == '/' {
-		return path[:n-1]
-	}
-	return path
 }
 
 // then is what the commit has; nil for nothing.
@@ -276,8 +270,12 @@ func (c *committed) plan() (pl plan) {
 	return pl
 }
 
-// openPast opens content of a revision.
+// openPast opens content of a revision, or that a store without revisions may keep.
 func (v *Volume) openPast(src contentSource) (io.ReadCloser, int64, error) {
+	if src.revision == "" {
+		body, err := v.p.Read(v.ctx, src.at, providers.ReadOptions{Version: providers.Version{ETag: src.version, Size: src.size}, Past: true})
+		return body.Body, body.Info.Size, src.notKept(err)
+	}
 	tree, err := v.treeAt(v.ctx, src.revision)
 	if err != nil {
 		return nil, 0, src.notKept(err)
@@ -298,16 +296,16 @@ func (v *Volume) hasPast(ctx context.Context, it item, ino table.Ino, n table.In
 	if it.src.size != n.Size || takeMode(n.Mode, it.attr) != n.Mode {
 		return false, nil
 	}
-	ours, _, err := v.openInode(ctx, ino)
-	if err != nil {
-		return false, err
-	}
-	defer ours.Close()
 	theirs, _, err := v.openSource(it.src)
 	if err != nil {
 		return false, err
 	}
 	defer theirs.Close()
+	ours, _, err := v.openInode(ctx, ino) // which may have to be fetched, for nothing without theirs
+	if err != nil {
+		return false, err
+	}
+	defer ours.Close()
 	return equalContent(ours, theirs)
 }
 

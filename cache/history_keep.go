@@ -71,10 +71,12 @@ func (v *Volume) recordCame(l table.Link) {
 }
 
 // recordRenewed notes that an inode, of whose content nothing was here, has become
-// another version. mu is held, in the update that made it so.
-func (v *Volume) recordRenewed(l table.Link, ino table.Ino) {
+// another version, and where the store has the one before. mu is held, in the update
+// that made it so.
+func (v *Volume) recordRenewed(l table.Link, ino table.Ino, before *pastAt) {
 	h := v.head(l)
 	r := recordOf(Written, whyPulled, l, ino, v.table.Inode(ino))
+	r.Before = before
 	r.Prev, _ = v.contentBehind(ino, h.id)
 	v.addBehind(h, r)
 }
@@ -109,6 +111,7 @@ func (v *Volume) recordVersion(n *table.Inode, ino table.Ino, why string) {
 	}
 	r := recordOf(Written, why, n.Links[0], ino, n)
 	r.Prev, r.New = prev, old == nil && ofHere(n)
+	notePast(v, r, old, prev, ino, n)
 	id := v.addBehind(h, r)
 	v.later(func() { v.history.expect(ino, pending{id, r.Gen, v.o.Now().Add(keepPause)}) })
 }
@@ -154,7 +157,7 @@ func (v *Volume) recordMoved(ino table.Ino, from, to table.Link, why string) {
 	at, _ := v.path(from)
 	r.From = &link{from.Dir, from.Name, at.String()}
 	r.New = old == nil && ofHere(n) && isRegular(n)
-	r.Of = of
+	r.Of, r.Past = of, pastNow(v, ino, n)
 	v.addRecord(r)
 }
 
@@ -170,7 +173,7 @@ func (v *Volume) keepReplaced(l table.Link, ino table.Ino, why string) (id strin
 	h := v.head(l)
 	of, old := v.contentBehind(ino, h.id)
 	r := recordOf(Ended, why, l, ino, n)
-	r.Prev, r.New, r.Past = of, old == nil && ofHere(n), v.pastOf(ino, n)
+	r.Prev, r.New, r.Past = of, old == nil && ofHere(n), pastNow(v, ino, n)
 	moves := isRegular(n) && n.State == table.Whole && n.Size > 0 && len(n.Links) == 1
 	switch {
 	case old != nil && old.Kept && old.Gen == n.ContentVersion:
@@ -342,7 +345,7 @@ func (v *Volume) adoptCopy(ino table.Ino, gen, id uint64, size int64) error {
 		}
 		prev := at
 		r = recordOf(Ended, whyChanged, n.Links[0], ino, n)
-		r.Stays, r.Prev = true, prev
+		r.Stays, r.Prev, r.Past = true, prev, pastNow(v, ino, n)
 		at = v.addRecord(r)
 	}
 	r.Size = size

@@ -114,7 +114,8 @@ func (v *Volume) version(id uint64, r *record) Version {
 	if of := v.getRecord(r.Of); of != nil && ver.SHA256 == "" {
 		ver.SHA256 = of.SHA
 	}
-	ver.Kept = v.contentOf(id, r).kind != contentGone
+	src := v.contentOf(id, r)
+	ver.Kept = src.kind != contentGone && (src.kind != contentPast || src.revision != "")
 	ver.Current = v.isCurrent(r)
 	return ver
 }
@@ -145,5 +146,5 @@ const (
 	contentHere              // the working copy has it still
 	contentAway              // so has the backend, from where it is fetched
 	contentEmpty             // there is nothing in it
-	contentPast              // a revision of the store has it
+	contentPast              // a revision of the store has it, or the store may keep it as a version
 )

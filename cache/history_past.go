@@ -1,36 +1,55 @@
 package cache
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/providers"
 )
 
-// pastAt is where a store that keeps its revisions has content, also when it is gone
-// from here and from the head.
+// pastAt is where the store has content, perhaps still when it is gone from here and from
+// its head: in a revision, or as the version that it may keep of a path.
 type pastAt struct {
-	Revision providers.Revision `json:"r"`
+	Revision providers.Revision `json:"r,omitempty"` // "": the store keeps none
 	Path     string             `json:"p"`
 	Version  string             `json:"v"` // that it has there: else it is not that content
+	Size     int64              `json:"s,omitempty"`
 }
 
-// pastOf is where the store has the content that an inode has now; nil: nowhere, as far
-// as is known. mu is held.
-func (v *Volume) pastOf(ino table.Ino, n *table.Inode) *pastAt {
+// pastOf is where the store has content of an inode; nil: nowhere that is known. mu is held.
+func (v *Volume) pastOf(ino table.Ino, n *table.Inode, is func(contentVersion uint64) bool) *pastAt {
 	_, keeps := providers.As[providers.Snapshotter](v.p)
 	level := v.syncedRevisionHeld()
-	if !keeps || level == "" || !isRegular(n) {
+	if keeps && level == "" || !isRegular(n) {
 		return nil
 	}
 	for _, h := range n.RemoteLinks {
 		rec, _ := v.table.Name(h.Dir, h.Name)
 		at, ok := v.remotePath(h)
-		if ok && rec.Remote != nil && rec.Remote.Ino == ino && rec.Remote.ContentVersion == n.ContentVersion && !rec.Remote.Version.IsZero() {
-			return &pastAt{level, at.String(), versionText(rec.Remote.Version)}
+		if ok && rec.Remote != nil && rec.Remote.Ino == ino && is(rec.Remote.ContentVersion) && !rec.Remote.Version.IsZero() {
+			return &pastAt{level, at.String(), versionText(rec.Remote.Version), rec.Remote.Version.Size}
 		}
 	}
 	return nil
+}
+
+// pastNow is pastOf for the content that the inode has now.
+func pastNow(v *Volume, ino table.Ino, n *table.Inode) *pastAt {
+	return v.pastOf(ino, n, func(at uint64) bool { return at == n.ContentVersion })
+}
+
+// notePast notes in the record of what an inode had before, or if there is none in the
+// new one, where the store has that. It is part of the update that adds the new one.
+func notePast(v *Volume, r, old *record, prev uint64, ino table.Ino, n *table.Inode) {
+	past := v.pastOf(ino, n, func(at uint64) bool { return at != n.ContentVersion && (old == nil || at == old.Gen) })
+	if old == nil {
+		r.Before = past
+	} else if past != nil && old.Past == nil {
+		old.Past = past
+		v.putRecord(prev, old)
+	}
 }
 
 // source is the content there, of so many bytes.
@@ -39,17 +58,25 @@ func (p *pastAt) source(size int64) contentSource {
 		return contentSource{}
 	}
 	at, err := providers.ParseLocator(p.Path)
-	if err != nil {
+	switch size = cmp.Or(p.Size, size); {
+	case err != nil:
 		return contentSource{}
+	case size == 0:
+		return contentSource{kind: contentEmpty}
 	}
 	return contentSource{kind: contentPast, revision: p.Revision, at: at, size: size, version: p.Version}
 }
 
 // notKept says that a revision which the history remembers has gone from the store, or
-// what was in it.
+// what was in it, or that the store does not let that be known.
 func (s *contentSource) notKept(err error) error {
-	if s.version == "" || !notThere(err) {
+	switch {
+	case s.version == "":
 		return err
+	case notThere(err), errors.Is(err, providers.ErrConflict), errors.Is(err, providers.ErrIsDir):
+		return ErrNotKept
+	case errors.Is(err, providers.ErrPermission), errors.Is(err, providers.ErrUnsupported):
+		return fmt.Errorf("%w here, and the store's past cannot be asked: %w", ErrNotKept, err)
 	}
-	return fmt.Errorf("%w: %w", ErrNotKept, err)
+	return err
 }

@@ -1,11 +1,16 @@
 package cache
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
+	"strings"
 	"testing"
 	"time"
+
+	"github.com/wsmount/wsmount/providers"
 )
 
 // What was never here is found in the commit that has it, as often as it is asked for,
@@ -53,9 +58,159 @@ func TestPastOfOtherContent(t *testing.T) {
 	if _, _, err := c.v.openSource(src); !errors.Is(err, ErrNotKept) {
 		t.Errorf("other content: %v", err)
 	}
-	for _, p := range []pastAt{{c.v.syncedRevision(), "gone", "another"}, {"gone", "f", "another"}} {
+	for _, p := range []pastAt{{c.v.syncedRevision(), "gone", "another", 1}, {"gone", "f", "another", 1}} {
 		if _, _, err := c.v.openSource(p.source(1)); !errors.Is(err, ErrNotKept) {
 			t.Errorf("%+v: %v", p, err)
+		}
+	}
+}
+
+// archive is a store that keeps, as a bucket with versioning does, what its files had.
+type archive struct {
+	providers.Everything
+	had     map[string]string // by path and ETag
+	refuses error             // instead of what it keeps
+}
+
+func (a *archive) keep(info providers.Info) string {
+	return info.Locator.String() + " " + info.Version.ETag
+}
+
+func (a *archive) Write(ctx context.Context, l providers.Locator, b providers.Body, o providers.WriteOptions) (providers.Info, error) {
+	content, err := io.ReadAll(b.Reader)
+	if err != nil {
+		return providers.Info{}, err
+	}
+	info, err := a.Everything.Write(ctx, l, providers.Bytes(content), o)
+	if err == nil {
+		a.had[a.keep(info)] = string(content)
+	}
+	return info, err
+}
+
+func (a *archive) Read(ctx context.Context, l providers.Locator, o providers.ReadOptions) (providers.Content, error) {
+	content, err := a.Everything.Read(ctx, l, o)
+	info := providers.Info{Locator: l, Kind: providers.KindFile, Size: o.Version.Size, Version: o.Version}
+	was, kept := a.had[a.keep(info)]
+	switch {
+	case err == nil || !o.Past:
+		return content, err
+	case a.refuses != nil:
+		return providers.Content{}, providers.Fail("archive", providers.MethodRead, l, a.refuses, a.refuses)
+	case !kept:
+		return content, err
+	}
+	return providers.Content{Info: info, Body: io.NopCloser(strings.NewReader(was))}, nil
+}
+
+// archived is a world whose store has two files, which were seen here in turn 1 and not
+// read, and keeps what they had. Turn 2 begins.
+func archived(t *testing.T) (*scene, *testClock, *archive) {
+	a := &archive{had: map[string]string{}}
+	w, c := sameTime(t, func(w *world, _ *Options) {
+		w.wrap = func(p providers.Provider) providers.Provider {
+			a.Everything = providers.Wrap(p, providers.WrapOptions{})
+			return a
+		}
+	}, holding("d/f", "old\n", "g", "another\n"))
+	for _, path := range []string{"d/f", "g"} {
+		info, err := w.p.Stat(t.Context(), at(path))
+		w.ok(err)
+		a.had[a.keep(info)] = map[string]string{"d/f": "old\n", "g": "another\n"}[path]
+		w.walk(path)
+	}
+	w.v.SetActor(Actor{Turn: "1"})
+	w.ok(w.put("mine", "mine\n"))
+	w.settle()
+	w.later(c, 3*time.Second)
+	w.v.SetActor(Actor{Turn: "2"})
+	return w, c, a
+}
+
+// loses are the ways to lose what a file had that was never read here.
+var loses = map[string]func(w *scene, c *testClock){
+	"removed":               func(w *scene, _ *testClock) { w.ok(w.unlink("d/f")) },
+	"overwritten":           func(w *scene, _ *testClock) { w.ok(w.put("d/f", "ours\n")) },
+	"replaced by a rename":  func(w *scene, _ *testClock) { w.ok(w.rename("g", "d/f")) },
+	"moved and overwritten": func(w *scene, _ *testClock) { w.ok(w.rename("d/f", "f")); w.ok(w.put("f", "ours\n")) },
+	"overwritten, settled, and again": func(w *scene, c *testClock) {
+		w.ok(w.put("d/f", "1\n"))
+		w.settle()
+		w.later(c, 3*time.Second)
+		w.ok(w.put("d/f", "22\n"))
+	},
+	"overwritten by another": func(w *scene, c *testClock) { w.brings(c, "d/f", "theirs\n") },
+}
+
+// What was never here is found among the versions that the store keeps, however it was
+// lost, as often as it is asked for.
+func TestRestoreAsksForVersions(t *testing.T) {
+	for name, lose := range loses {
+		t.Run(name, func(t *testing.T) {
+			w, c, _ := archived(t)
+			lose(w, c)
+			w.settle()
+			w.later(c, 3*time.Second)
+			w.v.SetActor(Actor{Turn: "3"})
+			for range 2 {
+				w.goesBack(State{Turn: "1"}, "d/", "d/f: old\n", "g: another\n", "mine: mine\n")
+				w.later(c, 3*time.Second)
+				w.ok(w.put("d/f", "and lost once more\n"))
+				w.settle()
+				w.later(c, 3*time.Second)
+			}
+		})
+	}
+}
+
+// Each version that was sent can be had from the store when it is not kept here.
+func TestVersionsThatWereSent(t *testing.T) {
+	w, c, _ := archived(t)
+	w.o.Policy.History.Bytes = 0
+	for _, content := range []string{"1\n", "22\n", "333\n"} {
+		w.ok(w.put("d/f", content))
+		w.settle()
+		w.later(c, 3*time.Second)
+	}
+	w.ok(w.unlink("d/f"))
+	w.settle()
+	w.forgetAll()
+	w.ok(w.v.update(func() error {
+		w.v.table.Scan(versionPrefix, "", func(key string, value []byte) bool {
+			if r := decodeRecord(value); r.Kept { // as when there is no room for it
+				r.Kept, r.Copy = false, 0
+				w.v.putRecord(idOfKey(key), r)
+			}
+			return true
+		})
+		return nil
+	}))
+	w.logs("d/f", "ended removed d/f: 333\n", "written written d/f: 333\n", "written written d/f: 22\n", "written written d/f: 1\n")
+}
+
+// What the store has not, does not tell, or cannot tell now is skipped, and said.
+func TestVersionsThatCannotBeHad(t *testing.T) {
+	for _, c := range []struct {
+		refuses error
+		says    string
+	}{
+		{nil, ErrNotKept.Error()},
+		{providers.ErrPermission, "not kept here, and the store's past cannot be asked: archive: read \"d/f\": permission denied"},
+		{providers.ErrUnsupported, "the store's past cannot be asked"},
+		{providers.ErrUnavailable, "storage is not available"},
+	} {
+		w, clock, a := archived(t)
+		w.ok(w.unlink("d/f"))
+		w.settle()
+		w.later(clock, 3*time.Second)
+		if a.refuses = c.refuses; a.refuses == nil {
+			clear(a.had)
+		}
+		for _, dry := range []bool{true, false} {
+			r := w.restore(RestoreOptions{To: State{Turn: "1"}, DryRun: dry})
+			if len(r.Restored) != 0 || len(r.Skipped) != 1 || r.Skipped[0].Path != "d/f" || !strings.Contains(r.Skipped[0].Reason, c.says) {
+				t.Errorf("%v, dry run %v: got %+v", c.refuses, dry, r)
+			}
 		}
 	}
 }

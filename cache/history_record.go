@@ -48,7 +48,8 @@ type record struct {
 	Prev   uint64    `json:"pv,omitempty"` // the content of the same inode before
 	Of     uint64    `json:"of,omitempty"` // the record with this content
 	Commit string    `json:"ct,omitempty"` // the revision that it went into
-	Past   *pastAt   `json:"pa,omitempty"` // where the store has content that ended
+	Past   *pastAt   `json:"pa,omitempty"` // where the store has the content
+	Before *pastAt   `json:"pb,omitempty"` // and that which there was before, if it has no record
 	Actor
 }
 

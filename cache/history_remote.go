@@ -15,7 +15,8 @@ import (
 // overwritten there. Content larger than most bytes is only noted.
 func (v *Volume) keepRemote(ctx context.Context, l table.Link, at providers.Locator, info providers.Info, most int64) (id string, err error) {
 	r := &record{Change: Ended, Why: whyOverwritten, Dir: l.Dir, Name: l.Name, Mode: 0o100644,
-		Size: info.Size, Base: versionText(info.Version), Stays: true}
+		Size: info.Size, Base: versionText(info.Version), Stays: true,
+		Past: &pastAt{Path: at.String(), Version: versionText(info.Version), Size: info.Size}}
 	var ino table.Ino
 	if info.Kind == providers.KindFile && info.Size <= most {
 		if ino, err = v.fetchAside(ctx, at, info); err != nil {

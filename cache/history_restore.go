@@ -169,7 +169,14 @@ func (v *Volume) restoreItem(ctx context.Context, o *RestoreOptions, it item) (d
 		}
 	}
 	if o.DryRun {
-		return true, nil
+		if it.src.kind != contentPast || it.src.revision != "" {
+			return true, nil
+		}
+		r, _, err := v.openSource(it.src) // only the store knows whether it keeps that
+		if err == nil {
+			err = r.Close()
+		}
+		return err == nil, err
 	}
 	if err := v.bringHere(ctx, it.path); err != nil {
 		return false, err

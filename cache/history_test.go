@@ -184,6 +184,7 @@ func TestHistoryOfWhatWasWrittenAfterwards(t *testing.T) {
 			t.Errorf("%s", line)
 		}
 	}
+	w.settle() // till then the store has it
 	w.logs("f", "ended removed f: -", "written written f: -", "written written f: first")
 }
 

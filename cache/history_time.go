@@ -183,14 +183,16 @@ func (p *past) scopeOf(ctx context.Context, path string) string {
 }
 
 // source is where the content is that an inode had. mu is held.
-func (p *past) source(e event) contentSource {
+func (p *past) source(e event) (src contentSource) {
 	v, r := p.v, e.r
 	if r.Change == Written {
-		prev := v.getRecord(r.Prev)
-		if prev == nil {
-			return contentSource{}
+		if prev := v.getRecord(r.Prev); prev != nil {
+			src = v.contentOf(r.Prev, prev)
 		}
-		return v.contentOf(r.Prev, prev)
+		if src.kind == contentGone {
+			src = r.Before.source(0)
+		}
+		return src
 	}
 	return v.contentNow(e.id, r)
 }
@@ -200,7 +202,8 @@ func (p *past) source(e event) contentSource {
 func (v *Volume) contentNow(id uint64, r *record) contentSource {
 	src := v.contentOf(id, r)
 	n := v.table.Inode(r.Ino)
-	if (src.kind == contentGone || src.kind == contentPast) && n != nil && isRegular(n) && n.ContentVersion == r.Gen && !n.Writing {
+	gone := src.kind == contentGone || src.kind == contentPast && n != nil && len(n.RemoteLinks) > 0
+	if gone && n != nil && isRegular(n) && n.ContentVersion == r.Gen && !n.Writing {
 		return contentSource{kind: contentAway, ino: r.Ino, gen: r.Gen, size: n.Size}
 	}
 	return src

@@ -310,6 +310,7 @@ func (m *merge) unseen(x table.Ino, n *table.Inode) bool {
 func (m *merge) renew(l table.Link, rec table.Name, r *providers.Info) {
 	v, x := m.v, rec.Ino
 	old := v.table.Edit(x)
+	before := pastNow(v, x, old)
 	n := v.inodeOf(*r)
 	v.inheritAttr(n, old, r)
 	old.Mode, old.UID, old.GID, old.Size, old.Blocks, old.Xattrs = n.Mode, n.UID, n.GID, n.Size, n.Blocks, n.Xattrs
@@ -325,7 +326,7 @@ func (m *merge) renew(l table.Link, rec table.Name, r *providers.Info) {
 	}
 	v.later(func() { v.notifier().AttrChanged(ino(x)) })
 	m.remoteSide(l, &rec, remoteOf(*r, x, old))
-	v.recordRenewed(l, x)
+	v.recordRenewed(l, x, before)
 	m.shown(l)
 	v.wrote(l)
 	m.report.Changed++

@@ -19,7 +19,7 @@ func logCommand() *cli.Command {
 		ArgsUsage: "MOUNTPOINT [PATH]",
 		Description: "Lists what became of the files of a mount, or of those at and below a path, the newest " +
 			"first. The first column names a version for diff and restore; a version marked - is known, " +
-			"but its content was not kept.\n\n" +
+			"but its content was not kept here; restore asks the versions of a bucket for it.\n\n" +
 			"  wsmount log /mnt/ws docs/plan.md\n" +
 			"  wsmount log /mnt/ws --turn 7 --since 2h",
 		Flags: []cli.Flag{

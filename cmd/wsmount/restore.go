@@ -20,6 +20,9 @@ func restoreCommand() *cli.Command {
 			"replaces goes there. PATH is a file, a directory, or . for all of the working copy. --to is " +
 			stateForms + ": the state after that, or with --before the state before it; of an event the last " +
 			"that changed something.\n\n" +
+			"Content that is not kept here is looked for in the store's past: in the commits of a repository, and " +
+			"among the versions of a bucket with versioning, if the credentials may list and read them " +
+			"(s3:ListBucketVersions, s3:GetObjectVersion). What is nowhere is named and left as it is.\n\n" +
 			"  wsmount restore /mnt/ws docs/plan.md --to 12\n" +
 			"  wsmount restore /mnt/ws . --to turn:7 --before --dry-run\n" +
 			"  wsmount restore /mnt/ws docs --commit 4fa44be",
