@@ -32,7 +32,9 @@ func execCommand() *cli.Command {
 			"the programs of this host, and nothing else; it has no network. The workspace is mounted for it, and " +
 			"unmounted when everything is sent, unless it is mounted already. Ends with CMD's exit status, 128 and " +
 			"the number of the signal that ended it, or 124 when its time was over. A refusal has its own " +
-			"exit status and begins with \"wsmount:\". On a terminal CMD gets one of its own, with job control.\n\n" +
+			"exit status and begins with \"wsmount:\". On a terminal CMD gets one of its own, with job control. " +
+			"CMD has 30 seconds unless the block or --timeout says otherwise; when its input or its output is a terminal, " +
+			"as in exec ... -- bash | tee log, it has no limit.\n\n" +
 			"  wsmount exec @acme/app -- make test\n" +
 			"  wsmount exec @acme/app --turn 7 --conversation c1 -- ./agent.sh",
 		Flags: []cli.Flag{
@@ -40,7 +42,7 @@ func execCommand() *cli.Command {
 			&cli.BoolFlag{Name: "no-network", Usage: "run it without the network that the block asks for"},
 			&cli.StringFlag{Name: "turn", Usage: "emit turn-start before it, and turn-end after it, with this `ID`"},
 			&cli.StringFlag{Name: "conversation", Usage: "the conversation's `ID`, for --turn"},
-			&cli.DurationFlag{Name: "timeout", DefaultText: "what the block says, else 30s, and none on a terminal", Usage: "end it after this `TIME`; 0 is never"},
+			&cli.DurationFlag{Name: "timeout", DefaultText: "what the block says, else 30s, and none with a terminal at its input or output", Usage: "end it after this `TIME`; 0 is never"},
 			&cli.IntFlag{Name: "max-processes", Usage: "let it have at most `N` processes and threads; not for root"},
 			&cli.BoolFlag{Name: "trust", Usage: "a WORKSPACE given by path counts as registered for this command"},
 		},
@@ -131,7 +133,7 @@ type execMount struct {
 // limits are those of the block, where the command line says nothing else.
 func (p *execPlan) limits(c *cli.Context, timeoutMS, cpuMS, memoryMB int64) error {
 	l := &p.spec.Limits
-	l.Time = timeLimit(p.spec.Terminal, timeoutMS)
+	l.Time = timeLimit(sandbox.Attended(p.spec.Stdin, p.spec.Stdout), timeoutMS)
 	if c.IsSet("timeout") {
 		l.Time = c.Duration("timeout")
 	}

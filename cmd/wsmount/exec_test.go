@@ -1,9 +1,47 @@
 package main
 
 import (
+	"flag"
+	"os"
+	"syscall"
 	"testing"
 	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/wsmount/wsmount/cmd/internal/sandbox"
 )
+
+// A person sits at either end of a command that has a terminal there.
+func TestTimeLimitOfFiles(t *testing.T) {
+	tty, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tty.Close()
+	file, err := os.Open(os.DevNull)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	c := cli.NewContext(cli.NewApp(), flag.NewFlagSet("", flag.ContinueOnError), nil)
+	for _, tt := range []struct {
+		name    string
+		in, out *os.File
+		want    time.Duration
+	}{
+		{"bash", tty, tty, 0},
+		{"bash | tee log", tty, file, 0},
+		{"echo x | vim -", file, tty, 0},
+		{"a program's", file, file, defaultTimeout},
+		{"a service's", nil, nil, defaultTimeout},
+	} {
+		p := &execPlan{spec: sandbox.Spec{Stdin: tt.in, Stdout: tt.out}}
+		if err := p.limits(c, 0, 0, 0); err != nil || p.spec.Limits.Time != tt.want {
+			t.Errorf("%s: got %s, %v; want %s", tt.name, p.spec.Limits.Time, err, tt.want)
+		}
+	}
+}
 
 // A person at a terminal is not interrupted, unless the workspace says when.
 func TestTimeLimit(t *testing.T) {

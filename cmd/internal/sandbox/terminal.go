@@ -33,6 +33,12 @@ func Interactive(in, out *os.File) bool {
 	return err != nil || front == unix.Getpgrp() // an error: it is not this session's
 }
 
+// Attended reports whether a person sees what a command with these files does, or types
+// for it: one of them is a terminal (bash | tee log; echo x | vim -).
+func Attended(in, out *os.File) bool {
+	return in != nil && IsTerminal(in) || out != nil && IsTerminal(out)
+}
+
 // FlushTyped throws away what was typed at a terminal and not read.
 func FlushTyped(f *os.File) {
 	inForeground(func() { _ = unix.IoctlSetInt(int(f.Fd()), unix.TCFLSH, unix.TCIFLUSH) })
