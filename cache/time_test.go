@@ -45,6 +45,22 @@ func TestTimesOfAnyYear(t *testing.T) {
 	}
 }
 
+// A time beyond what is kept becomes the nearest that is, and the answer to the call that
+// sets it says so already, as each stat after it.
+func TestTimesOutOfRange(t *testing.T) {
+	w := newWorld(t, holding("f", "1"), unwaited)
+	for year, want := range map[int]int{12_000: 9999, -100: 0} {
+		far := time.Date(year, 6, 1, 0, 0, 0, 0, time.UTC)
+		set, err := w.v.SetAttr(me, w.walk("f"), nil, &fs.SetAttr{Mtime: &far})
+		w.ok(err)
+		stat, err := w.v.Attr(me, w.walk("f"), nil)
+		w.ok(err)
+		if got := set.Mtime.UTC().Year(); got != want || !stat.Mtime.Equal(set.Mtime) {
+			t.Errorf("the year %d: the call says %v, and then stat %v", year, set.Mtime, stat.Mtime)
+		}
+	}
+}
+
 // A time that JSON cannot say would keep a report from being told.
 func TestTimesCanBeTold(t *testing.T) {
 	w := newWorld(t, holding("f", "1"), unwaited)
