@@ -21,7 +21,8 @@ import (
 // there had been none, so that the request is tried again and nothing counts as stored.
 //
 // A page may be a file with an ETag and a date. Therefore a service that has named a
-// request (X-Amz-Request-Id, as S3 itself and most others do) names all of them.
+// request (X-Amz-Request-Id, as S3 itself and most others do) names all of them. Of one
+// that names none, only such a page in the place of an object's head or content passes.
 type genuine struct {
 	inner http.RoundTripper
 	names atomic.Bool // the service gives each answer the name of its request
@@ -99,6 +100,9 @@ func looksLike(op string, answer *http.Response) error {
 	switch op {
 	case "PutObject", "UploadPart":
 		needs = []string{"ETag"}
+		if answer.ContentLength != 0 && strings.HasPrefix(answer.Header.Get("Content-Type"), "text/html") {
+			return foreign(answer, "a PUT is answered with a page")
+		}
 	case "GetObject", "HeadObject":
 		needs = []string{"ETag", "Last-Modified"}
 		if op == "HeadObject" && answer.ContentLength < 0 {

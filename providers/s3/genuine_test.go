@@ -108,6 +108,42 @@ func TestAnswersThatAreNotS3s(t *testing.T) {
 	}
 }
 
+// A service that names no requests is believed, and pages in its place are not, but for
+// one that looks like an object.
+func TestServiceWithoutNames(t *testing.T) {
+	for name, verb := range verbs {
+		t.Run(name, func(t *testing.T) {
+			f := newFake()
+			f.put("pre/a", "A", nil)
+			p := openFake(t, f, nil)
+			u, err := p.StartParts(t.Context(), providers.MustLocator("u"), providers.WriteOptions{If: providers.IfAbsent()})
+			if err == nil {
+				err = u.Part(t.Context(), 1, providers.String("x"))
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			before := f.keys()
+			for what, page := range notS3 {
+				if what == "page that is a file" && slices.Contains([]string{"stat", "read", "mkdir"}, name) { // which look first
+					continue
+				}
+				p.meter.inner = answering(func(r *http.Request) (*http.Response, error) { return page(r), nil })
+				if err := verb(t, p, u); !errors.Is(err, providers.ErrUnavailable) || !strings.Contains(err.Error(), "not from S3") {
+					t.Errorf("%s: got %v, want that the answer is not from S3", what, err)
+				}
+			}
+			if after := f.keys(); !slices.Equal(before, after) {
+				t.Errorf("the bucket has %v, and had %v", after, before)
+			}
+			p.meter.inner = f
+			if err := verb(t, p, u); err != nil {
+				t.Errorf("the service itself: %v", err)
+			}
+		})
+	}
+}
+
 // opened is a provider of a service, which names its requests.
 func opened(t *testing.T, service http.RoundTripper) *Provider {
 	t.Helper()
