@@ -8,6 +8,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/wsmount/wsmount/cache/internal/content"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/providers"
@@ -306,30 +307,5 @@ func (v *Volume) hasPast(ctx context.Context, it item, ino table.Ino, n table.In
 		return false, err
 	}
 	defer ours.Close()
-	return equalContent(ours, theirs)
-}
-
-// equalContent compares two contents to their ends.
-func equalContent(a, b io.Reader) (bool, error) {
-	var x, y [32 << 10]byte
-	for {
-		n, err := io.ReadFull(a, x[:])
-		m, err2 := io.ReadFull(b, y[:])
-		if string(x[:n]) != string(y[:m]) {
-			return false, nil
-		}
-		if err != nil || err2 != nil {
-			return true, endOf(err, err2)
-		}
-	}
-}
-
-// endOf is the first error that is no end of content.
-func endOf(errs ...error) error {
-	for _, err := range errs {
-		if err != nil && err != io.EOF && err != io.ErrUnexpectedEOF {
-			return err
-		}
-	}
-	return nil
+	return content.Equal(ours, theirs)
 }
