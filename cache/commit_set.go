@@ -279,11 +279,11 @@ func (s *set) way(dir table.Ino) (l table.Link) {
 	return l
 }
 
-// rescued finds the name that takes what the backend has under p, if that has no
-// other place there.
+// rescued finds the name that takes what the backend has under p, if the set leaves
+// that no other place there.
 func (s *set) rescued(p *planned) (to table.Link, moves bool) {
 	n := s.was.v.table.Inode(p.rec.Remote.Ino)
-	if n == nil || len(n.RemoteLinks) > 1 {
+	if n == nil || s.staysElse(p, n) {
 		return to, false
 	}
 	for _, l := range n.Links {
@@ -293,6 +293,15 @@ func (s *set) rescued(p *planned) (to table.Link, moves bool) {
 		}
 	}
 	return to, false
+}
+
+// staysElse reports whether the set leaves what the backend has under p under another
+// name too, as new: of several names that it has there, one set may take all.
+func (s *set) staysElse(p *planned, n *table.Inode) bool {
+	return slices.ContainsFunc(n.RemoteLinks, func(l table.Link) bool {
+		other, taken := s.was.record(l).Remote, s.names[l]
+		return l != p.Link && other != nil && other.ContentVersion >= p.rec.Remote.ContentVersion && (taken == nil || taken.Ino == other.Ino)
+	})
 }
 
 // keeps are the names in a directory that the set neither deletes nor moves.

@@ -61,6 +61,40 @@ func TestTheLastPlaceOfContentIsKept(t *testing.T) {
 	}
 }
 
+// A set is of what was due when it was asked for, with what each name leads to when it
+// is made. Two names at the backend have the same content, which is not here, and both
+// are due to lose it; the name that is to get it is new and not due. Then one of the
+// two waits for that.
+func TestASetKeepsTheLastPlaceOfContent(t *testing.T) {
+	t.Parallel()
+	for name, due := range map[string][]string{
+		"removed":  {"mv f t", "rm r"},
+		"replaced": {"mv f t", "put n new", "mv n r", "put f other"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, repository, has("r", "remote", "keep", "k"), onlyAsked)
+			w.do("ln r f")
+			w.upload()
+			w.do(due...)
+			begun, goOn := w.gate(providers.MethodHead)
+			committed := w.committing()
+			<-begun
+			w.do("mv t g")
+			goOn()
+			w.ok(<-committed)
+			if there := listBackend(w.repo); !slices.ContainsFunc(there, func(line string) bool { return strings.HasSuffix(line, ": remote") }) {
+				t.Errorf("the content is nowhere: %q", there)
+			}
+			w.upload()
+			w.noProblems()
+			if got := w.get("g"); got != "remote" {
+				t.Errorf("g has %q", got)
+			}
+			w.same()
+		})
+	}
+}
+
 // A name from which content was removed has it again, and nobody knows whether the
 // backend did remove it: until that is known the other place is left alone.
 func TestAPlaceInDoubtIsNoPlace(t *testing.T) {
