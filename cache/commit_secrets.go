@@ -2,10 +2,7 @@ package cache
 
 import (
 	"context"
-	"encoding/base64"
-	"encoding/json"
 	"io"
-	"net/url"
 	"strings"
 	"sync"
 
@@ -45,7 +42,7 @@ func (s *Secrets) Add(name, value string) {
 	if s.names == nil {
 		s.names = map[string]string{}
 	}
-	for _, form := range formsOf(value) {
+	for _, form := range needle.Forms(value) {
 		if _, known := s.names[form]; !known {
 			s.names[form] = name
 			s.all = append(s.all, needle.Needle{Name: name, Text: []byte(form)})
@@ -98,27 +95,6 @@ func (s *Secrets) needles() *needle.Set {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.set
-}
-
-// formsOf are the ways in which a value is written down.
-func formsOf(value string) []string {
-	quoted, _ := json.Marshal(value) // a string always can be
-	forms := []string{value, strings.Trim(string(quoted), `"`), url.QueryEscape(value), url.PathEscape(value)}
-	for _, enc := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
-		for before := range 3 {
-			forms = append(forms, inBase64(enc, value, before))
-		}
-	}
-	return forms
-}
-
-// inBase64 is what a value looks like in base64 behind so many bytes, without the
-// characters that hold bits of its neighbours.
-func inBase64(enc *base64.Encoding, value string, before int) string {
-	text := enc.EncodeToString([]byte(strings.Repeat("\x00", before) + value))
-	first := (before*8 + 5) / 6
-	last := (before + len(value)) * 8 / 6
-	return text[first:last]
 }
 
 // searched is content that is searched while it is read. It fails where a secret

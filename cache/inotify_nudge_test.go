@@ -75,7 +75,7 @@ func TestWatchersSeePulls(t *testing.T) {
 	fmt.Fprintln(in, "queued")
 	before := until("told")
 	for _, path := range pulled {
-		must(t, Nudge(dir, path))
+		must(t, fs.Nudge(dir, path))
 	}
 	fmt.Fprintln(in, "queued")
 	if got := until("told"); !slices.Equal(got, before) {
@@ -89,7 +89,7 @@ func TestWatchersSeePulls(t *testing.T) {
 	if data, err := os.ReadFile(filepath.Join(dir, "d", "f")); string(data) != "two!" {
 		t.Errorf("%q, %v", data, err)
 	}
-	if err := Nudge(dir, "../x"); err == nil {
+	if err := fs.Nudge(dir, "../x"); err == nil {
 		t.Error("a path that leads out is nudged")
 	}
 }

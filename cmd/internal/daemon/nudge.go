@@ -14,7 +14,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/wsmount/wsmount/cache"
 	"github.com/wsmount/wsmount/fs"
 )
 
@@ -27,7 +26,7 @@ const NudgerName = "wsmount-nudge"
 const nudgeMost = 1024
 
 // nudger has programs that watch the mount with inotify see what pulls bring.
-// That takes a change through the mount (cache.Nudge), which this process must
+// That takes a change through the mount (fs.Nudge), which this process must
 // not make itself: a child does, from the first such file on.
 type nudger struct {
 	mountpoint string
@@ -187,6 +186,6 @@ func Nudger(mountpoint string, in io.Reader) error {
 			return err
 		}
 		// One that is gone again needs no watcher.
-		_ = cache.Nudge(mountpoint, strings.TrimSuffix(file, "\x00"))
+		_ = fs.Nudge(mountpoint, strings.TrimSuffix(file, "\x00"))
 	}
 }

@@ -1,4 +1,4 @@
-package cache
+package fs
 
 import (
 	"path/filepath"
@@ -11,7 +11,7 @@ import (
 // kernel forget a name, and generate no event for anybody; what does is a
 // change through the mount. So Nudge sets the file's time of change to what it
 // is: watchers get IN_MODIFY with the name, of files that are new to them too.
-// Nothing else happens where the server knows who calls it ([fs.Server.Nudger]);
+// Nothing else happens where the server knows who calls it ([Server.Nudger]);
 // elsewhere the next version may come in between, and get the time of this one.
 // It leads through no symbolic link and into nothing that is mounted below.
 //
