@@ -10,6 +10,7 @@ func (s *set) addAll() {
 	s.changes, s.bodies = nil, nil
 	for i, p := range s.order {
 		p.Index = -1
+		p.last = s.isLast(p)
 		s.add(p)
 		s.e.goesOn(doesCollect, i, len(s.order))
 	}

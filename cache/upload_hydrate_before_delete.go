@@ -10,32 +10,66 @@ import (
 
 // hydrateBeforeDelete brings content here in whole that a program still reads although
 // its file has lost the name, before the backend loses it too. It is called
-// before a change at the backend of what has the name l there. What cannot be
-// had any more keeps nobody from going on; only what may come later does.
+// before a change at the backend of what has the name l there.
 func (v *Volume) hydrateBeforeDelete(ctx context.Context, l table.Link) error {
 	v.mu.Lock()
 	rec, _ := v.table.Name(l.Dir, l.Name)
-	var oi *openInode
+	nameless := false
 	if b := rec.Remote; b != nil && b.Ino != rec.Ino {
 		n := v.table.Inode(b.Ino)
-		if oi = v.open[b.Ino]; oi != nil && (oi.f == nil || oi.f.Whole() || n == nil || len(n.Links) > 0 || len(n.RemoteLinks) > 1) {
-			oi = nil
-		}
-	}
-	if oi != nil {
-		oi.opens++
+		nameless = n != nil && len(n.Links) == 0 && len(n.RemoteLinks) < 2
 	}
 	v.mu.Unlock()
+	if !nameless {
+		return nil
+	}
+	return hydrateNameless(ctx, v, rec.Remote.Ino, l.Name)
+}
+
+// hydrateRemoved is hydrateBeforeDelete for all that a set takes away.
+func (s *set) hydrateRemoved(ctx context.Context) error {
+	for _, p := range s.order {
+		if !p.last {
+			continue
+		}
+		if err := hydrateNameless(ctx, s.e.v, p.rec.Remote.Ino, p.Link.Name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// isLast reports whether a set takes what the backend has under p from the last place
+// that it has anywhere.
+func (s *set) isLast(p *planned) bool {
+	if !p.gives() {
+		return false
+	}
+	n := s.was.v.table.Inode(p.rec.Remote.Ino)
+	return n != nil && isRegular(n) && len(n.Links) == 0 && !s.staysElse(p, n)
+}
+
+// hydrateNameless brings the content of a file without a name here in whole, if a program
+// has it open. What cannot be had any more keeps nothing from going on; only what may
+// come later does.
+func hydrateNameless(ctx context.Context, v *Volume, x table.Ino, name string) error {
+	oi := v.ifOpen(x)
 	if oi == nil {
 		return nil
 	}
 	defer v.release(oi)
-	err := oi.f.FetchAll(ctx)
+	v.mu.Lock()
+	f := oi.f
+	v.mu.Unlock()
+	if f == nil || f.Whole() {
+		return nil
+	}
+	err := f.FetchAll(ctx)
 	if err != nil && (ctx.Err() != nil || errors.Is(err, fs.ErrUnavailable)) {
 		return err
 	}
 	if err != nil {
-		v.o.Log.Warn("a file that was removed while it is read cannot be read to its end", "name", l.Name, "err", err)
+		v.o.Log.Warn("a file that was removed while it is read cannot be read to its end", "name", name, "err", err)
 	}
 	return nil
 }

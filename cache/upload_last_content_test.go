@@ -95,6 +95,25 @@ func TestASetKeepsTheLastPlaceOfContent(t *testing.T) {
 	}
 }
 
+// A program that has a file open reads it to its end, although a set has taken all names
+// that the file had.
+func TestReadToTheEndOfWhatASetRemoved(t *testing.T) {
+	t.Parallel()
+	big := strings.Repeat("q", 9<<20)
+	w := newWorld(t, repository, has("r", big, "keep", "k"), onlyAsked)
+	w.do("ln r f")
+	w.upload()
+	o := w.open("r", syscall.O_RDONLY)
+	defer o.File.Release()
+	w.do("rm r", "put n new", "mv n f")
+	w.upload()
+	d, err := o.File.Read(me, make([]byte, 100), int64(len(big)-4))
+	if w.ok(err); string(d.Bytes) != "qqqq" {
+		t.Errorf("the end is %q", d.Bytes)
+	}
+	w.same()
+}
+
 // A name from which content was removed has it again, and nobody knows whether the
 // backend did remove it: until that is known the other place is left alone.
 func TestAPlaceInDoubtIsNoPlace(t *testing.T) {
