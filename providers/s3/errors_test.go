@@ -134,9 +134,21 @@ func TestRefusedHead(t *testing.T) {
 	f := newFake()
 	f.put("pre/a", "x", nil)
 	p := openFake(t, f, nil)
-	f.queue = append(f.queue, func(r *http.Request) *http.Response { return refuse(r, 403, "") }, nil, nil)
-	if _, err := p.head(t.Context(), "pre/a"); !errors.Is(err, providers.ErrPermission) {
-		t.Errorf("where a LIST is allowed: %v", err)
+	refused := func(r *http.Request) *http.Response { return refuse(r, 403, "") }
+	busy := func(r *http.Request) *http.Response { return refuse(r, 503, "SlowDown") }
+	for name, c := range map[string]struct {
+		answers []func(r *http.Request) *http.Response // nil: the service's own
+		want    error
+	}{
+		"where a LIST is allowed":       {[]func(r *http.Request) *http.Response{refused, nil, refused}, providers.ErrPermission},
+		"what was over before the LIST": {[]func(r *http.Request) *http.Response{refused, nil, nil}, nil},
+		"what nothing is known of":      {[]func(r *http.Request) *http.Response{refused, busy, busy, busy, busy}, providers.ErrUnavailable},
+	} {
+		f.queue = c.answers
+		if _, err := p.head(t.Context(), "pre/a"); !errors.Is(err, c.want) {
+			t.Errorf("%s: %v", name, err)
+		}
+		f.queue = nil
 	}
 }
 

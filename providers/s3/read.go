@@ -70,17 +70,21 @@ func isPlain(sse types.ServerSideEncryption, customer *string) bool {
 
 // head asks for one object. Markers count. The answer to a HEAD has no text, so
 // one that refuses is followed by a LIST, which says why: a clock that is wrong
-// passes, what is not allowed does not.
+// passes, what is not allowed does not. Where the LIST is allowed, what refused the HEAD
+// may be over by then, and only a second refusal is one of this object.
 func (p *Provider) head(ctx context.Context, key string) (*object, error) {
 	o, err := p.headAlone(ctx, key)
 	if !isBare(err) {
 		return o, err
 	}
 	_, listErr := p.list(ctx, &s3.ListObjectsV2Input{Prefix: &key, MaxKeys: aws.Int32(1)})
-	if hasCode(listErr) {
-		return nil, listErr
+	switch {
+	case listErr == nil:
+		return p.headAlone(ctx, key)
+	case isBare(listErr):
+		return nil, err
 	}
-	return nil, err
+	return nil, listErr
 }
 
 // headAlone is head for who has just been answered otherwise.
