@@ -2,10 +2,14 @@ package cache
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
+	"github.com/wsmount/wsmount/cache/internal/chores"
 	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/memory"
@@ -71,6 +75,57 @@ func TestBackgroundFailures(t *testing.T) {
 			}
 			w.until(func() bool { return is() })
 		})
+	}
+}
+
+// failsOnce is a store whose freeing of uploads fails the first time.
+type failsOnce struct {
+	providers.Multiparter
+	calls int
+}
+
+func (f *failsOnce) AbortParts(context.Context, time.Time) (int, error) {
+	if f.calls++; f.calls == 1 {
+		return 0, providers.ErrPermission
+	}
+	return 0, nil
+}
+
+// Uploads that nobody completes are freed once a day; until that has succeeded again, it
+// is in the status.
+func TestFailureToFreeParts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newScene(t)
+		w.v.background(func() { w.v.freeParts(&failsOnce{}, 0) })
+		synctest.Wait()
+		if f := w.v.Status().Failing; len(f) != 1 || f[0].Activity != chores.Parts || !errors.Is(f[0].Err, providers.ErrPermission) {
+			t.Errorf("failing: %v", f)
+		}
+		time.Sleep(partsLeft + time.Second)
+		synctest.Wait()
+		if f := w.v.Status().Failing; len(f) != 0 {
+			t.Errorf("after a success: %v", f)
+		}
+	})
+}
+
+// A branch that cannot be moved to is in the status until it can.
+func TestFailureToBranch(t *testing.T) {
+	c, _ := newBranched(t)
+	refuses := true
+	c.v.p = providers.Wrap(c.v.p, providers.WrapOptions{Around: func(ctx context.Context, call *providers.Call, next func(context.Context) error) error {
+		if refuses && call.Method == providers.MethodBranches {
+			return providers.ErrUnauthenticated
+		}
+		return next(ctx)
+	}})
+	for _, refuses = range []bool{true, false} {
+		if _, err := c.v.Branch(t.Context(), "turn-1", BranchOptions{}); (err != nil) != refuses {
+			t.Errorf("refused: %v, got %v", refuses, err)
+		}
+		if f := c.v.Status().Failing; (len(f) == 1 && f[0].Activity == ActivityBranch) != refuses {
+			t.Errorf("refused: %v, failing: %v", refuses, f)
+		}
 	}
 }
 

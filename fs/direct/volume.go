@@ -175,8 +175,19 @@ func (t *table) root(id ident, h *handle) {
 	s.live++
 }
 
-// Bind takes the notifier. The volume says nothing before.
-func (v *Volume) Bind(n wsfs.Notifier) { v.note.Store(&n) }
+// Bind takes the notifier. The volume says nothing before, and then first that watches
+// have failed, if they have.
+func (v *Volume) Bind(n wsfs.Notifier) {
+	v.note.Store(&n)
+	if w := v.watch; w != nil {
+		w.mu.Lock()
+		err := w.failure()
+		w.mu.Unlock()
+		if err != nil {
+			n.Failed("", err)
+		}
+	}
+}
 
 func (v *Volume) notifier() wsfs.Notifier {
 	if n := v.note.Load(); n != nil {

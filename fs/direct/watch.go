@@ -2,6 +2,7 @@ package direct
 
 import (
 	"errors"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -192,9 +193,7 @@ func (w *watch) addWatch(dir wsfs.Ino, h *handle) (int32, bool) {
 
 // fail notes that a watch was refused. mu is held, or nobody else is there yet.
 func (w *watch) fail(err error) {
-	if w.why == "" {
-		w.v.log.Warn("directories without a watch: changes by others may show a second late", "err", err)
-	}
+	news := w.why == ""
 	w.why = err.Error()
 	switch {
 	case errors.Is(err, unix.ENOSPC):
@@ -204,6 +203,18 @@ func (w *watch) fail(err error) {
 	}
 	w.retry = min(max(2*w.retry, retryWatch), maxRetryWatch)
 	w.retryAt = w.v.now().Add(w.retry)
+	if n := w.v.notifier(); news && n != nil {
+		n.Failed("", w.failure())
+	}
+}
+
+// failure is why directories are without a watch; nil: none is. mu is held, or nobody
+// else is there yet.
+func (w *watch) failure() error {
+	if w.why == "" {
+		return nil
+	}
+	return fmt.Errorf("directories are without a watch, and changes by others may show a second late: %s", w.why)
 }
 
 func (w *watch) remove(wd int32) {

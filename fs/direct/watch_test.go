@@ -356,6 +356,9 @@ func TestWatchExhausted(t *testing.T) {
 	if st := v.Status(); st.Watched != 2 || st.WatchWhy == "" {
 		t.Errorf("%+v", st)
 	}
+	if told := record(v); told.got[note{"failed", 0, ""}] != 1 {
+		t.Errorf("told %v", told.got)
+	}
 	if e := lookupNone(t, v, wsfs.RootIno, "x"); e.TTL != longTTL {
 		t.Errorf("watched directory: TTL %v", e.TTL)
 	}
