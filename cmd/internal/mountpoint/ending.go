@@ -3,7 +3,6 @@ package mountpoint
 import (
 	"errors"
 	"os"
-	"path/filepath"
 	"slices"
 	"syscall"
 	"time"
@@ -26,16 +25,12 @@ const (
 func IsBusy(err error) bool { return errors.Is(err, ErrBusy) || errors.Is(err, syscall.EBUSY) }
 
 // UntilFree calls unmount again while the mount is in use by programs that are
-// ending, or were forked and have executed nothing yet, up to limit (0: EndingLimit);
-// other holders that live on are refused after a second. look lists the holders. waited are the ending programs
-// that were seen to use the mount; the error is the last one of unmount.
+// ending, or were forked and have executed nothing yet, up to limit (0: EndingLimit). While
+// none is seen, the kernel may be closing files of one that has ended: that is waited for
+// up to EndingLimit. Holders that live on are refused after a second. look lists the holders.
+// waited are the ending programs that were seen to use the mount; the error is the last
+// one of unmount.
 func UntilFree(limit time.Duration, unmount func() error, look func() []Holder) (waited []Holder, err error) {
-	return untilFree(limit, unmount, look, endingUnseen)
-}
-
-// untilFree is UntilFree, which asks unseen whether a program is ending that may be a
-// holder, if it sees none.
-func untilFree(limit time.Duration, unmount func() error, look func() []Holder, unseen func() bool) (waited []Holder, err error) {
 	if limit <= 0 {
 		limit = EndingLimit
 	}
@@ -44,9 +39,12 @@ func untilFree(limit time.Duration, unmount func() error, look func() []Holder, 
 			return waited, err
 		}
 		holders := look()
-		bound := livingLimit
-		if !slices.ContainsFunc(holders, func(h Holder) bool { return !h.Exiting && !h.forked }) && (len(holders) > 0 || unseen()) {
-			bound = max(bound, limit)
+		bound := max(livingLimit, limit)
+		switch {
+		case len(holders) == 0:
+			bound = EndingLimit
+		case slices.ContainsFunc(holders, func(h Holder) bool { return !h.Exiting && !h.forked }):
+			bound = livingLimit
 		}
 		for _, h := range holders {
 			if h.Exiting && !slices.ContainsFunc(waited, func(w Holder) bool { return w.PID == h.PID }) {
@@ -57,20 +55,6 @@ func untilFree(limit time.Duration, unmount func() error, look func() []Holder, 
 			return waited, err
 		}
 	}
-}
-
-// endingUnseen reports whether a process is ending that has given its table of files
-// back already: the kernel may still be closing what was in it, which is seen nowhere.
-func endingUnseen() bool {
-	dirs, _ := filepath.Glob("/proc/[0-9]*")
-	return slices.ContainsFunc(dirs, func(dir string) bool {
-		s, err := proc.Read(dir)
-		if err != nil || s.Dead() || !s.Exiting() {
-			return false
-		}
-		fds, err := os.ReadDir(dir + "/fdinfo")
-		return err == nil && len(fds) == 0
-	})
 }
 
 // forked reports whether a process has executed no program since it was forked: what its
