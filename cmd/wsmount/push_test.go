@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -86,4 +87,19 @@ func TestConflictFoundByTheLastPush(t *testing.T) {
 	if o := w.run("umount", "mnt"); o.code != exit.Unsafe || strings.Count(o.errOut, "modified locally and on the remote") != 1 {
 		t.Errorf("umount: got %+v", o)
 	}
+}
+
+// A mount that another mount namespace keeps alive is not said to have sent all while a
+// commit is not pushed.
+func TestUnpushedInAnotherNamespace(t *testing.T) {
+	tier.RequireFUSE(t)
+	w, r := newWorld(t), serve(t, true)
+	w.mount(w.remoteWorkspace("ops", r, "mode: pull-push, pull: {on: manual}, commit: {on: manual}, push: {on: manual}", ""), "mnt")
+	w.write("mnt/f", "committed")
+	w.event(exit.Done, "commit", "mnt")
+	pid, end := otherNamespace(t)
+	if o := w.run("umount", "--timeout", "100ms", "mnt"); o.code != exit.Unsafe || !strings.Contains(o.errOut, "not all is sent") || !strings.Contains(o.errOut, fmt.Sprint("pid ", pid)) {
+		t.Errorf("umount: got %+v", o)
+	}
+	end()
 }

@@ -21,7 +21,7 @@ import (
 // Where a daemon could still say that nothing is, they are not looked at. The error
 // is that of one that cannot be read, of which the next mount and recover tell more.
 func whatStays(r *state.Record, dirs []string, res *control.UnmountResult) (unread error) {
-	if s, ok := lastStatus(r); ok && s.State == control.Stopped && unsentIn(s) == 0 && heldBack(s) == 0 && s.ConflictsTotal == 0 && !unpushed(s) {
+	if s, ok := lastStatus(r); ok && s.State == control.Stopped && isAllSent(s) {
 		return nil
 	}
 	for _, dir := range dirs {

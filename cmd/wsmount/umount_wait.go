@@ -30,7 +30,7 @@ func waitUntilSent(ctx context.Context, r *state.Record, limit time.Duration) ([
 			halt := commitHalt(last)
 			kept := exit.New(exit.Unsafe, "%s is unmounted, but another mount namespace still has it, and not all is sent", r.Mountpoint)
 			switch {
-			case unsentIn(last) == 0:
+			case isAllSent(last):
 				return last.HeldBy, nil
 			case halt != "":
 				return nil, kept.Hint("%s: end %s, mount the workspace again and allow it with `wsmount commit --confirm %s`",
@@ -87,7 +87,8 @@ func beatOf(ctx context.Context, r *state.Record) uint64 {
 	return work.Beat
 }
 
-// unsentIn counts what a mount still has to send.
+// unsentIn counts what a mount still has to send to its stores: bytes and names. Commits
+// that are not pushed are not among them, see isAllSent.
 func unsentIn(s control.Status) int {
 	n := int(s.UnsavedBytes)
 	for _, p := range s.Parts {

@@ -42,6 +42,11 @@ func unpushed(s control.Status) bool {
 	return slices.ContainsFunc(s.Parts, func(p control.Part) bool { return p.Copy != nil && p.Copy.Unpushed })
 }
 
+// isAllSent reports whether a mount has nothing that its stores, and their remotes, lack.
+func isAllSent(s control.Status) bool {
+	return unsentIn(s) == 0 && heldBack(s) == 0 && s.ConflictsTotal == 0 && !unpushed(s)
+}
+
 func pushFails(s control.Status) bool {
 	return slices.ContainsFunc(s.Parts, func(p control.Part) bool {
 		return p.Copy != nil && p.Copy.PushFails != nil && p.Copy.PushFails.Error != ""
