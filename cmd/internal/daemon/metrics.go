@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"golang.org/x/sys/unix"
 
+	"github.com/wsmount/wsmount/cmd/internal/control"
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 	"github.com/wsmount/wsmount/fs"
 )
@@ -26,7 +27,7 @@ type metrics struct {
 
 	ops, seconds, readBytes, writtenBytes, openFiles, refused,
 	unsaved, oldest, conflicts, backendErrors, requests, sent, received,
-	failing, fetching, fetchLimit, expiry, panics, notified, watched, inodes *prometheus.Desc
+	failing, fetching, fetchLimit, expiry, panics, notified, watched, watchLate, inodes *prometheus.Desc
 }
 
 func newMetrics(d *Daemon) *metrics {
@@ -54,6 +55,7 @@ func newMetrics(d *Daemon) *metrics {
 		panics:        desc("panics_total", "Requests that ended in a contained panic."),
 		notified:      desc("notifications_total", "Changes that the kernel was told of."),
 		watched:       desc("watched_directories", "Directories watched for changes by others.", "part"),
+		watchLate:     desc("watch_late", "1 while changes by others may show late, since directories are without a watch or events were lost.", "part"),
 		inodes:        desc("inodes", "Inodes that the kernel knows.", "part"),
 	}
 	m.registry.MustRegister(m, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
@@ -65,7 +67,7 @@ var _ prometheus.Collector = (*metrics)(nil)
 // Describe lists every metric, also those that have no value at the moment.
 func (m *metrics) Describe(out chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{m.ops, m.seconds, m.readBytes, m.writtenBytes, m.openFiles, m.refused, m.unsaved,
-		m.oldest, m.conflicts, m.backendErrors, m.requests, m.sent, m.received, m.failing, m.fetching, m.fetchLimit, m.expiry, m.panics, m.notified, m.watched, m.inodes} {
+		m.oldest, m.conflicts, m.backendErrors, m.requests, m.sent, m.received, m.failing, m.fetching, m.fetchLimit, m.expiry, m.panics, m.notified, m.watched, m.watchLate, m.inodes} {
 		out <- d
 	}
 }
@@ -92,6 +94,14 @@ func (m *metrics) Collect(out chan<- prometheus.Metric) {
 	m.collectParts(out, counter)
 }
 
+// lateness is 1 while changes by others may show late.
+func lateness(w control.Watch) float64 {
+	if w.State == "exhausted" || w.State == "partial" {
+		return 1
+	}
+	return 0
+}
+
 func (m *metrics) collectParts(out chan<- prometheus.Metric, counter func(*prometheus.Desc, uint64, ...string)) {
 	status := m.d.Status()
 	out <- prometheus.MustNewConstMetric(m.fetching, prometheus.GaugeValue, float64(status.Fetching.Used))
@@ -105,6 +115,7 @@ func (m *metrics) collectParts(out chan<- prometheus.Metric, counter func(*prome
 		gauge(m.unsaved, float64(p.Unsaved.Bytes))
 		gauge(m.conflicts, float64(p.Conflicts))
 		gauge(m.watched, float64(p.Watch.Directories))
+		gauge(m.watchLate, lateness(p.Watch))
 		gauge(m.inodes, float64(p.Inodes))
 		age := 0.0
 		if !p.Unsaved.Oldest.IsZero() {

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/wsmount/wsmount/cache"
+	"github.com/wsmount/wsmount/cmd/internal/control"
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/mountspec"
@@ -272,6 +273,14 @@ func TestCumulative(t *testing.T) {
 	if got[fs.Buckets[0].Seconds()] != 3 || got[fs.Buckets[1].Seconds()] != 3 || got[fs.Buckets[2].Seconds()] != 7 ||
 		got[fs.Buckets[len(fs.Buckets)-1].Seconds()] != 7 {
 		t.Errorf("got %v", got)
+	}
+}
+
+func TestLateness(t *testing.T) {
+	for state, want := range map[string]float64{"": 0, "off": 0, "on": 0, "partial": 1, "exhausted": 1} {
+		if got := lateness(control.Watch{State: state}); got != want {
+			t.Errorf("%s: got %v", state, got)
+		}
 	}
 }
 
