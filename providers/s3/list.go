@@ -56,17 +56,27 @@ func (p *Provider) list(ctx context.Context, in *s3.ListObjectsV2Input) (listing
 	for _, c := range out.CommonPrefixes {
 		items = append(items, item{key: aws.ToString(c.Prefix), isDir: true})
 	}
-	if out.EncodingType == types.EncodingTypeUrl { // a service may ignore the wish
-		for i := range items {
-			if items[i].key, err = url.QueryUnescape(items[i].key); err != nil {
-				return listing{}, fmt.Errorf("%w: key %q in a listing", providers.ErrCorrupt, items[i].key)
-			}
+	for i := range items {
+		if items[i].key, err = decodeKey(items[i].key, out.EncodingType); err != nil {
+			return listing{}, err
 		}
 	}
 	ordered := slices.IsSortedFunc(items, byKey)
 	slices.SortStableFunc(items, byKey)
 	return listing{items: items, next: aws.ToString(out.NextContinuationToken), more: aws.ToBool(out.IsTruncated),
 		encoded: out.EncodingType == types.EncodingTypeUrl, ordered: ordered}, nil
+}
+
+// decodeKey is a key as a listing tells it. A service may ignore the wish for an encoding.
+func decodeKey(told string, encoding types.EncodingType) (string, error) {
+	if encoding != types.EncodingTypeUrl {
+		return told, nil
+	}
+	key, err := url.QueryUnescape(told)
+	if err != nil {
+		return "", fmt.Errorf("%w: key %q in a listing", providers.ErrCorrupt, told)
+	}
+	return key, nil
 }
 
 func byKey(a, b item) int { return cmp.Compare(a.key, b.key) }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
 	"sync"
 	"time"
 
@@ -91,25 +90,22 @@ func (v *versions) find(ctx context.Context, key string, want providers.Version)
 		if err != nil {
 			return "", v.explain(err)
 		}
-		decode := func(name *string) string {
-			if plain, err := url.QueryUnescape(aws.ToString(name)); err == nil && out.EncodingType == types.EncodingTypeUrl {
-				return plain
-			}
-			return aws.ToString(name)
+		isKey := func(told *string) bool {
+			got, err := decodeKey(aws.ToString(told), out.EncodingType)
+			return err == nil && got == key
 		}
 		for _, o := range out.Versions {
 			had := &object{size: aws.ToInt64(o.Size), etag: unquote(o.ETag), modified: aws.ToTime(o.LastModified)}
-			if decode(o.Key) == key && want.Matches(had.version()) {
+			if isKey(o.Key) && want.Matches(had.version()) {
 				return aws.ToString(o.VersionId), nil
 			}
 		}
 		// The key comes before all that begin with it, so the last page of it is the
 		// one that goes on with another.
-		next := decode(out.NextKeyMarker)
-		if !aws.ToBool(out.IsTruncated) || next != key || aws.ToString(out.NextVersionIdMarker) == aws.ToString(in.VersionIdMarker) {
+		if !aws.ToBool(out.IsTruncated) || !isKey(out.NextKeyMarker) || aws.ToString(out.NextVersionIdMarker) == aws.ToString(in.VersionIdMarker) {
 			return "", &fault{kind: providers.ErrNotExist, err: errors.New("the bucket has no such version")}
 		}
-		in.KeyMarker, in.VersionIdMarker = &next, out.NextVersionIdMarker
+		in.KeyMarker, in.VersionIdMarker = &key, out.NextVersionIdMarker
 	}
 }
 
