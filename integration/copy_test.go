@@ -2,7 +2,6 @@ package integration
 
 import (
 	"os"
-	"path/filepath"
 	"slices"
 	"testing"
 
@@ -102,25 +101,8 @@ func (f copyFlavour) mount(t testing.TB) *workingCopy {
 	if os.Geteuid() == 0 && !f.user {
 		c.flags = append(c.flags, "--allow-other")
 	}
-	t.Cleanup(c.logs)
 	c.Mount = c.w.Mount("@acme/copy", c.flags...)
 	return c
-}
-
-// logs shows the end of what the daemons logged, and the last words of one that
-// crashed, if the test failed.
-func (c *workingCopy) logs() {
-	if !c.t.Failed() {
-		return
-	}
-	all, _ := filepath.Glob(c.w.Path("state/acme/*/*/log"))
-	for _, file := range all {
-		text, _ := os.ReadFile(file)
-		c.t.Logf("%s:\n%s", file, text[max(0, len(text)-8000):])
-		if text, err := os.ReadFile(filepath.Join(filepath.Dir(file), "crash.log")); err == nil && len(text) > 0 {
-			c.t.Logf("crashed:\n%s", text[:min(len(text), 200_000)])
-		}
-	}
 }
 
 // beside is another mount of the same bucket.

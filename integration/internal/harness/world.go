@@ -67,13 +67,16 @@ func New(t testing.TB, o Options) *World {
 	return w
 }
 
-// showLogs logs the end of each daemon's log: what fails once in a thousand runs is
-// not seen again.
+// showLogs logs the end of each daemon's log, and the last words of one that crashed:
+// what fails once in a thousand runs is not seen again.
 func (w *World) showLogs() {
 	logs, _ := filepath.Glob(w.Path("state/*/*/*/log"))
 	for _, path := range logs {
 		text, _ := os.ReadFile(path)
-		w.t.Logf("%s:\n%s", path, text[max(0, len(text)-4<<10):])
+		w.t.Logf("%s:\n%s", path, text[max(0, len(text)-8000):])
+		if text, err := os.ReadFile(filepath.Join(filepath.Dir(path), "crash.log")); err == nil && len(text) > 0 {
+			w.t.Logf("crashed:\n%s", text[:min(len(text), 200_000)])
+		}
 	}
 }
 
