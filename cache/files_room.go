@@ -1,10 +1,9 @@
 package cache
 
 import (
-	"errors"
 	"math"
-	"syscall"
 
+	"github.com/wsmount/wsmount/cache/internal/content"
 	"github.com/wsmount/wsmount/cache/internal/table"
 )
 
@@ -47,7 +46,7 @@ func ContentOf(stateDir string, clear bool) (u ContentUsage, freed int64, err er
 		return giveUpIn(stateDir, table.Options{ReadOnly: true}, 0)
 	}
 	u, freed, err = giveUpIn(stateDir, table.Options{}, everything)
-	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+	if content.IsFull(err) {
 		before := freed
 		u, freed, err = giveUpIn(stateDir, table.Options{ReadOnly: true}, everything)
 		freed += before

@@ -22,13 +22,14 @@ const fullTries = 8
 func (s *Store) whileFull(n int64, do func() error) error {
 	for try := 1; ; try++ {
 		err := do()
-		if !isFull(err) || errors.Is(err, errFloor) || try == fullTries || !s.makeRoom(n) {
+		if !IsFull(err) || errors.Is(err, errFloor) || try == fullTries || !s.makeRoom(n) {
 			return err
 		}
 	}
 }
 
-func isFull(err error) bool { return errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) }
+// IsFull reports whether an error says that a disk, or a quota, is full.
+func IsFull(err error) bool { return errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) }
 
 // makeRoom gives up clean content after the disk said that it is full, and reports
 // whether trying again may help. Names and maps may use what the ballast held,

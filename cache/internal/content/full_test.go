@@ -180,6 +180,22 @@ func TestFetchLeavesTheFloor(t *testing.T) {
 	wantBytes(t, f, b.data)
 }
 
+// waitsFor wants try to wait for the release of a file, and then to succeed. It is for a
+// bubble of synctest.
+func waitsFor(t *testing.T, used *File, try func() error) {
+	t.Helper()
+	done := make(chan error)
+	go func() { done <- try() }()
+	synctest.Wait()
+	select {
+	case err := <-done:
+		t.Fatalf("it did not wait: %v", err)
+	default:
+	}
+	used.Release()
+	must(t, <-done)
+}
+
 // TestOpenWaitsForReleases: likewise for a file that is made, which takes room for its name
 // and its map alone.
 func TestOpenWaitsForReleases(t *testing.T) {
@@ -189,8 +205,7 @@ func TestOpenWaitsForReleases(t *testing.T) {
 		clean(t, s, 1, 100)
 		used, err := s.Open(1)
 		must(t, err)
-		done := make(chan error)
-		go func() {
+		waitsFor(t, used, func() error {
 			f, err := s.make(func() (*File, error) {
 				if got := left(t, s); len(got) > 0 {
 					return s.newFile(2, ""), unix.ENOSPC
@@ -200,16 +215,8 @@ func TestOpenWaitsForReleases(t *testing.T) {
 			if err == nil {
 				f.Release()
 			}
-			done <- err
-		}()
-		synctest.Wait() // it waits for the release
-		select {
-		case err := <-done:
-			t.Fatalf("it did not wait: %v", err)
-		default:
-		}
-		used.Release()
-		must(t, <-done)
+			return err
+		})
 	})
 }
 
@@ -233,19 +240,10 @@ func TestWriterWaitsForReleases(t *testing.T) {
 		s.room.until.Store(0)
 		_, err = f.WriteAt(t.Context(), pattern(1000, 1), 0) // ends in the bubble's time
 		wantErr(t, err, unix.ENOSPC)
-		done := make(chan error)
-		go func() {
+		waitsFor(t, used, func() error {
 			_, err := f.WriteAt(t.Context(), pattern(1000, 1), 0)
-			done <- err
-		}()
-		synctest.Wait() // it waits for the release
-		select {
-		case err := <-done:
-			t.Fatalf("it did not wait: %v", err)
-		default:
-		}
-		used.Release()
-		must(t, <-done)
+			return err
+		})
 		if got := left(t, s); len(got) != 1 || got[0] != 2 {
 			t.Errorf("there is %v", got)
 		}

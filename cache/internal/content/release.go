@@ -55,12 +55,12 @@ func (s *Store) roomFor(ctx context.Context, n int64) error {
 func afterReleases(ctx context.Context, s *Store, try func() error) error {
 	released := s.released.wait()
 	err := try()
-	if !isFull(err) || !s.isReleasing() {
+	if !IsFull(err) || !s.isReleasing() {
 		return err
 	}
 	limit := time.NewTimer(releaseWait)
 	defer limit.Stop()
-	for isFull(err) {
+	for IsFull(err) {
 		select {
 		case <-released:
 		case <-limit.C:
