@@ -141,7 +141,7 @@ func TestShowHistoryIsCurrent(t *testing.T) {
 	w.ok(w.put("f", "one"))
 	list := func() *shownTree {
 		t.Helper()
-		l, err := w.v.shownHistory(me)
+		l, err := w.v.shownHistory(w.Context())
 		w.ok(err)
 		return l
 	}

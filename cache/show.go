@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -35,6 +36,8 @@ const (
 // Only the owner of the mount may read them: a version may be of a time when
 // others could not.
 func (v *Volume) Show(op *fs.Op, path string) (fs.Shown, error) {
+	w := v.wait(op, v.o.Patience)
+	defer w.close()
 	top, _, _ := strings.Cut(path, "/")
 	var t *shownTree
 	var err error
@@ -42,7 +45,7 @@ func (v *Volume) Show(op *fs.Op, path string) (fs.Shown, error) {
 	case "":
 		return fs.Shown{Mode: 0o555, Names: []string{"conflicts/", "history/"}}, nil
 	case "history":
-		t, err = v.shownHistory(op)
+		t, err = v.shownHistory(w)
 	case "conflicts":
 		t = v.shownConflicts()
 	default:
@@ -62,7 +65,7 @@ func (v *Volume) Show(op *fs.Op, path string) (fs.Shown, error) {
 	switch {
 	case ok, path == top+"/":
 	case top == "history":
-		return v.showPast(op, strings.TrimPrefix(path, "history/"))
+		return v.showPast(w, strings.TrimPrefix(path, "history/"))
 	default:
 		return fs.Shown{}, syscall.ENOENT
 	}
@@ -71,8 +74,6 @@ func (v *Volume) Show(op *fs.Op, path string) (fs.Shown, error) {
 		d.Names = append(d.Names, name)
 	}
 	if path == "history/" {
-		w := v.wait(op, v.o.Patience)
-		defer w.close()
 		d.Names = append(d.Names, v.lastCommits(w)...)
 	}
 	slices.Sort(d.Names)
@@ -110,16 +111,14 @@ func (t *shownTree) add(path string, f fs.Shown) {
 }
 
 // shownHistory lists the newest versions.
-func (v *Volume) shownHistory(op *fs.Op) (*shownTree, error) {
+func (v *Volume) shownHistory(ctx context.Context) (*shownTree, error) {
 	v.mu.Lock()
 	t, of := v.history.shown, v.updates
 	v.mu.Unlock()
 	if t != nil && (t.of == of || t.long && v.o.Now().Sub(t.at) < shownFor) {
 		return t, nil
 	}
-	w := v.wait(op, v.o.Patience)
-	defer w.close()
-	list, err := v.Log(w, LogFilter{Limit: maxShown})
+	list, err := v.Log(ctx, LogFilter{Limit: maxShown})
 	if err != nil {
 		return nil, err
 	}

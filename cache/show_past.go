@@ -13,25 +13,23 @@ import (
 
 // showPast shows the tree of a revision that the store knows, at a path below
 // history that begins with its name, or enough of it. ENOENT when there is none.
-func (v *Volume) showPast(op *fs.Op, path string) (fs.Shown, error) {
+func (v *Volume) showPast(ctx context.Context, path string) (fs.Shown, error) {
 	revision, at, _ := strings.Cut(path, "/")
 	s, ok := providers.As[providers.Snapshotter](v.p)
 	l, err := providers.ParseLocator(at)
 	if !ok || err != nil {
 		return fs.Shown{}, syscall.ENOENT
 	}
-	w := v.wait(op, v.o.Patience)
-	defer w.close()
-	found, err := s.Find(w, revision)
+	found, err := s.Find(ctx, revision)
 	if err != nil {
 		return fs.Shown{}, pastError(err)
 	}
-	past, err := s.At(w, found.Revision)
+	past, err := s.At(ctx, found.Revision)
 	if err != nil {
 		return fs.Shown{}, pastError(err)
 	}
 	defer past.Close()
-	info, err := past.Stat(w, l)
+	info, err := past.Stat(ctx, l)
 	if err != nil {
 		return fs.Shown{}, pastError(err)
 	}
@@ -39,11 +37,11 @@ func (v *Volume) showPast(op *fs.Op, path string) (fs.Shown, error) {
 	switch info.Kind {
 	case providers.KindDir:
 		shown.Mode = 0o500
-		shown.Names, err = namesOf(w, past, l)
+		shown.Names, err = namesOf(ctx, past, l)
 		return shown, err
 	case providers.KindSymlink:
 		shown.Mode = 0o777
-		shown.Target, err = targetOf(w, past, l)
+		shown.Target, err = targetOf(ctx, past, l)
 		return shown, err
 	}
 	if info.Attr.Valid&providers.AttrExec != 0 && info.Attr.Mode&0o100 != 0 {
