@@ -11,8 +11,8 @@ import (
 )
 
 // open makes the bodies. Of files that a program has open a consistent state is
-// taken at once, of others when it is read: not all can be open. What a program still
-// reads and the set takes away is brought here first.
+// taken at once, of others when it is read: not all can be open. Content that a program
+// still reads and of which the set removes the last remote copy is fetched first.
 func (s *set) open(ctx context.Context) error {
 	if err := s.hydrateRemoved(ctx); err != nil {
 		return err

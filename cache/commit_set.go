@@ -59,7 +59,7 @@ type planned struct {
 	n      *table.Inode // of Ino, until the set is made; nil: none
 	before providers.Locator
 	there  bool // before means something
-	last   bool // the set takes what is there before from its last place
+	last   bool // the set removes the last remote copy of content that no local name has
 
 	size    int64 // of the content
 	writing bool  // somebody had said that he might change it

@@ -9,7 +9,7 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// pastAt is where the store has content, perhaps still when it is gone from here and from
+// pastAt is where the store has content, perhaps still when it is neither local nor in
 // its head: in a revision, or as the version that it may keep of a path.
 type pastAt struct {
 	Revision providers.Revision `json:"r,omitempty"` // "": the store keeps none

@@ -26,7 +26,7 @@ func (v *Volume) hydrateBeforeDelete(ctx context.Context, l table.Link) error {
 	return hydrateNameless(ctx, v, rec.Remote.Ino, l.Name)
 }
 
-// hydrateRemoved is hydrateBeforeDelete for all that a set takes away.
+// hydrateRemoved is hydrateBeforeDelete for all that a set removes.
 func (s *set) hydrateRemoved(ctx context.Context) error {
 	for _, p := range s.order {
 		if !p.last {
@@ -39,8 +39,8 @@ func (s *set) hydrateRemoved(ctx context.Context) error {
 	return nil
 }
 
-// isLast reports whether a set takes what the backend has under p from the last place
-// that it has anywhere.
+// isLast reports whether a set removes the last remote copy of content that no local name
+// has.
 func (s *set) isLast(p *planned) bool {
 	if !p.gives() {
 		return false
@@ -49,9 +49,8 @@ func (s *set) isLast(p *planned) bool {
 	return n != nil && isRegular(n) && len(n.Links) == 0 && !s.staysElse(p, n)
 }
 
-// hydrateNameless brings the content of a file without a name here in whole, if a program
-// has it open. What cannot be had any more keeps nothing from going on; only what may
-// come later does.
+// hydrateNameless fetches all content of a file without a local name that a program has
+// open. Content that is gone on the remote is no error; content that may come later is.
 func hydrateNameless(ctx context.Context, v *Volume, x table.Ino, name string) error {
 	oi := v.ifOpen(x)
 	if oi == nil {

@@ -36,15 +36,15 @@ func failsText(f *control.Fails, now time.Time) string {
 	return fmt.Sprintf("fails for %s: %s", age(f.Since, now), f.Error)
 }
 
+// isAllSent reports whether a mount has nothing that its stores, and their remotes, lack.
+func isAllSent(s control.Status) bool {
+	return unsentIn(s) == 0 && heldBack(s) == 0 && s.ConflictsTotal == 0 && !unpushed(s)
+}
+
 // unpushed reports whether there are commits that a remote does not have, and
 // pushFails whether it does not get them.
 func unpushed(s control.Status) bool {
 	return slices.ContainsFunc(s.Parts, func(p control.Part) bool { return p.Copy != nil && p.Copy.Unpushed })
-}
-
-// isAllSent reports whether a mount has nothing that its stores, and their remotes, lack.
-func isAllSent(s control.Status) bool {
-	return unsentIn(s) == 0 && heldBack(s) == 0 && s.ConflictsTotal == 0 && !unpushed(s)
 }
 
 func pushFails(s control.Status) bool {

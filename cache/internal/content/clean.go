@@ -102,7 +102,7 @@ func (k *known) drop(ino uint64) {
 	}
 }
 
-// Measured is the size of content of which only a part may be here: what the disk says.
+// Measured has Clean ask the disk for the size, of content that may be local in part.
 const Measured = -1
 
 // Clean says how much space the content of an inode takes, in bytes or Measured, and

@@ -28,7 +28,7 @@ type Room interface {
 	// MakeRoom gives up what can be had again for n bytes, or for a few if n is 0, and
 	// reports whether trying again may help.
 	MakeRoom(n int64) bool
-	// Usage says to a person what it is part of.
+	// Usage tells a person how much of the disk it and other content take.
 	Usage() string
 }
 
