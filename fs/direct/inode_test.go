@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -234,8 +235,8 @@ func (m *model) rename(t *rapid.T) {
 }
 
 func (m *model) link(t *rapid.T) {
-	for ino, n := range m.refs {
-		if n > 0 {
+	for _, ino := range m.known() {
+		if m.refs[ino] > 0 {
 			e, err := m.v.Link(op(), ino, wsfs.RootIno, m.name(t))
 			m.took(t, e, err)
 			return
@@ -244,8 +245,8 @@ func (m *model) link(t *rapid.T) {
 }
 
 func (m *model) forget(t *rapid.T) {
-	for ino, n := range m.refs {
-		if n > 0 {
+	for _, ino := range m.known() {
+		if n := m.refs[ino]; n > 0 {
 			k := rapid.Uint64Range(1, n).Draw(t, "n")
 			m.v.Forget(ino, k)
 			m.refs[ino] -= k
@@ -254,10 +255,13 @@ func (m *model) forget(t *rapid.T) {
 	}
 }
 
+// known are the numbers in an order that a seed repeats.
+func (m *model) known() []wsfs.Ino { return slices.Sorted(maps.Keys(m.refs)) }
+
 // check: every referenced inode answers, with its own number.
 func (m *model) check(t *rapid.T) {
-	for ino, n := range m.refs {
-		if n == 0 {
+	for _, ino := range m.known() {
+		if m.refs[ino] == 0 {
 			delete(m.refs, ino)
 			delete(m.disk, ino) // the disk may use it again
 			continue
