@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"syscall"
 	"testing"
 	"time"
 
@@ -155,6 +156,24 @@ func TestBucketKeepsATree(t *testing.T) {
 	})
 }
 
+// replaceMeanwhile writes to a file, which it closes after the rest. Meanwhile no test
+// starts a process: that has the file, too, until it runs its own program, and closes it
+// then, which a mount takes for a close.
+func replaceMeanwhile(t *testing.T, path, content string, rest func()) {
+	t.Helper()
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = f.WriteString(content)
+	rest()
+	if err := errors.Join(err, f.Close()); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // Two mounts of one bucket see each other's changes, and neither overwrites what
 // it has not seen.
 func TestBucketWithTwoWriters(t *testing.T) {
@@ -172,17 +191,7 @@ func TestBucketWithTwoWriters(t *testing.T) {
 			content, _ := os.ReadFile(filepath.Join(other.Dir, "plan"))
 			return string(content) == "base"
 		})
-		f, err := os.OpenFile(filepath.Join(other.Dir, "plan"), os.O_WRONLY, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := f.WriteString("ours"); err != nil {
-			t.Fatal(err)
-		}
-		write(filepath.Join(m.Dir, "plan"), "theirs")
-		if err := f.Close(); err != nil {
-			t.Fatal(err)
-		}
+		replaceMeanwhile(t, filepath.Join(other.Dir, "plan"), "ours", func() { write(filepath.Join(m.Dir, "plan"), "theirs") })
 		seen := map[string][]string{}
 		defer func() {
 			if t.Failed() {
