@@ -23,6 +23,8 @@ const (
 	// slowTime is what another program's workload may take to be measured in
 	// more than one round.
 	slowTime = 10 * time.Second
+	// staleTime is longer than a store is believed.
+	staleTime = 2 * time.Second
 )
 
 // measure runs the rounds. What fails in wsmount is a problem of its row, what
@@ -123,6 +125,9 @@ func (s *bucketSession) work(ctx context.Context, t *bucketTree, r *bucketRow, d
 		if err := t.forget(ctx); err != nil {
 			return 0, err
 		}
+	}
+	if r.w.stale && t.kind != disk {
+		time.Sleep(staleTime)
 	}
 	asked, err := t.asked(ctx)
 	if err != nil {

@@ -8,13 +8,14 @@ import (
 	"testing"
 
 	"github.com/wsmount/wsmount/integration/s3server"
+	"github.com/wsmount/wsmount/integration/testrun"
 )
 
 // The work itself, on a plain directory with what a bucket holds before.
 func TestBucketWorkOnADirectory(t *testing.T) {
 	t.Setenv("HOME", t.TempDir())
 	t.Setenv(sizeVariable, "2")
-	dir := t.TempDir()
+	dir := testrun.InMemory(t)
 	if err := (&bucketBench{bench: &bench{o: options{size: 2}}}).fillDisk(dir); err != nil {
 		t.Fatal(err)
 	}

@@ -35,13 +35,8 @@ func (p place) walkMany() (float64, error) {
 	return took, err
 }
 
-// staleTime is longer than a store is believed.
-const staleTime = 2 * time.Second
-
-// walkManyFirst is a walk that is too old to be believed by the next.
 func (p place) walkManyFirst() error {
 	_, err := p.walkMany()
-	time.Sleep(staleTime)
 	return err
 }
 
@@ -60,10 +55,9 @@ func (p place) grepAll() (float64, error) {
 	return took, fmt.Errorf("grep: %w: %s", err, out)
 }
 
-// grepAllFirst brings every small file, and ends when what is known is too old.
+// grepAllFirst brings every small file.
 func (p place) grepAllFirst() error {
 	_, err := p.grepAll()
-	time.Sleep(staleTime)
 	return err
 }
 

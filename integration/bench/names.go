@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	smallFiles = 3000 // in one directory
+	smallFiles = 3000 // in one directory, when it is measured
 	treeDirs   = 200  // of treeFiles each
 	treeFiles  = 200
 )
@@ -29,7 +29,7 @@ func nameWorkloads() []workload {
 }
 
 func (p place) small() error {
-	if _, err := os.Stat(p.file(smallName(smallFiles - 1))); err == nil {
+	if _, err := os.Stat(p.file(smallName(p.files - 1))); err == nil {
 		return nil
 	}
 	return p.smallAnew()
@@ -52,17 +52,17 @@ func smallName(i int) string { return fmt.Sprintf("file-%05d", i) }
 func (p place) create() (float64, error) {
 	data := make([]byte, 4096)
 	watch := startWatch()
-	for i := range smallFiles {
+	for i := range p.files {
 		if err := os.WriteFile(p.file(smallName(i)), data, 0o644); err != nil {
 			return 0, err
 		}
 	}
-	return watch.rate(smallFiles), nil
+	return watch.rate(p.files), nil
 }
 
 // each does something to the small files, so often, and returns files a second.
 func (p place) each(times int, do func(path string) error) (float64, error) {
-	paths := make([]string, smallFiles)
+	paths := make([]string, p.files)
 	for i := range paths {
 		paths[i] = p.file(smallName(i))
 	}
@@ -74,7 +74,7 @@ func (p place) each(times int, do func(path string) error) (float64, error) {
 			}
 		}
 	}
-	return watch.rate(times * smallFiles), nil
+	return watch.rate(times * p.files), nil
 }
 
 func stat(path string) error {

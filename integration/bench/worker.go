@@ -55,7 +55,7 @@ func runWorker(args []string) (float64, error) {
 	if !ok {
 		return 0, fmt.Errorf("no workload %q", args[1])
 	}
-	p := place{dir: args[2], name: w.where(), program: args[3:]}
+	p := place{dir: args[2], name: w.where(), files: smallFiles, program: args[3:]}
 	switch args[0] {
 	case phaseSetup:
 		if w.setup == nil {

@@ -60,6 +60,7 @@ type place struct {
 	dir     string
 	program []string // what mounts the tree
 	name    string   // of the directory that the workload has
+	files   int      // small ones in it
 }
 
 func workloads() []workload {

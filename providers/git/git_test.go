@@ -7,21 +7,16 @@ import (
 	"testing"
 
 	"github.com/wsmount/wsmount/integration/gitserver"
+	"github.com/wsmount/wsmount/integration/testrun"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/git"
 	"github.com/wsmount/wsmount/providers/providertest"
 )
 
-// place is a new directory, in memory if there is one: what syncing costs is
-// nothing that the contract asks about.
+// place is a new directory: what syncing costs is nothing that the contract asks about.
 func place(t providertest.T) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("/dev/shm", "wsmount-test-")
-	if err != nil {
-		dir = t.TempDir()
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	return dir
+	return testrun.InMemory(t)
 }
 
 // clone opens a clone of a repository.
