@@ -69,7 +69,7 @@ func TestAgain(t *testing.T) {
 	if a.due(now) || a.fails() != nil {
 		t.Error("nothing has failed")
 	}
-	for _, want := range []time.Duration{15, 30, 60, 120, 240, 480, 600, 600} {
+	for _, want := range []time.Duration{1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 600, 600} {
 		a.ended(now, providers.ErrUnavailable)
 		if got := a.next.Sub(now); got != want*time.Second {
 			t.Errorf("tried again after %v, want %v", got, want*time.Second)

@@ -20,7 +20,7 @@ type retry struct {
 }
 
 const (
-	firstAgain = 15 * time.Second
+	firstAgain = time.Second // a service that only starts again is back soon
 	lastAgain  = 10 * time.Minute
 )
 
