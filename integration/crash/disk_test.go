@@ -13,10 +13,12 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/wsmount/wsmount/integration/internal/harness"
+	"github.com/wsmount/wsmount/integration/testrun"
 	"github.com/wsmount/wsmount/integration/tier"
 )
 
-// A disk is an ext4 of its own, whose power can be cut.
+// A disk is an ext4 of its own, whose power can be cut. Its image is in memory: what is
+// lost is what the ext4 has not written to it.
 type disk struct {
 	t          *testing.T
 	image, dir string
@@ -27,7 +29,7 @@ type disk struct {
 func newDisk(t *testing.T, dir string, size int64) *disk {
 	t.Helper()
 	tier.RequireTools(t, "mkfs.ext4", "mount", "umount")
-	d := &disk{t: t, image: dir + ".image", dir: dir}
+	d := &disk{t: t, image: filepath.Join(testrun.InMemory(t), "image"), dir: dir}
 	f, err := os.Create(d.image)
 	if err == nil {
 		err = f.Truncate(size)

@@ -61,22 +61,6 @@ func fail(err error) int {
 	return 1
 }
 
-// InMemory is a new directory, in memory if there is one, for a test that asks nothing of
-// a disk: there a file costs a hundredth, and nobody else's sync is waited for.
-func InMemory(t interface {
-	Helper()
-	TempDir() string
-	Cleanup(func())
-}) string {
-	t.Helper()
-	dir, err := os.MkdirTemp("/dev/shm", prefix)
-	if err != nil {
-		return t.TempDir()
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	return dir
-}
-
 // Begin begins a run, and ends what killed ones have left. TestMain calls it before all
 // else: the watcher is the same program, and does not return from here.
 func Begin() (*Run, error) {
@@ -84,6 +68,7 @@ func Begin() (*Run, error) {
 		os.Exit(watch(dir))
 	}
 	sweep(Base())
+	sweep(memoryBase)
 	dir, err := os.MkdirTemp(Base(), prefix)
 	if err != nil {
 		return nil, err

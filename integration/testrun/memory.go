@@ -1,0 +1,44 @@
+package testrun
+
+import (
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	memoryBase = "/dev/shm"
+	// leastMemory is what must be free there: tests beside each other fill disks in it.
+	leastMemory = 2 << 30
+)
+
+// InMemory is a new directory, in memory if there is some, for a test that asks nothing
+// of the disk: no sync of others is waited for there. What a killed test leaves the next
+// run sweeps.
+func InMemory(t interface {
+	Helper()
+	TempDir() string
+	Cleanup(func())
+}) string {
+	t.Helper()
+	var s unix.Statfs_t
+	if err := unix.Statfs(memoryBase, &s); err != nil || s.Type != unix.TMPFS_MAGIC || s.Bavail*uint64(s.Bsize) < leastMemory {
+		return t.TempDir()
+	}
+	dir, err := os.MkdirTemp(memoryBase, prefix)
+	if err != nil {
+		return t.TempDir()
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	lock, err := claim(dir)
+	if err != nil {
+		return t.TempDir()
+	}
+	t.Cleanup(func() { lock.Close() })
+	in := filepath.Join(dir, "in")
+	if err := os.Mkdir(in, 0o755); err != nil {
+		return t.TempDir()
+	}
+	return in
+}
