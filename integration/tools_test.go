@@ -46,11 +46,14 @@ printf 'package lib\n\nfunc Hello() string { return "hello" }\n' > lib/lib.go
 printf 'package main\n\nimport "prog/lib"\n\nfunc main() { println(lib.Hello()) }\n' > main.go
 printf 'package lib\n\nimport "testing"\n\nfunc TestHello(t *testing.T) {}\n' > lib/lib_test.go
 go build -o prog . && ./prog 2>&1 && go vet ./... && go test -count=1 ./... | sed 's/[0-9.]*s$//' && rm prog`},
+	// Each npm is a second of a processor, in the mount and beside it: one makes the
+	// package, installs it through its cache, and runs it by its link.
 	{"npm", []string{"npm"}, `export HOME=$PWD npm_config_cache=$PWD/cache npm_config_update_notifier=false npm_config_loglevel=error
-mkdir -p dep app && printf '{"name":"dep","version":"1.0.0","bin":{"dep":"cli.js"}}' > dep/package.json
-printf '#!/usr/bin/env node\nconsole.log("dep runs")\n' > dep/cli.js && (cd dep && npm pack --silent)
-cd app && printf '{"name":"app","version":"1.0.0"}' > package.json
-npm install --offline --no-audit --no-fund --silent ../dep/dep-1.0.0.tgz && npx --offline dep && npm ls
+mkdir -p package app && printf '{"name":"dep","version":"1.0.0","bin":{"dep":"cli.js"}}' > package/package.json
+printf '#!/usr/bin/env node\nconsole.log("dep runs")\n' > package/cli.js
+tar --sort=name --mtime=@0 --owner=0 --group=0 --numeric-owner -cf - package | gzip -n > dep-1.0.0.tgz
+cd app && printf '{"name":"app","version":"1.0.0","scripts":{"postinstall":"dep"},"dependencies":{"dep":"file:../dep-1.0.0.tgz"}}' > package.json
+npm install --offline --no-audit --no-fund --silent --foreground-scripts
 cd .. && rm -rf cache .npm app/node_modules/.package-lock.json`},
 	{"rsync there and back", []string{"rsync"}, messyTree + `
 rsync -aHAX --checksum src/ copy/ && rsync -aHAX --checksum --itemize-changes src/ copy/

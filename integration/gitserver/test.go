@@ -6,6 +6,7 @@ import (
 	"os"
 	"testing"
 
+	"github.com/wsmount/wsmount/integration/testrun"
 	"github.com/wsmount/wsmount/integration/tier"
 )
 
@@ -13,7 +14,7 @@ import (
 func Start(t testing.TB) *Server {
 	t.Helper()
 	tier.RequireTools(t, "git")
-	s, err := Launch(t.TempDir())
+	s, err := Launch(testrun.InMemory(t))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,9 +13,9 @@ const (
 	leastMemory = 2 << 30
 )
 
-// InMemory is a new directory, in memory if there is some, for a test that asks nothing
-// of the disk: no sync of others is waited for there. What a killed test leaves the next
-// run sweeps.
+// InMemory is a new directory, in memory if there is some for programs and files, for a
+// test that asks nothing of the disk: no sync of others is waited for there. What a killed
+// test leaves the next run sweeps.
 func InMemory(t interface {
 	Helper()
 	TempDir() string
@@ -23,7 +23,8 @@ func InMemory(t interface {
 }) string {
 	t.Helper()
 	var s unix.Statfs_t
-	if err := unix.Statfs(memoryBase, &s); err != nil || s.Type != unix.TMPFS_MAGIC || s.Bavail*uint64(s.Bsize) < leastMemory {
+	err := unix.Statfs(memoryBase, &s)
+	if err != nil || s.Type != unix.TMPFS_MAGIC || s.Flags&unix.ST_NOEXEC != 0 || s.Bavail*uint64(s.Bsize) < leastMemory {
 		return t.TempDir()
 	}
 	dir, err := os.MkdirTemp(memoryBase, prefix)
