@@ -23,7 +23,7 @@ var (
 )
 
 // clientCount is how many programs work while their file system dies.
-const clientCount = 8
+var clientCount = tier.Pick(4, 8)
 
 // A killPoint is where the daemon dies.
 type killPoint struct {
