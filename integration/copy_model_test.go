@@ -174,7 +174,7 @@ func TestBucketModelShared(t *testing.T) {
 				two := c.beside()
 				s := c.shared(two)
 				s.Apart = f.server == s3server.MinIO
-				model.RunShared(t, s, model.SharedOptions{Ops: tier.Pick(300, 5000), Settle: tier.Pick(150, 250), Seed: seed})
+				model.RunShared(t, s, model.SharedOptions{Ops: tier.Pick(200, 5000), Settle: tier.Pick(100, 250), Seed: seed})
 			})
 		})
 	}
