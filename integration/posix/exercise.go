@@ -37,7 +37,7 @@ type exerciser struct {
 func (t *T) exercise(reopen bool) {
 	seed := tier.Pick(1, uint64(time.Now().UnixNano()))
 	e := &exerciser{t: t, r: rand.New(rand.NewPCG(seed, 0)), path: t.file("f", "")}
-	steps := tier.Pick(500, 10_000)
+	steps := tier.Pick(200, 10_000)
 	if n, err := strconv.Atoi(os.Getenv("POSIX_SUITE_OPS")); err == nil {
 		steps = n
 	}
