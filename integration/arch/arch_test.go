@@ -101,6 +101,9 @@ func TestRules(t *testing.T) {
 		{"cache", "providers/s3", false}, {"cache", "fs/direct", false}, {"fs", "cache", false}, {"fs", "mountspec", false},
 		{"fs/direct", "fs", true}, {"fs/direct", "providers", false}, {"providers/s3", "providers", true},
 		{"providers/s3", "providers/memory", false}, {"providers/git", "providers/git/internal/odb", true}, {"providers/s3", "providers/git/internal/odb", false}, {"providers/all", "providers/memory", true}, {"providers", "fs", false},
+		{"providers/s3", "providers/internal/bucket", true}, {"providers/gcs", "providers/internal/bucket", true}, {"providers/internal/bucket", "providers", true},
+		{"providers/internal/bucket", "providers/s3", false}, {"providers/internal/bucket", "providers/memory", false}, {"providers/internal/bucket", "integration/tier", false},
+		{"providers/memory", "providers/internal/bucket", false}, {"cache", "providers/internal/bucket", false}, {"cmd/wsmount", "providers/internal/bucket", false}, {"providers/all", "providers/internal/bucket", false},
 		{"mountspec/host", "mountspec/policy", true}, {"mountspec", "providers", false}, {"integration", "fs", false},
 		{"integration/internal/memoryd", "providers/memory", true}, {"integration/bench", "providers/memory", true}, {"integration/internal/harness", "providers/memory", false},
 	} {
@@ -135,6 +138,10 @@ func forbidden(from, to string) string {
 
 func crossing(from, to string) string {
 	switch {
+	case under(to, sharedByServices) && providerOf(from) == "" && !under(from, sharedByServices):
+		return "what services have in common is for their providers alone"
+	case under(from, sharedByServices) && to != "providers" && to != "providers/providertest" && !under(to, sharedByServices):
+		return "what services have in common knows none of them"
 	case under(from, "providers/all") && under(to, "providers"):
 		return ""
 	case from == "providers/providertest" && to == "integration/tier":
@@ -158,6 +165,9 @@ func crossing(from, to string) string {
 	}
 	return from + " has no rule here: add one"
 }
+
+// sharedByServices is what several providers of one service stand on.
+const sharedByServices = "providers/internal"
 
 // providerOf is the provider of one service that a package is, or is a part of;
 // "" if it is none.

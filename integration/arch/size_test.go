@@ -42,7 +42,6 @@ var tooLarge = map[string]int{
 	"mountspec/host.session methods":       99,
 	"providers/git lines":                  7200,
 	"providers/git.Provider methods":       77,
-	"providers/s3.Provider methods":        74,
 }
 
 // TestSizes keeps packages small enough to be read, and types to one job. What says

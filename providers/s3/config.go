@@ -8,9 +8,16 @@ import (
 	"strings"
 
 	"github.com/wsmount/wsmount/providers"
+	"github.com/wsmount/wsmount/providers/internal/bucket"
 )
 
-const name = "s3"
+// traits are what S3 is like. AWS takes so much; others take no less.
+var traits = bucket.Service{
+	Name: "s3", Key: 1 << 10, Metadata: 2 << 10, Put: 5 << 30, Copy: 5 << 30, Size: 5 << 40,
+	Parts: providers.PartLimits{Min: partMin, Max: 5 << 30, Count: 10_000},
+}
+
+const partMin = 5 << 20
 
 // keys are those of every driver; mastraKeys are Mastra's own words for some
 // of them, and its labels, which say nothing to a bucket.
@@ -31,11 +38,11 @@ func Drivers() []providers.Driver {
 
 func driver(provider, text string, known []string) providers.Driver {
 	return providers.Driver{
-		Name: provider, Text: text, Promises: promises(), Keys: slices.Clone(known),
+		Name: provider, Text: text, Promises: bucket.Promises(traits), Keys: slices.Clone(known),
 		Open: func(ctx context.Context, s providers.Settings) (providers.Provider, error) {
 			p, err := openSettings(ctx, s, known)
 			if err != nil {
-				return nil, fail(ctx, providers.MethodOpen, providers.Locator{}, err)
+				return nil, bucket.Fail(ctx, traits.Name, providers.MethodOpen, providers.Locator{}, err)
 			}
 			return p, nil
 		},
@@ -87,7 +94,7 @@ func (c config) finish(get map[string]string) (config, error) {
 	if c.endpoint, err = parseEndpoint(get["endpoint"]); err != nil {
 		return config{}, err
 	}
-	if c.prefix, err = parsePrefix(get["prefix"]); err != nil {
+	if c.prefix, err = bucket.ParsePrefix(get["prefix"]); err != nil {
 		return config{}, err
 	}
 	style := get["path_style"]
@@ -127,21 +134,4 @@ func parseEndpoint(s string) (string, error) {
 		return "", invalid("endpoint must have no user, query or fragment")
 	}
 	return strings.TrimRight(s, "/"), nil
-}
-
-// parsePrefix trims slashes and appends one; the empty prefix stays empty.
-func parsePrefix(s string) (string, error) {
-	s = strings.Trim(s, "/")
-	if s == "" {
-		return "", nil
-	}
-	for segment := range strings.SplitSeq(s, "/") {
-		if segment == "" || segment == "." || segment == ".." {
-			return "", invalid("prefix %q has a segment %q", s, segment)
-		}
-	}
-	if strings.IndexFunc(s, func(c rune) bool { return c < ' ' || c == 0x7f }) >= 0 {
-		return "", invalid("prefix %q has control characters", s)
-	}
-	return s + "/", nil
 }

@@ -10,7 +10,7 @@ import (
 // testCopyShrunk: what was to be copied is shorter by now, which some services
 // call a wrong range before they look at the condition.
 func testCopyShrunk(t *testing.T, w *world) {
-	p := w.fork()
+	p := w.fork(t)
 	long, err := p.Write(t.Context(), loc("from"), providers.String("a long content"), absent)
 	if err != nil {
 		t.Fatal(err)

@@ -11,6 +11,7 @@ import (
 	awsconfig "github.com/aws/aws-sdk-go-v2/config"
 
 	"github.com/wsmount/wsmount/providers"
+	"github.com/wsmount/wsmount/providers/internal/bucket"
 )
 
 // login keeps credentials until shortly before they expire. The SDK's own
@@ -58,7 +59,7 @@ func chained(ctx context.Context, chain aws.CredentialsProvider) (aws.Credential
 	}
 	c, err := chain.Retrieve(ctx)
 	if err != nil && ctx.Err() == nil {
-		err = &fault{kind: providers.ErrUnauthenticated, err: err}
+		err = &bucket.Fault{Kind: providers.ErrUnauthenticated, Err: err}
 	}
 	return c, err
 }
@@ -67,11 +68,11 @@ func chained(ctx context.Context, chain aws.CredentialsProvider) (aws.Credential
 func named(ctx context.Context, reveal func(context.Context) (map[string]string, error)) (aws.Credentials, error) {
 	fields, err := reveal(ctx)
 	if err != nil {
-		return aws.Credentials{}, &fault{kind: providers.ErrUnauthenticated, err: err}
+		return aws.Credentials{}, &bucket.Fault{Kind: providers.ErrUnauthenticated, Err: err}
 	}
 	for _, name := range []string{"access_key_id", "secret_access_key"} {
 		if fields[name] == "" {
-			return aws.Credentials{}, &fault{kind: providers.ErrUnauthenticated, err: fmt.Errorf("the credentials have no %s", name)}
+			return aws.Credentials{}, &bucket.Fault{Kind: providers.ErrUnauthenticated, Err: fmt.Errorf("the credentials have no %s", name)}
 		}
 	}
 	c := aws.Credentials{Source: "wsmount", AccessKeyID: fields["access_key_id"], SecretAccessKey: fields["secret_access_key"],
@@ -80,7 +81,7 @@ func named(ctx context.Context, reveal func(context.Context) (map[string]string,
 		return c, nil
 	}
 	if c.Expires, err = time.Parse(time.RFC3339, fields["expiration"]); err != nil {
-		return aws.Credentials{}, &fault{kind: providers.ErrUnauthenticated, err: errors.New("expiration of the credentials is not a time of RFC 3339")}
+		return aws.Credentials{}, &bucket.Fault{Kind: providers.ErrUnauthenticated, Err: errors.New("expiration of the credentials is not a time of RFC 3339")}
 	}
 	c.CanExpire = true
 	return c, nil

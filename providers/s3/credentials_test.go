@@ -99,7 +99,7 @@ func TestRefusedCredentialsAreRenewed(t *testing.T) {
 	if err != nil || string(i.fake.objects["b"].content) != "content" {
 		t.Errorf("write: %v", err)
 	}
-	p.login.fetch = func(context.Context) (aws.Credentials, error) { return p.login.current, nil }
+	p.store.login.fetch = func(context.Context) (aws.Credentials, error) { return p.store.login.current, nil }
 	i.issue++
 	before := p.Requests()["ListObjectsV2"].Requests
 	if _, err := p.List(t.Context(), providers.Locator{}, providers.ListOptions{}); !errors.Is(err, providers.ErrUnauthenticated) {
@@ -179,7 +179,7 @@ func TestRefusedCredentialsAreAskedForNowAndThen(t *testing.T) {
 	i.fake.put("a", "x", nil)
 	p := i.open(t, true)
 	i.issue++
-	p.login.fetch = func(context.Context) (aws.Credentials, error) { i.asked++; return p.login.current, nil }
+	p.store.login.fetch = func(context.Context) (aws.Credentials, error) { i.asked++; return p.store.login.current, nil }
 	i.asked = 0
 	for range 10 {
 		i.now = i.now.Add(vainPause / 5)

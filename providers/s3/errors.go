@@ -11,6 +11,7 @@ import (
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
 	"github.com/wsmount/wsmount/providers"
+	"github.com/wsmount/wsmount/providers/internal/bucket"
 )
 
 // codes is the one place that says what a service's code means. What is not
@@ -52,92 +53,76 @@ var codes = map[string]error{
 	"NotImplemented": providers.ErrUnsupported, "VersioningNotConfigured": providers.ErrUnsupported,
 }
 
-// statuses are for answers without a code that is known; those to HEAD never
-// have one.
-var statuses = map[int]error{
-	http.StatusMovedPermanently: providers.ErrInvalid, http.StatusTemporaryRedirect: providers.ErrUnavailable,
-	http.StatusBadRequest: providers.ErrInvalid, http.StatusUnauthorized: providers.ErrUnauthenticated,
-	http.StatusForbidden: providers.ErrPermission,
-	// A proxy or another service says so too, and nobody must take that for a
-	// deletion: only S3's own codes mean that nothing is there.
-	http.StatusNotFound:         providers.ErrUnavailable,
-	http.StatusMethodNotAllowed: providers.ErrUnsupported, http.StatusRequestTimeout: providers.ErrUnavailable,
-	http.StatusConflict: providers.ErrConflict, http.StatusPreconditionFailed: providers.ErrConflict,
-	http.StatusRequestEntityTooLarge: providers.ErrTooLarge, http.StatusTooManyRequests: providers.ErrUnavailable,
-	http.StatusNotImplemented: providers.ErrUnsupported, http.StatusInsufficientStorage: providers.ErrQuota,
-}
-
 // advice is what a code does not say by itself.
 var advice = map[string]string{
 	"RequestTimeTooSkewed": "the clock of this machine and the service's differ",
 	"InvalidObjectState":   "the object is in an archive and must be restored first",
 }
 
-// fault is an error on its way out: its kind, and the service's code.
-type fault struct {
-	kind   error
-	code   string
-	status int // 0: there was no answer
-	err    error
-}
-
-func (f *fault) Error() string {
-	if f.err == nil {
-		return f.kind.Error()
-	}
-	return f.err.Error()
-}
-
-func (f *fault) Unwrap() []error { return []error{f.kind, f.err} }
-
 // translate finds the kind of what a request ended with.
 func translate(ctx context.Context, err error) error {
-	var done *fault
+	var done *bucket.Fault
 	switch {
 	case err == nil:
 		return nil
 	case ctx.Err() != nil:
-		return &fault{kind: ctx.Err()}
+		return &bucket.Fault{Kind: ctx.Err()}
 	case errors.As(err, &done):
 		return done
 	}
-	f := &fault{err: err}
+	f := &bucket.Fault{Err: err}
 	var other *foreignError
 	if errors.As(err, &other) {
-		return &fault{kind: providers.ErrUnavailable, err: other}
+		return &bucket.Fault{Kind: providers.ErrUnavailable, Err: other}
 	}
 	var api smithy.APIError
 	if errors.As(err, &api) {
-		f.code = api.ErrorCode()
-		f.err = errors.New(api.ErrorMessage())
+		f.Code = api.ErrorCode()
+		f.Err = errors.New(api.ErrorMessage())
 	}
 	var response *smithyhttp.ResponseError
 	if errors.As(err, &response) {
-		f.status = response.HTTPStatusCode()
+		f.Status = response.HTTPStatusCode()
 	}
-	f.kind = f.find()
-	f.explain(response)
+	f.Kind, f.Doubt = kindOf(f), doubtOf(f)
+	explain(f, response)
 	return f
 }
 
-// find is the lookup in the tables.
-func (f *fault) find() error {
-	if kind, ok := codes[f.code]; ok {
+// kindOf is the lookup in the tables.
+func kindOf(f *bucket.Fault) error {
+	if kind, ok := codes[f.Code]; ok {
 		return kind
 	}
-	if kind, ok := statuses[f.status]; ok {
+	if kind := bucket.KindOfStatus(f.Status); kind != nil {
 		return kind
 	}
 	var params smithy.InvalidParamsError
 	switch {
-	case f.status >= 500, f.status == 0 && f.code != "":
+	case f.Status == 0 && f.Code != "":
 		return providers.ErrUnavailable
-	case f.status >= 400, errors.As(f.err, &params):
+	case errors.As(f.Err, &params):
 		return providers.ErrInvalid
-	case errors.Is(f.err, providers.ErrPermission) && !isErrno(f.err):
+	case errors.Is(f.Err, providers.ErrPermission) && !isErrno(f.Err):
 		return providers.ErrPermission // the transport refused to send it
 	}
 	return providers.ErrUnavailable // no answer: a reset, a timeout, no such host
+}
+
+// doubtOf is what an answer leaves open.
+func doubtOf(f *bucket.Fault) bucket.Doubt {
+	_, known := codes[f.Code]
+	switch {
+	case f.Code == "XMinioInvalidObjectName", f.Code == "XMinioInvalidResourceName", f.Code == "KeyTooLongError":
+		return bucket.NameRefused
+	case f.Code == "InternalError":
+		return bucket.DirInTheWay // Versitygw has no better word for it
+	case f.Status == http.StatusRequestedRangeNotSatisfiable:
+		return bucket.RangeBeyond
+	case !known && (f.Status == http.StatusBadRequest || f.Status == http.StatusUnauthorized || f.Status == http.StatusForbidden):
+		return bucket.NoReason
+	}
+	return bucket.Sure
 }
 
 func isErrno(err error) bool {
@@ -146,79 +131,56 @@ func isErrno(err error) bool {
 }
 
 // explain adds what helps: the clock, the region that would be right.
-func (f *fault) explain(response *smithyhttp.ResponseError) {
-	if hint := advice[f.code]; hint != "" {
-		f.err = fmt.Errorf("%s: %w", hint, f.err)
+func explain(f *bucket.Fault, response *smithyhttp.ResponseError) {
+	if hint := advice[f.Code]; hint != "" {
+		f.Err = fmt.Errorf("%s: %w", hint, f.Err)
 	}
-	if response == nil || response.Response == nil || !errors.Is(f.kind, providers.ErrInvalid) {
+	if response == nil || response.Response == nil || !errors.Is(f.Kind, providers.ErrInvalid) {
 		return
 	}
 	if region := response.Response.Header.Get("X-Amz-Bucket-Region"); region != "" {
-		f.err = fmt.Errorf("the bucket is in region %q: %w", region, f.err)
+		f.Err = fmt.Errorf("the bucket is in region %q: %w", region, f.Err)
 	}
 }
 
 // isCode reports whether err is the service's answer with one of the codes.
 func isCode(err error, wanted ...string) bool {
-	var f *fault
+	var f *bucket.Fault
 	if !errors.As(err, &f) {
 		return false
 	}
 	for _, code := range wanted {
-		if f.code == code {
+		if f.Code == code {
 			return true
 		}
 	}
 	return false
 }
 
-// isBare reports whether err is a refusal of which nothing but the status is
-// known.
-func isBare(err error) bool {
-	var f *fault
-	return errors.As(err, &f) && !hasCode(err) &&
-		(f.status == http.StatusBadRequest || f.status == http.StatusUnauthorized || f.status == http.StatusForbidden)
-}
-
 // hasCode reports whether err is an answer with a code that is known.
 func hasCode(err error) bool {
-	var f *fault
+	var f *bucket.Fault
 	if !errors.As(err, &f) {
 		return false
 	}
-	_, known := codes[f.code]
+	_, known := codes[f.Code]
 	return known
-}
-
-// isRefusedName reports whether the service cannot have such a key at all.
-func isRefusedName(err error) bool {
-	return isCode(err, "XMinioInvalidObjectName", "XMinioInvalidResourceName", "KeyTooLongError")
 }
 
 // mayBeLogin reports whether err can mean that the credentials do not hold.
 // The answer to a HEAD has only a status to say so with.
 func mayBeLogin(err error) bool {
-	var f *fault
+	var f *bucket.Fault
 	if !errors.As(err, &f) {
 		return false
 	}
-	if errors.Is(f.kind, providers.ErrUnauthenticated) {
-		return f.status != 0 && f.code != "RequestTimeTooSkewed"
+	if errors.Is(f.Kind, providers.ErrUnauthenticated) {
+		return f.Status != 0 && f.Code != "RequestTimeTooSkewed"
 	}
-	return !hasCode(err) && (f.status == http.StatusBadRequest || f.status == http.StatusForbidden)
+	return !hasCode(err) && (f.Status == http.StatusBadRequest || f.Status == http.StatusForbidden)
 }
 
-// fail is how a verb reports err: nil stays nil.
-func fail(ctx context.Context, op providers.Method, l providers.Locator, err error) error {
-	if err == nil {
-		return nil
-	}
-	var f *fault
-	if errors.As(err, &f) {
-		return &providers.Error{Provider: name, Op: op, Locator: l, Kind: f.kind, Code: f.code, Err: f.err}
-	}
-	if ctx.Err() != nil {
-		err = ctx.Err()
-	}
-	return providers.Fail(name, op, l, err, providers.ErrUnavailable)
+func isStatus(err error, status int) bool {
+	var f *bucket.Fault
+	return errors.As(err, &f) && f.Status == status
 }

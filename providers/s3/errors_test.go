@@ -31,7 +31,7 @@ func (a answering) RoundTrip(r *http.Request) (*http.Response, error) {
 func replaced(t *testing.T, transport http.RoundTripper) *Provider {
 	t.Helper()
 	p := openFake(t, newFake(), nil)
-	p.meter.inner = transport
+	p.store.meter.Inner = transport
 	return p
 }
 
@@ -145,7 +145,7 @@ func TestRefusedHead(t *testing.T) {
 		"what nothing is known of":      {[]func(r *http.Request) *http.Response{refused, busy, busy, busy, busy}, providers.ErrUnavailable},
 	} {
 		f.queue = c.answers
-		if _, err := p.head(t.Context(), "pre/a"); !errors.Is(err, c.want) {
+		if _, err := p.Stat(t.Context(), loc("a")); !errors.Is(err, c.want) {
 			t.Errorf("%s: %v", name, err)
 		}
 		f.queue = nil

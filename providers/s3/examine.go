@@ -16,9 +16,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
 	"github.com/wsmount/wsmount/providers"
+	"github.com/wsmount/wsmount/providers/internal/bucket"
 )
-
-var _ providers.Examiner = (*Provider)(nil)
 
 // Services refuse requests whose time is this far off, and the first is worth
 // a word long before.
@@ -47,36 +46,38 @@ func bad(name, do, format string, args ...any) providers.Finding {
 
 // Examine implements providers.Examiner. That the provider is open says already
 // that its bucket answers, and takes the credentials.
-func (p *Provider) Examine(ctx context.Context) []providers.Finding {
-	out := p.examineAnswer(ctx)
-	out = append(out, p.examineRegion(ctx), p.examineVersioning(ctx))
-	if !p.probe.Done {
+func (p *Provider) Examine(ctx context.Context) []providers.Finding { return p.store.examine(ctx) }
+
+func (s *store) examine(ctx context.Context) []providers.Finding {
+	out := s.examineAnswer(ctx)
+	out = append(out, s.examineRegion(ctx), s.examineVersioning(ctx))
+	if !s.probe.Done {
 		return append(out, less("writing", "examine it without read-only to try them",
 			"not tried, since this is for reading: writing, the conditions of changes, and how fast content goes"))
 	}
-	return append(append(out, p.probe.findings(p.config.unsafe)...), p.examineSpeed(ctx)...)
+	return append(append(out, s.probe.findings(s.config.unsafe)...), s.examineSpeed(ctx)...)
 }
 
 // where names the bucket as a person looks for it.
-func (p *Provider) where() string {
-	endpoint := p.config.endpoint
+func (s *store) where() string {
+	endpoint := s.config.endpoint
 	if endpoint == "" {
 		endpoint = "AWS"
 	}
-	return fmt.Sprintf("bucket %q, prefix %q at %s", p.config.bucket, p.config.prefix, endpoint)
+	return fmt.Sprintf("bucket %q, prefix %q at %s", s.config.bucket, s.config.prefix, endpoint)
 }
 
 // examineAnswer asks for nothing in particular: how long that takes, and what time
 // it is there.
-func (p *Provider) examineAnswer(ctx context.Context) []providers.Finding {
-	began := p.now()
-	out, err := call(ctx, p, p.client.ListObjectsV2, &s3.ListObjectsV2Input{
-		Bucket: &p.config.bucket, Prefix: aws.String(p.config.prefix), MaxKeys: aws.Int32(1)}, nil)
+func (s *store) examineAnswer(ctx context.Context) []providers.Finding {
+	began := s.now()
+	out, err := call(ctx, s, s.client.ListObjectsV2, &s3.ListObjectsV2Input{
+		Bucket: &s.config.bucket, Prefix: aws.String(s.config.prefix), MaxKeys: aws.Int32(1)}, nil)
 	if err != nil {
-		return []providers.Finding{bad("answer", "check the endpoint, the network and the credentials", "%s: %v", p.where(), err)}
+		return []providers.Finding{bad("answer", "check the endpoint, the network and the credentials", "%s: %v", s.where(), err)}
 	}
-	took := p.now().Sub(began)
-	findings := []providers.Finding{good("answer", "%s answers in %v and takes the credentials", p.where(), took.Round(time.Millisecond))}
+	took := s.now().Sub(began)
+	findings := []providers.Finding{good("answer", "%s answers in %v and takes the credentials", s.where(), took.Round(time.Millisecond))}
 	there, ok := awsmiddleware.GetServerTime(out.ResultMetadata)
 	if !ok {
 		return append(findings, less("clock", "nothing; services with a clock say a Date", "the service does not say what time it is"))
@@ -95,10 +96,10 @@ func clock(ahead time.Duration) providers.Finding {
 
 // examineRegion compares the region that requests are signed for with the
 // bucket's own.
-func (p *Provider) examineRegion(ctx context.Context) providers.Finding {
-	out, err := call(ctx, p, p.client.GetBucketLocation, &s3.GetBucketLocationInput{Bucket: &p.config.bucket}, nil)
+func (s *store) examineRegion(ctx context.Context) providers.Finding {
+	out, err := call(ctx, s, s.client.GetBucketLocation, &s3.GetBucketLocationInput{Bucket: &s.config.bucket}, nil)
 	if err != nil {
-		return asked("region", "s3:GetBucketLocation", fmt.Sprintf("%s is taken", p.config.region), err)
+		return asked("region", "s3:GetBucketLocation", fmt.Sprintf("%s is taken", s.config.region), err)
 	}
 	region := string(out.LocationConstraint)
 	switch region {
@@ -107,8 +108,8 @@ func (p *Provider) examineRegion(ctx context.Context) providers.Finding {
 	case "EU":
 		region = "eu-west-1"
 	}
-	if region != p.config.region {
-		return less("region", fmt.Sprintf("write %s as storage.config.region", region), "the bucket is in %s, and the configuration says %s", region, p.config.region)
+	if region != s.config.region {
+		return less("region", fmt.Sprintf("write %s as storage.config.region", region), "the bucket is in %s, and the configuration says %s", region, s.config.region)
 	}
 	return good("region", "%s", region)
 }
@@ -121,8 +122,8 @@ func asked(name, right, but string, err error) providers.Finding {
 	return less(name, "nothing, unless that is new", "the service does not say (%v); %s", err, but)
 }
 
-func (p *Provider) examineVersioning(ctx context.Context) providers.Finding {
-	out, err := call(ctx, p, p.client.GetBucketVersioning, &s3.GetBucketVersioningInput{Bucket: &p.config.bucket}, nil)
+func (s *store) examineVersioning(ctx context.Context) providers.Finding {
+	out, err := call(ctx, s, s.client.GetBucketVersioning, &s3.GetBucketVersioningInput{Bucket: &s.config.bucket}, nil)
 	switch {
 	case err != nil:
 		return asked("versioning", "s3:GetBucketVersioning", "a mount needs none", err)
@@ -160,36 +161,36 @@ func (b Probe) findings(unsafe bool) []providers.Finding {
 }
 
 // examineSpeed sends a part and takes it back.
-func (p *Provider) examineSpeed(ctx context.Context) []providers.Finding {
-	key := p.config.prefix + reserved + "/probe-" + rand.Text() // which a later probe would sweep
+func (s *store) examineSpeed(ctx context.Context) []providers.Finding {
+	key := s.config.prefix + bucket.Scratch + rand.Text() // which a later probe would sweep
 	content := make([]byte, examineSize)
 	rand.Read(content) // which nobody can compress
 	defer func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), examineClean)
 		defer cancel()
-		if err := p.remove(ctx, key, ""); err != nil {
-			p.log.DebugContext(ctx, "a scratch key stays", "key", key, "error", err)
+		if err := s.Delete(ctx, key, providers.Unconditional()); err != nil {
+			s.log.DebugContext(ctx, "a scratch key stays", "key", key, "error", err)
 		}
 	}()
 	up, err := timed(func() error {
-		_, err := call(ctx, p, p.client.PutObject, &s3.PutObjectInput{Bucket: &p.config.bucket, Key: &key, Body: bytes.NewReader(content)}, nil)
+		_, err := call(ctx, s, s.client.PutObject, &s3.PutObjectInput{Bucket: &s.config.bucket, Key: &key, Body: bytes.NewReader(content)}, nil)
 		return err
 	})
 	if err != nil {
 		return []providers.Finding{bad("throughput", "see what the service says, and its limits", "%d MiB could not be sent: %v", examineSize>>20, err)}
 	}
-	down, err := timed(func() error { return p.fetchSame(ctx, key, content) })
+	down, err := timed(func() error { return s.fetchSame(ctx, key, content) })
 	if err != nil {
 		return []providers.Finding{bad("throughput", "see what the service says, and its limits", "%d MiB could not be read back: %v", examineSize>>20, err)}
 	}
 	return []providers.Finding{
 		good("throughput", "%s up, %s down, with one part of %d MiB; several go at the same time", rate(up), rate(down), examineSize>>20),
-		good("scratch", "what this tried was a key below %s%s/, which is removed again", strings.TrimPrefix(p.config.prefix, "/"), reserved),
+		good("scratch", "what this tried was a key below %s%s/, which is removed again", strings.TrimPrefix(s.config.prefix, "/"), bucket.Own),
 	}
 }
 
-func (p *Provider) fetchSame(ctx context.Context, key string, want []byte) error {
-	out, err := call(ctx, p, p.client.GetObject, &s3.GetObjectInput{Bucket: &p.config.bucket, Key: &key}, nil)
+func (s *store) fetchSame(ctx context.Context, key string, want []byte) error {
+	out, err := call(ctx, s, s.client.GetObject, &s3.GetObjectInput{Bucket: &s.config.bucket, Key: &key}, nil)
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
 
 	"github.com/wsmount/wsmount/providers"
+	"github.com/wsmount/wsmount/providers/internal/bucket"
 )
 
 // genuine is a transport that believes a success only if it has what S3 always sends
@@ -141,7 +142,7 @@ func isDocument(answer *http.Response, root string) error {
 			continue
 		}
 		if start.Name.Local == "ListBucketResult" && (root == roots["GetBucketVersioning"] || root == roots["ListObjectVersions"]) {
-			return &fault{kind: providers.ErrUnsupported, err: fmt.Errorf("the service answers with a listing instead of %s", root)}
+			return &bucket.Fault{Kind: providers.ErrUnsupported, Err: fmt.Errorf("the service answers with a listing instead of %s", root)}
 		}
 		if start.Name.Local != root && start.Name.Local != "Error" {
 			return foreign(answer, "the document is %s and not %s", start.Name.Local, root)

@@ -74,7 +74,7 @@ var verbs = map[string]func(t *testing.T, p *Provider, u providers.Upload) error
 		return err
 	},
 	"abort uploads": func(t *testing.T, p *Provider, _ providers.Upload) error {
-		_, err := p.AbortParts(t.Context(), p.now())
+		_, err := p.AbortParts(t.Context(), p.store.now())
 		return err
 	},
 }
@@ -96,7 +96,7 @@ func TestAnswersThatAreNotS3s(t *testing.T) {
 					t.Fatal(err)
 				}
 				before := f.keys()
-				p.meter.inner = answering(func(r *http.Request) (*http.Response, error) { return page(r), nil })
+				p.store.meter.Inner = answering(func(r *http.Request) (*http.Response, error) { return page(r), nil })
 				if err := verb(t, p, u); !errors.Is(err, providers.ErrUnavailable) || !strings.Contains(err.Error(), "not from S3") {
 					t.Errorf("got %v, want that the answer is not from S3", err)
 				}
@@ -128,7 +128,7 @@ func TestServiceWithoutNames(t *testing.T) {
 				if what == "page that is a file" && slices.Contains([]string{"stat", "read", "mkdir"}, name) { // which look first
 					continue
 				}
-				p.meter.inner = answering(func(r *http.Request) (*http.Response, error) { return page(r), nil })
+				p.store.meter.Inner = answering(func(r *http.Request) (*http.Response, error) { return page(r), nil })
 				if err := verb(t, p, u); !errors.Is(err, providers.ErrUnavailable) || !strings.Contains(err.Error(), "not from S3") {
 					t.Errorf("%s: got %v, want that the answer is not from S3", what, err)
 				}
@@ -136,7 +136,7 @@ func TestServiceWithoutNames(t *testing.T) {
 			if after := f.keys(); !slices.Equal(before, after) {
 				t.Errorf("the bucket has %v, and had %v", after, before)
 			}
-			p.meter.inner = f
+			p.store.meter.Inner = f
 			if err := verb(t, p, u); err != nil {
 				t.Errorf("the service itself: %v", err)
 			}
@@ -203,14 +203,14 @@ func TestDocuments(t *testing.T) {
 func TestMissingByAnother(t *testing.T) {
 	p := opened(t, newFake())
 	for _, named := range []bool{true, false} {
-		p.meter.inner = answering(func(r *http.Request) (*http.Response, error) {
+		p.store.meter.Inner = answering(func(r *http.Request) (*http.Response, error) {
 			a := answer(r, 404, nil, nil)
 			if named {
 				a.Header.Set(requestName, "1")
 			}
 			return a, nil
 		})
-		_, err := p.head(t.Context(), "pre/a")
+		_, err := p.store.Head(t.Context(), "pre/a")
 		want := map[bool]error{true: providers.ErrNotExist, false: providers.ErrUnavailable}[named]
 		if !errors.Is(err, want) {
 			t.Errorf("named=%v: got %v, want %v", named, err, want)

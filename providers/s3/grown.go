@@ -1,6 +1,9 @@
 package s3
 
-import "time"
+import (
+	"sync"
+	"time"
+)
 
 // grown has goroutines whose stacks have grown. The SDK sends a request from some
 // sixty calls down in its middleware, with large frames: a new goroutine copies its
@@ -10,12 +13,13 @@ import "time"
 type grown struct {
 	jobs chan func()
 	end  chan struct{} // closed when none is to wait any longer
+	once sync.Once     // closes end
 }
 
 // grownFor is how long a goroutine waits for the next request.
 const grownFor = 10 * time.Second
 
-func newGrown() *grown { return &grown{make(chan func()), make(chan struct{})} }
+func newGrown() *grown { return &grown{jobs: make(chan func()), end: make(chan struct{})} }
 
 // run runs f on one of them, and returns when f has.
 func (g *grown) run(f func()) {
@@ -31,6 +35,9 @@ func (g *grown) run(f func()) {
 	}
 	<-done
 }
+
+// close lets waiting goroutines end.
+func (g *grown) close() { g.once.Do(func() { close(g.end) }) }
 
 func (g *grown) serve(job func()) {
 	idle := time.NewTimer(grownFor)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/wsmount/wsmount/providers"
+	"github.com/wsmount/wsmount/providers/internal/bucket"
 )
 
 // webPage are headers of an object as other programs set them.
@@ -37,7 +38,7 @@ var rewrites = map[string]func(t *testing.T, p *Provider, info providers.Info) (
 		return p.Write(t.Context(), loc("new"), providers.String("x"), providers.WriteOptions{If: providers.IfAbsent(), Metadata: info.Metadata})
 	},
 	"large write": func(t *testing.T, p *Provider, info providers.Info) (providers.Info, error) {
-		body := providers.Body{Reader: strings.NewReader(strings.Repeat("x", bufferSize+1)), Size: providers.SizeUnknown}
+		body := providers.Body{Reader: strings.NewReader(strings.Repeat("x", bucket.BufferSize+1)), Size: providers.SizeUnknown}
 		return p.Write(t.Context(), loc("new"), body, providers.WriteOptions{If: providers.IfAbsent(), Metadata: info.Metadata})
 	},
 	"parts": func(t *testing.T, p *Provider, info providers.Info) (providers.Info, error) {
@@ -92,63 +93,6 @@ func TestHeadersAreCarried(t *testing.T) {
 	}
 }
 
-// TestHeadersOfNewObjects: a type comes from the name, and a value that no request can
-// have is left out.
-func TestHeadersOfNewObjects(t *testing.T) {
-	const typed = "header:content-type"
-	for _, c := range []struct {
-		name     string
-		kind     providers.Kind
-		metadata map[string]string
-		want     http.Header
-		told     map[string]string
-	}{
-		{"a.html", 0, nil, http.Header{"Content-Type": {"text/html; charset=utf-8"}}, map[string]string{typed: "text/html; charset=utf-8"}},
-		{"A.JPG", 0, nil, http.Header{"Content-Type": {"image/jpeg"}}, map[string]string{typed: "image/jpeg"}},
-		{"Makefile", 0, nil, http.Header{"Content-Type": {"application/octet-stream"}}, nil},
-		{"link.html", providers.KindSymlink, nil, http.Header{"Content-Type": {"application/octet-stream"}}, nil},
-		{"a.txt", 0, map[string]string{typed: "application/octet-stream"}, http.Header{"Content-Type": {"application/octet-stream"}},
-			map[string]string{typed: "application/octet-stream"}},
-		{"b", 0, map[string]string{typed: "a/b", "header:expires": "0", "header:cache-control": "a\nb",
-			"header:content-disposition": strings.Repeat("x", headerMax+1), "header:content-language": " de"},
-			http.Header{"Content-Type": {"a/b"}}, map[string]string{typed: "a/b"}},
-	} {
-		f := newFake()
-		p := openFake(t, f, nil)
-		_, err := p.Write(t.Context(), loc(c.name), providers.String("x"), providers.WriteOptions{If: providers.IfAbsent(), Kind: c.kind, Metadata: c.metadata})
-		if err != nil {
-			t.Errorf("%s: %v", c.name, err)
-			continue
-		}
-		if got := headersAt(f, "pre/"+c.name); !sameHeaders(got, c.want) {
-			t.Errorf("%s: got %v, want %v", c.name, got, c.want)
-		}
-		if info, err := p.Stat(t.Context(), loc(c.name)); err != nil || !maps.Equal(info.Metadata, c.told) {
-			t.Errorf("%s: told %q, want %q (%v)", c.name, info.Metadata, c.told, err)
-		}
-	}
-}
-
-// TestHeadersInListings: a listing tells the usual type, and of others that there is
-// more than it tells.
-func TestHeadersInListings(t *testing.T) {
-	f := newFake()
-	p := openFake(t, f, nil)
-	mode := providers.Attr{Valid: providers.AttrMode, Mode: 0o600}
-	mustWrite(t, p, "a.txt", "x", providers.WriteOptions{Attr: mode})
-	mustWrite(t, p, "b.txt", "x", providers.WriteOptions{Attr: mode, Metadata: map[string]string{"header:content-type": "a/b"}})
-	mustWrite(t, p, "c", "x", providers.WriteOptions{Attr: mode})
-	for name, info := range listed(t, p, "", true) {
-		stat, err := p.Stat(t.Context(), info.Locator)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if told := maps.Equal(info.Metadata, stat.Metadata); told == (info.Untold != 0) || name != "b.txt" && !told {
-			t.Errorf("%s: listed %q with %d untold, has %q", name, info.Metadata, info.Untold, stat.Metadata)
-		}
-	}
-}
-
 // TestHeadersOfTheAnswer: that an answer is not to be cached is not told of the object.
 func TestHeadersOfTheAnswer(t *testing.T) {
 	for date, own := range map[string]bool{"Mon, 02 Jan 2006 15:04:05 GMT": false, "Mon, 02 Jan 2006 15:04:06 GMT": false,
@@ -164,15 +108,6 @@ func TestHeadersOfTheAnswer(t *testing.T) {
 		info, err := p.Stat(t.Context(), loc("a"))
 		if err != nil || (len(info.Metadata) > 0) != own {
 			t.Errorf("an answer of %q: told %q (%v)", date, info.Metadata, err)
-		}
-	}
-}
-
-// TestHeadersOfTheTransfer: what a service keeps of how the content came is not told.
-func TestHeadersOfTheTransfer(t *testing.T) {
-	for had, want := range map[string]string{"aws-chunked": "", "aws-chunked,gzip": "gzip", "gzip, br": "gzip, br"} {
-		if got := storedEncoding(had); got != want {
-			t.Errorf("%q: got %q, want %q", had, got, want)
 		}
 	}
 }

@@ -15,10 +15,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/s3"
-
 	"github.com/wsmount/wsmount/integration/s3server"
 	"github.com/wsmount/wsmount/providers"
+	"github.com/wsmount/wsmount/providers/internal/bucket"
 )
 
 var (
@@ -31,16 +30,16 @@ func loc(s string) providers.Locator { return providers.MustLocator(s) }
 // testProbe: what is known of the servers, so that a new version that differs
 // is noticed; and nothing stays of it.
 func testProbe(t *testing.T, w *world) {
-	want := Probe{Done: true, Create: true, Replace: true, Complete: true, MD5: true}
+	want := Probe{Done: true, MD5: true, Honours: bucket.Honours{Create: true, Replace: true, Complete: true}}
 	if w.kind == s3server.MinIO {
 		want.Encodes, want.Hides = true, true
 	}
 	if got := w.first.Probe(); got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
-	answer, err := w.first.list(t.Context(), &s3.ListObjectsV2Input{Prefix: &w.first.config.prefix})
-	if err != nil || len(answer.items) > 0 {
-		t.Errorf("left: %+v, %v", answer.items, err)
+	answer, err := w.first.store.List(t.Context(), bucket.Query{Prefix: w.first.store.config.prefix})
+	if err != nil || len(answer.Items) > 0 {
+		t.Errorf("left: %+v, %v", answer.Items, err)
 	}
 }
 
@@ -121,7 +120,7 @@ func testWritersRace(t *testing.T, w *world) {
 			return errors.Join(err, u.Abort(t.Context()))
 		},
 	} {
-		p := w.fork()
+		p := w.fork(t)
 		l := loc(fmt.Sprintf("file%d", round))
 		errs := make([]error, 5)
 		var wg sync.WaitGroup
@@ -257,7 +256,7 @@ func pattern(n int) []byte {
 // testParts: parts in any order and at the same time, one copied from what is
 // there already, in one step.
 func testParts(t *testing.T, w *world) {
-	p := w.fork()
+	p := w.fork(t)
 	content := pattern(2*partMin + 1000)
 	source, err := p.Write(t.Context(), loc("source"), providers.Bytes(content), absent)
 	if err != nil {
@@ -329,7 +328,7 @@ func testPartsLostComplete(t *testing.T, w *world) {
 // testPartsLeft: uploads that nobody completed are found and freed, and only
 // those that are ours and old.
 func testPartsLeft(t *testing.T, w *world) {
-	p, other := w.fork(), w.fork()
+	p, other := w.fork(t), w.fork(t)
 	for _, q := range []*Provider{p, other} {
 		u, err := q.StartParts(t.Context(), loc("dir/a"), absent)
 		if err == nil {
@@ -355,8 +354,8 @@ func testPartsLeft(t *testing.T, w *world) {
 // testLargeBodies: those of unknown size, or that cannot seek, and are more
 // than is kept in memory, go out in parts; wrong ones leave nothing.
 func testLargeBodies(t *testing.T, w *world) {
-	p := w.fork()
-	content := pattern(bufferSize + partMin + 3)
+	p := w.fork(t)
+	content := pattern(bucket.BufferSize + partMin + 3)
 	stream := func() io.Reader { return struct{ io.Reader }{bytes.NewReader(content)} }
 	for i, size := range []int64{providers.SizeUnknown, int64(len(content))} {
 		l := loc(fmt.Sprint("large", i))
@@ -388,10 +387,10 @@ func testLargeBodies(t *testing.T, w *world) {
 // testCopy: attributes, metadata and type come along, of empty files too, and
 // names that a header must encode.
 func testCopy(t *testing.T, w *world) {
-	p := w.fork()
+	p := w.fork(t)
 	for _, content := range []string{"content", ""} {
 		from, to := loc("a b+c%20é/x"+content), loc("copy of "+content)
-		attr := providers.Attr{Valid: attributes, Mode: 0o640, UID: 5, GID: 6, ModTime: time.Unix(1_000_000_000, 5)}
+		attr := providers.Attr{Valid: p.Capabilities().Attributes &^ providers.AttrXattrs, Mode: 0o640, UID: 5, GID: 6, ModTime: time.Unix(1_000_000_000, 5)}
 		source, err := p.Write(t.Context(), from, providers.String(content), providers.WriteOptions{If: providers.IfAbsent(), Attr: attr, Metadata: map[string]string{"colour": "grün"}})
 		if err != nil {
 			t.Fatal(err)

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -17,59 +16,20 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
 	"github.com/wsmount/wsmount/providers"
+	"github.com/wsmount/wsmount/providers/internal/bucket"
 )
 
 // Probe is what a service was found to do. A condition is honoured when a
 // request that must be refused for it is.
 type Probe struct {
 	Done bool // false: the provider was opened for reading, and refuses changes
+	MD5  bool // ETags of what was put whole are MD5s
 
-	Create   bool // PUT with If-None-Match
-	Replace  bool // PUT with If-Match
-	Complete bool // CompleteMultipartUpload with If-Match
-	Copy     bool // CopyObject with If-None-Match on the target
-	Delete   bool // DELETE with If-Match, also of what is not there
-	MD5      bool // ETags of what was put whole are MD5s
-
-	// Encodes: listings carry every name (encoding-type url); XML does not.
-	Encodes bool
-	// Hides: where a file is beside a directory of its name, a listing has the
-	// file alone (MinIO). What would hide a directory then asks first.
-	Hides bool
+	bucket.Honours
 }
 
 // Probe is the result, for those who explain a service.
-func (p *Provider) Probe() Probe { return p.probe }
-
-// guard is atomic when the service decides, else we look before we act.
-func guard(honoured bool) providers.Guard {
-	if honoured {
-		return providers.GuardAtomic
-	}
-	return providers.GuardChecked
-}
-
-// guards says how a condition of a Write holds.
-func (b Probe) guards(c providers.Condition) providers.Guard {
-	switch c.Kind {
-	case providers.ConditionAbsent:
-		return guard(b.Create)
-	case providers.ConditionVersion:
-		return guard(b.Replace)
-	}
-	return providers.GuardAtomic // nothing to hold
-}
-
-// conditions are what Capabilities say. Nothing is promised untried.
-func (b Probe) conditions() providers.Conditions {
-	if !b.Done {
-		return providers.Conditions{}
-	}
-	both := b.Create && b.Replace && (b.Copy || b.Complete)
-	return providers.Conditions{
-		Create: guard(b.Create), Replace: guard(b.Replace), Delete: guard(b.Delete), Copy: guard(both), SetAttr: guard(both),
-	}
-}
+func (p *Provider) Probe() Probe { return p.store.probe }
 
 // missing names what a service must honour to be written to safely.
 func (b Probe) missing() []string {
@@ -88,53 +48,45 @@ func (b Probe) missing() []string {
 const (
 	probeContent = "wsmount looks which conditions this service honours\n"
 	probeOld     = time.Hour
-	wrongETag    = "00000000000000000000000000000000"
 )
 
-// tryAll probes with scratch keys, which it removes. Each step is one round
-// trip of requests that do not wait for each other.
-func (p *Provider) tryAll(ctx context.Context, own listing) error {
-	t := &trial{p: p, own: own, key: p.config.prefix + reserved + "/probe-" + rand.Text()}
+// wrong is a condition that never holds.
+var wrong = providers.IfVersion(providers.Version{ETag: "00000000000000000000000000000000"})
+
+// Honours implements bucket.Store. It tries with scratch keys, which it removes. Each step
+// is one round trip of requests that do not wait for each other.
+func (s *store) Honours(ctx context.Context, own bucket.Listing) (bucket.Honours, error) {
+	s.probe.Encodes = s.encodes.Load() // what the listing of own keys was
+	err := s.tryAll(ctx, own)
+	return s.probe.Honours, err
+}
+
+func (s *store) tryAll(ctx context.Context, own bucket.Listing) error {
+	t := &trial{s: s, own: own, key: s.config.prefix + bucket.Scratch + rand.Text()}
 	defer t.clean(context.WithoutCancel(ctx))
 	if err := t.prepare(ctx); err != nil {
 		return err
 	}
-	if err := together(
-		t.honoured(ctx, &p.probe.Create, func(ctx context.Context) error { return t.put(ctx, t.key, nil, aws.String("*")) }),
-		t.honoured(ctx, &p.probe.Replace, func(ctx context.Context) error { return t.put(ctx, t.key, quote(wrongETag), nil) }),
-		t.honoured(ctx, &p.probe.Complete, t.complete),
-		t.honoured(ctx, &p.probe.Copy, t.copy),
-		t.honoured(ctx, &p.probe.Delete, func(ctx context.Context) error { return t.remove(ctx, t.third()) }),
+	if err := bucket.Together(
+		t.honoured(ctx, &s.probe.Create, func(ctx context.Context) error { return t.put(ctx, t.key, nil, aws.String("*")) }),
+		t.honoured(ctx, &s.probe.Replace, func(ctx context.Context) error { return t.put(ctx, t.key, quote(wrong.Version.ETag), nil) }),
+		t.honoured(ctx, &s.probe.Complete, t.complete),
+		t.honoured(ctx, &s.probe.Copy, t.copy),
+		t.honoured(ctx, &s.probe.Delete, func(ctx context.Context) error { return t.remove(ctx, t.third()) }),
 		func() error { return t.beside(ctx) },
 		t.honoured(ctx, &t.absent, func(ctx context.Context) error { return t.remove(ctx, t.key+"-4") }),
 	); err != nil {
 		return err
 	}
-	p.probe.Done, p.probe.MD5, p.probe.Hides, p.probe.Encodes = true, t.md5, t.hides, own.encoded
-	p.probe.Delete = p.probe.Delete && t.absent
-	missing := p.probe.missing()
-	if len(missing) > 0 && !p.config.unsafe {
+	s.probe.Done, s.probe.MD5, s.probe.Hides = true, t.md5, t.hides
+	s.probe.Delete = s.probe.Delete && t.absent
+	missing := s.probe.missing()
+	if len(missing) > 0 && !s.config.unsafe {
 		return fmt.Errorf("the service does not honour %s (allow_unsafe_writes takes the risk): %w",
 			strings.Join(missing, ", "), providers.ErrUnsupported)
 	}
 	if len(missing) > 0 {
-		p.log.WarnContext(ctx, "a change by another writer may be overwritten", "bucket", p.config.bucket, "not honoured", missing)
-	}
-	return nil
-}
-
-// together runs functions at the same time and gives the first error of them.
-func together(fs ...func() error) error {
-	errs := make([]error, len(fs))
-	var wg sync.WaitGroup
-	for i, f := range fs {
-		wg.Go(func() { errs[i] = f() })
-	}
-	wg.Wait()
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
+		s.log.WarnContext(ctx, "a change by another writer may be overwritten", "bucket", s.config.bucket, "not honoured", missing)
 	}
 	return nil
 }
@@ -142,16 +94,17 @@ func together(fs ...func() error) error {
 // trial is the scratch keys of one probe. The second has a key below it, and
 // the third is for the deletion, which may succeed and must not disturb others.
 type trial struct {
-	p   *Provider
+	s   *store
 	key string
-	own listing // of what was below wsmount's own name before
+	own bucket.Listing // of what was below wsmount's own name before
 	// absent: a DELETE with If-Match of a key that is not there is refused. A
 	// service that says it was done looks first and then acts, and says so too
 	// when somebody else was quicker.
 	absent bool
-	md5    bool   // ETags are MD5s
-	etag   string // of the upload's part
-	id     string // of the upload
+	md5    bool // ETags are MD5s
+
+	uploading bucket.Upload
+	part      bucket.Part
 
 	refusesBelow bool // nothing can be below a file
 	hides        bool
@@ -180,14 +133,14 @@ func (t *trial) beside(ctx context.Context) error {
 	if t.refusesBelow {
 		return nil
 	}
-	answer, err := t.p.list(ctx, &s3.ListObjectsV2Input{Prefix: aws.String(t.second()), Delimiter: aws.String("/")})
-	t.hides = err == nil && len(answer.items) < 2
+	answer, err := t.s.List(ctx, bucket.Query{Prefix: t.second(), Grouped: true})
+	t.hides = err == nil && len(answer.Items) < 2
 	return err
 }
 
 // prepare makes the keys and the upload, and clears what crashed probes left.
 func (t *trial) prepare(ctx context.Context) error {
-	return together(
+	return bucket.Together(
 		func() error { return t.put(ctx, t.key, nil, nil) },
 		func() error { return t.put(ctx, t.third(), nil, nil) },
 		func() error { return t.upload(ctx) },
@@ -197,8 +150,8 @@ func (t *trial) prepare(ctx context.Context) error {
 }
 
 func (t *trial) put(ctx context.Context, key string, ifMatch, ifNoneMatch *string) error {
-	out, err := call(ctx, t.p, t.p.client.PutObject, &s3.PutObjectInput{
-		Bucket: &t.p.config.bucket, Key: &key, Body: strings.NewReader(probeContent), IfMatch: ifMatch, IfNoneMatch: ifNoneMatch,
+	out, err := call(ctx, t.s, t.s.client.PutObject, &s3.PutObjectInput{
+		Bucket: &t.s.config.bucket, Key: &key, Body: strings.NewReader(probeContent), IfMatch: ifMatch, IfNoneMatch: ifNoneMatch,
 	}, nil)
 	if err == nil && key == t.third() {
 		sum := md5.Sum([]byte(probeContent))
@@ -208,36 +161,33 @@ func (t *trial) put(ctx context.Context, key string, ifMatch, ifNoneMatch *strin
 }
 
 func (t *trial) upload(ctx context.Context) error {
-	u, err := t.p.begin(ctx, t.key, nil, meta{})
+	id, err := t.s.Begin(ctx, t.key, bucket.Making{})
 	if err != nil {
 		return err
 	}
-	t.id = u.id
-	err = u.send(ctx, 1, providers.String(probeContent))
-	t.etag = u.parts[1].etag
+	t.uploading = bucket.Upload{Key: t.key, ID: id}
+	t.part, err = t.s.Part(ctx, t.uploading, 1, bucket.NewOutgoing(ctx, providers.String(probeContent)))
+	t.part.N = 1
 	return err
 }
 
 func (t *trial) complete(ctx context.Context) error {
-	_, err := call(ctx, t.p, t.p.client.CompleteMultipartUpload, &s3.CompleteMultipartUploadInput{
-		Bucket: &t.p.config.bucket, Key: &t.key, UploadId: &t.id, IfMatch: quote(wrongETag),
-		MultipartUpload: &types.CompletedMultipartUpload{Parts: []types.CompletedPart{{PartNumber: aws.Int32(1), ETag: quote(t.etag)}}},
-	}, nil)
+	_, err := t.s.Complete(ctx, t.uploading, []bucket.Part{t.part}, bucket.Making{If: wrong})
 	return err
 }
 
 func (t *trial) copy(ctx context.Context) error {
-	_, err := call(ctx, t.p, t.p.client.CopyObject, &s3.CopyObjectInput{
-		Bucket: &t.p.config.bucket, Key: &t.key, CopySource: t.p.sourceOf(t.key), IfNoneMatch: aws.String("*"),
+	_, err := call(ctx, t.s, t.s.client.CopyObject, &s3.CopyObjectInput{
+		Bucket: &t.s.config.bucket, Key: &t.key, CopySource: t.s.sourceOf(t.key), IfNoneMatch: aws.String("*"),
 		Metadata: map[string]string{"probe": "copy"}, MetadataDirective: types.MetadataDirectiveReplace,
 	}, nil)
 	return err
 }
 
 func (t *trial) remove(ctx context.Context, key string) error {
-	_, err := call(ctx, t.p, t.p.client.DeleteObject, &s3.DeleteObjectInput{Bucket: &t.p.config.bucket, Key: &key, IfMatch: quote(wrongETag)}, nil)
+	err := t.s.Delete(ctx, key, wrong)
 	if key != t.third() && errors.Is(err, providers.ErrNotExist) {
-		return &fault{kind: providers.ErrConflict, code: "PreconditionFailed", err: err} // as good a refusal
+		return &bucket.Fault{Kind: providers.ErrConflict, Code: "PreconditionFailed", Err: err} // as good a refusal
 	}
 	return err
 }
@@ -261,40 +211,41 @@ func (t *trial) honoured(ctx context.Context, result *bool, request func(context
 func (t *trial) clean(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	err := together(
-		func() error { return t.p.remove(ctx, t.key, "") },
+	always := providers.Unconditional()
+	err := bucket.Together(
+		func() error { return t.s.Delete(ctx, t.key, always) },
 		func() error {
 			if !t.refusesBelow {
-				return t.p.remove(ctx, t.under(), "")
+				return t.s.Delete(ctx, t.under(), always)
 			}
 			return nil
 		},
-		func() error { return t.p.remove(ctx, t.second(), "") },
-		func() error { return t.p.remove(ctx, t.third(), "") },
+		func() error { return t.s.Delete(ctx, t.second(), always) },
+		func() error { return t.s.Delete(ctx, t.third(), always) },
 		func() error {
-			if t.id == "" || !t.p.probe.Complete && t.p.probe.Done {
+			if t.uploading.ID == "" || !t.s.probe.Complete && t.s.probe.Done {
 				return nil
 			}
-			return t.p.abortUpload(ctx, t.key, t.id)
+			return t.s.Abort(ctx, t.uploading)
 		},
 	)
 	if err != nil {
-		t.p.log.DebugContext(ctx, "scratch keys stay", "error", err)
+		t.s.log.DebugContext(ctx, "scratch keys stay", "error", err)
 	}
 }
 
 // sweep removes what is left of probes that ended before they were done.
 func (t *trial) sweep(ctx context.Context) {
 	var err error
-	for _, it := range t.own.items {
-		if !strings.HasPrefix(it.key, t.p.config.prefix+reserved+"/probe-") {
+	for _, it := range t.own.Items {
+		if !strings.HasPrefix(it.Key, t.s.config.prefix+bucket.Scratch) {
 			continue
 		}
-		if !it.modified.IsZero() && it.modified.Before(t.p.now().Add(-probeOld)) {
-			err = errors.Join(err, t.p.remove(ctx, it.key, ""))
+		if !it.Modified.IsZero() && it.Modified.Before(t.s.now().Add(-probeOld)) {
+			err = errors.Join(err, t.s.Delete(ctx, it.Key, providers.Unconditional()))
 		}
 	}
 	if err != nil {
-		t.p.log.DebugContext(ctx, "scratch keys of others stay", "error", err)
+		t.s.log.DebugContext(ctx, "scratch keys of others stay", "error", err)
 	}
 }

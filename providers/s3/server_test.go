@@ -8,6 +8,7 @@ import (
 
 	"github.com/wsmount/wsmount/integration/s3server"
 	"github.com/wsmount/wsmount/providers"
+	"github.com/wsmount/wsmount/providers/internal/bucket"
 	"github.com/wsmount/wsmount/providers/providertest"
 )
 
@@ -21,7 +22,7 @@ type world struct {
 // serverTests run on every kind of server.
 var serverTests = map[string]func(t *testing.T, w *world){
 	"contract": func(t *testing.T, w *world) {
-		providertest.RunVariant(t, func(t providertest.T) providers.Provider { return w.fork() })
+		providertest.RunVariant(t, func(t providertest.T) providers.Provider { return w.fork(t) })
 	},
 	"probe":               testProbe,
 	"requests":            testRequests,
@@ -35,7 +36,7 @@ var serverTests = map[string]func(t *testing.T, w *world){
 	"copy-shrunk":         testCopyShrunk,
 	"corrupt":             testCorrupt,
 	"wrong-login":         testWrongLogin,
-	"hints":               testHints,
+	"index":               testIndex,
 }
 
 func TestVersitygw(t *testing.T) { runServer(t, s3server.Versitygw) }
@@ -79,15 +80,22 @@ func (w *world) open(t *testing.T, more map[string]string, transport http.RoundT
 }
 
 // fork is a provider for a fresh prefix that does not probe again.
-func (w *world) fork() *Provider {
-	p := &Provider{
-		config: w.first.config, client: w.first.client, login: w.first.login, log: w.first.log, now: w.first.now, probe: w.first.probe, grown: newGrown(),
+func (w *world) fork(t providertest.T) *Provider {
+	t.Helper()
+	s := w.first.store
+	p, err := bucket.Open(t.Context(), probed{s}, bucket.Options{
+		Service: traits, Bucket: s.config.bucket, Prefix: "test/" + rand.Text() + "/", Logger: s.log, Now: s.now,
+	})
+	if err != nil {
+		t.Fatalf("open: %v", err)
 	}
-	p.config.prefix = "test/" + rand.Text() + "/"
-	p.past.p = p
-	p.hints = newHints(p)
-	close(p.hints.loaded)
-	p.hints.looked, p.hints.writing = p.now(), true
-	p.meter = &meter{seen: map[string]providers.Count{}}
-	return p
+	t.Cleanup(func() { p.Close() })
+	return &Provider{p, s}
+}
+
+// probed is a store of which it is known what it honours.
+type probed struct{ *store }
+
+func (p probed) Honours(context.Context, bucket.Listing) (bucket.Honours, error) {
+	return p.probe.Honours, nil
 }

@@ -13,13 +13,14 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
 	"github.com/wsmount/wsmount/providers"
+	"github.com/wsmount/wsmount/providers/internal/bucket"
 )
 
 // versions finds what an object was before, in a bucket that keeps noncurrent versions.
 // That a bucket keeps none, or does not let them be listed, is remembered for
 // versionsPause, so that a restore of many files asks once.
 type versions struct {
-	p *Provider
+	s *store
 
 	mu    sync.Mutex // guards what follows
 	keeps bool       // the bucket has versioning, or had it
@@ -29,22 +30,12 @@ type versions struct {
 
 const versionsPause = 10 * time.Minute
 
-// read opens the noncurrent version of an object that opts.Version names. ErrNotExist
-// when the bucket has none; ErrPermission and ErrUnsupported, with the reason, when it
-// cannot be known.
-func (v *versions) read(ctx context.Context, at place, opts providers.ReadOptions) (providers.Content, error) {
-	if err := v.mayAsk(ctx); err != nil {
-		return providers.Content{}, err
+// Past implements bucket.Store.
+func (s *store) Past(ctx context.Context, key string, want providers.Version) (id string, err error) {
+	if err := s.past.mayAsk(ctx); err != nil {
+		return "", err
 	}
-	id, err := v.find(ctx, at.key, opts.Version)
-	if err != nil {
-		return providers.Content{}, err
-	}
-	content, err := v.p.get(ctx, at, id, opts)
-	if errors.Is(err, providers.ErrPermission) {
-		err = refused(err, "a version of the object may not be read (s3:GetObjectVersion)")
-	}
-	return content, err
+	return s.past.find(ctx, key, want)
 }
 
 // mayAsk says why no version can be found. A service that does not tell whether a bucket
@@ -54,19 +45,19 @@ func (v *versions) mayAsk(ctx context.Context) error {
 	keeps, none, until := v.keeps, v.none, v.until
 	v.mu.Unlock()
 	switch {
-	case none != nil && v.p.now().Before(until):
+	case none != nil && v.s.now().Before(until):
 		return none
 	case keeps:
 		return nil
 	}
-	out, err := call(ctx, v.p, v.p.client.GetBucketVersioning, &s3.GetBucketVersioningInput{Bucket: &v.p.config.bucket}, nil)
+	out, err := call(ctx, v.s, v.s.client.GetBucketVersioning, &s3.GetBucketVersioningInput{Bucket: &v.s.config.bucket}, nil)
 	switch {
 	case errors.Is(err, providers.ErrPermission), errors.Is(err, providers.ErrUnsupported), errors.Is(err, providers.ErrInvalid):
 		return nil
 	case err != nil:
 		return err
 	case out.Status == "": // it never had any
-		return v.remember(&fault{kind: providers.ErrNotExist, err: errors.New("the bucket has no versioning")})
+		return v.remember(&bucket.Fault{Kind: providers.ErrNotExist, Err: errors.New("the bucket has no versioning")})
 	}
 	v.mu.Lock()
 	v.keeps = true
@@ -77,16 +68,16 @@ func (v *versions) mayAsk(ctx context.Context) error {
 func (v *versions) remember(why error) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.none, v.until = why, v.p.now().Add(versionsPause)
+	v.none, v.until = why, v.s.now().Add(versionsPause)
 	return why
 }
 
 // find is the id of the newest version of an object that matches. Deletions are listed
 // apart, as markers, and are no versions.
 func (v *versions) find(ctx context.Context, key string, want providers.Version) (id string, err error) {
-	in := &s3.ListObjectVersionsInput{Bucket: &v.p.config.bucket, Prefix: &key, EncodingType: types.EncodingTypeUrl}
+	in := &s3.ListObjectVersionsInput{Bucket: &v.s.config.bucket, Prefix: &key, EncodingType: types.EncodingTypeUrl}
 	for {
-		out, err := call(ctx, v.p, v.p.client.ListObjectVersions, in, nil)
+		out, err := call(ctx, v.s, v.s.client.ListObjectVersions, in, nil)
 		if err != nil {
 			return "", v.explain(err)
 		}
@@ -95,15 +86,15 @@ func (v *versions) find(ctx context.Context, key string, want providers.Version)
 			return err == nil && got == key
 		}
 		for _, o := range out.Versions {
-			had := &object{size: aws.ToInt64(o.Size), etag: unquote(o.ETag), modified: aws.ToTime(o.LastModified)}
-			if isKey(o.Key) && want.Matches(had.version()) {
+			had := &bucket.Object{Size: aws.ToInt64(o.Size), ETag: unquote(o.ETag), Modified: aws.ToTime(o.LastModified)}
+			if isKey(o.Key) && want.Matches(had.Version()) {
 				return aws.ToString(o.VersionId), nil
 			}
 		}
 		// The key comes before all that begin with it, so the last page of it is the
 		// one that goes on with another.
 		if !aws.ToBool(out.IsTruncated) || !isKey(out.NextKeyMarker) || aws.ToString(out.NextVersionIdMarker) == aws.ToString(in.VersionIdMarker) {
-			return "", &fault{kind: providers.ErrNotExist, err: errors.New("the bucket has no such version")}
+			return "", &bucket.Fault{Kind: providers.ErrNotExist, Err: errors.New("the bucket has no such version")}
 		}
 		in.KeyMarker, in.VersionIdMarker = &key, out.NextVersionIdMarker
 	}
@@ -115,17 +106,17 @@ func (v *versions) explain(err error) error {
 	case errors.Is(err, providers.ErrPermission):
 		return v.remember(refused(err, "the bucket's versions may not be listed (s3:ListBucketVersions)"))
 	case errors.Is(err, providers.ErrUnsupported), errors.Is(err, providers.ErrInvalid):
-		return v.remember(&fault{kind: providers.ErrUnsupported, err: fmt.Errorf("the service does not list versions of objects: %w", err)})
+		return v.remember(&bucket.Fault{Kind: providers.ErrUnsupported, Err: fmt.Errorf("the service does not list versions of objects: %w", err)})
 	}
 	return err
 }
 
 // refused is a refusal with what it was that is not allowed.
 func refused(err error, says string) error {
-	f := &fault{kind: providers.ErrPermission, status: http.StatusForbidden, err: fmt.Errorf("%s: %w", says, err)}
-	var was *fault
+	f := &bucket.Fault{Kind: providers.ErrPermission, Status: http.StatusForbidden, Err: fmt.Errorf("%s: %w", says, err)}
+	var was *bucket.Fault
 	if errors.As(err, &was) {
-		f.code = was.code
+		f.Code = was.Code
 	}
 	return f
 }

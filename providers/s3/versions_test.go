@@ -151,7 +151,7 @@ func TestNoVersioning(t *testing.T) {
 	f.past = &fakePast{page: 2}
 	p := openFake(t, f, nil)
 	now := time.Now()
-	p.now = func() time.Time { return now }
+	p.store.now = func() time.Time { return now }
 	lost := write(t, p, "a", "lost")
 	write(t, p, "a", "new")
 	for range 3 {
@@ -208,8 +208,8 @@ func TestPastIsRefused(t *testing.T) {
 			lost := write(t, p, "a", "lost")
 			remove(t, p, "a")
 			if c.refuse != nil {
-				inner := p.meter.inner
-				p.meter.inner = answering(func(r *http.Request) (*http.Response, error) {
+				inner := p.store.meter.Inner
+				p.store.meter.Inner = answering(func(r *http.Request) (*http.Response, error) {
 					if a := c.refuse(r); a != nil {
 						return a, nil
 					}
@@ -242,7 +242,7 @@ func TestPastIsRefused(t *testing.T) {
 func TestVersitygwWithVersions(t *testing.T) {
 	w := &world{kind: s3server.Versitygw, server: s3server.StartVersioned(t)}
 	w.first = w.open(t, nil, nil)
-	p := w.fork()
+	p := w.fork(t)
 	first := write(t, p, "dir/a", "first")
 	second := write(t, p, "dir/a", "second")
 	remove(t, p, "dir/a")

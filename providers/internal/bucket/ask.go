@@ -1,0 +1,109 @@
+package bucket
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"sync"
+
+	"github.com/wsmount/wsmount/providers"
+)
+
+const (
+	askAll    = 8 // objects of a page that are all asked for
+	askSample = 3 // else so many of them
+)
+
+// describe adds to the entries of a page what metadata say of their items:
+// what hints know, and what is worth a HEAD. All errors end here, as a listing
+// promises nothing of that.
+func (h *hints) describe(ctx context.Context, told []providers.Info, items []Item) {
+	h.wait(ctx)
+	which := make([]int, len(told))
+	for i := range which {
+		which[i] = i
+	}
+	which = h.fill(told, items, which)
+	if len(which) > 0 && h.refresh(ctx) {
+		which = h.fill(told, items, which)
+	}
+	if len(which) == 0 {
+		return
+	}
+	unknown := make([]Item, 0, len(which))
+	for _, i := range which {
+		unknown = append(unknown, items[i])
+	}
+	h.ask(ctx, unknown)
+	h.fill(told, items, which)
+}
+
+// ask learns of objects of a page that nobody knows. Few are all asked for. Of
+// many it is a sample: if it has modes, or a link, the bucket is another mount
+// program's, and what the rest bear is worth a request each, once. If it has
+// none, a HEAD for each of another's objects would be wasted. Links are small,
+// and so are the samples.
+func (h *hints) ask(ctx context.Context, items []Item) {
+	slices.SortStableFunc(items, func(a, b Item) int {
+		markers := cmp.Compare(btoi(isMarker(a.Key, a.Size)), btoi(isMarker(b.Key, b.Size)))
+		return cmp.Or(markers, cmp.Compare(a.Size, b.Size))
+	})
+	sample := items
+	if len(items) > askAll {
+		sample = items[:askSample]
+	}
+	modes, ok := h.headAll(ctx, sample)
+	rest := items[len(sample):]
+	switch {
+	case !ok:
+	case modes:
+		h.headAll(ctx, rest)
+	default:
+		h.assume(rest)
+	}
+}
+
+func btoi(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// headAll asks for objects, which hints remember. modes says that one has a
+// mode or is a link; ok, that the service answered all. What it refuses to show,
+// or tells another time of than the listing, is not asked for again.
+func (h *hints) headAll(ctx context.Context, items []Item) (modes, ok bool) {
+	var mu sync.Mutex // guards the results
+	ok = true
+	var odd []Item
+	each(len(items), atOnce, func(i int) {
+		mu.Lock()
+		stop := !ok
+		mu.Unlock()
+		if stop {
+			return
+		}
+		it := items[i]
+		o, err := h.objects.headAlone(ctx, it.Key)
+		mu.Lock()
+		defer mu.Unlock()
+		switch {
+		case err == nil:
+			modes = modes || o.meta.attr.Valid&(providers.AttrMode|providers.AttrXattrs) != 0 || o.meta.kind == providers.KindSymlink
+			h := hintOf(o)
+			if h.check == hintCheck(it.ETag, it.Size) && !h.matches(it.ETag, it.Size, it.Modified) {
+				odd = append(odd, it)
+			}
+		case errors.Is(err, providers.ErrNotExist):
+		case ctx.Err() != nil, errors.Is(err, providers.ErrUnavailable), errors.Is(err, providers.ErrUnauthenticated):
+			ok = false
+			h.objects.log.DebugContext(ctx, "what a listing leaves out stays unknown", "error", err)
+		default:
+			odd = append(odd, it)
+		}
+	})
+	h.assume(odd)
+	return modes, ok
+}

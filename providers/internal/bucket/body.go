@@ -1,0 +1,240 @@
+package bucket
+
+import (
+	"bytes"
+	"context"
+	"crypto/md5"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"sync"
+
+	"github.com/wsmount/wsmount/providers"
+)
+
+// Outgoing is a body of known size on its way to the service.
+type Outgoing struct {
+	Size int64
+	MD5  *[md5.Size]byte // nil: it is known when the body was read
+
+	ctx    context.Context
+	body   providers.Body
+	rewind func() bool
+
+	attempt *attempt // the latest
+}
+
+// NewOutgoing is a body, for as long as ctx lasts.
+func NewOutgoing(ctx context.Context, body providers.Body) *Outgoing {
+	if body.Reader == nil {
+		body.Reader = bytes.NewReader(nil)
+	}
+	o := &Outgoing{Size: body.Size, ctx: ctx, body: body, rewind: rewinder(body)}
+	o.attempt = o.begin()
+	return o
+}
+
+// Reader is the body for one request.
+func (o *Outgoing) Reader() io.Reader { return o.attempt }
+
+// Again has the next Reader begin anew, or says that it cannot. The request before is
+// over, however it ended.
+func (o *Outgoing) Again() bool {
+	_ = o.attempt.stop()
+	if !o.rewind() {
+		return false
+	}
+	o.attempt = o.begin()
+	return true
+}
+
+// end stops all reading. It gives why the body ended early, if it did, else how the
+// request ended.
+func (o *Outgoing) end(err error) error {
+	if early := o.attempt.stop(); early != nil && o.ctx.Err() == nil {
+		return early
+	}
+	return err
+}
+
+// check compares what the service has with what was sent, in case that it did not.
+func (o *Outgoing) check(has string) error {
+	sent := o.attempt.digest()
+	if o.MD5 != nil {
+		sent = hex.EncodeToString(o.MD5[:])
+	}
+	if has != "" && has != sent {
+		return fmt.Errorf("%w: sent content with MD5 %s, the service has %s", providers.ErrCorrupt, sent, has)
+	}
+	return nil
+}
+
+func (o *Outgoing) begin() *attempt {
+	return &attempt{ctx: o.ctx, size: o.Size, r: o.body.Reader, sum: md5.New()}
+}
+
+// attempt is a body for one request. The last bytes leave only
+// when it is sure that there are no more: the service must never get all of
+// what it was promised from a body that is wrong. It is also the line between
+// the HTTP client, which may read on when the call is over, and the caller,
+// whose Reader is his again then.
+type attempt struct {
+	ctx  context.Context
+	size int64
+
+	mu   sync.Mutex // guards all below
+	r    io.Reader  // nil after stop
+	read int64
+	sum  hash.Hash
+	err  error // why it ended early
+}
+
+// Read implements io.Reader.
+func (a *attempt) Read(b []byte) (int, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	switch {
+	case a.err != nil:
+		return 0, a.err
+	case a.r == nil:
+		return 0, errors.New("the call is over")
+	case a.ctx.Err() != nil:
+		return 0, a.ctx.Err()
+	case a.read == a.size:
+		return 0, io.EOF
+	case len(b) == 0:
+		return 0, nil
+	}
+	n, err := a.r.Read(b[:min(int64(len(b)), a.size-a.read)])
+	if a.read+int64(n) == a.size && (err == nil || err == io.EOF) {
+		err = a.atEnd()
+	} else if err == io.EOF {
+		err = a.wrong("shorter")
+	}
+	if err != nil && a.err == nil {
+		a.err = fmt.Errorf("%w: %w", providers.ErrBody, err)
+	}
+	if a.err != nil {
+		return 0, a.err
+	}
+	a.sum.Write(b[:n])
+	a.read += int64(n)
+	return n, nil
+}
+
+// atEnd checks that nothing follows. The caller holds mu.
+func (a *attempt) atEnd() error {
+	var one [1]byte
+	for range 100 {
+		n, err := a.r.Read(one[:])
+		switch {
+		case n > 0:
+			return a.wrong("longer")
+		case err == io.EOF:
+			return nil
+		case err != nil:
+			return err
+		}
+	}
+	return io.ErrNoProgress
+}
+
+func (a *attempt) wrong(how string) error {
+	a.err = fmt.Errorf("body is %s than the %d bytes that it said: %w", how, a.size, providers.ErrInvalid)
+	return a.err
+}
+
+// start checks what needs no request: an empty body must be empty.
+func (a *attempt) start() error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.size > 0 {
+		return nil
+	}
+	if err := a.atEnd(); err != nil && a.err == nil {
+		a.err = fmt.Errorf("%w: %w", providers.ErrBody, err)
+	}
+	return a.err
+}
+
+// stop ends all reading, and waits for what is under way. It returns why the
+// body ended early, if it did.
+func (a *attempt) stop() error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.r = nil
+	return a.err
+}
+
+// digest is the MD5 of what was read, in hexadecimal.
+func (a *attempt) digest() string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return hex.EncodeToString(a.sum.Sum(nil))
+}
+
+// rewinder gives the body again for another attempt, where that can be.
+func rewinder(body providers.Body) func() bool {
+	if body.Size == 0 || body.Reader == nil {
+		return func() bool { return true }
+	}
+	s, ok := body.Reader.(io.Seeker)
+	if !ok {
+		return func() bool { return false }
+	}
+	start, err := s.Seek(0, io.SeekCurrent)
+	return func() bool {
+		if err != nil {
+			return false
+		}
+		_, err = s.Seek(start, io.SeekStart)
+		return err == nil
+	}
+}
+
+// incoming is a body on its way in. It ends well only when all that was
+// promised came.
+type incoming struct {
+	ctx     context.Context
+	service string
+	body    io.ReadCloser
+	left    int64
+	l       providers.Locator
+}
+
+// Read implements io.Reader.
+func (i *incoming) Read(b []byte) (int, error) {
+	if err := i.ctx.Err(); err != nil {
+		return 0, i.fail(err)
+	}
+	n, err := i.body.Read(b)
+	i.left -= int64(n)
+	switch {
+	case err == io.EOF && i.left == 0:
+		return n, io.EOF
+	case err == io.EOF:
+		return n, i.fail(fmt.Errorf("%d bytes are missing: %w", i.left, io.ErrUnexpectedEOF))
+	case err != nil:
+		return n, i.fail(err)
+	}
+	return n, nil
+}
+
+func (i *incoming) fail(err error) error {
+	var f *Fault
+	switch {
+	case i.ctx.Err() != nil:
+		err = i.ctx.Err()
+	case !errors.As(err, &f): // the rest does not come
+		err = &Fault{Kind: providers.ErrUnavailable, Err: err}
+	}
+	return Fail(i.ctx, i.service, providers.MethodRead, i.l, err)
+}
+
+// Close implements io.Closer.
+func (i *incoming) Close() error {
+	i.body.Close() // what matters has been read, or is not wanted
+	return nil
+}

@@ -1,0 +1,143 @@
+// Package bucket is what providers of object stores have in common: a Provider over a
+// Store, which is one bucket of one service.
+//
+// It knows how a tree of POSIX names lies in flat keys, how attributes lie in metadata,
+// and what the seam promises of conditions, parts and repeated operations. It knows no
+// service, no SDK and no credentials: those are the Store's, with the errors of the
+// service, and what of its answers is genuine. What services differ in is data, Service
+// and Honours.
+//
+//	p, err := bucket.Open(ctx, store, bucket.Options{Service: traits, Bucket: "b", Prefix: "team/", Logger: log, Now: time.Now})
+//
+// A Store carries what it is given, and decides nothing. In particular:
+//
+//   - ETag is whatever names a version, of a service with generations those: the Provider
+//     compares it and hands it back.
+//   - Conditions are the seam's, and come only where Honours has them. Complete gets the
+//     condition and the metadata that Begin got: some services take them early, some late.
+//   - A service whose listings have metadata says so (Service.Tells), and needs no attribute
+//     index but for directories. One that changes metadata without a copy is a Patcher.
+//   - Names of metadata are lower-case letters, digits, "-", "_" and "."; a service that
+//     takes fewer has them encoded by its Store, which leaves room for that in
+//     Service.Metadata. Headers that it does not have are metadata there as well.
+//   - Objects that can be read and not be written as a whole (appended ones, pages) are
+//     the Store's to refuse, as ErrUnsupported. Directories that a service has of its own
+//     are objects here whose keys end in a slash, without content.
+//
+// # Objects
+//
+// A file is one object under the configured prefix plus Locator.Key, so that a
+// bucket which others filled is a tree at once, and what is written here is
+// plain to others. A directory is whatever has keys below it, or a marker: an
+// object without content whose key ends in a slash, as s3fs and the consoles of
+// services make it. Mkdir makes markers; a directory that only Write made goes
+// with its last entry.
+//
+// A bucket can hold the object "a" beside keys "a/...". The file keeps the
+// name, because one HEAD must be enough to describe it; the listing shows the
+// directory as "a%2F". A name that ends in "%2F" itself has that ending twice,
+// so no two entries share a name, and both can be read and deleted.
+// A name that would mean another that way cannot be made
+// (Capabilities.Names).
+//
+// No key is made that services read in different ways: with an empty segment,
+// "." or "..", NUL, or what is no UTF-8. Where such keys are, they are listed
+// and can be read and deleted. Where a service lists no directory beside a file
+// (Honours.Hides), a LIST comes before each creation, so that none gets hidden that
+// way. A root has no name, so Open refuses a prefix that is an object or has one above it.
+//
+// Below ".wsmount/" lies what wsmount keeps for itself: scratch keys, and the attribute
+// index. It is not listed, not found and not written.
+//
+// # Metadata
+//
+// Attributes are s3fs's: mode (decimal, with the type), uid, gid,
+// mtime (seconds, with nanoseconds behind a point). A symbolic link is an
+// object whose mode says so and whose content is the target. rclone's octal
+// modes and GeeseFS's links (--symlink-target) are read as well. Extended
+// attributes are xattr, see xattr.go. Of all metadata of an object a service takes
+// so many bytes; of S3's 2 KiB, one attribute can have some 1300, many have less
+// (Fits). Other metadata are Info.Metadata; a value that a header cannot carry is
+// written as encoded words (RFC 2047). The operation id is wsmount-op.
+//
+// # Attribute index
+//
+// Most listings have no metadata, and asking for each entry would cost a request
+// each. So ListComplete is false: an object of which nothing else is known
+// passes for a file without attributes.
+//
+// What was once learnt of an object, by writing it or by a HEAD or GET, need not
+// be asked again as long as its version is the one that the listing shows: ETag,
+// size and second of the change. That is a hint. The answer to a change may not tell that
+// second; then any counts from two before the request to two after the answer, by the
+// service's clock. A directory of a listing that is not recursive has no
+// version, so there its marker's hint counts as it is. A hint has no room for
+// extended attributes and metadata of others, and a listing loses the latter
+// anyway: of those it has 16 bits of a hash, which are Info.Untold.
+//
+// Hints are in memory, a million at most, of 60 to 115 bytes each, and in
+// sidecars, so that a mount on a fresh machine has them too. A sidecar is an
+// object ".wsmount/hints/<time>-<random>", never changed, of some 21 bytes for
+// each hint: a line that names the format, and what hintfile.go says, gzipped.
+// Keys are in it as hashes of 64 bits, and ETags of 32. All are read at Open,
+// in the background; the first listing waits for them, for five seconds at
+// most. To load some by directory would save memory for large buckets and cost
+// each listing a GET.
+//
+// Changes are written five seconds after the first, or when there are a
+// thousand, and for at most ten seconds by Close: never by the call that made
+// them. Of 32 sidecars, if they have an eighth of the bytes of the largest, or
+// of 256, one is made: first that is written, then those that are in it are
+// deleted. So a reader finds a sidecar gone, if anything, and lists again; and
+// two mounts that do this at once leave two sidecars of the same hints. When a
+// listing shows versions that nobody knows, the sidecars of others are looked
+// for again, once a minute at most. Deletions are hints as well, so that
+// sidecars do not grow with what is gone; of what others delete, hints stay
+// until there are a million.
+//
+// A hint is never needed. A sidecar that is damaged or newer than this program
+// is left alone, with a line in the log; what cannot be written is learnt again
+// later. A provider that was opened for reading writes none. Other tools see
+// some small objects below one prefix, and may delete them at any time.
+//
+// A HEAD for what no hint knows needs a reason. Up to eight objects of a page
+// cost little, and are asked for at once. Of more, the three smallest are, since
+// links are small: if one has a mode or is a link, a program like s3fs wrote the
+// bucket, and the rest is asked for too, 32 at a time. Else they are as they
+// seem. Either is remembered, so a version is asked for once.
+//
+// # Versions
+//
+// A version is the ETag, the time of the change in whole seconds (HEAD knows
+// no finer) and the size. An answer that has no time matches any.
+// Guards compare ETags alone, as services do. Without a Patcher a change of attributes
+// is a copy onto itself, in parts where Copy does not honour conditions. A copy keeps
+// neither tags nor access lists nor storage class.
+//
+// # Headers
+//
+// Content-Type, Content-Encoding, Content-Language, Content-Disposition, Cache-Control
+// and Expires are metadata under the names that providers.HeaderMetadata begins, so a
+// caller that hands metadata back keeps them. A file that is written without a type
+// gets that of its name, from a table that is the same on every machine. A type that
+// says nothing (application/octet-stream) is not told, nor is a value sent again that
+// a request cannot have.
+//
+// # Costs
+//
+// Each request costs money, so a verb sends as few as its promise needs: Stat
+// of a file is one HEAD, a page of List one LIST, and HEADs for what is new in
+// it as said above, Read one GET, Write one PUT. The index costs a GET for each
+// sidecar at Open, whose LIST is also the one for the bucket itself, a PUT for
+// each thousand changes, and a LIST and some DELETEs now and then.
+// A Stat that finds no file asks a LIST whether there is a directory. A refusal
+// without a reason, as of a HEAD, has a LIST say why: what passes must not look like
+// what stays.
+//
+// # Integrity
+//
+// A Put says the MD5 of its body ahead, so that the service keeps nothing else. So a body
+// that can seek is read twice, a small one that cannot is kept in memory, and a large one
+// goes out in parts. Parts are streamed, and compared with what the service says of
+// them, where it says anything.
+package bucket

@@ -1,0 +1,452 @@
+package bucket
+
+import (
+	"bytes"
+	"context"
+	"crypto/md5"
+	"encoding/hex"
+	"errors"
+	"io"
+	"log/slog"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/wsmount/wsmount/providers"
+	"github.com/wsmount/wsmount/providers/providertest"
+)
+
+// fake is a bucket in memory: keys are any strings, a file may be beside a directory,
+// and all conditions are honoured, unless careless.
+type fake struct {
+	careless bool // honours no condition
+	hides    bool // lists no directory beside a file
+	mixes    bool // lists keys backwards
+	tells    bool // listings have metadata
+	large    bool // takes no object in one piece that is more than a byte
+
+	mu      sync.Mutex // guards all below
+	objects map[string]*fakeObject
+	uploads map[string]*fakeUpload
+	next    int
+}
+
+type fakeObject struct {
+	Object
+	content []byte
+}
+
+type fakeUpload struct {
+	key   string
+	begun time.Time
+	parts map[int]Part
+	sent  map[int][]byte
+}
+
+func newFake() *fake {
+	return &fake{objects: map[string]*fakeObject{}, uploads: map[string]*fakeUpload{}}
+}
+
+func (f *fake) put(key, content string, metadata map[string]string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.keep(key, []byte(content), Making{Metadata: metadata}, "")
+}
+
+func (f *fake) keys() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Sorted(maps.Keys(f.objects))
+}
+
+// keep makes an object. What the service says of it then has neither key nor time.
+func (f *fake) keep(key string, content []byte, m Making, parts string) Object {
+	sum := md5.Sum(content)
+	digest := hex.EncodeToString(sum[:])
+	o := &fakeObject{content: content, Object: Object{Key: key, Size: int64(len(content)), ETag: digest + parts, Modified: time.Now().Truncate(time.Second), Metadata: m.Metadata, Headers: m.Headers}}
+	if parts == "" {
+		o.MD5 = digest
+	}
+	f.objects[key] = o
+	return Object{ETag: o.ETag, MD5: o.MD5, Answered: time.Now()}
+}
+
+// check is the conditions.
+func (f *fake) check(key string, c providers.Condition) error {
+	o := f.objects[key]
+	switch {
+	case f.careless:
+	case c.Kind == providers.ConditionVersion && o == nil:
+		return &Fault{Kind: providers.ErrNotExist}
+	case c.Kind == providers.ConditionVersion && o.ETag != c.Version.ETag, c.Kind == providers.ConditionAbsent && o != nil:
+		return &Fault{Kind: providers.ErrConflict}
+	}
+	return nil
+}
+
+func (f *fake) find(key, etag string) (*fakeObject, error) {
+	o := f.objects[key]
+	switch {
+	case o == nil:
+		return nil, &Fault{Kind: providers.ErrNotExist}
+	case etag != "" && etag != o.ETag:
+		return nil, &Fault{Kind: providers.ErrConflict}
+	}
+	return o, nil
+}
+
+// client is the Store of one provider, which counts what it asks for.
+type client struct {
+	f      *fake
+	before func(op, key string) error      // nil: all requests get there
+	stuck  func(ctx context.Context) error // nil: all are answered
+
+	mu    sync.Mutex // guards asked
+	asked map[string]int64
+}
+
+var _ Store = (*client)(nil)
+
+// ask counts a request, and locks the fake if it gets there.
+func (c *client) ask(ctx context.Context, op, key string) error {
+	c.mu.Lock()
+	c.asked[op]++
+	c.mu.Unlock()
+	if c.before != nil {
+		if err := c.before(op, key); err != nil {
+			return err
+		}
+	}
+	if c.stuck != nil {
+		return c.stuck(ctx)
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	c.f.mu.Lock()
+	return nil
+}
+
+func (c *client) counts() map[string]int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return maps.Clone(c.asked)
+}
+
+func (c *client) Honours(context.Context, Listing) (Honours, error) {
+	yes := !c.f.careless
+	return Honours{Create: yes, Replace: yes, Complete: yes, Copy: yes, Delete: yes, Encodes: true, Hides: c.f.hides}, nil
+}
+
+func (c *client) Head(ctx context.Context, key string) (Object, error) {
+	if err := c.ask(ctx, "Head", key); err != nil {
+		return Object{}, err
+	}
+	defer c.f.mu.Unlock()
+	o, err := c.f.find(key, "")
+	if err != nil {
+		return Object{}, err
+	}
+	return o.Object, nil
+}
+
+func (c *client) Get(ctx context.Context, key string, want Range) (Object, io.ReadCloser, error) {
+	if err := c.ask(ctx, "Get", key); err != nil {
+		return Object{}, nil, err
+	}
+	defer c.f.mu.Unlock()
+	o, err := c.f.find(key, want.ETag)
+	switch {
+	case err != nil:
+		return Object{}, nil, err
+	case want.Offset > 0 && want.Offset >= o.Size:
+		return Object{}, nil, &Fault{Kind: providers.ErrInvalid, Doubt: RangeBeyond}
+	}
+	content := o.content[want.Offset:]
+	if want.Length > 0 {
+		content = content[:min(want.Length, int64(len(content)))]
+	}
+	return o.Object, io.NopCloser(bytes.NewReader(content)), nil
+}
+
+func (c *client) Past(context.Context, string, providers.Version) (string, error) {
+	return "", &Fault{Kind: providers.ErrUnsupported}
+}
+
+func (c *client) Put(ctx context.Context, key string, body *Outgoing, m Making) (Object, error) {
+	content, err := io.ReadAll(body.Reader())
+	if err != nil {
+		return Object{}, err
+	}
+	if err := c.ask(ctx, "Put", key); err != nil {
+		return Object{}, err
+	}
+	defer c.f.mu.Unlock()
+	if err := c.f.check(key, m.If); err != nil {
+		return Object{}, err
+	}
+	return c.f.keep(key, content, m, ""), nil
+}
+
+func (c *client) Copy(ctx context.Context, from Object, key string, m Making) (Object, error) {
+	if err := c.ask(ctx, "Copy", key); err != nil {
+		return Object{}, err
+	}
+	defer c.f.mu.Unlock()
+	source, err := c.f.find(from.Key, from.ETag)
+	if err == nil {
+		err = c.f.check(key, m.If)
+	}
+	if err != nil {
+		return Object{}, err
+	}
+	return c.f.keep(key, source.content, m, ""), nil
+}
+
+func (c *client) Delete(ctx context.Context, key string, when providers.Condition) error {
+	if err := c.ask(ctx, "Delete", key); err != nil {
+		return err
+	}
+	defer c.f.mu.Unlock()
+	if err := c.f.check(key, when); err != nil {
+		return err
+	}
+	delete(c.f.objects, key)
+	return nil
+}
+
+func (c *client) Begin(ctx context.Context, key string, _ Making) (string, error) {
+	if err := c.ask(ctx, "Begin", key); err != nil {
+		return "", err
+	}
+	defer c.f.mu.Unlock()
+	c.f.next++
+	id := strconv.Itoa(c.f.next)
+	c.f.uploads[id] = &fakeUpload{key: key, begun: time.Now(), parts: map[int]Part{}, sent: map[int][]byte{}}
+	return id, nil
+}
+
+func (c *client) Part(ctx context.Context, u Upload, n int, body *Outgoing) (Part, error) {
+	content, err := io.ReadAll(body.Reader())
+	if err != nil {
+		return Part{}, err
+	}
+	if err := c.ask(ctx, "Part", u.Key); err != nil {
+		return Part{}, err
+	}
+	defer c.f.mu.Unlock()
+	return c.f.part(u, n, content)
+}
+
+func (f *fake) part(u Upload, n int, content []byte) (Part, error) {
+	up := f.uploads[u.ID]
+	if up == nil {
+		return Part{}, &Fault{Kind: providers.ErrNotExist}
+	}
+	sum := md5.Sum(content)
+	up.sent[n] = content
+	up.parts[n] = Part{ETag: "part" + strconv.Itoa(n), MD5: hex.EncodeToString(sum[:])}
+	return up.parts[n], nil
+}
+
+func (c *client) CopyPart(ctx context.Context, u Upload, n int, from Object, offset, size int64) (Part, error) {
+	if err := c.ask(ctx, "CopyPart", u.Key); err != nil {
+		return Part{}, err
+	}
+	defer c.f.mu.Unlock()
+	source := c.f.objects[from.Key]
+	if source != nil && offset+size > source.Size { // which some services look at first
+		return Part{}, &Fault{Kind: providers.ErrInvalid, Doubt: RangeBeyond}
+	}
+	source, err := c.f.find(from.Key, from.ETag)
+	if err != nil {
+		return Part{}, err
+	}
+	return c.f.part(u, n, source.content[offset:offset+size])
+}
+
+func (c *client) Complete(ctx context.Context, u Upload, parts []Part, m Making) (Object, error) {
+	if err := c.ask(ctx, "Complete", u.Key); err != nil {
+		return Object{}, err
+	}
+	defer c.f.mu.Unlock()
+	up := c.f.uploads[u.ID]
+	if up == nil {
+		return Object{}, &Fault{Kind: providers.ErrConflict}
+	}
+	if err := c.f.check(u.Key, m.If); err != nil {
+		return Object{}, err
+	}
+	var content []byte
+	for _, part := range parts {
+		content = append(content, up.sent[part.N]...)
+	}
+	delete(c.f.uploads, u.ID)
+	return c.f.keep(u.Key, content, m, "-"+strconv.Itoa(len(parts))), nil
+}
+
+func (c *client) Abort(ctx context.Context, u Upload) error {
+	if err := c.ask(ctx, "Abort", u.Key); err != nil {
+		return err
+	}
+	defer c.f.mu.Unlock()
+	delete(c.f.uploads, u.ID)
+	return nil
+}
+
+func (c *client) AbortBefore(ctx context.Context, prefix string, before time.Time) (count int, err error) {
+	if err := c.ask(ctx, "AbortBefore", prefix); err != nil {
+		return 0, err
+	}
+	defer c.f.mu.Unlock()
+	for id, up := range c.f.uploads {
+		if strings.HasPrefix(up.key, prefix) && up.begun.Before(before) {
+			delete(c.f.uploads, id)
+			count++
+		}
+	}
+	return count, nil
+}
+
+func (c *client) List(ctx context.Context, q Query) (Listing, error) {
+	if err := c.ask(ctx, "List", q.Prefix); err != nil {
+		return Listing{}, err
+	}
+	defer c.f.mu.Unlock()
+	return c.f.list(q), nil
+}
+
+func (f *fake) list(q Query) (out Listing) {
+	limit, after := q.Limit, max(q.After, q.Token)
+	if limit == 0 {
+		limit = pageMax
+	}
+	keys := slices.Sorted(maps.Keys(f.objects))
+	if f.mixes {
+		slices.Reverse(keys)
+	}
+	group, last := "", ""
+	for _, key := range keys {
+		rest, ok := strings.CutPrefix(key, q.Prefix)
+		passed := key <= after
+		if f.mixes { // and have no After
+			passed = q.Token != "" && key >= q.Token
+		}
+		if !ok || passed || group != "" && strings.HasPrefix(key, group) {
+			continue
+		}
+		if q.Grouped && strings.HasSuffix(after, "/") && strings.HasPrefix(key, after) && after != q.Prefix {
+			continue // the group that the page before ended with
+		}
+		if len(out.Items) == limit {
+			out.More, out.Next = true, last
+			break
+		}
+		if i := strings.Index(rest, "/"); i >= 0 && q.Grouped {
+			if f.hides && f.objects[q.Prefix+rest[:i]] != nil {
+				continue
+			}
+			group = q.Prefix + rest[:i+1]
+			last = group
+			out.Items = append(out.Items, Item{Object: Object{Key: group}, IsDir: true})
+			continue
+		}
+		o := f.objects[key].Object
+		last = key
+		o.MD5, o.Answered = "", time.Time{}
+		if !f.tells {
+			o.Metadata, o.Headers = nil, Headers{}
+		}
+		out.Items = append(out.Items, Item{Object: o})
+	}
+	return out
+}
+
+// service is what the fake is like.
+func (f *fake) service() Service {
+	s := Service{
+		Name: "fake", Tells: f.tells, Key: 1 << 10, Metadata: 2 << 10, Put: 1 << 30, Copy: 1 << 30, Size: 1 << 40,
+		Parts: providers.PartLimits{Min: 1 << 20, Max: 1 << 30, Count: 1000},
+	}
+	if f.large {
+		s.Put, s.Copy, s.Parts.Max = 1, 1, 3
+	}
+	return s
+}
+
+// openFake opens a bucket in memory, below the prefix "pre".
+func openFake(t providertest.T, f *fake, o *Options) *Provider {
+	t.Helper()
+	p, err := openFakeErr(t, &client{f: f}, o)
+	if err != nil {
+		t.Fatalf("open: %v", err)
+	}
+	return p
+}
+
+func openFakeErr(t providertest.T, c *client, o *Options) (*Provider, error) {
+	c.asked = map[string]int64{}
+	if o == nil {
+		o = &Options{Prefix: "pre/"}
+	}
+	o.Service, o.Bucket, o.Now = c.f.service(), "b", time.Now
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	p, err := Open(t.Context(), c, *o)
+	if err != nil {
+		return nil, err
+	}
+	t.Cleanup(func() { p.Close() })
+	return p, nil
+}
+
+func requests(p *Provider) map[string]int64 { return p.store.(*client).counts() }
+
+// listed is all that a listing says, by name, in one page.
+func listed(t *testing.T, p *Provider, at string, recursive bool) map[string]providers.Info {
+	t.Helper()
+	page, err := p.List(t.Context(), loc(at), providers.ListOptions{Recursive: recursive})
+	if err != nil || page.Next != "" {
+		t.Fatalf("list %q: more %v, %v", at, page.Next != "", err)
+	}
+	all := map[string]providers.Info{}
+	for _, info := range page.Entries {
+		all[info.Locator.String()] = info
+	}
+	return all
+}
+
+// spent is what requests a call costs that do not write, as "Head=3 List=1".
+func spent(p *Provider, call func()) string {
+	<-p.hints.loaded
+	before := requests(p)
+	call()
+	var words []string
+	for op, n := range requests(p) {
+		if op == "Put" {
+			continue // it may be a sidecar
+		}
+		if n -= before[op]; n > 0 {
+			words = append(words, op+"="+strconv.FormatInt(n, 10))
+		}
+	}
+	slices.Sort(words)
+	return strings.Join(words, " ")
+}
+
+func mustWrite(t *testing.T, p *Provider, name, content string, opts providers.WriteOptions) {
+	t.Helper()
+	opts.If = providers.Unconditional()
+	if _, err := p.Write(t.Context(), loc(name), providers.String(content), opts); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func loc(s string) providers.Locator { return providers.MustLocator(s) }
+
+var errNoRoute = errors.New("no route to host")

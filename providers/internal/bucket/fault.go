@@ -1,0 +1,92 @@
+package bucket
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"github.com/wsmount/wsmount/providers"
+)
+
+// Fault is an error of a Store: its kind, and the service's own words.
+type Fault struct {
+	Kind   error // one of providers'
+	Code   string
+	Status int // of HTTP; 0: there was no answer
+	Doubt  Doubt
+	Err    error // may be nil
+}
+
+// Doubt is what a service's answer leaves open, and another request can tell.
+type Doubt uint8
+
+// The doubts.
+const (
+	Sure        Doubt = iota
+	NoReason          // a refusal without words, as of a HEAD
+	NameRefused       // the service can have no such key
+	DirInTheWay       // perhaps a directory has the name
+	RangeBeyond       // there is no such range; perhaps the object has changed
+)
+
+// Error implements error.
+func (f *Fault) Error() string {
+	if f.Err == nil {
+		return f.Kind.Error()
+	}
+	return f.Err.Error()
+}
+
+// Unwrap gives errors.Is both the kind and the cause.
+func (f *Fault) Unwrap() []error { return []error{f.Kind, f.Err} }
+
+// KindOfStatus is the kind of an answer without a code that is known, or nil.
+func KindOfStatus(status int) error {
+	if kind, ok := statuses[status]; ok {
+		return kind
+	}
+	switch {
+	case status >= 500:
+		return providers.ErrUnavailable
+	case status >= 400:
+		return providers.ErrInvalid
+	}
+	return nil
+}
+
+var statuses = map[int]error{
+	http.StatusMovedPermanently: providers.ErrInvalid, http.StatusTemporaryRedirect: providers.ErrUnavailable,
+	http.StatusBadRequest: providers.ErrInvalid, http.StatusUnauthorized: providers.ErrUnauthenticated,
+	http.StatusForbidden: providers.ErrPermission,
+	// A proxy or another service says so too, and nobody must take that for a
+	// deletion: only a service's own codes mean that nothing is there.
+	http.StatusNotFound:         providers.ErrUnavailable,
+	http.StatusMethodNotAllowed: providers.ErrUnsupported, http.StatusRequestTimeout: providers.ErrUnavailable,
+	http.StatusConflict: providers.ErrConflict, http.StatusPreconditionFailed: providers.ErrConflict,
+	http.StatusRequestEntityTooLarge: providers.ErrTooLarge, http.StatusTooManyRequests: providers.ErrUnavailable,
+	http.StatusNotImplemented: providers.ErrUnsupported, http.StatusInsufficientStorage: providers.ErrQuota,
+}
+
+// doubtOf is what an error leaves open.
+func doubtOf(err error) Doubt {
+	var f *Fault
+	if !errors.As(err, &f) {
+		return Sure
+	}
+	return f.Doubt
+}
+
+// Fail is how a verb of a service's provider reports err: nil stays nil.
+func Fail(ctx context.Context, service string, op providers.Method, l providers.Locator, err error) error {
+	if err == nil {
+		return nil
+	}
+	var f *Fault
+	if errors.As(err, &f) {
+		return &providers.Error{Provider: service, Op: op, Locator: l, Kind: f.Kind, Code: f.Code, Err: f.Err}
+	}
+	if ctx.Err() != nil {
+		err = ctx.Err()
+	}
+	return providers.Fail(service, op, l, err, providers.ErrUnavailable)
+}

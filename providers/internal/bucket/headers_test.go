@@ -1,0 +1,75 @@
+package bucket
+
+import (
+	"maps"
+	"strings"
+	"testing"
+
+	"github.com/wsmount/wsmount/providers"
+)
+
+// TestHeadersOfNewObjects: a type comes from the name, and a value that no request can
+// have is left out.
+func TestHeadersOfNewObjects(t *testing.T) {
+	const typed = "header:content-type"
+	for _, c := range []struct {
+		name     string
+		kind     providers.Kind
+		metadata map[string]string
+		want     string // the type
+		told     map[string]string
+	}{
+		{"a.html", 0, nil, "text/html; charset=utf-8", map[string]string{typed: "text/html; charset=utf-8"}},
+		{"A.JPG", 0, nil, "image/jpeg", map[string]string{typed: "image/jpeg"}},
+		{"Makefile", 0, nil, "", nil},
+		{"link.html", providers.KindSymlink, nil, "", nil},
+		{"a.txt", 0, map[string]string{typed: "application/octet-stream"}, "application/octet-stream",
+			map[string]string{typed: "application/octet-stream"}},
+		{"b", 0, map[string]string{typed: "a/b", "header:expires": "0", "header:cache-control": "a\nb",
+			"header:content-disposition": strings.Repeat("x", headerMax+1), "header:content-language": " de"},
+			"a/b", map[string]string{typed: "a/b"}},
+	} {
+		f := newFake()
+		p := openFake(t, f, nil)
+		_, err := p.Write(t.Context(), loc(c.name), providers.String("x"), providers.WriteOptions{If: providers.IfAbsent(), Kind: c.kind, Metadata: c.metadata})
+		if err != nil {
+			t.Errorf("%s: %v", c.name, err)
+			continue
+		}
+		if got := f.objects["pre/"+c.name].Headers; got != (Headers{ContentType: c.want}) {
+			t.Errorf("%s: got %+v, want %q", c.name, got, c.want)
+		}
+		if info, err := p.Stat(t.Context(), loc(c.name)); err != nil || !maps.Equal(info.Metadata, c.told) {
+			t.Errorf("%s: told %q, want %q (%v)", c.name, info.Metadata, c.told, err)
+		}
+	}
+}
+
+// TestHeadersInListings: a listing tells the usual type, and of others that there is
+// more than it tells.
+func TestHeadersInListings(t *testing.T) {
+	f := newFake()
+	p := openFake(t, f, nil)
+	mode := providers.Attr{Valid: providers.AttrMode, Mode: 0o600}
+	mustWrite(t, p, "a.txt", "x", providers.WriteOptions{Attr: mode})
+	mustWrite(t, p, "b.txt", "x", providers.WriteOptions{Attr: mode, Metadata: map[string]string{"header:content-type": "a/b"}})
+	mustWrite(t, p, "c", "x", providers.WriteOptions{Attr: mode})
+	for name, info := range listed(t, p, "", true) {
+		stat, err := p.Stat(t.Context(), info.Locator)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if told := maps.Equal(info.Metadata, stat.Metadata); told == (info.Untold != 0) || name != "b.txt" && !told {
+			t.Errorf("%s: listed %q with %d untold, has %q", name, info.Metadata, info.Untold, stat.Metadata)
+		}
+	}
+}
+
+// TestHeadersOfTheTransfer: what a service keeps of how the content came is not told.
+func TestHeadersOfTheTransfer(t *testing.T) {
+	for had, want := range map[string]string{"aws-chunked": "", "aws-chunked,gzip": "gzip", "gzip, br": "gzip, br"} {
+		if got := storedEncoding(had); got != want {
+			t.Errorf("%q: got %q, want %q", had, got, want)
+		}
+	}
+}

@@ -1,0 +1,156 @@
+package bucket
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"compress/gzip"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/wsmount/wsmount/providers"
+)
+
+// A sidecar begins with a line that names the format. The rest is gzip, whose
+// sum tells a damaged one: a count, and as many hints. The numbers are varints,
+// in the order of time, each time as the difference to the one before.
+const (
+	sidecarWord = "wsmount hints "
+	sidecarHead = sidecarWord + "2\n"
+	sidecarPast = sidecarWord + "1\n" // its hints know nothing of headers, so they do not count
+)
+
+var errNewerSidecar = errors.New("of a newer wsmount")
+
+// keyed is a hint and what it is of.
+type keyed struct {
+	id uint64
+	hint
+}
+
+// encodeHints makes a sidecar. It sorts what it is given.
+func encodeHints(all []keyed) []byte {
+	slices.SortFunc(all, func(a, b keyed) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.id, b.id)) })
+	out := bytes.NewBufferString(sidecarHead)
+	z := gzip.NewWriter(out)
+	b := binary.AppendUvarint(nil, uint64(len(all)))
+	last := uint32(0)
+	for i := range all {
+		b = all[i].append(b, last)
+		last = all[i].at
+		if len(b) > 1<<16 {
+			_, _ = z.Write(b) // a buffer takes all
+			b = b[:0]
+		}
+	}
+	_, _ = z.Write(b)
+	_ = z.Close()
+	return out.Bytes()
+}
+
+// append adds the bytes of one hint.
+func (n *keyed) append(b []byte, last uint32) []byte {
+	b = binary.BigEndian.AppendUint64(b, n.id)
+	b = binary.BigEndian.AppendUint32(b, n.check)
+	b = binary.AppendUvarint(b, uint64(n.at-last))
+	for _, v := range []uint64{uint64(n.bits), uint64(n.slack), uint64(n.target)} {
+		b = binary.AppendUvarint(b, v)
+	}
+	if n.valid().Has(providers.AttrOwner) {
+		b = binary.AppendUvarint(binary.AppendUvarint(b, uint64(n.uid)), uint64(n.gid))
+	}
+	if n.valid().Has(providers.AttrModTime) {
+		b = binary.AppendVarint(b, n.mtime-int64(n.at))
+		b = binary.AppendVarint(b, int64(n.nsec))
+	}
+	return b
+}
+
+// decodeHints reads a sidecar of at most so many hints, all or nothing.
+func decodeHints(b []byte, most int) ([]keyed, error) {
+	in := bufio.NewReader(bytes.NewReader(b))
+	head, err := in.ReadString('\n')
+	switch {
+	case head == sidecarPast:
+		return nil, nil
+	case strings.HasPrefix(head, sidecarWord) && err == nil && head != sidecarHead:
+		return nil, errNewerSidecar
+	case head != sidecarHead:
+		return nil, fmt.Errorf("%w: no sidecar", providers.ErrCorrupt)
+	}
+	z, err := gzip.NewReader(in)
+	if err != nil {
+		return nil, err
+	}
+	from := &hintReader{in: bufio.NewReader(z)}
+	count := from.number()
+	if count > uint64(most) {
+		return nil, fmt.Errorf("%d hints: %w", count, providers.ErrTooLarge)
+	}
+	all := make([]keyed, 0, min(count, uint64(len(b)/8))) // hashes take more
+	for range count {
+		if all = append(all, from.hint()); from.err != nil {
+			return nil, from.err
+		}
+	}
+	if _, err := from.in.ReadByte(); !errors.Is(err, io.EOF) { // which checks the sum
+		return nil, fmt.Errorf("%w: after the last hint: %w", providers.ErrCorrupt, cmp.Or(err, io.ErrNoProgress))
+	}
+	return all, from.err
+}
+
+// hintReader reads numbers up to the first error.
+type hintReader struct {
+	in   *bufio.Reader
+	last uint32
+	err  error
+}
+
+func (r *hintReader) fixed(b []byte) []byte {
+	if r.err == nil {
+		_, r.err = io.ReadFull(r.in, b)
+	}
+	return b
+}
+
+func (r *hintReader) number() uint64 {
+	if r.err != nil {
+		return 0
+	}
+	var v uint64
+	v, r.err = binary.ReadUvarint(r.in)
+	return v
+}
+
+func (r *hintReader) signed() int64 {
+	if r.err != nil {
+		return 0
+	}
+	var v int64
+	v, r.err = binary.ReadVarint(r.in)
+	return v
+}
+
+func (r *hintReader) hint() keyed {
+	var fixed [12]byte
+	b := r.fixed(fixed[:])
+	n := keyed{id: binary.BigEndian.Uint64(b)}
+	n.check = binary.BigEndian.Uint32(b[8:])
+	r.last += uint32(r.number())
+	n.at = r.last
+	n.bits = uint32(r.number())
+	n.slack, n.target = uint16(r.number()), uint16(r.number())
+	if n.valid().Has(providers.AttrOwner) {
+		n.uid, n.gid = uint32(r.number()), uint32(r.number())
+	}
+	if n.valid().Has(providers.AttrModTime) {
+		t := time.Unix(r.signed()+int64(n.at), r.signed()) // before 1970, earlier versions wrote the second above and less than none
+		n.mtime, n.nsec = t.Unix(), uint32(t.Nanosecond())
+	}
+	return n
+}

@@ -1,0 +1,235 @@
+package bucket
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/wsmount/wsmount/providers"
+)
+
+// makeTree makes entries by each verb that can.
+func makeTree(t *testing.T, p *Provider) {
+	t.Helper()
+	full := providers.Attr{Valid: attributes, Mode: 0o755, UID: 7, GID: 8, ModTime: time.Unix(1_000_000_000, 5)}
+	mustWrite(t, p, "dir/run", "#!", providers.WriteOptions{Attr: full})
+	mustWrite(t, p, "dir/link", "run", providers.WriteOptions{Kind: providers.KindSymlink})
+	mustWrite(t, p, "dir/plain", "plain", providers.WriteOptions{})
+	full.ModTime = time.Date(1600, 1, 1, 0, 0, 0, 5, time.UTC)
+	mustWrite(t, p, "dir/red", "red", providers.WriteOptions{Attr: full, Metadata: map[string]string{"colour": "red"}})
+	full.Xattrs, full.ModTime = map[string][]byte{"user.x": []byte("y")}, time.Date(2500, 1, 1, 0, 0, 0, 0, time.UTC)
+	mustWrite(t, p, "dir/x", "xattrs", providers.WriteOptions{Attr: full})
+	_, err := p.Mkdir(t.Context(), loc("private"), providers.MkdirOptions{Attr: providers.Attr{Valid: providers.AttrMode, Mode: 0o700}})
+	if err == nil {
+		_, err = p.Copy(t.Context(), loc("dir/run"), loc("private/copy"), providers.CopyOptions{If: providers.IfAbsent()})
+	}
+	if err == nil {
+		_, err = p.SetAttr(t.Context(), loc("private/copy"), providers.SetAttrOptions{If: providers.Unconditional(), Attr: providers.Attr{Valid: providers.AttrMode, Mode: 0o4711}})
+	}
+	var u providers.Upload
+	if err == nil {
+		u, err = p.StartParts(t.Context(), loc("parts"), providers.WriteOptions{If: providers.IfAbsent(), Attr: full})
+	}
+	if err == nil {
+		err = u.Part(t.Context(), 1, providers.String("x"))
+	}
+	if err == nil {
+		_, err = u.Complete(t.Context())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// checkTree compares a listing with what Stat says, and wants requests of it.
+func checkTree(t *testing.T, p *Provider, want string) {
+	t.Helper()
+	var all map[string]providers.Info
+	if got := spent(p, func() { all = listed(t, p, "", true) }); got != want {
+		t.Errorf("the listing cost %s, want %s", got, want)
+	}
+	if len(all) != 9 {
+		t.Errorf("listed: %v", all)
+	}
+	for name, info := range all {
+		stat, err := p.Stat(t.Context(), info.Locator)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if more := stat.Metadata != nil || len(stat.Attr.Xattrs) > 0; more != (info.Untold != 0) {
+			t.Errorf("%s: listed with %d untold of %+v", name, info.Untold, stat)
+		}
+		stat.Attr = stat.Attr.Keep(hintAttributes)
+		if stat.Kind != info.Kind || stat.Size != info.Size || !info.Attr.Equal(stat.Attr) {
+			t.Errorf("%s: listed %+v, is %+v", name, info, stat)
+		}
+	}
+	if all["dir/link"].Kind != providers.KindSymlink || all["private/copy"].Attr.Mode != 0o4711 || all["parts"].Attr.UID != 7 || all["private"].Attr.Mode != 0o700 {
+		t.Errorf("listed: %+v", all)
+	}
+}
+
+// TestHintsOnFake: what one provider wrote, another sees in its first listing, though tags
+// of attributes' changes are the content's.
+func TestHintsOnFake(t *testing.T) { synctest.Test(t, testHintsOnFake) }
+
+func testHintsOnFake(t *testing.T) {
+	f := newFake()
+	p := openFake(t, f, nil)
+	makeTree(t, p)
+	checkTree(t, p, "List=1")
+	p.Close()
+	time.Sleep(time.Second) // of the bubble: what is deleted is so after it was made
+	q := openFake(t, f, nil)
+	checkTree(t, q, "List=1")
+	if got := listed(t, q, "", false)["private"].Attr.Mode; got != 0o700 {
+		t.Errorf("mode of a directory: %o", got)
+	}
+	if err := errors.Join(q.Delete(t.Context(), loc("dir/run"), providers.DeleteOptions{If: providers.Unconditional()}), q.Close()); err != nil {
+		t.Fatal(err)
+	}
+	r := openFake(t, f, nil)
+	<-r.hints.loaded
+	if _, there := r.hints.known[hintID("dir/run")]; there {
+		t.Error("what was deleted is known")
+	}
+}
+
+// TestHintsOfOtherVersions: what others changed since is asked for, also if
+// its content is the same.
+func TestHintsOfOtherVersions(t *testing.T) {
+	f := newFake()
+	p := openFake(t, f, nil)
+	for _, name := range []string{"attr", "content"} {
+		mustWrite(t, p, name, "x", providers.WriteOptions{Attr: providers.Attr{Valid: providers.AttrMode, Mode: 0o600}})
+	}
+	p.Close()
+	f.put("pre/attr", "x", s3fs(0o100755))
+	f.objects["pre/attr"].Modified = time.Now().Add(time.Minute)
+	f.put("pre/content", "y", s3fs(0o100711))
+	q := openFake(t, f, nil)
+	var all map[string]providers.Info
+	if got := spent(q, func() { all = listed(t, q, "", false) }); got != "Head=2 List=1" {
+		t.Errorf("spent %s", got)
+	}
+	if a, b := all["attr"].Attr, all["content"].Attr; a.Mode != 0o755 || b.Mode != 0o711 {
+		t.Errorf("got %+v, %+v", a, b)
+	}
+}
+
+// TestHintsOfReaders: who opened for reading sees them, and writes none.
+func TestHintsOfReaders(t *testing.T) {
+	f := newFake()
+	f.put("pre/a", "x", s3fs(0o100755))
+	p := openFake(t, f, nil)
+	mustWrite(t, p, "b", "target", providers.WriteOptions{Kind: providers.KindSymlink})
+	p.Close()
+	keys := f.keys()
+	q := openFake(t, f, &Options{Prefix: "pre/", ReadOnly: true})
+	all := listed(t, q, "", false)
+	if all["a"].Attr.Mode != 0o755 || all["b"].Kind != providers.KindSymlink {
+		t.Errorf("listed %+v", all)
+	}
+	q.Close()
+	if got := f.keys(); !slices.Equal(got, keys) {
+		t.Errorf("keys %q, before %q", got, keys)
+	}
+}
+
+// TestHintsOfOthersLater: sidecars are looked at again when a listing shows
+// what nobody knows, and not often.
+func TestHintsOfOthersLater(t *testing.T) {
+	f := newFake()
+	p, q := openFake(t, f, nil), openFake(t, f, nil)
+	listed(t, q, "", false)
+	for i := range 20 {
+		mustWrite(t, p, fmt.Sprint("f", i), "x", providers.WriteOptions{Attr: providers.Attr{Valid: providers.AttrMode, Mode: 0o700}})
+	}
+	p.hints.run()
+	later := time.Now().Add(hintsFresh)
+	q.now = func() time.Time { return later }
+	var all map[string]providers.Info
+	if got := spent(q, func() { all = listed(t, q, "", false) }); got != "Get=1 List=2" || all["f1"].Attr.Mode != 0o700 {
+		t.Errorf("spent %s for %+v", got, all["f1"])
+	}
+	f.put("pre/new", "y", nil)
+	if got := spent(q, func() { listed(t, q, "", false) }); got != "Head=1 List=1" {
+		t.Errorf("soon after: spent %s", got)
+	}
+}
+
+// TestHintsAreWrittenAside: a write waits for no sidecar, and a thousand of them
+// do not wait for time.
+func TestHintsAreWrittenAside(t *testing.T) { synctest.Test(t, testHintsAreWrittenAside) }
+
+func testHintsAreWrittenAside(t *testing.T) {
+	f := newFake()
+	p := openFake(t, f, nil)
+	opts := providers.WriteOptions{Attr: providers.Attr{Valid: providers.AttrMode, Mode: 0o700}}
+	before := requests(p)["Put"]
+	mustWrite(t, p, "a", "x", opts)
+	if n := requests(p)["Put"] - before; n != 1 {
+		t.Errorf("%d requests", n)
+	}
+	if n := len(sidecarsOf(f)); n != 0 {
+		t.Errorf("%d sidecars at once", n)
+	}
+	for i := range hintsBatch {
+		mustWrite(t, p, fmt.Sprint("f", i), "x", opts)
+	}
+	synctest.Wait()
+	if len(sidecarsOf(f)) == 0 {
+		t.Error("no sidecar")
+	}
+}
+
+// TestHintsAreBounded: in memory, and in a sidecar.
+func TestHintsAreBounded(t *testing.T) {
+	f := newFake()
+	p := openFake(t, f, nil)
+	p.hints.most = 100
+	for i := range 200 {
+		f.put(fmt.Sprint("pre/f", i), "x", s3fs(0o100755))
+	}
+	for range 2 {
+		listed(t, p, "", false)
+		if n, dirty := len(p.hints.known), len(p.hints.dirty); n != 100 || dirty > 10 {
+			t.Errorf("%d hints, %d of them new", n, dirty)
+		}
+	}
+	if all, err := decodeHints(encodeHints(make([]keyed, 101)), 100); !errors.Is(err, providers.ErrTooLarge) {
+		t.Errorf("%d hints, %v", len(all), err)
+	}
+}
+
+// TestHintsBesideMetadata: what a listing has no room for takes no attributes
+// with it, and it says when that has changed.
+func TestHintsBesideMetadata(t *testing.T) {
+	f := newFake()
+	rclone := map[string]string{"mode": "100755", "mtime": "1000000000.5", "btime": "2006-01-02T15:04:05Z"}
+	f.put("pre/rclone", "x", rclone)
+	f.put("pre/dir/", "", map[string]string{"mode": "16832", "xattr": "%7B%22user.x%22%3A%22eQ%3D%3D%22%7D"})
+	p := openFake(t, f, nil)
+	all := listed(t, p, "", false)
+	file, dir := all["rclone"], all["dir"]
+	if file.Attr.Mode != 0o755 || file.Attr.ModTime.Unix() != 1e9 || file.Untold == 0 {
+		t.Errorf("file: %+v", file)
+	}
+	stat, err := p.Stat(t.Context(), loc("dir"))
+	if err != nil || string(stat.Attr.Xattrs["user.x"]) != "y" {
+		t.Errorf("stat: %+v, %v", stat, err)
+	}
+	if dir = listed(t, p, "", false)["dir"]; dir.Attr.Mode != 0o700 || dir.Untold == 0 {
+		t.Errorf("directory: %+v", dir)
+	}
+	if _, err := p.SetAttr(t.Context(), loc("dir"), providers.SetAttrOptions{If: providers.IfDir(),
+		Attr: providers.Attr{Valid: providers.AttrXattrs, Xattrs: map[string][]byte{"user.x": []byte("z")}}}); err != nil {
+		t.Fatal(err)
+	}
+	if now := listed(t, p, "", false)["dir"]; now.Untold == dir.Untold || now.Attr.Mode != 0o700 {
+		t.Errorf("directory after a change: %+v", now)
+	}
+}

@@ -1,0 +1,206 @@
+package bucket
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/wsmount/wsmount/providers"
+)
+
+// TestForeignKeys: what others put into a bucket is all there, each under one
+// name, and can be read and deleted by that name, also when pages are small.
+func TestForeignKeys(t *testing.T) {
+	keys := []string{
+		"a", "a-b", "a/b", "a/c/d", // a file beside a directory, and between them another
+		"x%2F", "x", "x/y", "x%2F/z", // one that is named like the way out
+		"s//t", "s/", "u/../v", "w/./x", ".", "..", "n\x00l", "ctl\x01", // what POSIX cannot name
+		strings.Repeat("l", 300), strings.Repeat("l", 300) + "/below", strings.Repeat("l", 260), // too long for a name
+		"folder/", "folder/in", "only/", "with content/", "plus+ space&=#?", "%~.", "é/漢",
+	}
+	for _, prefix := range []string{"pre/", ""} {
+		for _, limit := range []int{0, 1, 2, 3} {
+			for _, recursive := range []bool{false, true} {
+				t.Run(fmt.Sprintf("prefix=%s,limit=%d,recursive=%v", prefix, limit, recursive), func(t *testing.T) {
+					foreignKeys(t, keys, prefix, recursive, limit)
+				})
+			}
+		}
+	}
+}
+
+func foreignKeys(t *testing.T, keys []string, prefix string, recursive bool, limit int) {
+	f := newFake()
+	p := openFake(t, f, &Options{Prefix: prefix})
+	var want []string
+	for _, key := range keys {
+		if strings.HasSuffix(key, "/") && key != "with content/" {
+			f.put(prefix+key, "", nil)
+			continue
+		}
+		f.put(prefix+key, "of "+key, nil)
+		want = append(want, key)
+	}
+	f.put(prefix+".wsmount/hidden", "x", nil)
+	var got []string
+	for _, l := range allFiles(t, p, recursive, limit) {
+		content, info, err := providers.Fetch(t.Context(), p, l, providers.ReadOptions{})
+		if err != nil {
+			t.Errorf("read %q: %v", l, err)
+			continue
+		}
+		got = append(got, strings.TrimPrefix(string(content), "of "))
+		if err := p.Delete(t.Context(), l, providers.DeleteOptions{If: providers.IfVersion(info.Version)}); err != nil {
+			t.Errorf("delete %q: %v", l, err)
+		}
+	}
+	slices.Sort(got)
+	slices.Sort(want)
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	left := []string{prefix + ".wsmount/hidden", prefix + "folder/", prefix + "only/", prefix + "s/"}
+	if keys := f.keys(); !slices.Equal(keys, left) {
+		t.Errorf("left %q, want %q", keys, left)
+	}
+}
+
+// allFiles lists everything, and checks that no name comes twice and that a
+// directory comes before what is in it.
+func allFiles(t *testing.T, p *Provider, recursive bool, limit int) []providers.Locator {
+	t.Helper()
+	var files []providers.Locator
+	seen := map[providers.Locator]bool{{}: true}
+	var walk func(l providers.Locator)
+	walk = func(l providers.Locator) {
+		for info, err := range providers.All(t.Context(), p, l, providers.ListOptions{Recursive: recursive, Limit: limit}) {
+			switch {
+			case err != nil:
+				t.Fatalf("list %q: %v", l, err)
+			case seen[info.Locator]:
+				t.Errorf("%q is listed twice", info.Locator)
+			case !seen[info.Locator.Parent()]:
+				t.Errorf("%q is listed before its directory", info.Locator)
+			}
+			seen[info.Locator] = true
+			if info.Kind == providers.KindDir {
+				if stat, err := p.Stat(t.Context(), info.Locator); err != nil || stat.Kind != providers.KindDir {
+					t.Errorf("stat of directory %q: %v, %v", info.Locator, stat.Kind, err)
+				}
+				if !recursive {
+					walk(info.Locator)
+				}
+				continue
+			}
+			files = append(files, info.Locator)
+		}
+	}
+	walk(providers.Locator{})
+	return files
+}
+
+// TestBesideNames: the name of a directory beside a file means nothing else.
+func TestBesideNames(t *testing.T) {
+	f := newFake()
+	p := openFake(t, f, nil)
+	f.put("pre/a", "file", nil)
+	f.put("pre/a/b", "below", nil)
+	put := func(name string) error {
+		_, err := p.Write(t.Context(), providers.MustLocator(name), providers.String("new"), providers.WriteOptions{If: providers.IfAbsent()})
+		return err
+	}
+	if err := put("a%2F/c"); err != nil || !slices.Contains(f.keys(), "pre/a/c") {
+		t.Errorf("write below the directory beside a file: %v, %q", err, f.keys())
+	}
+	for _, name := range []string{"none%2F", "none%2F/x", "a%2F"} {
+		if err := put(name); !errors.Is(err, providers.ErrInvalid) {
+			t.Errorf("write of %q: %v", name, err)
+		}
+		if name == "a%2F" {
+			continue
+		}
+		if _, err := p.Stat(t.Context(), providers.MustLocator(name)); !errors.Is(err, providers.ErrNotExist) {
+			t.Errorf("stat of %q: %v", name, err)
+		}
+	}
+}
+
+// TestListingAfterBesideNames: a listing that begins after a directory beside a file
+// calls it as the whole one does.
+func TestListingAfterBesideNames(t *testing.T) {
+	f := newFake()
+	p := openFake(t, f, nil)
+	for _, key := range []string{"a", "a/b", "a/b/c", "a/d/e", "a/d/f", "z"} {
+		f.put("pre/"+key, "file", nil)
+	}
+	for after, want := range map[string]string{
+		"a%2F":       "a%2F/b a%2F/b%2F/c a%2F/d/e a%2F/d/f z",
+		"a%2F/b%2F":  "a%2F/b%2F/c a%2F/d/e a%2F/d/f z",
+		"a%2F/d":     "a%2F/d/e a%2F/d/f z",
+		"a%2F/d/e%z": "a%2F/d/f z",
+	} {
+		var got []string
+		for info, err := range providers.All(t.Context(), p, providers.Locator{}, providers.ListOptions{Recursive: true, Limit: 2, After: providers.MustLocator(after)}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if info.Kind != providers.KindDir {
+				got = append(got, info.Locator.String())
+			}
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("after %q: %q, want %q", after, got, want)
+		}
+	}
+}
+
+// TestNoOrder: of a service that lists keys in no order, or from where it likes, a
+// recursive listing is refused rather than read in part. A page that is whole needs no order.
+func TestNoOrder(t *testing.T) {
+	f := newFake()
+	f.mixes = true
+	p := openFake(t, f, nil)
+	for i := range 30 {
+		f.put(fmt.Sprintf("pre/d%d/f%02d", i%3, i), "x", nil)
+	}
+	if got := len(allFiles(t, p, true, 0)); got != 30 {
+		t.Errorf("%d files in one page", got)
+	}
+	for _, want := range []string{"List=1", ""} {
+		if got := spent(p, func() {
+			_, err := p.List(t.Context(), loc(""), providers.ListOptions{Recursive: true, Limit: 10})
+			if !errors.Is(err, providers.ErrUnsupported) {
+				t.Errorf("got %v", err)
+			}
+		}); got != want {
+			t.Errorf("spent %q, want %q", got, want)
+		}
+	}
+	if got := len(allFiles(t, p, false, 4)); got != 30 {
+		t.Errorf("%d files, directory by directory", got)
+	}
+	w := &walk{p: p, recursive: true, cursor: cursor{After: []byte("pre/m")}}
+	if err := w.checkOrder(listing{Listing: Listing{Items: []Item{{Object: Object{Key: "pre/a"}}}}, ordered: true}); !errors.Is(err, providers.ErrUnsupported) {
+		t.Errorf("a page that begins before its place: %v", err)
+	}
+}
+
+// TestReservedNames: wsmount's own names are nobody's.
+func TestReservedNames(t *testing.T) {
+	f := newFake()
+	p := openFake(t, f, nil)
+	f.put("pre/.wsmount/x", "x", nil)
+	f.put("pre/.wsmount-not", "x", nil)
+	l := providers.MustLocator(".wsmount/x")
+	if _, err := p.Stat(t.Context(), l); !errors.Is(err, providers.ErrNotExist) {
+		t.Errorf("stat: %v", err)
+	}
+	if _, err := p.Write(t.Context(), l, providers.String("y"), providers.WriteOptions{If: providers.Unconditional()}); !errors.Is(err, providers.ErrInvalid) {
+		t.Errorf("write: %v", err)
+	}
+	if files := allFiles(t, p, false, 0); len(files) != 1 || files[0].String() != ".wsmount-not" {
+		t.Errorf("listed: %v", files)
+	}
+}

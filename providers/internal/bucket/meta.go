@@ -1,0 +1,263 @@
+package bucket
+
+import (
+	"encoding/base64"
+	"fmt"
+	"maps"
+	"mime"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/wsmount/wsmount/providers"
+)
+
+// Names of metadata that mean something here.
+const (
+	metaMode   = "mode"
+	metaUID    = "uid"
+	metaGID    = "gid"
+	metaMtime  = "mtime"
+	metaXattr  = "xattr"
+	metaOp     = "wsmount-op"
+	metaTarget = "--symlink-target" // GeeseFS: the target, percent-encoded; the content is empty
+)
+
+var metaNames = []string{metaMode, metaUID, metaGID, metaMtime, metaXattr, metaOp, metaTarget}
+
+// The file types of a mode, as POSIX systems number them.
+const (
+	typeMask = 0o170000
+	typeFile = 0o100000
+	typeDir  = 0o040000
+	typeLink = 0o120000
+)
+
+var kindTypes = map[providers.Kind]uint32{
+	providers.KindUnknown: typeFile, providers.KindFile: typeFile, providers.KindDir: typeDir, providers.KindSymlink: typeLink,
+}
+
+// attributes are those that metadata keep.
+const attributes = providers.AttrMode | providers.AttrOwner | providers.AttrModTime | providers.AttrXattrs
+
+// meta is what the metadata of an object say.
+type meta struct {
+	kind   providers.Kind // KindSymlink, or KindFile when they say nothing
+	attr   providers.Attr
+	user   map[string]string
+	op     string
+	target string // of a link whose content is empty
+}
+
+// decodeMeta reads what s3fs, rclone, GeeseFS and this package write. What it
+// cannot read it leaves to the user's metadata, so that nothing gets lost.
+func decodeMeta(raw map[string]string) meta {
+	m := meta{kind: providers.KindFile}
+	left := map[string]string{}
+	for key, value := range raw {
+		left[strings.ToLower(key)] = value
+	}
+	if mode, ok := parseMode(left[metaMode]); ok {
+		m.attr.Valid |= providers.AttrMode
+		m.attr.Mode = mode & 0o7777
+		if mode&typeMask == typeLink {
+			m.kind = providers.KindSymlink
+		}
+		delete(left, metaMode)
+	}
+	m.readOwner(left)
+	if t, ok := parseTime(left[metaMtime]); ok {
+		m.attr.Valid |= providers.AttrModTime
+		m.attr.ModTime = t
+		delete(left, metaMtime)
+	}
+	if all, ok := decodeXattrs(left[metaXattr]); ok {
+		m.attr.Valid |= providers.AttrXattrs
+		m.attr.Xattrs = all
+		delete(left, metaXattr)
+	}
+	if target, err := url.PathUnescape(left[metaTarget]); err == nil && target != "" {
+		m.kind, m.target = providers.KindSymlink, target
+		delete(left, metaTarget)
+	}
+	m.op = decodeValue(left[metaOp])
+	delete(left, metaOp)
+	for key, value := range left {
+		left[key] = decodeValue(value)
+	}
+	if len(left) > 0 {
+		m.user = left
+	}
+	return m
+}
+
+// readOwner takes both ids or none: half an owner is none.
+func (m *meta) readOwner(left map[string]string) {
+	uid, uidErr := strconv.ParseUint(left[metaUID], 10, 32)
+	gid, gidErr := strconv.ParseUint(left[metaGID], 10, 32)
+	if uidErr != nil || gidErr != nil {
+		return
+	}
+	m.attr.Valid |= providers.AttrOwner
+	m.attr.UID, m.attr.GID = uint32(uid), uint32(gid)
+	delete(left, metaUID)
+	delete(left, metaGID)
+}
+
+// parseMode tells s3fs's decimal modes from rclone's octal ones. Both have
+// type bits, and no number is a type that exists in both readings. Without
+// type bits it is octal, which is how people write a mode.
+func parseMode(s string) (uint32, bool) {
+	for _, base := range []int{10, 8} {
+		if n, err := strconv.ParseUint(s, base, 32); err == nil && n <= 0o177777 {
+			switch n & typeMask {
+			case typeFile, typeDir, typeLink, 0o010000, 0o020000, 0o060000, 0o140000:
+				return uint32(n), true
+			}
+		}
+	}
+	n, err := strconv.ParseUint(s, 8, 32)
+	return uint32(n), err == nil && n <= 0o7777
+}
+
+// parseTime reads seconds with a fraction of any length.
+func parseTime(s string) (time.Time, bool) {
+	whole, fraction, _ := strings.Cut(s, ".")
+	seconds, err := strconv.ParseInt(whole, 10, 64)
+	if err != nil || len(fraction) > 0 && strings.Trim(fraction, "0123456789") != "" {
+		return time.Time{}, false
+	}
+	nanos, _ := strconv.ParseInt((fraction + "000000000")[:9], 10, 64)
+	return time.Unix(seconds, nanos), true
+}
+
+func formatTime(t time.Time) string {
+	if t.Nanosecond() == 0 {
+		return strconv.FormatInt(t.Unix(), 10)
+	}
+	return fmt.Sprintf("%d.%09d", t.Unix(), t.Nanosecond())
+}
+
+// encode is what the service is given, of which it takes so many bytes. A link is one by
+// its mode.
+func (m meta) encode(most int) (map[string]string, error) {
+	raw := map[string]string{}
+	for key, value := range m.user {
+		if isHeader(key) {
+			continue // headers are no metadata to the service
+		}
+		if !validName(key) {
+			return nil, fmt.Errorf("metadata name %q: %w", key, providers.ErrInvalid)
+		}
+		raw[key] = encodeValue(value)
+	}
+	if read := decodeMeta(raw); len(read.user) < len(raw) { // what cannot be read as ours may stay
+		return nil, fmt.Errorf("metadata of the names %s: %w", strings.Join(metaNames, ", "), providers.ErrInvalid)
+	}
+	m.encodeAttr(raw)
+	if m.op != "" {
+		raw[metaOp] = encodeValue(m.op)
+	}
+	if m.target != "" {
+		raw[metaTarget] = url.PathEscape(m.target)
+	}
+	size := 0
+	for key, value := range raw {
+		size += len(key) + len(value)
+	}
+	if size > most {
+		return nil, fmt.Errorf("%d bytes of metadata, %d fit: %w", size, most, providers.ErrTooLarge)
+	}
+	return raw, nil
+}
+
+func (m meta) encodeAttr(raw map[string]string) {
+	mode := m.attr.Mode & 0o7777
+	if !m.attr.Valid.Has(providers.AttrMode) {
+		mode = 0o777 // what POSIX says of a link
+	}
+	if m.attr.Valid.Has(providers.AttrMode) || m.kind == providers.KindSymlink && m.target == "" {
+		raw[metaMode] = strconv.FormatUint(uint64(kindTypes[m.kind]|mode), 10)
+	}
+	if m.attr.Valid.Has(providers.AttrOwner) {
+		raw[metaUID] = strconv.FormatUint(uint64(m.attr.UID), 10)
+		raw[metaGID] = strconv.FormatUint(uint64(m.attr.GID), 10)
+	}
+	if m.attr.Valid.Has(providers.AttrModTime) {
+		raw[metaMtime] = formatTime(m.attr.ModTime)
+	}
+	if len(m.attr.Xattrs) > 0 && m.attr.Valid.Has(providers.AttrXattrs) {
+		raw[metaXattr] = encodeXattrs(m.attr.Xattrs)
+	}
+}
+
+// decode is what an object of a key is like by its metadata and headers.
+func decode(key string, raw map[string]string, h Headers) meta {
+	m := decodeMeta(raw)
+	m.takeHeaders(key, h)
+	return m
+}
+
+// with is m after a change: attributes that are valid, metadata unless nil.
+func (m meta) with(attr providers.Attr, user map[string]string, op string) meta {
+	m.attr = m.attr.Merge(attr.Keep(attributes))
+	if user != nil {
+		m.user = maps.Clone(user)
+	}
+	m.op = op
+	return m
+}
+
+// validName reports whether key can be part of a header's name.
+func validName(key string) bool {
+	return key != "" && strings.Trim(key, "abcdefghijklmnopqrstuvwxyz0123456789-_.") == ""
+}
+
+const (
+	wordStart = "=?"
+	wordEnd   = "?="
+)
+
+// encodeValue gives what a header can carry: printable ASCII that no service
+// trims, or an encoded word.
+func encodeValue(s string) string {
+	plain := s != "" && s == strings.TrimSpace(s) && !strings.Contains(s, wordStart) && !strings.Contains(s, "  ") &&
+		strings.IndexFunc(s, func(c rune) bool { return c < ' ' || c > '~' }) < 0
+	if plain {
+		return s
+	}
+	charset := "UTF-8"
+	if !utf8.ValidString(s) {
+		charset = "x-unknown"
+	}
+	return wordStart + charset + "?B?" + base64.StdEncoding.EncodeToString([]byte(s)) + wordEnd
+}
+
+// decodeValue reads encoded words, several with spaces between too, as AWS
+// gives values that others wrote raw.
+func decodeValue(s string) string {
+	var b strings.Builder
+	for word := range strings.FieldsSeq(s) {
+		text, ok := decodeWord(word)
+		if !ok {
+			return s
+		}
+		b.WriteString(text)
+	}
+	return b.String()
+}
+
+func decodeWord(word string) (string, bool) {
+	parts := strings.Split(word, "?")
+	if len(parts) != 5 || !strings.HasPrefix(word, wordStart) || !strings.HasSuffix(word, wordEnd) {
+		return "", false
+	}
+	if strings.EqualFold(parts[2], "B") {
+		b, err := base64.StdEncoding.DecodeString(parts[3])
+		return string(b), err == nil
+	}
+	text, err := new(mime.WordDecoder).Decode(word)
+	return text, err == nil
+}

@@ -1,0 +1,124 @@
+package bucket
+
+import (
+	"errors"
+	"maps"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/wsmount/wsmount/providers"
+)
+
+// metaMax is what S3 takes.
+const metaMax = 2 << 10
+
+// TestDecodeMeta: what others write, and what is nobody's.
+func TestDecodeMeta(t *testing.T) {
+	all := hintAttributes
+	for _, c := range []struct {
+		name string
+		raw  map[string]string
+		want meta
+	}{
+		{"nothing", nil, meta{kind: providers.KindFile}},
+		{"s3fs file", map[string]string{"mode": "33188", "uid": "1000", "gid": "100", "mtime": "1700000000"},
+			meta{kind: providers.KindFile, attr: providers.Attr{Valid: all, Mode: 0o644, UID: 1000, GID: 100, ModTime: time.Unix(1700000000, 0)}}},
+		{"s3fs link", map[string]string{"mode": "41471", "mtime": "1700000000.000000007"},
+			meta{kind: providers.KindSymlink, attr: providers.Attr{Valid: providers.AttrMode | providers.AttrModTime, Mode: 0o777, ModTime: time.Unix(1700000000, 7)}}},
+		{"s3fs directory with sticky bit", map[string]string{"mode": "17407"},
+			meta{kind: providers.KindFile, attr: providers.Attr{Valid: providers.AttrMode, Mode: 0o1777}}},
+		{"rclone", map[string]string{"mode": "100640", "mtime": "1354040105.1234", "btime": "2006-01-02T15:04:05Z"},
+			meta{kind: providers.KindFile, attr: providers.Attr{Valid: providers.AttrMode | providers.AttrModTime, Mode: 0o640, ModTime: time.Unix(1354040105, 123400000)},
+				user: map[string]string{"btime": "2006-01-02T15:04:05Z"}}},
+		{"rclone directory", map[string]string{"mode": "40755"},
+			meta{kind: providers.KindFile, attr: providers.Attr{Valid: providers.AttrMode, Mode: 0o755}}},
+		{"octal without a type", map[string]string{"mode": "644"},
+			meta{kind: providers.KindFile, attr: providers.Attr{Valid: providers.AttrMode, Mode: 0o644}}},
+		{"geesefs link", map[string]string{"--symlink-target": "..%2Fa%20b"}, meta{kind: providers.KindSymlink, target: "../a b"}},
+		{"capitals of a server", map[string]string{"Mode": "33152", "Wsmount-Op": "op"},
+			meta{kind: providers.KindFile, attr: providers.Attr{Valid: providers.AttrMode, Mode: 0o600}, op: "op"}},
+		{"a mode that is none", map[string]string{"mode": "dark"}, meta{kind: providers.KindFile, user: map[string]string{"mode": "dark"}}},
+		{"half an owner", map[string]string{"uid": "5"}, meta{kind: providers.KindFile, user: map[string]string{"uid": "5"}}},
+		{"a time that is none", map[string]string{"mtime": "1.5e9"}, meta{kind: providers.KindFile, user: map[string]string{"mtime": "1.5e9"}}},
+		{"encoded words", map[string]string{"a": "=?UTF-8?Q?gr=C3=BCn?= =?UTF-8?B?IQ==?=", "b": "=?plain", "c": "=?UTF-8?B??="},
+			meta{kind: providers.KindFile, user: map[string]string{"a": "grün!", "b": "=?plain", "c": ""}}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got := decodeMeta(c.raw)
+			same := got.kind == c.want.kind && got.attr.Valid == c.want.attr.Valid && got.attr.Mode == c.want.attr.Mode &&
+				got.attr.UID == c.want.attr.UID && got.attr.GID == c.want.attr.GID && got.attr.ModTime.Equal(c.want.attr.ModTime) &&
+				maps.Equal(got.user, c.want.user) && got.op == c.want.op && got.target == c.want.target
+			if !same {
+				t.Errorf("got %+v, want %+v", got, c.want)
+			}
+		})
+	}
+}
+
+// TestEncodeMeta: what is written is read back, in s3fs's words.
+func TestEncodeMeta(t *testing.T) {
+	user := map[string]string{"plain": "a b", "empty": "", "blank": " a ", "two": "a  b", "bytes": "\x00\xff\n", "umlaut": "grün", "word": "=?UTF-8?B?eA==?="}
+	m := meta{kind: providers.KindSymlink, user: user, op: "op", attr: providers.Attr{Valid: attributes, Mode: 0o750, UID: 1, GID: 2, ModTime: time.Unix(-5, 7)}}
+	raw, err := m.encode(metaMax)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for key, want := range map[string]string{"mode": "41448", "uid": "1", "gid": "2", "mtime": "-5.000000007", "wsmount-op": "op", "plain": "a b"} {
+		if raw[key] != want {
+			t.Errorf("%s: got %q, want %q", key, raw[key], want)
+		}
+	}
+	for key, value := range raw {
+		if value == "" || value != strings.TrimSpace(value) || strings.IndexFunc(value, func(c rune) bool { return c < ' ' || c > '~' }) >= 0 {
+			t.Errorf("%s: %q is nothing for a header", key, value)
+		}
+	}
+	got := decodeMeta(raw)
+	if !maps.Equal(got.user, user) || got.kind != m.kind || !got.attr.ModTime.Equal(m.attr.ModTime) || got.attr.Mode != 0o750 {
+		t.Errorf("read back as %+v", got)
+	}
+}
+
+func TestEncodeMetaRefuses(t *testing.T) {
+	for name, c := range map[string]struct {
+		user map[string]string
+		want error
+	}{
+		"too much":       {map[string]string{"a": strings.Repeat("x", metaMax)}, providers.ErrTooLarge},
+		"too much coded": {map[string]string{"a": strings.Repeat("\xff", metaMax*3/4)}, providers.ErrTooLarge},
+		"a name of ours": {map[string]string{"mtime": "1"}, providers.ErrInvalid},
+		"capitals":       {map[string]string{"Colour": "red"}, providers.ErrInvalid},
+		"no header":      {map[string]string{"a:b": "red"}, providers.ErrInvalid},
+	} {
+		if _, err := (meta{user: c.user}).encode(metaMax); !errors.Is(err, c.want) {
+			t.Errorf("%s: got %v, want %v", name, err, c.want)
+		}
+	}
+}
+
+// TestForeignLinks: links of others are links here, with their targets as
+// content, and stay what they are when their attributes change.
+func TestForeignLinks(t *testing.T) {
+	f := newFake()
+	p := openFake(t, f, nil)
+	f.put("pre/geesefs", "", map[string]string{"--Symlink-Target": "a%2Fb"})
+	f.put("pre/s3fs", "a/b", map[string]string{"mode": "41471"})
+	for _, name := range []string{"geesefs", "s3fs"} {
+		l := providers.MustLocator(name)
+		for range 2 {
+			content, info, err := providers.Fetch(t.Context(), p, l, providers.ReadOptions{})
+			if err != nil || string(content) != "a/b" || info.Kind != providers.KindSymlink || info.Size != 3 {
+				t.Errorf("%s: %q, %v of %d, %v", name, content, info.Kind, info.Size, err)
+			}
+			part, _, err := providers.Fetch(t.Context(), p, l, providers.ReadOptions{Offset: 1, Length: 1, Version: info.Version})
+			if err != nil || string(part) != "/" {
+				t.Errorf("range of %s: %q, %v", name, part, err)
+			}
+			set := providers.SetAttrOptions{If: providers.IfVersion(info.Version), Attr: providers.Attr{Valid: providers.AttrModTime, ModTime: time.Unix(1, 0)}}
+			if _, err := p.SetAttr(t.Context(), l, set); err != nil {
+				t.Errorf("setattr of %s: %v", name, err)
+			}
+		}
+	}
+}

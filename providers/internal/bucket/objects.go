@@ -1,0 +1,133 @@
+package bucket
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/wsmount/wsmount/providers"
+)
+
+// objects are what the service has, below a prefix. What they tell of attributes is in the
+// index.
+type objects struct {
+	store   Store
+	service Service
+	prefix  string
+	log     *slog.Logger
+	now     func() time.Time
+	honours Honours
+	hints   *hints
+}
+
+// head asks for one object. Markers count. Where a refusal has no words it is followed by
+// a LIST, which says why: a clock that is wrong
+// passes, what is not allowed does not. Where the LIST is allowed, what refused the HEAD
+// may be over by then, and only a second refusal is one of this object.
+func (b *objects) head(ctx context.Context, key string) (*object, error) {
+	o, err := b.headAlone(ctx, key)
+	if doubtOf(err) != NoReason {
+		return o, err
+	}
+	_, listErr := b.list(ctx, Query{Prefix: key, Limit: 1})
+	switch {
+	case listErr == nil:
+		return b.headAlone(ctx, key)
+	case doubtOf(listErr) == NoReason:
+		return nil, err
+	}
+	return nil, listErr
+}
+
+// headAlone is head for who has just been answered otherwise.
+func (b *objects) headAlone(ctx context.Context, key string) (*object, error) {
+	if key == "" {
+		return nil, &Fault{Kind: providers.ErrNotExist}
+	}
+	told, err := b.store.Head(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	o := read(told)
+	b.hints.saw(o)
+	return o, nil
+}
+
+// listing is a page of keys, put in their order.
+type listing struct {
+	Listing
+	ordered bool // the service sent them so
+}
+
+func byKey(a, b Item) int { return cmp.Compare(a.Key, b.Key) }
+
+// list sends one LIST.
+func (b *objects) list(ctx context.Context, q Query) (listing, error) {
+	answer, err := b.store.List(ctx, q)
+	if err != nil {
+		return listing{}, err
+	}
+	ordered := slices.IsSortedFunc(answer.Items, byKey)
+	slices.SortStableFunc(answer.Items, byKey)
+	return listing{answer, ordered}, nil
+}
+
+// making is what the service is told of an object to make.
+func (b *objects) making(key string, m meta, c providers.Condition) (Making, error) {
+	raw, err := m.encode(b.service.Metadata)
+	return Making{Metadata: raw, Headers: m.headers(key), If: b.honours.asked(c)}, err
+}
+
+// put makes an object of content. The info lacks a Locator.
+func (b *objects) put(ctx context.Context, key string, body content, m meta, c providers.Condition) (providers.Info, error) {
+	making, err := b.making(key, m, c)
+	if err != nil {
+		return providers.Info{}, err
+	}
+	began := b.now()
+	out := NewOutgoing(ctx, body.Body)
+	out.MD5 = &body.sum
+	told, err := b.store.Put(ctx, key, out, making)
+	if err := out.end(err); err != nil {
+		return providers.Info{}, err
+	}
+	return b.made(told, key, body.Size, m, began), out.check(told.MD5)
+}
+
+// made takes note of an object that was made of so many bytes, since a time of this
+// machine, and describes it. The info lacks a Locator.
+func (b *objects) made(told Object, key string, size int64, m meta, began time.Time) providers.Info {
+	o := &object{told, m.written(key)}
+	o.Key, o.Size = key, size
+	b.hints.wrote(o, began)
+	return o.info(providers.Locator{})
+}
+
+// remove sends one DELETE, for this ETag alone where the service knows how.
+func (b *objects) remove(ctx context.Context, key, etag string) error {
+	c := providers.Unconditional()
+	if b.honours.Delete && etag != "" {
+		c = providers.IfVersion(providers.Version{ETag: etag})
+	}
+	err := b.store.Delete(ctx, key, c)
+	if err == nil {
+		b.hints.removed(key)
+	}
+	return err
+}
+
+// below is a key as hints know it, and whether they do: wsmount's own keys, the
+// root's, and those that a listing tells all of have none.
+func (b *objects) below(key string) (string, bool) {
+	rest, ok := strings.CutPrefix(key, b.prefix)
+	return rest, ok && rest != "" && !b.ownKey(key) && (!b.service.Tells || strings.HasSuffix(key, "/"))
+}
+
+// ownKey reports whether a key is wsmount's own.
+func (b *objects) ownKey(key string) bool {
+	rest, ok := strings.CutPrefix(key, b.prefix+Own)
+	return ok && (rest == "" || rest[0] == '/')
+}

@@ -1,0 +1,156 @@
+package bucket
+
+import (
+	"context"
+	"io"
+	"time"
+
+	"github.com/wsmount/wsmount/providers"
+)
+
+// Store is a bucket of one service: objects under keys, each with content, metadata
+// and headers. It knows no directories, and keeps nothing of what it was asked.
+//
+// Its errors are *Fault, those of the body that it was given, or the context's;
+// anything else counts as no answer. A key that has no object is ErrNotExist, a
+// condition that does not hold is ErrConflict. A Store is given only conditions that
+// Honours names, and IfDir never. It repeats no request, but for a login and for what
+// the service did not decide.
+type Store interface {
+	// Honours says what the service does with conditions. It is asked once, before
+	// anything is changed, and may try that below Scratch; own are wsmount's own keys.
+	Honours(ctx context.Context, own Listing) (Honours, error)
+
+	// Head describes an object.
+	Head(ctx context.Context, key string) (Object, error)
+	// Get opens the content of an object and describes the whole of it. A range that
+	// begins behind the end is a Fault in doubt of RangeBeyond.
+	Get(ctx context.Context, key string, want Range) (Object, io.ReadCloser, error)
+	// Past is the id of the newest version that the key had and that matches, for
+	// Range.ID. ErrNotExist when there is none; ErrPermission and ErrUnsupported, with
+	// the reason, when that cannot be known.
+	Past(ctx context.Context, key string, v providers.Version) (id string, err error)
+	// List gives a page of keys.
+	List(ctx context.Context, q Query) (Listing, error)
+
+	// Put makes an object. The service refuses content that does not have body.MD5.
+	Put(ctx context.Context, key string, body *Outgoing, m Making) (Object, error)
+	// Copy makes an object, which may be from itself, with the content of from, if that
+	// has its ETag still. It is of at most Service.Copy bytes.
+	Copy(ctx context.Context, from Object, key string, m Making) (Object, error)
+	// Delete removes an object. One that is not there may be ErrNotExist.
+	Delete(ctx context.Context, key string, c providers.Condition) error
+
+	// Begin starts an upload in parts. A service that has no name for it gives "".
+	Begin(ctx context.Context, key string, m Making) (id string, err error)
+	// Part sends a part. Its content is compared when it has been sent, with Part.MD5.
+	Part(ctx context.Context, u Upload, n int, body *Outgoing) (Part, error)
+	// CopyPart takes a part from a range of an object, if that has its ETag still.
+	CopyPart(ctx context.Context, u Upload, n int, from Object, offset, size int64) (Part, error)
+	// Complete makes the object of parts, in their order, in one step. ErrConflict also
+	// when the upload is gone.
+	Complete(ctx context.Context, u Upload, parts []Part, m Making) (Object, error)
+	// Abort frees the parts of an upload. One that is gone is freed.
+	Abort(ctx context.Context, u Upload) error
+	// AbortBefore frees uploads to keys with a prefix that began before a time, and
+	// says how many.
+	AbortBefore(ctx context.Context, prefix string, before time.Time) (int, error)
+}
+
+// Patcher is a Store whose objects can get other metadata and headers without a copy.
+type Patcher interface {
+	// Patch replaces metadata and headers, on a condition that may be Unconditional.
+	Patch(ctx context.Context, key string, m Making) (Object, error)
+}
+
+// Honours is what a service does with conditions and names. What is false, the
+// Provider looks for before it acts.
+type Honours struct {
+	Create   bool // Put with IfAbsent
+	Replace  bool // Put with IfVersion
+	Complete bool // Complete with both
+	Copy     bool // Copy with a condition on its target
+	Delete   bool // Delete with IfVersion, also of what is not there
+
+	// Encodes: listings carry every name; else those that XML does.
+	Encodes bool
+	// Hides: where a file is beside a directory of its name, a listing has the file
+	// alone. What would hide a directory then asks first.
+	Hides bool
+}
+
+// Service is what is the same for each bucket of a service.
+type Service struct {
+	Name string // in errors: "s3"
+	// Tells: Items of objects have Metadata and Headers, so that nothing need be known of
+	// them beside; of groups they never have.
+	Tells bool
+
+	Key      int   // bytes of a key
+	Metadata int   // bytes of all names and values
+	Put      int64 // bytes in one Put
+	Copy     int64 // bytes in one Copy
+	Size     int64 // bytes of an object
+	Parts    providers.PartLimits
+}
+
+// Object is what a service says of one. Of an object that was just made it may leave
+// out Key, Size, Modified, Metadata and Headers.
+type Object struct {
+	Key      string
+	Size     int64
+	ETag     string    // without quotes; of a service with generations, those
+	Modified time.Time // zero: not told
+	MD5      string    // of the content, in hexadecimal; "": not told
+	Metadata map[string]string
+	Headers  Headers
+	Answered time.Time // by the service's clock; zero: not told
+}
+
+// Range is what is wanted of an object: all of it, in whatever version is there, if
+// it is zero.
+type Range struct {
+	Offset, Length int64  // Length 0: to the end
+	ETag           string // else ErrConflict; "": any
+	ID             string // what Past found; "": the present
+}
+
+// Query asks for keys.
+type Query struct {
+	Prefix  string
+	Grouped bool   // what has a slash behind the prefix comes as one item, up to the slash
+	After   string // keys behind this one; "": from the first
+	Token   string // Listing.Next of the page before
+	Limit   int    // at most; 0: as the service likes
+}
+
+// Listing is a page of keys, in the order in which the service has them.
+type Listing struct {
+	Items []Item
+	Next  string
+	More  bool
+}
+
+// Item is an object, or a group of keys.
+type Item struct {
+	Object
+	IsDir bool // a group, of which there is nothing but Key
+}
+
+// Making is what an object is made with.
+type Making struct {
+	Metadata map[string]string
+	Headers  Headers
+	If       providers.Condition
+}
+
+// Upload is one in parts.
+type Upload struct{ Key, ID string }
+
+// Part is one that the service has.
+type Part struct {
+	N    int
+	ETag string
+	MD5  string // "": not told
+	Size int64
+}

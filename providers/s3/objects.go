@@ -1,0 +1,300 @@
+package s3
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
+	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+	"github.com/aws/smithy-go/middleware"
+
+	"github.com/wsmount/wsmount/providers"
+	"github.com/wsmount/wsmount/providers/internal/bucket"
+)
+
+func unquote(etag *string) string { return strings.Trim(aws.ToString(etag), `"`) }
+
+func quote(etag string) *string { return aws.String(`"` + etag + `"`) }
+
+// nonEmpty is nil for what a request goes without.
+func nonEmpty(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
+
+// answeredAt is when a service says that it answered; zero: it does not say.
+func answeredAt(m middleware.Metadata) time.Time {
+	t, _ := awsmiddleware.GetServerTime(m)
+	return t
+}
+
+// digest is the MD5 that an ETag is; with some encryptions it is none.
+func digest(etag string, sse types.ServerSideEncryption, customer *string) string {
+	isPlain := (sse == "" || sse == types.ServerSideEncryptionAes256) && aws.ToString(customer) == ""
+	if !isPlain || len(etag) != 32 || strings.Trim(etag, "0123456789abcdef") != "" {
+		return ""
+	}
+	return etag
+}
+
+// sent is the MD5 of what was put, where the probe found that ETags are MD5s.
+func (s *store) sent(etag string, sse types.ServerSideEncryption, customer *string) string {
+	if !s.probe.MD5 {
+		return ""
+	}
+	return digest(etag, sse, customer)
+}
+
+// Head implements bucket.Store.
+func (s *store) Head(ctx context.Context, key string) (bucket.Object, error) {
+	out, err := call(ctx, s, s.client.HeadObject, &s3.HeadObjectInput{Bucket: &s.config.bucket, Key: &key}, nil)
+	if err != nil {
+		return bucket.Object{}, err
+	}
+	etag, answered := unquote(out.ETag), answeredAt(out.ResultMetadata)
+	return bucket.Object{
+		Key: key, Size: aws.ToInt64(out.ContentLength), ETag: etag, Modified: aws.ToTime(out.LastModified),
+		MD5: digest(etag, out.ServerSideEncryption, out.SSECustomerAlgorithm), Metadata: out.Metadata, Answered: answered,
+		Headers: stored(answered, out.ContentType, out.CacheControl, out.ContentDisposition, out.ContentEncoding, out.ContentLanguage, out.ExpiresString),
+	}, nil
+}
+
+// Get implements bucket.Store.
+func (s *store) Get(ctx context.Context, key string, want bucket.Range) (bucket.Object, io.ReadCloser, error) {
+	in := &s3.GetObjectInput{Bucket: &s.config.bucket, Key: &key, Range: byteRange(want), VersionId: nonEmpty(want.ID)}
+	if want.ETag != "" {
+		in.IfMatch = quote(want.ETag)
+	}
+	out, err := call(ctx, s, s.client.GetObject, in, nil)
+	if want.ID != "" && errors.Is(err, providers.ErrPermission) {
+		err = refused(err, "a version of the object may not be read (s3:GetObjectVersion)")
+	}
+	if err != nil {
+		return bucket.Object{}, nil, err
+	}
+	etag, answered := unquote(out.ETag), answeredAt(out.ResultMetadata)
+	o := bucket.Object{
+		Key: key, Size: aws.ToInt64(out.ContentLength), ETag: etag, Modified: aws.ToTime(out.LastModified),
+		MD5: digest(etag, out.ServerSideEncryption, out.SSECustomerAlgorithm), Metadata: out.Metadata, Answered: answered,
+		Headers: stored(answered, out.ContentType, out.CacheControl, out.ContentDisposition, out.ContentEncoding, out.ContentLanguage, out.ExpiresString),
+	}
+	if in.Range != nil {
+		if o.Size, err = wholeSize(*in.Range, aws.ToString(out.ContentRange)); err != nil {
+			out.Body.Close()
+			return bucket.Object{}, nil, err
+		}
+	}
+	return o, out.Body, nil
+}
+
+// byteRange is the header for a range, nil for all.
+func byteRange(want bucket.Range) *string {
+	switch last := want.Offset + want.Length - 1; {
+	case want.Length > 0 && last >= want.Offset: // and not past the last number there is
+		return aws.String(fmt.Sprintf("bytes=%d-%d", want.Offset, last))
+	case want.Length > 0 || want.Offset > 0:
+		return aws.String(fmt.Sprintf("bytes=%d-", want.Offset))
+	}
+	return nil
+}
+
+// wholeSize is the size of the whole in the answer to a range.
+func wholeSize(asked, got string) (int64, error) {
+	_, total, ok := strings.Cut(got, "/")
+	size, err := strconv.ParseInt(total, 10, 64)
+	if !ok || err != nil {
+		return 0, fmt.Errorf("%w: asked for %s, got %q", providers.ErrCorrupt, asked, got)
+	}
+	return size, nil
+}
+
+// stored are the headers of an answer that are the object's. A service may say of an
+// answer that it is not to be cached (Google's, of each): such an Expires is the time of
+// the answer, and the Cache-Control beside it is not the object's either.
+func stored(answered time.Time, contentType, cacheControl, disposition, encoding, language, expires *string) bucket.Headers {
+	h := bucket.Headers{
+		ContentType: aws.ToString(contentType), CacheControl: aws.ToString(cacheControl), ContentDisposition: aws.ToString(disposition),
+		ContentEncoding: aws.ToString(encoding), ContentLanguage: aws.ToString(language), Expires: aws.ToString(expires),
+	}
+	if ends := expiry(h); ends != nil && ends.Sub(answered).Abs() <= answerSlack {
+		h.Expires, h.CacheControl = "", ""
+	}
+	return h
+}
+
+// answerSlack is how far the times in one answer may be apart.
+const answerSlack = 2 * time.Second
+
+// expiry is the time of Expires as the client takes it.
+func expiry(h bucket.Headers) *time.Time {
+	t, err := http.ParseTime(h.Expires)
+	if err != nil {
+		return nil
+	}
+	return &t
+}
+
+// match is a condition as the headers of PUT, COPY and Complete say it.
+func match(c providers.Condition) (ifMatch, ifNoneMatch *string) {
+	switch c.Kind {
+	case providers.ConditionAbsent:
+		return nil, aws.String("*")
+	case providers.ConditionVersion:
+		return quote(c.Version.ETag), nil
+	}
+	return nil, nil
+}
+
+// unsigned leaves the body out of the signature: it is sent as it is read.
+var unsigned = s3.WithAPIOptions(v4.SwapComputePayloadSHA256ForUnsignedPayloadMiddleware)
+
+// Put implements bucket.Store.
+func (s *store) Put(ctx context.Context, key string, body *bucket.Outgoing, m bucket.Making) (bucket.Object, error) {
+	h := m.Headers
+	in := &s3.PutObjectInput{
+		Bucket: &s.config.bucket, Key: &key, Metadata: m.Metadata, ContentLength: &body.Size, Body: body.Reader(),
+		ContentMD5:  aws.String(base64.StdEncoding.EncodeToString(body.MD5[:])),
+		ContentType: nonEmpty(h.ContentType), CacheControl: nonEmpty(h.CacheControl), ContentDisposition: nonEmpty(h.ContentDisposition),
+		ContentEncoding: nonEmpty(h.ContentEncoding), ContentLanguage: nonEmpty(h.ContentLanguage), Expires: expiry(h),
+	}
+	in.IfMatch, in.IfNoneMatch = match(m.If)
+	again := func() bool {
+		ok := body.Again()
+		in.Body = body.Reader()
+		return ok
+	}
+	out, err := decided(ctx, func() (*s3.PutObjectOutput, error) { return call(ctx, s, s.client.PutObject, in, again, unsigned) }, again)
+	if err != nil {
+		return bucket.Object{}, err
+	}
+	etag := unquote(out.ETag)
+	return bucket.Object{ETag: etag, MD5: s.sent(etag, out.ServerSideEncryption, out.SSECustomerAlgorithm), Answered: answeredAt(out.ResultMetadata)}, nil
+}
+
+// decided sends a request again where AWS did not decide between writers that came at
+// the same time.
+func decided[O any](ctx context.Context, send func() (O, error), again func() bool) (O, error) {
+	for attempt := 0; ; attempt++ {
+		out, err := send()
+		if !isCode(err, "ConditionalRequestConflict") || attempt == 3 {
+			return out, err
+		}
+		if err := pause(ctx, attempt); err != nil {
+			return out, err
+		}
+		if !again() {
+			return out, err
+		}
+	}
+}
+
+// pause waits for a random time that grows with each attempt.
+func pause(ctx context.Context, attempt int) error {
+	t := time.NewTimer(time.Duration(rand.Int64N(int64(50*time.Millisecond) << attempt)))
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-t.C:
+		return nil
+	}
+}
+
+// Copy implements bucket.Store.
+func (s *store) Copy(ctx context.Context, from bucket.Object, key string, m bucket.Making) (bucket.Object, error) {
+	h := m.Headers
+	in := &s3.CopyObjectInput{
+		Bucket: &s.config.bucket, Key: &key, CopySource: s.sourceOf(from.Key), CopySourceIfMatch: quote(from.ETag),
+		Metadata: m.Metadata, MetadataDirective: types.MetadataDirectiveReplace,
+		ContentType: nonEmpty(h.ContentType), CacheControl: nonEmpty(h.CacheControl), ContentDisposition: nonEmpty(h.ContentDisposition),
+		ContentEncoding: nonEmpty(h.ContentEncoding), ContentLanguage: nonEmpty(h.ContentLanguage), Expires: expiry(h),
+	}
+	in.IfMatch, in.IfNoneMatch = match(m.If)
+	out, err := call(ctx, s, s.client.CopyObject, in, nil)
+	if err != nil {
+		return bucket.Object{}, err
+	}
+	if out.CopyObjectResult == nil {
+		return bucket.Object{}, errNoResult
+	}
+	etag := unquote(out.CopyObjectResult.ETag)
+	return bucket.Object{ETag: etag, Modified: aws.ToTime(out.CopyObjectResult.LastModified), Answered: answeredAt(out.ResultMetadata),
+		MD5: digest(etag, out.ServerSideEncryption, out.SSECustomerAlgorithm)}, nil
+}
+
+var errNoResult = fmt.Errorf("%w: the answer to a copy has no result", providers.ErrCorrupt)
+
+// sourceOf is the header that names a source: bucket and key, percent-encoded.
+func (s *store) sourceOf(key string) *string {
+	segments := strings.Split(key, "/")
+	for i, one := range segments {
+		segments[i] = strings.ReplaceAll(url.QueryEscape(one), "+", "%20")
+	}
+	return aws.String(s.config.bucket + "/" + strings.Join(segments, "/"))
+}
+
+// Delete implements bucket.Store.
+func (s *store) Delete(ctx context.Context, key string, c providers.Condition) error {
+	in := &s3.DeleteObjectInput{Bucket: &s.config.bucket, Key: &key}
+	in.IfMatch, _ = match(c)
+	_, err := call(ctx, s, s.client.DeleteObject, in, nil)
+	return err
+}
+
+// List implements bucket.Store. Keys come percent-encoded, since XML cannot carry all.
+func (s *store) List(ctx context.Context, q bucket.Query) (bucket.Listing, error) {
+	in := &s3.ListObjectsV2Input{
+		Bucket: &s.config.bucket, EncodingType: types.EncodingTypeUrl,
+		Prefix: &q.Prefix, StartAfter: nonEmpty(q.After), ContinuationToken: nonEmpty(q.Token),
+	}
+	if q.Limit > 0 {
+		in.MaxKeys = aws.Int32(int32(q.Limit))
+	}
+	if q.Grouped {
+		in.Delimiter = aws.String("/")
+	}
+	out, err := call(ctx, s, s.client.ListObjectsV2, in, nil)
+	if err != nil {
+		return bucket.Listing{}, err
+	}
+	s.encodes.Store(out.EncodingType == types.EncodingTypeUrl)
+	var items []bucket.Item
+	for _, o := range out.Contents {
+		items = append(items, bucket.Item{Object: bucket.Object{Key: aws.ToString(o.Key), Size: aws.ToInt64(o.Size), ETag: unquote(o.ETag), Modified: aws.ToTime(o.LastModified)}})
+	}
+	for _, c := range out.CommonPrefixes {
+		items = append(items, bucket.Item{Object: bucket.Object{Key: aws.ToString(c.Prefix)}, IsDir: true})
+	}
+	for i := range items {
+		if items[i].Key, err = decodeKey(items[i].Key, out.EncodingType); err != nil {
+			return bucket.Listing{}, err
+		}
+	}
+	return bucket.Listing{Items: items, Next: aws.ToString(out.NextContinuationToken), More: aws.ToBool(out.IsTruncated)}, nil
+}
+
+// decodeKey is a key as a listing tells it. A service may ignore the wish for an encoding.
+func decodeKey(told string, encoding types.EncodingType) (string, error) {
+	if encoding != types.EncodingTypeUrl {
+		return told, nil
+	}
+	key, err := url.QueryUnescape(told)
+	if err != nil {
+		return "", fmt.Errorf("%w: key %q in a listing", providers.ErrCorrupt, told)
+	}
+	return key, nil
+}
