@@ -81,7 +81,7 @@ func (p *Provider) Capabilities() providers.Capabilities {
 func Promises(s Service) providers.Capabilities {
 	return providers.Capabilities{
 		Writable: true, Durable: true, EmptyDirs: true, ImpliedDirs: true, Symlinks: true, Metadata: true, RecursiveList: true, ListAfter: true,
-		OperationIDs: true, ConcurrentWriters: true, DearCopy: true, Attributes: attributes,
+		ListComplete: s.Tells && s.TellsDirs, OperationIDs: true, ConcurrentWriters: true, DearCopy: true, Attributes: attributes,
 		Conditions: Honours{Create: true, Replace: true, Complete: true, Copy: true, Delete: true}.conditions(),
 		Parts:      s.Parts,
 		MaxSize:    s.Size,

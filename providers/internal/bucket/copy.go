@@ -29,7 +29,7 @@ func (p *Provider) Copy(ctx context.Context, from, to providers.Locator, opts pr
 			return providers.Info{}, err
 		}
 		if err := p.allowed(ctx, target, opts.If, opts.Looked); err != nil {
-			return providers.Info{}, err
+			return p.settle(ctx, target, providers.Info{}, opts.If, opts.Op, err)
 		}
 		o.meta = o.meta.with(opts.Attr, opts.Metadata, opts.Op)
 		info, err := p.copy(ctx, o, target.key, opts.If)

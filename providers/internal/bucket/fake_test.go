@@ -23,11 +23,14 @@ import (
 // fake is a bucket in memory: keys are any strings, a file may be beside a directory,
 // and all conditions are honoured, unless careless.
 type fake struct {
-	careless bool // honours no condition
-	hides    bool // lists no directory beside a file
-	mixes    bool // lists keys backwards
-	tells    bool // listings have metadata
-	large    bool // takes no object in one piece that is more than a byte
+	careless bool  // honours no condition
+	hides    bool  // lists no directory beside a file
+	mixes    bool  // lists keys backwards
+	tells    bool  // listings have metadata
+	markers  bool  // and that of markers with their groups
+	patches  bool  // changes metadata without a copy
+	most     int64 // takes no more in one piece; 0: a lot
+	partMost int64 // nor in a part
 
 	mu      sync.Mutex // guards all below
 	objects map[string]*fakeObject
@@ -352,7 +355,11 @@ func (f *fake) list(q Query) (out Listing) {
 			}
 			group = q.Prefix + rest[:i+1]
 			last = group
-			out.Items = append(out.Items, Item{Object: Object{Key: group}, IsDir: true})
+			it := Item{Object: Object{Key: group}, IsDir: true}
+			if marker := f.objects[group]; marker != nil && f.markers {
+				it.Metadata, it.Headers = marker.Metadata, marker.Headers
+			}
+			out.Items = append(out.Items, it)
 			continue
 		}
 		o := f.objects[key].Object
@@ -369,11 +376,14 @@ func (f *fake) list(q Query) (out Listing) {
 // service is what the fake is like.
 func (f *fake) service() Service {
 	s := Service{
-		Name: "fake", Tells: f.tells, Key: 1 << 10, Metadata: 2 << 10, Put: 1 << 30, Copy: 1 << 30, Size: 1 << 40,
+		Name: "fake", Tells: f.tells, TellsDirs: f.markers, Key: 1 << 10, Metadata: 2 << 10, Put: 1 << 30, Copy: 1 << 30, Size: 1 << 40,
 		Parts: providers.PartLimits{Min: 1 << 20, Max: 1 << 30, Count: 1000},
 	}
-	if f.large {
-		s.Put, s.Copy, s.Parts.Max = 1, 1, 3
+	if f.most > 0 {
+		s.Put, s.Copy = f.most, f.most
+	}
+	if f.partMost > 0 {
+		s.Parts.Max = f.partMost
 	}
 	return s
 }
@@ -397,7 +407,11 @@ func openFakeErr(t providertest.T, c *client, o *Options) (*Provider, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	p, err := Open(t.Context(), c, *o)
+	store := Store(c)
+	if c.f.patches {
+		store = patcher{c}
+	}
+	p, err := Open(t.Context(), store, *o)
 	if err != nil {
 		return nil, err
 	}
@@ -405,7 +419,12 @@ func openFakeErr(t providertest.T, c *client, o *Options) (*Provider, error) {
 	return p, nil
 }
 
-func requests(p *Provider) map[string]int64 { return p.store.(*client).counts() }
+func requests(p *Provider) map[string]int64 {
+	if s, ok := p.store.(patcher); ok {
+		return s.counts()
+	}
+	return p.store.(*client).counts()
+}
 
 // listed is all that a listing says, by name, in one page.
 func listed(t *testing.T, p *Provider, at string, recursive bool) map[string]providers.Info {

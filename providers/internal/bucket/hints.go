@@ -194,7 +194,7 @@ func (h *hints) fill(told []providers.Info, items []Item, which []int) (unknown 
 	defer h.mu.Unlock()
 	for _, i := range which {
 		it := &items[i]
-		if h.objects.service.Tells && it.Key != "" && !it.IsDir {
+		if s := h.objects.service; s.Tells && it.Key != "" && (s.TellsDirs || !it.IsDir) {
 			read(it.Object).tell(&told[i])
 			continue
 		}

@@ -123,7 +123,7 @@ func (b *objects) remove(ctx context.Context, key, etag string) error {
 // root's, and those that a listing tells all of have none.
 func (b *objects) below(key string) (string, bool) {
 	rest, ok := strings.CutPrefix(key, b.prefix)
-	return rest, ok && rest != "" && !b.ownKey(key) && (!b.service.Tells || strings.HasSuffix(key, "/"))
+	return rest, ok && rest != "" && !b.ownKey(key) && (!b.service.Tells || !b.service.TellsDirs && strings.HasSuffix(key, "/"))
 }
 
 // ownKey reports whether a key is wsmount's own.

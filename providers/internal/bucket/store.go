@@ -82,9 +82,9 @@ type Honours struct {
 // Service is what is the same for each bucket of a service.
 type Service struct {
 	Name string // in errors: "s3"
-	// Tells: Items of objects have Metadata and Headers, so that nothing need be known of
-	// them beside; of groups they never have.
-	Tells bool
+	// Tells: Items of objects have Metadata and Headers, so that no index need know of
+	// them. TellsDirs: with Tells, groups have those of their markers.
+	Tells, TellsDirs bool
 
 	Key      int   // bytes of a key
 	Metadata int   // bytes of all names and values
@@ -134,7 +134,7 @@ type Listing struct {
 // Item is an object, or a group of keys.
 type Item struct {
 	Object
-	IsDir bool // a group, of which there is nothing but Key
+	IsDir bool // a group, of which there is nothing but Key and what Service.TellsDirs says
 }
 
 // Making is what an object is made with.

@@ -188,15 +188,11 @@ func (p *Provider) whyRange(ctx context.Context, from Object, refused error) err
 // Complete implements providers.Upload.
 func (u *upload) Complete(ctx context.Context) (info providers.Info, err error) {
 	err = u.verb(ctx, providers.MethodComplete, func() error {
-		if err := u.p.allowed(ctx, u.at, u.cond, u.looked); err != nil {
-			if done, ok := u.p.done(ctx, u.at, u.meta.op); ok {
-				info = done
-				return nil
-			}
-			return err
+		err := u.p.allowed(ctx, u.at, u.cond, u.looked)
+		if err == nil {
+			info, err = u.complete(ctx)
+			info.Locator = u.at.l
 		}
-		info, err = u.complete(ctx)
-		info.Locator = u.at.l
 		info, err = u.p.settle(ctx, u.at, info, u.cond, u.meta.op, err)
 		return err
 	})

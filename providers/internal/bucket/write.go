@@ -30,7 +30,7 @@ func (p *Provider) Write(ctx context.Context, l providers.Locator, body provider
 			return providers.Info{}, invalid("a link without target")
 		}
 		if err := p.allowed(ctx, at, opts.If, opts.Looked); err != nil {
-			return providers.Info{}, err
+			return p.settle(ctx, at, providers.Info{}, opts.If, opts.Op, err)
 		}
 		if large {
 			return p.writeParts(ctx, at, rest, opts)

@@ -1,0 +1,135 @@
+package bucket
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/wsmount/wsmount/providers"
+	"github.com/wsmount/wsmount/providers/providertest"
+)
+
+// patcher is the Store of a service that changes metadata without a copy.
+type patcher struct{ *client }
+
+// Patch implements Patcher.
+func (p patcher) Patch(ctx context.Context, key string, m Making) (Object, error) {
+	if err := p.ask(ctx, "Patch", key); err != nil {
+		return Object{}, err
+	}
+	defer p.f.mu.Unlock()
+	if err := p.f.check(key, m.If); err != nil {
+		return Object{}, err
+	}
+	o, err := p.f.find(key, "")
+	if err != nil {
+		return Object{}, err
+	}
+	p.f.next++
+	o.ETag, o.Metadata, o.Headers, o.Modified = "patched"+strconv.Itoa(p.f.next), m.Metadata, m.Headers, time.Now()
+	return Object{ETag: o.ETag, MD5: o.MD5, Modified: o.Modified}, nil
+}
+
+// TestContract: on services that differ in what they honour, tell and take.
+func TestContract(t *testing.T) {
+	for name, like := range map[string]func(f *fake){
+		"plain":     func(*fake) {},
+		"tells":     func(f *fake) { f.tells = true },
+		"patches":   func(f *fake) { f.patches, f.tells = true, true },
+		"tells all": func(f *fake) { f.tells, f.markers = true, true },
+		"careless":  func(f *fake) { f.careless = true },
+		"hides":     func(f *fake) { f.hides = true },
+		"small":     func(f *fake) { f.most = 1 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			providertest.RunVariant(t, func(t providertest.T) providers.Provider {
+				f := newFake()
+				like(f)
+				return openFake(t, f, nil)
+			})
+		})
+	}
+}
+
+// TestListingsThatTell: where a listing has metadata nothing is asked for, and nothing is
+// kept but of directories.
+func TestListingsThatTell(t *testing.T) {
+	f := newFake()
+	f.tells = true
+	p := openFake(t, f, nil)
+	makeTree(t, p)
+	for range 2 {
+		all := map[string]providers.Info{}
+		if got := spent(p, func() { all = listed(t, p, "", true) }); got != "List=1" || len(all) != 9 {
+			t.Errorf("%d entries cost %s", len(all), got)
+		}
+		for name, info := range all {
+			stat, err := p.Stat(t.Context(), info.Locator)
+			if err != nil || stat.Kind != info.Kind || stat.Size != info.Size || !stat.Attr.Equal(info.Attr) || !maps.Equal(stat.Metadata, info.Metadata) || info.Untold != 0 {
+				t.Errorf("%s: listed %+v, is %+v, %v", name, info, stat, err)
+			}
+		}
+	}
+	if got := listed(t, p, "", false)["private"].Attr.Mode; got != 0o700 || len(p.hints.known) != 1 {
+		t.Errorf("mode of a directory: %o, with %d hints", got, len(p.hints.known))
+	}
+	f.markers = true
+	q := openFake(t, f, nil)
+	if got := listed(t, q, "", false)["private"].Attr.Mode; got != 0o700 || len(q.hints.known) != 0 {
+		t.Errorf("mode of a directory: %o, with %d hints", got, len(q.hints.known))
+	}
+	f.put("pre/link", "target", s3fs(0o120777)) // of another program
+	if info := listed(t, p, "", false)["link"]; info.Kind != providers.KindSymlink {
+		t.Errorf("listed %+v", info)
+	}
+}
+
+// TestPatch: attributes of a file change in one request, on its condition.
+func TestPatch(t *testing.T) {
+	f := newFake()
+	f.patches = true
+	p := openFake(t, f, nil)
+	mustWrite(t, p, "a.txt", "x", providers.WriteOptions{Metadata: map[string]string{"colour": "red"}})
+	stat, err := p.Stat(t.Context(), loc("a.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	set := providers.SetAttrOptions{If: providers.IfVersion(stat.Version), Attr: providers.Attr{Valid: providers.AttrMode, Mode: 0o600}}
+	if got := spent(p, func() {
+		info, err := p.SetAttr(t.Context(), loc("a.txt"), set)
+		if err != nil || info.Attr.Mode != 0o600 || info.Metadata["colour"] != "red" || info.Size != 1 || info.Version.Matches(stat.Version) {
+			t.Errorf("got %+v, %v", info, err)
+		}
+	}); got != "Head=1 Patch=1" {
+		t.Errorf("spent %s", got)
+	}
+	if _, err := p.SetAttr(t.Context(), loc("a.txt"), set); !errors.Is(err, providers.ErrConflict) {
+		t.Errorf("of another version: %v", err)
+	}
+}
+
+// TestCopyInParts: what is too large for one copy goes in as many parts as it takes, and
+// one that fails leaves nothing.
+func TestCopyInParts(t *testing.T) {
+	f := newFake()
+	f.most, f.partMost = 4, 3
+	p := openFake(t, f, nil)
+	f.put("pre/a", "0123456789", nil)
+	for _, want := range []string{"Begin=1 Complete=1 CopyPart=4 Head=1", "Abort=1 Begin=1 Complete=1 CopyPart=4 Head=1"} {
+		if got := spent(p, func() {
+			_, err := p.Copy(t.Context(), loc("a"), loc("b"), providers.CopyOptions{If: providers.IfAbsent()})
+			if again := strings.HasPrefix(want, "Abort"); again != errors.Is(err, providers.ErrExist) || !again && err != nil {
+				t.Errorf("copy: %v", err)
+			}
+		}); got != want {
+			t.Errorf("spent %s, want %s", got, want)
+		}
+	}
+	if got := string(f.objects["pre/b"].content); got != "0123456789" || len(f.uploads) > 0 {
+		t.Errorf("copied %q, and %d uploads are left", got, len(f.uploads))
+	}
+}
