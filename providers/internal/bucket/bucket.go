@@ -45,8 +45,8 @@ type Options struct {
 // changed.
 func Open(ctx context.Context, store Store, o Options) (*Provider, error) {
 	p := &Provider{objects: objects{store: store, service: o.Service, prefix: o.Prefix, log: o.Logger, now: o.Now}, name: o.Bucket}
-	p.hints = newHints(&p.objects)
-	p.hints.ended = o.Ended
+	p.index = newIndex(&p.objects)
+	p.index.ended = o.Ended
 	own, err := p.list(ctx, Query{Prefix: p.prefix + Own + "/"})
 	if err == nil {
 		err = p.checkPrefix(ctx)
@@ -55,11 +55,11 @@ func Open(ctx context.Context, store Store, o Options) (*Provider, error) {
 		p.honours, err = store.Honours(ctx, own.Listing)
 	}
 	if err != nil {
-		p.hints.cancel()
+		p.index.cancel()
 		return nil, err
 	}
 	p.writes = !o.ReadOnly
-	p.hints.start(own.Items, p.writes)
+	p.index.start(own.Items, p.writes)
 	return p, nil
 }
 
@@ -128,7 +128,7 @@ func (h Honours) asked(c providers.Condition) providers.Condition {
 // Close implements providers.Provider.
 func (p *Provider) Close() error {
 	if !p.closed.Swap(true) {
-		p.hints.close()
+		p.index.close()
 	}
 	return nil
 }

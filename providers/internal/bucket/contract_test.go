@@ -74,13 +74,13 @@ func TestListingsThatTell(t *testing.T) {
 			}
 		}
 	}
-	if got := listed(t, p, "", false)["private"].Attr.Mode; got != 0o700 || len(p.hints.known) != 1 {
-		t.Errorf("mode of a directory: %o, with %d hints", got, len(p.hints.known))
+	if got := listed(t, p, "", false)["private"].Attr.Mode; got != 0o700 || len(p.index.known) != 1 {
+		t.Errorf("mode of a directory: %o, with %d records", got, len(p.index.known))
 	}
 	f.markers = true
 	q := openFake(t, f, nil)
-	if got := listed(t, q, "", false)["private"].Attr.Mode; got != 0o700 || len(q.hints.known) != 0 {
-		t.Errorf("mode of a directory: %o, with %d hints", got, len(q.hints.known))
+	if got := listed(t, q, "", false)["private"].Attr.Mode; got != 0o700 || len(q.index.known) != 0 {
+		t.Errorf("mode of a directory: %o, with %d records", got, len(q.index.known))
 	}
 	f.put("pre/link", "target", s3fs(0o120777)) // of another program
 	if info := listed(t, p, "", false)["link"]; info.Kind != providers.KindSymlink {

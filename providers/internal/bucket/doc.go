@@ -68,17 +68,18 @@
 //
 // What was once learnt of an object, by writing it or by a HEAD or GET, need not
 // be asked again as long as its version is the one that the listing shows: ETag,
-// size and second of the change. That is a hint. The answer to a change may not tell that
+// size and second of the change. A record of the index says it. The answer to a change may not tell that
 // second; then any counts from two before the request to two after the answer, by the
 // service's clock. A directory of a listing that is not recursive has no
-// version, so there its marker's hint counts as it is. A hint has no room for
+// version, so there its marker's record counts as it is. A record has no room for
 // extended attributes and metadata of others, and a listing loses the latter
 // anyway: of those it has 16 bits of a hash, which are Info.Untold.
 //
-// Hints are in memory, a million at most, of 60 to 115 bytes each, and in
-// sidecars, so that a mount on a fresh machine has them too. A sidecar is an
+// Records are in memory, a million at most, of 60 to 115 bytes each, and in
+// segments, so that a mount on a fresh machine has them too. A segment is an
 // object ".wsmount/hints/<time>-<random>", never changed, of some 21 bytes for
-// each hint: a line that names the format, and what hintfile.go says, gzipped.
+// each record: a line that names the format, and what index_segment.go says,
+// gzipped.
 // Keys are in it as hashes of 64 bits, and ETags of 32. All are read at Open,
 // in the background; the first listing waits for them, for five seconds at
 // most. To load some by directory would save memory for large buckets and cost
@@ -86,21 +87,21 @@
 //
 // Changes are written five seconds after the first, or when there are a
 // thousand, and for at most ten seconds by Close: never by the call that made
-// them. Of 32 sidecars, if they have an eighth of the bytes of the largest, or
+// them. Of 32 segments, if they have an eighth of the bytes of the largest, or
 // of 256, one is made: first that is written, then those that are in it are
-// deleted. So a reader finds a sidecar gone, if anything, and lists again; and
-// two mounts that do this at once leave two sidecars of the same hints. When a
-// listing shows versions that nobody knows, the sidecars of others are looked
-// for again, once a minute at most. Deletions are hints as well, so that
-// sidecars do not grow with what is gone; of what others delete, hints stay
+// deleted. So a reader finds a segment gone, if anything, and lists again; and
+// two mounts that do this at once leave two segments of the same records. When a
+// listing shows versions that nobody knows, the segments of others are looked
+// for again, once a minute at most. Deletions are records as well, so that
+// segments do not grow with what is gone; of what others delete, records stay
 // until there are a million.
 //
-// A hint is never needed. A sidecar that is damaged or newer than this program
+// A record is never needed. A segment that is damaged or newer than this program
 // is left alone, with a line in the log; what cannot be written is learnt again
 // later. A provider that was opened for reading writes none. Other tools see
 // some small objects below one prefix, and may delete them at any time.
 //
-// A HEAD for what no hint knows needs a reason. Up to eight objects of a page
+// A HEAD for what no record knows needs a reason. Up to eight objects of a page
 // cost little, and are asked for at once. Of more, the three smallest are, since
 // links are small: if one has a mode or is a link, a program like s3fs wrote the
 // bucket, and the rest is asked for too, 32 at a time. Else they are as they
@@ -128,7 +129,7 @@
 // Each request costs money, so a verb sends as few as its promise needs: Stat
 // of a file is one HEAD, a page of List one LIST, and HEADs for what is new in
 // it as said above, Read one GET, Write one PUT. The index costs a GET for each
-// sidecar at Open, whose LIST is also the one for the bucket itself, a PUT for
+// segment at Open, whose LIST is also the one for the bucket itself, a PUT for
 // each thousand changes, and a LIST and some DELETEs now and then.
 // A Stat that finds no file asks a LIST whether there is a directory. A refusal
 // without a reason, as of a HEAD, has a LIST say why: what passes must not look like

@@ -442,13 +442,13 @@ func listed(t *testing.T, p *Provider, at string, recursive bool) map[string]pro
 
 // spent is what requests a call costs that do not write, as "Head=3 List=1".
 func spent(p *Provider, call func()) string {
-	<-p.hints.loaded
+	<-p.index.loaded
 	before := requests(p)
 	call()
 	var words []string
 	for op, n := range requests(p) {
 		if op == "Put" {
-			continue // it may be a sidecar
+			continue // it may be a segment
 		}
 		if n -= before[op]; n > 0 {
 			words = append(words, op+"="+strconv.FormatInt(n, 10))

@@ -41,7 +41,7 @@ func (p *Provider) List(ctx context.Context, l providers.Locator, opts providers
 		if opts.Ahead != nil {
 			opts.Ahead(page.Next)
 		}
-		p.hints.describe(ctx, w.told, w.items)
+		p.index.describe(ctx, w.told, w.items)
 		return page, nil
 	})
 }

@@ -15,7 +15,7 @@ const metaMax = 2 << 10
 
 // TestDecodeMeta: what others write, and what is nobody's.
 func TestDecodeMeta(t *testing.T) {
-	all := hintAttributes
+	all := recordAttributes
 	for _, c := range []struct {
 		name string
 		raw  map[string]string

@@ -20,7 +20,7 @@ type objects struct {
 	log     *slog.Logger
 	now     func() time.Time
 	honours Honours
-	hints   *hints
+	index   *index
 }
 
 // head asks for one object. Markers count. Where a refusal has no words it is followed by
@@ -52,7 +52,7 @@ func (b *objects) headAlone(ctx context.Context, key string) (*object, error) {
 		return nil, err
 	}
 	o := read(told)
-	b.hints.saw(o)
+	b.index.saw(o)
 	return o, nil
 }
 
@@ -102,7 +102,7 @@ func (b *objects) put(ctx context.Context, key string, body content, m meta, c p
 func (b *objects) made(told Object, key string, size int64, m meta, began time.Time) providers.Info {
 	o := &object{told, m.written(key)}
 	o.Key, o.Size = key, size
-	b.hints.wrote(o, began)
+	b.index.wrote(o, began)
 	return o.info(providers.Locator{})
 }
 
@@ -114,12 +114,12 @@ func (b *objects) remove(ctx context.Context, key, etag string) error {
 	}
 	err := b.store.Delete(ctx, key, c)
 	if err == nil {
-		b.hints.removed(key)
+		b.index.removed(key)
 	}
 	return err
 }
 
-// below is a key as hints know it, and whether they do: wsmount's own keys, the
+// below is a key as records know it, and whether they do: wsmount's own keys, the
 // root's, and those that a listing tells all of have none.
 func (b *objects) below(key string) (string, bool) {
 	rest, ok := strings.CutPrefix(key, b.prefix)

@@ -166,7 +166,7 @@ func (p *Provider) get(ctx context.Context, at place, id string, opts providers.
 	}
 	o := read(told)
 	if id == "" {
-		p.hints.saw(o)
+		p.index.saw(o)
 	}
 	if err := o.checkPinned(opts.Version); err != nil {
 		stream.Close()

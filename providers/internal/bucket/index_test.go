@@ -62,7 +62,7 @@ func checkTree(t *testing.T, p *Provider, want string) {
 		if more := stat.Metadata != nil || len(stat.Attr.Xattrs) > 0; more != (info.Untold != 0) {
 			t.Errorf("%s: listed with %d untold of %+v", name, info.Untold, stat)
 		}
-		stat.Attr = stat.Attr.Keep(hintAttributes)
+		stat.Attr = stat.Attr.Keep(recordAttributes)
 		if stat.Kind != info.Kind || stat.Size != info.Size || !info.Attr.Equal(stat.Attr) {
 			t.Errorf("%s: listed %+v, is %+v", name, info, stat)
 		}
@@ -72,11 +72,11 @@ func checkTree(t *testing.T, p *Provider, want string) {
 	}
 }
 
-// TestHintsOnFake: what one provider wrote, another sees in its first listing, though tags
+// TestIndexOnFake: what one provider wrote, another sees in its first listing, though tags
 // of attributes' changes are the content's.
-func TestHintsOnFake(t *testing.T) { synctest.Test(t, testHintsOnFake) }
+func TestIndexOnFake(t *testing.T) { synctest.Test(t, testIndexOnFake) }
 
-func testHintsOnFake(t *testing.T) {
+func testIndexOnFake(t *testing.T) {
 	f := newFake()
 	p := openFake(t, f, nil)
 	makeTree(t, p)
@@ -92,15 +92,15 @@ func testHintsOnFake(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := openFake(t, f, nil)
-	<-r.hints.loaded
-	if _, there := r.hints.known[hintID("dir/run")]; there {
+	<-r.index.loaded
+	if _, there := r.index.known[recordID("dir/run")]; there {
 		t.Error("what was deleted is known")
 	}
 }
 
-// TestHintsOfOtherVersions: what others changed since is asked for, also if
+// TestIndexOfOtherVersions: what others changed since is asked for, also if
 // its content is the same.
-func TestHintsOfOtherVersions(t *testing.T) {
+func TestIndexOfOtherVersions(t *testing.T) {
 	f := newFake()
 	p := openFake(t, f, nil)
 	for _, name := range []string{"attr", "content"} {
@@ -120,8 +120,8 @@ func TestHintsOfOtherVersions(t *testing.T) {
 	}
 }
 
-// TestHintsOfReaders: who opened for reading sees them, and writes none.
-func TestHintsOfReaders(t *testing.T) {
+// TestIndexOfReaders: who opened for reading sees them, and writes none.
+func TestIndexOfReaders(t *testing.T) {
 	f := newFake()
 	f.put("pre/a", "x", s3fs(0o100755))
 	p := openFake(t, f, nil)
@@ -139,17 +139,17 @@ func TestHintsOfReaders(t *testing.T) {
 	}
 }
 
-// TestHintsOfOthersLater: sidecars are looked at again when a listing shows
+// TestIndexOfOthersLater: segments are looked at again when a listing shows
 // what nobody knows, and not often.
-func TestHintsOfOthersLater(t *testing.T) {
+func TestIndexOfOthersLater(t *testing.T) {
 	f := newFake()
 	p, q := openFake(t, f, nil), openFake(t, f, nil)
 	listed(t, q, "", false)
 	for i := range 20 {
 		mustWrite(t, p, fmt.Sprint("f", i), "x", providers.WriteOptions{Attr: providers.Attr{Valid: providers.AttrMode, Mode: 0o700}})
 	}
-	p.hints.run()
-	later := time.Now().Add(hintsFresh)
+	p.index.run()
+	later := time.Now().Add(indexFresh)
 	q.now = func() time.Time { return later }
 	var all map[string]providers.Info
 	if got := spent(q, func() { all = listed(t, q, "", false) }); got != "Get=1 List=2" || all["f1"].Attr.Mode != 0o700 {
@@ -161,11 +161,11 @@ func TestHintsOfOthersLater(t *testing.T) {
 	}
 }
 
-// TestHintsAreWrittenAside: a write waits for no sidecar, and a thousand of them
+// TestIndexAreWrittenAside: a write waits for no segment, and a thousand of them
 // do not wait for time.
-func TestHintsAreWrittenAside(t *testing.T) { synctest.Test(t, testHintsAreWrittenAside) }
+func TestIndexAreWrittenAside(t *testing.T) { synctest.Test(t, testIndexAreWrittenAside) }
 
-func testHintsAreWrittenAside(t *testing.T) {
+func testIndexAreWrittenAside(t *testing.T) {
 	f := newFake()
 	p := openFake(t, f, nil)
 	opts := providers.WriteOptions{Attr: providers.Attr{Valid: providers.AttrMode, Mode: 0o700}}
@@ -174,40 +174,40 @@ func testHintsAreWrittenAside(t *testing.T) {
 	if n := requests(p)["Put"] - before; n != 1 {
 		t.Errorf("%d requests", n)
 	}
-	if n := len(sidecarsOf(f)); n != 0 {
-		t.Errorf("%d sidecars at once", n)
+	if n := len(segmentsOf(f)); n != 0 {
+		t.Errorf("%d segments at once", n)
 	}
-	for i := range hintsBatch {
+	for i := range indexBatch {
 		mustWrite(t, p, fmt.Sprint("f", i), "x", opts)
 	}
 	synctest.Wait()
-	if len(sidecarsOf(f)) == 0 {
-		t.Error("no sidecar")
+	if len(segmentsOf(f)) == 0 {
+		t.Error("no segment")
 	}
 }
 
-// TestHintsAreBounded: in memory, and in a sidecar.
-func TestHintsAreBounded(t *testing.T) {
+// TestIndexAreBounded: in memory, and in a segment.
+func TestIndexAreBounded(t *testing.T) {
 	f := newFake()
 	p := openFake(t, f, nil)
-	p.hints.most = 100
+	p.index.most = 100
 	for i := range 200 {
 		f.put(fmt.Sprint("pre/f", i), "x", s3fs(0o100755))
 	}
 	for range 2 {
 		listed(t, p, "", false)
-		if n, dirty := len(p.hints.known), len(p.hints.dirty); n != 100 || dirty > 10 {
-			t.Errorf("%d hints, %d of them new", n, dirty)
+		if n, dirty := len(p.index.known), len(p.index.dirty); n != 100 || dirty > 10 {
+			t.Errorf("%d records, %d of them new", n, dirty)
 		}
 	}
-	if all, err := decodeHints(encodeHints(make([]keyed, 101)), 100); !errors.Is(err, providers.ErrTooLarge) {
-		t.Errorf("%d hints, %v", len(all), err)
+	if all, err := decodeSegment(encodeSegment(make([]keyedRecord, 101)), 100); !errors.Is(err, providers.ErrTooLarge) {
+		t.Errorf("%d records, %v", len(all), err)
 	}
 }
 
-// TestHintsBesideMetadata: what a listing has no room for takes no attributes
+// TestIndexBesideMetadata: what a listing has no room for takes no attributes
 // with it, and it says when that has changed.
-func TestHintsBesideMetadata(t *testing.T) {
+func TestIndexBesideMetadata(t *testing.T) {
 	f := newFake()
 	rclone := map[string]string{"mode": "100755", "mtime": "1000000000.5", "btime": "2006-01-02T15:04:05Z"}
 	f.put("pre/rclone", "x", rclone)

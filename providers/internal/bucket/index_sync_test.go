@@ -15,41 +15,41 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// sidecarsOf are the keys of sidecars in a bucket.
-func sidecarsOf(f *fake) []string {
-	return slices.DeleteFunc(f.keys(), func(key string) bool { return !strings.HasPrefix(key, "pre/"+sidecars) })
+// segmentsOf are the keys of segments in a bucket.
+func segmentsOf(f *fake) []string {
+	return slices.DeleteFunc(f.keys(), func(key string) bool { return !strings.HasPrefix(key, "pre/"+segmentsAt) })
 }
 
-// TestDamagedSidecars are told to the log and to nobody else, and stay.
-func TestDamagedSidecars(t *testing.T) {
-	good := encodeHints([]keyed{{1, hint{at: 5}}, {2, hint{at: 6, mtime: 8}}})
+// TestDamagedSegments are told to the log and to nobody else, and stay.
+func TestDamagedSegments(t *testing.T) {
+	good := encodeSegment([]keyedRecord{{1, record{at: 5}}, {2, record{at: 6, mtime: 8}}})
 	flipped := bytes.Clone(good)
 	flipped[len(flipped)-6] ^= 1
 	for name, content := range map[string]string{
-		"empty": "", "short": string(good[:len(good)-3]), "shorter": sidecarHead, "flipped": string(flipped), "trailing": string(good) + "x",
+		"empty": "", "short": string(good[:len(good)-3]), "shorter": segmentHead, "flipped": string(flipped), "trailing": string(good) + "x",
 		"foreign": "hello\nworld\n", "newer": strings.Replace(string(good), "hints 2", "hints 3", 1),
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFake()
 			f.put("pre/a", "x", s3fs(0o100755))
-			bad := "pre/" + sidecars + "0-bad"
+			bad := "pre/" + segmentsAt + "0-bad"
 			f.put(bad, content, nil)
-			f.put("pre/"+sidecars+"1-good", string(good), nil)
+			f.put("pre/"+segmentsAt+"1-good", string(good), nil)
 			out := &lockedBuffer{}
 			q := openFake(t, f, &Options{Prefix: "pre/", Logger: slog.New(slog.NewTextHandler(out, nil))})
 			if got := listed(t, q, "", true); len(got) != 1 || got["a"].Attr.Mode != 0o755 {
 				t.Errorf("listed %+v", got)
 			}
-			if !strings.Contains(out.String(), "hints of attributes are ignored") || !strings.Contains(out.String(), bad) {
+			if !strings.Contains(out.String(), "a segment of the attribute index is ignored") || !strings.Contains(out.String(), bad) {
 				t.Errorf("log: %s", out)
 			}
-			if len(q.hints.known) != 3 {
-				t.Errorf("%d hints are known", len(q.hints.known))
+			if len(q.index.known) != 3 {
+				t.Errorf("%d records are known", len(q.index.known))
 			}
-			q.hints.io.Lock()
-			err := q.hints.compact(t.Context())
-			q.hints.io.Unlock()
-			if keys := sidecarsOf(f); err != nil || len(keys) != 2 || keys[0] != bad {
+			q.index.io.Lock()
+			err := q.index.compact(t.Context())
+			q.index.io.Unlock()
+			if keys := segmentsOf(f); err != nil || len(keys) != 2 || keys[0] != bad {
 				t.Errorf("left: %q, %v", keys, err)
 			}
 		})
@@ -73,24 +73,24 @@ func (l *lockedBuffer) String() string {
 	return l.b.String()
 }
 
-// TestHintsOfTwo: two mounts that write, and make one sidecar of many, at the
-// same time lose no hint.
-func TestHintsOfTwo(t *testing.T) {
+// TestIndexOfTwo: two mounts that write, and make one segment of many, at the
+// same time lose no record.
+func TestIndexOfTwo(t *testing.T) {
 	f := newFake()
-	const rounds = 3 * sidecarMany
+	const rounds = 3 * segmentMany
 	var wg sync.WaitGroup
 	for who := range 2 {
 		p := openFake(t, f, nil)
 		wg.Go(func() {
 			for i := range rounds {
 				mustWrite(t, p, fmt.Sprintf("f%d-%d", who, i), "x", providers.WriteOptions{Attr: providers.Attr{Valid: providers.AttrMode, Mode: 0o700}})
-				p.hints.run()
+				p.index.run()
 			}
 		})
 	}
 	wg.Wait()
-	if n := len(sidecarsOf(f)); n > 2*sidecarMany {
-		t.Errorf("%d sidecars", n)
+	if n := len(segmentsOf(f)); n > 2*segmentMany {
+		t.Errorf("%d segments", n)
 	}
 	q := openFake(t, f, nil)
 	var all map[string]providers.Info
@@ -104,15 +104,15 @@ func TestHintsOfTwo(t *testing.T) {
 	}
 }
 
-// TestHintsOfOneSecond: of two versions made in the same second, of which each went into
-// a sidecar of its own, the later one counts.
-func TestHintsOfOneSecond(t *testing.T) {
+// TestIndexOfOneSecond: of two versions made in the same second, of which each went into
+// a segment of its own, the later one counts.
+func TestIndexOfOneSecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
 		p := openFake(t, f, nil)
 		for i, content := range []string{"x", "xx", "xxx"} {
 			mustWrite(t, p, "a", content, providers.WriteOptions{Attr: providers.Attr{Valid: providers.AttrMode, Mode: 0o700 + uint32(i)}})
-			p.hints.run()
+			p.index.run()
 			time.Sleep(10 * time.Millisecond)
 		}
 		q := openFake(t, f, nil)
@@ -123,48 +123,48 @@ func TestHintsOfOneSecond(t *testing.T) {
 	})
 }
 
-// TestCompaction: of many sidecars there is one, what was deleted is not in it,
+// TestCompaction: of many segments there is one, what was deleted is not in it,
 // and who reads meanwhile looks again.
 func TestCompaction(t *testing.T) {
 	f := newFake()
 	p := openFake(t, f, nil)
-	for i := range sidecarMany - 1 {
+	for i := range segmentMany - 1 {
 		mustWrite(t, p, fmt.Sprint("f", i), "x", providers.WriteOptions{Attr: providers.Attr{Valid: providers.AttrMode, Mode: 0o700}})
-		p.hints.run()
+		p.index.run()
 	}
-	if n := len(sidecarsOf(f)); n != sidecarMany-1 {
-		t.Errorf("%d sidecars", n)
+	if n := len(segmentsOf(f)); n != segmentMany-1 {
+		t.Errorf("%d segments", n)
 	}
-	q := openFake(t, newFake(), nil) // reads the names of sidecars that are gone
-	<-q.hints.loaded
+	q := openFake(t, newFake(), nil) // reads the names of segments that are gone
+	<-q.index.loaded
 	q.store = p.store
-	old, err := q.list(t.Context(), Query{Prefix: "pre/" + sidecars})
+	old, err := q.list(t.Context(), Query{Prefix: "pre/" + segmentsAt})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := p.Delete(t.Context(), loc("f3"), providers.DeleteOptions{If: providers.Unconditional()}); err != nil {
 		t.Fatal(err)
 	}
-	p.hints.run()
-	keys := sidecarsOf(f)
+	p.index.run()
+	keys := segmentsOf(f)
 	if len(keys) != 1 {
-		t.Errorf("sidecars: %q", keys)
+		t.Errorf("segments: %q", keys)
 	}
-	q.hints.loaded = make(chan struct{})
-	q.hints.start(old.Items, true)
-	<-q.hints.loaded
-	if n := len(q.hints.known); n != sidecarMany-2 {
-		t.Errorf("%d hints after another removed them", n)
+	q.index.loaded = make(chan struct{})
+	q.index.start(old.Items, true)
+	<-q.index.loaded
+	if n := len(q.index.known); n != segmentMany-2 {
+		t.Errorf("%d records after another removed them", n)
 	}
-	all, err := decodeHints(f.objects[keys[0]].content, hintsMost)
-	if err != nil || len(all) != sidecarMany-2 {
-		t.Errorf("%d hints, %v", len(all), err)
+	all, err := decodeSegment(f.objects[keys[0]].content, indexMost)
+	if err != nil || len(all) != segmentMany-2 {
+		t.Errorf("%d records, %v", len(all), err)
 	}
 }
 
-// What becomes of a key while a sidecar that tells of it cannot be written is what the
+// What becomes of a key while a segment that tells of it cannot be written is what the
 // next one tells.
-func TestSidecarFailsMeanwhile(t *testing.T) {
+func TestSegmentFailsMeanwhile(t *testing.T) {
 	made := func(mode uint32) func(*testing.T, *Provider) {
 		return func(t *testing.T, p *Provider) {
 			mustWrite(t, p, "a", "x", providers.WriteOptions{Attr: providers.Attr{Valid: providers.AttrMode, Mode: mode}})
@@ -189,10 +189,10 @@ func TestSidecarFailsMeanwhile(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f := newFake()
-				var meanwhile func() // nil: sidecars are taken
+				var meanwhile func() // nil: segments are taken
 				c := &client{f: f}
 				c.before = func(op, key string) error {
-					if now := meanwhile; now != nil && op == "Put" && strings.Contains(key, sidecars) {
+					if now := meanwhile; now != nil && op == "Put" && strings.Contains(key, segmentsAt) {
 						meanwhile = nil
 						now()
 						return errNoRoute
@@ -203,7 +203,7 @@ func TestSidecarFailsMeanwhile(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				<-p.hints.loaded
+				<-p.index.loaded
 				for _, change := range test.before {
 					change(t, p)
 				}
@@ -213,44 +213,44 @@ func TestSidecarFailsMeanwhile(t *testing.T) {
 						change(t, p)
 					}
 				}
-				p.hints.run()
-				p.hints.run()
-				keys := sidecarsOf(f)
+				p.index.run()
+				p.index.run()
+				keys := segmentsOf(f)
 				if len(keys) != 1 {
-					t.Fatalf("sidecars %q", keys)
+					t.Fatalf("segments %q", keys)
 				}
-				all, err := decodeHints(f.objects[keys[0]].content, hintsMost)
+				all, err := decodeSegment(f.objects[keys[0]].content, indexMost)
 				if err != nil || len(all) != 1 {
-					t.Fatalf("hints %+v, %v", all, err)
+					t.Fatalf("records %+v, %v", all, err)
 				}
-				got := all[0].hint
-				if got.is(hintGone) != test.gone || test.gone && got.at != seconds(time.Now()) || !test.gone && got.bits&hintPerm != 0o711 {
-					t.Errorf("the sidecar says %+v, now is %d", got, seconds(time.Now()))
+				got := all[0].record
+				if got.is(recordGone) != test.gone || test.gone && got.at != seconds(time.Now()) || !test.gone && got.bits&recordPerm != 0o711 {
+					t.Errorf("the segment says %+v, now is %d", got, seconds(time.Now()))
 				}
 			})
 		})
 	}
 }
 
-// That sidecars cannot be written is told, and that they can again; what Close breaks
+// That segments cannot be written is told, and that they can again; what Close breaks
 // off is not.
-func TestSidecarsTellHowTheyEnd(t *testing.T) {
+func TestSegmentsTellHowTheyEnd(t *testing.T) {
 	f := newFake()
 	p := openFake(t, f, nil)
 	s := p.store.(*client)
-	<-p.hints.loaded
+	<-p.index.loaded
 	var told []string
-	p.hints.ended = func(work string, err error) { told = append(told, fmt.Sprint(work, " ", err != nil)) }
+	p.index.ended = func(work string, err error) { told = append(told, fmt.Sprint(work, " ", err != nil)) }
 	mustWrite(t, p, "a", "x", providers.WriteOptions{Attr: providers.Attr{Valid: providers.AttrMode, Mode: 0o700}})
 	s.before = func(string, string) error { return errNoRoute }
-	p.hints.run()
+	p.index.run()
 	s.before = nil
-	p.hints.run()
-	s.before = func(string, string) error { p.hints.cancel(); return errNoRoute }
-	p.hints.mu.Lock()
-	p.hints.dirty[hintID("a")] = struct{}{} // there is something to write
-	p.hints.mu.Unlock()
-	p.hints.run()
+	p.index.run()
+	s.before = func(string, string) error { p.index.cancel(); return errNoRoute }
+	p.index.mu.Lock()
+	p.index.dirty[recordID("a")] = struct{}{} // there is something to write
+	p.index.mu.Unlock()
+	p.index.run()
 	s.before = nil
 	if want := []string{"attribute index true", "attribute index false"}; !slices.Equal(told, want) {
 		t.Errorf("told %q, want %q", told, want)
@@ -267,19 +267,19 @@ func TestCloseIsBounded(t *testing.T) {
 		fail bool // a writing failed before
 	}{
 		{"no network", func(context.Context) error { return errNoRoute }, 2 * time.Second, false},
-		{"no answer", hang, 2 * hintsClose, false},
-		{"no answer, known before", hang, hintsClose - time.Second/4, true},
+		{"no answer", hang, 2 * indexClose, false},
+		{"no answer, known before", hang, indexClose - time.Second/4, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f := newFake()
 				p := openFake(t, f, nil)
 				mustWrite(t, p, "a", "x", providers.WriteOptions{Attr: providers.Attr{Valid: providers.AttrMode, Mode: 0o700}})
-				<-p.hints.loaded
+				<-p.index.loaded
 				p.store.(*client).stuck = c.how
 				if c.fail {
 					ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
-					h := p.hints
+					h := p.index
 					h.cancel()
 					h.ctx, h.cancel = ctx, cancel
 					h.run()
@@ -290,8 +290,8 @@ func TestCloseIsBounded(t *testing.T) {
 				if took := time.Since(start); took > c.most {
 					t.Errorf("close took %v", took)
 				}
-				if len(p.hints.dirty) != 1 || len(sidecarsOf(f)) != 0 {
-					t.Errorf("%d wait, keys %q", len(p.hints.dirty), f.keys())
+				if len(p.index.dirty) != 1 || len(segmentsOf(f)) != 0 {
+					t.Errorf("%d wait, keys %q", len(p.index.dirty), f.keys())
 				}
 			})
 		})

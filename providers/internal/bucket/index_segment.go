@@ -16,27 +16,27 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// A sidecar begins with a line that names the format. The rest is gzip, whose
-// sum tells a damaged one: a count, and as many hints. The numbers are varints,
+// A segment begins with a line that names the format. The rest is gzip, whose
+// sum tells a damaged one: a count, and as many records. The numbers are varints,
 // in the order of time, each time as the difference to the one before.
 const (
-	sidecarWord = "wsmount hints "
-	sidecarHead = sidecarWord + "2\n"
-	sidecarPast = sidecarWord + "1\n" // its hints know nothing of headers, so they do not count
+	segmentWord = "wsmount hints "
+	segmentHead = segmentWord + "2\n"
+	segmentPast = segmentWord + "1\n" // its records know nothing of headers, so they do not count
 )
 
-var errNewerSidecar = errors.New("of a newer wsmount")
+var errNewerSegment = errors.New("of a newer wsmount")
 
-// keyed is a hint and what it is of.
-type keyed struct {
+// keyedRecord is a record and what it is of.
+type keyedRecord struct {
 	id uint64
-	hint
+	record
 }
 
-// encodeHints makes a sidecar. It sorts what it is given.
-func encodeHints(all []keyed) []byte {
-	slices.SortFunc(all, func(a, b keyed) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.id, b.id)) })
-	out := bytes.NewBufferString(sidecarHead)
+// encodeSegment makes a segment. It sorts what it is given.
+func encodeSegment(all []keyedRecord) []byte {
+	slices.SortFunc(all, func(a, b keyedRecord) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.id, b.id)) })
+	out := bytes.NewBufferString(segmentHead)
 	z := gzip.NewWriter(out)
 	b := binary.AppendUvarint(nil, uint64(len(all)))
 	last := uint32(0)
@@ -53,8 +53,8 @@ func encodeHints(all []keyed) []byte {
 	return out.Bytes()
 }
 
-// append adds the bytes of one hint.
-func (n *keyed) append(b []byte, last uint32) []byte {
+// append adds the bytes of one record.
+func (n *keyedRecord) append(b []byte, last uint32) []byte {
 	b = binary.BigEndian.AppendUint64(b, n.id)
 	b = binary.BigEndian.AppendUint32(b, n.check)
 	b = binary.AppendUvarint(b, uint64(n.at-last))
@@ -71,54 +71,54 @@ func (n *keyed) append(b []byte, last uint32) []byte {
 	return b
 }
 
-// decodeHints reads a sidecar of at most so many hints, all or nothing.
-func decodeHints(b []byte, most int) ([]keyed, error) {
+// decodeSegment reads a segment of at most so many records, all or nothing.
+func decodeSegment(b []byte, most int) ([]keyedRecord, error) {
 	in := bufio.NewReader(bytes.NewReader(b))
 	head, err := in.ReadString('\n')
 	switch {
-	case head == sidecarPast:
+	case head == segmentPast:
 		return nil, nil
-	case strings.HasPrefix(head, sidecarWord) && err == nil && head != sidecarHead:
-		return nil, errNewerSidecar
-	case head != sidecarHead:
-		return nil, fmt.Errorf("%w: no sidecar", providers.ErrCorrupt)
+	case strings.HasPrefix(head, segmentWord) && err == nil && head != segmentHead:
+		return nil, errNewerSegment
+	case head != segmentHead:
+		return nil, fmt.Errorf("%w: no segment", providers.ErrCorrupt)
 	}
 	z, err := gzip.NewReader(in)
 	if err != nil {
 		return nil, err
 	}
-	from := &hintReader{in: bufio.NewReader(z)}
+	from := &segmentReader{in: bufio.NewReader(z)}
 	count := from.number()
 	if count > uint64(most) {
-		return nil, fmt.Errorf("%d hints: %w", count, providers.ErrTooLarge)
+		return nil, fmt.Errorf("%d records: %w", count, providers.ErrTooLarge)
 	}
-	all := make([]keyed, 0, min(count, uint64(len(b)/8))) // hashes take more
+	all := make([]keyedRecord, 0, min(count, uint64(len(b)/8))) // hashes take more
 	for range count {
-		if all = append(all, from.hint()); from.err != nil {
+		if all = append(all, from.record()); from.err != nil {
 			return nil, from.err
 		}
 	}
 	if _, err := from.in.ReadByte(); !errors.Is(err, io.EOF) { // which checks the sum
-		return nil, fmt.Errorf("%w: after the last hint: %w", providers.ErrCorrupt, cmp.Or(err, io.ErrNoProgress))
+		return nil, fmt.Errorf("%w: after the last record: %w", providers.ErrCorrupt, cmp.Or(err, io.ErrNoProgress))
 	}
 	return all, from.err
 }
 
-// hintReader reads numbers up to the first error.
-type hintReader struct {
+// segmentReader reads numbers up to the first error.
+type segmentReader struct {
 	in   *bufio.Reader
 	last uint32
 	err  error
 }
 
-func (r *hintReader) fixed(b []byte) []byte {
+func (r *segmentReader) fixed(b []byte) []byte {
 	if r.err == nil {
 		_, r.err = io.ReadFull(r.in, b)
 	}
 	return b
 }
 
-func (r *hintReader) number() uint64 {
+func (r *segmentReader) number() uint64 {
 	if r.err != nil {
 		return 0
 	}
@@ -127,7 +127,7 @@ func (r *hintReader) number() uint64 {
 	return v
 }
 
-func (r *hintReader) signed() int64 {
+func (r *segmentReader) signed() int64 {
 	if r.err != nil {
 		return 0
 	}
@@ -136,10 +136,10 @@ func (r *hintReader) signed() int64 {
 	return v
 }
 
-func (r *hintReader) hint() keyed {
+func (r *segmentReader) record() keyedRecord {
 	var fixed [12]byte
 	b := r.fixed(fixed[:])
-	n := keyed{id: binary.BigEndian.Uint64(b)}
+	n := keyedRecord{id: binary.BigEndian.Uint64(b)}
 	n.check = binary.BigEndian.Uint32(b[8:])
 	r.last += uint32(r.number())
 	n.at = r.last

@@ -16,17 +16,17 @@ const (
 )
 
 // describe adds to the entries of a page what metadata say of their items:
-// what hints know, and what is worth a HEAD. All errors end here, as a listing
+// what records know, and what is worth a HEAD. All errors end here, as a listing
 // promises nothing of that.
-func (h *hints) describe(ctx context.Context, told []providers.Info, items []Item) {
-	h.wait(ctx)
+func (x *index) describe(ctx context.Context, told []providers.Info, items []Item) {
+	x.wait(ctx)
 	which := make([]int, len(told))
 	for i := range which {
 		which[i] = i
 	}
-	which = h.fill(told, items, which)
-	if len(which) > 0 && h.refresh(ctx) {
-		which = h.fill(told, items, which)
+	which = x.fill(told, items, which)
+	if len(which) > 0 && x.refresh(ctx) {
+		which = x.fill(told, items, which)
 	}
 	if len(which) == 0 {
 		return
@@ -35,8 +35,8 @@ func (h *hints) describe(ctx context.Context, told []providers.Info, items []Ite
 	for _, i := range which {
 		unknown = append(unknown, items[i])
 	}
-	h.ask(ctx, unknown)
-	h.fill(told, items, which)
+	x.ask(ctx, unknown)
+	x.fill(told, items, which)
 }
 
 // ask learns of objects of a page that nobody knows. Few are all asked for. Of
@@ -44,7 +44,7 @@ func (h *hints) describe(ctx context.Context, told []providers.Info, items []Ite
 // program's, and what the rest bear is worth a request each, once. If it has
 // none, a HEAD for each of another's objects would be wasted. Links are small,
 // and so are the samples.
-func (h *hints) ask(ctx context.Context, items []Item) {
+func (x *index) ask(ctx context.Context, items []Item) {
 	slices.SortStableFunc(items, func(a, b Item) int {
 		markers := cmp.Compare(btoi(isMarker(a.Key, a.Size)), btoi(isMarker(b.Key, b.Size)))
 		return cmp.Or(markers, cmp.Compare(a.Size, b.Size))
@@ -53,14 +53,14 @@ func (h *hints) ask(ctx context.Context, items []Item) {
 	if len(items) > askAll {
 		sample = items[:askSample]
 	}
-	modes, ok := h.headAll(ctx, sample)
+	modes, ok := x.headAll(ctx, sample)
 	rest := items[len(sample):]
 	switch {
 	case !ok:
 	case modes:
-		h.headAll(ctx, rest)
+		x.headAll(ctx, rest)
 	default:
-		h.assume(rest)
+		x.assume(rest)
 	}
 }
 
@@ -71,10 +71,10 @@ func btoi(b bool) int {
 	return 0
 }
 
-// headAll asks for objects, which hints remember. modes says that one has a
+// headAll asks for objects, which records remember. modes says that one has a
 // mode or is a link; ok, that the service answered all. What it refuses to show,
 // or tells another time of than the listing, is not asked for again.
-func (h *hints) headAll(ctx context.Context, items []Item) (modes, ok bool) {
+func (x *index) headAll(ctx context.Context, items []Item) (modes, ok bool) {
 	var mu sync.Mutex // guards the results
 	ok = true
 	var odd []Item
@@ -86,24 +86,24 @@ func (h *hints) headAll(ctx context.Context, items []Item) (modes, ok bool) {
 			return
 		}
 		it := items[i]
-		o, err := h.objects.headAlone(ctx, it.Key)
+		o, err := x.objects.headAlone(ctx, it.Key)
 		mu.Lock()
 		defer mu.Unlock()
 		switch {
 		case err == nil:
 			modes = modes || o.meta.attr.Valid&(providers.AttrMode|providers.AttrXattrs) != 0 || o.meta.kind == providers.KindSymlink
-			h := hintOf(o)
-			if h.check == hintCheck(it.ETag, it.Size) && !h.matches(it.ETag, it.Size, it.Modified) {
+			r := recordOf(o)
+			if r.check == recordCheck(it.ETag, it.Size) && !r.matches(it.ETag, it.Size, it.Modified) {
 				odd = append(odd, it)
 			}
 		case errors.Is(err, providers.ErrNotExist):
 		case ctx.Err() != nil, errors.Is(err, providers.ErrUnavailable), errors.Is(err, providers.ErrUnauthenticated):
 			ok = false
-			h.objects.log.DebugContext(ctx, "what a listing leaves out stays unknown", "error", err)
+			x.objects.log.DebugContext(ctx, "what a listing leaves out stays unknown", "error", err)
 		default:
 			odd = append(odd, it)
 		}
 	})
-	h.assume(odd)
+	x.assume(odd)
 	return modes, ok
 }

@@ -1,0 +1,222 @@
+package bucket
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/wsmount/wsmount/providers"
+)
+
+// Bounds of what records cost.
+const (
+	indexMost  = 1_000_000        // in memory, 60 to 115 bytes each
+	indexBatch = 1000             // changes that are written without waiting for more
+	indexDelay = 5 * time.Second  // from a change until it is written
+	indexPause = 5 * time.Minute  // the most between attempts that fail
+	indexClose = 10 * time.Second // in which Close writes the last ones; what it does not, costs the next mount a HEAD each
+	indexWait  = 5 * time.Second  // the most that a listing waits for segments
+	indexFresh = time.Minute      // the least between two looks at the segments of others
+	indexSend  = 30 * time.Second // for one writing
+)
+
+// indexWork is what the writing of segments is called where it fails.
+const indexWork = "attribute index"
+
+// index is what is known of metadata that listings leave out, in memory. It is
+// read from segments and written to them in the background.
+type index struct {
+	objects *objects
+	log     *slog.Logger
+	most    int
+	ended   func(work string, err error) // is told how writing ended; nil: nobody is
+
+	// ctx ends with Close, and loaded when segments were first read.
+	ctx    context.Context
+	cancel context.CancelFunc
+	loaded chan struct{}
+
+	// io is held while segments are read or written, and taken before mu. It
+	// guards what stands under it.
+	io       sync.Mutex
+	segments map[string]int64    // segments whose records are in memory, and their sizes
+	bad      map[string]struct{} // those that cannot be read
+
+	mu      sync.Mutex // guards all below
+	known   map[uint64]record
+	dirty   map[uint64]struct{} // known, and in no segment
+	gone    map[uint64]uint32   // deleted, and when
+	looked  time.Time           // at the segments
+	delay   time.Duration       // until the next writing; grows while it fails
+	timer   *time.Timer         // nil: nothing is planned
+	writing bool                // changes are to be written: not for a provider that was opened for reading
+	closed  bool
+}
+
+func newIndex(o *objects) *index {
+	x := &index{objects: o, log: o.log, most: indexMost, delay: indexDelay, loaded: make(chan struct{}),
+		segments: map[string]int64{}, bad: map[string]struct{}{},
+		known: map[uint64]record{}, dirty: map[uint64]struct{}{}, gone: map[uint64]uint32{}}
+	x.ctx, x.cancel = context.WithCancel(context.Background())
+	return x
+}
+
+// saw takes what a HEAD or a GET told.
+func (x *index) saw(o *object) {
+	key, ok := x.objects.below(o.Key)
+	if !ok {
+		return
+	}
+	id, fresh := recordID(key), recordOf(o)
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	old, known := x.known[id]
+	switch {
+	case known && old.same(fresh) && old.covers(fresh.at):
+		x.known[id] = fresh // and the segment is as good
+	case known && !old.is(recordAssumed) && old.check == fresh.check && old.order() > fresh.order():
+		// An answer that was overtaken by a change of attributes.
+	default:
+		x.change(id, fresh)
+	}
+}
+
+// wrote takes what a change made, which began at a time of this machine. The
+// times of records are the service's own, as its answer has it.
+func (x *index) wrote(o *object, began time.Time) {
+	key, ok := x.objects.below(o.Key)
+	if !ok {
+		return
+	}
+	made := *o
+	if raw, err := o.meta.encode(x.objects.service.Metadata); err == nil {
+		made.meta = decode(o.Key, raw, o.meta.headers(o.Key)) // as Stat would tell it
+	}
+	fresh := recordOf(&made)
+	if o.Modified.IsZero() {
+		now := x.objects.now()
+		at := o.Answered
+		if at.IsZero() {
+			at = now
+		}
+		fresh = recordWithin(&made, at.Add(-max(0, now.Sub(began))), at)
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.change(recordID(key), fresh)
+}
+
+// removed takes that a key is gone.
+func (x *index) removed(key string) {
+	key, ok := x.objects.below(key)
+	if !ok {
+		return
+	}
+	id := recordID(key)
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	old, known := x.known[id]
+	delete(x.known, id)
+	delete(x.dirty, id)
+	if known && !old.is(recordAssumed) && x.writing {
+		x.gone[id] = seconds(x.objects.now())
+		x.plan()
+	}
+}
+
+// change takes a record that no segment has. mu is held.
+func (x *index) change(id uint64, fresh record) {
+	x.put(id, fresh)
+	if !x.writing {
+		return
+	}
+	delete(x.gone, id)
+	if len(x.dirty) < x.most/10 { // else nobody has taken them for long
+		x.dirty[id] = struct{}{}
+	}
+	x.plan()
+}
+
+// put keeps a record, and forgets another where there are too many. mu is held.
+func (x *index) put(id uint64, fresh record) {
+	if _, known := x.known[id]; !known && len(x.known) >= x.most {
+		for other := range x.known {
+			delete(x.known, other)
+			delete(x.dirty, other)
+			break
+		}
+	}
+	x.known[id] = fresh
+}
+
+// merge takes records of a segment, which count where they are newer: of two of one second,
+// those of the segment that was written later, and those that no segment has yet.
+func (x *index) merge(all []keyedRecord) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for i := range all {
+		n := &all[i]
+		old, known := x.known[n.id]
+		_, ours := x.dirty[n.id]
+		newer := !known || old.is(recordAssumed) || n.order() > old.order() || n.order() == old.order() && !ours
+		switch {
+		case n.is(recordGone) && known && n.order() >= old.order():
+			delete(x.known, n.id)
+			delete(x.dirty, n.id)
+		case !n.is(recordGone) && newer:
+			n.bits &^= recordAssumed
+			x.put(n.id, n.record)
+			delete(x.dirty, n.id)
+		}
+	}
+}
+
+// assume notes of items that nobody looked at that they bear nothing.
+func (x *index) assume(items []Item) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for _, it := range items {
+		if key, ok := x.objects.below(it.Key); ok {
+			id := recordID(key)
+			delete(x.dirty, id)
+			x.put(id, record{check: recordCheck(it.ETag, it.Size), at: seconds(it.Modified), bits: recordAssumed})
+		}
+	}
+}
+
+// fill adds to entries what is known of their items, and gives the numbers of
+// those of which nothing is. An item without a key is an implied directory; a
+// common prefix has no version to compare, so its marker's record counts as it
+// is.
+func (x *index) fill(told []providers.Info, items []Item, which []int) (unknown []int) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for _, i := range which {
+		it := &items[i]
+		if s := x.objects.service; s.Tells && it.Key != "" && (s.TellsDirs || !it.IsDir) {
+			read(it.Object).tell(&told[i])
+			continue
+		}
+		key, ok := x.objects.below(it.Key)
+		if !ok {
+			continue
+		}
+		id := recordID(key)
+		known, ok := x.known[id]
+		switch {
+		case it.IsDir && ok:
+			known.tell(&told[i], it.Key)
+		case it.IsDir:
+		case ok && known.matches(it.ETag, it.Size, it.Modified):
+			known.tell(&told[i], it.Key)
+			if known.slack > 0 {
+				known.settle(it.Modified)
+				x.known[id] = known
+			}
+		default:
+			unknown = append(unknown, i)
+		}
+	}
+	return unknown
+}
