@@ -71,10 +71,6 @@ func translate(ctx context.Context, err error) error {
 		return done
 	}
 	f := &bucket.Fault{Err: err}
-	var other *foreignError
-	if errors.As(err, &other) {
-		return &bucket.Fault{Kind: providers.ErrUnavailable, Err: other}
-	}
 	var api smithy.APIError
 	if errors.As(err, &api) {
 		f.Code = api.ErrorCode()

@@ -193,7 +193,7 @@ func TestDocuments(t *testing.T) {
 		{"<ListBucketResult><Contents><Key>a</Key></Contents><Contents/>", false},
 	} {
 		r, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://fake.invalid", nil)
-		if err := isDocument(answer(r, 200, []byte(c.body), nil), "ListBucketResult"); (err == nil) != c.ok {
+		if err := isDocument(genuine(nil), answer(r, 200, []byte(c.body), nil), "ListBucketResult"); (err == nil) != c.ok {
 			t.Errorf("%s: got %v, want that it is one: %v", c.body, err, c.ok)
 		}
 	}

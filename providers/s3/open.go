@@ -92,7 +92,7 @@ func connect(ctx context.Context, c config, settings providers.Settings) (*store
 	o := s3.Options{
 		Region: c.region, UsePathStyle: c.pathStyle, Credentials: credentials, HTTPSignerV4: &signer{},
 		// A redirect would send credentials where nobody granted them to go.
-		HTTPClient: &http.Client{Transport: &genuine{inner: s.meter}, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
+		HTTPClient: &http.Client{Transport: genuine(s.meter), CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
 		Retryer:    aws.NopRetryer{},
 		// Newer checksums are refused by too many services.
 		RequestChecksumCalculation: aws.RequestChecksumCalculationWhenRequired,
