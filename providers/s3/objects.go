@@ -284,7 +284,7 @@ func (s *store) List(ctx context.Context, q bucket.Query) (bucket.Listing, error
 			return bucket.Listing{}, err
 		}
 	}
-	return bucket.Listing{Items: items, Next: aws.ToString(out.NextContinuationToken), More: aws.ToBool(out.IsTruncated)}, nil
+	return bucket.Listing{Items: items, Next: aws.ToString(out.NextContinuationToken), More: aws.ToBool(out.IsTruncated), Answered: answeredAt(out.ResultMetadata)}, nil
 }
 
 // decodeKey is a key as a listing tells it. A service may ignore the wish for an encoding.

@@ -320,7 +320,9 @@ func (c *client) List(ctx context.Context, q Query) (Listing, error) {
 		return Listing{}, err
 	}
 	defer c.f.mu.Unlock()
-	return c.f.list(q), nil
+	answer := c.f.list(q)
+	answer.Answered = time.Now()
+	return answer, nil
 }
 
 func (f *fake) list(q Query) (out Listing) {

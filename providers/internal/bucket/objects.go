@@ -88,13 +88,22 @@ func (b *objects) put(ctx context.Context, key string, body content, m meta, c p
 		return providers.Info{}, err
 	}
 	began := b.now()
-	out := NewOutgoing(ctx, body.Body)
-	out.MD5 = &body.sum
-	told, err := b.store.Put(ctx, key, out, making)
-	if err := out.end(err); err != nil {
+	told, err := b.send(ctx, key, body, making)
+	if err != nil {
 		return providers.Info{}, err
 	}
-	return b.made(told, key, body.Size, m, began), out.check(told.MD5)
+	return b.made(told, key, body.Size, m, began), nil
+}
+
+// send has the service keep content, and checks that it is the same.
+func (b *objects) send(ctx context.Context, key string, body content, m Making) (Object, error) {
+	out := NewOutgoing(ctx, body.Body)
+	out.MD5 = &body.sum
+	told, err := b.store.Put(ctx, key, out, m)
+	if err := out.end(err); err != nil {
+		return Object{}, err
+	}
+	return told, out.check(told.MD5)
 }
 
 // made takes note of an object that was made of so many bytes, since a time of this

@@ -126,9 +126,10 @@ type Query struct {
 
 // Listing is a page of keys, in the order in which the service has them.
 type Listing struct {
-	Items []Item
-	Next  string
-	More  bool
+	Items    []Item
+	Next     string
+	More     bool
+	Answered time.Time // as in Object
 }
 
 // Item is an object, or a group of keys.

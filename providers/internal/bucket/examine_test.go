@@ -1,0 +1,59 @@
+package bucket
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/wsmount/wsmount/providers"
+)
+
+// TestFindings: what is found of any bucket, around what its service says, and nothing of
+// the trial is left.
+func TestFindings(t *testing.T) {
+	own := []providers.Finding{Good("region", "here")}
+	for _, c := range []struct {
+		name     string
+		readOnly bool
+		want     string
+	}{
+		{"written", false, "answer clock region conditions throughput scratch"},
+		{"read", true, "answer clock region writing"},
+	} {
+		f := newFake()
+		p := openFake(t, f, &Options{Prefix: "pre/", ReadOnly: c.readOnly})
+		var names []string
+		for _, found := range p.Findings(t.Context(), Examination{
+			Endpoint: "fake", Conditions: []providers.Finding{Good("conditions", "kept")},
+			Own: func(context.Context) []providers.Finding { return own },
+		}) {
+			names = append(names, found.Name)
+			if found.Says == "" || (found.Grade != providers.Good) != (found.Do != "") {
+				t.Errorf("%s: %+v", c.name, found)
+			}
+		}
+		if got := strings.Join(names, " "); got != c.want || len(f.keys()) > 0 {
+			t.Errorf("%s: found %s, want %s; left %q", c.name, got, c.want, f.keys())
+		}
+	}
+	p := openFake(t, newFake(), nil)
+	p.store.(*client).before = func(string, string) error { return errNoRoute }
+	found := p.Findings(t.Context(), Examination{Own: func(context.Context) []providers.Finding { return nil }})
+	if grades := slices.DeleteFunc(found, func(f providers.Finding) bool { return f.Grade != providers.Bad }); len(grades) != 2 {
+		t.Errorf("without a network: %+v", found)
+	}
+}
+
+// TestClock: what is told long before a service refuses requests for their time.
+func TestClock(t *testing.T) {
+	for ahead, want := range map[time.Duration]providers.Grade{
+		0: providers.Good, 4 * time.Second: providers.Good, -4 * time.Second: providers.Good,
+		5 * time.Second: providers.Less, -time.Minute: providers.Less,
+	} {
+		if got := clock(ahead); got.Grade != want {
+			t.Errorf("%v ahead: %+v", ahead, got)
+		}
+	}
+}
