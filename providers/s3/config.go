@@ -3,7 +3,6 @@ package s3
 import (
 	"context"
 	"fmt"
-	"net/url"
 	"slices"
 	"strings"
 
@@ -60,11 +59,6 @@ type config struct {
 	unsafe      bool   // without the service's conditions, rather than not at all
 }
 
-// invalid is an error of the configuration.
-func invalid(format string, args ...any) error {
-	return fmt.Errorf(format+": %w", append(args, providers.ErrInvalid)...)
-}
-
 func parseConfig(s providers.Settings, known []string) (config, error) {
 	if err := s.CheckKeys(known...); err != nil {
 		return config{}, err
@@ -77,13 +71,13 @@ func parseConfig(s providers.Settings, known []string) (config, error) {
 	}
 	c := config{bucket: get["bucket"], region: get["region"], credentials: get["credentials"]}
 	if c.bucket == "" || strings.ContainsAny(c.bucket, "/?#") {
-		return config{}, invalid("bucket %q", c.bucket)
+		return config{}, bucket.Invalid("bucket %q", c.bucket)
 	}
 	if c.region == "" {
 		c.region = "us-east-1" // what services without regions take
 	}
 	if !slices.Contains([]string{"", "sdk", "none"}, c.credentials) {
-		return config{}, invalid("credentials %q (want sdk, none, or nothing)", c.credentials)
+		return config{}, bucket.Invalid("credentials %q (want sdk, none, or nothing)", c.credentials)
 	}
 	return c.finish(get)
 }
@@ -91,7 +85,7 @@ func parseConfig(s providers.Settings, known []string) (config, error) {
 // finish parses what can be wrong in more than one way.
 func (c config) finish(get map[string]string) (config, error) {
 	var err error
-	if c.endpoint, err = parseEndpoint(get["endpoint"]); err != nil {
+	if c.endpoint, err = bucket.ParseEndpoint(get["endpoint"]); err != nil {
 		return config{}, err
 	}
 	if c.prefix, err = bucket.ParsePrefix(get["prefix"]); err != nil {
@@ -101,37 +95,9 @@ func (c config) finish(get map[string]string) (config, error) {
 	if style == "" {
 		style = get["forcePathStyle"]
 	}
-	if c.pathStyle, err = parseBool("path_style", style, c.endpoint != ""); err != nil {
+	if c.pathStyle, err = bucket.ParseBool("path_style", style, c.endpoint != ""); err != nil {
 		return config{}, err
 	}
-	c.unsafe, err = parseBool("allow_unsafe_writes", get["allow_unsafe_writes"], false)
+	c.unsafe, err = bucket.ParseBool("allow_unsafe_writes", get["allow_unsafe_writes"], false)
 	return c, err
-}
-
-func parseBool(key, s string, unset bool) (bool, error) {
-	switch s {
-	case "":
-		return unset, nil
-	case "true", "false":
-		return s == "true", nil
-	}
-	return false, invalid("%s %q (want true or false)", key, s)
-}
-
-// parseEndpoint takes what a service is reached by, and nothing that would be
-// sent along: no user, no query.
-func parseEndpoint(s string) (string, error) {
-	if s == "" {
-		return "", nil
-	}
-	u, err := url.Parse(s)
-	switch {
-	case err != nil: // the error would show all of it
-		return "", invalid("endpoint is not a URL")
-	case u.Scheme != "http" && u.Scheme != "https", u.Host == "":
-		return "", invalid("endpoint must be an http or https URL")
-	case u.User != nil, u.RawQuery != "", u.Fragment != "", u.ForceQuery:
-		return "", invalid("endpoint must have no user, query or fragment")
-	}
-	return strings.TrimRight(s, "/"), nil
 }

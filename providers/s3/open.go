@@ -32,7 +32,7 @@ var (
 type store struct {
 	config config
 	client *s3.Client
-	login  *login // nil: anonymous
+	login  login // of nothing: anonymous
 	meter  *bucket.Meter
 	own    *http.Transport // to be closed with the provider; nil: the caller's
 	log    *slog.Logger
@@ -135,21 +135,15 @@ func (s *store) close() {
 	}
 }
 
-// call sends one request, and once more where the service did not take the
-// credentials and there are new ones. again, unless nil, makes the request's
-// body ready for that, or says that it cannot.
-func call[I, O any](ctx context.Context, s *store, send func(context.Context, *I, ...func(*s3.Options)) (*O, error), in *I, again func() bool, opts ...func(*s3.Options)) (*O, error) {
-	used := s.login.using()
-	once := func() (out *O, err error) {
+// call sends one request, and once more after a new login. again, unless nil, makes the
+// request's body ready for that, or says that it cannot.
+func call[I, O any](ctx context.Context, s *store, send func(context.Context, *I, ...func(*s3.Options)) (*O, error), in *I, again func() bool, opts ...func(*s3.Options)) (out *O, err error) {
+	err = s.login.Do(ctx, func() error {
 		s.grown.run(func() { out, err = send(ctx, in, opts...) })
-		return out, translate(ctx, err)
-	}
-	out, err := once()
-	if err == nil {
-		return out, nil
-	}
-	if !mayBeLogin(err) || !s.login.refused(ctx, used) || again != nil && !again() {
+		return translate(ctx, err)
+	}, mayBeLogin, again)
+	if err != nil {
 		return nil, err
 	}
-	return once()
+	return out, nil
 }

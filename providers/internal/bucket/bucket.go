@@ -193,21 +193,16 @@ func (p *Provider) checkPlace(ctx context.Context, op providers.Method, at place
 func (p *Provider) checkNew(ctx context.Context, at place) error {
 	switch {
 	case !p.honours.Encodes && !providers.IsXML(at.dir):
-		return invalid("this service cannot list names with control characters")
+		return Invalid("this service cannot list names with control characters")
 	case isOdd(at.dir):
-		return invalid("services disagree on such keys, so none is made")
+		return Invalid("services disagree on such keys, so none is made")
 	}
 	for _, key := range at.files {
 		if _, err := p.head(ctx, key); errors.Is(err, providers.ErrNotExist) {
-			return invalid("a name with %s is for a directory beside a file", beside)
+			return Invalid("a name with %s is for a directory beside a file", beside)
 		} else if err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// invalid is an error of a call or a configuration.
-func invalid(format string, args ...any) error {
-	return fmt.Errorf(format+": %w", append(args, providers.ErrInvalid)...)
 }

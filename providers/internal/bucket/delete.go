@@ -20,7 +20,7 @@ func (p *Provider) Delete(ctx context.Context, l providers.Locator, opts provide
 func (p *Provider) delete(ctx context.Context, at place, c providers.Condition) error {
 	switch {
 	case at.l.IsRoot():
-		return invalid("the root stays")
+		return Invalid("the root stays")
 	case c.Kind == providers.ConditionDir:
 		return p.deleteDir(ctx, at)
 	case c.Kind == providers.ConditionVersion && c.Version.ETag != "" && at.key != "" && p.honours.Delete:

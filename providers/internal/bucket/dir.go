@@ -74,7 +74,7 @@ func (p *Provider) Mkdir(ctx context.Context, l providers.Locator, opts provider
 			return providers.Info{Kind: providers.KindDir}, nil
 		}
 		if at.partial {
-			return providers.Info{}, invalid("%q is a part of a name", l)
+			return providers.Info{}, Invalid("%q is a part of a name", l)
 		}
 		if _, err := p.file(ctx, at); err == nil {
 			return providers.Info{}, providers.ErrExist

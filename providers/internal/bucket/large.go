@@ -74,7 +74,7 @@ func (e *exact) Read(b []byte) (int, error) {
 	n, err := e.r.Read(b)
 	e.left -= int64(n)
 	if e.left < 0 || err == io.EOF && e.left > 0 {
-		return 0, invalid("body is not of the size that it said")
+		return 0, Invalid("body is not of the size that it said")
 	}
 	return n, err
 }

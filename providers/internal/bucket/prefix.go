@@ -29,27 +29,10 @@ func (p *Provider) checkAbove(ctx context.Context, key string) error {
 	_, err := p.headAlone(ctx, key)
 	switch {
 	case err == nil:
-		return invalid("prefix %q: %q in bucket %q is an object, so it cannot be a directory too; choose another prefix, or rename or delete the object",
+		return Invalid("prefix %q: %q in bucket %q is an object, so it cannot be a directory too; choose another prefix, or rename or delete the object",
 			strings.TrimSuffix(p.prefix, "/"), key, p.name)
 	case errors.Is(err, providers.ErrUnavailable), ctx.Err() != nil:
 		return err
 	}
 	return nil
-}
-
-// ParsePrefix trims slashes and appends one; the empty prefix stays empty.
-func ParsePrefix(s string) (string, error) {
-	s = strings.Trim(s, "/")
-	if s == "" {
-		return "", nil
-	}
-	for segment := range strings.SplitSeq(s, "/") {
-		if segment == "" || segment == "." || segment == ".." {
-			return "", invalid("prefix %q has a segment %q", s, segment)
-		}
-	}
-	if strings.IndexFunc(s, func(c rune) bool { return c < ' ' || c == 0x7f }) >= 0 {
-		return "", invalid("prefix %q has control characters", s)
-	}
-	return s + "/", nil
 }

@@ -89,7 +89,7 @@ func (u *upload) checkPart(n int, size int64) error {
 	most := u.p.service.Parts
 	switch {
 	case n < 1 || n > most.Count:
-		return invalid("part %d of at most %d", n, most.Count)
+		return Invalid("part %d of at most %d", n, most.Count)
 	case size > most.Max:
 		return fmt.Errorf("a part of %d bytes: %w", size, providers.ErrTooLarge)
 	}
@@ -105,7 +105,7 @@ func (u *upload) Part(ctx context.Context, n int, body providers.Body) error {
 			case err != nil:
 				return err
 			case large:
-				return invalid("a part of over %d bytes needs a known size", BufferSize)
+				return Invalid("a part of over %d bytes needs a known size", BufferSize)
 			}
 			body = c.Body
 		}
@@ -150,7 +150,7 @@ func (u *upload) CopyPart(ctx context.Context, n int, from providers.Locator, op
 		case err != nil:
 			return err
 		case opts.Version.ETag == "" || source.key == "" || size == 0:
-			return invalid("a part to copy needs a version and bytes")
+			return Invalid("a part to copy needs a version and bytes")
 		}
 		if err := u.checkPart(n, size); err != nil {
 			return err

@@ -27,7 +27,7 @@ func (p *Provider) Write(ctx context.Context, l providers.Locator, body provider
 			return providers.Info{}, err
 		}
 		if !large && opts.Kind == providers.KindSymlink && c.Size == 0 {
-			return providers.Info{}, invalid("a link without target")
+			return providers.Info{}, Invalid("a link without target")
 		}
 		if err := p.allowed(ctx, at, opts.If, opts.Looked); err != nil {
 			return p.settle(ctx, at, providers.Info{}, opts.If, opts.Op, err)
@@ -45,11 +45,11 @@ func (p *Provider) Write(ctx context.Context, l providers.Locator, body provider
 func (p *Provider) checkWrite(at place, opts providers.WriteOptions) (meta, error) {
 	switch {
 	case at.l.IsRoot():
-		return meta{}, invalid("the root is a directory")
+		return meta{}, Invalid("the root is a directory")
 	case at.key == "":
-		return meta{}, invalid("%q cannot be a file", at.l)
+		return meta{}, Invalid("%q cannot be a file", at.l)
 	case opts.Kind == providers.KindDir || opts.Kind > providers.KindSymlink:
-		return meta{}, invalid("a %s cannot be written", opts.Kind)
+		return meta{}, Invalid("a %s cannot be written", opts.Kind)
 	}
 	if err := opts.If.Allows(providers.MethodWrite, wanted(opts.If)); err != nil {
 		return meta{}, err

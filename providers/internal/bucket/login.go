@@ -1,0 +1,120 @@
+package bucket
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/wsmount/wsmount/providers"
+)
+
+// Login keeps the credentials of a service until shortly before they end. A nil Login is
+// of who asks without any.
+type Login[C any] struct {
+	fetch func(ctx context.Context) (C, time.Time, error)
+	same  func(a, b C) bool
+	now   func() time.Time
+
+	mu      sync.Mutex // guards all below; held while fetching, so that one fetches for all
+	current C
+	ends    time.Time // zero: when the service refuses them
+	renewAt time.Time
+	fetched time.Time // zero: never
+	vain    time.Time // when there were no others than those that were refused
+}
+
+// NewLogin keeps what fetch gives with the time of its end, which is zero if that is not
+// known. same tells whether a service would take two for the same.
+func NewLogin[C any](now func() time.Time, same func(a, b C) bool, fetch func(context.Context) (C, time.Time, error)) *Login[C] {
+	return &Login[C]{fetch: fetch, same: same, now: now}
+}
+
+// vainPause is how long nobody asks again for credentials that were not there:
+// it may run a program, and each time is in the audit log.
+const vainPause = time.Second
+
+// Get gives credentials that hold.
+func (l *Login[C]) Get(ctx context.Context) (C, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := l.now()
+	if !l.fetched.IsZero() && (l.renewAt.IsZero() || now.Before(l.renewAt)) {
+		return l.current, nil
+	}
+	if err := l.renew(ctx, now); err != nil && (l.fetched.IsZero() || !now.Before(l.ends)) {
+		var none C
+		return none, err
+	}
+	return l.current, nil // perhaps the old ones, which still hold
+}
+
+// renew asks again. The caller holds mu. Credentials are renewed when a
+// quarter of their time is left, at most five minutes ahead.
+func (l *Login[C]) renew(ctx context.Context, now time.Time) error {
+	c, ends, err := l.fetch(ctx)
+	if err != nil {
+		return err
+	}
+	l.current, l.ends, l.fetched, l.renewAt = c, ends, now, time.Time{}
+	if !ends.IsZero() {
+		l.renewAt = ends.Add(-min(ends.Sub(now)/4, 5*time.Minute))
+	}
+	return nil
+}
+
+// Do sends a request, and once more where it may be that the service did not take the
+// credentials and there are new ones. again, unless nil, makes the request's
+// body ready for that, or says that it cannot.
+func (l *Login[C]) Do(ctx context.Context, send func() error, mayBe func(error) bool, again func() bool) error {
+	if l == nil {
+		return send()
+	}
+	l.mu.Lock()
+	used := l.current
+	l.mu.Unlock()
+	err := send()
+	if err == nil || !mayBe(err) || !l.refused(ctx, used) || again != nil && !again() {
+		return err
+	}
+	return send()
+}
+
+// refused tells that the service did not take the credentials that a request
+// was signed with, and reports whether there are others now.
+func (l *Login[C]) refused(ctx context.Context, used C) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.same(l.current, used) {
+		return true // another request has renewed them already
+	}
+	now := l.now()
+	if !l.vain.IsZero() && now.Sub(l.vain) >= 0 && now.Sub(l.vain) < vainPause {
+		return false
+	}
+	if l.renew(ctx, now) == nil && !l.same(l.current, used) {
+		return true
+	}
+	l.vain = now
+	return false
+}
+
+// Reveal asks for the fields of credentials, of which some are needed, and when they end.
+func Reveal(ctx context.Context, s providers.Settings, needed ...string) (fields map[string]string, ends time.Time, err error) {
+	fields, err = s.Credentials(ctx)
+	for _, name := range needed {
+		if err == nil && fields[name] == "" {
+			err = fmt.Errorf("the credentials have no %s", name)
+		}
+	}
+	if told := fields["expiration"]; err == nil && told != "" {
+		if ends, err = time.Parse(time.RFC3339, told); err != nil {
+			err = errors.New("expiration of the credentials is not a time of RFC 3339")
+		}
+	}
+	if err != nil {
+		return nil, time.Time{}, &Fault{Kind: providers.ErrUnauthenticated, Err: err}
+	}
+	return fields, ends, nil
+}
