@@ -12,7 +12,7 @@ import (
 
 // traits are what S3 is like. AWS takes so much; others take no less.
 var traits = bucket.Service{
-	Name: "s3", Key: 1 << 10, Metadata: 2 << 10, Put: 5 << 30, Copy: 5 << 30, Size: 5 << 40,
+	Name: "s3", ListAfter: true, Key: 1 << 10, Metadata: 2 << 10, Put: 5 << 30, Copy: 5 << 30, Size: 5 << 40,
 	Parts: providers.PartLimits{Min: partMin, Max: 5 << 30, Count: 10_000},
 }
 

@@ -60,7 +60,7 @@ func (p *Provider) rewrite(ctx context.Context, o *object, c providers.Condition
 		return providers.Info{}, err
 	}
 	began := p.now()
-	made, err := patcher.Patch(ctx, o.Key, m)
+	made, err := patcher.Patch(ctx, o.Object, m)
 	if err != nil {
 		return providers.Info{}, err
 	}

@@ -17,7 +17,8 @@ import (
 type patcher struct{ *client }
 
 // Patch implements Patcher.
-func (p patcher) Patch(ctx context.Context, key string, m Making) (Object, error) {
+func (p patcher) Patch(ctx context.Context, was Object, m Making) (Object, error) {
+	key := was.Key
 	if err := p.ask(ctx, "Patch", key); err != nil {
 		return Object{}, err
 	}
@@ -41,6 +42,7 @@ func TestContract(t *testing.T) {
 		"tells":     func(f *fake) { f.tells = true },
 		"patches":   func(f *fake) { f.patches, f.tells = true, true },
 		"tells all": func(f *fake) { f.tells, f.markers = true, true },
+		"tokens":    func(f *fake) { f.tokens = true },
 		"careless":  func(f *fake) { f.careless = true },
 		"hides":     func(f *fake) { f.hides = true },
 		"small":     func(f *fake) { f.most = 1 },

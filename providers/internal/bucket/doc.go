@@ -17,12 +17,16 @@
 //     condition and the metadata that Begin got: some services take them early, some late.
 //   - A service whose listings have metadata says so (Service.Tells), and needs no attribute
 //     index but for directories. One that changes metadata without a copy is a Patcher.
+//   - A listing that cannot begin behind a key (Service.ListAfter) goes on by the service's
+//     tokens. One that is not in the order of keys is refused when it is recursive and more
+//     than a page, so that each directory is listed by itself.
 //   - Names of metadata are lower-case letters, digits, "-", "_" and "."; a service that
 //     takes fewer has them encoded by its Store, which leaves room for that in
 //     Service.Metadata. Headers that it does not have are metadata there as well.
 //   - Objects that can be read and not be written as a whole (appended ones, pages) are
-//     the Store's to refuse, as ErrUnsupported. Directories that a service has of its own
-//     are objects here whose keys end in a slash, without content.
+//     the Store's to refuse, as ErrUnsupported; their ETag can say so, since it comes back.
+//     Directories that a service has of its own are objects here whose keys end in a
+//     slash, without content.
 //
 // # Objects
 //
@@ -63,7 +67,7 @@
 // # Attribute index
 //
 // Most listings have no metadata, and asking for each entry would cost a request
-// each. So ListComplete is false: an object of which nothing else is known
+// each. So ListComplete is false there: an object of which nothing else is known
 // passes for a file without attributes.
 //
 // What was once learnt of an object, by writing it or by a HEAD or GET, need not

@@ -24,6 +24,7 @@ import (
 // and all conditions are honoured, unless careless.
 type fake struct {
 	careless bool  // honours no condition
+	tokens   bool  // begins no listing behind a key
 	hides    bool  // lists no directory beside a file
 	mixes    bool  // lists keys backwards
 	tells    bool  // listings have metadata
@@ -378,7 +379,7 @@ func (f *fake) list(q Query) (out Listing) {
 // service is what the fake is like.
 func (f *fake) service() Service {
 	s := Service{
-		Name: "fake", Tells: f.tells, TellsDirs: f.markers, Key: 1 << 10, Metadata: 2 << 10, Put: 1 << 30, Copy: 1 << 30, Size: 1 << 40,
+		Name: "fake", Tells: f.tells, TellsDirs: f.markers, ListAfter: !f.tokens, Key: 1 << 10, Metadata: 2 << 10, Put: 1 << 30, Copy: 1 << 30, Size: 1 << 40,
 		Parts: providers.PartLimits{Min: 1 << 20, Max: 1 << 30, Count: 1000},
 	}
 	if f.most > 0 {

@@ -54,6 +54,8 @@ func (p *Provider) begins(opts providers.ListOptions, l providers.Locator, where
 		return parseToken(opts.Token, where)
 	case !opts.Recursive:
 		return cursor{}, fmt.Errorf("a listing after a directory is recursive: %w", providers.ErrUnsupported)
+	case !p.service.ListAfter:
+		return cursor{}, fmt.Errorf("a listing cannot begin after a key: %w", providers.ErrUnsupported)
 	case opts.After == l || !l.Contains(opts.After):
 		return cursor{}, fmt.Errorf("%q is not below: %w", opts.After, providers.ErrInvalid)
 	}
@@ -81,14 +83,16 @@ type walk struct {
 
 // page tells what one LIST says, and whether there is more. A recursive walk
 // goes on behind a key, as the service's own token cannot point between a
-// directory and what is in it.
+// directory and what is in it. Where a listing cannot begin behind a key, the page in
+// which it is comes once more.
 func (w *walk) page(ctx context.Context) (more bool, err error) {
 	q := Query{Prefix: w.at.dir, Limit: min(w.limit, pageMax)}
 	first := w.cursor.isZero()
-	if w.recursive {
+	byKeys := w.recursive && w.p.service.ListAfter
+	if q.Grouped = !w.recursive; byKeys {
 		q.After = string(w.cursor.After)
 	} else {
-		q.Grouped, q.Token = true, w.cursor.Next
+		q.Token = w.cursor.Next
 	}
 	answer, err := w.p.list(ctx, q)
 	if err != nil {
@@ -98,14 +102,19 @@ func (w *walk) page(ctx context.Context) (more bool, err error) {
 		return false, err
 	}
 	inside := len(answer.Items) > 0 && !w.at.partial
+	cut, after := w.cursor.Cut, string(w.cursor.After)
+	w.cursor.Cut = w.recursive && !byKeys
 	for _, it := range answer.Items {
+		if cut && it.Key <= after {
+			continue
+		}
 		full, err := w.tell(it)
 		if err != nil || full {
 			return true, err
 		}
 	}
-	w.cursor.Next = answer.Next
-	if answer.More && answer.Next == "" && !w.recursive {
+	w.cursor.Next, w.cursor.Cut = answer.Next, false
+	if answer.More && answer.Next == "" && !byKeys {
 		return false, fmt.Errorf("%w: a page that says neither its end nor how to go on", providers.ErrCorrupt)
 	}
 	if first && !inside && len(w.told) == 0 && !answer.More && !w.at.l.IsRoot() {
@@ -120,7 +129,7 @@ func (w *walk) page(ctx context.Context) (more bool, err error) {
 func (w *walk) checkOrder(answer listing) error {
 	after := string(w.cursor.After)
 	isWhole := after == "" && !answer.More
-	isBehind := len(answer.Items) == 0 || answer.Items[0].Key >= after
+	isBehind := w.cursor.Cut || len(answer.Items) == 0 || answer.Items[0].Key >= after
 	if !w.recursive || isWhole || answer.ordered && isBehind {
 		return nil
 	}

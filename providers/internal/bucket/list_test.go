@@ -23,16 +23,19 @@ func TestForeignKeys(t *testing.T) {
 	for _, prefix := range []string{"pre/", ""} {
 		for _, limit := range []int{0, 1, 2, 3} {
 			for _, recursive := range []bool{false, true} {
-				t.Run(fmt.Sprintf("prefix=%s,limit=%d,recursive=%v", prefix, limit, recursive), func(t *testing.T) {
-					foreignKeys(t, keys, prefix, recursive, limit)
-				})
+				for _, tokens := range []bool{false, true} {
+					t.Run(fmt.Sprintf("prefix=%s,limit=%d,recursive=%v,tokens=%v", prefix, limit, recursive, tokens), func(t *testing.T) {
+						f := newFake()
+						f.tokens = tokens
+						foreignKeys(t, f, keys, prefix, recursive, limit)
+					})
+				}
 			}
 		}
 	}
 }
 
-func foreignKeys(t *testing.T, keys []string, prefix string, recursive bool, limit int) {
-	f := newFake()
+func foreignKeys(t *testing.T, f *fake, keys []string, prefix string, recursive bool, limit int) {
 	p := openFake(t, f, &Options{Prefix: prefix})
 	var want []string
 	for _, key := range keys {
@@ -159,8 +162,14 @@ func TestListingAfterBesideNames(t *testing.T) {
 // TestNoOrder: of a service that lists keys in no order, or from where it likes, a
 // recursive listing is refused rather than read in part. A page that is whole needs no order.
 func TestNoOrder(t *testing.T) {
+	for _, tokens := range []bool{false, true} {
+		t.Run(fmt.Sprintf("tokens=%v", tokens), func(t *testing.T) { testNoOrder(t, tokens) })
+	}
+}
+
+func testNoOrder(t *testing.T, tokens bool) {
 	f := newFake()
-	f.mixes = true
+	f.mixes, f.tokens = true, tokens
 	p := openFake(t, f, nil)
 	for i := range 30 {
 		f.put(fmt.Sprintf("pre/d%d/f%02d", i%3, i), "x", nil)
@@ -184,6 +193,17 @@ func TestNoOrder(t *testing.T) {
 	w := &walk{p: p, recursive: true, cursor: cursor{After: []byte("pre/m")}}
 	if err := w.checkOrder(listing{Listing: Listing{Items: []Item{{Object: Object{Key: "pre/a"}}}}, ordered: true}); !errors.Is(err, providers.ErrUnsupported) {
 		t.Errorf("a page that begins before its place: %v", err)
+	}
+}
+
+// TestListingAfterUnsupported: where a listing cannot begin behind a key, that is said.
+func TestListingAfterUnsupported(t *testing.T) {
+	f := newFake()
+	f.tokens = true
+	p := openFake(t, f, nil)
+	_, err := p.List(t.Context(), loc(""), providers.ListOptions{Recursive: true, After: loc("a")})
+	if !errors.Is(err, providers.ErrUnsupported) || p.Capabilities().ListAfter {
+		t.Errorf("got %v, and ListAfter %v", err, p.Capabilities().ListAfter)
 	}
 }
 

@@ -59,8 +59,9 @@ type Store interface {
 
 // Patcher is a Store whose objects can get other metadata and headers without a copy.
 type Patcher interface {
-	// Patch replaces metadata and headers, on a condition that may be Unconditional.
-	Patch(ctx context.Context, key string, m Making) (Object, error)
+	// Patch replaces metadata and headers of an object, which had those that was has, on
+	// a condition that may be Unconditional.
+	Patch(ctx context.Context, was Object, m Making) (Object, error)
 }
 
 // Honours is what a service does with conditions and names. What is false, the
@@ -85,6 +86,9 @@ type Service struct {
 	// Tells: Items of objects have Metadata and Headers, so that no index need know of
 	// them. TellsDirs: with Tells, groups have those of their markers.
 	Tells, TellsDirs bool
+	// ListAfter: a listing can begin behind a key (Query.After), and not only where a page
+	// has ended (Query.Token).
+	ListAfter bool
 
 	Key      int   // bytes of a key
 	Metadata int   // bytes of all names and values
@@ -119,8 +123,8 @@ type Range struct {
 type Query struct {
 	Prefix  string
 	Grouped bool   // what has a slash behind the prefix comes as one item, up to the slash
-	After   string // keys behind this one; "": from the first
-	Token   string // Listing.Next of the page before
+	After   string // keys behind this one; "": from the first, or as Token says
+	Token   string // Listing.Next of the page before; not with After
 	Limit   int    // at most; 0: as the service likes
 }
 

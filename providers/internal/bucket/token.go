@@ -17,6 +17,7 @@ import (
 type cursor struct {
 	Where string   `json:"w,omitempty"` // hash of what is listed
 	Next  string   `json:"n,omitempty"` // the service's token
+	Cut   bool     `json:"c,omitempty"` // of the page at Next, keys up to After are done
 	After []byte   `json:"a,omitempty"` // the last key passed
 	Dir   []byte   `json:"d,omitempty"` // the last directory told: keys in order have all of one together
 	Files [][]byte `json:"f,omitempty"` // keys passed of files that may have a directory beside them to come
