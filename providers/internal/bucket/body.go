@@ -43,7 +43,7 @@ func (o *Outgoing) Reader() io.Reader { return o.attempt }
 // over, however it ended.
 func (o *Outgoing) Again() bool {
 	_ = o.attempt.stop()
-	if !o.rewind() {
+	if o.attempt.hasRead() && !o.rewind() {
 		return false
 	}
 	o.attempt = o.begin()
@@ -86,6 +86,7 @@ type attempt struct {
 
 	mu   sync.Mutex // guards all below
 	r    io.Reader  // nil after stop
+	took bool       // r was read from
 	read int64
 	sum  hash.Hash
 	err  error // why it ended early
@@ -107,6 +108,7 @@ func (a *attempt) Read(b []byte) (int, error) {
 	case len(b) == 0:
 		return 0, nil
 	}
+	a.took = true
 	n, err := a.r.Read(b[:min(int64(len(b)), a.size-a.read)])
 	if a.read+int64(n) == a.size && (err == nil || err == io.EOF) {
 		err = a.atEnd()
@@ -127,6 +129,7 @@ func (a *attempt) Read(b []byte) (int, error) {
 // atEnd checks that nothing follows. The caller holds mu.
 func (a *attempt) atEnd() error {
 	var one [1]byte
+	a.took = true
 	for range 100 {
 		n, err := a.r.Read(one[:])
 		switch {
@@ -166,6 +169,13 @@ func (a *attempt) stop() error {
 	defer a.mu.Unlock()
 	a.r = nil
 	return a.err
+}
+
+// hasRead reports whether anything of the body may be gone.
+func (a *attempt) hasRead() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.took
 }
 
 // digest is the MD5 of what was read, in hexadecimal.

@@ -1,0 +1,54 @@
+package bucket
+
+import (
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/wsmount/wsmount/providers"
+)
+
+// TestOutgoingAgain: a body is sent again from its beginning where it can go back, or
+// nothing of it was read; and the request before gets no more of it.
+func TestOutgoingAgain(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		seeks    bool
+		read, ok bool
+	}{
+		{"unread stream", false, false, true}, {"stream", false, true, false},
+		{"unread file", true, false, true}, {"file", true, true, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var r io.Reader = strings.NewReader("before content")
+			if _, err := io.ReadFull(r, make([]byte, len("before "))); err != nil {
+				t.Fatal(err)
+			}
+			if !c.seeks {
+				r = struct{ io.Reader }{r}
+			}
+			o := NewOutgoing(t.Context(), providers.Body{Reader: r, Size: int64(len("content"))})
+			first := o.Reader()
+			if c.read {
+				if _, err := io.ReadFull(first, make([]byte, 3)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if got := o.Again(); got != c.ok {
+				t.Fatalf("again: %v", got)
+			}
+			if n, err := first.Read(make([]byte, 1)); n != 0 || err == nil {
+				t.Errorf("the first request read %d more bytes", n)
+			}
+			if !c.ok {
+				return
+			}
+			if got, err := io.ReadAll(o.Reader()); string(got) != "content" || err != nil {
+				t.Errorf("sent %q, %v", got, err)
+			}
+			if err := o.end(nil); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
