@@ -71,7 +71,9 @@ func (b *objects) list(ctx context.Context, q Query) (listing, error) {
 		return listing{}, err
 	}
 	ordered := slices.IsSortedFunc(answer.Items, byKey)
-	slices.SortStableFunc(answer.Items, byKey)
+	if !ordered {
+		slices.SortStableFunc(answer.Items, byKey)
+	}
 	return listing{answer, ordered}, nil
 }
 
