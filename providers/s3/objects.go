@@ -272,7 +272,7 @@ func (s *store) List(ctx context.Context, q bucket.Query) (bucket.Listing, error
 		return bucket.Listing{}, err
 	}
 	s.encodes.Store(out.EncodingType == types.EncodingTypeUrl)
-	var items []bucket.Item
+	items := make([]bucket.Item, 0, len(out.Contents)+len(out.CommonPrefixes))
 	for _, o := range out.Contents {
 		items = append(items, bucket.Item{Object: bucket.Object{Key: aws.ToString(o.Key), Size: aws.ToInt64(o.Size), ETag: unquote(o.ETag), Modified: aws.ToTime(o.LastModified)}})
 	}

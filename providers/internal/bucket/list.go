@@ -102,6 +102,7 @@ func (w *walk) page(ctx context.Context) (more bool, err error) {
 		return false, err
 	}
 	inside := len(answer.Items) > 0 && !w.at.partial
+	w.told, w.items = make([]providers.Info, 0, len(answer.Items)), make([]Item, 0, len(answer.Items))
 	cut, after := w.cursor.Cut, string(w.cursor.After)
 	w.cursor.Cut = w.recursive && !byKeys
 	for _, it := range answer.Items {
