@@ -49,6 +49,7 @@ type tuning struct {
 	maxWatches int // 0 is what the kernel gives
 	noBirth    bool
 	dropEvents func() bool // true loses a batch of events, as an overflow does
+	looked     func(key)   // is called between a look at a name and what is made of it
 }
 
 // A Volume serves one local directory. See the package comment.

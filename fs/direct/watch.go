@@ -36,17 +36,19 @@ type watch struct {
 	behind    atomic.Bool
 	overflows atomic.Int64
 
-	mu       sync.Mutex // guards what follows, up to the next blank line
-	dirs     map[int32]wsfs.Ino
-	own      map[key]ownName
-	batch    uint64    // number of the last batch that the reader began
-	why      string    // the last failure to add a watch
-	retryAt  time.Time // when to try again after it
-	retry    time.Duration
-	tasks    []task
-	walking  bool
-	closed   bool
-	purgedAt time.Time
+	mu        sync.Mutex // guards what follows, up to the next blank line
+	dirs      map[int32]wsfs.Ino
+	own       map[key]ownName
+	change    uint64    // the number of the last own change that began
+	forgotten uint64    // of the last one of a name that is in own no more
+	batch     uint64    // number of the last batch that the reader began
+	why       string    // the last failure to add a watch
+	retryAt   time.Time // when to try again after it
+	retry     time.Duration
+	tasks     []task
+	walking   bool
+	closed    bool
+	purgedAt  time.Time
 
 	lastRequests uint32 // of the walker alone
 

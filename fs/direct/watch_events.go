@@ -10,17 +10,17 @@ import (
 // wrote makes a `write` event of a change by others, once for each: when the
 // writer has closed the file, or left it alone for a while. A directory is not
 // written.
-func (w *watch) wrote(k key, mask uint32, st *stat, o ownName, now time.Time) {
-	sig := signature(st)
-	if st.Mode&unix.S_IFMT == unix.S_IFDIR && mask&unix.IN_MOVED_TO == 0 || o.said == sig {
+func (w *watch) wrote(s *seen, now time.Time) {
+	sig := signature(&s.st)
+	if s.st.Mode&unix.S_IFMT == unix.S_IFDIR && s.mask&unix.IN_MOVED_TO == 0 || s.own.said == sig {
 		return
 	}
-	if mask&(unix.IN_CLOSE_WRITE|unix.IN_MOVED_TO) != 0 {
-		delete(w.judging.written, k)
-		w.say(k, sig)
+	if s.mask&(unix.IN_CLOSE_WRITE|unix.IN_MOVED_TO) != 0 {
+		delete(w.judging.written, s.key)
+		w.say(s.key, sig)
 		return
 	}
-	w.judging.written[k] = pendingWrite{sig, now.Add(quiet)}
+	w.judging.written[s.key] = pendingWrite{sig, now.Add(quiet)}
 }
 
 func (w *watch) say(k key, sig uint64) {

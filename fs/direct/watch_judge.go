@@ -100,31 +100,100 @@ func (w *watch) arm(at, now time.Time) bool {
 // judge looks at one name, of which a batch reports, 0 of none. judging.mu is
 // held.
 func (w *watch) judge(k key, mask uint32, batch uint64, now time.Time) {
-	v := w.v
 	if k.name == "" { // the directory itself
-		if n := v.notifier(); n != nil && mask&unix.IN_ATTRIB != 0 {
+		if n := w.v.notifier(); n != nil && mask&unix.IN_ATTRIB != 0 {
 			n.AttrChanged(k.dir)
 		}
 		return
 	}
-	again := retry{k, mask, batch}
-	o := w.known(k, batch)
-	if o.explains(mask) && !w.met(k, o, false) {
-		return
-	}
-	if o.underway > 0 {
-		w.judging.retries = append(w.judging.retries, again)
-		return
-	}
-	var st stat
-	id, there := w.look(k, &st)
+	s := seen{key: k, mask: mask}
+	again := func() { w.judging.retries = append(w.judging.retries, retry{k, mask, batch}) }
+	s.own = w.known(k, batch)
 	switch {
-	case w.met(k, o, there):
-		w.judging.retries = append(w.judging.retries, again)
-	case there:
-		w.present(again, id, &st, o, now)
-	case !o.gone || v.tab.named(k.dir, k.name, 0) != 0: // or a request met what came and went
-		w.absent(k, mask, now)
+	case s.own.explains(mask) && w.unlessChanged(k, s.own, false, func() {}):
+		return
+	case s.own.underway > 0:
+		again()
+		return
+	}
+	s.id, s.there = w.look(k, &s.st)
+	if w.tune.looked != nil {
+		w.tune.looked(k)
+	}
+	var n news
+	if !w.unlessChanged(k, s.own, s.there, func() { n = w.enter(&s, now) }) || n.busy {
+		again()
+		return
+	}
+	w.tell(&s, n, now)
+}
+
+// A seen is what a look at a name found.
+type seen struct {
+	key
+	mask  uint32 // of the report
+	own   ownName
+	there bool
+	id    ident
+	st    stat
+}
+
+// made says that the name leads to what a request gave it.
+func (s *seen) made() bool { return s.own.made == s.id && s.mask&maskNamed != 0 }
+
+// news is what a look changed of what is known.
+type news struct {
+	busy     bool     // nothing: a request changes the inode right now
+	lost     wsfs.Ino // lost its name
+	attr     wsfs.Ino // has other attributes
+	content  wsfs.Ino // has other content
+	entry    bool     // the name leads elsewhere
+	appeared bool     // the name was not known
+	parent   bool     // the directory changed, and no name of it that the kernel knows
+	wrote    bool
+	deleted  bool
+}
+
+// enter notes in the table what was seen. A request that changes the name waits for
+// it, so that what it leaves there is entered later: see unlessChanged.
+func (w *watch) enter(s *seen, now time.Time) news {
+	switch {
+	case s.there:
+		return w.present(s, now)
+	case !s.own.gone || w.v.tab.named(s.dir, s.name, 0) != 0: // or a request met what came and went
+		return w.absent(s, now)
+	}
+	return news{}
+}
+
+// tell passes news on. The locks of the table and of the own changes are free, for
+// a path is asked for.
+func (w *watch) tell(s *seen, n news, now time.Time) {
+	note := w.v.notifier()
+	if note != nil {
+		if n.lost != 0 {
+			note.AttrChanged(n.lost)
+		}
+		switch {
+		case n.entry:
+			w.entryChanged(s.key)
+		case n.appeared:
+			w.entryAppeared(s.key, s.id)
+		case n.parent:
+			note.AttrChanged(s.dir)
+		}
+		if n.content != 0 {
+			note.ContentChanged(n.content)
+		}
+		if n.attr != 0 {
+			note.AttrChanged(n.attr)
+		}
+	}
+	if n.wrote {
+		w.wrote(s, now)
+	}
+	if n.deleted {
+		w.v.tellDeleted(s.dir, s.name)
 	}
 }
 
@@ -142,26 +211,15 @@ func (w *watch) look(k key, st *stat) (ident, bool) {
 }
 
 // absent deals with a name that others removed.
-func (w *watch) absent(k key, mask uint32, now time.Time) {
-	v := w.v
-	ino := v.tab.named(k.dir, k.name, 0)
-	_, pending := w.judging.written[k]
-	delete(w.judging.written, k)
-	n := v.notifier()
-	if ino != 0 {
-		w.unname(ino, k, now)
-		if n != nil {
-			n.AttrChanged(ino)
-		}
+func (w *watch) absent(s *seen, now time.Time) news {
+	_, pending := w.judging.written[s.key]
+	delete(w.judging.written, s.key)
+	lost := w.v.tab.named(s.dir, s.name, 0)
+	if lost != 0 {
+		w.unname(lost, s.key, now)
 	}
-	if n == nil {
-		return
-	}
-	w.entryChanged(k)
-	blink := mask&maskNamed != 0 && ino == 0 && !pending // it came and went
-	if !blink && (mask&maskUnnamed != 0 || ino != 0) {
-		v.tellDeleted(k.dir, k.name)
-	}
+	blink := s.mask&maskNamed != 0 && lost == 0 && !pending // it came and went
+	return news{lost: lost, entry: true, deleted: !blink && (s.mask&maskUnnamed != 0 || lost != 0)}
 }
 
 // unname notes that an inode has lost the name we know.
@@ -178,54 +236,45 @@ func (w *watch) unname(ino wsfs.Ino, k key, now time.Time) {
 }
 
 // present deals with a name that leads to something.
-func (w *watch) present(r retry, id ident, st *stat, o ownName, now time.Time) {
-	k, mask := r.key, r.mask
-	own := o.made == id && mask&maskNamed != 0
-	s, n, ino := w.v.tab.find(id)
-	if st.Mode&unix.S_IFMT == unix.S_IFDIR && mask&(unix.IN_CREATE|unix.IN_MOVED_TO) != 0 &&
+func (w *watch) present(s *seen, now time.Time) news {
+	sh, n, ino := w.v.tab.find(s.id)
+	if s.st.Mode&unix.S_IFMT == unix.S_IFDIR && s.mask&(unix.IN_CREATE|unix.IN_MOVED_TO) != 0 &&
 		(n == nil || n.flags&flagListed == 0) {
-		w.walk(task{dir: k.dir, name: k.name, mask: maskFound})
+		w.enqueue(task{dir: s.dir, name: s.name, mask: maskFound})
 	}
+	if n == nil {
+		sh.mu.Unlock()
+		if s.made() { // and forgotten since
+			return news{}
+		}
+		return w.unknown(s, now)
+	}
+	defer sh.mu.Unlock()
 	switch {
-	case n == nil && own: // and forgotten since
-		s.mu.Unlock()
-	case n == nil:
-		s.mu.Unlock()
-		w.unknown(r, id, st, o, now)
 	case n.ext != nil && n.ext.busy > 0:
-		s.mu.Unlock()
-		w.judging.retries = append(w.judging.retries, r)
-	case n.parent == k.dir && n.name == k.name:
-		w.sameName(s, n, ino, k, mask, st, o, own, now)
-	default:
-		w.otherName(s, n, ino, k, mask, st, own, now)
+		return news{busy: true}
+	case n.parent == s.dir && n.name == s.name:
+		return s.sameName(n, ino)
 	}
+	return w.otherName(s, n, ino)
 }
 
 // unknown: an inode that the kernel does not know.
-func (w *watch) unknown(r retry, id ident, st *stat, o ownName, now time.Time) {
-	k, mask := r.key, r.mask
-	old := w.v.tab.named(k.dir, k.name, 0)
-	s, _, ino := w.v.tab.find(id)
-	s.mu.Unlock()
+func (w *watch) unknown(s *seen, now time.Time) news {
+	old := w.v.tab.named(s.dir, s.name, 0)
+	sh, _, ino := w.v.tab.find(s.id)
+	sh.mu.Unlock()
 	if old == ino { // a request or the walker knows it by now
 		old = 0
 	}
-	n := w.v.notifier()
 	if old != 0 {
-		w.unname(old, k, now)
-		if n != nil {
-			n.AttrChanged(old)
-		}
+		w.unname(old, s.key, now)
 	}
-	switch {
-	case old != 0:
-		w.entryChanged(k)
-	case mask&(maskNamed|maskRescan) != 0:
-		w.entryAppeared(k, id)
-	}
-	if mask&maskContent != 0 && (mask&maskRescan == 0 || old != 0 || w.since(st)) {
-		w.wrote(k, mask, st, o, now)
+	return news{
+		lost:     old,
+		entry:    old != 0,
+		appeared: s.mask&(maskNamed|maskRescan) != 0,
+		wrote:    s.mask&maskContent != 0 && (s.mask&maskRescan == 0 || old != 0 || w.since(&s.st)),
 	}
 }
 
@@ -252,32 +301,21 @@ func (n *inode) meet(st *stat, mask uint32, own bool) (attr, content bool) {
 	return attr, content
 }
 
-// sameName: what the kernel knows under this name is what lies there. It unlocks
-// the shard.
-func (w *watch) sameName(s *shard, n *inode, ino wsfs.Ino, k key, mask uint32, st *stat, o ownName, own bool, now time.Time) {
-	attr, content := n.meet(st, mask, false)
-	id, dir, unseen := n.ident(), n.directory(), n.refs == 0
-	s.mu.Unlock()
-	note := w.v.notifier()
-	if note == nil {
-		return
-	}
-	byOthers := mask&maskNamed != 0 && !own && o.said != signature(st)
+// sameName: what the kernel knows under this name is what lies there. The inode's
+// shard is locked.
+func (s *seen) sameName(n *inode, ino wsfs.Ino) (found news) {
+	attr, content := n.meet(&s.st, s.mask, false)
+	byOthers := s.mask&maskNamed != 0 && !s.made() && s.own.said != signature(&s.st)
 	switch {
 	case content:
-		note.ContentChanged(ino)
-	case attr || dir && mask&unix.IN_ATTRIB != 0:
-		note.AttrChanged(ino)
+		found.content = ino
+	case attr || n.directory() && s.mask&unix.IN_ATTRIB != 0:
+		found.attr = ino
 	}
-	switch {
-	case byOthers && unseen: // only the walker saw it: the kernel may believe that there is none
-		w.entryAppeared(k, id)
-	case byOthers:
-		note.AttrChanged(k.dir)
-	}
-	if content || byOthers {
-		w.wrote(k, mask, st, o, now)
-	}
+	found.appeared = byOthers && n.refs == 0 // only the walker saw it: the kernel may believe that there is none
+	found.parent = byOthers
+	found.wrote = content || byOthers
+	return found
 }
 
 func (e *ext) passes() int32 {
@@ -288,31 +326,24 @@ func (e *ext) passes() int32 {
 }
 
 // otherName: a file that we know by another name, which it has given up or has
-// beside this one. It unlocks the shard.
-func (w *watch) otherName(s *shard, n *inode, ino wsfs.Ino, k key, mask uint32, st *stat, own bool, now time.Time) {
-	named := mask&(maskNamed|maskRescan) != 0
-	_, content := n.meet(st, mask, own)
-	if named && !own {
-		w.v.tab.setName(n, ino, k.dir, k.name)
-	}
+// beside this one. The inode's shard is locked.
+func (w *watch) otherName(s *seen, n *inode, ino wsfs.Ino) news {
+	named := s.mask&(maskNamed|maskRescan) != 0
+	_, content := n.meet(&s.st, s.mask, s.made())
 	if named {
 		delete(w.judging.orphans, ino)
 	}
-	s.mu.Unlock()
-	named = named && !own
-	note := w.v.notifier()
-	if note == nil || !named && !content {
-		return
+	if named = named && !s.made(); named {
+		w.v.tab.setName(n, ino, s.dir, s.name)
 	}
-	if named {
-		w.entryChanged(k)
+	s.own = ownName{} // what was said of the file was said of its other name
+	switch {
+	case content:
+		return news{entry: named, content: ino, wrote: true}
+	case named:
+		return news{entry: true, attr: ino, wrote: true}
 	}
-	if content {
-		note.ContentChanged(ino)
-	} else {
-		note.AttrChanged(ino)
-	}
-	w.wrote(k, mask, st, ownName{}, now)
+	return news{}
 }
 
 // since says whether a file changed after the last event that was not lost.

@@ -11,7 +11,7 @@ import (
 // its report.
 type ownName struct {
 	underway int    // own changes that have not returned
-	changes  uint32 // that have begun
+	change   uint64 // the number of the last that began
 	batch    uint64 // the number of that under way when the last returned, see reports
 	gone     bool   // we removed it
 	made     ident  // the file that we gave it to
@@ -35,7 +35,11 @@ func (v *Volume) ownBegin(watched bool, dir wsfs.Ino, name string) {
 	if v.watch == nil || !watched {
 		return
 	}
-	v.watch.note(key{dir, name}, func(o *ownName) { o.underway, o.changes = o.underway+1, o.changes+1 })
+	w := v.watch
+	w.note(key{dir, name}, func(o *ownName) {
+		w.change++
+		o.underway, o.change = o.underway+1, w.change
+	})
 }
 
 // ownEnd says that the change is over and the table knows about it. made is the
@@ -58,10 +62,16 @@ func (w *watch) note(k key, f func(o *ownName)) {
 	f(&o)
 	o.at = w.v.now()
 	if o.underway <= 0 && !o.gone && o.made == (ident{}) && o.said == 0 {
-		delete(w.own, k)
+		w.forget(k, o)
 		return
 	}
 	w.own[k] = o
+}
+
+// forget forgets a name. mu is held.
+func (w *watch) forget(k key, o ownName) {
+	w.forgotten = max(w.forgotten, o.change)
+	delete(w.own, k)
 }
 
 // explains says that events are our own doing, and nothing else can have happened
@@ -87,26 +97,29 @@ func (w *watch) known(k key, batch uint64) ownName {
 	if o.underway <= 0 && !o.reports(batch) {
 		o.made, o.gone = ident{}, false
 	}
+	o.change = w.change
 	return o
 }
 
-// met says that a report of a name was judged: a second one that it is there is
-// not explained by our making it, and once something is there again the next
-// removal is not ours. It reports whether a change of ours came in between, so
-// that the judgement may be wrong.
-func (w *watch) met(k key, was ownName, there bool) (outrun bool) {
+// unlessChanged runs enter, unless a request has begun to change the name since was,
+// so that what was seen meanwhile may be wrong. One that begins now waits until what
+// was seen is entered, and finds it. there says whether something was: a second
+// report of it is not explained by our making it, and once something is there again
+// the next removal is not ours.
+func (w *watch) unlessChanged(k key, was ownName, there bool, enter func()) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	o, ok := w.own[k]
-	if o.underway > 0 || o.changes != was.changes {
-		return true
+	if o.underway > 0 || o.change > was.change || !ok && w.forgotten > was.change {
+		return false
 	}
 	if ok {
 		o.reported = true
 		o.gone = o.gone && !there
 		w.own[k] = o
 	}
-	return false
+	enter()
+	return true
 }
 
 // nextBatch numbers the batch that is about to be read.
@@ -127,7 +140,7 @@ func (w *watch) purge(now time.Time) {
 	w.purgedAt = now
 	for k, o := range w.own {
 		if o.underway <= 0 && now.Sub(o.at) > ownFor && !o.reports(w.batch) {
-			delete(w.own, k)
+			w.forget(k, o)
 		}
 	}
 }

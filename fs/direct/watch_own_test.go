@@ -3,6 +3,8 @@ package direct
 import (
 	"os"
 	"path/filepath"
+	"sync/atomic"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -197,4 +199,74 @@ func TestOthersComeAndGoAfterOwn(t *testing.T) {
 	ok(t, os.Remove(filepath.Join(dir, "f")))
 	v.watch.judging.mu.Unlock()
 	r.wait(t, note{"entry", wsfs.RootIno, "f"})
+}
+
+// What a request changes after a report was looked into, and before what was seen is
+// entered, is not undone: an inode keeps a name or a descriptor that leads to it.
+func TestOwnChangeAfterALook(t *testing.T) {
+	root := wsfs.RootIno
+	// An attempt that fails ends what is known of a name.
+	attempt := func(t *testing.T, v *Volume, name string) {
+		wantErr(t, v.Rmdir(op(), root, name), syscall.ENOTDIR)
+	}
+	for _, c := range []struct {
+		name    string
+		others  func(dir string) error // is reported
+		own     func(t *testing.T, v *Volume, f wsfs.Ino)
+		reports string // the name whose report is looked into
+	}{
+		{"unlink of a link",
+			func(dir string) error { return os.Link(filepath.Join(dir, "f"), filepath.Join(dir, "g")) },
+			func(t *testing.T, v *Volume, _ wsfs.Ino) { ok(t, v.Unlink(op(), root, "g")) }, "g"},
+		{"rename of a link",
+			func(dir string) error { return os.Link(filepath.Join(dir, "f"), filepath.Join(dir, "g")) },
+			func(t *testing.T, v *Volume, _ wsfs.Ino) { ok(t, v.Rename(op(), root, "g", root, "h", 0)) }, "g"},
+		{"unlink of a link after an attempt",
+			func(dir string) error { return os.Link(filepath.Join(dir, "f"), filepath.Join(dir, "g")) },
+			func(t *testing.T, v *Volume, _ wsfs.Ino) {
+				attempt(t, v, "g")
+				ok(t, v.Unlink(op(), root, "g"))
+			}, "g"},
+		{"rename to a name that was free",
+			func(dir string) error {
+				g := filepath.Join(dir, "g")
+				if err := os.Mkdir(g, 0o755); err != nil {
+					return err
+				}
+				return os.Remove(g)
+			},
+			func(t *testing.T, v *Volume, _ wsfs.Ino) { ok(t, v.Rename(op(), root, "f", root, "g", 0)) }, "g"},
+		{"rename to a name that was free, and an attempt",
+			func(dir string) error {
+				g := filepath.Join(dir, "g")
+				if err := os.Mkdir(g, 0o755); err != nil {
+					return err
+				}
+				return os.Remove(g)
+			},
+			func(t *testing.T, v *Volume, _ wsfs.Ino) {
+				ok(t, v.Rename(op(), root, "f", root, "g", 0))
+				attempt(t, v, "g")
+			}, "g"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var then atomic.Pointer[func()]
+			v, dir, r := serveWatched(t, tuning{looked: func(k key) {
+				if k.name == c.reports {
+					if f := then.Swap(nil); f != nil {
+						(*f)()
+					}
+				}
+			}})
+			f := create(t, v, root, "f", "x")
+			flush(t, v, dir, r)
+			own := func() { c.own(t, v, f.Ino) }
+			then.Store(&own)
+			ok(t, c.others(dir))
+			waitFor(t, "the report to be looked into", func() bool { return then.Load() == nil })
+			attr(t, v, f.Ino)
+			flush(t, v, dir, r)
+			attr(t, v, f.Ino)
+		})
+	}
 }

@@ -591,9 +591,9 @@ func TestWatchKnownMeanwhile(t *testing.T) {
 	ok(t, os.Mkdir(filepath.Join(dir, "d"), 0o755))
 	k := key{wsfs.RootIno, "d"}
 	ino := w.know(k.dir, k.name) // busy from now on
-	var st stat
-	id, _ := w.look(k, &st)
-	w.unknown(retry{k, unix.IN_CREATE | unix.IN_ISDIR, 0}, id, &st, ownName{}, v.now())
+	met := seen{key: k, mask: unix.IN_CREATE | unix.IN_ISDIR, there: true}
+	met.id, _ = w.look(k, &met.st)
+	w.tell(&met, w.unknown(&met, v.now()), v.now())
 	if p, _ := v.Path(ino); p != "d" {
 		t.Errorf("path %q", p)
 	}
