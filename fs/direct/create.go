@@ -10,8 +10,8 @@ import (
 // Mknod makes a file of any kind but a directory or a link.
 func (v *Volume) Mknod(op *wsfs.Op, dir wsfs.Ino, name string, mode, rdev uint32) (wsfs.Entry, error) {
 	return v.make(op, dir, name, func(h *handle) error {
-		m := v.masked(op, h, mode)
-		return v.as(op, func() error {
+		m := masked(op, h, mode)
+		return v.ids.as(op, func() error {
 			return unix.Mknodat(h.fd, name, m, int(decodeDev(rdev)))
 		})
 	})
@@ -20,29 +20,29 @@ func (v *Volume) Mknod(op *wsfs.Op, dir wsfs.Ino, name string, mode, rdev uint32
 // Mkdir makes a directory.
 func (v *Volume) Mkdir(op *wsfs.Op, dir wsfs.Ino, name string, mode uint32) (wsfs.Entry, error) {
 	return v.make(op, dir, name, func(h *handle) error {
-		m := v.masked(op, h, mode)
-		return v.as(op, func() error { return unix.Mkdirat(h.fd, name, m) })
+		m := masked(op, h, mode)
+		return v.ids.as(op, func() error { return unix.Mkdirat(h.fd, name, m) })
 	})
 }
 
 // Symlink makes a symbolic link, whatever it says.
 func (v *Volume) Symlink(op *wsfs.Op, dir wsfs.Ino, name, target string) (wsfs.Entry, error) {
 	return v.make(op, dir, name, func(h *handle) error {
-		return v.as(op, func() error { return unix.Symlinkat(target, h.fd, name) })
+		return v.ids.as(op, func() error { return unix.Symlinkat(target, h.fd, name) })
 	})
 }
 
 // Link gives an inode a further name, also one from Tmpfile.
 func (v *Volume) Link(op *wsfs.Op, ino, dir wsfs.Ino, name string) (wsfs.Entry, error) {
-	src, err := v.hold(ino)
+	src, err := v.res.hold(ino)
 	if err != nil {
 		return wsfs.Entry{}, err
 	}
-	defer v.drop(src)
-	v.begin(ino)
+	defer src.drop()
+	v.tab.begin(ino)
 	e, err := v.make(op, dir, name, func(h *handle) error { return linkFd(src, h.fd, name) })
 	var st stat
-	_ = v.end(ino, src.fd, &st)
+	_ = v.tab.end(ino, src.fd, &st)
 	return e, err
 }
 
@@ -65,7 +65,7 @@ func (v *Volume) make(_ *wsfs.Op, dir wsfs.Ino, name string, f func(dir *handle)
 	if err != nil {
 		return wsfs.Entry{}, err
 	}
-	defer v.drop(h)
+	defer h.drop()
 	v.ownBegin(watched, dir, name)
 	var id ident
 	defer func() { v.ownEnd(watched, dir, name, id, false) }()
@@ -76,16 +76,16 @@ func (v *Volume) make(_ *wsfs.Op, dir wsfs.Ino, name string, f func(dir *handle)
 	if err := statAt(h.fd, name, &st); err != nil {
 		return wsfs.Entry{}, err
 	}
-	id = v.identOf(h.fd, name, &st)
+	id = v.disk.identOf(h.fd, name, &st)
 	e, err := v.enterName(id, dir, name, &st, watched, true)
 	if err == nil && st.Mode&unix.S_IFMT != unix.S_IFDIR {
-		v.tellWrote(dir, name)
+		v.tell.wrote(dir, name)
 	}
 	return e, err
 }
 
 // masked applies the caller's umask, which a default ACL of the parent replaces.
-func (v *Volume) masked(op *wsfs.Op, dir *handle, mode uint32) uint32 {
+func masked(op *wsfs.Op, dir *handle, mode uint32) uint32 {
 	if mode&op.Umask&0o777 == 0 || hasDefaultACL(dir) {
 		return mode
 	}
@@ -102,7 +102,7 @@ func (v *Volume) Create(op *wsfs.Op, dir wsfs.Ino, name string, flags, mode uint
 	if err := checkName(name); err != nil {
 		return wsfs.Entry{}, wsfs.Opened{}, err
 	}
-	if err := v.spare(); err != nil {
+	if err := v.fds.spare(v.root); err != nil {
 		return wsfs.Entry{}, wsfs.Opened{}, err
 	}
 	// A name that comes and goes between the two steps is tried again.
@@ -124,13 +124,13 @@ func (v *Volume) createNew(op *wsfs.Op, dir wsfs.Ino, name string, flags, mode u
 	if err != nil {
 		return e, o, err
 	}
-	defer v.drop(h)
+	defer h.drop()
 	v.ownBegin(watched, dir, name)
 	var id ident
 	defer func() { v.ownEnd(watched, dir, name, id, false) }()
-	mode = v.masked(op, h, mode)
+	mode = masked(op, h, mode)
 	fd := -1
-	err = v.as(op, func() (err error) {
+	err = v.ids.as(op, func() (err error) {
 		fd, err = openAt(h.fd, name, ownFlags(flags)|unix.O_CREAT|unix.O_EXCL, mode)
 		return err
 	})
@@ -142,13 +142,13 @@ func (v *Volume) createNew(op *wsfs.Op, dir wsfs.Ino, name string, flags, mode u
 		unix.Close(fd)
 		return e, o, err
 	}
-	id = v.identOf(fd, "", &st)
+	id = v.disk.identOf(fd, "", &st)
 	e, err = v.enterName(id, dir, name, &st, watched, true)
 	if err != nil {
 		unix.Close(fd)
 		return e, o, err
 	}
-	o = v.opened(op, e.Ino, v.newHandle(fd, false), flags, &st, true)
+	o = v.opened(op, e.Ino, v.fds.handle(fd, false), flags, &st, true)
 	if o.PassWrite {
 		e.Attr.TTL = newTTL
 	}
@@ -179,17 +179,17 @@ func (v *Volume) openExisting(op *wsfs.Op, dir wsfs.Ino, name string, flags uint
 
 // Tmpfile makes a file without a name.
 func (v *Volume) Tmpfile(op *wsfs.Op, dir wsfs.Ino, flags, mode uint32) (e wsfs.Entry, o wsfs.Opened, err error) {
-	if err := v.spare(); err != nil {
+	if err := v.fds.spare(v.root); err != nil {
 		return e, o, err
 	}
-	h, _, err := v.holdDir(dir)
+	h, _, err := v.res.holdDir(dir)
 	if err != nil {
 		return e, o, err
 	}
-	defer v.drop(h)
-	mode = v.masked(op, h, mode)
+	defer h.drop()
+	mode = masked(op, h, mode)
 	fd := -1
-	err = v.as(op, func() (err error) {
+	err = v.ids.as(op, func() (err error) {
 		fd, err = openAt(h.fd, ".", ownFlags(flags)|int(flags&unix.O_EXCL)|unix.O_TMPFILE, mode)
 		return err
 	})
@@ -201,12 +201,12 @@ func (v *Volume) Tmpfile(op *wsfs.Op, dir wsfs.Ino, flags, mode uint32) (e wsfs.
 		unix.Close(fd)
 		return e, o, err
 	}
-	s, n, ino, _ := v.tab.intern(v.identOf(fd, "", &st))
+	n, _ := v.tab.intern(v.disk.identOf(fd, "", &st))
 	n.refs++
 	n.typ = unix.S_IFREG
 	n.observe(&st, true)
-	s.mu.Unlock()
-	o = v.opened(op, ino, v.newHandle(fd, false), flags, &st, true)
-	e = wsfs.Entry{Ino: ino, Attr: v.attr(&st, 0)}
+	n.unlock()
+	o = v.opened(op, n.ino, v.fds.handle(fd, false), flags, &st, true)
+	e = wsfs.Entry{Ino: n.ino, Attr: v.disk.attr(&st, 0)}
 	return e, o, nil
 }

@@ -45,8 +45,7 @@ func readCreds() creds {
 // ids, and the thread is ours alone meanwhile. Against a chown afterwards this
 // costs the same and gives quota, the parent's set-group-id and default ACL
 // by the kernel's own rules, and never a moment in which the file is root's.
-func (v *Volume) as(op *wsfs.Op, f func() error) error {
-	c := &v.ids
+func (c *creds) as(op *wsfs.Op, f func() error) error {
 	if !c.become || (op.UID == c.uid && op.GID == c.gid) || op.UID == ^uint32(0) {
 		return f()
 	}

@@ -12,7 +12,6 @@ import (
 
 // A dirStream reads a directory with getdents64(2). Its cookies are the disk's.
 type dirStream struct {
-	v   *Volume
 	h   *handle
 	buf *[direntBuf]byte
 	pos int // of the next record in buf
@@ -36,8 +35,8 @@ func (v *Volume) OpenDir(_ *wsfs.Op, ino wsfs.Ino) (wsfs.Dir, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer v.drop(h)
-	d, err := v.openStream(h, 0)
+	defer h.drop()
+	d, err := openStream(h, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -46,7 +45,7 @@ func (v *Volume) OpenDir(_ *wsfs.Op, ino wsfs.Ino) (wsfs.Dir, error) {
 }
 
 // openStream opens the directory once more: a position of its own.
-func (v *Volume) openStream(h *handle, flags int) (*dirStream, error) {
+func openStream(h *handle, flags int) (*dirStream, error) {
 	flags |= unix.O_RDONLY | unix.O_DIRECTORY
 	fd, err := noatime(flags, func(flags int) (int, error) { return openAt(h.fd, ".", flags, 0) })
 	if err == syscall.ENOENT { // removed, and still open
@@ -55,7 +54,7 @@ func (v *Volume) openStream(h *handle, flags int) (*dirStream, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &dirStream{v: v, h: v.newHandle(fd, false)}, nil
+	return &dirStream{h: h.of.handle(fd, false)}, nil
 }
 
 // Seek moves to a cookie. Back to one in the buffer costs nothing.
@@ -175,5 +174,5 @@ func (d *dirStream) Release() {
 		direntBufs.Put(d.buf)
 		d.buf = nil
 	}
-	d.v.drop(d.h)
+	d.h.drop()
 }

@@ -10,25 +10,25 @@
 //
 // It is as right as the disk. Every call ends in the system call of the same
 // name on the same file, and its errno is passed on. What that leaves to us is
-// done by the kernel's rules: what a caller creates is his (see creds.as), his
-// umask counts unless the parent has a default ACL, and a write by somebody who
+// done by the kernel's rules: what a caller creates is its own (see creds.as), its
+// umask counts unless the parent has a default ACL, and a write by a caller that
 // may not keep them takes set-id bits and capabilities away. O_DIRECT is heeded
 // by the kernel, not by our descriptors. Only quota and the blocks reserved for
 // root are the daemon's when content is written, not the caller's.
 //
 // Set-id bits that a file gets while it is open for writing in passthrough stay if
-// nobody writes after that. A write takes them when the attributes are next asked
-// for or a writer closes, and until then nobody can run the file: outside of the
-// mount the disk says ETXTBSY, for the writer has it open, and through the mount
-// (where it was mounted with suid) we do. A file that lost bits to a write is run
-// two seconds after the last writer closed it, so that the kernel goes by its mode
-// as it is by then. The kernel does not tell whose write it passes through: it
-// counts for who opened the file, so that root keeps the bits as on the disk, also
-// where he gave his descriptor to another user; while a user has the file open too,
-// root loses them. Where others than the owner set the times, or anybody from
-// outside, that counts as a write. Two more things the disk stops are not seen: a
-// write in the very moment in which the owner himself sets the times, and one after
-// wsmount was killed. Capabilities need none of this, the
+// no write follows. A write takes them when the attributes are next asked for or a
+// writer closes, and until then the file cannot be run: outside of the mount the
+// disk says ETXTBSY, for the writer has it open, and through the mount (where it
+// was mounted with suid) we do. A file that lost bits to a write is run two
+// seconds after the last writer closed it, so that the kernel goes by its mode as
+// it is by then. The kernel does not tell the caller of a write that it passes
+// through: it counts for the one that opened the file, so that root keeps the bits
+// as on the disk, also where root gave its descriptor to another user; while a
+// user has the file open too, root loses them. Where others than the owner set the
+// times, or any process outside, that counts as a write. Two more things the disk
+// stops are not seen: a write in the very moment in which the owner sets the
+// times, and one after wsmount was killed. Capabilities need none of this, the
 // disk takes them at every write. Stores through a mapping leave the bits, as on
 // the disk.
 //
@@ -70,16 +70,16 @@
 //
 // With the watch the kernel believes names (also that there is none) and
 // attributes for 60 seconds, and is told of changes by others within 100 ms.
-// It is believed for a second instead, where nobody would report: without the
+// It is believed for a second instead, where nothing would be reported: without the
 // watch, in directories that have none, for the attributes of files with several
-// links (a change through another directory is not reported here). Attributes of a
+// links (a change through another directory is not reported for this one). Attributes of a
 // file that the kernel can write to by itself are not believed at all, for as long
 // as a descriptor or a mapping is left: a read lease, which the disk grants only
-// when nobody can write, tells. On a disk without leases they are believed for a
+// when no process can write, tells. On a disk without leases they are believed for a
 // second after the last close. A store through a mapping of another process shows
 // when the disk learns of it, at msync or write-back. Two changes within one tick of the disk's clock
 // that leave the size the same are told apart from Linux 6.13 on, whose time
-// stamps are fine where somebody looks; before, a tick is 1 to 10 ms.
+// stamps are fine once they were looked at; before, a tick is 1 to 10 ms.
 //
 // What we did ourselves is not looked at again where the report cannot hide
 // anything else: a removal or a creation alone. Whatever else is reported of a name
@@ -110,7 +110,7 @@
 // # Privileges
 //
 // As root the volume acts for every user. Without, it acts as its own user: it
-// creates as itself, needs search permission only for directories that nobody
+// creates as itself, needs search permission only for directories that no process
 // lists, and offers the kernel no descriptors to read and write by itself. /proc
 // is needed for what has no form for O_PATH descriptors.
 package direct

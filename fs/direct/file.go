@@ -26,11 +26,11 @@ var (
 	_ wsfs.Unpassed = (*file)(nil)
 )
 
-// Unpassed notes that writes come here after all: what differs otherwise is
+// Unpassed notes that the kernel sends writes after all: what differs otherwise is
 // others' doing, and the kernel may have pages of it.
 func (f *file) Unpassed() {
-	s, n := f.v.tab.get(f.ino)
-	defer s.mu.Unlock()
+	n, _ := f.v.tab.lock(f.ino) // which an open file keeps
+	defer n.unlock()
 	if f.pass {
 		f.pass = false
 		n.ext.pass--
@@ -86,24 +86,24 @@ func (f *file) Write(op *wsfs.Op, data []byte, off int64) (int, error) {
 // change runs do, which changes the content.
 func (f *file) change(kill bool, do func() error) error {
 	f.wrote.Store(true)
-	f.v.begin(f.ino)
+	f.v.tab.begin(f.ino)
 	var err error
 	if kill {
 		var took bool
 		if took, err = killPriv(f.h); took {
-			f.v.noteUnset(f.ino)
+			f.v.setID.noteUnset(f.ino)
 		}
 	}
 	if err == nil {
 		err = do()
 	}
 	var st stat
-	_ = f.v.end(f.ino, f.h.fd, &st)
+	_ = f.v.tab.end(f.ino, f.h.fd, &st)
 	return err
 }
 
 // mayNotKeep is Op.KillPriv for the calls in which the kernel has no room to say
-// it: anybody but root then.
+// it: any caller but root then.
 func mayNotKeep(op *wsfs.Op) bool { return op.KillPriv || op.UID != 0 }
 
 // Flush has nothing to do: a local disk has no more to say at close than before.
@@ -129,7 +129,7 @@ func (f *file) Allocate(op *wsfs.Op, off, size int64, mode uint32) error {
 	})
 }
 
-// Seek finds data or a hole. The position of the descriptor is nobody's.
+// Seek finds data or a hole. No caller sees the position of the descriptor.
 func (f *file) Seek(_ *wsfs.Op, off int64, whence uint32) (int64, error) {
 	if whence != unix.SEEK_DATA && whence != unix.SEEK_HOLE {
 		return 0, syscall.EINVAL
@@ -158,10 +158,10 @@ func (f *file) Release() {
 	var st stat
 	seen := (f.pass || f.wrote.Load()) && statAt(f.h.fd, "", &st) == nil
 	if seen {
-		v.disarm(f.ino, &st)
+		v.setID.disarm(f.ino, &st)
 	}
-	s, n := v.tab.get(f.ino)
-	f.unlink(n)
+	n, _ := v.tab.lock(f.ino)
+	f.unlink(n.inode)
 	e := n.ext
 	if e.unset != 0 && f.writes() {
 		e.unset = v.now().UnixNano() // its last writes have overtaken answers until now
@@ -181,15 +181,15 @@ func (f *file) Release() {
 		e.pin = f.h.hold()
 	}
 	n.trim()
-	v.settle(s, n, f.ino)
+	n.settle()
 	v.files.Add(-1)
 	if name == "" {
-		v.dropLater(f.h)
+		f.h.dropLater()
 		return
 	}
-	v.drop(f.h)
+	f.h.drop()
 	if changed {
-		v.tellWrote(dir, name)
+		v.tell.wrote(dir, name)
 	}
 }
 

@@ -37,7 +37,7 @@ func serveDir(t testing.TB, dir string, o Options) *Volume {
 	}
 	t.Cleanup(func() {
 		v.Close()
-		waitFor(t, "descriptors to be closed", func() bool { return v.handles.Load() == 0 })
+		waitFor(t, "descriptors to be closed", func() bool { return v.fds.open.Load() == 0 })
 	})
 	return v
 }

@@ -14,7 +14,7 @@ func TestReserveOfDescriptors(t *testing.T) {
 	writeFile(t, "x", dir, "f")
 	f := lookup(t, v, wsfs.RootIno, "f")
 	d := must[wsfs.Entry](t)(v.Mkdir(op(), wsfs.RootIno, "d", 0o755))
-	v.limit = int(v.lastFD.Load()) + 80
+	v.fds.limit = int(v.fds.last.Load()) + 80
 	var files []wsfs.File
 	defer func() {
 		for _, f := range files {
@@ -32,18 +32,18 @@ func TestReserveOfDescriptors(t *testing.T) {
 	if n := len(files); n < 40 {
 		t.Errorf("only %d files", n)
 	}
-	if last := int(v.lastFD.Load()); last > v.limit-reserve(v.limit) {
-		t.Errorf("descriptor %d of %d was taken", last, v.limit)
+	if last := int(v.fds.last.Load()); last > v.fds.limit-reserve(v.fds.limit) {
+		t.Errorf("descriptor %d of %d was taken", last, v.fds.limit)
 	}
 	_, _, err = v.Create(op(), wsfs.RootIno, "g", unix.O_RDWR, 0o644)
 	wantErr(t, err, unix.EMFILE)
 	lookupNone(t, v, wsfs.RootIno, "g")
 	_, _, err = v.Tmpfile(op(), wsfs.RootIno, unix.O_RDWR, 0o644)
 	wantErr(t, err, unix.EMFILE)
-	before := v.handles.Load()
+	before := v.fds.open.Load()
 	s := must[wsfs.Dir](t)(v.OpenDir(op(), d.Ino))
 	s.Release()
-	if h := v.handles.Load(); h != before {
+	if h := v.fds.open.Load(); h != before {
 		t.Errorf("%d descriptors, %d before: directories keep the reserve", h, before)
 	}
 	ok(t, v.Rename(op(), wsfs.RootIno, "f", d.Ino, "f", 0))
@@ -66,11 +66,11 @@ func TestOnlySmallFilesAreFreedAtOnce(t *testing.T) {
 		writeFile(t, strings.Repeat("x", tt.bytes), dir, tt.name)
 		e := lookup(t, v, wsfs.RootIno, tt.name)
 		ok(t, v.Unlink(op(), wsfs.RootIno, tt.name))
-		s, n := v.tab.get(e.Ino)
+		n, _ := v.tab.lock(e.Ino)
 		if got := n.ext.pin.quick.Load(); got != tt.quick {
 			t.Errorf("%s: at once: %v, want %v", tt.name, got, tt.quick)
 		}
-		s.mu.Unlock()
+		n.unlock()
 		v.Forget(e.Ino, 1)
 	}
 }

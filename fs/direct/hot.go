@@ -17,7 +17,10 @@ import (
 // the open(2), because the kernel believes no answer about a hot name for longer
 // than the request.
 type hot struct {
-	n     atomic.Int32 // names, so that nobody waits where there is none
+	tab *table
+	now func() time.Time
+
+	n     atomic.Int32 // names, so that no lookup waits where there is none
 	mu    sync.Mutex
 	until map[key]time.Time
 	pins  []wsfs.Ino // inodes that got a descriptor so, oldest first
@@ -30,9 +33,8 @@ const (
 
 // replaced makes a name hot. One too many is not: it can only fail as it would
 // anyway.
-func (v *Volume) replaced(dir wsfs.Ino, name string) {
-	t := &v.hot
-	now := v.now()
+func (t *hot) replaced(dir wsfs.Ino, name string) {
+	now := t.now()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if len(t.until) >= hotMost {
@@ -51,8 +53,8 @@ func (v *Volume) replaced(dir wsfs.Ino, name string) {
 	t.n.Store(int32(len(t.until)))
 }
 
-func (v *Volume) isHot(dir wsfs.Ino, name string) bool {
-	t := &v.hot
+// is says whether a name is hot.
+func (t *hot) is(dir wsfs.Ino, name string) bool {
 	if t.n.Load() == 0 {
 		return false
 	}
@@ -60,7 +62,7 @@ func (v *Volume) isHot(dir wsfs.Ino, name string) bool {
 	defer t.mu.Unlock()
 	k := key{dir, name}
 	at, ok := t.until[k]
-	if ok && !v.now().Before(at) {
+	if ok && !t.now().Before(at) {
 		delete(t.until, k)
 		t.n.Store(int32(len(t.until)))
 		ok = false
@@ -75,32 +77,34 @@ func (v *Volume) lookupHot(h *handle, dir wsfs.Ino, name string, watched bool) (
 	if err != nil {
 		return wsfs.Entry{}, false
 	}
-	pin := v.newHandle(fd, true)
-	defer v.drop(pin)
+	pin := v.fds.handle(fd, true)
+	defer pin.drop()
 	var st stat
-	if statAt(fd, "", &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFREG || v.crosses(&st) {
+	if statAt(fd, "", &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFREG || v.disk.crosses(&st) {
 		return wsfs.Entry{}, false
 	}
-	e, err := v.enterName(v.identOf(fd, "", &st), dir, name, &st, watched, false)
+	e, err := v.enterName(v.disk.identOf(fd, "", &st), dir, name, &st, watched, false)
 	if err != nil {
 		return e, false
 	}
 	e.TTL = 0
-	v.pinHot(e.Ino, pin)
+	v.hot.pin(e.Ino, pin)
 	return e, true
 }
 
-// pinHot gives an inode a descriptor, and takes the oldest one that was given so.
-func (v *Volume) pinHot(ino wsfs.Ino, pin *handle) {
-	s, n := v.tab.get(ino)
-	if n == nil || n.more().pin != nil {
-		s.mu.Unlock()
+// pin gives an inode a descriptor, and takes the oldest one that was given so.
+func (t *hot) pin(ino wsfs.Ino, pin *handle) {
+	n, ok := t.tab.lock(ino)
+	if !ok {
+		return
+	}
+	if n.more().pin != nil {
+		n.unlock()
 		return
 	}
 	n.ext.pin = pin.hold()
 	n.flags |= flagHot
-	s.mu.Unlock()
-	t := &v.hot
+	n.unlock()
 	var old wsfs.Ino
 	t.mu.Lock()
 	if t.pins = append(t.pins, ino); len(t.pins) > hotMost {
@@ -108,21 +112,24 @@ func (v *Volume) pinHot(ino wsfs.Ino, pin *handle) {
 	}
 	t.mu.Unlock()
 	if old != 0 && old != ino {
-		v.cool(old)
+		t.cool(old)
 	}
 }
 
 // cool takes the descriptor of a hot inode, unless it is needed otherwise.
-func (v *Volume) cool(ino wsfs.Ino) {
-	s, n := v.tab.get(ino)
+func (t *hot) cool(ino wsfs.Ino) {
+	n, ok := t.tab.lock(ino)
+	if !ok {
+		return
+	}
 	var pin *handle
-	if n != nil && n.flags&flagHot != 0 {
+	if n.flags&flagHot != 0 {
 		n.flags &^= flagHot
 		if n.name != "" && n.ext.leaving == 0 {
 			pin, n.ext.pin = n.ext.pin, nil
 			n.trim()
 		}
 	}
-	s.mu.Unlock()
-	v.dropLater(pin)
+	n.unlock()
+	pin.dropLater()
 }

@@ -77,7 +77,7 @@ func TestOpenWhileReplaced(t *testing.T) {
 				}
 				o.File.Release()
 			}
-			waitFor(t, "descriptors to go", func() bool { return v.handles.Load() <= 4 })
+			waitFor(t, "descriptors to go", func() bool { return v.fds.open.Load() <= 4 })
 		})
 	}
 }
@@ -87,28 +87,28 @@ func TestOpenWhileReplaced(t *testing.T) {
 func TestHotNameCools(t *testing.T) {
 	now := time.Now()
 	v, dir := serve(t, Options{Now: func() time.Time { return now }})
-	base := v.handles.Load()
+	base := v.fds.open.Load()
 	writeFile(t, "x", dir, "f")
-	v.replaced(wsfs.RootIno, "f")
+	v.hot.replaced(wsfs.RootIno, "f")
 	e := lookup(t, v, wsfs.RootIno, "f")
-	if e.TTL != 0 || v.handles.Load() != base+1 {
-		t.Errorf("hot: believed for %v, %d descriptors", e.TTL, v.handles.Load()-base)
+	if e.TTL != 0 || v.fds.open.Load() != base+1 {
+		t.Errorf("hot: believed for %v, %d descriptors", e.TTL, v.fds.open.Load()-base)
 	}
 	now = now.Add(hotFor)
-	if e = lookup(t, v, wsfs.RootIno, "f"); e.TTL == 0 || v.handles.Load() != base {
-		t.Errorf("cool: believed for %v, %d descriptors", e.TTL, v.handles.Load()-base)
+	if e = lookup(t, v, wsfs.RootIno, "f"); e.TTL == 0 || v.fds.open.Load() != base {
+		t.Errorf("cool: believed for %v, %d descriptors", e.TTL, v.fds.open.Load()-base)
 	}
 	for i := range 3 * hotMost { // no more descriptors than that, whatever is replaced
 		name := fmt.Sprint(i)
 		writeFile(t, "x", dir, name)
-		v.replaced(wsfs.RootIno, name)
+		v.hot.replaced(wsfs.RootIno, name)
 		lookup(t, v, wsfs.RootIno, name)
 		now = now.Add(hotFor / 100)
 	}
-	if v.handles.Load() == base {
+	if v.fds.open.Load() == base {
 		t.Error("nothing was held")
 	}
-	waitFor(t, "older ones to be closed", func() bool { return v.handles.Load()-base <= hotMost })
+	waitFor(t, "older ones to be closed", func() bool { return v.fds.open.Load()-base <= hotMost })
 }
 
 // An open that an own rename or unlink overtakes is served, at the first try.
@@ -143,14 +143,14 @@ func TestOvertaken(t *testing.T) {
 	v, dir := serve(t, Options{})
 	e := create(t, v, wsfs.RootIno, "f", "x")
 	tries := 0
-	err := v.again(e.Ino, func(was *sighting) error {
-		h, err := v.holdOnce(e.Ino, was)
-		v.drop(h)
+	err := v.res.again(e.Ino, func(was *sighting) error {
+		h, err := v.res.holdOnce(e.Ino, was)
+		h.drop()
 		if tries++; tries == 1 {
 			ok(t, err)
 			was.h = nil // as it is where the name has yet to be opened
 			ok(t, v.Unlink(op(), wsfs.RootIno, "f"))
-			_, err = v.holdNamed(was.ident, was.parent, was.name, unix.O_PATH)
+			_, err = v.res.holdNamed(was.ident, was.parent, was.name, unix.O_PATH)
 			wantErr(t, err, syscall.ESTALE)
 		}
 		return err
@@ -161,9 +161,9 @@ func TestOvertaken(t *testing.T) {
 	g := create(t, v, wsfs.RootIno, "g", "x")
 	ok(t, os.Remove(filepath.Join(dir, "g")))
 	tries = 0
-	err = v.again(g.Ino, func(was *sighting) error {
+	err = v.res.again(g.Ino, func(was *sighting) error {
 		tries++
-		_, err := v.holdOnce(g.Ino, was)
+		_, err := v.res.holdOnce(g.Ino, was)
 		return err
 	})
 	wantErr(t, err, syscall.ESTALE)

@@ -7,7 +7,7 @@ import (
 
 // An inode is what is remembered of a file that the kernel (or a watch) knows.
 // There may be millions: 72 bytes, and everything that few of them need is in
-// ext. The lock of its shard guards all of it.
+// ext. Only a locked gives access to it.
 type inode struct {
 	id     uint64   // the number that the disk gave it
 	told   uint64   // signature of the attributes last seen, see signature
@@ -38,7 +38,7 @@ const (
 
 	// flagComing says that others changed the content, and that a report of
 	// it is still to come: the disk moves the times before it has the bytes, so
-	// who looked, for a request or for a report of a chmod, may have been early.
+	// a look, for a request or for a report of a chmod, may have been early.
 	flagComing
 
 	// flagMapped says that the kernel once could write to the file by itself.
@@ -71,8 +71,8 @@ type ext struct {
 	busy    int32   // own changes under way
 	leaving int32   // of them, those that take a name away
 	pass    int32   // open files that the kernel writes to by itself
-	setID   uint64  // content when set-id bits came meanwhile, see guardSetID
-	unset   int64   // when bits were taken last that the kernel may hold true, see admit
+	setID   uint64  // content when set-id bits came meanwhile, see setIDs
+	unset   int64   // when bits were taken last that the kernel may hold true, see setIDs.admit
 }
 
 func (e *ext) idle() bool {

@@ -27,7 +27,7 @@ import (
 // knows it, open or not; then nothing of it is left.
 func TestUnlinkedFileLivesOn(t *testing.T) {
 	v, _ := serve(t, Options{})
-	base := v.handles.Load()
+	base := v.fds.open.Load()
 	e := create(t, v, wsfs.RootIno, "f", "content")
 	ok(t, v.Unlink(op(), wsfs.RootIno, "f"))
 	a := attr(t, v, e.Ino)
@@ -51,7 +51,7 @@ func TestUnlinkedFileLivesOn(t *testing.T) {
 	v.Forget(e.Ino, 1)
 	_, err := v.Attr(op(), e.Ino, nil)
 	wantErr(t, err, syscall.ESTALE)
-	waitFor(t, "descriptors to go", func() bool { return v.handles.Load() == base })
+	waitFor(t, "descriptors to go", func() bool { return v.fds.open.Load() == base })
 }
 
 // The descriptor of an open file does for a pin, and stays for one after close.
@@ -105,7 +105,7 @@ func lookupNone(t testing.TB, v *Volume, dir wsfs.Ino, name string) wsfs.Entry {
 
 func TestOtherLinkStays(t *testing.T) {
 	v, _ := serve(t, Options{})
-	base := v.handles.Load()
+	base := v.fds.open.Load()
 	e := create(t, v, wsfs.RootIno, "a", "x")
 	must[wsfs.Entry](t)(v.Link(op(), e.Ino, wsfs.RootIno, "b"))
 	lookup(t, v, wsfs.RootIno, "a")
@@ -116,7 +116,7 @@ func TestOtherLinkStays(t *testing.T) {
 	if got := lookup(t, v, wsfs.RootIno, "b"); got.Ino != e.Ino {
 		t.Errorf("b is %d, want %d", got.Ino, e.Ino)
 	}
-	if got := v.handles.Load(); got != base {
+	if got := v.fds.open.Load(); got != base {
 		t.Errorf("%d descriptors, want %d: a file with a name needs none", got, base)
 	}
 	attr(t, v, e.Ino)
@@ -128,9 +128,9 @@ func TestReplacedBehindOurBack(t *testing.T) {
 	e := create(t, v, wsfs.RootIno, "f", "old")
 	d := must[wsfs.Entry](t)(v.Mkdir(op(), wsfs.RootIno, "d", 0o755))
 	in := create(t, v, d.Ino, "in", "x")
-	v.ring.cap = 1
-	v.evict(d.Ino)
-	v.evict(d.Ino)
+	v.res.ring.cap = 1
+	v.res.ring.evict(d.Ino)
+	v.res.ring.evict(d.Ino)
 	ok(t, os.Rename(filepath.Join(dir, "f"), filepath.Join(dir, "gone")))
 	ok(t, os.Rename(filepath.Join(dir, "d"), filepath.Join(dir, "dgone")))
 	writeFile(t, "new one", dir, "f")
@@ -367,8 +367,8 @@ func TestNoWayOut(t *testing.T) {
 			o.File.Release()
 			v.Forget(f.Ino, 1)
 		}
-		v.evict(e.Ino)
-		v.evict(e.Ino)
+		v.res.ring.evict(e.Ino)
+		v.res.ring.evict(e.Ino)
 		v.Forget(e.Ino, 1)
 	}
 	close(stop)
@@ -396,7 +396,7 @@ func TestOtherMountsAreRefused(t *testing.T) {
 	if _, err := v.Lookup(op(), wsfs.RootIno, "m"); !errors.Is(err, syscall.EACCES) {
 		t.Errorf("got %v, want EACCES", err)
 	}
-	v.evict(e.Ino)
+	v.res.ring.evict(e.Ino)
 	_, _, err := v.Create(op(), e.Ino, "f", unix.O_RDWR, 0o644)
 	wantErr(t, err, syscall.ESTALE)
 	_, _ = v.Lookup(op(), wsfs.RootIno, "m")

@@ -18,7 +18,7 @@ func privMode(mode uint32) uint32 {
 	return bits
 }
 
-// killPriv takes set-id bits from a file, before a write by someone who may not
+// killPriv takes set-id bits from a file, before a write by a caller who may not
 // keep them: the disk does it for its own callers, but here the caller is this
 // process, which may. Capabilities need no help, for every write takes those
 // away, root's too.

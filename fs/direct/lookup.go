@@ -19,8 +19,8 @@ func (v *Volume) Lookup(_ *wsfs.Op, dir wsfs.Ino, name string) (wsfs.Entry, erro
 	if err != nil {
 		return wsfs.Entry{}, err
 	}
-	defer v.drop(h)
-	if v.isHot(dir, name) {
+	defer h.drop()
+	if v.hot.is(dir, name) {
 		if e, ok := v.lookupHot(h, dir, name, watched); ok {
 			return e, nil
 		}
@@ -32,7 +32,7 @@ func (v *Volume) Lookup(_ *wsfs.Op, dir wsfs.Ino, name string) (wsfs.Entry, erro
 	case err != nil:
 		return wsfs.Entry{}, err
 	}
-	return v.enterName(v.identOf(h.fd, name, &st), dir, name, &st, watched, false)
+	return v.enterName(v.disk.identOf(h.fd, name, &st), dir, name, &st, watched, false)
 }
 
 // errOtherMount is what a lookup of a mount point below the root says.
@@ -53,7 +53,7 @@ func checkName(name string) error {
 // holdWatched is holdDir for calls whose answer depends on the watch, which it
 // puts in place first.
 func (v *Volume) holdWatched(dir wsfs.Ino) (*handle, bool, error) {
-	h, watched, err := v.holdDir(dir)
+	h, watched, err := v.res.holdDir(dir)
 	if err == nil && !watched && v.watch != nil {
 		watched = v.watch.add(dir, h)
 	}
@@ -63,33 +63,34 @@ func (v *Volume) holdWatched(dir wsfs.Ino) (*handle, bool, error) {
 // enterName counts one reference to what statx found under a name and makes the
 // answer. own says that the file was made, or named so, by this request.
 func (v *Volume) enterName(id ident, dir wsfs.Ino, name string, st *stat, watched, own bool) (wsfs.Entry, error) {
-	if v.crosses(st) {
+	if v.disk.crosses(st) {
 		v.refuse(dir, name)
 		return wsfs.Entry{}, errOtherMount
 	}
-	s, n, ino, made := v.tab.intern(id)
+	n, made := v.tab.intern(id)
+	ino := n.ino
 	n.refs++
 	n.typ = st.Mode & unix.S_IFMT
 	foreign := n.observe(st, own)
 	n.showMode(st, v.now())
-	moved := v.tab.setName(n, ino, dir, name)
+	moved := n.setName(dir, name)
 	pin := n.unpin(st)
-	covered := watched && !v.watch.behind.Load() && (!n.directory() || n.flags&flagWatched != 0)
+	covered := watched && v.watch.current() && (!n.directory() || n.flags&flagWatched != 0)
 	probing := n.probing()
-	e := wsfs.Entry{Ino: ino, Attr: v.attr(st, n.attrTTL(st, covered)), TTL: v.nameTTL(watched)}
-	s.mu.Unlock()
+	e := wsfs.Entry{Ino: ino, Attr: v.disk.attr(st, n.attrTTL(st, covered)), TTL: v.nameTTL(watched)}
+	n.unlock()
 	if probing {
-		v.probe(ino, st)
-		e.Attr = v.attr(st, v.attrTTL(ino, st, covered))
+		v.leases.probe(ino, st)
+		e.Attr = v.disk.attr(st, v.tab.attrTTL(ino, st, covered))
 	}
-	v.drop(pin)
+	pin.drop()
 	if moved {
 		if lost := v.tab.displace(dir, name, ino); lost != 0 && !own {
-			v.tellAttr(lost) // the watch will not find it by that name
+			v.tell.attr(lost) // the watch will not find it by that name
 		}
 	}
 	if foreign && !made && !watched {
-		v.tellContent(ino)
+		v.tell.content(ino)
 	}
 	return e, nil
 }
@@ -106,42 +107,11 @@ func (n *inode) unpin(st *stat) *handle {
 	return pin
 }
 
-func (v *Volume) tellAttr(ino wsfs.Ino) {
-	if n := v.notifier(); n != nil {
-		n.AttrChanged(ino)
-	}
-}
-
-func (v *Volume) tellContent(ino wsfs.Ino) {
-	if n := v.notifier(); n != nil {
-		n.ContentChanged(ino)
-	}
-}
-
 // Forget gives references back.
 func (v *Volume) Forget(ino wsfs.Ino, count uint64) {
-	if ino == wsfs.RootIno {
-		return
+	if ino != wsfs.RootIno {
+		v.tab.forget(ino, count)
 	}
-	s, n := v.tab.get(ino)
-	if n == nil {
-		s.mu.Unlock()
-		return
-	}
-	n.refs -= min(count, n.refs)
-	v.settle(s, n, ino)
-}
-
-// settle unlocks the shard, forgetting the inode if nothing holds it.
-func (v *Volume) settle(s *shard, n *inode, ino wsfs.Ino) {
-	if n.held() {
-		s.mu.Unlock()
-		return
-	}
-	pin, dir := v.tab.drop(s, n, ino)
-	s.mu.Unlock()
-	v.dropLater(pin)
-	v.drop(dir)
 }
 
 // Attr reads attributes.
@@ -151,54 +121,50 @@ func (v *Volume) Attr(_ *wsfs.Op, ino wsfs.Ino, f wsfs.File) (wsfs.Attr, error) 
 	if err != nil {
 		return wsfs.Attr{}, err
 	}
-	v.disarm(ino, &st)
+	v.setID.disarm(ino, &st)
 	return v.told(ino, &st, covered, false), nil
 }
 
-func (v *Volume) statOf(ino wsfs.Ino, f wsfs.File, st *stat) (bool, error) {
-	fl, ok := f.(*file)
-	if !ok {
-		return v.stat(ino, st)
+// statOf is stat by the descriptor of an open file, where there is one. It says
+// whether a change by others after this moment would be reported.
+func (v *Volume) statOf(ino wsfs.Ino, f wsfs.File, st *stat) (covered bool, err error) {
+	current := v.watch.current()
+	if fl, ok := f.(*file); ok {
+		covered, err = v.tab.reported(ino), statAt(fl.h.fd, "", st)
+	} else {
+		covered, err = v.res.stat(ino, st)
 	}
-	s, n := v.tab.get(ino)
-	var parent wsfs.Ino
-	if n != nil && n.name != "" {
-		parent = n.parent
-	}
-	s.mu.Unlock()
-	covered := parent != 0 && v.watched(parent)
-	return covered, statAt(fl.h.fd, "", st)
+	return covered && current, err
 }
 
 // told notes attributes that the kernel is about to be told.
 func (v *Volume) told(ino wsfs.Ino, st *stat, covered, own bool) wsfs.Attr {
-	s, n := v.tab.get(ino)
-	if n == nil {
-		s.mu.Unlock()
-		return v.attr(st, 0)
+	n, ok := v.tab.lock(ino)
+	if !ok {
+		return v.disk.attr(st, 0)
 	}
 	foreign := n.observe(st, own)
 	n.showMode(st, v.now())
-	if n.probing() {
-		s.mu.Unlock()
-		v.probe(ino, st)
-		return v.attr(st, v.attrTTL(ino, st, covered))
-	}
+	probing := n.probing()
 	ttl := n.attrTTL(st, covered)
-	s.mu.Unlock()
-	if foreign && !covered {
-		v.tellContent(ino)
+	n.unlock()
+	if probing {
+		v.leases.probe(ino, st)
+		return v.disk.attr(st, v.tab.attrTTL(ino, st, covered))
 	}
-	return v.attr(st, ttl)
+	if foreign && !covered {
+		v.tell.content(ino)
+	}
+	return v.disk.attr(st, ttl)
 }
 
 // Readlink returns a link's target as stored.
 func (v *Volume) Readlink(_ *wsfs.Op, ino wsfs.Ino) (string, error) {
-	h, err := v.hold(ino)
+	h, err := v.res.hold(ino)
 	if err != nil {
 		return "", err
 	}
-	defer v.drop(h)
+	defer h.drop()
 	var buf [unix.PathMax]byte
 	n, err := unix.Readlinkat(h.fd, "", buf[:])
 	if err == syscall.ENOENT {
@@ -225,40 +191,7 @@ func (v *Volume) Statfs(_ *wsfs.Op, _ wsfs.Ino) (wsfs.Statfs, error) {
 }
 
 // Path names an inode by a path from the root.
-func (v *Volume) Path(ino wsfs.Ino) (string, bool) {
-	if ino == wsfs.RootIno {
-		return "", true
-	}
-	var names []string
-	size := 0
-	for ino != wsfs.RootIno {
-		s, n := v.tab.get(ino)
-		if n == nil || n.name == "" || len(names) > unix.PathMax {
-			s.mu.Unlock()
-			return "", false
-		}
-		names = append(names, n.name)
-		size += len(n.name) + 1
-		ino = n.parent
-		s.mu.Unlock()
-	}
-	path := make([]byte, 0, size)
-	for i := len(names) - 1; i >= 0; i-- {
-		path = append(path, names[i]...)
-		if i > 0 {
-			path = append(path, '/')
-		}
-	}
-	return string(path), true
-}
-
-func (v *Volume) pathOf(dir wsfs.Ino, name string) (string, bool) {
-	p, ok := v.Path(dir)
-	if ok && p != "" {
-		p += "/"
-	}
-	return p + name, ok
-}
+func (v *Volume) Path(ino wsfs.Ino) (string, bool) { return v.tab.path(ino) }
 
 // Describe answers provider and state; a local file has no revision.
 func (v *Volume) Describe(_ *wsfs.Op, _ wsfs.Ino, what string) (string, bool) {

@@ -2,6 +2,7 @@ package direct
 
 import (
 	"errors"
+	"log/slog"
 	"syscall"
 
 	wsfs "github.com/wsmount/wsmount/fs"
@@ -11,10 +12,16 @@ import (
 // A mapping outlives the descriptor that it was made with, and its stores move
 // times without a word to us. So after a writable passthrough open nothing is
 // believed until it is sure that no mapping is left: the disk grants a read lease
-// (fcntl(2), F_SETLEASE) only while nobody can write, by descriptor or mapping.
+// (fcntl(2), F_SETLEASE) only while no process can write, by descriptor or mapping.
 
-// probing says that the caller, and nobody else, is to find out whether an
-// inode can still be written to by the kernel. It needs the shard.
+// leases find out whether a mapping is left.
+type leases struct {
+	open *opener
+	log  *slog.Logger
+}
+
+// probing says that this request, and no other, is to find out whether an
+// inode can still be written to by the kernel.
 func (n *inode) probing() bool {
 	if n.flags&(flagMapped|flagProbing) != flagMapped || n.ext.passes() > 0 || !n.regular() {
 		return false
@@ -25,13 +32,13 @@ func (n *inode) probing() bool {
 
 // probe finds out, and stats the file once more if it cannot: what was seen
 // before may have been changed by the last store.
-func (v *Volume) probe(ino wsfs.Ino, st *stat) {
-	lease := v.lease(ino, st)
-	s, n := v.tab.get(ino)
-	defer s.mu.Unlock()
-	if n == nil {
+func (l *leases) probe(ino wsfs.Ino, st *stat) {
+	lease := l.take(ino, st)
+	n, ok := l.open.res.tab.lock(ino)
+	if !ok {
 		return
 	}
+	defer n.unlock()
 	n.flags &^= flagProbing | flagUnsure
 	switch {
 	case lease == nil:
@@ -53,19 +60,19 @@ func noLeases(err error) bool {
 	return errors.Is(err, syscall.EINVAL) || errors.Is(err, syscall.ENOLCK) || errors.Is(err, syscall.EACCES)
 }
 
-// lease takes a read lease and gives it back at once, and stats the file.
-func (v *Volume) lease(ino wsfs.Ino, st *stat) error {
+// take takes a read lease and gives it back at once, and stats the file.
+func (l *leases) take(ino wsfs.Ino, st *stat) error {
 	var now stat
-	h, err := v.openIno(ino, unix.O_RDONLY|unix.O_NOATIME, &now)
+	h, err := l.open.open(ino, unix.O_RDONLY|unix.O_NOATIME, &now)
 	if err != nil {
 		return err
 	}
-	defer v.drop(h)
+	defer h.drop()
 	if _, err := unix.FcntlInt(uintptr(h.fd), unix.F_SETLEASE, unix.F_RDLCK); err != nil {
 		return err
 	}
 	if _, err := unix.FcntlInt(uintptr(h.fd), unix.F_SETLEASE, unix.F_UNLCK); err != nil {
-		v.log.Warn("a lease could not be given back", "err", err)
+		l.log.Warn("a lease could not be given back", "err", err)
 	}
 	return statAt(h.fd, "", st)
 }

@@ -38,7 +38,7 @@ func (o *otherMounts) known() (count int64, paths []string) {
 // refuse counts a lookup that led to another mount. The log has each path once: a
 // program that lists a directory looks again and again.
 func (v *Volume) refuse(dir wsfs.Ino, name string) {
-	path, _ := v.pathOf(dir, name)
+	path, _ := v.tab.pathOf(dir, name)
 	if v.others.add(path) {
 		v.log.Warn("not served: another file system is mounted there", "path", path)
 	}

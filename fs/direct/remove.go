@@ -21,11 +21,11 @@ func (v *Volume) remove(dir wsfs.Ino, name string, flags int) error {
 	if err := checkName(name); err != nil {
 		return err
 	}
-	h, watched, err := v.holdDir(dir)
+	h, watched, err := v.res.holdDir(dir)
 	if err != nil {
 		return err
 	}
-	defer v.drop(h)
+	defer h.drop()
 	v.ownBegin(watched, dir, name)
 	p := v.pin(h, dir, name)
 	err = unix.Unlinkat(h.fd, name, flags)
@@ -35,15 +35,15 @@ func (v *Volume) remove(dir wsfs.Ino, name string, flags int) error {
 		return err
 	}
 	v.ownEnd(watched, dir, name, ident{}, true)
-	v.tellDeleted(dir, name)
+	v.tell.deleted(dir, name)
 	return nil
 }
 
 // A pinned is an inode that is about to lose a name: it gets a descriptor first,
-// so that whoever still has it open, or stands in it, can go on asking about it.
+// so that a process that has it open, or works in it, can go on asking about it.
 type pinned struct {
 	v     *Volume
-	ino   wsfs.Ino // 0 when nobody knows the file
+	ino   wsfs.Ino // 0 when the file is not known
 	dir   wsfs.Ino
 	name  string
 	h     *handle
@@ -56,7 +56,7 @@ type pinned struct {
 func (v *Volume) pin(dir *handle, parent wsfs.Ino, name string) pinned {
 	p := pinned{v: v, dir: parent, name: name}
 	var st stat
-	h, err := v.openPath(dir, name, &st)
+	h, err := openPath(dir, name, &st)
 	switch {
 	case err == syscall.ENOENT:
 		return p
@@ -64,17 +64,16 @@ func (v *Volume) pin(dir *handle, parent wsfs.Ino, name string) pinned {
 		v.log.Debug("no descriptor for a file that loses its name", "name", name, "err", err)
 		err = statAt(dir.fd, name, &st)
 	}
-	if err != nil || v.crosses(&st) {
-		v.drop(h)
+	if err != nil || v.disk.crosses(&st) {
+		h.drop()
 		return p
 	}
-	s, n, ino := v.tab.find(v.identOf(dir.fd, name, &st))
-	if n == nil {
-		s.mu.Unlock()
-		v.drop(h)
+	n, ok := v.tab.find(v.disk.identOf(dir.fd, name, &st))
+	if !ok {
+		h.drop()
 		return p
 	}
-	p.ino, p.links, p.h = ino, st.Nlink, h
+	p.ino, p.links, p.h = n.ino, st.Nlink, h
 	if h != nil {
 		h.quick.Store(st.Blocks <= quickBlocks && (n.ext == nil || n.ext.files == nil))
 	}
@@ -87,15 +86,15 @@ func (v *Volume) pin(dir *handle, parent wsfs.Ino, name string) pinned {
 	case e.pin == nil && h != nil:
 		e.pin = h.hold()
 	}
-	s.mu.Unlock()
+	n.unlock()
 	if p.h != h {
-		v.drop(h)
+		h.drop()
 	}
 	return p
 }
 
 // openPath opens what lies at a name, whatever it is, and stats it.
-func (v *Volume) openPath(dir *handle, name string, st *stat) (*handle, error) {
+func openPath(dir *handle, name string, st *stat) (*handle, error) {
 	fd, err := openAt(dir.fd, name, unix.O_PATH, 0)
 	if err != nil {
 		return nil, err
@@ -104,7 +103,7 @@ func (v *Volume) openPath(dir *handle, name string, st *stat) (*handle, error) {
 		unix.Close(fd)
 		return nil, err
 	}
-	return v.newHandle(fd, true), nil
+	return dir.of.handle(fd, true), nil
 }
 
 // done says whether the name is gone.
@@ -116,7 +115,7 @@ func (p *pinned) done(gone bool) {
 	// Another link remains, whose reader must not take the change for others'.
 	var st stat
 	linked := gone && p.links > 1 && p.h != nil && statAt(p.h.fd, "", &st) == nil
-	s, n := v.tab.get(p.ino) // busy keeps it
+	n, _ := v.tab.lock(p.ino) // busy keeps it
 	e := n.ext
 	e.busy--
 	e.leaving--
@@ -127,8 +126,7 @@ func (p *pinned) done(gone bool) {
 		n.told = 0
 	}
 	var wd int32
-	if gone && n.parent == p.dir && n.name == p.name {
-		v.tab.setName(n, p.ino, p.dir, "")
+	if gone && n.loseName(p.dir, p.name) {
 		if e.pin == nil && e.files == nil && p.h != nil {
 			e.pin = p.h.hold()
 		}
@@ -139,27 +137,10 @@ func (p *pinned) done(gone bool) {
 		pin, e.pin = e.pin, nil
 	}
 	n.trim()
-	v.settle(s, n, p.ino)
+	n.settle()
 	if wd != 0 {
 		v.watch.remove(wd)
 	}
-	v.drop(pin)
-	v.dropLater(p.h)
-}
-
-// quickBlocks (of 512 bytes) are freed faster than a goroutine comes to it.
-const quickBlocks = 1 << 20 / 512
-
-// dropLater gives back the reference that may be the last to a file without a
-// name, which the disk then frees: that takes as long as the file is large, and
-// nobody should wait for a large one.
-func (v *Volume) dropLater(h *handle) {
-	if h == nil {
-		return
-	}
-	if h.refs.Load() > 1 || h.quick.Load() {
-		v.drop(h)
-		return
-	}
-	go v.drop(h)
+	pin.drop()
+	p.h.dropLater()
 }

@@ -20,16 +20,16 @@ func (v *Volume) Rename(_ *wsfs.Op, dir wsfs.Ino, name string, newDir wsfs.Ino, 
 	if err := checkName(newName); err != nil {
 		return err
 	}
-	from, watched, err := v.holdDir(dir)
+	from, watched, err := v.res.holdDir(dir)
 	if err != nil {
 		return err
 	}
-	defer v.drop(from)
+	defer from.drop()
 	to, newWatched, err := v.holdWatched(newDir)
 	if err != nil {
 		return err
 	}
-	defer v.drop(to)
+	defer to.drop()
 	r := move{v: v, from: from, to: to, dir: dir, newDir: newDir, name: name, newName: newName,
 		watched: watched, newWatched: newWatched, flags: flags}
 	return r.run()
@@ -51,10 +51,10 @@ func (r *move) run() error {
 	v := r.v
 	v.ownBegin(r.watched, r.dir, r.name)
 	v.ownBegin(r.newWatched, r.newDir, r.newName)
-	src := v.busyNamed(r.dir, r.name)
+	src := v.tab.beginNamed(r.dir, r.name)
 	var over pinned
 	if r.exchange() {
-		over.ino = v.busyNamed(r.newDir, r.newName)
+		over.ino = v.tab.beginNamed(r.newDir, r.newName)
 	} else if r.flags&unix.RENAME_NOREPLACE == 0 {
 		over = v.pin(r.to, r.newDir, r.newName)
 	}
@@ -80,76 +80,53 @@ func (r *move) same(over *pinned) bool {
 	}
 	var a, b stat
 	return statAt(r.from.fd, r.name, &a) == nil && statAt(r.to.fd, r.newName, &b) == nil &&
-		r.v.identOf(r.from.fd, r.name, &a) == r.v.identOf(r.to.fd, r.newName, &b)
-}
-
-// busyNamed marks what is known to lie at a name as being changed by us, and
-// returns its number. 0 is no harm: nothing is known that could be taken for
-// changed by others, or it is known by another of its names.
-func (v *Volume) busyNamed(dir wsfs.Ino, name string) wsfs.Ino {
-	ino := v.tab.named(dir, name, 0)
-	if ino == 0 {
-		return 0
-	}
-	s, n := v.tab.get(ino)
-	defer s.mu.Unlock()
-	if n == nil {
-		return 0
-	}
-	n.more().busy++
-	return ino
+		r.v.disk.identOf(r.from.fd, r.name, &a) == r.v.disk.identOf(r.to.fd, r.newName, &b)
 }
 
 // settle notes under which names the files lie now: by looking, since another
 // process may have been quicker with either. It returns what they are.
 func (r *move) settle(src, over wsfs.Ino, moved bool) (to, back ident) {
 	if moved {
-		to = r.v.renamed(r.to, r.newDir, r.newName, src)
+		to = r.renamed(r.to, r.newDir, r.newName, src)
 		if r.exchange() {
-			back = r.v.renamed(r.from, r.dir, r.name, over)
+			back = r.renamed(r.from, r.dir, r.name, over)
 		}
 	}
-	r.v.notBusy(src)
+	r.v.tab.notBusy(src)
 	if r.exchange() {
-		r.v.notBusy(over)
+		r.v.tab.notBusy(over)
 	}
 	return to, back
 }
 
-func (v *Volume) renamed(h *handle, dir wsfs.Ino, name string, ino wsfs.Ino) ident {
+func (r *move) renamed(h *handle, dir wsfs.Ino, name string, ino wsfs.Ino) ident {
 	var st stat
 	if statAt(h.fd, name, &st) != nil {
 		return ident{}
 	}
-	id := v.identOf(h.fd, name, &st)
-	s, n, found := v.tab.find(id)
-	defer s.mu.Unlock()
-	if ino != 0 && found != ino {
+	id := r.v.disk.identOf(h.fd, name, &st)
+	n, ok := r.v.tab.find(id)
+	switch {
+	case !ok && ino != 0:
+		return ident{}
+	case !ok:
+		return id
+	}
+	defer n.unlock()
+	if ino != 0 && n.ino != ino {
 		return ident{}
 	}
-	if n != nil {
-		v.tab.setName(n, found, dir, name)
-		n.observe(&st, true)
-	}
+	n.setName(dir, name)
+	n.observe(&st, true)
 	return id
-}
-
-func (v *Volume) notBusy(ino wsfs.Ino) {
-	if ino == 0 {
-		return
-	}
-	s, n := v.tab.get(ino)
-	n.ext.busy--
-	n.trim()
-	v.settle(s, n, ino)
 }
 
 // tell reports the move to the lifecycle bus.
 func (r *move) tell() {
 	if r.exchange() {
-		r.v.tellWrote(r.dir, r.name)
+		r.v.tell.wrote(r.dir, r.name)
 	} else {
-		r.v.tellDeleted(r.dir, r.name)
+		r.v.tell.deleted(r.dir, r.name)
 	}
-	r.v.tellWrote(r.newDir, r.newName)
+	r.v.tell.wrote(r.newDir, r.newName)
 }

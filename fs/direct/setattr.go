@@ -15,25 +15,25 @@ func (v *Volume) SetAttr(op *wsfs.Op, ino wsfs.Ino, f wsfs.File, in *wsfs.SetAtt
 	if err != nil {
 		return wsfs.Attr{}, err
 	}
-	defer v.drop(h)
-	covered := v.covered(ino)
-	v.begin(ino)
-	if err = v.guardSetID(op, ino, h, in); err == nil {
+	defer h.drop()
+	covered := v.tab.reported(ino) && v.watch.current()
+	v.tab.begin(ino)
+	if err = v.setID.guard(op, ino, h, in); err == nil {
 		err = apply(op, h, in)
 	}
 	var st stat
-	if serr := v.end(ino, h.fd, &st); err == nil {
+	if serr := v.tab.end(ino, h.fd, &st); err == nil {
 		err = serr
 	}
 	if err != nil {
 		return wsfs.Attr{}, err
 	}
-	v.rearm(ino, in, &st)
+	v.setID.rearm(ino, in, &st)
 	if in.Size != nil {
 		if fl, ok := f.(*file); ok {
 			fl.wrote.Store(true)
 		} else {
-			v.tellWroteIno(ino)
+			v.tell.wroteIno(ino)
 		}
 	}
 	return v.told(ino, &st, covered, true), nil
@@ -43,20 +43,7 @@ func (v *Volume) holdFor(ino wsfs.Ino, f wsfs.File) (*handle, error) {
 	if fl, ok := f.(*file); ok {
 		return fl.h.hold(), nil
 	}
-	return v.hold(ino)
-}
-
-// covered says whether the watch sees changes of an inode's attributes.
-func (v *Volume) covered(ino wsfs.Ino) bool {
-	s, n := v.tab.get(ino)
-	if n == nil || n.name == "" {
-		s.mu.Unlock()
-		return false
-	}
-	parent := n.parent
-	ok := n.flags&flagWatched != 0 || !n.directory()
-	s.mu.Unlock()
-	return ok && v.watched(parent)
+	return v.res.hold(ino)
 }
 
 // apply makes the changes in the order in which none undoes another: a change

@@ -8,13 +8,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Whom a set-id file's bits serve when it is run is decided by the mode that the
-// kernel was last told. Who writes to such a file takes the bits from it here,
-// where the kernel does not see it, and an answer about attributes that a write
-// overtakes is thrown away by the kernel. So the disk's rule, that a file is not
-// run and written to at a time, is kept here for files with bits, and one that
-// lost them is run only when the kernel has been told so by an answer that nothing
-// can have overtaken.
+// Which user a set-id file runs as is decided by the mode that the kernel was last
+// told. The daemon takes the bits from a file that is written to, which the kernel
+// does not see, and an answer about attributes that a write overtakes is thrown
+// away by the kernel. So the disk's rule, that a file is not run and written to at
+// a time, is kept for files with bits, and one that lost them is run only when the
+// kernel has been told so by an answer that nothing can have overtaken.
 
 const (
 	// fmodeExec is in the flags of an open on behalf of execve(2).
@@ -30,44 +29,44 @@ const (
 
 // admit is asked when an open file has been entered: of two at a time at least
 // one finds the other. mode is the file's from before.
-func (v *Volume) admit(ino wsfs.Ino, flags, mode uint32) error {
+func (k *setIDs) admit(ino wsfs.Ino, flags, mode uint32) error {
 	switch {
 	case flags&fmodeExec != 0:
-		return v.admitRun(ino)
+		return k.admitRun(ino)
 	case flags&unix.O_ACCMODE != unix.O_RDONLY && privMode(mode) != 0:
-		return v.wait(func() bool { return !v.has(ino, (*file).runs) })
+		return k.wait(func() bool { return !k.has(ino, (*file).runs) })
 	}
 	return nil
 }
 
 // admitRun says ESTALE, on which the kernel looks again, where it may have seen
 // bits that are gone.
-func (v *Volume) admitRun(ino wsfs.Ino) error {
+func (k *setIDs) admitRun(ino wsfs.Ino) error {
 	var st stat
-	if _, err := v.stat(ino, &st); err != nil {
+	if _, err := k.res.stat(ino, &st); err != nil {
 		return err
 	}
-	if privMode(uint32(st.Mode)) == 0 && v.unsetAt(ino) == 0 {
+	if privMode(uint32(st.Mode)) == 0 && k.unsetAt(ino) == 0 {
 		return nil
 	}
-	if err := v.wait(func() bool { return !v.has(ino, (*file).writes) }); err != nil {
+	if err := k.wait(func() bool { return !k.has(ino, (*file).writes) }); err != nil {
 		return err
 	}
-	if _, err := v.stat(ino, &st); err != nil {
+	if _, err := k.res.stat(ino, &st); err != nil {
 		return err
 	}
-	at := v.unsetAt(ino)
+	at := k.unsetAt(ino)
 	if privMode(uint32(st.Mode)) != 0 || at == 0 {
 		return nil // as before, or given again since: the kernel was told
 	}
-	time.Sleep(onTheWay - v.now().Sub(time.Unix(0, at)))
+	time.Sleep(onTheWay - k.now().Sub(time.Unix(0, at)))
 	return syscall.ESTALE
 }
 
 // wait says ETXTBSY where what it waits for does not come.
-func (v *Volume) wait(done func() bool) error {
-	for end := v.now().Add(patience); !done(); time.Sleep(time.Millisecond) {
-		if v.now().After(end) {
+func (k *setIDs) wait(done func() bool) error {
+	for end := k.now().Add(patience); !done(); time.Sleep(time.Millisecond) {
+		if k.now().After(end) {
 			return syscall.ETXTBSY
 		}
 	}
@@ -75,10 +74,13 @@ func (v *Volume) wait(done func() bool) error {
 }
 
 // has says whether one of an inode's open files is such.
-func (v *Volume) has(ino wsfs.Ino, such func(*file) bool) bool {
-	s, n := v.tab.get(ino)
-	defer s.mu.Unlock()
-	if n == nil || n.ext == nil {
+func (k *setIDs) has(ino wsfs.Ino, such func(*file) bool) bool {
+	n, ok := k.tab.lock(ino)
+	if !ok {
+		return false
+	}
+	defer n.unlock()
+	if n.ext == nil {
 		return false
 	}
 	for f := n.ext.files; f != nil; f = f.next {
@@ -89,26 +91,27 @@ func (v *Volume) has(ino wsfs.Ino, such func(*file) bool) bool {
 	return false
 }
 
-// noteUnset notes that bits were taken away by somebody who writes.
-func (v *Volume) noteUnset(ino wsfs.Ino) {
-	s, n := v.tab.get(ino)
-	defer s.mu.Unlock()
-	if n != nil {
-		n.more().unset = v.now().UnixNano()
+// noteUnset notes that bits were taken away by a write.
+func (k *setIDs) noteUnset(ino wsfs.Ino) {
+	if n, ok := k.tab.lock(ino); ok {
+		n.more().unset = k.now().UnixNano()
+		n.unlock()
 	}
 }
 
-func (v *Volume) unsetAt(ino wsfs.Ino) int64 {
-	s, n := v.tab.get(ino)
-	defer s.mu.Unlock()
-	if n == nil || n.ext == nil {
+func (k *setIDs) unsetAt(ino wsfs.Ino) int64 {
+	n, ok := k.tab.lock(ino)
+	if !ok {
+		return 0
+	}
+	defer n.unlock()
+	if n.ext == nil {
 		return 0
 	}
 	return n.ext.unset
 }
 
-// showMode notes that the kernel is about to be told of a mode. It needs the
-// shard.
+// showMode notes that the kernel is about to be told of a mode.
 func (n *inode) showMode(st *stat, now time.Time) {
 	if n.ext == nil || n.ext.unset == 0 || privMode(uint32(st.Mode)) != 0 {
 		return

@@ -118,11 +118,11 @@ func TestSetIDWriteDuringChmod(t *testing.T) {
 	needRoot(t)
 	v, _ := serve(t, Options{})
 	w := openToPass(t, v, 1000)
-	h := must[*handle](t)(v.hold(w.ino))
-	defer v.drop(h)
+	h := must[*handle](t)(v.res.hold(w.ino))
+	defer h.drop()
 	mode := uint32(0o4755)
 	in := &wsfs.SetAttr{Mode: &mode}
-	ok(t, v.guardSetID(op(), w.ino, h, in))
+	ok(t, v.setID.guard(op(), w.ino, h, in))
 	w.write()
 	ok(t, apply(op(), h, in))
 	if got := w.mode(); got != 0o755 {

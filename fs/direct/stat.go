@@ -44,11 +44,18 @@ type ident struct {
 	birth uint32
 }
 
+// A disk is what files are told apart by below a root.
+type disk struct {
+	dev     uint64
+	mount   uint64 // the kernel's number of the mount that the root lies in
+	noBirth bool   // as if the disk kept no birth times
+}
+
 // identOf reads the identity out of one statx answer. Where the file system
 // keeps no birth time, the kernel's generation does as well: see handleHash.
-func (v *Volume) identOf(fd int, name string, st *stat) ident {
+func (d *disk) identOf(fd int, name string, st *stat) ident {
 	h := uint64(st.Dev_major)<<32 | uint64(st.Dev_minor)
-	if st.Mask&unix.STATX_BTIME != 0 && !v.noBirth {
+	if st.Mask&unix.STATX_BTIME != 0 && !d.noBirth {
 		h = mix(h ^ mix(uint64(st.Btime.Sec)<<30^uint64(st.Btime.Nsec)))
 	} else {
 		h = mix(h ^ handleHash(fd, name))
@@ -104,17 +111,17 @@ func contentSignature(st *stat) uint64 {
 
 // crosses says that a name leads to another mount: its identity and its rules
 // are not ours to give.
-func (v *Volume) crosses(st *stat) bool {
+func (d *disk) crosses(st *stat) bool {
 	if st.Mask&unix.STATX_MNT_ID != 0 {
-		return st.Mnt_id != v.mount
+		return st.Mnt_id != d.mount
 	}
-	return unix.Mkdev(st.Dev_major, st.Dev_minor) != v.dev
+	return unix.Mkdev(st.Dev_major, st.Dev_minor) != d.dev
 }
 
 // fold makes a 48-bit number of a file's own.
-func (v *Volume) fold(st *stat) wsfs.Ino {
+func (d *disk) fold(st *stat) wsfs.Ino {
 	id := st.Ino
-	if dev := unix.Mkdev(st.Dev_major, st.Dev_minor); dev != v.dev {
+	if dev := unix.Mkdev(st.Dev_major, st.Dev_minor); dev != d.dev {
 		id ^= mix(dev) << 32
 	}
 	return foldIno(id)
@@ -122,9 +129,9 @@ func (v *Volume) fold(st *stat) wsfs.Ino {
 
 func foldIno(id uint64) wsfs.Ino { return wsfs.Ino((id ^ id>>48<<24) & uint64(wsfs.MaxIno)) }
 
-func (v *Volume) attr(st *stat, ttl time.Duration) wsfs.Attr {
+func (d *disk) attr(st *stat, ttl time.Duration) wsfs.Attr {
 	return wsfs.Attr{
-		Ino:     v.fold(st),
+		Ino:     d.fold(st),
 		Size:    st.Size,
 		Blocks:  st.Blocks,
 		Atime:   timeOf(st.Atime),

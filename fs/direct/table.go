@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	wsfs "github.com/wsmount/wsmount/fs"
+	"golang.org/x/sys/unix"
 )
 
 // A table knows every inode by its number, its identity and its name.
@@ -73,62 +74,70 @@ func (s *shard) at(place uint32) *inode {
 	return nil
 }
 
-// get locks the inode's shard, which the caller unlocks, and returns the
-// record, or nil for a number that is not in use.
-func (t *table) get(ino wsfs.Ino) (*shard, *inode) {
+// lock returns the inode of a number; false for one that is not in use.
+func (t *table) lock(ino wsfs.Ino) (locked, bool) {
 	sh, place, gen := split(ino)
 	s := &t.shards[sh]
 	s.mu.Lock()
 	if n := s.at(place); n != nil && n.flags&flagLive != 0 && n.gen == gen {
-		return s, n
+		return locked{n, ino, t, s}, true
 	}
-	return s, nil
+	s.mu.Unlock()
+	return locked{}, false
 }
 
-// find locks the shard of an identity, which the caller unlocks, and returns
-// its record, or nil.
-func (t *table) find(id ident) (*shard, *inode, wsfs.Ino) {
+// find returns the inode of an identity, if one is known.
+func (t *table) find(id ident) (locked, bool) {
 	h := id.hash()
-	sh := uint32(h) & (shardCount - 1)
-	s := &t.shards[sh]
+	s := &t.shards[h&(shardCount-1)]
 	s.mu.Lock()
+	if l, ok := t.findIn(s, id, h); ok {
+		return l, true
+	}
+	s.mu.Unlock()
+	return locked{}, false
+}
+
+// findIn is find in a shard that is locked, and stays so.
+func (t *table) findIn(s *shard, id ident, h uint64) (locked, bool) {
 	place, ok := s.ids.find(uint32(h>>32), func(p uint32) bool {
 		n := s.at(p)
 		return n.id == id.id && n.birth == id.birth
 	})
 	if !ok {
-		return s, nil, 0
+		return locked{}, false
 	}
 	n := s.at(place)
-	return s, n, number(sh, place, n.gen)
+	return locked{n, number(uint32(h)&(shardCount-1), place, n.gen), t, s}, true
 }
 
 // intern is find, making the record when there is none.
-func (t *table) intern(id ident) (s *shard, n *inode, ino wsfs.Ino, made bool) {
-	s, n, ino = t.find(id)
-	if n != nil {
-		return s, n, ino, false
-	}
+func (t *table) intern(id ident) (l locked, made bool) {
 	h := id.hash()
+	s := &t.shards[h&(shardCount-1)]
+	s.mu.Lock()
+	if l, ok := t.findIn(s, id, h); ok {
+		return l, false
+	}
 	n, place := s.alloc()
 	n.id, n.birth, n.flags = id.id, id.birth, flagLive
 	s.ids.put(uint32(h>>32), place)
 	s.live++
-	return s, n, number(uint32(h)&(shardCount-1), place, n.gen), true
+	return locked{n, number(uint32(h)&(shardCount-1), place, n.gen), t, s}, true
 }
 
-// drop forgets a record that nothing holds. It returns handles to release
-// after the shard is unlocked.
-func (t *table) drop(s *shard, n *inode, ino wsfs.Ino) (pin, dir *handle) {
-	sh, place, _ := split(ino)
-	t.unname(n, sh, place)
-	s.ids.del(uint32(n.ident().hash()>>32), place)
-	if n.ext != nil {
-		pin, dir = n.ext.pin, n.ext.dir
+// root makes the record of RootIno, which never goes.
+func (t *table) root(id ident, h *handle) {
+	sh, place, _ := split(wsfs.RootIno)
+	s := &t.shards[sh]
+	n, at := s.alloc()
+	if at != place {
+		panic("direct: the root is the first record of its shard")
 	}
-	s.live--
-	s.free(n, place)
-	return pin, dir
+	n.gen = 0
+	n.id, n.birth, n.refs, n.typ, n.flags = id.id, id.birth, 1, unix.S_IFDIR, flagLive
+	n.more().pin = h
+	s.live++
 }
 
 // alloc takes a free record, whose gen is set.
@@ -218,24 +227,12 @@ func (t *table) nameHash(dir wsfs.Ino, name string) uint64 {
 	return mix(maphash.String(t.seed, name) ^ uint64(dir)*0x9e3779b97f4a7c15)
 }
 
-// setName notes where an inode was seen, and says whether that is news. The
-// caller holds its shard.
-func (t *table) setName(n *inode, ino, dir wsfs.Ino, name string) bool {
-	if n.parent == dir && n.name == name {
-		return false
-	}
-	sh, place, _ := split(ino)
-	t.unname(n, sh, place)
-	n.parent, n.name = dir, name
-	if name == "" {
-		return true
-	}
+func (t *table) putName(dir wsfs.Ino, name string, sh, place uint32) {
 	h := t.nameHash(dir, name)
 	ns := &t.names[h&(shardCount-1)]
 	ns.mu.Lock()
+	defer ns.mu.Unlock()
 	ns.idx.put(uint32(h>>32), place<<shardBits|sh)
-	ns.mu.Unlock()
-	return true
 }
 
 func (t *table) unname(n *inode, sh, place uint32) {
@@ -275,14 +272,21 @@ func (t *table) named(dir wsfs.Ino, name string, not wsfs.Ino) wsfs.Ino {
 // returns one that lost it, or 0.
 func (t *table) displace(dir wsfs.Ino, name string, ino wsfs.Ino) (lost wsfs.Ino) {
 	for old := t.named(dir, name, ino); old != 0; old = t.named(dir, name, ino) {
-		s, n := t.get(old)
-		if n != nil && n.parent == dir && n.name == name {
-			t.setName(n, old, dir, "")
+		if t.unnamed(old, dir, name) {
 			lost = old
 		}
-		s.mu.Unlock()
 	}
 	return lost
+}
+
+// unnamed takes a name from an inode, if it has that.
+func (t *table) unnamed(ino, dir wsfs.Ino, name string) bool {
+	n, ok := t.lock(ino)
+	if !ok {
+		return false
+	}
+	defer n.unlock()
+	return n.loseName(dir, name)
 }
 
 func (t *table) check(num uint32, dir wsfs.Ino, name string) wsfs.Ino {
@@ -325,4 +329,84 @@ func (t *table) count() (n int) {
 		s.mu.Unlock()
 	}
 	return n
+}
+
+// path names an inode by a path from the root.
+func (t *table) path(ino wsfs.Ino) (string, bool) {
+	if ino == wsfs.RootIno {
+		return "", true
+	}
+	var names []string
+	size := 0
+	for ino != wsfs.RootIno {
+		n, ok := t.lock(ino)
+		if !ok {
+			return "", false
+		}
+		parent, name := n.parent, n.name
+		n.unlock()
+		if name == "" || len(names) > unix.PathMax {
+			return "", false
+		}
+		names = append(names, name)
+		size += len(name) + 1
+		ino = parent
+	}
+	path := make([]byte, 0, size)
+	for i := len(names) - 1; i >= 0; i-- {
+		path = append(path, names[i]...)
+		if i > 0 {
+			path = append(path, '/')
+		}
+	}
+	return string(path), true
+}
+
+// pathOf is path for a name in a directory.
+func (t *table) pathOf(dir wsfs.Ino, name string) (string, bool) {
+	p, ok := t.path(dir)
+	if ok && p != "" {
+		p += "/"
+	}
+	return p + name, ok
+}
+
+// watched says whether a directory's names are watched.
+func (t *table) watched(dir wsfs.Ino) bool {
+	n, ok := t.lock(dir)
+	if !ok {
+		return false
+	}
+	defer n.unlock()
+	return n.flags&flagWatched != 0
+}
+
+// reported says whether changes of an inode's attributes reach the watch.
+func (t *table) reported(ino wsfs.Ino) bool {
+	n, ok := t.lock(ino)
+	if !ok {
+		return false
+	}
+	parent := n.parent
+	can := n.name != "" && (n.flags&flagWatched != 0 || !n.directory())
+	n.unlock()
+	return can && t.watched(parent)
+}
+
+// referenced says whether the kernel knows an inode.
+func (t *table) referenced(ino wsfs.Ino) bool {
+	n, ok := t.lock(ino)
+	if !ok {
+		return false
+	}
+	defer n.unlock()
+	return n.refs > 0
+}
+
+// forget gives references of the kernel back.
+func (t *table) forget(ino wsfs.Ino, count uint64) {
+	if n, ok := t.lock(ino); ok {
+		n.refs -= min(count, n.refs)
+		n.settle()
+	}
 }

@@ -51,7 +51,8 @@ func TestNumbersAreNeverUsedAgain(t *testing.T) {
 		ever := map[wsfs.Ino]bool{wsfs.RootIno: true}
 		for range rapid.IntRange(0, 600).Draw(t, "steps") {
 			id := ident{rapid.Uint64Range(1, 400).Draw(t, "id"), 7}
-			s, n, ino, made := tab.intern(id)
+			n, made := tab.intern(id)
+			ino := n.ino
 			if was := live[id]; made != (was == 0) || !made && was != ino {
 				t.Fatalf("%v: got %d made %v, was %d", id, ino, made, was)
 			}
@@ -59,19 +60,19 @@ func TestNumbersAreNeverUsedAgain(t *testing.T) {
 				t.Fatalf("number %d given twice", ino)
 			}
 			ever[ino], live[id] = true, ino
-			tab.setName(n, ino, wsfs.RootIno, fmt.Sprint(id.id))
+			n.setName(wsfs.RootIno, fmt.Sprint(id.id))
 			if rapid.Bool().Draw(t, "drop") {
-				tab.drop(s, n, ino)
+				n.drop()
 				delete(live, id)
 			}
-			s.mu.Unlock()
+			n.unlock()
 		}
 		for id, ino := range live {
-			s, n := tab.get(ino)
-			if n == nil || n.ident() != id {
+			n, known := tab.lock(ino)
+			if !known || n.ident() != id {
 				t.Fatalf("%v lost", id)
 			}
-			s.mu.Unlock()
+			n.unlock()
 			if got := tab.named(wsfs.RootIno, fmt.Sprint(id.id), 0); got != ino {
 				t.Fatalf("name of %v leads to %d, want %d", id, got, ino)
 			}
@@ -109,14 +110,14 @@ func TestMemoryComesBack(t *testing.T) {
 	const many = 200_000
 	inos := make([]wsfs.Ino, many)
 	for i := range inos {
-		s, _, ino, _ := tab.intern(ident{uint64(i) + 10, 1})
-		s.mu.Unlock()
-		inos[i] = ino
+		n, _ := tab.intern(ident{uint64(i) + 10, 1})
+		n.unlock()
+		inos[i] = n.ino
 	}
 	for _, ino := range inos {
-		s, n := tab.get(ino)
-		tab.drop(s, n, ino)
-		s.mu.Unlock()
+		n, _ := tab.lock(ino)
+		n.drop()
+		n.unlock()
 	}
 	filled, slots := 0, 0
 	for i := range tab.shards {
@@ -160,10 +161,10 @@ func memoryPerInode() float64 {
 	tab.root(ident{2, 1}, nil)
 	before := heap()
 	for i := range many {
-		s, n, ino, _ := tab.intern(ident{uint64(i) + 10, 1})
-		tab.setName(n, ino, wsfs.RootIno, fmt.Sprintf("file-%06d", i))
+		n, _ := tab.intern(ident{uint64(i) + 10, 1})
+		n.setName(wsfs.RootIno, fmt.Sprintf("file-%06d", i))
 		n.refs++
-		s.mu.Unlock()
+		n.unlock()
 	}
 	used := heap() - before
 	runtime.KeepAlive(&tab)

@@ -10,12 +10,12 @@ import (
 // How long the kernel may believe what it was told.
 const (
 	// longTTL holds where a watch reports changes. It is not for ever because
-	// one race cannot be closed from here: a name that changes after we looked
+	// one race cannot be closed by us: a name that changes after we looked
 	// and before the kernel has our answer is reported too early, and the
 	// report forgotten.
 	longTTL = 60 * time.Second
 
-	// shortTTL holds where nobody reports.
+	// shortTTL holds where no change is reported.
 	shortTTL = time.Second
 
 	// newTTL is for the attributes of a file that was just made, and saves the
@@ -26,23 +26,23 @@ const (
 )
 
 func (v *Volume) nameTTL(watched bool) time.Duration {
-	if watched && !v.watch.behind.Load() {
+	if watched && v.watch.current() {
 		return longTTL
 	}
 	return shortTTL
 }
 
-func (v *Volume) attrTTL(ino wsfs.Ino, st *stat, covered bool) time.Duration {
-	s, n := v.tab.get(ino)
-	defer s.mu.Unlock()
-	if n == nil {
+func (t *table) attrTTL(ino wsfs.Ino, st *stat, covered bool) time.Duration {
+	n, ok := t.lock(ino)
+	if !ok {
 		return 0
 	}
+	defer n.unlock()
 	return n.attrTTL(st, covered)
 }
 
-// attrTTL is for an inode whose shard is locked; covered says that the watch
-// sees changes of its attributes.
+// attrTTL is how long attributes are believed; covered says that the watch sees
+// changes of them.
 func (n *inode) attrTTL(st *stat, covered bool) time.Duration {
 	switch {
 	case n.ext != nil && n.ext.pass > 0:

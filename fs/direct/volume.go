@@ -58,23 +58,23 @@ type Volume struct {
 	now      func() time.Time
 	provider string
 	root     *handle
-	dev      uint64
-	mount    uint64 // the kernel's number of the mount that root lies in
-	tab      table
-	ring     ring
-	hot      hot
+	place    string // where the root was, as the kernel names it
+	pass     bool   // the kernel may be offered descriptors
 	ids      creds
-	pass     bool // the kernel may be offered descriptors
-	noBirth  bool // as if the disk kept no birth times
-	handles  atomic.Int64
-	lastFD   atomic.Int32 // number of the last descriptor, see spare
-	limit    int          // of descriptors
+	others   otherMounts
 	files    atomic.Int64
 	requests atomic.Uint32 // for names and opens, so that the walk can give way
-	others   otherMounts
-	place    string // where the root was, as the kernel names it
-	watch    *watch // nil without
-	note     atomic.Pointer[wsfs.Notifier]
+
+	disk   disk
+	fds    descriptors
+	tab    table
+	res    resolver
+	opener opener
+	hot    hot
+	leases leases
+	setID  setIDs
+	tell   teller
+	watch  *watch // nil without
 }
 
 var (
@@ -93,7 +93,7 @@ func Open(ctx context.Context, root string, o Options) (*Volume, error) {
 		return nil, fmt.Errorf("direct: open %q: %w", root, err)
 	}
 	if err := ctx.Err(); err != nil {
-		v.drop(v.root)
+		v.root.drop()
 		return nil, err
 	}
 	if o.Watch {
@@ -110,21 +110,22 @@ func open(root string, o Options) (*Volume, error) {
 	if err != nil {
 		return nil, err
 	}
-	v := &Volume{log: o.Log, now: o.Now, provider: o.Provider, noBirth: o.tune.noBirth}
-	if v.limit = o.tune.files; v.limit == 0 {
-		v.limit = fileLimit()
-	}
-	v.root = v.newHandle(fd, false)
+	v := newVolume(o)
+	v.root = v.fds.handle(fd, false)
 	if err := v.adoptRoot(o); err != nil {
-		v.drop(v.root)
+		v.root.drop()
 		return nil, err
 	}
 	v.place = v.whereRoot()
 	v.ids = readCreds()
 	v.pass = !o.NoPassthrough && v.ids.admin
-	if v.ring.cap = o.tune.ring; v.ring.cap == 0 {
-		v.ring.cap = ringSize(v.limit)
-	}
+	syscall.Umask(0)
+	return v, nil
+}
+
+// newVolume puts the parts together.
+func newVolume(o Options) *Volume {
+	v := &Volume{log: o.Log, now: o.Now, provider: o.Provider}
 	if v.log == nil {
 		v.log = slog.New(slog.DiscardHandler)
 	}
@@ -134,8 +135,22 @@ func open(root string, o Options) (*Volume, error) {
 	if v.provider == "" {
 		v.provider = "local"
 	}
-	syscall.Umask(0)
-	return v, nil
+	if v.fds.limit = o.tune.files; v.fds.limit == 0 {
+		v.fds.limit = fileLimit()
+	}
+	ringCap := o.tune.ring
+	if ringCap == 0 {
+		ringCap = ringSize(v.fds.limit)
+	}
+	v.disk.noBirth = o.tune.noBirth
+	v.tab.init()
+	v.tell.tab = &v.tab
+	v.hot.tab, v.hot.now = &v.tab, v.now
+	v.res = resolver{tab: &v.tab, disk: &v.disk, fds: &v.fds, ring: ring{tab: &v.tab, fds: &v.fds, cap: ringCap}}
+	v.opener = opener{res: &v.res, hot: &v.hot, tell: &v.tell}
+	v.leases = leases{open: &v.opener, log: v.log}
+	v.setID = setIDs{tab: &v.tab, res: &v.res, log: v.log, now: v.now}
+	return v
 }
 
 func openRoot(path string, f *os.File) (int, error) {
@@ -153,33 +168,18 @@ func (v *Volume) adoptRoot(o Options) error {
 	if err := statAt(v.root.fd, "", &st); err != nil {
 		return err
 	}
-	v.dev, v.mount = unix.Mkdev(st.Dev_major, st.Dev_minor), st.Mnt_id
-	if o.Ino != 0 && (o.Ino != st.Ino || o.Dev != v.dev) {
+	v.disk.dev, v.disk.mount = unix.Mkdev(st.Dev_major, st.Dev_minor), st.Mnt_id
+	if o.Ino != 0 && (o.Ino != st.Ino || o.Dev != v.disk.dev) {
 		return fmt.Errorf("another directory lies there now: %w", syscall.ESTALE)
 	}
-	v.tab.init()
-	v.tab.root(v.identOf(v.root.fd, "", &st), v.root.hold())
+	v.tab.root(v.disk.identOf(v.root.fd, "", &st), v.root.hold())
 	return nil
-}
-
-// root makes the record of RootIno, which never goes.
-func (t *table) root(id ident, h *handle) {
-	sh, place, _ := split(wsfs.RootIno)
-	s := &t.shards[sh]
-	n, at := s.alloc()
-	if at != place {
-		panic("direct: the root is the first record of its shard")
-	}
-	n.gen = 0
-	n.id, n.birth, n.refs, n.typ, n.flags = id.id, id.birth, 1, unix.S_IFDIR, flagLive
-	n.more().pin = h
-	s.live++
 }
 
 // Bind takes the notifier. The volume says nothing before, and then first that watches
 // have failed, if they have.
 func (v *Volume) Bind(n wsfs.Notifier) {
-	v.note.Store(&n)
+	v.tell.bind(n)
 	if w := v.watch; w != nil {
 		w.mu.Lock()
 		err := w.failure()
@@ -190,16 +190,9 @@ func (v *Volume) Bind(n wsfs.Notifier) {
 	}
 }
 
-func (v *Volume) notifier() wsfs.Notifier {
-	if n := v.note.Load(); n != nil {
-		return *n
-	}
-	return nil
-}
-
 // Close lets go of everything. No request may be running, and none may follow.
 func (v *Volume) Close() error {
-	v.note.Store(nil)
+	v.tell.note.Store(nil)
 	if v.watch != nil {
 		v.watch.close()
 	}
@@ -207,11 +200,11 @@ func (v *Volume) Close() error {
 		if n.ext == nil {
 			return
 		}
-		v.drop(n.ext.pin)
-		v.drop(n.ext.dir)
+		n.ext.pin.drop()
+		n.ext.dir.drop()
 		n.ext.pin, n.ext.dir = nil, nil
 	})
-	v.drop(v.root)
+	v.root.drop()
 	return nil
 }
 
@@ -242,10 +235,10 @@ func (v *Volume) Status() Status {
 		Watch:       "off",
 		Inodes:      v.tab.count(),
 		OpenFiles:   int(v.files.Load()),
-		Descriptors: int(v.handles.Load()),
+		Descriptors: int(v.fds.open.Load()),
 	}
 	st.Refused, st.OtherMounts = v.others.known()
-	if v.handles.Load() > 0 { // of which the root is the last to be closed
+	if v.fds.open.Load() > 0 { // of which the root is the last to be closed
 		if now := v.whereRoot(); now != v.place {
 			st.Moved = now
 		}

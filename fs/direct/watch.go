@@ -100,7 +100,7 @@ func (v *Volume) startWatch(t tuning) {
 		w.closed = true
 		return
 	}
-	v.handles.Add(2)
+	v.fds.open.Add(2)
 	w.add(wsfs.RootIno, v.root)
 	w.walk(task{dir: wsfs.RootIno})
 	w.done.Add(2)
@@ -148,7 +148,7 @@ func (w *watch) close() {
 	w.done.Wait()
 	unix.Close(w.fd)
 	w.bell.close()
-	w.v.handles.Add(-2)
+	w.v.fds.open.Add(-2)
 }
 
 // add puts a watch on a directory. false: it has none, and nothing about its
@@ -158,17 +158,30 @@ func (w *watch) add(dir wsfs.Ino, h *handle) bool {
 	if !ok {
 		return false
 	}
-	s, n := w.v.tab.get(dir)
-	if n == nil || n.name == "" && dir != wsfs.RootIno { // removed, and only held
-		s.mu.Unlock()
+	if !w.watches(dir, wd) {
 		w.remove(wd)
+		return false
+	}
+	return true
+}
+
+// watches notes that a directory has a watch, unless it was removed, and is only held.
+func (w *watch) watches(dir wsfs.Ino, wd int32) bool {
+	n, ok := w.v.tab.lock(dir)
+	if !ok {
+		return false
+	}
+	defer n.unlock()
+	if n.name == "" && dir != wsfs.RootIno {
 		return false
 	}
 	n.more().wd = wd
 	n.flags |= flagWatched
-	s.mu.Unlock()
 	return true
 }
+
+// current says that no event is missing: what is watched may be believed.
+func (w *watch) current() bool { return w != nil && !w.behind.Load() }
 
 func (w *watch) addWatch(dir wsfs.Ino, h *handle) (int32, bool) {
 	w.mu.Lock()
@@ -205,7 +218,7 @@ func (w *watch) fail(err error) {
 	}
 	w.retry = min(max(2*w.retry, retryWatch), maxRetryWatch)
 	w.retryAt = w.v.now().Add(w.retry)
-	if n := w.v.notifier(); news && n != nil {
+	if n := w.v.tell.notifier(); news && n != nil {
 		n.Failed("", w.failure())
 	}
 }
@@ -237,14 +250,17 @@ func (w *watch) lost(wd int32) {
 	if !ok {
 		return
 	}
-	s, n := w.v.tab.get(dir)
-	if n == nil || n.ext == nil || n.ext.wd != wd || dir == wsfs.RootIno {
-		s.mu.Unlock()
+	n, ok := w.v.tab.lock(dir)
+	if !ok {
+		return
+	}
+	if n.ext == nil || n.ext.wd != wd || dir == wsfs.RootIno {
+		n.unlock()
 		return
 	}
 	n.unwatch()
 	n.trim()
-	w.v.settle(s, n, dir)
+	n.settle()
 }
 
 func (w *watch) dirOf(wd int32) (wsfs.Ino, bool) {

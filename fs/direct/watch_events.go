@@ -25,7 +25,7 @@ func (w *watch) wrote(s *seen, now time.Time) {
 
 func (w *watch) say(k key, sig uint64) {
 	w.said(k, sig)
-	w.v.tellWrote(k.dir, k.name)
+	w.v.tell.wrote(k.dir, k.name)
 }
 
 // said remembers for a while what was reported of a name, or needs no report,
@@ -61,25 +61,34 @@ func (w *watch) unwatchLeft() {
 	w.mu.Lock()
 	left := map[int32]wsfs.Ino{}
 	for wd, dir := range w.dirs {
-		if _, ok := w.v.Path(dir); !ok {
+		if _, ok := w.v.tab.path(dir); !ok {
 			left[wd] = dir
 		}
 	}
 	w.mu.Unlock()
 	for wd, dir := range left {
 		unix.InotifyRmWatch(w.fd, uint32(wd)) // IN_IGNORED follows
-		w.v.abandon(dir)
+		w.abandon(dir)
 	}
 }
 
 // abandon gives up the descriptor of a directory that lies outside now, so that
 // whoever stands in it does not see what happens there. One that was removed
 // stays, as long as the kernel knows it.
-func (v *Volume) abandon(dir wsfs.Ino) {
-	s, n := v.tab.get(dir)
-	if n == nil || n.ext == nil {
-		s.mu.Unlock()
+func (w *watch) abandon(dir wsfs.Ino) {
+	n, ok := w.v.tab.lock(dir)
+	if !ok {
 		return
+	}
+	h := n.dropDir()
+	n.unlock()
+	h.drop()
+}
+
+// dropDir returns the descriptor of a directory that is to be closed, if any.
+func (n *inode) dropDir() *handle {
+	if n.ext == nil {
+		return nil
 	}
 	h := n.ext.dir
 	n.ext.dir = nil
@@ -88,8 +97,7 @@ func (v *Volume) abandon(dir wsfs.Ino) {
 		n.ext.pin, h = h, nil
 	}
 	n.trim()
-	s.mu.Unlock()
-	v.drop(h)
+	return h
 }
 
 // overflow is called when the kernel lost events: all that it was told is

@@ -101,7 +101,7 @@ func (w *watch) arm(at, now time.Time) bool {
 // held.
 func (w *watch) judge(k key, mask uint32, batch uint64, now time.Time) {
 	if k.name == "" { // the directory itself
-		if n := w.v.notifier(); n != nil && mask&unix.IN_ATTRIB != 0 {
+		if n := w.v.tell.notifier(); n != nil && mask&unix.IN_ATTRIB != 0 {
 			n.AttrChanged(k.dir)
 		}
 		return
@@ -169,7 +169,7 @@ func (w *watch) enter(s *seen, now time.Time) news {
 // tell passes news on. The locks of the table and of the own changes are free, for
 // a path is asked for.
 func (w *watch) tell(s *seen, n news, now time.Time) {
-	note := w.v.notifier()
+	note := w.v.tell.notifier()
 	if note != nil {
 		if n.lost != 0 {
 			note.AttrChanged(n.lost)
@@ -193,21 +193,21 @@ func (w *watch) tell(s *seen, n news, now time.Time) {
 		w.wrote(s, now)
 	}
 	if n.deleted {
-		w.v.tellDeleted(s.dir, s.name)
+		w.v.tell.deleted(s.dir, s.name)
 	}
 }
 
 // look stats a name; a directory that cannot be reached any more has none.
 func (w *watch) look(k key, st *stat) (ident, bool) {
-	h, _, err := w.v.holdDir(k.dir)
+	h, _, err := w.v.res.holdDir(k.dir)
 	if err != nil {
 		return ident{}, false
 	}
-	defer w.v.drop(h)
-	if statAt(h.fd, k.name, st) != nil || w.v.crosses(st) {
+	defer h.drop()
+	if statAt(h.fd, k.name, st) != nil || w.v.disk.crosses(st) {
 		return ident{}, false
 	}
-	return w.v.identOf(h.fd, k.name, st), true
+	return w.v.disk.identOf(h.fd, k.name, st), true
 }
 
 // absent deals with a name that others removed.
@@ -224,48 +224,47 @@ func (w *watch) absent(s *seen, now time.Time) news {
 
 // unname notes that an inode has lost the name we know.
 func (w *watch) unname(ino wsfs.Ino, k key, now time.Time) {
-	s, n := w.v.tab.get(ino)
-	defer s.mu.Unlock()
-	if n == nil || n.parent != k.dir || n.name != k.name {
+	n, ok := w.v.tab.lock(ino)
+	if !ok {
 		return
 	}
-	w.v.tab.setName(n, ino, k.dir, "")
-	if n.flags&flagWatched != 0 {
+	defer n.unlock()
+	if n.loseName(k.dir, k.name) && n.flags&flagWatched != 0 {
 		w.judging.orphans[ino] = now
 	}
 }
 
 // present deals with a name that leads to something.
 func (w *watch) present(s *seen, now time.Time) news {
-	sh, n, ino := w.v.tab.find(s.id)
+	n, known := w.v.tab.find(s.id)
 	if s.st.Mode&unix.S_IFMT == unix.S_IFDIR && s.mask&(unix.IN_CREATE|unix.IN_MOVED_TO) != 0 &&
-		(n == nil || n.flags&flagListed == 0) {
+		(!known || n.flags&flagListed == 0) {
 		w.enqueue(task{dir: s.dir, name: s.name, mask: maskFound})
 	}
-	if n == nil {
-		sh.mu.Unlock()
-		if s.made() { // and forgotten since
-			return news{}
-		}
+	switch {
+	case !known && s.made(): // and forgotten since
+		return news{}
+	case !known:
 		return w.unknown(s, now)
 	}
-	defer sh.mu.Unlock()
+	defer n.unlock()
 	switch {
 	case n.ext != nil && n.ext.busy > 0:
 		return news{busy: true}
 	case n.parent == s.dir && n.name == s.name:
-		return s.sameName(n, ino)
+		return s.sameName(n)
 	}
-	return w.otherName(s, n, ino)
+	return w.otherName(s, n)
 }
 
 // unknown: an inode that the kernel does not know.
 func (w *watch) unknown(s *seen, now time.Time) news {
 	old := w.v.tab.named(s.dir, s.name, 0)
-	sh, _, ino := w.v.tab.find(s.id)
-	sh.mu.Unlock()
-	if old == ino { // a request or the walker knows it by now
-		old = 0
+	if n, known := w.v.tab.find(s.id); known { // a request or the walker knows it by now
+		if n.ino == old {
+			old = 0
+		}
+		n.unlock()
 	}
 	if old != 0 {
 		w.unname(old, s.key, now)
@@ -301,16 +300,15 @@ func (n *inode) meet(st *stat, mask uint32, own bool) (attr, content bool) {
 	return attr, content
 }
 
-// sameName: what the kernel knows under this name is what lies there. The inode's
-// shard is locked.
-func (s *seen) sameName(n *inode, ino wsfs.Ino) (found news) {
+// sameName: what the kernel knows under this name is what lies there.
+func (s *seen) sameName(n locked) (found news) {
 	attr, content := n.meet(&s.st, s.mask, false)
 	byOthers := s.mask&maskNamed != 0 && !s.made() && s.own.said != signature(&s.st)
 	switch {
 	case content:
-		found.content = ino
+		found.content = n.ino
 	case attr || n.directory() && s.mask&unix.IN_ATTRIB != 0:
-		found.attr = ino
+		found.attr = n.ino
 	}
 	found.appeared = byOthers && n.refs == 0 // only the walker saw it: the kernel may believe that there is none
 	found.parent = byOthers
@@ -326,22 +324,22 @@ func (e *ext) passes() int32 {
 }
 
 // otherName: a file that we know by another name, which it has given up or has
-// beside this one. The inode's shard is locked.
-func (w *watch) otherName(s *seen, n *inode, ino wsfs.Ino) news {
+// beside this one.
+func (w *watch) otherName(s *seen, n locked) news {
 	named := s.mask&(maskNamed|maskRescan) != 0
 	_, content := n.meet(&s.st, s.mask, s.made())
 	if named {
-		delete(w.judging.orphans, ino)
+		delete(w.judging.orphans, n.ino)
 	}
 	if named = named && !s.made(); named {
-		w.v.tab.setName(n, ino, s.dir, s.name)
+		n.setName(s.dir, s.name)
 	}
 	s.own = ownName{} // what was said of the file was said of its other name
 	switch {
 	case content:
-		return news{entry: named, content: ino, wrote: true}
+		return news{entry: named, content: n.ino, wrote: true}
 	case named:
-		return news{entry: true, attr: ino, wrote: true}
+		return news{entry: true, attr: n.ino, wrote: true}
 	}
 	return news{}
 }
@@ -364,22 +362,22 @@ func (w *watch) entryChanged(k key) {
 func (w *watch) entryAppeared(k key, id ident) {
 	w.tellEntry(k, func(n wsfs.Notifier) {
 		n.EntryAppeared(k.dir, k.name, func() bool {
-			s, n, _ := w.v.tab.find(id)
-			defer s.mu.Unlock()
-			return n != nil && n.refs > 0 && n.directory() && n.parent == k.dir && n.name == k.name
+			n, ok := w.v.tab.find(id)
+			if !ok {
+				return false
+			}
+			defer n.unlock()
+			return n.refs > 0 && n.directory() && n.parent == k.dir && n.name == k.name
 		})
 	})
 }
 
 func (w *watch) tellEntry(k key, tell func(wsfs.Notifier)) {
-	note := w.v.notifier()
+	note := w.v.tell.notifier()
 	if note == nil {
 		return
 	}
-	s, n := w.v.tab.get(k.dir)
-	known := n != nil && n.refs > 0
-	s.mu.Unlock()
-	if known {
+	if w.v.tab.referenced(k.dir) {
 		tell(note)
 		note.AttrChanged(k.dir)
 	}

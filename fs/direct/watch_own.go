@@ -144,29 +144,3 @@ func (w *watch) purge(now time.Time) {
 		}
 	}
 }
-
-// The lifecycle bus.
-
-func (v *Volume) tellWrote(dir wsfs.Ino, name string) {
-	if n := v.notifier(); n != nil {
-		if path, ok := v.pathOf(dir, name); ok {
-			n.Wrote(path)
-		}
-	}
-}
-
-func (v *Volume) tellWroteIno(ino wsfs.Ino) {
-	if n := v.notifier(); n != nil {
-		if path, ok := v.Path(ino); ok {
-			n.Wrote(path)
-		}
-	}
-}
-
-func (v *Volume) tellDeleted(dir wsfs.Ino, name string) {
-	if n := v.notifier(); n != nil {
-		if path, ok := v.pathOf(dir, name); ok {
-			n.Deleted(path)
-		}
-	}
-}

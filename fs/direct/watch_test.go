@@ -406,7 +406,7 @@ func TestWatchCloses(t *testing.T) {
 	v, err := Open(t.Context(), dir, Options{Watch: true})
 	ok(t, err)
 	ok(t, v.Close())
-	waitFor(t, "descriptors to go", func() bool { return v.handles.Load() == 0 })
+	waitFor(t, "descriptors to go", func() bool { return v.fds.open.Load() == 0 })
 }
 
 func TestTTL(t *testing.T) {
@@ -557,9 +557,9 @@ func TestWatchWaitsForRequests(t *testing.T) {
 		return len(v.watch.judging.retries) > 0
 	})
 	e := lookup(t, v, wsfs.RootIno, "f")
-	s, n := v.tab.get(e.Ino)
+	n, _ := v.tab.lock(e.Ino)
 	id := n.ident()
-	s.mu.Unlock()
+	n.unlock()
 	v.ownEnd(true, wsfs.RootIno, "f", id, false)
 	flush(t, v, dir, r)
 	for n := range r.all() {
@@ -599,9 +599,9 @@ func TestWatchKnownMeanwhile(t *testing.T) {
 	}
 	entry := note{"entry", k.dir, k.name}
 	before := r.count(entry)
-	s, n := v.tab.get(ino)
+	n, _ := v.tab.lock(ino)
 	n.ext.busy, n.ext.wd = 0, -1 // which holds it instead
-	s.mu.Unlock()
+	n.unlock()
 	w.judge(k, unix.IN_CREATE|unix.IN_ISDIR, 0, v.now())
 	w.judging.mu.Unlock()
 	if before != 1 || r.count(entry) < 2 {

@@ -77,7 +77,7 @@ func (w *watch) walker() {
 func (w *watch) do(t task) {
 	top := t.dir
 	if t.name == "" {
-		w.v.begin(top)
+		w.v.tab.begin(top)
 	} else if top = w.know(t.dir, t.name); top == 0 {
 		return
 	}
@@ -91,7 +91,7 @@ func (w *watch) do(t task) {
 		if !w.stopped() {
 			stack = append(stack, w.visit(dir, t.mask)...)
 		}
-		w.v.notBusy(dir)
+		w.v.tab.notBusy(dir)
 	}
 	if t.mask&maskRescan != 0 {
 		w.checkKnown()
@@ -120,15 +120,15 @@ func (w *watch) giveWay() {
 // visit watches one directory, judges its names and returns its directories,
 // held.
 func (w *watch) visit(dir wsfs.Ino, mask uint32) (sub []wsfs.Ino) {
-	h, watched, err := w.v.holdDir(dir)
+	h, watched, err := w.v.res.holdDir(dir)
 	if err != nil {
 		return nil
 	}
-	defer w.v.drop(h)
+	defer h.drop()
 	if !watched && !w.add(dir, h) && mask == 0 {
 		return nil // without a watch nothing is gained
 	}
-	d, err := w.v.openStream(h, unix.O_NOATIME) // our reading is nobody's
+	d, err := openStream(h, unix.O_NOATIME) // our reading is nobody's
 	if err != nil {
 		return nil
 	}
@@ -154,11 +154,14 @@ func (w *watch) visit(dir wsfs.Ino, mask uint32) (sub []wsfs.Ino) {
 }
 
 func (w *watch) listed(dir wsfs.Ino) {
-	s, n := w.v.tab.get(dir)
-	if n != nil && n.flags&flagWatched != 0 {
+	n, ok := w.v.tab.lock(dir)
+	if !ok {
+		return
+	}
+	defer n.unlock()
+	if n.flags&flagWatched != 0 {
 		n.flags |= flagListed
 	}
-	s.mu.Unlock()
 }
 
 // found judges a name that the walk met. A directory that is met in a new one
@@ -179,24 +182,24 @@ func (w *watch) found(k key, mask uint32) {
 // notBusy; 0 when there is none.
 func (w *watch) know(dir wsfs.Ino, name string) wsfs.Ino {
 	v := w.v
-	h, _, err := v.holdDir(dir)
+	h, _, err := v.res.holdDir(dir)
 	if err != nil {
 		return 0
 	}
-	defer v.drop(h)
+	defer h.drop()
 	var st stat
-	if statAt(h.fd, name, &st) != nil || v.crosses(&st) || st.Mode&unix.S_IFMT != unix.S_IFDIR {
+	if statAt(h.fd, name, &st) != nil || v.disk.crosses(&st) || st.Mode&unix.S_IFMT != unix.S_IFDIR {
 		return 0
 	}
-	s, n, ino, made := v.tab.intern(v.identOf(h.fd, name, &st))
+	n, made := v.tab.intern(v.disk.identOf(h.fd, name, &st))
 	n.typ = unix.S_IFDIR
 	n.more().busy++
 	if made || n.name == "" {
-		v.tab.setName(n, ino, dir, name)
+		n.setName(dir, name)
 		n.observe(&st, true)
 	}
-	s.mu.Unlock()
-	return ino
+	n.unlock()
+	return n.ino
 }
 
 // checkKnown judges the names that the kernel knows and the walk did not meet.

@@ -14,21 +14,21 @@ import (
 
 // GetXattr returns a value.
 func (v *Volume) GetXattr(_ *wsfs.Op, ino wsfs.Ino, name string) ([]byte, error) {
-	h, err := v.hold(ino)
+	h, err := v.res.hold(ino)
 	if err != nil {
 		return nil, err
 	}
-	defer v.drop(h)
+	defer h.drop()
 	return sized(func(buf []byte) (int, error) { return getxattr(h, name, buf) })
 }
 
 // ListXattr returns all names.
 func (v *Volume) ListXattr(_ *wsfs.Op, ino wsfs.Ino) ([]string, error) {
-	h, err := v.hold(ino)
+	h, err := v.res.hold(ino)
 	if err != nil {
 		return nil, err
 	}
-	defer v.drop(h)
+	defer h.drop()
 	list, err := sized(func(buf []byte) (int, error) {
 		if h.path {
 			return unix.Listxattr(h.procPath(), buf)
@@ -61,15 +61,15 @@ func (v *Volume) RemoveXattr(_ *wsfs.Op, ino wsfs.Ino, name string) error {
 }
 
 func (v *Volume) changeXattr(ino wsfs.Ino, f func(h *handle) error) error {
-	h, err := v.hold(ino)
+	h, err := v.res.hold(ino)
 	if err != nil {
 		return err
 	}
-	defer v.drop(h)
-	v.begin(ino)
+	defer h.drop()
+	v.tab.begin(ino)
 	err = f(h)
 	var st stat
-	if serr := v.end(ino, h.fd, &st); err == nil {
+	if serr := v.tab.end(ino, h.fd, &st); err == nil {
 		err = serr
 	}
 	return err

@@ -38,7 +38,6 @@ var tooLarge = map[string]int{
 	"cmd/internal/daemon.syncer methods":   62,
 	"cmd/wsmount files":                    41,
 	"cmd/wsmount lines":                    6850,
-	"fs/direct.Volume methods":             113,
 	"mountspec/host.session methods":       99,
 	"providers/git lines":                  7200,
 	"providers/git.Provider methods":       77,
