@@ -66,18 +66,18 @@ func (v *Volume) make(_ *wsfs.Op, dir wsfs.Ino, name string, f func(dir *handle)
 		return wsfs.Entry{}, err
 	}
 	defer h.drop()
-	v.ownBegin(watched, dir, name)
-	var id ident
-	defer func() { v.ownEnd(watched, dir, name, id, false) }()
+	own := v.ownBegin(watched, dir, name)
+	defer own.end()
 	if err := f(h); err != nil {
 		return wsfs.Entry{}, err
 	}
+	own.changed = true
 	var st stat
 	if err := statAt(h.fd, name, &st); err != nil {
 		return wsfs.Entry{}, err
 	}
-	id = v.disk.identOf(h.fd, name, &st)
-	e, err := v.enterName(id, dir, name, &st, watched, true)
+	own.made = v.disk.identOf(h.fd, name, &st)
+	e, err := v.enterName(own.made, dir, name, &st, watched, true)
 	if err == nil && st.Mode&unix.S_IFMT != unix.S_IFDIR {
 		v.tell.wrote(dir, name)
 	}
@@ -125,9 +125,8 @@ func (v *Volume) createNew(op *wsfs.Op, dir wsfs.Ino, name string, flags, mode u
 		return e, o, err
 	}
 	defer h.drop()
-	v.ownBegin(watched, dir, name)
-	var id ident
-	defer func() { v.ownEnd(watched, dir, name, id, false) }()
+	own := v.ownBegin(watched, dir, name)
+	defer own.end()
 	mode = masked(op, h, mode)
 	fd := -1
 	err = v.ids.as(op, func() (err error) {
@@ -137,13 +136,14 @@ func (v *Volume) createNew(op *wsfs.Op, dir wsfs.Ino, name string, flags, mode u
 	if err != nil {
 		return e, o, err
 	}
+	own.changed = true
 	var st stat
 	if err := statAt(fd, "", &st); err != nil {
 		unix.Close(fd)
 		return e, o, err
 	}
-	id = v.disk.identOf(fd, "", &st)
-	e, err = v.enterName(id, dir, name, &st, watched, true)
+	own.made = v.disk.identOf(fd, "", &st)
+	e, err = v.enterName(own.made, dir, name, &st, watched, true)
 	if err != nil {
 		unix.Close(fd)
 		return e, o, err

@@ -48,7 +48,7 @@ func (t *hot) replaced(dir wsfs.Ino, name string) {
 		t.until = map[key]time.Time{}
 	}
 	if len(t.until) < hotMost {
-		t.until[key{dir, name}] = now.Add(hotFor)
+		t.until[key{Dir: dir, Name: name}] = now.Add(hotFor)
 	}
 	t.n.Store(int32(len(t.until)))
 }
@@ -60,7 +60,7 @@ func (t *hot) is(dir wsfs.Ino, name string) bool {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	k := key{dir, name}
+	k := key{Dir: dir, Name: name}
 	at, ok := t.until[k]
 	if ok && !t.now().Before(at) {
 		delete(t.until, k)

@@ -26,17 +26,16 @@ func (v *Volume) remove(dir wsfs.Ino, name string, flags int) error {
 		return err
 	}
 	defer h.drop()
-	v.ownBegin(watched, dir, name)
+	own := v.ownBegin(watched, dir, name)
 	p := v.pin(h, dir, name)
 	err = unix.Unlinkat(h.fd, name, flags)
 	p.done(err == nil)
-	if err != nil {
-		v.ownEnd(watched, dir, name, ident{}, false)
-		return err
+	own.changed, own.gone = err == nil, true
+	own.end()
+	if err == nil {
+		v.tell.deleted(dir, name)
 	}
-	v.ownEnd(watched, dir, name, ident{}, true)
-	v.tell.deleted(dir, name)
-	return nil
+	return err
 }
 
 // A pinned is an inode that is about to lose a name: it gets a descriptor first,
@@ -139,7 +138,7 @@ func (p *pinned) done(gone bool) {
 	n.trim()
 	n.settle()
 	if wd != 0 {
-		v.watch.remove(wd)
+		v.watch.in.Remove(wd)
 	}
 	pin.drop()
 	p.h.dropLater()

@@ -49,8 +49,8 @@ func (r *move) exchange() bool { return r.flags&unix.RENAME_EXCHANGE != 0 }
 
 func (r *move) run() error {
 	v := r.v
-	v.ownBegin(r.watched, r.dir, r.name)
-	v.ownBegin(r.newWatched, r.newDir, r.newName)
+	ownFrom := v.ownBegin(r.watched, r.dir, r.name)
+	ownTo := v.ownBegin(r.newWatched, r.newDir, r.newName)
 	src := v.tab.beginNamed(r.dir, r.name)
 	var over pinned
 	if r.exchange() {
@@ -64,9 +64,11 @@ func (r *move) run() error {
 	if !r.exchange() {
 		over.done(moved)
 	}
-	to, back := r.settle(src, over.ino, moved)
-	v.ownEnd(r.newWatched, r.newDir, r.newName, to, false)
-	v.ownEnd(r.watched, r.dir, r.name, back, moved && r.flags&(unix.RENAME_EXCHANGE|unix.RENAME_WHITEOUT) == 0)
+	ownTo.made, ownFrom.made = r.settle(src, over.ino, moved)
+	ownFrom.gone = r.flags&(unix.RENAME_EXCHANGE|unix.RENAME_WHITEOUT) == 0
+	ownFrom.changed, ownTo.changed = moved, moved
+	ownTo.end()
+	ownFrom.end()
 	if moved {
 		r.tell()
 	}

@@ -44,12 +44,14 @@ type Options struct {
 
 // tuning is what tests change.
 type tuning struct {
-	ring       int // directory descriptors; 0 is a share of RLIMIT_NOFILE
-	files      int // as if RLIMIT_NOFILE were that; 0 is what it is
-	maxWatches int // 0 is what the kernel gives
-	noBirth    bool
-	dropEvents func() bool // true loses a batch of events, as an overflow does
-	looked     func(key)   // is called between a look at a name and what is made of it
+	ring    int // directory descriptors; 0 is a share of RLIMIT_NOFILE
+	files   int // as if RLIMIT_NOFILE were that; 0 is what it is
+	noBirth bool
+
+	remote      string         // as if the root lay on that kind of file system
+	refuseWatch func(int) bool // with so many watches, as if the kernel gave no more
+	loseEvents  func() bool    // true loses a batch of events, as an overflow does
+	looked      func(key)      // is called between a look at a name and what is made of it
 }
 
 // A Volume serves one local directory. See the package comment.
@@ -180,13 +182,11 @@ func (v *Volume) adoptRoot(o Options) error {
 // have failed, if they have.
 func (v *Volume) Bind(n wsfs.Notifier) {
 	v.tell.bind(n)
-	if w := v.watch; w != nil {
-		w.mu.Lock()
-		err := w.failure()
-		w.mu.Unlock()
-		if err != nil {
-			n.Failed("", err)
-		}
+	if v.watch == nil {
+		return
+	}
+	if err := v.watch.in.Failure(); err != nil {
+		n.Failed("", err)
 	}
 }
 

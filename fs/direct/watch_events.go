@@ -12,7 +12,7 @@ import (
 // written.
 func (w *watch) wrote(s *seen, now time.Time) {
 	sig := signature(&s.st)
-	if s.st.Mode&unix.S_IFMT == unix.S_IFDIR && s.mask&unix.IN_MOVED_TO == 0 || s.own.said == sig {
+	if s.st.Mode&unix.S_IFMT == unix.S_IFDIR && s.mask&unix.IN_MOVED_TO == 0 || s.own.Said == sig {
 		return
 	}
 	if s.mask&(unix.IN_CLOSE_WRITE|unix.IN_MOVED_TO) != 0 {
@@ -24,14 +24,8 @@ func (w *watch) wrote(s *seen, now time.Time) {
 }
 
 func (w *watch) say(k key, sig uint64) {
-	w.said(k, sig)
-	w.v.tell.wrote(k.dir, k.name)
-}
-
-// said remembers for a while what was reported of a name, or needs no report,
-// since the same change may be met twice.
-func (w *watch) said(k key, sig uint64) {
-	w.note(k, func(o *ownName) { o.said = sig })
+	w.own.Say(k, sig)
+	w.v.tell.wrote(k.Dir, k.Name)
 }
 
 // settleDue does what has waited long enough. judging.mu is held.
@@ -58,22 +52,17 @@ func (w *watch) settleDue(now time.Time) {
 // unwatchLeft parts with directories that do not lie in the tree any more: what
 // happens there is not ours to know.
 func (w *watch) unwatchLeft() {
-	w.mu.Lock()
-	left := map[int32]wsfs.Ino{}
-	for wd, dir := range w.dirs {
-		if _, ok := w.v.tab.path(dir); !ok {
-			left[wd] = dir
+	for _, at := range w.in.Watches() {
+		if _, ok := w.v.tab.path(at.Dir); !ok {
+			w.in.Remove(at.WD)
+			w.abandon(at.Dir)
+			w.lost(at)
 		}
-	}
-	w.mu.Unlock()
-	for wd, dir := range left {
-		unix.InotifyRmWatch(w.fd, uint32(wd)) // IN_IGNORED follows
-		w.abandon(dir)
 	}
 }
 
 // abandon gives up the descriptor of a directory that lies outside now, so that
-// whoever stands in it does not see what happens there. One that was removed
+// a process that works in it does not see what happens there. One that was removed
 // stays, as long as the kernel knows it.
 func (w *watch) abandon(dir wsfs.Ino) {
 	n, ok := w.v.tab.lock(dir)
@@ -98,13 +87,4 @@ func (n *inode) dropDir() *handle {
 	}
 	n.trim()
 	return h
-}
-
-// overflow is called when the kernel lost events: all that it was told is
-// compared with the disk again.
-func (w *watch) overflow(now time.Time) {
-	w.overflows.Add(1)
-	w.behind.Store(true)
-	w.v.log.Warn("inotify lost events; reading the tree anew")
-	w.walk(task{dir: wsfs.RootIno, mask: maskRescan})
 }

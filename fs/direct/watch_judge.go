@@ -5,13 +5,14 @@ import (
 	"time"
 
 	wsfs "github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/fs/direct/internal/inotify"
 	"golang.org/x/sys/unix"
 )
 
 // Judging an event compares what lies under the name now with what the kernel
 // was last told. Equal: it was our own doing, or a request saw the change first.
-// Who did it cannot be asked, and need not be: what counts is whether the kernel
-// believes something that is wrong.
+// Which process did it cannot be asked, and need not be: what counts is whether the
+// kernel believes something that is wrong.
 type judging struct {
 	mu      sync.Mutex // one judge at a time; guards the rest
 	written map[key]pendingWrite
@@ -19,8 +20,7 @@ type judging struct {
 	orphans map[wsfs.Ino]time.Time // watched directories that lost their name
 	good    time.Time              // when the last complete batch was handled
 	lost    time.Time              // no event is missing from before
-	armed   time.Time              // when the reader wakes without an event, by the volume's clock; zero: not
-	wake    time.Time              // the same by the real one
+	armed   bool                   // Handle will be called when something is due
 }
 
 // A pendingWrite is a `write` event that waits for the writer to finish.
@@ -29,30 +29,27 @@ type pendingWrite struct {
 	due time.Time
 }
 
+// A retry is a report that is looked into once more.
 type retry struct {
-	key
-	mask  uint32
+	inotify.Report
 	batch uint64
 }
 
 const (
+	// retryDelay is for names that a request is changing right now.
+	retryDelay = 10 * time.Millisecond
+
 	// quiet is how long a file must rest before its change is an event, when
-	// nobody says that it was closed.
+	// no close of it was reported.
 	quiet = 50 * time.Millisecond
 
 	// orphanFor is how long a directory that was moved away may take to appear
 	// elsewhere in the tree.
 	orphanFor = 50 * time.Millisecond
 
-	// maskFound marks a name that was met by reading a new directory, and
-	// maskRescan one that is looked at because events were lost. inotify does
-	// not use these bits.
-	maskFound  = 1 << 16
-	maskRescan = 1 << 17
-
-	maskNamed   = unix.IN_CREATE | unix.IN_MOVED_TO | maskFound
+	maskNamed   = unix.IN_CREATE | unix.IN_MOVED_TO | inotify.Found
 	maskUnnamed = unix.IN_DELETE | unix.IN_MOVED_FROM
-	maskContent = unix.IN_MODIFY | unix.IN_CLOSE_WRITE | maskNamed | maskRescan
+	maskContent = unix.IN_MODIFY | unix.IN_CLOSE_WRITE | maskNamed | inotify.Rescan
 )
 
 func (j *judging) init() {
@@ -66,62 +63,88 @@ func (j *judging) takeRetries() []retry {
 	return r
 }
 
-// due is when judging has something to do again; the zero time is never. mu is
-// held.
-func (j *judging) due(now time.Time) time.Time {
+// due is after how much time judging has something to do again; negative is never.
+func (j *judging) due(now time.Time) time.Duration {
 	if len(j.retries) > 0 {
-		return now.Add(retryDelay)
+		return retryDelay
 	}
-	var first time.Time
+	first := time.Duration(-1)
+	at := func(t time.Time) {
+		if wait := max(0, t.Sub(now)); first < 0 || wait < first {
+			first = wait
+		}
+	}
 	for _, p := range j.written {
-		if first.IsZero() || p.due.Before(first) {
-			first = p.due
-		}
+		at(p.due)
 	}
-	for _, at := range j.orphans {
-		if due := at.Add(orphanFor); first.IsZero() || due.Before(first) {
-			first = due
-		}
+	for _, since := range j.orphans {
+		at(since.Add(orphanFor))
 	}
 	return first
 }
 
-// arm sees to it that the reader wakes at a time, and reports whether that is
-// earlier than it would have. judging.mu is held.
-func (w *watch) arm(at, now time.Time) bool {
-	j := &w.judging
-	if at.IsZero() || !j.armed.IsZero() && !at.Before(j.armed) {
-		return false
+// Handle judges a batch, and what was put off.
+func (w *watch) Handle(b *inotify.Batch) time.Duration {
+	again := w.judgeBatch(b)
+	for _, at := range b.Gone {
+		w.lost(at)
 	}
-	j.armed, j.wake = at, time.Now().Add(at.Sub(now))
-	return true
+	if b.Overflow {
+		w.v.log.Warn("inotify lost events; reading the tree anew")
+	}
+	w.own.Purge()
+	return again
+}
+
+func (w *watch) judgeBatch(b *inotify.Batch) time.Duration {
+	now := w.v.now()
+	j := &w.judging
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for _, r := range j.takeRetries() {
+		w.judge(r.Key, r.Mask, r.batch, now)
+	}
+	for _, r := range b.Reports {
+		w.judge(r.Key, r.Mask, b.Number, now)
+	}
+	w.settleDue(now)
+	switch {
+	case !b.Overflow:
+		j.good = now
+	case w.in.Current():
+		j.lost = j.good
+	}
+	again := j.due(now)
+	j.armed = again >= 0
+	return again
 }
 
 // judge looks at one name, of which a batch reports, 0 of none. judging.mu is
 // held.
 func (w *watch) judge(k key, mask uint32, batch uint64, now time.Time) {
-	if k.name == "" { // the directory itself
+	if k.Name == "" { // the directory itself
 		if n := w.v.tell.notifier(); n != nil && mask&unix.IN_ATTRIB != 0 {
-			n.AttrChanged(k.dir)
+			n.AttrChanged(k.Dir)
 		}
 		return
 	}
-	s := seen{key: k, mask: mask}
-	again := func() { w.judging.retries = append(w.judging.retries, retry{k, mask, batch}) }
-	s.own = w.known(k, batch)
+	s := seen{key: k, mask: mask, own: w.own.Know(k, batch)}
+	again := func() {
+		w.judging.retries = append(w.judging.retries, retry{inotify.Report{Key: k, Mask: mask}, batch})
+	}
 	switch {
-	case s.own.explains(mask) && w.unlessChanged(k, s.own, false, func() {}):
+	case s.own.Explains(mask) && w.own.Unchanged(k, s.own, false, func() {}):
 		return
-	case s.own.underway > 0:
+	case s.own.Underway > 0:
 		again()
 		return
 	}
 	s.id, s.there = w.look(k, &s.st)
-	if w.tune.looked != nil {
-		w.tune.looked(k)
+	if w.looked != nil {
+		w.looked(k)
 	}
 	var n news
-	if !w.unlessChanged(k, s.own, s.there, func() { n = w.enter(&s, now) }) || n.busy {
+	if !w.own.Unchanged(k, s.own, s.there, func() { n = w.enter(&s, now) }) || n.busy {
 		again()
 		return
 	}
@@ -132,14 +155,14 @@ func (w *watch) judge(k key, mask uint32, batch uint64, now time.Time) {
 type seen struct {
 	key
 	mask  uint32 // of the report
-	own   ownName
+	own   inotify.Known[ident]
 	there bool
 	id    ident
 	st    stat
 }
 
 // made says that the name leads to what a request gave it.
-func (s *seen) made() bool { return s.own.made == s.id && s.mask&maskNamed != 0 }
+func (s *seen) made() bool { return s.own.Made == s.id && s.mask&maskNamed != 0 }
 
 // news is what a look changed of what is known.
 type news struct {
@@ -155,12 +178,12 @@ type news struct {
 }
 
 // enter notes in the table what was seen. A request that changes the name waits for
-// it, so that what it leaves there is entered later: see unlessChanged.
+// it, so that what it leaves there is entered later: see Own.Unchanged.
 func (w *watch) enter(s *seen, now time.Time) news {
 	switch {
 	case s.there:
 		return w.present(s, now)
-	case !s.own.gone || w.v.tab.named(s.dir, s.name, 0) != 0: // or a request met what came and went
+	case !s.own.Gone || w.v.tab.named(s.Dir, s.Name, 0) != 0: // or a request met what came and went
 		return w.absent(s, now)
 	}
 	return news{}
@@ -180,7 +203,7 @@ func (w *watch) tell(s *seen, n news, now time.Time) {
 		case n.appeared:
 			w.entryAppeared(s.key, s.id)
 		case n.parent:
-			note.AttrChanged(s.dir)
+			note.AttrChanged(s.Dir)
 		}
 		if n.content != 0 {
 			note.ContentChanged(n.content)
@@ -193,28 +216,28 @@ func (w *watch) tell(s *seen, n news, now time.Time) {
 		w.wrote(s, now)
 	}
 	if n.deleted {
-		w.v.tell.deleted(s.dir, s.name)
+		w.v.tell.deleted(s.Dir, s.Name)
 	}
 }
 
 // look stats a name; a directory that cannot be reached any more has none.
 func (w *watch) look(k key, st *stat) (ident, bool) {
-	h, _, err := w.v.res.holdDir(k.dir)
+	h, _, err := w.v.res.holdDir(k.Dir)
 	if err != nil {
 		return ident{}, false
 	}
 	defer h.drop()
-	if statAt(h.fd, k.name, st) != nil || w.v.disk.crosses(st) {
+	if statAt(h.fd, k.Name, st) != nil || w.v.disk.crosses(st) {
 		return ident{}, false
 	}
-	return w.v.disk.identOf(h.fd, k.name, st), true
+	return w.v.disk.identOf(h.fd, k.Name, st), true
 }
 
 // absent deals with a name that others removed.
 func (w *watch) absent(s *seen, now time.Time) news {
 	_, pending := w.judging.written[s.key]
 	delete(w.judging.written, s.key)
-	lost := w.v.tab.named(s.dir, s.name, 0)
+	lost := w.v.tab.named(s.Dir, s.Name, 0)
 	if lost != 0 {
 		w.unname(lost, s.key, now)
 	}
@@ -229,7 +252,7 @@ func (w *watch) unname(ino wsfs.Ino, k key, now time.Time) {
 		return
 	}
 	defer n.unlock()
-	if n.loseName(k.dir, k.name) && n.flags&flagWatched != 0 {
+	if n.loseName(k.Dir, k.Name) && n.flags&flagWatched != 0 {
 		w.judging.orphans[ino] = now
 	}
 }
@@ -239,7 +262,7 @@ func (w *watch) present(s *seen, now time.Time) news {
 	n, known := w.v.tab.find(s.id)
 	if s.st.Mode&unix.S_IFMT == unix.S_IFDIR && s.mask&(unix.IN_CREATE|unix.IN_MOVED_TO) != 0 &&
 		(!known || n.flags&flagListed == 0) {
-		w.enqueue(task{dir: s.dir, name: s.name, mask: maskFound})
+		w.in.Walk(s.key, inotify.Found)
 	}
 	switch {
 	case !known && s.made(): // and forgotten since
@@ -251,7 +274,7 @@ func (w *watch) present(s *seen, now time.Time) news {
 	switch {
 	case n.ext != nil && n.ext.busy > 0:
 		return news{busy: true}
-	case n.parent == s.dir && n.name == s.name:
+	case n.parent == s.Dir && n.name == s.Name:
 		return s.sameName(n)
 	}
 	return w.otherName(s, n)
@@ -259,7 +282,7 @@ func (w *watch) present(s *seen, now time.Time) news {
 
 // unknown: an inode that the kernel does not know.
 func (w *watch) unknown(s *seen, now time.Time) news {
-	old := w.v.tab.named(s.dir, s.name, 0)
+	old := w.v.tab.named(s.Dir, s.Name, 0)
 	if n, known := w.v.tab.find(s.id); known { // a request or the walker knows it by now
 		if n.ino == old {
 			old = 0
@@ -272,8 +295,8 @@ func (w *watch) unknown(s *seen, now time.Time) news {
 	return news{
 		lost:     old,
 		entry:    old != 0,
-		appeared: s.mask&(maskNamed|maskRescan) != 0,
-		wrote:    s.mask&maskContent != 0 && (s.mask&maskRescan == 0 || old != 0 || w.since(&s.st)),
+		appeared: s.mask&(maskNamed|inotify.Rescan) != 0,
+		wrote:    s.mask&maskContent != 0 && (s.mask&inotify.Rescan == 0 || old != 0 || w.since(&s.st)),
 	}
 }
 
@@ -303,7 +326,7 @@ func (n *inode) meet(st *stat, mask uint32, own bool) (attr, content bool) {
 // sameName: what the kernel knows under this name is what lies there.
 func (s *seen) sameName(n locked) (found news) {
 	attr, content := n.meet(&s.st, s.mask, false)
-	byOthers := s.mask&maskNamed != 0 && !s.made() && s.own.said != signature(&s.st)
+	byOthers := s.mask&maskNamed != 0 && !s.made() && s.own.Said != signature(&s.st)
 	switch {
 	case content:
 		found.content = n.ino
@@ -326,15 +349,15 @@ func (e *ext) passes() int32 {
 // otherName: a file that we know by another name, which it has given up or has
 // beside this one.
 func (w *watch) otherName(s *seen, n locked) news {
-	named := s.mask&(maskNamed|maskRescan) != 0
+	named := s.mask&(maskNamed|inotify.Rescan) != 0
 	_, content := n.meet(&s.st, s.mask, s.made())
 	if named {
 		delete(w.judging.orphans, n.ino)
 	}
 	if named = named && !s.made(); named {
-		n.setName(s.dir, s.name)
+		n.setName(s.Dir, s.Name)
 	}
-	s.own = ownName{} // what was said of the file was said of its other name
+	s.own = inotify.Known[ident]{} // what was said of the file was said of its other name
 	switch {
 	case content:
 		return news{entry: named, content: n.ino, wrote: true}
@@ -353,7 +376,7 @@ func (w *watch) since(st *stat) bool {
 // entryChanged tells the kernel that a name changed, and with it the directory,
 // if the kernel knows the directory.
 func (w *watch) entryChanged(k key) {
-	w.tellEntry(k, func(n wsfs.Notifier) { n.EntryChanged(k.dir, k.name) })
+	w.tellEntry(k, func(n wsfs.Notifier) { n.EntryChanged(k.Dir, k.Name) })
 }
 
 // entryAppeared is entryChanged for a name that the kernel did not know. Between the
@@ -361,13 +384,13 @@ func (w *watch) entryChanged(k key) {
 // on it, which the notification would unmount.
 func (w *watch) entryAppeared(k key, id ident) {
 	w.tellEntry(k, func(n wsfs.Notifier) {
-		n.EntryAppeared(k.dir, k.name, func() bool {
+		n.EntryAppeared(k.Dir, k.Name, func() bool {
 			n, ok := w.v.tab.find(id)
 			if !ok {
 				return false
 			}
 			defer n.unlock()
-			return n.refs > 0 && n.directory() && n.parent == k.dir && n.name == k.name
+			return n.refs > 0 && n.directory() && n.parent == k.Dir && n.name == k.Name
 		})
 	})
 }
@@ -377,8 +400,8 @@ func (w *watch) tellEntry(k key, tell func(wsfs.Notifier)) {
 	if note == nil {
 		return
 	}
-	if w.v.tab.referenced(k.dir) {
+	if w.v.tab.referenced(k.Dir) {
 		tell(note)
-		note.AttrChanged(k.dir)
+		note.AttrChanged(k.Dir)
 	}
 }

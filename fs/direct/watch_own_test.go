@@ -6,42 +6,10 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	wsfs "github.com/wsmount/wsmount/fs"
 	"golang.org/x/sys/unix"
 )
-
-// What an own change explains is dropped without a look, and nothing else.
-func TestExplains(t *testing.T) {
-	made := ident{id: 1}
-	for _, c := range []struct {
-		name string
-		own  ownName
-		mask uint32
-		want bool
-	}{
-		{"removed", ownName{gone: true}, unix.IN_DELETE, true},
-		{"directory removed", ownName{gone: true}, unix.IN_DELETE | unix.IN_ISDIR, true},
-		{"moved away", ownName{gone: true}, unix.IN_MOVED_FROM, true},
-		{"removed and made again", ownName{gone: true}, unix.IN_DELETE | unix.IN_CREATE, false},
-		{"removed and moved to", ownName{gone: true}, unix.IN_DELETE | unix.IN_MOVED_TO, false},
-		{"removal under way", ownName{gone: true, underway: 1}, unix.IN_DELETE, false},
-		{"made", ownName{made: made}, unix.IN_CREATE, true},
-		{"made and written", ownName{made: made}, unix.IN_CREATE | unix.IN_MODIFY, false},
-		{"made and removed", ownName{made: made}, unix.IN_CREATE | unix.IN_DELETE, false},
-		{"made, reported before", ownName{made: made, reported: true}, unix.IN_CREATE, false},
-		{"directory made", ownName{made: made}, unix.IN_CREATE | unix.IN_ISDIR, false},
-		{"moved to", ownName{made: made}, unix.IN_MOVED_TO, false},
-		{"nothing of ours", ownName{}, unix.IN_CREATE, false},
-		{"nothing of ours removed", ownName{}, unix.IN_DELETE, false},
-	} {
-		if got := c.own.explains(c.mask); got != c.want {
-			t.Errorf("%s: %v, want %v", c.name, got, c.want)
-		}
-	}
-}
 
 // The announcement of an own change is good for one report: what others do to the
 // same name right after is seen.
@@ -95,24 +63,6 @@ func TestOthersAfterOwn(t *testing.T) {
 	}
 }
 
-// The walk through the tree gives way to requests, and only then.
-func TestWalkGivesWay(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		v := &Volume{}
-		w := &watch{v: v, ending: make(chan struct{})}
-		for i, want := range []time.Duration{0, breather, 0, breather} {
-			if want > 0 {
-				v.requests.Add(1)
-			}
-			start := time.Now()
-			w.giveWay()
-			if got := time.Since(start); got != want {
-				t.Errorf("%d: paused %v, want %v", i, got, want)
-			}
-		}
-	})
-}
-
 // Two reports, one after the other, of a name that we made once.
 func TestOthersTwiceAfterOwn(t *testing.T) {
 	v, dir, r := serveWatched(t, tuning{})
@@ -157,12 +107,10 @@ func TestReportsBehindOwn(t *testing.T) {
 			}
 		}, []uint32{unix.IN_CREATE | unix.IN_DELETE, unix.IN_CREATE | unix.IN_DELETE}},
 	} {
-		w, k := v.watch, key{wsfs.RootIno, "f"}
+		w, k := v.watch, key{Dir: wsfs.RootIno, Name: "f"}
 		w.judging.mu.Lock() // what comes by itself comes last
 		c.own()
-		w.mu.Lock()
-		first := w.own[k].batch
-		w.mu.Unlock()
+		first := w.own.Know(k, 0).Batch
 		for i, mask := range c.reports {
 			w.judge(k, mask, first+uint64(i), v.now())
 		}
@@ -173,13 +121,11 @@ func TestReportsBehindOwn(t *testing.T) {
 		}
 	}
 	// What comes later is not ours.
-	w, k := v.watch, key{wsfs.RootIno, "f"}
+	w, k := v.watch, key{Dir: wsfs.RootIno, Name: "f"}
 	mknod("f")
 	ok(t, v.Unlink(op(), wsfs.RootIno, "f"))
 	w.judging.mu.Lock()
-	w.mu.Lock()
-	late := w.own[k].batch + 2
-	w.mu.Unlock()
+	late := w.own.Know(k, 0).Batch + 2
 	w.judge(k, unix.IN_DELETE, late, v.now())
 	w.judging.mu.Unlock()
 	if n := r.count(note{"entry", wsfs.RootIno, "f"}); n != 1 {
@@ -252,7 +198,7 @@ func TestOwnChangeAfterALook(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			var then atomic.Pointer[func()]
 			v, dir, r := serveWatched(t, tuning{looked: func(k key) {
-				if k.name == c.reports {
+				if k.Name == c.reports {
 					if f := then.Swap(nil); f != nil {
 						(*f)()
 					}

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	wsfs "github.com/wsmount/wsmount/fs"
-	"github.com/wsmount/wsmount/integration/tier"
+	"github.com/wsmount/wsmount/fs/direct/internal/inotify"
 	"golang.org/x/sys/unix"
 )
 
@@ -202,7 +202,7 @@ func TestWatchLeavesDirectoriesAlone(t *testing.T) {
 	ok(t, os.Rename(filepath.Join(dir, "away"), filepath.Join(dir, "d")))
 	writeFile(t, "", dir, "d", "f")
 	flush(t, v, dir, r)
-	v.watch.overflow(v.now())
+	v.watch.in.Rescan()
 	settled(t, v)
 	// A rename there and back that is judged in the middle is told once.
 	if got := r.count(note{"entry", wsfs.RootIno, "d"}); got > told+1 {
@@ -294,7 +294,7 @@ func settledAt(t *testing.T, v *Volume, watched int) {
 // When the kernel loses events everything is compared anew.
 func TestWatchOverflow(t *testing.T) {
 	var drop atomic.Bool
-	v, dir, r := serveWatched(t, tuning{dropEvents: func() bool { return drop.Load() }})
+	v, dir, r := serveWatched(t, tuning{loseEvents: func() bool { return drop.Load() }})
 	kept := create(t, v, wsfs.RootIno, "kept", "same")
 	changed := create(t, v, wsfs.RootIno, "changed", "old")
 	create(t, v, wsfs.RootIno, "removed", "")
@@ -329,7 +329,9 @@ func TestWatchBehind(t *testing.T) {
 	if e := lookup(t, v, wsfs.RootIno, "f"); e.Attr.TTL != longTTL {
 		t.Errorf("TTL %v before", e.Attr.TTL)
 	}
-	v.watch.behind.Store(true)
+	v.watch.judging.mu.Lock() // nothing is compared meanwhile
+	defer v.watch.judging.mu.Unlock()
+	v.watch.in.Rescan()
 	if e := lookup(t, v, wsfs.RootIno, "f"); e.TTL != shortTTL || e.Attr.TTL != shortTTL {
 		t.Errorf("TTL %v, %v", e.TTL, e.Attr.TTL)
 	}
@@ -345,12 +347,13 @@ func TestWatchBehind(t *testing.T) {
 // when there are some again, all is watched.
 func TestWatchExhausted(t *testing.T) {
 	now := time.Now()
-	var offset atomic.Int64
+	var offset, most atomic.Int64
+	most.Store(2)
 	dir := t.TempDir()
 	for i := range 5 {
 		ok(t, os.Mkdir(filepath.Join(dir, fmt.Sprint(i)), 0o755))
 	}
-	v := serveDir(t, dir, Options{Watch: true, tune: tuning{maxWatches: 2},
+	v := serveDir(t, dir, Options{Watch: true, tune: tuning{refuseWatch: func(n int) bool { return n >= int(most.Load()) }},
 		Now: func() time.Time { return now.Add(time.Duration(offset.Load())) }})
 	waitFor(t, "exhaustion", func() bool { return v.Status().Watch == "exhausted" })
 	if st := v.Status(); st.Watched != 2 || st.WatchWhy == "" {
@@ -372,10 +375,8 @@ func TestWatchExhausted(t *testing.T) {
 	if short != 4 {
 		t.Errorf("%d directories with a short TTL, want 4", short)
 	}
-	v.watch.mu.Lock()
-	v.watch.tune.maxWatches = 0
-	v.watch.mu.Unlock()
-	offset.Store(int64(retryWatch))
+	most.Store(100)
+	offset.Store(int64(inotify.RetryWatch))
 	d := lookup(t, v, wsfs.RootIno, "4")
 	lookupNone(t, v, d.Ino, "x")
 	settledAt(t, v, 6)
@@ -530,14 +531,7 @@ func TestWatchAbandons(t *testing.T) {
 
 // File systems that other machines change are not watched, and not believed.
 func TestWatchRemote(t *testing.T) {
-	var st unix.Statfs_t
-	dir := t.TempDir()
-	ok(t, unix.Statfs(dir, &st))
-	kind := uint32(st.Type)
-	tier.Require(t, "a local file system", remoteKinds[kind] == "")
-	remoteKinds[kind] = "test"
-	defer delete(remoteKinds, kind)
-	v := serveDir(t, dir, Options{Watch: true})
+	v, _ := serve(t, Options{Watch: true, tune: tuning{remote: "NFS"}})
 	if got := v.Status(); got.Watch != "off" || got.WatchWhy == "" {
 		t.Errorf("%+v", got)
 	}
@@ -549,7 +543,7 @@ func TestWatchRemote(t *testing.T) {
 // A report that overtakes the request it is about waits for it.
 func TestWatchWaitsForRequests(t *testing.T) {
 	v, dir, r := serveWatched(t, tuning{})
-	v.ownBegin(true, wsfs.RootIno, "f")
+	own := v.ownBegin(true, wsfs.RootIno, "f")
 	writeFile(t, "x", dir, "f") // as the request would
 	waitFor(t, "report to be put off", func() bool {
 		v.watch.judging.mu.Lock()
@@ -558,9 +552,9 @@ func TestWatchWaitsForRequests(t *testing.T) {
 	})
 	e := lookup(t, v, wsfs.RootIno, "f")
 	n, _ := v.tab.lock(e.Ino)
-	id := n.ident()
+	own.changed, own.made = true, n.ident()
 	n.unlock()
-	v.ownEnd(true, wsfs.RootIno, "f", id, false)
+	own.end()
 	flush(t, v, dir, r)
 	for n := range r.all() {
 		if n.name == "f" {
@@ -575,7 +569,7 @@ func TestWatchSaysOnce(t *testing.T) {
 	v, dir, r := serveWatched(t, tuning{})
 	writeFile(t, "x", dir, "f")
 	r.wait(t, note{kind: "wrote", name: "f"})
-	v.watch.found(key{wsfs.RootIno, "f"}, maskFound)
+	v.watch.found(key{Dir: wsfs.RootIno, Name: "f"}, inotify.Found)
 	flush(t, v, dir, r)
 	if got := r.count(note{kind: "wrote", name: "f"}); got != 1 {
 		t.Errorf("%d events", got)
@@ -589,15 +583,15 @@ func TestWatchKnownMeanwhile(t *testing.T) {
 	w := v.watch
 	w.judging.mu.Lock() // no report now
 	ok(t, os.Mkdir(filepath.Join(dir, "d"), 0o755))
-	k := key{wsfs.RootIno, "d"}
-	ino := w.know(k.dir, k.name) // busy from now on
+	k := key{Dir: wsfs.RootIno, Name: "d"}
+	ino := w.know(k.Dir, k.Name) // busy from now on
 	met := seen{key: k, mask: unix.IN_CREATE | unix.IN_ISDIR, there: true}
 	met.id, _ = w.look(k, &met.st)
 	w.tell(&met, w.unknown(&met, v.now()), v.now())
 	if p, _ := v.Path(ino); p != "d" {
 		t.Errorf("path %q", p)
 	}
-	entry := note{"entry", k.dir, k.name}
+	entry := note{"entry", k.Dir, k.Name}
 	before := r.count(entry)
 	n, _ := v.tab.lock(ino)
 	n.ext.busy, n.ext.wd = 0, -1 // which holds it instead
@@ -634,11 +628,11 @@ func TestWatchLooksEarly(t *testing.T) {
 			w.judging.mu.Lock()
 			ok(t, c.before(filepath.Join(dir, "f")))
 			writeFile(t, "2", dir, c.at)
-			w.judge(key{wsfs.RootIno, c.at}, c.mask, 0, v.now())
+			w.judge(key{Dir: wsfs.RootIno, Name: c.at}, c.mask, 0, v.now())
 			o := must[wsfs.Opened](t)(v.Open(op(), f.Ino, unix.O_RDONLY))
 			o.File.Release()
 			told := r.count(note{kind: "content", ino: f.Ino})
-			w.judge(key{wsfs.RootIno, c.at}, unix.IN_MODIFY|unix.IN_CLOSE_WRITE, 0, v.now())
+			w.judge(key{Dir: wsfs.RootIno, Name: c.at}, unix.IN_MODIFY|unix.IN_CLOSE_WRITE, 0, v.now())
 			again := r.count(note{kind: "content", ino: f.Ino})
 			w.judging.mu.Unlock()
 			if o.KeepCache {
@@ -649,7 +643,7 @@ func TestWatchLooksEarly(t *testing.T) {
 			}
 			flush(t, v, dir, r)
 			w.judging.mu.Lock()
-			w.judge(key{wsfs.RootIno, c.at}, unix.IN_MODIFY|unix.IN_CLOSE_WRITE, 0, v.now())
+			w.judge(key{Dir: wsfs.RootIno, Name: c.at}, unix.IN_MODIFY|unix.IN_CLOSE_WRITE, 0, v.now())
 			w.judging.mu.Unlock()
 			if n := r.count(note{kind: "content", ino: f.Ino}); n > again+1 {
 				t.Errorf("told of content %d times more, where nothing came", n-again)

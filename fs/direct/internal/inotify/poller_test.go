@@ -1,4 +1,4 @@
-package direct
+package inotify
 
 import (
 	"fmt"
@@ -6,20 +6,17 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/wsmount/wsmount/integration/tier"
 )
 
 // The runtime's poller must not know the watch: the kernel would wake a thread
-// of it for every event, while nobody waits for one.
+// of it for every event, while no goroutine waits for one.
 func TestWatchIsNotInTheRuntimesPoller(t *testing.T) {
-	v := serveDir(t, t.TempDir(), Options{Watch: true})
-	tier.Require(t, "a watch", v.watch.fd >= 0)
+	w, _ := watchTree(t, Options{})
 	fds, err := filepath.Glob("/proc/self/fd/*")
 	if err != nil {
 		t.Fatal(err)
 	}
-	line := fmt.Sprintf("tfd: %8d ", v.watch.fd)
+	line := fmt.Sprintf("tfd: %8d ", w.queue.fd)
 	for _, fd := range fds {
 		if to, _ := os.Readlink(fd); to != "anon_inode:[eventpoll]" {
 			continue

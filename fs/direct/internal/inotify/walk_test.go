@@ -1,0 +1,82 @@
+package inotify
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// The walk through the tree gives way to requests, and only then.
+func TestWalkGivesWay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var w walks
+		w.init()
+		for i, c := range []struct {
+			requests uint32
+			want     time.Duration
+		}{{0, 0}, {1, breather}, {1, 0}, {3, breather}} {
+			start := time.Now()
+			w.giveWay(c.requests)
+			if got := time.Since(start); got != c.want {
+				t.Errorf("%d: paused %v, want %v", i, got, c.want)
+			}
+		}
+		close(w.ending)
+		start := time.Now()
+		if w.giveWay(4); time.Since(start) != 0 {
+			t.Error("paused at the end")
+		}
+	})
+}
+
+// A job that waits already is not put twice; a rescan ends with the last of them.
+func TestJobs(t *testing.T) {
+	var w walks
+	w.init()
+	w.put(job{Key{Dir: root}, 0})
+	if w.busy() {
+		t.Error("it takes jobs before it is open")
+	}
+	w.open()
+	w.rescan(root)
+	w.rescan(root)
+	w.put(job{Key{root, "d"}, Found})
+	if j, _ := w.take(); j != (job{Key{Dir: root}, Rescan}) {
+		t.Errorf("took %+v", j)
+	}
+	w.rescan(root) // while the first is walked
+	if w.rescanned(); !w.behind.Load() {
+		t.Error("believed before the second rescan")
+	}
+	w.take()
+	w.take()
+	if w.rescanned(); w.behind.Load() {
+		t.Error("not believed after it")
+	}
+	if _, more := w.take(); more || w.busy() {
+		t.Error("a job is left")
+	}
+}
+
+// A tree that appears is walked whole, from the name that was reported.
+func TestWalkOfANewTree(t *testing.T) {
+	w, u := watchTree(t, Options{})
+	side := filepath.Join(t.TempDir(), "new")
+	ok(t, os.MkdirAll(filepath.Join(side, "sub"), 0o755))
+	ok(t, os.WriteFile(filepath.Join(side, "sub", "f"), nil, 0o644))
+	ok(t, os.Rename(side, u.path(Key{root, "new"})))
+	u.reported(t, root, "new", 0)
+	w.Walk(Key{root, "new"}, Found)
+	w.Walk(Key{root, "none"}, Found)
+	waitFor(t, "the walk", func() bool { return !w.walks.busy() })
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.found["f"] != Found || u.found["sub"] != Found || u.found["new"] != 0 {
+		t.Errorf("found %v", u.found)
+	}
+	if got := w.Status().Watched; got != 3 {
+		t.Errorf("%d directories watched", got)
+	}
+}
