@@ -77,7 +77,7 @@ func (v *Volume) make(_ *wsfs.Op, dir wsfs.Ino, name string, f func(dir *handle)
 		return wsfs.Entry{}, err
 	}
 	own.made = v.disk.identOf(h.fd, name, &st)
-	e, err := v.enterName(own.made, dir, name, &st, watched, true)
+	e, err := v.enterName(h, own.made, dir, name, &st, watched, true)
 	if err == nil && st.Mode&unix.S_IFMT != unix.S_IFDIR {
 		v.tell.wrote(dir, name)
 	}
@@ -143,7 +143,7 @@ func (v *Volume) createNew(op *wsfs.Op, dir wsfs.Ino, name string, flags, mode u
 		return e, o, err
 	}
 	own.made = v.disk.identOf(fd, "", &st)
-	e, err = v.enterName(own.made, dir, name, &st, watched, true)
+	e, err = v.enterName(h, own.made, dir, name, &st, watched, true)
 	if err != nil {
 		unix.Close(fd)
 		return e, o, err

@@ -83,7 +83,7 @@ func (v *Volume) lookupHot(h *handle, dir wsfs.Ino, name string, watched bool) (
 	if statAt(fd, "", &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFREG || v.disk.crosses(&st) {
 		return wsfs.Entry{}, false
 	}
-	e, err := v.enterName(v.disk.identOf(fd, "", &st), dir, name, &st, watched, false)
+	e, err := v.enterName(h, v.disk.identOf(fd, "", &st), dir, name, &st, watched, false)
 	if err != nil {
 		return e, false
 	}

@@ -171,3 +171,45 @@ func TestOvertaken(t *testing.T) {
 		t.Errorf("%d tries for what others removed", tries)
 	}
 }
+
+// What a lookup found, and a rename or unlink of ours overtook, is not entered: an
+// inode keeps a name or a descriptor that leads to it.
+func TestLookupOvertaken(t *testing.T) {
+	root := wsfs.RootIno
+	for _, c := range []struct {
+		name     string
+		overtake func(t *testing.T, v *Volume)
+	}{
+		{"rename", func(t *testing.T, v *Volume) { ok(t, v.Rename(op(), root, "f", root, "g", 0)) }},
+		{"unlink", func(t *testing.T, v *Volume) { ok(t, v.Unlink(op(), root, "f")) }},
+		{"rename and create", func(t *testing.T, v *Volume) {
+			ok(t, v.Rename(op(), root, "f", root, "g", 0))
+			create(t, v, root, "f", "another")
+		}},
+		{"replace", func(t *testing.T, v *Volume) {
+			create(t, v, root, "g", "another")
+			ok(t, v.Rename(op(), root, "g", root, "f", 0))
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			v, _ := serve(t, Options{})
+			f := create(t, v, root, "f", "x")
+			h, _, err := v.res.holdDir(root)
+			ok(t, err)
+			defer h.drop()
+			var st stat
+			ok(t, statAt(h.fd, "f", &st)) // as Lookup does
+			c.overtake(t, v)
+			must[wsfs.Entry](t)(v.enterName(h, v.disk.identOf(h.fd, "f", &st), root, "f", &st, false, false))
+			if a := attr(t, v, f.Ino); a.Size != 1 {
+				t.Errorf("the inode is another file: %+v", a)
+			}
+			for _, name := range []string{"f", "g"} {
+				ino := v.tab.named(root, name, 0)
+				if e, err := v.Lookup(op(), root, name); err != nil || e.Ino != ino {
+					t.Errorf("%s was known as inode %d, and is %d, %v", name, ino, e.Ino, err)
+				}
+			}
+		})
+	}
+}

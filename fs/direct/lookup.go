@@ -32,7 +32,7 @@ func (v *Volume) Lookup(_ *wsfs.Op, dir wsfs.Ino, name string) (wsfs.Entry, erro
 	case err != nil:
 		return wsfs.Entry{}, err
 	}
-	return v.enterName(v.disk.identOf(h.fd, name, &st), dir, name, &st, watched, false)
+	return v.enterName(h, v.disk.identOf(h.fd, name, &st), dir, name, &st, watched, false)
 }
 
 // errOtherMount is what a lookup of a mount point below the root says.
@@ -62,7 +62,7 @@ func (v *Volume) holdWatched(dir wsfs.Ino) (*handle, bool, error) {
 
 // enterName counts one reference to what statx found under a name and makes the
 // answer. own says that the file was made, or named so, by this request.
-func (v *Volume) enterName(id ident, dir wsfs.Ino, name string, st *stat, watched, own bool) (wsfs.Entry, error) {
+func (v *Volume) enterName(h *handle, id ident, dir wsfs.Ino, name string, st *stat, watched, own bool) (wsfs.Entry, error) {
 	if v.disk.crosses(st) {
 		v.refuse(dir, name)
 		return wsfs.Entry{}, errOtherMount
@@ -73,8 +73,11 @@ func (v *Volume) enterName(id ident, dir wsfs.Ino, name string, st *stat, watche
 	n.typ = st.Mode & unix.S_IFMT
 	foreign := n.observe(st, own)
 	n.showMode(st, v.now())
-	moved := n.setName(dir, name)
-	pin := n.unpin(st)
+	var moved bool
+	var pin *handle
+	if own || !n.reachedOtherwise(dir, name) || v.disk.leads(h, name, id) {
+		moved, pin = n.setName(dir, name), n.unpin(st)
+	}
 	covered := watched && v.watch.current() && (!n.directory() || n.flags&flagWatched != 0)
 	probing := n.probing()
 	e := wsfs.Entry{Ino: ino, Attr: v.disk.attr(st, n.attrTTL(st, covered)), TTL: v.nameTTL(watched)}
@@ -85,7 +88,8 @@ func (v *Volume) enterName(id ident, dir wsfs.Ino, name string, st *stat, watche
 	}
 	pin.drop()
 	if moved {
-		if lost := v.tab.displace(dir, name, ino); lost != 0 && !own {
+		leads := func(id ident) bool { return v.disk.leads(h, name, id) }
+		if lost := v.tab.displace(dir, name, ino, leads); lost != 0 && !own {
 			v.tell.attr(lost) // the watch will not find it by that name
 		}
 	}
@@ -93,6 +97,13 @@ func (v *Volume) enterName(id ident, dir wsfs.Ino, name string, st *stat, watche
 		v.tell.content(ino)
 	}
 	return e, nil
+}
+
+// reachedOtherwise says that the inode has another name, or a pin. A change of ours
+// that overtook the look at this name may have given it that: the name is taken only
+// if it still leads to the inode.
+func (n *inode) reachedOtherwise(dir wsfs.Ino, name string) bool {
+	return n.name != "" && (n.name != name || n.parent != dir) || n.ext != nil && n.ext.pin != nil
 }
 
 // unpin takes the pin of an inode that has a name again.

@@ -118,6 +118,12 @@ func (d *disk) crosses(st *stat) bool {
 	return unix.Mkdev(st.Dev_major, st.Dev_minor) != d.dev
 }
 
+// leads says that a name in a directory leads to a file now.
+func (d *disk) leads(dir *handle, name string, id ident) bool {
+	var st stat
+	return statAt(dir.fd, name, &st) == nil && !d.crosses(&st) && d.identOf(dir.fd, name, &st) == id
+}
+
 // fold makes a 48-bit number of a file's own.
 func (d *disk) fold(st *stat) wsfs.Ino {
 	id := st.Ino

@@ -269,12 +269,21 @@ func (t *table) named(dir wsfs.Ino, name string, not wsfs.Ino) wsfs.Ino {
 }
 
 // displace takes a name from every inode but one, since it leads there now, and
-// returns one that lost it, or 0.
-func (t *table) displace(dir wsfs.Ino, name string, ino wsfs.Ino) (lost wsfs.Ino) {
+// returns one that lost it, or 0. It stops at one to which the name leads by now.
+func (t *table) displace(dir wsfs.Ino, name string, ino wsfs.Ino, leads func(ident) bool) (lost wsfs.Ino) {
 	for old := t.named(dir, name, ino); old != 0; old = t.named(dir, name, ino) {
-		if t.unnamed(old, dir, name) {
+		n, ok := t.lock(old)
+		if !ok {
+			continue
+		}
+		if n.name == name && n.parent == dir && leads(n.ident()) {
+			n.unlock()
+			return lost
+		}
+		if n.loseName(dir, name) {
 			lost = old
 		}
+		n.unlock()
 	}
 	return lost
 }
