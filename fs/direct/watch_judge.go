@@ -139,7 +139,8 @@ func (w *watch) judge(k key, mask uint32, batch uint64, now time.Time) {
 		again()
 		return
 	}
-	s.id, s.there = w.look(k, &s.st)
+	w.look(&s)
+	defer s.in.drop()
 	if w.looked != nil {
 		w.looked(k)
 	}
@@ -156,6 +157,7 @@ type seen struct {
 	key
 	mask  uint32 // of the report
 	own   inotify.Known[ident]
+	in    *handle // of the directory; nil where it cannot be reached
 	there bool
 	id    ident
 	st    stat
@@ -220,41 +222,43 @@ func (w *watch) tell(s *seen, n news, now time.Time) {
 	}
 }
 
-// look stats a name; a directory that cannot be reached any more has none.
-func (w *watch) look(k key, st *stat) (ident, bool) {
-	h, _, err := w.v.res.holdDir(k.Dir)
+// look finds out what lies under the name; in a directory that cannot be reached any
+// more there is nothing.
+func (w *watch) look(s *seen) {
+	h, _, err := w.v.res.holdDir(s.Dir)
 	if err != nil {
-		return ident{}, false
+		return
 	}
-	defer h.drop()
-	if statAt(h.fd, k.Name, st) != nil || w.v.disk.crosses(st) {
-		return ident{}, false
+	s.in = h
+	if statAt(h.fd, s.Name, &s.st) == nil && !w.v.disk.crosses(&s.st) {
+		s.there, s.id = true, w.v.disk.identOf(h.fd, s.Name, &s.st)
 	}
-	return w.v.disk.identOf(h.fd, k.Name, st), true
 }
 
 // absent deals with a name that others removed.
 func (w *watch) absent(s *seen, now time.Time) news {
 	_, pending := w.judging.written[s.key]
 	delete(w.judging.written, s.key)
-	lost := w.v.tab.named(s.Dir, s.Name, 0)
-	if lost != 0 {
-		w.unname(lost, s.key, now)
-	}
+	lost := w.unname(s, 0, now)
 	blink := s.mask&maskNamed != 0 && lost == 0 && !pending // it came and went
 	return news{lost: lost, entry: true, deleted: !blink && (s.mask&maskUnnamed != 0 || lost != 0)}
 }
 
-// unname notes that an inode has lost the name we know.
-func (w *watch) unname(ino wsfs.Ino, k key, now time.Time) {
-	n, ok := w.v.tab.lock(ino)
+// unname notes that an inode other than one has lost the name, and returns it; 0 if
+// none is known by it. One that a request has met there since the look keeps it.
+func (w *watch) unname(s *seen, but wsfs.Ino, now time.Time) wsfs.Ino {
+	n, ok := w.v.tab.lock(w.v.tab.named(s.Dir, s.Name, but))
 	if !ok {
-		return
+		return 0
 	}
 	defer n.unlock()
-	if n.loseName(k.Dir, k.Name) && n.flags&flagWatched != 0 {
-		w.judging.orphans[ino] = now
+	if s.in != nil && w.v.disk.leads(s.in, s.Name, n.ident()) || !n.loseName(s.Dir, s.Name) {
+		return 0
 	}
+	if n.flags&flagWatched != 0 {
+		w.judging.orphans[n.ino] = now
+	}
+	return n.ino
 }
 
 // present deals with a name that leads to something.
@@ -270,7 +274,15 @@ func (w *watch) present(s *seen, now time.Time) news {
 	case !known:
 		return w.unknown(s, now)
 	}
-	defer n.unlock()
+	found := w.known(s, n)
+	n.unlock()
+	if found.entry {
+		found.lost = w.unname(s, n.ino, now)
+	}
+	return found
+}
+
+func (w *watch) known(s *seen, n locked) news {
 	switch {
 	case n.ext != nil && n.ext.busy > 0:
 		return news{busy: true}
@@ -282,16 +294,12 @@ func (w *watch) present(s *seen, now time.Time) news {
 
 // unknown: an inode that the kernel does not know.
 func (w *watch) unknown(s *seen, now time.Time) news {
-	old := w.v.tab.named(s.Dir, s.Name, 0)
-	if n, known := w.v.tab.find(s.id); known { // a request or the walker knows it by now
-		if n.ino == old {
-			old = 0
-		}
+	var meanwhile wsfs.Ino // a request or the walker knows it by now
+	if n, known := w.v.tab.find(s.id); known {
+		meanwhile = n.ino
 		n.unlock()
 	}
-	if old != 0 {
-		w.unname(old, s.key, now)
-	}
+	old := w.unname(s, meanwhile, now)
 	return news{
 		lost:     old,
 		entry:    old != 0,

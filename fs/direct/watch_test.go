@@ -91,6 +91,23 @@ func TestWatchOthers(t *testing.T) {
 	r.wait(t, note{kind: "deleted", name: "e/moved"}, note{kind: "deleted", name: "e"}, note{"entry", root, "e"})
 }
 
+// A file in whose place others put another one that the kernel knows has lost its name,
+// and its link count is told.
+func TestWatchReplacedByAKnownFile(t *testing.T) {
+	v, dir, r := serveWatched(t, tuning{})
+	f, g := create(t, v, wsfs.RootIno, "f", "old"), create(t, v, wsfs.RootIno, "g", "new")
+	flush(t, v, dir, r)
+	ok(t, os.Rename(filepath.Join(dir, "g"), filepath.Join(dir, "f")))
+	r.wait(t, note{"entry", wsfs.RootIno, "f"}, note{"entry", wsfs.RootIno, "g"})
+	flush(t, v, dir, r)
+	if p, named := v.Path(f.Ino); named || r.count(note{kind: "attr", ino: f.Ino}) == 0 {
+		t.Errorf("the replaced file is called %q, and the kernel was told %v", p, r.all())
+	}
+	if p, _ := v.Path(g.Ino); p != "f" {
+		t.Errorf("the other is called %q", p)
+	}
+}
+
 // What comes through the mount is told to nobody who knows it already, and is
 // one event.
 func TestWatchOwn(t *testing.T) {
@@ -586,7 +603,8 @@ func TestWatchKnownMeanwhile(t *testing.T) {
 	k := key{Dir: wsfs.RootIno, Name: "d"}
 	ino := w.know(k.Dir, k.Name) // busy from now on
 	met := seen{key: k, mask: unix.IN_CREATE | unix.IN_ISDIR, there: true}
-	met.id, _ = w.look(k, &met.st)
+	w.look(&met)
+	defer met.in.drop()
 	w.tell(&met, w.unknown(&met, v.now()), v.now())
 	if p, _ := v.Path(ino); p != "d" {
 		t.Errorf("path %q", p)
@@ -602,6 +620,26 @@ func TestWatchKnownMeanwhile(t *testing.T) {
 		t.Errorf("told the kernel %d times, then %d", before, r.count(entry))
 	}
 	settledAt(t, v, 2)
+}
+
+// What a request met under a name after a look at it keeps the name.
+func TestWatchMetMeanwhile(t *testing.T) {
+	v, dir, r := serveWatched(t, tuning{})
+	create(t, v, wsfs.RootIno, "f", "old")
+	flush(t, v, dir, r)
+	w := v.watch
+	w.judging.mu.Lock() // no report now
+	defer w.judging.mu.Unlock()
+	ok(t, os.Remove(filepath.Join(dir, "f")))
+	met := seen{key: key{Dir: wsfs.RootIno, Name: "f"}, mask: unix.IN_DELETE}
+	w.look(&met)
+	defer met.in.drop()
+	writeFile(t, "another", dir, "f")
+	f := lookup(t, v, wsfs.RootIno, "f")
+	if got := w.enter(&met, v.now()); got.lost != 0 || !got.entry {
+		t.Errorf("the look made %+v", got)
+	}
+	attr(t, v, f.Ino)
 }
 
 // A report that is judged late finds more than it tells of: a chmod or a link,
