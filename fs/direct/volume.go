@@ -67,16 +67,16 @@ type Volume struct {
 	files    atomic.Int64
 	requests atomic.Uint32 // for names and opens, so that the walk can give way
 
-	disk   disk
-	fds    descriptors
-	tab    table
-	res    resolver
-	opener opener
-	hot    hot
-	leases leases
-	setID  setIDs
-	tell   teller
-	watch  *watch // nil without
+	disk   disk        // tells files apart
+	fds    descriptors // counts them
+	tab    table       // the inodes
+	res    resolver    // reaches an inode
+	opener opener      // opens a file
+	hot    hot         // names that others replace all the time
+	leases leases      // whether a mapping is left
+	setID  setIDs      // set-id bits and passthrough
+	tell   teller      // the kernel and the bus
+	watch  *watch      // nil without
 }
 
 var (

@@ -1,8 +1,6 @@
 package direct
 
 import (
-	"time"
-
 	wsfs "github.com/wsmount/wsmount/fs"
 	"golang.org/x/sys/unix"
 )
@@ -10,17 +8,17 @@ import (
 // wrote makes a `write` event of a change by others, once for each: when the
 // writer has closed the file, or left it alone for a while. A directory is not
 // written.
-func (w *watch) wrote(s *seen, now time.Time) {
+func (j judge) wrote(s *seen) {
 	sig := signature(&s.st)
 	if s.st.Mode&unix.S_IFMT == unix.S_IFDIR && s.mask&unix.IN_MOVED_TO == 0 || s.own.Said == sig {
 		return
 	}
 	if s.mask&(unix.IN_CLOSE_WRITE|unix.IN_MOVED_TO) != 0 {
-		delete(w.judging.written, s.key)
-		w.say(s.key, sig)
+		delete(j.written, s.key)
+		j.say(s.key, sig)
 		return
 	}
-	w.judging.written[s.key] = pendingWrite{sig, now.Add(quiet)}
+	j.written[s.key] = pendingWrite{sig, j.now.Add(quiet)}
 }
 
 func (w *watch) say(k key, sig uint64) {
@@ -28,24 +26,23 @@ func (w *watch) say(k key, sig uint64) {
 	w.v.tell.wrote(k.Dir, k.Name)
 }
 
-// settleDue does what has waited long enough. judging.mu is held.
-func (w *watch) settleDue(now time.Time) {
-	j := &w.judging
+// settleDue does what has waited long enough.
+func (j judge) settleDue() {
 	for k, p := range j.written {
-		if !p.due.After(now) {
+		if !p.due.After(j.now) {
 			delete(j.written, k)
-			w.say(k, p.sig)
+			j.say(k, p.sig)
 		}
 	}
 	left := false
 	for ino, at := range j.orphans {
-		if now.Sub(at) >= orphanFor {
+		if j.now.Sub(at) >= orphanFor {
 			delete(j.orphans, ino)
 			left = true
 		}
 	}
 	if left {
-		w.unwatchLeft()
+		j.unwatchLeft()
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 // Which process did it cannot be asked, and need not be: what counts is whether the
 // kernel believes something that is wrong.
 type judging struct {
-	mu      sync.Mutex // one judge at a time; guards the rest
+	mu      sync.Mutex // guards the rest; see judge
 	written map[key]pendingWrite
 	retries []retry
 	orphans map[wsfs.Ino]time.Time // watched directories that lost their name
@@ -57,20 +57,34 @@ func (j *judging) init() {
 	j.orphans = map[wsfs.Ino]time.Time{}
 }
 
-func (j *judging) takeRetries() []retry {
+// A judge looks at names. There is one at a time, until done.
+type judge struct {
+	*watch
+	*judging
+	now time.Time
+}
+
+func (w *watch) judge() judge {
+	w.judging.mu.Lock()
+	return judge{w, &w.judging, w.v.now()}
+}
+
+func (j judge) done() { j.mu.Unlock() }
+
+func (j judge) takeRetries() []retry {
 	r := j.retries
 	j.retries = nil
 	return r
 }
 
-// due is after how much time judging has something to do again; negative is never.
-func (j *judging) due(now time.Time) time.Duration {
+// due is after how much time a judge has something to do again; negative is never.
+func (j judge) due() time.Duration {
 	if len(j.retries) > 0 {
 		return retryDelay
 	}
 	first := time.Duration(-1)
 	at := func(t time.Time) {
-		if wait := max(0, t.Sub(now)); first < 0 || wait < first {
+		if wait := max(0, t.Sub(j.now)); first < 0 || wait < first {
 			first = wait
 		}
 	}
@@ -97,59 +111,57 @@ func (w *watch) Handle(b *inotify.Batch) time.Duration {
 }
 
 func (w *watch) judgeBatch(b *inotify.Batch) time.Duration {
-	now := w.v.now()
-	j := &w.judging
-	j.mu.Lock()
-	defer j.mu.Unlock()
+	j := w.judge()
+	defer j.done()
 	for _, r := range j.takeRetries() {
-		w.judge(r.Key, r.Mask, r.batch, now)
+		j.report(r.Report, r.batch)
 	}
 	for _, r := range b.Reports {
-		w.judge(r.Key, r.Mask, b.Number, now)
+		j.report(r, b.Number)
 	}
-	w.settleDue(now)
+	j.settleDue()
 	switch {
 	case !b.Overflow:
-		j.good = now
+		j.good = j.now
 	case w.in.Current():
-		j.lost = j.good
+		j.judging.lost = j.good
 	}
-	again := j.due(now)
+	again := j.due()
 	j.armed = again >= 0
 	return again
 }
 
-// judge looks at one name, of which a batch reports, 0 of none. judging.mu is
-// held.
-func (w *watch) judge(k key, mask uint32, batch uint64, now time.Time) {
+// report looks at one name, of which a batch reports, 0 of none.
+func (j judge) report(r inotify.Report, batch uint64) {
+	k, mask := r.Key, r.Mask
 	if k.Name == "" { // the directory itself
-		if n := w.v.tell.notifier(); n != nil && mask&unix.IN_ATTRIB != 0 {
+		if n := j.v.tell.notifier(); n != nil && mask&unix.IN_ATTRIB != 0 {
 			n.AttrChanged(k.Dir)
 		}
 		return
 	}
-	s := seen{key: k, mask: mask, own: w.own.Know(k, batch)}
+	s := seen{key: k, mask: mask, own: j.own.Know(k, batch)}
 	again := func() {
-		w.judging.retries = append(w.judging.retries, retry{inotify.Report{Key: k, Mask: mask}, batch})
+		j.retries = append(j.retries, retry{r, batch})
 	}
 	switch {
-	case s.own.Explains(mask) && w.own.Unchanged(k, s.own, false, func() {}):
+	case s.own.Explains(mask) && j.own.Unchanged(k, s.own, false, func() {}):
 		return
 	case s.own.Underway > 0:
 		again()
 		return
 	}
-	w.look(&s)
+	j.look(&s)
 	defer s.in.drop()
-	if w.looked != nil {
-		w.looked(k)
+	if j.looked != nil {
+		j.looked(k)
 	}
 	var n news
-	if !w.own.Unchanged(k, s.own, s.there, func() { n = w.enter(&s, now) }) || n.busy {
+	if !j.own.Unchanged(k, s.own, s.there, func() { n = j.enter(&s) }) || n.busy {
 		again()
 		return
 	}
-	w.tell(&s, n, now)
+	j.tell(&s, n)
 }
 
 // A seen is what a look at a name found.
@@ -181,29 +193,29 @@ type news struct {
 
 // enter notes in the table what was seen. A request that changes the name waits for
 // it, so that what it leaves there is entered later: see Own.Unchanged.
-func (w *watch) enter(s *seen, now time.Time) news {
+func (j judge) enter(s *seen) news {
 	switch {
 	case s.there:
-		return w.present(s, now)
-	case !s.own.Gone || w.v.tab.named(s.Dir, s.Name, 0) != 0: // or a request met what came and went
-		return w.absent(s, now)
+		return j.present(s)
+	case !s.own.Gone || j.v.tab.named(s.Dir, s.Name, 0) != 0: // or a request met what came and went
+		return j.absent(s)
 	}
 	return news{}
 }
 
 // tell passes news on. The locks of the table and of the own changes are free, for
 // a path is asked for.
-func (w *watch) tell(s *seen, n news, now time.Time) {
-	note := w.v.tell.notifier()
+func (j judge) tell(s *seen, n news) {
+	note := j.v.tell.notifier()
 	if note != nil {
 		if n.lost != 0 {
 			note.AttrChanged(n.lost)
 		}
 		switch {
 		case n.entry:
-			w.entryChanged(s.key)
+			j.entryChanged(s.key)
 		case n.appeared:
-			w.entryAppeared(s.key, s.id)
+			j.entryAppeared(s.key, s.id)
 		case n.parent:
 			note.AttrChanged(s.Dir)
 		}
@@ -215,10 +227,10 @@ func (w *watch) tell(s *seen, n news, now time.Time) {
 		}
 	}
 	if n.wrote {
-		w.wrote(s, now)
+		j.wrote(s)
 	}
 	if n.deleted {
-		w.v.tell.deleted(s.Dir, s.Name)
+		j.v.tell.deleted(s.Dir, s.Name)
 	}
 }
 
@@ -236,75 +248,75 @@ func (w *watch) look(s *seen) {
 }
 
 // absent deals with a name that others removed.
-func (w *watch) absent(s *seen, now time.Time) news {
-	_, pending := w.judging.written[s.key]
-	delete(w.judging.written, s.key)
-	lost := w.unname(s, 0, now)
+func (j judge) absent(s *seen) news {
+	_, pending := j.written[s.key]
+	delete(j.written, s.key)
+	lost := j.unname(s, 0)
 	blink := s.mask&maskNamed != 0 && lost == 0 && !pending // it came and went
 	return news{lost: lost, entry: true, deleted: !blink && (s.mask&maskUnnamed != 0 || lost != 0)}
 }
 
 // unname notes that an inode other than one has lost the name, and returns it; 0 if
 // none is known by it. One that a request has met there since the look keeps it.
-func (w *watch) unname(s *seen, but wsfs.Ino, now time.Time) wsfs.Ino {
-	n, ok := w.v.tab.lock(w.v.tab.named(s.Dir, s.Name, but))
+func (j judge) unname(s *seen, but wsfs.Ino) wsfs.Ino {
+	n, ok := j.v.tab.lock(j.v.tab.named(s.Dir, s.Name, but))
 	if !ok {
 		return 0
 	}
 	defer n.unlock()
-	if s.in != nil && w.v.disk.leads(s.in, s.Name, n.ident()) || !n.loseName(s.Dir, s.Name) {
+	if s.in != nil && j.v.disk.leads(s.in, s.Name, n.ident()) || !n.loseName(s.Dir, s.Name) {
 		return 0
 	}
 	if n.flags&flagWatched != 0 {
-		w.judging.orphans[n.ino] = now
+		j.orphans[n.ino] = j.now
 	}
 	return n.ino
 }
 
 // present deals with a name that leads to something.
-func (w *watch) present(s *seen, now time.Time) news {
-	n, known := w.v.tab.find(s.id)
+func (j judge) present(s *seen) news {
+	n, known := j.v.tab.find(s.id)
 	if s.st.Mode&unix.S_IFMT == unix.S_IFDIR && s.mask&(unix.IN_CREATE|unix.IN_MOVED_TO) != 0 &&
 		(!known || n.flags&flagListed == 0) {
-		w.in.Walk(s.key, inotify.Found)
+		j.in.Walk(s.key, inotify.Found)
 	}
 	switch {
 	case !known && s.made(): // and forgotten since
 		return news{}
 	case !known:
-		return w.unknown(s, now)
+		return j.unknown(s)
 	}
-	found := w.known(s, n)
+	found := j.known(s, n)
 	n.unlock()
 	if found.entry {
-		found.lost = w.unname(s, n.ino, now)
+		found.lost = j.unname(s, n.ino)
 	}
 	return found
 }
 
-func (w *watch) known(s *seen, n locked) news {
+func (j judge) known(s *seen, n locked) news {
 	switch {
 	case n.ext != nil && n.ext.busy > 0:
 		return news{busy: true}
 	case n.parent == s.Dir && n.name == s.Name:
 		return s.sameName(n)
 	}
-	return w.otherName(s, n)
+	return j.otherName(s, n)
 }
 
 // unknown: an inode that the kernel does not know.
-func (w *watch) unknown(s *seen, now time.Time) news {
+func (j judge) unknown(s *seen) news {
 	var meanwhile wsfs.Ino // a request or the walker knows it by now
-	if n, known := w.v.tab.find(s.id); known {
+	if n, known := j.v.tab.find(s.id); known {
 		meanwhile = n.ino
 		n.unlock()
 	}
-	old := w.unname(s, meanwhile, now)
+	old := j.unname(s, meanwhile)
 	return news{
 		lost:     old,
 		entry:    old != 0,
 		appeared: s.mask&(maskNamed|inotify.Rescan) != 0,
-		wrote:    s.mask&maskContent != 0 && (s.mask&inotify.Rescan == 0 || old != 0 || w.since(&s.st)),
+		wrote:    s.mask&maskContent != 0 && (s.mask&inotify.Rescan == 0 || old != 0 || j.since(&s.st)),
 	}
 }
 
@@ -356,11 +368,11 @@ func (e *ext) passes() int32 {
 
 // otherName: a file that we know by another name, which it has given up or has
 // beside this one.
-func (w *watch) otherName(s *seen, n locked) news {
+func (j judge) otherName(s *seen, n locked) news {
 	named := s.mask&(maskNamed|inotify.Rescan) != 0
 	_, content := n.meet(&s.st, s.mask, s.made())
 	if named {
-		delete(w.judging.orphans, n.ino)
+		delete(j.orphans, n.ino)
 	}
 	if named = named && !s.made(); named {
 		n.setName(s.Dir, s.Name)
@@ -376,9 +388,9 @@ func (w *watch) otherName(s *seen, n locked) news {
 }
 
 // since says whether a file changed after the last event that was not lost.
-func (w *watch) since(st *stat) bool {
+func (j judge) since(st *stat) bool {
 	const tick = 10 * time.Millisecond // the disk's clock may be that much behind
-	return !timeOf(st.Ctime).Before(w.judging.lost.Add(-tick))
+	return !timeOf(st.Ctime).Before(j.judging.lost.Add(-tick))
 }
 
 // entryChanged tells the kernel that a name changed, and with it the directory,

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	wsfs "github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/fs/direct/internal/inotify"
 	"golang.org/x/sys/unix"
 )
 
@@ -108,13 +109,13 @@ func TestReportsBehindOwn(t *testing.T) {
 		}, []uint32{unix.IN_CREATE | unix.IN_DELETE, unix.IN_CREATE | unix.IN_DELETE}},
 	} {
 		w, k := v.watch, key{Dir: wsfs.RootIno, Name: "f"}
-		w.judging.mu.Lock() // what comes by itself comes last
+		j := w.judge() // what comes by itself comes last
 		c.own()
 		first := w.own.Know(k, 0).Batch
 		for i, mask := range c.reports {
-			w.judge(k, mask, first+uint64(i), v.now())
+			j.report(inotify.Report{Key: k, Mask: mask}, first+uint64(i))
 		}
-		w.judging.mu.Unlock()
+		j.done()
 		flush(t, v, dir, r)
 		if n := r.count(note{"entry", wsfs.RootIno, "f"}); n != 0 {
 			t.Fatalf("%s: told the kernel %d times", c.name, n)
@@ -124,10 +125,10 @@ func TestReportsBehindOwn(t *testing.T) {
 	w, k := v.watch, key{Dir: wsfs.RootIno, Name: "f"}
 	mknod("f")
 	ok(t, v.Unlink(op(), wsfs.RootIno, "f"))
-	w.judging.mu.Lock()
+	j := w.judge()
 	late := w.own.Know(k, 0).Batch + 2
-	w.judge(k, unix.IN_DELETE, late, v.now())
-	w.judging.mu.Unlock()
+	j.report(inotify.Report{Key: k, Mask: unix.IN_DELETE}, late)
+	j.done()
 	if n := r.count(note{"entry", wsfs.RootIno, "f"}); n != 1 {
 		t.Errorf("of others: told the kernel %d times", n)
 	}
@@ -138,12 +139,12 @@ func TestOthersComeAndGoAfterOwn(t *testing.T) {
 	v, dir, r := serveWatched(t, tuning{})
 	must[wsfs.Entry](t)(v.Mknod(op(), wsfs.RootIno, "f", unix.S_IFREG|0o644, 0))
 	flush(t, v, dir, r)
-	v.watch.judging.mu.Lock() // no report now
+	j := v.watch.judge() // no report now
 	ok(t, v.Unlink(op(), wsfs.RootIno, "f"))
 	writeFile(t, "x", dir, "f")
 	lookup(t, v, wsfs.RootIno, "f")
 	ok(t, os.Remove(filepath.Join(dir, "f")))
-	v.watch.judging.mu.Unlock()
+	j.done()
 	r.wait(t, note{"entry", wsfs.RootIno, "f"})
 }
 

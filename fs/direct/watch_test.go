@@ -36,9 +36,8 @@ func flush(t *testing.T, v *Volume, dir string, r *recorder) {
 	writeFile(t, "", dir, mark)
 	r.wait(t, note{kind: "wrote", name: mark})
 	waitFor(t, "pending work", func() bool {
-		j := &v.watch.judging
-		j.mu.Lock()
-		defer j.mu.Unlock()
+		j := v.watch.judge()
+		defer j.done()
 		return len(j.written)+len(j.retries)+len(j.orphans) == 0
 	})
 	settled(t, v)
@@ -169,14 +168,14 @@ func TestWatchNoticedEarly(t *testing.T) {
 	v, dir, r := serveWatched(t, tuning{})
 	f := create(t, v, wsfs.RootIno, "f", "one")
 	flush(t, v, dir, r)
-	v.watch.judging.mu.Lock() // no report now
+	j := v.watch.judge() // no report now
 	writeFile(t, "by others", dir, "f")
 	writeFile(t, "new", dir, "n")
 	if a := attr(t, v, f.Ino); a.Size != 9 {
 		t.Errorf("size %d", a.Size)
 	}
 	lookup(t, v, wsfs.RootIno, "n")
-	v.watch.judging.mu.Unlock()
+	j.done()
 	r.wait(t, note{kind: "content", ino: f.Ino}, note{kind: "wrote", name: "n"})
 	flush(t, v, dir, r)
 	if n := r.count(note{kind: "wrote", name: "f"}); n != 2 { // ours, and theirs
@@ -346,8 +345,7 @@ func TestWatchBehind(t *testing.T) {
 	if e := lookup(t, v, wsfs.RootIno, "f"); e.Attr.TTL != longTTL {
 		t.Errorf("TTL %v before", e.Attr.TTL)
 	}
-	v.watch.judging.mu.Lock() // nothing is compared meanwhile
-	defer v.watch.judging.mu.Unlock()
+	defer v.watch.judge().done() // nothing is compared meanwhile
 	v.watch.in.Rescan()
 	if e := lookup(t, v, wsfs.RootIno, "f"); e.TTL != shortTTL || e.Attr.TTL != shortTTL {
 		t.Errorf("TTL %v, %v", e.TTL, e.Attr.TTL)
@@ -563,9 +561,9 @@ func TestWatchWaitsForRequests(t *testing.T) {
 	own := v.ownBegin(true, wsfs.RootIno, "f")
 	writeFile(t, "x", dir, "f") // as the request would
 	waitFor(t, "report to be put off", func() bool {
-		v.watch.judging.mu.Lock()
-		defer v.watch.judging.mu.Unlock()
-		return len(v.watch.judging.retries) > 0
+		j := v.watch.judge()
+		defer j.done()
+		return len(j.retries) > 0
 	})
 	e := lookup(t, v, wsfs.RootIno, "f")
 	n, _ := v.tab.lock(e.Ino)
@@ -598,14 +596,14 @@ func TestWatchSaysOnce(t *testing.T) {
 func TestWatchKnownMeanwhile(t *testing.T) {
 	v, dir, r := serveWatched(t, tuning{})
 	w := v.watch
-	w.judging.mu.Lock() // no report now
+	j := w.judge() // no report now
 	ok(t, os.Mkdir(filepath.Join(dir, "d"), 0o755))
 	k := key{Dir: wsfs.RootIno, Name: "d"}
 	ino := w.know(k.Dir, k.Name) // busy from now on
 	met := seen{key: k, mask: unix.IN_CREATE | unix.IN_ISDIR, there: true}
 	w.look(&met)
 	defer met.in.drop()
-	w.tell(&met, w.unknown(&met, v.now()), v.now())
+	j.tell(&met, j.unknown(&met))
 	if p, _ := v.Path(ino); p != "d" {
 		t.Errorf("path %q", p)
 	}
@@ -614,8 +612,8 @@ func TestWatchKnownMeanwhile(t *testing.T) {
 	n, _ := v.tab.lock(ino)
 	n.ext.busy, n.ext.wd = 0, -1 // which holds it instead
 	n.unlock()
-	w.judge(k, unix.IN_CREATE|unix.IN_ISDIR, 0, v.now())
-	w.judging.mu.Unlock()
+	j.report(inotify.Report{Key: k, Mask: unix.IN_CREATE | unix.IN_ISDIR}, 0)
+	j.done()
 	if before != 1 || r.count(entry) < 2 {
 		t.Errorf("told the kernel %d times, then %d", before, r.count(entry))
 	}
@@ -628,15 +626,15 @@ func TestWatchMetMeanwhile(t *testing.T) {
 	create(t, v, wsfs.RootIno, "f", "old")
 	flush(t, v, dir, r)
 	w := v.watch
-	w.judging.mu.Lock() // no report now
-	defer w.judging.mu.Unlock()
+	j := w.judge() // no report now
+	defer j.done()
 	ok(t, os.Remove(filepath.Join(dir, "f")))
 	met := seen{key: key{Dir: wsfs.RootIno, Name: "f"}, mask: unix.IN_DELETE}
 	w.look(&met)
 	defer met.in.drop()
 	writeFile(t, "another", dir, "f")
 	f := lookup(t, v, wsfs.RootIno, "f")
-	if got := w.enter(&met, v.now()); got.lost != 0 || !got.entry {
+	if got := j.enter(&met); got.lost != 0 || !got.entry {
 		t.Errorf("the look made %+v", got)
 	}
 	attr(t, v, f.Ino)
@@ -663,16 +661,16 @@ func TestWatchLooksEarly(t *testing.T) {
 			must[wsfs.Opened](t)(v.Open(op(), f.Ino, unix.O_RDONLY)).File.Release()
 
 			w := v.watch
-			w.judging.mu.Lock()
+			j := w.judge()
 			ok(t, c.before(filepath.Join(dir, "f")))
 			writeFile(t, "2", dir, c.at)
-			w.judge(key{Dir: wsfs.RootIno, Name: c.at}, c.mask, 0, v.now())
+			j.report(inotify.Report{Key: key{Dir: wsfs.RootIno, Name: c.at}, Mask: c.mask}, 0)
 			o := must[wsfs.Opened](t)(v.Open(op(), f.Ino, unix.O_RDONLY))
 			o.File.Release()
 			told := r.count(note{kind: "content", ino: f.Ino})
-			w.judge(key{Dir: wsfs.RootIno, Name: c.at}, unix.IN_MODIFY|unix.IN_CLOSE_WRITE, 0, v.now())
+			j.report(inotify.Report{Key: key{Dir: wsfs.RootIno, Name: c.at}, Mask: unix.IN_MODIFY | unix.IN_CLOSE_WRITE}, 0)
 			again := r.count(note{kind: "content", ino: f.Ino})
-			w.judging.mu.Unlock()
+			j.done()
 			if o.KeepCache {
 				t.Error("the kernel may keep pages of the content before")
 			}
@@ -680,9 +678,9 @@ func TestWatchLooksEarly(t *testing.T) {
 				t.Error("the report of the write told the kernel nothing")
 			}
 			flush(t, v, dir, r)
-			w.judging.mu.Lock()
-			w.judge(key{Dir: wsfs.RootIno, Name: c.at}, unix.IN_MODIFY|unix.IN_CLOSE_WRITE, 0, v.now())
-			w.judging.mu.Unlock()
+			j = w.judge()
+			j.report(inotify.Report{Key: key{Dir: wsfs.RootIno, Name: c.at}, Mask: unix.IN_MODIFY | unix.IN_CLOSE_WRITE}, 0)
+			j.done()
 			if n := r.count(note{kind: "content", ino: f.Ino}); n > again+1 {
 				t.Errorf("told of content %d times more, where nothing came", n-again)
 			}

@@ -56,14 +56,13 @@ func (w *watch) listed(dir wsfs.Ino) {
 // found judges a name that the walk met. A directory that is met in a new one
 // is walked with it.
 func (w *watch) found(k key, mask uint32) {
-	w.judging.mu.Lock()
-	defer w.judging.mu.Unlock()
-	now, j := w.v.now(), &w.judging
-	w.judge(k, mask, 0, now)
+	j := w.judge()
+	defer j.done()
+	j.report(inotify.Report{Key: k, Mask: mask}, 0)
 	if j.armed {
 		return
 	}
-	if again := j.due(now); again >= 0 {
+	if again := j.due(); again >= 0 {
 		j.armed = true
 		w.in.Wake(again)
 	}

@@ -13,11 +13,16 @@ type Own[F comparable] struct {
 	batch func() uint64
 	now   func() time.Time
 
-	mu        sync.Mutex // guards what follows
+	mu sync.Mutex // guards what follows
+	ownNames[F]
+	purgedAt time.Time
+}
+
+// ownNames are the names of which something is known.
+type ownNames[F comparable] struct {
 	names     map[Key]Known[F]
 	change    uint64 // the number of the last change that began
 	forgotten uint64 // of the last one of a name that is not in names any more
-	purgedAt  time.Time
 }
 
 // Known is what is known of a name.
@@ -39,7 +44,7 @@ const ownFor = 2 * time.Second
 
 // NewOwn makes one; batch is Watcher.Batch.
 func NewOwn[F comparable](batch func() uint64, now func() time.Time) *Own[F] {
-	return &Own[F]{batch: batch, now: now, names: map[Key]Known[F]{}}
+	return &Own[F]{batch: batch, now: now, ownNames: ownNames[F]{names: map[Key]Known[F]{}}}
 }
 
 // Begin says that a request is about to change a name. Fail or End follows.
@@ -49,7 +54,7 @@ func (o *Own[F]) Begin(n Key) {
 	k := o.names[n]
 	o.change++
 	k.Underway, k.change = k.Underway+1, o.change
-	o.put(n, k)
+	o.put(n, k, o.now())
 }
 
 // Fail says that the change did not come about.
@@ -58,7 +63,7 @@ func (o *Own[F]) Fail(n Key) {
 	defer o.mu.Unlock()
 	k := o.names[n]
 	k.Underway--
-	o.put(n, k)
+	o.put(n, k, o.now())
 }
 
 // End says that the change is over, and entered. made is the file that the name leads
@@ -68,7 +73,7 @@ func (o *Own[F]) End(n Key, made F, gone bool) {
 	defer o.mu.Unlock()
 	k := o.names[n]
 	k.Underway, k.Made, k.Gone, k.reported, k.Batch = k.Underway-1, made, gone, false, o.batch()
-	o.put(n, k)
+	o.put(n, k, o.now())
 }
 
 // Say notes for a while what was said of a name, since the same change may be met
@@ -78,22 +83,22 @@ func (o *Own[F]) Say(n Key, what uint64) {
 	defer o.mu.Unlock()
 	k := o.names[n]
 	k.Said = what
-	o.put(n, k)
+	o.put(n, k, o.now())
 }
 
-// put keeps what is worth it. mu is held.
-func (o *Own[F]) put(n Key, k Known[F]) {
+// put keeps what is worth it.
+func (o *ownNames[F]) put(n Key, k Known[F], now time.Time) {
 	var none F
 	if k.Underway <= 0 && !k.Gone && k.Made == none && k.Said == 0 {
 		o.forget(n, k)
 		return
 	}
-	k.at = o.now()
+	k.at = now
 	o.names[n] = k
 }
 
-// forget forgets a name. mu is held.
-func (o *Own[F]) forget(n Key, k Known[F]) {
+// forget forgets a name, and keeps the number of its last change: see Unchanged.
+func (o *ownNames[F]) forget(n Key, k Known[F]) {
 	o.forgotten = max(o.forgotten, k.change)
 	delete(o.names, n)
 }

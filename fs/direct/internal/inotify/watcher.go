@@ -41,8 +41,8 @@ const (
 	Rescan = 1 << 17
 )
 
-// A User is what is watched for. Handle is called by one goroutine, and Enter, Visit,
-// Leave and Walked by another.
+// A User is what is watched for. Handle is called by one goroutine, Enter, Visit,
+// Leave, Walked and Requests by another, and Failed by New and by whichever calls Add.
 type User interface {
 	// Handle takes a batch, perhaps an empty one, and says after how much time it is to
 	// be called again though there is no event; negative: not.
