@@ -35,10 +35,10 @@ func (t *table) end(ino wsfs.Ino, fd int, st *stat) error {
 	return err
 }
 
-// beginNamed is begin for what is known to lie at a name, and returns its number. 0
-// is no harm: nothing is known that could be taken for changed by others, or it is
-// known by another of its names.
-func (t *table) beginNamed(dir wsfs.Ino, name string) wsfs.Ino {
+// beginMove is begin for what is known to lie at a name that a rename takes from it,
+// and returns its number. 0 is no harm: nothing is known that could be taken for
+// changed by others, or it is known by another of its names.
+func (t *table) beginMove(dir wsfs.Ino, name string) wsfs.Ino {
 	ino := t.named(dir, name, 0)
 	if ino == 0 {
 		return 0
@@ -48,12 +48,16 @@ func (t *table) beginNamed(dir wsfs.Ino, name string) wsfs.Ino {
 		return 0
 	}
 	defer n.unlock()
-	n.more().busy++
+	e := n.more()
+	e.busy++
+	if e.moves++; e.moves == 1 {
+		e.moved = make(chan struct{})
+	}
 	return ino
 }
 
-// notBusy ends what begin or beginNamed began, if anything, without a look.
-func (t *table) notBusy(ino wsfs.Ino) {
+// endMove ends what beginMove began, if anything, when the table has the new name.
+func (t *table) endMove(ino wsfs.Ino) {
 	if ino == 0 {
 		return
 	}
@@ -61,7 +65,22 @@ func (t *table) notBusy(ino wsfs.Ino) {
 	if !ok {
 		return
 	}
-	n.ext.busy--
-	n.trim()
-	n.settle()
+	if n.ext.moves--; n.ext.moves == 0 {
+		close(n.ext.moved)
+		n.ext.moved = nil
+	}
+	n.endBusy()
+}
+
+// notBusy ends what begin began, without a look.
+func (t *table) notBusy(ino wsfs.Ino) {
+	if n, ok := t.lock(ino); ok {
+		n.endBusy()
+	}
+}
+
+func (l locked) endBusy() {
+	l.ext.busy--
+	l.trim()
+	l.settle()
 }

@@ -125,7 +125,10 @@ func TestOpenOvertaken(t *testing.T) {
 		}
 		_, aerr := v.Attr(op(), e.Ino, nil)
 		_, xerr := v.ListXattr(op(), e.Ino)
-		ok(t, errors.Join(aerr, xerr))
+		_, nerr := v.Attr(op(), n.Ino, nil) // of the file that is moved
+		if err := errors.Join(aerr, xerr, nerr); err != nil {
+			t.Error(err)
+		}
 		if got := read(t, o.File); got != "old" {
 			t.Fatalf("read %q", got)
 		}
@@ -169,6 +172,36 @@ func TestOvertaken(t *testing.T) {
 	wantErr(t, err, syscall.ESTALE)
 	if tries != 1 {
 		t.Errorf("%d tries for what others removed", tries)
+	}
+}
+
+// Where a rename of ours has moved a file on the disk, and the table has yet to learn
+// of it, a request waits.
+func TestHoldWaitsForARename(t *testing.T) {
+	v, dir := serve(t, Options{})
+	f := create(t, v, wsfs.RootIno, "f", "x")
+	ino := v.tab.beginMove(wsfs.RootIno, "f")
+	ok(t, os.Rename(filepath.Join(dir, "f"), filepath.Join(dir, "g")))
+	looked := make(chan struct{})
+	var once sync.Once
+	done := make(chan error)
+	go func() {
+		done <- v.res.again(f.Ino, func(was *sighting) error {
+			h, err := v.res.holdOnce(f.Ino, was)
+			h.drop()
+			once.Do(func() { close(looked) })
+			return err
+		})
+	}()
+	<-looked
+	n, _ := v.tab.lock(ino)
+	n.setName(wsfs.RootIno, "g")
+	n.unlock()
+	v.tab.endMove(ino)
+	ok(t, <-done)
+	attr(t, v, f.Ino)
+	if _, err := v.Attr(op(), f.Ino, nil); err != nil || v.tab.beginMove(wsfs.RootIno, "f") != 0 {
+		t.Errorf("the move has not ended: %v", err)
 	}
 }
 

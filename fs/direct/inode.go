@@ -64,15 +64,17 @@ const (
 
 // An ext is the part of an inode that only few need at a time.
 type ext struct {
-	files   *file   // open files, newest first
-	pin     *handle // keeps an inode without a name
-	dir     *handle // a directory's descriptor while it is in the ring
-	wd      int32   // watch descriptor, 0 for none
-	busy    int32   // own changes under way
-	leaving int32   // of them, those that take a name away
-	pass    int32   // open files that the kernel writes to by itself
-	setID   uint64  // content when set-id bits came meanwhile, see setIDs
-	unset   int64   // when bits were taken last that the kernel may hold true, see setIDs.admit
+	files   *file         // open files, newest first
+	pin     *handle       // keeps an inode without a name
+	dir     *handle       // a directory's descriptor while it is in the ring
+	wd      int32         // watch descriptor, 0 for none
+	busy    int32         // own changes under way
+	leaving int32         // of them, those that take a name away
+	moves   int32         // and those that give another
+	moved   chan struct{} // closed with the last of the moves
+	pass    int32         // open files that the kernel writes to by itself
+	setID   uint64        // content when set-id bits came meanwhile, see setIDs
+	unset   int64         // when bits were taken last that the kernel may hold true, see setIDs.admit
 }
 
 func (e *ext) idle() bool {

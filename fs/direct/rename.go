@@ -51,10 +51,10 @@ func (r *move) run() error {
 	v := r.v
 	ownFrom := v.ownBegin(r.watched, r.dir, r.name)
 	ownTo := v.ownBegin(r.newWatched, r.newDir, r.newName)
-	src := v.tab.beginNamed(r.dir, r.name)
+	src := v.tab.beginMove(r.dir, r.name)
 	var over pinned
 	if r.exchange() {
-		over.ino = v.tab.beginNamed(r.newDir, r.newName)
+		over.ino = v.tab.beginMove(r.newDir, r.newName)
 	} else if r.flags&unix.RENAME_NOREPLACE == 0 {
 		over = v.pin(r.to, r.newDir, r.newName)
 	}
@@ -94,9 +94,9 @@ func (r *move) settle(src, over wsfs.Ino, moved bool) (to, back ident) {
 			back = r.renamed(r.from, r.dir, r.name, over)
 		}
 	}
-	r.v.tab.notBusy(src)
+	r.v.tab.endMove(src)
 	if r.exchange() {
-		r.v.tab.notBusy(over)
+		r.v.tab.endMove(over)
 	}
 	return to, back
 }

@@ -41,16 +41,26 @@ func (n *inode) seen() sighting {
 const maxOvertaken = 16
 
 // overtaken says whether ESTALE came of a change of our own since the sighting:
-// the name is another, or there is a descriptor where there was none.
+// the name is another, or there is a descriptor where there was none. A rename that
+// the disk may have made already is waited for.
 func (r *resolver) overtaken(ino wsfs.Ino, was *sighting) bool {
 	n, ok := r.tab.lock(ino)
 	if !ok {
 		return false
 	}
-	defer n.unlock()
 	e := n.ext
 	has := e != nil && (e.files != nil || e.pin != nil || e.dir != nil)
-	return n.parent != was.parent || n.name != was.name || was.h == nil && has
+	again := n.parent != was.parent || n.name != was.name || was.h == nil && has
+	var moved chan struct{}
+	if e != nil {
+		moved = e.moved
+	}
+	n.unlock()
+	if again || moved == nil {
+		return again
+	}
+	<-moved
+	return true
 }
 
 // again repeats f while a change of our own overtook it.

@@ -207,10 +207,11 @@ func TestOwnChangeAfterALook(t *testing.T) {
 			}})
 			f := create(t, v, root, "f", "x")
 			flush(t, v, dir, r)
-			own := func() { c.own(t, v, f.Ino) }
+			var done atomic.Bool
+			own := func() { c.own(t, v, f.Ino); done.Store(true) }
 			then.Store(&own)
 			ok(t, c.others(dir))
-			waitFor(t, "the report to be looked into", func() bool { return then.Load() == nil })
+			waitFor(t, "the report to be looked into", done.Load)
 			attr(t, v, f.Ino)
 			flush(t, v, dir, r)
 			attr(t, v, f.Ino)
