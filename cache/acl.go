@@ -116,7 +116,7 @@ func (a acl) withMode(mode uint32) acl {
 
 // setACL stores an ACL, or turns one that says no more than a mode into the
 // mode. mu is held, in an update.
-func (v *Volume) setACL(op *fs.Op, ino table.Ino, name string, value []byte) error {
+func (v *Tx) setACL(op *fs.Op, ino table.Ino, name string, value []byte) error {
 	if !validACL(value) {
 		return syscall.EINVAL
 	}

@@ -18,7 +18,7 @@ func (v *Volume) Attr(op *fs.Op, ino fs.Ino, f fs.File) (fs.Attr, error) {
 	}
 	var a fs.Attr
 	var live *openInode
-	err := v.view(func() error {
+	err := v.view(func(v *View) error {
 		n, err := v.inode(ino)
 		if err != nil {
 			return err
@@ -43,14 +43,14 @@ func (v *Volume) refreshAttr(op *fs.Op, ino table.Ino) error {
 	if v.o.Policy.TTL == 0 || ino == table.Root {
 		return nil
 	}
-	v.mu.Lock()
-	n := v.table.Inode(ino)
+	locked := v.lock()
+	n := locked.table.Inode(ino)
 	if n == nil || len(n.Links) == 0 {
-		v.mu.Unlock()
+		locked.unlock()
 		return nil
 	}
 	dir := n.Links[0].Dir
-	v.mu.Unlock()
+	locked.unlock()
 	return v.loadDir(op, dir)
 }
 
@@ -67,7 +67,17 @@ func (v *Volume) SetAttr(op *fs.Op, ino fs.Ino, f fs.File, in *fs.SetAttr) (fs.A
 		return fs.Attr{}, err
 	}
 	var a fs.Attr
-	set := func() error {
+	if *in == (fs.SetAttr{Size: in.Size}) {
+		err = v.view(func(v *View) error {
+			n, err := v.inode(ino)
+			if err == nil {
+				a = v.attr(i, n)
+			}
+			return err
+		})
+		return a, err
+	}
+	err = v.update(func(v *Tx) error {
 		n, err := v.inode(ino)
 		if err != nil {
 			return err
@@ -78,18 +88,12 @@ func (v *Volume) SetAttr(op *fs.Op, ino fs.Ino, f fs.File, in *fs.SetAttr) (fs.A
 		v.setAttr(i, in)
 		a = v.attr(i, v.table.Inode(i))
 		return nil
-	}
-	if *in == (fs.SetAttr{Size: in.Size}) {
-		err = v.view(set)
-	} else {
-		err = v.update(set)
-	}
+	})
 	return a, err
 }
 
-// setAttr changes all but the size. mu is held; in an update unless there is
-// nothing to change.
-func (v *Volume) setAttr(ino table.Ino, in *fs.SetAttr) {
+// setAttr changes all but the size.
+func (v *Tx) setAttr(ino table.Ino, in *fs.SetAttr) {
 	now := v.stamp()
 	var atime, mtime *table.Time
 	switch {
@@ -170,7 +174,7 @@ func (v *Volume) resize(op *fs.Op, ino table.Ino, f fs.File, size int64) error {
 
 // attr is what stat shows. Of an open file it is what the content is now, which
 // the table may not have yet. mu is held.
-func (v *Volume) attr(ino table.Ino, n *table.Inode) fs.Attr {
+func (v *View) attr(ino table.Ino, n *table.Inode) fs.Attr {
 	a := fs.Attr{Ino: fs.Ino(ino), Size: uint64(n.Size), Blocks: uint64(n.Blocks), Mode: n.Mode,
 		Nlink: nlink(ino, n), UID: n.UID, GID: n.GID, Rdev: n.Rdev, Blksize: blockSize,
 		Atime: n.Atime.Time(), Mtime: n.Mtime.Time(), Ctime: n.Ctime.Time(), TTL: v.attrTTL(n)}
@@ -200,7 +204,7 @@ func nlink(ino table.Ino, n *table.Inode) uint32 {
 
 // attrTTL is how long the kernel may believe attributes: as long as the listing
 // that they came with. mu is held.
-func (v *Volume) attrTTL(n *table.Inode) time.Duration {
+func (v *View) attrTTL(n *table.Inode) time.Duration {
 	if len(n.Links) == 0 {
 		return v.kernelTTL(table.Root)
 	}

@@ -97,9 +97,9 @@ func serveChild(mountpoint, state string) error {
 			fmt.Println(line)
 		}
 	}
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	for _, problem := range v.problems {
+	locked := v.lock()
+	defer locked.unlock()
+	for _, problem := range locked.problems {
 		fmt.Printf("problem: %s %s: %v\n", problem.Op, problem.Path, problem.Err)
 	}
 	return nil

@@ -82,52 +82,52 @@ func (v *Volume) drain(ctx context.Context) error {
 
 // isUnsent reports whether something differs that may be sent.
 func (v *Volume) isUnsent() (unsent bool) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.table.Dirty(0, func(_ uint64, l table.Link) bool {
-		h := v.engine.heldBack(l, v.engine.record(l))
-		unsent = h.isPending() || v.engine.beingWritten(v.engine.record(l))
+	locked := v.lock()
+	defer locked.unlock()
+	locked.table.Dirty(0, func(_ uint64, l table.Link) bool {
+		h := v.engine.heldBack(locked, l, v.engine.record(locked, l))
+		unsent = h.isPending() || v.engine.beingWritten(locked, v.engine.record(locked, l))
 		return !unsent
 	})
-	return unsent || v.o.Policy.Push && v.table.Get(keyUnpushed) != nil
+	return unsent || v.o.Policy.Push && locked.table.Get(keyUnpushed) != nil
 }
 
 func (v *Volume) unpushed() bool {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	return v.table.Get(keyUnpushed) != nil
+	locked := v.lock()
+	defer locked.unlock()
+	return locked.table.Get(keyUnpushed) != nil
 }
 
 // flushAllMetadata takes what programs have written into the table: nobody writes any
 // more, or nobody would hear of it.
 func (v *Volume) flushAllMetadata() error {
-	v.mu.Lock()
-	open := make([]table.Ino, 0, len(v.open))
-	for ino := range v.open {
+	locked := v.lock()
+	open := make([]table.Ino, 0, len(locked.open))
+	for ino := range locked.open {
 		open = append(open, ino)
 	}
-	v.mu.Unlock()
+	locked.unlock()
 	var errs []error
 	for _, ino := range open {
 		errs = append(errs, v.flushMetadata(ino))
-		v.mu.Lock()
-		if n := v.table.Inode(ino); n != nil && v.engine.unsaved[ino] >= 0 {
+		locked = v.lock()
+		if n := locked.table.Inode(ino); n != nil && v.engine.unsaved[ino] >= 0 {
 			v.engine.flushed[ino], v.engine.overdue[ino] = n.ContentVersion, struct{}{}
 		}
-		v.mu.Unlock()
+		locked.unlock()
 	}
 	return errors.Join(errs...)
 }
 
 // unsavedError lists what differs.
 func (v *Volume) unsavedError(cause error) error {
-	v.mu.Lock()
-	defer v.mu.Unlock()
+	locked := v.lock()
+	defer locked.unlock()
 	e := &UnsavedError{Err: cause}
-	v.table.Dirty(0, func(_ uint64, l table.Link) bool {
+	locked.table.Dirty(0, func(_ uint64, l table.Link) bool {
 		e.Count++
 		if len(e.Files) < shownHeld {
-			e.Files = append(e.Files, v.engine.heldBack(l, v.engine.record(l)))
+			e.Files = append(e.Files, v.engine.heldBack(locked, l, v.engine.record(locked, l)))
 		}
 		return true
 	})
@@ -142,10 +142,10 @@ func (v *Volume) unsavedError(cause error) error {
 // is an *UnsavedError when something is not at the backend that should be. Only
 // the first Close does anything.
 func (v *Volume) Close() error {
-	v.mu.Lock()
-	done := v.closing
-	v.closing = true
-	v.mu.Unlock()
+	locked := v.lock()
+	done := locked.closing
+	locked.closing = true
+	locked.unlock()
 	if done {
 		return nil
 	}
@@ -153,9 +153,9 @@ func (v *Volume) Close() error {
 	if v.ctx.Err() == nil {
 		err = v.Drain(v.ctx, nil)
 	}
-	v.mu.Lock()
-	v.closed = true
-	v.mu.Unlock()
+	locked = v.lock()
+	locked.closed = true
+	locked.unlock()
 	v.stop()
 	v.work.Wait()
 	v.unlinkDue()

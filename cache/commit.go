@@ -35,9 +35,9 @@ func (v *Volume) Commit(ctx context.Context, o CommitOptions) (CommitReport, err
 // commitDue sends what differs now. What was left out for a reason that is gone by the
 // end, as that a program was writing it, goes in another round.
 func (v *Volume) commitDue(ctx context.Context, o CommitOptions) (r CommitReport, err error) {
-	v.mu.Lock()
+	locked := v.lock()
 	due := v.engine.last
-	v.mu.Unlock()
+	locked.unlock()
 	for idle := 0; ; {
 		next, err := v.commitRound(ctx, o, due)
 		if idle++; next.Changes > 0 {
@@ -60,35 +60,35 @@ func (v *Volume) commitRound(ctx context.Context, o CommitOptions, due uint64) (
 // commitNames is commitRound where each name goes by itself.
 func (v *Volume) commitNames(ctx context.Context, due uint64) (CommitReport, error) {
 	e := &v.engine
-	v.mu.Lock()
+	locked := v.lock()
 	c, asked := &waiter{commit: true, names: map[table.Link]uint64{}}, map[table.Link]uint64{}
-	v.table.Dirty(0, func(seq uint64, l table.Link) bool {
+	locked.table.Dirty(0, func(seq uint64, l table.Link) bool {
 		if seq > due {
 			return false
 		}
 		asked[l] = seq
-		if !e.isLeftAlone(l) {
+		if !e.isLeftAlone(locked, l) {
 			c.names[l] = seq
-			e.forgive(l)
+			e.forgive(locked, l)
 		}
 		return true
 	})
 	e.blocked, e.checked = nil, 0 // looked at anew
-	e.rouse()
-	e.ask()
-	e.addWaiter(c)
-	v.mu.Unlock()
+	e.rouse(locked)
+	e.ask(locked)
+	e.addWaiter(locked, c)
+	locked.unlock()
 	stop := context.AfterFunc(ctx, func() { e.giveUp(c, context.Cause(ctx)) })
 	defer stop()
 	err := v.late(v.waitFor(nil, c))
-	v.mu.Lock()
+	locked = v.lock()
 	if err == nil {
 		err = e.blocked
 	}
-	v.mu.Unlock()
+	locked.unlock()
 	r := v.reportOf(asked)
-	v.mu.Lock()
+	locked = v.lock()
 	r.Conflicts = names(r.Conflicts, c.clashes)
-	v.mu.Unlock()
+	locked.unlock()
 	return r, err
 }

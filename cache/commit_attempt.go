@@ -65,11 +65,11 @@ func (e *engine) inPieces(what string, names []*planned, do func(i int, piece []
 }
 
 // updateEach does something about each name, in pieces.
-func (e *engine) updateEach(what string, names []*planned, do func(p *planned)) error {
+func (e *engine) updateEach(what string, names []*planned, do func(v *Tx, p *planned)) error {
 	return e.inPieces(what, names, func(_ int, piece []*planned) error {
-		return e.update(func() error {
+		return e.update(func(v *Tx) error {
 			for _, p := range piece {
-				do(p)
+				do(v, p)
 			}
 			return nil
 		})
@@ -86,19 +86,19 @@ func (e *engine) begin(s *set, was *snapshot) (op string, err error) {
 		if err != nil {
 			return err
 		}
-		return v.update(func() error {
+		return v.update(func(v *Tx) error {
 			dropped := !bytes.Equal(v.table.Get(keySet), record) // by a pull
-			if dropped || was.overtaken() || len(v.unmade(piece)) > 0 {
+			if dropped || was.overtaken(v.View) || len(v.unmade(piece)) > 0 {
 				return errMovedOn
 			}
 			if i == 0 {
-				op = e.operationID()
+				op = e.operationID(v.View)
 				record = fmt.Appendf(nil, `{"Op":%q,"Until":%d}`, op, s.until)
 				v.table.Set(keySet, record)
 			}
 			v.table.Set(pieceKey(i), names)
 			for _, p := range piece {
-				e.setAttempt(p.Link, &table.Attempt{Op: op, ContentVersion: p.Gen, AttrGen: p.AttrGen, Kind: attemptSet})
+				e.setAttempt(v, p.Link, &table.Attempt{Op: op, ContentVersion: p.Gen, AttrGen: p.AttrGen, Kind: attemptSet})
 			}
 			return nil
 		})
@@ -114,9 +114,9 @@ func (e *engine) begin(s *set, was *snapshot) (op string, err error) {
 // dropSet forgets a set that is known not to have been committed.
 func (e *engine) dropSet(p pendingSet) error {
 	err := e.inPieces(doesDrop, p.Names, func(_ int, piece []*planned) error {
-		return e.v.update(func() error {
+		return e.v.update(func(v *Tx) error {
 			for _, name := range piece {
-				e.endAttempt(p.Op, name)
+				e.endAttempt(v, p.Op, name)
 			}
 			return nil
 		})
@@ -124,25 +124,25 @@ func (e *engine) dropSet(p pendingSet) error {
 	if err != nil {
 		return err
 	}
-	return e.v.update(func() error {
-		e.forgetSet()
+	return e.v.update(func(v *Tx) error {
+		e.forgetSet(v)
 		return nil
 	})
 }
 
 // endAttempt ends that of a name of a set. mu is held, in an update.
-func (e *engine) endAttempt(op string, name *planned) {
-	if a := e.record(name.Link).Attempt; a != nil && a.Op == op {
-		e.setAttempt(name.Link, nil)
+func (e *engine) endAttempt(v *Tx, op string, name *planned) {
+	if a := e.record(v.View, name.Link).Attempt; a != nil && a.Op == op {
+		e.setAttempt(v, name.Link, nil)
 	}
 }
 
 // forgetSet takes the record of the set away. mu is held, in an update.
-func (e *engine) forgetSet() {
-	e.v.table.Set(keySet, nil)
-	e.v.table.Set(keyCounted, nil)
-	e.v.table.Scan(keySetNames, "", func(key string, _ []byte) bool {
-		e.v.table.Set(key, nil)
+func (e *engine) forgetSet(v *Tx) {
+	v.table.Set(keySet, nil)
+	v.table.Set(keyCounted, nil)
+	v.table.Scan(keySetNames, "", func(key string, _ []byte) bool {
+		v.table.Set(key, nil)
 		return true
 	})
 }
@@ -151,9 +151,9 @@ func (e *engine) forgetSet() {
 // not held.
 func (e *engine) openSet() (p pendingSet, ok bool) {
 	v := e.v
-	v.mu.Lock()
-	data := v.table.Get(keySet)
-	v.mu.Unlock()
+	locked := v.lock()
+	data := locked.table.Get(keySet)
+	locked.unlock()
 	if data == nil {
 		return p, false
 	}
@@ -161,9 +161,9 @@ func (e *engine) openSet() (p pendingSet, ok bool) {
 		v.o.Log.Error("the record of a commit is damaged", "err", err)
 	}
 	for i := 0; ; i++ {
-		v.mu.Lock()
-		data = v.table.Get(pieceKey(i))
-		v.mu.Unlock()
+		locked = v.lock()
+		data = locked.table.Get(pieceKey(i))
+		locked.unlock()
 		if data == nil {
 			return p, true
 		}

@@ -40,9 +40,9 @@ func (e *bodyError) Unwrap() error { return e.err }
 
 func (s *set) body(ctx context.Context, p *planned) (providers.Body, error) {
 	v := s.e.v
-	v.mu.Lock()
-	isOpen := v.open[p.Ino] != nil
-	v.mu.Unlock()
+	locked := v.lock()
+	isOpen := locked.open[p.Ino] != nil
+	locked.unlock()
 	if p.Kind == providers.KindFile && !isOpen {
 		return providers.Body{Reader: s.searched(&lazy{s: s, ctx: ctx, p: p, size: p.size}, p), Size: p.size}, nil
 	}

@@ -65,12 +65,12 @@ func (s *set) inPlace(p *planned, n *table.Inode) bool {
 // exists reports whether a directory is there at the backend, where those
 // without entries are not.
 func (s *set) exists(dir table.Ino) bool {
-	n := s.was.v.table.Inode(dir)
-	if s.was.v.caps.EmptyDirs || n == nil || !n.Loaded {
+	n := s.was.table.Inode(dir)
+	if s.was.caps.EmptyDirs || n == nil || !n.Loaded {
 		return true
 	}
 	found := false
-	s.was.v.table.Names(dir, "", func(_ string, rec table.Name) bool {
+	s.was.table.Names(dir, "", func(_ string, rec table.Name) bool {
 		found = rec.Remote != nil && (rec.Remote.Kind != providers.KindDir || s.exists(rec.Remote.Ino))
 		return !found
 	})
@@ -84,7 +84,7 @@ func (s *set) remove(p *planned) {
 	c := providers.Change{Locator: p.before, Delete: true, If: condition(p.rec.Remote)}
 	if p.rec.Remote.Kind == providers.KindDir {
 		_, moves := s.rescued(p)
-		if !s.was.v.caps.EmptyDirs && (!moves && p.Ino == 0 || !s.exists(p.rec.Remote.Ino)) {
+		if !s.was.caps.EmptyDirs && (!moves && p.Ino == 0 || !s.exists(p.rec.Remote.Ino)) {
 			return
 		}
 		c.Dir = true
@@ -103,25 +103,25 @@ func (s *set) addDir(p *planned, n *table.Inode, c providers.Change) {
 	switch {
 	case p.rec.Remote != nil && s.adopts(p, n):
 		return
-	case len(n.RemoteLinks) == 0 && !s.was.v.caps.EmptyDirs:
+	case len(n.RemoteLinks) == 0 && !s.was.caps.EmptyDirs:
 		return
 	case len(n.RemoteLinks) == 0:
-		c.Attr, c.Metadata = s.was.v.attrOf(n), n.Metadata
+		c.Attr, c.Metadata = s.was.attrOf(n), n.Metadata
 	case !s.exists(p.Ino):
 		return
 	default:
-		c.From, _ = s.was.v.remotePath(n.RemoteLinks[0])
+		c.From, _ = s.was.remotePath(n.RemoteLinks[0])
 	}
 	p.Index = len(s.changes)
 	s.push(c, nil)
 }
 
 func (s *set) addFile(p *planned, n *table.Inode, c providers.Change) {
-	c.Kind, c.Attr = p.Kind, s.was.v.attrOf(n)
+	c.Kind, c.Attr = p.Kind, s.was.attrOf(n)
 	var body *planned
 	if home, there := s.source(p, n); there {
-		base := s.was.record(home).Remote
-		c.From, _ = s.was.v.remotePath(home)
+		base := s.was.engine.record(s.was, home).Remote
+		c.From, _ = s.was.remotePath(home)
 		c.FromVersion = base.Version
 		if base.AttrGen == p.AttrGen {
 			c.Attr = providers.Attr{}
@@ -136,12 +136,12 @@ func (s *set) addFile(p *planned, n *table.Inode, c providers.Change) {
 // source is where the backend has the content that a name is to get; there is
 // false when it has to be sent.
 func (s *set) source(p *planned, n *table.Inode) (l table.Link, there bool) {
-	from := s.was.homeFor(p.Ino, n)
+	from := s.was.engine.homeFor(s.was, p.Ino, n)
 	l, there = from.Link, from.any
 	if p.rec.Remote != nil && p.rec.Remote.Ino == p.Ino {
 		l, there = p.Link, true
 	}
-	base := s.was.record(l).Remote
+	base := s.was.engine.record(s.was, l).Remote
 	return l, there && base != nil && base.ContentVersion == p.Gen
 }
 

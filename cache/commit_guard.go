@@ -81,7 +81,7 @@ type stopped struct {
 // guard takes out of a set what the guard does not let pass. The names that a
 // set has are in the order in which they began to differ.
 func (s *set) guard() {
-	e, total := s.was, int64(0)
+	total := int64(0)
 	s.order = slices.DeleteFunc(s.order, func(p *planned) bool {
 		n := p.n
 		if n == nil || p.Kind == providers.KindDir {
@@ -90,9 +90,9 @@ func (s *set) guard() {
 		if _, there := s.source(p, n); there {
 			return false // no content goes
 		}
-		err := e.weigh(p.Ino, n, total)
+		err := s.was.engine.weigh(s.was, p.Ino, n, total)
 		if err == nil {
-			if n.Size <= e.v.o.Guard.MaxFile {
+			if n.Size <= s.was.o.Guard.MaxFile {
 				total += n.Size
 			}
 			return false
@@ -105,8 +105,8 @@ func (s *set) guard() {
 
 // weigh says why content does not go with a commit that brings so much already.
 // mu is held.
-func (e *engine) weigh(ino table.Ino, n *table.Inode, total int64) error {
-	g := &e.v.o.Guard
+func (e *engine) weigh(v *View, ino table.Ino, n *table.Inode, total int64) error {
+	g := &v.o.Guard
 	switch {
 	case g.isTooLarge(n.Size):
 		return g.tooLarge(n.Size)
@@ -145,7 +145,7 @@ func toldAgain(rec table.Name, cause error) bool {
 
 // toldBefore reports whether this run has told the same of a name already, about which
 // the provider is asked each time. mu is held.
-func (e *engine) toldBefore(l table.Link, cause error) bool {
+func (e *engine) toldBefore(v *View, l table.Link, cause error) bool {
 	g := guardOf(cause)
 	if g == nil || !g.asked {
 		return false

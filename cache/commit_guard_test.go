@@ -172,9 +172,9 @@ func TestFileGrowsTooLarge(t *testing.T) {
 		t.Errorf("the repository has %q, held back is %q", there, held)
 	}
 	ino := table.Ino(w.walk("open"))
-	w.v.mu.Lock()
+	locked := w.v.lock()
 	w.v.engine.overdue[ino] = struct{}{} // as after Policy.MaxOpen
-	w.v.mu.Unlock()
+	locked.unlock()
 	w.commits("small: 1", "open")
 	w.ok(w.shut(o))
 	w.commits("small: 1", "open")
@@ -334,8 +334,8 @@ func TestSecretIsExpected(t *testing.T) {
 	committed := async(func() { r, err = w.v.Commit(t.Context(), CommitOptions{}) })
 	other()
 	w.until(func() bool {
-		w.v.mu.Lock()
-		defer w.v.mu.Unlock()
+		locked := w.v.lock()
+		defer locked.unlock()
 		return w.v.engine.sending || len(listBackend(w.repo)) > 0
 	})
 	if got := listBackend(w.repo); len(got) > 0 {

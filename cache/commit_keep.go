@@ -43,7 +43,7 @@ func mostKept() int {
 // beginKeeping keeps content for a set of this moment, and returns what is an
 // exception: programs are writing it and it goes all the same. From here on the next
 // change of each content comes by keepState. mu is held.
-func (v *Volume) beginKeeping() (loose map[table.Ino]struct{}) {
+func (v *View) beginKeeping() (loose map[table.Ino]struct{}) {
 	v.kept = &kept{map[table.Ino]*payload{}, map[table.Ino]struct{}{}, map[table.Ino]struct{}{}, mostKept()}
 	loose = map[table.Ino]struct{}{}
 	for ino, oi := range v.open {
@@ -56,10 +56,10 @@ func (v *Volume) beginKeeping() (loose map[table.Ino]struct{}) {
 
 // endKeeping lets go of all that was kept, if anything was. mu is not held.
 func (v *Volume) endKeeping() {
-	v.mu.Lock()
-	k := v.kept
-	v.kept = nil
-	v.mu.Unlock()
+	locked := v.lock()
+	k := locked.kept
+	locked.kept = nil
+	locked.unlock()
 	if k == nil {
 		return
 	}
@@ -74,14 +74,14 @@ func (v *Volume) endKeeping() {
 
 // keepNameless reports whether an inode that has lost its last name stays for a set:
 // its content, and the place of what is in a directory. mu is held, in an update.
-func (v *Volume) keepNameless(ino table.Ino, n *table.Inode) bool {
+func (v *View) keepNameless(ino table.Ino, n *table.Inode) bool {
 	if v.kept == nil {
 		return false
 	}
 	if _, known := v.kept.nowhere[ino]; known {
 		return true
 	}
-	if !v.engine.isUnsaved(ino) && !isDir(n) && !isSymlink(n) {
+	if !v.engine.isUnsaved(v, ino) && !isDir(n) && !isSymlink(n) {
 		return false
 	}
 	v.kept.nowhere[ino] = struct{}{}
@@ -91,25 +91,25 @@ func (v *Volume) keepNameless(ino table.Ino, n *table.Inode) bool {
 // keepState has the state of content that is about to change kept for the set that is
 // under way, if any, and returns what it was kept in. oi.mu is held.
 func (v *Volume) keepState(oi *openInode) *kept {
-	v.mu.Lock()
-	k, n := v.kept, v.table.Inode(oi.ino)
-	if k == nil || n == nil || oi.f == nil || !k.wants(oi.ino) || !v.engine.isUnsaved(oi.ino) {
-		v.mu.Unlock()
+	locked := v.lock()
+	k, n := locked.kept, locked.table.Inode(oi.ino)
+	if k == nil || n == nil || oi.f == nil || !k.wants(oi.ino) || !v.engine.isUnsaved(locked, oi.ino) {
+		locked.unlock()
 		return k
 	}
 	oi.opens++
 	p := &payload{kind: providers.KindFile, oi: oi, gen: n.ContentVersion, kept: true}
-	v.mu.Unlock()
+	locked.unlock()
 	err := errAgain
 	if oi.f.Whole() { // else a program would wait for the backend
 		p.snap, err = oi.f.Snapshot(context.Background())
 	}
-	v.mu.Lock()
-	has := err == nil && v.kept == k
+	locked = v.lock()
+	has := err == nil && locked.kept == k
 	if has {
 		k.parcels[oi.ino] = p
 	}
-	v.mu.Unlock()
+	locked.unlock()
 	if !has {
 		p.kept = false
 		p.close(v)
@@ -148,20 +148,20 @@ func (s *set) pack(ctx context.Context, p *planned) (err error) {
 // since the moment of the set. From there on no state of it is kept when it is taken.
 func (s *set) atMoment(p *planned, taken bool) (*payload, error) {
 	v := s.e.v
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if v.kept == nil || p.Kind != providers.KindFile || p.loose {
+	locked := v.lock()
+	defer locked.unlock()
+	if locked.kept == nil || p.Kind != providers.KindFile || p.loose {
 		return nil, nil
 	}
-	if was := v.kept.parcels[p.Ino]; was != nil {
+	if was := locked.kept.parcels[p.Ino]; was != nil {
 		return was, nil
 	}
-	n, oi := v.table.Inode(p.Ino), v.open[p.Ino]
+	n, oi := locked.table.Inode(p.Ino), locked.open[p.Ino]
 	if n == nil || n.ContentVersion != p.Gen || n.Writing && !p.writing || oi != nil && oi.isTouched() {
 		return nil, errAgain
 	}
 	if taken && len(n.Links) < 2 { // else it may be read once more
-		v.kept.read[p.Ino] = struct{}{}
+		locked.kept.read[p.Ino] = struct{}{}
 	}
 	return nil, nil
 }

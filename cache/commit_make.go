@@ -70,8 +70,8 @@ func (e *engine) tryMakeSet(ctx context.Context, due uint64) (s *set, op string,
 
 // keepFound forgets the findings that turned out not to hold any more.
 func (e *engine) keepFound(was *snapshot) {
-	e.v.mu.Lock()
-	defer e.v.mu.Unlock()
+	locked := e.v.lock()
+	defer locked.unlock()
 	maps.DeleteFunc(e.found, func(ino table.Ino, _ finding) bool {
 		_, holds := was.engine.found[ino]
 		return !holds
@@ -83,9 +83,9 @@ func (e *engine) keepFound(was *snapshot) {
 func (e *engine) sortOut(s *set) error {
 	v := e.v
 	for piece := range slices.Chunk(slices.Collect(maps.Keys(s.stays)), setPiece) {
-		err := v.update(func() error {
+		err := v.update(func(v *Tx) error {
 			for _, l := range piece {
-				rec := e.record(l)
+				rec := e.record(v.View, l)
 				v.resort(l, rec, v.table.Inode(rec.Ino), s.carriers)
 			}
 			return nil
@@ -97,9 +97,9 @@ func (e *engine) sortOut(s *set) error {
 	if len(s.astray) == 0 {
 		return nil
 	}
-	return v.update(func() error {
+	return v.update(func(v *Tx) error {
 		for _, l := range s.astray {
-			if _, there := v.remotePath(l); there || e.record(l).Remote == nil {
+			if _, there := v.remotePath(l); there || e.record(v.View, l).Remote == nil {
 				continue
 			}
 			// The backend cannot have a name in a directory that it does not have:
@@ -114,13 +114,13 @@ func (e *engine) sortOut(s *set) error {
 // mayCommit asks the rule of massdelete.go about a set.
 func (e *engine) mayCommit(s *set, due uint64) error {
 	v := e.v
-	reason, unseen := s.was.v.weighCommit(s.deletions())
-	return v.update(func() error {
+	reason, unseen := s.was.weighCommit(s.deletions())
+	return v.update(func(v *Tx) error {
 		err := v.judgeCommit(reason, unseen)
 		switch {
 		case err == nil:
 			e.blocked = nil
-			e.harmless(due)
+			e.harmless(v.View, due)
 		case errors.Is(err, ErrMassDelete):
 			e.blocked = err
 		}
@@ -132,9 +132,9 @@ func (e *engine) mayCommit(s *set, due uint64) error {
 func (e *engine) sieve(s *set) {
 	var gone []table.Link
 	_ = e.inPieces(doesCollect, s.order, func(_ int, piece []*planned) error {
-		e.v.mu.Lock()
-		defer e.v.mu.Unlock()
-		gone = append(gone, e.v.unmade(piece)...)
+		locked := e.v.lock()
+		defer locked.unlock()
+		gone = append(gone, locked.unmade(piece)...)
 		return nil
 	})
 	if len(gone) > 0 {
@@ -144,7 +144,7 @@ func (e *engine) sieve(s *set) {
 
 // unmade are those of the names whose directory, or what they stand for, is no
 // more: they were made and removed since the set was collected. mu is held.
-func (v *Volume) unmade(names []*planned) (gone []table.Link) {
+func (v *View) unmade(names []*planned) (gone []table.Link) {
 	for _, p := range names {
 		if v.table.Inode(p.Link.Dir) == nil || p.Ino != 0 && v.table.Inode(p.Ino) == nil {
 			gone = append(gone, p.Link)

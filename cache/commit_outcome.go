@@ -13,21 +13,20 @@ import (
 // there is a commit to push is noted first: after a kill in between no name differs
 // any more.
 func (e *engine) noteSet(p pendingSet, result providers.CommitResult, level bool) error {
-	v := e.v
 	n := e.sortNotes(p)
-	ends := func(name *planned) {
-		e.endAttempt(p.Op, name)
+	ends := func(v *Tx, name *planned) {
+		e.endAttempt(v, p.Op, name)
 		if result.Committed {
 			v.noteCommit(name.Link, p.Until, result.Revision)
 		}
 	}
-	note := func(name *planned) {
-		e.noteGone(name)
-		e.noteMade(name, result.Entries)
-		ends(name)
+	note := func(v *Tx, name *planned) {
+		e.noteGone(v, name)
+		e.noteMade(v, name, result.Entries)
+		ends(v, name)
 	}
 	if result.Committed {
-		if err := e.update(func() error { return countCommit(v) }); err != nil {
+		if err := e.update(countCommit); err != nil {
 			return err
 		}
 	}
@@ -40,8 +39,8 @@ func (e *engine) noteSet(p pendingSet, result providers.CommitResult, level bool
 	if err := e.updateEach(doesNote, n.made, note); err != nil {
 		return err
 	}
-	return e.update(func() error {
-		e.forgetSet()
+	return e.update(func(v *Tx) error {
+		e.forgetSet(v)
 		if result.Revision != "" {
 			e.revision = result.Revision
 			v.table.Set(keyRevision, []byte(result.Revision))
@@ -50,7 +49,7 @@ func (e *engine) noteSet(p pendingSet, result providers.CommitResult, level bool
 			v.setSynced(result.Revision)
 		}
 		v.passed(commitSide)
-		e.advanced()
+		e.advanced(v.View)
 		if result.Committed {
 			if len(e.requests) > 0 {
 				e.requests[0].landed += len(p.Names)
@@ -63,7 +62,7 @@ func (e *engine) noteSet(p pendingSet, result providers.CommitResult, level bool
 
 // countCommit counts the open set as a commit to push, once, also when what it left is
 // noted again after a kill. mu is held, in an update.
-func countCommit(v *Volume) error {
+func countCommit(v *Tx) error {
 	if v.table.Get(keyCounted) != nil {
 		return nil
 	}
@@ -114,10 +113,10 @@ func (e *engine) sortNotes(set pendingSet) (n notes) {
 // held.
 func (e *engine) lookAtBases(names []*planned) {
 	_ = e.inPieces(doesNote, names, func(_ int, piece []*planned) error {
-		e.v.mu.Lock()
-		defer e.v.mu.Unlock()
+		locked := e.v.lock()
+		defer locked.unlock()
 		for _, p := range piece {
-			p.rec = e.record(p.Link)
+			p.rec = e.record(locked, p.Link)
 		}
 		return nil
 	})
@@ -131,32 +130,32 @@ func (p *planned) gives() bool {
 // noteTree notes what became of directories, and of what has another name now. As
 // long as one update has not both ends of a move nobody could say where it is: then
 // all goes in one.
-func (e *engine) noteTree(n notes, entries []providers.Info, ends func(*planned)) error {
+func (e *engine) noteTree(n notes, entries []providers.Info, ends func(*Tx, *planned)) error {
 	gone, made := slices.Clone(n.tree), slices.Clone(n.tree)
 	slices.SortStableFunc(gone, func(a, b *planned) int { return strings.Count(b.Before, "/") - strings.Count(a.Before, "/") })
 	slices.SortStableFunc(made, func(a, b *planned) int { return strings.Count(a.After, "/") - strings.Count(b.After, "/") })
-	makes := func(p *planned) {
-		e.noteMade(p, entries)
-		ends(p)
+	makes := func(v *Tx, p *planned) {
+		e.noteMade(v, p, entries)
+		ends(v, p)
 	}
 	if !n.knot {
 		gone = slices.DeleteFunc(gone, func(p *planned) bool { return p.Ino != 0 })
 		made = slices.DeleteFunc(made, func(p *planned) bool { return p.Ino == 0 })
-		err := e.updateEach(doesNote, gone, func(p *planned) {
-			e.noteGone(p)
-			ends(p)
+		err := e.updateEach(doesNote, gone, func(v *Tx, p *planned) {
+			e.noteGone(v, p)
+			ends(v, p)
 		})
 		if err != nil {
 			return err
 		}
 		return e.updateEach(doesNote, made, makes)
 	}
-	return e.update(func() error {
+	return e.update(func(v *Tx) error {
 		for _, p := range gone {
-			e.noteGone(p)
+			e.noteGone(v, p)
 		}
 		for _, p := range made {
-			makes(p)
+			makes(v, p)
 		}
 		return nil
 	})
@@ -164,18 +163,18 @@ func (e *engine) noteTree(n notes, entries []providers.Info, ends func(*planned)
 
 // noteGone notes that what was under a name is not there any more, if that is so. mu
 // is held, in an update.
-func (e *engine) noteGone(p *planned) {
-	if rec := e.record(p.Link); rec.Remote != nil && (p.Ino == 0 || rec.Remote.Ino != p.Ino) {
-		e.confirm(p.Link, nil)
+func (e *engine) noteGone(v *Tx, p *planned) {
+	if rec := e.record(v.View, p.Link); rec.Remote != nil && (p.Ino == 0 || rec.Remote.Ino != p.Ino) {
+		e.confirm(v, p.Link, nil)
 	}
 }
 
 // noteMade notes what a set left under a name, if anything. mu is held, in an update.
-func (e *engine) noteMade(p *planned, entries []providers.Info) {
+func (e *engine) noteMade(v *Tx, p *planned, entries []providers.Info) {
 	if p.Ino == 0 {
 		return
 	}
-	n := e.v.table.Edit(p.Ino)
+	n := v.table.Edit(p.Ino)
 	base := &table.Remote{Ino: p.Ino, Kind: p.Kind, ContentVersion: p.Gen, AttrGen: p.AttrGen}
 	if n == nil {
 		base.Ino = 0
@@ -187,5 +186,5 @@ func (e *engine) noteMade(p *planned, entries []providers.Info) {
 			n.Origin = table.Origin{Version: info.Version, Digest: info.Digest, ContentVersion: p.Gen}
 		}
 	}
-	e.confirm(p.Link, base)
+	e.confirm(v, p.Link, base)
 }

@@ -40,17 +40,17 @@ func (h HeldBack) isPending() bool { return h.Reason == onItsWay }
 const onItsWay = "on its way, or waits for what it depends on"
 
 // heldBack says why a name was not sent. mu is held.
-func (e *engine) heldBack(l table.Link, rec table.Name) HeldBack {
-	h := HeldBack{Path: e.v.pathFor(l), Reason: onItsWay}
-	if err, _ := e.failure(l); err != nil {
+func (e *engine) heldBack(v *View, l table.Link, rec table.Name) HeldBack {
+	h := HeldBack{Path: v.pathFor(l), Reason: onItsWay}
+	if err, _ := e.failure(v, l); err != nil {
 		h.Reason, h.Conflict = err.Error(), errors.Is(err, providers.ErrConflict)
 	}
 	if rec.Held != nil {
 		h.Reason, h.Conflict = rec.Held.Reason, h.Conflict || rec.Held.Conflict
 	}
-	n := e.v.table.Inode(rec.Ino)
+	n := v.table.Inode(rec.Ino)
 	switch {
-	case e.beingWritten(rec):
+	case e.beingWritten(v, rec):
 		h.Reason = "a program is writing it"
 	case n != nil && n.Suspect:
 		h.Reason = errSuspect.Error()
@@ -60,16 +60,16 @@ func (e *engine) heldBack(l table.Link, rec table.Name) HeldBack {
 
 // reportOf says what has become of names.
 func (v *Volume) reportOf(asked map[table.Link]uint64) CommitReport {
-	v.mu.Lock()
-	defer v.mu.Unlock()
+	locked := v.lock()
+	defer locked.unlock()
 	r := CommitReport{Revision: v.engine.revision}
 	for l, limit := range asked {
-		rec, _ := v.table.Name(l.Dir, l.Name)
+		rec, _ := locked.table.Name(l.Dir, l.Name)
 		if rec.Seq == 0 || rec.Seq > limit {
 			r.Changes++
 			continue
 		}
-		h := v.engine.heldBack(l, rec)
+		h := v.engine.heldBack(locked, l, rec)
 		r.HeldBack = append(r.HeldBack, h)
 		if h.Conflict {
 			r.Conflicts = append(r.Conflicts, h.Path)
@@ -81,22 +81,22 @@ func (v *Volume) reportOf(asked map[table.Link]uint64) CommitReport {
 
 // isLeftAlone reports whether a name waits for a program that writes it: what is on its
 // way does not. mu is held.
-func (e *engine) isLeftAlone(l table.Link) bool {
-	return e.busy[l] == nil && e.beingWritten(e.record(l))
+func (e *engine) isLeftAlone(v *View, l table.Link) bool {
+	return e.busy[l] == nil && e.beingWritten(v, e.record(v, l))
 }
 
 // beingWritten reports whether a name's content is left alone because a program
 // is writing it. mu is held.
-func (e *engine) beingWritten(rec table.Name) bool {
-	n := e.v.table.Inode(rec.Ino)
-	return n != nil && rec.Attempt == nil && carries(rec, n) && e.isOpen(rec.Ino, n)
+func (e *engine) beingWritten(v *View, rec table.Name) bool {
+	n := v.table.Inode(rec.Ino)
+	return n != nil && rec.Attempt == nil && carries(rec, n) && e.isOpen(v, rec.Ino, n)
 }
 
 // clashed tells the Commits that wait which of the names that they asked for are
 // in conflict: what is decided at once is not held back, and yet they are to say
 // so. unreported are the paths that none of them asked for. mu is held, in the update
 // that decides.
-func (e *engine) clashed(all []clash) (missed []string) {
+func (e *engine) clashed(v *View, all []clash) (missed []string) {
 	for _, clash := range all {
 		heard := false
 		for c := range e.waiters {

@@ -125,9 +125,9 @@ func (s *set) searched(r io.Reader, p *planned) io.Reader {
 			p.parcel = &payload{}
 		}
 		p.parcel.failed = err
-		s.e.v.mu.Lock()
+		locked := s.e.v.lock()
 		s.e.found[p.Ino] = finding{p.Gen, known, err}
-		s.e.v.mu.Unlock()
+		locked.unlock()
 		return err
 	}}
 }

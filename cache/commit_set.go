@@ -23,7 +23,7 @@ import (
 // next set, as what is changed while it is sent.
 type set struct {
 	e     *engine
-	was   *engine                 // of the moment that it is made of; nil: it is made
+	was   *View                   // of the moment that it is made of; nil: it is made
 	loose map[table.Ino]struct{}  // content that it takes as it is when it is read
 	names map[table.Link]*planned // what goes
 	order []*planned
@@ -76,7 +76,7 @@ type spot struct {
 // of those behind it that they depend on, as they were in the snapshot was. mu is
 // not held.
 func (e *engine) collect(ctx context.Context, was *snapshot, due uint64) (*set, error) {
-	s := &set{e: e, was: &was.engine, loose: was.loose, names: map[table.Link]*planned{}, stays: map[table.Link]struct{}{}, until: was.next}
+	s := &set{e: e, was: was.View, loose: was.loose, names: map[table.Link]*planned{}, stays: map[table.Link]struct{}{}, until: was.next}
 	s.carry()
 	was.table.Dirty(0, func(seq uint64, l table.Link) bool {
 		_, follows := was.engine.because[l]
@@ -119,7 +119,7 @@ func (s *set) made() {
 
 // leave lists what was due and is not in the set.
 func (s *set) leave(due uint64) {
-	s.was.v.table.Dirty(0, func(seq uint64, l table.Link) bool {
+	s.was.table.Dirty(0, func(seq uint64, l table.Link) bool {
 		if seq <= due && s.names[l] == nil {
 			s.left = append(s.left, l)
 		}
@@ -141,8 +141,8 @@ func (s *set) take(l table.Link) {
 // ignores reports whether a name stays out because it is ignored, or because
 // nobody knows yet.
 func (s *set) ignores(l table.Link) bool {
-	v, rec := s.was.v, s.was.record(l)
-	if !v.ignoring() || rec.Remote != nil || rec.Ino == 0 || s.was.beingWritten(rec) {
+	v, rec := s.was, s.was.engine.record(s.was, l)
+	if !v.ignoring() || rec.Remote != nil || rec.Ino == 0 || s.was.engine.beingWritten(s.was, rec) {
 		return false
 	}
 	n := v.table.Inode(rec.Ino)
@@ -169,7 +169,7 @@ func (s *set) complete() {
 		from = len(s.order)
 		for _, p := range s.order[:from] {
 			for _, l := range slices.Collect(s.lacks(p)) { // taking changes what is lacking
-				if s.names[l] == nil && !asked[l] && s.was.record(l).Seq != 0 {
+				if s.names[l] == nil && !asked[l] && s.was.engine.record(s.was, l).Seq != 0 {
 					s.take(l)
 				}
 				asked[l] = true
@@ -184,24 +184,24 @@ func newAfter() map[table.Ino]spot { return map[table.Ino]spot{table.Root: {ok: 
 
 // planned is what is to become of a name; nil when it is to stay out.
 func (s *set) planned(l table.Link) *planned {
-	e := s.was
-	rec := e.record(l)
-	if t := e.jobs[l]; t != nil && t.state != jobIdle || e.beingWritten(rec) {
+	v, e := s.was, &s.was.engine
+	rec := e.record(v, l)
+	if t := e.jobs[l]; t != nil && t.state != jobIdle || e.beingWritten(v, rec) {
 		return nil
 	}
 	if rec.Local {
 		rec.Ino = 0
 	}
 	p := &planned{Link: l, Ino: rec.Ino, Index: -1, rec: rec}
-	p.before, p.there = e.v.remotePath(l)
+	p.before, p.there = v.remotePath(l)
 	p.Before = p.before.String()
 	if rec.Remote != nil && !p.there {
 		s.astray = append(s.astray, l)
 		return nil
 	}
-	p.n = e.v.table.Inode(rec.Ino)
+	p.n = v.table.Inode(rec.Ino)
 	if n := p.n; n != nil {
-		if n.Suspect && (carries(rec, n) || !e.knows(rec.Ino, n)) {
+		if n.Suspect && (carries(rec, n) || !e.knows(v, rec.Ino, n)) {
 			return nil
 		}
 		p.Gen, p.AttrGen, p.Kind = n.ContentVersion, n.AttrGen, providers.KindFile
@@ -274,7 +274,7 @@ func (s *set) lacks(p *planned) iter.Seq[table.Link] {
 
 // way is the name of a directory, for one that is nowhere in the tree after.
 func (s *set) way(dir table.Ino) (l table.Link) {
-	if n := s.was.v.table.Inode(dir); n != nil && len(n.Links) > 0 {
+	if n := s.was.table.Inode(dir); n != nil && len(n.Links) > 0 {
 		return n.Links[0]
 	}
 	return l
@@ -283,13 +283,13 @@ func (s *set) way(dir table.Ino) (l table.Link) {
 // rescued finds the name that takes what the backend has under p, if the set leaves
 // that no other place there.
 func (s *set) rescued(p *planned) (to table.Link, moves bool) {
-	n := s.was.v.table.Inode(p.rec.Remote.Ino)
+	n := s.was.table.Inode(p.rec.Remote.Ino)
 	if n == nil || s.staysElse(p, n) {
 		return to, false
 	}
 	for _, l := range n.Links {
 		_, stays := s.stays[l]
-		if rec := s.was.record(l); l != p.Link && !rec.Local && !stays && (rec.Remote == nil || rec.Remote.Ino != p.rec.Remote.Ino) {
+		if rec := s.was.engine.record(s.was, l); l != p.Link && !rec.Local && !stays && (rec.Remote == nil || rec.Remote.Ino != p.rec.Remote.Ino) {
 			return l, true
 		}
 	}
@@ -300,7 +300,7 @@ func (s *set) rescued(p *planned) (to table.Link, moves bool) {
 // name too, as new: of several names that it has there, one set may take all.
 func (s *set) staysElse(p *planned, n *table.Inode) bool {
 	return slices.ContainsFunc(n.RemoteLinks, func(l table.Link) bool {
-		other, taken := s.was.record(l).Remote, s.names[l]
+		other, taken := s.was.engine.record(s.was, l).Remote, s.names[l]
 		return l != p.Link && other != nil && other.ContentVersion >= p.rec.Remote.ContentVersion && (taken == nil || taken.Ino == other.Ino)
 	})
 }
@@ -308,7 +308,7 @@ func (s *set) staysElse(p *planned, n *table.Inode) bool {
 // keeps are the names in a directory that the set neither deletes nor moves.
 func (s *set) keeps(dir table.Ino) iter.Seq[table.Link] {
 	return func(yield func(table.Link) bool) {
-		s.was.v.table.Names(dir, "", func(name string, rec table.Name) bool {
+		s.was.table.Names(dir, "", func(name string, rec table.Name) bool {
 			l := table.Link{Dir: dir, Name: name}
 			p := s.names[l]
 			return rec.Remote == nil || p != nil && p.Ino == 0 || yield(l)
@@ -332,7 +332,7 @@ func (s *set) dirAt(dir table.Ino) spot {
 		return p
 	}
 	s.after[dir] = spot{} // a ring has no place
-	n := s.was.v.table.Inode(dir)
+	n := s.was.table.Inode(dir)
 	var p spot
 	if n != nil {
 		for _, l := range slices.Concat(n.Links, n.RemoteLinks) {
@@ -340,7 +340,7 @@ func (s *set) dirAt(dir table.Ino) spot {
 			if here != nil {
 				moved = here.Ino != dir
 			} else {
-				rec := s.was.record(l)
+				rec := s.was.engine.record(s.was, l)
 				moved = rec.Remote == nil || rec.Remote.Ino != dir
 			}
 			if !moved {

@@ -48,11 +48,11 @@ func (x *watched) options(_ *world, o *Options) {
 			at(p)
 		}
 	}
-	o.within = func(names []table.Link) {
+	o.within = func(v *Tx) {
 		x.mu.Lock()
 		defer x.mu.Unlock()
 		distinct := map[table.Link]struct{}{}
-		for _, l := range names {
+		for _, l := range v.changed {
 			distinct[l] = struct{}{}
 		}
 		x.most = max(x.most, len(distinct))
@@ -398,10 +398,10 @@ func TestOpenSetOfAVersionBefore(t *testing.T) {
 	if !ok || len(p.Names) == 0 {
 		t.Fatal("no set is open")
 	}
-	w.ok(w.v.update(func() error {
-		e.forgetSet()
+	w.ok(w.v.update(func(v *Tx) error {
+		e.forgetSet(v)
 		data, err := json.Marshal(p)
-		w.v.table.Set(keySet, data)
+		v.table.Set(keySet, data)
 		return err
 	}))
 	w.killed()
@@ -495,10 +495,10 @@ func TestSetIsOfOneMoment(t *testing.T) {
 				}
 				w.same()
 				w.noProblems()
-				w.v.mu.Lock()
-				defer w.v.mu.Unlock()
-				if w.v.kept != nil || len(w.v.open) != 0 {
-					t.Errorf("something is kept: %v, %d open", w.v.kept, len(w.v.open))
+				locked := w.v.lock()
+				defer locked.unlock()
+				if locked.kept != nil || len(locked.open) != 0 {
+					t.Errorf("something is kept: %v, %d open", locked.kept, len(locked.open))
 				}
 			})
 		}

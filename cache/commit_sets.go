@@ -38,12 +38,12 @@ type request struct {
 func (v *Volume) commitSet(ctx context.Context, o CommitOptions, due uint64) (CommitReport, error) {
 	e := &v.engine
 	r := &request{opts: o, due: due, done: make(chan struct{})}
-	v.mu.Lock()
+	locked := v.lock()
 	for l := range e.jobs {
-		e.forgive(l)
+		e.forgive(locked, l)
 	}
 	e.requests, e.stirred = append(e.requests, r), true
-	v.mu.Unlock()
+	locked.unlock()
 	e.wake()
 	var err error
 	select {
@@ -54,8 +54,8 @@ func (v *Volume) commitSet(ctx context.Context, o CommitOptions, due uint64) (Co
 	case <-v.ctx.Done():
 		err = providers.ErrClosed
 	}
-	v.mu.Lock()
-	defer v.mu.Unlock()
+	locked = v.lock()
+	defer locked.unlock()
 	e.requests = slices.DeleteFunc(e.requests, func(other *request) bool { return other == r })
 	return CommitReport{}, err
 }
@@ -63,17 +63,17 @@ func (v *Volume) commitSet(ctx context.Context, o CommitOptions, due uint64) (Co
 // commitSets has a set sent when one is due. One is under way at a time.
 func (e *engine) commitSets() {
 	v := e.v
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if !v.closed {
-		v.learnAhead()
+	locked := v.lock()
+	defer locked.unlock()
+	if !locked.closed {
+		locked.learnAhead()
 	}
 	var r *request
 	if len(e.requests) > 0 {
 		r = e.requests[0]
 	}
 	rests := e.paused && (r == nil || r.tried) // who asks anew need not wait for the end of a rest
-	if e.sending || rests || v.closed || e.resolveOld() {
+	if e.sending || rests || locked.closed || e.resolveOld(locked) {
 		return
 	}
 	due := e.due
@@ -81,9 +81,9 @@ func (e *engine) commitSets() {
 		due = max(due, r.due)
 	}
 	first := uint64(0)
-	v.table.Dirty(0, func(seq uint64, _ table.Link) bool { first = seq; return false })
+	locked.table.Dirty(0, func(seq uint64, _ table.Link) bool { first = seq; return false })
 	halted := e.blocked != nil && !v.puller.confirmed[commitSide]
-	if r == nil && (first == 0 || first > due || halted) && v.table.Get(keySet) == nil {
+	if r == nil && (first == 0 || first > due || halted) && locked.table.Get(keySet) == nil {
 		return
 	}
 	e.sending, e.stirred = true, false
@@ -104,13 +104,13 @@ func (e *engine) commitSets() {
 // resolveOld finds out about changes that were begun one by one, before the
 // working copy got a policy of sets; it reports whether there are any. mu is
 // held.
-func (e *engine) resolveOld() bool {
+func (e *engine) resolveOld(v *View) bool {
 	e.old = slices.DeleteFunc(e.old, func(l table.Link) bool {
-		verdict, s := e.plan(l, nil)
-		if verdict == verdictReady && s.verb == verbResolve && e.fits(s) {
-			e.start(s)
+		verdict, s := e.plan(v, l, nil)
+		if verdict == verdictReady && s.verb == verbResolve && e.fits(v, s) {
+			e.start(v, s)
 		}
-		return e.record(l).Attempt == nil
+		return e.record(v, l).Attempt == nil
 	})
 	return len(e.old) > 0
 }
@@ -118,25 +118,25 @@ func (e *engine) resolveOld() bool {
 // sentSet tells who asked for a set, and decides what becomes of it.
 func (e *engine) sentSet(r *request, report CommitReport, err error) {
 	v := e.v
-	v.mu.Lock()
+	locked := v.lock()
 	e.sending = false
 	switch {
 	case err == nil:
-		e.reaches()
+		e.reaches(locked)
 		v.fails(chores.Commit, nil)
 		e.moot, e.setErr = 0, nil
 		e.due = min(e.due, e.last) // what is left out waits for its own reason
-		e.idleSet(report)
+		e.idleSet(locked, report)
 	case errors.Is(err, errAgain):
 		if e.moot++; e.moot > maxTries {
-			e.pause(pauseAfter(e.moot))
+			e.pause(locked, pauseAfter(e.moot))
 		}
-		v.mu.Unlock()
+		locked.unlock()
 		e.wake()
 		return
 	case errors.Is(err, ErrMassDelete):
 	default:
-		e.restSet(err)
+		e.restSet(locked, err)
 	}
 	if r != nil && v.ctx.Err() == nil && (err == nil || !passing(err) || errors.Is(err, errPatience)) {
 		e.requests = slices.DeleteFunc(e.requests, func(other *request) bool { return other == r })
@@ -145,9 +145,9 @@ func (e *engine) sentSet(r *request, report CommitReport, err error) {
 		r.report, r.err = report, err
 		close(r.done)
 	}
-	e.reviewAll()
+	e.reviewAll(locked)
 	arrival := e.arrival
-	v.mu.Unlock()
+	locked.unlock()
 	if err == nil && arrival != nil {
 		arrival()
 	}
@@ -160,23 +160,23 @@ func (e *engine) sentSet(r *request, report CommitReport, err error) {
 // idleSet waits for a change when a set left nothing to send: what it left out
 // would be left out again, unless something has stirred since the set began. mu
 // is held.
-func (e *engine) idleSet(report CommitReport) {
+func (e *engine) idleSet(v *View, report CommitReport) {
 	if report.Changes == 0 && !e.stirred {
 		e.due = 0
-		e.stalled()
+		e.stalled(v)
 	}
 }
 
 // restSet has the next set wait. What will not pass by itself is told, once:
 // no name is held back for it, and yet nothing goes. mu is held.
-func (e *engine) restSet(err error) {
+func (e *engine) restSet(v *View, err error) {
 	if !passing(err) && (e.setErr == nil || e.setErr.Error() != err.Error()) {
-		e.v.background(func() { e.v.report("commit", "", err) })
+		v.background(func() { e.v.report("commit", "", err) })
 	}
 	e.setErr = err
-	e.v.fails(chores.Commit, err)
-	e.failed(err)
-	e.pause(pauseAfter(e.failures))
+	v.fails(chores.Commit, err)
+	e.failed(v, err)
+	e.pause(v, pauseAfter(e.failures))
 }
 
 // sendSet finds out about an open set first, then makes and sends one.
@@ -203,7 +203,7 @@ func (e *engine) sendSet(ctx context.Context, r *request, due uint64) (CommitRep
 		report.Changes = len(s.order)
 		// What the backend gets must be known here after a loss of power too,
 		// or it would look like another's change.
-		if err := v.table.Sync(); err != nil {
+		if err := v.syncDisk(); err != nil {
 			return report, err
 		}
 		report.Revision, report.Committed, err = e.commitOne(ctx, s, op, r)
@@ -258,9 +258,9 @@ func (e *engine) commitOne(ctx context.Context, s *set, op string, r *request) (
 // the table must first say what the head has. puller.headLock is held.
 func (e *engine) outdated(ctx context.Context, s *set, op string) (stale bool, err error) {
 	v := e.v
-	v.mu.Lock()
-	first := e.record(s.order[0].Link).Attempt // settling a set takes the attempts of all its names away
-	v.mu.Unlock()
+	locked := v.lock()
+	first := e.record(locked, s.order[0].Link).Attempt // settling a set takes the attempts of all its names away
+	locked.unlock()
 	store, ok := v.syncer()
 	level := true
 	if ok {
@@ -338,14 +338,14 @@ func (e *engine) lostAll(ctx context.Context, names []table.Link, cause error) e
 // holdName holds one name back.
 func (e *engine) holdName(l table.Link, err error) {
 	t := &job{link: l, err: err, state: jobHeld, op: &operation{verb: verbWrite, link: l}}
-	e.v.mu.Lock()
-	t.tried = e.aspect(l)
+	locked := e.v.lock()
+	t.tried = e.aspect(locked, l)
 	if g := guardOf(err); !isConflict(err) && (g == nil || g.passes) { // else it waits for a change
 		t.again = e.v.o.Now().Add(holdFor)
 	}
 	e.jobs[l] = t
-	e.reviewAll()
-	e.v.mu.Unlock()
+	e.reviewAll(locked)
+	locked.unlock()
 	e.hold(t)
 }
 
@@ -385,23 +385,23 @@ func (s *set) about(err error) (names []*planned) {
 func (e *engine) leftOut(s *set) (r CommitReport) {
 	v := e.v
 	for piece := range slices.Chunk(s.left, setPiece) {
-		v.mu.Lock()
+		locked := v.lock()
 		for _, l := range piece {
-			rec := e.record(l)
+			rec := e.record(locked, l)
 			if rec.Seq == 0 {
 				continue
 			}
-			h := e.heldBack(l, rec)
+			h := e.heldBack(locked, l, rec)
 			r.HeldBack = append(r.HeldBack, h)
 			if h.Conflict {
 				r.Conflicts = append(r.Conflicts, h.Path)
 			}
 		}
-		v.mu.Unlock()
+		locked.unlock()
 	}
-	v.mu.Lock()
+	locked := v.lock()
 	r.Revision = e.revision
-	v.mu.Unlock()
+	locked.unlock()
 	return r
 }
 

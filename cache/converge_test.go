@@ -175,9 +175,9 @@ func (h *host) each(dir string, visit func(path, content string)) {
 }
 
 func (h *host) dirty() int {
-	h.v.mu.Lock()
-	defer h.v.mu.Unlock()
-	return h.v.table.DirtyCount()
+	locked := h.v.lock()
+	defer locked.unlock()
+	return locked.table.DirtyCount()
 }
 
 // Two hosts and a stranger change one tree at random, with answers that get
@@ -349,9 +349,9 @@ func (s *hosts) actions() map[string]func(*rapid.T) {
 		},
 		"": func(r *rapid.T) {
 			for _, h := range s.all {
-				h.v.mu.Lock()
-				err := h.v.table.Check()
-				h.v.mu.Unlock()
+				locked := h.v.lock()
+				err := locked.table.Check()
+				locked.unlock()
 				h.ok(err)
 			}
 		},
@@ -433,14 +433,14 @@ func (s *hosts) end() {
 }
 
 func (s *hosts) explain(h *host) {
-	h.v.mu.Lock()
-	defer h.v.mu.Unlock()
-	h.v.table.Dirty(0, func(seq uint64, l table.Link) bool {
-		rec, _ := h.v.table.Name(l.Dir, l.Name)
-		at, _ := h.v.path(l)
-		home, _ := h.v.remotePath(l)
+	locked := h.v.lock()
+	defer locked.unlock()
+	locked.table.Dirty(0, func(seq uint64, l table.Link) bool {
+		rec, _ := locked.table.Name(l.Dir, l.Name)
+		at, _ := locked.path(l)
+		home, _ := locked.remotePath(l)
 		s.r.Logf("%s: %d %v (%v here, %v there): ino %d base %+v attempt %+v held %+v", h.name, seq, l, at, home, rec.Ino, rec.Remote, rec.Attempt, rec.Held)
-		if n := h.v.table.Inode(rec.Ino); n != nil {
+		if n := locked.table.Inode(rec.Ino); n != nil {
 			s.r.Logf("      %+v", n)
 		}
 		if t := h.v.engine.jobs[l]; t != nil {

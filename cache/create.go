@@ -43,7 +43,7 @@ func (v *Volume) create(op *fs.Op, dir table.Ino, name string, flags, mode uint3
 	}
 	var e fs.Entry
 	made := false
-	err = v.change(op, func() error {
+	err = v.change(op, func(v *Tx) error {
 		parent, err := v.parent(dir)
 		if err != nil {
 			return err
@@ -72,7 +72,7 @@ func (v *Volume) create(op *fs.Op, dir table.Ino, name string, flags, mode uint3
 }
 
 // found is the entry of an inode where a file was to be created. mu is held.
-func (v *Volume) found(dir, ino table.Ino, flags uint32) (fs.Entry, error) {
+func (v *View) found(dir, ino table.Ino, flags uint32) (fs.Entry, error) {
 	switch {
 	case flags&syscall.O_EXCL != 0:
 		return fs.Entry{}, syscall.EEXIST
@@ -89,7 +89,7 @@ func (v *Volume) Tmpfile(op *fs.Op, dir fs.Ino, flags, mode uint32) (fs.Entry, f
 		return fs.Entry{}, fs.Opened{}, err
 	}
 	var e fs.Entry
-	err = v.update(func() error {
+	err = v.update(func(v *Tx) error {
 		parent, err := v.inode(dir)
 		if err != nil {
 			return err
@@ -117,9 +117,9 @@ func (v *Volume) Tmpfile(op *fs.Op, dir fs.Ino, flags, mode uint32) (fs.Entry, f
 // born is a number and open content for a file that is to be. No lock is held
 // while the disk makes it.
 func (v *Volume) born() (*openInode, error) {
-	v.mu.Lock()
-	ino := v.table.Alloc()
-	v.mu.Unlock()
+	locked := v.lock()
+	ino := locked.table.Alloc()
+	locked.unlock()
 	f, err := v.store.Create(ino, "")
 	if err != nil {
 		return nil, err
@@ -129,21 +129,21 @@ func (v *Volume) born() (*openInode, error) {
 
 // opening enters content that was just born among the open files. mu is held,
 // in the update that makes the inode.
-func (v *Volume) opening(oi *openInode, writer bool) {
+func (v *Tx) opening(oi *openInode, writer bool) {
 	oi.opens = 1
 	if writer {
 		oi.writers = 1
 	}
-	oi.by = v.history.by
+	oi.by = v.by
 	v.open[oi.ino] = oi
 	oi.intent.Store(true)
 }
 
 // unborn undoes born.
 func (v *Volume) unborn(oi *openInode) {
-	v.mu.Lock()
-	delete(v.open, oi.ino)
-	v.mu.Unlock()
+	locked := v.lock()
+	delete(locked.open, oi.ino)
+	locked.unlock()
 	oi.f.Release()
 	v.store.Remove(oi.ino)
 }

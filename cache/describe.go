@@ -12,9 +12,9 @@ import (
 // the content not all here), "unsaved", "held" and "conflict" (unsaved, reason
 // says why it stays so), "suspect" (see Recover) or "local" (never sent).
 func (v *Volume) Describe(_ *fs.Op, ino fs.Ino, what string) (string, bool) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	n := v.table.Inode(table.Ino(ino))
+	locked := v.lock()
+	defer locked.unlock()
+	n := locked.table.Inode(table.Ino(ino))
 	if n == nil {
 		return "", false
 	}
@@ -22,18 +22,18 @@ func (v *Volume) Describe(_ *fs.Op, ino fs.Ino, what string) (string, bool) {
 	case "provider":
 		return v.o.Provider, true
 	case "state":
-		state, _ := v.describe(n)
+		state, _ := locked.describe(n)
 		return state, true
 	case "reason":
-		_, reason := v.describe(n)
+		_, reason := locked.describe(n)
 		return reason, reason != ""
 	case "revision":
 		return string(v.engine.revision), v.engine.revision != ""
 	}
-	return v.describeRemote(table.Ino(ino), n, what)
+	return locked.describeRemote(table.Ino(ino), n, what)
 }
 
-func (v *Volume) describeRemote(ino table.Ino, n *table.Inode, what string) (string, bool) {
+func (v *View) describeRemote(ino table.Ino, n *table.Inode, what string) (string, bool) {
 	for _, l := range n.RemoteLinks {
 		rec, _ := v.table.Name(l.Dir, l.Name)
 		if rec.Remote == nil || rec.Remote.Ino != ino || rec.Remote.Version.IsZero() {
@@ -51,7 +51,7 @@ func (v *Volume) describeRemote(ino table.Ino, n *table.Inode, what string) (str
 }
 
 // describe gives the state and the reason. Of several names the worst counts.
-func (v *Volume) describe(n *table.Inode) (state, reason string) {
+func (v *View) describe(n *table.Inode) (state, reason string) {
 	local := len(n.Links) > 0
 	dirty := false
 	for _, l := range n.Links {
@@ -61,8 +61,8 @@ func (v *Volume) describe(n *table.Inode) (state, reason string) {
 			continue
 		}
 		dirty = true
-		if err, final := v.engine.failure(l); err != nil || rec.Held != nil {
-			h := v.engine.heldBack(l, rec)
+		if err, final := v.engine.failure(v, l); err != nil || rec.Held != nil {
+			h := v.engine.heldBack(v, l, rec)
 			switch {
 			case h.Conflict:
 				return "conflict", h.Reason

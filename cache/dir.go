@@ -28,7 +28,7 @@ var _ fs.Dir = (*dirStream)(nil)
 
 // OpenDir implements fs.Volume.
 func (v *Volume) OpenDir(_ *fs.Op, ino fs.Ino) (fs.Dir, error) {
-	err := v.view(func() error {
+	err := v.view(func(v *View) error {
 		n, err := v.inode(ino)
 		if err == nil && !isDir(n) {
 			err = syscall.ENOTDIR
@@ -57,8 +57,8 @@ func (d *dirStream) Next(op *fs.Op) (e fs.DirEntry, ok bool, err error) {
 			return fs.DirEntry{}, false, err
 		}
 	}
-	err = d.v.view(func() error {
-		e, ok = d.next()
+	err = d.v.view(func(v *View) error {
+		e, ok = d.next(v)
 		return nil
 	})
 	if err == nil && ok {
@@ -84,15 +84,15 @@ func (d *dirStream) load(op *fs.Op) error {
 // isKnown reports whether all names are known: in the middle of a stream nobody
 // asks whether they are fresh.
 func (d *dirStream) isKnown() bool {
-	d.v.mu.Lock()
-	defer d.v.mu.Unlock()
-	n := d.v.table.Inode(d.ino)
+	locked := d.v.lock()
+	defer locked.unlock()
+	n := locked.table.Inode(d.ino)
 	return n == nil || n.Loaded
 }
 
 // next is the entry behind pos. mu is held.
-func (d *dirStream) next() (fs.DirEntry, bool) {
-	t := d.v.table
+func (d *dirStream) next(v *View) (fs.DirEntry, bool) {
+	t := v.table
 	n := t.Inode(d.ino)
 	switch {
 	case n == nil || len(n.Links) == 0 && d.ino != table.Root:

@@ -152,8 +152,8 @@ func around(do func(context.Context, *providers.Call, func(context.Context) erro
 
 // waits reports whether a Commit waits for a name.
 func (w *world) waits(name string) (waits bool) {
-	w.v.mu.Lock()
-	defer w.v.mu.Unlock()
+	locked := w.v.lock()
+	defer locked.unlock()
 	for c := range w.v.engine.waiters {
 		_, is := c.names[table.Link{Dir: table.Root, Name: name}]
 		waits = waits || is
@@ -204,8 +204,8 @@ func TestCommitWaitsForWhatHasBegun(t *testing.T) {
 	w := newWorld(t, bare(t), onlyAsked)
 	run := w.walk("run")
 	failing := func(since time.Time) {
-		w.v.mu.Lock()
-		defer w.v.mu.Unlock()
+		locked := w.v.lock()
+		defer locked.unlock()
 		w.v.puller.failing = since
 	}
 	failing(w.v.o.Now()) // so that nothing is asked when it is opened for writing
@@ -222,8 +222,8 @@ func TestCommitWaitsForWhatHasBegun(t *testing.T) {
 	w.write(o, "3", 0)
 	r, failed, over := w.commitLater()
 	w.until(func() bool {
-		w.v.mu.Lock()
-		defer w.v.mu.Unlock()
+		locked := w.v.lock()
+		defer locked.unlock()
 		return over.Load() || len(w.v.engine.waiters) == 2
 	})
 	if over.Load() {

@@ -79,7 +79,7 @@ func (v *Volume) unlinkDue() (freed int64) {
 	p.mu.Lock()
 	all := maps.Clone(p.all)
 	p.mu.Unlock()
-	if len(all) == 0 || v.table.Sync() != nil {
+	if len(all) == 0 || v.syncDisk() != nil {
 		return 0
 	}
 	for ino, one := range all {
@@ -96,11 +96,11 @@ func (v *Volume) unlinkDue() (freed int64) {
 
 // unlinkOne has the content of one inode go.
 func (v *Volume) unlinkOne(ino table.Ino, one deferredUnlink) {
-	v.mu.Lock()
-	n := v.table.Inode(ino)
+	locked := v.lock()
+	n := locked.table.Inode(ino)
 	other := n != nil && n.State != table.None // it has content again
-	kept := one.kept != 0 && v.table.Get(keptKey(one.kept)) != nil
-	v.mu.Unlock()
+	kept := one.kept != 0 && locked.table.Get(keptKey(one.kept)) != nil
+	locked.unlock()
 	switch {
 	case other:
 	case kept:

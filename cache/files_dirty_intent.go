@@ -10,9 +10,9 @@ func (v *Volume) beginDirty(oi *openInode) error {
 		if err := v.noteDirtyIntent(oi); err != nil {
 			return err
 		}
-		v.mu.Lock()
-		same := v.kept == k || v.kept == nil
-		v.mu.Unlock()
+		locked := v.lock()
+		same := locked.kept == k || locked.kept == nil
+		locked.unlock()
 		if same {
 			return nil
 		}
@@ -21,10 +21,10 @@ func (v *Volume) beginDirty(oi *openInode) error {
 
 // noteDirtyIntent is intend for the table. oi.mu is held.
 func (v *Volume) noteDirtyIntent(oi *openInode) error {
-	v.mu.Lock()
-	n := v.table.Inode(oi.ino)
+	locked := v.lock()
+	n := locked.table.Inode(oi.ino)
 	there, fresh := n != nil, n != nil && !n.Writing
-	v.mu.Unlock()
+	locked.unlock()
 	switch {
 	case !there:
 		return fs.ErrStale
@@ -34,7 +34,7 @@ func (v *Volume) noteDirtyIntent(oi *openInode) error {
 	}
 	v.keepBefore(oi.ino)
 	v.follow(oi)
-	err := v.update(func() error {
+	err := v.update(func(v *Tx) error {
 		n := v.table.Edit(oi.ino)
 		if n == nil {
 			return fs.ErrStale

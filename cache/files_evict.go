@@ -16,7 +16,7 @@ import (
 func (v *Volume) beginEvicting() {
 	v.store.SetEvictor(func(need int64) {
 		// Content that was just sent is clean once the disk knows of that, too.
-		if v.table.Sync() != nil {
+		if v.syncDisk() != nil {
 			return // it failed, and says so to all who ask
 		}
 		freed := v.unlinkDue() // else it would be there only later
@@ -53,7 +53,7 @@ func (v *Volume) shareLoop() {
 // disk: so that no crash leaves a record of content that is not there.
 func (v *Volume) mayEvict(ino table.Ino) bool {
 	may := false
-	err := v.update(func() error {
+	err := v.update(func(v *Tx) error {
 		may = v.giveUp(ino)
 		return nil
 	})
@@ -61,7 +61,7 @@ func (v *Volume) mayEvict(ino table.Ino) bool {
 }
 
 // giveUp is mayEvict in an update. mu is held.
-func (v *Volume) giveUp(ino table.Ino) bool {
+func (v *Tx) giveUp(ino table.Ino) bool {
 	n := v.table.Inode(ino)
 	if n == nil || v.open[ino] != nil || !v.replaceable(n) {
 		return false
@@ -75,7 +75,7 @@ func (v *Volume) giveUp(ino table.Ino) bool {
 
 // replaceable reports whether the content of an inode can be fetched again: the
 // backend has just that under every name of it. mu is held.
-func (v *Volume) replaceable(n *table.Inode) bool {
+func (v *View) replaceable(n *table.Inode) bool {
 	return isRegular(n) && !n.Writing && !n.Suspect && len(n.Links) > 0 && !slices.ContainsFunc(n.Links, func(l table.Link) bool {
 		rec, _ := v.table.Name(l.Dir, l.Name)
 		return rec.Local || v.differ(rec)
@@ -85,7 +85,7 @@ func (v *Volume) replaceable(n *table.Inode) bool {
 // weigh tells the store how much the content of an inode takes, and whether it
 // may be given up. It follows each change of that, except while the inode is
 // open: then it comes when that ends. mu is held.
-func (v *Volume) weigh(ino table.Ino) {
+func (v *View) weigh(ino table.Ino) {
 	if v.open[ino] != nil {
 		return
 	}
@@ -99,7 +99,7 @@ func (v *Volume) weigh(ino table.Ino) {
 }
 
 // weighChanged weighs what the change just committed was about. mu is held.
-func (v *Volume) weighChanged() {
+func (v *Tx) weighChanged() {
 	for _, l := range v.changed {
 		if rec, ok := v.table.Name(l.Dir, l.Name); ok && rec.Ino != 0 {
 			v.weigh(rec.Ino)
@@ -113,9 +113,9 @@ func (v *Volume) weighAll() {
 		if v.ctx.Err() != nil {
 			return
 		}
-		v.mu.Lock()
-		defer v.mu.Unlock()
-		v.weigh(ino)
+		locked := v.lock()
+		defer locked.unlock()
+		locked.weigh(ino)
 	})
 	if err != nil {
 		v.o.Log.Warn("evict: the content could not be counted", "err", err)

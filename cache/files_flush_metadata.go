@@ -33,11 +33,11 @@ func (v *Volume) flush(oi *openInode, stays bool) error {
 	count := oi.f.Writes() // waits for a write that is under way
 	t.wrote = t.mapped || count != oi.seen
 	quiet := !oi.unseen.Load() || oi.f.Quiet()
-	v.mu.Lock()
-	n := v.table.Inode(oi.ino)
+	locked := v.lock()
+	n := locked.table.Inode(oi.ino)
 	t.idle = t.idle && quiet && !oi.lingered
 	ends := n != nil && n.Writing && t.idle && (oi.writers == 0 || t.wrote)
-	v.mu.Unlock()
+	locked.unlock()
 	if n == nil || !t.wrote && t.stamp == 0 && !ends {
 		oi.intent.Store(n != nil && n.Writing)
 		return nil
@@ -46,7 +46,7 @@ func (v *Volume) flush(oi *openInode, stays bool) error {
 	if t.wrote {
 		t.blocks = oi.blocks()
 	}
-	err := v.update(func() error {
+	err := v.update(func(v *Tx) error {
 		v.noteFlushed(&t)
 		return nil
 	})
@@ -70,7 +70,7 @@ type metadataFlush struct {
 }
 
 // noteFlushed does take's change of the table. oi.mu and mu are held, in an update.
-func (v *Volume) noteFlushed(t *metadataFlush) {
+func (v *Tx) noteFlushed(t *metadataFlush) {
 	oi := t.oi
 	n := v.table.Edit(oi.ino)
 	if n == nil {
@@ -109,7 +109,7 @@ func (v *Volume) noteFlushed(t *metadataFlush) {
 
 // differs reports whether every name of an inode is known to differ from the
 // backend already. mu is held.
-func (v *Volume) differs(n *table.Inode) bool {
+func (v *View) differs(n *table.Inode) bool {
 	for _, l := range n.Links {
 		if !v.isDirty(l) {
 			return false
@@ -120,7 +120,7 @@ func (v *Volume) differs(n *table.Inode) bool {
 
 // final tells whoever wants to know of a new state of content. mu is held, in
 // an update.
-func (v *Volume) final(ino table.Ino, n *table.Inode) {
+func (v *Tx) final(ino table.Ino, n *table.Inode) {
 	v.recordVersion(n, ino, "written")
 	for _, l := range n.Links {
 		v.wrote(l)
@@ -133,7 +133,7 @@ func (v *Volume) final(ino table.Ino, n *table.Inode) {
 
 // place has the content file of an inode carry its path, for the time when
 // there is no table. mu is held, in an update.
-func (v *Volume) place(ino table.Ino) {
+func (v *View) place(ino table.Ino) {
 	if n := v.table.Inode(ino); n.State == table.None || len(n.Links) == 0 {
 		return
 	}
@@ -201,13 +201,13 @@ func (v *Volume) linger(oi *openInode) (stays bool, err error) {
 	if oi.f.Quiet() {
 		return false, v.flush(oi, false)
 	}
-	v.mu.Lock()
-	stays = !oi.lingered && !v.closed
+	locked := v.lock()
+	stays = !oi.lingered && !locked.closed
 	oi.lingered = oi.lingered || stays
 	if stays {
 		v.background(func() { v.lingers(oi) })
 	}
-	v.mu.Unlock()
+	locked.unlock()
 	return stays, nil
 }
 
@@ -224,14 +224,14 @@ func (v *Volume) lingers(oi *openInode) {
 			}
 			continue
 		}
-		v.mu.Lock()
+		locked := v.lock()
 		if over = oi.writers > 0 || !oi.unseen.Load(); over {
 			oi.lingered = false
 		}
 		if oi.writers == 0 {
 			oi.unseen.Store(false) // and once more: somebody may have come and gone
 		}
-		v.mu.Unlock()
+		locked.unlock()
 	}
 	_ = v.flush(oi, false)
 	v.release(oi)

@@ -47,13 +47,13 @@ func (f *file) Fsync(op *fs.Op, _ bool) error {
 
 // syncHere has the disk keep content and names through a loss of power.
 func (v *Volume) syncHere(oi *openInode) error {
-	v.mu.Lock()
-	n := v.table.Inode(oi.ino)
+	locked := v.lock()
+	n := locked.table.Inode(oi.ino)
 	gen, writing := uint64(0), false
 	if n != nil {
 		gen, writing = n.ContentVersion, n.Writing
 	}
-	v.mu.Unlock()
+	locked.unlock()
 	if !writing {
 		return v.syncClosed(oi, gen)
 	}
@@ -81,9 +81,9 @@ func (v *Volume) syncClosed(oi *openInode, gen uint64) error {
 // namesSynced reports whether the disk has every change of the table but those
 // of the state of content that it knows to be changing.
 func (v *Volume) namesSynced() bool {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	return v.synced >= v.commits
+	locked := v.lock()
+	defer locked.unlock()
+	return locked.synced >= locked.commits
 }
 
 // syncNames brings the table to the disk, unless the disk has its names.
@@ -96,30 +96,30 @@ func (v *Volume) syncNames() error {
 
 // syncTable brings the table to the disk.
 func (v *Volume) syncTable() error {
-	v.mu.Lock()
-	at := v.commits
-	v.mu.Unlock()
-	err := v.table.Sync()
+	locked := v.lock()
+	at := locked.commits
+	locked.unlock()
+	err := v.syncDisk()
 	if err == nil {
-		v.mu.Lock()
-		v.synced = max(v.synced, at)
-		v.mu.Unlock()
+		locked = v.lock()
+		locked.synced = max(locked.synced, at)
+		locked.unlock()
 	}
 	return err
 }
 
 // noteSynced notes that the disk has states of content.
 func (v *Volume) noteSynced(states map[table.Ino]uint64) error {
-	v.mu.Lock()
+	locked := v.lock()
 	maps.DeleteFunc(states, func(ino table.Ino, gen uint64) bool {
-		n := v.table.Inode(ino)
+		n := locked.table.Inode(ino)
 		return n == nil || n.Synced >= gen
 	})
-	v.mu.Unlock()
+	locked.unlock()
 	if len(states) == 0 {
 		return nil
 	}
-	return v.update(func() error {
+	return v.update(func(v *Tx) error {
 		for ino, gen := range states {
 			if n := v.table.Edit(ino); n != nil {
 				n.Synced = max(n.Synced, gen)
@@ -132,15 +132,15 @@ func (v *Volume) noteSynced(states map[table.Ino]uint64) error {
 
 // noteLater is noteSynced within notedAfter, and nobody waits for it.
 func (v *Volume) noteLater(ino table.Ino, gen uint64) {
-	v.mu.Lock()
-	first := v.noting == nil && !v.closed
+	locked := v.lock()
+	first := locked.noting == nil && !locked.closed
 	if first {
-		v.noting = map[table.Ino]uint64{}
+		locked.noting = map[table.Ino]uint64{}
 	}
-	if v.noting != nil {
-		v.noting[ino] = max(v.noting[ino], gen)
+	if locked.noting != nil {
+		locked.noting[ino] = max(locked.noting[ino], gen)
 	}
-	v.mu.Unlock()
+	locked.unlock()
 	if first {
 		v.background(func() {
 			_ = v.pause(v.ctx, notedAfter)
@@ -152,10 +152,10 @@ func (v *Volume) noteLater(ino table.Ino, gen uint64) {
 // note notes what noteLater was told. Of files that are still as they were
 // then, the intent to change ends: they are not suspect any more.
 func (v *Volume) note() {
-	v.mu.Lock()
-	states := v.noting
-	v.noting = nil
-	v.mu.Unlock()
+	locked := v.lock()
+	states := locked.noting
+	locked.noting = nil
+	locked.unlock()
 	err := v.noteSynced(maps.Clone(states))
 	for ino := range states {
 		err = errors.Join(err, v.rest(ino))
@@ -176,13 +176,13 @@ func (v *Volume) rest(ino table.Ino) error {
 	oi.mu.Lock()
 	defer oi.mu.Unlock()
 	if !oi.idle() || oi.f == nil || oi.f.Writes() != oi.seen || oi.stamp.Load() != 0 || oi.unseen.Load() {
-		v.mu.Lock()
-		n := v.table.Inode(ino)
+		locked := v.lock()
+		n := locked.table.Inode(ino)
 		oi.intent.Store(n != nil && n.Writing)
-		v.mu.Unlock()
+		locked.unlock()
 		return nil
 	}
-	return v.update(func() error {
+	return v.update(func(v *Tx) error {
 		if n := v.table.Edit(ino); n != nil {
 			v.setWriting(ino, n, false)
 		}

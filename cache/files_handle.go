@@ -92,30 +92,30 @@ func (f *file) emptied() bool { return f.flags&syscall.O_TRUNC != 0 && f.oi.f.Si
 // bare reports whether the file is a new name without content, as touch leaves
 // it: that is a change of names, which no close waits for.
 func (f *file) bare() bool {
-	f.v.mu.Lock()
-	defer f.v.mu.Unlock()
-	n := f.v.table.Inode(f.oi.ino)
+	locked := f.v.lock()
+	defer locked.unlock()
+	n := locked.table.Inode(f.oi.ino)
 	return n != nil && n.Size == 0 && len(n.RemoteLinks) == 0
 }
 
 // unsent reports whether the backend lacks content of the file.
 func (f *file) unsent() bool {
-	f.v.mu.Lock()
-	defer f.v.mu.Unlock()
-	return f.v.engine.isUnsaved(f.oi.ino)
+	locked := f.v.lock()
+	defer locked.unlock()
+	return f.v.engine.isUnsaved(locked, f.oi.ino)
 }
 
 // staysHere reports whether the file has no name that the backend gets.
 func (f *file) staysHere() bool {
 	v := f.v
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	n := v.table.Inode(f.oi.ino)
+	locked := v.lock()
+	defer locked.unlock()
+	n := locked.table.Inode(f.oi.ino)
 	if n == nil {
 		return true
 	}
 	for _, l := range n.Links {
-		if rec, _ := v.table.Name(l.Dir, l.Name); !rec.Local {
+		if rec, _ := locked.table.Name(l.Dir, l.Name); !rec.Local {
 			return false
 		}
 	}

@@ -26,7 +26,7 @@ const maxFetches = 64
 // are of. A remote link counts when what it holds is the state that is here: its
 // version may be newer than the one that was noted, if only attributes changed.
 // mu is held.
-func (v *Volume) originAt(x table.Ino) (at providers.Locator, version providers.Version, ok bool) {
+func (v *View) originAt(x table.Ino) (at providers.Locator, version providers.Version, ok bool) {
 	n := v.table.Inode(x)
 	if n == nil {
 		return at, version, false
@@ -93,13 +93,13 @@ type whereabouts struct {
 }
 
 func (v *Volume) whereabouts(x table.Ino) whereabouts {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	return v.whereaboutsOf(x)
+	locked := v.lock()
+	defer locked.unlock()
+	return locked.whereaboutsOf(x)
 }
 
 // whereaboutsOf is whereabouts with mu held.
-func (v *Volume) whereaboutsOf(x table.Ino) (o whereabouts) {
+func (v *View) whereaboutsOf(x table.Ino) (o whereabouts) {
 	if n := v.table.Inode(x); n != nil {
 		o.gen = missingGen(n)
 	}
@@ -133,9 +133,9 @@ func (v *Volume) fetchRange(w *waiting, x table.Ino, oi *openInode, off, n int64
 	var got reach
 	return v.retryRead(w, func(ctx context.Context) error {
 		for {
-			v.mu.Lock()
-			o, outdated := v.whereaboutsOf(x), oi != nil && oi.outdated(v.table.Inode(x))
-			v.mu.Unlock()
+			locked := v.lock()
+			o, outdated := locked.whereaboutsOf(x), oi != nil && oi.outdated(locked.table.Inode(x))
+			locked.unlock()
 			switch {
 			case outdated:
 				return errOutdated
@@ -282,13 +282,13 @@ func (v *Volume) moved(ctx context.Context, x table.Ino, oi *openInode, was wher
 		// is left alone.
 		unsettled = v.waitForPlace(ctx, x) && ctx.Err() == nil
 	}
-	v.mu.Lock()
-	defer v.mu.Unlock()
+	locked := v.lock()
+	defer locked.unlock()
 	kind := fs.ErrUnavailable
-	if !oi.isUnasked() && v.tellStale(x) {
+	if !oi.isUnasked() && locked.tellStale(x) {
 		kind = fs.ErrStale
 	}
-	if _, _, there := v.originAt(x); !there {
+	if _, _, there := locked.originAt(x); !there {
 		kind = fmt.Errorf("%w: %w", kind, errPartial)
 	}
 	return false, fmt.Errorf("%w: %v", kind, cause) // as above
@@ -304,7 +304,7 @@ type toldStale struct {
 // name, which leads elsewhere now: once, as long as nothing becomes of it. A file
 // that a sandbox has bind-mounted leads to the old inode however often it is
 // looked up. mu is held.
-func (v *Volume) tellStale(x table.Ino) bool {
+func (v *View) tellStale(x table.Ino) bool {
 	told, n := v.puller.told, v.table.Inode(x)
 	state := toldStale{v.whereaboutsOf(x), n != nil && len(n.Links) > 0}
 	if before, was := told[x]; was && before == state {
@@ -349,7 +349,7 @@ func (v *Volume) fetchTarget(op *fs.Op, x table.Ino) error {
 	case len(target) == 0 || len(target) > maxTarget:
 		return fmt.Errorf("%s: a link with a target of %d bytes: %w", was.at, len(target), providers.ErrCorrupt)
 	}
-	return v.update(func() error {
+	return v.update(func(v *Tx) error {
 		if n := v.table.Edit(x); n != nil && n.Target == "" {
 			n.Target, n.Size = string(target), int64(len(target))
 		}

@@ -34,9 +34,9 @@ func TestOpenWaitsThroughAPull(t *testing.T) {
 			got <- w.read(o)
 		}()
 		w.until(func() bool {
-			w.v.mu.Lock()
-			defer w.v.mu.Unlock()
-			oi := w.v.open[table.Ino(x)]
+			locked := w.v.lock()
+			defer locked.unlock()
+			oi := locked.open[table.Ino(x)]
 			return oi != nil && oi.f != nil
 		})
 		w.tamper("f", "short")
@@ -75,8 +75,8 @@ func TestOpenWaitsThroughAMove(t *testing.T) {
 					t.Fatalf("it did not wait: %.200q", s)
 				default:
 				}
-				w.v.mu.Lock()
-				defer w.v.mu.Unlock()
+				locked := w.v.lock()
+				defer locked.unlock()
 				return len(w.v.engine.waiters) > 0
 			})
 			move()

@@ -66,14 +66,14 @@ func (f *file) truncate(op *fs.Op, size int64) error {
 // trusted ends the suspicion that content lost bytes in a power cut: all of it
 // is about to be written anew.
 func (v *Volume) trusted(oi *openInode) error {
-	v.mu.Lock()
-	n := v.table.Inode(oi.ino)
+	locked := v.lock()
+	n := locked.table.Inode(oi.ino)
 	suspect := n != nil && n.Suspect
-	v.mu.Unlock()
+	locked.unlock()
 	if !suspect {
 		return nil
 	}
-	return v.update(func() error {
+	return v.update(func(v *Tx) error {
 		if n := v.table.Edit(oi.ino); n != nil {
 			n.Suspect = false
 		}
@@ -113,14 +113,14 @@ func (f *file) change(op *fs.Op, kill bool, do func(ctx context.Context) error) 
 
 // killRights takes from a file the rights that a change of content ends.
 func (v *Volume) killRights(oi *openInode, kill bool) error {
-	v.mu.Lock()
-	n := v.table.Inode(oi.ino)
+	locked := v.lock()
+	n := locked.table.Inode(oi.ino)
 	has := n != nil && (kill && privileged(n) || n.Xattrs[capXattr] != nil)
-	v.mu.Unlock()
+	locked.unlock()
 	if !has {
 		return nil
 	}
-	return v.update(func() error {
+	return v.update(func(v *Tx) error {
 		n := v.table.Edit(oi.ino)
 		if n == nil {
 			return fs.ErrStale

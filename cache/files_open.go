@@ -69,9 +69,9 @@ func (v *Volume) acquire(ino table.Ino) (*openInode, error) {
 // ifOpen is acquire for who wants nothing of content that nobody has open: nil
 // then.
 func (v *Volume) ifOpen(ino table.Ino) *openInode {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	oi := v.open[ino]
+	locked := v.lock()
+	defer locked.unlock()
+	oi := locked.open[ino]
 	if oi != nil {
 		oi.opens++
 	}
@@ -119,9 +119,9 @@ func (v *Volume) openContent(ino table.Ino, u user) (*openInode, error) {
 
 // hold counts one more user of an inode's content.
 func (v *Volume) hold(ino table.Ino, u user) (*openInode, error) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	n := v.table.Inode(ino)
+	locked := v.lock()
+	defer locked.unlock()
+	n := locked.table.Inode(ino)
 	switch {
 	case n == nil:
 		return nil, fs.ErrStale
@@ -130,10 +130,10 @@ func (v *Volume) hold(ino table.Ino, u user) (*openInode, error) {
 	case !isRegular(n):
 		return nil, syscall.ENXIO
 	}
-	oi := v.open[ino]
+	oi := locked.open[ino]
 	if oi == nil || oi.outdated(n) {
 		oi = &openInode{ino: ino, untold: n.State == table.None, gen: n.ContentVersion}
-		v.open[ino] = oi
+		locked.open[ino] = oi
 	}
 	oi.opens++
 	oi.untold = oi.untold && (u == forReading || u == forAhead)
@@ -155,9 +155,9 @@ func (oi *openInode) outdated(n *table.Inode) bool {
 // tell has content become what somebody saw, from where on a pull leaves it as
 // it is. It reports false when it is outdated.
 func (v *Volume) tell(oi *openInode) bool {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if oi.outdated(v.table.Inode(oi.ino)) {
+	locked := v.lock()
+	defer locked.unlock()
+	if oi.outdated(locked.table.Inode(oi.ino)) {
 		return false
 	}
 	oi.untold = false
@@ -200,9 +200,9 @@ func (v *Volume) openFile(oi *openInode) error {
 	if err != nil {
 		return err
 	}
-	v.mu.Lock()
+	locked := v.lock()
 	oi.f = f
-	v.mu.Unlock()
+	locked.unlock()
 	oi.seen = f.Writes()
 	return nil
 }
@@ -210,7 +210,7 @@ func (v *Volume) openFile(oi *openInode) error {
 // peek is a copy of what the table has of an inode, and its path for the
 // content file.
 func (v *Volume) peek(ino table.Ino) (n table.Inode, path string, err error) {
-	err = v.view(func() error {
+	err = v.view(func(v *View) error {
 		p, err := v.inode(fs.Ino(ino))
 		if err != nil {
 			return err
@@ -229,7 +229,7 @@ func (v *Volume) blank(oi *openInode) (*content.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = v.update(func() error {
+	err = v.update(func(v *Tx) error {
 		n := v.table.Edit(oi.ino)
 		if n == nil {
 			return fs.ErrStale
@@ -249,7 +249,7 @@ func (v *Volume) blank(oi *openInode) (*content.File, error) {
 func (v *Volume) sparse(oi *openInode, was *table.Inode, path string) (*content.File, error) {
 	origin := was.Origin
 	if was.State == table.None {
-		err := v.update(func() error {
+		err := v.update(func(v *Tx) error {
 			o, ok := v.originOf(oi.ino)
 			if !ok {
 				return fs.ErrStale // its only copy was removed at the backend
@@ -276,15 +276,15 @@ func (v *Volume) sparse(oi *openInode, was *table.Inode, path string) (*content.
 
 // isClean reports whether the backend has what an inode's content is.
 func (v *Volume) isClean(ino table.Ino) bool {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	_, ok := v.originOf(ino)
+	locked := v.lock()
+	defer locked.unlock()
+	_, ok := locked.originOf(ino)
 	return ok
 }
 
 // originOf is the version at the backend that an inode's content is. mu is
 // held.
-func (v *Volume) originOf(ino table.Ino) (table.Origin, bool) {
+func (v *View) originOf(ino table.Ino) (table.Origin, bool) {
 	n := v.table.Inode(ino)
 	if n == nil {
 		return table.Origin{}, false
@@ -303,21 +303,21 @@ func (v *Volume) originOf(ino table.Ino) (table.Origin, bool) {
 func (v *Volume) closeContent(oi *openInode, writer bool) error {
 	var err error
 	if writer {
-		v.mu.Lock()
+		locked := v.lock()
 		oi.writers--
-		v.mu.Unlock()
+		locked.unlock()
 		err = v.flush(oi, false)
 	}
-	v.mu.Lock()
-	if writer && oi.writers == 0 && v.engine.isUnsaved(oi.ino) {
-		v.engine.open() // a new name without content: its close told nobody
+	locked := v.lock()
+	if writer && oi.writers == 0 && v.engine.isUnsaved(locked, oi.ino) {
+		v.engine.open(locked) // a new name without content: its close told nobody
 		v.engine.wake()
 	}
 	last := oi.opens == 1
-	n := v.table.Inode(oi.ino)
+	n := locked.table.Inode(oi.ino)
 	arrived := last && n != nil && oi.f != nil && n.State == table.Partial && oi.f.Whole() && !oi.outdated(n)
 	mapped := (last || writer && oi.writers == 0) && oi.unseen.Load() && !oi.lingered
-	v.mu.Unlock()
+	locked.unlock()
 	if mapped {
 		stays, merr := v.linger(oi)
 		if err = errors.Join(err, merr); stays {
@@ -327,15 +327,15 @@ func (v *Volume) closeContent(oi *openInode, writer bool) error {
 	if arrived {
 		err = errors.Join(err, v.arrived(oi))
 	}
-	v.mu.Lock()
+	locked = v.lock()
 	oi.opens--
 	last = oi.opens == 0
-	if last && v.open[oi.ino] == oi {
-		delete(v.open, oi.ino)
-		v.weigh(oi.ino)
+	if last && locked.open[oi.ino] == oi {
+		delete(locked.open, oi.ino)
+		locked.weigh(oi.ino)
 	}
-	gone := last && v.unheld(oi.ino)
-	v.mu.Unlock()
+	gone := last && locked.unheld(oi.ino)
+	locked.unlock()
 	if last && oi.f != nil {
 		oi.f.Release()
 	}
@@ -348,7 +348,7 @@ func (v *Volume) closeContent(oi *openInode, writer bool) error {
 // arrived notes that all of the content is here.
 func (v *Volume) arrived(oi *openInode) error {
 	blocks := oi.f.Blocks()
-	return v.update(func() error {
+	return v.update(func(v *Tx) error {
 		if n := v.table.Edit(oi.ino); n != nil && n.State == table.Partial {
 			n.State, n.Blocks = table.Whole, blocks
 		}
@@ -427,9 +427,9 @@ func (v *Volume) openOnce(op *fs.Op, ino table.Ino, flags uint32) (f *file, outd
 
 // becomeWriter makes a writer of who opened content to read it.
 func (v *Volume) becomeWriter(oi *openInode, op *fs.Op) error {
-	v.mu.Lock()
+	locked := v.lock()
 	oi.writer()
-	v.mu.Unlock()
+	locked.unlock()
 	oi.mu.Lock()
 	err := v.beginWriting(oi)
 	oi.mu.Unlock()
@@ -469,13 +469,13 @@ func writes(flags uint32) bool {
 func (v *Volume) opened(f *file) fs.Opened {
 	oi := f.oi
 	o := fs.Opened{File: f, NoFlush: !f.changes()}
-	v.mu.Lock()
-	n := v.table.Inode(oi.ino)
-	o.KeepCache = v.shown[oi.ino] == n.ContentVersion
-	v.shown[oi.ino] = n.ContentVersion
-	_, o.NewAttr = v.renewed[oi.ino]
+	locked := v.lock()
+	n := locked.table.Inode(oi.ino)
+	o.KeepCache = locked.shown[oi.ino] == n.ContentVersion
+	locked.shown[oi.ino] = n.ContentVersion
+	_, o.NewAttr = locked.renewed[oi.ino]
 	pass := !f.changes() && oi.writers == 0 && !n.Writing && oi.f.Whole()
-	v.mu.Unlock()
+	locked.unlock()
 	if !pass {
 		return o
 	}
@@ -483,9 +483,9 @@ func (v *Volume) opened(f *file) fs.Opened {
 		oi.mu.Lock()
 		if !oi.passed.Load() && tellsTime(fd) {
 			oi.disk.Store(oi.f.Mtime())
-			v.mu.Lock()
+			locked = v.lock()
 			oi.passed.Store(oi.writers == 0) // whoever comes later knows of it
-			v.mu.Unlock()
+			locked.unlock()
 		}
 		oi.mu.Unlock()
 		if oi.passed.Load() {

@@ -74,8 +74,8 @@ func (s *filePrefetch) init() {
 
 // tookRead notes what a read took until it was answered.
 func (v *Volume) tookRead(took time.Duration) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
+	locked := v.lock()
+	defer locked.unlock()
 	s := &v.filePrefetch
 	s.takes[s.reads%len(s.takes)] = took
 	s.reads++
@@ -97,26 +97,26 @@ func (v *Volume) sawOpen(oi *openInode) {
 	if here && !v.filePrefetch.any.Load() {
 		return
 	}
-	v.mu.Lock()
-	defer v.mu.Unlock()
+	locked := v.lock()
+	defer locked.unlock()
 	ahead := v.filePrefetch.opened(oi.ino)
-	n := v.table.Inode(oi.ino)
+	n := locked.table.Inode(oi.ino)
 	if here && !ahead || n == nil || n.Size > siblingSize || len(n.Links) != 1 {
 		return
 	}
 	l := n.Links[0]
 	s := v.seriesOf(l.Dir)
 	s.hits += btoi(ahead)
-	if v.follows(s, l) {
+	if locked.follows(s, l) {
 		s.run++
 		s.last = max(s.last, l.Name)
 	} else {
 		s.begin(l.Name)
 		v.filePrefetch.drop(s)
 	}
-	if s.run >= s.need && v.isFar() && !v.closing {
+	if s.run >= s.need && v.isFar() && !locked.closing {
 		v.filePrefetch.widen(s)
-		v.prefetchFiles(s, l.Dir)
+		locked.prefetchFiles(s, l.Dir)
 	}
 }
 
@@ -225,7 +225,7 @@ func (s *filePrefetch) widen(one *series) {
 
 // follows reports whether an open goes on with a series: it is about the names that
 // come next, or one that others of the same reader have passed. mu is held.
-func (v *Volume) follows(s *series, l table.Link) bool {
+func (v *View) follows(s *series, l table.Link) bool {
 	switch {
 	case s.run == 0 || l.Name < s.start:
 		return false
@@ -243,7 +243,7 @@ func (v *Volume) follows(s *series, l table.Link) bool {
 
 // prefetchFiles begins to fetch what comes next in a directory, up to the window
 // of the series, when half of that was opened. mu is held.
-func (v *Volume) prefetchFiles(s *series, dir table.Ino) {
+func (v *View) prefetchFiles(s *series, dir table.Ino) {
 	if len(s.pending) > s.window/2 || s.bytes >= siblingBytes {
 		return
 	}
@@ -265,7 +265,7 @@ func (v *Volume) prefetchFiles(s *series, dir table.Ino) {
 
 // isDistant reports whether a name stands for a small file of which the backend
 // has all, nothing is here and which nobody has open. mu is held.
-func (v *Volume) isDistant(rec *table.Name, n *table.Inode) bool {
+func (v *View) isDistant(rec *table.Name, n *table.Inode) bool {
 	return isRegular(n) && n.State == table.None && n.Size > 0 && n.Size <= siblingSize && len(n.Links) == 1 &&
 		rec.Seq == 0 && rec.Remote != nil && rec.Remote.Ino == rec.Ino && rec.Remote.ContentVersion == n.ContentVersion &&
 		v.open[rec.Ino] == nil && v.filePrefetch.of[rec.Ino] == nil
@@ -275,8 +275,8 @@ func (v *Volume) isDistant(rec *table.Name, n *table.Inode) bool {
 // who opens the file asks himself.
 func (v *Volume) fetchAhead(s *series, ino table.Ino) {
 	err := v.fetchUnasked(s, ino)
-	v.mu.Lock()
-	defer v.mu.Unlock()
+	locked := v.lock()
+	defer locked.unlock()
 	switch {
 	case v.filePrefetch.of[ino] != s: // somebody has opened it
 	case err == nil:
@@ -295,9 +295,9 @@ func (v *Volume) fetchUnasked(s *series, ino table.Ino) error {
 	case <-s.ctx.Done():
 		return s.ctx.Err()
 	}
-	v.mu.Lock()
+	locked := v.lock()
 	wanted := v.filePrefetch.of[ino] == s
-	v.mu.Unlock()
+	locked.unlock()
 	if !wanted {
 		return nil // who opened it fetches it
 	}
@@ -314,9 +314,9 @@ func (v *Volume) fetchUnasked(s *series, ino table.Ino) error {
 
 // closeAhead undoes an openContent for what was fetched ahead.
 func (v *Volume) closeAhead(oi *openInode) error {
-	v.mu.Lock()
+	locked := v.lock()
 	oi.unasked--
-	v.mu.Unlock()
+	locked.unlock()
 	return v.closeContent(oi, false)
 }
 

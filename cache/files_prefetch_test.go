@@ -71,10 +71,10 @@ func (r *rows) settled() int64 {
 		if len(r.v.filePrefetch.slots) > 0 {
 			return false
 		}
-		r.v.mu.Lock()
-		defer r.v.mu.Unlock()
+		locked := r.v.lock()
+		defer locked.unlock()
 		for ino := range r.v.filePrefetch.of {
-			if n := r.v.table.Inode(ino); n == nil || n.State != table.Whole || r.v.open[ino] != nil {
+			if n := locked.table.Inode(ino); n == nil || n.State != table.Whole || locked.open[ino] != nil {
 				return false
 			}
 		}
@@ -126,9 +126,9 @@ func TestSiblingsDouble(t *testing.T) {
 	for i := range 300 {
 		r.readRow(i)
 		r.settled()
-		r.v.mu.Lock()
+		locked := r.v.lock()
 		most = max(most, len(r.v.filePrefetch.of))
-		r.v.mu.Unlock()
+		locked.unlock()
 	}
 	if most != siblingsMost {
 		t.Errorf("at most %d were ahead, want %d", most, siblingsMost)
@@ -163,8 +163,8 @@ func TestSiblingsOfThreads(t *testing.T) {
 	if got := r.settled(); got != 200 {
 		t.Errorf("%d reads of 200 files", got)
 	}
-	r.v.mu.Lock()
-	defer r.v.mu.Unlock()
+	locked := r.v.lock()
+	defer locked.unlock()
 	if n := len(r.v.filePrefetch.of); n != 0 {
 		t.Errorf("%d files count as unread", n)
 	}
@@ -261,9 +261,9 @@ func TestUnreadGoesFirst(t *testing.T) {
 	r.idle()
 	var order []string
 	r.v.store.Evict(func(ino table.Ino) bool {
-		r.v.mu.Lock()
-		defer r.v.mu.Unlock()
-		order = append(order, r.v.table.Inode(ino).Links[0].Name)
+		locked := r.v.lock()
+		defer locked.unlock()
+		order = append(order, locked.table.Inode(ino).Links[0].Name)
 		return false
 	})
 	if got := strings.Join(order, " "); !strings.HasSuffix(got, " f000 f001 f002") || len(order) < 5 {

@@ -28,9 +28,9 @@ func (v *Volume) retryRead(ctx context.Context, attempt func(ctx context.Context
 	return v.retryWhile(ctx, readerPause, func(error) bool { return v.readRefused(began) }, func(ctx context.Context) error {
 		err := attempt(ctx)
 		if err == nil || !again(err) {
-			v.mu.Lock()
+			locked := v.lock()
 			v.puller.breaker = readBreaker{}
-			v.mu.Unlock()
+			locked.unlock()
 		}
 		return err
 	})
@@ -39,8 +39,8 @@ func (v *Volume) retryRead(ctx context.Context, attempt func(ctx context.Context
 // readRefused notes that a read was, and reports whether who began at a time is to try
 // again.
 func (v *Volume) readRefused(began time.Time) bool {
-	v.mu.Lock()
-	defer v.mu.Unlock()
+	locked := v.lock()
+	defer locked.unlock()
 	now, r, enough := v.o.Now(), &v.puller.breaker, v.o.Patience/2
 	if r.since.IsZero() || now.Sub(r.last) > enough {
 		r.since = now

@@ -25,9 +25,9 @@ func TestSizeOfADirectoryWithoutAName(t *testing.T) {
 			ino := w.walk("d")
 			w.ok(c.take(w))
 			n := w.inode(ino)
-			w.v.mu.Lock()
-			a := w.v.attr(table.Ino(ino), &n)
-			w.v.mu.Unlock()
+			locked := w.v.lock()
+			a := locked.attr(table.Ino(ino), &n)
+			locked.unlock()
 			if a.Nlink != 0 || a.Size != c.size || a.Mode&syscall.S_IFMT != syscall.S_IFDIR {
 				t.Errorf("got %d links, size %d, want 0 and %d", a.Nlink, a.Size, c.size)
 			}

@@ -76,18 +76,18 @@ func giveUpIn(stateDir string, to table.Options, n int64) (u ContentUsage, freed
 	v.weighAll()
 	if n > 0 {
 		may := v.mayEvict
-		if to.ReadOnly || !v.table.Session().Clean {
+		if to.ReadOnly || !v.state.table.Session().Clean {
 			may = v.isReplaceable
 		}
 		freed = v.store.EvictFor(n, may)
 	}
-	return v.ContentUsage(), freed, v.table.Err()
+	return v.ContentUsage(), freed, v.view(func(*View) error { return nil })
 }
 
 // isReplaceable is replaceable for an inode that need not be there.
 func (v *Volume) isReplaceable(ino table.Ino) bool {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	n := v.table.Inode(ino)
-	return n != nil && v.replaceable(n)
+	locked := v.lock()
+	defer locked.unlock()
+	n := locked.table.Inode(ino)
+	return n != nil && locked.replaceable(n)
 }

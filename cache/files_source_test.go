@@ -231,7 +231,7 @@ func TestTargetsAreFetched(t *testing.T) {
 }
 
 func (w *scene) table(ino fs.Ino) table.Inode {
-	w.v.mu.Lock()
-	defer w.v.mu.Unlock()
-	return *w.v.table.Inode(table.Ino(ino))
+	locked := w.v.lock()
+	defer locked.unlock()
+	return *locked.table.Inode(table.Ino(ino))
 }

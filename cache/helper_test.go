@@ -103,9 +103,9 @@ func (w *world) stop() {
 // check asks the table whether all that hangs together does.
 func (w *world) check() {
 	w.Helper()
-	w.v.mu.Lock()
-	defer w.v.mu.Unlock()
-	if err := w.v.table.Check(); err != nil {
+	locked := w.v.lock()
+	defer locked.unlock()
+	if err := locked.table.Check(); err != nil {
 		w.Errorf("the table: %v", err)
 	}
 }
@@ -359,9 +359,9 @@ func (w *world) exchange(a, b string) error {
 // inode is what the table has of an inode.
 func (w *world) inode(ino fs.Ino) table.Inode {
 	w.Helper()
-	w.v.mu.Lock()
-	defer w.v.mu.Unlock()
-	n := w.v.table.Inode(table.Ino(ino))
+	locked := w.v.lock()
+	defer locked.unlock()
+	n := locked.table.Inode(table.Ino(ino))
 	if n == nil {
 		w.Fatalf("there is no inode %d", ino)
 	}
@@ -484,4 +484,11 @@ func (l *logged) of(text string) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.said[text]
+}
+
+// dirtyNames is how many names differ from the remote.
+func (w *world) dirtyNames() int {
+	locked := w.v.lock()
+	defer locked.unlock()
+	return locked.table.DirtyCount()
 }

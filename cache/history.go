@@ -80,7 +80,6 @@ type history struct {
 	actor    Actor
 	since    uint64 // records from here on are the actor's
 	shown    *shownTree
-	by       who                      // asked for the update under way
 	commands map[uint32]command       // by process id
 	kept     map[table.Link]time.Time // when content was last kept, for the last keepPause
 

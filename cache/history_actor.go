@@ -22,24 +22,24 @@ func whoOf(op *fs.Op) who {
 	return who{true, op.UID, op.PID}
 }
 
-// asked is do, on behalf of op.
-func (v *Volume) asked(op *fs.Op, do func() error) func() error {
-	return func() error {
-		v.history.by = whoOf(op)
-		return do()
+// onBehalf is do, asked for by op.
+func onBehalf(op *fs.Op, do func(*Tx) error) func(*Tx) error {
+	return func(v *Tx) error {
+		v.by = whoOf(op)
+		return do(v)
 	}
 }
 
 // writes notes who opened a file for writing: what is flushed is theirs.
 func (v *Volume) writes(oi *openInode, op *fs.Op) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
+	locked := v.lock()
+	defer locked.unlock()
 	oi.by = whoOf(op)
 }
 
 // signRecord writes down who asked. mu is held.
-func (v *Volume) signRecord(r *record) {
-	by := v.history.by
+func (v *Tx) signRecord(r *record) {
+	by := v.by
 	r.UID, r.PID = by.uid, by.pid
 	if !by.known || by.pid == 0 {
 		return
@@ -66,16 +66,16 @@ type Actor struct {
 
 // SetActor says on whose behalf what changes from now on does.
 func (v *Volume) SetActor(a Actor) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
+	locked := v.lock()
+	defer locked.unlock()
 	if a != v.history.actor {
-		v.history.actor, v.history.since = a, v.table.NextSeq()
+		v.history.actor, v.history.since = a, locked.table.NextSeq()
 	}
 }
 
 // actsAnew reports whether the actor has changed since a record: what it has is
 // a state that somebody may go back to, however soon the next follows. mu is
 // held.
-func (v *Volume) actsAnew(id uint64, r *record) bool {
+func (v *View) actsAnew(id uint64, r *record) bool {
 	return r == nil || id < v.history.since || r.Actor != v.history.actor
 }

@@ -29,7 +29,7 @@ func (v *Volume) findCommit(ctx context.Context, name string) (providers.Found, 
 
 // noteCommit says of the records of a name, as far as they are older than until,
 // that a revision has what they tell of. mu is held, in an update.
-func (v *Volume) noteCommit(l table.Link, until uint64, revision providers.Revision) {
+func (v *Tx) noteCommit(l table.Link, until uint64, revision providers.Revision) {
 	for id := v.head(l).id; id != 0; {
 		r := v.getRecord(id)
 		if r == nil || r.Commit != "" || r.Why == whyPulled {
@@ -169,18 +169,18 @@ func (c *committed) then(at providers.Locator) (*providers.Info, error) {
 // now is what is here; shared is false for what never goes to the store.
 func (c *committed) now(l table.Link, ino table.Ino) (n *table.Inode, shared bool) {
 	v := c.v
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if n = v.table.Inode(ino); n == nil || ino == table.Root {
+	locked := v.lock()
+	defer locked.unlock()
+	if n = locked.table.Inode(ino); n == nil || ino == table.Root {
 		return n, true
 	}
 	had := *n
-	rec, _ := v.table.Name(l.Dir, l.Name)
+	rec, _ := locked.table.Name(l.Dir, l.Name)
 	if rec.Local {
 		return &had, false
 	}
 	if rec.Remote == nil && v.ignoring() {
-		is, _ := v.ignored(l, isDir(n))
+		is, _ := locked.ignored(l, isDir(n))
 		return &had, !is
 	}
 	return &had, true
@@ -220,14 +220,14 @@ func (c *committed) lookBelow(at providers.Locator, want *providers.Info, ino ta
 		if err := c.v.loadDir(&fs.Op{Cancel: c.ctx.Done()}, ino); err != nil {
 			return err
 		}
-		c.v.mu.Lock()
-		c.v.table.Names(ino, "", func(name string, rec table.Name) bool {
+		locked := c.v.lock()
+		locked.table.Names(ino, "", func(name string, rec table.Name) bool {
 			if rec.Ino != 0 {
 				names = append(names, name)
 			}
 			return true
 		})
-		c.v.mu.Unlock()
+		locked.unlock()
 	}
 	if want != nil && want.Kind == providers.KindDir {
 		for info, err := range providers.All(c.ctx, c.tree, at, providers.ListOptions{}) {

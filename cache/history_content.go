@@ -30,7 +30,7 @@ type contentSource struct {
 type contentKind uint8
 
 // contentOf finds the content of a record. mu is held.
-func (v *Volume) contentOf(id uint64, r *record) contentSource {
+func (v *View) contentOf(id uint64, r *record) contentSource {
 	switch {
 	case r.Kept:
 		return contentSource{kind: contentKept, id: r.content(id), ino: r.Ino, size: r.Size}
@@ -62,7 +62,7 @@ func (v *Volume) Content(id string) (r io.ReadCloser, size int64, err error) {
 // sourceOf is where the content of a version is.
 func (v *Volume) sourceOf(id string) (src contentSource, err error) {
 	number, ok := parseID(id)
-	err = v.view(func() error {
+	err = v.view(func(v *View) error {
 		r := v.getRecord(number)
 		if !ok || r == nil {
 			return fmt.Errorf("%q: %w", id, ErrNoVersion)
@@ -112,10 +112,10 @@ func (v *Volume) openSource(src contentSource) (io.ReadCloser, int64, error) {
 // movedOn is where content is that the working copy had, if it has it no more:
 // its file was removed or changed meanwhile, and the history took it, or nobody.
 func (v *Volume) movedOn(src contentSource) (now contentSource, moved bool) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if r := v.getRecord(src.id); r != nil {
-		now = v.contentOf(src.id, r)
+	locked := v.lock()
+	defer locked.unlock()
+	if r := locked.getRecord(src.id); r != nil {
+		now = locked.contentOf(src.id, r)
 	}
 	return now, now.kind != contentHere
 }
@@ -127,10 +127,10 @@ func (v *Volume) openKept(src contentSource) (*os.File, error) {
 	if !errors.Is(err, iofs.ErrNotExist) {
 		return f, err
 	}
-	v.mu.Lock()
-	queued := string(v.table.Get(queueKey(src.ino))) == storeID(src.id)
-	v.mu.Unlock()
-	if queued && v.table.Sync() == nil {
+	locked := v.lock()
+	queued := string(locked.table.Get(queueKey(src.ino))) == storeID(src.id)
+	locked.unlock()
+	if queued && v.syncDisk() == nil {
 		_ = v.store.Keep(src.ino, storeID(src.id)) // whoever comes first
 	}
 	f, err = v.store.OpenKept(storeID(src.id)) // the move may have ended meanwhile

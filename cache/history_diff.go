@@ -79,9 +79,9 @@ func (v *Volume) Diff(ctx context.Context, o DiffOptions) (string, error) {
 // isNow reports whether a path is here now, and a directory.
 func (v *Volume) isNow(ctx context.Context, path string) (found, dir bool) {
 	_, ino, err := v.find(ctx, path)
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	n := v.table.Inode(ino)
+	locked := v.lock()
+	defer locked.unlock()
+	n := locked.table.Inode(ino)
 	found = err == nil && n != nil
 	return found, found && isDir(n)
 }
@@ -333,11 +333,11 @@ func (v *Volume) openHereNow(ctx context.Context, path string) (io.ReadCloser, e
 	if err != nil && !errors.Is(err, syscall.ENOTDIR) {
 		return nil, err
 	}
-	v.mu.Lock()
-	n := v.table.Inode(ino)
+	locked := v.lock()
+	n := locked.table.Inode(ino)
 	regular, link := n != nil && isRegular(n), n != nil && isSymlink(n)
 	dir := n != nil && isDir(n)
-	v.mu.Unlock()
+	locked.unlock()
 	switch {
 	case err != nil || ino == 0 || n == nil:
 		return nil, errGone

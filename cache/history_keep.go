@@ -47,7 +47,7 @@ const (
 
 // recordMade notes that an inode without content came to be. mu is held, in the
 // update that makes it, after setLocal.
-func (v *Volume) recordMade(l table.Link, ino table.Ino, why string) {
+func (v *Tx) recordMade(l table.Link, ino table.Ino, why string) {
 	r := recordOf(Made, why, l, ino, v.table.Inode(ino))
 	r.New = true
 	v.addRecord(r)
@@ -55,7 +55,7 @@ func (v *Volume) recordMade(l table.Link, ino table.Ino, why string) {
 
 // recordCame notes that a pull gave a name an inode. Its content, which may not be
 // here, is a version. mu is held, in the update that did, after it.
-func (v *Volume) recordCame(l table.Link) {
+func (v *Tx) recordCame(l table.Link) {
 	rec, _ := v.table.Name(l.Dir, l.Name)
 	n := v.table.Inode(rec.Ino)
 	if n == nil {
@@ -73,7 +73,7 @@ func (v *Volume) recordCame(l table.Link) {
 // recordRenewed notes that an inode, of whose content nothing was here, has become
 // another version, and where the store has the one before. mu is held, in the update
 // that made it so.
-func (v *Volume) recordRenewed(l table.Link, ino table.Ino, before *pastAt) {
+func (v *Tx) recordRenewed(l table.Link, ino table.Ino, before *pastAt) {
 	h := v.head(l)
 	r := recordOf(Written, whyPulled, l, ino, v.table.Inode(ino))
 	r.Before = before
@@ -83,11 +83,11 @@ func (v *Volume) recordRenewed(l table.Link, ino table.Ino, before *pastAt) {
 
 // recordNamed notes that a file that had no name has one: with what is in it, on
 // behalf of who wrote that. mu is held, in the update that gave it the name.
-func (v *Volume) recordNamed(l table.Link, ino table.Ino, why string) {
+func (v *Tx) recordNamed(l table.Link, ino table.Ino, why string) {
 	n := v.table.Inode(ino)
-	if by := v.history.by; !by.known && v.open[ino] != nil {
-		v.history.by = v.open[ino].by
-		defer func() { v.history.by = by }()
+	if by := v.by; !by.known && v.open[ino] != nil {
+		v.by = v.open[ino].by
+		defer func() { v.by = by }()
 	}
 	r := recordOf(Written, why, l, ino, n)
 	r.New, r.Birth = true, v.now()
@@ -97,7 +97,7 @@ func (v *Volume) recordNamed(l table.Link, ino table.Ino, why string) {
 
 // recordVersion notes that the content of an inode is final. mu is held, in an
 // update, after contentChanged.
-func (v *Volume) recordVersion(n *table.Inode, ino table.Ino, why string) {
+func (v *Tx) recordVersion(n *table.Inode, ino table.Ino, why string) {
 	if len(n.Links) == 0 || !isRegular(n) {
 		return
 	}
@@ -106,8 +106,8 @@ func (v *Volume) recordVersion(n *table.Inode, ino table.Ino, why string) {
 	if old != nil && old.Gen == n.ContentVersion {
 		return
 	}
-	if oi := v.open[ino]; oi != nil && !v.history.by.known {
-		v.history.by = oi.by
+	if oi := v.open[ino]; oi != nil && !v.by.known {
+		v.by = oi.by
 	}
 	r := recordOf(Written, why, n.Links[0], ino, n)
 	r.Prev, r.New = prev, old == nil && ofHere(n)
@@ -119,13 +119,13 @@ func (v *Volume) recordVersion(n *table.Inode, ino table.Ino, why string) {
 // recordSent notes a new file that is about to be sent while its first writer has
 // not closed it, or is just closing it: once the backend has it, nothing says any
 // more that it came to be here. mu is held, in an update.
-func (v *Volume) recordSent(ino table.Ino, a *table.Attempt) {
+func (v *Tx) recordSent(ino table.Ino, a *table.Attempt) {
 	n := v.table.Inode(ino)
 	carries := a.Kind == attemptWrite || a.Kind == attemptSet
 	if carries && n != nil && n.ContentVersion == a.ContentVersion && n.Writing && ofHere(n) {
-		by := v.history.by
+		by := v.by
 		v.recordVersion(n, ino, "written")
-		v.history.by = by
+		v.by = by
 	}
 }
 
@@ -147,7 +147,7 @@ func (h *history) expect(ino table.Ino, p pending) {
 
 // recordMoved notes that an inode, a directory too, has another name. mu is
 // held, in the update that renames, after setLocal.
-func (v *Volume) recordMoved(ino table.Ino, from, to table.Link, why string) {
+func (v *Tx) recordMoved(ino table.Ino, from, to table.Link, why string) {
 	n := v.table.Inode(ino)
 	if n == nil {
 		return
@@ -157,7 +157,7 @@ func (v *Volume) recordMoved(ino table.Ino, from, to table.Link, why string) {
 	at, _ := v.path(from)
 	r.From = &link{from.Dir, from.Name, at.String()}
 	r.New = old == nil && ofHere(n) && isRegular(n)
-	r.Of, r.Past = of, pastNow(v, ino, n)
+	r.Of, r.Past = of, pastNow(v.View, ino, n)
 	v.addRecord(r)
 }
 
@@ -165,7 +165,7 @@ func (v *Volume) recordMoved(ino table.Ino, from, to table.Link, why string) {
 // content go to the history, under the id returned, once nothing holds it. Of a
 // directory or a link it is only noted. mu is held, in the update that takes
 // the name away, before setLocal.
-func (v *Volume) keepReplaced(l table.Link, ino table.Ino, why string) (id string, err error) {
+func (v *Tx) keepReplaced(l table.Link, ino table.Ino, why string) (id string, err error) {
 	n := v.table.Inode(ino)
 	if n == nil {
 		return "", v.table.Err()
@@ -173,7 +173,7 @@ func (v *Volume) keepReplaced(l table.Link, ino table.Ino, why string) (id strin
 	h := v.head(l)
 	of, old := v.contentBehind(ino, h.id)
 	r := recordOf(Ended, why, l, ino, n)
-	r.Prev, r.New, r.Past = of, old == nil && ofHere(n), pastNow(v, ino, n)
+	r.Prev, r.New, r.Past = of, old == nil && ofHere(n), pastNow(v.View, ino, n)
 	moves := isRegular(n) && n.State == table.Whole && n.Size > 0 && len(n.Links) == 1
 	switch {
 	case old != nil && old.Kept && old.Gen == n.ContentVersion:
@@ -195,13 +195,13 @@ func (v *Volume) keepReplaced(l table.Link, ino table.Ino, why string) (id strin
 
 // keptLately reports whether content of a name went into the history less than
 // keepPause ago. mu is held.
-func (v *Volume) keptLately(l table.Link) bool {
+func (v *View) keptLately(l table.Link) bool {
 	at, ok := v.history.kept[l]
 	return ok && v.o.Now().Sub(at) < keepPause
 }
 
 // keptNow notes that it does. mu is held.
-func (v *Volume) keptNow(l table.Link) {
+func (v *View) keptNow(l table.Link) {
 	if len(v.history.kept) > 4096 {
 		clear(v.history.kept)
 	}
@@ -211,7 +211,7 @@ func (v *Volume) keptNow(l table.Link) {
 // letGo does with the content of an inode that was dropped what was decided:
 // it goes into the history, or away, once the disk knows of it (parting). n is
 // what the inode was. mu is held, in an update; reap calls it.
-func (v *Volume) letGo(ino table.Ino, n *table.Inode) {
+func (v *Tx) letGo(ino table.Ino, n *table.Inode) {
 	id, _ := strconv.ParseUint(string(v.table.Get(queueKey(ino))), 16, 64) // 0 for none
 	r := v.getRecord(id)
 	if r == nil || r.Gen != n.ContentVersion { // or it was written after it lost its name
@@ -262,25 +262,25 @@ func (v *Volume) keepBefore(ino table.Ino) {
 
 // unkept is the state of an inode's content, if that should be copied now.
 func (v *Volume) unkept(ino table.Ino) (gen uint64, ok bool) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	n := v.table.Inode(ino)
+	locked := v.lock()
+	defer locked.unlock()
+	n := locked.table.Inode(ino)
 	if n == nil || !isRegular(n) || len(n.Links) == 0 || n.State != table.Whole || n.Writing ||
 		n.Size == 0 || n.Size > keepSmall {
 		return 0, false
 	}
-	of, old := v.contentRecord(ino, n.Links[0])
+	of, old := locked.contentRecord(ino, n.Links[0])
 	if old != nil && old.Kept && old.Gen == n.ContentVersion ||
-		v.keptLately(n.Links[0]) && !v.isTurn(ino) && !v.actsAnew(of, old) {
+		locked.keptLately(n.Links[0]) && !locked.isTurn(ino) && !locked.actsAnew(of, old) {
 		return 0, false
 	}
-	v.keptNow(n.Links[0])
+	locked.keptNow(n.Links[0])
 	return n.ContentVersion, true
 }
 
 // isTurn reports whether content is what somebody asked to be committed: he may
 // ask for it again, however soon the next followed. mu is held.
-func (v *Volume) isTurn(ino table.Ino) bool {
+func (v *View) isTurn(ino table.Ino) bool {
 	_, committed := v.originOf(ino)
 	return committed && v.o.Policy.Commit == DueAsked
 }
@@ -306,13 +306,13 @@ func (v *Volume) keepCopy(ino table.Ino, gen uint64, also func(*content.Snapshot
 			return err
 		}
 	}
-	v.mu.Lock()
-	id := v.table.NextSeq()
-	v.mu.Unlock()
+	locked := v.lock()
+	id := locked.table.NextSeq()
+	locked.unlock()
 	if err := v.store.KeepSnapshot(snap, storeID(id)); err != nil {
 		return err
 	}
-	err = v.update(func() error { return v.adoptCopy(ino, gen, id, snap.Size()) })
+	err = v.update(func(v *Tx) error { return v.adoptCopy(ino, gen, id, snap.Size()) })
 	if err != nil {
 		err = errors.Join(err, v.store.DropKept(storeID(id)))
 	}
@@ -322,9 +322,9 @@ func (v *Volume) keepCopy(ino table.Ino, gen uint64, also func(*content.Snapshot
 // isQuietly reports whether content is in a state, and nobody may be changing
 // it.
 func (v *Volume) isQuietly(ino table.Ino, gen uint64) bool {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	n := v.table.Inode(ino)
+	locked := v.lock()
+	defer locked.unlock()
+	n := locked.table.Inode(ino)
 	return n != nil && n.ContentVersion == gen && !n.Writing
 }
 
@@ -333,7 +333,7 @@ var errOutrun = errors.New("the file changed meanwhile")
 
 // adoptCopy enters content of a state that was copied into the store under an
 // id. mu is held, in an update.
-func (v *Volume) adoptCopy(ino table.Ino, gen, id uint64, size int64) error {
+func (v *Tx) adoptCopy(ino table.Ino, gen, id uint64, size int64) error {
 	n := v.table.Inode(ino)
 	if n == nil || len(n.Links) == 0 {
 		return errOutrun
@@ -345,7 +345,7 @@ func (v *Volume) adoptCopy(ino table.Ino, gen, id uint64, size int64) error {
 		}
 		prev := at
 		r = recordOf(Ended, whyChanged, n.Links[0], ino, n)
-		r.Stays, r.Prev, r.Past = true, prev, pastNow(v, ino, n)
+		r.Stays, r.Prev, r.Past = true, prev, pastNow(v.View, ino, n)
 		at = v.addRecord(r)
 	}
 	r.Size = size
@@ -355,7 +355,7 @@ func (v *Volume) adoptCopy(ino table.Ino, gen, id uint64, size int64) error {
 
 // setKept says that the content of a record is in the store under an id. mu is
 // held, in an update.
-func (v *Volume) setKept(at uint64, r *record, id uint64) {
+func (v *Tx) setKept(at uint64, r *record, id uint64) {
 	r.Kept, r.Copy = true, 0
 	if id != at {
 		r.Copy = id

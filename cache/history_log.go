@@ -32,7 +32,7 @@ func (v *Volume) Log(ctx context.Context, f LogFilter) ([]Version, error) {
 		f.Commit = string(found.Revision)
 	}
 	var list []Version
-	err := v.eachRecord(ctx, 0, func(id uint64, r *record) {
+	err := v.eachRecord(ctx, 0, func(v *View, id uint64, r *record) {
 		if !f.matches(r) {
 			return
 		}
@@ -70,7 +70,7 @@ func below(path, dir string) bool {
 
 // eachRecord visits the records from one on, the oldest first, in steps that
 // hold mu; visit runs under it.
-func (v *Volume) eachRecord(ctx context.Context, from uint64, visit func(id uint64, r *record)) error {
+func (v *Volume) eachRecord(ctx context.Context, from uint64, visit func(v *View, id uint64, r *record)) error {
 	after := ""
 	if from > 0 {
 		after = versionKey(from - 1)
@@ -80,11 +80,11 @@ func (v *Volume) eachRecord(ctx context.Context, from uint64, visit func(id uint
 			return err
 		}
 		step := 0
-		err := v.view(func() error {
+		err := v.view(func(v *View) error {
 			v.table.Scan(versionPrefix, after, func(key string, value []byte) bool {
 				after = key
 				if r := decodeRecord(value); r != nil {
-					visit(idOfKey(key), r)
+					visit(v, idOfKey(key), r)
 				}
 				step++
 				return step < logStep
@@ -100,7 +100,7 @@ func (v *Volume) eachRecord(ctx context.Context, from uint64, visit func(id uint
 }
 
 // version is what is told of a record. mu is held.
-func (v *Volume) version(id uint64, r *record) Version {
+func (v *View) version(id uint64, r *record) Version {
 	ver := Version{ID: idText(id), Number: r.Number, Change: r.Change, Why: r.Why,
 		Time: timeOf(r.Time), Actor: r.Actor, UID: r.UID, PID: r.PID, Command: r.Cmd,
 		Mode: r.Mode, Size: r.Size, SHA256: r.SHA, Base: r.Base, Commit: r.Commit}
@@ -122,13 +122,13 @@ func (v *Volume) version(id uint64, r *record) Version {
 
 // isCurrent reports whether a file is still what a record says that it became.
 // mu is held.
-func (v *Volume) isCurrent(r *record) bool {
+func (v *View) isCurrent(r *record) bool {
 	n := v.table.Inode(r.Ino)
 	return r.Change != Ended && r.Mode&modeType == modeRegular && n != nil && len(n.Links) > 0 && n.ContentVersion == r.Gen && !n.Writing
 }
 
 // whereIs is where the file of a record is, or was last. mu is held.
-func (v *Volume) whereIs(r *record) string {
+func (v *View) whereIs(r *record) string {
 	if n := v.table.Inode(r.Ino); n != nil && len(n.Links) > 0 && (r.Change != Ended || r.Stays) {
 		if at, ok := v.path(n.Links[0]); ok {
 			return at.String()

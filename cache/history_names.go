@@ -39,7 +39,7 @@ func (p *past) knows(r *record) {
 }
 
 // saw takes the next record since. mu is held.
-func (p *past) saw(id, cut uint64, r *record) {
+func (p *past) saw(v *View, id, cut uint64, r *record) {
 	if r.Ino == 0 {
 		return // never here
 	}
@@ -57,7 +57,7 @@ func (p *past) saw(id, cut uint64, r *record) {
 		p.left(r.at(), r.Ino, table.Link{})
 	}
 	if h := p.names[r.at()]; !h.looked {
-		h.looked, h.lost = true, r.Back >= cut && p.v.getRecord(r.Back) == nil
+		h.looked, h.lost = true, r.Back >= cut && v.getRecord(r.Back) == nil
 	}
 }
 
@@ -102,12 +102,12 @@ func (p *past) was(e event) (l table.Link, path string, there bool) {
 
 // doubt says why it is not known whether an inode with an event was there. mu is
 // held.
-func (p *past) doubt(e event) error {
+func (p *past) doubt(v *View, e event) error {
 	l, _, _ := p.was(e)
 	if h := p.names[l]; h != nil && h.lost {
 		return errGivenUp
 	}
-	if _, known := p.known[e.r.Ino]; p.placeOf(e) != "" && !known && !e.r.New && e.r.Birth > p.until {
+	if _, known := p.known[e.r.Ino]; p.placeOf(v, e) != "" && !known && !e.r.New && e.r.Birth > p.until {
 		return errUnsure
 	}
 	return nil
@@ -116,14 +116,14 @@ func (p *past) doubt(e event) error {
 // add has a file considered to which nothing happened, if it is in doubt.
 func (p *past) add(ctx context.Context, path string) {
 	l, ino, err := p.v.find(ctx, path)
-	p.v.mu.Lock()
-	defer p.v.mu.Unlock()
-	n := p.v.table.Inode(ino)
+	locked := p.v.lock()
+	defer locked.unlock()
+	n := locked.table.Inode(ino)
 	if _, known := p.first[ino]; err != nil || n == nil || known || isDir(n) {
 		return
 	}
-	e := p.stayed(l, ino, n)
-	if p.doubt(e) != nil {
+	e := p.stayed(locked, l, ino, n)
+	if p.doubt(locked, e) != nil {
 		e.r.Change = Ended // as what is not what it was
 		e.r.Stays = true
 		p.first[ino] = e

@@ -19,7 +19,7 @@ type pastAt struct {
 }
 
 // pastOf is where the store has content of an inode; nil: nowhere that is known. mu is held.
-func (v *Volume) pastOf(ino table.Ino, n *table.Inode, is func(contentVersion uint64) bool) *pastAt {
+func (v *View) pastOf(ino table.Ino, n *table.Inode, is func(contentVersion uint64) bool) *pastAt {
 	_, keeps := providers.As[providers.Snapshotter](v.p)
 	level := v.syncedRevisionHeld()
 	if keeps && level == "" || !isRegular(n) {
@@ -36,13 +36,13 @@ func (v *Volume) pastOf(ino table.Ino, n *table.Inode, is func(contentVersion ui
 }
 
 // pastNow is pastOf for the content that the inode has now.
-func pastNow(v *Volume, ino table.Ino, n *table.Inode) *pastAt {
+func pastNow(v *View, ino table.Ino, n *table.Inode) *pastAt {
 	return v.pastOf(ino, n, func(at uint64) bool { return at == n.ContentVersion })
 }
 
 // notePast notes in the record of what an inode had before, or if there is none in the
 // new one, where the store has that. It is part of the update that adds the new one.
-func notePast(v *Volume, r, old *record, prev uint64, ino table.Ino, n *table.Inode) {
+func notePast(v *Tx, r, old *record, prev uint64, ino table.Ino, n *table.Inode) {
 	past := v.pastOf(ino, n, func(at uint64) bool { return at != n.ContentVersion && (old == nil || at == old.Gen) })
 	if old == nil {
 		r.Before = past

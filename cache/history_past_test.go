@@ -175,11 +175,11 @@ func TestVersionsThatWereSent(t *testing.T) {
 	w.ok(w.unlink("d/f"))
 	w.settle()
 	w.forgetAll()
-	w.ok(w.v.update(func() error {
-		w.v.table.Scan(versionPrefix, "", func(key string, value []byte) bool {
+	w.ok(w.v.update(func(v *Tx) error {
+		v.table.Scan(versionPrefix, "", func(key string, value []byte) bool {
 			if r := decodeRecord(value); r.Kept { // as when there is no room for it
 				r.Kept, r.Copy = false, 0
-				w.v.putRecord(idOfKey(key), r)
+				v.putRecord(idOfKey(key), r)
 			}
 			return true
 		})

@@ -64,9 +64,9 @@ func (v *Volume) prune() {
 func (v *Volume) countRecords() {
 	count, after := 0, ""
 	for done := false; !done && v.ctx.Err() == nil; {
-		v.mu.Lock()
+		locked := v.lock()
 		step := 0
-		v.table.Scan(versionPrefix, after, func(key string, _ []byte) bool {
+		locked.table.Scan(versionPrefix, after, func(key string, _ []byte) bool {
 			after = key
 			step++
 			return step < pruneStep
@@ -75,7 +75,7 @@ func (v *Volume) countRecords() {
 		if done = step < pruneStep; done { // the next comes when mu is free, and counts itself
 			v.history.counted(count)
 		}
-		v.mu.Unlock()
+		locked.unlock()
 	}
 }
 
@@ -92,7 +92,7 @@ func (v *Volume) pruneOld() bool {
 	excess := v.history.records - maxRecords
 	v.history.mu.Unlock()
 	limit := v.o.Now().Add(-v.o.Policy.History.Age).UnixNano()
-	return v.pruneRecords(func(drop func(id uint64, r *record)) {
+	return v.pruneRecords(func(v *Tx, drop func(id uint64, r *record)) {
 		v.table.Scan(versionPrefix, "", func(key string, value []byte) bool {
 			r := decodeRecord(value)
 			if r != nil && excess <= 0 && r.Time > limit {
@@ -114,7 +114,7 @@ func (v *Volume) pruneLong() bool {
 	if !ok {
 		return false
 	}
-	more := v.pruneRecords(func(drop func(id uint64, r *record)) {
+	more := v.pruneRecords(func(v *Tx, drop func(id uint64, r *record)) {
 		id := v.head(l).id
 		for i := 0; id != 0; i++ {
 			r := v.getRecord(id)
@@ -138,9 +138,9 @@ func (v *Volume) pruneLong() bool {
 // reachOf says what is not known of a state to which the history does not reach
 // back: of a time, or of what was before the first record that there is.
 func (v *Volume) reachOf(s State, before bool) error {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	last, _ := strconv.ParseInt(string(v.table.Get(prunedKey)), 16, 64)
+	locked := v.lock()
+	defer locked.unlock()
+	last, _ := strconv.ParseInt(string(locked.table.Get(prunedKey)), 16, 64)
 	switch {
 	case last == 0, s.Time.IsZero() && (before || !s.Before), !s.Time.IsZero() && nanoseconds(s.Time) >= last:
 		return nil
@@ -160,13 +160,13 @@ func (h *history) takeLong() (table.Link, bool) {
 
 // pruneRecords drops the records that choose names, a step at most, and reports
 // whether the step was not enough.
-func (v *Volume) pruneRecords(choose func(drop func(id uint64, r *record))) bool {
+func (v *Volume) pruneRecords(choose func(v *Tx, drop func(id uint64, r *record))) bool {
 	dropped := 0
 	var files []uint64
 	var bytes int64
-	err := v.update(func() error {
+	err := v.update(func(v *Tx) error {
 		chosen := map[uint64]*record{}
-		choose(func(id uint64, r *record) {
+		choose(v, func(id uint64, r *record) {
 			if len(chosen) < pruneStep {
 				chosen[id] = r
 			}
@@ -189,7 +189,7 @@ func (v *Volume) pruneRecords(choose func(drop func(id uint64, r *record))) bool
 
 // dropRecord takes a record out of the table, and says under which id the store
 // has its content, 0 for none. mu is held, in an update.
-func (v *Volume) dropRecord(id uint64, r *record) (at uint64, size int64) {
+func (v *Tx) dropRecord(id uint64, r *record) (at uint64, size int64) {
 	v.table.Set(versionKey(id), nil)
 	if r == nil {
 		return 0, 0
@@ -240,7 +240,7 @@ func (v *Volume) pruneBytes(limit int64) bool {
 	}
 	var files []uint64
 	var bytes int64
-	err := v.update(func() error {
+	err := v.update(func(v *Tx) error {
 		v.table.Scan(keptPrefix, "", func(key string, value []byte) bool {
 			id := idOfKey(key)
 			size, at := keptOf(value)

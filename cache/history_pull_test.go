@@ -91,7 +91,7 @@ func TestRestoreToBeforeManyPulls(t *testing.T) {
 func (w *scene) unnote() {
 	w.Helper()
 	var all []uint64
-	w.ok(w.v.eachRecord(w.Context(), 0, func(id uint64, r *record) {
+	w.ok(w.v.eachRecord(w.Context(), 0, func(v *View, id uint64, r *record) {
 		if r.Change == Made && r.Why == whyPulled {
 			all = append(all, id)
 		}
@@ -99,9 +99,9 @@ func (w *scene) unnote() {
 	if len(all) == 0 {
 		w.Fatal("a pull noted nothing")
 	}
-	w.ok(w.v.update(func() error {
+	w.ok(w.v.update(func(v *Tx) error {
 		for _, id := range all {
-			w.v.table.Set(versionKey(id), nil)
+			v.table.Set(versionKey(id), nil)
 		}
 		return nil
 	}))
@@ -202,9 +202,9 @@ func TestRestoreWhatAPulledRevisionHad(t *testing.T) {
 	w.later(c, 3*time.Second)
 	info := providers.Info{Kind: providers.KindFile}
 	birth := func() int64 {
-		w.v.mu.Lock()
-		defer w.v.mu.Unlock()
-		return w.v.inodeOf(info).Birth
+		locked := w.v.lock()
+		defer locked.unlock()
+		return locked.inodeOf(info).Birth
 	}
 	if got := birth(); got != 0 {
 		t.Errorf("without a pull: %d", got)

@@ -98,7 +98,7 @@ func hexKey(prefix string, n uint64) string {
 type head struct{ id, number uint64 }
 
 // head finds it. mu is held.
-func (v *Volume) head(l table.Link) (h head) {
+func (v *View) head(l table.Link) (h head) {
 	id, number, ok := strings.Cut(string(v.table.Get(headKey(l))), " ")
 	if ok {
 		h.id, _ = strconv.ParseUint(id, 16, 64)
@@ -108,7 +108,7 @@ func (v *Volume) head(l table.Link) (h head) {
 }
 
 // getRecord is a record; nil for none. mu is held.
-func (v *Volume) getRecord(id uint64) *record {
+func (v *View) getRecord(id uint64) *record {
 	if id == 0 {
 		return nil
 	}
@@ -124,7 +124,7 @@ func decodeRecord(value []byte) *record {
 }
 
 // putRecord changes a record that is there. mu is held, in an update.
-func (v *Volume) putRecord(id uint64, r *record) {
+func (v *Tx) putRecord(id uint64, r *record) {
 	value, err := json.Marshal(r)
 	if err != nil {
 		panic(err) // nothing in it can fail
@@ -134,12 +134,12 @@ func (v *Volume) putRecord(id uint64, r *record) {
 
 // addRecord appends a record to the history of its name. mu is held, in an
 // update.
-func (v *Volume) addRecord(r *record) (id uint64) {
+func (v *Tx) addRecord(r *record) (id uint64) {
 	return v.addBehind(v.head(r.at()), r)
 }
 
 // addBehind is addRecord for who has looked for the last record already.
-func (v *Volume) addBehind(h head, r *record) (id uint64) {
+func (v *Tx) addBehind(h head, r *record) (id uint64) {
 	id = v.table.NextSeq()
 	r.Number, r.Back, r.Time = h.number+1, h.id, v.now()
 	at, _ := v.path(r.at())
@@ -180,13 +180,13 @@ func recordOf(change, why string, l table.Link, ino table.Ino, n *table.Inode) *
 
 // contentRecord finds the record of an inode's content by one of its names: the
 // last version that was written, moved here since or not. mu is held.
-func (v *Volume) contentRecord(ino table.Ino, l table.Link) (uint64, *record) {
+func (v *View) contentRecord(ino table.Ino, l table.Link) (uint64, *record) {
 	return v.contentBehind(ino, v.head(l).id)
 }
 
 // contentBehind is contentRecord for who has looked for the last record
 // already.
-func (v *Volume) contentBehind(ino table.Ino, id uint64) (uint64, *record) {
+func (v *View) contentBehind(ino table.Ino, id uint64) (uint64, *record) {
 	r := v.getRecord(id)
 	for i := 0; i < 4 && r != nil && r.Stays && r.Ino != ino; i++ {
 		id = r.Back // what another wrote, and we replaced

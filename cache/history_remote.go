@@ -24,7 +24,7 @@ func (v *Volume) keepRemote(ctx context.Context, l table.Link, at providers.Loca
 		}
 	}
 	var number uint64
-	err = v.update(func() error {
+	err = v.update(func(v *Tx) error {
 		number = v.addRecord(r)
 		if ino != 0 {
 			v.setKept(number, r, number)
@@ -47,9 +47,9 @@ func (v *Volume) fetchAside(ctx context.Context, at providers.Locator, info prov
 		return 0, err
 	}
 	defer c.Body.Close()
-	v.mu.Lock()
-	ino := v.table.Alloc()
-	v.mu.Unlock()
+	locked := v.lock()
+	ino := locked.table.Alloc()
+	locked.unlock()
 	if err := v.fill(ctx, ino, at.String(), c.Body); err != nil {
 		v.store.Remove(ino)
 		return 0, err
@@ -99,10 +99,10 @@ func (v *Volume) targetOf(ctx context.Context, it item) (string, error) {
 // removed, if it is not all here: the history takes only what is.
 func (v *Volume) bringHere(ctx context.Context, path string) error {
 	_, ino, err := v.find(ctx, path)
-	v.mu.Lock()
-	n := v.table.Inode(ino)
+	locked := v.lock()
+	n := locked.table.Inode(ino)
 	away := err == nil && n != nil && isRegular(n) && n.State != table.Whole && n.Size > 0
-	v.mu.Unlock()
+	locked.unlock()
 	if !away {
 		return nil
 	}

@@ -187,7 +187,7 @@ func (v *Volume) restoreItem(ctx context.Context, o *RestoreOptions, it item) (d
 	case modeRegular:
 		err = v.restoreFile(ctx, it)
 	case syscall.S_IFLNK:
-		err = v.enterAt(ctx, it, v.newIno(), func(n *table.Inode) { n.Target, n.Size = it.target, int64(len(it.target)) })
+		err = v.enterAt(ctx, it, v.newIno(), func(v *Tx, n *table.Inode) { n.Target, n.Size = it.target, int64(len(it.target)) })
 	default:
 		return false, fs.ErrUnsupported
 	}
@@ -200,14 +200,14 @@ func (v *Volume) isSo(ctx context.Context, it item) (bool, error) {
 	if err != nil && !errors.Is(err, syscall.ENOTDIR) {
 		return false, err
 	}
-	v.mu.Lock()
-	n := v.table.Inode(ino)
+	locked := v.lock()
+	n := locked.table.Inode(ino)
 	if it.src.kind == contentPast && err == nil && n != nil && isRegular(n) {
 		here := *n
-		v.mu.Unlock()
+		locked.unlock()
 		return v.hasPast(ctx, it, ino, here)
 	}
-	defer v.mu.Unlock()
+	defer locked.unlock()
 	if err != nil || n == nil || n.Mode&modeType != it.mode&modeType {
 		return false, nil
 	}
@@ -241,7 +241,7 @@ func (v *Volume) restoreFile(ctx context.Context, it item) error {
 	}
 	blocks, got := f.Blocks(), f.Size()
 	f.Release()
-	err = v.enterAt(ctx, it, ino, func(n *table.Inode) {
+	err = v.enterAt(ctx, it, ino, func(v *Tx, n *table.Inode) {
 		n.State, n.Size, n.Blocks = table.Whole, got, blocks
 	})
 	if err != nil {
@@ -251,14 +251,14 @@ func (v *Volume) restoreFile(ctx context.Context, it item) error {
 }
 
 func (v *Volume) newIno() table.Ino {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	return v.table.Alloc()
+	locked := v.lock()
+	defer locked.unlock()
+	return locked.table.Alloc()
 }
 
 // enterAt gives a path a new inode. What was there goes to the history; a file
 // hands on its mode, owner and attributes.
-func (v *Volume) enterAt(ctx context.Context, it item, ino table.Ino, fill func(*table.Inode)) error {
+func (v *Volume) enterAt(ctx context.Context, it item, ino table.Ino, fill func(*Tx, *table.Inode)) error {
 	at, name := splitPath(it.path)
 	dir, err := v.makeDir(ctx, at)
 	if err != nil {
@@ -268,7 +268,7 @@ func (v *Volume) enterAt(ctx context.Context, it item, ino table.Ino, fill func(
 		return err
 	}
 	l := table.Link{Dir: dir, Name: name}
-	return v.update(func() error {
+	return v.update(func(v *Tx) error {
 		parent := v.table.Inode(dir)
 		if parent == nil {
 			return fs.ErrStale
@@ -284,7 +284,7 @@ func (v *Volume) enterAt(ctx context.Context, it item, ino table.Ino, fill func(
 			n.Mode, n.UID, n.GID, n.Xattrs = old.Mode, old.UID, old.GID, old.Xattrs
 			n.Mode = takeMode(n.Mode, it.attr)
 		}
-		fill(n)
+		fill(v, n)
 		if old != nil {
 			if _, err := v.keepReplaced(l, rec.Ino, whyRestored); err != nil {
 				return err
@@ -308,7 +308,7 @@ func (v *Volume) enterAt(ctx context.Context, it item, ino table.Ino, fill func(
 
 // tellOf tells the kernel of a name that it does not know to have changed. mu is
 // held, in an update.
-func (v *Volume) tellOf(l table.Link) {
+func (v *Tx) tellOf(l table.Link) {
 	v.later(func() {
 		v.notifier().EntryChanged(fs.Ino(l.Dir), l.Name)
 		v.notifier().AttrChanged(fs.Ino(l.Dir))
@@ -332,7 +332,7 @@ func (v *Volume) makeDir(ctx context.Context, path string) (table.Ino, error) {
 		}
 		l = table.Link{Dir: dir, Name: name}
 	}
-	err = v.update(func() error {
+	err = v.update(func(v *Tx) error {
 		rec, _ := v.table.Name(l.Dir, l.Name)
 		if ino = rec.Ino; ino != 0 {
 			if !isDir(v.table.Inode(ino)) {
@@ -372,7 +372,7 @@ func (v *Volume) removeItem(ctx context.Context, o *RestoreOptions, it item) (bo
 	if err := v.bringHere(ctx, it.path); err != nil {
 		return false, err
 	}
-	err = v.change(nil, func() error {
+	err = v.change(nil, func(v *Tx) error {
 		if rec, _ := v.table.Name(l.Dir, l.Name); rec.Ino != ino {
 			return errSame
 		}

@@ -87,7 +87,7 @@ func (v *Volume) cutOf(ctx context.Context, s State) (uint64, error) {
 
 func (v *Volume) cutAtVersion(s State) (uint64, error) {
 	id, ok := parseID(s.Version)
-	err := v.view(func() error {
+	err := v.view(func(v *View) error {
 		if !ok || v.getRecord(id) == nil {
 			return fmt.Errorf("%q: %w", s.Version, ErrNoVersion)
 		}
@@ -104,7 +104,7 @@ func (v *Volume) cutAtTime(ctx context.Context, s State) (uint64, error) {
 	if s.Before && at > math.MinInt64 {
 		at--
 	}
-	err := v.eachRecord(ctx, 0, func(id uint64, r *record) {
+	err := v.eachRecord(ctx, 0, func(v *View, id uint64, r *record) {
 		if r.Time > at {
 			cut = min(cut, id)
 		}
@@ -117,7 +117,7 @@ func (v *Volume) cutAtTime(ctx context.Context, s State) (uint64, error) {
 func (v *Volume) runOf(ctx context.Context, s State) (first, last uint64, err error) {
 	f := LogFilter{Event: s.Event, Turn: s.Turn, Conversation: s.Conversation}
 	var before Actor
-	err = v.eachRecord(ctx, 0, func(id uint64, r *record) {
+	err = v.eachRecord(ctx, 0, func(v *View, id uint64, r *record) {
 		if f.matches(r) {
 			if first == 0 || s.Event != "" && r.Actor != before {
 				first = id

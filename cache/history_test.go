@@ -97,14 +97,14 @@ func (w *world) logs(path string, want ...string) {
 // forget has the kernel forget what it knows of, so that content moves.
 func (w *world) forgetAll() {
 	w.Helper()
-	w.v.mu.Lock()
+	locked := w.v.lock()
 	refs := map[fs.Ino]uint64{}
-	for ino, n := range w.v.refs {
+	for ino, n := range locked.refs {
 		if fs.Ino(ino) != fs.RootIno {
 			refs[fs.Ino(ino)] = n
 		}
 	}
-	w.v.mu.Unlock()
+	locked.unlock()
 	for ino, n := range refs {
 		w.v.Forget(ino, n)
 	}

@@ -41,7 +41,7 @@ func (v *Volume) pastBefore(ctx context.Context, cut uint64, s State) (*past, er
 		p.after = nanoseconds(s.Time)
 		p.until = p.after
 	}
-	err := v.eachRecord(ctx, 0, func(id uint64, r *record) {
+	err := v.eachRecord(ctx, 0, func(v *View, id uint64, r *record) {
 		if id < cut {
 			p.after = max(p.after, r.Time)
 			p.knows(r)
@@ -50,7 +50,7 @@ func (v *Volume) pastBefore(ctx context.Context, cut uint64, s State) (*past, er
 		if p.until == 0 {
 			p.until = r.Time
 		}
-		p.saw(id, cut, r)
+		p.saw(v, id, cut, r)
 	})
 	if err != nil {
 		return nil, err
@@ -65,14 +65,14 @@ func (v *Volume) pastBefore(ctx context.Context, cut uint64, s State) (*past, er
 // carry adds what moved with a directory: nothing happened to it itself.
 func (p *past) carry(ctx context.Context) error {
 	var dirs []table.Ino
-	p.v.mu.Lock()
+	locked := p.v.lock()
 	for ino, e := range p.first {
-		here := p.v.placeNow(ino)
-		if e.r.Mode&modeType == modeDir && here != "" && here != p.placeOf(e) {
+		here := locked.placeNow(ino)
+		if e.r.Mode&modeType == modeDir && here != "" && here != p.placeOf(locked, e) {
 			dirs = append(dirs, ino)
 		}
 	}
-	p.v.mu.Unlock()
+	locked.unlock()
 	for len(dirs) > 0 {
 		dir := dirs[len(dirs)-1]
 		if err := p.v.loadDir(&fs.Op{Cancel: ctx.Done()}, dir); err != nil {
@@ -93,12 +93,12 @@ func (p *past) carryNames(ctx context.Context, dir table.Ino) (dirs []table.Ino,
 	after := ""
 	for step := logStep; step == logStep && err == nil; err = ctx.Err() {
 		step = 0
-		p.v.mu.Lock()
-		p.v.table.Names(dir, after, func(name string, rec table.Name) bool {
+		locked := p.v.lock()
+		locked.table.Names(dir, after, func(name string, rec table.Name) bool {
 			after = name
-			n := p.v.table.Inode(rec.Ino)
+			n := locked.table.Inode(rec.Ino)
 			if _, known := p.first[rec.Ino]; n != nil && !known {
-				p.first[rec.Ino] = p.stayed(table.Link{Dir: dir, Name: name}, rec.Ino, n)
+				p.first[rec.Ino] = p.stayed(locked, table.Link{Dir: dir, Name: name}, rec.Ino, n)
 				if isDir(n) {
 					dirs = append(dirs, rec.Ino)
 				}
@@ -106,7 +106,7 @@ func (p *past) carryNames(ctx context.Context, dir table.Ino) (dirs []table.Ino,
 			step++
 			return step < logStep
 		})
-		p.v.mu.Unlock()
+		locked.unlock()
 	}
 	return dirs, err
 }
@@ -114,8 +114,8 @@ func (p *past) carryNames(ctx context.Context, dir table.Ino) (dirs []table.Ino,
 // stayed is the event of an inode to which nothing happened. It stands for the
 // last record of it, if there is one; if not, of what is younger than the state
 // only that is known to be new which never was at the backend. mu is held.
-func (p *past) stayed(l table.Link, ino table.Ino, n *table.Inode) event {
-	v, r := p.v, recordOf("", "", l, ino, n)
+func (p *past) stayed(v *View, l table.Link, ino table.Ino, n *table.Inode) event {
+	r := recordOf("", "", l, ino, n)
 	at, _ := v.path(l)
 	r.Path = at.String()
 	id, old := v.contentRecord(ino, l)
@@ -132,7 +132,7 @@ func (p *past) stayed(l table.Link, ino table.Ino, n *table.Inode) event {
 
 // pathOf is where a name was, "" if its directory was not there. noted is its path
 // as it was written down. mu is held.
-func (p *past) pathOf(l table.Link, noted string) string {
+func (p *past) pathOf(v *View, l table.Link, noted string) string {
 	var names []string
 	for range maxDepth {
 		names = append(names, l.Name)
@@ -147,7 +147,7 @@ func (p *past) pathOf(l table.Link, noted string) string {
 			}
 			return ""
 		}
-		n := p.v.table.Inode(l.Dir)
+		n := v.table.Inode(l.Dir)
 		if n == nil || len(n.Links) == 0 {
 			return noted
 		}
@@ -157,12 +157,12 @@ func (p *past) pathOf(l table.Link, noted string) string {
 }
 
 // placeOf is where an inode with an event was, "" if nowhere. mu is held.
-func (p *past) placeOf(e event) string {
+func (p *past) placeOf(v *View, e event) string {
 	l, noted, there := p.was(e)
 	if !there {
 		return ""
 	}
-	return p.pathOf(l, noted)
+	return p.pathOf(v, l, noted)
 }
 
 // scopeOf is where a path leads in the past. A directory is the same wherever
@@ -172,19 +172,19 @@ func (p *past) scopeOf(ctx context.Context, path string) string {
 	if err != nil || l.Dir == 0 {
 		return path
 	}
-	p.v.mu.Lock()
-	defer p.v.mu.Unlock()
-	if n := p.v.table.Inode(ino); n != nil && isDir(n) {
+	locked := p.v.lock()
+	defer locked.unlock()
+	if n := locked.table.Inode(ino); n != nil && isDir(n) {
 		if e, ok := p.first[ino]; ok {
 			l, path, _ = p.was(e)
 		}
 	}
-	return cmp.Or(p.pathOf(l, path), path)
+	return cmp.Or(p.pathOf(locked, l, path), path)
 }
 
 // source is where the content is that an inode had. mu is held.
-func (p *past) source(e event) (src contentSource) {
-	v, r := p.v, e.r
+func (p *past) source(v *View, e event) (src contentSource) {
+	r := e.r
 	if r.Change == Written {
 		if prev := v.getRecord(r.Prev); prev != nil {
 			src = v.contentOf(r.Prev, prev)
@@ -199,7 +199,7 @@ func (p *past) source(e event) (src contentSource) {
 
 // contentNow is contentOf, and where the backend has it if nothing else does. mu
 // is held.
-func (v *Volume) contentNow(id uint64, r *record) contentSource {
+func (v *View) contentNow(id uint64, r *record) contentSource {
 	src := v.contentOf(id, r)
 	n := v.table.Inode(r.Ino)
 	gone := src.kind == contentGone || src.kind == contentPast && n != nil && len(n.RemoteLinks) > 0
@@ -265,18 +265,18 @@ func (v *Volume) planTo(ctx context.Context, path string, s State) (plan, error)
 func (v *Volume) itemOf(ctx context.Context, path, version string) (it item, isOne bool, err error) {
 	_, ino, ferr := v.find(ctx, path)
 	id, ok := parseID(version)
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	r := v.getRecord(id)
+	locked := v.lock()
+	defer locked.unlock()
+	r := locked.getRecord(id)
 	if !ok || r == nil {
 		return it, false, fmt.Errorf("%q: %w", version, ErrNoVersion)
 	}
-	n := v.table.Inode(ino)
+	n := locked.table.Inode(ino)
 	wasIn := r.Path != path && below(r.Path, path)
 	if r.Mode&modeType == modeDir || ferr == nil && n != nil && isDir(n) || n == nil && wasIn {
 		return it, false, nil
 	}
-	it = item{path: path, of: v.whereIs(r), ino: r.Ino, mode: r.Mode, target: r.Target, src: v.contentNow(id, r), id: id}
+	it = item{path: path, of: locked.whereIs(r), ino: r.Ino, mode: r.Mode, target: r.Target, src: locked.contentNow(id, r), id: id}
 	if path == r.Path || r.From != nil && path == r.From.Path {
 		it.of = path
 	}
@@ -286,11 +286,11 @@ func (v *Volume) itemOf(ctx context.Context, path, version string) (it item, isO
 // planFor compares the past with the present, at a path and below. scope is the
 // path that it had then.
 func (v *Volume) planFor(p *past, now, scope string) plan {
-	v.mu.Lock()
-	defer v.mu.Unlock()
+	locked := v.lock()
+	defer locked.unlock()
 	c := comparison{p: p, now: now, scope: scope, want: map[string]item{}}
 	for _, e := range p.inOrder() {
-		c.add(e.r.Ino, e)
+		c.add(locked, e.r.Ino, e)
 	}
 	pl := plan{unsure: c.unsure}
 	for _, it := range c.want {
@@ -324,8 +324,8 @@ type comparison struct {
 
 // add compares where an inode is with where it was. What had a name that
 // something else had first came there later. mu is held.
-func (c *comparison) add(ino table.Ino, e event) {
-	here, at := c.p.v.placeNow(ino), c.p.placeOf(e)
+func (c *comparison) add(v *View, ino table.Ino, e event) {
+	here, at := v.placeNow(ino), c.p.placeOf(v, e)
 	there := ""
 	if below(at, c.scope) {
 		there = strings.Trim(c.now+"/"+strings.TrimPrefix(strings.TrimPrefix(at, c.scope), "/"), "/")
@@ -333,13 +333,13 @@ func (c *comparison) add(ino table.Ino, e event) {
 	if _, taken := c.want[there]; taken {
 		there, at = "", ""
 	}
-	if err := c.p.doubt(e); err != nil && (here != there || e.r.Change != "") {
+	if err := c.p.doubt(v, e); err != nil && (here != there || e.r.Change != "") {
 		c.doubt(here, there, err)
 		return
 	}
 	it := item{path: there, ino: ino, mode: e.r.Mode, target: e.r.Target, id: e.id}
 	if there != "" && (there != here || e.r.Mode&modeType == modeRegular) {
-		it.src = c.p.source(e)
+		it.src = c.p.source(v, e)
 		c.want[there] = it
 	}
 	if here != "" && here != there && below(here, c.now) {
@@ -360,7 +360,7 @@ func (c *comparison) doubt(here, there string, err error) {
 }
 
 // placeNow is where an inode is, "" if nowhere. mu is held.
-func (v *Volume) placeNow(ino table.Ino) string {
+func (v *View) placeNow(ino table.Ino) string {
 	at, ok := v.pathOf(ino)
 	if !ok {
 		return ""

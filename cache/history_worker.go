@@ -69,7 +69,7 @@ func (v *Volume) forgetMoved() {
 	if len(moved) == 0 {
 		return
 	}
-	err := v.update(func() error {
+	err := v.update(func(v *Tx) error {
 		for _, ino := range moved {
 			v.table.Set(queueKey(ino), nil)
 		}
@@ -127,7 +127,7 @@ func (v *Volume) lookAt(ino table.Ino, p pending) error {
 
 // setSum adds the hash to a record.
 func (v *Volume) setSum(id uint64, sum string) error {
-	return v.update(func() error {
+	return v.update(func(v *Tx) error {
 		if r := v.getRecord(id); r != nil {
 			r.SHA = sum
 			v.putRecord(id, r)
@@ -139,9 +139,9 @@ func (v *Volume) setSum(id uint64, sum string) error {
 // stillThere is the inode when it is in the state of a version still, or else
 // whether to come again.
 func (v *Volume) stillThere(ino table.Ino, p pending) (n *table.Inode, busy bool) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	n = v.table.Inode(ino)
+	locked := v.lock()
+	defer locked.unlock()
+	n = locked.table.Inode(ino)
 	switch {
 	case n == nil || n.ContentVersion != p.gen || len(n.Links) == 0 || n.State != table.Whole:
 		return nil, false
@@ -154,10 +154,10 @@ func (v *Volume) stillThere(ino table.Ino, p pending) (n *table.Inode, busy bool
 
 // knownDigest is what the backend said of the content that an inode has.
 func (v *Volume) knownDigest(n *table.Inode) string {
-	v.mu.Lock()
-	defer v.mu.Unlock()
+	locked := v.lock()
+	defer locked.unlock()
 	for _, l := range n.RemoteLinks {
-		if rec, ok := v.table.Name(l.Dir, l.Name); ok && rec.Remote != nil && rec.Remote.ContentVersion == n.ContentVersion {
+		if rec, ok := locked.table.Name(l.Dir, l.Name); ok && rec.Remote != nil && rec.Remote.ContentVersion == n.ContentVersion {
 			return rec.Remote.Digest
 		}
 	}

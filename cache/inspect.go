@@ -34,29 +34,29 @@ func (v *Volume) differing(ctx context.Context) (head providers.Revision, paths 
 			return "", nil, err
 		}
 	}
-	v.mu.Lock()
-	defer v.mu.Unlock()
+	locked := v.lock()
+	defer locked.unlock()
 	add := func(l table.Link) bool {
-		if at, ok := v.path(l); ok { // else it is below a directory that was removed, which is told
+		if at, ok := locked.path(l); ok { // else it is below a directory that was removed, which is told
 			paths = append(paths, at.String(), at.String()+"/")
 		}
 		return true
 	}
-	v.table.Dirty(0, func(_ uint64, l table.Link) bool { return add(l) })
-	v.table.Local(v.shared, add)
-	for _, ino := range v.marked(writingPrefix) { // of what no close has told of yet
-		if n := v.table.Inode(ino); n != nil {
+	locked.table.Dirty(0, func(_ uint64, l table.Link) bool { return add(l) })
+	locked.table.Local(locked.shared, add)
+	for _, ino := range locked.marked(writingPrefix) { // of what no close has told of yet
+		if n := locked.table.Inode(ino); n != nil {
 			for _, l := range n.Links {
 				add(l)
 			}
 		}
 	}
-	return head, paths, v.table.Err()
+	return head, paths, locked.table.Err()
 }
 
 // shared reports whether a directory is one of the backend's, or may be: below one
 // that stays here everything does. mu is held.
-func (v *Volume) shared(dir table.Ino) bool {
+func (v *View) shared(dir table.Ino) bool {
 	n := v.table.Inode(dir)
 	if n == nil || len(n.Links) == 0 {
 		return dir == table.Root

@@ -75,9 +75,9 @@ func (v *Volume) listOnce(w *waiting, dir table.Ino, mine *observation) (err err
 		}
 	}()
 	err = h.gather(w, v.p, mine)
-	v.mu.Lock()
-	v.answered(time.Since(began), w.cause(err))
-	v.mu.Unlock()
+	locked := v.lock()
+	locked.answered(time.Since(began), w.cause(err))
+	locked.unlock()
 	switch {
 	case notThere(err) && !h.still():
 		return errElsewhere
@@ -89,7 +89,7 @@ func (v *Volume) listOnce(w *waiting, dir table.Ino, mine *observation) (err err
 		err = h.apply(w, mine)
 	}
 	if isUndecided(err) && !h.first {
-		return errors.Join(err, v.update(func() error { // not to be asked for all the time
+		return errors.Join(err, v.update(func(v *Tx) error { // not to be asked for all the time
 			if n := v.table.Edit(dir); n != nil {
 				n.Listed = h.start.UnixNano()
 			}
@@ -102,7 +102,7 @@ func (v *Volume) listOnce(w *waiting, dir table.Ino, mine *observation) (err err
 // newListing is an empty one; nil for a directory that the backend does not
 // have.
 func (v *Volume) newListing(dir table.Ino) (h *listing, err error) {
-	err = v.update(func() error {
+	err = v.update(func(v *Tx) error {
 		n := v.table.Inode(dir)
 		if n == nil {
 			return fs.ErrStale
@@ -112,7 +112,7 @@ func (v *Volume) newListing(dir table.Ino) (h *listing, err error) {
 			v.table.Edit(dir).Loaded = true // all of its names are here
 			return nil
 		}
-		h = &listing{v: v, dir: dir, at: at, start: v.o.Now(), first: !n.Loaded, clean: !v.table.HasNames(dir), seed: maphash.MakeSeed()}
+		h = &listing{v: v.Volume, dir: dir, at: at, start: v.o.Now(), first: !n.Loaded, clean: !v.table.HasNames(dir), seed: maphash.MakeSeed()}
 		return nil
 	})
 	return h, err
@@ -191,18 +191,18 @@ func (h *listing) gatherPages(w *waiting, p providers.Provider, mine *observatio
 
 // failed notes that a listing was not answered, before it is tried again.
 func (v *Volume) failed(err error) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.answered(0, err)
+	locked := v.lock()
+	defer locked.unlock()
+	locked.answered(0, err)
 }
 
 // page takes what differs of one page.
 func (h *listing) page(w *waiting, entries []providers.Info, mine *observation) error {
-	h.v.mu.Lock()
+	locked := h.v.lock()
 	for i := range entries {
-		h.entry(&entries[i])
+		h.entry(locked, &entries[i])
 	}
-	h.v.mu.Unlock()
+	locked.unlock()
 	if !h.first || len(h.diffs) < batch {
 		return nil
 	}
@@ -210,8 +210,8 @@ func (h *listing) page(w *waiting, entries []providers.Info, mine *observation) 
 }
 
 // entry takes one entry if it differs. mu is held.
-func (h *listing) entry(info *providers.Info) {
-	v := h.v
+func (h *listing) entry(v *View, info *providers.Info) {
+
 	l := table.Link{Dir: h.dir, Name: info.Locator.Name()}
 	if info.Kind == providers.KindUnknown || checkName(l.Name) != nil {
 		h.hidden++
@@ -247,7 +247,7 @@ func (v *Volume) leavesThere(rec table.Name, r *providers.Info) bool {
 
 // dirNews reports whether an entry that is not unchanged is worth a look: that
 // a directory is there still is not, but for its attributes. mu is held.
-func (v *Volume) dirNews(rec table.Name, r *providers.Info) bool {
+func (v *View) dirNews(rec table.Name, r *providers.Info) bool {
 	b := rec.Remote
 	if b == nil || b.Kind != providers.KindDir || r.Kind != providers.KindDir {
 		return true
@@ -264,9 +264,9 @@ func (h *listing) missing() {
 	if h.seen == nil {
 		return
 	}
-	h.v.mu.Lock()
-	defer h.v.mu.Unlock()
-	h.v.table.Names(h.dir, "", func(name string, rec table.Name) bool {
+	locked := h.v.lock()
+	defer locked.unlock()
+	locked.table.Names(h.dir, "", func(name string, rec table.Name) bool {
 		if _, ok := h.seen[maphash.String(h.seed, name)]; !ok && rec.Remote != nil {
 			h.diffs = append(h.diffs, news{l: table.Link{Dir: h.dir, Name: name}})
 		}
@@ -276,20 +276,20 @@ func (h *listing) missing() {
 }
 
 // flush applies what has been gathered, and more with it.
-func (h *listing) flush(ctx context.Context, mine *observation, more func(*merge) error) error {
+func (h *listing) flush(ctx context.Context, mine *observation, more func(*Tx, *merge) error) error {
 	m := h.v.newMerge(ctx, h.v.p)
 	m.mine, m.first = mine, h.first && h.clean
 	diffs := h.diffs
 	h.diffs = nil
-	return m.run(func() error {
-		if !h.holds() {
+	return m.run(func(v *Tx) error {
+		if !h.holds(v.View) {
 			return errElsewhere
 		}
 		for _, d := range diffs {
-			m.take(d)
+			m.take(v, d)
 		}
 		if more != nil {
-			return more(m)
+			return more(v, m)
 		}
 		return nil
 	})
@@ -297,40 +297,40 @@ func (h *listing) flush(ctx context.Context, mine *observation, more func(*merge
 
 // still is holds for who does not have the lock.
 func (h *listing) still() bool {
-	h.v.mu.Lock()
-	defer h.v.mu.Unlock()
-	return h.holds()
+	locked := h.v.lock()
+	defer locked.unlock()
+	return h.holds(locked)
 }
 
 // holds reports whether the directory still is what was listed: where it was,
 // with no rename of ours under way, and known if it was known. mu is held.
-func (h *listing) holds() bool {
-	n := h.v.table.Inode(h.dir)
-	at, ok := h.v.remotePathOf(h.dir)
-	return n != nil && ok && at == h.at && (h.first || n.Loaded) && !h.v.moving(h.dir)
+func (h *listing) holds(v *View) bool {
+	n := v.table.Inode(h.dir)
+	at, ok := v.remotePathOf(h.dir)
+	return n != nil && ok && at == h.at && (h.first || n.Loaded) && !v.moving(h.dir)
 }
 
 // apply takes over what is left, and that the directory is known now.
 func (h *listing) apply(ctx context.Context, mine *observation) error {
-	return h.flush(ctx, mine, func(m *merge) error {
-		if err := m.checkPull(); err != nil {
+	return h.flush(ctx, mine, func(v *Tx, m *merge) error {
+		if err := m.checkPull(v); err != nil {
 			return err
 		}
-		h.listed(m)
+		h.listed(v, m)
 		return nil
 	})
 }
 
 // listed notes that a directory is known as of the listing. mu is held, in an
 // update.
-func (h *listing) listed(m *merge) {
+func (h *listing) listed(v *Tx, m *merge) {
 	dir := m.shownAs(h.dir)
-	n := h.v.table.Edit(dir)
+	n := v.table.Edit(dir)
 	if n == nil {
 		return
 	}
 	n.Loaded, n.Listed = true, h.start.UnixNano()
-	h.v.setHidden(dir, h.hidden)
+	v.setHidden(dir, h.hidden)
 }
 
 // vanished deals with a directory that is not there any more, by looking at its
@@ -346,9 +346,9 @@ func (v *Volume) vanished(ctx context.Context, dir table.Ino, cause error) error
 	if err := v.revalidateOnce(ctx, home[0], false); err != nil {
 		return err
 	}
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	switch n := v.table.Inode(dir); {
+	locked := v.lock()
+	defer locked.unlock()
+	switch n := locked.table.Inode(dir); {
 	case n == nil || len(n.Links) == 0 || len(n.RemoteLinks) > 0 && !n.Loaded:
 		return fs.ErrStale
 	case len(n.RemoteLinks) > 0:
@@ -359,8 +359,8 @@ func (v *Volume) vanished(ctx context.Context, dir table.Ino, cause error) error
 
 // rootGone halts: the root is no directory any more.
 func (v *Volume) rootGone(cause error) error {
-	v.mu.Lock()
-	defer v.mu.Unlock()
+	locked := v.lock()
+	defer locked.unlock()
 	return fmt.Errorf("%w: %w", v.checkMassDelete(pullSide, "the root is not a directory", 0), cause)
 }
 

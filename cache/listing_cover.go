@@ -23,7 +23,7 @@ type covered struct {
 // cover takes what a page says; after is where the listing begins. All that lies below a
 // directory comes together, in whatever order directories are: it is whole when something
 // follows that lies elsewhere. mu is held.
-func (r *covering) cover(v *Volume, entries []providers.Info, p *page, after providers.Locator) {
+func (r *covering) cover(v *View, entries []providers.Info, p *page, after providers.Locator) {
 	if p.number == 1 && !after.IsRoot() {
 		r.push(after, p)
 	}
@@ -66,7 +66,7 @@ func (r *covering) push(at providers.Locator, p *page) {
 
 // close ends a directory, with page p. The one with which the listing begins is not told:
 // it may be gone when nothing is in it. mu is held.
-func (r *covering) close(v *Volume, c *covered, p *page, isFirst bool) {
+func (r *covering) close(v *View, c *covered, p *page, isFirst bool) {
 	if old := r.whole[c.at]; old != nil {
 		old.page.dropped(v)
 		delete(r.whole, c.at)
@@ -96,7 +96,7 @@ func (r *covering) add(e providers.Info) {
 }
 
 // drop forgets what was not taken. mu is held.
-func (r *covering) drop(v *Volume) {
+func (r *covering) drop(v *View) {
 	for _, c := range r.whole {
 		c.page.dropped(v)
 	}

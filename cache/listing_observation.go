@@ -20,20 +20,20 @@ func (l *observation) found(name table.Link) {
 // beginObservation is called before the backend is asked, endListing after what it
 // said has been used.
 func (v *Volume) beginObservation() *observation {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	return v.newObservation()
+	locked := v.lock()
+	defer locked.unlock()
+	return locked.newObservation()
 }
 
 // newObservation is beginListing. mu is held.
-func (v *Volume) newObservation() *observation {
+func (v *View) newObservation() *observation {
 	l := &observation{touched: map[table.Link]bool{}}
 	v.observations[l] = struct{}{}
 	return l
 }
 
 func (v *Volume) endObservation(l *observation) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	delete(v.observations, l)
+	locked := v.lock()
+	defer locked.unlock()
+	delete(locked.observations, l)
 }

@@ -74,18 +74,18 @@ func (r *walk) keep() { r.idle.Reset(walkPause) }
 
 // pause ends a walk that stands still.
 func (r *walk) pause() {
-	r.v.mu.Lock()
-	defer r.v.mu.Unlock()
-	r.end()
+	locked := r.v.lock()
+	defer locked.unlock()
+	r.end(locked)
 }
 
 // start makes it the one walk there is; false: there is no room for it. mu is held.
-func (r *walk) start() bool {
-	f := &r.v.prefetch
+func (r *walk) start(v *View) bool {
+	f := &v.prefetch
 	if f.walk != nil {
-		f.walk.end()
+		f.walk.end(v)
 	}
-	release, ok := r.v.o.Fetches.TryTake(r, pagesMost*pageBytes)
+	release, ok := v.o.Fetches.TryTake(r, pagesMost*pageBytes)
 	if !ok {
 		return false
 	}
@@ -95,13 +95,13 @@ func (r *walk) start() bool {
 }
 
 // end drops all that was not taken. mu is held.
-func (r *walk) end() {
+func (r *walk) end(v *View) {
 	if r.over {
 		return
 	}
 	r.over = true
 	r.idle.Stop()
-	f := &r.v.prefetch
+	f := &v.prefetch
 	f.walk, f.row = nil, 0
 	switch {
 	case r.followed:
@@ -109,7 +109,7 @@ func (r *walk) end() {
 	case !r.guess:
 		f.need = min(max(2*f.need, 2), walkNeed)
 	}
-	r.drop(r.v)
+	r.drop(v)
 	r.release()
 }
 
@@ -124,25 +124,25 @@ func (r *walk) isNew(p *page) bool {
 
 // take gives what is covered of a directory, if it is new; the caller drops its page.
 // near says that a walk would come to it. mu is held.
-func (r *walk) take(at providers.Locator, near bool) *covered {
+func (r *walk) take(v *View, at providers.Locator, near bool) *covered {
 	c := r.whole[at]
 	if c == nil {
 		return nil
 	}
 	delete(r.whole, at)
 	if !r.isNew(c.page) {
-		c.page.dropped(r.v)
+		c.page.dropped(v)
 		return nil
 	}
-	r.pace.took(c.last, r.v.o.Now())
+	r.pace.took(c.last, v.o.Now())
 	switch {
 	case !near:
 	case r.first.IsRoot():
 		r.first = at
 	case at != r.first:
-		r.followed, r.v.prefetch.need = true, 1
+		r.followed, v.prefetch.need = true, 1
 	}
-	r.goOn()
+	r.goOn(v)
 	return c
 }
 
@@ -165,9 +165,9 @@ func (r *walk) mayWait(c *covered) bool {
 
 // ask gives the page that comes next, which is asked for unless it is under way; nil:
 // there is none. mu is held.
-func (r *walk) ask() *page {
+func (r *walk) ask(v *View) *page {
 	if len(r.pages) == 0 {
-		r.askMore()
+		r.askMore(v)
 	}
 	if len(r.pages) == 0 {
 		return nil
@@ -177,32 +177,32 @@ func (r *walk) ask() *page {
 
 // goOn asks for the next page if the walker is not far behind, and so fast that it is
 // through the page before that is too old. mu is held.
-func (r *walk) goOn() {
+func (r *walk) goOn(v *View) {
 	behind := r.count - r.pace.reached
 	if r.followed && behind < walkAhead && time.Duration(behind+2)*r.pace.page < r.life() {
-		r.askMore()
+		r.askMore(v)
 	}
 }
 
 // askMore asks for one page more, if it is known where that begins. mu is held.
-func (r *walk) askMore() {
-	if !r.known || r.over || r.v.closing {
+func (r *walk) askMore(v *View) {
+	if !r.known || r.over || v.closing {
 		return
 	}
 	var before *page
 	if n := len(r.pages); n > 0 {
 		before = r.pages[n-1]
 	}
-	p, token := r.newPage(), r.token
+	p, token := r.newPage(v), r.token
 	r.pages = append(r.pages, p)
-	r.v.background(func() { r.fetch(p, before, token) })
+	v.background(func() { r.fetch(p, before, token) })
 }
 
 // newPage is a page that is asked for now. mu is held.
-func (r *walk) newPage() *page {
+func (r *walk) newPage(v *View) *page {
 	r.count++
 	r.known = false
-	return &page{number: r.count, done: make(chan struct{}), start: r.v.o.Now(), mine: r.v.newObservation(), users: 1}
+	return &page{number: r.count, done: make(chan struct{}), start: v.o.Now(), mine: v.newObservation(), users: 1}
 }
 
 // options ask the provider for the page that a token names.
@@ -211,13 +211,13 @@ func (r *walk) options(token string) providers.ListOptions {
 }
 
 // follows notes where the page behind p begins; "": p is the last. mu is held.
-func (r *walk) follows(p *page, next string) {
+func (r *walk) follows(v *View, p *page, next string) {
 	if p.told {
 		return
 	}
 	p.told, p.last = true, next == ""
 	r.token, r.known = next, !p.last
-	r.goOn()
+	r.goOn(v)
 }
 
 // fetch brings a page, and takes it after the one before. One that fails ends the walk:
@@ -228,9 +228,9 @@ func (r *walk) fetch(p, before *page, token string) {
 	defer w.close()
 	opts := r.options(token)
 	opts.Ahead = func(next string) {
-		v.mu.Lock()
-		defer v.mu.Unlock()
-		r.follows(p, next)
+		locked := v.lock()
+		defer locked.unlock()
+		r.follows(locked, p, next)
 	}
 	began := time.Now()
 	got, err := v.p.List(w, r.at, opts)
@@ -238,26 +238,26 @@ func (r *walk) fetch(p, before *page, token string) {
 	if before != nil {
 		<-before.done
 	}
-	v.mu.Lock()
-	defer v.mu.Unlock()
+	locked := v.lock()
+	defer locked.unlock()
 	defer close(p.done)
-	defer p.dropped(v)
+	defer p.dropped(locked)
 	switch {
 	case r.over:
 	case err != nil:
 		v.o.Log.Debug("directories are not listed ahead", "path", r.at, "err", err)
-		r.end()
+		r.end(locked)
 	default:
 		r.pages = r.pages[1:]
-		v.answered(took, nil)
-		r.follows(p, got.Next)
-		r.cover(v, got.Entries, p, r.after)
-		r.goOn()
+		locked.answered(took, nil)
+		r.follows(locked, p, got.Next)
+		r.cover(locked, got.Entries, p, r.after)
+		r.goOn(locked)
 	}
 }
 
 // dropped says that one user of a page needs it no more. mu is held.
-func (p *page) dropped(v *Volume) {
+func (p *page) dropped(v *View) {
 	if p.users--; p.users == 0 {
 		delete(v.observations, p.mine)
 	}

@@ -141,9 +141,9 @@ func TestWalkIsListedInPages(t *testing.T) {
 // child is the inode of a name in the root that is known.
 func (f *forest) child(name string) fs.Ino {
 	f.Helper()
-	f.v.mu.Lock()
-	defer f.v.mu.Unlock()
-	rec, _ := f.v.table.Name(table.Root, name)
+	locked := f.v.lock()
+	defer locked.unlock()
+	rec, _ := locked.table.Name(table.Root, name)
 	if rec.Ino == 0 {
 		f.Fatalf("%s is not known", name)
 	}
@@ -159,9 +159,9 @@ func (f *forest) look(name string) {
 // walking reports whether a walk is believed to be under way.
 func (f *forest) walking() bool {
 	synctest.Wait()
-	f.v.mu.Lock()
-	defer f.v.mu.Unlock()
-	return f.v.prefetch.walk != nil || len(f.v.observations) > 0
+	locked := f.v.lock()
+	defer locked.unlock()
+	return f.v.prefetch.walk != nil || len(locked.observations) > 0
 }
 
 // listExpired has all directories but the root known and expired, and the root read.
@@ -260,9 +260,9 @@ func TestSlowWalkSeesOthers(t *testing.T) {
 // known are the names of a directory in the root, without a look.
 func (f *forest) known(dir string) (names []string) {
 	ino := f.child(dir)
-	f.v.mu.Lock()
-	defer f.v.mu.Unlock()
-	f.v.table.Names(table.Ino(ino), "", func(name string, rec table.Name) bool {
+	locked := f.v.lock()
+	defer locked.unlock()
+	locked.table.Names(table.Ino(ino), "", func(name string, rec table.Name) bool {
 		if rec.Ino != 0 {
 			names = append(names, name)
 		}

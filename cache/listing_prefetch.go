@@ -90,9 +90,9 @@ func (v *Volume) awaitCovered(w *waiting, dir table.Ino) *covered {
 		return nil
 	}
 	for waited := false; ; waited = true {
-		v.mu.Lock()
-		c, page := v.askCovered(dir, waited)
-		v.mu.Unlock()
+		locked := v.lock()
+		c, page := locked.askCovered(dir, waited)
+		locked.unlock()
 		if page == nil {
 			return c
 		}
@@ -108,7 +108,7 @@ func (v *Volume) awaitCovered(w *waiting, dir table.Ino) *covered {
 
 // askCovered gives what is covered of a directory, or else the page to wait for. waited
 // says that one came already. mu is held.
-func (v *Volume) askCovered(dir table.Ino, waited bool) (*covered, *page) {
+func (v *View) askCovered(dir table.Ino, waited bool) (*covered, *page) {
 	at, ok := v.remotePathOf(dir)
 	if !ok || v.closing {
 		return nil, nil
@@ -124,12 +124,12 @@ func (v *Volume) askCovered(dir table.Ino, waited bool) (*covered, *page) {
 	r := f.walk
 	if r != nil && r.has(at) {
 		r.keep()
-		if c := r.take(at, near); c != nil {
+		if c := r.take(v, at, near); c != nil {
 			return c, nil
 		}
 		switch c := r.opened(at); {
 		case c != nil && r.mayWait(c):
-			return nil, r.ask()
+			return nil, r.ask(v)
 		case c != nil:
 			return nil, nil
 		case !waited && len(r.pages) > 0:
@@ -176,9 +176,9 @@ func (v *Volume) sawRead(dir table.Ino) {
 	if !v.prefetch.able {
 		return
 	}
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if at, ok := v.remotePathOf(dir); ok {
+	locked := v.lock()
+	defer locked.unlock()
+	if at, ok := locked.remotePathOf(dir); ok {
 		v.prefetch.visited(visit{at: at, when: v.o.Now(), read: true})
 	}
 }
@@ -186,23 +186,23 @@ func (v *Volume) sawRead(dir table.Ino) {
 // beginWalk begins the recursive listing with what is in a directory, and asks for its
 // first page; nil: there is no room for it. A walk that this goes on with is of the same
 // tree. mu is held.
-func (v *Volume) beginWalk(at providers.Locator) *page {
+func (v *View) beginWalk(at providers.Locator) *page {
 	r := v.newWalk(at.Parent(), at)
 	if old := v.prefetch.walk; old != nil && old.followed && old.has(at) {
 		r.at = old.at
 	}
-	if !r.start() {
+	if !r.start(v) {
 		return nil
 	}
-	return r.ask()
+	return r.ask(v)
 }
 
 // endWalk drops what the pages of a walk say: something newer is asked for.
 func (v *Volume) endWalk() {
-	v.mu.Lock()
-	defer v.mu.Unlock()
+	locked := v.lock()
+	defer locked.unlock()
 	if r := v.prefetch.walk; r != nil {
-		r.end()
+		r.end(locked)
 	}
 }
 
@@ -211,9 +211,9 @@ func (v *Volume) endWalk() {
 // for, or something failed, which its own listing says.
 func (v *Volume) applyCovered(w *waiting, dir table.Ino, c *covered) bool {
 	defer func() {
-		v.mu.Lock()
-		defer v.mu.Unlock()
-		c.page.dropped(v)
+		locked := v.lock()
+		defer locked.unlock()
+		c.page.dropped(locked)
 	}()
 	h, err := v.newListing(dir)
 	if err != nil || h == nil || h.at != c.at || !c.holds(v, dir) {
@@ -230,14 +230,14 @@ func (v *Volume) applyCovered(w *waiting, dir table.Ino, c *covered) bool {
 // changed no name on the way to it at the remote, nor was it listed, since the page was
 // asked for.
 func (c *covered) holds(v *Volume, dir table.Ino) bool {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	n := v.table.Inode(dir)
+	locked := v.lock()
+	defer locked.unlock()
+	n := locked.table.Inode(dir)
 	if n == nil || n.Loaded && timeOf(n.Listed).After(c.page.start) {
 		return false
 	}
 	for at := c.at; !at.IsRoot(); at = at.Parent() {
-		above, ok := v.dirAtRemotePath(at.Parent())
+		above, ok := locked.dirAtRemotePath(at.Parent())
 		if !ok || c.page.mine.touched[table.Link{Dir: above, Name: at.Name()}] {
 			return false
 		}

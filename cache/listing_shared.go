@@ -27,7 +27,7 @@ var errTimedOut = errors.New("listing timed out")
 // limit at most; less than 0: to its end. The run ends when it stands still for
 // half of the patience. It reports when the run began.
 func (v *Volume) startListing(op *fs.Op, dir table.Ino, limit time.Duration, work func(*waiting) error) (time.Time, error) {
-	v.mu.Lock()
+	locked := v.lock()
 	f := v.puller.shared[dir]
 	if f == nil {
 		f = &sharedListing{done: make(chan struct{}), waiting: v.wait(nil, v.o.Patience/2), began: v.o.Now()}
@@ -37,11 +37,11 @@ func (v *Volume) startListing(op *fs.Op, dir table.Ino, limit time.Duration, wor
 	}
 	f.askers++
 	f.kept = f.kept || limit == 0
-	v.mu.Unlock()
+	locked.unlock()
 
 	err := v.joinListing(op, f, limit)
-	v.mu.Lock()
-	defer v.mu.Unlock()
+	locked = v.lock()
+	defer locked.unlock()
 	f.kept = f.kept || err == errTimedOut // never wrapped
 	if f.askers--; f.askers == 0 && !f.kept {
 		f.waiting.close()
@@ -91,9 +91,9 @@ func (v *Volume) finishListing(dir table.Ino, f *sharedListing) {
 func (v *Volume) runListing(dir table.Ino, f *sharedListing, work func(*waiting) error) {
 	defer v.work.Done()
 	err := f.waiting.cause(work(f.waiting))
-	v.mu.Lock()
+	locked := v.lock()
 	v.finishListing(dir, f)
-	v.mu.Unlock()
+	locked.unlock()
 	f.err = err
 	close(f.done)
 	f.waiting.close()

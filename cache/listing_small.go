@@ -26,8 +26,8 @@ func (h *listing) mayBeSmall() bool {
 	if !h.first || !h.clean || !v.caps.RecursiveList || !v.caps.ImpliedDirs {
 		return false
 	}
-	v.mu.Lock()
-	defer v.mu.Unlock()
+	locked := v.lock()
+	defer locked.unlock()
 	r := v.prefetch.walk
 	isGuess := r != nil && r.guess && !r.followed && r.opened(h.at) == nil
 	return r == nil || !r.has(h.at) || isGuess
@@ -69,9 +69,9 @@ func (h *listing) isBelow(e providers.Info) bool { return e.Locator.Parent() != 
 // the last one says where the page behind begins.
 func (r *walk) bring(w *waiting) (entries []providers.Info, last bool, err error) {
 	v := r.v
-	v.mu.Lock()
-	p, token := r.newPage(), r.token
-	v.mu.Unlock()
+	locked := v.lock()
+	p, token := r.newPage(locked), r.token
+	locked.unlock()
 	var got providers.Page
 	err = v.retry(w, func(context.Context) (err error) {
 		if got, err = v.p.List(w, r.at, r.options(token)); err != nil {
@@ -81,12 +81,12 @@ func (r *walk) bring(w *waiting) (entries []providers.Info, last bool, err error
 		w.moved()
 		return nil
 	})
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	defer p.dropped(v)
+	locked = v.lock()
+	defer locked.unlock()
+	defer p.dropped(locked)
 	if err == nil {
-		r.follows(p, got.Next)
-		r.cover(v, got.Entries, p, r.after)
+		r.follows(locked, p, got.Next)
+		r.cover(locked, got.Entries, p, r.after)
 	}
 	return got.Entries, p.last, err
 }
@@ -94,11 +94,11 @@ func (r *walk) bring(w *waiting) (entries []providers.Info, last bool, err error
 // offer has it go ahead of a walk that may follow, unless there is one already.
 func (r *walk) offer() {
 	v := r.v
-	v.mu.Lock()
-	defer v.mu.Unlock()
+	locked := v.lock()
+	defer locked.unlock()
 	f := &v.prefetch
-	if !f.able || v.closing || f.walk != nil && f.walk.followed || !r.start() {
-		r.drop(v)
+	if !f.able || locked.closing || f.walk != nil && f.walk.followed || !r.start(locked) {
+		r.drop(locked)
 	}
 }
 
@@ -107,9 +107,9 @@ func (r *walk) offer() {
 func (h *listing) adoptTree(w *waiting, err error) {
 	r, v := h.tree, h.v
 	if err != nil {
-		v.mu.Lock()
-		defer v.mu.Unlock()
-		r.drop(v)
+		locked := v.lock()
+		defer locked.unlock()
+		r.drop(locked)
 		return
 	}
 	for _, at := range slices.SortedFunc(maps.Keys(r.whole), providers.Locator.Compare) {
@@ -118,8 +118,8 @@ func (h *listing) adoptTree(w *waiting, err error) {
 			v.applyCovered(w, dir, c)
 			continue
 		}
-		v.mu.Lock()
-		c.page.dropped(v)
-		v.mu.Unlock()
+		locked := v.lock()
+		c.page.dropped(locked)
+		locked.unlock()
 	}
 }

@@ -105,7 +105,7 @@ func (v *Volume) freshnessOf(dir table.Ino, n *table.Inode, now time.Time) fresh
 
 // kernelTTL is how long the kernel may believe the names of a directory and
 // what is said of them: the rest of its time. mu is held.
-func (v *Volume) kernelTTL(dir table.Ino) time.Duration {
+func (v *View) kernelTTL(dir table.Ino) time.Duration {
 	ttl := v.o.Policy.TTL
 	n := v.table.Inode(dir)
 	if ttl == 0 || n == nil || dir != table.Root && len(n.RemoteLinks) == 0 {
@@ -156,12 +156,12 @@ var errAway = fmt.Errorf("the directory was never listed, and the backend does n
 // judge says what is to be done about a directory for somebody who came at a
 // time, and how long that may take.
 func (v *Volume) judge(dir table.Ino, arrived time.Time, strict bool) (freshness, time.Duration, error) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	n := v.table.Inode(dir)
+	locked := v.lock()
+	defer locked.unlock()
+	n := locked.table.Inode(dir)
 	switch {
 	case n == nil:
-		return 0, 0, errors.Join(fs.ErrStale, v.table.Err())
+		return 0, 0, errors.Join(fs.ErrStale, locked.table.Err())
 	case !isDir(n):
 		return 0, 0, syscall.ENOTDIR
 	}
@@ -205,8 +205,8 @@ func (v *Volume) firstLook(now time.Time) time.Duration {
 // overdue notes that an answer did not come in the time that one takes: nobody
 // waits for it until there is one.
 func (v *Volume) overdue(waited time.Duration) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
+	locked := v.lock()
+	defer locked.unlock()
 	if p := &v.puller; waited > 0 && p.failing.IsZero() {
 		p.failing = v.o.Now()
 	}
@@ -214,11 +214,11 @@ func (v *Volume) overdue(waited time.Duration) {
 
 // answered notes that the backend answered a listing, and how fast; or, with an
 // error, that it did not in that time. mu is held.
-func (v *Volume) answered(took time.Duration, err error) {
+func (v *View) answered(took time.Duration, err error) {
 	p := &v.puller
 	if err == nil && !p.gone.IsZero() {
 		v.o.Log.Info("the backend answers again", "after", v.o.Now().Sub(p.gone).Round(time.Second))
-		v.engine.rouse()
+		v.engine.rouse(v)
 	}
 	switch {
 	case err == nil && p.usual == 0:
@@ -269,9 +269,9 @@ func (v *Volume) freshen(op *fs.Op, x table.Ino, strict bool) error {
 	}
 	last := table.Ino(0)
 	for {
-		v.mu.Lock()
-		dir, ok := v.validatedBy(x)
-		v.mu.Unlock()
+		locked := v.lock()
+		dir, ok := locked.validatedBy(x)
+		locked.unlock()
 		if !ok {
 			return v.renamed(x)
 		}
@@ -289,7 +289,7 @@ func (v *Volume) freshen(op *fs.Op, x table.Ino, strict bool) error {
 // inode's content is still what is there: best one where it stays, since a place
 // that it leaves may be gone by now. What was changed here is not asked for: it is
 // compared when it is sent. mu is held.
-func (v *Volume) validatedBy(x table.Ino) (dir table.Ino, ok bool) {
+func (v *View) validatedBy(x table.Ino) (dir table.Ino, ok bool) {
 	n := v.table.Inode(x)
 	if n == nil || len(n.Links) == 0 || n.Writing {
 		return 0, false
@@ -309,9 +309,9 @@ func (v *Volume) validatedBy(x table.Ino) (dir table.Ino, ok bool) {
 
 // renamed tells, once, that a pull gave the name of an inode to another.
 func (v *Volume) renamed(x table.Ino) error {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if n := v.table.Inode(x); n != nil && len(n.Links) == 0 && n.LostName != nil && v.tellStale(x) {
+	locked := v.lock()
+	defer locked.unlock()
+	if n := locked.table.Inode(x); n != nil && len(n.Links) == 0 && n.LostName != nil && locked.tellStale(x) {
 		return fs.ErrStale
 	}
 	return nil

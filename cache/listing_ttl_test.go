@@ -270,9 +270,9 @@ func cutOff(t *testing.T) {
 	if fs.Errno(err) != syscall.EIO {
 		t.Errorf("%v", err)
 	}
-	w.v.mu.Lock()
-	rec, _ := w.v.table.Name(table.Root, "mine")
-	w.v.mu.Unlock()
+	locked := w.v.lock()
+	rec, _ := locked.table.Name(table.Root, "mine")
+	locked.unlock()
 	o, err := w.v.Open(me, fs.Ino(rec.Ino), syscall.O_RDONLY)
 	w.ok(err)
 	if got := w.read(o); got != "x" {
@@ -282,8 +282,8 @@ func cutOff(t *testing.T) {
 }
 
 func (w *scene) stale() time.Time {
-	w.v.mu.Lock()
-	defer w.v.mu.Unlock()
+	locked := w.v.lock()
+	defer locked.unlock()
 	return w.v.staleSince()
 }
 
@@ -395,9 +395,9 @@ func TestSentBackOnceForEachState(t *testing.T) {
 	o := w.open("f", 0)
 	x := table.Ino(w.walk("f"))
 	sent := func() bool {
-		w.v.mu.Lock()
-		defer w.v.mu.Unlock()
-		return w.v.tellStale(x)
+		locked := w.v.lock()
+		defer locked.unlock()
+		return locked.tellStale(x)
 	}
 	if !sent() || sent() {
 		t.Error("not once")

@@ -15,7 +15,7 @@ func (v *Volume) Lookup(op *fs.Op, dir fs.Ino, name string) (fs.Entry, error) {
 		return fs.Entry{}, err
 	}
 	var e fs.Entry
-	err := v.view(func() error {
+	err := v.view(func(v *View) error {
 		delete(v.staleDentries, table.Link{Dir: d, Name: name})
 		if rec, _ := v.table.Name(d, name); rec.Ino != 0 {
 			e = v.refer(d, rec.Ino)

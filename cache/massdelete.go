@@ -41,7 +41,7 @@ const massDeleteFloor = 20
 // tooMuch says why deleting so many of the backend's names needs a word from a
 // person, or "". With unseen there may be more in those directories than anybody
 // knows: they are to be looked into before the word is asked for. mu is held.
-func (v *Volume) tooMuch(d deletion) (reason string, unseen []table.Ino) {
+func (v *View) tooMuch(d deletion) (reason string, unseen []table.Ino) {
 	switch {
 	case d.rootBefore > 1 && d.rootAfter == 0:
 		return fmt.Sprintf("all %d entries of the root would be deleted", d.rootBefore), nil
@@ -73,12 +73,12 @@ const maxUnseen = 32
 // countBase counts names that the backend is known to have, but goes on to
 // limit only, and lists directories that are not to be deleted and that nobody
 // has looked into. mu is held.
-func (v *Volume) countBase(limit int) (total int, unseen []table.Ino) {
+func (v *View) countBase(limit int) (total int, unseen []table.Ino) {
 	return v.countBelow(table.Root, limit)
 }
 
 // countBelow is countBase below a directory.
-func (v *Volume) countBelow(top table.Ino, limit int) (total int, unseen []table.Ino) {
+func (v *View) countBelow(top table.Ino, limit int) (total int, unseen []table.Ino) {
 	dirs := []table.Ino{top}
 	for len(dirs) > 0 && total < limit {
 		dir := dirs[len(dirs)-1]
@@ -122,7 +122,7 @@ func (v *Volume) lookInto(ctx context.Context, dirs []table.Ino) error {
 }
 
 // countRoot counts what the backend is known to have in its root. mu is held.
-func (v *Volume) countRoot() int {
+func (v *View) countRoot() int {
 	count := 0
 	v.table.Names(table.Root, "", func(_ string, rec table.Name) bool {
 		if rec.Remote != nil {
@@ -136,12 +136,12 @@ func (v *Volume) countRoot() int {
 // checkCommit refuses a commit that would delete so many names at the backend,
 // so many of them in the root, unless that was confirmed. An unseenError asks to
 // be called again when more is known. mu is held.
-func (v *Volume) checkCommit(deleted, deletedInRoot, madeInRoot int) error {
+func (v *View) checkCommit(deleted, deletedInRoot, madeInRoot int) error {
 	return v.judgeCommit(v.weighCommit(deleted, deletedInRoot, madeInRoot))
 }
 
 // weighCommit is tooMuch for a commit. mu is held.
-func (v *Volume) weighCommit(deleted, deletedInRoot, madeInRoot int) (reason string, unseen []table.Ino) {
+func (v *View) weighCommit(deleted, deletedInRoot, madeInRoot int) (reason string, unseen []table.Ino) {
 	root := 0
 	if deletedInRoot > 0 {
 		root = v.countRoot()
@@ -161,17 +161,17 @@ func (v *Volume) judgeCommit(reason string, unseen []table.Ino) error {
 // that it would be halted in the end: to take away a million names first, and
 // to bring them back, costs gigabytes. It reports whether it did. mu is held,
 // in an update.
-func (m *merge) tooMuchBelow(dir table.Ino) bool {
-	if m.within > 0 || m.first || m.v.puller.confirmed[pullSide] {
+func (m *merge) tooMuchBelow(v *Tx, dir table.Ino) bool {
+	if m.within > 0 || m.first || v.puller.confirmed[pullSide] {
 		return false
 	}
-	below, _ := m.v.countBelow(dir, math.MaxInt)
+	below, _ := v.countBelow(dir, math.MaxInt)
 	if below < manyBelow {
 		return false
 	}
 	// m.deleted has the directory already, and the table still has it.
 	d := deletion{names: m.deleted + below, done: m.deleted - 1}
-	reason, unseen := m.v.tooMuch(d)
+	reason, unseen := v.tooMuch(d)
 	if len(unseen) > 0 {
 		return false
 	}
@@ -220,8 +220,8 @@ func (v *Volume) massDeletes() (all []MassDelete) {
 
 // MassDeletes lists what waits for Confirm.
 func (v *Volume) MassDeletes() []MassDelete {
-	v.mu.Lock()
-	defer v.mu.Unlock()
+	locked := v.lock()
+	defer locked.unlock()
 	return v.massDeletes()
 }
 
@@ -229,7 +229,7 @@ func (v *Volume) MassDeletes() []MassDelete {
 // returns, which says what it did; the commit goes its way, with all that was
 // deleted until now. A halt of the run before counts. Without one it does nothing.
 func (v *Volume) Confirm(ctx context.Context) (PullReport, error) {
-	v.mu.Lock()
+	locked := v.lock()
 	p := &v.puller
 	pull := p.halts[pullSide] != nil
 	for side, h := range p.halts {
@@ -239,7 +239,7 @@ func (v *Volume) Confirm(ctx context.Context) (PullReport, error) {
 		v.engine.cleared = v.engine.last // what is deleted by now, due or not
 	}
 	p.halts[commitSide] = nil
-	v.mu.Unlock()
+	locked.unlock()
 	v.engine.wake()
 	if !pull {
 		return PullReport{}, nil

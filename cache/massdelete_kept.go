@@ -11,10 +11,10 @@ const keyMassDeletes = "pull/halts"
 
 // loadMassDeletes takes over what the last run has kept.
 func (v *Volume) loadMassDeletes() {
-	v.mu.Lock()
-	defer v.mu.Unlock()
+	locked := v.lock()
+	defer locked.unlock()
 	p := &v.puller
-	if note := v.table.Get(keyMassDeletes); note != nil && json.Unmarshal(note, &p.kept) != nil {
+	if note := locked.table.Get(keyMassDeletes); note != nil && json.Unmarshal(note, &p.kept) != nil {
 		p.kept = [2]*MassDelete{} // damaged, it is as if they were forgotten
 	}
 	p.halts = p.kept
@@ -39,13 +39,13 @@ func (v *Volume) keepMassDelete(side int, h *MassDelete) {
 
 // keepMassDeletes keeps what is not kept yet.
 func (v *Volume) keepMassDeletes() error {
-	v.mu.Lock()
+	locked := v.lock()
 	unkept := v.puller.unkept
-	v.mu.Unlock()
+	locked.unlock()
 	if !unkept {
 		return nil
 	}
-	return v.update(func() error {
+	return v.update(func(v *Tx) error {
 		var note []byte
 		p := &v.puller
 		if p.kept != [2]*MassDelete{} {

@@ -24,15 +24,15 @@ import (
 const keyLately = "pull/lately"
 
 // deletedLately is how much that is. mu is held.
-func (v *Volume) deletedLately() (names int) {
+func (v *View) deletedLately() (names int) {
 	names, _ = strconv.Atoi(string(v.table.Get(keyLately)))
 	return names
 }
 
 // countDeleted adds what a merge has deleted; a pull of the whole begins anew. mu
 // is held, in an update.
-func (m *merge) countDeleted() {
-	before, now := m.v.deletedLately(), 0
+func (m *merge) countDeleted(v *Tx) {
+	before, now := v.deletedLately(), 0
 	if !m.whole {
 		now = before
 		if !m.first {
@@ -42,9 +42,9 @@ func (m *merge) countDeleted() {
 	switch {
 	case now == before:
 	case now == 0:
-		m.v.table.Set(keyLately, nil)
+		v.table.Set(keyLately, nil)
 	default:
-		m.v.table.Set(keyLately, []byte(strconv.Itoa(now)))
+		v.table.Set(keyLately, []byte(strconv.Itoa(now)))
 	}
 }
 
@@ -57,8 +57,8 @@ func isUndecided(err error) bool { return errors.Is(err, ErrMassDelete) || error
 
 // checkPull halts a pull that deletes too much. While a halt stands each look has
 // it found out whether it still must. mu is held, in an update.
-func (m *merge) checkPull() error {
-	v := m.v
+func (m *merge) checkPull(v *Tx) error {
+
 	h := v.puller.halts[pullSide]
 	if h != nil && !m.whole && v.o.Policy.TTL > 0 {
 		v.pullWhole()
@@ -83,7 +83,7 @@ func (m *merge) checkPull() error {
 	d.done = d.names
 	reason, unseen := v.tooMuch(d)
 	if len(unseen) > 0 && !v.puller.confirmed[pullSide] {
-		if d.more = m.seek(unseen); m.asks() {
+		if d.more = m.seek(v, unseen); m.asks() {
 			return nil // until that is known
 		}
 		reason, _ = v.tooMuch(d)
@@ -125,8 +125,8 @@ func (v *Volume) pullWhole() {
 	p.widening = true
 	v.background(func() {
 		_, _ = v.Pull(v.ctx, PullOptions{alone: true}) // Status says what became of it
-		v.mu.Lock()
-		defer v.mu.Unlock()
+		locked := v.lock()
+		defer locked.unlock()
 		p.widened, p.widening = v.o.Now(), false
 		p.widen = max(v.o.Policy.TTL, p.widened.Sub(began))
 	})
@@ -135,9 +135,9 @@ func (v *Volume) pullWhole() {
 // seek asks for the names of directories. What the backend has in those that this
 // merge has brought is counted, since it may come to nothing. mu is held, in an
 // update.
-func (m *merge) seek(dirs []table.Ino) (names int) {
+func (m *merge) seek(v *Tx, dirs []table.Ino) (names int) {
 	for _, dir := range dirs {
-		at, ok := m.v.remotePathOf(dir)
+		at, ok := v.remotePathOf(dir)
 		if !ok {
 			continue
 		}
@@ -152,9 +152,9 @@ func (m *merge) seek(dirs []table.Ino) (names int) {
 // in one that is not known itself, and below. mu is not held.
 func (m *merge) countNames(at providers.Locator) (count int, err error) {
 	v := m.v
-	v.mu.Lock()
-	dir, known := v.dirAt(at)
-	v.mu.Unlock()
+	locked := v.lock()
+	dir, known := locked.dirAt(at)
+	locked.unlock()
 	if known {
 		return 0, v.learn(m.ctx, dir)
 	}
@@ -200,7 +200,7 @@ func (m *merge) countIn(at providers.Locator) (count int, dirs []providers.Locat
 }
 
 // dirAt is the directory that the backend is known to have at a place. mu is held.
-func (v *Volume) dirAt(at providers.Locator) (dir table.Ino, known bool) {
+func (v *View) dirAt(at providers.Locator) (dir table.Ino, known bool) {
 	if at.IsRoot() {
 		return table.Root, true
 	}

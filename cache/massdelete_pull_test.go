@@ -51,8 +51,8 @@ func (w *scene) looked(dirs ...table.Ino) {
 func (w *scene) pulledWhole() {
 	w.Helper()
 	w.until(func() bool {
-		w.v.mu.Lock()
-		defer w.v.mu.Unlock()
+		locked := w.v.lock()
+		defer locked.unlock()
 		return !w.v.puller.widening
 	})
 }

@@ -8,7 +8,6 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/integration/tier"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/memory"
@@ -147,7 +146,7 @@ func newMeanwhile(t *testing.T, store string) *meanwhile {
 	h := &meanwhile{store: store}
 	h.world = newWorld(t, h.place, lazily, func(w *world, o *Options) {
 		h.world = w
-		o.Policy.Push, o.part, o.within, w.wrap = store == "pushed", smallPart, h.sent, around(h.hold)
+		o.Policy.Push, o.part, o.within, w.wrap = store == "pushed", smallPart, func(v *Tx) { h.sent(v.View) }, around(h.hold)
 	})
 	return h
 }
@@ -199,15 +198,15 @@ func (h *meanwhile) hold(ctx context.Context, c *providers.Call, next func(conte
 
 // watch has all that is noted from now on checked.
 func (h *meanwhile) watch(dir, want string) {
-	h.v.mu.Lock()
-	defer h.v.mu.Unlock()
+	locked := h.v.lock()
+	defer locked.unlock()
 	h.dir, h.want = dir, want
-	h.sent(nil)
+	h.sent(locked)
 }
 
 // sent checks what is said to be sent, under the volume's lock.
-func (h *meanwhile) sent([]table.Link) {
-	if h.want == "" || h.v.table.DirtyCount() > 0 || h.v.unpushedOf() != nil {
+func (h *meanwhile) sent(v *View) {
+	if h.want == "" || v.table.DirtyCount() > 0 || v.unpushedOf() != nil {
 		return
 	}
 	if got := h.there(h.dir); got != h.want {

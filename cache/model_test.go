@@ -172,9 +172,9 @@ func (m *model) v() *Volume { return m.ours.(volTree).v }
 // check asks the table whether all that hangs together does.
 func (m *model) check() {
 	wantLevel(m.r, m.v())
-	m.v().mu.Lock()
-	defer m.v().mu.Unlock()
-	if err := m.v().table.Check(); err != nil {
+	locked := m.v().lock()
+	defer locked.unlock()
+	if err := locked.table.Check(); err != nil {
 		m.r.Fatal(err)
 	}
 }

@@ -15,7 +15,7 @@ func (v *Volume) Mknod(op *fs.Op, dir fs.Ino, name string, mode, rdev uint32) (f
 	if mode&syscall.S_IFMT == syscall.S_IFREG {
 		return v.mknodFile(op, dir, name, mode)
 	}
-	return v.make(op, dir, name, func(parent *table.Inode) *table.Inode {
+	return v.make(op, dir, name, func(v *Tx, parent *table.Inode) *table.Inode {
 		n := v.newInode(op, parent, mode)
 		n.Rdev = rdev
 		return n
@@ -34,7 +34,7 @@ func (v *Volume) mknodFile(op *fs.Op, dir fs.Ino, name string, mode uint32) (fs.
 
 // Mkdir implements fs.Volume.
 func (v *Volume) Mkdir(op *fs.Op, dir fs.Ino, name string, mode uint32) (fs.Entry, error) {
-	return v.make(op, dir, name, func(parent *table.Inode) *table.Inode {
+	return v.make(op, dir, name, func(v *Tx, parent *table.Inode) *table.Inode {
 		n := v.newInode(op, parent, syscall.S_IFDIR|mode&^syscall.S_IFMT)
 		n.Loaded, n.Listed = true, n.Birth
 		return n
@@ -43,7 +43,7 @@ func (v *Volume) Mkdir(op *fs.Op, dir fs.Ino, name string, mode uint32) (fs.Entr
 
 // Symlink implements fs.Volume.
 func (v *Volume) Symlink(op *fs.Op, dir fs.Ino, name, target string) (fs.Entry, error) {
-	return v.make(op, dir, name, func(parent *table.Inode) *table.Inode {
+	return v.make(op, dir, name, func(v *Tx, parent *table.Inode) *table.Inode {
 		n := v.newInode(op, parent, syscall.S_IFLNK|0o777)
 		n.Size, n.Target = int64(len(target)), target
 		return n
@@ -51,7 +51,7 @@ func (v *Volume) Symlink(op *fs.Op, dir fs.Ino, name, target string) (fs.Entry, 
 }
 
 // make gives a new inode a new name.
-func (v *Volume) make(op *fs.Op, dir fs.Ino, name string, new func(parent *table.Inode) *table.Inode) (fs.Entry, error) {
+func (v *Volume) make(op *fs.Op, dir fs.Ino, name string, new func(v *Tx, parent *table.Inode) *table.Inode) (fs.Entry, error) {
 	if err := checkName(name); err != nil {
 		return fs.Entry{}, err
 	}
@@ -60,7 +60,7 @@ func (v *Volume) make(op *fs.Op, dir fs.Ino, name string, new func(parent *table
 	}
 	var e fs.Entry
 	l := table.Link{Dir: table.Ino(dir), Name: name}
-	err := v.change(op, func() error {
+	err := v.change(op, func(v *Tx) error {
 		parent, err := v.parent(l.Dir)
 		if err != nil {
 			return err
@@ -68,7 +68,7 @@ func (v *Volume) make(op *fs.Op, dir fs.Ino, name string, new func(parent *table
 		if rec, _ := v.table.Name(l.Dir, l.Name); rec.Ino != 0 {
 			return syscall.EEXIST
 		}
-		n := new(parent)
+		n := new(v, parent)
 		if err := v.mayName(l, n); err != nil {
 			return err
 		}
@@ -82,7 +82,7 @@ func (v *Volume) make(op *fs.Op, dir fs.Ino, name string, new func(parent *table
 }
 
 // enter puts a new inode under a name that is free. mu is held, in an update.
-func (v *Volume) enter(l table.Link, ino table.Ino, n *table.Inode) {
+func (v *Tx) enter(l table.Link, ino table.Ino, n *table.Inode) {
 	v.table.Put(ino, n)
 	v.setLocal(l, ino, v.stays(l, n))
 	v.modified(l.Dir)
@@ -90,7 +90,7 @@ func (v *Volume) enter(l table.Link, ino table.Ino, n *table.Inode) {
 
 // modified says that names of a directory have changed. mu is held, in an
 // update.
-func (v *Volume) modified(dir table.Ino) {
+func (v *Tx) modified(dir table.Ino) {
 	n := v.table.Edit(dir)
 	n.Mtime = v.stamp()
 	n.Ctime = n.Mtime
@@ -107,7 +107,7 @@ func (v *Volume) Link(op *fs.Op, ino, dir fs.Ino, name string) (fs.Entry, error)
 	}
 	var e fs.Entry
 	i, l := table.Ino(ino), table.Link{Dir: table.Ino(dir), Name: name}
-	err := v.change(op, func() error {
+	err := v.change(op, func(v *Tx) error {
 		if _, err := v.parent(l.Dir); err != nil {
 			return err
 		}
@@ -131,7 +131,7 @@ func (v *Volume) Link(op *fs.Op, ino, dir fs.Ino, name string) (fs.Entry, error)
 }
 
 // mayLink checks what link(2) asks. mu is held.
-func (v *Volume) mayLink(ino table.Ino, l table.Link) error {
+func (v *Tx) mayLink(ino table.Ino, l table.Link) error {
 	n := v.table.Inode(ino)
 	rec, _ := v.table.Name(l.Dir, l.Name)
 	switch {
@@ -157,7 +157,7 @@ func (v *Volume) Unlink(op *fs.Op, dir fs.Ino, name string) error {
 		return err
 	}
 	l := table.Link{Dir: table.Ino(dir), Name: name}
-	return v.change(op, func() error {
+	return v.change(op, func(v *Tx) error {
 		if _, err := v.parent(l.Dir); err != nil {
 			return err
 		}
@@ -186,7 +186,7 @@ func (v *Volume) Rmdir(op *fs.Op, dir fs.Ino, name string) error {
 	if err := v.takesAway(op, l); err != nil {
 		return err
 	}
-	return v.change(op, func() error {
+	return v.change(op, func(v *Tx) error {
 		if _, err := v.parent(l.Dir); err != nil {
 			return err
 		}
@@ -203,7 +203,7 @@ func (v *Volume) Rmdir(op *fs.Op, dir fs.Ino, name string) error {
 }
 
 // mayRemoveDir checks that an inode is a directory without names. mu is held.
-func (v *Volume) mayRemoveDir(ino table.Ino) error {
+func (v *View) mayRemoveDir(ino table.Ino) error {
 	n := v.table.Inode(ino)
 	switch {
 	case !isDir(n):
@@ -217,7 +217,7 @@ func (v *Volume) mayRemoveDir(ino table.Ino) error {
 }
 
 // remove takes a name away here; the backend follows. mu is held, in an update.
-func (v *Volume) remove(l table.Link, ino table.Ino) {
+func (v *Tx) remove(l table.Link, ino table.Ino) {
 	v.deleted(l, v.table.Inode(ino))
 	v.bury(l, ino, "removed")
 	v.setLocal(l, 0, false)
@@ -227,7 +227,7 @@ func (v *Volume) remove(l table.Link, ino table.Ino) {
 
 // cut is what follows for an inode that has just lost a name. mu is held, in an
 // update.
-func (v *Volume) cut(ino table.Ino) {
+func (v *Tx) cut(ino table.Ino) {
 	n := v.table.Edit(ino)
 	n.Ctime = v.stamp()
 	if len(n.Links) == 0 {
@@ -237,7 +237,7 @@ func (v *Volume) cut(ino table.Ino) {
 
 // bury tells the history that a name is about to lose what it stands for. mu is
 // held, in the update that takes the name away, before it does.
-func (v *Volume) bury(l table.Link, ino table.Ino, why string) {
+func (v *Tx) bury(l table.Link, ino table.Ino, why string) {
 	if _, err := v.keepReplaced(l, ino, why); err != nil {
 		v.o.Log.Error("the history does not have what was removed", "name", l.Name, "err", err)
 	}
@@ -245,14 +245,14 @@ func (v *Volume) bury(l table.Link, ino table.Ino, why string) {
 
 // deleted tells the lifecycle bus, once the change is committed. mu is held, in
 // an update.
-func (v *Volume) deleted(l table.Link, n *table.Inode) {
+func (v *Tx) deleted(l table.Link, n *table.Inode) {
 	if at, ok := v.path(l); ok && !isDir(n) {
 		v.later(func() { v.notifier().Deleted(at.String()) })
 	}
 }
 
 // wrote is deleted for content that is new under a name.
-func (v *Volume) wrote(l table.Link) {
+func (v *Tx) wrote(l table.Link) {
 	if at, ok := v.path(l); ok {
 		v.later(func() { v.notifier().Wrote(at.String()) })
 	}
@@ -273,7 +273,7 @@ func (v *Volume) Readlink(op *fs.Op, ino fs.Ino) (string, error) {
 
 // target is what a symbolic link says, "" when that is not known yet.
 func (v *Volume) target(ino fs.Ino) (target string, err error) {
-	err = v.view(func() error {
+	err = v.view(func(v *View) error {
 		n, err := v.inode(ino)
 		if err != nil {
 			return err

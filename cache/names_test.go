@@ -125,9 +125,9 @@ func TestTmpfile(t *testing.T) {
 
 // orphan reports whether a start after a crash would free an inode.
 func (w *world) orphan(ino fs.Ino) bool {
-	w.v.mu.Lock()
-	defer w.v.mu.Unlock()
-	return w.v.table.Get(orphanKey(uint64(ino))) != nil
+	locked := w.v.lock()
+	defer locked.unlock()
+	return locked.table.Get(orphanKey(uint64(ino))) != nil
 }
 
 // An unlinked file is usable to the last close and last reference; then
@@ -374,9 +374,9 @@ func TestPanicLeavesTheLock(t *testing.T) {
 				t.Error("nobody heard of it")
 			}
 		}()
-		_ = w.v.update(func() error {
-			w.v.table.Edit(table.Root).Mode = 0
-			w.v.later(func() { t.Error("it happened") })
+		_ = w.v.update(func(v *Tx) error {
+			v.table.Edit(table.Root).Mode = 0
+			v.later(func() { t.Error("it happened") })
 			panic("ours")
 		})
 	}()

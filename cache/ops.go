@@ -18,9 +18,9 @@ func (errUnknown) Error() string { return "a directory is not known" }
 
 // change is update for a change of names: do finds its directories with
 // parent, and is run again once one that is not known has been listed.
-func (v *Volume) change(op *fs.Op, do func() error) error {
+func (v *Volume) change(op *fs.Op, do func(*Tx) error) error {
 	for {
-		err := v.update(v.asked(op, do))
+		err := v.update(onBehalf(op, do))
 		e, ok := err.(errUnknown) // never wrapped
 		if !ok {
 			return err
@@ -32,7 +32,7 @@ func (v *Volume) change(op *fs.Op, do func() error) error {
 }
 
 // parent is the directory dir, known, for a change of a name in it. mu is held.
-func (v *Volume) parent(dir table.Ino) (*table.Inode, error) {
+func (v *View) parent(dir table.Ino) (*table.Inode, error) {
 	n := v.table.Inode(dir)
 	switch {
 	case n == nil:
@@ -48,7 +48,7 @@ func (v *Volume) parent(dir table.Ino) (*table.Inode, error) {
 }
 
 // inode is an inode that the kernel knows. mu is held.
-func (v *Volume) inode(ino fs.Ino) (*table.Inode, error) {
+func (v *View) inode(ino fs.Ino) (*table.Inode, error) {
 	if n := v.table.Inode(table.Ino(ino)); n != nil {
 		return n, nil
 	}
@@ -69,7 +69,7 @@ func checkName(name string) error {
 
 // mayName refuses a new name that the backend could not have, unless it stays
 // here. mu is held.
-func (v *Volume) mayName(l table.Link, n *table.Inode) error {
+func (v *Tx) mayName(l table.Link, n *table.Inode) error {
 	at, ok := v.path(l)
 	if !ok || v.caps.AnyNames || v.stays(l, n) {
 		return nil

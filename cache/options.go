@@ -9,7 +9,6 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/wsmount/wsmount/cache/internal/budget"
-	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/providers"
 )
 
@@ -71,12 +70,12 @@ type Options struct {
 	Log *slog.Logger     // nil is silent
 	Now func() time.Time // nil: time.Now
 
-	boot   string             // of which boot of the machine this is; "": ask it
-	names  vfs.FS             // where the table lies, in tests; nil: on the disk
-	strict bool               // rules that are broken panic, in tests
-	onward func(Progress)     // is told of all progress, in tests; nil: nobody
-	within func([]table.Link) // is told what names an update concerns, under the lock, in tests
-	far    time.Duration      // a service is far away that takes so long to answer a read; 0: as farAway has it
+	boot   string         // of which boot of the machine this is; "": ask it
+	names  vfs.FS         // where the table lies, in tests; nil: on the disk
+	strict bool           // rules that are broken panic, in tests
+	onward func(Progress) // is told of all progress, in tests; nil: nobody
+	within func(*Tx)      // sees each update before its end, in tests
+	far    time.Duration  // a service is far away that takes so long to answer a read; 0: as farAway has it
 	// looks is how long a look waits for news that is to wait so long, in tests
 	// whose clock stands while that of a busy machine goes on; nil: so long.
 	looks func(time.Duration) time.Duration

@@ -31,9 +31,9 @@ func TestRootComesWithTheMount(t *testing.T) {
 		}
 	})
 	w.until(func() bool {
-		w.v.mu.Lock()
-		defer w.v.mu.Unlock()
-		return w.v.table.Inode(table.Root).Loaded
+		locked := w.v.lock()
+		defer locked.unlock()
+		return locked.table.Inode(table.Root).Loaded
 	})
 	cut.Store(true)
 	w.do("put new x", "mkdir m", "put m/in y", "mv a b", "rm c") // which fail where they wait
@@ -124,9 +124,9 @@ func TestOpenThatShowsNothingWaitsForNoAnswer(t *testing.T) {
 				var c ticking
 				w := newScene(t, holding("f", "one"), clocked(&c, time.Second), hurried)
 				w.get("f")
-				w.v.mu.Lock()
+				locked := w.v.lock()
 				w.v.puller.usual = time.Millisecond // in a bubble listings take no time
-				w.v.mu.Unlock()
+				locked.unlock()
 				c.add(ago)
 				gate := make(chan struct{})
 				w.faults.Queue(providers.MethodList, providertest.Fault{Gate: gate})
@@ -160,9 +160,9 @@ func TestOpenOfContentThatIsHere(t *testing.T) {
 		o, err := w.v.Open(me, x, syscall.O_RDONLY)
 		w.ok(err)
 		<-reached
-		w.v.mu.Lock()
+		locked := w.v.lock()
 		asking := w.v.puller.shared[table.Root] != nil
-		w.v.mu.Unlock()
+		locked.unlock()
 		if got := w.read(o); got != "one" || !asking || !w.v.Status().Stale {
 			t.Errorf("got %q, is still asked for: %v, stale: %v", got, asking, w.v.Status().Stale)
 		}
@@ -174,9 +174,9 @@ func TestOpenOfContentThatIsHere(t *testing.T) {
 
 // known is the inode of a name in the root, as the table has it.
 func (w *scene) known(name string) fs.Ino {
-	w.v.mu.Lock()
-	defer w.v.mu.Unlock()
-	rec, _ := w.v.table.Name(table.Root, name)
+	locked := w.v.lock()
+	defer locked.unlock()
+	rec, _ := locked.table.Name(table.Root, name)
 	return fs.Ino(rec.Ino)
 }
 

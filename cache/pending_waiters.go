@@ -40,37 +40,37 @@ type waiter struct {
 // Options.Patience; the bytes are safe here already, so that this never fails.
 func (v *Volume) waitForContent(op *fs.Op, ino table.Ino) error {
 	e := &v.engine
-	v.mu.Lock()
-	n := v.table.Inode(ino)
+	locked := v.lock()
+	n := locked.table.Inode(ino)
 	if n == nil || v.o.ReadOnly {
-		v.mu.Unlock()
+		locked.unlock()
 		return nil
 	}
-	if e.isUnsaved(ino) {
+	if e.isUnsaved(locked, ino) {
 		e.flushed[ino] = n.ContentVersion
 	}
 	if v.o.Policy.NoWait {
 		c := &waiter{room: true}
-		e.open()
+		e.open(locked)
 		e.wake()
-		full := e.full()
+		full := e.full(locked)
 		if full {
-			e.addWaiter(c)
-			e.ask()
+			e.addWaiter(locked, c)
+			e.ask(locked)
 		}
-		v.mu.Unlock()
+		locked.unlock()
 		if full {
 			_ = v.waitFor(op, c)
 		}
 		return nil
 	}
-	c := &waiter{ino: ino, gen: n.ContentVersion, names: e.structural()}
+	c := &waiter{ino: ino, gen: n.ContentVersion, names: e.structural(locked)}
 	for _, l := range n.Links {
-		e.forgive(l)
+		e.forgive(locked, l)
 	}
-	e.ask()
-	e.addWaiter(c)
-	v.mu.Unlock()
+	e.ask(locked)
+	e.addWaiter(locked, c)
+	locked.unlock()
 	return v.waitFor(op, c)
 }
 
@@ -81,18 +81,18 @@ func (v *Volume) waitForNames(op *fs.Op) error {
 		return nil
 	}
 	e := &v.engine
-	v.mu.Lock()
-	c := &waiter{names: e.structural()}
+	locked := v.lock()
+	c := &waiter{names: e.structural(locked)}
 	var refused error
 	for l := range c.names {
 		if t := e.jobs[l]; t != nil && t.state == jobHeld {
-			refused = fmt.Errorf("%s: %w", e.v.pathFor(l), t.err)
+			refused = fmt.Errorf("%s: %w", locked.pathFor(l), t.err)
 			delete(c.names, l)
 		}
 	}
-	e.ask()
-	e.addWaiter(c)
-	v.mu.Unlock()
+	e.ask(locked)
+	e.addWaiter(locked, c)
+	locked.unlock()
 	if err := v.waitFor(op, c); err != nil {
 		return err
 	}
@@ -102,14 +102,14 @@ func (v *Volume) waitForNames(op *fs.Op) error {
 // waitFor waits for a waiter, for as long as Options.Patience each time that
 // nothing moves, and for a moment only when its caller ends.
 func (v *Volume) waitFor(op *fs.Op, c *waiter) error {
-	v.mu.Lock()
+	locked := v.lock()
 	if c.over {
-		v.mu.Unlock()
+		locked.unlock()
 		return translate(c.err)
 	}
 	w := v.wait(op, v.o.Patience)
 	c.wait = w
-	v.mu.Unlock()
+	locked.unlock()
 	defer w.close()
 	if op != nil && op.PID != 0 {
 		go v.watchExit(op, w)
@@ -119,13 +119,13 @@ func (v *Volume) waitFor(op *fs.Op, c *waiter) error {
 	case <-c.done:
 		err = c.err
 	case <-w.Done():
-		v.mu.Lock()
+		locked = v.lock()
 		err = context.Cause(w)
 		if c.last != nil {
 			err = fmt.Errorf("%w: %w", err, c.last)
 		}
 		delete(v.engine.waiters, c)
-		v.mu.Unlock()
+		locked.unlock()
 	}
 	return translate(err)
 }
@@ -135,36 +135,36 @@ func (v *Volume) waitFor(op *fs.Op, c *waiter) error {
 // It reports whether there was anything to wait for.
 func (v *Volume) waitForPlace(ctx context.Context, x table.Ino) (waited bool) {
 	e := &v.engine
-	v.mu.Lock()
-	if e.isPlaceKnown(x) {
-		v.mu.Unlock()
+	locked := v.lock()
+	if e.isPlaceKnown(locked, x) {
+		locked.unlock()
 		return false
 	}
 	c := &waiter{place: x}
-	e.addWaiter(c)
-	v.mu.Unlock()
+	e.addWaiter(locked, c)
+	locked.unlock()
 	select {
 	case <-c.done:
 	case <-ctx.Done():
-		v.mu.Lock()
+		locked = v.lock()
 		delete(e.waiters, c)
-		v.mu.Unlock()
+		locked.unlock()
 	}
 	return true
 }
 
 // isPlaceKnown reports whether it is known where the backend has an inode. mu is
 // held.
-func (e *engine) isPlaceKnown(x table.Ino) bool {
-	n := e.v.table.Inode(x)
+func (e *engine) isPlaceKnown(v *View, x table.Ino) bool {
+	n := v.table.Inode(x)
 	if n == nil {
 		return true
 	}
 	for _, h := range n.RemoteLinks {
-		if rec := e.record(h); rec.Attempt != nil || e.v.attempted(rec, nil) {
+		if rec := e.record(v, h); rec.Attempt != nil || v.attempted(rec, nil) {
 			return false
 		}
-		if _, moving := e.unsettled(h.Dir); moving != (table.Link{}) {
+		if _, moving := e.unsettled(v, h.Dir); moving != (table.Link{}) {
 			return false
 		}
 	}
@@ -172,29 +172,29 @@ func (e *engine) isPlaceKnown(x table.Ino) bool {
 }
 
 // addWaiter registers a waiter. mu is held.
-func (e *engine) addWaiter(c *waiter) {
+func (e *engine) addWaiter(v *View, c *waiter) {
 	c.done = make(chan struct{})
 	e.waiters[c] = struct{}{}
-	e.review(c)
+	e.review(v, c)
 }
 
 // namesChanged looks at everybody who waits, after names have changed or failed. mu
 // is held.
-func (e *engine) namesChanged(names ...table.Link) {
+func (e *engine) namesChanged(v *View, names ...table.Link) {
 	for c := range e.waiters {
 		for _, l := range names {
-			if limit, waits := c.names[l]; waits && e.arrivedName(c, l, limit) {
+			if limit, waits := c.names[l]; waits && e.arrivedName(v, c, l, limit) {
 				delete(c.names, l)
 			}
 		}
-		e.judge(c)
+		e.judge(v, c)
 	}
 }
 
 // advanced tells everybody who waits that the backend got something, or more of
 // it: it goes on, and their turn comes. A change that failed once more is no such news, or
 // they would wait for ever at a backend that refuses at once. mu is held.
-func (e *engine) advanced() {
+func (e *engine) advanced(v *View) {
 	e.doing.beat.Add(1)
 	for c := range e.waiters {
 		if c.wait != nil {
@@ -204,44 +204,44 @@ func (e *engine) advanced() {
 }
 
 // reviewAll looks at all that everybody waits for. mu is held.
-func (e *engine) reviewAll() {
+func (e *engine) reviewAll(v *View) {
 	for c := range e.waiters {
-		e.review(c)
+		e.review(v, c)
 	}
 }
 
-func (e *engine) review(c *waiter) {
+func (e *engine) review(v *View, c *waiter) {
 	for l, limit := range c.names {
-		if e.arrivedName(c, l, limit) {
+		if e.arrivedName(v, c, l, limit) {
 			delete(c.names, l)
 		}
 	}
-	e.judge(c)
+	e.judge(v, c)
 }
 
 // judge tells a waiter when it need not wait any more. mu is held.
-func (e *engine) judge(c *waiter) {
+func (e *engine) judge(v *View, c *waiter) {
 	switch {
 	case c.room:
-		if !e.full() {
-			e.tell(c, nil)
+		if !e.full(v) {
+			e.tell(v, c, nil)
 		}
 		return
 	case c.place != 0:
-		if e.isPlaceKnown(c.place) {
-			e.tell(c, nil)
+		if e.isPlaceKnown(v, c.place) {
+			e.tell(v, c, nil)
 		}
 		return
 	}
-	done, err := e.hasContent(c)
+	done, err := e.hasContent(v, c)
 	if err != nil || done && len(c.names) == 0 {
-		e.tell(c, err)
+		e.tell(v, c, err)
 	}
 }
 
 // stalled ends all waiting when nothing runs, rests, or could begin: what is
 // left waits for something that is held. mu is held.
-func (e *engine) stalled() {
+func (e *engine) stalled(v *View) {
 	if len(e.waiters) == 0 || len(e.running) > 0 || e.paused {
 		return
 	}
@@ -258,21 +258,21 @@ func (e *engine) stalled() {
 		if c.room || c.place != 0 {
 			continue
 		}
-		e.review(c)
+		e.review(v, c)
 		if c.over {
 			continue
 		}
-		done, err := e.hasContent(c)
+		done, err := e.hasContent(v, c)
 		if !done && err == nil {
 			err = errors.Join(errHeldUp, cause)
 		}
-		e.tell(c, err)
+		e.tell(v, c, err)
 	}
 }
 
 var errHeldUp = errors.New("waits for a change that is held back")
 
-func (e *engine) tell(c *waiter, err error) {
+func (e *engine) tell(v *View, c *waiter, err error) {
 	c.err, c.over = err, true
 	delete(e.waiters, c)
 	close(c.done)
@@ -281,12 +281,12 @@ func (e *engine) tell(c *waiter, err error) {
 // arrivedName reports whether a name need not be waited for any more: both
 // sides agree, or another change has begun since, or it is held, which others
 // cannot help.
-func (e *engine) arrivedName(c *waiter, l table.Link, limit uint64) bool {
-	rec, _ := e.v.table.Name(l.Dir, l.Name)
-	if rec.Seq == 0 || rec.Seq > limit || c.commit && e.isLeftAlone(l) {
+func (e *engine) arrivedName(v *View, c *waiter, l table.Link, limit uint64) bool {
+	rec, _ := v.table.Name(l.Dir, l.Name)
+	if rec.Seq == 0 || rec.Seq > limit || c.commit && e.isLeftAlone(v, l) {
 		return true
 	}
-	err, final := e.failure(l)
+	err, final := e.failure(v, l)
 	if err != nil && !final {
 		c.last = err
 	}
@@ -295,19 +295,19 @@ func (e *engine) arrivedName(c *waiter, l table.Link, limit uint64) bool {
 
 // hasContent reports whether the backend has the content that is waited for,
 // under each of its names.
-func (e *engine) hasContent(c *waiter) (done bool, err error) {
-	n := e.v.table.Inode(c.ino)
+func (e *engine) hasContent(v *View, c *waiter) (done bool, err error) {
+	n := v.table.Inode(c.ino)
 	if n == nil || c.ino == 0 {
 		return true, nil
 	}
 	done = true
 	for _, l := range n.Links {
-		rec, _ := e.v.table.Name(l.Dir, l.Name)
+		rec, _ := v.table.Name(l.Dir, l.Name)
 		if rec.Local || rec.Remote != nil && rec.Remote.Ino == c.ino && rec.Remote.ContentVersion >= c.gen {
 			continue
 		}
 		done = false
-		if err, final := e.failure(l); final {
+		if err, final := e.failure(v, l); final {
 			return false, err
 		} else if err != nil {
 			c.last = err
@@ -319,12 +319,12 @@ func (e *engine) hasContent(c *waiter) (done bool, err error) {
 // failure is what keeps a name from being sent, if it has been tried: its own
 // failure, or that of a directory above. final says that trying again will not
 // help.
-func (e *engine) failure(l table.Link) (err error, final bool) { // the error is the subject here
+func (e *engine) failure(v *View, l table.Link) (err error, final bool) { // the error is the subject here
 	for {
 		if t := e.jobs[l]; t != nil && t.err != nil && (t.state == jobHeld || t.state == jobResting) {
 			return t.err, t.state == jobHeld
 		}
-		dir := e.v.table.Inode(l.Dir)
+		dir := v.table.Inode(l.Dir)
 		if l.Dir == table.Root || dir == nil || len(dir.RemoteLinks) > 0 || len(dir.Links) == 0 {
 			break
 		}
@@ -340,12 +340,12 @@ func (e *engine) failure(l table.Link) (err error, final bool) { // the error is
 }
 
 // forgive has a name that is held tried again, and the directories above it.
-func (e *engine) forgive(l table.Link) {
+func (e *engine) forgive(v *View, l table.Link) {
 	for {
 		if t := e.jobs[l]; t != nil && t.state == jobHeld {
 			t.state, t.err, t.losses = jobIdle, nil, 0
 		}
-		dir := e.v.table.Inode(l.Dir)
+		dir := v.table.Inode(l.Dir)
 		if l.Dir == table.Root || dir == nil || len(dir.RemoteLinks) > 0 || len(dir.Links) == 0 {
 			return
 		}
@@ -355,12 +355,12 @@ func (e *engine) forgive(l table.Link) {
 
 // structural lists the names that are to change at the backend, beside by new
 // content: those have somebody else who waits for them, or nobody. mu is held.
-func (e *engine) structural() map[table.Link]uint64 {
+func (e *engine) structural(v *View) map[table.Link]uint64 {
 	names := map[table.Link]uint64{}
-	e.v.table.Dirty(0, func(seq uint64, l table.Link) bool {
-		rec, _ := e.v.table.Name(l.Dir, l.Name)
-		if n := e.v.table.Inode(rec.Ino); n != nil && isRegular(n) && carries(rec, n) {
-			oi := e.v.open[rec.Ino]
+	v.table.Dirty(0, func(seq uint64, l table.Link) bool {
+		rec, _ := v.table.Name(l.Dir, l.Name)
+		if n := v.table.Inode(rec.Ino); n != nil && isRegular(n) && carries(rec, n) {
+			oi := v.open[rec.Ino]
 			if n.Size > 0 || oi != nil && oi.writers > 0 {
 				return true
 			}
@@ -375,16 +375,16 @@ func (e *engine) structural() map[table.Link]uint64 {
 // Where nothing is sent without being asked for, or the backend cannot be
 // reached, waiting would not help: then the disk's room is the bound. mu is
 // held.
-func (e *engine) full() bool {
-	p := &e.v.o.Policy
-	if p.Commit != DueChange || e.failures > 0 || e.blocked != nil || e.v.closed {
+func (e *engine) full(v *View) bool {
+	p := &v.o.Policy
+	if p.Commit != DueChange || e.failures > 0 || e.blocked != nil || v.closed {
 		return false
 	}
 	if e.total > 2*p.MaxUnsaved {
 		return true
 	}
-	since, any := e.oldest()
-	return any && p.Window > 0 && e.v.o.Now().Sub(since) > maxLag*min(p.Window, longestHold)+minLag && e.total > p.MaxUnsaved/8
+	since, any := e.oldest(v)
+	return any && p.Window > 0 && v.o.Now().Sub(since) > maxLag*min(p.Window, longestHold)+minLag && e.total > p.MaxUnsaved/8
 }
 
 // What is unsaved for maxLag windows and minLag more is too old, if there is
@@ -399,10 +399,10 @@ func isConflict(err error) bool { return errors.Is(err, providers.ErrConflict) }
 
 // giveUp ends the waiting of a waiter.
 func (e *engine) giveUp(c *waiter, err error) {
-	e.v.mu.Lock()
-	defer e.v.mu.Unlock()
+	locked := e.v.lock()
+	defer locked.unlock()
 	if !c.over {
-		e.tell(c, err)
+		e.tell(locked, c, err)
 	}
 }
 

@@ -9,8 +9,8 @@ import (
 
 // aged notes when a change began, about a minute apart at least so that it
 // stays short.
-func (e *engine) aged(seq uint64) {
-	now := e.v.o.Now()
+func (e *engine) aged(v *View, seq uint64) {
+	now := v.o.Now()
 	if n := len(e.ages); n > 0 && now.Sub(e.ages[n-1].at) < time.Second {
 		e.ages[n-1].seq = seq
 		return
@@ -23,8 +23,8 @@ func (e *engine) aged(seq uint64) {
 
 // oldest is when the oldest change began that the backend does not have. mu is
 // held.
-func (e *engine) oldest() (since time.Time, any bool) {
-	e.v.table.Dirty(0, func(seq uint64, _ table.Link) bool {
+func (e *engine) oldest(v *View) (since time.Time, any bool) {
+	v.table.Dirty(0, func(seq uint64, _ table.Link) bool {
 		for len(e.ages) > 1 && e.ages[0].seq < seq {
 			e.ages = e.ages[1:]
 		}
@@ -38,27 +38,27 @@ func (e *engine) oldest() (since time.Time, any bool) {
 }
 
 // count keeps the sum of what is unsaved, and gives the name's Seq. mu is held.
-func (e *engine) count(l table.Link) uint64 {
-	rec, _ := e.v.table.Name(l.Dir, l.Name)
+func (e *engine) count(v *View, l table.Link) uint64 {
+	rec, _ := v.table.Name(l.Dir, l.Name)
 	if rec.Remote != nil && rec.Remote.Ino != rec.Ino {
-		e.countInode(rec.Remote.Ino)
+		e.countInode(v, rec.Remote.Ino)
 	}
-	e.countInode(rec.Ino)
+	e.countInode(v, rec.Ino)
 	return rec.Seq
 }
 
 // isUnsaved reports whether the backend lacks content of an inode. mu is held.
-func (e *engine) isUnsaved(ino table.Ino) bool {
+func (e *engine) isUnsaved(v *View, ino table.Ino) bool {
 	_, unsaved := e.unsaved[ino]
 	return unsaved
 }
 
-func (e *engine) countInode(ino table.Ino) {
-	n := e.v.table.Inode(ino)
+func (e *engine) countInode(v *View, ino table.Ino) {
+	n := v.table.Inode(ino)
 	size := int64(-1)
 	if n != nil && isRegular(n) {
 		for _, l := range n.Links {
-			if rec, _ := e.v.table.Name(l.Dir, l.Name); rec.Seq != 0 && (carries(rec, n) || !e.knows(ino, n)) {
+			if rec, _ := v.table.Name(l.Dir, l.Name); rec.Seq != 0 && (carries(rec, n) || !e.knows(v, ino, n)) {
 				size = n.Size
 				break
 			}
@@ -80,9 +80,9 @@ func (e *engine) countInode(ino table.Ino) {
 }
 
 // knows reports whether the backend has this state of an inode under any name.
-func (e *engine) knows(ino table.Ino, n *table.Inode) bool {
+func (e *engine) knows(v *View, ino table.Ino, n *table.Inode) bool {
 	for _, h := range n.RemoteLinks {
-		if rec, _ := e.v.table.Name(h.Dir, h.Name); rec.Remote != nil && rec.Remote.Ino == ino && rec.Remote.ContentVersion == n.ContentVersion {
+		if rec, _ := v.table.Name(h.Dir, h.Name); rec.Remote != nil && rec.Remote.Ino == ino && rec.Remote.ContentVersion == n.ContentVersion {
 			return true
 		}
 	}
@@ -99,8 +99,8 @@ func carries(rec table.Name, n *table.Inode) bool {
 }
 
 // open opens a window when there is something to wait for. mu is held.
-func (e *engine) open() {
-	p := &e.v.o.Policy
+func (e *engine) open(v *View) {
+	p := &v.o.Policy
 	e.stirred = true
 	switch {
 	case p.Commit != DueChange || e.due >= e.last:
@@ -108,39 +108,39 @@ func (e *engine) open() {
 	case p.Window <= 0 || e.total >= p.MaxUnsaved:
 		e.due = e.last
 		e.wake()
-	case !e.windowed && !e.v.closed:
+	case !e.windowed && !v.closed:
 		e.windowed = true
-		e.v.background(func() {
+		v.background(func() {
 			_ = e.v.pause(e.v.ctx, p.Window)
-			e.v.mu.Lock()
+			locked := e.v.lock()
 			e.windowed = false
-			e.ask()
-			e.v.mu.Unlock()
+			e.ask(locked)
+			locked.unlock()
 		})
 	}
 }
 
 // hurried reports whether somebody waits for what was due to arrive, so that a
 // change that is not due yet may be what that needs. mu is held.
-func (e *engine) hurried() bool { return len(e.waiters) > 0 || len(e.requests) > 0 }
+func (e *engine) hurried(v *View) bool { return len(e.waiters) > 0 || len(e.requests) > 0 }
 
 // ask makes due all that differs now. mu is held.
-func (e *engine) ask() {
+func (e *engine) ask(v *View) {
 	e.due, e.stirred = max(e.due, e.last), true
 	e.wake()
 }
 
 // checkBlocked asks the rule of massdelete.go before names go one by one, each time that
 // more is due. mu is held.
-func (e *engine) checkBlocked() error {
-	v := e.v
+func (e *engine) checkBlocked(v *View) error {
+
 	switch {
 	case e.isUnguarded():
 		return nil
 	case e.checked >= e.due && (e.blocked == nil || !v.puller.confirmed[commitSide]):
 		return e.blocked // as it was when this was looked at, over all that is due
 	}
-	err := v.checkCommit(e.countDeletions())
+	err := v.checkCommit(e.countDeletions(v))
 	if unseen := (*unseenError)(nil); errors.As(err, &unseen) {
 		return err
 	}
@@ -150,7 +150,7 @@ func (e *engine) checkBlocked() error {
 		v.passed(commitSide)
 	}
 	if err == nil {
-		e.harmless(e.due)
+		e.harmless(v, e.due)
 	}
 	return err
 }
@@ -163,18 +163,18 @@ func (e *engine) isUnguarded() bool {
 
 // harmless ends a halt when what is due is not too much, and nothing else
 // differs: what was deleted is here again. mu is held.
-func (e *engine) harmless(due uint64) {
-	if due >= e.last && !e.v.puller.confirmed[commitSide] {
-		e.v.passed(commitSide)
+func (e *engine) harmless(v *View, due uint64) {
+	if due >= e.last && !v.puller.confirmed[commitSide] {
+		v.passed(commitSide)
 	}
 }
 
 // countDeletions counts the names that are due and no more here. Those that were
 // confirmed do not count; they may take long to go.
-func (e *engine) countDeletions() (all, inRoot, madeInRoot int) {
+func (e *engine) countDeletions(v *View) (all, inRoot, madeInRoot int) {
 	fresh := false // one of those in the root was not confirmed
-	e.v.table.Dirty(0, func(seq uint64, l table.Link) bool {
-		rec := e.record(l)
+	v.table.Dirty(0, func(seq uint64, l table.Link) bool {
+		rec := e.record(v, l)
 		root := l.Dir == table.Root
 		switch {
 		case seq > e.due:
@@ -183,7 +183,7 @@ func (e *engine) countDeletions() (all, inRoot, madeInRoot int) {
 			madeInRoot++
 		case rec.Ino != 0 || rec.Remote == nil:
 		default:
-			if n := e.v.table.Inode(rec.Remote.Ino); seq > e.cleared && (n == nil || len(n.Links) == 0) {
+			if n := v.table.Inode(rec.Remote.Ino); seq > e.cleared && (n == nil || len(n.Links) == 0) {
 				all++
 			}
 			if root {
@@ -208,15 +208,15 @@ type age struct {
 // lingering lists the files that have been open for writing for Policy.MaxOpen.
 func (e *engine) lingering() (due []table.Ino) {
 	v := e.v
-	v.mu.Lock()
-	defer v.mu.Unlock()
+	locked := v.lock()
+	defer locked.unlock()
 	now := v.o.Now()
 	for ino := range e.writing {
-		if oi := v.open[ino]; oi == nil || oi.writers == 0 {
+		if oi := locked.open[ino]; oi == nil || oi.writers == 0 {
 			delete(e.writing, ino)
 		}
 	}
-	for ino, oi := range v.open {
+	for ino, oi := range locked.open {
 		if oi.writers == 0 {
 			continue
 		}
@@ -236,9 +236,9 @@ func (e *engine) lingering() (due []table.Ino) {
 // closed, and nobody waits for. What was closed and is being written once more is
 // one, too: its first state is gone, and the next is half made. After
 // Policy.MaxOpen that counts no more. mu is held.
-func (e *engine) isOpen(ino table.Ino, n *table.Inode) bool {
-	oi := e.v.open[ino]
-	if oi == nil || oi.writers == 0 || e.awaited(ino) {
+func (e *engine) isOpen(v *View, ino table.Ino, n *table.Inode) bool {
+	oi := v.open[ino]
+	if oi == nil || oi.writers == 0 || e.awaited(v, ino) {
 		return false
 	}
 	_, overdue := e.overdue[ino]
@@ -247,7 +247,7 @@ func (e *engine) isOpen(ino table.Ino, n *table.Inode) bool {
 
 // awaited reports whether somebody waits for content of an inode: who closed it
 // while another went on writing gets what is there by now. mu is held.
-func (e *engine) awaited(ino table.Ino) bool {
+func (e *engine) awaited(v *View, ino table.Ino) bool {
 	for c := range e.waiters {
 		if c.ino == ino {
 			return true

@@ -30,13 +30,13 @@ func (v *Volume) report(op, path string, err error) {
 
 // remember is report without the log. mu is not held.
 func (v *Volume) remember(op, path string, err error) {
-	v.mu.Lock()
-	if len(v.problems) == maxProblems {
-		v.problems = slices.Delete(v.problems, 0, 1)
+	locked := v.lock()
+	if len(locked.problems) == maxProblems {
+		locked.problems = slices.Delete(locked.problems, 0, 1)
 	}
-	v.problems = append(v.problems, Problem{v.o.Now(), op, path, err})
+	locked.problems = append(locked.problems, Problem{v.o.Now(), op, path, err})
 	notify := v.notifier()
-	v.mu.Unlock()
+	locked.unlock()
 	if f, ok := notify.(interface{ Failed(path string, err error) }); ok {
 		f.Failed(path, err)
 	}
@@ -83,7 +83,7 @@ func (v *Volume) brokenOff(err error) bool {
 
 // failures are the activities that fail. Nothing goes to the backend when there is
 // nothing to send. mu is held.
-func (v *Volume) failures() []Failing {
+func (v *View) failures() []Failing {
 	if v.table.DirtyCount() == 0 {
 		v.failing.Succeeded(chores.Upload)
 		v.failing.Succeeded(chores.Commit)

@@ -59,19 +59,19 @@ type pulling struct {
 // says that too much would be deleted, and that nothing was done.
 func (v *Volume) Pull(ctx context.Context, o PullOptions) (PullReport, error) {
 	for mayJoin := false; ; mayJoin = true {
-		v.mu.Lock()
+		locked := v.lock()
 		run := v.puller.pulling
 		mine := run == nil
 		if mine {
 			run = &pulling{done: make(chan struct{}), alone: o.alone}
 			v.puller.pulling = run
 		}
-		v.mu.Unlock()
+		locked.unlock()
 		if mine {
 			run.report, run.err = v.pull(ctx, o)
 			switch {
 			case o.alone:
-				run.err = errors.Join(run.err, v.update(func() error { v.addUnreported(run.report.Conflicts); return nil }))
+				run.err = errors.Join(run.err, v.update(func(v *Tx) error { v.addUnreported(run.report.Conflicts); return nil }))
 			case run.err == nil && run.report.Skipped == "":
 				run.report.Conflicts = v.reportConflicts(run.report.Conflicts)
 			}
@@ -79,9 +79,9 @@ func (v *Volume) Pull(ctx context.Context, o PullOptions) (PullReport, error) {
 			if run.report.Skipped == "" {
 				v.Ended(chores.Pull, run.err)
 			}
-			v.mu.Lock()
+			locked = v.lock()
 			v.puller.pulling = nil
-			v.mu.Unlock()
+			locked.unlock()
 			close(run.done)
 			return run.report, run.err
 		}
@@ -108,8 +108,8 @@ func (v *Volume) pull(ctx context.Context, o PullOptions) (r PullReport, err err
 	} else {
 		r, err = v.pullAll(w, v.p)
 	}
-	v.mu.Lock()
-	defer v.mu.Unlock()
+	locked := v.lock()
+	defer locked.unlock()
 	if err == nil && r.Skipped == "" {
 		v.passed(pullSide)
 	}
@@ -120,9 +120,9 @@ func (v *Volume) pull(ctx context.Context, o PullOptions) (r PullReport, err err
 }
 
 func (v *Volume) dirty() bool {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	return v.table.DirtyCount() > 0
+	locked := v.lock()
+	defer locked.unlock()
+	return locked.table.DirtyCount() > 0
 }
 
 // pullAll compares all directories that are known with what p shows.
@@ -151,22 +151,22 @@ type applying struct {
 func (v *Volume) applyAll(w *waiting, p providers.Provider, all []*listing, mine *observation, o applying) (PullReport, error) {
 	m := v.newMerge(w, p)
 	m.mine, m.dry, m.whole = mine, o.dry, true
-	err := m.run(func() error {
+	err := m.run(func(v *Tx) error {
 		for _, h := range all {
-			if !h.holds() { // renamed meanwhile; or what came before says that it is gone
+			if !h.holds(v.View) { // renamed meanwhile; or what came before says that it is gone
 				_, there := v.remotePathOf(h.dir)
 				m.left = m.left || there
 				continue
 			}
 			for _, d := range h.diffs {
-				m.take(d)
+				m.take(v, d)
 			}
-			h.listed(m)
+			h.listed(v, m)
 		}
 		if !m.left && !m.asks() {
 			v.setSynced(o.level)
 		}
-		return m.checkPull()
+		return m.checkPull(v)
 	})
 	if errors.Is(err, errDry) {
 		err = nil
@@ -177,7 +177,7 @@ func (v *Volume) applyAll(w *waiting, p providers.Provider, all []*listing, mine
 // knownDirs are the directories at the backend whose names are known, from the
 // root down. One may be known below one that is not: it was made or moved here,
 // or somebody put something beside it. mu is held.
-func (v *Volume) knownDirs() (known []table.Ino) {
+func (v *View) knownDirs() (known []table.Ino) {
 	for all, i := []table.Ino{table.Root}, 0; i < len(all); i++ {
 		if v.table.Inode(all[i]).Loaded {
 			known = append(known, all[i])
@@ -197,9 +197,9 @@ const listers = 8
 
 // gatherAll lists all known directories, in the cheaper of two ways.
 func (v *Volume) gatherAll(w *waiting, p providers.Provider) ([]*listing, error) {
-	v.mu.Lock()
-	dirs := v.knownDirs()
-	v.mu.Unlock()
+	locked := v.lock()
+	dirs := locked.knownDirs()
+	locked.unlock()
 	all := make([]*listing, 0, len(dirs))
 	for _, dir := range dirs {
 		h, err := v.newListing(dir)
@@ -290,11 +290,11 @@ func (v *Volume) listTree(w *waiting, p providers.Provider, all []*listing) erro
 }
 
 func (v *Volume) treePage(at map[providers.Locator]*listing, entries []providers.Info) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
+	locked := v.lock()
+	defer locked.unlock()
 	for i := range entries {
 		if h := at[entries[i].Locator.Parent()]; h != nil {
-			h.entry(&entries[i])
+			h.entry(locked, &entries[i])
 		}
 	}
 }

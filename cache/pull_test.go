@@ -30,26 +30,26 @@ func TestPullIsOneStep(t *testing.T) {
 		}
 		done := make(chan struct{})
 		var seen []string
-		w.v.mu.Lock() // from here on, look whenever the lock is free
+		locked := w.v.lock() // from here on, look whenever the lock is free
 		go func() {
 			defer close(done)
 			w.pull()
 		}()
-		w.v.mu.Unlock()
+		locked.unlock()
 		for over := false; !over; {
 			select {
 			case <-done:
 				over = true
 			default:
 			}
-			w.v.mu.Lock()
+			locked = w.v.lock()
 			line := ""
 			for _, dir := range []string{"a", "b", "c"} {
-				d, _ := w.v.table.Name(table.Root, dir)
-				f, _ := w.v.table.Name(d.Ino, "f")
-				line += w.v.table.Inode(f.Ino).Links[0].Name + f.Remote.Version.ETag + " "
+				d, _ := locked.table.Name(table.Root, dir)
+				f, _ := locked.table.Name(d.Ino, "f")
+				line += locked.table.Inode(f.Ino).Links[0].Name + f.Remote.Version.ETag + " "
 			}
-			w.v.mu.Unlock()
+			locked.unlock()
 			if len(seen) == 0 || seen[len(seen)-1] != line {
 				seen = append(seen, line)
 			}
@@ -409,9 +409,9 @@ func TestExclude(t *testing.T) {
 }
 
 func (w *scene) hiddenCount() int {
-	w.v.mu.Lock()
-	defer w.v.mu.Unlock()
-	return w.v.hidden()
+	locked := w.v.lock()
+	defer locked.unlock()
+	return locked.hidden()
 }
 
 // What is excluded from now on is hidden, and what was changed here stays here.

@@ -92,14 +92,14 @@ func (v *Volume) newMerge(ctx context.Context, remote providers.Provider) *merge
 }
 
 // run does a change of the table that may ask. v.mu is not held.
-func (m *merge) run(do func() error) error {
+func (m *merge) run(do func(*Tx) error) error {
 	defer m.dropMade()
 	for m.round = 0; ; m.round++ {
-		err := m.v.update(func() error {
+		err := m.v.update(func(v *Tx) error {
 			m.open, m.report, m.told, m.clashes, m.touched, m.news = nil, PullReport{}, nil, nil, nil, nil
 			m.deleted, m.root, m.halt, m.used, m.left = 0, -1, nil, nil, false
 			m.back = map[table.Ino]table.Ino{}
-			err := do()
+			err := do(v)
 			if err == nil {
 				err = m.halt
 			}
@@ -113,7 +113,7 @@ func (m *merge) run(do func() error) error {
 			case m.dry:
 				return errDry
 			}
-			m.finish()
+			m.finish(v)
 			return nil
 		})
 		if err != errAsk { // never wrapped
@@ -124,14 +124,14 @@ func (m *merge) run(do func() error) error {
 }
 
 // pulled are the paths that lead to another file than before.
-func (m *merge) pulled() (paths []string) {
-	if m.v.o.Pulled == nil {
+func (m *merge) pulled(v *Tx) (paths []string) {
+	if v.o.Pulled == nil {
 		return nil
 	}
 	for _, l := range m.news {
-		rec, _ := m.v.table.Name(l.Dir, l.Name)
-		at, ok := m.v.path(l)
-		if n := m.v.table.Inode(rec.Ino); ok && n != nil && !isDir(n) {
+		rec, _ := v.table.Name(l.Dir, l.Name)
+		at, ok := v.path(l)
+		if n := v.table.Inode(rec.Ino); ok && n != nil && !isDir(n) {
 			paths = append(paths, at.String())
 		}
 	}
@@ -152,8 +152,8 @@ func (m *merge) asks() bool {
 }
 
 // finish tells whom it may concern. mu is held, in an update.
-func (m *merge) finish() {
-	for l := range m.v.observations {
+func (m *merge) finish(v *Tx) {
+	for l := range v.observations {
 		if l == m.mine {
 			continue
 		}
@@ -162,15 +162,15 @@ func (m *merge) finish() {
 		}
 	}
 	for _, l := range m.news {
-		m.v.recordCame(l)
+		v.recordCame(l)
 	}
-	m.countDeleted()
-	missed := m.v.engine.clashed(m.clashes)
+	m.countDeleted(v)
+	missed := v.engine.clashed(v.View, m.clashes)
 	if m.alone {
-		m.v.addUnreported(missed)
+		v.addUnreported(missed)
 	}
-	told, pulled := m.told, m.pulled()
-	m.v.later(func() {
+	told, pulled := m.told, m.pulled(v)
+	v.later(func() {
 		for _, path := range pulled {
 			m.v.o.Pulled(path)
 		}
@@ -181,8 +181,8 @@ func (m *merge) finish() {
 }
 
 // tell reports what a person should know of.
-func (m *merge) tell(l table.Link, what string, conflict bool) {
-	path := m.v.pathFor(l)
+func (m *merge) tell(v *Tx, l table.Link, what string, conflict bool) {
+	path := v.pathFor(l)
 	m.told = append(m.told, told{path, what})
 	if conflict {
 		m.clash(l, path)
@@ -197,25 +197,25 @@ func (m *merge) clash(l table.Link, path string) {
 
 // name reconciles one name with what the backend has under it now; nil:
 // nothing. mu is held, in an update.
-func (m *merge) name(l table.Link, r *providers.Info) {
+func (m *merge) name(v *Tx, l table.Link, r *providers.Info) {
 	l.Dir = m.shownAs(l.Dir)
-	rec, _ := m.v.table.Name(l.Dir, l.Name)
-	if r != nil && m.halt == nil && m.v.onlyIgnored(l, rec) { // tracked from now on
+	rec, _ := v.table.Name(l.Dir, l.Name)
+	if r != nil && m.halt == nil && v.onlyIgnored(l, rec) { // tracked from now on
 		rec.Local = false
-		m.set(l, rec)
-		rec, _ = m.v.table.Name(l.Dir, l.Name)
+		m.set(v, l, rec)
+		rec, _ = v.table.Name(l.Dir, l.Name)
 	}
 	switch {
 	case m.halt != nil:
-	case m.skipInFlight(l, &rec):
+	case m.skipInFlight(v, l, &rec):
 		m.left = true
-	case rec.Local, unchanged(rec, r), m.isOwnLateWrite(l, rec, r):
+	case rec.Local, unchanged(rec, r), m.isOwnLateWrite(v, l, rec, r):
 	case r == nil:
-		m.gone(l, rec)
+		m.gone(v, l, rec)
 	case r.Kind == providers.KindDir:
-		m.dir(l, rec, r)
+		m.dir(v, l, rec, r)
 	default:
-		m.leaf(l, rec, r)
+		m.leaf(v, l, rec, r)
 	}
 }
 
@@ -234,29 +234,29 @@ func unchanged(rec table.Name, r *providers.Info) bool {
 }
 
 // set stores a record, and looks anew whether its sides differ.
-func (m *merge) set(l table.Link, rec table.Name) {
-	if from := m.v.setName(l, rec); from != 0 {
-		m.v.markStaleDentry(l, from)
+func (m *merge) set(v *Tx, l table.Link, rec table.Name) {
+	if from := v.setName(l, rec); from != 0 {
+		v.markStaleDentry(l, from)
 	}
-	m.v.mark(l)
+	v.mark(l)
 	m.touched = append(m.touched, l)
 }
 
 // remoteSide says what the backend has under a name. Who had it there loses that
 // remote link.
-func (m *merge) remoteSide(l table.Link, rec *table.Name, base *table.Remote) {
+func (m *merge) remoteSide(v *Tx, l table.Link, rec *table.Name, base *table.Remote) {
 	rec.Remote, rec.Attempt, rec.Held = base, nil, nil
-	m.set(l, *rec)
-	*rec, _ = m.v.table.Name(l.Dir, l.Name)
+	m.set(v, l, *rec)
+	*rec, _ = v.table.Name(l.Dir, l.Name)
 }
 
 // shown says that a program sees something else under a name. Never for a
 // directory that still exists: the kernel would unmount what is mounted below.
-func (m *merge) shown(l table.Link) {
+func (m *merge) shown(v *Tx, l table.Link) {
 	if m.first {
 		return
 	}
-	v := m.v
+
 	m.news = append(m.news, l)
 	v.modified(l.Dir)
 	v.later(func() {
@@ -266,59 +266,59 @@ func (m *merge) shown(l table.Link) {
 }
 
 // gone: the backend has nothing there any more.
-func (m *merge) gone(l table.Link, rec table.Name) {
+func (m *merge) gone(v *Tx, l table.Link, rec table.Name) {
 	m.deleted++
 	if l.Dir == table.Root && m.root < 0 {
-		m.root = m.v.countRoot()
+		m.root = v.countRoot()
 	}
 	b := *rec.Remote
 	if b.Kind == providers.KindDir && b.Ino != 0 {
-		if !m.v.caps.EmptyDirs && m.goneEmpty(l, rec) {
+		if !v.caps.EmptyDirs && m.goneEmpty(v, l, rec) {
 			return
 		}
-		if _, ours := m.holds(b.Ino); ours && m.v.caps.ImpliedDirs { // it may have gone with what we delete
+		if _, ours := m.holds(v, b.Ino); ours && v.caps.ImpliedDirs { // it may have gone with what we delete
 			m.deleted--
 			return
 		}
-		if m.tooMuchBelow(b.Ino) {
+		if m.tooMuchBelow(v, b.Ino) {
 			return
 		}
-		m.emptied(b.Ino)
+		m.emptied(v, b.Ino)
 	}
-	changed := rec.Ino != 0 && (rec.Ino != b.Ino || m.v.table.Inode(rec.Ino).ContentVersion != b.ContentVersion)
-	m.remoteSide(l, &rec, nil)
-	n := m.v.table.Inode(rec.Ino)
+	changed := rec.Ino != 0 && (rec.Ino != b.Ino || v.table.Inode(rec.Ino).ContentVersion != b.ContentVersion)
+	m.remoteSide(v, l, &rec, nil)
+	n := v.table.Inode(rec.Ino)
 	switch {
 	case rec.Ino == 0, rec.Ino != b.Ino:
-		m.leftRemote(b.Ino)
+		m.leftRemote(v, b.Ino)
 	case isDir(n):
 		if n.Entries > 0 {
-			m.tell(l, "directory deleted on the remote but modified locally: kept the local directory", false)
+			m.tell(v, l, "directory deleted on the remote but modified locally: kept the local directory", false)
 			return
 		}
-		m.unname(l, rec)
+		m.unname(v, l, rec)
 	case changed:
-		m.tell(l, "deleted on the remote but modified locally: kept the local file", false)
+		m.tell(v, l, "deleted on the remote but modified locally: kept the local file", false)
 	default:
-		m.unname(l, rec)
+		m.unname(v, l, rec)
 	}
 }
 
 // goneEmpty deals with a directory that the backend does not show because there
 // is nothing in it, where directories come and go with their entries. It reports
 // false when others have deleted what was in it.
-func (m *merge) goneEmpty(l table.Link, rec table.Name) bool {
-	something, ours := m.holds(rec.Remote.Ino)
+func (m *merge) goneEmpty(v *Tx, l table.Link, rec table.Name) bool {
+	something, ours := m.holds(v, rec.Remote.Ino)
 	switch {
 	case ours: // the last of what we delete may be gone, or the first of what we make not there
 		if something {
-			m.emptied(rec.Remote.Ino)
+			m.emptied(v, rec.Remote.Ino)
 		}
 	case something:
 		return false
 	case m.within > 0:
-		m.emptied(rec.Remote.Ino)
-		m.remoteSide(l, &rec, nil)
+		m.emptied(v, rec.Remote.Ino)
+		m.remoteSide(v, l, &rec, nil)
 	}
 	m.deleted--
 	return true
@@ -326,18 +326,18 @@ func (m *merge) goneEmpty(l table.Link, rec table.Name) bool {
 
 // holds reports whether the backend was known to have a file below a directory,
 // or may have one; and whether there is one that a change of ours is about.
-func (m *merge) holds(dir table.Ino) (something, ours bool) {
-	if n := m.v.table.Inode(dir); n != nil && !n.Loaded {
+func (m *merge) holds(v *Tx, dir table.Ino) (something, ours bool) {
+	if n := v.table.Inode(dir); n != nil && !n.Loaded {
 		something = true
 	}
-	m.v.table.Names(dir, "", func(name string, rec table.Name) bool {
+	v.table.Names(dir, "", func(name string, rec table.Name) bool {
 		l := table.Link{Dir: dir, Name: name}
 		switch {
-		case m.skipInFlight(l, &rec):
+		case m.skipInFlight(v, l, &rec):
 			ours = true
 		case rec.Remote == nil:
 		case rec.Remote.Kind == providers.KindDir:
-			below, busy := m.holds(rec.Remote.Ino)
+			below, busy := m.holds(v, rec.Remote.Ino)
 			something, ours = something || below, ours || busy
 		default:
 			something = true
@@ -348,9 +348,9 @@ func (m *merge) holds(dir table.Ino) (something, ours bool) {
 }
 
 // emptied: the backend has nothing below a directory any more.
-func (m *merge) emptied(dir table.Ino) {
+func (m *merge) emptied(v *Tx, dir table.Ino) {
 	var names []string
-	m.v.table.Names(dir, "", func(name string, rec table.Name) bool {
+	v.table.Names(dir, "", func(name string, rec table.Name) bool {
 		if rec.Remote != nil {
 			names = append(names, name)
 		}
@@ -358,18 +358,18 @@ func (m *merge) emptied(dir table.Ino) {
 	})
 	m.within++
 	for _, name := range names {
-		m.name(table.Link{Dir: dir, Name: name}, nil)
+		m.name(v, table.Link{Dir: dir, Name: name}, nil)
 	}
 	m.within--
-	if n := m.v.table.Inode(dir); n != nil && !n.Loaded {
-		m.v.table.Edit(dir).Loaded = true // there is nothing to list
+	if n := v.table.Inode(dir); n != nil && !n.Loaded {
+		v.table.Edit(dir).Loaded = true // there is nothing to list
 	}
 }
 
 // leftRemote: an inode has lost a remote link at the backend, and has no name there that
 // would be its. What only the backend had of it is lost.
-func (m *merge) leftRemote(x table.Ino) {
-	v := m.v
+func (m *merge) leftRemote(v *Tx, x table.Ino) {
+
 	n := v.table.Inode(x)
 	switch {
 	case n == nil || len(n.RemoteLinks) > 0:
@@ -380,7 +380,7 @@ func (m *merge) leftRemote(x table.Ino) {
 	case isDir(n) || isRegular(n) && n.State == table.Whole || isSymlink(n) && n.Target != "":
 		for _, l := range n.Links {
 			v.mark(l)
-			m.tell(l, "deleted on the remote but renamed locally: kept the local file", false)
+			m.tell(v, l, "deleted on the remote but renamed locally: kept the local file", false)
 		}
 		return
 	case n.ContentVersion != n.Origin.ContentVersion && n.State == table.Partial:
@@ -388,15 +388,15 @@ func (m *merge) leftRemote(x table.Ino) {
 	}
 	for _, l := range append([]table.Link(nil), n.Links...) {
 		rec, _ := v.table.Name(l.Dir, l.Name)
-		m.tell(l, "deleted on the remote before its content was fetched", false)
-		m.unname(l, rec)
+		m.tell(v, l, "deleted on the remote before its content was fetched", false)
+		m.unname(v, l, rec)
 	}
 }
 
 // unname takes a name away here. Who has the file open keeps it, and the claim
 // to the name.
-func (m *merge) unname(l table.Link, rec table.Name) {
-	v := m.v
+func (m *merge) unname(v *Tx, l table.Link, rec table.Name) {
+
 	n := v.table.Inode(rec.Ino)
 	if !m.first {
 		v.deleted(l, n)
@@ -404,15 +404,15 @@ func (m *merge) unname(l table.Link, rec table.Name) {
 	v.bury(l, rec.Ino, "pulled")
 	x := rec.Ino
 	rec.Ino, rec.Local = 0, false
-	m.set(l, rec)
-	m.lost(l, x)
-	m.shown(l)
+	m.set(v, l, rec)
+	m.lost(v, l, x)
+	m.shown(v, l)
 	m.report.Deleted++
 }
 
 // lost is what follows for an inode that has just lost a name to a pull.
-func (m *merge) lost(l table.Link, x table.Ino) {
-	v := m.v
+func (m *merge) lost(v *Tx, l table.Link, x table.Ino) {
+
 	n := v.table.Edit(x)
 	n.Ctime = v.stamp()
 	if len(n.Links) > 0 {
@@ -425,52 +425,52 @@ func (m *merge) lost(l table.Link, x table.Ino) {
 }
 
 // take applies a piece of news. mu is held, in an update.
-func (m *merge) take(d news) {
+func (m *merge) take(v *Tx, d news) {
 	if d.hide {
 		d.l.Dir = m.shownAs(d.l.Dir)
-		m.hide(d.l)
+		m.hide(v, d.l)
 	} else {
-		m.name(d.l, d.info)
+		m.name(v, d.l, d.info)
 	}
 }
 
 // hide has a name that the backend had shown stay here from now on: the
 // backend keeps what it has. What was not changed here goes, since it is
 // there.
-func (m *merge) hide(l table.Link) {
-	rec, _ := m.v.table.Name(l.Dir, l.Name)
+func (m *merge) hide(v *Tx, l table.Link) {
+	rec, _ := v.table.Name(l.Dir, l.Name)
 	if rec.Remote == nil {
 		return
 	}
-	if m.skipInFlight(l, &rec) {
+	if m.skipInFlight(v, l, &rec) {
 		m.left = true
 		return
 	}
 	b := rec.Remote
 	if b.Kind == providers.KindDir && b.Ino != 0 {
 		var names []string
-		m.v.table.Names(b.Ino, "", func(name string, rec table.Name) bool {
+		v.table.Names(b.Ino, "", func(name string, rec table.Name) bool {
 			names = append(names, name)
 			return true
 		})
 		for _, name := range names {
-			m.hide(table.Link{Dir: b.Ino, Name: name})
+			m.hide(v, table.Link{Dir: b.Ino, Name: name})
 		}
 	}
-	n := m.v.table.Inode(rec.Ino)
+	n := v.table.Inode(rec.Ino)
 	ours := n != nil && rec.Ino != 0 && (rec.Ino != b.Ino || n.ContentVersion != b.ContentVersion || isDir(n) && n.Entries > 0)
 	rec.Remote, rec.Attempt, rec.Held = nil, nil, nil
 	rec.Local = ours
 	if ours && isDir(n) {
-		m.v.table.Edit(rec.Ino).Loaded = true
+		v.table.Edit(rec.Ino).Loaded = true
 	}
-	m.set(l, rec)
+	m.set(v, l, rec)
 	switch {
 	case ours:
-		m.v.mark(l)
+		v.mark(l)
 	case rec.Ino != 0:
-		m.unname(l, rec)
+		m.unname(v, l, rec)
 	default:
-		m.leftRemote(b.Ino)
+		m.leftRemote(v, b.Ino)
 	}
 }

@@ -39,15 +39,15 @@ var errOvertaken = errors.New("attributes have changed meanwhile")
 // remoteAttrGen is the state of attributes that the backend is known to have of an
 // inode at a place; 0: of none.
 func (v *Volume) remoteAttrGen(x table.Ino, at providers.Locator) (gen uint64) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	n := v.table.Inode(x)
+	locked := v.lock()
+	defer locked.unlock()
+	n := locked.table.Inode(x)
 	if n == nil || !n.AttrsUnknown {
 		return 0
 	}
 	for _, l := range n.RemoteLinks {
-		if rec, _ := v.table.Name(l.Dir, l.Name); rec.Remote != nil {
-			if home, ok := v.remotePath(l); ok && home == at {
+		if rec, _ := locked.table.Name(l.Dir, l.Name); rec.Remote != nil {
+			if home, ok := locked.remotePath(l); ok && home == at {
 				return rec.Remote.AttrGen
 			}
 		}
@@ -62,14 +62,14 @@ func (v *Volume) attrsFetched(x table.Ino, at providers.Locator, asked uint64, i
 	if v.caps.ListComplete {
 		return nil
 	}
-	v.mu.Lock()
-	n := v.table.Inode(x)
+	locked := v.lock()
+	n := locked.table.Inode(x)
 	learned := n == nil || !n.AttrsUnknown && isSymlink(n) == (info.Kind == providers.KindSymlink)
-	v.mu.Unlock()
+	locked.unlock()
 	if learned {
 		return nil
 	}
-	return v.update(func() error {
+	return v.update(func(v *Tx) error {
 		n := v.table.Inode(x)
 		if n == nil {
 			return nil
@@ -102,7 +102,7 @@ func sameState(b *table.Remote, info *providers.Info) bool {
 
 // setFetchedAttrs says what an inode with unknown attributes really is like, with a state of content, but for
 // attributes that were changed here. mu is held, in an update.
-func (v *Volume) setFetchedAttrs(x table.Ino, ours bool, gen uint64, info providers.Info) {
+func (v *Tx) setFetchedAttrs(x table.Ino, ours bool, gen uint64, info providers.Info) {
 	v.takeMetadata(x, gen, info.Metadata)
 	n := v.table.Edit(x)
 	n.AttrsUnknown = false
@@ -148,10 +148,10 @@ func (e *engine) fetchAttrs(ctx context.Context, x table.Ino) error {
 
 // attrsUnknownAt is where the backend has an inode with unknown attributes.
 func (v *Volume) attrsUnknownAt(x table.Ino) (at providers.Locator, ok bool) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if n := v.table.Inode(x); n != nil && n.AttrsUnknown && len(n.RemoteLinks) > 0 {
-		return v.remotePath(n.RemoteLinks[0])
+	locked := v.lock()
+	defer locked.unlock()
+	if n := locked.table.Inode(x); n != nil && n.AttrsUnknown && len(n.RemoteLinks) > 0 {
+		return locked.remotePath(n.RemoteLinks[0])
 	}
 	return at, false
 }
@@ -201,7 +201,7 @@ func (v *Volume) fetchAttrsToWrite(op *fs.Op, x table.Ino) error {
 
 // isFailing reports whether the backend has not answered of late.
 func (v *Volume) isFailing() bool {
-	v.mu.Lock()
-	defer v.mu.Unlock()
+	locked := v.lock()
+	defer locked.unlock()
 	return !v.puller.failing.IsZero()
 }

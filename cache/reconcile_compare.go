@@ -57,12 +57,12 @@ type answer struct {
 // ask answers what is known of the content of an inode, and of whether r is
 // the same. ok is false when that is not known yet: the question is noted. mu
 // is held.
-func (m *merge) ask(l table.Link, x table.Ino, r *providers.Info) (a answer, ok bool) {
-	n := m.v.table.Inode(x)
+func (m *merge) ask(v *Tx, l table.Link, x table.Ino, r *providers.Info) (a answer, ok bool) {
+	n := v.table.Inode(x)
 	q := query{question: question{ino: x, gen: n.ContentVersion}, l: l}
 	if r != nil {
 		q.at, q.theirs, q.info = r.Locator, r.Version, *r
-	} else if at, version, ok := m.v.originAt(x); ok && n.State == table.None {
+	} else if at, version, ok := v.originAt(x); ok && n.State == table.None {
 		// The inode may have come in this very run, and not be there when the
 		// question is answered.
 		q = query{question: question{at: at, theirs: version, what: askFar}, l: l}
@@ -160,9 +160,9 @@ func (m *merge) compare(q query) answer {
 }
 
 func (m *merge) kind(x table.Ino) (k providers.Kind) {
-	m.v.mu.Lock()
-	defer m.v.mu.Unlock()
-	if n := m.v.table.Inode(x); n != nil && isSymlink(n) {
+	locked := m.v.lock()
+	defer locked.unlock()
+	if n := locked.table.Inode(x); n != nil && isSymlink(n) {
 		return providers.KindSymlink
 	}
 	return providers.KindFile

@@ -8,65 +8,65 @@ import (
 )
 
 // both: a name was changed here and there. mu is held, in an update.
-func (m *merge) both(l table.Link, rec table.Name, r *providers.Info) {
-	if m.v.isBeingWritten(rec.Ino) && !m.late[l] {
+func (m *merge) both(v *Tx, l table.Link, rec table.Name, r *providers.Info) {
+	if v.isBeingWritten(rec.Ino) && !m.late[l] {
 		return // it is being written: when it was sent, it comes here again
 	}
-	a, ok := m.ask(l, rec.Ino, r)
-	_, renamed := m.v.originOf(rec.Ino) // and otherwise as the backend had it
+	a, ok := m.ask(v, l, rec.Ino, r)
+	_, renamed := v.originOf(rec.Ino) // and otherwise as the backend had it
 	switch {
 	case !ok: // once the answer is there
 	case a.same:
-		m.adopt(l, rec, r)
+		m.adopt(v, l, rec, r)
 	case a.broken && renamed:
 		// Nothing of ours is lost: another changed it under its old name. The next
 		// try finds that first, and then has what it is now.
-	case m.v.isRemnant(rec.Ino, a):
-		if m.remnant(l, rec.Ino) {
-			m.takeTheirs(l, rec, r)
+	case v.isRemnant(rec.Ino, a):
+		if m.remnant(v, l, rec.Ino) {
+			m.takeTheirs(v, l, rec, r)
 			m.report.Changed++
 		}
 	case a.broken:
-		m.hold(l, rec, r, "modified locally and on the remote, which no longer has all of the version that the local one is based on")
+		m.hold(v, l, rec, r, "modified locally and on the remote, which no longer has all of the version that the local one is based on")
 	default:
-		m.decide(l, rec, r, a.sum)
+		m.decide(v, l, rec, r, a.sum)
 	}
 }
 
 // decide is for what was changed here and there, and is not the same.
-func (m *merge) decide(l table.Link, rec table.Name, r *providers.Info, sum string) {
-	policy := m.v.o.Policy.Conflict
-	u, ok := m.unionOf(l, rec.Ino, rec.Remote, r)
+func (m *merge) decide(v *Tx, l table.Link, rec table.Name, r *providers.Info, sum string) {
+	policy := v.o.Policy.Conflict
+	u, ok := m.unionOf(v, l, rec.Ino, rec.Remote, r)
 	switch {
 	case !ok: // once it is known
 	case u != nil:
-		m.unite(l, rec, r, u)
+		m.unite(v, l, rec, r, u)
 	case policy.splits():
-		m.divide(l, rec, r, sum)
+		m.divide(v, l, rec, r, sum)
 	case policy == LastWriterWins && !m.keptTheirs(l, r): // once it is in the history
 	default:
-		m.byPolicy(l, rec, r)
+		m.byPolicy(v, l, rec, r)
 	}
 }
 
 // byPolicy deals with a conflict of a name that stays ours.
-func (m *merge) byPolicy(l table.Link, rec table.Name, r *providers.Info) {
-	switch m.v.o.Policy.Conflict {
+func (m *merge) byPolicy(v *Tx, l table.Link, rec table.Name, r *providers.Info) {
+	switch v.o.Policy.Conflict {
 	case LastWriterWins:
 	case Abort:
-		m.hold(l, rec, r, "modified locally and on the remote (storage_conflict)") // as the AIP-35 adapter guide calls it
+		m.hold(v, l, rec, r, "modified locally and on the remote (storage_conflict)") // as the AIP-35 adapter guide calls it
 		return
 	default:
-		m.hold(l, rec, r, "modified locally and on the remote")
+		m.hold(v, l, rec, r, "modified locally and on the remote")
 		return
 	}
-	m.overwrite(l, rec, r)
-	m.tell(l, "modified locally and on the remote: the local version replaced the remote one, which is in the history", true)
+	m.overwrite(v, l, rec, r)
+	m.tell(v, l, "modified locally and on the remote: the local version replaced the remote one, which is in the history", true)
 }
 
 // overwrite has ours sent in place of the version that is there.
-func (m *merge) overwrite(l table.Link, rec table.Name, r *providers.Info) {
-	m.moveRemote(l, &rec, versionOf(r), rec.Ino)
+func (m *merge) overwrite(v *Tx, l table.Link, rec table.Name, r *providers.Info) {
+	m.moveRemote(v, l, &rec, versionOf(r), rec.Ino)
 }
 
 // versionOf is r as what the backend has and nobody here does.
@@ -75,12 +75,12 @@ func versionOf(r *providers.Info) *table.Remote {
 }
 
 // hold keeps both sides as they are until somebody resolves it.
-func (m *merge) hold(l table.Link, rec table.Name, r *providers.Info, reason string) {
-	since := m.v.now()
+func (m *merge) hold(v *Tx, l table.Link, rec table.Name, r *providers.Info, reason string) {
+	since := v.now()
 	if rec.Held == nil || !rec.Held.Conflict {
-		m.tell(l, reason, true)
+		m.tell(v, l, reason, true)
 	} else {
-		at, _ := m.v.path(l)
+		at, _ := v.path(l)
 		m.clash(l, at.String())
 		if side, ok := decodeSide(rec.Held.Remote); ok {
 			since = side.Since
@@ -88,31 +88,31 @@ func (m *merge) hold(l table.Link, rec table.Name, r *providers.Info, reason str
 	}
 	rec.Attempt = nil
 	rec.Held = &table.Held{Reason: reason, Conflict: true, Remote: encodeInfo(r, since)}
-	m.set(l, rec)
+	m.set(v, l, rec)
 }
 
 // adopt: both made the same content. The backend has it already.
-func (m *merge) adopt(l table.Link, rec table.Name, r *providers.Info) {
-	v, b := m.v, rec.Remote
+func (m *merge) adopt(v *Tx, l table.Link, rec table.Name, r *providers.Info) {
+	b := rec.Remote
 	n := v.table.Edit(rec.Ino)
 	base := remoteOf(*r, rec.Ino, n)
 	if b != nil && b.Ino == rec.Ino && b.AttrGen != n.AttrGen {
 		base.AttrGen = b.AttrGen // our attributes are still to be sent
 	} else {
-		m.takeAttr(rec.Ino, r)
+		m.takeAttr(v, rec.Ino, r)
 	}
 	v.table.Edit(rec.Ino).Origin = table.Origin{Version: r.Version, Digest: r.Digest, ContentVersion: n.ContentVersion}
-	m.remoteSide(l, &rec, base)
+	m.remoteSide(v, l, &rec, base)
 	if b != nil && b.Ino != rec.Ino {
-		m.leftRemote(b.Ino)
+		m.leftRemote(v, b.Ino)
 	}
 }
 
 // divide keeps both: ours gets the name of a conflict copy, and who has it open
 // goes along; theirs gets the name.
-func (m *merge) divide(l table.Link, rec table.Name, r *providers.Info, sum string) {
-	v, x := m.v, rec.Ino
-	name, exists, ok := m.freeCopy(l, sum, false)
+func (m *merge) divide(v *Tx, l table.Link, rec table.Name, r *providers.Info, sum string) {
+	x := rec.Ino
+	name, exists, ok := m.freeCopy(v, l, sum, false)
 	if !ok {
 		return
 	}
@@ -121,89 +121,89 @@ func (m *merge) divide(l table.Link, rec table.Name, r *providers.Info, sum stri
 		v.bury(l, x, whyConflict)
 	}
 	was := remoteIno(rec)
-	y, n := m.fresh(r, was)
+	y, n := m.fresh(v, r, was)
 	v.table.Put(y, n)
-	m.swap(l, &rec, y)
-	m.remoteSide(l, &rec, remoteOf(*r, y, n))
+	m.swap(v, l, &rec, y)
+	m.remoteSide(v, l, &rec, remoteOf(*r, y, n))
 	if exists {
-		m.lost(l, x) // its content has that name already
+		m.lost(v, l, x) // its content has that name already
 	} else {
 		v.setLocal(to, x, v.stays(to, v.table.Inode(x)))
 		v.recordMoved(x, l, to, whyConflict)
 		m.touched = append(m.touched, to)
-		m.shown(to)
+		m.shown(v, to)
 		v.wrote(to)
 	}
 	if was != x {
-		m.leftRemote(was)
+		m.leftRemote(v, was)
 	}
-	m.shown(l)
+	m.shown(v, l)
 	v.wrote(l)
 	m.report.Changed++
-	m.tell(l, "modified locally and on the remote: the local version was saved as "+name, true)
+	m.tell(v, l, "modified locally and on the remote: the local version was saved as "+name, true)
 }
 
 // swap gives a name another inode.
-func (m *merge) swap(l table.Link, rec *table.Name, x table.Ino) {
+func (m *merge) swap(v *Tx, l table.Link, rec *table.Name, x table.Ino) {
 	rec.Ino, rec.Local = x, false
-	m.set(l, *rec)
-	*rec, _ = m.v.table.Name(l.Dir, l.Name)
-	m.shown(l)
+	m.set(v, l, *rec)
+	*rec, _ = v.table.Name(l.Dir, l.Name)
+	m.shown(v, l)
 }
 
 // aside gives what is here under a name that of a conflict copy, because theirs
 // is of another kind. It reports whether the name is free now.
-func (m *merge) aside(l table.Link, rec *table.Name) bool {
-	v, x := m.v, rec.Ino
+func (m *merge) aside(v *Tx, l table.Link, rec *table.Name) bool {
+	x := rec.Ino
 	sum, dir := dirSum, isDir(v.table.Inode(x))
 	if !dir {
-		a, ok := m.ask(l, x, nil)
+		a, ok := m.ask(v, l, x, nil)
 		if !ok {
 			return false
 		}
 		if v.isRemnant(x, a) && !v.isBeingWritten(x) {
-			if !m.remnant(l, x) {
+			if !m.remnant(v, l, x) {
 				return false
 			}
-			m.swap(l, rec, 0)
-			m.lost(l, x)
+			m.swap(v, l, rec, 0)
+			m.lost(v, l, x)
 			*rec, _ = v.table.Name(l.Dir, l.Name)
 			return true
 		}
 		sum = a.sum
 	}
-	name, exists, ok := m.freeCopy(l, sum, dir)
+	name, exists, ok := m.freeCopy(v, l, sum, dir)
 	if !ok {
 		return false
 	}
 	if exists {
 		v.bury(l, x, whyConflict)
 	}
-	m.swap(l, rec, 0)
+	m.swap(v, l, rec, 0)
 	to := table.Link{Dir: l.Dir, Name: name}
 	if exists {
-		m.lost(l, x)
+		m.lost(v, l, x)
 	} else {
 		v.setLocal(to, x, v.stays(to, v.table.Inode(x)))
 		v.recordMoved(x, l, to, whyConflict)
 		m.touched = append(m.touched, to)
-		m.shown(to)
+		m.shown(v, to)
 	}
-	m.tell(l, "replaced on the remote by another kind of file, modified locally: the local version was saved as "+name, true)
+	m.tell(v, l, "replaced on the remote by another kind of file, modified locally: the local version was saved as "+name, true)
 	*rec, _ = v.table.Name(l.Dir, l.Name)
 	return true
 }
 
 // sameSum reports whether what has a name is content with a hash.
-func (m *merge) sameSum(l table.Link, rec table.Name, sum string) (same, ok bool) {
-	n := m.v.table.Inode(rec.Ino)
+func (m *merge) sameSum(v *Tx, l table.Link, rec table.Name, sum string) (same, ok bool) {
+	n := v.table.Inode(rec.Ino)
 	if isDir(n) || !isRegular(n) && !isSymlink(n) {
 		return false, true
 	}
 	if b := rec.Remote; b != nil && b.Ino == rec.Ino && b.ContentVersion == n.ContentVersion && strings.HasPrefix(b.Digest, "sha256:") {
 		return b.Digest == "sha256:"+sum, true
 	}
-	a, ok := m.ask(l, rec.Ino, nil)
+	a, ok := m.ask(v, l, rec.Ino, nil)
 	return ok && a.sum == sum, ok
 }
 

@@ -52,19 +52,19 @@ func hashOf(text string) string {
 // is there already. Another content of that name (a copy that was edited since, or
 // a directory) makes the hash in the name longer, and then another. What must be
 // known of all that is in the way is asked at once.
-func (m *merge) freeCopy(l table.Link, sum string, dir bool) (name string, exists, ok bool) {
+func (m *merge) freeCopy(v *Tx, l table.Link, sum string, dir bool) (name string, exists, ok bool) {
 	known := true
 	for hash := sum; ; hash = hashOf(hash) {
 		for digits := 8; digits <= len(hash); digits *= 2 {
 			name = conflictName(l.Name, hash[:digits])
-			rec, _ := m.v.table.Name(l.Dir, name)
+			rec, _ := v.table.Name(l.Dir, name)
 			switch {
 			case rec.Ino == 0:
 				return name, false, known
 			case dir: // what is in it cannot be compared
 				continue
 			}
-			same, ok := m.sameSum(table.Link{Dir: l.Dir, Name: name}, rec, sum)
+			same, ok := m.sameSum(v, table.Link{Dir: l.Dir, Name: name}, rec, sum)
 			if same {
 				return name, true, known
 			}

@@ -8,44 +8,44 @@ import (
 // reachable is the directory here in which a name of dir at the backend is
 // shown. One that was removed here comes back as another; when there is one that
 // has its name by now, the two become one.
-func (m *merge) reachable(dir table.Ino) table.Ino {
-	v := m.v
+func (m *merge) reachable(v *Tx, dir table.Ino) table.Ino {
+
 	n := v.table.Inode(dir)
 	if dir == table.Root || len(n.Links) > 0 || len(n.RemoteLinks) == 0 {
 		return dir
 	}
-	v.engine.handOverAll(dir)
-	m.reachable(n.RemoteLinks[0].Dir)
+	v.engine.handOverAll(v, dir)
+	m.reachable(v, n.RemoteLinks[0].Dir)
 	home := v.table.Inode(dir).RemoteLinks[0] // another, if its parent was joined with one
 	rec, _ := v.table.Name(home.Dir, home.Name)
 	switch here := v.table.Inode(rec.Ino); {
 	case rec.Ino == 0:
 	case isDir(here):
-		if !m.part(home, rec.Ino) {
+		if !m.part(v, home, rec.Ino) {
 			return dir
 		}
-		m.join(home, rec, dir)
+		m.join(v, home, rec, dir)
 		return rec.Ino
-	case !m.aside(home, &rec):
+	case !m.aside(v, home, &rec):
 		return dir
 	}
 	rec.Ino = v.table.Alloc()
 	n = twin(v.table.Inode(dir))
 	n.Loaded = v.table.Inode(dir).Loaded
 	v.table.Put(rec.Ino, n)
-	m.set(home, rec)
-	m.shown(home)
+	m.set(v, home, rec)
+	m.shown(v, home)
 	rec, _ = v.table.Name(home.Dir, home.Name)
-	m.join(home, rec, dir)
-	m.tell(home, "directory removed locally, but the remote added to it: restored", false)
+	m.join(v, home, rec, dir)
+	m.tell(v, home, "directory removed locally, but the remote added to it: restored", false)
 	return rec.Ino
 }
 
 // join makes the backend's directory that of another one which has its name
 // here: what is known of the backend below the one goes to the other, and what is
 // under way there. mu is held, in an update.
-func (m *merge) join(l table.Link, rec table.Name, from table.Ino) {
-	v, to := m.v, rec.Ino
+func (m *merge) join(v *Tx, l table.Link, rec table.Name, from table.Ino) {
+	to := rec.Ino
 	type entry struct {
 		name string
 		rec  table.Name
@@ -60,15 +60,15 @@ func (m *merge) join(l table.Link, rec table.Name, from table.Ino) {
 	for _, e := range all {
 		base, attempt := e.rec.Remote, e.rec.Attempt
 		e.rec.Remote, e.rec.Attempt, e.rec.Held = nil, nil, nil
-		m.set(table.Link{Dir: from, Name: e.name}, e.rec)
+		m.set(v, table.Link{Dir: from, Name: e.name}, e.rec)
 		there, _ := v.table.Name(to, e.name)
 		there.Remote = base
 		l := table.Link{Dir: to, Name: e.name}
 		if attempt != nil && attempt.Kind != attemptSet { // its outcome is found at the same place
 			there.Attempt = attempt
-			v.engine.redirect(attempt, l)
+			v.engine.redirect(v, attempt, l)
 		}
-		m.set(l, there)
+		m.set(v, l, there)
 	}
 	m.back[from] = to
 	v.succeed(from, to)
@@ -76,15 +76,15 @@ func (m *merge) join(l table.Link, rec table.Name, from table.Ino) {
 	n.Loaded = n.Loaded && v.table.Inode(from).Loaded
 	base := *rec.Remote
 	base.Ino, base.AttrGen = to, n.AttrGen
-	m.remoteSide(l, &rec, &base)
+	m.remoteSide(v, l, &rec, &base)
 	v.shed(from)
 }
 
 // takeOver has a directory that was made here, and those above it, take the places
 // of directories that were removed here and that the backend still has. It reports
 // whether the backend has it then. mu is held, in an update.
-func (m *merge) takeOver(dir table.Ino) bool {
-	v := m.v
+func (m *merge) takeOver(v *Tx, dir table.Ino) bool {
+
 	n := v.table.Inode(dir)
 	switch {
 	case dir == table.Root:
@@ -93,7 +93,7 @@ func (m *merge) takeOver(dir table.Ino) bool {
 		return false
 	case len(n.RemoteLinks) > 0:
 		return true
-	case !m.takeOver(n.Links[0].Dir):
+	case !m.takeOver(v, n.Links[0].Dir):
 		return false
 	}
 	l := v.table.Inode(dir).Links[0]
@@ -105,7 +105,7 @@ func (m *merge) takeOver(dir table.Ino) bool {
 	if old == nil || len(old.Links) > 0 || old.From != "" {
 		return false
 	}
-	m.join(l, rec, rec.Remote.Ino)
+	m.join(v, l, rec, rec.Remote.Ino)
 	v.table.Edit(dir).Listed = 0 // others may have put something there
 	return true
 }
@@ -124,8 +124,8 @@ func (m *merge) shownAs(dir table.Ino) table.Ino {
 // is to be moved file by file. It reports whether that is done; of a directory
 // that was never looked into the names must be known first. mu is held, in an
 // update.
-func (m *merge) part(l table.Link, x table.Ino) bool {
-	v := m.v
+func (m *merge) part(v *Tx, l table.Link, x table.Ino) bool {
+
 	n := v.table.Inode(x)
 	if len(n.RemoteLinks) == 0 {
 		return true
@@ -134,7 +134,7 @@ func (m *merge) part(l table.Link, x table.Ino) bool {
 		m.look(query{question: question{ino: x, gen: n.ContentVersion, what: askNames}, l: l})
 		return false
 	}
-	v.engine.leaveTombstone(x, n)
-	v.engine.handOverAll(x)
+	v.engine.leaveTombstone(v, x, n)
+	v.engine.handOverAll(v, x)
 	return true
 }

@@ -45,7 +45,7 @@ func decodeInfo(data []byte) (providers.Info, bool) {
 }
 
 // infoOf is what the backend is known to have under a name. mu is held.
-func (v *Volume) infoOf(l table.Link, rec table.Name) providers.Info {
+func (v *View) infoOf(l table.Link, rec table.Name) providers.Info {
 	at, _ := v.remotePath(l)
 	b := rec.Remote
 	return providers.Info{Locator: at, Kind: b.Kind, Size: b.Version.Size, Version: b.Version, Digest: b.Digest}

@@ -7,7 +7,7 @@ import "github.com/wsmount/wsmount/cache/internal/table"
 
 // skipInFlight reports whether a change of ours of this name is under way: the engine
 // finds out what became of it.
-func (m *merge) skipInFlight(l table.Link, rec *table.Name) bool {
+func (m *merge) skipInFlight(v *Tx, l table.Link, rec *table.Name) bool {
 	if m.mine != nil {
 		if _, ours := m.mine.touched[l]; ours {
 			return true
@@ -17,12 +17,12 @@ func (m *merge) skipInFlight(l table.Link, rec *table.Name) bool {
 		rec.Attempt = nil
 		return false
 	}
-	return m.v.attempted(*rec, m.late)
+	return v.attempted(*rec, m.late)
 }
 
 // attempted reports whether a change of ours of a name, or the move of what has
 // it at the backend, is under way. mu is held.
-func (v *Volume) attempted(rec table.Name, late map[table.Link]bool) bool {
+func (v *View) attempted(rec table.Name, late map[table.Link]bool) bool {
 	if rec.Attempt != nil && rec.Seq != 0 {
 		return true
 	}
@@ -47,7 +47,7 @@ func (v *Volume) attempted(rec table.Name, late map[table.Link]bool) bool {
 // moving reports whether a directory, or one above it, may be at another place
 // of the backend than is known: nobody can say whether what is listed under the
 // old path is its own. mu is held.
-func (v *Volume) moving(dir table.Ino) bool {
+func (v *View) moving(dir table.Ino) bool {
 	for dir != table.Root {
 		n := v.table.Inode(dir)
 		if n == nil || len(n.RemoteLinks) == 0 {

@@ -33,8 +33,8 @@ type union struct {
 // unionOf is what x here and r there become, which began from base, where the
 // policy says so and both are text; nil when they are to stay two. ok is false
 // while that is not known. mu is held, in an update.
-func (m *merge) unionOf(l table.Link, x table.Ino, base *table.Remote, r *providers.Info) (u *union, ok bool) {
-	n, policy := m.v.table.Inode(x), m.v.o.Policy.Conflict
+func (m *merge) unionOf(v *Tx, l table.Link, x table.Ino, base *table.Remote, r *providers.Info) (u *union, ok bool) {
+	n, policy := v.table.Inode(x), v.o.Policy.Conflict
 	switch {
 	case !policy.combines(), base == nil, !isRegular(n), r.Kind != providers.KindFile, r.Opaque, base.Kind != providers.KindFile,
 		max(n.Size, r.Size, base.Version.Size) > mostCombined:
@@ -51,60 +51,60 @@ func (m *merge) unionOf(l table.Link, x table.Ino, base *table.Remote, r *provid
 }
 
 // unite gives a name that was changed here and there the text that both became.
-func (m *merge) unite(l table.Link, rec table.Name, r *providers.Info, u *union) {
-	n := *m.v.table.Inode(rec.Ino)
+func (m *merge) unite(v *Tx, l table.Link, rec table.Name, r *providers.Info, u *union) {
+	n := *v.table.Inode(rec.Ino)
 	ours := n.AttrGen != rec.Remote.AttrGen
 	switch {
 	case u.theirs && ours && rec.Remote.Ino == rec.Ino: // their text, with our attributes
-		m.replace(l, rec, r)
+		m.replace(v, l, rec, r)
 	case u.theirs:
-		m.takeTheirs(l, rec, r)
+		m.takeTheirs(v, l, rec, r)
 	case u.ino == 0:
 		if !ours {
-			m.takeAttr(rec.Ino, r)
+			m.takeAttr(v, rec.Ino, r)
 		}
-		m.overwrite(l, rec, r)
+		m.overwrite(v, l, rec, r)
 	default:
-		m.putUnion(l, rec, r, u, &n, ours)
+		m.putUnion(v, l, rec, r, u, &n, ours)
 	}
-	m.united(l, u)
+	m.united(v, l, u)
 }
 
 // uniteOrphan is unite for a nameless file, whose name has theirs by now.
-func (m *merge) uniteOrphan(l table.Link, rec table.Name, ino table.Ino, r *providers.Info, u *union) {
-	n := *m.v.table.Inode(ino)
+func (m *merge) uniteOrphan(v *Tx, l table.Link, rec table.Name, ino table.Ino, r *providers.Info, u *union) {
+	n := *v.table.Inode(ino)
 	switch {
 	case u.theirs:
-		m.orphanDone(ino)
+		m.orphanDone(v, ino)
 	case u.ino == 0:
-		m.nameOrphan(l, &rec, ino)
-		m.overwrite(l, rec, r)
+		m.nameOrphan(v, l, &rec, ino)
+		m.overwrite(v, l, rec, r)
 	default:
-		m.putUnion(l, rec, r, u, &n, false)
-		m.orphanDone(ino)
+		m.putUnion(v, l, rec, r, u, &n, false)
+		m.orphanDone(v, ino)
 	}
-	m.united(l, u)
+	m.united(v, l, u)
 }
 
 // putUnion gives a name the content file that was made. Attributes are those of
 // who changed them.
-func (m *merge) putUnion(l table.Link, rec table.Name, r *providers.Info, u *union, was *table.Inode, ours bool) {
-	m.put(l, rec, r, u.newContent)
-	n := m.v.table.Edit(u.ino)
+func (m *merge) putUnion(v *Tx, l table.Link, rec table.Name, r *providers.Info, u *union, was *table.Inode, ours bool) {
+	m.put(v, l, rec, r, u.newContent)
+	n := v.table.Edit(u.ino)
 	if n.Mode = was.Mode; !ours {
 		n.Mode = takeMode(was.Mode, r.Attr)
 	}
 	m.used = append(m.used, u.ino)
-	m.shown(l)
+	m.shown(v, l)
 }
 
-func (m *merge) united(l table.Link, u *union) {
+func (m *merge) united(v *Tx, l table.Link, u *union) {
 	m.report.Changed++
 	if u.conflicts > 0 {
-		m.tell(l, "the same lines were modified locally and on the remote: the file has both, between conflict markers", true)
+		m.tell(v, l, "the same lines were modified locally and on the remote: the file has both, between conflict markers", true)
 		return
 	}
-	m.tell(l, "modified locally and on the remote, in different lines: merged", false)
+	m.tell(v, l, "modified locally and on the remote, in different lines: merged", false)
 }
 
 // mergeLines makes the union of three texts: what ours began from, ours, and
@@ -159,9 +159,9 @@ func (v *Volume) combineTexts(base, a, b []byte, union bool) ([]byte, bool) {
 // make puts a text into a content file of its own. What no run of the merge uses
 // is removed at its end.
 func (m *merge) make(l table.Link, text []byte) (newContent, error) {
-	m.v.mu.Lock()
-	at, _ := m.v.path(l)
-	m.v.mu.Unlock()
+	locked := m.v.lock()
+	at, _ := locked.path(l)
+	locked.unlock()
 	made, err := m.v.makeContent(m.ctx, at.String(), bytes.NewReader(text))
 	if err == nil {
 		m.made = append(m.made, made.ino)

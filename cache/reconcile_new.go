@@ -11,36 +11,36 @@ import (
 func ino(i table.Ino) fs.Ino { return fs.Ino(i) }
 
 // dir: the backend has a directory there.
-func (m *merge) dir(l table.Link, rec table.Name, r *providers.Info) {
-	v, b := m.v, rec.Remote
+func (m *merge) dir(v *Tx, l table.Link, rec table.Name, r *providers.Info) {
+	b := rec.Remote
 	if b != nil && b.Kind == providers.KindDir {
-		m.dirAttr(rec, r)
+		m.dirAttr(v, rec, r)
 		return
 	}
 	was := remoteIno(rec)
 	n := v.table.Inode(rec.Ino)
 	switch {
 	case n == nil || rec.Ino == 0:
-		m.arrive(l, rec, r)
+		m.arrive(v, l, rec, r)
 	case isDir(n): // made here and there: one directory, with what both have in it
-		if !m.part(l, rec.Ino) {
+		if !m.part(v, l, rec.Ino) {
 			return
 		}
 		edit := v.table.Edit(rec.Ino)
 		edit.Loaded, edit.Listed = false, 0
-		m.remoteSide(l, &rec, v.dirRemote(r, rec.Ino, edit))
+		m.remoteSide(v, l, &rec, v.dirRemote(r, rec.Ino, edit))
 	case b != nil && rec.Ino == b.Ino && n.ContentVersion == b.ContentVersion:
-		m.unname(l, rec)
+		m.unname(v, l, rec)
 		rec, _ = v.table.Name(l.Dir, l.Name)
-		m.arrive(l, rec, r)
+		m.arrive(v, l, rec, r)
 	default:
-		if !m.aside(l, &rec) {
+		if !m.aside(v, l, &rec) {
 			return
 		}
-		m.arrive(l, rec, r)
+		m.arrive(v, l, rec, r)
 	}
 	if was != 0 {
-		m.leftRemote(was)
+		m.leftRemote(v, was)
 	}
 }
 
@@ -51,19 +51,19 @@ func (v *Volume) dirRemote(r *providers.Info, ino table.Ino, n *table.Inode) *ta
 
 // dirAttr takes the mode and owner of a directory from the backend, unless
 // they were changed here, or cannot be told there: then what it has may be older.
-func (m *merge) dirAttr(rec table.Name, r *providers.Info) {
-	n := m.v.table.Inode(rec.Remote.Ino)
-	if n == nil || n.AttrGen != rec.Remote.AttrGen || !m.v.engine.tellsDirAttrs() {
+func (m *merge) dirAttr(v *Tx, rec table.Name, r *providers.Info) {
+	n := v.table.Inode(rec.Remote.Ino)
+	if n == nil || n.AttrGen != rec.Remote.AttrGen || !v.engine.tellsDirAttrs() {
 		return
 	}
-	if m.v.dirDiffers(n, r) {
-		m.takeAttr(rec.Remote.Ino, r)
+	if v.dirDiffers(n, r) {
+		m.takeAttr(v, rec.Remote.Ino, r)
 	}
 }
 
 // dirDiffers reports whether the backend tells attributes of a directory that it
 // does not have here. mu is held.
-func (v *Volume) dirDiffers(n *table.Inode, r *providers.Info) bool {
+func (v *View) dirDiffers(n *table.Inode, r *providers.Info) bool {
 	fresh := v.inodeOf(*r)
 	return r.Attr.Valid.Has(providers.AttrMode) && fresh.Mode&sentMode != n.Mode&sentMode ||
 		r.Attr.Valid.Has(providers.AttrOwner) && v.o.MapIDs && (fresh.UID != n.UID || fresh.GID != n.GID) ||
@@ -72,8 +72,8 @@ func (v *Volume) dirDiffers(n *table.Inode, r *providers.Info) bool {
 }
 
 // takeAttr gives an inode the attributes that the backend has of it.
-func (m *merge) takeAttr(x table.Ino, r *providers.Info) {
-	v := m.v
+func (m *merge) takeAttr(v *Tx, x table.Ino, r *providers.Info) {
+
 	n, fresh := v.table.Edit(x), v.inodeOf(*r)
 	if !isSymlink(n) {
 		n.Mode = takeMode(n.Mode, r.Attr)
@@ -94,30 +94,30 @@ func (m *merge) takeAttr(x table.Ino, r *providers.Info) {
 }
 
 // leaf: the backend has a file or a symbolic link there.
-func (m *merge) leaf(l table.Link, rec table.Name, r *providers.Info) {
-	v := m.v
+func (m *merge) leaf(v *Tx, l table.Link, rec table.Name, r *providers.Info) {
+
 	if b := rec.Remote; b != nil && b.Kind == providers.KindDir {
 		m.deleted++
 		if b.Ino != 0 {
-			m.emptied(b.Ino)
+			m.emptied(v, b.Ino)
 		}
-		m.remoteSide(l, &rec, nil)
+		m.remoteSide(v, l, &rec, nil)
 		if b.Ino != rec.Ino {
-			m.leftRemote(b.Ino)
+			m.leftRemote(v, b.Ino)
 		}
 	}
 	n, b := v.table.Inode(rec.Ino), rec.Remote
 	switch {
 	case rec.Ino == 0:
-		m.absent(l, rec, r)
+		m.absent(v, l, rec, r)
 	case isDir(n):
-		m.notDir(l, rec, r)
+		m.notDir(v, l, rec, r)
 	case b != nil && sameContent(b, r):
-		m.attrs(l, rec, r)
+		m.attrs(v, l, rec, r)
 	case b != nil && rec.Ino == b.Ino && n.ContentVersion == b.ContentVersion:
-		m.replace(l, rec, r)
+		m.replace(v, l, rec, r)
 	default:
-		m.both(l, rec, r)
+		m.both(v, l, rec, r)
 	}
 }
 
@@ -130,106 +130,106 @@ func sameContent(b *table.Remote, r *providers.Info) bool {
 }
 
 // notDir: there is a directory here, and a file there.
-func (m *merge) notDir(l table.Link, rec table.Name, r *providers.Info) {
+func (m *merge) notDir(v *Tx, l table.Link, rec table.Name, r *providers.Info) {
 	was := rec.Remote
-	if m.v.table.Inode(rec.Ino).Entries == 0 && rec.Remote == nil && len(m.v.table.Inode(rec.Ino).RemoteLinks) == 0 {
-		m.unname(l, rec)
-		rec, _ = m.v.table.Name(l.Dir, l.Name)
-	} else if !m.aside(l, &rec) {
+	if v.table.Inode(rec.Ino).Entries == 0 && rec.Remote == nil && len(v.table.Inode(rec.Ino).RemoteLinks) == 0 {
+		m.unname(v, l, rec)
+		rec, _ = v.table.Name(l.Dir, l.Name)
+	} else if !m.aside(v, l, &rec) {
 		return
 	}
-	m.arrive(l, rec, r)
+	m.arrive(v, l, rec, r)
 	if was != nil {
-		m.leftRemote(was.Ino)
+		m.leftRemote(v, was.Ino)
 	}
 }
 
 // attrs: only attributes have changed there, or nothing but the version.
-func (m *merge) attrs(l table.Link, rec table.Name, r *providers.Info) {
-	v, b := m.v, *rec.Remote
+func (m *merge) attrs(v *Tx, l table.Link, rec table.Name, r *providers.Info) {
+	b := *rec.Remote
 	if n := v.table.Inode(b.Ino); n != nil {
 		if n.Origin.ContentVersion == b.ContentVersion {
 			v.table.Edit(b.Ino).Origin.Version = r.Version
 		}
 		if n.AttrGen == b.AttrGen {
-			m.takeAttr(b.Ino, r)
+			m.takeAttr(v, b.Ino, r)
 			v.takeMetadata(b.Ino, b.ContentVersion, r.Metadata)
 		}
 	}
 	b.Version, b.Digest = r.Version, r.Digest
-	m.remoteSide(l, &rec, &b)
+	m.remoteSide(v, l, &rec, &b)
 }
 
 // absent: there is something new there, and nothing of that name here.
-func (m *merge) absent(l table.Link, rec table.Name, r *providers.Info) {
+func (m *merge) absent(v *Tx, l table.Link, rec table.Name, r *providers.Info) {
 	b := rec.Remote
 	if b == nil {
-		m.arrive(l, rec, r)
+		m.arrive(v, l, rec, r)
 		return
 	}
 	if sameContent(b, r) {
-		m.attrs(l, rec, r)
+		m.attrs(v, l, rec, r)
 		return
 	}
-	n := m.v.table.Inode(b.Ino)
-	moved := m.moved(n)
+	n := v.table.Inode(b.Ino)
+	moved := m.moved(v, n)
 	if len(moved) > 0 && n.ContentVersion == b.ContentVersion {
-		m.follow(l, rec, moved, r)
+		m.follow(v, l, rec, moved, r)
 		return
 	}
 	if len(moved) > 0 {
-		m.tell(l, "modified on the remote, renamed and modified locally: kept both", false)
+		m.tell(v, l, "modified on the remote, renamed and modified locally: kept both", false)
 	} else {
-		m.tell(l, "deleted locally but modified on the remote: restored the remote file", false)
+		m.tell(v, l, "deleted locally but modified on the remote: restored the remote file", false)
 	}
-	m.arrive(l, rec, r)
-	m.leftRemote(b.Ino)
+	m.arrive(v, l, rec, r)
+	m.leftRemote(v, b.Ino)
 }
 
 // moved are the names of an inode here that the backend does not have.
-func (m *merge) moved(n *table.Inode) []table.Link {
+func (m *merge) moved(v *Tx, n *table.Inode) []table.Link {
 	if n == nil {
 		return nil
 	}
 	return slices.DeleteFunc(slices.Clone(n.Links), func(l table.Link) bool {
-		rec, _ := m.v.table.Name(l.Dir, l.Name)
+		rec, _ := v.table.Name(l.Dir, l.Name)
 		return rec.Local || slices.Contains(n.RemoteLinks, l)
 	})
 }
 
 // follow: what was renamed here has a new version there. The rename goes on,
 // with that version.
-func (m *merge) follow(l table.Link, rec table.Name, to []table.Link, r *providers.Info) {
-	v, old := m.v, rec.Remote.Ino
-	y, n := m.fresh(r, old)
+func (m *merge) follow(v *Tx, l table.Link, rec table.Name, to []table.Link, r *providers.Info) {
+	old := rec.Remote.Ino
+	y, n := m.fresh(v, r, old)
 	v.table.Put(y, n)
-	m.remoteSide(l, &rec, remoteOf(*r, y, n))
+	m.remoteSide(v, l, &rec, remoteOf(*r, y, n))
 	for _, name := range to {
 		v.bury(name, old, "pulled")
 		rec, _ := v.table.Name(name.Dir, name.Name)
 		rec.Ino, rec.Held = y, nil
-		m.set(name, rec)
-		m.lost(name, old)
-		m.shown(name)
+		m.set(v, name, rec)
+		m.lost(v, name, old)
+		m.shown(v, name)
 		v.wrote(name)
 	}
-	m.leftRemote(old)
+	m.leftRemote(v, old)
 	m.report.Changed++
 }
 
 // arrive gives a free name to what the backend has there. A directory that was
 // removed here comes back with what is in it.
-func (m *merge) arrive(l table.Link, rec table.Name, r *providers.Info) {
-	v := m.v
-	if dir := m.reachable(l.Dir); dir != l.Dir {
-		m.name(table.Link{Dir: dir, Name: l.Name}, r)
+func (m *merge) arrive(v *Tx, l table.Link, rec table.Name, r *providers.Info) {
+
+	if dir := m.reachable(v, l.Dir); dir != l.Dir {
+		m.name(v, table.Link{Dir: dir, Name: l.Name}, r)
 		return
 	}
-	y, n := m.fresh(r, remoteIno(rec))
+	y, n := m.fresh(v, r, remoteIno(rec))
 	v.table.Put(y, n)
 	rec.Ino, rec.Local = y, false
-	m.remoteSide(l, &rec, remoteOf(*r, y, n))
-	m.shown(l)
+	m.remoteSide(v, l, &rec, remoteOf(*r, y, n))
+	m.shown(v, l)
 	m.report.Changed++
 	if !m.first && !isDir(n) {
 		v.wrote(l)
@@ -239,8 +239,8 @@ func (m *merge) arrive(l table.Link, rec table.Name, r *providers.Info) {
 // fresh is a new inode for what the backend has, after the one that had the
 // name: what the backend does not keep of attributes stays as it was, and the
 // time of change moves on.
-func (m *merge) fresh(r *providers.Info, old table.Ino) (table.Ino, *table.Inode) {
-	v := m.v
+func (m *merge) fresh(v *Tx, r *providers.Info, old table.Ino) (table.Ino, *table.Inode) {
+
 	n := v.inodeOf(*r)
 	if was := v.table.Inode(old); was != nil && kindOf(was) == kindOf(n) && !isDir(n) {
 		v.inheritAttr(n, was, r)
@@ -267,16 +267,16 @@ func (v *Volume) inheritAttr(n, was *table.Inode, r *providers.Info) {
 // replace: theirs is new, ours is what it was. Nobody may see half of each, so
 // the name gets a new inode; only one of which nobody saw any content that is
 // here keeps its number.
-func (m *merge) replace(l table.Link, rec table.Name, r *providers.Info) {
-	v, x := m.v, rec.Ino
+func (m *merge) replace(v *Tx, l table.Link, rec table.Name, r *providers.Info) {
+	x := rec.Ino
 	old := v.table.Inode(x)
 	dirtyAttr := old.AttrGen != rec.Remote.AttrGen
-	if m.unseen(x, old) && !dirtyAttr && rec.Remote.Kind == r.Kind {
-		m.renew(l, rec, r)
+	if m.unseen(v, x, old) && !dirtyAttr && rec.Remote.Kind == r.Kind {
+		m.renew(v, l, rec, r)
 		return
 	}
 	v.bury(l, x, "pulled")
-	y, n := m.fresh(r, x)
+	y, n := m.fresh(v, r, x)
 	if dirtyAttr {
 		n.Mode, n.UID, n.GID, n.Xattrs = kindOf(n)|old.Mode&^uint32(0o170000), old.UID, old.GID, old.Xattrs
 	}
@@ -286,9 +286,9 @@ func (m *merge) replace(l table.Link, rec table.Name, r *providers.Info) {
 		v.table.Edit(y).AttrGen++
 	}
 	rec.Ino = y
-	m.remoteSide(l, &rec, base)
-	m.lost(l, x)
-	m.shown(l)
+	m.remoteSide(v, l, &rec, base)
+	m.lost(v, l, x)
+	m.shown(v, l)
 	v.wrote(l)
 	m.report.Changed++
 }
@@ -298,19 +298,19 @@ func (m *merge) replace(l table.Link, rec table.Name, r *providers.Info) {
 // Attributes that the kernel has of it end with the next open, for who only looks
 // with a notice; pages that it has of
 // content that was here once, with the next open.
-func (m *merge) unseen(x table.Ino, n *table.Inode) bool {
-	if len(n.Links) != 1 || len(n.RemoteLinks) != 1 || isSymlink(n) && m.v.refs[x] > 0 {
+func (m *merge) unseen(v *Tx, x table.Ino, n *table.Inode) bool {
+	if len(n.Links) != 1 || len(n.RemoteLinks) != 1 || isSymlink(n) && v.refs[x] > 0 {
 		return false
 	}
-	oi := m.v.open[x]
+	oi := v.open[x]
 	return n.State == table.None && oi == nil || oi != nil && oi.untold
 }
 
 // renew is replace in place.
-func (m *merge) renew(l table.Link, rec table.Name, r *providers.Info) {
-	v, x := m.v, rec.Ino
+func (m *merge) renew(v *Tx, l table.Link, rec table.Name, r *providers.Info) {
+	x := rec.Ino
 	old := v.table.Edit(x)
-	before := pastNow(v, x, old)
+	before := pastNow(v.View, x, old)
 	n := v.inodeOf(*r)
 	v.inheritAttr(n, old, r)
 	old.Mode, old.UID, old.GID, old.Size, old.Blocks, old.Xattrs = n.Mode, n.UID, n.GID, n.Size, n.Blocks, n.Xattrs
@@ -325,20 +325,20 @@ func (m *merge) renew(l table.Link, rec table.Name, r *providers.Info) {
 		v.renewed[x] = struct{}{}
 	}
 	v.later(func() { v.notifier().AttrChanged(ino(x)) })
-	m.remoteSide(l, &rec, remoteOf(*r, x, old))
+	m.remoteSide(v, l, &rec, remoteOf(*r, x, old))
 	v.recordRenewed(l, x, before)
-	m.shown(l)
+	m.shown(v, l)
 	v.wrote(l)
 	m.report.Changed++
 }
 
 // moveRemote is base for a name that is another's at the backend from now on: who had
 // it there, unless that is spared, loses that remote link.
-func (m *merge) moveRemote(l table.Link, rec *table.Name, base *table.Remote, spared table.Ino) {
+func (m *merge) moveRemote(v *Tx, l table.Link, rec *table.Name, base *table.Remote, spared table.Ino) {
 	was := remoteIno(*rec)
-	m.remoteSide(l, rec, base)
+	m.remoteSide(v, l, rec, base)
 	if was != spared {
-		m.leftRemote(was)
+		m.leftRemote(v, was)
 	}
 }
 

@@ -12,8 +12,8 @@ import (
 
 // isOwnLateWrite reports whether that is what the backend has under a name now, or may
 // be: then the question is noted. mu is held, in an update.
-func (m *merge) isOwnLateWrite(l table.Link, rec table.Name, r *providers.Info) bool {
-	v := m.v
+func (m *merge) isOwnLateWrite(v *Tx, l table.Link, rec table.Name, r *providers.Info) bool {
+
 	t := v.engine.jobs[l]
 	if t == nil || t.attempt.Op == "" || r == nil || r.Kind == providers.KindDir {
 		return false
@@ -30,7 +30,7 @@ func (m *merge) isOwnLateWrite(l table.Link, rec table.Name, r *providers.Info) 
 	if v.table.Inode(x) == nil {
 		x = 0
 	}
-	m.moveRemote(l, &rec, &table.Remote{Ino: x, Kind: r.Kind, Version: r.Version, Digest: r.Digest, ContentVersion: op.ContentVersion, AttrGen: op.AttrGen}, x)
+	m.moveRemote(v, l, &rec, &table.Remote{Ino: x, Kind: r.Kind, Version: r.Version, Digest: r.Digest, ContentVersion: op.ContentVersion, AttrGen: op.AttrGen}, x)
 	return true
 }
 

@@ -32,7 +32,7 @@ var errPartial = errors.New("part of the version that it is based on was modifie
 
 // isPartial reports whether part of what an inode's content is is nowhere any more.
 // What a program is writing is left to it: the rest may be overwritten. mu is held.
-func (v *Volume) isPartial(x table.Ino) bool {
+func (v *View) isPartial(x table.Ino) bool {
 	n := v.table.Inode(x)
 	if n == nil || !isRegular(n) || n.State == table.Whole || n.Size == 0 {
 		return false
@@ -45,14 +45,14 @@ func (v *Volume) isPartial(x table.Ino) bool {
 }
 
 // isBeingWritten reports whether a program may write an inode's content. mu is held.
-func (v *Volume) isBeingWritten(x table.Ino) bool {
+func (v *View) isBeingWritten(x table.Ino) bool {
 	oi := v.open[x]
 	return oi != nil && oi.writers > 0
 }
 
 // isRemnant reports whether of what a is about part is here, and the rest is nowhere.
 // mu is held.
-func (v *Volume) isRemnant(x table.Ino, a answer) bool {
+func (v *View) isRemnant(x table.Ino, a answer) bool {
 	return a.broken && v.table.Inode(x).State == table.Partial
 }
 
@@ -90,10 +90,10 @@ func (v *Volume) restIsGone(ctx context.Context, x table.Ino) (bool, error) {
 // isAllHere reports whether nothing is missing of an inode's content, or it has
 // none by itself.
 func (v *Volume) isAllHere(x table.Ino) (bool, error) {
-	v.mu.Lock()
-	n := v.table.Inode(x)
+	locked := v.lock()
+	n := locked.table.Inode(x)
 	partial := n != nil && n.State == table.Partial
-	v.mu.Unlock()
+	locked.unlock()
 	if !partial {
 		return true, nil
 	}
@@ -119,15 +119,15 @@ func (e *engine) resolvePartial(ctx context.Context, l table.Link, cause error) 
 		return cause
 	}
 	m := v.newMerge(ctx, v.p)
-	err := m.run(func() error {
-		rec := e.record(l)
+	err := m.run(func(v *Tx) error {
+		rec := e.record(v.View, l)
 		if rec.Ino == 0 || !v.isPartial(rec.Ino) {
 			return errMoot
 		}
-		if m.remnant(l, rec.Ino) {
-			m.yield(l, rec)
+		if m.remnant(v, l, rec.Ino) {
+			m.yield(v, l, rec)
 		}
-		e.own = true // the copy goes with what was asked for
+		v.own = true // the copy goes with what was asked for
 		return nil
 	})
 	if err == errMoot { // never wrapped
@@ -143,17 +143,17 @@ func (e *engine) resolvePartial(ctx context.Context, l table.Link, cause error) 
 // be. Then it is at another place, or a part of it is gone.
 func (e *engine) lookFor(ctx context.Context, l table.Link, cause error) error {
 	v := e.v
-	v.mu.Lock()
-	x := e.record(l).Ino
-	v.mu.Unlock()
+	locked := v.lock()
+	x := e.record(locked, l).Ino
+	locked.unlock()
 	for _, home := range v.remoteLinksOf(x) {
 		if err := v.revalidate(ctx, home, false); err != nil {
 			return err
 		}
 	}
-	v.mu.Lock()
-	still := e.record(l).Ino == x
-	v.mu.Unlock()
+	locked = v.lock()
+	still := e.record(locked, l).Ino == x
+	locked.unlock()
 	if !still {
 		return errAgain
 	}
@@ -169,10 +169,10 @@ func (e *engine) lookFor(ctx context.Context, l table.Link, cause error) error {
 
 // remnant gives what is here of partial content the name of a conflict copy of l. It
 // reports false while that is not made. mu is held, in an update.
-func (m *merge) remnant(l table.Link, x table.Ino) bool {
-	n := m.v.table.Inode(x)
+func (m *merge) remnant(v *Tx, l table.Link, x table.Ino) bool {
+	n := v.table.Inode(x)
 	if n.State == table.None {
-		m.tell(l, "modified or deleted on the remote before its content was fetched", false)
+		m.tell(v, l, "modified or deleted on the remote before its content was fetched", false)
 		return true
 	}
 	if m.dry {
@@ -183,25 +183,25 @@ func (m *merge) remnant(l table.Link, x table.Ino) bool {
 		return false
 	}
 	if a.remnant.missing == a.remnant.size { // it was opened to be written, and that is all
-		m.tell(l, "modified or deleted on the remote before any of its content was fetched", false)
+		m.tell(v, l, "modified or deleted on the remote before any of its content was fetched", false)
 		return true
 	}
-	name, exists, ok := m.freeCopy(l, a.sum, false)
+	name, exists, ok := m.freeCopy(v, l, a.sum, false)
 	if !ok {
 		return false
 	}
 	if !exists {
-		m.putRemnant(table.Link{Dir: l.Dir, Name: name}, n, a.remnant)
+		m.putRemnant(v, table.Link{Dir: l.Dir, Name: name}, n, a.remnant)
 	}
-	m.tell(l, fmt.Sprintf("modified locally, and modified or deleted on the remote before all of it was fetched: what was written locally is in %s, with zeros for the %d bytes that are gone",
+	m.tell(v, l, fmt.Sprintf("modified locally, and modified or deleted on the remote before all of it was fetched: what was written locally is in %s, with zeros for the %d bytes that are gone",
 		name, a.remnant.missing), true)
 	return true
 }
 
 // putRemnant gives a free name the content file that was made, with the attributes
 // of the partial content.
-func (m *merge) putRemnant(to table.Link, of *table.Inode, r *remnant) {
-	v, x := m.v, r.ino
+func (m *merge) putRemnant(v *Tx, to table.Link, of *table.Inode, r *remnant) {
+	x := r.ino
 	n := v.inodeOf(providers.Info{Kind: providers.KindFile, Size: r.size})
 	n.Mode, n.UID, n.GID, n.Xattrs, n.Mtime = of.Mode, of.UID, of.GID, of.Xattrs, of.Mtime
 	n.Blocks, n.State, n.Birth, n.Ctime = r.blocks, table.Whole, v.now(), v.stamp()
@@ -213,18 +213,18 @@ func (m *merge) putRemnant(to table.Link, of *table.Inode, r *remnant) {
 	v.wrote(to)
 	m.touched = append(m.touched, to)
 	m.used = append(m.used, x)
-	m.shown(to)
+	m.shown(v, to)
 }
 
 // yield gives a name to what the backend has there: a file that is known, or
 // nothing. mu is held, in an update.
-func (m *merge) yield(l table.Link, rec table.Name) {
+func (m *merge) yield(v *Tx, l table.Link, rec table.Name) {
 	if b := rec.Remote; b != nil && b.Kind != providers.KindDir {
-		theirs := m.v.infoOf(l, rec)
-		m.takeTheirs(l, rec, &theirs)
+		theirs := v.infoOf(l, rec)
+		m.takeTheirs(v, l, rec, &theirs)
 		return
 	}
-	m.unname(l, rec)
+	m.unname(v, l, rec)
 }
 
 // A remnant is what was here of partial content, made a file that no name has yet.
@@ -236,10 +236,10 @@ type remnant struct {
 // makeRemnant makes one. What no run of the merge uses is removed at its end.
 func (m *merge) makeRemnant(q query) (r *remnant, sum string, err error) {
 	v := m.v
-	v.mu.Lock()
-	at, _ := v.path(q.l)
-	x := v.table.Alloc()
-	v.mu.Unlock()
+	locked := v.lock()
+	at, _ := locked.path(q.l)
+	x := locked.table.Alloc()
+	locked.unlock()
 	m.made = append(m.made, x)
 	from, err := v.store.Open(q.ino)
 	if err != nil {

@@ -30,24 +30,24 @@ func (v *Volume) readRemoteVersion(ctx context.Context, p providers.Provider, r 
 
 // readLocal gives the content of an inode to read, and its size.
 func (v *Volume) readLocal(ctx context.Context, x table.Ino, read func(io.Reader) error) (int64, error) {
-	v.mu.Lock()
-	n := v.table.Inode(x)
+	locked := v.lock()
+	n := locked.table.Inode(x)
 	if n == nil {
-		v.mu.Unlock()
+		locked.unlock()
 		return 0, fs.ErrStale
 	}
 	link, target, state := isSymlink(n), n.Target, n.State
-	v.mu.Unlock()
+	locked.unlock()
 	switch {
 	case link && target == "":
 		if err := v.fetchTarget(nil, x); err != nil {
 			return 0, err
 		}
-		v.mu.Lock()
-		if n := v.table.Inode(x); n != nil {
+		locked = v.lock()
+		if n := locked.table.Inode(x); n != nil {
 			target = n.Target
 		}
-		v.mu.Unlock()
+		locked.unlock()
 		fallthrough
 	case link:
 		return int64(len(target)), read(strings.NewReader(target))
@@ -78,9 +78,9 @@ func (v *Volume) readFile(ctx context.Context, x table.Ino, f *content.File, rea
 // readRemote reads content that is not here from where the backend has it,
 // without keeping it.
 func (v *Volume) readRemote(ctx context.Context, x table.Ino, read func(io.Reader) error) (int64, error) {
-	v.mu.Lock()
-	at, version, ok := v.originAt(x)
-	v.mu.Unlock()
+	locked := v.lock()
+	at, version, ok := locked.originAt(x)
+	locked.unlock()
 	if !ok {
 		return 0, fs.ErrStale
 	}

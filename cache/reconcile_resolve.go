@@ -59,13 +59,13 @@ type Resolution struct {
 // Conflicts lists what is held back as a conflict, in the order in which it
 // began.
 func (v *Volume) Conflicts() []ConflictInfo {
-	v.mu.Lock()
-	defer v.mu.Unlock()
+	locked := v.lock()
+	defer locked.unlock()
 	var all []ConflictInfo
-	v.table.Dirty(0, func(_ uint64, l table.Link) bool {
-		rec, _ := v.table.Name(l.Dir, l.Name)
+	locked.table.Dirty(0, func(_ uint64, l table.Link) bool {
+		rec, _ := locked.table.Name(l.Dir, l.Name)
 		if rec.Held != nil && rec.Held.Conflict {
-			all = append(all, v.conflictOf(l, rec))
+			all = append(all, locked.conflictOf(l, rec))
 		}
 		return true
 	})
@@ -73,7 +73,7 @@ func (v *Volume) Conflicts() []ConflictInfo {
 }
 
 // conflictOf describes a name that is held. mu is held.
-func (v *Volume) conflictOf(l table.Link, rec table.Name) ConflictInfo {
+func (v *View) conflictOf(l table.Link, rec table.Name) ConflictInfo {
 	at, _ := v.path(l)
 	side, _ := decodeSide(rec.Held.Remote)
 	c := ConflictInfo{Path: at.String(), Reason: rec.Held.Reason, Since: timeOf(side.Since),
@@ -88,7 +88,7 @@ func (v *Volume) conflictOf(l table.Link, rec table.Name) ConflictInfo {
 }
 
 // heldAt finds a conflict by path. mu is held.
-func (v *Volume) heldAt(path string) (l table.Link, rec table.Name, theirs providers.Info, err error) {
+func (v *View) heldAt(path string) (l table.Link, rec table.Name, theirs providers.Info, err error) {
 	at, err := providers.ParseLocator(path)
 	if err != nil || at.IsRoot() {
 		return l, rec, theirs, fmt.Errorf("%q: %w", cmp.Or(path, "/"), ErrNoConflict)
@@ -114,9 +114,9 @@ func (v *Volume) heldAt(path string) (l table.Link, rec table.Name, theirs provi
 // ConflictContent reads one side of a conflict. iofs.ErrNotExist says that the
 // side has none, or that the backend and the history do not have it any more.
 func (v *Volume) ConflictContent(ctx context.Context, path string, s Side) (io.ReadCloser, error) {
-	v.mu.Lock()
-	l, rec, theirs, err := v.heldAt(path)
-	v.mu.Unlock()
+	locked := v.lock()
+	l, rec, theirs, err := locked.heldAt(path)
+	locked.unlock()
 	if err != nil {
 		return nil, err
 	}
@@ -160,13 +160,13 @@ func (v *Volume) baseOfConflict(ctx context.Context, l table.Link, rec table.Nam
 	if rec.Remote == nil {
 		return nil, fmt.Errorf("there was nothing before: %w", iofs.ErrNotExist)
 	}
-	v.mu.Lock()
-	path, _ := v.path(l)
-	at, ok := v.remotePath(l)
+	locked := v.lock()
+	path, _ := locked.path(l)
+	at, ok := locked.remotePath(l)
 	if !ok { // its directory is nowhere at the backend any more
 		at = path
 	}
-	v.mu.Unlock()
+	locked.unlock()
 	body, err := v.readVersion(ctx, at, rec.Remote.Version)
 	if errors.Is(err, iofs.ErrNotExist) {
 		body, err = v.readPreviousHead(ctx, at, rec.Remote.Version)
@@ -195,9 +195,9 @@ func (v *Volume) isVersion(id string, b *table.Remote) bool {
 	if !ok {
 		return false
 	}
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	r := v.getRecord(n)
+	locked := v.lock()
+	defer locked.unlock()
+	r := locked.getRecord(n)
 	return r != nil && r.Change == Written && r.Ino == b.Ino && r.Gen == b.ContentVersion
 }
 
@@ -209,7 +209,7 @@ func (v *Volume) Resolve(ctx context.Context, path string, r Resolution) error {
 		return v.resolveWith(ctx, path, r.Content)
 	}
 	m := v.newMerge(ctx, v.p)
-	err := m.run(func() error {
+	err := m.run(func(v *Tx) error {
 		l, rec, theirs, err := v.heldAt(path)
 		if err != nil {
 			return err
@@ -217,15 +217,15 @@ func (v *Volume) Resolve(ctx context.Context, path string, r Resolution) error {
 		rec.Held = nil
 		switch {
 		case r.Both && rec.Ino != 0:
-			a, ok := m.ask(l, rec.Ino, &theirs)
+			a, ok := m.ask(v, l, rec.Ino, &theirs)
 			if ok {
-				m.divide(l, rec, &theirs, a.sum)
+				m.divide(v, l, rec, &theirs, a.sum)
 			}
 		case r.Keep == SideTheirs:
-			m.takeTheirs(l, rec, &theirs)
+			m.takeTheirs(v, l, rec, &theirs)
 		case r.Keep == SideOurs:
 			if m.keptTheirs(l, &theirs) {
-				m.overwrite(l, rec, &theirs)
+				m.overwrite(v, l, rec, &theirs)
 			}
 		default:
 			return fmt.Errorf("%w: a conflict cannot end with %v", iofs.ErrInvalid, r.Keep)
@@ -249,29 +249,29 @@ func (m *merge) unanswered() error {
 }
 
 // takeTheirs gives a name to theirs; ours goes to the history.
-func (m *merge) takeTheirs(l table.Link, rec table.Name, r *providers.Info) {
+func (m *merge) takeTheirs(v *Tx, l table.Link, rec table.Name, r *providers.Info) {
 	x := rec.Ino
 	if x == 0 {
-		m.arrive(l, rec, r)
+		m.arrive(v, l, rec, r)
 		return
 	}
 	was := remoteIno(rec)
-	m.v.bury(l, x, whyPulled)
-	y, n := m.fresh(r, x)
-	m.v.table.Put(y, n)
-	m.swap(l, &rec, y)
-	m.remoteSide(l, &rec, remoteOf(*r, y, n))
-	m.lost(l, x)
+	v.bury(l, x, whyPulled)
+	y, n := m.fresh(v, r, x)
+	v.table.Put(y, n)
+	m.swap(v, l, &rec, y)
+	m.remoteSide(v, l, &rec, remoteOf(*r, y, n))
+	m.lost(v, l, x)
 	if was != x {
-		m.leftRemote(was)
+		m.leftRemote(v, was)
 	}
 }
 
 // resolveWith puts new content in the place of both sides.
 func (v *Volume) resolveWith(ctx context.Context, path string, content io.Reader) error {
-	v.mu.Lock()
-	_, _, _, err := v.heldAt(path)
-	v.mu.Unlock()
+	locked := v.lock()
+	_, _, _, err := locked.heldAt(path)
+	locked.unlock()
 	if err != nil {
 		return err
 	}
@@ -281,13 +281,13 @@ func (v *Volume) resolveWith(ctx context.Context, path string, content io.Reader
 	}
 	m := v.newMerge(ctx, v.p)
 	done := false
-	err = m.run(func() error {
+	err = m.run(func(v *Tx) error {
 		l, rec, theirs, err := v.heldAt(path)
 		if err != nil {
 			return err
 		}
 		if done = m.keptTheirs(l, &theirs); done {
-			m.put(l, rec, &theirs, made)
+			m.put(v, l, rec, &theirs, made)
 		}
 		return nil
 	})
@@ -305,9 +305,9 @@ type newContent struct {
 
 // makeContent makes a content file for a path; after an error there is none.
 func (v *Volume) makeContent(ctx context.Context, path string, content io.Reader) (newContent, error) {
-	v.mu.Lock()
-	x := v.table.Alloc()
-	v.mu.Unlock()
+	locked := v.lock()
+	x := locked.table.Alloc()
+	locked.unlock()
 	if err := v.fill(ctx, x, path, content); err != nil {
 		v.store.Remove(x)
 		return newContent{}, err
@@ -322,9 +322,9 @@ func (v *Volume) makeContent(ctx context.Context, path string, content io.Reader
 }
 
 // put gives a name to a file that was just made, against theirs.
-func (m *merge) put(l table.Link, rec table.Name, r *providers.Info, made newContent) {
-	v, old, x := m.v, rec.Ino, made.ino
-	_, n := m.fresh(r, old)
+func (m *merge) put(v *Tx, l table.Link, rec table.Name, r *providers.Info, made newContent) {
+	old, x := rec.Ino, made.ino
+	_, n := m.fresh(v, r, old)
 	n.Mtime, n.Ctime, n.Birth, n.Size, n.Blocks, n.State = v.stamp(), v.stamp(), v.now(), made.size, made.blocks, table.Whole
 	if old != 0 {
 		v.bury(l, old, whyReplaced)
@@ -335,10 +335,10 @@ func (m *merge) put(l table.Link, rec table.Name, r *providers.Info, made newCon
 		n.Mode = 0o100666 &^ v.o.Umask
 	}
 	v.table.Put(x, n)
-	m.swap(l, &rec, x)
-	m.moveRemote(l, &rec, versionOf(r), old)
+	m.swap(v, l, &rec, x)
+	m.moveRemote(v, l, &rec, versionOf(r), old)
 	if old != 0 {
-		m.lost(l, old)
+		m.lost(v, l, old)
 	}
 	v.final(x, v.table.Inode(x))
 }

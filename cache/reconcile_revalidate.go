@@ -24,11 +24,11 @@ func (v *Volume) preconditionFailed(ctx context.Context, l table.Link, cause err
 	if err := v.revalidate(ctx, l, true); err != nil {
 		return err
 	}
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	rec, ok := v.table.Name(l.Dir, l.Name)
+	locked := v.lock()
+	defer locked.unlock()
+	rec, ok := locked.table.Name(l.Dir, l.Name)
 	if ok && rec.Held != nil && rec.Held.Conflict && rec.Seq != 0 {
-		at, _ := v.path(l)
+		at, _ := locked.path(l)
 		return conflictError(at.String(), rec.Held.Reason)
 	}
 	return nil
@@ -37,10 +37,10 @@ func (v *Volume) preconditionFailed(ctx context.Context, l table.Link, cause err
 // movedLocally is where the backend has what a name got by a rename of ours, if it
 // is nowhere else: that may have changed too, and cannot be compared then.
 func (v *Volume) movedLocally(l table.Link) []table.Link {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	rec, _ := v.table.Name(l.Dir, l.Name)
-	n := v.table.Inode(rec.Ino)
+	locked := v.lock()
+	defer locked.unlock()
+	rec, _ := locked.table.Name(l.Dir, l.Name)
+	n := locked.table.Inode(rec.Ino)
 	if n == nil || !isRegular(n) || n.State == table.Whole {
 		return nil
 	}
@@ -89,19 +89,19 @@ func (v *Volume) revalidateOnce(ctx context.Context, l table.Link, late bool) er
 	}
 	m := v.newMerge(ctx, v.p)
 	m.mine, m.late[l] = mine, late
-	return m.run(func() error {
+	return m.run(func(v *Tx) error {
 		if now, ok := v.remotePath(l); !ok || now != at {
 			return nil
 		}
 		if rec, ok := v.table.Name(l.Dir, l.Name); late && ok && rec.Attempt != nil {
 			rec.Attempt = nil
-			m.set(l, rec)
+			m.set(v, l, rec)
 		}
 		if info == nil || !v.excluded(at, info.Kind) {
-			m.name(l, info)
+			m.name(v, l, info)
 		}
-		err := m.checkPull()
-		v.engine.own = late && err == nil // what comes of it, a conflict copy for instance, goes with it
+		err := m.checkPull(v)
+		v.own = late && err == nil // what comes of it, a conflict copy for instance, goes with it
 		return err
 	})
 }
@@ -109,15 +109,15 @@ func (v *Volume) revalidateOnce(ctx context.Context, l table.Link, late bool) er
 // remotePathNow is where the backend has a name, or would: a directory that was made
 // here takes the place of one that was removed, when that is not done yet.
 func (v *Volume) remotePathNow(ctx context.Context, l table.Link) (at providers.Locator, ok bool, err error) {
-	v.mu.Lock()
-	at, ok = v.remotePath(l)
-	v.mu.Unlock()
+	locked := v.lock()
+	at, ok = locked.remotePath(l)
+	locked.unlock()
 	if ok {
 		return at, true, nil
 	}
 	m := v.newMerge(ctx, v.p)
-	err = m.run(func() error {
-		if m.takeOver(l.Dir) {
+	err = m.run(func(v *Tx) error {
+		if m.takeOver(v, l.Dir) {
 			at, ok = v.remotePath(l)
 		}
 		return nil

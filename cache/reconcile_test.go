@@ -254,7 +254,7 @@ func TestThreeWays(t *testing.T) {
 			if got := sorted(w.here()); strings.Join(got, "\n") != strings.Join(c.want, "\n") {
 				t.Errorf("in the end here is\n\t%s", strings.Join(got, "\n\t"))
 			}
-			if n := w.v.table.DirtyCount(); n != 0 {
+			if n := w.dirtyNames(); n != 0 {
 				t.Errorf("%d names still differ", n)
 			}
 		})

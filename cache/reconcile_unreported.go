@@ -16,7 +16,7 @@ const keyUnreported = "told/missed"
 const maxUnreported = 1000
 
 // addUnreported keeps conflicts for the next report. mu is held, in an update.
-func (v *Volume) addUnreported(paths []string) {
+func (v *Tx) addUnreported(paths []string) {
 	if len(paths) == 0 {
 		return
 	}
@@ -28,7 +28,7 @@ func (v *Volume) addUnreported(paths []string) {
 }
 
 // unreported are the conflicts that are kept. mu is held.
-func (v *Volume) unreported() (paths []string) {
+func (v *View) unreported() (paths []string) {
 	if data := v.table.Get(keyUnreported); data != nil {
 		if err := json.Unmarshal(data, &paths); err != nil {
 			v.o.Log.Warn("the unreported conflicts cannot be read", "err", err)
@@ -45,13 +45,13 @@ func (v *Volume) UnreportedConflicts() []string { return v.reportConflicts(nil) 
 // reportConflicts adds to a report what nobody was told of yet.
 func (v *Volume) reportConflicts(conflicts []string) []string {
 	all := names(conflicts, nil)
-	v.mu.Lock()
-	none := v.table.Get(keyUnreported) == nil
-	v.mu.Unlock()
+	locked := v.lock()
+	none := locked.table.Get(keyUnreported) == nil
+	locked.unlock()
 	if none {
 		return all
 	}
-	err := v.update(func() error {
+	err := v.update(func(v *Tx) error {
 		all = names(all, v.unreported())
 		v.table.Set(keyUnreported, nil)
 		return nil

@@ -26,7 +26,7 @@ func writingKey(ino table.Ino) string { return writingPrefix + itoa(ino) }
 
 // setWriting notes, or takes back, that the content of an inode may be changed.
 // n is as Edit or Put have it. mu is held, in an update.
-func (v *Volume) setWriting(ino table.Ino, n *table.Inode, on bool) {
+func (v *Tx) setWriting(ino table.Ino, n *table.Inode, on bool) {
 	if n.Writing == on {
 		return
 	}
@@ -72,7 +72,7 @@ type writing struct {
 // checked or dropped, and changed content is suspect.
 func (v *Volume) recoverLast() error {
 	began := v.o.Now()
-	r := &recovery{v: v, resized: map[table.Ino]int64{}, session: v.table.Session()}
+	r := &recovery{v: v, resized: map[table.Ino]int64{}, session: v.state.table.Session()}
 	if r.session.First {
 		return nil
 	}
@@ -88,14 +88,14 @@ func (v *Volume) recoverLast() error {
 		first := v.firstOfRun()
 		v.background(func() { v.sweep(first, r.power) })
 	}
-	return v.table.Err()
+	return v.view(func(*View) error { return nil }) // fails where the table has
 }
 
 // look finds out what there is to do, without changing the table.
 func (r *recovery) look() error {
 	v := r.v
 	var inos []table.Ino
-	err := v.view(func() error {
+	err := v.view(func(v *View) error {
 		synced := r.session.Clean && v.table.Get(diskKey) != nil
 		r.power = !r.session.SameBoot && !synced
 		inos = v.marked(writingPrefix)
@@ -124,7 +124,7 @@ func (r *recovery) look() error {
 
 // marked are the inodes of records whose keys are a prefix and an inode. mu is
 // held.
-func (v *Volume) marked(prefix string) (inos []table.Ino) {
+func (v *View) marked(prefix string) (inos []table.Ino) {
 	v.table.Scan(prefix, "", func(key string, _ []byte) bool {
 		if ino, err := strconv.ParseUint(strings.TrimPrefix(key, prefix), 10, 64); err == nil {
 			inos = append(inos, ino)
@@ -193,7 +193,7 @@ func (r *recovery) part(ino table.Ino, f *content.File) (*content.File, error) {
 // noteInstead notes which kept content takes the place of an inode's, before it
 // does: in between there may be none.
 func (v *Volume) noteInstead(ino table.Ino, id string) error {
-	return v.update(func() error {
+	return v.update(func(v *Tx) error {
 		if id == "" {
 			v.table.Set(insteadPrefix+itoa(ino), nil)
 		} else {
@@ -217,13 +217,13 @@ func (r *recovery) finishInstead() error {
 }
 
 // apply changes the table. mu is held, in an update.
-func (r *recovery) apply() error {
-	v := r.v
+func (r *recovery) apply(v *Tx) error {
+
 	if v.table.Get(diskKey) != nil {
 		v.table.Set(diskKey, nil)
 	}
 	for _, w := range r.writing {
-		r.take(w)
+		r.take(v, w)
 	}
 	for _, ino := range r.suspect {
 		v.table.Edit(ino).Suspect = true
@@ -232,7 +232,7 @@ func (r *recovery) apply() error {
 		}
 	}
 	for _, ino := range r.lost {
-		r.loseContent(ino)
+		r.loseContent(v, ino)
 	}
 	for _, ino := range r.drop {
 		n := v.table.Edit(ino)
@@ -254,8 +254,8 @@ func (r *recovery) apply() error {
 
 // take brings what a content file says into the table. mu is held, in an
 // update.
-func (r *recovery) take(w writing) {
-	v := r.v
+func (r *recovery) take(v *Tx, w writing) {
+
 	n := v.table.Edit(w.ino)
 	if n == nil {
 		v.table.Set(writingKey(w.ino), nil)
@@ -265,7 +265,7 @@ func (r *recovery) take(w writing) {
 	v.table.Set(writingKey(w.ino), nil)
 	switch {
 	case w.missing && n.State != table.None:
-		r.loseContent(w.ino)
+		r.loseContent(v, w.ino)
 		return
 	case w.missing || w.same:
 		return
@@ -297,15 +297,15 @@ func (v *Volume) finishMoves() {
 		id  string
 	}
 	var moves []move
-	v.mu.Lock()
-	v.table.Scan(queuePrefix, "", func(key string, value []byte) bool {
-		if ino := idOfKey(key); v.table.Inode(ino) == nil || v.table.Inode(ino).State == table.None {
+	locked := v.lock()
+	locked.table.Scan(queuePrefix, "", func(key string, value []byte) bool {
+		if ino := idOfKey(key); locked.table.Inode(ino) == nil || locked.table.Inode(ino).State == table.None {
 			moves = append(moves, move{ino, string(value)})
 		}
 		return true
 	})
-	v.mu.Unlock()
-	if len(moves) > 0 && v.table.Sync() != nil {
+	locked.unlock()
+	if len(moves) > 0 && v.syncDisk() != nil {
 		return
 	}
 	for _, m := range moves {

@@ -18,13 +18,13 @@ import (
 // writing still is what the backend has.
 func (r *recovery) unchanged(ino table.Ino, f *content.File, left *int64) bool {
 	v := r.v
-	v.mu.Lock()
+	locked := v.lock()
 	var n table.Inode
 	digest := ""
-	if p := v.table.Inode(ino); p != nil {
-		n, digest = *p, v.digestOf(p)
+	if p := locked.table.Inode(ino); p != nil {
+		n, digest = *p, locked.digestOf(p)
 	}
-	v.mu.Unlock()
+	locked.unlock()
 	if digest == "" || !f.Whole() || f.Size() != n.Size || f.Size() > *left {
 		return false
 	}
@@ -36,7 +36,7 @@ func (r *recovery) unchanged(ino table.Ino, f *content.File, left *int64) bool {
 // digestOf is what the backend says of an inode's content, "" unless it says the
 // same under each name that has its state: content that was written on its way
 // there may be newer than that under one, and not under another. mu is held.
-func (v *Volume) digestOf(n *table.Inode) (digest string) {
+func (v *View) digestOf(n *table.Inode) (digest string) {
 	for i, l := range n.RemoteLinks {
 		rec, _ := v.table.Name(l.Dir, l.Name)
 		if b := rec.Remote; b == nil || b.ContentVersion != n.ContentVersion || b.Digest == "" || i > 0 && b.Digest != digest {

@@ -76,18 +76,18 @@ func Inspect(stateDir string, limit int) (OfflineReport, error) {
 		return left, err
 	}
 	defer v.state.close()
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	left.Ended = ended(v.table.Session())
-	v.eachUnsaved(func(u Unsaved) {
+	locked := v.lock()
+	defer locked.unlock()
+	left.Ended = ended(locked.table.Session())
+	locked.eachUnsaved(func(u Unsaved) {
 		left.add(u)
 		if limit == 0 || len(left.Unsaved) < limit {
 			left.Unsaved = append(left.Unsaved, u)
 		}
 	})
-	left.Orphans, left.Unpushed = len(v.marked(orphans)), v.unpushedOf()
+	left.Orphans, left.Unpushed = len(locked.marked(orphans)), locked.unpushedOf()
 	left.Recovered, err = recovered(stateDir)
-	return left, errors.Join(err, v.table.Err())
+	return left, errors.Join(err, locked.table.Err())
 }
 
 func ended(s table.Session) string {
@@ -123,7 +123,7 @@ func (l *OfflineReport) add(u Unsaved) {
 
 // eachUnsaved visits what the backend does not have: the names that differ, and
 // files that were open for writing when the last session ended. mu is held.
-func (v *Volume) eachUnsaved(visit func(Unsaved)) {
+func (v *View) eachUnsaved(visit func(Unsaved)) {
 	s := v.table.Session()
 	power := !s.SameBoot && !(s.Clean && v.table.Get(diskKey) != nil)
 	listed := map[table.Ino]bool{}
@@ -150,7 +150,7 @@ func (v *Volume) eachUnsaved(visit func(Unsaved)) {
 }
 
 // unsavedAt describes what differs under a name. mu is held.
-func (v *Volume) unsavedAt(l table.Link, rec table.Name) Unsaved {
+func (v *View) unsavedAt(l table.Link, rec table.Name) Unsaved {
 	u := Unsaved{Path: v.pathFor(l), Change: "deleted", Kind: "file", ino: rec.Ino}
 	if rec.Held != nil {
 		u.Conflict, u.Reason = rec.Held.Conflict, rec.Held.Reason
@@ -224,14 +224,15 @@ func Export(ctx context.Context, stateDir, into string, filter func(Unsaved) boo
 	}
 	defer v.state.close()
 	var all []Unsaved
-	v.mu.Lock()
-	v.eachUnsaved(func(u Unsaved) {
-		if filter == nil || filter(u) {
-			all = append(all, u)
-		}
+	err = v.view(func(v *View) error {
+		v.eachUnsaved(func(u Unsaved) {
+			if filter == nil || filter(u) {
+				all = append(all, u)
+			}
+		})
+		return nil
 	})
-	v.mu.Unlock()
-	if err := v.table.Err(); err != nil {
+	if err != nil {
 		return out, err
 	}
 	for _, u := range all {
@@ -284,13 +285,13 @@ type eof struct{}
 func (eof) Read([]byte) (int, error) { return 0, io.EOF }
 
 func (v *Volume) exportLink(into, name string, ino table.Ino) error {
-	v.mu.Lock()
-	n := v.table.Inode(ino)
+	locked := v.lock()
+	n := locked.table.Inode(ino)
 	target := ""
 	if n != nil {
 		target = n.Target
 	}
-	v.mu.Unlock()
+	locked.unlock()
 	path := filepath.Join(into, filepath.FromSlash(name))
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
@@ -302,7 +303,7 @@ func (v *Volume) exportLink(into, name string, ino table.Ino) error {
 // change: a person has looked at it, or has nothing better. Paths choose, a
 // directory all below it; none: all. It gives the paths that it was about.
 func (v *Volume) Accept(paths ...string) (accepted []string, err error) {
-	err = v.update(func() error {
+	err = v.update(func(v *Tx) error {
 		v.table.Dirty(0, func(_ uint64, l table.Link) bool {
 			rec, _ := v.table.Name(l.Dir, l.Name)
 			at, ok := v.path(l)

@@ -82,7 +82,11 @@ func TestRecoverContentOfNamesThatComeBack(t *testing.T) {
 				w.ok(w.put("touched", ""))
 				w.ok(w.put("new", "new"))
 				w.putSynced("f", "precious")
-				w.v.Forget(w.walk("f"), w.v.refs[table.Ino(w.walk("f"))])
+				ino := w.walk("f")
+				locked := w.v.lock()
+				refs := locked.refs[table.Ino(ino)]
+				locked.unlock()
+				w.v.Forget(ino, refs)
 				w.ok(end(w))
 				w.powerLostBetween()
 				if got := w.get("f"); got != "precious" {

@@ -25,7 +25,7 @@ func (r *recovery) survey() error {
 	if err != nil {
 		return err
 	}
-	return v.view(func() error {
+	return v.view(func(v *View) error {
 		v.table.Dirty(0, func(_ uint64, l table.Link) bool {
 			rec, _ := v.table.Name(l.Dir, l.Name)
 			if n := v.table.Inode(rec.Ino); n != nil && isRegular(n) && n.State != table.None && !seen[rec.Ino] && !opened[rec.Ino] {
@@ -44,15 +44,15 @@ const verifyFor = time.Second
 // judge decides on one content file that nobody had open.
 func (r *recovery) judge(ino table.Ino, size int64, deadline time.Time) {
 	v := r.v
-	v.mu.Lock()
-	p := v.table.Inode(ino)
+	locked := v.lock()
+	p := locked.table.Inode(ino)
 	if p == nil || p.State == table.None {
-		v.mu.Unlock()
+		locked.unlock()
 		return // for sweep
 	}
 	n := *p
-	origin, clean := v.originOf(ino)
-	v.mu.Unlock()
+	origin, clean := locked.originOf(ino)
+	locked.unlock()
 	switch {
 	case !clean && (n.Synced != n.ContentVersion || n.State == table.Whole && size != n.Size):
 		r.suspect = append(r.suspect, ino)
@@ -83,8 +83,8 @@ func (v *Volume) intact(ino table.Ino, size int64, n *table.Inode, digest string
 // loseContent deals with content that is gone, or never came to the disk: what
 // the backend has is fetched again; what it does not have is lost, and the
 // file says so by being suspect. mu is held, in an update.
-func (r *recovery) loseContent(ino table.Ino) {
-	v := r.v
+func (r *recovery) loseContent(v *Tx, ino table.Ino) {
+
 	n := v.table.Edit(ino)
 	if n == nil {
 		return
@@ -113,6 +113,6 @@ func (r *recovery) loseContent(ino table.Ino) {
 	lostLater(v, path.String(), "a change did not reach the disk before the power was lost; the file is what the backend has")
 }
 
-func lostLater(v *Volume, path, what string) {
+func lostLater(v *Tx, path, what string) {
 	v.later(func() { v.report("recover", path, errors.New(what)) })
 }

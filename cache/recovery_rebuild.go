@@ -153,8 +153,8 @@ func (r *scan) rebuild(ctx context.Context) (err error) {
 	r.o.Umask = 0o077
 	r.v = newVolume(nowhere{}, r.o, s)
 	defer r.v.stop()
-	err = r.v.update(func() error {
-		r.v.table.Put(table.Root, r.v.inodeOf(providers.Info{Kind: providers.KindDir}))
+	err = r.v.update(func(v *Tx) error {
+		v.table.Put(table.Root, v.inodeOf(providers.Info{Kind: providers.KindDir}))
 		return nil
 	})
 	if err == nil {
@@ -279,10 +279,10 @@ func (r *scan) enter(ctx context.Context, path string, data io.Reader, mtime int
 	if err != nil {
 		return err
 	}
-	v.mu.Lock()
-	rec, _ := v.table.Name(dir, name)
-	ino := v.table.Alloc()
-	v.mu.Unlock()
+	locked := v.lock()
+	rec, _ := locked.table.Name(dir, name)
+	ino := locked.table.Alloc()
+	locked.unlock()
 	if rec.Ino != 0 {
 		return syscall.EEXIST
 	}
@@ -296,7 +296,7 @@ func (r *scan) enter(ctx context.Context, path string, data io.Reader, mtime int
 	}
 	size, blocks := f.Size(), f.Blocks()
 	f.Release()
-	return v.update(func() error {
+	return v.update(func(v *Tx) error {
 		n := v.inodeOf(providers.Info{Kind: providers.KindFile})
 		n.State, n.Size, n.Blocks, n.Mtime = table.Whole, size, blocks, table.Stamp(mtime)
 		n.Pulled = false // as far as anything tells
@@ -320,7 +320,7 @@ func (r *scan) dir(path string) (table.Ino, error) {
 	}
 	v := r.v
 	var ino table.Ino
-	err = v.update(func() error {
+	err = v.update(func(v *Tx) error {
 		rec, _ := v.table.Name(parent, name)
 		if ino = rec.Ino; ino != 0 {
 			if !isDir(v.table.Inode(ino)) {

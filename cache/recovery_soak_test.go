@@ -32,9 +32,9 @@ func TestRecoverIsFast(t *testing.T) {
 	if limit := 3 * time.Second; took > limit {
 		t.Errorf("took %v", took)
 	}
-	w.v.mu.Lock()
-	defer w.v.mu.Unlock()
-	if n := w.v.table.DirtyCount(); n != files {
+	locked := w.v.lock()
+	defer locked.unlock()
+	if n := locked.table.DirtyCount(); n != files {
 		t.Errorf("%d dirty", n)
 	}
 }

@@ -27,9 +27,9 @@ type numbers struct {
 }
 
 func (v *Volume) firstOfRun() numbers {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	return numbers{v.table.Alloc(), v.table.NextSeq()}
+	locked := v.lock()
+	defer locked.unlock()
+	return numbers{locked.table.Alloc(), locked.table.NextSeq()}
 }
 
 // sweep deals with content files of runs before first that belong to no inode. After a
@@ -73,16 +73,16 @@ func (v *Volume) sweep(first numbers, power bool) {
 // to have no content, since an eviction was cut short, is removed here; what
 // goes by itself is not.
 func (v *Volume) stray(ino table.Ino) bool {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	n := v.table.Inode(ino)
+	locked := v.lock()
+	defer locked.unlock()
+	n := locked.table.Inode(ino)
 	switch {
-	case v.table.Get(queueKey(ino)) != nil:
+	case locked.table.Get(queueKey(ino)) != nil:
 		return false
 	case n == nil:
-		return v.open[ino] == nil && v.table.Err() == nil
+		return locked.open[ino] == nil && locked.table.Err() == nil
 	}
-	if n.State == table.None && v.open[ino] == nil {
+	if n.State == table.None && locked.open[ino] == nil {
 		v.store.Remove(ino) // under mu: nobody can begin to open it now
 	}
 	return false
@@ -90,19 +90,19 @@ func (v *Volume) stray(ino table.Ino) bool {
 
 // placeUnsent is place of what is to be sent and carries another path, or none.
 func (v *Volume) placeUnsent(ino table.Ino, noted string) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	n := v.table.Inode(ino)
-	if n == nil || !slices.ContainsFunc(n.Links, v.isDirty) {
+	locked := v.lock()
+	defer locked.unlock()
+	n := locked.table.Inode(ino)
+	if n == nil || !slices.ContainsFunc(n.Links, locked.isDirty) {
 		return
 	}
-	if at, ok := v.pathOf(ino); ok && at.String() != noted {
-		v.place(ino)
+	if at, ok := locked.pathOf(ino); ok && at.String() != noted {
+		locked.place(ino)
 	}
 }
 
 // isDirty reports whether a name differs from the backend. mu is held.
-func (v *Volume) isDirty(l table.Link) bool {
+func (v *View) isDirty(l table.Link) bool {
 	rec, _ := v.table.Name(l.Dir, l.Name)
 	return rec.Seq != 0
 }
@@ -159,10 +159,10 @@ func (v *Volume) sweepHistory(first uint64) error {
 	var gone []string
 	err := v.store.EachKept(func(id string) {
 		n, perr := strconv.ParseUint(id, 16, 64)
-		v.mu.Lock()
-		defer v.mu.Unlock()
-		known := strings.HasPrefix(id, "survivor-") && v.table.Get(insteadPrefix+strings.TrimPrefix(id, "survivor-")) != nil ||
-			perr == nil && (v.table.Get(keptKey(n)) != nil || n >= first)
+		locked := v.lock()
+		defer locked.unlock()
+		known := strings.HasPrefix(id, "survivor-") && locked.table.Get(insteadPrefix+strings.TrimPrefix(id, "survivor-")) != nil ||
+			perr == nil && (locked.table.Get(keptKey(n)) != nil || n >= first)
 		if !known {
 			gone = append(gone, id)
 		}

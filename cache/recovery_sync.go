@@ -33,7 +33,7 @@ func (v *Volume) syncState() error {
 		all = err == nil
 	case <-t.C:
 	}
-	return v.update(func() error {
+	return v.update(func(v *Tx) error {
 		if all {
 			v.table.Set(diskKey, []byte{1})
 		}
@@ -50,7 +50,7 @@ func (v *Volume) syncState() error {
 // states that are on the disk then.
 func (v *Volume) syncUnsaved() (map[table.Ino]uint64, error) {
 	unsaved := map[table.Ino]uint64{}
-	err := v.view(func() error {
+	err := v.view(func(v *View) error {
 		v.table.Dirty(0, func(_ uint64, l table.Link) bool {
 			rec, _ := v.table.Name(l.Dir, l.Name)
 			n := v.table.Inode(rec.Ino)

@@ -86,9 +86,9 @@ func TestRecoverAfterAKill(t *testing.T) {
 	}
 	w.ok(w.sendAll())
 	w.backend("closed: closed", "fresh: never closed", "old: NEW content", "same: same")
-	w.v.mu.Lock()
-	left := append(w.v.marked(orphans), w.v.marked(writingPrefix)...)
-	w.v.mu.Unlock()
+	locked := w.v.lock()
+	left := append(locked.marked(orphans), locked.marked(writingPrefix)...)
+	locked.unlock()
 	if len(left) != 0 {
 		t.Errorf("still noted: %v", left)
 	}
@@ -248,17 +248,17 @@ func TestRecoverIsOneUpdate(t *testing.T) {
 	w.o.StateDir = w.unclosed(files)
 	calls.of("")
 	most := 0 // guarded by Volume.mu
-	w.o.within = func(names []table.Link) { most = max(most, len(names)) }
+	w.o.within = func(v *Tx) { most = max(most, len(v.changed)) }
 	w.start()
 	if n := len(calls.all()); n > 0 {
 		t.Errorf("asked the backend %d times", n)
 	}
-	w.v.mu.Lock()
-	defer w.v.mu.Unlock()
+	locked := w.v.lock()
+	defer locked.unlock()
 	if most < files/2 {
 		t.Errorf("an update concerned %d names at most, and %d files were open", most, files/2)
 	}
-	if n := w.v.table.DirtyCount(); n != files {
+	if n := locked.table.DirtyCount(); n != files {
 		t.Errorf("%d dirty", n)
 	}
 }

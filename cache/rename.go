@@ -40,7 +40,7 @@ func (v *Volume) Rename(op *fs.Op, dir fs.Ino, name string, newDir fs.Ino, newNa
 	if err := v.beforeRename(a, b, flags); err != nil {
 		return err
 	}
-	return v.change(op, func() error {
+	return v.change(op, func(v *Tx) error {
 		from, to, err := v.places(a, b)
 		if err == nil {
 			err = v.checkDentries(a, b)
@@ -69,13 +69,13 @@ func (v *Volume) Rename(op *fs.Op, dir fs.Ino, name string, newDir fs.Ino, newNa
 // in the table, and on its way to the disk: programs save files so, and after a
 // loss of power one of both must be there.
 func (v *Volume) beforeRename(a, b table.Link, flags uint32) error {
-	v.mu.Lock()
-	from, to := v.placeOf(a), v.placeOf(b)
+	locked := v.lock()
+	from, to := locked.placeOf(a), locked.placeOf(b)
 	save := flags == 0 && from.there() && to.there() && from.ino != to.ino &&
 		isRegular(from.n) && isRegular(to.n) && from.n.State == table.Whole
 	synced := save && from.n.ContentVersion == from.n.Synced
-	open := save && v.open[from.ino] != nil
-	v.mu.Unlock()
+	open := save && locked.open[from.ino] != nil
+	locked.unlock()
 	if !save {
 		return nil
 	}
@@ -101,7 +101,7 @@ func (v *Volume) writeBack(ino table.Ino) {
 }
 
 // places finds both names, in directories that are known. mu is held.
-func (v *Volume) places(a, b table.Link) (from, to place, err error) {
+func (v *View) places(a, b table.Link) (from, to place, err error) {
 	for _, l := range []table.Link{b, a} {
 		if _, err := v.parent(l.Dir); err != nil {
 			return place{}, place{}, err
@@ -111,7 +111,7 @@ func (v *Volume) places(a, b table.Link) (from, to place, err error) {
 }
 
 // placeOf looks a name up. mu is held.
-func (v *Volume) placeOf(l table.Link) place {
+func (v *View) placeOf(l table.Link) place {
 	p := place{Link: l}
 	rec, _ := v.table.Name(l.Dir, l.Name)
 	if p.n = v.table.Inode(rec.Ino); p.n != nil {
@@ -122,7 +122,7 @@ func (v *Volume) placeOf(l table.Link) place {
 
 // mayRename checks what rename(2) asks, except for emptiness, and what may not
 // cross the border of what is excluded. mu is held.
-func (v *Volume) mayRename(from, to *place, flags uint32) error {
+func (v *Tx) mayRename(from, to *place, flags uint32) error {
 	exchange := flags == unix.RENAME_EXCHANGE
 	switch {
 	case !from.there() || !to.there() && exchange:
@@ -156,7 +156,7 @@ func (v *Volume) mayRename(from, to *place, flags uint32) error {
 // mayCross reports whether p may be renamed to a name, as far as what is
 // excluded has a say: content that is missing would have no source any more,
 // and what is below a directory would change sides one by one. mu is held.
-func (v *Volume) mayCross(p *place, to table.Link) bool {
+func (v *Tx) mayCross(p *place, to table.Link) bool {
 	switch {
 	case isDir(p.n):
 		return !v.crossesBelow(p.Link, to, p.ino) && !v.leavesIgnored(p, to)
@@ -168,7 +168,7 @@ func (v *Volume) mayCross(p *place, to table.Link) bool {
 
 // rename moves the name, over an inode that may lose it. mu is held, in an
 // update.
-func (v *Volume) rename(from, to *place) {
+func (v *Tx) rename(from, to *place) {
 	v.deleted(from.Link, from.n)
 	if to.there() {
 		v.bury(to.Link, to.ino, "replaced")
@@ -192,7 +192,7 @@ func (v *Volume) rename(from, to *place) {
 // left tells of a file that was renamed to where it stays on this machine, which
 // it did not before: the backend deletes it, which nobody asked for in so many
 // words. Directories do not get there, see mayCross. mu is held, in an update.
-func (v *Volume) left(from, to table.Link) {
+func (v *Tx) left(from, to table.Link) {
 	was, _ := v.table.Name(from.Dir, from.Name)
 	is, _ := v.table.Name(to.Dir, to.Name)
 	if was.Remote == nil || !is.Local {
@@ -209,7 +209,7 @@ func (v *Volume) left(from, to table.Link) {
 }
 
 // exchange swaps two names. mu is held, in an update.
-func (v *Volume) exchange(a, b *place) {
+func (v *Tx) exchange(a, b *place) {
 	v.setLocal(a.Link, b.ino, v.stays(a.Link, b.n))
 	v.setLocal(b.Link, a.ino, v.stays(b.Link, a.n))
 	v.relocated(a, b)
@@ -218,7 +218,7 @@ func (v *Volume) exchange(a, b *place) {
 
 // relocated is what follows for an inode that has another name, and for the
 // directories. mu is held, in an update.
-func (v *Volume) relocated(from, to *place) {
+func (v *Tx) relocated(from, to *place) {
 	v.table.Edit(from.ino).Ctime = v.stamp()
 	v.modified(from.Dir)
 	if to.Dir != from.Dir {

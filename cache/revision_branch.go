@@ -120,8 +120,8 @@ func begin(ctx context.Context, b providers.Brancher, name string) (providers.Re
 // allowPull lets what goes from the tree to another branch go without a word: it
 // stays on the one that it is on.
 func (v *Volume) allowPull() {
-	v.mu.Lock()
-	defer v.mu.Unlock()
+	locked := v.lock()
+	defer locked.unlock()
 	v.puller.confirmed[pullSide] = true
 }
 
@@ -131,7 +131,7 @@ func (v *Volume) began(ctx context.Context, b providers.Brancher, at providers.R
 	if err != nil {
 		return err
 	}
-	return v.update(func() error {
+	return v.update(func(v *Tx) error {
 		v.passed(pullSide)
 		v.revisionComes()
 		v.engine.revision = at

@@ -21,7 +21,7 @@ const keyPreviousHeads = "pull/earlier"
 const maxPreviousHeads = 32
 
 // previousHeads are the revisions that the head was before. mu is held.
-func (v *Volume) previousHeads() (all []providers.Revision) {
+func (v *View) previousHeads() (all []providers.Revision) {
 	if note := v.table.Get(keyPreviousHeads); note != nil {
 		_ = json.Unmarshal(note, &all) // damaged, it is as if they were forgotten
 	}
@@ -33,7 +33,7 @@ func (v *Volume) passedBy(r providers.Revision) error {
 	if r == "" {
 		return nil
 	}
-	return v.update(func() error {
+	return v.update(func(v *Tx) error {
 		all := slices.DeleteFunc(v.previousHeads(), func(old providers.Revision) bool { return old == r })
 		note, err := json.Marshal(slices.Insert(all, 0, r)[:min(len(all)+1, maxPreviousHeads)])
 		if err == nil {
@@ -46,9 +46,9 @@ func (v *Volume) passedBy(r providers.Revision) error {
 // readPreviousHead reads a version that the backend had at a place in an earlier
 // revision. iofs.ErrNotExist when none of them that are known had it.
 func (v *Volume) readPreviousHead(ctx context.Context, at providers.Locator, version providers.Version) (io.ReadCloser, error) {
-	v.mu.Lock()
-	all := v.previousHeads()
-	v.mu.Unlock()
+	locked := v.lock()
+	all := locked.previousHeads()
+	locked.unlock()
 	s, ok := providers.As[providers.Snapshotter](v.p)
 	if !ok {
 		all = nil

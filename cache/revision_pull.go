@@ -135,7 +135,7 @@ func (v *Volume) rebased(w *waiting, base, from, onto providers.Revision) (to pr
 	case err != nil:
 		return "", fmt.Errorf("rebase: %w", err)
 	case to == onto: // others had made the same changes
-		err = v.update(v.noneUnpushed)
+		err = v.update((*Tx).noneUnpushed)
 	}
 	return to, err
 }
@@ -149,7 +149,7 @@ func (v *Volume) setMerging(r providers.Revision) error {
 	if v.o.Policy.MergeCommits {
 		note = []byte(r)
 	}
-	return v.update(func() error {
+	return v.update(func(v *Tx) error {
 		v.table.Set(keyMerging, note)
 		return nil
 	})
@@ -157,9 +157,9 @@ func (v *Volume) setMerging(r providers.Revision) error {
 
 // merging is what the next commit merges; "": nothing.
 func (v *Volume) merging() providers.Revision {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	return providers.Revision(v.table.Get(keyMerging))
+	locked := v.lock()
+	defer locked.unlock()
+	return providers.Revision(locked.table.Get(keyMerging))
 }
 
 // adoptRevision makes the store show a revision, and the working copy with it.
@@ -200,9 +200,9 @@ func (v *Volume) adoptRevision(w *waiting, s revisions, from, to providers.Revis
 // adoptMadeAnew is adoptRevision for commits of ours that were made anew. A push that
 // begins before the head is there, or ends after, has not sent them.
 func (v *Volume) adoptMadeAnew(w *waiting, s revisions, from, to providers.Revision) (PullReport, error) {
-	if err := v.update(v.anotherLine); err != nil {
+	if err := v.update((*Tx).anotherLine); err != nil {
 		return PullReport{}, err
 	}
 	r, err := v.adoptRevision(w, s, from, to)
-	return r, errors.Join(err, v.update(v.anotherLine))
+	return r, errors.Join(err, v.update((*Tx).anotherLine))
 }

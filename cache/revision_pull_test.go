@@ -177,7 +177,7 @@ func TestPullOverUnpushedCommits(t *testing.T) {
 			w.sees(c.want...)
 			other := newClone(t, w.remote)
 			other.sees(c.want...)
-			if n := w.v.table.DirtyCount(); n != 0 {
+			if n := w.dirtyNames(); n != 0 {
 				t.Errorf("%d names differ in the end", n)
 			}
 		})
@@ -356,7 +356,7 @@ func TestOpenAfterAHalfPull(t *testing.T) {
 	from, _ := c.repo.Head(ctx)
 	note, err := json.Marshal(rewinding{From: from, Base: base, To: base})
 	c.ok(err)
-	c.ok(c.v.update(func() error { c.v.table.Set(keyRewind, note); return nil }))
+	c.ok(c.v.update(func(v *Tx) error { v.table.Set(keyRewind, note); return nil }))
 	c.ok(c.repo.Adopt(ctx, from, base))
 	c.ok(c.v.Close())
 	c.o.Policy.TTL = time.Nanosecond // whoever looks compares with the head

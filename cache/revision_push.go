@@ -91,9 +91,9 @@ func (v *Volume) catchUp(ctx context.Context, r *PushReport) error {
 	if err != nil {
 		return err
 	}
-	v.mu.Lock()
-	u := v.unpushedOf()
-	v.mu.Unlock()
+	locked := v.lock()
+	u := locked.unpushedOf()
+	locked.unlock()
 	if v.engine.sets == nil || u != nil && u.Commits > 0 {
 		return nil
 	}
@@ -110,8 +110,8 @@ type pushBegun struct {
 }
 
 func (v *Volume) pushBegins() pushBegun {
-	v.mu.Lock()
-	defer v.mu.Unlock()
+	locked := v.lock()
+	defer locked.unlock()
 	return pushBegun{at: v.o.Now(), commits: v.engine.commits, lines: v.engine.lines}
 }
 
@@ -124,7 +124,7 @@ func (v *Volume) pushed(ctx context.Context, result providers.PushResult, begun 
 			return err
 		}
 	}
-	return v.update(func() error {
+	return v.update(func(v *Tx) error {
 		if v.engine.lines != begun.lines || begun.commits < v.engine.pushed {
 			return nil
 		}
@@ -140,10 +140,10 @@ func (v *Volume) pushed(ctx context.Context, result providers.PushResult, begun 
 // push is Push in the background, after a commit. A commit that is made while one is
 // under way has another follow it.
 func (e *engine) push() {
-	e.v.mu.Lock()
-	defer e.v.mu.Unlock()
+	locked := e.v.lock()
+	defer locked.unlock()
 	e.pushWanted = true
-	if e.pushing || e.v.closed {
+	if e.pushing || locked.closed {
 		return
 	}
 	e.pushing = true
@@ -156,9 +156,9 @@ func (e *engine) push() {
 
 // pushNext takes up the push that is wanted, if one is.
 func (e *engine) pushNext() bool {
-	e.v.mu.Lock()
-	defer e.v.mu.Unlock()
-	e.pushing = e.pushWanted && !e.v.closed
+	locked := e.v.lock()
+	defer locked.unlock()
+	e.pushing = e.pushWanted && !locked.closed
 	e.pushWanted = false
 	return e.pushing
 }

@@ -36,10 +36,10 @@ func (v *Volume) rewind(w *waiting, s revisions, r rewinding) error {
 	if err != nil {
 		return err
 	}
-	if err := v.update(func() error { v.table.Set(keyRewind, note); return nil }); err != nil {
+	if err := v.update(func(v *Tx) error { v.table.Set(keyRewind, note); return nil }); err != nil {
 		return err
 	}
-	if err := v.table.Sync(); err != nil {
+	if err := v.syncDisk(); err != nil {
 		return err
 	}
 	adopt := func(ctx context.Context) error { return s.Adopt(ctx, r.From, r.To) }
@@ -54,9 +54,9 @@ func (v *Volume) rewind(w *waiting, s revisions, r rewinding) error {
 
 // rewound ends a rewinding that was interrupted. puller.headLock is held.
 func (v *Volume) rewound(w *waiting) error {
-	v.mu.Lock()
-	note := v.table.Get(keyRewind)
-	v.mu.Unlock()
+	locked := v.lock()
+	note := locked.table.Get(keyRewind)
+	locked.unlock()
 	if note == nil {
 		return nil
 	}
@@ -73,7 +73,7 @@ func (v *Volume) rewound(w *waiting) error {
 	case err != nil:
 		return err
 	case head != r.To:
-		return v.update(func() error { v.table.Set(keyRewind, nil); return nil })
+		return v.update(func(v *Tx) error { v.table.Set(keyRewind, nil); return nil })
 	}
 	changed, err := v.takenBack(w, s, r)
 	if err != nil {
@@ -99,7 +99,7 @@ func (v *Volume) takenBack(w *waiting, s revisions, r rewinding) ([]providers.Di
 // softReset sets the backend's side of what has changed back to what it was in a
 // revision.
 func (v *Volume) softReset(base providers.Revision, changed []providers.Difference) error {
-	return v.update(func() error {
+	return v.update(func(v *Tx) error {
 		v.table.Set(keyRewind, nil)
 		for _, d := range slices.Backward(changed) { // what is below goes first
 			if d.Was == nil {
@@ -175,9 +175,9 @@ func (v *Volume) bring(w *waiting, changed []providers.Difference) error {
 		if !ok || d.Is == nil || d.Is.Kind == providers.KindDir {
 			continue
 		}
-		v.mu.Lock()
-		rec, _ := v.table.Name(dir, d.Locator.Name())
-		v.mu.Unlock()
+		locked := v.lock()
+		rec, _ := locked.table.Name(dir, d.Locator.Name())
+		locked.unlock()
 		if rec.Remote == nil || rec.Remote.Ino == 0 {
 			continue
 		}
@@ -205,10 +205,10 @@ func (v *Volume) bringContent(w *waiting, x table.Ino, kind providers.Kind) erro
 func (v *Volume) walkRemotePath(w *waiting, at providers.Locator, load bool) (dir table.Ino, ok bool, err error) {
 	dir = table.Root
 	for _, name := range append(at.Parts(), "") {
-		v.mu.Lock()
-		n := v.table.Inode(dir)
+		locked := v.lock()
+		n := locked.table.Inode(dir)
 		known := n != nil && n.Loaded
-		v.mu.Unlock()
+		locked.unlock()
 		if !known && load {
 			if err := v.listUnderHeadLock(w, dir); err != nil {
 				return 0, false, err
@@ -217,9 +217,9 @@ func (v *Volume) walkRemotePath(w *waiting, at providers.Locator, load bool) (di
 		if name == "" {
 			return dir, true, nil
 		}
-		v.mu.Lock()
-		rec, _ := v.table.Name(dir, name)
-		v.mu.Unlock()
+		locked = v.lock()
+		rec, _ := locked.table.Name(dir, name)
+		locked.unlock()
 		if rec.Remote == nil || rec.Remote.Kind != providers.KindDir || rec.Remote.Ino == 0 {
 			return 0, false, nil
 		}
@@ -237,7 +237,7 @@ func (v *Volume) listUnderHeadLock(w *waiting, dir table.Ino) error {
 
 // setBack says that the backend has under a path what it had before; nil:
 // nothing. mu is held, in an update.
-func (v *Volume) setBack(at providers.Locator, old *providers.Info) {
+func (v *Tx) setBack(at providers.Locator, old *providers.Info) {
 	dir, ok := v.dirAtRemotePath(at.Parent())
 	if !ok {
 		return // above it nothing is there any more
@@ -269,7 +269,7 @@ func (v *Volume) setBack(at providers.Locator, old *providers.Info) {
 
 // attrIsOurs makes attributes that are not what the backend had a change, as the
 // content is one already. mu is held, in an update.
-func (v *Volume) attrIsOurs(x table.Ino, had providers.Attr) {
+func (v *Tx) attrIsOurs(x table.Ino, had providers.Attr) {
 	if n := v.table.Inode(x); n != nil && takeMode(n.Mode, had) != n.Mode {
 		v.table.Edit(x).AttrGen++
 	}
@@ -278,7 +278,7 @@ func (v *Volume) attrIsOurs(x table.Ino, had providers.Attr) {
 // setBackBelow says that the backend had nothing below a directory either:
 // directories without entries are noted here, and in no revision. mu is held,
 // in an update.
-func (v *Volume) setBackBelow(dir table.Ino) {
+func (v *Tx) setBackBelow(dir table.Ino) {
 	below := map[string]*table.Remote{}
 	v.table.Names(dir, "", func(name string, rec table.Name) bool {
 		if rec.Remote != nil {

@@ -36,17 +36,17 @@ func (v *Volume) syncedMark(r providers.Revision) []byte {
 
 // setSynced notes the revision that the table has; "": that is not known. mu is
 // held, in an update.
-func (v *Volume) setSynced(r providers.Revision) { v.table.Set(keySynced, v.syncedMark(r)) }
+func (v *Tx) setSynced(r providers.Revision) { v.table.Set(keySynced, v.syncedMark(r)) }
 
 // syncedRevision is the revision that the table has; "" when that is not known.
 func (v *Volume) syncedRevision() providers.Revision {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	return v.syncedRevisionHeld()
+	locked := v.lock()
+	defer locked.unlock()
+	return locked.syncedRevisionHeld()
 }
 
 // syncedRevisionHeld is levelOf. mu is held.
-func (v *Volume) syncedRevisionHeld() providers.Revision {
+func (v *View) syncedRevisionHeld() providers.Revision {
 	mark := string(v.table.Get(keySynced))
 	r := providers.Revision(mark[strings.LastIndexByte(mark, ' ')+1:])
 	if !bytes.Equal(v.syncedMark(r), []byte(mark)) {
@@ -154,9 +154,9 @@ func (v *Volume) knownAt(known map[providers.Locator]*listing, at providers.Loca
 		return h, nil
 	}
 	known[at] = nil
-	v.mu.Lock()
-	dir, ok := v.dirAtRemotePath(at)
-	v.mu.Unlock()
+	locked := v.lock()
+	dir, ok := locked.dirAtRemotePath(at)
+	locked.unlock()
 	if !ok {
 		return nil, nil
 	}
@@ -171,7 +171,7 @@ func (v *Volume) knownAt(known map[providers.Locator]*listing, at providers.Loca
 }
 
 // dirAtRemotePath is the directory that the backend has at a path. mu is held.
-func (v *Volume) dirAtRemotePath(at providers.Locator) (dir table.Ino, ok bool) {
+func (v *View) dirAtRemotePath(at providers.Locator) (dir table.Ino, ok bool) {
 	dir = table.Root
 	for _, name := range at.Parts() {
 		rec, _ := v.table.Name(dir, name)
@@ -185,14 +185,14 @@ func (v *Volume) dirAtRemotePath(at providers.Locator) (dir table.Ino, ok bool) 
 
 // difference takes what another revision has of one name.
 func (h *listing) difference(d providers.Difference) {
-	h.v.mu.Lock()
-	defer h.v.mu.Unlock()
+	locked := h.v.lock()
+	defer locked.unlock()
 	if d.Is != nil {
-		h.entry(d.Is)
+		h.entry(locked, d.Is)
 		return
 	}
 	l := table.Link{Dir: h.dir, Name: d.Locator.Name()}
-	if rec, _ := h.v.table.Name(l.Dir, l.Name); rec.Remote != nil {
+	if rec, _ := locked.table.Name(l.Dir, l.Name); rec.Remote != nil {
 		h.diffs = append(h.diffs, news{l: l})
 	}
 }

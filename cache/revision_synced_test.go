@@ -25,11 +25,11 @@ func unlevel(v *Volume) (wrong []string, err error) {
 	defer v.puller.headLock.RUnlock()
 	r := v.syncedRevision()
 	all, err := v.gatherAll(w, v.p)
-	v.mu.Lock()
-	defer v.mu.Unlock()
+	locked := v.lock()
+	defer locked.unlock()
 	for _, h := range all {
 		for _, d := range h.diffs {
-			rec, _ := v.table.Name(d.l.Dir, d.l.Name)
+			rec, _ := locked.table.Name(d.l.Dir, d.l.Name)
 			is := "nothing"
 			if d.info != nil {
 				is = fmt.Sprintf("%+v", *d.info)

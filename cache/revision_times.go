@@ -16,7 +16,7 @@ import (
 const keyCame = "pull/since"
 
 func (v *Volume) noteRevision() error {
-	return v.update(func() error {
+	return v.update(func(v *Tx) error {
 		v.revisionComes()
 		return nil
 	})
@@ -24,12 +24,12 @@ func (v *Volume) noteRevision() error {
 
 // revisionComes notes that another revision is shown from now on. mu is held, in an
 // update.
-func (v *Volume) revisionComes() { v.table.Set(keyCame, fmt.Appendf(nil, "%x", v.now())) }
+func (v *Tx) revisionComes() { v.table.Set(keyCame, fmt.Appendf(nil, "%x", v.now())) }
 
 // revisionSince is how old what the backend tells no time of is at least: of a
 // store of whole revisions as old as the pull that brought this one; 0: nothing
 // is known. mu is held.
-func (v *Volume) revisionSince() int64 {
+func (v *View) revisionSince() int64 {
 	at, _ := strconv.ParseInt(string(v.table.Get(keyCame)), 16, 64)
 	return at
 }
@@ -52,7 +52,7 @@ func begins(ctx context.Context, s revisions) (head providers.Revision, made tim
 
 // setFirst notes when the first revision was made; zero: nobody says. mu is held, in
 // an update.
-func (v *Volume) setFirst(made time.Time) {
+func (v *Tx) setFirst(made time.Time) {
 	if made.Unix() > 0 && made.Before(v.o.Now()) {
 		v.table.Set(keyFirst, fmt.Appendf(nil, "%x", made.UnixNano()))
 	}
@@ -61,7 +61,7 @@ func (v *Volume) setFirst(made time.Time) {
 // firstListed is the time of change of what is listed for the first time: that of the
 // first revision until another came, of which others may have seen something before.
 // mu is held.
-func (v *Volume) firstListed(now table.Time) table.Time {
+func (v *View) firstListed(now table.Time) table.Time {
 	at, err := strconv.ParseInt(string(v.table.Get(keyFirst)), 16, 64)
 	if err != nil || v.revisionSince() != 0 {
 		return now

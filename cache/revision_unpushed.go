@@ -21,7 +21,7 @@ type Unpushed struct {
 
 // unpushedOf is what the table says; nil: all that was committed is pushed. mu is
 // held.
-func (v *Volume) unpushedOf() *Unpushed {
+func (v *View) unpushedOf() *Unpushed {
 	data := v.table.Get(keyUnpushed)
 	if data == nil {
 		return nil
@@ -34,7 +34,7 @@ func (v *Volume) unpushedOf() *Unpushed {
 }
 
 // setUnpushed notes it. mu is held, in an update.
-func (v *Volume) setUnpushed(u *Unpushed) error {
+func (v *Tx) setUnpushed(u *Unpushed) error {
 	if u == nil {
 		v.table.Set(keyUnpushed, nil)
 		v.failing.Succeeded(chores.Push) // none is owed
@@ -47,7 +47,7 @@ func (v *Volume) setUnpushed(u *Unpushed) error {
 
 // unpushedMore notes that there are more commits to push. A store without a
 // remote has all that it was given. mu is held, in an update.
-func (v *Volume) unpushedMore(n int) error {
+func (v *Tx) unpushedMore(n int) error {
 	if _, ok := providers.As[providers.Pusher](v.p); !ok {
 		return v.setUnpushed(nil)
 	}
@@ -65,7 +65,7 @@ func (v *Volume) unpushedMore(n int) error {
 
 // anotherLine notes that commits were made anew, or are about to be: a push that is under
 // way sends what they were before. mu is held, in an update.
-func (v *Volume) anotherLine() error {
+func (v *Tx) anotherLine() error {
 	v.engine.lines++
 	if v.unpushedOf() != nil {
 		return nil
@@ -75,7 +75,7 @@ func (v *Volume) anotherLine() error {
 
 // noneUnpushed notes that there are no commits of ours left here, though a push
 // may be owed. mu is held, in an update.
-func (v *Volume) noneUnpushed() error {
+func (v *Tx) noneUnpushed() error {
 	u := v.unpushedOf()
 	if u == nil {
 		return nil
@@ -87,7 +87,7 @@ func (v *Volume) noneUnpushed() error {
 // owe notes that a push was begun, or why it failed: who comes after a kill knows
 // that one is owed.
 func (v *Volume) owe(cause error) error {
-	return v.update(func() error {
+	return v.update(func(v *Tx) error {
 		u := v.unpushedOf()
 		if u == nil || cause == nil && !u.Owed.IsZero() {
 			return nil

@@ -9,7 +9,6 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/memory"
 )
@@ -190,15 +189,15 @@ func TestKilledWhileACommitIsNoted(t *testing.T) {
 	var dirs []string
 	armed := false // guarded by the volume's lock
 	c := newClone(t, seeded(t, "f", "one"), func(w *world, o *Options) {
-		o.within = func([]table.Link) {
+		o.within = func(*Tx) {
 			if armed {
 				dirs = append(dirs, copyStill(w.T, o.StateDir))
 			}
 		}
 	})
 	arm := func(is bool) {
-		c.v.mu.Lock()
-		defer c.v.mu.Unlock()
+		locked := c.v.lock()
+		defer locked.unlock()
 		armed = is
 	}
 	c.ok(c.put("f", "two"))

@@ -16,9 +16,9 @@ var errRewritten = errors.New("the remote's branch was rewritten: what it no lon
 
 // upstream is what keyUpstream says; "": not known.
 func (v *Volume) upstream() providers.Revision {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	return providers.Revision(v.table.Get(keyUpstream))
+	locked := v.lock()
+	defer locked.unlock()
+	return providers.Revision(locked.table.Get(keyUpstream))
 }
 
 // setUpstream notes that the head has a revision of the tracked branch, if the remote's
@@ -34,7 +34,7 @@ func (v *Volume) setUpstream(ctx context.Context, r providers.Revision) error {
 }
 
 func (v *Volume) noteUpstream(r providers.Revision) error {
-	return v.update(func() error {
+	return v.update(func(v *Tx) error {
 		v.table.Set(keyUpstream, []byte(r))
 		return nil
 	})

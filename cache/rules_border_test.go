@@ -101,12 +101,12 @@ func TestRenameAsksTheRulesOnce(t *testing.T) {
 		w.ok(w.put("d/"+strconv.Itoa(i), "x"))
 	}
 	w.settle()
-	w.v.mu.Lock()
+	locked := w.v.lock()
 	asked = 0
-	w.v.mu.Unlock()
+	locked.unlock()
 	w.ok(w.rename("d", "e"))
-	w.v.mu.Lock()
-	defer w.v.mu.Unlock()
+	locked = w.v.lock()
+	defer locked.unlock()
 	if asked > 20 {
 		t.Errorf("the rules were asked %d times", asked)
 	}

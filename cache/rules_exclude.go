@@ -11,7 +11,7 @@ import (
 
 // crosses reports whether giving n the name to, in place of from, would change
 // on which side of the border to what stays on this machine it is. mu is held.
-func (v *Volume) crosses(from, to table.Link, n *table.Inode) bool {
+func (v *Tx) crosses(from, to table.Link, n *table.Inode) bool {
 	if !v.sendable(n) || v.o.Exclude == nil && !v.ignoring() {
 		return false
 	}
@@ -21,7 +21,7 @@ func (v *Volume) crosses(from, to table.Link, n *table.Inode) bool {
 // crossesBelow is crosses for a directory and all that is known in it: a rule
 // may name a path below. It looks only as far as a rule reaches, not through a
 // million names. mu is held.
-func (v *Volume) crossesBelow(from, to table.Link, dir table.Ino) bool {
+func (v *View) crossesBelow(from, to table.Link, dir table.Ino) bool {
 	if v.o.Exclude == nil {
 		return false
 	}
@@ -30,7 +30,7 @@ func (v *Volume) crossesBelow(from, to table.Link, dir table.Ino) bool {
 	return ok && ok2 && v.crossing(was, is, dir)
 }
 
-func (v *Volume) crossing(was, is providers.Locator, ino table.Ino) bool {
+func (v *View) crossing(was, is providers.Locator, ino table.Ino) bool {
 	n := v.table.Inode(ino)
 	if n == nil {
 		return false
@@ -61,7 +61,7 @@ const hiddenKey = "hidden/"
 
 // setHidden remembers how many entries of the backend a directory does not
 // show. mu is held, in an update.
-func (v *Volume) setHidden(dir table.Ino, count int) {
+func (v *Tx) setHidden(dir table.Ino, count int) {
 	key := hiddenKey + itoa(dir)
 	switch old := v.table.Get(key); {
 	case count == 0 && old != nil:
@@ -73,9 +73,9 @@ func (v *Volume) setHidden(dir table.Ino, count int) {
 
 // hiding are the directories of which not all is shown.
 func (v *Volume) hiding() (dirs []table.Ino) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.table.Scan(hiddenKey, "", func(key string, _ []byte) bool {
+	locked := v.lock()
+	defer locked.unlock()
+	locked.table.Scan(hiddenKey, "", func(key string, _ []byte) bool {
 		if dir, err := strconv.ParseUint(strings.TrimPrefix(key, hiddenKey), 10, 64); err == nil {
 			dirs = append(dirs, dir)
 		}
@@ -87,7 +87,7 @@ func (v *Volume) hiding() (dirs []table.Ino) {
 // hidden counts the entries of the backend that are not shown, because their
 // names are excluded or taken by what stays on this machine, in the directories
 // that are known. mu is held.
-func (v *Volume) hidden() int {
+func (v *View) hidden() int {
 	total := uint64(0)
 	v.table.Scan(hiddenKey, "", func(_ string, value []byte) bool {
 		n, _ := binary.Uvarint(value)

@@ -27,15 +27,15 @@ func (v *Volume) followRules(ctx context.Context) error {
 	if v.o.ReadOnly {
 		return nil
 	}
-	v.mu.Lock()
-	same := string(v.table.Get(keyExclude)) == v.excludeRules()
-	v.mu.Unlock()
+	locked := v.lock()
+	same := string(locked.table.Get(keyExclude)) == v.excludeRules()
+	locked.unlock()
 	if same {
 		return nil
 	}
 	m := v.newMerge(ctx, v.p)
-	return m.run(func() error {
-		m.keepExcluded()
+	return m.run(func(v *Tx) error {
+		m.keepExcluded(v)
 		v.releaseIncluded()
 		v.table.Set(keyExclude, []byte(v.excludeRules()))
 		return nil
@@ -44,14 +44,14 @@ func (v *Volume) followRules(ctx context.Context) error {
 
 // keepExcluded has what waits to be sent stay here where it is excluded. mu is
 // held, in an update.
-func (m *merge) keepExcluded() {
-	v := m.v
+func (m *merge) keepExcluded(v *Tx) {
+
 	if v.o.Exclude == nil {
 		return
 	}
 	var all []table.Link
 	v.table.Dirty(0, func(_ uint64, l table.Link) bool {
-		rec := v.engine.record(l)
+		rec := v.engine.record(v.View, l)
 		at, ok := v.path(l)
 		if ok && v.excluded(at, v.kindAt(rec)) {
 			all = append(all, l)
@@ -59,9 +59,9 @@ func (m *merge) keepExcluded() {
 		return true
 	})
 	for _, l := range all {
-		switch rec := v.engine.record(l); {
+		switch rec := v.engine.record(v.View, l); {
 		case rec.Remote != nil:
-			m.hide(l)
+			m.hide(v, l)
 		case rec.Attempt == nil && rec.Ino != 0: // else it may be there: what became of it is found out first
 			rec.Local, rec.Held = true, nil
 			v.table.SetName(l.Dir, l.Name, rec)
@@ -71,7 +71,7 @@ func (m *merge) keepExcluded() {
 }
 
 // kindAt is the kind of what a name has, or had at the backend.
-func (v *Volume) kindAt(rec table.Name) providers.Kind {
+func (v *View) kindAt(rec table.Name) providers.Kind {
 	n := v.table.Inode(rec.Ino)
 	switch {
 	case n == nil && rec.Remote != nil:
@@ -85,7 +85,7 @@ func (v *Volume) kindAt(rec table.Name) providers.Kind {
 // releaseIncluded has what stayed here be sent where it is excluded no longer. What
 // an ignore file may name is left to those who learn these: see learnForCommit.
 // mu is held, in an update.
-func (v *Volume) releaseIncluded() {
+func (v *Tx) releaseIncluded() {
 	var all []table.Link
 	v.table.Local(func(table.Ino) bool { return true }, func(l table.Link) bool {
 		all = append(all, l)

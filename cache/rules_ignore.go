@@ -44,7 +44,7 @@ func (v *Volume) ignoring() bool { return v.o.IgnoreFile != "" && v.engine.sets 
 // ruleFile is the ignore file of a directory; 0: there is none. known is false
 // where nobody has looked into the directory. A link is none: git does not
 // follow it. mu is held.
-func (v *Volume) ruleFile(dir table.Ino) (ino table.Ino, gen uint64, known bool) {
+func (v *View) ruleFile(dir table.Ino) (ino table.Ino, gen uint64, known bool) {
 	_, absent := v.ignores.absent[dir]
 	var rec table.Name
 	if !absent {
@@ -65,7 +65,7 @@ func (v *Volume) ruleFile(dir table.Ino) (ino table.Ino, gen uint64, known bool)
 }
 
 // learned reports whether the rules of a directory are those of now. mu is held.
-func (v *Volume) learned(dir table.Ino) bool {
+func (v *View) learned(dir table.Ino) bool {
 	ino, gen, known := v.ruleFile(dir)
 	r := v.ignores.rules[dir]
 	return known && r.ino == ino && r.gen == gen
@@ -73,7 +73,7 @@ func (v *Volume) learned(dir table.Ino) bool {
 
 // above are the directories from the root to that of a name, and the names that
 // lead to it. mu is held.
-func (v *Volume) above(l table.Link) (dirs []table.Ino, names []string, ok bool) {
+func (v *View) above(l table.Link) (dirs []table.Ino, names []string, ok bool) {
 	for {
 		dirs, names = append(dirs, l.Dir), append(names, l.Name)
 		if l.Dir == table.Root {
@@ -92,7 +92,7 @@ func (v *Volume) above(l table.Link) (dirs []table.Ino, names []string, ok bool)
 
 // ignored reports whether the rules that are known say that a name is not to be
 // tracked. sure is false when rules that count were not learned. mu is held.
-func (v *Volume) ignored(l table.Link, dir bool) (is, sure bool) {
+func (v *View) ignored(l table.Link, dir bool) (is, sure bool) {
 	dirs, names, ok := v.above(l)
 	if !ok {
 		return false, true
@@ -109,7 +109,7 @@ func (v *Volume) ignored(l table.Link, dir bool) (is, sure bool) {
 // stays here. Where rules that count were not learned yet, as after a restart, the
 // commit asks: nobody would look again at a name that stays for the others alone.
 // mu is held.
-func (v *Volume) staysIgnored(l table.Link, n *table.Inode) bool {
+func (v *Tx) staysIgnored(l table.Link, n *table.Inode) bool {
 	if rec, _ := v.table.Name(l.Dir, l.Name); !v.ignoring() || rec.Remote != nil {
 		return false
 	}
@@ -122,7 +122,7 @@ func (v *Volume) staysIgnored(l table.Link, n *table.Inode) bool {
 
 // rulesMoved follows what happens to an ignore file: other rules are learned soon
 // if it happened here. mu is held, in an update.
-func (v *Volume) rulesMoved(l table.Link, here bool) {
+func (v *Tx) rulesMoved(l table.Link, here bool) {
 	delete(v.ignores.absent, l.Dir)
 	if here {
 		v.wantRules(l)
@@ -131,7 +131,7 @@ func (v *Volume) rulesMoved(l table.Link, here bool) {
 
 // wantRules has the rules that count for a name learned soon: more may be made
 // where it is. mu is held, in an update.
-func (v *Volume) wantRules(l table.Link) {
+func (v *Tx) wantRules(l table.Link) {
 	dirs, _, _ := v.above(l)
 	for _, dir := range dirs {
 		v.ignores.wanted[dir] = struct{}{}
@@ -141,7 +141,7 @@ func (v *Volume) wantRules(l table.Link) {
 
 // onlyIgnored reports whether a name stays here for no other reason: it does not
 // any more once the backend has one like it. mu is held.
-func (v *Volume) onlyIgnored(l table.Link, rec table.Name) bool {
+func (v *View) onlyIgnored(l table.Link, rec table.Name) bool {
 	n := v.table.Inode(rec.Ino)
 	if !rec.Local || n == nil || !v.ignoring() || !v.sendable(n) {
 		return false
@@ -153,7 +153,7 @@ func (v *Volume) onlyIgnored(l table.Link, rec table.Name) bool {
 // leavesIgnored reports whether a directory that the backend has would be
 // ignored under a name: what is in it would have to be deleted there, each by
 // itself. mu is held.
-func (v *Volume) leavesIgnored(p *place, to table.Link) bool {
+func (v *View) leavesIgnored(p *place, to table.Link) bool {
 	rec, _ := v.table.Name(to.Dir, to.Name)
 	if !v.ignoring() || len(p.n.RemoteLinks) == 0 || rec.Remote != nil {
 		return false
@@ -165,7 +165,7 @@ func (v *Volume) leavesIgnored(p *place, to table.Link) bool {
 // retell has what is below a directory, which has another name, looked at again
 // before the next commit, unless the rules say the same of it there. Nobody who
 // renames waits for that. mu is held, in an update.
-func (v *Volume) retell(from, to table.Link, dir table.Ino) {
+func (v *Tx) retell(from, to table.Link, dir table.Ino) {
 	if v.ignoring() && !v.sameIgnored(from, to) {
 		v.table.Set(lookKey+itoa(dir), []byte{1})
 	}
@@ -173,7 +173,7 @@ func (v *Volume) retell(from, to table.Link, dir table.Ino) {
 
 // sameIgnored reports whether rules are known to say the same of all below a
 // directory under two names. Those in it go along with it. mu is held.
-func (v *Volume) sameIgnored(a, b table.Link) bool {
+func (v *View) sameIgnored(a, b table.Link) bool {
 	dirsA, namesA, ok := v.above(a)
 	dirsB, namesB, ok2 := v.above(b)
 	if !ok || !ok2 {

@@ -13,7 +13,7 @@ func (c carriers) has(dir table.Ino) bool {
 }
 
 // carriers finds them, and the names of those that stay here by now. mu is held.
-func (v *Volume) carriers() (c carriers, stay []table.Link) {
+func (v *View) carriers() (c carriers, stay []table.Link) {
 	c = carriers{}
 	v.table.Dirty(0, func(_ uint64, l table.Link) bool {
 		rec, _ := v.table.Name(l.Dir, l.Name)
@@ -48,14 +48,14 @@ func (v *Volume) snapshotCarriers() carriers {
 // carry finds the carriers of a set. Those that stay here for rules that were looked
 // at before the move are sorted again, and the set is made anew.
 func (s *set) carry() {
-	v := s.was.v
+	v := s.was
 	if !v.ignoring() {
 		return
 	}
 	var stay []table.Link
 	s.carriers, stay = v.carriers()
 	for _, l := range stay {
-		rec := s.was.record(l)
+		rec := s.was.engine.record(s.was, l)
 		if stays, ok := v.sorted(l, rec, v.table.Inode(rec.Ino), s.carriers); ok && !stays {
 			s.stays[l] = struct{}{}
 			s.unsure = true

@@ -56,7 +56,7 @@ func (v *Volume) learnForCommit(ctx context.Context) error {
 // learnAhead learns rules that were changed here, or could have been used, so
 // that what is made from now on stays here at once. What it cannot learn the next
 // commit will. mu is held.
-func (v *Volume) learnAhead() {
+func (v *View) learnAhead() {
 	if !v.ignoring() || v.ignores.learning || len(v.ignores.wanted) == 0 {
 		return
 	}
@@ -77,9 +77,9 @@ func (v *Volume) learnAhead() {
 		if err := v.learnAll(w, dirs); err != nil {
 			v.o.Log.Debug("ignore files are read later", "err", err)
 		}
-		v.mu.Lock()
+		locked := v.Volume.lock()
 		v.ignores.learning = false
-		v.mu.Unlock()
+		locked.unlock()
 		v.engine.wake()
 	})
 }
@@ -87,7 +87,7 @@ func (v *Volume) learnAhead() {
 // unlearned are the directories whose rules were not learned: of the root, of
 // those that had some, and of all above what is to be sent and is not at the
 // backend. mu is held.
-func (v *Volume) unlearned() (dirs []table.Ino) {
+func (v *View) unlearned() (dirs []table.Ino) {
 	asked := map[table.Ino]struct{}{}
 	v.table.Scan(rulesKey, "", func(key string, value []byte) bool {
 		dir := inoOf(key, rulesKey)
@@ -138,16 +138,16 @@ func (v *Volume) learnAll(w *waiting, dirs []table.Ino) error {
 
 // learnRules reads the rules of a directory, if they were not, or are others now.
 func (v *Volume) learnRules(w *waiting, dir table.Ino) error {
-	v.mu.Lock()
-	ino, gen, known := v.ruleFile(dir)
-	v.mu.Unlock()
+	locked := v.lock()
+	ino, gen, known := locked.ruleFile(dir)
+	locked.unlock()
 	if !known {
 		if err := v.list(w, dir); err != nil && !errors.Is(err, fs.ErrStale) {
 			return err
 		}
-		v.mu.Lock()
-		ino, gen, _ = v.ruleFile(dir)
-		v.mu.Unlock()
+		locked = v.lock()
+		ino, gen, _ = locked.ruleFile(dir)
+		locked.unlock()
 	}
 	r := rulesOf{ino: ino, gen: gen}
 	if ino != 0 {
@@ -160,7 +160,7 @@ func (v *Volume) learnRules(w *waiting, dir table.Ino) error {
 		}
 		r.Rules = ignore.Parse(content)
 	}
-	return v.update(func() error {
+	return v.update(func(v *Tx) error {
 		v.adopt(dir, r)
 		return nil
 	})
@@ -192,7 +192,7 @@ func (v *Volume) readRules(w *waiting, ino table.Ino) ([]byte, error) {
 // above them say, names may stay here that need not any more. Who reads slowly
 // does not take back what was learned of the file as it is. mu is held, in an
 // update.
-func (v *Volume) adopt(dir table.Ino, r rulesOf) {
+func (v *Tx) adopt(dir table.Ino, r rulesOf) {
 	if ino, gen, _ := v.ruleFile(dir); (ino != r.ino || gen != r.gen) && v.learned(dir) {
 		return
 	}
@@ -217,13 +217,13 @@ func (v *Volume) adopt(dir table.Ino, r rulesOf) {
 // lookAgain looks at all names in directories whose rules are others now. What
 // cannot be said yet is looked at before the next commit.
 func (v *Volume) lookAgain(w *waiting) error {
-	v.mu.Lock()
+	locked := v.lock()
 	var dirs []table.Ino
-	v.table.Scan(lookKey, "", func(key string, _ []byte) bool {
+	locked.table.Scan(lookKey, "", func(key string, _ []byte) bool {
 		dirs = append(dirs, inoOf(key, lookKey))
 		return true
 	})
-	v.mu.Unlock()
+	locked.unlock()
 	if len(dirs) == 0 {
 		return nil
 	}
@@ -245,7 +245,7 @@ func (v *Volume) lookAgain(w *waiting) error {
 		if !sure {
 			continue
 		}
-		err := v.update(func() error {
+		err := v.update(func(v *Tx) error {
 			v.table.Set(lookKey+itoa(dir), nil)
 			return nil
 		})
@@ -264,7 +264,7 @@ func (v *Volume) lookBelow(top table.Ino, c carriers) (unlearned []table.Ino, er
 	for dirs := []table.Ino{top}; len(dirs) > 0; {
 		dir := dirs[len(dirs)-1]
 		dirs = dirs[:len(dirs)-1]
-		err := v.engine.update(func() error { // what need not stay any more is due with the commit
+		err := v.engine.update(func(v *Tx) error { // what need not stay any more is due with the commit
 			v.table.Names(dir, "", func(name string, rec table.Name) bool {
 				n := v.table.Inode(rec.Ino)
 				if rec.Ino == 0 || n == nil {
@@ -290,7 +290,7 @@ func (v *Volume) lookBelow(top table.Ino, c carriers) (unlearned []table.Ino, er
 
 // unlearnedAbove are the directories that a name is in whose rules were not
 // learned, and that were not asked about before. mu is held.
-func (v *Volume) unlearnedAbove(l table.Link, asked map[table.Ino]struct{}) (dirs []table.Ino) {
+func (v *View) unlearnedAbove(l table.Link, asked map[table.Ino]struct{}) (dirs []table.Ino) {
 	above, _, _ := v.above(l)
 	for _, dir := range slices.Backward(above) {
 		if _, known := asked[dir]; known {
@@ -305,7 +305,7 @@ func (v *Volume) unlearnedAbove(l table.Link, asked map[table.Ino]struct{}) (dir
 
 // resort has a name stay here or not, as the rules say. ok is false when nothing
 // can be said yet. mu is held, in an update.
-func (v *Volume) resort(l table.Link, rec table.Name, n *table.Inode, c carriers) (stays, ok bool) {
+func (v *Tx) resort(l table.Link, rec table.Name, n *table.Inode, c carriers) (stays, ok bool) {
 	stays, ok = v.sorted(l, rec, n, c)
 	if ok && rec.Local != stays {
 		rec.Local = stays
@@ -320,7 +320,7 @@ func (v *Volume) resort(l table.Link, rec table.Name, n *table.Inode, c carriers
 // goes, with what of it is there: it got its name when nobody knew the rules. So
 // do those that it was moved into. ok is false when nothing can be said yet. mu is
 // held.
-func (v *Volume) sorted(l table.Link, rec table.Name, n *table.Inode, c carriers) (stays, ok bool) {
+func (v *View) sorted(l table.Link, rec table.Name, n *table.Inode, c carriers) (stays, ok bool) {
 	if rec.Remote != nil || rec.Attempt != nil || rec.Ino == 0 || n == nil || rec.Local && !v.onlyIgnored(l, rec) {
 		return rec.Local, true
 	}
@@ -337,12 +337,12 @@ func (v *Volume) bringIgnored(ctx context.Context, names []table.Link) error {
 	defer w.close()
 	defer context.AfterFunc(ctx, w.close)()
 	for _, l := range names {
-		v.mu.Lock()
-		rec, _ := v.table.Name(l.Dir, l.Name)
-		n := v.table.Inode(rec.Ino)
+		locked := v.lock()
+		rec, _ := locked.table.Name(l.Dir, l.Name)
+		n := locked.table.Inode(rec.Ino)
 		missing := n != nil && !v.isHere(n)
 		link := missing && isSymlink(n)
-		v.mu.Unlock()
+		locked.unlock()
 		if !missing {
 			continue
 		}

@@ -162,12 +162,12 @@ func TestIgnored(t *testing.T) {
 // staysIgnored has a name of the root stay here, as if its rules had been looked at.
 func (w *world) staysIgnored(name string) {
 	w.Helper()
-	w.ok(w.v.update(func() error {
+	w.ok(w.v.update(func(v *Tx) error {
 		l := table.Link{Dir: table.Root, Name: name}
-		rec, _ := w.v.table.Name(l.Dir, l.Name)
+		rec, _ := v.table.Name(l.Dir, l.Name)
 		rec.Local = true
-		w.v.table.SetName(l.Dir, l.Name, rec)
-		w.v.mark(l)
+		v.table.SetName(l.Dir, l.Name, rec)
+		v.mark(l)
 		return nil
 	}))
 }
@@ -258,9 +258,9 @@ func TestIgnoredContentIsHere(t *testing.T) {
 func (w *world) knowsRules() {
 	w.Helper()
 	w.until(func() bool {
-		w.v.mu.Lock()
-		defer w.v.mu.Unlock()
-		return w.v.learned(table.Root)
+		locked := w.v.lock()
+		defer locked.unlock()
+		return locked.learned(table.Root)
 	})
 }
 
@@ -303,9 +303,9 @@ func TestRenameLooksAtNothing(t *testing.T) {
 	w.rules("d", "b.*", "/x/y")
 	w.tracks("d/b: 2")
 	look := func() (n int) {
-		w.v.mu.Lock()
-		defer w.v.mu.Unlock()
-		w.v.table.Scan(lookKey, "", func(string, []byte) bool { n++; return true })
+		locked := w.v.lock()
+		defer locked.unlock()
+		locked.table.Scan(lookKey, "", func(string, []byte) bool { n++; return true })
 		return n
 	}
 	w.ok(w.rename("d", "other/d"))
@@ -335,15 +335,15 @@ func TestRulesReadSlowly(t *testing.T) {
 	w.rules("", "*.o")
 	w.do("put b 1")
 	w.tracks("b: 1")
-	w.v.mu.Lock()
+	locked := w.v.lock()
 	old := w.v.ignores.rules[table.Root]
-	w.v.mu.Unlock()
+	locked.unlock()
 	w.rules("", "*.a")
 	w.tracks("b: 1")
-	w.ok(w.v.update(func() error { w.v.adopt(table.Root, old); return nil }))
-	w.v.mu.Lock()
-	defer w.v.mu.Unlock()
-	if !w.v.learned(table.Root) || w.v.table.Get(lookKey+itoa(table.Root)) != nil {
+	w.ok(w.v.update(func(v *Tx) error { v.adopt(table.Root, old); return nil }))
+	locked = w.v.lock()
+	defer locked.unlock()
+	if !locked.learned(table.Root) || locked.table.Get(lookKey+itoa(table.Root)) != nil {
 		t.Error("the rules of before count again")
 	}
 }

@@ -22,9 +22,9 @@ func (v *Volume) changesIn(op *fs.Op, dir fs.Ino) error {
 	if v.submodules == nil {
 		return nil
 	}
-	v.mu.Lock()
-	l, ok := v.pathOf(table.Ino(dir))
-	v.mu.Unlock()
+	locked := v.lock()
+	l, ok := locked.pathOf(table.Ino(dir))
+	locked.unlock()
 	if !ok {
 		return nil
 	}
@@ -40,11 +40,11 @@ func (v *Volume) takesAway(op *fs.Op, l table.Link) error {
 	if v.submodules == nil {
 		return nil
 	}
-	v.mu.Lock()
-	rec, _ := v.table.Name(l.Dir, l.Name)
-	n := v.table.Inode(rec.Ino)
-	at, ok := v.path(l)
-	v.mu.Unlock()
+	locked := v.lock()
+	rec, _ := locked.table.Name(l.Dir, l.Name)
+	n := locked.table.Inode(rec.Ino)
+	at, ok := locked.path(l)
+	locked.unlock()
 	if !ok || n == nil || !isDir(n) {
 		return nil
 	}

@@ -112,9 +112,9 @@ func (t *shownTree) add(path string, f fs.Shown) {
 
 // shownHistory lists the newest versions.
 func (v *Volume) shownHistory(ctx context.Context) (*shownTree, error) {
-	v.mu.Lock()
-	t, of := v.history.shown, v.updates
-	v.mu.Unlock()
+	locked := v.lock()
+	t, of := v.history.shown, locked.updates
+	locked.unlock()
 	if t != nil && (t.of == of || t.long && v.o.Now().Sub(t.at) < shownFor) {
 		return t, nil
 	}
@@ -138,8 +138,8 @@ func (v *Volume) shownHistory(ctx context.Context) (*shownTree, error) {
 			return v.readable(r)
 		}})
 	}
-	v.mu.Lock()
-	defer v.mu.Unlock()
+	locked = v.lock()
+	defer locked.unlock()
 	v.history.shown = t
 	return t, nil
 }

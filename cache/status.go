@@ -45,15 +45,15 @@ const shownHeld = 1000
 // Status reports the state of the working copy. It does no I/O, and its cost
 // does not grow with what is unsaved.
 func (v *Volume) Status() Status {
-	v.mu.Lock()
-	defer v.mu.Unlock()
+	locked := v.lock()
+	defer locked.unlock()
 	e := &v.engine
 	now := v.o.Now()
-	s := Status{Inodes: len(v.refs), Queued: v.table.DirtyCount(), Unsaved: len(e.unsaved), UnsavedBytes: e.total,
-		Halted: v.massDeletes(), Stale: !v.staleSince().IsZero(), Hidden: v.hidden(),
-		Revision: e.revision, Unpushed: v.unpushedOf(),
-		Problems: append([]Problem(nil), v.problems...), Failing: v.failures()}
-	if since, any := e.oldest(); any {
+	s := Status{Inodes: len(locked.refs), Queued: locked.table.DirtyCount(), Unsaved: len(e.unsaved), UnsavedBytes: e.total,
+		Halted: v.massDeletes(), Stale: !v.staleSince().IsZero(), Hidden: locked.hidden(),
+		Revision: e.revision, Unpushed: locked.unpushedOf(),
+		Problems: append([]Problem(nil), locked.problems...), Failing: locked.failures()}
+	if since, any := e.oldest(locked); any {
 		s.Oldest = now.Sub(since)
 	}
 	if e.failures > 0 && !e.reached.IsZero() {
@@ -63,11 +63,11 @@ func (v *Volume) Status() Status {
 		}
 	}
 	for _, t := range e.running {
-		s.InFlight = append(s.InFlight, Transfer{Path: e.v.pathFor(t.link), What: t.op.verb.String(),
+		s.InFlight = append(s.InFlight, Transfer{Path: locked.pathFor(t.link), What: t.op.verb.String(),
 			Sent: t.sent.now.Load(), Size: t.op.size, For: now.Sub(t.since)})
 	}
 	for l, t := range e.jobs {
-		e.tally(&s, l, t)
+		e.tally(locked, &s, l, t)
 	}
 	if e.setErr != nil {
 		s.LastError = e.setErr.Error()
@@ -76,7 +76,7 @@ func (v *Volume) Status() Status {
 }
 
 // tally adds a job to a Status. mu is held.
-func (e *engine) tally(s *Status, l table.Link, t *job) {
+func (e *engine) tally(v *View, s *Status, l table.Link, t *job) {
 	switch t.state {
 	case jobResting:
 		s.Retrying++
@@ -87,7 +87,7 @@ func (e *engine) tally(s *Status, l table.Link, t *job) {
 			s.Conflicts++
 		}
 		if len(s.Held) < shownHeld {
-			s.Held = append(s.Held, e.heldBack(l, e.record(l)))
+			s.Held = append(s.Held, e.heldBack(v, l, e.record(v, l)))
 		}
 	}
 }
@@ -95,12 +95,12 @@ func (e *engine) tally(s *Status, l table.Link, t *job) {
 // Unsent lists what the backend does not have, the oldest change first and at most
 // limit of it, and says how much there is.
 func (v *Volume) Unsent(limit int) (list []Unsaved, total int) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.table.Dirty(0, func(_ uint64, l table.Link) bool {
-		rec, _ := v.table.Name(l.Dir, l.Name)
-		list = append(list, v.unsavedAt(l, rec))
+	locked := v.lock()
+	defer locked.unlock()
+	locked.table.Dirty(0, func(_ uint64, l table.Link) bool {
+		rec, _ := locked.table.Name(l.Dir, l.Name)
+		list = append(list, locked.unsavedAt(l, rec))
 		return len(list) < limit
 	})
-	return list, v.table.DirtyCount()
+	return list, locked.table.DirtyCount()
 }

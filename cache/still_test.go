@@ -19,8 +19,8 @@ import (
 // start makes it.
 func copyState(t *testing.T, v *Volume) string {
 	t.Helper()
-	v.mu.Lock() // not in the middle of a commit: that is the table's own test
-	defer v.mu.Unlock()
+	locked := v.lock() // not in the middle of a commit: that is the table's own test
+	defer locked.unlock()
 	return copyStill(t, v.o.StateDir)
 }
 

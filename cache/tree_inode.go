@@ -25,7 +25,7 @@ func (v *Volume) sendable(n *table.Inode) bool {
 const sentMode = 0o1777
 
 // inodeOf is a new inode for what the backend has.
-func (v *Volume) inodeOf(info providers.Info) *table.Inode {
+func (v *View) inodeOf(info providers.Info) *table.Inode {
 	n := &table.Inode{UID: v.o.Owner.UID, GID: v.o.Owner.GID, Size: info.Size, ContentVersion: 1, AttrGen: 1}
 	switch info.Kind {
 	case providers.KindDir:

@@ -8,7 +8,7 @@ import (
 // contentChanged says that the content of an inode is in a new state, that of
 // size bytes, since mtime: each of its names differs from the backend then.
 // mu is held, in an update.
-func (v *Volume) contentChanged(ino table.Ino, size int64, mtime table.Time) {
+func (v *Tx) contentChanged(ino table.Ino, size int64, mtime table.Time) {
 	n := v.table.Edit(ino)
 	n.ContentVersion++
 	n.Metadata = providers.MetadataOfNew(n.Metadata)
@@ -18,7 +18,7 @@ func (v *Volume) contentChanged(ino table.Ino, size int64, mtime table.Time) {
 
 // attrChanged says that attributes which the backend may keep have changed; the
 // caller has edited them. mu is held, in an update.
-func (v *Volume) attrChanged(ino table.Ino) {
+func (v *Tx) attrChanged(ino table.Ino) {
 	n := v.table.Edit(ino)
 	n.AttrGen++
 	n.Ctime = v.stamp()
@@ -26,7 +26,7 @@ func (v *Volume) attrChanged(ino table.Ino) {
 }
 
 // markInode looks anew at each name of an inode.
-func (v *Volume) markInode(n *table.Inode) {
+func (v *Tx) markInode(n *table.Inode) {
 	for _, l := range n.Links {
 		v.mark(l)
 	}
@@ -35,7 +35,7 @@ func (v *Volume) markInode(n *table.Inode) {
 // mark puts a name into the order of changes when its two sides differ, and
 // takes it out when they agree. It follows every change of a name or of what
 // is behind it. mu is held, in an update.
-func (v *Volume) mark(l table.Link) {
+func (v *Tx) mark(l table.Link) {
 	rec, ok := v.table.Name(l.Dir, l.Name)
 	if !ok {
 		return
@@ -48,12 +48,12 @@ func (v *Volume) mark(l table.Link) {
 	switch {
 	case differ && rec.Seq == 0:
 		rec.Seq = v.table.NextSeq() // not due yet: see engine.open
-		v.wakes = v.wakes || v.engine.hurried()
+		v.wakes = v.wakes || v.engine.hurried(v.View)
 	case !differ && rec.Seq != 0:
 		rec.Seq, rec.Held = 0, nil
 		v.wakes = true
 	case differ:
-		v.wakes = v.wakes || rec.Seq <= v.engine.due || v.engine.hurried() // another state of what was on its way
+		v.wakes = v.wakes || rec.Seq <= v.engine.due || v.engine.hurried(v.View) // another state of what was on its way
 		return
 	default:
 		return
@@ -64,7 +64,7 @@ func (v *Volume) mark(l table.Link) {
 // differ reports whether the backend has something else under a name than is
 // here, or may have: a change was begun whose outcome is open. What stays here
 // (Local) is nothing to the backend.
-func (v *Volume) differ(rec table.Name) bool {
+func (v *View) differ(rec table.Name) bool {
 	switch {
 	case rec.Attempt != nil:
 		return true
@@ -84,7 +84,7 @@ func (v *Volume) differ(rec table.Name) bool {
 
 // setLocal gives a name an inode, or none (0). The kernel knows of it already:
 // a request asked for it. mu is held, in an update.
-func (v *Volume) setLocal(l table.Link, ino table.Ino, stays bool) {
+func (v *Tx) setLocal(l table.Link, ino table.Ino, stays bool) {
 	rec, _ := v.table.Name(l.Dir, l.Name)
 	rec.Ino, rec.Local = ino, ino != 0 && stays
 	if rec.Remote != nil && v.o.Exclude != nil {
@@ -99,7 +99,7 @@ func (v *Volume) setLocal(l table.Link, ino table.Ino, stays bool) {
 
 // setName stores a record, and says which inode the name was taken from; 0: none.
 // That may have nothing left that is to be sent. mu is held, in an update.
-func (v *Volume) setName(l table.Link, rec table.Name) (from table.Ino) {
+func (v *Tx) setName(l table.Link, rec table.Name) (from table.Ino) {
 	if old, _ := v.table.Name(l.Dir, l.Name); old.Ino != 0 && old.Ino != rec.Ino {
 		from = old.Ino
 		v.unnamed = append(v.unnamed, from)
@@ -111,7 +111,7 @@ func (v *Volume) setName(l table.Link, rec table.Name) (from table.Ino) {
 // setRemote says what the backend is now known to have under a name; nil:
 // nothing. Listings that began before are told not to believe what they have of
 // it. mu is held, in an update.
-func (v *Volume) setRemote(l table.Link, base *table.Remote) {
+func (v *Tx) setRemote(l table.Link, base *table.Remote) {
 	rec, _ := v.table.Name(l.Dir, l.Name)
 	rec.Remote, rec.Attempt = base, nil
 	v.table.SetName(l.Dir, l.Name, rec)
@@ -124,7 +124,7 @@ func (v *Volume) setRemote(l table.Link, base *table.Remote) {
 
 // vacated lets a directory go that was removed here, once nothing is open about
 // a name in it. mu is held, in an update.
-func (v *Volume) vacated(l table.Link) {
+func (v *Tx) vacated(l table.Link) {
 	if _, there := v.table.Name(l.Dir, l.Name); !there {
 		v.shed(l.Dir)
 	}

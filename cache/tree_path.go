@@ -13,14 +13,14 @@ import (
 
 // Path implements fs.Pather. An inode with several names has any one of them.
 func (v *Volume) Path(ino fs.Ino) (string, bool) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	l, ok := v.pathOf(table.Ino(ino))
+	locked := v.lock()
+	defer locked.unlock()
+	l, ok := locked.pathOf(table.Ino(ino))
 	return l.String(), ok
 }
 
 // pathOf is one path of an inode here. mu is held.
-func (v *Volume) pathOf(ino table.Ino) (providers.Locator, bool) {
+func (v *View) pathOf(ino table.Ino) (providers.Locator, bool) {
 	if ino == table.Root {
 		return providers.Locator{}, true
 	}
@@ -33,13 +33,13 @@ func (v *Volume) pathOf(ino table.Ino) (providers.Locator, bool) {
 
 // path is where a name is in the tree here; false when it is below a directory
 // that was removed. mu is held.
-func (v *Volume) path(l table.Link) (providers.Locator, bool) {
+func (v *View) path(l table.Link) (providers.Locator, bool) {
 	return v.climb(l, func(n *table.Inode) []table.Link { return n.Links })
 }
 
 // pathFor is where a person would look for a name: its path, or, below a directory
 // that was removed here, that at the backend. mu is held.
-func (v *Volume) pathFor(l table.Link) string {
+func (v *View) pathFor(l table.Link) string {
 	if at, ok := v.path(l); ok {
 		return at.String()
 	}
@@ -51,7 +51,7 @@ func (v *Volume) pathFor(l table.Link) string {
 
 // remotePath is where a name is at the backend; false when the backend does not have
 // the directory. mu is held.
-func (v *Volume) remotePath(l table.Link) (providers.Locator, bool) {
+func (v *View) remotePath(l table.Link) (providers.Locator, bool) {
 	return v.climb(l, func(n *table.Inode) []table.Link {
 		if _, taker := partners(n); taker != 0 && v.table.Inode(taker) != nil {
 			return v.table.Inode(taker).RemoteLinks // that is at its place
@@ -62,7 +62,7 @@ func (v *Volume) remotePath(l table.Link) (providers.Locator, bool) {
 
 // remotePathOf is where the backend has a directory; false when it does not. mu is
 // held.
-func (v *Volume) remotePathOf(dir table.Ino) (providers.Locator, bool) {
+func (v *View) remotePathOf(dir table.Ino) (providers.Locator, bool) {
 	if dir == table.Root {
 		return providers.Locator{}, true
 	}
@@ -77,25 +77,25 @@ func (v *Volume) remotePathOf(dir table.Ino) (providers.Locator, bool) {
 // as they are at the moment. mu is not held.
 
 func (v *Volume) linksOf(ino table.Ino) []table.Link {
-	return v.namesOf(ino, func(n *table.Inode) []table.Link { return n.Links })
+	return v.namesOf(ino, func(v *View, n *table.Inode) []table.Link { return n.Links })
 }
 
 func (v *Volume) remoteLinksOf(ino table.Ino) []table.Link {
-	return v.namesOf(ino, func(n *table.Inode) []table.Link { return n.RemoteLinks })
+	return v.namesOf(ino, func(v *View, n *table.Inode) []table.Link { return n.RemoteLinks })
 }
 
-func (v *Volume) namesOf(ino table.Ino, which func(*table.Inode) []table.Link) []table.Link {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	n := v.table.Inode(ino)
+func (v *Volume) namesOf(ino table.Ino, which func(*View, *table.Inode) []table.Link) []table.Link {
+	locked := v.lock()
+	defer locked.unlock()
+	n := locked.table.Inode(ino)
 	if n == nil {
 		return nil
 	}
-	return slices.Clone(which(n))
+	return slices.Clone(which(locked, n))
 }
 
 // climb goes from a name to the root, by the names that up gives.
-func (v *Volume) climb(l table.Link, up func(*table.Inode) []table.Link) (providers.Locator, bool) {
+func (v *View) climb(l table.Link, up func(*table.Inode) []table.Link) (providers.Locator, bool) {
 	names := []string{l.Name}
 	for l.Dir != table.Root {
 		n := v.table.Inode(l.Dir)
@@ -113,7 +113,7 @@ func (v *Volume) climb(l table.Link, up func(*table.Inode) []table.Link) (provid
 // stays reports whether what gets a name stays on this machine: excluded, of a
 // kind that the backend cannot have, or ignored, until it is not any more. mu is
 // held.
-func (v *Volume) stays(l table.Link, n *table.Inode) bool {
+func (v *Tx) stays(l table.Link, n *table.Inode) bool {
 	if !v.sendable(n) {
 		return true
 	}
@@ -142,11 +142,11 @@ func (v *Volume) find(ctx context.Context, path string) (l table.Link, ino table
 		if err := v.loadDir(nil, ino); err != nil {
 			return l, 0, err
 		}
-		v.mu.Lock()
+		locked := v.lock()
 		l = table.Link{Dir: ino, Name: name}
-		rec, _ := v.table.Name(l.Dir, l.Name)
+		rec, _ := locked.table.Name(l.Dir, l.Name)
 		ino = rec.Ino
-		v.mu.Unlock()
+		locked.unlock()
 	}
 	return l, ino, nil
 }
@@ -154,7 +154,7 @@ func (v *Volume) find(ctx context.Context, path string) (l table.Link, ino table
 func itoa(ino table.Ino) string { return strconv.FormatUint(ino, 10) }
 
 // below reports whether dir is top or lies below it. mu is held.
-func (v *Volume) below(dir, top table.Ino) bool {
+func (v *View) below(dir, top table.Ino) bool {
 	for dir != top && dir != table.Root {
 		n := v.table.Inode(dir)
 		if n == nil || len(n.Links) == 0 {

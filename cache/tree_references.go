@@ -6,7 +6,7 @@ import (
 )
 
 // refer is the kernel's entry for an inode, with a reference. mu is held.
-func (v *Volume) refer(dir, ino table.Ino) fs.Entry {
+func (v *View) refer(dir, ino table.Ino) fs.Entry {
 	v.refs[ino]++
 	return fs.Entry{Ino: fs.Ino(ino), Attr: v.attr(ino, v.table.Inode(ino)), TTL: v.kernelTTL(dir)}
 }
@@ -18,15 +18,15 @@ func (v *Volume) unrefer(e fs.Entry, err error) (fs.Entry, error) {
 		return e, nil
 	}
 	if e.Ino != 0 {
-		v.mu.Lock()
-		v.dropRefs(table.Ino(e.Ino), 1)
-		v.mu.Unlock()
+		locked := v.lock()
+		locked.dropRefs(table.Ino(e.Ino), 1)
+		locked.unlock()
 	}
 	return fs.Entry{}, err
 }
 
 // dropRefs gives references back and reports whether none is left. mu is held.
-func (v *Volume) dropRefs(ino table.Ino, count uint64) bool {
+func (v *View) dropRefs(ino table.Ino, count uint64) bool {
 	if left := v.refs[ino]; left > count {
 		v.refs[ino] = left - count
 		return false
@@ -40,16 +40,16 @@ func (v *Volume) dropRefs(ino table.Ino, count uint64) bool {
 // Forget implements fs.Volume.
 func (v *Volume) Forget(ino fs.Ino, count uint64) {
 	i := table.Ino(ino)
-	v.mu.Lock()
-	gone := v.dropRefs(i, count) && i != table.Root && v.unheld(i)
-	v.mu.Unlock()
+	locked := v.lock()
+	gone := locked.dropRefs(i, count) && i != table.Root && locked.unheld(i)
+	locked.unlock()
 	if gone {
 		v.abandon(i)
 	}
 }
 
 // unheld reports whether an inode has no name, and nobody holds it. mu is held.
-func (v *Volume) unheld(ino table.Ino) bool {
+func (v *View) unheld(ino table.Ino) bool {
 	n := v.table.Inode(ino)
 	return n != nil && len(n.Links) == 0 && v.refs[ino] == 0 && v.open[ino] == nil && ino != table.Root
 }
@@ -58,7 +58,7 @@ func (v *Volume) unheld(ino table.Ino) bool {
 // It cannot fail in a way that anybody waits for: what stays is freed at the
 // next start.
 func (v *Volume) abandon(inos ...table.Ino) {
-	err := v.update(func() error {
+	err := v.update(func(v *Tx) error {
 		for _, ino := range inos {
 			v.shed(ino)
 		}
@@ -80,14 +80,14 @@ const orphans = "orphan/"
 // content. A directory stays while it hands names over, while an operation is under way
 // for a name in it, and as long as it is open what became of one: the backend may
 // have that, and it would have no place here. mu is held, in an update.
-func (v *Volume) shed(ino table.Ino) {
+func (v *Tx) shed(ino table.Ino) {
 	n := v.table.Inode(ino)
 	if n == nil || len(n.Links) > 0 || ino == table.Root {
 		return
 	}
 	v.filePrefetch.end(ino)
 	key := orphanKey(ino)
-	busy := isDir(n) && len(n.RemoteLinks) == 0 && (n.From != "" || v.table.HasNames(ino) || v.engine.works(ino))
+	busy := isDir(n) && len(n.RemoteLinks) == 0 && (n.From != "" || v.table.HasNames(ino) || v.engine.works(v.View, ino))
 	if v.keepNameless(ino, n) || !v.unheld(ino) || v.isOrphanConflict(ino) || busy {
 		if v.table.Get(key) == nil {
 			v.table.Set(key, []byte{1})
@@ -106,7 +106,7 @@ func (v *Volume) shed(ino table.Ino) {
 
 // reap forgets an inode that nothing leads to any more: no name here or at the
 // backend, no reference of the kernel, no open file. mu is held, in an update.
-func (v *Volume) reap(ino table.Ino) {
+func (v *Tx) reap(ino table.Ino) {
 	n := v.table.Inode(ino)
 	if n == nil || ino == table.Root || len(n.Links) > 0 || len(n.RemoteLinks) > 0 || v.refs[ino] > 0 || v.open[ino] != nil {
 		return

@@ -13,7 +13,7 @@ import (
 // everything fits together, and nobody waits for it. Nothing can be changed in it:
 // the table refuses.
 type snapshot struct {
-	*Volume
+	*View
 	at    *table.Snapshot
 	mine  *observation // keeps names from being forgotten meanwhile
 	of    *Volume
@@ -26,19 +26,19 @@ type snapshot struct {
 // stay as it is for a set, until endKeeping. mu is not held.
 func (v *Volume) takeSnapshot(forSet bool) *snapshot {
 	mine := v.beginObservation()
-	v.mu.Lock()
-	defer v.mu.Unlock()
+	locked := v.lock()
+	defer locked.unlock()
 	loose := map[table.Ino]struct{}(nil)
 	if forSet {
-		loose = v.beginKeeping()
+		loose = locked.beginKeeping()
 	}
-	at := v.table.Snapshot()
-	f := &snapshot{at: at, mine: mine, loose: loose, of: v, news: v.table.News(), next: v.table.NextSeq()}
-	f.Volume = &Volume{p: v.p, caps: v.caps, o: v.o, table: at.Table, open: v.beingOpen(),
-		ignores: ignores{rules: maps.Clone(v.ignores.rules), absent: map[table.Ino]struct{}{}}}
-	f.puller.confirmed = v.puller.confirmed
-	e := &f.engine
-	e.v, e.sets, e.memo = f.Volume, v.engine.sets, newMemo()
+	at := locked.table.Snapshot()
+	f := &snapshot{at: at, mine: mine, loose: loose, of: v, news: locked.table.News(), next: locked.table.NextSeq()}
+	then := &Volume{p: v.p, caps: v.caps, o: v.o, ignores: ignores{rules: maps.Clone(v.ignores.rules), absent: map[table.Ino]struct{}{}}}
+	f.View = &View{Volume: then, guardedState: &guardedState{table: at.Table, open: locked.beingOpen()}}
+	then.puller.confirmed = v.puller.confirmed
+	e := &then.engine
+	e.v, e.sets, e.memo = then, v.engine.sets, newMemo()
 	e.because, e.found = maps.Clone(v.engine.because), maps.Clone(v.engine.found)
 	e.jobs = map[table.Link]*job{}
 	for l, t := range v.engine.jobs {
@@ -49,10 +49,10 @@ func (v *Volume) takeSnapshot(forSet bool) *snapshot {
 
 // beingOpen are the inodes that programs are writing, as the engine of a frozen
 // volume finds them. mu is held.
-func (v *Volume) beingOpen() map[table.Ino]*openInode {
+func (v *View) beingOpen() map[table.Ino]*openInode {
 	all := map[table.Ino]*openInode{}
 	for ino, oi := range v.open {
-		if n := v.table.Inode(ino); oi.writers > 0 && n != nil && v.engine.isOpen(ino, n) {
+		if n := v.table.Inode(ino); oi.writers > 0 && n != nil && v.engine.isOpen(v, ino, n) {
 			all[ino] = &openInode{writers: 1}
 		}
 	}
@@ -69,4 +69,4 @@ func (f *snapshot) end() {
 
 // overtaken reports whether what the backend is known to have is other than it
 // was. mu is held, that of the volume.
-func (f *snapshot) overtaken() bool { return f.of.table.News() != f.news }
+func (f *snapshot) overtaken(v *View) bool { return v.table.News() != f.news }

@@ -16,7 +16,7 @@ const maxStaleDentries = 1 << 16
 
 // markStaleDentry notes that a name was taken from an inode behind the kernel's back. mu
 // is held, in an update.
-func (v *Volume) markStaleDentry(l table.Link, from table.Ino) {
+func (v *View) markStaleDentry(l table.Link, from table.Ino) {
 	if v.refs[from] == 0 {
 		return
 	}
@@ -28,7 +28,7 @@ func (v *Volume) markStaleDentry(l table.Link, from table.Ino) {
 
 // checkDentries reports fs.ErrStale, once, if the kernel does not know what is behind one
 // of some names. mu is held.
-func (v *Volume) checkDentries(all ...table.Link) (err error) {
+func (v *View) checkDentries(all ...table.Link) (err error) {
 	for _, l := range all {
 		if _, there := v.staleDentries[l]; there {
 			delete(v.staleDentries, l)

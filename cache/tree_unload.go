@@ -38,9 +38,9 @@ func (v *Volume) unloadLoop() {
 
 // lastIno is a number that no inode made so far is above.
 func (v *Volume) lastIno() table.Ino {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	return v.table.Alloc()
+	locked := v.lock()
+	defer locked.unlock()
+	return locked.table.Alloc()
 }
 
 // unload forgets what is clean and unused until no more than limit inodes are
@@ -86,11 +86,11 @@ func (u *unloader) enough() bool { return u.dropped >= u.limit }
 // looked at ("" when it was the last of all), and how many names there were.
 func (u *unloader) children(dir table.Ino, after string) (subdirs []table.Ino, last string, seen int) {
 	v := u.v
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.table.Names(dir, after, func(name string, rec table.Name) bool {
+	locked := v.lock()
+	defer locked.unlock()
+	locked.table.Names(dir, after, func(name string, rec table.Name) bool {
 		seen++
-		if n := v.table.Inode(rec.Ino); n != nil && isDir(n) {
+		if n := locked.table.Inode(rec.Ino); n != nil && isDir(n) {
 			subdirs = append(subdirs, rec.Ino)
 		}
 		last = name
@@ -109,7 +109,7 @@ func (u *unloader) unloadDir(dir table.Ino) {
 		return
 	}
 	v := u.v
-	err := v.update(func() error {
+	err := v.update(func(v *Tx) error {
 		if v.mayUnload(dir, true) {
 			v.table.Edit(dir).Loaded = false
 		}
@@ -117,8 +117,8 @@ func (u *unloader) unloadDir(dir table.Ino) {
 	})
 	for more := err == nil; more && v.ctx.Err() == nil; {
 		dropped := 0
-		err = v.update(func() error {
-			more, dropped = u.step(dir)
+		err = v.update(func(v *Tx) error {
+			more, dropped = u.step(v, dir)
 			return nil
 		})
 		if err != nil {
@@ -135,15 +135,15 @@ func (u *unloader) all(dir table.Ino) bool {
 	v := u.v
 	for after, more := "", true; more; {
 		step := 0
-		v.mu.Lock()
-		ok := v.mayUnload(dir, true)
-		v.table.Names(dir, after, func(name string, rec table.Name) bool {
+		locked := v.lock()
+		ok := locked.mayUnload(dir, true)
+		locked.table.Names(dir, after, func(name string, rec table.Name) bool {
 			after = name
 			step++
-			ok = ok && u.forgettable(table.Link{Dir: dir, Name: name}, rec)
+			ok = ok && u.forgettable(locked, table.Link{Dir: dir, Name: name}, rec)
 			return ok && step < unloadStep
 		})
-		v.mu.Unlock()
+		locked.unlock()
 		if !ok {
 			return false
 		}
@@ -156,7 +156,7 @@ func (u *unloader) all(dir table.Ino) bool {
 // and no listing is under way that would find less than it left. One without
 // names is known only here where the backend keeps no empty directories. mu is
 // held.
-func (v *Volume) mayUnload(dir table.Ino, loaded bool) bool {
+func (v *View) mayUnload(dir table.Ino, loaded bool) bool {
 	n := v.table.Inode(dir)
 	if loaded && !v.caps.EmptyDirs && !v.table.HasNames(dir) {
 		return false
@@ -168,14 +168,14 @@ func (v *Volume) mayUnload(dir table.Ino, loaded bool) bool {
 
 // step forgets some names of a directory that is unknown already, and says
 // whether there are more. mu is held, in an update.
-func (u *unloader) step(dir table.Ino) (more bool, dropped int) {
-	v := u.v
+func (u *unloader) step(v *Tx, dir table.Ino) (more bool, dropped int) {
+
 	if !v.mayUnload(dir, false) {
 		return false, 0
 	}
 	v.table.Names(dir, "", func(name string, rec table.Name) bool {
 		l := table.Link{Dir: dir, Name: name}
-		if !u.forgettable(l, rec) {
+		if !u.forgettable(v.View, l, rec) {
 			more = false
 			return false
 		}
@@ -194,8 +194,8 @@ func (u *unloader) step(dir table.Ino) (more bool, dropped int) {
 
 // forgettable reports whether all that is known of a name can be had again by
 // listing its directory. mu is held.
-func (u *unloader) forgettable(l table.Link, rec table.Name) bool {
-	v := u.v
+func (u *unloader) forgettable(v *View, l table.Link, rec table.Name) bool {
+
 	b := rec.Remote
 	if rec.Ino == 0 || rec.Local || rec.Seq != 0 || rec.Attempt != nil || rec.Held != nil || b == nil || b.Ino != rec.Ino {
 		return false

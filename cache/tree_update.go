@@ -7,52 +7,89 @@ import (
 	"github.com/wsmount/wsmount/cache/internal/table"
 )
 
-// update runs do as one atomic change of the table: all of what do did
-// survives a kill when update returns, or nothing happened. What do put into
-// v.after (with later) runs then, without the lock.
-func (v *Volume) update(do func() error) error {
+// A View is the working copy for who holds its lock: to read the table, and what else
+// the lock guards, and to change what of that is in memory alone. It ends with unlock.
+type View struct {
+	*Volume
+	*guardedState
+	lock, update, view, mu taken
+}
+
+// taken hides from who holds the lock what would wait for it for ever.
+type taken struct{}
+
+var _ = [...]taken{View{}.lock, View{}.update, View{}.view, View{}.mu}
+
+// lock waits for the lock of the volume.
+func (v *Volume) lock() *View {
 	v.mu.Lock()
+	return v.held
+}
+
+// unlock gives the lock back. The view must not be used any more.
+func (v *View) unlock() { v.Volume.mu.Unlock() }
+
+// A Tx is a change of the table under way: all of it survives a kill when update has
+// returned, or nothing of it happened. Nothing else leads to what changes the table.
+type Tx struct {
+	*View
+	after   []func()     // run when it is committed, without the lock
+	wakes   bool         // it gives the engine something to do
+	changed []table.Link // the names that it concerns
+	unnamed []table.Ino  // inodes that lost a name in it
+	light   bool         // it is of the state of content alone, see files_fsync.go
+	own     bool         // it is an operation's, of the engine
+	by      who          // asked for it
+}
+
+// update runs do as one atomic change of the table: all of what do did
+// survives a kill when update returns, or nothing happened. What do gave to
+// Tx.later runs then, without the lock.
+func (v *Volume) update(do func(*Tx) error) error {
+	tx := &Tx{View: v.lock()}
+	if err := tx.run(do); err != nil {
+		return err
+	}
+	if tx.wakes {
+		v.engine.wake()
+	}
+	for _, f := range tx.after {
+		f()
+	}
+	return nil
+}
+
+// run does do, commits it and gives the lock back.
+func (v *Tx) run(do func(*Tx) error) error {
+	defer v.unlock()
 	err := v.attempt(do)
 	changed := v.table.Changed()
-	heavy := !v.light && changed
 	if err == nil {
 		err = v.commitTable()
 	}
 	if err != nil {
 		err = v.cause(err)
 		v.undo()
-	}
-	if err == nil {
-		if changed {
-			v.updates++
-		}
-		if heavy {
-			v.commits++
-		}
-		if v.o.within != nil {
-			v.o.within(v.changed)
-		}
-		v.engine.noted(v.changed, v.unnamed)
-		v.weighChanged()
-	}
-	after, wakes := v.endUpdate()
-	v.mu.Unlock()
-	if err != nil {
 		return err
 	}
-	if wakes {
-		v.engine.wake()
+	if changed {
+		v.updates++
 	}
-	for _, f := range after {
-		f()
+	if changed && !v.light {
+		v.commits++
 	}
+	if v.o.within != nil {
+		v.o.within(v)
+	}
+	v.engine.noted(v)
+	v.weighChanged()
 	return nil
 }
 
 // commitTable commits what do did, if need be in the room of the ballast, which is for
 // that: who removes something makes room. When there is none, clean content goes. mu is
 // held.
-func (v *Volume) commitTable() error {
+func (v *Tx) commitTable() error {
 	err := v.table.Commit()
 	if errors.Is(err, table.ErrFull) && v.store.Relieve() {
 		err = v.table.Commit()
@@ -72,7 +109,7 @@ const commitRoom = 1 << 20
 // clean content for given up. So it must be clean by what the disk knows: neither by a
 // commit that was not synced nor by this one. It reports whether anything went. mu is
 // held.
-func (v *Volume) evictInCommit() bool {
+func (v *Tx) evictInCommit() bool {
 	if v.table.Sync() != nil {
 		return false
 	}
@@ -88,55 +125,46 @@ func (v *Volume) evictInCommit() bool {
 	return v.store.EvictFor(commitRoom, func(ino table.Ino) bool { return !changed[ino] && v.giveUp(ino) }) > 0
 }
 
-// attempt runs do. A panic in it undoes what it did and leaves the lock: the
+// attempt runs do. A panic in it undoes what it did, and update leaves the lock: the
 // front answers one request with an error and goes on, and what runs in the
-// background ends the process, where others would wait for the lock for ever. mu
-// is held.
-func (v *Volume) attempt(do func() error) error {
+// background ends the process, where others would wait for the lock for ever.
+func (v *Tx) attempt(do func(*Tx) error) error {
 	ended := false
 	defer func() {
 		if !ended {
 			v.undo()
-			v.endUpdate()
-			v.mu.Unlock()
 		}
 	}()
-	err := do()
+	err := do(v)
 	ended = true
 	return err
 }
 
-// undo takes back what an update did. mu is held.
-func (v *Volume) undo() {
+// undo takes back what it did.
+func (v *Tx) undo() {
 	v.table.Abort()
 	clear(v.ignores.absent)
 }
 
-// endUpdate ends an update, and returns what it left to be done. mu is held.
-func (v *Volume) endUpdate() (after []func(), wakes bool) {
-	after, wakes = v.after, v.wakes
-	v.engine.own, v.light = false, false
-	v.after, v.wakes, v.changed, v.unnamed = nil, false, v.changed[:0], v.unnamed[:0]
-	v.history.by = who{}
-	return after, wakes
+// view runs do, which changes nothing, under the lock.
+func (v *Volume) view(do func(*View) error) error {
+	locked := v.lock()
+	defer locked.unlock()
+	if err := do(locked); err != nil {
+		return locked.cause(err)
+	}
+	return locked.table.Err()
 }
 
-// view runs do, which changes nothing, under the lock.
-func (v *Volume) view(do func() error) error {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if err := do(); err != nil {
-		return v.cause(err)
-	}
-	return v.table.Err()
-}
+// syncDisk brings every change that was committed to the disk. It needs no lock.
+func (v *Volume) syncDisk() error { return v.state.table.Sync() }
 
 // cause is why something went wrong: a table that has failed finds nothing, and what
 // is looked for in it is not known to be missing. mu is held.
-func (v *Volume) cause(err error) error { return cmp.Or(v.table.Err(), err) }
+func (v *View) cause(err error) error { return cmp.Or(v.table.Err(), err) }
 
 // later has f run once the change under way is committed. mu is held.
-func (v *Volume) later(f func()) { v.after = append(v.after, f) }
+func (v *Tx) later(f func()) { v.after = append(v.after, f) }
 
 // now is the time, in nanoseconds since 1970.
 func (v *Volume) now() int64 { return v.o.Now().UnixNano() }

@@ -53,7 +53,6 @@ type engine struct {
 	total    int64                   // the sum of unsaved
 	waiters  map[*waiter]struct{}    // who waits
 	arrival  func()                  // told without mu when something has arrived
-	own      bool                    // the change of the table under way is an operation's
 	because  map[table.Link]struct{} // names that differ because of an operation: due with it
 	ages     []age                   // when changes began
 	writing  map[table.Ino]time.Time // open for writing since
@@ -112,24 +111,22 @@ func (e *engine) init(v *Volume) {
 	e.because = map[table.Link]struct{}{}
 	e.waiters, e.writing = map[*waiter]struct{}{}, map[table.Ino]time.Time{}
 	e.resting, e.endRests = context.WithCancel(v.ctx)
-	v.mu.Lock()
-	open := v.table.Get(keySet) != nil // policy was another when it was begun
-	v.mu.Unlock()
+	locked := v.lock()
+	defer locked.unlock()
+	open := locked.table.Get(keySet) != nil // policy was another when it was begun
 	if open || v.o.Policy.Atomic || v.caps.Abilities.Has(providers.AbilitySync) {
 		e.sets, _ = providers.As[providers.Committer](v.p)
 	}
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	e.resume()
+	e.resume(locked)
 }
 
 // resume takes up what the last run left. mu is held.
-func (e *engine) resume() {
-	now := e.v.o.Now()
+func (e *engine) resume(v *View) {
+	now := v.o.Now()
 	e.reached = now
-	e.v.table.Dirty(0, func(seq uint64, l table.Link) bool {
-		e.count(l)
-		rec, _ := e.v.table.Name(l.Dir, l.Name)
+	v.table.Dirty(0, func(seq uint64, l table.Link) bool {
+		e.count(v, l)
+		rec, _ := v.table.Name(l.Dir, l.Name)
 		if rec.Attempt != nil && rec.Attempt.Kind != attemptSet && e.sets != nil {
 			e.old = append(e.old, l)
 		}
@@ -138,7 +135,7 @@ func (e *engine) resume() {
 			if rec.Held.Conflict {
 				t.again = time.Time{}
 			}
-			t.tried = e.aspect(l)
+			t.tried = e.aspect(v, l)
 			e.jobs[l] = t
 		}
 		e.last = seq
@@ -147,10 +144,10 @@ func (e *engine) resume() {
 	if e.last > 0 {
 		e.ages = append(e.ages, age{e.last, now})
 	}
-	if e.v.o.Policy.Commit == DueChange {
+	if v.o.Policy.Commit == DueChange {
 		e.due = e.last // nobody knows how long it has waited
 	}
-	if rev := e.v.table.Get(keyRevision); rev != nil {
+	if rev := v.table.Get(keyRevision); rev != nil {
 		e.revision = providers.Revision(rev)
 	}
 }
@@ -184,54 +181,53 @@ func (e *engine) loop() {
 			e.commitSets()
 			continue
 		}
-		e.v.mu.Lock()
-		e.walk()
-		e.v.mu.Unlock()
+		locked := e.v.lock()
+		e.walk(locked)
+		locked.unlock()
 	}
 }
 
-// noted follows each change of the table: these names have changed on either
-// side. mu is held, after the commit.
-func (e *engine) noted(names []table.Link, unnamed []table.Ino) {
-	if e.v == nil || len(names)+len(unnamed) == 0 {
+// noted follows each change of the table, once it is committed.
+func (e *engine) noted(v *Tx) {
+	if e.v == nil || len(v.changed)+len(v.unnamed) == 0 {
 		return
 	}
-	for _, ino := range unnamed {
-		e.countInode(ino)
+	for _, ino := range v.unnamed {
+		e.countInode(v.View, ino)
 	}
 	before := e.last
-	for _, l := range names {
-		seq := e.count(l)
+	for _, l := range v.changed {
+		seq := e.count(v.View, l)
 		if seq > e.last {
 			e.last = seq
-			e.aged(seq)
+			e.aged(v.View, seq)
 		}
-		if seq > before && e.own { // they may have got their numbers in another order
-			e.follows(l, seq)
+		if seq > before && v.own { // they may have got their numbers in another order
+			e.follows(v.View, l, seq)
 		}
 		if seq == 0 {
 			delete(e.because, l)
 		}
-		if t := e.jobs[l]; t != nil && t.state == jobHeld && (seq == 0 || t.tried != e.aspect(l)) {
+		if t := e.jobs[l]; t != nil && t.state == jobHeld && (seq == 0 || t.tried != e.aspect(v.View, l)) {
 			delete(e.jobs, l) // another state: it may succeed
 		}
 	}
-	e.open()
-	e.namesChanged(names...)
+	e.open(v.View)
+	e.namesChanged(v.View, v.changed...)
 }
 
 // update is Volume.update for what an operation does.
-func (e *engine) update(do func() error) error {
-	return e.v.update(func() error {
-		err := do()
-		e.own = err == nil
+func (e *engine) update(do func(*Tx) error) error {
+	return e.v.update(func(v *Tx) error {
+		err := do(v)
+		v.own = err == nil
 		return err
 	})
 }
 
 // follows says that a name differs because of an operation: whoever waits for that
 // waits for it too. mu is held.
-func (e *engine) follows(l table.Link, seq uint64) {
+func (e *engine) follows(v *View, l table.Link, seq uint64) {
 	e.because[l] = struct{}{}
 	e.wake()
 	for c := range e.waiters {
@@ -244,8 +240,8 @@ func (e *engine) follows(l table.Link, seq uint64) {
 // onArrival has f called, one call at a time, when something has arrived at the
 // backend, until stop.
 func (e *engine) onArrival(f func()) (stop func()) {
-	e.v.mu.Lock()
-	defer e.v.mu.Unlock()
+	locked := e.v.lock()
+	defer locked.unlock()
 	var calls sync.Mutex
 	over := false // guarded by calls
 	e.arrival = func() {
@@ -256,9 +252,9 @@ func (e *engine) onArrival(f func()) (stop func()) {
 		}
 	}
 	return func() {
-		e.v.mu.Lock()
+		locked := e.v.lock()
 		e.arrival = nil
-		e.v.mu.Unlock()
+		locked.unlock()
 		calls.Lock()
 		defer calls.Unlock()
 		over = true
@@ -273,18 +269,18 @@ func (e *engine) tidy() {
 			e.v.o.Log.Warn("what a program writes cannot be taken into the table", "ino", ino, "err", err)
 			continue
 		}
-		e.v.mu.Lock()
-		if n := e.v.table.Inode(ino); n != nil {
-			if e.isUnsaved(ino) {
+		locked := e.v.lock()
+		if n := locked.table.Inode(ino); n != nil {
+			if e.isUnsaved(locked, ino) {
 				e.flushed[ino], e.overdue[ino] = n.ContentVersion, struct{}{}
-				e.open()
+				e.open(locked)
 				e.wake()
 			}
 		}
-		e.v.mu.Unlock()
+		locked.unlock()
 	}
-	e.v.mu.Lock()
-	defer e.v.mu.Unlock()
+	locked := e.v.lock()
+	defer locked.unlock()
 	if e.blocked != nil {
 		e.checked = 0 // what was to be deleted may be back
 	}
@@ -294,13 +290,13 @@ func (e *engine) tidy() {
 			t.state = jobIdle
 			e.jobs[l] = t
 			if e.v.o.Policy.Commit == DueChange {
-				e.ask()
+				e.ask(locked)
 			}
 		}
 	}
 }
 
-func (e *engine) record(l table.Link) table.Name {
-	rec, _ := e.v.table.Name(l.Dir, l.Name)
+func (e *engine) record(v *View, l table.Link) table.Name {
+	rec, _ := v.table.Name(l.Dir, l.Name)
 	return rec
 }

@@ -34,28 +34,28 @@ func parseSent(s string) (ino table.Ino, digest string) {
 
 // opFor finds the operation id for an attempt: that of one just like it which was
 // found not to have happened, else a new one. mu is held.
-func (e *engine) opFor(s *operation, kind uint8, gen, attrGen uint64) string {
+func (e *engine) opFor(v *View, s *operation, kind uint8, gen, attrGen uint64) string {
 	if old := s.job.attempt; old.Op != "" && old.Kind == kind && old.ContentVersion == gen && old.AttrGen == attrGen {
 		return old.Op
 	}
-	return e.operationID()
+	return e.operationID(v)
 }
 
 // setAttempt records an attempt, or with nil that there is none. mu is held, in
 // an update.
-func (e *engine) setAttempt(l table.Link, a *table.Attempt) {
-	rec, ok := e.v.table.Name(l.Dir, l.Name)
+func (e *engine) setAttempt(v *Tx, l table.Link, a *table.Attempt) {
+	rec, ok := v.table.Name(l.Dir, l.Name)
 	if !ok && a == nil {
 		return
 	}
 	rec.Attempt = a
 	if a != nil {
 		rec.Held = nil
-		e.v.recordSent(rec.Ino, a)
+		v.recordSent(rec.Ino, a)
 	}
-	e.v.table.SetName(l.Dir, l.Name, rec)
-	e.v.mark(l)
-	e.v.vacated(l)
+	v.table.SetName(l.Dir, l.Name, rec)
+	v.mark(l)
+	v.vacated(l)
 }
 
 // answered clears an attempt that is known to have come to nothing, and hands
@@ -64,9 +64,9 @@ func (e *engine) answered(err error, names ...table.Link) error {
 	if maybe(err) {
 		return err
 	}
-	return errors.Join(err, e.update(func() error {
+	return errors.Join(err, e.update(func(v *Tx) error {
 		for _, l := range names {
-			e.setAttempt(l, nil)
+			e.setAttempt(v, l, nil)
 		}
 		return nil
 	}))
@@ -79,7 +79,7 @@ func maybe(err error) bool {
 }
 
 // operationID is a new operation id. mu is held.
-func (e *engine) operationID() string {
+func (e *engine) operationID(v *View) string {
 	e.ops++
-	return fmt.Sprintf("%s-%d", e.v.run, e.ops)
+	return fmt.Sprintf("%s-%d", v.run, e.ops)
 }

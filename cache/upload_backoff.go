@@ -13,72 +13,72 @@ import (
 )
 
 // rest has a job tried again in a while. mu is held.
-func (e *engine) rest(t *job, err error) {
+func (e *engine) rest(v *View, t *job, err error) {
 	t.err, t.state = err, jobResting
 	d := pauseAfter(t.tries)
 	t.tries++
-	e.v.fails(chores.Upload, err)
-	e.failed(err)
-	e.v.o.Log.Debug("will try again", "what", t.op.String(), "in", d, "err", err)
+	v.fails(chores.Upload, err)
+	e.failed(v, err)
+	v.o.Log.Debug("will try again", "what", t.op.String(), "in", d, "err", err)
 	resting := e.resting
-	e.v.background(func() {
+	v.background(func() {
 		_ = e.v.pause(resting, d)
-		e.v.mu.Lock()
+		locked := e.v.lock()
 		if t.state == jobResting {
 			t.state = jobIdle
 		}
-		e.v.mu.Unlock()
+		locked.unlock()
 		e.wake()
 	})
 	if e.failures >= flaky && !e.paused {
-		e.pause(pauseAfter(e.failures - flaky))
+		e.pause(v, pauseAfter(e.failures-flaky))
 	}
 }
 
 // pause gives the backend a rest. mu is held.
-func (e *engine) pause(d time.Duration) {
+func (e *engine) pause(v *View, d time.Duration) {
 	e.paused = true
 	resting := e.resting
-	e.v.background(func() {
+	v.background(func() {
 		_ = e.v.pause(resting, d)
-		e.v.mu.Lock()
+		locked := e.v.lock()
 		e.paused = false
-		e.v.mu.Unlock()
+		locked.unlock()
 		e.wake()
 	})
 }
 
 // reaches notes that the backend answered a change. mu is held.
-func (e *engine) reaches() {
+func (e *engine) reaches(v *View) {
 	if e.failures >= flaky {
-		e.rouse()
+		e.rouse(v)
 	}
 	if e.outage {
-		e.v.o.Log.Info("the remote accepts changes again", "after", e.v.o.Now().Sub(e.failing).Round(time.Second))
+		v.o.Log.Info("the remote accepts changes again", "after", v.o.Now().Sub(e.failing).Round(time.Second))
 	}
-	e.failures, e.outage, e.reached = 0, false, e.v.o.Now()
-	e.v.fails(chores.Upload, nil)
+	e.failures, e.outage, e.reached = 0, false, v.o.Now()
+	v.fails(chores.Upload, nil)
 }
 
 // failed counts a failure that may pass. An outage is told once. mu is held.
-func (e *engine) failed(err error) {
+func (e *engine) failed(v *View, err error) {
 	if e.failures == 0 {
-		e.failing = e.v.o.Now()
+		e.failing = v.o.Now()
 	}
 	e.failures++
 	e.why = err
-	if long := e.v.o.Now().Sub(e.failing) > outageAfter; !e.outage && (long || e.failures >= flaky) {
+	if long := v.o.Now().Sub(e.failing) > outageAfter; !e.outage && (long || e.failures >= flaky) {
 		e.outage = true
-		e.v.o.Log.Warn("the remote accepts no changes: they are kept and retried", "err", err)
+		v.o.Log.Warn("the remote accepts no changes: they are kept and retried", "err", err)
 	}
 }
 
 // rouse ends the pauses after failures. It is for the end of an outage, and for who
 // asks: what fails for a reason of its own would be tried all the time, if any
 // success did this. mu is held.
-func (e *engine) rouse() {
+func (e *engine) rouse(v *View) {
 	e.endRests()
-	e.resting, e.endRests = context.WithCancel(e.v.ctx)
+	e.resting, e.endRests = context.WithCancel(v.ctx)
 }
 
 // pauseAfter is how long to wait after so many failures, with jitter.

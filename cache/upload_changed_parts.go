@@ -118,9 +118,9 @@ func (v *Volume) follow(oi *openInode) {
 	if oi.f == nil || oi.f.Size() < v.inPartsFrom() || oi.unseen.Load() || !v.caps.Abilities.Has(providers.AbilityParts) {
 		return
 	}
-	v.mu.Lock()
-	origin, ok := v.originOf(oi.ino)
-	v.mu.Unlock()
+	locked := v.lock()
+	origin, ok := locked.originOf(oi.ino)
+	locked.unlock()
 	if ok {
 		oi.f.Follow(stateOf(origin.ContentVersion, origin.Version), oi.seen)
 	}

@@ -15,7 +15,7 @@ import (
 
 // takeMetadata takes what the backend has with a state of content. mu is held, in an
 // update.
-func (v *Volume) takeMetadata(ino table.Ino, gen uint64, metadata map[string]string) {
+func (v *Tx) takeMetadata(ino table.Ino, gen uint64, metadata map[string]string) {
 	n := v.table.Inode(ino)
 	if n == nil || !v.caps.Metadata {
 		return
@@ -30,9 +30,9 @@ func (v *Volume) takeMetadata(ino table.Ino, gen uint64, metadata map[string]str
 
 // inherited is an inode whose place at the backend that of an operation takes, if it may
 // have metadata to inherit; 0: none. mu is held.
-func (e *engine) inherited(s *operation) table.Ino {
-	base := e.record(s.link).Remote
-	if !e.v.caps.Metadata || base == nil || base.Ino == s.ino || base.Kind != providers.KindFile || e.v.table.Inode(base.Ino) == nil {
+func (e *engine) inherited(v *View, s *operation) table.Ino {
+	base := e.record(v, s.link).Remote
+	if !v.caps.Metadata || base == nil || base.Ino == s.ino || base.Kind != providers.KindFile || v.table.Inode(base.Ino) == nil {
 		return 0
 	}
 	return base.Ino
@@ -40,9 +40,9 @@ func (e *engine) inherited(s *operation) table.Ino {
 
 // fetchInheritedAttrs asks for the metadata of what an operation replaces.
 func (e *engine) fetchInheritedAttrs(ctx context.Context, s *operation) error {
-	e.v.mu.Lock()
-	old := e.inherited(s)
-	e.v.mu.Unlock()
+	locked := e.v.lock()
+	old := e.inherited(locked, s)
+	locked.unlock()
 	if old == 0 {
 		return nil
 	}
@@ -50,9 +50,9 @@ func (e *engine) fetchInheritedAttrs(ctx context.Context, s *operation) error {
 }
 
 // metadataFor is what the backend is to have of an inode with an operation. mu is held.
-func (e *engine) metadataFor(s *operation, n *table.Inode) map[string]string {
-	if old := e.inherited(s); old != 0 {
-		return providers.MetadataInPlaceOf(n.Metadata, e.v.table.Inode(old).Metadata)
+func (e *engine) metadataFor(v *View, s *operation, n *table.Inode) map[string]string {
+	if old := e.inherited(v, s); old != 0 {
+		return providers.MetadataInPlaceOf(n.Metadata, v.table.Inode(old).Metadata)
 	}
 	return n.Metadata
 }

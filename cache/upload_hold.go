@@ -17,12 +17,12 @@ func (e *engine) hold(t *job) {
 	var what, path string
 	var cause error
 	told := false
-	err := e.update(func() error {
+	err := e.update(func(v *Tx) error {
 		rec, ok := v.table.Name(t.link.Dir, t.link.Name)
 		if !ok || rec.Seq == 0 || e.jobs[t.link] != t || t.state != jobHeld {
 			return errMoot
 		}
-		what, path, cause = t.op.verb.String(), e.v.pathFor(t.link), t.err
+		what, path, cause = t.op.verb.String(), v.pathFor(t.link), t.err
 		conflict := errors.Is(cause, providers.ErrConflict)
 		if rec.Held != nil && rec.Held.Conflict && conflict {
 			return nil // who decided that wrote it down
@@ -32,7 +32,7 @@ func (e *engine) hold(t *job) {
 		}
 		rec.Held = &table.Held{Reason: cause.Error(), Conflict: conflict}
 		v.table.SetName(t.link.Dir, t.link.Name, rec)
-		told = e.toldBefore(t.link, cause)
+		told = e.toldBefore(v.View, t.link, cause)
 		return nil
 	})
 	if err == nil && !told {
@@ -80,14 +80,14 @@ func heldError(h *table.Held) error {
 // sides tells, for the log, what is here under some names and what the backend
 // was last known to have.
 func (v *Volume) sides(names []table.Link) string {
-	v.mu.Lock()
-	defer v.mu.Unlock()
+	locked := v.lock()
+	defer locked.unlock()
 	var text strings.Builder
 	for _, l := range names {
-		rec, _ := v.table.Name(l.Dir, l.Name)
-		at, _ := v.remotePath(l)
+		rec, _ := locked.table.Name(l.Dir, l.Name)
+		at, _ := locked.remotePath(l)
 		fmt.Fprintf(&text, "%s here %d", at, rec.Ino)
-		if n := v.table.Inode(rec.Ino); n != nil {
+		if n := locked.table.Inode(rec.Ino); n != nil {
 			fmt.Fprintf(&text, " (generation %d of %d, state %d, at %v)", n.ContentVersion, n.Origin.ContentVersion, n.State, n.RemoteLinks)
 		}
 		if b := rec.Remote; b != nil {

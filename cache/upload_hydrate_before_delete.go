@@ -12,14 +12,14 @@ import (
 // its file has lost the name, before the backend loses it too. It is called
 // before a change at the backend of what has the name l there.
 func (v *Volume) hydrateBeforeDelete(ctx context.Context, l table.Link) error {
-	v.mu.Lock()
-	rec, _ := v.table.Name(l.Dir, l.Name)
+	locked := v.lock()
+	rec, _ := locked.table.Name(l.Dir, l.Name)
 	nameless := false
 	if b := rec.Remote; b != nil && b.Ino != rec.Ino {
-		n := v.table.Inode(b.Ino)
+		n := locked.table.Inode(b.Ino)
 		nameless = n != nil && len(n.Links) == 0 && len(n.RemoteLinks) < 2
 	}
-	v.mu.Unlock()
+	locked.unlock()
 	if !nameless {
 		return nil
 	}
@@ -45,7 +45,7 @@ func (s *set) isLast(p *planned) bool {
 	if !p.gives() {
 		return false
 	}
-	n := s.was.v.table.Inode(p.rec.Remote.Ino)
+	n := s.was.table.Inode(p.rec.Remote.Ino)
 	return n != nil && isRegular(n) && len(n.Links) == 0 && !s.staysElse(p, n)
 }
 
@@ -57,9 +57,9 @@ func hydrateNameless(ctx context.Context, v *Volume, x table.Ino, name string) e
 		return nil
 	}
 	defer v.release(oi)
-	v.mu.Lock()
+	locked := v.lock()
 	f := oi.f
-	v.mu.Unlock()
+	locked.unlock()
 	if f == nil || f.Whole() {
 		return nil
 	}

@@ -50,10 +50,10 @@ type aspect struct {
 }
 
 // aspect is the present state of a name. mu is held.
-func (e *engine) aspect(l table.Link) aspect {
-	rec, _ := e.v.table.Name(l.Dir, l.Name)
+func (e *engine) aspect(v *View, l table.Link) aspect {
+	rec, _ := v.table.Name(l.Dir, l.Name)
 	s := aspect{ino: rec.Ino}
-	if n := e.v.table.Inode(rec.Ino); n != nil {
+	if n := v.table.Inode(rec.Ino); n != nil {
 		s.gen, s.attrGen = n.ContentVersion, n.AttrGen
 	}
 	if rec.Remote != nil {
@@ -63,17 +63,17 @@ func (e *engine) aspect(l table.Link) aspect {
 }
 
 // walk starts what may run now. mu is held.
-func (e *engine) walk() {
-	if e.paused || e.looking || e.v.closed {
+func (e *engine) walk(v *View) {
+	if e.paused || e.looking || v.closed {
 		return
 	}
-	err := e.checkBlocked()
+	err := e.checkBlocked(v)
 	if unseen := (*unseenError)(nil); errors.As(err, &unseen) {
-		e.lookInto(unseen.dirs)
+		e.lookInto(v, unseen.dirs)
 		return
 	}
 	if e.blocked = err; err != nil {
-		e.reviewAll()
+		e.reviewAll(v)
 		return
 	}
 	limit := maxRunning
@@ -86,7 +86,7 @@ func (e *engine) walk() {
 	defer func() { e.memo = nil }()
 	waiting := false // something could begin later
 	far := 0         // names in a row that wait for something far away
-	e.v.table.Dirty(0, func(seq uint64, l table.Link) bool {
+	v.table.Dirty(0, func(seq uint64, l table.Link) bool {
 		if len(e.running) >= limit {
 			waiting = true
 			return false
@@ -99,7 +99,7 @@ func (e *engine) walk() {
 		}
 		cut := e.cut
 		e.cut = false
-		verdict, s := e.plan(l, nil)
+		verdict, s := e.plan(v, l, nil)
 		if far++; !e.cut {
 			far = 0
 		}
@@ -113,8 +113,8 @@ func (e *engine) walk() {
 			before.pass(s.class())
 		case verdictReady:
 			waiting = true
-			if before.lets(s.class(), e.v.o.Policy.NoWait) && e.fits(s) {
-				e.start(s)
+			if before.lets(s.class(), v.o.Policy.NoWait) && e.fits(v, s) {
+				e.start(v, s)
 			} else if before.ends(s.class()) {
 				return false
 			}
@@ -126,26 +126,26 @@ func (e *engine) walk() {
 	case waiting:
 	case e.cut && !e.deep && len(e.running) == 0:
 		e.deep = true
-		e.walk()
+		e.walk(v)
 		e.deep = false
 	default:
-		e.stalled()
+		e.stalled(v)
 	}
 }
 
 // lookInto makes directories known before anything is started. mu is held.
-func (e *engine) lookInto(dirs []table.Ino) {
+func (e *engine) lookInto(v *View, dirs []table.Ino) {
 	e.looking = true
-	e.v.background(func() {
+	v.background(func() {
 		err := e.v.lookInto(e.v.ctx, dirs)
-		e.v.mu.Lock()
+		locked := e.v.lock()
 		e.looking = false
 		if err != nil {
 			e.v.fails(chores.Upload, err)
-			e.failed(err)
-			e.pause(pauseAfter(e.failures))
+			e.failed(locked, err)
+			e.pause(locked, pauseAfter(e.failures))
 		}
-		e.v.mu.Unlock()
+		locked.unlock()
 		e.wake()
 	})
 }
@@ -155,20 +155,20 @@ func (e *engine) lookInto(dirs []table.Ino) {
 const farNames = 16
 
 // start runs an operation in the background. mu is held.
-func (e *engine) start(s *operation) {
+func (e *engine) start(v *View, s *operation) {
 	t := e.jobs[s.link]
 	if t == nil {
 		t = &job{link: s.link}
 		e.jobs[s.link] = t
 	}
-	now := e.aspect(s.link)
+	now := e.aspect(v, s.link)
 	if t.sent.again(); now != t.tried {
 		t.sent.best.Store(0) // it is something else that goes
 	}
 	if now.ino != t.tried.ino || now.gen != t.tried.gen {
 		t.losses = 0
 	}
-	t.op, t.state, t.since, t.tried = s, jobRunning, e.v.o.Now(), now
+	t.op, t.state, t.since, t.tried = s, jobRunning, v.o.Now(), now
 	s.job = t
 	e.running = append(e.running, t)
 	e.bytes += s.size
@@ -178,7 +178,7 @@ func (e *engine) start(s *operation) {
 	if s.ino != 0 {
 		e.inodes[s.ino] = t
 	}
-	e.v.background(func() { e.run(t) })
+	v.background(func() { e.run(t) })
 }
 
 // run does an operation, and what follows from its outcome.
@@ -192,11 +192,11 @@ func (e *engine) run(t *job) {
 		w.moved()
 		err = w.cause(e.yieldTo(w, t, err))
 	}
-	v.mu.Lock()
-	e.stop(t)
-	e.conclude(t, err)
-	refused, arrival, left := t.state == jobHeld, e.arrival, e.left(t.op)
-	v.mu.Unlock()
+	locked := v.lock()
+	e.stop(locked, t)
+	e.conclude(locked, t, err)
+	refused, arrival, left := t.state == jobHeld, e.arrival, e.left(locked, t.op)
+	locked.unlock()
 	for _, dir := range left {
 		v.abandon(dir)
 	}
@@ -210,7 +210,7 @@ func (e *engine) run(t *job) {
 }
 
 // stop takes a job from those that run. mu is held.
-func (e *engine) stop(t *job) {
+func (e *engine) stop(v *View, t *job) {
 	e.running = slices.DeleteFunc(e.running, func(other *job) bool { return other == t })
 	e.bytes -= t.op.size
 	for _, l := range t.op.names() {
@@ -222,37 +222,37 @@ func (e *engine) stop(t *job) {
 }
 
 // conclude decides what becomes of a job. mu is held.
-func (e *engine) conclude(t *job, err error) {
-	now := e.v.o.Now()
+func (e *engine) conclude(v *View, t *job, err error) {
+	now := v.o.Now()
 	switch {
-	case e.v.ctx.Err() != nil:
+	case v.ctx.Err() != nil:
 		t.state = jobIdle
 		return
 	case err == nil:
-		e.reaches()
+		e.reaches(v)
 		delete(e.jobs, t.link)
-		e.advanced()
+		e.advanced(v)
 	case errors.Is(err, errAgain):
-		if t.state = jobIdle; e.record(t.link).Seq == 0 {
+		if t.state = jobIdle; e.record(v, t.link).Seq == 0 {
 			delete(e.jobs, t.link) // theirs has the name now
 		}
 	case passing(err):
-		e.rest(t, err)
+		e.rest(v, t, err)
 	default:
-		e.reaches()
+		e.reaches(v)
 		t.err, t.state = err, jobHeld
 		t.again = now.Add(min(holdFor<<min(t.tries, 4), longestHold))
 		if errors.Is(err, providers.ErrConflict) {
 			t.again = time.Time{}
 		}
 		t.tries++
-		if t.tried != e.aspect(t.link) {
+		if t.tried != e.aspect(v, t.link) {
 			t.state = jobIdle // that was about another state
 		}
 	}
-	e.namesChanged(t.link)
+	e.namesChanged(v, t.link)
 	if t.state == jobHeld && t.op.dir {
-		e.reviewAll() // what is in it waits in vain
+		e.reviewAll(v) // what is in it waits in vain
 	}
 }
 

@@ -19,13 +19,13 @@ func (e *engine) move(ctx context.Context, s *operation) error {
 	if s.attempt != nil {
 		op = s.attempt.Op
 	} else {
-		err := e.update(func() error {
-			if e.record(s.link).Attempt != nil || e.record(s.from).Attempt != nil {
+		err := e.update(func(v *Tx) error {
+			if e.record(v.View, s.link).Attempt != nil || e.record(v.View, s.from).Attempt != nil {
 				return errAgain
 			}
-			op = e.opFor(s, attemptMove, s.source.ContentVersion, 0)
-			e.setAttempt(s.link, &table.Attempt{Op: op, ContentVersion: s.source.ContentVersion, Kind: attemptMove, Other: formatLink(s.from)})
-			e.setAttempt(s.from, &table.Attempt{Op: op, ContentVersion: s.source.ContentVersion, Kind: attemptGone, Other: formatLink(s.link)})
+			op = e.opFor(v.View, s, attemptMove, s.source.ContentVersion, 0)
+			e.setAttempt(v, s.link, &table.Attempt{Op: op, ContentVersion: s.source.ContentVersion, Kind: attemptMove, Other: formatLink(s.from)})
+			e.setAttempt(v, s.from, &table.Attempt{Op: op, ContentVersion: s.source.ContentVersion, Kind: attemptGone, Other: formatLink(s.link)})
 			return nil
 		})
 		if err != nil {
@@ -39,26 +39,26 @@ func (e *engine) move(ctx context.Context, s *operation) error {
 	if err != nil {
 		return e.answered(err, s.link, s.from)
 	}
-	return e.update(func() error {
-		e.moved(s, info)
+	return e.update(func(v *Tx) error {
+		e.moved(v, s, info)
 		return nil
 	})
 }
 
 // moved notes that what was known at one name is at another. mu is held, in an
 // update.
-func (e *engine) moved(s *operation, info providers.Info) {
+func (e *engine) moved(v *Tx, s *operation, info providers.Info) {
 	base := *s.source
 	if base.Kind != providers.KindDir {
-		e.renewed(base.Ino, base.Version, info.Version)
+		e.renewed(v, base.Ino, base.Version, info.Version)
 		base.Version = info.Version
 	}
-	if e.v.table.Inode(base.Ino) == nil {
+	if v.table.Inode(base.Ino) == nil {
 		base.Ino = 0
 	}
 	// The new remote link first: an inode without any may be forgotten.
-	e.confirm(s.link, &base)
-	e.confirm(s.from, nil)
+	e.confirm(v, s.link, &base)
+	e.confirm(v, s.from, nil)
 }
 
 // arrived decides whether a rename that was not answered has happened.
@@ -94,19 +94,19 @@ func (e *engine) copy(ctx context.Context, s *operation) error {
 	if err != nil {
 		return err
 	}
-	err = e.update(func() error {
-		if e.record(s.link).Attempt != nil || e.record(s.from).Attempt != nil {
+	err = e.update(func(v *Tx) error {
+		if e.record(v.View, s.link).Attempt != nil || e.record(v.View, s.from).Attempt != nil {
 			return errAgain
 		}
-		if n := e.v.table.Inode(s.ino); n != nil {
-			opts.Attr, attrGen = e.v.attrOf(n), n.AttrGen
-			if metadata := e.metadataFor(s, n); !n.AttrsUnknown && !maps.Equal(metadata, n.Metadata) {
+		if n := v.table.Inode(s.ino); n != nil {
+			opts.Attr, attrGen = v.attrOf(n), n.AttrGen
+			if metadata := e.metadataFor(v.View, s, n); !n.AttrsUnknown && !maps.Equal(metadata, n.Metadata) {
 				opts.Metadata = metadata
 			}
 		}
-		opts.Looked = e.v.looked(s.link, e.record(s.link))
-		opts.Op = e.opFor(s, attemptCopy, s.source.ContentVersion, attrGen)
-		e.setAttempt(s.link, &table.Attempt{Op: opts.Op, ContentVersion: s.source.ContentVersion, AttrGen: attrGen, Kind: attemptCopy,
+		opts.Looked = v.looked(s.link, e.record(v.View, s.link))
+		opts.Op = e.opFor(v.View, s, attemptCopy, s.source.ContentVersion, attrGen)
+		e.setAttempt(v, s.link, &table.Attempt{Op: opts.Op, ContentVersion: s.source.ContentVersion, AttrGen: attrGen, Kind: attemptCopy,
 			Other: formatSent(s.ino, s.source.Digest)})
 		return nil
 	})
@@ -117,18 +117,18 @@ func (e *engine) copy(ctx context.Context, s *operation) error {
 	if err != nil {
 		return e.answered(err, s.link)
 	}
-	return e.update(func() error {
-		e.v.takeMetadata(s.ino, s.source.ContentVersion, info.Metadata)
-		e.copied(s, info, s.source.Kind, s.source.ContentVersion, attrGen)
+	return e.update(func(v *Tx) error {
+		v.takeMetadata(s.ino, s.source.ContentVersion, info.Metadata)
+		e.copied(v, s, info, s.source.Kind, s.source.ContentVersion, attrGen)
 		return nil
 	})
 }
 
 // copied notes what a copy left. mu is held, in an update.
-func (e *engine) copied(s *operation, info providers.Info, kind providers.Kind, gen, attrGen uint64) {
+func (e *engine) copied(v *Tx, s *operation, info providers.Info, kind providers.Kind, gen, attrGen uint64) {
 	base := &table.Remote{Ino: s.ino, Kind: kind, Version: info.Version, Digest: info.Digest, ContentVersion: gen, AttrGen: attrGen}
-	if e.v.table.Inode(s.ino) == nil {
+	if v.table.Inode(s.ino) == nil {
 		base.Ino = 0
 	}
-	e.confirm(s.link, base)
+	e.confirm(v, s.link, base)
 }

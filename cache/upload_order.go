@@ -47,7 +47,7 @@ func (o *order) ends(c class) bool {
 
 // fits reports whether an operation may run beside those that run: not at the same
 // place, nor where the tree is moving, nor with the same content, nor too much.
-func (e *engine) fits(s *operation) bool {
+func (e *engine) fits(v *View, s *operation) bool {
 	if s.sends() && len(e.running) > 0 && e.bytes+s.size > maxBytes && e.bytes > 0 {
 		return false
 	}

@@ -61,8 +61,8 @@ func (m *manual) waiting(d time.Duration) bool {
 
 // calm reports whether the engine does nothing and has nothing to begin.
 func (w *world) calm() bool {
-	w.v.mu.Lock()
-	defer w.v.mu.Unlock()
+	locked := w.v.lock()
+	defer locked.unlock()
 	e := &w.v.engine
 	return len(e.running) == 0 && len(e.kick) == 0 && !e.sending
 }
@@ -98,7 +98,7 @@ func TestOrder(t *testing.T) {
 			if c.overtakes {
 				w.until(func() bool { return len(calls.changes()) > 0 })
 			} else {
-				w.until(func() bool { w.v.mu.Lock(); defer w.v.mu.Unlock(); return len(w.v.engine.kick) == 0 })
+				w.until(func() bool { locked := w.v.lock(); defer locked.unlock(); return len(w.v.engine.kick) == 0 })
 				if got := calls.changes(); got != "" {
 					t.Errorf("overtaken by %s", got)
 				}
@@ -130,7 +130,7 @@ func TestCloseWaitsForEarlierNames(t *testing.T) {
 	w.do("mv a c")
 	<-reached
 	closed := async(func() { w.do("put n new") })
-	w.until(func() bool { w.v.mu.Lock(); defer w.v.mu.Unlock(); return len(w.v.engine.waiters) == 1 })
+	w.until(func() bool { locked := w.v.lock(); defer locked.unlock(); return len(w.v.engine.waiters) == 1 })
 	select {
 	case <-closed:
 		t.Error("close returned before the rename had arrived")
@@ -156,7 +156,7 @@ func TestOneUploadPerFile(t *testing.T) {
 		w.write(o, fmt.Sprint(i+1), int64(i+1))
 		others.Go(func() { w.ok(o.File.Flush(me)) })
 	}
-	w.until(func() bool { w.v.mu.Lock(); defer w.v.mu.Unlock(); return len(w.v.engine.waiters) == 6 })
+	w.until(func() bool { locked := w.v.lock(); defer locked.unlock(); return len(w.v.engine.waiters) == 6 })
 	open()
 	<-first
 	others.Wait()
@@ -437,10 +437,10 @@ func TestNotHeldWhenAskedAgain(t *testing.T) {
 	w.is(w.put("f", "1"), syscall.EFBIG)
 	l := table.Link{Dir: table.Root, Name: "f"}
 	e := &w.v.engine
-	w.v.mu.Lock()
+	locked := w.v.lock()
 	task := e.jobs[l]
-	e.forgive(l)
-	w.v.mu.Unlock()
+	e.forgive(locked, l)
+	locked.unlock()
 	e.hold(task)
 }
 
@@ -491,8 +491,8 @@ func TestOutage(t *testing.T) {
 		w.do(fmt.Sprintf("put f%d x", i))
 	}
 	w.until(func() bool {
-		w.v.mu.Lock()
-		defer w.v.mu.Unlock()
+		locked := w.v.lock()
+		defer locked.unlock()
 		return w.v.engine.paused && len(w.v.engine.running) == 0
 	})
 	if s := w.v.Status(); s.Retrying == 0 || s.Retrying > 2*maxRunning || s.Queued != 100 {
@@ -616,9 +616,9 @@ func TestCloseBesideAWriter(t *testing.T) {
 	one, other := w.create("f"), w.open("f", syscall.O_RDWR)
 	e := &w.v.engine
 	rest := func(paused bool) {
-		w.v.mu.Lock()
+		locked := w.v.lock()
 		e.paused = paused
-		w.v.mu.Unlock()
+		locked.unlock()
 		e.wake()
 	}
 	w.until(w.calm)
@@ -626,8 +626,8 @@ func TestCloseBesideAWriter(t *testing.T) {
 	w.write(one, "one", 0)
 	done := async(func() { w.ok(w.shut(one)) })
 	w.until(func() bool {
-		w.v.mu.Lock()
-		defer w.v.mu.Unlock()
+		locked := w.v.lock()
+		defer locked.unlock()
 		return len(e.waiters) > 0
 	})
 	w.write(other, "two", 0)
@@ -644,22 +644,22 @@ func TestHalfAnExchangeIsDue(t *testing.T) {
 		w := newWorld(t, store, has("d/x", "X", "d/s/y", "Y"), background)
 		w.local()
 		e := &w.v.engine
-		w.v.mu.Lock()
+		locked := w.v.lock()
 		e.paused = true
-		w.v.mu.Unlock()
+		locked.unlock()
 		w.do("mkdir e", "put e/q 1")
-		w.v.mu.Lock()
+		locked = w.v.lock()
 		due := e.last
-		w.v.mu.Unlock()
+		locked.unlock()
 		w.do("swap d e")
-		w.v.mu.Lock()
+		locked = w.v.lock()
 		e.paused, e.due, e.stirred = false, due, false
-		w.v.mu.Unlock()
+		locked.unlock()
 		e.wake()
 		w.until(func() bool { // it has been looked at
-			w.v.mu.Lock()
-			defer w.v.mu.Unlock()
-			rec := e.record(table.Link{Dir: table.Root, Name: "e"})
+			locked := w.v.lock()
+			defer locked.unlock()
+			rec := e.record(locked, table.Link{Dir: table.Root, Name: "e"})
 			return e.due == 0 || rec.Remote != nil && rec.Remote.Ino == rec.Ino || e.sets == nil
 		})
 		w.upload()
@@ -716,8 +716,8 @@ func TestHaltedCommit(t *testing.T) {
 			_, err = w.v.Confirm(context.Background())
 			w.ok(err)
 			w.until(func() bool {
-				w.v.mu.Lock()
-				defer w.v.mu.Unlock()
+				locked := w.v.lock()
+				defer locked.unlock()
 				return sets || !w.v.puller.confirmed[commitSide]
 			})
 			w.upload() // which looks anew at what is going by now
@@ -769,7 +769,7 @@ func TestSuspectIsNotSent(t *testing.T) {
 		w := newWorld(t, holding("f", "good"), unwaited, func(_ *world, o *Options) { o.Policy.Atomic = sets })
 		w.do("put f maybe", "put g fine")
 		x := table.Ino(w.walk("f"))
-		w.ok(w.v.update(func() error { w.v.table.Edit(x).Suspect = true; return nil }))
+		w.ok(w.v.update(func(v *Tx) error { v.table.Edit(x).Suspect = true; return nil }))
 		r, err := w.v.Commit(context.Background(), CommitOptions{})
 		w.ok(err)
 		if len(r.HeldBack) != 1 || r.HeldBack[0].Path != "f" {
@@ -813,7 +813,7 @@ func TestBackPressure(t *testing.T) {
 	<-reached
 	_, openToo := w.gate(providers.MethodWrite)
 	closed := async(func() { w.do("put b 123456789012") })
-	w.until(func() bool { w.v.mu.Lock(); defer w.v.mu.Unlock(); return len(w.v.engine.waiters) == 1 })
+	w.until(func() bool { locked := w.v.lock(); defer locked.unlock(); return len(w.v.engine.waiters) == 1 })
 	select {
 	case <-closed:
 		t.Error("close did not wait")
@@ -863,9 +863,9 @@ func TestTakingOverAPlaceWithAnOpenRename(t *testing.T) {
 	w.until(func() bool { return w.v.Status().Retrying == 1 })
 	w.do("rmdir d", "mkdir d", "put d/n new")
 	w.until(func() bool {
-		w.v.mu.Lock()
-		defer w.v.mu.Unlock()
-		rec := w.v.engine.record(table.Link{Dir: table.Root, Name: "d"})
+		locked := w.v.lock()
+		defer locked.unlock()
+		rec := w.v.engine.record(locked, table.Link{Dir: table.Root, Name: "d"})
 		return rec.Remote != nil && rec.Remote.Ino == rec.Ino
 	})
 	close(pauses.ends)
@@ -1004,9 +1004,9 @@ func TestDirectoryRemovedWhileItIsOpen(t *testing.T) {
 					w.same()
 					w.noProblems()
 					w.forgetAll()
-					w.v.mu.Lock()
-					left := len(w.v.marked(orphans))
-					w.v.mu.Unlock()
+					locked := w.v.lock()
+					left := len(locked.marked(orphans))
+					locked.unlock()
 					if left > 0 {
 						t.Errorf("%d inodes without a name stay", left)
 					}
@@ -1072,13 +1072,13 @@ func TestLinksAreSentWhileOneIsWritten(t *testing.T) {
 		w.local()
 		w.until(w.calm)
 		e := &w.v.engine
-		w.v.mu.Lock()
+		locked := w.v.lock()
 		e.sending = true // by us
-		w.v.mu.Unlock()
+		locked.unlock()
 		w.do("put "+names[0]+" one", "ln "+names[0]+" "+names[1])
-		w.v.mu.Lock()
+		locked = w.v.lock()
 		due := e.last
-		w.v.mu.Unlock()
+		locked.unlock()
 		b.do = func() { w.write(w.open("f", syscall.O_RDWR), "two", 0) }
 		report, err := e.sendSet(w.Context(), nil, due)
 		if w.ok(err); report.Changes != 2 {
@@ -1165,17 +1165,17 @@ func TestClosedWhileASetIsUnderWay(t *testing.T) {
 			w := newWorld(t, func(_ *world, o *Options) { o.Policy.Atomic, o.Policy.NoWait = true, !c.waits })
 			w.until(w.calm)
 			e := &w.v.engine
-			w.v.mu.Lock()
+			locked := w.v.lock()
 			e.sending = true // no other set begins
-			w.v.mu.Unlock()
+			locked.unlock()
 			f := w.create("f")
 			if c.content != "" {
 				w.write(f, c.content, 0)
 			}
-			w.v.mu.Lock()
+			locked = w.v.lock()
 			due := e.due
 			e.stirred = false
-			w.v.mu.Unlock()
+			locked.unlock()
 			report, err := e.sendSet(w.Context(), nil, due)
 			if w.ok(err); report.Changes > 0 {
 				t.Fatalf("sent: %+v", report)
@@ -1190,8 +1190,8 @@ func TestClosedWhileASetIsUnderWay(t *testing.T) {
 				}
 			})
 			w.until(func() bool {
-				w.v.mu.Lock()
-				defer w.v.mu.Unlock()
+				locked := w.v.lock()
+				defer locked.unlock()
 				return hasEnded(closed) || c.waits && len(e.waiters) == 1
 			})
 			if !c.over {
@@ -1259,8 +1259,8 @@ func TestReadingWhatIsBeingRenamed(t *testing.T) {
 				o.File.Release()
 			})
 			w.until(func() bool {
-				w.v.mu.Lock()
-				defer w.v.mu.Unlock()
+				locked := w.v.lock()
+				defer locked.unlock()
 				return len(w.v.engine.waiters) == 1 || hasEnded(read)
 			})
 			close(pauses.ends)

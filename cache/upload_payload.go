@@ -30,7 +30,7 @@ var errSuspect = errors.New("a loss of power may have cost it bytes: see wsmount
 func (e *engine) pack(ctx context.Context, s *operation) (*payload, error) {
 	v := e.v
 	p := &payload{kind: providers.KindFile}
-	err := v.view(func() error {
+	err := v.view(func(v *View) error {
 		n := v.table.Inode(s.ino)
 		switch {
 		case n == nil:
@@ -76,10 +76,10 @@ func (e *engine) pack(ctx context.Context, s *operation) (*payload, error) {
 // gone reports whether nothing leads to an inode here any more: then its content
 // may be gone too.
 func (v *Volume) gone(ino table.Ino) bool {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	n := v.table.Inode(ino)
-	return (n == nil || len(n.Links) == 0) && v.table.Err() == nil
+	locked := v.lock()
+	defer locked.unlock()
+	n := locked.table.Inode(ino)
+	return (n == nil || len(n.Links) == 0) && locked.table.Err() == nil
 }
 
 // close lets go of the content, if it is not kept for more.

@@ -27,9 +27,9 @@ const (
 
 // plan finds the next operation towards what a name needs. via are the names whose
 // needs led here. mu is held.
-func (e *engine) plan(l table.Link, via []table.Link) (verdict, *operation) {
+func (e *engine) plan(v *View, l table.Link, via []table.Link) (verdict, *operation) {
 	if slices.Contains(via, l) {
-		return e.park(l, via)
+		return e.park(v, l, via)
 	}
 	if t := e.busy[l]; t != nil {
 		return verdictBusy, t.op
@@ -37,39 +37,39 @@ func (e *engine) plan(l table.Link, via []table.Link) (verdict, *operation) {
 	if t := e.jobs[l]; t != nil && t.state != jobIdle {
 		return verdictStuck, nil
 	}
-	rec, ok := e.v.table.Name(l.Dir, l.Name)
+	rec, ok := v.table.Name(l.Dir, l.Name)
 	via = append(via, l)
-	if !ok || !e.v.differ(rec) {
+	if !ok || !v.differ(rec) {
 		return verdictAgreed, nil
 	}
-	if verdict, s := e.planUnsettled(l.Dir, via); verdict != verdictAgreed {
+	if verdict, s := e.planUnsettled(v, l.Dir, via); verdict != verdictAgreed {
 		return verdict, s
 	}
 	if rec.Attempt != nil {
-		return e.planResolve(l, rec, via)
+		return e.planResolve(v, l, rec, via)
 	}
-	at, home := e.v.remotePath(l)
+	at, home := v.remotePath(l)
 	if !home {
-		return e.planParent(l, via)
+		return e.planParent(v, l, via)
 	}
 	s := &operation{link: l, at: at}
 	if rec.Ino == 0 || rec.Local {
-		return e.planGone(s, rec, via)
+		return e.planGone(v, s, rec, via)
 	}
-	return e.planThere(s, rec, via)
+	return e.planThere(v, s, rec, via)
 }
 
 // planParent is for a name in a directory that the backend does not have.
-func (e *engine) planParent(l table.Link, via []table.Link) (verdict, *operation) {
-	dir := e.v.table.Inode(l.Dir)
+func (e *engine) planParent(v *View, l table.Link, via []table.Link) (verdict, *operation) {
+	dir := v.table.Inode(l.Dir)
 	switch {
-	case dir == nil, len(dir.Links) == 0, e.local(dir.Links[0]):
+	case dir == nil, len(dir.Links) == 0, e.local(v, dir.Links[0]):
 		return verdictStuck, nil
 	}
-	if e.tooFar(via) {
+	if e.tooFar(v, via) {
 		return verdictStuck, nil
 	}
-	verdict, s := e.plan(dir.Links[0], via)
+	verdict, s := e.plan(v, dir.Links[0], via)
 	if verdict == verdictAgreed {
 		verdict = verdictStuck
 	}
@@ -81,7 +81,7 @@ func (e *engine) planParent(l table.Link, via []table.Link) (verdict, *operation
 // in the same walk, but for names that wait for each other in a ring, or that
 // are not due: where nothing else can be done, the walk is repeated without an
 // end.
-func (e *engine) tooFar(via []table.Link) bool {
+func (e *engine) tooFar(v *View, via []table.Link) bool {
 	e.cut = e.cut || len(via) > planDepth
 	return len(via) > planDepth && !e.deep
 }
@@ -89,49 +89,49 @@ func (e *engine) tooFar(via []table.Link) bool {
 // planDepth is how many names lead from one to what it waits for, in most walks.
 const planDepth = 3
 
-func (e *engine) local(l table.Link) bool {
-	rec, _ := e.v.table.Name(l.Dir, l.Name)
+func (e *engine) local(v *View, l table.Link) bool {
+	rec, _ := v.table.Name(l.Dir, l.Name)
 	return rec.Local
 }
 
 // planGone is for a name that is no more.
-func (e *engine) planGone(s *operation, rec table.Name, via []table.Link) (verdict, *operation) {
-	if verdict, other := e.rescue(s.link, rec.Remote.Ino, via); verdict != verdictAgreed {
+func (e *engine) planGone(v *View, s *operation, rec table.Name, via []table.Link) (verdict, *operation) {
+	if verdict, other := e.rescue(v, s.link, rec.Remote.Ino, via); verdict != verdictAgreed {
 		return verdict, other
 	}
-	return e.planDelete(s, rec.Remote, via)
+	return e.planDelete(v, s, rec.Remote, via)
 }
 
 // planDelete removes what the backend has under a name: what is below it first.
-func (e *engine) planDelete(s *operation, base *table.Remote, via []table.Link) (verdict, *operation) {
+func (e *engine) planDelete(v *View, s *operation, base *table.Remote, via []table.Link) (verdict, *operation) {
 	s.verb, s.ino, s.cond = verbDelete, base.Ino, condition(base)
 	if base.Kind != providers.KindDir {
 		return verdictReady, s
 	}
 	s.dir = true
-	if verdict, other := e.planBelow(base.Ino, via); verdict != verdictAgreed {
+	if verdict, other := e.planBelow(v, base.Ino, via); verdict != verdictAgreed {
 		return verdict, other
 	}
 	return verdictReady, s
 }
 
 // planBelow is for a directory that is to be empty at the backend.
-func (e *engine) planBelow(dir table.Ino, via []table.Link) (found verdict, s *operation) {
+func (e *engine) planBelow(v *View, dir table.Ino, via []table.Link) (found verdict, s *operation) {
 	if dir == 0 {
 		return verdictAgreed, nil
 	}
-	if n := e.v.table.Inode(dir); n != nil && n.From != "" {
-		return e.planPart(dir)
+	if n := v.table.Inode(dir); n != nil && n.From != "" {
+		return e.planPart(v, dir)
 	}
-	e.v.table.Names(dir, "", func(name string, rec table.Name) bool {
+	v.table.Names(dir, "", func(name string, rec table.Name) bool {
 		if rec.Remote == nil && rec.Attempt == nil {
 			return true
 		}
-		if e.tooFar(via) {
+		if e.tooFar(v, via) {
 			found = verdictStuck
 			return false
 		}
-		verdict, next := e.plan(table.Link{Dir: dir, Name: name}, via)
+		verdict, next := e.plan(v, table.Link{Dir: dir, Name: name}, via)
 		switch {
 		case verdict == verdictReady, found == verdictAgreed:
 			found, s = verdict, next
@@ -158,16 +158,16 @@ func condition(b *table.Remote) providers.Condition {
 // rescue is for a name whose place at the backend something else is about to
 // take: what has it now may live on under another name here, and have no other
 // place. Then what that name needs comes first, or what is under way there. mu is held.
-func (e *engine) rescue(l table.Link, ino table.Ino, via []table.Link) (verdict, *operation) {
-	n := e.v.table.Inode(ino)
-	if n == nil || e.homeElse(n, l) {
+func (e *engine) rescue(v *View, l table.Link, ino table.Ino, via []table.Link) (verdict, *operation) {
+	n := v.table.Inode(ino)
+	if n == nil || e.homeElse(v, n, l) {
 		return verdictAgreed, nil
 	}
 	for _, to := range n.Links {
-		if to == l || e.local(to) {
+		if to == l || e.local(v, to) {
 			continue
 		}
-		verdict, s := e.plan(to, via)
+		verdict, s := e.plan(v, to, via)
 		if verdict == verdictAgreed || verdict == verdictOpen {
 			verdict = verdictStuck
 		}
@@ -179,10 +179,10 @@ func (e *engine) rescue(l table.Link, ino table.Ino, via []table.Link) (verdict,
 // homeElse reports whether the backend surely has an inode, as new as under a
 // name, under another one too: nothing is under way there, which may be about to
 // replace it. mu is held.
-func (e *engine) homeElse(n *table.Inode, l table.Link) bool {
-	here := e.record(l).Remote
+func (e *engine) homeElse(v *View, n *table.Inode, l table.Link) bool {
+	here := e.record(v, l).Remote
 	for _, h := range n.RemoteLinks {
-		rec := e.record(h)
+		rec := e.record(v, h)
 		if h != l && rec.Attempt == nil && e.busy[h] == nil && here != nil && rec.Remote != nil && rec.Remote.ContentVersion >= here.ContentVersion {
 			return true
 		}
@@ -191,42 +191,42 @@ func (e *engine) homeElse(n *table.Inode, l table.Link) bool {
 }
 
 // planThere is for a name that stands for something.
-func (e *engine) planThere(s *operation, rec table.Name, via []table.Link) (verdict, *operation) {
-	n := e.v.table.Inode(rec.Ino)
+func (e *engine) planThere(v *View, s *operation, rec table.Name, via []table.Link) (verdict, *operation) {
+	n := v.table.Inode(rec.Ino)
 	if n == nil {
 		return verdictStuck, nil
 	}
 	s.ino, s.dir, s.cond = rec.Ino, isDir(n), condition(rec.Remote)
 	if rec.Remote != nil && rec.Remote.Ino == rec.Ino {
-		return e.planSame(s, rec.Remote, n)
+		return e.planSame(v, s, rec.Remote, n)
 	}
 	if rec.Remote != nil {
-		if verdict, other := e.rescue(s.link, rec.Remote.Ino, via); verdict != verdictAgreed {
+		if verdict, other := e.rescue(v, s.link, rec.Remote.Ino, via); verdict != verdictAgreed {
 			return verdict, other
 		}
-		if verdict, other := e.planReplace(s, rec.Remote, n, via); verdict != verdictAgreed {
+		if verdict, other := e.planReplace(v, s, rec.Remote, n, via); verdict != verdictAgreed {
 			return verdict, other
 		}
 	}
 	if s.dir {
-		return e.planDir(s, n, via)
+		return e.planDir(v, s, n, via)
 	}
-	return e.planContent(s, n, via)
+	return e.planContent(v, s, n, via)
 }
 
 // planSame is for a name that the backend has in an older state.
-func (e *engine) planSame(s *operation, base *table.Remote, n *table.Inode) (verdict, *operation) {
-	if isDir(n) || n.ContentVersion == base.ContentVersion && !e.atHand(s.ino, n) {
+func (e *engine) planSame(v *View, s *operation, base *table.Remote, n *table.Inode) (verdict, *operation) {
+	if isDir(n) || n.ContentVersion == base.ContentVersion && !e.atHand(v, s.ino, n) {
 		s.verb = verbAttr
 		return verdictReady, s
 	}
-	return e.planWrite(s, n)
+	return e.planWrite(v, s, n)
 }
 
 // planWrite sends what an inode has.
-func (e *engine) planWrite(s *operation, n *table.Inode) (verdict, *operation) {
+func (e *engine) planWrite(v *View, s *operation, n *table.Inode) (verdict, *operation) {
 	s.verb, s.size = verbWrite, n.Size
-	if e.isOpen(s.ino, n) && s.from == (table.Link{}) {
+	if e.isOpen(v, s.ino, n) && s.from == (table.Link{}) {
 		return verdictOpen, nil
 	}
 	return verdictReady, s
@@ -235,55 +235,55 @@ func (e *engine) planWrite(s *operation, n *table.Inode) (verdict, *operation) {
 // planReplace is for a name that something else has at the backend, which is
 // not needed any more. A file that replaces a file needs nothing here: its
 // write has the condition.
-func (e *engine) planReplace(s *operation, base *table.Remote, n *table.Inode, via []table.Link) (verdict, *operation) {
+func (e *engine) planReplace(v *View, s *operation, base *table.Remote, n *table.Inode, via []table.Link) (verdict, *operation) {
 	was := base.Kind == providers.KindDir
 	switch {
 	case !was && !s.dir:
 		return verdictAgreed, nil
 	case n.From != "":
-		return e.planPart(s.ino)
-	case was && s.dir && e.v.table.Inode(base.Ino) != nil && e.v.table.Inode(base.Ino).From != "":
-		return e.planPart(base.Ino)
+		return e.planPart(v, s.ino)
+	case was && s.dir && v.table.Inode(base.Ino) != nil && v.table.Inode(base.Ino).From != "":
+		return e.planPart(v, base.Ino)
 	case was && s.dir && len(n.RemoteLinks) == 0:
 		s.verb = verbAdopt
 		return verdictReady, s
-	case was && s.dir && !e.v.caps.Abilities.Has(providers.AbilityMove):
-		if verdict, other := e.takeFrom(s, n.RemoteLinks[0], via); verdict != verdictAgreed {
+	case was && s.dir && !v.caps.Abilities.Has(providers.AbilityMove):
+		if verdict, other := e.takeFrom(v, s, n.RemoteLinks[0], via); verdict != verdictAgreed {
 			return verdict, other
 		}
-		return e.planFlat(s, n)
+		return e.planFlat(v, s, n)
 	}
 	gone := &operation{link: s.link, at: s.at}
-	return e.planDelete(gone, base, via)
+	return e.planDelete(v, gone, base, via)
 }
 
 // planDir is for a directory under a name that is free at the backend.
-func (e *engine) planDir(s *operation, n *table.Inode, via []table.Link) (verdict, *operation) {
+func (e *engine) planDir(v *View, s *operation, n *table.Inode, via []table.Link) (verdict, *operation) {
 	switch {
 	case n.From != "":
-		return e.planPart(s.ino)
+		return e.planPart(v, s.ino)
 	case len(n.RemoteLinks) == 0:
 		s.verb = verbMkdir
 		return verdictReady, s
 	}
-	if verdict, other := e.takeFrom(s, n.RemoteLinks[0], via); verdict != verdictAgreed {
+	if verdict, other := e.takeFrom(v, s, n.RemoteLinks[0], via); verdict != verdictAgreed {
 		return verdict, other
 	}
 	if s.fromAt.Contains(s.at) { // one of the directories above must move first
 		for dir := s.link.Dir; dir != table.Root; {
-			up := e.v.table.Inode(dir).Links
+			up := v.table.Inode(dir).Links
 			if len(up) == 0 {
 				return verdictStuck, nil
 			}
-			if verdict, other := e.plan(up[0], via); verdict != verdictAgreed {
+			if verdict, other := e.plan(v, up[0], via); verdict != verdictAgreed {
 				return verdict, other
 			}
 			dir = up[0].Dir
 		}
 		return verdictStuck, nil
 	}
-	if !e.v.caps.Abilities.Has(providers.AbilityMove) {
-		return e.planFlat(s, n)
+	if !v.caps.Abilities.Has(providers.AbilityMove) {
+		return e.planFlat(v, s, n)
 	}
 	s.verb = verbMove
 	return verdictReady, s
@@ -291,21 +291,21 @@ func (e *engine) planDir(s *operation, n *table.Inode, via []table.Link) (verdic
 
 // planFlat is for a directory that the backend cannot rename: it parts from its
 // place, once all that is there is known.
-func (e *engine) planFlat(s *operation, n *table.Inode) (verdict, *operation) {
+func (e *engine) planFlat(v *View, s *operation, n *table.Inode) (verdict, *operation) {
 	if n.Loaded {
-		return e.planPart(s.ino)
+		return e.planPart(v, s.ino)
 	}
 	s.verb, s.from = verbEmpty, table.Link{}
 	return verdictReady, s
 }
 
 // planResolve finds out first what became of an attempt.
-func (e *engine) planResolve(l table.Link, rec table.Name, via []table.Link) (verdict, *operation) {
+func (e *engine) planResolve(v *View, l table.Link, rec table.Name, via []table.Link) (verdict, *operation) {
 	a := rec.Attempt
 	if a.Kind == attemptGone {
-		return e.plan(parseLink(a.Other), via)
+		return e.plan(v, parseLink(a.Other), via)
 	}
-	at, ok := e.v.remotePath(l)
+	at, ok := v.remotePath(l)
 	if !ok {
 		return verdictStuck, nil
 	}
@@ -319,11 +319,11 @@ func (e *engine) planResolve(l table.Link, rec table.Name, via []table.Link) (ve
 		}
 	case attemptMove:
 		s.from = parseLink(a.Other)
-		if verdict, other := e.planUnsettled(s.from.Dir, via); verdict != verdictAgreed {
+		if verdict, other := e.planUnsettled(v, s.from.Dir, via); verdict != verdictAgreed {
 			return verdict, other
 		}
-		from, _ := e.v.table.Name(s.from.Dir, s.from.Name)
-		if s.fromAt, ok = e.v.remotePath(s.from); !ok {
+		from, _ := v.table.Name(s.from.Dir, s.from.Name)
+		if s.fromAt, ok = v.remotePath(s.from); !ok {
 			return verdictStuck, nil
 		}
 		if s.source = from.Remote; s.source != nil {

@@ -9,18 +9,18 @@ import (
 )
 
 // takeFrom makes a remote link the source of an operation, once nothing is open there.
-func (e *engine) takeFrom(s *operation, home table.Link, via []table.Link) (verdict, *operation) {
+func (e *engine) takeFrom(v *View, s *operation, home table.Link, via []table.Link) (verdict, *operation) {
 	if t := e.busy[home]; t != nil {
 		return verdictBusy, t.op
 	}
-	rec, _ := e.v.table.Name(home.Dir, home.Name)
+	rec, _ := v.table.Name(home.Dir, home.Name)
 	if rec.Attempt != nil {
-		return e.plan(home, via)
+		return e.plan(v, home, via)
 	}
-	if verdict, other := e.planUnsettled(home.Dir, via); verdict != verdictAgreed {
+	if verdict, other := e.planUnsettled(v, home.Dir, via); verdict != verdictAgreed {
 		return verdict, other
 	}
-	at, ok := e.v.remotePath(home)
+	at, ok := v.remotePath(home)
 	if !ok || rec.Remote == nil {
 		return verdictStuck, nil
 	}
@@ -29,20 +29,20 @@ func (e *engine) takeFrom(s *operation, home table.Link, via []table.Link) (verd
 }
 
 // planContent is for a file or link under a name that is new to it.
-func (e *engine) planContent(s *operation, n *table.Inode, via []table.Link) (verdict, *operation) {
-	home := e.homeFor(s.ino, n)
+func (e *engine) planContent(v *View, s *operation, n *table.Inode, via []table.Link) (verdict, *operation) {
+	home := e.homeFor(v, s.ino, n)
 	if !home.any {
-		return e.planWrite(s, n)
+		return e.planWrite(v, s, n)
 	}
-	if verdict, other := e.takeFrom(s, home.Link, via); verdict != verdictAgreed {
+	if verdict, other := e.takeFrom(v, s, home.Link, via); verdict != verdictAgreed {
 		return verdict, other
 	}
 	fresh := s.source.ContentVersion == n.ContentVersion
 	switch {
-	case home.vacant && e.v.caps.Abilities.Has(providers.AbilityMove) && (fresh || n.Suspect || e.isOpen(s.ino, n)):
+	case home.vacant && v.caps.Abilities.Has(providers.AbilityMove) && (fresh || n.Suspect || e.isOpen(v, s.ino, n)):
 		s.verb = verbMove
-	case !fresh || !e.v.caps.Abilities.Has(providers.AbilityCopy) || e.atHand(s.ino, n):
-		return e.planWrite(s, n)
+	case !fresh || !v.caps.Abilities.Has(providers.AbilityCopy) || e.atHand(v, s.ino, n):
+		return e.planWrite(v, s, n)
 	default:
 		s.verb = verbCopy
 	}
@@ -55,9 +55,9 @@ const atHandMost = 64 << 10
 
 // atHand reports whether all that the backend would have of an inode is here, and
 // writing it is cheaper than to have the backend copy it. mu is held.
-func (e *engine) atHand(ino table.Ino, n *table.Inode) bool {
+func (e *engine) atHand(v *View, ino table.Ino, n *table.Inode) bool {
 	here := isRegular(n) && n.State == table.Whole || isSymlink(n) && n.Target != ""
-	return e.v.caps.DearCopy && here && n.Size <= atHandMost && !n.AttrsUnknown && !n.Suspect && !e.isOpen(ino, n)
+	return v.caps.DearCopy && here && n.Size <= atHandMost && !n.AttrsUnknown && !n.Suspect && !e.isOpen(v, ino, n)
 }
 
 // remoteHome is where the backend has an inode.
@@ -69,7 +69,7 @@ type remoteHome struct {
 
 // homeFor is where the backend has an inode, best as it is here, at a place where
 // nothing is open or under way, and which it is to leave. mu is held.
-func (e *engine) homeFor(ino table.Ino, n *table.Inode) (found remoteHome) {
+func (e *engine) homeFor(v *View, ino table.Ino, n *table.Inode) (found remoteHome) {
 	if e.memo != nil {
 		if found, known := e.memo.homes[ino]; known {
 			return found
@@ -78,7 +78,7 @@ func (e *engine) homeFor(ino table.Ino, n *table.Inode) (found remoteHome) {
 	}
 	best := -1
 	for _, h := range n.RemoteLinks {
-		rec := e.record(h)
+		rec := e.record(v, h)
 		rank := 0
 		if rec.Ino != ino {
 			rank = 1
@@ -102,30 +102,30 @@ func (e *engine) homeFor(ino table.Ino, n *table.Inode) (found remoteHome) {
 // park is for names that wait for each other, as in an exchange: what one of
 // them has at the backend stands aside, under a name that no program here sees.
 // The record of that name leads on from there, after a crash too.
-func (e *engine) park(l table.Link, via []table.Link) (verdict, *operation) {
+func (e *engine) park(v *View, l table.Link, via []table.Link) (verdict, *operation) {
 	for _, l := range via[slices.Index(via, l):] {
-		rec, _ := e.v.table.Name(l.Dir, l.Name)
+		rec, _ := v.table.Name(l.Dir, l.Name)
 		if rec.Remote == nil || rec.Remote.Ino == rec.Ino || rec.Attempt != nil {
 			continue
 		}
-		n := e.v.table.Inode(rec.Remote.Ino)
+		n := v.table.Inode(rec.Remote.Ino)
 		if n == nil || len(n.Links) == 0 {
 			continue
 		}
-		aside := table.Link{Dir: table.Root, Name: parked + e.operationID()}
-		at, ok := e.v.remotePath(aside)
+		aside := table.Link{Dir: table.Root, Name: parked + e.operationID(v)}
+		at, ok := v.remotePath(aside)
 		if !ok {
 			continue
 		}
 		s := &operation{link: aside, at: at, ino: rec.Remote.Ino, dir: isDir(n), cond: providers.IfAbsent()}
-		if verdict, other := e.takeFrom(s, l, nil); verdict != verdictAgreed {
+		if verdict, other := e.takeFrom(v, s, l, nil); verdict != verdictAgreed {
 			return verdict, other
 		}
-		switch can := e.v.caps.Abilities; {
+		switch can := v.caps.Abilities; {
 		case can.Has(providers.AbilityMove):
 			s.verb = verbMove
 		case s.dir:
-			return e.planFlat(s, n)
+			return e.planFlat(v, s, n)
 		case can.Has(providers.AbilityCopy):
 			s.verb = verbCopy
 		default:
@@ -142,6 +142,6 @@ const parked = ".wsmount-parked-"
 // standsAside reports whether a name that is nothing here is one under which
 // another working copy has something stand aside, or had when it was killed: that
 // is not for programs here either. mu is held.
-func (v *Volume) standsAside(l table.Link, rec table.Name) bool {
+func (v *View) standsAside(l table.Link, rec table.Name) bool {
 	return l.Dir == table.Root && strings.HasPrefix(l.Name, parked) && rec.Ino == 0 && rec.Remote == nil && v.engine.jobs[l] == nil
 }

@@ -35,16 +35,16 @@ func (e *engine) resolvePresence(ctx context.Context, s *operation) error {
 		return err
 	}
 	there := err == nil
-	err = e.update(func() error {
-		rec := e.record(s.link)
+	err = e.update(func(v *Tx) error {
+		rec := e.record(v.View, s.link)
 		switch {
 		case rec.Attempt == nil || rec.Attempt.Kind != s.attempt.Kind:
 		case !there:
-			e.confirm(s.link, nil)
+			e.confirm(v, s.link, nil)
 		case s.attempt.Kind == attemptMkdir && there && info.Kind == providers.KindDir:
-			e.copied(s, providers.Info{}, providers.KindDir, s.attempt.ContentVersion, s.attempt.AttrGen)
+			e.copied(v, s, providers.Info{}, providers.KindDir, s.attempt.ContentVersion, s.attempt.AttrGen)
 		default:
-			e.setAttempt(s.link, nil)
+			e.setAttempt(v, s.link, nil)
 		}
 		return nil
 	})
@@ -64,17 +64,17 @@ func (e *engine) resolveWrite(ctx context.Context, s *operation) error {
 		return err
 	}
 	a := s.attempt
-	err = e.update(func() error {
-		if rec := e.record(s.link); rec.Attempt == nil || rec.Attempt.Op != a.Op {
+	err = e.update(func(v *Tx) error {
+		if rec := e.record(v.View, s.link); rec.Attempt == nil || rec.Attempt.Op != a.Op {
 			return nil // somebody else has found out
 		}
 		if !happened {
 			s.job.attempt = *a
-			e.setAttempt(s.link, nil)
+			e.setAttempt(v, s.link, nil)
 			return nil
 		}
-		e.v.takeMetadata(s.ino, a.ContentVersion, info.Metadata)
-		e.copied(s, info, info.Kind, a.ContentVersion, a.AttrGen)
+		v.takeMetadata(s.ino, a.ContentVersion, info.Metadata)
+		e.copied(v, s, info, info.Kind, a.ContentVersion, a.AttrGen)
 		return nil
 	})
 	if err == nil {
@@ -142,9 +142,9 @@ func digestOf(s string) string {
 // as it was.
 func (e *engine) resolveMove(ctx context.Context, s *operation) error {
 	if s.source == nil {
-		return e.update(func() error {
-			e.setAttempt(s.link, nil)
-			e.setAttempt(s.from, nil)
+		return e.update(func(v *Tx) error {
+			e.setAttempt(v, s.link, nil)
+			e.setAttempt(v, s.from, nil)
 			return nil
 		})
 	}
@@ -160,15 +160,15 @@ func (e *engine) resolveAttr(ctx context.Context, s *operation) error {
 	if err != nil && !lostRace(err) {
 		return err
 	}
-	return e.update(func() error {
-		n, rec := e.v.table.Inode(s.ino), e.record(s.link)
+	return e.update(func(v *Tx) error {
+		n, rec := v.table.Inode(s.ino), e.record(v.View, s.link)
 		if rec.Attempt == nil || rec.Attempt.Op != s.attempt.Op {
 			return nil
 		}
-		if err == nil && n != nil && rec.Remote != nil && sameAttrs(info, rec.Remote, e.v.attrOf(n)) {
-			return e.attrsSet(s, info, s.attempt.AttrGen)
+		if err == nil && n != nil && rec.Remote != nil && sameAttrs(info, rec.Remote, v.attrOf(n)) {
+			return e.attrsSet(v, s, info, s.attempt.AttrGen)
 		}
-		e.setAttempt(s.link, nil)
+		e.setAttempt(v, s.link, nil)
 		return nil
 	})
 }
@@ -176,9 +176,9 @@ func (e *engine) resolveAttr(ctx context.Context, s *operation) error {
 func (e *engine) resetAttr(ctx context.Context, s *operation) error {
 	setter, ok := providers.As[providers.AttrSetter](e.v.p)
 	opts := providers.SetAttrOptions{If: s.cond, Op: s.attempt.Op}
-	err := e.v.view(func() error {
-		if n := e.v.table.Inode(s.ino); n != nil {
-			opts.Attr = e.v.attrOf(n)
+	err := e.v.view(func(v *View) error {
+		if n := v.table.Inode(s.ino); n != nil {
+			opts.Attr = v.attrOf(n)
 		}
 		return nil
 	})
@@ -193,11 +193,11 @@ func (e *engine) resetAttr(ctx context.Context, s *operation) error {
 		return e.answered(err, s.link)
 	}
 	happened := err == nil
-	err = e.update(func() error {
+	err = e.update(func(v *Tx) error {
 		if happened {
-			return e.attrsSet(s, info, s.attempt.AttrGen)
+			return e.attrsSet(v, s, info, s.attempt.AttrGen)
 		}
-		e.setAttempt(s.link, nil)
+		e.setAttempt(v, s.link, nil)
 		return nil
 	})
 	if err == nil {

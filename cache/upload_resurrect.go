@@ -21,15 +21,15 @@ import (
 func (e *engine) resurrect(l table.Link, cause error) error {
 	v := e.v
 	path := ""
-	err := e.update(func() error {
-		rec := e.record(l)
+	err := e.update(func(v *Tx) error {
+		rec := e.record(v.View, l)
 		switch {
 		case rec.Remote == nil:
 			return errAgain // it came back with one above it, and goes from there
 		case rec.Remote.Kind != providers.KindDir:
 			return cause
 		}
-		path = e.v.pathFor(l)
+		path = v.pathFor(l)
 		n := v.table.Edit(rec.Remote.Ino)
 		if n == nil { // made and removed before the answer came: it is theirs
 			if up := v.table.Edit(l.Dir); up != nil {
@@ -39,7 +39,7 @@ func (e *engine) resurrect(l table.Link, cause error) error {
 			return nil
 		}
 		n.Loaded, n.Listed = false, 0
-		e.resurrectDir(rec.Remote.Ino)
+		e.resurrectDir(v, rec.Remote.Ino)
 		return nil
 	})
 	if err != nil {
@@ -52,37 +52,37 @@ func (e *engine) resurrect(l table.Link, cause error) error {
 // resurrectDir has a directory that was removed come back, after those above it. A
 // name that something else has by now stays with it: a directory takes the place
 // over, with what is in it; else there is a new name. mu is held, in an update.
-func (e *engine) resurrectDir(dir table.Ino) {
-	v := e.v
+func (e *engine) resurrectDir(v *Tx, dir table.Ino) {
+
 	n := v.table.Inode(dir)
 	if dir == table.Root || n == nil || len(n.Links) > 0 || len(n.RemoteLinks) == 0 {
 		return
 	}
-	e.resurrectDir(n.RemoteLinks[0].Dir)
+	e.resurrectDir(v, n.RemoteLinks[0].Dir)
 	l := v.table.Inode(dir).RemoteLinks[0] // in another directory, if that above came back
-	rec := e.record(l)
+	rec := e.record(v.View, l)
 	to := rec.Ino
 	switch other := v.table.Inode(to); {
 	case to == 0:
-		to = e.resurrected(l, dir)
+		to = e.resurrected(v, l, dir)
 	case isDir(other) && len(other.RemoteLinks) == 0:
 	default:
-		to = e.resurrected(e.nameBeside(l), dir)
+		to = e.resurrected(v, e.nameBeside(v.View, l), dir)
 	}
 	attrGen := uint64(0)
 	if rec.Ino != to && n.AttrGen == rec.Remote.AttrGen {
 		attrGen = v.table.Inode(to).AttrGen // they are those that the backend has
 	}
-	e.takePlace(l, dir, to, attrGen)
-	e.handOverAll(dir)
+	e.takePlace(v, l, dir, to, attrGen)
+	e.handOverAll(v, dir)
 	back := v.table.Edit(to)
 	back.Loaded, back.Listed = false, 0
 }
 
 // resurrected is a directory like one that was removed, under a name that is free. mu
 // is held, in an update.
-func (e *engine) resurrected(l table.Link, old table.Ino) table.Ino {
-	v := e.v
+func (e *engine) resurrected(v *Tx, l table.Link, old table.Ino) table.Ino {
+
 	dir := v.table.Alloc()
 	v.table.Put(dir, twin(v.table.Inode(old)))
 	v.setLocal(l, dir, v.stays(l, v.table.Inode(dir)))
@@ -92,13 +92,13 @@ func (e *engine) resurrected(l table.Link, old table.Ino) table.Ino {
 }
 
 // nameBeside is a free name beside another one. mu is held.
-func (e *engine) nameBeside(l table.Link) table.Link {
+func (e *engine) nameBeside(v *View, l table.Link) table.Link {
 	for i := 1; ; i++ {
 		to := table.Link{Dir: l.Dir, Name: l.Name + "." + strconv.Itoa(i)}
 		if len(to.Name) > providers.MaxName {
-			to.Name = "revived." + itoa(e.record(l).Remote.Ino) + "." + strconv.Itoa(i)
+			to.Name = "revived." + itoa(e.record(v, l).Remote.Ino) + "." + strconv.Itoa(i)
 		}
-		if rec, known := e.v.table.Name(to.Dir, to.Name); !known && rec.Ino == 0 {
+		if rec, known := v.table.Name(to.Dir, to.Name); !known && rec.Ino == 0 {
 			return to
 		}
 	}
@@ -108,7 +108,7 @@ func (e *engine) nameBeside(l table.Link) table.Link {
 // those in the one that is in its place: which of them an orphaned file gets back,
 // and about which of them listings that are under way say nothing. mu is held, in
 // an update.
-func (v *Volume) succeed(old, dir table.Ino) {
+func (v *Tx) succeed(old, dir table.Ino) {
 	for listing := range v.observations {
 		for l, ours := range listing.touched {
 			if l.Dir == old {
@@ -129,7 +129,7 @@ func (v *Volume) succeed(old, dir table.Ino) {
 
 // works reports whether an operation is under way for a name of a directory: then what
 // comes of it is still to be noted there. mu is held.
-func (e *engine) works(dir table.Ino) bool {
+func (e *engine) works(v *View, dir table.Ino) bool {
 	for _, t := range e.running {
 		if slices.ContainsFunc(t.op.names(), func(l table.Link) bool { return l.Dir == dir }) {
 			return true
@@ -140,9 +140,9 @@ func (e *engine) works(dir table.Ino) bool {
 
 // left are the directories of an operation that waited for its end to be forgotten. mu
 // is held.
-func (e *engine) left(s *operation) (dirs []table.Ino) {
+func (e *engine) left(v *View, s *operation) (dirs []table.Ino) {
 	for _, l := range s.names() {
-		if e.v.isNowhere(l.Dir) && e.v.unheld(l.Dir) {
+		if v.isNowhere(l.Dir) && v.unheld(l.Dir) {
 			dirs = append(dirs, l.Dir)
 		}
 	}
@@ -151,7 +151,7 @@ func (e *engine) left(s *operation) (dirs []table.Ino) {
 
 // isNowhere reports whether a directory is neither here nor at the backend. mu is
 // held.
-func (v *Volume) isNowhere(dir table.Ino) bool {
+func (v *View) isNowhere(dir table.Ino) bool {
 	n := v.table.Inode(dir)
 	return n == nil || dir != table.Root && len(n.Links)+len(n.RemoteLinks) == 0 && n.From == ""
 }

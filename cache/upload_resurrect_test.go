@@ -82,9 +82,9 @@ func TestDirectoryComesBackAsAnother(t *testing.T) {
 				w.same()
 				w.killed()
 				w.sees("p/", "p/d/", "p/d/e/", "p/d/e/theirs: T", "p/d/more: T", "p/d/ours: O", "p/d/s/", "p/d/s/x: X2", "p/d/theirs: T", "q: Q")
-				w.v.mu.Lock()
-				left := w.v.marked(orphans)
-				w.v.mu.Unlock()
+				locked := w.v.lock()
+				left := locked.marked(orphans)
+				locked.unlock()
 				if len(left) > 0 {
 					t.Errorf("inodes without a name stay: %v", left)
 				}
@@ -146,9 +146,9 @@ func TestDirectoryComesBackWhileADeletionIsUnderWay(t *testing.T) {
 			w.same()
 			w.backend("p/", "p/d/", "p/d/theirs: T", "q: Q")
 			w.until(func() bool { // nothing is left of the one that was removed
-				w.v.mu.Lock()
-				defer w.v.mu.Unlock()
-				return w.v.table.Inode(table.Ino(p)) == nil
+				locked := w.v.lock()
+				defer locked.unlock()
+				return locked.table.Inode(table.Ino(p)) == nil
 			})
 		})
 	}

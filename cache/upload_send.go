@@ -47,29 +47,29 @@ func (e *engine) do(ctx context.Context, s *operation) error {
 
 // confirm says what the backend has under a name from now on; nil: nothing. Who
 // had it may be forgotten then. mu is held, in an update.
-func (e *engine) confirm(l table.Link, base *table.Remote) {
-	was, _ := e.v.table.Name(l.Dir, l.Name)
-	if e.v.isNowhere(l.Dir) {
+func (e *engine) confirm(v *Tx, l table.Link, base *table.Remote) {
+	was, _ := v.table.Name(l.Dir, l.Name)
+	if v.isNowhere(l.Dir) {
 		base = nil // the directory came back as another one, where this is found
 	}
-	if above := e.v.table.Inode(l.Dir); was.Remote == nil && base != nil && base.Kind == providers.KindDir && above != nil && !above.Loaded {
-		if n := e.v.table.Edit(base.Ino); n != nil {
+	if above := v.table.Inode(l.Dir); was.Remote == nil && base != nil && base.Kind == providers.KindDir && above != nil && !above.Loaded {
+		if n := v.table.Edit(base.Ino); n != nil {
 			n.Loaded, n.Listed = false, 0 // others may have made it before, with something in it
 		}
 	}
-	e.v.setRemote(l, base)
+	v.setRemote(l, base)
 	if base == nil {
-		e.v.implied(l.Dir)
+		v.implied(l.Dir)
 	}
 	if was.Remote != nil && (base == nil || base.Ino != was.Remote.Ino) {
-		e.v.shed(was.Remote.Ino)
+		v.shed(was.Remote.Ino)
 	}
 }
 
 // implied doubts a directory at the backend that may have gone there with its last
 // entry, because nobody had made it by itself: it is looked for, and made anew,
 // or deleted if it is no more here by then. mu is held, in an update.
-func (v *Volume) implied(dir table.Ino) {
+func (v *Tx) implied(dir table.Ino) {
 	n := v.table.Inode(dir)
 	if !v.caps.ImpliedDirs || dir == table.Root || n == nil || !n.Loaded || len(n.RemoteLinks) == 0 {
 		return
@@ -81,12 +81,12 @@ func (v *Volume) implied(dir table.Ino) {
 	}
 	doubt := table.Attempt{ContentVersion: rec.Remote.ContentVersion, AttrGen: rec.Remote.AttrGen, Kind: attemptMkdir, Other: formatSent(dir, "")}
 	v.setRemote(home, nil)
-	v.engine.setAttempt(home, &doubt)
+	v.engine.setAttempt(v, home, &doubt)
 }
 
 // hasRemoteBelow reports whether the backend is known to have something in a directory.
 // mu is held.
-func (v *Volume) hasRemoteBelow(dir table.Ino) (found bool) {
+func (v *View) hasRemoteBelow(dir table.Ino) (found bool) {
 	v.table.Names(dir, "", func(_ string, rec table.Name) bool {
 		found = rec.Remote != nil
 		return !found
@@ -113,17 +113,17 @@ func (e *engine) write(ctx context.Context, s *operation) error {
 	defer p.close(e.v)
 	opts := providers.WriteOptions{If: s.cond, Kind: p.kind}
 	var attrGen uint64
-	err = e.update(func() error {
-		n, rec := e.v.table.Inode(s.ino), e.record(s.link)
+	err = e.update(func(v *Tx) error {
+		n, rec := v.table.Inode(s.ino), e.record(v.View, s.link)
 		if n == nil || rec.Ino != s.ino && s.from == (table.Link{}) || rec.Attempt != nil {
 			return errAgain
 		}
-		opts.Attr, opts.Metadata, attrGen = e.v.attrOf(n), e.metadataFor(s, n), n.AttrGen
-		opts.Op, opts.Looked = e.opFor(s, attemptWrite, p.gen, n.AttrGen), e.v.looked(s.link, rec)
+		opts.Attr, opts.Metadata, attrGen = v.attrOf(n), e.metadataFor(v.View, s, n), n.AttrGen
+		opts.Op, opts.Looked = e.opFor(v.View, s, attemptWrite, p.gen, n.AttrGen), v.looked(s.link, rec)
 		if rec.Remote != nil && rec.Remote.Ino == s.ino {
 			p.base = rec.Remote
 		}
-		e.setAttempt(s.link, &table.Attempt{Op: opts.Op, ContentVersion: p.gen, AttrGen: attrGen, Kind: attemptWrite,
+		e.setAttempt(v, s.link, &table.Attempt{Op: opts.Op, ContentVersion: p.gen, AttrGen: attrGen, Kind: attemptWrite,
 			Other: formatSent(s.ino, p.digest)})
 		return nil
 	})
@@ -138,15 +138,15 @@ func (e *engine) write(ctx context.Context, s *operation) error {
 		return err
 	}
 	e.sent(p, info.Version)
-	return e.update(func() error {
-		e.wrote(s, info, p.kind, p.gen, attrGen)
+	return e.update(func(v *Tx) error {
+		e.wrote(v, s, info, p.kind, p.gen, attrGen)
 		return nil
 	})
 }
 
 // looked reports whether a listing has shown what the backend has under a name:
 // nothing, or a file. mu is held.
-func (v *Volume) looked(l table.Link, rec table.Name) bool {
+func (v *View) looked(l table.Link, rec table.Name) bool {
 	dir := v.table.Inode(l.Dir)
 	return dir != nil && dir.Loaded && (rec.Remote == nil || rec.Remote.Kind != providers.KindDir)
 }
@@ -168,23 +168,23 @@ func (e *engine) moving() {
 		return
 	}
 	e.alive()
-	e.v.mu.Lock()
-	defer e.v.mu.Unlock()
-	e.advanced()
+	locked := e.v.lock()
+	defer locked.unlock()
+	e.advanced(locked)
 }
 
 // wrote notes which state of an inode the backend has under a name. mu is held,
 // in an update.
-func (e *engine) wrote(s *operation, info providers.Info, kind providers.Kind, gen, attrGen uint64) {
+func (e *engine) wrote(v *Tx, s *operation, info providers.Info, kind providers.Kind, gen, attrGen uint64) {
 	base := &table.Remote{Ino: s.ino, Kind: kind, Version: info.Version, Digest: info.Digest, ContentVersion: gen, AttrGen: attrGen}
-	n := e.v.table.Edit(s.ino)
+	n := v.table.Edit(s.ino)
 	if n == nil {
 		base.Ino = 0
 	} else if n.ContentVersion == gen || n.State == table.Whole {
 		n.Origin = table.Origin{Version: info.Version, Digest: info.Digest, ContentVersion: gen}
 	}
-	e.v.takeMetadata(s.ino, gen, info.Metadata)
-	e.confirm(s.link, base)
+	v.takeMetadata(s.ino, gen, info.Metadata)
+	e.confirm(v, s.link, base)
 }
 
 // mkdir makes a directory. One that others have made is as good.
@@ -194,18 +194,18 @@ func (e *engine) mkdir(ctx context.Context, s *operation) error {
 	}
 	opts := providers.MkdirOptions{}
 	var gen, attrGen uint64
-	err := e.update(func() error {
-		n, rec := e.v.table.Inode(s.ino), e.record(s.link)
+	err := e.update(func(v *Tx) error {
+		n, rec := v.table.Inode(s.ino), e.record(v.View, s.link)
 		if n == nil || rec.Ino != s.ino || rec.Attempt != nil {
 			return errAgain
 		}
-		opts.Attr, opts.Metadata, gen, attrGen = e.v.attrOf(n), n.Metadata, n.ContentVersion, n.AttrGen
-		if e.v.caps.EmptyDirs {
-			e.setAttempt(s.link, &table.Attempt{ContentVersion: gen, AttrGen: attrGen, Kind: attemptMkdir, Other: formatSent(s.ino, "")})
+		opts.Attr, opts.Metadata, gen, attrGen = v.attrOf(n), n.Metadata, n.ContentVersion, n.AttrGen
+		if v.caps.EmptyDirs {
+			e.setAttempt(v, s.link, &table.Attempt{ContentVersion: gen, AttrGen: attrGen, Kind: attemptMkdir, Other: formatSent(s.ino, "")})
 			return nil
 		}
 		// It is there as soon as something is in it.
-		e.confirm(s.link, &table.Remote{Ino: s.ino, Kind: providers.KindDir, ContentVersion: gen, AttrGen: attrGen})
+		e.confirm(v, s.link, &table.Remote{Ino: s.ino, Kind: providers.KindDir, ContentVersion: gen, AttrGen: attrGen})
 		return nil
 	})
 	if err != nil || !e.v.caps.EmptyDirs {
@@ -214,20 +214,20 @@ func (e *engine) mkdir(ctx context.Context, s *operation) error {
 	if _, err := e.v.p.Mkdir(ctx, s.at, opts); err != nil {
 		return e.answered(err, s.link)
 	}
-	return e.update(func() error {
-		e.copied(s, providers.Info{}, providers.KindDir, gen, attrGen)
+	return e.update(func(v *Tx) error {
+		e.copied(v, s, providers.Info{}, providers.KindDir, gen, attrGen)
 		return nil
 	})
 }
 
 // delete removes what is known to be there. What is gone is what we want.
 func (e *engine) delete(ctx context.Context, s *operation) error {
-	err := e.update(func() error {
-		rec := e.record(s.link)
+	err := e.update(func(v *Tx) error {
+		rec := e.record(v.View, s.link)
 		if rec.Remote == nil || rec.Remote.Ino != s.ino || rec.Attempt != nil {
 			return errAgain
 		}
-		e.setAttempt(s.link, &table.Attempt{Kind: attemptDelete, Other: formatSent(s.ino, "")})
+		e.setAttempt(v, s.link, &table.Attempt{Kind: attemptDelete, Other: formatSent(s.ino, "")})
 		return nil
 	})
 	if err != nil {
@@ -237,8 +237,8 @@ func (e *engine) delete(ctx context.Context, s *operation) error {
 	if err != nil && !errors.Is(err, providers.ErrNotExist) {
 		return e.answered(err, s.link)
 	}
-	return e.update(func() error {
-		e.confirm(s.link, nil)
+	return e.update(func(v *Tx) error {
+		e.confirm(v, s.link, nil)
 		return nil
 	})
 }
@@ -249,21 +249,21 @@ func (e *engine) setAttr(ctx context.Context, s *operation) error {
 	setter, can := providers.As[providers.AttrSetter](e.v.p)
 	opts := providers.SetAttrOptions{If: s.cond}
 	var attrGen uint64
-	err := e.update(func() error {
-		n, rec := e.v.table.Inode(s.ino), e.record(s.link)
+	err := e.update(func(v *Tx) error {
+		n, rec := v.table.Inode(s.ino), e.record(v.View, s.link)
 		if n == nil || rec.Remote == nil || rec.Remote.Ino != s.ino {
 			return errAgain
 		}
-		opts.Attr, attrGen = e.v.attrOf(n), n.AttrGen
+		opts.Attr, attrGen = v.attrOf(n), n.AttrGen
 		can = can && (!s.dir || e.tellsDirAttrs())
 		if !can || opts.Attr.Valid == 0 {
 			base := *rec.Remote
 			base.AttrGen = attrGen
-			e.confirm(s.link, &base)
+			e.confirm(v, s.link, &base)
 			return nil
 		}
-		opts.Op = e.opFor(s, attemptAttr, attrGen, attrGen)
-		e.setAttempt(s.link, &table.Attempt{Op: opts.Op, ContentVersion: attrGen, AttrGen: attrGen, Kind: attemptAttr})
+		opts.Op = e.opFor(v.View, s, attemptAttr, attrGen, attrGen)
+		e.setAttempt(v, s.link, &table.Attempt{Op: opts.Op, ContentVersion: attrGen, AttrGen: attrGen, Kind: attemptAttr})
 		return nil
 	})
 	if err != nil || !can || opts.Attr.Valid == 0 {
@@ -273,7 +273,7 @@ func (e *engine) setAttr(ctx context.Context, s *operation) error {
 	if err != nil {
 		return e.answered(err, s.link)
 	}
-	return e.update(func() error { return e.attrsSet(s, info, attrGen) })
+	return e.update(func(v *Tx) error { return e.attrsSet(v, s, info, attrGen) })
 }
 
 // tellsDirAttrs reports whether the backend can be told attributes of a directory
@@ -286,27 +286,27 @@ func (e *engine) tellsDirAttrs() bool {
 
 // attrsSet notes that the backend has attributes of ours. Content that is only
 // partly here comes from the version that they made. mu is held, in an update.
-func (e *engine) attrsSet(s *operation, info providers.Info, attrGen uint64) error {
-	rec := e.record(s.link)
+func (e *engine) attrsSet(v *Tx, s *operation, info providers.Info, attrGen uint64) error {
+	rec := e.record(v.View, s.link)
 	if rec.Remote == nil {
-		e.setAttempt(s.link, nil)
+		e.setAttempt(v, s.link, nil)
 		return nil
 	}
 	base := *rec.Remote
 	if base.Kind != providers.KindDir {
-		e.renewed(base.Ino, base.Version, info.Version)
+		e.renewed(v, base.Ino, base.Version, info.Version)
 		base.Version = info.Version
 	}
 	base.AttrGen = attrGen
-	e.confirm(s.link, &base)
+	e.confirm(v, s.link, &base)
 	return nil
 }
 
 // renewed says that a version of content has another name at the backend now:
 // what is to be fetched is found under that. mu is held, in an update.
-func (e *engine) renewed(ino table.Ino, was, now providers.Version) {
-	n := e.v.table.Inode(ino)
+func (e *engine) renewed(v *Tx, ino table.Ino, was, now providers.Version) {
+	n := v.table.Inode(ino)
 	if n != nil && n.Origin.Version.Matches(was) {
-		e.v.table.Edit(ino).Origin.Version = now
+		v.table.Edit(ino).Origin.Version = now
 	}
 }

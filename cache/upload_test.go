@@ -114,14 +114,14 @@ func (w *world) same() {
 	if strings.Join(got, "\n") != strings.Join(want, "\n") {
 		w.Fatalf("the backend has\n\t%s\nprograms see\n\t%s", strings.Join(got, "\n\t"), strings.Join(want, "\n\t"))
 	}
-	w.v.mu.Lock()
-	defer w.v.mu.Unlock()
-	w.v.table.Dirty(0, func(_ uint64, l table.Link) bool {
-		rec, _ := w.v.table.Name(l.Dir, l.Name)
+	locked := w.v.lock()
+	defer locked.unlock()
+	locked.table.Dirty(0, func(_ uint64, l table.Link) bool {
+		rec, _ := locked.table.Name(l.Dir, l.Name)
 		w.Errorf("%v still differs: %+v, base %+v, attempt %+v", l, rec, rec.Remote, rec.Attempt)
 		return true
 	})
-	if err := w.v.table.Check(); err != nil {
+	if err := locked.table.Check(); err != nil {
 		w.Error(err)
 	}
 }

@@ -34,10 +34,10 @@ const handPiece = 256
 // unsettled finds what keeps anybody from saying where a directory is at the
 // backend: it, or one above, hands names over, or was being renamed when the
 // answer got lost. 0 and no name: nothing does. mu is held.
-func (e *engine) unsettled(dir table.Ino) (handing table.Ino, moving table.Link) {
+func (e *engine) unsettled(v *View, dir table.Ino) (handing table.Ino, moving table.Link) {
 	passed := e.passed[:0]
 	for {
-		n := e.v.table.Inode(dir)
+		n := v.table.Inode(dir)
 		calm := e.memo.isCalm(dir)
 		switch {
 		case n == nil:
@@ -51,7 +51,7 @@ func (e *engine) unsettled(dir table.Ino) (handing table.Ino, moving table.Link)
 		}
 		passed = append(passed, dir)
 		home := n.RemoteLinks[0]
-		if a := e.record(home).Attempt; a != nil && (a.Kind == attemptMove || a.Kind == attemptGone || a.Kind == attemptSet) {
+		if a := e.record(v, home).Attempt; a != nil && (a.Kind == attemptMove || a.Kind == attemptGone || a.Kind == attemptSet) {
 			return 0, home
 		}
 		dir = home.Dir
@@ -59,15 +59,15 @@ func (e *engine) unsettled(dir table.Ino) (handing table.Ino, moving table.Link)
 }
 
 // planUnsettled deals with that first; verdictAgreed: there is nothing.
-func (e *engine) planUnsettled(dir table.Ino, via []table.Link) (verdict, *operation) {
-	handing, moving := e.unsettled(dir)
+func (e *engine) planUnsettled(v *View, dir table.Ino, via []table.Link) (verdict, *operation) {
+	handing, moving := e.unsettled(v, dir)
 	switch {
 	case handing != 0:
-		return e.planPart(handing)
+		return e.planPart(v, handing)
 	case moving == (table.Link{}):
 		return verdictAgreed, nil
 	}
-	verdict, s := e.plan(moving, via)
+	verdict, s := e.plan(v, moving, via)
 	if verdict == verdictAgreed {
 		verdict = verdictStuck
 	}
@@ -76,7 +76,7 @@ func (e *engine) planUnsettled(dir table.Ino, via []table.Link) (verdict, *opera
 
 // planPart parts a directory from its place, or goes on with what was begun.
 // mu is held.
-func (e *engine) planPart(dir table.Ino) (verdict, *operation) {
+func (e *engine) planPart(v *View, dir table.Ino) (verdict, *operation) {
 	l := table.Link{Dir: dir} // no name: it is about all of them
 	if t := e.busy[l]; t != nil {
 		return verdictBusy, t.op
@@ -85,16 +85,16 @@ func (e *engine) planPart(dir table.Ino) (verdict, *operation) {
 		return verdictStuck, nil
 	}
 	s := &operation{verb: verbPart, link: l, ino: dir, dir: true}
-	if n := e.v.table.Inode(dir); len(n.RemoteLinks) > 0 {
-		s.at, _ = e.v.remotePath(n.RemoteLinks[0])
+	if n := v.table.Inode(dir); len(n.RemoteLinks) > 0 {
+		s.at, _ = v.remotePath(n.RemoteLinks[0])
 	}
 	return verdictReady, s
 }
 
 // part does a piece of it.
 func (e *engine) part(dir table.Ino) error {
-	return e.handOver(func() table.Ino {
-		v := e.v
+	return e.handOver(func(v *Tx) table.Ino {
+
 		n := v.table.Inode(dir)
 		switch {
 		case n == nil:
@@ -107,17 +107,17 @@ func (e *engine) part(dir table.Ino) error {
 		case len(n.RemoteLinks) == 0:
 			return 0
 		}
-		e.leaveTombstone(dir, n)
+		e.leaveTombstone(v, dir, n)
 		return dir
 	})
 }
 
 // leaveTombstone has a tombstone take the place that a directory has at the backend, and
 // begins to hand over what is in it. mu is held, in an update.
-func (e *engine) leaveTombstone(dir table.Ino, n *table.Inode) {
-	shadow := e.v.table.Alloc()
-	e.v.table.Put(shadow, twin(n))
-	e.takePlace(n.RemoteLinks[0], dir, shadow, 1)
+func (e *engine) leaveTombstone(v *Tx, dir table.Ino, n *table.Inode) {
+	shadow := v.table.Alloc()
+	v.table.Put(shadow, twin(n))
+	e.takePlace(v, n.RemoteLinks[0], dir, shadow, 1)
 }
 
 // twin is a directory like another one, in which nothing is.
@@ -128,24 +128,24 @@ func twin(n *table.Inode) *table.Inode {
 
 // adopt has a new directory take the place of one that was removed.
 func (e *engine) adopt(s *operation) error {
-	return e.handOver(func() table.Ino {
-		rec, n := e.record(s.link), e.v.table.Inode(s.ino)
+	return e.handOver(func(v *Tx) table.Ino {
+		rec, n := e.record(v.View, s.link), v.table.Inode(s.ino)
 		if n == nil || rec.Ino != s.ino || rec.Remote == nil || rec.Remote.Kind != providers.KindDir ||
 			rec.Remote.Ino == s.ino || len(n.RemoteLinks) > 0 || n.From != "" {
 			return 0
 		}
 		giver := rec.Remote.Ino
-		e.takePlace(s.link, giver, s.ino, 0) // its attributes are sent anew
-		e.v.table.Edit(s.ino).Listed = 0     // others may have put something there
+		e.takePlace(v, s.link, giver, s.ino, 0) // its attributes are sent anew
+		v.table.Edit(s.ino).Listed = 0          // others may have put something there
 		return giver
 	})
 }
 
 // takePlace begins to hand over: the taker is at the backend where the giver
 // was. mu is held, in an update.
-func (e *engine) takePlace(home table.Link, giver, taker table.Ino, attrGen uint64) {
-	v := e.v
-	base := *e.record(home).Remote
+func (e *engine) takePlace(v *Tx, home table.Link, giver, taker table.Ino, attrGen uint64) {
+
+	base := *e.record(v.View, home).Remote
 	base.Ino, base.ContentVersion, base.AttrGen = taker, v.table.Inode(taker).ContentVersion, attrGen
 	v.setRemote(home, &base)
 	n := v.table.Edit(giver)
@@ -171,10 +171,10 @@ func partners(n *table.Inode) (giver, taker table.Ino) {
 }
 
 // handOver does a piece of what begin finds to be handed over.
-func (e *engine) handOver(begin func() (giver table.Ino)) error {
-	err := e.update(func() error {
-		if giver := begin(); giver != 0 {
-			e.handOverPiece(giver)
+func (e *engine) handOver(begin func(*Tx) (giver table.Ino)) error {
+	err := e.update(func(v *Tx) error {
+		if giver := begin(v); giver != 0 {
+			e.handOverPiece(v, giver)
 		}
 		return nil
 	})
@@ -185,19 +185,19 @@ func (e *engine) handOver(begin func() (giver table.Ino)) error {
 }
 
 // handOverAll ends what a directory gives or takes. mu is held, in an update.
-func (e *engine) handOverAll(dir table.Ino) {
-	if giver, _ := partners(e.v.table.Inode(dir)); giver != 0 {
+func (e *engine) handOverAll(v *Tx, dir table.Ino) {
+	if giver, _ := partners(v.table.Inode(dir)); giver != 0 {
 		dir = giver
 	}
-	for e.handOverPiece(dir) {
+	for e.handOverPiece(v, dir) {
 	}
 }
 
 // handOverPiece gives what the backend has under some names of a directory to
 // the taker, and reports whether there is more. What the names stand for here
 // stays. mu is held, in an update.
-func (e *engine) handOverPiece(giver table.Ino) (more bool) {
-	v := e.v
+func (e *engine) handOverPiece(v *Tx, giver table.Ino) (more bool) {
+
 	n := v.table.Inode(giver)
 	_, taker := partners(n)
 	if n == nil || taker == 0 {
@@ -223,8 +223,8 @@ func (e *engine) handOverPiece(giver table.Ino) (more bool) {
 		to := table.Link{Dir: taker, Name: p.name}
 		v.setRemote(to, p.rec.Remote)
 		if p.rec.Attempt != nil { // its outcome is found at the same place
-			e.setAttempt(to, p.rec.Attempt)
-			e.redirect(p.rec.Attempt, to)
+			e.setAttempt(v, to, p.rec.Attempt)
+			e.redirect(v, p.rec.Attempt, to)
 		}
 	}
 	if len(piece) == handPiece {
@@ -239,18 +239,18 @@ func (e *engine) handOverPiece(giver table.Ino) (more bool) {
 
 // redirect tells the other name of a rename whose outcome is open that this one
 // is elsewhere.
-func (e *engine) redirect(a *table.Attempt, to table.Link) {
+func (e *engine) redirect(v *Tx, a *table.Attempt, to table.Link) {
 	if a.Kind != attemptMove && a.Kind != attemptGone {
 		return
 	}
 	other := parseLink(a.Other)
-	rec := e.record(other)
+	rec := e.record(v.View, other)
 	if rec.Attempt == nil || rec.Attempt.Op != a.Op {
 		return
 	}
 	changed := *rec.Attempt
 	changed.Other = formatLink(to)
-	e.setAttempt(other, &changed)
+	e.setAttempt(v, other, &changed)
 }
 
 // empty lists a directory whose names part next: what is not known cannot move.
@@ -262,8 +262,8 @@ func (e *engine) empty(ctx context.Context, dir table.Ino) error {
 		return err
 	}
 	known := false
-	_ = e.v.view(func() error {
-		n := e.v.table.Inode(dir)
+	_ = e.v.view(func(v *View) error {
+		n := v.table.Inode(dir)
 		known = n == nil || n.Loaded
 		return nil
 	})

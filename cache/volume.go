@@ -18,10 +18,10 @@ import (
 
 // Volume is a working copy. Make it with Open.
 //
-// Locks, outermost first: the lock of an open inode (openInode.mu), then
-// Volume.mu, then those of the packages below. Volume.mu is never held over a
-// call of the provider, over a read or write of content, or over a
-// notification.
+// Locks, outermost first: the lock of an open inode (openInode.mu), then the lock of
+// the volume, then those of the packages below. The volume's lock is never held over a
+// call of the provider, over a read or write of content, or over a notification. What
+// it guards is reached through a View, and changed for good through a Tx.
 type Volume struct {
 	p    providers.Provider
 	caps providers.Capabilities
@@ -37,15 +37,26 @@ type Volume struct {
 	work    sync.WaitGroup                                   // what runs in the background
 	pause   func(ctx context.Context, d time.Duration) error // time.Sleep that can be ended
 	leaving leaving                                          // who closes because he ends
-	notify  atomic.Pointer[fs.Notifier]                      // never nil; what runs in the background tells without mu
+	notify  atomic.Pointer[fs.Notifier]                      // never nil; what runs in the background tells without the lock
+	failing *chores.Record                                   // has a lock of its own
 
-	mu           sync.Mutex // guards all below
+	mu   sync.Mutex // taken by lock and update alone
+	held *View      // given to who holds mu
+
+	// Each of these has parts that mu guards, and parts that need no lock: what a
+	// function of theirs takes as its first argument says which it is.
+	engine       engine
+	puller       puller
+	prefetch     prefetch
+	ignores      ignores
+	history      history
+	filePrefetch filePrefetch
+	unlinks      deferredUnlinks
+}
+
+// guardedState is what the lock of a volume guards.
+type guardedState struct {
 	table        *table.Table
-	after        []func()             // run when the change under way is committed, without mu
-	wakes        bool                 // the change under way gives the engine something to do
-	changed      []table.Link         // the names that the change under way concerns
-	unnamed      []table.Ino          // inodes that lost a name in the change under way
-	light        bool                 // the change under way is of the state of content alone, see files_fsync.go
 	updates      uint64               // changes of the table
 	commits      uint64               // of them, those that were not light
 	synced       uint64               // so many of them are on the disk
@@ -55,17 +66,9 @@ type Volume struct {
 	shown        map[table.Ino]uint64      // the Gen that the kernel has pages of
 	renewed      map[table.Ino]struct{}    // the kernel may have attributes of another version of them
 	observations map[*observation]struct{} // that are under way
-	engine       engine
-	puller       puller
-	prefetch     prefetch
-	ignores      ignores
-	history      history
-	filePrefetch filePrefetch
-	unlinks      deferredUnlinks
 	problems     []Problem
-	failing      *chores.Record // has a lock of its own
-	closing      bool           // Close was called
-	closed       bool           // and nothing new begins
+	closing      bool // Close was called
+	closed       bool // and nothing new begins
 
 	staleDentries map[table.Link]struct{} // see markStaleDentry
 	kept          *kept                   // for the set that is under way; nil: there is none
@@ -106,10 +109,11 @@ func newVolume(p providers.Provider, o Options, s *stateDir) *Volume {
 	id := make([]byte, 8)
 	rand.Read(id) // never fails
 	o.Guard.limit(p.Capabilities())
-	v := &Volume{p: p, caps: p.Capabilities(), o: o, state: s, table: s.table, store: s.content,
+	v := &Volume{p: p, caps: p.Capabilities(), o: o, state: s, store: s.content,
 		run: hex.EncodeToString(id), pause: o.pause, failing: chores.New(o.Now),
-		refs: map[table.Ino]uint64{}, open: map[table.Ino]*openInode{}, shown: map[table.Ino]uint64{}, renewed: map[table.Ino]struct{}{}, staleDentries: map[table.Link]struct{}{},
-		observations: map[*observation]struct{}{}, puller: newPuller(), ignores: ignores{rules: map[table.Ino]rulesOf{}, absent: map[table.Ino]struct{}{}, wanted: map[table.Ino]struct{}{table.Root: {}}}}
+		puller: newPuller(), ignores: ignores{rules: map[table.Ino]rulesOf{}, absent: map[table.Ino]struct{}{}, wanted: map[table.Ino]struct{}{table.Root: {}}}}
+	v.held = &View{Volume: v, guardedState: &guardedState{table: s.table, refs: map[table.Ino]uint64{}, open: map[table.Ino]*openInode{}, shown: map[table.Ino]uint64{},
+		renewed: map[table.Ino]struct{}{}, observations: map[*observation]struct{}{}, staleDentries: map[table.Link]struct{}{}}}
 	v.submodules, _ = providers.As[providers.Submoduler](p)
 	v.prefetch.able = v.canPrefetch()
 	v.Bind(nobody{})
@@ -159,9 +163,9 @@ func (v *Volume) begin(ctx context.Context) error {
 }
 
 func (v *Volume) makeRoot(ctx context.Context) error {
-	v.mu.Lock()
-	there := v.table.Inode(table.Root) != nil
-	v.mu.Unlock()
+	locked := v.lock()
+	there := locked.table.Inode(table.Root) != nil
+	locked.unlock()
 	if there {
 		return nil
 	}
@@ -175,7 +179,7 @@ func (v *Volume) makeRoot(ctx context.Context) error {
 			return fmt.Errorf("the head: %w", err)
 		}
 	}
-	return v.update(func() error {
+	return v.update(func(v *Tx) error {
 		v.table.Put(table.Root, v.inodeOf(info))
 		v.setFirst(made)
 		v.setSynced(level) // of which no name is known yet

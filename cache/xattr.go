@@ -37,7 +37,7 @@ func (v *Volume) GetXattr(op *fs.Op, ino fs.Ino, name string) (value []byte, err
 	if err := v.askXattrs(op, table.Ino(ino), name, false); err != nil {
 		return nil, err
 	}
-	err = v.view(func() error {
+	err = v.view(func(v *View) error {
 		n, err := v.inode(ino)
 		if err != nil {
 			return err
@@ -61,7 +61,7 @@ func (v *Volume) SetXattr(op *fs.Op, ino fs.Ino, name string, value []byte, flag
 	if err := v.askXattrs(op, i, name, true); err != nil {
 		return err
 	}
-	return v.update(func() error {
+	return v.update(func(v *Tx) error {
 		n, err := v.inode(ino)
 		if err != nil {
 			return err
@@ -116,7 +116,7 @@ func (v *Volume) ListXattr(op *fs.Op, ino fs.Ino) (names []string, err error) {
 	if err := v.askXattrs(op, table.Ino(ino), "", false); err != nil {
 		return nil, err
 	}
-	err = v.view(func() error {
+	err = v.view(func(v *View) error {
 		n, err := v.inode(ino)
 		if err == nil {
 			names = slices.Sorted(maps.Keys(n.Xattrs))
@@ -135,7 +135,7 @@ func (v *Volume) RemoveXattr(op *fs.Op, ino fs.Ino, name string) error {
 	if err := v.askXattrs(op, i, name, true); err != nil {
 		return err
 	}
-	return v.update(func() error {
+	return v.update(func(v *Tx) error {
 		n, err := v.inode(ino)
 		if err != nil {
 			return err

@@ -96,7 +96,7 @@ func sameXattrs(a, b *table.Inode) bool {
 }
 
 // xattrChanged follows a change of one by a program. mu is held, in an update.
-func (v *Volume) xattrChanged(ino table.Ino, name string) {
+func (v *Tx) xattrChanged(ino table.Ino, name string) {
 	if v.keepsXattrs() && isShared(name) {
 		v.attrChanged(ino)
 		return
@@ -106,7 +106,7 @@ func (v *Volume) xattrChanged(ino table.Ino, name string) {
 
 // hasRoom refuses what the backend could not have. What is made in a directory
 // may have its default ACL twice. mu is held.
-func (v *Volume) hasRoom(n *table.Inode, name string, value []byte) error {
+func (v *View) hasRoom(n *table.Inode, name string, value []byte) error {
 	setter, ok := providers.As[providers.AttrSetter](v.p)
 	if !ok || !v.keepsXattrs() || !isShared(name) || v.isLocal(n) {
 		return nil
@@ -123,7 +123,7 @@ func (v *Volume) hasRoom(n *table.Inode, name string, value []byte) error {
 }
 
 // isLocal reports whether no name of an inode goes to the backend. mu is held.
-func (v *Volume) isLocal(n *table.Inode) bool {
+func (v *View) isLocal(n *table.Inode) bool {
 	for _, l := range n.Links {
 		if rec, _ := v.table.Name(l.Dir, l.Name); !rec.Local {
 			return false
@@ -139,9 +139,9 @@ func (v *Volume) askXattrs(op *fs.Op, x table.Ino, name string, change bool) err
 		return nil
 	}
 	vague := func() bool {
-		v.mu.Lock()
-		defer v.mu.Unlock()
-		n := v.table.Inode(x)
+		locked := v.lock()
+		defer locked.unlock()
+		n := locked.table.Inode(x)
 		return n != nil && n.AttrsUnknown && (n.Untold != 0 || change)
 	}
 	if !vague() {
