@@ -114,8 +114,7 @@ func (a acl) withMode(mode uint32) acl {
 	return a
 }
 
-// setACL stores an ACL, or turns one that says no more than a mode into the
-// mode. mu is held, in an update.
+// setACL stores an ACL, or turns one that says no more than a mode into the mode.
 func (v *Tx) setACL(op *fs.Op, ino table.Ino, name string, value []byte) error {
 	if !validACL(value) {
 		return syscall.EINVAL

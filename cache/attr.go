@@ -172,8 +172,8 @@ func (v *Volume) resize(op *fs.Op, ino table.Ino, f fs.File, size int64) error {
 	return err
 }
 
-// attr is what stat shows. Of an open file it is what the content is now, which
-// the table may not have yet. mu is held.
+// attr is what stat shows. Of an open file it is what the content is now, which the
+// table may not have yet.
 func (v *View) attr(ino table.Ino, n *table.Inode) fs.Attr {
 	a := fs.Attr{Ino: fs.Ino(ino), Size: uint64(n.Size), Blocks: uint64(n.Blocks), Mode: n.Mode,
 		Nlink: nlink(ino, n), UID: n.UID, GID: n.GID, Rdev: n.Rdev, Blksize: blockSize,
@@ -202,8 +202,8 @@ func nlink(ino table.Ino, n *table.Inode) uint32 {
 	return uint32(2 + n.Subdirs)
 }
 
-// attrTTL is how long the kernel may believe attributes: as long as the listing
-// that they came with. mu is held.
+// attrTTL is how long the kernel may believe attributes: as long as the listing that
+// they came with.
 func (v *View) attrTTL(n *table.Inode) time.Duration {
 	if len(n.Links) == 0 {
 		return v.kernelTTL(table.Root)

@@ -130,14 +130,14 @@ func (e *engine) dropSet(p pendingSet) error {
 	})
 }
 
-// endAttempt ends that of a name of a set. mu is held, in an update.
+// endAttempt ends that of a name of a set.
 func (e *engine) endAttempt(v *Tx, op string, name *planned) {
 	if a := e.record(v.View, name.Link).Attempt; a != nil && a.Op == op {
 		e.setAttempt(v, name.Link, nil)
 	}
 }
 
-// forgetSet takes the record of the set away. mu is held, in an update.
+// forgetSet takes the record of the set away.
 func (e *engine) forgetSet(v *Tx) {
 	v.table.Set(keySet, nil)
 	v.table.Set(keyCounted, nil)
@@ -147,8 +147,7 @@ func (e *engine) forgetSet(v *Tx) {
 	})
 }
 
-// openSet is the set whose outcome is open; ok is false when there is none. mu is
-// not held.
+// openSet is the set whose outcome is open; ok is false when there is none.
 func (e *engine) openSet() (p pendingSet, ok bool) {
 	v := e.v
 	locked := v.lock()

@@ -104,7 +104,6 @@ func (s *set) guard() {
 }
 
 // weigh says why content does not go with a commit that brings so much already.
-// mu is held.
 func (e *engine) weigh(v *View, ino table.Ino, n *table.Inode, total int64) error {
 	g := &v.o.Guard
 	switch {
@@ -136,15 +135,14 @@ func (e *engine) holdStopped(names []stopped) {
 	}
 }
 
-// toldAgain reports whether a name is held back for the same reason again: whoever
-// asks for a commit has it looked at anew, and would be told each time. mu is
-// held.
+// toldAgain reports whether a name is held back for the same reason again: whoever asks
+// for a commit has it looked at anew, and would be told each time.
 func toldAgain(rec table.Name, cause error) bool {
 	return rec.Held != nil && rec.Held.Reason == cause.Error() && guardOf(cause) != nil
 }
 
 // toldBefore reports whether this run has told the same of a name already, about which
-// the provider is asked each time. mu is held.
+// the provider is asked each time.
 func (e *engine) toldBefore(v *View, l table.Link, cause error) bool {
 	g := guardOf(cause)
 	if g == nil || !g.asked {

@@ -18,9 +18,9 @@ import (
 // one after the other and not the first, or one that is half written; and as long
 // as programs go on writing, it would be made anew again and again.
 //
-// Nobody waits for that. Who is about to change content, first has a snapshot taken
-// of it, which costs as little as the opening of a file; what loses its last name
-// stays without one. At the end of the set all of it goes. Volume.mu guards it.
+// Nobody waits for that. Who is about to change content, first has a snapshot taken of
+// it, which costs as little as the opening of a file; what loses its last name stays
+// without one. At the end of the set all of it goes. The volume's lock guards it.
 type kept struct {
 	parcels map[table.Ino]*payload // the states of the moment of what has changed since
 	read    map[table.Ino]struct{} // what the set holds a snapshot of
@@ -40,9 +40,9 @@ func mostKept() int {
 	return int(min(l.Cur/share, most))
 }
 
-// beginKeeping keeps content for a set of this moment, and returns what is an
-// exception: programs are writing it and it goes all the same. From here on the next
-// change of each content comes by keepState. mu is held.
+// beginKeeping keeps content for a set of this moment, and returns what is an exception:
+// programs are writing it and it goes all the same. From here on the next change of each
+// content comes by keepState.
 func (v *View) beginKeeping() (loose map[table.Ino]struct{}) {
 	v.kept = &kept{map[table.Ino]*payload{}, map[table.Ino]struct{}{}, map[table.Ino]struct{}{}, mostKept()}
 	loose = map[table.Ino]struct{}{}
@@ -54,7 +54,7 @@ func (v *View) beginKeeping() (loose map[table.Ino]struct{}) {
 	return loose
 }
 
-// endKeeping lets go of all that was kept, if anything was. mu is not held.
+// endKeeping lets go of all that was kept, if anything was.
 func (v *Volume) endKeeping() {
 	locked := v.lock()
 	k := locked.kept
@@ -72,8 +72,8 @@ func (v *Volume) endKeeping() {
 	}
 }
 
-// keepNameless reports whether an inode that has lost its last name stays for a set:
-// its content, and the place of what is in a directory. mu is held, in an update.
+// keepNameless reports whether an inode that has lost its last name stays for a set: its
+// content, and the place of what is in a directory.
 func (v *View) keepNameless(ino table.Ino, n *table.Inode) bool {
 	if v.kept == nil {
 		return false

@@ -128,7 +128,7 @@ func (e *engine) mayCommit(s *set, due uint64) error {
 	})
 }
 
-// sieve takes what has vanished out of a set. mu is not held.
+// sieve takes what has vanished out of a set.
 func (e *engine) sieve(s *set) {
 	var gone []table.Link
 	_ = e.inPieces(doesCollect, s.order, func(_ int, piece []*planned) error {
@@ -142,8 +142,8 @@ func (e *engine) sieve(s *set) {
 	}
 }
 
-// unmade are those of the names whose directory, or what they stand for, is no
-// more: they were made and removed since the set was collected. mu is held.
+// unmade are those of the names whose directory, or what they stand for, is no more:
+// they were made and removed since the set was collected.
 func (v *View) unmade(names []*planned) (gone []table.Link) {
 	for _, p := range names {
 		if v.table.Inode(p.Link.Dir) == nil || p.Ino != 0 && v.table.Inode(p.Ino) == nil {

@@ -61,7 +61,7 @@ func (e *engine) noteSet(p pendingSet, result providers.CommitResult, level bool
 }
 
 // countCommit counts the open set as a commit to push, once, also when what it left is
-// noted again after a kill. mu is held, in an update.
+// noted again after a kill.
 func countCommit(v *Tx) error {
 	if v.table.Get(keyCounted) != nil {
 		return nil
@@ -78,7 +78,7 @@ type notes struct {
 	made []*planned // files that were sent, whatever was there before
 }
 
-// sortNotes sorts the names of a set. mu is not held.
+// sortNotes sorts the names of a set.
 func (e *engine) sortNotes(set pendingSet) (n notes) {
 	if !set.known {
 		e.lookAtBases(set.Names)
@@ -109,8 +109,7 @@ func (e *engine) sortNotes(set pendingSet) (n notes) {
 	return n
 }
 
-// lookAtBases finds out what the backend is known to have under names. mu is not
-// held.
+// lookAtBases finds out what the backend is known to have under names.
 func (e *engine) lookAtBases(names []*planned) {
 	_ = e.inPieces(doesNote, names, func(_ int, piece []*planned) error {
 		locked := e.v.lock()
@@ -161,15 +160,14 @@ func (e *engine) noteTree(n notes, entries []providers.Info, ends func(*Tx, *pla
 	})
 }
 
-// noteGone notes that what was under a name is not there any more, if that is so. mu
-// is held, in an update.
+// noteGone notes that what was under a name is not there any more, if that is so.
 func (e *engine) noteGone(v *Tx, p *planned) {
 	if rec := e.record(v.View, p.Link); rec.Remote != nil && (p.Ino == 0 || rec.Remote.Ino != p.Ino) {
 		e.confirm(v, p.Link, nil)
 	}
 }
 
-// noteMade notes what a set left under a name, if anything. mu is held, in an update.
+// noteMade notes what a set left under a name, if anything.
 func (e *engine) noteMade(v *Tx, p *planned, entries []providers.Info) {
 	if p.Ino == 0 {
 		return

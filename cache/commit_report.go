@@ -39,7 +39,7 @@ func (h HeldBack) isPending() bool { return h.Reason == onItsWay }
 // onItsWay is the reason of what nothing is known to keep back.
 const onItsWay = "on its way, or waits for what it depends on"
 
-// heldBack says why a name was not sent. mu is held.
+// heldBack says why a name was not sent.
 func (e *engine) heldBack(v *View, l table.Link, rec table.Name) HeldBack {
 	h := HeldBack{Path: v.pathFor(l), Reason: onItsWay}
 	if err, _ := e.failure(v, l); err != nil {
@@ -80,22 +80,22 @@ func (v *Volume) reportOf(asked map[table.Link]uint64) CommitReport {
 }
 
 // isLeftAlone reports whether a name waits for a program that writes it: what is on its
-// way does not. mu is held.
+// way does not.
 func (e *engine) isLeftAlone(v *View, l table.Link) bool {
 	return e.busy[l] == nil && e.beingWritten(v, e.record(v, l))
 }
 
-// beingWritten reports whether a name's content is left alone because a program
-// is writing it. mu is held.
+// beingWritten reports whether a name's content is left alone because a program is
+// writing it.
 func (e *engine) beingWritten(v *View, rec table.Name) bool {
 	n := v.table.Inode(rec.Ino)
 	return n != nil && rec.Attempt == nil && carries(rec, n) && e.isOpen(v, rec.Ino, n)
 }
 
-// clashed tells the Commits that wait which of the names that they asked for are
-// in conflict: what is decided at once is not held back, and yet they are to say
-// so. unreported are the paths that none of them asked for. mu is held, in the update
-// that decides.
+// clashed tells the Commits that wait which of the names that they asked for are in
+// conflict: what is decided at once is not held back, and yet they are to say so.
+// unreported are the paths that none of them asked for. It is part of the update that
+// decides.
 func (e *engine) clashed(v *View, all []clash) (missed []string) {
 	for _, clash := range all {
 		heard := false

@@ -72,9 +72,8 @@ type spot struct {
 	ok bool
 }
 
-// collect makes a set of the names that differ up to a place in the order, and
-// of those behind it that they depend on, as they were in the snapshot was. mu is
-// not held.
+// collect makes a set of the names that differ up to a place in the order, and of those
+// behind it that they depend on, as they were in the snapshot was.
 func (e *engine) collect(ctx context.Context, was *snapshot, due uint64) (*set, error) {
 	s := &set{e: e, was: was.View, loose: was.loose, names: map[table.Link]*planned{}, stays: map[table.Link]struct{}{}, until: was.next}
 	s.carry()

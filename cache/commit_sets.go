@@ -101,9 +101,8 @@ func (e *engine) commitSets() {
 	})
 }
 
-// resolveOld finds out about changes that were begun one by one, before the
-// working copy got a policy of sets; it reports whether there are any. mu is
-// held.
+// resolveOld finds out about changes that were begun one by one, before the working copy
+// got a policy of sets; it reports whether there are any.
 func (e *engine) resolveOld(v *View) bool {
 	e.old = slices.DeleteFunc(e.old, func(l table.Link) bool {
 		verdict, s := e.plan(v, l, nil)
@@ -157,9 +156,8 @@ func (e *engine) sentSet(r *request, report CommitReport, err error) {
 	e.wake()
 }
 
-// idleSet waits for a change when a set left nothing to send: what it left out
-// would be left out again, unless something has stirred since the set began. mu
-// is held.
+// idleSet waits for a change when a set left nothing to send: what it left out would be
+// left out again, unless something has stirred since the set began.
 func (e *engine) idleSet(v *View, report CommitReport) {
 	if report.Changes == 0 && !e.stirred {
 		e.due = 0
@@ -167,8 +165,8 @@ func (e *engine) idleSet(v *View, report CommitReport) {
 	}
 }
 
-// restSet has the next set wait. What will not pass by itself is told, once:
-// no name is held back for it, and yet nothing goes. mu is held.
+// restSet has the next set wait. What will not pass by itself is told, once: no name is
+// held back for it, and yet nothing goes.
 func (e *engine) restSet(v *View, err error) {
 	if !passing(err) && (e.setErr == nil || e.setErr.Error() != err.Error()) {
 		v.background(func() { e.v.report("commit", "", err) })

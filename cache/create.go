@@ -71,7 +71,7 @@ func (v *Volume) create(op *fs.Op, dir table.Ino, name string, flags, mode uint3
 	return e, &file{v: v, oi: oi, flags: flags, made: true}, nil
 }
 
-// found is the entry of an inode where a file was to be created. mu is held.
+// found is the entry of an inode where a file was to be created.
 func (v *View) found(dir, ino table.Ino, flags uint32) (fs.Entry, error) {
 	switch {
 	case flags&syscall.O_EXCL != 0:
@@ -127,8 +127,8 @@ func (v *Volume) born() (*openInode, error) {
 	return &openInode{ino: ino, f: f}, nil
 }
 
-// opening enters content that was just born among the open files. mu is held,
-// in the update that makes the inode.
+// opening enters content that was just born among the open files. It is part of the
+// update that makes the inode.
 func (v *Tx) opening(oi *openInode, writer bool) {
 	oi.opens = 1
 	if writer {
@@ -148,7 +148,7 @@ func (v *Volume) unborn(oi *openInode) {
 	v.store.Remove(oi.ino)
 }
 
-// newInode is an inode that a program makes in parent. mu is held.
+// newInode is an inode that a program makes in parent.
 func (v *Volume) newInode(op *fs.Op, parent *table.Inode, mode uint32) *table.Inode {
 	now := v.stamp()
 	n := &table.Inode{Mode: mode, UID: op.UID, GID: op.GID, ContentVersion: 1, AttrGen: 1,

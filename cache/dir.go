@@ -90,7 +90,7 @@ func (d *dirStream) isKnown() bool {
 	return n == nil || n.Loaded
 }
 
-// next is the entry behind pos. mu is held.
+// next is the entry behind pos.
 func (d *dirStream) next(v *View) (fs.DirEntry, bool) {
 	t := v.table
 	n := t.Inode(d.ino)

@@ -15,9 +15,9 @@ import (
 // were synced under it. Nobody waits for that: one sync is for all that comes
 // within partAfter.
 type deferredUnlinks struct {
-	turn sync.Mutex // held while content goes; outside Volume.mu
+	turn sync.Mutex // held while content goes; outside the volume's lock
 
-	mu   sync.Mutex // inside Volume.mu; guards all
+	mu   sync.Mutex // inside the volume's lock; guards all
 	all  map[table.Ino]deferredUnlink
 	kick chan struct{}
 }

@@ -60,7 +60,7 @@ func (v *Volume) mayEvict(ino table.Ino) bool {
 	return err == nil && may
 }
 
-// giveUp is mayEvict in an update. mu is held.
+// giveUp is mayEvict under the lock.
 func (v *Tx) giveUp(ino table.Ino) bool {
 	n := v.table.Inode(ino)
 	if n == nil || v.open[ino] != nil || !v.replaceable(n) {
@@ -73,8 +73,8 @@ func (v *Tx) giveUp(ino table.Ino) bool {
 	return true
 }
 
-// replaceable reports whether the content of an inode can be fetched again: the
-// backend has just that under every name of it. mu is held.
+// replaceable reports whether the content of an inode can be fetched again: the backend
+// has just that under every name of it.
 func (v *View) replaceable(n *table.Inode) bool {
 	return isRegular(n) && !n.Writing && !n.Suspect && len(n.Links) > 0 && !slices.ContainsFunc(n.Links, func(l table.Link) bool {
 		rec, _ := v.table.Name(l.Dir, l.Name)
@@ -82,9 +82,9 @@ func (v *View) replaceable(n *table.Inode) bool {
 	})
 }
 
-// weigh tells the store how much the content of an inode takes, and whether it
-// may be given up. It follows each change of that, except while the inode is
-// open: then it comes when that ends. mu is held.
+// weigh tells the store how much the content of an inode takes, and whether it may be
+// given up. It follows each change of that, except while the inode is open: then it
+// comes when that ends.
 func (v *View) weigh(ino table.Ino) {
 	if v.open[ino] != nil {
 		return
@@ -98,7 +98,7 @@ func (v *View) weigh(ino table.Ino) {
 	}
 }
 
-// weighChanged weighs what the change just committed was about. mu is held.
+// weighChanged weighs what the change just committed was about.
 func (v *Tx) weighChanged() {
 	for _, l := range v.changed {
 		if rec, ok := v.table.Name(l.Dir, l.Name); ok && rec.Ino != 0 {

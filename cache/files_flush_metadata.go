@@ -69,7 +69,7 @@ type metadataFlush struct {
 	size, blocks  int64
 }
 
-// noteFlushed does take's change of the table. oi.mu and mu are held, in an update.
+// noteFlushed does take's change of the table. oi.mu is held.
 func (v *Tx) noteFlushed(t *metadataFlush) {
 	oi := t.oi
 	n := v.table.Edit(oi.ino)
@@ -107,8 +107,8 @@ func (v *Tx) noteFlushed(t *metadataFlush) {
 	}
 }
 
-// differs reports whether every name of an inode is known to differ from the
-// backend already. mu is held.
+// differs reports whether every name of an inode is known to differ from the backend
+// already.
 func (v *View) differs(n *table.Inode) bool {
 	for _, l := range n.Links {
 		if !v.isDirty(l) {
@@ -118,8 +118,7 @@ func (v *View) differs(n *table.Inode) bool {
 	return len(n.Links) > 0
 }
 
-// final tells whoever wants to know of a new state of content. mu is held, in
-// an update.
+// final tells whoever wants to know of a new state of content.
 func (v *Tx) final(ino table.Ino, n *table.Inode) {
 	v.recordVersion(n, ino, "written")
 	for _, l := range n.Links {
@@ -131,8 +130,8 @@ func (v *Tx) final(ino table.Ino, n *table.Inode) {
 	v.place(ino)
 }
 
-// place has the content file of an inode carry its path, for the time when
-// there is no table. mu is held, in an update.
+// place has the content file of an inode carry its path, for the time when there is no
+// table.
 func (v *View) place(ino table.Ino) {
 	if n := v.table.Inode(ino); n.State == table.None || len(n.Links) == 0 {
 		return

@@ -22,10 +22,9 @@ var errMoved = errors.New("the listed version is gone")
 // budget to bound.
 const maxFetches = 64
 
-// originAt is where the backend has the content that an inode's missing blocks
-// are of. A remote link counts when what it holds is the state that is here: its
-// version may be newer than the one that was noted, if only attributes changed.
-// mu is held.
+// originAt is where the backend has the content that an inode's missing blocks are of. A
+// remote link counts when what it holds is the state that is here: its version may be
+// newer than the one that was noted, if only attributes changed.
 func (v *View) originAt(x table.Ino) (at providers.Locator, version providers.Version, ok bool) {
 	n := v.table.Inode(x)
 	if n == nil {
@@ -98,7 +97,7 @@ func (v *Volume) whereabouts(x table.Ino) whereabouts {
 	return locked.whereaboutsOf(x)
 }
 
-// whereaboutsOf is whereabouts with mu held.
+// whereaboutsOf is whereabouts under the lock.
 func (v *View) whereaboutsOf(x table.Ino) (o whereabouts) {
 	if n := v.table.Inode(x); n != nil {
 		o.gen = missingGen(n)
@@ -300,10 +299,9 @@ type toldStale struct {
 	named bool
 }
 
-// tellStale reports whether whoever opens an inode is to be sent back to its
-// name, which leads elsewhere now: once, as long as nothing becomes of it. A file
-// that a sandbox has bind-mounted leads to the old inode however often it is
-// looked up. mu is held.
+// tellStale reports whether whoever opens an inode is to be sent back to its name, which
+// leads elsewhere now: once, as long as nothing becomes of it. A file that a sandbox has
+// bind-mounted leads to the old inode however often it is looked up.
 func (v *View) tellStale(x table.Ino) bool {
 	told, n := v.puller.told, v.table.Inode(x)
 	state := toldStale{v.whereaboutsOf(x), n != nil && len(n.Links) > 0}

@@ -23,24 +23,24 @@ var errOutdated = fmt.Errorf("a pull was faster: %w", fs.ErrStale)
 type openInode struct {
 	ino table.Ino
 
-	// mu orders the opening of the content, the dirty intent, and the taking
-	// of what was written into the table. Reads and writes do not take it. It
-	// comes before Volume.mu.
+	// mu orders the opening of the content, the dirty intent, and the taking of what was
+	// written into the table. Reads and writes do not take it. It comes before the
+	// volume's lock.
 	mu   sync.Mutex
-	f    *content.File // nil until opened; set under mu and Volume.mu
+	f    *content.File // nil until opened; set under mu and the volume's lock
 	seen uint64        // f.Writes() that the table has; guarded by mu
 
-	// Guarded by Volume.mu. Unasked are the opens to fetch ahead.
+	// Guarded by the volume's lock. Unasked are the opens to fetch ahead.
 	opens, writers, unasked int
 
-	// untold says that none of this content was shown to anybody: whoever has
-	// it open still waits for the open, to read. A pull may then give the inode
-	// another version, with another gen, and the opens begin anew. gen is what
-	// the inode was at. Guarded by Volume.mu.
+	// untold says that none of this content was shown to anybody: whoever has it open
+	// still waits for the open, to read. A pull may then give the inode another version,
+	// with another gen, and the opens begin anew. gen is what the inode was at. Guarded
+	// by the volume's lock.
 	untold bool
 	gen    uint64
 
-	by who // the last who opened it for writing; guarded by Volume.mu
+	by who // the last who opened it for writing; guarded by the volume's lock
 
 	// stamp is the time of the last change, 0 when the table has it.
 	stamp atomic.Int64
@@ -56,7 +56,7 @@ type openInode struct {
 	passed   atomic.Bool  // the kernel may map the content file itself
 	disk     atomic.Int64 // the content file's time at our last look, if so
 	unseen   atomic.Bool  // a writer may have mapped it
-	lingered bool         // somebody waits for mappings to end; guarded by Volume.mu
+	lingered bool         // somebody waits for mappings to end; guarded by the volume's lock
 }
 
 // acquire opens the content of an inode, for those who only read it. Content
@@ -146,8 +146,8 @@ func (v *Volume) hold(ino table.Ino, u user) (*openInode, error) {
 	return oi, nil
 }
 
-// outdated reports whether a pull gave an inode another version while the opens
-// of this one were waiting for their first bytes. Volume.mu is held.
+// outdated reports whether a pull gave an inode another version while the opens of this
+// one were waiting for their first bytes.
 func (oi *openInode) outdated(n *table.Inode) bool {
 	return oi.untold && (n == nil || n.ContentVersion != oi.gen)
 }
@@ -282,8 +282,7 @@ func (v *Volume) isClean(ino table.Ino) bool {
 	return ok
 }
 
-// originOf is the version at the backend that an inode's content is. mu is
-// held.
+// originOf is the version at the backend that an inode's content is.
 func (v *View) originOf(ino table.Ino) (table.Origin, bool) {
 	n := v.table.Inode(ino)
 	if n == nil {
@@ -439,7 +438,7 @@ func (v *Volume) becomeWriter(oi *openInode, op *fs.Op) error {
 	return err
 }
 
-// writer counts one more writer. Volume.mu is held.
+// writer counts one more writer.
 func (oi *openInode) writer() {
 	oi.writers++
 	if oi.passed.Load() {

@@ -36,7 +36,7 @@ const (
 )
 
 // filePrefetch are the directories in which somebody may be reading one file after
-// another. Volume.mu guards them, but for what is atomic.
+// another. The volume's lock guards them, but for what is atomic.
 type filePrefetch struct {
 	dirs  map[table.Ino]*series
 	of    map[table.Ino]*series // what was fetched ahead, or is to be, and was not opened yet
@@ -81,9 +81,8 @@ func (v *Volume) tookRead(took time.Duration) {
 	s.reads++
 }
 
-// isFar reports whether the service is so far away that fetching ahead is worth
-// while: the fastest of the last answers says so, since any can be late. mu is
-// held.
+// isFar reports whether the service is so far away that fetching ahead is worth while:
+// the fastest of the last answers says so, since any can be late.
 func (v *Volume) isFar() bool {
 	s := &v.filePrefetch
 	known := s.takes[:min(s.reads, len(s.takes))]
@@ -158,8 +157,7 @@ func (s *filePrefetch) end(dir table.Ino) {
 	}
 }
 
-// seriesOf is the series of a directory, for which another one may be forgotten. mu
-// is held.
+// seriesOf is the series of a directory, for which another one may be forgotten.
 func (v *Volume) seriesOf(dir table.Ino) *series {
 	all := &v.filePrefetch
 	all.clock++
@@ -223,8 +221,8 @@ func (s *filePrefetch) widen(one *series) {
 	}
 }
 
-// follows reports whether an open goes on with a series: it is about the names that
-// come next, or one that others of the same reader have passed. mu is held.
+// follows reports whether an open goes on with a series: it is about the names that come
+// next, or one that others of the same reader have passed.
 func (v *View) follows(s *series, l table.Link) bool {
 	switch {
 	case s.run == 0 || l.Name < s.start:
@@ -241,8 +239,8 @@ func (v *View) follows(s *series, l table.Link) bool {
 	return near
 }
 
-// prefetchFiles begins to fetch what comes next in a directory, up to the window
-// of the series, when half of that was opened. mu is held.
+// prefetchFiles begins to fetch what comes next in a directory, up to the window of the
+// series, when half of that was opened.
 func (v *View) prefetchFiles(s *series, dir table.Ino) {
 	if len(s.pending) > s.window/2 || s.bytes >= siblingBytes {
 		return
@@ -263,8 +261,8 @@ func (v *View) prefetchFiles(s *series, dir table.Ino) {
 	v.filePrefetch.any.Store(len(v.filePrefetch.of) > 0)
 }
 
-// isDistant reports whether a name stands for a small file of which the backend
-// has all, nothing is here and which nobody has open. mu is held.
+// isDistant reports whether a name stands for a small file of which the backend has all,
+// nothing is here and which nobody has open.
 func (v *View) isDistant(rec *table.Name, n *table.Inode) bool {
 	return isRegular(n) && n.State == table.None && n.Size > 0 && n.Size <= siblingSize && len(n.Links) == 1 &&
 		rec.Seq == 0 && rec.Remote != nil && rec.Remote.Ino == rec.Ino && rec.Remote.ContentVersion == n.ContentVersion &&
@@ -320,8 +318,8 @@ func (v *Volume) closeAhead(oi *openInode) error {
 	return v.closeContent(oi, false)
 }
 
-// isUnasked reports whether nobody but ourselves has an inode open, to have it
-// fetched ahead. mu is held.
+// isUnasked reports whether nobody but ourselves has an inode open, to have it fetched
+// ahead.
 func (oi *openInode) isUnasked() bool { return oi != nil && oi.opens == oi.unasked }
 
 func btoi(b bool) int {

@@ -6,7 +6,7 @@ import (
 )
 
 // readBreaker are since when each read of content was refused, and when the last one
-// was; zero: the last read was answered. mu of the volume guards it.
+// was; zero: the last read was answered. The volume's lock guards it.
 type readBreaker struct{ since, last time.Time }
 
 const (

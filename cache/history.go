@@ -76,14 +76,14 @@ type Version struct {
 
 // history is what the history needs in memory. All else is in the table.
 type history struct {
-	// Guarded by Volume.mu.
+	// Guarded by the volume's lock.
 	actor    Actor
 	since    uint64 // records from here on are the actor's
 	shown    *shownTree
 	commands map[uint32]command       // by process id
 	kept     map[table.Link]time.Time // when content was last kept, for the last keepPause
 
-	mu      sync.Mutex // inside Volume.mu; guards what follows
+	mu      sync.Mutex // inside the volume's lock; guards what follows
 	pending map[table.Ino]pending
 	long    map[table.Link]struct{} // names that may have too many versions
 	moved   []table.Ino             // whose content was moved into the history
@@ -92,7 +92,7 @@ type history struct {
 	kick    chan struct{}
 	swept   chan struct{} // closed when what belongs to nothing is gone
 
-	pruning sync.Mutex // outside Volume.mu; what is too much is given up once
+	pruning sync.Mutex // outside the volume's lock; what is too much is given up once
 }
 
 // pending is a version whose content is looked at when it has been left alone

@@ -37,7 +37,7 @@ func (v *Volume) writes(oi *openInode, op *fs.Op) {
 	oi.by = whoOf(op)
 }
 
-// signRecord writes down who asked. mu is held.
+// signRecord writes down who asked.
 func (v *Tx) signRecord(r *record) {
 	by := v.by
 	r.UID, r.PID = by.uid, by.pid
@@ -73,9 +73,8 @@ func (v *Volume) SetActor(a Actor) {
 	}
 }
 
-// actsAnew reports whether the actor has changed since a record: what it has is
-// a state that somebody may go back to, however soon the next follows. mu is
-// held.
+// actsAnew reports whether the actor has changed since a record: what it has is a state
+// that somebody may go back to, however soon the next follows.
 func (v *View) actsAnew(id uint64, r *record) bool {
 	return r == nil || id < v.history.since || r.Actor != v.history.actor
 }

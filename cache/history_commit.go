@@ -27,8 +27,8 @@ func (v *Volume) findCommit(ctx context.Context, name string) (providers.Found, 
 	return found, err
 }
 
-// noteCommit says of the records of a name, as far as they are older than until,
-// that a revision has what they tell of. mu is held, in an update.
+// noteCommit says of the records of a name, as far as they are older than until, that a
+// revision has what they tell of.
 func (v *Tx) noteCommit(l table.Link, until uint64, revision providers.Revision) {
 	for id := v.head(l).id; id != 0; {
 		r := v.getRecord(id)

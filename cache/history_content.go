@@ -29,7 +29,7 @@ type contentSource struct {
 
 type contentKind uint8
 
-// contentOf finds the content of a record. mu is held.
+// contentOf finds the content of a record.
 func (v *View) contentOf(id uint64, r *record) contentSource {
 	switch {
 	case r.Kept:

@@ -45,16 +45,16 @@ const (
 	whyLinked      = "linked"   // a file that had no name
 )
 
-// recordMade notes that an inode without content came to be. mu is held, in the
-// update that makes it, after setLocal.
+// recordMade notes that an inode without content came to be. It is part of the update
+// that makes it, after setLocal.
 func (v *Tx) recordMade(l table.Link, ino table.Ino, why string) {
 	r := recordOf(Made, why, l, ino, v.table.Inode(ino))
 	r.New = true
 	v.addRecord(r)
 }
 
-// recordCame notes that a pull gave a name an inode. Its content, which may not be
-// here, is a version. mu is held, in the update that did, after it.
+// recordCame notes that a pull gave a name an inode. Its content, which may not be here,
+// is a version. It is part of the update that did, after it.
 func (v *Tx) recordCame(l table.Link) {
 	rec, _ := v.table.Name(l.Dir, l.Name)
 	n := v.table.Inode(rec.Ino)
@@ -71,8 +71,8 @@ func (v *Tx) recordCame(l table.Link) {
 }
 
 // recordRenewed notes that an inode, of whose content nothing was here, has become
-// another version, and where the store has the one before. mu is held, in the update
-// that made it so.
+// another version, and where the store has the one before. It is part of the update that
+// made it so.
 func (v *Tx) recordRenewed(l table.Link, ino table.Ino, before *pastAt) {
 	h := v.head(l)
 	r := recordOf(Written, whyPulled, l, ino, v.table.Inode(ino))
@@ -81,8 +81,8 @@ func (v *Tx) recordRenewed(l table.Link, ino table.Ino, before *pastAt) {
 	v.addBehind(h, r)
 }
 
-// recordNamed notes that a file that had no name has one: with what is in it, on
-// behalf of who wrote that. mu is held, in the update that gave it the name.
+// recordNamed notes that a file that had no name has one: with what is in it, on behalf
+// of who wrote that. It is part of the update that gave it the name.
 func (v *Tx) recordNamed(l table.Link, ino table.Ino, why string) {
 	n := v.table.Inode(ino)
 	if by := v.by; !by.known && v.open[ino] != nil {
@@ -95,8 +95,7 @@ func (v *Tx) recordNamed(l table.Link, ino table.Ino, why string) {
 	v.later(func() { v.history.expect(ino, pending{id, r.Gen, v.o.Now().Add(keepPause)}) })
 }
 
-// recordVersion notes that the content of an inode is final. mu is held, in an
-// update, after contentChanged.
+// recordVersion notes that the content of an inode is final.
 func (v *Tx) recordVersion(n *table.Inode, ino table.Ino, why string) {
 	if len(n.Links) == 0 || !isRegular(n) {
 		return
@@ -116,9 +115,9 @@ func (v *Tx) recordVersion(n *table.Inode, ino table.Ino, why string) {
 	v.later(func() { v.history.expect(ino, pending{id, r.Gen, v.o.Now().Add(keepPause)}) })
 }
 
-// recordSent notes a new file that is about to be sent while its first writer has
-// not closed it, or is just closing it: once the backend has it, nothing says any
-// more that it came to be here. mu is held, in an update.
+// recordSent notes a new file that is about to be sent while its first writer has not
+// closed it, or is just closing it: once the backend has it, nothing says any more that
+// it came to be here.
 func (v *Tx) recordSent(ino table.Ino, a *table.Attempt) {
 	n := v.table.Inode(ino)
 	carries := a.Kind == attemptWrite || a.Kind == attemptSet
@@ -145,8 +144,8 @@ func (h *history) expect(ino table.Ino, p pending) {
 	}
 }
 
-// recordMoved notes that an inode, a directory too, has another name. mu is
-// held, in the update that renames, after setLocal.
+// recordMoved notes that an inode, a directory too, has another name. It is part of the
+// update that renames, after setLocal.
 func (v *Tx) recordMoved(ino table.Ino, from, to table.Link, why string) {
 	n := v.table.Inode(ino)
 	if n == nil {
@@ -161,10 +160,9 @@ func (v *Tx) recordMoved(ino table.Ino, from, to table.Link, why string) {
 	v.addRecord(r)
 }
 
-// keepReplaced notes that a name is about to lose its inode, and has the
-// content go to the history, under the id returned, once nothing holds it. Of a
-// directory or a link it is only noted. mu is held, in the update that takes
-// the name away, before setLocal.
+// keepReplaced notes that a name is about to lose its inode, and has the content go to
+// the history, under the id returned, once nothing holds it. Of a directory or a link it
+// is only noted. It is part of the update that takes the name away, before setLocal.
 func (v *Tx) keepReplaced(l table.Link, ino table.Ino, why string) (id string, err error) {
 	n := v.table.Inode(ino)
 	if n == nil {
@@ -193,14 +191,14 @@ func (v *Tx) keepReplaced(l table.Link, ino table.Ino, why string) (id string, e
 	return idText(number), nil
 }
 
-// keptLately reports whether content of a name went into the history less than
-// keepPause ago. mu is held.
+// keptLately reports whether content of a name went into the history less than keepPause
+// ago.
 func (v *View) keptLately(l table.Link) bool {
 	at, ok := v.history.kept[l]
 	return ok && v.o.Now().Sub(at) < keepPause
 }
 
-// keptNow notes that it does. mu is held.
+// keptNow notes that it does.
 func (v *View) keptNow(l table.Link) {
 	if len(v.history.kept) > 4096 {
 		clear(v.history.kept)
@@ -208,9 +206,9 @@ func (v *View) keptNow(l table.Link) {
 	v.history.kept[l] = v.o.Now()
 }
 
-// letGo does with the content of an inode that was dropped what was decided:
-// it goes into the history, or away, once the disk knows of it (parting). n is
-// what the inode was. mu is held, in an update; reap calls it.
+// letGo does with the content of an inode that was dropped what was decided: it goes
+// into the history, or away, once the disk knows of it (parting). n is what the inode
+// was. reap calls it.
 func (v *Tx) letGo(ino table.Ino, n *table.Inode) {
 	id, _ := strconv.ParseUint(string(v.table.Get(queueKey(ino))), 16, 64) // 0 for none
 	r := v.getRecord(id)
@@ -248,7 +246,7 @@ func (h *history) noteMoved(ino table.Ino) {
 
 // keepBefore keeps content that is about to be changed in place, unless the
 // history has it or it is large. It is called when a clean inode is opened for
-// writing or truncated, before the change, without mu. What goes wrong is only
+// writing or truncated, before the change, without the volume's lock. What goes wrong is only
 // logged: it is no reason to refuse the change.
 func (v *Volume) keepBefore(ino table.Ino) {
 	gen, ok := v.unkept(ino)
@@ -278,8 +276,8 @@ func (v *Volume) unkept(ino table.Ino) (gen uint64, ok bool) {
 	return n.ContentVersion, true
 }
 
-// isTurn reports whether content is what somebody asked to be committed: he may
-// ask for it again, however soon the next followed. mu is held.
+// isTurn reports whether content is what somebody asked to be committed: he may ask for
+// it again, however soon the next followed.
 func (v *View) isTurn(ino table.Ino) bool {
 	_, committed := v.originOf(ino)
 	return committed && v.o.Policy.Commit == DueAsked
@@ -331,8 +329,7 @@ func (v *Volume) isQuietly(ino table.Ino, gen uint64) bool {
 // errOutrun says that what was to be recorded is history already.
 var errOutrun = errors.New("the file changed meanwhile")
 
-// adoptCopy enters content of a state that was copied into the store under an
-// id. mu is held, in an update.
+// adoptCopy enters content of a state that was copied into the store under an id.
 func (v *Tx) adoptCopy(ino table.Ino, gen, id uint64, size int64) error {
 	n := v.table.Inode(ino)
 	if n == nil || len(n.Links) == 0 {
@@ -353,8 +350,7 @@ func (v *Tx) adoptCopy(ino table.Ino, gen, id uint64, size int64) error {
 	return nil
 }
 
-// setKept says that the content of a record is in the store under an id. mu is
-// held, in an update.
+// setKept says that the content of a record is in the store under an id.
 func (v *Tx) setKept(at uint64, r *record, id uint64) {
 	r.Kept, r.Copy = true, 0
 	if id != at {

@@ -69,7 +69,7 @@ func below(path, dir string) bool {
 }
 
 // eachRecord visits the records from one on, the oldest first, in steps that
-// hold mu; visit runs under it.
+// hold the lock; visit runs under it.
 func (v *Volume) eachRecord(ctx context.Context, from uint64, visit func(v *View, id uint64, r *record)) error {
 	after := ""
 	if from > 0 {
@@ -99,7 +99,7 @@ func (v *Volume) eachRecord(ctx context.Context, from uint64, visit func(v *View
 	return nil
 }
 
-// version is what is told of a record. mu is held.
+// version is what is told of a record.
 func (v *View) version(id uint64, r *record) Version {
 	ver := Version{ID: idText(id), Number: r.Number, Change: r.Change, Why: r.Why,
 		Time: timeOf(r.Time), Actor: r.Actor, UID: r.UID, PID: r.PID, Command: r.Cmd,
@@ -121,13 +121,12 @@ func (v *View) version(id uint64, r *record) Version {
 }
 
 // isCurrent reports whether a file is still what a record says that it became.
-// mu is held.
 func (v *View) isCurrent(r *record) bool {
 	n := v.table.Inode(r.Ino)
 	return r.Change != Ended && r.Mode&modeType == modeRegular && n != nil && len(n.Links) > 0 && n.ContentVersion == r.Gen && !n.Writing
 }
 
-// whereIs is where the file of a record is, or was last. mu is held.
+// whereIs is where the file of a record is, or was last.
 func (v *View) whereIs(r *record) string {
 	if n := v.table.Inode(r.Ino); n != nil && len(n.Links) > 0 && (r.Change != Ended || r.Stays) {
 		if at, ok := v.path(n.Links[0]); ok {

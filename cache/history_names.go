@@ -38,7 +38,7 @@ func (p *past) knows(r *record) {
 	p.known[r.Dir] = struct{}{}
 }
 
-// saw takes the next record since. mu is held.
+// saw takes the next record since.
 func (p *past) saw(v *View, id, cut uint64, r *record) {
 	if r.Ino == 0 {
 		return // never here
@@ -86,7 +86,7 @@ func (p *past) reached(l, from table.Link) {
 	p.names[l] = &holder{from: from}
 }
 
-// was reports whether an inode with an event was there, and where. mu is held.
+// was reports whether an inode with an event was there, and where.
 func (p *past) was(e event) (l table.Link, path string, there bool) {
 	r := e.r
 	if p.isNew(r) {
@@ -100,8 +100,7 @@ func (p *past) was(e event) (l table.Link, path string, there bool) {
 	return l, path, h == nil || h.ino == r.Ino
 }
 
-// doubt says why it is not known whether an inode with an event was there. mu is
-// held.
+// doubt says why it is not known whether an inode with an event was there.
 func (p *past) doubt(v *View, e event) error {
 	l, _, _ := p.was(e)
 	if h := p.names[l]; h != nil && h.lost {

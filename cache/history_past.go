@@ -18,7 +18,7 @@ type pastAt struct {
 	Size     int64              `json:"s,omitempty"`
 }
 
-// pastOf is where the store has content of an inode; nil: nowhere that is known. mu is held.
+// pastOf is where the store has content of an inode; nil: nowhere that is known.
 func (v *View) pastOf(ino table.Ino, n *table.Inode, is func(contentVersion uint64) bool) *pastAt {
 	_, keeps := providers.As[providers.Snapshotter](v.p)
 	level := v.syncedRevisionHeld()

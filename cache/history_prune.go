@@ -72,7 +72,7 @@ func (v *Volume) countRecords() {
 			return step < pruneStep
 		})
 		count += step
-		if done = step < pruneStep; done { // the next comes when mu is free, and counts itself
+		if done = step < pruneStep; done { // the next comes when the lock is free, and counts itself
 			v.history.counted(count)
 		}
 		locked.unlock()
@@ -187,8 +187,8 @@ func (v *Volume) pruneRecords(choose func(v *Tx, drop func(id uint64, r *record)
 	return dropped >= pruneStep
 }
 
-// dropRecord takes a record out of the table, and says under which id the store
-// has its content, 0 for none. mu is held, in an update.
+// dropRecord takes a record out of the table, and says under which id the store has its
+// content, 0 for none.
 func (v *Tx) dropRecord(id uint64, r *record) (at uint64, size int64) {
 	v.table.Set(versionKey(id), nil)
 	if r == nil {

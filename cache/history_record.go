@@ -97,7 +97,7 @@ func hexKey(prefix string, n uint64) string {
 // head is the last record of a name.
 type head struct{ id, number uint64 }
 
-// head finds it. mu is held.
+// head finds it.
 func (v *View) head(l table.Link) (h head) {
 	id, number, ok := strings.Cut(string(v.table.Get(headKey(l))), " ")
 	if ok {
@@ -107,7 +107,7 @@ func (v *View) head(l table.Link) (h head) {
 	return h
 }
 
-// getRecord is a record; nil for none. mu is held.
+// getRecord is a record; nil for none.
 func (v *View) getRecord(id uint64) *record {
 	if id == 0 {
 		return nil
@@ -123,7 +123,7 @@ func decodeRecord(value []byte) *record {
 	return r
 }
 
-// putRecord changes a record that is there. mu is held, in an update.
+// putRecord changes a record that is there.
 func (v *Tx) putRecord(id uint64, r *record) {
 	value, err := json.Marshal(r)
 	if err != nil {
@@ -132,8 +132,7 @@ func (v *Tx) putRecord(id uint64, r *record) {
 	v.table.Set(versionKey(id), value)
 }
 
-// addRecord appends a record to the history of its name. mu is held, in an
-// update.
+// addRecord appends a record to the history of its name.
 func (v *Tx) addRecord(r *record) (id uint64) {
 	return v.addBehind(v.head(r.at()), r)
 }
@@ -165,7 +164,7 @@ func (v *Volume) recorded(r *record) {
 	}
 }
 
-// recordOf starts a record about an inode under a name. mu is held.
+// recordOf starts a record about an inode under a name.
 func recordOf(change, why string, l table.Link, ino table.Ino, n *table.Inode) *record {
 	r := &record{Change: change, Why: why, Dir: l.Dir, Name: l.Name, Ino: ino,
 		Mode: n.Mode, Gen: n.ContentVersion, Birth: n.Birth, Base: versionText(n.Origin.Version)}
@@ -178,8 +177,8 @@ func recordOf(change, why string, l table.Link, ino table.Ino, n *table.Inode) *
 	return r
 }
 
-// contentRecord finds the record of an inode's content by one of its names: the
-// last version that was written, moved here since or not. mu is held.
+// contentRecord finds the record of an inode's content by one of its names: the last
+// version that was written, moved here since or not.
 func (v *View) contentRecord(ino table.Ino, l table.Link) (uint64, *record) {
 	return v.contentBehind(ino, v.head(l).id)
 }

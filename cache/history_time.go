@@ -111,9 +111,9 @@ func (p *past) carryNames(ctx context.Context, dir table.Ino) (dirs []table.Ino,
 	return dirs, err
 }
 
-// stayed is the event of an inode to which nothing happened. It stands for the
-// last record of it, if there is one; if not, of what is younger than the state
-// only that is known to be new which never was at the backend. mu is held.
+// stayed is the event of an inode to which nothing happened. It stands for the last
+// record of it, if there is one; if not, of what is younger than the state only that is
+// known to be new which never was at the backend.
 func (p *past) stayed(v *View, l table.Link, ino table.Ino, n *table.Inode) event {
 	r := recordOf("", "", l, ino, n)
 	at, _ := v.path(l)
@@ -130,8 +130,8 @@ func (p *past) stayed(v *View, l table.Link, ino table.Ino, n *table.Inode) even
 	return event{id: id, r: r}
 }
 
-// pathOf is where a name was, "" if its directory was not there. noted is its path
-// as it was written down. mu is held.
+// pathOf is where a name was, "" if its directory was not there. noted is its path as it
+// was written down.
 func (p *past) pathOf(v *View, l table.Link, noted string) string {
 	var names []string
 	for range maxDepth {
@@ -156,7 +156,7 @@ func (p *past) pathOf(v *View, l table.Link, noted string) string {
 	return noted
 }
 
-// placeOf is where an inode with an event was, "" if nowhere. mu is held.
+// placeOf is where an inode with an event was, "" if nowhere.
 func (p *past) placeOf(v *View, e event) string {
 	l, noted, there := p.was(e)
 	if !there {
@@ -182,7 +182,7 @@ func (p *past) scopeOf(ctx context.Context, path string) string {
 	return cmp.Or(p.pathOf(locked, l, path), path)
 }
 
-// source is where the content is that an inode had. mu is held.
+// source is where the content is that an inode had.
 func (p *past) source(v *View, e event) (src contentSource) {
 	r := e.r
 	if r.Change == Written {
@@ -197,8 +197,7 @@ func (p *past) source(v *View, e event) (src contentSource) {
 	return v.contentNow(e.id, r)
 }
 
-// contentNow is contentOf, and where the backend has it if nothing else does. mu
-// is held.
+// contentNow is contentOf, and where the backend has it if nothing else does.
 func (v *View) contentNow(id uint64, r *record) contentSource {
 	src := v.contentOf(id, r)
 	n := v.table.Inode(r.Ino)
@@ -322,8 +321,8 @@ type comparison struct {
 	unsure     []Skipped
 }
 
-// add compares where an inode is with where it was. What had a name that
-// something else had first came there later. mu is held.
+// add compares where an inode is with where it was. What had a name that something else
+// had first came there later.
 func (c *comparison) add(v *View, ino table.Ino, e event) {
 	here, at := v.placeNow(ino), c.p.placeOf(v, e)
 	there := ""
@@ -359,7 +358,7 @@ func (c *comparison) doubt(here, there string, err error) {
 	}
 }
 
-// placeNow is where an inode is, "" if nowhere. mu is held.
+// placeNow is where an inode is, "" if nowhere.
 func (v *View) placeNow(ino table.Ino) string {
 	at, ok := v.pathOf(ino)
 	if !ok {

@@ -54,8 +54,8 @@ func (v *Volume) differing(ctx context.Context) (head providers.Revision, paths 
 	return head, paths, locked.table.Err()
 }
 
-// shared reports whether a directory is one of the backend's, or may be: below one
-// that stays here everything does. mu is held.
+// shared reports whether a directory is one of the backend's, or may be: below one that
+// stays here everything does.
 func (v *View) shared(dir table.Ino) bool {
 	n := v.table.Inode(dir)
 	if n == nil || len(n.Links) == 0 {

@@ -209,7 +209,7 @@ func (h *listing) page(w *waiting, entries []providers.Info, mine *observation) 
 	return h.flush(w, mine, nil)
 }
 
-// entry takes one entry if it differs. mu is held.
+// entry takes one entry if it differs.
 func (h *listing) entry(v *View, info *providers.Info) {
 
 	l := table.Link{Dir: h.dir, Name: info.Locator.Name()}
@@ -238,15 +238,15 @@ func (h *listing) entry(v *View, info *providers.Info) {
 	h.diffs = append(h.diffs, news{l: l, info: info})
 }
 
-// leavesThere reports whether an entry is what the backend has until our deletion
-// of it comes: something that stays here has its name. mu is held.
+// leavesThere reports whether an entry is what the backend has until our deletion of it
+// comes: something that stays here has its name.
 func (v *Volume) leavesThere(rec table.Name, r *providers.Info) bool {
 	b := rec.Remote
 	return b != nil && !v.excluded(r.Locator, r.Kind) && (unchanged(rec, r) || b.Kind == providers.KindDir && r.Kind == b.Kind)
 }
 
-// dirNews reports whether an entry that is not unchanged is worth a look: that
-// a directory is there still is not, but for its attributes. mu is held.
+// dirNews reports whether an entry that is not unchanged is worth a look: that a
+// directory is there still is not, but for its attributes.
 func (v *View) dirNews(rec table.Name, r *providers.Info) bool {
 	b := rec.Remote
 	if b == nil || b.Kind != providers.KindDir || r.Kind != providers.KindDir {
@@ -302,8 +302,8 @@ func (h *listing) still() bool {
 	return h.holds(locked)
 }
 
-// holds reports whether the directory still is what was listed: where it was,
-// with no rename of ours under way, and known if it was known. mu is held.
+// holds reports whether the directory still is what was listed: where it was, with no
+// rename of ours under way, and known if it was known.
 func (h *listing) holds(v *View) bool {
 	n := v.table.Inode(h.dir)
 	at, ok := v.remotePathOf(h.dir)
@@ -321,8 +321,7 @@ func (h *listing) apply(ctx context.Context, mine *observation) error {
 	})
 }
 
-// listed notes that a directory is known as of the listing. mu is held, in an
-// update.
+// listed notes that a directory is known as of the listing.
 func (h *listing) listed(v *Tx, m *merge) {
 	dir := m.shownAs(h.dir)
 	n := v.table.Edit(dir)

@@ -2,8 +2,8 @@ package cache
 
 import "github.com/wsmount/wsmount/providers"
 
-// covering is what the pages of a recursive listing say of directories. Volume.mu
-// guards it.
+// covering is what the pages of a recursive listing say of directories. The volume's
+// lock guards it.
 type covering struct {
 	whole map[providers.Locator]*covered // covered, and not taken
 	open  []*covered                     // in which the last page ended, from above down
@@ -21,8 +21,8 @@ type covered struct {
 }
 
 // cover takes what a page says; after is where the listing begins. All that lies below a
-// directory comes together, in whatever order directories are: it is whole when something
-// follows that lies elsewhere. mu is held.
+// directory comes together, in whatever order directories are: it is whole when
+// something follows that lies elsewhere.
 func (r *covering) cover(v *View, entries []providers.Info, p *page, after providers.Locator) {
 	if p.number == 1 && !after.IsRoot() {
 		r.push(after, p)
@@ -58,14 +58,14 @@ func (r *covering) cover(v *View, entries []providers.Info, p *page, after provi
 	}
 }
 
-// push begins a directory. mu is held.
+// push begins a directory.
 func (r *covering) push(at providers.Locator, p *page) {
 	p.users++
 	r.open = append(r.open, &covered{at: at, page: p})
 }
 
-// close ends a directory, with page p. The one with which the listing begins is not told:
-// it may be gone when nothing is in it. mu is held.
+// close ends a directory, with page p. The one with which the listing begins is not
+// told: it may be gone when nothing is in it.
 func (r *covering) close(v *View, c *covered, p *page, isFirst bool) {
 	if old := r.whole[c.at]; old != nil {
 		old.page.dropped(v)
@@ -81,7 +81,7 @@ func (r *covering) close(v *View, c *covered, p *page, isFirst bool) {
 }
 
 // add takes an entry into the directory that it is in. One whose directory was not told
-// says that something is missing above. mu is held.
+// says that something is missing above.
 func (r *covering) add(e providers.Info) {
 	for i, c := range r.open {
 		switch {
@@ -95,7 +95,7 @@ func (r *covering) add(e providers.Info) {
 	}
 }
 
-// drop forgets what was not taken. mu is held.
+// drop forgets what was not taken.
 func (r *covering) drop(v *View) {
 	for _, c := range r.whole {
 		c.page.dropped(v)

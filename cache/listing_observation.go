@@ -25,7 +25,7 @@ func (v *Volume) beginObservation() *observation {
 	return locked.newObservation()
 }
 
-// newObservation is beginListing. mu is held.
+// newObservation is beginListing.
 func (v *View) newObservation() *observation {
 	l := &observation{touched: map[table.Link]bool{}}
 	v.observations[l] = struct{}{}

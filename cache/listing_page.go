@@ -7,7 +7,7 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// walk is the recursive listing that goes ahead of a walk. Volume.mu guards it.
+// walk is the recursive listing that goes ahead of a walk. The volume's lock guards it.
 type walk struct {
 	v       *Volume
 	at      providers.Locator // what is listed
@@ -79,7 +79,7 @@ func (r *walk) pause() {
 	r.end(locked)
 }
 
-// start makes it the one walk there is; false: there is no room for it. mu is held.
+// start makes it the one walk there is; false: there is no room for it.
 func (r *walk) start(v *View) bool {
 	f := &v.prefetch
 	if f.walk != nil {
@@ -94,7 +94,7 @@ func (r *walk) start(v *View) bool {
 	return true
 }
 
-// end drops all that was not taken. mu is held.
+// end drops all that was not taken.
 func (r *walk) end(v *View) {
 	if r.over {
 		return
@@ -116,14 +116,14 @@ func (r *walk) end(v *View) {
 // life is how long a page is believed.
 func (r *walk) life() time.Duration { return cmp.Or(r.v.o.Policy.TTL, staleFor) }
 
-// isNew reports whether what a page says can be believed still. mu is held.
+// isNew reports whether what a page says can be believed still.
 func (r *walk) isNew(p *page) bool {
 	since := r.v.o.Now().Sub(p.start)
 	return since >= 0 && since < r.life()
 }
 
 // take gives what is covered of a directory, if it is new; the caller drops its page.
-// near says that a walk would come to it. mu is held.
+// near says that a walk would come to it.
 func (r *walk) take(v *View, at providers.Locator, near bool) *covered {
 	c := r.whole[at]
 	if c == nil {
@@ -146,8 +146,8 @@ func (r *walk) take(v *View, at providers.Locator, near bool) *covered {
 	return c
 }
 
-// opened is what is covered so far of a directory in which the last page ended, if it
-// is new. mu is held.
+// opened is what is covered so far of a directory in which the last page ended, if it is
+// new.
 func (r *walk) opened(at providers.Locator) *covered {
 	for _, c := range r.open {
 		if c.at == at && r.isNew(c.page) {
@@ -158,13 +158,13 @@ func (r *walk) opened(at providers.Locator) *covered {
 }
 
 // mayWait reports whether the next pages are worth more than a listing of the directory
-// alone: they are needed anyhow, or bring nothing else so far. mu is held.
+// alone: they are needed anyhow, or bring nothing else so far.
 func (r *walk) mayWait(c *covered) bool {
 	return !c.partial && (r.followed || !c.deep)
 }
 
 // ask gives the page that comes next, which is asked for unless it is under way; nil:
-// there is none. mu is held.
+// there is none.
 func (r *walk) ask(v *View) *page {
 	if len(r.pages) == 0 {
 		r.askMore(v)
@@ -176,7 +176,7 @@ func (r *walk) ask(v *View) *page {
 }
 
 // goOn asks for the next page if the walker is not far behind, and so fast that it is
-// through the page before that is too old. mu is held.
+// through the page before that is too old.
 func (r *walk) goOn(v *View) {
 	behind := r.count - r.pace.reached
 	if r.followed && behind < walkAhead && time.Duration(behind+2)*r.pace.page < r.life() {
@@ -184,7 +184,7 @@ func (r *walk) goOn(v *View) {
 	}
 }
 
-// askMore asks for one page more, if it is known where that begins. mu is held.
+// askMore asks for one page more, if it is known where that begins.
 func (r *walk) askMore(v *View) {
 	if !r.known || r.over || v.closing {
 		return
@@ -198,7 +198,7 @@ func (r *walk) askMore(v *View) {
 	v.background(func() { r.fetch(p, before, token) })
 }
 
-// newPage is a page that is asked for now. mu is held.
+// newPage is a page that is asked for now.
 func (r *walk) newPage(v *View) *page {
 	r.count++
 	r.known = false
@@ -210,7 +210,7 @@ func (r *walk) options(token string) providers.ListOptions {
 	return providers.ListOptions{Recursive: true, After: r.after, Token: token}
 }
 
-// follows notes where the page behind p begins; "": p is the last. mu is held.
+// follows notes where the page behind p begins; "": p is the last.
 func (r *walk) follows(v *View, p *page, next string) {
 	if p.told {
 		return
@@ -256,7 +256,7 @@ func (r *walk) fetch(p, before *page, token string) {
 	}
 }
 
-// dropped says that one user of a page needs it no more. mu is held.
+// dropped says that one user of a page needs it no more.
 func (p *page) dropped(v *View) {
 	if p.users--; p.users == 0 {
 		delete(v.observations, p.mine)

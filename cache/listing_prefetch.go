@@ -46,7 +46,7 @@ const (
 	pageBytes = 1 << 20 // what a page takes in memory
 )
 
-// prefetch finds walks, and has one at a time. Volume.mu guards it.
+// prefetch finds walks, and has one at a time. The volume's lock guards it.
 type prefetch struct {
 	able   bool              // see canPrefetch; it does not change
 	visits [walkVisits]visit // the last directories, in a ring
@@ -107,7 +107,7 @@ func (v *Volume) awaitCovered(w *waiting, dir table.Ino) *covered {
 }
 
 // askCovered gives what is covered of a directory, or else the page to wait for. waited
-// says that one came already. mu is held.
+// says that one came already.
 func (v *View) askCovered(dir table.Ino, waited bool) (*covered, *page) {
 	at, ok := v.remotePathOf(dir)
 	if !ok || v.closing {
@@ -185,7 +185,7 @@ func (v *Volume) sawRead(dir table.Ino) {
 
 // beginWalk begins the recursive listing with what is in a directory, and asks for its
 // first page; nil: there is no room for it. A walk that this goes on with is of the same
-// tree. mu is held.
+// tree.
 func (v *View) beginWalk(at providers.Locator) *page {
 	r := v.newWalk(at.Parent(), at)
 	if old := v.prefetch.walk; old != nil && old.followed && old.has(at) {

@@ -15,8 +15,8 @@ type sharedListing struct {
 	err     error // valid when done is closed
 	waiting *waiting
 	began   time.Time
-	askers  int  // guarded by Volume.mu
-	kept    bool // nobody need wait; guarded by Volume.mu
+	askers  int  // guarded by the volume's lock
+	kept    bool // nobody need wait; guarded by the volume's lock
 }
 
 // errTimedOut says that somebody did not want to wait any longer; the listing goes
@@ -81,7 +81,7 @@ func (v *Volume) lookFor(d time.Duration) time.Duration {
 	return d
 }
 
-// finishListing takes a shared listing off the list. mu is held.
+// finishListing takes a shared listing off the list.
 func (v *Volume) finishListing(dir table.Ino, f *sharedListing) {
 	if v.puller.shared[dir] == f {
 		delete(v.puller.shared, dir)

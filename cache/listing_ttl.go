@@ -50,12 +50,12 @@ const (
 type puller struct {
 	slots chan struct{} // fetches under way
 
-	// headLock is held for reading by who asks a store of whole revisions or
-	// commits to it, until what that brought is in the table, and for writing
-	// while its head moves to what others made. It comes before Volume.mu.
+	// headLock is held for reading by who asks a store of whole revisions or commits to
+	// it, until what that brought is in the table, and for writing while its head moves
+	// to what others made. It comes before the volume's lock.
 	headLock sync.RWMutex
 
-	// Guarded by Volume.mu.
+	// Guarded by the volume's lock.
 	shared    map[table.Ino]*sharedListing
 	told      map[table.Ino]toldStale // inodes that an open was sent away from
 	failing   time.Time               // since when listings are late, or not answered; zero: they are answered
@@ -86,7 +86,7 @@ const (
 	isUnknown           // never listed
 )
 
-// freshnessOf is how far a directory can be believed. mu is held.
+// freshnessOf is how far a directory can be believed.
 func (v *Volume) freshnessOf(dir table.Ino, n *table.Inode, now time.Time) freshness {
 	if !n.Loaded {
 		return isUnknown
@@ -103,8 +103,8 @@ func (v *Volume) freshnessOf(dir table.Ino, n *table.Inode, now time.Time) fresh
 	return isOld
 }
 
-// kernelTTL is how long the kernel may believe the names of a directory and
-// what is said of them: the rest of its time. mu is held.
+// kernelTTL is how long the kernel may believe the names of a directory and what is said
+// of them: the rest of its time.
 func (v *View) kernelTTL(dir table.Ino) time.Duration {
 	ttl := v.o.Policy.TTL
 	n := v.table.Inode(dir)
@@ -192,8 +192,8 @@ func (v *Volume) judge(dir table.Ino, arrived time.Time, strict bool) (freshness
 // moment is as long as a listing that comes as usual may take.
 func (p *puller) moment() time.Duration { return min(max(leastWait, 4*p.usual), mostWait) }
 
-// firstLook is how long to wait for the listing of a directory that was never
-// listed; less than 0: to its end. mu is held.
+// firstLook is how long to wait for the listing of a directory that was never listed;
+// less than 0: to its end.
 func (v *Volume) firstLook(now time.Time) time.Duration {
 	p := &v.puller
 	if p.gone.IsZero() {
@@ -212,8 +212,8 @@ func (v *Volume) overdue(waited time.Duration) {
 	}
 }
 
-// answered notes that the backend answered a listing, and how fast; or, with an
-// error, that it did not in that time. mu is held.
+// answered notes that the backend answered a listing, and how fast; or, with an error,
+// that it did not in that time.
 func (v *View) answered(took time.Duration, err error) {
 	p := &v.puller
 	if err == nil && !p.gone.IsZero() {
@@ -256,8 +256,8 @@ func isSilence(err error) bool {
 	return retry == providers.RetryLater || retry == providers.RetryLogin
 }
 
-// staleSince is since when the backend does not answer, so that what is shown
-// may be old; zero: it does. mu is held.
+// staleSince is since when the backend does not answer, so that what is shown may be
+// old; zero: it does.
 func (v *Volume) staleSince() time.Time { return v.puller.failing }
 
 // freshen is called before a file is opened: its version is asked for with the
@@ -285,10 +285,10 @@ func (v *Volume) freshen(op *fs.Op, x table.Ino, strict bool) error {
 	}
 }
 
-// validatedBy is the directory at the backend whose listing says whether an
-// inode's content is still what is there: best one where it stays, since a place
-// that it leaves may be gone by now. What was changed here is not asked for: it is
-// compared when it is sent. mu is held.
+// validatedBy is the directory at the backend whose listing says whether an inode's
+// content is still what is there: best one where it stays, since a place that it leaves
+// may be gone by now. What was changed here is not asked for: it is compared when it is
+// sent.
 func (v *View) validatedBy(x table.Ino) (dir table.Ino, ok bool) {
 	n := v.table.Inode(x)
 	if n == nil || len(n.Links) == 0 || n.Writing {

@@ -38,9 +38,9 @@ var sideNames = [...]string{pullSide: "pull", commitSide: "commit"}
 // emptied of any tree with more than one entry, wherever they are.
 const massDeleteFloor = 20
 
-// tooMuch says why deleting so many of the backend's names needs a word from a
-// person, or "". With unseen there may be more in those directories than anybody
-// knows: they are to be looked into before the word is asked for. mu is held.
+// tooMuch says why deleting so many of the backend's names needs a word from a person,
+// or "". With unseen there may be more in those directories than anybody knows: they are
+// to be looked into before the word is asked for.
 func (v *View) tooMuch(d deletion) (reason string, unseen []table.Ino) {
 	switch {
 	case d.rootBefore > 1 && d.rootAfter == 0:
@@ -70,9 +70,8 @@ type deletion struct {
 // maxUnseen is how many directories are looked into before it is counted again.
 const maxUnseen = 32
 
-// countBase counts names that the backend is known to have, but goes on to
-// limit only, and lists directories that are not to be deleted and that nobody
-// has looked into. mu is held.
+// countBase counts names that the backend is known to have, but goes on to limit only,
+// and lists directories that are not to be deleted and that nobody has looked into.
 func (v *View) countBase(limit int) (total int, unseen []table.Ino) {
 	return v.countBelow(table.Root, limit)
 }
@@ -108,7 +107,7 @@ func (e *unseenError) Error() string {
 	return fmt.Sprintf("%d directories were never looked into", len(e.dirs))
 }
 
-// lookInto makes the names of directories known. mu is not held.
+// lookInto makes the names of directories known.
 func (v *Volume) lookInto(ctx context.Context, dirs []table.Ino) error {
 	w := v.wait(nil, v.o.Patience)
 	defer w.close()
@@ -121,7 +120,7 @@ func (v *Volume) lookInto(ctx context.Context, dirs []table.Ino) error {
 	return nil
 }
 
-// countRoot counts what the backend is known to have in its root. mu is held.
+// countRoot counts what the backend is known to have in its root.
 func (v *View) countRoot() int {
 	count := 0
 	v.table.Names(table.Root, "", func(_ string, rec table.Name) bool {
@@ -133,14 +132,14 @@ func (v *View) countRoot() int {
 	return count
 }
 
-// checkCommit refuses a commit that would delete so many names at the backend,
-// so many of them in the root, unless that was confirmed. An unseenError asks to
-// be called again when more is known. mu is held.
+// checkCommit refuses a commit that would delete so many names at the backend, so many
+// of them in the root, unless that was confirmed. An unseenError asks to be called again
+// when more is known.
 func (v *View) checkCommit(deleted, deletedInRoot, madeInRoot int) error {
 	return v.judgeCommit(v.weighCommit(deleted, deletedInRoot, madeInRoot))
 }
 
-// weighCommit is tooMuch for a commit. mu is held.
+// weighCommit is tooMuch for a commit.
 func (v *View) weighCommit(deleted, deletedInRoot, madeInRoot int) (reason string, unseen []table.Ino) {
 	root := 0
 	if deletedInRoot > 0 {
@@ -149,7 +148,7 @@ func (v *View) weighCommit(deleted, deletedInRoot, madeInRoot int) (reason strin
 	return v.tooMuch(deletion{names: deleted, rootBefore: root, rootAfter: root - deletedInRoot + madeInRoot})
 }
 
-// judgeCommit is what follows from what weighCommit said. mu is held.
+// judgeCommit is what follows from what weighCommit said.
 func (v *Volume) judgeCommit(reason string, unseen []table.Ino) error {
 	if len(unseen) > 0 && !v.puller.confirmed[commitSide] {
 		return &unseenError{unseen}
@@ -157,10 +156,9 @@ func (v *Volume) judgeCommit(reason string, unseen []table.Ino) error {
 	return v.checkMassDelete(commitSide, reason, 0)
 }
 
-// tooMuchBelow halts a pull that is about to delete a directory with so much in it
-// that it would be halted in the end: to take away a million names first, and
-// to bring them back, costs gigabytes. It reports whether it did. mu is held,
-// in an update.
+// tooMuchBelow halts a pull that is about to delete a directory with so much in it that
+// it would be halted in the end: to take away a million names first, and to bring them
+// back, costs gigabytes. It reports whether it did.
 func (m *merge) tooMuchBelow(v *Tx, dir table.Ino) bool {
 	if m.within > 0 || m.first || v.puller.confirmed[pullSide] {
 		return false
@@ -183,7 +181,7 @@ func (m *merge) tooMuchBelow(v *Tx, dir table.Ino) bool {
 const manyBelow = 1000
 
 // checkMassDelete halts a side for a reason, unless there is none or the halt was
-// confirmed. mu is held.
+// confirmed.
 func (v *Volume) checkMassDelete(side int, reason string, deleted int) error {
 	p := &v.puller
 	if reason == "" || p.confirmed[side] {
@@ -197,8 +195,7 @@ func (v *Volume) checkMassDelete(side int, reason string, deleted int) error {
 	return fmt.Errorf("%w: %s", ErrMassDelete, reason)
 }
 
-// passed says that a side has done what it was to do: what was confirmed is
-// used up. mu is held.
+// passed says that a side has done what it was to do: what was confirmed is used up.
 func (v *Volume) passed(side int) {
 	p := &v.puller
 	if h := p.halts[side]; h != nil && !p.confirmed[side] {
@@ -208,7 +205,7 @@ func (v *Volume) passed(side int) {
 	v.keepMassDelete(side, nil)
 }
 
-// massDeletes lists the halts that stand. mu is held.
+// massDeletes lists the halts that stand.
 func (v *Volume) massDeletes() (all []MassDelete) {
 	for _, h := range v.puller.halts {
 		if h != nil {

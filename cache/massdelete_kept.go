@@ -23,7 +23,7 @@ func (v *Volume) loadMassDeletes() {
 	}
 }
 
-// keepMassDelete has the halt of a side kept, nil for none, soon. mu is held.
+// keepMassDelete has the halt of a side kept, nil for none, soon.
 func (v *Volume) keepMassDelete(side int, h *MassDelete) {
 	p := &v.puller
 	if p.kept[side] == h {

@@ -23,14 +23,13 @@ import (
 // by them.
 const keyLately = "pull/lately"
 
-// deletedLately is how much that is. mu is held.
+// deletedLately is how much that is.
 func (v *View) deletedLately() (names int) {
 	names, _ = strconv.Atoi(string(v.table.Get(keyLately)))
 	return names
 }
 
-// countDeleted adds what a merge has deleted; a pull of the whole begins anew. mu
-// is held, in an update.
+// countDeleted adds what a merge has deleted; a pull of the whole begins anew.
 func (m *merge) countDeleted(v *Tx) {
 	before, now := v.deletedLately(), 0
 	if !m.whole {
@@ -55,8 +54,8 @@ var errPart = fmt.Errorf("so many names are gone on the remote that a pull has t
 // isUndecided reports whether a look left what it saw to a pull, or to a person.
 func isUndecided(err error) bool { return errors.Is(err, ErrMassDelete) || errors.Is(err, errPart) }
 
-// checkPull halts a pull that deletes too much. While a halt stands each look has
-// it found out whether it still must. mu is held, in an update.
+// checkPull halts a pull that deletes too much. While a halt stands each look has it
+// found out whether it still must.
 func (m *merge) checkPull(v *Tx) error {
 
 	h := v.puller.halts[pullSide]
@@ -91,9 +90,9 @@ func (m *merge) checkPull(v *Tx) error {
 	return m.stop(reason, m.deleted)
 }
 
-// stop halts for a reason, or, without one, as long as most of what a halt was for
-// is still missing: that something else is there now does not mend an accident. A
-// look leaves it to a pull. mu is held, in an update.
+// stop halts for a reason, or, without one, as long as most of what a halt was for is
+// still missing: that something else is there now does not mend an accident. A look
+// leaves it to a pull.
 func (m *merge) stop(reason string, deleted int) error {
 	v := m.v
 	h := v.puller.halts[pullSide]
@@ -115,8 +114,8 @@ func (m *merge) stop(reason string, deleted int) error {
 	return v.checkMassDelete(pullSide, reason, deleted)
 }
 
-// pullWhole has a pull begun, unless one was a moment ago: half of the time the
-// backend is left alone, however large the tree is. mu is held.
+// pullWhole has a pull begun, unless one was a moment ago: half of the time the backend
+// is left alone, however large the tree is.
 func (v *Volume) pullWhole() {
 	p, began := &v.puller, v.o.Now()
 	if d := began.Sub(p.widened); p.widening || d >= 0 && d < p.widen {
@@ -132,9 +131,8 @@ func (v *Volume) pullWhole() {
 	})
 }
 
-// seek asks for the names of directories. What the backend has in those that this
-// merge has brought is counted, since it may come to nothing. mu is held, in an
-// update.
+// seek asks for the names of directories. What the backend has in those that this merge
+// has brought is counted, since it may come to nothing.
 func (m *merge) seek(v *Tx, dirs []table.Ino) (names int) {
 	for _, dir := range dirs {
 		at, ok := v.remotePathOf(dir)
@@ -148,8 +146,8 @@ func (m *merge) seek(v *Tx, dirs []table.Ino) (names int) {
 	return names
 }
 
-// countNames makes the names of a directory at the backend known, or counts those
-// in one that is not known itself, and below. mu is not held.
+// countNames makes the names of a directory at the backend known, or counts those in one
+// that is not known itself, and below.
 func (m *merge) countNames(at providers.Locator) (count int, err error) {
 	v := m.v
 	locked := v.lock()
@@ -199,7 +197,7 @@ func (m *merge) countIn(at providers.Locator) (count int, dirs []providers.Locat
 	return count, dirs, err
 }
 
-// dirAt is the directory that the backend is known to have at a place. mu is held.
+// dirAt is the directory that the backend is known to have at a place.
 func (v *View) dirAt(at providers.Locator) (dir table.Ino, known bool) {
 	if at.IsRoot() {
 		return table.Root, true

@@ -81,15 +81,14 @@ func (v *Volume) make(op *fs.Op, dir fs.Ino, name string, new func(v *Tx, parent
 	return v.unrefer(e, err)
 }
 
-// enter puts a new inode under a name that is free. mu is held, in an update.
+// enter puts a new inode under a name that is free.
 func (v *Tx) enter(l table.Link, ino table.Ino, n *table.Inode) {
 	v.table.Put(ino, n)
 	v.setLocal(l, ino, v.stays(l, n))
 	v.modified(l.Dir)
 }
 
-// modified says that names of a directory have changed. mu is held, in an
-// update.
+// modified says that names of a directory have changed.
 func (v *Tx) modified(dir table.Ino) {
 	n := v.table.Edit(dir)
 	n.Mtime = v.stamp()
@@ -130,7 +129,7 @@ func (v *Volume) Link(op *fs.Op, ino, dir fs.Ino, name string) (fs.Entry, error)
 	return v.unrefer(e, err)
 }
 
-// mayLink checks what link(2) asks. mu is held.
+// mayLink checks what link(2) asks.
 func (v *Tx) mayLink(ino table.Ino, l table.Link) error {
 	n := v.table.Inode(ino)
 	rec, _ := v.table.Name(l.Dir, l.Name)
@@ -202,7 +201,7 @@ func (v *Volume) Rmdir(op *fs.Op, dir fs.Ino, name string) error {
 	})
 }
 
-// mayRemoveDir checks that an inode is a directory without names. mu is held.
+// mayRemoveDir checks that an inode is a directory without names.
 func (v *View) mayRemoveDir(ino table.Ino) error {
 	n := v.table.Inode(ino)
 	switch {
@@ -216,7 +215,7 @@ func (v *View) mayRemoveDir(ino table.Ino) error {
 	return nil
 }
 
-// remove takes a name away here; the backend follows. mu is held, in an update.
+// remove takes a name away here; the backend follows.
 func (v *Tx) remove(l table.Link, ino table.Ino) {
 	v.deleted(l, v.table.Inode(ino))
 	v.bury(l, ino, "removed")
@@ -225,8 +224,7 @@ func (v *Tx) remove(l table.Link, ino table.Ino) {
 	v.cut(ino)
 }
 
-// cut is what follows for an inode that has just lost a name. mu is held, in an
-// update.
+// cut is what follows for an inode that has just lost a name.
 func (v *Tx) cut(ino table.Ino) {
 	n := v.table.Edit(ino)
 	n.Ctime = v.stamp()
@@ -235,16 +233,15 @@ func (v *Tx) cut(ino table.Ino) {
 	}
 }
 
-// bury tells the history that a name is about to lose what it stands for. mu is
-// held, in the update that takes the name away, before it does.
+// bury tells the history that a name is about to lose what it stands for. It is part of
+// the update that takes the name away, before it does.
 func (v *Tx) bury(l table.Link, ino table.Ino, why string) {
 	if _, err := v.keepReplaced(l, ino, why); err != nil {
 		v.o.Log.Error("the history does not have what was removed", "name", l.Name, "err", err)
 	}
 }
 
-// deleted tells the lifecycle bus, once the change is committed. mu is held, in
-// an update.
+// deleted tells the lifecycle bus, once the change is committed.
 func (v *Tx) deleted(l table.Link, n *table.Inode) {
 	if at, ok := v.path(l); ok && !isDir(n) {
 		v.later(func() { v.notifier().Deleted(at.String()) })

@@ -31,7 +31,7 @@ func (v *Volume) change(op *fs.Op, do func(*Tx) error) error {
 	}
 }
 
-// parent is the directory dir, known, for a change of a name in it. mu is held.
+// parent is the directory dir, known, for a change of a name in it.
 func (v *View) parent(dir table.Ino) (*table.Inode, error) {
 	n := v.table.Inode(dir)
 	switch {
@@ -47,7 +47,7 @@ func (v *View) parent(dir table.Ino) (*table.Inode, error) {
 	return n, nil
 }
 
-// inode is an inode that the kernel knows. mu is held.
+// inode is an inode that the kernel knows.
 func (v *View) inode(ino fs.Ino) (*table.Inode, error) {
 	if n := v.table.Inode(table.Ino(ino)); n != nil {
 		return n, nil
@@ -67,8 +67,7 @@ func checkName(name string) error {
 	return nil
 }
 
-// mayName refuses a new name that the backend could not have, unless it stays
-// here. mu is held.
+// mayName refuses a new name that the backend could not have, unless it stays here.
 func (v *Tx) mayName(l table.Link, n *table.Inode) error {
 	at, ok := v.path(l)
 	if !ok || v.caps.AnyNames || v.stays(l, n) {

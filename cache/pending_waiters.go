@@ -14,7 +14,7 @@ import (
 
 // waiter is somebody who waits for the backend: a close, an fsync, a Commit. It
 // is told when all that it waits for is there or has failed for good; each
-// change of the table and each failure is looked at once. mu guards it.
+// change of the table and each failure is looked at once. The volume's lock guards it.
 type waiter struct {
 	ino   table.Ino // whose content; 0: of no one's
 	gen   uint64
@@ -153,8 +153,7 @@ func (v *Volume) waitForPlace(ctx context.Context, x table.Ino) (waited bool) {
 	return true
 }
 
-// isPlaceKnown reports whether it is known where the backend has an inode. mu is
-// held.
+// isPlaceKnown reports whether it is known where the backend has an inode.
 func (e *engine) isPlaceKnown(v *View, x table.Ino) bool {
 	n := v.table.Inode(x)
 	if n == nil {
@@ -171,15 +170,14 @@ func (e *engine) isPlaceKnown(v *View, x table.Ino) bool {
 	return true
 }
 
-// addWaiter registers a waiter. mu is held.
+// addWaiter registers a waiter.
 func (e *engine) addWaiter(v *View, c *waiter) {
 	c.done = make(chan struct{})
 	e.waiters[c] = struct{}{}
 	e.review(v, c)
 }
 
-// namesChanged looks at everybody who waits, after names have changed or failed. mu
-// is held.
+// namesChanged looks at everybody who waits, after names have changed or failed.
 func (e *engine) namesChanged(v *View, names ...table.Link) {
 	for c := range e.waiters {
 		for _, l := range names {
@@ -191,9 +189,9 @@ func (e *engine) namesChanged(v *View, names ...table.Link) {
 	}
 }
 
-// advanced tells everybody who waits that the backend got something, or more of
-// it: it goes on, and their turn comes. A change that failed once more is no such news, or
-// they would wait for ever at a backend that refuses at once. mu is held.
+// advanced tells everybody who waits that the backend got something, or more of it: it
+// goes on, and their turn comes. A change that failed once more is no such news, or they
+// would wait for ever at a backend that refuses at once.
 func (e *engine) advanced(v *View) {
 	e.doing.beat.Add(1)
 	for c := range e.waiters {
@@ -203,7 +201,7 @@ func (e *engine) advanced(v *View) {
 	}
 }
 
-// reviewAll looks at all that everybody waits for. mu is held.
+// reviewAll looks at all that everybody waits for.
 func (e *engine) reviewAll(v *View) {
 	for c := range e.waiters {
 		e.review(v, c)
@@ -219,7 +217,7 @@ func (e *engine) review(v *View, c *waiter) {
 	e.judge(v, c)
 }
 
-// judge tells a waiter when it need not wait any more. mu is held.
+// judge tells a waiter when it need not wait any more.
 func (e *engine) judge(v *View, c *waiter) {
 	switch {
 	case c.room:
@@ -239,8 +237,8 @@ func (e *engine) judge(v *View, c *waiter) {
 	}
 }
 
-// stalled ends all waiting when nothing runs, rests, or could begin: what is
-// left waits for something that is held. mu is held.
+// stalled ends all waiting when nothing runs, rests, or could begin: what is left waits
+// for something that is held.
 func (e *engine) stalled(v *View) {
 	if len(e.waiters) == 0 || len(e.running) > 0 || e.paused {
 		return
@@ -353,8 +351,8 @@ func (e *engine) forgive(v *View, l table.Link) {
 	}
 }
 
-// structural lists the names that are to change at the backend, beside by new
-// content: those have somebody else who waits for them, or nobody. mu is held.
+// structural lists the names that are to change at the backend, beside by new content:
+// those have somebody else who waits for them, or nobody.
 func (e *engine) structural(v *View) map[table.Link]uint64 {
 	names := map[table.Link]uint64{}
 	v.table.Dirty(0, func(seq uint64, l table.Link) bool {
@@ -371,10 +369,9 @@ func (e *engine) structural(v *View) map[table.Link]uint64 {
 	return names
 }
 
-// full reports whether so much is unsaved that whoever makes more must wait.
-// Where nothing is sent without being asked for, or the backend cannot be
-// reached, waiting would not help: then the disk's room is the bound. mu is
-// held.
+// full reports whether so much is unsaved that whoever makes more must wait. Where
+// nothing is sent without being asked for, or the backend cannot be reached, waiting
+// would not help: then the disk's room is the bound.
 func (e *engine) full(v *View) bool {
 	p := &v.o.Policy
 	if p.Commit != DueChange || e.failures > 0 || e.blocked != nil || v.closed {

@@ -21,8 +21,7 @@ func (e *engine) aged(v *View, seq uint64) {
 	e.ages = append(e.ages, age{seq, now})
 }
 
-// oldest is when the oldest change began that the backend does not have. mu is
-// held.
+// oldest is when the oldest change began that the backend does not have.
 func (e *engine) oldest(v *View) (since time.Time, any bool) {
 	v.table.Dirty(0, func(seq uint64, _ table.Link) bool {
 		for len(e.ages) > 1 && e.ages[0].seq < seq {
@@ -37,7 +36,7 @@ func (e *engine) oldest(v *View) (since time.Time, any bool) {
 	return e.ages[0].at, true
 }
 
-// count keeps the sum of what is unsaved, and gives the name's Seq. mu is held.
+// count keeps the sum of what is unsaved, and gives the name's Seq.
 func (e *engine) count(v *View, l table.Link) uint64 {
 	rec, _ := v.table.Name(l.Dir, l.Name)
 	if rec.Remote != nil && rec.Remote.Ino != rec.Ino {
@@ -47,7 +46,7 @@ func (e *engine) count(v *View, l table.Link) uint64 {
 	return rec.Seq
 }
 
-// isUnsaved reports whether the backend lacks content of an inode. mu is held.
+// isUnsaved reports whether the backend lacks content of an inode.
 func (e *engine) isUnsaved(v *View, ino table.Ino) bool {
 	_, unsaved := e.unsaved[ino]
 	return unsaved
@@ -98,7 +97,7 @@ func carries(rec table.Name, n *table.Inode) bool {
 	return len(n.RemoteLinks) == 0
 }
 
-// open opens a window when there is something to wait for. mu is held.
+// open opens a window when there is something to wait for.
 func (e *engine) open(v *View) {
 	p := &v.o.Policy
 	e.stirred = true
@@ -120,18 +119,18 @@ func (e *engine) open(v *View) {
 	}
 }
 
-// hurried reports whether somebody waits for what was due to arrive, so that a
-// change that is not due yet may be what that needs. mu is held.
+// hurried reports whether somebody waits for what was due to arrive, so that a change
+// that is not due yet may be what that needs.
 func (e *engine) hurried(v *View) bool { return len(e.waiters) > 0 || len(e.requests) > 0 }
 
-// ask makes due all that differs now. mu is held.
+// ask makes due all that differs now.
 func (e *engine) ask(v *View) {
 	e.due, e.stirred = max(e.due, e.last), true
 	e.wake()
 }
 
 // checkBlocked asks the rule of massdelete.go before names go one by one, each time that
-// more is due. mu is held.
+// more is due.
 func (e *engine) checkBlocked(v *View) error {
 
 	switch {
@@ -161,8 +160,8 @@ func (e *engine) isUnguarded() bool {
 	return e.sets == nil && p.Commit == DueChange && p.Window <= 0
 }
 
-// harmless ends a halt when what is due is not too much, and nothing else
-// differs: what was deleted is here again. mu is held.
+// harmless ends a halt when what is due is not too much, and nothing else differs: what
+// was deleted is here again.
 func (e *engine) harmless(v *View, due uint64) {
 	if due >= e.last && !v.puller.confirmed[commitSide] {
 		v.passed(commitSide)
@@ -232,10 +231,10 @@ func (e *engine) lingering() (due []table.Ino) {
 	return due
 }
 
-// isOpen reports whether a program is still writing a state that nobody has
-// closed, and nobody waits for. What was closed and is being written once more is
-// one, too: its first state is gone, and the next is half made. After
-// Policy.MaxOpen that counts no more. mu is held.
+// isOpen reports whether a program is still writing a state that nobody has closed, and
+// nobody waits for. What was closed and is being written once more is one, too: its
+// first state is gone, and the next is half made. After Policy.MaxOpen that counts no
+// more.
 func (e *engine) isOpen(v *View, ino table.Ino, n *table.Inode) bool {
 	oi := v.open[ino]
 	if oi == nil || oi.writers == 0 || e.awaited(v, ino) {
@@ -245,8 +244,8 @@ func (e *engine) isOpen(v *View, ino table.Ino, n *table.Inode) bool {
 	return !overdue && (e.flushed[ino] < n.ContentVersion || oi.isTouched())
 }
 
-// awaited reports whether somebody waits for content of an inode: who closed it
-// while another went on writing gets what is there by now. mu is held.
+// awaited reports whether somebody waits for content of an inode: who closed it while
+// another went on writing gets what is there by now.
 func (e *engine) awaited(v *View, ino table.Ino) bool {
 	for c := range e.waiters {
 		if c.ino == ino {

@@ -21,14 +21,13 @@ type Problem struct {
 // maxProblems bounds what Status remembers; the log has all.
 const maxProblems = 200
 
-// report keeps a failure, or what nobody would expect, for status and log. mu is
-// not held.
+// report keeps a failure, or what nobody would expect, for status and log.
 func (v *Volume) report(op, path string, err error) {
 	v.o.Log.Error("the backend and the working copy differ, or will", "op", op, "path", path, "err", err)
 	v.remember(op, path, err)
 }
 
-// remember is report without the log. mu is not held.
+// remember is report without the log.
 func (v *Volume) remember(op, path string, err error) {
 	locked := v.lock()
 	if len(locked.problems) == maxProblems {
@@ -66,7 +65,7 @@ func (v *Volume) Ended(a Activity, err error) {
 	}
 }
 
-// fails is Ended without a word. news says that it is to be told. mu may be held.
+// fails is Ended without a word. news says that it is to be told. The lock may be held.
 func (v *Volume) fails(a Activity, err error) (news bool) {
 	if err == nil {
 		v.failing.Succeeded(a)
@@ -82,7 +81,7 @@ func (v *Volume) brokenOff(err error) bool {
 }
 
 // failures are the activities that fail. Nothing goes to the backend when there is
-// nothing to send. mu is held.
+// nothing to send.
 func (v *View) failures() []Failing {
 	if v.table.DirtyCount() == 0 {
 		v.failing.Succeeded(chores.Upload)

@@ -174,9 +174,9 @@ func (v *Volume) applyAll(w *waiting, p providers.Provider, all []*listing, mine
 	return m.report, err
 }
 
-// knownDirs are the directories at the backend whose names are known, from the
-// root down. One may be known below one that is not: it was made or moved here,
-// or somebody put something beside it. mu is held.
+// knownDirs are the directories at the backend whose names are known, from the root
+// down. One may be known below one that is not: it was made or moved here, or somebody
+// put something beside it.
 func (v *View) knownDirs() (known []table.Ino) {
 	for all, i := []table.Ino{table.Root}, 0; i < len(all); i++ {
 		if v.table.Inode(all[i]).Loaded {

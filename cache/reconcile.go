@@ -91,7 +91,7 @@ func (v *Volume) newMerge(ctx context.Context, remote providers.Provider) *merge
 	return &merge{v: v, ctx: ctx, remote: remote, answers: map[question]answer{}, late: map[table.Link]bool{}}
 }
 
-// run does a change of the table that may ask. v.mu is not held.
+// run does a change of the table that may ask.
 func (m *merge) run(do func(*Tx) error) error {
 	defer m.dropMade()
 	for m.round = 0; ; m.round++ {
@@ -151,7 +151,7 @@ func (m *merge) asks() bool {
 	return false
 }
 
-// finish tells whom it may concern. mu is held, in an update.
+// finish tells whom it may concern.
 func (m *merge) finish(v *Tx) {
 	for l := range v.observations {
 		if l == m.mine {
@@ -195,8 +195,7 @@ func (m *merge) clash(l table.Link, path string) {
 	m.clashes = append(m.clashes, clash{l, path})
 }
 
-// name reconciles one name with what the backend has under it now; nil:
-// nothing. mu is held, in an update.
+// name reconciles one name with what the backend has under it now; nil: nothing.
 func (m *merge) name(v *Tx, l table.Link, r *providers.Info) {
 	l.Dir = m.shownAs(l.Dir)
 	rec, _ := v.table.Name(l.Dir, l.Name)
@@ -424,7 +423,7 @@ func (m *merge) lost(v *Tx, l table.Link, x table.Ino) {
 	v.shed(x)
 }
 
-// take applies a piece of news. mu is held, in an update.
+// take applies a piece of news.
 func (m *merge) take(v *Tx, d news) {
 	if d.hide {
 		d.l.Dir = m.shownAs(d.l.Dir)

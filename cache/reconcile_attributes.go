@@ -100,8 +100,8 @@ func sameState(b *table.Remote, info *providers.Info) bool {
 	return b.Version.Matches(info.Version)
 }
 
-// setFetchedAttrs says what an inode with unknown attributes really is like, with a state of content, but for
-// attributes that were changed here. mu is held, in an update.
+// setFetchedAttrs says what an inode with unknown attributes really is like, with a
+// state of content, but for attributes that were changed here.
 func (v *Tx) setFetchedAttrs(x table.Ino, ours bool, gen uint64, info providers.Info) {
 	v.takeMetadata(x, gen, info.Metadata)
 	n := v.table.Edit(x)

@@ -54,9 +54,8 @@ type answer struct {
 	err     error // it could not be found out now
 }
 
-// ask answers what is known of the content of an inode, and of whether r is
-// the same. ok is false when that is not known yet: the question is noted. mu
-// is held.
+// ask answers what is known of the content of an inode, and of whether r is the same. ok
+// is false when that is not known yet: the question is noted.
 func (m *merge) ask(v *Tx, l table.Link, x table.Ino, r *providers.Info) (a answer, ok bool) {
 	n := v.table.Inode(x)
 	q := query{question: question{ino: x, gen: n.ContentVersion}, l: l}
@@ -79,14 +78,14 @@ func (m *merge) look(q query) (a answer, ok bool) {
 	return a, known && a.err == nil
 }
 
-// keptTheirs reports whether a version that is about to be overwritten is in
-// the history. mu is held.
+// keptTheirs reports whether a version that is about to be overwritten is in the
+// history.
 func (m *merge) keptTheirs(l table.Link, r *providers.Info) bool {
 	a, ok := m.look(query{question: question{at: r.Locator, theirs: r.Version, what: askKeep}, info: *r, l: l})
 	return ok && a.kept
 }
 
-// answer finds out what was wanted. mu is not held.
+// answer finds out what was wanted.
 func (m *merge) answer() {
 	for _, q := range m.open {
 		if _, done := m.answers[q.question]; done {

@@ -7,7 +7,7 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// both: a name was changed here and there. mu is held, in an update.
+// both: a name was changed here and there.
 func (m *merge) both(v *Tx, l table.Link, rec table.Name, r *providers.Info) {
 	if v.isBeingWritten(rec.Ino) && !m.late[l] {
 		return // it is being written: when it was sent, it comes here again

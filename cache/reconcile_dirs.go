@@ -41,9 +41,8 @@ func (m *merge) reachable(v *Tx, dir table.Ino) table.Ino {
 	return rec.Ino
 }
 
-// join makes the backend's directory that of another one which has its name
-// here: what is known of the backend below the one goes to the other, and what is
-// under way there. mu is held, in an update.
+// join makes the backend's directory that of another one which has its name here: what
+// is known of the backend below the one goes to the other, and what is under way there.
 func (m *merge) join(v *Tx, l table.Link, rec table.Name, from table.Ino) {
 	to := rec.Ino
 	type entry struct {
@@ -80,9 +79,9 @@ func (m *merge) join(v *Tx, l table.Link, rec table.Name, from table.Ino) {
 	v.shed(from)
 }
 
-// takeOver has a directory that was made here, and those above it, take the places
-// of directories that were removed here and that the backend still has. It reports
-// whether the backend has it then. mu is held, in an update.
+// takeOver has a directory that was made here, and those above it, take the places of
+// directories that were removed here and that the backend still has. It reports whether
+// the backend has it then.
 func (m *merge) takeOver(v *Tx, dir table.Ino) bool {
 
 	n := v.table.Inode(dir)
@@ -118,12 +117,11 @@ func (m *merge) shownAs(dir table.Ino) table.Ino {
 	return dir
 }
 
-// part takes a directory from the place that it still has at the backend, because
-// it is to be another directory there, one that others made where it was
-// renamed to. A tombstone keeps the old place, as the engine's do: what was in it
-// is to be moved file by file. It reports whether that is done; of a directory
-// that was never looked into the names must be known first. mu is held, in an
-// update.
+// part takes a directory from the place that it still has at the backend, because it is
+// to be another directory there, one that others made where it was renamed to. A
+// tombstone keeps the old place, as the engine's do: what was in it is to be moved file
+// by file. It reports whether that is done; of a directory that was never looked into
+// the names must be known first.
 func (m *merge) part(v *Tx, l table.Link, x table.Ino) bool {
 
 	n := v.table.Inode(x)

@@ -44,7 +44,7 @@ func decodeInfo(data []byte) (providers.Info, bool) {
 	return s.Info, ok
 }
 
-// infoOf is what the backend is known to have under a name. mu is held.
+// infoOf is what the backend is known to have under a name.
 func (v *View) infoOf(l table.Link, rec table.Name) providers.Info {
 	at, _ := v.remotePath(l)
 	b := rec.Remote

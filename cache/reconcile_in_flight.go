@@ -20,8 +20,8 @@ func (m *merge) skipInFlight(v *Tx, l table.Link, rec *table.Name) bool {
 	return v.attempted(*rec, m.late)
 }
 
-// attempted reports whether a change of ours of a name, or the move of what has
-// it at the backend, is under way. mu is held.
+// attempted reports whether a change of ours of a name, or the move of what has it at
+// the backend, is under way.
 func (v *View) attempted(rec table.Name, late map[table.Link]bool) bool {
 	if rec.Attempt != nil && rec.Seq != 0 {
 		return true
@@ -44,9 +44,9 @@ func (v *View) attempted(rec table.Name, late map[table.Link]bool) bool {
 	return false
 }
 
-// moving reports whether a directory, or one above it, may be at another place
-// of the backend than is known: nobody can say whether what is listed under the
-// old path is its own. mu is held.
+// moving reports whether a directory, or one above it, may be at another place of the
+// backend than is known: nobody can say whether what is listed under the old path is its
+// own.
 func (v *View) moving(dir table.Ino) bool {
 	for dir != table.Root {
 		n := v.table.Inode(dir)

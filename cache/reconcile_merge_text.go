@@ -30,9 +30,9 @@ type union struct {
 	conflicts  int  // places where both changed the same lines
 }
 
-// unionOf is what x here and r there become, which began from base, where the
-// policy says so and both are text; nil when they are to stay two. ok is false
-// while that is not known. mu is held, in an update.
+// unionOf is what x here and r there become, which began from base, where the policy
+// says so and both are text; nil when they are to stay two. ok is false while that is
+// not known.
 func (m *merge) unionOf(v *Tx, l table.Link, x table.Ino, base *table.Remote, r *providers.Info) (u *union, ok bool) {
 	n, policy := v.table.Inode(x), v.o.Policy.Conflict
 	switch {

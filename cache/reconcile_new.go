@@ -61,8 +61,8 @@ func (m *merge) dirAttr(v *Tx, rec table.Name, r *providers.Info) {
 	}
 }
 
-// dirDiffers reports whether the backend tells attributes of a directory that it
-// does not have here. mu is held.
+// dirDiffers reports whether the backend tells attributes of a directory that it does
+// not have here.
 func (v *View) dirDiffers(n *table.Inode, r *providers.Info) bool {
 	fresh := v.inodeOf(*r)
 	return r.Attr.Valid.Has(providers.AttrMode) && fresh.Mode&sentMode != n.Mode&sentMode ||

@@ -16,9 +16,9 @@ const orphanConflictPrefix = "claim/"
 
 func orphanConflictKey(ino table.Ino) string { return orphanConflictPrefix + itoa(ino) }
 
-// orphanChanged says that a file which lost its name to a pull while it was open has
-// new content: it is put up against what has the name now, before the call that
-// made the content final returns. mu is held, in the update that made it so.
+// orphanChanged says that a file which lost its name to a pull while it was open has new
+// content: it is put up against what has the name now, before the call that made the
+// content final returns. It is part of the update that made it so.
 func (v *Tx) orphanChanged(ino table.Ino) {
 	v.noteOrphanConflict(ino)
 	v.later(func() {
@@ -29,16 +29,16 @@ func (v *Tx) orphanChanged(ino table.Ino) {
 	})
 }
 
-// noteOrphanConflict is orphanChanged for later: the next start, or resolveOrphanConflicts. mu is held,
-// in an update.
+// noteOrphanConflict is orphanChanged for later: the next start, or
+// resolveOrphanConflicts.
 func (v *Tx) noteOrphanConflict(ino table.Ino) {
 	if key := orphanConflictKey(ino); v.table.Get(key) == nil {
 		v.table.Set(key, []byte{1})
 	}
 }
 
-// isOrphanConflict reports whether an inode without a name has content that is still to get
-// one. mu is held.
+// isOrphanConflict reports whether an inode without a name has content that is still to
+// get one.
 func (v *View) isOrphanConflict(ino table.Ino) bool {
 	return v.table.Get(orphanConflictKey(ino)) != nil
 }
@@ -63,7 +63,7 @@ func (v *Volume) resolveOrphanConflicts() {
 	}
 }
 
-// orphanConflicts are the inodes that resolveOrphanConflicts deals with. mu is held.
+// orphanConflicts are the inodes that resolveOrphanConflicts deals with.
 func (v *View) orphanConflicts() (all []table.Ino) {
 	v.table.Scan(orphanConflictPrefix, "", func(key string, _ []byte) bool {
 		if ino, err := strconv.ParseUint(strings.TrimPrefix(key, orphanConflictPrefix), 10, 64); err == nil {
@@ -94,7 +94,7 @@ func (v *Volume) resolveOrphanConflict(ctx context.Context, ino table.Ino) error
 	return errors.Join(err, m.unanswered())
 }
 
-// orphanConflict is what resolveOrphanConflict does. mu is held, in an update.
+// orphanConflict is what resolveOrphanConflict does.
 func (m *merge) orphanConflict(v *Tx, ino table.Ino, n *table.Inode) {
 
 	l := *n.LostName
@@ -165,8 +165,8 @@ func (m *merge) begunFrom(v *Tx, l table.Link, rec *table.Name, n *table.Inode) 
 	m.remoteSide(v, l, rec, base)
 }
 
-// copyOrphan gives a nameless file the name of a conflict copy, or nothing when
-// there is one with its content. mu is held, in an update.
+// copyOrphan gives a nameless file the name of a conflict copy, or nothing when there is
+// one with its content.
 func (m *merge) copyOrphan(v *Tx, l table.Link, ino table.Ino) {
 	a, ok := m.ask(v, l, ino, nil)
 	if !ok {
@@ -190,7 +190,7 @@ func (m *merge) copyOrphan(v *Tx, l table.Link, ino table.Ino) {
 	m.tell(v, l, "modified locally and on the remote: the local version was saved as "+name, true)
 }
 
-// renameOrphan gives a nameless file a free name. mu is held, in an update.
+// renameOrphan gives a nameless file a free name.
 func (m *merge) renameOrphan(v *Tx, l table.Link, ino table.Ino) {
 	v.setLocal(l, ino, v.stays(l, v.table.Inode(ino)))
 	v.recordNamed(l, ino, whyConflict)
@@ -198,9 +198,8 @@ func (m *merge) renameOrphan(v *Tx, l table.Link, ino table.Ino) {
 	m.shown(v, l)
 }
 
-// orphanDone: what a nameless file has now needs no name. Who still holds the file,
-// by a bind mount for instance, may write again, and is then an orphan conflict again.
-// mu is held, in an update.
+// orphanDone: what a nameless file has now needs no name. Who still holds the file, by a
+// bind mount for instance, may write again, and is then an orphan conflict again.
 func (m *merge) orphanDone(v *Tx, ino table.Ino) {
 	v.table.Set(orphanConflictKey(ino), nil)
 	v.shed(ino)

@@ -11,7 +11,7 @@ import (
 // and so does a deletion. Nobody else was there, and nothing is in conflict.
 
 // isOwnLateWrite reports whether that is what the backend has under a name now, or may
-// be: then the question is noted. mu is held, in an update.
+// be: then the question is noted.
 func (m *merge) isOwnLateWrite(v *Tx, l table.Link, rec table.Name, r *providers.Info) bool {
 
 	t := v.engine.jobs[l]

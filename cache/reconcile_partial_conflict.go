@@ -30,8 +30,8 @@ import (
 // errPartial says that part of a content is nowhere any more.
 var errPartial = errors.New("part of the version that it is based on was modified or deleted on the remote before it was fetched")
 
-// isPartial reports whether part of what an inode's content is is nowhere any more.
-// What a program is writing is left to it: the rest may be overwritten. mu is held.
+// isPartial reports whether part of what an inode's content is is nowhere any more. What
+// a program is writing is left to it: the rest may be overwritten.
 func (v *View) isPartial(x table.Ino) bool {
 	n := v.table.Inode(x)
 	if n == nil || !isRegular(n) || n.State == table.Whole || n.Size == 0 {
@@ -44,14 +44,13 @@ func (v *View) isPartial(x table.Ino) bool {
 	return !there
 }
 
-// isBeingWritten reports whether a program may write an inode's content. mu is held.
+// isBeingWritten reports whether a program may write an inode's content.
 func (v *View) isBeingWritten(x table.Ino) bool {
 	oi := v.open[x]
 	return oi != nil && oi.writers > 0
 }
 
 // isRemnant reports whether of what a is about part is here, and the rest is nowhere.
-// mu is held.
 func (v *View) isRemnant(x table.Ino, a answer) bool {
 	return a.broken && v.table.Inode(x).State == table.Partial
 }
@@ -168,7 +167,7 @@ func (e *engine) lookFor(ctx context.Context, l table.Link, cause error) error {
 }
 
 // remnant gives what is here of partial content the name of a conflict copy of l. It
-// reports false while that is not made. mu is held, in an update.
+// reports false while that is not made.
 func (m *merge) remnant(v *Tx, l table.Link, x table.Ino) bool {
 	n := v.table.Inode(x)
 	if n.State == table.None {
@@ -216,8 +215,7 @@ func (m *merge) putRemnant(v *Tx, to table.Link, of *table.Inode, r *remnant) {
 	m.shown(v, to)
 }
 
-// yield gives a name to what the backend has there: a file that is known, or
-// nothing. mu is held, in an update.
+// yield gives a name to what the backend has there: a file that is known, or nothing.
 func (m *merge) yield(v *Tx, l table.Link, rec table.Name) {
 	if b := rec.Remote; b != nil && b.Kind != providers.KindDir {
 		theirs := v.infoOf(l, rec)

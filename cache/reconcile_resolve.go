@@ -72,7 +72,7 @@ func (v *Volume) Conflicts() []ConflictInfo {
 	return all
 }
 
-// conflictOf describes a name that is held. mu is held.
+// conflictOf describes a name that is held.
 func (v *View) conflictOf(l table.Link, rec table.Name) ConflictInfo {
 	at, _ := v.path(l)
 	side, _ := decodeSide(rec.Held.Remote)
@@ -87,7 +87,7 @@ func (v *View) conflictOf(l table.Link, rec table.Name) ConflictInfo {
 	return c
 }
 
-// heldAt finds a conflict by path. mu is held.
+// heldAt finds a conflict by path.
 func (v *View) heldAt(path string) (l table.Link, rec table.Name, theirs providers.Info, err error) {
 	at, err := providers.ParseLocator(path)
 	if err != nil || at.IsRoot() {

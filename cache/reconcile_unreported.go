@@ -15,7 +15,7 @@ const keyUnreported = "told/missed"
 // has all.
 const maxUnreported = 1000
 
-// addUnreported keeps conflicts for the next report. mu is held, in an update.
+// addUnreported keeps conflicts for the next report.
 func (v *Tx) addUnreported(paths []string) {
 	if len(paths) == 0 {
 		return
@@ -27,7 +27,7 @@ func (v *Tx) addUnreported(paths []string) {
 	}
 }
 
-// unreported are the conflicts that are kept. mu is held.
+// unreported are the conflicts that are kept.
 func (v *View) unreported() (paths []string) {
 	if data := v.table.Get(keyUnreported); data != nil {
 		if err := json.Unmarshal(data, &paths); err != nil {

@@ -24,8 +24,8 @@ const (
 
 func writingKey(ino table.Ino) string { return writingPrefix + itoa(ino) }
 
-// setWriting notes, or takes back, that the content of an inode may be changed.
-// n is as Edit or Put have it. mu is held, in an update.
+// setWriting notes, or takes back, that the content of an inode may be changed. n is as
+// Edit or Put have it.
 func (v *Tx) setWriting(ino table.Ino, n *table.Inode, on bool) {
 	if n.Writing == on {
 		return
@@ -122,8 +122,7 @@ func (r *recovery) look() error {
 	return nil
 }
 
-// marked are the inodes of records whose keys are a prefix and an inode. mu is
-// held.
+// marked are the inodes of records whose keys are a prefix and an inode.
 func (v *View) marked(prefix string) (inos []table.Ino) {
 	v.table.Scan(prefix, "", func(key string, _ []byte) bool {
 		if ino, err := strconv.ParseUint(strings.TrimPrefix(key, prefix), 10, 64); err == nil {
@@ -216,7 +215,7 @@ func (r *recovery) finishInstead() error {
 	return nil
 }
 
-// apply changes the table. mu is held, in an update.
+// apply changes the table.
 func (r *recovery) apply(v *Tx) error {
 
 	if v.table.Get(diskKey) != nil {
@@ -252,8 +251,7 @@ func (r *recovery) apply(v *Tx) error {
 	return nil
 }
 
-// take brings what a content file says into the table. mu is held, in an
-// update.
+// take brings what a content file says into the table.
 func (r *recovery) take(v *Tx, w writing) {
 
 	n := v.table.Edit(w.ino)

@@ -33,9 +33,9 @@ func (r *recovery) unchanged(ino table.Ino, f *content.File, left *int64) bool {
 	return ok && known
 }
 
-// digestOf is what the backend says of an inode's content, "" unless it says the
-// same under each name that has its state: content that was written on its way
-// there may be newer than that under one, and not under another. mu is held.
+// digestOf is what the backend says of an inode's content, "" unless it says the same
+// under each name that has its state: content that was written on its way there may be
+// newer than that under one, and not under another.
 func (v *View) digestOf(n *table.Inode) (digest string) {
 	for i, l := range n.RemoteLinks {
 		rec, _ := v.table.Name(l.Dir, l.Name)

@@ -121,8 +121,8 @@ func (l *OfflineReport) add(u Unsaved) {
 	}
 }
 
-// eachUnsaved visits what the backend does not have: the names that differ, and
-// files that were open for writing when the last session ended. mu is held.
+// eachUnsaved visits what the backend does not have: the names that differ, and files
+// that were open for writing when the last session ended.
 func (v *View) eachUnsaved(visit func(Unsaved)) {
 	s := v.table.Session()
 	power := !s.SameBoot && !(s.Clean && v.table.Get(diskKey) != nil)
@@ -149,7 +149,7 @@ func (v *View) eachUnsaved(visit func(Unsaved)) {
 	}
 }
 
-// unsavedAt describes what differs under a name. mu is held.
+// unsavedAt describes what differs under a name.
 func (v *View) unsavedAt(l table.Link, rec table.Name) Unsaved {
 	u := Unsaved{Path: v.pathFor(l), Change: "deleted", Kind: "file", ino: rec.Ino}
 	if rec.Held != nil {

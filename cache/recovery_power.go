@@ -80,9 +80,9 @@ func (v *Volume) intact(ino table.Ino, size int64, n *table.Inode, digest string
 	return ok && f.Whole()
 }
 
-// loseContent deals with content that is gone, or never came to the disk: what
-// the backend has is fetched again; what it does not have is lost, and the
-// file says so by being suspect. mu is held, in an update.
+// loseContent deals with content that is gone, or never came to the disk: what the
+// backend has is fetched again; what it does not have is lost, and the file says so by
+// being suspect.
 func (r *recovery) loseContent(v *Tx, ino table.Ino) {
 
 	n := v.table.Edit(ino)

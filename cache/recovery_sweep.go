@@ -83,7 +83,7 @@ func (v *Volume) stray(ino table.Ino) bool {
 		return locked.open[ino] == nil && locked.table.Err() == nil
 	}
 	if n.State == table.None && locked.open[ino] == nil {
-		v.store.Remove(ino) // under mu: nobody can begin to open it now
+		v.store.Remove(ino) // under the lock: nobody can begin to open it now
 	}
 	return false
 }
@@ -101,7 +101,7 @@ func (v *Volume) placeUnsent(ino table.Ino, noted string) {
 	}
 }
 
-// isDirty reports whether a name differs from the backend. mu is held.
+// isDirty reports whether a name differs from the backend.
 func (v *View) isDirty(l table.Link) bool {
 	rec, _ := v.table.Name(l.Dir, l.Name)
 	return rec.Seq != 0

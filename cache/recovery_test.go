@@ -247,7 +247,7 @@ func TestRecoverIsOneUpdate(t *testing.T) {
 	w := newWorld(t, recording(&calls), onlyAsked)
 	w.o.StateDir = w.unclosed(files)
 	calls.of("")
-	most := 0 // guarded by Volume.mu
+	most := 0 // guarded by the volume's lock
 	w.o.within = func(v *Tx) { most = max(most, len(v.changed)) }
 	w.start()
 	if n := len(calls.all()); n > 0 {

@@ -100,7 +100,7 @@ func (v *Volume) writeBack(ino table.Ino) {
 	_ = unix.SyncFileRange(oi.f.Fd(), 0, 0, unix.SYNC_FILE_RANGE_WRITE)
 }
 
-// places finds both names, in directories that are known. mu is held.
+// places finds both names, in directories that are known.
 func (v *View) places(a, b table.Link) (from, to place, err error) {
 	for _, l := range []table.Link{b, a} {
 		if _, err := v.parent(l.Dir); err != nil {
@@ -110,7 +110,7 @@ func (v *View) places(a, b table.Link) (from, to place, err error) {
 	return v.placeOf(a), v.placeOf(b), nil
 }
 
-// placeOf looks a name up. mu is held.
+// placeOf looks a name up.
 func (v *View) placeOf(l table.Link) place {
 	p := place{Link: l}
 	rec, _ := v.table.Name(l.Dir, l.Name)
@@ -120,8 +120,8 @@ func (v *View) placeOf(l table.Link) place {
 	return p
 }
 
-// mayRename checks what rename(2) asks, except for emptiness, and what may not
-// cross the border of what is excluded. mu is held.
+// mayRename checks what rename(2) asks, except for emptiness, and what may not cross the
+// border of what is excluded.
 func (v *Tx) mayRename(from, to *place, flags uint32) error {
 	exchange := flags == unix.RENAME_EXCHANGE
 	switch {
@@ -153,9 +153,9 @@ func (v *Tx) mayRename(from, to *place, flags uint32) error {
 	return v.mayName(to.Link, from.n)
 }
 
-// mayCross reports whether p may be renamed to a name, as far as what is
-// excluded has a say: content that is missing would have no source any more,
-// and what is below a directory would change sides one by one. mu is held.
+// mayCross reports whether p may be renamed to a name, as far as what is excluded has a
+// say: content that is missing would have no source any more, and what is below a
+// directory would change sides one by one.
 func (v *Tx) mayCross(p *place, to table.Link) bool {
 	switch {
 	case isDir(p.n):
@@ -166,8 +166,7 @@ func (v *Tx) mayCross(p *place, to table.Link) bool {
 	return v.isHere(p.n)
 }
 
-// rename moves the name, over an inode that may lose it. mu is held, in an
-// update.
+// rename moves the name, over an inode that may lose it.
 func (v *Tx) rename(from, to *place) {
 	v.deleted(from.Link, from.n)
 	if to.there() {
@@ -189,9 +188,9 @@ func (v *Tx) rename(from, to *place) {
 	}
 }
 
-// left tells of a file that was renamed to where it stays on this machine, which
-// it did not before: the backend deletes it, which nobody asked for in so many
-// words. Directories do not get there, see mayCross. mu is held, in an update.
+// left tells of a file that was renamed to where it stays on this machine, which it did
+// not before: the backend deletes it, which nobody asked for in so many words.
+// Directories do not get there, see mayCross.
 func (v *Tx) left(from, to table.Link) {
 	was, _ := v.table.Name(from.Dir, from.Name)
 	is, _ := v.table.Name(to.Dir, to.Name)
@@ -208,7 +207,7 @@ func (v *Tx) left(from, to table.Link) {
 	})
 }
 
-// exchange swaps two names. mu is held, in an update.
+// exchange swaps two names.
 func (v *Tx) exchange(a, b *place) {
 	v.setLocal(a.Link, b.ino, v.stays(a.Link, b.n))
 	v.setLocal(b.Link, a.ino, v.stays(b.Link, a.n))
@@ -216,8 +215,7 @@ func (v *Tx) exchange(a, b *place) {
 	v.relocated(b, a)
 }
 
-// relocated is what follows for an inode that has another name, and for the
-// directories. mu is held, in an update.
+// relocated is what follows for an inode that has another name, and for the directories.
 func (v *Tx) relocated(from, to *place) {
 	v.table.Edit(from.ino).Ctime = v.stamp()
 	v.modified(from.Dir)

@@ -20,7 +20,7 @@ const keyPreviousHeads = "pull/earlier"
 // here, is merged no more.
 const maxPreviousHeads = 32
 
-// previousHeads are the revisions that the head was before. mu is held.
+// previousHeads are the revisions that the head was before.
 func (v *View) previousHeads() (all []providers.Revision) {
 	if note := v.table.Get(keyPreviousHeads); note != nil {
 		_ = json.Unmarshal(note, &all) // damaged, it is as if they were forgotten

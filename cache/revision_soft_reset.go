@@ -235,8 +235,7 @@ func (v *Volume) listUnderHeadLock(w *waiting, dir table.Ino) error {
 	return v.listOnce(w, dir, mine)
 }
 
-// setBack says that the backend has under a path what it had before; nil:
-// nothing. mu is held, in an update.
+// setBack says that the backend has under a path what it had before; nil: nothing.
 func (v *Tx) setBack(at providers.Locator, old *providers.Info) {
 	dir, ok := v.dirAtRemotePath(at.Parent())
 	if !ok {
@@ -267,17 +266,16 @@ func (v *Tx) setBack(at providers.Locator, old *providers.Info) {
 	v.setRemote(l, base)
 }
 
-// attrIsOurs makes attributes that are not what the backend had a change, as the
-// content is one already. mu is held, in an update.
+// attrIsOurs makes attributes that are not what the backend had a change, as the content
+// is one already.
 func (v *Tx) attrIsOurs(x table.Ino, had providers.Attr) {
 	if n := v.table.Inode(x); n != nil && takeMode(n.Mode, had) != n.Mode {
 		v.table.Edit(x).AttrGen++
 	}
 }
 
-// setBackBelow says that the backend had nothing below a directory either:
-// directories without entries are noted here, and in no revision. mu is held,
-// in an update.
+// setBackBelow says that the backend had nothing below a directory either: directories
+// without entries are noted here, and in no revision.
 func (v *Tx) setBackBelow(dir table.Ino) {
 	below := map[string]*table.Remote{}
 	v.table.Names(dir, "", func(name string, rec table.Name) bool {

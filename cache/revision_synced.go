@@ -34,8 +34,7 @@ func (v *Volume) syncedMark(r providers.Revision) []byte {
 	return fmt.Appendf(nil, "1 %x %s", sha256.Sum256([]byte(rules)), r)
 }
 
-// setSynced notes the revision that the table has; "": that is not known. mu is
-// held, in an update.
+// setSynced notes the revision that the table has; "": that is not known.
 func (v *Tx) setSynced(r providers.Revision) { v.table.Set(keySynced, v.syncedMark(r)) }
 
 // syncedRevision is the revision that the table has; "" when that is not known.
@@ -45,7 +44,7 @@ func (v *Volume) syncedRevision() providers.Revision {
 	return locked.syncedRevisionHeld()
 }
 
-// syncedRevisionHeld is levelOf. mu is held.
+// syncedRevisionHeld is levelOf.
 func (v *View) syncedRevisionHeld() providers.Revision {
 	mark := string(v.table.Get(keySynced))
 	r := providers.Revision(mark[strings.LastIndexByte(mark, ' ')+1:])
@@ -170,7 +169,7 @@ func (v *Volume) knownAt(known map[providers.Locator]*listing, at providers.Loca
 	return known[at], err
 }
 
-// dirAtRemotePath is the directory that the backend has at a path. mu is held.
+// dirAtRemotePath is the directory that the backend has at a path.
 func (v *View) dirAtRemotePath(at providers.Locator) (dir table.Ino, ok bool) {
 	dir = table.Root
 	for _, name := range at.Parts() {

@@ -22,13 +22,11 @@ func (v *Volume) noteRevision() error {
 	})
 }
 
-// revisionComes notes that another revision is shown from now on. mu is held, in an
-// update.
+// revisionComes notes that another revision is shown from now on.
 func (v *Tx) revisionComes() { v.table.Set(keyCame, fmt.Appendf(nil, "%x", v.now())) }
 
-// revisionSince is how old what the backend tells no time of is at least: of a
-// store of whole revisions as old as the pull that brought this one; 0: nothing
-// is known. mu is held.
+// revisionSince is how old what the backend tells no time of is at least: of a store of
+// whole revisions as old as the pull that brought this one; 0: nothing is known.
 func (v *View) revisionSince() int64 {
 	at, _ := strconv.ParseInt(string(v.table.Get(keyCame)), 16, 64)
 	return at
@@ -50,8 +48,7 @@ func begins(ctx context.Context, s revisions) (head providers.Revision, made tim
 	return head, found.Time, err
 }
 
-// setFirst notes when the first revision was made; zero: nobody says. mu is held, in
-// an update.
+// setFirst notes when the first revision was made; zero: nobody says.
 func (v *Tx) setFirst(made time.Time) {
 	if made.Unix() > 0 && made.Before(v.o.Now()) {
 		v.table.Set(keyFirst, fmt.Appendf(nil, "%x", made.UnixNano()))
@@ -60,7 +57,6 @@ func (v *Tx) setFirst(made time.Time) {
 
 // firstListed is the time of change of what is listed for the first time: that of the
 // first revision until another came, of which others may have seen something before.
-// mu is held.
 func (v *View) firstListed(now table.Time) table.Time {
 	at, err := strconv.ParseInt(string(v.table.Get(keyFirst)), 16, 64)
 	if err != nil || v.revisionSince() != 0 {

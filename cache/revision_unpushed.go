@@ -19,8 +19,7 @@ type Unpushed struct {
 	Error string    `json:"error,omitempty"` // why it has not
 }
 
-// unpushedOf is what the table says; nil: all that was committed is pushed. mu is
-// held.
+// unpushedOf is what the table says; nil: all that was committed is pushed.
 func (v *View) unpushedOf() *Unpushed {
 	data := v.table.Get(keyUnpushed)
 	if data == nil {
@@ -33,7 +32,7 @@ func (v *View) unpushedOf() *Unpushed {
 	return u
 }
 
-// setUnpushed notes it. mu is held, in an update.
+// setUnpushed notes it.
 func (v *Tx) setUnpushed(u *Unpushed) error {
 	if u == nil {
 		v.table.Set(keyUnpushed, nil)
@@ -45,8 +44,8 @@ func (v *Tx) setUnpushed(u *Unpushed) error {
 	return err
 }
 
-// unpushedMore notes that there are more commits to push. A store without a
-// remote has all that it was given. mu is held, in an update.
+// unpushedMore notes that there are more commits to push. A store without a remote has
+// all that it was given.
 func (v *Tx) unpushedMore(n int) error {
 	if _, ok := providers.As[providers.Pusher](v.p); !ok {
 		return v.setUnpushed(nil)
@@ -63,8 +62,8 @@ func (v *Tx) unpushedMore(n int) error {
 	return v.setUnpushed(u)
 }
 
-// anotherLine notes that commits were made anew, or are about to be: a push that is under
-// way sends what they were before. mu is held, in an update.
+// anotherLine notes that commits were made anew, or are about to be: a push that is
+// under way sends what they were before.
 func (v *Tx) anotherLine() error {
 	v.engine.lines++
 	if v.unpushedOf() != nil {
@@ -73,8 +72,8 @@ func (v *Tx) anotherLine() error {
 	return v.setUnpushed(&Unpushed{Since: v.o.Now()})
 }
 
-// noneUnpushed notes that there are no commits of ours left here, though a push
-// may be owed. mu is held, in an update.
+// noneUnpushed notes that there are no commits of ours left here, though a push may be
+// owed.
 func (v *Tx) noneUnpushed() error {
 	u := v.unpushedOf()
 	if u == nil {

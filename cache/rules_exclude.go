@@ -9,8 +9,8 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// crosses reports whether giving n the name to, in place of from, would change
-// on which side of the border to what stays on this machine it is. mu is held.
+// crosses reports whether giving n the name to, in place of from, would change on which
+// side of the border to what stays on this machine it is.
 func (v *Tx) crosses(from, to table.Link, n *table.Inode) bool {
 	if !v.sendable(n) || v.o.Exclude == nil && !v.ignoring() {
 		return false
@@ -18,9 +18,8 @@ func (v *Tx) crosses(from, to table.Link, n *table.Inode) bool {
 	return v.stays(from, n) != v.stays(to, n)
 }
 
-// crossesBelow is crosses for a directory and all that is known in it: a rule
-// may name a path below. It looks only as far as a rule reaches, not through a
-// million names. mu is held.
+// crossesBelow is crosses for a directory and all that is known in it: a rule may name a
+// path below. It looks only as far as a rule reaches, not through a million names.
 func (v *View) crossesBelow(from, to table.Link, dir table.Ino) bool {
 	if v.o.Exclude == nil {
 		return false
@@ -59,8 +58,7 @@ func (v *Volume) excluded(at providers.Locator, kind providers.Kind) bool {
 
 const hiddenKey = "hidden/"
 
-// setHidden remembers how many entries of the backend a directory does not
-// show. mu is held, in an update.
+// setHidden remembers how many entries of the backend a directory does not show.
 func (v *Tx) setHidden(dir table.Ino, count int) {
 	key := hiddenKey + itoa(dir)
 	switch old := v.table.Get(key); {
@@ -84,9 +82,8 @@ func (v *Volume) hiding() (dirs []table.Ino) {
 	return dirs
 }
 
-// hidden counts the entries of the backend that are not shown, because their
-// names are excluded or taken by what stays on this machine, in the directories
-// that are known. mu is held.
+// hidden counts the entries of the backend that are not shown, because their names are
+// excluded or taken by what stays on this machine, in the directories that are known.
 func (v *View) hidden() int {
 	total := uint64(0)
 	v.table.Scan(hiddenKey, "", func(_ string, value []byte) bool {

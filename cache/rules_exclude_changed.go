@@ -42,8 +42,7 @@ func (v *Volume) followRules(ctx context.Context) error {
 	})
 }
 
-// keepExcluded has what waits to be sent stay here where it is excluded. mu is
-// held, in an update.
+// keepExcluded has what waits to be sent stay here where it is excluded.
 func (m *merge) keepExcluded(v *Tx) {
 
 	if v.o.Exclude == nil {
@@ -82,9 +81,8 @@ func (v *View) kindAt(rec table.Name) providers.Kind {
 	return providers.KindFile
 }
 
-// releaseIncluded has what stayed here be sent where it is excluded no longer. What
-// an ignore file may name is left to those who learn these: see learnForCommit.
-// mu is held, in an update.
+// releaseIncluded has what stayed here be sent where it is excluded no longer. What an
+// ignore file may name is left to those who learn these: see learnForCommit.
 func (v *Tx) releaseIncluded() {
 	var all []table.Link
 	v.table.Local(func(table.Ino) bool { return true }, func(l table.Link) bool {

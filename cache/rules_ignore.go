@@ -19,8 +19,8 @@ import (
 //     stay for rules of before are looked at again, and those that would be sent
 //     are asked for one by one: nothing depends on what was known before.
 
-// ignores are the rules that were read, by the directory that they are in.
-// Volume.mu guards it.
+// ignores are the rules that were read, by the directory that they are in. The volume's
+// lock guards it.
 type ignores struct {
 	rules    map[table.Ino]rulesOf
 	absent   map[table.Ino]struct{} // directories without an ignore file: most, and not to be asked each time
@@ -41,9 +41,8 @@ const maxAbsent = 1 << 16
 // ignoring reports whether there are ignore files at all.
 func (v *Volume) ignoring() bool { return v.o.IgnoreFile != "" && v.engine.sets != nil }
 
-// ruleFile is the ignore file of a directory; 0: there is none. known is false
-// where nobody has looked into the directory. A link is none: git does not
-// follow it. mu is held.
+// ruleFile is the ignore file of a directory; 0: there is none. known is false where
+// nobody has looked into the directory. A link is none: git does not follow it.
 func (v *View) ruleFile(dir table.Ino) (ino table.Ino, gen uint64, known bool) {
 	_, absent := v.ignores.absent[dir]
 	var rec table.Name
@@ -64,15 +63,15 @@ func (v *View) ruleFile(dir table.Ino) (ino table.Ino, gen uint64, known bool) {
 	return 0, 0, true
 }
 
-// learned reports whether the rules of a directory are those of now. mu is held.
+// learned reports whether the rules of a directory are those of now.
 func (v *View) learned(dir table.Ino) bool {
 	ino, gen, known := v.ruleFile(dir)
 	r := v.ignores.rules[dir]
 	return known && r.ino == ino && r.gen == gen
 }
 
-// above are the directories from the root to that of a name, and the names that
-// lead to it. mu is held.
+// above are the directories from the root to that of a name, and the names that lead to
+// it.
 func (v *View) above(l table.Link) (dirs []table.Ino, names []string, ok bool) {
 	for {
 		dirs, names = append(dirs, l.Dir), append(names, l.Name)
@@ -90,8 +89,8 @@ func (v *View) above(l table.Link) (dirs []table.Ino, names []string, ok bool) {
 	return dirs, names, true
 }
 
-// ignored reports whether the rules that are known say that a name is not to be
-// tracked. sure is false when rules that count were not learned. mu is held.
+// ignored reports whether the rules that are known say that a name is not to be tracked.
+// sure is false when rules that count were not learned.
 func (v *View) ignored(l table.Link, dir bool) (is, sure bool) {
 	dirs, names, ok := v.above(l)
 	if !ok {
@@ -105,10 +104,9 @@ func (v *View) ignored(l table.Link, dir bool) (is, sure bool) {
 	return is, sure
 }
 
-// staysIgnored reports whether a name that gets n is known to be ignored, and so
-// stays here. Where rules that count were not learned yet, as after a restart, the
-// commit asks: nobody would look again at a name that stays for the others alone.
-// mu is held.
+// staysIgnored reports whether a name that gets n is known to be ignored, and so stays
+// here. Where rules that count were not learned yet, as after a restart, the commit
+// asks: nobody would look again at a name that stays for the others alone.
 func (v *Tx) staysIgnored(l table.Link, n *table.Inode) bool {
 	if rec, _ := v.table.Name(l.Dir, l.Name); !v.ignoring() || rec.Remote != nil {
 		return false
@@ -120,8 +118,8 @@ func (v *Tx) staysIgnored(l table.Link, n *table.Inode) bool {
 	return is && sure
 }
 
-// rulesMoved follows what happens to an ignore file: other rules are learned soon
-// if it happened here. mu is held, in an update.
+// rulesMoved follows what happens to an ignore file: other rules are learned soon if it
+// happened here.
 func (v *Tx) rulesMoved(l table.Link, here bool) {
 	delete(v.ignores.absent, l.Dir)
 	if here {
@@ -129,8 +127,8 @@ func (v *Tx) rulesMoved(l table.Link, here bool) {
 	}
 }
 
-// wantRules has the rules that count for a name learned soon: more may be made
-// where it is. mu is held, in an update.
+// wantRules has the rules that count for a name learned soon: more may be made where it
+// is.
 func (v *Tx) wantRules(l table.Link) {
 	dirs, _, _ := v.above(l)
 	for _, dir := range dirs {
@@ -139,8 +137,8 @@ func (v *Tx) wantRules(l table.Link) {
 	v.wakes = true
 }
 
-// onlyIgnored reports whether a name stays here for no other reason: it does not
-// any more once the backend has one like it. mu is held.
+// onlyIgnored reports whether a name stays here for no other reason: it does not any
+// more once the backend has one like it.
 func (v *View) onlyIgnored(l table.Link, rec table.Name) bool {
 	n := v.table.Inode(rec.Ino)
 	if !rec.Local || n == nil || !v.ignoring() || !v.sendable(n) {
@@ -150,9 +148,8 @@ func (v *View) onlyIgnored(l table.Link, rec table.Name) bool {
 	return ok && (v.o.Exclude == nil || !v.o.Exclude.Match(at.String(), isDir(n)))
 }
 
-// leavesIgnored reports whether a directory that the backend has would be
-// ignored under a name: what is in it would have to be deleted there, each by
-// itself. mu is held.
+// leavesIgnored reports whether a directory that the backend has would be ignored under
+// a name: what is in it would have to be deleted there, each by itself.
 func (v *View) leavesIgnored(p *place, to table.Link) bool {
 	rec, _ := v.table.Name(to.Dir, to.Name)
 	if !v.ignoring() || len(p.n.RemoteLinks) == 0 || rec.Remote != nil {
@@ -162,17 +159,17 @@ func (v *View) leavesIgnored(p *place, to table.Link) bool {
 	return is
 }
 
-// retell has what is below a directory, which has another name, looked at again
-// before the next commit, unless the rules say the same of it there. Nobody who
-// renames waits for that. mu is held, in an update.
+// retell has what is below a directory, which has another name, looked at again before
+// the next commit, unless the rules say the same of it there. Nobody who renames waits
+// for that.
 func (v *Tx) retell(from, to table.Link, dir table.Ino) {
 	if v.ignoring() && !v.sameIgnored(from, to) {
 		v.table.Set(lookKey+itoa(dir), []byte{1})
 	}
 }
 
-// sameIgnored reports whether rules are known to say the same of all below a
-// directory under two names. Those in it go along with it. mu is held.
+// sameIgnored reports whether rules are known to say the same of all below a directory
+// under two names. Those in it go along with it.
 func (v *View) sameIgnored(a, b table.Link) bool {
 	dirsA, namesA, ok := v.above(a)
 	dirsB, namesB, ok2 := v.above(b)

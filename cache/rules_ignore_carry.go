@@ -12,7 +12,7 @@ func (c carriers) has(dir table.Ino) bool {
 	return is
 }
 
-// carriers finds them, and the names of those that stay here by now. mu is held.
+// carriers finds them, and the names of those that stay here by now.
 func (v *View) carriers() (c carriers, stay []table.Link) {
 	c = carriers{}
 	v.table.Dirty(0, func(_ uint64, l table.Link) bool {
@@ -37,7 +37,7 @@ func (v *View) carriers() (c carriers, stay []table.Link) {
 	return c, stay
 }
 
-// snapshotCarriers is carriers of this moment. mu is not held.
+// snapshotCarriers is carriers of this moment.
 func (v *Volume) snapshotCarriers() carriers {
 	was := v.takeSnapshot(false)
 	defer was.end()

@@ -53,9 +53,8 @@ func (v *Volume) learnForCommit(ctx context.Context) error {
 	return v.lookAgain(w)
 }
 
-// learnAhead learns rules that were changed here, or could have been used, so
-// that what is made from now on stays here at once. What it cannot learn the next
-// commit will. mu is held.
+// learnAhead learns rules that were changed here, or could have been used, so that what
+// is made from now on stays here at once. What it cannot learn the next commit will.
 func (v *View) learnAhead() {
 	if !v.ignoring() || v.ignores.learning || len(v.ignores.wanted) == 0 {
 		return
@@ -84,9 +83,8 @@ func (v *View) learnAhead() {
 	})
 }
 
-// unlearned are the directories whose rules were not learned: of the root, of
-// those that had some, and of all above what is to be sent and is not at the
-// backend. mu is held.
+// unlearned are the directories whose rules were not learned: of the root, of those that
+// had some, and of all above what is to be sent and is not at the backend.
 func (v *View) unlearned() (dirs []table.Ino) {
 	asked := map[table.Ino]struct{}{}
 	v.table.Scan(rulesKey, "", func(key string, value []byte) bool {
@@ -111,7 +109,7 @@ func (v *View) unlearned() (dirs []table.Ino) {
 	return slices.Compact(dirs)
 }
 
-// snapshotUnlearned is unlearned of this moment. mu is not held.
+// snapshotUnlearned is unlearned of this moment.
 func (v *Volume) snapshotUnlearned() []table.Ino {
 	was := v.takeSnapshot(false)
 	defer was.end()
@@ -188,10 +186,9 @@ func (v *Volume) readRules(w *waiting, ino table.Ino) ([]byte, error) {
 	return io.ReadAll(snap.Reader())
 }
 
-// adopt has rules count. Where others did, or where they take back what those
-// above them say, names may stay here that need not any more. Who reads slowly
-// does not take back what was learned of the file as it is. mu is held, in an
-// update.
+// adopt has rules count. Where others did, or where they take back what those above them
+// say, names may stay here that need not any more. Who reads slowly does not take back
+// what was learned of the file as it is.
 func (v *Tx) adopt(dir table.Ino, r rulesOf) {
 	if ino, gen, _ := v.ruleFile(dir); (ino != r.ino || gen != r.gen) && v.learned(dir) {
 		return
@@ -288,8 +285,8 @@ func (v *Volume) lookBelow(top table.Ino, c carriers) (unlearned []table.Ino, er
 	return unlearned, nil
 }
 
-// unlearnedAbove are the directories that a name is in whose rules were not
-// learned, and that were not asked about before. mu is held.
+// unlearnedAbove are the directories that a name is in whose rules were not learned, and
+// that were not asked about before.
 func (v *View) unlearnedAbove(l table.Link, asked map[table.Ino]struct{}) (dirs []table.Ino) {
 	above, _, _ := v.above(l)
 	for _, dir := range slices.Backward(above) {
@@ -303,8 +300,8 @@ func (v *View) unlearnedAbove(l table.Link, asked map[table.Ino]struct{}) (dirs 
 	return dirs
 }
 
-// resort has a name stay here or not, as the rules say. ok is false when nothing
-// can be said yet. mu is held, in an update.
+// resort has a name stay here or not, as the rules say. ok is false when nothing can be
+// said yet.
 func (v *Tx) resort(l table.Link, rec table.Name, n *table.Inode, c carriers) (stays, ok bool) {
 	stays, ok = v.sorted(l, rec, n, c)
 	if ok && rec.Local != stays {
@@ -315,11 +312,10 @@ func (v *Tx) resort(l table.Link, rec table.Name, n *table.Inode, c carriers) (s
 	return stays, ok
 }
 
-// sorted reports whether the rules have a name stay here. Content that is not here
-// has to be: it may have no other place soon. A directory that the backend has
-// goes, with what of it is there: it got its name when nobody knew the rules. So
-// do those that it was moved into. ok is false when nothing can be said yet. mu is
-// held.
+// sorted reports whether the rules have a name stay here. Content that is not here has
+// to be: it may have no other place soon. A directory that the backend has goes, with
+// what of it is there: it got its name when nobody knew the rules. So do those that it
+// was moved into. ok is false when nothing can be said yet.
 func (v *View) sorted(l table.Link, rec table.Name, n *table.Inode, c carriers) (stays, ok bool) {
 	if rec.Remote != nil || rec.Attempt != nil || rec.Ino == 0 || n == nil || rec.Local && !v.onlyIgnored(l, rec) {
 		return rec.Local, true

@@ -75,7 +75,7 @@ func (v *Volume) Status() Status {
 	return s
 }
 
-// tally adds a job to a Status. mu is held.
+// tally adds a job to a Status.
 func (e *engine) tally(v *View, s *Status, l table.Link, t *job) {
 	switch t.state {
 	case jobResting:

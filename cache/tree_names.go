@@ -5,9 +5,8 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// contentChanged says that the content of an inode is in a new state, that of
-// size bytes, since mtime: each of its names differs from the backend then.
-// mu is held, in an update.
+// contentChanged says that the content of an inode is in a new state, that of size
+// bytes, since mtime: each of its names differs from the backend then.
 func (v *Tx) contentChanged(ino table.Ino, size int64, mtime table.Time) {
 	n := v.table.Edit(ino)
 	n.ContentVersion++
@@ -16,8 +15,8 @@ func (v *Tx) contentChanged(ino table.Ino, size int64, mtime table.Time) {
 	v.markInode(n)
 }
 
-// attrChanged says that attributes which the backend may keep have changed; the
-// caller has edited them. mu is held, in an update.
+// attrChanged says that attributes which the backend may keep have changed; the caller
+// has edited them.
 func (v *Tx) attrChanged(ino table.Ino) {
 	n := v.table.Edit(ino)
 	n.AttrGen++
@@ -32,9 +31,8 @@ func (v *Tx) markInode(n *table.Inode) {
 	}
 }
 
-// mark puts a name into the order of changes when its two sides differ, and
-// takes it out when they agree. It follows every change of a name or of what
-// is behind it. mu is held, in an update.
+// mark puts a name into the order of changes when its two sides differ, and takes it out
+// when they agree. It follows every change of a name or of what is behind it.
 func (v *Tx) mark(l table.Link) {
 	rec, ok := v.table.Name(l.Dir, l.Name)
 	if !ok {
@@ -82,8 +80,8 @@ func (v *View) differ(rec table.Name) bool {
 	return !isDir(n) && n.ContentVersion != rec.Remote.ContentVersion || v.caps.Attributes != 0 && n.AttrGen != rec.Remote.AttrGen
 }
 
-// setLocal gives a name an inode, or none (0). The kernel knows of it already:
-// a request asked for it. mu is held, in an update.
+// setLocal gives a name an inode, or none (0). The kernel knows of it already: a request
+// asked for it.
 func (v *Tx) setLocal(l table.Link, ino table.Ino, stays bool) {
 	rec, _ := v.table.Name(l.Dir, l.Name)
 	rec.Ino, rec.Local = ino, ino != 0 && stays
@@ -97,8 +95,8 @@ func (v *Tx) setLocal(l table.Link, ino table.Ino, stays bool) {
 	v.mark(l)
 }
 
-// setName stores a record, and says which inode the name was taken from; 0: none.
-// That may have nothing left that is to be sent. mu is held, in an update.
+// setName stores a record, and says which inode the name was taken from; 0: none. That
+// may have nothing left that is to be sent.
 func (v *Tx) setName(l table.Link, rec table.Name) (from table.Ino) {
 	if old, _ := v.table.Name(l.Dir, l.Name); old.Ino != 0 && old.Ino != rec.Ino {
 		from = old.Ino
@@ -108,9 +106,8 @@ func (v *Tx) setName(l table.Link, rec table.Name) (from table.Ino) {
 	return from
 }
 
-// setRemote says what the backend is now known to have under a name; nil:
-// nothing. Listings that began before are told not to believe what they have of
-// it. mu is held, in an update.
+// setRemote says what the backend is now known to have under a name; nil: nothing.
+// Listings that began before are told not to believe what they have of it.
 func (v *Tx) setRemote(l table.Link, base *table.Remote) {
 	rec, _ := v.table.Name(l.Dir, l.Name)
 	rec.Remote, rec.Attempt = base, nil
@@ -122,8 +119,8 @@ func (v *Tx) setRemote(l table.Link, base *table.Remote) {
 	v.vacated(l)
 }
 
-// vacated lets a directory go that was removed here, once nothing is open about
-// a name in it. mu is held, in an update.
+// vacated lets a directory go that was removed here, once nothing is open about a name
+// in it.
 func (v *Tx) vacated(l table.Link) {
 	if _, there := v.table.Name(l.Dir, l.Name); !there {
 		v.shed(l.Dir)

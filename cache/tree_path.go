@@ -19,7 +19,7 @@ func (v *Volume) Path(ino fs.Ino) (string, bool) {
 	return l.String(), ok
 }
 
-// pathOf is one path of an inode here. mu is held.
+// pathOf is one path of an inode here.
 func (v *View) pathOf(ino table.Ino) (providers.Locator, bool) {
 	if ino == table.Root {
 		return providers.Locator{}, true
@@ -31,14 +31,14 @@ func (v *View) pathOf(ino table.Ino) (providers.Locator, bool) {
 	return v.path(n.Links[0])
 }
 
-// path is where a name is in the tree here; false when it is below a directory
-// that was removed. mu is held.
+// path is where a name is in the tree here; false when it is below a directory that was
+// removed.
 func (v *View) path(l table.Link) (providers.Locator, bool) {
 	return v.climb(l, func(n *table.Inode) []table.Link { return n.Links })
 }
 
-// pathFor is where a person would look for a name: its path, or, below a directory
-// that was removed here, that at the backend. mu is held.
+// pathFor is where a person would look for a name: its path, or, below a directory that
+// was removed here, that at the backend.
 func (v *View) pathFor(l table.Link) string {
 	if at, ok := v.path(l); ok {
 		return at.String()
@@ -49,8 +49,8 @@ func (v *View) pathFor(l table.Link) string {
 	return l.Name
 }
 
-// remotePath is where a name is at the backend; false when the backend does not have
-// the directory. mu is held.
+// remotePath is where a name is at the backend; false when the backend does not have the
+// directory.
 func (v *View) remotePath(l table.Link) (providers.Locator, bool) {
 	return v.climb(l, func(n *table.Inode) []table.Link {
 		if _, taker := partners(n); taker != 0 && v.table.Inode(taker) != nil {
@@ -60,8 +60,7 @@ func (v *View) remotePath(l table.Link) (providers.Locator, bool) {
 	})
 }
 
-// remotePathOf is where the backend has a directory; false when it does not. mu is
-// held.
+// remotePathOf is where the backend has a directory; false when it does not.
 func (v *View) remotePathOf(dir table.Ino) (providers.Locator, bool) {
 	if dir == table.Root {
 		return providers.Locator{}, true
@@ -73,8 +72,8 @@ func (v *View) remotePathOf(dir table.Ino) (providers.Locator, bool) {
 	return v.remotePath(n.RemoteLinks[0])
 }
 
-// linksOf are the names that an inode has here, homesOf those at the backend,
-// as they are at the moment. mu is not held.
+// linksOf are the names that an inode has here, homesOf those at the backend, as they
+// are at the moment.
 
 func (v *Volume) linksOf(ino table.Ino) []table.Link {
 	return v.namesOf(ino, func(v *View, n *table.Inode) []table.Link { return n.Links })
@@ -110,9 +109,8 @@ func (v *View) climb(l table.Link, up func(*table.Inode) []table.Link) (provider
 	return at, err == nil
 }
 
-// stays reports whether what gets a name stays on this machine: excluded, of a
-// kind that the backend cannot have, or ignored, until it is not any more. mu is
-// held.
+// stays reports whether what gets a name stays on this machine: excluded, of a kind that
+// the backend cannot have, or ignored, until it is not any more.
 func (v *Tx) stays(l table.Link, n *table.Inode) bool {
 	if !v.sendable(n) {
 		return true
@@ -153,7 +151,7 @@ func (v *Volume) find(ctx context.Context, path string) (l table.Link, ino table
 
 func itoa(ino table.Ino) string { return strconv.FormatUint(ino, 10) }
 
-// below reports whether dir is top or lies below it. mu is held.
+// below reports whether dir is top or lies below it.
 func (v *View) below(dir, top table.Ino) bool {
 	for dir != top && dir != table.Root {
 		n := v.table.Inode(dir)

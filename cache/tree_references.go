@@ -5,7 +5,7 @@ import (
 	"github.com/wsmount/wsmount/fs"
 )
 
-// refer is the kernel's entry for an inode, with a reference. mu is held.
+// refer is the kernel's entry for an inode, with a reference.
 func (v *View) refer(dir, ino table.Ino) fs.Entry {
 	v.refs[ino]++
 	return fs.Entry{Ino: fs.Ino(ino), Attr: v.attr(ino, v.table.Inode(ino)), TTL: v.kernelTTL(dir)}
@@ -25,7 +25,7 @@ func (v *Volume) unrefer(e fs.Entry, err error) (fs.Entry, error) {
 	return fs.Entry{}, err
 }
 
-// dropRefs gives references back and reports whether none is left. mu is held.
+// dropRefs gives references back and reports whether none is left.
 func (v *View) dropRefs(ino table.Ino, count uint64) bool {
 	if left := v.refs[ino]; left > count {
 		v.refs[ino] = left - count
@@ -48,7 +48,7 @@ func (v *Volume) Forget(ino fs.Ino, count uint64) {
 	}
 }
 
-// unheld reports whether an inode has no name, and nobody holds it. mu is held.
+// unheld reports whether an inode has no name, and nobody holds it.
 func (v *View) unheld(ino table.Ino) bool {
 	n := v.table.Inode(ino)
 	return n != nil && len(n.Links) == 0 && v.refs[ino] == 0 && v.open[ino] == nil && ino != table.Root
@@ -75,11 +75,11 @@ func orphanKey(ino table.Ino) string { return orphans + itoa(ino) }
 
 const orphans = "orphan/"
 
-// shed forgets an inode without a name, or marks it when it is still held. One
-// that the backend still has under some name stays as a record, without its
-// content. A directory stays while it hands names over, while an operation is under way
-// for a name in it, and as long as it is open what became of one: the backend may
-// have that, and it would have no place here. mu is held, in an update.
+// shed forgets an inode without a name, or marks it when it is still held. One that the
+// backend still has under some name stays as a record, without its content. A directory
+// stays while it hands names over, while an operation is under way for a name in it, and
+// as long as it is open what became of one: the backend may have that, and it would have
+// no place here.
 func (v *Tx) shed(ino table.Ino) {
 	n := v.table.Inode(ino)
 	if n == nil || len(n.Links) > 0 || ino == table.Root {
@@ -104,8 +104,8 @@ func (v *Tx) shed(ino table.Ino) {
 	v.reap(ino)
 }
 
-// reap forgets an inode that nothing leads to any more: no name here or at the
-// backend, no reference of the kernel, no open file. mu is held, in an update.
+// reap forgets an inode that nothing leads to any more: no name here or at the backend,
+// no reference of the kernel, no open file.
 func (v *Tx) reap(ino table.Ino) {
 	n := v.table.Inode(ino)
 	if n == nil || ino == table.Root || len(n.Links) > 0 || len(n.RemoteLinks) > 0 || v.refs[ino] > 0 || v.open[ino] != nil {

@@ -22,8 +22,8 @@ type snapshot struct {
 	next  uint64                 // number of what comes later
 }
 
-// takeSnapshot is the volume at this moment. Who has it calls end, soon. forSet has content
-// stay as it is for a set, until endKeeping. mu is not held.
+// takeSnapshot is the volume at this moment. Who has it calls end, soon. forSet has
+// content stay as it is for a set, until endKeeping.
 func (v *Volume) takeSnapshot(forSet bool) *snapshot {
 	mine := v.beginObservation()
 	locked := v.lock()
@@ -47,8 +47,8 @@ func (v *Volume) takeSnapshot(forSet bool) *snapshot {
 	return f
 }
 
-// beingOpen are the inodes that programs are writing, as the engine of a frozen
-// volume finds them. mu is held.
+// beingOpen are the inodes that programs are writing, as the engine of a frozen volume
+// finds them.
 func (v *View) beingOpen() map[table.Ino]*openInode {
 	all := map[table.Ino]*openInode{}
 	for ino, oi := range v.open {
@@ -67,6 +67,5 @@ func (f *snapshot) end() {
 	}
 }
 
-// overtaken reports whether what the backend is known to have is other than it
-// was. mu is held, that of the volume.
+// overtaken reports whether what the backend is known to have is other than it was.
 func (f *snapshot) overtaken(v *View) bool { return v.table.News() != f.news }

@@ -14,8 +14,7 @@ import (
 // maxStaleDentries bounds what is noted: names that nobody uses again stay.
 const maxStaleDentries = 1 << 16
 
-// markStaleDentry notes that a name was taken from an inode behind the kernel's back. mu
-// is held, in an update.
+// markStaleDentry notes that a name was taken from an inode behind the kernel's back.
 func (v *View) markStaleDentry(l table.Link, from table.Ino) {
 	if v.refs[from] == 0 {
 		return
@@ -26,8 +25,8 @@ func (v *View) markStaleDentry(l table.Link, from table.Ino) {
 	v.staleDentries[l] = struct{}{}
 }
 
-// checkDentries reports fs.ErrStale, once, if the kernel does not know what is behind one
-// of some names. mu is held.
+// checkDentries reports fs.ErrStale, once, if the kernel does not know what is behind
+// one of some names.
 func (v *View) checkDentries(all ...table.Link) (err error) {
 	for _, l := range all {
 		if _, there := v.staleDentries[l]; there {

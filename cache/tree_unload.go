@@ -152,10 +152,9 @@ func (u *unloader) all(dir table.Ino) bool {
 	return true
 }
 
-// mayUnload reports whether a directory may be made unknown: nobody is in it,
-// and no listing is under way that would find less than it left. One without
-// names is known only here where the backend keeps no empty directories. mu is
-// held.
+// mayUnload reports whether a directory may be made unknown: nobody is in it, and no
+// listing is under way that would find less than it left. One without names is known
+// only here where the backend keeps no empty directories.
 func (v *View) mayUnload(dir table.Ino, loaded bool) bool {
 	n := v.table.Inode(dir)
 	if loaded && !v.caps.EmptyDirs && !v.table.HasNames(dir) {
@@ -166,8 +165,8 @@ func (v *View) mayUnload(dir table.Ino, loaded bool) bool {
 		v.o.Now().Sub(timeOf(n.Listed)) >= unloadAge
 }
 
-// step forgets some names of a directory that is unknown already, and says
-// whether there are more. mu is held, in an update.
+// step forgets some names of a directory that is unknown already, and says whether there
+// are more.
 func (u *unloader) step(v *Tx, dir table.Ino) (more bool, dropped int) {
 
 	if !v.mayUnload(dir, false) {
@@ -192,8 +191,8 @@ func (u *unloader) step(v *Tx, dir table.Ino) (more bool, dropped int) {
 	return more, dropped
 }
 
-// forgettable reports whether all that is known of a name can be had again by
-// listing its directory. mu is held.
+// forgettable reports whether all that is known of a name can be had again by listing
+// its directory.
 func (u *unloader) forgettable(v *View, l table.Link, rec table.Name) bool {
 
 	b := rec.Remote

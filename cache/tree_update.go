@@ -87,8 +87,7 @@ func (v *Tx) run(do func(*Tx) error) error {
 }
 
 // commitTable commits what do did, if need be in the room of the ballast, which is for
-// that: who removes something makes room. When there is none, clean content goes. mu is
-// held.
+// that: who removes something makes room. When there is none, clean content goes.
 func (v *Tx) commitTable() error {
 	err := v.table.Commit()
 	if errors.Is(err, table.ErrFull) && v.store.Relieve() {
@@ -103,12 +102,11 @@ func (v *Tx) commitTable() error {
 // commitRoom is more than a commit sets aside for itself and for the next log.
 const commitRoom = 1 << 20
 
-// evictInCommit gives up clean content for the commit under way, which takes the
-// records of that with it. Should it fail all the same, or the process end in between,
-// the content is missing where its record says that it is here: openFile takes that of
-// clean content for given up. So it must be clean by what the disk knows: neither by a
-// commit that was not synced nor by this one. It reports whether anything went. mu is
-// held.
+// evictInCommit gives up clean content for the commit under way, which takes the records
+// of that with it. Should it fail all the same, or the process end in between, the
+// content is missing where its record says that it is here: openFile takes that of clean
+// content for given up. So it must be clean by what the disk knows: neither by a commit
+// that was not synced nor by this one. It reports whether anything went.
 func (v *Tx) evictInCommit() bool {
 	if v.table.Sync() != nil {
 		return false
@@ -159,11 +157,11 @@ func (v *Volume) view(do func(*View) error) error {
 // syncDisk brings every change that was committed to the disk. It needs no lock.
 func (v *Volume) syncDisk() error { return v.state.table.Sync() }
 
-// cause is why something went wrong: a table that has failed finds nothing, and what
-// is looked for in it is not known to be missing. mu is held.
+// cause is why something went wrong: a table that has failed finds nothing, and what is
+// looked for in it is not known to be missing.
 func (v *View) cause(err error) error { return cmp.Or(v.table.Err(), err) }
 
-// later has f run once the change under way is committed. mu is held.
+// later has f run once the change under way is committed.
 func (v *Tx) later(f func()) { v.after = append(v.after, f) }
 
 // now is the time, in nanoseconds since 1970.

@@ -35,7 +35,7 @@ type engine struct {
 	slots chan struct{} // one for each part on its way
 	sets  providers.Committer
 
-	// What follows is guarded by Volume.mu.
+	// What follows is guarded by the volume's lock.
 
 	jobs    map[table.Link]*job // what was begun and is not done
 	busy    map[table.Link]*job // the names of those that run
@@ -52,7 +52,7 @@ type engine struct {
 	unsaved  map[table.Ino]int64     // bytes of content that the backend lacks
 	total    int64                   // the sum of unsaved
 	waiters  map[*waiter]struct{}    // who waits
-	arrival  func()                  // told without mu when something has arrived
+	arrival  func()                  // told without the lock when something has arrived
 	because  map[table.Link]struct{} // names that differ because of an operation: due with it
 	ages     []age                   // when changes began
 	writing  map[table.Ino]time.Time // open for writing since
@@ -120,7 +120,7 @@ func (e *engine) init(v *Volume) {
 	e.resume(locked)
 }
 
-// resume takes up what the last run left. mu is held.
+// resume takes up what the last run left.
 func (e *engine) resume(v *View) {
 	now := v.o.Now()
 	e.reached = now
@@ -225,8 +225,8 @@ func (e *engine) update(do func(*Tx) error) error {
 	})
 }
 
-// follows says that a name differs because of an operation: whoever waits for that
-// waits for it too. mu is held.
+// follows says that a name differs because of an operation: whoever waits for that waits
+// for it too.
 func (e *engine) follows(v *View, l table.Link, seq uint64) {
 	e.because[l] = struct{}{}
 	e.wake()

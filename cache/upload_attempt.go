@@ -32,8 +32,8 @@ func parseSent(s string) (ino table.Ino, digest string) {
 	return ino, digest
 }
 
-// opFor finds the operation id for an attempt: that of one just like it which was
-// found not to have happened, else a new one. mu is held.
+// opFor finds the operation id for an attempt: that of one just like it which was found
+// not to have happened, else a new one.
 func (e *engine) opFor(v *View, s *operation, kind uint8, gen, attrGen uint64) string {
 	if old := s.job.attempt; old.Op != "" && old.Kind == kind && old.ContentVersion == gen && old.AttrGen == attrGen {
 		return old.Op
@@ -41,8 +41,7 @@ func (e *engine) opFor(v *View, s *operation, kind uint8, gen, attrGen uint64) s
 	return e.operationID(v)
 }
 
-// setAttempt records an attempt, or with nil that there is none. mu is held, in
-// an update.
+// setAttempt records an attempt, or with nil that there is none.
 func (e *engine) setAttempt(v *Tx, l table.Link, a *table.Attempt) {
 	rec, ok := v.table.Name(l.Dir, l.Name)
 	if !ok && a == nil {
@@ -78,7 +77,7 @@ func maybe(err error) bool {
 		errors.Is(err, context.DeadlineExceeded)
 }
 
-// operationID is a new operation id. mu is held.
+// operationID is a new operation id.
 func (e *engine) operationID(v *View) string {
 	e.ops++
 	return fmt.Sprintf("%s-%d", v.run, e.ops)

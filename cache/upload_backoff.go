@@ -12,7 +12,7 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// rest has a job tried again in a while. mu is held.
+// rest has a job tried again in a while.
 func (e *engine) rest(v *View, t *job, err error) {
 	t.err, t.state = err, jobResting
 	d := pauseAfter(t.tries)
@@ -35,7 +35,7 @@ func (e *engine) rest(v *View, t *job, err error) {
 	}
 }
 
-// pause gives the backend a rest. mu is held.
+// pause gives the backend a rest.
 func (e *engine) pause(v *View, d time.Duration) {
 	e.paused = true
 	resting := e.resting
@@ -48,7 +48,7 @@ func (e *engine) pause(v *View, d time.Duration) {
 	})
 }
 
-// reaches notes that the backend answered a change. mu is held.
+// reaches notes that the backend answered a change.
 func (e *engine) reaches(v *View) {
 	if e.failures >= flaky {
 		e.rouse(v)
@@ -60,7 +60,7 @@ func (e *engine) reaches(v *View) {
 	v.fails(chores.Upload, nil)
 }
 
-// failed counts a failure that may pass. An outage is told once. mu is held.
+// failed counts a failure that may pass. An outage is told once.
 func (e *engine) failed(v *View, err error) {
 	if e.failures == 0 {
 		e.failing = v.o.Now()
@@ -74,8 +74,8 @@ func (e *engine) failed(v *View, err error) {
 }
 
 // rouse ends the pauses after failures. It is for the end of an outage, and for who
-// asks: what fails for a reason of its own would be tried all the time, if any
-// success did this. mu is held.
+// asks: what fails for a reason of its own would be tried all the time, if any success
+// did this.
 func (e *engine) rouse(v *View) {
 	e.endRests()
 	e.resting, e.endRests = context.WithCancel(v.ctx)

@@ -13,8 +13,7 @@ import (
 // takes the place of another is served as that was: most programs save by writing a
 // new file and renaming it.
 
-// takeMetadata takes what the backend has with a state of content. mu is held, in an
-// update.
+// takeMetadata takes what the backend has with a state of content.
 func (v *Tx) takeMetadata(ino table.Ino, gen uint64, metadata map[string]string) {
 	n := v.table.Inode(ino)
 	if n == nil || !v.caps.Metadata {
@@ -29,7 +28,7 @@ func (v *Tx) takeMetadata(ino table.Ino, gen uint64, metadata map[string]string)
 }
 
 // inherited is an inode whose place at the backend that of an operation takes, if it may
-// have metadata to inherit; 0: none. mu is held.
+// have metadata to inherit; 0: none.
 func (e *engine) inherited(v *View, s *operation) table.Ino {
 	base := e.record(v, s.link).Remote
 	if !v.caps.Metadata || base == nil || base.Ino == s.ino || base.Kind != providers.KindFile || v.table.Inode(base.Ino) == nil {
@@ -49,7 +48,7 @@ func (e *engine) fetchInheritedAttrs(ctx context.Context, s *operation) error {
 	return e.fetchAttrs(ctx, old)
 }
 
-// metadataFor is what the backend is to have of an inode with an operation. mu is held.
+// metadataFor is what the backend is to have of an inode with an operation.
 func (e *engine) metadataFor(v *View, s *operation, n *table.Inode) map[string]string {
 	if old := e.inherited(v, s); old != 0 {
 		return providers.MetadataInPlaceOf(n.Metadata, v.table.Inode(old).Metadata)

@@ -11,8 +11,8 @@ import (
 )
 
 // job is the work on one name, from the first try to success: under way,
-// resting after a failure that may pass, or held after one that will not. mu
-// guards it.
+// resting after a failure that may pass, or held after one that will not. The lock of
+// the volume guards it.
 type job struct {
 	link  table.Link
 	op    *operation
@@ -49,7 +49,7 @@ type aspect struct {
 	baseIno      table.Ino
 }
 
-// aspect is the present state of a name. mu is held.
+// aspect is the present state of a name.
 func (e *engine) aspect(v *View, l table.Link) aspect {
 	rec, _ := v.table.Name(l.Dir, l.Name)
 	s := aspect{ino: rec.Ino}
@@ -62,7 +62,7 @@ func (e *engine) aspect(v *View, l table.Link) aspect {
 	return s
 }
 
-// walk starts what may run now. mu is held.
+// walk starts what may run now.
 func (e *engine) walk(v *View) {
 	if e.paused || e.looking || v.closed {
 		return
@@ -133,7 +133,7 @@ func (e *engine) walk(v *View) {
 	}
 }
 
-// lookInto makes directories known before anything is started. mu is held.
+// lookInto makes directories known before anything is started.
 func (e *engine) lookInto(v *View, dirs []table.Ino) {
 	e.looking = true
 	v.background(func() {
@@ -154,7 +154,7 @@ func (e *engine) lookInto(v *View, dirs []table.Ino) {
 // away, as in the removal of a deep tree, while there is something that runs.
 const farNames = 16
 
-// start runs an operation in the background. mu is held.
+// start runs an operation in the background.
 func (e *engine) start(v *View, s *operation) {
 	t := e.jobs[s.link]
 	if t == nil {
@@ -209,7 +209,7 @@ func (e *engine) run(t *job) {
 	e.wake()
 }
 
-// stop takes a job from those that run. mu is held.
+// stop takes a job from those that run.
 func (e *engine) stop(v *View, t *job) {
 	e.running = slices.DeleteFunc(e.running, func(other *job) bool { return other == t })
 	e.bytes -= t.op.size
@@ -221,7 +221,7 @@ func (e *engine) stop(v *View, t *job) {
 	}
 }
 
-// conclude decides what becomes of a job. mu is held.
+// conclude decides what becomes of a job.
 func (e *engine) conclude(v *View, t *job, err error) {
 	now := v.o.Now()
 	switch {

@@ -45,8 +45,7 @@ func (e *engine) move(ctx context.Context, s *operation) error {
 	})
 }
 
-// moved notes that what was known at one name is at another. mu is held, in an
-// update.
+// moved notes that what was known at one name is at another.
 func (e *engine) moved(v *Tx, s *operation, info providers.Info) {
 	base := *s.source
 	if base.Kind != providers.KindDir {
@@ -124,7 +123,7 @@ func (e *engine) copy(ctx context.Context, s *operation) error {
 	})
 }
 
-// copied notes what a copy left. mu is held, in an update.
+// copied notes what a copy left.
 func (e *engine) copied(v *Tx, s *operation, info providers.Info, kind providers.Kind, gen, attrGen uint64) {
 	base := &table.Remote{Ino: s.ino, Kind: kind, Version: info.Version, Digest: info.Digest, ContentVersion: gen, AttrGen: attrGen}
 	if v.table.Inode(s.ino) == nil {

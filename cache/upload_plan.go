@@ -25,8 +25,8 @@ const (
 	verdictOpen                  // a program is still writing it
 )
 
-// plan finds the next operation towards what a name needs. via are the names whose
-// needs led here. mu is held.
+// plan finds the next operation towards what a name needs. via are the names whose needs
+// led here.
 func (e *engine) plan(v *View, l table.Link, via []table.Link) (verdict, *operation) {
 	if slices.Contains(via, l) {
 		return e.park(v, l, via)
@@ -155,9 +155,9 @@ func condition(b *table.Remote) providers.Condition {
 	return providers.IfVersion(b.Version)
 }
 
-// rescue is for a name whose place at the backend something else is about to
-// take: what has it now may live on under another name here, and have no other
-// place. Then what that name needs comes first, or what is under way there. mu is held.
+// rescue is for a name whose place at the backend something else is about to take: what
+// has it now may live on under another name here, and have no other place. Then what
+// that name needs comes first, or what is under way there.
 func (e *engine) rescue(v *View, l table.Link, ino table.Ino, via []table.Link) (verdict, *operation) {
 	n := v.table.Inode(ino)
 	if n == nil || e.homeElse(v, n, l) {
@@ -176,9 +176,8 @@ func (e *engine) rescue(v *View, l table.Link, ino table.Ino, via []table.Link) 
 	return verdictAgreed, nil
 }
 
-// homeElse reports whether the backend surely has an inode, as new as under a
-// name, under another one too: nothing is under way there, which may be about to
-// replace it. mu is held.
+// homeElse reports whether the backend surely has an inode, as new as under a name,
+// under another one too: nothing is under way there, which may be about to replace it.
 func (e *engine) homeElse(v *View, n *table.Inode, l table.Link) bool {
 	here := e.record(v, l).Remote
 	for _, h := range n.RemoteLinks {

@@ -54,7 +54,7 @@ func (e *engine) planContent(v *View, s *operation, n *table.Inode, via []table.
 const atHandMost = 64 << 10
 
 // atHand reports whether all that the backend would have of an inode is here, and
-// writing it is cheaper than to have the backend copy it. mu is held.
+// writing it is cheaper than to have the backend copy it.
 func (e *engine) atHand(v *View, ino table.Ino, n *table.Inode) bool {
 	here := isRegular(n) && n.State == table.Whole || isSymlink(n) && n.Target != ""
 	return v.caps.DearCopy && here && n.Size <= atHandMost && !n.AttrsUnknown && !n.Suspect && !e.isOpen(v, ino, n)
@@ -68,7 +68,7 @@ type remoteHome struct {
 }
 
 // homeFor is where the backend has an inode, best as it is here, at a place where
-// nothing is open or under way, and which it is to leave. mu is held.
+// nothing is open or under way, and which it is to leave.
 func (e *engine) homeFor(v *View, ino table.Ino, n *table.Inode) (found remoteHome) {
 	if e.memo != nil {
 		if found, known := e.memo.homes[ino]; known {
@@ -139,9 +139,9 @@ func (e *engine) park(v *View, l table.Link, via []table.Link) (verdict, *operat
 // parked begins the names of what stands aside.
 const parked = ".wsmount-parked-"
 
-// standsAside reports whether a name that is nothing here is one under which
-// another working copy has something stand aside, or had when it was killed: that
-// is not for programs here either. mu is held.
+// standsAside reports whether a name that is nothing here is one under which another
+// working copy has something stand aside, or had when it was killed: that is not for
+// programs here either.
 func (v *View) standsAside(l table.Link, rec table.Name) bool {
 	return l.Dir == table.Root && strings.HasPrefix(l.Name, parked) && rec.Ino == 0 && rec.Remote == nil && v.engine.jobs[l] == nil
 }

@@ -49,9 +49,9 @@ func (e *engine) resurrect(l table.Link, cause error) error {
 	return errAgain
 }
 
-// resurrectDir has a directory that was removed come back, after those above it. A
-// name that something else has by now stays with it: a directory takes the place
-// over, with what is in it; else there is a new name. mu is held, in an update.
+// resurrectDir has a directory that was removed come back, after those above it. A name
+// that something else has by now stays with it: a directory takes the place over, with
+// what is in it; else there is a new name.
 func (e *engine) resurrectDir(v *Tx, dir table.Ino) {
 
 	n := v.table.Inode(dir)
@@ -79,8 +79,7 @@ func (e *engine) resurrectDir(v *Tx, dir table.Ino) {
 	back.Loaded, back.Listed = false, 0
 }
 
-// resurrected is a directory like one that was removed, under a name that is free. mu
-// is held, in an update.
+// resurrected is a directory like one that was removed, under a name that is free.
 func (e *engine) resurrected(v *Tx, l table.Link, old table.Ino) table.Ino {
 
 	dir := v.table.Alloc()
@@ -91,7 +90,7 @@ func (e *engine) resurrected(v *Tx, l table.Link, old table.Ino) table.Ino {
 	return dir
 }
 
-// nameBeside is a free name beside another one. mu is held.
+// nameBeside is a free name beside another one.
 func (e *engine) nameBeside(v *View, l table.Link) table.Link {
 	for i := 1; ; i++ {
 		to := table.Link{Dir: l.Dir, Name: l.Name + "." + strconv.Itoa(i)}
@@ -104,10 +103,9 @@ func (e *engine) nameBeside(v *View, l table.Link) table.Link {
 	}
 }
 
-// succeed has what was noted of names in a directory that was removed be noted of
-// those in the one that is in its place: which of them an orphaned file gets back,
-// and about which of them listings that are under way say nothing. mu is held, in
-// an update.
+// succeed has what was noted of names in a directory that was removed be noted of those
+// in the one that is in its place: which of them an orphaned file gets back, and about
+// which of them listings that are under way say nothing.
 func (v *Tx) succeed(old, dir table.Ino) {
 	for listing := range v.observations {
 		for l, ours := range listing.touched {
@@ -128,7 +126,7 @@ func (v *Tx) succeed(old, dir table.Ino) {
 }
 
 // works reports whether an operation is under way for a name of a directory: then what
-// comes of it is still to be noted there. mu is held.
+// comes of it is still to be noted there.
 func (e *engine) works(v *View, dir table.Ino) bool {
 	for _, t := range e.running {
 		if slices.ContainsFunc(t.op.names(), func(l table.Link) bool { return l.Dir == dir }) {
@@ -138,8 +136,7 @@ func (e *engine) works(v *View, dir table.Ino) bool {
 	return false
 }
 
-// left are the directories of an operation that waited for its end to be forgotten. mu
-// is held.
+// left are the directories of an operation that waited for its end to be forgotten.
 func (e *engine) left(v *View, s *operation) (dirs []table.Ino) {
 	for _, l := range s.names() {
 		if v.isNowhere(l.Dir) && v.unheld(l.Dir) {
@@ -149,8 +146,7 @@ func (e *engine) left(v *View, s *operation) (dirs []table.Ino) {
 	return dirs
 }
 
-// isNowhere reports whether a directory is neither here nor at the backend. mu is
-// held.
+// isNowhere reports whether a directory is neither here nor at the backend.
 func (v *View) isNowhere(dir table.Ino) bool {
 	n := v.table.Inode(dir)
 	return n == nil || dir != table.Root && len(n.Links)+len(n.RemoteLinks) == 0 && n.From == ""

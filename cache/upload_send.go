@@ -45,8 +45,8 @@ func (e *engine) do(ctx context.Context, s *operation) error {
 	return fmt.Errorf("no such step: %s", s)
 }
 
-// confirm says what the backend has under a name from now on; nil: nothing. Who
-// had it may be forgotten then. mu is held, in an update.
+// confirm says what the backend has under a name from now on; nil: nothing. Who had it
+// may be forgotten then.
 func (e *engine) confirm(v *Tx, l table.Link, base *table.Remote) {
 	was, _ := v.table.Name(l.Dir, l.Name)
 	if v.isNowhere(l.Dir) {
@@ -67,8 +67,8 @@ func (e *engine) confirm(v *Tx, l table.Link, base *table.Remote) {
 }
 
 // implied doubts a directory at the backend that may have gone there with its last
-// entry, because nobody had made it by itself: it is looked for, and made anew,
-// or deleted if it is no more here by then. mu is held, in an update.
+// entry, because nobody had made it by itself: it is looked for, and made anew, or
+// deleted if it is no more here by then.
 func (v *Tx) implied(dir table.Ino) {
 	n := v.table.Inode(dir)
 	if !v.caps.ImpliedDirs || dir == table.Root || n == nil || !n.Loaded || len(n.RemoteLinks) == 0 {
@@ -85,7 +85,6 @@ func (v *Tx) implied(dir table.Ino) {
 }
 
 // hasRemoteBelow reports whether the backend is known to have something in a directory.
-// mu is held.
 func (v *View) hasRemoteBelow(dir table.Ino) (found bool) {
 	v.table.Names(dir, "", func(_ string, rec table.Name) bool {
 		found = rec.Remote != nil
@@ -144,8 +143,8 @@ func (e *engine) write(ctx context.Context, s *operation) error {
 	})
 }
 
-// looked reports whether a listing has shown what the backend has under a name:
-// nothing, or a file. mu is held.
+// looked reports whether a listing has shown what the backend has under a name: nothing,
+// or a file.
 func (v *View) looked(l table.Link, rec table.Name) bool {
 	dir := v.table.Inode(l.Dir)
 	return dir != nil && dir.Loaded && (rec.Remote == nil || rec.Remote.Kind != providers.KindDir)
@@ -173,8 +172,7 @@ func (e *engine) moving() {
 	e.advanced(locked)
 }
 
-// wrote notes which state of an inode the backend has under a name. mu is held,
-// in an update.
+// wrote notes which state of an inode the backend has under a name.
 func (e *engine) wrote(v *Tx, s *operation, info providers.Info, kind providers.Kind, gen, attrGen uint64) {
 	base := &table.Remote{Ino: s.ino, Kind: kind, Version: info.Version, Digest: info.Digest, ContentVersion: gen, AttrGen: attrGen}
 	n := v.table.Edit(s.ino)
@@ -284,8 +282,8 @@ func (e *engine) tellsDirAttrs() bool {
 	return can && e.v.caps.EmptyDirs && e.sets == nil
 }
 
-// attrsSet notes that the backend has attributes of ours. Content that is only
-// partly here comes from the version that they made. mu is held, in an update.
+// attrsSet notes that the backend has attributes of ours. Content that is only partly
+// here comes from the version that they made.
 func (e *engine) attrsSet(v *Tx, s *operation, info providers.Info, attrGen uint64) error {
 	rec := e.record(v.View, s.link)
 	if rec.Remote == nil {
@@ -302,8 +300,8 @@ func (e *engine) attrsSet(v *Tx, s *operation, info providers.Info, attrGen uint
 	return nil
 }
 
-// renewed says that a version of content has another name at the backend now:
-// what is to be fetched is found under that. mu is held, in an update.
+// renewed says that a version of content has another name at the backend now: what is to
+// be fetched is found under that.
 func (e *engine) renewed(v *Tx, ino table.Ino, was, now providers.Version) {
 	n := v.table.Inode(ino)
 	if n != nil && n.Origin.Version.Matches(was) {

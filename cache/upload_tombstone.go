@@ -31,9 +31,9 @@ import (
 // handPiece is how many names are handed over at a time.
 const handPiece = 256
 
-// unsettled finds what keeps anybody from saying where a directory is at the
-// backend: it, or one above, hands names over, or was being renamed when the
-// answer got lost. 0 and no name: nothing does. mu is held.
+// unsettled finds what keeps anybody from saying where a directory is at the backend:
+// it, or one above, hands names over, or was being renamed when the answer got lost. 0
+// and no name: nothing does.
 func (e *engine) unsettled(v *View, dir table.Ino) (handing table.Ino, moving table.Link) {
 	passed := e.passed[:0]
 	for {
@@ -75,7 +75,6 @@ func (e *engine) planUnsettled(v *View, dir table.Ino, via []table.Link) (verdic
 }
 
 // planPart parts a directory from its place, or goes on with what was begun.
-// mu is held.
 func (e *engine) planPart(v *View, dir table.Ino) (verdict, *operation) {
 	l := table.Link{Dir: dir} // no name: it is about all of them
 	if t := e.busy[l]; t != nil {
@@ -113,7 +112,7 @@ func (e *engine) part(dir table.Ino) error {
 }
 
 // leaveTombstone has a tombstone take the place that a directory has at the backend, and
-// begins to hand over what is in it. mu is held, in an update.
+// begins to hand over what is in it.
 func (e *engine) leaveTombstone(v *Tx, dir table.Ino, n *table.Inode) {
 	shadow := v.table.Alloc()
 	v.table.Put(shadow, twin(n))
@@ -141,8 +140,7 @@ func (e *engine) adopt(s *operation) error {
 	})
 }
 
-// takePlace begins to hand over: the taker is at the backend where the giver
-// was. mu is held, in an update.
+// takePlace begins to hand over: the taker is at the backend where the giver was.
 func (e *engine) takePlace(v *Tx, home table.Link, giver, taker table.Ino, attrGen uint64) {
 
 	base := *e.record(v.View, home).Remote
@@ -184,7 +182,7 @@ func (e *engine) handOver(begin func(*Tx) (giver table.Ino)) error {
 	return err
 }
 
-// handOverAll ends what a directory gives or takes. mu is held, in an update.
+// handOverAll ends what a directory gives or takes.
 func (e *engine) handOverAll(v *Tx, dir table.Ino) {
 	if giver, _ := partners(v.table.Inode(dir)); giver != 0 {
 		dir = giver
@@ -193,9 +191,8 @@ func (e *engine) handOverAll(v *Tx, dir table.Ino) {
 	}
 }
 
-// handOverPiece gives what the backend has under some names of a directory to
-// the taker, and reports whether there is more. What the names stand for here
-// stays. mu is held, in an update.
+// handOverPiece gives what the backend has under some names of a directory to the taker,
+// and reports whether there is more. What the names stand for here stays.
 func (e *engine) handOverPiece(v *Tx, giver table.Ino) (more bool) {
 
 	n := v.table.Inode(giver)
@@ -274,7 +271,7 @@ func (e *engine) empty(ctx context.Context, dir table.Ino) error {
 }
 
 // memo keeps what a walk found out, which stays true for as long as the walk
-// keeps mu.
+// keeps the lock.
 type memo struct {
 	calm  map[table.Ino]struct{}   // directories with nothing unsettled above
 	homes map[table.Ino]remoteHome // of homeFor; an operation that began since may be under way at one, which takeFrom sees

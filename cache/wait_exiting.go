@@ -73,7 +73,7 @@ func (l *leaving) over(tid uint32, ending bool, now time.Time) bool {
 	return !now.Before(until)
 }
 
-// add enters a thread. mu is held.
+// add enters a thread.
 func (l *leaving) add(tid uint32, until, now time.Time) {
 	if l.until == nil {
 		l.until = map[uint32]time.Time{}

@@ -59,9 +59,9 @@ func (v *Volume) hasOwnXattrs(n *table.Inode) bool {
 	return len(n.Xattrs) > 0 && !v.keepsXattrs() || len(ownXattrs(n.Xattrs)) > 0
 }
 
-// takeXattrs gives an inode, whose mode is right, those that the backend has of
-// it, if they were told: an entry that was written by who keeps no attributes at all
-// leaves what is here, as it leaves the mode. mu is held.
+// takeXattrs gives an inode, whose mode is right, those that the backend has of it, if
+// they were told: an entry that was written by who keeps no attributes at all leaves
+// what is here, as it leaves the mode.
 func (v *Volume) takeXattrs(n *table.Inode, r *providers.Info) {
 	if !v.keepsXattrs() || r.Attr.Valid == 0 || r.Untold != 0 {
 		return
@@ -95,7 +95,7 @@ func sameXattrs(a, b *table.Inode) bool {
 	return maps.EqualFunc(sentXattrs(a.Xattrs), sentXattrs(b.Xattrs), bytes.Equal)
 }
 
-// xattrChanged follows a change of one by a program. mu is held, in an update.
+// xattrChanged follows a change of one by a program.
 func (v *Tx) xattrChanged(ino table.Ino, name string) {
 	if v.keepsXattrs() && isShared(name) {
 		v.attrChanged(ino)
@@ -104,8 +104,8 @@ func (v *Tx) xattrChanged(ino table.Ino, name string) {
 	v.table.Edit(ino).Ctime = v.stamp()
 }
 
-// hasRoom refuses what the backend could not have. What is made in a directory
-// may have its default ACL twice. mu is held.
+// hasRoom refuses what the backend could not have. What is made in a directory may have
+// its default ACL twice.
 func (v *View) hasRoom(n *table.Inode, name string, value []byte) error {
 	setter, ok := providers.As[providers.AttrSetter](v.p)
 	if !ok || !v.keepsXattrs() || !isShared(name) || v.isLocal(n) {
@@ -122,7 +122,7 @@ func (v *View) hasRoom(n *table.Inode, name string, value []byte) error {
 	return nil
 }
 
-// isLocal reports whether no name of an inode goes to the backend. mu is held.
+// isLocal reports whether no name of an inode goes to the backend.
 func (v *View) isLocal(n *table.Inode) bool {
 	for _, l := range n.Links {
 		if rec, _ := v.table.Name(l.Dir, l.Name); !rec.Local {
