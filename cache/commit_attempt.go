@@ -98,7 +98,7 @@ func (e *engine) begin(s *set, was *snapshot) (op string, err error) {
 			}
 			v.table.Set(pieceKey(i), names)
 			for _, p := range piece {
-				e.setAttempt(v, p.Link, &table.Attempt{Op: op, ContentVersion: p.Gen, AttrGen: p.AttrGen, Kind: attemptSet})
+				v.setAttempt(p.Link, &table.Attempt{Op: op, ContentVersion: p.Gen, AttrGen: p.AttrGen, Kind: attemptSet})
 			}
 			return nil
 		})
@@ -132,8 +132,8 @@ func (e *engine) dropSet(p pendingSet) error {
 
 // endAttempt ends that of a name of a set.
 func (e *engine) endAttempt(v *Tx, op string, name *planned) {
-	if a := e.record(v.View, name.Link).Attempt; a != nil && a.Op == op {
-		e.setAttempt(v, name.Link, nil)
+	if a := v.record(name.Link).Attempt; a != nil && a.Op == op {
+		v.setAttempt(name.Link, nil)
 	}
 }
 

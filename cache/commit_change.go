@@ -120,7 +120,7 @@ func (s *set) addFile(p *planned, n *table.Inode, c providers.Change) {
 	c.Kind, c.Attr = p.Kind, s.was.attrOf(n)
 	var body *planned
 	if home, there := s.source(p, n); there {
-		base := s.was.engine.record(s.was, home).Remote
+		base := s.was.record(home).Remote
 		c.From, _ = s.was.remotePath(home)
 		c.FromVersion = base.Version
 		if base.AttrGen == p.AttrGen {
@@ -141,7 +141,7 @@ func (s *set) source(p *planned, n *table.Inode) (l table.Link, there bool) {
 	if p.rec.Remote != nil && p.rec.Remote.Ino == p.Ino {
 		l, there = p.Link, true
 	}
-	base := s.was.engine.record(s.was, l).Remote
+	base := s.was.record(l).Remote
 	return l, there && base != nil && base.ContentVersion == p.Gen
 }
 

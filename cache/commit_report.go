@@ -82,7 +82,7 @@ func (v *Volume) reportOf(asked map[table.Link]uint64) CommitReport {
 // isLeftAlone reports whether a name waits for a program that writes it: what is on its
 // way does not.
 func (e *engine) isLeftAlone(v *View, l table.Link) bool {
-	return e.busy[l] == nil && e.beingWritten(v, e.record(v, l))
+	return e.busy[l] == nil && e.beingWritten(v, v.record(l))
 }
 
 // beingWritten reports whether a name's content is left alone because a program is

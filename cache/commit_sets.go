@@ -109,7 +109,7 @@ func (e *engine) resolveOld(v *View) bool {
 		if verdict == verdictReady && s.verb == verbResolve && e.fits(v, s) {
 			e.start(v, s)
 		}
-		return e.record(v, l).Attempt == nil
+		return v.record(l).Attempt == nil
 	})
 	return len(e.old) > 0
 }
@@ -257,7 +257,7 @@ func (e *engine) commitOne(ctx context.Context, s *set, op string, r *request) (
 func (e *engine) outdated(ctx context.Context, s *set, op string) (stale bool, err error) {
 	v := e.v
 	locked := v.lock()
-	first := e.record(locked, s.order[0].Link).Attempt // settling a set takes the attempts of all its names away
+	first := locked.record(s.order[0].Link).Attempt // settling a set takes the attempts of all its names away
 	locked.unlock()
 	store, ok := v.syncer()
 	level := true
@@ -385,7 +385,7 @@ func (e *engine) leftOut(s *set) (r CommitReport) {
 	for piece := range slices.Chunk(s.left, setPiece) {
 		locked := v.lock()
 		for _, l := range piece {
-			rec := e.record(locked, l)
+			rec := locked.record(l)
 			if rec.Seq == 0 {
 				continue
 			}

@@ -160,7 +160,7 @@ func (e *engine) isPlaceKnown(v *View, x table.Ino) bool {
 		return true
 	}
 	for _, h := range n.RemoteLinks {
-		if rec := e.record(v, h); rec.Attempt != nil || v.attempted(rec, nil) {
+		if rec := v.record(h); rec.Attempt != nil || v.attempted(rec, nil) {
 			return false
 		}
 		if _, moving := e.unsettled(v, h.Dir); moving != (table.Link{}) {

@@ -119,7 +119,7 @@ func (e *engine) resolvePartial(ctx context.Context, l table.Link, cause error) 
 	}
 	m := v.newMerge(ctx, v.p)
 	err := m.run(func(v *Tx) error {
-		rec := e.record(v.View, l)
+		rec := v.record(l)
 		if rec.Ino == 0 || !v.isPartial(rec.Ino) {
 			return errMoot
 		}
@@ -143,7 +143,7 @@ func (e *engine) resolvePartial(ctx context.Context, l table.Link, cause error) 
 func (e *engine) lookFor(ctx context.Context, l table.Link, cause error) error {
 	v := e.v
 	locked := v.lock()
-	x := e.record(locked, l).Ino
+	x := locked.record(l).Ino
 	locked.unlock()
 	for _, home := range v.remoteLinksOf(x) {
 		if err := v.revalidate(ctx, home, false); err != nil {
@@ -151,7 +151,7 @@ func (e *engine) lookFor(ctx context.Context, l table.Link, cause error) error {
 		}
 	}
 	locked = v.lock()
-	still := e.record(locked, l).Ino == x
+	still := locked.record(l).Ino == x
 	locked.unlock()
 	if !still {
 		return errAgain

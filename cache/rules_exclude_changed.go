@@ -50,7 +50,7 @@ func (m *merge) keepExcluded(v *Tx) {
 	}
 	var all []table.Link
 	v.table.Dirty(0, func(_ uint64, l table.Link) bool {
-		rec := v.engine.record(v.View, l)
+		rec := v.record(l)
 		at, ok := v.path(l)
 		if ok && v.excluded(at, v.kindAt(rec)) {
 			all = append(all, l)
@@ -58,7 +58,7 @@ func (m *merge) keepExcluded(v *Tx) {
 		return true
 	})
 	for _, l := range all {
-		switch rec := v.engine.record(v.View, l); {
+		switch rec := v.record(l); {
 		case rec.Remote != nil:
 			m.hide(v, l)
 		case rec.Attempt == nil && rec.Ino != 0: // else it may be there: what became of it is found out first

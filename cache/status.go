@@ -87,7 +87,7 @@ func (e *engine) tally(v *View, s *Status, l table.Link, t *job) {
 			s.Conflicts++
 		}
 		if len(s.Held) < shownHeld {
-			s.Held = append(s.Held, e.heldBack(v, l, e.record(v, l)))
+			s.Held = append(s.Held, e.heldBack(v, l, v.record(l)))
 		}
 	}
 }

@@ -126,3 +126,9 @@ func (v *Tx) vacated(l table.Link) {
 		v.shed(l.Dir)
 	}
 }
+
+// record is what the table has of a name; zero: nothing.
+func (v *View) record(l table.Link) table.Name {
+	rec, _ := v.table.Name(l.Dir, l.Name)
+	return rec
+}

@@ -295,8 +295,3 @@ func (e *engine) tidy() {
 		}
 	}
 }
-
-func (e *engine) record(v *View, l table.Link) table.Name {
-	rec, _ := v.table.Name(l.Dir, l.Name)
-	return rec
-}

@@ -42,7 +42,7 @@ func (e *engine) opFor(v *View, s *operation, kind uint8, gen, attrGen uint64) s
 }
 
 // setAttempt records an attempt, or with nil that there is none.
-func (e *engine) setAttempt(v *Tx, l table.Link, a *table.Attempt) {
+func (v *Tx) setAttempt(l table.Link, a *table.Attempt) {
 	rec, ok := v.table.Name(l.Dir, l.Name)
 	if !ok && a == nil {
 		return
@@ -65,7 +65,7 @@ func (e *engine) answered(err error, names ...table.Link) error {
 	}
 	return errors.Join(err, e.update(func(v *Tx) error {
 		for _, l := range names {
-			e.setAttempt(v, l, nil)
+			v.setAttempt(l, nil)
 		}
 		return nil
 	}))

@@ -20,12 +20,12 @@ func (e *engine) move(ctx context.Context, s *operation) error {
 		op = s.attempt.Op
 	} else {
 		err := e.update(func(v *Tx) error {
-			if e.record(v.View, s.link).Attempt != nil || e.record(v.View, s.from).Attempt != nil {
+			if v.record(s.link).Attempt != nil || v.record(s.from).Attempt != nil {
 				return errAgain
 			}
 			op = e.opFor(v.View, s, attemptMove, s.source.ContentVersion, 0)
-			e.setAttempt(v, s.link, &table.Attempt{Op: op, ContentVersion: s.source.ContentVersion, Kind: attemptMove, Other: formatLink(s.from)})
-			e.setAttempt(v, s.from, &table.Attempt{Op: op, ContentVersion: s.source.ContentVersion, Kind: attemptGone, Other: formatLink(s.link)})
+			v.setAttempt(s.link, &table.Attempt{Op: op, ContentVersion: s.source.ContentVersion, Kind: attemptMove, Other: formatLink(s.from)})
+			v.setAttempt(s.from, &table.Attempt{Op: op, ContentVersion: s.source.ContentVersion, Kind: attemptGone, Other: formatLink(s.link)})
 			return nil
 		})
 		if err != nil {
@@ -94,7 +94,7 @@ func (e *engine) copy(ctx context.Context, s *operation) error {
 		return err
 	}
 	err = e.update(func(v *Tx) error {
-		if e.record(v.View, s.link).Attempt != nil || e.record(v.View, s.from).Attempt != nil {
+		if v.record(s.link).Attempt != nil || v.record(s.from).Attempt != nil {
 			return errAgain
 		}
 		if n := v.table.Inode(s.ino); n != nil {
@@ -103,9 +103,9 @@ func (e *engine) copy(ctx context.Context, s *operation) error {
 				opts.Metadata = metadata
 			}
 		}
-		opts.Looked = v.looked(s.link, e.record(v.View, s.link))
+		opts.Looked = v.looked(s.link, v.record(s.link))
 		opts.Op = e.opFor(v.View, s, attemptCopy, s.source.ContentVersion, attrGen)
-		e.setAttempt(v, s.link, &table.Attempt{Op: opts.Op, ContentVersion: s.source.ContentVersion, AttrGen: attrGen, Kind: attemptCopy,
+		v.setAttempt(s.link, &table.Attempt{Op: opts.Op, ContentVersion: s.source.ContentVersion, AttrGen: attrGen, Kind: attemptCopy,
 			Other: formatSent(s.ino, s.source.Digest)})
 		return nil
 	})

@@ -179,9 +179,9 @@ func (e *engine) rescue(v *View, l table.Link, ino table.Ino, via []table.Link) 
 // homeElse reports whether the backend surely has an inode, as new as under a name,
 // under another one too: nothing is under way there, which may be about to replace it.
 func (e *engine) homeElse(v *View, n *table.Inode, l table.Link) bool {
-	here := e.record(v, l).Remote
+	here := v.record(l).Remote
 	for _, h := range n.RemoteLinks {
-		rec := e.record(v, h)
+		rec := v.record(h)
 		if h != l && rec.Attempt == nil && e.busy[h] == nil && here != nil && rec.Remote != nil && rec.Remote.ContentVersion >= here.ContentVersion {
 			return true
 		}

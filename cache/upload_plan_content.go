@@ -78,7 +78,7 @@ func (e *engine) homeFor(v *View, ino table.Ino, n *table.Inode) (found remoteHo
 	}
 	best := -1
 	for _, h := range n.RemoteLinks {
-		rec := e.record(v, h)
+		rec := v.record(h)
 		rank := 0
 		if rec.Ino != ino {
 			rank = 1

@@ -36,7 +36,7 @@ func (e *engine) resolvePresence(ctx context.Context, s *operation) error {
 	}
 	there := err == nil
 	err = e.update(func(v *Tx) error {
-		rec := e.record(v.View, s.link)
+		rec := v.record(s.link)
 		switch {
 		case rec.Attempt == nil || rec.Attempt.Kind != s.attempt.Kind:
 		case !there:
@@ -44,7 +44,7 @@ func (e *engine) resolvePresence(ctx context.Context, s *operation) error {
 		case s.attempt.Kind == attemptMkdir && there && info.Kind == providers.KindDir:
 			e.copied(v, s, providers.Info{}, providers.KindDir, s.attempt.ContentVersion, s.attempt.AttrGen)
 		default:
-			e.setAttempt(v, s.link, nil)
+			v.setAttempt(s.link, nil)
 		}
 		return nil
 	})
@@ -65,12 +65,12 @@ func (e *engine) resolveWrite(ctx context.Context, s *operation) error {
 	}
 	a := s.attempt
 	err = e.update(func(v *Tx) error {
-		if rec := e.record(v.View, s.link); rec.Attempt == nil || rec.Attempt.Op != a.Op {
+		if rec := v.record(s.link); rec.Attempt == nil || rec.Attempt.Op != a.Op {
 			return nil // somebody else has found out
 		}
 		if !happened {
 			s.job.attempt = *a
-			e.setAttempt(v, s.link, nil)
+			v.setAttempt(s.link, nil)
 			return nil
 		}
 		v.takeMetadata(s.ino, a.ContentVersion, info.Metadata)
@@ -143,8 +143,8 @@ func digestOf(s string) string {
 func (e *engine) resolveMove(ctx context.Context, s *operation) error {
 	if s.source == nil {
 		return e.update(func(v *Tx) error {
-			e.setAttempt(v, s.link, nil)
-			e.setAttempt(v, s.from, nil)
+			v.setAttempt(s.link, nil)
+			v.setAttempt(s.from, nil)
 			return nil
 		})
 	}
@@ -161,14 +161,14 @@ func (e *engine) resolveAttr(ctx context.Context, s *operation) error {
 		return err
 	}
 	return e.update(func(v *Tx) error {
-		n, rec := v.table.Inode(s.ino), e.record(v.View, s.link)
+		n, rec := v.table.Inode(s.ino), v.record(s.link)
 		if rec.Attempt == nil || rec.Attempt.Op != s.attempt.Op {
 			return nil
 		}
 		if err == nil && n != nil && rec.Remote != nil && sameAttrs(info, rec.Remote, v.attrOf(n)) {
 			return e.attrsSet(v, s, info, s.attempt.AttrGen)
 		}
-		e.setAttempt(v, s.link, nil)
+		v.setAttempt(s.link, nil)
 		return nil
 	})
 }
@@ -197,7 +197,7 @@ func (e *engine) resetAttr(ctx context.Context, s *operation) error {
 		if happened {
 			return e.attrsSet(v, s, info, s.attempt.AttrGen)
 		}
-		e.setAttempt(v, s.link, nil)
+		v.setAttempt(s.link, nil)
 		return nil
 	})
 	if err == nil {

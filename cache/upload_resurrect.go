@@ -22,7 +22,7 @@ func (e *engine) resurrect(l table.Link, cause error) error {
 	v := e.v
 	path := ""
 	err := e.update(func(v *Tx) error {
-		rec := e.record(v.View, l)
+		rec := v.record(l)
 		switch {
 		case rec.Remote == nil:
 			return errAgain // it came back with one above it, and goes from there
@@ -60,7 +60,7 @@ func (e *engine) resurrectDir(v *Tx, dir table.Ino) {
 	}
 	e.resurrectDir(v, n.RemoteLinks[0].Dir)
 	l := v.table.Inode(dir).RemoteLinks[0] // in another directory, if that above came back
-	rec := e.record(v.View, l)
+	rec := v.record(l)
 	to := rec.Ino
 	switch other := v.table.Inode(to); {
 	case to == 0:
@@ -95,7 +95,7 @@ func (e *engine) nameBeside(v *View, l table.Link) table.Link {
 	for i := 1; ; i++ {
 		to := table.Link{Dir: l.Dir, Name: l.Name + "." + strconv.Itoa(i)}
 		if len(to.Name) > providers.MaxName {
-			to.Name = "revived." + itoa(e.record(v, l).Remote.Ino) + "." + strconv.Itoa(i)
+			to.Name = "revived." + itoa(v.record(l).Remote.Ino) + "." + strconv.Itoa(i)
 		}
 		if rec, known := v.table.Name(to.Dir, to.Name); !known && rec.Ino == 0 {
 			return to

@@ -81,7 +81,7 @@ func (v *Tx) implied(dir table.Ino) {
 	}
 	doubt := table.Attempt{ContentVersion: rec.Remote.ContentVersion, AttrGen: rec.Remote.AttrGen, Kind: attemptMkdir, Other: formatSent(dir, "")}
 	v.setRemote(home, nil)
-	v.engine.setAttempt(v, home, &doubt)
+	v.setAttempt(home, &doubt)
 }
 
 // hasRemoteBelow reports whether the backend is known to have something in a directory.
@@ -113,7 +113,7 @@ func (e *engine) write(ctx context.Context, s *operation) error {
 	opts := providers.WriteOptions{If: s.cond, Kind: p.kind}
 	var attrGen uint64
 	err = e.update(func(v *Tx) error {
-		n, rec := v.table.Inode(s.ino), e.record(v.View, s.link)
+		n, rec := v.table.Inode(s.ino), v.record(s.link)
 		if n == nil || rec.Ino != s.ino && s.from == (table.Link{}) || rec.Attempt != nil {
 			return errAgain
 		}
@@ -122,7 +122,7 @@ func (e *engine) write(ctx context.Context, s *operation) error {
 		if rec.Remote != nil && rec.Remote.Ino == s.ino {
 			p.base = rec.Remote
 		}
-		e.setAttempt(v, s.link, &table.Attempt{Op: opts.Op, ContentVersion: p.gen, AttrGen: attrGen, Kind: attemptWrite,
+		v.setAttempt(s.link, &table.Attempt{Op: opts.Op, ContentVersion: p.gen, AttrGen: attrGen, Kind: attemptWrite,
 			Other: formatSent(s.ino, p.digest)})
 		return nil
 	})
@@ -193,13 +193,13 @@ func (e *engine) mkdir(ctx context.Context, s *operation) error {
 	opts := providers.MkdirOptions{}
 	var gen, attrGen uint64
 	err := e.update(func(v *Tx) error {
-		n, rec := v.table.Inode(s.ino), e.record(v.View, s.link)
+		n, rec := v.table.Inode(s.ino), v.record(s.link)
 		if n == nil || rec.Ino != s.ino || rec.Attempt != nil {
 			return errAgain
 		}
 		opts.Attr, opts.Metadata, gen, attrGen = v.attrOf(n), n.Metadata, n.ContentVersion, n.AttrGen
 		if v.caps.EmptyDirs {
-			e.setAttempt(v, s.link, &table.Attempt{ContentVersion: gen, AttrGen: attrGen, Kind: attemptMkdir, Other: formatSent(s.ino, "")})
+			v.setAttempt(s.link, &table.Attempt{ContentVersion: gen, AttrGen: attrGen, Kind: attemptMkdir, Other: formatSent(s.ino, "")})
 			return nil
 		}
 		// It is there as soon as something is in it.
@@ -221,11 +221,11 @@ func (e *engine) mkdir(ctx context.Context, s *operation) error {
 // delete removes what is known to be there. What is gone is what we want.
 func (e *engine) delete(ctx context.Context, s *operation) error {
 	err := e.update(func(v *Tx) error {
-		rec := e.record(v.View, s.link)
+		rec := v.record(s.link)
 		if rec.Remote == nil || rec.Remote.Ino != s.ino || rec.Attempt != nil {
 			return errAgain
 		}
-		e.setAttempt(v, s.link, &table.Attempt{Kind: attemptDelete, Other: formatSent(s.ino, "")})
+		v.setAttempt(s.link, &table.Attempt{Kind: attemptDelete, Other: formatSent(s.ino, "")})
 		return nil
 	})
 	if err != nil {
@@ -248,7 +248,7 @@ func (e *engine) setAttr(ctx context.Context, s *operation) error {
 	opts := providers.SetAttrOptions{If: s.cond}
 	var attrGen uint64
 	err := e.update(func(v *Tx) error {
-		n, rec := v.table.Inode(s.ino), e.record(v.View, s.link)
+		n, rec := v.table.Inode(s.ino), v.record(s.link)
 		if n == nil || rec.Remote == nil || rec.Remote.Ino != s.ino {
 			return errAgain
 		}
@@ -261,7 +261,7 @@ func (e *engine) setAttr(ctx context.Context, s *operation) error {
 			return nil
 		}
 		opts.Op = e.opFor(v.View, s, attemptAttr, attrGen, attrGen)
-		e.setAttempt(v, s.link, &table.Attempt{Op: opts.Op, ContentVersion: attrGen, AttrGen: attrGen, Kind: attemptAttr})
+		v.setAttempt(s.link, &table.Attempt{Op: opts.Op, ContentVersion: attrGen, AttrGen: attrGen, Kind: attemptAttr})
 		return nil
 	})
 	if err != nil || !can || opts.Attr.Valid == 0 {
@@ -285,9 +285,9 @@ func (e *engine) tellsDirAttrs() bool {
 // attrsSet notes that the backend has attributes of ours. Content that is only partly
 // here comes from the version that they made.
 func (e *engine) attrsSet(v *Tx, s *operation, info providers.Info, attrGen uint64) error {
-	rec := e.record(v.View, s.link)
+	rec := v.record(s.link)
 	if rec.Remote == nil {
-		e.setAttempt(v, s.link, nil)
+		v.setAttempt(s.link, nil)
 		return nil
 	}
 	base := *rec.Remote

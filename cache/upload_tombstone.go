@@ -51,7 +51,7 @@ func (e *engine) unsettled(v *View, dir table.Ino) (handing table.Ino, moving ta
 		}
 		passed = append(passed, dir)
 		home := n.RemoteLinks[0]
-		if a := e.record(v, home).Attempt; a != nil && (a.Kind == attemptMove || a.Kind == attemptGone || a.Kind == attemptSet) {
+		if a := v.record(home).Attempt; a != nil && (a.Kind == attemptMove || a.Kind == attemptGone || a.Kind == attemptSet) {
 			return 0, home
 		}
 		dir = home.Dir
@@ -128,7 +128,7 @@ func twin(n *table.Inode) *table.Inode {
 // adopt has a new directory take the place of one that was removed.
 func (e *engine) adopt(s *operation) error {
 	return e.handOver(func(v *Tx) table.Ino {
-		rec, n := e.record(v.View, s.link), v.table.Inode(s.ino)
+		rec, n := v.record(s.link), v.table.Inode(s.ino)
 		if n == nil || rec.Ino != s.ino || rec.Remote == nil || rec.Remote.Kind != providers.KindDir ||
 			rec.Remote.Ino == s.ino || len(n.RemoteLinks) > 0 || n.From != "" {
 			return 0
@@ -143,7 +143,7 @@ func (e *engine) adopt(s *operation) error {
 // takePlace begins to hand over: the taker is at the backend where the giver was.
 func (e *engine) takePlace(v *Tx, home table.Link, giver, taker table.Ino, attrGen uint64) {
 
-	base := *e.record(v.View, home).Remote
+	base := *v.record(home).Remote
 	base.Ino, base.ContentVersion, base.AttrGen = taker, v.table.Inode(taker).ContentVersion, attrGen
 	v.setRemote(home, &base)
 	n := v.table.Edit(giver)
@@ -220,7 +220,7 @@ func (e *engine) handOverPiece(v *Tx, giver table.Ino) (more bool) {
 		to := table.Link{Dir: taker, Name: p.name}
 		v.setRemote(to, p.rec.Remote)
 		if p.rec.Attempt != nil { // its outcome is found at the same place
-			e.setAttempt(v, to, p.rec.Attempt)
+			v.setAttempt(to, p.rec.Attempt)
 			e.redirect(v, p.rec.Attempt, to)
 		}
 	}
@@ -241,13 +241,13 @@ func (e *engine) redirect(v *Tx, a *table.Attempt, to table.Link) {
 		return
 	}
 	other := parseLink(a.Other)
-	rec := e.record(v.View, other)
+	rec := v.record(other)
 	if rec.Attempt == nil || rec.Attempt.Op != a.Op {
 		return
 	}
 	changed := *rec.Attempt
 	changed.Other = formatLink(to)
-	e.setAttempt(v, other, &changed)
+	v.setAttempt(other, &changed)
 }
 
 // empty lists a directory whose names part next: what is not known cannot move.
