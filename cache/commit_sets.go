@@ -82,7 +82,7 @@ func (e *engine) commitSets() {
 	}
 	first := uint64(0)
 	locked.table.Dirty(0, func(seq uint64, _ table.Link) bool { first = seq; return false })
-	halted := e.blocked != nil && !v.puller.confirmed[commitSide]
+	halted := e.blocked != nil && !locked.halts.confirmed[commitSide]
 	if r == nil && (first == 0 || first > due || halted) && locked.table.Get(keySet) == nil {
 		return
 	}

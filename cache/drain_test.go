@@ -206,7 +206,7 @@ func TestCommitWaitsForWhatHasBegun(t *testing.T) {
 	failing := func(since time.Time) {
 		locked := w.v.lock()
 		defer locked.unlock()
-		w.v.puller.failing = since
+		locked.pulls.failing = since
 	}
 	failing(w.v.o.Now()) // so that nothing is asked when it is opened for writing
 	o, err := w.v.Open(me, run, syscall.O_WRONLY|syscall.O_TRUNC)

@@ -169,7 +169,10 @@ func TestFullDiskIsNoRefusal(t *testing.T) {
 	ino := table.Ino(w.walk("f"))
 	before := c.of(providers.MethodRead)
 	w.is(w.v.source(ino, nil)(t.Context(), 0, 7, fullDisk{}), syscall.ENOSPC)
-	if n := c.of(providers.MethodRead) - before; n != 1 || !w.v.puller.breaker.since.IsZero() {
-		t.Errorf("the backend was asked %d times, and refused: %v", n, !w.v.puller.breaker.since.IsZero())
+	locked := w.v.lock()
+	refused := !locked.pulls.breaker.since.IsZero()
+	locked.unlock()
+	if n := c.of(providers.MethodRead) - before; n != 1 || refused {
+		t.Errorf("the backend was asked %d times, and refused: %v", n, refused)
 	}
 }

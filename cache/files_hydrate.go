@@ -303,7 +303,7 @@ type toldStale struct {
 // leads elsewhere now: once, as long as nothing becomes of it. A file that a sandbox has
 // bind-mounted leads to the old inode however often it is looked up.
 func (v *View) tellStale(x table.Ino) bool {
-	told, n := v.puller.told, v.table.Inode(x)
+	told, n := v.pulls.told, v.table.Inode(x)
 	state := toldStale{v.whereaboutsOf(x), n != nil && len(n.Links) > 0}
 	if before, was := told[x]; was && before == state {
 		return false

@@ -40,13 +40,12 @@ const (
 type filePrefetch struct {
 	dirs  map[table.Ino]*series
 	of    map[table.Ino]*series // what was fetched ahead, or is to be, and was not opened yet
-	any   atomic.Bool           // of is not empty
+	any   *atomic.Bool          // of is not empty; read without the lock
 	clock int                   // orders series by their last use
 	span  int                   // the window of the last series that was read on; 0: none, or the guess after it was wrong
 	guess *series               // the last that began because of span
-	slots chan struct{}
-	takes [8]time.Duration // what the last reads took until they were answered
-	reads int              // so many there were
+	takes [8]time.Duration      // what the last reads took until they were answered
+	reads int                   // so many there were
 }
 
 // series is how far somebody has come in a directory.
@@ -68,53 +67,53 @@ type series struct {
 	bytes   int64 // in pending
 }
 
-func (s *filePrefetch) init() {
-	s.dirs, s.of, s.slots = map[table.Ino]*series{}, map[table.Ino]*series{}, make(chan struct{}, aheadFetches)
+func (s *filePrefetch) init(any *atomic.Bool) {
+	s.dirs, s.of, s.any = map[table.Ino]*series{}, map[table.Ino]*series{}, any
 }
 
 // tookRead notes what a read took until it was answered.
 func (v *Volume) tookRead(took time.Duration) {
 	locked := v.lock()
 	defer locked.unlock()
-	s := &v.filePrefetch
+	s := &locked.filePrefetch
 	s.takes[s.reads%len(s.takes)] = took
 	s.reads++
 }
 
 // isFar reports whether the service is so far away that fetching ahead is worth while:
 // the fastest of the last answers says so, since any can be late.
-func (v *Volume) isFar() bool {
+func (v *View) isFar() bool {
 	s := &v.filePrefetch
 	known := s.takes[:min(s.reads, len(s.takes))]
-	return len(known) > 0 && slices.Min(known) >= v.o.far && v.puller.failing.IsZero()
+	return len(known) > 0 && slices.Min(known) >= v.o.far && v.pulls.failing.IsZero()
 }
 
 // sawOpen is told of each open of a file for reading, before it waits for content.
 // What is to be fetched ahead because of it is on its way then.
 func (v *Volume) sawOpen(oi *openInode) {
 	here := oi.f.Whole()
-	if here && !v.filePrefetch.any.Load() {
+	if here && !v.prefetched.Load() {
 		return
 	}
 	locked := v.lock()
 	defer locked.unlock()
-	ahead := v.filePrefetch.opened(oi.ino)
+	ahead := locked.filePrefetch.opened(oi.ino)
 	n := locked.table.Inode(oi.ino)
 	if here && !ahead || n == nil || n.Size > siblingSize || len(n.Links) != 1 {
 		return
 	}
 	l := n.Links[0]
-	s := v.seriesOf(l.Dir)
+	s := locked.seriesOf(l.Dir)
 	s.hits += btoi(ahead)
 	if locked.follows(s, l) {
 		s.run++
 		s.last = max(s.last, l.Name)
 	} else {
 		s.begin(l.Name)
-		v.filePrefetch.drop(s)
+		locked.filePrefetch.drop(s)
 	}
-	if s.run >= s.need && v.isFar() && !locked.closing {
-		v.filePrefetch.widen(s)
+	if s.run >= s.need && locked.isFar() && !locked.closing {
+		locked.filePrefetch.widen(s)
 		locked.prefetchFiles(s, l.Dir)
 	}
 }
@@ -158,7 +157,7 @@ func (s *filePrefetch) end(dir table.Ino) {
 }
 
 // seriesOf is the series of a directory, for which another one may be forgotten.
-func (v *Volume) seriesOf(dir table.Ino) *series {
+func (v *View) seriesOf(dir table.Ino) *series {
 	all := &v.filePrefetch
 	all.clock++
 	s := all.dirs[dir]
@@ -258,7 +257,7 @@ func (v *View) prefetchFiles(s *series, dir table.Ino) {
 		left--
 		return left > 0 && len(s.pending) < s.window && s.bytes < siblingBytes
 	})
-	v.filePrefetch.any.Store(len(v.filePrefetch.of) > 0)
+	v.prefetched.Store(len(v.filePrefetch.of) > 0)
 }
 
 // isDistant reports whether a name stands for a small file of which the backend has all,
@@ -276,11 +275,11 @@ func (v *Volume) fetchAhead(s *series, ino table.Ino) {
 	locked := v.lock()
 	defer locked.unlock()
 	switch {
-	case v.filePrefetch.of[ino] != s: // somebody has opened it
+	case locked.filePrefetch.of[ino] != s: // somebody has opened it
 	case err == nil:
 		v.store.Unread(ino)
 	default:
-		v.filePrefetch.forget(s, ino)
+		locked.filePrefetch.forget(s, ino)
 		s.run, s.window = 0, 0 // no more of it until it is begun again
 		v.o.Log.Debug("a file was not fetched ahead", "ino", ino, "err", err)
 	}
@@ -288,13 +287,13 @@ func (v *Volume) fetchAhead(s *series, ino table.Ino) {
 
 func (v *Volume) fetchUnasked(s *series, ino table.Ino) error {
 	select {
-	case v.filePrefetch.slots <- struct{}{}:
-		defer func() { <-v.filePrefetch.slots }()
+	case v.fileSlots <- struct{}{}:
+		defer func() { <-v.fileSlots }()
 	case <-s.ctx.Done():
 		return s.ctx.Err()
 	}
 	locked := v.lock()
-	wanted := v.filePrefetch.of[ino] == s
+	wanted := locked.filePrefetch.of[ino] == s
 	locked.unlock()
 	if !wanted {
 		return nil // who opened it fetches it
@@ -303,7 +302,7 @@ func (v *Volume) fetchUnasked(s *series, ino table.Ino) error {
 	if err != nil {
 		return err
 	}
-	err = oi.f.FetchAhead(s.ctx, &v.filePrefetch)
+	err = oi.f.FetchAhead(s.ctx, &v.fileSlots)
 	if cerr := v.closeAhead(oi); err == nil {
 		err = cerr
 	}

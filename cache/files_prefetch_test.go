@@ -68,12 +68,12 @@ func (r *rows) readRow(i int) {
 func (r *rows) settled() int64 {
 	r.Helper()
 	r.until(func() bool {
-		if len(r.v.filePrefetch.slots) > 0 {
+		if len(r.v.fileSlots) > 0 {
 			return false
 		}
 		locked := r.v.lock()
 		defer locked.unlock()
-		for ino := range r.v.filePrefetch.of {
+		for ino := range locked.filePrefetch.of {
 			if n := locked.table.Inode(ino); n == nil || n.State != table.Whole || locked.open[ino] != nil {
 				return false
 			}
@@ -127,7 +127,7 @@ func TestSiblingsDouble(t *testing.T) {
 		r.readRow(i)
 		r.settled()
 		locked := r.v.lock()
-		most = max(most, len(r.v.filePrefetch.of))
+		most = max(most, len(locked.filePrefetch.of))
 		locked.unlock()
 	}
 	if most != siblingsMost {
@@ -165,7 +165,7 @@ func TestSiblingsOfThreads(t *testing.T) {
 	}
 	locked := r.v.lock()
 	defer locked.unlock()
-	if n := len(r.v.filePrefetch.of); n != 0 {
+	if n := len(locked.filePrefetch.of); n != 0 {
 		t.Errorf("%d files count as unread", n)
 	}
 }
@@ -291,7 +291,7 @@ func TestSiblingsEndWithTheDirectory(t *testing.T) {
 		r.do("rm " + rowPath(i))
 	}
 	r.do("rmdir " + rowDir)
-	r.until(func() bool { return len(r.v.filePrefetch.slots) == 0 }) // though the store does not answer
+	r.until(func() bool { return len(r.v.fileSlots) == 0 }) // though the store does not answer
 	close(gate)
 	<-done
 }

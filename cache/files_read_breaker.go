@@ -29,7 +29,7 @@ func (v *Volume) retryRead(ctx context.Context, attempt func(ctx context.Context
 		err := attempt(ctx)
 		if err == nil || !again(err) {
 			locked := v.lock()
-			v.puller.breaker = readBreaker{}
+			locked.pulls.breaker = readBreaker{}
 			locked.unlock()
 		}
 		return err
@@ -41,7 +41,7 @@ func (v *Volume) retryRead(ctx context.Context, attempt func(ctx context.Context
 func (v *Volume) readRefused(began time.Time) bool {
 	locked := v.lock()
 	defer locked.unlock()
-	now, r, enough := v.o.Now(), &v.puller.breaker, v.o.Patience/2
+	now, r, enough := v.o.Now(), &locked.pulls.breaker, v.o.Patience/2
 	if r.since.IsZero() || now.Sub(r.last) > enough {
 		r.since = now
 	}

@@ -360,7 +360,7 @@ func (v *Volume) vanished(ctx context.Context, dir table.Ino, cause error) error
 func (v *Volume) rootGone(cause error) error {
 	locked := v.lock()
 	defer locked.unlock()
-	return fmt.Errorf("%w: %w", v.checkMassDelete(pullSide, "the root is not a directory", 0), cause)
+	return fmt.Errorf("%w: %w", locked.checkMassDelete(pullSide, "the root is not a directory", 0), cause)
 }
 
 // learn lists a directory for who has the head held still.

@@ -22,8 +22,11 @@ func TestFirstPageServesTwice(t *testing.T) {
 			t.Errorf("the first directory took %d requests more", got)
 		}
 		time.Sleep(walkPause + time.Second)
-		if f.v.prefetch.need > 1 || f.walking() {
-			t.Errorf("%d looks begin a walk; one goes on: %v", f.v.prefetch.need, f.walking())
+		locked := f.v.lock()
+		need := locked.prefetch.need
+		locked.unlock()
+		if need > 1 || f.walking() {
+			t.Errorf("%d looks begin a walk; one goes on: %v", need, f.walking())
 		}
 	})
 }

@@ -25,7 +25,7 @@ type covered struct {
 // something follows that lies elsewhere.
 func (r *covering) cover(v *View, entries []providers.Info, p *page, after providers.Locator) {
 	if p.number == 1 && !after.IsRoot() {
-		r.push(after, p)
+		r.push(v, after, p)
 	}
 	pop := func() {
 		n := len(r.open) - 1
@@ -37,9 +37,9 @@ func (r *covering) cover(v *View, entries []providers.Info, p *page, after provi
 		for n := len(r.open); n > 0 && !r.open[n-1].at.Contains(e.Locator); n-- {
 			pop()
 		}
-		r.add(e)
+		r.add(v, e)
 		if e.Kind == providers.KindDir {
-			r.push(e.Locator, p)
+			r.push(v, e.Locator, p)
 		}
 	}
 	for p.last && len(r.open) > 0 {
@@ -59,7 +59,7 @@ func (r *covering) cover(v *View, entries []providers.Info, p *page, after provi
 }
 
 // push begins a directory.
-func (r *covering) push(at providers.Locator, p *page) {
+func (r *covering) push(v *View, at providers.Locator, p *page) {
 	p.users++
 	r.open = append(r.open, &covered{at: at, page: p})
 }
@@ -82,7 +82,7 @@ func (r *covering) close(v *View, c *covered, p *page, isFirst bool) {
 
 // add takes an entry into the directory that it is in. One whose directory was not told
 // says that something is missing above.
-func (r *covering) add(e providers.Info) {
+func (r *covering) add(v *View, e providers.Info) {
 	for i, c := range r.open {
 		switch {
 		case e.Locator.Parent() == c.at && !c.partial:

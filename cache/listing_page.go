@@ -148,7 +148,7 @@ func (r *walk) take(v *View, at providers.Locator, near bool) *covered {
 
 // opened is what is covered so far of a directory in which the last page ended, if it is
 // new.
-func (r *walk) opened(at providers.Locator) *covered {
+func (r *walk) opened(v *View, at providers.Locator) *covered {
 	for _, c := range r.open {
 		if c.at == at && r.isNew(c.page) {
 			return c
@@ -159,7 +159,7 @@ func (r *walk) opened(at providers.Locator) *covered {
 
 // mayWait reports whether the next pages are worth more than a listing of the directory
 // alone: they are needed anyhow, or bring nothing else so far.
-func (r *walk) mayWait(c *covered) bool {
+func (r *walk) mayWait(v *View, c *covered) bool {
 	return !c.partial && (r.followed || !c.deep)
 }
 

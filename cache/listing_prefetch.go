@@ -48,7 +48,6 @@ const (
 
 // prefetch finds walks, and has one at a time. The volume's lock guards it.
 type prefetch struct {
-	able   bool              // see canPrefetch; it does not change
 	visits [walkVisits]visit // the last directories, in a ring
 	turn   int
 	row    int   // looks in a row that were near to another
@@ -86,7 +85,7 @@ func (v *Volume) canPrefetch() bool {
 // awaitCovered gives what the pages of a walk say of a directory, and waits for the page
 // that may cover it; nil: it is to be listed by itself.
 func (v *Volume) awaitCovered(w *waiting, dir table.Ino) *covered {
-	if !v.prefetch.able {
+	if !v.prefetches {
 		return nil
 	}
 	for waited := false; ; waited = true {
@@ -127,8 +126,8 @@ func (v *View) askCovered(dir table.Ino, waited bool) (*covered, *page) {
 		if c := r.take(v, at, near); c != nil {
 			return c, nil
 		}
-		switch c := r.opened(at); {
-		case c != nil && r.mayWait(c):
+		switch c := r.opened(v, at); {
+		case c != nil && r.mayWait(v, c):
 			return nil, r.ask(v)
 		case c != nil:
 			return nil, nil
@@ -136,7 +135,7 @@ func (v *View) askCovered(dir table.Ino, waited bool) (*covered, *page) {
 			return nil, r.pages[0]
 		}
 	}
-	if waited || r != nil && len(r.pages) > 0 || !v.puller.failing.IsZero() {
+	if waited || r != nil && len(r.pages) > 0 || !v.pulls.failing.IsZero() {
 		return nil, nil
 	}
 	if !near {
@@ -173,13 +172,13 @@ func (f *prefetch) visited(one visit) {
 
 // sawRead is told when a program begins to read the names of a directory.
 func (v *Volume) sawRead(dir table.Ino) {
-	if !v.prefetch.able {
+	if !v.prefetches {
 		return
 	}
 	locked := v.lock()
 	defer locked.unlock()
 	if at, ok := locked.remotePathOf(dir); ok {
-		v.prefetch.visited(visit{at: at, when: v.o.Now(), read: true})
+		locked.prefetch.visited(visit{at: at, when: v.o.Now(), read: true})
 	}
 }
 
@@ -201,7 +200,7 @@ func (v *View) beginWalk(at providers.Locator) *page {
 func (v *Volume) endWalk() {
 	locked := v.lock()
 	defer locked.unlock()
-	if r := v.prefetch.walk; r != nil {
+	if r := locked.prefetch.walk; r != nil {
 		r.end(locked)
 	}
 }

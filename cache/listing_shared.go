@@ -28,10 +28,10 @@ var errTimedOut = errors.New("listing timed out")
 // half of the patience. It reports when the run began.
 func (v *Volume) startListing(op *fs.Op, dir table.Ino, limit time.Duration, work func(*waiting) error) (time.Time, error) {
 	locked := v.lock()
-	f := v.puller.shared[dir]
+	f := locked.pulls.shared[dir]
 	if f == nil {
 		f = &sharedListing{done: make(chan struct{}), waiting: v.wait(nil, v.o.Patience/2), began: v.o.Now()}
-		v.puller.shared[dir] = f
+		locked.pulls.shared[dir] = f
 		v.work.Add(1)
 		go v.runListing(dir, f, work)
 	}
@@ -45,7 +45,7 @@ func (v *Volume) startListing(op *fs.Op, dir table.Ino, limit time.Duration, wor
 	f.kept = f.kept || err == errTimedOut // never wrapped
 	if f.askers--; f.askers == 0 && !f.kept {
 		f.waiting.close()
-		v.finishListing(dir, f) // nobody may join what is being given up
+		locked.finishListing(dir, f) // nobody may join what is being given up
 	}
 	return f.began, translate(err)
 }
@@ -82,9 +82,9 @@ func (v *Volume) lookFor(d time.Duration) time.Duration {
 }
 
 // finishListing takes a shared listing off the list.
-func (v *Volume) finishListing(dir table.Ino, f *sharedListing) {
-	if v.puller.shared[dir] == f {
-		delete(v.puller.shared, dir)
+func (v *View) finishListing(dir table.Ino, f *sharedListing) {
+	if v.pulls.shared[dir] == f {
+		delete(v.pulls.shared, dir)
 	}
 }
 
@@ -92,7 +92,7 @@ func (v *Volume) runListing(dir table.Ino, f *sharedListing, work func(*waiting)
 	defer v.work.Done()
 	err := f.waiting.cause(work(f.waiting))
 	locked := v.lock()
-	v.finishListing(dir, f)
+	locked.finishListing(dir, f)
 	locked.unlock()
 	f.err = err
 	close(f.done)

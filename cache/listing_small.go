@@ -28,8 +28,8 @@ func (h *listing) mayBeSmall() bool {
 	}
 	locked := v.lock()
 	defer locked.unlock()
-	r := v.prefetch.walk
-	isGuess := r != nil && r.guess && !r.followed && r.opened(h.at) == nil
+	r := locked.prefetch.walk
+	isGuess := r != nil && r.guess && !r.followed && r.opened(locked, h.at) == nil
 	return r == nil || !r.has(h.at) || isGuess
 }
 
@@ -96,8 +96,8 @@ func (r *walk) offer() {
 	v := r.v
 	locked := v.lock()
 	defer locked.unlock()
-	f := &v.prefetch
-	if !f.able || locked.closing || f.walk != nil && f.walk.followed || !r.start(locked) {
+	f := &locked.prefetch
+	if !v.prefetches || locked.closing || f.walk != nil && f.walk.followed || !r.start(locked) {
 		r.drop(locked)
 	}
 }

@@ -54,26 +54,21 @@ type puller struct {
 	// it, until what that brought is in the table, and for writing while its head moves
 	// to what others made. It comes before the volume's lock.
 	headLock sync.RWMutex
+}
 
-	// Guarded by the volume's lock.
-	shared    map[table.Ino]*sharedListing
-	told      map[table.Ino]toldStale // inodes that an open was sent away from
-	failing   time.Time               // since when listings are late, or not answered; zero: they are answered
-	gone      time.Time               // since when they fail, however long one waits; zero: they do not
-	usual     time.Duration           // what a listing takes
-	breaker   readBreaker             // of reads
-	halts     [2]*MassDelete
-	kept      [2]*MassDelete // those that the next run knows of, as soon as not unkept
-	unkept    bool
-	confirmed [2]bool
-	widening  bool          // looks have had a pull begun
-	widened   time.Time     // when the last one of those ended
-	widen     time.Duration // when the next may begin after that
-	pulling   *pulling      // the pull that is under way
+// pulls is what is known of listings and pulls, and of how the remote answers.
+type pulls struct {
+	shared  map[table.Ino]*sharedListing
+	told    map[table.Ino]toldStale // inodes that an open was sent away from
+	failing time.Time               // since when listings are late, or not answered; zero: they are answered
+	gone    time.Time               // since when they fail, however long one waits; zero: they do not
+	usual   time.Duration           // what a listing takes
+	breaker readBreaker             // of reads
+	pulling *pulling                // the pull that is under way
 }
 
 func newPuller() puller {
-	return puller{slots: make(chan struct{}, maxFetches), shared: map[table.Ino]*sharedListing{}, told: map[table.Ino]toldStale{}}
+	return puller{slots: make(chan struct{}, maxFetches)}
 }
 
 // freshness says how far a directory can be believed.
@@ -169,10 +164,10 @@ func (v *Volume) judge(dir table.Ino, arrived time.Time, strict bool) (freshness
 	if listed := timeOf(n.Listed); listed.After(arrived) && !listed.After(v.o.Now()) {
 		now = listed // meanwhile, which is as new as can be wanted, however long it took
 	}
-	a, p := v.freshnessOf(dir, n, now), &v.puller
+	a, p := v.freshnessOf(dir, n, now), &locked.pulls
 	switch {
 	case a == isUnknown:
-		return a, v.firstLook(now), nil
+		return a, locked.firstLook(now), nil
 	case a == isFresh || strict && a == isOld:
 		return a, -1, nil
 	case !p.failing.IsZero():
@@ -190,12 +185,12 @@ func (v *Volume) judge(dir table.Ino, arrived time.Time, strict bool) (freshness
 }
 
 // moment is as long as a listing that comes as usual may take.
-func (p *puller) moment() time.Duration { return min(max(leastWait, 4*p.usual), mostWait) }
+func (p *pulls) moment() time.Duration { return min(max(leastWait, 4*p.usual), mostWait) }
 
 // firstLook is how long to wait for the listing of a directory that was never listed;
 // less than 0: to its end.
-func (v *Volume) firstLook(now time.Time) time.Duration {
-	p := &v.puller
+func (v *View) firstLook(now time.Time) time.Duration {
+	p := &v.pulls
 	if p.gone.IsZero() {
 		return -1
 	}
@@ -207,7 +202,7 @@ func (v *Volume) firstLook(now time.Time) time.Duration {
 func (v *Volume) overdue(waited time.Duration) {
 	locked := v.lock()
 	defer locked.unlock()
-	if p := &v.puller; waited > 0 && p.failing.IsZero() {
+	if p := &locked.pulls; waited > 0 && p.failing.IsZero() {
 		p.failing = v.o.Now()
 	}
 }
@@ -215,7 +210,7 @@ func (v *Volume) overdue(waited time.Duration) {
 // answered notes that the backend answered a listing, and how fast; or, with an error,
 // that it did not in that time.
 func (v *View) answered(took time.Duration, err error) {
-	p := &v.puller
+	p := &v.pulls
 	if err == nil && !p.gone.IsZero() {
 		v.o.Log.Info("the backend answers again", "after", v.o.Now().Sub(p.gone).Round(time.Second))
 		v.engine.rouse(v)
@@ -258,7 +253,7 @@ func isSilence(err error) bool {
 
 // staleSince is since when the backend does not answer, so that what is shown may be
 // old; zero: it does.
-func (v *Volume) staleSince() time.Time { return v.puller.failing }
+func (v *View) staleSince() time.Time { return v.pulls.failing }
 
 // freshen is called before a file is opened: its version is asked for with the
 // listing of its directory, if that is too old; strict as in look. fs.ErrStale says

@@ -284,7 +284,7 @@ func cutOff(t *testing.T) {
 func (w *scene) stale() time.Time {
 	locked := w.v.lock()
 	defer locked.unlock()
-	return w.v.staleSince()
+	return locked.staleSince()
 }
 
 // A listing that fails half way shows nothing, and one that comes back takes

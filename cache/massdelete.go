@@ -149,8 +149,8 @@ func (v *View) weighCommit(deleted, deletedInRoot, madeInRoot int) (reason strin
 }
 
 // judgeCommit is what follows from what weighCommit said.
-func (v *Volume) judgeCommit(reason string, unseen []table.Ino) error {
-	if len(unseen) > 0 && !v.puller.confirmed[commitSide] {
+func (v *View) judgeCommit(reason string, unseen []table.Ino) error {
+	if len(unseen) > 0 && !v.halts.confirmed[commitSide] {
 		return &unseenError{unseen}
 	}
 	return v.checkMassDelete(commitSide, reason, 0)
@@ -160,7 +160,7 @@ func (v *Volume) judgeCommit(reason string, unseen []table.Ino) error {
 // it would be halted in the end: to take away a million names first, and to bring them
 // back, costs gigabytes. It reports whether it did.
 func (m *merge) tooMuchBelow(v *Tx, dir table.Ino) bool {
-	if m.within > 0 || m.first || v.puller.confirmed[pullSide] {
+	if m.within > 0 || m.first || v.halts.confirmed[pullSide] {
 		return false
 	}
 	below, _ := v.countBelow(dir, math.MaxInt)
@@ -173,7 +173,7 @@ func (m *merge) tooMuchBelow(v *Tx, dir table.Ino) bool {
 	if len(unseen) > 0 {
 		return false
 	}
-	m.halt = m.stop(reason, d.names)
+	m.halt = m.stop(v, reason, d.names)
 	return m.halt != nil
 }
 
@@ -182,32 +182,32 @@ const manyBelow = 1000
 
 // checkMassDelete halts a side for a reason, unless there is none or the halt was
 // confirmed.
-func (v *Volume) checkMassDelete(side int, reason string, deleted int) error {
-	p := &v.puller
+func (v *View) checkMassDelete(side int, reason string, deleted int) error {
+	p := &v.halts
 	if reason == "" || p.confirmed[side] {
 		return nil
 	}
-	if p.halts[side] == nil || p.halts[side].Reason != reason {
-		p.halts[side] = &MassDelete{Since: v.o.Now(), Commit: side == commitSide, Reason: reason, Deleted: deleted}
-		v.keepMassDelete(side, p.halts[side])
+	if p.of[side] == nil || p.of[side].Reason != reason {
+		p.of[side] = &MassDelete{Since: v.o.Now(), Commit: side == commitSide, Reason: reason, Deleted: deleted}
+		v.keepMassDelete(side, p.of[side])
 		v.background(func() { v.report(sideNames[side], "", fmt.Errorf("%w: %s", ErrMassDelete, reason)) })
 	}
 	return fmt.Errorf("%w: %s", ErrMassDelete, reason)
 }
 
 // passed says that a side has done what it was to do: what was confirmed is used up.
-func (v *Volume) passed(side int) {
-	p := &v.puller
-	if h := p.halts[side]; h != nil && !p.confirmed[side] {
+func (v *View) passed(side int) {
+	p := &v.halts
+	if h := p.of[side]; h != nil && !p.confirmed[side] {
 		v.o.Log.Warn("the halt is over: not so much would be deleted any more", "commit", h.Commit, "reason", h.Reason, "since", h.Since)
 	}
-	p.halts[side], p.confirmed[side] = nil, false
+	p.of[side], p.confirmed[side] = nil, false
 	v.keepMassDelete(side, nil)
 }
 
 // massDeletes lists the halts that stand.
-func (v *Volume) massDeletes() (all []MassDelete) {
-	for _, h := range v.puller.halts {
+func (v *View) massDeletes() (all []MassDelete) {
+	for _, h := range v.halts.of {
 		if h != nil {
 			all = append(all, *h)
 		}
@@ -219,7 +219,7 @@ func (v *Volume) massDeletes() (all []MassDelete) {
 func (v *Volume) MassDeletes() []MassDelete {
 	locked := v.lock()
 	defer locked.unlock()
-	return v.massDeletes()
+	return locked.massDeletes()
 }
 
 // Confirm allows what was halted, once: the pull is done before Confirm
@@ -227,15 +227,15 @@ func (v *Volume) MassDeletes() []MassDelete {
 // deleted until now. A halt of the run before counts. Without one it does nothing.
 func (v *Volume) Confirm(ctx context.Context) (PullReport, error) {
 	locked := v.lock()
-	p := &v.puller
-	pull := p.halts[pullSide] != nil
-	for side, h := range p.halts {
+	p := &locked.halts
+	pull := p.of[pullSide] != nil
+	for side, h := range p.of {
 		p.confirmed[side] = p.confirmed[side] || h != nil
 	}
-	if p.halts[commitSide] != nil {
+	if p.of[commitSide] != nil {
 		v.engine.cleared = v.engine.last // what is deleted by now, due or not
 	}
-	p.halts[commitSide] = nil
+	p.of[commitSide] = nil
 	locked.unlock()
 	v.engine.wake()
 	if !pull {

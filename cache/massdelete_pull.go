@@ -58,7 +58,7 @@ func isUndecided(err error) bool { return errors.Is(err, ErrMassDelete) || error
 // found out whether it still must.
 func (m *merge) checkPull(v *Tx) error {
 
-	h := v.puller.halts[pullSide]
+	h := v.halts.of[pullSide]
 	if h != nil && !m.whole && v.o.Policy.TTL > 0 {
 		v.pullWhole()
 	}
@@ -67,10 +67,10 @@ func (m *merge) checkPull(v *Tx) error {
 	}
 	switch {
 	case m.whole:
-	case v.puller.widening && !v.puller.confirmed[pullSide]:
+	case v.halts.widening && !v.halts.confirmed[pullSide]:
 		return errPart
 	case h != nil:
-		return m.stop(h.Reason, h.Deleted)
+		return m.stop(v, h.Reason, h.Deleted)
 	}
 	d := deletion{names: m.deleted, rootBefore: max(m.root, 0)}
 	if m.root > 0 {
@@ -81,23 +81,23 @@ func (m *merge) checkPull(v *Tx) error {
 	}
 	d.done = d.names
 	reason, unseen := v.tooMuch(d)
-	if len(unseen) > 0 && !v.puller.confirmed[pullSide] {
+	if len(unseen) > 0 && !v.halts.confirmed[pullSide] {
 		if d.more = m.seek(v, unseen); m.asks() {
 			return nil // until that is known
 		}
 		reason, _ = v.tooMuch(d)
 	}
-	return m.stop(reason, m.deleted)
+	return m.stop(v, reason, m.deleted)
 }
 
 // stop halts for a reason, or, without one, as long as most of what a halt was for is
 // still missing: that something else is there now does not mend an accident. A look
 // leaves it to a pull.
-func (m *merge) stop(reason string, deleted int) error {
-	v := m.v
-	h := v.puller.halts[pullSide]
+func (m *merge) stop(v *Tx, reason string, deleted int) error {
+
+	h := v.halts.of[pullSide]
 	switch {
-	case v.puller.confirmed[pullSide]:
+	case v.halts.confirmed[pullSide]:
 		return nil
 	case reason == "" && h != nil && h.Deleted > 0 && 2*deleted > h.Deleted:
 		reason, deleted = h.Reason, h.Deleted
@@ -116,15 +116,15 @@ func (m *merge) stop(reason string, deleted int) error {
 
 // pullWhole has a pull begun, unless one was a moment ago: half of the time the backend
 // is left alone, however large the tree is.
-func (v *Volume) pullWhole() {
-	p, began := &v.puller, v.o.Now()
+func (v *View) pullWhole() {
+	p, began := &v.halts, v.o.Now()
 	if d := began.Sub(p.widened); p.widening || d >= 0 && d < p.widen {
 		return
 	}
 	p.widening = true
 	v.background(func() {
 		_, _ = v.Pull(v.ctx, PullOptions{alone: true}) // Status says what became of it
-		locked := v.lock()
+		locked := v.Volume.lock()
 		defer locked.unlock()
 		p.widened, p.widening = v.o.Now(), false
 		p.widen = max(v.o.Policy.TTL, p.widened.Sub(began))

@@ -53,7 +53,7 @@ func (w *scene) pulledWhole() {
 	w.until(func() bool {
 		locked := w.v.lock()
 		defer locked.unlock()
-		return !w.v.puller.widening
+		return !locked.halts.widening
 	})
 }
 

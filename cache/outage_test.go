@@ -125,7 +125,7 @@ func TestOpenThatShowsNothingWaitsForNoAnswer(t *testing.T) {
 				w := newScene(t, holding("f", "one"), clocked(&c, time.Second), hurried)
 				w.get("f")
 				locked := w.v.lock()
-				w.v.puller.usual = time.Millisecond // in a bubble listings take no time
+				locked.pulls.usual = time.Millisecond // in a bubble listings take no time
 				locked.unlock()
 				c.add(ago)
 				gate := make(chan struct{})
@@ -161,7 +161,7 @@ func TestOpenOfContentThatIsHere(t *testing.T) {
 		w.ok(err)
 		<-reached
 		locked := w.v.lock()
-		asking := w.v.puller.shared[table.Root] != nil
+		asking := locked.pulls.shared[table.Root] != nil
 		locked.unlock()
 		if got := w.read(o); got != "one" || !asking || !w.v.Status().Stale {
 			t.Errorf("got %q, is still asked for: %v, stale: %v", got, asking, w.v.Status().Stale)

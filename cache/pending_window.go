@@ -136,7 +136,7 @@ func (e *engine) checkBlocked(v *View) error {
 	switch {
 	case e.isUnguarded():
 		return nil
-	case e.checked >= e.due && (e.blocked == nil || !v.puller.confirmed[commitSide]):
+	case e.checked >= e.due && (e.blocked == nil || !v.halts.confirmed[commitSide]):
 		return e.blocked // as it was when this was looked at, over all that is due
 	}
 	err := v.checkCommit(e.countDeletions(v))
@@ -144,7 +144,7 @@ func (e *engine) checkBlocked(v *View) error {
 		return err
 	}
 	e.checked = e.due
-	if v.puller.confirmed[commitSide] {
+	if v.halts.confirmed[commitSide] {
 		e.cleared = max(e.cleared, e.due)
 		v.passed(commitSide)
 	}
@@ -163,7 +163,7 @@ func (e *engine) isUnguarded() bool {
 // harmless ends a halt when what is due is not too much, and nothing else differs: what
 // was deleted is here again.
 func (e *engine) harmless(v *View, due uint64) {
-	if due >= e.last && !v.puller.confirmed[commitSide] {
+	if due >= e.last && !v.halts.confirmed[commitSide] {
 		v.passed(commitSide)
 	}
 }

@@ -60,11 +60,11 @@ type pulling struct {
 func (v *Volume) Pull(ctx context.Context, o PullOptions) (PullReport, error) {
 	for mayJoin := false; ; mayJoin = true {
 		locked := v.lock()
-		run := v.puller.pulling
+		run := locked.pulls.pulling
 		mine := run == nil
 		if mine {
 			run = &pulling{done: make(chan struct{}), alone: o.alone}
-			v.puller.pulling = run
+			locked.pulls.pulling = run
 		}
 		locked.unlock()
 		if mine {
@@ -80,7 +80,7 @@ func (v *Volume) Pull(ctx context.Context, o PullOptions) (PullReport, error) {
 				v.Ended(chores.Pull, run.err)
 			}
 			locked = v.lock()
-			v.puller.pulling = nil
+			locked.pulls.pulling = nil
 			locked.unlock()
 			close(run.done)
 			return run.report, run.err
@@ -111,7 +111,7 @@ func (v *Volume) pull(ctx context.Context, o PullOptions) (r PullReport, err err
 	locked := v.lock()
 	defer locked.unlock()
 	if err == nil && r.Skipped == "" {
-		v.passed(pullSide)
+		locked.passed(pullSide)
 	}
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		return r, ctx.Err()

@@ -203,5 +203,5 @@ func (v *Volume) fetchAttrsToWrite(op *fs.Op, x table.Ino) error {
 func (v *Volume) isFailing() bool {
 	locked := v.lock()
 	defer locked.unlock()
-	return !v.puller.failing.IsZero()
+	return !locked.pulls.failing.IsZero()
 }

@@ -122,7 +122,7 @@ func begin(ctx context.Context, b providers.Brancher, name string) (providers.Re
 func (v *Volume) allowPull() {
 	locked := v.lock()
 	defer locked.unlock()
-	v.puller.confirmed[pullSide] = true
+	locked.halts.confirmed[pullSide] = true
 }
 
 // began notes where the working copy is after a branch was begun.

@@ -77,7 +77,7 @@ func (v *View) learnAhead() {
 			v.o.Log.Debug("ignore files are read later", "err", err)
 		}
 		locked := v.Volume.lock()
-		v.ignores.learning = false
+		locked.ignores.learning = false
 		locked.unlock()
 		v.engine.wake()
 	})

@@ -336,7 +336,7 @@ func TestRulesReadSlowly(t *testing.T) {
 	w.do("put b 1")
 	w.tracks("b: 1")
 	locked := w.v.lock()
-	old := w.v.ignores.rules[table.Root]
+	old := locked.ignores.rules[table.Root]
 	locked.unlock()
 	w.rules("", "*.a")
 	w.tracks("b: 1")

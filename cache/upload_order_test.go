@@ -718,7 +718,7 @@ func TestHaltedCommit(t *testing.T) {
 			w.until(func() bool {
 				locked := w.v.lock()
 				defer locked.unlock()
-				return sets || !w.v.puller.confirmed[commitSide]
+				return sets || !locked.halts.confirmed[commitSide]
 			})
 			w.upload() // which looks anew at what is going by now
 			w.same()

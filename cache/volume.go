@@ -45,13 +45,14 @@ type Volume struct {
 
 	// Each of these has parts that mu guards, and parts that need no lock: what a
 	// function of theirs takes as its first argument says which it is.
-	engine       engine
-	puller       puller
-	prefetch     prefetch
-	ignores      ignores
-	history      history
-	filePrefetch filePrefetch
-	unlinks      deferredUnlinks
+	engine  engine
+	puller  puller
+	history history
+	unlinks deferredUnlinks
+
+	prefetches bool          // see canPrefetch
+	prefetched atomic.Bool   // filePrefetch.of is not empty
+	fileSlots  chan struct{} // files that are fetched ahead
 }
 
 // guardedState is what the lock of a volume guards.
@@ -70,6 +71,11 @@ type guardedState struct {
 	closing      bool // Close was called
 	closed       bool // and nothing new begins
 
+	halts         halts
+	pulls         pulls
+	prefetch      prefetch
+	filePrefetch  filePrefetch
+	ignores       ignores
 	staleDentries map[table.Link]struct{} // see markStaleDentry
 	kept          *kept                   // for the set that is under way; nil: there is none
 }
@@ -111,15 +117,17 @@ func newVolume(p providers.Provider, o Options, s *stateDir) *Volume {
 	o.Guard.limit(p.Capabilities())
 	v := &Volume{p: p, caps: p.Capabilities(), o: o, state: s, store: s.content,
 		run: hex.EncodeToString(id), pause: o.pause, failing: chores.New(o.Now),
-		puller: newPuller(), ignores: ignores{rules: map[table.Ino]rulesOf{}, absent: map[table.Ino]struct{}{}, wanted: map[table.Ino]struct{}{table.Root: {}}}}
+		puller: newPuller(), fileSlots: make(chan struct{}, aheadFetches)}
 	v.held = &View{Volume: v, guardedState: &guardedState{table: s.table, refs: map[table.Ino]uint64{}, open: map[table.Ino]*openInode{}, shown: map[table.Ino]uint64{},
-		renewed: map[table.Ino]struct{}{}, observations: map[*observation]struct{}{}, staleDentries: map[table.Link]struct{}{}}}
+		renewed: map[table.Ino]struct{}{}, observations: map[*observation]struct{}{}, staleDentries: map[table.Link]struct{}{},
+		pulls:   pulls{shared: map[table.Ino]*sharedListing{}, told: map[table.Ino]toldStale{}},
+		ignores: ignores{rules: map[table.Ino]rulesOf{}, absent: map[table.Ino]struct{}{}, wanted: map[table.Ino]struct{}{table.Root: {}}}}}
 	v.submodules, _ = providers.As[providers.Submoduler](p)
-	v.prefetch.able = v.canPrefetch()
+	v.prefetches = v.canPrefetch()
 	v.Bind(nobody{})
 	v.ctx, v.stop = context.WithCancel(context.Background())
 	v.history.init()
-	v.filePrefetch.init()
+	v.held.filePrefetch.init(&v.prefetched)
 	v.unlinks.init()
 	return v
 }
@@ -148,7 +156,10 @@ func (v *Volume) begin(ctx context.Context) error {
 	v.background(v.resolveOrphanConflicts)
 	v.background(v.keepLoop)
 	v.background(v.unlinkLoop)
-	if v.ignores.relook {
+	locked := v.lock()
+	relook := locked.ignores.relook
+	locked.unlock()
+	if relook {
 		v.background(v.relook)
 	}
 	if v.o.ListRoot {
