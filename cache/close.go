@@ -85,8 +85,8 @@ func (v *Volume) isUnsent() (unsent bool) {
 	locked := v.lock()
 	defer locked.unlock()
 	locked.table.Dirty(0, func(_ uint64, l table.Link) bool {
-		h := v.engine.heldBack(locked, l, locked.record(l))
-		unsent = h.isPending() || v.engine.beingWritten(locked, locked.record(l))
+		h := v.engine.heldBack(locked, l, locked.Record(l))
+		unsent = h.isPending() || v.engine.beingWritten(locked, locked.Record(l))
 		return !unsent
 	})
 	return unsent || v.o.Policy.Push && locked.table.Get(keyUnpushed) != nil
@@ -127,7 +127,7 @@ func (v *Volume) unsavedError(cause error) error {
 	locked.table.Dirty(0, func(_ uint64, l table.Link) bool {
 		e.Count++
 		if len(e.Files) < shownHeld {
-			e.Files = append(e.Files, v.engine.heldBack(locked, l, locked.record(l)))
+			e.Files = append(e.Files, v.engine.heldBack(locked, l, locked.Record(l)))
 		}
 		return true
 	})

@@ -132,7 +132,7 @@ func (e *engine) dropSet(p pendingSet) error {
 
 // endAttempt ends that of a name of a set.
 func (e *engine) endAttempt(v *Tx, op string, name *planned) {
-	if a := v.record(name.Link).Attempt; a != nil && a.Op == op {
+	if a := v.Record(name.Link).Attempt; a != nil && a.Op == op {
 		v.setAttempt(name.Link, nil)
 	}
 }

@@ -110,7 +110,7 @@ func (s *set) addDir(p *planned, n *table.Inode, c providers.Change) {
 	case !s.exists(p.Ino):
 		return
 	default:
-		c.From, _ = s.was.remotePath(n.RemoteLinks[0])
+		c.From, _ = s.was.RemotePath(n.RemoteLinks[0])
 	}
 	p.Index = len(s.changes)
 	s.push(c, nil)
@@ -120,8 +120,8 @@ func (s *set) addFile(p *planned, n *table.Inode, c providers.Change) {
 	c.Kind, c.Attr = p.Kind, s.was.attrOf(n)
 	var body *planned
 	if home, there := s.source(p, n); there {
-		base := s.was.record(home).Remote
-		c.From, _ = s.was.remotePath(home)
+		base := s.was.Record(home).Remote
+		c.From, _ = s.was.RemotePath(home)
 		c.FromVersion = base.Version
 		if base.AttrGen == p.AttrGen {
 			c.Attr = providers.Attr{}
@@ -141,7 +141,7 @@ func (s *set) source(p *planned, n *table.Inode) (l table.Link, there bool) {
 	if p.rec.Remote != nil && p.rec.Remote.Ino == p.Ino {
 		l, there = p.Link, true
 	}
-	base := s.was.record(l).Remote
+	base := s.was.Record(l).Remote
 	return l, there && base != nil && base.ContentVersion == p.Gen
 }
 

@@ -85,7 +85,7 @@ func (e *engine) sortOut(s *set) error {
 	for piece := range slices.Chunk(slices.Collect(maps.Keys(s.stays)), setPiece) {
 		err := v.update(func(v *Tx) error {
 			for _, l := range piece {
-				rec := v.record(l)
+				rec := v.Record(l)
 				v.resort(l, rec, v.table.Inode(rec.Ino), s.carriers)
 			}
 			return nil
@@ -99,7 +99,7 @@ func (e *engine) sortOut(s *set) error {
 	}
 	return v.update(func(v *Tx) error {
 		for _, l := range s.astray {
-			if _, there := v.remotePath(l); there || v.record(l).Remote == nil {
+			if _, there := v.RemotePath(l); there || v.Record(l).Remote == nil {
 				continue
 			}
 			// The backend cannot have a name in a directory that it does not have:

@@ -115,7 +115,7 @@ func (e *engine) lookAtBases(names []*planned) {
 		locked := e.v.lock()
 		defer locked.unlock()
 		for _, p := range piece {
-			p.rec = locked.record(p.Link)
+			p.rec = locked.Record(p.Link)
 		}
 		return nil
 	})
@@ -162,7 +162,7 @@ func (e *engine) noteTree(n notes, entries []providers.Info, ends func(*Tx, *pla
 
 // noteGone notes that what was under a name is not there any more, if that is so.
 func (e *engine) noteGone(v *Tx, p *planned) {
-	if rec := v.record(p.Link); rec.Remote != nil && (p.Ino == 0 || rec.Remote.Ino != p.Ino) {
+	if rec := v.Record(p.Link); rec.Remote != nil && (p.Ino == 0 || rec.Remote.Ino != p.Ino) {
 		e.confirm(v, p.Link, nil)
 	}
 }

@@ -41,7 +41,7 @@ const onItsWay = "on its way, or waits for what it depends on"
 
 // heldBack says why a name was not sent.
 func (e *engine) heldBack(v *View, l table.Link, rec table.Name) HeldBack {
-	h := HeldBack{Path: v.pathFor(l), Reason: onItsWay}
+	h := HeldBack{Path: v.PathFor(l), Reason: onItsWay}
 	if err, _ := e.failure(v, l); err != nil {
 		h.Reason, h.Conflict = err.Error(), errors.Is(err, providers.ErrConflict)
 	}
@@ -82,7 +82,7 @@ func (v *Volume) reportOf(asked map[table.Link]uint64) CommitReport {
 // isLeftAlone reports whether a name waits for a program that writes it: what is on its
 // way does not.
 func (e *engine) isLeftAlone(v *View, l table.Link) bool {
-	return e.busy[l] == nil && e.beingWritten(v, v.record(l))
+	return e.busy[l] == nil && e.beingWritten(v, v.Record(l))
 }
 
 // beingWritten reports whether a name's content is left alone because a program is

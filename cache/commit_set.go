@@ -140,7 +140,7 @@ func (s *set) take(l table.Link) {
 // ignores reports whether a name stays out because it is ignored, or because
 // nobody knows yet.
 func (s *set) ignores(l table.Link) bool {
-	v, rec := s.was, s.was.record(l)
+	v, rec := s.was, s.was.Record(l)
 	if !v.ignoring() || rec.Remote != nil || rec.Ino == 0 || s.was.engine.beingWritten(s.was, rec) {
 		return false
 	}
@@ -168,7 +168,7 @@ func (s *set) complete() {
 		from = len(s.order)
 		for _, p := range s.order[:from] {
 			for _, l := range slices.Collect(s.lacks(p)) { // taking changes what is lacking
-				if s.names[l] == nil && !asked[l] && s.was.record(l).Seq != 0 {
+				if s.names[l] == nil && !asked[l] && s.was.Record(l).Seq != 0 {
 					s.take(l)
 				}
 				asked[l] = true
@@ -184,7 +184,7 @@ func newAfter() map[table.Ino]spot { return map[table.Ino]spot{table.Root: {ok: 
 // planned is what is to become of a name; nil when it is to stay out.
 func (s *set) planned(l table.Link) *planned {
 	v, e := s.was, &s.was.engine
-	rec := v.record(l)
+	rec := v.Record(l)
 	if t := e.jobs[l]; t != nil && t.state != jobIdle || e.beingWritten(v, rec) {
 		return nil
 	}
@@ -192,7 +192,7 @@ func (s *set) planned(l table.Link) *planned {
 		rec.Ino = 0
 	}
 	p := &planned{Link: l, Ino: rec.Ino, Index: -1, rec: rec}
-	p.before, p.there = v.remotePath(l)
+	p.before, p.there = v.RemotePath(l)
 	p.Before = p.before.String()
 	if rec.Remote != nil && !p.there {
 		s.astray = append(s.astray, l)
@@ -288,7 +288,7 @@ func (s *set) rescued(p *planned) (to table.Link, moves bool) {
 	}
 	for _, l := range n.Links {
 		_, stays := s.stays[l]
-		if rec := s.was.record(l); l != p.Link && !rec.Local && !stays && (rec.Remote == nil || rec.Remote.Ino != p.rec.Remote.Ino) {
+		if rec := s.was.Record(l); l != p.Link && !rec.Local && !stays && (rec.Remote == nil || rec.Remote.Ino != p.rec.Remote.Ino) {
 			return l, true
 		}
 	}
@@ -299,7 +299,7 @@ func (s *set) rescued(p *planned) (to table.Link, moves bool) {
 // name too, as new: of several names that it has there, one set may take all.
 func (s *set) staysElse(p *planned, n *table.Inode) bool {
 	return slices.ContainsFunc(n.RemoteLinks, func(l table.Link) bool {
-		other, taken := s.was.record(l).Remote, s.names[l]
+		other, taken := s.was.Record(l).Remote, s.names[l]
 		return l != p.Link && other != nil && other.ContentVersion >= p.rec.Remote.ContentVersion && (taken == nil || taken.Ino == other.Ino)
 	})
 }
@@ -339,7 +339,7 @@ func (s *set) dirAt(dir table.Ino) spot {
 			if here != nil {
 				moved = here.Ino != dir
 			} else {
-				rec := s.was.record(l)
+				rec := s.was.Record(l)
 				moved = rec.Remote == nil || rec.Remote.Ino != dir
 			}
 			if !moved {

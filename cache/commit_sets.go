@@ -109,7 +109,7 @@ func (e *engine) resolveOld(v *View) bool {
 		if verdict == verdictReady && s.verb == verbResolve && e.fits(v, s) {
 			e.start(v, s)
 		}
-		return v.record(l).Attempt == nil
+		return v.Record(l).Attempt == nil
 	})
 	return len(e.old) > 0
 }
@@ -201,7 +201,7 @@ func (e *engine) sendSet(ctx context.Context, r *request, due uint64) (CommitRep
 		report.Changes = len(s.order)
 		// What the backend gets must be known here after a loss of power too,
 		// or it would look like another's change.
-		if err := v.syncDisk(); err != nil {
+		if err := v.tree.Sync(); err != nil {
 			return report, err
 		}
 		report.Revision, report.Committed, err = e.commitOne(ctx, s, op, r)
@@ -257,7 +257,7 @@ func (e *engine) commitOne(ctx context.Context, s *set, op string, r *request) (
 func (e *engine) outdated(ctx context.Context, s *set, op string) (stale bool, err error) {
 	v := e.v
 	locked := v.lock()
-	first := locked.record(s.order[0].Link).Attempt // settling a set takes the attempts of all its names away
+	first := locked.Record(s.order[0].Link).Attempt // settling a set takes the attempts of all its names away
 	locked.unlock()
 	store, ok := v.syncer()
 	level := true
@@ -385,7 +385,7 @@ func (e *engine) leftOut(s *set) (r CommitReport) {
 	for piece := range slices.Chunk(s.left, setPiece) {
 		locked := v.lock()
 		for _, l := range piece {
-			rec := locked.record(l)
+			rec := locked.Record(l)
 			if rec.Seq == 0 {
 				continue
 			}

@@ -437,8 +437,8 @@ func (s *hosts) explain(h *host) {
 	defer locked.unlock()
 	locked.table.Dirty(0, func(seq uint64, l table.Link) bool {
 		rec, _ := locked.table.Name(l.Dir, l.Name)
-		at, _ := locked.path(l)
-		home, _ := locked.remotePath(l)
+		at, _ := locked.LocalPath(l)
+		home, _ := locked.RemotePath(l)
 		s.r.Logf("%s: %d %v (%v here, %v there): ino %d base %+v attempt %+v held %+v", h.name, seq, l, at, home, rec.Ino, rec.Remote, rec.Attempt, rec.Held)
 		if n := locked.table.Inode(rec.Ino); n != nil {
 			s.r.Logf("      %+v", n)

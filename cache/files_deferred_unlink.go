@@ -79,7 +79,7 @@ func (v *Volume) unlinkDue() (freed int64) {
 	p.mu.Lock()
 	all := maps.Clone(p.all)
 	p.mu.Unlock()
-	if len(all) == 0 || v.syncDisk() != nil {
+	if len(all) == 0 || v.tree.Sync() != nil {
 		return 0
 	}
 	for ino, one := range all {

@@ -16,7 +16,7 @@ import (
 func (v *Volume) beginEvicting() {
 	v.store.SetEvictor(func(need int64) {
 		// Content that was just sent is clean once the disk knows of that, too.
-		if v.syncDisk() != nil {
+		if v.tree.Sync() != nil {
 			return // it failed, and says so to all who ask
 		}
 		freed := v.unlinkDue() // else it would be there only later
@@ -100,7 +100,7 @@ func (v *View) weigh(ino table.Ino) {
 
 // weighChanged weighs what the change just committed was about.
 func (v *Tx) weighChanged() {
-	for _, l := range v.changed {
+	for _, l := range v.Changed {
 		if rec, ok := v.table.Name(l.Dir, l.Name); ok && rec.Ino != 0 {
 			v.weigh(rec.Ino)
 		}

@@ -111,7 +111,7 @@ func (v *Tx) noteFlushed(t *metadataFlush) {
 // already.
 func (v *View) differs(n *table.Inode) bool {
 	for _, l := range n.Links {
-		if !v.isDirty(l) {
+		if !v.IsDirty(l) {
 			return false
 		}
 	}
@@ -136,7 +136,7 @@ func (v *View) place(ino table.Ino) {
 	if n := v.table.Inode(ino); n.State == table.None || len(n.Links) == 0 {
 		return
 	}
-	if at, ok := v.pathOf(ino); ok {
+	if at, ok := v.LocalPathOf(ino); ok {
 		v.store.SetPath(ino, at.String())
 	}
 }

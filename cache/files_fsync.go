@@ -99,7 +99,7 @@ func (v *Volume) syncTable() error {
 	locked := v.lock()
 	at := locked.commits
 	locked.unlock()
-	err := v.syncDisk()
+	err := v.tree.Sync()
 	if err == nil {
 		locked = v.lock()
 		locked.synced = max(locked.synced, at)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/wsmount/wsmount/cache/internal/content"
 	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/cache/internal/tree"
 	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/providers"
 )
@@ -21,27 +22,6 @@ var errMoved = errors.New("the listed version is gone")
 // maxFetches is how many ranges a volume reads at once: what they hold is for the
 // budget to bound.
 const maxFetches = 64
-
-// originAt is where the backend has the content that an inode's missing blocks are of. A
-// remote link counts when what it holds is the state that is here: its version may be
-// newer than the one that was noted, if only attributes changed.
-func (v *View) originAt(x table.Ino) (at providers.Locator, version providers.Version, ok bool) {
-	n := v.table.Inode(x)
-	if n == nil {
-		return at, version, false
-	}
-	gen := missingGen(n)
-	for _, l := range n.RemoteLinks {
-		rec, _ := v.table.Name(l.Dir, l.Name)
-		if rec.Remote == nil || rec.Remote.Ino != x || rec.Remote.ContentVersion != gen {
-			continue
-		}
-		if at, ok = v.remotePath(l); ok {
-			return at, rec.Remote.Version, true
-		}
-	}
-	return at, version, false
-}
 
 // source gives the missing blocks of an inode's content. What it reads is pinned
 // to one version, so that ranges read apart belong together. When a pull has given
@@ -100,19 +80,10 @@ func (v *Volume) whereabouts(x table.Ino) whereabouts {
 // whereaboutsOf is whereabouts under the lock.
 func (v *View) whereaboutsOf(x table.Ino) (o whereabouts) {
 	if n := v.table.Inode(x); n != nil {
-		o.gen = missingGen(n)
+		o.gen = tree.MissingVersion(n)
 	}
-	o.at, o.version, o.ok = v.originAt(x)
+	o.at, o.version, o.ok = v.OriginAt(x)
 	return o
-}
-
-// missingGen is the state of an inode that what is not here of its content is
-// of.
-func missingGen(n *table.Inode) uint64 {
-	if n.State == table.None {
-		return n.ContentVersion
-	}
-	return n.Origin.ContentVersion
 }
 
 // fetchSlot waits until not too many read at once.
@@ -287,7 +258,7 @@ func (v *Volume) moved(ctx context.Context, x table.Ino, oi *openInode, was wher
 	if !oi.isUnasked() && locked.tellStale(x) {
 		kind = fs.ErrStale
 	}
-	if _, _, there := locked.originAt(x); !there {
+	if _, _, there := locked.OriginAt(x); !there {
 		kind = fmt.Errorf("%w: %w", kind, errPartial)
 	}
 	return false, fmt.Errorf("%w: %v", kind, cause) // as above

@@ -11,7 +11,6 @@ import (
 	"github.com/wsmount/wsmount/cache/internal/content"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/fs"
-	"github.com/wsmount/wsmount/providers"
 )
 
 // errOutdated says that a pull gave an inode another version while it was being
@@ -216,7 +215,7 @@ func (v *Volume) peek(ino table.Ino) (n table.Inode, path string, err error) {
 			return err
 		}
 		n = *p
-		at, _ := v.pathOf(ino)
+		at, _ := v.LocalPathOf(ino)
 		path = at.String()
 		return nil
 	})
@@ -250,7 +249,7 @@ func (v *Volume) sparse(oi *openInode, was *table.Inode, path string) (*content.
 	origin := was.Origin
 	if was.State == table.None {
 		err := v.update(func(v *Tx) error {
-			o, ok := v.originOf(oi.ino)
+			o, ok := v.OriginOf(oi.ino)
 			if !ok {
 				return fs.ErrStale // its only copy was removed at the backend
 			}
@@ -278,23 +277,8 @@ func (v *Volume) sparse(oi *openInode, was *table.Inode, path string) (*content.
 func (v *Volume) isClean(ino table.Ino) bool {
 	locked := v.lock()
 	defer locked.unlock()
-	_, ok := locked.originOf(ino)
+	_, ok := locked.OriginOf(ino)
 	return ok
-}
-
-// originOf is the version at the backend that an inode's content is.
-func (v *View) originOf(ino table.Ino) (table.Origin, bool) {
-	n := v.table.Inode(ino)
-	if n == nil {
-		return table.Origin{}, false
-	}
-	for _, l := range n.RemoteLinks {
-		rec, _ := v.table.Name(l.Dir, l.Name)
-		if b := rec.Remote; b != nil && b.Ino == ino && b.ContentVersion == n.ContentVersion && b.Kind == providers.KindFile {
-			return table.Origin{Version: b.Version, Digest: b.Digest, ContentVersion: b.ContentVersion}, true
-		}
-	}
-	return table.Origin{}, false
 }
 
 // closeContent undoes one openContent. What the last writer leaves is in the

@@ -130,7 +130,7 @@ func (v *Volume) openKept(src contentSource) (*os.File, error) {
 	locked := v.lock()
 	queued := string(locked.table.Get(queueKey(src.ino))) == storeID(src.id)
 	locked.unlock()
-	if queued && v.syncDisk() == nil {
+	if queued && v.tree.Sync() == nil {
 		_ = v.store.Keep(src.ino, storeID(src.id)) // whoever comes first
 	}
 	f, err = v.store.OpenKept(storeID(src.id)) // the move may have ended meanwhile

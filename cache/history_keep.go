@@ -92,7 +92,7 @@ func (v *Tx) recordNamed(l table.Link, ino table.Ino, why string) {
 	r := recordOf(Written, why, l, ino, n)
 	r.New, r.Birth = true, v.now()
 	id := v.addRecord(r)
-	v.later(func() { v.history.expect(ino, pending{id, r.Gen, v.o.Now().Add(keepPause)}) })
+	v.Later(func() { v.history.expect(ino, pending{id, r.Gen, v.o.Now().Add(keepPause)}) })
 }
 
 // recordVersion notes that the content of an inode is final.
@@ -112,7 +112,7 @@ func (v *Tx) recordVersion(n *table.Inode, ino table.Ino, why string) {
 	r.Prev, r.New = prev, old == nil && ofHere(n)
 	notePast(v, r, old, prev, ino, n)
 	id := v.addBehind(h, r)
-	v.later(func() { v.history.expect(ino, pending{id, r.Gen, v.o.Now().Add(keepPause)}) })
+	v.Later(func() { v.history.expect(ino, pending{id, r.Gen, v.o.Now().Add(keepPause)}) })
 }
 
 // recordSent notes a new file that is about to be sent while its first writer has not
@@ -153,7 +153,7 @@ func (v *Tx) recordMoved(ino table.Ino, from, to table.Link, why string) {
 	}
 	of, old := v.contentRecord(ino, from)
 	r := recordOf(Moved, why, to, ino, n)
-	at, _ := v.path(from)
+	at, _ := v.LocalPath(from)
 	r.From = &link{from.Dir, from.Name, at.String()}
 	r.New = old == nil && ofHere(n) && isRegular(n)
 	r.Of, r.Past = of, pastNow(v.View, ino, n)
@@ -215,12 +215,12 @@ func (v *Tx) letGo(ino table.Ino, n *table.Inode) {
 	if r == nil || r.Gen != n.ContentVersion { // or it was written after it lost its name
 		size := n.Blocks * 512
 		v.table.Set(queueKey(ino), []byte(goesAway))
-		v.later(func() { v.unlinks.add(ino, deferredUnlink{size: size}) })
+		v.Later(func() { v.unlinks.add(ino, deferredUnlink{size: size}) })
 		return
 	}
 	r.Size = n.Size
 	v.setKept(id, r, id)
-	v.later(func() { v.unlinks.add(ino, deferredUnlink{kept: id}) })
+	v.Later(func() { v.unlinks.add(ino, deferredUnlink{kept: id}) })
 }
 
 // moveAway moves content into the history. The table says so already, and
@@ -279,7 +279,7 @@ func (v *Volume) unkept(ino table.Ino) (gen uint64, ok bool) {
 // isTurn reports whether content is what somebody asked to be committed: he may ask for
 // it again, however soon the next followed.
 func (v *View) isTurn(ino table.Ino) bool {
-	_, committed := v.originOf(ino)
+	_, committed := v.OriginOf(ino)
 	return committed && v.o.Policy.Commit == DueAsked
 }
 

@@ -129,11 +129,11 @@ func (v *View) isCurrent(r *record) bool {
 // whereIs is where the file of a record is, or was last.
 func (v *View) whereIs(r *record) string {
 	if n := v.table.Inode(r.Ino); n != nil && len(n.Links) > 0 && (r.Change != Ended || r.Stays) {
-		if at, ok := v.path(n.Links[0]); ok {
+		if at, ok := v.LocalPath(n.Links[0]); ok {
 			return at.String()
 		}
 	}
-	if at, ok := v.path(r.at()); ok {
+	if at, ok := v.LocalPath(r.at()); ok {
 		return at.String()
 	}
 	return r.Path

@@ -27,7 +27,7 @@ func (v *View) pastOf(ino table.Ino, n *table.Inode, is func(contentVersion uint
 	}
 	for _, h := range n.RemoteLinks {
 		rec, _ := v.table.Name(h.Dir, h.Name)
-		at, ok := v.remotePath(h)
+		at, ok := v.RemotePath(h)
 		if ok && rec.Remote != nil && rec.Remote.Ino == ino && is(rec.Remote.ContentVersion) && !rec.Remote.Version.IsZero() {
 			return &pastAt{level, at.String(), versionText(rec.Remote.Version), rec.Remote.Version.Size}
 		}

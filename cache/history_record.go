@@ -141,13 +141,13 @@ func (v *Tx) addRecord(r *record) (id uint64) {
 func (v *Tx) addBehind(h head, r *record) (id uint64) {
 	id = v.table.NextSeq()
 	r.Number, r.Back, r.Time = h.number+1, h.id, v.now()
-	at, _ := v.path(r.at())
+	at, _ := v.LocalPath(r.at())
 	r.Path = at.String()
 	r.Actor = v.history.actor
 	v.signRecord(r)
 	v.putRecord(id, r)
 	v.table.Set(headKey(r.at()), fmt.Appendf(nil, "%x %x", id, r.Number))
-	v.later(func() { v.recorded(r) })
+	v.Later(func() { v.recorded(r) })
 	return id
 }
 

@@ -308,7 +308,7 @@ func (v *Volume) enterAt(ctx context.Context, it item, ino table.Ino, fill func(
 
 // tellOf tells the kernel of a name that it does not know to have changed.
 func (v *Tx) tellOf(l table.Link) {
-	v.later(func() {
+	v.Later(func() {
 		v.notifier().EntryChanged(fs.Ino(l.Dir), l.Name)
 		v.notifier().AttrChanged(fs.Ino(l.Dir))
 	})

@@ -116,7 +116,7 @@ func (p *past) carryNames(ctx context.Context, dir table.Ino) (dirs []table.Ino,
 // known to be new which never was at the backend.
 func (p *past) stayed(v *View, l table.Link, ino table.Ino, n *table.Inode) event {
 	r := recordOf("", "", l, ino, n)
-	at, _ := v.path(l)
+	at, _ := v.LocalPath(l)
 	r.Path = at.String()
 	id, old := v.contentRecord(ino, l)
 	switch {
@@ -360,7 +360,7 @@ func (c *comparison) doubt(here, there string, err error) {
 
 // placeNow is where an inode is, "" if nowhere.
 func (v *View) placeNow(ino table.Ino) string {
-	at, ok := v.pathOf(ino)
+	at, ok := v.LocalPathOf(ino)
 	if !ok {
 		return ""
 	}

@@ -37,13 +37,13 @@ func (v *Volume) differing(ctx context.Context) (head providers.Revision, paths 
 	locked := v.lock()
 	defer locked.unlock()
 	add := func(l table.Link) bool {
-		if at, ok := locked.path(l); ok { // else it is below a directory that was removed, which is told
+		if at, ok := locked.LocalPath(l); ok { // else it is below a directory that was removed, which is told
 			paths = append(paths, at.String(), at.String()+"/")
 		}
 		return true
 	}
 	locked.table.Dirty(0, func(_ uint64, l table.Link) bool { return add(l) })
-	locked.table.Local(locked.shared, add)
+	locked.table.Local(locked.IsShared, add)
 	for _, ino := range locked.marked(writingPrefix) { // of what no close has told of yet
 		if n := locked.table.Inode(ino); n != nil {
 			for _, l := range n.Links {
@@ -52,17 +52,6 @@ func (v *Volume) differing(ctx context.Context) (head providers.Revision, paths 
 		}
 	}
 	return head, paths, locked.table.Err()
-}
-
-// shared reports whether a directory is one of the backend's, or may be: below one that
-// stays here everything does.
-func (v *View) shared(dir table.Ino) bool {
-	n := v.table.Inode(dir)
-	if n == nil || len(n.Links) == 0 {
-		return dir == table.Root
-	}
-	rec, _ := v.table.Name(n.Links[0].Dir, n.Links[0].Name)
-	return !rec.Local
 }
 
 // holdSynced holds puller.headLock for reading, with a table that says what the head

@@ -107,7 +107,7 @@ func (v *Volume) newListing(dir table.Ino) (h *listing, err error) {
 		if n == nil {
 			return fs.ErrStale
 		}
-		at, ok := v.remotePathOf(dir)
+		at, ok := v.RemotePathOf(dir)
 		if !ok {
 			v.table.Edit(dir).Loaded = true // all of its names are here
 			return nil
@@ -306,8 +306,8 @@ func (h *listing) still() bool {
 // rename of ours under way, and known if it was known.
 func (h *listing) holds(v *View) bool {
 	n := v.table.Inode(h.dir)
-	at, ok := v.remotePathOf(h.dir)
-	return n != nil && ok && at == h.at && (h.first || n.Loaded) && !v.moving(h.dir)
+	at, ok := v.RemotePathOf(h.dir)
+	return n != nil && ok && at == h.at && (h.first || n.Loaded) && !v.Moving(h.dir)
 }
 
 // apply takes over what is left, and that the directory is known now.

@@ -108,7 +108,7 @@ func (v *Volume) awaitCovered(w *waiting, dir table.Ino) *covered {
 // askCovered gives what is covered of a directory, or else the page to wait for. waited
 // says that one came already.
 func (v *View) askCovered(dir table.Ino, waited bool) (*covered, *page) {
-	at, ok := v.remotePathOf(dir)
+	at, ok := v.RemotePathOf(dir)
 	if !ok || v.closing {
 		return nil, nil
 	}
@@ -177,7 +177,7 @@ func (v *Volume) sawRead(dir table.Ino) {
 	}
 	locked := v.lock()
 	defer locked.unlock()
-	if at, ok := locked.remotePathOf(dir); ok {
+	if at, ok := locked.RemotePathOf(dir); ok {
 		locked.prefetch.visited(visit{at: at, when: v.o.Now(), read: true})
 	}
 }
@@ -236,7 +236,7 @@ func (c *covered) holds(v *Volume, dir table.Ino) bool {
 		return false
 	}
 	for at := c.at; !at.IsRoot(); at = at.Parent() {
-		above, ok := locked.dirAtRemotePath(at.Parent())
+		above, ok := locked.DirAtRemotePath(at.Parent())
 		if !ok || c.page.mine.touched[table.Link{Dir: above, Name: at.Name()}] {
 			return false
 		}

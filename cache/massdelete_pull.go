@@ -135,7 +135,7 @@ func (v *View) pullWhole() {
 // has brought is counted, since it may come to nothing.
 func (m *merge) seek(v *Tx, dirs []table.Ino) (names int) {
 	for _, dir := range dirs {
-		at, ok := v.remotePathOf(dir)
+		at, ok := v.RemotePathOf(dir)
 		if !ok {
 			continue
 		}
@@ -151,7 +151,7 @@ func (m *merge) seek(v *Tx, dirs []table.Ino) (names int) {
 func (m *merge) countNames(at providers.Locator) (count int, err error) {
 	v := m.v
 	locked := v.lock()
-	dir, known := locked.dirAt(at)
+	dir, known := locked.DirAtRemotePath(at)
 	locked.unlock()
 	if known {
 		return 0, v.learn(m.ctx, dir)
@@ -195,20 +195,4 @@ func (m *merge) countIn(at providers.Locator) (count int, dirs []providers.Locat
 		err = nil
 	}
 	return count, dirs, err
-}
-
-// dirAt is the directory that the backend is known to have at a place.
-func (v *View) dirAt(at providers.Locator) (dir table.Ino, known bool) {
-	if at.IsRoot() {
-		return table.Root, true
-	}
-	above, ok := v.dirAt(at.Parent())
-	if !ok {
-		return 0, false
-	}
-	rec, _ := v.table.Name(above, at.Name())
-	if rec.Remote == nil || rec.Remote.Kind != providers.KindDir || v.table.Inode(rec.Remote.Ino) == nil {
-		return 0, false
-	}
-	return rec.Remote.Ino, true
 }

@@ -243,15 +243,15 @@ func (v *Tx) bury(l table.Link, ino table.Ino, why string) {
 
 // deleted tells the lifecycle bus, once the change is committed.
 func (v *Tx) deleted(l table.Link, n *table.Inode) {
-	if at, ok := v.path(l); ok && !isDir(n) {
-		v.later(func() { v.notifier().Deleted(at.String()) })
+	if at, ok := v.LocalPath(l); ok && !isDir(n) {
+		v.Later(func() { v.notifier().Deleted(at.String()) })
 	}
 }
 
 // wrote is deleted for content that is new under a name.
 func (v *Tx) wrote(l table.Link) {
-	if at, ok := v.path(l); ok {
-		v.later(func() { v.notifier().Wrote(at.String()) })
+	if at, ok := v.LocalPath(l); ok {
+		v.Later(func() { v.notifier().Wrote(at.String()) })
 	}
 }
 

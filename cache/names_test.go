@@ -376,7 +376,7 @@ func TestPanicLeavesTheLock(t *testing.T) {
 		}()
 		_ = w.v.update(func(v *Tx) error {
 			v.table.Edit(table.Root).Mode = 0
-			v.later(func() { t.Error("it happened") })
+			v.Later(func() { t.Error("it happened") })
 			panic("ours")
 		})
 	}()

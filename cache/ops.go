@@ -69,7 +69,7 @@ func checkName(name string) error {
 
 // mayName refuses a new name that the backend could not have, unless it stays here.
 func (v *Tx) mayName(l table.Link, n *table.Inode) error {
-	at, ok := v.path(l)
+	at, ok := v.LocalPath(l)
 	if !ok || v.caps.AnyNames || v.stays(l, n) {
 		return nil
 	}

@@ -86,7 +86,7 @@ func (v *Volume) waitForNames(op *fs.Op) error {
 	var refused error
 	for l := range c.names {
 		if t := e.jobs[l]; t != nil && t.state == jobHeld {
-			refused = fmt.Errorf("%s: %w", locked.pathFor(l), t.err)
+			refused = fmt.Errorf("%s: %w", locked.PathFor(l), t.err)
 			delete(c.names, l)
 		}
 	}
@@ -160,7 +160,7 @@ func (e *engine) isPlaceKnown(v *View, x table.Ino) bool {
 		return true
 	}
 	for _, h := range n.RemoteLinks {
-		if rec := v.record(h); rec.Attempt != nil || v.attempted(rec, nil) {
+		if rec := v.Record(h); rec.Attempt != nil || v.Attempted(rec, nil) {
 			return false
 		}
 		if _, moving := e.unsettled(v, h.Dir); moving != (table.Link{}) {

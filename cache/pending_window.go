@@ -173,7 +173,7 @@ func (e *engine) harmless(v *View, due uint64) {
 func (e *engine) countDeletions(v *View) (all, inRoot, madeInRoot int) {
 	fresh := false // one of those in the root was not confirmed
 	v.table.Dirty(0, func(seq uint64, l table.Link) bool {
-		rec := v.record(l)
+		rec := v.Record(l)
 		root := l.Dir == table.Root
 		switch {
 		case seq > e.due:

@@ -154,7 +154,7 @@ func (v *Volume) applyAll(w *waiting, p providers.Provider, all []*listing, mine
 	err := m.run(func(v *Tx) error {
 		for _, h := range all {
 			if !h.holds(v.View) { // renamed meanwhile; or what came before says that it is gone
-				_, there := v.remotePathOf(h.dir)
+				_, there := v.RemotePathOf(h.dir)
 				m.left = m.left || there
 				continue
 			}
@@ -174,31 +174,13 @@ func (v *Volume) applyAll(w *waiting, p providers.Provider, all []*listing, mine
 	return m.report, err
 }
 
-// knownDirs are the directories at the backend whose names are known, from the root
-// down. One may be known below one that is not: it was made or moved here, or somebody
-// put something beside it.
-func (v *View) knownDirs() (known []table.Ino) {
-	for all, i := []table.Ino{table.Root}, 0; i < len(all); i++ {
-		if v.table.Inode(all[i]).Loaded {
-			known = append(known, all[i])
-		}
-		v.table.Names(all[i], "", func(_ string, rec table.Name) bool {
-			if b := rec.Remote; b != nil && b.Kind == providers.KindDir && v.table.Inode(b.Ino) != nil {
-				all = append(all, b.Ino)
-			}
-			return true
-		})
-	}
-	return known
-}
-
 // listers is how many directories are listed at once.
 const listers = 8
 
 // gatherAll lists all known directories, in the cheaper of two ways.
 func (v *Volume) gatherAll(w *waiting, p providers.Provider) ([]*listing, error) {
 	locked := v.lock()
-	dirs := locked.knownDirs()
+	dirs := locked.KnownRemoteDirs()
 	locked.unlock()
 	all := make([]*listing, 0, len(dirs))
 	for _, dir := range dirs {

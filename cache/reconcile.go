@@ -130,7 +130,7 @@ func (m *merge) pulled(v *Tx) (paths []string) {
 	}
 	for _, l := range m.news {
 		rec, _ := v.table.Name(l.Dir, l.Name)
-		at, ok := v.path(l)
+		at, ok := v.LocalPath(l)
 		if n := v.table.Inode(rec.Ino); ok && n != nil && !isDir(n) {
 			paths = append(paths, at.String())
 		}
@@ -170,7 +170,7 @@ func (m *merge) finish(v *Tx) {
 		v.addUnreported(missed)
 	}
 	told, pulled := m.told, m.pulled(v)
-	v.later(func() {
+	v.Later(func() {
 		for _, path := range pulled {
 			m.v.o.Pulled(path)
 		}
@@ -182,7 +182,7 @@ func (m *merge) finish(v *Tx) {
 
 // tell reports what a person should know of.
 func (m *merge) tell(v *Tx, l table.Link, what string, conflict bool) {
-	path := v.pathFor(l)
+	path := v.PathFor(l)
 	m.told = append(m.told, told{path, what})
 	if conflict {
 		m.clash(l, path)
@@ -234,7 +234,7 @@ func unchanged(rec table.Name, r *providers.Info) bool {
 
 // set stores a record, and looks anew whether its sides differ.
 func (m *merge) set(v *Tx, l table.Link, rec table.Name) {
-	if from := v.setName(l, rec); from != 0 {
+	if from := v.SetName(l, rec); from != 0 {
 		v.markStaleDentry(l, from)
 	}
 	v.mark(l)
@@ -258,7 +258,7 @@ func (m *merge) shown(v *Tx, l table.Link) {
 
 	m.news = append(m.news, l)
 	v.modified(l.Dir)
-	v.later(func() {
+	v.Later(func() {
 		v.notifier().EntryChanged(ino(l.Dir), l.Name)
 		v.notifier().AttrChanged(ino(l.Dir))
 	})

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/cache/internal/tree"
 	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/providers"
 )
@@ -47,7 +48,7 @@ func (v *Volume) remoteAttrGen(x table.Ino, at providers.Locator) (gen uint64) {
 	}
 	for _, l := range n.RemoteLinks {
 		if rec, _ := locked.table.Name(l.Dir, l.Name); rec.Remote != nil {
-			if home, ok := locked.remotePath(l); ok && home == at {
+			if home, ok := locked.RemotePath(l); ok && home == at {
 				return rec.Remote.AttrGen
 			}
 		}
@@ -79,7 +80,7 @@ func (v *Volume) attrsFetched(x table.Ino, at providers.Locator, asked uint64, i
 		}
 		for _, l := range n.RemoteLinks {
 			rec, _ := v.table.Name(l.Dir, l.Name)
-			if home, ok := v.remotePath(l); !ok || home != at || rec.Remote == nil || !sameState(rec.Remote, &info) {
+			if home, ok := v.RemotePath(l); !ok || home != at || rec.Remote == nil || !sameState(rec.Remote, &info) {
 				continue
 			}
 			if rec.Remote.AttrGen != asked {
@@ -118,11 +119,11 @@ func (v *Tx) setFetchedAttrs(x table.Ino, ours bool, gen uint64, info providers.
 	}
 	n.Mode, n.UID, n.GID = fresh.Mode, fresh.UID, fresh.GID
 	v.takeXattrs(n, &info)
-	if n.ContentVersion == missingGen(n) || n.State == table.None { // the time of a change of ours is right
+	if n.ContentVersion == tree.MissingVersion(n) || n.State == table.None { // the time of a change of ours is right
 		n.Mtime = fresh.Mtime
 	}
 	n.Ctime = v.stamp()
-	v.later(func() { v.notifier().AttrChanged(ino(x)) })
+	v.Later(func() { v.notifier().AttrChanged(ino(x)) })
 }
 
 // fetchAttrs asks what an inode with unknown attributes is before all of its attributes are sent: who
@@ -151,7 +152,7 @@ func (v *Volume) attrsUnknownAt(x table.Ino) (at providers.Locator, ok bool) {
 	locked := v.lock()
 	defer locked.unlock()
 	if n := locked.table.Inode(x); n != nil && n.AttrsUnknown && len(n.RemoteLinks) > 0 {
-		return locked.remotePath(n.RemoteLinks[0])
+		return locked.RemotePath(n.RemoteLinks[0])
 	}
 	return at, false
 }

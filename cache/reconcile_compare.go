@@ -61,7 +61,7 @@ func (m *merge) ask(v *Tx, l table.Link, x table.Ino, r *providers.Info) (a answ
 	q := query{question: question{ino: x, gen: n.ContentVersion}, l: l}
 	if r != nil {
 		q.at, q.theirs, q.info = r.Locator, r.Version, *r
-	} else if at, version, ok := v.originAt(x); ok && n.State == table.None {
+	} else if at, version, ok := v.OriginAt(x); ok && n.State == table.None {
 		// The inode may have come in this very run, and not be there when the
 		// question is answered.
 		q = query{question: question{at: at, theirs: version, what: askFar}, l: l}

@@ -13,7 +13,7 @@ func (m *merge) both(v *Tx, l table.Link, rec table.Name, r *providers.Info) {
 		return // it is being written: when it was sent, it comes here again
 	}
 	a, ok := m.ask(v, l, rec.Ino, r)
-	_, renamed := v.originOf(rec.Ino) // and otherwise as the backend had it
+	_, renamed := v.OriginOf(rec.Ino) // and otherwise as the backend had it
 	switch {
 	case !ok: // once the answer is there
 	case a.same:
@@ -80,7 +80,7 @@ func (m *merge) hold(v *Tx, l table.Link, rec table.Name, r *providers.Info, rea
 	if rec.Held == nil || !rec.Held.Conflict {
 		m.tell(v, l, reason, true)
 	} else {
-		at, _ := v.path(l)
+		at, _ := v.LocalPath(l)
 		m.clash(l, at.String())
 		if side, ok := decodeSide(rec.Held.Remote); ok {
 			since = side.Since

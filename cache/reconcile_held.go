@@ -46,7 +46,7 @@ func decodeInfo(data []byte) (providers.Info, bool) {
 
 // infoOf is what the backend is known to have under a name.
 func (v *View) infoOf(l table.Link, rec table.Name) providers.Info {
-	at, _ := v.remotePath(l)
+	at, _ := v.RemotePath(l)
 	b := rec.Remote
 	return providers.Info{Locator: at, Kind: b.Kind, Size: b.Version.Size, Version: b.Version, Digest: b.Digest}
 }

@@ -160,7 +160,7 @@ func (v *Volume) combineTexts(base, a, b []byte, union bool) ([]byte, bool) {
 // is removed at its end.
 func (m *merge) make(l table.Link, text []byte) (newContent, error) {
 	locked := m.v.lock()
-	at, _ := locked.path(l)
+	at, _ := locked.LocalPath(l)
 	locked.unlock()
 	made, err := m.v.makeContent(m.ctx, at.String(), bytes.NewReader(text))
 	if err == nil {

@@ -89,7 +89,7 @@ func (m *merge) takeAttr(v *Tx, x table.Ino, r *providers.Info) {
 	}
 	n.Metadata, n.AttrsUnknown, n.Untold, n.Ctime = r.Metadata, v.attrsUnknown(r), r.Untold, v.stamp()
 	v.takeXattrs(n, r)
-	v.later(func() { v.notifier().AttrChanged(ino(x)) })
+	v.Later(func() { v.notifier().AttrChanged(ino(x)) })
 	m.report.Changed++
 }
 
@@ -324,7 +324,7 @@ func (m *merge) renew(v *Tx, l table.Link, rec table.Name, r *providers.Info) {
 	if v.refs[x] > 0 {
 		v.renewed[x] = struct{}{}
 	}
-	v.later(func() { v.notifier().AttrChanged(ino(x)) })
+	v.Later(func() { v.notifier().AttrChanged(ino(x)) })
 	m.remoteSide(v, l, &rec, remoteOf(*r, x, old))
 	v.recordRenewed(l, x, before)
 	m.shown(v, l)

@@ -21,7 +21,7 @@ func orphanConflictKey(ino table.Ino) string { return orphanConflictPrefix + ito
 // content final returns. It is part of the update that made it so.
 func (v *Tx) orphanChanged(ino table.Ino) {
 	v.noteOrphanConflict(ino)
-	v.later(func() {
+	v.Later(func() {
 		if err := v.resolveOrphanConflict(v.ctx, ino); err != nil {
 			v.o.Log.Warn("a conflict is left for later", "ino", ino, "err", err)
 			v.background(v.resolveOrphanConflicts)
@@ -98,7 +98,7 @@ func (v *Volume) resolveOrphanConflict(ctx context.Context, ino table.Ino) error
 func (m *merge) orphanConflict(v *Tx, ino table.Ino, n *table.Inode) {
 
 	l := *n.LostName
-	if d := v.table.Inode(l.Dir); v.isNowhere(l.Dir) || !isDir(d) {
+	if d := v.table.Inode(l.Dir); v.IsNowhere(l.Dir) || !isDir(d) {
 		l.Dir = table.Root // nothing is known any more of where it was
 	}
 	l.Dir = m.reachable(v, l.Dir)

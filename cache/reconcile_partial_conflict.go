@@ -40,7 +40,7 @@ func (v *View) isPartial(x table.Ino) bool {
 	if v.isBeingWritten(x) {
 		return false
 	}
-	_, _, there := v.originAt(x)
+	_, _, there := v.OriginAt(x)
 	return !there
 }
 
@@ -119,7 +119,7 @@ func (e *engine) resolvePartial(ctx context.Context, l table.Link, cause error) 
 	}
 	m := v.newMerge(ctx, v.p)
 	err := m.run(func(v *Tx) error {
-		rec := v.record(l)
+		rec := v.Record(l)
 		if rec.Ino == 0 || !v.isPartial(rec.Ino) {
 			return errMoot
 		}
@@ -143,7 +143,7 @@ func (e *engine) resolvePartial(ctx context.Context, l table.Link, cause error) 
 func (e *engine) lookFor(ctx context.Context, l table.Link, cause error) error {
 	v := e.v
 	locked := v.lock()
-	x := locked.record(l).Ino
+	x := locked.Record(l).Ino
 	locked.unlock()
 	for _, home := range v.remoteLinksOf(x) {
 		if err := v.revalidate(ctx, home, false); err != nil {
@@ -151,7 +151,7 @@ func (e *engine) lookFor(ctx context.Context, l table.Link, cause error) error {
 		}
 	}
 	locked = v.lock()
-	still := locked.record(l).Ino == x
+	still := locked.Record(l).Ino == x
 	locked.unlock()
 	if !still {
 		return errAgain
@@ -235,7 +235,7 @@ type remnant struct {
 func (m *merge) makeRemnant(q query) (r *remnant, sum string, err error) {
 	v := m.v
 	locked := v.lock()
-	at, _ := locked.path(q.l)
+	at, _ := locked.LocalPath(q.l)
 	x := locked.table.Alloc()
 	locked.unlock()
 	m.made = append(m.made, x)

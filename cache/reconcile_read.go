@@ -79,7 +79,7 @@ func (v *Volume) readFile(ctx context.Context, x table.Ino, f *content.File, rea
 // without keeping it.
 func (v *Volume) readRemote(ctx context.Context, x table.Ino, read func(io.Reader) error) (int64, error) {
 	locked := v.lock()
-	at, version, ok := locked.originAt(x)
+	at, version, ok := locked.OriginAt(x)
 	locked.unlock()
 	if !ok {
 		return 0, fs.ErrStale

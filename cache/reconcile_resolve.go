@@ -74,7 +74,7 @@ func (v *Volume) Conflicts() []ConflictInfo {
 
 // conflictOf describes a name that is held.
 func (v *View) conflictOf(l table.Link, rec table.Name) ConflictInfo {
-	at, _ := v.path(l)
+	at, _ := v.LocalPath(l)
 	side, _ := decodeSide(rec.Held.Remote)
 	c := ConflictInfo{Path: at.String(), Reason: rec.Held.Reason, Since: timeOf(side.Since),
 		Theirs: side.Info.Version, Kind: side.Info.Kind}
@@ -161,8 +161,8 @@ func (v *Volume) baseOfConflict(ctx context.Context, l table.Link, rec table.Nam
 		return nil, fmt.Errorf("there was nothing before: %w", iofs.ErrNotExist)
 	}
 	locked := v.lock()
-	path, _ := locked.path(l)
-	at, ok := locked.remotePath(l)
+	path, _ := locked.LocalPath(l)
+	at, ok := locked.RemotePath(l)
 	if !ok { // its directory is nowhere at the backend any more
 		at = path
 	}

@@ -28,7 +28,7 @@ func (v *Volume) preconditionFailed(ctx context.Context, l table.Link, cause err
 	defer locked.unlock()
 	rec, ok := locked.table.Name(l.Dir, l.Name)
 	if ok && rec.Held != nil && rec.Held.Conflict && rec.Seq != 0 {
-		at, _ := locked.path(l)
+		at, _ := locked.LocalPath(l)
 		return conflictError(at.String(), rec.Held.Reason)
 	}
 	return nil
@@ -90,7 +90,7 @@ func (v *Volume) revalidateOnce(ctx context.Context, l table.Link, late bool) er
 	m := v.newMerge(ctx, v.p)
 	m.mine, m.late[l] = mine, late
 	return m.run(func(v *Tx) error {
-		if now, ok := v.remotePath(l); !ok || now != at {
+		if now, ok := v.RemotePath(l); !ok || now != at {
 			return nil
 		}
 		if rec, ok := v.table.Name(l.Dir, l.Name); late && ok && rec.Attempt != nil {
@@ -110,7 +110,7 @@ func (v *Volume) revalidateOnce(ctx context.Context, l table.Link, late bool) er
 // here takes the place of one that was removed, when that is not done yet.
 func (v *Volume) remotePathNow(ctx context.Context, l table.Link) (at providers.Locator, ok bool, err error) {
 	locked := v.lock()
-	at, ok = locked.remotePath(l)
+	at, ok = locked.RemotePath(l)
 	locked.unlock()
 	if ok {
 		return at, true, nil
@@ -118,7 +118,7 @@ func (v *Volume) remotePathNow(ctx context.Context, l table.Link) (at providers.
 	m := v.newMerge(ctx, v.p)
 	err = m.run(func(v *Tx) error {
 		if m.takeOver(v, l.Dir) {
-			at, ok = v.remotePath(l)
+			at, ok = v.RemotePath(l)
 		}
 		return nil
 	})

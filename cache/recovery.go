@@ -236,11 +236,11 @@ func (r *recovery) apply(v *Tx) error {
 	for _, ino := range r.drop {
 		n := v.table.Edit(ino)
 		n.State, n.Origin = table.None, table.Origin{}
-		v.later(func() { v.store.Remove(ino) })
+		v.Later(func() { v.store.Remove(ino) })
 	}
 	for _, ino := range r.instead {
 		v.table.Set(insteadPrefix+itoa(ino), nil)
-		v.later(func() { _ = v.store.DropKept("survivor-" + itoa(ino)) }) // else sweep does
+		v.Later(func() { _ = v.store.DropKept("survivor-" + itoa(ino)) }) // else sweep does
 	}
 	for _, ino := range r.orphans {
 		v.shed(ino)
@@ -303,7 +303,7 @@ func (v *Volume) finishMoves() {
 		return true
 	})
 	locked.unlock()
-	if len(moves) > 0 && v.syncDisk() != nil {
+	if len(moves) > 0 && v.tree.Sync() != nil {
 		return
 	}
 	for _, m := range moves {

@@ -151,7 +151,7 @@ func (v *View) eachUnsaved(visit func(Unsaved)) {
 
 // unsavedAt describes what differs under a name.
 func (v *View) unsavedAt(l table.Link, rec table.Name) Unsaved {
-	u := Unsaved{Path: v.pathFor(l), Change: "deleted", Kind: "file", ino: rec.Ino}
+	u := Unsaved{Path: v.PathFor(l), Change: "deleted", Kind: "file", ino: rec.Ino}
 	if rec.Held != nil {
 		u.Conflict, u.Reason = rec.Held.Conflict, rec.Held.Reason
 	}
@@ -306,7 +306,7 @@ func (v *Volume) Accept(paths ...string) (accepted []string, err error) {
 	err = v.update(func(v *Tx) error {
 		v.table.Dirty(0, func(_ uint64, l table.Link) bool {
 			rec, _ := v.table.Name(l.Dir, l.Name)
-			at, ok := v.path(l)
+			at, ok := v.LocalPath(l)
 			if n := v.table.Inode(rec.Ino); n == nil || !n.Suspect || !ok || !chosen(at.String(), paths) {
 				return true
 			}
@@ -314,7 +314,7 @@ func (v *Volume) Accept(paths ...string) (accepted []string, err error) {
 			rec.Held = nil
 			v.table.SetName(l.Dir, l.Name, rec)
 			v.wakes = true
-			v.changed = append(v.changed, l)
+			v.Changed = append(v.Changed, l)
 			accepted = append(accepted, at.String())
 			return true
 		})

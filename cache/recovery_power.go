@@ -51,7 +51,7 @@ func (r *recovery) judge(ino table.Ino, size int64, deadline time.Time) {
 		return // for sweep
 	}
 	n := *p
-	origin, clean := locked.originOf(ino)
+	origin, clean := locked.OriginOf(ino)
 	locked.unlock()
 	switch {
 	case !clean && (n.Synced != n.ContentVersion || n.State == table.Whole && size != n.Size):
@@ -89,7 +89,7 @@ func (r *recovery) loseContent(v *Tx, ino table.Ino) {
 	if n == nil {
 		return
 	}
-	path, _ := v.pathOf(ino)
+	path, _ := v.LocalPathOf(ino)
 	lost := n.ContentVersion
 	for _, l := range n.RemoteLinks {
 		rec, _ := v.table.Name(l.Dir, l.Name)
@@ -114,5 +114,5 @@ func (r *recovery) loseContent(v *Tx, ino table.Ino) {
 }
 
 func lostLater(v *Tx, path, what string) {
-	v.later(func() { v.report("recover", path, errors.New(what)) })
+	v.Later(func() { v.report("recover", path, errors.New(what)) })
 }

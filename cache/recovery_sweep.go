@@ -93,18 +93,12 @@ func (v *Volume) placeUnsent(ino table.Ino, noted string) {
 	locked := v.lock()
 	defer locked.unlock()
 	n := locked.table.Inode(ino)
-	if n == nil || !slices.ContainsFunc(n.Links, locked.isDirty) {
+	if n == nil || !slices.ContainsFunc(n.Links, locked.IsDirty) {
 		return
 	}
-	if at, ok := locked.pathOf(ino); ok && at.String() != noted {
+	if at, ok := locked.LocalPathOf(ino); ok && at.String() != noted {
 		locked.place(ino)
 	}
-}
-
-// isDirty reports whether a name differs from the backend.
-func (v *View) isDirty(l table.Link) bool {
-	rec, _ := v.table.Name(l.Dir, l.Name)
-	return rec.Seq != 0
 }
 
 // rescue copies content to where a person finds it.

@@ -129,9 +129,9 @@ func (v *Tx) mayRename(from, to *place, flags uint32) error {
 		return syscall.ENOENT
 	case to.there() && flags == unix.RENAME_NOREPLACE:
 		return syscall.EEXIST
-	case isDir(from.n) && v.below(to.Dir, from.ino):
+	case isDir(from.n) && v.IsBelow(to.Dir, from.ino):
 		return syscall.EINVAL
-	case to.there() && isDir(to.n) && v.below(from.Dir, to.ino):
+	case to.there() && isDir(to.n) && v.IsBelow(from.Dir, to.ino):
 		if exchange {
 			return syscall.EINVAL
 		}
@@ -200,9 +200,9 @@ func (v *Tx) left(from, to table.Link) {
 	if n := v.table.Inode(was.Remote.Ino); was.Remote.Ino != is.Ino && n != nil && len(n.Links) > 0 {
 		return // what the backend has there was renamed before
 	}
-	old, _ := v.path(from)
-	now, _ := v.path(to)
-	v.later(func() {
+	old, _ := v.LocalPath(from)
+	now, _ := v.LocalPath(to)
+	v.Later(func() {
 		v.report("rename", old.String(), fmt.Errorf("renamed to %s, which is never sent: the remote deletes it", now))
 	})
 }
@@ -229,7 +229,7 @@ func (v *Tx) relocated(from, to *place) {
 	if v.refs[from.ino] == 0 {
 		// A pull was quicker: what the kernel has under the old name, and now takes
 		// along to the new one, is not what was there.
-		v.later(func() { v.notifier().EntryChanged(ino(to.Dir), to.Name) })
+		v.Later(func() { v.notifier().EntryChanged(ino(to.Dir), to.Name) })
 	}
 	if isRegular(from.n) {
 		v.wrote(to.Link)

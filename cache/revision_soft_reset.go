@@ -39,7 +39,7 @@ func (v *Volume) rewind(w *waiting, s revisions, r rewinding) error {
 	if err := v.update(func(v *Tx) error { v.table.Set(keyRewind, note); return nil }); err != nil {
 		return err
 	}
-	if err := v.syncDisk(); err != nil {
+	if err := v.tree.Sync(); err != nil {
 		return err
 	}
 	adopt := func(ctx context.Context) error { return s.Adopt(ctx, r.From, r.To) }
@@ -237,7 +237,7 @@ func (v *Volume) listUnderHeadLock(w *waiting, dir table.Ino) error {
 
 // setBack says that the backend has under a path what it had before; nil: nothing.
 func (v *Tx) setBack(at providers.Locator, old *providers.Info) {
-	dir, ok := v.dirAtRemotePath(at.Parent())
+	dir, ok := v.DirAtRemotePath(at.Parent())
 	if !ok {
 		return // above it nothing is there any more
 	}

@@ -154,7 +154,7 @@ func (v *Volume) knownAt(known map[providers.Locator]*listing, at providers.Loca
 	}
 	known[at] = nil
 	locked := v.lock()
-	dir, ok := locked.dirAtRemotePath(at)
+	dir, ok := locked.DirAtRemotePath(at)
 	locked.unlock()
 	if !ok {
 		return nil, nil
@@ -167,19 +167,6 @@ func (v *Volume) knownAt(known map[providers.Locator]*listing, at providers.Loca
 		known[at] = h
 	}
 	return known[at], err
-}
-
-// dirAtRemotePath is the directory that the backend has at a path.
-func (v *View) dirAtRemotePath(at providers.Locator) (dir table.Ino, ok bool) {
-	dir = table.Root
-	for _, name := range at.Parts() {
-		rec, _ := v.table.Name(dir, name)
-		if rec.Remote == nil || rec.Remote.Kind != providers.KindDir || rec.Remote.Ino == 0 {
-			return 0, false
-		}
-		dir = rec.Remote.Ino
-	}
-	return dir, v.table.Inode(dir) != nil
 }
 
 // difference takes what another revision has of one name.

@@ -24,8 +24,8 @@ func (v *View) crossesBelow(from, to table.Link, dir table.Ino) bool {
 	if v.o.Exclude == nil {
 		return false
 	}
-	was, ok := v.path(from)
-	is, ok2 := v.path(to)
+	was, ok := v.LocalPath(from)
+	is, ok2 := v.LocalPath(to)
 	return ok && ok2 && v.crossing(was, is, dir)
 }
 

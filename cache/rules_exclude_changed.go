@@ -50,15 +50,15 @@ func (m *merge) keepExcluded(v *Tx) {
 	}
 	var all []table.Link
 	v.table.Dirty(0, func(_ uint64, l table.Link) bool {
-		rec := v.record(l)
-		at, ok := v.path(l)
+		rec := v.Record(l)
+		at, ok := v.LocalPath(l)
 		if ok && v.excluded(at, v.kindAt(rec)) {
 			all = append(all, l)
 		}
 		return true
 	})
 	for _, l := range all {
-		switch rec := v.record(l); {
+		switch rec := v.Record(l); {
 		case rec.Remote != nil:
 			m.hide(v, l)
 		case rec.Attempt == nil && rec.Ino != 0: // else it may be there: what became of it is found out first
@@ -92,7 +92,7 @@ func (v *Tx) releaseIncluded() {
 	for _, l := range all {
 		rec, _ := v.table.Name(l.Dir, l.Name)
 		n := v.table.Inode(rec.Ino)
-		at, ok := v.path(l)
+		at, ok := v.LocalPath(l)
 		if n == nil || !ok || !v.sendable(n) || v.excluded(at, v.kindAt(rec)) {
 			continue
 		}

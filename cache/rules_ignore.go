@@ -144,7 +144,7 @@ func (v *View) onlyIgnored(l table.Link, rec table.Name) bool {
 	if !rec.Local || n == nil || !v.ignoring() || !v.sendable(n) {
 		return false
 	}
-	at, ok := v.path(l)
+	at, ok := v.LocalPath(l)
 	return ok && (v.o.Exclude == nil || !v.o.Exclude.Match(at.String(), isDir(n)))
 }
 

@@ -55,7 +55,7 @@ func (s *set) carry() {
 	var stay []table.Link
 	s.carriers, stay = v.carriers()
 	for _, l := range stay {
-		rec := s.was.record(l)
+		rec := s.was.Record(l)
 		if stays, ok := v.sorted(l, rec, v.table.Inode(rec.Ino), s.carriers); ok && !stays {
 			s.stays[l] = struct{}{}
 			s.unsure = true

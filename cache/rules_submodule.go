@@ -23,7 +23,7 @@ func (v *Volume) changesIn(op *fs.Op, dir fs.Ino) error {
 		return nil
 	}
 	locked := v.lock()
-	l, ok := locked.pathOf(table.Ino(dir))
+	l, ok := locked.LocalPathOf(table.Ino(dir))
 	locked.unlock()
 	if !ok {
 		return nil
@@ -43,7 +43,7 @@ func (v *Volume) takesAway(op *fs.Op, l table.Link) error {
 	locked := v.lock()
 	rec, _ := locked.table.Name(l.Dir, l.Name)
 	n := locked.table.Inode(rec.Ino)
-	at, ok := locked.path(l)
+	at, ok := locked.LocalPath(l)
 	locked.unlock()
 	if !ok || n == nil || !isDir(n) {
 		return nil

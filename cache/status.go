@@ -63,7 +63,7 @@ func (v *Volume) Status() Status {
 		}
 	}
 	for _, t := range e.running {
-		s.InFlight = append(s.InFlight, Transfer{Path: locked.pathFor(t.link), What: t.op.verb.String(),
+		s.InFlight = append(s.InFlight, Transfer{Path: locked.PathFor(t.link), What: t.op.verb.String(),
 			Sent: t.sent.now.Load(), Size: t.op.size, For: now.Sub(t.since)})
 	}
 	for l, t := range e.jobs {
@@ -87,7 +87,7 @@ func (e *engine) tally(v *View, s *Status, l table.Link, t *job) {
 			s.Conflicts++
 		}
 		if len(s.Held) < shownHeld {
-			s.Held = append(s.Held, e.heldBack(v, l, v.record(l)))
+			s.Held = append(s.Held, e.heldBack(v, l, v.Record(l)))
 		}
 	}
 }

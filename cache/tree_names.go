@@ -38,7 +38,7 @@ func (v *Tx) mark(l table.Link) {
 	if !ok {
 		return
 	}
-	v.changed = append(v.changed, l)
+	v.Changed = append(v.Changed, l)
 	differ := v.differ(rec)
 	if l.Name == v.o.IgnoreFile {
 		v.rulesMoved(l, differ)
@@ -86,24 +86,13 @@ func (v *Tx) setLocal(l table.Link, ino table.Ino, stays bool) {
 	rec, _ := v.table.Name(l.Dir, l.Name)
 	rec.Ino, rec.Local = ino, ino != 0 && stays
 	if rec.Remote != nil && v.o.Exclude != nil {
-		if at, ok := v.remotePath(l); ok && v.excluded(at, rec.Remote.Kind) {
+		if at, ok := v.RemotePath(l); ok && v.excluded(at, rec.Remote.Kind) {
 			rec.Remote = nil // excluded since it was taken from there, which keeps it
 		}
 	}
 	delete(v.staleDentries, l)
-	v.setName(l, rec)
+	v.SetName(l, rec)
 	v.mark(l)
-}
-
-// setName stores a record, and says which inode the name was taken from; 0: none. That
-// may have nothing left that is to be sent.
-func (v *Tx) setName(l table.Link, rec table.Name) (from table.Ino) {
-	if old, _ := v.table.Name(l.Dir, l.Name); old.Ino != 0 && old.Ino != rec.Ino {
-		from = old.Ino
-		v.unnamed = append(v.unnamed, from)
-	}
-	v.table.SetName(l.Dir, l.Name, rec)
-	return from
 }
 
 // setRemote says what the backend is now known to have under a name; nil: nothing.
@@ -125,10 +114,4 @@ func (v *Tx) vacated(l table.Link) {
 	if _, there := v.table.Name(l.Dir, l.Name); !there {
 		v.shed(l.Dir)
 	}
-}
-
-// record is what the table has of a name; zero: nothing.
-func (v *View) record(l table.Link) table.Name {
-	rec, _ := v.table.Name(l.Dir, l.Name)
-	return rec
 }

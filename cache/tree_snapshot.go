@@ -4,6 +4,7 @@ import (
 	"maps"
 
 	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/cache/internal/tree"
 )
 
 // snapshot is a working copy as it was at one moment: its names, what programs were
@@ -35,7 +36,7 @@ func (v *Volume) takeSnapshot(forSet bool) *snapshot {
 	at := locked.table.Snapshot()
 	f := &snapshot{at: at, mine: mine, loose: loose, of: v, news: locked.table.News(), next: locked.table.NextSeq()}
 	then := &Volume{p: v.p, caps: v.caps, o: v.o}
-	f.View = &View{Volume: then, guardedState: &guardedState{table: at.Table, open: locked.beingOpen(), halts: halts{confirmed: locked.halts.confirmed},
+	f.View = &View{Volume: then, guardedState: &guardedState{View: tree.ViewOf(at), table: at, open: locked.beingOpen(), halts: halts{confirmed: locked.halts.confirmed},
 		ignores: ignores{rules: maps.Clone(locked.ignores.rules), absent: map[table.Ino]struct{}{}}}}
 	e := &then.engine
 	e.v, e.sets, e.memo = then, v.engine.sets, newMemo()

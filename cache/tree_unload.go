@@ -182,7 +182,7 @@ func (u *unloader) step(v *Tx, dir table.Ino) (more bool, dropped int) {
 		n := v.table.Inode(rec.Ino)
 		v.table.Drop(rec.Ino)
 		if n.State != table.None {
-			v.later(func() { v.store.Remove(rec.Ino) })
+			v.Later(func() { v.store.Remove(rec.Ino) })
 		}
 		dropped++
 		more = dropped == unloadStep

@@ -119,7 +119,7 @@ func (v *Volume) follow(oi *openInode) {
 		return
 	}
 	locked := v.lock()
-	origin, ok := locked.originOf(oi.ino)
+	origin, ok := locked.OriginOf(oi.ino)
 	locked.unlock()
 	if ok {
 		oi.f.Follow(stateOf(origin.ContentVersion, origin.Version), oi.seen)

@@ -30,7 +30,7 @@ func (v *Tx) takeMetadata(ino table.Ino, gen uint64, metadata map[string]string)
 // inherited is an inode whose place at the backend that of an operation takes, if it may
 // have metadata to inherit; 0: none.
 func (e *engine) inherited(v *View, s *operation) table.Ino {
-	base := v.record(s.link).Remote
+	base := v.Record(s.link).Remote
 	if !v.caps.Metadata || base == nil || base.Ino == s.ino || base.Kind != providers.KindFile || v.table.Inode(base.Ino) == nil {
 		return 0
 	}

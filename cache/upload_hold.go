@@ -22,7 +22,7 @@ func (e *engine) hold(t *job) {
 		if !ok || rec.Seq == 0 || e.jobs[t.link] != t || t.state != jobHeld {
 			return errMoot
 		}
-		what, path, cause = t.op.verb.String(), v.pathFor(t.link), t.err
+		what, path, cause = t.op.verb.String(), v.PathFor(t.link), t.err
 		conflict := errors.Is(cause, providers.ErrConflict)
 		if rec.Held != nil && rec.Held.Conflict && conflict {
 			return nil // who decided that wrote it down
@@ -85,7 +85,7 @@ func (v *Volume) sides(names []table.Link) string {
 	var text strings.Builder
 	for _, l := range names {
 		rec, _ := locked.table.Name(l.Dir, l.Name)
-		at, _ := locked.remotePath(l)
+		at, _ := locked.RemotePath(l)
 		fmt.Fprintf(&text, "%s here %d", at, rec.Ino)
 		if n := locked.table.Inode(rec.Ino); n != nil {
 			fmt.Fprintf(&text, " (generation %d of %d, state %d, at %v)", n.ContentVersion, n.Origin.ContentVersion, n.State, n.RemoteLinks)

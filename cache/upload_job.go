@@ -233,7 +233,7 @@ func (e *engine) conclude(v *View, t *job, err error) {
 		delete(e.jobs, t.link)
 		e.advanced(v)
 	case errors.Is(err, errAgain):
-		if t.state = jobIdle; v.record(t.link).Seq == 0 {
+		if t.state = jobIdle; v.Record(t.link).Seq == 0 {
 			delete(e.jobs, t.link) // theirs has the name now
 		}
 	case passing(err):

@@ -20,7 +20,7 @@ func (e *engine) move(ctx context.Context, s *operation) error {
 		op = s.attempt.Op
 	} else {
 		err := e.update(func(v *Tx) error {
-			if v.record(s.link).Attempt != nil || v.record(s.from).Attempt != nil {
+			if v.Record(s.link).Attempt != nil || v.Record(s.from).Attempt != nil {
 				return errAgain
 			}
 			op = e.opFor(v.View, s, attemptMove, s.source.ContentVersion, 0)
@@ -94,7 +94,7 @@ func (e *engine) copy(ctx context.Context, s *operation) error {
 		return err
 	}
 	err = e.update(func(v *Tx) error {
-		if v.record(s.link).Attempt != nil || v.record(s.from).Attempt != nil {
+		if v.Record(s.link).Attempt != nil || v.Record(s.from).Attempt != nil {
 			return errAgain
 		}
 		if n := v.table.Inode(s.ino); n != nil {
@@ -103,7 +103,7 @@ func (e *engine) copy(ctx context.Context, s *operation) error {
 				opts.Metadata = metadata
 			}
 		}
-		opts.Looked = v.looked(s.link, v.record(s.link))
+		opts.Looked = v.looked(s.link, v.Record(s.link))
 		opts.Op = e.opFor(v.View, s, attemptCopy, s.source.ContentVersion, attrGen)
 		v.setAttempt(s.link, &table.Attempt{Op: opts.Op, ContentVersion: s.source.ContentVersion, AttrGen: attrGen, Kind: attemptCopy,
 			Other: formatSent(s.ino, s.source.Digest)})

@@ -659,7 +659,7 @@ func TestHalfAnExchangeIsDue(t *testing.T) {
 		w.until(func() bool { // it has been looked at
 			locked := w.v.lock()
 			defer locked.unlock()
-			rec := locked.record(table.Link{Dir: table.Root, Name: "e"})
+			rec := locked.Record(table.Link{Dir: table.Root, Name: "e"})
 			return e.due == 0 || rec.Remote != nil && rec.Remote.Ino == rec.Ino || e.sets == nil
 		})
 		w.upload()
@@ -865,7 +865,7 @@ func TestTakingOverAPlaceWithAnOpenRename(t *testing.T) {
 	w.until(func() bool {
 		locked := w.v.lock()
 		defer locked.unlock()
-		rec := locked.record(table.Link{Dir: table.Root, Name: "d"})
+		rec := locked.Record(table.Link{Dir: table.Root, Name: "d"})
 		return rec.Remote != nil && rec.Remote.Ino == rec.Ino
 	})
 	close(pauses.ends)

@@ -48,7 +48,7 @@ func (e *engine) plan(v *View, l table.Link, via []table.Link) (verdict, *operat
 	if rec.Attempt != nil {
 		return e.planResolve(v, l, rec, via)
 	}
-	at, home := v.remotePath(l)
+	at, home := v.RemotePath(l)
 	if !home {
 		return e.planParent(v, l, via)
 	}
@@ -179,9 +179,9 @@ func (e *engine) rescue(v *View, l table.Link, ino table.Ino, via []table.Link) 
 // homeElse reports whether the backend surely has an inode, as new as under a name,
 // under another one too: nothing is under way there, which may be about to replace it.
 func (e *engine) homeElse(v *View, n *table.Inode, l table.Link) bool {
-	here := v.record(l).Remote
+	here := v.Record(l).Remote
 	for _, h := range n.RemoteLinks {
-		rec := v.record(h)
+		rec := v.Record(h)
 		if h != l && rec.Attempt == nil && e.busy[h] == nil && here != nil && rec.Remote != nil && rec.Remote.ContentVersion >= here.ContentVersion {
 			return true
 		}
@@ -304,7 +304,7 @@ func (e *engine) planResolve(v *View, l table.Link, rec table.Name, via []table.
 	if a.Kind == attemptGone {
 		return e.plan(v, parseLink(a.Other), via)
 	}
-	at, ok := v.remotePath(l)
+	at, ok := v.RemotePath(l)
 	if !ok {
 		return verdictStuck, nil
 	}
@@ -322,7 +322,7 @@ func (e *engine) planResolve(v *View, l table.Link, rec table.Name, via []table.
 			return verdict, other
 		}
 		from, _ := v.table.Name(s.from.Dir, s.from.Name)
-		if s.fromAt, ok = v.remotePath(s.from); !ok {
+		if s.fromAt, ok = v.RemotePath(s.from); !ok {
 			return verdictStuck, nil
 		}
 		if s.source = from.Remote; s.source != nil {

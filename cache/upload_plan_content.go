@@ -20,7 +20,7 @@ func (e *engine) takeFrom(v *View, s *operation, home table.Link, via []table.Li
 	if verdict, other := e.planUnsettled(v, home.Dir, via); verdict != verdictAgreed {
 		return verdict, other
 	}
-	at, ok := v.remotePath(home)
+	at, ok := v.RemotePath(home)
 	if !ok || rec.Remote == nil {
 		return verdictStuck, nil
 	}
@@ -78,7 +78,7 @@ func (e *engine) homeFor(v *View, ino table.Ino, n *table.Inode) (found remoteHo
 	}
 	best := -1
 	for _, h := range n.RemoteLinks {
-		rec := v.record(h)
+		rec := v.Record(h)
 		rank := 0
 		if rec.Ino != ino {
 			rank = 1
@@ -113,7 +113,7 @@ func (e *engine) park(v *View, l table.Link, via []table.Link) (verdict, *operat
 			continue
 		}
 		aside := table.Link{Dir: table.Root, Name: parked + e.operationID(v)}
-		at, ok := v.remotePath(aside)
+		at, ok := v.RemotePath(aside)
 		if !ok {
 			continue
 		}

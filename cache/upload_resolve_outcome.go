@@ -36,7 +36,7 @@ func (e *engine) resolvePresence(ctx context.Context, s *operation) error {
 	}
 	there := err == nil
 	err = e.update(func(v *Tx) error {
-		rec := v.record(s.link)
+		rec := v.Record(s.link)
 		switch {
 		case rec.Attempt == nil || rec.Attempt.Kind != s.attempt.Kind:
 		case !there:
@@ -65,7 +65,7 @@ func (e *engine) resolveWrite(ctx context.Context, s *operation) error {
 	}
 	a := s.attempt
 	err = e.update(func(v *Tx) error {
-		if rec := v.record(s.link); rec.Attempt == nil || rec.Attempt.Op != a.Op {
+		if rec := v.Record(s.link); rec.Attempt == nil || rec.Attempt.Op != a.Op {
 			return nil // somebody else has found out
 		}
 		if !happened {
@@ -161,7 +161,7 @@ func (e *engine) resolveAttr(ctx context.Context, s *operation) error {
 		return err
 	}
 	return e.update(func(v *Tx) error {
-		n, rec := v.table.Inode(s.ino), v.record(s.link)
+		n, rec := v.table.Inode(s.ino), v.Record(s.link)
 		if rec.Attempt == nil || rec.Attempt.Op != s.attempt.Op {
 			return nil
 		}

@@ -22,14 +22,14 @@ func (e *engine) resurrect(l table.Link, cause error) error {
 	v := e.v
 	path := ""
 	err := e.update(func(v *Tx) error {
-		rec := v.record(l)
+		rec := v.Record(l)
 		switch {
 		case rec.Remote == nil:
 			return errAgain // it came back with one above it, and goes from there
 		case rec.Remote.Kind != providers.KindDir:
 			return cause
 		}
-		path = v.pathFor(l)
+		path = v.PathFor(l)
 		n := v.table.Edit(rec.Remote.Ino)
 		if n == nil { // made and removed before the answer came: it is theirs
 			if up := v.table.Edit(l.Dir); up != nil {
@@ -60,7 +60,7 @@ func (e *engine) resurrectDir(v *Tx, dir table.Ino) {
 	}
 	e.resurrectDir(v, n.RemoteLinks[0].Dir)
 	l := v.table.Inode(dir).RemoteLinks[0] // in another directory, if that above came back
-	rec := v.record(l)
+	rec := v.Record(l)
 	to := rec.Ino
 	switch other := v.table.Inode(to); {
 	case to == 0:
@@ -86,7 +86,7 @@ func (e *engine) resurrected(v *Tx, l table.Link, old table.Ino) table.Ino {
 	v.table.Put(dir, twin(v.table.Inode(old)))
 	v.setLocal(l, dir, v.stays(l, v.table.Inode(dir)))
 	v.recordMade(l, dir, whyRevived)
-	v.later(func() { v.notifier().EntryChanged(ino(l.Dir), l.Name) })
+	v.Later(func() { v.notifier().EntryChanged(ino(l.Dir), l.Name) })
 	return dir
 }
 
@@ -95,7 +95,7 @@ func (e *engine) nameBeside(v *View, l table.Link) table.Link {
 	for i := 1; ; i++ {
 		to := table.Link{Dir: l.Dir, Name: l.Name + "." + strconv.Itoa(i)}
 		if len(to.Name) > providers.MaxName {
-			to.Name = "revived." + itoa(v.record(l).Remote.Ino) + "." + strconv.Itoa(i)
+			to.Name = "revived." + itoa(v.Record(l).Remote.Ino) + "." + strconv.Itoa(i)
 		}
 		if rec, known := v.table.Name(to.Dir, to.Name); !known && rec.Ino == 0 {
 			return to
@@ -139,15 +139,9 @@ func (e *engine) works(v *View, dir table.Ino) bool {
 // left are the directories of an operation that waited for its end to be forgotten.
 func (e *engine) left(v *View, s *operation) (dirs []table.Ino) {
 	for _, l := range s.names() {
-		if v.isNowhere(l.Dir) && v.unheld(l.Dir) {
+		if v.IsNowhere(l.Dir) && v.unheld(l.Dir) {
 			dirs = append(dirs, l.Dir)
 		}
 	}
 	return dirs
-}
-
-// isNowhere reports whether a directory is neither here nor at the backend.
-func (v *View) isNowhere(dir table.Ino) bool {
-	n := v.table.Inode(dir)
-	return n == nil || dir != table.Root && len(n.Links)+len(n.RemoteLinks) == 0 && n.From == ""
 }

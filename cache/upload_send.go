@@ -49,7 +49,7 @@ func (e *engine) do(ctx context.Context, s *operation) error {
 // may be forgotten then.
 func (e *engine) confirm(v *Tx, l table.Link, base *table.Remote) {
 	was, _ := v.table.Name(l.Dir, l.Name)
-	if v.isNowhere(l.Dir) {
+	if v.IsNowhere(l.Dir) {
 		base = nil // the directory came back as another one, where this is found
 	}
 	if above := v.table.Inode(l.Dir); was.Remote == nil && base != nil && base.Kind == providers.KindDir && above != nil && !above.Loaded {
@@ -76,21 +76,12 @@ func (v *Tx) implied(dir table.Ino) {
 	}
 	home := n.RemoteLinks[0]
 	rec, _ := v.table.Name(home.Dir, home.Name)
-	if rec.Ino != dir || rec.Attempt != nil || rec.Remote == nil || v.hasRemoteBelow(dir) {
+	if rec.Ino != dir || rec.Attempt != nil || rec.Remote == nil || v.HasRemoteNames(dir) {
 		return
 	}
 	doubt := table.Attempt{ContentVersion: rec.Remote.ContentVersion, AttrGen: rec.Remote.AttrGen, Kind: attemptMkdir, Other: formatSent(dir, "")}
 	v.setRemote(home, nil)
 	v.setAttempt(home, &doubt)
-}
-
-// hasRemoteBelow reports whether the backend is known to have something in a directory.
-func (v *View) hasRemoteBelow(dir table.Ino) (found bool) {
-	v.table.Names(dir, "", func(_ string, rec table.Name) bool {
-		found = rec.Remote != nil
-		return !found
-	})
-	return found
 }
 
 // write sends content to a name.
@@ -113,7 +104,7 @@ func (e *engine) write(ctx context.Context, s *operation) error {
 	opts := providers.WriteOptions{If: s.cond, Kind: p.kind}
 	var attrGen uint64
 	err = e.update(func(v *Tx) error {
-		n, rec := v.table.Inode(s.ino), v.record(s.link)
+		n, rec := v.table.Inode(s.ino), v.Record(s.link)
 		if n == nil || rec.Ino != s.ino && s.from == (table.Link{}) || rec.Attempt != nil {
 			return errAgain
 		}
@@ -193,7 +184,7 @@ func (e *engine) mkdir(ctx context.Context, s *operation) error {
 	opts := providers.MkdirOptions{}
 	var gen, attrGen uint64
 	err := e.update(func(v *Tx) error {
-		n, rec := v.table.Inode(s.ino), v.record(s.link)
+		n, rec := v.table.Inode(s.ino), v.Record(s.link)
 		if n == nil || rec.Ino != s.ino || rec.Attempt != nil {
 			return errAgain
 		}
@@ -221,7 +212,7 @@ func (e *engine) mkdir(ctx context.Context, s *operation) error {
 // delete removes what is known to be there. What is gone is what we want.
 func (e *engine) delete(ctx context.Context, s *operation) error {
 	err := e.update(func(v *Tx) error {
-		rec := v.record(s.link)
+		rec := v.Record(s.link)
 		if rec.Remote == nil || rec.Remote.Ino != s.ino || rec.Attempt != nil {
 			return errAgain
 		}
@@ -248,7 +239,7 @@ func (e *engine) setAttr(ctx context.Context, s *operation) error {
 	opts := providers.SetAttrOptions{If: s.cond}
 	var attrGen uint64
 	err := e.update(func(v *Tx) error {
-		n, rec := v.table.Inode(s.ino), v.record(s.link)
+		n, rec := v.table.Inode(s.ino), v.Record(s.link)
 		if n == nil || rec.Remote == nil || rec.Remote.Ino != s.ino {
 			return errAgain
 		}
@@ -285,7 +276,7 @@ func (e *engine) tellsDirAttrs() bool {
 // attrsSet notes that the backend has attributes of ours. Content that is only partly
 // here comes from the version that they made.
 func (e *engine) attrsSet(v *Tx, s *operation, info providers.Info, attrGen uint64) error {
-	rec := v.record(s.link)
+	rec := v.Record(s.link)
 	if rec.Remote == nil {
 		v.setAttempt(s.link, nil)
 		return nil

@@ -2,10 +2,10 @@ package cache
 
 import (
 	"context"
-	"strconv"
 	"syscall"
 
 	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/cache/internal/tree"
 	"github.com/wsmount/wsmount/providers"
 )
 
@@ -51,7 +51,7 @@ func (e *engine) unsettled(v *View, dir table.Ino) (handing table.Ino, moving ta
 		}
 		passed = append(passed, dir)
 		home := n.RemoteLinks[0]
-		if a := v.record(home).Attempt; a != nil && (a.Kind == attemptMove || a.Kind == attemptGone || a.Kind == attemptSet) {
+		if a := v.Record(home).Attempt; a != nil && (a.Kind == attemptMove || a.Kind == attemptGone || a.Kind == attemptSet) {
 			return 0, home
 		}
 		dir = home.Dir
@@ -85,7 +85,7 @@ func (e *engine) planPart(v *View, dir table.Ino) (verdict, *operation) {
 	}
 	s := &operation{verb: verbPart, link: l, ino: dir, dir: true}
 	if n := v.table.Inode(dir); len(n.RemoteLinks) > 0 {
-		s.at, _ = v.remotePath(n.RemoteLinks[0])
+		s.at, _ = v.RemotePath(n.RemoteLinks[0])
 	}
 	return verdictReady, s
 }
@@ -99,7 +99,7 @@ func (e *engine) part(dir table.Ino) error {
 		case n == nil:
 			return 0
 		case n.From != "":
-			if giver, taker := partners(n); taker == 0 {
+			if giver, taker := tree.Partners(n); taker == 0 {
 				return giver
 			}
 			return dir
@@ -128,7 +128,7 @@ func twin(n *table.Inode) *table.Inode {
 // adopt has a new directory take the place of one that was removed.
 func (e *engine) adopt(s *operation) error {
 	return e.handOver(func(v *Tx) table.Ino {
-		rec, n := v.record(s.link), v.table.Inode(s.ino)
+		rec, n := v.Record(s.link), v.table.Inode(s.ino)
 		if n == nil || rec.Ino != s.ino || rec.Remote == nil || rec.Remote.Kind != providers.KindDir ||
 			rec.Remote.Ino == s.ino || len(n.RemoteLinks) > 0 || n.From != "" {
 			return 0
@@ -143,7 +143,7 @@ func (e *engine) adopt(s *operation) error {
 // takePlace begins to hand over: the taker is at the backend where the giver was.
 func (e *engine) takePlace(v *Tx, home table.Link, giver, taker table.Ino, attrGen uint64) {
 
-	base := *v.record(home).Remote
+	base := *v.Record(home).Remote
 	base.Ino, base.ContentVersion, base.AttrGen = taker, v.table.Inode(taker).ContentVersion, attrGen
 	v.setRemote(home, &base)
 	n := v.table.Edit(giver)
@@ -154,18 +154,6 @@ func (e *engine) takePlace(v *Tx, home table.Link, giver, taker table.Ino, attrG
 	if len(n.Links) == 0 {
 		v.succeed(giver, taker)
 	}
-}
-
-// partners reads Inode.From: the other directory, as the one or the other.
-func partners(n *table.Inode) (giver, taker table.Ino) {
-	if n == nil || n.From == "" {
-		return 0, 0
-	}
-	ino, _ := strconv.ParseUint(n.From[1:], 10, 64)
-	if n.From[0] == '<' {
-		return ino, 0
-	}
-	return 0, ino
 }
 
 // handOver does a piece of what begin finds to be handed over.
@@ -184,7 +172,7 @@ func (e *engine) handOver(begin func(*Tx) (giver table.Ino)) error {
 
 // handOverAll ends what a directory gives or takes.
 func (e *engine) handOverAll(v *Tx, dir table.Ino) {
-	if giver, _ := partners(v.table.Inode(dir)); giver != 0 {
+	if giver, _ := tree.Partners(v.table.Inode(dir)); giver != 0 {
 		dir = giver
 	}
 	for e.handOverPiece(v, dir) {
@@ -196,7 +184,7 @@ func (e *engine) handOverAll(v *Tx, dir table.Ino) {
 func (e *engine) handOverPiece(v *Tx, giver table.Ino) (more bool) {
 
 	n := v.table.Inode(giver)
-	_, taker := partners(n)
+	_, taker := tree.Partners(n)
 	if n == nil || taker == 0 {
 		return false
 	}
@@ -241,7 +229,7 @@ func (e *engine) redirect(v *Tx, a *table.Attempt, to table.Link) {
 		return
 	}
 	other := parseLink(a.Other)
-	rec := v.record(other)
+	rec := v.Record(other)
 	if rec.Attempt == nil || rec.Attempt.Op != a.Op {
 		return
 	}

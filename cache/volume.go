@@ -12,6 +12,7 @@ import (
 	"github.com/wsmount/wsmount/cache/internal/chores"
 	"github.com/wsmount/wsmount/cache/internal/content"
 	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/cache/internal/tree"
 	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/providers"
 )
@@ -40,10 +41,10 @@ type Volume struct {
 	notify  atomic.Pointer[fs.Notifier]                      // never nil; what runs in the background tells without the lock
 	failing *chores.Record                                   // has a lock of its own
 
-	mu   sync.Mutex // taken by lock and update alone
-	held *View      // given to who holds mu
+	tree *tree.Tree
+	held *View // given to who holds the lock of tree
 
-	// Each of these has parts that mu guards, and parts that need no lock: what a
+	// Each of these has parts that the lock guards, and parts that need none: what a
 	// function of theirs takes as its first argument says which it is.
 	engine  engine
 	puller  puller
@@ -57,7 +58,8 @@ type Volume struct {
 
 // guardedState is what the lock of a volume guards.
 type guardedState struct {
-	table        *table.Table
+	*tree.View
+	table        table.Reader
 	updates      uint64               // changes of the table
 	commits      uint64               // of them, those that were not light
 	synced       uint64               // so many of them are on the disk
@@ -118,7 +120,8 @@ func newVolume(p providers.Provider, o Options, s *stateDir) *Volume {
 	v := &Volume{p: p, caps: p.Capabilities(), o: o, state: s, store: s.content,
 		run: hex.EncodeToString(id), pause: o.pause, failing: chores.New(o.Now),
 		puller: newPuller(), fileSlots: make(chan struct{}, aheadFetches)}
-	v.held = &View{Volume: v, guardedState: &guardedState{table: s.table, refs: map[table.Ino]uint64{}, open: map[table.Ino]*openInode{}, shown: map[table.Ino]uint64{},
+	v.tree = tree.New(s.table)
+	v.held = &View{Volume: v, guardedState: &guardedState{View: tree.ViewOf(s.table), table: s.table, refs: map[table.Ino]uint64{}, open: map[table.Ino]*openInode{}, shown: map[table.Ino]uint64{},
 		renewed: map[table.Ino]struct{}{}, observations: map[*observation]struct{}{}, staleDentries: map[table.Link]struct{}{},
 		pulls:   pulls{shared: map[table.Ino]*sharedListing{}, told: map[table.Ino]toldStale{}},
 		ignores: ignores{rules: map[table.Ino]rulesOf{}, absent: map[table.Ino]struct{}{}, wanted: map[table.Ino]struct{}{table.Root: {}}}}}

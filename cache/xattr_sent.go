@@ -108,7 +108,7 @@ func (v *Tx) xattrChanged(ino table.Ino, name string) {
 // its default ACL twice.
 func (v *View) hasRoom(n *table.Inode, name string, value []byte) error {
 	setter, ok := providers.As[providers.AttrSetter](v.p)
-	if !ok || !v.keepsXattrs() || !isShared(name) || v.isLocal(n) {
+	if !ok || !v.keepsXattrs() || !isShared(name) || v.StaysLocal(n) {
 		return nil
 	}
 	all := sentXattrs(n.Xattrs)
@@ -120,16 +120,6 @@ func (v *View) hasRoom(n *table.Inode, name string, value []byte) error {
 		return fmt.Errorf("%w: the backend has no room for it: %w", syscall.ENOSPC, err)
 	}
 	return nil
-}
-
-// isLocal reports whether no name of an inode goes to the backend.
-func (v *View) isLocal(n *table.Inode) bool {
-	for _, l := range n.Links {
-		if rec, _ := v.table.Name(l.Dir, l.Name); !rec.Local {
-			return false
-		}
-	}
-	return len(n.Links) > 0
 }
 
 // askXattrs waits until the extended attributes of an inode are known: those of

@@ -1,0 +1,136 @@
+package tree
+
+import (
+	"cmp"
+	"errors"
+	"sync"
+
+	"github.com/wsmount/wsmount/cache/internal/table"
+)
+
+// Tree is a table of inodes and names with its lock.
+type Tree struct {
+	mu    sync.Mutex
+	table *table.Table
+	held  View // given to whoever holds mu
+}
+
+// New is the tree in t, which stays the caller's to close.
+func New(t *table.Table) *Tree { return &Tree{table: t, held: View{reader: t}} }
+
+// A View reads the tree while its lock is held, or as it was in a snapshot.
+type View struct {
+	reader table.Reader
+}
+
+// ViewOf is a View of what nobody changes any more, such as a snapshot of a table.
+func ViewOf(r table.Reader) *View { return &View{reader: r} }
+
+// A Tx changes the tree: all of it survives a kill when Update has returned, or nothing
+// of it happened.
+type Tx struct {
+	*View
+	table *table.Table
+
+	Changed []table.Link // the names that it concerns
+	Unnamed []table.Ino  // inodes that lost a name in it
+
+	wrote bool
+	after []func()
+}
+
+// Later has f run without the lock, once the transaction is committed.
+func (t *Tx) Later(f func()) { t.after = append(t.after, f) }
+
+// Wrote reports whether the transaction that was committed had anything to commit.
+func (t *Tx) Wrote() bool { return t.wrote }
+
+// An Observer follows a transaction to its end. Its methods are called under the lock.
+type Observer interface {
+	// Full says that the disk has no room for the transaction. Full makes some, the
+	// second time at a higher price, by other means than Update, and reports whether the
+	// commit is worth another attempt. It may change the table in the transaction.
+	Full(again bool) bool
+	Committed() // all of it is in the table
+	Undone()    // nothing of it happened
+}
+
+// Lock waits for the lock. Unlock gives it back, and ends the View.
+func (t *Tree) Lock() *View {
+	t.mu.Lock()
+	return &t.held
+}
+
+// Unlock ends what Lock began.
+func (t *Tree) Unlock() { t.mu.Unlock() }
+
+// View runs do under the lock. It fails as do does, or because the table has failed: what
+// is not found in such a table is not known to be missing.
+func (t *Tree) View(do func() error) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.cause(do())
+}
+
+// Sync brings every committed transaction to the disk. It needs no lock.
+func (t *Tree) Sync() error { return t.table.Sync() }
+
+// Update runs do as one atomic change. What do gave to Later runs after it, without the
+// lock. When do fails, or the commit, or do panics, nothing happened; a panic leaves the
+// lock too. o may be nil.
+func (t *Tree) Update(do func(*Tx) error, o Observer) error {
+	tx := &Tx{View: &t.held, table: t.table}
+	if o == nil {
+		o = unobserved{}
+	}
+	if err := tx.run(t, do, o); err != nil {
+		return err
+	}
+	for _, f := range tx.after {
+		f()
+	}
+	return nil
+}
+
+func (tx *Tx) run(t *Tree, do func(*Tx) error, o Observer) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	committed := false
+	defer func() { // also when do panics: others wait for the lock
+		if !committed {
+			t.table.Abort()
+			o.Undone()
+		}
+	}()
+	err := do(tx)
+	if err == nil {
+		tx.wrote = t.table.Changed()
+		err = t.commit(o)
+	}
+	if err != nil {
+		return t.cause(err)
+	}
+	committed = true
+	o.Committed()
+	return nil
+}
+
+// commit commits what was changed, as long as the observer finds room for it.
+func (t *Tree) commit(o Observer) error {
+	err := t.table.Commit()
+	for _, again := range []bool{false, true} {
+		if errors.Is(err, table.ErrFull) && o.Full(again) {
+			err = t.table.Commit()
+		}
+	}
+	return err
+}
+
+// cause is why something went wrong: the table itself comes first.
+func (t *Tree) cause(err error) error { return cmp.Or(t.table.Err(), err) }
+
+type unobserved struct{}
+
+func (unobserved) Full(bool) bool { return false }
+func (unobserved) Committed()     {}
+func (unobserved) Undone()        {}
