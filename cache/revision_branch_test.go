@@ -68,7 +68,7 @@ func newBranched(t *testing.T) (*clone, *branched) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.v = v
+	c.v, c.gone = v, false
 	return c, b
 }
 
