@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/wsmount/wsmount/cache/internal/massdelete"
 	"github.com/wsmount/wsmount/cache/internal/table"
 )
 
@@ -22,11 +23,11 @@ func (e *engine) makeSet(ctx context.Context, due uint64) (s *set, op string, er
 	v := e.v
 	for tries := 0; ; tries++ {
 		s, op, err = e.tryMakeSet(ctx, due)
-		unseen := (*unseenError)(nil)
+		unseen := (*massdelete.UnseenError)(nil)
 		switch {
 		case errors.As(err, &unseen):
 			tries-- // each time there are fewer of them
-			err = v.lookInto(ctx, unseen.dirs)
+			err = v.lookInto(ctx, unseen.Dirs)
 		case err == nil, !errors.Is(err, errUnlearned) && !errors.Is(err, errMovedOn), tries >= maxTries:
 			return s, op, err
 		default:
@@ -114,7 +115,8 @@ func (e *engine) sortOut(s *set) error {
 // mayCommit asks the rule of massdelete.go about a set.
 func (e *engine) mayCommit(s *set, due uint64) error {
 	v := e.v
-	reason, unseen := s.was.weighCommit(s.deletions())
+	deleted, inRoot, madeInRoot := s.deletions()
+	reason, unseen := massdelete.TooMuchForCommit(s.was.View, deleted, inRoot, madeInRoot)
 	return v.update(func(v *Tx) error {
 		err := v.judgeCommit(reason, unseen)
 		switch {

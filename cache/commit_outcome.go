@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/wsmount/wsmount/cache/internal/massdelete"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/providers"
 )
@@ -48,7 +49,7 @@ func (e *engine) noteSet(p pendingSet, result providers.CommitResult, level bool
 		if level {
 			v.setSynced(result.Revision)
 		}
-		v.passed(commitSide)
+		v.passed(massdelete.Commit)
 		e.advanced(v.View)
 		if result.Committed {
 			if len(e.requests) > 0 {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/wsmount/wsmount/cache/internal/chores"
+	"github.com/wsmount/wsmount/cache/internal/massdelete"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/providers"
 )
@@ -82,7 +83,7 @@ func (e *engine) commitSets() {
 	}
 	first := uint64(0)
 	locked.table.Dirty(0, func(seq uint64, _ table.Link) bool { first = seq; return false })
-	halted := e.blocked != nil && !locked.halts.confirmed[commitSide]
+	halted := e.blocked != nil && !locked.massDelete.IsConfirmed(massdelete.Commit)
 	if r == nil && (first == 0 || first > due || halted) && locked.table.Get(keySet) == nil {
 		return
 	}

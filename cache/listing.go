@@ -7,6 +7,7 @@ import (
 	"hash/maphash"
 	"time"
 
+	"github.com/wsmount/wsmount/cache/internal/massdelete"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/providers"
@@ -211,7 +212,6 @@ func (h *listing) page(w *waiting, entries []providers.Info, mine *observation) 
 
 // entry takes one entry if it differs.
 func (h *listing) entry(v *View, info *providers.Info) {
-
 	l := table.Link{Dir: h.dir, Name: info.Locator.Name()}
 	if info.Kind == providers.KindUnknown || checkName(l.Name) != nil {
 		h.hidden++
@@ -360,7 +360,7 @@ func (v *Volume) vanished(ctx context.Context, dir table.Ino, cause error) error
 func (v *Volume) rootGone(cause error) error {
 	locked := v.lock()
 	defer locked.unlock()
-	return fmt.Errorf("%w: %w", locked.checkMassDelete(pullSide, "the root is not a directory", 0), cause)
+	return fmt.Errorf("%w: %w", locked.checkMassDelete(massdelete.Pull, "the root is not a directory", 0), cause)
 }
 
 // learn lists a directory for who has the head held still.

@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"strconv"
+	"time"
 
+	"github.com/wsmount/wsmount/cache/internal/massdelete"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/providers"
@@ -57,8 +60,7 @@ func isUndecided(err error) bool { return errors.Is(err, ErrMassDelete) || error
 // checkPull halts a pull that deletes too much. While a halt stands each look has it
 // found out whether it still must.
 func (m *merge) checkPull(v *Tx) error {
-
-	h := v.halts.of[pullSide]
+	h := v.massDelete.Halted(massdelete.Pull)
 	if h != nil && !m.whole && v.o.Policy.TTL > 0 {
 		v.pullWhole()
 	}
@@ -67,37 +69,60 @@ func (m *merge) checkPull(v *Tx) error {
 	}
 	switch {
 	case m.whole:
-	case v.halts.widening && !v.halts.confirmed[pullSide]:
+	case v.wholePull.underWay && !v.massDelete.IsConfirmed(massdelete.Pull):
 		return errPart
 	case h != nil:
 		return m.stop(v, h.Reason, h.Deleted)
 	}
-	d := deletion{names: m.deleted, rootBefore: max(m.root, 0)}
+	d := massdelete.Deletion{Names: m.deleted, RootBefore: max(m.root, 0)}
 	if m.root > 0 {
-		d.rootAfter = v.countRoot()
+		d.RootAfter = massdelete.CountRoot(v.Tx.View)
 	}
 	if !m.whole {
-		d.names += v.deletedLately()
+		d.Names += v.deletedLately()
 	}
-	d.done = d.names
-	reason, unseen := v.tooMuch(d)
-	if len(unseen) > 0 && !v.halts.confirmed[pullSide] {
-		if d.more = m.seek(v, unseen); m.asks() {
+	d.Done = d.Names
+	reason, unseen := massdelete.TooMuch(v.Tx.View, d)
+	if len(unseen) > 0 && !v.massDelete.IsConfirmed(massdelete.Pull) {
+		if d.More = m.seek(v, unseen); m.asks() {
 			return nil // until that is known
 		}
-		reason, _ = v.tooMuch(d)
+		reason, _ = massdelete.TooMuch(v.Tx.View, d)
 	}
 	return m.stop(v, reason, m.deleted)
+}
+
+// manyBelow is how many names are just deleted, and counted then.
+const manyBelow = 1000
+
+// tooMuchBelow halts a pull that is about to delete a directory with so much in it that
+// it would be halted in the end: to take away a million names first, and to bring them
+// back, costs gigabytes. It reports whether it did.
+func (m *merge) tooMuchBelow(v *Tx, dir table.Ino) bool {
+	if m.within > 0 || m.first || v.massDelete.IsConfirmed(massdelete.Pull) {
+		return false
+	}
+	below, _ := massdelete.CountBelow(v.Tx.View, dir, math.MaxInt)
+	if below < manyBelow {
+		return false
+	}
+	// m.deleted has the directory already, and the table still has it.
+	d := massdelete.Deletion{Names: m.deleted + below, Done: m.deleted - 1}
+	reason, unseen := massdelete.TooMuch(v.Tx.View, d)
+	if len(unseen) > 0 {
+		return false
+	}
+	m.halt = m.stop(v, reason, d.Names)
+	return m.halt != nil
 }
 
 // stop halts for a reason, or, without one, as long as most of what a halt was for is
 // still missing: that something else is there now does not mend an accident. A look
 // leaves it to a pull.
 func (m *merge) stop(v *Tx, reason string, deleted int) error {
-
-	h := v.halts.of[pullSide]
+	h := v.massDelete.Halted(massdelete.Pull)
 	switch {
-	case v.halts.confirmed[pullSide]:
+	case v.massDelete.IsConfirmed(massdelete.Pull):
 		return nil
 	case reason == "" && h != nil && h.Deleted > 0 && 2*deleted > h.Deleted:
 		reason, deleted = h.Reason, h.Deleted
@@ -111,23 +136,30 @@ func (m *merge) stop(v *Tx, reason string, deleted int) error {
 		}
 		reason = h.Reason
 	}
-	return v.checkMassDelete(pullSide, reason, deleted)
+	return v.checkMassDelete(massdelete.Pull, reason, deleted)
+}
+
+// wholePull is the pull that looks at single directories have had begun.
+type wholePull struct {
+	underWay bool
+	ended    time.Time     // the last one
+	pause    time.Duration // after which the next may begin
 }
 
 // pullWhole has a pull begun, unless one was a moment ago: half of the time the backend
 // is left alone, however large the tree is.
 func (v *View) pullWhole() {
-	p, began := &v.halts, v.o.Now()
-	if d := began.Sub(p.widened); p.widening || d >= 0 && d < p.widen {
+	p, began := &v.wholePull, v.o.Now()
+	if d := began.Sub(p.ended); p.underWay || d >= 0 && d < p.pause {
 		return
 	}
-	p.widening = true
+	p.underWay = true
 	v.background(func() {
 		_, _ = v.Pull(v.ctx, PullOptions{alone: true}) // Status says what became of it
 		locked := v.Volume.lock()
 		defer locked.unlock()
-		p.widened, p.widening = v.o.Now(), false
-		p.widen = max(v.o.Policy.TTL, p.widened.Sub(began))
+		p.ended, p.underWay = v.o.Now(), false
+		p.pause = max(v.o.Policy.TTL, p.ended.Sub(began))
 	})
 }
 
@@ -157,7 +189,7 @@ func (m *merge) countNames(at providers.Locator) (count int, err error) {
 		return 0, v.learn(m.ctx, dir)
 	}
 	dirs := []providers.Locator{at}
-	for range maxUnseen {
+	for range massdelete.MaxUnseen {
 		if len(dirs) == 0 {
 			break
 		}
@@ -182,7 +214,7 @@ func (m *merge) countIn(at providers.Locator) (count int, dirs []providers.Locat
 			}
 			count += len(page.Entries)
 			for i := range page.Entries {
-				if e := &page.Entries[i]; e.Kind == providers.KindDir && len(dirs) < maxUnseen {
+				if e := &page.Entries[i]; e.Kind == providers.KindDir && len(dirs) < massdelete.MaxUnseen {
 					dirs = append(dirs, e.Locator)
 				}
 			}

@@ -53,7 +53,7 @@ func (w *scene) pulledWhole() {
 	w.until(func() bool {
 		locked := w.v.lock()
 		defer locked.unlock()
-		return !locked.halts.widening
+		return !locked.wholePull.underWay
 	})
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/wsmount/wsmount/cache/internal/massdelete"
 	"github.com/wsmount/wsmount/cache/internal/table"
 )
 
@@ -132,21 +133,21 @@ func (e *engine) ask(v *View) {
 // checkBlocked asks the rule of massdelete.go before names go one by one, each time that
 // more is due.
 func (e *engine) checkBlocked(v *View) error {
-
 	switch {
 	case e.isUnguarded():
 		return nil
-	case e.checked >= e.due && (e.blocked == nil || !v.halts.confirmed[commitSide]):
+	case e.checked >= e.due && (e.blocked == nil || !v.massDelete.IsConfirmed(massdelete.Commit)):
 		return e.blocked // as it was when this was looked at, over all that is due
 	}
-	err := v.checkCommit(e.countDeletions(v))
-	if unseen := (*unseenError)(nil); errors.As(err, &unseen) {
+	deleted, inRoot, madeInRoot := e.countDeletions(v)
+	err := v.judgeCommit(massdelete.TooMuchForCommit(v.View, deleted, inRoot, madeInRoot))
+	if unseen := (*massdelete.UnseenError)(nil); errors.As(err, &unseen) {
 		return err
 	}
 	e.checked = e.due
-	if v.halts.confirmed[commitSide] {
+	if v.massDelete.IsConfirmed(massdelete.Commit) {
 		e.cleared = max(e.cleared, e.due)
-		v.passed(commitSide)
+		v.passed(massdelete.Commit)
 	}
 	if err == nil {
 		e.harmless(v, e.due)
@@ -163,8 +164,8 @@ func (e *engine) isUnguarded() bool {
 // harmless ends a halt when what is due is not too much, and nothing else differs: what
 // was deleted is here again.
 func (e *engine) harmless(v *View, due uint64) {
-	if due >= e.last && !v.halts.confirmed[commitSide] {
-		v.passed(commitSide)
+	if due >= e.last && !v.massDelete.IsConfirmed(massdelete.Commit) {
+		v.passed(massdelete.Commit)
 	}
 }
 

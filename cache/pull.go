@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/wsmount/wsmount/cache/internal/chores"
+	"github.com/wsmount/wsmount/cache/internal/massdelete"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/providers"
@@ -111,7 +112,7 @@ func (v *Volume) pull(ctx context.Context, o PullOptions) (r PullReport, err err
 	locked := v.lock()
 	defer locked.unlock()
 	if err == nil && r.Skipped == "" {
-		locked.passed(pullSide)
+		locked.passed(massdelete.Pull)
 	}
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		return r, ctx.Err()

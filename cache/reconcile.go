@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/wsmount/wsmount/cache/internal/massdelete"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/providers"
 )
@@ -268,7 +269,7 @@ func (m *merge) shown(v *Tx, l table.Link) {
 func (m *merge) gone(v *Tx, l table.Link, rec table.Name) {
 	m.deleted++
 	if l.Dir == table.Root && m.root < 0 {
-		m.root = v.countRoot()
+		m.root = massdelete.CountRoot(v.Tx.View)
 	}
 	b := *rec.Remote
 	if b.Kind == providers.KindDir && b.Ino != 0 {
@@ -368,7 +369,6 @@ func (m *merge) emptied(v *Tx, dir table.Ino) {
 // leftRemote: an inode has lost a remote link at the backend, and has no name there that
 // would be its. What only the backend had of it is lost.
 func (m *merge) leftRemote(v *Tx, x table.Ino) {
-
 	n := v.table.Inode(x)
 	switch {
 	case n == nil || len(n.RemoteLinks) > 0:
@@ -395,7 +395,6 @@ func (m *merge) leftRemote(v *Tx, x table.Ino) {
 // unname takes a name away here. Who has the file open keeps it, and the claim
 // to the name.
 func (m *merge) unname(v *Tx, l table.Link, rec table.Name) {
-
 	n := v.table.Inode(rec.Ino)
 	if !m.first {
 		v.deleted(l, n)
@@ -411,7 +410,6 @@ func (m *merge) unname(v *Tx, l table.Link, rec table.Name) {
 
 // lost is what follows for an inode that has just lost a name to a pull.
 func (m *merge) lost(v *Tx, l table.Link, x table.Ino) {
-
 	n := v.table.Edit(x)
 	n.Ctime = v.stamp()
 	if len(n.Links) > 0 {

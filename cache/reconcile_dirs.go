@@ -9,7 +9,6 @@ import (
 // shown. One that was removed here comes back as another; when there is one that
 // has its name by now, the two become one.
 func (m *merge) reachable(v *Tx, dir table.Ino) table.Ino {
-
 	n := v.table.Inode(dir)
 	if dir == table.Root || len(n.Links) > 0 || len(n.RemoteLinks) == 0 {
 		return dir
@@ -83,7 +82,6 @@ func (m *merge) join(v *Tx, l table.Link, rec table.Name, from table.Ino) {
 // directories that were removed here and that the backend still has. It reports whether
 // the backend has it then.
 func (m *merge) takeOver(v *Tx, dir table.Ino) bool {
-
 	n := v.table.Inode(dir)
 	switch {
 	case dir == table.Root:
@@ -123,7 +121,6 @@ func (m *merge) shownAs(dir table.Ino) table.Ino {
 // by file. It reports whether that is done; of a directory that was never looked into
 // the names must be known first.
 func (m *merge) part(v *Tx, l table.Link, x table.Ino) bool {
-
 	n := v.table.Inode(x)
 	if len(n.RemoteLinks) == 0 {
 		return true

@@ -73,7 +73,6 @@ func (v *View) dirDiffers(n *table.Inode, r *providers.Info) bool {
 
 // takeAttr gives an inode the attributes that the backend has of it.
 func (m *merge) takeAttr(v *Tx, x table.Ino, r *providers.Info) {
-
 	n, fresh := v.table.Edit(x), v.inodeOf(*r)
 	if !isSymlink(n) {
 		n.Mode = takeMode(n.Mode, r.Attr)
@@ -95,7 +94,6 @@ func (m *merge) takeAttr(v *Tx, x table.Ino, r *providers.Info) {
 
 // leaf: the backend has a file or a symbolic link there.
 func (m *merge) leaf(v *Tx, l table.Link, rec table.Name, r *providers.Info) {
-
 	if b := rec.Remote; b != nil && b.Kind == providers.KindDir {
 		m.deleted++
 		if b.Ino != 0 {
@@ -220,7 +218,6 @@ func (m *merge) follow(v *Tx, l table.Link, rec table.Name, to []table.Link, r *
 // arrive gives a free name to what the backend has there. A directory that was
 // removed here comes back with what is in it.
 func (m *merge) arrive(v *Tx, l table.Link, rec table.Name, r *providers.Info) {
-
 	if dir := m.reachable(v, l.Dir); dir != l.Dir {
 		m.name(v, table.Link{Dir: dir, Name: l.Name}, r)
 		return
@@ -240,7 +237,6 @@ func (m *merge) arrive(v *Tx, l table.Link, rec table.Name, r *providers.Info) {
 // name: what the backend does not keep of attributes stays as it was, and the
 // time of change moves on.
 func (m *merge) fresh(v *Tx, r *providers.Info, old table.Ino) (table.Ino, *table.Inode) {
-
 	n := v.inodeOf(*r)
 	if was := v.table.Inode(old); was != nil && kindOf(was) == kindOf(n) && !isDir(n) {
 		v.inheritAttr(n, was, r)

@@ -96,7 +96,6 @@ func (v *Volume) resolveOrphanConflict(ctx context.Context, ino table.Ino) error
 
 // orphanConflict is what resolveOrphanConflict does.
 func (m *merge) orphanConflict(v *Tx, ino table.Ino, n *table.Inode) {
-
 	l := *n.LostName
 	if d := v.table.Inode(l.Dir); v.IsNowhere(l.Dir) || !isDir(d) {
 		l.Dir = table.Root // nothing is known any more of where it was

@@ -13,7 +13,6 @@ import (
 // isOwnLateWrite reports whether that is what the backend has under a name now, or may
 // be: then the question is noted.
 func (m *merge) isOwnLateWrite(v *Tx, l table.Link, rec table.Name, r *providers.Info) bool {
-
 	t := v.engine.jobs[l]
 	if t == nil || t.attempt.Op == "" || r == nil || r.Kind == providers.KindDir {
 		return false

@@ -217,7 +217,6 @@ func (r *recovery) finishInstead() error {
 
 // apply changes the table.
 func (r *recovery) apply(v *Tx) error {
-
 	if v.table.Get(diskKey) != nil {
 		v.table.Set(diskKey, nil)
 	}
@@ -253,7 +252,6 @@ func (r *recovery) apply(v *Tx) error {
 
 // take brings what a content file says into the table.
 func (r *recovery) take(v *Tx, w writing) {
-
 	n := v.table.Edit(w.ino)
 	if n == nil {
 		v.table.Set(writingKey(w.ino), nil)

@@ -84,7 +84,6 @@ func (v *Volume) intact(ino table.Ino, size int64, n *table.Inode, digest string
 // backend has is fetched again; what it does not have is lost, and the file says so by
 // being suspect.
 func (r *recovery) loseContent(v *Tx, ino table.Ino) {
-
 	n := v.table.Edit(ino)
 	if n == nil {
 		return

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/wsmount/wsmount/cache/internal/chores"
+	"github.com/wsmount/wsmount/cache/internal/massdelete"
 	"github.com/wsmount/wsmount/providers"
 )
 
@@ -122,7 +123,7 @@ func begin(ctx context.Context, b providers.Brancher, name string) (providers.Re
 func (v *Volume) allowPull() {
 	locked := v.lock()
 	defer locked.unlock()
-	locked.halts.confirmed[pullSide] = true
+	locked.massDelete.Allow(massdelete.Pull)
 }
 
 // began notes where the working copy is after a branch was begun.
@@ -132,7 +133,7 @@ func (v *Volume) began(ctx context.Context, b providers.Brancher, at providers.R
 		return err
 	}
 	return v.update(func(v *Tx) error {
-		v.passed(pullSide)
+		v.passed(massdelete.Pull)
 		v.revisionComes()
 		v.engine.revision = at
 		v.table.Set(keyRevision, []byte(at))

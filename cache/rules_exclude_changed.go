@@ -44,7 +44,6 @@ func (v *Volume) followRules(ctx context.Context) error {
 
 // keepExcluded has what waits to be sent stay here where it is excluded.
 func (m *merge) keepExcluded(v *Tx) {
-
 	if v.o.Exclude == nil {
 		return
 	}

@@ -50,7 +50,7 @@ func (v *Volume) Status() Status {
 	e := &v.engine
 	now := v.o.Now()
 	s := Status{Inodes: len(locked.refs), Queued: locked.table.DirtyCount(), Unsaved: len(e.unsaved), UnsavedBytes: e.total,
-		Halted: locked.massDeletes(), Stale: !locked.staleSince().IsZero(), Hidden: locked.hidden(),
+		Halted: locked.massDelete.All(), Stale: !locked.staleSince().IsZero(), Hidden: locked.hidden(),
 		Revision: e.revision, Unpushed: locked.unpushedOf(),
 		Problems: append([]Problem(nil), locked.problems...), Failing: locked.failures()}
 	if since, any := e.oldest(locked); any {

@@ -36,7 +36,7 @@ func (v *Volume) takeSnapshot(forSet bool) *snapshot {
 	at := locked.table.Snapshot()
 	f := &snapshot{at: at, mine: mine, loose: loose, of: v, news: locked.table.News(), next: locked.table.NextSeq()}
 	then := &Volume{p: v.p, caps: v.caps, o: v.o}
-	f.View = &View{Volume: then, guardedState: &guardedState{View: tree.ViewOf(at), table: at, open: locked.beingOpen(), halts: halts{confirmed: locked.halts.confirmed},
+	f.View = &View{Volume: then, guardedState: &guardedState{View: tree.ViewOf(at), table: at, open: locked.beingOpen(), massDelete: locked.massDelete,
 		ignores: ignores{rules: maps.Clone(locked.ignores.rules), absent: map[table.Ino]struct{}{}}}}
 	e := &then.engine
 	e.v, e.sets, e.memo = then, v.engine.sets, newMemo()

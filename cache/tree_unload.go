@@ -168,7 +168,6 @@ func (v *View) mayUnload(dir table.Ino, loaded bool) bool {
 // step forgets some names of a directory that is unknown already, and says whether there
 // are more.
 func (u *unloader) step(v *Tx, dir table.Ino) (more bool, dropped int) {
-
 	if !v.mayUnload(dir, false) {
 		return false, 0
 	}
@@ -194,7 +193,6 @@ func (u *unloader) step(v *Tx, dir table.Ino) (more bool, dropped int) {
 // forgettable reports whether all that is known of a name can be had again by listing
 // its directory.
 func (u *unloader) forgettable(v *View, l table.Link, rec table.Name) bool {
-
 	b := rec.Remote
 	if rec.Ino == 0 || rec.Local || rec.Seq != 0 || rec.Attempt != nil || rec.Held != nil || b == nil || b.Ino != rec.Ino {
 		return false

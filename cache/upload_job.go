@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/wsmount/wsmount/cache/internal/chores"
+	"github.com/wsmount/wsmount/cache/internal/massdelete"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/providers"
 )
@@ -68,8 +69,8 @@ func (e *engine) walk(v *View) {
 		return
 	}
 	err := e.checkBlocked(v)
-	if unseen := (*unseenError)(nil); errors.As(err, &unseen) {
-		e.lookInto(v, unseen.dirs)
+	if unseen := (*massdelete.UnseenError)(nil); errors.As(err, &unseen) {
+		e.lookInto(v, unseen.Dirs)
 		return
 	}
 	if e.blocked = err; err != nil {

@@ -15,6 +15,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/wsmount/wsmount/cache/internal/massdelete"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/providers"
@@ -718,7 +719,7 @@ func TestHaltedCommit(t *testing.T) {
 			w.until(func() bool {
 				locked := w.v.lock()
 				defer locked.unlock()
-				return sets || !locked.halts.confirmed[commitSide]
+				return sets || !locked.massDelete.IsConfirmed(massdelete.Commit)
 			})
 			w.upload() // which looks anew at what is going by now
 			w.same()

@@ -53,7 +53,6 @@ func (e *engine) resurrect(l table.Link, cause error) error {
 // that something else has by now stays with it: a directory takes the place over, with
 // what is in it; else there is a new name.
 func (e *engine) resurrectDir(v *Tx, dir table.Ino) {
-
 	n := v.table.Inode(dir)
 	if dir == table.Root || n == nil || len(n.Links) > 0 || len(n.RemoteLinks) == 0 {
 		return
@@ -81,7 +80,6 @@ func (e *engine) resurrectDir(v *Tx, dir table.Ino) {
 
 // resurrected is a directory like one that was removed, under a name that is free.
 func (e *engine) resurrected(v *Tx, l table.Link, old table.Ino) table.Ino {
-
 	dir := v.table.Alloc()
 	v.table.Put(dir, twin(v.table.Inode(old)))
 	v.setLocal(l, dir, v.stays(l, v.table.Inode(dir)))

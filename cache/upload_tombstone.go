@@ -142,7 +142,6 @@ func (e *engine) adopt(s *operation) error {
 
 // takePlace begins to hand over: the taker is at the backend where the giver was.
 func (e *engine) takePlace(v *Tx, home table.Link, giver, taker table.Ino, attrGen uint64) {
-
 	base := *v.Record(home).Remote
 	base.Ino, base.ContentVersion, base.AttrGen = taker, v.table.Inode(taker).ContentVersion, attrGen
 	v.setRemote(home, &base)
@@ -182,7 +181,6 @@ func (e *engine) handOverAll(v *Tx, dir table.Ino) {
 // handOverPiece gives what the backend has under some names of a directory to the taker,
 // and reports whether there is more. What the names stand for here stays.
 func (e *engine) handOverPiece(v *Tx, giver table.Ino) (more bool) {
-
 	n := v.table.Inode(giver)
 	_, taker := tree.Partners(n)
 	if n == nil || taker == 0 {

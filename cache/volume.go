@@ -11,6 +11,7 @@ import (
 
 	"github.com/wsmount/wsmount/cache/internal/chores"
 	"github.com/wsmount/wsmount/cache/internal/content"
+	"github.com/wsmount/wsmount/cache/internal/massdelete"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/cache/internal/tree"
 	"github.com/wsmount/wsmount/fs"
@@ -73,7 +74,8 @@ type guardedState struct {
 	closing      bool // Close was called
 	closed       bool // and nothing new begins
 
-	halts         halts
+	massDelete    massdelete.Guard
+	wholePull     wholePull
 	pulls         pulls
 	prefetch      prefetch
 	filePrefetch  filePrefetch

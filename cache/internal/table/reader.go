@@ -22,3 +22,12 @@ type Reader interface {
 	Check() error
 	Err() error
 }
+
+// Writer changes a Table, until its next Commit or Abort.
+type Writer interface {
+	Put(ino Ino, n *Inode)
+	Edit(ino Ino) *Inode
+	Drop(ino Ino)
+	SetName(dir Ino, name string, n Name)
+	Set(key string, value []byte)
+}

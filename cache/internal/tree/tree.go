@@ -16,21 +16,19 @@ type Tree struct {
 }
 
 // New is the tree in t, which stays the caller's to close.
-func New(t *table.Table) *Tree { return &Tree{table: t, held: View{reader: t}} }
+func New(t *table.Table) *Tree { return &Tree{table: t, held: View{t}} }
 
 // A View reads the tree while its lock is held, or as it was in a snapshot.
-type View struct {
-	reader table.Reader
-}
+type View struct{ table.Reader }
 
 // ViewOf is a View of what nobody changes any more, such as a snapshot of a table.
-func ViewOf(r table.Reader) *View { return &View{reader: r} }
+func ViewOf(r table.Reader) *View { return &View{r} }
 
 // A Tx changes the tree: all of it survives a kill when Update has returned, or nothing
 // of it happened.
 type Tx struct {
 	*View
-	table *table.Table
+	table.Writer
 
 	Changed []table.Link // the names that it concerns
 	Unnamed []table.Ino  // inodes that lost a name in it
@@ -79,7 +77,7 @@ func (t *Tree) Sync() error { return t.table.Sync() }
 // lock. When do fails, or the commit, or do panics, nothing happened; a panic leaves the
 // lock too. o may be nil.
 func (t *Tree) Update(do func(*Tx) error, o Observer) error {
-	tx := &Tx{View: &t.held, table: t.table}
+	tx := &Tx{View: &t.held, Writer: t.table}
 	if o == nil {
 		o = unobserved{}
 	}

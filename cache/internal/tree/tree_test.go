@@ -31,7 +31,7 @@ func newTree(t *testing.T) *Tree {
 	}
 	t.Cleanup(func() { tab.Close() })
 	tr := New(tab)
-	tr.do(t, func(tx *Tx) { tx.table.Put(table.Root, &table.Inode{Loaded: true}) })
+	tr.do(t, func(tx *Tx) { tx.Put(table.Root, &table.Inode{Loaded: true}) })
 	return tr
 }
 
@@ -92,7 +92,7 @@ func TestUpdate(t *testing.T) {
 						tr.Unlock()
 						ran++
 					})
-					tx.table.Put(7, &table.Inode{})
+					tx.Put(7, &table.Inode{})
 					tx.SetName(l, table.Name{Ino: 7})
 					return c.do(tx)
 				}, o)
@@ -115,7 +115,7 @@ func TestSetName(t *testing.T) {
 	tr, l := newTree(t), link(table.Root, "f")
 	tr.do(t, func(tx *Tx) {
 		for _, ino := range []table.Ino{7, 8} {
-			tx.table.Put(ino, &table.Inode{})
+			tx.Put(ino, &table.Inode{})
 		}
 		for _, c := range []struct{ to, from table.Ino }{{7, 0}, {7, 0}, {8, 7}, {0, 8}, {7, 0}} {
 			if from := tx.SetName(l, table.Name{Ino: c.to}); from != c.from {
@@ -135,7 +135,7 @@ func TestPaths(t *testing.T) {
 	tr := newTree(t)
 	tr.do(t, func(tx *Tx) {
 		for _, ino := range []table.Ino{d, f, x} {
-			tx.table.Put(ino, &table.Inode{Loaded: ino == d})
+			tx.Put(ino, &table.Inode{Loaded: ino == d})
 		}
 		name(tx, link(table.Root, "d"), 0, d)
 		name(tx, link(table.Root, "e"), d, 0)
@@ -190,8 +190,8 @@ func TestMoving(t *testing.T) {
 		tr.do(t, func(tx *Tx) { tx.SetName(now, table.Name{Ino: d, Attempt: a, Seq: seq}) })
 	}
 	tr.do(t, func(tx *Tx) {
-		tx.table.Put(d, &table.Inode{})
-		tx.table.Put(sub, &table.Inode{})
+		tx.Put(d, &table.Inode{})
+		tx.Put(sub, &table.Inode{})
 		name(tx, old, 0, d)
 		name(tx, now, d, 0)
 		name(tx, link(d, "sub"), sub, sub)
@@ -211,10 +211,10 @@ func TestMoving(t *testing.T) {
 		}
 		tr.Unlock()
 	}
-	tr.do(t, func(tx *Tx) { tx.table.Edit(d).From = ">12" })
+	tr.do(t, func(tx *Tx) { tx.Edit(d).From = ">12" })
 	v := tr.Lock()
 	defer tr.Unlock()
-	if giver, taker := Partners(v.reader.Inode(d)); giver != 0 || taker != 12 || !v.Moving(sub) {
+	if giver, taker := Partners(v.Inode(d)); giver != 0 || taker != 12 || !v.Moving(sub) {
 		t.Errorf("names go from %d to %d; moving %v", giver, taker, v.Moving(sub))
 	}
 }

@@ -11,7 +11,7 @@ import (
 
 // Record is what the table has of a name; zero: nothing.
 func (v *View) Record(l table.Link) table.Name {
-	rec, _ := v.reader.Name(l.Dir, l.Name)
+	rec, _ := v.Name(l.Dir, l.Name)
 	return rec
 }
 
@@ -23,7 +23,7 @@ func (v *View) LocalPathOf(ino table.Ino) (providers.Locator, bool) {
 	if ino == table.Root {
 		return providers.Locator{}, true
 	}
-	n := v.reader.Inode(ino)
+	n := v.Inode(ino)
 	if n == nil || len(n.Links) == 0 {
 		return providers.Locator{}, false
 	}
@@ -52,8 +52,8 @@ func (v *View) PathFor(l table.Link) string {
 // directory.
 func (v *View) RemotePath(l table.Link) (providers.Locator, bool) {
 	return v.climb(l, func(n *table.Inode) []table.Link {
-		if _, taker := Partners(n); taker != 0 && v.reader.Inode(taker) != nil {
-			return v.reader.Inode(taker).RemoteLinks // that is at its place
+		if _, taker := Partners(n); taker != 0 && v.Inode(taker) != nil {
+			return v.Inode(taker).RemoteLinks // that is at its place
 		}
 		return n.RemoteLinks
 	})
@@ -64,7 +64,7 @@ func (v *View) RemotePathOf(dir table.Ino) (providers.Locator, bool) {
 	if dir == table.Root {
 		return providers.Locator{}, true
 	}
-	n := v.reader.Inode(dir)
+	n := v.Inode(dir)
 	if n == nil || len(n.RemoteLinks) == 0 {
 		return providers.Locator{}, false
 	}
@@ -81,14 +81,14 @@ func (v *View) DirAtRemotePath(at providers.Locator) (dir table.Ino, ok bool) {
 		}
 		dir = rec.Remote.Ino
 	}
-	return dir, v.reader.Inode(dir) != nil
+	return dir, v.Inode(dir) != nil
 }
 
 // climb goes from a name to the root, by the names that up gives.
 func (v *View) climb(l table.Link, up func(*table.Inode) []table.Link) (providers.Locator, bool) {
 	names := []string{l.Name}
 	for l.Dir != table.Root {
-		n := v.reader.Inode(l.Dir)
+		n := v.Inode(l.Dir)
 		if n == nil || len(up(n)) == 0 {
 			return providers.Locator{}, false
 		}
@@ -103,7 +103,7 @@ func (v *View) climb(l table.Link, up func(*table.Inode) []table.Link) (provider
 // IsBelow reports whether dir is top, or lies below it locally.
 func (v *View) IsBelow(dir, top table.Ino) bool {
 	for dir != top && dir != table.Root {
-		n := v.reader.Inode(dir)
+		n := v.Inode(dir)
 		if n == nil || len(n.Links) == 0 {
 			return false
 		}
@@ -114,13 +114,13 @@ func (v *View) IsBelow(dir, top table.Ino) bool {
 
 // IsNowhere reports whether a directory is neither local nor remote.
 func (v *View) IsNowhere(dir table.Ino) bool {
-	n := v.reader.Inode(dir)
+	n := v.Inode(dir)
 	return n == nil || dir != table.Root && len(n.Links)+len(n.RemoteLinks) == 0 && n.From == ""
 }
 
 // HasRemoteNames reports whether the remote is known to have something in a directory.
 func (v *View) HasRemoteNames(dir table.Ino) (found bool) {
-	v.reader.Names(dir, "", func(_ string, rec table.Name) bool {
+	v.Names(dir, "", func(_ string, rec table.Name) bool {
 		found = rec.Remote != nil
 		return !found
 	})
@@ -132,11 +132,11 @@ func (v *View) HasRemoteNames(dir table.Ino) (found bool) {
 // something was put beside it.
 func (v *View) KnownRemoteDirs() (known []table.Ino) {
 	for all, i := []table.Ino{table.Root}, 0; i < len(all); i++ {
-		if v.reader.Inode(all[i]).Loaded {
+		if v.Inode(all[i]).Loaded {
 			known = append(known, all[i])
 		}
-		v.reader.Names(all[i], "", func(_ string, rec table.Name) bool {
-			if b := rec.Remote; b != nil && b.Kind == providers.KindDir && v.reader.Inode(b.Ino) != nil {
+		v.Names(all[i], "", func(_ string, rec table.Name) bool {
+			if b := rec.Remote; b != nil && b.Kind == providers.KindDir && v.Inode(b.Ino) != nil {
 				all = append(all, b.Ino)
 			}
 			return true
@@ -158,7 +158,7 @@ func (v *View) StaysLocal(n *table.Inode) bool {
 // IsShared reports whether a directory is the remote's, or may be: below one that stays
 // local everything does.
 func (v *View) IsShared(dir table.Ino) bool {
-	n := v.reader.Inode(dir)
+	n := v.Inode(dir)
 	if n == nil || len(n.Links) == 0 {
 		return dir == table.Root
 	}
@@ -167,7 +167,7 @@ func (v *View) IsShared(dir table.Ino) bool {
 
 // OriginOf is the remote version that an inode's content is.
 func (v *View) OriginOf(ino table.Ino) (table.Origin, bool) {
-	n := v.reader.Inode(ino)
+	n := v.Inode(ino)
 	if n == nil {
 		return table.Origin{}, false
 	}
@@ -183,7 +183,7 @@ func (v *View) OriginOf(ino table.Ino) (table.Origin, bool) {
 // remote link counts when what it holds is the state that is local: its version may be
 // newer than the one that was noted, if only attributes changed.
 func (v *View) OriginAt(ino table.Ino) (at providers.Locator, version providers.Version, ok bool) {
-	n := v.reader.Inode(ino)
+	n := v.Inode(ino)
 	if n == nil {
 		return at, version, false
 	}
@@ -217,7 +217,7 @@ func (v *View) Attempted(rec table.Name, late map[table.Link]bool) bool {
 	if rec.Remote == nil || rec.Remote.Ino == rec.Ino {
 		return false
 	}
-	n := v.reader.Inode(rec.Remote.Ino)
+	n := v.Inode(rec.Remote.Ino)
 	if n == nil {
 		return false
 	}
@@ -237,7 +237,7 @@ func (v *View) Attempted(rec table.Name, late map[table.Link]bool) bool {
 // its own.
 func (v *View) Moving(dir table.Ino) bool {
 	for dir != table.Root {
-		n := v.reader.Inode(dir)
+		n := v.Inode(dir)
 		if n == nil || len(n.RemoteLinks) == 0 {
 			return false
 		}
@@ -272,6 +272,6 @@ func (t *Tx) SetName(l table.Link, rec table.Name) (from table.Ino) {
 		from = old.Ino
 		t.Unnamed = append(t.Unnamed, from)
 	}
-	t.table.SetName(l.Dir, l.Name, rec)
+	t.Writer.SetName(l.Dir, l.Name, rec)
 	return from
 }

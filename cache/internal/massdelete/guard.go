@@ -1,0 +1,139 @@
+package massdelete
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/cache/internal/tree"
+)
+
+// ErrHalted says that a pull or a commit would have deleted so much that it looks like an
+// accident. Nothing of it was applied; Confirm allows it.
+var ErrHalted = errors.New("stopped: too much would be deleted")
+
+// UnseenError says that too little is known to tell whether too much would be deleted.
+type UnseenError struct{ Dirs []table.Ino }
+
+func (e *UnseenError) Error() string {
+	return fmt.Sprintf("%d directories were never looked into", len(e.Dirs))
+}
+
+// Side is what is halted.
+type Side int
+
+// The sides that are halted each by itself.
+const (
+	Pull Side = iota
+	Commit
+)
+
+func (s Side) String() string { return [...]string{Pull: "pull", Commit: "commit"}[s] }
+
+// Halt is why a side does nothing until Confirm.
+type Halt struct {
+	Since  time.Time
+	Commit bool // else a pull
+	Reason string
+
+	Deleted int // names that a pull would have deleted
+}
+
+// Guard has the halts that stand, and what was confirmed. The zero Guard has none.
+type Guard struct {
+	halts     [2]*Halt
+	kept      [2]*Halt // those that the next run knows of, once they are not unkept
+	unkept    bool
+	confirmed [2]bool
+}
+
+// key is where the halts are for the next run: who has seen one and confirms it need not
+// see it again first.
+const key = "pull/halts"
+
+// Load takes over what the last run has kept.
+func (g *Guard) Load(v *tree.View) {
+	if note := v.Get(key); note != nil && json.Unmarshal(note, &g.kept) != nil {
+		g.kept = [2]*Halt{} // damaged, it is as if they were forgotten
+	}
+	g.halts = g.kept
+}
+
+// IsUnkept reports whether the next run would not know of what stands: Keep is to be called.
+func (g *Guard) IsUnkept() bool { return g.unkept }
+
+// Keep has the next run know of what stands.
+func (g *Guard) Keep(tx *tree.Tx) error {
+	var note []byte
+	if g.kept != [2]*Halt{} {
+		var err error
+		if note, err = json.Marshal(g.kept); err != nil {
+			return err
+		}
+	}
+	tx.Set(key, note)
+	g.unkept = false
+	return nil
+}
+
+func (g *Guard) keep(s Side, h *Halt) {
+	if g.kept[s] != h {
+		g.kept[s], g.unkept = h, true
+	}
+}
+
+// Halted is the halt of a side; nil: there is none.
+func (g *Guard) Halted(s Side) *Halt { return g.halts[s] }
+
+// All are the halts that stand.
+func (g *Guard) All() (all []Halt) {
+	for _, h := range g.halts {
+		if h != nil {
+			all = append(all, *h)
+		}
+	}
+	return all
+}
+
+// Check halts a side for a reason, unless there is none or the halt was confirmed: the
+// error is an ErrHalted then. It reports whether that is new.
+func (g *Guard) Check(s Side, reason string, deleted int, now time.Time) (isNew bool, err error) {
+	if reason == "" || g.confirmed[s] {
+		return false, nil
+	}
+	if g.halts[s] == nil || g.halts[s].Reason != reason {
+		g.halts[s] = &Halt{Since: now, Commit: s == Commit, Reason: reason, Deleted: deleted}
+		g.keep(s, g.halts[s])
+		isNew = true
+	}
+	return isNew, fmt.Errorf("%w: %s", ErrHalted, reason)
+}
+
+// Pass says that a side has done what it was to do: what was confirmed is used up. A halt
+// that ends although nothing was confirmed is returned.
+func (g *Guard) Pass(s Side) (over *Halt) {
+	if !g.confirmed[s] {
+		over = g.halts[s]
+	}
+	g.halts[s], g.confirmed[s] = nil, false
+	g.keep(s, nil)
+	return over
+}
+
+// IsConfirmed reports whether what a side deletes next was confirmed, or allowed.
+func (g *Guard) IsConfirmed(s Side) bool { return g.confirmed[s] }
+
+// Allow has a side delete next whatever it deletes.
+func (g *Guard) Allow(s Side) { g.confirmed[s] = true }
+
+// Confirm allows what is halted, once, and says which sides that are. The halt of a pull
+// stands until the pull is done.
+func (g *Guard) Confirm() (pull, commit bool) {
+	pull, commit = g.halts[Pull] != nil, g.halts[Commit] != nil
+	g.confirmed[Pull] = g.confirmed[Pull] || pull
+	g.confirmed[Commit] = g.confirmed[Commit] || commit
+	g.halts[Commit] = nil
+	return pull, commit
+}

@@ -1,0 +1,98 @@
+// Package massdelete stops a pull or a commit that would delete suspiciously much of what
+// the remote has: a bucket that was emptied, a prefix that moved, an rm that went wrong.
+// Nothing of it is applied until a person confirms it.
+//
+// [TooMuch] is the rule. A [Guard] has what is halted and what was confirmed, in this run
+// and, through the table, in the next. The lock of the tree guards it.
+package massdelete
+
+import (
+	"fmt"
+	"syscall"
+
+	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/cache/internal/tree"
+)
+
+// floor is the size of a tree from which on its parts are counted: more than half of it is
+// not deleted at once without being asked for. Nor is the root emptied of any tree with
+// more than one entry, wherever they are.
+const floor = 20
+
+// MaxUnseen is how many directories are looked into before it is counted again.
+const MaxUnseen = 32
+
+// Deletion is how much of the remote's names is to be deleted.
+type Deletion struct {
+	Names                 int
+	Done                  int // of them the table has not any more
+	More                  int // names that are left and that the table does not have yet
+	RootBefore, RootAfter int // entries of the root, if some of them are among the names
+}
+
+// TooMuch says why a deletion needs a word from a person, or "". With unseen there may be
+// more in those directories than is known: they are to be looked into before the word is
+// asked for.
+func TooMuch(v *tree.View, d Deletion) (reason string, unseen []table.Ino) {
+	switch {
+	case d.RootBefore > 1 && d.RootAfter == 0:
+		return fmt.Sprintf("all %d entries of the root would be deleted", d.RootBefore), nil
+	case d.RootBefore == 1 && d.RootAfter == 0 && d.Names > 1:
+		return fmt.Sprintf("the one directory of the root would be deleted, with %d entries", d.Names-1), nil
+	}
+	if 2*d.Names <= floor {
+		return "", nil
+	}
+	left, unseen := CountBelow(v, table.Root, 2*d.Names+1)
+	left += d.More - (d.Names - d.Done)
+	if all := d.Names + left; all >= floor && d.Names > left {
+		return fmt.Sprintf("%d of %d entries would be deleted", d.Names, all), unseen
+	}
+	return "", nil
+}
+
+// TooMuchForCommit is TooMuch for a commit that deletes so many names at the remote, so
+// many of them in the root.
+func TooMuchForCommit(v *tree.View, deleted, deletedInRoot, madeInRoot int) (reason string, unseen []table.Ino) {
+	root := 0
+	if deletedInRoot > 0 {
+		root = CountRoot(v)
+	}
+	return TooMuch(v, Deletion{Names: deleted, RootBefore: root, RootAfter: root - deletedInRoot + madeInRoot})
+}
+
+// CountBelow counts names that the remote is known to have below a directory, but goes on
+// to limit only, and lists directories that are not to be deleted and were never listed.
+func CountBelow(v *tree.View, top table.Ino, limit int) (total int, unseen []table.Ino) {
+	dirs := []table.Ino{top}
+	for len(dirs) > 0 && total < limit {
+		dir := dirs[len(dirs)-1]
+		dirs = dirs[:len(dirs)-1]
+		n := v.Inode(dir)
+		if !n.Loaded && len(unseen) < MaxUnseen && (dir == table.Root || len(n.Links) > 0) {
+			unseen = append(unseen, dir)
+		}
+		v.Names(dir, "", func(_ string, rec table.Name) bool {
+			if rec.Remote != nil {
+				total++
+				if n := v.Inode(rec.Remote.Ino); n != nil && n.Mode&syscall.S_IFMT == syscall.S_IFDIR {
+					dirs = append(dirs, rec.Remote.Ino)
+				}
+			}
+			return total < limit
+		})
+	}
+	return total, unseen
+}
+
+// CountRoot counts what the remote is known to have in its root.
+func CountRoot(v *tree.View) int {
+	count := 0
+	v.Names(table.Root, "", func(_ string, rec table.Name) bool {
+		if rec.Remote != nil {
+			count++
+		}
+		return true
+	})
+	return count
+}
