@@ -52,13 +52,19 @@
 //
 // # Where things are
 //
-// Files are named by topic: ops, names, rename, create, attr, xattr, dir and lookup
-// hold the operations of the kernel; tree_ is inodes and names, files_ open files and
+// The inodes and names of both sides, with the lock and the transaction, are package
+// tree; their records are package table, and bytes package content. The rule against
+// mass deletions is package massdelete. Files here are named by topic: ops, names,
+// rename, create, attr, xattr, dir and lookup hold the operations of the kernel; tree_
+// is what of inodes and names needs the rest of the volume, files_ open files and
 // their content, listing_ what is known of remote directories, reconcile_ how the two
 // sides are brought together, pending_ what is dirty and when it is due, upload_ how
 // names are sent one by one, commit_ how they are sent as a change set, revision_ heads,
-// push and pull of revisions, rules_ what never leaves the machine, massdelete_ the
-// guard, history_ versions of files, recovery_ what follows an unclean end.
+// push and pull of revisions, rules_ what never leaves the machine, massdelete_ what a
+// halt means for pulls and commits, history_ versions of files, recovery_ what follows
+// an unclean end.
+//
+// Whoever holds the lock has a [View], and whoever changes the table a [Tx].
 //
 // # Two trees over one set of inodes
 //
