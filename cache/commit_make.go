@@ -116,7 +116,7 @@ func (e *engine) sortOut(s *set) error {
 func (e *engine) mayCommit(s *set, due uint64) error {
 	v := e.v
 	deleted, inRoot, madeInRoot := s.deletions()
-	reason, unseen := massdelete.TooMuchForCommit(s.was.View, deleted, inRoot, madeInRoot)
+	reason, unseen := massdelete.TooMuchForCommit(s.was, deleted, inRoot, madeInRoot)
 	return v.update(func(v *Tx) error {
 		err := v.judgeCommit(reason, unseen)
 		switch {

@@ -21,7 +21,7 @@ type MassDelete = massdelete.Halt
 func (v *Volume) loadMassDeletes() {
 	locked := v.lock()
 	defer locked.unlock()
-	locked.massDelete.Load(locked.View)
+	locked.massDelete.Load(locked)
 	if v.engine.isUnguarded() { // it was another policy
 		locked.passed(massdelete.Commit)
 	}
@@ -47,7 +47,7 @@ func (v *Volume) keepMassDeletes() error {
 	if !unkept {
 		return nil
 	}
-	return v.update(func(v *Tx) error { return v.massDelete.Keep(v.Tx) })
+	return v.update(func(v *Tx) error { return v.massDelete.Keep(v) })
 }
 
 // massDeleteKept has what an outcome says of halts kept before it is told.

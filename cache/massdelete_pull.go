@@ -76,18 +76,18 @@ func (m *merge) checkPull(v *Tx) error {
 	}
 	d := massdelete.Deletion{Names: m.deleted, RootBefore: max(m.root, 0)}
 	if m.root > 0 {
-		d.RootAfter = massdelete.CountRoot(v.Tx.View)
+		d.RootAfter = massdelete.CountRoot(v)
 	}
 	if !m.whole {
 		d.Names += v.deletedLately()
 	}
 	d.Done = d.Names
-	reason, unseen := massdelete.TooMuch(v.Tx.View, d)
+	reason, unseen := massdelete.TooMuch(v, d)
 	if len(unseen) > 0 && !v.massDelete.IsConfirmed(massdelete.Pull) {
 		if d.More = m.seek(v, unseen); m.asks() {
 			return nil // until that is known
 		}
-		reason, _ = massdelete.TooMuch(v.Tx.View, d)
+		reason, _ = massdelete.TooMuch(v, d)
 	}
 	return m.stop(v, reason, m.deleted)
 }
@@ -102,13 +102,13 @@ func (m *merge) tooMuchBelow(v *Tx, dir table.Ino) bool {
 	if m.within > 0 || m.first || v.massDelete.IsConfirmed(massdelete.Pull) {
 		return false
 	}
-	below, _ := massdelete.CountBelow(v.Tx.View, dir, math.MaxInt)
+	below, _ := massdelete.CountBelow(v, dir, math.MaxInt)
 	if below < manyBelow {
 		return false
 	}
 	// m.deleted has the directory already, and the table still has it.
 	d := massdelete.Deletion{Names: m.deleted + below, Done: m.deleted - 1}
-	reason, unseen := massdelete.TooMuch(v.Tx.View, d)
+	reason, unseen := massdelete.TooMuch(v, d)
 	if len(unseen) > 0 {
 		return false
 	}

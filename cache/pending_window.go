@@ -140,7 +140,7 @@ func (e *engine) checkBlocked(v *View) error {
 		return e.blocked // as it was when this was looked at, over all that is due
 	}
 	deleted, inRoot, madeInRoot := e.countDeletions(v)
-	err := v.judgeCommit(massdelete.TooMuchForCommit(v.View, deleted, inRoot, madeInRoot))
+	err := v.judgeCommit(massdelete.TooMuchForCommit(v, deleted, inRoot, madeInRoot))
 	if unseen := (*massdelete.UnseenError)(nil); errors.As(err, &unseen) {
 		return err
 	}

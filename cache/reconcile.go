@@ -269,7 +269,7 @@ func (m *merge) shown(v *Tx, l table.Link) {
 func (m *merge) gone(v *Tx, l table.Link, rec table.Name) {
 	m.deleted++
 	if l.Dir == table.Root && m.root < 0 {
-		m.root = massdelete.CountRoot(v.Tx.View)
+		m.root = massdelete.CountRoot(v)
 	}
 	b := *rec.Remote
 	if b.Kind == providers.KindDir && b.Ino != 0 {

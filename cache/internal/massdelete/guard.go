@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/wsmount/wsmount/cache/internal/table"
-	"github.com/wsmount/wsmount/cache/internal/tree"
 )
 
 // ErrHalted says that a pull or a commit would have deleted so much that it looks like an
@@ -54,7 +53,7 @@ type Guard struct {
 const key = "pull/halts"
 
 // Load takes over what the last run has kept.
-func (g *Guard) Load(v *tree.View) {
+func (g *Guard) Load(v interface{ Get(key string) []byte }) {
 	if note := v.Get(key); note != nil && json.Unmarshal(note, &g.kept) != nil {
 		g.kept = [2]*Halt{} // damaged, it is as if they were forgotten
 	}
@@ -65,7 +64,7 @@ func (g *Guard) Load(v *tree.View) {
 func (g *Guard) IsUnkept() bool { return g.unkept }
 
 // Keep has the next run know of what stands.
-func (g *Guard) Keep(tx *tree.Tx) error {
+func (g *Guard) Keep(tx interface{ Set(key string, value []byte) }) error {
 	var note []byte
 	if g.kept != [2]*Halt{} {
 		var err error

@@ -11,7 +11,6 @@ import (
 	"syscall"
 
 	"github.com/wsmount/wsmount/cache/internal/table"
-	"github.com/wsmount/wsmount/cache/internal/tree"
 )
 
 // floor is the size of a tree from which on its parts are counted: more than half of it is
@@ -21,6 +20,12 @@ const floor = 20
 
 // MaxUnseen is how many directories are looked into before it is counted again.
 const MaxUnseen = 32
+
+// View is the tree, whose lock is held.
+type View interface {
+	Inode(ino table.Ino) *table.Inode
+	Names(dir table.Ino, after string, visit func(name string, n table.Name) bool)
+}
 
 // Deletion is how much of the remote's names is to be deleted.
 type Deletion struct {
@@ -33,7 +38,7 @@ type Deletion struct {
 // TooMuch says why a deletion needs a word from a person, or "". With unseen there may be
 // more in those directories than is known: they are to be looked into before the word is
 // asked for.
-func TooMuch(v *tree.View, d Deletion) (reason string, unseen []table.Ino) {
+func TooMuch(v View, d Deletion) (reason string, unseen []table.Ino) {
 	switch {
 	case d.RootBefore > 1 && d.RootAfter == 0:
 		return fmt.Sprintf("all %d entries of the root would be deleted", d.RootBefore), nil
@@ -53,7 +58,7 @@ func TooMuch(v *tree.View, d Deletion) (reason string, unseen []table.Ino) {
 
 // TooMuchForCommit is TooMuch for a commit that deletes so many names at the remote, so
 // many of them in the root.
-func TooMuchForCommit(v *tree.View, deleted, deletedInRoot, madeInRoot int) (reason string, unseen []table.Ino) {
+func TooMuchForCommit(v View, deleted, deletedInRoot, madeInRoot int) (reason string, unseen []table.Ino) {
 	root := 0
 	if deletedInRoot > 0 {
 		root = CountRoot(v)
@@ -63,7 +68,7 @@ func TooMuchForCommit(v *tree.View, deleted, deletedInRoot, madeInRoot int) (rea
 
 // CountBelow counts names that the remote is known to have below a directory, but goes on
 // to limit only, and lists directories that are not to be deleted and were never listed.
-func CountBelow(v *tree.View, top table.Ino, limit int) (total int, unseen []table.Ino) {
+func CountBelow(v View, top table.Ino, limit int) (total int, unseen []table.Ino) {
 	dirs := []table.Ino{top}
 	for len(dirs) > 0 && total < limit {
 		dir := dirs[len(dirs)-1]
@@ -86,7 +91,7 @@ func CountBelow(v *tree.View, top table.Ino, limit int) (total int, unseen []tab
 }
 
 // CountRoot counts what the remote is known to have in its root.
-func CountRoot(v *tree.View) int {
+func CountRoot(v View) int {
 	count := 0
 	v.Names(table.Root, "", func(_ string, rec table.Name) bool {
 		if rec.Remote != nil {
