@@ -64,7 +64,9 @@ func (g *Guard) Load(v interface{ Get(key string) []byte }) {
 func (g *Guard) IsUnkept() bool { return g.unkept }
 
 // Keep has the next run know of what stands.
-func (g *Guard) Keep(tx interface{ Set(key string, value []byte) }) error {
+func (g *Guard) Keep(tx interface {
+	Set(key string, value []byte)
+}) error {
 	var note []byte
 	if g.kept != [2]*Halt{} {
 		var err error
