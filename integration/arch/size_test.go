@@ -12,6 +12,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/wsmount/wsmount/integration/assert"
 )
 
 // What a package and a type may grow to. Whatever is larger today has its own row in
@@ -128,9 +130,7 @@ func sources(t *testing.T) map[string][]source {
 		all[dir] = append(all[dir], source{name: rel, file: file, lines: bytes.Count(text, []byte("\n")), locks: len(lockComment.FindAll(text, -1))})
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	if len(all) < 10 {
 		t.Fatalf("%d packages", len(all))
 	}

@@ -1,0 +1,74 @@
+// Package assert says in one line what a test wants, and reports in one form what it
+// got instead. A test whose check is more than one comparison says so itself.
+package assert
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// T is what *testing.T, *testing.B and *rapid.T have.
+type T interface {
+	Helper()
+	Errorf(format string, args ...any)
+	Fatal(args ...any)
+}
+
+// OK ends the test when something failed without which it cannot go on.
+func OK(t T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Equal wants got to be want. What is a label for the report: words and values.
+func Equal[V comparable](t T, got, want V, what ...any) {
+	t.Helper()
+	if got != want {
+		t.Errorf("%sgot %s, want %s", label(what), show(got), show(want))
+	}
+}
+
+// Is wants an error of a kind.
+func Is(t T, got, want error, what ...any) {
+	t.Helper()
+	if !errors.Is(got, want) {
+		t.Errorf("%sgot error %v, want %v", label(what), got, want)
+	}
+}
+
+// Contains wants a part in a text.
+func Contains(t T, text, part string, what ...any) {
+	t.Helper()
+	if !strings.Contains(text, part) {
+		t.Errorf("%sgot %s, want %s in it", label(what), show(text), show(part))
+	}
+}
+
+func label(what []any) string {
+	if len(what) == 0 {
+		return ""
+	}
+	return strings.TrimSpace(fmt.Sprintln(what...)) + ": "
+}
+
+// show is a value in a report: of a long text its beginning and its length, and of
+// lines the lines.
+func show(v any) string {
+	text, ok := v.(string)
+	if !ok {
+		return fmt.Sprintf("%+v", v)
+	}
+	format, more := "%q", ""
+	if strings.Contains(text, "\n") {
+		format = "\n%s\n"
+	}
+	const most = 2000
+	if len(text) > most {
+		more = fmt.Sprintf("... (%d bytes)", len(text))
+		text = text[:most]
+	}
+	return fmt.Sprintf(format, text) + more
+}
