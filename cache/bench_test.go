@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/providers/memory"
 )
 
@@ -16,9 +17,7 @@ import (
 func benchVolume(b *testing.B) *Volume {
 	v, err := Open(context.Background(), memory.New(memory.Options{}), Options{StateDir: b.TempDir(),
 		Policy: Policy{Commit: DueAsked, NoWait: true}})
-	if err != nil {
-		b.Fatal(err)
-	}
+	assert.OK(b, err)
 	b.Cleanup(func() { v.Close() })
 	return v
 }
@@ -31,15 +30,11 @@ func BenchmarkCreateWriteClose(b *testing.B) {
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {
 		e, o, err := v.Create(me, fs.RootIno, fmt.Sprint("f", i), syscall.O_WRONLY|syscall.O_CREAT, 0o644)
-		if err != nil {
-			b.Fatal(err)
-		}
+		assert.OK(b, err)
 		if _, err := o.File.Write(me, data, 0); err != nil {
 			b.Fatal(err)
 		}
-		if err := o.File.Flush(me); err != nil {
-			b.Fatal(err)
-		}
+		assert.OK(b, o.File.Flush(me))
 		o.File.Release()
 		v.Forget(e.Ino, 1)
 	}
@@ -51,9 +46,7 @@ func BenchmarkDiskCreateWriteClose(b *testing.B) {
 	data := make([]byte, 4096)
 	for i := 0; b.Loop(); i++ {
 		f, err := os.Create(filepath.Join(dir, fmt.Sprint("f", i)))
-		if err != nil {
-			b.Fatal(err)
-		}
+		assert.OK(b, err)
 		f.Write(data)
 		f.Close()
 	}
@@ -79,9 +72,7 @@ func BenchmarkLookup(b *testing.B) {
 func BenchmarkAttr(b *testing.B) {
 	v := benchVolume(b)
 	e, err := v.Mkdir(me, fs.RootIno, "d", 0o755)
-	if err != nil {
-		b.Fatal(err)
-	}
+	assert.OK(b, err)
 	b.ReportAllocs()
 	for b.Loop() {
 		if _, err := v.Attr(me, e.Ino, nil); err != nil {
@@ -97,9 +88,7 @@ func BenchmarkRename(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {
-		if err := v.Rename(me, fs.RootIno, fmt.Sprint(i), fs.RootIno, fmt.Sprint(i+1), 0); err != nil {
-			b.Fatal(err)
-		}
+		assert.OK(b, v.Rename(me, fs.RootIno, fmt.Sprint(i), fs.RootIno, fmt.Sprint(i+1), 0))
 	}
 }
 
@@ -108,13 +97,9 @@ func BenchmarkCreateUnlink(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		e, o, err := v.Create(me, fs.RootIno, "f", syscall.O_WRONLY|syscall.O_CREAT, 0o644)
-		if err != nil {
-			b.Fatal(err)
-		}
+		assert.OK(b, err)
 		o.File.Release()
-		if err := v.Unlink(me, fs.RootIno, "f"); err != nil {
-			b.Fatal(err)
-		}
+		assert.OK(b, v.Unlink(me, fs.RootIno, "f"))
 		v.Forget(e.Ino, 1)
 	}
 }
@@ -129,9 +114,7 @@ func BenchmarkReaddir(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		d, err := v.OpenDir(me, fs.RootIno)
-		if err != nil {
-			b.Fatal(err)
-		}
+		assert.OK(b, err)
 		for ok := true; ok; {
 			if _, ok, err = d.Next(me); err != nil {
 				b.Fatal(err)

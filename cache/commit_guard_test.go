@@ -14,6 +14,7 @@ import (
 
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/providers"
 )
 
@@ -298,9 +299,7 @@ func TestManySecrets(t *testing.T) {
 	}
 	w.do("put clean 2")
 	w.commits("clean: 2", all)
-	if n := sets.Load(); n != 1 {
-		t.Errorf("what is known cost %d sets", n)
-	}
+	assert.Equal(t, sets.Load(), 1, "what is known cost ... sets")
 	for _, p := range w.v.Status().Problems {
 		if strings.Contains(p.Err.Error(), "0123") {
 			t.Errorf("told %v", p.Err)

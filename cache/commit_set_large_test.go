@@ -13,6 +13,7 @@ import (
 
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/tier"
 	"github.com/wsmount/wsmount/providers"
 )
@@ -298,15 +299,9 @@ func TestSetWithWhatHasVanished(t *testing.T) {
 			})
 		}
 	})
-	if r := w.upload(); r.Changes != largeDirs*41+4 {
-		t.Errorf("%d names were sent, want %d", r.Changes, largeDirs*41+4)
-	}
-	if r := w.upload(); r.Changes != 4 {
-		t.Errorf("%d names were sent after that, want 4", r.Changes)
-	}
-	if n := x.again(); n != 0 {
-		t.Errorf("the set was made anew %d times", n)
-	}
+	assert.Equal(t, w.upload().Changes, largeDirs*41+4, "names were sent")
+	assert.Equal(t, w.upload().Changes, 4, "names were sent after that")
+	assert.Equal(t, x.again(), 0, "the set was made anew ... times")
 	w.same()
 }
 
@@ -366,9 +361,7 @@ func TestFirstSetIsMadeOnce(t *testing.T) {
 	w.do("put b 1")
 	x.during(nil)
 	w.upload()
-	if n := x.count(doesBegin, isEnd); n != 1 {
-		t.Errorf("it was made %d times", n)
-	}
+	assert.Equal(t, x.count(doesBegin, isEnd), 1, "it was made, times")
 	w.same()
 }
 
@@ -479,20 +472,14 @@ func TestSetIsOfOneMoment(t *testing.T) {
 				if a, c := at("a"), at("c"); a != "first" || c != "first" {
 					t.Errorf("the set has %q and %q, and not what was there when it was made", a, c)
 				}
-				if n := x.again(); n != 0 {
-					t.Errorf("it was made anew %d times", n)
-				}
+				assert.Equal(t, x.again(), 0, "it was made anew ... times")
 				if end != nil {
 					w.upload()
-					if a := at("a"); a != "first" {
-						t.Errorf("of what is being written %q was sent", a)
-					}
+					assert.Equal(t, at("a"), "first", "of what is being written ... was sent")
 					end()
 				}
 				w.upload()
-				if a := at("a"); a != after {
-					t.Errorf("after that %q is there, want %q", a, after)
-				}
+				assert.Equal(t, at("a"), after, "after that ... is there")
 				w.same()
 				w.noProblems()
 				w.v.mu.Lock()

@@ -15,6 +15,7 @@ import (
 
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/memory"
 )
@@ -244,9 +245,7 @@ func runHosts(r *rapid.T, shared store) {
 	lost := rapid.SliceOfN(rapid.Bool(), 8, 8).Draw(r, "lost answers")
 	for i := range 2 {
 		dir, err := os.MkdirTemp("", "hosts")
-		if err != nil {
-			r.Fatal(err)
-		}
+		assert.OK(r, err)
 		defer os.RemoveAll(dir)
 		h := newHost(r, s.open(), fmt.Sprint("host", i), dir, losing(lost))
 		defer h.v.Close()

@@ -12,6 +12,7 @@ import (
 
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/memory"
 )
@@ -255,8 +256,6 @@ func TestCommitWaitsForWhatWasClosedMeanwhile(t *testing.T) {
 	o := w.create("f")
 	w.write(o, "1", 0)
 	closes.Store(&o)
-	if r := w.upload(); r.Changes != setPiece+2 {
-		t.Errorf("report %+v", r)
-	}
+	assert.Equal(t, w.upload().Changes, setPiece+2, "report")
 	w.same()
 }

@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 
 	"github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/integration/assert"
 )
 
 // What was synced is there after a loss of power, and is known to differ from
@@ -23,16 +24,12 @@ func TestFsyncOfContentAlone(t *testing.T) {
 			w.ok(o.File.Fsync(me, false))
 		}
 		w.powerLostBetween()
-		if got := w.get("f"); got != "twoirs" {
-			t.Errorf("got %q", got)
-		}
+		assert.Equal(t, w.get("f"), "twoirs")
 		n := w.record("f")
 		if !n.Suspect {
 			t.Error("nobody knows whether it was synced")
 		}
-		if n.ContentVersion != known+1 {
-			t.Errorf("state %d; the table on the disk had more than state %d", n.ContentVersion, known)
-		}
+		assert.Equal(t, n.ContentVersion, known+1, "state ...; the table on the disk had more than state", known)
 		w.backend("f: theirs")
 	})
 }

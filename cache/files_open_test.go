@@ -14,6 +14,7 @@ import (
 
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/providertest"
 )
@@ -45,14 +46,10 @@ func TestDirtyIntent(t *testing.T) {
 			w := newWorld(t, unwaited, holding("f", "hello"))
 			ino := w.walk("f")
 			o := w.open("f", c.flags)
-			if got := w.inode(ino).Writing; got != c.want {
-				t.Errorf("intent %v", got)
-			}
+			assert.Equal(t, w.inode(ino).Writing, c.want, "intent")
 			second := w.open("f", c.flags)
 			w.ok(w.shut(o))
-			if got := w.inode(ino).Writing; got != c.then {
-				t.Errorf("intent %v with one writer left", got)
-			}
+			assert.Equal(t, w.inode(ino).Writing, c.then, "intent ... with one writer left")
 			w.ok(w.shut(second))
 			if w.inode(ino).Writing {
 				t.Error("the intent outlives the last writer")
@@ -71,9 +68,7 @@ func TestEachCloseIsAState(t *testing.T) {
 	step := func(what string, want uint64) {
 		t.Helper()
 		w.ok(o.File.Flush(me))
-		if got := w.inode(ino).ContentVersion - gen; got != want {
-			t.Errorf("%s: %d states more, want %d", what, got, want)
-		}
+		assert.Equal(t, w.inode(ino).ContentVersion-gen, want, what, "states more")
 	}
 	step("nothing", 0)
 	w.write(o, "j", 0)
@@ -88,9 +83,7 @@ func TestEachCloseIsAState(t *testing.T) {
 	step("nothing more", 1)
 	w.write(o, "yes", 10)
 	step("a write", 2)
-	if n := w.inode(ino); n.Size != 13 {
-		t.Errorf("size %d", n.Size)
-	}
+	assert.Equal(t, w.inode(ino).Size, 13, "size")
 	w.write(o, "no", 20)
 	o.File.Release() // without a flush: a mapping
 	if n := w.inode(ino); n.ContentVersion != gen+3 || n.Size != 22 || n.Writing {
@@ -169,12 +162,8 @@ func TestWhatFetchesNothing(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			w := newWorld(t, unwaited, recording(&c), holding("f", "hello"))
 			row.do(w)
-			if n := c.of(providers.MethodRead); n != 0 {
-				t.Errorf("%d reads", n)
-			}
-			if got := w.get("f"); got != row.want {
-				t.Errorf("got %q", got)
-			}
+			assert.Equal(t, c.of(providers.MethodRead), 0, "reads")
+			assert.Equal(t, w.get("f"), row.want)
 		})
 	}
 }
@@ -184,12 +173,8 @@ func TestOpenFetches(t *testing.T) {
 	var c calls
 	w := newWorld(t, unwaited, recording(&c), holding("f", "hello"))
 	o := w.open("f", syscall.O_RDONLY)
-	if n := c.of(providers.MethodRead); n != 1 {
-		t.Errorf("%d reads at the open", n)
-	}
-	if got := w.read(o); got != "hello" {
-		t.Errorf("got %q", got)
-	}
+	assert.Equal(t, c.of(providers.MethodRead), 1, "reads at the open")
+	assert.Equal(t, w.read(o), "hello")
 	o.File.Release()
 	if n := w.inode(w.walk("f")); n.State != table.Whole || n.Origin.Version == (providers.Version{}) {
 		t.Errorf("content is %s of %v", n.State, n.Origin.Version)
@@ -231,9 +216,7 @@ func TestOpened(t *testing.T) {
 	w.ok(w.shut(writer))
 	clean := w.open("f", syscall.O_RDONLY)
 	is("after the close", clean, may{true, true, true})
-	if got := w.read(clean); got != "jello" {
-		t.Errorf("got %q", got)
-	}
+	assert.Equal(t, w.read(clean), "jello")
 	for _, o := range []fs.Opened{dirty, beside, clean} {
 		o.File.Release()
 	}
@@ -273,9 +256,7 @@ func TestMappedStoresBesideAReader(t *testing.T) {
 		w.ok(unix.Munmap(m))
 		w.until(func() bool { n := w.inode(ino); return n.ContentVersion != gen && !n.Writing })
 		reader.File.Release()
-		if got := w.get("f"); got != "jello" {
-			t.Errorf("got %q", got)
-		}
+		assert.Equal(t, w.get("f"), "jello")
 	}
 }
 
@@ -349,9 +330,7 @@ func TestMappedStores(t *testing.T) {
 	if got := w.inode(ino).ContentVersion; got == gen {
 		t.Error("the store after the close is not seen")
 	}
-	if got := w.get("f"); got != "jEllo" {
-		t.Errorf("got %q", got)
-	}
+	assert.Equal(t, w.get("f"), "jEllo")
 }
 
 // fsync of a working copy that does not wait for the backend means the disk.
@@ -411,9 +390,7 @@ func TestRenameAbsorbs(t *testing.T) {
 	o := w.create("f.tmp")
 	w.write(o, "newer", 0)
 	w.ok(w.rename("f.tmp", "f"))
-	if n := w.inode(w.walk("f")); n.Size != 5 {
-		t.Errorf("size %d", n.Size)
-	}
+	assert.Equal(t, w.inode(w.walk("f")).Size, 5, "size")
 	w.ok(w.shut(o))
 }
 

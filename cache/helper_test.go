@@ -19,6 +19,7 @@ import (
 
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/memory"
 	"github.com/wsmount/wsmount/providers/providertest"
@@ -66,9 +67,7 @@ func (w *world) start() {
 	}
 	p, w.dead = mortal(p)
 	v, err := Open(context.Background(), p, w.o)
-	if err != nil {
-		w.Fatal(err)
-	}
+	assert.OK(w, err)
 	w.v, w.gone = v, false
 }
 
@@ -157,9 +156,7 @@ func (w *world) tamper(path, content string) {
 
 func (w *world) ok(err error) {
 	w.Helper()
-	if err != nil {
-		w.Fatal(err)
-	}
+	assert.OK(w, err)
 }
 
 func (w *world) is(err, want error) {

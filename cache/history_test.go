@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/integration/assert"
 )
 
 // clock is a time that only tests move.
@@ -80,9 +81,7 @@ func (w *world) content(id string) string {
 	defer r.Close()
 	data, err := io.ReadAll(r)
 	w.ok(err)
-	if int64(len(data)) != size {
-		w.Errorf("version %s: %d bytes, said %d", id, len(data), size)
-	}
+	assert.Equal(w, int64(len(data)), size, "version", id, len(data), "bytes, said")
 	return string(data)
 }
 
@@ -243,9 +242,7 @@ func TestHistoryOfSavesByRename(t *testing.T) {
 		"moved renamed f from f.tmp: one")
 	list, err := w.v.Log(t.Context(), LogFilter{Path: "f", Limit: 1})
 	w.ok(err)
-	if list[0].Number != 5 {
-		t.Errorf("number %d of the name, want 5", list[0].Number)
-	}
+	assert.Equal(t, list[0].Number, 5, "number ... of the name")
 }
 
 // A rename of a directory is one record, and what was recorded below follows.
@@ -296,14 +293,10 @@ func TestLogFilters(t *testing.T) {
 		for _, ver := range list {
 			got = append(got, ver.Path)
 		}
-		if strings.Join(got, " ") != test.want {
-			t.Errorf("%s: got %v, want %q", test.name, got, test.want)
-		}
+		assert.Equal(t, strings.Join(got, " "), test.want, test.name, "got", got)
 	}
 	list, _ := w.v.Log(t.Context(), LogFilter{Turn: "2"})
-	if list[0].Name != "eve" {
-		t.Errorf("actor %+v", list[0])
-	}
+	assert.Equal(t, list[0].Name, "eve", "actor", list[0])
 }
 
 func TestDiff(t *testing.T) {
@@ -351,9 +344,7 @@ func TestHistoryBudget(t *testing.T) {
 		w.ok(w.put("new", "x"))
 		w.later(c, 10*time.Minute)
 		w.logs("", "written written new: x")
-		if w.v.store.KeptBytes() != 0 {
-			t.Error("content without a record")
-		}
+		assert.Equal(t, w.v.store.KeptBytes(), 0, "content without a record")
 	})
 	t.Run("bytes", func(t *testing.T) {
 		w, c := historic(t, small, func(_ *world, o *Options) { o.Policy.History.Age = 1e6 * time.Hour }) // however long the disk takes
@@ -491,9 +482,7 @@ func TestHistoryKeepsTheLastOfEachActor(t *testing.T) {
 			put(w, "3 again")
 			for _, turn := range []string{"1", "2"} {
 				w.restore(RestoreOptions{Path: "f", To: State{Turn: turn}})
-				if got := w.get("f"); got != turn+" last" {
-					t.Errorf("turn %s: %q", turn, got)
-				}
+				assert.Equal(t, w.get("f"), turn+" last", "turn", turn)
 			}
 			w.versionOf("f", "3 last")
 		})

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/tier"
 )
 
@@ -35,10 +36,10 @@ func TestWatchersSeePulls(t *testing.T) {
 	child.Env = append(os.Environ(), watchEnv+"="+dir)
 	child.Stderr = os.Stderr
 	in, err := child.StdinPipe()
-	must(t, err)
+	assert.OK(t, err)
 	out, err := child.StdoutPipe()
-	must(t, err)
-	must(t, child.Start())
+	assert.OK(t, err)
+	assert.OK(t, child.Start())
 	lines := bufio.NewScanner(out)
 	until := func(end string) (got []string) {
 		for lines.Scan() && lines.Text() != end {
@@ -54,20 +55,18 @@ func TestWatchersSeePulls(t *testing.T) {
 	}()
 	for _, name := range []string{"f", "gone"} {
 		_, err := os.ReadFile(filepath.Join(dir, "d", name))
-		must(t, err)
+		assert.OK(t, err)
 	}
 	watch, err := unix.InotifyInit1(unix.IN_CLOEXEC)
-	must(t, err)
+	assert.OK(t, err)
 	defer unix.Close(watch)
 	_, err = unix.InotifyAddWatch(watch, filepath.Join(dir, "d"), unix.IN_MODIFY|unix.IN_CREATE|unix.IN_DELETE|unix.IN_ATTRIB|unix.IN_MOVE)
-	must(t, err)
+	assert.OK(t, err)
 
 	fmt.Fprintln(in, "pull")
 	pulled := until("pulled")
-	must(t, os.WriteFile(filepath.Join(dir, "d", "mark"), nil, 0o644))
-	if got := eventsUntil(t, watch, "mark"); len(got) != 0 {
-		t.Errorf("the kernel tells of a pull: %q; nudging is not needed", got)
-	}
+	assert.OK(t, os.WriteFile(filepath.Join(dir, "d", "mark"), nil, 0o644))
+	assert.Equal(t, len(eventsUntil(t, watch, "mark")), 0, "the kernel tells of a pull: ...; nudging is not needed")
 	slices.Sort(pulled)
 	if !slices.Equal(pulled, []string{"d/f", "d/new"}) {
 		t.Errorf("pulled %q", pulled)
@@ -75,13 +74,13 @@ func TestWatchersSeePulls(t *testing.T) {
 	fmt.Fprintln(in, "queued")
 	before := until("told")
 	for _, path := range pulled {
-		must(t, fs.Nudge(dir, path))
+		assert.OK(t, fs.Nudge(dir, path))
 	}
 	fmt.Fprintln(in, "queued")
 	if got := until("told"); !slices.Equal(got, before) {
 		t.Errorf("names that differ: %q, before %q", got, before)
 	}
-	must(t, os.WriteFile(filepath.Join(dir, "d", "mark2"), nil, 0o644))
+	assert.OK(t, os.WriteFile(filepath.Join(dir, "d", "mark2"), nil, 0o644))
 	want := []string{fmt.Sprintf("%x f", unix.IN_MODIFY), fmt.Sprintf("%x new", unix.IN_MODIFY)}
 	if got := eventsUntil(t, watch, "mark2"); !slices.Equal(got, want) {
 		t.Errorf("the watcher got %q, want %q", got, want)
@@ -94,13 +93,6 @@ func TestWatchersSeePulls(t *testing.T) {
 	}
 }
 
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 // eventsUntil reads events up to the creation of a name, and those of names
 // like it left out.
 func eventsUntil(t *testing.T, watch int, mark string) (all []string) {
@@ -108,7 +100,7 @@ func eventsUntil(t *testing.T, watch int, mark string) (all []string) {
 	buf := make([]byte, 1<<14)
 	for {
 		n, err := unix.Read(watch, buf)
-		must(t, err)
+		assert.OK(t, err)
 		for rest := buf[:n]; len(rest) > 0; {
 			size := binary.NativeEndian.Uint32(rest[12:])
 			mask := binary.NativeEndian.Uint32(rest[4:])

@@ -6,6 +6,7 @@ import (
 	"os"
 	"testing"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/posix"
 )
 
@@ -14,9 +15,7 @@ import (
 func TestPosix(t *testing.T) {
 	t.Parallel()
 	dir, unmount := mount(t, "waits")
-	if err := os.Chmod(dir, 0o777); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, os.Chmod(dir, 0o777))
 	posix.Run(t, dir, posix.Options{})
 	noProblem(t, unmount())
 }
@@ -27,9 +26,7 @@ func TestPosix(t *testing.T) {
 func TestPosixUser(t *testing.T) {
 	t.Parallel()
 	dir, unmount := mount(t, "gathers")
-	if err := os.Chmod(dir, 0o777); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, os.Chmod(dir, 0o777))
 	posix.RunAs(t, dir, 65533, posix.Options{Without: posix.Long})
 	noProblem(t, unmount())
 }

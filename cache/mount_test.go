@@ -9,6 +9,7 @@ import (
 	"github.com/hanwen/go-fuse/v2/posixtest"
 	"golang.org/x/sys/unix"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/tier"
 )
 
@@ -33,9 +34,7 @@ func TestPosixtest(t *testing.T) { // not beside others: it counts the descripto
 				return
 			}
 			own := filepath.Join(dir, name)
-			if err := os.Mkdir(own, 0o777); err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, os.Mkdir(own, 0o777))
 			run(t, own)
 		})
 	}
@@ -58,9 +57,7 @@ func TestMountReachesTheBackend(t *testing.T) {
 	dir, unmount := mount(t, "waits")
 	ok := func(err error) {
 		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 	}
 	in := func(name string) string { return filepath.Join(dir, name) }
 	ok(os.Mkdir(in("d"), 0o755))
@@ -87,7 +84,5 @@ func TestMountReachesTheBackend(t *testing.T) {
 		t.Errorf("state %q", state[:n])
 	}
 	got := strings.Join(unmount(), "\n")
-	if want := "e/\ne/f: saved\ng: saved\nl -> d/f\nm: Mapped"; got != want {
-		t.Errorf("the backend has\n%s\nwant\n%s", got, want)
-	}
+	assert.Equal(t, got, "e/\ne/f: saved\ng: saved\nl -> d/f\nm: Mapped", "the backend has")
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/providertest"
 )
@@ -46,9 +47,7 @@ func TestNamesSurviveAKill(t *testing.T) {
 		w.ok(c.do())
 		w.killed()
 		w.check()
-		if got := strings.Join(w.allNames(fs.RootIno, ""), " "); got != c.want {
-			t.Errorf("%s: %s, want %s", c.name, got, c.want)
-		}
+		assert.Equal(t, strings.Join(w.allNames(fs.RootIno, ""), " "), c.want, c.name)
 	}
 	a, err := w.v.Attr(me, w.walk("m/d"), nil)
 	if w.ok(err); a.Mode != syscall.S_IFREG|0o600 || a.Nlink != 1 {
@@ -98,9 +97,7 @@ func TestNamesDoNotWait(t *testing.T) {
 	w.ok(err)
 	_, err = w.v.Link(me, w.walk("new/a"), fs.RootIno, "a2")
 	w.ok(err)
-	if got := strings.Join(w.allNames(fs.RootIno, ""), " "); got != "a2 new/ new/a new/link" {
-		t.Errorf("listed %q", got)
-	}
+	assert.Equal(t, strings.Join(w.allNames(fs.RootIno, ""), " "), "a2 new/ new/a new/link", "listed")
 }
 
 // A file without a name is nobody's at the backend; a link gives it there.
@@ -138,9 +135,7 @@ func TestUnlinkedFile(t *testing.T) {
 	ino := w.walk("f")
 	w.ok(w.unlink("f"))
 	w.write(o, "j", 0)
-	if got := w.read(o); got != "jello" {
-		t.Errorf("got %q", got)
-	}
+	assert.Equal(t, w.read(o), "jello")
 	a, err := w.v.Attr(me, ino, o.File)
 	if w.ok(err); a.Nlink != 0 || a.Size != 5 {
 		t.Errorf("attributes %+v", a)
@@ -157,9 +152,7 @@ func TestUnlinkedFile(t *testing.T) {
 		t.Error("lost before the last reference")
 	}
 	w.v.Forget(ino, 100)
-	if got := w.read(again); got != "jello" {
-		t.Errorf("lost before the last close: %q", got)
-	}
+	assert.Equal(t, w.read(again), "jello", "lost before the last close")
 	again.File.Release()
 	_, err = w.v.Attr(me, ino, nil)
 	w.is(err, fs.ErrStale)
@@ -242,9 +235,7 @@ func TestReaddirUnderChange(t *testing.T) {
 		w.ok(d.Seek(e.Cookie))
 	}
 	for i := range 40 {
-		if n := seen[fmt.Sprintf("stay%d", i)]; n != 1 {
-			t.Errorf("stay%d was read %d times", i, n)
-		}
+		assert.Equal(t, seen[fmt.Sprintf("stay%d", i)], 1, "stay", i, "was read, times")
 	}
 }
 
@@ -301,9 +292,7 @@ func TestErrnos(t *testing.T) {
 		{"exchange, no replace", w.v.Rename(me, root, "f", root, "x", 3), syscall.EINVAL},
 		{"whiteout", w.v.Rename(me, root, "f", root, "x", unix.RENAME_WHITEOUT), syscall.EINVAL},
 	} {
-		if got := fs.Errno(c.err); got != c.want {
-			t.Errorf("%s: %v, want %v", c.name, got, c.want)
-		}
+		assert.Equal(t, fs.Errno(c.err), c.want, c.name)
 	}
 	w.noProblems()
 }
@@ -385,7 +374,5 @@ func TestPanicLeavesTheLock(t *testing.T) {
 		t.Errorf("the root has the mode %o, f is %q", w.inode(fs.RootIno).Mode, w.get("f"))
 	}
 	w.again()
-	if got := w.get("f"); got != "2" {
-		t.Errorf("f is %q", got)
-	}
+	assert.Equal(t, w.get("f"), "2", "f")
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/memory"
 	"github.com/wsmount/wsmount/providers/providertest"
@@ -81,9 +82,7 @@ func TestWhatAPullAsks(t *testing.T) {
 			}
 			n.since(providers.MethodList)
 			w.tamper("c/f", "changed")
-			if r := w.pull(); r.Changed != 1 {
-				t.Errorf("report %+v", r)
-			}
+			assert.Equal(t, w.pull().Changed, 1, "report")
 			if got := n.since(providers.MethodList); got > 12 {
 				t.Errorf("%d pages were asked for", got)
 			}
@@ -113,9 +112,7 @@ func TestPullsAreShared(t *testing.T) {
 	for range 5 {
 		all.Go(func() {
 			w.pull()
-			if got := w.get("f"); got != "1" {
-				t.Errorf("got %q", got)
-			}
+			assert.Equal(t, w.get("f"), "1")
 		})
 	}
 	close(gate)
@@ -161,9 +158,7 @@ func TestListingFollowsARename(t *testing.T) {
 	w.tamper("d/x", "another directory of the old name")
 	close(gate)
 	w.ok(<-loaded)
-	if got := strings.Join(w.names("e"), " "); got != "f" {
-		t.Errorf("names %q", got)
-	}
+	assert.Equal(t, strings.Join(w.names("e"), " "), "f", "names")
 }
 
 func TestPullIfClean(t *testing.T) {
@@ -442,9 +437,7 @@ func TestLocalKindsHide(t *testing.T) {
 	}
 	w.ok(w.unlink("p"))
 	w.pull()
-	if got := w.get("p"); got != "theirs" {
-		t.Errorf("got %q", got)
-	}
+	assert.Equal(t, w.get("p"), "theirs")
 }
 
 // What stays here takes the name of a file that the backend has: that is deleted

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/wsmount/wsmount/integration/assert"
 )
 
 // damage overwrites what the database consists of.
@@ -21,9 +23,7 @@ func damage(t *testing.T, dir string) {
 		}
 		return spoil(path)
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 }
 
 // spoil changes every byte of a file.
@@ -111,9 +111,7 @@ func TestScanPutsSecondsAside(t *testing.T) {
 		all = append(all, string(data))
 	}
 	slices.Sort(all)
-	if strings.Join(all, " ") != "one two" {
-		t.Errorf("got %v", all)
-	}
+	assert.Equal(t, strings.Join(all, " "), "one two", "got", all)
 	left, err := Inspect(filepath.Join(r.Aside), 0)
 	if err == nil {
 		t.Errorf("the damaged state can be read: %+v", left)
@@ -164,9 +162,7 @@ func TestScanOfTheLastSecond(t *testing.T) {
 			w.o.StateDir = dir
 			w.start()
 			for path, want := range map[string]string{"d/e/open": "open", "d/e/closed": "closed", "d/old.conflict-" + short("changed"): "changed", "moved": "moved", "top": "top", "read": "read"} {
-				if got := w.get(path); got != want {
-					t.Errorf("%s: got %q, want %q", path, got, want)
-				}
+				assert.Equal(t, w.get(path), want, path)
 			}
 		})
 	}
@@ -184,7 +180,5 @@ func unnamed(t *testing.T, dir string) {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/memory"
 	"github.com/wsmount/wsmount/providers/providertest"
@@ -74,9 +75,7 @@ func seeded(t *testing.T, files ...string) *memory.Remote {
 	t.Helper()
 	r := memory.NewRemote(nil)
 	for i := 0; i < len(files); i += 2 {
-		if err := r.Tamper("main", at(files[i]), []byte(files[i+1])); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, r.Tamper("main", at(files[i]), []byte(files[i+1])))
 	}
 	return r
 }
@@ -177,9 +176,7 @@ func TestPullOverUnpushedCommits(t *testing.T) {
 			w.sees(c.want...)
 			other := newClone(t, w.remote)
 			other.sees(c.want...)
-			if n := w.v.table.DirtyCount(); n != 0 {
-				t.Errorf("%d names differ in the end", n)
-			}
+			assert.Equal(t, w.v.table.DirtyCount(), 0, "names differ in the end")
 		})
 	}
 }

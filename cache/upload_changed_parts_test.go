@@ -14,6 +14,7 @@ import (
 
 	"github.com/wsmount/wsmount/cache/internal/content"
 	"github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/tier"
 	"github.com/wsmount/wsmount/providers"
 )
@@ -229,9 +230,7 @@ func TestChangesOfWhatIsGone(t *testing.T) {
 	w.amend("f", "ours", 0)
 	w.tamper("f", "theirs")
 	w.upload()
-	if got := w.get("f"); got != "theirs" {
-		t.Errorf("the name has %d bytes", len(got))
-	}
+	assert.Equal(t, w.get("f"), "theirs", "the name")
 	for _, name := range w.list("") {
 		if name != "." && name != ".." && name != "f" {
 			w.arrived(name, "ours"+content[4:])

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/tier"
 )
 
@@ -137,17 +138,13 @@ func (g mergeDir) clear(t *testing.T) {
 
 func (g mergeDir) write(t *testing.T, i int, kind string, data []byte) {
 	t.Helper()
-	if err := os.WriteFile(g.path(i, kind), data, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, os.WriteFile(g.path(i, kind), data, 0o600))
 }
 
 func (g mergeDir) read(t *testing.T, i int, kind string) []byte {
 	t.Helper()
 	data, err := os.ReadFile(g.path(i, kind))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	return data
 }
 

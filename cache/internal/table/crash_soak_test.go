@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/tier"
 )
 
@@ -72,13 +73,9 @@ func shutdown(t *testing.T, mnt string) {
 	t.Helper()
 	const ext4Shutdown, noLogFlush = 0x8004587d, 2
 	f, err := os.Open(mnt)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	defer f.Close()
-	if err := unix.IoctlSetPointerInt(int(f.Fd()), ext4Shutdown, noLogFlush); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, unix.IoctlSetPointerInt(int(f.Fd()), ext4Shutdown, noLogFlush))
 }
 
 func needLoopMounts(t *testing.T) {

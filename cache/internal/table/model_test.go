@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/providers"
 	"pgregory.net/rapid"
 )
@@ -295,12 +296,8 @@ func (m *machine) everyIno() []Ino {
 
 // Check is what must hold after each step.
 func (m *machine) Check(r *rapid.T) {
-	if err := m.now.differs(m.t, m.everyIno()); err != nil {
-		r.Fatal(err)
-	}
-	if err := m.t.Check(); err != nil {
-		r.Fatal(err)
-	}
+	assert.OK(r, m.now.differs(m.t, m.everyIno()))
+	assert.OK(r, m.t.Check())
 }
 
 // TestModel runs random operations on the table and on plain maps, with kills

@@ -4,6 +4,8 @@ import (
 	"path/filepath"
 	"reflect"
 	"testing"
+
+	"github.com/wsmount/wsmount/integration/assert"
 )
 
 // TestSalvage: all inodes are found in the files of a table whose manifest is
@@ -22,9 +24,7 @@ func TestSalvage(t *testing.T) {
 			want[ino] = n
 		}
 	}
-	if err := tab.Close(); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, tab.Close())
 	rewrite(t, dir, "db/MANIFEST-*", func(b []byte) []byte { return b[:10] })
 	all := func(Ino) bool { return true }
 	if got := Salvage(dir, all); len(want) < 40 || !reflect.DeepEqual(got, want) {

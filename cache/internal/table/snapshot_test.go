@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+
+	"github.com/wsmount/wsmount/integration/assert"
 )
 
 // TestSnapshot: a snapshot shows what was there when it was taken, by any way of
@@ -48,9 +50,7 @@ func TestSnapshot(t *testing.T) {
 	tab.SetName(Root, "g", Name{})
 	tab.Drop(ino)
 	commit(t, tab)
-	if got := <-done; got != before {
-		t.Errorf("the snapshot shows %s, and was taken of %s", got, before)
-	}
+	assert.Equal(t, <-done, before, "the snapshot shows ..., and was taken")
 	if got := look(s.Table); got != before || look(tab) == before {
 		t.Errorf("the snapshot shows %s, and was taken of %s", got, before)
 	}
@@ -105,9 +105,7 @@ func TestNews(t *testing.T) {
 	for _, s := range steps {
 		before := tab.News()
 		tab.SetName(Root, s.name, s.n)
-		if got := tab.News() != before; got != s.news {
-			t.Errorf("%s: news %v", s.what, got)
-		}
+		assert.Equal(t, tab.News() != before, s.news, s.what, "news")
 	}
 	commit(t, tab)
 }

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/wsmount/wsmount/integration/assert"
 )
 
 // TestVisitMayChange: each iteration goes over the table as it is, whatever
@@ -37,9 +39,7 @@ func TestVisitMayChange(t *testing.T) {
 	if len(seen) != 900 || seen[0] != "f100" || seen[1] != "f101new" || seen[2] != "f102" || !slices.IsSorted(seen) {
 		t.Errorf("%d seen: %.100q", len(seen), seen)
 	}
-	if n := tab.Inode(Root).Entries; n != 100 {
-		t.Errorf("%d are left", n)
-	}
+	assert.Equal(t, tab.Inode(Root).Entries, 100, "are left")
 }
 
 // TestDirtyOrder: places come in order, also when the first ones go and when
@@ -126,9 +126,7 @@ func TestReaddirUnderChange(t *testing.T) {
 		i++
 	}
 	for i := range 600 {
-		if n := seen[fmt.Sprint("stays", i)]; n != 1 {
-			t.Errorf("stays%d came %d times", i, n)
-		}
+		assert.Equal(t, seen[fmt.Sprint("stays", i)], 1, "stays", i, "came ... times")
 	}
 	if _, ok := tab.Next(77, 0); ok {
 		t.Error("a directory that is not there has an entry")
@@ -203,15 +201,11 @@ func TestScan(t *testing.T) {
 	} {
 		var got []string
 		tab.Scan(tt.prefix, tt.after, func(k string, v []byte) bool {
-			if k != string(v) {
-				t.Errorf("%q has %q", k, v)
-			}
+			assert.Equal(t, k, string(v), "has", v)
 			got = append(got, k)
 			return true
 		})
-		if strings.Join(got, ",") != tt.want {
-			t.Errorf("%q behind %q: %q, not %q", tt.prefix, tt.after, got, tt.want)
-		}
+		assert.Equal(t, strings.Join(got, ","), tt.want, tt.prefix, "behind", tt.after, got)
 	}
 	if tab.Get("c") != nil || tab.Get("") == nil {
 		t.Errorf("Get: %v, %v", tab.Get("c"), tab.Get(""))
