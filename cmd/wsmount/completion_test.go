@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/tier"
 )
 
@@ -16,17 +17,11 @@ import (
 func TestBashCompletion(t *testing.T) {
 	tier.RequireTools(t, "bash")
 	bash, err := exec.LookPath("bash")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	var script bytes.Buffer
-	if err := bashCompletion(&script); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, bashCompletion(&script))
 	name := filepath.Join(t.TempDir(), "completion")
-	if err := os.WriteFile(name, script.Bytes(), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, os.WriteFile(name, script.Bytes(), 0o600))
 	for _, tt := range []struct {
 		line string // the last word is the one to complete
 		has  string

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/wsmount/wsmount/cmd/internal/exit"
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/tier"
 	"github.com/wsmount/wsmount/providers"
 )
@@ -14,9 +15,7 @@ import (
 // theirs changes a file as another clone would.
 func (r *remote) theirs(t *testing.T, name, content string) {
 	t.Helper()
-	if err := r.Tamper(t.Context(), providers.MustLocator(name), []byte(content)); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, r.Tamper(t.Context(), providers.MustLocator(name), []byte(content)))
 }
 
 // That others have pushed a change of the same file shows when ours is pushed. Who

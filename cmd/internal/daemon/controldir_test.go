@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/wsmount/wsmount/cmd/internal/control"
+	"github.com/wsmount/wsmount/integration/assert"
 )
 
 func TestControlDir(t *testing.T) {
@@ -38,8 +39,6 @@ func TestPlacesAreHidden(t *testing.T) {
 		`{"error":"/srv/\u003cd\u003e/f"}`:   `{"error":"f"}`,
 		"/srv/a is full; /docs/a is not":     "a directory of the host is full; /docs/a is not",
 	} {
-		if got := hide.Replace(text); got != want {
-			t.Errorf("%s: got %s, want %s", text, got, want)
-		}
+		assert.Equal(t, hide.Replace(text), want, text)
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/wsmount/wsmount/integration/assert"
 )
 
 // record returns a handler and what it has been given so far. The bus is
@@ -66,9 +68,7 @@ func TestEmitSaysWhetherTheNameIsKnown(t *testing.T) {
 	defer b.Close()
 	for name, want := range map[string]bool{"write": true, "per-turn": true, "idle-30": true,
 		"conversation-idle-600": true, "acme:x": true, "turn-strat": false, "idle-0": false} {
-		if got := b.Emit(Event{Name: name}); got != want {
-			t.Errorf("%s: got %v, want %v", name, got, want)
-		}
+		assert.Equal(t, b.Emit(Event{Name: name}), want, name)
 	}
 }
 
@@ -138,9 +138,7 @@ func TestUnsubscribe(t *testing.T) {
 	stop()
 	stop() // twice is harmless
 	b.Emit(Event{Name: "write"})
-	if got := done(); len(got) != 0 {
-		t.Errorf("got %q after unsubscribing", got)
-	}
+	assert.Equal(t, len(done()), 0, "after unsubscribing")
 	b.On("write", handler) // after Close: nothing, and no leak
 }
 

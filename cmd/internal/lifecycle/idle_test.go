@@ -6,6 +6,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/wsmount/wsmount/integration/assert"
 )
 
 // fakeClock runs due functions on the goroutine that advances it.
@@ -111,9 +113,7 @@ func TestIdleEndsWithItsSubscription(t *testing.T) {
 	clock.advance(4 * time.Second)
 	stop()
 	clock.advance(time.Minute)
-	if got := done(); len(got) != 0 {
-		t.Errorf("got %q", got)
-	}
+	assert.Equal(t, len(done()), 0)
 }
 
 func TestIdleThresholdsAreIndependent(t *testing.T) {
@@ -170,9 +170,7 @@ func TestConversationsAreBounded(t *testing.T) {
 		clock.advance(time.Second)
 		b.Emit(talk("turn-end", strconv.Itoa(n)))
 	}
-	if got := len(b.idle.talks); got != maxConversations {
-		t.Errorf("got %d conversations, want %d", got, maxConversations)
-	}
+	assert.Equal(t, len(b.idle.talks), maxConversations, "conversations")
 	if _, kept := b.idle.talks["9"]; kept {
 		t.Error("the quietest conversation was kept")
 	}
@@ -188,14 +186,8 @@ func TestTimersStopWithoutSubscriber(t *testing.T) {
 	stop()
 	clock.advance(time.Minute)
 	b.Emit(Event{Name: "write"})
-	if n := clock.waiting(); n != 0 {
-		t.Errorf("%d timers wait for nobody", n)
-	}
+	assert.Equal(t, clock.waiting(), 0, "timers wait for nobody")
 	b.On("idle-5", handler)
-	if got := done(); len(got) != 0 {
-		t.Errorf("got %q", got)
-	}
-	if n := clock.waiting(); n != 0 {
-		t.Errorf("%d timers are left after Close", n)
-	}
+	assert.Equal(t, len(done()), 0)
+	assert.Equal(t, clock.waiting(), 0, "timers are left after Close")
 }

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/wsmount/wsmount/integration/assert"
 )
 
 // A process is ending when each of its threads is.
@@ -37,13 +39,9 @@ func TestExiting(t *testing.T) {
 			for i, stat := range tt.threads {
 				at := filepath.Join(dir, "task", fmt.Sprint(i))
 				mkdir(t, at)
-				if err := os.WriteFile(at+"/stat", []byte(stat), 0o600); err != nil {
-					t.Fatal(err)
-				}
+				assert.OK(t, os.WriteFile(at+"/stat", []byte(stat), 0o600))
 			}
-			if got := exiting(dir); got != tt.want {
-				t.Errorf("got %v, want %v", got, tt.want)
-			}
+			assert.Equal(t, exiting(dir), tt.want)
 		})
 	}
 	if exiting("/proc/self") {

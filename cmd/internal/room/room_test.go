@@ -1,10 +1,10 @@
 package room
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/wsmount/wsmount/cache"
+	"github.com/wsmount/wsmount/integration/assert"
 )
 
 // volume has so many bytes of clean content, and as many that are unsaved.
@@ -34,9 +34,7 @@ func TestOpenWorkingCopiesMakeRoom(t *testing.T) {
 		if all {
 			r.Opened()
 		}
-		if u := r.Usage(); !strings.Contains(u, " 7 KiB that are clean, 4 KiB that are unsaved") {
-			t.Errorf("usage: %s", u)
-		}
+		assert.Contains(t, r.Usage(), " 7 KiB that are clean, 4 KiB that are unsaved", "usage")
 		if !r.MakeRoom(1) || a.clean+b.clean != 0 {
 			t.Errorf("%d and %d bytes stayed", a.clean, b.clean)
 		}

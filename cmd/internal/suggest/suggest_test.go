@@ -3,6 +3,8 @@ package suggest
 import (
 	"slices"
 	"testing"
+
+	"github.com/wsmount/wsmount/integration/assert"
 )
 
 func TestNear(t *testing.T) {
@@ -36,10 +38,6 @@ func TestNearReturnsTheNearestThree(t *testing.T) {
 }
 
 func TestPhrase(t *testing.T) {
-	if got, want := Phrase("evnt", []string{"event", "mount"}), "did you mean event?"; got != want {
-		t.Errorf("got %q, want %q", got, want)
-	}
-	if got := Phrase("zzz", []string{"event"}); got != "" {
-		t.Errorf("got %q for a name that is near to none", got)
-	}
+	assert.Equal(t, Phrase("evnt", []string{"event", "mount"}), "did you mean event?")
+	assert.Equal(t, Phrase("zzz", []string{"event"}), "", "for a name that is near to none")
 }
