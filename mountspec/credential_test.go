@@ -3,6 +3,8 @@ package mountspec
 import (
 	"strings"
 	"testing"
+
+	"github.com/wsmount/wsmount/integration/assert"
 )
 
 // TestCredentialNames has one key that is refused and one that only resembles
@@ -87,17 +89,13 @@ func TestCredentialShapes(t *testing.T) {
 			t.Errorf("no test for %s", sh.name)
 			continue
 		}
-		if got := credentialShape(pair[0]); got != sh.name {
-			t.Errorf("%q looks like %q, want %q", pair[0], got, sh.name)
-		}
+		assert.Equal(t, credentialShape(pair[0]), sh.name, pair[0], "looks like")
 	}
 	for name, pair := range pairs {
 		if credentialShape(pair[0]) == "" {
 			t.Errorf("%s: %q is accepted", name, pair[0])
 		}
-		if got := credentialShape(pair[1]); got != "" {
-			t.Errorf("%s: %q looks like %s", name, pair[1], got)
-		}
+		assert.Equal(t, credentialShape(pair[1]), "", name, pair[1], "looks like")
 	}
 }
 

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/wsmount/wsmount/integration/assert"
 )
 
 // parseKind parses a file by the ending of its name. The result is nil, not a
@@ -52,9 +54,7 @@ func testdata(t testing.TB, dir string) map[string][]byte {
 	out := map[string][]byte{}
 	for _, p := range paths {
 		data, err := os.ReadFile(p)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		out[filepath.Base(p)] = data
 	}
 	return out
@@ -156,9 +156,7 @@ func TestPrintedSaysTheSame(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			v, _ := parseKind(name, data, Options{})
 			text, err := v.(marshaler).Marshal()
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			var got []string
 			differences("", plainDocument(t, data), plainDocument(t, text), &got)
 			slices.Sort(got)

@@ -18,6 +18,8 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 	"gopkg.in/yaml.v3"
+
+	"github.com/wsmount/wsmount/integration/assert"
 )
 
 // These tests run by hand against a copy of the upstream repository's schemas
@@ -43,9 +45,7 @@ func TestUpstreamExamples(t *testing.T) {
 	}
 	for _, p := range paths {
 		data, err := os.ReadFile(p)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		w, findings := ParseWorkspace(Source{p, data}, Options{})
 		if strings.HasSuffix(p, "WORKSPACE.md") {
 			if w == nil || findings.Err() != nil {
@@ -75,23 +75,15 @@ func compileSchemas(t *testing.T) map[string]*jsonschema.Schema {
 	paths, _ := filepath.Glob(filepath.Join(upstream(t), "schemas", "*.schema.json"))
 	for _, p := range paths {
 		data, err := os.ReadFile(p)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(data))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := c.AddResource(doc.(map[string]any)["$id"].(string), doc); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
+		assert.OK(t, c.AddResource(doc.(map[string]any)["$id"].(string), doc))
 	}
 	out := map[string]*jsonschema.Schema{}
 	for name, url := range schemaOf {
 		schema, err := c.Compile(url)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		out[name] = schema
 	}
 	return out
@@ -296,9 +288,7 @@ func upstreamBases(t *testing.T) map[string][]byte {
 	paths, _ := filepath.Glob(filepath.Join(upstream(t), "examples", "*WORKSPACE.md"))
 	for _, p := range paths {
 		data, err := os.ReadFile(p)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		bases[p] = data
 	}
 	return bases

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/tier"
 	"github.com/wsmount/wsmount/mountspec/secrets"
 )
@@ -142,9 +143,7 @@ func TestParseConfigRefuses(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			_, findings := parseAs(c.text)
 			all := strings.Join(findings, "\n")
-			if !strings.Contains(all, c.want) {
-				t.Errorf("got %q, want %q in it", all, c.want)
-			}
+			assert.Contains(t, all, c.want, "in it")
 			if strings.Contains(all, secretValue) {
 				t.Errorf("a finding shows a secret: %s", all)
 			}
@@ -270,16 +269,16 @@ func TestLoadConfig(t *testing.T) {
 		}, words: "working directory", class: Denied},
 		{name: "relative", prepare: func(w *world, o *LoadOptions) { o.Path = "conf/wsmount.yaml" }, words: "relative", class: Denied},
 		{name: "others can write it", prepare: func(w *world, o *LoadOptions) {
-			must(w.t, os.Chmod(w.write("home/.config/wsmount/config.yaml", user), 0o666))
+			assert.OK(w.t, os.Chmod(w.write("home/.config/wsmount/config.yaml", user), 0o666))
 			w.write("etc/config.yaml", system)
 		}, words: "written by others", class: Denied},
 		{name: "others can replace it", prepare: func(w *world, o *LoadOptions) {
 			w.write("home/.config/wsmount/config.yaml", user)
-			must(w.t, os.Chmod(w.home+"/.config", 0o777))
+			assert.OK(w.t, os.Chmod(w.home+"/.config", 0o777))
 		}, words: "others can write", class: Denied},
 		{name: "of another user", prepare: func(w *world, o *LoadOptions) {
 			tier.RequireRoot(w.t)
-			must(w.t, os.Chown(w.write("home/.config/wsmount/config.yaml", user), 12345, 12345))
+			assert.OK(w.t, os.Chown(w.write("home/.config/wsmount/config.yaml", user), 12345, 12345))
 		}, words: "belongs to user 12345", class: Denied},
 		{name: "not valid does not fall through", prepare: func(w *world, o *LoadOptions) {
 			w.write("home/.config/wsmount/config.yaml", "principle: x\n")

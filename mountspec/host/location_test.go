@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+
+	"github.com/wsmount/wsmount/integration/assert"
 )
 
 // Whatever moves the bytes, or belongs to another manifest, has another
@@ -25,14 +27,10 @@ func TestFingerprint(t *testing.T) {
 		m := l
 		change(&m)
 		fp := m.Fingerprint(path)
-		if other := seen[fp]; other != "" {
-			t.Errorf("%s: the fingerprint of %s", name, other)
-		}
+		assert.Equal(t, seen[fp], "", name, "the fingerprint of")
 		seen[fp] = name
 	}
-	if seen[l.Fingerprint("/other/WORKSPACE.md")] != "" {
-		t.Error("another manifest has the same fingerprint")
-	}
+	assert.Equal(t, seen[l.Fingerprint("/other/WORKSPACE.md")], "", "another manifest has the same fingerprint")
 }
 
 func TestLocationString(t *testing.T) {
@@ -44,9 +42,7 @@ func TestLocationString(t *testing.T) {
 		{Location{Service: ServiceGit, Endpoint: "https://github.com", Bucket: "a/b"}, "https://github.com/a/b"},
 		{Location{Service: "s3", Endpoint: "https://s3.example.com/", Bucket: "b", Prefix: "p/"}, "https://s3.example.com/b/p/"},
 	} {
-		if got := c.l.String(); got != c.want {
-			t.Errorf("got %q, want %q", got, c.want)
-		}
+		assert.Equal(t, c.l.String(), c.want)
 	}
 }
 
@@ -62,9 +58,7 @@ func TestOverlapsIsSymmetric(t *testing.T) {
 			t.Errorf("%+v does not overlap itself", l)
 		}
 		for _, m := range all {
-			if l.Overlaps(m) != m.Overlaps(l) {
-				t.Errorf("%+v and %+v disagree", l, m)
-			}
+			assert.Equal(t, l.Overlaps(m), m.Overlaps(l), l, "and", m, "disagree")
 		}
 	}
 }

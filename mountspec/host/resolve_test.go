@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/mountspec"
 )
 
@@ -20,7 +21,7 @@ func TestResolveRegistered(t *testing.T) {
 	}
 	var st os.FileInfo
 	st, err := os.Stat(w.path("ws/data"))
-	must(t, err)
+	assert.OK(t, err)
 	if l := got.Local; l.Path != w.path("ws/data") || l.Ino == 0 || l.Missing || st == nil {
 		t.Errorf("local %+v", l)
 	}
@@ -89,9 +90,7 @@ func TestReadOnlyReasons(t *testing.T) {
 					t.Errorf("%s says not where", r.Source)
 				}
 			}
-			if s := strings.Join(sources, " "); s != c.want {
-				t.Errorf("got %q, want %q", s, c.want)
-			}
+			assert.Equal(t, strings.Join(sources, " "), c.want)
 		})
 	}
 }
@@ -116,9 +115,7 @@ func TestPolicy(t *testing.T) {
 	}
 	policy(`[ { principal: "operator://eve", actions: [ { action: "storage:*" } ] } ]`)
 	w.refused("ws", ResolveOptions{Trust: true}, Denied, "does not let operator://bob read")
-	if !strings.Contains(w.log(), `"decision":"deny"`) {
-		t.Error("the denial is not in the audit log")
-	}
+	assert.Contains(t, w.log(), `"decision":"deny"`, "the denial is not in the audit log")
 }
 
 func TestRolesAndOwnerRule(t *testing.T) {
@@ -136,7 +133,7 @@ func TestWithoutManifest(t *testing.T) {
 	w := newWorld(t)
 	w.mkdir("plain")
 	_, err := w.resolver().Add(t.Context(), w.path("plain"), AddOptions{Address: mountspec.Address{Owner: "acme", Slug: "plain"}, OwnerID: "ID-acme"})
-	must(t, err)
+	assert.OK(t, err)
 	got := w.ok("@acme/plain", ResolveOptions{})
 	// The attack: a program in the mount writes the manifest of the next one.
 	if !slices.Equal(got.Reserved, []string{w.path("plain/WORKSPACE.md")}) {
@@ -151,7 +148,7 @@ func TestWithoutManifest(t *testing.T) {
 
 	w.workspace("ws", "@acme/ops")
 	w.add("ws")
-	must(t, os.Remove(w.path("ws/WORKSPACE.md")))
+	assert.OK(t, os.Remove(w.path("ws/WORKSPACE.md")))
 	if got := w.ok("@acme/ops", ResolveOptions{}); got.Local.Path != w.path("ws/data") {
 		t.Errorf("the recorded manifest is not used: %+v", got.Local)
 	}
@@ -170,17 +167,17 @@ func TestDevLocal(t *testing.T) {
 	}
 	got = w.ok("ws", ResolveOptions{Create: true})
 	st, err := os.Stat(got.Local.Path)
-	must(t, err)
+	assert.OK(t, err)
 	if got.Local.Missing || got.Local.Ino == 0 || st.Mode().Perm() != 0o700 || !strings.HasPrefix(got.Local.Path, w.path("tmp/wsmount-")) {
 		t.Errorf("local %+v, mode %v", got.Local, st.Mode())
 	}
 	// The attack: another user made the directory first, or can open it.
-	must(t, os.Chmod(w.path("tmp"), 0o777|os.ModeSticky))
-	must(t, os.Chmod(got.Local.Path, 0o777))
+	assert.OK(t, os.Chmod(w.path("tmp"), 0o777|os.ModeSticky))
+	assert.OK(t, os.Chmod(got.Local.Path, 0o777))
 	w.refused("ws", ResolveOptions{Create: true}, Denied, "only the user can open")
-	must(t, os.Remove(got.Local.Path))
+	assert.OK(t, os.Remove(got.Local.Path))
 	w.mkdir("elsewhere")
-	must(t, os.Symlink(w.path("elsewhere"), got.Local.Path))
+	assert.OK(t, os.Symlink(w.path("elsewhere"), got.Local.Path))
 	w.refused("ws", ResolveOptions{Create: true}, Denied)
 }
 
@@ -191,13 +188,13 @@ func TestSkippedManifestsAreNamed(t *testing.T) {
 		name, where, why string
 		spoil            func(w *world)
 	}{
-		{"the search path is open to others", "sp", "others can write", func(w *world) { must(w.t, os.Chmod(w.path("sp"), 0o777)) }},
-		{"its directory is", "sp/ops", "others can write", func(w *world) { must(w.t, os.Chmod(w.path("sp/ops"), 0o777)) }},
-		{"the manifest is", "sp/ops/WORKSPACE.md", "written by others", func(w *world) { must(w.t, os.Chmod(w.path("sp/ops/WORKSPACE.md"), 0o666)) }},
+		{"the search path is open to others", "sp", "others can write", func(w *world) { assert.OK(w.t, os.Chmod(w.path("sp"), 0o777)) }},
+		{"its directory is", "sp/ops", "others can write", func(w *world) { assert.OK(w.t, os.Chmod(w.path("sp/ops"), 0o777)) }},
+		{"the manifest is", "sp/ops/WORKSPACE.md", "written by others", func(w *world) { assert.OK(w.t, os.Chmod(w.path("sp/ops/WORKSPACE.md"), 0o666)) }},
 		{"another owner than its id", "sp/ops/WORKSPACE.md", "owner", func(w *world) { w.edit("sp/ops/WORKSPACE.md", "slug: acme", "slug: evil") }},
 		{"not a manifest", "sp/ops/WORKSPACE.md", "not valid", func(w *world) { w.write("sp/ops/WORKSPACE.md", "---\n{\n---\n") }},
 		{"a link", "sp/ops/WORKSPACE.md", "not a regular file", func(w *world) {
-			must(w.t, os.Rename(w.path("sp/ops/WORKSPACE.md"), w.path("w.md")))
+			assert.OK(w.t, os.Rename(w.path("sp/ops/WORKSPACE.md"), w.path("w.md")))
 			w.symlink(w.path("w.md"), "sp/ops/WORKSPACE.md")
 		}},
 	} {

@@ -14,14 +14,14 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+
+	"github.com/wsmount/wsmount/integration/assert"
 )
 
 func guard(t *testing.T, o Options) *Guard {
 	t.Helper()
 	g, err := New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	return g
 }
 
@@ -119,9 +119,7 @@ func TestCheck(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			u, err := url.Parse(c.url)
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			err = g.Check(u)
 			if (err == nil) != c.ok {
 				t.Fatalf("Check(%s) = %v, want ok %v", c.url, err, c.ok)
@@ -165,9 +163,7 @@ func TestIsPublic(t *testing.T) {
 func port(t *testing.T, rawURL string) string {
 	t.Helper()
 	u, err := url.Parse(rawURL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	return u.Port()
 }
 

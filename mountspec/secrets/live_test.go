@@ -8,6 +8,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/wsmount/wsmount/integration/assert"
 )
 
 type clock struct {
@@ -97,8 +99,6 @@ func TestLiveWithoutEndIsFetchedOnceByMany(t *testing.T) {
 		}
 		close(release)
 		wg.Wait()
-		if fetched != 1 {
-			t.Errorf("fetched %d times", fetched)
-		}
+		assert.Equal(t, fetched, 1, "fetched ... times")
 	})
 }
