@@ -15,6 +15,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/wsmount/wsmount/integration/assert"
 )
 
 // The walk below goes over everything that other packages can see of the seam
@@ -79,14 +81,10 @@ func I() Generic[*os.File] { return Generic[*os.File]{} }
 `
 	fset := token.NewFileSet()
 	file, err := parser.ParseFile(fset, "p.go", source, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	config := types.Config{Importer: exportImporter(t, fset, "io/fs", "os", "io")}
 	pkg, err := config.Check("p", fset, []*ast.File{file}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	want := []string{
 		"p.A.F os.File", "p.A.Path", "p.B.Open ret io/fs.FS", "p.D ret.Root os.Root", "p.D ret.Exported  io/fs.FileInfo", "p.E dir",
 		"p.E ret file", "p.G paths", "p.G ret os.File", "p.H ret path", "p.WorkDir ret", "p.V io/fs.DirEntry", "p.R os.Root", "p.I ret os.File",
@@ -136,9 +134,7 @@ func loadPackages(t *testing.T) []*types.Package {
 			continue // other packages do not see it
 		}
 		pkg, err := importer.Import(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		pkgs = append(pkgs, pkg)
 	}
 	if len(pkgs) < 5 {

@@ -14,6 +14,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	_ "github.com/wsmount/wsmount/integration/tier" // the seed of rapid
 	"github.com/wsmount/wsmount/providers"
 )
@@ -291,9 +292,7 @@ func TestWrapSeesEveryCall(t *testing.T) {
 				return next(ctx)
 			},
 		})
-		if err := methods(t, p)[name](); !errors.Is(err, refusal) {
-			t.Errorf("%s: refused, and got %v", name, err)
-		}
+		assert.Is(t, methods(t, p)[name](), refusal, name, "refused")
 		if n := len(inner.called); n > 0 && inner.called[n-1] == name {
 			t.Errorf("%s: refused, and arrived", name)
 		}
@@ -333,9 +332,7 @@ func TestReadOnlyPast(t *testing.T) {
 		t.Fatal("the past is hidden")
 	}
 	past, err := s.At(t.Context(), "r1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	_, err = past.Write(t.Context(), providers.Locator{}, providers.Body{}, providers.WriteOptions{})
 	if !errors.Is(err, providers.ErrReadOnly) || p.Refused() != 1 {
 		t.Errorf("write: %v, %d refused", err, p.Refused())
@@ -375,9 +372,7 @@ func TestLostAnswer(t *testing.T) {
 	if u, err := m.StartParts(t.Context(), providers.Locator{}, providers.WriteOptions{}); u != nil || err != lost {
 		t.Errorf("start: %v, %v", u, err)
 	}
-	if got := fmt.Sprint(inner.called); got != "[StartParts Abort]" {
-		t.Errorf("a lost upload is left: %s", got)
-	}
+	assert.Equal(t, fmt.Sprint(inner.called), "[StartParts Abort]", "a lost upload is left")
 }
 
 // TestCallBody: the wrapper can stand in the stream of content, both ways.
@@ -394,22 +389,14 @@ func TestCallBody(t *testing.T) {
 		},
 	})
 	p.Write(t.Context(), providers.Locator{}, providers.String("written"), providers.WriteOptions{})
-	if inner.body != "WRITTEN" {
-		t.Errorf("write: %q", inner.body)
-	}
+	assert.Equal(t, inner.body, "WRITTEN", "write")
 	u, err := p.(providers.Multiparter).StartParts(t.Context(), providers.Locator{}, providers.WriteOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	u.Part(t.Context(), 1, providers.String("part"))
-	if inner.body != "PART" {
-		t.Errorf("part: %q", inner.body)
-	}
+	assert.Equal(t, inner.body, "PART", "part")
 	inner.body = "read"
 	c, err := p.Read(t.Context(), providers.Locator{}, providers.ReadOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	if got, _ := io.ReadAll(c.Body); string(got) != "READ" {
 		t.Errorf("read: %q", got)
 	}
@@ -431,9 +418,7 @@ func TestWatchEndsEarly(t *testing.T) {
 		n++
 		break
 	}
-	if n != 1 {
-		t.Errorf("%d events after the first", n-1)
-	}
+	assert.Equal(t, n, 1, n-1, "events after the first")
 	var last error
 	for _, err := range w.Watch(t.Context(), providers.Locator{}) {
 		last = err

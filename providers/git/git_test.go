@@ -6,6 +6,7 @@ import (
 	"os"
 	"testing"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/gitserver"
 	"github.com/wsmount/wsmount/integration/testrun"
 	"github.com/wsmount/wsmount/providers"
@@ -38,9 +39,7 @@ func TestContract(t *testing.T) {
 	t.Parallel()
 	empty := gitserver.Start(t).Create(t, "empty")
 	first := place(t)
-	if err := clone(t, empty.URL, func(o *git.Options) { o.Dir = first }).Close(); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, clone(t, empty.URL, func(o *git.Options) { o.Dir = first }).Close())
 	providertest.Run(t, func(t providertest.T) providers.Provider {
 		return clone(t, empty.URL, func(o *git.Options) {
 			if err := os.CopyFS(o.Dir, os.DirFS(first)); err != nil {

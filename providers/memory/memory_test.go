@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/memory"
 	"github.com/wsmount/wsmount/providers/providertest"
@@ -101,9 +102,7 @@ func TestWithout(t *testing.T) {
 		}
 	}
 	for _, l := range []string{"dir/file", "dir/link"} {
-		if err := p.Delete(ctx, providers.MustLocator(l), providers.DeleteOptions{If: providers.Unconditional()}); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, p.Delete(ctx, providers.MustLocator(l), providers.DeleteOptions{If: providers.Unconditional()}))
 	}
 	if _, err := p.Stat(ctx, dir.Parent()); !errors.Is(err, providers.ErrNotExist) {
 		t.Errorf("a directory without entries: %v", err)
@@ -145,9 +144,7 @@ var (
 func write(t *testing.T, p providers.Provider, content string) providers.Info {
 	t.Helper()
 	info, err := p.Write(t.Context(), a, providers.String(content), unconditional)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	return info
 }
 
@@ -189,17 +186,13 @@ func TestHook(t *testing.T) {
 	}})
 	info := write(t, p, "mine")
 	_, err := p.Write(t.Context(), a, providers.String("mine again"), providers.WriteOptions{If: providers.IfVersion(info.Version)})
-	if !errors.Is(err, providers.ErrConflict) {
-		t.Errorf("write over a stranger's: %v", err)
-	}
+	assert.Is(t, err, providers.ErrConflict, "write over a stranger's")
 	got, _, err := providers.Fetch(t.Context(), p, a, providers.ReadOptions{})
 	if string(got) != "a stranger's" || err != nil {
 		t.Errorf("content: got %q, %v", got, err)
 	}
 	before, _ := p.Head(t.Context())
-	if err := p.Tamper(a, nil); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, p.Tamper(a, nil))
 	if after, _ := p.Head(t.Context()); after == before {
 		t.Errorf("a removal by a stranger left the head %q", after)
 	}
@@ -235,21 +228,15 @@ func TestManyEntries(t *testing.T) {
 	for i := range 40 {
 		for j := range 50 {
 			l := providers.MustLocator(strings.Repeat("d", i+1) + "/" + strings.Repeat("f", j+1))
-			if err := p.Tamper(l, []byte("x")); err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, p.Tamper(l, []byte("x")))
 		}
 	}
 	n := 0
 	for _, err := range providers.All(t.Context(), p, providers.Locator{}, providers.ListOptions{Recursive: true, Limit: 7}) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		n++
 	}
-	if want := 40 * 51; n != want {
-		t.Errorf("%d entries, want %d", n, want)
-	}
+	assert.Equal(t, n, 40*51, "entries")
 }
 
 // TestOutlivesItsUser: another process holds the store, and what it tells is
@@ -258,9 +245,7 @@ func TestOutlivesItsUser(t *testing.T) {
 	address := os.Getenv("MEMORY_TEST_SERVE")
 	if address != "" {
 		l, err := net.Listen("unix", address)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		memory.Serve(l, memory.New(memory.Options{}))
 		os.Stdout.WriteString("ready\n")
 		io.ReadAll(os.Stdin) // until the parent lets go
@@ -271,9 +256,7 @@ func TestOutlivesItsUser(t *testing.T) {
 	child.Env = append(os.Environ(), "MEMORY_TEST_SERVE="+address)
 	in, _ := child.StdinPipe()
 	out, _ := child.StdoutPipe()
-	if err := child.Start(); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, child.Start())
 	t.Cleanup(func() {
 		in.Close()
 		child.Wait()
@@ -294,25 +277,17 @@ func TestOutlivesItsUser(t *testing.T) {
 // and content is never cut short in silence.
 func TestServerGone(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	s := memory.Serve(l, memory.New(memory.Options{}))
 	c, err := memory.Dial(t.Context(), "tcp", l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	write(t, c, strings.Repeat("x", 16<<20)) // more than sockets hold
 	open, err := c.Read(t.Context(), a, providers.ReadOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	s.Close()
 	n, err := io.Copy(io.Discard, open.Body)
 	open.Body.Close()
-	if !errors.Is(err, providers.ErrUnavailable) {
-		t.Errorf("read across the server's end: %d bytes, %v", n, err)
-	}
+	assert.Is(t, err, providers.ErrUnavailable, "read across the server's end:", n, "bytes")
 	if _, err := c.Stat(t.Context(), a); !errors.Is(err, providers.ErrUnavailable) {
 		t.Errorf("stat without a server: %v", err)
 	}
@@ -353,9 +328,7 @@ func (watching) Watch(context.Context, providers.Locator) iter.Seq2[providers.Ev
 func TestServedAbilities(t *testing.T) {
 	c := dial(t, serve(t, watching{memory.New(memory.Options{})}))
 	want := providers.AbilityCopy | providers.AbilityMove | providers.AbilityAttr | providers.AbilityCommit
-	if got := c.Capabilities().Abilities; got != want {
-		t.Errorf("got %s, want %s", got, want)
-	}
+	assert.Equal(t, c.Capabilities().Abilities, want)
 }
 
 // TestServedCancel: a call whose client gave up ends at the server.
@@ -394,7 +367,5 @@ func TestServedHalfBody(t *testing.T) {
 	write(t, c, strings.Repeat("x", 100_000))
 	faults.Queue(providers.MethodRead, providertest.Fault{Cut: io.ErrUnexpectedEOF, CutAfter: 50_000})
 	got, _, err := providers.Fetch(t.Context(), c, a, providers.ReadOptions{})
-	if !errors.Is(err, providers.ErrUnavailable) {
-		t.Errorf("got %d bytes, %v", len(got), err)
-	}
+	assert.Is(t, err, providers.ErrUnavailable, "got", len(got), "bytes")
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/memory"
 	"github.com/wsmount/wsmount/providers/providertest"
@@ -106,17 +107,13 @@ func TestStranger(t *testing.T) {
 	address := serveRemote(t, memory.NewRemote(nil))
 	p := dialClone(t, address, "a", "")
 	c, err := memory.DialCloneControl(ctx, "unix", address, "a", "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	write(t, p, "ours")
 	if _, err := p.Push(ctx, providers.PushOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	pushed, _ := p.Head(ctx)
-	if err := c.Tamper(ctx, providers.MustLocator("b"), []byte("theirs")); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, c.Tamper(ctx, providers.MustLocator("b"), []byte("theirs")))
 	theirs, err := p.Fetch(ctx)
 	if base, baseErr := p.Base(ctx, pushed, theirs); err != nil || baseErr != nil || base != pushed || theirs == pushed {
 		t.Errorf("fetch: %q, %v; base %q, %v", theirs, err, base, baseErr)
@@ -125,9 +122,7 @@ func TestStranger(t *testing.T) {
 		t.Errorf("dump: %q, %v", got, err)
 	}
 	past, err := p.At(ctx, theirs)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	for range 3 {
 		if _, err := past.Stat(ctx, a); err != nil {
 			t.Error(err)
@@ -140,24 +135,16 @@ func TestStranger(t *testing.T) {
 	if err != nil || len(log) != 2 || log[0].Message != "change b" || log[0].Parents[0] != pushed || log[1].Message != "write a" {
 		t.Errorf("log: %+v, %v", log, err)
 	}
-	if err := c.Reset(ctx, pushed); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, c.Reset(ctx, pushed))
 	if got, err := p.Fetch(ctx); got != pushed || err != nil {
 		t.Errorf("after a forced push: %q, %v", got, err)
 	}
-	if err := c.Reset(ctx, "no such"); !errors.Is(err, providers.ErrNotExist) {
-		t.Errorf("forced push of nothing: %v", err)
-	}
-	if err := c.Reset(ctx, ""); err != nil {
-		t.Fatal(err)
-	}
+	assert.Is(t, c.Reset(ctx, "no such"), providers.ErrNotExist, "forced push of nothing")
+	assert.OK(t, c.Reset(ctx, ""))
 	if got, err := c.Branches(ctx); len(got) != 0 || err != nil {
 		t.Errorf("branches: %v, %v", got, err)
 	}
-	if err := c.TamperMkdir(ctx, a); !errors.Is(err, providers.ErrUnsupported) {
-		t.Errorf("mkdir: %v", err)
-	}
+	assert.Is(t, c.TamperMkdir(ctx, a), providers.ErrUnsupported, "mkdir")
 }
 
 // TestOffline: without the remote, a clone works on; only what leaves the
@@ -179,9 +166,7 @@ func TestOffline(t *testing.T) {
 	if _, err := r.Fetch(t.Context()); !errors.Is(err, providers.ErrUnavailable) {
 		t.Errorf("fetch: %v", err)
 	}
-	if len(waited.got) != 2 {
-		t.Errorf("slept %d times for two calls of the remote", len(waited.got))
-	}
+	assert.Equal(t, len(waited.got), 2, "slept ... times for two calls of the remote")
 	r.Switches().Clear()
 	r.Switches().Lose(providers.MethodPush, 1)
 	if _, err := r.Push(t.Context(), providers.PushOptions{}); !errors.Is(err, providers.ErrUnavailable) {
@@ -202,9 +187,7 @@ func TestSameIsNoCommit(t *testing.T) {
 	r := memory.NewRepository(memory.NewRemote(nil), memory.Options{})
 	first := write(t, r, "x")
 	before, _ := r.Head(t.Context())
-	if again := write(t, r, "x"); again.Version != first.Version {
-		t.Errorf("the same content has version %+v, had %+v", again.Version, first.Version)
-	}
+	assert.Equal(t, write(t, r, "x").Version, first.Version, "the same content has version ..., had")
 	if after, _ := r.Head(t.Context()); after != before {
 		t.Errorf("the head went from %q to %q", before, after)
 	}
