@@ -14,6 +14,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/tier"
 )
 
@@ -107,9 +108,7 @@ func writeFiles(t *testing.T, dir string, files []bucketFile) {
 func (b *bucketStore) hasAll(files []bucketFile) {
 	b.t.Helper()
 	etags, err := b.s.ETags(b.ctx, bucketPrefix)
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	assert.OK(b.t, err)
 	bytesSeen := 0
 	for _, f := range files {
 		key := keyOf(f.path)

@@ -1,7 +1,6 @@
 package integration
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -10,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/internal/harness"
 )
 
@@ -28,16 +28,12 @@ func family(t *testing.T, w *harness.World, names ...string) map[string]string {
 
 func write(t *testing.T, path, text string) {
 	t.Helper()
-	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, os.WriteFile(path, []byte(text), 0o644))
 }
 
 func mkdirAll(t *testing.T, path string) {
 	t.Helper()
-	if err := os.MkdirAll(path, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, os.MkdirAll(path, 0o755))
 }
 
 func checkContent(t *testing.T, path, want string) {
@@ -51,9 +47,7 @@ func checkContent(t *testing.T, path, want string) {
 // checkErr checks that a call ended with an errno; nil is success.
 func checkErr(t *testing.T, what string, got, want error) {
 	t.Helper()
-	if !errors.Is(got, want) {
-		t.Errorf("%s: got %v, want %v", what, got, want)
-	}
+	assert.Is(t, got, want, what)
 }
 
 // Prefixes end on path boundaries, nest, and hide without losing.
@@ -87,9 +81,7 @@ func TestComposition(t *testing.T) {
 func list(t *testing.T, dir string) []string {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	var names []string
 	for _, e := range entries {
 		names = append(names, e.Name())
@@ -127,12 +119,8 @@ func checkNumbers(t *testing.T, paths ...string) {
 	seen := map[uint64]string{}
 	for _, p := range paths {
 		var st unix.Stat_t
-		if err := unix.Stat(p, &st); err != nil {
-			t.Fatal(err)
-		}
-		if other := seen[st.Ino]; other != "" {
-			t.Errorf("%s and %s both have number %d", p, other, st.Ino)
-		}
+		assert.OK(t, unix.Stat(p, &st))
+		assert.Equal(t, seen[st.Ino], "", p, "and ... both have number", st.Ino)
 		seen[st.Ino] = p
 	}
 }
@@ -169,9 +157,7 @@ func TestReadOnly(t *testing.T) {
 			}
 			var st unix.Statfs_t
 			checkErr(t, "statfs", unix.Statfs(m.Dir, &st), nil)
-			if got := st.Flags&unix.ST_RDONLY != 0; got != c.ro[""] {
-				t.Errorf("mounted ro: got %v, want %v", got, c.ro[""])
-			}
+			assert.Equal(t, st.Flags&unix.ST_RDONLY != 0, c.ro[""], "mounted ro")
 		})
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/internal/harness"
 	"github.com/wsmount/wsmount/integration/tier"
 )
@@ -41,9 +42,7 @@ func TestCopyMountsInside(t *testing.T) {
 		c.tamper("sandbox/config", fmt.Appendf(nil, "version %d", i+1))
 		c.tamper("sandbox/beside", fmt.Append(nil, i))
 		c.tamper(fmt.Sprintf("sandbox/tmp/hidden-%d", i), []byte("under the mount"))
-		if err := c.pullNow(); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, c.pullNow())
 		if got, err := os.ReadFile(c.Dir + "/sandbox/tmp/file"); err != nil || string(got) != "of the sandbox" {
 			t.Fatalf("pull %d: the tmpfs: got %q, %v", i, got, err)
 		}
@@ -60,9 +59,7 @@ func TestCopyMountsInside(t *testing.T) {
 
 func mountInside(t *testing.T, source, target, kind string, flags uintptr) {
 	t.Helper()
-	if err := unix.Mount(source, target, kind, flags, ""); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, unix.Mount(source, target, kind, flags, ""))
 	t.Cleanup(func() {
 		if err := unix.Unmount(target, 0); err != nil {
 			t.Errorf("%s: %v", target, err)
@@ -155,18 +152,14 @@ func TestCopyInotify(t *testing.T) {
 	write(t, c.Dir+"/watched/old", "one")
 	c.mustSettle()
 	fd, err := unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	defer unix.Close(fd)
 	if _, err := unix.InotifyAddWatch(fd, c.Dir+"/watched", unix.IN_MODIFY|unix.IN_ATTRIB|unix.IN_CREATE|unix.IN_MOVED_TO); err != nil {
 		t.Fatal(err)
 	}
 	c.tamper("watched/old", []byte("two"))
 	c.tamper("watched/new", []byte("three"))
-	if err := c.pullNow(); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, c.pullNow())
 	seen := map[string]bool{}
 	harness.Eventually(t, "the watcher sees both files", func() bool {
 		for _, name := range inotifyNames(fd) {
@@ -227,9 +220,7 @@ func TestCopyIOModes(t *testing.T) {
 					c.whileOpen(tc.open, func() {
 						for _, o := range c.Status().OpenFiles {
 							if strings.HasSuffix(o.Path, path) {
-								if o.IOMode != tc.mode {
-									t.Errorf("%s: io mode %s, want %s", path, o.IOMode, tc.mode)
-								}
+								assert.Equal(t, o.IOMode, tc.mode, path, "io mode")
 								return
 							}
 						}
@@ -270,9 +261,7 @@ func (c *workingCopy) whileOpen(open string, do func()) {
 
 func (c *workingCopy) must(err error) {
 	c.t.Helper()
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	assert.OK(c.t, err)
 }
 
 // mustSettle is settle.
@@ -291,9 +280,7 @@ func TestCopyInotifyHelperEnds(t *testing.T) {
 			t.Fatal(err)
 		}
 		c.tamper("new", []byte("one"))
-		if err := c.pullNow(); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, c.pullNow())
 		var helper string
 		harness.Eventually(t, "there is a helper", func() bool {
 			tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", c.PID))
@@ -338,9 +325,7 @@ func TestCopyConflictOfABoundFile(t *testing.T) {
 			write(t, outside, "")
 			mountInside(t, c.Dir+"/config", outside, "", unix.MS_BIND)
 			c.tamper("config", []byte("theirs"))
-			if err := c.pullNow(); err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, c.pullNow())
 			write(t, outside, "ours")
 			if r := c.w.Run("event", c.Dir, "turn-end"); r.Code != 8 || !strings.Contains(r.Out, "conflicts 1,") {
 				t.Errorf("turn-end: %+v, want 1 conflict and exit 8", r)
@@ -348,9 +333,7 @@ func TestCopyConflictOfABoundFile(t *testing.T) {
 			if got, err := os.ReadFile(c.Dir + "/config"); err != nil || string(got) != left {
 				t.Errorf("got %q, %v, want %q", got, err, left)
 			}
-			if r := c.w.Run("event", c.Dir, "turn-end"); r.Code != 0 {
-				t.Errorf("the next turn: %+v", r)
-			}
+			assert.Equal(t, c.w.Run("event", c.Dir, "turn-end").Code, 0, "the next turn")
 		})
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/internal/harness"
 )
 
@@ -55,9 +56,7 @@ func (w *writer) append(i int64) error {
 func (w *writer) check(t *testing.T, dir string) {
 	t.Helper()
 	got, err := os.ReadFile(dir + "/log")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	size := len(fmt.Sprintf(record, 0))
 	if len(got) < int(w.acked.Load())*size {
 		t.Errorf("%s: %d bytes, want at least %d records", dir, len(got), w.acked.Load())

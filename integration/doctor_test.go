@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/internal/badlink"
 	"github.com/wsmount/wsmount/integration/internal/gate"
 	"github.com/wsmount/wsmount/integration/s3server"
@@ -66,9 +67,7 @@ func TestDoctorOfABucket(t *testing.T) {
 	endpoint := "http://" + link.Addr
 	b := newBucketStage(t, s, endpoint)
 	b.w.Grant(s, endpoint, elsewhere.Endpoint)
-	if err := s.Put(t.Context(), "team/ws/theirs", []byte("theirs"), nil); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, s.Put(t.Context(), "team/ws/theirs", []byte("theirs"), nil))
 	b.diagnose("@acme/bucket").wants(t, 0, "ok answer: bucket \""+s.Bucket+"\"", endpoint, "ok clock: ", "ok region: us-east-1", "ok versioning: off",
 		"ok conditions: PUT with If-Match is honoured", "note conditions: CopyObject with If-None-Match is not honoured",
 		"note conditions: DELETE with If-Match is not honoured", "MiB/s up", "MiB/s down", "ok scratch: ")

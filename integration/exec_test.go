@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/internal/harness"
 	"github.com/wsmount/wsmount/integration/tier"
 	"github.com/wsmount/wsmount/providers/memory"
@@ -117,9 +118,7 @@ func TestExecSignals(t *testing.T) {
 		cmd, said := running(t, w, dir, dir+"/started", tt.script)
 		checkErr(t, "signal", cmd.Process.Signal(tt.signal), nil)
 		cmd.Wait()
-		if got := cmd.ProcessState.ExitCode(); got != tt.want {
-			t.Errorf("%v: got %d, want %d\n%s", tt.signal, got, tt.want, said)
-		}
+		assert.Equal(t, cmd.ProcessState.ExitCode(), tt.want, tt.signal, "got ...", said)
 	}
 	nothingLeft(t, w)
 }
@@ -271,9 +270,7 @@ func TestExecShares(t *testing.T) {
 		t.Errorf("in a mount that is there: got %d\n%s", r.Code, r.Err)
 	}
 	checkContent(t, m.Dir+"/third", "b\n")
-	if got := m.Status().PID; got != m.PID {
-		t.Errorf("the mount's daemon is %d, was %d", got, m.PID)
-	}
+	assert.Equal(t, m.Status().PID, m.PID, "the mount's daemon is ..., was")
 }
 
 // sandboxedRepository is a workspace whose store outlives its mounts, and is looked at

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/gitserver"
 	"github.com/wsmount/wsmount/integration/internal/harness"
 )
@@ -39,9 +40,7 @@ func (g *daemonMount) refused(slug string, code int, words ...string) {
 	if r.Code != code || !contains(r.Out+r.Err, words...) || strings.Contains(r.Out+r.Err, gitToken) {
 		g.t.Errorf("%s: exit %d, want %d with %q:\n%s%s", slug, r.Code, code, words, r.Out, r.Err)
 	}
-	if heard := g.daemon.Heard(); heard != "" {
-		g.t.Errorf("%s: the daemon heard %q", slug, heard)
-	}
+	assert.Equal(g.t, g.daemon.Heard(), "", slug, "the daemon heard")
 }
 
 // A repository at a daemon is what one over HTTP is: cloned, changed, pushed and
@@ -60,9 +59,7 @@ func TestGitDaemon(t *testing.T) {
 	}
 	log := g.w.Path("log")
 	m := g.w.Mount("@acme/site", "--log-file", log)
-	if told := g.w.MustRun("status", "--json", m.Dir); !strings.Contains(told, unproved) {
-		t.Errorf("status says\n%s", told)
-	}
+	assert.Contains(t, g.w.MustRun("status", "--json", m.Dir), unproved, "status says")
 	if text := g.read(log); !contains(text, "WARN", unproved) {
 		t.Errorf("the log says\n%s", text)
 	}
@@ -160,9 +157,7 @@ func TestGitDaemonIsNotTrusted(t *testing.T) {
 			t.Errorf("%s: exit %d\n%s%s", slug, r.Code, r.Out, r.Err)
 		}
 	}
-	if heard := g.daemon.Heard(); heard != "" {
-		t.Errorf("the daemon heard %q", heard)
-	}
+	assert.Equal(t, g.daemon.Heard(), "", "the daemon heard")
 	for what, base := range map[string]string{"a user": "git://ann@" + g.daemon.Addr, "an API": g.daemon.URL + "\", api_url: \"http://" + g.daemon.Addr} {
 		g.w.Write("config/wsmount/config.yaml", "providers: { github: { base_url: \""+base+"\" } }\n", 0o600)
 		if r := g.w.Run("resolve", "@acme/app"); r.Code == 0 || !contains(r.Err, "config.yaml") {

@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/internal/harness"
 	"github.com/wsmount/wsmount/integration/tier"
 )
@@ -52,9 +53,7 @@ func TestManyOpenFiles(t *testing.T) {
 	if _, err := os.Stat(m.Dir + "/seed3"); err != nil {
 		t.Errorf("stat with %d files open: %v", opened, err)
 	}
-	if got := len(list(t, m.Dir)); got != manyOpen/1000+2 {
-		t.Errorf("list with %d files open: got %d names, want %d", opened, got, manyOpen/1000+2)
-	}
+	assert.Equal(t, len(list(t, m.Dir)), manyOpen/1000+2, "list with", opened, "files open: got ... names")
 	if opened == manyOpen {
 		return
 	}

@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/internal/badlink"
 	"github.com/wsmount/wsmount/integration/internal/harness"
 	"github.com/wsmount/wsmount/integration/s3server"
@@ -140,9 +141,7 @@ func (o *outageStage) both() []*harness.Mount { return []*harness.Mount{o.canoni
 
 func (o *outageStage) check(err error) {
 	o.t.Helper()
-	if err != nil {
-		o.t.Fatal(err)
-	}
+	assert.OK(o.t, err)
 }
 
 func (o *outageStage) run(t *testing.T, n int, out outage) {

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/internal/harness"
 	"github.com/wsmount/wsmount/integration/tier"
 )
@@ -58,9 +59,7 @@ func TestTrustPaths(t *testing.T) {
 		w := harness.New(t, harness.Options{})
 		private := w.Mkdir("private", 0o755)
 		dir := w.Mkdir("x", 0o755)
-		if err := os.Symlink(private, dir+"/data"); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, os.Symlink(private, dir+"/data"))
 		w.Write("x/WORKSPACE.md", elsewhere(w, dir+"/data"), 0o644)
 		refused(t, w, exitDenied, "", dir)
 	})
@@ -77,9 +76,7 @@ func TestTrustPaths(t *testing.T) {
 	})
 	t.Run("configuration that others can write", func(t *testing.T) {
 		w := harness.New(t, harness.Options{Config: "allow_paths: [ / ]\n"})
-		if err := os.Chmod(w.Path("config/wsmount/config.yaml"), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, os.Chmod(w.Path("config/wsmount/config.yaml"), 0o666))
 		refused(t, w, exitDenied, "config.yaml", w.Workspace("@acme/x", ""))
 	})
 }
@@ -92,9 +89,7 @@ func TestTrustRegistry(t *testing.T) {
 	w.MustRun("registry", "add", dir)
 	manifest := filepath.Join(dir, "WORKSPACE.md")
 	text, err := os.ReadFile(manifest)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	write(t, manifest, strings.Replace(string(text), "owner-of-acme", "owner-of-evil", 1))
 	refused(t, w, exitDenied, "owner", "@acme/x")
 	write(t, manifest, strings.Replace(string(text), "@acme/x", "@acme/y", 1))
@@ -127,9 +122,7 @@ func TestTrustGoverning(t *testing.T) {
 	w := harness.New(t, harness.Options{})
 	dir := w.Workspace("@acme/x", "")
 	want, err := os.ReadFile(dir + "/WORKSPACE.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	m := w.Mount(dir)
 	f := m.Dir + "/WORKSPACE.md"
 	write(t, m.Dir+"/evil", "evil")

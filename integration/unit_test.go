@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/internal/harness"
 	"github.com/wsmount/wsmount/integration/tier"
 )
@@ -66,9 +67,7 @@ func (s *systemd) hears(want string) {
 func (s *systemd) ends(code int) {
 	s.t.Helper()
 	s.cmd.Wait()
-	if got := s.cmd.ProcessState.ExitCode(); got != code {
-		s.t.Errorf("ended with %d, want %d\n%s", got, code, &s.said)
-	}
+	assert.Equal(s.t, s.cmd.ProcessState.ExitCode(), code, "ended with ...", &s.said)
 }
 
 // The unit is ready when the mount is there, says when it stops, and ends by itself,

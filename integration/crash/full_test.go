@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/internal/harness"
 )
 
@@ -32,18 +33,12 @@ func TestFullDisk(t *testing.T) {
 	}
 	s, d := newSmallStage(t)
 	kept := filepath.Join(s.m.Dir, "kept")
-	if err := os.WriteFile(kept, []byte("before"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, os.WriteFile(kept, []byte("before"), 0o644))
 	for i := range 20 {
-		if err := os.WriteFile(fmt.Sprint(s.m.Dir, "/old", i), make([]byte, 100_000), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, os.WriteFile(fmt.Sprint(s.m.Dir, "/old", i), make([]byte, 100_000), 0o644))
 	}
 	for i := range 20 { // else it is too much that goes in the end
-		if err := os.WriteFile(fmt.Sprint(s.m.Dir, "/stays", i), nil, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, os.WriteFile(fmt.Sprint(s.m.Dir, "/stays", i), nil, 0o644))
 	}
 	s.w.MustRun("commit", s.m.Dir)
 	d.fill(8 << 20)
@@ -84,18 +79,14 @@ func TestFullDisk(t *testing.T) {
 func (s *stage) writeUntilFull() (taken int64) {
 	s.t.Helper()
 	f, err := os.Create(filepath.Join(s.m.Dir, "big"))
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	assert.OK(s.t, err)
 	block := pattern128()
 	for err == nil && taken < 1<<30 {
 		var n int
 		n, err = f.Write(block)
 		taken += int64(n)
 	}
-	if !errors.Is(err, syscall.ENOSPC) {
-		s.t.Errorf("a write to a full disk: %v after %d bytes, want ENOSPC", err, taken)
-	}
+	assert.Is(s.t, err, syscall.ENOSPC, "a write to a full disk: ... after", taken, "bytes")
 	if err := f.Close(); err != nil {
 		s.t.Errorf("the close behind a write that failed: %v", err)
 	}
@@ -122,9 +113,7 @@ func TestNamesOnAFullDisk(t *testing.T) {
 	s, d := newSmallStage(t)
 	at := func(name string) string { return filepath.Join(s.m.Dir, name) }
 	for _, name := range []string{"a", "removed"} {
-		if err := os.WriteFile(at(name), []byte(name), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, os.WriteFile(at(name), []byte(name), 0o644))
 	}
 	s.m.Kill()
 	s.m.Start()

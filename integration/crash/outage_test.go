@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/internal/harness"
 )
 
@@ -51,9 +52,7 @@ func TestOutage(t *testing.T) {
 func (s *stage) waits(wait bool) *exec.Cmd {
 	s.t.Helper()
 	cmd := exec.Command("sh", "-c", `echo new > "$0"`, filepath.Join(s.m.Dir, "blocked"))
-	if err := cmd.Start(); err != nil {
-		s.t.Fatal(err)
-	}
+	assert.OK(s.t, cmd.Start())
 	harness.Eventually(s.t, "something is unsaved", func() bool { return s.unsent().Queue > 0 })
 	if !wait {
 		if err := cmd.Wait(); err != nil {
@@ -93,9 +92,7 @@ func (s *stage) names(when string, series int) {
 	s.t.Helper()
 	known := filepath.Join(s.m.Dir, "known")
 	other, err := os.OpenFile(filepath.Join(known, fmt.Sprint("f", 10+series)), os.O_RDWR, 0)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	assert.OK(s.t, err)
 	defer func() { // its close may wait for the storage
 		go other.Close()
 	}()
