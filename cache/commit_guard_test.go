@@ -194,9 +194,7 @@ func TestFileTooLargeGoesByItself(t *testing.T) {
 	}
 	w.ok(w.put("large", "short"))
 	w.until(func() bool { return w.v.Status().Queued == 0 })
-	if got := listBackend(w.repo); !slices.Equal(got, []string{"large: short", "small: 1"}) {
-		t.Errorf("the repository has %q", got)
-	}
+	assert.Slice(t, listBackend(w.repo), []string{"large: short", "small: 1"}, "the repository")
 }
 
 // What is held back is so after a restart, and is not told again.

@@ -243,9 +243,7 @@ func TestKilledDuringALargeSet(t *testing.T) {
 				want = append(want, "later: 1", "d4/g: 4")
 				w.upload()
 				w.same()
-				if got := sorted(w.local()); !slices.Equal(got, sorted(want)) {
-					t.Errorf("programs see\n%q\nwant\n%q", got, sorted(want))
-				}
+				assert.Slice(t, sorted(w.local()), sorted(want), "programs see")
 				w.noProblems()
 				w.again()
 				w.same()

@@ -3,7 +3,6 @@ package cache
 import (
 	"fmt"
 	"runtime"
-	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -170,9 +169,7 @@ func TestUnloadKeepsEmptyDirectories(t *testing.T) {
 	w.forgetAll()
 	c.pass(time.Hour)
 	w.v.unload(0)
-	if got := w.local(); !slices.Equal(got, []string{"p/", "p/e/", "p/f: x"}) {
-		t.Errorf("here is %q", got)
-	}
+	assert.Slice(t, w.local(), []string{"p/", "p/e/", "p/f: x"}, "here")
 	w.do("mv p/e p/g", "put p/g/n 1")
 	w.upload()
 	w.same()

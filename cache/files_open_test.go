@@ -421,9 +421,7 @@ func TestContentOfTheKilledKnowsItsPath(t *testing.T) {
 	var found []string
 	w.ok(w.v.store.Each(func(_ uint64, path string, _ int64, _ bool) { found = append(found, path) }))
 	slices.Sort(found)
-	if !slices.Equal(found, []string{"", "d/f"}) {
-		t.Errorf("content of %q", found)
-	}
+	assert.Slice(t, found, []string{"", "d/f"}, "content of")
 }
 
 func procPath(fd int) string { return "/proc/self/fd/" + strconv.Itoa(fd) }

@@ -104,9 +104,7 @@ func (w *world) check() {
 	w.Helper()
 	w.v.mu.Lock()
 	defer w.v.mu.Unlock()
-	if err := w.v.table.Check(); err != nil {
-		w.Errorf("the table: %v", err)
-	}
+	assert.Is(w, w.v.table.Check(), nil, "the table")
 }
 
 // again ends the working copy cleanly and opens it anew.

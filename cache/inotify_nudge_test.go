@@ -68,23 +68,17 @@ func TestWatchersSeePulls(t *testing.T) {
 	assert.OK(t, os.WriteFile(filepath.Join(dir, "d", "mark"), nil, 0o644))
 	assert.Equal(t, len(eventsUntil(t, watch, "mark")), 0, "the kernel tells of a pull: ...; nudging is not needed")
 	slices.Sort(pulled)
-	if !slices.Equal(pulled, []string{"d/f", "d/new"}) {
-		t.Errorf("pulled %q", pulled)
-	}
+	assert.Slice(t, pulled, []string{"d/f", "d/new"}, "pulled")
 	fmt.Fprintln(in, "queued")
 	before := until("told")
 	for _, path := range pulled {
 		assert.OK(t, fs.Nudge(dir, path))
 	}
 	fmt.Fprintln(in, "queued")
-	if got := until("told"); !slices.Equal(got, before) {
-		t.Errorf("names that differ: %q, before %q", got, before)
-	}
+	assert.Slice(t, until("told"), before, "names that differ")
 	assert.OK(t, os.WriteFile(filepath.Join(dir, "d", "mark2"), nil, 0o644))
 	want := []string{fmt.Sprintf("%x f", unix.IN_MODIFY), fmt.Sprintf("%x new", unix.IN_MODIFY)}
-	if got := eventsUntil(t, watch, "mark2"); !slices.Equal(got, want) {
-		t.Errorf("the watcher got %q, want %q", got, want)
-	}
+	assert.Slice(t, eventsUntil(t, watch, "mark2"), want, "the watcher")
 	if data, err := os.ReadFile(filepath.Join(dir, "d", "f")); string(data) != "two!" {
 		t.Errorf("%q, %v", data, err)
 	}

@@ -337,9 +337,7 @@ func TestNotifications(t *testing.T) {
 	w.gonePath("k")
 	w.pull()
 	want := []string{"f", "g", "k", "n", "x", "y"} // not d and e
-	if got := told.names(); !slices.Equal(got, want) {
-		t.Errorf("told %q, want %q", got, want)
-	}
+	assert.Slice(t, told.names(), want, "told")
 	if !slices.Equal(told.wrote, []string{"d/e/x", "d/f", "d/n"}) || !slices.Equal(told.deleted, []string{"d/g", "k/y"}) {
 		t.Errorf("events %q and %q", told.wrote, told.deleted)
 	}
@@ -359,9 +357,7 @@ func TestNotificationOfARenameAfterAPull(t *testing.T) {
 	w.ok(w.rename("f", "h"))
 	w.ok(w.rename("g", "k"))
 	w.ok(w.shut(old))
-	if got := told.names(); !slices.Equal(got, []string{"f", "h"}) {
-		t.Errorf("told %q", got)
-	}
+	assert.Slice(t, told.names(), []string{"f", "h"}, "told")
 }
 
 // Who opens an inode is sent back to its name once, and once more when the inode

@@ -217,9 +217,7 @@ func rewritten(t *testing.T, name string, policy Conflict, ours func(c *clone), 
 		c.sees(want...)
 		c.commit()
 		c.push()
-		if got := sorted(listBackend(memory.NewRepository(c.remote, memory.Options{}))); !slices.Equal(got, want) {
-			t.Errorf("there is %q, want %q", got, want)
-		}
+		assert.Slice(t, sorted(listBackend(memory.NewRepository(c.remote, memory.Options{}))), want)
 		if !slices.ContainsFunc(c.v.Status().Problems, func(p Problem) bool { return errors.Is(p.Err, errRewritten) }) {
 			t.Errorf("nothing is said of it: %+v", c.v.Status().Problems)
 		}
@@ -298,9 +296,7 @@ func TestCommitAfterAHalfPull(t *testing.T) {
 	c.do("rm c", "mv d f", "mv e f/e")
 	c.commit()
 	want := []string{"a: 1", "f/", "f/e: 2"}
-	if got := sorted(listBackend(c.repo)); !slices.Equal(got, want) {
-		t.Errorf("the repository has %q, want %q", got, want)
-	}
+	assert.Slice(t, sorted(listBackend(c.repo)), want, "the repository")
 	c.push()
 	c.sees("a: theirs", "f/", "f/e: 2")
 	newClone(t, c.remote).sees("a: theirs", "f/", "f/e: 2")

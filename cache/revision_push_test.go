@@ -161,9 +161,7 @@ func TestCommitMessage(t *testing.T) {
 		got = append(got, c.Message+" by "+c.Author.Name)
 	}
 	slices.Sort(got)
-	if want := []string{"a, b by ", "a, c and 2 more by ", "said so by Bob"}; !slices.Equal(got, want) {
-		t.Errorf("commits %q, want %q", got, want)
-	}
+	assert.Slice(t, got, []string{"a, b by ", "a, c and 2 more by ", "said so by Bob"}, "commits")
 }
 
 // A file whose content cannot be read is held back, and nothing else with it.

@@ -29,9 +29,7 @@ func (w *scene) there() []string {
 
 func (w *scene) wantThere(what string, want ...string) {
 	w.Helper()
-	if got := w.there(); !slices.Equal(got, want) {
-		w.Errorf("%s, the backend has %q, want %q", what, got, want)
-	}
+	assert.Slice(w, w.there(), want, what, "the backend")
 }
 
 var eachKindOfStore = map[string][]func(*world, *Options){

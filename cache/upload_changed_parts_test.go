@@ -40,9 +40,7 @@ func TestSpared(t *testing.T) {
 		{"all", []content.Span{change(0, 1<<40)}, 100, 100, []piece{{0, 100, false}}},
 		{"grown a lot", []content.Span{change(95, 120)}, 100, 200, []piece{{0, 95, true}, {95, 105, false}}},
 	} {
-		if got := spared(x.changed, x.base, x.size, 10); !slices.Equal(got, x.want) {
-			t.Errorf("%s: %v, want %v", x.name, got, x.want)
-		}
+		assert.Slice(t, spared(x.changed, x.base, x.size, 10), x.want, x.name)
 	}
 }
 
@@ -64,9 +62,7 @@ func TestSparedIsWhole(t *testing.T) {
 		for _, one := range spared(changed, base, size, 10) {
 			all = cut(all, one, 16, 10)
 		}
-		if err := checkPieces(all, changed, base, size); err != nil {
-			t.Fatalf("%v of %d, now %d: %v: %v", changed, base, size, all, err)
-		}
+		assert.OK(t, checkPieces(all, changed, base, size), changed, "of", base, "now", size, all)
 	}
 }
 

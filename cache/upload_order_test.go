@@ -254,9 +254,7 @@ func TestWindow(t *testing.T) {
 	assert.Equal(t, calls.changes(), "", "sent before the window has passed")
 	pauses.ends <- struct{}{}
 	w.until(func() bool { return w.v.Status().Queued == 0 })
-	if got := sorted(strings.Split(calls.changes(), ", ")); !slices.Equal(got, []string{"write f", "write g"}) {
-		t.Errorf("sent %q", got)
-	}
+	assert.Slice(t, sorted(strings.Split(calls.changes(), ", ")), []string{"write f", "write g"}, "sent")
 	w.do("put big " + strings.Repeat("x", 1000)) // does not wait for the window
 	w.until(func() bool { return w.v.Status().Queued == 0 })
 	w.same()
@@ -1156,9 +1154,7 @@ func TestClosedWhileASetIsUnderWay(t *testing.T) {
 				w.until(w.calm)
 			}
 			closed := async(func() {
-				if err := w.shut(f); err != nil {
-					t.Errorf("close: %v", err)
-				}
+				assert.Is(t, w.shut(f), nil, "close")
 			})
 			w.until(func() bool {
 				w.v.mu.Lock()
@@ -1298,9 +1294,7 @@ func TestSetIsComplete(t *testing.T) {
 	for _, p := range s.order {
 		got = append(got, p.After)
 	}
-	if want := []string{"q/x", "q"}; !slices.Equal(got, want) {
-		t.Errorf("the set is %q, want %q", got, want)
-	}
+	assert.Slice(t, got, []string{"q/x", "q"}, "the set")
 }
 
 // What a commit makes of a conflict is a part of the commit.

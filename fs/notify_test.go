@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -65,9 +64,7 @@ func TestNotesAreSentOnceUnlessTheyComeAgain(t *testing.T) {
 
 		entry := note{kind: noteEntry, node: 3<<slotShift | 1, name: "a"}
 		attr := note{kind: noteAttr, node: 3<<slotShift | 2}
-		if got, want := []note{first, second, third}, []note{entry, attr, entry}; !slices.Equal(got, want) {
-			t.Errorf("told %v, want %v", got, want)
-		}
+		assert.Slice(t, []note{first, second, third}, []note{entry, attr, entry}, "told")
 		n.end()
 	})
 }
@@ -185,9 +182,7 @@ func TestEventsOutliveTheUnmount(t *testing.T) {
 	go n.run(newFakeKernel()) // which would wait for ever
 	n.end()
 	sl.Wrote("too late")
-	if want := []Event{{Name: "write", Path: "before"}, {Name: "write", Path: "after"}}; !slices.Equal(got, want) {
-		t.Errorf("got %v, want %v", got, want)
-	}
+	assert.Slice(t, got, []Event{{Name: "write", Path: "before"}, {Name: "write", Path: "after"}})
 }
 
 // What is under a graft is hidden; telling the kernel would unmount what a

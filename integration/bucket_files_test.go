@@ -95,9 +95,7 @@ func writeFiles(t *testing.T, dir string, files []bucketFile) {
 					t.Error(err)
 					return
 				}
-				if err := os.WriteFile(path, files[i].content(), 0o644); err != nil {
-					t.Error(err)
-				}
+				assert.Is(t, os.WriteFile(path, files[i].content(), 0o644), nil)
 			}
 		})
 	}

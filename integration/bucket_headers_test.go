@@ -45,9 +45,7 @@ func TestBucketKeepsHeaders(t *testing.T) {
 	}
 	m := b.w.Mount("@acme/bucket")
 	for name, file := range files {
-		if err := file.do(m.Dir + "/" + name); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
+		assert.Is(t, file.do(m.Dir+"/"+name), nil, name)
 	}
 	assert.OK(t, os.WriteFile(m.Dir+"/new.json", []byte("{}"), 0o644))
 	m.Stop()

@@ -34,9 +34,7 @@ func TestBucketNames(t *testing.T) {
 			t.Errorf("errors.log does not say why: %q, %v", log, err)
 		}
 		for _, name := range []string{"x%2F%2F", "%2F%2F", "%2f", "%2Fx", "%~x", "line\nbreak"} {
-			if err := put(name); err != nil {
-				t.Errorf("%q: %v", name, err)
-			}
+			assert.Is(t, put(name), nil, name)
 		}
 		want := b.lines(m.Dir)
 		m.Stop()

@@ -3,7 +3,6 @@ package integration
 import (
 	"os"
 	"path/filepath"
-	"slices"
 	"syscall"
 	"testing"
 
@@ -67,9 +66,7 @@ func TestComposition(t *testing.T) {
 	}
 	for dir, want := range map[string][]string{"": {"WORKSPACE.md", "from", "lib", "library", "new"},
 		"lib": {"WORKSPACE.md", "from", "x"}, "lib/x": {"deep"}, "new": {"other"}} {
-		if got := list(t, filepath.Join(m.Dir, dir)); !slices.Equal(got, want) {
-			t.Errorf("list of %q: got %q, want %q", dir, got, want)
-		}
+		assert.Slice(t, list(t, filepath.Join(m.Dir, dir)), want, "list of", dir)
 	}
 	if _, err := os.Stat(dirs["app"] + "/lib/hidden"); err != nil {
 		t.Errorf("what a part hides: %v", err)

@@ -61,9 +61,7 @@ func mountInside(t *testing.T, source, target, kind string, flags uintptr) {
 	t.Helper()
 	assert.OK(t, unix.Mount(source, target, kind, flags, ""))
 	t.Cleanup(func() {
-		if err := unix.Unmount(target, 0); err != nil {
-			t.Errorf("%s: %v", target, err)
-		}
+		assert.Is(t, unix.Unmount(target, 0), nil, target)
 	})
 }
 
@@ -97,9 +95,7 @@ func TestCopyNoStale(t *testing.T) {
 				for i := range 4 {
 					c.tamper(fmt.Sprintf("d/f%d", i), []byte(strings.Repeat(string(rune('a'+round%26)), 100_000)))
 				}
-				if err := c.pullNow(); err != nil {
-					t.Error(err)
-				}
+				assert.Is(t, c.pullNow(), nil)
 				// Everybody gets to see it: of two pulls in one open the kernel
 				// asks again for the first only.
 				for i := range reads {
@@ -236,9 +232,7 @@ func TestCopyIOModes(t *testing.T) {
 func (c *workingCopy) sh(script string) {
 	c.t.Helper()
 	out, err := c.w.Command(c.t.Context(), "sh", "-c", "set -e\n"+script, "sh", c.Dir).CombinedOutput()
-	if err != nil {
-		c.t.Fatalf("%s: %v: %s", script, err, out)
-	}
+	assert.OK(c.t, err, script, out)
 }
 
 // whileOpen does something while a process of the world's user has a file open.

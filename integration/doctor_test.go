@@ -25,9 +25,7 @@ func (b *bucketStage) diagnose(workspace string, flags ...string) diagnosis {
 	b.t.Helper()
 	r := b.w.Run(append([]string{"doctor", "--json", workspace}, flags...)...)
 	var d diagnosis
-	if err := json.Unmarshal([]byte(r.Out), &d); err != nil {
-		b.t.Fatalf("%v\n%s%s", err, r.Out, r.Err)
-	}
+	assert.OK(b.t, json.Unmarshal([]byte(r.Out), &d), r.Out, r.Err)
 	for _, c := range d.Checks {
 		if c.Level != "ok" && c.Do == "" {
 			b.t.Errorf("does not say what to do: %+v", c)

@@ -77,9 +77,7 @@ func TestExecTerminal(t *testing.T) {
 	_, slave := terminal(t)
 	cmd := w.Command(t.Context(), harness.Binary(), "exec", dir, "--", "sh", "-c", `[ -t 0 ] && [ -t 1 ] && [ "$TERM" = dumb ] && : </dev/tty && stty size`)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = slave, slave, slave
-	if err := cmd.Run(); err != nil {
-		t.Errorf("no terminal inside: %v", err)
-	}
+	assert.Is(t, cmd.Run(), nil, "no terminal inside")
 }
 
 // running starts a command that makes the file "started" on the way, and waits for
@@ -260,9 +258,7 @@ func TestExecShares(t *testing.T) {
 		t.Errorf("a second command: got %d\n%s", r.Code, r.Err)
 	}
 	write(t, dir+"/go", "")
-	if err := cmd.Wait(); err != nil {
-		t.Errorf("the first command, after the second: %v\n%s", err, said)
-	}
+	assert.Is(t, cmd.Wait(), nil, "the first command, after the second", said)
 	checkContent(t, dir+"/end", "end\n")
 	nothingLeft(t, w)
 	m := w.Mount(dir)

@@ -39,9 +39,7 @@ func newPullStage(t *testing.T, app string) *pullStage {
 func (g *gitStage) told(args ...string) (out told, code int) {
 	g.t.Helper()
 	r := g.w.Run(append(args, "--json")...)
-	if err := json.Unmarshal([]byte(r.Out), &out); err != nil {
-		g.t.Fatalf("%v: exit %d: %v\n%s%s", args, r.Code, err, r.Out, r.Err)
-	}
+	assert.OK(g.t, json.Unmarshal([]byte(r.Out), &out), args, "exit", r.Code, r.Out, r.Err)
 	return out, r.Code
 }
 

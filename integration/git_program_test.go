@@ -27,9 +27,7 @@ func (g *gitStage) program(dir string, args ...string) (out string, err error) {
 func (g *gitStage) programs(dir string, args ...string) string {
 	g.t.Helper()
 	out, err := g.program(dir, args...)
-	if err != nil {
-		g.t.Fatalf("git %s: %v\n%s", strings.Join(args, " "), err, out)
-	}
+	assert.OK(g.t, err, "git", strings.Join(args, " "), out)
 	return out
 }
 

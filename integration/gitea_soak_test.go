@@ -110,9 +110,7 @@ func (g *gitea) ask(method, path string, in, out any) {
 	if out == nil {
 		return
 	}
-	if err := json.Unmarshal(answer, out); err != nil {
-		g.t.Fatalf("%s %s: %v", method, path, err)
-	}
+	assert.OK(g.t, json.Unmarshal(answer, out), method, path)
 }
 
 // A giteaPull is what the test looks at of a pull request.

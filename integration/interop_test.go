@@ -117,9 +117,7 @@ func sees(t *testing.T, dir string, with keeps) (lines []string) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Error(err)
-	}
+	assert.Is(t, err, nil)
 	slices.Sort(lines)
 	return lines
 }
@@ -186,9 +184,7 @@ func TestShareXattrsWithS3FS(t *testing.T) {
 	theirs := b.s3fs("team") + "/ws"
 	check := func(what string, err error) {
 		t.Helper()
-		if err != nil {
-			t.Fatalf("%s: %v", what, err)
-		}
+		assert.OK(t, err, what)
 	}
 	bytes := "\x00\xfb\xef\xbe\n"
 	check("mkdir", os.MkdirAll(theirs+"/dir", 0o755))

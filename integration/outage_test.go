@@ -246,9 +246,7 @@ func (o *outageStage) ends(what string, do func() error) {
 	go func() { ended <- do() }()
 	select {
 	case err := <-ended:
-		if err != nil {
-			o.t.Errorf("%s: %v", what, err)
-		}
+		assert.Is(o.t, err, nil, what)
 	case <-time.After(harness.Hangs):
 		o.t.Errorf("%s waits for the bucket", what)
 	}

@@ -160,9 +160,7 @@ func fillPlain(t *testing.T, s *s3server.Server) {
 	assert.OK(t, s.Put(t.Context(), "team/ws/empty/", nil, nil))
 	var wg sync.WaitGroup
 	put := func(key string) {
-		if err := s.Put(t.Context(), "team/ws/"+key, []byte("content of "+key), nil); err != nil {
-			t.Error(err)
-		}
+		assert.Is(t, s.Put(t.Context(), "team/ws/"+key, []byte("content of "+key), nil), nil)
 	}
 	for d := range 20 {
 		wg.Go(func() {
@@ -293,9 +291,7 @@ func (m *requestMeter) check(t *testing.T, mount *harness.Mount, row requestRow)
 		time.Sleep(believed)
 	}
 	m.reset()
-	if err := row.do(mount.Dir); err != nil {
-		t.Fatalf("%s: %v", row.what, err)
-	}
+	assert.OK(t, row.do(mount.Dir), row.what)
 	m.settled(t, mount, row.what, row.costs)
 }
 

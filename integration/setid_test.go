@@ -80,9 +80,7 @@ func runBusy(t *testing.T, command func() *exec.Cmd) string {
 		if errors.Is(err, syscall.ETXTBSY) {
 			continue
 		}
-		if err != nil {
-			t.Error(err)
-		}
+		assert.Is(t, err, nil)
 		return strings.TrimSpace(string(out))
 	}
 }

@@ -92,9 +92,7 @@ func TestAcceptedManifests(t *testing.T) {
 			if got == nil || findings.Err() != nil {
 				t.Fatalf("refused:\n%v", findings)
 			}
-			if got, want := places(findings), expected(data, "warn"); !slices.Equal(got, want) {
-				t.Errorf("warnings\n got %q\nwant %q", got, want)
-			}
+			assert.Slice(t, places(findings), expected(data, "warn"), "warnings")
 		})
 	}
 }
@@ -109,9 +107,7 @@ func TestRefusedManifests(t *testing.T) {
 			if got != nil && findings.refuses() {
 				t.Error("a refused manifest came with a result")
 			}
-			if got, want := places(findings.Filter(Error)), expected(data, "expect"); !slices.Equal(got, want) {
-				t.Errorf("errors\n got %q\nwant %q\n%v", got, want, findings)
-			}
+			assert.Slice(t, places(findings.Filter(Error)), expected(data, "expect"), "errors", findings)
 		})
 	}
 }
@@ -204,9 +200,7 @@ func differences(path string, a, b any, out *[]string) {
 func checkStable(t testing.TB, name string, m marshaler) {
 	t.Helper()
 	text, err := m.Marshal()
-	if err != nil {
-		t.Fatalf("print: %v", err)
-	}
+	assert.OK(t, err, "print")
 	second, findings := parseKind(name, text, Options{})
 	if second == nil {
 		t.Fatalf("what was printed is refused:\n%v\n%s", findings, text)

@@ -344,9 +344,7 @@ func TestTypedValues(t *testing.T) {
 	}
 	c := w.Storage.Inline.Config.(GitHubConfig)
 	got := []string{w.Name, w.Owner.ID, w.CreatedAt, c.Owner, c.Repo, string(w.Storage.Inline.Sync.Pull.On)}
-	if want := []string{"2026", "01234", "2026-05-02T10:00:00Z", "007", "1e3", "workspace-open"}; !slices.Equal(got, want) {
-		t.Errorf("got %q, want %q", got, want)
-	}
+	assert.Slice(t, got, []string{"2026", "01234", "2026-05-02T10:00:00Z", "007", "1e3", "workspace-open"})
 	want := map[string]any{"when": "2026-05-02", "octal": "0o17", "big": "99999999999999999999", "inf": ".inf", "t": true, "f": 2.5}
 	if !maps.Equal(w.Metadata, want) {
 		t.Errorf("metadata %#v, want %#v", w.Metadata, want)

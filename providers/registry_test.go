@@ -98,9 +98,7 @@ func TestSelect(t *testing.T) {
 
 func TestLookup(t *testing.T) {
 	r := newRegistry(t)
-	if got := r.Names(); !slices.Equal(got, []string{"local-fs", "taken"}) {
-		t.Errorf("names: %q", got)
-	}
+	assert.Slice(t, r.Names(), []string{"local-fs", "taken"}, "names")
 	if got := r.Lookup(providers.Capabilities{Durable: true}); len(got) != 1 || got[0].Name != "local-fs" {
 		t.Errorf("lookup: %+v", got)
 	}
@@ -143,7 +141,5 @@ func TestCheckKeys(t *testing.T) {
 	if !errors.Is(err, providers.ErrInvalid) || !strings.Contains(err.Error(), "a, prefx") || !strings.Contains(err.Error(), "bucket, prefix") {
 		t.Errorf("got %v", err)
 	}
-	if err := s.CheckKeys("bucket", "prefx", "a", "more"); err != nil {
-		t.Errorf("known keys: %v", err)
-	}
+	assert.Is(t, s.CheckKeys("bucket", "prefx", "a", "more"), nil, "known keys")
 }

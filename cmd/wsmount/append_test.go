@@ -29,9 +29,7 @@ func TestAppendToWhatOthersWrite(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if err := f.Close(); err != nil {
-		t.Error(err)
-	}
+	assert.Is(t, f.Close(), nil)
 	eventually(t, "both versions to be there", func() bool {
 		all := r.dump(t)
 		return strings.Contains(all, `"f" file 2 `) && strings.Contains(all, `"f.conflict-`) && strings.Contains(all, " file 3 ")

@@ -40,9 +40,7 @@ func TestBashCompletion(t *testing.T) {
 		t.Run(tt.line, func(t *testing.T) {
 			run := "source " + name + "; COMP_WORDS=(" + tt.line + "); COMP_CWORD=$((${#COMP_WORDS[@]}-1)); _wsmount; printf '%s\\n' \"${COMPREPLY[@]}\""
 			out, err := exec.Command(bash, "-c", run).CombinedOutput()
-			if err != nil {
-				t.Fatalf("%v: %s", err, out)
-			}
+			assert.OK(t, err, out)
 			if got := strings.Fields(string(out)); !slices.Contains(got, tt.has) || slices.Contains(got, tt.not) {
 				t.Errorf("got %q, want %s and not %s", got, tt.has, tt.not)
 			}

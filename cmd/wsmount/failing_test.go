@@ -61,9 +61,7 @@ func TestGitServerThatRefuses(t *testing.T) {
 	}
 	log := func() string {
 		b, err := os.ReadFile(w.path("mnt/.wsmount/errors.log"))
-		if err != nil {
-			t.Error(err)
-		}
+		assert.Is(t, err, nil)
 		return string(b)
 	}
 	if got := w.event(exit.Done, "event", "mnt", "workspace-open"); len(got.Failing) != 0 || failing("pull") != nil || log() != "" {

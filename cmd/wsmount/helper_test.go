@@ -47,9 +47,7 @@ func TestHelperCall(t *testing.T) {
 			if tt.args == "" {
 				tt.args = rest
 			}
-			if !slices.Equal(got.args, strings.Fields(tt.args)) {
-				t.Errorf("again it would be %q", got.args)
-			}
+			assert.Slice(t, got.args, strings.Fields(tt.args), "again it would be")
 		})
 	}
 	for _, bad := range []string{"mount @a/b /mnt -l", "umount /mnt -o ro", "mount @a/b /mnt -o", "umount /mnt -N", "mount @a/b -:"} {

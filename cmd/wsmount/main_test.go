@@ -73,9 +73,7 @@ func newWorld(t *testing.T) *world {
 // leaveNothing fails a test that leaves a mount behind, and takes it away.
 func (w *world) leaveNothing() {
 	table, err := mountpoint.ReadTable()
-	if err != nil {
-		w.t.Error(err)
-	}
+	assert.Is(w.t, err, nil)
 	for i := len(table) - 1; i >= 0; i-- {
 		if m := table[i]; mountpoint.Within(m.Path, w.dir) {
 			w.t.Errorf("left mounted: %s", m.Path)
@@ -185,9 +183,7 @@ func (w *world) status() control.Status {
 	w.t.Helper()
 	o := w.run("status", w.path("mnt"), "--json")
 	var s control.Status
-	if err := json.Unmarshal([]byte(o.out), &s); err != nil {
-		w.t.Fatalf("status: %v\n%s%s", err, o.out, o.errOut)
-	}
+	assert.OK(w.t, json.Unmarshal([]byte(o.out), &s), "status", o.out, o.errOut)
 	return s
 }
 

@@ -194,9 +194,7 @@ func TestEvents(t *testing.T) {
 	w.refused(exit.Usage, "knows no event", "event", "mnt", "turn-strat")
 	w.refused(exit.Usage, "is not KEY=VALUE", "event", "mnt", "turn-end", "--var", "x")
 	w.ok("umount", "mnt")
-	if err := follow.Wait(); err != nil {
-		t.Errorf("--follow ended with %v after the mount", err)
-	}
+	assert.Is(t, follow.Wait(), nil, "--follow ends after the mount")
 }
 
 // No secret that the daemon was started with may be in a bundle, nor in any
@@ -298,9 +296,7 @@ func TestNotify(t *testing.T) {
 	}
 	cmd.Process.Signal(syscall.SIGTERM)
 	assert.Equal(t, hear(), "STOPPING=1")
-	if err := cmd.Wait(); err != nil {
-		t.Errorf("ended with %v", err)
-	}
+	assert.Is(t, cmd.Wait(), nil, "ended")
 }
 
 // doctor goes the mount's way and leaves no trace of it.
@@ -393,9 +389,7 @@ func TestMemoryProvider(t *testing.T) {
 		parts := w.status().Parts
 		p := parts[len(parts)-1]
 		dir := filepath.Join(w.path("mnt"), p.At)
-		if err := os.WriteFile(dir+"/file", []byte("kept"), 0o644); err != nil {
-			t.Error(err)
-		}
+		assert.Is(t, os.WriteFile(dir+"/file", []byte("kept"), 0o644), nil)
 		if got, err := os.ReadFile(dir + "/file"); err != nil || string(got) != "kept" {
 			t.Errorf("got %q, %v", got, err)
 		}

@@ -5,25 +5,27 @@ package assert
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 )
 
-// T is what *testing.T, *testing.B and *rapid.T have.
+// T is what *testing.T, *testing.B, *rapid.T and a suite have.
 type T interface {
 	Helper()
 	Errorf(format string, args ...any)
-	Fatal(args ...any)
+	Fatalf(format string, args ...any)
 }
 
-// OK ends the test when something failed without which it cannot go on.
-func OK(t T, err error) {
+// OK ends the test when something failed without which it cannot go on. What is a label
+// for the report: words and values.
+func OK(t T, err error, what ...any) {
 	t.Helper()
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("%s%v", label(what), err)
 	}
 }
 
-// Equal wants got to be want. What is a label for the report: words and values.
+// Equal wants got to be want.
 func Equal[V comparable](t T, got, want V, what ...any) {
 	t.Helper()
 	if got != want {
@@ -31,7 +33,15 @@ func Equal[V comparable](t T, got, want V, what ...any) {
 	}
 }
 
-// Is wants an error of a kind.
+// Slice wants the same elements in the same order.
+func Slice[V comparable](t T, got, want []V, what ...any) {
+	t.Helper()
+	if !slices.Equal(got, want) {
+		t.Errorf("%sgot %s, want %s", label(what), show(got), show(want))
+	}
+}
+
+// Is wants an error of a kind, or none where want is nil.
 func Is(t T, got, want error, what ...any) {
 	t.Helper()
 	if !errors.Is(got, want) {
@@ -51,12 +61,20 @@ func label(what []any) string {
 	if len(what) == 0 {
 		return ""
 	}
+	for i, v := range what {
+		if output, ok := v.([]byte); ok {
+			what[i] = string(output)
+		}
+	}
 	return strings.TrimSpace(fmt.Sprintln(what...)) + ": "
 }
 
 // show is a value in a report: of a long text its beginning and its length, and of
 // lines the lines.
 func show(v any) string {
+	if list, ok := v.([]string); ok {
+		return fmt.Sprintf("%q", list)
+	}
 	text, ok := v.(string)
 	if !ok {
 		return fmt.Sprintf("%+v", v)

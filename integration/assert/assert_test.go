@@ -15,7 +15,7 @@ func (r *recorder) Helper() {}
 func (r *recorder) Errorf(format string, args ...any) {
 	r.said = append(r.said, fmt.Sprintf(format, args...))
 }
-func (r *recorder) Fatal(args ...any) { r.said = append(r.said, "fatal: "+fmt.Sprint(args...)) }
+func (r *recorder) Fatalf(format string, args ...any) { r.Errorf("fatal: "+format, args...) }
 
 func TestReports(t *testing.T) {
 	wrapped := fmt.Errorf("x: %w", fs.ErrNotExist)
@@ -25,9 +25,12 @@ func TestReports(t *testing.T) {
 	}{
 		{"no error", "", func(t T) { OK(t, nil) }},
 		{"an error", "fatal: EOF", func(t T) { OK(t, io.EOF) }},
+		{"an error with a label", "fatal: read f: EOF", func(t T) { OK(t, io.EOF, "read", []byte("f")) }},
 		{"equal", "", func(t T) { Equal(t, 1, 1, "n") }},
 		{"not equal", "file 3: got 1, want 2", func(t T) { Equal(t, 1, 2, "file", 3) }},
 		{"no label", `got "a", want "b"`, func(t T) { Equal(t, "a", "b") }},
+		{"lists", "", func(t T) { Slice(t, []string{"a", "b"}, []string{"a", "b"}) }},
+		{"other lists", `names: got ["b" "a"], want ["a" "b"]`, func(t T) { Slice(t, []string{"b", "a"}, []string{"a", "b"}, "names") }},
 		{"of a kind", "", func(t T) { Is(t, wrapped, fs.ErrNotExist) }},
 		{"of another kind", "read: got error EOF, want " + fs.ErrNotExist.Error(), func(t T) { Is(t, io.EOF, fs.ErrNotExist, "read") }},
 		{"no error where one is wanted", "got error <nil>, want EOF", func(t T) { Is(t, nil, io.EOF) }},

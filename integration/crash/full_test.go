@@ -51,9 +51,7 @@ func TestFullDisk(t *testing.T) {
 		}
 	}
 	for i := range 20 {
-		if err := os.Remove(fmt.Sprint(s.m.Dir, "/old", i)); err != nil {
-			t.Errorf("a removal on a full disk: %v", err)
-		}
+		assert.Is(t, os.Remove(fmt.Sprint(s.m.Dir, "/old", i)), nil, "a removal on a full disk")
 	}
 	if b, err := os.ReadFile(kept); err != nil || string(b) != "before" {
 		t.Errorf("what was there before: %q, %v", b, err)
@@ -87,9 +85,7 @@ func (s *stage) writeUntilFull() (taken int64) {
 		taken += int64(n)
 	}
 	assert.Is(s.t, err, syscall.ENOSPC, "a write to a full disk: ... after", taken, "bytes")
-	if err := f.Close(); err != nil {
-		s.t.Errorf("the close behind a write that failed: %v", err)
-	}
+	assert.Is(s.t, f.Close(), nil, "the close behind a write that failed")
 	return taken
 }
 
@@ -118,9 +114,7 @@ func TestNamesOnAFullDisk(t *testing.T) {
 	s.m.Kill()
 	s.m.Start()
 	d.fill(0)
-	if err := os.Remove(at("removed")); err != nil {
-		t.Fatalf("a removal on a full disk with a ballast: %v", err)
-	}
+	assert.OK(t, os.Remove(at("removed")), "a removal on a full disk with a ballast")
 	d.fill(0)
 	from, to, err := "a", "b", error(nil)
 	for range 200_000 {
@@ -155,9 +149,7 @@ func TestNamesOnAFullDisk(t *testing.T) {
 	d.free()
 	s.m.Start()
 	harness.Eventually(t, "there is room again", func() bool { return os.WriteFile(at("more"), nil, 0o644) == nil })
-	if err := os.Remove(at("more")); err != nil {
-		t.Error(err)
-	}
+	assert.Is(t, os.Remove(at("more")), nil)
 	is("with room again")
 	s.m.Kill()
 	s.m.Start()

@@ -55,9 +55,7 @@ func (s *stage) waits(wait bool) *exec.Cmd {
 	assert.OK(s.t, cmd.Start())
 	harness.Eventually(s.t, "something is unsaved", func() bool { return s.unsent().Queue > 0 })
 	if !wait {
-		if err := cmd.Wait(); err != nil {
-			s.t.Error(err)
-		}
+		assert.Is(s.t, cmd.Wait(), nil)
 		return nil
 	}
 	return cmd
@@ -77,9 +75,7 @@ func (s *stage) ends(cmd *exec.Cmd) {
 		return
 	case <-time.After(50 * time.Millisecond):
 	}
-	if err := cmd.Process.Signal(syscall.SIGKILL); err != nil {
-		s.t.Error(err)
-	}
+	assert.Is(s.t, cmd.Process.Signal(syscall.SIGKILL), nil)
 	select {
 	case <-ended:
 	case <-time.After(harness.Hangs):
@@ -126,9 +122,7 @@ func (s *stage) names(when string, series int) {
 			go func() { done <- op.do(i) }()
 			select {
 			case err := <-done:
-				if err != nil {
-					s.t.Errorf("%s, %s: %v", when, op.name, err)
-				}
+				assert.Is(s.t, err, nil, when, op.name)
 			case <-time.After(harness.Hangs):
 				s.t.Fatalf("%s, %s waits for the storage", when, op.name)
 			}

@@ -161,9 +161,7 @@ func TestConcurrentWritersOfTwoLogs(t *testing.T) {
 	for i := range 8 {
 		wg.Go(func() {
 			for j := range 50 {
-				if err := logs[i%2].Write(Push{Remote: fmt.Sprint(i, "-", j), Branch: strings.Repeat("b", 900)}); err != nil {
-					t.Error(err)
-				}
+				assert.Is(t, logs[i%2].Write(Push{Remote: fmt.Sprint(i, "-", j), Branch: strings.Repeat("b", 900)}), nil)
 			}
 		})
 	}

@@ -119,9 +119,7 @@ func TestListedNetworkIsKept(t *testing.T) {
 	w.config = "allow_endpoints: [ \"https://minio.corp.example 10.1.0.0/16\" ]\n"
 	w.manifest("ws", "@acme/ops", s3("https://minio.corp.example", "data", "x", ""))
 	want := []string{"https://minio.corp.example 10.1.0.0/16", "https://data.minio.corp.example 10.1.0.0/16"}
-	if got := w.ok("ws", ResolveOptions{Trust: true}); !slices.Equal(got.Grants.Endpoints, want) {
-		t.Errorf("got %q, want %q", got.Grants.Endpoints, want)
-	}
+	assert.Slice(t, w.ok("ws", ResolveOptions{Trust: true}).Grants.Endpoints, want)
 }
 
 func TestSecretsOfAStorage(t *testing.T) {

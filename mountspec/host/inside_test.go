@@ -76,9 +76,7 @@ func TestOwnPlacesOfTheHost(t *testing.T) {
 	if !slices.Contains(got.Dirs, dir) {
 		t.Errorf("directories %q, want %s", got.Dirs, dir)
 	}
-	if want := []string{w.path("none"), w.path("sp")}; !slices.Equal(got.Searched, want) {
-		t.Errorf("searched %q, want %q", got.Searched, want)
-	}
+	assert.Slice(t, got.Searched, []string{w.path("none"), w.path("sp")}, "searched")
 }
 
 // A configuration may not be there yet, or not the one that was read.

@@ -3,7 +3,6 @@ package host
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"testing"
 
 	"github.com/wsmount/wsmount/integration/assert"
@@ -76,9 +75,7 @@ func TestServicesOwnEndpoints(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWorld(t)
 			w.manifest("ws", "@acme/ops", c.storage)
-			if got := w.ok("ws", ResolveOptions{Trust: true}); !slices.Equal(got.Grants.Endpoints, c.endpoints) {
-				t.Errorf("got %q, want %q", got.Grants.Endpoints, c.endpoints)
-			}
+			assert.Slice(t, w.ok("ws", ResolveOptions{Trust: true}).Grants.Endpoints, c.endpoints)
 		})
 	}
 	t.Run("none", func(t *testing.T) {

@@ -134,9 +134,7 @@ func TestOtherManifests(t *testing.T) {
 	w.write("ws/bob.IDENTITY.md", "---\nname: Bob\nemail: bob@acme.test\n---\n")
 	got := w.ok("ws", ResolveOptions{})
 	want := []string{w.path("ws/WORKSPACE.md"), w.path("ws/SANDBOX.md"), w.path("ws/CODE.md"), w.path("ws/bob.IDENTITY.md")}
-	if !slices.Equal(got.Governing, want) {
-		t.Errorf("governing %q, want %q", got.Governing, want)
-	}
+	assert.Slice(t, got.Governing, want, "governing")
 	if len(got.Identity) != 2 || got.Identity[0].Email != "bob@acme.test" || got.Identity[1].Email != "eve@acme.test" || got.Identity[1].Role != "co-author" {
 		t.Errorf("identity %+v", got.Identity)
 	}

@@ -25,9 +25,7 @@ func TestResolveRegistered(t *testing.T) {
 	if l := got.Local; l.Path != w.path("ws/data") || l.Ino == 0 || l.Missing || st == nil {
 		t.Errorf("local %+v", l)
 	}
-	if !slices.Equal(got.Governing, []string{w.path("ws/WORKSPACE.md")}) {
-		t.Errorf("governing %q", got.Governing)
-	}
+	assert.Slice(t, got.Governing, []string{w.path("ws/WORKSPACE.md")}, "governing")
 	text := ""
 	for _, s := range got.Explain {
 		text += s.String() + "\n"
@@ -136,9 +134,7 @@ func TestWithoutManifest(t *testing.T) {
 	assert.OK(t, err)
 	got := w.ok("@acme/plain", ResolveOptions{})
 	// The attack: a program in the mount writes the manifest of the next one.
-	if !slices.Equal(got.Reserved, []string{w.path("plain/WORKSPACE.md")}) {
-		t.Errorf("reserved %q", got.Reserved)
-	}
+	assert.Slice(t, got.Reserved, []string{w.path("plain/WORKSPACE.md")}, "reserved")
 	if got.Manifest != "" || got.Local.Path != w.path("plain") || got.Storage.Provider != "local-fs" || got.Trust != Registered {
 		t.Errorf("got %+v", got)
 	}

@@ -360,9 +360,7 @@ func TestDialContext(t *testing.T) {
 		})
 	}
 	conn, err := g.DialContext(context.Background(), "tcp", net.JoinHostPort("::ffff:127.0.0.1", u.Port()))
-	if err != nil {
-		t.Fatalf("the mapped form of a listed address: %v", err)
-	}
+	assert.OK(t, err, "the mapped form of a listed address")
 	conn.Close()
 }
 

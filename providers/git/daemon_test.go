@@ -8,7 +8,6 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -158,9 +157,7 @@ func TestDaemonIsDialled(t *testing.T) {
 	s.wants("who may not", s.open("git://git.acme.test:4000/acme/r.git", func(o *git.Options) { o.Daemon.Dial = dial }), providers.ErrPermission, "not listed")
 	// It is asked for its branches, for that which an empty repository is to have, and by Examine.
 	const usual = "git://git.acme.test:9418"
-	if want := []string{usual, usual, usual, "git://git.acme.test:4000"}; !slices.Equal(origins, want) {
-		t.Errorf("dialled %q, want %q", origins, want)
-	}
+	assert.Slice(t, origins, []string{usual, usual, usual, "git://git.acme.test:4000"}, "dialled")
 }
 
 // A daemon that keeps silent, and a connection that breaks off, end what waits for

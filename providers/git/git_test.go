@@ -28,9 +28,7 @@ func clone(t providertest.T, url string, change ...func(*git.Options)) *git.Prov
 		f(&o)
 	}
 	p, err := git.Open(t.Context(), o)
-	if err != nil {
-		t.Fatalf("open: %v", err)
-	}
+	assert.OK(t, err, "open")
 	return p
 }
 
@@ -42,9 +40,7 @@ func TestContract(t *testing.T) {
 	assert.OK(t, clone(t, empty.URL, func(o *git.Options) { o.Dir = first }).Close())
 	providertest.Run(t, func(t providertest.T) providers.Provider {
 		return clone(t, empty.URL, func(o *git.Options) {
-			if err := os.CopyFS(o.Dir, os.DirFS(first)); err != nil {
-				t.Fatalf("copy: %v", err)
-			}
+			assert.OK(t, os.CopyFS(o.Dir, os.DirFS(first)), "copy")
 		})
 	})
 }

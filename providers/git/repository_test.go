@@ -235,9 +235,7 @@ func TestRedirects(t *testing.T) {
 	assert.Equal(t, len(told), 0, "the other server was asked:", told)
 	_, err = p.Fetch(t.Context())
 	is(t, "fetch that is redirected to nothing", err, providers.ErrUnavailable)
-	if !slices.Equal(told, []string{"GET "}) {
-		t.Errorf("the other server was asked: %q", told)
-	}
+	assert.Slice(t, told, []string{"GET "}, "the other server was asked")
 }
 
 // What the remote lost in a forced push, and what a pull left behind, stays.
@@ -332,9 +330,7 @@ func TestOddEntries(t *testing.T) {
 	for _, e := range page.Entries {
 		names = append(names, fmt.Sprint(e.Locator, " ", e.Kind))
 	}
-	if want := []string{"a file", "dir dir", "dir/b file", "sub dir", "sub/module dir"}; !slices.Equal(names, want) {
-		t.Errorf("listed are %q, want %q", names, want)
-	}
+	assert.Slice(t, names, []string{"a file", "dir dir", "dir/b file", "sub dir", "sub/module dir"}, "listed")
 	for l, want := range map[string]string{"": "sub/module", "sub": "sub/module", "sub/module": "sub/module", "dir": "", "a": "", "none": "", "sub/module/x": ""} {
 		asked, _ := providers.ParseLocator(l)
 		got, found, err := p.Submodule(t.Context(), asked)

@@ -136,9 +136,7 @@ func TestDriverForeignPeer(t *testing.T) {
 			t.Error(errno)
 		}
 		l, err := net.Listen("unix", address)
-		if err != nil {
-			t.Error(err)
-		}
+		assert.Is(t, err, nil)
 		listening <- l
 	}()
 	l := <-listening

@@ -119,9 +119,7 @@ func serve(t providertest.T, p providers.Provider) (address string) {
 	t.Helper()
 	address = filepath.Join(t.TempDir(), "s")
 	l, err := net.Listen("unix", address)
-	if err != nil {
-		t.Fatalf("listen: %v", err)
-	}
+	assert.OK(t, err, "listen")
 	s := memory.Serve(l, p)
 	t.Cleanup(func() { s.Close() })
 	return address
@@ -130,9 +128,7 @@ func serve(t providertest.T, p providers.Provider) (address string) {
 func dial(t providertest.T, address string) *memory.Client {
 	t.Helper()
 	c, err := memory.Dial(t.Context(), "unix", address)
-	if err != nil {
-		t.Fatalf("dial: %v", err)
-	}
+	assert.OK(t, err, "dial")
 	return c
 }
 

@@ -43,9 +43,7 @@ func serveRemote(t providertest.T, r *memory.Remote) (address string) {
 	t.Helper()
 	address = filepath.Join(t.TempDir(), "s")
 	l, err := net.Listen("unix", address)
-	if err != nil {
-		t.Fatalf("listen: %v", err)
-	}
+	assert.OK(t, err, "listen")
 	os.Chmod(address, 0o600)
 	s := memory.ServeRemote(l, r, memory.Options{})
 	t.Cleanup(func() { s.Close() })
@@ -55,9 +53,7 @@ func serveRemote(t providertest.T, r *memory.Remote) (address string) {
 func dialClone(t providertest.T, address, name, branch string) *memory.Client {
 	t.Helper()
 	c, err := memory.DialClone(t.Context(), "unix", address, name, branch)
-	if err != nil {
-		t.Fatalf("dial: %v", err)
-	}
+	assert.OK(t, err, "dial")
 	return c
 }
 
@@ -65,9 +61,7 @@ func TestContractClonesServed(t *testing.T) {
 	providertest.RunClones(t, func(t providertest.T) providertest.Clones {
 		address := serveRemote(t, memory.NewRemote(nil))
 		control, err := memory.DialCloneControl(t.Context(), "unix", address, "a", "main")
-		if err != nil {
-			t.Fatalf("control: %v", err)
-		}
+		assert.OK(t, err, "control")
 		return providertest.Clones{
 			A: dialClone(t, address, "a", "main"), B: dialClone(t, address, "b", "main"),
 			Drop: func(string) error { return control.Reset(t.Context(), "") }, // which are asked for the tracked one alone

@@ -60,9 +60,7 @@ func both(t *testing.T, opts memory.Options, test func(t *testing.T, s switched)
 		ctx := t.Context()
 		ok := func(err error) {
 			t.Helper()
-			if err != nil {
-				t.Error(err)
-			}
+			assert.Is(t, err, nil)
 		}
 		test(t, switched{
 			p: dial(t, address), store: store,
@@ -121,9 +119,7 @@ func TestDelayEnds(t *testing.T) {
 		cancel()
 		assert.Is(t, <-result, context.Canceled)
 		s.delay(time.Nanosecond)
-		if err := stat(t, s.p); err != nil {
-			t.Errorf("after a short delay: %v", err)
-		}
+		assert.Is(t, stat(t, s.p), nil, "after a short delay")
 	})
 }
 
@@ -165,9 +161,7 @@ func TestHang(t *testing.T) {
 		default:
 		}
 		s.connect()
-		if err := <-goesOn; err != nil {
-			t.Errorf("a call that goes on: %v", err)
-		}
+		assert.Is(t, <-goesOn, nil, "a call that goes on")
 	})
 }
 
@@ -197,16 +191,12 @@ func TestFailAndLose(t *testing.T) {
 			assert.Is(t, create("a"), want, "call", i)
 			assert.Equal(t, len(s.store.Dump()), i/2, "call", i, "left ... entries")
 		}
-		if err := create("a"); err != nil {
-			t.Errorf("repeated after a lost answer: %v", err)
-		}
+		assert.Is(t, create("a"), nil, "repeated after a lost answer")
 		s.fail(providers.MethodStat, 5, providers.ErrConflict)
 		s.cut(true)
 		s.delay(time.Hour)
 		s.clear()
-		if err := stat(t, s.p); err != nil {
-			t.Errorf("after clear: %v", err)
-		}
+		assert.Is(t, stat(t, s.p), nil, "after clear")
 		if calls := s.calls(); calls[providers.MethodWrite] != 4 || calls[providers.MethodStat] != 1 || len(calls) != 2 {
 			t.Errorf("calls: %v", calls)
 		}
@@ -230,9 +220,7 @@ func TestTamperAndDump(t *testing.T) {
 			s.tamper(providers.MustLocator("gone/x"), []byte("x")), s.tamper(providers.MustLocator("gone"), nil),
 			s.tamper(providers.MustLocator("d/empty"), []byte{}), s.mkdir(providers.MustLocator("e")),
 		} {
-			if err != nil {
-				t.Error(err)
-			}
+			assert.Is(t, err, nil)
 		}
 		want := []string{
 			`"d" dir`, `"d/empty" file 0 sha256:e3b0c44298fc1c14`,

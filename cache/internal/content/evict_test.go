@@ -53,12 +53,8 @@ func TestEvictsWhatWasUsedLongestAgo(t *testing.T) {
 	f.Release()
 	var asked []uint64
 	freed := s.Evict(func(ino uint64) bool { asked = append(asked, ino); return true })
-	if want := []uint64{2, 3}; !slices.Equal(asked, want) {
-		t.Errorf("asked for %v, want %v", asked, want)
-	}
-	if got, want := left(t, s), []uint64{1, 4, 5}; !slices.Equal(got, want) {
-		t.Errorf("left are %v, want %v", got, want)
-	}
+	assert.Slice(t, asked, []uint64{2, 3}, "asked for")
+	assert.Slice(t, left(t, s), []uint64{1, 4, 5}, "left")
 	if freed < 2000 {
 		t.Errorf("freed %d", freed)
 	}
@@ -102,9 +98,7 @@ func TestEvictLeavesAlone(t *testing.T) {
 		}
 		return true
 	})
-	if got, want := left(t, s), []uint64{1, 2, 3, 4, 5, 6, 7}; !slices.Equal(got, want) {
-		t.Errorf("left are %v, want %v", got, want)
-	}
+	assert.Slice(t, left(t, s), []uint64{1, 2, 3, 4, 5, 6, 7}, "left")
 	if u := s.Usage(); u.Clean != 5000 || u.Dirty != 1000 {
 		t.Errorf("usage %+v", u)
 	}
@@ -112,9 +106,7 @@ func TestEvictLeavesAlone(t *testing.T) {
 	opened.Release()
 	foreign.Close()
 	s.Evict(yes)
-	if got, want := left(t, s), []uint64{1, 6}; !slices.Equal(got, want) {
-		t.Errorf("left are %v, want %v", got, want)
-	}
+	assert.Slice(t, left(t, s), []uint64{1, 6}, "left")
 }
 
 func TestOverTheLimitTheEvictorIsCalled(t *testing.T) {
@@ -127,9 +119,7 @@ func TestOverTheLimitTheEvictorIsCalled(t *testing.T) {
 		clean(t, s, ino, 1000)
 	}
 	<-done
-	if got, want := left(t, s), []uint64{2, 3}; !slices.Equal(got, want) {
-		t.Errorf("left are %v, want %v", got, want)
-	}
+	assert.Slice(t, left(t, s), []uint64{2, 3}, "left")
 }
 
 // What was in use when there was too much goes when it no longer is, though
@@ -227,9 +217,7 @@ func TestRoomEvicts(t *testing.T) {
 	})
 	assert.OK(t, s.Room(6000))
 	assert.Equal(t, need, 6000, "asked for")
-	if got, want := left(t, s), []uint64{3}; !slices.Equal(got, want) {
-		t.Errorf("left are %v, want %v", got, want)
-	}
+	assert.Slice(t, left(t, s), []uint64{3}, "left")
 }
 
 // TestReadsOnAFullDisk: what is not here can be read all the same.
@@ -478,9 +466,7 @@ func TestHistory(t *testing.T) {
 	assert.Equal(t, s.KeptBytes(), 8192, "bytes kept")
 	var ids []string
 	assert.OK(t, s.EachKept(func(id string) { ids = append(ids, id) }))
-	if !slices.Equal(ids, []string{"b"}) {
-		t.Errorf("ids %q", ids)
-	}
+	assert.Slice(t, ids, []string{"b"}, "ids")
 	_, err = s.OpenKept("a")
 	wantErr(t, err, fs.ErrNotExist)
 	_, err = s.Restore(t.Context(), "a", 10, "")
@@ -530,9 +516,7 @@ func TestEvictionProtocol(t *testing.T) {
 		defer mu.Unlock()
 		if here[ino] {
 			f, err := s.Open(ino)
-			if err != nil {
-				t.Errorf("the record says that %d is here: %v", ino, err)
-			}
+			assert.Is(t, err, nil, "the record says that", ino, "is here")
 			return f
 		}
 		f, err := s.Create(ino, "")

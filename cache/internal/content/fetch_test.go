@@ -87,9 +87,7 @@ func TestFetchAllInBoundedCalls(t *testing.T) {
 	defer f.Release()
 	assert.OK(t, f.FetchAll(t.Context()))
 	slices.SortFunc(b.calls, func(x, y [2]int64) int { return int(x[0] - y[0]) })
-	if want := [][2]int64{{0, 8 << 20}, {8 << 20, 8 << 20}, {16 << 20, 4<<20 + 5}}; !slices.Equal(b.calls, want) {
-		t.Errorf("calls %v, want %v", b.calls, want)
-	}
+	assert.Slice(t, b.calls, [][2]int64{{0, 8 << 20}, {8 << 20, 8 << 20}, {16 << 20, 4<<20 + 5}}, "calls")
 	wantBytes(t, f, data)
 }
 
@@ -118,9 +116,7 @@ func TestManyAskersOneFetch(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 20 {
 		wg.Go(func() {
-			if err := f.Fetch(t.Context(), 100, 200); err != nil {
-				t.Error(err)
-			}
+			assert.Is(t, f.Fetch(t.Context(), 100, 200), nil)
 		})
 	}
 	waitFor(f, func() bool { return len(f.flights) == 1 && f.flights[0].waiters == 20 })

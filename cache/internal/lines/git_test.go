@@ -69,9 +69,7 @@ func setting(t *testing.T, name string, otherwise int) int {
 		return otherwise
 	}
 	n, err := strconv.Atoi(value)
-	if err != nil {
-		t.Fatalf("$%s: %v", name, err)
-	}
+	assert.OK(t, err, "$", name)
 	return n
 }
 
@@ -131,9 +129,7 @@ func (g mergeDir) run(t *testing.T) {
 // clear is not left to the end of the test: many cases are gigabytes.
 func (g mergeDir) clear(t *testing.T) {
 	t.Helper()
-	if err := os.RemoveAll(string(g)); err != nil {
-		t.Error(err)
-	}
+	assert.Is(t, os.RemoveAll(string(g)), nil)
 }
 
 func (g mergeDir) write(t *testing.T, i int, kind string, data []byte) {

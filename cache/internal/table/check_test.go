@@ -63,9 +63,7 @@ func TestCheckFinds(t *testing.T) {
 			if err := tab.Check(); err == nil {
 				t.Error("not found")
 			}
-			if err := tab.Close(); err != nil {
-				t.Error(err)
-			}
+			assert.Is(t, tab.Close(), nil)
 		})
 	}
 }

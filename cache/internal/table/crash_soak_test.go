@@ -61,9 +61,7 @@ func afterCut(t *testing.T, dir string, c *child, synced, cut int) int {
 	if err != nil || n < synced || n > c.committed+1 {
 		t.Errorf("cut %d: %d commits are there, %d were synced, %d returned: %v", cut, n, synced, c.committed, err)
 	}
-	if err := tab.Close(); err != nil {
-		t.Error(err)
-	}
+	assert.Is(t, tab.Close(), nil)
 	return max(0, c.committed-n)
 }
 

@@ -211,9 +211,7 @@ func (c *child) reached(step int, ended bool) {
 // kill ends the child and waits for all it said.
 func (c *child) kill(t *testing.T) {
 	t.Helper()
-	if err := c.cmd.Process.Kill(); err != nil {
-		t.Error(err)
-	}
+	assert.Is(t, c.cmd.Process.Kill(), nil)
 	<-c.done
 	c.cmd.Wait()
 	if c.committed == 0 {

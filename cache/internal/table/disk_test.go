@@ -77,9 +77,7 @@ func TestWriteFails(t *testing.T) {
 			if n, err := verify(tab); err != nil || n < last || n > last+1 || !tab.Session().Killed() {
 				t.Errorf("%d commits returned, and %d are there, after %+v: %v", last, n, tab.Session(), err)
 			}
-			if err := tab.Close(); err != nil {
-				t.Error(err)
-			}
+			assert.Is(t, tab.Close(), nil)
 		})
 	}
 }
@@ -129,9 +127,7 @@ func TestDiskFull(t *testing.T) {
 			if n, err := verify(tab); n != last+1 || err != nil {
 				t.Errorf("in the end: step %d, not %d: %v", n, last+1, err)
 			}
-			if err := tab.Close(); err != nil {
-				t.Error(err)
-			}
+			assert.Is(t, tab.Close(), nil)
 		})
 	}
 }
@@ -163,9 +159,7 @@ func TestNoSpaceIsAsked(t *testing.T) {
 			if asked.Load() == 0 {
 				t.Error("nobody was asked")
 			}
-			if err := tab.Close(); err != nil {
-				t.Error(err)
-			}
+			assert.Is(t, tab.Close(), nil)
 		})
 	}
 }
@@ -199,9 +193,7 @@ func TestSyncIsShared(t *testing.T) {
 	var all sync.WaitGroup
 	call := func() {
 		all.Go(func() {
-			if err := tab.Sync(); err != nil {
-				t.Error(err)
-			}
+			assert.Is(t, tab.Sync(), nil)
 		})
 	}
 	call()
@@ -357,9 +349,7 @@ func TestDiskFullAtAnyLog(t *testing.T) {
 		if n, err := verify(tab); n != last || err != nil {
 			t.Errorf("full after %d commits: %d are there, not %d: %v", at, n, last, err)
 		}
-		if err := tab.Close(); err != nil {
-			t.Error(err)
-		}
+		assert.Is(t, tab.Close(), nil)
 	}
 }
 
@@ -384,9 +374,7 @@ func TestGuardOnAFullDisk(t *testing.T) {
 	if n, err := verify(tab); n != 300 || err != nil || !tab.Session().Clean {
 		t.Errorf("%d commits are there, after %+v: %v", n, tab.Session(), err)
 	}
-	if err := tab.Close(); err != nil {
-		t.Error(err)
-	}
+	assert.Is(t, tab.Close(), nil)
 }
 
 // TestPausesGrow: a disk that stays full is tried less and less often, and nobody
@@ -456,16 +444,12 @@ func TestReadOnlyOnAFullDisk(t *testing.T) {
 			if n, err := verify(tab); n != 2000 || err != nil || tab.Session().Clean != clean {
 				t.Errorf("%d commits are there, after %+v: %v", n, tab.Session(), err)
 			}
-			if err := tab.Close(); err != nil {
-				t.Error(err)
-			}
+			assert.Is(t, tab.Close(), nil)
 		}
 		tab = open(t, "/t", Options{FS: below})
 		if n, err := verify(tab); n != 2000 || err != nil {
 			t.Errorf("%d commits are there: %v", n, err)
 		}
-		if err := tab.Close(); err != nil {
-			t.Error(err)
-		}
+		assert.Is(t, tab.Close(), nil)
 	}
 }

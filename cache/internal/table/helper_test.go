@@ -30,12 +30,8 @@ func scratch(t testing.TB) *Table {
 	directory(tab, 0, "")
 	commit(t, tab)
 	t.Cleanup(func() {
-		if err := tab.Check(); err != nil {
-			t.Error(err)
-		}
-		if err := tab.Close(); err != nil {
-			t.Error(err)
-		}
+		assert.Is(t, tab.Check(), nil)
+		assert.Is(t, tab.Close(), nil)
 	})
 	return tab
 }

@@ -76,9 +76,7 @@ func TestCutLog(t *testing.T) {
 				t.Errorf("got error %v", err)
 			}
 			if err == nil {
-				if err := tab.Close(); err != nil {
-					t.Error(err)
-				}
+				assert.Is(t, tab.Close(), nil)
 			}
 		})
 	}
@@ -109,9 +107,7 @@ func TestMarkSaysNothing(t *testing.T) {
 			if n := tab.Session(); n.Clean || !n.SameBoot {
 				t.Errorf("the session ended as %+v", n)
 			}
-			if err := tab.Close(); err != nil {
-				t.Error(err)
-			}
+			assert.Is(t, tab.Close(), nil)
 		})
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -65,9 +64,7 @@ func TestFormat(t *testing.T) {
 			if !errors.Is(err, tt.want) || !strings.Contains(fmt.Sprint(err), tt.says) || !strings.Contains(fmt.Sprint(err), dir) {
 				t.Errorf("got %v, want %v that says %q", err, tt.want, tt.says)
 			}
-			if after := listing(t, dir); !slices.Equal(before, after) {
-				t.Errorf("it was touched: %v, then %v", before, after)
-			}
+			assert.Slice(t, before, listing(t, dir), "it was touched")
 		})
 	}
 }
@@ -151,9 +148,7 @@ func TestHole(t *testing.T) {
 				}
 				continue
 			}
-			if err := tab.Close(); err != nil {
-				t.Error(err)
-			}
+			assert.Is(t, tab.Close(), nil)
 		}
 	}
 }
@@ -167,12 +162,8 @@ func TestTornEnd(t *testing.T) {
 		if errors.Is(err, ErrDamaged) && cut > 40 { // the numbers of the session's end
 			continue
 		}
-		if err != nil {
-			t.Fatalf("%d bytes cut off: %v", cut, err)
-		}
-		if err := tab.Close(); err != nil {
-			t.Error(err)
-		}
+		assert.OK(t, err, cut, "bytes cut off")
+		assert.Is(t, tab.Close(), nil)
 	}
 }
 

@@ -54,9 +54,7 @@ func TestSnapshot(t *testing.T) {
 	if got := look(s.Table); got != before || look(tab) == before {
 		t.Errorf("the snapshot shows %s, and was taken of %s", got, before)
 	}
-	if err := s.Err(); err != nil {
-		t.Error(err)
-	}
+	assert.Is(t, s.Err(), nil)
 }
 
 // TestSnapshotRefusesChanges: nothing can be changed in a snapshot, nor one be taken

@@ -58,9 +58,7 @@ func TestDirtyOrder(t *testing.T) {
 		set(fmt.Sprint(i), 10+i)
 	}
 	commit(t, tab)
-	if got := dirty(11); !slices.Equal(got, []uint64{12, 13, 14, 15, 16, 17, 18}) {
-		t.Errorf("behind 11: %v", got)
-	}
+	assert.Slice(t, dirty(11), []uint64{12, 13, 14, 15, 16, 17, 18}, "behind 11")
 	dirty(0)
 	set("0", 0)
 	set("1", 0)

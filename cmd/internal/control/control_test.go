@@ -306,9 +306,7 @@ func TestFollow(t *testing.T) {
 	}
 	m.bus.Emit(lifecycle.Event{Name: "write", Payload: map[string]string{"path": "a\nb"}})
 	m.bus.Emit(lifecycle.Event{Name: "workspace-close"})
-	if err := <-end; err != nil {
-		t.Fatalf("follow ended with %v", err)
-	}
+	assert.OK(t, <-end, "follow ended")
 	n := len(got)
 	if n < 3 || got[n-2] != "write a\nb" || got[n-1] != "workspace-close " {
 		t.Errorf("got %q", got)
@@ -354,9 +352,7 @@ func TestFilteredStreamEndsCleanly(t *testing.T) {
 	m.bus.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), hangs)
 	defer cancel()
-	if err := srv.Close(ctx); err != nil {
-		t.Error(err)
-	}
+	assert.Is(t, srv.Close(ctx), nil)
 	body, err := io.ReadAll(resp.Body)
 	if err != nil || strings.Count(string(body), "event: write") != 3 || !strings.HasSuffix(string(body), "\n\n") {
 		t.Errorf("got %q, %v; want three events and a whole answer", body, err)

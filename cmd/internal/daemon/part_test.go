@@ -75,9 +75,7 @@ func TestGoverningFilesAreFoundInEveryPart(t *testing.T) {
 	assert.OK(t, b.govern())
 	want := [][]string{{"WORKSPACE.md", "conf/STORAGE.md"}, nil, nil, {"app/WORKSPACE.md", "app/conf/STORAGE.md", "lib-evil/X.md"}}
 	for i, s := range tree.Sources {
-		if !slices.Equal(s.Governing, want[i]) {
-			t.Errorf("part %q: got %q, want %q", s.At, s.Governing, want[i])
-		}
+		assert.Slice(t, s.Governing, want[i], "part", s.At)
 	}
 }
 
@@ -109,9 +107,7 @@ func TestHostsOwnPlaces(t *testing.T) {
 			if (err != nil) != (tt.refused != "") || err != nil && (!strings.Contains(err.Error(), tt.refused) || exit.From(err).Code != exit.Denied || exit.From(err).Advice == "") {
 				t.Errorf("refused: %v, want %q", err, tt.refused)
 			}
-			if got := b.tree.Sources[0].Governing; !slices.Equal(got, tt.want) {
-				t.Errorf("governed: %q, want %q", got, tt.want)
-			}
+			assert.Slice(t, b.tree.Sources[0].Governing, tt.want, "governed")
 		})
 	}
 }
@@ -240,9 +236,7 @@ func TestMetricsStayOnThisMachine(t *testing.T) {
 			t.Errorf("%s: %v", addr, err)
 			continue
 		}
-		if err := stop(); err != nil {
-			t.Errorf("%s: stop: %v", addr, err)
-		}
+		assert.Is(t, stop(), nil, addr, "stop")
 	}
 	rec := httptest.NewRecorder() // before the mount is there
 	m.handler().ServeHTTP(rec, httptest.NewRequest(http.MethodGet, "/metrics", nil))
@@ -301,9 +295,7 @@ func TestWhereAManifestWouldBeReadIsGoverned(t *testing.T) {
 	assert.OK(t, err)
 	assert.OK(t, b.govern())
 	want := []string{".secrets/SECRETS.md", "SECRETS.md", "WORKSPACE.md"}
-	if got := b.tree.Sources[0].Governing; !slices.Equal(got, want) {
-		t.Errorf("governed: %q, want %q", got, want)
-	}
+	assert.Slice(t, b.tree.Sources[0].Governing, want, "governed")
 }
 
 // Whoever can write into the state directory has the control socket and the

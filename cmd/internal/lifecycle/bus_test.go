@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"log/slog"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -56,9 +55,7 @@ func TestDelivery(t *testing.T) {
 			for _, name := range tt.emit {
 				b.Emit(Event{Name: name})
 			}
-			if got := done(); !slices.Equal(got, tt.want) {
-				t.Errorf("got %q, want %q", got, tt.want)
-			}
+			assert.Slice(t, done(), tt.want)
 		})
 	}
 }
@@ -107,9 +104,7 @@ func TestSlowSubscriberMissesAndIsTold(t *testing.T) {
 	write("d")
 	b.Close()
 	want := []string{"a missed 0", "b missed 0", "c missed 0", "d missed 2"}
-	if !slices.Equal(got, want) {
-		t.Errorf("got %q, want %q", got, want)
-	}
+	assert.Slice(t, got, want)
 }
 
 // waitEmpty returns once every subscriber has taken all of its queue.

@@ -46,14 +46,10 @@ func TestFullDisk(t *testing.T) {
 	put(clean, 16<<10)
 	fill("other")
 	status := make([]byte, 10<<10)
-	if err := d.SaveStatus(status); err != nil {
-		t.Fatalf("with a ballast: %v", err)
-	}
+	assert.OK(t, d.SaveStatus(status), "with a ballast")
 	fill("more")
 	d.room = gives(func() bool { return os.Remove(clean) == nil })
-	if err := d.SaveStatus(status); err != nil {
-		t.Fatalf("with something to give up: %v", err)
-	}
+	assert.OK(t, d.SaveStatus(status), "with something to give up")
 	fill("yet more")
 	err := d.SaveStatus(status)
 	if e := exit.From(err); !IsFull(err) || !strings.Contains(e.Advice, "cache clear") {

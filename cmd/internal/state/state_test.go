@@ -86,9 +86,7 @@ func TestSecondOpenNamesTheFirst(t *testing.T) {
 		t.Errorf("the message does not name the mount: %q", got)
 	}
 	other, err := Open(root, "acme", "ops", "f2", nil)
-	if err != nil {
-		t.Fatalf("another working copy: %v", err)
-	}
+	assert.OK(t, err, "another working copy")
 	other.Close()
 	d.Close()
 	open(t, root)
@@ -194,9 +192,7 @@ func TestListAndForget(t *testing.T) {
 		t.Error("the record of a living mount was forgotten")
 	}
 	d.lock.Close() // as if the daemon had been killed
-	if err := Forget(got[0]); err != nil {
-		t.Errorf("forget: %v", err)
-	}
+	assert.Is(t, Forget(got[0]), nil, "forget")
 	if got, _ := List(root); len(got) != 0 {
 		t.Errorf("still listed: %+v", got)
 	}
@@ -275,7 +271,5 @@ func TestKill(t *testing.T) {
 	assert.OK(t, r.Kill())
 	_ = cmd.Wait()
 	assert.Equal(t, cmd.ProcessState.Sys().(syscall.WaitStatus).Signal(), syscall.SIGKILL, "ended by")
-	if err := r.Kill(); err != nil {
-		t.Errorf("a daemon that has ended: got %v", err)
-	}
+	assert.Is(t, r.Kill(), nil, "a daemon that has ended")
 }

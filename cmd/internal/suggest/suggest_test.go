@@ -1,7 +1,6 @@
 package suggest
 
 import (
-	"slices"
 	"testing"
 
 	"github.com/wsmount/wsmount/integration/assert"
@@ -23,18 +22,14 @@ func TestNear(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := Near(tt.name, known); !slices.Equal(got, tt.want) {
-				t.Errorf("got %q, want %q", got, tt.want)
-			}
+			assert.Slice(t, Near(tt.name, known), tt.want)
 		})
 	}
 }
 
 func TestNearReturnsTheNearestThree(t *testing.T) {
 	got := Near("abcdef", []string{"abcdxx", "abcdeg", "abcdef", "abcdxf", "abcxxf"})
-	if want := []string{"abcdef", "abcdeg", "abcdxf"}; !slices.Equal(got, want) {
-		t.Errorf("got %q, want %q", got, want)
-	}
+	assert.Slice(t, got, []string{"abcdef", "abcdeg", "abcdxf"})
 }
 
 func TestPhrase(t *testing.T) {

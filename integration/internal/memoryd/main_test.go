@@ -53,9 +53,7 @@ func TestServes(t *testing.T) {
 		t.Errorf("dump: %q, %v", got, err)
 	}
 	end()
-	if err := <-ended; err != nil {
-		t.Error(err)
-	}
+	assert.Is(t, <-ended, nil)
 	if _, err := os.Stat(socket); !os.IsNotExist(err) {
 		t.Errorf("the socket is still there: %v", err)
 	}
@@ -69,18 +67,14 @@ func TestServesRepository(t *testing.T) {
 		t.Errorf("capabilities %+v", p.Capabilities())
 	}
 	end()
-	if err := <-ended; err != nil {
-		t.Error(err)
-	}
+	assert.Is(t, <-ended, nil)
 }
 
 // TestSignal: SIGTERM ends the service, with nothing left.
 func TestSignal(t *testing.T) {
 	socket, _, ended := start(t, options{})
 	assert.OK(t, syscall.Kill(os.Getpid(), syscall.SIGTERM))
-	if err := <-ended; err != nil {
-		t.Error(err)
-	}
+	assert.Is(t, <-ended, nil)
 	if _, err := os.Stat(socket); !os.IsNotExist(err) {
 		t.Errorf("the socket is still there: %v", err)
 	}

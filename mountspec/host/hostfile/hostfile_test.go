@@ -220,9 +220,7 @@ func TestLockExcludes(t *testing.T) {
 	got := make(chan func())
 	go func() {
 		second, err := Lock(p, Options{})
-		if err != nil {
-			t.Error(err)
-		}
+		assert.Is(t, err, nil)
 		got <- second
 	}()
 	fd, err := unix.Open(p, unix.O_RDWR, 0)

@@ -249,9 +249,7 @@ func TestBatch(t *testing.T) {
 		if err == nil {
 			err = open(t, t.TempDir()).Receive(bytes.NewReader(pack))
 		}
-		if err != nil {
-			t.Errorf("another database does not take the pack: %v", err)
-		}
+		assert.Is(t, err, nil, "another database does not take the pack")
 	}
 }
 
