@@ -28,25 +28,6 @@ func lazily(_ *world, o *Options) {
 	}
 }
 
-// What is changed while a drain has its requests under way is sent by it too: each kind
-// of change, during each call.
-func TestDrainSendsWhatComesMeanwhile(t *testing.T) {
-	changes := map[string]string{
-		"the same content": "put a again", "another file": "put new 1", "a directory": "mkdir d/new", "a rename": "mv b c",
-		"a rename of what is sent": "mv a d/a", "a deletion": "rm b", "a mode": "chmod b", "a mode of what is sent": "chmod a",
-	}
-	for call, store := range map[providers.Method]func(*world, *Options){
-		providers.MethodWrite:  func(*world, *Options) {},
-		providers.MethodCommit: repository, providers.MethodPush: repository,
-	} {
-		for name, change := range changes {
-			t.Run(fmt.Sprintf("%s/%s", call, name), func(t *testing.T) {
-				drainsDuring(t, store, call, false, "put a mine", change)
-			})
-		}
-	}
-}
-
 // What is changed of a file's attributes while a request is under way that sends its
 // content, its attributes or its name is sent too, be the request carried out before
 // the change or after it.
