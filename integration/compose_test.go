@@ -49,32 +49,6 @@ func checkErr(t *testing.T, what string, got, want error) {
 	assert.Is(t, got, want, what)
 }
 
-// Prefixes end on path boundaries, nest, and hide without losing.
-func TestComposition(t *testing.T) {
-	t.Parallel()
-	w := harness.New(t, harness.Options{})
-	dirs := family(t, w, "app", "lib", "deep", "other")
-	mkdirAll(t, dirs["app"]+"/lib/hidden")
-	mkdirAll(t, dirs["app"]+"/library")
-	write(t, dirs["app"]+"/library/from", "app")
-	m := w.Mount("@acme/app", "--mount", "at=/lib,source=@acme/lib", "--mount", "at=/lib/x/deep,source=@acme/deep",
-		"--mount", "at=/new/other,source=@acme/other,mode=read-only")
-	for path, want := range map[string]string{
-		"from": "app", "lib/from": "lib", "lib/x/deep/from": "deep", "new/other/from": "other", "library/from": "app",
-	} {
-		checkContent(t, filepath.Join(m.Dir, path), want)
-	}
-	for dir, want := range map[string][]string{"": {"WORKSPACE.md", "from", "lib", "library", "new"},
-		"lib": {"WORKSPACE.md", "from", "x"}, "lib/x": {"deep"}, "new": {"other"}} {
-		assert.Slice(t, list(t, filepath.Join(m.Dir, dir)), want, "list of", dir)
-	}
-	if _, err := os.Stat(dirs["app"] + "/lib/hidden"); err != nil {
-		t.Errorf("what a part hides: %v", err)
-	}
-	write(t, m.Dir+"/lib/x/deep/made", "deep")
-	checkContent(t, dirs["deep"]+"/made", "deep")
-}
-
 func list(t *testing.T, dir string) []string {
 	t.Helper()
 	entries, err := os.ReadDir(dir)

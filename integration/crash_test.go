@@ -165,28 +165,3 @@ func TestTerminateUnderLoad(t *testing.T) {
 		t.Errorf("the mount point after SIGTERM: got %d entries, %v", len(entries), err)
 	}
 }
-
-// A busy mount says who keeps it, and goes once it is free.
-func TestUmountBusy(t *testing.T) {
-	t.Parallel()
-	w := harness.New(t, harness.Options{})
-	m := w.Mount(w.Workspace("@acme/x", ""))
-	write(t, m.Dir+"/f", "x")
-	f, err := os.Open(m.Dir + "/f")
-	checkErr(t, "open", err, nil)
-	r := w.Run("umount", m.Dir)
-	if r.Code != 1 || !contains(r.Err, "in use", itoa(os.Getpid())) {
-		t.Errorf("umount of a busy mount: got exit %d and\n%s", r.Code, r.Err)
-	}
-	checkErr(t, "read", f.Close(), nil)
-	m.Stop()
-}
-
-// Two mounts of one workspace would be two masters: the second is refused.
-func TestSecondMount(t *testing.T) {
-	t.Parallel()
-	w := harness.New(t, harness.Options{})
-	ws := w.Workspace("@acme/x", "")
-	m := w.Mount(ws)
-	refused(t, w, 1, m.Dir, ws)
-}

@@ -132,25 +132,6 @@ func TestReadOnlyFlagAnywhere(t *testing.T) {
 	}
 }
 
-func TestReadOnlySources(t *testing.T) {
-	tier.RequireFUSE(t)
-	for _, tt := range []struct{ name, block, storage, why string }{
-		{"storage", "", "read_only: true, ", "storage"},
-		{"defaults", "defaults: {read_only: true}\n", "", "defaults"},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			w := newWorld(t)
-			w.write("ws/WORKSPACE.md", "---\nschema: workspace/v1\nid: \"@acme/ws\"\nversion: \"1.0.0\"\nname: ws\n"+tt.block+
-				"owner: {type: user, id: a, slug: acme}\nstorage: {inline: {"+tt.storage+"provider: local-fs, config: {mount_path: \""+w.path("ws")+"\"}}}\n---\n")
-			w.mount("./ws", "mnt", "--trust")
-			assert.Is(t, os.Mkdir(w.path("mnt/d"), 0o755), syscall.EROFS)
-			if s := w.status(); !strings.HasPrefix(s.Parts[0].ReadOnly, tt.why) {
-				t.Errorf("why: got %q, want %s", s.Parts[0].ReadOnly, tt.why)
-			}
-		})
-	}
-}
-
 func TestSecondMount(t *testing.T) {
 	tier.RequireFUSE(t)
 	w := newWorld(t)

@@ -95,29 +95,6 @@ func checkWidth(t *testing.T, out string) {
 	}
 }
 
-// The manifest decides what a program in the mount may do, so that no program
-// in the mount may change it.
-func TestGoverningFiles(t *testing.T) {
-	tier.RequireFUSE(t)
-	w := newWorld(t)
-	w.mount(w.workspace("notes"), "mnt")
-	manifest := w.path("mnt/WORKSPACE.md")
-	tests := map[string]error{
-		"write":  os.WriteFile(manifest, []byte("x"), 0o644),
-		"remove": os.Remove(manifest),
-		"rename": os.Rename(manifest, w.path("mnt/other")),
-		"over":   func() error { w.write("mnt/new", ""); return os.Rename(w.path("mnt/new"), manifest) }(),
-		"mode":   os.Chmod(manifest, 0o777),
-	}
-	for name, err := range tests {
-		assert.Is(t, err, syscall.EROFS, name)
-	}
-	log, err := os.ReadFile(w.path("mnt/.wsmount/errors.log"))
-	if err != nil || !strings.Contains(string(log), "WORKSPACE.md") {
-		t.Errorf("errors.log: got %q, %v", log, err)
-	}
-}
-
 // A changed manifest mounts only after it has been accepted.
 func TestAccept(t *testing.T) {
 	w := newWorld(t)
