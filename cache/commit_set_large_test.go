@@ -152,9 +152,7 @@ func TestNamesGoOnDuringALargeSet(t *testing.T) {
 			at := listBackend(w.repo)
 			for _, line := range at {
 				// The first steps are of the time before anything was looked at.
-				if strings.HasPrefix(line, "made-") {
-					t.Errorf("%q was made during the commit, and is in it", line)
-				}
+				assert.False(t, strings.HasPrefix(line, "made-"), line, "was made during the commit, and is in it")
 			}
 			if steps < 3*320/setPiece {
 				t.Errorf("%d steps", steps)
@@ -340,9 +338,7 @@ func TestPullDuringALargeSet(t *testing.T) {
 				}
 			})
 			w.upload()
-			if x.again() == 0 {
-				t.Error("the set was not made anew")
-			}
+			assert.False(t, x.again() == 0, "the set was not made anew")
 			w.upload()
 			w.same()
 			if all := strings.Join(w.local(), "\n"); !strings.Contains(all, ": theirs") || !strings.Contains(all, ": 11") {

@@ -208,9 +208,7 @@ func TestCommitWaitsForWhatHasBegun(t *testing.T) {
 		defer w.v.mu.Unlock()
 		return over.Load() || len(w.v.engine.waiters) == 2
 	})
-	if over.Load() {
-		t.Errorf("it has not waited: %+v, %v", *r, *failed)
-	}
+	assert.False(t, over.Load(), "it has not waited:", *r, *failed)
 	open()
 	w.until(over.Load)
 	w.until(first.Load)

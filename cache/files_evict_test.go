@@ -100,14 +100,10 @@ func TestEvictLooksAgain(t *testing.T) {
 				asked = true
 				c.change(w)
 				may := w.v.mayEvict(x)
-				if may {
-					t.Error("it may be given up")
-				}
+				assert.False(t, may, "it may be given up")
 				return may
 			})
-			if !asked {
-				t.Error("it did not count as clean before")
-			}
+			assert.True(t, asked, "it did not count as clean before")
 			assert.Equal(t, strings.Join(w.local(), ", "), c.want)
 		})
 	}

@@ -51,9 +51,7 @@ func TestDirtyIntent(t *testing.T) {
 			w.ok(w.shut(o))
 			assert.Equal(t, w.inode(ino).Writing, c.then, "intent ... with one writer left")
 			w.ok(w.shut(second))
-			if w.inode(ino).Writing {
-				t.Error("the intent outlives the last writer")
-			}
+			assert.False(t, w.inode(ino).Writing, "the intent outlives the last writer")
 		})
 	}
 }
@@ -73,13 +71,9 @@ func TestEachCloseIsAState(t *testing.T) {
 	step("nothing", 0)
 	w.write(o, "j", 0)
 	w.write(o, "J", 0)
-	if !w.inode(ino).Writing {
-		t.Error("bytes have changed without the intent on record")
-	}
+	assert.True(t, w.inode(ino).Writing, "bytes have changed without the intent on record")
 	step("two writes", 1)
-	if w.inode(ino).Writing {
-		t.Error("what the close has taken is still to be looked for after a crash")
-	}
+	assert.False(t, w.inode(ino).Writing, "what the close has taken is still to be looked for after a crash")
 	step("nothing more", 1)
 	w.write(o, "yes", 10)
 	step("a write", 2)
@@ -320,9 +314,7 @@ func TestMappedStores(t *testing.T) {
 	}
 	gen = w.inode(ino).ContentVersion
 	reader.File.Release()
-	if !w.inode(ino).Writing {
-		t.Error("a crash now would hide what is mapped")
-	}
+	assert.True(t, w.inode(ino).Writing, "a crash now would hide what is mapped")
 	m[1] = 'E'
 	w.ok(unix.Munmap(m))
 	close(gate)
@@ -404,9 +396,7 @@ func TestContentKnowsItsPath(t *testing.T) {
 	w.stop()
 	found := map[string]bool{}
 	w.ok(w.v.store.Each(func(_ uint64, path string, _ int64, _ bool) { found[path] = true }))
-	if !found["d/g"] {
-		t.Errorf("content of %v", found)
-	}
+	assert.True(t, found["d/g"], "content of", found)
 }
 
 // So do those of a run that was killed, once there was another.
@@ -443,13 +433,9 @@ func TestIntentUnderConcurrentCloses(t *testing.T) {
 	close(gate)
 	<-done
 	w.ok(o.File.Flush(me))
-	if w.inode(ino).Writing {
-		t.Error("the intent stays")
-	}
+	assert.False(t, w.inode(ino).Writing, "the intent stays")
 	w.write(o, "z", 6)
-	if !w.inode(ino).Writing {
-		t.Error("bytes have changed without the intent on record")
-	}
+	assert.True(t, w.inode(ino).Writing, "bytes have changed without the intent on record")
 	w.ok(w.shut(o))
 	if got := w.get("f"); got[:8] != "xxxxxyzx" || len(got) != 1<<16 {
 		t.Errorf("got %q", got[:8])

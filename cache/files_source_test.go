@@ -35,9 +35,7 @@ func TestVersionMovedOn(t *testing.T) {
 	assert.Equal(t, w.walk("g"), 0, "the name leads to inode")
 	// A bind-mounted file leads to the old inode again and again.
 	_, err = w.v.Open(me, gone, syscall.O_RDONLY)
-	if err == nil {
-		t.Error("the second open of what is nowhere went well")
-	}
+	assert.False(t, err == nil, "the second open of what is nowhere went well")
 }
 
 // Each time that the first bytes of an open are asked for there is another

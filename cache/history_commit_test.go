@@ -47,9 +47,7 @@ func TestLogByCommit(t *testing.T) {
 		got = append(got, ver.Change+" "+ver.Path+" "+map[string]string{one: "one", two: "two", "": "none"}[ver.Commit])
 	}
 	for _, want := range []string{"written a none", "written a two", "written a one", "written d/new one", "ended d/b two"} {
-		if !slices.Contains(got, want) {
-			t.Errorf("%q is not in the log:\n%s", want, strings.Join(got, "\n"))
-		}
+		assert.True(t, slices.Contains(got, want), want, "is not in the log:", strings.Join(got, "\n"))
 	}
 	of, err := c.v.Log(c.Context(), LogFilter{Commit: one})
 	c.ok(err)
@@ -185,9 +183,7 @@ func TestCommitsAreListed(t *testing.T) {
 	shown, err := c.v.Show(&fs.Op{}, "history")
 	c.ok(err)
 	for _, name := range []string{one + "/", two + "/", "d/"} {
-		if !slices.Contains(shown.Names, name) {
-			t.Errorf("%s is not among %v", name, shown.Names)
-		}
+		assert.True(t, slices.Contains(shown.Names, name), name, "is not among", shown.Names)
 	}
 	if _, err := c.v.Show(&fs.Op{}, "history/"+one+"/d/b"); err != nil {
 		t.Error(err)

@@ -163,9 +163,7 @@ func TestHistoryLooksAtBusyFiles(t *testing.T) {
 	w.v.keepDue()
 	list, err := w.v.Log(t.Context(), LogFilter{Path: "f", Limit: 1})
 	w.ok(err)
-	if list[0].SHA256 == "" {
-		t.Errorf("not looked at: %+v", list[0])
-	}
+	assert.False(t, list[0].SHA256 == "", "not looked at:", list[0])
 }
 
 // What was written after the name was gone is not what was removed.
@@ -179,9 +177,7 @@ func TestHistoryOfWhatWasWrittenAfterwards(t *testing.T) {
 	w.ok(w.shut(o))
 	w.forgetAll()
 	for _, line := range w.log("f") {
-		if strings.Contains(line, "AFTER") {
-			t.Errorf("%s", line)
-		}
+		assert.False(t, strings.Contains(line, "AFTER"), line)
 	}
 	w.settle() // till then the store has it
 	w.logs("f", "ended removed f: -", "written written f: -", "written written f: first")
@@ -313,9 +309,7 @@ func TestDiff(t *testing.T) {
 	w.ok(w.put("f", "a\x00c\n"))
 	got, err = w.v.Diff(t.Context(), DiffOptions{Path: "f"})
 	w.ok(err)
-	if !strings.HasPrefix(got, "Binary files f@") {
-		t.Errorf("got %q", got)
-	}
+	assert.True(t, strings.HasPrefix(got, "Binary files f@"), "got", got)
 	_, err = w.v.Diff(t.Context(), DiffOptions{Path: "f", From: State{Version: "4711"}})
 	w.is(err, ErrNoVersion)
 }
@@ -455,9 +449,7 @@ func TestHistoryKeepsEachTurn(t *testing.T) {
 		}
 	}
 	for i := range 4 {
-		if !have[fmt.Sprint("turn ", i)] {
-			t.Errorf("turn %d is not kept: %+v", i, all)
-		}
+		assert.True(t, have[fmt.Sprint("turn ", i)], "turn", i, "is not kept:", all)
 	}
 }
 

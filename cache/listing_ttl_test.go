@@ -139,9 +139,7 @@ func TestOpenIsStricter(t *testing.T) {
 		}
 		close(gate)
 		w.is(<-opened, fs.ErrStale)
-		if !w.stale().IsZero() {
-			t.Error("still stale")
-		}
+		assert.True(t, w.stale().IsZero(), "still stale")
 	})
 }
 
@@ -236,9 +234,7 @@ func cutOff(t *testing.T) {
 		t.Errorf("it took %v", took)
 	}
 	assert.Equal(t, w.get("f"), "one")
-	if w.stale().IsZero() {
-		t.Error("not marked stale")
-	}
+	assert.False(t, w.stale().IsZero(), "not marked stale")
 	began = time.Now()
 	for range 20 {
 		w.names("")
@@ -280,9 +276,7 @@ func TestListingIsWholeOrNothing(t *testing.T) {
 	_, err := w.v.Lookup(me, fs.RootIno, "a")
 	w.is(err, providers.ErrPermission)
 	assert.Equal(t, strings.Join(w.names(""), " "), "a b c d", "names")
-	if !w.stale().IsZero() {
-		t.Error("stale")
-	}
+	assert.True(t, w.stale().IsZero(), "stale")
 }
 
 // A directory with more names than a change of the table holds.

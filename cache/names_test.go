@@ -108,14 +108,10 @@ func TestTmpfile(t *testing.T) {
 	w.write(o, "hidden", 0)
 	w.ok(o.File.Flush(me))
 	w.backend()
-	if !w.orphan(e.Ino) {
-		t.Error("after a crash nobody would free it")
-	}
+	assert.True(t, w.orphan(e.Ino), "after a crash nobody would free it")
 	_, err = w.v.Link(me, e.Ino, fs.RootIno, "f")
 	w.ok(err)
-	if w.orphan(e.Ino) {
-		t.Error("after a crash it would be freed, with a name")
-	}
+	assert.False(t, w.orphan(e.Ino), "after a crash it would be freed, with a name")
 	w.ok(w.shut(o))
 	w.backend("f: hidden")
 }
@@ -143,9 +139,7 @@ func TestUnlinkedFile(t *testing.T) {
 	w.ok(w.shut(o))
 	w.settle()
 	w.backend()
-	if !w.orphan(ino) {
-		t.Error("after a crash nobody would free it")
-	}
+	assert.True(t, w.orphan(ino), "after a crash nobody would free it")
 	w.v.Forget(ino, 1)
 	again, err := w.v.Open(me, ino, syscall.O_RDONLY) // by /proc/self/fd of an O_PATH descriptor
 	if w.ok(err); w.read(again) != "jello" {
@@ -156,9 +150,7 @@ func TestUnlinkedFile(t *testing.T) {
 	again.File.Release()
 	_, err = w.v.Attr(me, ino, nil)
 	w.is(err, fs.ErrStale)
-	if w.orphan(ino) {
-		t.Error("it is still marked")
-	}
+	assert.False(t, w.orphan(ino), "it is still marked")
 	w.stop()
 	if left, _ := filepath.Glob(filepath.Join(w.o.StateDir, "data", "*", "*")); len(left) > 0 {
 		t.Errorf("left over: %q", left)
@@ -182,9 +174,7 @@ func TestRemovedContentIsFreed(t *testing.T) {
 		}
 		return err != nil
 	})
-	if w.orphan(ino) {
-		t.Error("it is still marked")
-	}
+	assert.False(t, w.orphan(ino), "it is still marked")
 }
 
 // Numbers are never given twice.
@@ -359,9 +349,7 @@ func TestPanicLeavesTheLock(t *testing.T) {
 	w.ok(w.put("f", "1"))
 	func() {
 		defer func() {
-			if recover() == nil {
-				t.Error("nobody heard of it")
-			}
+			assert.False(t, recover() == nil, "nobody heard of it")
 		}()
 		_ = w.v.update(func() error {
 			w.v.table.Edit(table.Root).Mode = 0

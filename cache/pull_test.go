@@ -275,9 +275,7 @@ func TestHalt(t *testing.T) {
 			_, err := w.v.Pull(context.Background(), PullOptions{})
 			if c.reason == "" {
 				w.ok(err)
-				if len(w.here()) == before {
-					t.Error("nothing was deleted")
-				}
+				assert.False(t, len(w.here()) == before, "nothing was deleted")
 				return
 			}
 			w.is(err, ErrMassDelete)

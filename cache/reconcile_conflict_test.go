@@ -303,9 +303,7 @@ func TestLastWriterWins(t *testing.T) {
 	w.tamper("f", "theirs")
 	w.ok(w.put("f", "ours"))
 	w.backend("f: ours", "g: 1")
-	if !w.kept("theirs") {
-		t.Error("what was overwritten is not in the history")
-	}
+	assert.True(t, w.kept("theirs"), "what was overwritten is not in the history")
 	if p := w.v.Status().Problems; len(p) == 0 {
 		t.Error("nothing was reported")
 	}
@@ -407,9 +405,7 @@ func TestClaimIsTriedAgain(t *testing.T) {
 	w.ok(w.shut(o))
 	w.v.resolveOrphanConflicts()
 	w.sees("f: ours")
-	if !w.kept("theirs") {
-		t.Error("what is overwritten is not in the history")
-	}
+	assert.True(t, w.kept("theirs"), "what is overwritten is not in the history")
 }
 
 // What is renamed here to where another put something is changed by a third under

@@ -334,9 +334,7 @@ func TestPulledFileIsANewInode(t *testing.T) {
 		t.Errorf("inode %d then %d, content %q", old, now, w.get("f"))
 	}
 	after, _ := w.v.Attr(me, now, nil)
-	if !after.Mtime.After(before.Mtime) {
-		t.Errorf("the time of change went from %v to %v", before.Mtime, after.Mtime)
-	}
+	assert.True(t, after.Mtime.After(before.Mtime), "the time of change went from", before.Mtime, "to", after.Mtime)
 	if got, err := w.v.GetXattr(me, now, "user.note"); string(got) != "mine" {
 		t.Errorf("attribute %q, %v", got, err)
 	}

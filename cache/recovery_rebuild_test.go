@@ -59,9 +59,7 @@ func TestScan(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	for _, want := range []string{"symbolic links", "empty directories", "renames", "deletions"} {
-		if !slices.Contains(r.Unknown, want) {
-			t.Errorf("it does not say that it cannot find %s", want)
-		}
+		assert.True(t, slices.Contains(r.Unknown, want), "it does not say that it cannot find", want)
 	}
 	if _, err := os.Stat(filepath.Join(r.Aside, "names")); err != nil {
 		t.Errorf("the old state: %v", err)
@@ -71,9 +69,7 @@ func TestScan(t *testing.T) {
 	w.ok(w.sendAll()) // the conflict copies that the first made
 	got := listBackend(w.p)
 	for _, line := range []string{"d/both: changed by another", "d/theirs: theirs", "e/same: sent", "read: read", "theirs: theirs"} {
-		if !slices.Contains(got, line) {
-			t.Errorf("the backend does not have %q: %q", line, got)
-		}
+		assert.True(t, slices.Contains(got, line), "the backend does not have", line, got)
 	}
 	for _, content := range []string{"ours", "newer"} { // beside what the backend has
 		if !slices.ContainsFunc(got, func(line string) bool {
@@ -113,9 +109,7 @@ func TestScanPutsSecondsAside(t *testing.T) {
 	slices.Sort(all)
 	assert.Equal(t, strings.Join(all, " "), "one two", "got", all)
 	left, err := Inspect(filepath.Join(r.Aside), 0)
-	if err == nil {
-		t.Errorf("the damaged state can be read: %+v", left)
-	}
+	assert.False(t, err == nil, "the damaged state can be read:", left)
 }
 
 // Files that were made in the second before the end do not say their paths yet.

@@ -90,9 +90,7 @@ func TestRecoverAfterAKill(t *testing.T) {
 	w.v.mu.Unlock()
 	assert.Equal(t, len(left), 0, "still noted:", left)
 	for _, line := range w.log("nameless") {
-		if strings.HasSuffix(line, "gone") {
-			t.Errorf("never closed, and kept: %s", line)
-		}
+		assert.False(t, strings.HasSuffix(line, "gone"), "never closed, and kept:", line)
 	}
 }
 
@@ -141,9 +139,7 @@ func TestRecoverAfterPowerLoss(t *testing.T) {
 	assert.Equal(t, w.get("unsynced"), "unsynced", "suspect content")
 	assert.Equal(t, w.get("clean"), "clean", "clean content")
 	w.again()
-	if !w.record("unsynced").Suspect {
-		t.Error("not suspect any more after another start")
-	}
+	assert.True(t, w.record("unsynced").Suspect, "not suspect any more after another start")
 }
 
 // A clean end syncs: the next boot trusts what it finds.
@@ -154,9 +150,7 @@ func TestRecoverTrustsACleanEnd(t *testing.T) {
 	w.stop()
 	w.o.boot = "another"
 	w.start()
-	if w.record("unsaved").Suspect {
-		t.Error("suspect")
-	}
+	assert.False(t, w.record("unsaved").Suspect, "suspect")
 	assert.Equal(t, w.record("clean").State, table.Whole, "clean content was dropped")
 }
 

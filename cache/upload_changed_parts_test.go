@@ -304,9 +304,7 @@ func TestChangesAtRandom(t *testing.T) {
 	w.ok(w.shut(o))
 	w.upload()
 	w.arrived("f", string(want))
-	if n.copies.Load() == 0 {
-		t.Error("nothing was spared")
-	}
+	assert.False(t, n.copies.Load() == 0, "nothing was spared")
 }
 
 // whole reads a file of a size.

@@ -228,9 +228,7 @@ func TestDirectoryComesBackBeside(t *testing.T) {
 					"a file":      {"p/d: file", "p/d.1/theirs: T", "e/x: X"},
 					"a directory": {"p/d/x: X", "/theirs: T"},
 				}[what] {
-					if !strings.Contains(all, want) {
-						t.Errorf("no %s: here is %s", want, all)
-					}
+					assert.Contains(t, all, want)
 				}
 			})
 		})

@@ -119,9 +119,7 @@ func (b *bucketStore) hasAll(files []bucketFile) {
 		delete(etags, key)
 	}
 	for _, key := range slices.Sorted(maps.Keys(etags)) {
-		if !strings.HasSuffix(key, "/") {
-			b.t.Errorf("nobody wrote %q", key)
-		}
+		assert.True(b.t, strings.HasSuffix(key, "/"), "nobody wrote", key)
 	}
 	b.t.Logf("%d files, %d bytes", len(files), bytesSeen)
 }

@@ -48,9 +48,7 @@ func (d diagnosis) store() string {
 func (d diagnosis) wants(t *testing.T, exit int, parts ...string) {
 	t.Helper()
 	for _, c := range d.Checks {
-		if c.Name == "workspace" {
-			t.Errorf("cannot be resolved: %s", c.Says)
-		}
+		assert.False(t, c.Name == "workspace", "cannot be resolved:", c.Says)
 	}
 	if got := d.store(); exit == 0 && strings.Contains(got, "problem") || exit != 0 && d.Exit != exit || !contains(got, parts...) {
 		t.Errorf("exit %d, want %d, and %q in\n%s", d.Exit, exit, parts, got)
@@ -71,9 +69,7 @@ func TestDoctorOfABucket(t *testing.T) {
 		"note conditions: DELETE with If-Match is not honoured", "MiB/s up", "MiB/s down", "ok scratch: ")
 	b.diagnose("@acme/bucket", "--read-only").wants(t, 0, "ok answer: ", "note writing: not tried")
 	text := b.w.Run("doctor", "@acme/bucket").Out
-	if !contains(text, "throughput: ", "store /") {
-		t.Errorf("for people it says\n%s", text)
-	}
+	assert.True(t, contains(text, "throughput: ", "store /"), "for people it says", text)
 
 	link.Say(badlink.Answer{Status: http.StatusForbidden, Code: "RequestTimeTooSkewed"})
 	b.diagnose("@acme/bucket").wants(t, exitDenied, "the clock of this machine and the service's differ")

@@ -363,7 +363,5 @@ func TestExecKilled(t *testing.T) {
 		t.Errorf("the command goes on: %d, %v", n, err)
 	}
 	nothingLeft(t, w)
-	if !has("orphan") {
-		t.Error("what a command wrote whose exec was killed is not in the store")
-	}
+	assert.True(t, has("orphan"), "what a command wrote whose exec was killed is not in the store")
 }

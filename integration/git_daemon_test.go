@@ -86,15 +86,11 @@ func TestGitDaemon(t *testing.T) {
 	g.daemon.Hook(nil)
 	g.w.Run("event", m.Dir, "turn-end")
 	g.arrives(m, "what was written while the server went in the middle")
-	if went.Load() == 0 {
-		t.Error("it never went")
-	}
+	assert.False(t, went.Load() == 0, "it never went")
 	m.Stop()
 	g.sound()
 	for _, asked := range gitserver.Services(g.daemon.Heard()) {
-		if !strings.HasSuffix(asked, "pack /acme/site.git") {
-			t.Errorf("the daemon was asked for %q", asked)
-		}
+		assert.True(t, strings.HasSuffix(asked, "pack /acme/site.git"), "the daemon was asked for", asked)
 	}
 }
 

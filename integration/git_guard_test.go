@@ -32,9 +32,7 @@ func TestGitHoldsBack(t *testing.T) {
 	}
 	assert.Equal(t, g.repo.Git("show", "--format=", "--name-only", "main"), "fine\n", "the commit")
 	status, large, secret := strings.Join(strings.Fields(g.w.MustRun("status", m.Dir)), " "), "dataset: 105906176 bytes, and a commit takes files of up to 100 MiB", ".env: it holds the value of the secret github-token"
-	if !contains(status, large, secret) {
-		t.Errorf("status says:\n%s", status)
-	}
+	assert.True(t, contains(status, large, secret), "status says:", status)
 	r := g.w.Run("umount", m.Dir)
 	if r.Code != 7 || !contains(r.Err, "dataset", ".env", "github-token") || strings.Contains(r.Err+end.Out+status, gitToken) {
 		t.Errorf("umount answers %d:\n%s", r.Code, r.Err)

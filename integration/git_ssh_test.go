@@ -95,9 +95,7 @@ func TestGitOverSSH(t *testing.T) {
 	g.sound()
 	g.nowhere(strings.Split(g.client.PEM, "\n")[2])
 	for _, asked := range g.ssh.Commands() {
-		if !strings.HasSuffix(asked, "pack '/acme/site.git'") {
-			t.Errorf("the server was asked to run %q", asked)
-		}
+		assert.True(t, strings.HasSuffix(asked, "pack '/acme/site.git'"), "the server was asked to run", asked)
 	}
 }
 

@@ -211,9 +211,7 @@ func (g *gitStage) nowhere(token string) {
 			return err
 		}
 		content, err := os.ReadFile(path)
-		if strings.Contains(string(content), token) {
-			g.t.Errorf("the token is in %s", path)
-		}
+		assert.False(g.t, strings.Contains(string(content), token), "the token is in", path)
 		return err
 	}))
 }

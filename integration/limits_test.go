@@ -214,9 +214,7 @@ read line; cat /ws/dir/f; echo; cat /ws/dir/scratch/x /ws/dir/new; ls /ws/dir/sc
 		t.Errorf("sandbox: %v, got\n%s", err, out.String())
 	}
 	checkContent(t, behind+"/made", "made\n")
-	if exists(behind + "/dir/scratch/x") {
-		t.Error("the sandbox's scratch file is in the workspace")
-	}
+	assert.False(t, exists(behind+"/dir/scratch/x"), "the sandbox's scratch file is in the workspace")
 }
 
 // A safeBuffer is a buffer that a process writes and a test reads.

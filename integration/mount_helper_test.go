@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/internal/harness"
 	"github.com/wsmount/wsmount/integration/tier"
 	"github.com/wsmount/wsmount/providers/memory"
@@ -321,12 +322,8 @@ func (p *packageStage) namespace() {
 	}
 	p.run("", 0, "mount", "-N", pid, "-t", "wsmount", "@acme/notes", p.mnt)
 	p.shows(p.mnt, "")
-	if !there() {
-		p.t.Error("it is not mounted there")
-	}
+	assert.True(p.t, there(), "it is not mounted there")
 	p.run("", 0, "umount", "-N", pid, p.mnt)
-	if there() {
-		p.t.Error("it is still mounted there")
-	}
+	assert.False(p.t, there(), "it is still mounted there")
 	p.idle(p.mnt)
 }

@@ -291,14 +291,10 @@ func (o *outageStage) arrived(prefix string) {
 	keys, err := o.s.Keys(context.Background(), prefix)
 	o.check(err)
 	for _, key := range []string{"made" + o.n + "/", "moved" + o.n + "/name", "far" + o.n} {
-		if !slices.Contains(keys, key) {
-			o.t.Errorf("the bucket has no %s: %q", key, keys)
-		}
+		assert.True(o.t, slices.Contains(keys, key), "the bucket has no", key, keys)
 	}
 	for _, key := range keys {
-		if strings.HasPrefix(key, "old"+o.n) {
-			o.t.Errorf("the bucket still has %s", key)
-		}
+		assert.False(o.t, strings.HasPrefix(key, "old"+o.n), "the bucket still has", key)
 	}
 	for key, want := range map[string]string{"new" + o.n: "new\n", "moved" + o.n + "/name": "named\n", "link" + o.n: "here", "here": "here\n"} {
 		if got, err := o.s.Get(context.Background(), prefix+key); err != nil || string(got) != want {

@@ -111,13 +111,9 @@ func TestWatchEvents(t *testing.T) {
 	})
 	for name, dir := range map[string]string{"outside": ws, "inside": m.Dir} {
 		write(t, dir+"/"+name, "x")
-		if !hears(lines, "write", name, harness.Hangs) {
-			t.Errorf("no write event for %s", name)
-		}
+		assert.True(t, hears(lines, "write", name, harness.Hangs), "no write event for", name)
 		checkErr(t, "remove", os.Remove(dir+"/"+name), nil)
-		if !hears(lines, "delete", name, harness.Hangs) {
-			t.Errorf("no delete event for %s", name)
-		}
+		assert.True(t, hears(lines, "delete", name, harness.Hangs), "no delete event for", name)
 	}
 	cancel()
 	for range lines { // until the follower has ended

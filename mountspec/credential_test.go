@@ -48,12 +48,8 @@ func TestCredentialNames(t *testing.T) {
 			t.Errorf("no test for the name %q", name)
 			continue
 		}
-		if !credentialKey(pair[0]) {
-			t.Errorf("%s: the key %q is accepted", name, pair[0])
-		}
-		if credentialKey(pair[1]) {
-			t.Errorf("%s: the key %q is refused", name, pair[1])
-		}
+		assert.True(t, credentialKey(pair[0]), name, "the key", pair[0], "is accepted")
+		assert.False(t, credentialKey(pair[1]), name, "the key", pair[1], "is refused")
 	}
 }
 
@@ -92,9 +88,7 @@ func TestCredentialShapes(t *testing.T) {
 		assert.Equal(t, credentialShape(pair[0]), sh.name, pair[0], "looks like")
 	}
 	for name, pair := range pairs {
-		if credentialShape(pair[0]) == "" {
-			t.Errorf("%s: %q is accepted", name, pair[0])
-		}
+		assert.False(t, credentialShape(pair[0]) == "", name, pair[0], "is accepted")
 		assert.Equal(t, credentialShape(pair[1]), "", name, pair[1], "looks like")
 	}
 }

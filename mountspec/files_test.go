@@ -211,9 +211,7 @@ func checkStable(t testing.TB, name string, m marshaler) {
 	}
 	withoutPositions(reflect.ValueOf(m))
 	withoutPositions(reflect.ValueOf(second))
-	if !reflect.DeepEqual(any(m), second) {
-		t.Errorf("read back\n%+v\nfirst\n%+v\n%s", second, m, text)
-	}
+	assert.True(t, reflect.DeepEqual(any(m), second), "read back", second, "first", m, text)
 }
 
 // withoutPositions clears every Pos that can be set below v.

@@ -192,9 +192,7 @@ func TestBoundedMemory(t *testing.T) {
 				t.Errorf("allocated %d MiB in all, want at most %d", got>>20, most>>20)
 			}
 			for _, f := range findings {
-				if f.Line == 0 {
-					t.Errorf("a finding without a line: %v", f)
-				}
+				assert.False(t, f.Line == 0, "a finding without a line:", f)
 			}
 			t.Logf("%d MiB allocated, %d findings", (after.TotalAlloc-before.TotalAlloc)>>20, len(findings))
 		})

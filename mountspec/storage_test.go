@@ -159,9 +159,7 @@ func TestRequiredKeys(t *testing.T) {
 			key, _, _ := strings.Cut(line, ":")
 			rest := strings.Join(slices.Delete(slices.Clone(lines), i, i+1), "") + "\n"
 			_, findings := parseKind(kind+".md", []byte("---\n"+rest+"---\n"), Options{})
-			if findings.Err() == nil {
-				t.Errorf("%s without %s is accepted", kind, key)
-			}
+			assert.False(t, findings.Err() == nil, kind, "without", key, "is accepted")
 			if len(lines) > 1 && !strings.Contains(findings.Error(), "the key "+key+" is missing") {
 				t.Errorf("%s without %s: %v", kind, key, findings)
 			}
@@ -328,9 +326,7 @@ func TestChangedWorkspacePrints(t *testing.T) {
 			}
 			got, want := again.Sync, s.Sync
 			got.Set, want.Set, got.Pos, want.Pos = nil, nil, Pos{}, Pos{}
-			if !reflect.DeepEqual(got, want) {
-				t.Errorf("%s on %q\n got %+v\nwant %+v\n%s", name, start, got, want, text)
-			}
+			assert.True(t, reflect.DeepEqual(got, want), name, "on", start, "got", got, "want", want, text)
 		}
 	}
 }

@@ -178,14 +178,10 @@ func notEmpty(s string) bool { return s != "" }
 
 func TestValidBranch(t *testing.T) {
 	for _, s := range []string{"main", "release/1.x", "feature/ä", "a.b", "a@b", "x-"} {
-		if !ValidBranch(s) {
-			t.Errorf("%q is refused", s)
-		}
+		assert.True(t, ValidBranch(s), s, "is refused")
 	}
 	for _, s := range []string{"", "@", "HEAD", "-x", "--help", ".x", "a/.b", "x.", "x.lock", "a.lock/b", "a..b", "a b", "a~1", "a^", "a:b", "a?", "a*", "a[b", `a\b`, "a@{1}", "/a", "a/", "a//b", "a\x00", "a\x7f", strings.Repeat("x", 245)} {
-		if ValidBranch(s) {
-			t.Errorf("%q is accepted", s)
-		}
+		assert.False(t, ValidBranch(s), s, "is accepted")
 	}
 }
 

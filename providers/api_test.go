@@ -47,16 +47,12 @@ func TestNoPathCrossesTheSeam(t *testing.T) {
 	used := map[string]bool{}
 	for _, pkg := range loadPackages(t) {
 		for _, leak := range leaks(pkg) {
-			if mayBePath[leak] == "" {
-				t.Errorf("crosses the seam: %s", leak)
-			}
+			assert.False(t, mayBePath[leak] == "", "crosses the seam:", leak)
 			used[leak] = true
 		}
 	}
 	for exception := range mayBePath {
-		if !used[exception] {
-			t.Errorf("an exception for nothing: %s", exception)
-		}
+		assert.True(t, used[exception], "an exception for nothing:", exception)
 	}
 }
 

@@ -84,9 +84,7 @@ func TestLocatorContains(t *testing.T) {
 
 func TestMustLocatorPanics(t *testing.T) {
 	defer func() {
-		if recover() == nil {
-			t.Error("no panic")
-		}
+		assert.False(t, recover() == nil, "no panic")
 	}()
 	providers.MustLocator("..")
 }

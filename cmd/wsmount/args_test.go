@@ -206,9 +206,7 @@ func TestFlagNamesMeanOneKind(t *testing.T) {
 				if before, known := kinds[n]; known && before != takes {
 					t.Errorf("%s: --%s takes a value in one command and none in another", name, n)
 				}
-				if own[n] {
-					t.Errorf("%s: --%s twice", name, n)
-				}
+				assert.False(t, own[n], name, "--", n, "twice")
 				kinds[n], own[n] = takes, true
 			}
 		}
@@ -251,9 +249,7 @@ func TestCommandLineRefusals(t *testing.T) {
 			if code != exit.Usage || !strings.Contains(what, tt.says) || !strings.HasPrefix(hint, "hint: ") || !strings.Contains(hint, tt.hint) {
 				t.Errorf("got exit %d\n%s", code, errOut.String())
 			}
-			if strings.ContainsAny(errOut.String(), "\x1b") {
-				t.Error("a control character reached the terminal")
-			}
+			assert.False(t, strings.ContainsAny(errOut.String(), "\x1b"), "a control character reached the terminal")
 		})
 	}
 }

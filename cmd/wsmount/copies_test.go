@@ -328,9 +328,7 @@ func TestStatesByHand(t *testing.T) {
 	for _, state := range []string{"turn:2", "conversation:c2", "event:turn-start"} {
 		out := w.ok("diff", "mnt", ".", state, "--before")
 		for _, want := range []string{"--- a@before " + state + "\n+++ /dev/null\n", "--- /dev/null\n+++ b\n", "--- d/f@", "-one\n+two\n", "+++ made\n"} {
-			if !strings.Contains(out, want) {
-				t.Errorf("diff %s: %q is not in\n%s", state, want, out)
-			}
+			assert.Contains(t, out, want, "diff", state)
 		}
 	}
 	if out := w.ok("diff", "mnt", "d", "turn:1", "turn:2"); strings.Contains(out, "made") || !strings.Contains(out, "+++ d/f@turn:2\n") {

@@ -50,9 +50,7 @@ func TestDatabaseIsGone(t *testing.T) {
 			}
 			out := strings.Join(strings.Fields(text), " ")
 			for _, want := range []string{"1 file has its name again", "was not sent of these is lost", "symbolic links", "empty directories", "renames, deletions"} {
-				if !strings.Contains(out, want) {
-					t.Errorf("recover --scan does not say %q: got %s", want, out)
-				}
+				assert.Contains(t, out, want, "recover --scan")
 			}
 			w.mount(addr, "mnt")
 			if got, err := os.ReadFile(w.path("mnt/f")); err != nil || string(got) != "unsent" {
@@ -78,7 +76,5 @@ func TestUmountOfWhatCannotBeRead(t *testing.T) {
 	}
 	assert.OK(t, os.RemoveAll(found[0]))
 	w.refused(exit.Unsafe, "cannot be read", "umount", "mnt")
-	if isMounted(w.path("mnt")) {
-		t.Error("it is mounted still")
-	}
+	assert.False(t, isMounted(w.path("mnt")), "it is mounted still")
 }

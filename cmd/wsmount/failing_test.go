@@ -91,9 +91,7 @@ func TestGitServerThatRefuses(t *testing.T) {
 				t.Errorf("%s: status of %s: got %+v", when, a, f)
 			}
 			for where, text := range map[string]string{"failing     " + a + ", for ": out, "# " + a + " fails since ": log(), fmt.Sprintf(`"activity": %q`, a): string(status)} {
-				if !strings.Contains(text, where) {
-					t.Errorf("%s: no %q in:\n%s", when, where, text)
-				}
+				assert.Contains(t, text, where, when)
 			}
 		}
 		checkWidth(t, out)

@@ -75,9 +75,7 @@ func TestOptionsAreFlags(t *testing.T) {
 		}
 	}
 	for _, name := range valueOptions {
-		if !kinds[name] {
-			t.Errorf("mount has no %s with a value", name)
-		}
+		assert.True(t, kinds[name], "mount has no", name, "with a value")
 	}
 	notOptions := []string{"mount", "options", "foreground", "json"} // commas, itself, and what is for a terminal
 	for name := range kinds {

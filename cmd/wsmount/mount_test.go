@@ -219,9 +219,7 @@ func TestKilledDaemon(t *testing.T) {
 	syscall.Kill(w.status().PID, syscall.SIGKILL)
 	eventually(t, "the third daemon's end", func() bool { return w.status().State == control.Dead })
 	w.ok("umount", "mnt")
-	if isMounted(w.path("mnt")) {
-		t.Error("umount left the dead mount")
-	}
+	assert.False(t, isMounted(w.path("mnt")), "umount left the dead mount")
 }
 
 // A program that ends in a moment, or the child of one that is being started, is no
@@ -256,9 +254,7 @@ func TestBusy(t *testing.T) {
 	}
 	assert.Equal(t, w.status().State, control.Ready, "after a refused umount the mount")
 	w.ok("umount", "mnt", "--lazy")
-	if isMounted(w.path("mnt")) {
-		t.Error("--lazy left it in sight")
-	}
+	assert.False(t, isMounted(w.path("mnt")), "--lazy left it in sight")
 	in.Close()
 	user.Wait()
 	eventually(t, "the daemon's end after the last user", func() bool { return !strings.Contains(w.ok("status"), "@acme/notes") })
@@ -280,9 +276,7 @@ func TestForceAfterLazy(t *testing.T) {
 	w.refused(exit.Failed, "--force", "umount", "mnt")
 	w.refused(exit.Failed, "umount --force "+w.path("mnt"), addr, "mnt")
 	w.ok("umount", "mnt", "--force")
-	if alive(pid) {
-		t.Error("the daemon has not ended")
-	}
+	assert.False(t, alive(pid), "the daemon has not ended")
 }
 
 // A signal unmounts; a program that stays is cut off when the time is over, or
@@ -320,9 +314,7 @@ func TestSignals(t *testing.T) {
 			}
 			cmd.Wait()
 			assert.Equal(t, exit.Code(cmd.ProcessState.ExitCode()), tt.code, "exit")
-			if isMounted(w.path("mnt")) {
-				t.Error("still mounted")
-			}
+			assert.False(t, isMounted(w.path("mnt")), "still mounted")
 		})
 	}
 }

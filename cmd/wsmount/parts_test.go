@@ -195,9 +195,7 @@ func TestDebugBundleHoldsNoSecret(t *testing.T) {
 		}
 	}
 	for name, text := range files {
-		if strings.Contains(text, planted) {
-			t.Errorf("%s holds the secret", name)
-		}
+		assert.False(t, strings.Contains(text, planted), name, "holds the secret")
 	}
 	filepath.WalkDir(w.path("state"), func(path string, _ fs.DirEntry, _ error) error {
 		if b, err := os.ReadFile(path); err == nil && bytes.Contains(b, []byte(planted)) {

@@ -38,9 +38,7 @@ func TestConflictFoundByAPush(t *testing.T) {
 			if got.Pulled != 1 || got.Committed != 1 || got.Pushed != 1 || got.Conflicts != 1 || got.HeldBack != 1 || !slices.Equal(got.ConflictPaths, paths) {
 				t.Errorf("the event that finds it: got %+v", got)
 			}
-			if !r.pushed(t, "g") {
-				t.Error("what is in no conflict was not pushed")
-			}
+			assert.True(t, r.pushed(t, "g"), "what is in no conflict was not pushed")
 			for _, verb := range []string{"push", "commit"} {
 				got := w.event(exit.Conflict, verb, "mnt")
 				if got.Conflicts != 1 || got.HeldBack != 1 || got.Committed+got.Pushed > 0 || !slices.Equal(got.ConflictPaths, paths) {

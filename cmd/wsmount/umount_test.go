@@ -65,9 +65,7 @@ func TestUmountWhileTheDaemonDies(t *testing.T) {
 				syscall.Kill(pid, syscall.SIGKILL)
 			}()
 			w.ok("umount", "mnt")
-			if isMounted(w.path("mnt")) {
-				t.Error("the dead mount is left")
-			}
+			assert.False(t, isMounted(w.path("mnt")), "the dead mount is left")
 			w.ok(addr, "mnt")
 			w.ok("umount", "mnt")
 		})
@@ -191,9 +189,7 @@ func TestUmountOfWhatAnotherNamespaceHas(t *testing.T) {
 	}
 	w.ok("event", "mnt", "turn-end")
 	w.ok("umount", "mnt")
-	if isMounted(w.path("mnt")) {
-		t.Error("the second mount is left")
-	}
+	assert.False(t, isMounted(w.path("mnt")), "the second mount is left")
 	end()
 	eventually(t, "the first daemon to end", func() bool { return !alive(old) })
 	w.ok(first, "mnt2")

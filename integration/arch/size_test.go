@@ -84,9 +84,7 @@ func TestSizes(t *testing.T) {
 		}
 	}
 	for what := range tooLarge {
-		if !used[what] {
-			t.Errorf("%s: there is no such package or type", what)
-		}
+		assert.True(t, used[what], what, "there is no such package or type")
 	}
 }
 

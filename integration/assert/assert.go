@@ -25,6 +25,19 @@ func OK(t T, err error, what ...any) {
 	}
 }
 
+// True wants a condition to hold, and False that it does not; what says what is wrong.
+func True(t T, holds bool, what ...any) {
+	t.Helper()
+	if !holds {
+		t.Errorf("%s", text(what))
+	}
+}
+
+func False(t T, holds bool, what ...any) {
+	t.Helper()
+	True(t, !holds, what...)
+}
+
 // Equal wants got to be want.
 func Equal[V comparable](t T, got, want V, what ...any) {
 	t.Helper()
@@ -50,23 +63,29 @@ func Is(t T, got, want error, what ...any) {
 }
 
 // Contains wants a part in a text.
-func Contains(t T, text, part string, what ...any) {
+func Contains(t T, whole, part string, what ...any) {
 	t.Helper()
-	if !strings.Contains(text, part) {
-		t.Errorf("%sgot %s, want %s in it", label(what), show(text), show(part))
+	if !strings.Contains(whole, part) {
+		t.Errorf("%sgot %s, want %s in it", label(what), show(whole), show(part))
 	}
 }
 
+// label is what a report begins with.
 func label(what []any) string {
 	if len(what) == 0 {
 		return ""
 	}
+	return text(what) + ": "
+}
+
+// text is words and values with spaces between them.
+func text(what []any) string {
 	for i, v := range what {
 		if output, ok := v.([]byte); ok {
 			what[i] = string(output)
 		}
 	}
-	return strings.TrimSpace(fmt.Sprintln(what...)) + ": "
+	return strings.TrimSpace(fmt.Sprintln(what...))
 }
 
 // show is a value in a report: of a long text its beginning and its length, and of

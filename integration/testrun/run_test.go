@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -86,9 +85,7 @@ func TestKilledRun(t *testing.T) {
 				report = string(b)
 			}
 			for _, part := range []string{dir, "mount " + dir + "/mnt", fmt.Sprintf("process %d sleep 600", sleeper)} {
-				if !strings.Contains(report, part) {
-					t.Errorf("not said: %s\n%s", part, report)
-				}
+				assert.Contains(t, report, part)
 			}
 			if left := MountsBelow(base); len(left) > 0 {
 				t.Errorf("still mounted: %q", left)

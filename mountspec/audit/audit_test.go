@@ -87,9 +87,7 @@ func TestWhatIsDurable(t *testing.T) {
 		"reveal": Reveal{}.durable(), "asked reveal": RevealAsked{}.durable(), "failed reveal": RevealFailed{}.durable(), "denied reveal": RevealDenied{}.durable(), "denial": Denied{}.durable(),
 		"denied by policy": PolicyDecision{Decision: "deny"}.durable(), "refused ref": CrossOwnerRef{}.durable(),
 	} {
-		if !want {
-			t.Errorf("%s is not", r)
-		}
+		assert.True(t, want, r, "is not")
 	}
 	if (PolicyDecision{Decision: "allow"}).durable() || (Conflict{}).durable() {
 		t.Error("an allowed action or a conflict waits for the disk")

@@ -80,9 +80,7 @@ func TestParseConfig(t *testing.T) {
 		Identities:  map[string]Identity{"operator://current": {Name: "Bob", Email: "bob@acme.test"}},
 		Principal:   "operator://bob", Roles: map[string][]string{"@acme/*": {"editor"}},
 	}
-	if !reflect.DeepEqual(c, want) {
-		t.Errorf("got  %+v\nwant %+v", c, want)
-	}
+	assert.True(t, reflect.DeepEqual(c, want), "got", c, "want", want)
 }
 
 func TestParseConfigRefuses(t *testing.T) {
@@ -144,13 +142,9 @@ func TestParseConfigRefuses(t *testing.T) {
 			_, findings := parseAs(c.text)
 			all := strings.Join(findings, "\n")
 			assert.Contains(t, all, c.want, "in it")
-			if strings.Contains(all, secretValue) {
-				t.Errorf("a finding shows a secret: %s", all)
-			}
+			assert.False(t, strings.Contains(all, secretValue), "a finding shows a secret:", all)
 			for _, f := range findings {
-				if !strings.HasPrefix(f, "/etc/wsmount/config.yaml:") {
-					t.Errorf("no place: %s", f)
-				}
+				assert.True(t, strings.HasPrefix(f, "/etc/wsmount/config.yaml:"), "no place:", f)
 			}
 		})
 	}
@@ -181,14 +175,10 @@ func FuzzParseConfig(f *testing.F) {
 		}
 		if findings.Err() == nil {
 			for _, e := range c.Secrets {
-				if e.Source == nil {
-					t.Errorf("secret %s without a source", e.Slug)
-				}
+				assert.False(t, e.Source == nil, "secret", e.Slug, "without a source")
 			}
 			for _, p := range append(append([]string{}, c.SearchPath...), c.AllowPaths...) {
-				if !filepath.IsAbs(p) {
-					t.Errorf("relative path %q", p)
-				}
+				assert.True(t, filepath.IsAbs(p), "relative path", p)
 			}
 		}
 	})

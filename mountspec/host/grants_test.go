@@ -159,9 +159,7 @@ func TestSecretsOfAStorage(t *testing.T) {
 				return
 			}
 			got := w.ok("ws", c.o)
-			if strings.Contains(w.log(), "secret.reveal") {
-				t.Error("resolving revealed a secret")
-			}
+			assert.False(t, strings.Contains(w.log(), "secret.reveal"), "resolving revealed a secret")
 			creds, err := got.Grants.Secrets.Reveal(t.Context())
 			assert.OK(t, err)
 			assert.Equal(t, strings.Join(creds.Names(), " "), c.fields)

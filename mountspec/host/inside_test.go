@@ -47,9 +47,7 @@ func TestLinkOnTheWayToAGoverningFile(t *testing.T) {
 	w.manifest("ws", "@acme/app", `{ ref: ./conf/STORAGE.md }`)
 	got, err := w.resolve("ws/WORKSPACE.md", ResolveOptions{})
 	assert.OK(t, err)
-	if !slices.Contains(got.Governing, w.path("ws/real/STORAGE.md")) {
-		t.Errorf("governing: %q", got.Governing)
-	}
+	assert.True(t, slices.Contains(got.Governing, w.path("ws/real/STORAGE.md")), "governing:", got.Governing)
 	if !slices.Contains(got.Reserved, w.path("ws/conf/STORAGE.md")) {
 		t.Errorf("the way there is free to be changed: reserved %q", got.Reserved)
 	}
@@ -69,13 +67,9 @@ func TestOwnPlacesOfTheHost(t *testing.T) {
 	dir := w.path("home/.config/wsmount/")
 	for _, want := range []string{w.path("b/WORKSPACE.md"), dir + "/config.yaml", dir + "/" + registryName, dir + "/" + registryName + ".lock", w.path("s.STORAGE.md"),
 		w.path("link"), w.path("real/pw"), w.path("get.sh"), w.path("key"), w.path("sp/ws/WORKSPACE.md"), w.path("home/.agentproto/workspaces.json")} {
-		if !slices.Contains(got.Files, want) {
-			t.Errorf("%s may be written: %q", want, got.Files)
-		}
+		assert.True(t, slices.Contains(got.Files, want), want, "may be written:", got.Files)
 	}
-	if !slices.Contains(got.Dirs, dir) {
-		t.Errorf("directories %q, want %s", got.Dirs, dir)
-	}
+	assert.True(t, slices.Contains(got.Dirs, dir), "directories", got.Dirs, "want", dir)
 	assert.Slice(t, got.Searched, []string{w.path("none"), w.path("sp")}, "searched")
 }
 
@@ -185,9 +179,7 @@ func TestOverlapThroughABindMountOfAPart(t *testing.T) {
 			bind(t, w.path(c.bound), w.mkdir("alias"))
 			a := Location{Service: ServiceDir, Prefix: w.path(c.first)}
 			b := Location{Service: ServiceDir, Prefix: w.path(c.second)}
-			if !sharesBytes(a, b) {
-				t.Errorf("%s and %s share no bytes", a, b)
-			}
+			assert.True(t, sharesBytes(a, b), a, "and", b, "share no bytes")
 		})
 	}
 	t.Run("two parts that lie side by side", func(t *testing.T) {
@@ -269,9 +261,7 @@ func TestAddSaysWhatItOverlaps(t *testing.T) {
 	for _, again := range []string{"", "again"} {
 		got := notes("notes/sub")
 		for _, want := range []string{w.path("notes") + " of @acme/notes", "@acme/listed", "registry remove", `allow_overlap: [{from: "@acme/sub", to: "@acme/notes"}]`} {
-			if !strings.Contains(got, want) {
-				t.Errorf("%s: %q is missing in %s", again, want, got)
-			}
+			assert.Contains(t, got, want, again)
 		}
 	}
 	w.config += "allow_overlap: [ { from: \"@acme/*\", to: \"@acme/*\" } ]\n"

@@ -53,9 +53,7 @@ func TestOverlapsIsSymmetric(t *testing.T) {
 		{Service: ServiceRaw, Prefix: "{}"},
 	}
 	for _, l := range all {
-		if !l.Overlaps(l) {
-			t.Errorf("%+v does not overlap itself", l)
-		}
+		assert.True(t, l.Overlaps(l), l, "does not overlap itself")
 		for _, m := range all {
 			assert.Equal(t, l.Overlaps(m), m.Overlaps(l), l, "and", m, "disagree")
 		}

@@ -31,9 +31,7 @@ func TestResolveRegistered(t *testing.T) {
 		text += s.String() + "\n"
 	}
 	for _, want := range []string{"registry", "manifest: " + w.path("ws/WORKSPACE.md"), "storage: local-fs", "sync.mode: watch (default)", "below the workspace's own directory", "fingerprint"} {
-		if !strings.Contains(text, want) {
-			t.Errorf("explain lacks %q:\n%s", want, text)
-		}
+		assert.Contains(t, text, want, "explain")
 	}
 	if byPath := w.ok("ws", ResolveOptions{}); byPath.Trust != Registered || byPath.Fingerprint != got.Fingerprint {
 		t.Errorf("by path: %v, %s", byPath.Trust, byPath.Fingerprint)
@@ -84,9 +82,7 @@ func TestReadOnlyReasons(t *testing.T) {
 			var sources []string
 			for _, r := range got.ReadOnly.Reasons {
 				sources = append(sources, r.Source)
-				if r.Where == "" {
-					t.Errorf("%s says not where", r.Source)
-				}
+				assert.False(t, r.Where == "", r.Source, "says not where")
 			}
 			assert.Equal(t, strings.Join(sources, " "), c.want)
 		})
@@ -105,9 +101,7 @@ func TestPolicy(t *testing.T) {
 	if got.ReadOnly.On() || !got.HoldCommit || !got.HoldPush {
 		t.Errorf("read-only %v, hold commit %v, push %v", got.ReadOnly, got.HoldCommit, got.HoldPush)
 	}
-	if !slices.Contains(got.Governing, w.path("ws/team.POLICY.md")) {
-		t.Errorf("governing %q", got.Governing)
-	}
+	assert.True(t, slices.Contains(got.Governing, w.path("ws/team.POLICY.md")), "governing", got.Governing)
 	if later := got.Evaluate("storage:write", w.now.Add(2*60*60*1e9)); later.Allow {
 		t.Error("a grant did not end")
 	}

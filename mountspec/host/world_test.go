@@ -43,9 +43,7 @@ func newWorld(t *testing.T) *world {
 	assert.OK(t, err)
 	t.Cleanup(func() {
 		w.audit.Close()
-		if strings.Contains(w.log(), secretValue) {
-			t.Error("the audit log holds a secret")
-		}
+		assert.False(t, strings.Contains(w.log(), secretValue), "the audit log holds a secret")
 	})
 	return w
 }
@@ -161,9 +159,7 @@ func checkError(t *testing.T, err error, class Class, words ...string) *Error {
 	for _, w := range words {
 		assert.Contains(t, err.Error(), w, err, "does not say")
 	}
-	if strings.Contains(err.Error()+e.Hint, secretValue) {
-		t.Errorf("the error shows a secret: %v", err)
-	}
+	assert.False(t, strings.Contains(err.Error()+e.Hint, secretValue), "the error shows a secret:", err)
 	return e
 }
 

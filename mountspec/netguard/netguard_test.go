@@ -155,9 +155,7 @@ func TestIsPublic(t *testing.T) {
 			t.Errorf("isPublic(%s) = %v, want %v", addr, got, want)
 		}
 	}
-	if isPublic(netip.Addr{}) {
-		t.Error("the zero address is public")
-	}
+	assert.False(t, isPublic(netip.Addr{}), "the zero address is public")
 }
 
 func port(t *testing.T, rawURL string) string {

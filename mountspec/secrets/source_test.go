@@ -29,9 +29,7 @@ func reveal(t *testing.T, s Source, field string) (string, error) {
 	t.Helper()
 	got, err := s.Fetch(context.Background())
 	if err != nil {
-		if strings.Contains(err.Error(), hidden) {
-			t.Errorf("the error shows the value: %v", err)
-		}
+		assert.False(t, strings.Contains(err.Error(), hidden), "the error shows the value:", err)
 		return "", err
 	}
 	v, ok := got.Field(field)

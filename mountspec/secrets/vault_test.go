@@ -169,9 +169,7 @@ func (f *fixture) checkLog(t *testing.T, revealed, denied bool, err error) {
 	if err != nil {
 		log += err.Error()
 	}
-	if strings.Contains(log, hidden) {
-		t.Errorf("the audit log or the error shows a value: %s", log)
-	}
+	assert.False(t, strings.Contains(log, hidden), "the audit log or the error shows a value:", log)
 }
 
 func TestDuplicateSlugsAreRefused(t *testing.T) {

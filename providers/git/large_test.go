@@ -530,9 +530,7 @@ func TestLargeBefore(t *testing.T) {
 	b, err := os.ReadFile(file)
 	assert.OK(t, err)
 	before := strings.Replace(string(b), `,"LFS":"unasked"`, "", 1)
-	if before == string(b) {
-		t.Errorf("a clone says %s", b)
-	}
+	assert.False(t, before == string(b), "a clone says", b)
 	assert.OK(t, os.WriteFile(file, []byte(before), 0o600))
 	s.p = clone(t, s.repo.URL, in(s.dir))
 	reads(t, s.p, "a.bin", pointerTo(inLFS))

@@ -60,9 +60,7 @@ func TestCommitDuringAPush(t *testing.T) {
 			})
 			s.server.Hook(func(_ http.ResponseWriter, r *http.Request) bool {
 				if r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/git-receive-pack") {
-					if !object("new") {
-						t.Error("the branch is to move before its objects are there")
-					}
+					assert.True(t, object("new"), "the branch is to move before its objects are there")
 					if strings.Contains(r.URL.Path, during) {
 						commit()
 					}

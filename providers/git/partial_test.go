@@ -423,9 +423,7 @@ func TestBloblessPush(t *testing.T) {
 	_, err = p.Push(t.Context(), providers.PushOptions{})
 	assert.OK(t, err)
 	for _, a := range s.requests() {
-		if !a.filter {
-			t.Errorf("asked for %+v", a)
-		}
+		assert.True(t, a.filter, "asked for", a)
 	}
 	assert.Equal(t, s.repo.Git("show", "main:moved/f004"), "file 4 of 3\n", "the server")
 	s.repo.Git("fsck", "--strict", "--full")

@@ -205,9 +205,7 @@ func TestRemoteErrors(t *testing.T) {
 		"push":  func() error { _, err := p.Push(t.Context(), providers.PushOptions{}); return err },
 	} {
 		is(t, what+" of what is not there any more", call(), providers.ErrUnavailable)
-		if errors.Is(call(), providers.ErrNotExist) {
-			t.Errorf("%s: it looks as if the branch were new", what)
-		}
+		assert.False(t, errors.Is(call(), providers.ErrNotExist), what, "it looks as if the branch were new")
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/memory"
 )
@@ -906,8 +907,6 @@ func TestEveryCheckCanFail(t *testing.T) {
 		names = append(names, c.Name)
 	}
 	for _, name := range names {
-		if !named[name] {
-			t.Errorf("no mistake makes %s fail", name)
-		}
+		assert.True(t, named[name], "no mistake makes", name, "fail")
 	}
 }

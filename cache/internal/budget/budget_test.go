@@ -102,9 +102,7 @@ func TestAhead(t *testing.T) {
 		t.Error("the second reader got more than its share")
 	}
 	other, ok := b.TryTake("b", 37)
-	if !ok {
-		t.Error("the second reader got nothing")
-	}
+	assert.True(t, ok, "the second reader got nothing")
 	half()
 	other()
 	if u := b.Usage(); u != (Usage{Limit: 100}) || len(b.readers) != 0 {

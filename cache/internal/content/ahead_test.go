@@ -62,9 +62,7 @@ func TestRangesSideBySide(t *testing.T) {
 	if got := b.data[:4*mib+4*5*mib]; !f.Present(0, int64(len(got))) {
 		t.Error("the window is not here")
 	}
-	if f.Present(4*mib+4*5*mib+mib, 1) {
-		t.Error("more than the window is here")
-	}
+	assert.False(t, f.Present(4*mib+4*5*mib+mib, 1), "more than the window is here")
 }
 
 // A read here and there brings little.
@@ -90,9 +88,7 @@ func TestTwoReadersOfOneFile(t *testing.T) {
 		settle(f)
 	}
 	for _, at := range []int64{4 * mib, 36 * mib} {
-		if !f.Present(at, mib) {
-			t.Errorf("nothing is here ahead of %d", at)
-		}
+		assert.True(t, f.Present(at, mib), "nothing is here ahead of", at)
 	}
 }
 

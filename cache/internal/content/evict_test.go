@@ -271,9 +271,7 @@ func TestFullDisk(t *testing.T) {
 	if got := avail(); got < 1<<20 || off < 12<<20 {
 		t.Errorf("wrote %d; %d free, want the floor of %d", off, got, 1<<20)
 	}
-	if !hasBallast(s) {
-		t.Error("the ballast is gone while the floor held")
-	}
+	assert.True(t, hasBallast(s), "the ballast is gone while the floor held")
 
 	// Others fill the rest.
 	other := filepath.Join(dir, "other")
@@ -285,18 +283,14 @@ func TestFullDisk(t *testing.T) {
 	if got := avail(); got < 2<<20 {
 		t.Errorf("%d bytes free, want the ballast of %d", got, 2<<20)
 	}
-	if s.Relieve() {
-		t.Error("gave the ballast up twice")
-	}
+	assert.False(t, s.Relieve(), "gave the ballast up twice")
 	assert.OK(t, os.WriteFile(filepath.Join(dir, "database"), buf, 0o600))
 
 	// And go.
 	assert.OK(t, os.Remove(other))
 	assert.OK(t, f.Truncate(t.Context(), 1<<20))
 	assert.OK(t, s.Room(1))
-	if !hasBallast(s) {
-		t.Error("the ballast was not made again")
-	}
+	assert.True(t, hasBallast(s), "the ballast was not made again")
 	got := make([]byte, 256<<10)
 	if _, err := f.ReadAt(t.Context(), got, 0); err != nil || !bytes.Equal(got, buf) {
 		t.Errorf("the content is not what was written: %v", err)
@@ -330,9 +324,7 @@ func TestSharedBallast(t *testing.T) {
 		if got := free(); got < 2<<20 {
 			t.Errorf("after store %d looked %d bytes are free, want the ballast of %d", i, got, 2<<20)
 		}
-		if s.Relieve() {
-			t.Errorf("store %d gave up what another had given up", i)
-		}
+		assert.False(t, s.Relieve(), "store", i, "gave up what another had given up")
 	}
 	assert.OK(t, os.Remove(other))
 	for _, s := range stores {
@@ -398,9 +390,7 @@ func TestTrust(t *testing.T) {
 			if s.Trust(ino, true) {
 				got += nameOf(ino)
 			}
-			if s.Trust(ino, false) {
-				t.Errorf("%s: %d is trusted after another boot", when, ino)
-			}
+			assert.False(t, s.Trust(ino, false), when, ino, "is trusted after another boot")
 		}
 		assert.Equal(t, got, want, when, "trusts")
 	}
@@ -555,9 +545,7 @@ func TestEvictionProtocol(t *testing.T) {
 					t.Errorf("%d: wrong content, %v", ino, err)
 				}
 				mu.Lock()
-				if !here[ino] {
-					t.Errorf("the record lost %d while it was in use", ino)
-				}
+				assert.True(t, here[ino], "the record lost", ino, "while it was in use")
 				mu.Unlock()
 				f.Release()
 				s.Clean(ino, 100, true)
@@ -569,7 +557,5 @@ func TestEvictionProtocol(t *testing.T) {
 	}
 	wg.Wait()
 	s.Evict(may)
-	if evicted == 0 {
-		t.Error("nothing was evicted")
-	}
+	assert.False(t, evicted == 0, "nothing was evicted")
 }

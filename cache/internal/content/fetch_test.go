@@ -75,9 +75,7 @@ func TestSequentialReadsAreFewFetches(t *testing.T) {
 			t.Errorf("a call for %d bytes", c[1])
 		}
 	}
-	if !f.Whole() {
-		t.Error("not whole")
-	}
+	assert.True(t, f.Whole(), "not whole")
 }
 
 func TestFetchAllInBoundedCalls(t *testing.T) {

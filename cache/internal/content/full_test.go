@@ -98,9 +98,7 @@ func TestFullInSpiteOfTheBudget(t *testing.T) {
 				t.Errorf("%d bytes are free, less than the floor", s.available())
 			}
 			s.look(0)
-			if !hasBallast(s) {
-				t.Error("there is no ballast")
-			}
+			assert.True(t, hasBallast(s), "there is no ballast")
 		})
 	}
 }

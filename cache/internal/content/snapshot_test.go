@@ -145,9 +145,7 @@ func TestSnapshotSurvives(t *testing.T) {
 			assert.OK(t, err)
 			defer v.Close()
 			c.do(t, s, f)
-			if !v.Stale() {
-				t.Error("not stale")
-			}
+			assert.True(t, v.Stale(), "not stale")
 			got, err := io.ReadAll(v.Reader())
 			if err != nil || !bytes.Equal(got, data) {
 				t.Errorf("not the old content: %d bytes, %v", len(got), err)
@@ -199,9 +197,7 @@ func TestSnapshotIsStaleWhateverTheClockSays(t *testing.T) {
 	write(t, f, []byte("new"), 0)
 	was := unix.NsecToTimespec(v.mtime)
 	assert.OK(t, unix.UtimesNanoAt(unix.AT_FDCWD, filepath.Join(dir, "data/00/7"), []unix.Timespec{was, was}, 0))
-	if !v.Stale() {
-		t.Error("not stale")
-	}
+	assert.True(t, v.Stale(), "not stale")
 }
 
 func TestSnapshotGivesWayToLargeChanges(t *testing.T) {
@@ -242,9 +238,7 @@ func TestSnapshotSeesForeignChanges(t *testing.T) {
 			assert.OK(t, err)
 			defer other.Close()
 			assert.OK(t, do(int(other.Fd())))
-			if !v.Stale() {
-				t.Error("not stale")
-			}
+			assert.True(t, v.Stale(), "not stale")
 		})
 	}
 }

@@ -340,9 +340,7 @@ func TestSyncLetsTheMapGo(t *testing.T) {
 		t.Fatal("the map of a changed file went before its bytes were synced")
 	}
 	assert.OK(t, f.Sync())
-	if s.mapped(7) {
-		t.Error("the map is still there")
-	}
+	assert.False(t, s.mapped(7), "the map is still there")
 }
 
 func TestSyncErrorsStay(t *testing.T) {

@@ -45,9 +45,7 @@ func TestPowerCut(t *testing.T) {
 			return
 		}
 	}
-	if lost == 0 {
-		t.Error("no cut lost anything: these were no power cuts")
-	}
+	assert.False(t, lost == 0, "no cut lost anything: these were no power cuts")
 }
 
 // afterCut verifies, and gives the number of steps that were lost.

@@ -156,9 +156,7 @@ func TestNoSpaceIsAsked(t *testing.T) {
 			if last, err := steps(tab, 11, 500); err != nil {
 				t.Errorf("step %d: %v", last+1, err)
 			}
-			if asked.Load() == 0 {
-				t.Error("nobody was asked")
-			}
+			assert.False(t, asked.Load() == 0, "nobody was asked")
 			assert.Is(t, tab.Close(), nil)
 		})
 	}
@@ -269,9 +267,7 @@ func TestCommitDoesNotSync(t *testing.T) {
 	}
 	tab.numbers.wait() // has a sync of its own
 	f.set(func(op, kind string) error {
-		if op == "sync" {
-			t.Errorf("a sync of %s", kind)
-		}
+		assert.False(t, op == "sync", "a sync of", kind)
 		return nil
 	})
 	if _, err := steps(tab, 3, 50); err != nil {

@@ -207,9 +207,7 @@ func TestDamaged(t *testing.T) {
 				}
 				assert.Is(t, tab.Close(), ErrDamaged, "Close")
 			}
-			if !errors.Is(err, ErrDamaged) {
-				t.Errorf("got %v, want damaged", err)
-			}
+			assert.True(t, errors.Is(err, ErrDamaged), "got", err, "want damaged")
 		})
 	}
 }

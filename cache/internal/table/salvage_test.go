@@ -31,9 +31,7 @@ func TestSalvage(t *testing.T) {
 		t.Errorf("found %d inodes of %d, or others", len(got), len(want))
 	}
 	for ino, n := range Salvage(dir, func(Ino) bool { return false }) {
-		if !n.isDir() {
-			t.Errorf("inode %d was not asked for", ino)
-		}
+		assert.True(t, n.isDir(), "inode", ino, "was not asked for")
 	}
 
 	dir, newest, _ := killed(t)

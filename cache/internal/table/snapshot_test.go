@@ -62,9 +62,7 @@ func TestSnapshot(t *testing.T) {
 func TestSnapshotRefusesChanges(t *testing.T) {
 	panics := func(what string, do func()) {
 		defer func() {
-			if recover() == nil {
-				t.Errorf("%s is no misuse", what)
-			}
+			assert.False(t, recover() == nil, what, "is no misuse")
 		}()
 		do()
 	}

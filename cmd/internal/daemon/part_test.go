@@ -188,9 +188,7 @@ func TestMountable(t *testing.T) {
 		}
 	}
 	for _, name := range append(slices.Clone(directories), "memory") {
-		if !Mountable(name) {
-			t.Errorf("%s cannot be mounted", name)
-		}
+		assert.True(t, Mountable(name), name, "cannot be mounted")
 	}
 	_, _, err := opener(&host.Resolved{Storage: &mountspec.Storage{Provider: "no-such"}})
 	if e := exit.From(err); e == nil || e.Code != exit.Unresolvable || !strings.Contains(e.What, "storage_provider_unknown") {

@@ -144,9 +144,7 @@ func TestWorkspace(t *testing.T) {
 	}
 	for _, want := range []string{"ok mode: watch (default)", "note read-only: flag", "note unverified", "note optional, and not there: no such workspace",
 		"does not exist yet", "MiB free", "note " + dir + " is not empty"} {
-		if !strings.Contains(strings.Join(text, "\n"), want) {
-			t.Errorf("no %q in\n%s", want, strings.Join(text, "\n"))
-		}
+		assert.Contains(t, strings.Join(text, "\n"), want)
 	}
 	failed := Workspace(nil, exit.New(exit.Denied, "not granted").Hint("grant it"))
 	assert.Equal(t, Worst(append(all, failed...)), exit.Denied, "worst")

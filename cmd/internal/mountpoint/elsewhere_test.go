@@ -36,9 +36,7 @@ func TestElsewhere(t *testing.T) {
 	}
 	root, _ := table.At("/")
 	for _, h := range Elsewhere(root.Dev) {
-		if h.PID == os.Getpid() {
-			t.Error("a process of this namespace is elsewhere")
-		}
+		assert.False(t, h.PID == os.Getpid(), "a process of this namespace is elsewhere")
 	}
 	assert.Equal(t, len(Elsewhere("0:0")), 0, "a file system that is nowhere")
 }

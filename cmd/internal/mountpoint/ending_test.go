@@ -44,9 +44,7 @@ func TestExiting(t *testing.T) {
 			assert.Equal(t, exiting(dir), tt.want)
 		})
 	}
-	if exiting("/proc/self") {
-		t.Error("this process is not ending")
-	}
+	assert.False(t, exiting("/proc/self"), "this process is not ending")
 }
 
 // A holder that is ending is waited for, one that lives is refused.

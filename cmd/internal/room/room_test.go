@@ -24,9 +24,7 @@ func (v *volume) ContentUsage() cache.ContentUsage {
 // they hold.
 func TestOpenWorkingCopiesMakeRoom(t *testing.T) {
 	r := New(t.TempDir())
-	if r.MakeRoom(1) {
-		t.Error("without a working copy there is room")
-	}
+	assert.False(t, r.MakeRoom(1), "without a working copy there is room")
 	a, b := &volume{3 << 10}, &volume{4 << 10}
 	r.Add(a)
 	r.Add(b)
@@ -38,9 +36,7 @@ func TestOpenWorkingCopiesMakeRoom(t *testing.T) {
 		if !r.MakeRoom(1) || a.clean+b.clean != 0 {
 			t.Errorf("%d and %d bytes stayed", a.clean, b.clean)
 		}
-		if r.MakeRoom(1) {
-			t.Error("nothing is left, and there is room")
-		}
+		assert.False(t, r.MakeRoom(1), "nothing is left, and there is room")
 		a.clean, b.clean = 3<<10, 4<<10
 	}
 }

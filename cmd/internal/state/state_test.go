@@ -216,9 +216,7 @@ func TestAlive(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			c := r
 			tt.change(&c)
-			if c.Alive() {
-				t.Error("counts as alive")
-			}
+			assert.False(t, c.Alive(), "counts as alive")
 		})
 	}
 }
@@ -231,15 +229,11 @@ func TestAZombieIsNotAlive(t *testing.T) {
 	ticks, err := startTicks(cmd.Process.Pid)
 	assert.OK(t, err)
 	r := Record{PID: cmd.Process.Pid, StartTicks: ticks, BootID: bootID()}
-	if !r.Alive() {
-		t.Error("a running child is not alive")
-	}
+	assert.True(t, r.Alive(), "a running child is not alive")
 	in.Close()
 	var info unix.Siginfo
 	assert.OK(t, unix.Waitid(unix.P_PID, cmd.Process.Pid, &info, unix.WEXITED|unix.WNOWAIT, nil)) // ended, not reaped
-	if r.Alive() {
-		t.Error("a child that has ended is alive")
-	}
+	assert.False(t, r.Alive(), "a child that has ended is alive")
 	assert.OK(t, cmd.Wait())
 }
 

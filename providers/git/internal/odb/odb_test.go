@@ -131,9 +131,7 @@ func TestPacksOfGit(t *testing.T) {
 	}
 	got, _ := os.ReadFile(made[0])
 	index, _ := os.ReadFile(strings.TrimSuffix(packs[0], ".pack") + ".idx")
-	if !bytes.Equal(got, index) {
-		t.Error("the index is not the one that git makes")
-	}
+	assert.True(t, bytes.Equal(got, index), "the index is not the one that git makes")
 	holds(t, open(t, dir), want)
 	assert.OK(t, os.RemoveAll(filepath.Join(dir, "wsmount")))
 	holds(t, open(t, dir), want)
@@ -234,9 +232,7 @@ func TestBatch(t *testing.T) {
 	}
 	second, err := b.Add(odb.Blob, []byte("second"))
 	assert.OK(t, err)
-	if s.Has(second) {
-		t.Error("it is seen before it is safe")
-	}
+	assert.False(t, s.Has(second), "it is seen before it is safe")
 	assert.OK(t, b.Finish())
 	got, err := s.Get(second, odb.Blob)
 	if string(got) != "second" || err != nil {
