@@ -4,6 +4,7 @@ package cache
 
 import (
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/wsmount/wsmount/integration/assert"
@@ -32,3 +33,13 @@ func TestPosixUser(t *testing.T) {
 }
 
 func TestPosixChild(t *testing.T) { posix.Child(t) }
+
+func noProblem(t *testing.T, lines []string) {
+	t.Helper()
+	for _, line := range lines {
+		tooLarge := strings.Contains(line, "too large for storage") // smallStore
+		if strings.HasPrefix(line, "problem:") && !tooLarge {
+			t.Error(line)
+		}
+	}
+}

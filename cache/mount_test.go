@@ -6,50 +6,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hanwen/go-fuse/v2/posixtest"
 	"golang.org/x/sys/unix"
 
 	"github.com/wsmount/wsmount/integration/assert"
-	"github.com/wsmount/wsmount/integration/tier"
 )
-
-// Cases that fail on a mounted working copy, with the reason.
-var (
-	posixtestLeftOut = map[string]string{
-		"FcntlFlockLocksFile": "asks that two record locks of one process exclude each other; POSIX has them merge, and ext4 fails too",
-	}
-	posixtestSlow = map[string]string{"OpenSymlinkRace": "takes a minute; make soak has it, and the built program runs it on a bucket"}
-)
-
-func TestPosixtest(t *testing.T) { // not beside others: it counts the descriptors of the process
-	dir, unmount := mount(t, "waits")
-	for name, run := range posixtest.All {
-		t.Run(name, func(t *testing.T) {
-			if reason, out := posixtestLeftOut[name]; out {
-				t.Log(reason)
-				return
-			}
-			if reason, slow := posixtestSlow[name]; slow && !tier.Soak {
-				t.Log(reason)
-				return
-			}
-			own := filepath.Join(dir, name)
-			assert.OK(t, os.Mkdir(own, 0o777))
-			run(t, own)
-		})
-	}
-	noProblem(t, unmount())
-}
-
-func noProblem(t *testing.T, lines []string) {
-	t.Helper()
-	for _, line := range lines {
-		tooLarge := strings.Contains(line, "too large for storage") // smallStore
-		if strings.HasPrefix(line, "problem:") && !tooLarge {
-			t.Error(line)
-		}
-	}
-}
 
 // What programs did in the mount is at the backend after the unmount, also
 // what they wrote through mappings.

@@ -465,3 +465,17 @@ func TestPipeTakesAName(t *testing.T) {
 		w.noProblems()
 	}
 }
+
+// Of a pull the files are told that are new to programs, for those that watch them.
+func TestPullTellsOfNewFiles(t *testing.T) {
+	var told []string
+	w := newScene(t, holding("d/f", "one", "d/gone", "two", "d/same", "x"), held(SplitConflicts), func(_ *world, o *Options) {
+		o.Pulled = func(path string) { told = append(told, path) }
+	})
+	w.here()
+	w.tamper("d/f", "two!")
+	w.tamper("d/new", "three")
+	w.gonePath("d/gone")
+	w.pull()
+	assert.Slice(t, sorted(told), []string{"d/f", "d/new"})
+}

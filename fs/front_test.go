@@ -48,6 +48,23 @@ func TestFailuresThatAPersonShouldSee(t *testing.T) {
 	}
 }
 
+// A nudge keeps the times of a file, whoever serves it, and reaches nothing outside of
+// the mount.
+func TestNudge(t *testing.T) {
+	dir := t.TempDir()
+	assert.OK(t, os.Mkdir(dir+"/mnt", 0o755))
+	for _, name := range []string{"/outside", "/mnt/f"} {
+		assert.OK(t, os.WriteFile(dir+name, nil, 0o644))
+	}
+	then := time.Unix(1_000_000_000, 5)
+	assert.OK(t, os.Chtimes(dir+"/mnt/f", then, then))
+	assert.OK(t, Nudge(dir+"/mnt", "f"))
+	info, err := os.Stat(dir + "/mnt/f")
+	assert.OK(t, err)
+	assert.True(t, info.ModTime().Equal(then), "the time of change is", info.ModTime())
+	assert.Is(t, Nudge(dir+"/mnt", "../outside"), unix.EXDEV)
+}
+
 // What the nudger sets changes nothing, in a read-only part too, and is not
 // believed for long. From anybody else it is a change.
 func TestNudgerChangesNothing(t *testing.T) {

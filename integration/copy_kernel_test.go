@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -146,23 +147,35 @@ func TestCopyInotify(t *testing.T) {
 	c := quietly.mount(t)
 	mkdirAll(t, c.Dir+"/watched")
 	write(t, c.Dir+"/watched/old", "one")
+	write(t, c.Dir+"/watched/gone", "two")
 	c.mustSettle()
 	fd, err := unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK)
 	assert.OK(t, err)
 	defer unix.Close(fd)
-	if _, err := unix.InotifyAddWatch(fd, c.Dir+"/watched", unix.IN_MODIFY|unix.IN_ATTRIB|unix.IN_CREATE|unix.IN_MOVED_TO); err != nil {
+	if _, err := unix.InotifyAddWatch(fd, c.Dir+"/watched", unix.IN_MODIFY|unix.IN_ATTRIB|unix.IN_CREATE|unix.IN_DELETE|unix.IN_MOVE); err != nil {
 		t.Fatal(err)
 	}
 	c.tamper("watched/old", []byte("two"))
 	c.tamper("watched/new", []byte("three"))
+	c.tamper("watched/gone", nil)
 	assert.OK(t, c.pullNow())
-	seen := map[string]bool{}
-	harness.Eventually(t, "the watcher sees both files", func() bool {
-		for _, name := range inotifyNames(fd) {
-			seen[name] = true
-		}
-		return seen["old"] && seen["new"]
-	})
+	modified := func(name string) string { return fmt.Sprintf("%x %s", unix.IN_MODIFY, name) }
+	var events []string
+	seen := func(event string) bool {
+		events = append(events, inotifyEvents(fd)...)
+		return slices.Contains(events, event)
+	}
+	harness.Eventually(t, "the watcher sees both files", func() bool { return seen(modified("old")) && seen(modified("new")) })
+	unsaved, err := c.unsaved()
+	assert.OK(t, err)
+	assert.Equal(t, unsaved, "", "what a nudge has changed")
+	mkdirAll(t, c.Dir+"/watched/mark")
+	mark := fmt.Sprintf("%x mark", unix.IN_CREATE|unix.IN_ISDIR)
+	harness.Eventually(t, "the watcher sees the mark", func() bool { return seen(mark) })
+	slices.Sort(events)
+	want := []string{modified("new"), modified("old"), mark}
+	slices.Sort(want)
+	assert.Slice(t, events, want, "the watcher saw")
 	for name, want := range map[string]string{"old": "two", "new": "three"} {
 		if got, err := os.ReadFile(c.Dir + "/watched/" + name); err != nil || string(got) != want {
 			t.Errorf("%s: got %q, %v, want %q", name, got, err, want)
@@ -170,17 +183,17 @@ func TestCopyInotify(t *testing.T) {
 	}
 }
 
-// inotifyNames are the names of the events that have come.
-func inotifyNames(fd int) (names []string) {
+// inotifyEvents are the events that have come: what happened, and to which name.
+func inotifyEvents(fd int) (events []string) {
 	buf := make([]byte, 1<<16)
 	n, _ := unix.Read(fd, buf)
 	for at := 0; at+unix.SizeofInotifyEvent <= n; {
-		size := int(binary.NativeEndian.Uint32(buf[at+12:]))
+		mask, size := binary.NativeEndian.Uint32(buf[at+4:]), int(binary.NativeEndian.Uint32(buf[at+12:]))
 		at += unix.SizeofInotifyEvent
-		names = append(names, strings.TrimRight(string(buf[at:at+size]), "\x00"))
+		events = append(events, fmt.Sprintf("%x %s", mask, strings.TrimRight(string(buf[at:at+size]), "\x00")))
 		at += size
 	}
-	return names
+	return events
 }
 
 // The kernel reads content that is here by itself, as root; what is written
