@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"fmt"
 	"net"
-	"os"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -21,11 +20,11 @@ type daemonMount struct {
 	daemon *gitserver.Daemon
 }
 
-// newDaemonMount has the host name a daemon, with further options of it.
-func newDaemonMount(t *testing.T, more ...string) *daemonMount {
+// newDaemonMount has the host name a daemon that takes pushes.
+func newDaemonMount(t *testing.T) *daemonMount {
 	t.Helper()
 	g := &daemonMount{gitStage: newGitStage(t)}
-	g.auth, g.daemon = "", gitserver.StartDaemon(t, g.server, more...)
+	g.auth, g.daemon = "", gitserver.StartDaemon(t, g.server, gitserver.Pushable)
 	g.w.Write("config/wsmount/config.yaml", fmt.Sprintf("allow_overlap: [ { from: \"@acme/*\", to: \"@acme/*\" } ]\nproviders: { github: { base_url: %q } }\n"+
 		"secrets: { github-token: { file: %q, allow: [\"@acme/*\"] } }\n", g.daemon.URL, g.w.Path("config/token")), 0o600)
 	g.seed()
@@ -48,7 +47,7 @@ func (g *daemonMount) refused(slug string, code int, words ...string) {
 // proves nothing is told.
 func TestGitDaemon(t *testing.T) {
 	t.Parallel()
-	g := newDaemonMount(t, gitserver.Pushable)
+	g := newDaemonMount(t)
 	g.workspace("site", "pull: {on: turn-start}, commit: {on: per-turn}, push: {on: per-commit}")
 	const unproved = "nobody proves who it is"
 	if told := g.w.MustRun("resolve", "--explain", "@acme/site"); !contains(told, g.daemon.URL, unproved) {
@@ -94,43 +93,10 @@ func TestGitDaemon(t *testing.T) {
 	}
 }
 
-// A daemon that takes no pushes has refused them: what was committed waits, status
-// lists why, and who unmounts is told.
-func TestGitDaemonWithoutPushes(t *testing.T) {
-	t.Parallel()
-	g := newDaemonMount(t)
-	g.workspace("site", "pull: {on: turn-start}, commit: {on: per-turn}, push: {on: per-commit}")
-	m := g.w.Mount("@acme/site")
-	g.check(os.WriteFile(m.Dir+"/ours", []byte("of a turn\n"), 0o644))
-	if out, code := g.told("event", m.Dir, "turn-end"); code != exitDenied || out.Committed != 1 || out.Pushed != 0 || !contains(strings.Join(out.Failed, "\n"), "pushes are not taken") {
-		t.Errorf("a turn: exit %d, %+v", code, out)
-	}
-	harness.Eventually(t, "status lists the refusal", func() bool {
-		b := copyOf(m, "/").Branches
-		return len(b) == 1 && b[0].Name == "main" && b[0].Refused == "service"
-	})
-	if told := strings.Join(strings.Fields(g.w.MustRun("status", m.Dir)), " "); !contains(told, "(service)", "access denied or repository not exported: /acme/site.git") {
-		t.Errorf("status says\n%s", told)
-	}
-	if r := g.w.Run("umount", m.Dir); r.Code != 7 || !strings.Contains(r.Err, "pushes are not taken") {
-		t.Errorf("umount: exit %d\n%s", r.Code, r.Err)
-	}
-	m.WaitGone()
-	g.repo.Git("config", "daemon.receivepack", "true")
-	m.Start()
-	g.event(m, "turn-end")
-	g.arrives(m, "what had waited")
-	if b := copyOf(m, "/").Branches; len(b) > 0 {
-		t.Errorf("still listed: %+v", b)
-	}
-	m.Stop()
-	g.sound()
-}
-
 // Nothing secret goes to a daemon, and none is reached but by the host's word.
 func TestGitDaemonIsNotTrusted(t *testing.T) {
 	t.Parallel()
-	g := newDaemonMount(t, gitserver.Pushable)
+	g := newDaemonMount(t)
 	g.auth = "GITHUB_TOKEN"
 	g.workspace("token", "push: {on: per-commit}")
 	g.refused("token", exitDenied, "never sent to "+g.daemon.URL, "anybody may read it", "leave auth away")
@@ -154,10 +120,4 @@ func TestGitDaemonIsNotTrusted(t *testing.T) {
 		}
 	}
 	assert.Equal(t, g.daemon.Heard(), "", "the daemon heard")
-	for what, base := range map[string]string{"a user": "git://ann@" + g.daemon.Addr, "an API": g.daemon.URL + "\", api_url: \"http://" + g.daemon.Addr} {
-		g.w.Write("config/wsmount/config.yaml", "providers: { github: { base_url: \""+base+"\" } }\n", 0o600)
-		if r := g.w.Run("resolve", "@acme/app"); r.Code == 0 || !contains(r.Err, "config.yaml") {
-			t.Errorf("%s: exit %d\n%s", what, r.Code, r.Err)
-		}
-	}
 }
