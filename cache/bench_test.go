@@ -31,9 +31,7 @@ func BenchmarkCreateWriteClose(b *testing.B) {
 	for i := 0; b.Loop(); i++ {
 		e, o, err := v.Create(me, fs.RootIno, fmt.Sprint("f", i), syscall.O_WRONLY|syscall.O_CREAT, 0o644)
 		assert.OK(b, err)
-		if _, err := o.File.Write(me, data, 0); err != nil {
-			b.Fatal(err)
-		}
+		assert.OK(b, assert.ErrOf(o.File.Write(me, data, 0)))
 		assert.OK(b, o.File.Flush(me))
 		o.File.Release()
 		v.Forget(e.Ino, 1)
@@ -55,9 +53,7 @@ func BenchmarkDiskCreateWriteClose(b *testing.B) {
 func BenchmarkLookup(b *testing.B) {
 	v := benchVolume(b)
 	for i := range 1000 {
-		if _, err := v.Mkdir(me, fs.RootIno, fmt.Sprint("d", i), 0o755); err != nil {
-			b.Fatal(err)
-		}
+		assert.OK(b, assert.ErrOf(v.Mkdir(me, fs.RootIno, fmt.Sprint("d", i), 0o755)))
 	}
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {
@@ -75,17 +71,13 @@ func BenchmarkAttr(b *testing.B) {
 	assert.OK(b, err)
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := v.Attr(me, e.Ino, nil); err != nil {
-			b.Fatal(err)
-		}
+		assert.OK(b, assert.ErrOf(v.Attr(me, e.Ino, nil)))
 	}
 }
 
 func BenchmarkRename(b *testing.B) {
 	v := benchVolume(b)
-	if _, err := v.Mkdir(me, fs.RootIno, "0", 0o755); err != nil {
-		b.Fatal(err)
-	}
+	assert.OK(b, assert.ErrOf(v.Mkdir(me, fs.RootIno, "0", 0o755)))
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {
 		assert.OK(b, v.Rename(me, fs.RootIno, fmt.Sprint(i), fs.RootIno, fmt.Sprint(i+1), 0))
@@ -107,9 +99,7 @@ func BenchmarkCreateUnlink(b *testing.B) {
 func BenchmarkReaddir(b *testing.B) {
 	v := benchVolume(b)
 	for i := range 1000 {
-		if _, err := v.Mkdir(me, fs.RootIno, fmt.Sprint("d", i), 0o755); err != nil {
-			b.Fatal(err)
-		}
+		assert.OK(b, assert.ErrOf(v.Mkdir(me, fs.RootIno, fmt.Sprint("d", i), 0o755)))
 	}
 	b.ReportAllocs()
 	for b.Loop() {

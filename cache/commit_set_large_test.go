@@ -495,9 +495,7 @@ func TestWrittenOnceMore(t *testing.T) {
 		_, o, err := w.v.Create(me, fs.RootIno, "a", syscall.O_WRONLY|syscall.O_TRUNC, 0o666)
 		w.ok(err)
 		w.write(o, "ha", 0)
-		if _, err := w.v.Commit(t.Context(), CommitOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, assert.ErrOf(w.v.Commit(t.Context(), CommitOptions{})))
 		w.backend()
 		w.write(o, "lf", 2)
 		w.ok(w.shut(o))

@@ -43,9 +43,7 @@ func TestChangesGetTheRoomOfCleanContent(t *testing.T) {
 	o := w.open("open", syscall.O_RDONLY)
 	defer o.File.Release()
 	path := filepath.Join(w.o.StateDir, "data", "00", strconv.FormatUint(uint64(ino), 10))
-	if _, err := os.Stat(path); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, assert.ErrOf(os.Stat(path)))
 	clean.Store(&path)
 	for i := 0; w.record("clean").State != table.None; i++ {
 		if i == 10_000 {

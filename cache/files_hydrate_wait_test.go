@@ -41,9 +41,7 @@ func TestOpenWaitsThroughAPull(t *testing.T) {
 			return oi != nil && oi.f != nil
 		})
 		w.tamper("f", "short")
-		if _, err := w.v.Pull(context.Background(), PullOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, assert.ErrOf(w.v.Pull(context.Background(), PullOptions{})))
 		for range maxFetches {
 			<-w.v.puller.slots
 		}

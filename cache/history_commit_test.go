@@ -185,7 +185,5 @@ func TestCommitsAreListed(t *testing.T) {
 	for _, name := range []string{one + "/", two + "/", "d/"} {
 		assert.True(t, slices.Contains(shown.Names, name), name, "is not among", shown.Names)
 	}
-	if _, err := c.v.Show(&fs.Op{}, "history/"+one+"/d/b"); err != nil {
-		t.Error(err)
-	}
+	assert.Is(t, assert.ErrOf(c.v.Show(&fs.Op{}, "history/"+one+"/d/b")), nil)
 }

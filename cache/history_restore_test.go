@@ -141,9 +141,7 @@ func TestRestoreRefuses(t *testing.T) {
 		{"no version", RestoreOptions{Path: "f", To: State{Version: "x"}}, ErrNoVersion},
 		{"no such turn", RestoreOptions{Path: "f", To: State{Turn: "x"}}, ErrNoVersion},
 	} {
-		if _, err := w.v.Restore(t.Context(), test.o); !errors.Is(err, test.want) {
-			t.Errorf("%s: %v", test.name, err)
-		}
+		assert.Is(t, assert.ErrOf(w.v.Restore(t.Context(), test.o)), test.want, test.name)
 	}
 	governing := errors.New("governs this mount")
 	r := w.restore(RestoreOptions{Path: "f", To: State{Version: one}, Refuse: func(string) error { return governing }})

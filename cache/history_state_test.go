@@ -94,9 +94,7 @@ func TestNoState(t *testing.T) {
 		if test.s.IsZero() {
 			continue
 		}
-		if _, err := w.v.Diff(t.Context(), DiffOptions{From: test.s}); !errors.Is(err, test.want) {
-			t.Errorf("diff %+v: %v", test.s, err)
-		}
+		assert.Is(t, assert.ErrOf(w.v.Diff(t.Context(), DiffOptions{From: test.s})), test.want, "diff", test.s)
 	}
 }
 

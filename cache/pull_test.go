@@ -2,7 +2,6 @@ package cache
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -186,9 +185,7 @@ func TestPullFailsWhole(t *testing.T) {
 	w.tamper("a/f", "1")
 	w.tamper("b/f", "1")
 	w.faults.Queue(providers.MethodList, providertest.Fault{}, providertest.Fault{}, providertest.Fault{Before: providers.ErrPermission})
-	if _, err := w.v.Pull(context.Background(), PullOptions{}); !errors.Is(err, providers.ErrPermission) {
-		t.Errorf("got %v", err)
-	}
+	assert.Is(t, assert.ErrOf(w.v.Pull(context.Background(), PullOptions{})), providers.ErrPermission)
 	w.sees("a/", "a/f: 0", "b/", "b/f: 0")
 }
 

@@ -23,9 +23,7 @@ func bare(t *testing.T) func(*world, *Options) {
 			"link": {Kind: providers.KindSymlink},
 		} {
 			o.If = providers.IfAbsent()
-			if _, err := w.p.Write(t.Context(), at(path), providers.String("run"), o); err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, assert.ErrOf(w.p.Write(t.Context(), at(path), providers.String("run"), o)))
 		}
 	}
 }

@@ -1,7 +1,6 @@
 package cache
 
 import (
-	"errors"
 	iofs "io/fs"
 	"os"
 	"path/filepath"
@@ -154,9 +153,7 @@ func TestAcceptAfterAnUncleanEnd(t *testing.T) {
 	if left.Ended != "clean" || got != "created file f" || left.Bytes != 12 {
 		t.Errorf("%s %+v", got, left)
 	}
-	if _, err := Accept(t.TempDir()); !errors.Is(err, iofs.ErrNotExist) {
-		t.Errorf("nothing there: %v", err)
-	}
+	assert.Is(t, assert.ErrOf(Accept(t.TempDir())), iofs.ErrNotExist, "nothing there")
 }
 
 // What is below a directory that was removed is listed by its path.

@@ -106,9 +106,7 @@ func TestRecoverLetsGoOfContent(t *testing.T) {
 		w.write(o, "TEMPORARY", 0) // the history does not want it
 		w.ok(w.shut(o))
 		w.putSynced("g", "g") // and the table with it
-		if _, err := os.Stat(dataFile(t, w.o.StateDir, ino)); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, assert.ErrOf(os.Stat(dataFile(t, w.o.StateDir, ino))))
 		w.powerLostBetween()
 		<-w.v.history.swept
 		w.noProblems()

@@ -61,9 +61,7 @@ func TestScan(t *testing.T) {
 	for _, want := range []string{"symbolic links", "empty directories", "renames", "deletions"} {
 		assert.True(t, slices.Contains(r.Unknown, want), "it does not say that it cannot find", want)
 	}
-	if _, err := os.Stat(filepath.Join(r.Aside, "names")); err != nil {
-		t.Errorf("the old state: %v", err)
-	}
+	assert.Is(t, assert.ErrOf(os.Stat(filepath.Join(r.Aside, "names"))), nil, "the old state")
 	w.start()
 	w.ok(w.sendAll())
 	w.ok(w.sendAll()) // the conflict copies that the first made

@@ -264,16 +264,12 @@ func TestTableLost(t *testing.T) {
 			if err == nil {
 				v.Close()
 			}
-			if _, err := Inspect(dir, 0); !errors.Is(err, table.ErrDamaged) {
-				t.Errorf("looked into: %v", err)
-			}
+			assert.Is(t, assert.ErrOf(Inspect(dir, 0)), table.ErrDamaged, "looked into")
 			r, err := Scan(context.Background(), dir, false)
 			if err != nil || len(r.Restored)+r.Unnamed != 1 { // its path is noted in its own time
 				t.Errorf("scanned: %+v, %v", r, err)
 			}
-			if _, err := Inspect(dir, 0); err != nil {
-				t.Errorf("after the scan: %v", err)
-			}
+			assert.Is(t, assert.ErrOf(Inspect(dir, 0)), nil, "after the scan")
 		})
 	}
 }

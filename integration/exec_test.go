@@ -320,9 +320,7 @@ func TestExecWithoutDaemon(t *testing.T) {
 	checkErr(t, "pipe", err, nil)
 	checkErr(t, "start", cmd.Start(), nil)
 	out.Close()
-	if _, err := in.Read(make([]byte, 6)); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, assert.ErrOf(in.Read(make([]byte, 6))))
 	var status struct{ Mounts []struct{ PID int } }
 	checkErr(t, "status", json.Unmarshal([]byte(w.MustRun("status", "--json")), &status), nil)
 	checkErr(t, "kill", syscall.Kill(status.Mounts[0].PID, syscall.SIGKILL), nil)
@@ -354,9 +352,7 @@ func TestExecKilled(t *testing.T) {
 	checkErr(t, "start", cmd.Start(), nil)
 	out.Close()
 	line := make([]byte, 6)
-	if _, err := in.Read(line); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, assert.ErrOf(in.Read(line)))
 	checkErr(t, "kill", cmd.Process.Kill(), nil)
 	cmd.Wait()
 	if n, err := in.Read(line); n != 0 || err == nil { // the end of the pipe: nobody writes any more

@@ -1,7 +1,6 @@
 package integration
 
 import (
-	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -93,9 +92,7 @@ func TestGitBloblessAway(t *testing.T) {
 	m.Stop()
 	m = g.w.Mount("@acme/less", "--patience", outagePatience.String()) // for a server that is away
 	g.away.Store(true)
-	if _, err := os.ReadDir(m.Dir + "/d07"); !errors.Is(err, syscall.EIO) {
-		t.Errorf("what cannot come: %v", err)
-	}
+	assert.Is(t, assert.ErrOf(os.ReadDir(m.Dir+"/d07")), syscall.EIO, "what cannot come")
 	s := m.Status().Parts[0]
 	if text := g.w.MustRun("status", m.Dir); s.WorkingCopy.Clone.Error == "" || !strings.Contains(text, "503") {
 		t.Errorf("status says %+v, %s", s.WorkingCopy.Clone, text)

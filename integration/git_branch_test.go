@@ -76,9 +76,7 @@ func copyOf(m *harness.Mount, at string) *harness.WorkingCopy {
 func (g *pullStage) has(dir string, there bool, names ...string) {
 	g.t.Helper()
 	for _, name := range names {
-		if _, err := os.Stat(filepath.Join(dir, name)); (err == nil) != there {
-			g.t.Errorf("%s: %v, there should be %v", name, err, there)
-		}
+		assert.Equal(g.t, assert.ErrOf(os.Stat(filepath.Join(dir, name))) == nil, there, name)
 	}
 }
 

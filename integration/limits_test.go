@@ -50,9 +50,7 @@ func TestManyOpenFiles(t *testing.T) {
 			break
 		}
 	}
-	if _, err := os.Stat(m.Dir + "/seed3"); err != nil {
-		t.Errorf("stat with %d files open: %v", opened, err)
-	}
+	assert.Is(t, assert.ErrOf(os.Stat(m.Dir+"/seed3")), nil, "stat with", opened, "files open")
 	assert.Equal(t, len(list(t, m.Dir)), manyOpen/1000+2, "list with", opened, "files open: got ... names")
 	if opened == manyOpen {
 		return
@@ -97,9 +95,7 @@ func holdOpen(t *testing.T, dir string, from, to int) (opened int, release func(
 	checkErr(t, "pipe", err, nil)
 	checkErr(t, "start", cmd.Start(), nil)
 	var failure string
-	if _, err := fmt.Fscanln(out, &opened, &failure); err != nil {
-		t.Fatalf("the process that holds files: %v", err)
-	}
+	assert.OK(t, assert.ErrOf(fmt.Fscanln(out, &opened, &failure)), "the process that holds files")
 	if failure != "none" && failure != "EMFILE" && failure != "ENFILE" {
 		t.Errorf("open: got %s, want EMFILE or ENFILE at most", failure)
 	}

@@ -286,9 +286,7 @@ func (p *packageStage) users() {
 	as(uid, "", 0, "mount", mnt)
 	p.shows(mnt, p.w.Path("one/ws")+" fuse.wsmount rw,nosuid,nodev,noexec,")
 	as(uid, "", 0, "sh", "-c", "echo mine >"+mnt+"/file && cat "+mnt+"/file")
-	if _, err := os.Stat(p.w.Path("one/.local/state/wsmount")); err != nil {
-		p.t.Errorf("the state is not the user's: %v", err)
-	}
+	assert.Is(p.t, assert.ErrOf(os.Stat(p.w.Path("one/.local/state/wsmount"))), nil, "the state is not the user's")
 	as(otherID, "", 32, "umount", mnt)
 	p.shows(mnt, p.w.Path("one/ws"))
 	as(uid, "", 0, "umount", mnt)

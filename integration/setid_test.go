@@ -37,15 +37,11 @@ func TestSetIDProgramThatIsWrittenTo(t *testing.T) {
 		assert.OK(t, os.Chmod(program, 0o777))
 		writer := asUser("sh", "-c", `exec 3>>"$1"; echo open; read go; printf x >&3`, "sh", program)
 		say, opened := startTalking(t, writer)
-		if _, err := io.ReadFull(opened, make([]byte, len("open\n"))); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, assert.ErrOf(io.ReadFull(opened, make([]byte, len("open\n")))))
 		assert.OK(t, os.Chmod(program, os.ModeSetuid|0o777))
 		got := make(chan string)
 		go func() { got <- runBusy(t, func() *exec.Cmd { return asUser(program, "-u") }) }()
-		if _, err := io.WriteString(say, "go\n"); err != nil {
-			t.Error(err)
-		}
+		assert.Is(t, assert.ErrOf(io.WriteString(say, "go\n")), nil)
 		assert.Equal(t, <-got, itoa(userID), "round", i, "what the user wrote runs as")
 		assert.OK(t, writer.Wait())
 	}

@@ -86,9 +86,7 @@ func TestUnit(t *testing.T) {
 			dir, mnt := w.Workspace("@acme/app", ""), w.Mkdir("mnt", 0o755)
 			s := startUnit(t, w, map[string]string{"WORKSPACE": dir, "MOUNTPOINT": mnt, "STOP_TIMEOUT": map[int]string{0: "2m", 1: "300ms"}[code]})
 			s.hears("READY=1")
-			if _, err := os.Stat(mnt + "/WORKSPACE.md"); err != nil {
-				t.Errorf("it is ready, and not mounted: %v", err)
-			}
+			assert.Is(t, assert.ErrOf(os.Stat(mnt+"/WORKSPACE.md")), nil, "it is ready, and not mounted")
 			if code != 0 {
 				f, err := os.Open(mnt + "/WORKSPACE.md")
 				checkErr(t, "open", err, nil)

@@ -65,9 +65,7 @@ func TestLocatorParts(t *testing.T) {
 	if child != providers.MustLocator("a/b/c/d") || err != nil {
 		t.Errorf("child: got %q, %v", child, err)
 	}
-	if _, err := child.Child("x", "../y"); !errors.Is(err, providers.ErrInvalid) {
-		t.Errorf("child above: %v", err)
-	}
+	assert.Is(t, assert.ErrOf(child.Child("x", "../y")), providers.ErrInvalid, "child above")
 }
 
 func TestLocatorContains(t *testing.T) {

@@ -169,9 +169,7 @@ func TestTurnsCommit(t *testing.T) {
 		t.Error("a pull changed the tree within a turn")
 	}
 	assert.Equal(t, w.event(exit.Done, "event", "mnt", "turn-end").Pulled, 1, "the pull that was put off")
-	if _, err := os.Stat(w.path("mnt/docs/theirs")); err != nil {
-		t.Errorf("after the turn: %v", err)
-	}
+	assert.Is(t, assert.ErrOf(os.Stat(w.path("mnt/docs/theirs"))), nil, "after the turn")
 	w.write("mnt/docs/late", "at unmount")
 	w.ok("umount", "mnt")
 	assert.Contains(t, r.dump(t), `"docs/late"`, "after the unmount the store has")

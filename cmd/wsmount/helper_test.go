@@ -52,9 +52,7 @@ func TestHelperCall(t *testing.T) {
 	}
 	for _, bad := range []string{"mount @a/b /mnt -l", "umount /mnt -o ro", "mount @a/b /mnt -o", "umount /mnt -N", "mount @a/b -:"} {
 		words := strings.Fields(bad)
-		if _, err := readHelperCall(words[0], words[1:]); helperExit(err) != mountUsage {
-			t.Errorf("%s: got %v", bad, err)
-		}
+		assert.Equal(t, helperExit(assert.ErrOf(readHelperCall(words[0], words[1:]))), mountUsage, bad)
 	}
 }
 

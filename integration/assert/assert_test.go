@@ -38,6 +38,7 @@ func TestReports(t *testing.T) {
 		{"of another kind", "read: got error EOF, want " + fs.ErrNotExist.Error(), func(t T) { Is(t, io.EOF, fs.ErrNotExist, "read") }},
 		{"no error where one is wanted", "got error <nil>, want EOF", func(t T) { Is(t, nil, io.EOF) }},
 		{"an error where none is wanted", "got error EOF, want <nil>", func(t T) { Is(t, io.EOF, nil) }},
+		{"the error of a call", "", func(t T) { Is(t, ErrOf(0, io.EOF), io.EOF) }},
 		{"in it", "", func(t T) { Contains(t, "abc", "b") }},
 		{"not in it", `got "abc", want "d" in it`, func(t T) { Contains(t, "abc", "d") }},
 	} {

@@ -75,9 +75,7 @@ func ask(t *testing.T, a *API, method, path, body string, header map[string]stri
 	resp, err := http.DefaultClient.Do(r)
 	assert.OK(t, err)
 	defer resp.Body.Close()
-	if _, err := io.Copy(io.Discard, resp.Body); err != nil {
-		t.Error(err)
-	}
+	assert.Is(t, assert.ErrOf(io.Copy(io.Discard, resp.Body)), nil)
 }
 
 // These need GitHub's description of its API, which is of make soak only. A request

@@ -234,9 +234,7 @@ func TestConcurrentAdds(t *testing.T) {
 	var wg sync.WaitGroup
 	for _, n := range names {
 		wg.Go(func() {
-			if _, err := r.Add(t.Context(), w.path(n), AddOptions{}); err != nil {
-				t.Error(err)
-			}
+			assert.Is(t, assert.ErrOf(r.Add(t.Context(), w.path(n), AddOptions{})), nil)
 		})
 	}
 	wg.Wait()

@@ -15,9 +15,7 @@ import (
 func TestMergeDriverAsGit(t *testing.T) {
 	c := &mergeCases{t: t, dir: t.TempDir()}
 	tier.RequireTools(t, "git")
-	if _, err := c.git(nil, "init", "-q"); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, assert.ErrOf(c.git(nil, "init", "-q")))
 	paths := []string{"a.log", "d/a.log", "d/e/a.log", "d/log", "x y.log", "CHANGES", "d/CHANGES", "log/a", "*.log"}
 	for _, text := range []string{
 		"*.log merge=union", "/*.log merge=union", "d/*.log merge=union", "d/** merge=union", "**/a.log merge=union", "d/**/a.log merge=union",

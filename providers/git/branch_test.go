@@ -127,9 +127,7 @@ func TestBranchesSideBySide(t *testing.T) {
 	other.Commit("main", "theirs")
 	goTo(t, p, "wsmount/c/two")
 	reads(t, p, "theirs", "1")
-	if _, err := p.Stat(t.Context(), at("one")); !errors.Is(err, providers.ErrNotExist) {
-		t.Errorf("of the other branch: %v", err)
-	}
+	assert.Is(t, assert.ErrOf(p.Stat(t.Context(), at("one"))), providers.ErrNotExist, "of the other branch")
 	write(t, p, "two", "2")
 	push(t, p)
 	assert.Equal(t, unmerged(t, p), "wsmount/c/one wsmount/c/two", "unmerged")

@@ -175,9 +175,7 @@ func TestDaemonSilence(t *testing.T) {
 	defer cancel()
 	late := git.Options{URL: s.url("r"), Dir: t.TempDir()}
 	late.Daemon.Patience = time.Hour // which is not waited for
-	if _, err := git.Open(ctx, late); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("with a deadline: %v", err)
-	}
+	assert.Is(t, assert.ErrOf(git.Open(ctx, late)), context.DeadlineExceeded, "with a deadline")
 	cutting := func(n int64, end bool) func(net.Conn) bool {
 		return func(c net.Conn) bool { s.daemon.Run(c, &firstBytes{c, n, end}); return true }
 	}

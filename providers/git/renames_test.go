@@ -191,12 +191,8 @@ func (c *mergeCases) commit(parent int, tree genTree) int {
 func (c *mergeCases) load() (r *repository, ids []id) {
 	c.t.Helper()
 	tier.RequireTools(c.t, "git")
-	if _, err := c.git(nil, "init", "--bare", "-q"); err != nil {
-		c.t.Fatal(err)
-	}
-	if _, err := c.git(c.stream.Bytes(), "-c", "fastimport.unpackLimit=0", "fast-import", "--quiet"); err != nil {
-		c.t.Fatal(err)
-	}
+	assert.OK(c.t, assert.ErrOf(c.git(nil, "init", "--bare", "-q")))
+	assert.OK(c.t, assert.ErrOf(c.git(c.stream.Bytes(), "-c", "fastimport.unpackLimit=0", "fast-import", "--quiet")))
 	ids = make([]id, c.number+1)
 	for i := range ids[1:] {
 		b, err := os.ReadFile(filepath.Join(c.dir, "refs", "heads", fmt.Sprintf("c%d", i+1)))

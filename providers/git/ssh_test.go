@@ -237,9 +237,7 @@ func TestSSHSilence(t *testing.T) {
 	defer cancel()
 	o := git.Options{URL: s.url("r"), Dir: t.TempDir()}
 	s.over(&o)
-	if _, err := git.Open(ctx, o); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("with a deadline: %v", err)
-	}
+	assert.Is(t, assert.ErrOf(git.Open(ctx, o)), context.DeadlineExceeded, "with a deadline")
 
 	s.ssh.Hook(s.cutting(300, false))
 	s.wants("half of what it has", s.open(s.url("r"), short), providers.ErrUnavailable, "stopped answering")

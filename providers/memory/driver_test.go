@@ -104,9 +104,7 @@ func TestDriverReplacedSocket(t *testing.T) {
 	p, err := openAt(t, address)
 	assert.OK(t, err)
 	first.Close()
-	if _, err := p.Stat(t.Context(), providers.Locator{}); !errors.Is(err, providers.ErrUnavailable) {
-		t.Errorf("without a server: %v", err)
-	}
+	assert.Is(t, assert.ErrOf(p.Stat(t.Context(), providers.Locator{})), providers.ErrUnavailable, "without a server")
 	second := listen(0o666)
 	if _, err := p.Stat(t.Context(), providers.Locator{}); !errors.Is(err, providers.ErrPermission) {
 		t.Errorf("with a server that is open to all: %v", err)
@@ -114,9 +112,7 @@ func TestDriverReplacedSocket(t *testing.T) {
 	second.Close()
 	third := listen(0o600)
 	defer third.Close()
-	if _, err := p.Stat(t.Context(), providers.Locator{}); err != nil {
-		t.Errorf("with a server again: %v", err)
-	}
+	assert.Is(t, assert.ErrOf(p.Stat(t.Context(), providers.Locator{})), nil, "with a server again")
 }
 
 // TestDriverForeignPeer: a socket that looks like ours, behind which another

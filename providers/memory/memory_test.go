@@ -80,22 +80,16 @@ func TestWithout(t *testing.T) {
 	if err != nil || first.Metadata != nil || first.Attr.Valid != 0 || first.Digest != "" {
 		t.Errorf("write: %+v, %v", first, err)
 	}
-	if _, err := p.Write(ctx, dir, providers.String("x"), opts); !errors.Is(err, providers.ErrExist) {
-		t.Errorf("repeated write: %v", err)
-	}
+	assert.Is(t, assert.ErrOf(p.Write(ctx, dir, providers.String("x"), opts)), providers.ErrExist, "repeated write")
 	opts.If = providers.Unconditional()
 	for _, content := range []string{"y", "x"} {
-		if _, err := p.Write(ctx, dir, providers.String(content), opts); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, assert.ErrOf(p.Write(ctx, dir, providers.String(content), opts)))
 	}
 	if again, err := p.Stat(ctx, dir); err != nil || again.Version != first.Version {
 		t.Errorf("the same content has version %+v, had %+v; %v", again.Version, first.Version, err)
 	}
 	link := providers.WriteOptions{If: providers.IfAbsent(), Kind: providers.KindSymlink}
-	if _, err := p.Write(ctx, providers.MustLocator("dir/link"), providers.String("x"), link); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, assert.ErrOf(p.Write(ctx, providers.MustLocator("dir/link"), providers.String("x"), link)))
 	for info, err := range providers.All(ctx, p, dir.Parent(), providers.ListOptions{}) {
 		if err != nil || info.Kind != providers.KindFile {
 			t.Errorf("listed: %+v, %v", info, err)
@@ -104,14 +98,10 @@ func TestWithout(t *testing.T) {
 	for _, l := range []string{"dir/file", "dir/link"} {
 		assert.OK(t, p.Delete(ctx, providers.MustLocator(l), providers.DeleteOptions{If: providers.Unconditional()}))
 	}
-	if _, err := p.Stat(ctx, dir.Parent()); !errors.Is(err, providers.ErrNotExist) {
-		t.Errorf("a directory without entries: %v", err)
-	}
+	assert.Is(t, assert.ErrOf(p.Stat(ctx, dir.Parent())), providers.ErrNotExist, "a directory without entries")
 	set := providers.SetAttrOptions{If: providers.Unconditional(), Metadata: map[string]string{}}
 	write(t, p, "x")
-	if _, err := p.SetAttr(ctx, a, set); !errors.Is(err, providers.ErrUnsupported) {
-		t.Errorf("setattr of metadata: %v", err)
-	}
+	assert.Is(t, assert.ErrOf(p.SetAttr(ctx, a, set)), providers.ErrUnsupported, "setattr of metadata")
 }
 
 // serve gives p to others at the socket that it returns.
@@ -192,9 +182,7 @@ func TestHook(t *testing.T) {
 	if after, _ := p.Head(t.Context()); after == before {
 		t.Errorf("a removal by a stranger left the head %q", after)
 	}
-	if _, err := p.Stat(t.Context(), a); !errors.Is(err, providers.ErrNotExist) {
-		t.Errorf("stat after removal: %v", err)
-	}
+	assert.Is(t, assert.ErrOf(p.Stat(t.Context(), a)), providers.ErrNotExist, "stat after removal")
 }
 
 // TestRefusedSetCostsNothing: a set that fails leaves no trace in revisions.
@@ -257,9 +245,7 @@ func TestOutlivesItsUser(t *testing.T) {
 		in.Close()
 		child.Wait()
 	})
-	if _, err := io.ReadFull(out, make([]byte, len("ready\n"))); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, assert.ErrOf(io.ReadFull(out, make([]byte, len("ready\n")))))
 	first := dial(t, address)
 	want := write(t, first, "kept")
 	first.Close()
@@ -284,9 +270,7 @@ func TestServerGone(t *testing.T) {
 	n, err := io.Copy(io.Discard, open.Body)
 	open.Body.Close()
 	assert.Is(t, err, providers.ErrUnavailable, "read across the server's end:", n, "bytes")
-	if _, err := c.Stat(t.Context(), a); !errors.Is(err, providers.ErrUnavailable) {
-		t.Errorf("stat without a server: %v", err)
-	}
+	assert.Is(t, assert.ErrOf(c.Stat(t.Context(), a)), providers.ErrUnavailable, "stat without a server")
 	if _, err := memory.Dial(t.Context(), "tcp", l.Addr().String()); !errors.Is(err, providers.ErrUnavailable) {
 		t.Errorf("dial without a server: %v", err)
 	}
@@ -302,9 +286,7 @@ func TestServedWrapper(t *testing.T) {
 	if _, err := c.Write(t.Context(), a, providers.String("x"), unconditional); !errors.Is(err, providers.ErrReadOnly) {
 		t.Errorf("write: %v", err)
 	}
-	if _, err := c.Copy(t.Context(), a, a, providers.CopyOptions{}); !errors.Is(err, providers.ErrUnsupported) {
-		t.Errorf("copy: %v", err)
-	}
+	assert.Is(t, assert.ErrOf(c.Copy(t.Context(), a, a, providers.CopyOptions{})), providers.ErrUnsupported, "copy")
 }
 
 // watching has an ability that has no place in a request.
@@ -346,9 +328,7 @@ func TestServedCancel(t *testing.T) {
 		<-reached
 		cancel()
 	}()
-	if _, err := c.Stat(ctx, a); !errors.Is(err, context.Canceled) {
-		t.Errorf("stat: %v", err)
-	}
+	assert.Is(t, assert.ErrOf(c.Stat(ctx, a)), context.Canceled, "stat")
 	select {
 	case <-ended:
 	case <-time.After(2 * time.Minute):

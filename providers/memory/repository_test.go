@@ -87,9 +87,7 @@ func TestClonesOutliveClients(t *testing.T) {
 	if _, err := memory.DialClone(t.Context(), "unix", address, "a", "main"); !errors.Is(err, providers.ErrInvalid) {
 		t.Errorf("the clone with another branch: %v", err)
 	}
-	if _, err := second.Push(t.Context(), providers.PushOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, assert.ErrOf(second.Push(t.Context(), providers.PushOptions{})))
 	if got := remote.Branches(); len(got) != 1 || got["topic"] == "" {
 		t.Errorf("branches: %v", got)
 	}
@@ -103,9 +101,7 @@ func TestStranger(t *testing.T) {
 	c, err := memory.DialCloneControl(ctx, "unix", address, "a", "")
 	assert.OK(t, err)
 	write(t, p, "ours")
-	if _, err := p.Push(ctx, providers.PushOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, assert.ErrOf(p.Push(ctx, providers.PushOptions{})))
 	pushed, _ := p.Head(ctx)
 	assert.OK(t, c.Tamper(ctx, providers.MustLocator("b"), []byte("theirs")))
 	theirs, err := p.Fetch(ctx)
@@ -118,9 +114,7 @@ func TestStranger(t *testing.T) {
 	past, err := p.At(ctx, theirs)
 	assert.OK(t, err)
 	for range 3 {
-		if _, err := past.Stat(ctx, a); err != nil {
-			t.Error(err)
-		}
+		assert.Is(t, assert.ErrOf(past.Stat(ctx, a)), nil)
 	}
 	if calls, err := c.Calls(ctx); err != nil || calls[providers.MethodAt] != 1 || calls[providers.MethodStat] != 3 {
 		t.Errorf("calls: %v, %v", calls, err)
@@ -154,12 +148,8 @@ func TestOffline(t *testing.T) {
 	if _, _, err := providers.Fetch(t.Context(), r, a, providers.ReadOptions{}); err != nil {
 		t.Errorf("read: %v", err)
 	}
-	if _, err := r.Push(t.Context(), providers.PushOptions{}); !errors.Is(err, providers.ErrUnavailable) {
-		t.Errorf("push: %v", err)
-	}
-	if _, err := r.Fetch(t.Context()); !errors.Is(err, providers.ErrUnavailable) {
-		t.Errorf("fetch: %v", err)
-	}
+	assert.Is(t, assert.ErrOf(r.Push(t.Context(), providers.PushOptions{})), providers.ErrUnavailable, "push")
+	assert.Is(t, assert.ErrOf(r.Fetch(t.Context())), providers.ErrUnavailable, "fetch")
 	assert.Equal(t, len(waited.got), 2, "slept ... times for two calls of the remote")
 	r.Switches().Clear()
 	r.Switches().Lose(providers.MethodPush, 1)
@@ -170,9 +160,7 @@ func TestOffline(t *testing.T) {
 		t.Errorf("repeated push: %+v, %v", got, err)
 	}
 	r.Switches().Fail(providers.MethodCommit, 1, providers.ErrQuota)
-	if _, err := r.Commit(t.Context(), providers.ChangeSet{}); !errors.Is(err, providers.ErrQuota) {
-		t.Errorf("commit: %v", err)
-	}
+	assert.Is(t, assert.ErrOf(r.Commit(t.Context(), providers.ChangeSet{})), providers.ErrQuota, "commit")
 }
 
 // TestSameIsNoCommit: what changes nothing makes no revision, whatever it was

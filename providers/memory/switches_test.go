@@ -212,9 +212,7 @@ func TestTamperAndDump(t *testing.T) {
 			t.Fatal(err)
 		}
 		link := providers.WriteOptions{If: providers.IfAbsent(), Kind: providers.KindSymlink}
-		if _, err := s.p.Write(t.Context(), providers.MustLocator("l"), providers.String("d/f"), link); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, assert.ErrOf(s.p.Write(t.Context(), providers.MustLocator("l"), providers.String("d/f"), link)))
 		s.cut(false) // a stranger is not cut off
 		for _, err := range []error{
 			s.tamper(providers.MustLocator("gone/x"), []byte("x")), s.tamper(providers.MustLocator("gone"), nil),
@@ -242,7 +240,5 @@ func TestControlOfStrangers(t *testing.T) {
 	c, err := memory.DialControl(t.Context(), "unix", address)
 	assert.OK(t, err)
 	assert.Is(t, c.Cut(t.Context(), false), providers.ErrUnsupported, "cut")
-	if _, err := c.Dump(t.Context()); !errors.Is(err, providers.ErrUnsupported) {
-		t.Errorf("dump: %v", err)
-	}
+	assert.Is(t, assert.ErrOf(c.Dump(t.Context())), providers.ErrUnsupported, "dump")
 }

@@ -66,9 +66,7 @@ func BenchmarkRead(b *testing.B) {
 	b.Run("content", func(b *testing.B) {
 		b.SetBytes(int64(len(buf)))
 		for b.Loop() {
-			if _, err := f.ReadAt(context.Background(), buf, 4096); err != nil {
-				b.Fatal(err)
-			}
+			assert.OK(b, assert.ErrOf(f.ReadAt(context.Background(), buf, 4096)))
 		}
 	})
 	b.Run("disk", func(b *testing.B) {
@@ -77,9 +75,7 @@ func BenchmarkRead(b *testing.B) {
 		defer file.Close()
 		b.SetBytes(int64(len(buf)))
 		for b.Loop() {
-			if _, err := file.ReadAt(buf, 4096); err != nil {
-				b.Fatal(err)
-			}
+			assert.OK(b, assert.ErrOf(file.ReadAt(buf, 4096)))
 		}
 	})
 }
@@ -108,9 +104,7 @@ func BenchmarkSmallFetch(b *testing.B) {
 	for b.Loop() {
 		ino++
 		f := sparse(b, s, ino, from, digest)
-		if _, err := f.ReadAt(context.Background(), buf, 0); err != nil {
-			b.Fatal(err)
-		}
+		assert.OK(b, assert.ErrOf(f.ReadAt(context.Background(), buf, 0)))
 		f.Release()
 	}
 }

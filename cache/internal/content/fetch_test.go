@@ -60,9 +60,7 @@ func TestSequentialReadsAreFewFetches(t *testing.T) {
 	defer f.Release()
 	buf := make([]byte, 128<<10)
 	for off := 0; off < len(data); off += len(buf) {
-		if _, err := f.ReadAt(t.Context(), buf, int64(off)); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, assert.ErrOf(f.ReadAt(t.Context(), buf, int64(off))))
 		if string(buf) != string(data[off:off+len(buf)]) {
 			t.Fatalf("wrong bytes at %d", off)
 		}

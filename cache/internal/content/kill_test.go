@@ -154,9 +154,7 @@ func checkKilled(t *testing.T, dir string, old []byte, ops []killed) []byte {
 	b := &backend{data: pattern(killSize, 1)}
 	f.SetSource(b.source)
 	got := make([]byte, f.Size())
-	if _, err := f.ReadAt(t.Context(), got, 0); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, assert.ErrOf(f.ReadAt(t.Context(), got, 0)))
 	for i, c := range got {
 		if i < len(want) && c == want[i] || i < len(last) && c == last[i] || i >= len(last) && c == 0 {
 			continue

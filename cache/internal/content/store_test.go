@@ -102,9 +102,7 @@ func TestConcurrentOpens(t *testing.T) {
 					return
 				}
 				files[i] = f
-				if _, err := f.ReadAt(t.Context(), make([]byte, 5), 0); err != nil {
-					t.Error(err)
-				}
+				assert.Is(t, assert.ErrOf(f.ReadAt(t.Context(), make([]byte, 5), 0)), nil)
 				f.Release()
 			})
 		}
@@ -275,9 +273,7 @@ func TestMakingIsInterrupted(t *testing.T) {
 			assert.OK(t, made.Fetch(t.Context(), 0, 1)) // else nothing is left of it
 			made.Release()
 			path := filepath.Join(dir, "data/00/8")
-			if _, err := os.Stat(path); err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, assert.ErrOf(os.Stat(path)))
 			assert.OK(t, os.WriteFile(path, left, 0o600))
 			for range 2 { // once more, after a kill before the first byte came
 				f, err := openStore(t, dir, small()).Open(8)

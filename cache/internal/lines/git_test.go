@@ -95,9 +95,7 @@ func compareWithGit(t *testing.T, cases []mergeCase) {
 	g.run(t)
 	for i, c := range cases {
 		want := Merged{Content: g.read(t, i, "merged")}
-		if _, err := fmt.Sscan(string(g.read(t, i, "conflicts")), &want.Conflicts); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, assert.ErrOf(fmt.Sscan(string(g.read(t, i, "conflicts")), &want.Conflicts)))
 		got := Merge(c.base, c.ours, c.theirs, labels)
 		got.Conflicts = min(got.Conflicts, 127) // git's exit status says no more
 		if !bytes.Equal(got.Content, want.Content) || got.Conflicts != want.Conflicts {

@@ -56,9 +56,7 @@ func TestWriteFails(t *testing.T) {
 			below := vfs.NewMem()
 			f := newFaults(below)
 			tab := open(t, "/t", Options{FS: f.vfs, memTable: 64 << 10})
-			if _, err := steps(tab, 1, 300); err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, assert.ErrOf(steps(tab, 1, 300)))
 			f.set(func(op, kind string) error {
 				if op == tt.op && kind == tt.kind {
 					return syscall.EIO
@@ -97,9 +95,7 @@ func TestDiskFull(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			f := newFaults(vfs.NewMem())
 			tab := open(t, "/t", Options{FS: f.vfs, memTable: 64 << 10})
-			if _, err := steps(tab, 1, 300); err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, assert.ErrOf(steps(tab, 1, 300)))
 			f.set(func(op, kind string) error {
 				if tt.full(op, kind) {
 					return syscall.ENOSPC
@@ -144,9 +140,7 @@ func TestNoSpaceIsAsked(t *testing.T) {
 				asked.Add(1)
 				f.set(func(string, string) error { return nil })
 			}})
-			if _, err := steps(tab, 1, 10); err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, assert.ErrOf(steps(tab, 1, 10)))
 			f.set(func(op, kind string) error {
 				if op == tt.op && kind == tt.kind {
 					return syscall.ENOSPC
@@ -167,9 +161,7 @@ func unsynced(t *testing.T) (*faults, *Table) {
 	t.Helper()
 	f := newFaults(vfs.NewMem())
 	tab := open(t, "/t", Options{FS: f.vfs})
-	if _, err := steps(tab, 1, 2); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, assert.ErrOf(steps(tab, 1, 2)))
 	tab.numbers.wait() // has a sync of its own
 	assert.OK(t, step(tab, 3))
 	return f, tab
@@ -262,17 +254,13 @@ func TestFrozen(t *testing.T) {
 func TestCommitDoesNotSync(t *testing.T) {
 	f := newFaults(vfs.NewMem())
 	tab := open(t, "/t", Options{FS: f.vfs})
-	if _, err := steps(tab, 1, 2); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, assert.ErrOf(steps(tab, 1, 2)))
 	tab.numbers.wait() // has a sync of its own
 	f.set(func(op, kind string) error {
 		assert.False(t, op == "sync", "a sync of", kind)
 		return nil
 	})
-	if _, err := steps(tab, 3, 50); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, assert.ErrOf(steps(tab, 3, 50)))
 	f.set(func(string, string) error { return nil })
 	assert.OK(t, tab.Close())
 }
@@ -332,9 +320,7 @@ func TestDiskFullAtAnyLog(t *testing.T) {
 		var full atomic.Bool
 		below := vfs.NewMem()
 		tab := open(t, "/t", Options{FS: roomyFS{below, &full}, memTable: 64 << 10})
-		if _, err := steps(tab, 1, at); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, assert.ErrOf(steps(tab, 1, at)))
 		full.Store(true)
 		last, err := steps(tab, at+1, 20_000)
 		if !errors.Is(err, ErrFull) || tab.Err() != nil {
@@ -354,9 +340,7 @@ func TestDiskFullAtAnyLog(t *testing.T) {
 func TestGuardOnAFullDisk(t *testing.T) {
 	f := newFaults(vfs.NewMem())
 	tab := open(t, "/t", Options{FS: f.vfs})
-	if _, err := steps(tab, 1, 300); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, assert.ErrOf(steps(tab, 1, 300)))
 	tab.numbers.wait()
 	f.set(func(op, kind string) error {
 		if kind == "other" {
@@ -422,9 +406,7 @@ func TestReadOnlyOnAFullDisk(t *testing.T) {
 		below := vfs.NewCrashableMem()
 		f := newFaults(below)
 		tab := open(t, "/t", Options{FS: f.vfs, memTable: 64 << 10})
-		if _, err := steps(tab, 1, 2000); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, assert.ErrOf(steps(tab, 1, 2000)))
 		if clean {
 			assert.OK(t, tab.Close())
 		} else {

@@ -193,9 +193,7 @@ func TestPanicIsTold(t *testing.T) {
 	if got := log.String(); !strings.Contains(got, "level=ERROR") || !strings.Contains(got, "control_test.go") {
 		t.Errorf("the log says %q", got)
 	}
-	if _, err := c.Status(t.Context()); err != nil {
-		t.Error(err)
-	}
+	assert.Is(t, assert.ErrOf(c.Status(t.Context())), nil)
 }
 
 func TestNobodyAnswers(t *testing.T) {
@@ -272,9 +270,7 @@ func TestSocket(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, c := serve(t, path, Options{})
-	if _, err := c.Status(context.Background()); err != nil {
-		t.Errorf("a socket deeper than sockaddr_un holds: %v", err)
-	}
+	assert.Is(t, assert.ErrOf(c.Status(context.Background())), nil, "a socket deeper than sockaddr_un holds")
 	fi, err := os.Stat(path)
 	if err != nil || fi.Mode().Perm() != 0o600 {
 		t.Errorf("got %v, %v; want mode 0600", fi.Mode(), err)
@@ -399,9 +395,7 @@ func TestWork(t *testing.T) {
 	m, c := serve(t, filepath.Join(t.TempDir(), "s"), Options{})
 	ctx, cancel := c.Patient(t.Context(), hangs)
 	defer cancel()
-	if _, err := c.Event(ctx, EventRequest{Name: "turn-end"}); err != nil {
-		t.Error(err)
-	}
+	assert.Is(t, assert.ErrOf(c.Event(ctx, EventRequest{Name: "turn-end"})), nil)
 	m.mu.Lock()
 	m.beat = 7
 	m.mu.Unlock()

@@ -16,9 +16,7 @@ func TestControlDir(t *testing.T) {
 		if strings.HasSuffix(name, "/") {
 			continue
 		}
-		if _, err := c.Read(name); err != nil {
-			t.Errorf("%s is listed and cannot be read: %v", name, err)
-		}
+		assert.Is(t, assert.ErrOf(c.Read(name)), nil, name, "is listed and cannot be read")
 	}
 	var got control.Part
 	if b, err := c.Read("status.json"); err != nil || json.Unmarshal(b, &got) != nil || got.Refused != 7 || got.Provider != "local-fs" {

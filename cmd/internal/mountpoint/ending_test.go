@@ -93,7 +93,5 @@ func TestUntilFree(t *testing.T) {
 		})
 	}
 	other := errors.New("another failure")
-	if _, err := UntilFree(0, func() error { return other }, nil); err != other {
-		t.Errorf("another failure: got %v", err)
-	}
+	assert.Equal(t, assert.ErrOf(UntilFree(0, func() error { return other }, nil)), other, "another failure")
 }

@@ -76,9 +76,7 @@ func (p *person) settings() unix.Termios {
 
 func (p *person) types(text string) {
 	p.t.Helper()
-	if _, err := p.keyboard.WriteString(text); err != nil {
-		p.t.Fatal(err)
-	}
+	assert.OK(p.t, assert.ErrOf(p.keyboard.WriteString(text)))
 }
 
 // reads waits for a text, and forgets all up to its end.

@@ -38,12 +38,8 @@ func TestRequestTakesOneLatency(t *testing.T) {
 		go func() { _, _ = io.Copy(far, far) }()
 		for range 10 {
 			start := time.Now()
-			if _, err := near.Write([]byte("x")); err != nil {
-				t.Fatal(err)
-			}
-			if _, err := io.ReadFull(near, make([]byte, 1)); err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, assert.ErrOf(near.Write([]byte("x"))))
+			assert.OK(t, assert.ErrOf(io.ReadFull(near, make([]byte, 1))))
 			assert.Equal(t, time.Since(start), latency, "a request took")
 		}
 	})
@@ -85,9 +81,7 @@ func TestHalfClose(t *testing.T) {
 	c, err := new(net.Dialer).DialContext(t.Context(), "tcp", l.Addr)
 	assert.OK(t, err)
 	defer c.Close()
-	if _, err := c.Write([]byte("all")); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, assert.ErrOf(c.Write([]byte("all"))))
 	assert.OK(t, c.(*net.TCPConn).CloseWrite())
 	if got, err := io.ReadAll(c); err != nil || string(got) != "all" {
 		t.Errorf("got %q, %v", got, err)

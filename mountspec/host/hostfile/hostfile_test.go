@@ -127,12 +127,8 @@ func TestRead(t *testing.T) {
 
 func TestReadIsBounded(t *testing.T) {
 	p := put(t, tree(t)+"/c", 0o600)
-	if _, err := Read(p, Options{MaxBytes: 4}); !errors.Is(err, ErrUntrusted) {
-		t.Errorf("5 bytes with a bound of 4: %v", err)
-	}
-	if _, err := Read(p, Options{MaxBytes: 5}); err != nil {
-		t.Errorf("5 bytes with a bound of 5: %v", err)
-	}
+	assert.Is(t, assert.ErrOf(Read(p, Options{MaxBytes: 4})), ErrUntrusted, "5 bytes with a bound of 4")
+	assert.Is(t, assert.ErrOf(Read(p, Options{MaxBytes: 5})), nil, "5 bytes with a bound of 5")
 }
 
 func TestResolveReturnsTheRealPath(t *testing.T) {
@@ -162,9 +158,7 @@ func TestCheckDir(t *testing.T) {
 
 func TestCheckProgram(t *testing.T) {
 	d := tree(t)
-	if _, err := CheckProgram(put(t, d+"/ok", 0o755), Options{}); err != nil {
-		t.Error(err)
-	}
+	assert.Is(t, assert.ErrOf(CheckProgram(put(t, d+"/ok", 0o755), Options{})), nil)
 	if _, err := CheckProgram(put(t, d+"/open", 0o777), Options{}); !errors.Is(err, ErrUntrusted) {
 		t.Errorf("a program that others can change: %v", err)
 	}

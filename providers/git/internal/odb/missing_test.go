@@ -63,9 +63,7 @@ func TestRepackPromised(t *testing.T) {
 	}
 	for i := range ids[0] {
 		for k := range ids {
-			if _, err := s.Get(ids[k][i], odb.Blob); err != nil {
-				t.Error(err)
-			}
+			assert.Is(t, assert.ErrOf(s.Get(ids[k][i], odb.Blob)), nil)
 		}
 	}
 	lent, dirs := t.TempDir(), t.TempDir()
@@ -88,9 +86,7 @@ func TestMissing(t *testing.T) {
 	s := open(t, t.TempDir())
 	other := open(t, t.TempDir())
 	id := packOf(t, other, "content", false)
-	if _, err := s.Size(id); !errors.Is(err, odb.ErrNotFound) {
-		t.Errorf("a blob of nobody: %v", err)
-	}
+	assert.Is(t, assert.ErrOf(s.Size(id)), odb.ErrNotFound, "a blob of nobody")
 	asked, away := 0, errors.New("the server is away")
 	s.Promise(func(blob odb.ID) error {
 		asked++

@@ -173,9 +173,7 @@ func TestBrokenPacks(t *testing.T) {
 	b, err := from.NewPack()
 	assert.OK(t, err)
 	for i := range 20 {
-		if _, err := b.Add(odb.Blob, []byte(strings.Repeat(fmt.Sprint(i), 100))); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, assert.ErrOf(b.Add(odb.Blob, []byte(strings.Repeat(fmt.Sprint(i), 100)))))
 	}
 	r, err := b.Pack()
 	assert.OK(t, err)
