@@ -297,7 +297,7 @@ func TestManySecrets(t *testing.T) {
 	}
 	w.do("put clean 2")
 	w.commits("clean: 2", all)
-	assert.Equal(t, sets.Load(), 1, "what is known cost ... sets")
+	assert.Equal(t, sets.Load(), 1, "sets that what is known cost")
 	for _, p := range w.v.Status().Problems {
 		assert.False(t, strings.Contains(p.Err.Error(), "0123"), "told", p.Err)
 	}

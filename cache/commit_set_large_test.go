@@ -297,7 +297,7 @@ func TestSetWithWhatHasVanished(t *testing.T) {
 	})
 	assert.Equal(t, w.upload().Changes, largeDirs*41+4, "names were sent")
 	assert.Equal(t, w.upload().Changes, 4, "names were sent after that")
-	assert.Equal(t, x.again(), 0, "the set was made anew ... times")
+	assert.Equal(t, x.again(), 0, "times the set was made anew")
 	w.same()
 }
 
@@ -466,14 +466,14 @@ func TestSetIsOfOneMoment(t *testing.T) {
 				if a, c := at("a"), at("c"); a != "first" || c != "first" {
 					t.Errorf("the set has %q and %q, and not what was there when it was made", a, c)
 				}
-				assert.Equal(t, x.again(), 0, "it was made anew ... times")
+				assert.Equal(t, x.again(), 0, "times it was made anew")
 				if end != nil {
 					w.upload()
-					assert.Equal(t, at("a"), "first", "of what is being written ... was sent")
+					assert.Equal(t, at("a"), "first", "what was sent of what is being written")
 					end()
 				}
 				w.upload()
-				assert.Equal(t, at("a"), after, "after that ... is there")
+				assert.Equal(t, at("a"), after, "what is there after that")
 				w.same()
 				w.noProblems()
 				w.v.mu.Lock()

@@ -146,8 +146,8 @@ func TestUnload(t *testing.T) {
 		t.Errorf("%d names left", known)
 	}
 	w.check()
-	assert.Equal(t, len(w.list("a/c")), 302, "a/c has ... names")
-	assert.Equal(t, len(w.list("b")), 303, "b has ... names")
+	assert.Equal(t, len(w.list("a/c")), 302, "names in a/c")
+	assert.Equal(t, len(w.list("b")), 303, "names in b")
 	assert.Equal(t, w.get("a/f7"), "x")
 	w.check()
 }

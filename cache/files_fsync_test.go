@@ -27,7 +27,7 @@ func TestFsyncOfContentAlone(t *testing.T) {
 		assert.Equal(t, w.get("f"), "twoirs")
 		n := w.record("f")
 		assert.True(t, n.Suspect, "nobody knows whether it was synced")
-		assert.Equal(t, n.ContentVersion, known+1, "state ...; the table on the disk had more than state", known)
+		assert.Equal(t, n.ContentVersion, known+1, "the state, where the table on the disk had more than", known)
 		w.backend("f: theirs")
 	})
 }

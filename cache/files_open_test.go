@@ -49,7 +49,7 @@ func TestDirtyIntent(t *testing.T) {
 			assert.Equal(t, w.inode(ino).Writing, c.want, "intent")
 			second := w.open("f", c.flags)
 			w.ok(w.shut(o))
-			assert.Equal(t, w.inode(ino).Writing, c.then, "intent ... with one writer left")
+			assert.Equal(t, w.inode(ino).Writing, c.then, "the intent with one writer left")
 			w.ok(w.shut(second))
 			assert.False(t, w.inode(ino).Writing, "the intent outlives the last writer")
 		})

@@ -119,7 +119,7 @@ func TestSiblingsDouble(t *testing.T) {
 		most = max(most, len(r.v.filePrefetch.of))
 		r.v.mu.Unlock()
 	}
-	assert.Equal(t, most, siblingsMost, "at most ... were ahead")
+	assert.Equal(t, most, siblingsMost, "the most that were ahead")
 }
 
 // Threads side by side open names out of order, and each file is read once.

@@ -238,7 +238,7 @@ func TestHistoryOfSavesByRename(t *testing.T) {
 		"moved renamed f from f.tmp: one")
 	list, err := w.v.Log(t.Context(), LogFilter{Path: "f", Limit: 1})
 	w.ok(err)
-	assert.Equal(t, list[0].Number, 5, "number ... of the name")
+	assert.Equal(t, list[0].Number, 5, "the number of the name")
 }
 
 // A rename of a directory is one record, and what was recorded below follows.

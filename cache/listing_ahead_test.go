@@ -19,7 +19,7 @@ func TestFirstPageServesTwice(t *testing.T) {
 			t.Error("the first listing is not one of the tree and one of the directory")
 		}
 		f.look("d0000")
-		assert.Equal(t, f.asked(), 0, "the first directory took ... requests more")
+		assert.Equal(t, f.asked(), 0, "the first directory took requests more")
 		time.Sleep(walkPause + time.Second)
 		if f.v.prefetch.need > 1 || f.walking() {
 			t.Errorf("%d looks begin a walk; one goes on: %v", f.v.prefetch.need, f.walking())

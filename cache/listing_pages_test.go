@@ -126,7 +126,7 @@ func TestWalkIsListedInPages(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inForest(t, page, x.files, x.dirs, func(f *forest) {
 				for round := range 3 {
-					assert.Equal(t, f.walkAll(fs.RootIno), f.names, "walk", round, "found ... names")
+					assert.Equal(t, f.walkAll(fs.RootIno), f.names, "walk", round, "found names")
 					if got, most := f.asked(), (f.names+page-1)/page+3; got > most {
 						t.Errorf("walk %d of %d names took %d requests, want %d at most", round, f.names, got, most)
 					}

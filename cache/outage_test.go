@@ -74,7 +74,7 @@ func TestUnlistedDirectoryOfABackendThatIsGone(t *testing.T) {
 		return limit
 	}
 	c.add(w.o.Patience/2 - 3*time.Second)
-	assert.Equal(t, limit(), 3*time.Second, "waits ... for the listing")
+	assert.Equal(t, limit(), 3*time.Second, "how long it waits for the listing")
 	c.add(3 * time.Second)
 	if got := limit(); got > 50*time.Millisecond {
 		t.Errorf("waits %v for what is gone", got)

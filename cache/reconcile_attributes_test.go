@@ -38,7 +38,7 @@ func (w *world) mode(path string) uint32 {
 // A read tells what the listing left out.
 func TestReadTellsAttributes(t *testing.T) {
 	w := newWorld(t, bare(t))
-	assert.Equal(t, w.mode("run"), syscall.S_IFREG|0o666, "mode ... before")
+	assert.Equal(t, w.mode("run"), syscall.S_IFREG|0o666, "the mode before")
 	w.get("run")
 	a, err := w.v.Attr(me, w.walk("run"), nil)
 	w.ok(err)
@@ -46,7 +46,7 @@ func TestReadTellsAttributes(t *testing.T) {
 		t.Errorf("mode %o, mtime %v", a.Mode, a.Mtime)
 	}
 	w.again()
-	assert.Equal(t, w.mode("run"), syscall.S_IFREG|0o755, "mode ... later")
+	assert.Equal(t, w.mode("run"), syscall.S_IFREG|0o755, "the mode later")
 }
 
 // The answer to a read that was under way while a chmod of ours arrived may say

@@ -48,7 +48,7 @@ func TestClaimIsToldAfterARestart(t *testing.T) {
 			w.write(o, "ours", 0)
 			w.ok(w.shut(o))
 			ends(w)
-			assert.Equal(t, strings.Join(w.v.UnreportedConflicts(), " "), "f", "after a restart ... is told")
+			assert.Equal(t, strings.Join(w.v.UnreportedConflicts(), " "), "f", "told after a restart")
 			w.again()
 			if got := w.v.UnreportedConflicts(); len(got) > 0 {
 				t.Errorf("%q is told again", got)

@@ -113,7 +113,7 @@ func TestExcludedBeforeItWasSent(t *testing.T) {
 			w.upload()
 			w.wantThere("after a pull", before...)
 			for path, want := range map[string]string{"a.local": "changed", "n.local": "new", "d.local/n": "new", "m.local/n": "new"} {
-				assert.Equal(t, w.get(path), want, path, "has ... here")
+				assert.Equal(t, w.get(path), want, path, "is here")
 			}
 		})
 	}

@@ -194,7 +194,7 @@ func TestIgnoredAtOnce(t *testing.T) {
 	w.killed()
 	w.knowsRules()
 	w.do("put build/more x")
-	assert.Equal(t, w.v.Status().Queued, 0, "after a kill ... changes wait")
+	assert.Equal(t, w.v.Status().Queued, 0, "changes that wait after a kill")
 }
 
 // Names cross the border of what is ignored as that of what is excluded. A

@@ -491,7 +491,7 @@ func TestOutage(t *testing.T) {
 	w.same()
 	w.noProblems()
 	for text, most := range map[string]int{"the remote accepts no changes: they are kept and retried": 1, "the remote accepts changes again": 1} {
-		assert.Equal(t, log.of(text), most, "the log says ... times", text)
+		assert.Equal(t, log.of(text), most, "times the log says", text)
 	}
 }
 

@@ -158,7 +158,7 @@ func TestXattrsAreAskedForOnce(t *testing.T) {
 				return err == nil && string(value) == "y"
 			})
 		}
-		assert.Equal(t, c.of(providers.MethodStat), 1, "asked ... times")
+		assert.Equal(t, c.of(providers.MethodStat), 1, "times asked")
 	})
 }
 

@@ -205,8 +205,8 @@ func TestReferencesAreGivenBack(t *testing.T) {
 	out := w.mustWalk("file/under/in-file")
 	w.Forget(out.NodeId, 1)
 	for ino, n := range v["file/under"].refs {
-		assert.Equal(t, n, 0, "inode", ino, "of the part has ... references left")
+		assert.Equal(t, n, 0, "inode", ino, "of the part has references left")
 	}
 	file := v[""].make("file")
-	assert.Equal(t, v[""].refs[file], 0, "the hidden file has ... references that the kernel will never give back")
+	assert.Equal(t, v[""].refs[file], 0, "the hidden file has references that the kernel will never give back")
 }

@@ -83,7 +83,7 @@ func TestReadOnlyPart(t *testing.T) {
 			if len(v.changed) > 0 {
 				t.Errorf("reached the volume: %q", v.changed)
 			}
-			assert.Equal(t, w.stats.snapshot(w.tree.parts).Refused["@a/b"], 1, "counted ... times")
+			assert.Equal(t, w.stats.snapshot(w.tree.parts).Refused["@a/b"], 1, "times counted")
 		})
 	}
 }

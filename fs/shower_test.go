@@ -86,7 +86,7 @@ func TestShower(t *testing.T) {
 		t.Errorf("read %q", b)
 	}
 	w.Release(nil, &fuse.ReleaseIn{InHeader: header(out.NodeId), Fh: o.Fh})
-	assert.Equal(t, v.closed, 1, "closed ... times")
+	assert.Equal(t, v.closed, 1, "times closed")
 	if _, st := w.walk(".wsmount/history/a/2"); st != fuse.ENOENT {
 		t.Errorf("lookup after it is gone: %v", st)
 	}

@@ -91,7 +91,7 @@ func checkNumbers(t *testing.T, paths ...string) {
 	for _, p := range paths {
 		var st unix.Stat_t
 		assert.OK(t, unix.Stat(p, &st))
-		assert.Equal(t, seen[st.Ino], "", p, "and ... both have number", st.Ino)
+		assert.Equal(t, seen[st.Ino], "", p, "shares its number", st.Ino)
 		seen[st.Ino] = p
 	}
 }

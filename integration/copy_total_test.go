@@ -77,7 +77,7 @@ func TestTotalCacheSize(t *testing.T) {
 	same("b")
 	same("unsent")
 	harness.Eventually(t, "they keep it when all was read again", together)
-	assert.Equal(t, held("unsent"), unsent, "of what is unsent ... bytes are here, there were")
+	assert.Equal(t, held("unsent"), unsent, "bytes of what is unsent that are here")
 	mounts["b"].Stop()
 	before := held("b")
 	harness.Eventually(t, "one that is alone has all the room", func() bool {

@@ -116,7 +116,7 @@ func TestExecSignals(t *testing.T) {
 		cmd, said := running(t, w, dir, dir+"/started", tt.script)
 		checkErr(t, "signal", cmd.Process.Signal(tt.signal), nil)
 		cmd.Wait()
-		assert.Equal(t, cmd.ProcessState.ExitCode(), tt.want, tt.signal, "got ...", said)
+		assert.Equal(t, cmd.ProcessState.ExitCode(), tt.want, tt.signal, "exit", said)
 	}
 	nothingLeft(t, w)
 }
@@ -266,7 +266,7 @@ func TestExecShares(t *testing.T) {
 		t.Errorf("in a mount that is there: got %d\n%s", r.Code, r.Err)
 	}
 	checkContent(t, m.Dir+"/third", "b\n")
-	assert.Equal(t, m.Status().PID, m.PID, "the mount's daemon is ..., was")
+	assert.Equal(t, m.Status().PID, m.PID, "the mount's daemon")
 }
 
 // sandboxedRepository is a workspace whose store outlives its mounts, and is looked at

@@ -67,7 +67,7 @@ func (s *systemd) hears(want string) {
 func (s *systemd) ends(code int) {
 	s.t.Helper()
 	s.cmd.Wait()
-	assert.Equal(s.t, s.cmd.ProcessState.ExitCode(), code, "ended with ...", &s.said)
+	assert.Equal(s.t, s.cmd.ProcessState.ExitCode(), code, "the exit code", &s.said)
 }
 
 // The unit is ready when the mount is there, says when it stops, and ends by itself,

@@ -60,5 +60,5 @@ func TestImports(t *testing.T) {
 			t.Errorf("%s is imported: this package imports none of ours and one module", path)
 		}
 	}
-	assert.Equal(t, len(ours), 2, "walked ... packages that are not standard")
+	assert.Equal(t, len(ours), 2, "packages that are not standard")
 }

@@ -614,7 +614,7 @@ func TestPathsBelowTheFirstArgument(t *testing.T) {
 	}
 	w.write("mnt/mnt/d/f", "x")
 	w.event(exit.Done, "event", "mnt", "turn-end")
-	assert.Equal(t, paths("mnt", "mnt/d/f"), "mnt/d/f ", "log mnt mnt/d/f is of ... where both are there")
+	assert.Equal(t, paths("mnt", "mnt/d/f"), "mnt/d/f ", "log mnt mnt/d/f, where both are there")
 }
 
 // What was resolved by itself is told once, and not as an error that a program

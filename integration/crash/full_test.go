@@ -84,7 +84,7 @@ func (s *stage) writeUntilFull() (taken int64) {
 		n, err = f.Write(block)
 		taken += int64(n)
 	}
-	assert.Is(s.t, err, syscall.ENOSPC, "a write to a full disk: ... after", taken, "bytes")
+	assert.Is(s.t, err, syscall.ENOSPC, "a write to a full disk, after", taken, "bytes")
 	assert.Is(s.t, f.Close(), nil, "the close behind a write that failed")
 	return taken
 }

@@ -259,7 +259,7 @@ func TestDiff(t *testing.T) {
 		})
 	}
 	big := strings.Repeat("x\ny\n", 5000)
-	assert.Equal(t, len(diff(big, strings.Repeat("z\n", 5000))), 15000, "a large difference has ... lines")
+	assert.Equal(t, len(diff(big, strings.Repeat("z\n", 5000))), 15000, "a large difference has lines")
 }
 
 // A file that goes away can loosen as much as one that changes.

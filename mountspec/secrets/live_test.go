@@ -95,6 +95,6 @@ func TestLiveWithoutEndIsFetchedOnceByMany(t *testing.T) {
 		assert.Is(t, assert.ErrOf(l.Get(ctx)), context.Canceled, "a waiter that was cancelled")
 		close(release)
 		wg.Wait()
-		assert.Equal(t, fetched, 1, "fetched ... times")
+		assert.Equal(t, fetched, 1, "times fetched")
 	})
 }

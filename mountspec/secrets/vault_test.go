@@ -165,7 +165,7 @@ func (f *fixture) checkLog(t *testing.T, revealed, denied bool, err error) {
 	if revealed && !strings.Contains(log, `"event":"secret.reveal"`) {
 		t.Errorf("no reveal in the audit log: %s", log)
 	}
-	assert.Equal(t, denied, strings.Contains(log, `"event":"secret.reveal.denied"`), "denied ..., audit log:", log)
+	assert.Equal(t, denied, strings.Contains(log, `"event":"secret.reveal.denied"`), "denied in the audit log:", log)
 	if err != nil {
 		log += err.Error()
 	}
@@ -263,7 +263,7 @@ func TestPlanIsKeptLive(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 	}
-	assert.Equal(t, f.asked, 1, "asked ... times")
+	assert.Equal(t, f.asked, 1, "times asked")
 }
 
 func TestCredentialsEndWithTheFirst(t *testing.T) {

@@ -36,7 +36,7 @@ func TestMergeDriverAsGit(t *testing.T) {
 			want := says[3*i+2] == "union"
 			lines, _ := parseAttributes(text, ownMacros, true)
 			driver, _ := valueOf(lines, strings.Split(path, "/"), "merge")
-			assert.Equal(t, driver == "union", want, text, "of", path, "got ..., git")
+			assert.Equal(t, driver == "union", want, text, "of", path, "as git does")
 		}
 	}
 }

@@ -352,5 +352,5 @@ func TestRefusedCredentials(t *testing.T) {
 	server.Require("new")
 	_, err := p.Fetch(t.Context())
 	is(t, "fetch with an old token", err, providers.ErrUnauthenticated)
-	assert.Equal(t, refused, 1, "refused ... times")
+	assert.Equal(t, refused, 1, "times refused")
 }

@@ -288,7 +288,7 @@ func TestLargeWritten(t *testing.T) {
 	write(t, s.p, "not.txt", "text")
 	assert.OK(t, s.push())
 	for path, want := range map[string]string{"empty.bin": "", "none.bin": "", "not.txt": "text", "copy.bin": pointerTo(inLFS), "a.bin": pointerTo(inLFS)} {
-		assert.Equal(t, s.blob(path), want, "git has ... as", path)
+		assert.Equal(t, s.blob(path), want, "what git has as", path)
 	}
 	before := s.repo.Git("rev-parse", "main")
 	write(t, s.p, "a.bin", inLFS)
@@ -401,7 +401,7 @@ func TestLargeRenamed(t *testing.T) {
 	is(t, "the text of a pointer gets a name with the filter", move("pointer.txt", "pointer.bin"), providers.ErrUnsupported)
 	assert.OK(t, s.push())
 	for path, want := range map[string]string{"c.out": inLFS, "text.bin": pointerTo("text\n"), "raw2.bin": "raw\n", "pointer.txt": pointerTo(inLFS)} {
-		assert.Equal(t, s.blob(path), want, "git has ... as", path)
+		assert.Equal(t, s.blob(path), want, "what git has as", path)
 	}
 	attributes := func(path, text string, more ...providers.Change) error {
 		_, err := s.p.Commit(t.Context(), providers.ChangeSet{Changes: append(more, providers.Change{Locator: at(path), Body: providers.String(text), If: providers.Unconditional()})})

@@ -671,7 +671,7 @@ func TestBloblessKilled(t *testing.T) {
 		p := s.open(git.CloneBlobless)
 		s.requests()
 		for name := range listed {
-			assert.Equal(t, len(list(t, p, name)), 10, "run", run, name, "has ... entries")
+			assert.Equal(t, len(list(t, p, name)), 10, "run", run, name, "has entries")
 		}
 		if got := s.requests(); len(got) > 0 {
 			t.Errorf("run %d: what was listed is asked for again: %+v", run, got)

@@ -68,9 +68,9 @@ func (s *sharing) push(files map[string]string) {
 func TestSharedPacks(t *testing.T) {
 	s := newSharing(t)
 	first, _, n := s.clone()
-	assert.Equal(t, n, 1, "the first clone asked for ... packs")
+	assert.Equal(t, n, 1, "the first clone asked for packs")
 	second, _, n := s.clone()
-	assert.Equal(t, n, 0, "the second clone asked for ... packs")
+	assert.Equal(t, n, 0, "the second clone asked for packs")
 	reads(t, second, "dir/b", "two\n")
 	write(t, second, "mine", "here")
 	if _, err := first.Stat(t.Context(), at("mine")); !errors.Is(err, providers.ErrNotExist) {
@@ -78,12 +78,12 @@ func TestSharedPacks(t *testing.T) {
 	}
 	s.push(map[string]string{"a": "new\n"})
 	_, third, n := s.clone()
-	assert.Equal(t, n, 1, "the third clone asked for ... packs")
+	assert.Equal(t, n, 1, "the third clone asked for packs")
 	assert.OK(t, os.RemoveAll(filepath.Join(s.dir, "shared")))
 	s.whole(third)
 	reads(t, second, "mine", "here")
 	_, _, n = s.clone()
-	assert.Equal(t, n, 1, "without what was shared ... packs were asked for")
+	assert.Equal(t, n, 1, "packs asked for without what was shared")
 }
 
 // What is shared does not grow without end, and is no pile of small packs.
@@ -92,7 +92,7 @@ func TestSharedIsBounded(t *testing.T) {
 	for i := range 17 {
 		s.push(map[string]string{"a": strings.Repeat("x", i+1)})
 		p, _, n := s.clone()
-		assert.Equal(t, n, 1, "clone", i, "asked for ... packs")
+		assert.Equal(t, n, 1, "clone", i, "asked for packs")
 		assert.OK(t, p.Close())
 	}
 	if packs := found(t, filepath.Join(s.dir, "shared"), "*/pack-*.pack"); len(packs) > 16 {

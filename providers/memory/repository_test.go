@@ -150,7 +150,7 @@ func TestOffline(t *testing.T) {
 	}
 	assert.Is(t, assert.ErrOf(r.Push(t.Context(), providers.PushOptions{})), providers.ErrUnavailable, "push")
 	assert.Is(t, assert.ErrOf(r.Fetch(t.Context())), providers.ErrUnavailable, "fetch")
-	assert.Equal(t, len(waited.got), 2, "slept ... times for two calls of the remote")
+	assert.Equal(t, len(waited.got), 2, "times slept for two calls of the remote")
 	r.Switches().Clear()
 	r.Switches().Lose(providers.MethodPush, 1)
 	if _, err := r.Push(t.Context(), providers.PushOptions{}); !errors.Is(err, providers.ErrUnavailable) {
@@ -169,7 +169,7 @@ func TestSameIsNoCommit(t *testing.T) {
 	r := memory.NewRepository(memory.NewRemote(nil), memory.Options{})
 	first := write(t, r, "x")
 	before, _ := r.Head(t.Context())
-	assert.Equal(t, write(t, r, "x").Version, first.Version, "the same content has version ..., had")
+	assert.Equal(t, write(t, r, "x").Version, first.Version, "the version of the same content")
 	if after, _ := r.Head(t.Context()); after != before {
 		t.Errorf("the head went from %q to %q", before, after)
 	}

@@ -189,7 +189,7 @@ func TestFailAndLose(t *testing.T) {
 		s.lose(providers.MethodWrite, 1)
 		for i, want := range []error{providers.ErrQuota, providers.ErrQuota, providers.ErrUnavailable} {
 			assert.Is(t, create("a"), want, "call", i)
-			assert.Equal(t, len(s.store.Dump()), i/2, "call", i, "left ... entries")
+			assert.Equal(t, len(s.store.Dump()), i/2, "call", i, "entries left")
 		}
 		assert.Is(t, create("a"), nil, "repeated after a lost answer")
 		s.fail(providers.MethodStat, 5, providers.ErrConflict)

@@ -375,7 +375,7 @@ func TestPausesGrow(t *testing.T) {
 		}
 		assert.Equal(t, took(), mostPause, "a pause of")
 		close(d.closing)
-		assert.Equal(t, took(), 0, "a pause of ... when it is being closed")
+		assert.Equal(t, took(), 0, "a pause when it is being closed")
 	})
 }
 

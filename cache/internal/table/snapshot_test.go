@@ -50,7 +50,7 @@ func TestSnapshot(t *testing.T) {
 	tab.SetName(Root, "g", Name{})
 	tab.Drop(ino)
 	commit(t, tab)
-	assert.Equal(t, <-done, before, "the snapshot shows ..., and was taken")
+	assert.Equal(t, <-done, before, "what the snapshot shows")
 	if got := look(s.Table); got != before || look(tab) == before {
 		t.Errorf("the snapshot shows %s, and was taken of %s", got, before)
 	}

@@ -124,7 +124,7 @@ func TestReaddirUnderChange(t *testing.T) {
 		i++
 	}
 	for i := range 600 {
-		assert.Equal(t, seen[fmt.Sprint("stays", i)], 1, "stays", i, "came ... times")
+		assert.Equal(t, seen[fmt.Sprint("stays", i)], 1, "stays", i, "times it came")
 	}
 	if _, ok := tab.Next(77, 0); ok {
 		t.Error("a directory that is not there has an entry")

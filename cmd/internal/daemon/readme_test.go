@@ -19,7 +19,7 @@ func TestWhen(t *testing.T) {
 		"per-turn":    `at "turn-end"`,
 		"acme:review": `at "acme:review"`,
 	} {
-		assert.Contains(t, when(trigger), want, trigger, "got ... in it")
+		assert.Contains(t, when(trigger), want, trigger)
 	}
 }
 
