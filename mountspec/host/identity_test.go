@@ -128,13 +128,18 @@ func TestSearchPath(t *testing.T) {
 	})
 }
 
-func TestSearchDirectoryThatIsAWorkspace(t *testing.T) {
-	w := newWorld(t)
-	w.config = "search_path: [ " + w.path("ws") + " ]\n"
-	w.workspace("ws", "@acme/ops")
-	w.workspace("ws/below", "@acme/below")
-	w.ok("@acme/ops", ResolveOptions{})
-	w.refused("@acme/below", ResolveOptions{}, Unresolvable)
+// What a search path finds below a workspace is that workspace's content.
+func TestDirectoryThatIsAWorkspace(t *testing.T) {
+	for searched, ws := range map[string]string{"ws": "ws", "s": "s/acme"} {
+		t.Run(searched, func(t *testing.T) {
+			w := newWorld(t)
+			w.config = "search_path: [ " + w.path(searched) + " ]\n"
+			w.workspace(ws, "@acme/top")
+			w.workspace(ws+"/below", "@acme/below")
+			w.ok("@acme/top", ResolveOptions{})
+			w.refused("@acme/below", ResolveOptions{}, Unresolvable)
+		})
+	}
 }
 
 // A manifest that was only found gets nothing of the owner that it names.
@@ -232,13 +237,4 @@ func TestLocalPaths(t *testing.T) {
 			assert.Equal(t, w.ok("ws", c.o).Local.Path, path)
 		})
 	}
-}
-
-func TestOwnerDirectoryThatIsAWorkspace(t *testing.T) {
-	w := newWorld(t)
-	w.config = "search_path: [ " + w.path("s") + " ]\n"
-	w.workspace("s/acme", "@acme/top")
-	w.workspace("s/acme/below", "@acme/below")
-	w.ok("@acme/top", ResolveOptions{})
-	w.refused("@acme/below", ResolveOptions{}, Unresolvable)
 }
