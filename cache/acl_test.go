@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/integration/assert"
 )
 
 // aclOf makes an ACL of entries "tag:perm", as "u::7 u:9:6 g::5 m::7 o::0".
@@ -54,9 +55,7 @@ func TestACLAndMode(t *testing.T) {
 				_, err := w.v.SetAttr(me, ino, nil, &fs.SetAttr{Mode: &c.chmod})
 				w.ok(err)
 			}
-			if n := w.inode(ino); n.Mode&0o7777 != c.mode {
-				t.Errorf("mode %o, want %o", n.Mode&0o7777, c.mode)
-			}
+			assert.Equal(t, w.inode(ino).Mode&0o7777, c.mode, "mode")
 			got, err := w.v.GetXattr(me, ino, accessACL)
 			if c.acl == "" {
 				w.is(err, syscall.ENODATA)
@@ -92,9 +91,7 @@ func TestDefaultACL(t *testing.T) {
 		{"directory", sub, syscall.S_IFDIR | 0o775, "u::7 u:9:7 g::5 m::7 o::5", rules},
 		{"symlink", link, syscall.S_IFLNK | 0o777, "", ""},
 	} {
-		if c.e.Attr.Mode != c.mode {
-			t.Errorf("%s: mode %o, want %o", c.name, c.e.Attr.Mode, c.mode)
-		}
+		assert.Equal(t, c.e.Attr.Mode, c.mode, c.name, "mode")
 		for xattr, want := range map[string]string{accessACL: c.access, defaultACL: c.def} {
 			got, err := w.v.GetXattr(me, c.e.Ino, xattr)
 			if want == "" {
@@ -116,8 +113,6 @@ func TestBrokenACLs(t *testing.T) {
 		"no owner": aclOf("g::5 o::0"), "named without a mask": aclOf("u::7 u:9:6 g::5 o::0"),
 		"permissions": aclOf("u::8 g::5 o::0"),
 	} {
-		if err := w.v.SetXattr(me, w.walk("d"), accessACL, value, 0); fs.Errno(err) != syscall.EINVAL {
-			t.Errorf("%s: %v", name, err)
-		}
+		assert.Equal(t, fs.Errno(w.v.SetXattr(me, w.walk("d"), accessACL, value, 0)), syscall.EINVAL, name)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/providers/memory"
 )
 
@@ -16,9 +17,7 @@ import (
 func benchVolume(b *testing.B) *Volume {
 	v, err := Open(context.Background(), memory.New(memory.Options{}), Options{StateDir: b.TempDir(),
 		Policy: Policy{Commit: DueAsked, NoWait: true}})
-	if err != nil {
-		b.Fatal(err)
-	}
+	assert.OK(b, err)
 	b.Cleanup(func() { v.Close() })
 	return v
 }
@@ -31,15 +30,9 @@ func BenchmarkCreateWriteClose(b *testing.B) {
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {
 		e, o, err := v.Create(me, fs.RootIno, fmt.Sprint("f", i), syscall.O_WRONLY|syscall.O_CREAT, 0o644)
-		if err != nil {
-			b.Fatal(err)
-		}
-		if _, err := o.File.Write(me, data, 0); err != nil {
-			b.Fatal(err)
-		}
-		if err := o.File.Flush(me); err != nil {
-			b.Fatal(err)
-		}
+		assert.OK(b, err)
+		assert.OK(b, assert.ErrOf(o.File.Write(me, data, 0)))
+		assert.OK(b, o.File.Flush(me))
 		o.File.Release()
 		v.Forget(e.Ino, 1)
 	}
@@ -51,9 +44,7 @@ func BenchmarkDiskCreateWriteClose(b *testing.B) {
 	data := make([]byte, 4096)
 	for i := 0; b.Loop(); i++ {
 		f, err := os.Create(filepath.Join(dir, fmt.Sprint("f", i)))
-		if err != nil {
-			b.Fatal(err)
-		}
+		assert.OK(b, err)
 		f.Write(data)
 		f.Close()
 	}
@@ -62,9 +53,7 @@ func BenchmarkDiskCreateWriteClose(b *testing.B) {
 func BenchmarkLookup(b *testing.B) {
 	v := benchVolume(b)
 	for i := range 1000 {
-		if _, err := v.Mkdir(me, fs.RootIno, fmt.Sprint("d", i), 0o755); err != nil {
-			b.Fatal(err)
-		}
+		assert.OK(b, assert.ErrOf(v.Mkdir(me, fs.RootIno, fmt.Sprint("d", i), 0o755)))
 	}
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {
@@ -79,27 +68,19 @@ func BenchmarkLookup(b *testing.B) {
 func BenchmarkAttr(b *testing.B) {
 	v := benchVolume(b)
 	e, err := v.Mkdir(me, fs.RootIno, "d", 0o755)
-	if err != nil {
-		b.Fatal(err)
-	}
+	assert.OK(b, err)
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := v.Attr(me, e.Ino, nil); err != nil {
-			b.Fatal(err)
-		}
+		assert.OK(b, assert.ErrOf(v.Attr(me, e.Ino, nil)))
 	}
 }
 
 func BenchmarkRename(b *testing.B) {
 	v := benchVolume(b)
-	if _, err := v.Mkdir(me, fs.RootIno, "0", 0o755); err != nil {
-		b.Fatal(err)
-	}
+	assert.OK(b, assert.ErrOf(v.Mkdir(me, fs.RootIno, "0", 0o755)))
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {
-		if err := v.Rename(me, fs.RootIno, fmt.Sprint(i), fs.RootIno, fmt.Sprint(i+1), 0); err != nil {
-			b.Fatal(err)
-		}
+		assert.OK(b, v.Rename(me, fs.RootIno, fmt.Sprint(i), fs.RootIno, fmt.Sprint(i+1), 0))
 	}
 }
 
@@ -108,13 +89,9 @@ func BenchmarkCreateUnlink(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		e, o, err := v.Create(me, fs.RootIno, "f", syscall.O_WRONLY|syscall.O_CREAT, 0o644)
-		if err != nil {
-			b.Fatal(err)
-		}
+		assert.OK(b, err)
 		o.File.Release()
-		if err := v.Unlink(me, fs.RootIno, "f"); err != nil {
-			b.Fatal(err)
-		}
+		assert.OK(b, v.Unlink(me, fs.RootIno, "f"))
 		v.Forget(e.Ino, 1)
 	}
 }
@@ -122,16 +99,12 @@ func BenchmarkCreateUnlink(b *testing.B) {
 func BenchmarkReaddir(b *testing.B) {
 	v := benchVolume(b)
 	for i := range 1000 {
-		if _, err := v.Mkdir(me, fs.RootIno, fmt.Sprint("d", i), 0o755); err != nil {
-			b.Fatal(err)
-		}
+		assert.OK(b, assert.ErrOf(v.Mkdir(me, fs.RootIno, fmt.Sprint("d", i), 0o755)))
 	}
 	b.ReportAllocs()
 	for b.Loop() {
 		d, err := v.OpenDir(me, fs.RootIno)
-		if err != nil {
-			b.Fatal(err)
-		}
+		assert.OK(b, err)
 		for ok := true; ok; {
 			if _, ok, err = d.Next(me); err != nil {
 				b.Fatal(err)

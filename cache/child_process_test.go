@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/testrun"
 	"github.com/wsmount/wsmount/integration/tier"
 	"github.com/wsmount/wsmount/providers"
@@ -109,17 +110,13 @@ func serveChild(mountpoint, state string) error {
 func passable(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "wsmount-cache")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	t.Cleanup(func() {
 		if err := os.Remove(dir); err != nil { // not RemoveAll: something may be mounted
 			t.Error(err)
 		}
 	})
-	if err := os.Chmod(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, os.Chmod(dir, 0o755))
 	return dir
 }
 
@@ -153,9 +150,7 @@ func mount(t *testing.T, policy string) (dir string, unmount func() []string) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // outlives us, to unmount
 	in, _ := cmd.StdinPipe()
 	out, _ := cmd.StdoutPipe()
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, cmd.Start())
 	lines := bufio.NewScanner(out)
 	ended := false
 	unmount = func() []string {

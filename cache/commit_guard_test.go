@@ -14,6 +14,7 @@ import (
 
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/providers"
 )
 
@@ -193,9 +194,7 @@ func TestFileTooLargeGoesByItself(t *testing.T) {
 	}
 	w.ok(w.put("large", "short"))
 	w.until(func() bool { return w.v.Status().Queued == 0 })
-	if got := listBackend(w.repo); !slices.Equal(got, []string{"large: short", "small: 1"}) {
-		t.Errorf("the repository has %q", got)
-	}
+	assert.Slice(t, listBackend(w.repo), []string{"large: short", "small: 1"}, "the repository")
 }
 
 // What is held back is so after a restart, and is not told again.
@@ -298,13 +297,9 @@ func TestManySecrets(t *testing.T) {
 	}
 	w.do("put clean 2")
 	w.commits("clean: 2", all)
-	if n := sets.Load(); n != 1 {
-		t.Errorf("what is known cost %d sets", n)
-	}
+	assert.Equal(t, sets.Load(), 1, "sets that what is known cost")
 	for _, p := range w.v.Status().Problems {
-		if strings.Contains(p.Err.Error(), "0123") {
-			t.Errorf("told %v", p.Err)
-		}
+		assert.False(t, strings.Contains(p.Err.Error(), "0123"), "told", p.Err)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/tier"
 	"github.com/wsmount/wsmount/providers"
 )
@@ -151,9 +152,7 @@ func TestNamesGoOnDuringALargeSet(t *testing.T) {
 			at := listBackend(w.repo)
 			for _, line := range at {
 				// The first steps are of the time before anything was looked at.
-				if strings.HasPrefix(line, "made-") {
-					t.Errorf("%q was made during the commit, and is in it", line)
-				}
+				assert.False(t, strings.HasPrefix(line, "made-"), line, "was made during the commit, and is in it")
 			}
 			if steps < 3*320/setPiece {
 				t.Errorf("%d steps", steps)
@@ -242,9 +241,7 @@ func TestKilledDuringALargeSet(t *testing.T) {
 				want = append(want, "later: 1", "d4/g: 4")
 				w.upload()
 				w.same()
-				if got := sorted(w.local()); !slices.Equal(got, sorted(want)) {
-					t.Errorf("programs see\n%q\nwant\n%q", got, sorted(want))
-				}
+				assert.Slice(t, sorted(w.local()), sorted(want), "programs see")
 				w.noProblems()
 				w.again()
 				w.same()
@@ -298,15 +295,9 @@ func TestSetWithWhatHasVanished(t *testing.T) {
 			})
 		}
 	})
-	if r := w.upload(); r.Changes != largeDirs*41+4 {
-		t.Errorf("%d names were sent, want %d", r.Changes, largeDirs*41+4)
-	}
-	if r := w.upload(); r.Changes != 4 {
-		t.Errorf("%d names were sent after that, want 4", r.Changes)
-	}
-	if n := x.again(); n != 0 {
-		t.Errorf("the set was made anew %d times", n)
-	}
+	assert.Equal(t, w.upload().Changes, largeDirs*41+4, "names were sent")
+	assert.Equal(t, w.upload().Changes, 4, "names were sent after that")
+	assert.Equal(t, x.again(), 0, "times the set was made anew")
 	w.same()
 }
 
@@ -347,9 +338,7 @@ func TestPullDuringALargeSet(t *testing.T) {
 				}
 			})
 			w.upload()
-			if x.again() == 0 {
-				t.Error("the set was not made anew")
-			}
+			assert.False(t, x.again() == 0, "the set was not made anew")
 			w.upload()
 			w.same()
 			if all := strings.Join(w.local(), "\n"); !strings.Contains(all, ": theirs") || !strings.Contains(all, ": 11") {
@@ -366,9 +355,7 @@ func TestFirstSetIsMadeOnce(t *testing.T) {
 	w.do("put b 1")
 	x.during(nil)
 	w.upload()
-	if n := x.count(doesBegin, isEnd); n != 1 {
-		t.Errorf("it was made %d times", n)
-	}
+	assert.Equal(t, x.count(doesBegin, isEnd), 1, "it was made, times")
 	w.same()
 }
 
@@ -479,20 +466,14 @@ func TestSetIsOfOneMoment(t *testing.T) {
 				if a, c := at("a"), at("c"); a != "first" || c != "first" {
 					t.Errorf("the set has %q and %q, and not what was there when it was made", a, c)
 				}
-				if n := x.again(); n != 0 {
-					t.Errorf("it was made anew %d times", n)
-				}
+				assert.Equal(t, x.again(), 0, "times it was made anew")
 				if end != nil {
 					w.upload()
-					if a := at("a"); a != "first" {
-						t.Errorf("of what is being written %q was sent", a)
-					}
+					assert.Equal(t, at("a"), "first", "what was sent of what is being written")
 					end()
 				}
 				w.upload()
-				if a := at("a"); a != after {
-					t.Errorf("after that %q is there, want %q", a, after)
-				}
+				assert.Equal(t, at("a"), after, "what is there after that")
 				w.same()
 				w.noProblems()
 				locked := w.v.lock()
@@ -514,9 +495,7 @@ func TestWrittenOnceMore(t *testing.T) {
 		_, o, err := w.v.Create(me, fs.RootIno, "a", syscall.O_WRONLY|syscall.O_TRUNC, 0o666)
 		w.ok(err)
 		w.write(o, "ha", 0)
-		if _, err := w.v.Commit(t.Context(), CommitOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, assert.ErrOf(w.v.Commit(t.Context(), CommitOptions{})))
 		w.backend()
 		w.write(o, "lf", 2)
 		w.ok(w.shut(o))

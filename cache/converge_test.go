@@ -15,6 +15,7 @@ import (
 
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/memory"
 )
@@ -36,25 +37,18 @@ func TestHostsConverge(t *testing.T) {
 	a.sync()
 	want := []string{"f.conflict-" + short("from b") + ": from b", "f: from a"}
 	for _, h := range []*host{a, b} {
-		if got := h.all(); !slices.Equal(got, want) {
-			t.Errorf("%s has %q, want %q", h.name, got, want)
-		}
+		assert.Slice(t, h.all(), want, h.name)
 	}
 }
 
 // host is a working copy with errors that end a property's run.
 type host struct {
-	t    failer
+	t    assert.T
 	name string
 	v    *Volume
 }
 
-type failer interface {
-	Helper()
-	Fatalf(format string, args ...any)
-}
-
-func newHost(t failer, p providers.Provider, name, state string, around providers.Around) *host {
+func newHost(t assert.T, p providers.Provider, name, state string, around providers.Around) *host {
 	t.Helper()
 	if around != nil {
 		p = providers.Wrap(p, providers.WrapOptions{Around: around})
@@ -71,9 +65,7 @@ func newHost(t failer, p providers.Provider, name, state string, around provider
 
 func (h *host) ok(err error) {
 	h.t.Helper()
-	if err != nil {
-		h.t.Fatalf("%s: %v", h.name, err)
-	}
+	assert.OK(h.t, err, h.name)
 }
 
 // sync sends what differs and brings what others did.
@@ -244,9 +236,7 @@ func runHosts(r *rapid.T, shared store) {
 	lost := rapid.SliceOfN(rapid.Bool(), 8, 8).Draw(r, "lost answers")
 	for i := range 2 {
 		dir, err := os.MkdirTemp("", "hosts")
-		if err != nil {
-			r.Fatal(err)
-		}
+		assert.OK(r, err)
 		defer os.RemoveAll(dir)
 		h := newHost(r, s.open(), fmt.Sprint("host", i), dir, losing(lost))
 		defer h.v.Close()

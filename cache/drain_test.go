@@ -12,6 +12,7 @@ import (
 
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/memory"
 )
@@ -24,25 +25,6 @@ func lazily(_ *world, o *Options) {
 			<-ctx.Done()
 		}
 		return ctx.Err() // retries come at once
-	}
-}
-
-// What is changed while a drain has its requests under way is sent by it too: each kind
-// of change, during each call.
-func TestDrainSendsWhatComesMeanwhile(t *testing.T) {
-	changes := map[string]string{
-		"the same content": "put a again", "another file": "put new 1", "a directory": "mkdir d/new", "a rename": "mv b c",
-		"a rename of what is sent": "mv a d/a", "a deletion": "rm b", "a mode": "chmod b", "a mode of what is sent": "chmod a",
-	}
-	for call, store := range map[providers.Method]func(*world, *Options){
-		providers.MethodWrite:  func(*world, *Options) {},
-		providers.MethodCommit: repository, providers.MethodPush: repository,
-	} {
-		for name, change := range changes {
-			t.Run(fmt.Sprintf("%s/%s", call, name), func(t *testing.T) {
-				drainsDuring(t, store, call, false, "put a mine", change)
-			})
-		}
 	}
 }
 
@@ -226,9 +208,7 @@ func TestCommitWaitsForWhatHasBegun(t *testing.T) {
 		defer locked.unlock()
 		return over.Load() || len(w.v.engine.waiters) == 2
 	})
-	if over.Load() {
-		t.Errorf("it has not waited: %+v, %v", *r, *failed)
-	}
+	assert.False(t, over.Load(), "it has not waited:", *r, *failed)
 	open()
 	w.until(over.Load)
 	w.until(first.Load)
@@ -255,8 +235,6 @@ func TestCommitWaitsForWhatWasClosedMeanwhile(t *testing.T) {
 	o := w.create("f")
 	w.write(o, "1", 0)
 	closes.Store(&o)
-	if r := w.upload(); r.Changes != setPiece+2 {
-		t.Errorf("report %+v", r)
-	}
+	assert.Equal(t, w.upload().Changes, setPiece+2, "report")
 	w.same()
 }

@@ -3,7 +3,6 @@ package cache
 import (
 	"fmt"
 	"runtime"
-	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/memory"
 	"github.com/wsmount/wsmount/providers/providertest"
@@ -48,25 +48,17 @@ func TestEvict(t *testing.T) {
 	w.ok(w.rename("renamed", "moved"))
 	w.evictAll()
 	for path, want := range map[string]table.State{"clean": table.None, "open": table.Whole, "dirty": table.Whole, "moved": table.Whole} {
-		if got := w.record(path).State; got != want {
-			t.Errorf("%s: %v, want %v", path, got, want)
-		}
+		assert.Equal(t, w.record(path).State, want, path)
 	}
 	o.File.Release()
-	if got := w.get("clean"); got != block {
-		t.Errorf("fetched again: %d bytes", len(got))
-	}
+	assert.Equal(t, w.get("clean"), block, "fetched again")
 	w.ok(w.sendAll())
 	w.idle()
 	w.evictAll()
 	for _, path := range []string{"open", "dirty", "moved"} {
-		if got := w.record(path).State; got != table.None {
-			t.Errorf("%s after all was sent: %v", path, got)
-		}
+		assert.Equal(t, w.record(path).State, table.None, path, "after all was sent")
 	}
-	if got := w.get("dirty"); got != block+"ours" {
-		t.Errorf("fetched again: %d bytes", len(got))
-	}
+	assert.Equal(t, w.get("dirty"), block+"ours", "fetched again")
 }
 
 // What is clean when it is weighed may be all there is of it when its turn to be
@@ -108,17 +100,11 @@ func TestEvictLooksAgain(t *testing.T) {
 				asked = true
 				c.change(w)
 				may := w.v.mayEvict(x)
-				if may {
-					t.Error("it may be given up")
-				}
+				assert.False(t, may, "it may be given up")
 				return may
 			})
-			if !asked {
-				t.Error("it did not count as clean before")
-			}
-			if got := strings.Join(w.local(), ", "); got != c.want {
-				t.Errorf("there is %q, want %q", got, c.want)
-			}
+			assert.True(t, asked, "it did not count as clean before")
+			assert.Equal(t, strings.Join(w.local(), ", "), c.want)
 		})
 	}
 }
@@ -131,9 +117,7 @@ func TestEvictKeepsWhatIsIgnored(t *testing.T) {
 	w.tracks()
 	w.idle()
 	w.evictAll()
-	if got := w.get("a.o"); got != "ours" {
-		t.Errorf("got %q", got)
-	}
+	assert.Equal(t, w.get("a.o"), "ours")
 }
 
 // A directory that nobody looked at for long is forgotten, and listed again
@@ -154,27 +138,17 @@ func TestUnload(t *testing.T) {
 	w.list("a/c")
 	w.ok(w.put("b/mine", "not sent"))
 	w.forgetAll()
-	if known := w.v.unload(1 << 20); known != 904 {
-		t.Errorf("%d names known, want 904", known)
-	}
-	if known := w.v.unload(10); known != 904 {
-		t.Errorf("%d names left although all was listed just now", known)
-	}
+	assert.Equal(t, w.v.unload(1<<20), 904, "names known")
+	assert.Equal(t, w.v.unload(10), 904, "names left although all was listed just now")
 	c.pass(time.Hour)
 	known := w.v.unload(10)
 	if known != 303 { // a and b, and what is in b
 		t.Errorf("%d names left", known)
 	}
 	w.check()
-	if got := len(w.list("a/c")); got != 302 {
-		t.Errorf("a/c has %d names", got)
-	}
-	if got := len(w.list("b")); got != 303 {
-		t.Errorf("b has %d names", got)
-	}
-	if got := w.get("a/f7"); got != "x" {
-		t.Errorf("got %q", got)
-	}
+	assert.Equal(t, len(w.list("a/c")), 302, "names in a/c")
+	assert.Equal(t, len(w.list("b")), 303, "names in b")
+	assert.Equal(t, w.get("a/f7"), "x")
 	w.check()
 }
 
@@ -191,9 +165,7 @@ func TestUnloadKeepsEmptyDirectories(t *testing.T) {
 	w.forgetAll()
 	c.pass(time.Hour)
 	w.v.unload(0)
-	if got := w.local(); !slices.Equal(got, []string{"p/", "p/e/", "p/f: x"}) {
-		t.Errorf("here is %q", got)
-	}
+	assert.Slice(t, w.local(), []string{"p/", "p/e/", "p/f: x"}, "here")
 	w.do("mv p/e p/g", "put p/g/n 1")
 	w.upload()
 	w.same()

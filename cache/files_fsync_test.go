@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 
 	"github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/integration/assert"
 )
 
 // What was synced is there after a loss of power, and is known to differ from
@@ -23,16 +24,10 @@ func TestFsyncOfContentAlone(t *testing.T) {
 			w.ok(o.File.Fsync(me, false))
 		}
 		w.powerLostBetween()
-		if got := w.get("f"); got != "twoirs" {
-			t.Errorf("got %q", got)
-		}
+		assert.Equal(t, w.get("f"), "twoirs")
 		n := w.record("f")
-		if !n.Suspect {
-			t.Error("nobody knows whether it was synced")
-		}
-		if n.ContentVersion != known+1 {
-			t.Errorf("state %d; the table on the disk had more than state %d", n.ContentVersion, known)
-		}
+		assert.True(t, n.Suspect, "nobody knows whether it was synced")
+		assert.Equal(t, n.ContentVersion, known+1, "the state, where the table on the disk had more than", known)
 		w.backend("f: theirs")
 	})
 }
@@ -55,9 +50,7 @@ func TestFsyncOfNames(t *testing.T) {
 			w.ok(change())
 			w.write(o, "2", 0)
 			w.ok(o.File.Fsync(me, false))
-			if !w.v.namesSynced() {
-				t.Error("the disk does not have all names")
-			}
+			assert.True(t, w.v.namesSynced(), "the disk does not have all names")
 		}
 		w.powerLostBetween()
 		if n := w.record("dir"); n.Mode&0o777 != 0o600 || string(n.Xattrs["user.x"]) != "y" {
@@ -76,14 +69,10 @@ func TestFsyncThatRests(t *testing.T) {
 	w.ok(o.File.Fsync(me, false))
 	w.until(func() bool { n := w.inode(ino); return !n.Writing && n.Synced == n.ContentVersion })
 	w.powerLost(func(string) {})
-	if w.record("f").Suspect {
-		t.Error("it is suspect")
-	}
+	assert.False(t, w.record("f").Suspect, "it is suspect")
 	o = w.open("f", syscall.O_RDWR)
 	w.write(o, "2", 0)
-	if !w.inode(w.walk("f")).Writing {
-		t.Error("a change after the rest is not on record")
-	}
+	assert.True(t, w.inode(w.walk("f")).Writing, "a change after the rest is not on record")
 	w.ok(w.shut(o))
 }
 

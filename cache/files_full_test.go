@@ -15,6 +15,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
 	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/providers"
 )
 
@@ -42,9 +43,7 @@ func TestChangesGetTheRoomOfCleanContent(t *testing.T) {
 	o := w.open("open", syscall.O_RDONLY)
 	defer o.File.Release()
 	path := filepath.Join(w.o.StateDir, "data", "00", strconv.FormatUint(uint64(ino), 10))
-	if _, err := os.Stat(path); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, assert.ErrOf(os.Stat(path)))
 	clean.Store(&path)
 	for i := 0; w.record("clean").State != table.None; i++ {
 		if i == 10_000 {
@@ -53,9 +52,7 @@ func TestChangesGetTheRoomOfCleanContent(t *testing.T) {
 		w.mkdir("d" + strconv.Itoa(i))
 	}
 	for name, want := range map[string]table.State{"open": table.Whole, "mine": table.Whole} {
-		if got := w.record(name).State; got != want {
-			t.Errorf("%s: %v, want %v", name, got, want)
-		}
+		assert.Equal(t, w.record(name).State, want, name)
 	}
 	if w.get("clean") != block || w.get("mine") != block+"ours" {
 		t.Error("the content is another")
@@ -147,13 +144,9 @@ func TestMakeRoomInWhatIsNotMounted(t *testing.T) {
 	}
 	w.start()
 	for _, name := range []string{"a", "b", "c"} {
-		if w.get(name) != block {
-			t.Error("the content is another")
-		}
+		assert.Equal(t, w.get(name), block, "the content is another")
 	}
-	if w.get("mine") != block+"ours" {
-		t.Error("what was changed is lost")
-	}
+	assert.Equal(t, w.get("mine"), block+"ours", "what was changed is lost")
 	w.check()
 }
 

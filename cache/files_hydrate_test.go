@@ -7,6 +7,8 @@ import (
 	"io"
 	"testing"
 	"testing/iotest"
+
+	"github.com/wsmount/wsmount/integration/assert"
 )
 
 // Content is carried whole, however it comes, and what breaks it off is told.
@@ -38,9 +40,7 @@ func TestPour(t *testing.T) {
 func TestPourIntoNothing(t *testing.T) {
 	full := errors.New("full")
 	_, err := pour(failing{full}, bytes.NewReader(make([]byte, 1<<20)), 1<<20)
-	if !errors.Is(err, full) {
-		t.Errorf("got %v", err)
-	}
+	assert.Is(t, err, full)
 }
 
 type failing struct{ err error }

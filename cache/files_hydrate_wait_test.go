@@ -12,6 +12,7 @@ import (
 
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/providers"
 )
 
@@ -40,15 +41,11 @@ func TestOpenWaitsThroughAPull(t *testing.T) {
 			return oi != nil && oi.f != nil
 		})
 		w.tamper("f", "short")
-		if _, err := w.v.Pull(context.Background(), PullOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, assert.ErrOf(w.v.Pull(context.Background(), PullOptions{})))
 		for range maxFetches {
 			<-w.v.puller.slots
 		}
-		if s := <-got; s != "short" {
-			t.Errorf("it reads %.60q", s)
-		}
+		assert.Equal(t, <-got, "short", "it")
 	})
 }
 
@@ -80,9 +77,7 @@ func TestOpenWaitsThroughAMove(t *testing.T) {
 				return len(w.v.engine.waiters) > 0
 			})
 			move()
-			if s := <-got; s != "changed" {
-				t.Errorf("it reads %.200q", s)
-			}
+			assert.Equal(t, <-got, "changed", "it")
 		})
 	}
 }
@@ -139,9 +134,7 @@ func TestNobodyWaitsForTheSameBytes(t *testing.T) {
 		}()
 		select {
 		case err := <-done:
-			if !errors.Is(err, fs.ErrUnavailable) {
-				t.Error(err)
-			}
+			assert.Is(t, err, fs.ErrUnavailable)
 		case <-time.After(guard):
 			t.Fatal("it waits for ever")
 		}
@@ -162,12 +155,8 @@ func TestRedirectIsOneVersion(t *testing.T) {
 	w.write(o, "new", 0)
 	w.ok(w.shut(o))
 	w.settle()
-	if got := strings.Count(calls.changes(), "write"); got != 1 {
-		t.Errorf("%d writes", got)
-	}
-	if got := len(w.log("f")) - before; got != 1 {
-		t.Errorf("%d versions", got)
-	}
+	assert.Equal(t, strings.Count(calls.changes(), "write"), 1, "writes")
+	assert.Equal(t, len(w.log("f"))-before, 1, "versions")
 	e := w.open("f", syscall.O_WRONLY|syscall.O_TRUNC)
 	w.ok(w.shut(e))
 	w.settle()

@@ -14,6 +14,7 @@ import (
 
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/providertest"
 )
@@ -45,18 +46,12 @@ func TestDirtyIntent(t *testing.T) {
 			w := newWorld(t, unwaited, holding("f", "hello"))
 			ino := w.walk("f")
 			o := w.open("f", c.flags)
-			if got := w.inode(ino).Writing; got != c.want {
-				t.Errorf("intent %v", got)
-			}
+			assert.Equal(t, w.inode(ino).Writing, c.want, "intent")
 			second := w.open("f", c.flags)
 			w.ok(w.shut(o))
-			if got := w.inode(ino).Writing; got != c.then {
-				t.Errorf("intent %v with one writer left", got)
-			}
+			assert.Equal(t, w.inode(ino).Writing, c.then, "the intent with one writer left")
 			w.ok(w.shut(second))
-			if w.inode(ino).Writing {
-				t.Error("the intent outlives the last writer")
-			}
+			assert.False(t, w.inode(ino).Writing, "the intent outlives the last writer")
 		})
 	}
 }
@@ -71,26 +66,18 @@ func TestEachCloseIsAState(t *testing.T) {
 	step := func(what string, want uint64) {
 		t.Helper()
 		w.ok(o.File.Flush(me))
-		if got := w.inode(ino).ContentVersion - gen; got != want {
-			t.Errorf("%s: %d states more, want %d", what, got, want)
-		}
+		assert.Equal(t, w.inode(ino).ContentVersion-gen, want, what, "states more")
 	}
 	step("nothing", 0)
 	w.write(o, "j", 0)
 	w.write(o, "J", 0)
-	if !w.inode(ino).Writing {
-		t.Error("bytes have changed without the intent on record")
-	}
+	assert.True(t, w.inode(ino).Writing, "bytes have changed without the intent on record")
 	step("two writes", 1)
-	if w.inode(ino).Writing {
-		t.Error("what the close has taken is still to be looked for after a crash")
-	}
+	assert.False(t, w.inode(ino).Writing, "what the close has taken is still to be looked for after a crash")
 	step("nothing more", 1)
 	w.write(o, "yes", 10)
 	step("a write", 2)
-	if n := w.inode(ino); n.Size != 13 {
-		t.Errorf("size %d", n.Size)
-	}
+	assert.Equal(t, w.inode(ino).Size, 13, "size")
 	w.write(o, "no", 20)
 	o.File.Release() // without a flush: a mapping
 	if n := w.inode(ino); n.ContentVersion != gen+3 || n.Size != 22 || n.Writing {
@@ -169,12 +156,8 @@ func TestWhatFetchesNothing(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			w := newWorld(t, unwaited, recording(&c), holding("f", "hello"))
 			row.do(w)
-			if n := c.of(providers.MethodRead); n != 0 {
-				t.Errorf("%d reads", n)
-			}
-			if got := w.get("f"); got != row.want {
-				t.Errorf("got %q", got)
-			}
+			assert.Equal(t, c.of(providers.MethodRead), 0, "reads")
+			assert.Equal(t, w.get("f"), row.want)
 		})
 	}
 }
@@ -184,12 +167,8 @@ func TestOpenFetches(t *testing.T) {
 	var c calls
 	w := newWorld(t, unwaited, recording(&c), holding("f", "hello"))
 	o := w.open("f", syscall.O_RDONLY)
-	if n := c.of(providers.MethodRead); n != 1 {
-		t.Errorf("%d reads at the open", n)
-	}
-	if got := w.read(o); got != "hello" {
-		t.Errorf("got %q", got)
-	}
+	assert.Equal(t, c.of(providers.MethodRead), 1, "reads at the open")
+	assert.Equal(t, w.read(o), "hello")
 	o.File.Release()
 	if n := w.inode(w.walk("f")); n.State != table.Whole || n.Origin.Version == (providers.Version{}) {
 		t.Errorf("content is %s of %v", n.State, n.Origin.Version)
@@ -231,9 +210,7 @@ func TestOpened(t *testing.T) {
 	w.ok(w.shut(writer))
 	clean := w.open("f", syscall.O_RDONLY)
 	is("after the close", clean, may{true, true, true})
-	if got := w.read(clean); got != "jello" {
-		t.Errorf("got %q", got)
-	}
+	assert.Equal(t, w.read(clean), "jello")
 	for _, o := range []fs.Opened{dirty, beside, clean} {
 		o.File.Release()
 	}
@@ -273,9 +250,7 @@ func TestMappedStoresBesideAReader(t *testing.T) {
 		w.ok(unix.Munmap(m))
 		w.until(func() bool { n := w.inode(ino); return n.ContentVersion != gen && !n.Writing })
 		reader.File.Release()
-		if got := w.get("f"); got != "jello" {
-			t.Errorf("got %q", got)
-		}
+		assert.Equal(t, w.get("f"), "jello")
 	}
 }
 
@@ -339,9 +314,7 @@ func TestMappedStores(t *testing.T) {
 	}
 	gen = w.inode(ino).ContentVersion
 	reader.File.Release()
-	if !w.inode(ino).Writing {
-		t.Error("a crash now would hide what is mapped")
-	}
+	assert.True(t, w.inode(ino).Writing, "a crash now would hide what is mapped")
 	m[1] = 'E'
 	w.ok(unix.Munmap(m))
 	close(gate)
@@ -349,9 +322,7 @@ func TestMappedStores(t *testing.T) {
 	if got := w.inode(ino).ContentVersion; got == gen {
 		t.Error("the store after the close is not seen")
 	}
-	if got := w.get("f"); got != "jEllo" {
-		t.Errorf("got %q", got)
-	}
+	assert.Equal(t, w.get("f"), "jEllo")
 }
 
 // fsync of a working copy that does not wait for the backend means the disk.
@@ -411,9 +382,7 @@ func TestRenameAbsorbs(t *testing.T) {
 	o := w.create("f.tmp")
 	w.write(o, "newer", 0)
 	w.ok(w.rename("f.tmp", "f"))
-	if n := w.inode(w.walk("f")); n.Size != 5 {
-		t.Errorf("size %d", n.Size)
-	}
+	assert.Equal(t, w.inode(w.walk("f")).Size, 5, "size")
 	w.ok(w.shut(o))
 }
 
@@ -427,9 +396,7 @@ func TestContentKnowsItsPath(t *testing.T) {
 	w.stop()
 	found := map[string]bool{}
 	w.ok(w.v.store.Each(func(_ uint64, path string, _ int64, _ bool) { found[path] = true }))
-	if !found["d/g"] {
-		t.Errorf("content of %v", found)
-	}
+	assert.True(t, found["d/g"], "content of", found)
 }
 
 // So do those of a run that was killed, once there was another.
@@ -444,9 +411,7 @@ func TestContentOfTheKilledKnowsItsPath(t *testing.T) {
 	var found []string
 	w.ok(w.v.store.Each(func(_ uint64, path string, _ int64, _ bool) { found = append(found, path) }))
 	slices.Sort(found)
-	if !slices.Equal(found, []string{"", "d/f"}) {
-		t.Errorf("content of %q", found)
-	}
+	assert.Slice(t, found, []string{"", "d/f"}, "content of")
 }
 
 func procPath(fd int) string { return "/proc/self/fd/" + strconv.Itoa(fd) }
@@ -468,13 +433,9 @@ func TestIntentUnderConcurrentCloses(t *testing.T) {
 	close(gate)
 	<-done
 	w.ok(o.File.Flush(me))
-	if w.inode(ino).Writing {
-		t.Error("the intent stays")
-	}
+	assert.False(t, w.inode(ino).Writing, "the intent stays")
 	w.write(o, "z", 6)
-	if !w.inode(ino).Writing {
-		t.Error("bytes have changed without the intent on record")
-	}
+	assert.True(t, w.inode(ino).Writing, "bytes have changed without the intent on record")
 	w.ok(w.shut(o))
 	if got := w.get("f"); got[:8] != "xxxxxyzx" || len(got) != 1<<16 {
 		t.Errorf("got %q", got[:8])

@@ -12,6 +12,7 @@ import (
 
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/memory"
 )
@@ -58,9 +59,7 @@ func rowText(i int) string { return fmt.Sprint("content of ", i) }
 // readRow reads one file as a program does.
 func (r *rows) readRow(i int) {
 	r.Helper()
-	if got := r.get(rowPath(i)); got != rowText(i) {
-		r.Errorf("file %d has %q", i, got)
-	}
+	assert.Equal(r, r.get(rowPath(i)), rowText(i), "file", i)
 }
 
 // settled waits until nothing is being fetched ahead, and says how many reads
@@ -87,9 +86,7 @@ func (r *rows) settled() int64 {
 func TestOneFileIsOneRead(t *testing.T) {
 	r := newRows(t, 20, 1)
 	r.readRow(7)
-	if got := r.settled(); got != 1 {
-		t.Errorf("%d reads", got)
-	}
+	assert.Equal(t, r.settled(), 1, "reads")
 }
 
 // Who reads one file after the other finds the next ones here, each read once.
@@ -97,26 +94,18 @@ func TestSiblingsComeAhead(t *testing.T) {
 	r := newRows(t, 100, 1)
 	r.readRow(0)
 	r.readRow(1)
-	if got, want := r.settled(), int64(2+siblingsMin); got != want {
-		t.Errorf("%d reads after two files, want %d", got, want)
-	}
+	assert.Equal(t, r.settled(), int64(2+siblingsMin), "reads after two files")
 	was := r.reads.Load()
 	for i := 2; i < 2+siblingsMin; i++ {
-		if got := r.record(rowPath(i)).State; got != table.Whole {
-			t.Errorf("file %d: %v", i, got)
-		}
+		assert.Equal(t, r.record(rowPath(i)).State, table.Whole, "file", i)
 	}
 	r.readRow(2)
-	if r.reads.Load() != was {
-		t.Error("what was fetched ahead is read again")
-	}
+	assert.Equal(t, r.reads.Load(), was, "what was fetched ahead is read again")
 	for i := 3; i < 100; i++ {
 		r.readRow(i)
 		r.settled()
 	}
-	if got := r.settled(); got != 100 {
-		t.Errorf("%d reads of 100 files", got)
-	}
+	assert.Equal(t, r.settled(), 100, "reads of 100 files")
 }
 
 // The number that is fetched ahead doubles as long as it is used, up to a bound.
@@ -130,9 +119,7 @@ func TestSiblingsDouble(t *testing.T) {
 		most = max(most, len(locked.filePrefetch.of))
 		locked.unlock()
 	}
-	if most != siblingsMost {
-		t.Errorf("at most %d were ahead, want %d", most, siblingsMost)
-	}
+	assert.Equal(t, most, siblingsMost, "the most that were ahead")
 }
 
 // Threads side by side open names out of order, and each file is read once.
@@ -160,14 +147,10 @@ func TestSiblingsOfThreads(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if got := r.settled(); got != 200 {
-		t.Errorf("%d reads of 200 files", got)
-	}
+	assert.Equal(t, r.settled(), 200, "reads of 200 files")
 	locked := r.v.lock()
 	defer locked.unlock()
-	if n := len(locked.filePrefetch.of); n != 0 {
-		t.Errorf("%d files count as unread", n)
-	}
+	assert.Equal(t, len(locked.filePrefetch.of), 0, "files count as unread")
 }
 
 // What was fetched ahead for nothing makes it harder to begin again.
@@ -180,9 +163,7 @@ func TestUnusedSiblingsStopIt(t *testing.T) {
 		r.readRow(i + 1)
 		waste = append(waste, r.settled()-was-2)
 	}
-	if got := fmt.Sprint(waste); got != "[4 0 0 0 0]" {
-		t.Errorf("fetched for nothing: %v", got)
-	}
+	assert.Equal(t, fmt.Sprint(waste), "[4 0 0 0 0]", "fetched for nothing")
 }
 
 // Who has read a directory finds files of the next ones ahead from the first on, until
@@ -211,12 +192,8 @@ func TestSiblingsOfTheNextDirectory(t *testing.T) {
 		{"g/f000", 1}, {"h/f000", 1}, {"h/f001", 1 + siblingsMin},
 	} {
 		was := r.settled()
-		if got := r.get(c.path); got != "text" {
-			t.Errorf("%s has %q", c.path, got)
-		}
-		if got := r.settled() - was; got != c.want {
-			t.Errorf("%s: %d reads, want %d", c.path, got, c.want)
-		}
+		assert.Equal(t, r.get(c.path), "text", c.path)
+		assert.Equal(t, r.settled()-was, c.want, c.path, "reads")
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/providertest"
 )
@@ -31,14 +32,10 @@ func TestVersionMovedOn(t *testing.T) {
 	}
 	_, err := w.v.Open(me, gone, syscall.O_RDONLY)
 	w.is(err, fs.ErrStale)
-	if now := w.walk("g"); now != 0 {
-		t.Errorf("the name leads to inode %d", now)
-	}
+	assert.Equal(t, w.walk("g"), 0, "the name leads to inode")
 	// A bind-mounted file leads to the old inode again and again.
 	_, err = w.v.Open(me, gone, syscall.O_RDONLY)
-	if err == nil {
-		t.Error("the second open of what is nowhere went well")
-	}
+	assert.False(t, err == nil, "the second open of what is nowhere went well")
 }
 
 // Each time that the first bytes of an open are asked for there is another
@@ -128,9 +125,7 @@ func (w *scene) serves(ino fs.Ino, want string) {
 	for range 3 {
 		o, err := w.v.Open(me, ino, syscall.O_RDONLY)
 		w.ok(err)
-		if got := w.read(o); got != want {
-			w.Errorf("got %q", got)
-		}
+		assert.Equal(w, w.read(o), want)
 		o.File.Release()
 	}
 }
@@ -172,9 +167,7 @@ func TestReadFollowsOurRename(t *testing.T) {
 	w.ok(w.rename("d", "e"))
 	w.settle()
 	close(gate)
-	if got := <-done; got != "one<nil>" {
-		t.Errorf("got %s", got)
-	}
+	assert.Equal(t, <-done, "one<nil>")
 }
 
 // Not more ranges are read at once than the backend should bear: who comes
@@ -191,9 +184,7 @@ func TestFetchesAreBounded(t *testing.T) {
 		_, err := w.v.Open(me, ino, syscall.O_RDONLY)
 		w.is(err, fs.ErrUnavailable)
 		<-w.v.puller.slots // one has ended
-		if got := w.get("f"); got != "one" {
-			t.Errorf("got %q", got)
-		}
+		assert.Equal(t, w.get("f"), "one")
 		w.v.puller.slots <- struct{}{}
 	})
 }

@@ -19,6 +19,7 @@ import (
 
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/memory"
 	"github.com/wsmount/wsmount/providers/providertest"
@@ -66,9 +67,7 @@ func (w *world) start() {
 	}
 	p, w.dead = mortal(p)
 	v, err := Open(context.Background(), p, w.o)
-	if err != nil {
-		w.Fatal(err)
-	}
+	assert.OK(w, err)
 	w.v, w.gone = v, false
 }
 
@@ -105,9 +104,7 @@ func (w *world) check() {
 	w.Helper()
 	locked := w.v.lock()
 	defer locked.unlock()
-	if err := locked.table.Check(); err != nil {
-		w.Errorf("the table: %v", err)
-	}
+	assert.Is(w, locked.table.Check(), nil, "the table")
 }
 
 // again ends the working copy cleanly and opens it anew.
@@ -157,9 +154,7 @@ func (w *world) tamper(path, content string) {
 
 func (w *world) ok(err error) {
 	w.Helper()
-	if err != nil {
-		w.Fatal(err)
-	}
+	assert.OK(w, err)
 }
 
 func (w *world) is(err, want error) {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/providers"
 )
 
@@ -46,16 +47,12 @@ func TestLogByCommit(t *testing.T) {
 		got = append(got, ver.Change+" "+ver.Path+" "+map[string]string{one: "one", two: "two", "": "none"}[ver.Commit])
 	}
 	for _, want := range []string{"written a none", "written a two", "written a one", "written d/new one", "ended d/b two"} {
-		if !slices.Contains(got, want) {
-			t.Errorf("%q is not in the log:\n%s", want, strings.Join(got, "\n"))
-		}
+		assert.True(t, slices.Contains(got, want), want, "is not in the log:", strings.Join(got, "\n"))
 	}
 	of, err := c.v.Log(c.Context(), LogFilter{Commit: one})
 	c.ok(err)
 	for _, ver := range of {
-		if ver.Commit != one {
-			t.Errorf("%v is not of %s", ver, one)
-		}
+		assert.Equal(t, ver.Commit, one, ver, "is not")
 	}
 	if len(of) == 0 || len(of) >= len(all) {
 		t.Errorf("%d of %d are of the first commit", len(of), len(all))
@@ -127,9 +124,7 @@ func TestDiffByCommit(t *testing.T) {
 				got.WriteString(strings.NewReplacer(two, "c", one, "c").Replace(line))
 			}
 		}
-		if got.String() != ask.want {
-			t.Errorf("%s: got\n%s\nwant\n%s", name, got.String(), ask.want)
-		}
+		assert.Equal(t, got.String(), ask.want, name, "got")
 	}
 }
 
@@ -146,12 +141,8 @@ func TestRestoreByCommit(t *testing.T) {
 	if got := strings.Join(r.Restored, " ") + "; " + strings.Join(r.Removed, " "); got != "a d/b old; d/later made made/x moved" || len(r.Skipped) > 0 {
 		t.Errorf("restored and removed: %s, skipped %v", got, r.Skipped)
 	}
-	if got := strings.Join(c.list(""), " "); got != ". .. a d empty old" {
-		t.Errorf("there are %s", got)
-	}
-	if got := c.get("a") + c.get("d/b") + c.get("old"); got != "first\nb\nold\n" {
-		t.Errorf("the content is %q", got)
-	}
+	assert.Equal(t, strings.Join(c.list(""), " "), ". .. a d empty old")
+	assert.Equal(t, c.get("a")+c.get("d/b")+c.get("old"), "first\nb\nold\n", "the content")
 	again, err := c.v.Restore(c.Context(), RestoreOptions{To: State{Commit: one}})
 	c.ok(err)
 	if len(again.Restored)+len(again.Removed)+len(again.Skipped) > 0 {
@@ -163,14 +154,10 @@ func TestRestoreByCommit(t *testing.T) {
 	}
 	_, err = c.v.Restore(c.Context(), RestoreOptions{Path: "a", To: State{Commit: two}})
 	c.ok(err)
-	if got := c.get("a"); got != "second\n" {
-		t.Errorf("a is %q", got)
-	}
+	assert.Equal(t, c.get("a"), "second\n", "a")
 	_, err = c.v.Restore(c.Context(), RestoreOptions{Path: "a", To: State{Commit: one, Before: true}})
 	c.ok(err)
-	if got := c.get("a"); got != "a\n" {
-		t.Errorf("a before the first commit is %q", got)
-	}
+	assert.Equal(t, c.get("a"), "a\n", "a before the first commit")
 }
 
 // Whether a file may be executed is part of a commit.
@@ -196,11 +183,7 @@ func TestCommitsAreListed(t *testing.T) {
 	shown, err := c.v.Show(&fs.Op{}, "history")
 	c.ok(err)
 	for _, name := range []string{one + "/", two + "/", "d/"} {
-		if !slices.Contains(shown.Names, name) {
-			t.Errorf("%s is not among %v", name, shown.Names)
-		}
+		assert.True(t, slices.Contains(shown.Names, name), name, "is not among", shown.Names)
 	}
-	if _, err := c.v.Show(&fs.Op{}, "history/"+one+"/d/b"); err != nil {
-		t.Error(err)
-	}
+	assert.Is(t, assert.ErrOf(c.v.Show(&fs.Op{}, "history/"+one+"/d/b")), nil)
 }

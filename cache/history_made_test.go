@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/integration/assert"
 )
 
 func (w *world) symlink(target, path string) {
@@ -24,9 +25,7 @@ func (w *world) goesBack(s State, want ...string) {
 	}
 	w.forgetAll()
 	w.tree(want...)
-	if got := w.diff(DiffOptions{From: s}); got != "" {
-		w.Errorf("then it differs:\n%s", got)
-	}
+	assert.Equal(w, w.diff(DiffOptions{From: s}), "", "then it differs")
 }
 
 // What was made since was not there, also in a directory that had another name.
@@ -182,9 +181,7 @@ func TestDiffOfDirectories(t *testing.T) {
 --- old@before turn:7/
 +++ /dev/null
 `
-	if got := w.diff(DiffOptions{From: State{Turn: "7", Before: true}}); got != want {
-		t.Errorf("got\n%s", got)
-	}
+	assert.Equal(t, w.diff(DiffOptions{From: State{Turn: "7", Before: true}}), want)
 }
 
 // Of a time that the history does not reach back to, not all is known.
@@ -200,8 +197,6 @@ func TestRestoreToATimeBeforeTheHistory(t *testing.T) {
 	if strings.Join(r.Removed, " ") != "f" || len(r.Skipped) != 1 || r.Skipped[0].Path != "" {
 		t.Errorf("%+v", r)
 	}
-	if got := w.diff(DiffOptions{From: was}); !strings.Contains(got, " cannot be compared: what happened up to 20") {
-		t.Errorf("got %q", got)
-	}
+	assert.Contains(t, w.diff(DiffOptions{From: was}), " cannot be compared: what happened up to 20")
 	w.logs("d")
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/memory"
 )
@@ -185,9 +186,7 @@ func TestRestoreWhatCameUnseen(t *testing.T) {
 	got := same(t, func() string {
 		return fmt.Sprintf("%+v", w.restore(RestoreOptions{To: State{Turn: "1"}, DryRun: true}))
 	})
-	if want := fmt.Sprintf("%+v", RestoreReport{Restored: []string{"d/old"}, Skipped: []Skipped{{Path: "d/f", Reason: errUnsure.Error()}}}); got != want {
-		t.Errorf("got %s, want %s", got, want)
-	}
+	assert.Equal(t, got, fmt.Sprintf("%+v", RestoreReport{Restored: []string{"d/old"}, Skipped: []Skipped{{Path: "d/f", Reason: errUnsure.Error()}}}))
 	if r := w.restore(RestoreOptions{Path: "d/g", To: State{Turn: "1"}}); len(r.Skipped) != 1 || r.Skipped[0].Reason != errUnsure.Error() {
 		t.Errorf("%+v", r)
 	}
@@ -206,9 +205,7 @@ func TestRestoreWhatAPulledRevisionHad(t *testing.T) {
 		defer locked.unlock()
 		return locked.inodeOf(info).Birth
 	}
-	if got := birth(); got != 0 {
-		t.Errorf("without a pull: %d", got)
-	}
+	assert.Equal(t, birth(), 0, "without a pull")
 	now := c.now().UnixNano()
 	w.ok(w.v.noteRevision())
 	c.pass(time.Hour)
@@ -371,9 +368,7 @@ func TestHistoryOfAMergedText(t *testing.T) {
 	c.ok(c.put("f", "after"))
 	c.v.SetActor(Actor{})
 	for turn, want := range map[string]string{"1": text(), "2": text("1=ours"), "3": text("1=ours", "7=theirs"), "4": "after"} {
-		if r := c.restore(RestoreOptions{To: State{Turn: turn}}); len(r.Skipped) != 0 {
-			t.Errorf("turn %s: %+v", turn, r)
-		}
+		assert.Equal(t, len(c.restore(RestoreOptions{To: State{Turn: turn}}).Skipped), 0, "turn", turn)
 		c.forgetAll()
 		c.sees("f: "+want, "g: g")
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/integration/assert"
 )
 
 // tree is everything here, as the backend's listing gives it once it is there.
@@ -49,13 +50,9 @@ func TestRestoreAVersion(t *testing.T) {
 	if strings.Join(r.Restored, " ") != "f" || len(r.Skipped) != 0 {
 		t.Errorf("%+v", r)
 	}
-	if got := w.read(old); got != "two" {
-		t.Errorf("who had it open reads %q", got)
-	}
+	assert.Equal(t, w.read(old), "two", "who had it open")
 	old.File.Release()
-	if got := w.get("f"); got != "one" {
-		t.Errorf("restored %q", got)
-	}
+	assert.Equal(t, w.get("f"), "one", "restored")
 	w.tree("f: one")
 	w.forgetAll()
 	// Nothing was taken from the history, and the way back is open.
@@ -77,9 +74,7 @@ func TestRestoreWhatWasRemoved(t *testing.T) {
 	w.ok(w.v.Rmdir(me, dir, name))
 	w.forgetAll()
 	w.settle()
-	if got := w.content(id); got != "precious" {
-		t.Errorf("the version has %q", got)
-	}
+	assert.Equal(t, w.content(id), "precious", "the version")
 	r := w.restore(RestoreOptions{Path: "d", To: State{Time: was}})
 	if strings.Join(r.Restored, " ") != "d/e d/e/f" || len(r.Skipped) != 0 {
 		t.Errorf("%+v", r)
@@ -111,9 +106,7 @@ func TestRestoreBeforeATurn(t *testing.T) {
 	if len(r.Restored) != 4 || len(r.Removed) != 2 || len(r.Skipped) != 0 {
 		t.Errorf("dry: %+v", r)
 	}
-	if got := w.get("e/changed"); got != "changed again" {
-		t.Errorf("a dry run changed it to %q", got)
-	}
+	assert.Equal(t, w.get("e/changed"), "changed again", "a dry run changed it to")
 	w.restore(RestoreOptions{Path: "e", To: State{Turn: "7", Before: true}})
 	w.tree("e/",
 		"e/changed: changed before",
@@ -148,9 +141,7 @@ func TestRestoreRefuses(t *testing.T) {
 		{"no version", RestoreOptions{Path: "f", To: State{Version: "x"}}, ErrNoVersion},
 		{"no such turn", RestoreOptions{Path: "f", To: State{Turn: "x"}}, ErrNoVersion},
 	} {
-		if _, err := w.v.Restore(t.Context(), test.o); !errors.Is(err, test.want) {
-			t.Errorf("%s: %v", test.name, err)
-		}
+		assert.Is(t, assert.ErrOf(w.v.Restore(t.Context(), test.o)), test.want, test.name)
 	}
 	governing := errors.New("governs this mount")
 	r := w.restore(RestoreOptions{Path: "f", To: State{Version: one}, Refuse: func(string) error { return governing }})
@@ -160,9 +151,7 @@ func TestRestoreRefuses(t *testing.T) {
 	w.ok(w.unlink("f"))
 	w.mkdir("f")
 	r = w.restore(RestoreOptions{To: State{Version: one}})
-	if len(r.Skipped) != 1 {
-		t.Errorf("over a directory: %+v", r)
-	}
+	assert.Equal(t, len(r.Skipped), 1, "over a directory:", r)
 	w.v.o.ReadOnly = true
 	_, err := w.v.Restore(t.Context(), RestoreOptions{Path: "f", To: State{Version: one}})
 	w.is(err, fs.ErrReadOnly)

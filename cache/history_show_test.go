@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/integration/assert"
 )
 
 // The history can be read in the mount, by its owner.
@@ -24,9 +25,7 @@ func TestShowHistory(t *testing.T) {
 		return s
 	}
 	for path, want := range map[string]string{"": "conflicts/ history/", "history": "d/", "history/d": "f/", "conflicts": ""} {
-		if got := strings.Join(show(path).Names, " "); got != want {
-			t.Errorf("%q: %q, want %q", path, got, want)
-		}
+		assert.Equal(t, strings.Join(show(path).Names, " "), want, path)
 	}
 	names := show("history/d/f").Names
 	if len(names) != 2 || !strings.HasSuffix(names[0], "-written") {
@@ -41,9 +40,7 @@ func TestShowHistory(t *testing.T) {
 		w.ok(err)
 		buf := make([]byte, 10)
 		n, _ := f.ReadAt(buf, 0)
-		if string(buf[:n]) != want {
-			t.Errorf("read %q", buf[:n])
-		}
+		assert.Equal(t, string(buf[:n]), want, "read")
 		w.ok(f.Close())
 	}
 	_, err := w.v.Show(me, "history/d/f/nothing")
@@ -51,12 +48,8 @@ func TestShowHistory(t *testing.T) {
 	for _, s := range []string{"new", "newer", "newest"} {
 		w.ok(w.put("d/g", s))
 	}
-	if got := show("history/d/g").Names; len(got) != 2 {
-		t.Errorf("of a burst: %q", got)
-	}
-	if got := strings.Join(show("history/d").Names, " "); got != "f/ g/" {
-		t.Errorf("later: %q", got)
-	}
+	assert.Equal(t, len(show("history/d/g").Names), 2, "of a burst")
+	assert.Equal(t, strings.Join(show("history/d").Names, " "), "f/ g/", "later")
 }
 
 // The names of versions sort as the versions came to be: an agent goes by ls.
@@ -147,9 +140,7 @@ func TestShowHistoryIsCurrent(t *testing.T) {
 	}
 	first := list()
 	first.at = first.at.Add(time.Hour) // as if it was made just now
-	if list() != first {
-		t.Error("made again, though nothing changed")
-	}
+	assert.Equal(t, list(), first, "made again, though nothing changed")
 	w.ok(w.unlink("f"))
 	if now := list(); now == first || len(now.dirs["history/f"]) != 2 {
 		t.Errorf("after a removal: %v", now.dirs)
@@ -157,7 +148,5 @@ func TestShowHistoryIsCurrent(t *testing.T) {
 	long := list()
 	long.long = true
 	w.ok(w.put("g", "two"))
-	if list() != long {
-		t.Error("a long listing was made again at once")
-	}
+	assert.Equal(t, list(), long, "a long listing was made again at once")
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/integration/assert"
 )
 
 func (w *world) diff(o DiffOptions) string {
@@ -89,15 +90,11 @@ func TestNoState(t *testing.T) {
 		{State{Version: "4711", Before: true}, ErrNoVersion},
 	} {
 		_, err := w.v.Restore(t.Context(), RestoreOptions{To: test.s})
-		if !errors.Is(err, test.want) {
-			t.Errorf("restore %+v: %v", test.s, err)
-		}
+		assert.Is(t, err, test.want, "restore", test.s)
 		if test.s.IsZero() {
 			continue
 		}
-		if _, err := w.v.Diff(t.Context(), DiffOptions{From: test.s}); !errors.Is(err, test.want) {
-			t.Errorf("diff %+v: %v", test.s, err)
-		}
+		assert.Is(t, assert.ErrOf(w.v.Diff(t.Context(), DiffOptions{From: test.s})), test.want, "diff", test.s)
 	}
 }
 
@@ -168,9 +165,7 @@ func TestRestoreTheWholeTreeButWhatIsRefused(t *testing.T) {
 	if len(skipped) != 3 || skipped["changed"] != governs.Error() || skipped["e/still"] != governs.Error() || skipped["e"] == "" {
 		t.Errorf("skipped %+v", r.Skipped)
 	}
-	if got := w.get("changed") + w.get("e/still") + w.get("d/still"); got != "changed later\nd/still before\nd/still before\n" {
-		t.Errorf("got %q", got)
-	}
+	assert.Equal(t, w.get("changed")+w.get("e/still")+w.get("d/still"), "changed later\nd/still before\nd/still before\n")
 }
 
 // What moved in a directory comes back also when its bytes are still away.
@@ -183,13 +178,9 @@ func TestRestoreWhatIsNotHere(t *testing.T) {
 	w.ok(w.rename("d", "e"))
 	w.ok(w.rename("g", "h"))
 	before := State{Turn: "7", Before: true}
-	if got := w.diff(DiffOptions{From: before}); !strings.Contains(got, "-theirs too\n") {
-		t.Errorf("got %q", got)
-	}
+	assert.Contains(t, w.diff(DiffOptions{From: before}), "-theirs too\n")
 	r := w.restore(RestoreOptions{To: before})
-	if len(r.Skipped) != 0 {
-		t.Errorf("%+v", r)
-	}
+	assert.Equal(t, len(r.Skipped), 0, r)
 	w.tree("d/", "d/f: theirs", "g: theirs too")
 }
 
@@ -215,9 +206,7 @@ func TestRestoreKeepsWhatWasNotHere(t *testing.T) {
 	w.ok(err)
 	w.restore(RestoreOptions{Path: "d/f", To: State{Version: mine}})
 	r := w.restore(RestoreOptions{Path: "d", To: State{Turn: "7", Before: true}})
-	if strings.Join(r.Removed, " ") != "d/a" {
-		t.Errorf("%+v", r)
-	}
+	assert.Equal(t, strings.Join(r.Removed, " "), "d/a", r)
 	w.versionOf("d/a", "theirs")
 	w.versionOf("d/f", "pulled")
 }
@@ -344,17 +333,11 @@ func TestDiffTree(t *testing.T) {
 @@ -1,1 +0,0 @@
 -removed before
 `
-	if got := w.diff(DiffOptions{From: before, To: after}); got != turn {
-		t.Errorf("got\n%s", got)
-	}
+	assert.Equal(t, w.diff(DiffOptions{From: before, To: after}), turn)
 	// To now there is what happened since, too.
-	if got, want := w.diff(DiffOptions{From: before}), strings.NewReplacer("after\n--- d", "later\n--- d", "@turn:7", "").Replace(turn); got != want {
-		t.Errorf("got\n%s", got)
-	}
+	assert.Equal(t, w.diff(DiffOptions{From: before}), strings.NewReplacer("after\n--- d", "later\n--- d", "@turn:7", "").Replace(turn))
 	// A directory is compared with what it was, under the name that it has.
-	if got := w.diff(DiffOptions{Path: "e", From: before, At: "lib"}); got != "--- lib/e/renamed@before turn:7\n+++ /dev/null\n@@ -1,1 +0,0 @@\n-d/renamed before\n" {
-		t.Errorf("got\n%s", got)
-	}
+	assert.Equal(t, w.diff(DiffOptions{Path: "e", From: before, At: "lib"}), "--- lib/e/renamed@before turn:7\n+++ /dev/null\n@@ -1,1 +0,0 @@\n-d/renamed before\n")
 	_, err := w.v.Diff(t.Context(), DiffOptions{Path: "e"})
 	w.is(err, syscall.EINVAL)
 }
@@ -364,9 +347,7 @@ func TestDiffAfterARestore(t *testing.T) {
 	w := turn7(t)
 	before := State{Turn: "7", Before: true}
 	w.restore(RestoreOptions{To: before})
-	if got := w.diff(DiffOptions{From: before}); got != "" {
-		t.Errorf("got\n%s", got)
-	}
+	assert.Equal(t, w.diff(DiffOptions{From: before}), "")
 }
 
 // A file can be compared between a version and any other state.
@@ -380,21 +361,15 @@ func TestDiffOfAFile(t *testing.T) {
 	w.ok(w.put("f", "two\n"))
 	w.later(c, 3*time.Second)
 	one, other := State{Version: w.versionOf("f", "one\n")}, State{Version: w.versionOf("other", "other\n")}
-	if got := w.diff(DiffOptions{Path: "f", From: one, To: State{Turn: "7"}}); got != "--- f@"+one.Version+"\n+++ f@turn:7\n@@ -1,1 +1,1 @@\n-one\n+two\n" {
-		t.Errorf("got %q", got)
-	}
+	assert.Equal(t, w.diff(DiffOptions{Path: "f", From: one, To: State{Turn: "7"}}), "--- f@"+one.Version+"\n+++ f@turn:7\n@@ -1,1 +1,1 @@\n-one\n+two\n")
 	if got := w.diff(DiffOptions{Path: "f", From: other, To: one}); !strings.HasPrefix(got, "--- other@") || !strings.Contains(got, "+++ f@") {
 		t.Errorf("got %q", got)
 	}
 	w.v.SetActor(Actor{})
 	w.ok(w.unlink("empty"))
-	if got := w.diff(DiffOptions{From: State{Turn: "7"}}); got != "--- empty@turn:7\n+++ /dev/null\n" {
-		t.Errorf("got %q", got)
-	}
+	assert.Equal(t, w.diff(DiffOptions{From: State{Turn: "7"}}), "--- empty@turn:7\n+++ /dev/null\n")
 	w.ok(w.unlink("f"))
-	if got := w.diff(DiffOptions{Path: "f", From: one}); got != "--- f@"+one.Version+"\n+++ /dev/null\n@@ -1,1 +0,0 @@\n-one\n" {
-		t.Errorf("got %q", got)
-	}
+	assert.Equal(t, w.diff(DiffOptions{Path: "f", From: one}), "--- f@"+one.Version+"\n+++ /dev/null\n@@ -1,1 +0,0 @@\n-one\n")
 	_, err := w.v.Diff(t.Context(), DiffOptions{Path: "no such", From: one})
 	w.is(err, errGone)
 	_, err = w.v.Diff(t.Context(), DiffOptions{Path: "no such", From: State{Turn: "7"}})

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/integration/assert"
 )
 
 // clock is a time that only tests move.
@@ -80,9 +81,7 @@ func (w *world) content(id string) string {
 	defer r.Close()
 	data, err := io.ReadAll(r)
 	w.ok(err)
-	if int64(len(data)) != size {
-		w.Errorf("version %s: %d bytes, said %d", id, len(data), size)
-	}
+	assert.Equal(w, int64(len(data)), size, "version", id, len(data), "bytes, said")
 	return string(data)
 }
 
@@ -164,9 +163,7 @@ func TestHistoryLooksAtBusyFiles(t *testing.T) {
 	w.v.keepDue()
 	list, err := w.v.Log(t.Context(), LogFilter{Path: "f", Limit: 1})
 	w.ok(err)
-	if list[0].SHA256 == "" {
-		t.Errorf("not looked at: %+v", list[0])
-	}
+	assert.False(t, list[0].SHA256 == "", "not looked at:", list[0])
 }
 
 // What was written after the name was gone is not what was removed.
@@ -180,9 +177,7 @@ func TestHistoryOfWhatWasWrittenAfterwards(t *testing.T) {
 	w.ok(w.shut(o))
 	w.forgetAll()
 	for _, line := range w.log("f") {
-		if strings.Contains(line, "AFTER") {
-			t.Errorf("%s", line)
-		}
+		assert.False(t, strings.Contains(line, "AFTER"), line)
 	}
 	w.settle() // till then the store has it
 	w.logs("f", "ended removed f: -", "written written f: -", "written written f: first")
@@ -243,9 +238,7 @@ func TestHistoryOfSavesByRename(t *testing.T) {
 		"moved renamed f from f.tmp: one")
 	list, err := w.v.Log(t.Context(), LogFilter{Path: "f", Limit: 1})
 	w.ok(err)
-	if list[0].Number != 5 {
-		t.Errorf("number %d of the name, want 5", list[0].Number)
-	}
+	assert.Equal(t, list[0].Number, 5, "the number of the name")
 }
 
 // A rename of a directory is one record, and what was recorded below follows.
@@ -296,14 +289,10 @@ func TestLogFilters(t *testing.T) {
 		for _, ver := range list {
 			got = append(got, ver.Path)
 		}
-		if strings.Join(got, " ") != test.want {
-			t.Errorf("%s: got %v, want %q", test.name, got, test.want)
-		}
+		assert.Equal(t, strings.Join(got, " "), test.want, test.name, "got", got)
 	}
 	list, _ := w.v.Log(t.Context(), LogFilter{Turn: "2"})
-	if list[0].Name != "eve" {
-		t.Errorf("actor %+v", list[0])
-	}
+	assert.Equal(t, list[0].Name, "eve", "actor", list[0])
 }
 
 func TestDiff(t *testing.T) {
@@ -320,9 +309,7 @@ func TestDiff(t *testing.T) {
 	w.ok(w.put("f", "a\x00c\n"))
 	got, err = w.v.Diff(t.Context(), DiffOptions{Path: "f"})
 	w.ok(err)
-	if !strings.HasPrefix(got, "Binary files f@") {
-		t.Errorf("got %q", got)
-	}
+	assert.True(t, strings.HasPrefix(got, "Binary files f@"), "got", got)
 	_, err = w.v.Diff(t.Context(), DiffOptions{Path: "f", From: State{Version: "4711"}})
 	w.is(err, ErrNoVersion)
 }
@@ -351,9 +338,7 @@ func TestHistoryBudget(t *testing.T) {
 		w.ok(w.put("new", "x"))
 		w.later(c, 10*time.Minute)
 		w.logs("", "written written new: x")
-		if w.v.store.KeptBytes() != 0 {
-			t.Error("content without a record")
-		}
+		assert.Equal(t, w.v.store.KeptBytes(), 0, "content without a record")
 	})
 	t.Run("bytes", func(t *testing.T) {
 		w, c := historic(t, small, func(_ *world, o *Options) { o.Policy.History.Age = 1e6 * time.Hour }) // however long the disk takes
@@ -464,9 +449,7 @@ func TestHistoryKeepsEachTurn(t *testing.T) {
 		}
 	}
 	for i := range 4 {
-		if !have[fmt.Sprint("turn ", i)] {
-			t.Errorf("turn %d is not kept: %+v", i, all)
-		}
+		assert.True(t, have[fmt.Sprint("turn ", i)], "turn", i, "is not kept:", all)
 	}
 }
 
@@ -491,9 +474,7 @@ func TestHistoryKeepsTheLastOfEachActor(t *testing.T) {
 			put(w, "3 again")
 			for _, turn := range []string{"1", "2"} {
 				w.restore(RestoreOptions{Path: "f", To: State{Turn: turn}})
-				if got := w.get("f"); got != turn+" last" {
-					t.Errorf("turn %s: %q", turn, got)
-				}
+				assert.Equal(t, w.get("f"), turn+" last", "turn", turn)
 			}
 			w.versionOf("f", "3 last")
 		})

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/providertest"
 )
@@ -18,9 +19,7 @@ func TestFirstPageServesTwice(t *testing.T) {
 			t.Error("the first listing is not one of the tree and one of the directory")
 		}
 		f.look("d0000")
-		if got := f.asked(); got != 0 {
-			t.Errorf("the first directory took %d requests more", got)
-		}
+		assert.Equal(t, f.asked(), 0, "the first directory took requests more")
 		time.Sleep(walkPause + time.Second)
 		locked := f.v.lock()
 		need := locked.prefetch.need
@@ -43,9 +42,7 @@ func TestFirstPageIsAskedForTwice(t *testing.T) {
 		}
 		close(gate)
 		<-listed
-		if got, want := f.walkAll(fs.RootIno), f.names+3; got != want {
-			t.Errorf("%d names, want %d", got, want)
-		}
+		assert.Equal(t, f.walkAll(fs.RootIno), f.names+3, "names")
 	})
 }
 
@@ -59,16 +56,12 @@ func TestPagesAreAskedForAhead(t *testing.T) {
 		gate, reached := f.answerLate(providers.MethodList)
 		f.look("d0001")
 		<-reached
-		if got := f.asked(); got != 2 {
-			t.Errorf("%d requests, want pages 2 and 3", got)
-		}
+		assert.Equal(t, f.asked(), 2, "requests")
 		close(gate)
 		for i := 2; i < 12; i++ {
 			f.look(fmt.Sprintf("d%04d", i))
 		}
-		if got := f.asked(); got != 1 {
-			t.Errorf("%d requests, want page 4 alone", got)
-		}
+		assert.Equal(t, f.asked(), 1, "requests")
 	})
 }
 
@@ -80,8 +73,6 @@ func TestSlowWalkerIsNotAwaited(t *testing.T) {
 			f.look(fmt.Sprintf("d%04d", i))
 			f.clock.add(100 * time.Millisecond)
 		}
-		if got := f.asked(); got != 1 {
-			t.Errorf("%d requests, want one page", got)
-		}
+		assert.Equal(t, f.asked(), 1, "requests")
 	})
 }

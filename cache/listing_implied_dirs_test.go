@@ -2,9 +2,9 @@ package cache
 
 import (
 	"context"
-	"slices"
 	"testing"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/memory"
 )
@@ -35,9 +35,7 @@ func TestFilesListedAsDirectories(t *testing.T) {
 			w.pull()
 			w.tamper("new/f", "0")
 			w.pull()
-			if got := w.names(""); !slices.Equal(got, []string{"g", "new"}) {
-				t.Errorf("got %q", got)
-			}
+			assert.Slice(t, w.names(""), []string{"g", "new"})
 		})
 	}
 }

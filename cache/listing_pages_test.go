@@ -12,6 +12,7 @@ import (
 
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/memory"
 	"github.com/wsmount/wsmount/providers/providertest"
@@ -125,9 +126,7 @@ func TestWalkIsListedInPages(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inForest(t, page, x.files, x.dirs, func(f *forest) {
 				for round := range 3 {
-					if got := f.walkAll(fs.RootIno); got != f.names {
-						t.Errorf("walk %d found %d names of %d", round, got, f.names)
-					}
+					assert.Equal(t, f.walkAll(fs.RootIno), f.names, "walk", round, "found names")
 					if got, most := f.asked(), (f.names+page-1)/page+3; got > most {
 						t.Errorf("walk %d of %d names took %d requests, want %d at most", round, f.names, got, most)
 					}
@@ -218,9 +217,7 @@ func TestWalkerWaitsForThePage(t *testing.T) {
 		close(gate)
 		<-first
 		<-second
-		if got := f.asked(); got != 1 {
-			t.Errorf("%d requests", got)
-		}
+		assert.Equal(t, f.asked(), 1, "requests")
 	})
 }
 
@@ -322,13 +319,9 @@ func TestPageUndoesNothing(t *testing.T) {
 			t.Errorf("%d requests: the page was not used", got)
 		}
 		for dir, want := range map[string]int{"d0001": 9, "d0002": 10, "d0003": 11, "d0005": 10, "d0006": 10} {
-			if got := f.known(dir); len(got) != want {
-				t.Errorf("%s has %q", dir, got)
-			}
+			assert.Equal(t, len(f.known(dir)), want, dir)
 		}
-		if got := f.get("d0002/f000"); got != "mine" {
-			t.Errorf("a changed file has %q", got)
-		}
+		assert.Equal(t, f.get("d0002/f000"), "mine", "a changed file")
 		f.noProblems()
 	})
 }
@@ -341,16 +334,12 @@ func TestPageFails(t *testing.T) {
 		f.clock.add(2 * time.Second)
 		f.asked()
 		f.faults.Queue(providers.MethodList, providertest.Fault{}, providertest.Fault{Before: providers.ErrUnavailable})
-		if got := f.walkAll(fs.RootIno); got != f.names {
-			t.Errorf("%d names of %d", got, f.names)
-		}
+		assert.Equal(t, f.walkAll(fs.RootIno), f.names, "names")
 		if got := f.asked(); got > 6 {
 			t.Errorf("%d requests", got)
 		}
 		f.noProblems()
-		if f.stale() != (time.Time{}) {
-			t.Error("what is shown counts as stale")
-		}
+		assert.Equal(t, f.stale(), time.Time{}, "what is shown counts as stale")
 	})
 }
 
@@ -396,9 +385,7 @@ func TestFlatDirectoryIsListedOnce(t *testing.T) {
 		inForest(t, 20, 95, dirs, func(f *forest) {
 			f.list("")
 			f.asked()
-			if got, want := len(f.list("d")), 95+2+len(dirs)-1; got != want {
-				t.Errorf("%d names, want %d", got, want)
-			}
+			assert.Equal(t, len(f.list("d")), 95+2+len(dirs)-1, "names")
 			if got := f.asked(); got > 5*len(dirs) {
 				t.Errorf("%v: %d listings", dirs, got)
 			}
@@ -423,9 +410,7 @@ func TestStoreWithoutOrder(t *testing.T) {
 	inForest(t, 100, 10, flat(8), func(f *forest) {
 		f.v.p = unordered{f.v.p}
 		for range 2 {
-			if got := f.walkAll(fs.RootIno); got != f.names {
-				t.Errorf("%d names of %d", got, f.names)
-			}
+			assert.Equal(t, f.walkAll(fs.RootIno), f.names, "names")
 			f.clock.add(2 * time.Second)
 		}
 		f.tamper("d0003/new", "theirs")

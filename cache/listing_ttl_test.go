@@ -18,6 +18,7 @@ import (
 
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/memory"
 	"github.com/wsmount/wsmount/providers/providertest"
@@ -88,9 +89,7 @@ func TestOpenRevalidates(t *testing.T) {
 	c.add(2 * time.Second)
 	_, err := w.v.Open(me, ino, syscall.O_RDONLY)
 	w.is(err, fs.ErrStale)
-	if got := w.get("f"); got != "two!" {
-		t.Errorf("got %q", got)
-	}
+	assert.Equal(t, w.get("f"), "two!")
 }
 
 // What a renamed directory holds is at two places until the old one is deleted. An
@@ -109,9 +108,7 @@ func TestOpenWhileTheOldPlaceGoes(t *testing.T) {
 	o, err := w.v.Open(me, ino, syscall.O_RDONLY)
 	close(gate)
 	w.ok(err)
-	if got := w.read(o); got != "one" {
-		t.Errorf("got %q", got)
-	}
+	assert.Equal(t, w.read(o), "one")
 	o.File.Release()
 	w.settle()
 	w.backend("e/", "e/f: one")
@@ -142,9 +139,7 @@ func TestOpenIsStricter(t *testing.T) {
 		}
 		close(gate)
 		w.is(<-opened, fs.ErrStale)
-		if !w.stale().IsZero() {
-			t.Error("still stale")
-		}
+		assert.True(t, w.stale().IsZero(), "still stale")
 	})
 }
 
@@ -169,9 +164,7 @@ func TestOneListingForAll(t *testing.T) {
 	}
 	close(gate)
 	all.Wait()
-	if got := n.since(providers.MethodList); got != 1 {
-		t.Errorf("%d listings", got)
-	}
+	assert.Equal(t, n.since(providers.MethodList), 1, "listings")
 }
 
 // One who is killed leaves; the listing goes on for who still waits, and ends
@@ -236,18 +229,12 @@ func cutOff(t *testing.T) {
 	}})
 	c.add(30 * time.Second)
 	began := time.Now()
-	if got := strings.Join(w.names(""), " "); got != "f ours" {
-		t.Errorf("names %q", got)
-	}
+	assert.Equal(t, strings.Join(w.names(""), " "), "f ours", "names")
 	if took := time.Since(began); took > leastWait {
 		t.Errorf("it took %v", took)
 	}
-	if got := w.get("f"); got != "one" {
-		t.Errorf("got %q", got)
-	}
-	if w.stale().IsZero() {
-		t.Error("not marked stale")
-	}
+	assert.Equal(t, w.get("f"), "one")
+	assert.False(t, w.stale().IsZero(), "not marked stale")
 	began = time.Now()
 	for range 20 {
 		w.names("")
@@ -258,26 +245,20 @@ func cutOff(t *testing.T) {
 	w.ok(w.rename("ours", "mine"))
 	c.add(31 * time.Second)
 	began = time.Now()
-	if got := strings.Join(w.names(""), " "); got != "f mine" {
-		t.Errorf("names %q", got)
-	}
+	assert.Equal(t, strings.Join(w.names(""), " "), "f mine", "names")
 	w.do("mkdir d", "mv d e", "rm mine", "put mine x")
 	if took := time.Since(began); took > 0 {
 		t.Errorf("a minute later it took %v", took)
 	}
 	_, err := w.v.Open(me, w.walk("f"), syscall.O_RDONLY)
 	w.is(err, fs.ErrUnavailable)
-	if fs.Errno(err) != syscall.EIO {
-		t.Errorf("%v", err)
-	}
+	assert.Equal(t, fs.Errno(err), syscall.EIO)
 	locked := w.v.lock()
 	rec, _ := locked.table.Name(table.Root, "mine")
 	locked.unlock()
 	o, err := w.v.Open(me, fs.Ino(rec.Ino), syscall.O_RDONLY)
 	w.ok(err)
-	if got := w.read(o); got != "x" {
-		t.Errorf("ours is %q", got)
-	}
+	assert.Equal(t, w.read(o), "x", "ours")
 	o.File.Release()
 }
 
@@ -294,12 +275,8 @@ func TestListingIsWholeOrNothing(t *testing.T) {
 	w.faults.Queue(providers.MethodList, providertest.Fault{}, providertest.Fault{Before: providers.ErrPermission})
 	_, err := w.v.Lookup(me, fs.RootIno, "a")
 	w.is(err, providers.ErrPermission)
-	if got := strings.Join(w.names(""), " "); got != "a b c d" {
-		t.Errorf("names %q", got)
-	}
-	if !w.stale().IsZero() {
-		t.Error("stale")
-	}
+	assert.Equal(t, strings.Join(w.names(""), " "), "a b c d", "names")
+	assert.True(t, w.stale().IsZero(), "stale")
 }
 
 // A directory with more names than a change of the table holds.
@@ -315,9 +292,7 @@ func TestLargeDirectory(t *testing.T) {
 	if len(names) != n || !slices.IsSorted(names) {
 		t.Errorf("%d names of %d", len(names), n)
 	}
-	if got := w.table(w.walk("d")).Entries; got != n {
-		t.Errorf("%d entries", got)
-	}
+	assert.Equal(t, w.table(w.walk("d")).Entries, n, "entries")
 }
 
 // A first listing that was interrupted goes on with what it left, and forgets
@@ -335,12 +310,8 @@ func TestInterruptedLoad(t *testing.T) {
 	w.is(err, providers.ErrPermission)
 	w.gonePath("d/00000")
 	w.tamper("d/00001", "other")
-	if got := len(w.names("d")); got != 2*batch-1 {
-		t.Errorf("%d names", got)
-	}
-	if got := w.get("d/00001"); got != "other" {
-		t.Errorf("got %q", got)
-	}
+	assert.Equal(t, len(w.names("d")), 2*batch-1, "names")
+	assert.Equal(t, w.get("d/00001"), "other")
 }
 
 // What the kernel is told of a pull: names of files, never of a directory that
@@ -360,9 +331,7 @@ func TestNotifications(t *testing.T) {
 	w.gonePath("k")
 	w.pull()
 	want := []string{"f", "g", "k", "n", "x", "y"} // not d and e
-	if got := told.names(); !slices.Equal(got, want) {
-		t.Errorf("told %q, want %q", got, want)
-	}
+	assert.Slice(t, told.names(), want, "told")
 	if !slices.Equal(told.wrote, []string{"d/e/x", "d/f", "d/n"}) || !slices.Equal(told.deleted, []string{"d/g", "k/y"}) {
 		t.Errorf("events %q and %q", told.wrote, told.deleted)
 	}
@@ -382,9 +351,7 @@ func TestNotificationOfARenameAfterAPull(t *testing.T) {
 	w.ok(w.rename("f", "h"))
 	w.ok(w.rename("g", "k"))
 	w.ok(w.shut(old))
-	if got := told.names(); !slices.Equal(got, []string{"f", "h"}) {
-		t.Errorf("told %q", got)
-	}
+	assert.Slice(t, told.names(), []string{"f", "h"}, "told")
 }
 
 // Who opens an inode is sent back to its name once, and once more when the inode

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/providers/memory"
 )
 
@@ -52,9 +53,7 @@ func TestHaltOutlivesTheRun(t *testing.T) {
 				w.ok(err)
 				w.same()
 				end(w)
-				if h := w.v.MassDeletes(); len(h) != 0 {
-					t.Errorf("what was confirmed and done is halted again: %+v", h)
-				}
+				assert.Equal(t, len(w.v.MassDeletes()), 0, "what was confirmed and done is halted again")
 			})
 		}
 	}
@@ -98,9 +97,7 @@ func TestHaltsOfBothSidesOutliveTheRun(t *testing.T) {
 				if both {
 					c.sees("n: new")
 				}
-				if h := c.v.MassDeletes(); len(h) != 0 {
-					t.Errorf("halted: %+v", h)
-				}
+				assert.Equal(t, len(c.v.MassDeletes()), 0, "halted")
 			})
 		}
 	}
@@ -122,13 +119,9 @@ func TestHaltIsOver(t *testing.T) {
 				w.ok(w.put(fmt.Sprintf("f%02d", i), "x"))
 			}
 			w.upload()
-			if h := w.v.MassDeletes(); len(h) != 0 {
-				t.Errorf("halted: %+v", h)
-			}
+			assert.Equal(t, len(w.v.MassDeletes()), 0, "halted")
 			w.killed()
-			if h := w.v.MassDeletes(); len(h) != 0 {
-				t.Errorf("halted in the next run: %+v", h)
-			}
+			assert.Equal(t, len(w.v.MassDeletes()), 0, "halted in the next run")
 		})
 	}
 }

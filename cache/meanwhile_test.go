@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/tier"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/memory"
@@ -209,9 +210,7 @@ func (h *meanwhile) sent(v *View) {
 	if h.want == "" || v.table.DirtyCount() > 0 || v.unpushedOf() != nil {
 		return
 	}
-	if got := h.there(h.dir); got != h.want {
-		h.Errorf("%s: nothing is said to be unsent, but the store has\n\t%s\nprograms see\n\t%s", h.dir, got, h.want)
-	}
+	assert.Equal(h, h.there(h.dir), h.want, h.dir, "nothing is said to be unsent, but the store has")
 }
 
 // check makes a change in a directory while the call is held, and drains.
@@ -238,12 +237,8 @@ func (h *meanwhile) check(dir, change string, end ending) {
 		h.send()
 	}
 	h.watch("", "")
-	if got := h.here(dir); got != want {
-		h.Errorf("%s, %s: %s: programs see\n\t%s\nand saw\n\t%s", dir, end.name, change, got, want)
-	}
-	if got := h.there(dir); got != want {
-		h.Errorf("%s, %s: %s: the store has\n\t%s\nprograms see\n\t%s", dir, end.name, change, got, want)
-	}
+	assert.Equal(h, h.here(dir), want, dir, end.name, change, "programs see")
+	assert.Equal(h, h.there(dir), want, dir, end.name, change, "the store has")
 	if s := h.v.Status(); s.Queued > 0 || s.Unpushed != nil {
 		h.Errorf("%s, %s: %s: unsent are %d names, %+v", dir, end.name, change, s.Queued, s.Unpushed)
 	}

@@ -19,6 +19,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/memory"
 )
@@ -148,9 +149,7 @@ func runModel(r *rapid.T, t *testing.T, b modelBackend) {
 			r.Fatal(report, err)
 		}
 	}
-	if err := m.v().waitForNames(me); err != nil {
-		r.Fatal(err)
-	}
+	assert.OK(r, m.v().waitForNames(me))
 	m.clean(r)
 	m.sameBackend(p)
 	m.sameTree(r)
@@ -161,9 +160,7 @@ func (m *model) start() {
 	var p providers.Provider
 	p, m.dead = mortal(m.p)
 	v, err := Open(context.Background(), p, m.o)
-	if err != nil {
-		m.r.Fatal(err)
-	}
+	assert.OK(m.r, err)
 	m.ours = volTree{v}
 }
 
@@ -174,9 +171,7 @@ func (m *model) check() {
 	wantLevel(m.r, m.v())
 	locked := m.v().lock()
 	defer locked.unlock()
-	if err := locked.table.Check(); err != nil {
-		m.r.Fatal(err)
-	}
+	assert.OK(m.r, locked.table.Check())
 }
 
 // remount ends the working copy cleanly, with all files closed.
@@ -184,9 +179,7 @@ func (m *model) remount(t *rapid.T) {
 	m.closeAll()
 	m.pulls.Wait()
 	m.check()
-	if err := m.v().Close(); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, m.v().Close())
 	m.start()
 }
 
@@ -371,9 +364,7 @@ func (m *model) writeOpen(t *rapid.T) {
 	f := rapid.SampledFrom(m.open).Draw(t, "file")
 	content, off := rapid.StringMatching(`[A-Z]{1,4}`).Draw(t, "content"), rapid.IntRange(0, 12).Draw(t, "off")
 	for _, file := range f {
-		if err := file.write(content, off); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, file.write(content, off))
 	}
 	if want, got := f[0].read(), f[1].read(); got != want {
 		t.Fatalf("the open file has %q, want %q", got, want)
@@ -388,9 +379,7 @@ func (m *model) closeOne(t *rapid.T) {
 	f := m.open[i]
 	m.open = slices.Delete(m.open, i, i+1)
 	for _, file := range f {
-		if err := file.close(); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, file.close())
 	}
 }
 

@@ -6,51 +6,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hanwen/go-fuse/v2/posixtest"
 	"golang.org/x/sys/unix"
 
-	"github.com/wsmount/wsmount/integration/tier"
+	"github.com/wsmount/wsmount/integration/assert"
 )
-
-// Cases that fail on a mounted working copy, with the reason.
-var (
-	posixtestLeftOut = map[string]string{
-		"FcntlFlockLocksFile": "asks that two record locks of one process exclude each other; POSIX has them merge, and ext4 fails too",
-	}
-	posixtestSlow = map[string]string{"OpenSymlinkRace": "takes a minute; make soak has it, and the built program runs it on a bucket"}
-)
-
-func TestPosixtest(t *testing.T) { // not beside others: it counts the descriptors of the process
-	dir, unmount := mount(t, "waits")
-	for name, run := range posixtest.All {
-		t.Run(name, func(t *testing.T) {
-			if reason, out := posixtestLeftOut[name]; out {
-				t.Log(reason)
-				return
-			}
-			if reason, slow := posixtestSlow[name]; slow && !tier.Soak {
-				t.Log(reason)
-				return
-			}
-			own := filepath.Join(dir, name)
-			if err := os.Mkdir(own, 0o777); err != nil {
-				t.Fatal(err)
-			}
-			run(t, own)
-		})
-	}
-	noProblem(t, unmount())
-}
-
-func noProblem(t *testing.T, lines []string) {
-	t.Helper()
-	for _, line := range lines {
-		tooLarge := strings.Contains(line, "too large for storage") // smallStore
-		if strings.HasPrefix(line, "problem:") && !tooLarge {
-			t.Error(line)
-		}
-	}
-}
 
 // What programs did in the mount is at the backend after the unmount, also
 // what they wrote through mappings.
@@ -58,9 +17,7 @@ func TestMountReachesTheBackend(t *testing.T) {
 	dir, unmount := mount(t, "waits")
 	ok := func(err error) {
 		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 	}
 	in := func(name string) string { return filepath.Join(dir, name) }
 	ok(os.Mkdir(in("d"), 0o755))
@@ -87,7 +44,5 @@ func TestMountReachesTheBackend(t *testing.T) {
 		t.Errorf("state %q", state[:n])
 	}
 	got := strings.Join(unmount(), "\n")
-	if want := "e/\ne/f: saved\ng: saved\nl -> d/f\nm: Mapped"; got != want {
-		t.Errorf("the backend has\n%s\nwant\n%s", got, want)
-	}
+	assert.Equal(t, got, "e/\ne/f: saved\ng: saved\nl -> d/f\nm: Mapped", "the backend has")
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/providertest"
 )
@@ -46,9 +47,7 @@ func TestNamesSurviveAKill(t *testing.T) {
 		w.ok(c.do())
 		w.killed()
 		w.check()
-		if got := strings.Join(w.allNames(fs.RootIno, ""), " "); got != c.want {
-			t.Errorf("%s: %s, want %s", c.name, got, c.want)
-		}
+		assert.Equal(t, strings.Join(w.allNames(fs.RootIno, ""), " "), c.want, c.name)
 	}
 	a, err := w.v.Attr(me, w.walk("m/d"), nil)
 	if w.ok(err); a.Mode != syscall.S_IFREG|0o600 || a.Nlink != 1 {
@@ -98,9 +97,7 @@ func TestNamesDoNotWait(t *testing.T) {
 	w.ok(err)
 	_, err = w.v.Link(me, w.walk("new/a"), fs.RootIno, "a2")
 	w.ok(err)
-	if got := strings.Join(w.allNames(fs.RootIno, ""), " "); got != "a2 new/ new/a new/link" {
-		t.Errorf("listed %q", got)
-	}
+	assert.Equal(t, strings.Join(w.allNames(fs.RootIno, ""), " "), "a2 new/ new/a new/link", "listed")
 }
 
 // A file without a name is nobody's at the backend; a link gives it there.
@@ -111,14 +108,10 @@ func TestTmpfile(t *testing.T) {
 	w.write(o, "hidden", 0)
 	w.ok(o.File.Flush(me))
 	w.backend()
-	if !w.orphan(e.Ino) {
-		t.Error("after a crash nobody would free it")
-	}
+	assert.True(t, w.orphan(e.Ino), "after a crash nobody would free it")
 	_, err = w.v.Link(me, e.Ino, fs.RootIno, "f")
 	w.ok(err)
-	if w.orphan(e.Ino) {
-		t.Error("after a crash it would be freed, with a name")
-	}
+	assert.False(t, w.orphan(e.Ino), "after a crash it would be freed, with a name")
 	w.ok(w.shut(o))
 	w.backend("f: hidden")
 }
@@ -138,9 +131,7 @@ func TestUnlinkedFile(t *testing.T) {
 	ino := w.walk("f")
 	w.ok(w.unlink("f"))
 	w.write(o, "j", 0)
-	if got := w.read(o); got != "jello" {
-		t.Errorf("got %q", got)
-	}
+	assert.Equal(t, w.read(o), "jello")
 	a, err := w.v.Attr(me, ino, o.File)
 	if w.ok(err); a.Nlink != 0 || a.Size != 5 {
 		t.Errorf("attributes %+v", a)
@@ -148,24 +139,18 @@ func TestUnlinkedFile(t *testing.T) {
 	w.ok(w.shut(o))
 	w.settle()
 	w.backend()
-	if !w.orphan(ino) {
-		t.Error("after a crash nobody would free it")
-	}
+	assert.True(t, w.orphan(ino), "after a crash nobody would free it")
 	w.v.Forget(ino, 1)
 	again, err := w.v.Open(me, ino, syscall.O_RDONLY) // by /proc/self/fd of an O_PATH descriptor
 	if w.ok(err); w.read(again) != "jello" {
 		t.Error("lost before the last reference")
 	}
 	w.v.Forget(ino, 100)
-	if got := w.read(again); got != "jello" {
-		t.Errorf("lost before the last close: %q", got)
-	}
+	assert.Equal(t, w.read(again), "jello", "lost before the last close")
 	again.File.Release()
 	_, err = w.v.Attr(me, ino, nil)
 	w.is(err, fs.ErrStale)
-	if w.orphan(ino) {
-		t.Error("it is still marked")
-	}
+	assert.False(t, w.orphan(ino), "it is still marked")
 	w.stop()
 	if left, _ := filepath.Glob(filepath.Join(w.o.StateDir, "data", "*", "*")); len(left) > 0 {
 		t.Errorf("left over: %q", left)
@@ -189,9 +174,7 @@ func TestRemovedContentIsFreed(t *testing.T) {
 		}
 		return err != nil
 	})
-	if w.orphan(ino) {
-		t.Error("it is still marked")
-	}
+	assert.False(t, w.orphan(ino), "it is still marked")
 }
 
 // Numbers are never given twice.
@@ -242,9 +225,7 @@ func TestReaddirUnderChange(t *testing.T) {
 		w.ok(d.Seek(e.Cookie))
 	}
 	for i := range 40 {
-		if n := seen[fmt.Sprintf("stay%d", i)]; n != 1 {
-			t.Errorf("stay%d was read %d times", i, n)
-		}
+		assert.Equal(t, seen[fmt.Sprintf("stay%d", i)], 1, "stay", i, "was read, times")
 	}
 }
 
@@ -301,9 +282,7 @@ func TestErrnos(t *testing.T) {
 		{"exchange, no replace", w.v.Rename(me, root, "f", root, "x", 3), syscall.EINVAL},
 		{"whiteout", w.v.Rename(me, root, "f", root, "x", unix.RENAME_WHITEOUT), syscall.EINVAL},
 	} {
-		if got := fs.Errno(c.err); got != c.want {
-			t.Errorf("%s: %v, want %v", c.name, got, c.want)
-		}
+		assert.Equal(t, fs.Errno(c.err), c.want, c.name)
 	}
 	w.noProblems()
 }
@@ -370,9 +349,7 @@ func TestPanicLeavesTheLock(t *testing.T) {
 	w.ok(w.put("f", "1"))
 	func() {
 		defer func() {
-			if recover() == nil {
-				t.Error("nobody heard of it")
-			}
+			assert.False(t, recover() == nil, "nobody heard of it")
 		}()
 		_ = w.v.update(func(v *Tx) error {
 			v.table.Edit(table.Root).Mode = 0
@@ -385,7 +362,5 @@ func TestPanicLeavesTheLock(t *testing.T) {
 		t.Errorf("the root has the mode %o, f is %q", w.inode(fs.RootIno).Mode, w.get("f"))
 	}
 	w.again()
-	if got := w.get("f"); got != "2" {
-		t.Errorf("f is %q", got)
-	}
+	assert.Equal(t, w.get("f"), "2", "f")
 }

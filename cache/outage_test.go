@@ -10,6 +10,7 @@ import (
 
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/providertest"
 )
@@ -73,9 +74,7 @@ func TestUnlistedDirectoryOfABackendThatIsGone(t *testing.T) {
 		return limit
 	}
 	c.add(w.o.Patience/2 - 3*time.Second)
-	if got := limit(); got != 3*time.Second {
-		t.Errorf("waits %v for the listing", got)
-	}
+	assert.Equal(t, limit(), 3*time.Second, "how long it waits for the listing")
 	c.add(3 * time.Second)
 	if got := limit(); got > 50*time.Millisecond {
 		t.Errorf("waits %v for what is gone", got)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/wsmount/wsmount/cache/internal/chores"
 	"github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/memory"
 	"github.com/wsmount/wsmount/providers/providertest"
@@ -50,9 +51,7 @@ func TestBackgroundFailures(t *testing.T) {
 			}
 			w.faults.Queue(tt.method, providertest.Fault{Before: tt.fault})
 			done := async(func() {
-				if err := tt.do(w); (err == nil) != tt.waits {
-					t.Errorf("got %v", err)
-				}
+				assert.Equal(t, tt.do(w) == nil, tt.waits)
 			})
 			if !tt.waits {
 				<-done
@@ -103,9 +102,7 @@ func TestFailureToFreeParts(t *testing.T) {
 		}
 		time.Sleep(partsLeft + time.Second)
 		synctest.Wait()
-		if f := w.v.Status().Failing; len(f) != 0 {
-			t.Errorf("after a success: %v", f)
-		}
+		assert.Equal(t, len(w.v.Status().Failing), 0, "after a success")
 	})
 }
 
@@ -136,14 +133,10 @@ func TestEnded(t *testing.T) {
 	for i, err := range []error{fmt.Errorf("pull: %w", context.Canceled), providers.ErrPermission, providers.ErrPermission, providers.ErrQuota, ErrMassDelete} {
 		w.v.Ended(ActivityPullRequest, err)
 		s := w.v.Status()
-		if got, want := fmt.Sprint(len(s.Failing), len(s.Problems)), []string{"0 0", "1 1", "1 1", "1 2", "1 2"}[i]; got != want {
-			t.Errorf("%v: got %s, want %s", err, got, want)
-		}
+		assert.Equal(t, fmt.Sprint(len(s.Failing), len(s.Problems)), []string{"0 0", "1 1", "1 1", "1 2", "1 2"}[i], err)
 	}
 	w.v.Ended(ActivityPullRequest, nil)
-	if f := w.v.Status().Failing; len(f) != 0 {
-		t.Errorf("after a success: got %v", f)
-	}
+	assert.Equal(t, len(w.v.Status().Failing), 0, "after a success")
 }
 
 // A store that refuses the credentials is not said to be out of reach, though programs

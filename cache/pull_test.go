@@ -2,7 +2,6 @@ package cache
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -11,6 +10,7 @@ import (
 	"time"
 
 	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/memory"
 	"github.com/wsmount/wsmount/providers/providertest"
@@ -81,9 +81,7 @@ func TestWhatAPullAsks(t *testing.T) {
 			}
 			n.since(providers.MethodList)
 			w.tamper("c/f", "changed")
-			if r := w.pull(); r.Changed != 1 {
-				t.Errorf("report %+v", r)
-			}
+			assert.Equal(t, w.pull().Changed, 1, "report")
 			if got := n.since(providers.MethodList); got > 12 {
 				t.Errorf("%d pages were asked for", got)
 			}
@@ -113,9 +111,7 @@ func TestPullsAreShared(t *testing.T) {
 	for range 5 {
 		all.Go(func() {
 			w.pull()
-			if got := w.get("f"); got != "1" {
-				t.Errorf("got %q", got)
-			}
+			assert.Equal(t, w.get("f"), "1")
 		})
 	}
 	close(gate)
@@ -161,9 +157,7 @@ func TestListingFollowsARename(t *testing.T) {
 	w.tamper("d/x", "another directory of the old name")
 	close(gate)
 	w.ok(<-loaded)
-	if got := strings.Join(w.names("e"), " "); got != "f" {
-		t.Errorf("names %q", got)
-	}
+	assert.Equal(t, strings.Join(w.names("e"), " "), "f", "names")
 }
 
 func TestPullIfClean(t *testing.T) {
@@ -191,9 +185,7 @@ func TestPullFailsWhole(t *testing.T) {
 	w.tamper("a/f", "1")
 	w.tamper("b/f", "1")
 	w.faults.Queue(providers.MethodList, providertest.Fault{}, providertest.Fault{}, providertest.Fault{Before: providers.ErrPermission})
-	if _, err := w.v.Pull(context.Background(), PullOptions{}); !errors.Is(err, providers.ErrPermission) {
-		t.Errorf("got %v", err)
-	}
+	assert.Is(t, assert.ErrOf(w.v.Pull(context.Background(), PullOptions{})), providers.ErrPermission)
 	w.sees("a/", "a/f: 0", "b/", "b/f: 0")
 }
 
@@ -280,9 +272,7 @@ func TestHalt(t *testing.T) {
 			_, err := w.v.Pull(context.Background(), PullOptions{})
 			if c.reason == "" {
 				w.ok(err)
-				if len(w.here()) == before {
-					t.Error("nothing was deleted")
-				}
+				assert.False(t, len(w.here()) == before, "nothing was deleted")
 				return
 			}
 			w.is(err, ErrMassDelete)
@@ -442,9 +432,7 @@ func TestLocalKindsHide(t *testing.T) {
 	}
 	w.ok(w.unlink("p"))
 	w.pull()
-	if got := w.get("p"); got != "theirs" {
-		t.Errorf("got %q", got)
-	}
+	assert.Equal(t, w.get("p"), "theirs")
 }
 
 // What stays here takes the name of a file that the backend has: that is deleted
@@ -473,4 +461,18 @@ func TestPipeTakesAName(t *testing.T) {
 		}
 		w.noProblems()
 	}
+}
+
+// Of a pull the files are told that are new to programs, for those that watch them.
+func TestPullTellsOfNewFiles(t *testing.T) {
+	var told []string
+	w := newScene(t, holding("d/f", "one", "d/gone", "two", "d/same", "x"), held(SplitConflicts), func(_ *world, o *Options) {
+		o.Pulled = func(path string) { told = append(told, path) }
+	})
+	w.here()
+	w.tamper("d/f", "two!")
+	w.tamper("d/new", "three")
+	w.gonePath("d/gone")
+	w.pull()
+	assert.Slice(t, sorted(told), []string{"d/f", "d/new"})
 }

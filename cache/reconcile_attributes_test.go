@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/memory"
 	"github.com/wsmount/wsmount/providers/providertest"
@@ -22,9 +23,7 @@ func bare(t *testing.T) func(*world, *Options) {
 			"link": {Kind: providers.KindSymlink},
 		} {
 			o.If = providers.IfAbsent()
-			if _, err := w.p.Write(t.Context(), at(path), providers.String("run"), o); err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, assert.ErrOf(w.p.Write(t.Context(), at(path), providers.String("run"), o)))
 		}
 	}
 }
@@ -39,9 +38,7 @@ func (w *world) mode(path string) uint32 {
 // A read tells what the listing left out.
 func TestReadTellsAttributes(t *testing.T) {
 	w := newWorld(t, bare(t))
-	if got := w.mode("run"); got != syscall.S_IFREG|0o666 {
-		t.Errorf("mode %o before", got)
-	}
+	assert.Equal(t, w.mode("run"), syscall.S_IFREG|0o666, "the mode before")
 	w.get("run")
 	a, err := w.v.Attr(me, w.walk("run"), nil)
 	w.ok(err)
@@ -49,9 +46,7 @@ func TestReadTellsAttributes(t *testing.T) {
 		t.Errorf("mode %o, mtime %v", a.Mode, a.Mtime)
 	}
 	w.again()
-	if got := w.mode("run"); got != syscall.S_IFREG|0o755 {
-		t.Errorf("mode %o later", got)
-	}
+	assert.Equal(t, w.mode("run"), syscall.S_IFREG|0o755, "the mode later")
 }
 
 // The answer to a read that was under way while a chmod of ours arrived may say
@@ -69,9 +64,7 @@ func TestReadDoesNotUndoChmod(t *testing.T) {
 	w.upload()
 	close(gate)
 	<-done
-	if got := w.mode("run"); got != 0o640 {
-		t.Errorf("mode %o", got)
-	}
+	assert.Equal(t, w.mode("run"), 0o640, "mode")
 	if info, err := w.p.Stat(t.Context(), at("run")); err != nil || info.Attr.Mode != 0o640 || info.Metadata["x"] != "y" {
 		t.Errorf("the storage has %+v, %v", info, err)
 	}
@@ -111,9 +104,7 @@ func TestLinkUnseen(t *testing.T) {
 		t.Errorf("target %q", target)
 	}
 	w.again()
-	if got := w.mode("link") & syscall.S_IFMT; got != syscall.S_IFLNK {
-		t.Errorf("later, type %o", got)
-	}
+	assert.Equal(t, w.mode("link")&syscall.S_IFMT, syscall.S_IFLNK, "later, type")
 }
 
 // Who writes does not wait for a backend that is gone.

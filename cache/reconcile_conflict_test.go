@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/providertest"
 )
@@ -135,9 +136,7 @@ func TestConflictWaitsForTheWriter(t *testing.T) {
 	o := w.open("f", syscall.O_WRONLY)
 	w.tamper("f", "theirs")
 	w.pull()
-	if got := strings.Join(w.names(""), " "); got != "f" {
-		t.Errorf("names %q", got)
-	}
+	assert.Equal(t, strings.Join(w.names(""), " "), "f", "names")
 	w.write(o, "OURS", 0)
 	w.ok(w.shut(o))
 	w.pull()
@@ -151,9 +150,7 @@ func TestAbortHolds(t *testing.T) {
 		w.walk("f")
 		w.tamper("f", "theirs")
 		w.is(w.put("f", "ours"), fs.ErrConflict)
-		if got := w.get("f"); got != "ours" {
-			t.Errorf("here is %q", got)
-		}
+		assert.Equal(t, w.get("f"), "ours", "here")
 		w.backend("f: theirs")
 		w.pull()
 		w.sees("f: ours")
@@ -209,9 +206,7 @@ func TestResolve(t *testing.T) {
 			w.sees(c.want...)
 			w.commit()
 			w.backend(c.want...)
-			if n := len(w.v.Conflicts()); n != 0 {
-				t.Errorf("%d conflicts are left", n)
-			}
+			assert.Equal(t, len(w.v.Conflicts()), 0, "conflicts are left")
 			if c.kept != "" && !w.kept(c.kept) {
 				t.Errorf("%q is not in the history", c.kept)
 			}
@@ -297,9 +292,7 @@ func TestConflictsThatEndByThemselves(t *testing.T) {
 	w.pull()
 	w.commit()
 	w.pull()
-	if all := w.v.Conflicts(); len(all) != 0 {
-		t.Errorf("conflicts %+v", all)
-	}
+	assert.Equal(t, len(w.v.Conflicts()), 0, "conflicts")
 	w.sees("f: ours", "g: theirs", "h: ours")
 	w.backend("f: ours", "g: theirs", "h: ours")
 }
@@ -310,9 +303,7 @@ func TestLastWriterWins(t *testing.T) {
 	w.tamper("f", "theirs")
 	w.ok(w.put("f", "ours"))
 	w.backend("f: ours", "g: 1")
-	if !w.kept("theirs") {
-		t.Error("what was overwritten is not in the history")
-	}
+	assert.True(t, w.kept("theirs"), "what was overwritten is not in the history")
 	if p := w.v.Status().Problems; len(p) == 0 {
 		t.Error("nothing was reported")
 	}
@@ -383,9 +374,7 @@ func TestClaimOfAReader(t *testing.T) {
 	o := w.open("f", syscall.O_RDWR)
 	w.tamper("f", "theirs")
 	w.pull()
-	if got := w.read(o); got != "one" {
-		t.Errorf("reads %q", got)
-	}
+	assert.Equal(t, w.read(o), "one")
 	w.ok(w.shut(o))
 	w.sees("f: theirs")
 	w.noProblems()
@@ -416,9 +405,7 @@ func TestClaimIsTriedAgain(t *testing.T) {
 	w.ok(w.shut(o))
 	w.v.resolveOrphanConflicts()
 	w.sees("f: ours")
-	if !w.kept("theirs") {
-		t.Error("what is overwritten is not in the history")
-	}
+	assert.True(t, w.kept("theirs"), "what is overwritten is not in the history")
 }
 
 // What is renamed here to where another put something is changed by a third under
@@ -443,9 +430,7 @@ func TestConflictOfARenameWhoseSourceChanges(t *testing.T) {
 			}
 			got := strings.Join(w.local(), ", ")
 			for _, want := range c.want {
-				if !strings.Contains(got, ": "+want) {
-					t.Errorf("%q is not in %s", want, got)
-				}
+				assert.Contains(t, got, ": "+want, want, "is not in")
 			}
 			w.same()
 		})

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/tier"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/memory"
@@ -59,9 +60,7 @@ func TestCombine(t *testing.T) {
 				}
 				want := text("1=ours", "7=theirs")
 				c.sees("f: " + want)
-				if got := c.read(reader); got != text("1=ours") {
-					t.Errorf("who has it open reads %q", got)
-				}
+				assert.Equal(t, c.read(reader), text("1=ours"), "who has it open")
 				reader.File.Release()
 				c.commit()
 				c.push()
@@ -113,9 +112,7 @@ func TestCommitThatOthersMadeToo(t *testing.T) {
 		t.Errorf("not pushed: %+v", u)
 	}
 	c.push()
-	if n := len(c.remote.Log("main")); n != 2 {
-		t.Errorf("%d commits", n)
-	}
+	assert.Equal(t, len(c.remote.Log("main")), 2, "commits")
 }
 
 // What one side has changed altogether is that side's.
@@ -124,9 +121,7 @@ func TestCombineOneSide(t *testing.T) {
 	c.there("f", text("1=both", "7=theirs"))
 	c.pull()
 	c.sees("f: " + text("1=both", "7=theirs"))
-	if n := c.v.Status().Queued; n != 0 {
-		t.Errorf("%d names are changed", n)
-	}
+	assert.Equal(t, c.v.Status().Queued, 0, "names are changed")
 	c = under(t, Combine, text(), ours(text("1=both", "7=ours")))
 	c.there("f", text("1=both"))
 	c.pull()
@@ -156,17 +151,13 @@ func TestCombineCannot(t *testing.T) {
 			w := under(t, c.policy, c.base, ours(c.ours))
 			w.ok(w.put("g", "another"))
 			w.there("f", c.theirs)
-			if r := w.pull(); len(r.Conflicts) != c.conflicts {
-				t.Errorf("%+v", r)
-			}
+			assert.Equal(t, len(w.pull().Conflicts), c.conflicts)
 			w.sees(append(c.want, "g: another")...)
 			if r := w.commit(); len(r.HeldBack) != c.heldBack {
 				t.Errorf("held back: %+v", r.HeldBack)
 			}
 			w.push()
-			if got := listBackend(memory.NewRepository(w.remote, memory.Options{})); !strings.Contains(strings.Join(got, ", "), "g: another") {
-				t.Errorf("there is %q", got)
-			}
+			assert.Contains(t, strings.Join(listBackend(memory.NewRepository(w.remote, memory.Options{})), ", "), "g: another")
 			if c.heldBack > 0 {
 				w.side("f", SideBase, c.base)
 				w.side("f", SideTheirs, c.theirs)
@@ -274,9 +265,7 @@ func TestCombineMode(t *testing.T) {
 						c.there("z", "theirs")
 					}
 					c.pull()
-					if got := c.get("f"); got != want {
-						t.Errorf("content %q", got)
-					}
+					assert.Equal(t, c.get("f"), want, "content")
 					if n := c.inode(c.walk("f")); n.Mode&0o777 != 0o755 {
 						t.Errorf("mode %o", n.Mode)
 					}
@@ -315,9 +304,7 @@ func TestCombineConverges(t *testing.T) {
 			for i := range 40 {
 				s.lines[f] = append(s.lines[f], fmt.Sprint("line ", i))
 			}
-			if err := s.remote.Tamper("main", at(f), []byte(s.content(f))); err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, s.remote.Tamper("main", at(f), []byte(s.content(f))))
 		}
 		for range 2 {
 			s.hosts = append(s.hosts, newClone(t, s.remote, held(Combine)))
@@ -360,9 +347,7 @@ func (s *combining) step() {
 		if err == nil {
 			err = s.remote.Tamper("main", at(f), []byte(s.edit(who, f, string(old))))
 		}
-		if err != nil {
-			s.t.Fatal(err)
-		}
+		assert.OK(s.t, err)
 		return
 	}
 	h := s.hosts[who]
@@ -388,12 +373,8 @@ func (s *combining) end() {
 	}
 	for i, h := range s.hosts {
 		for f := range s.lines {
-			if got, want := h.get(f), s.content(f); got != want {
-				s.t.Errorf("host %d has in %s\n%s\nwant\n%s", i, f, got, want)
-			}
+			assert.Equal(s.t, h.get(f), s.content(f), "host", i, "has in", f)
 		}
-		if all := h.v.Conflicts(); len(all) != 0 {
-			s.t.Errorf("host %d: %+v", i, all)
-		}
+		assert.Equal(s.t, len(h.v.Conflicts()), 0, "host", i)
 	}
 }

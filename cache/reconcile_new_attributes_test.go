@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/tier"
 )
 
@@ -38,9 +39,7 @@ func TestOpenKnowsTheSizeOfItsVersion(t *testing.T) {
 	shell := func(script string) string {
 		t.Helper()
 		out, err := exec.Command("sh", "-c", script, "sh", path).CombinedOutput()
-		if err != nil {
-			t.Fatalf("%s: %v\n%s", script, err, out)
-		}
+		assert.OK(t, err, script, out)
 		return string(out)
 	}
 	before := shell(`stat -c %s "$1"`)

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/wsmount/wsmount/integration/assert"
 )
 
 // A conflict of a file without a name is found by the close of who writes it, where
@@ -21,21 +23,15 @@ func TestClaimIsTold(t *testing.T) {
 				_ = w.shut(o) // EIO where the policy keeps both and the close waits
 				r, err := w.v.Commit(t.Context(), CommitOptions{})
 				w.ok(err)
-				if got := strings.Join(r.Conflicts, " "); got != "f" {
-					t.Errorf("the commit tells of %q, want f", got)
-				}
+				assert.Equal(t, strings.Join(r.Conflicts, " "), "f", "the commit tells of")
 				waiting := 0
 				if policy == Abort || policy == Manual {
 					waiting = 1
 				}
-				if s := w.v.Status(); s.Conflicts != waiting {
-					t.Errorf("%d conflicts wait, want %d", s.Conflicts, waiting)
-				}
+				assert.Equal(t, w.v.Status().Conflicts, waiting, "conflicts wait")
 				r, err = w.v.Commit(t.Context(), CommitOptions{})
 				w.ok(err)
-				if len(r.Conflicts) != waiting {
-					t.Errorf("the next commit tells of %q, want %d", r.Conflicts, waiting)
-				}
+				assert.Equal(t, len(r.Conflicts), waiting, "the next commit tells of", r.Conflicts)
 			})
 		}
 	}
@@ -52,9 +48,7 @@ func TestClaimIsToldAfterARestart(t *testing.T) {
 			w.write(o, "ours", 0)
 			w.ok(w.shut(o))
 			ends(w)
-			if got := strings.Join(w.v.UnreportedConflicts(), " "); got != "f" {
-				t.Errorf("after a restart %q is told, want f", got)
-			}
+			assert.Equal(t, strings.Join(w.v.UnreportedConflicts(), " "), "f", "told after a restart")
 			w.again()
 			if got := w.v.UnreportedConflicts(); len(got) > 0 {
 				t.Errorf("%q is told again", got)
@@ -79,9 +73,7 @@ func TestClaimIsToldByAPull(t *testing.T) {
 	}
 	r, err = w.v.Pull(t.Context(), PullOptions{})
 	w.ok(err)
-	if got := strings.Join(r.Conflicts, " "); got != "f" {
-		t.Errorf("the pull tells of %q, want f", got)
-	}
+	assert.Equal(t, strings.Join(r.Conflicts, " "), "f", "the pull tells of")
 }
 
 // Who holds a file without a name writes what the name has by now, or what a
@@ -104,9 +96,7 @@ func TestClaimAfterOneThatNeededNoName(t *testing.T) {
 			w.ok(o.File.Flush(me))
 			w.write(o, "ours!!", 0)
 			w.ok(w.shut(o))
-			if got := strings.Join(w.here(), ", "); !strings.Contains(got, "f.conflict-"+short("ours!!")+": ours!!") {
-				t.Errorf("here is %s", got)
-			}
+			assert.Contains(t, strings.Join(w.here(), ", "), "f.conflict-"+short("ours!!")+": ours!!", "here")
 		})
 	}
 }

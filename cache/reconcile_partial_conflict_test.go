@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/tier"
 	"github.com/wsmount/wsmount/providers"
 )
@@ -57,9 +58,7 @@ func (w *scene) torn(name string) (gone int) {
 	if len(got) != len(want) || !bytes.Equal(got, want) || zeros == 0 || zeros > len(want)-len(tornOurs) {
 		w.Errorf("%s has %d bytes, %d of them zeros, and %q where it was written", names[i], len(got), zeros, got[tornAt:][:len(tornOurs)])
 	}
-	if copies := strings.Count(strings.Join(names, "\n"), ".conflict-"); copies != 1 {
-		w.Errorf("%d conflict copies: %q", copies, names)
-	}
+	assert.Equal(w, strings.Count(strings.Join(names, "\n"), ".conflict-"), 1, "conflict copies:", names)
 	return bytes.IndexByte(got, 0)
 }
 
@@ -201,9 +200,7 @@ func TestTornUnderADirectory(t *testing.T) {
 		if now := w.names(""); !written && (len(copies) != 1 || !slices.Contains(now, copies[0])) {
 			t.Errorf("the pull made %q, of which there are %q", copies, now)
 		}
-		if got := w.get("f/x"); got != "theirs" {
-			t.Errorf("f/x is %q", got)
-		}
+		assert.Equal(t, w.get("f/x"), "theirs", "f/x")
 		if s := w.v.Status(); s.Queued != 0 || s.Retrying != 0 {
 			t.Errorf("status %+v", s)
 		}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/providertest"
 )
@@ -254,9 +255,7 @@ func TestThreeWays(t *testing.T) {
 			if got := sorted(w.here()); strings.Join(got, "\n") != strings.Join(c.want, "\n") {
 				t.Errorf("in the end here is\n\t%s", strings.Join(got, "\n\t"))
 			}
-			if n := w.dirtyNames(); n != 0 {
-				t.Errorf("%d names still differ", n)
-			}
+			assert.Equal(t, w.dirtyNames(), 0, "names still differ")
 		})
 	}
 }
@@ -328,18 +327,14 @@ func TestPulledFileIsANewInode(t *testing.T) {
 		If: providers.Unconditional(), Attr: providers.Attr{Valid: providers.AttrModTime, ModTime: past}})
 	w.ok(err)
 	w.pull()
-	if got := w.read(o); got != "one" {
-		t.Errorf("who has the file open reads %q", got)
-	}
+	assert.Equal(t, w.read(o), "one", "who has the file open")
 	o.File.Release()
 	now := w.walk("f")
 	if now == old || w.get("f") != "two!" {
 		t.Errorf("inode %d then %d, content %q", old, now, w.get("f"))
 	}
 	after, _ := w.v.Attr(me, now, nil)
-	if !after.Mtime.After(before.Mtime) {
-		t.Errorf("the time of change went from %v to %v", before.Mtime, after.Mtime)
-	}
+	assert.True(t, after.Mtime.After(before.Mtime), "the time of change went from", before.Mtime, "to", after.Mtime)
 	if got, err := w.v.GetXattr(me, now, "user.note"); string(got) != "mine" {
 		t.Errorf("attribute %q, %v", got, err)
 	}
@@ -386,9 +381,7 @@ func TestAttributesOnly(t *testing.T) {
 	if w.ok(err); info.Attr.Mode != 0o600 {
 		t.Errorf("the backend has mode %o", info.Attr.Mode)
 	}
-	if w.get("g") != "2" {
-		t.Error("content")
-	}
+	assert.Equal(t, w.get("g"), "2", "content")
 }
 
 // ticking is a time that a test moves.
@@ -428,8 +421,6 @@ func TestListingsDoNotUndoOurs(t *testing.T) {
 	w.settle()
 	close(gate)
 	w.ok(<-done)
-	if got := strings.Join(w.names(""), " "); got != "0 b c" {
-		t.Errorf("names %q", got)
-	}
+	assert.Equal(t, strings.Join(w.names(""), " "), "0 b c", "names")
 	w.backend("0: before all of the second page", "b: 2", "c: 3")
 }

@@ -1,7 +1,6 @@
 package cache
 
 import (
-	"errors"
 	iofs "io/fs"
 	"os"
 	"path/filepath"
@@ -9,6 +8,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/wsmount/wsmount/integration/assert"
 )
 
 // abandon leaves the working copy as a killed process would, and gives the
@@ -57,9 +58,7 @@ func TestInspect(t *testing.T) {
 	}, "\n")
 	for range 2 { // looking changes nothing
 		left, got := w.inspect(dir)
-		if got != want {
-			t.Errorf("got\n%s\nwant\n%s", got, want)
-		}
+		assert.Equal(t, got, want)
 		if left.Ended != "killed" || left.Total != 7 || left.Bytes != 4+6+5+6 || left.Suspect != 0 {
 			t.Errorf("%+v", left)
 		}
@@ -98,9 +97,7 @@ func TestExport(t *testing.T) {
 	out, err := Export(t.Context(), dir, into, nil)
 	w.ok(err)
 	slices.Sort(out.Files)
-	if got := strings.Join(out.Files, " "); got != "d/f link open" {
-		t.Errorf("wrote %s", got)
-	}
+	assert.Equal(t, strings.Join(out.Files, " "), "d/f link open", "wrote")
 	if len(out.Skipped) != 1 || out.Skipped[0].Path != "taken" {
 		t.Errorf("skipped %+v", out.Skipped)
 	}
@@ -111,9 +108,7 @@ func TestExport(t *testing.T) {
 	}
 	out, err = Export(t.Context(), dir, t.TempDir(), func(u Unsaved) bool { return u.Path == "open" })
 	w.ok(err)
-	if len(out.Files) != 1 {
-		t.Errorf("filtered: %v", out.Files)
-	}
+	assert.Equal(t, len(out.Files), 1, "filtered:", out.Files)
 	if left, _ := w.inspect(dir); left.Ended != "killed" || left.Total != 5 {
 		t.Errorf("exporting changed it: %+v", left)
 	}
@@ -132,22 +127,16 @@ func TestAccept(t *testing.T) {
 	w.backend("f: theirs")
 	w.stop()
 	left, got := w.inspect(dir)
-	if left.Suspect != 2 {
-		t.Errorf("%s", got)
-	}
+	assert.Equal(t, left.Suspect, 2, got)
 	accepted, err := Accept(dir, "f")
 	w.ok(err)
-	if strings.Join(accepted, " ") != "f" {
-		t.Errorf("accepted %v", accepted)
-	}
+	assert.Equal(t, strings.Join(accepted, " "), "f", "accepted", accepted)
 	w.start()
 	_ = w.sendAll()
 	w.backend("f: ours")
 	accepted, err = w.v.Accept()
 	w.ok(err)
-	if strings.Join(accepted, " ") != "g" {
-		t.Errorf("accepted %v", accepted)
-	}
+	assert.Equal(t, strings.Join(accepted, " "), "g", "accepted", accepted)
 	w.ok(w.sendAll())
 	w.backend("f: ours", "g: ours")
 }
@@ -164,9 +153,7 @@ func TestAcceptAfterAnUncleanEnd(t *testing.T) {
 	if left.Ended != "clean" || got != "created file f" || left.Bytes != 12 {
 		t.Errorf("%s %+v", got, left)
 	}
-	if _, err := Accept(t.TempDir()); !errors.Is(err, iofs.ErrNotExist) {
-		t.Errorf("nothing there: %v", err)
-	}
+	assert.Is(t, assert.ErrOf(Accept(t.TempDir())), iofs.ErrNotExist, "nothing there")
 }
 
 // What is below a directory that was removed is listed by its path.

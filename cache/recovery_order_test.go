@@ -13,6 +13,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/integration/assert"
 )
 
 // onOneDisk has a table that can lose what was not synced, which content beside
@@ -109,18 +110,14 @@ func TestRecoverLetsGoOfContent(t *testing.T) {
 		w.write(o, "TEMPORARY", 0) // the history does not want it
 		w.ok(w.shut(o))
 		w.putSynced("g", "g") // and the table with it
-		if _, err := os.Stat(dataFile(t, w.o.StateDir, ino)); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, assert.ErrOf(os.Stat(dataFile(t, w.o.StateDir, ino))))
 		w.powerLostBetween()
 		<-w.v.history.swept
 		w.noProblems()
 		if left, _ := filepath.Glob(filepath.Join(w.o.StateDir, "data", "*", fmt.Sprint(ino))); len(left) > 0 {
 			t.Errorf("left over: %q", left)
 		}
-		if got := w.get("g"); got != "g" {
-			t.Errorf("got %q", got)
-		}
+		assert.Equal(t, w.get("g"), "g")
 	})
 }
 
@@ -131,9 +128,7 @@ func TestRecoverFetchesEvictedContent(t *testing.T) {
 	w.get("f")
 	ino := w.walk("f")
 	w.powerLost(func(dir string) { w.ok(os.Remove(dataFile(t, dir, ino))) })
-	if got := w.get("f"); got != "theirs" {
-		t.Errorf("got %q", got)
-	}
+	assert.Equal(t, w.get("f"), "theirs")
 }
 
 // Content that was synced, sent and evicted is fetched again, though the table

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/wsmount/wsmount/integration/assert"
 )
 
 // damage overwrites what the database consists of.
@@ -21,9 +23,7 @@ func damage(t *testing.T, dir string) {
 		}
 		return spoil(path)
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 }
 
 // spoil changes every byte of a file.
@@ -59,21 +59,15 @@ func TestScan(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	for _, want := range []string{"symbolic links", "empty directories", "renames", "deletions"} {
-		if !slices.Contains(r.Unknown, want) {
-			t.Errorf("it does not say that it cannot find %s", want)
-		}
+		assert.True(t, slices.Contains(r.Unknown, want), "it does not say that it cannot find", want)
 	}
-	if _, err := os.Stat(filepath.Join(r.Aside, "names")); err != nil {
-		t.Errorf("the old state: %v", err)
-	}
+	assert.Is(t, assert.ErrOf(os.Stat(filepath.Join(r.Aside, "names"))), nil, "the old state")
 	w.start()
 	w.ok(w.sendAll())
 	w.ok(w.sendAll()) // the conflict copies that the first made
 	got := listBackend(w.p)
 	for _, line := range []string{"d/both: changed by another", "d/theirs: theirs", "e/same: sent", "read: read", "theirs: theirs"} {
-		if !slices.Contains(got, line) {
-			t.Errorf("the backend does not have %q: %q", line, got)
-		}
+		assert.True(t, slices.Contains(got, line), "the backend does not have", line, got)
 	}
 	for _, content := range []string{"ours", "newer"} { // beside what the backend has
 		if !slices.ContainsFunc(got, func(line string) bool {
@@ -111,13 +105,9 @@ func TestScanPutsSecondsAside(t *testing.T) {
 		all = append(all, string(data))
 	}
 	slices.Sort(all)
-	if strings.Join(all, " ") != "one two" {
-		t.Errorf("got %v", all)
-	}
+	assert.Equal(t, strings.Join(all, " "), "one two", "got", all)
 	left, err := Inspect(filepath.Join(r.Aside), 0)
-	if err == nil {
-		t.Errorf("the damaged state can be read: %+v", left)
-	}
+	assert.False(t, err == nil, "the damaged state can be read:", left)
 }
 
 // Files that were made in the second before the end do not say their paths yet.
@@ -164,9 +154,7 @@ func TestScanOfTheLastSecond(t *testing.T) {
 			w.o.StateDir = dir
 			w.start()
 			for path, want := range map[string]string{"d/e/open": "open", "d/e/closed": "closed", "d/old.conflict-" + short("changed"): "changed", "moved": "moved", "top": "top", "read": "read"} {
-				if got := w.get(path); got != want {
-					t.Errorf("%s: got %q, want %q", path, got, want)
-				}
+				assert.Equal(t, w.get(path), want, path)
 			}
 		})
 	}
@@ -184,7 +172,5 @@ func unnamed(t *testing.T, dir string) {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 }

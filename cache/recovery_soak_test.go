@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/wsmount/wsmount/integration/assert"
 )
 
 // processTime is what this process has used of the processors: unlike the
@@ -14,9 +16,7 @@ import (
 func processTime(t *testing.T) time.Duration {
 	t.Helper()
 	var u unix.Rusage
-	if err := unix.Getrusage(unix.RUSAGE_SELF, &u); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, unix.Getrusage(unix.RUSAGE_SELF, &u))
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
@@ -34,7 +34,5 @@ func TestRecoverIsFast(t *testing.T) {
 	}
 	locked := w.v.lock()
 	defer locked.unlock()
-	if n := locked.table.DirtyCount(); n != files {
-		t.Errorf("%d dirty", n)
-	}
+	assert.Equal(t, locked.table.DirtyCount(), files, "dirty")
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/providers/memory"
 )
 
@@ -73,9 +74,7 @@ func TestRecoverAfterAKill(t *testing.T) {
 	w.ok(w.unlink("nameless"))
 	ino := w.walk("old")
 	w.killed()
-	if got := w.get("old"); got != "NEW content" {
-		t.Errorf("old is %q", got)
-	}
+	assert.Equal(t, w.get("old"), "NEW content", "old")
 	if got := w.walk("old"); got != ino {
 		t.Errorf("inode %d became %d", ino, got)
 	}
@@ -89,13 +88,9 @@ func TestRecoverAfterAKill(t *testing.T) {
 	locked := w.v.lock()
 	left := append(locked.marked(orphans), locked.marked(writingPrefix)...)
 	locked.unlock()
-	if len(left) != 0 {
-		t.Errorf("still noted: %v", left)
-	}
+	assert.Equal(t, len(left), 0, "still noted:", left)
 	for _, line := range w.log("nameless") {
-		if strings.HasSuffix(line, "gone") {
-			t.Errorf("never closed, and kept: %s", line)
-		}
+		assert.False(t, strings.HasSuffix(line, "gone"), "never closed, and kept:", line)
 	}
 }
 
@@ -116,15 +111,11 @@ func TestRecoverPartsWithSurvivors(t *testing.T) {
 	w.start()
 	_, err = survivor.WriteAt([]byte("AFTER"), 0)
 	w.ok(err)
-	if got := w.get("f"); got != "before" {
-		t.Errorf("got %q", got)
-	}
+	assert.Equal(t, w.get("f"), "before")
 	w.ok(w.sendAll())
 	w.backend("f: before")
 	w.again()
-	if got := w.get("f"); got != "before" {
-		t.Errorf("got %q after another start", got)
-	}
+	assert.Equal(t, w.get("f"), "before", "after another start")
 }
 
 // After a loss of power unsynced content is suspect, and stays so.
@@ -143,20 +134,12 @@ func TestRecoverAfterPowerLoss(t *testing.T) {
 		w.ok(os.WriteFile(dataFile(t, dir, clean), make([]byte, 5), 0o600))
 	})
 	for path, want := range map[string]bool{"unsynced": true, "synced": false, "writing": true, "clean": false} {
-		if got := w.record(path).Suspect; got != want {
-			t.Errorf("%s: suspect %v", path, got)
-		}
+		assert.Equal(t, w.record(path).Suspect, want, path, "suspect")
 	}
-	if got := w.get("unsynced"); got != "unsynced" {
-		t.Errorf("suspect content is %q", got)
-	}
-	if got := w.get("clean"); got != "clean" {
-		t.Errorf("clean content is %q", got)
-	}
+	assert.Equal(t, w.get("unsynced"), "unsynced", "suspect content")
+	assert.Equal(t, w.get("clean"), "clean", "clean content")
 	w.again()
-	if !w.record("unsynced").Suspect {
-		t.Error("not suspect any more after another start")
-	}
+	assert.True(t, w.record("unsynced").Suspect, "not suspect any more after another start")
 }
 
 // A clean end syncs: the next boot trusts what it finds.
@@ -167,12 +150,8 @@ func TestRecoverTrustsACleanEnd(t *testing.T) {
 	w.stop()
 	w.o.boot = "another"
 	w.start()
-	if w.record("unsaved").Suspect {
-		t.Error("suspect")
-	}
-	if n := w.record("clean"); n.State != table.Whole {
-		t.Errorf("clean content was dropped: %v", n.State)
-	}
+	assert.False(t, w.record("unsaved").Suspect, "suspect")
+	assert.Equal(t, w.record("clean").State, table.Whole, "clean content was dropped")
 }
 
 // Content that never came to the disk is fetched again, or said to be lost.
@@ -185,18 +164,12 @@ func TestRecoverLostContent(t *testing.T) {
 		w.ok(os.Remove(dataFile(t, dir, changed)))
 		w.ok(os.Remove(dataFile(t, dir, made)))
 	})
-	if got := w.get("changed"); got != "theirs" {
-		t.Errorf("got %q", got)
-	}
-	if got := w.get("made"); got != "" {
-		t.Errorf("got %q", got)
-	}
+	assert.Equal(t, w.get("changed"), "theirs")
+	assert.Equal(t, w.get("made"), "")
 	if n := w.record("made"); !n.Suspect || n.Size != 0 {
 		t.Errorf("made: %+v", n)
 	}
-	if n := len(w.v.Status().Problems); n != 2 {
-		t.Errorf("%d problems", n)
-	}
+	assert.Equal(t, len(w.v.Status().Problems), 2, "problems")
 }
 
 // Content whose name did not reach the disk is put aside.
@@ -214,9 +187,7 @@ func TestRecoverRescuesContent(t *testing.T) {
 	if err != nil || string(got) != "precious" {
 		t.Errorf("%q, %v", got, err)
 	}
-	if len(w.v.Status().Problems) != 1 {
-		t.Error("not reported")
-	}
+	assert.Equal(t, len(w.v.Status().Problems), 1, "not reported")
 }
 
 // unclosed has a working copy be killed with so many new files, of which every second
@@ -258,9 +229,7 @@ func TestRecoverIsOneUpdate(t *testing.T) {
 	if most < files/2 {
 		t.Errorf("an update concerned %d names at most, and %d files were open", most, files/2)
 	}
-	if n := locked.table.DirtyCount(); n != files {
-		t.Errorf("%d dirty", n)
-	}
+	assert.Equal(t, locked.table.DirtyCount(), files, "dirty")
 }
 
 // A table that is gone, or was put back from before, is not taken for a new one:
@@ -291,22 +260,16 @@ func TestTableLost(t *testing.T) {
 				t.Errorf("looked into: %v", err)
 			}
 			v, err := Open(context.Background(), w.p, o)
-			if !errors.Is(err, table.ErrDamaged) {
-				t.Errorf("opened: %v", err)
-			}
+			assert.Is(t, err, table.ErrDamaged, "opened")
 			if err == nil {
 				v.Close()
 			}
-			if _, err := Inspect(dir, 0); !errors.Is(err, table.ErrDamaged) {
-				t.Errorf("looked into: %v", err)
-			}
+			assert.Is(t, assert.ErrOf(Inspect(dir, 0)), table.ErrDamaged, "looked into")
 			r, err := Scan(context.Background(), dir, false)
 			if err != nil || len(r.Restored)+r.Unnamed != 1 { // its path is noted in its own time
 				t.Errorf("scanned: %+v, %v", r, err)
 			}
-			if _, err := Inspect(dir, 0); err != nil {
-				t.Errorf("after the scan: %v", err)
-			}
+			assert.Is(t, assert.ErrOf(Inspect(dir, 0)), nil, "after the scan")
 		})
 	}
 }

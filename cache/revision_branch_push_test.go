@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/providers"
 )
 
@@ -41,9 +42,7 @@ func TestCommitsMadeAnewDuringAPush(t *testing.T) {
 	c.pull()
 	close(gate)
 	<-pushed
-	if c.v.Status().Unpushed == nil {
-		t.Error("nothing is said to be unpushed")
-	}
+	assert.False(t, c.v.Status().Unpushed == nil, "nothing is said to be unpushed")
 	c.push()
 	if got := strings.Join(c.remote.Dump("one"), ", "); !strings.Contains(got, `"b" file`) || !strings.Contains(got, `"theirs" file`) || c.v.Status().Unpushed != nil {
 		t.Errorf("the branch has %s, unpushed is %+v", got, c.v.Status().Unpushed)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/memory"
 )
@@ -65,9 +66,7 @@ func newBranched(t *testing.T) (*clone, *branched) {
 	b := &branched{Repository: memory.NewRepository(remote, memory.Options{}), at: map[string]providers.Revision{}}
 	c.repo, c.o.StateDir = b.Repository, t.TempDir()
 	v, err := Open(context.Background(), c.faults.Wrap(b), c.o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	c.v, c.gone = v, false
 	return c, b
 }
@@ -144,9 +143,7 @@ func TestBranchGoesOn(t *testing.T) {
 				t.Errorf("report %+v, on %s", r, b.on)
 			}
 			c.sees(x.sees...)
-			if unpushed := c.v.Status().Unpushed != nil; unpushed != (stays || x.name == "unpushed") {
-				t.Errorf("unpushed: %v", unpushed)
-			}
+			assert.Equal(t, c.v.Status().Unpushed != nil, stays || x.name == "unpushed", "unpushed")
 		})
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"io"
 	"strings"
 	"testing"
+
+	"github.com/wsmount/wsmount/integration/assert"
 )
 
 // What ours began from can be read in each of a repository's conflicts, though no
@@ -32,9 +34,7 @@ func TestBaseOfAConflictInARepository(t *testing.T) {
 					t.Fatalf("conflicts %+v", all)
 				}
 				body, err := w.v.ConflictContent(t.Context(), "d/f", SideBase)
-				if err != nil {
-					t.Fatal(err)
-				}
+				assert.OK(t, err)
 				text, err := io.ReadAll(body)
 				if err != nil || string(text) != "base" {
 					t.Errorf("got %q, %v", text, err)

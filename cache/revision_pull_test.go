@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/memory"
 	"github.com/wsmount/wsmount/providers/providertest"
@@ -74,9 +75,7 @@ func seeded(t *testing.T, files ...string) *memory.Remote {
 	t.Helper()
 	r := memory.NewRemote(nil)
 	for i := 0; i < len(files); i += 2 {
-		if err := r.Tamper("main", at(files[i]), []byte(files[i+1])); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, r.Tamper("main", at(files[i]), []byte(files[i+1])))
 	}
 	return r
 }
@@ -177,9 +176,7 @@ func TestPullOverUnpushedCommits(t *testing.T) {
 			w.sees(c.want...)
 			other := newClone(t, w.remote)
 			other.sees(c.want...)
-			if n := w.dirtyNames(); n != 0 {
-				t.Errorf("%d names differ in the end", n)
-			}
+			assert.Equal(t, w.dirtyNames(), 0, "names differ in the end")
 		})
 	}
 }
@@ -220,9 +217,7 @@ func rewritten(t *testing.T, name string, policy Conflict, ours func(c *clone), 
 		c.sees(want...)
 		c.commit()
 		c.push()
-		if got := sorted(listBackend(memory.NewRepository(c.remote, memory.Options{}))); !slices.Equal(got, want) {
-			t.Errorf("there is %q, want %q", got, want)
-		}
+		assert.Slice(t, sorted(listBackend(memory.NewRepository(c.remote, memory.Options{}))), want)
 		if !slices.ContainsFunc(c.v.Status().Problems, func(p Problem) bool { return errors.Is(p.Err, errRewritten) }) {
 			t.Errorf("nothing is said of it: %+v", c.v.Status().Problems)
 		}
@@ -301,9 +296,7 @@ func TestCommitAfterAHalfPull(t *testing.T) {
 	c.do("rm c", "mv d f", "mv e f/e")
 	c.commit()
 	want := []string{"a: 1", "f/", "f/e: 2"}
-	if got := sorted(listBackend(c.repo)); !slices.Equal(got, want) {
-		t.Errorf("the repository has %q, want %q", got, want)
-	}
+	assert.Slice(t, sorted(listBackend(c.repo)), want, "the repository")
 	c.push()
 	c.sees("a: theirs", "f/", "f/e: 2")
 	newClone(t, c.remote).sees("a: theirs", "f/", "f/e: 2")

@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/memory"
 )
@@ -37,9 +38,7 @@ func another(t *testing.T, remote *memory.Remote, path, content string) {
 	if err == nil {
 		_, err = clone.Push(context.Background(), providers.PushOptions{})
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 }
 
 // there is what a new clone of a remote has.
@@ -55,9 +54,7 @@ func TestPush(t *testing.T) {
 	if !r.Committed || r.Revision == "" || r.Changes != 3 {
 		t.Errorf("report %+v", r)
 	}
-	if got := there(remote); got != "a: A, b: B" {
-		t.Errorf("pushed by the commit: %s", got)
-	}
+	assert.Equal(t, there(remote), "a: A, b: B", "pushed by the commit")
 	if s := w.v.Status(); s.Unpushed == nil || s.Unpushed.Commits != 1 || s.Unpushed.Since.IsZero() || !s.Unpushed.Owed.IsZero() || s.Revision != r.Revision {
 		t.Errorf("status %+v", s)
 	}
@@ -65,9 +62,7 @@ func TestPush(t *testing.T) {
 	if w.ok(err); !result.Pushed {
 		t.Errorf("result %+v", result)
 	}
-	if got := there(remote); got != "a: mine, c: B" {
-		t.Errorf("the remote has %s", got)
-	}
+	assert.Equal(t, there(remote), "a: mine, c: B", "the remote")
 	if w.v.Status().Unpushed != nil {
 		t.Error("still counts as not pushed")
 	}
@@ -126,12 +121,8 @@ func TestPushAfterOthers(t *testing.T) {
 	another(t, remote, "b", "theirs")
 	_, err := w.v.Push(context.Background(), providers.PushOptions{})
 	w.ok(err)
-	if got := there(remote); got != "a: mine, b: theirs" {
-		t.Errorf("the remote has %s", got)
-	}
-	if got := w.get("b"); got != "theirs" {
-		t.Errorf("b is %q", got)
-	}
+	assert.Equal(t, there(remote), "a: mine, b: theirs", "the remote")
+	assert.Equal(t, w.get("b"), "theirs", "b")
 }
 
 func TestPushOfEachCommit(t *testing.T) {
@@ -146,9 +137,7 @@ func TestPushOfEachCommit(t *testing.T) {
 	w.until(func() bool { return there(remote) == "a: 2, b: theirs" })
 	w.do("put c 3")
 	w.stop() // a clean end pushes what is left
-	if got := there(remote); got != "a: 2, b: theirs, c: 3" {
-		t.Errorf("the remote has %s", got)
-	}
+	assert.Equal(t, there(remote), "a: 2, b: theirs, c: 3", "the remote")
 }
 
 func TestCommitMessage(t *testing.T) {
@@ -172,9 +161,7 @@ func TestCommitMessage(t *testing.T) {
 		got = append(got, c.Message+" by "+c.Author.Name)
 	}
 	slices.Sort(got)
-	if want := []string{"a, b by ", "a, c and 2 more by ", "said so by Bob"}; !slices.Equal(got, want) {
-		t.Errorf("commits %q, want %q", got, want)
-	}
+	assert.Slice(t, got, []string{"a, b by ", "a, c and 2 more by ", "said so by Bob"}, "commits")
 }
 
 // A file whose content cannot be read is held back, and nothing else with it.
@@ -205,7 +192,5 @@ func TestPushTellsOfConflicts(t *testing.T) {
 		!slices.Equal(r.Pull.Conflicts, []string{"f"}) || !slices.Equal(r.Commit.Conflicts, []string{"f"}) {
 		t.Errorf("%+v", r)
 	}
-	if got := there(c.remote); got != "f: theirs, g: 2" {
-		t.Errorf("the remote has %s", got)
-	}
+	assert.Equal(t, there(c.remote), "f: theirs, g: 2", "the remote")
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/providers"
 )
 
@@ -82,9 +83,7 @@ func TestPullListsNothing(t *testing.T) {
 		t.Helper()
 		clear(counts)
 		c.pull()
-		if got := counts[providers.MethodList]; got > 0 != lists {
-			t.Errorf("%s: %d listings", what, got)
-		}
+		assert.Equal(t, counts[providers.MethodList] > 0, lists, what, "listings")
 		c.sees(want...)
 	}
 	wants("the first pull", false, "a: 1", "d/", "d/b: 1", "d/deep/", "d/deep/c: 1", "e/", "e/f: 1", "e/x.o: 1")

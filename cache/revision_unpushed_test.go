@@ -9,6 +9,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/memory"
 )
@@ -89,9 +90,7 @@ func TestCommitDuringAPush(t *testing.T) {
 			if !policy {
 				done.Go(func() { w.ok(w.push()) })
 			}
-			if got := <-sent; got != "a: 1" {
-				t.Errorf("the first push: got %s", got)
-			}
+			assert.Equal(t, <-sent, "a: 1", "the first push")
 			w.do("put b 2")
 			w.upload()
 			close(goOn)
@@ -103,9 +102,7 @@ func TestCommitDuringAPush(t *testing.T) {
 				w.killed()
 				w.ok(w.push())
 			}
-			if got := <-sent; got != "a: 1, b: 2" {
-				t.Errorf("the second push: got %s", got)
-			}
+			assert.Equal(t, <-sent, "a: 1, b: 2", "the second push")
 			if u := w.v.Status().Unpushed; !policy && u != nil {
 				t.Errorf("after the second push: got %+v", u)
 			}

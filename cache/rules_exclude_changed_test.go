@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/wsmount/wsmount/integration/assert"
 )
 
 // otherRules goes on with other rules of exclusion, "" for none.
@@ -27,9 +29,7 @@ func (w *scene) there() []string {
 
 func (w *scene) wantThere(what string, want ...string) {
 	w.Helper()
-	if got := w.there(); !slices.Equal(got, want) {
-		w.Errorf("%s, the backend has %q, want %q", what, got, want)
-	}
+	assert.Slice(w, w.there(), want, what, "the backend")
 }
 
 var eachKindOfStore = map[string][]func(*world, *Options){
@@ -113,9 +113,7 @@ func TestExcludedBeforeItWasSent(t *testing.T) {
 			w.upload()
 			w.wantThere("after a pull", before...)
 			for path, want := range map[string]string{"a.local": "changed", "n.local": "new", "d.local/n": "new", "m.local/n": "new"} {
-				if got := w.get(path); got != want {
-					t.Errorf("%s has %q here, want %q", path, got, want)
-				}
+				assert.Equal(t, w.get(path), want, path, "is here")
 			}
 		})
 	}

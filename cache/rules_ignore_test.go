@@ -9,6 +9,7 @@ import (
 
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/integration/assert"
 )
 
 // ignoring has a working copy over a repository know ignore files.
@@ -193,9 +194,7 @@ func TestIgnoredAtOnce(t *testing.T) {
 	w.killed()
 	w.knowsRules()
 	w.do("put build/more x")
-	if s := w.v.Status(); s.Queued != 0 {
-		t.Errorf("after a kill %d changes wait", s.Queued)
-	}
+	assert.Equal(t, w.v.Status().Queued, 0, "changes that wait after a kill")
 }
 
 // Names cross the border of what is ignored as that of what is excluded. A
@@ -243,15 +242,11 @@ func TestIgnoredContentIsHere(t *testing.T) {
 	c := newClone(t, seeded(t, "f", "content", ".ignore", "*.o"), func(_ *world, o *Options) { o.IgnoreFile = ".ignore" })
 	c.world.repo = c.repo
 	c.knowsRules()
-	if got := fs.Errno(c.rename("f", "f.o")); got != syscall.EXDEV {
-		t.Errorf("got %v", got)
-	}
+	assert.Equal(t, fs.Errno(c.rename("f", "f.o")), syscall.EXDEV)
 	c.mkdir("new")
 	c.do("mv f new/f", "mv new new.o")
 	c.tracks()
-	if got := c.get("new.o/f"); got != "content" {
-		t.Errorf("it is %q", got)
-	}
+	assert.Equal(t, c.get("new.o/f"), "content")
 }
 
 // knowsRules waits until those of the root were learned in the background.
@@ -276,9 +271,7 @@ func TestIgnoredAndPulled(t *testing.T) {
 	c.there("build/same", "5")
 	_, err := c.v.Pull(c.Context(), PullOptions{})
 	c.ok(err)
-	if got := c.get("a.o"); got != "theirs" {
-		t.Errorf("a.o is %q", got)
-	}
+	assert.Equal(t, c.get("a.o"), "theirs", "a.o")
 	c.tracks("a.o: theirs", "b.o: same", "build/same: 5")
 	copies := slices.DeleteFunc(c.list(""), func(name string) bool { return !strings.HasPrefix(name, "a.conflict") })
 	if len(copies) != 1 || c.get(copies[0]) != "ours" {
@@ -309,24 +302,16 @@ func TestRenameLooksAtNothing(t *testing.T) {
 		return n
 	}
 	w.ok(w.rename("d", "other/d"))
-	if n := look(); n != 0 {
-		t.Errorf("%d directories are looked at though nothing is different", n)
-	}
+	assert.Equal(t, look(), 0, "directories are looked at though nothing is different")
 	w.do("mv other/d docs")
-	if n := look(); n != 1 {
-		t.Errorf("%d directories are looked at where a rule is about the place", n)
-	}
+	assert.Equal(t, look(), 1, "directories are looked at where a rule is about the place")
 	w.do("mv docs other/d")
 	w.rules("other", "/d/b")
 	w.tracks("other/d/b: 2")
 	w.ok(w.rename("other/d", "d"))
-	if n := look(); n != 1 {
-		t.Errorf("%d directories are looked at where rules differ", n)
-	}
+	assert.Equal(t, look(), 1, "directories are looked at where rules differ")
 	w.tracks("d/b: 2")
-	if n := look(); n != 0 {
-		t.Errorf("%d directories are looked at again and again", n)
-	}
+	assert.Equal(t, look(), 0, "directories are looked at again and again")
 }
 
 // Rules that were read slowly do not take back those of the file as it is.

@@ -10,6 +10,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/wsmount/wsmount/integration/assert"
 )
 
 // copyState copies the state of a working copy as a SIGKILL at one moment leaves
@@ -42,9 +44,7 @@ func copyStill(t *testing.T, from string) string {
 		if err != nil && !errors.Is(err, iofs.ErrNotExist) || time.Now().After(end) {
 			t.Fatalf("the state does not keep still: %v", err)
 		}
-		if err := errors.Join(os.RemoveAll(to), os.Mkdir(to, 0o700)); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, errors.Join(os.RemoveAll(to), os.Mkdir(to, 0o700)))
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/integration/assert"
 )
 
 // Times that nanoseconds since 1970 in 64 bits cannot say are kept here and at the
@@ -84,9 +85,7 @@ func TestStateOfAnyYear(t *testing.T) {
 		for _, before := range []bool{false, true} {
 			pl, err := w.v.planTo(t.Context(), "f", State{Time: time.Date(year, 1, 1, 0, 0, 0, 0, time.UTC), Before: before})
 			w.ok(err)
-			if len(pl.items)+len(pl.remove)+len(pl.unsure) != want {
-				t.Errorf("year %d, before %v: %+v", year, before, pl)
-			}
+			assert.Equal(t, len(pl.items)+len(pl.remove)+len(pl.unsure), want, "year", year, "before", before, pl)
 		}
 	}
 }

@@ -1,7 +1,6 @@
 package cache
 
 import (
-	"errors"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -11,6 +10,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
 	"github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/integration/assert"
 )
 
 // A table that has failed knows nothing: what is asked of it then fails as it did, and
@@ -37,9 +37,7 @@ func TestFailedTableMissesNothing(t *testing.T) {
 		"create": func() error { _, _, err := w.v.Create(me, d, "h", syscall.O_RDWR, 0o666); return err },
 	} {
 		_ = w.v.Unlink(me, d, "f") // the first change finds out
-		if err := do(); !errors.Is(err, syscall.EIO) {
-			t.Errorf("%s: got %v, want EIO", name, err)
-		}
+		assert.Is(t, do(), syscall.EIO, name)
 	}
 	w.gone = true
 	_ = w.v.Close() // it cannot say that all is well

@@ -14,6 +14,7 @@ import (
 
 	"github.com/wsmount/wsmount/cache/internal/content"
 	"github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/tier"
 	"github.com/wsmount/wsmount/providers"
 )
@@ -39,9 +40,7 @@ func TestSpared(t *testing.T) {
 		{"all", []content.Span{change(0, 1<<40)}, 100, 100, []piece{{0, 100, false}}},
 		{"grown a lot", []content.Span{change(95, 120)}, 100, 200, []piece{{0, 95, true}, {95, 105, false}}},
 	} {
-		if got := spared(x.changed, x.base, x.size, 10); !slices.Equal(got, x.want) {
-			t.Errorf("%s: %v, want %v", x.name, got, x.want)
-		}
+		assert.Slice(t, spared(x.changed, x.base, x.size, 10), x.want, x.name)
 	}
 }
 
@@ -63,9 +62,7 @@ func TestSparedIsWhole(t *testing.T) {
 		for _, one := range spared(changed, base, size, 10) {
 			all = cut(all, one, 16, 10)
 		}
-		if err := checkPieces(all, changed, base, size); err != nil {
-			t.Fatalf("%v of %d, now %d: %v: %v", changed, base, size, all, err)
-		}
+		assert.OK(t, checkPieces(all, changed, base, size), changed, "of", base, "now", size, all)
 	}
 }
 
@@ -229,9 +226,7 @@ func TestChangesOfWhatIsGone(t *testing.T) {
 	w.amend("f", "ours", 0)
 	w.tamper("f", "theirs")
 	w.upload()
-	if got := w.get("f"); got != "theirs" {
-		t.Errorf("the name has %d bytes", len(got))
-	}
+	assert.Equal(t, w.get("f"), "theirs", "the name")
 	for _, name := range w.list("") {
 		if name != "." && name != ".." && name != "f" {
 			w.arrived(name, "ours"+content[4:])
@@ -309,9 +304,7 @@ func TestChangesAtRandom(t *testing.T) {
 	w.ok(w.shut(o))
 	w.upload()
 	w.arrived("f", string(want))
-	if n.copies.Load() == 0 {
-		t.Error("nothing was spared")
-	}
+	assert.False(t, n.copies.Load() == 0, "nothing was spared")
 }
 
 // whole reads a file of a size.

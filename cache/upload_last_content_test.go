@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/memory"
 	"github.com/wsmount/wsmount/providers/providertest"
@@ -87,9 +88,7 @@ func TestASetKeepsTheLastPlaceOfContent(t *testing.T) {
 			}
 			w.upload()
 			w.noProblems()
-			if got := w.get("g"); got != "remote" {
-				t.Errorf("g has %q", got)
-			}
+			assert.Equal(t, w.get("g"), "remote", "g")
 			w.same()
 		})
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/wsmount/wsmount/cache/internal/massdelete"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/memory"
 	"github.com/wsmount/wsmount/providers/providertest"
@@ -100,9 +101,7 @@ func TestOrder(t *testing.T) {
 				w.until(func() bool { return len(calls.changes()) > 0 })
 			} else {
 				w.until(func() bool { locked := w.v.lock(); defer locked.unlock(); return len(w.v.engine.kick) == 0 })
-				if got := calls.changes(); got != "" {
-					t.Errorf("overtaken by %s", got)
-				}
+				assert.Equal(t, calls.changes(), "", "overtaken by")
 			}
 			open()
 			w.upload()
@@ -161,9 +160,7 @@ func TestOneUploadPerFile(t *testing.T) {
 	open()
 	<-first
 	others.Wait()
-	if n := calls.of(providers.MethodWrite); n != 2 {
-		t.Errorf("%d uploads for six closes, want 2", n)
-	}
+	assert.Equal(t, calls.of(providers.MethodWrite), 2, "uploads for six closes")
 	o.File.Release()
 	w.same()
 }
@@ -182,9 +179,7 @@ func TestUploadsInParallel(t *testing.T) {
 	for _, r := range reached {
 		<-r
 	}
-	if n := len(w.v.Status().InFlight); n != maxRunning {
-		t.Errorf("%d in flight", n)
-	}
+	assert.Equal(t, len(w.v.Status().InFlight), maxRunning, "in flight")
 	for _, open := range opens {
 		open()
 	}
@@ -257,14 +252,10 @@ func TestWindow(t *testing.T) {
 	w.do("put f 1", "put f 2", "put t x", "mv t g", "put gone x", "rm gone")
 	w.until(w.calm)
 	w.until(func() bool { return pauses.waiting(time.Hour) })
-	if got := calls.changes(); got != "" {
-		t.Errorf("sent before the window has passed: %s", got)
-	}
+	assert.Equal(t, calls.changes(), "", "sent before the window has passed")
 	pauses.ends <- struct{}{}
 	w.until(func() bool { return w.v.Status().Queued == 0 })
-	if got := sorted(strings.Split(calls.changes(), ", ")); !slices.Equal(got, []string{"write f", "write g"}) {
-		t.Errorf("sent %q", got)
-	}
+	assert.Slice(t, sorted(strings.Split(calls.changes(), ", ")), []string{"write f", "write g"}, "sent")
 	w.do("put big " + strings.Repeat("x", 1000)) // does not wait for the window
 	w.until(func() bool { return w.v.Status().Queued == 0 })
 	w.same()
@@ -289,9 +280,7 @@ func TestCommitOnlyWhatIsAsked(t *testing.T) {
 		if w.repo != nil {
 			p = w.repo
 		}
-		if got := strings.Join(listBackend(p), ", "); got != "f: 1, g: 2" {
-			t.Errorf("the backend has %s", got)
-		}
+		assert.Equal(t, strings.Join(listBackend(p), ", "), "f: 1, g: 2", "the backend")
 		w.upload()
 		w.same()
 	})
@@ -475,9 +464,7 @@ func TestHeldAcrossMounts(t *testing.T) {
 func TestUnsavedErrorText(t *testing.T) {
 	e := &UnsavedError{Err: fmt.Errorf("commit: %w", ErrMassDelete), Count: 2, Files: []HeldBack{{Path: "f", Reason: ErrMassDelete.Error()}, {Path: "g", Reason: "too large"}}}
 	want := "2 changes are not at the backend: commit: " + ErrMassDelete.Error() + "\n\tf\n\tg: too large"
-	if got := e.Error(); got != want {
-		t.Errorf("got %q, want %q", got, want)
-	}
+	assert.Equal(t, e.Error(), want)
 }
 
 // In an outage few names are tried, in turns, and all go when it ends.
@@ -505,9 +492,7 @@ func TestOutage(t *testing.T) {
 	w.same()
 	w.noProblems()
 	for text, most := range map[string]int{"the remote accepts no changes: they are kept and retried": 1, "the remote accepts changes again": 1} {
-		if n := log.of(text); n != most {
-			t.Errorf("the log says %d times %q", n, text)
-		}
+		assert.Equal(t, log.of(text), most, "times the log says", text)
 	}
 }
 
@@ -550,9 +535,7 @@ func TestStatusSaysWhyWhileItTriesAgain(t *testing.T) {
 	w.faults.Queue(providers.MethodWrite, providertest.Fault{Before: providers.ErrUnavailable}, providertest.Fault{Gate: gate, Reached: reached})
 	w.do("put f x")
 	<-reached
-	if s := w.v.Status(); !strings.Contains(s.LastError, providers.ErrUnavailable.Error()) {
-		t.Errorf("got %+v", s)
-	}
+	assert.Contains(t, w.v.Status().LastError, providers.ErrUnavailable.Error())
 	close(gate)
 	w.until(func() bool { s := w.v.Status(); return s.Queued+len(s.InFlight) == 0 })
 	if s := w.v.Status(); s.LastError != "" || s.Unreachable != 0 {
@@ -585,9 +568,7 @@ func TestPatience(t *testing.T) {
 					<-done
 					return
 				}
-				if got := w.get("f"); got != "x" {
-					t.Errorf("got %q", got)
-				}
+				assert.Equal(t, w.get("f"), "x")
 				w.p.Switches().Connect()
 				w.until(func() bool { return w.v.Status().Queued == 0 })
 				w.same()
@@ -705,9 +686,7 @@ func TestHaltedCommit(t *testing.T) {
 			w.do("put n x")
 			_, err := w.v.Commit(context.Background(), CommitOptions{})
 			w.is(err, ErrMassDelete)
-			if got := len(listBackend(w.p)); got != 62 {
-				t.Errorf("%d entries left at the backend", got)
-			}
+			assert.Equal(t, len(listBackend(w.p)), 62, "entries left at the backend")
 			if s := w.v.Status(); len(s.Halted) != 1 || !s.Halted[0].Commit {
 				t.Errorf("status %+v", s.Halted)
 			}
@@ -742,9 +721,7 @@ func TestDirectoryComesBack(t *testing.T) {
 		w.do("rm p/d/a", "rmdir p/d", "rmdir p")
 		w.tamper("p/d/theirs", "T")
 		w.upload()
-		if got := w.get("p/d/theirs"); got != "T" {
-			t.Errorf("got %q", got)
-		}
+		assert.Equal(t, w.get("p/d/theirs"), "T")
 		w.same()
 		if len(w.v.Status().Problems) == 0 && w.p.Capabilities().EmptyDirs {
 			t.Error("nobody was told")
@@ -890,9 +867,7 @@ func TestNothingBelowAnOpenRename(t *testing.T) {
 		calls.changes()
 		w.do("append e/s/x more", "rm e/s/y", "put e/s/n new", "mkdir e/t", "put other x")
 		w.until(func() bool { return slices.Contains(listBackend(w.p), "other: x") && w.calm() })
-		if got := calls.changes(); got != "write other" {
-			t.Errorf("sent %s", got)
-		}
+		assert.Equal(t, calls.changes(), "write other", "sent")
 		close(pauses.ends)
 		w.upload()
 		w.same()
@@ -918,9 +893,7 @@ func TestLastCopyAtTheBackend(t *testing.T) {
 			w.faults.Queue(providers.MethodCopy, providertest.Fault{Before: providers.ErrUnavailable})
 			done := async(func() { w.upload() })
 			w.until(func() bool { return w.v.Status().Retrying == 2 && w.calm() })
-			if got := strings.Join(listBackend(w.p), ", "); !strings.Contains(got, ": content") {
-				t.Errorf("the backend has %s", got)
-			}
+			assert.Contains(t, strings.Join(listBackend(w.p), ", "), ": content", "the backend")
 			close(pauses.ends)
 			<-done
 			w.same()
@@ -1089,9 +1062,7 @@ func TestLinksAreSentWhileOneIsWritten(t *testing.T) {
 		w.upload()
 		w.same()
 		w.noProblems()
-		if got := w.get("f"); got != "two" {
-			t.Errorf("got %q", got)
-		}
+		assert.Equal(t, w.get("f"), "two")
 	}
 }
 
@@ -1141,9 +1112,7 @@ func TestSetComesLate(t *testing.T) {
 	w.o.pause = func(ctx context.Context, _ time.Duration) error { return ctx.Err() }
 	w.killed()
 	w.upload()
-	if err := d.late(); !errors.Is(err, providers.ErrConflict) {
-		t.Errorf("the late set: %v", err)
-	}
+	assert.Is(t, d.late(), providers.ErrConflict, "the late set")
 	w.upload()
 	w.same()
 	w.noProblems()
@@ -1186,9 +1155,7 @@ func TestClosedWhileASetIsUnderWay(t *testing.T) {
 				w.until(w.calm)
 			}
 			closed := async(func() {
-				if err := w.shut(f); err != nil {
-					t.Errorf("close: %v", err)
-				}
+				assert.Is(t, w.shut(f), nil, "close")
 			})
 			w.until(func() bool {
 				locked := w.v.lock()
@@ -1254,9 +1221,7 @@ func TestReadingWhatIsBeingRenamed(t *testing.T) {
 					t.Errorf("open: %v", err)
 					return
 				}
-				if got := w.read(o); got != "Z" {
-					t.Errorf("read %q", got)
-				}
+				assert.Equal(t, w.read(o), "Z", "read")
 				o.File.Release()
 			})
 			w.until(func() bool {
@@ -1293,9 +1258,7 @@ func TestReadingWhatWasRenamed(t *testing.T) {
 				t.Errorf("%q: open: %v", script, err)
 				return
 			}
-			if got := w.read(o); got != "Z" {
-				t.Errorf("%q: read %q", script, got)
-			}
+			assert.Equal(t, w.read(o), "Z", script, "read")
 			o.File.Release()
 		})
 		<-reached
@@ -1327,16 +1290,12 @@ func TestSetIsComplete(t *testing.T) {
 	was := w.v.takeSnapshot(false)
 	defer was.end()
 	s, err := w.v.engine.collect(t.Context(), was, due)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	var got []string
 	for _, p := range s.order {
 		got = append(got, p.After)
 	}
-	if want := []string{"q/x", "q"}; !slices.Equal(got, want) {
-		t.Errorf("the set is %q, want %q", got, want)
-	}
+	assert.Slice(t, got, []string{"q/x", "q"}, "the set")
 }
 
 // What a commit makes of a conflict is a part of the commit.
@@ -1364,9 +1323,7 @@ func TestParkedIsHidden(t *testing.T) {
 	w.ok(w.exchange("a", "b"))
 	<-reached
 	other := newWorld(t, func(o *world, _ *Options) { o.p = w.p })
-	if got := strings.Join(other.local(), ", "); got != "a: 2, b: 1" {
-		t.Errorf("the other has %q", got)
-	}
+	assert.Equal(t, strings.Join(other.local(), ", "), "a: 2, b: 1", "the other")
 	if got := other.v.Status().Hidden; got != 1 {
 		t.Errorf("%d hidden, and the storage has %q", got, listBackend(w.p))
 	}
@@ -1392,9 +1349,7 @@ func TestRemovedBeforeTheAnswer(t *testing.T) {
 	w.upload()
 	_, err = w.v.Pull(t.Context(), PullOptions{})
 	w.ok(err)
-	if got := w.get("d/x"); got != "theirs" {
-		t.Errorf("got %q", got)
-	}
+	assert.Equal(t, w.get("d/x"), "theirs")
 }
 
 // lateWrite is storage that the first write reaches just before the next change,

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/memory"
 	"github.com/wsmount/wsmount/providers/providertest"
@@ -29,9 +30,7 @@ func TestPartsOf(t *testing.T) {
 		{100*mib + 1, providers.PartLimits{Count: 4}, 25*mib + 1},
 		{100 * mib, providers.PartLimits{Count: 4, Max: 20 * mib}, 0},
 	} {
-		if got := partsOf(x.size, partSize, x.limits); got != x.want {
-			t.Errorf("%d bytes, limits %+v: parts of %d, want %d", x.size, x.limits, got, x.want)
-		}
+		assert.Equal(t, partsOf(x.size, partSize, x.limits), x.want, x.size, "bytes, limits", x.limits, "parts of")
 	}
 }
 
@@ -69,12 +68,8 @@ func TestLargeContentInParts(t *testing.T) {
 	if w.ok(err); string(b) != content {
 		t.Error("the backend has something else")
 	}
-	if got := parts.Load(); got != 4 {
-		t.Errorf("%d parts arrived", got)
-	}
-	if n := p.Uploads(); n != 0 {
-		t.Errorf("%d uploads are left", n)
-	}
+	assert.Equal(t, parts.Load(), 4, "parts arrived")
+	assert.Equal(t, p.Uploads(), 0, "uploads are left")
 }
 
 // What is lost to another writer frees its parts.
@@ -86,15 +81,11 @@ func TestLostPartsAreFreed(t *testing.T) {
 	w.tamper("f", "theirs")
 	w.ok(w.shut(o))
 	w.upload()
-	if got := w.get("f"); got != "theirs" {
-		t.Errorf("the name has %d bytes", len(got))
-	}
+	assert.Equal(t, w.get("f"), "theirs", "the name")
 	if got := len(w.list("")); got != 4 { // the conflict copy, and . and ..
 		t.Errorf("%d names", got)
 	}
-	if n := w.p.Uploads(); n != 0 {
-		t.Errorf("%d uploads are left", n)
-	}
+	assert.Equal(t, w.p.Uploads(), 0, "uploads are left")
 }
 
 // An upload that a killed program left is freed after a day.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/memory"
 )
@@ -114,9 +115,7 @@ func TestManyDeletionsGoOver(t *testing.T) {
 	w.pull()
 	w.upload()
 	w.same()
-	if got := strings.Join(w.below("p"), " "); got != "p/d/ p/d/theirs: T p/f1: changed" {
-		t.Errorf("p has %s", got)
-	}
+	assert.Equal(t, strings.Join(w.below("p"), " "), "p/d/ p/d/theirs: T p/f1: changed", "p")
 }
 
 // What is under way in a directory while one below it comes back ends where the
@@ -174,9 +173,7 @@ func TestClaimInARemovedDirectory(t *testing.T) {
 			w.pull()
 			w.write(o, "ours", 0)
 			w.ok(w.shut(o))
-			if got := strings.Join(w.here(), " "); got != want {
-				t.Errorf("here is %s, want %s", got, want)
-			}
+			assert.Equal(t, strings.Join(w.here(), " "), want, "here")
 			w.upload()
 			w.same()
 			w.forgotten(d)
@@ -231,9 +228,7 @@ func TestDirectoryComesBackBeside(t *testing.T) {
 					"a file":      {"p/d: file", "p/d.1/theirs: T", "e/x: X"},
 					"a directory": {"p/d/x: X", "/theirs: T"},
 				}[what] {
-					if !strings.Contains(all, want) {
-						t.Errorf("no %s: here is %s", want, all)
-					}
+					assert.Contains(t, all, want)
 				}
 			})
 		})

@@ -14,6 +14,7 @@ import (
 
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/tier"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/memory"
@@ -121,9 +122,7 @@ func (w *world) same() {
 		w.Errorf("%v still differs: %+v, base %+v, attempt %+v", l, rec, rec.Remote, rec.Attempt)
 		return true
 	})
-	if err := locked.table.Check(); err != nil {
-		w.Error(err)
-	}
+	assert.Is(w, locked.table.Check(), nil)
 }
 
 // do runs a script of changes: "put a content", "mkdir d", "mv a b", "swap a b",
@@ -133,9 +132,7 @@ func (w *world) do(script ...string) {
 	w.Helper()
 	for _, line := range script {
 		f := strings.Fields(line)
-		if err := w.try(f); err != nil {
-			w.Fatalf("%s: %v", line, err)
-		}
+		assert.OK(w, w.try(f), line)
 	}
 }
 

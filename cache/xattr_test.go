@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/memory"
 )
@@ -83,13 +84,9 @@ func TestXattrsReachOthers(t *testing.T) {
 			"moved": "user.d=1", "moved/f": "user.x=y", "plain": "",
 			"h": accessACL + "=660 user.g=1", "e": defaultACL + "=775",
 		} {
-			if got := o.xattrs(path); got != want {
-				t.Errorf("there, %s has %q, want %q", path, got, want)
-			}
+			assert.Equal(t, o.xattrs(path), want, "there,", path)
 		}
-		if got := o.mode("moved/f"); got != syscall.S_IFREG|0o600 {
-			t.Errorf("mode %o", got)
-		}
+		assert.Equal(t, o.mode("moved/f"), syscall.S_IFREG|0o600, "mode")
 		o.tag("moved", "user.d=2")
 		o.tag("plain", "user.new=1")
 		o.ok(o.v.RemoveXattr(me, o.walk("moved/f"), "user.x"))
@@ -104,9 +101,7 @@ func TestXattrsReachOthers(t *testing.T) {
 		o.ok(o.v.RemoveXattr(me, o.walk("moved"), "user.d"))
 		o.settle()
 		here.add(2 * time.Second)
-		if got := w.xattrs("moved"); got != "" {
-			t.Errorf("here, moved has %q, want nothing", got)
-		}
+		assert.Equal(t, w.xattrs("moved"), "", "here, moved")
 	})
 }
 
@@ -163,9 +158,7 @@ func TestXattrsAreAskedForOnce(t *testing.T) {
 				return err == nil && string(value) == "y"
 			})
 		}
-		if n := c.of(providers.MethodStat); n != 1 {
-			t.Errorf("asked %d times", n)
-		}
+		assert.Equal(t, c.of(providers.MethodStat), 1, "times asked")
 	})
 }
 
@@ -181,9 +174,7 @@ func TestForeignXattrsStay(t *testing.T) {
 			Attr: providers.Attr{Valid: providers.AttrXattrs, Xattrs: theirs}})
 		w.ok(err)
 	})
-	if got := w.xattrs("f"); got != "user.x=y" {
-		t.Errorf("programs see %q", got)
-	}
+	assert.Equal(t, w.xattrs("f"), "user.x=y", "programs see")
 	w.ok(w.put("f", "new"))
 	w.tag("f", "user.x=z")
 	w.settle()

@@ -8,6 +8,8 @@ import (
 
 	"github.com/hanwen/go-fuse/v2/fuse"
 	"golang.org/x/sys/unix"
+
+	"github.com/wsmount/wsmount/integration/assert"
 )
 
 func TestPartsThatCannotStandTogether(t *testing.T) {
@@ -183,9 +185,7 @@ func TestMountPointsHold(t *testing.T) {
 		}, syscall.EBUSY},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := tt.got(); got != fuse.Status(tt.want) {
-				t.Errorf("%v, want %v", got, fuse.Status(tt.want))
-			}
+			assert.Equal(t, tt.got(), fuse.Status(tt.want))
 		})
 	}
 	for at, vol := range v {
@@ -205,12 +205,8 @@ func TestReferencesAreGivenBack(t *testing.T) {
 	out := w.mustWalk("file/under/in-file")
 	w.Forget(out.NodeId, 1)
 	for ino, n := range v["file/under"].refs {
-		if n != 0 {
-			t.Errorf("inode %d of the part has %d references left", ino, n)
-		}
+		assert.Equal(t, n, 0, "inode", ino, "of the part has references left")
 	}
 	file := v[""].make("file")
-	if n := v[""].refs[file]; n != 0 {
-		t.Errorf("the hidden file has %d references that the kernel will never give back", n)
-	}
+	assert.Equal(t, v[""].refs[file], 0, "the hidden file has references that the kernel will never give back")
 }

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/hanwen/go-fuse/v2/fuse"
+
+	"github.com/wsmount/wsmount/integration/assert"
 )
 
 // fakeVolume is a tree in memory that counts references and remembers which
@@ -175,9 +177,7 @@ func newWorld(t *testing.T, parts ...Part) *world {
 	o := Options{}
 	o.setDefaults()
 	tree, err := newTree(parts, o.ControlName, "/mnt")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	return &world{t, newFront(tree, &o)}
 }
 
@@ -238,9 +238,7 @@ func (w *world) list(path string, size int, plus bool) []string {
 			w.t.Fatalf("readdir %q: %v", path, st)
 		}
 		entries, err := parse(out.Bytes())
-		if err != nil {
-			w.t.Fatal(err)
-		}
+		assert.OK(w.t, err)
 		if len(entries) == 0 {
 			slices.Sort(names)
 			return names

@@ -10,6 +10,8 @@ import (
 
 	"github.com/hanwen/go-fuse/v2/fuse"
 	"golang.org/x/sys/unix"
+
+	"github.com/wsmount/wsmount/integration/assert"
 )
 
 func TestFailuresThatAPersonShouldSee(t *testing.T) {
@@ -46,6 +48,23 @@ func TestFailuresThatAPersonShouldSee(t *testing.T) {
 	}
 }
 
+// A nudge keeps the times of a file, whoever serves it, and reaches nothing outside of
+// the mount.
+func TestNudge(t *testing.T) {
+	dir := t.TempDir()
+	assert.OK(t, os.Mkdir(dir+"/mnt", 0o755))
+	for _, name := range []string{"/outside", "/mnt/f"} {
+		assert.OK(t, os.WriteFile(dir+name, nil, 0o644))
+	}
+	then := time.Unix(1_000_000_000, 5)
+	assert.OK(t, os.Chtimes(dir+"/mnt/f", then, then))
+	assert.OK(t, Nudge(dir+"/mnt", "f"))
+	info, err := os.Stat(dir + "/mnt/f")
+	assert.OK(t, err)
+	assert.True(t, info.ModTime().Equal(then), "the time of change is", info.ModTime())
+	assert.Is(t, Nudge(dir+"/mnt", "../outside"), unix.EXDEV)
+}
+
 // What the nudger sets changes nothing, in a read-only part too, and is not
 // believed for long. From anybody else it is a change.
 func TestNudgerChangesNothing(t *testing.T) {
@@ -75,9 +94,7 @@ func TestPanicIsContained(t *testing.T) {
 	w := newWorld(t, Part{Volume: newFake()})
 	var got []Failure
 	w.tell = func(f Failure) { got = append(got, f) }
-	if st := w.panicked("boom"); st != fuse.EIO {
-		t.Errorf("status %v, want EIO", st)
-	}
+	assert.Equal(t, w.panicked("boom"), fuse.EIO, "status")
 	if len(got) != 1 || w.stats.panics.Load() != 1 {
 		t.Errorf("told %v, counted %d; want one each", got, w.stats.panics.Load())
 	}
@@ -104,9 +121,7 @@ func TestStatsCountByErrnoAndTime(t *testing.T) {
 func TestUnknownNode(t *testing.T) {
 	w := newWorld(t, Part{Volume: newFake()})
 	h := header(99 << slotShift)
-	if st := w.Lookup(nil, &h, "x", &fuse.EntryOut{}); st != fuse.EACCES {
-		t.Errorf("lookup: %v", st)
-	}
+	assert.Equal(t, w.Lookup(nil, &h, "x", &fuse.EntryOut{}), fuse.EACCES, "lookup")
 	w.Forget(99<<slotShift, 1)
 	if _, st := w.Read(nil, &fuse.ReadIn{Fh: 77}, nil); st != fuse.EBADF {
 		t.Errorf("read of an unknown handle: %v, want EBADF", st)
@@ -129,7 +144,5 @@ func TestMountFlags(t *testing.T) {
 		t.Errorf("text %q", text)
 	}
 	const want = syscall.MS_NOSUID | syscall.MS_NODEV | syscall.MS_RDONLY | syscall.MS_NOATIME
-	if flags != want {
-		t.Errorf("flags %#x, want %#x", flags, want)
-	}
+	assert.Equal(t, flags, want, "flags")
 }

@@ -6,6 +6,8 @@ import (
 
 	"github.com/hanwen/go-fuse/v2/fuse"
 	"golang.org/x/sys/unix"
+
+	"github.com/wsmount/wsmount/integration/assert"
 )
 
 // mutation is one way to change a tree that has the file dir/f.
@@ -77,15 +79,11 @@ func TestReadOnlyPart(t *testing.T) {
 		t.Run(m.name, func(t *testing.T) {
 			v := newFake("d/f", "d/other")
 			w := newWorld(t, Part{Name: "@a/b", Volume: v, ReadOnly: "storage.read_only"})
-			if got := m.do(w); got != fuse.EROFS {
-				t.Errorf("%v, want EROFS", got)
-			}
+			assert.Equal(t, m.do(w), fuse.EROFS)
 			if len(v.changed) > 0 {
 				t.Errorf("reached the volume: %q", v.changed)
 			}
-			if n := w.stats.snapshot(w.tree.parts).Refused["@a/b"]; n != 1 {
-				t.Errorf("counted %d times, want 1", n)
-			}
+			assert.Equal(t, w.stats.snapshot(w.tree.parts).Refused["@a/b"], 1, "times counted")
 		})
 	}
 }
@@ -96,9 +94,7 @@ func TestGoverningFile(t *testing.T) {
 		t.Run(m.name, func(t *testing.T) {
 			v := newFake("d/f", "d/other")
 			w := newWorld(t, Part{Volume: v, Governing: []string{"d/f"}})
-			if got := m.do(w); got != fuse.EROFS {
-				t.Errorf("%v, want EROFS", got)
-			}
+			assert.Equal(t, m.do(w), fuse.EROFS)
 			if len(v.changed) > 0 {
 				t.Errorf("reached the volume: %q", v.changed)
 			}
@@ -170,9 +166,7 @@ func TestGoverningFileByOtherWays(t *testing.T) {
 			v.nodes[RootIno].children["link"] = v.make("d/f")
 			v.nodes[v.make("d/f")].nlink = 2
 			w := newWorld(t, Part{Volume: v, Governing: []string{"d/f", "d/absent", ".secrets/SECRETS.md"}})
-			if got := tt.do(w, v); got != tt.want {
-				t.Errorf("%v, want %v", got, tt.want)
-			}
+			assert.Equal(t, tt.do(w, v), tt.want)
 		})
 	}
 }

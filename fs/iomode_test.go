@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/hanwen/go-fuse/v2/fuse"
+
+	"github.com/wsmount/wsmount/integration/assert"
 )
 
 // fakeBacking numbers registrations and knows which are still there.
@@ -83,9 +85,7 @@ func TestIOModeIsOnePerInode(t *testing.T) {
 			var id int32
 			for i, s := range tt.steps {
 				out := open(m, s.o, s.writable)
-				if out.OpenFlags != s.want {
-					t.Errorf("open %d: flags %#x, want %#x", i, out.OpenFlags, s.want)
-				}
+				assert.Equal(t, out.OpenFlags, s.want, "open", i, "flags")
 				if i > 0 && out.BackingID != id {
 					t.Errorf("open %d: backing %d, the first had %d", i, out.BackingID, id)
 				}
@@ -94,12 +94,8 @@ func TestIOModeIsOnePerInode(t *testing.T) {
 			for _, s := range tt.steps {
 				m.released(testNode, s.writable)
 			}
-			if len(b.live) != 0 {
-				t.Errorf("backing files left after the last release: %v", b.live)
-			}
-			if len(m.open) != 0 {
-				t.Errorf("open nodes left: %v", m.open)
-			}
+			assert.Equal(t, len(b.live), 0, "backing files left after the last release:", b.live)
+			assert.Equal(t, len(m.open), 0, "open nodes left:", m.open)
 		})
 	}
 }
@@ -124,9 +120,7 @@ func TestPagesAreDroppedAfterWritingAroundThem(t *testing.T) {
 	}
 	open(m, both, true)
 	m.released(testNode, true)
-	if len(*told) != 1 {
-		t.Error("told again though no pages can be there")
-	}
+	assert.Equal(t, len(*told), 1, "told again though no pages can be there")
 }
 
 func TestPassthroughRefused(t *testing.T) {
@@ -137,9 +131,7 @@ func TestPassthroughRefused(t *testing.T) {
 		t.Run(tt.errno.Error(), func(t *testing.T) {
 			m, b, _ := newTestModes()
 			b.errno = tt.errno
-			if out := open(m, both, true); out.OpenFlags != fuse.FOPEN_KEEP_CACHE {
-				t.Errorf("flags %#x, want a cached open", out.OpenFlags)
-			}
+			assert.Equal(t, open(m, both, true).OpenFlags, fuse.FOPEN_KEEP_CACHE, "flags")
 			if off := m.disabled.Load() != nil; off != tt.off {
 				t.Errorf("off for the mount = %v, want %v", off, tt.off)
 			}

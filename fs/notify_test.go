@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -14,6 +13,8 @@ import (
 	"time"
 
 	"github.com/hanwen/go-fuse/v2/fuse"
+
+	"github.com/wsmount/wsmount/integration/assert"
 )
 
 // fakeKernel hands each notification to the test and holds the worker until
@@ -63,9 +64,7 @@ func TestNotesAreSentOnceUnlessTheyComeAgain(t *testing.T) {
 
 		entry := note{kind: noteEntry, node: 3<<slotShift | 1, name: "a"}
 		attr := note{kind: noteAttr, node: 3<<slotShift | 2}
-		if got, want := []note{first, second, third}, []note{entry, attr, entry}; !slices.Equal(got, want) {
-			t.Errorf("told %v, want %v", got, want)
-		}
+		assert.Slice(t, []note{first, second, third}, []note{entry, attr, entry}, "told")
 		n.end()
 	})
 }
@@ -106,9 +105,7 @@ func TestNewAttrIsToldAtOnce(t *testing.T) {
 		<-k.got // and the worker is held up
 		told := make(chan struct{})
 		go func() { n.newAttr(7); close(told) }()
-		if got, want := <-k.got, (note{kind: noteAttr, node: 7}); got != want {
-			t.Errorf("told %v, want %v", got, want)
-		}
+		assert.Equal(t, <-k.got, (note{kind: noteAttr, node: 7}), "told")
 		k.on <- struct{}{}
 		k.on <- struct{}{}
 		<-told
@@ -155,9 +152,7 @@ func TestNotesEndWhileOneIsHeldUp(t *testing.T) {
 		sl.ContentChanged(3)
 		k.on <- struct{}{}
 		n.end()
-		if got := n.stats.notified.Load(); got != 1 {
-			t.Errorf("%d notifications after close, want only the one under way", got)
-		}
+		assert.Equal(t, n.stats.notified.Load(), 1, "notifications after close")
 	})
 }
 
@@ -169,9 +164,7 @@ func TestEventsNameThePart(t *testing.T) {
 	sl.Wrote("x/y")
 	sl.Deleted("z")
 	for _, want := range []Event{{"write", "@a/b", "x/y"}, {"delete", "@a/b", "z"}} {
-		if e := <-got; e != want {
-			t.Errorf("event %v, want %v", e, want)
-		}
+		assert.Equal(t, <-got, want, "event")
 	}
 	n.end()
 }
@@ -189,9 +182,7 @@ func TestEventsOutliveTheUnmount(t *testing.T) {
 	go n.run(newFakeKernel()) // which would wait for ever
 	n.end()
 	sl.Wrote("too late")
-	if want := []Event{{Name: "write", Path: "before"}, {Name: "write", Path: "after"}}; !slices.Equal(got, want) {
-		t.Errorf("got %v, want %v", got, want)
-	}
+	assert.Slice(t, got, []Event{{Name: "write", Path: "before"}, {Name: "write", Path: "after"}})
 }
 
 // What is under a graft is hidden; telling the kernel would unmount what a
@@ -221,12 +212,8 @@ func TestFailureAfterTheReply(t *testing.T) {
 		got[0].Errno != syscall.EDQUOT || !errors.Is(got[0].Err, ErrQuota) || got[0].Time.IsZero() {
 		t.Errorf("told %+v, want the part, the path, the error and its errno", got)
 	}
-	if n := w.stats.snapshot(w.tree.parts).Failed; n != 1 {
-		t.Errorf("counted %d, want 1", n)
-	}
-	if !strings.Contains(log.String(), "put: quota exceeded") {
-		t.Errorf("log: %q", log.String())
-	}
+	assert.Equal(t, w.stats.snapshot(w.tree.parts).Failed, 1, "counted")
+	assert.Contains(t, log.String(), "put: quota exceeded", "log")
 }
 
 // closing is a volume whose Close fails.
@@ -275,14 +262,10 @@ func TestEventsComeTogether(t *testing.T) {
 			sl.Wrote("a")
 			sl.Wrote("b")
 			synctest.Wait()
-			if got := got.Load(); got != want-2 {
-				t.Errorf("%d events at once, want %d", got, want-2)
-			}
+			assert.Equal(t, got.Load(), want-2, "events at once")
 			time.Sleep(eventDelay)
 			synctest.Wait()
-			if got := got.Load(); got != want {
-				t.Errorf("%d events after the delay, want %d", got, want)
-			}
+			assert.Equal(t, got.Load(), want, "events after the delay")
 		}
 		n.end()
 	})

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/hanwen/go-fuse/v2/fuse"
+
+	"github.com/wsmount/wsmount/integration/assert"
 )
 
 // shower is a volume that shows files of its own.
@@ -84,9 +86,7 @@ func TestShower(t *testing.T) {
 		t.Errorf("read %q", b)
 	}
 	w.Release(nil, &fuse.ReleaseIn{InHeader: header(out.NodeId), Fh: o.Fh})
-	if v.closed != 1 {
-		t.Errorf("closed %d times", v.closed)
-	}
+	assert.Equal(t, v.closed, 1, "times closed")
 	if _, st := w.walk(".wsmount/history/a/2"); st != fuse.ENOENT {
 		t.Errorf("lookup after it is gone: %v", st)
 	}

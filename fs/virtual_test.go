@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/hanwen/go-fuse/v2/fuse"
+
+	"github.com/wsmount/wsmount/integration/assert"
 )
 
 type mapControl map[string]string
@@ -81,9 +83,7 @@ func TestControlFileIsOneVersionFromEndToEnd(t *testing.T) {
 func TestUnavailablePartSaysWhy(t *testing.T) {
 	w := newWorld(t, Part{Volume: newFake()}, Part{At: "gone", Unavailable: "no such disk", Control: mapControl{"errors.log": "x"}})
 	dir := w.mustWalk("gone")
-	if got := dir.Mode & 0o777; got != 0o555 {
-		t.Errorf("mode %o, want 555", got)
-	}
+	assert.Equal(t, dir.Mode&0o777, 0o555, "mode")
 	h := header(dir.NodeId)
 	for name, want := range map[string]string{"user.wsmount.reason": "no such disk", "user.wsmount.state": "unavailable"} {
 		buf := make([]byte, 100)
@@ -96,7 +96,5 @@ func TestUnavailablePartSaysWhy(t *testing.T) {
 	if _, st := w.walk("gone/file"); st != fuse.EACCES {
 		t.Errorf("lookup in it: %v, want EACCES", st)
 	}
-	if st := w.OpenDir(nil, &fuse.OpenIn{InHeader: h}, &fuse.OpenOut{}); st != fuse.EACCES {
-		t.Errorf("listing it: %v, want EACCES", st)
-	}
+	assert.Equal(t, w.OpenDir(nil, &fuse.OpenIn{InHeader: h}, &fuse.OpenOut{}), fuse.EACCES, "listing it")
 }

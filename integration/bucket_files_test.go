@@ -14,6 +14,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/tier"
 )
 
@@ -94,9 +95,7 @@ func writeFiles(t *testing.T, dir string, files []bucketFile) {
 					t.Error(err)
 					return
 				}
-				if err := os.WriteFile(path, files[i].content(), 0o644); err != nil {
-					t.Error(err)
-				}
+				assert.Is(t, os.WriteFile(path, files[i].content(), 0o644), nil)
 			}
 		})
 	}
@@ -107,9 +106,7 @@ func writeFiles(t *testing.T, dir string, files []bucketFile) {
 func (b *bucketStore) hasAll(files []bucketFile) {
 	b.t.Helper()
 	etags, err := b.s.ETags(b.ctx, bucketPrefix)
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	assert.OK(b.t, err)
 	bytesSeen := 0
 	for _, f := range files {
 		key := keyOf(f.path)
@@ -122,9 +119,7 @@ func (b *bucketStore) hasAll(files []bucketFile) {
 		delete(etags, key)
 	}
 	for _, key := range slices.Sorted(maps.Keys(etags)) {
-		if !strings.HasSuffix(key, "/") {
-			b.t.Errorf("nobody wrote %q", key)
-		}
+		assert.True(b.t, strings.HasSuffix(key, "/"), "nobody wrote", key)
 	}
 	b.t.Logf("%d files, %d bytes", len(files), bytesSeen)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"golang.org/x/sys/unix"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/s3server"
 )
 
@@ -40,36 +41,24 @@ func TestBucketKeepsHeaders(t *testing.T) {
 		_, err := s.Client().PutObject(t.Context(), &s3.PutObjectInput{Bucket: &s.Bucket, Key: aws.String("team/ws/" + name),
 			Body: strings.NewReader("old"), ContentType: aws.String("text/html"), CacheControl: aws.String("max-age=60"),
 			ContentEncoding: aws.String("gzip"), ContentDisposition: aws.String("inline")})
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 	}
 	m := b.w.Mount("@acme/bucket")
 	for name, file := range files {
-		if err := file.do(m.Dir + "/" + name); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
+		assert.Is(t, file.do(m.Dir+"/"+name), nil, name)
 	}
-	if err := os.WriteFile(m.Dir+"/new.json", []byte("{}"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, os.WriteFile(m.Dir+"/new.json", []byte("{}"), 0o644))
 	m.Stop()
 	for name, file := range files {
-		if got := servedAs(t, s, "team/ws/"+name); got != file.want {
-			t.Errorf("%s: served as %q, want %q", name, got, file.want)
-		}
+		assert.Equal(t, servedAs(t, s, "team/ws/"+name), file.want, name, "served as")
 	}
-	if got := servedAs(t, s, "team/ws/new.json"); got != "application/json, , , " {
-		t.Errorf("a new file is served as %q", got)
-	}
+	assert.Equal(t, servedAs(t, s, "team/ws/new.json"), "application/json, , , ", "a new file is served as")
 }
 
 // servedAs are the headers of an object.
 func servedAs(t *testing.T, s *s3server.Server, key string) string {
 	t.Helper()
 	out, err := s.Client().HeadObject(t.Context(), &s3.HeadObjectInput{Bucket: &s.Bucket, Key: &key})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	return aws.ToString(out.ContentType) + ", " + aws.ToString(out.CacheControl) + ", " + aws.ToString(out.ContentEncoding) + ", " + aws.ToString(out.ContentDisposition)
 }

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/internal/harness"
 	"github.com/wsmount/wsmount/integration/s3server"
 	"github.com/wsmount/wsmount/integration/tier"
@@ -62,9 +63,7 @@ func (b *bucketStage) fill(dir string) {
 	b.t.Helper()
 	r := rand.NewChaCha8([32]byte{7})
 	must := func(err error) {
-		if err != nil {
-			b.t.Fatal(err)
-		}
+		assert.OK(b.t, err)
 	}
 	for i := range 40 {
 		sub := filepath.Join(dir, fmt.Sprint("d", i%5), "in")
@@ -107,9 +106,7 @@ func (b *bucketStage) lines(root string) (lines []string) {
 		}
 		return nil
 	})
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	assert.OK(b.t, err)
 	return lines
 }
 
@@ -143,12 +140,8 @@ func TestBucketKeepsATree(t *testing.T) {
 		}
 		m.Start()
 		b.same("on another machine", m.Dir, want)
-		if err := os.Rename(filepath.Join(m.Dir, "d1"), filepath.Join(m.Dir, "moved")); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.RemoveAll(filepath.Join(m.Dir, "d2")); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, os.Rename(filepath.Join(m.Dir, "d1"), filepath.Join(m.Dir, "moved")))
+		assert.OK(t, os.RemoveAll(filepath.Join(m.Dir, "d2")))
 		want = b.lines(m.Dir)
 		m.Stop()
 		m.Start()
@@ -182,9 +175,7 @@ func TestBucketWithTwoWriters(t *testing.T) {
 		m, other := b.w.Mount("@acme/bucket"), b.w.Mount("@acme/bucket", "--working-copy", "other")
 		write := func(path, content string) {
 			t.Helper()
-			if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, os.WriteFile(path, []byte(content), 0o644))
 		}
 		write(filepath.Join(m.Dir, "plan"), "base")
 		harness.Eventually(t, "the other mount has it", func() bool {
@@ -225,9 +216,7 @@ func TestBucketAfterAKill(t *testing.T) {
 		m.Start()
 		b.same("after a kill", m.Dir, want)
 		m.Stop()
-		if err := os.RemoveAll(b.w.Path("state", "acme")); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, os.RemoveAll(b.w.Path("state", "acme")))
 		m.Start()
 		b.same("in the bucket", m.Dir, want)
 	})
@@ -242,9 +231,7 @@ func TestBucketGetsOnlyChanges(t *testing.T) {
 		size := tier.Pick[int64](24, 100) << 20
 		want := make([]byte, size)
 		rand.NewChaCha8([32]byte{8}).Read(want)
-		if err := os.WriteFile(path, want, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, os.WriteFile(path, want, 0o644))
 		for _, change := range []struct {
 			what string
 			off  int64
@@ -257,13 +244,9 @@ func TestBucketGetsOnlyChanges(t *testing.T) {
 		} {
 			before := sent(m)
 			f, err := os.OpenFile(path, os.O_WRONLY, 0)
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			_, err = f.WriteAt(change.put, change.off)
-			if err := errors.Join(err, f.Close()); err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, errors.Join(err, f.Close()))
 			if got := sent(m) - before; got < int64(len(change.put)) || got > change.most {
 				t.Errorf("%s: %d bytes are sent, at most %d had to be", change.what, got, change.most)
 			}

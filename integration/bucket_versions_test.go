@@ -6,6 +6,7 @@ import (
 	"os"
 	"testing"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/s3server"
 )
 
@@ -18,17 +19,13 @@ func TestBucketVersionsAreAsked(t *testing.T) {
 	b := newBucketStage(t, s, s.Endpoint)
 	was := map[string]string{"d/overwritten": "first", "d/replaced": "second"}
 	for name, content := range was {
-		if err := s.Put(t.Context(), "team/ws/"+name, []byte(content), nil); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, s.Put(t.Context(), "team/ws/"+name, []byte(content), nil))
 	}
 	m := b.w.Mount("@acme/bucket")
 	_, err := os.ReadDir(m.Dir + "/d")
 	err = errors.Join(err, os.WriteFile(m.Dir+"/d/overwritten", []byte("ours"), 0o644),
 		os.WriteFile(m.Dir+"/d/new", []byte("new"), 0o644), os.Rename(m.Dir+"/d/new", m.Dir+"/d/replaced"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	b.w.MustRun("commit", m.Dir)
 	for name := range was {
 		var log struct{ Versions []struct{ ID string } }

@@ -1,7 +1,6 @@
 package integration
 
 import (
-	"errors"
 	"os"
 	"strings"
 	"syscall"
@@ -10,6 +9,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"golang.org/x/sys/unix"
+
+	"github.com/wsmount/wsmount/integration/assert"
 )
 
 // aclNamed is an ACL in the kernel's form: rw for the owner and user 9, r for the
@@ -31,9 +32,7 @@ func TestBucketKeepsWhatIsSaidOfFiles(t *testing.T) {
 			tagged(t, "where it was made", m.Dir)
 			m.Stop()
 			for _, hints := range []bool{true, false} {
-				if err := os.RemoveAll(b.w.Path("state", "acme")); err != nil {
-					t.Fatal(err)
-				}
+				assert.OK(t, os.RemoveAll(b.w.Path("state", "acme")))
 				if !hints {
 					b.forgetHints()
 				}
@@ -42,20 +41,14 @@ func TestBucketKeepsWhatIsSaidOfFiles(t *testing.T) {
 				if err := os.Rename(m.Dir+"/said", m.Dir+"/renamed"); err != nil { // before anybody asked
 					t.Fatal(err)
 				}
-				if err := os.Rename(m.Dir+"/renamed", m.Dir+"/said"); err != nil {
-					t.Fatal(err)
-				}
+				assert.OK(t, os.Rename(m.Dir+"/renamed", m.Dir+"/said"))
 				m.Stop()
 			}
 			m.Start()
 			tagged(t, "after renames", m.Dir)
 			err := unix.Setxattr(m.Dir+"/said/file", "user.large", []byte(strings.Repeat("v", 2000)), 0)
-			if !errors.Is(err, syscall.ENOSPC) {
-				t.Errorf("more than fits: %v", err)
-			}
-			if err := os.RemoveAll(m.Dir + "/said"); err != nil {
-				t.Fatal(err)
-			}
+			assert.Is(t, err, syscall.ENOSPC, "more than fits")
+			assert.OK(t, os.RemoveAll(m.Dir+"/said"))
 			m.Stop()
 		}
 	})
@@ -88,9 +81,7 @@ func tagAll(t *testing.T, dir string) {
 		unix.Removexattr(dir+"/file", "user.gone"), os.Chmod(dir+"/file", 0o751), os.Chtimes(dir+"/file", made, made),
 		unix.Setxattr(dir+"/acl", "system.posix_acl_access", []byte(aclNamed), 0),
 	} {
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 	}
 }
 
@@ -108,9 +99,7 @@ func tagged(t *testing.T, where, dir string) {
 		{"", "user.dir", "1"}, {"/sub", "user.sub", "\x00\xff"}, {"/file", "user.x", "y"}, {"/file", "user.gone", ""},
 		{"/acl", "system.posix_acl_access", aclNamed},
 	} {
-		if got := xattrOf(dir+x[0], x[1]); got != x[2] {
-			t.Errorf("%s: %s of %q is %q, want %q", where, x[1], x[0], got, x[2])
-		}
+		assert.Equal(t, xattrOf(dir+x[0], x[1]), x[2], where, x[1], "of", x[0])
 	}
 	if target, err := os.Readlink(dir + "/link"); err != nil || target != "file" {
 		t.Errorf("%s: the link leads to %q, %v", where, target, err)

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/wsmount/wsmount/integration/assert"
 )
 
 // fixedTime is a time stamp that no clock gives.
@@ -26,8 +28,6 @@ func contains(text string, parts ...string) bool {
 func readFile(t testing.TB, name string) string {
 	t.Helper()
 	text, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	return string(text)
 }

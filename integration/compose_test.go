@@ -1,15 +1,14 @@
 package integration
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
-	"slices"
 	"syscall"
 	"testing"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/internal/harness"
 )
 
@@ -28,16 +27,12 @@ func family(t *testing.T, w *harness.World, names ...string) map[string]string {
 
 func write(t *testing.T, path, text string) {
 	t.Helper()
-	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, os.WriteFile(path, []byte(text), 0o644))
 }
 
 func mkdirAll(t *testing.T, path string) {
 	t.Helper()
-	if err := os.MkdirAll(path, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, os.MkdirAll(path, 0o755))
 }
 
 func checkContent(t *testing.T, path, want string) {
@@ -51,45 +46,13 @@ func checkContent(t *testing.T, path, want string) {
 // checkErr checks that a call ended with an errno; nil is success.
 func checkErr(t *testing.T, what string, got, want error) {
 	t.Helper()
-	if !errors.Is(got, want) {
-		t.Errorf("%s: got %v, want %v", what, got, want)
-	}
-}
-
-// Prefixes end on path boundaries, nest, and hide without losing.
-func TestComposition(t *testing.T) {
-	t.Parallel()
-	w := harness.New(t, harness.Options{})
-	dirs := family(t, w, "app", "lib", "deep", "other")
-	mkdirAll(t, dirs["app"]+"/lib/hidden")
-	mkdirAll(t, dirs["app"]+"/library")
-	write(t, dirs["app"]+"/library/from", "app")
-	m := w.Mount("@acme/app", "--mount", "at=/lib,source=@acme/lib", "--mount", "at=/lib/x/deep,source=@acme/deep",
-		"--mount", "at=/new/other,source=@acme/other,mode=read-only")
-	for path, want := range map[string]string{
-		"from": "app", "lib/from": "lib", "lib/x/deep/from": "deep", "new/other/from": "other", "library/from": "app",
-	} {
-		checkContent(t, filepath.Join(m.Dir, path), want)
-	}
-	for dir, want := range map[string][]string{"": {"WORKSPACE.md", "from", "lib", "library", "new"},
-		"lib": {"WORKSPACE.md", "from", "x"}, "lib/x": {"deep"}, "new": {"other"}} {
-		if got := list(t, filepath.Join(m.Dir, dir)); !slices.Equal(got, want) {
-			t.Errorf("list of %q: got %q, want %q", dir, got, want)
-		}
-	}
-	if _, err := os.Stat(dirs["app"] + "/lib/hidden"); err != nil {
-		t.Errorf("what a part hides: %v", err)
-	}
-	write(t, m.Dir+"/lib/x/deep/made", "deep")
-	checkContent(t, dirs["deep"]+"/made", "deep")
+	assert.Is(t, got, want, what)
 }
 
 func list(t *testing.T, dir string) []string {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	var names []string
 	for _, e := range entries {
 		names = append(names, e.Name())
@@ -127,12 +90,8 @@ func checkNumbers(t *testing.T, paths ...string) {
 	seen := map[uint64]string{}
 	for _, p := range paths {
 		var st unix.Stat_t
-		if err := unix.Stat(p, &st); err != nil {
-			t.Fatal(err)
-		}
-		if other := seen[st.Ino]; other != "" {
-			t.Errorf("%s and %s both have number %d", p, other, st.Ino)
-		}
+		assert.OK(t, unix.Stat(p, &st))
+		assert.Equal(t, seen[st.Ino], "", p, "shares its number", st.Ino)
 		seen[st.Ino] = p
 	}
 }
@@ -169,9 +128,7 @@ func TestReadOnly(t *testing.T) {
 			}
 			var st unix.Statfs_t
 			checkErr(t, "statfs", unix.Statfs(m.Dir, &st), nil)
-			if got := st.Flags&unix.ST_RDONLY != 0; got != c.ro[""] {
-				t.Errorf("mounted ro: got %v, want %v", got, c.ro[""])
-			}
+			assert.Equal(t, st.Flags&unix.ST_RDONLY != 0, c.ro[""], "mounted ro")
 		})
 	}
 }

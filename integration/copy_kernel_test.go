@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -13,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/internal/harness"
 	"github.com/wsmount/wsmount/integration/tier"
 )
@@ -41,9 +43,7 @@ func TestCopyMountsInside(t *testing.T) {
 		c.tamper("sandbox/config", fmt.Appendf(nil, "version %d", i+1))
 		c.tamper("sandbox/beside", fmt.Append(nil, i))
 		c.tamper(fmt.Sprintf("sandbox/tmp/hidden-%d", i), []byte("under the mount"))
-		if err := c.pullNow(); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, c.pullNow())
 		if got, err := os.ReadFile(c.Dir + "/sandbox/tmp/file"); err != nil || string(got) != "of the sandbox" {
 			t.Fatalf("pull %d: the tmpfs: got %q, %v", i, got, err)
 		}
@@ -60,13 +60,9 @@ func TestCopyMountsInside(t *testing.T) {
 
 func mountInside(t *testing.T, source, target, kind string, flags uintptr) {
 	t.Helper()
-	if err := unix.Mount(source, target, kind, flags, ""); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, unix.Mount(source, target, kind, flags, ""))
 	t.Cleanup(func() {
-		if err := unix.Unmount(target, 0); err != nil {
-			t.Errorf("%s: %v", target, err)
-		}
+		assert.Is(t, unix.Unmount(target, 0), nil, target)
 	})
 }
 
@@ -100,9 +96,7 @@ func TestCopyNoStale(t *testing.T) {
 				for i := range 4 {
 					c.tamper(fmt.Sprintf("d/f%d", i), []byte(strings.Repeat(string(rune('a'+round%26)), 100_000)))
 				}
-				if err := c.pullNow(); err != nil {
-					t.Error(err)
-				}
+				assert.Is(t, c.pullNow(), nil)
 				// Everybody gets to see it: of two pulls in one open the kernel
 				// asks again for the first only.
 				for i := range reads {
@@ -153,27 +147,35 @@ func TestCopyInotify(t *testing.T) {
 	c := quietly.mount(t)
 	mkdirAll(t, c.Dir+"/watched")
 	write(t, c.Dir+"/watched/old", "one")
+	write(t, c.Dir+"/watched/gone", "two")
 	c.mustSettle()
 	fd, err := unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	defer unix.Close(fd)
-	if _, err := unix.InotifyAddWatch(fd, c.Dir+"/watched", unix.IN_MODIFY|unix.IN_ATTRIB|unix.IN_CREATE|unix.IN_MOVED_TO); err != nil {
+	if _, err := unix.InotifyAddWatch(fd, c.Dir+"/watched", unix.IN_MODIFY|unix.IN_ATTRIB|unix.IN_CREATE|unix.IN_DELETE|unix.IN_MOVE); err != nil {
 		t.Fatal(err)
 	}
 	c.tamper("watched/old", []byte("two"))
 	c.tamper("watched/new", []byte("three"))
-	if err := c.pullNow(); err != nil {
-		t.Fatal(err)
+	c.tamper("watched/gone", nil)
+	assert.OK(t, c.pullNow())
+	modified := func(name string) string { return fmt.Sprintf("%x %s", unix.IN_MODIFY, name) }
+	var events []string
+	seen := func(event string) bool {
+		events = append(events, inotifyEvents(fd)...)
+		return slices.Contains(events, event)
 	}
-	seen := map[string]bool{}
-	harness.Eventually(t, "the watcher sees both files", func() bool {
-		for _, name := range inotifyNames(fd) {
-			seen[name] = true
-		}
-		return seen["old"] && seen["new"]
-	})
+	harness.Eventually(t, "the watcher sees both files", func() bool { return seen(modified("old")) && seen(modified("new")) })
+	unsaved, err := c.unsaved()
+	assert.OK(t, err)
+	assert.Equal(t, unsaved, "", "what a nudge has changed")
+	mkdirAll(t, c.Dir+"/watched/mark")
+	mark := fmt.Sprintf("%x mark", unix.IN_CREATE|unix.IN_ISDIR)
+	harness.Eventually(t, "the watcher sees the mark", func() bool { return seen(mark) })
+	slices.Sort(events)
+	want := []string{modified("new"), modified("old"), mark}
+	slices.Sort(want)
+	assert.Slice(t, events, want, "the watcher saw")
 	for name, want := range map[string]string{"old": "two", "new": "three"} {
 		if got, err := os.ReadFile(c.Dir + "/watched/" + name); err != nil || string(got) != want {
 			t.Errorf("%s: got %q, %v, want %q", name, got, err, want)
@@ -181,17 +183,17 @@ func TestCopyInotify(t *testing.T) {
 	}
 }
 
-// inotifyNames are the names of the events that have come.
-func inotifyNames(fd int) (names []string) {
+// inotifyEvents are the events that have come: what happened, and to which name.
+func inotifyEvents(fd int) (events []string) {
 	buf := make([]byte, 1<<16)
 	n, _ := unix.Read(fd, buf)
 	for at := 0; at+unix.SizeofInotifyEvent <= n; {
-		size := int(binary.NativeEndian.Uint32(buf[at+12:]))
+		mask, size := binary.NativeEndian.Uint32(buf[at+4:]), int(binary.NativeEndian.Uint32(buf[at+12:]))
 		at += unix.SizeofInotifyEvent
-		names = append(names, strings.TrimRight(string(buf[at:at+size]), "\x00"))
+		events = append(events, fmt.Sprintf("%x %s", mask, strings.TrimRight(string(buf[at:at+size]), "\x00")))
 		at += size
 	}
-	return names
+	return events
 }
 
 // The kernel reads content that is here by itself, as root; what is written
@@ -227,9 +229,7 @@ func TestCopyIOModes(t *testing.T) {
 					c.whileOpen(tc.open, func() {
 						for _, o := range c.Status().OpenFiles {
 							if strings.HasSuffix(o.Path, path) {
-								if o.IOMode != tc.mode {
-									t.Errorf("%s: io mode %s, want %s", path, o.IOMode, tc.mode)
-								}
+								assert.Equal(t, o.IOMode, tc.mode, path, "io mode")
 								return
 							}
 						}
@@ -245,9 +245,7 @@ func TestCopyIOModes(t *testing.T) {
 func (c *workingCopy) sh(script string) {
 	c.t.Helper()
 	out, err := c.w.Command(c.t.Context(), "sh", "-c", "set -e\n"+script, "sh", c.Dir).CombinedOutput()
-	if err != nil {
-		c.t.Fatalf("%s: %v: %s", script, err, out)
-	}
+	assert.OK(c.t, err, script, out)
 }
 
 // whileOpen does something while a process of the world's user has a file open.
@@ -270,9 +268,7 @@ func (c *workingCopy) whileOpen(open string, do func()) {
 
 func (c *workingCopy) must(err error) {
 	c.t.Helper()
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	assert.OK(c.t, err)
 }
 
 // mustSettle is settle.
@@ -291,9 +287,7 @@ func TestCopyInotifyHelperEnds(t *testing.T) {
 			t.Fatal(err)
 		}
 		c.tamper("new", []byte("one"))
-		if err := c.pullNow(); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, c.pullNow())
 		var helper string
 		harness.Eventually(t, "there is a helper", func() bool {
 			tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", c.PID))
@@ -338,9 +332,7 @@ func TestCopyConflictOfABoundFile(t *testing.T) {
 			write(t, outside, "")
 			mountInside(t, c.Dir+"/config", outside, "", unix.MS_BIND)
 			c.tamper("config", []byte("theirs"))
-			if err := c.pullNow(); err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, c.pullNow())
 			write(t, outside, "ours")
 			if r := c.w.Run("event", c.Dir, "turn-end"); r.Code != 8 || !strings.Contains(r.Out, "conflicts 1,") {
 				t.Errorf("turn-end: %+v, want 1 conflict and exit 8", r)
@@ -348,9 +340,7 @@ func TestCopyConflictOfABoundFile(t *testing.T) {
 			if got, err := os.ReadFile(c.Dir + "/config"); err != nil || string(got) != left {
 				t.Errorf("got %q, %v, want %q", got, err, left)
 			}
-			if r := c.w.Run("event", c.Dir, "turn-end"); r.Code != 0 {
-				t.Errorf("the next turn: %+v", r)
-			}
+			assert.Equal(t, c.w.Run("event", c.Dir, "turn-end").Code, 0, "the next turn")
 		})
 	}
 }

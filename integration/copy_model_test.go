@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/model"
 	"github.com/wsmount/wsmount/integration/s3server"
 	"github.com/wsmount/wsmount/integration/tier"
@@ -120,14 +121,10 @@ func (c *workingCopy) settle() error {
 func (c *workingCopy) fill() {
 	c.t.Helper()
 	for _, dir := range []string{"beside", modelDir} {
-		if err := os.Mkdir(c.Dir+"/"+dir, 0o755); err != nil {
-			c.t.Fatal(err)
-		}
+		assert.OK(c.t, os.Mkdir(c.Dir+"/"+dir, 0o755))
 	}
 	for i := range 60 {
-		if err := os.WriteFile(fmt.Sprintf("%s/beside/%d", c.Dir, i), []byte{byte(i)}, 0o644); err != nil {
-			c.t.Fatal(err)
-		}
+		assert.OK(c.t, os.WriteFile(fmt.Sprintf("%s/beside/%d", c.Dir, i), []byte{byte(i)}, 0o644))
 	}
 }
 

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/wsmount/wsmount/integration/assert"
 )
 
 // A directory that was removed while a program is in it, and comes back because
@@ -48,9 +50,7 @@ func TestCopyDirectoryComesBack(t *testing.T) {
 func openDir(t *testing.T, path string) *os.File {
 	t.Helper()
 	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	t.Cleanup(func() { f.Close() })
 	return f
 }

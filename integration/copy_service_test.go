@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/internal/harness"
 	"github.com/wsmount/wsmount/integration/model"
 	"github.com/wsmount/wsmount/providers"
@@ -42,9 +43,7 @@ func newServiceStore(t testing.TB, w *harness.World, f copyFlavour) *serviceStor
 	} else {
 		st.control, err = memory.DialControl(t.Context(), "unix", st.s.Socket)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	t.Cleanup(func() { st.control.Close() })
 	return st
 }
@@ -63,9 +62,7 @@ type other struct {
 func (st *serviceStore) other() model.Other {
 	st.t.Helper()
 	p, err := memory.Dial(st.t.Context(), "unix", st.s.Socket)
-	if err != nil {
-		st.t.Fatal(err)
-	}
+	assert.OK(st.t, err)
 	st.t.Cleanup(func() { p.Close() })
 	return &other{ctx: st.t.Context(), p: p}
 }

@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/internal/harness"
 )
 
@@ -39,9 +40,7 @@ func TestTotalCacheSize(t *testing.T) {
 	}
 	held := func(slug string) (bytes int64) {
 		found, err := filepath.Glob(w.Path("state", "acme", slug, "*", "copy", "data", "*", "*"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		for _, name := range found {
 			var st syscall.Stat_t
 			if syscall.Lstat(name, &st) == nil { // else it went meanwhile
@@ -78,9 +77,7 @@ func TestTotalCacheSize(t *testing.T) {
 	same("b")
 	same("unsent")
 	harness.Eventually(t, "they keep it when all was read again", together)
-	if got := held("unsent"); got != unsent {
-		t.Errorf("of what is unsent %d bytes are here, there were %d", got, unsent)
-	}
+	assert.Equal(t, held("unsent"), unsent, "bytes of what is unsent that are here")
 	mounts["b"].Stop()
 	before := held("b")
 	harness.Eventually(t, "one that is alone has all the room", func() bool {

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/internal/harness"
 )
 
@@ -55,9 +56,7 @@ func (w *writer) append(i int64) error {
 func (w *writer) check(t *testing.T, dir string) {
 	t.Helper()
 	got, err := os.ReadFile(dir + "/log")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	size := len(fmt.Sprintf(record, 0))
 	if len(got) < int(w.acked.Load())*size {
 		t.Errorf("%s: %d bytes, want at least %d records", dir, len(got), w.acked.Load())
@@ -165,29 +164,4 @@ func TestTerminateUnderLoad(t *testing.T) {
 	if entries, err := os.ReadDir(m.Dir); err != nil || len(entries) > 8 {
 		t.Errorf("the mount point after SIGTERM: got %d entries, %v", len(entries), err)
 	}
-}
-
-// A busy mount says who keeps it, and goes once it is free.
-func TestUmountBusy(t *testing.T) {
-	t.Parallel()
-	w := harness.New(t, harness.Options{})
-	m := w.Mount(w.Workspace("@acme/x", ""))
-	write(t, m.Dir+"/f", "x")
-	f, err := os.Open(m.Dir + "/f")
-	checkErr(t, "open", err, nil)
-	r := w.Run("umount", m.Dir)
-	if r.Code != 1 || !contains(r.Err, "in use", itoa(os.Getpid())) {
-		t.Errorf("umount of a busy mount: got exit %d and\n%s", r.Code, r.Err)
-	}
-	checkErr(t, "read", f.Close(), nil)
-	m.Stop()
-}
-
-// Two mounts of one workspace would be two masters: the second is refused.
-func TestSecondMount(t *testing.T) {
-	t.Parallel()
-	w := harness.New(t, harness.Options{})
-	ws := w.Workspace("@acme/x", "")
-	m := w.Mount(ws)
-	refused(t, w, 1, m.Dir, ws)
 }

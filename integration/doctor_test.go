@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/internal/badlink"
 	"github.com/wsmount/wsmount/integration/internal/gate"
 	"github.com/wsmount/wsmount/integration/s3server"
@@ -24,9 +25,7 @@ func (b *bucketStage) diagnose(workspace string, flags ...string) diagnosis {
 	b.t.Helper()
 	r := b.w.Run(append([]string{"doctor", "--json", workspace}, flags...)...)
 	var d diagnosis
-	if err := json.Unmarshal([]byte(r.Out), &d); err != nil {
-		b.t.Fatalf("%v\n%s%s", err, r.Out, r.Err)
-	}
+	assert.OK(b.t, json.Unmarshal([]byte(r.Out), &d), r.Out, r.Err)
 	for _, c := range d.Checks {
 		if c.Level != "ok" && c.Do == "" {
 			b.t.Errorf("does not say what to do: %+v", c)
@@ -49,9 +48,7 @@ func (d diagnosis) store() string {
 func (d diagnosis) wants(t *testing.T, exit int, parts ...string) {
 	t.Helper()
 	for _, c := range d.Checks {
-		if c.Name == "workspace" {
-			t.Errorf("cannot be resolved: %s", c.Says)
-		}
+		assert.False(t, c.Name == "workspace", "cannot be resolved:", c.Says)
 	}
 	if got := d.store(); exit == 0 && strings.Contains(got, "problem") || exit != 0 && d.Exit != exit || !contains(got, parts...) {
 		t.Errorf("exit %d, want %d, and %q in\n%s", d.Exit, exit, parts, got)
@@ -66,17 +63,13 @@ func TestDoctorOfABucket(t *testing.T) {
 	endpoint := "http://" + link.Addr
 	b := newBucketStage(t, s, endpoint)
 	b.w.Grant(s, endpoint, elsewhere.Endpoint)
-	if err := s.Put(t.Context(), "team/ws/theirs", []byte("theirs"), nil); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, s.Put(t.Context(), "team/ws/theirs", []byte("theirs"), nil))
 	b.diagnose("@acme/bucket").wants(t, 0, "ok answer: bucket \""+s.Bucket+"\"", endpoint, "ok clock: ", "ok region: us-east-1", "ok versioning: off",
 		"ok conditions: PUT with If-Match is honoured", "note conditions: CopyObject with If-None-Match is not honoured",
 		"note conditions: DELETE with If-Match is not honoured", "MiB/s up", "MiB/s down", "ok scratch: ")
 	b.diagnose("@acme/bucket", "--read-only").wants(t, 0, "ok answer: ", "note writing: not tried")
 	text := b.w.Run("doctor", "@acme/bucket").Out
-	if !contains(text, "throughput: ", "store /") {
-		t.Errorf("for people it says\n%s", text)
-	}
+	assert.True(t, contains(text, "throughput: ", "store /"), "for people it says", text)
 
 	link.Say(badlink.Answer{Status: http.StatusForbidden, Code: "RequestTimeTooSkewed"})
 	b.diagnose("@acme/bucket").wants(t, exitDenied, "the clock of this machine and the service's differ")

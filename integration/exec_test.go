@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/internal/harness"
 	"github.com/wsmount/wsmount/integration/tier"
 	"github.com/wsmount/wsmount/providers/memory"
@@ -76,9 +77,7 @@ func TestExecTerminal(t *testing.T) {
 	_, slave := terminal(t)
 	cmd := w.Command(t.Context(), harness.Binary(), "exec", dir, "--", "sh", "-c", `[ -t 0 ] && [ -t 1 ] && [ "$TERM" = dumb ] && : </dev/tty && stty size`)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = slave, slave, slave
-	if err := cmd.Run(); err != nil {
-		t.Errorf("no terminal inside: %v", err)
-	}
+	assert.Is(t, cmd.Run(), nil, "no terminal inside")
 }
 
 // running starts a command that makes the file "started" on the way, and waits for
@@ -117,9 +116,7 @@ func TestExecSignals(t *testing.T) {
 		cmd, said := running(t, w, dir, dir+"/started", tt.script)
 		checkErr(t, "signal", cmd.Process.Signal(tt.signal), nil)
 		cmd.Wait()
-		if got := cmd.ProcessState.ExitCode(); got != tt.want {
-			t.Errorf("%v: got %d, want %d\n%s", tt.signal, got, tt.want, said)
-		}
+		assert.Equal(t, cmd.ProcessState.ExitCode(), tt.want, tt.signal, "exit", said)
 	}
 	nothingLeft(t, w)
 }
@@ -261,9 +258,7 @@ func TestExecShares(t *testing.T) {
 		t.Errorf("a second command: got %d\n%s", r.Code, r.Err)
 	}
 	write(t, dir+"/go", "")
-	if err := cmd.Wait(); err != nil {
-		t.Errorf("the first command, after the second: %v\n%s", err, said)
-	}
+	assert.Is(t, cmd.Wait(), nil, "the first command, after the second", said)
 	checkContent(t, dir+"/end", "end\n")
 	nothingLeft(t, w)
 	m := w.Mount(dir)
@@ -271,9 +266,7 @@ func TestExecShares(t *testing.T) {
 		t.Errorf("in a mount that is there: got %d\n%s", r.Code, r.Err)
 	}
 	checkContent(t, m.Dir+"/third", "b\n")
-	if got := m.Status().PID; got != m.PID {
-		t.Errorf("the mount's daemon is %d, was %d", got, m.PID)
-	}
+	assert.Equal(t, m.Status().PID, m.PID, "the mount's daemon")
 }
 
 // sandboxedRepository is a workspace whose store outlives its mounts, and is looked at
@@ -327,9 +320,7 @@ func TestExecWithoutDaemon(t *testing.T) {
 	checkErr(t, "pipe", err, nil)
 	checkErr(t, "start", cmd.Start(), nil)
 	out.Close()
-	if _, err := in.Read(make([]byte, 6)); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, assert.ErrOf(in.Read(make([]byte, 6))))
 	var status struct{ Mounts []struct{ PID int } }
 	checkErr(t, "status", json.Unmarshal([]byte(w.MustRun("status", "--json")), &status), nil)
 	checkErr(t, "kill", syscall.Kill(status.Mounts[0].PID, syscall.SIGKILL), nil)
@@ -361,16 +352,12 @@ func TestExecKilled(t *testing.T) {
 	checkErr(t, "start", cmd.Start(), nil)
 	out.Close()
 	line := make([]byte, 6)
-	if _, err := in.Read(line); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, assert.ErrOf(in.Read(line)))
 	checkErr(t, "kill", cmd.Process.Kill(), nil)
 	cmd.Wait()
 	if n, err := in.Read(line); n != 0 || err == nil { // the end of the pipe: nobody writes any more
 		t.Errorf("the command goes on: %d, %v", n, err)
 	}
 	nothingLeft(t, w)
-	if !has("orphan") {
-		t.Error("what a command wrote whose exec was killed is not in the store")
-	}
+	assert.True(t, has("orphan"), "what a command wrote whose exec was killed is not in the store")
 }

@@ -1,7 +1,6 @@
 package integration
 
 import (
-	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -11,6 +10,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/gitserver"
 	"github.com/wsmount/wsmount/integration/internal/harness"
 )
@@ -68,12 +68,8 @@ func TestGitBlobless(t *testing.T) {
 	m.Stop()
 	m.Start()
 	g.away.Store(true)
-	if got := g.lines(m.Dir); len(got) != bloblessDirs*bloblessFiles+1 {
-		t.Errorf("%d files without the server", len(got))
-	}
-	if got := g.programs(m.Dir, "status", "--porcelain"); got != "" {
-		t.Errorf("git status says %s", got)
-	}
+	assert.Equal(t, len(g.lines(m.Dir)), bloblessDirs*bloblessFiles+1, "files without the server")
+	assert.Equal(t, g.programs(m.Dir, "status", "--porcelain"), "", "git status")
 	g.away.Store(false)
 }
 
@@ -96,24 +92,18 @@ func TestGitBloblessAway(t *testing.T) {
 	m.Stop()
 	m = g.w.Mount("@acme/less", "--patience", outagePatience.String()) // for a server that is away
 	g.away.Store(true)
-	if _, err := os.ReadDir(m.Dir + "/d07"); !errors.Is(err, syscall.EIO) {
-		t.Errorf("what cannot come: %v", err)
-	}
+	assert.Is(t, assert.ErrOf(os.ReadDir(m.Dir+"/d07")), syscall.EIO, "what cannot come")
 	s := m.Status().Parts[0]
 	if text := g.w.MustRun("status", m.Dir); s.WorkingCopy.Clone.Error == "" || !strings.Contains(text, "503") {
 		t.Errorf("status says %+v, %s", s.WorkingCopy.Clone, text)
 	}
-	if log := g.read(m.Dir + "/.wsmount/errors.log"); !strings.Contains(log, "503") {
-		t.Errorf("the log says %q", log)
-	}
+	assert.Contains(t, g.read(m.Dir+"/.wsmount/errors.log"), "503", "the log")
 	other, err := os.ReadFile(m.Dir + "/d03/f0156.txt")
 	if string(other) != "file 156\n" || err != nil {
 		t.Errorf("what is here: %q, %v", other, err)
 	}
 	g.check(os.WriteFile(m.Dir+"/d03/f0155.txt", []byte("mine\n"), 0o644))
-	if got := g.programs(m.Dir, "status", "--porcelain"); got != " M d03/f0155.txt\n" {
-		t.Errorf("git status says %q", got)
-	}
+	assert.Equal(t, g.programs(m.Dir, "status", "--porcelain"), " M d03/f0155.txt\n", "git status")
 	if out, err := (&gitserver.Repo{Dir: m.Dir}).Try("show", "HEAD:d07/f0350.txt"); err == nil || !strings.Contains(err.Error(), "content-that-has-not-come-yet") {
 		t.Errorf("git shows %q, %v", out, err)
 	}

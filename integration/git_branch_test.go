@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/gitserver"
 	"github.com/wsmount/wsmount/integration/internal/harness"
 )
@@ -38,9 +39,7 @@ func newPullStage(t *testing.T, app string) *pullStage {
 func (g *gitStage) told(args ...string) (out told, code int) {
 	g.t.Helper()
 	r := g.w.Run(append(args, "--json")...)
-	if err := json.Unmarshal([]byte(r.Out), &out); err != nil {
-		g.t.Fatalf("%v: exit %d: %v\n%s%s", args, r.Code, err, r.Out, r.Err)
-	}
+	assert.OK(g.t, json.Unmarshal([]byte(r.Out), &out), args, "exit", r.Code, r.Out, r.Err)
 	return out, r.Code
 }
 
@@ -77,9 +76,7 @@ func copyOf(m *harness.Mount, at string) *harness.WorkingCopy {
 func (g *pullStage) has(dir string, there bool, names ...string) {
 	g.t.Helper()
 	for _, name := range names {
-		if _, err := os.Stat(filepath.Join(dir, name)); (err == nil) != there {
-			g.t.Errorf("%s: %v, there should be %v", name, err, there)
-		}
+		assert.Equal(g.t, assert.ErrOf(os.Stat(filepath.Join(dir, name))) == nil, there, name)
 	}
 }
 
@@ -140,12 +137,8 @@ func TestGitCodespace(t *testing.T) {
 	g.happens(m, "turn-end", "conversationId=c2")
 	g.happens(m, "conversation-end", "conversationId=c2")
 	g.happens(m, "conversation-end", "conversationId=c2")
-	if n := len(g.api.Pulls()); n != 2 {
-		t.Errorf("%d pull requests after two conversations", n)
-	}
-	if got := bot.Git("diff", "--name-only", "main", "wsmount/c/c2"); got != "c2.go\n" {
-		t.Errorf("the second has %q", got)
-	}
+	assert.Equal(t, len(g.api.Pulls()), 2, "pull requests after two conversations")
+	assert.Equal(t, bot.Git("diff", "--name-only", "main", "wsmount/c/c2"), "c2.go\n", "the second")
 	m.Stop()
 	g.sound()
 	g.nowhere(gitToken)
@@ -181,9 +174,7 @@ func TestGitBranchOfATurn(t *testing.T) {
 		t.Errorf("while the API is away: exit %d, %+v", code, out)
 	}
 	g.check(os.WriteFile(m.Dir+"/later", []byte("x"), 0o644))
-	if out := g.happens(m, "turn-end"); out.Committed != 1 {
-		t.Errorf("a turn meanwhile: %+v", out)
-	}
+	assert.Equal(t, g.happens(m, "turn-end").Committed, 1, "a turn meanwhile")
 	if out, code := g.told("push", m.Dir); code != 0 || out.Pushed != 1 {
 		t.Errorf("a push meanwhile: exit %d, %+v", code, out)
 	}
@@ -241,16 +232,12 @@ func TestGitRefusedBranch(t *testing.T) {
 	g.happens(m, "turn-start", "conversationId=good")
 	g.has(m.Dir, false, "bad")
 	g.check(os.WriteFile(m.Dir+"/good", []byte("x"), 0o644))
-	if out := g.happens(m, "turn-end", "conversationId=good"); out.Pushed != 1 {
-		t.Errorf("the next conversation: %+v", out)
-	}
+	assert.Equal(t, g.happens(m, "turn-end", "conversationId=good").Pushed, 1, "the next conversation")
 	b := copyOf(m, "/").Branches
 	if len(b) != 2 || b[0].Name != "wsmount/c/bad" || b[0].Refused != "protected-branch" || b[0].Pushed || b[1].Refused != "" {
 		t.Errorf("listed: %+v", b)
 	}
-	if r := g.w.Run("status", m.Dir); !strings.Contains(r.Out, "protected-branch") {
-		t.Errorf("status does not say why:\n%s", r.Out)
-	}
+	assert.Contains(t, g.w.Run("status", m.Dir).Out, "protected-branch", "status does not say why")
 	m.Stop()
 	g.sound()
 }

@@ -5,6 +5,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/wsmount/wsmount/integration/assert"
 )
 
 // A file that is too large, and one that holds the token of the workspace, are
@@ -28,13 +30,9 @@ func TestGitHoldsBack(t *testing.T) {
 	if end.Code != 7 || got["heldBack"] != 2.0 || got["committed"] != 1.0 || got["pushed"] != 1.0 {
 		t.Errorf("the end of the turn answers %d: %v", end.Code, got)
 	}
-	if got := g.repo.Git("show", "--format=", "--name-only", "main"); got != "fine\n" {
-		t.Errorf("the commit has %q", got)
-	}
+	assert.Equal(t, g.repo.Git("show", "--format=", "--name-only", "main"), "fine\n", "the commit")
 	status, large, secret := strings.Join(strings.Fields(g.w.MustRun("status", m.Dir)), " "), "dataset: 105906176 bytes, and a commit takes files of up to 100 MiB", ".env: it holds the value of the secret github-token"
-	if !contains(status, large, secret) {
-		t.Errorf("status says:\n%s", status)
-	}
+	assert.True(t, contains(status, large, secret), "status says:", status)
 	r := g.w.Run("umount", m.Dir)
 	if r.Code != 7 || !contains(r.Err, "dataset", ".env", "github-token") || strings.Contains(r.Err+end.Out+status, gitToken) {
 		t.Errorf("umount answers %d:\n%s", r.Code, r.Err)
@@ -48,8 +46,6 @@ func TestGitHoldsBack(t *testing.T) {
 	g.check(os.Truncate(m.Dir+"/dataset", 1<<10))
 	g.check(os.WriteFile(m.Dir+"/.env", []byte("GITHUB_TOKEN=$TOKEN\n"), 0o600))
 	m.Stop()
-	if got := g.repo.Git("show", "main:.env"); got != "GITHUB_TOKEN=$TOKEN\n" {
-		t.Errorf("what was cured: %q", got)
-	}
+	assert.Equal(t, g.repo.Git("show", "main:.env"), "GITHUB_TOKEN=$TOKEN\n", "what was cured")
 	g.sound()
 }

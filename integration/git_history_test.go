@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/internal/harness"
 )
 
@@ -115,9 +116,7 @@ func TestGitFollowsRenames(t *testing.T) {
 		}
 	}
 	for _, path := range []string{"docs/a.md", "docs/deep"} {
-		if _, err := os.Lstat(filepath.Join(m.Dir, path)); !errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("%s is still there: %v", path, err)
-		}
+		assert.Is(t, assert.ErrOf(os.Lstat(filepath.Join(m.Dir, path))), fs.ErrNotExist, path, "is still there")
 	}
 	g.w.MustRun("push", m.Dir)
 	g.arrives(m, "what was made anew")

@@ -4,6 +4,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/wsmount/wsmount/integration/assert"
 )
 
 // What .gitignore says stays here while it is untracked, and is no obstacle to
@@ -25,9 +27,7 @@ func TestGitIgnores(t *testing.T) {
 		return strings.Join(strings.Fields(g.repo.Git("show", "--format=", "--name-only", "main")), " ")
 	}
 	g.event(m, "turn-end")
-	if got := changed(); got != "docs/keep.tmp docs/out/tracked new" {
-		t.Errorf("the commit has %q", got)
-	}
+	assert.Equal(t, changed(), "docs/keep.tmp docs/out/tracked new", "the commit")
 
 	g.other.Git("pull", "-q", "--ff-only", "origin", "main")
 	g.other.Write(map[string]string{".gitignore": "*.log\n"})
@@ -35,9 +35,7 @@ func TestGitIgnores(t *testing.T) {
 	g.event(m, "turn-start")
 	g.same("what the pull brought", g.lines(m.Dir+"/.gitignore"), []string{"100644 . *.log\n"})
 	g.event(m, "turn-end")
-	if got := changed(); got != "a.tmp docs/b.tmp" {
-		t.Errorf("with fewer rules the commit has %q", got)
-	}
+	assert.Equal(t, changed(), "a.tmp docs/b.tmp", "with fewer rules the commit")
 	m.Stop()
 	g.sound()
 }

@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/gitserver"
 	"github.com/wsmount/wsmount/integration/internal/harness"
 	"github.com/wsmount/wsmount/integration/tier"
@@ -86,13 +87,9 @@ func (g *largeStage) finds(m *harness.Mount, what, want string) {
 	for _, config := range []string{"", global} {
 		g.w.Write("home/.gitconfig", config, 0o600)
 		for _, args := range [][]string{{"diff", "--name-status"}, {"diff", "--name-status", "HEAD"}} {
-			if got := g.programs(m.Dir, args...); got != want {
-				g.t.Errorf("%s: git %s says\n%s\nwant\n%s", what, strings.Join(args, " "), got, want)
-			}
+			assert.Equal(g.t, g.programs(m.Dir, args...), want, what, "git", strings.Join(args, " "), "says")
 		}
-		if got := g.programs(m.Dir, "status", "--porcelain"); (got == "") != (want == "") {
-			g.t.Errorf("%s: git status says\n%s", what, got)
-		}
+		assert.Equal(g.t, g.programs(m.Dir, "status", "--porcelain") == "", want == "", what, "git status says")
 	}
 }
 
@@ -237,9 +234,7 @@ func TestGitLargeDoesNotCome(t *testing.T) {
 			if said := g.read(m.Dir + "/.wsmount/errors.log"); !contains(said, "dir/small.bin", c.says) {
 				t.Errorf("errors.log says\n%s", said)
 			}
-			if got := g.read(m.Dir + "/text"); got != "text\n" {
-				t.Errorf("another file: %q", got)
-			}
+			assert.Equal(t, g.read(m.Dir+"/text"), "text\n", "another file")
 			if got, err := os.ReadFile(m.Dir + "/large.bin"); c.granted && (string(got) != random(1, 3<<20+17) || err != nil) {
 				t.Errorf("another file in LFS: %d bytes, %v\n%s", len(got), err, g.read(m.Dir+"/.wsmount/errors.log"))
 			}
@@ -256,9 +251,7 @@ func TestGitLargeNotOffered(t *testing.T) {
 	g.server.StopLFS()
 	g.workspace("large", "pull: {on: turn-start}, commit: {on: manual}, push: {on: per-commit}")
 	m := g.w.Mount("@acme/large")
-	if got := g.read(m.Dir + "/dir/small.bin"); got != g.repo.Git("show", "main:dir/small.bin") {
-		t.Errorf("a pointer is %q", got)
-	}
+	assert.Equal(t, g.read(m.Dir+"/dir/small.bin"), g.repo.Git("show", "main:dir/small.bin"), "a pointer")
 	g.finds(m, "after the clone", "")
 	g.check(os.WriteFile(m.Dir+"/new.bin", []byte("content"), 0o644))
 	g.check(os.WriteFile(m.Dir+"/text", []byte("changed\n"), 0o644))

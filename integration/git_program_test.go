@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/internal/harness"
 	"github.com/wsmount/wsmount/integration/tier"
 )
@@ -26,9 +27,7 @@ func (g *gitStage) program(dir string, args ...string) (out string, err error) {
 func (g *gitStage) programs(dir string, args ...string) string {
 	g.t.Helper()
 	out, err := g.program(dir, args...)
-	if err != nil {
-		g.t.Fatalf("git %s: %v\n%s", strings.Join(args, " "), err, out)
-	}
+	assert.OK(g.t, err, "git", strings.Join(args, " "), out)
 	return out
 }
 
@@ -54,9 +53,7 @@ func (g *gitStage) likeAWorkTree(m *harness.Mount, what string) {
 	}
 	for _, args := range commands {
 		want, got := g.other.Git(args...), g.programs(m.Dir, args...)
-		if got != want {
-			g.t.Errorf("%s: git %s says in the mount\n%s\nand on a disk\n%s", what, strings.Join(args, " "), got, want)
-		}
+		assert.Equal(g.t, got, want, what, "git", strings.Join(args, " "), "says in the mount")
 	}
 }
 
@@ -76,9 +73,7 @@ func TestGitProgram(t *testing.T) {
 		"sync: {pull: {on: turn-start}, commit: {on: manual}, push: {on: per-commit}}", "")
 	m := g.w.Mount("@acme/tree")
 	g.likeAWorkTree(m, "after the clone")
-	if got := g.programs(m.Dir, "status", "--porcelain", "--ignored"); got != "" {
-		t.Errorf("unchanged, and git says %q", got)
-	}
+	assert.Equal(t, g.programs(m.Dir, "status", "--porcelain", "--ignored"), "", "unchanged, and git")
 	entries, err := os.ReadDir(m.Dir)
 	g.check(err)
 	var listed []string
@@ -175,9 +170,7 @@ func (g *gitStage) changesNothing(m *harness.Mount) {
 			"make": os.Mkdir(path, 0o755), "put over it": os.Rename(m.Dir+"/README.md", path), "make in it": os.WriteFile(path+"/x", nil, 0o644),
 			"chmod": os.Chmod(path, 0o777),
 		} {
-			if err == nil {
-				g.t.Errorf("%s can be changed: %s", name, what)
-			}
+			assert.False(g.t, err == nil, name, "can be changed:", what)
 		}
 	}
 	g.same("after what git refused", g.lines(m.Dir), before)
@@ -202,25 +195,19 @@ func TestGitProgramOfParts(t *testing.T) {
 	inside := m.Dir + "/docs/lib"
 	says := func(dir, what, want string) {
 		t.Helper()
-		if got := g.programs(dir, "status", "--porcelain"); got != want {
-			t.Errorf("%s: git says %q and not %q", what, got, want)
-		}
+		assert.Equal(t, g.programs(dir, "status", "--porcelain"), want, what, "git")
 	}
 	trace := g.w.Path("trace")
 	g.traced = trace
 	says(m.Dir, "unchanged", "")
 	g.traced = ""
 	for _, none := range []string{"opendir:", "gitignore-invalidation:", "directory-invalidation:"} {
-		if text := g.read(trace); !strings.Contains(text, none+"0\n") {
-			t.Errorf("not %s0:\n%s", none, text)
-		}
+		assert.Contains(t, g.read(trace), none+"0\n", "not", none, "0")
 	}
 	says(inside, "the part, unchanged", "")
 	g.check(os.WriteFile(inside+"/new.go", []byte("package lib\n"), 0o644))
 	g.check(os.WriteFile(m.Dir+"/docs/new.md", []byte("new\n"), 0o644))
 	says(m.Dir, "changed", "?? docs/new.md\n")
 	says(inside, "the part, changed", "?? new.go\n")
-	if got := strings.TrimSpace(g.programs(inside, "rev-parse", "--show-toplevel")); got != inside {
-		t.Errorf("the part is in %s", got)
-	}
+	assert.Equal(t, strings.TrimSpace(g.programs(inside, "rev-parse", "--show-toplevel")), inside, "the part is in")
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/gitserver"
 	"github.com/wsmount/wsmount/integration/internal/harness"
 )
@@ -94,9 +95,7 @@ func TestGitOverSSH(t *testing.T) {
 	g.sound()
 	g.nowhere(strings.Split(g.client.PEM, "\n")[2])
 	for _, asked := range g.ssh.Commands() {
-		if !strings.HasSuffix(asked, "pack '/acme/site.git'") {
-			t.Errorf("the server was asked to run %q", asked)
-		}
+		assert.True(t, strings.HasSuffix(asked, "pack '/acme/site.git'"), "the server was asked to run", asked)
 	}
 }
 
@@ -142,7 +141,5 @@ func TestGitOverSSHWithAnAgent(t *testing.T) {
 	m := g.w.Mount("@acme/listed")
 	g.check(os.WriteFile(m.Dir+"/ours", []byte("with the agent's key\n"), 0o644))
 	m.Stop()
-	if got := g.repo.Git("show", "main:ours"); got != "with the agent's key\n" {
-		t.Errorf("the server has %q", got)
-	}
+	assert.Equal(t, g.repo.Git("show", "main:ours"), "with the agent's key\n", "the server")
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/gitserver"
 	"github.com/wsmount/wsmount/integration/internal/harness"
 )
@@ -81,9 +82,7 @@ func (g *gitStage) seed() {
 
 func (g *gitStage) check(err error) {
 	g.t.Helper()
-	if err != nil {
-		g.t.Fatal(err)
-	}
+	assert.OK(g.t, err)
 }
 
 // lines is a line for each file and link of a tree: mode, name and content.
@@ -212,9 +211,7 @@ func (g *gitStage) nowhere(token string) {
 			return err
 		}
 		content, err := os.ReadFile(path)
-		if strings.Contains(string(content), token) {
-			g.t.Errorf("the token is in %s", path)
-		}
+		assert.False(g.t, strings.Contains(string(content), token), "the token is in", path)
 		return err
 	}))
 }
@@ -239,16 +236,12 @@ func TestGitCommitsATurn(t *testing.T) {
 	g.other.Commit("main", "theirs")
 	g.w.MustRun("event", m.Dir, "turn-end", "--var", "turnId=t1", "--var", "conversationId=c\x01\n1")
 	g.arrives(m, "the turn")
-	if got, want := g.repo.Git("log", "-1", "--format=%(trailers)", "main"), "Wsmount-Turn: t1\nWsmount-Conversation: c 1\n"; !strings.Contains(got, want) {
-		t.Errorf("the turn's commit ends with %q, want %q", got, want)
-	}
+	assert.Contains(t, g.repo.Git("log", "-1", "--format=%(trailers)", "main"), "Wsmount-Turn: t1\nWsmount-Conversation: c 1\n", "the turn's commit ends")
 	g.same("and what others pushed", []string{g.repo.Git("show", "main:theirs"), g.repo.Git("show", "main:turn4")}, []string{"meanwhile\n", "of a turn\n"})
 
 	g.check(os.WriteFile(m.Dir+"/unsaved", []byte("at the unmount\n"), 0o644))
 	m.Stop()
-	if got := g.repo.Git("show", "main:unsaved"); got != "at the unmount\n" {
-		t.Errorf("what the unmount had to push: %q", got)
-	}
+	assert.Equal(t, g.repo.Git("show", "main:unsaved"), "at the unmount\n", "what the unmount had to push")
 	g.sound()
 }
 

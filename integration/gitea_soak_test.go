@@ -16,6 +16,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/internal/harness"
 	"github.com/wsmount/wsmount/integration/tier"
 )
@@ -35,9 +36,7 @@ func startGitea(t *testing.T, w *harness.World) *gitea {
 	}
 	tier.Require(t, "bin/gitea", err == nil)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	address := l.Addr().String()
 	l.Close()
 	g := &gitea{t: t, url: "http://" + address}
@@ -59,17 +58,13 @@ func startGitea(t *testing.T, w *harness.World) *gitea {
 		}
 	}
 	out, err := run("admin", "user", "generate-access-token", "--username", "acme", "--scopes", "write:repository,write:user", "--raw").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	lines := strings.Fields(string(out))
 	g.token = lines[len(lines)-1]
 	server := run("web")
 	var log bytes.Buffer
 	server.Stdout, server.Stderr = &log, &log
-	if err := server.Start(); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, server.Start())
 	t.Cleanup(func() {
 		_ = server.Process.Signal(syscall.SIGTERM)
 		_ = server.Wait()
@@ -100,19 +95,13 @@ func currentUser() string {
 func (g *gitea) ask(method, path string, in, out any) {
 	g.t.Helper()
 	body, err := json.Marshal(in)
-	if err != nil {
-		g.t.Fatal(err)
-	}
+	assert.OK(g.t, err)
 	r, err := http.NewRequest(method, g.url+"/api/v1"+path, bytes.NewReader(body))
-	if err != nil {
-		g.t.Fatal(err)
-	}
+	assert.OK(g.t, err)
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("Authorization", "token "+g.token)
 	resp, err := http.DefaultClient.Do(r)
-	if err != nil {
-		g.t.Fatal(err)
-	}
+	assert.OK(g.t, err)
 	defer resp.Body.Close()
 	answer, err := io.ReadAll(resp.Body)
 	if err != nil || resp.StatusCode/100 != 2 {
@@ -121,9 +110,7 @@ func (g *gitea) ask(method, path string, in, out any) {
 	if out == nil {
 		return
 	}
-	if err := json.Unmarshal(answer, out); err != nil {
-		g.t.Fatalf("%s %s: %v", method, path, err)
-	}
+	assert.OK(g.t, json.Unmarshal(answer, out), method, path)
 }
 
 // A giteaPull is what the test looks at of a pull request.
@@ -185,9 +172,7 @@ func TestGiteaCodespace(t *testing.T) {
 	if p.Head.Ref != "wsmount/c/c1" || p.Base.Ref != "main" || !strings.Contains(p.Title, "turn 0") || p.State != "open" {
 		t.Errorf("it is %+v", p)
 	}
-	if n := len(server.pulls("marketing-ops")); n != 0 {
-		t.Errorf("%d pull requests of the workspace outside", n)
-	}
+	assert.Equal(t, len(server.pulls("marketing-ops")), 0, "pull requests of the workspace outside")
 
 	// Merged as one commit, so that the branch is none of the tracked one's.
 	// Gitea finds out in the background whether that can be, and refuses until then.
@@ -200,9 +185,7 @@ func TestGiteaCodespace(t *testing.T) {
 	server.ask("POST", request+"/merge", map[string]any{"Do": "squash", "delete_branch_after_merge": true}, nil)
 	g.happens(m, "conversation-start", "conversationId=c2")
 	g.has(inside, true, "turn0", "turn1", "README.md")
-	if b := copyOf(m, "/marketing-bot").Branches; len(b) != 0 {
-		t.Errorf("after the merge: %+v", b)
-	}
+	assert.Equal(t, len(copyOf(m, "/marketing-bot").Branches), 0, "after the merge")
 
 	g.happens(m, "conversation-start", "conversationId=locked")
 	g.check(os.WriteFile(inside+"/locked", []byte("x\n"), 0o644))

@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/internal/harness"
 	"github.com/wsmount/wsmount/integration/internal/tied"
 	"github.com/wsmount/wsmount/integration/s3server"
@@ -33,9 +34,7 @@ func fillAll(t *testing.T, dir string) {
 	t.Helper()
 	check := func(err error) {
 		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 	}
 	check(os.WriteFile(dir+"/run", []byte("#!/bin/sh\n"), 0o755))
 	check(os.WriteFile(dir+"/secret", []byte("secret\n"), 0o600))
@@ -118,9 +117,7 @@ func sees(t *testing.T, dir string, with keeps) (lines []string) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Error(err)
-	}
+	assert.Is(t, err, nil)
 	slices.Sort(lines)
 	return lines
 }
@@ -147,9 +144,7 @@ func TestInteroperateWithS3FS(t *testing.T) {
 	all := keeps{modes: true, links: true, empty: true}
 
 	theirs := b.s3fs("team")
-	if err := os.Mkdir(theirs+"/ws", 0o755); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, os.Mkdir(theirs+"/ws", 0o755))
 	fillAll(t, theirs+"/ws")
 	attribute := func() {
 		checkErr(t, "setxattr", unix.Setxattr(theirs+"/ws/deep/er/file", "user.theirs", []byte("kept"), 0), nil)
@@ -189,9 +184,7 @@ func TestShareXattrsWithS3FS(t *testing.T) {
 	theirs := b.s3fs("team") + "/ws"
 	check := func(what string, err error) {
 		t.Helper()
-		if err != nil {
-			t.Fatalf("%s: %v", what, err)
-		}
+		assert.OK(t, err, what)
 	}
 	bytes := "\x00\xfb\xef\xbe\n"
 	check("mkdir", os.MkdirAll(theirs+"/dir", 0o755))
@@ -202,9 +195,7 @@ func TestShareXattrsWithS3FS(t *testing.T) {
 	}
 	m := b.w.Mount("@acme/bucket")
 	for _, name := range []string{"/dir", "/dir/file"} {
-		if got := xattrOf(m.Dir+name, "user.theirs"); got != bytes {
-			t.Errorf("wsmount, of what s3fs set on %s: %q", name, got)
-		}
+		assert.Equal(t, xattrOf(m.Dir+name, "user.theirs"), bytes, "wsmount, of what s3fs set on", name)
 		check("removexattr", unix.Removexattr(m.Dir+name, "user.gone"))
 		check("setxattr", unix.Setxattr(m.Dir+name, "user.ours", []byte("with a+b/c=d"), 0))
 		check("chmod", os.Chmod(m.Dir+name, 0o700))
@@ -250,9 +241,7 @@ func (b *bucketStage) s3fs(prefix string) string {
 	cmd := exec.CommandContext(context.Background(), "s3fs", b.s.Bucket+":/"+prefix, dir, "-f", "-o", "url="+b.s.Endpoint,
 		"-o", "use_path_request_style", "-o", "use_xattr", "-o", "passwd_file="+password, "-o", "stat_cache_expire=1")
 	ended, _, err := tied.Start(cmd, syscall.SIGTERM)
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	assert.OK(b.t, err)
 	b.t.Cleanup(func() {
 		if out, err := exec.Command("fusermount", "-u", dir).CombinedOutput(); err != nil {
 			b.t.Errorf("%v: %s", err, out)

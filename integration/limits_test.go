@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/internal/harness"
 	"github.com/wsmount/wsmount/integration/tier"
 )
@@ -49,12 +50,8 @@ func TestManyOpenFiles(t *testing.T) {
 			break
 		}
 	}
-	if _, err := os.Stat(m.Dir + "/seed3"); err != nil {
-		t.Errorf("stat with %d files open: %v", opened, err)
-	}
-	if got := len(list(t, m.Dir)); got != manyOpen/1000+2 {
-		t.Errorf("list with %d files open: got %d names, want %d", opened, got, manyOpen/1000+2)
-	}
+	assert.Is(t, assert.ErrOf(os.Stat(m.Dir+"/seed3")), nil, "stat with", opened, "files open")
+	assert.Equal(t, len(list(t, m.Dir)), manyOpen/1000+2, "list with", opened, "files open")
 	if opened == manyOpen {
 		return
 	}
@@ -98,9 +95,7 @@ func holdOpen(t *testing.T, dir string, from, to int) (opened int, release func(
 	checkErr(t, "pipe", err, nil)
 	checkErr(t, "start", cmd.Start(), nil)
 	var failure string
-	if _, err := fmt.Fscanln(out, &opened, &failure); err != nil {
-		t.Fatalf("the process that holds files: %v", err)
-	}
+	assert.OK(t, assert.ErrOf(fmt.Fscanln(out, &opened, &failure)), "the process that holds files")
 	if failure != "none" && failure != "EMFILE" && failure != "ENFILE" {
 		t.Errorf("open: got %s, want EMFILE or ENFILE at most", failure)
 	}
@@ -215,9 +210,7 @@ read line; cat /ws/dir/f; echo; cat /ws/dir/scratch/x /ws/dir/new; ls /ws/dir/sc
 		t.Errorf("sandbox: %v, got\n%s", err, out.String())
 	}
 	checkContent(t, behind+"/made", "made\n")
-	if exists(behind + "/dir/scratch/x") {
-		t.Error("the sandbox's scratch file is in the workspace")
-	}
+	assert.False(t, exists(behind+"/dir/scratch/x"), "the sandbox's scratch file is in the workspace")
 }
 
 // A safeBuffer is a buffer that a process writes and a test reads.

@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/internal/harness"
 	"github.com/wsmount/wsmount/integration/tier"
 	"github.com/wsmount/wsmount/providers/memory"
@@ -285,9 +286,7 @@ func (p *packageStage) users() {
 	as(uid, "", 0, "mount", mnt)
 	p.shows(mnt, p.w.Path("one/ws")+" fuse.wsmount rw,nosuid,nodev,noexec,")
 	as(uid, "", 0, "sh", "-c", "echo mine >"+mnt+"/file && cat "+mnt+"/file")
-	if _, err := os.Stat(p.w.Path("one/.local/state/wsmount")); err != nil {
-		p.t.Errorf("the state is not the user's: %v", err)
-	}
+	assert.Is(p.t, assert.ErrOf(os.Stat(p.w.Path("one/.local/state/wsmount"))), nil, "the state is not the user's")
 	as(otherID, "", 32, "umount", mnt)
 	p.shows(mnt, p.w.Path("one/ws"))
 	as(uid, "", 0, "umount", mnt)
@@ -321,12 +320,8 @@ func (p *packageStage) namespace() {
 	}
 	p.run("", 0, "mount", "-N", pid, "-t", "wsmount", "@acme/notes", p.mnt)
 	p.shows(p.mnt, "")
-	if !there() {
-		p.t.Error("it is not mounted there")
-	}
+	assert.True(p.t, there(), "it is not mounted there")
 	p.run("", 0, "umount", "-N", pid, p.mnt)
-	if there() {
-		p.t.Error("it is still mounted there")
-	}
+	assert.False(p.t, there(), "it is still mounted there")
 	p.idle(p.mnt)
 }

@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/internal/badlink"
 	"github.com/wsmount/wsmount/integration/internal/harness"
 	"github.com/wsmount/wsmount/integration/s3server"
@@ -140,9 +141,7 @@ func (o *outageStage) both() []*harness.Mount { return []*harness.Mount{o.canoni
 
 func (o *outageStage) check(err error) {
 	o.t.Helper()
-	if err != nil {
-		o.t.Fatal(err)
-	}
+	assert.OK(o.t, err)
 }
 
 func (o *outageStage) run(t *testing.T, n int, out outage) {
@@ -247,9 +246,7 @@ func (o *outageStage) ends(what string, do func() error) {
 	go func() { ended <- do() }()
 	select {
 	case err := <-ended:
-		if err != nil {
-			o.t.Errorf("%s: %v", what, err)
-		}
+		assert.Is(o.t, err, nil, what)
 	case <-time.After(harness.Hangs):
 		o.t.Errorf("%s waits for the bucket", what)
 	}
@@ -294,14 +291,10 @@ func (o *outageStage) arrived(prefix string) {
 	keys, err := o.s.Keys(context.Background(), prefix)
 	o.check(err)
 	for _, key := range []string{"made" + o.n + "/", "moved" + o.n + "/name", "far" + o.n} {
-		if !slices.Contains(keys, key) {
-			o.t.Errorf("the bucket has no %s: %q", key, keys)
-		}
+		assert.True(o.t, slices.Contains(keys, key), "the bucket has no", key, keys)
 	}
 	for _, key := range keys {
-		if strings.HasPrefix(key, "old"+o.n) {
-			o.t.Errorf("the bucket still has %s", key)
-		}
+		assert.False(o.t, strings.HasPrefix(key, "old"+o.n), "the bucket still has", key)
 	}
 	for key, want := range map[string]string{"new" + o.n: "new\n", "moved" + o.n + "/name": "named\n", "link" + o.n: "here", "here": "here\n"} {
 		if got, err := o.s.Get(context.Background(), prefix+key); err != nil || string(got) != want {

@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/internal/gate"
 	"github.com/wsmount/wsmount/integration/internal/harness"
 	"github.com/wsmount/wsmount/integration/s3server"
@@ -99,9 +100,7 @@ func TestRequestsOfABucket(t *testing.T) {
 	}
 	meter.reset()
 	m.Start()
-	if err := lsl(m.Dir); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, lsl(m.Dir))
 	// What was taken for plain is not remembered in the bucket.
 	meter.settled(t, m, "mount, and the first ls -l of the root on another machine", mountCosts)
 }
@@ -129,9 +128,7 @@ func TestListingsOfAWalk(t *testing.T) {
 			}
 			return err
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		if took := time.Since(began); took >= time.Second {
 			t.Logf("%s: %v is longer than names are believed", walk, took)
 			return
@@ -160,14 +157,10 @@ func (b *bucketStage) truthful(meter *requestMeter, m *harness.Mount) {
 // fillPlain puts objects there as any tool does.
 func fillPlain(t *testing.T, s *s3server.Server) {
 	t.Helper()
-	if err := s.Put(t.Context(), "team/ws/empty/", nil, nil); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, s.Put(t.Context(), "team/ws/empty/", nil, nil))
 	var wg sync.WaitGroup
 	put := func(key string) {
-		if err := s.Put(t.Context(), "team/ws/"+key, []byte("content of "+key), nil); err != nil {
-			t.Error(err)
-		}
+		assert.Is(t, s.Put(t.Context(), "team/ws/"+key, []byte("content of "+key), nil), nil)
 	}
 	for d := range 20 {
 		wg.Go(func() {
@@ -236,9 +229,7 @@ const believed = 1100 * time.Millisecond
 func newRequestMeter(t *testing.T, endpoint string) *requestMeter {
 	t.Helper()
 	pass, err := gate.To(endpoint)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	m := &requestMeter{seen: map[string]int{}, listed: map[string]time.Time{}}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		m.count(r)
@@ -300,9 +291,7 @@ func (m *requestMeter) check(t *testing.T, mount *harness.Mount, row requestRow)
 		time.Sleep(believed)
 	}
 	m.reset()
-	if err := row.do(mount.Dir); err != nil {
-		t.Fatalf("%s: %v", row.what, err)
-	}
+	assert.OK(t, row.do(mount.Dir), row.what)
 	m.settled(t, mount, row.what, row.costs)
 }
 
@@ -350,20 +339,14 @@ func (m *requestMeter) withinTTL(t *testing.T, mount *harness.Mount) {
 	t.Helper()
 	for range 20 {
 		time.Sleep(believed)
-		if err := looks(mount.Dir + "/moved"); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, looks(mount.Dir+"/moved"))
 		began := time.Now()
 		m.reset()
-		if err := looks(mount.Dir + "/moved"); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, looks(mount.Dir+"/moved"))
 		if time.Since(began) > 300*time.Millisecond {
 			continue
 		}
-		if got := m.String(); got != "" {
-			t.Errorf("a second look asked for %q", got)
-		}
+		assert.Equal(t, m.String(), "", "a second look asked for")
 		return
 	}
 	t.Log("this machine is too slow to look twice in a second")

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/internal/harness"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/memory"
@@ -21,20 +22,14 @@ func TestServiceOutlivesMounts(t *testing.T) {
 	w.Write("ws/WORKSPACE.md", harness.Manifest("@acme/kept", s.Storage("")+"\n"), 0o644)
 	w.MustRun("registry", "add", dir)
 	m := w.Mount("@acme/kept")
-	if err := os.WriteFile(filepath.Join(m.Dir, "file"), []byte("kept"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, os.WriteFile(filepath.Join(m.Dir, "file"), []byte("kept"), 0o644))
 	m.Stop()
 	c, err := memory.DialControl(t.Context(), "unix", s.Socket)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	if got, err := c.Dump(t.Context()); err != nil || len(got) != 1 || !strings.HasPrefix(got[0], `"file" file 4`) {
 		t.Errorf("dump: %q, %v", got, err)
 	}
-	if err := c.Tamper(t.Context(), providers.MustLocator("other"), []byte("theirs")); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, c.Tamper(t.Context(), providers.MustLocator("other"), []byte("theirs")))
 	m.Start()
 	for name, want := range map[string]string{"file": "kept", "other": "theirs"} {
 		// What others did before the mount is seen as soon as what they do later.

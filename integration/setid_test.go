@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/internal/harness"
 	"github.com/wsmount/wsmount/integration/tier"
 )
@@ -28,35 +29,21 @@ func TestSetIDProgramThatIsWrittenTo(t *testing.T) {
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: userID, Gid: userID}}
 		return cmd
 	}
-	if err := os.Chmod(program, os.ModeSetuid|0o755); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, os.Chmod(program, os.ModeSetuid|0o755))
 	if got := runBusy(t, func() *exec.Cmd { return asUser(program, "-u") }); got != "0" {
 		t.Fatalf("a set-user-id program of root's runs as %s", got)
 	}
 	for i := range tier.Pick(2, 10) {
-		if err := os.Chmod(program, 0o777); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, os.Chmod(program, 0o777))
 		writer := asUser("sh", "-c", `exec 3>>"$1"; echo open; read go; printf x >&3`, "sh", program)
 		say, opened := startTalking(t, writer)
-		if _, err := io.ReadFull(opened, make([]byte, len("open\n"))); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Chmod(program, os.ModeSetuid|0o777); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, assert.ErrOf(io.ReadFull(opened, make([]byte, len("open\n")))))
+		assert.OK(t, os.Chmod(program, os.ModeSetuid|0o777))
 		got := make(chan string)
 		go func() { got <- runBusy(t, func() *exec.Cmd { return asUser(program, "-u") }) }()
-		if _, err := io.WriteString(say, "go\n"); err != nil {
-			t.Error(err)
-		}
-		if id := <-got; id != itoa(userID) {
-			t.Errorf("round %d: what the user wrote runs as %s", i, id)
-		}
-		if err := writer.Wait(); err != nil {
-			t.Fatal(err)
-		}
+		assert.Is(t, assert.ErrOf(io.WriteString(say, "go\n")), nil)
+		assert.Equal(t, <-got, itoa(userID), "round", i, "what the user wrote runs as")
+		assert.OK(t, writer.Wait())
 	}
 }
 
@@ -64,31 +51,21 @@ func TestSetIDProgramThatIsWrittenTo(t *testing.T) {
 func copyProgram(t *testing.T, name, to string) {
 	t.Helper()
 	path, err := exec.LookPath(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	content, err := os.ReadFile(path)
 	if err == nil {
 		err = os.WriteFile(to, content, 0o755)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 }
 
 func startTalking(t *testing.T, cmd *exec.Cmd) (io.WriteCloser, io.Reader) {
 	t.Helper()
 	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
+	assert.OK(t, cmd.Start())
 	return in, out
 }
 
@@ -99,9 +76,7 @@ func runBusy(t *testing.T, command func() *exec.Cmd) string {
 		if errors.Is(err, syscall.ETXTBSY) {
 			continue
 		}
-		if err != nil {
-			t.Error(err)
-		}
+		assert.Is(t, err, nil)
 		return strings.TrimSpace(string(out))
 	}
 }

@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/internal/harness"
 	"github.com/wsmount/wsmount/integration/tier"
 )
@@ -171,9 +172,7 @@ func (s *sharedTree) enter(tree string) *inside {
 	checkErr(s.t, "start", cmd.Start(), nil)
 	leave := sync.OnceFunc(func() {
 		in.Close()
-		if err := cmd.Wait(); err != nil {
-			s.t.Errorf("the sandbox ended with %v", err)
-		}
+		assert.Is(s.t, cmd.Wait(), nil, "the sandbox ended")
 		cancel()
 	})
 	s.t.Cleanup(leave)
@@ -187,9 +186,7 @@ func (i *inside) want(line, says, code string) {
 	var said strings.Builder
 	for {
 		got, err := i.out.ReadString('\n')
-		if err != nil {
-			i.t.Fatalf("%s: %v after %q", line, err, &said)
-		}
+		assert.OK(i.t, err, line, "after", &said)
 		if status, is := strings.CutPrefix(got, "="); is {
 			if strings.TrimSpace(status) != code || !strings.Contains(said.String(), says) {
 				i.t.Errorf("%s: status %s with %q, want %s with %q", line, strings.TrimSpace(status), &said, code, says)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/hanwen/go-fuse/v2/posixtest"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/internal/harness"
 	"github.com/wsmount/wsmount/integration/model"
 	"github.com/wsmount/wsmount/integration/posix"
@@ -96,12 +97,8 @@ func TestPosixOtherUser(t *testing.T) {
 	tier.RequireRoot(t)
 	m, _ := flavours[0].mount(t)
 	dir := m.Dir + "/open"
-	if err := os.Mkdir(dir, 0o777); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chmod(dir, 0o777); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, os.Mkdir(dir, 0o777))
+	assert.OK(t, os.Chmod(dir, 0o777))
 	posix.RunAs(t, dir, userID, posix.Options{LeftOut: posixLeftOut, Without: posix.Long})
 }
 
@@ -178,9 +175,7 @@ func TestBorrowedChild(t *testing.T) {
 				return
 			}
 			below := job.Dir + "/" + name
-			if err := os.Mkdir(below, 0o755); err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, os.Mkdir(below, 0o755))
 			posixtest.All[name](t, below)
 		})
 	}
@@ -205,21 +200,13 @@ func walkable(t *testing.T, dir string) {
 	t.Helper()
 	files := []string{"a", "d/b", "d/e/c", "d/e/with blank", "empty"}
 	for _, sub := range []string{"d/e", "none"} {
-		if err := os.MkdirAll(dir+"/"+sub, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, os.MkdirAll(dir+"/"+sub, 0o755))
 	}
 	for _, name := range files {
-		if err := os.WriteFile(dir+"/"+name, []byte("content of "+name), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, os.WriteFile(dir+"/"+name, []byte("content of "+name), 0o644))
 	}
-	if err := os.Symlink("a", dir+"/link"); err != nil {
-		t.Fatal(err)
-	}
-	if err := fstest.TestFS(os.DirFS(dir), append(files, "link", "none")...); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, os.Symlink("a", dir+"/link"))
+	assert.OK(t, fstest.TestFS(os.DirFS(dir), append(files, "link", "none")...))
 }
 
 // With the watch others' changes are seen at once; without it the kernel's

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/internal/harness"
 	"github.com/wsmount/wsmount/integration/tier"
 )
@@ -168,9 +169,7 @@ func runScript(t *testing.T, dir, script string) string {
 
 func compareOutput(t *testing.T, got, want string) {
 	t.Helper()
-	if !strings.Contains(want, "script: 0\n") {
-		t.Errorf("the script does not work on the disk:\n%s", want)
-	}
+	assert.Contains(t, want, "script: 0\n", "the script does not work on the disk")
 	g, w := strings.Split(got, "\n"), strings.Split(want, "\n")
 	for i := range max(len(g), len(w)) {
 		if line(g, i) != line(w, i) {

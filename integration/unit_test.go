@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/internal/harness"
 	"github.com/wsmount/wsmount/integration/tier"
 )
@@ -66,9 +67,7 @@ func (s *systemd) hears(want string) {
 func (s *systemd) ends(code int) {
 	s.t.Helper()
 	s.cmd.Wait()
-	if got := s.cmd.ProcessState.ExitCode(); got != code {
-		s.t.Errorf("ended with %d, want %d\n%s", got, code, &s.said)
-	}
+	assert.Equal(s.t, s.cmd.ProcessState.ExitCode(), code, "the exit code", &s.said)
 }
 
 // The unit is ready when the mount is there, says when it stops, and ends by itself,
@@ -87,9 +86,7 @@ func TestUnit(t *testing.T) {
 			dir, mnt := w.Workspace("@acme/app", ""), w.Mkdir("mnt", 0o755)
 			s := startUnit(t, w, map[string]string{"WORKSPACE": dir, "MOUNTPOINT": mnt, "STOP_TIMEOUT": map[int]string{0: "2m", 1: "300ms"}[code]})
 			s.hears("READY=1")
-			if _, err := os.Stat(mnt + "/WORKSPACE.md"); err != nil {
-				t.Errorf("it is ready, and not mounted: %v", err)
-			}
+			assert.Is(t, assert.ErrOf(os.Stat(mnt+"/WORKSPACE.md")), nil, "it is ready, and not mounted")
 			if code != 0 {
 				f, err := os.Open(mnt + "/WORKSPACE.md")
 				checkErr(t, "open", err, nil)

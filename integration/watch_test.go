@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/internal/harness"
 )
 
@@ -63,9 +64,7 @@ func TestWatch(t *testing.T) {
 		info, err := os.Stat(fmt.Sprintf("%s/d%d/f", m.Dir, i))
 		return err == nil && info.Mode().Perm() == 0o600
 	})
-	if s := m.Status(); s.Parts[0].Watch.State != "on" {
-		t.Errorf("watch: got %q, want on", s.Parts[0].Watch.State)
-	}
+	assert.Equal(t, m.Status().Parts[0].Watch.State, "on", "watch")
 }
 
 // A new directory is watched as soon as it is there, with all that is in it.
@@ -112,13 +111,9 @@ func TestWatchEvents(t *testing.T) {
 	})
 	for name, dir := range map[string]string{"outside": ws, "inside": m.Dir} {
 		write(t, dir+"/"+name, "x")
-		if !hears(lines, "write", name, harness.Hangs) {
-			t.Errorf("no write event for %s", name)
-		}
+		assert.True(t, hears(lines, "write", name, harness.Hangs), "no write event for", name)
 		checkErr(t, "remove", os.Remove(dir+"/"+name), nil)
-		if !hears(lines, "delete", name, harness.Hangs) {
-			t.Errorf("no delete event for %s", name)
-		}
+		assert.True(t, hears(lines, "delete", name, harness.Hangs), "no delete event for", name)
 	}
 	cancel()
 	for range lines { // until the follower has ended

@@ -3,6 +3,8 @@ package mountspec
 import (
 	"strings"
 	"testing"
+
+	"github.com/wsmount/wsmount/integration/assert"
 )
 
 // TestCredentialNames has one key that is refused and one that only resembles
@@ -46,12 +48,8 @@ func TestCredentialNames(t *testing.T) {
 			t.Errorf("no test for the name %q", name)
 			continue
 		}
-		if !credentialKey(pair[0]) {
-			t.Errorf("%s: the key %q is accepted", name, pair[0])
-		}
-		if credentialKey(pair[1]) {
-			t.Errorf("%s: the key %q is refused", name, pair[1])
-		}
+		assert.True(t, credentialKey(pair[0]), name, "the key", pair[0], "is accepted")
+		assert.False(t, credentialKey(pair[1]), name, "the key", pair[1], "is refused")
 	}
 }
 
@@ -87,17 +85,11 @@ func TestCredentialShapes(t *testing.T) {
 			t.Errorf("no test for %s", sh.name)
 			continue
 		}
-		if got := credentialShape(pair[0]); got != sh.name {
-			t.Errorf("%q looks like %q, want %q", pair[0], got, sh.name)
-		}
+		assert.Equal(t, credentialShape(pair[0]), sh.name, pair[0], "looks like")
 	}
 	for name, pair := range pairs {
-		if credentialShape(pair[0]) == "" {
-			t.Errorf("%s: %q is accepted", name, pair[0])
-		}
-		if got := credentialShape(pair[1]); got != "" {
-			t.Errorf("%s: %q looks like %s", name, pair[1], got)
-		}
+		assert.False(t, credentialShape(pair[0]) == "", name, pair[0], "is accepted")
+		assert.Equal(t, credentialShape(pair[1]), "", name, pair[1], "looks like")
 	}
 }
 

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/wsmount/wsmount/integration/assert"
 )
 
 func TestExclude(t *testing.T) {
@@ -117,9 +119,7 @@ func TestExcludeAgainstRegexp(t *testing.T) {
 		file := path.Join(rapid.SliceOfN(name, 1, 5).Draw(t, "path")...)
 		isDir := rapid.Bool().Draw(t, "isDir")
 		set, err := CompileExclude([]string{p})
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		if got, want := set.Match(file, isDir), regexpMatch(segments, strings.HasSuffix(p, "/"), file, isDir); got != want {
 			t.Fatalf("%q matches %q (dir %v): got %v, want %v", p, file, isDir, got, want)
 		}
@@ -149,12 +149,8 @@ func TestExcludeSameBelow(t *testing.T) {
 		{"*/x", "a", "b/c", false},
 	} {
 		set, err := CompileExclude(strings.Fields(c.patterns))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := set.SameBelow(c.a, c.b); got != c.want {
-			t.Errorf("%q: the same below %q and %q: %v", c.patterns, c.a, c.b, got)
-		}
+		assert.OK(t, err)
+		assert.Equal(t, set.SameBelow(c.a, c.b), c.want, c.patterns, "the same below", c.a, "and", c.b)
 	}
 	segment := rapid.SampledFrom([]string{"a", "b", "ab", "*", "a*", "*b", "**"})
 	some := rapid.SliceOfN(rapid.StringMatching(`[ab]{1,2}`), 1, 4)
@@ -163,9 +159,7 @@ func TestExcludeSameBelow(t *testing.T) {
 		a, b, rest := path.Join(some.Draw(t, "a")...), path.Join(some.Draw(t, "b")...), path.Join(some.Draw(t, "rest")...)
 		isDir := rapid.Bool().Draw(t, "isDir")
 		set, err := CompileExclude([]string{p})
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		if set.SameBelow(a, b) && set.Match(a+"/"+rest, isDir) != set.Match(b+"/"+rest, isDir) {
 			t.Fatalf("%q: not the same of %q below %q and %q", p, rest, a, b)
 		}
@@ -201,9 +195,7 @@ func regexpMatch(segments []string, dirOnly bool, file string, isDir bool) bool 
 // backtracking these take longer than the age of the universe, so that it ends.
 func TestExcludeIsFast(t *testing.T) {
 	set, err := CompileExclude([]string{strings.Repeat("**/a*/", 200) + "z", strings.Repeat("*a", 1000)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	if set.Match(strings.Repeat("aa/", 300)+"y", false) || set.Match(strings.Repeat("a", 4000)+"b", false) {
 		t.Error("matches")
 	}

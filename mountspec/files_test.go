@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/wsmount/wsmount/integration/assert"
 )
 
 // parseKind parses a file by the ending of its name. The result is nil, not a
@@ -52,9 +54,7 @@ func testdata(t testing.TB, dir string) map[string][]byte {
 	out := map[string][]byte{}
 	for _, p := range paths {
 		data, err := os.ReadFile(p)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		out[filepath.Base(p)] = data
 	}
 	return out
@@ -92,9 +92,7 @@ func TestAcceptedManifests(t *testing.T) {
 			if got == nil || findings.Err() != nil {
 				t.Fatalf("refused:\n%v", findings)
 			}
-			if got, want := places(findings), expected(data, "warn"); !slices.Equal(got, want) {
-				t.Errorf("warnings\n got %q\nwant %q", got, want)
-			}
+			assert.Slice(t, places(findings), expected(data, "warn"), "warnings")
 		})
 	}
 }
@@ -109,9 +107,7 @@ func TestRefusedManifests(t *testing.T) {
 			if got != nil && findings.refuses() {
 				t.Error("a refused manifest came with a result")
 			}
-			if got, want := places(findings.Filter(Error)), expected(data, "expect"); !slices.Equal(got, want) {
-				t.Errorf("errors\n got %q\nwant %q\n%v", got, want, findings)
-			}
+			assert.Slice(t, places(findings.Filter(Error)), expected(data, "expect"), "errors", findings)
 		})
 	}
 }
@@ -156,9 +152,7 @@ func TestPrintedSaysTheSame(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			v, _ := parseKind(name, data, Options{})
 			text, err := v.(marshaler).Marshal()
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			var got []string
 			differences("", plainDocument(t, data), plainDocument(t, text), &got)
 			slices.Sort(got)
@@ -206,9 +200,7 @@ func differences(path string, a, b any, out *[]string) {
 func checkStable(t testing.TB, name string, m marshaler) {
 	t.Helper()
 	text, err := m.Marshal()
-	if err != nil {
-		t.Fatalf("print: %v", err)
-	}
+	assert.OK(t, err, "print")
 	second, findings := parseKind(name, text, Options{})
 	if second == nil {
 		t.Fatalf("what was printed is refused:\n%v\n%s", findings, text)
@@ -219,9 +211,7 @@ func checkStable(t testing.TB, name string, m marshaler) {
 	}
 	withoutPositions(reflect.ValueOf(m))
 	withoutPositions(reflect.ValueOf(second))
-	if !reflect.DeepEqual(any(m), second) {
-		t.Errorf("read back\n%+v\nfirst\n%+v\n%s", second, m, text)
-	}
+	assert.True(t, reflect.DeepEqual(any(m), second), "read back", second, "first", m, text)
 }
 
 // withoutPositions clears every Pos that can be set below v.

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/tier"
 )
 
@@ -123,12 +124,8 @@ func TestAllFindingsAtOnce(t *testing.T) {
 		"6 not-allowed owner.type", "6 owner-slug owner.slug", "6 unknown-key owner.z",
 		"7 not-allowed storage.inline.sync.mode", "7 repository storage.inline.config.repo",
 		"7 unknown-key storage.inline.config.brnch", "8 unknown-key extra"}
-	if got := places(findings); strings.Join(got, "\n") != strings.Join(want, "\n") {
-		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
-	}
-	if err := findings.Err(); strings.Count(err.Error(), "\n")+1 != len(want) {
-		t.Errorf("one line each: %v", err)
-	}
+	assert.Equal(t, strings.Join(places(findings), "\n"), strings.Join(want, "\n"))
+	assert.Equal(t, strings.Count(findings.Err().Error(), "\n")+1, len(want), "one line each")
 }
 
 // spool is an endless manifest; it counts what is read.
@@ -195,9 +192,7 @@ func TestBoundedMemory(t *testing.T) {
 				t.Errorf("allocated %d MiB in all, want at most %d", got>>20, most>>20)
 			}
 			for _, f := range findings {
-				if f.Line == 0 {
-					t.Errorf("a finding without a line: %v", f)
-				}
+				assert.False(t, f.Line == 0, "a finding without a line:", f)
 			}
 			t.Logf("%d MiB allocated, %d findings", (after.TotalAlloc-before.TotalAlloc)>>20, len(findings))
 		})
@@ -223,9 +218,7 @@ func TestReadSourceIsBounded(t *testing.T) {
 	}
 	endless := &spool{head: strings.NewReader("---\n" + validWorkspace), fill: '\n'}
 	src, err = ReadSource("W.md", endless)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	if w, findings := ParseWorkspace(src, Options{}); w != nil || !findings.Has("frontmatter-too-large") {
 		t.Errorf("got %v", findings)
 	}

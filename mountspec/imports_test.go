@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/wsmount/wsmount/integration/assert"
 )
 
 // forbiddenImports are what the package must not reach, with the reason.
@@ -27,9 +29,7 @@ var forbiddenImports = map[string]string{
 // through fmt only: neither we nor a module of another imports it.
 func TestImports(t *testing.T) {
 	out, err := exec.Command("go", "list", "-deps", "-json=ImportPath,Standard,Imports", ".").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	ours := map[string]bool{}
 	for dec := json.NewDecoder(strings.NewReader(string(out))); ; {
 		var p struct {
@@ -60,7 +60,5 @@ func TestImports(t *testing.T) {
 			t.Errorf("%s is imported: this package imports none of ours and one module", path)
 		}
 	}
-	if len(ours) != 2 {
-		t.Errorf("walked %d packages that are not standard, want 2", len(ours))
-	}
+	assert.Equal(t, len(ours), 2, "packages that are not standard")
 }

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/wsmount/wsmount/integration/assert"
 )
 
 func mustStorage(t *testing.T, text string) *Storage {
@@ -71,9 +73,7 @@ func TestProviderRules(t *testing.T) {
 		if got := RulesFor(provider); !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: got %+v, want %+v", provider, got, want)
 		}
-		if Direct(provider) != (want.Conflicts == nil) {
-			t.Errorf("%s: direct is %v", provider, Direct(provider))
-		}
+		assert.Equal(t, Direct(provider), want.Conflicts == nil, provider, "direct")
 	}
 	if len(Providers()) != len(builtin) {
 		t.Errorf("%d providers listed, %d built in", len(Providers()), len(builtin))
@@ -106,12 +106,8 @@ func TestSyncDefaults(t *testing.T) {
 				}
 				names, values = append(names, s.Key), append(values, value)
 			}
-			if got := strings.Join(names, " "); got != keys {
-				t.Errorf("keys %s", got)
-			}
-			if got := strings.Join(values, " "); got != c.want {
-				t.Errorf("got  %s\nwant %s", got, c.want)
-			}
+			assert.Equal(t, strings.Join(names, " "), keys, "keys")
+			assert.Equal(t, strings.Join(values, " "), c.want)
 		})
 	}
 	s := DefaultSync(ProviderGitHub, "", true)
@@ -163,9 +159,7 @@ func TestRequiredKeys(t *testing.T) {
 			key, _, _ := strings.Cut(line, ":")
 			rest := strings.Join(slices.Delete(slices.Clone(lines), i, i+1), "") + "\n"
 			_, findings := parseKind(kind+".md", []byte("---\n"+rest+"---\n"), Options{})
-			if findings.Err() == nil {
-				t.Errorf("%s without %s is accepted", kind, key)
-			}
+			assert.False(t, findings.Err() == nil, kind, "without", key, "is accepted")
 			if len(lines) > 1 && !strings.Contains(findings.Error(), "the key "+key+" is missing") {
 				t.Errorf("%s without %s: %v", kind, key, findings)
 			}
@@ -228,9 +222,7 @@ func TestDefineStorage(t *testing.T) {
 				t.Fatalf("got %q, want %q\n%v", got, c.want, findings)
 			}
 			if c.want == "" {
-				if got := fmt.Sprint(s.Sync.Push.On, " ", s.Sync.Commit.Batch); got != c.sync {
-					t.Errorf("got %s, want %s", got, c.sync)
-				}
+				assert.Equal(t, fmt.Sprint(s.Sync.Push.On, " ", s.Sync.Commit.Batch), c.sync)
 			}
 		})
 	}
@@ -327,18 +319,14 @@ func TestChangedWorkspacePrints(t *testing.T) {
 			s := mustStorage(t, start)
 			change(&s.Sync)
 			text, err := s.Marshal()
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			again, findings := ParseStorage(Source{"S.md", text}, Options{})
 			if again == nil {
 				t.Fatalf("%s: %v", name, findings)
 			}
 			got, want := again.Sync, s.Sync
 			got.Set, want.Set, got.Pos, want.Pos = nil, nil, Pos{}, Pos{}
-			if !reflect.DeepEqual(got, want) {
-				t.Errorf("%s on %q\n got %+v\nwant %+v\n%s", name, start, got, want, text)
-			}
+			assert.True(t, reflect.DeepEqual(got, want), name, "on", start, "got", got, "want", want, text)
 		}
 	}
 }
@@ -352,9 +340,7 @@ func TestTypedValues(t *testing.T) {
 	}
 	c := w.Storage.Inline.Config.(GitHubConfig)
 	got := []string{w.Name, w.Owner.ID, w.CreatedAt, c.Owner, c.Repo, string(w.Storage.Inline.Sync.Pull.On)}
-	if want := []string{"2026", "01234", "2026-05-02T10:00:00Z", "007", "1e3", "workspace-open"}; !slices.Equal(got, want) {
-		t.Errorf("got %q, want %q", got, want)
-	}
+	assert.Slice(t, got, []string{"2026", "01234", "2026-05-02T10:00:00Z", "007", "1e3", "workspace-open"})
 	want := map[string]any{"when": "2026-05-02", "octal": "0o17", "big": "99999999999999999999", "inf": ".inf", "t": true, "f": 2.5}
 	if !maps.Equal(w.Metadata, want) {
 		t.Errorf("metadata %#v, want %#v", w.Metadata, want)
@@ -367,13 +353,9 @@ func TestTypedValues(t *testing.T) {
 func TestPrintedForOldReaders(t *testing.T) {
 	s := mustStorage(t, "provider: github\nconfig: { owner: no, repo: \"012\" }\nsync: { pull: { on: turn-start } }\nmetadata: { y: Off, word: plain, a/b: 1 }\n")
 	text, err := s.Marshal()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	for _, want := range []string{"owner: \"no\"\n", "repo: \"012\"\n", "\"on\": turn-start\n", "\"y\": \"Off\"\n", "word: plain\n", "a/b: 1\n"} {
-		if !strings.Contains(string(text), want) {
-			t.Errorf("want %q in\n%s", want, text)
-		}
+		assert.Contains(t, string(text), want, "in")
 	}
 }
 
@@ -384,9 +366,7 @@ func TestPositionsSurvive(t *testing.T) {
 		t.Fatal(findings)
 	}
 	got := fmt.Sprint(w.Pos, " ", w.Owner.Pos, " ", w.Storage.Ref.Pos, " ", w.Identity[0].Pos, " ", w.Mounts[0].Pos, " ", w.Mounts[0].Source.Pos)
-	if want := "W.md:2:1 W.md:6:8 W.md:7:17 W.md:9:5 W.md:13:9 W.md:14:17"; got != want {
-		t.Errorf("got %s, want %s", got, want)
-	}
+	assert.Equal(t, got, "W.md:2:1 W.md:6:8 W.md:7:17 W.md:9:5 W.md:13:9 W.md:14:17")
 	if (Pos{File: "f"}).String() != "f" || (Pos{File: "f", Line: 2}).String() != "f:2" {
 		t.Error("a place prints what it does not have")
 	}

@@ -18,6 +18,8 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 	"gopkg.in/yaml.v3"
+
+	"github.com/wsmount/wsmount/integration/assert"
 )
 
 // These tests run by hand against a copy of the upstream repository's schemas
@@ -43,9 +45,7 @@ func TestUpstreamExamples(t *testing.T) {
 	}
 	for _, p := range paths {
 		data, err := os.ReadFile(p)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		w, findings := ParseWorkspace(Source{p, data}, Options{})
 		if strings.HasSuffix(p, "WORKSPACE.md") {
 			if w == nil || findings.Err() != nil {
@@ -75,23 +75,15 @@ func compileSchemas(t *testing.T) map[string]*jsonschema.Schema {
 	paths, _ := filepath.Glob(filepath.Join(upstream(t), "schemas", "*.schema.json"))
 	for _, p := range paths {
 		data, err := os.ReadFile(p)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(data))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := c.AddResource(doc.(map[string]any)["$id"].(string), doc); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
+		assert.OK(t, c.AddResource(doc.(map[string]any)["$id"].(string), doc))
 	}
 	out := map[string]*jsonschema.Schema{}
 	for name, url := range schemaOf {
 		schema, err := c.Compile(url)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		out[name] = schema
 	}
 	return out
@@ -178,9 +170,7 @@ func TestUpstreamVerdicts(t *testing.T) {
 		t.Logf("%6d %s", tally[key], key)
 	}
 	for _, d := range stricter {
-		if tally["stricter: "+d.name] == 0 {
-			t.Errorf("the difference %q is listed and never occurs", d.name)
-		}
+		assert.False(t, tally["stricter: "+d.name] == 0, "the difference", d.name, "is listed and never occurs")
 	}
 	if tally["manifests"] < 3000 || tally["both accept"] < 500 || tally["both refuse"] < 1000 {
 		t.Error("the corpus is too small or too one-sided to say anything")
@@ -296,9 +286,7 @@ func upstreamBases(t *testing.T) map[string][]byte {
 	paths, _ := filepath.Glob(filepath.Join(upstream(t), "examples", "*WORKSPACE.md"))
 	for _, p := range paths {
 		data, err := os.ReadFile(p)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		bases[p] = data
 	}
 	return bases

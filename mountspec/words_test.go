@@ -9,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	_ "github.com/wsmount/wsmount/integration/tier" // the seed of rapid
 )
 
@@ -24,12 +25,8 @@ func TestAliasesResolve(t *testing.T) {
 		"something-else":           "something-else",
 		"storage-commit-completed": "storage-commit-completed",
 	} {
-		if got := in.Resolve(); got != want {
-			t.Errorf("%s resolves to %s, want %s", in, got, want)
-		}
-		if again := in.Resolve().Resolve(); again != want {
-			t.Errorf("%s resolves further to %s", in, again)
-		}
+		assert.Equal(t, in.Resolve(), want, in, "resolves to")
+		assert.Equal(t, in.Resolve().Resolve(), want, in, "resolves further to")
 	}
 }
 
@@ -64,9 +61,7 @@ func TestParseTemplated(t *testing.T) {
 }
 
 func TestEventNames(t *testing.T) {
-	if n := len(StandardEvents()); n != 18 {
-		t.Errorf("%d standard events, want the 13 of AIP-37 and 5 of storage", n)
-	}
+	assert.Equal(t, len(StandardEvents()), 18, "standard events")
 	for _, e := range append(StandardEvents(), Aliases()...) {
 		if !e.Known() || e.IsNamespaced() {
 			t.Errorf("%s: known %v, namespaced %v", e, e.Known(), e.IsNamespaced())
@@ -106,12 +101,8 @@ func TestTemplate(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			tmpl, err := ParseTemplate(c.template)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got := tmpl.Expand(c.vars); got != c.want {
-				t.Errorf("got %q, want %q", got, c.want)
-			}
+			assert.OK(t, err)
+			assert.Equal(t, tmpl.Expand(c.vars), c.want)
 		})
 	}
 }
@@ -187,14 +178,10 @@ func notEmpty(s string) bool { return s != "" }
 
 func TestValidBranch(t *testing.T) {
 	for _, s := range []string{"main", "release/1.x", "feature/ä", "a.b", "a@b", "x-"} {
-		if !ValidBranch(s) {
-			t.Errorf("%q is refused", s)
-		}
+		assert.True(t, ValidBranch(s), s, "is refused")
 	}
 	for _, s := range []string{"", "@", "HEAD", "-x", "--help", ".x", "a/.b", "x.", "x.lock", "a.lock/b", "a..b", "a b", "a~1", "a^", "a:b", "a?", "a*", "a[b", `a\b`, "a@{1}", "/a", "a/", "a//b", "a\x00", "a\x7f", strings.Repeat("x", 245)} {
-		if ValidBranch(s) {
-			t.Errorf("%q is accepted", s)
-		}
+		assert.False(t, ValidBranch(s), s, "is accepted")
 	}
 }
 
@@ -210,9 +197,7 @@ func TestAddress(t *testing.T) {
 			t.Errorf("%q is accepted as %v", s, a)
 		}
 	}
-	if (Address{}).String() != "" {
-		t.Error("the zero address prints as something")
-	}
+	assert.Equal(t, (Address{}).String(), "", "the zero address prints as something")
 }
 
 func TestResolveAddress(t *testing.T) {
@@ -265,9 +250,7 @@ func TestRefs(t *testing.T) {
 			t.Errorf("%q: got %v %q, %v; want %v %q", c.value, r.Kind, r.Clean(), err, c.kind, c.clean)
 		}
 	}
-	if got := (Ref{}).Clean(); got != "" {
-		t.Errorf("an inline block has the path %q", got)
-	}
+	assert.Equal(t, (Ref{}).Clean(), "", "an inline block has the path")
 	var refError *RefError
 	if _, err := ParseRef("/x"); !errors.As(err, &refError) || !strings.Contains(err.Error(), "absolute") {
 		t.Errorf("got %v", err)

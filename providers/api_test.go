@@ -15,6 +15,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/wsmount/wsmount/integration/assert"
 )
 
 // The walk below goes over everything that other packages can see of the seam
@@ -45,16 +47,12 @@ func TestNoPathCrossesTheSeam(t *testing.T) {
 	used := map[string]bool{}
 	for _, pkg := range loadPackages(t) {
 		for _, leak := range leaks(pkg) {
-			if mayBePath[leak] == "" {
-				t.Errorf("crosses the seam: %s", leak)
-			}
+			assert.False(t, mayBePath[leak] == "", "crosses the seam:", leak)
 			used[leak] = true
 		}
 	}
 	for exception := range mayBePath {
-		if !used[exception] {
-			t.Errorf("an exception for nothing: %s", exception)
-		}
+		assert.True(t, used[exception], "an exception for nothing:", exception)
 	}
 }
 
@@ -79,14 +77,10 @@ func I() Generic[*os.File] { return Generic[*os.File]{} }
 `
 	fset := token.NewFileSet()
 	file, err := parser.ParseFile(fset, "p.go", source, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	config := types.Config{Importer: exportImporter(t, fset, "io/fs", "os", "io")}
 	pkg, err := config.Check("p", fset, []*ast.File{file}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	want := []string{
 		"p.A.F os.File", "p.A.Path", "p.B.Open ret io/fs.FS", "p.D ret.Root os.Root", "p.D ret.Exported  io/fs.FileInfo", "p.E dir",
 		"p.E ret file", "p.G paths", "p.G ret os.File", "p.H ret path", "p.WorkDir ret", "p.V io/fs.DirEntry", "p.R os.Root", "p.I ret os.File",
@@ -136,9 +130,7 @@ func loadPackages(t *testing.T) []*types.Package {
 			continue // other packages do not see it
 		}
 		pkg, err := importer.Import(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		pkgs = append(pkgs, pkg)
 	}
 	if len(pkgs) < 5 {

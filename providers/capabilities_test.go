@@ -3,10 +3,10 @@ package providers_test
 import (
 	"errors"
 	"reflect"
-	"slices"
 	"strings"
 	"testing"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/providers"
 )
 
@@ -63,9 +63,7 @@ func TestMissingIsExact(t *testing.T) {
 		Conditions: providers.Conditions{Create: providers.GuardChecked, Replace: providers.GuardAtomic},
 	}
 	want := []string{"Durable", "Attributes(owner)", "Conditions.Replace(atomic)", "Abilities(push,sync)"}
-	if got := have.Missing(need); !slices.Equal(got, want) {
-		t.Errorf("got %q, want %q", got, want)
-	}
+	assert.Slice(t, have.Missing(need), want)
 	err := error(&providers.CapabilityError{Provider: "p", Missing: want[:2]})
 	if !errors.Is(err, providers.ErrUnsupported) || err.Error() != `provider "p" does not promise Durable, Attributes(owner)` {
 		t.Errorf("error: %v", err)
@@ -103,8 +101,6 @@ func TestNameLimits(t *testing.T) {
 		if !errors.Is(err, c.limit) || err != nil && !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%q: got %v, want %q", c.l, err, c.says)
 		}
-		if err := (providers.NameLimits{}).Check(providers.MustLocator(c.l)); err != nil {
-			t.Errorf("%q, without limits: %v", c.l, err)
-		}
+		assert.Is(t, (providers.NameLimits{}).Check(providers.MustLocator(c.l)), nil, c.l, "without limits")
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/providers"
 )
 
@@ -27,9 +28,7 @@ func TestVersionMatches(t *testing.T) {
 			t.Errorf("%s: got %v and %v, want %v", c.name, v.Matches(c.w), c.w.Matches(v), c.want)
 		}
 	}
-	if (providers.Version{}).Matches(providers.Version{}) {
-		t.Error("nothing matches nothing")
-	}
+	assert.False(t, (providers.Version{}).Matches(providers.Version{}), "nothing matches nothing")
 }
 
 func TestConditionAllows(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"testing"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/providers"
 )
 
@@ -22,9 +23,7 @@ func TestErrorKinds(t *testing.T) {
 		}
 		names[k.Name] = true
 		wrapped := fmt.Errorf("somewhere: %w", &providers.Error{Op: "stat", Kind: k.Err, Err: io.EOF})
-		if got := providers.KindOf(wrapped); got.Name != k.Name {
-			t.Errorf("%s is found as %s", k.Name, got.Name)
-		}
+		assert.Equal(t, providers.KindOf(wrapped).Name, k.Name, "is found as")
 		if got, ok := providers.KindNamed(k.Name); !ok || got.Err != k.Err {
 			t.Errorf("%s by name: %v, %v", k.Name, got, ok)
 		}
@@ -47,9 +46,7 @@ func TestRetryAdvice(t *testing.T) {
 		providers.ErrPermission: providers.RetryNever, providers.ErrBody: providers.RetryNever,
 		context.Canceled: providers.RetryNever,
 	} {
-		if got := providers.KindOf(err).Retry; got != want {
-			t.Errorf("%v: got %v, want %v", err, got, want)
-		}
+		assert.Equal(t, providers.KindOf(err).Retry, want, err)
 	}
 }
 
@@ -65,9 +62,7 @@ func TestErrorText(t *testing.T) {
 			`s3: write "a/b c": changed by someone else (412): EOF`},
 		{"cause is the kind", &providers.Error{Op: "list", Kind: io.EOF, Err: io.EOF}, `list "/": EOF`},
 	} {
-		if got := c.err.Error(); got != c.want {
-			t.Errorf("%s: got %q, want %q", c.name, got, c.want)
-		}
+		assert.Equal(t, c.err.Error(), c.want, c.name)
 	}
 }
 
@@ -91,9 +86,7 @@ func TestFail(t *testing.T) {
 			t.Errorf("%s: got %#v, want kind %v", c.name, err, c.want)
 		}
 	}
-	if got := providers.Fail("p", "stat", l, done, providers.ErrUnavailable); got != error(done) {
-		t.Errorf("done already: %v", got)
-	}
+	assert.Equal(t, providers.Fail("p", "stat", l, done, providers.ErrUnavailable), error(done), "done already")
 	if got := providers.Fail("p", "stat", l, nil, providers.ErrUnavailable); got != nil {
 		t.Errorf("no error: %v", got)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/providers"
 )
 
@@ -42,9 +43,7 @@ func TestKeyTable(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			l := providers.Key(c.key).Locator()
-			if l.String() != c.locator {
-				t.Errorf("locator: got %q, want %q", l, c.locator)
-			}
+			assert.Equal(t, l.String(), c.locator, "locator: got", l)
 			if back, err := l.Key(); string(back) != c.key || err != nil {
 				t.Errorf("and back: got %q, %v, want %q", back, err, c.key)
 			}

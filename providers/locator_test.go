@@ -9,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/providers"
 )
 
@@ -64,9 +65,7 @@ func TestLocatorParts(t *testing.T) {
 	if child != providers.MustLocator("a/b/c/d") || err != nil {
 		t.Errorf("child: got %q, %v", child, err)
 	}
-	if _, err := child.Child("x", "../y"); !errors.Is(err, providers.ErrInvalid) {
-		t.Errorf("child above: %v", err)
-	}
+	assert.Is(t, assert.ErrOf(child.Child("x", "../y")), providers.ErrInvalid, "child above")
 }
 
 func TestLocatorContains(t *testing.T) {
@@ -77,17 +76,13 @@ func TestLocatorContains(t *testing.T) {
 		{"", "", true}, {"", "a/b", true}, {"a", "a", true}, {"a", "a/b/c", true},
 		{"a", "", false}, {"a", "ab", false}, {"abcd", "abcde/f", false}, {"a/b", "a", false}, {"a/b", "a/bc", false},
 	} {
-		if got := providers.MustLocator(c.l).Contains(providers.MustLocator(c.m)); got != c.want {
-			t.Errorf("%q contains %q: got %v", c.l, c.m, got)
-		}
+		assert.Equal(t, providers.MustLocator(c.l).Contains(providers.MustLocator(c.m)), c.want, c.l, "contains", c.m)
 	}
 }
 
 func TestMustLocatorPanics(t *testing.T) {
 	defer func() {
-		if recover() == nil {
-			t.Error("no panic")
-		}
+		assert.False(t, recover() == nil, "no panic")
 	}()
 	providers.MustLocator("..")
 }
@@ -99,9 +94,7 @@ func anyLocator(t *rapid.T) providers.Locator {
 		return !strings.ContainsAny(s, "/\x00") && s != "." && s != ".."
 	}), 0, 4).Draw(t, "names")
 	l, err := providers.Locator{}.Child(names...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	return l
 }
 
@@ -127,8 +120,6 @@ func TestLocatorProperties(t *testing.T) {
 	})
 	var l providers.Locator
 	for _, text := range []string{`"../x"`, `"\\x:zz"`, `"\\x:2e2e"`} {
-		if err := json.Unmarshal([]byte(text), &l); !errors.Is(err, providers.ErrInvalid) {
-			t.Errorf("%s: read as %q, %v", text, l, err)
-		}
+		assert.Is(t, json.Unmarshal([]byte(text), &l), providers.ErrInvalid, text, "read as", l)
 	}
 }

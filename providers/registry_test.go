@@ -8,6 +8,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/providers"
 )
 
@@ -45,9 +46,7 @@ func TestRegister(t *testing.T) {
 				register = r.RegisterStandard
 			}
 			err := register(c.driver)
-			if !errors.Is(err, c.want) {
-				t.Errorf("got %v, want %v", err, c.want)
-			}
+			assert.Is(t, err, c.want)
 			if err != nil && !slices.Equal(r.Names(), before) {
 				t.Errorf("a refusal changed the registry to %q", r.Names())
 			}
@@ -64,9 +63,7 @@ func newRegistry(t *testing.T) *providers.Registry {
 	err := errors.Join(
 		r.Register(driver("taken", providers.Capabilities{Writable: true})),
 		r.RegisterStandard(driver("local-fs", providers.Capabilities{Writable: true, Durable: true})))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	return r
 }
 
@@ -87,9 +84,7 @@ func TestSelect(t *testing.T) {
 		}
 	}
 	_, err = (&providers.Registry{}).Select("nope", providers.Capabilities{})
-	if !errors.Is(err, providers.ErrUnknown) {
-		t.Errorf("empty registry: %v", err)
-	}
+	assert.Is(t, err, providers.ErrUnknown, "empty registry")
 	_, err = r.Select("taken", providers.Capabilities{Writable: true, Durable: true})
 	var lacking *providers.CapabilityError
 	if !errors.As(err, &lacking) || lacking.Provider != "taken" || !slices.Equal(lacking.Missing, []string{"Durable"}) {
@@ -103,16 +98,12 @@ func TestSelect(t *testing.T) {
 
 func TestLookup(t *testing.T) {
 	r := newRegistry(t)
-	if got := r.Names(); !slices.Equal(got, []string{"local-fs", "taken"}) {
-		t.Errorf("names: %q", got)
-	}
+	assert.Slice(t, r.Names(), []string{"local-fs", "taken"}, "names")
 	if got := r.Lookup(providers.Capabilities{Durable: true}); len(got) != 1 || got[0].Name != "local-fs" {
 		t.Errorf("lookup: %+v", got)
 	}
 	other := &providers.Registry{}
-	if len(other.List()) != 0 {
-		t.Error("registries share what they hold")
-	}
+	assert.Equal(t, len(other.List()), 0, "registries share what they hold")
 }
 
 func TestRegistryConcurrently(t *testing.T) {
@@ -133,18 +124,14 @@ func TestRegistryConcurrently(t *testing.T) {
 			refused++
 		}
 	}
-	if refused != len(errs)-1 {
-		t.Errorf("%d of %d refused", refused, len(errs))
-	}
+	assert.Equal(t, refused, len(errs)-1, "of", len(errs), "refused")
 }
 
 func TestDriverName(t *testing.T) {
 	for _, c := range []struct{ id, provider, slug, want string }{
 		{"id", "provider", "slug", "id"}, {"", "provider", "slug", "provider"}, {"", "", "slug", "slug"}, {"", "", "", ""},
 	} {
-		if got := providers.DriverName(c.id, c.provider, c.slug); got != c.want {
-			t.Errorf("%+v: got %q", c, got)
-		}
+		assert.Equal(t, providers.DriverName(c.id, c.provider, c.slug), c.want, c)
 	}
 }
 
@@ -154,7 +141,5 @@ func TestCheckKeys(t *testing.T) {
 	if !errors.Is(err, providers.ErrInvalid) || !strings.Contains(err.Error(), "a, prefx") || !strings.Contains(err.Error(), "bucket, prefix") {
 		t.Errorf("got %v", err)
 	}
-	if err := s.CheckKeys("bucket", "prefx", "a", "more"); err != nil {
-		t.Errorf("known keys: %v", err)
-	}
+	assert.Is(t, s.CheckKeys("bucket", "prefx", "a", "more"), nil, "known keys")
 }

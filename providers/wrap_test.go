@@ -14,6 +14,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	_ "github.com/wsmount/wsmount/integration/tier" // the seed of rapid
 	"github.com/wsmount/wsmount/providers"
 )
@@ -26,7 +27,16 @@ type everything struct {
 	closed    bool // of a body that it gave out
 }
 
-func (e *everything) note(name string) { e.called = append(e.called, name) }
+func (e *everything) note(name string) error {
+	e.called = append(e.called, name)
+	return nil
+}
+
+// done is a call that gives nothing.
+func done[R any](e *everything, name string) (R, error) {
+	var none R
+	return none, e.note(name)
+}
 
 func (e *everything) Capabilities() providers.Capabilities {
 	return providers.Capabilities{Writable: true, Abilities: e.abilities}
@@ -36,8 +46,7 @@ func (e *everything) Stat(context.Context, providers.Locator) (providers.Info, e
 	return providers.Info{Size: 7}, nil
 }
 func (e *everything) List(context.Context, providers.Locator, providers.ListOptions) (providers.Page, error) {
-	e.note("List")
-	return providers.Page{}, nil
+	return done[providers.Page](e, "List")
 }
 func (e *everything) Read(context.Context, providers.Locator, providers.ReadOptions) (providers.Content, error) {
 	e.note("Read")
@@ -48,35 +57,29 @@ func (e *everything) Write(_ context.Context, _ providers.Locator, b providers.B
 	return e.take(b)
 }
 func (e *everything) Delete(context.Context, providers.Locator, providers.DeleteOptions) error {
-	e.note("Delete")
-	return nil
+	return e.note("Delete")
 }
 func (e *everything) Mkdir(context.Context, providers.Locator, providers.MkdirOptions) (providers.Info, error) {
-	e.note("Mkdir")
-	return providers.Info{}, nil
+	return done[providers.Info](e, "Mkdir")
 }
-func (e *everything) Close() error { e.note("Close"); return nil }
+func (e *everything) Close() error { return e.note("Close") }
 func (e *everything) Copy(context.Context, providers.Locator, providers.Locator, providers.CopyOptions) (providers.Info, error) {
-	e.note("Copy")
-	return providers.Info{}, nil
+	return done[providers.Info](e, "Copy")
 }
 func (e *everything) Move(context.Context, providers.Locator, providers.Locator, providers.MoveOptions) (providers.Info, error) {
-	e.note("Move")
-	return providers.Info{}, nil
+	return done[providers.Info](e, "Move")
 }
 func (e *everything) Fits(providers.Attr, map[string]string) error { return nil }
 
 func (e *everything) SetAttr(context.Context, providers.Locator, providers.SetAttrOptions) (providers.Info, error) {
-	e.note("SetAttr")
-	return providers.Info{}, nil
+	return done[providers.Info](e, "SetAttr")
 }
 func (e *everything) StartParts(context.Context, providers.Locator, providers.WriteOptions) (providers.Upload, error) {
 	e.note("StartParts")
 	return uploads{e}, nil
 }
 func (e *everything) AbortParts(context.Context, time.Time) (int, error) {
-	e.note("AbortParts")
-	return 0, nil
+	return done[int](e, "AbortParts")
 }
 func (e *everything) Watch(context.Context, providers.Locator) iter.Seq2[providers.Event, error] {
 	return func(yield func(providers.Event, error) bool) {
@@ -89,32 +92,26 @@ func (e *everything) Watch(context.Context, providers.Locator) iter.Seq2[provide
 	}
 }
 func (e *everything) Head(context.Context) (providers.Revision, error) {
-	e.note("Head")
-	return "", nil
+	return done[providers.Revision](e, "Head")
 }
 func (e *everything) Commit(context.Context, providers.ChangeSet) (providers.CommitResult, error) {
-	e.note("Commit")
-	return providers.CommitResult{}, nil
+	return done[providers.CommitResult](e, "Commit")
 }
 func (e *everything) At(context.Context, providers.Revision) (providers.Provider, error) {
 	e.note("At")
 	return e, nil
 }
 func (e *everything) Push(context.Context, providers.PushOptions) (providers.PushResult, error) {
-	e.note("Push")
-	return providers.PushResult{}, nil
+	return done[providers.PushResult](e, "Push")
 }
 func (e *everything) Fetch(context.Context) (providers.Revision, error) {
-	e.note("Fetch")
-	return "", nil
+	return done[providers.Revision](e, "Fetch")
 }
 func (e *everything) Adopt(context.Context, providers.Revision, providers.Revision) error {
-	e.note("Adopt")
-	return nil
+	return e.note("Adopt")
 }
 func (e *everything) Base(context.Context, providers.Revision, providers.Revision) (providers.Revision, error) {
-	e.note("Base")
-	return "", nil
+	return done[providers.Revision](e, "Base")
 }
 func (e *everything) Rebase(context.Context, providers.Revision, providers.Revision, providers.Revision, providers.Combine) (providers.Revision, error) {
 	e.note("Rebase")
@@ -140,20 +137,16 @@ func (e *everything) Find(context.Context, string) (providers.Found, error) {
 }
 
 func (e *everything) Branches(context.Context) (providers.Branches, error) {
-	e.note("Branches")
-	return providers.Branches{}, nil
+	return done[providers.Branches](e, "Branches")
 }
 func (e *everything) Begin(context.Context, string, bool) (providers.Revision, error) {
-	e.note("Begin")
-	return "", nil
+	return done[providers.Revision](e, "Begin")
 }
 func (e *everything) Start(context.Context, string, providers.Revision, providers.Revision) error {
-	e.note("Start")
-	return nil
+	return e.note("Start")
 }
 func (e *everything) Propose(context.Context, string, providers.PullRequest) (string, error) {
-	e.note("Propose")
-	return "", nil
+	return done[string](e, "Propose")
 }
 func (e *everything) take(b providers.Body) (providers.Info, error) {
 	if b.Reader != nil {
@@ -269,9 +262,7 @@ func TestWrapSeesEveryCall(t *testing.T) {
 				return next(ctx)
 			},
 		})
-		if err := methods(t, p)[name](); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
+		assert.Is(t, methods(t, p)[name](), nil, name)
 		if len(got) == 0 || len(got) != len(inner.called) || inner.called[len(got)-1] != name {
 			t.Errorf("%s: the wrapper saw %q, the provider %q", name, got, inner.called)
 			continue
@@ -291,9 +282,7 @@ func TestWrapSeesEveryCall(t *testing.T) {
 				return next(ctx)
 			},
 		})
-		if err := methods(t, p)[name](); !errors.Is(err, refusal) {
-			t.Errorf("%s: refused, and got %v", name, err)
-		}
+		assert.Is(t, methods(t, p)[name](), refusal, name, "refused")
 		if n := len(inner.called); n > 0 && inner.called[n-1] == name {
 			t.Errorf("%s: refused, and arrived", name)
 		}
@@ -333,9 +322,7 @@ func TestReadOnlyPast(t *testing.T) {
 		t.Fatal("the past is hidden")
 	}
 	past, err := s.At(t.Context(), "r1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	_, err = past.Write(t.Context(), providers.Locator{}, providers.Body{}, providers.WriteOptions{})
 	if !errors.Is(err, providers.ErrReadOnly) || p.Refused() != 1 {
 		t.Errorf("write: %v, %d refused", err, p.Refused())
@@ -358,9 +345,7 @@ func TestLostAnswer(t *testing.T) {
 	lost := errors.New("lost")
 	p := providers.Wrap(inner, providers.WrapOptions{
 		Around: func(ctx context.Context, _ *providers.Call, next func(context.Context) error) error {
-			if err := next(ctx); err != nil {
-				t.Error(err)
-			}
+			assert.Is(t, next(ctx), nil)
 			return lost
 		},
 	})
@@ -375,9 +360,7 @@ func TestLostAnswer(t *testing.T) {
 	if u, err := m.StartParts(t.Context(), providers.Locator{}, providers.WriteOptions{}); u != nil || err != lost {
 		t.Errorf("start: %v, %v", u, err)
 	}
-	if got := fmt.Sprint(inner.called); got != "[StartParts Abort]" {
-		t.Errorf("a lost upload is left: %s", got)
-	}
+	assert.Equal(t, fmt.Sprint(inner.called), "[StartParts Abort]", "a lost upload is left")
 }
 
 // TestCallBody: the wrapper can stand in the stream of content, both ways.
@@ -394,22 +377,14 @@ func TestCallBody(t *testing.T) {
 		},
 	})
 	p.Write(t.Context(), providers.Locator{}, providers.String("written"), providers.WriteOptions{})
-	if inner.body != "WRITTEN" {
-		t.Errorf("write: %q", inner.body)
-	}
+	assert.Equal(t, inner.body, "WRITTEN", "write")
 	u, err := p.(providers.Multiparter).StartParts(t.Context(), providers.Locator{}, providers.WriteOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	u.Part(t.Context(), 1, providers.String("part"))
-	if inner.body != "PART" {
-		t.Errorf("part: %q", inner.body)
-	}
+	assert.Equal(t, inner.body, "PART", "part")
 	inner.body = "read"
 	c, err := p.Read(t.Context(), providers.Locator{}, providers.ReadOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	if got, _ := io.ReadAll(c.Body); string(got) != "READ" {
 		t.Errorf("read: %q", got)
 	}
@@ -431,9 +406,7 @@ func TestWatchEndsEarly(t *testing.T) {
 		n++
 		break
 	}
-	if n != 1 {
-		t.Errorf("%d events after the first", n-1)
-	}
+	assert.Equal(t, n, 1, n-1, "events after the first")
 	var last error
 	for _, err := range w.Watch(t.Context(), providers.Locator{}) {
 		last = err
@@ -444,42 +417,30 @@ func TestWatchEndsEarly(t *testing.T) {
 	}
 }
 
+// offer notes that As gives an ability of p, and the answer.
+func offer[I any](got map[providers.Ability]any, p providers.Provider, a providers.Ability) {
+	if v, ok := providers.As[I](p); ok {
+		got[a] = v
+	}
+}
+
 // offered is the set of abilities that As gives of p, and the answers.
 func offered(p providers.Provider) map[providers.Ability]any {
 	got := map[providers.Ability]any{}
-	offer := func(a providers.Ability, v any, ok bool) {
-		if ok {
-			got[a] = v
-		}
-	}
-	copier, ok := providers.As[providers.Copier](p)
-	offer(providers.AbilityCopy, copier, ok)
-	mover, ok := providers.As[providers.Mover](p)
-	offer(providers.AbilityMove, mover, ok)
-	setter, ok := providers.As[providers.AttrSetter](p)
-	offer(providers.AbilityAttr, setter, ok)
-	parter, ok := providers.As[providers.Multiparter](p)
-	offer(providers.AbilityParts, parter, ok)
-	watcher, ok := providers.As[providers.Watcher](p)
-	offer(providers.AbilityWatch, watcher, ok)
-	committer, ok := providers.As[providers.Committer](p)
-	offer(providers.AbilityCommit, committer, ok)
-	snapshotter, ok := providers.As[providers.Snapshotter](p)
-	offer(providers.AbilitySnapshot, snapshotter, ok)
-	pusher, ok := providers.As[providers.Pusher](p)
-	offer(providers.AbilityPush, pusher, ok)
-	syncer, ok := providers.As[providers.Syncer](p)
-	offer(providers.AbilitySync, syncer, ok)
-	brancher, ok := providers.As[providers.Brancher](p)
-	offer(providers.AbilityBranch, brancher, ok)
-	rebaser, ok := providers.As[providers.Rebaser](p)
-	offer(providers.AbilityRebase, rebaser, ok)
-	inspector, ok := providers.As[providers.Inspector](p)
-	offer(providers.AbilityInspect, inspector, ok)
-	differ, ok := providers.As[providers.Differ](p)
-	offer(providers.AbilityDiffer, differ, ok)
-	submoduler, ok := providers.As[providers.Submoduler](p)
-	offer(providers.AbilitySubmodule, submoduler, ok)
+	offer[providers.Copier](got, p, providers.AbilityCopy)
+	offer[providers.Mover](got, p, providers.AbilityMove)
+	offer[providers.AttrSetter](got, p, providers.AbilityAttr)
+	offer[providers.Multiparter](got, p, providers.AbilityParts)
+	offer[providers.Watcher](got, p, providers.AbilityWatch)
+	offer[providers.Committer](got, p, providers.AbilityCommit)
+	offer[providers.Snapshotter](got, p, providers.AbilitySnapshot)
+	offer[providers.Pusher](got, p, providers.AbilityPush)
+	offer[providers.Syncer](got, p, providers.AbilitySync)
+	offer[providers.Brancher](got, p, providers.AbilityBranch)
+	offer[providers.Rebaser](got, p, providers.AbilityRebase)
+	offer[providers.Inspector](got, p, providers.AbilityInspect)
+	offer[providers.Differ](got, p, providers.AbilityDiffer)
+	offer[providers.Submoduler](got, p, providers.AbilitySubmodule)
 	return got
 }
 

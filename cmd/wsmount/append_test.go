@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/tier"
 	"github.com/wsmount/wsmount/providers"
 )
@@ -16,25 +17,17 @@ func TestAppendToWhatOthersWrite(t *testing.T) {
 	w, r := newWorld(t), serve(t, false)
 	addr := w.remoteWorkspace("ops", r, "mode: canonical", "")
 	other := func(content string) {
-		if err := r.Tamper(t.Context(), providers.MustLocator("f"), []byte(content)); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, r.Tamper(t.Context(), providers.MustLocator("f"), []byte(content)))
 	}
 	other("1")
 	w.mount(addr, "mnt")
 	f, err := os.OpenFile(w.path("mnt/f"), os.O_WRONLY|os.O_APPEND, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	other("22")
 	for range 2 {
-		if _, err := f.WriteString("a"); err != nil {
-			t.Error(err)
-		}
+		assert.Is(t, assert.ErrOf(f.WriteString("a")), nil)
 	}
-	if err := f.Close(); err != nil {
-		t.Error(err)
-	}
+	assert.Is(t, f.Close(), nil)
 	eventually(t, "both versions to be there", func() bool {
 		all := r.dump(t)
 		return strings.Contains(all, `"f" file 2 `) && strings.Contains(all, `"f.conflict-`) && strings.Contains(all, " file 3 ")

@@ -13,6 +13,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/wsmount/wsmount/cmd/internal/exit"
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/tier"
 )
 
@@ -205,9 +206,7 @@ func TestFlagNamesMeanOneKind(t *testing.T) {
 				if before, known := kinds[n]; known && before != takes {
 					t.Errorf("%s: --%s takes a value in one command and none in another", name, n)
 				}
-				if own[n] {
-					t.Errorf("%s: --%s twice", name, n)
-				}
+				assert.False(t, own[n], name, "--", n, "twice")
 				kinds[n], own[n] = takes, true
 			}
 		}
@@ -250,18 +249,14 @@ func TestCommandLineRefusals(t *testing.T) {
 			if code != exit.Usage || !strings.Contains(what, tt.says) || !strings.HasPrefix(hint, "hint: ") || !strings.Contains(hint, tt.hint) {
 				t.Errorf("got exit %d\n%s", code, errOut.String())
 			}
-			if strings.ContainsAny(errOut.String(), "\x1b") {
-				t.Error("a control character reached the terminal")
-			}
+			assert.False(t, strings.ContainsAny(errOut.String(), "\x1b"), "a control character reached the terminal")
 		})
 	}
 }
 
 func TestOneLine(t *testing.T) {
 	for in, want := range map[string]string{"a\nb\tc": "a b c", " x\x1b[31m\x7f ": "x [31m", "caf\u00e9 \u009b1m": "caf\u00e9  1m"} {
-		if got := oneLine(in); got != want {
-			t.Errorf("%q: got %q, want %q", in, got, want)
-		}
+		assert.Equal(t, oneLine(in), want, in)
 	}
 }
 
@@ -300,13 +295,9 @@ func TestHelpCommand(t *testing.T) {
 	eachCommand("", commands(), func(name string, _ *cli.Command) { lines = append(lines, strings.Fields(name)) })
 	for _, words := range lines {
 		got, want := said(append([]string{"help"}, words...)...), said(append(slices.Clone(words), "--help")...)
-		if got != want {
-			t.Errorf("help of %q:\n%s\nwant\n%s", words, got, want)
-		}
+		assert.Equal(t, got, want, "help of", words)
 	}
-	if got, want := said("help", "unmount"), said("umount", "--help"); got != want {
-		t.Errorf("help of an alias:\n%s", got)
-	}
+	assert.Equal(t, said("help", "unmount"), said("umount", "--help"), "help of an alias")
 }
 
 func TestVersion(t *testing.T) {
@@ -355,9 +346,7 @@ func TestParseMount(t *testing.T) {
 func TestAge(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
 	for d, want := range map[time.Duration]string{5 * time.Second: "5s", 3 * time.Minute: "3m", 30 * time.Hour: "30h", 72 * time.Hour: "3d", -time.Second: ""} {
-		if got := age(now.Add(-d), now); got != want {
-			t.Errorf("%s: got %q, want %q", d, got, want)
-		}
+		assert.Equal(t, age(now.Add(-d), now), want, d)
 	}
 }
 
@@ -366,7 +355,5 @@ func TestUnseenUser(t *testing.T) {
 	if got := unseenUser(true, false); strings.Contains(got, "root") || !strings.Contains(got, "--force") {
 		t.Errorf("root: got %q", got)
 	}
-	if got := unseenUser(false, false); !strings.Contains(got, "root can see") {
-		t.Errorf("a user: got %q", got)
-	}
+	assert.Contains(t, unseenUser(false, false), "root can see", "a user")
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/wsmount/wsmount/cmd/internal/control"
 	"github.com/wsmount/wsmount/cmd/internal/exit"
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/tier"
 	"github.com/wsmount/wsmount/providers"
 )
@@ -20,9 +21,7 @@ func TestCacheByHand(t *testing.T) {
 	w, r := newWorld(t), serve(t, false)
 	addr := w.remoteWorkspace("ops", r, perTurn, "")
 	block := strings.Repeat("x", 64<<10)
-	if err := r.Tamper(t.Context(), providers.MustLocator("f"), []byte(block)); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, r.Tamper(t.Context(), providers.MustLocator("f"), []byte(block)))
 	content := func(args ...string) (c control.CacheCopy) {
 		t.Helper()
 		var res control.CacheResult
@@ -59,18 +58,12 @@ func TestCacheByHand(t *testing.T) {
 	is(content("cache", "clear", addr), false, 0)
 	w.mount(addr, "mnt")
 	read()
-	if o := w.run("umount", "mnt"); o.code != exit.Done {
-		t.Errorf("umount: %+v", o)
-	}
+	assert.Equal(t, w.run("umount", "mnt").code, exit.Done, "umount")
 	if c := content("cache", "show"); c.Clean != 128<<10 || c.Unsaved != 0 {
 		t.Errorf("after all was sent there is %+v", c)
 	}
-	if c := content("cache", "clear"); c.Freed != 128<<10 {
-		t.Errorf("freed %d", c.Freed)
-	}
-	if out := w.ok("cache", "show"); !strings.Contains(out, "are free on the disk of") {
-		t.Errorf("got %q", out)
-	}
+	assert.Equal(t, content("cache", "clear").Freed, 128<<10, "freed")
+	assert.Contains(t, w.ok("cache", "show"), "are free on the disk of")
 	w.mount(addr, "mnt")
 	read()
 }

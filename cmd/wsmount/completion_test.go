@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/tier"
 )
 
@@ -16,17 +17,11 @@ import (
 func TestBashCompletion(t *testing.T) {
 	tier.RequireTools(t, "bash")
 	bash, err := exec.LookPath("bash")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	var script bytes.Buffer
-	if err := bashCompletion(&script); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, bashCompletion(&script))
 	name := filepath.Join(t.TempDir(), "completion")
-	if err := os.WriteFile(name, script.Bytes(), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, os.WriteFile(name, script.Bytes(), 0o600))
 	for _, tt := range []struct {
 		line string // the last word is the one to complete
 		has  string
@@ -45,9 +40,7 @@ func TestBashCompletion(t *testing.T) {
 		t.Run(tt.line, func(t *testing.T) {
 			run := "source " + name + "; COMP_WORDS=(" + tt.line + "); COMP_CWORD=$((${#COMP_WORDS[@]}-1)); _wsmount; printf '%s\\n' \"${COMPREPLY[@]}\""
 			out, err := exec.Command(bash, "-c", run).CombinedOutput()
-			if err != nil {
-				t.Fatalf("%v: %s", err, out)
-			}
+			assert.OK(t, err, out)
 			if got := strings.Fields(string(out)); !slices.Contains(got, tt.has) || slices.Contains(got, tt.not) {
 				t.Errorf("got %q, want %s and not %s", got, tt.has, tt.not)
 			}

@@ -19,6 +19,7 @@ import (
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 	"github.com/wsmount/wsmount/cmd/internal/lifecycle"
 	"github.com/wsmount/wsmount/cmd/internal/mountpoint"
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/tier"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/memory"
@@ -35,15 +36,11 @@ type remote struct {
 func serve(t *testing.T, repository bool) *remote {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "ws") // short: a socket's name has 107 bytes
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	r := &remote{socket: filepath.Join(dir, "s")}
 	l, err := net.Listen("unix", r.socket)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	os.Chmod(r.socket, 0o600)
 	var s *memory.Server
 	if repository {
@@ -54,9 +51,7 @@ func serve(t *testing.T, repository bool) *remote {
 		r.Control, err = memory.DialControl(t.Context(), "unix", r.socket)
 	}
 	t.Cleanup(func() { s.Close() })
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	return r
 }
 
@@ -86,9 +81,7 @@ func (w *world) config(more string) {
 func (r *remote) dump(t *testing.T) string {
 	t.Helper()
 	lines, err := r.Dump(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	return strings.Join(lines, "\n")
 }
 
@@ -107,12 +100,8 @@ func (w *world) followEvents() (await func(names ...string) map[string]lifecycle
 	w.t.Helper()
 	cmd := w.command("event", "mnt", "--follow")
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		w.t.Fatal(err)
-	}
+	assert.OK(w.t, err)
+	assert.OK(w.t, cmd.Start())
 	w.t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
 	events := make(chan lifecycle.Event, 1000)
 	go func() {
@@ -163,9 +152,7 @@ func TestTurnsCommit(t *testing.T) {
 	w.event(exit.Done, "event", "mnt", "turn-start", "--var", "turnId=t1", "--var", "conversationId=c1")
 	w.write("mnt/docs/plan", "one")
 	w.write("mnt/scratch.local", "never sent")
-	if got := r.dump(t); got != "" {
-		t.Errorf("before the turn ends the store has:\n%s", got)
-	}
+	assert.Equal(t, r.dump(t), "", "before the turn ends the store has")
 	if p := w.status().Parts[0]; p.Unsaved.Files != 1 || p.Unsaved.Bytes != 3 || p.Unsaved.Oldest.IsZero() || p.Copy == nil {
 		t.Errorf("status: got %+v", p.Unsaved)
 	}
@@ -176,24 +163,16 @@ func TestTurnsCommit(t *testing.T) {
 		t.Errorf("after the turn the store has:\n%s", got)
 	}
 	w.event(exit.Done, "event", "mnt", "turn-start", "--var", "turnId=t2")
-	if err := r.Tamper(t.Context(), providers.MustLocator("docs/theirs"), []byte("x")); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, r.Tamper(t.Context(), providers.MustLocator("docs/theirs"), []byte("x")))
 	w.event(exit.Done, "event", "mnt", "workspace-open")
 	if _, err := os.Stat(w.path("mnt/docs/theirs")); err == nil {
 		t.Error("a pull changed the tree within a turn")
 	}
-	if got := w.event(exit.Done, "event", "mnt", "turn-end"); got.Pulled != 1 {
-		t.Errorf("the pull that was put off: got %+v", got)
-	}
-	if _, err := os.Stat(w.path("mnt/docs/theirs")); err != nil {
-		t.Errorf("after the turn: %v", err)
-	}
+	assert.Equal(t, w.event(exit.Done, "event", "mnt", "turn-end").Pulled, 1, "the pull that was put off")
+	assert.Is(t, assert.ErrOf(os.Stat(w.path("mnt/docs/theirs"))), nil, "after the turn")
 	w.write("mnt/docs/late", "at unmount")
 	w.ok("umount", "mnt")
-	if got := r.dump(t); !strings.Contains(got, `"docs/late"`) {
-		t.Errorf("after the unmount the store has:\n%s", got)
-	}
+	assert.Contains(t, r.dump(t), `"docs/late"`, "after the unmount the store has")
 }
 
 // What the storage does is told to who follows the events, and starts nothing.
@@ -222,22 +201,16 @@ func TestSyncByHand(t *testing.T) {
 	w, r := newWorld(t), serve(t, true)
 	w.mount(w.remoteWorkspace("ops", r, "mode: pull-push, pull: {on: manual}, commit: {on: manual}, push: {on: manual}", ""), "mnt")
 	w.write("mnt/a", "1")
-	if got := w.event(exit.Done, "event", "mnt", "turn-end"); got.Committed != 0 {
-		t.Errorf("an event commits what is manual: %+v", got)
-	}
+	assert.Equal(t, w.event(exit.Done, "event", "mnt", "turn-end").Committed, 0, "an event commits what is manual")
 	if got := w.event(exit.Done, "commit", "mnt", "-m", "by hand"); got.Committed != 1 || got.Revision == "" || got.Pushed != 0 {
 		t.Errorf("commit: got %+v", got)
 	}
-	if got := w.event(exit.Done, "push", "mnt"); got.Pushed != 1 {
-		t.Errorf("push: got %+v", got)
-	}
+	assert.Equal(t, w.event(exit.Done, "push", "mnt").Pushed, 1, "push")
 	commits, err := r.Log(t.Context())
 	if err != nil || len(commits) != 1 || commits[0].Message != "by hand" {
 		t.Errorf("commits: got %+v, %v", commits, err)
 	}
-	if err := r.Tamper(t.Context(), providers.MustLocator("b"), []byte("theirs")); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, r.Tamper(t.Context(), providers.MustLocator("b"), []byte("theirs")))
 	w.write("mnt/c", "unsaved")
 	if got := w.run("pull", "mnt"); got.code != exit.Failed || !strings.Contains(got.errOut, "put off") {
 		t.Errorf("a pull with changes: got %+v", got)
@@ -258,9 +231,7 @@ func TestSyncByHand(t *testing.T) {
 	if out := w.ok("umount", "mnt"); out != "2 changes stay in the working copy, unsent; 1 commit stays in the working copy, not pushed: `wsmount recover` lists them\n" {
 		t.Errorf("umount: got %q", out)
 	}
-	if out := w.ok("recover"); !strings.Contains(out, "2 changes, ") {
-		t.Errorf("recover: got %s", out)
-	}
+	assert.Contains(t, w.ok("recover"), "2 changes, ", "recover")
 }
 
 // What an unmount leaves unsent, it says, conflicts too; where all is sent it
@@ -271,13 +242,9 @@ func TestUmountTellsWhatStays(t *testing.T) {
 	addr := w.remoteWorkspace("ops", r, perTurn+", conflict: {policy: manual}", "")
 	w.mount(addr, "mnt")
 	w.write("mnt/f", "base")
-	if out := w.ok("umount", "mnt"); out != "" {
-		t.Errorf("all is sent, and umount says %q", out)
-	}
+	assert.Equal(t, w.ok("umount", "mnt"), "", "all is sent, and umount")
 	w.mount(addr, "mnt")
-	if err := r.Tamper(t.Context(), providers.MustLocator("f"), []byte("theirs")); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, r.Tamper(t.Context(), providers.MustLocator("f"), []byte("theirs")))
 	w.write("mnt/f", "ours")
 	w.event(exit.Conflict, "event", "mnt", "turn-end")
 	syscall.Kill(w.status().PID, syscall.SIGKILL)
@@ -300,9 +267,7 @@ func TestHistoryByHand(t *testing.T) {
 	list := func(args ...string) []cache.Version {
 		t.Helper()
 		var log control.LogResult
-		if err := json.Unmarshal([]byte(w.ok(append([]string{"log", "--json"}, args...)...)), &log); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, json.Unmarshal([]byte(w.ok(append([]string{"log", "--json"}, args...)...)), &log))
 		return log.Versions
 	}
 	eventually(t, "the content to be kept", func() bool { v := list("mnt", "d", "--turn", "t1"); return len(v) > 0 && v[0].Kept })
@@ -311,13 +276,9 @@ func TestHistoryByHand(t *testing.T) {
 		t.Fatalf("log of a turn: got %+v", got)
 	}
 	first := list("mnt", "d", "--turn", "t1")[0].ID
-	if out := w.ok("diff", "mnt", "d/f", first); !strings.Contains(out, "-one\n+two\n") {
-		t.Errorf("diff: got %s", out)
-	}
+	assert.Contains(t, w.ok("diff", "mnt", "d/f", first), "-one\n+two\n", "diff")
 	checkWidth(t, w.ok("log", w.path("mnt/d/f")))
-	if out := w.ok("restore", "mnt", "d/f", "--to", "turn:t1", "--dry-run"); !strings.Contains(out, "would restore d/f") {
-		t.Errorf("dry run: got %s", out)
-	}
+	assert.Contains(t, w.ok("restore", "mnt", "d/f", "--to", "turn:t1", "--dry-run"), "would restore d/f", "dry run")
 	if got, _ := os.ReadFile(w.path("mnt/d/f")); string(got) != "two\n" {
 		t.Errorf("after a dry run: %q", got)
 	}
@@ -359,17 +320,13 @@ func TestStatesByHand(t *testing.T) {
 		w.write("mnt/d/f", "two\n")
 		w.write("mnt/made", "made\n")
 		for from, to := range map[string]string{"a": "b", "plan": "d/plan"} {
-			if err := os.Rename(w.path("mnt/"+from), w.path("mnt/"+to)); err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, os.Rename(w.path("mnt/"+from), w.path("mnt/"+to)))
 		}
 	})
 	for _, state := range []string{"turn:2", "conversation:c2", "event:turn-start"} {
 		out := w.ok("diff", "mnt", ".", state, "--before")
 		for _, want := range []string{"--- a@before " + state + "\n+++ /dev/null\n", "--- /dev/null\n+++ b\n", "--- d/f@", "-one\n+two\n", "+++ made\n"} {
-			if !strings.Contains(out, want) {
-				t.Errorf("diff %s: %q is not in\n%s", state, want, out)
-			}
+			assert.Contains(t, out, want, "diff", state)
 		}
 	}
 	if out := w.ok("diff", "mnt", "d", "turn:1", "turn:2"); strings.Contains(out, "made") || !strings.Contains(out, "+++ d/f@turn:2\n") {
@@ -395,9 +352,7 @@ func TestStatesByHand(t *testing.T) {
 	if got, want := w.files("mnt"), "a: one\nd/f: one\nplan: plan\n"; got != want {
 		t.Errorf("restored:\n%swant\n%s", got, want)
 	}
-	if out := w.ok("diff", "mnt", ".", "turn:1"); out != "" {
-		t.Errorf("after the restore the diff is %s", out)
-	}
+	assert.Equal(t, w.ok("diff", "mnt", ".", "turn:1"), "", "after the restore the diff")
 }
 
 // files are those below a directory with their content, a line each.
@@ -412,9 +367,7 @@ func (w *world) files(dir string) (lines string) {
 		lines += path + ": " + string(data)
 		return err
 	})
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	assert.OK(w.t, err)
 	return lines
 }
 
@@ -504,16 +457,12 @@ func TestWriteBackIsGranted(t *testing.T) {
 	if _, err := os.ReadDir(w.path("mnt")); err != nil { // what the root holds is asked for once
 		t.Fatal(err)
 	}
-	if err := r.Cut(t.Context(), true); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, r.Cut(t.Context(), true))
 	w.write("mnt/a", "1") // returns although nobody answers
 	if p := w.status().Parts[0]; !p.Copy.WriteBack || p.Unsaved.Files != 1 {
 		t.Errorf("status: got %+v, %+v", p.Copy, p.Unsaved)
 	}
-	if err := r.Connect(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, r.Connect(t.Context()))
 	eventually(t, "the change to arrive", func() bool { return strings.Contains(r.dump(t), `"a"`) })
 }
 
@@ -525,15 +474,11 @@ func TestUnsentIsNotLost(t *testing.T) {
 	addr := w.remoteWorkspace("ops", r, perTurn, "")
 	w.mount(addr, "mnt")
 	w.write("mnt/d/f", "precious")
-	if err := r.Cut(t.Context(), true); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, r.Cut(t.Context(), true))
 	if got := w.run("umount", "mnt", "--timeout", "500ms"); got.code != exit.Unsafe {
 		t.Fatalf("umount: got %+v", got)
 	}
-	if s := w.status(); s.State != control.Draining {
-		t.Errorf("state: got %s", s.State)
-	}
+	assert.Equal(t, w.status().State, control.Draining, "state")
 	forced := w.run("umount", "mnt", "--force")
 	if forced.code != exit.Unsafe || !strings.Contains(forced.errOut, "copied to ") {
 		t.Fatalf("umount --force: got %+v", forced)
@@ -555,32 +500,18 @@ func TestUnsentIsNotLost(t *testing.T) {
 		!strings.Contains(o.errOut, "another `wsmount recover upload`") {
 		t.Errorf("recover upload without the store: got %+v", o)
 	}
-	if err := r.Connect(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if got := w.event(exit.Done, "recover", "upload", addr); got.Committed != 2 {
-		t.Errorf("recover upload: got %+v", got)
-	}
-	if got := r.dump(t); !strings.Contains(got, `"d/f"`) {
-		t.Errorf("the store has:\n%s", got)
-	}
-	if out := w.ok("recover"); !strings.Contains(out, "nothing is unsaved") {
-		t.Errorf("recover: got %s", out)
-	}
+	assert.OK(t, r.Connect(t.Context()))
+	assert.Equal(t, w.event(exit.Done, "recover", "upload", addr).Committed, 2, "recover upload")
+	assert.Contains(t, r.dump(t), `"d/f"`, "the store has")
+	assert.Contains(t, w.ok("recover"), "nothing is unsaved", "recover")
 
 	w.ok("mount", addr, "mnt", "--working-copy", "second") // which the address means, too
-	if err := r.Cut(t.Context(), false); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, r.Cut(t.Context(), false))
 	w.write("mnt/second", "x")
 	w.killed()
 	w.run("umount", "mnt")
-	if err := r.Connect(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if got := w.event(exit.Done, "recover", "upload", addr); got.Committed != 1 {
-		t.Errorf("recover upload of a named one: got %+v", got)
-	}
+	assert.OK(t, r.Connect(t.Context()))
+	assert.Equal(t, w.event(exit.Done, "recover", "upload", addr).Committed, 1, "recover upload of a named one")
 }
 
 // What a halt keeps from the store is not waited for where another mount namespace
@@ -595,9 +526,7 @@ func TestUmountOfWhatIsHaltedAndHeldElsewhere(t *testing.T) {
 	}
 	w.event(exit.Done, "event", "mnt", "turn-end")
 	for i := range 25 {
-		if err := os.Remove(w.path(fmt.Sprint("mnt/f", i))); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, os.Remove(w.path(fmt.Sprint("mnt/f", i))))
 	}
 	w.event(exit.Unsafe, "event", "mnt", "turn-end")
 	for file, want := range map[string]string{"README": "STOPPED NOW", "errors.log": cache.ErrMassDelete.Error(), "unsent": "f0"} {
@@ -605,9 +534,7 @@ func TestUmountOfWhatIsHaltedAndHeldElsewhere(t *testing.T) {
 			t.Errorf("%s: got %s, %v", file, got, err)
 		}
 	}
-	if out := w.ok("status"); !strings.Contains(out, " halted") {
-		t.Errorf("status: got %s", out)
-	}
+	assert.Contains(t, w.ok("status"), " halted", "status")
 	old := w.status().PID
 	pid, end := otherNamespace(t)
 	w.refused(exit.Unsafe, fmt.Sprintf("end cat (pid %d), mount the workspace again", pid), "umount", "mnt", "--timeout", "1h")
@@ -632,19 +559,13 @@ func TestConflictsByHand(t *testing.T) {
 			w.mount(w.remoteWorkspace("ops", r, perTurn+", conflict: {policy: manual}", ""), "mnt")
 			w.write("mnt/f", "base")
 			w.event(exit.Done, "event", "mnt", "turn-end")
-			if err := r.Tamper(t.Context(), providers.MustLocator("f"), []byte("theirs")); err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, r.Tamper(t.Context(), providers.MustLocator("f"), []byte("theirs")))
 			w.write("mnt/f", "ours")
 			if got := w.event(exit.Conflict, "event", "mnt", "turn-end"); got.Conflicts != 1 || !slices.Equal(got.ConflictPaths, []string{"@acme/ops/f"}) {
 				t.Errorf("turn-end: got %+v", got)
 			}
-			if out := w.ok("conflicts", "list", "mnt"); !strings.Contains(out, "f") {
-				t.Errorf("list: got %s", out)
-			}
-			if err := os.Symlink(w.path("mnt"), w.path("link")); err != nil {
-				t.Fatal(err)
-			}
+			assert.Contains(t, w.ok("conflicts", "list", "mnt"), "f", "list")
+			assert.OK(t, os.Symlink(w.path("mnt"), w.path("link")))
 			for _, side := range []string{"ours", "theirs"} {
 				paths := []string{"f"}
 				if keep == "--ours" { // once is enough
@@ -682,24 +603,18 @@ func TestPathsBelowTheFirstArgument(t *testing.T) {
 	paths := func(args ...string) (paths string) {
 		t.Helper()
 		var log control.LogResult
-		if err := json.Unmarshal([]byte(w.ok(append([]string{"log", "--json"}, args...)...)), &log); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, json.Unmarshal([]byte(w.ok(append([]string{"log", "--json"}, args...)...)), &log))
 		for _, v := range log.Versions {
 			paths += v.Path + " "
 		}
 		return paths
 	}
 	for _, args := range [][]string{{"mnt", "d/f"}, {"mnt", "mnt/d/f"}, {"mnt/d", "f"}, {"mnt/d", "mnt/d/f"}} {
-		if got := paths(args...); got != "d/f " {
-			t.Errorf("log %q is of %q", args, got)
-		}
+		assert.Equal(t, paths(args...), "d/f ", "log", args, "is of")
 	}
 	w.write("mnt/mnt/d/f", "x")
 	w.event(exit.Done, "event", "mnt", "turn-end")
-	if got := paths("mnt", "mnt/d/f"); got != "mnt/d/f " {
-		t.Errorf("log mnt mnt/d/f is of %q where both are there", got)
-	}
+	assert.Equal(t, paths("mnt", "mnt/d/f"), "mnt/d/f ", "log mnt mnt/d/f, where both are there")
 }
 
 // What was resolved by itself is told once, and not as an error that a program
@@ -710,9 +625,7 @@ func TestResolvedConflictIsToldOnce(t *testing.T) {
 	w.mount(w.remoteWorkspace("ops", r, perTurn+", conflict: {policy: split-conflicts}", ""), "mnt")
 	w.write("mnt/f", "base")
 	w.event(exit.Done, "event", "mnt", "turn-end")
-	if err := r.Tamper(t.Context(), providers.MustLocator("f"), []byte("theirs")); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, r.Tamper(t.Context(), providers.MustLocator("f"), []byte("theirs")))
 	w.write("mnt/f", "ours")
 	w.run("event", "mnt", "turn-end")
 	eventually(t, "the conflict", func() bool { return len(w.status().Parts[0].Recent) > 0 })
@@ -739,9 +652,7 @@ func TestEventsReachSubWorkspaces(t *testing.T) {
 	if got := w.event(exit.Done, "event", "mnt", "turn-end", "--at", "/lib"); got.Parts != 1 || got.Committed != 1 {
 		t.Errorf("to the inner: got %+v", got)
 	}
-	if got := outer.dump(t); got != "" {
-		t.Errorf("the outer has: %s", got)
-	}
+	assert.Equal(t, outer.dump(t), "", "the outer")
 	w.write("mnt/lib/c", "3")
 	if got := w.event(exit.Done, "event", "mnt", "turn-end"); got.Parts != 2 || got.Committed != 2 {
 		t.Errorf("to all: got %+v", got)
@@ -759,11 +670,7 @@ func TestUnmountByAnotherDrains(t *testing.T) {
 	w.mount(w.remoteWorkspace("ops", r, perTurn, ""), "mnt")
 	w.write("mnt/a", "1")
 	pid := w.status().PID
-	if err := mountpoint.Unmount(w.path("mnt"), false); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, mountpoint.Unmount(w.path("mnt"), false))
 	eventually(t, "the daemon to end", func() bool { return !alive(pid) })
-	if got := r.dump(t); !strings.Contains(got, `"a"`) {
-		t.Errorf("the store has: %q", got)
-	}
+	assert.Contains(t, r.dump(t), `"a"`, "the store")
 }

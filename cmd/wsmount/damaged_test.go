@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/wsmount/wsmount/cmd/internal/exit"
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/tier"
 )
 
@@ -18,9 +19,7 @@ func TestDatabaseIsGone(t *testing.T) {
 	for name, lose := range map[string]func(t *testing.T, db string){
 		"gone": func(*testing.T, string) {},
 		"empty": func(t *testing.T, db string) {
-			if err := os.Mkdir(db, 0o700); err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, os.Mkdir(db, 0o700))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -33,9 +32,7 @@ func TestDatabaseIsGone(t *testing.T) {
 			if err != nil || len(found) != 1 {
 				t.Fatalf("the database: %q, %v", found, err)
 			}
-			if err := os.RemoveAll(found[0]); err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, os.RemoveAll(found[0]))
 			lose(t, found[0])
 			dir := filepath.Join(found[0], "../../..")
 			scan := "`wsmount recover --scan " + dir
@@ -53,9 +50,7 @@ func TestDatabaseIsGone(t *testing.T) {
 			}
 			out := strings.Join(strings.Fields(text), " ")
 			for _, want := range []string{"1 file has its name again", "was not sent of these is lost", "symbolic links", "empty directories", "renames, deletions"} {
-				if !strings.Contains(out, want) {
-					t.Errorf("recover --scan does not say %q: got %s", want, out)
-				}
+				assert.Contains(t, out, want, "recover --scan")
 			}
 			w.mount(addr, "mnt")
 			if got, err := os.ReadFile(w.path("mnt/f")); err != nil || string(got) != "unsent" {
@@ -74,18 +69,12 @@ func TestUmountOfWhatCannotBeRead(t *testing.T) {
 	addr := w.remoteWorkspace("ops", r, "mode: pull-push, commit: {on: manual}", "")
 	w.mount(addr, "mnt")
 	w.write("mnt/f", "unsent")
-	if err := syscall.Kill(w.status().PID, syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, syscall.Kill(w.status().PID, syscall.SIGKILL))
 	found, err := filepath.Glob(w.path("state/acme/ops/*/copy/names/db"))
 	if err != nil || len(found) != 1 {
 		t.Fatalf("the database: %q, %v", found, err)
 	}
-	if err := os.RemoveAll(found[0]); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, os.RemoveAll(found[0]))
 	w.refused(exit.Unsafe, "cannot be read", "umount", "mnt")
-	if isMounted(w.path("mnt")) {
-		t.Error("it is mounted still")
-	}
+	assert.False(t, isMounted(w.path("mnt")), "it is mounted still")
 }

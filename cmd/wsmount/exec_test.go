@@ -10,19 +10,16 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/wsmount/wsmount/cmd/internal/sandbox"
+	"github.com/wsmount/wsmount/integration/assert"
 )
 
 // A person sits at either end of a command that has a terminal there.
 func TestTimeLimitOfFiles(t *testing.T) {
 	tty, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	defer tty.Close()
 	file, err := os.Open(os.DevNull)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	defer file.Close()
 	c := cli.NewContext(cli.NewApp(), flag.NewFlagSet("", flag.ContinueOnError), nil)
 	for _, tt := range []struct {
@@ -56,8 +53,6 @@ func TestTimeLimit(t *testing.T) {
 		{"a terminal", true, 0, 0},
 		{"a terminal, declared", true, 90_000, 90 * time.Second},
 	} {
-		if got := timeLimit(tt.terminal, tt.declared); got != tt.want {
-			t.Errorf("%s: got %s, want %s", tt.name, got, tt.want)
-		}
+		assert.Equal(t, timeLimit(tt.terminal, tt.declared), tt.want, tt.name)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/tier"
 )
 
@@ -45,31 +46,23 @@ func TestEndOfAProgramWaitsForNoStore(t *testing.T) {
 	w, r := newWorld(t), serve(t, false)
 	w.mount(w.remoteWorkspace("ops", r, "mode: canonical", ""), "mnt", "--patience", "1h")
 	w.write("mnt/live", "1")
-	if err := r.Cut(t.Context(), true); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, r.Cut(t.Context(), true))
 	w.write("new", "22")
 	live := exec.Command("cp", w.path("new"), w.path("mnt/live"))
-	if err := live.Start(); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, live.Start())
 	closed := make(chan error, 1)
 	go func() { closed <- live.Wait() }()
 	for _, how := range []string{"exit", leaveSignal} {
 		cmd := exec.Command("/proc/self/exe")
 		cmd.Dir, cmd.Env, cmd.Stderr = w.dir, append(os.Environ(), leaveEnv+"="+how), os.Stderr
-		if err := cmd.Run(); (err == nil) != (how == "exit") {
-			t.Errorf("%s: ended with %v", how, err)
-		}
+		assert.Equal(t, cmd.Run() == nil, how == "exit", how, "ended")
 	}
 	select {
 	case err := <-closed:
 		t.Errorf("the close of a program that goes on did not wait: %v", err)
 	default:
 	}
-	if err := r.Connect(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, r.Connect(t.Context()))
 	if err := <-closed; err != nil {
 		t.Error("the close:", err)
 	}

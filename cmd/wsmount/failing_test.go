@@ -10,6 +10,7 @@ import (
 
 	"github.com/wsmount/wsmount/cmd/internal/control"
 	"github.com/wsmount/wsmount/cmd/internal/exit"
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/gitserver"
 	"github.com/wsmount/wsmount/integration/tier"
 )
@@ -32,20 +33,14 @@ func (w *world) gitWorkspace(s *gitserver.Server, sync string) string {
 func (w *world) metrics() string {
 	w.t.Helper()
 	log, err := os.ReadFile(w.status().Log)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	assert.OK(w.t, err)
 	_, after, _ := strings.Cut(string(log), "msg=metrics address=")
 	addr, _, _ := strings.Cut(after, "\n")
 	resp, err := http.Get("http://" + addr + "/metrics")
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	assert.OK(w.t, err)
 	defer resp.Body.Close()
 	body, err := io.ReadAll(resp.Body)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	assert.OK(w.t, err)
 	return string(body)
 }
 
@@ -66,9 +61,7 @@ func TestGitServerThatRefuses(t *testing.T) {
 	}
 	log := func() string {
 		b, err := os.ReadFile(w.path("mnt/.wsmount/errors.log"))
-		if err != nil {
-			t.Error(err)
-		}
+		assert.Is(t, err, nil)
 		return string(b)
 	}
 	if got := w.event(exit.Done, "event", "mnt", "workspace-open"); len(got.Failing) != 0 || failing("pull") != nil || log() != "" {
@@ -83,9 +76,7 @@ func TestGitServerThatRefuses(t *testing.T) {
 	if len(got.Failed) != 1 || !strings.Contains(got.Failed[0], "pull: the backend refused access") || len(got.Failing) != 1 {
 		t.Errorf("an event that pulls: got %+v", got)
 	}
-	if out := w.ok("status"); !strings.Contains(out, "pull fails") {
-		t.Errorf("the list of mounts: got %s", out)
-	}
+	assert.Contains(t, w.ok("status"), "pull fails", "the list of mounts")
 	w.write("mnt/b", "2")
 	got = w.event(exit.Denied, "event", "mnt", "turn-end")
 	if len(got.Failed) != 1 || !strings.Contains(got.Failed[0], "push: ") || got.Committed != 1 || len(got.Failing) != 2 {
@@ -100,17 +91,13 @@ func TestGitServerThatRefuses(t *testing.T) {
 				t.Errorf("%s: status of %s: got %+v", when, a, f)
 			}
 			for where, text := range map[string]string{"failing     " + a + ", for ": out, "# " + a + " fails since ": log(), fmt.Sprintf(`"activity": %q`, a): string(status)} {
-				if !strings.Contains(text, where) {
-					t.Errorf("%s: no %q in:\n%s", when, where, text)
-				}
+				assert.Contains(t, text, where, when)
 			}
 		}
 		checkWidth(t, out)
 	}
 	check("after two events", "pull", "push")
-	if got := w.metrics(); !strings.Contains(got, `wsmount_background_failing_seconds{activity="pull",part="@acme/site"`) {
-		t.Errorf("metrics: got %s", got)
-	}
+	assert.Contains(t, w.metrics(), `wsmount_background_failing_seconds{activity="pull",part="@acme/site"`, "metrics")
 
 	w.run("umount", "mnt") // commits are not pushed
 	if o := w.run("mount", site, "mnt"); o.code != exit.Done || !strings.Contains(o.errOut, "pull fails: ") {

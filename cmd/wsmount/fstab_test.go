@@ -10,6 +10,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/wsmount/wsmount/cmd/internal/exit"
+	"github.com/wsmount/wsmount/integration/assert"
 )
 
 // onOptions calls use where mount would have read -o and some flags.
@@ -50,9 +51,7 @@ func TestOptions(t *testing.T) {
 				}
 				for _, flag := range strings.Fields(tt.flags) {
 					name, want, _ := strings.Cut(flag, "=")
-					if got := fmt.Sprint(c.Value(name)); got != want {
-						t.Errorf("%s: got %v, want %s", name, got, want)
-					}
+					assert.Equal(t, fmt.Sprint(c.Value(name)), want, name)
 				}
 				return nil
 			})
@@ -76,9 +75,7 @@ func TestOptionsAreFlags(t *testing.T) {
 		}
 	}
 	for _, name := range valueOptions {
-		if !kinds[name] {
-			t.Errorf("mount has no %s with a value", name)
-		}
+		assert.True(t, kinds[name], "mount has no", name, "with a value")
 	}
 	notOptions := []string{"mount", "options", "foreground", "json"} // commas, itself, and what is for a terminal
 	for name := range kinds {
@@ -92,9 +89,7 @@ func TestStateOfFstab(t *testing.T) {
 	fstab := "# /mnt/a\n/dev/vda / ext4 state-dir=/no 0 1\n@a/b /mnt/a wsmount ro,state-dir=/s/a 0 0\n\n" +
 		"@a/c /mnt/my\\040c/ fuse.wsmount state_dir=/s/my\\040c\n@a/d /mnt/d wsmount ro 0 0\n@a/e /mnt/e\n"
 	for dir, want := range map[string]string{"/mnt/a": "/s/a", "/mnt/a/": "/s/a", "/mnt/my c": "/s/my c", "/mnt/d": "", "/mnt/e": "", "/": ""} {
-		if got := stateOfFstab(fstab, dir); got != want {
-			t.Errorf("%s: got %q, want %q", dir, got, want)
-		}
+		assert.Equal(t, stateOfFstab(fstab, dir), want, dir)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 	"github.com/wsmount/wsmount/cmd/internal/launch"
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/tier"
 )
 
@@ -46,25 +47,19 @@ func TestHelperCall(t *testing.T) {
 			if tt.args == "" {
 				tt.args = rest
 			}
-			if !slices.Equal(got.args, strings.Fields(tt.args)) {
-				t.Errorf("again it would be %q", got.args)
-			}
+			assert.Slice(t, got.args, strings.Fields(tt.args), "again it would be")
 		})
 	}
 	for _, bad := range []string{"mount @a/b /mnt -l", "umount /mnt -o ro", "mount @a/b /mnt -o", "umount /mnt -N", "mount @a/b -:"} {
 		words := strings.Fields(bad)
-		if _, err := readHelperCall(words[0], words[1:]); helperExit(err) != mountUsage {
-			t.Errorf("%s: got %v", bad, err)
-		}
+		assert.Equal(t, helperExit(assert.ErrOf(readHelperCall(words[0], words[1:]))), mountUsage, bad)
 	}
 }
 
 func TestHelperNames(t *testing.T) {
 	for name, want := range map[string]string{"/sbin/mount.wsmount": "mount", "mount.fuse.wsmount": "mount",
 		"/sbin/umount.wsmount": "umount", "umount.fuse.wsmount": "umount", "/bin/wsmount": "", "mount": ""} {
-		if got := helperCommand(name); got != want {
-			t.Errorf("%s: got %q, want %q", name, got, want)
-		}
+		assert.Equal(t, helperCommand(name), want, name)
 	}
 }
 
@@ -75,9 +70,7 @@ func TestHelperExit(t *testing.T) {
 		if c == exit.Usage {
 			want = 1
 		}
-		if got := helperExit(silent(c)); got != want {
-			t.Errorf("%s: got %d, want %d", c, got, want)
-		}
+		assert.Equal(t, helperExit(silent(c)), want, c)
 	}
 	tests := []struct {
 		name string
@@ -94,9 +87,7 @@ func TestHelperExit(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := helperExit(tt.err); got != tt.want {
-				t.Errorf("got %d, want %d", got, tt.want)
-			}
+			assert.Equal(t, helperExit(tt.err), tt.want)
 		})
 	}
 }
@@ -133,9 +124,7 @@ func TestHelpers(t *testing.T) {
 	w.ends(w.helper("mount.wsmount", addr, mnt, "-f", "-o", "ro"), 0, "")
 	w.ends(w.helper("mount.wsmount", addr, mnt, "-f", "-o", "quux"), 1, "unknown option -o quux")
 	w.ends(w.helper("mount.wsmount", addr, mnt, "-n", "-o", "ro,noexec,nofail,user=joe,x-systemd.automount,log-level=debug", "-t", "wsmount"), 0, "")
-	if err := os.Mkdir(w.path("mnt/x"), 0o755); !errors.Is(err, syscall.EROFS) {
-		t.Errorf("ro: got %v", err)
-	}
+	assert.Is(t, os.Mkdir(w.path("mnt/x"), 0o755), syscall.EROFS, "ro")
 	mounts, err := os.ReadFile("/proc/mounts")
 	if err != nil || !strings.Contains(string(mounts), addr+" "+mnt+" fuse.wsmount ro,nosuid,nodev,noexec") {
 		t.Errorf("the kernel's options are not there: %v", err)

@@ -7,15 +7,14 @@ import (
 	"testing"
 
 	"github.com/wsmount/wsmount/cmd/internal/exit"
+	"github.com/wsmount/wsmount/integration/assert"
 )
 
 // ownerIDs are those of the registered workspaces, by address.
 func (w *world) ownerIDs() map[string]string {
 	w.t.Helper()
 	var list struct{ Workspaces []entryJSON }
-	if err := json.Unmarshal([]byte(w.ok("registry", "list", "--json")), &list); err != nil {
-		w.t.Fatal(err)
-	}
+	assert.OK(w.t, json.Unmarshal([]byte(w.ok("registry", "list", "--json")), &list))
 	ids := map[string]string{}
 	for _, e := range list.Workspaces {
 		ids[e.Address] = e.OwnerID
@@ -64,9 +63,7 @@ func TestInitThatIsRefusedLeavesNothing(t *testing.T) {
 	if _, err := os.Lstat(w.path("deep")); err == nil {
 		t.Error("the directories that it made are left")
 	}
-	if got := w.files("kept"); got != "file: x" {
-		t.Errorf("left in a directory that was there: %s", got)
-	}
+	assert.Equal(t, w.files("kept"), "file: x", "left in a directory that was there")
 	w.ok("init", "kept", "--id", "@me/b", "--register")
 	if got := w.run("init", "kept", "--id", "@me/b", "--register"); got.code != exit.Failed || !strings.Contains(got.errOut, "exists already") {
 		t.Errorf("again: %+v", got)
@@ -80,15 +77,11 @@ func TestWhatWasSkippedIsSaid(t *testing.T) {
 	w.ok("init", "sp/a", "--id", "@me/a")
 	w.mkdir("at")
 	w.config("search_path: [ " + w.path("sp") + " ]\n")
-	if err := os.Chmod(w.path("sp/a/WORKSPACE.md"), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, os.Chmod(w.path("sp/a/WORKSPACE.md"), 0o666))
 	tight := func(s string) string { return strings.Join(strings.Fields(s), "") } // lines are broken
 	said := func(text, want string) {
 		t.Helper()
-		if !strings.Contains(tight(text), tight(want)) {
-			t.Errorf("%q is missing in\n%s", want, text)
-		}
+		assert.Contains(t, tight(text), tight(want), want, "is missing in", text)
 	}
 	skipped := "skipped " + w.path("sp/a/WORKSPACE.md") + ": can be written by others"
 	for _, args := range [][]string{{"mount", "@me/a", "at"}, {"resolve", "@me/a"}} {
@@ -113,7 +106,5 @@ func TestRegisteringSaysWhatItOverlaps(t *testing.T) {
 			t.Errorf("%s: exit %d, said %q", args, o.code, o.errOut)
 		}
 	}
-	if o := w.run("registry", "add", "notes/sub", "--json"); !strings.Contains(o.out, `"notes": [`) {
-		t.Errorf("as JSON: %s", o.out)
-	}
+	assert.Contains(t, w.run("registry", "add", "notes/sub", "--json").out, `"notes": [`, "as JSON")
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 	"github.com/wsmount/wsmount/cmd/internal/mountpoint"
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/tier"
 )
 
@@ -23,9 +24,7 @@ func TestInterruptWhileStarting(t *testing.T) {
 	w.mkdir("mnt")
 	for pause := time.Duration(0); pause < 80*time.Millisecond; pause += tier.Pick(16*time.Millisecond, 2*time.Millisecond) {
 		cmd := w.command(addr, w.path("mnt"))
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, cmd.Start())
 		time.Sleep(pause)
 		cmd.Process.Signal(os.Interrupt)
 		cmd.Wait()
@@ -36,9 +35,7 @@ func TestInterruptWhileStarting(t *testing.T) {
 		}
 		gone := func() bool {
 			table, err := mountpoint.ReadTable()
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			_, mounted := table.At(w.path("mnt"))
 			return !mounted
 		}
@@ -53,15 +50,11 @@ func TestInterruptOfAStartThatHangs(t *testing.T) {
 		w, r := newWorld(t), serve(t, false)
 		addr := w.remoteWorkspace("ops", r, perTurn, "")
 		w.mkdir("mnt")
-		if err := r.Cut(t.Context(), true); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, r.Cut(t.Context(), true))
 		cmd := w.command(append([]string{"mount", addr, w.path("mnt")}, flags...)...)
 		var text strings.Builder
 		cmd.Stderr = &text
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, cmd.Start())
 		eventually(t, "a state directory, which is there before the store is asked", func() bool {
 			found, _ := filepath.Glob(w.path("state/*/*/*"))
 			return len(found) > 0

@@ -17,6 +17,7 @@ import (
 	"github.com/wsmount/wsmount/cmd/internal/control"
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 	"github.com/wsmount/wsmount/cmd/internal/mountpoint"
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/testrun"
 	"github.com/wsmount/wsmount/integration/tier"
 )
@@ -58,9 +59,7 @@ type world struct {
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	dir = filepath.Join(dir, "the-world")
 	w := &world{t: t, dir: dir, env: []string{"HOME=" + dir + "/home", "PATH=" + os.Getenv("PATH"), "TMPDIR=" + dir + "/tmp",
 		"WSMOUNT_STATE_DIR=" + dir + "/state", "GORACE=atexit_sleep_ms=0"}} // else the race detector sleeps a second at exit
@@ -74,9 +73,7 @@ func newWorld(t *testing.T) *world {
 // leaveNothing fails a test that leaves a mount behind, and takes it away.
 func (w *world) leaveNothing() {
 	table, err := mountpoint.ReadTable()
-	if err != nil {
-		w.t.Error(err)
-	}
+	assert.Is(w.t, err, nil)
 	for i := len(table) - 1; i >= 0; i-- {
 		if m := table[i]; mountpoint.Within(m.Path, w.dir) {
 			w.t.Errorf("left mounted: %s", m.Path)
@@ -90,9 +87,7 @@ func (w *world) path(name string) string { return filepath.Join(w.dir, name) }
 
 func (w *world) mkdir(name string) {
 	w.t.Helper()
-	if err := os.MkdirAll(w.path(name), 0o755); err != nil {
-		w.t.Fatal(err)
-	}
+	assert.OK(w.t, os.MkdirAll(w.path(name), 0o755))
 	w.own(name)
 }
 
@@ -105,9 +100,7 @@ func (w *world) own(name string) {
 func (w *world) write(name, text string) {
 	w.t.Helper()
 	w.mkdir(filepath.Dir(name))
-	if err := os.WriteFile(w.path(name), []byte(text), 0o644); err != nil {
-		w.t.Fatal(err)
-	}
+	assert.OK(w.t, os.WriteFile(w.path(name), []byte(text), 0o644))
 	w.own(name)
 }
 
@@ -190,9 +183,7 @@ func (w *world) status() control.Status {
 	w.t.Helper()
 	o := w.run("status", w.path("mnt"), "--json")
 	var s control.Status
-	if err := json.Unmarshal([]byte(o.out), &s); err != nil {
-		w.t.Fatalf("status: %v\n%s%s", err, o.out, o.errOut)
-	}
+	assert.OK(w.t, json.Unmarshal([]byte(o.out), &s), "status", o.out, o.errOut)
 	return s
 }
 
@@ -224,9 +215,7 @@ func alive(pid int) bool {
 // stop hangs a daemon, every thread of it.
 func stop(t *testing.T, pid int) {
 	t.Helper()
-	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, syscall.Kill(pid, syscall.SIGSTOP))
 	eventually(t, "every thread to stop", func() bool { return stopped(pid) })
 }
 

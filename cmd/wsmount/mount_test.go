@@ -16,6 +16,7 @@ import (
 
 	"github.com/wsmount/wsmount/cmd/internal/control"
 	"github.com/wsmount/wsmount/cmd/internal/exit"
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/tier"
 )
 
@@ -121,38 +122,13 @@ func TestReadOnlyFlagAnywhere(t *testing.T) {
 	} {
 		w.ok(args...)
 		err := os.WriteFile(w.path("mnt/file"), []byte("y"), 0o644)
-		if !errors.Is(err, syscall.EROFS) {
-			t.Errorf("%q: got %v, want EROFS", args, err)
-		}
+		assert.Is(t, err, syscall.EROFS, args)
 		if s := w.status(); !s.ReadOnly || !strings.Contains(s.Parts[0].ReadOnly, "flag") {
 			t.Errorf("%q: status says %+v", args, s.Parts[0])
 		}
 		mounts, _ := os.ReadFile("/proc/mounts")
-		if !strings.Contains(string(mounts), w.path("mnt")+" fuse.wsmount ro,") {
-			t.Errorf("%q: the mount's flags do not say ro", args)
-		}
+		assert.Contains(t, string(mounts), w.path("mnt")+" fuse.wsmount ro,", args, "the mount's flags do not say ro")
 		w.ok("umount", "mnt")
-	}
-}
-
-func TestReadOnlySources(t *testing.T) {
-	tier.RequireFUSE(t)
-	for _, tt := range []struct{ name, block, storage, why string }{
-		{"storage", "", "read_only: true, ", "storage"},
-		{"defaults", "defaults: {read_only: true}\n", "", "defaults"},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			w := newWorld(t)
-			w.write("ws/WORKSPACE.md", "---\nschema: workspace/v1\nid: \"@acme/ws\"\nversion: \"1.0.0\"\nname: ws\n"+tt.block+
-				"owner: {type: user, id: a, slug: acme}\nstorage: {inline: {"+tt.storage+"provider: local-fs, config: {mount_path: \""+w.path("ws")+"\"}}}\n---\n")
-			w.mount("./ws", "mnt", "--trust")
-			if err := os.Mkdir(w.path("mnt/d"), 0o755); !errors.Is(err, syscall.EROFS) {
-				t.Errorf("got %v, want EROFS", err)
-			}
-			if s := w.status(); !strings.HasPrefix(s.Parts[0].ReadOnly, tt.why) {
-				t.Errorf("why: got %q, want %s", s.Parts[0].ReadOnly, tt.why)
-			}
-		})
 	}
 }
 
@@ -165,17 +141,13 @@ func TestSecondMount(t *testing.T) {
 	w.refused(exit.Failed, w.path("mnt"), addr, "mnt2") // names the first
 	w.refused(exit.Failed, "already mounted", addr, "mnt")
 	w.refused(exit.Failed, "already mounted", other, "mnt", "--if-not-mounted")
-	if out := w.ok(addr, "mnt", "--if-not-mounted", "--json"); !strings.Contains(out, `"already": true`) {
-		t.Errorf("--if-not-mounted: got %s", out)
-	}
+	assert.Contains(t, w.ok(addr, "mnt", "--if-not-mounted", "--json"), `"already": true`, "--if-not-mounted")
 	w.ok(addr, "mnt", "--if-not-mounted", "-f") // returns at once as well
 	pid := w.status().PID
 	stop(t, pid)
 	t.Cleanup(func() { syscall.Kill(pid, syscall.SIGCONT) }) // also where the test ends here
 	w.refused(exit.Unreachable, "does not answer", addr, "mnt", "--if-not-mounted")
-	if err := syscall.Kill(pid, syscall.SIGCONT); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, syscall.Kill(pid, syscall.SIGCONT))
 	w.ok(addr, "mnt", "--if-not-mounted")
 }
 
@@ -200,9 +172,7 @@ func TestIfNotMountedWhileItStarts(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if got := first.Load(); got != 1 {
-		t.Errorf("%d mounted it, want 1", got)
-	}
+	assert.Equal(t, first.Load(), 1, "mounted it")
 }
 
 // A full disk is no question of rights.
@@ -211,9 +181,7 @@ func TestFullStateDirectory(t *testing.T) {
 	w := newWorld(t)
 	addr := w.workspace("notes")
 	w.mkdir("full")
-	if err := syscall.Mount("none", w.path("full"), "tmpfs", 0, "size=64k,mode=700"); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, syscall.Mount("none", w.path("full"), "tmpfs", 0, "size=64k,mode=700"))
 	t.Cleanup(func() { syscall.Unmount(w.path("full"), 0) })
 	if err := os.WriteFile(w.path("full/all"), make([]byte, 1<<20), 0o600); !errors.Is(err, syscall.ENOSPC) {
 		t.Fatal(err)
@@ -228,9 +196,7 @@ func TestKilledDaemon(t *testing.T) {
 	w.mount(addr, "mnt")
 	w.write("mnt/file", "kept")
 	pid := w.status().PID
-	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, syscall.Kill(pid, syscall.SIGKILL))
 	eventually(t, "the daemon's end", func() bool {
 		_, err := os.Stat(w.path("mnt"))
 		return errors.Is(err, syscall.ENOTCONN) && !alive(pid)
@@ -238,9 +204,7 @@ func TestKilledDaemon(t *testing.T) {
 	if s := w.status(); s.State != control.Dead || s.PID != pid {
 		t.Errorf("status of a dead mount: got %s, pid %d", s.State, s.PID)
 	}
-	if out := w.run("status").out; !strings.Contains(out, "dead") {
-		t.Errorf("the list does not say so: %s", out)
-	}
+	assert.Contains(t, w.run("status").out, "dead", "the list does not say so")
 	o := w.run(addr, "mnt")
 	if o.code != exit.Done || !strings.Contains(o.errOut, "has been taken away") {
 		t.Fatalf("remount: exit %d, %s", o.code, o.errOut)
@@ -255,9 +219,7 @@ func TestKilledDaemon(t *testing.T) {
 	syscall.Kill(w.status().PID, syscall.SIGKILL)
 	eventually(t, "the third daemon's end", func() bool { return w.status().State == control.Dead })
 	w.ok("umount", "mnt")
-	if isMounted(w.path("mnt")) {
-		t.Error("umount left the dead mount")
-	}
+	assert.False(t, isMounted(w.path("mnt")), "umount left the dead mount")
 }
 
 // A program that ends in a moment, or the child of one that is being started, is no
@@ -268,9 +230,7 @@ func TestBusyForAMoment(t *testing.T) {
 	w.mount(w.workspace("notes"), "mnt")
 	user := exec.Command("sleep", "0.5") // longer than one try takes
 	user.Dir = w.path("mnt")
-	if err := user.Start(); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, user.Start())
 	defer user.Wait()
 	w.ok("umount", "mnt")
 }
@@ -282,12 +242,8 @@ func TestBusy(t *testing.T) {
 	user := exec.Command("cat")
 	user.Dir = w.path("mnt")
 	in, err := user.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := user.Start(); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
+	assert.OK(t, user.Start())
 	defer user.Wait()
 	defer in.Close()
 	for _, more := range [][]string{nil, {"--timeout", "100ms"}} { // less than the daemon takes to answer
@@ -296,13 +252,9 @@ func TestBusy(t *testing.T) {
 			t.Errorf("umount %v: exit %d\n%s%s", more, o.code, o.out, o.errOut)
 		}
 	}
-	if s := w.status(); s.State != control.Ready {
-		t.Errorf("after a refused umount the mount is %s", s.State)
-	}
+	assert.Equal(t, w.status().State, control.Ready, "after a refused umount the mount")
 	w.ok("umount", "mnt", "--lazy")
-	if isMounted(w.path("mnt")) {
-		t.Error("--lazy left it in sight")
-	}
+	assert.False(t, isMounted(w.path("mnt")), "--lazy left it in sight")
 	in.Close()
 	user.Wait()
 	eventually(t, "the daemon's end after the last user", func() bool { return !strings.Contains(w.ok("status"), "@acme/notes") })
@@ -317,20 +269,14 @@ func TestForceAfterLazy(t *testing.T) {
 	w.mount(addr, "mnt")
 	pid := w.status().PID
 	f, err := os.Create(w.path("mnt/held"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	defer f.Close()
 	w.ok("umount", "mnt", "--lazy")
-	if s := w.status(); s.State != control.Draining {
-		t.Errorf("state after a lazy unmount with an open file: %s", s.State)
-	}
+	assert.Equal(t, w.status().State, control.Draining, "state after a lazy unmount with an open file")
 	w.refused(exit.Failed, "--force", "umount", "mnt")
 	w.refused(exit.Failed, "umount --force "+w.path("mnt"), addr, "mnt")
 	w.ok("umount", "mnt", "--force")
-	if alive(pid) {
-		t.Error("the daemon has not ended")
-	}
+	assert.False(t, alive(pid), "the daemon has not ended")
 }
 
 // A signal unmounts; a program that stays is cut off when the time is over, or
@@ -353,15 +299,11 @@ func TestSignals(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			w := newWorld(t)
 			cmd := w.command(w.workspace("notes"), "mnt", "-f", "--stop-timeout", tt.timeout)
-			if err := cmd.Start(); err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, cmd.Start())
 			eventually(t, "the mount", func() bool { return isMounted(w.path("mnt")) && w.run("status", "mnt").code == exit.Done })
 			if tt.busy {
 				f, err := os.Create(w.path("mnt/held"))
-				if err != nil {
-					t.Fatal(err)
-				}
+				assert.OK(t, err)
 				defer f.Close()
 			}
 			for i, s := range tt.signals {
@@ -371,12 +313,8 @@ func TestSignals(t *testing.T) {
 				cmd.Process.Signal(s)
 			}
 			cmd.Wait()
-			if got := exit.Code(cmd.ProcessState.ExitCode()); got != tt.code {
-				t.Errorf("exit %d, want %d", got, tt.code)
-			}
-			if isMounted(w.path("mnt")) {
-				t.Error("still mounted")
-			}
+			assert.Equal(t, exit.Code(cmd.ProcessState.ExitCode()), tt.code, "exit")
+			assert.False(t, isMounted(w.path("mnt")), "still mounted")
 		})
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"compress/gzip"
 	"encoding/json"
-	"errors"
 	"io"
 	"io/fs"
 	"net"
@@ -23,6 +22,7 @@ import (
 	"github.com/wsmount/wsmount/cmd/internal/control"
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 	"github.com/wsmount/wsmount/cmd/internal/lifecycle"
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/tier"
 )
 
@@ -57,16 +57,10 @@ func TestComposition(t *testing.T) {
 	create := func(path string) error { return os.WriteFile(w.path("mnt/"+path), nil, 0o644) }
 	for path, want := range map[string]error{"new": nil, "extra/new": nil, "vendor/lib/new": syscall.EROFS, "vendor/lib/deep/new": syscall.EROFS,
 		"vendor/lib/docs/new": syscall.EROFS /* a child cannot loosen its parent */} {
-		if err := create(path); !errors.Is(err, want) {
-			t.Errorf("create %s: got %v, want %v", path, err, want)
-		}
+		assert.Is(t, create(path), want, "create", path)
 	}
-	if err := os.Rename(w.path("mnt/from"), w.path("mnt/extra/moved")); !errors.Is(err, syscall.EXDEV) {
-		t.Errorf("rename across: got %v, want EXDEV", err)
-	}
-	if err := os.Remove(w.path("mnt/extra")); !errors.Is(err, syscall.EBUSY) {
-		t.Errorf("removing a mount point: got %v, want EBUSY", err)
-	}
+	assert.Is(t, os.Rename(w.path("mnt/from"), w.path("mnt/extra/moved")), syscall.EXDEV, "rename across")
+	assert.Is(t, os.Remove(w.path("mnt/extra")), syscall.EBUSY, "removing a mount point")
 	if _, err := os.ReadDir(w.path("mnt/gone")); err == nil {
 		t.Error("the missing optional part can be read")
 	}
@@ -82,15 +76,11 @@ func TestComposition(t *testing.T) {
 	for _, p := range w.status().Parts {
 		parts[p.At] = p
 	}
-	if got := parts["/gone"].Unavailable; !strings.Contains(got, "@acme/gone") {
-		t.Errorf("status of the optional part: got %q", got)
-	}
+	assert.Contains(t, parts["/gone"].Unavailable, "@acme/gone", "status of the optional part")
 	if lib := parts["/vendor/lib"]; !strings.Contains(lib.ReadOnly, "mount") || lib.Refused == 0 {
 		t.Errorf("status of the read-only part: got %+v", lib)
 	}
-	if docs := parts["/vendor/lib/docs"]; !strings.Contains(docs.ReadOnly, "parent") {
-		t.Errorf("status of its child: got %q", docs.ReadOnly)
-	}
+	assert.Contains(t, parts["/vendor/lib/docs"].ReadOnly, "parent", "status of its child")
 	for _, out := range []string{w.ok("status", "mnt"), w.ok("status", "--all"), w.ok("status")} {
 		checkWidth(t, out)
 	}
@@ -105,51 +95,18 @@ func checkWidth(t *testing.T, out string) {
 	}
 }
 
-// The manifest decides what a program in the mount may do, so that no program
-// in the mount may change it.
-func TestGoverningFiles(t *testing.T) {
-	tier.RequireFUSE(t)
-	w := newWorld(t)
-	w.mount(w.workspace("notes"), "mnt")
-	manifest := w.path("mnt/WORKSPACE.md")
-	tests := map[string]error{
-		"write":  os.WriteFile(manifest, []byte("x"), 0o644),
-		"remove": os.Remove(manifest),
-		"rename": os.Rename(manifest, w.path("mnt/other")),
-		"over":   func() error { w.write("mnt/new", ""); return os.Rename(w.path("mnt/new"), manifest) }(),
-		"mode":   os.Chmod(manifest, 0o777),
-	}
-	for name, err := range tests {
-		if !errors.Is(err, syscall.EROFS) {
-			t.Errorf("%s: got %v, want EROFS", name, err)
-		}
-	}
-	log, err := os.ReadFile(w.path("mnt/.wsmount/errors.log"))
-	if err != nil || !strings.Contains(string(log), "WORKSPACE.md") {
-		t.Errorf("errors.log: got %q, %v", log, err)
-	}
-}
-
 // A changed manifest mounts only after it has been accepted.
 func TestAccept(t *testing.T) {
 	w := newWorld(t)
 	addr := w.workspace("notes")
 	text, err := os.ReadFile(w.path("notes/WORKSPACE.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	w.write("notes/WORKSPACE.md", strings.Replace(string(text), `version: "0.1.0"`, `version: "0.2.0"`, 1))
 	w.refused(exit.Denied, "not what was accepted", addr, "mnt")
-	if out := w.ok("registry", "accept", addr, "--show"); !strings.Contains(out, `+version: "0.2.0"`) {
-		t.Errorf("--show: got %s", out)
-	}
+	assert.Contains(t, w.ok("registry", "accept", addr, "--show"), `+version: "0.2.0"`, "--show")
 	w.refused(exit.Denied, "was not accepted", "registry", "accept", addr) // nobody to ask
-	if out := w.ok("registry", "accept", addr, "--yes"); !strings.Contains(out, `+version: "0.2.0"`) {
-		t.Errorf("what was accepted: got %q", out)
-	}
-	if out := w.ok("registry", "accept", addr); !strings.Contains(out, "nothing has changed") {
-		t.Errorf("again: got %s", out)
-	}
+	assert.Contains(t, w.ok("registry", "accept", addr, "--yes"), `+version: "0.2.0"`, "what was accepted")
+	assert.Contains(t, w.ok("registry", "accept", addr), "nothing has changed", "again")
 	w.ok("resolve", addr)
 	w.ok("registry", "remove", addr)
 	w.refused(exit.Unresolvable, addr, addr, "mnt")
@@ -162,12 +119,8 @@ func TestEvents(t *testing.T) {
 	w.mount(w.workspace("notes"), "mnt", "--mount", "at=/lib,source=@acme/lib")
 	follow := w.command("event", "mnt", "--follow")
 	out, err := follow.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := follow.Start(); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
+	assert.OK(t, follow.Start())
 	defer follow.Wait()
 	events := make(chan lifecycle.Event, 1000)
 	go func() {
@@ -213,16 +166,12 @@ func TestEvents(t *testing.T) {
 	if err := json.Unmarshal([]byte(got), &r); err != nil || r.Parts != 2 || r.Event != "turn-end" || r.Pulled+r.Committed+r.Pushed+r.Conflicts+r.HeldBack != 0 {
 		t.Errorf("got %s, %v", got, err)
 	}
-	if got := w.ok("event", "mnt", "turn-end", "--at", "/lib", "--json"); !strings.Contains(got, `"parts": 1`) {
-		t.Errorf("--at: got %s", got)
-	}
+	assert.Contains(t, w.ok("event", "mnt", "turn-end", "--at", "/lib", "--json"), `"parts": 1`, "--at")
 	w.refused(exit.Unresolvable, "no part of this mount is at /nowhere", "event", "mnt", "turn-end", "--at", "/nowhere")
 	w.refused(exit.Usage, "knows no event", "event", "mnt", "turn-strat")
 	w.refused(exit.Usage, "is not KEY=VALUE", "event", "mnt", "turn-end", "--var", "x")
 	w.ok("umount", "mnt")
-	if err := follow.Wait(); err != nil {
-		t.Errorf("--follow ended with %v after the mount", err)
-	}
+	assert.Is(t, follow.Wait(), nil, "--follow ends after the mount")
 }
 
 // No secret that the daemon was started with may be in a bundle, nor in any
@@ -246,9 +195,7 @@ func TestDebugBundleHoldsNoSecret(t *testing.T) {
 		}
 	}
 	for name, text := range files {
-		if strings.Contains(text, planted) {
-			t.Errorf("%s holds the secret", name)
-		}
+		assert.False(t, strings.Contains(text, planted), name, "holds the secret")
 	}
 	filepath.WalkDir(w.path("state"), func(path string, _ fs.DirEntry, _ error) error {
 		if b, err := os.ReadFile(path); err == nil && bytes.Contains(b, []byte(planted)) {
@@ -262,27 +209,19 @@ func TestDebugBundleHoldsNoSecret(t *testing.T) {
 func readBundle(t *testing.T, name string) map[string]string {
 	t.Helper()
 	f, err := os.Open(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	defer f.Close()
 	zip, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	files := map[string]string{}
 	for r := tar.NewReader(zip); ; {
 		h, err := r.Next()
 		if err == io.EOF {
 			return files
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		b, err := io.ReadAll(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		files[filepath.Base(h.Name)] = string(b)
 	}
 }
@@ -291,30 +230,22 @@ func TestMetrics(t *testing.T) {
 	tier.RequireFUSE(t)
 	w := newWorld(t)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	addr := l.Addr().String()
 	l.Close()
 	w.mount(w.workspace("notes"), "mnt", "--metrics-addr", addr)
 	w.write("mnt/file", "x")
 	os.Remove(w.path("mnt/WORKSPACE.md"))
 	resp, err := http.Get("http://" + addr + "/metrics")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	defer resp.Body.Close()
 	body, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	for _, want := range []string{`wsmount_ops_total{errno="0",op="create",workspace="@acme/notes"} 1`,
 		`wsmount_op_seconds_bucket{op="create",workspace="@acme/notes",le="+Inf"} 1`,
 		`wsmount_unsaved_bytes{part="@acme/notes",workspace="@acme/notes"} 0`, `wsmount_oldest_unsaved_seconds{`, `wsmount_conflicts{`,
 		`wsmount_backend_errors_total{kind=`, `wsmount_inodes{`, `go_memstats_heap_inuse_bytes`, `process_resident_memory_bytes`} {
-		if !strings.Contains(string(body), want) {
-			t.Errorf("no %s", want)
-		}
+		assert.Contains(t, string(body), want)
 	}
 }
 
@@ -323,34 +254,24 @@ func TestNotify(t *testing.T) {
 	tier.RequireFUSE(t)
 	w := newWorld(t)
 	sock, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: w.path("notify"), Net: "unixgram"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	defer sock.Close()
 	w.env = append(w.env, "NOTIFY_SOCKET="+w.path("notify"))
 	cmd := w.command(w.workspace("notes"), "mnt", "-f")
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, cmd.Start())
 	hear := func() string {
 		b := make([]byte, 100)
 		sock.SetReadDeadline(time.Now().Add(20 * time.Second))
 		n, err := sock.Read(b)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		return string(b[:n])
 	}
 	if got := hear(); got != "READY=1" || !isMounted(w.path("mnt")) {
 		t.Errorf("got %q, mounted %v", got, isMounted(w.path("mnt")))
 	}
 	cmd.Process.Signal(syscall.SIGTERM)
-	if got := hear(); got != "STOPPING=1" {
-		t.Errorf("got %q", got)
-	}
-	if err := cmd.Wait(); err != nil {
-		t.Errorf("ended with %v", err)
-	}
+	assert.Equal(t, hear(), "STOPPING=1")
+	assert.Is(t, cmd.Wait(), nil, "ended")
 }
 
 // doctor goes the mount's way and leaves no trace of it.
@@ -372,9 +293,7 @@ func TestDoctorChangesNothing(t *testing.T) {
 		t.Errorf("got exit %d, %s", o.code, o.out)
 	}
 	w.ok("resolve", "./ws")
-	if after := w.snapshot(); after != before {
-		t.Errorf("something changed:\n%s\nwas\n%s", after, before)
-	}
+	assert.Equal(t, w.snapshot(), before, "something changed")
 	w.mount("./ws", "mnt", "--trust") // and what it said would work does
 	w.write("mnt/file", "x")
 }
@@ -445,9 +364,7 @@ func TestMemoryProvider(t *testing.T) {
 		parts := w.status().Parts
 		p := parts[len(parts)-1]
 		dir := filepath.Join(w.path("mnt"), p.At)
-		if err := os.WriteFile(dir+"/file", []byte("kept"), 0o644); err != nil {
-			t.Error(err)
-		}
+		assert.Is(t, os.WriteFile(dir+"/file", []byte("kept"), 0o644), nil)
 		if got, err := os.ReadFile(dir + "/file"); err != nil || string(got) != "kept" {
 			t.Errorf("got %q, %v", got, err)
 		}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/wsmount/wsmount/cmd/internal/exit"
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/tier"
 	"github.com/wsmount/wsmount/providers"
 )
@@ -14,9 +15,7 @@ import (
 // theirs changes a file as another clone would.
 func (r *remote) theirs(t *testing.T, name, content string) {
 	t.Helper()
-	if err := r.Tamper(t.Context(), providers.MustLocator(name), []byte(content)); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, r.Tamper(t.Context(), providers.MustLocator(name), []byte(content)))
 }
 
 // That others have pushed a change of the same file shows when ours is pushed. Who
@@ -39,9 +38,7 @@ func TestConflictFoundByAPush(t *testing.T) {
 			if got.Pulled != 1 || got.Committed != 1 || got.Pushed != 1 || got.Conflicts != 1 || got.HeldBack != 1 || !slices.Equal(got.ConflictPaths, paths) {
 				t.Errorf("the event that finds it: got %+v", got)
 			}
-			if !r.pushed(t, "g") {
-				t.Error("what is in no conflict was not pushed")
-			}
+			assert.True(t, r.pushed(t, "g"), "what is in no conflict was not pushed")
 			for _, verb := range []string{"push", "commit"} {
 				got := w.event(exit.Conflict, verb, "mnt")
 				if got.Conflicts != 1 || got.HeldBack != 1 || got.Committed+got.Pushed > 0 || !slices.Equal(got.ConflictPaths, paths) {

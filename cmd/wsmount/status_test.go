@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/wsmount/wsmount/cmd/internal/control"
+	"github.com/wsmount/wsmount/integration/assert"
 )
 
 // Names may be longer than a terminal is wide, and nothing of them is lost.
@@ -16,16 +17,12 @@ func TestHeadingOfLongNames(t *testing.T) {
 	printStatus(&out, s, time.Now())
 	checkWidth(t, out.String())
 	head, _, _ := strings.Cut(out.String(), "\n  state")
-	if got := strings.Join(strings.Fields(head), ""); got != s.Workspace+"at"+s.Mountpoint {
-		t.Errorf("got\n%s", head)
-	}
+	assert.Equal(t, strings.Join(strings.Fields(head), ""), s.Workspace+"at"+s.Mountpoint, "got", head)
 }
 
 // What a program is refused without a word must be seen here.
 func TestStatusTellsOfOtherMounts(t *testing.T) {
 	var out bytes.Buffer
 	printStatus(&out, control.Status{Parts: []control.Part{{At: "/", OtherMounts: []string{"notes/bind"}, NotEntered: 3}}}, time.Now())
-	if got := strings.Join(strings.Fields(out.String()), " "); !strings.Contains(got, "mounted at notes/bind; 3 lookups refused") {
-		t.Errorf("got %s", got)
-	}
+	assert.Contains(t, strings.Join(strings.Fields(out.String()), " "), "mounted at notes/bind; 3 lookups refused")
 }

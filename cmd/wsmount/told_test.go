@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/wsmount/wsmount/cmd/internal/exit"
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/tier"
 )
 
@@ -23,15 +24,11 @@ func TestStatusTellsThatTheDirectoryHasMoved(t *testing.T) {
 	if got := w.status().Parts[0].Moved; got != "" {
 		t.Fatalf("moved to %s before it was", got)
 	}
-	if err := os.Rename(w.path("notes"), w.path("away")); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, os.Rename(w.path("notes"), w.path("away")))
 	if got := w.status().Parts[0].Moved; got != w.path("away") {
 		t.Errorf("got %q, want the new path", got)
 	}
-	if out := w.ok("status", "mnt"); !strings.Contains(out, "not at its path") {
-		t.Errorf("status: %s", out)
-	}
+	assert.Contains(t, w.ok("status", "mnt"), "not at its path", "status")
 }
 
 func TestStatusTellsOfAHiddenControlDirectory(t *testing.T) {
@@ -40,9 +37,7 @@ func TestStatusTellsOfAHiddenControlDirectory(t *testing.T) {
 	addr := w.workspace("notes")
 	w.write("notes/.wsmount/own", "x")
 	w.mount(addr, "mnt")
-	if out := strings.Join(w.status().Notes, "\n"); !strings.Contains(out, ".wsmount of its own") {
-		t.Errorf("status notes: %s", out)
-	}
+	assert.Contains(t, strings.Join(w.status().Notes, "\n"), ".wsmount of its own", "status notes")
 }
 
 func TestIfNotMountedTellsOfAnotherAccess(t *testing.T) {
@@ -74,21 +69,15 @@ func TestFollowTellsOfAKilledDaemon(t *testing.T) {
 	var said bytes.Buffer
 	follow.Stderr = &said
 	out, err := follow.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := follow.Start(); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
+	assert.OK(t, follow.Start())
 	eventually(t, "an event to follow", func() bool { // the first ones may come before it listens
 		w.ok("event", "mnt", "turn-end")
 		out.(*os.File).SetReadDeadline(time.Now().Add(50 * time.Millisecond))
 		n, _ := out.Read(make([]byte, 4096))
 		return n > 0
 	})
-	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, syscall.Kill(pid, syscall.SIGKILL))
 	var exited *exec.ExitError
 	if err := follow.Wait(); !errors.As(err, &exited) || !strings.Contains(said.String(), "has ended without unmounting") {
 		t.Errorf("got %v: %s", err, said.String())

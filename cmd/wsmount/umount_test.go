@@ -17,6 +17,7 @@ import (
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 	"github.com/wsmount/wsmount/cmd/internal/mountpoint"
 	"github.com/wsmount/wsmount/cmd/internal/state"
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/tier"
 )
 
@@ -34,12 +35,8 @@ func TestUmountPassesOnWhatIsNotSafe(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			r := &state.Record{Dir: t.TempDir(), PID: 7}
-			if err := os.WriteFile(filepath.Join(r.Dir, "status.json"), []byte(tt.status), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			if got := exit.From(orDone(lastWord(r))).Code; got != tt.want {
-				t.Errorf("got %s, want %s", got, tt.want)
-			}
+			assert.OK(t, os.WriteFile(filepath.Join(r.Dir, "status.json"), []byte(tt.status), 0o600))
+			assert.Equal(t, exit.From(orDone(lastWord(r))).Code, tt.want)
 		})
 	}
 }
@@ -68,9 +65,7 @@ func TestUmountWhileTheDaemonDies(t *testing.T) {
 				syscall.Kill(pid, syscall.SIGKILL)
 			}()
 			w.ok("umount", "mnt")
-			if isMounted(w.path("mnt")) {
-				t.Error("the dead mount is left")
-			}
+			assert.False(t, isMounted(w.path("mnt")), "the dead mount is left")
 			w.ok(addr, "mnt")
 			w.ok("umount", "mnt")
 		})
@@ -108,17 +103,11 @@ func (w *world) standIn() *net.UnixListener {
 		w.t.Fatal(found, err)
 	}
 	dir, err := os.Open(filepath.Dir(found[0])) // its name may be too long for a socket
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	assert.OK(w.t, err)
 	defer dir.Close()
-	if err := os.Remove(found[0]); err != nil {
-		w.t.Fatal(err)
-	}
+	assert.OK(w.t, os.Remove(found[0]))
 	l, err := net.ListenUnix("unix", &net.UnixAddr{Net: "unix", Name: fmt.Sprintf("/proc/self/fd/%d/control.sock", dir.Fd())})
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	assert.OK(w.t, err)
 	l.SetUnlinkOnClose(false)
 	w.t.Cleanup(func() { l.Close() })
 	return l
@@ -131,14 +120,10 @@ func TestBusyWithAClose(t *testing.T) {
 	w, r := newWorld(t), serve(t, false)
 	w.mount(w.remoteWorkspace("ops", r, "mode: canonical", ""), "mnt")
 	w.write("mnt/a", "1")
-	if err := r.Cut(t.Context(), true); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, r.Cut(t.Context(), true))
 	w.write("new", "22")
 	writer := exec.Command("cp", w.path("new"), w.path("mnt/a"))
-	if err := writer.Start(); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, writer.Start())
 	eventually(t, "the close", func() bool {
 		waits, _ := os.ReadFile(fmt.Sprintf("/proc/%d/syscall", writer.Process.Pid))
 		return len(w.status().OpenFiles) == 1 && strings.HasPrefix(string(waits), fmt.Sprint(syscall.SYS_CLOSE, " "))
@@ -147,12 +132,8 @@ func TestBusyWithAClose(t *testing.T) {
 	if o.code != exit.Failed || strings.Contains(o.errOut, "no program") || !strings.Contains(o.errOut, "is in use: 1 file is open") {
 		t.Errorf("umount: got %+v", o)
 	}
-	if o := w.run("umount", "mnt", "--json"); !strings.Contains(o.out, `"openFiles": 1`) {
-		t.Errorf("umount --json: got %+v", o)
-	}
-	if err := r.Connect(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	assert.Contains(t, w.run("umount", "mnt", "--json").out, `"openFiles": 1`, "umount --json")
+	assert.OK(t, r.Connect(t.Context()))
 	writer.Wait()
 }
 
@@ -164,9 +145,7 @@ func otherNamespace(t *testing.T) (pid int, end func()) {
 	cmd := exec.Command("unshare", "-m", "--propagation", "private", "sh", "-c", "echo && exec cat")
 	in, _ := cmd.StdinPipe()
 	out, _ := cmd.StdoutPipe()
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, cmd.Start())
 	end = sync.OnceFunc(func() { in.Close(); cmd.Wait() })
 	t.Cleanup(end)
 	_, err := bufio.NewReader(out).ReadString('\n')
@@ -191,9 +170,7 @@ func TestUmountOfWhatAnotherNamespaceHas(t *testing.T) {
 	if s := w.status(); s.State != control.Detached || len(s.HeldBy) != 1 || s.HeldBy[0].PID != pid {
 		t.Errorf("status: got %s, held by %v", s.State, s.HeldBy)
 	}
-	if out := w.ok("status", "mnt"); !strings.Contains(out, holder) {
-		t.Errorf("status: %s", out)
-	}
+	assert.Contains(t, w.ok("status", "mnt"), holder, "status")
 	w.ok("umount", "mnt") // again: nothing is left to do
 	w.mkdir("mnt2")
 	for _, at := range []string{"mnt", "mnt2"} {
@@ -201,9 +178,7 @@ func TestUmountOfWhatAnotherNamespaceHas(t *testing.T) {
 	}
 
 	w.ok(second, "mnt")
-	if s := w.status(); s.Workspace != second {
-		t.Errorf("status of the mount point is that of %s", s.Workspace)
-	}
+	assert.Equal(t, w.status().Workspace, second, "status of the mount point is that of")
 	dirs, err := filepath.Glob(w.path("state/acme/first/*"))
 	if err != nil || len(dirs) != 1 {
 		t.Fatal(dirs, err)
@@ -214,9 +189,7 @@ func TestUmountOfWhatAnotherNamespaceHas(t *testing.T) {
 	}
 	w.ok("event", "mnt", "turn-end")
 	w.ok("umount", "mnt")
-	if isMounted(w.path("mnt")) {
-		t.Error("the second mount is left")
-	}
+	assert.False(t, isMounted(w.path("mnt")), "the second mount is left")
 	end()
 	eventually(t, "the first daemon to end", func() bool { return !alive(old) })
 	w.ok(first, "mnt2")

@@ -9,6 +9,7 @@ import (
 
 	"github.com/wsmount/wsmount/cmd/internal/control"
 	"github.com/wsmount/wsmount/cmd/internal/exit"
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/tier"
 )
 
@@ -17,16 +18,12 @@ const pushEach = "mode: pull-push, commit: {on: turn-end}, push: {on: per-commit
 // cut takes the remote away, so that nothing is answered.
 func (r *remote) cut(t *testing.T) {
 	t.Helper()
-	if err := r.Cut(t.Context(), true); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, r.Cut(t.Context(), true))
 }
 
 func (r *remote) connect(t *testing.T) {
 	t.Helper()
-	if err := r.Connect(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, r.Connect(t.Context()))
 }
 
 // pushed reports whether others see a file.
@@ -105,9 +102,7 @@ func TestOwedPushOutlivesAKill(t *testing.T) {
 	w.mount(addr, "mnt")
 	eventually(t, "the push", func() bool { return r.pushed(t, "a") && !w.status().Parts[0].Copy.Unpushed })
 	w.ok("umount", "mnt")
-	if out := w.ok("recover"); !strings.Contains(out, "nothing is unsaved") {
-		t.Errorf("recover: got %s", out)
-	}
+	assert.Contains(t, w.ok("recover"), "nothing is unsaved", "recover")
 }
 
 // Commits that nobody has pushed are not forgotten when a mount ends by force.
@@ -129,9 +124,7 @@ func TestForceTellsOfUnpushedCommits(t *testing.T) {
 	if got := w.event(exit.Done, "recover", "upload", addr); got.Pushed != 1 || !r.pushed(t, "b") {
 		t.Errorf("recover upload: got %+v", got)
 	}
-	if out := w.ok("recover"); !strings.Contains(out, "nothing is unsaved") {
-		t.Errorf("recover: got %s", out)
-	}
+	assert.Contains(t, w.ok("recover"), "nothing is unsaved", "recover")
 }
 
 // Of a mount whose daemon is gone, what is unsaved now is told, not what the daemon

@@ -9,6 +9,8 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+
+	"github.com/wsmount/wsmount/integration/assert"
 )
 
 const module = "github.com/wsmount/wsmount"
@@ -63,29 +65,26 @@ var owners = []owner{
 func TestImportDirection(t *testing.T) {
 	for _, p := range packages(t) {
 		for _, imported := range p.Imports {
-			if why := forbidden(p.ImportPath, imported); why != "" {
-				t.Errorf("%s imports %s: %s", p.ImportPath, imported, why)
-			}
+			assert.Equal(t, forbidden(p.ImportPath, imported), "", p.ImportPath, "imports", imported)
 		}
 	}
 }
 
-// Tests keep the same direction, but for five conveniences: the memory provider
+// Tests keep the same direction, but for six conveniences: the memory provider
 // stands in for a service, which tests from the outside control in the seam's
 // words, the POSIX suite runs on any directory, a provider's tests start the
-// servers that the program's tests start, every test asks which tier it is in, and
-// what mounts runs where a killed run leaves nothing.
+// servers that the program's tests start, every test asks which tier it is in
+// and says what it wants in the same words, and what mounts runs where a killed run
+// leaves nothing.
 func TestImportDirectionOfTests(t *testing.T) {
 	for _, p := range packages(t) {
 		for _, imported := range append(p.TestImports, p.XTestImports...) {
 			in := house(imported)
 			outside := in == "providers" && under(house(p.ImportPath), "integration")
-			if in == "" || in == "integration/posix" || in == "integration/s3server" || in == "integration/gitserver" || in == "integration/tier" || in == "integration/testrun" || in == "providers/memory" || outside {
+			if in == "" || in == "integration/posix" || in == "integration/s3server" || in == "integration/gitserver" || in == "integration/tier" || in == "integration/assert" || in == "integration/testrun" || in == "providers/memory" || outside {
 				continue
 			}
-			if why := forbidden(p.ImportPath, imported); why != "" {
-				t.Errorf("a test of %s imports %s: %s", p.ImportPath, imported, why)
-			}
+			assert.Equal(t, forbidden(p.ImportPath, imported), "", "a test of", p.ImportPath, "imports", imported)
 		}
 	}
 }
@@ -108,17 +107,11 @@ func TestRules(t *testing.T) {
 		{"integration/internal/memoryd", "providers/memory", true}, {"integration/bench", "providers/memory", true}, {"integration/internal/harness", "providers/memory", false},
 	} {
 		why := forbidden(module+"/"+c.from, module+"/"+c.to)
-		if (why == "") != c.ok {
-			t.Errorf("%s -> %s: got %q, want allowed %v", c.from, c.to, why, c.ok)
-		}
+		assert.Equal(t, why == "", c.ok, c.from, "->", c.to, "got", why)
 	}
 	for _, o := range owners {
-		if forbidden(module+"/providers", o.module+"/v2/x") == "" {
-			t.Errorf("%s: providers may import it", o.module)
-		}
-		if why := forbidden(module+"/"+o.by[0], o.module); why != "" {
-			t.Errorf("%s: %s may not import it: %s", o.module, o.by[0], why)
-		}
+		assert.False(t, forbidden(module+"/providers", o.module+"/v2/x") == "", o.module, "providers may import it")
+		assert.Equal(t, forbidden(module+"/"+o.by[0], o.module), "", o.module, o.by[0], "may not import it")
 	}
 }
 
@@ -207,9 +200,7 @@ func packages(t *testing.T) []pkg {
 	t.Helper()
 	cmd := exec.Command("go", "list", "-e", "-json=ImportPath,Imports,TestImports,XTestImports", module+"/...")
 	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("go list: %v", err)
-	}
+	assert.OK(t, err, "go list")
 	var all []pkg
 	for dec := json.NewDecoder(strings.NewReader(string(out))); ; {
 		var p pkg

@@ -12,6 +12,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/wsmount/wsmount/integration/assert"
 )
 
 // What a package and a type may grow to. Whatever is larger today has its own row in
@@ -83,9 +85,7 @@ func TestSizes(t *testing.T) {
 		}
 	}
 	for what := range tooLarge {
-		if !used[what] {
-			t.Errorf("%s: there is no such package or type", what)
-		}
+		assert.True(t, used[what], what, "there is no such package or type")
 	}
 }
 
@@ -129,9 +129,7 @@ func sources(t *testing.T) map[string][]source {
 		all[dir] = append(all[dir], source{name: rel, file: file, lines: bytes.Count(text, []byte("\n")), locks: len(lockComment.FindAll(text, -1))})
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	if len(all) < 10 {
 		t.Fatalf("%d packages", len(all))
 	}

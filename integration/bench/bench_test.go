@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/testrun"
 )
 
@@ -35,9 +36,7 @@ func TestMedian(t *testing.T) {
 // A slow round hits all trees, and so must not move the ratio.
 func TestRatioIsByRound(t *testing.T) {
 	r := row{rounds: []map[kind]float64{{wsmount: 90, disk: 100}, {wsmount: 9, disk: 10}, {wsmount: 50, disk: 100}}}
-	if got := r.ratio(disk); got != 0.9 {
-		t.Errorf("got %v, want 0.9", got)
-	}
+	assert.Equal(t, r.ratio(disk), 0.9)
 	if got := r.ratio(loopback); !math.IsNaN(got) {
 		t.Errorf("ratio to what was not measured: got %v", got)
 	}

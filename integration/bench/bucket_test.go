@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/s3server"
 	"github.com/wsmount/wsmount/integration/testrun"
 )
@@ -32,9 +33,7 @@ func TestBucketWorkOnADirectory(t *testing.T) {
 				}
 				p := place{dir: dir, name: w.where()}
 				if w.setup != nil {
-					if err := w.setup(p); err != nil {
-						t.Fatal(err)
-					}
+					assert.OK(t, w.setup(p))
 				}
 				if got, err := w.run(p); err != nil || !(got > 0) {
 					t.Errorf("got %v, %v", got, err)
@@ -56,9 +55,7 @@ func TestWitness(t *testing.T) {
 	changed := slices.Clone(want)
 	changed[smallSize-1]++
 	for key, content := range map[string][]byte{"same": want, "cut": want[:smallSize-1], "changed": changed, "longer": append(slices.Clone(want), 0)} {
-		if err := c.put(t.Context(), key, content); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, c.put(t.Context(), key, content))
 	}
 	b := &bucketBench{near: c}
 	for _, key := range []string{"same", "cut", "changed", "longer", "missing"} {
@@ -70,9 +67,7 @@ func TestWitness(t *testing.T) {
 			t.Errorf("%s: got %v, %v", key, got, err)
 		}
 	}
-	if err := c.putLarge(t.Context(), "large", partBlocks+3); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, c.putLarge(t.Context(), "large", partBlocks+3))
 	if l, err := b.lost(t.Context(), []written{{"large", partBlocks + 3, block, largeBlock}}); err != nil || l.lost > 0 {
 		t.Errorf("large: %v, %v", l, err)
 	}
@@ -84,19 +79,13 @@ func TestRequestsSince(t *testing.T) {
 		`{"Get": {"count": 1, "received": 5}, "List": {"count": 2}}`:                      &before,
 		`{"Get": {"count": 4, "received": 9}, "List": {"count": 2}, "Put": {"count": 1}}`: &after,
 	} {
-		if err := json.Unmarshal([]byte(text), to); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, json.Unmarshal([]byte(text), to))
 	}
-	if got := after.since(before).String(); got != "3 Get, 1 Put" {
-		t.Errorf("got %q", got)
-	}
+	assert.Equal(t, after.since(before).String(), "3 Get, 1 Put")
 }
 
 // A time that is half of the limit's is twice as fast.
 func TestRatioOfTimes(t *testing.T) {
 	r := row{w: workload{less: true}, rounds: []map[kind]float64{{wsmount: 1, possible: 2}}}
-	if got := r.ratio(possible); got != 2 {
-		t.Errorf("got %v, want 2", got)
-	}
+	assert.Equal(t, r.ratio(possible), 2)
 }

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/internal/crasher"
 	"github.com/wsmount/wsmount/integration/internal/gate"
 	"github.com/wsmount/wsmount/integration/internal/harness"
@@ -108,18 +109,14 @@ func (b *bucketFar) lines() (lines []string) {
 func (b *bucketFar) keys() []string {
 	b.t.Helper()
 	keys, err := b.s.Keys(b.ctx, bucketPrefix)
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	assert.OK(b.t, err)
 	return keys
 }
 
 func (b *bucketFar) object(key string) s3server.Object {
 	b.t.Helper()
 	o, err := b.s.Look(b.ctx, bucketPrefix+key)
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	assert.OK(b.t, err)
 	return o
 }
 
@@ -147,9 +144,7 @@ func (b *bucketFar) whole(what string, clients []*crasher.Client) {
 	was := make([]map[[sha256.Size]byte]bool, len(clients))
 	for i, c := range clients {
 		ops, _, err := crasher.History(c.Log)
-		if err != nil {
-			b.t.Fatal(err)
-		}
+		assert.OK(b.t, err)
 		was[i] = crasher.Contents(c.Files, ops)
 	}
 	for _, key := range b.keys() {
@@ -168,9 +163,7 @@ func (b *bucketFar) whole(what string, clients []*crasher.Client) {
 func (b *bucketFar) uploads() {
 	b.t.Helper()
 	keys, err := b.s.Uploads(b.ctx)
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	assert.OK(b.t, err)
 	count := map[string]int{}
 	for _, key := range keys {
 		count[key]++

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/internal/harness"
 	"github.com/wsmount/wsmount/integration/testrun"
 	"github.com/wsmount/wsmount/integration/tier"
@@ -34,9 +35,7 @@ func newDisk(t *testing.T, dir string, size int64) *disk {
 	if err == nil {
 		err = f.Truncate(size)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	f.Close()
 	d.run("mkfs.ext4", "-q", "-m", "0", d.image)
 	t.Cleanup(func() {
@@ -63,13 +62,9 @@ func (d *disk) boot() {
 	d.run("mount", "-o", "loop", d.image, d.dir)
 	d.boots++
 	id := fmt.Sprintf("%s.boot%d", d.image, d.boots)
-	if err := os.WriteFile(id, fmt.Appendf(nil, "00000000-0000-4000-8000-%012d\n", d.boots), 0o444); err != nil {
-		d.t.Fatal(err)
-	}
+	assert.OK(d.t, os.WriteFile(id, fmt.Appendf(nil, "00000000-0000-4000-8000-%012d\n", d.boots), 0o444))
 	_ = unix.Unmount(bootID, 0)
-	if err := unix.Mount(id, bootID, "", unix.MS_BIND, ""); err != nil {
-		d.t.Fatal(err)
-	}
+	assert.OK(d.t, unix.Mount(id, bootID, "", unix.MS_BIND, ""))
 }
 
 // off takes the power: from here on nothing gets to the disk, and what was not
@@ -78,9 +73,7 @@ func (d *disk) off() {
 	d.t.Helper()
 	const shutdown, noLogFlush = 0x8004587d, uint32(2)
 	dir, err := os.Open(d.dir)
-	if err != nil {
-		d.t.Fatal(err)
-	}
+	assert.OK(d.t, err)
 	defer dir.Close()
 	flags := noLogFlush
 	if _, _, errno := unix.Syscall(unix.SYS_IOCTL, dir.Fd(), shutdown, uintptr(unsafe.Pointer(&flags))); errno != 0 {
@@ -99,13 +92,9 @@ func (d *disk) on() {
 func (d *disk) fill(left int64) {
 	d.t.Helper()
 	var s unix.Statfs_t
-	if err := unix.Statfs(d.dir, &s); err != nil {
-		d.t.Fatal(err)
-	}
+	assert.OK(d.t, unix.Statfs(d.dir, &s))
 	f, err := os.CreateTemp(d.dir, "filler-")
-	if err != nil {
-		d.t.Fatal(err)
-	}
+	assert.OK(d.t, err)
 	defer f.Close()
 	for more := int64(s.Bavail)*s.Bsize - left; more > 0; more -= s.Bsize { // the file system takes some itself
 		err := unix.Fallocate(int(f.Fd()), 0, 0, more)
@@ -122,12 +111,8 @@ func (d *disk) fill(left int64) {
 func (d *disk) free() {
 	d.t.Helper()
 	fillers, err := filepath.Glob(filepath.Join(d.dir, "filler-*"))
-	if err != nil {
-		d.t.Fatal(err)
-	}
+	assert.OK(d.t, err)
 	for _, f := range fillers {
-		if err := os.Remove(f); err != nil {
-			d.t.Fatal(err)
-		}
+		assert.OK(d.t, os.Remove(f))
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/internal/harness"
 )
 
@@ -34,9 +35,7 @@ func TestMountOnAFullDisk(t *testing.T) {
 	s.w.Own("state", 0o700)
 	s.mount()
 	mine := filepath.Join(s.m.Dir, "mine")
-	if err := os.WriteFile(mine, pattern128(), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, os.WriteFile(mine, pattern128(), 0o644))
 	is := func() {
 		t.Helper()
 		for i := range 4 {
@@ -82,9 +81,7 @@ func TestMountOnAFullDisk(t *testing.T) {
 		t.Errorf("recover: %+v", r)
 	}
 	for _, args := range [][]string{{"status"}, {"cache", "show"}, {"cache", "clear"}} {
-		if r := s.w.Run(args...); r.Code != 0 {
-			t.Errorf("%v: %+v", args, r)
-		}
+		assert.Equal(t, s.w.Run(args...).Code, 0, args)
 	}
 	d.free()
 	s.m.Start()

@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/internal/harness"
 )
 
@@ -32,18 +33,12 @@ func TestFullDisk(t *testing.T) {
 	}
 	s, d := newSmallStage(t)
 	kept := filepath.Join(s.m.Dir, "kept")
-	if err := os.WriteFile(kept, []byte("before"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, os.WriteFile(kept, []byte("before"), 0o644))
 	for i := range 20 {
-		if err := os.WriteFile(fmt.Sprint(s.m.Dir, "/old", i), make([]byte, 100_000), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, os.WriteFile(fmt.Sprint(s.m.Dir, "/old", i), make([]byte, 100_000), 0o644))
 	}
 	for i := range 20 { // else it is too much that goes in the end
-		if err := os.WriteFile(fmt.Sprint(s.m.Dir, "/stays", i), nil, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, os.WriteFile(fmt.Sprint(s.m.Dir, "/stays", i), nil, 0o644))
 	}
 	s.w.MustRun("commit", s.m.Dir)
 	d.fill(8 << 20)
@@ -56,9 +51,7 @@ func TestFullDisk(t *testing.T) {
 		}
 	}
 	for i := range 20 {
-		if err := os.Remove(fmt.Sprint(s.m.Dir, "/old", i)); err != nil {
-			t.Errorf("a removal on a full disk: %v", err)
-		}
+		assert.Is(t, os.Remove(fmt.Sprint(s.m.Dir, "/old", i)), nil, "a removal on a full disk")
 	}
 	if b, err := os.ReadFile(kept); err != nil || string(b) != "before" {
 		t.Errorf("what was there before: %q, %v", b, err)
@@ -84,21 +77,15 @@ func TestFullDisk(t *testing.T) {
 func (s *stage) writeUntilFull() (taken int64) {
 	s.t.Helper()
 	f, err := os.Create(filepath.Join(s.m.Dir, "big"))
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	assert.OK(s.t, err)
 	block := pattern128()
 	for err == nil && taken < 1<<30 {
 		var n int
 		n, err = f.Write(block)
 		taken += int64(n)
 	}
-	if !errors.Is(err, syscall.ENOSPC) {
-		s.t.Errorf("a write to a full disk: %v after %d bytes, want ENOSPC", err, taken)
-	}
-	if err := f.Close(); err != nil {
-		s.t.Errorf("the close behind a write that failed: %v", err)
-	}
+	assert.Is(s.t, err, syscall.ENOSPC, "a write to a full disk, after", taken, "bytes")
+	assert.Is(s.t, f.Close(), nil, "the close behind a write that failed")
 	return taken
 }
 
@@ -122,16 +109,12 @@ func TestNamesOnAFullDisk(t *testing.T) {
 	s, d := newSmallStage(t)
 	at := func(name string) string { return filepath.Join(s.m.Dir, name) }
 	for _, name := range []string{"a", "removed"} {
-		if err := os.WriteFile(at(name), []byte(name), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, os.WriteFile(at(name), []byte(name), 0o644))
 	}
 	s.m.Kill()
 	s.m.Start()
 	d.fill(0)
-	if err := os.Remove(at("removed")); err != nil {
-		t.Fatalf("a removal on a full disk with a ballast: %v", err)
-	}
+	assert.OK(t, os.Remove(at("removed")), "a removal on a full disk with a ballast")
 	d.fill(0)
 	from, to, err := "a", "b", error(nil)
 	for range 200_000 {
@@ -166,9 +149,7 @@ func TestNamesOnAFullDisk(t *testing.T) {
 	d.free()
 	s.m.Start()
 	harness.Eventually(t, "there is room again", func() bool { return os.WriteFile(at("more"), nil, 0o644) == nil })
-	if err := os.Remove(at("more")); err != nil {
-		t.Error(err)
-	}
+	assert.Is(t, os.Remove(at("more")), nil)
 	is("with room again")
 	s.m.Kill()
 	s.m.Start()

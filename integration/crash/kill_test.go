@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/internal/crasher"
 	"github.com/wsmount/wsmount/integration/internal/harness"
 	"github.com/wsmount/wsmount/integration/tier"
@@ -125,9 +126,7 @@ func (c *crash) start() {
 	for i := range clientCount {
 		client, err := crasher.Start(crasher.Options{Dir: fmt.Sprintf("%s/c%d", c.m.Dir, i), Seed: c.r.Uint64(),
 			Log: filepath.Join(logs, strconv.Itoa(i)), Files: files})
-		if err != nil {
-			c.t.Fatal(err)
-		}
+		assert.OK(c.t, err)
 		c.t.Cleanup(client.Kill)
 		c.clients = append(c.clients, client)
 	}
@@ -184,9 +183,7 @@ func (c *crash) round() {
 	c.settle()
 	c.converged()
 	for i, client := range c.clients {
-		if err := client.Go(happened[i]); err != nil {
-			c.t.Fatal(err)
-		}
+		assert.OK(c.t, client.Go(happened[i]))
 	}
 	if c.t.Failed() {
 		c.t.Fatalf("after %s\n%s", what, c.problems())
@@ -238,9 +235,7 @@ func (c *crash) strace(p killPoint) {
 	pid := c.m.PID
 	cmd := exec.Command("strace", "-f", "-qqq", "-o", os.DevNull, "-p", strconv.Itoa(pid), "-e", "trace="+p.syscall,
 		"-e", fmt.Sprintf("inject=%s:signal=SIGKILL:when=%d", p.syscall, 1+c.r.IntN(3)))
-	if err := cmd.Start(); err != nil {
-		c.t.Fatal(err)
-	}
+	assert.OK(c.t, cmd.Start())
 	c.far.connect()
 	done := make(chan error, 1)
 	go func() { done <- cmd.Wait() }()
@@ -259,9 +254,7 @@ func (c *crash) strace(p killPoint) {
 func (c *crash) check(what string, client *crasher.Client) bool {
 	c.t.Helper()
 	ops, whole, err := crasher.History(client.Log)
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	assert.OK(c.t, err)
 	before := ops
 	if !whole {
 		before = ops[:len(ops)-1]

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/internal/harness"
 )
 
@@ -51,14 +52,10 @@ func TestOutage(t *testing.T) {
 func (s *stage) waits(wait bool) *exec.Cmd {
 	s.t.Helper()
 	cmd := exec.Command("sh", "-c", `echo new > "$0"`, filepath.Join(s.m.Dir, "blocked"))
-	if err := cmd.Start(); err != nil {
-		s.t.Fatal(err)
-	}
+	assert.OK(s.t, cmd.Start())
 	harness.Eventually(s.t, "something is unsaved", func() bool { return s.unsent().Queue > 0 })
 	if !wait {
-		if err := cmd.Wait(); err != nil {
-			s.t.Error(err)
-		}
+		assert.Is(s.t, cmd.Wait(), nil)
 		return nil
 	}
 	return cmd
@@ -78,9 +75,7 @@ func (s *stage) ends(cmd *exec.Cmd) {
 		return
 	case <-time.After(50 * time.Millisecond):
 	}
-	if err := cmd.Process.Signal(syscall.SIGKILL); err != nil {
-		s.t.Error(err)
-	}
+	assert.Is(s.t, cmd.Process.Signal(syscall.SIGKILL), nil)
 	select {
 	case <-ended:
 	case <-time.After(harness.Hangs):
@@ -93,9 +88,7 @@ func (s *stage) names(when string, series int) {
 	s.t.Helper()
 	known := filepath.Join(s.m.Dir, "known")
 	other, err := os.OpenFile(filepath.Join(known, fmt.Sprint("f", 10+series)), os.O_RDWR, 0)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	assert.OK(s.t, err)
 	defer func() { // its close may wait for the storage
 		go other.Close()
 	}()
@@ -129,9 +122,7 @@ func (s *stage) names(when string, series int) {
 			go func() { done <- op.do(i) }()
 			select {
 			case err := <-done:
-				if err != nil {
-					s.t.Errorf("%s, %s: %v", when, op.name, err)
-				}
+				assert.Is(s.t, err, nil, when, op.name)
 			case <-time.After(harness.Hangs):
 				s.t.Fatalf("%s, %s waits for the storage", when, op.name)
 			}

@@ -16,6 +16,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/internal/crasher"
 	"github.com/wsmount/wsmount/integration/internal/harness"
 	"github.com/wsmount/wsmount/integration/tier"
@@ -91,9 +92,7 @@ func (p *power) start() {
 	for i := range clientCount {
 		client, err := crasher.Start(crasher.Options{Dir: filepath.Join(p.m.Dir, p.dir(i)), Seed: p.r.Uint64(), Power: true,
 			Log: filepath.Join(logs, strconv.Itoa(i)), Files: p.files})
-		if err != nil {
-			p.t.Fatal(err)
-		}
+		assert.OK(p.t, err)
 		p.t.Cleanup(client.Kill)
 		p.clients = append(p.clients, client)
 	}
@@ -158,9 +157,7 @@ func (p *power) check() {
 // last fsync that was acknowledged before the cut.
 func (p *power) compare(i int, client *crasher.Client) {
 	ops, _, err := crasher.History(client.Log)
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	assert.OK(p.t, err)
 	first, last := 0, len(ops)
 	for k, o := range ops {
 		switch synced := o.Do == "fsync" || o.Do == "store"; {
@@ -229,9 +226,7 @@ func (p *power) accept() {
 func (p *power) clear() {
 	p.t.Helper()
 	for i := range p.clients {
-		if err := os.RemoveAll(filepath.Join(p.m.Dir, p.dir(i))); err != nil {
-			p.t.Fatal(err)
-		}
+		assert.OK(p.t, os.RemoveAll(filepath.Join(p.m.Dir, p.dir(i))))
 	}
 	p.w.Run("commit", p.m.Dir) // which stops, for all there was is to be deleted
 	p.w.MustRun("commit", "--confirm", p.m.Dir)
@@ -242,9 +237,7 @@ func (p *power) clear() {
 // moment.
 func (p *power) storage(i int, client *crasher.Client) {
 	ops, _, err := crasher.History(client.Log)
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	assert.OK(p.t, err)
 	seen := crasher.Contents(client.Files, ops)
 	ctx := context.Background()
 	page, err := p.store.List(ctx, loc(p.dir(i)), providers.ListOptions{Recursive: true})
@@ -256,14 +249,10 @@ func (p *power) storage(i int, client *crasher.Client) {
 			continue
 		}
 		content, err := p.store.Read(ctx, entry.Locator, providers.ReadOptions{})
-		if err != nil {
-			p.t.Fatal(err)
-		}
+		assert.OK(p.t, err)
 		b, err := io.ReadAll(content.Body)
 		content.Body.Close()
-		if err != nil {
-			p.t.Fatal(err)
-		}
+		assert.OK(p.t, err)
 		if !seen[sha256.Sum256(b)] {
 			p.t.Errorf("cut %d: the storage has %d bytes at %s that it never had", p.round+1, len(b), entry.Locator)
 		}

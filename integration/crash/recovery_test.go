@@ -5,6 +5,7 @@ import (
 	"os"
 	"testing"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/tier"
 )
 
@@ -17,13 +18,9 @@ func TestRecovery(t *testing.T) {
 	s.mount()
 	for i := range files {
 		if i%each == 0 {
-			if err := os.Mkdir(fmt.Sprint(s.m.Dir, "/d", i/each), 0o755); err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, os.Mkdir(fmt.Sprint(s.m.Dir, "/d", i/each), 0o755))
 		}
-		if err := os.WriteFile(fmt.Sprintf("%s/d%d/%d", s.m.Dir, i/each, i), fmt.Appendf(nil, "file %d", i), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, os.WriteFile(fmt.Sprintf("%s/d%d/%d", s.m.Dir, i/each, i), fmt.Appendf(nil, "file %d", i), 0o644))
 	}
 	want := treeLines(t, s.m.Dir)
 	s.m.Kill()

@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/internal/crasher"
 	"github.com/wsmount/wsmount/integration/internal/harness"
 )
@@ -31,9 +32,7 @@ func TestPowerLossWhileReplacing(t *testing.T) {
 	back := 0
 	for p.round = range *cuts {
 		dir := filepath.Join(p.m.Dir, p.dir(0))
-		if err := os.Mkdir(dir, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, os.Mkdir(dir, 0o755))
 		var work sync.WaitGroup
 		var safe [8]atomic.Int64 // how many files each was told are safe
 		for i := range safe {
@@ -119,9 +118,7 @@ func syncer(dir string) {
 // intact looks at what is there after a loss of power.
 func (p *power) intact(dir string, synced []int) (looked int) {
 	list, err := os.ReadDir(dir)
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	assert.OK(p.t, err)
 	for _, e := range list {
 		i, k := 0, 0
 		kind, number, _ := strings.Cut(e.Name(), "-")

@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/internal/harness"
 	"github.com/wsmount/wsmount/integration/tier"
 )
@@ -33,9 +34,7 @@ func testSmallDisk(t *testing.T, size int64) {
 	s := newStage(t, syncAsked)
 	old := size / 10 * 3
 	for i := range 4 {
-		if err := s.far.put(map[string][]byte{fmt.Sprint("old", i): make([]byte, old)}); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, s.far.put(map[string][]byte{fmt.Sprint("old", i): make([]byte, old)}))
 	}
 	d := newDisk(t, s.w.Path("state"), size)
 	s.w.Own("state", 0o700)
@@ -108,9 +107,7 @@ func readThrough(t *testing.T, s *stage, size int64) {
 	s.tamper("huge", make([]byte, size))
 	s.w.MustRun("pull", s.m.Dir)
 	f, err := os.Open(filepath.Join(s.m.Dir, "huge"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	defer f.Close()
 	if n, err := io.Copy(io.Discard, f); err != nil || n != size {
 		t.Errorf("of a file larger than the disk %d bytes came, %v", n, err)

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/internal/harness"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/memory"
@@ -98,9 +99,7 @@ func newStage(t *testing.T, sync string) *stage {
 	if err == nil {
 		err = os.Chmod(socket, 0o600)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	server := memory.Serve(l, providers.Wrap(s.store, providers.WrapOptions{Around: s.around}))
 	t.Cleanup(func() { server.Close() })
 	w.Write("config/wsmount/config.yaml", "allow_paths: [ "+filepath.Dir(socket)+" ]\n", 0o600)
@@ -185,9 +184,7 @@ func (s *stage) unsent() (u unsent) {
 		}
 	}
 	u.Text = s.w.MustRun("status", "--json", s.m.Dir)
-	if err := json.Unmarshal([]byte(u.Text), &status); err != nil {
-		s.t.Fatal(err)
-	}
+	assert.OK(s.t, json.Unmarshal([]byte(u.Text), &status))
 	for _, p := range status.Parts {
 		u.Queue += p.Unsaved.Files + p.Unsaved.Names + p.WorkingCopy.UnpushedCommits
 		u.Bytes += p.Unsaved.Bytes
@@ -278,9 +275,7 @@ func treeLines(t *testing.T, root string) (lines []string) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	slices.Sort(lines)
 	return lines
 }
@@ -322,9 +317,7 @@ func (s *stage) tamper(path string, content []byte) {
 // fill is tamper with many files.
 func (s *stage) fill(files map[string][]byte) {
 	s.t.Helper()
-	if err := s.far.put(files); err != nil {
-		s.t.Fatal(err)
-	}
+	assert.OK(s.t, s.far.put(files))
 }
 
 func loc(p string) providers.Locator { return providers.MustLocator(p) }

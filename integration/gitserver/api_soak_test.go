@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/wsmount/wsmount/integration/assert"
 )
 
 // failures is a T that keeps what would fail a test.
@@ -60,9 +62,7 @@ const (
 func ask(t *testing.T, a *API, method, path, body string, header map[string]string) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, a.URL+path, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	for name, value := range map[string]string{"Accept": "application/vnd.github+json", "User-Agent": "x", "Authorization": "Bearer token", "Content-Type": "application/json"} {
 		r.Header.Set(name, value)
 	}
@@ -73,13 +73,9 @@ func ask(t *testing.T, a *API, method, path, body string, header map[string]stri
 	}
 	r.Header["User-Agent"] = append(r.Header["User-Agent"], "")[:1] // or net/http sends its own
 	resp, err := http.DefaultClient.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	defer resp.Body.Close()
-	if _, err := io.Copy(io.Discard, resp.Body); err != nil {
-		t.Error(err)
-	}
+	assert.Is(t, assert.ErrOf(io.Copy(io.Discard, resp.Body)), nil)
 }
 
 // These need GitHub's description of its API, which is of make soak only. A request
@@ -169,7 +165,5 @@ func TestOwnAnswersAreChecked(t *testing.T) {
 	a.Add(Pull{Repo: "acme/site", Head: "topic", Base: "main"})
 	a.pulls[0].HTML = "no URL"
 	ask(t, a, "GET", pulls, "", nil)
-	if got, want := f.was(), `pulls/list: answer 200: response body doesn't match schema: Error at "/0/html_url": string doesn't match the format "uri"`; !strings.Contains(got, want) {
-		t.Errorf("got %q, want %q", got, want)
-	}
+	assert.Contains(t, f.was(), `pulls/list: answer 200: response body doesn't match schema: Error at "/0/html_url": string doesn't match the format "uri"`)
 }

@@ -7,13 +7,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/tier"
 )
 
@@ -58,36 +58,34 @@ func TestKilledRun(t *testing.T) {
 			run := exec.CommandContext(t.Context(), os.Args[0])
 			run.Env = append(os.Environ(), killedEnv+"=1", "WSMOUNT_TEST_DIR="+base)
 			out, err := run.StdoutPipe()
-			ok(t, err)
+			assert.OK(t, err)
 			said, err := run.StderrPipe()
-			ok(t, err)
-			ok(t, run.Start())
+			assert.OK(t, err)
+			assert.OK(t, run.Start())
 			line, err := bufio.NewReader(out).ReadString('\n')
-			ok(t, err)
+			assert.OK(t, err)
 			var sleeper, watcher int
 			var dir string
 			_, err = fmt.Sscan(line, &sleeper, &watcher, &dir)
-			ok(t, err)
+			assert.OK(t, err)
 			if both {
-				ok(t, syscall.Kill(watcher, syscall.SIGKILL))
+				assert.OK(t, syscall.Kill(watcher, syscall.SIGKILL))
 			}
-			ok(t, run.Process.Kill())
+			assert.OK(t, run.Process.Kill())
 			text, _ := io.ReadAll(said) // until the run and its watcher have ended
 			_ = run.Wait()
 			report := string(text)
 			if both {
 				past := time.Now().Add(-2 * unclaimed)
-				ok(t, os.Chtimes(dir, past, past))
+				assert.OK(t, os.Chtimes(dir, past, past))
 				next := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^$")
 				next.Env = append(os.Environ(), "WSMOUNT_TEST_DIR="+base)
 				b, err := next.CombinedOutput()
-				ok(t, err)
+				assert.OK(t, err)
 				report = string(b)
 			}
 			for _, part := range []string{dir, "mount " + dir + "/mnt", fmt.Sprintf("process %d sleep 600", sleeper)} {
-				if !strings.Contains(report, part) {
-					t.Errorf("not said: %s\n%s", part, report)
-				}
+				assert.Contains(t, report, part)
 			}
 			if left := MountsBelow(base); len(left) > 0 {
 				t.Errorf("still mounted: %q", left)
@@ -99,12 +97,5 @@ func TestKilledRun(t *testing.T) {
 				t.Errorf("still running: %v", left)
 			}
 		})
-	}
-}
-
-func ok(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
 	}
 }

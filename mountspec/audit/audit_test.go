@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/tier"
 )
 
@@ -24,9 +25,7 @@ var at = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 func open_(t *testing.T, path string) *Log {
 	t.Helper()
 	l, err := Open(path, Options{Now: func() time.Time { return at }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	t.Cleanup(func() { l.Close() })
 	return l
 }
@@ -34,9 +33,7 @@ func open_(t *testing.T, path string) *Log {
 func lines(t *testing.T, path string) []map[string]any {
 	t.Helper()
 	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	defer f.Close()
 	var out []map[string]any
 	s := bufio.NewScanner(f)
@@ -61,9 +58,7 @@ func TestEveryRecordIsOneObjectOnALine(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "audit.log")
 	l := open_(t, path)
 	for _, r := range every {
-		if err := l.Write(r); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, l.Write(r))
 	}
 	got := lines(t, path)
 	if len(got) != len(every) {
@@ -92,9 +87,7 @@ func TestWhatIsDurable(t *testing.T) {
 		"reveal": Reveal{}.durable(), "asked reveal": RevealAsked{}.durable(), "failed reveal": RevealFailed{}.durable(), "denied reveal": RevealDenied{}.durable(), "denial": Denied{}.durable(),
 		"denied by policy": PolicyDecision{Decision: "deny"}.durable(), "refused ref": CrossOwnerRef{}.durable(),
 	} {
-		if !want {
-			t.Errorf("%s is not", r)
-		}
+		assert.True(t, want, r, "is not")
 	}
 	if (PolicyDecision{Decision: "allow"}).durable() || (Conflict{}).durable() {
 		t.Error("an allowed action or a conflict waits for the disk")
@@ -105,9 +98,7 @@ func TestWhatIsDurable(t *testing.T) {
 func TestTextCannotForgeARecord(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "audit.log")
 	l := open_(t, path)
-	if err := l.Write(Denied{What: "x\"}\n{\"event\":\"secret.reveal\"\u2028\x1b[2J"}); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, l.Write(Denied{What: "x\"}\n{\"event\":\"secret.reveal\"\u2028\x1b[2J"}))
 	raw, _ := os.ReadFile(path)
 	if n := strings.Count(string(raw), "\n"); n != 1 || strings.Contains(string(raw), "\x1b") {
 		t.Errorf("got %q", raw)
@@ -125,17 +116,13 @@ func TestRecordsAreBounded(t *testing.T) {
 	for _, r := range []Record{Denied{What: huge, Reason: huge, Workspace: huge}, PolicyDecision{Chain: list, Warnings: list},
 		Reveal{Slug: huge, Actor: Actor{huge, list}, Classification: list}} {
 		before, _ := os.Stat(path)
-		if err := l.Write(r); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, l.Write(r))
 		after, _ := os.Stat(path)
 		if n := after.Size() - before.Size(); n > 256<<10 {
 			t.Errorf("%T took %d bytes", r, n)
 		}
 	}
-	if list[0] != huge[:2000] {
-		t.Error("the caller's list was changed")
-	}
+	assert.Equal(t, list[0], huge[:2000], "the caller's list was changed")
 }
 
 // Every text field of every record has to go through cut: a new field that
@@ -145,9 +132,7 @@ func TestEveryTextIsBounded(t *testing.T) {
 		v := reflect.New(reflect.TypeOf(r)).Elem()
 		fill(v)
 		line, err := encode(v.Interface().(Record), at)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		if strings.Contains(string(line), strings.Repeat("x", maxText+1)) {
 			t.Errorf("%T has a text without a bound", r)
 		}
@@ -174,16 +159,12 @@ func TestConcurrentWritersOfTwoLogs(t *testing.T) {
 	for i := range 8 {
 		wg.Go(func() {
 			for j := range 50 {
-				if err := logs[i%2].Write(Push{Remote: fmt.Sprint(i, "-", j), Branch: strings.Repeat("b", 900)}); err != nil {
-					t.Error(err)
-				}
+				assert.Is(t, logs[i%2].Write(Push{Remote: fmt.Sprint(i, "-", j), Branch: strings.Repeat("b", 900)}), nil)
 			}
 		})
 	}
 	wg.Wait()
-	if got := len(lines(t, path)); got != 400 {
-		t.Errorf("got %d records, want 400", got)
-	}
+	assert.Equal(t, len(lines(t, path)), 400, "records")
 }
 
 func TestOpenRefuses(t *testing.T) {
@@ -209,9 +190,7 @@ func TestOpenRefuses(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "audit.log")
-			if err := c.prepare(path); err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, c.prepare(path))
 			if l, err := Open(path, Options{}); err == nil {
 				l.Close()
 				t.Error("opened")
@@ -225,14 +204,10 @@ func TestRotation(t *testing.T) {
 	l := open_(t, path)
 	write := func() {
 		t.Helper()
-		if err := l.Write(Denied{What: "w"}); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, l.Write(Denied{What: "w"}))
 	}
 	write()
-	if err := os.Rename(path, path+".1"); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, os.Rename(path, path+".1"))
 	write()
 	write()
 	if a, b := len(lines(t, path+".1")), len(lines(t, path)); a != 1 || b != 2 {
@@ -270,9 +245,7 @@ func TestFullDisk(t *testing.T) {
 		}
 		return err
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	defer l.Close()
 	_ = os.WriteFile(other, make([]byte, 32<<10), 0o600)
 	records := 0

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/mountspec"
 )
 
@@ -53,9 +54,7 @@ func TestChildThatIsNotOptional(t *testing.T) {
 	w.workspace("ws", "@acme/ops", mounts(mnt("/gone", "@acme/none", "")))
 	w.add("ws")
 	e := w.refused("@acme/ops", ResolveOptions{}, Unresolvable, "@acme/ops -> @acme/none")
-	if len(e.Chain) != 2 {
-		t.Errorf("chain %q", e.Chain)
-	}
+	assert.Equal(t, len(e.Chain), 2, "chain", e.Chain)
 }
 
 func TestChildSources(t *testing.T) {
@@ -92,9 +91,7 @@ func TestChildSources(t *testing.T) {
 				return
 			}
 			got := w.ok("ws", ResolveOptions{Trust: c.trust})
-			if r := got.Children[0].Resolved; r.Verified != c.verified {
-				t.Errorf("verified %v", r.Verified)
-			}
+			assert.Equal(t, got.Children[0].Resolved.Verified, c.verified, "verified")
 		})
 	}
 }
@@ -195,7 +192,7 @@ func TestOverlap(t *testing.T) {
 				w.ok("a", ResolveOptions{Trust: true})
 			}
 			check()
-			must(t, w.resolver().Remove(t.Context(), mountspec.Address{Owner: "acme", Slug: "b"}.String()))
+			assert.OK(t, w.resolver().Remove(t.Context(), mountspec.Address{Owner: "acme", Slug: "b"}.String()))
 			w.config += "workspaces: { \"@acme/b\": " + w.path("b") + " }\n"
 			check()
 		})
@@ -210,9 +207,7 @@ func TestOverlapInATree(t *testing.T) {
 	w.manifest("ws", "@acme/ops", at(w.path("ws")), mounts(mnt("/sub", "./sub", "")))
 	w.manifest("ws/sub", "@acme/sub", `{ inline: { provider: local-fs, config: { mount_path: . } } }`)
 	e := w.refused("ws", ResolveOptions{}, Denied, "in one place", "@acme/ops at / -> @acme/sub at /sub")
-	if len(e.Chain) != 2 {
-		t.Errorf("chain %q", e.Chain)
-	}
+	assert.Equal(t, len(e.Chain), 2, "chain", e.Chain)
 	_, line, _ := strings.Cut(e.Hint, "grant it: ")
 	for _, config := range []string{line, "allow_overlap: [ { from: \"@acme/*\", to: \"@acme/*\" } ]"} {
 		if config == "" {

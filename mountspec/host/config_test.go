@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/tier"
 	"github.com/wsmount/wsmount/mountspec/secrets"
 )
@@ -79,9 +80,7 @@ func TestParseConfig(t *testing.T) {
 		Identities:  map[string]Identity{"operator://current": {Name: "Bob", Email: "bob@acme.test"}},
 		Principal:   "operator://bob", Roles: map[string][]string{"@acme/*": {"editor"}},
 	}
-	if !reflect.DeepEqual(c, want) {
-		t.Errorf("got  %+v\nwant %+v", c, want)
-	}
+	assert.True(t, reflect.DeepEqual(c, want), "got", c, "want", want)
 }
 
 func TestParseConfigRefuses(t *testing.T) {
@@ -142,16 +141,10 @@ func TestParseConfigRefuses(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			_, findings := parseAs(c.text)
 			all := strings.Join(findings, "\n")
-			if !strings.Contains(all, c.want) {
-				t.Errorf("got %q, want %q in it", all, c.want)
-			}
-			if strings.Contains(all, secretValue) {
-				t.Errorf("a finding shows a secret: %s", all)
-			}
+			assert.Contains(t, all, c.want, "in it")
+			assert.False(t, strings.Contains(all, secretValue), "a finding shows a secret:", all)
 			for _, f := range findings {
-				if !strings.HasPrefix(f, "/etc/wsmount/config.yaml:") {
-					t.Errorf("no place: %s", f)
-				}
+				assert.True(t, strings.HasPrefix(f, "/etc/wsmount/config.yaml:"), "no place:", f)
 			}
 		})
 	}
@@ -182,14 +175,10 @@ func FuzzParseConfig(f *testing.F) {
 		}
 		if findings.Err() == nil {
 			for _, e := range c.Secrets {
-				if e.Source == nil {
-					t.Errorf("secret %s without a source", e.Slug)
-				}
+				assert.False(t, e.Source == nil, "secret", e.Slug, "without a source")
 			}
 			for _, p := range append(append([]string{}, c.SearchPath...), c.AllowPaths...) {
-				if !filepath.IsAbs(p) {
-					t.Errorf("relative path %q", p)
-				}
+				assert.True(t, filepath.IsAbs(p), "relative path", p)
 			}
 		}
 	})
@@ -270,16 +259,16 @@ func TestLoadConfig(t *testing.T) {
 		}, words: "working directory", class: Denied},
 		{name: "relative", prepare: func(w *world, o *LoadOptions) { o.Path = "conf/wsmount.yaml" }, words: "relative", class: Denied},
 		{name: "others can write it", prepare: func(w *world, o *LoadOptions) {
-			must(w.t, os.Chmod(w.write("home/.config/wsmount/config.yaml", user), 0o666))
+			assert.OK(w.t, os.Chmod(w.write("home/.config/wsmount/config.yaml", user), 0o666))
 			w.write("etc/config.yaml", system)
 		}, words: "written by others", class: Denied},
 		{name: "others can replace it", prepare: func(w *world, o *LoadOptions) {
 			w.write("home/.config/wsmount/config.yaml", user)
-			must(w.t, os.Chmod(w.home+"/.config", 0o777))
+			assert.OK(w.t, os.Chmod(w.home+"/.config", 0o777))
 		}, words: "others can write", class: Denied},
 		{name: "of another user", prepare: func(w *world, o *LoadOptions) {
 			tier.RequireRoot(w.t)
-			must(w.t, os.Chown(w.write("home/.config/wsmount/config.yaml", user), 12345, 12345))
+			assert.OK(w.t, os.Chown(w.write("home/.config/wsmount/config.yaml", user), 12345, 12345))
 		}, words: "belongs to user 12345", class: Denied},
 		{name: "not valid does not fall through", prepare: func(w *world, o *LoadOptions) {
 			w.write("home/.config/wsmount/config.yaml", "principle: x\n")

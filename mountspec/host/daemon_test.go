@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/mountspec/netguard"
 )
 
@@ -43,16 +44,14 @@ func TestGitHubAtADaemon(t *testing.T) {
 			if !g.Daemon || g.SSH != nil || g.App != nil || g.Secrets != nil || g.API != "" || !slices.Equal(g.Endpoints, []string{c.endpoint}) {
 				t.Errorf("granted %+v", g)
 			}
-			if got.Location.String() != "git://git.acme.test/srv/acme/bot#main" {
-				t.Errorf("location %s", got.Location)
-			}
+			assert.Equal(t, got.Location.String(), "git://git.acme.test/srv/acme/bot#main", "location", got.Location)
 			if !slices.ContainsFunc(got.Explain, func(s Step) bool {
 				return strings.Contains(s.String(), "git daemon: git://git.acme.test/srv, without credentials")
 			}) {
 				t.Errorf("explained by %v", got.Explain)
 			}
 			guard, err := netguard.New(netguard.Options{Allow: g.Endpoints})
-			must(t, err)
+			assert.OK(t, err)
 			for to, ok := range map[string]bool{"git://git.acme.test:9418": true, "git://git.acme.test:22": false, "ssh://git.acme.test:9418": false,
 				"https://api.github.com": false, "https://media.acme.test": false, "git://git.other.test": false} {
 				if u, _ := url.Parse(to); (guard.Check(u) == nil) != ok {

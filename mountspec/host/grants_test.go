@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/mountspec/netguard"
 )
 
@@ -53,9 +54,7 @@ func TestCloudBucket(t *testing.T) {
 			c.o.Trust = c.name != "not registered"
 			if c.words != "" {
 				w.refused("ws", c.o, Denied, c.words)
-				if !strings.Contains(w.log(), `"event":"denied"`) {
-					t.Error("not in the audit log")
-				}
+				assert.Contains(t, w.log(), `"event":"denied"`, "not in the audit log")
 				return
 			}
 			got := w.ok("ws", c.o)
@@ -102,11 +101,9 @@ func TestEndpoints(t *testing.T) {
 				return
 			}
 			got := w.ok("ws", o)
-			if got.ReadOnly.On() != c.unregistered {
-				t.Errorf("read-only %v", got.ReadOnly)
-			}
+			assert.Equal(t, got.ReadOnly.On(), c.unregistered, "read-only", got.ReadOnly)
 			g, err := netguard.New(netguard.Options{Allow: got.Grants.Endpoints})
-			must(t, err)
+			assert.OK(t, err)
 			if u, _ := url.Parse(c.reaches); g.Check(u) != nil {
 				t.Errorf("%q does not reach %s", got.Grants.Endpoints, u)
 			}
@@ -122,9 +119,7 @@ func TestListedNetworkIsKept(t *testing.T) {
 	w.config = "allow_endpoints: [ \"https://minio.corp.example 10.1.0.0/16\" ]\n"
 	w.manifest("ws", "@acme/ops", s3("https://minio.corp.example", "data", "x", ""))
 	want := []string{"https://minio.corp.example 10.1.0.0/16", "https://data.minio.corp.example 10.1.0.0/16"}
-	if got := w.ok("ws", ResolveOptions{Trust: true}); !slices.Equal(got.Grants.Endpoints, want) {
-		t.Errorf("got %q, want %q", got.Grants.Endpoints, want)
-	}
+	assert.Slice(t, w.ok("ws", ResolveOptions{Trust: true}).Grants.Endpoints, want)
 }
 
 func TestSecretsOfAStorage(t *testing.T) {
@@ -164,14 +159,10 @@ func TestSecretsOfAStorage(t *testing.T) {
 				return
 			}
 			got := w.ok("ws", c.o)
-			if strings.Contains(w.log(), "secret.reveal") {
-				t.Error("resolving revealed a secret")
-			}
+			assert.False(t, strings.Contains(w.log(), "secret.reveal"), "resolving revealed a secret")
 			creds, err := got.Grants.Secrets.Reveal(t.Context())
-			must(t, err)
-			if names := strings.Join(creds.Names(), " "); names != c.fields {
-				t.Errorf("got %q, want %q", names, c.fields)
-			}
+			assert.OK(t, err)
+			assert.Equal(t, strings.Join(creds.Names(), " "), c.fields)
 		})
 	}
 }
@@ -262,9 +253,9 @@ func TestGuard(t *testing.T) {
 	w.manifest("ws", "@acme/ops", s3("https://s3.amazonaws.com", "data", "x", ""))
 	r := w.resolver()
 	got, err := r.Resolve(t.Context(), w.path("ws"), ResolveOptions{Trust: true})
-	must(t, err)
+	assert.OK(t, err)
 	g, err := r.Guard(got)
-	must(t, err)
+	assert.OK(t, err)
 	if u, _ := url.Parse("https://s3.amazonaws.com/data"); g.Check(u) != nil {
 		t.Error("what was granted is refused")
 	}
@@ -279,20 +270,18 @@ func TestGuard(t *testing.T) {
 	defer proxy.Close()
 	got.Grants.Proxy = proxy.URL
 	g, err = r.Guard(got)
-	must(t, err)
+	assert.OK(t, err)
 	if _, err := (&http.Client{Transport: g.Transport(netguard.TransportOptions{})}).Get("https://s3.amazonaws.com/"); err == nil {
 		t.Error("the proxy was passed by")
 	}
-	if a := <-asked; a != "CONNECT s3.amazonaws.com:443" {
-		t.Errorf("the proxy was asked %q", a)
-	}
+	assert.Equal(t, <-asked, "CONNECT s3.amazonaws.com:443", "the proxy was asked")
 	got.Grants.Proxy = "http://u:" + secretValue + "@%zz"
 	if _, err := r.Guard(got); err == nil || strings.Contains(err.Error(), secretValue) {
 		t.Errorf("got %v", err)
 	}
 	got.Grants = Grants{}
 	none, err := r.Guard(got)
-	must(t, err)
+	assert.OK(t, err)
 	if u, _ := url.Parse("https://s3.amazonaws.com"); none.Check(u) == nil {
 		t.Error("a volume without grants reaches the network")
 	}

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/wsmount/wsmount/integration/assert"
 )
 
 // Each test names what a hostile author, or another user of the machine,
@@ -27,9 +29,7 @@ func TestManifestLiesAboutItself(t *testing.T) {
 		w := newWorld(t)
 		w.workspace("ws", "@acme/ops")
 		w.config = "workspaces: { \"@acme/ops\": { path: " + w.path("ws") + ", owner_id: ID-acme } }\n"
-		if got := w.ok("@acme/ops", ResolveOptions{}); got.Trust != Registered {
-			t.Errorf("got %v", got.Trust)
-		}
+		assert.Equal(t, w.ok("@acme/ops", ResolveOptions{}).Trust, Registered)
 	})
 	t.Run("a clone that takes a registered id", func(t *testing.T) {
 		w := newWorld(t)
@@ -63,7 +63,7 @@ func TestSymlinkedManifest(t *testing.T) {
 	w := newWorld(t)
 	w.workspace("victim", "@acme/ops")
 	w.mkdir("evil")
-	must(t, os.Symlink(w.path("victim/WORKSPACE.md"), w.path("evil/WORKSPACE.md")))
+	assert.OK(t, os.Symlink(w.path("victim/WORKSPACE.md"), w.path("evil/WORKSPACE.md")))
 	w.refused("evil", ResolveOptions{Trust: true}, Unresolvable, "symbolic link")
 	w.config = "search_path: [ " + w.dir + "/evil ]\n"
 	w.refused("@acme/ops", ResolveOptions{}, Unresolvable, "no workspace")
@@ -73,10 +73,10 @@ func TestRegisteredByPathAloneMustBeSafe(t *testing.T) {
 	w := newWorld(t)
 	p := w.workspace("ws", "@acme/ops")
 	w.config = "workspaces: { \"@acme/ops\": " + w.path("ws") + " }\n"
-	must(t, os.Chmod(p, 0o666))
+	assert.OK(t, os.Chmod(p, 0o666))
 	w.refused("@acme/ops", ResolveOptions{}, Denied, "not trusted")
-	must(t, os.Chmod(p, 0o600))
-	must(t, os.Chmod(w.path("ws"), 0o777))
+	assert.OK(t, os.Chmod(p, 0o600))
+	assert.OK(t, os.Chmod(w.path("ws"), 0o777))
 	w.refused("@acme/ops", ResolveOptions{}, Denied, "not trusted")
 }
 
@@ -88,11 +88,11 @@ func TestSearchPath(t *testing.T) {
 	w.workspace("s/one/nested", "@acme/nested")
 	w.workspace("s/x/y/deep", "@acme/deep")
 	w.workspace("s/open", "@acme/open")
-	must(t, os.Chmod(w.path("s/open"), 0o777))
+	assert.OK(t, os.Chmod(w.path("s/open"), 0o777))
 	w.workspace("outside", "@acme/linked")
-	must(t, os.Symlink(w.path("outside"), w.path("s/linked")))
+	assert.OK(t, os.Symlink(w.path("outside"), w.path("s/linked")))
 	w.workspace("outside2", "@acme/linked2")
-	must(t, os.Symlink(w.path("outside2"), w.path("s/acme/linked2")))
+	assert.OK(t, os.Symlink(w.path("outside2"), w.path("s/acme/linked2")))
 	w.write("s/broken/WORKSPACE.md", "---\nid: [\n---\n")
 	for _, c := range []struct {
 		name, addr, found string // found empty: not found
@@ -123,18 +123,23 @@ func TestSearchPath(t *testing.T) {
 		w.refused("@acme/one", ResolveOptions{}, Denied, w.path("s/one/WORKSPACE.md"), w.path("s/copy/WORKSPACE.md"))
 	})
 	t.Run("directory that others can write", func(t *testing.T) {
-		must(t, os.Chmod(w.path("s"), 0o777))
+		assert.OK(t, os.Chmod(w.path("s"), 0o777))
 		w.refused("@acme/two", ResolveOptions{}, Unresolvable)
 	})
 }
 
-func TestSearchDirectoryThatIsAWorkspace(t *testing.T) {
-	w := newWorld(t)
-	w.config = "search_path: [ " + w.path("ws") + " ]\n"
-	w.workspace("ws", "@acme/ops")
-	w.workspace("ws/below", "@acme/below")
-	w.ok("@acme/ops", ResolveOptions{})
-	w.refused("@acme/below", ResolveOptions{}, Unresolvable)
+// What a search path finds below a workspace is that workspace's content.
+func TestDirectoryThatIsAWorkspace(t *testing.T) {
+	for searched, ws := range map[string]string{"ws": "ws", "s": "s/acme"} {
+		t.Run(searched, func(t *testing.T) {
+			w := newWorld(t)
+			w.config = "search_path: [ " + w.path(searched) + " ]\n"
+			w.workspace(ws, "@acme/top")
+			w.workspace(ws+"/below", "@acme/below")
+			w.ok("@acme/top", ResolveOptions{})
+			w.refused("@acme/below", ResolveOptions{}, Unresolvable)
+		})
+	}
 }
 
 // A manifest that was only found gets nothing of the owner that it names.
@@ -165,7 +170,7 @@ func TestAgentproto(t *testing.T) {
 	reg(`{"version":2}`)
 	w.refused("@acme/ops", ResolveOptions{}, Unresolvable, "version 1")
 	reg(`{"version":1}`)
-	must(t, os.Chmod(w.path("home/.agentproto/workspaces.json"), 0o666))
+	assert.OK(t, os.Chmod(w.path("home/.agentproto/workspaces.json"), 0o666))
 	w.refused("@acme/ops", ResolveOptions{}, Denied, "not trusted")
 }
 
@@ -190,7 +195,7 @@ func TestLocalRootIsWhatItIsNotWhatItIsCalled(t *testing.T) {
 	w := newWorld(t)
 	w.mkdir("secret")
 	w.mkdir("ws")
-	must(t, os.Symlink(w.path("secret"), w.path("ws/data")))
+	assert.OK(t, os.Symlink(w.path("secret"), w.path("ws/data")))
 	w.manifest("ws", "@acme/ops", here)
 	w.refused("ws", ResolveOptions{}, Denied, w.path("secret"))
 	w.refused("ws", ResolveOptions{Trust: true}, Denied, "allow_paths")
@@ -229,18 +234,7 @@ func TestLocalPaths(t *testing.T) {
 				w.refused("ws", c.o, c.class)
 				return
 			}
-			if got := w.ok("ws", c.o); got.Local.Path != path {
-				t.Errorf("got %s, want %s", got.Local.Path, path)
-			}
+			assert.Equal(t, w.ok("ws", c.o).Local.Path, path)
 		})
 	}
-}
-
-func TestOwnerDirectoryThatIsAWorkspace(t *testing.T) {
-	w := newWorld(t)
-	w.config = "search_path: [ " + w.path("s") + " ]\n"
-	w.workspace("s/acme", "@acme/top")
-	w.workspace("s/acme/below", "@acme/below")
-	w.ok("@acme/top", ResolveOptions{})
-	w.refused("@acme/below", ResolveOptions{}, Unresolvable)
 }

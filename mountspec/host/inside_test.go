@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/tier"
 	"github.com/wsmount/wsmount/mountspec"
 )
@@ -21,7 +22,7 @@ func TestScratchOfAnImpostor(t *testing.T) {
 	w.manifest("fake", "@acme/app", scratch)
 	w.add("real")
 	real, err := w.resolve("@acme/app", ResolveOptions{Create: true})
-	must(t, err)
+	assert.OK(t, err)
 	fake, err := w.resolve("fake/WORKSPACE.md", ResolveOptions{Create: true})
 	if err != nil {
 		return // refused for another reason is as good
@@ -30,7 +31,7 @@ func TestScratchOfAnImpostor(t *testing.T) {
 		t.Errorf("an unverified manifest got %s, the registered one's directory", fake.Local.Path)
 	}
 	again, err := w.resolve("fake/WORKSPACE.md", ResolveOptions{Create: true})
-	must(t, err)
+	assert.OK(t, err)
 	if again.Local.Path != fake.Local.Path {
 		t.Errorf("another directory at the second mount: %s, then %s", fake.Local.Path, again.Local.Path)
 	}
@@ -42,13 +43,11 @@ func TestLinkOnTheWayToAGoverningFile(t *testing.T) {
 	w := newWorld(t)
 	w.write("ws/real/STORAGE.md", "---\nschema: storage/v1\nid: \"@acme/s\"\nversion: 1.0.0\nprovider: local-fs\nconfig: { mount_path: ./data }\n---\n")
 	w.mkdir("ws/real/data")
-	must(t, os.Symlink("real", w.path("ws/conf")))
+	assert.OK(t, os.Symlink("real", w.path("ws/conf")))
 	w.manifest("ws", "@acme/app", `{ ref: ./conf/STORAGE.md }`)
 	got, err := w.resolve("ws/WORKSPACE.md", ResolveOptions{})
-	must(t, err)
-	if !slices.Contains(got.Governing, w.path("ws/real/STORAGE.md")) {
-		t.Errorf("governing: %q", got.Governing)
-	}
+	assert.OK(t, err)
+	assert.True(t, slices.Contains(got.Governing, w.path("ws/real/STORAGE.md")), "governing:", got.Governing)
 	if !slices.Contains(got.Reserved, w.path("ws/conf/STORAGE.md")) {
 		t.Errorf("the way there is free to be changed: reserved %q", got.Reserved)
 	}
@@ -68,16 +67,10 @@ func TestOwnPlacesOfTheHost(t *testing.T) {
 	dir := w.path("home/.config/wsmount/")
 	for _, want := range []string{w.path("b/WORKSPACE.md"), dir + "/config.yaml", dir + "/" + registryName, dir + "/" + registryName + ".lock", w.path("s.STORAGE.md"),
 		w.path("link"), w.path("real/pw"), w.path("get.sh"), w.path("key"), w.path("sp/ws/WORKSPACE.md"), w.path("home/.agentproto/workspaces.json")} {
-		if !slices.Contains(got.Files, want) {
-			t.Errorf("%s may be written: %q", want, got.Files)
-		}
+		assert.True(t, slices.Contains(got.Files, want), want, "may be written:", got.Files)
 	}
-	if !slices.Contains(got.Dirs, dir) {
-		t.Errorf("directories %q, want %s", got.Dirs, dir)
-	}
-	if want := []string{w.path("none"), w.path("sp")}; !slices.Equal(got.Searched, want) {
-		t.Errorf("searched %q, want %q", got.Searched, want)
-	}
+	assert.True(t, slices.Contains(got.Dirs, dir), "directories", got.Dirs, "want", dir)
+	assert.Slice(t, got.Searched, []string{w.path("none"), w.path("sp")}, "searched")
 }
 
 // A configuration may not be there yet, or not the one that was read.
@@ -88,7 +81,7 @@ func TestEveryPlaceOfAConfigurationIsKnown(t *testing.T) {
 	o := LoadOptions{Home: w.home, Dir: w.mkdir("cwd"), System: w.path("etc"), Lookup: func(n string) (string, bool) { v, ok := env[n]; return v, ok }}
 	for _, o.Path = range []string{"", given} {
 		c, err := LoadConfig(o)
-		must(t, err)
+		assert.OK(t, err)
 		for _, want := range []string{o.Path, w.path("xdg/wsmount/config.yaml"), w.home + "/.config/wsmount/config.yaml", w.path("etc/config.yaml")} {
 			if want != "" && !slices.Contains(c.Places, want) {
 				t.Errorf("%s is missing in %q", want, c.Places)
@@ -105,7 +98,7 @@ func TestSearchPathEndsAtRegisteredFiles(t *testing.T) {
 	w.workspace("sp/acme/ops", "@acme/ops")
 	w.ok("@acme/ops", ResolveOptions{})
 	_, err := w.resolver().Add(t.Context(), w.path("sp/acme"), AddOptions{Address: mountspec.Address{Owner: "bob", Slug: "b"}})
-	must(t, err)
+	assert.OK(t, err)
 	w.refused("@acme/ops", ResolveOptions{}, Unresolvable, "@acme/ops")
 }
 
@@ -117,7 +110,7 @@ func TestReferredFilesThatOthersCanWrite(t *testing.T) {
 	policy := w.write("ws/POLICY.md", "---\nschema: policy/v1\nid: \"@acme/pol\"\nversion: 1.0.0\ngrants:\n  - principal: \"*\"\n    actions: [ { action: \"storage:*\" } ]\n---\n")
 	w.config = "workspaces: { \"@acme/app\": { path: " + w.path("ws") + " } }\n"
 	w.ok("@acme/app", ResolveOptions{})
-	must(t, os.Chmod(policy, 0o666))
+	assert.OK(t, os.Chmod(policy, 0o666))
 	w.refused("@acme/app", ResolveOptions{}, Unresolvable, "POLICY.md")
 }
 
@@ -129,8 +122,8 @@ func TestOwnerNameIsTaken(t *testing.T) {
 	w.add("ws")
 	path := w.workspace("squat", "@acme/squat")
 	text, err := os.ReadFile(path)
-	must(t, err)
-	must(t, os.WriteFile(path, []byte(strings.Replace(string(text), "ID-acme", "ANOTHER", 1)), 0o600))
+	assert.OK(t, err)
+	assert.OK(t, os.WriteFile(path, []byte(strings.Replace(string(text), "ID-acme", "ANOTHER", 1)), 0o600))
 	_, err = w.resolver().Add(t.Context(), w.path("squat"), AddOptions{})
 	checkError(t, err, Denied, "two owners", "@acme/app")
 }
@@ -142,8 +135,8 @@ func TestOverlapThroughABindMount(t *testing.T) {
 	w.workspace("a", "@acme/a")
 	w.add("a")
 	alias := w.mkdir("b/data")
-	must(t, unix.Mount(w.path("a/data"), alias, "", unix.MS_BIND, ""))
-	t.Cleanup(func() { must(t, unix.Unmount(alias, unix.MNT_DETACH)) })
+	assert.OK(t, unix.Mount(w.path("a/data"), alias, "", unix.MS_BIND, ""))
+	t.Cleanup(func() { assert.OK(t, unix.Unmount(alias, unix.MNT_DETACH)) })
 	w.manifest("b", "@acme/b", here)
 	w.refused("b/WORKSPACE.md", ResolveOptions{}, Denied, "overlaps", "@acme/a")
 }
@@ -156,8 +149,8 @@ func TestOverlapThroughABindMountOfAnAncestor(t *testing.T) {
 			w := newWorld(t)
 			w.mkdir("tree/deep/data")
 			alias := w.mkdir("alias")
-			must(t, unix.Mount(w.path("tree"), alias, "", unix.MS_BIND, ""))
-			t.Cleanup(func() { must(t, unix.Unmount(alias, unix.MNT_DETACH)) })
+			assert.OK(t, unix.Mount(w.path("tree"), alias, "", unix.MS_BIND, ""))
+			t.Cleanup(func() { assert.OK(t, unix.Unmount(alias, unix.MNT_DETACH)) })
 			w.config += "allow_paths: [ " + w.dir + " ]\n"
 			w.manifest("a", "@acme/a", at(w.path(places[0])))
 			w.add("a")
@@ -186,9 +179,7 @@ func TestOverlapThroughABindMountOfAPart(t *testing.T) {
 			bind(t, w.path(c.bound), w.mkdir("alias"))
 			a := Location{Service: ServiceDir, Prefix: w.path(c.first)}
 			b := Location{Service: ServiceDir, Prefix: w.path(c.second)}
-			if !sharesBytes(a, b) {
-				t.Errorf("%s and %s share no bytes", a, b)
-			}
+			assert.True(t, sharesBytes(a, b), a, "and", b, "share no bytes")
 		})
 	}
 	t.Run("two parts that lie side by side", func(t *testing.T) {
@@ -221,14 +212,14 @@ func inOwnMounts(t *testing.T) {
 	t.Helper()
 	tier.RequireRoot(t)    // to bind a directory
 	runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
-	must(t, unix.Unshare(unix.CLONE_NEWNS))
-	must(t, unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""))
+	assert.OK(t, unix.Unshare(unix.CLONE_NEWNS))
+	assert.OK(t, unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""))
 }
 
 func bind(t *testing.T, from, at string) {
 	t.Helper()
-	must(t, unix.Mount(from, at, "", unix.MS_BIND, ""))
-	t.Cleanup(func() { must(t, unix.Unmount(at, unix.MNT_DETACH)) })
+	assert.OK(t, unix.Mount(from, at, "", unix.MS_BIND, ""))
+	t.Cleanup(func() { assert.OK(t, unix.Unmount(at, unix.MNT_DETACH)) })
 }
 
 // A manifest of the configuration that cannot be read hides where its workspace
@@ -243,7 +234,7 @@ func TestOverlapWithAnUnreadableManifest(t *testing.T) {
 	w.workspace("c", "@acme/c")
 	w.add("c")
 	r, err := w.resolver().Resolve(t.Context(), "@acme/c", ResolveOptions{})
-	must(t, err)
+	assert.OK(t, err)
 	if !slices.ContainsFunc(r.Warnings, func(f mountspec.Finding) bool {
 		return f.Rule == "overlap-unknown" && strings.Contains(f.Message, "@acme/broken")
 	}) {
@@ -263,24 +254,18 @@ func TestAddSaysWhatItOverlaps(t *testing.T) {
 	notes := func(rel string) string {
 		t.Helper()
 		e, err := w.resolver().Add(t.Context(), w.path(rel), AddOptions{})
-		must(t, err)
+		assert.OK(t, err)
 		return strings.Join(e.Notes, "\n")
 	}
-	if got := notes("beside"); got != "" {
-		t.Errorf("beside: %s", got)
-	}
+	assert.Equal(t, notes("beside"), "", "beside")
 	for _, again := range []string{"", "again"} {
 		got := notes("notes/sub")
 		for _, want := range []string{w.path("notes") + " of @acme/notes", "@acme/listed", "registry remove", `allow_overlap: [{from: "@acme/sub", to: "@acme/notes"}]`} {
-			if !strings.Contains(got, want) {
-				t.Errorf("%s: %q is missing in %s", again, want, got)
-			}
+			assert.Contains(t, got, want, again)
 		}
 	}
 	w.config += "allow_overlap: [ { from: \"@acme/*\", to: \"@acme/*\" } ]\n"
-	if got := notes("notes/sub"); got != "" {
-		t.Errorf("granted: %s", got)
-	}
+	assert.Equal(t, notes("notes/sub"), "", "granted")
 }
 
 // What a workspace may not have at all is said before what it would share, and an

@@ -3,8 +3,9 @@ package host
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"testing"
+
+	"github.com/wsmount/wsmount/integration/assert"
 )
 
 // Whatever moves the bytes, or belongs to another manifest, has another
@@ -25,14 +26,10 @@ func TestFingerprint(t *testing.T) {
 		m := l
 		change(&m)
 		fp := m.Fingerprint(path)
-		if other := seen[fp]; other != "" {
-			t.Errorf("%s: the fingerprint of %s", name, other)
-		}
+		assert.Equal(t, seen[fp], "", name, "the fingerprint of")
 		seen[fp] = name
 	}
-	if seen[l.Fingerprint("/other/WORKSPACE.md")] != "" {
-		t.Error("another manifest has the same fingerprint")
-	}
+	assert.Equal(t, seen[l.Fingerprint("/other/WORKSPACE.md")], "", "another manifest has the same fingerprint")
 }
 
 func TestLocationString(t *testing.T) {
@@ -44,9 +41,7 @@ func TestLocationString(t *testing.T) {
 		{Location{Service: ServiceGit, Endpoint: "https://github.com", Bucket: "a/b"}, "https://github.com/a/b"},
 		{Location{Service: "s3", Endpoint: "https://s3.example.com/", Bucket: "b", Prefix: "p/"}, "https://s3.example.com/b/p/"},
 	} {
-		if got := c.l.String(); got != c.want {
-			t.Errorf("got %q, want %q", got, c.want)
-		}
+		assert.Equal(t, c.l.String(), c.want)
 	}
 }
 
@@ -58,13 +53,9 @@ func TestOverlapsIsSymmetric(t *testing.T) {
 		{Service: ServiceRaw, Prefix: "{}"},
 	}
 	for _, l := range all {
-		if !l.Overlaps(l) {
-			t.Errorf("%+v does not overlap itself", l)
-		}
+		assert.True(t, l.Overlaps(l), l, "does not overlap itself")
 		for _, m := range all {
-			if l.Overlaps(m) != m.Overlaps(l) {
-				t.Errorf("%+v and %+v disagree", l, m)
-			}
+			assert.Equal(t, l.Overlaps(m), m.Overlaps(l), l, "and", m, "disagree")
 		}
 	}
 }
@@ -82,9 +73,7 @@ func TestServicesOwnEndpoints(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWorld(t)
 			w.manifest("ws", "@acme/ops", c.storage)
-			if got := w.ok("ws", ResolveOptions{Trust: true}); !slices.Equal(got.Grants.Endpoints, c.endpoints) {
-				t.Errorf("got %q, want %q", got.Grants.Endpoints, c.endpoints)
-			}
+			assert.Slice(t, w.ok("ws", ResolveOptions{Trust: true}).Grants.Endpoints, c.endpoints)
 		})
 	}
 	t.Run("none", func(t *testing.T) {

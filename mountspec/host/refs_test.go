@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/wsmount/wsmount/integration/assert"
 )
 
 const (
@@ -126,17 +128,13 @@ func TestOtherManifests(t *testing.T) {
 	w.workspace("ws", "@acme/ops", "sandbox: { ref: ./SANDBOX.md }", "code: { file: ./CODE.md }", "identity: [ { file: ./bob.IDENTITY.md }, { ref: \"operator://current\", role: co-author } ]")
 	w.config = "identities: { \"operator://current\": { name: Eve, email: eve@acme.test } }\n"
 	e := w.refused("ws", ResolveOptions{}, Unresolvable, "sandbox_ref_unresolvable")
-	if !strings.Contains(e.Where, "WORKSPACE.md:") {
-		t.Errorf("where %q", e.Where)
-	}
+	assert.Contains(t, e.Where, "WORKSPACE.md:", "where")
 	w.write("ws/SANDBOX.md", "---\nschema: sandbox/v1\nprovider: local\nconfig: {}\n---\n")
 	w.write("ws/CODE.md", "---\nkind: code-workspace\nname: x\ndescription: y\ncode: { sources: [ { local: ./src } ] }\n---\n")
 	w.write("ws/bob.IDENTITY.md", "---\nname: Bob\nemail: bob@acme.test\n---\n")
 	got := w.ok("ws", ResolveOptions{})
 	want := []string{w.path("ws/WORKSPACE.md"), w.path("ws/SANDBOX.md"), w.path("ws/CODE.md"), w.path("ws/bob.IDENTITY.md")}
-	if !slices.Equal(got.Governing, want) {
-		t.Errorf("governing %q, want %q", got.Governing, want)
-	}
+	assert.Slice(t, got.Governing, want, "governing")
 	if len(got.Identity) != 2 || got.Identity[0].Email != "bob@acme.test" || got.Identity[1].Email != "eve@acme.test" || got.Identity[1].Role != "co-author" {
 		t.Errorf("identity %+v", got.Identity)
 	}

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/mountspec"
 )
 
@@ -16,7 +17,7 @@ func TestRegistryRoundTrip(t *testing.T) {
 	w.write("ws/SANDBOX.md", "---\nschema: sandbox/v1\nprovider: local\nconfig: {}\n---\n")
 	r := w.resolver()
 	e, err := r.Add(t.Context(), w.path("ws"), AddOptions{})
-	must(t, err)
+	assert.OK(t, err)
 	if e.Address != acmeOps || e.OwnerID != "ID-acme" || e.Path != w.path("ws/WORKSPACE.md") || len(e.Files) != 2 || !e.AddedAt.Equal(w.now) || e.Location.Prefix != w.path("ws/data") {
 		t.Errorf("entry %+v", e)
 	}
@@ -29,11 +30,11 @@ func TestRegistryRoundTrip(t *testing.T) {
 		t.Errorf("list %+v, %v", list, err)
 	}
 	st, err := os.Stat(w.home + "/.config/wsmount/registry.json")
-	must(t, err)
+	assert.OK(t, err)
 	if st.Mode().Perm() != 0o600 {
 		t.Errorf("mode %v", st.Mode())
 	}
-	must(t, r.Remove(t.Context(), acmeOps.String()))
+	assert.OK(t, r.Remove(t.Context(), acmeOps.String()))
 	err = r.Remove(t.Context(), acmeOps.String())
 	checkError(t, err, Unresolvable, "not in the registry")
 	w.refused("@acme/ops", ResolveOptions{}, Unresolvable)
@@ -86,7 +87,7 @@ func TestChangesWaitForAccept(t *testing.T) {
 		}, "", "-policy: { ref: ./team.POLICY.md }"},
 		{"a line that hides itself", func(w *world) { w.edit("ws/WORKSPACE.md", "A test", "A test # \u202etset") }, "", `+name: A test # \u202etset`},
 		{"the directory is exchanged for a link", func(w *world) {
-			must(w.t, os.Remove(w.path("ws/data")))
+			assert.OK(w.t, os.Remove(w.path("ws/data")))
 			w.mkdir("ws/x")
 			w.symlink("x", "ws/data")
 		}, "fingerprint: ", ""},
@@ -109,10 +110,10 @@ func TestChangesWaitForAccept(t *testing.T) {
 				t.Fatalf("Accept shows %+v, %v", looked, err)
 			}
 			_, err = w.resolver().Accept(t.Context(), acmeOps, func(Change) bool { return false })
-			must(t, err)
+			assert.OK(t, err)
 			w.refused("@acme/ops", ResolveOptions{}, Denied)
 			_, err = w.resolver().Accept(t.Context(), acmeOps, func(c Change) bool { shown = c; return true })
-			must(t, err)
+			assert.OK(t, err)
 			if got := text(shown); !strings.Contains(got, c.facts) || !strings.Contains(got, c.line) {
 				t.Errorf("shown:\n%s\nwant %q and %q", got, c.facts, c.line)
 			}
@@ -135,7 +136,7 @@ func text(c Change) string {
 func (w *world) edit(rel, old, new string) {
 	w.t.Helper()
 	b, err := os.ReadFile(w.path(rel))
-	must(w.t, err)
+	assert.OK(w.t, err)
 	if !strings.Contains(string(b), old) {
 		w.t.Fatalf("%s has no %q", rel, old)
 	}
@@ -169,7 +170,7 @@ func TestDamagedRegistry(t *testing.T) {
 		})
 	}
 	w := newWorld(t)
-	must(t, os.Chmod(w.write("home/.config/wsmount/registry.json", `{"schema":"wsmount/registry/v1"}`), 0o666))
+	assert.OK(t, os.Chmod(w.write("home/.config/wsmount/registry.json", `{"schema":"wsmount/registry/v1"}`), 0o666))
 	_, err := w.tryResolver()
 	checkError(t, err, Denied, "not trusted")
 }
@@ -204,7 +205,7 @@ func TestDamagedEntry(t *testing.T) {
 				_, err = w.resolver().Accept(t.Context(), a, nil)
 				checkError(t, err, Invalid, "damaged")
 			}
-			must(t, w.resolver().Remove(t.Context(), name))
+			assert.OK(t, w.resolver().Remove(t.Context(), name))
 			if list, err = w.resolver().List(); err != nil || len(list) != 1 || list[0].Address != acmeOps {
 				t.Errorf("after it %+v, %v", list, err)
 			}
@@ -217,11 +218,9 @@ func TestAddDirectoryWithoutManifest(t *testing.T) {
 	w := newWorld(t)
 	w.mkdir("ws")
 	_, err := w.resolver().Add(t.Context(), w.path("ws"), AddOptions{})
-	if e := checkError(t, err, Unresolvable, "WORKSPACE.md"); !strings.Contains(e.Hint, "--id") {
-		t.Errorf("hint %q", e.Hint)
-	}
+	assert.Contains(t, checkError(t, err, Unresolvable, "WORKSPACE.md").Hint, "--id", "hint")
 	_, err = w.resolver().Add(t.Context(), w.path("ws"), AddOptions{Address: acmeOps})
-	must(t, err)
+	assert.OK(t, err)
 	w.ok("@acme/ops", ResolveOptions{})
 }
 
@@ -235,9 +234,7 @@ func TestConcurrentAdds(t *testing.T) {
 	var wg sync.WaitGroup
 	for _, n := range names {
 		wg.Go(func() {
-			if _, err := r.Add(t.Context(), w.path(n), AddOptions{}); err != nil {
-				t.Error(err)
-			}
+			assert.Is(t, assert.ErrOf(r.Add(t.Context(), w.path(n), AddOptions{})), nil)
 		})
 	}
 	wg.Wait()
@@ -258,15 +255,11 @@ func TestDiff(t *testing.T) {
 		{"escapes", "a\n", "\x1b[1A\n", `-a|+\x1b[1A`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if got := strings.Join(diff(c.a, c.b), "|"); got != c.want {
-				t.Errorf("got %q, want %q", got, c.want)
-			}
+			assert.Equal(t, strings.Join(diff(c.a, c.b), "|"), c.want)
 		})
 	}
 	big := strings.Repeat("x\ny\n", 5000)
-	if got := diff(big, strings.Repeat("z\n", 5000)); len(got) != 15000 {
-		t.Errorf("a large difference has %d lines", len(got))
-	}
+	assert.Equal(t, len(diff(big, strings.Repeat("z\n", 5000))), 15000, "a large difference has lines")
 }
 
 // A file that goes away can loosen as much as one that changes.
@@ -277,6 +270,6 @@ func TestAcceptedFileThatIsGone(t *testing.T) {
 	gone := w.write("ws/.secrets/SECRETS.md", strings.Replace(secretsMD, "SLUG", "acme-key", 1))
 	w.add("ws")
 	w.ok("@acme/ops", ResolveOptions{})
-	must(t, os.Remove(gone))
+	assert.OK(t, os.Remove(gone))
 	w.refused("@acme/ops", ResolveOptions{}, Denied, gone, "not what was accepted")
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/mountspec"
 )
 
@@ -20,21 +21,17 @@ func TestResolveRegistered(t *testing.T) {
 	}
 	var st os.FileInfo
 	st, err := os.Stat(w.path("ws/data"))
-	must(t, err)
+	assert.OK(t, err)
 	if l := got.Local; l.Path != w.path("ws/data") || l.Ino == 0 || l.Missing || st == nil {
 		t.Errorf("local %+v", l)
 	}
-	if !slices.Equal(got.Governing, []string{w.path("ws/WORKSPACE.md")}) {
-		t.Errorf("governing %q", got.Governing)
-	}
+	assert.Slice(t, got.Governing, []string{w.path("ws/WORKSPACE.md")}, "governing")
 	text := ""
 	for _, s := range got.Explain {
 		text += s.String() + "\n"
 	}
 	for _, want := range []string{"registry", "manifest: " + w.path("ws/WORKSPACE.md"), "storage: local-fs", "sync.mode: watch (default)", "below the workspace's own directory", "fingerprint"} {
-		if !strings.Contains(text, want) {
-			t.Errorf("explain lacks %q:\n%s", want, text)
-		}
+		assert.Contains(t, text, want, "explain")
 	}
 	if byPath := w.ok("ws", ResolveOptions{}); byPath.Trust != Registered || byPath.Fingerprint != got.Fingerprint {
 		t.Errorf("by path: %v, %s", byPath.Trust, byPath.Fingerprint)
@@ -85,13 +82,9 @@ func TestReadOnlyReasons(t *testing.T) {
 			var sources []string
 			for _, r := range got.ReadOnly.Reasons {
 				sources = append(sources, r.Source)
-				if r.Where == "" {
-					t.Errorf("%s says not where", r.Source)
-				}
+				assert.False(t, r.Where == "", r.Source, "says not where")
 			}
-			if s := strings.Join(sources, " "); s != c.want {
-				t.Errorf("got %q, want %q", s, c.want)
-			}
+			assert.Equal(t, strings.Join(sources, " "), c.want)
 		})
 	}
 }
@@ -108,17 +101,13 @@ func TestPolicy(t *testing.T) {
 	if got.ReadOnly.On() || !got.HoldCommit || !got.HoldPush {
 		t.Errorf("read-only %v, hold commit %v, push %v", got.ReadOnly, got.HoldCommit, got.HoldPush)
 	}
-	if !slices.Contains(got.Governing, w.path("ws/team.POLICY.md")) {
-		t.Errorf("governing %q", got.Governing)
-	}
+	assert.True(t, slices.Contains(got.Governing, w.path("ws/team.POLICY.md")), "governing", got.Governing)
 	if later := got.Evaluate("storage:write", w.now.Add(2*60*60*1e9)); later.Allow {
 		t.Error("a grant did not end")
 	}
 	policy(`[ { principal: "operator://eve", actions: [ { action: "storage:*" } ] } ]`)
 	w.refused("ws", ResolveOptions{Trust: true}, Denied, "does not let operator://bob read")
-	if !strings.Contains(w.log(), `"decision":"deny"`) {
-		t.Error("the denial is not in the audit log")
-	}
+	assert.Contains(t, w.log(), `"decision":"deny"`, "the denial is not in the audit log")
 }
 
 func TestRolesAndOwnerRule(t *testing.T) {
@@ -136,12 +125,10 @@ func TestWithoutManifest(t *testing.T) {
 	w := newWorld(t)
 	w.mkdir("plain")
 	_, err := w.resolver().Add(t.Context(), w.path("plain"), AddOptions{Address: mountspec.Address{Owner: "acme", Slug: "plain"}, OwnerID: "ID-acme"})
-	must(t, err)
+	assert.OK(t, err)
 	got := w.ok("@acme/plain", ResolveOptions{})
 	// The attack: a program in the mount writes the manifest of the next one.
-	if !slices.Equal(got.Reserved, []string{w.path("plain/WORKSPACE.md")}) {
-		t.Errorf("reserved %q", got.Reserved)
-	}
+	assert.Slice(t, got.Reserved, []string{w.path("plain/WORKSPACE.md")}, "reserved")
 	if got.Manifest != "" || got.Local.Path != w.path("plain") || got.Storage.Provider != "local-fs" || got.Trust != Registered {
 		t.Errorf("got %+v", got)
 	}
@@ -151,7 +138,7 @@ func TestWithoutManifest(t *testing.T) {
 
 	w.workspace("ws", "@acme/ops")
 	w.add("ws")
-	must(t, os.Remove(w.path("ws/WORKSPACE.md")))
+	assert.OK(t, os.Remove(w.path("ws/WORKSPACE.md")))
 	if got := w.ok("@acme/ops", ResolveOptions{}); got.Local.Path != w.path("ws/data") {
 		t.Errorf("the recorded manifest is not used: %+v", got.Local)
 	}
@@ -170,17 +157,17 @@ func TestDevLocal(t *testing.T) {
 	}
 	got = w.ok("ws", ResolveOptions{Create: true})
 	st, err := os.Stat(got.Local.Path)
-	must(t, err)
+	assert.OK(t, err)
 	if got.Local.Missing || got.Local.Ino == 0 || st.Mode().Perm() != 0o700 || !strings.HasPrefix(got.Local.Path, w.path("tmp/wsmount-")) {
 		t.Errorf("local %+v, mode %v", got.Local, st.Mode())
 	}
 	// The attack: another user made the directory first, or can open it.
-	must(t, os.Chmod(w.path("tmp"), 0o777|os.ModeSticky))
-	must(t, os.Chmod(got.Local.Path, 0o777))
+	assert.OK(t, os.Chmod(w.path("tmp"), 0o777|os.ModeSticky))
+	assert.OK(t, os.Chmod(got.Local.Path, 0o777))
 	w.refused("ws", ResolveOptions{Create: true}, Denied, "only the user can open")
-	must(t, os.Remove(got.Local.Path))
+	assert.OK(t, os.Remove(got.Local.Path))
 	w.mkdir("elsewhere")
-	must(t, os.Symlink(w.path("elsewhere"), got.Local.Path))
+	assert.OK(t, os.Symlink(w.path("elsewhere"), got.Local.Path))
 	w.refused("ws", ResolveOptions{Create: true}, Denied)
 }
 
@@ -191,13 +178,13 @@ func TestSkippedManifestsAreNamed(t *testing.T) {
 		name, where, why string
 		spoil            func(w *world)
 	}{
-		{"the search path is open to others", "sp", "others can write", func(w *world) { must(w.t, os.Chmod(w.path("sp"), 0o777)) }},
-		{"its directory is", "sp/ops", "others can write", func(w *world) { must(w.t, os.Chmod(w.path("sp/ops"), 0o777)) }},
-		{"the manifest is", "sp/ops/WORKSPACE.md", "written by others", func(w *world) { must(w.t, os.Chmod(w.path("sp/ops/WORKSPACE.md"), 0o666)) }},
+		{"the search path is open to others", "sp", "others can write", func(w *world) { assert.OK(w.t, os.Chmod(w.path("sp"), 0o777)) }},
+		{"its directory is", "sp/ops", "others can write", func(w *world) { assert.OK(w.t, os.Chmod(w.path("sp/ops"), 0o777)) }},
+		{"the manifest is", "sp/ops/WORKSPACE.md", "written by others", func(w *world) { assert.OK(w.t, os.Chmod(w.path("sp/ops/WORKSPACE.md"), 0o666)) }},
 		{"another owner than its id", "sp/ops/WORKSPACE.md", "owner", func(w *world) { w.edit("sp/ops/WORKSPACE.md", "slug: acme", "slug: evil") }},
 		{"not a manifest", "sp/ops/WORKSPACE.md", "not valid", func(w *world) { w.write("sp/ops/WORKSPACE.md", "---\n{\n---\n") }},
 		{"a link", "sp/ops/WORKSPACE.md", "not a regular file", func(w *world) {
-			must(w.t, os.Rename(w.path("sp/ops/WORKSPACE.md"), w.path("w.md")))
+			assert.OK(w.t, os.Rename(w.path("sp/ops/WORKSPACE.md"), w.path("w.md")))
 			w.symlink(w.path("w.md"), "sp/ops/WORKSPACE.md")
 		}},
 	} {

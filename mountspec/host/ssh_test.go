@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/mountspec/netguard"
 )
 
@@ -75,7 +76,7 @@ func TestGitHubOverSSH(t *testing.T) {
 				t.Errorf("want %q in\n%s", c.says, all)
 			}
 			guard, err := netguard.New(netguard.Options{Allow: got.Grants.Endpoints})
-			must(t, err)
+			assert.OK(t, err)
 			for to, ok := range map[string]bool{"ssh://git.acme.test:2222": true, "ssh://git.acme.test": false, "https://git.acme.test:2222": false} {
 				if u, _ := url.Parse(to); (guard.Check(u) == nil) != ok {
 					t.Errorf("%q: %s is reached: %v", got.Grants.Endpoints, to, !ok)

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/mountspec"
 	"github.com/wsmount/wsmount/mountspec/audit"
 )
@@ -31,34 +32,25 @@ func newWorld(t *testing.T) *world {
 	t.Helper()
 	t.Parallel()                                 // most of the time goes into waiting for the disk
 	tmp, err := os.MkdirTemp("", "wsmount-host") // a plain name: it is written into YAML
-	must(t, err)
+	assert.OK(t, err)
 	t.Cleanup(func() { os.RemoveAll(tmp) })
 	dir, err := filepath.EvalSymlinks(tmp)
-	must(t, err)
+	assert.OK(t, err)
 	w := &world{t: t, dir: dir, home: dir + "/home", now: time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC),
 		env: map[string]string{"AWS_ACCESS_KEY_ID": "AK", "AWS_SECRET_ACCESS_KEY": secretValue, "ACME_KEY": "AK", "ACME_SECRET": secretValue, "ACME_TOKEN": secretValue}}
 	w.mkdir("home/.config/wsmount")
 	w.audit, err = audit.Open(dir+"/audit.log", audit.Options{})
-	must(t, err)
+	assert.OK(t, err)
 	t.Cleanup(func() {
 		w.audit.Close()
-		if strings.Contains(w.log(), secretValue) {
-			t.Error("the audit log holds a secret")
-		}
+		assert.False(t, strings.Contains(w.log(), secretValue), "the audit log holds a secret")
 	})
 	return w
 }
 
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 func (w *world) log() string {
 	b, err := os.ReadFile(w.dir + "/audit.log")
-	must(w.t, err)
+	assert.OK(w.t, err)
 	return string(b)
 }
 
@@ -66,14 +58,14 @@ func (w *world) path(rel string) string { return filepath.Join(w.dir, rel) }
 
 func (w *world) mkdir(rel string) string {
 	w.t.Helper()
-	must(w.t, os.MkdirAll(w.path(rel), 0o700))
+	assert.OK(w.t, os.MkdirAll(w.path(rel), 0o700))
 	return w.path(rel)
 }
 
 func (w *world) write(rel, text string) string {
 	w.t.Helper()
 	w.mkdir(filepath.Dir(rel))
-	must(w.t, os.WriteFile(w.path(rel), []byte(text), 0o600))
+	assert.OK(w.t, os.WriteFile(w.path(rel), []byte(text), 0o600))
 	return w.path(rel)
 }
 
@@ -112,21 +104,21 @@ func (w *world) lookup(n string) (string, bool) { v, ok := w.env[n]; return v, o
 func (w *world) resolver() *Resolver {
 	w.t.Helper()
 	r, err := w.tryResolver()
-	must(w.t, err)
+	assert.OK(w.t, err)
 	return r
 }
 
 func (w *world) tryResolver() (*Resolver, error) {
 	w.t.Helper()
 	c, findings := ParseConfig([]byte(w.config), ParseOptions{Name: w.home + "/.config/wsmount/config.yaml", Home: w.home, Lookup: w.lookup})
-	must(w.t, findings.Err())
+	assert.OK(w.t, findings.Err())
 	return NewResolver(Options{Config: c, Home: w.home, Temp: w.mkdir("tmp"), Lookup: w.lookup, Audit: w.audit, Now: func() time.Time { return w.now }})
 }
 
 func (w *world) add(rel string) {
 	w.t.Helper()
 	_, err := w.resolver().Add(context.Background(), w.path(rel), AddOptions{})
-	must(w.t, err)
+	assert.OK(w.t, err)
 }
 
 func (w *world) resolve(target string, o ResolveOptions) (*Resolved, error) {
@@ -144,7 +136,7 @@ func (w *world) resolve(target string, o ResolveOptions) (*Resolved, error) {
 func (w *world) ok(target string, o ResolveOptions) *Resolved {
 	w.t.Helper()
 	got, err := w.resolve(target, o)
-	must(w.t, err)
+	assert.OK(w.t, err)
 	return got
 }
 
@@ -165,13 +157,9 @@ func checkError(t *testing.T, err error, class Class, words ...string) *Error {
 		t.Errorf("class %d, hint %q of %v, want class %d and a hint", e.Class, e.Hint, e, class)
 	}
 	for _, w := range words {
-		if !strings.Contains(err.Error(), w) {
-			t.Errorf("%q does not say %q", err, w)
-		}
+		assert.Contains(t, err.Error(), w, err, "does not say")
 	}
-	if strings.Contains(err.Error()+e.Hint, secretValue) {
-		t.Errorf("the error shows a secret: %v", err)
-	}
+	assert.False(t, strings.Contains(err.Error()+e.Hint, secretValue), "the error shows a secret:", err)
 	return e
 }
 
@@ -180,5 +168,5 @@ var acmeOps = mountspec.Address{Owner: "acme", Slug: "ops"}
 func (w *world) symlink(target, rel string) {
 	w.t.Helper()
 	w.mkdir(filepath.Dir(rel))
-	must(w.t, os.Symlink(target, w.path(rel)))
+	assert.OK(w.t, os.Symlink(target, w.path(rel)))
 }

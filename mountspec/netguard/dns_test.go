@@ -6,6 +6,8 @@ import (
 	"net/netip"
 	"sync"
 	"testing"
+
+	"github.com/wsmount/wsmount/integration/assert"
 )
 
 // rebinder is a name server whose answer for every name changes with each
@@ -30,9 +32,7 @@ func (r *rebinder) next() netip.Addr {
 func (r *rebinder) resolver(t *testing.T) *net.Resolver {
 	t.Helper()
 	pc, err := net.ListenPacket("udp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	t.Cleanup(func() { pc.Close() })
 	go r.serve(pc)
 	return &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {

@@ -14,14 +14,14 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+
+	"github.com/wsmount/wsmount/integration/assert"
 )
 
 func guard(t *testing.T, o Options) *Guard {
 	t.Helper()
 	g, err := New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	return g
 }
 
@@ -119,9 +119,7 @@ func TestCheck(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			u, err := url.Parse(c.url)
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			err = g.Check(u)
 			if (err == nil) != c.ok {
 				t.Fatalf("Check(%s) = %v, want ok %v", c.url, err, c.ok)
@@ -157,17 +155,13 @@ func TestIsPublic(t *testing.T) {
 			t.Errorf("isPublic(%s) = %v, want %v", addr, got, want)
 		}
 	}
-	if isPublic(netip.Addr{}) {
-		t.Error("the zero address is public")
-	}
+	assert.False(t, isPublic(netip.Addr{}), "the zero address is public")
 }
 
 func port(t *testing.T, rawURL string) string {
 	t.Helper()
 	u, err := url.Parse(rawURL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	return u.Port()
 }
 
@@ -364,9 +358,7 @@ func TestDialContext(t *testing.T) {
 		})
 	}
 	conn, err := g.DialContext(context.Background(), "tcp", net.JoinHostPort("::ffff:127.0.0.1", u.Port()))
-	if err != nil {
-		t.Fatalf("the mapped form of a listed address: %v", err)
-	}
+	assert.OK(t, err, "the mapped form of a listed address")
 	conn.Close()
 }
 

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/wsmount/wsmount/integration/assert"
 )
 
 type clock struct {
@@ -84,21 +86,15 @@ func TestLiveWithoutEndIsFetchedOnceByMany(t *testing.T) {
 		var wg sync.WaitGroup
 		for range 8 {
 			wg.Go(func() {
-				if _, err := l.Get(context.Background()); err != nil {
-					t.Error(err)
-				}
+				assert.Is(t, assert.ErrOf(l.Get(context.Background())), nil)
 			})
 		}
 		synctest.Wait() // one fetches, the others wait for it
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()
-		if _, err := l.Get(ctx); !errors.Is(err, context.Canceled) {
-			t.Errorf("a waiter that was cancelled: %v", err)
-		}
+		assert.Is(t, assert.ErrOf(l.Get(ctx)), context.Canceled, "a waiter that was cancelled")
 		close(release)
 		wg.Wait()
-		if fetched != 1 {
-			t.Errorf("fetched %d times", fetched)
-		}
+		assert.Equal(t, fetched, 1, "times fetched")
 	})
 }

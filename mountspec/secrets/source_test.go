@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/wsmount/wsmount/integration/assert"
 )
 
 func lookup(env map[string]string) func(string) (string, bool) {
@@ -16,16 +18,10 @@ func lookup(env map[string]string) func(string) (string, bool) {
 func write(t *testing.T, name, content string, mode os.FileMode) string {
 	t.Helper()
 	d := t.TempDir()
-	if err := os.Chmod(d, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, os.Chmod(d, 0o700))
 	p := filepath.Join(d, name)
-	if err := os.WriteFile(p, []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chmod(p, mode); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, os.WriteFile(p, []byte(content), 0o600))
+	assert.OK(t, os.Chmod(p, mode))
 	return p
 }
 
@@ -33,9 +29,7 @@ func reveal(t *testing.T, s Source, field string) (string, error) {
 	t.Helper()
 	got, err := s.Fetch(context.Background())
 	if err != nil {
-		if strings.Contains(err.Error(), hidden) {
-			t.Errorf("the error shows the value: %v", err)
-		}
+		assert.False(t, strings.Contains(err.Error(), hidden), "the error shows the value:", err)
 		return "", err
 	}
 	v, ok := got.Field(field)

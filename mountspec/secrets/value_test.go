@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"gopkg.in/yaml.v3"
+
+	"github.com/wsmount/wsmount/integration/assert"
 )
 
 const hidden = "hunter2-7Qx"
@@ -63,12 +65,8 @@ func TestNothingPrintsAValue(t *testing.T) {
 			t.Fatalf("shown as %q: ...%.80q", leak, out.Bytes()[max(0, i-40):])
 		}
 	}
-	if !strings.Contains(out.String(), Redacted) {
-		t.Error("nothing was printed at all")
-	}
-	if h.Value.Reveal() != hidden {
-		t.Error("Reveal lost it")
-	}
+	assert.Contains(t, out.String(), Redacted, "nothing was printed at all")
+	assert.Equal(t, h.Value.Reveal(), hidden, "Reveal lost it")
 }
 
 // leaks are the shapes in which a string may show.

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/mountspec"
 	"github.com/wsmount/wsmount/mountspec/audit"
 )
@@ -33,9 +34,7 @@ func newFixture(t *testing.T, change func(*VaultOptions)) *fixture {
 	t.Helper()
 	f := &fixture{log: filepath.Join(t.TempDir(), "audit.log")}
 	l, err := audit.Open(f.log, audit.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	t.Cleanup(func() { l.Close() })
 	env := lookup(map[string]string{
 		"ACME_KEY": "key-" + hidden, "ACME_SECRET": "sec-" + hidden, "AWS_ACCESS_KEY_ID": "host-" + hidden,
@@ -161,22 +160,16 @@ func run(f *fixture, r Request) (*Credentials, error, error) {
 func (f *fixture) checkLog(t *testing.T, revealed, denied bool, err error) {
 	t.Helper()
 	b, rerr := os.ReadFile(f.log)
-	if rerr != nil {
-		t.Fatal(rerr)
-	}
+	assert.OK(t, rerr)
 	log := string(b)
 	if revealed && !strings.Contains(log, `"event":"secret.reveal"`) {
 		t.Errorf("no reveal in the audit log: %s", log)
 	}
-	if denied != strings.Contains(log, `"event":"secret.reveal.denied"`) {
-		t.Errorf("denied %v, audit log: %s", denied, log)
-	}
+	assert.Equal(t, denied, strings.Contains(log, `"event":"secret.reveal.denied"`), "denied in the audit log:", log)
 	if err != nil {
 		log += err.Error()
 	}
-	if strings.Contains(log, hidden) {
-		t.Errorf("the audit log or the error shows a value: %s", log)
-	}
+	assert.False(t, strings.Contains(log, hidden), "the audit log or the error shows a value:", log)
 }
 
 func TestDuplicateSlugsAreRefused(t *testing.T) {
@@ -195,16 +188,12 @@ func TestDuplicateSlugsAreRefused(t *testing.T) {
 // The log says what was obtained, and what was not and why.
 func TestFailedRevealIsOnRecord(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "pw")
-	if err := os.WriteFile(path, []byte(hidden), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, os.WriteFile(path, []byte(hidden), 0o644))
 	f := newFixture(t, func(o *VaultOptions) {
 		o.Entries = append(o.Entries, Entry{Slug: "org/acme/open", Source: File{Path: path}})
 	})
 	plan, err := f.v.Plan(Request{Workspace: acme, Registered: true, CredentialsRef: "org/acme/open"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	_, planned := plan.Reveal(t.Context())
 	_, own := f.v.Host(t.Context(), "org/acme/open", acme, "app")
 	b, err := os.ReadFile(f.log)
@@ -212,9 +201,7 @@ func TestFailedRevealIsOnRecord(t *testing.T) {
 		t.Fatalf("revealed: %v, %v; log: %v", planned, own, err)
 	}
 	log := string(b)
-	if strings.Count(planned.Error(), path) != 1 {
-		t.Errorf("not said once: %v", planned)
-	}
+	assert.Equal(t, strings.Count(planned.Error(), path), 1, "not said once:", planned)
 	if strings.Contains(log, `"event":"secret.reveal"`) || strings.Count(log, `"event":"secret.reveal.asked"`) != 2 || strings.Count(log, "can be read by others") != 2 {
 		t.Errorf("audit log:\n%s", log)
 	}
@@ -224,9 +211,7 @@ func TestFailedRevealIsOnRecord(t *testing.T) {
 func TestRevealNeedsTheAuditLog(t *testing.T) {
 	f := newFixture(t, nil)
 	plan, err := f.v.Plan(Request{Workspace: acme, Registered: true, CredentialsRef: "org/acme/s3-rw"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	f.v.o.Audit.Close()
 	if _, err := plan.Reveal(context.Background()); err == nil || f.asked != 0 {
 		t.Errorf("got %v, and the source was asked %d times", err, f.asked)
@@ -236,9 +221,7 @@ func TestRevealNeedsTheAuditLog(t *testing.T) {
 func TestPlanShowsNeedsAndFetchesNothing(t *testing.T) {
 	f := newFixture(t, nil)
 	plan, err := f.v.Plan(Request{Workspace: acme, Registered: true, CredentialsRef: "org/acme/s3-rw", Env: []string{"ACME_TOKEN"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	n := plan.Needs()
 	if len(n) != 2 || n[0].Name != "org/acme/s3-rw" || n[0].GrantedBy != "secrets: allow @acme/*" || n[1].Source != "environment ACME_TOKEN" || f.asked != 0 {
 		t.Errorf("needs %+v, asked %d", n, f.asked)
@@ -272,9 +255,7 @@ func TestHostUseNeedsNoGrant(t *testing.T) {
 func TestPlanIsKeptLive(t *testing.T) {
 	f := newFixture(t, nil)
 	plan, err := f.v.Plan(Request{Workspace: acme, Registered: true, CredentialsRef: "org/acme/s3-rw"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	live := plan.Live(LiveOptions{})
 	for range 3 {
 		s, err := live.Get(context.Background())
@@ -282,18 +263,14 @@ func TestPlanIsKeptLive(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 	}
-	if f.asked != 1 {
-		t.Errorf("asked %d times", f.asked)
-	}
+	assert.Equal(t, f.asked, 1, "times asked")
 }
 
 func TestCredentialsEndWithTheFirst(t *testing.T) {
 	soon, late := time.Unix(100, 0), time.Unix(200, 0)
 	c := &Credentials{fields: map[string]Value{}}
 	for _, e := range []time.Time{{}, late, soon, late} {
-		if err := c.take(Need{}, NewSecret(nil, e), map[string]string{}); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, c.take(Need{}, NewSecret(nil, e), map[string]string{}))
 	}
 	if !c.Expires().Equal(soon) {
 		t.Errorf("got %v", c.Expires())

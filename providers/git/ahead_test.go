@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/providers/git/internal/object"
 	"github.com/wsmount/wsmount/providers/git/internal/odb"
 	"github.com/wsmount/wsmount/providers/git/internal/space"
@@ -16,14 +17,10 @@ import (
 func TestAheadOrder(t *testing.T) {
 	t.Parallel()
 	r, err := openRepository(filepath.Join(t.TempDir(), "clone"), "https://git.acme.test/acme/r.git", space.Disk{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	defer r.close()
 	b, err := r.objects.NewBatch()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	names := map[id]string{}
 	tree := func(at string, dirs map[string]id) id {
 		content := []byte(at) // an id of nothing that is here
@@ -34,29 +31,21 @@ func TestAheadOrder(t *testing.T) {
 			entries = append(entries, object.Entry{Name: name, Mode: object.ModeDir, ID: dir})
 		}
 		made, err := b.Add(odb.Tree, object.EncodeTree(entries))
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		return made
 	}
 	d := tree("b/c/d", nil)
 	c := tree("b/c", map[string]id{"d": d})
 	looked := tree("b", map[string]id{"c": c})
 	root := tree("", map[string]id{"a": tree("a", map[string]id{"x": tree("a/x", nil)}), "b": looked, "z": tree("z", nil)})
-	if err := b.Finish(); err != nil {
-		t.Fatal(err)
-	}
-	if err := r.partial.without(); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, b.Finish())
+	assert.OK(t, r.partial.without())
 	a := r.partial.ahead
 	a.seen, a.begun, a.far = map[id]bool{}, true, []id{root}
 	var order []string
 	for range 20 {
 		blobs, end, err := a.more(1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		for _, blob := range slices.Compact(blobs) {
 			order = append(order, names[blob])
 		}
@@ -67,7 +56,5 @@ func TestAheadOrder(t *testing.T) {
 			break
 		}
 	}
-	if got, want := fmt.Sprint(order), "[/file b/file b/c/file b/c/d/file a/file z/file a/x/file]"; got != want {
-		t.Errorf("%s, want %s", got, want)
-	}
+	assert.Equal(t, fmt.Sprint(order), "[/file b/file b/c/file b/c/d/file a/file z/file a/x/file]")
 }

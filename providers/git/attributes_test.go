@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/tier"
 )
 
@@ -14,9 +15,7 @@ import (
 func TestMergeDriverAsGit(t *testing.T) {
 	c := &mergeCases{t: t, dir: t.TempDir()}
 	tier.RequireTools(t, "git")
-	if _, err := c.git(nil, "init", "-q"); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, assert.ErrOf(c.git(nil, "init", "-q")))
 	paths := []string{"a.log", "d/a.log", "d/e/a.log", "d/log", "x y.log", "CHANGES", "d/CHANGES", "log/a", "*.log"}
 	for _, text := range []string{
 		"*.log merge=union", "/*.log merge=union", "d/*.log merge=union", "d/** merge=union", "**/a.log merge=union", "d/**/a.log merge=union",
@@ -27,9 +26,7 @@ func TestMergeDriverAsGit(t *testing.T) {
 		"[attr]lines merge=union\n*.log -lines", "[attr]a b\n[attr]b merge=union\n*.log a", "[attr]binary merge=union\n*.log binary",
 		"[attr]a a\n*.log a", "*.log merge=union !merge", "*.log merge=union\n*.log !merge",
 	} {
-		if err := os.WriteFile(filepath.Join(c.dir, attributesName), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, os.WriteFile(filepath.Join(c.dir, attributesName), []byte(text), 0o600))
 		out, err := c.git(nil, append([]string{"check-attr", "-z", "merge", "--"}, paths...)...)
 		says := strings.Split(out, "\x00") // path, attribute and value of each
 		if err != nil || len(says) != 3*len(paths)+1 {
@@ -39,9 +36,7 @@ func TestMergeDriverAsGit(t *testing.T) {
 			want := says[3*i+2] == "union"
 			lines, _ := parseAttributes(text, ownMacros, true)
 			driver, _ := valueOf(lines, strings.Split(path, "/"), "merge")
-			if got := driver == "union"; got != want {
-				t.Errorf("%q of %s: got %v, git %v", text, path, got, want)
-			}
+			assert.Equal(t, driver == "union", want, text, "of", path, "as git does")
 		}
 	}
 }
@@ -86,9 +81,7 @@ func TestUnion(t *testing.T) {
 				return
 			}
 			commit, err := r.commit(tip)
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			if got := commit.Tree.String() + "\n"; got != want {
 				log, _ := g.git(nil, "show", tip.String()+":dir/a.log")
 				t.Errorf("got tree %s, git has %s: %q", got, want, log)
@@ -103,14 +96,10 @@ func (c *mergeCases) union(texts ...[]byte) []byte {
 	args := []string{"merge-file", "-p", "--union"}
 	for _, i := range []int{1, 0, 2} {
 		path := filepath.Join(c.dir, fmt.Sprintf("text%d", i))
-		if err := os.WriteFile(path, texts[i], 0o600); err != nil {
-			c.t.Fatal(err)
-		}
+		assert.OK(c.t, os.WriteFile(path, texts[i], 0o600))
 		args = append(args, path)
 	}
 	out, err := c.git(nil, args...)
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	assert.OK(c.t, err)
 	return []byte(out)
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/gitserver"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/git"
@@ -18,23 +19,23 @@ import (
 func goTo(t *testing.T, p *git.Provider, branch string) {
 	t.Helper()
 	from, err := p.Head(t.Context())
-	ok(t, err)
+	assert.OK(t, err)
 	to, err := p.Begin(t.Context(), branch, true)
-	ok(t, err)
-	ok(t, p.Start(t.Context(), branch, from, to))
+	assert.OK(t, err)
+	assert.OK(t, p.Start(t.Context(), branch, from, to))
 }
 
 func push(t *testing.T, p *git.Provider) providers.PushResult {
 	t.Helper()
 	result, err := p.Push(t.Context(), providers.PushOptions{})
-	ok(t, err)
+	assert.OK(t, err)
 	return result
 }
 
 func branches(t *testing.T, p *git.Provider) providers.Branches {
 	t.Helper()
 	b, err := p.Branches(t.Context())
-	ok(t, err)
+	assert.OK(t, err)
 	return b
 }
 
@@ -72,9 +73,7 @@ func TestBranchOfItsOwn(t *testing.T) {
 		t.Errorf("a branch without commits was pushed: %+v", result)
 	}
 	write(t, p, "mine", "1")
-	if got := unmerged(t, p); got != "wsmount/c/one!" {
-		t.Errorf("unmerged: %q", got)
-	}
+	assert.Equal(t, unmerged(t, p), "wsmount/c/one!", "unmerged")
 	p = reopen(t, p, repo.URL, dir)
 	reads(t, p, "mine", "1")
 	if b := branches(t, p); b.On != "wsmount/c/one" || b.Tracked != "main" || string(b.Tip) != strings.TrimSpace(main) {
@@ -83,34 +82,24 @@ func TestBranchOfItsOwn(t *testing.T) {
 	if result := push(t, p); !result.Pushed {
 		t.Errorf("push: %+v", result)
 	}
-	if got := repo.Git("rev-parse", "main"); got != main {
-		t.Errorf("the tracked branch has moved to %s", got)
-	}
+	assert.Equal(t, repo.Git("rev-parse", "main"), main, "the tracked branch has moved to")
 	tip := repo.Git("rev-parse", "wsmount/c/one")
 	other.Write(map[string]string{"theirs": "1"})
 	other.Commit("main", "theirs")
 	fetches(t, p, "before it is merged", tip)
-	if got := unmerged(t, p); got != "wsmount/c/one" {
-		t.Errorf("unmerged: %q", got)
-	}
+	assert.Equal(t, unmerged(t, p), "wsmount/c/one", "unmerged")
 
 	other.Git("fetch", "-q", "origin")
 	other.Git("merge", "-q", "-m", "merge", "origin/wsmount/c/one")
 	other.Git("push", "-q", "origin", "HEAD:main")
 	fetches(t, p, "after it was merged", repo.Git("rev-parse", "main"))
-	if got := unmerged(t, p); got != "" {
-		t.Errorf("unmerged after the merge: %q", got)
-	}
-	if got := repo.Git("--git-dir", dir, "symbolic-ref", "HEAD"); got != "refs/heads/wsmount/c/one\n" {
-		t.Errorf("HEAD is %q", got)
-	}
+	assert.Equal(t, unmerged(t, p), "", "unmerged after the merge")
+	assert.Equal(t, repo.Git("--git-dir", dir, "symbolic-ref", "HEAD"), "refs/heads/wsmount/c/one\n", "HEAD")
 	write(t, p, "more", "1") // also of a branch that is merged
 	p = reopen(t, p, repo.URL, dir)
 	reads(t, p, "more", "1")
 	push(t, p)
-	if got := unmerged(t, p); got != "wsmount/c/one" {
-		t.Errorf("unmerged after more: %q", got)
-	}
+	assert.Equal(t, unmerged(t, p), "wsmount/c/one", "unmerged after more")
 
 	goTo(t, p, "wsmount/c/two")
 	other.Git("fetch", "-q", "origin")
@@ -138,22 +127,16 @@ func TestBranchesSideBySide(t *testing.T) {
 	other.Commit("main", "theirs")
 	goTo(t, p, "wsmount/c/two")
 	reads(t, p, "theirs", "1")
-	if _, err := p.Stat(t.Context(), at("one")); !errors.Is(err, providers.ErrNotExist) {
-		t.Errorf("of the other branch: %v", err)
-	}
+	assert.Is(t, assert.ErrOf(p.Stat(t.Context(), at("one"))), providers.ErrNotExist, "of the other branch")
 	write(t, p, "two", "2")
 	push(t, p)
-	if got := unmerged(t, p); got != "wsmount/c/one wsmount/c/two" {
-		t.Errorf("unmerged: %q", got)
-	}
+	assert.Equal(t, unmerged(t, p), "wsmount/c/one wsmount/c/two", "unmerged")
 	goTo(t, p, "wsmount/c/one")
 	reads(t, p, "one", "1")
 	goTo(t, p, "wsmount/c/two")
 	repo.Git("update-ref", "-d", "refs/heads/wsmount/c/one")
 	fetches(t, p, "of the second", repo.Git("rev-parse", "wsmount/c/two"))
-	if got := unmerged(t, p); got != "wsmount/c/two" {
-		t.Errorf("unmerged after one was deleted: %q", got)
-	}
+	assert.Equal(t, unmerged(t, p), "wsmount/c/two", "unmerged after one was deleted")
 	if got := repo.Git("--git-dir", dir, "rev-parse", "refs/wsmount/left/"+one); strings.TrimSpace(got) != one {
 		t.Errorf("what was deleted is at %q", got)
 	}
@@ -174,8 +157,8 @@ func TestBranchGoesOnFromAnother(t *testing.T) {
 	write(t, p, "one", "1")
 	push(t, p)
 	head, err := p.Head(t.Context())
-	ok(t, err)
-	ok(t, p.Start(t.Context(), "wsmount/t/c/2", head, head))
+	assert.OK(t, err)
+	assert.OK(t, p.Start(t.Context(), "wsmount/t/c/2", head, head))
 	other.Write(map[string]string{"theirs": "1"})
 	other.Commit("main", "theirs")
 	fetches(t, p, "before anything was pushed to it", string(head))
@@ -197,9 +180,7 @@ func TestBranchOfNothing(t *testing.T) {
 	repo := gitserver.Start(t).Create(t, "empty")
 	p := clone(t, repo.URL)
 	goTo(t, p, "wsmount/c/one")
-	if b := branches(t, p); b.On != "" {
-		t.Errorf("on %q", b.On)
-	}
+	assert.Equal(t, branches(t, p).On, "", "on")
 	write(t, p, "a", "1")
 	push(t, p)
 	for _, name := range []string{"wsmount/c/one", "", "wsmount/c/one"} {
@@ -227,18 +208,16 @@ func TestBranchNotBegun(t *testing.T) {
 	other.Write(map[string]string{"theirs": "1"})
 	other.Commit("main", "theirs")
 	from, err := p.Head(t.Context())
-	ok(t, err)
+	assert.OK(t, err)
 	to, err := p.Begin(t.Context(), "wsmount/c/two", true)
-	ok(t, err)
+	assert.OK(t, err)
 	lock := filepath.Join(dir, "HEAD.lock")
-	ok(t, os.WriteFile(lock, nil, 0o600))
+	assert.OK(t, os.WriteFile(lock, nil, 0o600))
 	is(t, "start while another holds HEAD", p.Start(t.Context(), "wsmount/c/two", from, to), providers.ErrUnavailable)
 	reads(t, p, "one", "1")
-	ok(t, os.Remove(lock))
+	assert.OK(t, os.Remove(lock))
 	p = reopen(t, p, repo.URL, dir)
-	if b := branches(t, p); b.On != "wsmount/c/one" {
-		t.Errorf("on %q", b.On)
-	}
+	assert.Equal(t, branches(t, p).On, "wsmount/c/one", "on")
 	reads(t, p, "one", "1")
 	write(t, p, "more", "1")
 	push(t, p)
@@ -267,7 +246,7 @@ func TestRefusals(t *testing.T) {
 	hook := filepath.Join(repo.Dir, "hooks", "pre-receive")
 	goTo(t, p, "wsmount/c/one")
 	for _, r := range refusals {
-		ok(t, os.WriteFile(hook, []byte("#!/bin/sh\ncat >&2 <<'E'\n"+r.says+"\nE\nexit 1\n"), 0o755))
+		assert.OK(t, os.WriteFile(hook, []byte("#!/bin/sh\ncat >&2 <<'E'\n"+r.says+"\nE\nexit 1\n"), 0o755))
 		write(t, p, "f", r.says)
 		_, err := p.Push(t.Context(), providers.PushOptions{})
 		var e *providers.Error
@@ -280,7 +259,7 @@ func TestRefusals(t *testing.T) {
 	if b := branches(t, p).Unmerged; len(b) != 1 || b[0].Refused.Code != last.code || !strings.Contains(b[0].Refused.Says, last.says) || b[0].Refused.Since.IsZero() {
 		t.Errorf("listed: %+v", b)
 	}
-	ok(t, os.Remove(hook))
+	assert.OK(t, os.Remove(hook))
 	server.Hook(func(w http.ResponseWriter, r *http.Request) bool {
 		if r.Method == http.MethodPost {
 			http.Error(w, "too large", http.StatusRequestEntityTooLarge)
@@ -328,7 +307,7 @@ func TestPropose(t *testing.T) {
 	}
 	commit := func(name, message string) {
 		_, err := p.Commit(t.Context(), providers.ChangeSet{Message: message, Changes: []providers.Change{{Locator: at(name), Body: providers.String(name), If: providers.IfAbsent()}}})
-		ok(t, err)
+		assert.OK(t, err)
 	}
 	commit("x", "The first thing\n\nAnd why.")
 	push(t, p)
@@ -337,7 +316,7 @@ func TestPropose(t *testing.T) {
 	if api.title != "The first thing" || api.text != "And why." {
 		t.Errorf("one commit: %q, %q", api.title, api.text)
 	}
-	ok(t, p.Close())
+	assert.OK(t, p.Close())
 	p = open()
 	if b := branches(t, p).Unmerged; len(b) != 1 || b[0].Wanted.IsZero() || b[0].URL != "" {
 		t.Errorf("while it is wanted: %+v", b)
@@ -373,7 +352,5 @@ func TestRefusedCredentials(t *testing.T) {
 	server.Require("new")
 	_, err := p.Fetch(t.Context())
 	is(t, "fetch with an old token", err, providers.ErrUnauthenticated)
-	if refused != 1 {
-		t.Errorf("refused %d times", refused)
-	}
+	assert.Equal(t, refused, 1, "times refused")
 }

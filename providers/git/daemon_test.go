@@ -8,7 +8,6 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing/format/pktline"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/gitserver"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/git"
@@ -56,9 +56,7 @@ func (s *daemonStage) wants(what string, err, kind error, words ...string) {
 		s.Fatalf("%s: %v, want %v", what, err, kind)
 	}
 	for _, w := range words {
-		if !strings.Contains(err.Error(), w) {
-			s.Errorf("%s: %v\ndoes not say %q", what, err, w)
-		}
+		assert.Contains(s, err.Error(), w, what, err, "does not say")
 	}
 }
 
@@ -95,7 +93,7 @@ func TestDaemonAnswers(t *testing.T) { // not beside others, whose servers would
 	s.daemon.Hook(nil)
 	s.daemon.Away()
 	s.wants("a daemon that is away", s.open(s.url("r")), providers.ErrUnavailable, "refused")
-	ok(t, s.daemon.Back())
+	assert.OK(t, s.daemon.Back())
 	s.wants("a daemon that is back", s.open(s.url("r")), nil)
 }
 
@@ -126,9 +124,7 @@ func TestDaemonTakesNoCredentials(t *testing.T) {
 			Config: map[string]string{"base_url": s.daemon.URL, "owner": "acme", "repo": "r"}})
 		s.wants("the driver", err, providers.ErrInvalid, "credentials are never sent over git://")
 	}
-	if heard := s.daemon.Heard(); heard != "" {
-		t.Errorf("the daemon was asked %q", heard)
-	}
+	assert.Equal(t, s.daemon.Heard(), "", "the daemon was asked")
 }
 
 // The daemon is asked for the path of the URL, at the host of the URL, over a
@@ -148,12 +144,12 @@ func TestDaemonIsDialled(t *testing.T) {
 	}
 	p, err := git.Drivers()[0].Open(t.Context(), providers.Settings{Dial: dial,
 		Config: map[string]string{"base_url": "git://git.acme.test", "owner": "acme", "repo": "r"}})
-	ok(t, err)
+	assert.OK(t, err)
 	found := p.(providers.Examiner).Examine(t.Context())
 	if len(found) != 3 || found[1].Grade != providers.Less || !strings.Contains(found[1].Says, "nothing is encrypted") {
 		t.Errorf("found %+v", found)
 	}
-	ok(t, p.Close())
+	assert.OK(t, p.Close())
 	if want := "git-upload-pack /acme/r.git\x00host=git.acme.test\x00"; !strings.Contains(s.daemon.Heard(), want) {
 		t.Errorf("the daemon did not hear %q", want)
 	}
@@ -161,9 +157,7 @@ func TestDaemonIsDialled(t *testing.T) {
 	s.wants("who may not", s.open("git://git.acme.test:4000/acme/r.git", func(o *git.Options) { o.Daemon.Dial = dial }), providers.ErrPermission, "not listed")
 	// It is asked for its branches, for that which an empty repository is to have, and by Examine.
 	const usual = "git://git.acme.test:9418"
-	if want := []string{usual, usual, usual, "git://git.acme.test:4000"}; !slices.Equal(origins, want) {
-		t.Errorf("dialled %q, want %q", origins, want)
-	}
+	assert.Slice(t, origins, []string{usual, usual, usual, "git://git.acme.test:4000"}, "dialled")
 }
 
 // A daemon that keeps silent, and a connection that breaks off, end what waits for
@@ -181,9 +175,7 @@ func TestDaemonSilence(t *testing.T) {
 	defer cancel()
 	late := git.Options{URL: s.url("r"), Dir: t.TempDir()}
 	late.Daemon.Patience = time.Hour // which is not waited for
-	if _, err := git.Open(ctx, late); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("with a deadline: %v", err)
-	}
+	assert.Is(t, assert.ErrOf(git.Open(ctx, late)), context.DeadlineExceeded, "with a deadline")
 	cutting := func(n int64, end bool) func(net.Conn) bool {
 		return func(c net.Conn) bool { s.daemon.Run(c, &firstBytes{c, n, end}); return true }
 	}
@@ -210,10 +202,10 @@ func TestDaemonWithoutPushes(t *testing.T) {
 		write(t, p, "a", "1")
 		_, err := p.Push(t.Context(), providers.PushOptions{})
 		s.wants(name, err, providers.ErrPermission, providers.RefusedService, "pushes are not taken", "/r.git")
-		ok(t, p.Close())
+		assert.OK(t, p.Close())
 		p = clone(t, s.url("r"), in(dir)) // which remembers it
 		all, err := p.Branches(t.Context())
-		if ok(t, err); len(all.Unmerged) != 1 || all.Unmerged[0].Refused.Code != providers.RefusedService || !strings.Contains(all.Unmerged[0].Refused.Says, "the server says: ") {
+		if assert.OK(t, err); len(all.Unmerged) != 1 || all.Unmerged[0].Refused.Code != providers.RefusedService || !strings.Contains(all.Unmerged[0].Refused.Says, "the server says: ") {
 			t.Errorf("%s: %+v", name, all)
 		}
 		repo.Git("config", "daemon.receivepack", "true")
@@ -223,11 +215,9 @@ func TestDaemonWithoutPushes(t *testing.T) {
 		if all, err = p.Branches(t.Context()); err != nil || len(all.Unmerged) > 0 {
 			t.Errorf("%s: still refused: %+v, %v", name, all, err)
 		}
-		if got := repo.Git("show", "main:a"); got != "1" {
-			t.Errorf("%s: the server has %q", name, got)
-		}
+		assert.Equal(t, repo.Git("show", "main:a"), "1", name, "the server")
 		repo.Git("fsck", "--strict")
-		ok(t, p.Close())
+		assert.OK(t, p.Close())
 	}
 }
 
@@ -238,13 +228,13 @@ func TestDaemonPushes(t *testing.T) {
 	s := newDaemonStage(t, gitserver.Pushable)
 	repo := s.git.Create(t, "r")
 	hook := filepath.Join(repo.Dir, "hooks", "pre-receive")
-	ok(t, os.WriteFile(hook, []byte("#!/bin/sh\ncat >/dev/null\necho 'GH006: Protected branch update failed' >&2\nexit 1\n"), 0o755))
+	assert.OK(t, os.WriteFile(hook, []byte("#!/bin/sh\ncat >/dev/null\necho 'GH006: Protected branch update failed' >&2\nexit 1\n"), 0o755))
 	p := clone(t, s.url("r"))
 	defer p.Close()
 	write(t, p, "a", strings.Repeat("0123456789", 1<<10))
 	_, err := p.Push(t.Context(), providers.PushOptions{})
 	s.wants("a protected branch", err, providers.ErrPermission, providers.RefusedBranch, "pre-receive hook declined", "GH006")
-	ok(t, os.Remove(hook))
+	assert.OK(t, os.Remove(hook))
 	s.daemon.Hook(func(c net.Conn) bool { // it goes as the push begins
 		s.daemon.Run(c, &firstBytes{c, 100, true})
 		return true

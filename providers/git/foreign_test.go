@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/gitserver"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/git"
@@ -85,10 +86,8 @@ func TestAnswersThatAreNotGits(t *testing.T) {
 					}
 					away.Store(false)
 					_, err = p.Push(t.Context(), providers.PushOptions{})
-					ok(t, err)
-					if got := repo.Git("show", "main:ours"); got != "new\n" {
-						t.Errorf("the server has %q", got)
-					}
+					assert.OK(t, err)
+					assert.Equal(t, repo.Git("show", "main:ours"), "new\n", "the server")
 					return
 				}
 				other.Git("push", "-q", "origin", "HEAD:refs/heads/main")
@@ -103,7 +102,7 @@ func TestAnswersThatAreNotGits(t *testing.T) {
 				is(t, "fetch", err, providers.ErrUnavailable)
 				away.Store(false)
 				_, err = p.Fetch(t.Context())
-				ok(t, err)
+				assert.OK(t, err)
 			})
 		}
 	}
@@ -147,10 +146,8 @@ func TestAnswersThatAreNotLFSs(t *testing.T) {
 					t.Error("git has the pointer")
 				}
 				s.lfs.Fail(nil)
-				ok(t, s.push())
-				if got := s.lfs.Objects(); len(got) != 3 {
-					t.Errorf("the server has %q", got)
-				}
+				assert.OK(t, s.push())
+				assert.Equal(t, len(s.lfs.Objects()), 3, "the server")
 			})
 		}
 	}

@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/tier"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/git"
@@ -44,7 +45,7 @@ func TestFullDisk(t *testing.T) {
 		o.MakeRoom = func(n int64) bool { return n > 0 && os.Remove(clean) == nil }
 	})
 	t.Cleanup(func() { s.p.Close() })
-	free := func() { ok(t, os.Remove(filepath.Join(root, "others"))) }
+	free := func() { assert.OK(t, os.Remove(filepath.Join(root, "others"))) }
 	random := make([]byte, 48<<10)
 	rand.Read(random) // never fails
 	content := hex.EncodeToString(random)

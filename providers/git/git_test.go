@@ -6,6 +6,7 @@ import (
 	"os"
 	"testing"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/gitserver"
 	"github.com/wsmount/wsmount/integration/testrun"
 	"github.com/wsmount/wsmount/providers"
@@ -27,9 +28,7 @@ func clone(t providertest.T, url string, change ...func(*git.Options)) *git.Prov
 		f(&o)
 	}
 	p, err := git.Open(t.Context(), o)
-	if err != nil {
-		t.Fatalf("open: %v", err)
-	}
+	assert.OK(t, err, "open")
 	return p
 }
 
@@ -38,14 +37,10 @@ func TestContract(t *testing.T) {
 	t.Parallel()
 	empty := gitserver.Start(t).Create(t, "empty")
 	first := place(t)
-	if err := clone(t, empty.URL, func(o *git.Options) { o.Dir = first }).Close(); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, clone(t, empty.URL, func(o *git.Options) { o.Dir = first }).Close())
 	providertest.Run(t, func(t providertest.T) providers.Provider {
 		return clone(t, empty.URL, func(o *git.Options) {
-			if err := os.CopyFS(o.Dir, os.DirFS(first)); err != nil {
-				t.Fatalf("copy: %v", err)
-			}
+			assert.OK(t, os.CopyFS(o.Dir, os.DirFS(first)), "copy")
 		})
 	})
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/tier"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/git"
@@ -21,7 +22,7 @@ import (
 // and every third is pushed.
 func commits(t *testing.T, url, dir, run string) {
 	p, err := git.Open(t.Context(), git.Options{URL: url, Dir: dir})
-	ok(t, err)
+	assert.OK(t, err)
 	for i := 0; ; i++ {
 		op := fmt.Sprint(run, "-", i)
 		fmt.Println("begin", op)
@@ -31,11 +32,11 @@ func commits(t *testing.T, url, dir, run string) {
 			set.Changes = append(set.Changes, providers.Change{Locator: at("run/" + op + ".bin"), Body: providers.String("large " + op), If: providers.IfAbsent()})
 		}
 		result, err := p.Commit(t.Context(), set)
-		ok(t, err)
+		assert.OK(t, err)
 		fmt.Println("made", op, result.Revision)
 		if large && i%3 == 2 {
 			_, err = p.Push(t.Context(), providers.PushOptions{})
-			ok(t, err)
+			assert.OK(t, err)
 		}
 	}
 }
@@ -45,7 +46,7 @@ func commits(t *testing.T, url, dir, run string) {
 func TestLargeKilled(t *testing.T) {
 	t.Setenv("GIT_TEST_LARGE", "1")
 	s := newLargeStage(t)
-	ok(t, s.p.Close())
+	assert.OK(t, s.p.Close())
 	made := map[string]string{}
 	kills := tier.Pick(3, 8)
 	for run := range kills {
@@ -54,10 +55,10 @@ func TestLargeKilled(t *testing.T) {
 		for op := range made {
 			reads(t, s.p, "run/"+op+".bin", "large "+op)
 		}
-		ok(t, s.p.Close())
+		assert.OK(t, s.p.Close())
 	}
 	s.p = clone(t, s.repo.URL, in(s.dir))
-	ok(t, s.push())
+	assert.OK(t, s.push())
 	objects := s.lfs.Objects()
 	for _, line := range strings.Split(strings.TrimSpace(s.repo.Git("grep", "oid sha256:", "main", "--", "run")), "\n") {
 		if oid := line[len(line)-64:]; !strings.HasPrefix(objects[oid], "large r") {
@@ -77,7 +78,7 @@ func TestKilled(t *testing.T) {
 	}
 	_, repo, _ := seeded(t)
 	dir := t.TempDir()
-	ok(t, clone(t, repo.URL, in(dir)).Close())
+	assert.OK(t, clone(t, repo.URL, in(dir)).Close())
 	made := map[string]string{}
 	kills := tier.Pick(3, 12)
 	for run := range kills {
@@ -98,7 +99,7 @@ func TestKilled(t *testing.T) {
 		if there == nil {
 			made[last] = string(result.Revision)
 		}
-		ok(t, p.Close())
+		assert.OK(t, p.Close())
 	}
 	if len(made) < kills {
 		t.Errorf("only %d commits before %d kills", len(made), kills)
@@ -122,8 +123,8 @@ func killed(t *testing.T, url, dir string, number int, made map[string]string) (
 	child := exec.Command(os.Args[0], "-test.run=^TestKilled$")
 	child.Env = append(os.Environ(), "GIT_TEST_URL="+url, "GIT_TEST_DIR="+dir, "GIT_TEST_RUN="+run)
 	out, err := child.StdoutPipe()
-	ok(t, err)
-	ok(t, child.Start())
+	assert.OK(t, err)
+	assert.OK(t, child.Start())
 	lines := bufio.NewScanner(out)
 	for n := 0; lines.Scan(); n++ {
 		words := strings.Fields(lines.Text())
@@ -147,18 +148,18 @@ func killed(t *testing.T, url, dir string, number int, made map[string]string) (
 // until this process is killed.
 func wander(t *testing.T, url, dir, run string) {
 	p, err := git.Open(t.Context(), git.Options{URL: url, Dir: dir})
-	ok(t, err)
+	assert.OK(t, err)
 	for i := 0; ; i++ {
 		branch := fmt.Sprintf("wsmount/c/%s-%d", run, i/2)
 		from, err := p.Head(t.Context())
-		ok(t, err)
+		assert.OK(t, err)
 		to, err := p.Begin(t.Context(), branch, false)
-		ok(t, err)
+		assert.OK(t, err)
 		fmt.Println("begin", branch)
-		ok(t, p.Start(t.Context(), branch, from, to))
+		assert.OK(t, p.Start(t.Context(), branch, from, to))
 		name := fmt.Sprint("f", i)
 		result, err := p.Commit(t.Context(), providers.ChangeSet{Changes: []providers.Change{{Locator: at(name), Body: providers.String(name), If: providers.IfAbsent()}}})
-		ok(t, err)
+		assert.OK(t, err)
 		fmt.Println("made", branch, result.Revision)
 	}
 }
@@ -172,15 +173,15 @@ func TestKilledBetweenBranches(t *testing.T) {
 	}
 	_, repo, _ := seeded(t)
 	dir := t.TempDir()
-	ok(t, clone(t, repo.URL, in(dir)).Close())
+	assert.OK(t, clone(t, repo.URL, in(dir)).Close())
 	commits := 0
 	kills := tier.Pick(3, 8)
 	for run := range kills {
 		child := exec.Command(os.Args[0], "-test.run=^TestKilledBetweenBranches$")
 		child.Env = append(os.Environ(), "GIT_TEST_URL="+repo.URL, "GIT_TEST_DIR="+dir, fmt.Sprint("GIT_TEST_RUN=", run))
 		out, err := child.StdoutPipe()
-		ok(t, err)
-		ok(t, child.Start())
+		assert.OK(t, err)
+		assert.OK(t, child.Start())
 		made, begun, last := map[string]string{}, "", ""
 		lines := bufio.NewScanner(out)
 		for n := tier.Pick(5+7*run, 5+rand.IntN(40)); lines.Scan(); n-- {
@@ -192,7 +193,7 @@ func TestKilledBetweenBranches(t *testing.T) {
 				commits++
 			}
 			if n == 0 {
-				ok(t, child.Process.Kill())
+				assert.OK(t, child.Process.Kill())
 			}
 		}
 		_ = child.Wait()
@@ -200,7 +201,7 @@ func TestKilledBetweenBranches(t *testing.T) {
 		if on := branches(t, p).On; on != begun && on != last {
 			t.Errorf("run %d: on %q, begun %q, the last commit on %q", run, on, begun, last)
 		}
-		ok(t, p.Close())
+		assert.OK(t, p.Close())
 		for branch, c := range made {
 			if _, err := repo.Try("--git-dir", dir, "merge-base", "--is-ancestor", c, "refs/heads/"+branch); err != nil {
 				t.Errorf("run %d: commit %s is not on %s: %v", run, c, branch, err)

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/gitserver"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/git"
@@ -89,7 +90,7 @@ func TestLarge(t *testing.T) {
 	s := newLargeStage(t)
 	infos := map[string]providers.Info{}
 	for info, err := range providers.All(t.Context(), s.p, providers.Locator{}, providers.ListOptions{Recursive: true}) {
-		ok(t, err)
+		assert.OK(t, err)
 		infos[info.Locator.String()] = info
 	}
 	s.asked("a listing asks once whether there is LFS", "POST objects")
@@ -99,13 +100,9 @@ func TestLarge(t *testing.T) {
 			t.Errorf("%s: %+v, %v, in a listing %+v, want %d bytes", name, stat, err, infos[name], want)
 		}
 	}
-	if want := fmt.Sprintf("sha256:%x", sha256.Sum256([]byte(inLFS))); infos["a.bin"].Digest != want {
-		t.Errorf("digest %q, want %q", infos["a.bin"].Digest, want)
-	}
+	assert.Equal(t, infos["a.bin"].Digest, fmt.Sprintf("sha256:%x", sha256.Sum256([]byte(inLFS))), "digest")
 	for name, want := range map[string]bool{"a.bin": true, "raw.bin": true, "pointer.txt": false, "text": false} {
-		if infos[name].Opaque != want {
-			t.Errorf("%s: opaque is %v", name, !want)
-		}
+		assert.Equal(t, infos[name].Opaque, want, name, "opaque is", !want)
 	}
 	s.asked("sizes need nothing more")
 	reads(t, s.p, "a.bin", inLFS)
@@ -127,7 +124,7 @@ func TestLarge(t *testing.T) {
 	}
 	s.asked("what the server offers is remembered")
 	past, err := s.p.At(t.Context(), providers.Revision(strings.TrimSpace(s.repo.Git("rev-parse", "main"))))
-	ok(t, err)
+	assert.OK(t, err)
 	reads(t, past, "dir/b.bin", "b")
 }
 
@@ -222,7 +219,7 @@ func TestLargeCredentials(t *testing.T) {
 	})
 	reads(t, s.p, "a.bin", inLFS) // the storage fails the test when it sees them
 	write(t, s.p, "new.bin", "new")
-	ok(t, s.push())
+	assert.OK(t, s.push())
 	refused = s.lfs.Storage
 	_, _, err := providers.Fetch(t.Context(), s.p, at("dir/b.bin"), providers.ReadOptions{})
 	if !errors.Is(err, providers.ErrPermission) || !strings.Contains(err.Error(), refused) || !strings.Contains(err.Error(), "allow_endpoints") {
@@ -270,41 +267,33 @@ func TestLargeWritten(t *testing.T) {
 		return false
 	})
 	_, err = s.p.Push(t.Context(), providers.PushOptions{Sent: func(n int) { sent.Add(int64(n)) }})
-	ok(t, err)
+	assert.OK(t, err)
 	if sent.Load() < int64(len("new content"))+100 { // and a pack
 		t.Errorf("%d bytes are told to go out", sent.Load())
 	}
 	s.server.Hook(nil)
 	s.asked("a push, whose answers could be those of any server", "POST objects", "PUT object", "POST verify", "POST objects")
-	if got := s.blob("dir/new.bin"); got != pointerTo("new content") {
-		t.Errorf("git has %q", got)
-	}
-	if s.kept() != 0 {
-		t.Errorf("%d objects are kept after the push", s.kept())
-	}
+	assert.Equal(t, s.blob("dir/new.bin"), pointerTo("new content"), "git")
+	assert.Equal(t, s.kept(), 0, "objects are kept after the push")
 	reads(t, s.p, "dir/new.bin", "new content")
-	ok(t, s.push())
+	assert.OK(t, s.push())
 	write(t, s.p, "text", "changed\n")
-	ok(t, s.push())
+	assert.OK(t, s.push())
 	write(t, s.p, "copy.bin", inLFS) // the server has it
 	s.lfs.Requests()
-	ok(t, s.push())
+	assert.OK(t, s.push())
 	s.asked("content that is there", "POST objects")
 	write(t, s.p, "empty.bin", "")
 	write(t, s.p, "none.bin", "")
 	write(t, s.p, "not.txt", "text")
-	ok(t, s.push())
+	assert.OK(t, s.push())
 	for path, want := range map[string]string{"empty.bin": "", "none.bin": "", "not.txt": "text", "copy.bin": pointerTo(inLFS), "a.bin": pointerTo(inLFS)} {
-		if got := s.blob(path); got != want {
-			t.Errorf("git has %q as %s", got, path)
-		}
+		assert.Equal(t, s.blob(path), want, "what git has as", path)
 	}
 	before := s.repo.Git("rev-parse", "main")
 	write(t, s.p, "a.bin", inLFS)
-	ok(t, s.push())
-	if now := s.repo.Git("rev-parse", "main"); now != before {
-		t.Errorf("the same content made a commit")
-	}
+	assert.OK(t, s.push())
+	assert.Equal(t, s.repo.Git("rev-parse", "main"), before, "the same content made a commit")
 	_, err = s.p.Write(t.Context(), at("bad.bin"), providers.String(pointerTo(inLFS)), always)
 	is(t, "the text of a pointer in place of content", err, providers.ErrUnsupported)
 	write(t, s.p, "pointer2.txt", pointerTo(inLFS))
@@ -321,16 +310,14 @@ func TestLargeOldPointer(t *testing.T) {
 	s.other.Write(map[string]string{"old.bin": old})
 	s.other.Commit("main", "old")
 	theirs, err := s.p.Fetch(t.Context())
-	ok(t, err)
+	assert.OK(t, err)
 	head, err := s.p.Head(t.Context())
-	ok(t, err)
-	ok(t, s.p.Adopt(t.Context(), head, theirs))
+	assert.OK(t, err)
+	assert.OK(t, s.p.Adopt(t.Context(), head, theirs))
 	reads(t, s.p, "old.bin", "old")
 	write(t, s.p, "old.bin", "old")
-	ok(t, s.push())
-	if got := s.blob("old.bin"); got != old {
-		t.Errorf("git has %q", got)
-	}
+	assert.OK(t, s.push())
+	assert.Equal(t, s.blob("old.bin"), old, "git")
 }
 
 // A push that cannot bring the content does not bring the commit; the content waits.
@@ -362,7 +349,7 @@ func TestLargeNotUploaded(t *testing.T) {
 		t.Errorf("main is at %s, was %s; %d objects wait", now, before, s.kept())
 	}
 	s.p = reopen(t, s.p, s.repo.URL, s.dir)
-	ok(t, s.push())
+	assert.OK(t, s.push())
 	if got := s.lfs.Objects(); got[strings.TrimPrefix(strings.Fields(pointerTo("new"))[3], "sha256:")] != "new" {
 		t.Errorf("the server has %v", got)
 	}
@@ -375,25 +362,21 @@ func TestLargeSwept(t *testing.T) {
 	s := newLargeStage(t)
 	write(t, s.p, "x.bin", "x")
 	head, err := s.p.Head(t.Context())
-	ok(t, err)
+	assert.OK(t, err)
 	_, err = s.p.Commit(t.Context(), providers.ChangeSet{Changes: []providers.Change{
 		{Locator: at("y.bin"), Body: providers.String("y"), If: providers.IfAbsent()}, {Locator: at("text"), Body: providers.String("y"), If: providers.IfAbsent()}}})
 	is(t, "a set that fails", err, providers.ErrExist)
-	if s.kept() != 2 {
-		t.Errorf("%d objects are kept", s.kept())
-	}
+	assert.Equal(t, s.kept(), 2, "objects are kept")
 	s.p = reopen(t, s.p, s.repo.URL, s.dir)
-	if s.kept() != 1 {
-		t.Errorf("%d objects are kept after a restart, want that of the commit", s.kept())
-	}
+	assert.Equal(t, s.kept(), 1, "objects are kept after a restart")
 	s.other.Write(map[string]string{"text": "theirs\n"})
 	s.other.Commit("main", "theirs")
 	theirs, err := s.p.Fetch(t.Context())
-	ok(t, err)
-	ok(t, s.p.Adopt(t.Context(), head, theirs)) // and ours is left behind
+	assert.OK(t, err)
+	assert.OK(t, s.p.Adopt(t.Context(), head, theirs)) // and ours is left behind
 	s.p = reopen(t, s.p, s.repo.URL, s.dir)
 	past, err := s.p.At(t.Context(), head)
-	ok(t, err)
+	assert.OK(t, err)
 	reads(t, past, "x.bin", "x")
 }
 
@@ -408,19 +391,17 @@ func TestLargeRenamed(t *testing.T) {
 			{Locator: at(to), From: at(from), If: providers.IfAbsent()}, {Locator: at(from), Delete: true, If: providers.Unconditional()}}})
 		return err
 	}
-	ok(t, move("a.bin", "dir/c.bin"))
+	assert.OK(t, move("a.bin", "dir/c.bin"))
 	reads(t, s.p, "dir/c.bin", inLFS)
-	ok(t, move("dir/c.bin", "c.out"))
+	assert.OK(t, move("dir/c.bin", "c.out"))
 	reads(t, s.p, "c.out", inLFS)
-	ok(t, move("text", "text.bin"))
+	assert.OK(t, move("text", "text.bin"))
 	reads(t, s.p, "text.bin", "text\n")
-	ok(t, move("raw.bin", "raw2.bin"))
+	assert.OK(t, move("raw.bin", "raw2.bin"))
 	is(t, "the text of a pointer gets a name with the filter", move("pointer.txt", "pointer.bin"), providers.ErrUnsupported)
-	ok(t, s.push())
+	assert.OK(t, s.push())
 	for path, want := range map[string]string{"c.out": inLFS, "text.bin": pointerTo("text\n"), "raw2.bin": "raw\n", "pointer.txt": pointerTo(inLFS)} {
-		if got := s.blob(path); got != want {
-			t.Errorf("git has %q as %s", got, path)
-		}
+		assert.Equal(t, s.blob(path), want, "what git has as", path)
 	}
 	attributes := func(path, text string, more ...providers.Change) error {
 		_, err := s.p.Commit(t.Context(), providers.ChangeSet{Changes: append(more, providers.Change{Locator: at(path), Body: providers.String(text), If: providers.Unconditional()})})
@@ -431,22 +412,20 @@ func TestLargeRenamed(t *testing.T) {
 	is(t, "the text of a pointer does", attributes(".gitattributes", tracked+"*.txt filter=lfs\n"), providers.ErrUnsupported)
 	is(t, "the attributes go", s.p.Delete(t.Context(), at(".gitattributes"), providers.DeleteOptions{If: providers.Unconditional()}), providers.ErrUnsupported)
 	is(t, "the attributes get another place", move(".gitattributes", "far/.gitattributes"), providers.ErrUnsupported)
-	ok(t, attributes(".gitattributes", tracked+"other/** filter=lfs\n"))
-	ok(t, attributes("dir/.gitattributes", "*.bin -filter\n", providers.Change{Locator: at("dir/b.bin"), Body: providers.String("b in git"), If: providers.Unconditional()}))
+	assert.OK(t, attributes(".gitattributes", tracked+"other/** filter=lfs\n"))
+	assert.OK(t, attributes("dir/.gitattributes", "*.bin -filter\n", providers.Change{Locator: at("dir/b.bin"), Body: providers.String("b in git"), If: providers.Unconditional()}))
 	reads(t, s.p, "dir/b.bin", "b in git")
-	ok(t, attributes(".gitattributes", tracked+"other/** filter=lfs\nnew/** filter=lfs\n", providers.Change{Locator: at("new/x"), Body: providers.String("x"), If: providers.IfAbsent()}))
+	assert.OK(t, attributes(".gitattributes", tracked+"other/** filter=lfs\nnew/** filter=lfs\n", providers.Change{Locator: at("new/x"), Body: providers.String("x"), If: providers.IfAbsent()}))
 	reads(t, s.p, "new/x", "x")
 	_, err := s.p.Commit(t.Context(), providers.ChangeSet{Changes: []providers.Change{
 		{Locator: at("newer"), From: at("new"), Dir: true, If: providers.IfAbsent()}, {Locator: at("new"), Delete: true, Dir: true, If: providers.IfDir()}}})
 	is(t, "a directory leaves its filter behind", err, providers.ErrUnsupported)
 	_, err = s.p.Commit(t.Context(), providers.ChangeSet{Changes: []providers.Change{
 		{Locator: at("other"), From: at("new"), Dir: true, If: providers.IfAbsent()}, {Locator: at("new"), Delete: true, Dir: true, If: providers.IfDir()}}})
-	ok(t, err)
+	assert.OK(t, err)
 	reads(t, s.p, "other/x", "x")
-	ok(t, s.push())
-	if got := s.blob("dir/b.bin") + s.blob("other/x"); got != "b in git"+pointerTo("x") {
-		t.Errorf("git has %q", got)
-	}
+	assert.OK(t, s.push())
+	assert.Equal(t, s.blob("dir/b.bin")+s.blob("other/x"), "b in git"+pointerTo("x"), "git")
 }
 
 // What others change of attributes is a difference of the files that show something
@@ -455,13 +434,13 @@ func TestLargeDifferences(t *testing.T) {
 	t.Parallel()
 	s := newLargeStage(t)
 	from, err := s.p.Head(t.Context())
-	ok(t, err)
+	assert.OK(t, err)
 	s.other.Write(map[string]string{".gitattributes": "dir/*.bin filter=lfs\n*.txt filter=lfs\n"})
 	s.other.Commit("main", "attributes")
 	to, err := s.p.Fetch(t.Context())
-	ok(t, err)
+	assert.OK(t, err)
 	all, err := s.p.Differences(t.Context(), from, to)
-	ok(t, err)
+	assert.OK(t, err)
 	got := map[string]string{}
 	for _, d := range all {
 		got[d.Locator.String()] = fmt.Sprint(d.Was.Size, " ", d.Is.Size)
@@ -493,13 +472,11 @@ func TestLargeOverSSH(t *testing.T) {
 		reads(t, s.p, "a.bin", inLFS)
 		reads(t, s.p, "dir/b.bin", "b")
 		write(t, s.p, "new.bin", "new")
-		ok(t, s.push())
+		assert.OK(t, s.push())
 		if got, want := fmt.Sprint(h.ssh.Commands()), "[git-lfs-authenticate '/acme/r.git' download git-lfs-authenticate '/acme/r.git' upload git-receive-pack '/acme/r.git']"; got != want {
 			t.Errorf("the server was asked %s, want %s", got, want)
 		}
-		if got := s.lfs.Objects(); len(got) != 3 {
-			t.Errorf("the server has %v", got)
-		}
+		assert.Equal(t, len(s.lfs.Objects()), 3, "the server")
 	}
 }
 
@@ -535,7 +512,7 @@ func TestLargeNotOffered(t *testing.T) {
 			}
 			write(t, s.p, "copy.bin", pointerTo(inLFS))
 			write(t, s.p, "text", "changed\n")
-			ok(t, s.push())
+			assert.OK(t, s.push())
 			if got := s.blob("copy.bin"); got != pointerTo(inLFS) || s.kept() != 0 {
 				t.Errorf("git has %q, and %d objects wait", got, s.kept())
 			}
@@ -548,15 +525,13 @@ func TestLargeNotOffered(t *testing.T) {
 func TestLargeBefore(t *testing.T) {
 	t.Parallel()
 	s := newLargeStage(t)
-	ok(t, s.p.Close())
+	assert.OK(t, s.p.Close())
 	file := filepath.Join(s.dir, "wsmount/clone.json")
 	b, err := os.ReadFile(file)
-	ok(t, err)
+	assert.OK(t, err)
 	before := strings.Replace(string(b), `,"LFS":"unasked"`, "", 1)
-	if before == string(b) {
-		t.Errorf("a clone says %s", b)
-	}
-	ok(t, os.WriteFile(file, []byte(before), 0o600))
+	assert.False(t, before == string(b), "a clone says", b)
+	assert.OK(t, os.WriteFile(file, []byte(before), 0o600))
 	s.p = clone(t, s.repo.URL, in(s.dir))
 	reads(t, s.p, "a.bin", pointerTo(inLFS))
 }
@@ -586,14 +561,14 @@ func TestLargeMerged(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			s := newLargeStage(t)
 			base, err := s.p.Head(t.Context())
-			ok(t, err)
+			assert.OK(t, err)
 			write(t, s.p, c.name, c.ours)
 			ours, err := s.p.Head(t.Context())
-			ok(t, err)
+			assert.OK(t, err)
 			s.other.Write(map[string]string{c.name: c.theirs})
 			s.other.Commit("main", "theirs")
 			theirs, err := s.p.Fetch(t.Context())
-			ok(t, err)
+			assert.OK(t, err)
 			_, err = s.p.Rebase(t.Context(), base, ours, theirs, func(_, a, _ []byte, _ bool) ([]byte, bool) {
 				t.Errorf("somebody is asked to merge %q", a)
 				return a, true
@@ -603,20 +578,18 @@ func TestLargeMerged(t *testing.T) {
 	}
 	s := newLargeStage(t)
 	base, err := s.p.Head(t.Context())
-	ok(t, err)
+	assert.OK(t, err)
 	write(t, s.p, "a.bin", "ours")
 	ours, err := s.p.Head(t.Context())
-	ok(t, err)
+	assert.OK(t, err)
 	s.other.Git("mv", "a.bin", "z.bin")
 	s.other.Commit("main", "theirs")
 	theirs, err := s.p.Fetch(t.Context())
-	ok(t, err)
+	assert.OK(t, err)
 	made, err := s.p.Rebase(t.Context(), base, ours, theirs, func(_, _, _ []byte, _ bool) ([]byte, bool) { return nil, false })
-	ok(t, err)
-	ok(t, s.p.Adopt(t.Context(), ours, made))
+	assert.OK(t, err)
+	assert.OK(t, s.p.Adopt(t.Context(), ours, made))
 	reads(t, s.p, "z.bin", "ours")
-	ok(t, s.push())
-	if got := s.lfs.Objects(); len(got) != 3 {
-		t.Errorf("the server has %v", got)
-	}
+	assert.OK(t, s.push())
+	assert.Equal(t, len(s.lfs.Objects()), 3, "the server")
 }

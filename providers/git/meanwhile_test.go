@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/gitserver"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/git"
@@ -59,9 +60,7 @@ func TestCommitDuringAPush(t *testing.T) {
 			})
 			s.server.Hook(func(_ http.ResponseWriter, r *http.Request) bool {
 				if r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/git-receive-pack") {
-					if !object("new") {
-						t.Error("the branch is to move before its objects are there")
-					}
+					assert.True(t, object("new"), "the branch is to move before its objects are there")
 					if strings.Contains(r.URL.Path, during) {
 						commit()
 					}
@@ -71,11 +70,11 @@ func TestCommitDuringAPush(t *testing.T) {
 			pushes := func(content string, waits int, pushed bool) {
 				t.Helper()
 				_, err := s.p.Push(t.Context(), providers.PushOptions{PullRequest: &providers.PullRequest{}})
-				ok(t, err)
+				assert.OK(t, err)
 				if got := s.repo.Git("show", branch+":new.bin"); got != pointerTo(content) || !object(content) {
 					t.Errorf("the server has %q of %q and %v", got, content, s.lfs.Objects())
 				}
-				ok(t, s.p.Close())
+				assert.OK(t, s.p.Close())
 				s.p = clone(t, s.repo.URL, in(s.dir), withPulls) // which sweeps
 				if b := branches(t, s.p).Unmerged; s.kept() != waits || len(b) != 1 || b[0].Pushed != pushed {
 					t.Errorf("%d objects wait, want %d; branches %+v", s.kept(), waits, b)

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/gitserver"
 	"github.com/wsmount/wsmount/integration/tier"
 	"github.com/wsmount/wsmount/providers"
@@ -198,7 +199,7 @@ func many(dirs, each int) map[string]string {
 func list(t *testing.T, p providers.Provider, dir string) (all []providers.Info) {
 	t.Helper()
 	for info, err := range providers.All(t.Context(), p, at(dir), providers.ListOptions{}) {
-		ok(t, err)
+		assert.OK(t, err)
 		all = append(all, info)
 	}
 	return all
@@ -213,9 +214,7 @@ func TestBlobless(t *testing.T) {
 	if got := s.requests(); len(got) != 1 || !got[0].filter {
 		t.Errorf("the clone asked for %+v", got)
 	}
-	if n := len(s.lacks()); n != 301 {
-		t.Errorf("%d objects are missing", n)
-	}
+	assert.Equal(t, len(s.lacks()), 301, "objects are missing")
 	s.sound()
 	if got := list(t, p, "d03"); len(got) != 30 || got[7].Size != int64(len("file 7 of 3\n")) {
 		t.Errorf("a directory has %d entries: %+v", len(got), got)
@@ -230,7 +229,7 @@ func TestBlobless(t *testing.T) {
 	s.sound()
 	p = reopen(t, p, s.repo.URL, s.dir)
 	reads(t, p, "d03/f008", "file 8 of 3\n")
-	ok(t, p.Close())
+	assert.OK(t, p.Close())
 }
 
 // Of a server that does not filter, or where the host says so, all comes at once.
@@ -251,7 +250,7 @@ func TestNotBlobless(t *testing.T) {
 			}
 			s.leave(true)
 			reads(t, p, "d01/f001", "file 1 of 1\n")
-			ok(t, p.Close())
+			assert.OK(t, p.Close())
 		})
 	}
 }
@@ -275,10 +274,8 @@ func TestBloblessSingleFlight(t *testing.T) {
 	<-s.begun
 	release()
 	work.Wait()
-	if got := s.requests(); len(got) != 1 {
-		t.Errorf("asked for by %+v", got)
-	}
-	ok(t, p.Close())
+	assert.Equal(t, len(s.requests()), 1, "asked for by")
+	assert.OK(t, p.Close())
 }
 
 // What cannot come is an error with a reason, which the clone tells too, and what is
@@ -298,10 +295,8 @@ func TestBloblessAway(t *testing.T) {
 	s.sound()
 	s.leave(false)
 	reads(t, p, "d01/f001", "file 1 of 1\n")
-	if got := p.Clone(); got.Error != "" {
-		t.Errorf("the clone is %+v", got)
-	}
-	ok(t, p.Close())
+	assert.Equal(t, p.Clone().Error, "", "the clone")
+	assert.OK(t, p.Close())
 }
 
 // A repository that is gone does not look like a file that is gone.
@@ -309,10 +304,10 @@ func TestBloblessGone(t *testing.T) {
 	t.Parallel()
 	s := newFiltering(t, many(2, 5))
 	p := s.open(git.CloneBlobless)
-	ok(t, os.Rename(s.repo.Dir, s.repo.Dir+".gone"))
+	assert.OK(t, os.Rename(s.repo.Dir, s.repo.Dir+".gone"))
 	_, err := p.Stat(t.Context(), at("d01/f001"))
 	is(t, "a file", err, providers.ErrUnavailable)
-	ok(t, p.Close())
+	assert.OK(t, p.Close())
 }
 
 // All comes in few requests, each content once, that of the history too, and then the
@@ -345,26 +340,26 @@ func TestBloblessFills(t *testing.T) {
 	}
 	s.sound()
 	past, err := p.At(t.Context(), providers.Revision(old))
-	ok(t, err)
+	assert.OK(t, err)
 	reads(t, past, "d00/f000", "file 0 of 0\n")
 	s.leave(false)
 	p = reopen(t, p, s.repo.URL, s.dir)
 	s.push(map[string]string{"top": "newer\n"})
 	to, err := p.Fetch(t.Context())
-	ok(t, err)
+	assert.OK(t, err)
 	if got := s.requests(); len(got) != 1 || got[0].filter {
 		t.Errorf("a pull of a whole clone asked for %+v", got)
 	}
-	ok(t, p.Adopt(t.Context(), mustHead(t, p), to))
+	assert.OK(t, p.Adopt(t.Context(), mustHead(t, p), to))
 	s.leave(true)
 	reads(t, p, "top", "newer\n")
-	ok(t, p.Close())
+	assert.OK(t, p.Close())
 }
 
 func mustHead(t *testing.T, p *git.Provider) providers.Revision {
 	t.Helper()
 	head, err := p.Head(t.Context())
-	ok(t, err)
+	assert.OK(t, err)
 	return head
 }
 
@@ -386,17 +381,15 @@ func TestBloblessFillsDuringPull(t *testing.T) {
 	<-s.begun
 	contents()
 	await(t, p, func(c providers.CloneState) bool { return c.Missing == 0 })
-	if got := p.Clone(); got.Kind != git.CloneBlobless {
-		t.Errorf("while a pull is under way the clone is %+v", got)
-	}
+	assert.Equal(t, p.Clone().Kind, git.CloneBlobless, "while a pull is under way the clone")
 	pull()
-	ok(t, <-pulled)
+	assert.OK(t, <-pulled)
 	whole(t, p)
 	s.leave(true)
 	if missing := s.lacks(); len(missing) > 0 {
 		t.Errorf("missing: %v", missing)
 	}
-	ok(t, p.Close())
+	assert.OK(t, p.Close())
 }
 
 // A small repository is whole when the clone is there.
@@ -406,7 +399,7 @@ func TestBloblessSmall(t *testing.T) {
 	p := s.open(git.CloneAuto)
 	s.leave(true)
 	reads(t, p, "d02/f009", "file 9 of 2\n")
-	ok(t, p.Close())
+	assert.OK(t, p.Close())
 }
 
 // What is not here can be renamed, committed around and pushed, and none of that asks
@@ -426,20 +419,16 @@ func TestBloblessPush(t *testing.T) {
 		{Locator: at("moved"), From: at("d03"), Dir: true, If: providers.IfAbsent()}, {Locator: at("d03"), Delete: true, Dir: true},
 		{Locator: at("d01/f001"), Body: providers.String("mine\n"), If: providers.Unconditional()},
 	}})
-	ok(t, err)
+	assert.OK(t, err)
 	_, err = p.Push(t.Context(), providers.PushOptions{})
-	ok(t, err)
+	assert.OK(t, err)
 	for _, a := range s.requests() {
-		if !a.filter {
-			t.Errorf("asked for %+v", a)
-		}
+		assert.True(t, a.filter, "asked for", a)
 	}
-	if got := s.repo.Git("show", "main:moved/f004"); got != "file 4 of 3\n" {
-		t.Errorf("the server has %q", got)
-	}
+	assert.Equal(t, s.repo.Git("show", "main:moved/f004"), "file 4 of 3\n", "the server")
 	s.repo.Git("fsck", "--strict", "--full")
 	s.sound()
-	ok(t, p.Close())
+	assert.OK(t, p.Close())
 }
 
 // Others' changes of what is not here are merged with ours.
@@ -455,7 +444,7 @@ func TestBloblessRebase(t *testing.T) {
 	ours := mustHead(t, p)
 	s.push(map[string]string{"d01/text": strings.Replace(lines, "1", "one", 1), "d02/f000": "theirs\n"})
 	theirs, err := p.Fetch(t.Context())
-	ok(t, err)
+	assert.OK(t, err)
 	if got := s.requests(); !got[len(got)-1].filter {
 		t.Errorf("a pull asked for %+v", got)
 	}
@@ -463,19 +452,17 @@ func TestBloblessRebase(t *testing.T) {
 		return []byte(strings.Replace(string(a), "9", "nine", 1)), bytes.Contains(b, []byte("nine")) && string(base) == lines
 	}
 	to, err := p.Rebase(t.Context(), base, ours, theirs, both)
-	ok(t, err)
+	assert.OK(t, err)
 	diffs, err := p.Differences(t.Context(), ours, to)
-	ok(t, err)
-	ok(t, p.Adopt(t.Context(), ours, to))
-	if len(diffs) != 2 {
-		t.Errorf("the difference is %+v", diffs)
-	}
+	assert.OK(t, err)
+	assert.OK(t, p.Adopt(t.Context(), ours, to))
+	assert.Equal(t, len(diffs), 2, "the difference is", diffs)
 	reads(t, p, "d01/text", "one\n2\n3\n4\n5\n6\n7\n8\nnine\n")
 	_, err = p.Push(t.Context(), providers.PushOptions{})
-	ok(t, err)
+	assert.OK(t, err)
 	s.repo.Git("fsck", "--strict", "--full")
 	s.sound()
-	ok(t, p.Close())
+	assert.OK(t, p.Close())
 }
 
 // What others have changed comes in one request, as far as it is to be shown.
@@ -490,17 +477,17 @@ func TestBloblessPull(t *testing.T) {
 	}
 	s.push(changed)
 	to, err := p.Fetch(t.Context())
-	ok(t, err)
+	assert.OK(t, err)
 	if got := s.requests(); len(got) != 2 || !got[1].filter {
 		t.Errorf("a pull asked for %+v", got)
 	}
 	diffs, err := p.Differences(t.Context(), from, to)
-	ok(t, err)
+	assert.OK(t, err)
 	if got := s.requests(); len(diffs) != 20 || len(got) != 1 || len(got[0].wants) != 40 {
 		t.Errorf("%d differences, for which were asked %+v", len(diffs), got)
 	}
 	s.sound()
-	ok(t, p.Close())
+	assert.OK(t, p.Close())
 }
 
 // A clone of what another has lent that is without contents is one itself, unless it is
@@ -533,7 +520,7 @@ func TestBloblessShared(t *testing.T) {
 	reads(t, c, "d03/f009", "file 9 of 3\n")
 	reads(t, d, "d03/f009", "file 9 of 3\n")
 	for _, p := range []*git.Provider{a, b, c, d} {
-		ok(t, p.Close())
+		assert.OK(t, p.Close())
 	}
 }
 
@@ -561,15 +548,13 @@ func TestBloblessTurns(t *testing.T) {
 			t.Fatalf("%s was asked for %d times", want, n)
 		}
 	}
-	if len(asked) != 1802 {
-		t.Errorf("%d objects were asked for", len(asked))
-	}
+	assert.Equal(t, len(asked), 1802, "objects were asked for")
 	s.leave(true)
 	for i, p := range clones {
 		reads(t, p, "d29/f059", "file 59 of 29\n")
 		s.dir = filepath.Join(root, fmt.Sprint("clone", i))
 		s.sound()
-		ok(t, p.Close())
+		assert.OK(t, p.Close())
 	}
 	s.leave(false)
 	s.dir = filepath.Join(root, "late")
@@ -578,7 +563,7 @@ func TestBloblessTurns(t *testing.T) {
 		t.Errorf("a full clone asked for %+v", got)
 	}
 	reads(t, late, "d29/f059", "file 59 of 29\n")
-	ok(t, late.Close())
+	assert.OK(t, late.Close())
 }
 
 // Over SSH contents come as well.
@@ -595,9 +580,7 @@ func TestBloblessOverSSH(t *testing.T) {
 func (s *filtering) comeLater(p *git.Provider) {
 	t := s.T
 	t.Helper()
-	if got := list(t, p, "d07"); len(got) != 40 {
-		t.Errorf("%d entries", len(got))
-	}
+	assert.Equal(t, len(list(t, p, "d07")), 40, "entries")
 	whole(t, p)
 	if marks := found(t, s.dir, "objects/pack/*.promisor"); len(marks) < 2 {
 		t.Errorf("%d packs are promised", len(marks))
@@ -606,7 +589,7 @@ func (s *filtering) comeLater(p *git.Provider) {
 		t.Errorf("missing: %v", missing)
 	}
 	s.sound()
-	ok(t, p.Close())
+	assert.OK(t, p.Close())
 }
 
 // The contract holds for clones without contents, wherever it asks for what was not
@@ -639,7 +622,7 @@ func TestBloblessClose(t *testing.T) {
 		ended <- err
 	}()
 	<-s.begun
-	ok(t, p.Close())
+	assert.OK(t, p.Close())
 	if err := <-ended; err == nil {
 		t.Error("it was read after all")
 	}
@@ -650,7 +633,7 @@ func TestBloblessClose(t *testing.T) {
 // killed.
 func lists(t *testing.T, url, dir string) {
 	p, err := git.Open(t.Context(), git.Options{URL: url, Dir: dir, Clone: git.CloneBlobless})
-	ok(t, err)
+	assert.OK(t, err)
 	for d := 0; ; d++ {
 		name := fmt.Sprintf("d%02d", d%40)
 		list(t, p, name)
@@ -672,8 +655,8 @@ func TestBloblessKilled(t *testing.T) {
 		child := exec.Command(os.Args[0], "-test.run=^TestBloblessKilled$")
 		child.Env = append(os.Environ(), "GIT_TEST_URL="+s.repo.URL, "GIT_TEST_DIR="+s.dir)
 		out, err := child.StdoutPipe()
-		ok(t, err)
-		ok(t, child.Start())
+		assert.OK(t, err)
+		assert.OK(t, child.Start())
 		lines := bufio.NewScanner(out)
 		for n := len(listed) + tier.Pick(run, rand.IntN(4)); lines.Scan(); n-- {
 			if _, name, is := strings.Cut(lines.Text(), "listed "); is {
@@ -688,14 +671,12 @@ func TestBloblessKilled(t *testing.T) {
 		p := s.open(git.CloneBlobless)
 		s.requests()
 		for name := range listed {
-			if got := list(t, p, name); len(got) != 10 {
-				t.Errorf("run %d: %s has %d entries", run, name, len(got))
-			}
+			assert.Equal(t, len(list(t, p, name)), 10, "run", run, name, "has entries")
 		}
 		if got := s.requests(); len(got) > 0 {
 			t.Errorf("run %d: what was listed is asked for again: %+v", run, got)
 		}
-		ok(t, p.Close())
+		assert.OK(t, p.Close())
 	}
 	if len(listed) < kills {
 		t.Errorf("%d directories before %d kills", len(listed), kills)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/tier"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/git/internal/odb"
@@ -190,18 +191,12 @@ func (c *mergeCases) commit(parent int, tree genTree) int {
 func (c *mergeCases) load() (r *repository, ids []id) {
 	c.t.Helper()
 	tier.RequireTools(c.t, "git")
-	if _, err := c.git(nil, "init", "--bare", "-q"); err != nil {
-		c.t.Fatal(err)
-	}
-	if _, err := c.git(c.stream.Bytes(), "-c", "fastimport.unpackLimit=0", "fast-import", "--quiet"); err != nil {
-		c.t.Fatal(err)
-	}
+	assert.OK(c.t, assert.ErrOf(c.git(nil, "init", "--bare", "-q")))
+	assert.OK(c.t, assert.ErrOf(c.git(c.stream.Bytes(), "-c", "fastimport.unpackLimit=0", "fast-import", "--quiet")))
 	ids = make([]id, c.number+1)
 	for i := range ids[1:] {
 		b, err := os.ReadFile(filepath.Join(c.dir, "refs", "heads", fmt.Sprintf("c%d", i+1)))
-		if err != nil {
-			c.t.Fatal(err)
-		}
+		assert.OK(c.t, err)
 		ids[i+1] = plumbing.NewHash(strings.TrimSpace(string(b)))
 	}
 	r = &repository{}
@@ -260,9 +255,7 @@ func TestRenamesAsGit(t *testing.T) {
 			}
 			clean++
 			commit, err := r.commit(tip)
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			if commit.Tree.String() != want {
 				got, _ := c.git(nil, "ls-tree", "-r", commit.Tree.String())
 				wanted, _ := c.git(nil, "ls-tree", "-r", want)

@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/gitserver"
 	"github.com/wsmount/wsmount/integration/tier"
 	"github.com/wsmount/wsmount/providers"
@@ -29,30 +30,21 @@ func at(name string) providers.Locator { return providers.MustLocator(name) }
 // reopen ends a provider and opens its clone again.
 func reopen(t *testing.T, p *git.Provider, url, dir string) *git.Provider {
 	t.Helper()
-	ok(t, p.Close())
+	assert.OK(t, p.Close())
 	return clone(t, url, in(dir))
 }
 
 func in(dir string) func(*git.Options) { return func(o *git.Options) { o.Dir = dir } }
 
-func ok(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 func is(t *testing.T, what string, err, want error) {
 	t.Helper()
-	if !errors.Is(err, want) {
-		t.Errorf("%s: %v, want %v", what, err, want)
-	}
+	assert.Is(t, err, want, what)
 }
 
 func write(t *testing.T, p providers.Provider, name, content string) providers.Info {
 	t.Helper()
 	info, err := p.Write(t.Context(), at(name), providers.String(content), always)
-	ok(t, err)
+	assert.OK(t, err)
 	return info
 }
 
@@ -84,16 +76,16 @@ func TestFreeOnceClosed(t *testing.T) {
 	p := clone(t, repo.URL, in(dir))
 	copied := 0
 	fds, err := os.ReadDir("/proc/self/fd")
-	ok(t, err)
+	assert.OK(t, err)
 	for _, e := range fds {
 		name := filepath.Join("/proc/self/fd", e.Name())
 		if to, err := os.Readlink(name); err != nil || !strings.HasPrefix(to, dir) || filepath.Base(to) != "lock" {
 			continue
 		}
 		fd, err := strconv.Atoi(e.Name())
-		ok(t, err)
+		assert.OK(t, err)
 		fd, err = unix.Dup(fd)
-		ok(t, err)
+		assert.OK(t, err)
 		defer unix.Close(fd)
 		copied++
 	}
@@ -111,12 +103,12 @@ func TestOutcomesOutliveACrash(t *testing.T) {
 	p := clone(t, repo.URL, in(dir))
 	set := providers.ChangeSet{Op: "op-1", Changes: []providers.Change{{Locator: at("new"), Body: providers.String("x"), If: providers.IfAbsent()}}}
 	first, err := p.Commit(t.Context(), set)
-	ok(t, err)
-	ok(t, p.Adopt(t.Context(), first.Revision, first.Revision))
+	assert.OK(t, err)
+	assert.OK(t, p.Adopt(t.Context(), first.Revision, first.Revision))
 	ask := providers.ChangeSet{Op: "op-1", Base: "none"}
 	p = reopen(t, p, repo.URL, dir)
 	again, err := p.Commit(t.Context(), ask)
-	ok(t, err)
+	assert.OK(t, err)
 	if again.Revision != first.Revision || !again.Committed || len(again.Entries) != 1 || !again.Entries[0].Version.Matches(first.Entries[0].Version) {
 		t.Errorf("after a crash: %+v, was %+v", again, first)
 	}
@@ -124,9 +116,9 @@ func TestOutcomesOutliveACrash(t *testing.T) {
 	// the half of a line behind it.
 	file := filepath.Join(dir, "wsmount/outcomes")
 	b, err := os.ReadFile(file)
-	ok(t, err)
+	assert.OK(t, err)
 	lost := fmt.Sprintf(`{"From":%q,"To":%q,"Op":"op-2"}`+"\n", first.Revision, strings.Repeat("1", 40))
-	ok(t, os.WriteFile(file, append(b, lost+lost[:30]...), 0o600))
+	assert.OK(t, os.WriteFile(file, append(b, lost+lost[:30]...), 0o600))
 	p = reopen(t, p, repo.URL, dir)
 	ask.Op = "op-2"
 	_, err = p.Commit(t.Context(), ask)
@@ -148,15 +140,13 @@ func TestLockedByGit(t *testing.T) {
 	dir := place(t)
 	p := clone(t, repo.URL, in(dir))
 	lock := filepath.Join(dir, "refs/heads/main.lock")
-	ok(t, os.WriteFile(lock, nil, 0o644))
+	assert.OK(t, os.WriteFile(lock, nil, 0o644))
 	_, err := p.Write(t.Context(), at("a"), providers.String("x"), always)
 	is(t, "write while git has locked the branch", err, providers.ErrUnavailable)
 	reads(t, p, "a", "one\n")
-	ok(t, os.Remove(lock))
+	assert.OK(t, os.Remove(lock))
 	write(t, p, "a", "x")
-	if got := repo.Git("--git-dir", dir, "show", "main:a"); got != "x" {
-		t.Errorf("git sees %q", got)
-	}
+	assert.Equal(t, repo.Git("--git-dir", dir, "show", "main:a"), "x", "git sees")
 }
 
 // A clone works on without its remote, also when it is opened anew.
@@ -196,28 +186,26 @@ func TestRemoteErrors(t *testing.T) {
 	token = "right"
 
 	hook := filepath.Join(repo.Dir, "hooks/pre-receive")
-	ok(t, os.MkdirAll(filepath.Dir(hook), 0o755))
-	ok(t, os.WriteFile(hook, []byte("#!/bin/sh\necho 'GH006: Protected branch update failed' >&2\nexit 1\n"), 0o755))
+	assert.OK(t, os.MkdirAll(filepath.Dir(hook), 0o755))
+	assert.OK(t, os.WriteFile(hook, []byte("#!/bin/sh\necho 'GH006: Protected branch update failed' >&2\nexit 1\n"), 0o755))
 	_, err = p.Push(t.Context(), providers.PushOptions{})
 	is(t, "push that a hook refuses", err, providers.ErrPermission)
 	if err == nil || !strings.Contains(err.Error(), "GH006") || !strings.Contains(err.Error(), "pre-receive hook declined") {
 		t.Errorf("it does not say why: %v", err)
 	}
-	ok(t, os.Remove(hook))
+	assert.OK(t, os.Remove(hook))
 
 	_, err = git.Open(t.Context(), git.Options{URL: server.URL + "/acme/none.git", Dir: place(t), Credentials: func(context.Context) (map[string]string, error) {
 		return map[string]string{"token": token}, nil
 	}})
 	is(t, "open of what is not there", err, providers.ErrNotExist)
-	ok(t, os.Rename(repo.Dir, repo.Dir+".gone"))
+	assert.OK(t, os.Rename(repo.Dir, repo.Dir+".gone"))
 	for what, call := range map[string]func() error{
 		"fetch": func() error { _, err := p.Fetch(t.Context()); return err },
 		"push":  func() error { _, err := p.Push(t.Context(), providers.PushOptions{}); return err },
 	} {
 		is(t, what+" of what is not there any more", call(), providers.ErrUnavailable)
-		if errors.Is(call(), providers.ErrNotExist) {
-			t.Errorf("%s: it looks as if the branch were new", what)
-		}
+		assert.False(t, errors.Is(call(), providers.ErrNotExist), what, "it looks as if the branch were new")
 	}
 }
 
@@ -242,14 +230,10 @@ func TestRedirects(t *testing.T) {
 	})
 	_, err := p.Push(t.Context(), providers.PushOptions{})
 	is(t, "push that is redirected", err, providers.ErrPermission)
-	if len(told) != 0 {
-		t.Errorf("the other server was asked: %q", told)
-	}
+	assert.Equal(t, len(told), 0, "the other server was asked:", told)
 	_, err = p.Fetch(t.Context())
 	is(t, "fetch that is redirected to nothing", err, providers.ErrUnavailable)
-	if !slices.Equal(told, []string{"GET "}) {
-		t.Errorf("the other server was asked: %q", told)
-	}
+	assert.Slice(t, told, []string{"GET "}, "the other server was asked")
 }
 
 // What the remote lost in a forced push, and what a pull left behind, stays.
@@ -258,22 +242,22 @@ func TestNothingIsThrownAway(t *testing.T) {
 	dir := place(t)
 	p := clone(t, repo.URL, in(dir))
 	begin, err := p.Head(t.Context())
-	ok(t, err)
+	assert.OK(t, err)
 	other.Write(map[string]string{"a": "theirs\n"})
 	other.Commit("main", "theirs")
 	theirs, err := p.Fetch(t.Context())
-	ok(t, err)
+	assert.OK(t, err)
 	write(t, p, "a", "ours")
 	ours, err := p.Head(t.Context())
-	ok(t, err)
-	ok(t, p.Adopt(t.Context(), ours, begin))
+	assert.OK(t, err)
+	assert.OK(t, p.Adopt(t.Context(), ours, begin))
 	other.Git("push", "-q", "-f", "origin", string(begin)+":refs/heads/main")
 	_, err = p.Fetch(t.Context())
-	ok(t, err)
+	assert.OK(t, err)
 	p = reopen(t, p, repo.URL, dir)
 	for r, want := range map[providers.Revision]string{theirs: "theirs\n", ours: "ours"} {
 		past, err := p.At(t.Context(), r)
-		ok(t, err)
+		assert.OK(t, err)
 		reads(t, past, "a", want)
 	}
 	repo.Git("--git-dir", dir, "gc", "-q", "--prune=now")
@@ -306,7 +290,7 @@ func TestBases(t *testing.T) {
 	for range tier.Pick(25, 60) {
 		a, b := commits[r.IntN(len(commits))], commits[r.IntN(len(commits))]
 		base, err := p.Base(t.Context(), providers.Revision(a), providers.Revision(b))
-		ok(t, err)
+		assert.OK(t, err)
 		if want := strings.Fields(other.Git("merge-base", "--all", a, b)); !slices.Contains(want, string(base)) {
 			t.Errorf("base of %s and %s: %s, git says %s", a, b, base, want)
 		}
@@ -320,14 +304,10 @@ func TestRequests(t *testing.T) {
 	server.Requests()
 	write(t, p, "a", "x")
 	reads(t, p, "dir/b", "two\n")
-	if got := server.Requests(); len(got) != 0 {
-		t.Errorf("work here asks %q", got)
-	}
+	assert.Equal(t, len(server.Requests()), 0, "work here asks")
 	_, err := p.Fetch(t.Context())
-	ok(t, err)
-	if got := server.Requests(); len(got) != 1 {
-		t.Errorf("a fetch of nothing asks %q", got)
-	}
+	assert.OK(t, err)
+	assert.Equal(t, len(server.Requests()), 1, "a fetch of nothing asks")
 }
 
 // Entries that are no files: submodules are directories without entries, and
@@ -343,18 +323,16 @@ func TestOddEntries(t *testing.T) {
 	dir := place(t)
 	p := clone(t, repo.URL, in(dir))
 	page, err := p.List(t.Context(), providers.Locator{}, providers.ListOptions{Recursive: true})
-	ok(t, err)
+	assert.OK(t, err)
 	var names []string
 	for _, e := range page.Entries {
 		names = append(names, fmt.Sprint(e.Locator, " ", e.Kind))
 	}
-	if want := []string{"a file", "dir dir", "dir/b file", "sub dir", "sub/module dir"}; !slices.Equal(names, want) {
-		t.Errorf("listed are %q, want %q", names, want)
-	}
+	assert.Slice(t, names, []string{"a file", "dir dir", "dir/b file", "sub dir", "sub/module dir"}, "listed")
 	for l, want := range map[string]string{"": "sub/module", "sub": "sub/module", "sub/module": "sub/module", "dir": "", "a": "", "none": "", "sub/module/x": ""} {
 		asked, _ := providers.ParseLocator(l)
 		got, found, err := p.Submodule(t.Context(), asked)
-		if ok(t, err); found != (want != "") || got.String() != want {
+		if assert.OK(t, err); found != (want != "") || got.String() != want {
 			t.Errorf("the submodule at or below %q: %v, %v, want %q", l, got, found, want)
 		}
 	}
@@ -367,9 +345,7 @@ func TestOddEntries(t *testing.T) {
 	write(t, p, "dir/new", "x")
 	write(t, p, "sub/file", "y")
 	tree := repo.Git("--git-dir", dir, "ls-tree", "-r", "--name-only", "main")
-	if want := "a\ndir/b\ndir/new\ndir/" + long + "\nsub/file\nsub/module\n"; tree != want {
-		t.Errorf("the tree is %q, want %q", tree, want)
-	}
+	assert.Equal(t, tree, "a\ndir/b\ndir/new\ndir/"+long+"\nsub/file\nsub/module\n", "the tree")
 	repo.Git("--git-dir", dir, "fsck", "--strict")
 }
 
@@ -405,7 +381,7 @@ func TestManyCommits(t *testing.T) {
 	for i := range commits {
 		write(t, p, fmt.Sprint("f", i%7), fmt.Sprint("content ", i))
 	}
-	ok(t, p.Close()) // which waits for what is being packed
+	assert.OK(t, p.Close()) // which waits for what is being packed
 	packs, err := filepath.Glob(filepath.Join(dir, "objects", "pack", "*.pack"))
 	if err != nil || len(packs) > commits/2 {
 		t.Errorf("%d packs, %v", len(packs), err)

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/gitserver"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/git"
@@ -67,13 +68,9 @@ func (s *sharing) push(files map[string]string) {
 func TestSharedPacks(t *testing.T) {
 	s := newSharing(t)
 	first, _, n := s.clone()
-	if n != 1 {
-		t.Errorf("the first clone asked for %d packs", n)
-	}
+	assert.Equal(t, n, 1, "the first clone asked for packs")
 	second, _, n := s.clone()
-	if n != 0 {
-		t.Errorf("the second clone asked for %d packs", n)
-	}
+	assert.Equal(t, n, 0, "the second clone asked for packs")
 	reads(t, second, "dir/b", "two\n")
 	write(t, second, "mine", "here")
 	if _, err := first.Stat(t.Context(), at("mine")); !errors.Is(err, providers.ErrNotExist) {
@@ -81,16 +78,12 @@ func TestSharedPacks(t *testing.T) {
 	}
 	s.push(map[string]string{"a": "new\n"})
 	_, third, n := s.clone()
-	if n != 1 {
-		t.Errorf("the third clone asked for %d packs", n)
-	}
-	ok(t, os.RemoveAll(filepath.Join(s.dir, "shared")))
+	assert.Equal(t, n, 1, "the third clone asked for packs")
+	assert.OK(t, os.RemoveAll(filepath.Join(s.dir, "shared")))
 	s.whole(third)
 	reads(t, second, "mine", "here")
 	_, _, n = s.clone()
-	if n != 1 {
-		t.Errorf("without what was shared %d packs were asked for", n)
-	}
+	assert.Equal(t, n, 1, "packs asked for without what was shared")
 }
 
 // What is shared does not grow without end, and is no pile of small packs.
@@ -99,10 +92,8 @@ func TestSharedIsBounded(t *testing.T) {
 	for i := range 17 {
 		s.push(map[string]string{"a": strings.Repeat("x", i+1)})
 		p, _, n := s.clone()
-		if n != 1 {
-			t.Errorf("clone %d asked for %d packs", i, n)
-		}
-		ok(t, p.Close())
+		assert.Equal(t, n, 1, "clone", i, "asked for packs")
+		assert.OK(t, p.Close())
 	}
 	if packs := found(t, filepath.Join(s.dir, "shared"), "*/pack-*.pack"); len(packs) > 16 {
 		t.Errorf("%d packs are shared", len(packs))
@@ -134,9 +125,7 @@ func TestSharedAtOnce(t *testing.T) {
 			packs++
 		}
 	}
-	if packs != 1 {
-		t.Errorf("%d packs were asked for", packs)
-	}
+	assert.Equal(t, packs, 1, "packs were asked for")
 }
 
 // Nobody gets by sharing what the server would not send him: not who may not ask,
@@ -172,12 +161,12 @@ func TestSharedIsDamaged(t *testing.T) {
 		"the list": func(t *testing.T, dir string) { flip(t, dir, "*/lent.json") },
 		"a pack is gone": func(t *testing.T, dir string) {
 			for _, name := range found(t, dir, "*/pack-*.pack") {
-				ok(t, os.Remove(name))
+				assert.OK(t, os.Remove(name))
 			}
 		},
 		"no directory": func(t *testing.T, dir string) {
-			ok(t, os.RemoveAll(dir))
-			ok(t, os.WriteFile(dir, nil, 0o600))
+			assert.OK(t, os.RemoveAll(dir))
+			assert.OK(t, os.WriteFile(dir, nil, 0o600))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -197,7 +186,7 @@ func TestSharedIsDamaged(t *testing.T) {
 func found(t *testing.T, dir, pattern string) []string {
 	t.Helper()
 	names, err := filepath.Glob(filepath.Join(dir, pattern))
-	if ok(t, err); len(names) == 0 {
+	if assert.OK(t, err); len(names) == 0 {
 		t.Fatalf("there is no %s", pattern)
 	}
 	return names
@@ -208,10 +197,10 @@ func flip(t *testing.T, dir, pattern string) {
 	t.Helper()
 	for _, name := range found(t, dir, pattern) {
 		b, err := os.ReadFile(name)
-		ok(t, err)
+		assert.OK(t, err)
 		b[len(b)/2] ^= 0x40
-		ok(t, os.Remove(name))
-		ok(t, os.WriteFile(name, b, 0o600))
+		assert.OK(t, os.Remove(name))
+		assert.OK(t, os.WriteFile(name, b, 0o600))
 	}
 }
 
@@ -240,5 +229,5 @@ func TestSharedWaitEnds(t *testing.T) {
 	_, err := git.Open(ctx, git.Options{URL: s.repo.URL, Dir: filepath.Join(s.dir, "given up"), Shared: filepath.Join(s.dir, "shared")})
 	is(t, "a clone that is given up", err, context.Canceled)
 	close(release)
-	ok(t, <-slow)
+	assert.OK(t, <-slow)
 }

@@ -2,12 +2,12 @@ package git
 
 import (
 	"context"
-	"errors"
 	"io"
 	"path/filepath"
 	"testing"
 	"time"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/git/internal/space"
 )
@@ -17,9 +17,7 @@ import (
 func TestSilentServer(t *testing.T) {
 	t.Parallel()
 	r, err := openRepository(filepath.Join(t.TempDir(), "clone"), "https://git.acme.test/acme/r.git", space.Disk{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	w := r.partial
 	asked := make(chan struct{}, 10)
 	w.now, w.silence = time.Now, 50*time.Millisecond
@@ -28,26 +26,16 @@ func TestSilentServer(t *testing.T) {
 		<-ctx.Done()
 		return ctx.Err()
 	}
-	if err := w.without(); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, w.without())
 	for range 2 {
-		if err := w.need(t.Context(), id{1}); !errors.Is(err, providers.ErrUnavailable) {
-			t.Errorf("a silent server: %v", err)
-		}
+		assert.Is(t, w.need(t.Context(), id{1}), providers.ErrUnavailable, "a silent server")
 		<-asked
 	}
 	w.silence = time.Hour
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() { <-asked; cancel() }()
-	if err := w.need(ctx, id{2}); !errors.Is(err, context.Canceled) {
-		t.Errorf("who goes: %v", err)
-	}
+	assert.Is(t, w.need(ctx, id{2}), context.Canceled, "who goes")
 	w.end()
-	if err := w.need(t.Context(), id{3}); !errors.Is(err, providers.ErrClosed) {
-		t.Errorf("after the end: %v", err)
-	}
-	if err := r.close(); err != nil {
-		t.Error(err)
-	}
+	assert.Is(t, w.need(t.Context(), id{3}), providers.ErrClosed, "after the end")
+	assert.Is(t, r.close(), nil)
 }

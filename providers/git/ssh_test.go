@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/gitserver"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/git"
@@ -46,9 +47,7 @@ func newSSHStageOf(t *testing.T, server *gitserver.Server) *sshStage {
 // knows says which keys of servers are known.
 func (s *sshStage) knows(lines string) {
 	s.t.Helper()
-	if err := os.WriteFile(s.known, []byte(lines), 0o600); err != nil {
-		s.t.Fatal(err)
-	}
+	assert.OK(s.t, os.WriteFile(s.known, []byte(lines), 0o600))
 }
 
 // over has a clone go over SSH.
@@ -213,9 +212,7 @@ func TestSSHAnswers(t *testing.T) {
 	s.ssh.Hook(nil)
 	s.ssh.Away()
 	s.wants("a server that is away", s.open(s.url("r")), providers.ErrUnavailable, "refused")
-	if err := s.ssh.Back(); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, s.ssh.Back())
 	s.wants("a server that is back", s.open(s.url("r")), nil)
 }
 
@@ -230,9 +227,7 @@ func TestSSHSilence(t *testing.T) {
 	short := func(o *git.Options) { o.SSH.Patience = 200 * time.Millisecond }
 
 	mute, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	defer mute.Close()
 	s.wants("no handshake", s.open("ssh://git@"+mute.Addr().String()+"/r.git", short), providers.ErrUnavailable, "stopped answering")
 
@@ -242,9 +237,7 @@ func TestSSHSilence(t *testing.T) {
 	defer cancel()
 	o := git.Options{URL: s.url("r"), Dir: t.TempDir()}
 	s.over(&o)
-	if _, err := git.Open(ctx, o); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("with a deadline: %v", err)
-	}
+	assert.Is(t, assert.ErrOf(git.Open(ctx, o)), context.DeadlineExceeded, "with a deadline")
 
 	s.ssh.Hook(s.cutting(300, false))
 	s.wants("half of what it has", s.open(s.url("r"), short), providers.ErrUnavailable, "stopped answering")
@@ -285,23 +278,17 @@ func TestSSHPushRefused(t *testing.T) {
 	s := newSSHStage(t)
 	repo := s.git.Create(t, "r")
 	hook := filepath.Join(repo.Dir, "hooks", "pre-receive")
-	if err := os.WriteFile(hook, []byte("#!/bin/sh\ncat >/dev/null\necho 'GH006: Protected branch update failed' >&2\nexit 1\n"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, os.WriteFile(hook, []byte("#!/bin/sh\ncat >/dev/null\necho 'GH006: Protected branch update failed' >&2\nexit 1\n"), 0o755))
 	p := clone(t, s.url("r"), s.over)
 	defer p.Close()
 	write(t, p, "a", "1")
 	_, err := p.Push(t.Context(), providers.PushOptions{})
 	s.wants("a protected branch", err, providers.ErrPermission, providers.RefusedBranch, "pre-receive hook declined", "GH006")
-	if err := os.Remove(hook); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, os.Remove(hook))
 	if pushed, err := p.Push(t.Context(), providers.PushOptions{}); err != nil || !pushed.Pushed {
 		t.Fatalf("without the hook: %+v, %v", pushed, err)
 	}
-	if got := repo.Git("show", "main:a"); got != "1" {
-		t.Errorf("the server has %q", got)
-	}
+	assert.Equal(t, repo.Git("show", "main:a"), "1", "the server")
 	repo.Git("fsck", "--strict")
 }
 
@@ -319,9 +306,7 @@ func TestOpenSSH(t *testing.T) {
 	if pushed, err := p.Push(t.Context(), providers.PushOptions{}); err != nil || !pushed.Pushed {
 		t.Fatalf("push: %+v, %v", pushed, err)
 	}
-	if got := repo.Git("show", "main:a"); got != "1" {
-		t.Errorf("the server has %q", got)
-	}
+	assert.Equal(t, repo.Git("show", "main:a"), "1", "the server")
 	work := repo.Clone(filepath.Join(t.TempDir(), "work"))
 	work.Write(map[string]string{"b": "2"})
 	work.Commit("main", "theirs")

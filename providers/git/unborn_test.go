@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/gitserver"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/git"
@@ -44,9 +45,7 @@ func TestUnbornHead(t *testing.T) {
 			p := clone(t, c.url(repo), c.over)
 			write(t, p, "a", "first\n")
 			if name == "git" { // a daemon takes no pushes
-				if got := branches(t, p).Tracked; got != c.want {
-					t.Errorf("the branch is %q", got)
-				}
+				assert.Equal(t, branches(t, p).Tracked, c.want, "the branch")
 				return
 			}
 			push(t, p)
@@ -63,14 +62,10 @@ func TestUnbornBesideOthers(t *testing.T) {
 	_, repo, _ := seeded(t)
 	repo.Git("symbolic-ref", "HEAD", "refs/heads/trunk")
 	p := clone(t, repo.URL)
-	if got := branches(t, p).Tracked; got != "trunk" {
-		t.Errorf("the branch is %q", got)
-	}
+	assert.Equal(t, branches(t, p).Tracked, "trunk", "the branch")
 	repo.Git("update-ref", "--no-deref", "HEAD", strings.TrimSpace(repo.Git("rev-parse", "main")))
 	p = clone(t, repo.URL)
-	if got := branches(t, p).Tracked; got != "main" {
-		t.Errorf("with a detached HEAD, the branch is %q", got)
-	}
+	assert.Equal(t, branches(t, p).Tracked, "main", "with a detached HEAD, the branch")
 }
 
 // Whether HEAD names another branch is not guessed while the server does not answer.

@@ -3,6 +3,7 @@ package memory_test
 import (
 	"testing"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/memory"
 )
@@ -10,21 +11,15 @@ import (
 // BenchmarkServed is what a call costs on the way to another process.
 func BenchmarkServed(b *testing.B) {
 	c := dial(b, serve(b, memory.New(memory.Options{})))
-	if _, err := c.Write(b.Context(), a, providers.String("x"), unconditional); err != nil {
-		b.Fatal(err)
-	}
+	assert.OK(b, assert.ErrOf(c.Write(b.Context(), a, providers.String("x"), unconditional)))
 	b.Run("stat", func(b *testing.B) {
 		for b.Loop() {
-			if _, err := c.Stat(b.Context(), a); err != nil {
-				b.Fatal(err)
-			}
+			assert.OK(b, assert.ErrOf(c.Stat(b.Context(), a)))
 		}
 	})
 	b.Run("write", func(b *testing.B) {
 		for b.Loop() {
-			if _, err := c.Write(b.Context(), a, providers.String("x"), unconditional); err != nil {
-				b.Fatal(err)
-			}
+			assert.OK(b, assert.ErrOf(c.Write(b.Context(), a, providers.String("x"), unconditional)))
 		}
 	})
 }
@@ -36,9 +31,7 @@ func BenchmarkStore(b *testing.B) {
 		dir := providers.MustLocator("some/directory")
 		for i := 0; b.Loop(); i++ {
 			l, _ := dir.Child(name(i))
-			if _, err := p.Write(b.Context(), l, providers.String("x"), unconditional); err != nil {
-				b.Fatal(err)
-			}
+			assert.OK(b, assert.ErrOf(p.Write(b.Context(), l, providers.String("x"), unconditional)))
 		}
 	})
 }

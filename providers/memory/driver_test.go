@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/tier"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/memory"
@@ -18,9 +19,7 @@ import (
 func TestDriver(t *testing.T) {
 	d := memory.Driver()
 	p, err := d.Open(t.Context(), providers.Settings{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	if missing := d.Promises.Missing(p.Capabilities()); missing != nil {
 		t.Errorf("the provider does what the driver does not promise: %q", missing)
 	}
@@ -61,13 +60,9 @@ func TestDriverSocket(t *testing.T) {
 	socket := serve(t, store)
 	os.Chmod(socket, 0o600)
 	p, err := openAt(t, socket)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	write(t, p, "through the socket")
-	if got := store.Dump(); len(got) != 1 {
-		t.Errorf("the store has %q", got)
-	}
+	assert.Equal(t, len(store.Dump()), 1, "the store")
 }
 
 // TestDriverForeignSocket: what others could listen to, or offer, is refused.
@@ -88,9 +83,7 @@ func TestDriverForeignSocket(t *testing.T) {
 			socket := serve(t, memory.New(memory.Options{}))
 			err := errors.Join(os.Chmod(socket, 0o600), c.prepare(socket))
 			tier.Require(t, "root", !errors.Is(err, unix.EPERM)) // only root gives a socket away
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			if p, err := openAt(t, socket); !errors.Is(err, c.want) || p != nil {
 				t.Errorf("got %v, %v; want %v", p, err, c.want)
 			}
@@ -103,21 +96,15 @@ func TestDriverReplacedSocket(t *testing.T) {
 	address := filepath.Join(t.TempDir(), "s")
 	listen := func(mode os.FileMode) *memory.Server {
 		l, err := net.Listen("unix", address)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		os.Chmod(address, mode)
 		return memory.Serve(l, memory.New(memory.Options{}))
 	}
 	first := listen(0o600)
 	p, err := openAt(t, address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	first.Close()
-	if _, err := p.Stat(t.Context(), providers.Locator{}); !errors.Is(err, providers.ErrUnavailable) {
-		t.Errorf("without a server: %v", err)
-	}
+	assert.Is(t, assert.ErrOf(p.Stat(t.Context(), providers.Locator{})), providers.ErrUnavailable, "without a server")
 	second := listen(0o666)
 	if _, err := p.Stat(t.Context(), providers.Locator{}); !errors.Is(err, providers.ErrPermission) {
 		t.Errorf("with a server that is open to all: %v", err)
@@ -125,9 +112,7 @@ func TestDriverReplacedSocket(t *testing.T) {
 	second.Close()
 	third := listen(0o600)
 	defer third.Close()
-	if _, err := p.Stat(t.Context(), providers.Locator{}); err != nil {
-		t.Errorf("with a server again: %v", err)
-	}
+	assert.Is(t, assert.ErrOf(p.Stat(t.Context(), providers.Locator{})), nil, "with a server again")
 }
 
 // TestDriverForeignPeer: a socket that looks like ours, behind which another
@@ -147,9 +132,7 @@ func TestDriverForeignPeer(t *testing.T) {
 			t.Error(errno)
 		}
 		l, err := net.Listen("unix", address)
-		if err != nil {
-			t.Error(err)
-		}
+		assert.Is(t, err, nil)
 		listening <- l
 	}()
 	l := <-listening
@@ -158,9 +141,7 @@ func TestDriverForeignPeer(t *testing.T) {
 	}
 	s := memory.Serve(l, memory.New(memory.Options{}))
 	defer s.Close()
-	if err := errors.Join(os.Chown(address, 0, 0), os.Chmod(address, 0o600)); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, errors.Join(os.Chown(address, 0, 0), os.Chmod(address, 0o600)))
 	if p, err := openAt(t, address); !errors.Is(err, providers.ErrPermission) || p != nil {
 		t.Errorf("got %v, %v", p, err)
 	}

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/memory"
 	"github.com/wsmount/wsmount/providers/providertest"
@@ -79,40 +80,28 @@ func TestWithout(t *testing.T) {
 	if err != nil || first.Metadata != nil || first.Attr.Valid != 0 || first.Digest != "" {
 		t.Errorf("write: %+v, %v", first, err)
 	}
-	if _, err := p.Write(ctx, dir, providers.String("x"), opts); !errors.Is(err, providers.ErrExist) {
-		t.Errorf("repeated write: %v", err)
-	}
+	assert.Is(t, assert.ErrOf(p.Write(ctx, dir, providers.String("x"), opts)), providers.ErrExist, "repeated write")
 	opts.If = providers.Unconditional()
 	for _, content := range []string{"y", "x"} {
-		if _, err := p.Write(ctx, dir, providers.String(content), opts); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, assert.ErrOf(p.Write(ctx, dir, providers.String(content), opts)))
 	}
 	if again, err := p.Stat(ctx, dir); err != nil || again.Version != first.Version {
 		t.Errorf("the same content has version %+v, had %+v; %v", again.Version, first.Version, err)
 	}
 	link := providers.WriteOptions{If: providers.IfAbsent(), Kind: providers.KindSymlink}
-	if _, err := p.Write(ctx, providers.MustLocator("dir/link"), providers.String("x"), link); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, assert.ErrOf(p.Write(ctx, providers.MustLocator("dir/link"), providers.String("x"), link)))
 	for info, err := range providers.All(ctx, p, dir.Parent(), providers.ListOptions{}) {
 		if err != nil || info.Kind != providers.KindFile {
 			t.Errorf("listed: %+v, %v", info, err)
 		}
 	}
 	for _, l := range []string{"dir/file", "dir/link"} {
-		if err := p.Delete(ctx, providers.MustLocator(l), providers.DeleteOptions{If: providers.Unconditional()}); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, p.Delete(ctx, providers.MustLocator(l), providers.DeleteOptions{If: providers.Unconditional()}))
 	}
-	if _, err := p.Stat(ctx, dir.Parent()); !errors.Is(err, providers.ErrNotExist) {
-		t.Errorf("a directory without entries: %v", err)
-	}
+	assert.Is(t, assert.ErrOf(p.Stat(ctx, dir.Parent())), providers.ErrNotExist, "a directory without entries")
 	set := providers.SetAttrOptions{If: providers.Unconditional(), Metadata: map[string]string{}}
 	write(t, p, "x")
-	if _, err := p.SetAttr(ctx, a, set); !errors.Is(err, providers.ErrUnsupported) {
-		t.Errorf("setattr of metadata: %v", err)
-	}
+	assert.Is(t, assert.ErrOf(p.SetAttr(ctx, a, set)), providers.ErrUnsupported, "setattr of metadata")
 }
 
 // serve gives p to others at the socket that it returns.
@@ -120,9 +109,7 @@ func serve(t providertest.T, p providers.Provider) (address string) {
 	t.Helper()
 	address = filepath.Join(t.TempDir(), "s")
 	l, err := net.Listen("unix", address)
-	if err != nil {
-		t.Fatalf("listen: %v", err)
-	}
+	assert.OK(t, err, "listen")
 	s := memory.Serve(l, p)
 	t.Cleanup(func() { s.Close() })
 	return address
@@ -131,9 +118,7 @@ func serve(t providertest.T, p providers.Provider) (address string) {
 func dial(t providertest.T, address string) *memory.Client {
 	t.Helper()
 	c, err := memory.Dial(t.Context(), "unix", address)
-	if err != nil {
-		t.Fatalf("dial: %v", err)
-	}
+	assert.OK(t, err, "dial")
 	return c
 }
 
@@ -145,9 +130,7 @@ var (
 func write(t *testing.T, p providers.Provider, content string) providers.Info {
 	t.Helper()
 	info, err := p.Write(t.Context(), a, providers.String(content), unconditional)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	return info
 }
 
@@ -189,23 +172,17 @@ func TestHook(t *testing.T) {
 	}})
 	info := write(t, p, "mine")
 	_, err := p.Write(t.Context(), a, providers.String("mine again"), providers.WriteOptions{If: providers.IfVersion(info.Version)})
-	if !errors.Is(err, providers.ErrConflict) {
-		t.Errorf("write over a stranger's: %v", err)
-	}
+	assert.Is(t, err, providers.ErrConflict, "write over a stranger's")
 	got, _, err := providers.Fetch(t.Context(), p, a, providers.ReadOptions{})
 	if string(got) != "a stranger's" || err != nil {
 		t.Errorf("content: got %q, %v", got, err)
 	}
 	before, _ := p.Head(t.Context())
-	if err := p.Tamper(a, nil); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, p.Tamper(a, nil))
 	if after, _ := p.Head(t.Context()); after == before {
 		t.Errorf("a removal by a stranger left the head %q", after)
 	}
-	if _, err := p.Stat(t.Context(), a); !errors.Is(err, providers.ErrNotExist) {
-		t.Errorf("stat after removal: %v", err)
-	}
+	assert.Is(t, assert.ErrOf(p.Stat(t.Context(), a)), providers.ErrNotExist, "stat after removal")
 }
 
 // TestRefusedSetCostsNothing: a set that fails leaves no trace in revisions.
@@ -235,21 +212,15 @@ func TestManyEntries(t *testing.T) {
 	for i := range 40 {
 		for j := range 50 {
 			l := providers.MustLocator(strings.Repeat("d", i+1) + "/" + strings.Repeat("f", j+1))
-			if err := p.Tamper(l, []byte("x")); err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, p.Tamper(l, []byte("x")))
 		}
 	}
 	n := 0
 	for _, err := range providers.All(t.Context(), p, providers.Locator{}, providers.ListOptions{Recursive: true, Limit: 7}) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		n++
 	}
-	if want := 40 * 51; n != want {
-		t.Errorf("%d entries, want %d", n, want)
-	}
+	assert.Equal(t, n, 40*51, "entries")
 }
 
 // TestOutlivesItsUser: another process holds the store, and what it tells is
@@ -258,9 +229,7 @@ func TestOutlivesItsUser(t *testing.T) {
 	address := os.Getenv("MEMORY_TEST_SERVE")
 	if address != "" {
 		l, err := net.Listen("unix", address)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		memory.Serve(l, memory.New(memory.Options{}))
 		os.Stdout.WriteString("ready\n")
 		io.ReadAll(os.Stdin) // until the parent lets go
@@ -271,16 +240,12 @@ func TestOutlivesItsUser(t *testing.T) {
 	child.Env = append(os.Environ(), "MEMORY_TEST_SERVE="+address)
 	in, _ := child.StdinPipe()
 	out, _ := child.StdoutPipe()
-	if err := child.Start(); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, child.Start())
 	t.Cleanup(func() {
 		in.Close()
 		child.Wait()
 	})
-	if _, err := io.ReadFull(out, make([]byte, len("ready\n"))); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, assert.ErrOf(io.ReadFull(out, make([]byte, len("ready\n")))))
 	first := dial(t, address)
 	want := write(t, first, "kept")
 	first.Close()
@@ -294,28 +259,18 @@ func TestOutlivesItsUser(t *testing.T) {
 // and content is never cut short in silence.
 func TestServerGone(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	s := memory.Serve(l, memory.New(memory.Options{}))
 	c, err := memory.Dial(t.Context(), "tcp", l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	write(t, c, strings.Repeat("x", 16<<20)) // more than sockets hold
 	open, err := c.Read(t.Context(), a, providers.ReadOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	s.Close()
 	n, err := io.Copy(io.Discard, open.Body)
 	open.Body.Close()
-	if !errors.Is(err, providers.ErrUnavailable) {
-		t.Errorf("read across the server's end: %d bytes, %v", n, err)
-	}
-	if _, err := c.Stat(t.Context(), a); !errors.Is(err, providers.ErrUnavailable) {
-		t.Errorf("stat without a server: %v", err)
-	}
+	assert.Is(t, err, providers.ErrUnavailable, "read across the server's end:", n, "bytes")
+	assert.Is(t, assert.ErrOf(c.Stat(t.Context(), a)), providers.ErrUnavailable, "stat without a server")
 	if _, err := memory.Dial(t.Context(), "tcp", l.Addr().String()); !errors.Is(err, providers.ErrUnavailable) {
 		t.Errorf("dial without a server: %v", err)
 	}
@@ -331,9 +286,7 @@ func TestServedWrapper(t *testing.T) {
 	if _, err := c.Write(t.Context(), a, providers.String("x"), unconditional); !errors.Is(err, providers.ErrReadOnly) {
 		t.Errorf("write: %v", err)
 	}
-	if _, err := c.Copy(t.Context(), a, a, providers.CopyOptions{}); !errors.Is(err, providers.ErrUnsupported) {
-		t.Errorf("copy: %v", err)
-	}
+	assert.Is(t, assert.ErrOf(c.Copy(t.Context(), a, a, providers.CopyOptions{})), providers.ErrUnsupported, "copy")
 }
 
 // watching has an ability that has no place in a request.
@@ -353,9 +306,7 @@ func (watching) Watch(context.Context, providers.Locator) iter.Seq2[providers.Ev
 func TestServedAbilities(t *testing.T) {
 	c := dial(t, serve(t, watching{memory.New(memory.Options{})}))
 	want := providers.AbilityCopy | providers.AbilityMove | providers.AbilityAttr | providers.AbilityCommit
-	if got := c.Capabilities().Abilities; got != want {
-		t.Errorf("got %s, want %s", got, want)
-	}
+	assert.Equal(t, c.Capabilities().Abilities, want)
 }
 
 // TestServedCancel: a call whose client gave up ends at the server.
@@ -377,9 +328,7 @@ func TestServedCancel(t *testing.T) {
 		<-reached
 		cancel()
 	}()
-	if _, err := c.Stat(ctx, a); !errors.Is(err, context.Canceled) {
-		t.Errorf("stat: %v", err)
-	}
+	assert.Is(t, assert.ErrOf(c.Stat(ctx, a)), context.Canceled, "stat")
 	select {
 	case <-ended:
 	case <-time.After(2 * time.Minute):
@@ -394,7 +343,5 @@ func TestServedHalfBody(t *testing.T) {
 	write(t, c, strings.Repeat("x", 100_000))
 	faults.Queue(providers.MethodRead, providertest.Fault{Cut: io.ErrUnexpectedEOF, CutAfter: 50_000})
 	got, _, err := providers.Fetch(t.Context(), c, a, providers.ReadOptions{})
-	if !errors.Is(err, providers.ErrUnavailable) {
-		t.Errorf("got %d bytes, %v", len(got), err)
-	}
+	assert.Is(t, err, providers.ErrUnavailable, "got", len(got), "bytes")
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/memory"
 	"github.com/wsmount/wsmount/providers/providertest"
@@ -42,9 +43,7 @@ func serveRemote(t providertest.T, r *memory.Remote) (address string) {
 	t.Helper()
 	address = filepath.Join(t.TempDir(), "s")
 	l, err := net.Listen("unix", address)
-	if err != nil {
-		t.Fatalf("listen: %v", err)
-	}
+	assert.OK(t, err, "listen")
 	os.Chmod(address, 0o600)
 	s := memory.ServeRemote(l, r, memory.Options{})
 	t.Cleanup(func() { s.Close() })
@@ -54,9 +53,7 @@ func serveRemote(t providertest.T, r *memory.Remote) (address string) {
 func dialClone(t providertest.T, address, name, branch string) *memory.Client {
 	t.Helper()
 	c, err := memory.DialClone(t.Context(), "unix", address, name, branch)
-	if err != nil {
-		t.Fatalf("dial: %v", err)
-	}
+	assert.OK(t, err, "dial")
 	return c
 }
 
@@ -64,9 +61,7 @@ func TestContractClonesServed(t *testing.T) {
 	providertest.RunClones(t, func(t providertest.T) providertest.Clones {
 		address := serveRemote(t, memory.NewRemote(nil))
 		control, err := memory.DialCloneControl(t.Context(), "unix", address, "a", "main")
-		if err != nil {
-			t.Fatalf("control: %v", err)
-		}
+		assert.OK(t, err, "control")
 		return providertest.Clones{
 			A: dialClone(t, address, "a", "main"), B: dialClone(t, address, "b", "main"),
 			Drop: func(string) error { return control.Reset(t.Context(), "") }, // which are asked for the tracked one alone
@@ -92,9 +87,7 @@ func TestClonesOutliveClients(t *testing.T) {
 	if _, err := memory.DialClone(t.Context(), "unix", address, "a", "main"); !errors.Is(err, providers.ErrInvalid) {
 		t.Errorf("the clone with another branch: %v", err)
 	}
-	if _, err := second.Push(t.Context(), providers.PushOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, assert.ErrOf(second.Push(t.Context(), providers.PushOptions{})))
 	if got := remote.Branches(); len(got) != 1 || got["topic"] == "" {
 		t.Errorf("branches: %v", got)
 	}
@@ -106,17 +99,11 @@ func TestStranger(t *testing.T) {
 	address := serveRemote(t, memory.NewRemote(nil))
 	p := dialClone(t, address, "a", "")
 	c, err := memory.DialCloneControl(ctx, "unix", address, "a", "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	write(t, p, "ours")
-	if _, err := p.Push(ctx, providers.PushOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, assert.ErrOf(p.Push(ctx, providers.PushOptions{})))
 	pushed, _ := p.Head(ctx)
-	if err := c.Tamper(ctx, providers.MustLocator("b"), []byte("theirs")); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, c.Tamper(ctx, providers.MustLocator("b"), []byte("theirs")))
 	theirs, err := p.Fetch(ctx)
 	if base, baseErr := p.Base(ctx, pushed, theirs); err != nil || baseErr != nil || base != pushed || theirs == pushed {
 		t.Errorf("fetch: %q, %v; base %q, %v", theirs, err, base, baseErr)
@@ -125,13 +112,9 @@ func TestStranger(t *testing.T) {
 		t.Errorf("dump: %q, %v", got, err)
 	}
 	past, err := p.At(ctx, theirs)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	for range 3 {
-		if _, err := past.Stat(ctx, a); err != nil {
-			t.Error(err)
-		}
+		assert.Is(t, assert.ErrOf(past.Stat(ctx, a)), nil)
 	}
 	if calls, err := c.Calls(ctx); err != nil || calls[providers.MethodAt] != 1 || calls[providers.MethodStat] != 3 {
 		t.Errorf("calls: %v, %v", calls, err)
@@ -140,24 +123,16 @@ func TestStranger(t *testing.T) {
 	if err != nil || len(log) != 2 || log[0].Message != "change b" || log[0].Parents[0] != pushed || log[1].Message != "write a" {
 		t.Errorf("log: %+v, %v", log, err)
 	}
-	if err := c.Reset(ctx, pushed); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, c.Reset(ctx, pushed))
 	if got, err := p.Fetch(ctx); got != pushed || err != nil {
 		t.Errorf("after a forced push: %q, %v", got, err)
 	}
-	if err := c.Reset(ctx, "no such"); !errors.Is(err, providers.ErrNotExist) {
-		t.Errorf("forced push of nothing: %v", err)
-	}
-	if err := c.Reset(ctx, ""); err != nil {
-		t.Fatal(err)
-	}
+	assert.Is(t, c.Reset(ctx, "no such"), providers.ErrNotExist, "forced push of nothing")
+	assert.OK(t, c.Reset(ctx, ""))
 	if got, err := c.Branches(ctx); len(got) != 0 || err != nil {
 		t.Errorf("branches: %v, %v", got, err)
 	}
-	if err := c.TamperMkdir(ctx, a); !errors.Is(err, providers.ErrUnsupported) {
-		t.Errorf("mkdir: %v", err)
-	}
+	assert.Is(t, c.TamperMkdir(ctx, a), providers.ErrUnsupported, "mkdir")
 }
 
 // TestOffline: without the remote, a clone works on; only what leaves the
@@ -173,15 +148,9 @@ func TestOffline(t *testing.T) {
 	if _, _, err := providers.Fetch(t.Context(), r, a, providers.ReadOptions{}); err != nil {
 		t.Errorf("read: %v", err)
 	}
-	if _, err := r.Push(t.Context(), providers.PushOptions{}); !errors.Is(err, providers.ErrUnavailable) {
-		t.Errorf("push: %v", err)
-	}
-	if _, err := r.Fetch(t.Context()); !errors.Is(err, providers.ErrUnavailable) {
-		t.Errorf("fetch: %v", err)
-	}
-	if len(waited.got) != 2 {
-		t.Errorf("slept %d times for two calls of the remote", len(waited.got))
-	}
+	assert.Is(t, assert.ErrOf(r.Push(t.Context(), providers.PushOptions{})), providers.ErrUnavailable, "push")
+	assert.Is(t, assert.ErrOf(r.Fetch(t.Context())), providers.ErrUnavailable, "fetch")
+	assert.Equal(t, len(waited.got), 2, "times slept for two calls of the remote")
 	r.Switches().Clear()
 	r.Switches().Lose(providers.MethodPush, 1)
 	if _, err := r.Push(t.Context(), providers.PushOptions{}); !errors.Is(err, providers.ErrUnavailable) {
@@ -191,9 +160,7 @@ func TestOffline(t *testing.T) {
 		t.Errorf("repeated push: %+v, %v", got, err)
 	}
 	r.Switches().Fail(providers.MethodCommit, 1, providers.ErrQuota)
-	if _, err := r.Commit(t.Context(), providers.ChangeSet{}); !errors.Is(err, providers.ErrQuota) {
-		t.Errorf("commit: %v", err)
-	}
+	assert.Is(t, assert.ErrOf(r.Commit(t.Context(), providers.ChangeSet{})), providers.ErrQuota, "commit")
 }
 
 // TestSameIsNoCommit: what changes nothing makes no revision, whatever it was
@@ -202,9 +169,7 @@ func TestSameIsNoCommit(t *testing.T) {
 	r := memory.NewRepository(memory.NewRemote(nil), memory.Options{})
 	first := write(t, r, "x")
 	before, _ := r.Head(t.Context())
-	if again := write(t, r, "x"); again.Version != first.Version {
-		t.Errorf("the same content has version %+v, had %+v", again.Version, first.Version)
-	}
+	assert.Equal(t, write(t, r, "x").Version, first.Version, "the version of the same content")
 	if after, _ := r.Head(t.Context()); after != before {
 		t.Errorf("the head went from %q to %q", before, after)
 	}

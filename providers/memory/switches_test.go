@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/memory"
 )
@@ -54,16 +55,12 @@ func both(t *testing.T, opts memory.Options, test func(t *testing.T, s switched)
 		store := memory.New(opts)
 		address := serve(t, store)
 		c, err := memory.DialControl(t.Context(), "unix", address)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		t.Cleanup(func() { c.Close() })
 		ctx := t.Context()
 		ok := func(err error) {
 			t.Helper()
-			if err != nil {
-				t.Error(err)
-			}
+			assert.Is(t, err, nil)
 		}
 		test(t, switched{
 			p: dial(t, address), store: store,
@@ -94,12 +91,8 @@ func stat(t *testing.T, p providers.Provider) error {
 func TestDelay(t *testing.T) {
 	waited := slept{make(chan time.Duration, 10)}
 	both(t, memory.Options{Delay: time.Hour, Sleep: waited.sleep}, func(t *testing.T, s switched) {
-		if err := stat(t, s.p); err != nil {
-			t.Fatal(err)
-		}
-		if got := <-waited.got; got != time.Hour {
-			t.Errorf("slept %v", got)
-		}
+		assert.OK(t, stat(t, s.p))
+		assert.Equal(t, <-waited.got, time.Hour, "slept")
 		s.delay(2 * time.Hour)
 		if err := stat(t, s.p); err != nil || <-waited.got != 2*time.Hour {
 			t.Errorf("another delay: %v", err)
@@ -124,13 +117,9 @@ func TestDelayEnds(t *testing.T) {
 			runtime.Gosched()
 		}
 		cancel()
-		if err := <-result; !errors.Is(err, context.Canceled) {
-			t.Errorf("got %v", err)
-		}
+		assert.Is(t, <-result, context.Canceled)
 		s.delay(time.Nanosecond)
-		if err := stat(t, s.p); err != nil {
-			t.Errorf("after a short delay: %v", err)
-		}
+		assert.Is(t, stat(t, s.p), nil, "after a short delay")
 	})
 }
 
@@ -138,9 +127,7 @@ func TestCut(t *testing.T) {
 	both(t, memory.Options{}, func(t *testing.T, s switched) {
 		write(t, s.p, "before")
 		s.cut(false)
-		if err := stat(t, s.p); !errors.Is(err, providers.ErrUnavailable) {
-			t.Errorf("stat while cut off: %v", err)
-		}
+		assert.Is(t, stat(t, s.p), providers.ErrUnavailable, "stat while cut off")
 		if _, err := s.p.Write(t.Context(), a, providers.String("x"), unconditional); !errors.Is(err, providers.ErrUnavailable) {
 			t.Errorf("write while cut off: %v", err)
 		}
@@ -167,18 +154,14 @@ func TestHang(t *testing.T) {
 			runtime.Gosched()
 		}
 		cancel()
-		if err := <-ended; !errors.Is(err, context.Canceled) {
-			t.Errorf("a call whose context ended: %v", err)
-		}
+		assert.Is(t, <-ended, context.Canceled, "a call whose context ended")
 		select {
 		case err := <-goesOn:
 			t.Errorf("the other call did not hang: %v", err)
 		default:
 		}
 		s.connect()
-		if err := <-goesOn; err != nil {
-			t.Errorf("a call that goes on: %v", err)
-		}
+		assert.Is(t, <-goesOn, nil, "a call that goes on")
 	})
 }
 
@@ -187,9 +170,7 @@ func TestCutWhileReading(t *testing.T) {
 	both(t, memory.Options{}, func(t *testing.T, s switched) {
 		write(t, s.p, strings.Repeat("x", 16<<20)) // more than sockets hold
 		c, err := s.p.Read(t.Context(), a, providers.ReadOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		defer c.Body.Close()
 		s.cut(false)
 		if n, err := io.Copy(io.Discard, c.Body); !errors.Is(err, providers.ErrUnavailable) {
@@ -207,23 +188,15 @@ func TestFailAndLose(t *testing.T) {
 		s.fail(providers.MethodWrite, 2, providers.ErrQuota)
 		s.lose(providers.MethodWrite, 1)
 		for i, want := range []error{providers.ErrQuota, providers.ErrQuota, providers.ErrUnavailable} {
-			if err := create("a"); !errors.Is(err, want) {
-				t.Errorf("call %d: got %v, want %v", i, err, want)
-			}
-			if got := len(s.store.Dump()); got != i/2 {
-				t.Errorf("call %d left %d entries", i, got)
-			}
+			assert.Is(t, create("a"), want, "call", i)
+			assert.Equal(t, len(s.store.Dump()), i/2, "call", i, "entries left")
 		}
-		if err := create("a"); err != nil {
-			t.Errorf("repeated after a lost answer: %v", err)
-		}
+		assert.Is(t, create("a"), nil, "repeated after a lost answer")
 		s.fail(providers.MethodStat, 5, providers.ErrConflict)
 		s.cut(true)
 		s.delay(time.Hour)
 		s.clear()
-		if err := stat(t, s.p); err != nil {
-			t.Errorf("after clear: %v", err)
-		}
+		assert.Is(t, stat(t, s.p), nil, "after clear")
 		if calls := s.calls(); calls[providers.MethodWrite] != 4 || calls[providers.MethodStat] != 1 || len(calls) != 2 {
 			t.Errorf("calls: %v", calls)
 		}
@@ -239,17 +212,13 @@ func TestTamperAndDump(t *testing.T) {
 			t.Fatal(err)
 		}
 		link := providers.WriteOptions{If: providers.IfAbsent(), Kind: providers.KindSymlink}
-		if _, err := s.p.Write(t.Context(), providers.MustLocator("l"), providers.String("d/f"), link); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, assert.ErrOf(s.p.Write(t.Context(), providers.MustLocator("l"), providers.String("d/f"), link)))
 		s.cut(false) // a stranger is not cut off
 		for _, err := range []error{
 			s.tamper(providers.MustLocator("gone/x"), []byte("x")), s.tamper(providers.MustLocator("gone"), nil),
 			s.tamper(providers.MustLocator("d/empty"), []byte{}), s.mkdir(providers.MustLocator("e")),
 		} {
-			if err != nil {
-				t.Error(err)
-			}
+			assert.Is(t, err, nil)
 		}
 		want := []string{
 			`"d" dir`, `"d/empty" file 0 sha256:e3b0c44298fc1c14`,
@@ -269,13 +238,7 @@ func TestTamperAndDump(t *testing.T) {
 func TestControlOfStrangers(t *testing.T) {
 	address := serve(t, providers.Wrap(memory.New(memory.Options{}), providers.WrapOptions{}))
 	c, err := memory.DialControl(t.Context(), "unix", address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Cut(t.Context(), false); !errors.Is(err, providers.ErrUnsupported) {
-		t.Errorf("cut: %v", err)
-	}
-	if _, err := c.Dump(t.Context()); !errors.Is(err, providers.ErrUnsupported) {
-		t.Errorf("dump: %v", err)
-	}
+	assert.OK(t, err)
+	assert.Is(t, c.Cut(t.Context(), false), providers.ErrUnsupported, "cut")
+	assert.Is(t, assert.ErrOf(c.Dump(t.Context())), providers.ErrUnsupported, "dump")
 }

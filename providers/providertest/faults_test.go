@@ -4,6 +4,7 @@ import (
 	"io"
 	"testing"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/memory"
 )
@@ -33,9 +34,7 @@ func TestUnhitFaultsFail(t *testing.T) {
 				}
 			}}
 			said := failures(t, check, func(T) providers.Provider { return memory.New(memory.Options{}) })
-			if len(said) != c.unhits {
-				t.Errorf("said %q, want %d failures", said, c.unhits)
-			}
+			assert.Equal(t, len(said), c.unhits, "said", said, "failures")
 		})
 	}
 }

@@ -13,31 +13,19 @@ import (
 )
 
 func (b *brokenClone) Branches(ctx context.Context) (providers.Branches, error) {
-	if b.branches != nil {
-		return b.branches(ctx)
-	}
-	return b.Repository.Branches(ctx)
+	return b.branches(ctx)
 }
 
 func (b *brokenClone) Begin(ctx context.Context, branch string, ask bool) (providers.Revision, error) {
-	if b.begin != nil {
-		return b.begin(ctx, branch, ask)
-	}
-	return b.Repository.Begin(ctx, branch, ask)
+	return b.begin(ctx, branch, ask)
 }
 
 func (b *brokenClone) Start(ctx context.Context, branch string, from, to providers.Revision) error {
-	if b.start != nil {
-		return b.start(ctx, branch, from, to)
-	}
-	return b.Repository.Start(ctx, branch, from, to)
+	return b.start(ctx, branch, from, to)
 }
 
 func (b *brokenClone) Propose(ctx context.Context, branch string, pr providers.PullRequest) (string, error) {
-	if b.propose != nil {
-		return b.propose(ctx, branch, pr)
-	}
-	return b.Repository.Propose(ctx, branch, pr)
+	return b.propose(ctx, branch, pr)
 }
 
 // on is the branch that a repository is on; "": the tracked one.

@@ -13,8 +13,8 @@ import (
 	"github.com/wsmount/wsmount/providers/memory"
 )
 
-// brokenClone is a good clone with one fault each. What is nil is as it should
-// be.
+// brokenClone is a clone with one fault each, which a mistake puts in the place of what
+// newBrokenClone puts there.
 type brokenClone struct {
 	*memory.Repository
 	remote *memory.Remote
@@ -35,74 +35,52 @@ type brokenClone struct {
 	propose  func(_ context.Context, branch string, _ providers.PullRequest) (string, error)
 }
 
-func (b *brokenClone) List(ctx context.Context, l providers.Locator, o providers.ListOptions) (providers.Page, error) {
-	if b.list != nil {
-		return b.list(ctx, l, o)
+// newBrokenClone makes a clone with no fault yet.
+func newBrokenClone(remote *memory.Remote) *brokenClone {
+	r := memory.NewRepository(remote, memory.Options{})
+	return &brokenClone{
+		Repository: r, remote: remote,
+		list: r.List, commit: r.Commit, at: r.At, find: r.Find, push: r.Push, fetch: r.Fetch, adopt: r.Adopt, base: r.Base,
+		differ: r.Differences, rebase: r.Rebase, branches: r.Branches, begin: r.Begin, start: r.Start, propose: r.Propose,
 	}
-	return b.Repository.List(ctx, l, o)
+}
+
+func (b *brokenClone) List(ctx context.Context, l providers.Locator, o providers.ListOptions) (providers.Page, error) {
+	return b.list(ctx, l, o)
 }
 
 func (b *brokenClone) Commit(ctx context.Context, set providers.ChangeSet) (providers.CommitResult, error) {
-	if b.commit != nil {
-		return b.commit(ctx, set)
-	}
-	return b.Repository.Commit(ctx, set)
+	return b.commit(ctx, set)
 }
 
 func (b *brokenClone) At(ctx context.Context, r providers.Revision) (providers.Provider, error) {
-	if b.at != nil {
-		return b.at(ctx, r)
-	}
-	return b.Repository.At(ctx, r)
+	return b.at(ctx, r)
 }
 
 func (b *brokenClone) Find(ctx context.Context, name string) (providers.Found, error) {
-	if b.find != nil {
-		return b.find(ctx, name)
-	}
-	return b.Repository.Find(ctx, name)
+	return b.find(ctx, name)
 }
 
 func (b *brokenClone) Push(ctx context.Context, o providers.PushOptions) (providers.PushResult, error) {
-	if b.push != nil {
-		return b.push(ctx, o)
-	}
-	return b.Repository.Push(ctx, o)
+	return b.push(ctx, o)
 }
 
-func (b *brokenClone) Fetch(ctx context.Context) (providers.Revision, error) {
-	if b.fetch != nil {
-		return b.fetch(ctx)
-	}
-	return b.Repository.Fetch(ctx)
-}
+func (b *brokenClone) Fetch(ctx context.Context) (providers.Revision, error) { return b.fetch(ctx) }
 
 func (b *brokenClone) Adopt(ctx context.Context, from, to providers.Revision) error {
-	if b.adopt != nil {
-		return b.adopt(ctx, from, to)
-	}
-	return b.Repository.Adopt(ctx, from, to)
+	return b.adopt(ctx, from, to)
 }
 
 func (b *brokenClone) Base(ctx context.Context, x, y providers.Revision) (providers.Revision, error) {
-	if b.base != nil {
-		return b.base(ctx, x, y)
-	}
-	return b.Repository.Base(ctx, x, y)
+	return b.base(ctx, x, y)
 }
 
 func (b *brokenClone) Differences(ctx context.Context, from, to providers.Revision) ([]providers.Difference, error) {
-	if b.differ != nil {
-		return b.differ(ctx, from, to)
-	}
-	return b.Repository.Differences(ctx, from, to)
+	return b.differ(ctx, from, to)
 }
 
 func (b *brokenClone) Rebase(ctx context.Context, base, from, onto providers.Revision, combine providers.Combine) (providers.Revision, error) {
-	if b.rebase != nil {
-		return b.rebase(ctx, base, from, onto, combine)
-	}
-	return b.Repository.Rebase(ctx, base, from, onto, combine)
+	return b.rebase(ctx, base, from, onto, combine)
 }
 
 // force puts the head where nobody may be asked.
@@ -189,10 +167,7 @@ var cloneMistakes = []cloneMistake{
 	{"a new remote has a branch of nothing", func(b *brokenClone, r *memory.Repository) {
 		b.fetch = func(ctx context.Context) (providers.Revision, error) {
 			id, err := r.Fetch(ctx)
-			if errors.Is(err, providers.ErrNotExist) {
-				err = nil
-			}
-			return id, err
+			return id, swallowed(err, providers.ErrNotExist)
 		}
 	}, []string{"push/first", "push/deleted-branch"}},
 	{"every push says that it pushed", func(b *brokenClone, r *memory.Repository) {
@@ -289,10 +264,7 @@ var cloneMistakes = []cloneMistake{
 	{"what is not known has no differences", func(b *brokenClone, r *memory.Repository) {
 		b.differ = func(ctx context.Context, from, to providers.Revision) ([]providers.Difference, error) {
 			all, err := r.Differences(ctx, from, to)
-			if errors.Is(err, providers.ErrNotExist) {
-				err = nil
-			}
-			return all, err
+			return all, swallowed(err, providers.ErrNotExist)
 		}
 	}, []string{"differences/unknown-revision"}},
 	{"a rebase leaves out what was ours", func(b *brokenClone, r *memory.Repository) {
@@ -321,12 +293,12 @@ var cloneMistakes = []cloneMistake{
 	}, []string{"rebase/rewritten"}},
 }
 
-// newBroken makes two clones with one mistake.
-func newBroken(breaks func(b *brokenClone, r *memory.Repository)) func(T) Clones {
+// brokenClones makes two clones with one mistake.
+func brokenClones(breaks func(b *brokenClone, r *memory.Repository)) func(T) Clones {
 	return func(T) Clones {
 		remote := memory.NewRemote(nil)
 		clone := func() *brokenClone {
-			b := &brokenClone{Repository: memory.NewRepository(remote, memory.Options{}), remote: remote}
+			b := newBrokenClone(remote)
 			breaks(b, b.Repository)
 			return b
 		}
@@ -351,7 +323,7 @@ func TestNegativeClones(t *testing.T) {
 	for _, m := range slices.Concat(cloneMistakes, branchMistakes) {
 		t.Run(m.name, func(t *testing.T) {
 			for _, name := range m.checks {
-				clones := newBroken(m.breaks)
+				clones := brokenClones(m.breaks)
 				var said []string
 				if i := slices.IndexFunc(CloneChecks(), func(c CloneCheck) bool { return c.Name == name }); i >= 0 {
 					said = failures(t, CloneChecks()[i].asCheck(clones), some)
@@ -370,7 +342,7 @@ func TestNegativeClones(t *testing.T) {
 
 // TestPositiveClones: nothing is said of clones without mistakes.
 func TestPositiveClones(t *testing.T) {
-	clones := newBroken(func(*brokenClone, *memory.Repository) {})
+	clones := brokenClones(func(*brokenClone, *memory.Repository) {})
 	some := func(T) providers.Provider { return memory.New(memory.Options{}) }
 	for _, c := range CloneChecks() {
 		if said := failures(t, c.asCheck(clones), some); len(said) > 0 {

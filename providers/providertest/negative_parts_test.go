@@ -12,9 +12,8 @@ import (
 // brokenUpload is an upload of the memory provider, with mistakes.
 type brokenUpload struct {
 	providers.Upload
-	part     func(ctx context.Context, n int, body providers.Body) error
-	copy     func(ctx context.Context, n int, from providers.Locator, o providers.ReadOptions) error
-	complete func(ctx context.Context) (providers.Info, error)
+	part func(ctx context.Context, n int, body providers.Body) error
+	copy func(ctx context.Context, n int, from providers.Locator, o providers.ReadOptions) error
 }
 
 func (u *brokenUpload) Part(ctx context.Context, n int, body providers.Body) error {
@@ -29,13 +28,6 @@ func (u *brokenUpload) CopyPart(ctx context.Context, n int, from providers.Locat
 		return u.copy(ctx, n, from, o)
 	}
 	return u.Upload.CopyPart(ctx, n, from, o)
-}
-
-func (u *brokenUpload) Complete(ctx context.Context) (providers.Info, error) {
-	if u.complete != nil {
-		return u.complete(ctx)
-	}
-	return u.Upload.Complete(ctx)
 }
 
 // uploads gives every upload of a provider a mistake.

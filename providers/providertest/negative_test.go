@@ -12,12 +12,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/memory"
 )
 
-// broken is a good provider with one fault each. What is nil is as it should
-// be.
+// broken is a provider with one fault each, which a mistake puts in the place of what
+// newBroken puts there.
 type broken struct {
 	*memory.Provider
 	caps    func(providers.Capabilities) providers.Capabilities
@@ -36,102 +37,65 @@ type broken struct {
 	abort   func(context.Context, time.Time) (int, error)
 }
 
-func (b *broken) Capabilities() providers.Capabilities {
-	if b.caps != nil {
-		return b.caps(b.Provider.Capabilities())
+// newBroken makes a provider with no fault yet.
+func newBroken() *broken {
+	p := memory.New(memory.Options{})
+	return &broken{
+		Provider: p, caps: func(c providers.Capabilities) providers.Capabilities { return c },
+		stat: p.Stat, list: p.List, read: p.Read, write: p.Write, remove: p.Delete, mkdir: p.Mkdir, close: p.Close,
+		copy: p.Copy, move: p.Move, setAttr: p.SetAttr, start: p.StartParts, abort: p.AbortParts, commit: p.Commit,
 	}
-	return b.Provider.Capabilities()
 }
 
+func (b *broken) Capabilities() providers.Capabilities { return b.caps(b.Provider.Capabilities()) }
 func (b *broken) Stat(ctx context.Context, l providers.Locator) (providers.Info, error) {
-	if b.stat != nil {
-		return b.stat(ctx, l)
-	}
-	return b.Provider.Stat(ctx, l)
+	return b.stat(ctx, l)
 }
 
 func (b *broken) List(ctx context.Context, l providers.Locator, o providers.ListOptions) (providers.Page, error) {
-	if b.list != nil {
-		return b.list(ctx, l, o)
-	}
-	return b.Provider.List(ctx, l, o)
+	return b.list(ctx, l, o)
 }
 
 func (b *broken) Read(ctx context.Context, l providers.Locator, o providers.ReadOptions) (providers.Content, error) {
-	if b.read != nil {
-		return b.read(ctx, l, o)
-	}
-	return b.Provider.Read(ctx, l, o)
+	return b.read(ctx, l, o)
 }
 
 func (b *broken) Write(ctx context.Context, l providers.Locator, body providers.Body, o providers.WriteOptions) (providers.Info, error) {
-	if b.write != nil {
-		return b.write(ctx, l, body, o)
-	}
-	return b.Provider.Write(ctx, l, body, o)
+	return b.write(ctx, l, body, o)
 }
 
 func (b *broken) Delete(ctx context.Context, l providers.Locator, o providers.DeleteOptions) error {
-	if b.remove != nil {
-		return b.remove(ctx, l, o)
-	}
-	return b.Provider.Delete(ctx, l, o)
+	return b.remove(ctx, l, o)
 }
 
 func (b *broken) Mkdir(ctx context.Context, l providers.Locator, o providers.MkdirOptions) (providers.Info, error) {
-	if b.mkdir != nil {
-		return b.mkdir(ctx, l, o)
-	}
-	return b.Provider.Mkdir(ctx, l, o)
+	return b.mkdir(ctx, l, o)
 }
 
-func (b *broken) Close() error {
-	if b.close != nil {
-		return b.close()
-	}
-	return b.Provider.Close()
-}
+func (b *broken) Close() error { return b.close() }
 
 func (b *broken) Copy(ctx context.Context, from, to providers.Locator, o providers.CopyOptions) (providers.Info, error) {
-	if b.copy != nil {
-		return b.copy(ctx, from, to, o)
-	}
-	return b.Provider.Copy(ctx, from, to, o)
+	return b.copy(ctx, from, to, o)
 }
 
 func (b *broken) Move(ctx context.Context, from, to providers.Locator, o providers.MoveOptions) (providers.Info, error) {
-	if b.move != nil {
-		return b.move(ctx, from, to, o)
-	}
-	return b.Provider.Move(ctx, from, to, o)
+	return b.move(ctx, from, to, o)
 }
 
 func (b *broken) SetAttr(ctx context.Context, l providers.Locator, o providers.SetAttrOptions) (providers.Info, error) {
-	if b.setAttr != nil {
-		return b.setAttr(ctx, l, o)
-	}
-	return b.Provider.SetAttr(ctx, l, o)
+	return b.setAttr(ctx, l, o)
 }
 
 func (b *broken) StartParts(ctx context.Context, l providers.Locator, o providers.WriteOptions) (providers.Upload, error) {
-	if b.start != nil {
-		return b.start(ctx, l, o)
-	}
-	return b.Provider.StartParts(ctx, l, o)
+	return b.start(ctx, l, o)
 }
 
 func (b *broken) AbortParts(ctx context.Context, before time.Time) (int, error) {
-	if b.abort != nil {
-		return b.abort(ctx, before)
-	}
-	return b.Provider.AbortParts(ctx, before)
+	return b.abort(ctx, before)
 }
 
 func (b *broken) Commit(ctx context.Context, set providers.ChangeSet) (providers.CommitResult, error) {
-	if b.commit != nil {
-		return b.commit(ctx, set)
-	}
-	return b.Provider.Commit(ctx, set)
+	return b.commit(ctx, set)
 }
 
 // all reads a body whatever it is worth.
@@ -876,7 +840,7 @@ func TestNegative(t *testing.T) {
 		t.Run(m.name, func(t *testing.T) {
 			for _, name := range m.checks {
 				new := func(T) providers.Provider {
-					b := &broken{Provider: memory.New(memory.Options{})}
+					b := newBroken()
 					m.breaks(b, b.Provider)
 					return b
 				}
@@ -893,7 +857,7 @@ func TestNegative(t *testing.T) {
 // TestPositive: nothing is said of a provider without mistakes, so that what
 // TestNegative sees are the mistakes.
 func TestPositive(t *testing.T) {
-	new := func(T) providers.Provider { return &broken{Provider: memory.New(memory.Options{})} }
+	new := func(T) providers.Provider { return newBroken() }
 	for _, c := range allChecks() {
 		if missing := new(nil).Capabilities().Missing(c.Needs); missing != nil {
 			continue // TestPositiveClones has these
@@ -943,8 +907,6 @@ func TestEveryCheckCanFail(t *testing.T) {
 		names = append(names, c.Name)
 	}
 	for _, name := range names {
-		if !named[name] {
-			t.Errorf("no mistake makes %s fail", name)
-		}
+		assert.True(t, named[name], "no mistake makes", name, "fail")
 	}
 }

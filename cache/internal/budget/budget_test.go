@@ -2,18 +2,17 @@ package budget
 
 import (
 	"context"
-	"errors"
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/wsmount/wsmount/integration/assert"
 )
 
 func take(t *testing.T, b *Budget, n int64) (release func()) {
 	t.Helper()
 	release, err := b.Take(t.Context(), n)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	return release
 }
 
@@ -43,23 +42,17 @@ func TestFirstComeFirstServed(t *testing.T) {
 	}()
 	queued(b, 2)
 	first()
-	if got := <-order; got != "large" {
-		t.Errorf("%s was served first", got)
-	}
+	assert.Equal(t, <-order, "large", "was served first")
 	(<-next)()
 	<-order
 	(<-next)()
-	if u := b.Usage(); u != (Usage{Limit: 100}) {
-		t.Errorf("left behind: %+v", u)
-	}
+	assert.Equal(t, b.Usage(), Usage{Limit: 100}, "left behind")
 }
 
 func TestPieceLargerThanTheLimit(t *testing.T) {
 	b := New(100)
 	take(t, b, 1000)()
-	if u := b.Usage(); u.Used != 0 {
-		t.Errorf("left behind: %+v", u)
-	}
+	assert.Equal(t, b.Usage().Used, 0, "left behind")
 }
 
 // Who leaves makes way for those behind, who may need less.
@@ -81,9 +74,7 @@ func TestWaiterLeaves(t *testing.T) {
 	}()
 	queued(b, 2)
 	cancel()
-	if err := <-left; !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v", err)
-	}
+	assert.Is(t, <-left, context.Canceled)
 	(<-served)()
 }
 
@@ -111,9 +102,7 @@ func TestAhead(t *testing.T) {
 		t.Error("the second reader got more than its share")
 	}
 	other, ok := b.TryTake("b", 37)
-	if !ok {
-		t.Error("the second reader got nothing")
-	}
+	assert.True(t, ok, "the second reader got nothing")
 	half()
 	other()
 	if u := b.Usage(); u != (Usage{Limit: 100}) || len(b.readers) != 0 {
@@ -159,16 +148,10 @@ func TestMemory(t *testing.T) {
 			root := t.TempDir()
 			for path, text := range c.files {
 				path = filepath.Join(root, path)
-				if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-					t.Fatal(err)
-				}
-				if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-					t.Fatal(err)
-				}
+				assert.OK(t, os.MkdirAll(filepath.Dir(path), 0o755))
+				assert.OK(t, os.WriteFile(path, []byte(text), 0o644))
 			}
-			if got := memory(root); got != c.want {
-				t.Errorf("got %d, want %d", got, c.want)
-			}
+			assert.Equal(t, memory(root), c.want)
 		})
 	}
 }

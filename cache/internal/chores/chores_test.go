@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"testing"
 	"time"
+
+	"github.com/wsmount/wsmount/integration/assert"
 )
 
 // A failure is kept until the same activity has succeeded, with its first time and
@@ -36,8 +38,6 @@ func TestRecord(t *testing.T) {
 		for _, f := range r.Failures() {
 			got += fmt.Sprintf("%s %d %d %d %v; ", f.Activity, f.Since.Second(), f.Last.Second(), f.Times, f.Err)
 		}
-		if got != tt.want {
-			t.Errorf("%s: got %q, want %q", tt.name, got, tt.want)
-		}
+		assert.Equal(t, got, tt.want, tt.name)
 	}
 }

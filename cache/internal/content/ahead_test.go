@@ -2,10 +2,11 @@ package content
 
 import (
 	"context"
-	"errors"
 	"io"
 	"sync"
 	"testing"
+
+	"github.com/wsmount/wsmount/integration/assert"
 )
 
 const mib = 1 << 20
@@ -46,7 +47,7 @@ func TestRangesSideBySide(t *testing.T) {
 	}
 	f := sparse(t, openStore(t, t.TempDir(), plain()), 7, b, "")
 	defer f.Release()
-	must(t, f.Fetch(t.Context(), 0, 4*mib))
+	assert.OK(t, f.Fetch(t.Context(), 0, 4*mib))
 	readAt(t, f, b, 0, 2*mib)
 	readAt(t, f, b, 2*mib, 2*mib)
 	done := make(chan struct{})
@@ -61,9 +62,7 @@ func TestRangesSideBySide(t *testing.T) {
 	if got := b.data[:4*mib+4*5*mib]; !f.Present(0, int64(len(got))) {
 		t.Error("the window is not here")
 	}
-	if f.Present(4*mib+4*5*mib+mib, 1) {
-		t.Error("more than the window is here")
-	}
+	assert.False(t, f.Present(4*mib+4*5*mib+mib, 1), "more than the window is here")
 }
 
 // A read here and there brings little.
@@ -75,9 +74,7 @@ func TestRandomReadsFetchLittle(t *testing.T) {
 		readAt(t, f, b, i*37%13*4*mib+4096, 4096)
 	}
 	settle(f)
-	if got := 64*mib - f.Missing(); got != 10*defaultBlock {
-		t.Errorf("%d bytes came for 10 reads of 4 KiB", got)
-	}
+	assert.Equal(t, 64*mib-f.Missing(), 10*defaultBlock, "bytes came for 10 reads of 4 KiB")
 }
 
 // Two who read one file at different places are both fetched for.
@@ -91,9 +88,7 @@ func TestTwoReadersOfOneFile(t *testing.T) {
 		settle(f)
 	}
 	for _, at := range []int64{4 * mib, 36 * mib} {
-		if !f.Present(at, mib) {
-			t.Errorf("nothing is here ahead of %d", at)
-		}
+		assert.True(t, f.Present(at, mib), "nothing is here ahead of", at)
 	}
 }
 
@@ -110,7 +105,7 @@ func TestForsakenReader(t *testing.T) {
 	}
 	f := sparse(t, openStore(t, t.TempDir(), plain()), 7, b, "")
 	defer f.Release()
-	must(t, f.Fetch(t.Context(), 0, 4*mib))
+	assert.OK(t, f.Fetch(t.Context(), 0, 4*mib))
 	readAt(t, f, b, 0, 2*mib)
 	readAt(t, f, b, 2*mib, 2*mib)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -213,11 +208,9 @@ func TestFetchAhead(t *testing.T) {
 	if err := <-ahead; err == nil && b.count() < 2 { // who needs it may have brought it already
 		t.Error("what failed is said to be here")
 	}
-	must(t, <-needed)
-	must(t, f.FetchAhead(t.Context(), "reader"))
-	if b.count() != 2 {
-		t.Errorf("calls %v", b.calls)
-	}
+	assert.OK(t, <-needed)
+	assert.OK(t, f.FetchAhead(t.Context(), "reader"))
+	assert.Equal(t, b.count(), 2, "calls", b.calls)
 }
 
 // Without room nothing is fetched ahead, and who leaves ends what nobody needs.
@@ -241,9 +234,7 @@ func TestFetchAheadEnds(t *testing.T) {
 	go func() { ahead <- f.FetchAhead(ctx, "reader") }()
 	waitFor(f, func() bool { return len(f.flights) == 1 })
 	cancel()
-	if err := <-ahead; !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v", err)
-	}
+	assert.Is(t, <-ahead, context.Canceled)
 	settle(f)
 	waitFor(f, func() bool { return o.Budget.(*purse).free() })
 }

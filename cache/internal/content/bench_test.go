@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/wsmount/wsmount/integration/assert"
 )
 
 // BenchmarkCreateWriteClose compares a small new file here with one made
@@ -22,23 +24,23 @@ func BenchmarkCreateWriteClose(b *testing.B) {
 	direct := func(i int) {
 		sub := filepath.Join(dir, fmt.Sprint(i>>10))
 		fd, err := unix.Open(filepath.Join(sub, fmt.Sprint(i)), unix.O_RDWR|unix.O_CREAT|unix.O_EXCL|unix.O_CLOEXEC, 0o600)
-		must(b, err)
+		assert.OK(b, err)
 		_, err = unix.Pwrite(fd, data, 0)
-		must(b, err)
+		assert.OK(b, err)
 		unix.Close(fd)
 	}
 	here := func(i int) {
 		f, err := s.Create(uint64(i), "some/directory/name.txt")
-		must(b, err)
+		assert.OK(b, err)
 		_, err = f.WriteAt(context.Background(), data, 0)
-		must(b, err)
+		assert.OK(b, err)
 		f.Release()
 	}
 	var times [2][]time.Duration
 	i := 0
 	for b.Loop() {
 		if i&1023 == 0 {
-			must(b, os.Mkdir(filepath.Join(dir, fmt.Sprint(i>>10)), 0o700))
+			assert.OK(b, os.Mkdir(filepath.Join(dir, fmt.Sprint(i>>10)), 0o700))
 		}
 		for k, do := range []func(int){direct, here} {
 			begin := time.Now()
@@ -57,27 +59,23 @@ func BenchmarkCreateWriteClose(b *testing.B) {
 func BenchmarkRead(b *testing.B) {
 	s := openStore(b, b.TempDir(), Options{})
 	f, err := s.Create(1, "")
-	must(b, err)
+	assert.OK(b, err)
 	defer f.Release()
 	write(b, f, pattern(1<<20, 1), 0)
 	buf := make([]byte, 128<<10)
 	b.Run("content", func(b *testing.B) {
 		b.SetBytes(int64(len(buf)))
 		for b.Loop() {
-			if _, err := f.ReadAt(context.Background(), buf, 4096); err != nil {
-				b.Fatal(err)
-			}
+			assert.OK(b, assert.ErrOf(f.ReadAt(context.Background(), buf, 4096)))
 		}
 	})
 	b.Run("disk", func(b *testing.B) {
 		file, err := os.Open(filepath.Join(s.dir, "data/00/1"))
-		must(b, err)
+		assert.OK(b, err)
 		defer file.Close()
 		b.SetBytes(int64(len(buf)))
 		for b.Loop() {
-			if _, err := file.ReadAt(buf, 4096); err != nil {
-				b.Fatal(err)
-			}
+			assert.OK(b, assert.ErrOf(file.ReadAt(buf, 4096)))
 		}
 	})
 }
@@ -86,12 +84,12 @@ func BenchmarkRead(b *testing.B) {
 func BenchmarkOpenRelease(b *testing.B) {
 	s := openStore(b, b.TempDir(), Options{})
 	f, err := s.Create(1, "")
-	must(b, err)
+	assert.OK(b, err)
 	write(b, f, pattern(4096, 1), 0)
 	f.Release()
 	for b.Loop() {
 		f, err := s.Open(1)
-		must(b, err)
+		assert.OK(b, err)
 		f.Release()
 	}
 }
@@ -106,9 +104,7 @@ func BenchmarkSmallFetch(b *testing.B) {
 	for b.Loop() {
 		ino++
 		f := sparse(b, s, ino, from, digest)
-		if _, err := f.ReadAt(context.Background(), buf, 0); err != nil {
-			b.Fatal(err)
-		}
+		assert.OK(b, assert.ErrOf(f.ReadAt(context.Background(), buf, 0)))
 		f.Release()
 	}
 }

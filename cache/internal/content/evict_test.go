@@ -17,6 +17,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/tier"
 )
 
@@ -24,7 +25,7 @@ import (
 func clean(t testing.TB, s *Store, ino uint64, size int) {
 	t.Helper()
 	f, err := s.Create(ino, "")
-	must(t, err)
+	assert.OK(t, err)
 	write(t, f, pattern(size, byte(ino)), 0)
 	f.Release()
 	s.Clean(ino, int64(size), true)
@@ -33,7 +34,7 @@ func clean(t testing.TB, s *Store, ino uint64, size int) {
 func left(t testing.TB, s *Store) []uint64 {
 	t.Helper()
 	var out []uint64
-	must(t, s.Each(func(ino uint64, _ string, _ int64, _ bool) { out = append(out, ino) }))
+	assert.OK(t, s.Each(func(ino uint64, _ string, _ int64, _ bool) { out = append(out, ino) }))
 	slices.Sort(out)
 	return out
 }
@@ -48,25 +49,19 @@ func TestEvictsWhatWasUsedLongestAgo(t *testing.T) {
 		clean(t, s, ino, 1000)
 	}
 	f, err := s.Open(1)
-	must(t, err)
+	assert.OK(t, err)
 	f.Release()
 	var asked []uint64
 	freed := s.Evict(func(ino uint64) bool { asked = append(asked, ino); return true })
-	if want := []uint64{2, 3}; !slices.Equal(asked, want) {
-		t.Errorf("asked for %v, want %v", asked, want)
-	}
-	if got, want := left(t, s), []uint64{1, 4, 5}; !slices.Equal(got, want) {
-		t.Errorf("left are %v, want %v", got, want)
-	}
+	assert.Slice(t, asked, []uint64{2, 3}, "asked for")
+	assert.Slice(t, left(t, s), []uint64{1, 4, 5}, "left")
 	if freed < 2000 {
 		t.Errorf("freed %d", freed)
 	}
 	if u := s.Usage(); u.Clean != 3000 || u.Files != 3 {
 		t.Errorf("usage %+v", u)
 	}
-	if s.Evict(yes) != 0 {
-		t.Error("evicted more than it must")
-	}
+	assert.Equal(t, s.Evict(yes), 0, "evicted more than it must")
 }
 
 func TestEvictLeavesAlone(t *testing.T) {
@@ -79,9 +74,9 @@ func TestEvictLeavesAlone(t *testing.T) {
 	}
 	s.Clean(1, 1000, false) // dirty
 	inUse, err := s.Open(2)
-	must(t, err)
+	assert.OK(t, err)
 	foreign, err := os.OpenFile(filepath.Join(dir, "data/00/3"), os.O_RDWR, 0)
-	must(t, err)
+	assert.OK(t, err)
 	var replaced, opened *File
 	s.Evict(func(ino uint64) bool {
 		switch ino {
@@ -91,21 +86,19 @@ func TestEvictLeavesAlone(t *testing.T) {
 			return false
 		case 5:
 			opened, err = s.Open(5)
-			must(t, err)
+			assert.OK(t, err)
 		case 7:
 			f, err := s.Open(7)
-			must(t, err)
+			assert.OK(t, err)
 			f.Release()
 		case 6:
 			replaced, err = s.Create(6, "")
-			must(t, err)
+			assert.OK(t, err)
 			replaced.Release()
 		}
 		return true
 	})
-	if got, want := left(t, s), []uint64{1, 2, 3, 4, 5, 6, 7}; !slices.Equal(got, want) {
-		t.Errorf("left are %v, want %v", got, want)
-	}
+	assert.Slice(t, left(t, s), []uint64{1, 2, 3, 4, 5, 6, 7}, "left")
 	if u := s.Usage(); u.Clean != 5000 || u.Dirty != 1000 {
 		t.Errorf("usage %+v", u)
 	}
@@ -113,9 +106,7 @@ func TestEvictLeavesAlone(t *testing.T) {
 	opened.Release()
 	foreign.Close()
 	s.Evict(yes)
-	if got, want := left(t, s), []uint64{1, 6}; !slices.Equal(got, want) {
-		t.Errorf("left are %v, want %v", got, want)
-	}
+	assert.Slice(t, left(t, s), []uint64{1, 6}, "left")
 }
 
 func TestOverTheLimitTheEvictorIsCalled(t *testing.T) {
@@ -128,9 +119,7 @@ func TestOverTheLimitTheEvictorIsCalled(t *testing.T) {
 		clean(t, s, ino, 1000)
 	}
 	<-done
-	if got, want := left(t, s), []uint64{2, 3}; !slices.Equal(got, want) {
-		t.Errorf("left are %v, want %v", got, want)
-	}
+	assert.Slice(t, left(t, s), []uint64{2, 3}, "left")
 }
 
 // What was in use when there was too much goes when it no longer is, though
@@ -143,7 +132,7 @@ func TestEvictsLaterWhatWasInUse(t *testing.T) {
 		evicted := make(chan int64)
 		s.SetEvictor(func(int64) { evicted <- s.Evict(yes) })
 		f, err := s.Create(1, "")
-		must(t, err)
+		assert.OK(t, err)
 		write(t, f, pattern(2000, 1), 0)
 		s.Clean(1, 2000, true)
 		for range 3 {
@@ -176,23 +165,21 @@ func TestFloor(t *testing.T) {
 	f := sparse(t, s, 50, b, "")
 	defer f.Release()
 	write(t, f, pattern(64, 2), 0) // here, with room on the disk
-	must(t, f.Sync())
-	must(t, s.Room(6000))
+	assert.OK(t, f.Sync())
+	assert.OK(t, s.Room(6000))
 	s.room.until.Store(0)
 	wantErr(t, s.Room(6001), unix.ENOSPC)
 
 	free = 4100
 	g, err := s.Create(7, "")
-	must(t, err)
+	assert.OK(t, err)
 	defer g.Release()
 	_, err = g.WriteAt(t.Context(), pattern(101, 1), 0)
 	wantErr(t, err, unix.ENOSPC)
 	_, _, err = g.Append(t.Context(), pattern(101, 1))
 	wantErr(t, err, unix.ENOSPC)
 	wantErr(t, g.Allocate(t.Context(), 0, 101, 0), unix.ENOSPC)
-	if g.Size() != 0 {
-		t.Errorf("size %d", g.Size())
-	}
+	assert.Equal(t, g.Size(), 0, "size")
 	write(t, g, pattern(100, 1), 0)
 	write(t, f, pattern(64, 3), 0) // takes no more
 	free = 3000
@@ -201,16 +188,16 @@ func TestFloor(t *testing.T) {
 	if n != 0 || !errors.Is(err, unix.ENOSPC) {
 		t.Errorf("copied %d, %v", n, err)
 	}
-	must(t, g.Truncate(t.Context(), 0)) // always goes
+	assert.OK(t, g.Truncate(t.Context(), 0)) // always goes
 
 	free = 100000
-	must(t, g.Allocate(t.Context(), 0, 8192, 0))
+	assert.OK(t, g.Allocate(t.Context(), 0, 8192, 0))
 	free = 3000
 	s.room.until.Store(0)
 	write(t, g, pattern(8000, 1), 100) // was promised
 	_, err = g.WriteAt(t.Context(), pattern(8000, 1), 200)
 	wantErr(t, err, unix.ENOSPC)
-	must(t, g.Truncate(t.Context(), 40000))
+	assert.OK(t, g.Truncate(t.Context(), 40000))
 	_, err = g.WriteAt(t.Context(), pattern(100, 1), 20000) // into a hole
 	wantErr(t, err, unix.ENOSPC)
 }
@@ -228,13 +215,9 @@ func TestRoomEvicts(t *testing.T) {
 		need = n
 		s.Evict(func(uint64) bool { free += 4096; return true })
 	})
-	must(t, s.Room(6000))
-	if need != 6000 {
-		t.Errorf("asked for %d", need)
-	}
-	if got, want := left(t, s), []uint64{3}; !slices.Equal(got, want) {
-		t.Errorf("left are %v, want %v", got, want)
-	}
+	assert.OK(t, s.Room(6000))
+	assert.Equal(t, need, 6000, "asked for")
+	assert.Slice(t, left(t, s), []uint64{3}, "left")
 }
 
 // TestReadsOnAFullDisk: what is not here can be read all the same.
@@ -251,11 +234,9 @@ func TestReadsOnAFullDisk(t *testing.T) {
 	want := slices.Clone(b.data)
 	copy(want[100:], "abc")
 	wantBytes(t, f, want)
-	if f.Missing() != 640-64 {
-		t.Errorf("%d bytes missing: something was stored", f.Missing())
-	}
+	assert.Equal(t, f.Missing(), 640-64, "bytes missing: something was stored")
 	_, err := f.ReadAt(t.Context(), make([]byte, 300), 90)
-	must(t, err)
+	assert.OK(t, err)
 	wantErr(t, f.FetchAll(t.Context()), unix.ENOSPC)
 	b.do = func(context.Context, int, int64, int64, io.WriterAt) (bool, error) { return true, nil }
 	_, err = f.ReadAt(t.Context(), make([]byte, 10), 300)
@@ -277,7 +258,7 @@ func TestFullDisk(t *testing.T) {
 		t.Fatalf("%d bytes free beside the ballast", got)
 	}
 	f, err := s.Create(7, "")
-	must(t, err)
+	assert.OK(t, err)
 	defer f.Release()
 	buf := pattern(256<<10, 1)
 	var off int64
@@ -290,9 +271,7 @@ func TestFullDisk(t *testing.T) {
 	if got := avail(); got < 1<<20 || off < 12<<20 {
 		t.Errorf("wrote %d; %d free, want the floor of %d", off, got, 1<<20)
 	}
-	if !hasBallast(s) {
-		t.Error("the ballast is gone while the floor held")
-	}
+	assert.True(t, hasBallast(s), "the ballast is gone while the floor held")
 
 	// Others fill the rest.
 	other := filepath.Join(dir, "other")
@@ -304,18 +283,14 @@ func TestFullDisk(t *testing.T) {
 	if got := avail(); got < 2<<20 {
 		t.Errorf("%d bytes free, want the ballast of %d", got, 2<<20)
 	}
-	if s.Relieve() {
-		t.Error("gave the ballast up twice")
-	}
-	must(t, os.WriteFile(filepath.Join(dir, "database"), buf, 0o600))
+	assert.False(t, s.Relieve(), "gave the ballast up twice")
+	assert.OK(t, os.WriteFile(filepath.Join(dir, "database"), buf, 0o600))
 
 	// And go.
-	must(t, os.Remove(other))
-	must(t, f.Truncate(t.Context(), 1<<20))
-	must(t, s.Room(1))
-	if !hasBallast(s) {
-		t.Error("the ballast was not made again")
-	}
+	assert.OK(t, os.Remove(other))
+	assert.OK(t, f.Truncate(t.Context(), 1<<20))
+	assert.OK(t, s.Room(1))
+	assert.True(t, hasBallast(s), "the ballast was not made again")
 	got := make([]byte, 256<<10)
 	if _, err := f.ReadAt(t.Context(), got, 0); err != nil || !bytes.Equal(got, buf) {
 		t.Errorf("the content is not what was written: %v", err)
@@ -333,8 +308,8 @@ func TestSharedBallast(t *testing.T) {
 	var stores []*Store
 	for i := range 4 {
 		dir := filepath.Join(disk, strconv.Itoa(i))
-		must(t, os.Mkdir(dir, 0o700))
-		must(t, os.WriteFile(filepath.Join(dir, "ballast"), make([]byte, 2<<20), 0o600)) // as there was before
+		assert.OK(t, os.Mkdir(dir, 0o700))
+		assert.OK(t, os.WriteFile(filepath.Join(dir, "ballast"), make([]byte, 2<<20), 0o600)) // as there was before
 		stores = append(stores, openStore(t, dir, Options{Floor: 1 << 20, Ballast: 2 << 20, BallastFile: filepath.Join(disk, "ballast")}))
 		defer stores[i].Close()
 	}
@@ -349,13 +324,11 @@ func TestSharedBallast(t *testing.T) {
 		if got := free(); got < 2<<20 {
 			t.Errorf("after store %d looked %d bytes are free, want the ballast of %d", i, got, 2<<20)
 		}
-		if s.Relieve() {
-			t.Errorf("store %d gave up what another had given up", i)
-		}
+		assert.False(t, s.Relieve(), "store", i, "gave up what another had given up")
 	}
-	must(t, os.Remove(other))
+	assert.OK(t, os.Remove(other))
 	for _, s := range stores {
-		must(t, s.Room(1))
+		assert.OK(t, s.Room(1))
 	}
 	if got := free(); got < 13<<20 || got > 14<<20 {
 		t.Errorf("%d bytes free once there is one ballast again", got)
@@ -399,12 +372,12 @@ func TestTrust(t *testing.T) {
 	for ino := uint64(1); ino <= 5; ino++ {
 		clean(t, s, ino, 100)
 		if ino != 5 {
-			must(t, s.Verified(ino))
+			assert.OK(t, s.Verified(ino))
 		}
 	}
 	change := func(ino uint64) {
 		f, err := s.Open(ino)
-		must(t, err)
+		assert.OK(t, err)
 		write(t, f, []byte("x"), 10)
 		f.Release()
 	}
@@ -417,26 +390,22 @@ func TestTrust(t *testing.T) {
 			if s.Trust(ino, true) {
 				got += nameOf(ino)
 			}
-			if s.Trust(ino, false) {
-				t.Errorf("%s: %d is trusted after another boot", when, ino)
-			}
+			assert.False(t, s.Trust(ino, false), when, ino, "is trusted after another boot")
 		}
-		if got != want {
-			t.Errorf("%s: trusts %s, want %s", when, got, want)
-		}
+		assert.Equal(t, got, want, when, "trusts")
 	}
 	change(3)
 	check("at once", "124")
-	must(t, s.Close())
+	assert.OK(t, s.Close())
 	s = openStore(t, dir, o)
 	check("by the next process", "124")
 	change(4)
-	must(t, s.Verified(5))
+	assert.OK(t, s.Verified(5))
 	check("and its own", "125")
-	must(t, s.Close())
+	assert.OK(t, s.Close())
 	s = openStore(t, dir, o)
 	check("by the third", "125")
-	must(t, s.Close())
+	assert.OK(t, s.Close())
 	o.boot = "two"
 	s = openStore(t, dir, o)
 	check("after another boot", "")
@@ -451,17 +420,17 @@ func TestHistory(t *testing.T) {
 	s := openStore(t, dir, small())
 	clean(t, s, 1, 5000)
 	f, err := s.Open(1)
-	must(t, err)
-	must(t, s.KeepCopy(t.Context(), f, "a"))
+	assert.OK(t, err)
+	assert.OK(t, s.KeepCopy(t.Context(), f, "a"))
 	write(t, f, []byte("later"), 0)
-	must(t, s.Keep(1, "b"))
+	assert.OK(t, s.Keep(1, "b"))
 	f.Release()
 	_, err = s.Open(1)
 	wantErr(t, err, fs.ErrNotExist)
 	kept := func(s *Store, id string, want []byte) {
 		t.Helper()
 		k, err := s.OpenKept(id)
-		must(t, err)
+		assert.OK(t, err)
 		defer k.Close()
 		if got, err := io.ReadAll(k); err != nil || !bytes.Equal(got, want) {
 			t.Errorf("%s: %d bytes, %v; want %d", id, len(got), err, len(want))
@@ -471,31 +440,23 @@ func TestHistory(t *testing.T) {
 	changed := append([]byte("later"), old[5:]...)
 	kept(s, "a", old)
 	kept(s, "b", changed)
-	if got := s.KeptBytes(); got != 16384 {
-		t.Errorf("%d bytes kept, want 16384", got)
-	}
-	must(t, s.Close())
+	assert.Equal(t, s.KeptBytes(), 16384, "bytes kept")
+	assert.OK(t, s.Close())
 
 	s = openStore(t, dir, small())
-	if u := s.Usage(); u.Kept != 16384 {
-		t.Errorf("usage %+v, want 16384 kept", u)
-	}
+	assert.Equal(t, s.Usage().Kept, 16384, "usage")
 	g, err := s.Restore(t.Context(), "a", 9, "back")
-	must(t, err)
+	assert.OK(t, err)
 	wantBytes(t, g, old)
-	must(t, s.KeepCopy(t.Context(), g, "b")) // in place of the other
+	assert.OK(t, s.KeepCopy(t.Context(), g, "b")) // in place of the other
 	g.Release()
 	kept(s, "b", old)
-	must(t, s.DropKept("a"))
-	must(t, s.DropKept("a"))
-	if got := s.KeptBytes(); got != 8192 {
-		t.Errorf("%d bytes kept, want 8192", got)
-	}
+	assert.OK(t, s.DropKept("a"))
+	assert.OK(t, s.DropKept("a"))
+	assert.Equal(t, s.KeptBytes(), 8192, "bytes kept")
 	var ids []string
-	must(t, s.EachKept(func(id string) { ids = append(ids, id) }))
-	if !slices.Equal(ids, []string{"b"}) {
-		t.Errorf("ids %q", ids)
-	}
+	assert.OK(t, s.EachKept(func(id string) { ids = append(ids, id) }))
+	assert.Slice(t, ids, []string{"b"}, "ids")
 	_, err = s.OpenKept("a")
 	wantErr(t, err, fs.ErrNotExist)
 	_, err = s.Restore(t.Context(), "a", 10, "")
@@ -508,22 +469,22 @@ func TestHistory(t *testing.T) {
 	b := &backend{data: pattern(640, 1)}
 	p := sparse(t, s, 11, b, "")
 	defer p.Release()
-	must(t, p.Fetch(t.Context(), 0, 1))
+	assert.OK(t, p.Fetch(t.Context(), 0, 1))
 	wantErr(t, s.Keep(11, "c"), ErrPartial)
-	must(t, s.KeepCopy(t.Context(), p, "c"))
+	assert.OK(t, s.KeepCopy(t.Context(), p, "c"))
 	kept(s, "c", b.data)
 }
 
 func TestKeptHolesStayHoles(t *testing.T) {
 	s := openStore(t, t.TempDir(), Options{Floor: -1, Ballast: -1})
 	f, err := s.Create(1, "")
-	must(t, err)
+	assert.OK(t, err)
 	defer f.Release()
-	must(t, f.Truncate(t.Context(), 64<<20))
+	assert.OK(t, f.Truncate(t.Context(), 64<<20))
 	write(t, f, []byte("x"), 32<<20)
-	must(t, s.KeepCopy(t.Context(), f, "a"))
+	assert.OK(t, s.KeepCopy(t.Context(), f, "a"))
 	g, err := s.Restore(t.Context(), "a", 2, "")
-	must(t, err)
+	assert.OK(t, err)
 	defer g.Release()
 	if g.Size() != 64<<20 || g.Blocks() > 1024 || s.KeptBytes() > 1<<20 {
 		t.Errorf("size %d, %d blocks, %d kept", g.Size(), g.Blocks(), s.KeptBytes())
@@ -545,9 +506,7 @@ func TestEvictionProtocol(t *testing.T) {
 		defer mu.Unlock()
 		if here[ino] {
 			f, err := s.Open(ino)
-			if err != nil {
-				t.Errorf("the record says that %d is here: %v", ino, err)
-			}
+			assert.Is(t, err, nil, "the record says that", ino, "is here")
 			return f
 		}
 		f, err := s.Create(ino, "")
@@ -555,9 +514,7 @@ func TestEvictionProtocol(t *testing.T) {
 			t.Error(err)
 			return nil
 		}
-		if _, err := f.WriteAt(t.Context(), pattern(100, byte(ino)), 0); err != nil {
-			t.Error(err)
-		}
+		assert.Is(t, assert.ErrOf(f.WriteAt(t.Context(), pattern(100, byte(ino)), 0)), nil)
 		here[ino] = true
 		return f
 	}
@@ -586,9 +543,7 @@ func TestEvictionProtocol(t *testing.T) {
 					t.Errorf("%d: wrong content, %v", ino, err)
 				}
 				mu.Lock()
-				if !here[ino] {
-					t.Errorf("the record lost %d while it was in use", ino)
-				}
+				assert.True(t, here[ino], "the record lost", ino, "while it was in use")
 				mu.Unlock()
 				f.Release()
 				s.Clean(ino, 100, true)
@@ -600,7 +555,5 @@ func TestEvictionProtocol(t *testing.T) {
 	}
 	wg.Wait()
 	s.Evict(may)
-	if evicted == 0 {
-		t.Error("nothing was evicted")
-	}
+	assert.False(t, evicted == 0, "nothing was evicted")
 }

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"sync"
 	"testing"
+
+	"github.com/wsmount/wsmount/integration/assert"
 )
 
 var errBackend = errors.New("backend")
@@ -58,9 +60,7 @@ func TestSequentialReadsAreFewFetches(t *testing.T) {
 	defer f.Release()
 	buf := make([]byte, 128<<10)
 	for off := 0; off < len(data); off += len(buf) {
-		if _, err := f.ReadAt(t.Context(), buf, int64(off)); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, assert.ErrOf(f.ReadAt(t.Context(), buf, int64(off))))
 		if string(buf) != string(data[off:off+len(buf)]) {
 			t.Fatalf("wrong bytes at %d", off)
 		}
@@ -73,9 +73,7 @@ func TestSequentialReadsAreFewFetches(t *testing.T) {
 			t.Errorf("a call for %d bytes", c[1])
 		}
 	}
-	if !f.Whole() {
-		t.Error("not whole")
-	}
+	assert.True(t, f.Whole(), "not whole")
 }
 
 func TestFetchAllInBoundedCalls(t *testing.T) {
@@ -83,11 +81,9 @@ func TestFetchAllInBoundedCalls(t *testing.T) {
 	b := &backend{data: data}
 	f := sparse(t, openStore(t, t.TempDir(), Options{Floor: -1, Ballast: -1}), 7, b, digestOf(data))
 	defer f.Release()
-	must(t, f.FetchAll(t.Context()))
+	assert.OK(t, f.FetchAll(t.Context()))
 	slices.SortFunc(b.calls, func(x, y [2]int64) int { return int(x[0] - y[0]) })
-	if want := [][2]int64{{0, 8 << 20}, {8 << 20, 8 << 20}, {16 << 20, 4<<20 + 5}}; !slices.Equal(b.calls, want) {
-		t.Errorf("calls %v, want %v", b.calls, want)
-	}
+	assert.Slice(t, b.calls, [][2]int64{{0, 8 << 20}, {8 << 20, 8 << 20}, {16 << 20, 4<<20 + 5}}, "calls")
 	wantBytes(t, f, data)
 }
 
@@ -97,7 +93,7 @@ func TestRandomReadsFetchOneBlockEach(t *testing.T) {
 	defer f.Release()
 	for _, block := range []int64{50, 10, 80, 30} {
 		_, err := f.ReadAt(t.Context(), make([]byte, 10), block*64)
-		must(t, err)
+		assert.OK(t, err)
 	}
 	if want := [][2]int64{{3200, 64}, {640, 64}, {5120, 64}, {1920, 64}}; fmt.Sprint(b.calls) != fmt.Sprint(want) {
 		t.Errorf("calls %v, want %v", b.calls, want)
@@ -116,17 +112,13 @@ func TestManyAskersOneFetch(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 20 {
 		wg.Go(func() {
-			if err := f.Fetch(t.Context(), 100, 200); err != nil {
-				t.Error(err)
-			}
+			assert.Is(t, f.Fetch(t.Context(), 100, 200), nil)
 		})
 	}
 	waitFor(f, func() bool { return len(f.flights) == 1 && f.flights[0].waiters == 20 })
 	close(asked)
 	wg.Wait()
-	if b.count() != 1 {
-		t.Errorf("calls %v, want one", b.calls)
-	}
+	assert.Equal(t, b.count(), 1, "calls", b.calls)
 }
 
 // waitFor returns when cond, which File.mu guards, holds.
@@ -178,10 +170,8 @@ func TestWaiterLeaves(t *testing.T) {
 	wantErr(t, <-ended, context.Canceled)
 
 	close(goOn) // and the next one starts anew
-	must(t, f.Fetch(t.Context(), 0, 64))
-	if b.count() != 2 {
-		t.Errorf("calls %v, want two", b.calls)
-	}
+	assert.OK(t, f.Fetch(t.Context(), 0, 64))
+	assert.Equal(t, b.count(), 2, "calls", b.calls)
 }
 
 func TestPrefetchGoesOnAlone(t *testing.T) {
@@ -221,7 +211,7 @@ func TestCloseEndsFetches(t *testing.T) {
 	done := make(chan error, 1)
 	go func() { done <- f.Fetch(t.Context(), 0, 64) }()
 	waitFor(f, func() bool { return len(f.flights) == 1 })
-	must(t, s.Close())
+	assert.OK(t, s.Close())
 	wantErr(t, <-done, ErrClosed)
 	wantErr(t, f.Fetch(t.Context(), 0, 64), ErrClosed)
 }
@@ -281,15 +271,13 @@ func TestBadSources(t *testing.T) {
 func TestWithoutSource(t *testing.T) {
 	s := openStore(t, t.TempDir(), small())
 	f, err := s.Sparse(7, "", 640, "")
-	must(t, err)
+	assert.OK(t, err)
 	defer f.Release()
 	_, err = f.ReadAt(t.Context(), make([]byte, 1), 0)
 	wantErr(t, err, ErrNoSource)
 	f.Prefetch(0, 64) // has nowhere to ask
 	write(t, f, pattern(64, 9), 64)
-	if f.Missing() != 640-64 {
-		t.Errorf("%d bytes missing", f.Missing())
-	}
+	assert.Equal(t, f.Missing(), 640-64, "bytes missing")
 }
 
 func TestFailedFetchIsRepeatedWithTheNewSource(t *testing.T) {
@@ -315,17 +303,17 @@ func TestLateFetchOverwritesNothing(t *testing.T) {
 			return want
 		}},
 		{"truncate to 0 and write", func(t *testing.T, f *File, want []byte) []byte {
-			must(t, f.Truncate(t.Context(), 0))
+			assert.OK(t, f.Truncate(t.Context(), 0))
 			write(t, f, pattern(100, 99), 30)
 			return append(make([]byte, 30), pattern(100, 99)...)
 		}},
 		{"shrink in a block and grow", func(t *testing.T, f *File, want []byte) []byte {
-			must(t, f.Truncate(t.Context(), 100))
-			must(t, f.Truncate(t.Context(), 300))
+			assert.OK(t, f.Truncate(t.Context(), 100))
+			assert.OK(t, f.Truncate(t.Context(), 300))
 			return append(want[:100:100], make([]byte, 200)...)
 		}},
 		{"punch a block", func(t *testing.T, f *File, want []byte) []byte {
-			must(t, f.Allocate(t.Context(), 64, 128, punch))
+			assert.OK(t, f.Allocate(t.Context(), 64, 128, punch))
 			clear(want[64:192])
 			return want
 		}},
@@ -347,7 +335,7 @@ func TestLateFetchOverwritesNothing(t *testing.T) {
 			<-begun
 			want := c.change(t, f, slices.Clone(b.data))
 			close(goOn)
-			must(t, <-done)
+			assert.OK(t, <-done)
 			wantBytes(t, f, want)
 		})
 	}
@@ -376,7 +364,7 @@ func TestDigest(t *testing.T) {
 			f := sparse(t, openStore(t, t.TempDir(), small()), 7, b, c.digest)
 			defer f.Release()
 			if c.size > 64 {
-				must(t, f.Fetch(t.Context(), 200, 10)) // not in order
+				assert.OK(t, f.Fetch(t.Context(), 200, 10)) // not in order
 			}
 			err := f.FetchAll(t.Context())
 			wantErr(t, err, c.want)
@@ -404,16 +392,14 @@ func TestCorruptContentIsFetchedAgain(t *testing.T) {
 	}
 	dir := t.TempDir()
 	f := sparse(t, openStore(t, dir, small()), 7, b, digestOf(b.data))
-	must(t, f.Fetch(t.Context(), 0, 64))
+	assert.OK(t, f.Fetch(t.Context(), 0, 64))
 	wantErr(t, f.FetchAll(t.Context()), ErrCorrupt)
 	f.Release()
 	f, err := openStore(t, dir, small()).Open(7) // by another process
-	must(t, err)
+	assert.OK(t, err)
 	defer f.Release()
 	f.SetSource(b.source)
-	if f.Missing() != 640 {
-		t.Errorf("%d bytes missing, want all", f.Missing())
-	}
+	assert.Equal(t, f.Missing(), 640, "bytes missing")
 	wantBytes(t, f, b.data)
 }
 
@@ -422,7 +408,7 @@ func TestWrittenFileHasNoDigest(t *testing.T) {
 	f := sparse(t, openStore(t, t.TempDir(), small()), 7, b, digestOf(b.data))
 	defer f.Release()
 	write(t, f, []byte("x"), 100)
-	must(t, f.FetchAll(t.Context()))
+	assert.OK(t, f.FetchAll(t.Context()))
 	want := slices.Clone(b.data)
 	want[100] = 'x'
 	wantBytes(t, f, want)
@@ -431,11 +417,11 @@ func TestWrittenFileHasNoDigest(t *testing.T) {
 func TestVerify(t *testing.T) {
 	s := openStore(t, t.TempDir(), small())
 	f, err := s.Create(7, "")
-	must(t, err)
+	assert.OK(t, err)
 	defer f.Release()
 	data := pattern(500, 3)
 	write(t, f, data, 0)
-	must(t, f.Verify(t.Context(), digestOf(data)))
+	assert.OK(t, f.Verify(t.Context(), digestOf(data)))
 	wantErr(t, f.Verify(t.Context(), digestOf(data[1:])), ErrCorrupt)
 	wantErr(t, f.Verify(t.Context(), ""), ErrCorrupt)
 	b := &backend{data: data}

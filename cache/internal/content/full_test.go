@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/tier"
 )
 
@@ -30,10 +31,10 @@ func smallDisk(t *testing.T, options string, o Options) *Store {
 func fill(t *testing.T, s *Store) {
 	t.Helper()
 	f, err := os.CreateTemp(s.dir, "other")
-	must(t, err)
+	assert.OK(t, err)
 	defer f.Close()
 	if free := s.available(); free > 0 {
-		must(t, unix.Fallocate(int(f.Fd()), 0, 0, free))
+		assert.OK(t, unix.Fallocate(int(f.Fd()), 0, 0, free))
 	}
 }
 
@@ -59,7 +60,7 @@ func TestFullInSpiteOfTheBudget(t *testing.T) {
 		{"allocate", func(t *testing.T, _ *Store, f *File) error { return f.Allocate(t.Context(), 0, n, 0) }},
 		{"copy", func(t *testing.T, s *Store, f *File) error {
 			from, err := s.Open(3) // the last of the clean, which is in use then
-			must(t, err)
+			assert.OK(t, err)
 			defer from.Release()
 			_, err = from.CopyRange(t.Context(), 0, f, 0, n)
 			return err
@@ -76,7 +77,7 @@ func TestFullInSpiteOfTheBudget(t *testing.T) {
 		}},
 		{"history", func(t *testing.T, s *Store, _ *File) error {
 			from, err := s.Open(3)
-			must(t, err)
+			assert.OK(t, err)
 			defer from.Release()
 			return s.KeepCopy(t.Context(), from, "kept")
 		}},
@@ -88,18 +89,16 @@ func TestFullInSpiteOfTheBudget(t *testing.T) {
 				clean(t, s, ino, 512<<10)
 			}
 			f, err := s.Create(50, "")
-			must(t, err)
+			assert.OK(t, err)
 			defer f.Release()
-			must(t, s.Room(1)) // so that it believes for a second that there is room
+			assert.OK(t, s.Room(1)) // so that it believes for a second that there is room
 			fill(t, s)
-			must(t, c.do(t, s, f))
+			assert.OK(t, c.do(t, s, f))
 			if s.available() < s.room.floor {
 				t.Errorf("%d bytes are free, less than the floor", s.available())
 			}
 			s.look(0)
-			if !hasBallast(s) {
-				t.Error("there is no ballast")
-			}
+			assert.True(t, hasBallast(s), "there is no ballast")
 		})
 	}
 }
@@ -111,9 +110,9 @@ func TestFullWithoutClean(t *testing.T) {
 	var asked atomic.Int64 // in the background too, once the ballast is gone
 	s.SetEvictor(func(int64) { asked.Add(1); s.Evict(yes) })
 	f, err := s.Create(50, "")
-	must(t, err)
+	assert.OK(t, err)
 	defer f.Release()
-	must(t, s.Room(1))
+	assert.OK(t, s.Room(1))
 	fill(t, s)
 	_, err = f.WriteAt(t.Context(), pattern(64<<10, 1), 0)
 	wantErr(t, err, unix.ENOSPC)
@@ -140,20 +139,20 @@ func TestNoInodes(t *testing.T) {
 			break
 		}
 		if i == 0 {
-			must(t, os.Mkdir(filepath.Join(s.dir, "other"), 0o700))
+			assert.OK(t, os.Mkdir(filepath.Join(s.dir, "other"), 0o700))
 		}
 	}
 	f, err := s.Create(2, "")
-	must(t, err)
+	assert.OK(t, err)
 	f.Release()
 	if got := left(t, s); len(got) != 1 || got[0] != 2 {
 		t.Errorf("there is %v", got)
 	}
 	_, err = s.Create(5000, "") // needs a directory as well
 	wantErr(t, err, unix.ENOSPC)
-	must(t, os.RemoveAll(filepath.Join(s.dir, "other")))
+	assert.OK(t, os.RemoveAll(filepath.Join(s.dir, "other")))
 	f, err = s.Create(5000, "")
-	must(t, err)
+	assert.OK(t, err)
 	f.Release()
 }
 
@@ -193,7 +192,7 @@ func waitsFor(t *testing.T, used *File, try func() error) {
 	default:
 	}
 	used.Release()
-	must(t, <-done)
+	assert.OK(t, <-done)
 }
 
 // TestOpenWaitsForReleases: likewise for a file that is made, which takes room for its name
@@ -204,7 +203,7 @@ func TestOpenWaitsForReleases(t *testing.T) {
 		s.SetEvictor(func(int64) { s.Evict(func(uint64) bool { return true }) })
 		clean(t, s, 1, 100)
 		used, err := s.Open(1)
-		must(t, err)
+		assert.OK(t, err)
 		waitsFor(t, used, func() error {
 			f, err := s.make(func() (*File, error) {
 				if got := left(t, s); len(got) > 0 {
@@ -232,9 +231,9 @@ func TestWriterWaitsForReleases(t *testing.T) {
 		s.SetEvictor(func(int64) { s.Evict(func(uint64) bool { free += 4096; return true }) })
 		clean(t, s, 1, 100)
 		used, err := s.Open(1)
-		must(t, err)
+		assert.OK(t, err)
 		f, err := s.Create(2, "")
-		must(t, err)
+		assert.OK(t, err)
 		defer f.Release()
 		free = 4000
 		s.room.until.Store(0)

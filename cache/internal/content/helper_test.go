@@ -10,6 +10,8 @@ import (
 	"os"
 	"sync"
 	"testing"
+
+	"github.com/wsmount/wsmount/integration/assert"
 )
 
 // small are options that make small files have many blocks.
@@ -20,9 +22,7 @@ func small() Options {
 func openStore(t testing.TB, dir string, o Options) *Store {
 	t.Helper()
 	s, err := Open(dir, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	t.Cleanup(func() { s.Close() })
 	return s
 }
@@ -89,9 +89,7 @@ func digestOf(p []byte) string {
 func sparse(t testing.TB, s *Store, ino uint64, b *backend, digest string) *File {
 	t.Helper()
 	f, err := s.Sparse(ino, fmt.Sprintf("dir/%d", ino), int64(len(b.data)), digest)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	f.SetSource(b.source)
 	return f
 }
@@ -107,13 +105,6 @@ func wantBytes(t testing.TB, f *File, want []byte) {
 		if got[i] != want[i] {
 			t.Fatalf("byte %d is %#x, want %#x", i, got[i], want[i])
 		}
-	}
-}
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
 	}
 }
 
@@ -135,7 +126,7 @@ func write(t testing.TB, f *File, p []byte, off int64) {
 func descriptors(t testing.TB) int {
 	t.Helper()
 	all, err := os.ReadDir("/proc/self/fd")
-	must(t, err)
+	assert.OK(t, err)
 	return len(all)
 }
 

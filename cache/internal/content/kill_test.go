@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/tier"
 )
 
@@ -99,8 +100,8 @@ func killOne(t *testing.T, dir string, after int) []killed {
 	var stderr strings.Builder
 	cmd.Stderr = &stderr
 	out, err := cmd.StdoutPipe()
-	must(t, err)
-	must(t, cmd.Start())
+	assert.OK(t, err)
+	assert.OK(t, cmd.Start())
 	var all []killed
 	lines := bufio.NewScanner(out)
 	for lines.Scan() {
@@ -114,7 +115,7 @@ func killOne(t *testing.T, dir string, after int) []killed {
 			all = append(all, k)
 		}
 		if len(all) == after {
-			must(t, cmd.Process.Kill())
+			assert.OK(t, cmd.Process.Kill())
 		}
 	}
 	_ = cmd.Wait()
@@ -143,7 +144,7 @@ func checkKilled(t *testing.T, dir string, old []byte, ops []killed) []byte {
 	s := openStore(t, dir, killOptions())
 	defer s.Close()
 	f, err := s.Open(7)
-	must(t, err)
+	assert.OK(t, err)
 	defer f.Release()
 	for i, ok := range fetched {
 		if ok && !f.Present(int64(i)*killBlock, killBlock) {
@@ -153,9 +154,7 @@ func checkKilled(t *testing.T, dir string, old []byte, ops []killed) []byte {
 	b := &backend{data: pattern(killSize, 1)}
 	f.SetSource(b.source)
 	got := make([]byte, f.Size())
-	if _, err := f.ReadAt(t.Context(), got, 0); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, assert.ErrOf(f.ReadAt(t.Context(), got, 0)))
 	for i, c := range got {
 		if i < len(want) && c == want[i] || i < len(last) && c == last[i] || i >= len(last) && c == 0 {
 			continue

@@ -12,6 +12,8 @@ import (
 
 	"golang.org/x/sys/unix"
 	"pgregory.net/rapid"
+
+	"github.com/wsmount/wsmount/integration/assert"
 )
 
 const (
@@ -42,9 +44,7 @@ type held struct {
 func TestModel(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		dir, err := os.MkdirTemp("", "content")
-		if err != nil {
-			r.Fatal(err)
-		}
+		assert.OK(r, err)
 		defer os.RemoveAll(dir)
 		m := &model{t: r, dir: dir, o: small()}
 		m.o.boot = "boot 0"
@@ -72,9 +72,7 @@ func TestModel(t *testing.T) {
 
 func (m *model) must(err error) {
 	m.t.Helper()
-	if err != nil {
-		m.t.Fatal(err)
-	}
+	assert.OK(m.t, err)
 }
 
 func (m *model) begin() {

@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/tier"
 )
 
@@ -25,8 +26,8 @@ func newDisk(t *testing.T) *loopDisk {
 	tier.RequireTools(t, "mkfs.ext4")
 	d := &loopDisk{filepath.Join(t.TempDir(), "image"), t.TempDir()}
 	f, err := os.Create(d.image)
-	must(t, err)
-	must(t, f.Truncate(64<<20))
+	assert.OK(t, err)
+	assert.OK(t, f.Truncate(64<<20))
 	f.Close()
 	if out, err := exec.Command("mkfs.ext4", "-q", d.image).CombinedOutput(); err != nil {
 		t.Fatalf("mkfs.ext4: %v %s", err, out)
@@ -49,7 +50,7 @@ func (d *loopDisk) cut(t *testing.T) {
 	t.Helper()
 	const shutdown, noLogFlush = 0x8004587d, uint32(2)
 	dir, err := os.Open(d.dir)
-	must(t, err)
+	assert.OK(t, err)
 	flags := noLogFlush
 	_, _, errno := unix.Syscall(unix.SYS_IOCTL, dir.Fd(), shutdown, uintptr(unsafe.Pointer(&flags)))
 	dir.Close()
@@ -81,11 +82,11 @@ func TestPowerLoss(t *testing.T) {
 	for cut := range 3 {
 		o.boot = fmt.Sprint("boot ", cut)
 		s, err := Open(d.dir, o)
-		must(t, err)
+		assert.OK(t, err)
 		for ino := uint64(1); ino <= 12; ino++ {
 			f, err := s.Open(ino)
 			if w := files[ino]; w != nil && w.synced {
-				must(t, err)
+				assert.OK(t, err)
 			} else {
 				if err == nil {
 					f.Release()
@@ -95,7 +96,7 @@ func TestPowerLoss(t *testing.T) {
 					size = 3000 // one block
 				}
 				f, err = s.Sparse(ino, "", int64(size), digestOf(base[:size]))
-				must(t, err)
+				assert.OK(t, err)
 				files[ino] = &file{want: slices.Clone(base[:size])}
 			}
 			w := files[ino]
@@ -107,19 +108,19 @@ func TestPowerLoss(t *testing.T) {
 				write(t, f, p, int64(off))
 				copy(w.want[off:], p)
 				if r.Intn(3) == 0 {
-					must(t, f.FetchAll(t.Context()))
+					assert.OK(t, f.FetchAll(t.Context()))
 				}
 			}
-			must(t, f.Sync())
+			assert.OK(t, f.Sync())
 			if r.Intn(2) == 0 {
-				must(t, f.Fetch(t.Context(), int64(r.Intn(len(base))), 20000))
+				assert.OK(t, f.Fetch(t.Context(), int64(r.Intn(len(base))), 20000))
 			}
 			if r.Intn(3) == 0 {
-				must(t, f.FetchAll(t.Context()))
+				assert.OK(t, f.FetchAll(t.Context()))
 			}
 			if m, err := os.OpenFile(filepath.Join(d.dir, "map", nameOf(ino)), os.O_RDWR, 0); err == nil {
 				if ino%2 == 0 {
-					must(t, m.Sync()) // the disk may write a mark before the bytes
+					assert.OK(t, m.Sync()) // the disk may write a mark before the bytes
 				}
 				m.Close()
 			}
@@ -127,12 +128,12 @@ func TestPowerLoss(t *testing.T) {
 			w.synced = err == nil && f.Writes() > 0 || w.synced
 			f.Release()
 		}
-		must(t, s.Close())
+		assert.OK(t, s.Close())
 		d.cut(t)
 	}
 	o.boot = "last"
 	s, err := Open(d.dir, o)
-	must(t, err)
+	assert.OK(t, err)
 	defer s.Close()
 	checked := 0
 	for ino, w := range files {
@@ -140,7 +141,7 @@ func TestPowerLoss(t *testing.T) {
 			continue
 		}
 		f, err := s.Open(ino)
-		must(t, err)
+		assert.OK(t, err)
 		f.SetSource(b.source)
 		wantBytes(t, f, w.want)
 		f.Release()

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/wsmount/wsmount/integration/assert"
 )
 
 // TestSnapshotIsOneState lets a writer fill a file with one letter after the
@@ -18,7 +20,7 @@ func TestSnapshotIsOneState(t *testing.T) {
 	const size, step = 4096, 100
 	s := openStore(t, t.TempDir(), small())
 	f, err := s.Create(7, "")
-	must(t, err)
+	assert.OK(t, err)
 	defer f.Release()
 	write(t, f, bytes.Repeat([]byte{'a'}, size), 0)
 	stop := make(chan struct{})
@@ -51,11 +53,11 @@ func TestSnapshotIsOneState(t *testing.T) {
 	}
 	for range 100 {
 		v, err := f.Snapshot(t.Context())
-		must(t, err)
+		assert.OK(t, err)
 		var first []byte
 		for range 3 {
 			got, err := io.ReadAll(v.Reader())
-			must(t, err)
+			assert.OK(t, err)
 			if len(got) != size || torn(got) {
 				t.Fatalf("torn: %q", got)
 			}
@@ -65,10 +67,8 @@ func TestSnapshotIsOneState(t *testing.T) {
 			first = got
 		}
 		d, err := v.Digest(t.Context())
-		must(t, err)
-		if d != digestOf(first) {
-			t.Error("the digest is of something else")
-		}
+		assert.OK(t, err)
+		assert.Equal(t, d, digestOf(first), "the digest is of something else")
 		v.Close()
 	}
 	close(stop)
@@ -78,12 +78,12 @@ func TestSnapshotIsOneState(t *testing.T) {
 func TestSnapshotCopiesOnlyWhatChanges(t *testing.T) {
 	s := openStore(t, t.TempDir(), Options{Floor: -1, Ballast: -1})
 	f, err := s.Create(7, "")
-	must(t, err)
+	assert.OK(t, err)
 	defer f.Release()
 	data := pattern(8<<20, 1)
 	write(t, f, data, 0)
 	v, err := f.Snapshot(t.Context())
-	must(t, err)
+	assert.OK(t, err)
 	defer v.Close()
 	if v.Stale() || v.Writes() != f.Writes() {
 		t.Error("stale at once")
@@ -110,20 +110,20 @@ func TestSnapshotSurvives(t *testing.T) {
 		name string
 		do   func(t *testing.T, s *Store, f *File)
 	}{
-		{"truncate", func(t *testing.T, s *Store, f *File) { must(t, f.Truncate(t.Context(), 0)) }},
+		{"truncate", func(t *testing.T, s *Store, f *File) { assert.OK(t, f.Truncate(t.Context(), 0)) }},
 		{"shrink and grow", func(t *testing.T, s *Store, f *File) {
-			must(t, f.Truncate(t.Context(), 10))
-			must(t, f.Truncate(t.Context(), 2000))
+			assert.OK(t, f.Truncate(t.Context(), 10))
+			assert.OK(t, f.Truncate(t.Context(), 2000))
 		}},
 		{"append", func(t *testing.T, s *Store, f *File) {
 			_, _, err := f.Append(t.Context(), data)
-			must(t, err)
+			assert.OK(t, err)
 		}},
-		{"punch", func(t *testing.T, s *Store, f *File) { must(t, f.Allocate(t.Context(), 10, 500, punch)) }},
-		{"zero", func(t *testing.T, s *Store, f *File) { must(t, f.Allocate(t.Context(), 10, 500, zeros)) }},
+		{"punch", func(t *testing.T, s *Store, f *File) { assert.OK(t, f.Allocate(t.Context(), 10, 500, punch)) }},
+		{"zero", func(t *testing.T, s *Store, f *File) { assert.OK(t, f.Allocate(t.Context(), 10, 500, zeros)) }},
 		{"copy", func(t *testing.T, s *Store, f *File) {
 			_, err := f.CopyRange(t.Context(), 0, f, 500, 300)
-			must(t, err)
+			assert.OK(t, err)
 		}},
 		{"remove and write", func(t *testing.T, s *Store, f *File) {
 			s.Remove(7)
@@ -132,22 +132,20 @@ func TestSnapshotSurvives(t *testing.T) {
 		{"a write by who opens later", func(t *testing.T, s *Store, f *File) {
 			f.Release()
 			g, err := s.Open(7)
-			must(t, err)
+			assert.OK(t, err)
 			write(t, g, []byte("later"), 0)
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := openStore(t, t.TempDir(), small())
 			f, err := s.Create(7, "")
-			must(t, err)
+			assert.OK(t, err)
 			write(t, f, data, 0)
 			v, err := f.Snapshot(t.Context())
-			must(t, err)
+			assert.OK(t, err)
 			defer v.Close()
 			c.do(t, s, f)
-			if !v.Stale() {
-				t.Error("not stale")
-			}
+			assert.True(t, v.Stale(), "not stale")
 			got, err := io.ReadAll(v.Reader())
 			if err != nil || !bytes.Equal(got, data) {
 				t.Errorf("not the old content: %d bytes, %v", len(got), err)
@@ -174,11 +172,11 @@ func TestSnapshotReadsBesideAWriter(t *testing.T) {
 		return pread(fd, p, off)
 	}
 	f, err := openStore(t, t.TempDir(), o).Create(7, "")
-	must(t, err)
+	assert.OK(t, err)
 	defer f.Release()
 	write(t, f, pattern(1000, 1), 0)
 	v, err := f.Snapshot(t.Context())
-	must(t, err)
+	assert.OK(t, err)
 	defer v.Close()
 	got := make([]byte, 1000)
 	if n, err := v.ReadAt(got, 0); n != 1000 || err != nil || !bytes.Equal(got, pattern(1000, 1)) {
@@ -190,18 +188,16 @@ func TestSnapshotIsStaleWhateverTheClockSays(t *testing.T) {
 	dir := t.TempDir()
 	s := openStore(t, dir, small())
 	f, err := s.Create(7, "")
-	must(t, err)
+	assert.OK(t, err)
 	defer f.Release()
 	write(t, f, []byte("old"), 0)
 	v, err := f.Snapshot(t.Context())
-	must(t, err)
+	assert.OK(t, err)
 	defer v.Close()
 	write(t, f, []byte("new"), 0)
 	was := unix.NsecToTimespec(v.mtime)
-	must(t, unix.UtimesNanoAt(unix.AT_FDCWD, filepath.Join(dir, "data/00/7"), []unix.Timespec{was, was}, 0))
-	if !v.Stale() {
-		t.Error("not stale")
-	}
+	assert.OK(t, unix.UtimesNanoAt(unix.AT_FDCWD, filepath.Join(dir, "data/00/7"), []unix.Timespec{was, was}, 0))
+	assert.True(t, v.Stale(), "not stale")
 }
 
 func TestSnapshotGivesWayToLargeChanges(t *testing.T) {
@@ -209,13 +205,13 @@ func TestSnapshotGivesWayToLargeChanges(t *testing.T) {
 	o.most = 480
 	s := openStore(t, t.TempDir(), o)
 	f, err := s.Create(7, "")
-	must(t, err)
+	assert.OK(t, err)
 	defer f.Release()
 	write(t, f, pattern(5000, 1), 0)
 	v, err := f.Snapshot(t.Context())
-	must(t, err)
+	assert.OK(t, err)
 	defer v.Close()
-	must(t, f.Truncate(t.Context(), 0))
+	assert.OK(t, f.Truncate(t.Context(), 0))
 	_, err = v.ReadAt(make([]byte, 10), 0)
 	wantErr(t, err, ErrChanged)
 	_, err = v.Digest(t.Context())
@@ -227,7 +223,7 @@ func TestSnapshotSeesForeignChanges(t *testing.T) {
 	dir := t.TempDir()
 	s := openStore(t, dir, small())
 	f, err := s.Create(7, "")
-	must(t, err)
+	assert.OK(t, err)
 	defer f.Release()
 	write(t, f, pattern(5000, 1), 0)
 	for name, do := range map[string]func(fd int) error{
@@ -236,15 +232,13 @@ func TestSnapshotSeesForeignChanges(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			v, err := f.Snapshot(t.Context())
-			must(t, err)
+			assert.OK(t, err)
 			defer v.Close()
 			other, err := os.OpenFile(filepath.Join(dir, "data/00/7"), os.O_RDWR, 0)
-			must(t, err)
+			assert.OK(t, err)
 			defer other.Close()
-			must(t, do(int(other.Fd())))
-			if !v.Stale() {
-				t.Error("not stale")
-			}
+			assert.OK(t, do(int(other.Fd())))
+			assert.True(t, v.Stale(), "not stale")
 		})
 	}
 }
@@ -255,7 +249,7 @@ func TestSnapshotFetchesWhatIsMissing(t *testing.T) {
 	f := sparse(t, s, 7, b, digestOf(b.data))
 	defer f.Release()
 	v, err := f.Snapshot(t.Context())
-	must(t, err)
+	assert.OK(t, err)
 	defer v.Close()
 	if d, err := v.Digest(t.Context()); d != digestOf(b.data) || err != nil {
 		t.Errorf("digest %s, %v", d, err)

@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/tier"
 )
 
@@ -23,13 +24,11 @@ func TestCreateOpenRemove(t *testing.T) {
 	_, err := s.Open(7)
 	wantErr(t, err, fs.ErrNotExist)
 	f, err := s.Create(7, "a")
-	must(t, err)
+	assert.OK(t, err)
 	write(t, f, []byte("hello"), 0)
 	g, err := s.Open(7)
-	must(t, err)
-	if f != g {
-		t.Error("two Files for one inode")
-	}
+	assert.OK(t, err)
+	assert.Equal(t, f, g, "two Files for one inode")
 	f.Release()
 	wantBytes(t, g, []byte("hello"))
 	s.Remove(7)
@@ -59,26 +58,24 @@ func TestReplacedContentLivesOn(t *testing.T) {
 				b := &backend{data: data}
 				old := sparse(t, s, 7, b, "")
 				defer old.Release()
-				must(t, old.Fetch(t.Context(), 0, 10))
+				assert.OK(t, old.Fetch(t.Context(), 0, 10))
 				if whole {
-					must(t, old.FetchAll(t.Context()))
+					assert.OK(t, old.FetchAll(t.Context()))
 				}
 				f, err := c.make(s)
-				must(t, err)
+				assert.OK(t, err)
 				defer f.Release()
 				f.SetSource(b.source)
-				if f.Size() != c.size {
-					t.Errorf("size %d, want %d", f.Size(), c.size)
-				}
+				assert.Equal(t, f.Size(), c.size, "size")
 				wantBytes(t, old, data) // also what it fetches only now
 				if c.size == 640 && !s.mapped(7) {
 					t.Error("the old file took the new one's map away")
 				}
 				write(t, old, []byte("late"), 0)
 				wantBytes(t, f, data[:c.size])
-				must(t, old.Sync())
+				assert.OK(t, old.Sync())
 				g, err := s.Open(7)
-				must(t, err)
+				assert.OK(t, err)
 				defer g.Release()
 				if g != f || !g.Whole() {
 					t.Error("the old file is still in the way")
@@ -91,7 +88,7 @@ func TestReplacedContentLivesOn(t *testing.T) {
 func TestConcurrentOpens(t *testing.T) {
 	s := openStore(t, t.TempDir(), small())
 	f, err := s.Create(7, "")
-	must(t, err)
+	assert.OK(t, err)
 	write(t, f, []byte("hello"), 0)
 	f.Release()
 	for range 200 {
@@ -105,9 +102,7 @@ func TestConcurrentOpens(t *testing.T) {
 					return
 				}
 				files[i] = f
-				if _, err := f.ReadAt(t.Context(), make([]byte, 5), 0); err != nil {
-					t.Error(err)
-				}
+				assert.Is(t, assert.ErrOf(f.ReadAt(t.Context(), make([]byte, 5), 0)), nil)
 				f.Release()
 			})
 		}
@@ -142,11 +137,11 @@ func TestOpenDuringReplace(t *testing.T) {
 	}
 	for range 300 {
 		f, err := s.Create(7, "")
-		must(t, err)
+		assert.OK(t, err)
 		write(t, f, []byte("x"), 0)
 		f.Release()
 		g, err := s.Open(7)
-		must(t, err)
+		assert.OK(t, err)
 		wantBytes(t, g, []byte("x"))
 		g.Release()
 	}
@@ -161,10 +156,10 @@ func TestNoDescriptorsLeft(t *testing.T) {
 	for ino := uint64(1); ino < 30; ino++ {
 		f := sparse(t, s, ino, b, "")
 		_, err := f.ReadAt(t.Context(), make([]byte, 10), 100)
-		must(t, err)
+		assert.OK(t, err)
 		write(t, f, []byte("x"), 3)
 		v, err := f.Snapshot(t.Context())
-		must(t, err)
+		assert.OK(t, err)
 		write(t, f, []byte("y"), 3)
 		if ino%3 == 0 {
 			s.Remove(ino)
@@ -177,12 +172,12 @@ func TestNoDescriptorsLeft(t *testing.T) {
 	s.work.Wait() // fetches that end
 	open := descriptors(t)
 	f, err := s.Open(1)
-	must(t, err)
+	assert.OK(t, err)
 	f.Release()
 	if now := descriptors(t); now != open {
 		t.Errorf("%d descriptors after a release, %d before the open", now, open)
 	}
-	must(t, s.Close())
+	assert.OK(t, s.Close())
 	if now := descriptors(t); now != before {
 		t.Errorf("%d descriptors after Close, %d before Open", now, before)
 	}
@@ -197,20 +192,20 @@ func TestEachKnowsPaths(t *testing.T) {
 	s := openStore(t, dir, small())
 	for ino, path := range map[uint64]string{7: "a/b", 5000: "c", 1 << 40: "d"} {
 		f, err := s.Create(ino, path)
-		must(t, err)
+		assert.OK(t, err)
 		write(t, f, pattern(int(ino%100), 1), 0)
 		f.Release()
 	}
 	s.SetPath(5000, "moved")
 	b := &backend{data: pattern(640, 1)}
 	p := sparse(t, s, 8, b, "") // partial and clean
-	must(t, p.Fetch(t.Context(), 0, 1))
+	assert.OK(t, p.Fetch(t.Context(), 0, 1))
 	p.Release()
-	must(t, s.Close())
+	assert.OK(t, s.Close())
 
 	s = openStore(t, dir, small())
 	var got []string
-	must(t, s.Each(func(ino uint64, path string, size int64, partial bool) {
+	assert.OK(t, s.Each(func(ino uint64, path string, size int64, partial bool) {
 		got = append(got, fmt.Sprint(ino, " ", path, " ", size, " ", partial))
 	}))
 	slices.Sort(got)
@@ -226,8 +221,8 @@ func TestHalfMadeThingsGo(t *testing.T) {
 	b := &backend{data: pattern(640, 1)}
 	one := sparse(t, s, 7, &backend{data: pattern(10, 1)}, "") // never comes
 	many := sparse(t, s, 8, b, "")
-	must(t, many.Fetch(t.Context(), 0, 1))
-	must(t, os.Remove(filepath.Join(dir, "data/00/8"))) // an unlink that was cut off
+	assert.OK(t, many.Fetch(t.Context(), 0, 1))
+	assert.OK(t, os.Remove(filepath.Join(dir, "data/00/8"))) // an unlink that was cut off
 
 	openStore(t, dir, small())
 	for _, d := range []string{"part", "map"} {
@@ -250,12 +245,12 @@ func TestDamagedMap(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := openStore(t, dir, small())
 			f := sparse(t, s, 8, &backend{data: pattern(640, 1)}, "")
-			must(t, f.Fetch(t.Context(), 0, 1))
+			assert.OK(t, f.Fetch(t.Context(), 0, 1))
 			f.Release()
 			path := filepath.Join(dir, "map/8")
 			data, err := os.ReadFile(path)
-			must(t, err)
-			must(t, os.WriteFile(path, damage(data), 0o600))
+			assert.OK(t, err)
+			assert.OK(t, os.WriteFile(path, damage(data), 0o600))
 			_, err = s.Open(8)
 			wantErr(t, err, ErrDamaged)
 			s.Remove(8)
@@ -275,23 +270,21 @@ func TestMakingIsInterrupted(t *testing.T) {
 			s := openStore(t, dir, small())
 			b := &backend{data: pattern(640, 1)}
 			made := sparse(t, s, 8, b, digestOf(b.data))
-			must(t, made.Fetch(t.Context(), 0, 1)) // else nothing is left of it
+			assert.OK(t, made.Fetch(t.Context(), 0, 1)) // else nothing is left of it
 			made.Release()
 			path := filepath.Join(dir, "data/00/8")
-			if _, err := os.Stat(path); err != nil {
-				t.Fatal(err)
-			}
-			must(t, os.WriteFile(path, left, 0o600))
+			assert.OK(t, assert.ErrOf(os.Stat(path)))
+			assert.OK(t, os.WriteFile(path, left, 0o600))
 			for range 2 { // once more, after a kill before the first byte came
 				f, err := openStore(t, dir, small()).Open(8)
-				must(t, err)
+				assert.OK(t, err)
 				if f.Size() != 640 || f.Present(0, 1) || f.Present(639, 1) {
 					t.Errorf("%d bytes, of which %v and %v are here", f.Size(), f.Present(0, 1), f.Present(639, 1))
 				}
 				f.Release()
 			}
 			f, err := s.Open(8)
-			must(t, err)
+			assert.OK(t, err)
 			f.SetSource(b.source)
 			wantBytes(t, f, b.data)
 			f.Release()
@@ -306,11 +299,11 @@ func TestAfterAnotherBoot(t *testing.T) {
 	o.boot = "one"
 	b := &backend{data: pattern(640, 1)}
 	f := sparse(t, openStore(t, dir, o), 7, b, "")
-	must(t, f.Fetch(t.Context(), 0, 64))
-	must(t, f.Sync())
-	must(t, f.Fetch(t.Context(), 64, 64))  // may be lost
-	write(t, f, pattern(64, 9), 128)       // may be lost too, but only we had it
-	must(t, f.Fetch(t.Context(), 192, 64)) // and written after
+	assert.OK(t, f.Fetch(t.Context(), 0, 64))
+	assert.OK(t, f.Sync())
+	assert.OK(t, f.Fetch(t.Context(), 64, 64))  // may be lost
+	write(t, f, pattern(64, 9), 128)            // may be lost too, but only we had it
+	assert.OK(t, f.Fetch(t.Context(), 192, 64)) // and written after
 	write(t, f, []byte("x"), 200)
 	f.Release()
 
@@ -324,11 +317,9 @@ func TestAfterAnotherBoot(t *testing.T) {
 	} {
 		o.boot = c.boot
 		f, err := openStore(t, dir, o).Open(7)
-		must(t, err)
+		assert.OK(t, err)
 		for i, want := range c.want {
-			if got := f.Present(int64(i)*64, 1); got != want {
-				t.Errorf("boot %s: block %d is present: %v, want %v", c.boot, i, got, want)
-			}
+			assert.Equal(t, f.Present(int64(i)*64, 1), want, "boot", c.boot, "block", i, "is present")
 		}
 		f.Release()
 	}
@@ -340,14 +331,12 @@ func TestSyncLetsTheMapGo(t *testing.T) {
 	f := sparse(t, s, 7, &backend{data: pattern(640, 1)}, "")
 	defer f.Release()
 	write(t, f, []byte("x"), 100)
-	must(t, f.FetchAll(t.Context()))
+	assert.OK(t, f.FetchAll(t.Context()))
 	if !s.mapped(7) {
 		t.Fatal("the map of a changed file went before its bytes were synced")
 	}
-	must(t, f.Sync())
-	if s.mapped(7) {
-		t.Error("the map is still there")
-	}
+	assert.OK(t, f.Sync())
+	assert.False(t, s.mapped(7), "the map is still there")
 }
 
 func TestSyncErrorsStay(t *testing.T) {
@@ -361,7 +350,7 @@ func TestSyncErrorsStay(t *testing.T) {
 		return unix.Fsync(fd)
 	}
 	f, err := openStore(t, t.TempDir(), o).Create(7, "")
-	must(t, err)
+	assert.OK(t, err)
 	defer f.Release()
 	write(t, f, []byte("x"), 0)
 	wantErr(t, f.Sync(), unix.EIO)
@@ -372,32 +361,30 @@ func TestQuiet(t *testing.T) {
 	dir := t.TempDir()
 	s := openStore(t, dir, small())
 	f, err := s.Create(7, "")
-	must(t, err)
+	assert.OK(t, err)
 	defer f.Release()
 	write(t, f, pattern(4096, 1), 0)
 	path := filepath.Join(dir, "data/00/7")
 	quiet := func(when string, want bool) {
 		t.Helper()
-		if got := f.Quiet(); got != want {
-			t.Errorf("%s: quiet %v, want %v", when, got, want)
-		}
+		assert.Equal(t, f.Quiet(), want, when, "quiet")
 	}
 	quiet("only ours", true)
 	write(t, f, []byte("more"), 0)
 	quiet("after our write", true)
 
 	other, err := os.OpenFile(path, os.O_RDWR, 0)
-	must(t, err)
+	assert.OK(t, err)
 	quiet("with a writer", false)
 	mem, err := unix.Mmap(int(other.Fd()), 0, 4096, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
-	must(t, err)
+	assert.OK(t, err)
 	other.Close()
 	quiet("with a mapping", false)
-	must(t, unix.Munmap(mem))
+	assert.OK(t, unix.Munmap(mem))
 	quiet("after it went", true)
 
 	other, err = os.Open(path)
-	must(t, err)
+	assert.OK(t, err)
 	defer other.Close()
 	quiet("with a reader", true)
 	write(t, f, []byte("still writable"), 0)
@@ -407,11 +394,11 @@ func TestQuiet(t *testing.T) {
 func TestFdIsReadOnly(t *testing.T) {
 	s := openStore(t, t.TempDir(), small())
 	f, err := s.Create(7, "")
-	must(t, err)
+	assert.OK(t, err)
 	defer f.Release()
 	write(t, f, []byte("x"), 0)
 	flags, err := unix.FcntlInt(uintptr(f.Fd()), unix.F_GETFL, 0)
-	must(t, err)
+	assert.OK(t, err)
 	if flags&unix.O_ACCMODE != unix.O_RDONLY {
 		t.Errorf("flags %#x", flags)
 	}
@@ -423,9 +410,9 @@ func TestFdIsReadOnly(t *testing.T) {
 func TestZerosAreNotStored(t *testing.T) {
 	s := openStore(t, t.TempDir(), Options{Floor: -1, Ballast: -1})
 	f, err := s.Sparse(7, "", 1<<40, "")
-	must(t, err)
+	assert.OK(t, err)
 	defer f.Release()
-	must(t, f.Truncate(t.Context(), 1<<41))
+	assert.OK(t, f.Truncate(t.Context(), 1<<41))
 	if got := f.Blocks() * 512; got > 64<<10 {
 		t.Errorf("%d bytes taken for content that is not here", got)
 	}
@@ -436,14 +423,12 @@ func TestTruncateFetchesNothing(t *testing.T) {
 	b := &backend{data: pattern(640, 1)}
 	f := sparse(t, s, 7, b, "")
 	defer f.Release()
-	must(t, f.Truncate(t.Context(), 100))
-	must(t, f.Truncate(t.Context(), 700))
+	assert.OK(t, f.Truncate(t.Context(), 100))
+	assert.OK(t, f.Truncate(t.Context(), 700))
 	one := sparse(t, s, 8, &backend{data: pattern(60, 1), do: b.do}, "")
 	defer one.Release()
-	must(t, one.Truncate(t.Context(), 0))
-	if b.count() != 0 {
-		t.Errorf("calls %v", b.calls)
-	}
+	assert.OK(t, one.Truncate(t.Context(), 0))
+	assert.Equal(t, b.count(), 0, "calls", b.calls)
 	wantBytes(t, f, append(slices.Clone(b.data[:100]), make([]byte, 600)...))
 	if len(b.calls) != 1 || b.calls[0] != [2]int64{0, 100} {
 		t.Errorf("calls %v, want one for what is left", b.calls)
@@ -454,11 +439,11 @@ func TestTruncationLasts(t *testing.T) {
 	dir := t.TempDir()
 	b := &backend{data: pattern(640, 1)}
 	f := sparse(t, openStore(t, dir, small()), 7, b, "")
-	must(t, f.Truncate(t.Context(), 100))
-	must(t, f.Truncate(t.Context(), 700))
+	assert.OK(t, f.Truncate(t.Context(), 100))
+	assert.OK(t, f.Truncate(t.Context(), 700))
 	f.Release()
 	f, err := openStore(t, dir, small()).Open(7) // by another process
-	must(t, err)
+	assert.OK(t, err)
 	defer f.Release()
 	f.SetSource(b.source)
 	wantBytes(t, f, append(slices.Clone(b.data[:100]), make([]byte, 600)...))
@@ -485,9 +470,7 @@ func TestWritesFetchOnlyTheEdges(t *testing.T) {
 			f := sparse(t, openStore(t, t.TempDir(), small()), 7, b, "")
 			defer f.Release()
 			write(t, f, pattern(int(c.n), 9), c.off)
-			if got := fmt.Sprint(b.calls); got != c.want {
-				t.Errorf("calls %v, want %v", got, c.want)
-			}
+			assert.Equal(t, fmt.Sprint(b.calls), c.want, "calls")
 		})
 	}
 }
@@ -548,9 +531,7 @@ func TestShortWrites(t *testing.T) {
 			p := pattern(int(c.n), 9)
 			n, err := f.WriteAt(t.Context(), p, c.off)
 			wantErr(t, err, unix.ENOSPC)
-			if int64(n) != c.want {
-				t.Errorf("wrote %d, want %d", n, c.want)
-			}
+			assert.Equal(t, int64(n), c.want, "wrote", n)
 			want := slices.Clone(b.data)
 			if more := c.off + c.want - 640; more > 0 {
 				want = append(want, make([]byte, more)...)
@@ -566,8 +547,8 @@ func TestMissingIsDataToSeek(t *testing.T) {
 	s := openStore(t, t.TempDir(), Options{Block: block, Floor: -1, Ballast: -1})
 	f := sparse(t, s, 7, &backend{data: pattern(4*block, 1)}, "")
 	defer f.Release()
-	must(t, f.Fetch(t.Context(), block, 1))
-	must(t, f.Truncate(t.Context(), 6*block))
+	assert.OK(t, f.Fetch(t.Context(), block, 1))
+	assert.OK(t, f.Truncate(t.Context(), 6*block))
 	for _, c := range []struct {
 		off    int64
 		whence int
@@ -597,15 +578,15 @@ func TestShiftingRanges(t *testing.T) {
 	write(t, f, b.data[:4096], 0) // changed, so that its map stays
 	err := f.Allocate(t.Context(), 4096, 4096, unix.FALLOC_FL_COLLAPSE_RANGE)
 	tier.Require(t, "a file system that shifts ranges", err != unix.EOPNOTSUPP)
-	must(t, err)
+	assert.OK(t, err)
 	want := append(slices.Clone(b.data[:4096]), b.data[2*4096:]...)
 	wantBytes(t, f, want)
-	must(t, f.Allocate(t.Context(), 0, 4096, unix.FALLOC_FL_INSERT_RANGE))
+	assert.OK(t, f.Allocate(t.Context(), 0, 4096, unix.FALLOC_FL_INSERT_RANGE))
 	want = append(make([]byte, 4096), want...)
 	wantBytes(t, f, want)
 	f.Release()
 	f, err = openStore(t, s.dir, Options{Block: 4096, Floor: -1, Ballast: -1, boot: "two"}).Open(7)
-	must(t, err)
+	assert.OK(t, err)
 	defer f.Release()
 	wantBytes(t, f, want) // nothing is fetched to where it was before
 }
@@ -616,7 +597,7 @@ func TestCopyBetweenFiles(t *testing.T) {
 	from := sparse(t, s, 7, b, "")
 	defer from.Release()
 	to, err := s.Create(8, "")
-	must(t, err)
+	assert.OK(t, err)
 	defer to.Release()
 	n, err := from.CopyRange(t.Context(), 100, to, 10, 10000)
 	if n != 540 || err != nil {
@@ -630,8 +611,6 @@ func TestBigFilesHaveBigBlocks(t *testing.T) {
 	for _, c := range []struct{ size, want int64 }{
 		{0, 1 << 20}, {1 << 36, 1 << 20}, {1<<36 + 1, 1 << 21}, {1 << 44, 1 << 28},
 	} {
-		if got := o.blockOf(c.size); got != c.want {
-			t.Errorf("size %d: block %d, want %d", c.size, got, c.want)
-		}
+		assert.Equal(t, o.blockOf(c.size), c.want, "size", c.size, "block")
 	}
 }

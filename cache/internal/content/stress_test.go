@@ -9,6 +9,8 @@ import (
 	"slices"
 	"sync"
 	"testing"
+
+	"github.com/wsmount/wsmount/integration/assert"
 )
 
 // TestManyAtOnce lets readers, writers, fetches, snapshots, evictions and a
@@ -97,9 +99,7 @@ func TestManyAtOnce(t *testing.T) {
 				fine(err)
 				two, err := io.ReadAll(v.Reader())
 				fine(err)
-				if !slices.Equal(one, two) {
-					t.Error("a snapshot changed")
-				}
+				assert.Slice(t, one, two, "a snapshot changed")
 				v.Close()
 				fine(f.Sync())
 			}

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/tier"
 )
 
@@ -106,9 +107,7 @@ func (w *world) git(t *testing.T) map[string]bool {
 
 func (w *world) do(t *testing.T, err error) {
 	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 }
 
 // names are what paths are made of. Patterns are made of them, and of what means
@@ -235,9 +234,7 @@ func TestSame(t *testing.T) {
 		t.Errorf("only %d of 20000 were said to be the same", same)
 	}
 	for rules, want := range map[string]bool{"node_modules/\n*.log\n**/*.pyc\n/build\n/dist/*\ndocs/_build/\n": true, "a/x\n": false, "/b/*\n": false, "*/x\n": false, "**/y/z\n": false} {
-		if got := Parse([]byte(rules)).Same("a", "b"); got != want {
-			t.Errorf("%q says the same below a and b: %v", rules, got)
-		}
+		assert.Equal(t, Parse([]byte(rules)).Same("a", "b"), want, rules, "says the same below a and b")
 	}
 }
 
@@ -251,9 +248,7 @@ func TestNoPatternIsSlow(t *testing.T) {
 	go func() { done <- rules.Match(strings.Repeat("aa/", 200)+strings.Repeat("a", 200)+"b", false) }()
 	select {
 	case v := <-done:
-		if v != Unsaid {
-			t.Error("matches")
-		}
+		assert.Equal(t, v, Unsaid, "matches")
 	case <-ctx.Done():
 		t.Error("takes too long")
 	}

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/tier"
 )
 
@@ -68,9 +69,7 @@ func setting(t *testing.T, name string, otherwise int) int {
 		return otherwise
 	}
 	n, err := strconv.Atoi(value)
-	if err != nil {
-		t.Fatalf("$%s: %v", name, err)
-	}
+	assert.OK(t, err, "$", name)
 	return n
 }
 
@@ -96,9 +95,7 @@ func compareWithGit(t *testing.T, cases []mergeCase) {
 	g.run(t)
 	for i, c := range cases {
 		want := Merged{Content: g.read(t, i, "merged")}
-		if _, err := fmt.Sscan(string(g.read(t, i, "conflicts")), &want.Conflicts); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, assert.ErrOf(fmt.Sscan(string(g.read(t, i, "conflicts")), &want.Conflicts)))
 		got := Merge(c.base, c.ours, c.theirs, labels)
 		got.Conflicts = min(got.Conflicts, 127) // git's exit status says no more
 		if !bytes.Equal(got.Content, want.Content) || got.Conflicts != want.Conflicts {
@@ -130,24 +127,18 @@ func (g mergeDir) run(t *testing.T) {
 // clear is not left to the end of the test: many cases are gigabytes.
 func (g mergeDir) clear(t *testing.T) {
 	t.Helper()
-	if err := os.RemoveAll(string(g)); err != nil {
-		t.Error(err)
-	}
+	assert.Is(t, os.RemoveAll(string(g)), nil)
 }
 
 func (g mergeDir) write(t *testing.T, i int, kind string, data []byte) {
 	t.Helper()
-	if err := os.WriteFile(g.path(i, kind), data, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, os.WriteFile(g.path(i, kind), data, 0o600))
 }
 
 func (g mergeDir) read(t *testing.T, i int, kind string) []byte {
 	t.Helper()
 	data, err := os.ReadFile(g.path(i, kind))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	return data
 }
 

@@ -3,6 +3,8 @@ package lines
 import (
 	"strings"
 	"testing"
+
+	"github.com/wsmount/wsmount/integration/assert"
 )
 
 var labels = Labels{Ours: "here", Base: "before", Theirs: "there"}
@@ -108,9 +110,7 @@ func TestUnion(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got := Union(spelled(c.base), spelled(c.ours), spelled(c.theirs))
-			if want := string(spelled(c.want)); string(got) != want {
-				t.Errorf("got %q, want %q", got, want)
-			}
+			assert.Equal(t, string(got), string(spelled(c.want)))
 		})
 	}
 }
@@ -118,9 +118,7 @@ func TestUnion(t *testing.T) {
 func TestLabels(t *testing.T) {
 	got := Merge(spelled("a"), spelled("b"), spelled("c"), Labels{Theirs: "their 2nd"})
 	want := "<<<<<<<\nb\n=======\nc\n>>>>>>> their 2nd\n"
-	if string(got.Content) != want {
-		t.Errorf("got %q, want %q", got.Content, want)
-	}
+	assert.Equal(t, string(got.Content), want)
 }
 
 func TestText(t *testing.T) {
@@ -136,9 +134,7 @@ func TestText(t *testing.T) {
 		{"NUL behind that", strings.Repeat("a", 8000) + "\x00", true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if got := Text([]byte(c.data)); got != c.want {
-				t.Errorf("got %v, want %v", got, c.want)
-			}
+			assert.Equal(t, Text([]byte(c.data)), c.want)
 		})
 	}
 }

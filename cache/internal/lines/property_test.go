@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/wsmount/wsmount/integration/assert"
 )
 
 func TestProperties(t *testing.T) {
@@ -71,9 +73,7 @@ func checkMerge(t rapid.TB, base, ours, theirs []byte) {
 	for i := range m.Content {
 		m.Content[i] = 'X'
 	}
-	if !slices.EqualFunc([][]byte{base, ours, theirs}, before, bytes.Equal) {
-		t.Errorf("the texts were changed")
-	}
+	assert.True(t, slices.EqualFunc([][]byte{base, ours, theirs}, before, bytes.Equal), "the texts were changed")
 }
 
 // checkClean checks that a merge has no conflict and is what is wanted.
@@ -97,9 +97,7 @@ func checkKnown(t rapid.TB, merged []byte, texts [][]byte) {
 		}
 	}
 	for _, l := range bytes.SplitAfter(merged, newline) {
-		if !known[string(l)] {
-			t.Errorf("the line %q of the merged text stands in none", l)
-		}
+		assert.True(t, known[string(l)], "the line", l, "of the merged text stands in none")
 	}
 }
 

@@ -4,6 +4,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/wsmount/wsmount/integration/assert"
 )
 
 type clock struct{ at time.Time }
@@ -13,18 +15,14 @@ func (c *clock) now() time.Time { return c.at }
 func open(t *testing.T, name string, total int64, c *clock) *Share {
 	t.Helper()
 	s, err := Open(name, Options{Total: total, Now: c.now})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	t.Cleanup(func() { s.Close() })
 	return s
 }
 
 func look(t *testing.T, s *Share, own int64) {
 	t.Helper()
-	if err := s.Look(own); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, s.Look(own))
 }
 
 // Who holds most gives most, nobody more than is wanted, and all together keep
@@ -56,9 +54,7 @@ func TestMine(t *testing.T) {
 				}
 			}
 			for i, s := range shares {
-				if got := s.Mine(tt.held[i]); got != tt.want[i] {
-					t.Errorf("%d of %v: keeps %d, want %d", i, tt.held, got, tt.want[i])
-				}
+				assert.Equal(t, s.Mine(tt.held[i]), tt.want[i], i, "of", tt.held, "keeps")
 			}
 		})
 	}
@@ -72,9 +68,7 @@ func TestGone(t *testing.T) {
 	keeps := func(what string, want int64) {
 		t.Helper()
 		look(t, second, 90)
-		if got := second.Mine(90); got != want {
-			t.Errorf("%s: keeps %d, want %d", what, got, want)
-		}
+		assert.Equal(t, second.Mine(90), want, what, "keeps")
 	}
 	look(t, first, 90)
 	keeps("beside another", 50)

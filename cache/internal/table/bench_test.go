@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/providers"
 )
 
@@ -47,9 +48,7 @@ func directory(t *Table, parent Ino, name string) Ino {
 }
 
 func commit(t testing.TB, tab *Table) {
-	if err := tab.Commit(); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, tab.Commit())
 }
 
 // fill makes dirs directories of 1000 files, and gives their numbers.
@@ -113,9 +112,7 @@ func BenchmarkRead(b *testing.B) {
 	dir := b.TempDir()
 	tab := open(b, dir, Options{})
 	dirs := fill(b, tab, 200)
-	if err := tab.Close(); err != nil {
-		b.Fatal(err)
-	}
+	assert.OK(b, tab.Close())
 	tab = open(b, dir, Options{})
 	defer tab.Close()
 	tab.options.Strict = false
@@ -213,14 +210,10 @@ func BenchmarkScale(b *testing.B) {
 		b.ReportMetric(time.Since(start).Seconds()*10, "us/miss")
 		b.ReportMetric(float64(tab.db.Metrics().DiskSpaceUsage())/(1<<20), "disk-MiB")
 		start = time.Now()
-		if err := tab.Close(); err != nil {
-			b.Fatal(err)
-		}
+		assert.OK(b, tab.Close())
 		tab = open(b, dir, Options{})
 		b.ReportMetric(time.Since(start).Seconds()*1000, "ms/reopen")
-		if err := tab.Close(); err != nil {
-			b.Fatal(err)
-		}
+		assert.OK(b, tab.Close())
 	}
 }
 
@@ -228,9 +221,7 @@ func BenchmarkScale(b *testing.B) {
 func rss(t testing.TB) float64 {
 	runtime.GC()
 	status, err := os.ReadFile("/proc/self/status")
-	if err != nil {
-		t.Skip(err)
-	}
+	assert.Is(t, err, nil)
 	for _, line := range strings.Split(string(status), "\n") {
 		if rest, ok := strings.CutPrefix(line, "RssAnon:"); ok {
 			n, _ := strconv.Atoi(strings.Fields(rest)[0])

@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/wsmount/wsmount/integration/assert"
 )
 
 // TestCheckFinds: each breach is found.
@@ -56,16 +58,12 @@ func TestCheckFinds(t *testing.T) {
 			directory(tab, Root, "d")
 			tab.SetName(Root, "f", Name{Ino: ino, Seq: tab.NextSeq(), Remote: &Remote{Ino: ino}})
 			commit(t, tab)
-			if err := tab.Check(); err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, tab.Check())
 			tt.breach(tab)
 			if err := tab.Check(); err == nil {
 				t.Error("not found")
 			}
-			if err := tab.Close(); err != nil {
-				t.Error(err)
-			}
+			assert.Is(t, tab.Close(), nil)
 		})
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/tier"
 )
 
@@ -44,9 +45,7 @@ func TestPowerCut(t *testing.T) {
 			return
 		}
 	}
-	if lost == 0 {
-		t.Error("no cut lost anything: these were no power cuts")
-	}
+	assert.False(t, lost == 0, "no cut lost anything: these were no power cuts")
 }
 
 // afterCut verifies, and gives the number of steps that were lost.
@@ -60,9 +59,7 @@ func afterCut(t *testing.T, dir string, c *child, synced, cut int) int {
 	if err != nil || n < synced || n > c.committed+1 {
 		t.Errorf("cut %d: %d commits are there, %d were synced, %d returned: %v", cut, n, synced, c.committed, err)
 	}
-	if err := tab.Close(); err != nil {
-		t.Error(err)
-	}
+	assert.Is(t, tab.Close(), nil)
 	return max(0, c.committed-n)
 }
 
@@ -72,13 +69,9 @@ func shutdown(t *testing.T, mnt string) {
 	t.Helper()
 	const ext4Shutdown, noLogFlush = 0x8004587d, 2
 	f, err := os.Open(mnt)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	defer f.Close()
-	if err := unix.IoctlSetPointerInt(int(f.Fd()), ext4Shutdown, noLogFlush); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, unix.IoctlSetPointerInt(int(f.Fd()), ext4Shutdown, noLogFlush))
 }
 
 func needLoopMounts(t *testing.T) {

@@ -18,6 +18,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/tier"
 )
 
@@ -170,12 +171,8 @@ func startLoad(t *testing.T, dir string) *child {
 	cmd.Env = append(os.Environ(), childDir+"="+dir)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
+	assert.OK(t, cmd.Start())
 	c := &child{cmd: cmd, done: make(chan struct{})}
 	c.moved = sync.NewCond(&c.mu)
 	go c.listen(bufio.NewScanner(out))
@@ -214,9 +211,7 @@ func (c *child) reached(step int, ended bool) {
 // kill ends the child and waits for all it said.
 func (c *child) kill(t *testing.T) {
 	t.Helper()
-	if err := c.cmd.Process.Kill(); err != nil {
-		t.Error(err)
-	}
+	assert.Is(t, c.cmd.Process.Kill(), nil)
 	<-c.done
 	c.cmd.Wait()
 	if c.committed == 0 {
@@ -240,9 +235,7 @@ func TestKilled(t *testing.T) {
 		if err != nil || n < c.committed || n > c.committed+1 {
 			t.Errorf("kill %d: %d commits are there and %d returned: %v", i, n, c.committed, err)
 		}
-		if err := tab.Close(); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, tab.Close())
 	}
 }
 
@@ -256,26 +249,18 @@ func TestPowerCutAnywhere(t *testing.T) {
 		rng := newRand(seed)
 		steps, synced := 1+rng.IntN(900), 0
 		for i := 1; i <= steps; i++ {
-			if err := step(tab, i); err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, step(tab, i))
 			if rng.IntN(100) == 0 {
-				if err := tab.Sync(); err != nil {
-					t.Fatal(err)
-				}
+				assert.OK(t, tab.Sync())
 				synced = i
 			}
 		}
 		after := disk.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: rng.IntN(100), RNG: rng})
-		if err := tab.Close(); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, tab.Close())
 		tab = open(t, "/t", Options{FS: after, BootID: "after"})
 		if n, err := verify(tab); err != nil || n < synced || n > steps {
 			t.Errorf("%d of %d commits are there, %d were synced: %v", n, steps, synced, err)
 		}
-		if err := tab.Close(); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, tab.Close())
 	})
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/tier"
 )
 
@@ -55,9 +56,7 @@ func TestWriteFails(t *testing.T) {
 			below := vfs.NewMem()
 			f := newFaults(below)
 			tab := open(t, "/t", Options{FS: f.vfs, memTable: 64 << 10})
-			if _, err := steps(tab, 1, 300); err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, assert.ErrOf(steps(tab, 1, 300)))
 			f.set(func(op, kind string) error {
 				if op == tt.op && kind == tt.kind {
 					return syscall.EIO
@@ -69,20 +68,14 @@ func TestWriteFails(t *testing.T) {
 				t.Fatalf("Commit says %v, Sync %v", err, tab.Sync())
 			}
 			tab.Abort()
-			if err := step(tab, last+1); !errors.Is(err, syscall.EIO) {
-				t.Errorf("a later commit says %v", err)
-			}
-			if err := tab.Close(); !errors.Is(err, syscall.EIO) {
-				t.Errorf("Close says %v", err)
-			}
+			assert.Is(t, step(tab, last+1), syscall.EIO, "a later commit")
+			assert.Is(t, tab.Close(), syscall.EIO, "Close")
 			f.set(func(string, string) error { return nil })
 			tab = open(t, "/t", Options{FS: below})
 			if n, err := verify(tab); err != nil || n < last || n > last+1 || !tab.Session().Killed() {
 				t.Errorf("%d commits returned, and %d are there, after %+v: %v", last, n, tab.Session(), err)
 			}
-			if err := tab.Close(); err != nil {
-				t.Error(err)
-			}
+			assert.Is(t, tab.Close(), nil)
 		})
 	}
 }
@@ -102,9 +95,7 @@ func TestDiskFull(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			f := newFaults(vfs.NewMem())
 			tab := open(t, "/t", Options{FS: f.vfs, memTable: 64 << 10})
-			if _, err := steps(tab, 1, 300); err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, assert.ErrOf(steps(tab, 1, 300)))
 			f.set(func(op, kind string) error {
 				if tt.full(op, kind) {
 					return syscall.ENOSPC
@@ -115,9 +106,7 @@ func TestDiskFull(t *testing.T) {
 			if !errors.Is(err, ErrFull) || !errors.Is(err, syscall.ENOSPC) {
 				t.Fatalf("step %d: %v", last+1, err)
 			}
-			if n := string(tab.Get("n")); n != fmt.Sprint(last+1) {
-				t.Errorf("the changes are gone: %s", n)
-			}
+			assert.Equal(t, string(tab.Get("n")), fmt.Sprint(last+1), "the changes are gone")
 			tab.Abort()
 			if n, err := verify(tab); n != last || err != nil {
 				t.Errorf("after Abort: step %d, not %d: %v", n, last, err)
@@ -130,15 +119,11 @@ func TestDiskFull(t *testing.T) {
 				tab.Abort()
 				time.Sleep(10 * time.Millisecond) // Pebble tries again in its own time
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			if n, err := verify(tab); n != last+1 || err != nil {
 				t.Errorf("in the end: step %d, not %d: %v", n, last+1, err)
 			}
-			if err := tab.Close(); err != nil {
-				t.Error(err)
-			}
+			assert.Is(t, tab.Close(), nil)
 		})
 	}
 }
@@ -155,9 +140,7 @@ func TestNoSpaceIsAsked(t *testing.T) {
 				asked.Add(1)
 				f.set(func(string, string) error { return nil })
 			}})
-			if _, err := steps(tab, 1, 10); err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, assert.ErrOf(steps(tab, 1, 10)))
 			f.set(func(op, kind string) error {
 				if op == tt.op && kind == tt.kind {
 					return syscall.ENOSPC
@@ -167,12 +150,8 @@ func TestNoSpaceIsAsked(t *testing.T) {
 			if last, err := steps(tab, 11, 500); err != nil {
 				t.Errorf("step %d: %v", last+1, err)
 			}
-			if asked.Load() == 0 {
-				t.Error("nobody was asked")
-			}
-			if err := tab.Close(); err != nil {
-				t.Error(err)
-			}
+			assert.False(t, asked.Load() == 0, "nobody was asked")
+			assert.Is(t, tab.Close(), nil)
 		})
 	}
 }
@@ -182,13 +161,9 @@ func unsynced(t *testing.T) (*faults, *Table) {
 	t.Helper()
 	f := newFaults(vfs.NewMem())
 	tab := open(t, "/t", Options{FS: f.vfs})
-	if _, err := steps(tab, 1, 2); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, assert.ErrOf(steps(tab, 1, 2)))
 	tab.numbers.wait() // has a sync of its own
-	if err := step(tab, 3); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, step(tab, 3))
 	return f, tab
 }
 
@@ -208,9 +183,7 @@ func TestSyncIsShared(t *testing.T) {
 	var all sync.WaitGroup
 	call := func() {
 		all.Go(func() {
-			if err := tab.Sync(); err != nil {
-				t.Error(err)
-			}
+			assert.Is(t, tab.Sync(), nil)
 		})
 	}
 	call()
@@ -232,16 +205,12 @@ func TestSyncIsShared(t *testing.T) {
 	all.Wait()
 	// The one that ran is not enough for those who came behind it, and one
 	// more is, for all of them.
-	if n := syncs.Load(); n != 2 {
-		t.Errorf("%d syncs for 21 calls", n)
-	}
+	assert.Equal(t, syncs.Load(), 2, "syncs for 21 calls")
 	before := syncs.Load()
 	if err := tab.Sync(); err != nil || syncs.Load() != before {
 		t.Errorf("a sync of nothing cost %d: %v", syncs.Load()-before, err)
 	}
-	if err := tab.Close(); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, tab.Close())
 }
 
 // TestSyncFails: a sync that failed is never a success later.
@@ -253,16 +222,10 @@ func TestSyncFails(t *testing.T) {
 		}
 		return nil
 	})
-	if err := tab.Sync(); !errors.Is(err, syscall.EIO) {
-		t.Errorf("Sync says %v", err)
-	}
+	assert.Is(t, tab.Sync(), syscall.EIO, "Sync")
 	f.set(func(string, string) error { return nil })
-	if err := tab.Sync(); !errors.Is(err, syscall.EIO) {
-		t.Errorf("the next Sync says %v", err)
-	}
-	if err := tab.Close(); !errors.Is(err, syscall.EIO) {
-		t.Errorf("Close says %v", err)
-	}
+	assert.Is(t, tab.Sync(), syscall.EIO, "the next Sync")
+	assert.Is(t, tab.Close(), syscall.EIO, "Close")
 }
 
 // TestFrozen: a frozen disk changes nothing, and nobody notices.
@@ -270,9 +233,7 @@ func TestFrozen(t *testing.T) {
 	below := vfs.NewMem()
 	var failure error
 	d := newDisk(below, nil, func(err error) { failure = err })
-	if err := writeFile(d, "/", "/before", "x"); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, writeFile(d, "/", "/before", "x"))
 	d.freeze(syscall.EIO)
 	if err := errors.Join(
 		writeFile(d, "/", "/after", "y"), d.MkdirAll("/dir", 0o700), d.Rename("/before", "/gone"),
@@ -293,23 +254,15 @@ func TestFrozen(t *testing.T) {
 func TestCommitDoesNotSync(t *testing.T) {
 	f := newFaults(vfs.NewMem())
 	tab := open(t, "/t", Options{FS: f.vfs})
-	if _, err := steps(tab, 1, 2); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, assert.ErrOf(steps(tab, 1, 2)))
 	tab.numbers.wait() // has a sync of its own
 	f.set(func(op, kind string) error {
-		if op == "sync" {
-			t.Errorf("a sync of %s", kind)
-		}
+		assert.False(t, op == "sync", "a sync of", kind)
 		return nil
 	})
-	if _, err := steps(tab, 3, 50); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, assert.ErrOf(steps(tab, 3, 50)))
 	f.set(func(string, string) error { return nil })
-	if err := tab.Close(); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, tab.Close())
 }
 
 // roomyFS is a disk that is full from when it is said to be: only what was set aside
@@ -367,9 +320,7 @@ func TestDiskFullAtAnyLog(t *testing.T) {
 		var full atomic.Bool
 		below := vfs.NewMem()
 		tab := open(t, "/t", Options{FS: roomyFS{below, &full}, memTable: 64 << 10})
-		if _, err := steps(tab, 1, at); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, assert.ErrOf(steps(tab, 1, at)))
 		full.Store(true)
 		last, err := steps(tab, at+1, 20_000)
 		if !errors.Is(err, ErrFull) || tab.Err() != nil {
@@ -380,9 +331,7 @@ func TestDiskFullAtAnyLog(t *testing.T) {
 		if n, err := verify(tab); n != last || err != nil {
 			t.Errorf("full after %d commits: %d are there, not %d: %v", at, n, last, err)
 		}
-		if err := tab.Close(); err != nil {
-			t.Error(err)
-		}
+		assert.Is(t, tab.Close(), nil)
 	}
 }
 
@@ -391,9 +340,7 @@ func TestDiskFullAtAnyLog(t *testing.T) {
 func TestGuardOnAFullDisk(t *testing.T) {
 	f := newFaults(vfs.NewMem())
 	tab := open(t, "/t", Options{FS: f.vfs})
-	if _, err := steps(tab, 1, 300); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, assert.ErrOf(steps(tab, 1, 300)))
 	tab.numbers.wait()
 	f.set(func(op, kind string) error {
 		if kind == "other" {
@@ -401,17 +348,13 @@ func TestGuardOnAFullDisk(t *testing.T) {
 		}
 		return nil
 	})
-	if err := tab.Close(); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, tab.Close())
 	f.set(func(string, string) error { return nil })
 	tab = open(t, "/t", Options{FS: f.vfs})
 	if n, err := verify(tab); n != 300 || err != nil || !tab.Session().Clean {
 		t.Errorf("%d commits are there, after %+v: %v", n, tab.Session(), err)
 	}
-	if err := tab.Close(); err != nil {
-		t.Error(err)
-	}
+	assert.Is(t, tab.Close(), nil)
 }
 
 // TestPausesGrow: a disk that stays full is tried less and less often, and nobody
@@ -425,20 +368,14 @@ func TestPausesGrow(t *testing.T) {
 			return time.Since(begun)
 		}
 		for _, want := range []time.Duration{leastPause, 2 * leastPause, 4 * leastPause} {
-			if got := took(); got != want {
-				t.Errorf("a pause of %v, want %v", got, want)
-			}
+			assert.Equal(t, took(), want, "a pause of")
 		}
 		for range 100 {
 			d.pause()
 		}
-		if got := took(); got != mostPause {
-			t.Errorf("a pause of %v, want %v", got, mostPause)
-		}
+		assert.Equal(t, took(), mostPause, "a pause of")
 		close(d.closing)
-		if got := took(); got != 0 {
-			t.Errorf("a pause of %v when it is being closed", got)
-		}
+		assert.Equal(t, took(), 0, "a pause when it is being closed")
 	})
 }
 
@@ -469,13 +406,9 @@ func TestReadOnlyOnAFullDisk(t *testing.T) {
 		below := vfs.NewCrashableMem()
 		f := newFaults(below)
 		tab := open(t, "/t", Options{FS: f.vfs, memTable: 64 << 10})
-		if _, err := steps(tab, 1, 2000); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, assert.ErrOf(steps(tab, 1, 2000)))
 		if clean {
-			if err := tab.Close(); err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, tab.Close())
 		} else {
 			below = below.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: 100, RNG: newRand(1)})
 			killed := tab
@@ -485,22 +418,16 @@ func TestReadOnlyOnAFullDisk(t *testing.T) {
 		full.set(func(string, string) error { return syscall.ENOSPC })
 		for range 2 {
 			tab, err := Open("/t", Options{FS: full.vfs, ReadOnly: true, Strict: true})
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			if n, err := verify(tab); n != 2000 || err != nil || tab.Session().Clean != clean {
 				t.Errorf("%d commits are there, after %+v: %v", n, tab.Session(), err)
 			}
-			if err := tab.Close(); err != nil {
-				t.Error(err)
-			}
+			assert.Is(t, tab.Close(), nil)
 		}
 		tab = open(t, "/t", Options{FS: below})
 		if n, err := verify(tab); n != 2000 || err != nil {
 			t.Errorf("%d commits are there: %v", n, err)
 		}
-		if err := tab.Close(); err != nil {
-			t.Error(err)
-		}
+		assert.Is(t, tab.Close(), nil)
 	}
 }

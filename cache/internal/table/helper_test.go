@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/wsmount/wsmount/integration/assert"
 )
 
 func newRand(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, seed)) }
@@ -17,9 +19,7 @@ func open(t testing.TB, dir string, o Options) *Table {
 	t.Helper()
 	o.Strict = true
 	tab, err := Open(dir, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	return tab
 }
 
@@ -30,12 +30,8 @@ func scratch(t testing.TB) *Table {
 	directory(tab, 0, "")
 	commit(t, tab)
 	t.Cleanup(func() {
-		if err := tab.Check(); err != nil {
-			t.Error(err)
-		}
-		if err := tab.Close(); err != nil {
-			t.Error(err)
-		}
+		assert.Is(t, tab.Check(), nil)
+		assert.Is(t, tab.Close(), nil)
 	})
 	return tab
 }

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"github.com/wsmount/wsmount/integration/assert"
 )
 
 // newestLog is the log, below dir, that the last write went to. Whether one before it
@@ -24,9 +26,7 @@ func killed(t *testing.T) (dir, newest string, size int) {
 		leaveKilled(t, from)
 	}
 	parent := t.TempDir()
-	if err := os.CopyFS(parent, os.DirFS(from)); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, os.CopyFS(parent, os.DirFS(from)))
 	dir = filepath.Join(parent, "table")
 	newest = newestLog(dir)
 	rewrite(t, dir, newest, func(b []byte) []byte {
@@ -42,16 +42,10 @@ func leaveKilled(t *testing.T, to string) {
 	from := t.TempDir()
 	tab := open(t, filepath.Join(from, "table"), Options{})
 	for i := 1; i <= 900; i++ {
-		if err := step(tab, i); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, step(tab, i))
 	}
-	if err := os.CopyFS(to, os.DirFS(from)); err != nil {
-		t.Fatal(err)
-	}
-	if err := tab.Close(); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, os.CopyFS(to, os.DirFS(from)))
+	assert.OK(t, tab.Close())
 }
 
 // TestCutLog: a log that ends before what was written to it by much more than one
@@ -82,9 +76,7 @@ func TestCutLog(t *testing.T) {
 				t.Errorf("got error %v", err)
 			}
 			if err == nil {
-				if err := tab.Close(); err != nil {
-					t.Error(err)
-				}
+				assert.Is(t, tab.Close(), nil)
 			}
 		})
 	}
@@ -110,16 +102,12 @@ func TestMarkSaysNothing(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir, _, _ := killed(t)
-			if err := change(markPath(dir)); err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, change(markPath(dir)))
 			tab := open(t, dir, Options{})
 			if n := tab.Session(); n.Clean || !n.SameBoot {
 				t.Errorf("the session ended as %+v", n)
 			}
-			if err := tab.Close(); err != nil {
-				t.Error(err)
-			}
+			assert.Is(t, tab.Close(), nil)
 		})
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/providers"
 	"pgregory.net/rapid"
 )
@@ -33,9 +34,7 @@ func (m *machine) open(r *rapid.T) {
 	var err error
 	// So few inodes stay in memory that most are read.
 	m.t, err = Open("/t", Options{FS: m.disk, BootID: fmt.Sprint("boot", m.boot), Resident: 3, Strict: true})
-	if err != nil {
-		r.Fatalf("open: %v", err)
-	}
+	assert.OK(r, err, "open")
 	m.last.SameBoot = m.last.First || m.ended == m.boot
 	if got := m.t.Session(); got != m.last {
 		r.Fatalf("the last session ended as %+v, not %+v", got, m.last)
@@ -217,9 +216,7 @@ func (m *machine) Set(r *rapid.T) {
 }
 
 func (m *machine) Commit(r *rapid.T) {
-	if err := m.t.Commit(); err != nil {
-		r.Fatalf("commit: %v", err)
-	}
+	assert.OK(r, m.t.Commit(), "commit")
 	if !reflect.DeepEqual(m.now, m.commits[len(m.commits)-1]) && !m.t.session.begun {
 		r.Fatal("a commit that does not begin the session")
 	}
@@ -236,16 +233,12 @@ func (m *machine) Abort(*rapid.T) {
 }
 
 func (m *machine) Sync(r *rapid.T) {
-	if err := m.t.Sync(); err != nil {
-		r.Fatalf("sync: %v", err)
-	}
+	assert.OK(r, m.t.Sync(), "sync")
 	m.commits = m.commits[len(m.commits)-1:]
 }
 
 func (m *machine) CloseAndOpen(r *rapid.T) {
-	if err := m.t.Close(); err != nil {
-		r.Fatalf("close: %v", err)
-	}
+	assert.OK(r, m.t.Close(), "close")
 	m.last.Clean = m.last.Clean || m.used
 	m.now = m.commits[len(m.commits)-1].clone()
 	m.commits = m.commits[len(m.commits)-1:]
@@ -295,12 +288,8 @@ func (m *machine) everyIno() []Ino {
 
 // Check is what must hold after each step.
 func (m *machine) Check(r *rapid.T) {
-	if err := m.now.differs(m.t, m.everyIno()); err != nil {
-		r.Fatal(err)
-	}
-	if err := m.t.Check(); err != nil {
-		r.Fatal(err)
-	}
+	assert.OK(r, m.now.differs(m.t, m.everyIno()))
+	assert.OK(r, m.t.Check())
 }
 
 // TestModel runs random operations on the table and on plain maps, with kills

@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/tier"
 )
 
@@ -32,18 +32,12 @@ func made(t *testing.T, n int) string {
 func makeTable(t *testing.T, n int) string {
 	t.Helper()
 	dir := filepath.Join(scratchDir, fmt.Sprint("made-", n))
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, os.Mkdir(dir, 0o700))
 	tab := open(t, filepath.Join(dir, "table"), Options{memTable: 64 << 10})
 	for i := 1; i <= n; i++ {
-		if err := step(tab, i); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, step(tab, i))
 	}
-	if err := tab.Close(); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, tab.Close())
 	return dir
 }
 
@@ -64,17 +58,13 @@ func TestFormat(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			dir := made(t, 3)
-			if err := os.WriteFile(filepath.Join(dir, "format"), []byte(tt.text), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, os.WriteFile(filepath.Join(dir, "format"), []byte(tt.text), 0o600))
 			before := listing(t, dir)
 			_, err := Open(dir, Options{})
 			if !errors.Is(err, tt.want) || !strings.Contains(fmt.Sprint(err), tt.says) || !strings.Contains(fmt.Sprint(err), dir) {
 				t.Errorf("got %v, want %v that says %q", err, tt.want, tt.says)
 			}
-			if after := listing(t, dir); !slices.Equal(before, after) {
-				t.Errorf("it was touched: %v, then %v", before, after)
-			}
+			assert.Slice(t, before, listing(t, dir), "it was touched")
 		})
 	}
 }
@@ -83,16 +73,12 @@ func TestFormat(t *testing.T) {
 func TestFormatBefore(t *testing.T) {
 	dir := made(t, 3)
 	at := filepath.Join(dir, "format")
-	if err := os.WriteFile(at, []byte("wsmount table 1\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, os.WriteFile(at, []byte("wsmount table 1\n"), 0o600))
 	tab := open(t, dir, Options{})
 	if n, err := verify(tab); n != 3 || err != nil {
 		t.Errorf("got %d, %v", n, err)
 	}
-	if err := tab.Close(); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, tab.Close())
 	if text, err := os.ReadFile(at); string(text) != "wsmount table 2\n" || err != nil {
 		t.Errorf("the format is %q, %v", text, err)
 	}
@@ -107,9 +93,7 @@ func listing(t *testing.T, dir string) (list []string) {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	return list
 }
 
@@ -121,9 +105,7 @@ func remove(t *testing.T, dir, pattern string) {
 		t.Fatalf("nothing matches %s", pattern)
 	}
 	for _, path := range paths {
-		if err := os.RemoveAll(path); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, os.RemoveAll(path))
 	}
 }
 
@@ -136,9 +118,7 @@ func rewrite(t *testing.T, dir, pattern string, change func([]byte) []byte) {
 		if err == nil {
 			err = os.WriteFile(path, change(content), 0o600)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 	}
 	if len(paths) == 0 {
 		t.Fatalf("nothing matches %s", pattern)
@@ -168,9 +148,7 @@ func TestHole(t *testing.T) {
 				}
 				continue
 			}
-			if err := tab.Close(); err != nil {
-				t.Error(err)
-			}
+			assert.Is(t, tab.Close(), nil)
 		}
 	}
 }
@@ -184,12 +162,8 @@ func TestTornEnd(t *testing.T) {
 		if errors.Is(err, ErrDamaged) && cut > 40 { // the numbers of the session's end
 			continue
 		}
-		if err != nil {
-			t.Fatalf("%d bytes cut off: %v", cut, err)
-		}
-		if err := tab.Close(); err != nil {
-			t.Error(err)
-		}
+		assert.OK(t, err, cut, "bytes cut off")
+		assert.Is(t, tab.Close(), nil)
 	}
 }
 
@@ -231,13 +205,9 @@ func TestDamaged(t *testing.T) {
 				if tab.Err() == nil || !errors.Is(tab.Commit(), ErrDamaged) || !errors.Is(tab.Sync(), ErrDamaged) {
 					t.Errorf("Err %v, Commit %v, Sync %v", tab.Err(), tab.Commit(), tab.Sync())
 				}
-				if e := tab.Close(); !errors.Is(e, ErrDamaged) {
-					t.Errorf("Close: %v", e)
-				}
+				assert.Is(t, tab.Close(), ErrDamaged, "Close")
 			}
-			if !errors.Is(err, ErrDamaged) {
-				t.Errorf("got %v, want damaged", err)
-			}
+			assert.True(t, errors.Is(err, ErrDamaged), "got", err, "want damaged")
 		})
 	}
 }
@@ -250,9 +220,7 @@ func TestMakingInterrupted(t *testing.T) {
 	if !tab.Session().First {
 		t.Errorf("got %+v, want the first session", tab.Session())
 	}
-	if err := tab.Close(); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, tab.Close())
 }
 
 // TestOpenTwice: the second fails, and the first does not notice.
@@ -263,15 +231,11 @@ func TestOpenTwice(t *testing.T) {
 		second.Close()
 		t.Error("a table that is open was opened")
 	}
-	if err := step(tab, 6); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, step(tab, 6))
 	if n, err := verify(tab); n != 6 || err != nil {
 		t.Errorf("got %d, %v", n, err)
 	}
-	if err := tab.Close(); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, tab.Close())
 }
 
 func TestBootID(t *testing.T) {

@@ -4,6 +4,8 @@ import (
 	"path/filepath"
 	"reflect"
 	"testing"
+
+	"github.com/wsmount/wsmount/integration/assert"
 )
 
 // TestSalvage: all inodes are found in the files of a table whose manifest is
@@ -22,18 +24,14 @@ func TestSalvage(t *testing.T) {
 			want[ino] = n
 		}
 	}
-	if err := tab.Close(); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, tab.Close())
 	rewrite(t, dir, "db/MANIFEST-*", func(b []byte) []byte { return b[:10] })
 	all := func(Ino) bool { return true }
 	if got := Salvage(dir, all); len(want) < 40 || !reflect.DeepEqual(got, want) {
 		t.Errorf("found %d inodes of %d, or others", len(got), len(want))
 	}
 	for ino, n := range Salvage(dir, func(Ino) bool { return false }) {
-		if !n.isDir() {
-			t.Errorf("inode %d was not asked for", ino)
-		}
+		assert.True(t, n.isDir(), "inode", ino, "was not asked for")
 	}
 
 	dir, newest, _ := killed(t)

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+
+	"github.com/wsmount/wsmount/integration/assert"
 )
 
 // TestSnapshot: a snapshot shows what was there when it was taken, by any way of
@@ -48,15 +50,11 @@ func TestSnapshot(t *testing.T) {
 	tab.SetName(Root, "g", Name{})
 	tab.Drop(ino)
 	commit(t, tab)
-	if got := <-done; got != before {
-		t.Errorf("the snapshot shows %s, and was taken of %s", got, before)
-	}
+	assert.Equal(t, <-done, before, "what the snapshot shows")
 	if got := look(s.Table); got != before || look(tab) == before {
 		t.Errorf("the snapshot shows %s, and was taken of %s", got, before)
 	}
-	if err := s.Err(); err != nil {
-		t.Error(err)
-	}
+	assert.Is(t, s.Err(), nil)
 }
 
 // TestSnapshotRefusesChanges: nothing can be changed in a snapshot, nor one be taken
@@ -64,9 +62,7 @@ func TestSnapshot(t *testing.T) {
 func TestSnapshotRefusesChanges(t *testing.T) {
 	panics := func(what string, do func()) {
 		defer func() {
-			if recover() == nil {
-				t.Errorf("%s is no misuse", what)
-			}
+			assert.False(t, recover() == nil, what, "is no misuse")
 		}()
 		do()
 	}
@@ -105,9 +101,7 @@ func TestNews(t *testing.T) {
 	for _, s := range steps {
 		before := tab.News()
 		tab.SetName(Root, s.name, s.n)
-		if got := tab.News() != before; got != s.news {
-			t.Errorf("%s: news %v", s.what, got)
-		}
+		assert.Equal(t, tab.News() != before, s.news, s.what, "news")
 	}
 	commit(t, tab)
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/tier"
 )
 
@@ -83,9 +84,7 @@ func TestMisuse(t *testing.T) {
 			}
 			tab.options.Strict = false
 			tt.wrong(tab)
-			if err := tab.Commit(); !errors.Is(err, ErrMisuse) {
-				t.Errorf("Commit: %v", err)
-			}
+			assert.Is(t, tab.Commit(), ErrMisuse, "Commit")
 			tab.Abort()
 			addFile(tab, Root, "after")
 			commit(t, tab)
@@ -111,9 +110,7 @@ func TestNumbers(t *testing.T) {
 	cut := disk.CrashClone(vfs.CrashCloneCfg{}) // nothing but what was synced
 	tab.Set("a", []byte("b"))
 	commit(t, tab)
-	if err := tab.Close(); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, tab.Close())
 	for _, tt := range []struct {
 		name string
 		disk vfs.FS
@@ -126,9 +123,7 @@ func TestNumbers(t *testing.T) {
 		if n := tab.NextSeq(); n <= seq || n > tt.most {
 			t.Errorf("%s: after place %d comes %d", tt.name, seq, n)
 		}
-		if err := tab.Close(); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, tab.Close())
 	}
 }
 
@@ -170,22 +165,16 @@ func TestLargeCommit(t *testing.T) {
 		addFile(tab, Root, fmt.Sprint("f", i))
 	}
 	commit(t, tab)
-	if n := tab.Inode(Root).Entries; n != 3000 {
-		t.Errorf("%d entries", n)
-	}
+	assert.Equal(t, tab.Inode(Root).Entries, 3000, "entries")
 	addFile(tab, Root, "last")
 	commit(t, tab)
 	disk = disk.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: 100, RNG: newRand(1)})
-	if err := tab.Close(); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, tab.Close())
 	tab = open(t, "/t", Options{FS: disk})
 	if err := tab.Check(); err != nil || tab.Inode(Root).Entries != 3001 {
 		t.Errorf("%d entries after a kill: %v", tab.Inode(Root).Entries, err)
 	}
-	if err := tab.Close(); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, tab.Close())
 }
 
 // TestLargeCommits: commits that are large for the small memory at the

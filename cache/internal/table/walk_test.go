@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/wsmount/wsmount/integration/assert"
 )
 
 // TestVisitMayChange: each iteration goes over the table as it is, whatever
@@ -37,9 +39,7 @@ func TestVisitMayChange(t *testing.T) {
 	if len(seen) != 900 || seen[0] != "f100" || seen[1] != "f101new" || seen[2] != "f102" || !slices.IsSorted(seen) {
 		t.Errorf("%d seen: %.100q", len(seen), seen)
 	}
-	if n := tab.Inode(Root).Entries; n != 100 {
-		t.Errorf("%d are left", n)
-	}
+	assert.Equal(t, tab.Inode(Root).Entries, 100, "are left")
 }
 
 // TestDirtyOrder: places come in order, also when the first ones go and when
@@ -58,9 +58,7 @@ func TestDirtyOrder(t *testing.T) {
 		set(fmt.Sprint(i), 10+i)
 	}
 	commit(t, tab)
-	if got := dirty(11); !slices.Equal(got, []uint64{12, 13, 14, 15, 16, 17, 18}) {
-		t.Errorf("behind 11: %v", got)
-	}
+	assert.Slice(t, dirty(11), []uint64{12, 13, 14, 15, 16, 17, 18}, "behind 11")
 	dirty(0)
 	set("0", 0)
 	set("1", 0)
@@ -126,9 +124,7 @@ func TestReaddirUnderChange(t *testing.T) {
 		i++
 	}
 	for i := range 600 {
-		if n := seen[fmt.Sprint("stays", i)]; n != 1 {
-			t.Errorf("stays%d came %d times", i, n)
-		}
+		assert.Equal(t, seen[fmt.Sprint("stays", i)], 1, "stays", i, "times it came")
 	}
 	if _, ok := tab.Next(77, 0); ok {
 		t.Error("a directory that is not there has an entry")
@@ -203,15 +199,11 @@ func TestScan(t *testing.T) {
 	} {
 		var got []string
 		tab.Scan(tt.prefix, tt.after, func(k string, v []byte) bool {
-			if k != string(v) {
-				t.Errorf("%q has %q", k, v)
-			}
+			assert.Equal(t, k, string(v), "has", v)
 			got = append(got, k)
 			return true
 		})
-		if strings.Join(got, ",") != tt.want {
-			t.Errorf("%q behind %q: %q, not %q", tt.prefix, tt.after, got, tt.want)
-		}
+		assert.Equal(t, strings.Join(got, ","), tt.want, tt.prefix, "behind", tt.after, got)
 	}
 	if tab.Get("c") != nil || tab.Get("") == nil {
 		t.Errorf("Get: %v, %v", tab.Get("c"), tab.Get(""))

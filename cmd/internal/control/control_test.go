@@ -22,6 +22,7 @@ import (
 
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 	"github.com/wsmount/wsmount/cmd/internal/lifecycle"
+	"github.com/wsmount/wsmount/integration/assert"
 )
 
 // hangs is when a test takes it for certain that something hangs.
@@ -129,9 +130,7 @@ func serve(t *testing.T, path string, o Options) (*mount, *Client) {
 	t.Helper()
 	m := &mount{bus: lifecycle.New(lifecycle.Options{})}
 	s, err := Listen(path, m, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	t.Cleanup(func() {
 		m.bus.Close()
 		s.Close(context.Background())
@@ -194,17 +193,13 @@ func TestPanicIsTold(t *testing.T) {
 	if got := log.String(); !strings.Contains(got, "level=ERROR") || !strings.Contains(got, "control_test.go") {
 		t.Errorf("the log says %q", got)
 	}
-	if _, err := c.Status(t.Context()); err != nil {
-		t.Error(err)
-	}
+	assert.Is(t, assert.ErrOf(c.Status(t.Context())), nil)
 }
 
 func TestNobodyAnswers(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
 	silent, err := net.Listen("unix", path) // accepts and never answers: a daemon that hangs
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	defer silent.Close()
 	for name, socket := range map[string]string{"hangs": path, "gone": path + "x"} {
 		t.Run(name, func(t *testing.T) {
@@ -236,17 +231,11 @@ func TestBadRequests(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			req, err := http.NewRequest(tt.method, "http://x"+tt.path, strings.NewReader(tt.body))
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			resp, err := c.http.Do(req)
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			resp.Body.Close()
-			if resp.StatusCode != tt.want {
-				t.Errorf("got %d, want %d", resp.StatusCode, tt.want)
-			}
+			assert.Equal(t, resp.StatusCode, tt.want)
 		})
 	}
 }
@@ -256,9 +245,7 @@ func TestOtherUsersAreNotHeard(t *testing.T) {
 		uid  uint32
 		want bool
 	}{{0, true}, {uint32(os.Geteuid()), true}, {uint32(os.Geteuid()) + 4711, false}} {
-		if got := sameUser(Peer{UID: tt.uid}); got != tt.want {
-			t.Errorf("uid %d: got %v, want %v", tt.uid, got, tt.want)
-		}
+		assert.Equal(t, sameUser(Peer{UID: tt.uid}), tt.want, "uid", tt.uid)
 	}
 	var log buffer
 	asked := make(chan Peer, 1)
@@ -272,24 +259,18 @@ func TestOtherUsersAreNotHeard(t *testing.T) {
 	if int(p.UID) != os.Geteuid() || int(p.PID) != os.Getpid() {
 		t.Errorf("the kernel's word on the caller: got %+v", p)
 	}
-	if !strings.Contains(log.String(), "refused a caller") {
-		t.Errorf("not in the log: %s", log.String())
-	}
+	assert.Contains(t, log.String(), "refused a caller", "not in the log")
 }
 
 func TestSocket(t *testing.T) {
 	deep := filepath.Join(t.TempDir(), strings.Repeat("d", 100), strings.Repeat("e", 100))
-	if err := os.MkdirAll(deep, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, os.MkdirAll(deep, 0o700))
 	path := filepath.Join(deep, "control.sock")
 	if err := os.WriteFile(path, nil, 0o600); err != nil { // what a killed daemon leaves
 		t.Fatal(err)
 	}
 	_, c := serve(t, path, Options{})
-	if _, err := c.Status(context.Background()); err != nil {
-		t.Errorf("a socket deeper than sockaddr_un holds: %v", err)
-	}
+	assert.Is(t, assert.ErrOf(c.Status(context.Background())), nil, "a socket deeper than sockaddr_un holds")
 	fi, err := os.Stat(path)
 	if err != nil || fi.Mode().Perm() != 0o600 {
 		t.Errorf("got %v, %v; want mode 0600", fi.Mode(), err)
@@ -321,9 +302,7 @@ func TestFollow(t *testing.T) {
 	}
 	m.bus.Emit(lifecycle.Event{Name: "write", Payload: map[string]string{"path": "a\nb"}})
 	m.bus.Emit(lifecycle.Event{Name: "workspace-close"})
-	if err := <-end; err != nil {
-		t.Fatalf("follow ended with %v", err)
-	}
+	assert.OK(t, <-end, "follow ended")
 	n := len(got)
 	if n < 3 || got[n-2] != "write a\nb" || got[n-1] != "workspace-close " {
 		t.Errorf("got %q", got)
@@ -334,9 +313,7 @@ func TestFollow(t *testing.T) {
 func TestFollowTellsOfACutStream(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
 	l, err := net.Listen("unix", path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	defer l.Close()
 	go func() {
 		conn, err := l.Accept()
@@ -351,9 +328,7 @@ func TestFollowTellsOfACutStream(t *testing.T) {
 		fmt.Fprintf(conn, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n", len(body), body)
 	}()
 	err = NewClient(path).Follow(t.Context(), "*", func(lifecycle.Event) error { return nil })
-	if !errors.Is(err, io.ErrUnexpectedEOF) {
-		t.Errorf("got %v, want %v", err, io.ErrUnexpectedEOF)
-	}
+	assert.Is(t, err, io.ErrUnexpectedEOF)
 }
 
 // A stream of one name does not see workspace-close; it ends with the mount all
@@ -362,13 +337,9 @@ func TestFilteredStreamEndsCleanly(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
 	m := &mount{bus: lifecycle.New(lifecycle.Options{})}
 	srv, err := Listen(path, m, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	resp, err := NewClient(path).do(t.Context(), http.MethodGet, "/v1/events?name=write", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	defer resp.Body.Close()
 	for _, path := range []string{"a", "b", "c"} {
 		m.bus.Emit(lifecycle.Event{Name: "write", Payload: map[string]string{"path": path}})
@@ -377,9 +348,7 @@ func TestFilteredStreamEndsCleanly(t *testing.T) {
 	m.bus.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), hangs)
 	defer cancel()
-	if err := srv.Close(ctx); err != nil {
-		t.Error(err)
-	}
+	assert.Is(t, srv.Close(ctx), nil)
 	body, err := io.ReadAll(resp.Body)
 	if err != nil || strings.Count(string(body), "event: write") != 3 || !strings.HasSuffix(string(body), "\n\n") {
 		t.Errorf("got %q, %v; want three events and a whole answer", body, err)
@@ -411,9 +380,7 @@ func TestPatience(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &Server{log: slog.New(slog.DiscardHandler), b: &mount{}, closing: make(chan struct{})}
 		body, err := json.Marshal(EventRequest{Name: "turn-end", At: "/slow", Timeout: 0.5})
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		begin := time.Now()
 		answer := httptest.NewRecorder()
 		s.routes(Options{}).ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/v1/event", bytes.NewReader(body)))
@@ -428,9 +395,7 @@ func TestWork(t *testing.T) {
 	m, c := serve(t, filepath.Join(t.TempDir(), "s"), Options{})
 	ctx, cancel := c.Patient(t.Context(), hangs)
 	defer cancel()
-	if _, err := c.Event(ctx, EventRequest{Name: "turn-end"}); err != nil {
-		t.Error(err)
-	}
+	assert.Is(t, assert.ErrOf(c.Event(ctx, EventRequest{Name: "turn-end"})), nil)
 	m.mu.Lock()
 	m.beat = 7
 	m.mu.Unlock()

@@ -5,6 +5,7 @@ import (
 	"net"
 	"testing"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/mountspec"
 	"github.com/wsmount/wsmount/mountspec/host"
 	"github.com/wsmount/wsmount/mountspec/netguard"
@@ -15,14 +16,10 @@ import (
 // the host says and nowhere else.
 func TestSettingsOfAGitDaemon(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	defer l.Close()
 	resolver, err := host.NewResolver(host.Options{Config: &host.Config{}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	for endpoint, ok := range map[string]bool{"git://" + l.Addr().String(): true, "git://git.acme.test": false} {
 		r := &host.Resolved{Storage: &mountspec.Storage{Provider: mountspec.ProviderGitHub, Config: mountspec.GitHubConfig{Owner: "acme", Repo: "site"}},
 			Location: host.Location{Service: host.ServiceGit, Endpoint: endpoint},

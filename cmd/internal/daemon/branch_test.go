@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/mountspec"
 	"github.com/wsmount/wsmount/providers"
 )
@@ -71,9 +72,7 @@ func TestAgain(t *testing.T) {
 	}
 	for _, want := range []time.Duration{1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 600, 600} {
 		a.ended(now, providers.ErrUnavailable)
-		if got := a.next.Sub(now); got != want*time.Second {
-			t.Errorf("tried again after %v, want %v", got, want*time.Second)
-		}
+		assert.Equal(t, a.next.Sub(now), want*time.Second, "tried again after")
 		if a.due(a.next.Add(-1)) || !a.due(a.next) {
 			t.Error("due at another time")
 		}
@@ -87,14 +86,10 @@ func TestAgain(t *testing.T) {
 		t.Error("it goes on after success")
 	}
 	a.ended(now, errors.Join(providers.ErrUnavailable, waits(time.Minute)))
-	if got := a.next.Sub(now); got != time.Minute {
-		t.Errorf("the service asks for a minute, and gets %v", got)
-	}
+	assert.Equal(t, a.next.Sub(now), time.Minute, "the service asks for a minute, and gets")
 	a = retry{}
 	a.ended(now, providers.ErrPermission)
-	if got := a.next.Sub(now); got != lastAgain {
-		t.Errorf("a refusal is tried again after %v", got)
-	}
+	assert.Equal(t, a.next.Sub(now), lastAgain, "a refusal is tried again after")
 	a = retry{}
 	a.wait(now)
 	a.wait(now.Add(time.Minute))

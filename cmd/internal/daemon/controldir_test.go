@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/wsmount/wsmount/cmd/internal/control"
+	"github.com/wsmount/wsmount/integration/assert"
 )
 
 func TestControlDir(t *testing.T) {
@@ -15,9 +16,7 @@ func TestControlDir(t *testing.T) {
 		if strings.HasSuffix(name, "/") {
 			continue
 		}
-		if _, err := c.Read(name); err != nil {
-			t.Errorf("%s is listed and cannot be read: %v", name, err)
-		}
+		assert.Is(t, assert.ErrOf(c.Read(name)), nil, name, "is listed and cannot be read")
 	}
 	var got control.Part
 	if b, err := c.Read("status.json"); err != nil || json.Unmarshal(b, &got) != nil || got.Refused != 7 || got.Provider != "local-fs" {
@@ -38,8 +37,6 @@ func TestPlacesAreHidden(t *testing.T) {
 		`{"error":"/srv/\u003cd\u003e/f"}`:   `{"error":"f"}`,
 		"/srv/a is full; /docs/a is not":     "a directory of the host is full; /docs/a is not",
 	} {
-		if got := hide.Replace(text); got != want {
-			t.Errorf("%s: got %s, want %s", text, got, want)
-		}
+		assert.Equal(t, hide.Replace(text), want, text)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/wsmount/wsmount/cache"
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/providers/memory"
 )
 
@@ -32,9 +33,7 @@ func TestWorkOfAStoreIsInTheStatus(t *testing.T) {
 	away := errors.New("the vault is away")
 	ask(away)
 	v, err := cache.Open(t.Context(), memory.New(memory.Options{}), cache.Options{StateDir: t.TempDir(), Provider: "memory"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	defer v.Close()
 	w.opened.Store(v)
 	if got := failing(); len(got) > 0 {
@@ -56,9 +55,7 @@ func TestWorkOfAStoreIsInTheStatus(t *testing.T) {
 // asks for room does not wait for that.
 func TestClosedWorkingCopyMakesNoRoom(t *testing.T) {
 	v, err := cache.Open(t.Context(), memory.New(memory.Options{}), cache.Options{StateDir: t.TempDir(), Provider: "memory"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	w := &workingCopy{Volume: v}
 	w.mu.Lock()
 	if w.MakeRoom(1) || w.ContentUsage() != (cache.ContentUsage{}) {
@@ -66,9 +63,7 @@ func TestClosedWorkingCopyMakesNoRoom(t *testing.T) {
 	}
 	w.closed = true
 	w.mu.Unlock()
-	if err := v.Close(); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, v.Close())
 	if w.MakeRoom(1) || w.ContentUsage() != (cache.ContentUsage{}) {
 		t.Error("a closed one makes room")
 	}

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/wsmount/wsmount/cmd/internal/exit"
+	"github.com/wsmount/wsmount/integration/assert"
 )
 
 func TestOpenLog(t *testing.T) {
@@ -63,9 +64,7 @@ func TestOpenLog(t *testing.T) {
 func TestLogRotates(t *testing.T) {
 	dir := t.TempDir()
 	log, name, closer, err := openLog(LogOptions{StateFile: dir + "/log"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	defer closer.Close()
 	line := strings.Repeat("x", 1<<20)
 	for range logMegabytes + 2 {
@@ -89,9 +88,7 @@ func TestJournal(t *testing.T) {
 	log.Warn("w")
 	log.Error("e", "level", "kept")
 	want := "<7>msg=d part=a g.k=1\n<6>msg=i part=a\n<4>msg=w part=a\n<3>msg=e part=a g.level=kept\n"
-	if b.String() != want {
-		t.Errorf("got %q, want %q", b.String(), want)
-	}
+	assert.Equal(t, b.String(), want)
 	if newJournal(&b, "json", slog.LevelInfo).Enabled(context.Background(), slog.LevelDebug) {
 		t.Error("debug is enabled at level info")
 	}
@@ -134,14 +131,10 @@ func (l *lines) String() string { return l.b.String() }
 
 func TestUnderJournal(t *testing.T) {
 	var st unix.Stat_t
-	if err := unix.Fstat(2, &st); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, unix.Fstat(2, &st))
 	for value, want := range map[string]bool{"": false, "1:2": false, fmt.Sprintf("%d:%d", st.Dev, st.Ino): true} {
 		t.Setenv("JOURNAL_STREAM", value)
-		if got := underJournal(); got != want {
-			t.Errorf("%q: got %v", value, got)
-		}
+		assert.Equal(t, underJournal(), want, value)
 	}
 }
 
@@ -159,13 +152,9 @@ func TestDropEnvironment(t *testing.T) {
 	os.Setenv("PATH", "/usr/bin:bin::/mnt/ws/bin:/mnt/ws:/mnt/ws2/bin:.")
 	dropEnvironment("/mnt/ws")
 	want := map[string]string{"PATH": "/usr/bin:/mnt/ws2/bin", "NOTIFY_SOCKET": "@systemd"}
-	if got := os.Environ(); len(got) != len(want) {
-		t.Errorf("left: %q", got)
-	}
+	assert.Equal(t, len(os.Environ()), len(want), "left")
 	for k, v := range want {
-		if got := os.Getenv(k); got != v {
-			t.Errorf("%s: got %q, want %q", k, got, v)
-		}
+		assert.Equal(t, os.Getenv(k), v, k)
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/wsmount/wsmount/cmd/internal/control"
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 	"github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/mountspec"
 	"github.com/wsmount/wsmount/mountspec/host"
 )
@@ -27,9 +28,7 @@ func TestFailuresAreKeptAndBounded(t *testing.T) {
 	for i := range maxFailures + 5 {
 		p.fail(fs.Failure{Time: time.Unix(int64(i), 0), Op: "open", Path: fmt.Sprint("file\n", i), Errno: syscall.EIO, Err: errors.New("broken\x1b")})
 	}
-	if len(p.failures) != maxFailures {
-		t.Errorf("%d failures are kept, want %d", len(p.failures), maxFailures)
-	}
+	assert.Equal(t, len(p.failures), maxFailures, "failures are kept")
 	s := p.status(nil, 0)
 	if s.Errors != maxFailures+5 || len(s.Recent) != recentFailures || !strings.HasSuffix(s.Recent[recentFailures-1].Path, "204") {
 		t.Errorf("got %d errors, recent %+v", s.Errors, s.Recent)
@@ -38,9 +37,7 @@ func TestFailuresAreKeptAndBounded(t *testing.T) {
 	if len(log) != maxFailures+1 || log[0] != "# the last 200 of 205 failures" {
 		t.Fatalf("got %d lines, first %q", len(log), log[0])
 	}
-	if want := `1970-01-01T00:00:05Z open "file\n5": input/output error: "broken\x1b"`; log[1] != want {
-		t.Errorf("got %q, want %q", log[1], want)
-	}
+	assert.Equal(t, log[1], `1970-01-01T00:00:05Z open "file\n5": input/output error: "broken\x1b"`)
 }
 
 func TestFailureKinds(t *testing.T) {
@@ -55,9 +52,7 @@ func TestFailureKinds(t *testing.T) {
 		{fs.Failure{Errno: syscall.EACCES}, "denied"},
 		{fs.Failure{Errno: syscall.EIO}, "io"},
 	} {
-		if got := failureKind(tt.f); got != tt.want {
-			t.Errorf("%v: got %s, want %s", tt.f, got, tt.want)
-		}
+		assert.Equal(t, failureKind(tt.f), tt.want, tt.f)
 	}
 }
 
@@ -70,23 +65,17 @@ func TestIOMode(t *testing.T) {
 		for _, m := range tt.modes {
 			open = append(open, fs.OpenFile{Mode: m})
 		}
-		if got := ioMode(open); got != tt.want {
-			t.Errorf("%v: got %s, want %s", tt.modes, got, tt.want)
-		}
+		assert.Equal(t, ioMode(open), tt.want, tt.modes)
 	}
 }
 
 func TestGoverningFilesAreFoundInEveryPart(t *testing.T) {
 	tree := &Tree{Sources: []Source{{Path: "/w/app"}, {At: "lib", Path: "/w/lib"}, {At: "mem"}, {At: "all", Path: "/w"}}}
 	b := builder{tree: tree, governing: []string{"/w/app/WORKSPACE.md", "/w/app/conf/STORAGE.md", "/w/lib-evil/X.md", "/w/app/WORKSPACE.md"}}
-	if err := b.govern(); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, b.govern())
 	want := [][]string{{"WORKSPACE.md", "conf/STORAGE.md"}, nil, nil, {"app/WORKSPACE.md", "app/conf/STORAGE.md", "lib-evil/X.md"}}
 	for i, s := range tree.Sources {
-		if !slices.Equal(s.Governing, want[i]) {
-			t.Errorf("part %q: got %q, want %q", s.At, s.Governing, want[i])
-		}
+		assert.Slice(t, s.Governing, want[i], "part", s.At)
 	}
 }
 
@@ -118,9 +107,7 @@ func TestHostsOwnPlaces(t *testing.T) {
 			if (err != nil) != (tt.refused != "") || err != nil && (!strings.Contains(err.Error(), tt.refused) || exit.From(err).Code != exit.Denied || exit.From(err).Advice == "") {
 				t.Errorf("refused: %v, want %q", err, tt.refused)
 			}
-			if got := b.tree.Sources[0].Governing; !slices.Equal(got, tt.want) {
-				t.Errorf("governed: %q, want %q", got, tt.want)
-			}
+			assert.Slice(t, b.tree.Sources[0].Governing, tt.want, "governed")
 		})
 	}
 }
@@ -132,9 +119,7 @@ func TestHostsOwnPlaces(t *testing.T) {
 func TestWhatGovernsIsRefused(t *testing.T) {
 	p := &part{Source: Source{Governing: []string{"app/WORKSPACE.md"}}}
 	for name, want := range map[string]bool{"app/WORKSPACE.md": true, "app": true, "app/WORKSPACE.md.orig": false, "ap": false, "lib/a": false} {
-		if err := p.governs(name); (err != nil) != want {
-			t.Errorf("%s: %v", name, err)
-		}
+		assert.Equal(t, p.governs(name) != nil, want, name)
 	}
 }
 
@@ -143,9 +128,7 @@ func TestRestoreCommand(t *testing.T) {
 	d := &Daemon{tree: &Tree{Mountpoint: "/mnt/my ws"}}
 	p := &part{Source: Source{At: "lib"}}
 	got := d.restoreCommand(p, "it's", cache.State{Turn: "7", Before: true})
-	if want := `wsmount restore '/mnt/my ws' 'lib/it'\''s' --to turn:7 --before`; got != want {
-		t.Errorf("got %s, want %s", got, want)
-	}
+	assert.Equal(t, got, `wsmount restore '/mnt/my ws' 'lib/it'\''s' --to turn:7 --before`)
 }
 
 func TestReadOnlyReachesWhatLiesInside(t *testing.T) {
@@ -165,9 +148,7 @@ func TestTreeIsReadOnlyWhenAllOfItIs(t *testing.T) {
 		sources []Source
 		want    bool
 	}{{[]Source{ro, ro}, true}, {[]Source{ro, rw}, false}, {[]Source{rw}, false}, {[]Source{ro, gone}, true}} {
-		if got := (&Tree{Sources: tt.sources}).ReadOnly(); got != tt.want {
-			t.Errorf("%+v: got %v", tt.sources, got)
-		}
+		assert.Equal(t, (&Tree{Sources: tt.sources}).ReadOnly(), tt.want, tt.sources)
 	}
 }
 
@@ -207,9 +188,7 @@ func TestMountable(t *testing.T) {
 		}
 	}
 	for _, name := range append(slices.Clone(directories), "memory") {
-		if !Mountable(name) {
-			t.Errorf("%s cannot be mounted", name)
-		}
+		assert.True(t, Mountable(name), name, "cannot be mounted")
 	}
 	_, _, err := opener(&host.Resolved{Storage: &mountspec.Storage{Provider: "no-such"}})
 	if e := exit.From(err); e == nil || e.Code != exit.Unresolvable || !strings.Contains(e.What, "storage_provider_unknown") {
@@ -255,9 +234,7 @@ func TestMetricsStayOnThisMachine(t *testing.T) {
 			t.Errorf("%s: %v", addr, err)
 			continue
 		}
-		if err := stop(); err != nil {
-			t.Errorf("%s: stop: %v", addr, err)
-		}
+		assert.Is(t, stop(), nil, addr, "stop")
 	}
 	rec := httptest.NewRecorder() // before the mount is there
 	m.handler().ServeHTTP(rec, httptest.NewRequest(http.MethodGet, "/metrics", nil))
@@ -278,17 +255,13 @@ func TestCumulative(t *testing.T) {
 
 func TestLateness(t *testing.T) {
 	for state, want := range map[string]float64{"": 0, "off": 0, "on": 0, "partial": 1, "exhausted": 1} {
-		if got := lateness(control.Watch{State: state}); got != want {
-			t.Errorf("%s: got %v", state, got)
-		}
+		assert.Equal(t, lateness(control.Watch{State: state}), want, state)
 	}
 }
 
 func TestErrnoName(t *testing.T) {
 	for e, want := range map[syscall.Errno]string{0: "0", syscall.EROFS: "EROFS", syscall.Errno(9999): "errno 9999"} {
-		if got := errnoName(e); got != want {
-			t.Errorf("%d: got %q, want %q", int(e), got, want)
-		}
+		assert.Equal(t, errnoName(e), want, int(e))
 	}
 }
 
@@ -317,16 +290,10 @@ func TestWhereAManifestWouldBeReadIsGoverned(t *testing.T) {
 		Governing: []string{"/w/app/WORKSPACE.md"},
 		Reserved:  []string{"/w/app/SECRETS.md", "/w/app/.secrets/SECRETS.md"},
 	}, "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := b.govern(); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
+	assert.OK(t, b.govern())
 	want := []string{".secrets/SECRETS.md", "SECRETS.md", "WORKSPACE.md"}
-	if got := b.tree.Sources[0].Governing; !slices.Equal(got, want) {
-		t.Errorf("governed: %q, want %q", got, want)
-	}
+	assert.Slice(t, b.tree.Sources[0].Governing, want, "governed")
 }
 
 // Whoever can write into the state directory has the control socket and the

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/mountspec"
 )
 
@@ -18,9 +19,7 @@ func TestWhen(t *testing.T) {
 		"per-turn":    `at "turn-end"`,
 		"acme:review": `at "acme:review"`,
 	} {
-		if got := when(trigger); !strings.Contains(got, want) {
-			t.Errorf("%q: got %q, want %q in it", trigger, got, want)
-		}
+		assert.Contains(t, when(trigger), want, trigger)
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/wsmount/wsmount/cmd/internal/state"
 	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/fs/direct"
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/tier"
 )
 
@@ -38,9 +39,7 @@ func TestWhatIsNotSafeAtTheEnd(t *testing.T) {
 	}{{"all is safe", nil, exit.Done}, {"two files are not sent", fs.ErrUnavailable, exit.Unsafe}} {
 		t.Run(tt.name, func(t *testing.T) {
 			d := running(t, tt.err)
-			if err := d.server.Unmount(); err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, d.server.Unmount())
 			err := d.Run(nil)
 			if (err == nil) != (tt.want == exit.Done) || err != nil && exit.From(err).Code != tt.want {
 				t.Errorf("got %v, want the code %s", err, tt.want)
@@ -68,9 +67,7 @@ func running(t *testing.T, err error) *Daemon {
 		t.Fatal(serr)
 	}
 	v, verr := direct.Open(context.Background(), t.TempDir(), direct.Options{})
-	if verr != nil {
-		t.Fatal(verr)
-	}
+	assert.OK(t, verr)
 	t.Cleanup(func() { v.Close() })
 	log := slog.New(slog.DiscardHandler)
 	d := &Daemon{nudger: newNudger("", "", log), tree: &Tree{Name: "@acme/a", Mountpoint: t.TempDir()}, opts: Options{Now: time.Now}, log: log, dir: dir,
@@ -78,8 +75,6 @@ func running(t *testing.T, err error) *Daemon {
 	d.onClose(dir.Close)
 	p := &part{Source: Source{Name: "@acme/a"}, name: "@acme/a", volume: unsent{v, err}}
 	d.parts = append(d.parts, p)
-	if err := d.mount(context.Background()); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, d.mount(context.Background()))
 	return d
 }

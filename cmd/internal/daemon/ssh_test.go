@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/mountspec/netguard"
 	"github.com/wsmount/wsmount/providers"
 )
@@ -14,9 +15,7 @@ import (
 // another protocol at the same place.
 func TestDialIsGranted(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	defer l.Close()
 	addr := l.Addr().String()
 	for _, c := range []struct {
@@ -34,9 +33,7 @@ func TestDialIsGranted(t *testing.T) {
 		{"ssh://localhost:22", "ssh://" + strings.Replace(addr, "127.0.0.1", "localhost", 1), false},
 	} {
 		guard, err := netguard.New(netguard.Options{Allow: []string{c.listed}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		conn, err := guarded(guard)(t.Context(), c.origin)
 		if conn != nil {
 			conn.Close()

@@ -9,6 +9,7 @@ import (
 
 	"github.com/wsmount/wsmount/cmd/internal/daemon"
 	"github.com/wsmount/wsmount/cmd/internal/exit"
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/mountspec/host"
 )
 
@@ -19,12 +20,8 @@ func fake(t *testing.T, files map[string]string) system {
 		helper:  func() (string, error) { return "", errors.New("fusermount3 is not installed") },
 		hasName: func(uid string) bool { return uid == "1000" }}
 	for name, text := range files {
-		if err := os.MkdirAll(filepath.Dir(s.root+name), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(s.root+name, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, os.MkdirAll(filepath.Dir(s.root+name), 0o755))
+		assert.OK(t, os.WriteFile(s.root+name, []byte(text), 0o644))
 	}
 	return s
 }
@@ -33,12 +30,8 @@ func fake(t *testing.T, files map[string]string) system {
 func setUserID(t *testing.T) func() (string, error) {
 	t.Helper()
 	name := t.TempDir() + "/fm"
-	if err := os.WriteFile(name, nil, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chmod(name, 0o755|os.ModeSetuid); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, os.WriteFile(name, nil, 0o755))
+	assert.OK(t, os.Chmod(name, 0o755|os.ModeSetuid))
 	return func() (string, error) { return name, nil }
 }
 
@@ -110,9 +103,7 @@ func TestThisMachine(t *testing.T) {
 
 func TestState(t *testing.T) {
 	open := t.TempDir()
-	if err := os.Chmod(open, 0o777); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, os.Chmod(open, 0o777))
 	tests := []struct {
 		name string
 		root string
@@ -139,9 +130,7 @@ func TestState(t *testing.T) {
 
 func TestWorkspace(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.WriteFile(dir+"/x", nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, os.WriteFile(dir+"/x", nil, 0o600))
 	tree := &daemon.Tree{Name: "@acme/a", Mountpoint: dir, Explain: []host.Step{{Subject: "mode", Result: "watch", Default: true}},
 		Sources: []daemon.Source{{Name: "@acme/a", Path: dir, ReadOnly: "flag (--read-only)", Unverified: true},
 			{At: "gone", Unavailable: "no such workspace", Optional: true}, {At: "new", Path: dir + "/none"}}}
@@ -155,15 +144,9 @@ func TestWorkspace(t *testing.T) {
 	}
 	for _, want := range []string{"ok mode: watch (default)", "note read-only: flag", "note unverified", "note optional, and not there: no such workspace",
 		"does not exist yet", "MiB free", "note " + dir + " is not empty"} {
-		if !strings.Contains(strings.Join(text, "\n"), want) {
-			t.Errorf("no %q in\n%s", want, strings.Join(text, "\n"))
-		}
+		assert.Contains(t, strings.Join(text, "\n"), want)
 	}
 	failed := Workspace(nil, exit.New(exit.Denied, "not granted").Hint("grant it"))
-	if got := Worst(append(all, failed...)); got != exit.Denied {
-		t.Errorf("worst: got %s", got)
-	}
-	if got := Worst(all); got != exit.Done {
-		t.Errorf("notes are no failure: got %s", got)
-	}
+	assert.Equal(t, Worst(append(all, failed...)), exit.Denied, "worst")
+	assert.Equal(t, Worst(all), exit.Done, "notes are no failure")
 }

@@ -1,10 +1,11 @@
 package exit
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"testing"
+
+	"github.com/wsmount/wsmount/integration/assert"
 )
 
 // Scripts rely on the numbers, so a change of one must be deliberate.
@@ -12,15 +13,11 @@ func TestCodesAreStable(t *testing.T) {
 	want := map[Code]string{0: "done", 1: "failed", 2: "usage", 3: "manifest-invalid", 4: "unresolvable",
 		5: "denied", 6: "unreachable", 7: "unsafe", 8: "conflict", 9: "code-9", -1: "code--1"}
 	for c, name := range want {
-		if got := c.String(); got != name {
-			t.Errorf("code %d: got %q, want %q", int(c), got, name)
-		}
+		assert.Equal(t, c.String(), name, "code", int(c))
 	}
 	named := []Code{Done, Failed, Usage, Manifest, Unresolvable, Denied, Unreachable, Unsafe, Conflict}
 	for i, c := range named {
-		if int(c) != i {
-			t.Errorf("%s: got %d, want %d", c, int(c), i)
-		}
+		assert.Equal(t, int(c), i, c)
 	}
 }
 
@@ -42,15 +39,11 @@ func TestFrom(t *testing.T) {
 			if e.Code != tt.code || e.What != tt.what {
 				t.Errorf("got %s %q, want %s %q", e.Code, e.What, tt.code, tt.what)
 			}
-			if !errors.Is(e, io.EOF) {
-				t.Error("the cause is lost")
-			}
+			assert.Is(t, e, io.EOF, "the cause is lost")
 		})
 	}
 	if From(nil) != nil {
 		t.Error("From(nil) is not nil")
 	}
-	if typed.Advice != "ask the host" {
-		t.Errorf("advice: got %q", typed.Advice)
-	}
+	assert.Equal(t, typed.Advice, "ask the host", "advice")
 }

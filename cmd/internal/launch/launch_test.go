@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/wsmount/wsmount/cmd/internal/exit"
+	"github.com/wsmount/wsmount/integration/assert"
 )
 
 // TestMain is the child too: Background runs this binary again.
@@ -71,9 +72,7 @@ func TestBackground(t *testing.T) {
 	if err != nil || r.Mountpoint != "/mnt/ws" || len(r.Notes) != 1 || r.PID == 0 {
 		t.Fatalf("got %+v, %v", r, err)
 	}
-	if _, err := syscall.Wait4(r.PID, nil, 0, nil); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, assert.ErrOf(syscall.Wait4(r.PID, nil, 0, nil)))
 	if b, err := os.ReadFile(crash); err != nil || string(b) != "last words" {
 		t.Errorf("after Ready, standard error went elsewhere: %q, %v", b, err)
 	}

@@ -4,11 +4,12 @@ import (
 	"bytes"
 	"fmt"
 	"log/slog"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/wsmount/wsmount/integration/assert"
 )
 
 // record returns a handler and what it has been given so far. The bus is
@@ -54,9 +55,7 @@ func TestDelivery(t *testing.T) {
 			for _, name := range tt.emit {
 				b.Emit(Event{Name: name})
 			}
-			if got := done(); !slices.Equal(got, tt.want) {
-				t.Errorf("got %q, want %q", got, tt.want)
-			}
+			assert.Slice(t, done(), tt.want)
 		})
 	}
 }
@@ -66,9 +65,7 @@ func TestEmitSaysWhetherTheNameIsKnown(t *testing.T) {
 	defer b.Close()
 	for name, want := range map[string]bool{"write": true, "per-turn": true, "idle-30": true,
 		"conversation-idle-600": true, "acme:x": true, "turn-strat": false, "idle-0": false} {
-		if got := b.Emit(Event{Name: name}); got != want {
-			t.Errorf("%s: got %v, want %v", name, got, want)
-		}
+		assert.Equal(t, b.Emit(Event{Name: name}), want, name)
 	}
 }
 
@@ -107,9 +104,7 @@ func TestSlowSubscriberMissesAndIsTold(t *testing.T) {
 	write("d")
 	b.Close()
 	want := []string{"a missed 0", "b missed 0", "c missed 0", "d missed 2"}
-	if !slices.Equal(got, want) {
-		t.Errorf("got %q, want %q", got, want)
-	}
+	assert.Slice(t, got, want)
 }
 
 // waitEmpty returns once every subscriber has taken all of its queue.
@@ -138,9 +133,7 @@ func TestUnsubscribe(t *testing.T) {
 	stop()
 	stop() // twice is harmless
 	b.Emit(Event{Name: "write"})
-	if got := done(); len(got) != 0 {
-		t.Errorf("got %q after unsubscribing", got)
-	}
+	assert.Equal(t, len(done()), 0, "after unsubscribing")
 	b.On("write", handler) // after Close: nothing, and no leak
 }
 

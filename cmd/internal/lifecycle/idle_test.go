@@ -6,6 +6,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/wsmount/wsmount/integration/assert"
 )
 
 // fakeClock runs due functions on the goroutine that advances it.
@@ -83,9 +85,7 @@ func TestIdleFiresOncePerSilence(t *testing.T) {
 	clock.advance(300 * time.Second) // fires once
 	b.Emit(Event{Name: "delete"})
 	clock.advance(30 * time.Second) // and once more
-	if got, want := done(), []string{"idle-30", "idle-30"}; !slices.Equal(got, want) {
-		t.Errorf("got %q, want %q", got, want)
-	}
+	assert.Slice(t, done(), []string{"idle-30", "idle-30"})
 }
 
 // An idle event is not activity, also when somebody else emits it.
@@ -96,9 +96,7 @@ func TestIdleEventsDoNotWake(t *testing.T) {
 	clock.advance(20 * time.Second)
 	b.Emit(Event{Name: "idle-10"})
 	clock.advance(10 * time.Second)
-	if got, want := done(), []string{"idle-30"}; !slices.Equal(got, want) {
-		t.Errorf("got %q, want %q", got, want)
-	}
+	assert.Slice(t, done(), []string{"idle-30"})
 }
 
 // Who listens to everything gets the idle events that somebody asked for, and
@@ -111,9 +109,7 @@ func TestIdleEndsWithItsSubscription(t *testing.T) {
 	clock.advance(4 * time.Second)
 	stop()
 	clock.advance(time.Minute)
-	if got := done(); len(got) != 0 {
-		t.Errorf("got %q", got)
-	}
+	assert.Equal(t, len(done()), 0)
 }
 
 func TestIdleThresholdsAreIndependent(t *testing.T) {
@@ -125,9 +121,7 @@ func TestIdleThresholdsAreIndependent(t *testing.T) {
 	clock.advance(25 * time.Second) // idle-10 is no event for idle-20
 	got := done()
 	slices.Sort(got) // each subscriber has its own queue
-	if want := []string{"idle-10", "idle-20"}; !slices.Equal(got, want) {
-		t.Errorf("got %q, want %q", got, want)
-	}
+	assert.Slice(t, got, []string{"idle-10", "idle-20"})
 }
 
 func TestConversationIdle(t *testing.T) {
@@ -146,9 +140,7 @@ func TestConversationIdle(t *testing.T) {
 	waitEmpty(t, b)
 	clock.advance(120 * time.Second)
 	b.Close()
-	if want := []string{"a after 60", "b after 60"}; !slices.Equal(got, want) {
-		t.Errorf("got %q, want %q", got, want)
-	}
+	assert.Slice(t, got, []string{"a after 60", "b after 60"})
 }
 
 func TestConversationsBeforeTheSubscriptionCount(t *testing.T) {
@@ -158,9 +150,7 @@ func TestConversationsBeforeTheSubscriptionCount(t *testing.T) {
 	clock.advance(50 * time.Second)
 	b.On("conversation-idle-60", handler)
 	clock.advance(10 * time.Second)
-	if got, want := done(), []string{"conversation-idle-60"}; !slices.Equal(got, want) {
-		t.Errorf("got %q, want %q", got, want)
-	}
+	assert.Slice(t, done(), []string{"conversation-idle-60"})
 }
 
 func TestConversationsAreBounded(t *testing.T) {
@@ -170,9 +160,7 @@ func TestConversationsAreBounded(t *testing.T) {
 		clock.advance(time.Second)
 		b.Emit(talk("turn-end", strconv.Itoa(n)))
 	}
-	if got := len(b.idle.talks); got != maxConversations {
-		t.Errorf("got %d conversations, want %d", got, maxConversations)
-	}
+	assert.Equal(t, len(b.idle.talks), maxConversations, "conversations")
 	if _, kept := b.idle.talks["9"]; kept {
 		t.Error("the quietest conversation was kept")
 	}
@@ -188,14 +176,8 @@ func TestTimersStopWithoutSubscriber(t *testing.T) {
 	stop()
 	clock.advance(time.Minute)
 	b.Emit(Event{Name: "write"})
-	if n := clock.waiting(); n != 0 {
-		t.Errorf("%d timers wait for nobody", n)
-	}
+	assert.Equal(t, clock.waiting(), 0, "timers wait for nobody")
 	b.On("idle-5", handler)
-	if got := done(); len(got) != 0 {
-		t.Errorf("got %q", got)
-	}
-	if n := clock.waiting(); n != 0 {
-		t.Errorf("%d timers are left after Close", n)
-	}
+	assert.Equal(t, len(done()), 0)
+	assert.Equal(t, clock.waiting(), 0, "timers are left after Close")
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/tier"
 )
 
@@ -17,20 +18,14 @@ func TestElsewhere(t *testing.T) {
 	cmd := exec.Command("unshare", "-m", "--propagation", "private", "sh", "-c", `mount -t tmpfs x "$0" && echo && exec cat`, dir)
 	in, _ := cmd.StdinPipe()
 	out, _ := cmd.StdoutPipe()
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, cmd.Start())
 	t.Cleanup(func() { in.Close(); cmd.Wait() })
 	_, err := bufio.NewReader(out).ReadString('\n')
 	tier.Require(t, "a mount namespace", err == nil)
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/mountinfo", cmd.Process.Pid))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	table, err := parseTable(strings.NewReader(string(b)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	m, ok := table.At(dir)
 	if !ok {
 		t.Fatal("the namespace has no mount at", dir)
@@ -41,13 +36,9 @@ func TestElsewhere(t *testing.T) {
 	}
 	root, _ := table.At("/")
 	for _, h := range Elsewhere(root.Dev) {
-		if h.PID == os.Getpid() {
-			t.Error("a process of this namespace is elsewhere")
-		}
+		assert.False(t, h.PID == os.Getpid(), "a process of this namespace is elsewhere")
 	}
-	if got := Elsewhere("0:0"); len(got) != 0 {
-		t.Errorf("a file system that is nowhere: got %v", got)
-	}
+	assert.Equal(t, len(Elsewhere("0:0")), 0, "a file system that is nowhere")
 }
 
 func TestTableShows(t *testing.T) {
@@ -58,8 +49,6 @@ func TestTableShows(t *testing.T) {
 	}{
 		{"/m", "0:6", true}, {"/m", "", true}, {"/m", "0:5", false}, {"/n", "0:7", false}, {"/x", "", false},
 	} {
-		if got := table.Shows(tt.path, tt.dev); got != tt.want {
-			t.Errorf("%s with device %q: got %v, want %v", tt.path, tt.dev, got, tt.want)
-		}
+		assert.Equal(t, table.Shows(tt.path, tt.dev), tt.want, tt.path, "with device", tt.dev)
 	}
 }

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/wsmount/wsmount/integration/assert"
 )
 
 // A process is ending when each of its threads is.
@@ -37,18 +39,12 @@ func TestExiting(t *testing.T) {
 			for i, stat := range tt.threads {
 				at := filepath.Join(dir, "task", fmt.Sprint(i))
 				mkdir(t, at)
-				if err := os.WriteFile(at+"/stat", []byte(stat), 0o600); err != nil {
-					t.Fatal(err)
-				}
+				assert.OK(t, os.WriteFile(at+"/stat", []byte(stat), 0o600))
 			}
-			if got := exiting(dir); got != tt.want {
-				t.Errorf("got %v, want %v", got, tt.want)
-			}
+			assert.Equal(t, exiting(dir), tt.want)
 		})
 	}
-	if exiting("/proc/self") {
-		t.Error("this process is not ending")
-	}
+	assert.False(t, exiting("/proc/self"), "this process is not ending")
 }
 
 // A holder that is ending is waited for, one that lives is refused.
@@ -97,7 +93,5 @@ func TestUntilFree(t *testing.T) {
 		})
 	}
 	other := errors.New("another failure")
-	if _, err := UntilFree(0, func() error { return other }, nil); err != other {
-		t.Errorf("another failure: got %v", err)
-	}
+	assert.Equal(t, assert.ErrOf(UntilFree(0, func() error { return other }, nil)), other, "another failure")
 }

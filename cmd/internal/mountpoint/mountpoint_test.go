@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/wsmount/wsmount/cmd/internal/exit"
+	"github.com/wsmount/wsmount/integration/assert"
 )
 
 const sample = `22 28 0:21 / /proc rw,nosuid shared:5 - proc proc rw
@@ -22,9 +23,7 @@ const sample = `22 28 0:21 / /proc rw,nosuid shared:5 - proc proc rw
 func table(t *testing.T) Table {
 	t.Helper()
 	tab, err := parseTable(strings.NewReader(sample))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	return tab
 }
 
@@ -56,9 +55,7 @@ func TestTable(t *testing.T) {
 
 func TestResolve(t *testing.T) {
 	dir, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	mkdir(t, dir+"/real/deep")
 	mkdir(t, dir+"/mounted")
 	link(t, "real", dir+"/rel")
@@ -82,16 +79,12 @@ func TestResolve(t *testing.T) {
 			}
 		})
 	}
-	if _, err := tab.Resolve(dir + "/loop/x"); !errors.Is(err, errTooManyLinks) {
-		t.Errorf("a loop: got %v", err)
-	}
+	assert.Is(t, assert.ErrOf(tab.Resolve(dir+"/loop/x")), errTooManyLinks, "a loop")
 }
 
 func TestCheck(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.WriteFile(dir+"/file", nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, os.WriteFile(dir+"/file", nil, 0o600))
 	mkdir(t, dir+"/dir")
 	link(t, "dir", dir+"/link")
 	tests := []struct {
@@ -138,9 +131,7 @@ func TestApart(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			real, err := filepath.EvalSymlinks(dir + tt.mountpoint)
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			if err := Apart(real, dir+tt.source); (err != nil) != tt.refuse {
 				t.Errorf("got %v, want a refusal: %v", err, tt.refuse)
 			}
@@ -152,17 +143,11 @@ func TestApart(t *testing.T) {
 // system, seen as if it were a mount of its own.
 func TestHolders(t *testing.T) {
 	dir, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	mkdir(t, dir+"/sub")
-	if err := os.WriteFile(dir+"/notes", nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, os.WriteFile(dir+"/notes", nil, 0o600))
 	tab, err := ReadTable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	m, ok := tab.Around(dir)
 	if !ok {
 		t.Fatal("no mount around the temporary directory")
@@ -171,17 +156,11 @@ func TestHolders(t *testing.T) {
 	cmd := exec.Command("cat")
 	cmd.Dir = dir + "/sub"
 	f, err := os.Open(dir + "/notes")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	cmd.ExtraFiles = []*os.File{f}
 	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
+	assert.OK(t, cmd.Start())
 	f.Close()
 	defer cmd.Wait()
 	defer in.Close()
@@ -204,9 +183,7 @@ func TestSameDevice(t *testing.T) {
 		hex, dec string
 		want     bool
 	}{{"00:35", "0:53", true}, {"fd:00", "253:0", true}, {"00:35", "0:35", false}, {"", "0:0", false}} {
-		if got := sameDevice(tt.hex, tt.dec); got != tt.want {
-			t.Errorf("%s and %s: got %v", tt.hex, tt.dec, got)
-		}
+		assert.Equal(t, sameDevice(tt.hex, tt.dec), tt.want, tt.hex, "and", tt.dec)
 	}
 }
 
@@ -218,22 +195,16 @@ func TestUnmountErrors(t *testing.T) {
 		"fusermount3: failed to unmount /x: Device or resource busy": ErrBusy,
 		"fusermount3: entry for /x not found in /etc/mtab":           ErrNotMounted,
 	} {
-		if err := helperError("/x", said, errors.New("exit status 1")); !errors.Is(err, want) {
-			t.Errorf("%q: got %v, want %v", said, err, want)
-		}
+		assert.Is(t, helperError("/x", said, errors.New("exit status 1")), want, said)
 	}
 }
 
 func mkdir(t *testing.T, path string) {
 	t.Helper()
-	if err := os.MkdirAll(path, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, os.MkdirAll(path, 0o700))
 }
 
 func link(t *testing.T, target, path string) {
 	t.Helper()
-	if err := os.Symlink(target, path); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, os.Symlink(target, path))
 }

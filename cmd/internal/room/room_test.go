@@ -1,10 +1,10 @@
 package room
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/wsmount/wsmount/cache"
+	"github.com/wsmount/wsmount/integration/assert"
 )
 
 // volume has so many bytes of clean content, and as many that are unsaved.
@@ -24,9 +24,7 @@ func (v *volume) ContentUsage() cache.ContentUsage {
 // they hold.
 func TestOpenWorkingCopiesMakeRoom(t *testing.T) {
 	r := New(t.TempDir())
-	if r.MakeRoom(1) {
-		t.Error("without a working copy there is room")
-	}
+	assert.False(t, r.MakeRoom(1), "without a working copy there is room")
 	a, b := &volume{3 << 10}, &volume{4 << 10}
 	r.Add(a)
 	r.Add(b)
@@ -34,15 +32,11 @@ func TestOpenWorkingCopiesMakeRoom(t *testing.T) {
 		if all {
 			r.Opened()
 		}
-		if u := r.Usage(); !strings.Contains(u, " 7 KiB that are clean, 4 KiB that are unsaved") {
-			t.Errorf("usage: %s", u)
-		}
+		assert.Contains(t, r.Usage(), " 7 KiB that are clean, 4 KiB that are unsaved", "usage")
 		if !r.MakeRoom(1) || a.clean+b.clean != 0 {
 			t.Errorf("%d and %d bytes stayed", a.clean, b.clean)
 		}
-		if r.MakeRoom(1) {
-			t.Error("nothing is left, and there is room")
-		}
+		assert.False(t, r.MakeRoom(1), "nothing is left, and there is room")
 		a.clean, b.clean = 3<<10, 4<<10
 	}
 }

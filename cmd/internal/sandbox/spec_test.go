@@ -7,14 +7,13 @@ import (
 	"time"
 
 	"github.com/wsmount/wsmount/cmd/internal/exit"
+	"github.com/wsmount/wsmount/integration/assert"
 )
 
 // What would show more than it should is refused, with what to do.
 func TestCheck(t *testing.T) {
 	dir, err := os.Open(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	defer dir.Close()
 	at := func(paths ...string) (mounts []Mount) {
 		for _, p := range paths {
@@ -57,9 +56,7 @@ func TestCheck(t *testing.T) {
 func TestLimitsScript(t *testing.T) {
 	got := Limits{CPU: 1500 * time.Millisecond, Memory: 64 << 20}.script()
 	for _, want := range []string{"ulimit -v 65536 ", "ulimit -t 2 "} {
-		if !strings.Contains(got, want) {
-			t.Errorf("%q is not in %q", want, got)
-		}
+		assert.Contains(t, got, want, "is not in")
 	}
 	if !strings.HasSuffix(got, `; exec "$@"`) || (Limits{Time: time.Second}).script() != `exec "$@"` {
 		t.Errorf("the command does not come last: %q", got)

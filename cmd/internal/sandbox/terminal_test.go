@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/tier"
 )
 
@@ -69,17 +70,13 @@ func newPerson(t *testing.T) *person {
 func (p *person) settings() unix.Termios {
 	p.t.Helper()
 	now, err := unix.IoctlGetTermios(int(p.mine.Fd()), unix.TCGETS)
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	assert.OK(p.t, err)
 	return *now
 }
 
 func (p *person) types(text string) {
 	p.t.Helper()
-	if _, err := p.keyboard.WriteString(text); err != nil {
-		p.t.Fatal(err)
-	}
+	assert.OK(p.t, assert.ErrOf(p.keyboard.WriteString(text)))
 }
 
 // reads waits for a text, and forgets all up to its end.
@@ -128,9 +125,7 @@ func (p *person) runs(signals chan os.Signal, command ...string) (ended func(wan
 		if err != nil || res.Code != want {
 			p.t.Errorf("got %+v, %v; want status %d", res, err, want)
 		}
-		if got := p.settings(); got != p.begin {
-			p.t.Errorf("settings of the terminal: got %+v, want %+v", got, p.begin)
-		}
+		assert.Equal(p.t, p.settings(), p.begin, "settings of the terminal")
 	}
 }
 
@@ -163,9 +158,7 @@ func TestTerminalJobControl(t *testing.T) {
 func TestTerminalSize(t *testing.T) {
 	p := newPerson(t)
 	size := func(rows, columns uint16) {
-		if err := unix.IoctlSetWinsize(int(p.keyboard.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: rows, Col: columns}); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, unix.IoctlSetWinsize(int(p.keyboard.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: rows, Col: columns}))
 	}
 	size(31, 99)
 	signals := make(chan os.Signal, 1)
@@ -205,17 +198,11 @@ func TestTerminalKeys(t *testing.T) {
 func TestTerminalForgetsWhatWasTyped(t *testing.T) {
 	p := newPerson(t)
 	term, err := openTerminal(p.mine, p.mine)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := term.makeRaw(); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
+	assert.OK(t, term.makeRaw())
 	waiting := func() int {
 		n, err := unix.IoctlGetInt(int(p.mine.Fd()), unix.TIOCINQ)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		return n
 	}
 	p.types("rm -rf x\r")
@@ -239,9 +226,7 @@ func TestTerminalForgetsWhatWasTyped(t *testing.T) {
 func TestInteractive(t *testing.T) {
 	p := newPerson(t)
 	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	defer r.Close()
 	defer w.Close()
 	for _, tt := range []struct {
@@ -249,8 +234,6 @@ func TestInteractive(t *testing.T) {
 		in, out *os.File
 		want    bool
 	}{{"a terminal", p.mine, p.mine, true}, {"input is a pipe", r, p.mine, false}, {"output is a pipe", p.mine, w, false}, {"no input", nil, p.mine, false}} {
-		if got := Interactive(tt.in, tt.out); got != tt.want {
-			t.Errorf("%s: got %v", tt.name, got)
-		}
+		assert.Equal(t, Interactive(tt.in, tt.out), tt.want, tt.name)
 	}
 }

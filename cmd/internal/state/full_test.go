@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/wsmount/wsmount/cmd/internal/exit"
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/tier"
 )
 
@@ -39,31 +40,23 @@ func TestFullDisk(t *testing.T) {
 	}
 	fill := func(name string) { put(filepath.Join(root, name), 512<<10) }
 	d := open(t, root)
-	if err := os.Mkdir(Shared(root), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, os.Mkdir(Shared(root), 0o700))
 	clean := filepath.Join(root, "clean")
 	put(Ballast(root), 16<<10)
 	put(clean, 16<<10)
 	fill("other")
 	status := make([]byte, 10<<10)
-	if err := d.SaveStatus(status); err != nil {
-		t.Fatalf("with a ballast: %v", err)
-	}
+	assert.OK(t, d.SaveStatus(status), "with a ballast")
 	fill("more")
 	d.room = gives(func() bool { return os.Remove(clean) == nil })
-	if err := d.SaveStatus(status); err != nil {
-		t.Fatalf("with something to give up: %v", err)
-	}
+	assert.OK(t, d.SaveStatus(status), "with something to give up")
 	fill("yet more")
 	err := d.SaveStatus(status)
 	if e := exit.From(err); !IsFull(err) || !strings.Contains(e.Advice, "cache clear") {
 		t.Errorf("with nothing left: %v, %q", err, e.Advice)
 	}
 	for _, want := range []string{root, "KiB of 0 MiB are free", gives(nil).Usage()} {
-		if !strings.Contains(fmt.Sprint(err), want) {
-			t.Errorf("%q does not say %q", err, want)
-		}
+		assert.Contains(t, fmt.Sprint(err), want, err, "does not say")
 	}
 	if b, _, err := (&Record{Dir: d.Path()}).Status(); err != nil || len(b) != len(status) {
 		t.Errorf("the status before has %d bytes, %v", len(b), err)

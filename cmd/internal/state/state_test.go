@@ -14,14 +14,13 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/wsmount/wsmount/cmd/internal/exit"
+	"github.com/wsmount/wsmount/integration/assert"
 )
 
 func open(t *testing.T, root string) *Dir {
 	t.Helper()
 	d, err := Open(root, "acme", "ops", "f1", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	t.Cleanup(func() { d.Close() })
 	return d
 }
@@ -29,12 +28,8 @@ func open(t *testing.T, root string) *Dir {
 func record(t *testing.T, d *Dir) Record {
 	t.Helper()
 	r := Record{Workspace: "@acme/ops", Mountpoint: "/mnt/ws"}
-	if err := r.Identify(); err != nil {
-		t.Fatal(err)
-	}
-	if err := d.SaveRecord(r); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, r.Identify())
+	assert.OK(t, d.SaveRecord(r))
 	return r
 }
 
@@ -44,9 +39,9 @@ func TestFreeOnceClosed(t *testing.T) {
 	root := t.TempDir()
 	d := open(t, root)
 	fd, err := unix.Dup(int(d.lock.Fd()))
-	must(t, err)
+	assert.OK(t, err)
 	defer unix.Close(fd)
-	must(t, d.Close())
+	assert.OK(t, d.Close())
 	open(t, root)
 }
 
@@ -91,9 +86,7 @@ func TestSecondOpenNamesTheFirst(t *testing.T) {
 		t.Errorf("the message does not name the mount: %q", got)
 	}
 	other, err := Open(root, "acme", "ops", "f2", nil)
-	if err != nil {
-		t.Fatalf("another working copy: %v", err)
-	}
+	assert.OK(t, err, "another working copy")
 	other.Close()
 	d.Close()
 	open(t, root)
@@ -111,29 +104,21 @@ func TestOneWinsUnderContention(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if len(won) != 1 {
-		t.Errorf("%d hold the lock, want 1", len(won))
-	}
+	assert.Equal(t, len(won), 1, "hold the lock")
 	(<-won).Close()
 }
 
 func TestModes(t *testing.T) {
 	d := open(t, filepath.Join(t.TempDir(), "new", "state"))
-	if err := os.Chmod(d.Path(), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, os.Chmod(d.Path(), 0o755))
 	d.Close()
 	d = open(t, filepath.Dir(filepath.Dir(filepath.Dir(d.Path()))))
 	record(t, d)
 	for path, want := range map[string]os.FileMode{d.Path(): 0o700, filepath.Join(d.Path(), "lock"): 0o600,
 		filepath.Join(d.Path(), "mount.json"): 0o600} {
 		fi, err := os.Stat(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := fi.Mode().Perm(); got != want {
-			t.Errorf("%s: mode %o, want %o", path, got, want)
-		}
+		assert.OK(t, err)
+		assert.Equal(t, fi.Mode().Perm(), want, path, "mode")
 	}
 }
 
@@ -145,16 +130,16 @@ func TestOpenRefuses(t *testing.T) {
 		code    exit.Code
 	}{
 		{"a state directory that others may write", func(t *testing.T, root string) (string, string, string) {
-			must(t, os.Chmod(root, 0o777))
+			assert.OK(t, os.Chmod(root, 0o777))
 			return "acme", "ops", "f"
 		}, exit.Denied},
 		{"an owner's directory that others may write", func(t *testing.T, root string) (string, string, string) {
-			must(t, os.Mkdir(filepath.Join(root, "acme"), 0o700))
-			must(t, os.Chmod(filepath.Join(root, "acme"), 0o770))
+			assert.OK(t, os.Mkdir(filepath.Join(root, "acme"), 0o700))
+			assert.OK(t, os.Chmod(filepath.Join(root, "acme"), 0o770))
 			return "acme", "ops", "f"
 		}, exit.Denied},
 		{"a symbolic link in the place of a directory", func(t *testing.T, root string) (string, string, string) {
-			must(t, os.Symlink(t.TempDir(), filepath.Join(root, "acme")))
+			assert.OK(t, os.Symlink(t.TempDir(), filepath.Join(root, "acme")))
 			return "acme", "ops", "f"
 		}, exit.Denied},
 		{"a name that climbs", func(*testing.T, string) (string, string, string) { return "..", "ops", "f" }, exit.Failed},
@@ -179,7 +164,7 @@ func TestOpenRefuses(t *testing.T) {
 
 func TestCheckPrivate(t *testing.T) {
 	dir := t.TempDir()
-	must(t, os.WriteFile(dir+"/file", nil, 0o600))
+	assert.OK(t, os.WriteFile(dir+"/file", nil, 0o600))
 	for path, code := range map[string]exit.Code{dir: exit.Done, dir + "/none": exit.Done, dir + "/file": exit.Denied} {
 		err := CheckPrivate(path)
 		if (err == nil) != (code == exit.Done) || err != nil && exit.From(err).Code != code {
@@ -195,7 +180,7 @@ func TestListAndForget(t *testing.T) {
 	}
 	d := open(t, root)
 	record(t, d)
-	must(t, d.SaveStatus([]byte(`{"x":1}`)))
+	assert.OK(t, d.SaveStatus([]byte(`{"x":1}`)))
 	got, err := List(root)
 	if err != nil || len(got) != 1 || got[0].Mountpoint != "/mnt/ws" || got[0].SocketPath() != d.SocketPath() {
 		t.Fatalf("got %+v, %v", got, err)
@@ -207,9 +192,7 @@ func TestListAndForget(t *testing.T) {
 		t.Error("the record of a living mount was forgotten")
 	}
 	d.lock.Close() // as if the daemon had been killed
-	if err := Forget(got[0]); err != nil {
-		t.Errorf("forget: %v", err)
-	}
+	assert.Is(t, Forget(got[0]), nil, "forget")
 	if got, _ := List(root); len(got) != 0 {
 		t.Errorf("still listed: %+v", got)
 	}
@@ -217,7 +200,7 @@ func TestListAndForget(t *testing.T) {
 
 func TestAlive(t *testing.T) {
 	r := Record{}
-	must(t, r.Identify())
+	assert.OK(t, r.Identify())
 	if !r.Alive() {
 		t.Fatal("this process is not alive")
 	}
@@ -233,9 +216,7 @@ func TestAlive(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			c := r
 			tt.change(&c)
-			if c.Alive() {
-				t.Error("counts as alive")
-			}
+			assert.False(t, c.Alive(), "counts as alive")
 		})
 	}
 }
@@ -243,21 +224,17 @@ func TestAlive(t *testing.T) {
 func TestAZombieIsNotAlive(t *testing.T) {
 	cmd := exec.Command("cat")
 	in, err := cmd.StdinPipe()
-	must(t, err)
-	must(t, cmd.Start())
+	assert.OK(t, err)
+	assert.OK(t, cmd.Start())
 	ticks, err := startTicks(cmd.Process.Pid)
-	must(t, err)
+	assert.OK(t, err)
 	r := Record{PID: cmd.Process.Pid, StartTicks: ticks, BootID: bootID()}
-	if !r.Alive() {
-		t.Error("a running child is not alive")
-	}
+	assert.True(t, r.Alive(), "a running child is not alive")
 	in.Close()
 	var info unix.Siginfo
-	must(t, unix.Waitid(unix.P_PID, cmd.Process.Pid, &info, unix.WEXITED|unix.WNOWAIT, nil)) // ended, not reaped
-	if r.Alive() {
-		t.Error("a child that has ended is alive")
-	}
-	must(t, cmd.Wait())
+	assert.OK(t, unix.Waitid(unix.P_PID, cmd.Process.Pid, &info, unix.WEXITED|unix.WNOWAIT, nil)) // ended, not reaped
+	assert.False(t, r.Alive(), "a child that has ended is alive")
+	assert.OK(t, cmd.Wait())
 }
 
 func TestVolatile(t *testing.T) {
@@ -266,26 +243,15 @@ func TestVolatile(t *testing.T) {
 	}
 }
 
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 // Kill ends the process that the record means, and no other of its number.
 func TestKill(t *testing.T) {
 	cmd := exec.Command("cat")
 	in, inErr := cmd.StdinPipe()
 	out, outErr := cmd.StdoutPipe()
-	if err := errors.Join(inErr, outErr, cmd.Start()); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, errors.Join(inErr, outErr, cmd.Start()))
 	defer cmd.Process.Kill()
 	ticks, err := startTicks(cmd.Process.Pid)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	r := Record{PID: cmd.Process.Pid, StartTicks: ticks + 1, BootID: bootID()}
 	if err := r.Kill(); err != nil {
 		t.Errorf("another process: got %v, want nothing done", err)
@@ -296,14 +262,8 @@ func TestKill(t *testing.T) {
 	if _, readErr := io.ReadFull(out, answer); err != nil || readErr != nil {
 		t.Fatalf("a process that is not the daemon was killed: %v, %v", err, readErr)
 	}
-	if err := r.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, r.Kill())
 	_ = cmd.Wait()
-	if got := cmd.ProcessState.Sys().(syscall.WaitStatus).Signal(); got != syscall.SIGKILL {
-		t.Errorf("ended by %v, want SIGKILL", got)
-	}
-	if err := r.Kill(); err != nil {
-		t.Errorf("a daemon that has ended: got %v", err)
-	}
+	assert.Equal(t, cmd.ProcessState.Sys().(syscall.WaitStatus).Signal(), syscall.SIGKILL, "ended by")
+	assert.Is(t, r.Kill(), nil, "a daemon that has ended")
 }

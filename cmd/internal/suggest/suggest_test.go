@@ -1,8 +1,9 @@
 package suggest
 
 import (
-	"slices"
 	"testing"
+
+	"github.com/wsmount/wsmount/integration/assert"
 )
 
 func TestNear(t *testing.T) {
@@ -21,25 +22,17 @@ func TestNear(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := Near(tt.name, known); !slices.Equal(got, tt.want) {
-				t.Errorf("got %q, want %q", got, tt.want)
-			}
+			assert.Slice(t, Near(tt.name, known), tt.want)
 		})
 	}
 }
 
 func TestNearReturnsTheNearestThree(t *testing.T) {
 	got := Near("abcdef", []string{"abcdxx", "abcdeg", "abcdef", "abcdxf", "abcxxf"})
-	if want := []string{"abcdef", "abcdeg", "abcdxf"}; !slices.Equal(got, want) {
-		t.Errorf("got %q, want %q", got, want)
-	}
+	assert.Slice(t, got, []string{"abcdef", "abcdeg", "abcdxf"})
 }
 
 func TestPhrase(t *testing.T) {
-	if got, want := Phrase("evnt", []string{"event", "mount"}), "did you mean event?"; got != want {
-		t.Errorf("got %q, want %q", got, want)
-	}
-	if got := Phrase("zzz", []string{"event"}); got != "" {
-		t.Errorf("got %q for a name that is near to none", got)
-	}
+	assert.Equal(t, Phrase("evnt", []string{"event", "mount"}), "did you mean event?")
+	assert.Equal(t, Phrase("zzz", []string{"event"}), "", "for a name that is near to none")
 }

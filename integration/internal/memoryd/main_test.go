@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/memory"
 )
@@ -38,9 +39,7 @@ func TestServes(t *testing.T) {
 		t.Errorf("the socket: %v, %v", fi, err)
 	}
 	p, err := memory.Dial(t.Context(), "unix", socket)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	if c := p.Capabilities(); c.EmptyDirs || c.Abilities.Has(providers.AbilityMove) || !c.Abilities.Has(providers.AbilityCopy) {
 		t.Errorf("capabilities %+v", c)
 	}
@@ -49,16 +48,12 @@ func TestServes(t *testing.T) {
 		t.Errorf("write: %+v, %v", info, err)
 	}
 	c, err := memory.DialControl(t.Context(), "unix", socket)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	if got, err := c.Dump(t.Context()); err != nil || len(got) != 1 || !strings.HasPrefix(got[0], `"a" file 1 `) {
 		t.Errorf("dump: %q, %v", got, err)
 	}
 	end()
-	if err := <-ended; err != nil {
-		t.Error(err)
-	}
+	assert.Is(t, <-ended, nil)
 	if _, err := os.Stat(socket); !os.IsNotExist(err) {
 		t.Errorf("the socket is still there: %v", err)
 	}
@@ -67,27 +62,19 @@ func TestServes(t *testing.T) {
 func TestServesRepository(t *testing.T) {
 	socket, end, ended := start(t, options{repository: true})
 	p, err := memory.DialClone(t.Context(), "unix", socket, "a", "main")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	if _, ok := providers.As[providers.Pusher](p); !ok {
 		t.Errorf("capabilities %+v", p.Capabilities())
 	}
 	end()
-	if err := <-ended; err != nil {
-		t.Error(err)
-	}
+	assert.Is(t, <-ended, nil)
 }
 
 // TestSignal: SIGTERM ends the service, with nothing left.
 func TestSignal(t *testing.T) {
 	socket, _, ended := start(t, options{})
-	if err := syscall.Kill(os.Getpid(), syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
-	if err := <-ended; err != nil {
-		t.Error(err)
-	}
+	assert.OK(t, syscall.Kill(os.Getpid(), syscall.SIGTERM))
+	assert.Is(t, <-ended, nil)
 	if _, err := os.Stat(socket); !os.IsNotExist(err) {
 		t.Errorf("the socket is still there: %v", err)
 	}
@@ -115,15 +102,11 @@ func TestFlags(t *testing.T) {
 // TestWords: each word takes away what it says, and nothing else does.
 func TestWords(t *testing.T) {
 	all, err := parseWithout(strings.Join(known(), ","))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	got := memory.New(memory.Options{Without: all}).Capabilities()
 	want := memory.New(memory.Options{}).Capabilities()
 	want = providers.Capabilities{Writable: true, StrictTree: true, AnyNames: true, ConcurrentWriters: true, Conditions: want.Conditions}
-	if got != want {
-		t.Errorf("got %+v, want %+v", got, want)
-	}
+	assert.Equal(t, got, want)
 	for _, word := range known() {
 		less, err := parseWithout(word)
 		full := memory.New(memory.Options{}).Capabilities()

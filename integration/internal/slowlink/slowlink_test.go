@@ -9,6 +9,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/wsmount/wsmount/integration/assert"
 )
 
 const latency = 40 * time.Millisecond
@@ -36,15 +38,9 @@ func TestRequestTakesOneLatency(t *testing.T) {
 		go func() { _, _ = io.Copy(far, far) }()
 		for range 10 {
 			start := time.Now()
-			if _, err := near.Write([]byte("x")); err != nil {
-				t.Fatal(err)
-			}
-			if _, err := io.ReadFull(near, make([]byte, 1)); err != nil {
-				t.Fatal(err)
-			}
-			if took := time.Since(start); took != latency {
-				t.Errorf("a request took %v, want %v", took, latency)
-			}
+			assert.OK(t, assert.ErrOf(near.Write([]byte("x"))))
+			assert.OK(t, assert.ErrOf(io.ReadFull(near, make([]byte, 1))))
+			assert.Equal(t, time.Since(start), latency, "a request took")
 		}
 	})
 }
@@ -61,18 +57,14 @@ func TestThroughputIsNotLimited(t *testing.T) {
 		if n, err := io.ReadFull(near, got); err != nil || !bytes.Equal(got, want) {
 			t.Fatalf("%d bytes of %d, %v", n, len(want), err)
 		}
-		if took := time.Since(start); took != latency/2 {
-			t.Errorf("took %v, want %v", took, latency/2)
-		}
+		assert.Equal(t, time.Since(start), latency/2, "took")
 	})
 }
 
 // What one side has closed for writing is still answered, over TCP.
 func TestHalfClose(t *testing.T) {
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	defer listener.Close()
 	go func() {
 		c, err := listener.Accept()
@@ -84,21 +76,13 @@ func TestHalfClose(t *testing.T) {
 		_, _ = c.Write(all)
 	}()
 	l, err := Listen(t.Context(), listener.Addr().String(), latency)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	defer l.Close()
 	c, err := new(net.Dialer).DialContext(t.Context(), "tcp", l.Addr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	defer c.Close()
-	if _, err := c.Write([]byte("all")); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.(*net.TCPConn).CloseWrite(); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, assert.ErrOf(c.Write([]byte("all"))))
+	assert.OK(t, c.(*net.TCPConn).CloseWrite())
 	if got, err := io.ReadAll(c); err != nil || string(got) != "all" {
 		t.Errorf("got %q, %v", got, err)
 	}

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/wsmount/wsmount/integration/assert"
 )
 
 func TestMatches(t *testing.T) {
@@ -48,9 +50,7 @@ func TestBelow(t *testing.T) {
 		{"relative root", ".", "/srv", false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if got := Below(c.root, c.target); got != c.want {
-				t.Errorf("got %v", got)
-			}
+			assert.Equal(t, Below(c.root, c.target), c.want)
 		})
 	}
 }
@@ -72,9 +72,7 @@ func TestPrefix(t *testing.T) {
 		{"control byte", "", "a\x00b", false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if got := Prefix(c.granted, c.asked); got != c.want {
-				t.Errorf("got %v", got)
-			}
+			assert.Equal(t, Prefix(c.granted, c.asked), c.want)
 		})
 	}
 }

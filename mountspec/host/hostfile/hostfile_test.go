@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/tier"
 )
 
@@ -16,25 +17,16 @@ import (
 func tree(t *testing.T) string {
 	t.Helper()
 	d, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	must(t, os.Chmod(d, 0o700))
+	assert.OK(t, err)
+	assert.OK(t, os.Chmod(d, 0o700))
 	return d
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 func put(t *testing.T, path string, mode fs.FileMode) string {
 	t.Helper()
-	must(t, os.MkdirAll(filepath.Dir(path), 0o700))
-	must(t, os.WriteFile(path, []byte("x: 1\n"), 0o600))
-	must(t, os.Chmod(path, mode))
+	assert.OK(t, os.MkdirAll(filepath.Dir(path), 0o700))
+	assert.OK(t, os.WriteFile(path, []byte("x: 1\n"), 0o600))
+	assert.OK(t, os.Chmod(path, mode))
 	return path
 }
 
@@ -53,65 +45,65 @@ func TestRead(t *testing.T) {
 		{name: "own private file", private: true, prepare: func(t *testing.T, d string) string { return put(t, d+"/c", 0o600) }},
 		{name: "link of ours in a directory of ours", prepare: func(t *testing.T, d string) string {
 			put(t, d+"/real/c", 0o644)
-			must(t, os.Symlink("real", d+"/link"))
+			assert.OK(t, os.Symlink("real", d+"/link"))
 			return d + "/link/c"
 		}},
 		{name: "group can write the file", want: ErrUntrusted, prepare: func(t *testing.T, d string) string { return put(t, d+"/c", 0o664) }},
 		{name: "everybody can write the file", want: ErrUntrusted, prepare: func(t *testing.T, d string) string { return put(t, d+"/c", 0o646) }},
 		{name: "others can replace the file", want: ErrUntrusted, prepare: func(t *testing.T, d string) string {
 			p := put(t, d+"/open/c", 0o600)
-			must(t, os.Chmod(d+"/open", 0o777))
+			assert.OK(t, os.Chmod(d+"/open", 0o777))
 			return p
 		}},
 		{name: "others can replace its directory", want: ErrUntrusted, prepare: func(t *testing.T, d string) string {
 			p := put(t, d+"/open/sub/c", 0o600)
-			must(t, os.Chmod(d+"/open", 0o777))
+			assert.OK(t, os.Chmod(d+"/open", 0o777))
 			return p
 		}},
 		{name: "file of another user", want: ErrUntrusted, prepare: func(t *testing.T, d string) string {
 			root(t)
 			p := put(t, d+"/c", 0o600)
-			must(t, os.Chown(p, 12345, 12345))
+			assert.OK(t, os.Chown(p, 12345, 12345))
 			return p
 		}},
 		{name: "planted by another user in a sticky directory", want: ErrUntrusted, prepare: func(t *testing.T, d string) string {
 			root(t)
 			p := put(t, d+"/tmp/dir/c", 0o644)
-			must(t, os.Chmod(d+"/tmp", 0o777|fs.ModeSticky))
-			must(t, os.Chown(d+"/tmp/dir", 12345, 12345))
+			assert.OK(t, os.Chmod(d+"/tmp", 0o777|fs.ModeSticky))
+			assert.OK(t, os.Chown(d+"/tmp/dir", 12345, 12345))
 			return p
 		}},
 		{name: "link planted by another user", want: ErrUntrusted, prepare: func(t *testing.T, d string) string {
 			root(t)
 			put(t, d+"/real", 0o600)
-			must(t, os.Mkdir(d+"/tmp", 0o700))
-			must(t, os.Symlink(d+"/real", d+"/tmp/c"))
-			must(t, os.Lchown(d+"/tmp/c", 12345, 12345))
-			must(t, os.Chmod(d+"/tmp", 0o777|fs.ModeSticky))
+			assert.OK(t, os.Mkdir(d+"/tmp", 0o700))
+			assert.OK(t, os.Symlink(d+"/real", d+"/tmp/c"))
+			assert.OK(t, os.Lchown(d+"/tmp/c", 12345, 12345))
+			assert.OK(t, os.Chmod(d+"/tmp", 0o777|fs.ModeSticky))
 			return d + "/tmp/c"
 		}},
 		{name: "link of another user in a directory of ours", want: ErrUntrusted, prepare: func(t *testing.T, d string) string {
 			root(t)
 			put(t, d+"/real", 0o600)
-			must(t, os.Symlink("real", d+"/c"))
-			must(t, os.Lchown(d+"/c", 12345, 12345))
+			assert.OK(t, os.Symlink("real", d+"/c"))
+			assert.OK(t, os.Lchown(d+"/c", 12345, 12345))
 			return d + "/c"
 		}},
 		{name: "ours in a sticky directory", prepare: func(t *testing.T, d string) string {
 			p := put(t, d+"/tmp/c", 0o600)
-			must(t, os.Chmod(d+"/tmp", 0o777|fs.ModeSticky))
+			assert.OK(t, os.Chmod(d+"/tmp", 0o777|fs.ModeSticky))
 			return p
 		}},
 		{name: "secret that others can read", private: true, want: ErrUntrusted, prepare: func(t *testing.T, d string) string { return put(t, d+"/c", 0o644) }},
 		{name: "secret that the group can read", private: true, want: ErrUntrusted, prepare: func(t *testing.T, d string) string { return put(t, d+"/c", 0o640) }},
 		{name: "pipe", want: ErrUntrusted, prepare: func(t *testing.T, d string) string {
-			must(t, unix.Mkfifo(d+"/c", 0o600))
+			assert.OK(t, unix.Mkfifo(d+"/c", 0o600))
 			return d + "/c"
 		}},
 		{name: "directory", want: ErrUntrusted, prepare: func(t *testing.T, d string) string { return d }},
 		{name: "absent", want: fs.ErrNotExist, prepare: func(t *testing.T, d string) string { return d + "/none" }},
 		{name: "link to itself", want: unix.ELOOP, prepare: func(t *testing.T, d string) string {
-			must(t, os.Symlink("c", d+"/c"))
+			assert.OK(t, os.Symlink("c", d+"/c"))
 			return d + "/c"
 		}},
 		{name: "file as a directory", want: unix.ENOTDIR, prepare: func(t *testing.T, d string) string { return put(t, d+"/c", 0o600) + "/x" }},
@@ -135,18 +127,14 @@ func TestRead(t *testing.T) {
 
 func TestReadIsBounded(t *testing.T) {
 	p := put(t, tree(t)+"/c", 0o600)
-	if _, err := Read(p, Options{MaxBytes: 4}); !errors.Is(err, ErrUntrusted) {
-		t.Errorf("5 bytes with a bound of 4: %v", err)
-	}
-	if _, err := Read(p, Options{MaxBytes: 5}); err != nil {
-		t.Errorf("5 bytes with a bound of 5: %v", err)
-	}
+	assert.Is(t, assert.ErrOf(Read(p, Options{MaxBytes: 4})), ErrUntrusted, "5 bytes with a bound of 4")
+	assert.Is(t, assert.ErrOf(Read(p, Options{MaxBytes: 5})), nil, "5 bytes with a bound of 5")
 }
 
 func TestResolveReturnsTheRealPath(t *testing.T) {
 	d := tree(t)
 	put(t, d+"/a/b/c", 0o600)
-	must(t, os.Symlink(d+"/a/b", d+"/l"))
+	assert.OK(t, os.Symlink(d+"/a/b", d+"/l"))
 	got, err := Resolve(d+"/l/../b/./c", Options{})
 	if want := d + "/a/b/c"; err != nil || got != want {
 		t.Errorf("got %q, %v, want %q", got, err, want)
@@ -158,8 +146,8 @@ func TestResolveReturnsTheRealPath(t *testing.T) {
 
 func TestCheckDir(t *testing.T) {
 	d := tree(t)
-	must(t, os.Mkdir(d+"/sticky", 0o700))
-	must(t, os.Chmod(d+"/sticky", 0o777|fs.ModeSticky))
+	assert.OK(t, os.Mkdir(d+"/sticky", 0o700))
+	assert.OK(t, os.Chmod(d+"/sticky", 0o777|fs.ModeSticky))
 	if _, err := CheckDir(d+"/sticky", Options{}); !errors.Is(err, ErrUntrusted) {
 		t.Errorf("a directory where others can create names: %v", err)
 	}
@@ -170,9 +158,7 @@ func TestCheckDir(t *testing.T) {
 
 func TestCheckProgram(t *testing.T) {
 	d := tree(t)
-	if _, err := CheckProgram(put(t, d+"/ok", 0o755), Options{}); err != nil {
-		t.Error(err)
-	}
+	assert.Is(t, assert.ErrOf(CheckProgram(put(t, d+"/ok", 0o755), Options{})), nil)
 	if _, err := CheckProgram(put(t, d+"/open", 0o777), Options{}); !errors.Is(err, ErrUntrusted) {
 		t.Errorf("a program that others can change: %v", err)
 	}
@@ -204,43 +190,37 @@ func TestWriteAtomic(t *testing.T) {
 	d := tree(t)
 	p := put(t, d+"/r", 0o644)
 	old, err := os.Open(p)
-	must(t, err)
+	assert.OK(t, err)
 	defer old.Close()
-	must(t, WriteAtomic(p, []byte("new"), Options{}))
+	assert.OK(t, WriteAtomic(p, []byte("new"), Options{}))
 	st, err := os.Stat(p)
-	must(t, err)
+	assert.OK(t, err)
 	before, err := old.Stat()
-	must(t, err)
+	assert.OK(t, err)
 	if st.Mode().Perm() != 0o600 || os.SameFile(st, before) {
 		t.Errorf("mode %v, same file %v", st.Mode(), os.SameFile(st, before))
 	}
 	if names, _ := os.ReadDir(d); len(names) != 1 {
 		t.Errorf("left behind: %v", names)
 	}
-	must(t, os.Chmod(d, 0o777))
-	if err := WriteAtomic(p, nil, Options{}); !errors.Is(err, ErrUntrusted) {
-		t.Errorf("into a directory of others: %v", err)
-	}
+	assert.OK(t, os.Chmod(d, 0o777))
+	assert.Is(t, WriteAtomic(p, nil, Options{}), ErrUntrusted, "into a directory of others")
 }
 
 func TestLockExcludes(t *testing.T) {
 	p := tree(t) + "/lock"
 	unlock, err := Lock(p, Options{})
-	must(t, err)
+	assert.OK(t, err)
 	got := make(chan func())
 	go func() {
 		second, err := Lock(p, Options{})
-		if err != nil {
-			t.Error(err)
-		}
+		assert.Is(t, err, nil)
 		got <- second
 	}()
 	fd, err := unix.Open(p, unix.O_RDWR, 0)
-	must(t, err)
+	assert.OK(t, err)
 	defer unix.Close(fd)
-	if err := unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB); err != unix.EWOULDBLOCK {
-		t.Errorf("the lock is not held: %v", err)
-	}
+	assert.Is(t, unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB), unix.EWOULDBLOCK, "the lock is not held")
 	unlock()
 	(<-got)()
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/gitserver"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/git/internal/hub"
@@ -48,9 +49,7 @@ func TestAppMints(t *testing.T) {
 func mint(t *testing.T, a *hub.App) string {
 	t.Helper()
 	fields, err := a.Credentials(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	return fields["token"]
 }
 

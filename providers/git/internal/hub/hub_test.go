@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/gitserver"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/git/internal/hub"
@@ -89,9 +90,7 @@ func TestNothingAndAlready(t *testing.T) {
 		t.Errorf("somebody was faster: %q, %v, %+v", url, err, api.Pulls())
 	}
 	_, err = h.Ensure(t.Context(), "nowhere", "main", "t", "")
-	if !errors.Is(err, providers.ErrInvalid) {
-		t.Errorf("a branch that is not there: %v", err)
-	}
+	assert.Is(t, err, providers.ErrInvalid, "a branch that is not there")
 }
 
 // Gitea says with another status that a pull request is there.

@@ -16,6 +16,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 	"pgregory.net/rapid"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/tier"
 	"github.com/wsmount/wsmount/providers/git/internal/object"
 )
@@ -72,18 +73,12 @@ func (r *fileIn) tree(deep int) object.ID {
 func (r *fileIn) keep(id object.ID, raw []byte) {
 	name := id.String()
 	dir := filepath.Join(r.dir, ".git", "objects", name[:2])
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		r.t.Fatal(err)
-	}
+	assert.OK(r.t, os.MkdirAll(dir, 0o700))
 	var packed bytes.Buffer
 	z := zlib.NewWriter(&packed)
 	fmt.Fprintf(z, "tree %d\x00%s", len(raw), raw)
-	if err := z.Close(); err != nil {
-		r.t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, name[2:]), packed.Bytes(), 0o600); err != nil {
-		r.t.Fatal(err)
-	}
+	assert.OK(r.t, z.Close())
+	assert.OK(r.t, os.WriteFile(filepath.Join(dir, name[2:]), packed.Bytes(), 0o600))
 }
 
 // TestIndexIsGits: the git program reads from an index what is in the tree, finds
@@ -98,9 +93,7 @@ func TestIndexIsGits(t *testing.T) {
 		checks := flag.Lookup("rapid.checks").Value
 		before := checks.String()
 		defer checks.Set(before)
-		if err := checks.Set("30"); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, checks.Set("30"))
 	}
 	rapid.Check(t, func(rt *rapid.T) {
 		r := &fileIn{t: rt, dir: dir, trees: map[object.ID][]byte{}}
@@ -111,17 +104,13 @@ func TestIndexIsGits(t *testing.T) {
 		}
 		defer r.f.Close()
 		r.entries, err = Write(r.f, Source{Root: r.root, Tree: func(id object.ID) ([]byte, error) { return r.trees[id], nil }, Token: "token", Place: r.dir})
-		if err != nil {
-			rt.Fatal(err)
-		}
+		assert.OK(rt, err)
 		r.size, _ = r.f.Seek(0, io.SeekCurrent)
 		want := r.git("", "ls-tree", "-r", "-z", r.root.String())
 		r.agrees(want, nil)
 		paths := pathsOf(want)
 		changed := rapid.SliceOfN(rapid.SampledFrom(append(paths, "a/", "a.b/", "a/b/", "none", "none/", "z/\xff/")), 1, 4).Draw(rt, "changed")
-		if err := r.entries.Except(r.f, r.size, changed); err != nil {
-			rt.Fatal(err)
-		}
+		assert.OK(rt, r.entries.Except(r.f, r.size, changed))
 		r.agrees(want, changed)
 	})
 }

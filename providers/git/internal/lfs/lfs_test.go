@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/git/internal/lfs"
 	"github.com/wsmount/wsmount/providers/git/internal/space"
@@ -51,9 +52,7 @@ func TestStore(t *testing.T) {
 		end()
 	}
 	f, err := lfs.OpenStore(dir, tmp, space.Disk{}).Open(p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	defer f.Close()
 	if got, err := io.ReadAll(f); string(got) != "content" || err != nil {
 		t.Errorf("%q, %v", got, err)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/tier"
 	"github.com/wsmount/wsmount/providers/git/internal/lfs"
 	"github.com/wsmount/wsmount/providers/git/internal/space"
@@ -49,9 +50,7 @@ func TestParse(t *testing.T) {
 			t.Errorf("%s: %+v, %v, want %v", c.name, p, ok, c.ok)
 		}
 	}
-	if got := (lfs.Pointer{OID: oid, Size: 12345}).Encode(); string(got) != pointer {
-		t.Errorf("written: %q", got)
-	}
+	assert.Equal(t, string((lfs.Pointer{OID: oid, Size: 12345}).Encode()), pointer, "written")
 }
 
 // What we write is what git-lfs writes, and what it takes for a pointer of its own we
@@ -62,17 +61,11 @@ func TestPointerAsGitLFS(t *testing.T) {
 	for _, content := range []string{"x", "some more content\n", strings.Repeat("long", 10_000)} {
 		store := lfs.OpenStore(dir, dir, space.Disk{})
 		file := dir + "/file"
-		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, os.WriteFile(file, []byte(content), 0o600))
 		out, err := exec.CommandContext(t.Context(), "git-lfs", "pointer", "--file", file).Output()
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		p, release, err := store.Put(writes(content))
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		release()
 		if !bytes.HasSuffix(out, p.Encode()) {
 			t.Errorf("%q is no end of %q", p.Encode(), out)

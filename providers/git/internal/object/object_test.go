@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/gitserver"
 	"github.com/wsmount/wsmount/providers/git/internal/object"
 )
@@ -24,9 +25,7 @@ func TestAsGitWrites(t *testing.T) {
 		t.Fatalf("%v, %v", entries, err)
 	}
 	slices.Reverse(entries)
-	if got := string(object.EncodeTree(entries)); got != raw {
-		t.Errorf("the tree is %q, want %q", got, raw)
-	}
+	assert.Equal(t, string(object.EncodeTree(entries)), raw, "the tree")
 	for _, e := range entries {
 		if found, ok, err := object.Find([]byte(raw), e.Name); !ok || err != nil || found != e {
 			t.Errorf("%s: found %v, %v, %v", e.Name, found, ok, err)
@@ -60,9 +59,7 @@ func TestSignature(t *testing.T) {
 		{Name: "A <b> c\nparent x", Email: "x>\ncommitter y", When: when}:            "A b cparent x <xcommitter y> 1000000000 -0700",
 		{Name: " . 'Ann' , ", Email: "<ann@acme.test>", When: time.Unix(5, 0).UTC()}: "Ann <ann@acme.test> 5 +0000",
 	} {
-		if got := in.String(); got != want {
-			t.Errorf("%q, want %q", got, want)
-		}
+		assert.Equal(t, in.String(), want)
 	}
 }
 
@@ -73,9 +70,7 @@ func TestCommitTime(t *testing.T) {
 		"253402300800": "1970-01-01T00:00:00Z", "-9000000000000000000": "1970-01-01T00:00:00Z", "x": "1970-01-01T00:00:00Z",
 	} {
 		c, err := object.ParseCommit([]byte("tree " + strings.Repeat("1", 40) + "\ncommitter Ann <ann@acme.test> " + in + " +0000\n\n"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		if got, err := c.Committer.When.MarshalText(); err != nil || string(got) != want {
 			t.Errorf("%s: %s, %v, want %s", in, got, err, want)
 		}
@@ -108,8 +103,6 @@ func TestMoved(t *testing.T) {
 	} {
 		message := "\nsubject\n\n tree no header\n"
 		want := fmt.Sprintf("tree %s\nparent %s\n%s%s%s", tree, parent, who, c.want, message)
-		if got := string(object.Moved([]byte(old+c.more+message), tree, parent)); got != want {
-			t.Errorf("got %q, want %q", got, want)
-		}
+		assert.Equal(t, string(object.Moved([]byte(old+c.more+message), tree, parent)), want)
 	}
 }

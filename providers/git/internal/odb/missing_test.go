@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/providers/git/internal/odb"
 )
 
@@ -15,25 +16,17 @@ import (
 func packOf(t *testing.T, s *odb.Store, content string, promised bool) odb.ID {
 	t.Helper()
 	b, err := s.NewPack()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	id, err := b.Add(odb.Blob, []byte(content))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	pack, err := b.Pack()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	defer pack.Close()
 	receive := s.Receive
 	if promised {
 		receive = s.ReceivePromised
 	}
-	if err := receive(pack); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, receive(pack))
 	return id
 }
 
@@ -41,9 +34,7 @@ func packOf(t *testing.T, s *odb.Store, content string, promised bool) odb.ID {
 func marked(t *testing.T, dir string) (promised, all []string) {
 	t.Helper()
 	promised, err := filepath.Glob(filepath.Join(dir, "objects", "pack", "*.promisor"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	if all, err = filepath.Glob(filepath.Join(dir, "objects", "pack", "*.pack")); err != nil {
 		t.Fatal(err)
 	}
@@ -62,9 +53,7 @@ func TestRepackPromised(t *testing.T) {
 	if promised, all := marked(t, dir); len(promised) != 40 || len(all) != 80 {
 		t.Fatalf("%d of %d packs are promised", len(promised), len(all))
 	}
-	if err := s.Repack(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, s.Repack(t.Context()))
 	promised, all := marked(t, dir)
 	if len(promised) != 1 || len(all) != 2 {
 		t.Errorf("%d of %d packs are promised", len(promised), len(all))
@@ -74,9 +63,7 @@ func TestRepackPromised(t *testing.T) {
 	}
 	for i := range ids[0] {
 		for k := range ids {
-			if _, err := s.Get(ids[k][i], odb.Blob); err != nil {
-				t.Error(err)
-			}
+			assert.Is(t, assert.ErrOf(s.Get(ids[k][i], odb.Blob)), nil)
 		}
 	}
 	lent, dirs := t.TempDir(), t.TempDir()
@@ -99,9 +86,7 @@ func TestMissing(t *testing.T) {
 	s := open(t, t.TempDir())
 	other := open(t, t.TempDir())
 	id := packOf(t, other, "content", false)
-	if _, err := s.Size(id); !errors.Is(err, odb.ErrNotFound) {
-		t.Errorf("a blob of nobody: %v", err)
-	}
+	assert.Is(t, assert.ErrOf(s.Size(id)), odb.ErrNotFound, "a blob of nobody")
 	asked, away := 0, errors.New("the server is away")
 	s.Promise(func(blob odb.ID) error {
 		asked++
@@ -116,9 +101,7 @@ func TestMissing(t *testing.T) {
 		func() error { _, err := s.Get(id, odb.Blob); return err },
 		func() error { _, err := s.Open(id, 0); return err },
 	} {
-		if err := get(); !errors.Is(err, away) {
-			t.Errorf("while nothing comes: %v", err)
-		}
+		assert.Is(t, get(), away, "while nothing comes")
 	}
 	if _, err := s.Get(id, odb.Tree); !errors.Is(err, odb.ErrNotFound) || s.Has(id) || asked != 3 {
 		t.Errorf("a tree: %v; %d requests", err, asked)
@@ -136,9 +119,7 @@ func TestMarkAlone(t *testing.T) {
 	packOf(t, open(t, dir), "content", true)
 	promised, all := marked(t, dir)
 	alone := strings.Replace(promised[0], "pack-", "pack-00", 1)
-	if err := os.WriteFile(alone, nil, 0o400); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, os.WriteFile(alone, nil, 0o400))
 	open(t, dir)
 	if now, packs := marked(t, dir); len(now) != 1 || len(packs) != len(all) || now[0] != promised[0] {
 		t.Errorf("there are %v and %v", now, packs)

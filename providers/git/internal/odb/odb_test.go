@@ -14,6 +14,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/gitserver"
 	"github.com/wsmount/wsmount/providers/git/internal/odb"
 	"github.com/wsmount/wsmount/providers/git/internal/space"
@@ -22,9 +23,7 @@ import (
 func open(t *testing.T, dir string) *odb.Store {
 	t.Helper()
 	s, err := odb.Open(filepath.Join(dir, "objects"), filepath.Join(dir, "wsmount"), space.Disk{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	t.Cleanup(func() { s.Close() })
 	return s
 }
@@ -120,15 +119,11 @@ func TestPacksOfGit(t *testing.T) {
 		t.Fatal(packs, err)
 	}
 	f, err := os.Open(packs[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	defer f.Close()
 	dir := t.TempDir()
 	ours := open(t, dir)
-	if err := ours.Receive(f); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, ours.Receive(f))
 	holds(t, ours, want)
 	made, err := filepath.Glob(filepath.Join(dir, "objects/pack/*.idx"))
 	if err != nil || len(made) != 1 {
@@ -136,13 +131,9 @@ func TestPacksOfGit(t *testing.T) {
 	}
 	got, _ := os.ReadFile(made[0])
 	index, _ := os.ReadFile(strings.TrimSuffix(packs[0], ".pack") + ".idx")
-	if !bytes.Equal(got, index) {
-		t.Error("the index is not the one that git makes")
-	}
+	assert.True(t, bytes.Equal(got, index), "the index is not the one that git makes")
 	holds(t, open(t, dir), want)
-	if err := os.RemoveAll(filepath.Join(dir, "wsmount")); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, os.RemoveAll(filepath.Join(dir, "wsmount")))
 	holds(t, open(t, dir), want)
 }
 
@@ -156,13 +147,9 @@ func TestDamagedSizes(t *testing.T) {
 		t.Fatal(files, err)
 	}
 	b, err := os.ReadFile(files[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	b[len(b)-6] ^= 1
-	if err := os.WriteFile(files[0], b, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, os.WriteFile(files[0], b, 0o600))
 	if size, err := open(t, dir).Size(made); size != 800 || err != nil {
 		t.Errorf("size %d, %v", size, err)
 	}
@@ -171,16 +158,12 @@ func TestDamagedSizes(t *testing.T) {
 func put(t *testing.T, s *odb.Store, content string) odb.ID {
 	t.Helper()
 	b, err := s.NewBatch()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	made, err := b.Add(odb.Blob, []byte(content))
 	if err == nil {
 		err = b.Finish()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	return made
 }
 
@@ -188,23 +171,15 @@ func put(t *testing.T, s *odb.Store, content string) odb.ID {
 func TestBrokenPacks(t *testing.T) {
 	from := open(t, t.TempDir())
 	b, err := from.NewPack()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	for i := range 20 {
-		if _, err := b.Add(odb.Blob, []byte(strings.Repeat(fmt.Sprint(i), 100))); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, assert.ErrOf(b.Add(odb.Blob, []byte(strings.Repeat(fmt.Sprint(i), 100)))))
 	}
 	r, err := b.Pack()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	good, err := io.ReadAll(r)
 	r.Close()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	changed := bytes.Clone(good)
 	changed[len(changed)/2] ^= 0x40
 	dir := t.TempDir()
@@ -212,9 +187,7 @@ func TestBrokenPacks(t *testing.T) {
 	for what, pack := range map[string][]byte{
 		"cut": good[:len(good)/2], "changed": changed, "empty": {}, "text": []byte("error: something is wrong here, and that is no pack"),
 	} {
-		if err := s.Receive(bytes.NewReader(pack)); !errors.Is(err, odb.ErrCorrupt) {
-			t.Errorf("%s: %v", what, err)
-		}
+		assert.Is(t, s.Receive(bytes.NewReader(pack)), odb.ErrCorrupt, what)
 	}
 	for _, sub := range []string{"objects/pack", "wsmount/tmp"} {
 		if left, _ := os.ReadDir(filepath.Join(dir, sub)); len(left) != 0 {
@@ -222,9 +195,7 @@ func TestBrokenPacks(t *testing.T) {
 		}
 	}
 	for range 2 { // the second time it is here already
-		if err := s.Receive(bytes.NewReader(good)); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, s.Receive(bytes.NewReader(good)))
 	}
 }
 
@@ -234,9 +205,7 @@ func TestSmallestPack(t *testing.T) {
 	pack := []byte("PACK\x00\x00\x00\x02\x00\x00\x00\x01\x30\x78\x9c\x03\x00\x00\x00\x00\x01")
 	sum := sha1.Sum(pack)
 	s := open(t, t.TempDir())
-	if err := s.Receive(bytes.NewReader(append(pack, sum[:]...))); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, s.Receive(bytes.NewReader(append(pack, sum[:]...))))
 	holds(t, s, map[string]string{"e69de29bb2d1d6434b8b29ae775ad8c2e48c5391": ""})
 }
 
@@ -247,9 +216,7 @@ func TestBatch(t *testing.T) {
 	s := open(t, dir)
 	first := put(t, s, "first")
 	b, err := s.NewBatch()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	broken := errors.New("broken")
 	if _, err := b.Put(odb.Blob, 1000, func(w io.Writer) error {
 		w.Write(make([]byte, 500))
@@ -262,15 +229,9 @@ func TestBatch(t *testing.T) {
 		t.Fatalf("%s, %v, want %s", again, err, first)
 	}
 	second, err := b.Add(odb.Blob, []byte("second"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if s.Has(second) {
-		t.Error("it is seen before it is safe")
-	}
-	if err := b.Finish(); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
+	assert.False(t, s.Has(second), "it is seen before it is safe")
+	assert.OK(t, b.Finish())
 	got, err := s.Get(second, odb.Blob)
 	if string(got) != "second" || err != nil {
 		t.Errorf("got %q, %v", got, err)
@@ -282,9 +243,7 @@ func TestBatch(t *testing.T) {
 		if err == nil {
 			err = open(t, t.TempDir()).Receive(bytes.NewReader(pack))
 		}
-		if err != nil {
-			t.Errorf("another database does not take the pack: %v", err)
-		}
+		assert.Is(t, err, nil, "another database does not take the pack")
 	}
 }
 
@@ -295,20 +254,14 @@ func TestRepack(t *testing.T) {
 	s := open(t, repo.Dir)
 	for i := range 66 {
 		b, err := s.NewBatch()
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		for j := range 3 {
 			content := fmt.Sprintf("content %d of %d", j, i)
 			id, err := b.Add(odb.Blob, []byte(content))
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			want[id.String()] = content
 		}
-		if err := b.Finish(); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, b.Finish())
 		if i == 32 {
 			reading, stop := sync.WaitGroup{}, make(chan struct{})
 			reading.Go(func() {
@@ -321,9 +274,7 @@ func TestRepack(t *testing.T) {
 					}
 				}
 			})
-			if err := s.Repack(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, s.Repack(t.Context()))
 			close(stop)
 			reading.Wait()
 		}
@@ -333,31 +284,23 @@ func TestRepack(t *testing.T) {
 	for _, name := range before {
 		for _, end := range []string{".pack", ".idx"} {
 			from := strings.TrimSuffix(name, ".pack") + end
-			if err := os.Link(from, filepath.Join(kept, filepath.Base(from))); err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, os.Link(from, filepath.Join(kept, filepath.Base(from))))
 		}
 	}
-	if err := s.Repack(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, s.Repack(t.Context()))
 	holds(t, s, want)
 	if now, _ := filepath.Glob(filepath.Join(repo.Dir, "objects", "pack", "*.pack")); len(before) > 36 || len(now) > 3 {
 		t.Errorf("there were %d packs, and are %d", len(before), len(now))
 	}
 	repo.Git("fsck", "--strict", "--no-dangling")
 	all, err := filepath.Glob(filepath.Join(repo.Dir, "objects", "pack", "*.idx"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	if chains := repo.Git(append([]string{"verify-pack", "-s"}, all...)...); !strings.Contains(chains, "chain length = 1:") {
 		t.Errorf("no delta has come along: %s", chains)
 	}
 
 	// The process ended before it had removed what it could, and in the middle of it.
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, s.Close())
 	for i, name := range before {
 		for _, end := range []string{".pack", ".idx"} {
 			base := strings.TrimSuffix(filepath.Base(name), ".pack") + end
@@ -376,8 +319,6 @@ func TestRepack(t *testing.T) {
 			t.Errorf("%s is there without an index", filepath.Base(name))
 		}
 	}
-	if err := s.Repack(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, s.Repack(t.Context()))
 	holds(t, s, want)
 }

@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/providers"
 )
 
@@ -60,9 +61,7 @@ func TestFirstLine(t *testing.T) {
 		}()
 		s := New("git://git.acme.test:4000/acme/r.git", Options{Dial: func(context.Context, string) (net.Conn, error) { return ours, nil }})
 		one, err := begin(s, t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		one.Close()
 		want := service + " /acme/r.git\x00host=git.acme.test:4000\x00"
 		if got := <-heard; len(got) < 4 || got[4:] != want {

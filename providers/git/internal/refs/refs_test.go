@@ -11,6 +11,7 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/providers/git/internal/refs"
 	"github.com/wsmount/wsmount/providers/git/internal/space"
 )
@@ -25,13 +26,9 @@ const main = "refs/heads/main"
 
 func open(t *testing.T, dir string) *refs.Store {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Join(dir, "refs/heads"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, os.MkdirAll(filepath.Join(dir, "refs/heads"), 0o755))
 	s, err := refs.Open(dir, filepath.Join(dir, "wsmount"), space.Disk{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	return s
 }
 
@@ -42,28 +39,19 @@ func at(t *testing.T, s *refs.Store, name string, want refs.ID) {
 	}
 }
 
-func ok(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 func TestUpdate(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir)
 	at(t, s, main, none)
-	ok(t, s.Update(main, none, one))
-	ok(t, s.Update("refs/remotes/origin/a/b", none, two))
+	assert.OK(t, s.Update(main, none, one))
+	assert.OK(t, s.Update("refs/remotes/origin/a/b", none, two))
 	at(t, s, main, one)
-	if err := s.Update(main, two, none); !errors.Is(err, refs.ErrChanged) {
-		t.Errorf("update from elsewhere: %v", err)
-	}
-	ok(t, s.Update(main, one, two))
-	ok(t, s.Update(main, two, two))
+	assert.Is(t, s.Update(main, two, none), refs.ErrChanged, "update from elsewhere")
+	assert.OK(t, s.Update(main, one, two))
+	assert.OK(t, s.Update(main, two, two))
 	at(t, open(t, dir), main, two)
 	at(t, open(t, dir), "refs/remotes/origin/a/b", two)
-	ok(t, s.Update(main, two, none))
+	assert.OK(t, s.Update(main, two, none))
 	at(t, s, main, none)
 	clean(t, dir)
 }
@@ -71,7 +59,7 @@ func TestUpdate(t *testing.T) {
 // clean checks that no lock and no file of ours is left.
 func clean(t *testing.T, dir string) {
 	t.Helper()
-	ok(t, filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+	assert.OK(t, filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
 		if err == nil && !d.IsDir() && (strings.HasSuffix(path, ".lock") || strings.Contains(path, "wsmount")) {
 			t.Errorf("%s is left", path)
 		}
@@ -83,19 +71,17 @@ func clean(t *testing.T, dir string) {
 func TestLocks(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir)
-	ok(t, s.Update(main, none, one))
+	assert.OK(t, s.Update(main, none, one))
 	lock := filepath.Join(dir, main+".lock")
-	ok(t, os.WriteFile(lock, nil, 0o644))
-	if err := open(t, dir).Update(main, one, two); !errors.Is(err, refs.ErrLocked) {
-		t.Errorf("update of what git has locked: %v", err)
-	}
+	assert.OK(t, os.WriteFile(lock, nil, 0o644))
+	assert.Is(t, open(t, dir).Update(main, one, two), refs.ErrLocked, "update of what git has locked")
 	at(t, s, main, one)
-	ok(t, os.Remove(lock))
+	assert.OK(t, os.Remove(lock))
 
 	left := filepath.Join(dir, "wsmount/refs/left")
-	ok(t, os.WriteFile(left, []byte("half"), 0o644))
-	ok(t, os.Link(left, lock)) // as a kill leaves it
-	ok(t, open(t, dir).Update(main, one, two))
+	assert.OK(t, os.WriteFile(left, []byte("half"), 0o644))
+	assert.OK(t, os.Link(left, lock)) // as a kill leaves it
+	assert.OK(t, open(t, dir).Update(main, one, two))
 	at(t, s, main, two)
 	clean(t, dir)
 }
@@ -105,12 +91,12 @@ func TestPacked(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir)
 	packed := "# pack-refs with: peeled fully-peeled sorted \n" + one.String() + " " + main + "\n^" + two.String() + "\n" + two.String() + " refs/heads/other\n"
-	ok(t, os.WriteFile(filepath.Join(dir, "packed-refs"), []byte(packed), 0o644))
+	assert.OK(t, os.WriteFile(filepath.Join(dir, "packed-refs"), []byte(packed), 0o644))
 	at(t, s, main, one)
 	at(t, s, "refs/heads/ain", none)
-	ok(t, s.Update(main, one, two))
+	assert.OK(t, s.Update(main, one, two))
 	at(t, s, main, two)
-	ok(t, s.Update(main, two, none))
+	assert.OK(t, s.Update(main, two, none))
 	at(t, s, main, none)
 	at(t, s, "refs/heads/other", two)
 	if b, _ := os.ReadFile(filepath.Join(dir, "packed-refs")); strings.Contains(string(b), "^") {
@@ -123,13 +109,11 @@ func TestPacked(t *testing.T) {
 func TestTorn(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir)
-	ok(t, os.WriteFile(filepath.Join(dir, main), nil, 0o644))
+	assert.OK(t, os.WriteFile(filepath.Join(dir, main), nil, 0o644))
 	if got, err := s.Get(main); !errors.Is(err, refs.ErrDamaged) {
 		t.Errorf("got %s, %v", got, err)
 	}
-	if err := s.Update(main, none, one); !errors.Is(err, refs.ErrDamaged) {
-		t.Errorf("update: %v", err)
-	}
+	assert.Is(t, s.Update(main, none, one), refs.ErrDamaged, "update")
 }
 
 // Of many who move a reference from one place, one succeeds.
@@ -149,7 +133,5 @@ func TestRace(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if won.Load() != 1 {
-		t.Errorf("%d succeeded", won.Load())
-	}
+	assert.Equal(t, won.Load(), 1, "succeeded")
 }

@@ -1,0 +1,117 @@
+// Package assert says in one line what a test wants, and reports in one form what it
+// got instead. A test whose check is more than one comparison says so itself. What holds
+// costs nothing that a benchmark would see.
+package assert
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// T is what *testing.T, *testing.B, *rapid.T and a suite have.
+type T interface {
+	Helper()
+	Errorf(format string, args ...any)
+	Fatalf(format string, args ...any)
+}
+
+// OK ends the test when something failed without which it cannot go on. What is a label
+// for the report: words and values.
+func OK(t T, err error, what ...any) {
+	if err != nil {
+		t.Helper()
+		t.Fatalf("%s%v", label(what), err)
+	}
+}
+
+// True wants a condition to hold, and False that it does not; what says what is wrong.
+func True(t T, holds bool, what ...any) {
+	if !holds {
+		t.Helper()
+		t.Errorf("%s", text(what))
+	}
+}
+
+func False(t T, holds bool, what ...any) {
+	if holds {
+		t.Helper()
+		t.Errorf("%s", text(what))
+	}
+}
+
+// Equal wants got to be want.
+func Equal[V comparable](t T, got, want V, what ...any) {
+	if got != want {
+		t.Helper()
+		t.Errorf("%sgot %s, want %s", label(what), show(got), show(want))
+	}
+}
+
+// Slice wants the same elements in the same order.
+func Slice[V comparable](t T, got, want []V, what ...any) {
+	if !slices.Equal(got, want) {
+		t.Helper()
+		t.Errorf("%sgot %s, want %s", label(what), show(got), show(want))
+	}
+}
+
+// Is wants an error of a kind, or none where want is nil.
+func Is(t T, got, want error, what ...any) {
+	if !errors.Is(got, want) {
+		t.Helper()
+		t.Errorf("%sgot error %v, want %v", label(what), got, want)
+	}
+}
+
+// ErrOf is the error of a call whose value does not matter.
+func ErrOf[V any](_ V, err error) error { return err }
+
+// Contains wants a part in a text.
+func Contains(t T, whole, part string, what ...any) {
+	if !strings.Contains(whole, part) {
+		t.Helper()
+		t.Errorf("%sgot %s, want %s in it", label(what), show(whole), show(part))
+	}
+}
+
+// label is what a report begins with.
+func label(what []any) string {
+	if len(what) == 0 {
+		return ""
+	}
+	return text(what) + ": "
+}
+
+// text is words and values with spaces between them.
+func text(what []any) string {
+	for i, v := range what {
+		if output, ok := v.([]byte); ok {
+			what[i] = string(output)
+		}
+	}
+	return strings.TrimSpace(fmt.Sprintln(what...))
+}
+
+// show is a value in a report: of a long text its beginning and its length, and of
+// lines the lines.
+func show(v any) string {
+	if list, ok := v.([]string); ok {
+		return fmt.Sprintf("%q", list)
+	}
+	text, ok := v.(string)
+	if !ok {
+		return fmt.Sprintf("%+v", v)
+	}
+	format, more := "%q", ""
+	if strings.Contains(text, "\n") {
+		format = "\n%s\n"
+	}
+	const most = 2000
+	if len(text) > most {
+		more = fmt.Sprintf("... (%d bytes)", len(text))
+		text = text[:most]
+	}
+	return fmt.Sprintf(format, text) + more
+}
