@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	wsfs "github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/tier"
 	"golang.org/x/sys/unix"
 )
@@ -138,9 +139,7 @@ func TestUmaskAndDefaultACL(t *testing.T) {
 		e, f, err := v.Create(o, c.dir, "f"+c.name, unix.O_RDWR, 0o666)
 		ok(t, err)
 		f.File.Release()
-		if got := e.Attr.Mode & 0o7777; got != c.want {
-			t.Errorf("%s: mode %o, want %o", c.name, got, c.want)
-		}
+		assert.Equal(t, e.Attr.Mode&0o7777, c.want, c.name, "mode")
 	}
 	if got, _ := os.Stat(filepath.Join(dir, "plain")); got.Mode().Perm() != 0o755 {
 		t.Errorf("directory %o", got.Mode())
@@ -230,9 +229,7 @@ func TestKillPriv(t *testing.T) {
 				o = opAs(nobody, nobody) // the kernel does not say it
 			}
 			ok(t, change(o, e.Ino))
-			if got := attr(t, v, e.Ino).Mode & 0o7777; got != c.want {
-				t.Errorf("%s, kill %v: mode %o, want %o", name, c.kill, got, c.want)
-			}
+			assert.Equal(t, attr(t, v, e.Ino).Mode&0o7777, c.want, name, "kill", c.kill, "mode")
 			if _, err := v.GetXattr(op(), e.Ino, capXattr); c.kill && err != syscall.ENODATA {
 				t.Errorf("%s: the capability is left: %v", name, err)
 			}
@@ -290,9 +287,7 @@ func TestDirectIO(t *testing.T) {
 	e := create(t, v, wsfs.RootIno, "f", "unaligned")
 	o := must[wsfs.Opened](t)(v.Open(op(), e.Ino, unix.O_RDWR|unix.O_DIRECT))
 	defer o.File.Release()
-	if !o.Direct {
-		t.Error("not passed on")
-	}
+	assert.True(t, o.Direct, "not passed on")
 	d, err := o.File.Read(op(), make([]byte, 101)[1:], 1)
 	if err != nil || string(d.Bytes) != "naligned" {
 		t.Errorf("%q, %v", d.Bytes, err)

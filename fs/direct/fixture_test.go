@@ -10,6 +10,7 @@ import (
 	"time"
 
 	wsfs "github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/tier"
 	"golang.org/x/sys/unix"
 )
@@ -32,9 +33,7 @@ func serve(t testing.TB, o Options) (*Volume, string) {
 func serveDir(t testing.TB, dir string, o Options) *Volume {
 	t.Helper()
 	v, err := Open(context.Background(), dir, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	t.Cleanup(func() {
 		v.Close()
 		waitFor(t, "descriptors to be closed", func() bool { return v.fds.open.Load() == 0 })
@@ -58,25 +57,19 @@ func waitFor(t testing.TB, what string, ok func() bool) {
 func must[T any](t testing.TB) func(T, error) T {
 	return func(x T, err error) T {
 		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		return x
 	}
 }
 
 func ok(t testing.TB, err error) {
 	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 }
 
 func wantErr(t testing.TB, err error, want syscall.Errno) {
 	t.Helper()
-	if err != want {
-		t.Errorf("got error %v, want %v", err, want)
-	}
+	assert.Is(t, err, want)
 }
 
 // lookup finds a name that must be there.

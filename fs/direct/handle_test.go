@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	wsfs "github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/integration/assert"
 	"golang.org/x/sys/unix"
 )
 
@@ -67,9 +68,7 @@ func TestOnlySmallFilesAreFreedAtOnce(t *testing.T) {
 		e := lookup(t, v, wsfs.RootIno, tt.name)
 		ok(t, v.Unlink(op(), wsfs.RootIno, tt.name))
 		n, _ := v.tab.lock(e.Ino)
-		if got := n.ext.pin.quick.Load(); got != tt.quick {
-			t.Errorf("%s: at once: %v, want %v", tt.name, got, tt.quick)
-		}
+		assert.Equal(t, n.ext.pin.quick.Load(), tt.quick, tt.name, "at once")
 		n.unlock()
 		v.Forget(e.Ino, 1)
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	wsfs "github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/tier"
 	"golang.org/x/sys/unix"
 )
@@ -69,12 +70,8 @@ func TestOpenWhileReplaced(t *testing.T) {
 			writeFile(t, "whole", dir, "f")
 			for range 3 * hotMost {
 				o, err := openAsKernel(v, "f", func() { ok(t, c.replace(v, dir)) })
-				if err != nil {
-					t.Fatalf("open: %v", err)
-				}
-				if got := read(t, o.File); got != "whole" {
-					t.Errorf("read %q", got)
-				}
+				assert.OK(t, err, "open")
+				assert.Equal(t, read(t, o.File), "whole", "read")
 				o.File.Release()
 			}
 			waitFor(t, "descriptors to go", func() bool { return v.fds.open.Load() <= 4 })
@@ -105,9 +102,7 @@ func TestHotNameCools(t *testing.T) {
 		lookup(t, v, wsfs.RootIno, name)
 		now = now.Add(hotFor / 100)
 	}
-	if v.fds.open.Load() == base {
-		t.Error("nothing was held")
-	}
+	assert.False(t, v.fds.open.Load() == base, "nothing was held")
 	waitFor(t, "older ones to be closed", func() bool { return v.fds.open.Load()-base <= hotMost })
 }
 
@@ -120,15 +115,11 @@ func TestOpenOvertaken(t *testing.T) {
 		var wg sync.WaitGroup
 		wg.Go(func() { ok(t, v.Rename(op(), wsfs.RootIno, "n", wsfs.RootIno, "f", 0)) })
 		o, err := v.Open(op(), e.Ino, unix.O_RDONLY)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		_, aerr := v.Attr(op(), e.Ino, nil)
 		_, xerr := v.ListXattr(op(), e.Ino)
 		_, nerr := v.Attr(op(), n.Ino, nil) // of the file that is moved
-		if err := errors.Join(aerr, xerr, nerr); err != nil {
-			t.Error(err)
-		}
+		assert.Is(t, errors.Join(aerr, xerr, nerr), nil)
 		if got := read(t, o.File); got != "old" {
 			t.Fatalf("read %q", got)
 		}
@@ -170,9 +161,7 @@ func TestOvertaken(t *testing.T) {
 		return err
 	})
 	wantErr(t, err, syscall.ESTALE)
-	if tries != 1 {
-		t.Errorf("%d tries for what others removed", tries)
-	}
+	assert.Equal(t, tries, 1, "tries for what others removed")
 }
 
 // Where a rename of ours has moved a file on the disk, and the table has yet to learn
@@ -234,9 +223,7 @@ func TestLookupOvertaken(t *testing.T) {
 			ok(t, statAt(h.fd, "f", &st)) // as Lookup does
 			c.overtake(t, v)
 			must[wsfs.Entry](t)(v.enterName(h, v.disk.identOf(h.fd, "f", &st), root, "f", &st, false, false))
-			if a := attr(t, v, f.Ino); a.Size != 1 {
-				t.Errorf("the inode is another file: %+v", a)
-			}
+			assert.Equal(t, attr(t, v, f.Ino).Size, 1, "the inode is another file")
 			for _, name := range []string{"f", "g"} {
 				ino := v.tab.named(root, name, 0)
 				if e, err := v.Lookup(op(), root, name); err != nil || e.Ino != ino {

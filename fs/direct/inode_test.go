@@ -3,7 +3,6 @@ package direct
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -18,6 +17,7 @@ import (
 	"time"
 
 	wsfs "github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/tier"
 	"golang.org/x/sys/unix"
 	"pgregory.net/rapid"
@@ -35,9 +35,7 @@ func TestUnlinkedFileLivesOn(t *testing.T) {
 		t.Errorf("%d links, %d bytes", a.Nlink, a.Size)
 	}
 	o := must[wsfs.Opened](t)(v.Open(op(), e.Ino, unix.O_RDWR)) // by /proc/self/fd, say
-	if got := read(t, o.File); got != "content" {
-		t.Errorf("got %q", got)
-	}
+	assert.Equal(t, read(t, o.File), "content")
 	ok(t, v.SetXattr(op(), e.Ino, "user.x", []byte("y"), 0))
 	must[wsfs.Attr](t)(v.SetAttr(op(), e.Ino, nil, &wsfs.SetAttr{Mode: ptr(uint32(0o600)), Size: ptr(uint64(2))}))
 	o.File.Release()
@@ -45,9 +43,7 @@ func TestUnlinkedFileLivesOn(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	create(t, v, wsfs.RootIno, "f", "another")
-	if got := attr(t, v, e.Ino); got.Size != 2 {
-		t.Error("the number leads to the new file")
-	}
+	assert.Equal(t, attr(t, v, e.Ino).Size, 2, "the number leads to the new file")
 	v.Forget(e.Ino, 1)
 	_, err := v.Attr(op(), e.Ino, nil)
 	wantErr(t, err, syscall.ESTALE)
@@ -67,9 +63,7 @@ func TestUnlinkedOpenFile(t *testing.T) {
 	v.Forget(e.Ino, 1) // the kernel does so only after release, but may
 	o2 := must[wsfs.Opened](t)(v.Open(op(), e.Ino, unix.O_RDONLY))
 	o.File.Release()
-	if got := read(t, o2.File); got != "xyz" {
-		t.Errorf("got %q", got)
-	}
+	assert.Equal(t, read(t, o2.File), "xyz")
 	o2.File.Release()
 	_, err = v.Attr(op(), e.Ino, nil)
 	wantErr(t, err, syscall.ESTALE)
@@ -82,9 +76,7 @@ func TestRemovedDirectoryLivesOn(t *testing.T) {
 	s := must[wsfs.Dir](t)(v.OpenDir(op(), d.Ino))
 	defer s.Release()
 	ok(t, v.Rmdir(op(), wsfs.RootIno, "d"))
-	if a := attr(t, v, d.Ino); a.Nlink != 0 {
-		t.Errorf("%d links", a.Nlink)
-	}
+	assert.Equal(t, attr(t, v, d.Ino).Nlink, 0, "links")
 	if _, more, err := s.Next(op()); more || err != nil {
 		t.Errorf("stream of a removed directory: %v, %v", more, err)
 	}
@@ -110,15 +102,9 @@ func TestOtherLinkStays(t *testing.T) {
 	must[wsfs.Entry](t)(v.Link(op(), e.Ino, wsfs.RootIno, "b"))
 	lookup(t, v, wsfs.RootIno, "a")
 	ok(t, v.Unlink(op(), wsfs.RootIno, "a"))
-	if a := attr(t, v, e.Ino); a.Nlink != 1 {
-		t.Errorf("%d links", a.Nlink)
-	}
-	if got := lookup(t, v, wsfs.RootIno, "b"); got.Ino != e.Ino {
-		t.Errorf("b is %d, want %d", got.Ino, e.Ino)
-	}
-	if got := v.fds.open.Load(); got != base {
-		t.Errorf("%d descriptors, want %d: a file with a name needs none", got, base)
-	}
+	assert.Equal(t, attr(t, v, e.Ino).Nlink, 1, "links")
+	assert.Equal(t, lookup(t, v, wsfs.RootIno, "b").Ino, e.Ino, "b")
+	assert.Equal(t, v.fds.open.Load(), base, "descriptors: a file with a name needs none")
 	attr(t, v, e.Ino)
 }
 
@@ -149,9 +135,7 @@ func TestReplacedBehindOurBack(t *testing.T) {
 		"link":  func() error { _, err := v.Link(op(), e.Ino, wsfs.RootIno, "n"); return err },
 		"xattr": func() error { return v.SetXattr(op(), e.Ino, "user.x", nil, 0) },
 	} {
-		if err := f(); err != syscall.ESTALE {
-			t.Errorf("%s: got %v, want ESTALE", name, err)
-		}
+		assert.Is(t, f(), syscall.ESTALE, name)
 	}
 	if got, _ := os.ReadFile(filepath.Join(dir, "f")); string(got) != "new one" {
 		t.Errorf("the other file is now %q", got)
@@ -163,14 +147,10 @@ func TestReplacedBehindOurBack(t *testing.T) {
 func TestReferences(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		dir, err := os.MkdirTemp("", "direct")
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		defer os.RemoveAll(dir)
 		v, err := Open(context.Background(), dir, Options{Watch: rapid.Bool().Draw(t, "watch"), tune: tuning{ring: 2}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		m := &model{v: v, refs: map[wsfs.Ino]uint64{}, disk: map[wsfs.Ino]uint64{}}
 		t.Repeat(map[string]func(*rapid.T){
 			"lookup": m.lookup, "create": m.create, "unlink": m.unlink,
@@ -182,9 +162,7 @@ func TestReferences(t *testing.T) {
 		if got := v.tab.count(); got != 1 {
 			t.Fatalf("%d inodes are left", got-1)
 		}
-		if err := v.Close(); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, v.Close())
 	})
 }
 
@@ -356,9 +334,7 @@ func TestNoWayOut(t *testing.T) {
 			reached++
 			o, err := v.Open(op(), f.Ino, unix.O_RDONLY)
 			if err == nil {
-				if got := read(t, o.File); got != "inside" {
-					t.Errorf("served %q", got)
-				}
+				assert.Equal(t, read(t, o.File), "inside", "served")
 				o.File.Release()
 			}
 			v.Forget(f.Ino, 1)
@@ -389,13 +365,9 @@ func TestOtherMountsAreRefused(t *testing.T) {
 	m := filepath.Join(dir, "m")
 	ok(t, os.Mkdir(m, 0o755))
 	e := lookup(t, v, wsfs.RootIno, "m")
-	if err := unix.Mount("none", m, "tmpfs", 0, "size=64k"); err != nil {
-		t.Fatalf("mount: %v", err)
-	}
+	assert.OK(t, unix.Mount("none", m, "tmpfs", 0, "size=64k"), "mount")
 	defer unix.Unmount(m, unix.MNT_DETACH)
-	if _, err := v.Lookup(op(), wsfs.RootIno, "m"); !errors.Is(err, syscall.EACCES) {
-		t.Errorf("got %v, want EACCES", err)
-	}
+	assert.Is(t, assert.ErrOf(v.Lookup(op(), wsfs.RootIno, "m")), syscall.EACCES)
 	v.res.ring.evict(e.Ino)
 	_, _, err := v.Create(op(), e.Ino, "f", unix.O_RDWR, 0o644)
 	wantErr(t, err, syscall.ESTALE)
@@ -444,9 +416,7 @@ func TestOpenOfAReplacedOpenFile(t *testing.T) {
 	_, err = v.Open(op(), e.Ino, unix.O_RDONLY)
 	wantErr(t, err, syscall.ESTALE)
 	o2 := must[wsfs.Opened](t)(v.Open(op(), e.Ino, unix.O_RDONLY))
-	if got := read(t, o2.File); got != "mine" {
-		t.Errorf("the inode became %q", got)
-	}
+	assert.Equal(t, read(t, o2.File), "mine", "the inode became")
 	o2.File.Release()
 	g := lookup(t, v, wsfs.RootIno, "f")
 	if p, named := v.Path(e.Ino); named {

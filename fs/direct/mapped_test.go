@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	wsfs "github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/integration/assert"
 	"golang.org/x/sys/unix"
 )
 
@@ -39,10 +40,6 @@ func TestTTLOfANewFile(t *testing.T) {
 	e, o, err := v.Create(op(), wsfs.RootIno, "f", unix.O_RDWR, 0o644)
 	ok(t, err)
 	defer o.File.Release()
-	if e.Attr.TTL != newTTL {
-		t.Errorf("new: %v", e.Attr.TTL)
-	}
-	if a := must[wsfs.Attr](t)(v.Attr(op(), e.Ino, o.File)); a.TTL != 0 {
-		t.Errorf("open for writing: %v", a.TTL)
-	}
+	assert.Equal(t, e.Attr.TTL, newTTL, "new")
+	assert.Equal(t, must[wsfs.Attr](t)(v.Attr(op(), e.Ino, o.File)).TTL, 0, "open for writing")
 }

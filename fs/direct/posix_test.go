@@ -10,6 +10,7 @@ import (
 	"time"
 
 	wsfs "github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/integration/assert"
 	"golang.org/x/sys/unix"
 )
 
@@ -76,9 +77,7 @@ func TestReadWrite(t *testing.T) {
 	o.File.Release()
 	o = must[wsfs.Opened](t)(v.Open(op(), e.Ino, unix.O_RDWR))
 	defer o.File.Release()
-	if got := read(t, o.File); got != "hello world" {
-		t.Errorf("got %q", got)
-	}
+	assert.Equal(t, read(t, o.File), "hello world")
 	if d, err := o.File.Read(op(), make([]byte, 10), 100); err != nil || len(d.Bytes) != 0 {
 		t.Errorf("past the end: %d, %v", len(d.Bytes), err)
 	}
@@ -86,9 +85,7 @@ func TestReadWrite(t *testing.T) {
 	ok(t, o.File.Fsync(op(), false))
 	ok(t, o.File.Flush(op()))
 	got, _ := os.ReadFile(filepath.Join(dir, "f"))
-	if string(got) != "hello world" {
-		t.Errorf("disk has %q", got)
-	}
+	assert.Equal(t, string(got), "hello world", "disk")
 }
 
 // O_TRUNC empties the file that was opened, with a read-only descriptor too.
@@ -127,9 +124,7 @@ func TestHolesAndRanges(t *testing.T) {
 	ok(t, o.File.Allocate(op(), 2<<20, 4096, 0))
 	ok(t, o.File.Allocate(op(), 1<<20, 4096, unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE))
 	a := must[wsfs.Attr](t)(v.Attr(op(), lookup(t, v, 1, "f").Ino, o.File))
-	if a.Size != 2<<20+4096 {
-		t.Errorf("size %d", a.Size)
-	}
+	assert.Equal(t, a.Size, 2<<20+4096, "size")
 	e, to, err := v.Create(op(), wsfs.RootIno, "g", unix.O_RDWR, 0o644)
 	ok(t, err)
 	defer to.File.Release()
@@ -137,12 +132,8 @@ func TestHolesAndRanges(t *testing.T) {
 	if n, err := o.File.CopyRange(op(), 2, to.File, 1, 3); n != 3 || err != nil {
 		t.Errorf("copied %d, %v", n, err)
 	}
-	if got := read(t, to.File); got != "\x00cde" {
-		t.Errorf("copy is %q", got)
-	}
-	if a := attr(t, v, e.Ino); a.Size != 4 {
-		t.Errorf("size of the copy %d", a.Size)
-	}
+	assert.Equal(t, read(t, to.File), "\x00cde", "copy")
+	assert.Equal(t, attr(t, v, e.Ino).Size, 4, "size of the copy")
 }
 
 func TestTimes(t *testing.T) {
@@ -162,9 +153,7 @@ func TestTimes(t *testing.T) {
 	if !a.Mtime.Equal(old) || a.Mode&unix.S_IFMT != unix.S_IFLNK {
 		t.Errorf("link: %v, %o", a.Mtime, a.Mode)
 	}
-	if attr(t, v, e.Ino).Mtime.Equal(old) {
-		t.Error("the link was followed")
-	}
+	assert.False(t, attr(t, v, e.Ino).Mtime.Equal(old), "the link was followed")
 	_, err := v.SetAttr(op(), l.Ino, nil, &wsfs.SetAttr{Mode: ptr(uint32(0o600))})
 	wantErr(t, err, syscall.EOPNOTSUPP)
 }
@@ -201,9 +190,7 @@ func TestLinksOfEveryKind(t *testing.T) {
 	}
 	s := must[wsfs.Entry](t)(v.Symlink(op(), wsfs.RootIno, "link", "../../etc/passwd"))
 	l := must[wsfs.Entry](t)(v.Link(op(), s.Ino, wsfs.RootIno, "link2"))
-	if got := must[string](t)(v.Readlink(op(), l.Ino)); got != "../../etc/passwd" {
-		t.Errorf("target %q", got)
-	}
+	assert.Equal(t, must[string](t)(v.Readlink(op(), l.Ino)), "../../etc/passwd", "target")
 }
 
 func TestTmpfile(t *testing.T) {
@@ -220,9 +207,7 @@ func TestTmpfile(t *testing.T) {
 	}
 	o.File.Release()
 	o = must[wsfs.Opened](t)(v.Open(op(), e.Ino, unix.O_RDONLY))
-	if got := read(t, o.File); got != "x" {
-		t.Errorf("got %q", got)
-	}
+	assert.Equal(t, read(t, o.File), "x")
 	o.File.Release()
 }
 
@@ -235,9 +220,7 @@ func TestRename(t *testing.T) {
 	if p, _ := v.Path(f.Ino); p != "e/s/f" {
 		t.Errorf("path %q", p)
 	}
-	if a := attr(t, v, f.Ino); a.Size != 4 {
-		t.Errorf("size %d", a.Size)
-	}
+	assert.Equal(t, attr(t, v, f.Ino).Size, 4, "size")
 	a, b := create(t, v, wsfs.RootIno, "a", "A"), create(t, v, wsfs.RootIno, "b", "BB")
 	wantErr(t, v.Rename(op(), wsfs.RootIno, "a", wsfs.RootIno, "b", unix.RENAME_NOREPLACE), syscall.EEXIST)
 	ok(t, v.Rename(op(), wsfs.RootIno, "a", s.Ino, "f", unix.RENAME_EXCHANGE))
@@ -251,9 +234,7 @@ func TestRename(t *testing.T) {
 	if got := attr(t, v, b.Ino); got.Nlink != 0 || got.Size != 2 {
 		t.Errorf("replaced file: %+v", got)
 	}
-	if got := lookup(t, v, wsfs.RootIno, "b"); got.Ino != f.Ino {
-		t.Errorf("b is %d, want %d", got.Ino, f.Ino)
-	}
+	assert.Equal(t, lookup(t, v, wsfs.RootIno, "b").Ino, f.Ino, "b")
 	// Two names of one file: nothing happens.
 	must[wsfs.Entry](t)(v.Link(op(), f.Ino, wsfs.RootIno, "b2"))
 	r := record(v)
@@ -277,9 +258,7 @@ func TestXattr(t *testing.T) {
 		if got := must[[]byte](t)(v.GetXattr(op(), ino, "user.big")); string(got) != big {
 			t.Errorf("%d bytes", len(got))
 		}
-		if got := must[[]string](t)(v.ListXattr(op(), ino)); len(got) != 2 {
-			t.Errorf("list %v", got)
-		}
+		assert.Equal(t, len(must[[]string](t)(v.ListXattr(op(), ino))), 2, "list")
 		ok(t, v.RemoveXattr(op(), ino, "user.a"))
 		wantErr(t, v.RemoveXattr(op(), ino, "user.a"), syscall.ENODATA)
 	}
@@ -288,12 +267,8 @@ func TestXattr(t *testing.T) {
 	}
 	l := must[wsfs.Entry](t)(v.Symlink(op(), d.Ino, "l", "f"))
 	ok(t, v.SetXattr(op(), l.Ino, "trusted.t", []byte("on the link"), 0))
-	if _, err := v.GetXattr(op(), f.Ino, "trusted.t"); err != syscall.ENODATA {
-		t.Errorf("the link was followed: %v", err)
-	}
-	if got := must[[]byte](t)(v.GetXattr(op(), l.Ino, "trusted.t")); string(got) != "on the link" {
-		t.Errorf("got %q", got)
-	}
+	assert.Is(t, assert.ErrOf(v.GetXattr(op(), f.Ino, "trusted.t")), syscall.ENODATA, "the link was followed")
+	assert.Equal(t, string(must[[]byte](t)(v.GetXattr(op(), l.Ino, "trusted.t"))), "on the link")
 }
 
 func TestStatfsAndDescribe(t *testing.T) {
@@ -350,14 +325,10 @@ func TestDirStream(t *testing.T) {
 		}
 	}
 	for _, name := range []string{".", ".."} {
-		if seen[name] != 1 {
-			t.Errorf("%s listed %d times", name, seen[name])
-		}
+		assert.Equal(t, seen[name], 1, name, "listed ... times")
 	}
 	for i := range many {
-		if n := seen[fmt.Sprintf("stays-%04d", i)]; n != 1 {
-			t.Errorf("entry %d listed %d times", i, n)
-		}
+		assert.Equal(t, seen[fmt.Sprintf("stays-%04d", i)], 1, "entry", i, "listed ... times")
 	}
 	for i := 0; i < len(all)-1; i += 500 {
 		ok(t, d.Seek(all[i].Cookie))

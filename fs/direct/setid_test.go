@@ -6,6 +6,7 @@ import (
 	"time"
 
 	wsfs "github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/integration/assert"
 	"golang.org/x/sys/unix"
 )
 
@@ -35,9 +36,7 @@ func TestSetIDWhileWriting(t *testing.T) {
 				}
 				switch look {
 				case "attr":
-					if got := w.mode(); got != c.want {
-						t.Errorf("attr says %o", got)
-					}
+					assert.Equal(t, w.mode(), c.want, "attr")
 				case "lookup":
 					if got := lookup(t, v, wsfs.RootIno, "f").Attr; got.Mode&0o7777 != c.want && got.TTL != 0 {
 						t.Errorf("lookup says %o, for %v", got.Mode, got.TTL)
@@ -47,9 +46,7 @@ func TestSetIDWhileWriting(t *testing.T) {
 				case "utimes":
 					w.touch(0)
 				}
-				if got := w.mode(); got != c.want {
-					t.Errorf("mode is %o, want %o", got, c.want)
-				}
+				assert.Equal(t, w.mode(), c.want, "mode")
 			})
 		}
 	}
@@ -105,9 +102,7 @@ func TestSetIDWriteIsNotHidden(t *testing.T) {
 			w := openToPass(t, v, 1000)
 			c.do(w)
 			w.close()
-			if got := w.mode(); got != c.want {
-				t.Errorf("mode is %o, want %o", got, c.want)
-			}
+			assert.Equal(t, w.mode(), c.want, "mode")
 		})
 	}
 }
@@ -125,9 +120,7 @@ func TestSetIDWriteDuringChmod(t *testing.T) {
 	ok(t, v.setID.guard(op(), w.ino, h, in))
 	w.write()
 	ok(t, apply(op(), h, in))
-	if got := w.mode(); got != 0o755 {
-		t.Errorf("mode is %o", got)
-	}
+	assert.Equal(t, w.mode(), 0o755, "mode")
 }
 
 // The kernel may hold a mode to be true that a write made void: it is not to run
@@ -154,9 +147,7 @@ func TestSetIDFileIsNotRun(t *testing.T) {
 	if wantErr(t, err, unix.ESTALE); err == nil {
 		o.File.Release()
 	}
-	if got := w.mode(); got != 0o755 {
-		t.Errorf("mode is %o", got)
-	}
+	assert.Equal(t, w.mode(), 0o755, "mode")
 	ok(t, run())
 	w.chmod(0o4755)
 	ok(t, run())

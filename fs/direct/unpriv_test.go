@@ -5,6 +5,8 @@ import (
 	"os/exec"
 	"syscall"
 	"testing"
+
+	"github.com/wsmount/wsmount/integration/assert"
 )
 
 // The tests run once more as a user without privileges, in a process of his.
@@ -20,9 +22,7 @@ func TestUnprivileged(t *testing.T) {
 	cmd.Env = append(os.Environ(), "TMPDIR="+tmp, "WSMOUNT_REQUIRE=") // what needs root ran above
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
 	out, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	assert.OK(t, err, "...", out)
 }
 
 // A directory that may be passed through and not read serves what is named.

@@ -9,6 +9,7 @@ import (
 
 	wsfs "github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/fs/direct/internal/inotify"
+	"github.com/wsmount/wsmount/integration/assert"
 	"golang.org/x/sys/unix"
 )
 
@@ -129,9 +130,7 @@ func TestReportsBehindOwn(t *testing.T) {
 	late := w.own.Know(k, 0).Batch + 2
 	j.report(inotify.Report{Key: k, Mask: unix.IN_DELETE}, late)
 	j.done()
-	if n := r.count(note{"entry", wsfs.RootIno, "f"}); n != 1 {
-		t.Errorf("of others: told the kernel %d times", n)
-	}
+	assert.Equal(t, r.count(note{"entry", wsfs.RootIno, "f"}), 1, "of others: told the kernel ... times")
 }
 
 // What a request saw of others after our removal is told when it is gone.

@@ -10,6 +10,7 @@ import (
 
 	wsfs "github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/fs/direct/internal/inotify"
+	"github.com/wsmount/wsmount/integration/assert"
 	"golang.org/x/sys/unix"
 )
 
@@ -68,9 +69,7 @@ func TestWatchOthers(t *testing.T) {
 	ok(t, os.Rename(path("new"), path("d", "moved")))
 	r.wait(t, note{"entry", root, "new"}, note{"entry", d.Ino, "moved"},
 		note{kind: "deleted", name: "new"}, note{kind: "wrote", name: "d/moved"})
-	if a := attr(t, v, f.Ino); a.Size != 2 {
-		t.Errorf("moved file: %+v", a)
-	}
+	assert.Equal(t, attr(t, v, f.Ino).Size, 2, "moved file")
 
 	ok(t, os.Rename(path("d"), path("e")))
 	r.wait(t, note{"entry", root, "d"}, note{"entry", root, "e"})
@@ -140,26 +139,20 @@ func TestWatchOwn(t *testing.T) {
 				t.Errorf("told the kernel what it did: %+v", n)
 			}
 		case "attr":
-			if n.ino == f.Ino {
-				t.Errorf("told the kernel of attributes: %+v", n)
-			}
+			assert.False(t, n.ino == f.Ino, "told the kernel of attributes:", n)
 		case "wrote", "deleted":
 			want := 1
 			if n == (note{kind: "wrote", name: "d/f"}) || n == (note{kind: "wrote", name: "over"}) {
 				want = 2 // created, and written (or replaced)
 			}
-			if count != want {
-				t.Errorf("%s %s: %d events, want %d", n.kind, n.name, count, want)
-			}
+			assert.Equal(t, count, want, n.kind, n.name, "events")
 		}
 	}
 	for _, n := range []note{
 		{kind: "wrote", name: "l"}, {kind: "wrote", name: "h"}, {kind: "deleted", name: "h"},
 		{kind: "wrote", name: "d/f2"}, {kind: "deleted", name: "d/l2"}, {kind: "deleted", name: "over"},
 	} {
-		if r.count(n) != 1 {
-			t.Errorf("%s %s: %d events, want 1", n.kind, n.name, r.count(n))
-		}
+		assert.Equal(t, r.count(n), 1, n.kind, n.name, "events")
 	}
 }
 
@@ -171,9 +164,7 @@ func TestWatchNoticedEarly(t *testing.T) {
 	j := v.watch.judge() // no report now
 	writeFile(t, "by others", dir, "f")
 	writeFile(t, "new", dir, "n")
-	if a := attr(t, v, f.Ino); a.Size != 9 {
-		t.Errorf("size %d", a.Size)
-	}
+	assert.Equal(t, attr(t, v, f.Ino).Size, 9, "size")
 	lookup(t, v, wsfs.RootIno, "n")
 	j.done()
 	r.wait(t, note{kind: "content", ino: f.Ino}, note{kind: "wrote", name: "n"})
@@ -199,9 +190,7 @@ func TestWatchWritesOnce(t *testing.T) {
 	}
 	ok(t, os.Chmod(filepath.Join(dir, "f"), 0o600))
 	flush(t, v, dir, r)
-	if got := r.count(note{kind: "wrote", name: "f"}); got != n {
-		t.Error("a change of mode is an event of content")
-	}
+	assert.Equal(t, r.count(note{kind: "wrote", name: "f"}), n, "a change of mode is an event of content")
 	flush(t, v, dir, r)
 }
 
@@ -240,13 +229,9 @@ func TestWatchOfWhatIsLookedUpMeanwhile(t *testing.T) {
 		t.Fatal("seen before a lookup")
 	}
 	d := lookup(t, v, wsfs.RootIno, "d")
-	if !seen() {
-		t.Error("not seen after a lookup")
-	}
+	assert.True(t, seen(), "not seen after a lookup")
 	v.Forget(d.Ino, 1)
-	if seen() {
-		t.Error("seen when the kernel has forgotten it")
-	}
+	assert.False(t, seen(), "seen when the kernel has forgotten it")
 }
 
 // A tree that appears at once is met whole, though most of it was there before
@@ -268,19 +253,13 @@ func TestWatchNewTree(t *testing.T) {
 	flush(t, v, dir, r)
 	for i := range 9 {
 		n := note{kind: "wrote", name: fmt.Sprintf("t/%d/%d/f", i/3, i%3)}
-		if got := r.count(n); got != 1 {
-			t.Errorf("%s: %d events", n.name, got)
-		}
+		assert.Equal(t, r.count(n), 1, n.name, "events")
 	}
-	if got := r.count(note{kind: "wrote", name: "in/b/c"}); got != 1 {
-		t.Errorf("moved in: %d events", got)
-	}
+	assert.Equal(t, r.count(note{kind: "wrote", name: "in/b/c"}), 1, "moved in: ... events")
 	writeFile(t, "y", dir, "in", "b", "c")
 	writeFile(t, "y", dir, "t", "2", "2", "g")
 	r.wait(t, note{kind: "wrote", name: "t/2/2/g"})
-	if got := v.Status().Watched; got != 1+1+3+9+2 {
-		t.Errorf("%d directories watched", got)
-	}
+	assert.Equal(t, v.Status().Watched, 1+1+3+9+2, "directories watched")
 }
 
 // What was moved out is none of our business any more.
@@ -295,9 +274,7 @@ func TestWatchMovedOut(t *testing.T) {
 	writeFile(t, "x", out, "b", "private")
 	flush(t, v, dir, r)
 	for n := range r.all() {
-		if filepath.Base(n.name) == "private" {
-			t.Errorf("told of %+v", n)
-		}
+		assert.False(t, filepath.Base(n.name) == "private", "told of", n)
 	}
 }
 
@@ -342,17 +319,13 @@ func TestWatchBehind(t *testing.T) {
 	v, dir, r := serveWatched(t, tuning{})
 	writeFile(t, "", dir, "f")
 	flush(t, v, dir, r)
-	if e := lookup(t, v, wsfs.RootIno, "f"); e.Attr.TTL != longTTL {
-		t.Errorf("TTL %v before", e.Attr.TTL)
-	}
+	assert.Equal(t, lookup(t, v, wsfs.RootIno, "f").Attr.TTL, longTTL, "TTL ... before")
 	defer v.watch.judge().done() // nothing is compared meanwhile
 	v.watch.in.Rescan()
 	if e := lookup(t, v, wsfs.RootIno, "f"); e.TTL != shortTTL || e.Attr.TTL != shortTTL {
 		t.Errorf("TTL %v, %v", e.TTL, e.Attr.TTL)
 	}
-	if e := lookupNone(t, v, wsfs.RootIno, "g"); e.TTL != shortTTL {
-		t.Errorf("negative TTL %v", e.TTL)
-	}
+	assert.Equal(t, lookupNone(t, v, wsfs.RootIno, "g").TTL, shortTTL, "negative TTL")
 	if st := v.Status(); st.Watch != "partial" || st.WatchWhy == "" {
 		t.Errorf("%+v", st)
 	}
@@ -377,9 +350,7 @@ func TestWatchExhausted(t *testing.T) {
 	if told := record(v); told.got[note{"failed", 0, ""}] != 1 {
 		t.Errorf("told %v", told.got)
 	}
-	if e := lookupNone(t, v, wsfs.RootIno, "x"); e.TTL != longTTL {
-		t.Errorf("watched directory: TTL %v", e.TTL)
-	}
+	assert.Equal(t, lookupNone(t, v, wsfs.RootIno, "x").TTL, longTTL, "watched directory: TTL")
 	short := 0
 	for i := range 5 {
 		d := lookup(t, v, wsfs.RootIno, fmt.Sprint(i))
@@ -387,17 +358,13 @@ func TestWatchExhausted(t *testing.T) {
 			short++
 		}
 	}
-	if short != 4 {
-		t.Errorf("%d directories with a short TTL, want 4", short)
-	}
+	assert.Equal(t, short, 4, "directories with a short TTL")
 	most.Store(100)
 	offset.Store(int64(inotify.RetryWatch))
 	d := lookup(t, v, wsfs.RootIno, "4")
 	lookupNone(t, v, d.Ino, "x")
 	settledAt(t, v, 6)
-	if got := v.Status().Watch; got != "on" {
-		t.Errorf("watch %q", got)
-	}
+	assert.Equal(t, v.Status().Watch, "on", "watch")
 }
 
 // The walk reads nobody's directories as far as atime tells.
@@ -445,15 +412,11 @@ func TestTTL(t *testing.T) {
 			if e.TTL != wantName || e.Attr.TTL != wantAttr {
 				t.Errorf("watch %v, %s: TTL %v and %v, want %v and %v", watch, name, e.TTL, e.Attr.TTL, wantName, wantAttr)
 			}
-			if a := attr(t, v, e.Ino); a.TTL != wantAttr {
-				t.Errorf("watch %v, %s: attr TTL %v, want %v", watch, name, a.TTL, wantAttr)
-			}
+			assert.Equal(t, attr(t, v, e.Ino).TTL, wantAttr, "watch", watch, name, "attr TTL")
 		}
 		check("plain", long, long)
 		check("linked", long, shortTTL)
-		if got := lookupNone(t, v, wsfs.RootIno, "none").TTL; got != long {
-			t.Errorf("watch %v: negative %v", watch, got)
-		}
+		assert.Equal(t, lookupNone(t, v, wsfs.RootIno, "none").TTL, long, "watch", watch, "negative")
 		if os.Geteuid() != 0 {
 			continue
 		}
@@ -498,24 +461,16 @@ func TestKeepCache(t *testing.T) {
 			t.Errorf("watch %v: pages dropped after own writes", watch)
 		}
 		must[wsfs.Attr](t)(v.SetAttr(op(), e.Ino, nil, &wsfs.SetAttr{Mode: ptr(uint32(0o600))}))
-		if !opens() {
-			t.Errorf("watch %v: pages dropped after own chmod", watch)
-		}
+		assert.True(t, opens(), "watch", watch, "pages dropped after own chmod")
 		writeFile(t, "by others", dir, "f")
 		if watch {
 			r.wait(t, note{kind: "content", ino: e.Ino})
 		} else { // whoever sees it first says so
 			attr(t, v, e.Ino)
-			if r.count(note{kind: "content", ino: e.Ino}) != 1 {
-				t.Error("the kernel was not told")
-			}
+			assert.Equal(t, r.count(note{kind: "content", ino: e.Ino}), 1, "the kernel was not told")
 		}
-		if opens() {
-			t.Errorf("watch %v: pages kept after a write by others", watch)
-		}
-		if !opens() {
-			t.Errorf("watch %v: pages dropped for ever", watch)
-		}
+		assert.False(t, opens(), "watch", watch, "pages kept after a write by others")
+		assert.True(t, opens(), "watch", watch, "pages dropped for ever")
 	}
 }
 
@@ -539,9 +494,7 @@ func TestWatchAbandons(t *testing.T) {
 	if e, err := v.Lookup(op(), out.Ino, "secret"); err == nil {
 		t.Errorf("served from outside: %+v", e)
 	}
-	if a := attr(t, v, removed.Ino); a.Nlink != 0 {
-		t.Errorf("removed directory has %d links", a.Nlink)
-	}
+	assert.Equal(t, attr(t, v, removed.Ino).Nlink, 0, "removed directory has ... links")
 }
 
 // File systems that other machines change are not watched, and not believed.
@@ -550,9 +503,7 @@ func TestWatchRemote(t *testing.T) {
 	if got := v.Status(); got.Watch != "off" || got.WatchWhy == "" {
 		t.Errorf("%+v", got)
 	}
-	if got := lookupNone(t, v, wsfs.RootIno, "x").TTL; got != shortTTL {
-		t.Errorf("TTL %v", got)
-	}
+	assert.Equal(t, lookupNone(t, v, wsfs.RootIno, "x").TTL, shortTTL, "TTL")
 }
 
 // A report that overtakes the request it is about waits for it.
@@ -572,9 +523,7 @@ func TestWatchWaitsForRequests(t *testing.T) {
 	own.end()
 	flush(t, v, dir, r)
 	for n := range r.all() {
-		if n.name == "f" {
-			t.Errorf("told %+v", n)
-		}
+		assert.False(t, n.name == "f", "told", n)
 	}
 }
 
@@ -586,9 +535,7 @@ func TestWatchSaysOnce(t *testing.T) {
 	r.wait(t, note{kind: "wrote", name: "f"})
 	v.watch.found(key{Dir: wsfs.RootIno, Name: "f"}, inotify.Found)
 	flush(t, v, dir, r)
-	if got := r.count(note{kind: "wrote", name: "f"}); got != 1 {
-		t.Errorf("%d events", got)
-	}
+	assert.Equal(t, r.count(note{kind: "wrote", name: "f"}), 1, "events")
 }
 
 // What the walker or a request came to know while it was judged keeps its name,
@@ -671,9 +618,7 @@ func TestWatchLooksEarly(t *testing.T) {
 			j.report(inotify.Report{Key: key{Dir: wsfs.RootIno, Name: c.at}, Mask: unix.IN_MODIFY | unix.IN_CLOSE_WRITE}, 0)
 			again := r.count(note{kind: "content", ino: f.Ino})
 			j.done()
-			if o.KeepCache {
-				t.Error("the kernel may keep pages of the content before")
-			}
+			assert.False(t, o.KeepCache, "the kernel may keep pages of the content before")
 			if again <= told {
 				t.Error("the report of the write told the kernel nothing")
 			}

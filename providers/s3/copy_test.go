@@ -1,9 +1,9 @@
 package s3
 
 import (
-	"errors"
 	"testing"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/providers"
 )
 
@@ -12,18 +12,12 @@ import (
 func testCopyShrunk(t *testing.T, w *world) {
 	p := w.fork(t)
 	long, err := p.Write(t.Context(), loc("from"), providers.String("a long content"), absent)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	if _, err := p.Write(t.Context(), loc("from"), providers.String("short"), providers.WriteOptions{If: providers.IfVersion(long.Version)}); err != nil {
 		t.Fatal(err)
 	}
 	u, err := p.StartParts(t.Context(), loc("to"), absent)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	defer u.Abort(t.Context())
-	if err := u.CopyPart(t.Context(), 1, loc("from"), providers.ReadOptions{Version: long.Version}); !errors.Is(err, providers.ErrConflict) {
-		t.Errorf("got %v, want a conflict", err)
-	}
+	assert.Is(t, u.CopyPart(t.Context(), 1, loc("from"), providers.ReadOptions{Version: long.Version}), providers.ErrConflict)
 }

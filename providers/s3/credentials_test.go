@@ -11,6 +11,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/providers"
 )
 
@@ -58,9 +59,7 @@ func (i *issuer) open(t *testing.T, readOnly bool) *Provider {
 		Config: map[string]string{"bucket": "b", "endpoint": "http://fake.invalid"}, Credentials: i.reveal,
 		Transport: i, Now: func() time.Time { return i.now }, ReadOnly: readOnly,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	t.Cleanup(func() { p.Close() })
 	return p.(*Provider)
 }
@@ -73,18 +72,12 @@ func TestCredentialsAreRenewedAhead(t *testing.T) {
 	p := i.open(t, true)
 	for range 10 {
 		i.now = i.now.Add(44 * time.Second)
-		if _, err := p.Stat(t.Context(), providers.MustLocator("a")); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, assert.ErrOf(p.Stat(t.Context(), providers.MustLocator("a"))))
 		i.now = i.now.Add(2 * time.Second)
 		i.issue++ // the service forgets the old ones: only who asks now goes on
-		if _, err := p.Stat(t.Context(), providers.MustLocator("a")); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, assert.ErrOf(p.Stat(t.Context(), providers.MustLocator("a"))))
 	}
-	if i.asked != 11 {
-		t.Errorf("asked %d times, want 11", i.asked)
-	}
+	assert.Equal(t, i.asked, 11, "asked ... times")
 	if got := p.Requests()["HeadObject"].Requests; got != 20 {
 		t.Errorf("%d HEADs, want 20: none is refused", got)
 	}
@@ -97,9 +90,7 @@ func TestRefusedCredentialsAreRenewed(t *testing.T) {
 	i.fake.put("a", "x", nil)
 	p := i.open(t, false)
 	i.issue++
-	if _, err := p.Stat(t.Context(), providers.MustLocator("a")); err != nil {
-		t.Errorf("stat: %v", err)
-	}
+	assert.Is(t, assert.ErrOf(p.Stat(t.Context(), providers.MustLocator("a"))), nil, "stat")
 	i.issue++
 	_, err := p.Write(t.Context(), providers.MustLocator("b"), providers.String("content"), providers.WriteOptions{If: providers.Unconditional()})
 	if err != nil || string(i.fake.objects["b"].content) != "content" {
@@ -111,9 +102,7 @@ func TestRefusedCredentialsAreRenewed(t *testing.T) {
 	if _, err := p.List(t.Context(), providers.Locator{}, providers.ListOptions{}); !errors.Is(err, providers.ErrUnauthenticated) {
 		t.Errorf("list without new credentials: %v", err)
 	}
-	if got := p.Requests()["ListObjectsV2"].Requests - before; got != 1 {
-		t.Errorf("%d LISTs, want 1", got)
-	}
+	assert.Equal(t, p.Requests()["ListObjectsV2"].Requests-before, 1, "LISTs")
 }
 
 // TestSecretsDoNotShow: not in errors, whatever goes wrong.
@@ -162,13 +151,9 @@ func TestAnIDGetsAnotherSecret(t *testing.T) {
 	at := time.Unix(1_700_000_000, 0)
 	signed := func(s *signer, secret string) string {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://fake.invalid/b/a%20b", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		c := aws.Credentials{AccessKeyID: "id", SecretAccessKey: secret}
-		if err := s.SignHTTP(t.Context(), c, r, "UNSIGNED-PAYLOAD", "s3", "us-east-1", at); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, s.SignHTTP(t.Context(), c, r, "UNSIGNED-PAYLOAD", "s3", "us-east-1", at))
 		return r.Header.Get("Authorization")
 	}
 	s := &signer{}
@@ -193,7 +178,5 @@ func TestRefusedCredentialsAreAskedForNowAndThen(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if i.asked != 2 {
-		t.Errorf("asked %d times, want 2", i.asked)
-	}
+	assert.Equal(t, i.asked, 2, "asked ... times")
 }

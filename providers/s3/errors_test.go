@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/providers"
 )
 
@@ -127,9 +128,7 @@ func TestRefusedHead(t *testing.T) {
 			}
 			return refuse(r, c.status, c.code), nil
 		}))
-		if _, err := p.Stat(t.Context(), providers.MustLocator("a")); !errors.Is(err, c.want) {
-			t.Errorf("%d %s: got %v, want %v", c.status, c.code, err, c.want)
-		}
+		assert.Is(t, assert.ErrOf(p.Stat(t.Context(), providers.MustLocator("a"))), c.want, c.status, c.code)
 	}
 	f := newFake()
 	f.put("pre/a", "x", nil)
@@ -145,9 +144,7 @@ func TestRefusedHead(t *testing.T) {
 		"what nothing is known of":      {[]func(r *http.Request) *http.Response{refused, busy, busy, busy, busy}, providers.ErrUnavailable},
 	} {
 		f.queue = c.answers
-		if _, err := p.Stat(t.Context(), loc("a")); !errors.Is(err, c.want) {
-			t.Errorf("%s: %v", name, err)
-		}
+		assert.Is(t, assert.ErrOf(p.Stat(t.Context(), loc("a"))), c.want, name)
 		f.queue = nil
 	}
 }
@@ -162,9 +159,7 @@ func TestHalfBody(t *testing.T) {
 			return a, nil
 		}))
 		c, err := p.Read(t.Context(), providers.MustLocator("a"), providers.ReadOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		if got, err := io.ReadAll(c.Body); !errors.Is(err, providers.ErrUnavailable) {
 			t.Errorf("read %q, %v", got, err)
 		}

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/internal/bucket"
 	"github.com/wsmount/wsmount/providers/providertest"
@@ -17,9 +18,7 @@ import (
 func openFake(t providertest.T, f *fake, config map[string]string) *Provider {
 	t.Helper()
 	p, err := openFakeErr(t, f, config)
-	if err != nil {
-		t.Fatalf("open: %v", err)
-	}
+	assert.OK(t, err, "open")
 	return p
 }
 
@@ -105,9 +104,7 @@ func TestProbeSweeps(t *testing.T) {
 	}
 	openFake(t, f, nil)
 	want := []string{"pre/.wsmount/hint", "pre/.wsmount/probe-new", "pre/file"}
-	if got := f.keys(); !slices.Equal(got, want) {
-		t.Errorf("left: got %q, want %q", got, want)
-	}
+	assert.Slice(t, f.keys(), want, "left")
 }
 
 func TestCarelessService(t *testing.T) {
@@ -118,9 +115,7 @@ func TestCarelessService(t *testing.T) {
 		t.Errorf("open: %v", err)
 	}
 	p := openFake(t, f, map[string]string{"allow_unsafe_writes": "true"})
-	if got := p.Capabilities().Conditions.Create; got != providers.GuardChecked {
-		t.Errorf("creation is %v", got)
-	}
+	assert.Equal(t, p.Capabilities().Conditions.Create, providers.GuardChecked, "creation")
 	for _, mode := range []uint32{0o700, 0o750} { // the second time it is there and stays as it is
 		info, err := p.Mkdir(t.Context(), providers.MustLocator("dir"), providers.MkdirOptions{Attr: providers.Attr{Valid: providers.AttrMode, Mode: mode}})
 		if err != nil || info.Attr.Mode != 0o700 {
@@ -130,9 +125,7 @@ func TestCarelessService(t *testing.T) {
 	l := providers.MustLocator("a")
 	for _, want := range []error{nil, providers.ErrExist} {
 		_, err := p.Write(t.Context(), l, providers.String("x"), providers.WriteOptions{If: providers.IfAbsent()})
-		if !errors.Is(err, want) {
-			t.Errorf("creation: got %v, want %v", err, want)
-		}
+		assert.True(t, errors.Is(err, want), "creation: got", err, "want", want)
 	}
 }
 
@@ -142,16 +135,12 @@ func TestReadOnlyOpenChangesNothing(t *testing.T) {
 	p, err := Drivers()[0].Open(t.Context(), providers.Settings{
 		Config: map[string]string{"bucket": "b", "endpoint": "http://fake.invalid", "credentials": "none"}, Transport: f, ReadOnly: true,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	if c := p.Capabilities(); c.Writable || c.Abilities != 0 {
 		t.Errorf("capabilities %+v", c)
 	}
 	_, err = p.Write(t.Context(), providers.MustLocator("a"), providers.String("x"), providers.WriteOptions{If: providers.IfAbsent()})
-	if !errors.Is(err, providers.ErrReadOnly) {
-		t.Errorf("write: %v", err)
-	}
+	assert.True(t, errors.Is(err, providers.ErrReadOnly), "write:", err)
 	got := p.(providers.Meter).Requests()
 	if len(got) != 1 || got["ListObjectsV2"].Requests != 1 {
 		t.Errorf("requests %+v", got)
@@ -168,9 +157,7 @@ func TestKeysOnTheWay(t *testing.T) {
 	}
 	var got []string
 	for info, err := range providers.All(t.Context(), p, loc(""), providers.ListOptions{Recursive: true}) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		if info.Kind == providers.KindDir {
 			continue
 		}
@@ -178,9 +165,7 @@ func TestKeysOnTheWay(t *testing.T) {
 		if err == nil {
 			err = p.Delete(t.Context(), info.Locator, providers.DeleteOptions{If: providers.Unconditional()})
 		}
-		if err != nil {
-			t.Errorf("%q: %v", info.Locator, err)
-		}
+		assert.Is(t, err, nil, info.Locator)
 		got = append(got, strings.TrimPrefix(string(content), "of "))
 	}
 	slices.Sort(got)

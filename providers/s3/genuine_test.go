@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/providers"
 )
 
@@ -92,9 +93,7 @@ func TestAnswersThatAreNotS3s(t *testing.T) {
 				if err == nil {
 					err = u.Part(t.Context(), 1, providers.String("x"))
 				}
-				if err != nil {
-					t.Fatal(err)
-				}
+				assert.OK(t, err)
 				before := f.keys()
 				p.store.meter.Inner = answering(func(r *http.Request) (*http.Response, error) { return page(r), nil })
 				if err := verb(t, p, u); !errors.Is(err, providers.ErrUnavailable) || !strings.Contains(err.Error(), "not from S3") {
@@ -120,9 +119,7 @@ func TestServiceWithoutNames(t *testing.T) {
 			if err == nil {
 				err = u.Part(t.Context(), 1, providers.String("x"))
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			before := f.keys()
 			for what, page := range notS3 {
 				if what == "page that is a file" && slices.Contains([]string{"stat", "read", "mkdir"}, name) { // which look first
@@ -137,9 +134,7 @@ func TestServiceWithoutNames(t *testing.T) {
 				t.Errorf("the bucket has %v, and had %v", after, before)
 			}
 			p.store.meter.Inner = f
-			if err := verb(t, p, u); err != nil {
-				t.Errorf("the service itself: %v", err)
-			}
+			assert.Is(t, verb(t, p, u), nil, "the service itself")
 		})
 	}
 }
@@ -148,9 +143,7 @@ func TestServiceWithoutNames(t *testing.T) {
 func opened(t *testing.T, service http.RoundTripper) *Provider {
 	t.Helper()
 	p, err := openFakeErr(t, naming{service}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	return p
 }
 
@@ -170,9 +163,7 @@ func TestOpenOnAnotherService(t *testing.T) {
 	for what, page := range notS3 {
 		t.Run(what, func(t *testing.T) {
 			_, err := openFakeErr(t, answering(func(r *http.Request) (*http.Response, error) { return page(r), nil }), nil)
-			if !errors.Is(err, providers.ErrUnavailable) {
-				t.Errorf("got %v, want that it is not available", err)
-			}
+			assert.True(t, errors.Is(err, providers.ErrUnavailable), "got", err, "want that it is not available")
 		})
 	}
 }

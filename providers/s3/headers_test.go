@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/internal/bucket"
 )
@@ -74,13 +75,9 @@ func TestHeadersAreCarried(t *testing.T) {
 				f.put("pre/page", content, webPage())
 				p := openFake(t, f, nil)
 				info, err := p.Stat(t.Context(), loc("page"))
-				if err != nil {
-					t.Fatal(err)
-				}
+				assert.OK(t, err)
 				made, err := rewrite(t, p, info)
-				if err != nil {
-					t.Fatal(err)
-				}
+				assert.OK(t, err)
 				if got := headersAt(f, "pre/new"); !sameHeaders(got, webPage()) {
 					t.Errorf("got %v, want %v", got, webPage())
 				}

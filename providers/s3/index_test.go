@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/providers"
 )
 
@@ -40,18 +41,14 @@ func testIndex(t *testing.T, w *world) {
 	if err == nil {
 		_, err = u.Complete(t.Context())
 	}
-	if err := errors.Join(err, p.Close()); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, errors.Join(err, p.Close()))
 	q := w.open(t, prefix, nil)
 	page, err := q.List(t.Context(), loc(""), providers.ListOptions{Recursive: true})
 	if err != nil || len(page.Entries) != 5 {
 		t.Errorf("listed %+v, %v", page, err)
 	}
 	heads := q.Requests()["HeadObject"].Requests // those of Open look above the prefix
-	if want := int64(2); heads != want {
-		t.Errorf("%d HEADs, want %d", heads, want)
-	}
+	assert.Equal(t, heads, int64(2), "HEADs")
 	for _, info := range page.Entries {
 		stat, err := q.Stat(t.Context(), info.Locator)
 		if err != nil || stat.Kind != info.Kind || stat.Size != info.Size || !stat.Attr.Equal(info.Attr) {

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/s3server"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/internal/bucket"
@@ -34,9 +35,7 @@ func testProbe(t *testing.T, w *world) {
 	if w.kind == s3server.MinIO {
 		want.Encodes, want.Hides = true, true
 	}
-	if got := w.first.Probe(); got != want {
-		t.Errorf("got %+v, want %+v", got, want)
-	}
+	assert.Equal(t, w.first.Probe(), want)
 	answer, err := w.first.store.List(t.Context(), bucket.Query{Prefix: w.first.store.config.prefix})
 	if err != nil || len(answer.Items) > 0 {
 		t.Errorf("left: %+v, %v", answer.Items, err)
@@ -47,9 +46,7 @@ func testProbe(t *testing.T, w *world) {
 func testRequests(t *testing.T, w *world) {
 	p := w.open(t, nil, nil)
 	file, err := p.Write(t.Context(), loc("dir/a"), providers.String("content"), absent)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	drop := func(_ any, err error) error { return err }
 	create := map[string]int64{"PutObject": 1}
 	if p.Probe().Hides { // what would hide a directory asks first
@@ -77,25 +74,19 @@ func testRequests(t *testing.T, w *world) {
 			map[string]int64{"HeadObject": 1, "DeleteObject": 1}},
 	} {
 		before := p.Requests()
-		if err := c.call(); err != nil {
-			t.Errorf("%s: %v", c.name, err)
-		}
+		assert.Is(t, c.call(), nil, c.name)
 		got := map[string]int64{}
 		for op, count := range p.Requests() {
 			if n := count.Requests - before[op].Requests; n > 0 {
 				got[op] = n
 			}
 		}
-		if !maps.Equal(got, c.want) {
-			t.Errorf("%s: got %v, want %v", c.name, got, c.want)
-		}
+		assert.True(t, maps.Equal(got, c.want), c.name, "got", got, "want", c.want)
 	}
 	if sent := p.Requests()["PutObject"].Sent; sent < 2*int64(len("content")) {
 		t.Errorf("%d bytes sent", sent)
 	}
-	if received := p.Requests()["GetObject"].Received; received != int64(len("content")) {
-		t.Errorf("%d bytes received", received)
-	}
+	assert.Equal(t, p.Requests()["GetObject"].Received, int64(len("content")), "bytes received")
 }
 
 func drop3(_, _ any, err error) error { return err }
@@ -222,27 +213,19 @@ func testLostAnswers(t *testing.T, w *world) {
 		}
 		l.unused(t)
 		done, err := c.call("op-" + c.name)
-		if err != nil {
-			t.Errorf("repeated %s: %v", c.name, err)
-		}
+		assert.Is(t, err, nil, "repeated", c.name)
 		if _, err := c.call("another"); !errors.Is(err, providers.ErrExist) && !errors.Is(err, providers.ErrConflict) {
 			t.Errorf("%s by another: %v", c.name, err)
 		}
 		version = done.Version
 	}
 	a, err := p.Stat(t.Context(), loc("a"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	l.next(isMethod(http.MethodDelete))
 	opts := providers.DeleteOptions{If: providers.IfVersion(a.Version)}
-	if err := p.Delete(t.Context(), loc("a"), opts); !errors.Is(err, providers.ErrUnavailable) {
-		t.Errorf("delete: %v", err)
-	}
+	assert.Is(t, p.Delete(t.Context(), loc("a"), opts), providers.ErrUnavailable, "delete")
 	l.unused(t)
-	if err := p.Delete(t.Context(), loc("a"), opts); !errors.Is(err, providers.ErrNotExist) {
-		t.Errorf("repeated delete: %v", err)
-	}
+	assert.Is(t, p.Delete(t.Context(), loc("a"), opts), providers.ErrNotExist, "repeated delete")
 }
 
 func pattern(n int) []byte {
@@ -259,13 +242,9 @@ func testParts(t *testing.T, w *world) {
 	p := w.fork(t)
 	content := pattern(2*partMin + 1000)
 	source, err := p.Write(t.Context(), loc("source"), providers.Bytes(content), absent)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	u, err := p.StartParts(t.Context(), loc("target"), providers.WriteOptions{If: providers.IfAbsent(), Metadata: map[string]string{"colour": "red"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	errs := make([]error, 3)
 	var wg sync.WaitGroup
 	wg.Go(func() { errs[0] = u.Part(t.Context(), 3, providers.Bytes(content[2*partMin:])) })
@@ -277,23 +256,15 @@ func testParts(t *testing.T, w *world) {
 		errs[2] = u.CopyPart(t.Context(), 2, loc("source"), providers.ReadOptions{Offset: partMin, Length: partMin, Version: source.Version})
 	})
 	wg.Wait()
-	if err := errors.Join(errs...); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := p.Stat(t.Context(), loc("target")); !errors.Is(err, providers.ErrNotExist) {
-		t.Errorf("before completion: %v", err)
-	}
+	assert.OK(t, errors.Join(errs...))
+	assert.Is(t, assert.ErrOf(p.Stat(t.Context(), loc("target"))), providers.ErrNotExist, "before completion")
 	made, err := u.Complete(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	got, info, err := providers.Fetch(t.Context(), p, loc("target"), providers.ReadOptions{})
 	if err != nil || !bytes.Equal(got, content) || !info.Version.Matches(made.Version) || info.Metadata["colour"] != "red" || info.Digest != "" {
 		t.Errorf("%d bytes, %+v (made %+v), %v", len(got), info, made, err)
 	}
-	if err := u.Abort(t.Context()); err != nil {
-		t.Errorf("abort after completion: %v", err)
-	}
+	assert.Is(t, u.Abort(t.Context()), nil, "abort after completion")
 	stale := source.Version
 	stale.ETag = "never"
 	if err := u.CopyPart(t.Context(), 1, loc("source"), providers.ReadOptions{Version: stale}); err == nil {
@@ -311,13 +282,9 @@ func testPartsLostComplete(t *testing.T, w *world) {
 		if err == nil {
 			err = u.Part(t.Context(), 1, providers.String(name))
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		l.next(isMethod(http.MethodPost))
-		if _, err := u.Complete(t.Context()); !errors.Is(err, providers.ErrUnavailable) {
-			t.Errorf("%s: %v", name, err)
-		}
+		assert.Is(t, assert.ErrOf(u.Complete(t.Context())), providers.ErrUnavailable, name)
 		l.unused(t)
 		if info, err := u.Complete(t.Context()); err != nil || info.Size != 1 || info.Locator != loc(name) {
 			t.Errorf("repeated %s: %+v, %v", name, info, err)
@@ -334,9 +301,7 @@ func testPartsLeft(t *testing.T, w *world) {
 		if err == nil {
 			err = u.Part(t.Context(), 1, providers.String("x"))
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 	}
 	for _, c := range []struct {
 		before time.Time
@@ -376,9 +341,7 @@ func testLargeBodies(t *testing.T, w *world) {
 			t.Errorf("wrong size: %v", err)
 		}
 	}
-	if _, err := p.Stat(t.Context(), loc("wrong")); !errors.Is(err, providers.ErrNotExist) {
-		t.Errorf("stat of what was refused: %v", err)
-	}
+	assert.Is(t, assert.ErrOf(p.Stat(t.Context(), loc("wrong"))), providers.ErrNotExist, "stat of what was refused")
 	if n, err := p.AbortParts(t.Context(), time.Now().Add(time.Hour)); n != 0 || err != nil {
 		t.Errorf("%d uploads were left, %v", n, err)
 	}
@@ -392,9 +355,7 @@ func testCopy(t *testing.T, w *world) {
 		from, to := loc("a b+c%20é/x"+content), loc("copy of "+content)
 		attr := providers.Attr{Valid: p.Capabilities().Attributes &^ providers.AttrXattrs, Mode: 0o640, UID: 5, GID: 6, ModTime: time.Unix(1_000_000_000, 5)}
 		source, err := p.Write(t.Context(), from, providers.String(content), providers.WriteOptions{If: providers.IfAbsent(), Attr: attr, Metadata: map[string]string{"colour": "grün"}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		change := providers.Attr{Valid: providers.AttrMode, Mode: 0o600}
 		if _, err := p.Copy(t.Context(), from, to, providers.CopyOptions{If: providers.IfAbsent(), Version: source.Version, Attr: change}); err != nil {
 			t.Fatal(err)
@@ -432,16 +393,12 @@ func testCorrupt(t *testing.T, w *world) {
 	if _, err := p.Write(t.Context(), loc("a"), providers.String("content"), absent); !errors.Is(err, providers.ErrCorrupt) {
 		t.Errorf("write: %v", err)
 	}
-	if _, err := p.Stat(t.Context(), loc("a")); !errors.Is(err, providers.ErrNotExist) {
-		t.Errorf("a corrupt body was kept: %v", err)
-	}
+	assert.Is(t, assert.ErrOf(p.Stat(t.Context(), loc("a"))), providers.ErrNotExist, "a corrupt body was kept")
 	u, err := p.StartParts(t.Context(), loc("b"), absent)
 	if err == nil {
 		err = u.Part(t.Context(), 1, providers.String("content"))
 	}
-	if !errors.Is(err, providers.ErrCorrupt) {
-		t.Errorf("part: %v", err)
-	}
+	assert.True(t, errors.Is(err, providers.ErrCorrupt), "part:", err)
 }
 
 // testWrongLogin: the real words of the servers for wrong credentials.
@@ -452,9 +409,7 @@ func testWrongLogin(t *testing.T, w *world) {
 	} {
 		s := w.settings(nil, nil)
 		s.Credentials = secret.reveal
-		if _, err := Drivers()[1].Open(t.Context(), s); !errors.Is(err, providers.ErrUnauthenticated) {
-			t.Errorf("wrong %s: %v", name, err)
-		}
+		assert.Is(t, assert.ErrOf(Drivers()[1].Open(t.Context(), s)), providers.ErrUnauthenticated, "wrong", name)
 	}
 	s := w.settings(map[string]string{"bucket": "no-such-bucket"}, nil)
 	if _, err := Drivers()[1].Open(t.Context(), s); !errors.Is(err, providers.ErrNotExist) || !strings.Contains(err.Error(), "no-such-bucket") {
@@ -462,7 +417,5 @@ func testWrongLogin(t *testing.T, w *world) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := Drivers()[1].Open(ctx, w.settings(nil, nil)); !errors.Is(err, context.Canceled) {
-		t.Errorf("ended context: %v", err)
-	}
+	assert.Is(t, assert.ErrOf(Drivers()[1].Open(ctx, w.settings(nil, nil))), context.Canceled, "ended context")
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/providers"
 )
 
@@ -44,9 +45,7 @@ func TestPrefixIsAnObject(t *testing.T) {
 				if !errors.Is(err, providers.ErrInvalid) || !strings.Contains(err.Error(), `"`+c.object+`"`) {
 					t.Errorf("object %q: the error does not name it: %v", c.object, err)
 				}
-				if keys := f.keys(); len(keys) != 1 {
-					t.Errorf("object %q: left %q", c.object, keys)
-				}
+				assert.Equal(t, len(f.keys()), 1, "object", c.object, "left")
 			}
 		}
 	}
@@ -66,9 +65,7 @@ func TestPrefixNotAllowedAbove(t *testing.T) {
 		}
 		return f.RoundTrip(r)
 	})
-	if _, err := openFakeErr(t, refuseAbove, map[string]string{"prefix": "team/ws"}); err != nil {
-		t.Error(err)
-	}
+	assert.Is(t, assert.ErrOf(openFakeErr(t, refuseAbove, map[string]string{"prefix": "team/ws"})), nil)
 }
 
 // TestPrefixUnknown: without an answer nothing is mounted.
@@ -80,7 +77,5 @@ func TestPrefixUnknown(t *testing.T) {
 		}
 		return f.RoundTrip(r)
 	})
-	if _, err := openFakeErr(t, fails, nil); !errors.Is(err, providers.ErrUnavailable) {
-		t.Errorf("got %v", err)
-	}
+	assert.Is(t, assert.ErrOf(openFakeErr(t, fails, nil)), providers.ErrUnavailable)
 }

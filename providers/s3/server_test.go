@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"testing"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/s3server"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/internal/bucket"
@@ -72,9 +73,7 @@ func (w *world) settings(more map[string]string, transport http.RoundTripper) pr
 func (w *world) open(t *testing.T, more map[string]string, transport http.RoundTripper) *Provider {
 	t.Helper()
 	p, err := Drivers()[1].Open(t.Context(), w.settings(more, transport))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	t.Cleanup(func() { p.Close() })
 	return p.(*Provider)
 }
@@ -86,9 +85,7 @@ func (w *world) fork(t providertest.T) *Provider {
 	p, err := bucket.Open(t.Context(), probed{s}, bucket.Options{
 		Service: traits, Bucket: s.config.bucket, Prefix: "test/" + rand.Text() + "/", Logger: s.log, Now: s.now,
 	})
-	if err != nil {
-		t.Fatalf("open: %v", err)
-	}
+	assert.OK(t, err, "open")
 	t.Cleanup(func() { p.Close() })
 	return &Provider{p, s}
 }

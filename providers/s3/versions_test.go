@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/s3server"
 	"github.com/wsmount/wsmount/providers"
 )
@@ -85,9 +86,7 @@ func write(t *testing.T, p *Provider, name string, contents ...string) (v provid
 	t.Helper()
 	for _, content := range contents {
 		info, err := p.Write(t.Context(), loc(name), providers.String(content), providers.WriteOptions{If: providers.Unconditional()})
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		v = info.Version
 	}
 	return v
@@ -95,9 +94,7 @@ func write(t *testing.T, p *Provider, name string, contents ...string) (v provid
 
 func remove(t *testing.T, p *Provider, name string) {
 	t.Helper()
-	if err := p.Delete(t.Context(), loc(name), providers.DeleteOptions{If: providers.Unconditional()}); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, p.Delete(t.Context(), loc(name), providers.DeleteOptions{If: providers.Unconditional()}))
 }
 
 func readPast(t *testing.T, p *Provider, name string, v providers.Version) (string, error) {
@@ -136,9 +133,7 @@ func TestReadPast(t *testing.T) {
 			t.Errorf("what is there: %+v, %v", info, err)
 		}
 		_, err := readPast(t, p, "x y%/a", providers.Version{ETag: "never", Size: 1})
-		if !errors.Is(err, providers.ErrNotExist) {
-			t.Errorf("%s: a version that never was: %v", status, err)
-		}
+		assert.True(t, errors.Is(err, providers.ErrNotExist), status, "a version that never was:", err)
 		if got := askedForPast(p); !strings.HasPrefix(got, "1 ") {
 			t.Errorf("%s: requests: %s", status, got)
 		}
@@ -155,13 +150,9 @@ func TestNoVersioning(t *testing.T) {
 	lost := write(t, p, "a", "lost")
 	write(t, p, "a", "new")
 	for range 3 {
-		if _, err := readPast(t, p, "a", lost); !errors.Is(err, providers.ErrNotExist) {
-			t.Errorf("got %v", err)
-		}
+		assert.Is(t, assert.ErrOf(readPast(t, p, "a", lost)), providers.ErrNotExist)
 	}
-	if got := askedForPast(p); got != "1 0" {
-		t.Errorf("requests: %s", got)
-	}
+	assert.Equal(t, askedForPast(p), "1 0", "requests")
 	f.past.status = "Enabled"
 	had := write(t, p, "a", "had", "new")
 	had.ETag = etagOf("had")
@@ -221,9 +212,7 @@ func TestPastIsRefused(t *testing.T) {
 					t.Errorf("got %v, want %v with %q", err, c.want, c.says)
 				}
 			}
-			if got := askedForPast(p); got != c.asked {
-				t.Errorf("requests: %s, want %s", got, c.asked)
-			}
+			assert.Equal(t, askedForPast(p), c.asked, "requests")
 		})
 	}
 	// Who may not ask for the configuration may list all the same.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/cache/internal/tree"
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/providers"
 )
 
@@ -18,9 +19,7 @@ func newTree(t *testing.T) (*tree.Tree, func() *tree.Tree) {
 	dir := t.TempDir()
 	open := func() *table.Table {
 		tab, err := table.Open(dir, table.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		return tab
 	}
 	tab := open()
@@ -38,9 +37,7 @@ func update(t *testing.T, tr *tree.Tree, f func(*tree.Tx)) {
 		f(tx)
 		return nil
 	}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 }
 
 // holds has the remote hold files in a directory, under inodes of no other.
@@ -90,9 +87,7 @@ func TestTooMuch(t *testing.T) {
 			})
 			v := tr.Lock()
 			defer tr.Unlock()
-			if n := CountRoot(v); n != 5 {
-				t.Errorf("the root has %d entries", n)
-			}
+			assert.Equal(t, CountRoot(v), 5, "the root has ... entries")
 			says, unseen := TooMuch(v, c.d)
 			if c.says == "" && says != "" || !strings.Contains(says, c.says) || (len(unseen) > 0) != c.asks {
 				t.Errorf("says %q, and %v is unseen; want %q, %v", says, unseen, c.says, c.asks)
@@ -118,9 +113,7 @@ func TestGuard(t *testing.T) {
 		t.Helper()
 		if g.IsUnkept() {
 			update(t, tr, func(tx *tree.Tx) {
-				if err := g.Keep(tx); err != nil {
-					t.Error(err)
-				}
+				assert.Is(t, g.Keep(tx), nil)
 			})
 		}
 		tr, g = again(), Guard{}
@@ -130,9 +123,7 @@ func TestGuard(t *testing.T) {
 	}
 	stand := func(want int) {
 		t.Helper()
-		if all := g.All(); len(all) != want {
-			t.Errorf("%d halts stand, want %d: %+v", len(all), want, all)
-		}
+		assert.Equal(t, len(g.All()), want, "halts stand")
 	}
 
 	check(Pull, "", false, false)

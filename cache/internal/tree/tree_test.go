@@ -2,10 +2,10 @@ package tree
 
 import (
 	"errors"
-	"slices"
 	"testing"
 
 	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/providers"
 )
 
@@ -26,9 +26,7 @@ func (s *seen) Committed() {
 func newTree(t *testing.T) *Tree {
 	t.Helper()
 	tab, err := table.Open(t.TempDir(), table.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	t.Cleanup(func() { tab.Close() })
 	tr := New(tab)
 	tr.do(t, func(tx *Tx) { tx.Put(table.Root, &table.Inode{Loaded: true}) })
@@ -41,9 +39,7 @@ func (t *Tree) do(test *testing.T, f func(*Tx)) {
 		f(tx)
 		return nil
 	}, nil)
-	if err != nil {
-		test.Fatal(err)
-	}
+	assert.OK(test, err)
 }
 
 func link(dir table.Ino, name string) table.Link { return table.Link{Dir: dir, Name: name} }
@@ -97,9 +93,7 @@ func TestUpdate(t *testing.T) {
 					return c.do(tx)
 				}, o)
 			}()
-			if err != c.want {
-				t.Errorf("got %v, want %v", err, c.want)
-			}
+			assert.Equal(t, err, c.want)
 			v := tr.Lock()
 			defer tr.Unlock()
 			there := v.Record(l).Ino == 7
@@ -122,9 +116,7 @@ func TestSetName(t *testing.T) {
 				t.Errorf("to %d: taken from %d, want %d", c.to, from, c.from)
 			}
 		}
-		if want := []table.Ino{7, 8}; !slices.Equal(tx.Unnamed, want) {
-			t.Errorf("unnamed %v, want %v", tx.Unnamed, want)
-		}
+		assert.Slice(t, tx.Unnamed, []table.Ino{7, 8}, "unnamed")
 	})
 }
 
@@ -172,9 +164,7 @@ func TestPaths(t *testing.T) {
 	if v.IsNowhere(d) || v.IsNowhere(x) || v.IsNowhere(table.Root) || !v.IsNowhere(99) {
 		t.Error("IsNowhere is wrong")
 	}
-	if got, want := v.KnownRemoteDirs(), []table.Ino{table.Root, d}; !slices.Equal(got, want) {
-		t.Errorf("known are %v, want %v", got, want)
-	}
+	assert.Slice(t, v.KnownRemoteDirs(), []table.Ino{table.Root, d}, "known")
 	if !v.HasRemoteNames(x) || v.HasRemoteNames(f) {
 		t.Error("HasRemoteNames is wrong")
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/providers"
 )
 
@@ -21,18 +22,14 @@ func TestOutgoingAgain(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var r io.Reader = strings.NewReader("before content")
-			if _, err := io.ReadFull(r, make([]byte, len("before "))); err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, assert.ErrOf(io.ReadFull(r, make([]byte, len("before ")))))
 			if !c.seeks {
 				r = struct{ io.Reader }{r}
 			}
 			o := NewOutgoing(t.Context(), providers.Body{Reader: r, Size: int64(len("content"))})
 			first := o.Reader()
 			if c.read {
-				if _, err := io.ReadFull(first, make([]byte, 3)); err != nil {
-					t.Fatal(err)
-				}
+				assert.OK(t, assert.ErrOf(io.ReadFull(first, make([]byte, 3))))
 			}
 			if got := o.Again(); got != c.ok {
 				t.Fatalf("again: %v", got)
@@ -46,9 +43,7 @@ func TestOutgoingAgain(t *testing.T) {
 			if got, err := io.ReadAll(o.Reader()); string(got) != "content" || err != nil {
 				t.Errorf("sent %q, %v", got, err)
 			}
-			if err := o.end(nil); err != nil {
-				t.Error(err)
-			}
+			assert.Is(t, o.end(nil), nil)
 		})
 	}
 }

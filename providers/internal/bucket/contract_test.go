@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/providertest"
 )
@@ -85,9 +86,7 @@ func TestListingsThatTell(t *testing.T) {
 		t.Errorf("mode of a directory: %o, with %d records", got, len(q.index.known))
 	}
 	f.put("pre/link", "target", s3fs(0o120777)) // of another program
-	if info := listed(t, p, "", false)["link"]; info.Kind != providers.KindSymlink {
-		t.Errorf("listed %+v", info)
-	}
+	assert.Equal(t, listed(t, p, "", false)["link"].Kind, providers.KindSymlink, "listed")
 }
 
 // TestPatch: attributes of a file change in one request, on its condition.
@@ -97,9 +96,7 @@ func TestPatch(t *testing.T) {
 	p := openFake(t, f, nil)
 	mustWrite(t, p, "a.txt", "x", providers.WriteOptions{Metadata: map[string]string{"colour": "red"}})
 	stat, err := p.Stat(t.Context(), loc("a.txt"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	set := providers.SetAttrOptions{If: providers.IfVersion(stat.Version), Attr: providers.Attr{Valid: providers.AttrMode, Mode: 0o600}}
 	if got := spent(p, func() {
 		info, err := p.SetAttr(t.Context(), loc("a.txt"), set)
@@ -109,9 +106,7 @@ func TestPatch(t *testing.T) {
 	}); got != "Head=1 Patch=1" {
 		t.Errorf("spent %s", got)
 	}
-	if _, err := p.SetAttr(t.Context(), loc("a.txt"), set); !errors.Is(err, providers.ErrConflict) {
-		t.Errorf("of another version: %v", err)
-	}
+	assert.Is(t, assert.ErrOf(p.SetAttr(t.Context(), loc("a.txt"), set)), providers.ErrConflict, "of another version")
 }
 
 // TestCopyInParts: what is too large for one copy goes in as many parts as it takes, and

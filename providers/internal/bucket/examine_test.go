@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/providers"
 )
 
@@ -52,8 +53,6 @@ func TestClock(t *testing.T) {
 		0: providers.Good, 4 * time.Second: providers.Good, -4 * time.Second: providers.Good,
 		5 * time.Second: providers.Less, -time.Minute: providers.Less,
 	} {
-		if got := clock(ahead); got.Grade != want {
-			t.Errorf("%v ahead: %+v", ahead, got)
-		}
+		assert.Equal(t, clock(ahead).Grade, want, ahead, "ahead")
 	}
 }

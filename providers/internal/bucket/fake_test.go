@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/providertest"
 )
@@ -395,9 +396,7 @@ func (f *fake) service() Service {
 func openFake(t providertest.T, f *fake, o *Options) *Provider {
 	t.Helper()
 	p, err := openFakeErr(t, &client{f: f}, o)
-	if err != nil {
-		t.Fatalf("open: %v", err)
-	}
+	assert.OK(t, err, "open")
 	return p
 }
 
@@ -464,9 +463,7 @@ func spent(p *Provider, call func()) string {
 func mustWrite(t *testing.T, p *Provider, name, content string, opts providers.WriteOptions) {
 	t.Helper()
 	opts.If = providers.Unconditional()
-	if _, err := p.Write(t.Context(), loc(name), providers.String(content), opts); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, assert.ErrOf(p.Write(t.Context(), loc(name), providers.String(content), opts)))
 }
 
 func loc(s string) providers.Locator { return providers.MustLocator(s) }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/providers"
 )
 
@@ -56,9 +57,7 @@ func TestHeadersInListings(t *testing.T) {
 	mustWrite(t, p, "c", "x", providers.WriteOptions{Attr: mode})
 	for name, info := range listed(t, p, "", true) {
 		stat, err := p.Stat(t.Context(), info.Locator)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		if told := maps.Equal(info.Metadata, stat.Metadata); told == (info.Untold != 0) || name != "b.txt" && !told {
 			t.Errorf("%s: listed %q with %d untold, has %q", name, info.Metadata, info.Untold, stat.Metadata)
 		}
@@ -68,8 +67,6 @@ func TestHeadersInListings(t *testing.T) {
 // TestHeadersOfTheTransfer: what a service keeps of how the content came is not told.
 func TestHeadersOfTheTransfer(t *testing.T) {
 	for had, want := range map[string]string{"aws-chunked": "", "aws-chunked,gzip": "gzip", "gzip, br": "gzip, br"} {
-		if got := storedEncoding(had); got != want {
-			t.Errorf("%q: got %q, want %q", had, got, want)
-		}
+		assert.Equal(t, storedEncoding(had), want, had)
 	}
 }

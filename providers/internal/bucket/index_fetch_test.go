@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/providers"
 )
 
@@ -40,9 +41,7 @@ func TestAskedOnce(t *testing.T) {
 			}
 			p := openFake(t, f, nil)
 			for _, want := range []string{c.first, list} {
-				if got := spent(p, func() { listed(t, p, "d", false) }); got != want {
-					t.Errorf("got %s, want %s", got, want)
-				}
+				assert.Equal(t, spent(p, func() { listed(t, p, "d", false) }), want)
 			}
 			all := listed(t, p, "d", false)
 			if got := all["d/f0000"].Attr; c.header["mode"] != "" && (got.Mode != 0o755 || got.GID != 2 || got.ModTime.UnixNano() != 1_000_000_000_500_000_000) {
@@ -50,9 +49,7 @@ func TestAskedOnce(t *testing.T) {
 			}
 			p.Close()
 			q := openFake(t, f, nil)
-			if got := spent(q, func() { listed(t, q, "d", false) }); got != c.fresh {
-				t.Errorf("another: got %s, want %s", got, c.fresh)
-			}
+			assert.Equal(t, spent(q, func() { listed(t, q, "d", false) }), c.fresh, "another")
 		})
 	}
 }
@@ -102,13 +99,9 @@ func TestAskedInVain(t *testing.T) {
 			refused++
 			return c.refusal
 		}
-		if got := listed(t, p, "", false)["a"].Attr; got.Valid != 0 {
-			t.Errorf("%v: got %+v", c.refusal, got)
-		}
+		assert.Equal(t, listed(t, p, "", false)["a"].Attr.Valid, 0, c.refusal)
 		p.store.(*client).before = nil
-		if got := spent(p, func() { listed(t, p, "", false) }); got != c.again {
-			t.Errorf("%v: spent %s, want %s", c.refusal, got, c.again)
-		}
+		assert.Equal(t, spent(p, func() { listed(t, p, "", false) }), c.again, c.refusal, "spent")
 	}
 }
 
@@ -130,9 +123,7 @@ func TestOnePage(t *testing.T) {
 				t.Fatal(info, err)
 			}
 		}
-		if n != 1020 {
-			t.Errorf("%d entries in pages of %d", n, limit)
-		}
+		assert.Equal(t, n, 1020, "entries in pages of", limit)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/providers"
 )
 
@@ -78,9 +79,7 @@ func BenchmarkIndex(b *testing.B) {
 	var h *index
 	for b.Loop() {
 		got, err := decodeSegment(file, indexMost)
-		if err != nil {
-			b.Fatal(err)
-		}
+		assert.OK(b, err)
 		h = newIndex(&objects{})
 		h.merge(got)
 	}

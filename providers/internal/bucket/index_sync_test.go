@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/providers"
 )
 
@@ -43,9 +44,7 @@ func TestDamagedSegments(t *testing.T) {
 			if !strings.Contains(out.String(), "a segment of the attribute index is ignored") || !strings.Contains(out.String(), bad) {
 				t.Errorf("log: %s", out)
 			}
-			if len(q.index.known) != 3 {
-				t.Errorf("%d records are known", len(q.index.known))
-			}
+			assert.Equal(t, len(q.index.known), 3, "records are known")
 			q.index.io.Lock()
 			err := q.index.compact(t.Context())
 			q.index.io.Unlock()
@@ -98,9 +97,7 @@ func TestIndexOfTwo(t *testing.T) {
 		t.Errorf("%d entries cost %s", len(all), got)
 	}
 	for name, info := range all {
-		if info.Attr.Mode != 0o700 {
-			t.Errorf("%s: %+v", name, info)
-		}
+		assert.Equal(t, info.Attr.Mode, 0o700, name, info)
 	}
 }
 
@@ -132,30 +129,20 @@ func TestCompaction(t *testing.T) {
 		mustWrite(t, p, fmt.Sprint("f", i), "x", providers.WriteOptions{Attr: providers.Attr{Valid: providers.AttrMode, Mode: 0o700}})
 		p.index.run()
 	}
-	if n := len(segmentsOf(f)); n != segmentMany-1 {
-		t.Errorf("%d segments", n)
-	}
+	assert.Equal(t, len(segmentsOf(f)), segmentMany-1, "segments")
 	q := openFake(t, newFake(), nil) // reads the names of segments that are gone
 	<-q.index.loaded
 	q.store = p.store
 	old, err := q.list(t.Context(), Query{Prefix: "pre/" + segmentsAt})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := p.Delete(t.Context(), loc("f3"), providers.DeleteOptions{If: providers.Unconditional()}); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
+	assert.OK(t, p.Delete(t.Context(), loc("f3"), providers.DeleteOptions{If: providers.Unconditional()}))
 	p.index.run()
 	keys := segmentsOf(f)
-	if len(keys) != 1 {
-		t.Errorf("segments: %q", keys)
-	}
+	assert.Equal(t, len(keys), 1, "segments:", keys)
 	q.index.loaded = make(chan struct{})
 	q.index.start(old.Items, true)
 	<-q.index.loaded
-	if n := len(q.index.known); n != segmentMany-2 {
-		t.Errorf("%d records after another removed them", n)
-	}
+	assert.Equal(t, len(q.index.known), segmentMany-2, "records after another removed them")
 	all, err := decodeSegment(f.objects[keys[0]].content, indexMost)
 	if err != nil || len(all) != segmentMany-2 {
 		t.Errorf("%d records, %v", len(all), err)
@@ -171,9 +158,7 @@ func TestSegmentFailsMeanwhile(t *testing.T) {
 		}
 	}
 	removed := func(t *testing.T, p *Provider) {
-		if err := p.Delete(t.Context(), loc("a"), providers.DeleteOptions{If: providers.Unconditional()}); err != nil {
-			t.Error(err)
-		}
+		assert.Is(t, p.Delete(t.Context(), loc("a"), providers.DeleteOptions{If: providers.Unconditional()}), nil)
 	}
 	type changes = []func(*testing.T, *Provider)
 	for _, test := range []struct {
@@ -200,9 +185,7 @@ func TestSegmentFailsMeanwhile(t *testing.T) {
 					return nil
 				}
 				p, err := openFakeErr(t, c, nil)
-				if err != nil {
-					t.Fatal(err)
-				}
+				assert.OK(t, err)
 				<-p.index.loaded
 				for _, change := range test.before {
 					change(t, p)
@@ -252,9 +235,7 @@ func TestSegmentsTellHowTheyEnd(t *testing.T) {
 	p.index.mu.Unlock()
 	p.index.run()
 	s.before = nil
-	if want := []string{"attribute index true", "attribute index false"}; !slices.Equal(told, want) {
-		t.Errorf("told %q, want %q", told, want)
-	}
+	assert.Slice(t, told, []string{"attribute index true", "attribute index false"}, "told")
 }
 
 // TestCloseIsBounded: whatever the network does.

@@ -3,11 +3,11 @@ package bucket
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/providers"
 )
 
@@ -39,26 +39,18 @@ func makeTree(t *testing.T, p *Provider) {
 	if err == nil {
 		_, err = u.Complete(t.Context())
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 }
 
 // checkTree compares a listing with what Stat says, and wants requests of it.
 func checkTree(t *testing.T, p *Provider, want string) {
 	t.Helper()
 	var all map[string]providers.Info
-	if got := spent(p, func() { all = listed(t, p, "", true) }); got != want {
-		t.Errorf("the listing cost %s, want %s", got, want)
-	}
-	if len(all) != 9 {
-		t.Errorf("listed: %v", all)
-	}
+	assert.Equal(t, spent(p, func() { all = listed(t, p, "", true) }), want, "the listing cost")
+	assert.Equal(t, len(all), 9, "listed:", all)
 	for name, info := range all {
 		stat, err := p.Stat(t.Context(), info.Locator)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		if more := stat.Metadata != nil || len(stat.Attr.Xattrs) > 0; more != (info.Untold != 0) {
 			t.Errorf("%s: listed with %d untold of %+v", name, info.Untold, stat)
 		}
@@ -85,12 +77,8 @@ func testIndexOnFake(t *testing.T) {
 	time.Sleep(time.Second) // of the bubble: what is deleted is so after it was made
 	q := openFake(t, f, nil)
 	checkTree(t, q, "List=1")
-	if got := listed(t, q, "", false)["private"].Attr.Mode; got != 0o700 {
-		t.Errorf("mode of a directory: %o", got)
-	}
-	if err := errors.Join(q.Delete(t.Context(), loc("dir/run"), providers.DeleteOptions{If: providers.Unconditional()}), q.Close()); err != nil {
-		t.Fatal(err)
-	}
+	assert.Equal(t, listed(t, q, "", false)["private"].Attr.Mode, 0o700, "mode of a directory")
+	assert.OK(t, errors.Join(q.Delete(t.Context(), loc("dir/run"), providers.DeleteOptions{If: providers.Unconditional()}), q.Close()))
 	r := openFake(t, f, nil)
 	<-r.index.loaded
 	if _, there := r.index.known[recordID("dir/run")]; there {
@@ -112,9 +100,7 @@ func TestIndexOfOtherVersions(t *testing.T) {
 	f.put("pre/content", "y", s3fs(0o100711))
 	q := openFake(t, f, nil)
 	var all map[string]providers.Info
-	if got := spent(q, func() { all = listed(t, q, "", false) }); got != "Head=2 List=1" {
-		t.Errorf("spent %s", got)
-	}
+	assert.Equal(t, spent(q, func() { all = listed(t, q, "", false) }), "Head=2 List=1", "spent")
 	if a, b := all["attr"].Attr, all["content"].Attr; a.Mode != 0o755 || b.Mode != 0o711 {
 		t.Errorf("got %+v, %+v", a, b)
 	}
@@ -134,9 +120,7 @@ func TestIndexOfReaders(t *testing.T) {
 		t.Errorf("listed %+v", all)
 	}
 	q.Close()
-	if got := f.keys(); !slices.Equal(got, keys) {
-		t.Errorf("keys %q, before %q", got, keys)
-	}
+	assert.Slice(t, f.keys(), keys, "keys ..., before")
 }
 
 // TestIndexOfOthersLater: segments are looked at again when a listing shows
@@ -156,9 +140,7 @@ func TestIndexOfOthersLater(t *testing.T) {
 		t.Errorf("spent %s for %+v", got, all["f1"])
 	}
 	f.put("pre/new", "y", nil)
-	if got := spent(q, func() { listed(t, q, "", false) }); got != "Head=1 List=1" {
-		t.Errorf("soon after: spent %s", got)
-	}
+	assert.Equal(t, spent(q, func() { listed(t, q, "", false) }), "Head=1 List=1", "soon after: spent")
 }
 
 // TestIndexAreWrittenAside: a write waits for no segment, and a thousand of them
@@ -171,19 +153,13 @@ func testIndexAreWrittenAside(t *testing.T) {
 	opts := providers.WriteOptions{Attr: providers.Attr{Valid: providers.AttrMode, Mode: 0o700}}
 	before := requests(p)["Put"]
 	mustWrite(t, p, "a", "x", opts)
-	if n := requests(p)["Put"] - before; n != 1 {
-		t.Errorf("%d requests", n)
-	}
-	if n := len(segmentsOf(f)); n != 0 {
-		t.Errorf("%d segments at once", n)
-	}
+	assert.Equal(t, requests(p)["Put"]-before, 1, "requests")
+	assert.Equal(t, len(segmentsOf(f)), 0, "segments at once")
 	for i := range indexBatch {
 		mustWrite(t, p, fmt.Sprint("f", i), "x", opts)
 	}
 	synctest.Wait()
-	if len(segmentsOf(f)) == 0 {
-		t.Error("no segment")
-	}
+	assert.False(t, len(segmentsOf(f)) == 0, "no segment")
 }
 
 // TestIndexAreBounded: in memory, and in a segment.

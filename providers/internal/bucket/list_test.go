@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/providers"
 )
 
@@ -61,13 +62,9 @@ func foreignKeys(t *testing.T, f *fake, keys []string, prefix string, recursive 
 	}
 	slices.Sort(got)
 	slices.Sort(want)
-	if !slices.Equal(got, want) {
-		t.Errorf("got %q, want %q", got, want)
-	}
+	assert.True(t, slices.Equal(got, want), "got", got, "want", want)
 	left := []string{prefix + ".wsmount/hidden", prefix + "folder/", prefix + "only/", prefix + "s/"}
-	if keys := f.keys(); !slices.Equal(keys, left) {
-		t.Errorf("left %q, want %q", keys, left)
-	}
+	assert.Slice(t, f.keys(), left, "left")
 }
 
 // allFiles lists everything, and checks that no name comes twice and that a
@@ -118,9 +115,7 @@ func TestBesideNames(t *testing.T) {
 		t.Errorf("write below the directory beside a file: %v, %q", err, f.keys())
 	}
 	for _, name := range []string{"none%2F", "none%2F/x", "a%2F"} {
-		if err := put(name); !errors.Is(err, providers.ErrInvalid) {
-			t.Errorf("write of %q: %v", name, err)
-		}
+		assert.Is(t, put(name), providers.ErrInvalid, "write of", name)
 		if name == "a%2F" {
 			continue
 		}
@@ -146,16 +141,12 @@ func TestListingAfterBesideNames(t *testing.T) {
 	} {
 		var got []string
 		for info, err := range providers.All(t.Context(), p, providers.Locator{}, providers.ListOptions{Recursive: true, Limit: 2, After: providers.MustLocator(after)}) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			if info.Kind != providers.KindDir {
 				got = append(got, info.Locator.String())
 			}
 		}
-		if strings.Join(got, " ") != want {
-			t.Errorf("after %q: %q, want %q", after, got, want)
-		}
+		assert.Equal(t, strings.Join(got, " "), want, "after", after, got)
 	}
 }
 
@@ -174,22 +165,16 @@ func testNoOrder(t *testing.T, tokens bool) {
 	for i := range 30 {
 		f.put(fmt.Sprintf("pre/d%d/f%02d", i%3, i), "x", nil)
 	}
-	if got := len(allFiles(t, p, true, 0)); got != 30 {
-		t.Errorf("%d files in one page", got)
-	}
+	assert.Equal(t, len(allFiles(t, p, true, 0)), 30, "files in one page")
 	for _, want := range []string{"List=1", ""} {
 		if got := spent(p, func() {
 			_, err := p.List(t.Context(), loc(""), providers.ListOptions{Recursive: true, Limit: 10})
-			if !errors.Is(err, providers.ErrUnsupported) {
-				t.Errorf("got %v", err)
-			}
+			assert.True(t, errors.Is(err, providers.ErrUnsupported), "got", err)
 		}); got != want {
 			t.Errorf("spent %q, want %q", got, want)
 		}
 	}
-	if got := len(allFiles(t, p, false, 4)); got != 30 {
-		t.Errorf("%d files, directory by directory", got)
-	}
+	assert.Equal(t, len(allFiles(t, p, false, 4)), 30, "files, directory by directory")
 	w := &walk{p: p, recursive: true, cursor: cursor{After: []byte("pre/m")}}
 	if err := w.checkOrder(listing{Listing: Listing{Items: []Item{{Object: Object{Key: "pre/a"}}}}, ordered: true}); !errors.Is(err, providers.ErrUnsupported) {
 		t.Errorf("a page that begins before its place: %v", err)
@@ -214,9 +199,7 @@ func TestReservedNames(t *testing.T) {
 	f.put("pre/.wsmount/x", "x", nil)
 	f.put("pre/.wsmount-not", "x", nil)
 	l := providers.MustLocator(".wsmount/x")
-	if _, err := p.Stat(t.Context(), l); !errors.Is(err, providers.ErrNotExist) {
-		t.Errorf("stat: %v", err)
-	}
+	assert.Is(t, assert.ErrOf(p.Stat(t.Context(), l)), providers.ErrNotExist, "stat")
 	if _, err := p.Write(t.Context(), l, providers.String("y"), providers.WriteOptions{If: providers.Unconditional()}); !errors.Is(err, providers.ErrInvalid) {
 		t.Errorf("write: %v", err)
 	}

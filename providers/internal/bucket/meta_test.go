@@ -1,12 +1,12 @@
 package bucket
 
 import (
-	"errors"
 	"maps"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/providers"
 )
 
@@ -49,9 +49,7 @@ func TestDecodeMeta(t *testing.T) {
 			same := got.kind == c.want.kind && got.attr.Valid == c.want.attr.Valid && got.attr.Mode == c.want.attr.Mode &&
 				got.attr.UID == c.want.attr.UID && got.attr.GID == c.want.attr.GID && got.attr.ModTime.Equal(c.want.attr.ModTime) &&
 				maps.Equal(got.user, c.want.user) && got.op == c.want.op && got.target == c.want.target
-			if !same {
-				t.Errorf("got %+v, want %+v", got, c.want)
-			}
+			assert.True(t, same, "got", got, "want", c.want)
 		})
 	}
 }
@@ -61,13 +59,9 @@ func TestEncodeMeta(t *testing.T) {
 	user := map[string]string{"plain": "a b", "empty": "", "blank": " a ", "two": "a  b", "bytes": "\x00\xff\n", "umlaut": "grün", "word": "=?UTF-8?B?eA==?="}
 	m := meta{kind: providers.KindSymlink, user: user, op: "op", attr: providers.Attr{Valid: attributes, Mode: 0o750, UID: 1, GID: 2, ModTime: time.Unix(-5, 7)}}
 	raw, err := m.encode(metaMax)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	for key, want := range map[string]string{"mode": "41448", "uid": "1", "gid": "2", "mtime": "-5.000000007", "wsmount-op": "op", "plain": "a b"} {
-		if raw[key] != want {
-			t.Errorf("%s: got %q, want %q", key, raw[key], want)
-		}
+		assert.Equal(t, raw[key], want, key)
 	}
 	for key, value := range raw {
 		if value == "" || value != strings.TrimSpace(value) || strings.IndexFunc(value, func(c rune) bool { return c < ' ' || c > '~' }) >= 0 {
@@ -91,9 +85,7 @@ func TestEncodeMetaRefuses(t *testing.T) {
 		"capitals":       {map[string]string{"Colour": "red"}, providers.ErrInvalid},
 		"no header":      {map[string]string{"a:b": "red"}, providers.ErrInvalid},
 	} {
-		if _, err := (meta{user: c.user}).encode(metaMax); !errors.Is(err, c.want) {
-			t.Errorf("%s: got %v, want %v", name, err, c.want)
-		}
+		assert.Is(t, assert.ErrOf((meta{user: c.user}).encode(metaMax)), c.want, name)
 	}
 }
 
@@ -116,9 +108,7 @@ func TestForeignLinks(t *testing.T) {
 				t.Errorf("range of %s: %q, %v", name, part, err)
 			}
 			set := providers.SetAttrOptions{If: providers.IfVersion(info.Version), Attr: providers.Attr{Valid: providers.AttrModTime, ModTime: time.Unix(1, 0)}}
-			if _, err := p.SetAttr(t.Context(), l, set); err != nil {
-				t.Errorf("setattr of %s: %v", name, err)
-			}
+			assert.Is(t, assert.ErrOf(p.SetAttr(t.Context(), l, set)), nil, "setattr of", name)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/providers"
 )
 
@@ -33,9 +34,7 @@ func FuzzKeys(f *testing.F) {
 			n++
 			return files>>(n%8)&1 == 1
 		})
-		if err != nil {
-			t.Fatalf("%q has no Locator: %v", key, err)
-		}
+		assert.OK(t, err, key, "has no Locator")
 		at, err := p.find(l)
 		if err != nil || at.key != "pre/"+key || at.partial {
 			t.Errorf("%q is at %q, which leads to %q (%v)", key, l, at.key, err)

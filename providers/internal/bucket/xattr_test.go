@@ -2,12 +2,12 @@ package bucket
 
 import (
 	"bytes"
-	"errors"
 	"maps"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/providers"
 )
 
@@ -86,9 +86,7 @@ func TestFits(t *testing.T) {
 	if most < 1200 || most > metaMax*3/4 {
 		t.Errorf("%d bytes fit", most)
 	}
-	if err := p.Fits(attr(most+1), user); !errors.Is(err, providers.ErrTooLarge) {
-		t.Errorf("one byte more: %v", err)
-	}
+	assert.Is(t, p.Fits(attr(most+1), user), providers.ErrTooLarge, "one byte more")
 	mustWrite(t, p, "f", "x", providers.WriteOptions{Attr: attr(most), Metadata: user, Op: strings.Repeat("o", 40)})
 }
 

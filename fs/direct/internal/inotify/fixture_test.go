@@ -8,6 +8,7 @@ import (
 	"time"
 
 	wsfs "github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/integration/assert"
 )
 
 // A tree is a user that looks at nothing but names.
@@ -40,9 +41,7 @@ func watchTree(t *testing.T, o Options, prepare ...func(dir string)) (*Watcher, 
 	u := &tree{batches: make(chan Batch, 100), again: make(chan time.Duration, 10), handled: make(chan struct{}, 1),
 		paths: map[wsfs.Ino]string{root: dir}, visits: map[string]int{}, found: map[string]uint32{}}
 	f, err := os.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	defer f.Close()
 	o.Root, o.RootDir = int(f.Fd()), root
 	if o.Now == nil {
@@ -52,9 +51,7 @@ func watchTree(t *testing.T, o Options, prepare ...func(dir string)) (*Watcher, 
 	u.w.Start()
 	t.Cleanup(func() {
 		u.w.Close()
-		if u.kept != 0 {
-			t.Errorf("%d directories are kept", u.kept)
-		}
+		assert.Equal(t, u.kept, 0, "directories are kept")
 	})
 	waitFor(t, "end of the walk", func() bool { return !u.w.walks.busy() })
 	return u.w, u
@@ -187,7 +184,5 @@ func (u *tree) reported(t *testing.T, dir wsfs.Ino, name string, mask uint32) {
 
 func ok(t *testing.T, err error) {
 	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 }

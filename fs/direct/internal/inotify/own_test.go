@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/wsmount/wsmount/integration/assert"
 )
 
 // What an own change explains is dropped without a look, and nothing else.
@@ -30,9 +32,7 @@ func TestExplains(t *testing.T) {
 		{"nothing of ours", Known[int]{}, unix.IN_CREATE, false},
 		{"nothing of ours removed", Known[int]{}, unix.IN_DELETE, false},
 	} {
-		if got := c.own.Explains(c.mask); got != c.want {
-			t.Errorf("%s: %v, want %v", c.name, got, c.want)
-		}
+		assert.Equal(t, c.own.Explains(c.mask), c.want, c.name)
 	}
 }
 
@@ -122,9 +122,7 @@ func TestReportsOfOwnChanges(t *testing.T) {
 	o.remove()
 	for by, want := range []bool{true, true, false} {
 		k := o.Know(f, o.batch+uint64(by))
-		if got := k.Explains(unix.IN_DELETE); got != want {
-			t.Errorf("%d batches later: %v, want %v", by, got, want)
-		}
+		assert.Equal(t, k.Explains(unix.IN_DELETE), want, by, "batches later")
 	}
 	if k := o.Know(f, 0); !k.Gone {
 		t.Error("a look came too late")

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/wsmount/wsmount/integration/assert"
 )
 
 // The runtime's poller must not know the watch: the kernel would wake a thread
@@ -13,20 +15,14 @@ import (
 func TestWatchIsNotInTheRuntimesPoller(t *testing.T) {
 	w, _ := watchTree(t, Options{})
 	fds, err := filepath.Glob("/proc/self/fd/*")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	line := fmt.Sprintf("tfd: %8d ", w.queue.fd)
 	for _, fd := range fds {
 		if to, _ := os.Readlink(fd); to != "anon_inode:[eventpoll]" {
 			continue
 		}
 		info, err := os.ReadFile("/proc/self/fdinfo/" + filepath.Base(fd))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if strings.Contains(string(info), line) {
-			t.Errorf("the watch is in %s:\n%s", fd, info)
-		}
+		assert.OK(t, err)
+		assert.False(t, strings.Contains(string(info), line), "the watch is in", fd, info)
 	}
 }

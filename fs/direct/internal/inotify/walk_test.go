@@ -6,6 +6,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/wsmount/wsmount/integration/assert"
 )
 
 // The walk through the tree gives way to requests, and only then.
@@ -19,9 +21,7 @@ func TestWalkGivesWay(t *testing.T) {
 		}{{0, 0}, {1, breather}, {1, 0}, {3, breather}} {
 			start := time.Now()
 			w.giveWay(c.requests)
-			if got := time.Since(start); got != c.want {
-				t.Errorf("%d: paused %v, want %v", i, got, c.want)
-			}
+			assert.Equal(t, time.Since(start), c.want, i, "paused")
 		}
 		close(w.ending)
 		start := time.Now()
@@ -36,9 +36,7 @@ func TestJobs(t *testing.T) {
 	var w walks
 	w.init()
 	w.put(job{Key{Dir: root}, 0})
-	if w.busy() {
-		t.Error("it takes jobs before it is open")
-	}
+	assert.False(t, w.busy(), "it takes jobs before it is open")
 	w.open()
 	w.rescan(root)
 	w.rescan(root)
@@ -76,7 +74,5 @@ func TestWalkOfANewTree(t *testing.T) {
 	if u.found["f"] != Found || u.found["sub"] != Found || u.found["new"] != 0 {
 		t.Errorf("found %v", u.found)
 	}
-	if got := w.Status().Watched; got != 3 {
-		t.Errorf("%d directories watched", got)
-	}
+	assert.Equal(t, w.Status().Watched, 3, "directories watched")
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	wsfs "github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/integration/assert"
 	"golang.org/x/sys/unix"
 )
 
@@ -155,9 +156,7 @@ func TestRemoteFileSystem(t *testing.T) {
 	}
 	w.Walk(Key{Dir: root}, 0)
 	w.Rescan()
-	if len(u.visits) != 0 {
-		t.Errorf("it walks: %v", u.visits)
-	}
+	assert.Equal(t, len(u.visits), 0, "it walks:", u.visits)
 }
 
 // Close ends a walk where it is, and all that it holds is let go of.
@@ -183,9 +182,7 @@ func TestCloseEndsAWalk(t *testing.T) {
 	<-reached
 	go func() { w.Close(); close(closed) }()
 	<-closed
-	if n := visits.Load(); n != 1 {
-		t.Errorf("%d directories were visited", n)
-	}
+	assert.Equal(t, visits.Load(), 1, "directories were visited")
 }
 
 // Events of one name come to one mask, in the order in which the names came first.
@@ -212,9 +209,7 @@ func TestBatch(t *testing.T) {
 	event(8, unix.IN_IGNORED, "")
 	event(8, unix.IN_CREATE, "late")
 	c.decode(raw)
-	if want := []Report{{Key{root, "f"}, unix.IN_CREATE | unix.IN_CLOSE_WRITE}, {Key{2, ""}, unix.IN_ATTRIB}}; !slices.Equal(c.Reports, want) {
-		t.Errorf("got %+v, want %+v", c.Reports, want)
-	}
+	assert.Slice(t, c.Reports, []Report{{Key{root, "f"}, unix.IN_CREATE | unix.IN_CLOSE_WRITE}, {Key{2, ""}, unix.IN_ATTRIB}})
 	if want := []Watch{{8, 2}}; !slices.Equal(c.Gone, want) || c.Overflow {
 		t.Errorf("gone %+v, overflow %v", c.Gone, c.Overflow)
 	}
