@@ -54,8 +54,9 @@
 //
 // The inodes and names of both sides, with the lock and the transaction, are package
 // tree; their records are package table, and bytes package content. The rule against
-// mass deletions is package massdelete. Files here are named by topic: ops, names,
-// rename, create, attr, xattr, dir and lookup hold the operations of the kernel; tree_
+// mass deletions is package massdelete, and the records of what happened package
+// history. Files here are named by topic: ops, names, rename, create, attr, xattr, dir
+// and lookup hold the operations of the kernel; tree_
 // is what of inodes and names needs the rest of the volume, files_ open files and
 // their content, listing_ what is known of remote directories, reconcile_ how the two
 // sides are brought together, pending_ what is dirty and when it is due, upload_ how

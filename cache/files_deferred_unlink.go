@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/wsmount/wsmount/cache/internal/history"
 	"github.com/wsmount/wsmount/cache/internal/table"
 )
 
@@ -99,7 +100,7 @@ func (v *Volume) unlinkOne(ino table.Ino, one deferredUnlink) {
 	locked := v.lock()
 	n := locked.table.Inode(ino)
 	other := n != nil && n.State != table.None // it has content again
-	kept := one.kept != 0 && locked.table.Get(keptKey(one.kept)) != nil
+	kept := one.kept != 0 && locked.table.Get(history.KeptKey(one.kept)) != nil
 	locked.unlock()
 	switch {
 	case other:

@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/wsmount/wsmount/cache/internal/history"
 	"github.com/wsmount/wsmount/cache/internal/table"
 )
 
@@ -31,10 +32,10 @@ const (
 
 // What a Version tells of.
 const (
-	Made    = "made"    // a directory, a link, or what else has no content, came to be; or a pull brought it
-	Written = "written" // content became final: a close, an fsync, a restore
-	Ended   = "ended"   // content was removed or replaced; it is what was there
-	Moved   = "moved"   // a file or a directory has another name
+	Made    = history.Made
+	Written = history.Written
+	Ended   = history.Ended
+	Moved   = history.Moved
 )
 
 // Version is one entry of the history.
@@ -74,8 +75,8 @@ type Version struct {
 	Current bool `json:"current,omitempty"`
 }
 
-// history is what the history needs in memory. All else is in the table.
-type history struct {
+// historyState is what the history needs in memory. All else is in the table.
+type historyState struct {
 	// Guarded by the volume's lock.
 	actor    Actor
 	since    uint64 // records from here on are the actor's
@@ -108,7 +109,7 @@ type command struct {
 	at   time.Time
 }
 
-func (h *history) init() {
+func (h *historyState) init() {
 	h.commands, h.kept = map[uint32]command{}, map[table.Link]time.Time{}
 	h.pending, h.long = map[table.Ino]pending{}, map[table.Link]struct{}{}
 	h.records, h.kick = -1, make(chan struct{}, 1)
@@ -116,7 +117,7 @@ func (h *history) init() {
 }
 
 // wake has the history worker look at what is due. It never blocks.
-func (h *history) wake() {
+func (h *historyState) wake() {
 	select {
 	case h.kick <- struct{}{}:
 	default:

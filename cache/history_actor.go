@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/wsmount/wsmount/cache/internal/history"
 	"github.com/wsmount/wsmount/fs"
 )
 
@@ -38,7 +39,7 @@ func (v *Volume) writes(oi *openInode, op *fs.Op) {
 }
 
 // signRecord writes down who asked.
-func (v *Tx) signRecord(r *record) {
+func (v *Tx) signRecord(r *history.Record) {
 	by := v.by
 	r.UID, r.PID = by.uid, by.pid
 	if !by.known || by.pid == 0 {
@@ -57,12 +58,7 @@ func (v *Tx) signRecord(r *record) {
 }
 
 // Actor says on whose behalf files change, for the history.
-type Actor struct {
-	Name         string `json:"actor,omitempty"`
-	Event        string `json:"event,omitempty"` // of the lifecycle (AIP-37)
-	Turn         string `json:"turn,omitempty"`
-	Conversation string `json:"conversation,omitempty"`
-}
+type Actor = history.Actor
 
 // SetActor says on whose behalf what changes from now on does.
 func (v *Volume) SetActor(a Actor) {
@@ -75,6 +71,6 @@ func (v *Volume) SetActor(a Actor) {
 
 // actsAnew reports whether the actor has changed since a record: what it has is a state
 // that somebody may go back to, however soon the next follows.
-func (v *View) actsAnew(id uint64, r *record) bool {
+func (v *View) actsAnew(id uint64, r *history.Record) bool {
 	return r == nil || id < v.history.since || r.Actor != v.history.actor
 }

@@ -9,6 +9,7 @@ import (
 	"syscall"
 
 	"github.com/wsmount/wsmount/cache/internal/content"
+	"github.com/wsmount/wsmount/cache/internal/history"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/providers"
@@ -30,14 +31,14 @@ func (v *Volume) findCommit(ctx context.Context, name string) (providers.Found, 
 // noteCommit says of the records of a name, as far as they are older than until, that a
 // revision has what they tell of.
 func (v *Tx) noteCommit(l table.Link, until uint64, revision providers.Revision) {
-	for id := v.head(l).id; id != 0; {
-		r := v.getRecord(id)
+	for id := history.HeadOf(v, l).ID; id != 0; {
+		r := history.Get(v, id)
 		if r == nil || r.Commit != "" || r.Why == whyPulled {
 			return
 		}
 		if id < until {
 			r.Commit = string(revision)
-			v.putRecord(id, r)
+			history.Put(v, id, r)
 		}
 		id = r.Back
 	}

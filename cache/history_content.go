@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/wsmount/wsmount/cache/internal/content"
+	"github.com/wsmount/wsmount/cache/internal/history"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/providers"
 )
@@ -30,10 +31,10 @@ type contentSource struct {
 type contentKind uint8
 
 // contentOf finds the content of a record.
-func (v *View) contentOf(id uint64, r *record) contentSource {
+func (v *View) contentOf(id uint64, r *history.Record) contentSource {
 	switch {
 	case r.Kept:
-		return contentSource{kind: contentKept, id: r.content(id), ino: r.Ino, size: r.Size}
+		return contentSource{kind: contentKept, id: r.KeptID(id), ino: r.Ino, size: r.Size}
 	case r.Mode&modeType != modeRegular:
 		return contentSource{}
 	case r.Size == 0:
@@ -43,10 +44,10 @@ func (v *View) contentOf(id uint64, r *record) contentSource {
 	if n != nil && n.ContentVersion == r.Gen && n.State == table.Whole && !n.Writing {
 		return contentSource{kind: contentHere, id: id, ino: r.Ino, gen: r.Gen, size: n.Size}
 	}
-	if of := v.getRecord(r.Of); of != nil && of.Gen == r.Gen {
+	if of := history.Get(v, r.Of); of != nil && of.Gen == r.Gen {
 		return v.contentOf(r.Of, of)
 	}
-	return r.Past.source(r.Size)
+	return pastSource(r.Past, r.Size)
 }
 
 // Content opens the content of a version. It fails with ErrNoVersion and
@@ -63,7 +64,7 @@ func (v *Volume) Content(id string) (r io.ReadCloser, size int64, err error) {
 func (v *Volume) sourceOf(id string) (src contentSource, err error) {
 	number, ok := parseID(id)
 	err = v.view(func(v *View) error {
-		r := v.getRecord(number)
+		r := history.Get(v, number)
 		if !ok || r == nil {
 			return fmt.Errorf("%q: %w", id, ErrNoVersion)
 		}
@@ -114,7 +115,7 @@ func (v *Volume) openSource(src contentSource) (io.ReadCloser, int64, error) {
 func (v *Volume) movedOn(src contentSource) (now contentSource, moved bool) {
 	locked := v.lock()
 	defer locked.unlock()
-	if r := locked.getRecord(src.id); r != nil {
+	if r := history.Get(locked, src.id); r != nil {
 		now = locked.contentOf(src.id, r)
 	}
 	return now, now.kind != contentHere
@@ -123,17 +124,17 @@ func (v *Volume) movedOn(src contentSource) (now contentSource, moved bool) {
 // openKept opens kept content. It may be that the table says already that it is
 // there, and that it is about to be moved.
 func (v *Volume) openKept(src contentSource) (*os.File, error) {
-	f, err := v.store.OpenKept(storeID(src.id))
+	f, err := v.store.OpenKept(history.StoreID(src.id))
 	if !errors.Is(err, iofs.ErrNotExist) {
 		return f, err
 	}
 	locked := v.lock()
-	queued := string(locked.table.Get(queueKey(src.ino))) == storeID(src.id)
+	queued := string(locked.table.Get(history.QueueKey(src.ino))) == history.StoreID(src.id)
 	locked.unlock()
 	if queued && v.tree.Sync() == nil {
-		_ = v.store.Keep(src.ino, storeID(src.id)) // whoever comes first
+		_ = v.store.Keep(src.ino, history.StoreID(src.id)) // whoever comes first
 	}
-	f, err = v.store.OpenKept(storeID(src.id)) // the move may have ended meanwhile
+	f, err = v.store.OpenKept(history.StoreID(src.id)) // the move may have ended meanwhile
 	if errors.Is(err, iofs.ErrNotExist) {
 		err = ErrNotKept
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/wsmount/wsmount/cache/internal/content"
+	"github.com/wsmount/wsmount/cache/internal/history"
 	"github.com/wsmount/wsmount/cache/internal/table"
 )
 
@@ -61,8 +62,8 @@ func (v *Tx) recordCame(l table.Link) {
 	if n == nil {
 		return
 	}
-	h := v.head(l)
-	if _, old := v.contentBehind(rec.Ino, h.id); old != nil && old.Gen == n.ContentVersion {
+	h := history.HeadOf(v, l)
+	if _, old := history.ContentBehind(v, rec.Ino, h.ID); old != nil && old.Gen == n.ContentVersion {
 		return // who gave it the name has said so
 	}
 	r := recordOf(Made, whyPulled, l, rec.Ino, n)
@@ -73,11 +74,11 @@ func (v *Tx) recordCame(l table.Link) {
 // recordRenewed notes that an inode, of whose content nothing was here, has become
 // another version, and where the store has the one before. It is part of the update that
 // made it so.
-func (v *Tx) recordRenewed(l table.Link, ino table.Ino, before *pastAt) {
-	h := v.head(l)
+func (v *Tx) recordRenewed(l table.Link, ino table.Ino, before *history.Past) {
+	h := history.HeadOf(v, l)
 	r := recordOf(Written, whyPulled, l, ino, v.table.Inode(ino))
 	r.Before = before
-	r.Prev, _ = v.contentBehind(ino, h.id)
+	r.Prev, _ = history.ContentBehind(v, ino, h.ID)
 	v.addBehind(h, r)
 }
 
@@ -100,8 +101,8 @@ func (v *Tx) recordVersion(n *table.Inode, ino table.Ino, why string) {
 	if len(n.Links) == 0 || !isRegular(n) {
 		return
 	}
-	h := v.head(n.Links[0])
-	prev, old := v.contentBehind(ino, h.id)
+	h := history.HeadOf(v, n.Links[0])
+	prev, old := history.ContentBehind(v, ino, h.ID)
 	if old != nil && old.Gen == n.ContentVersion {
 		return
 	}
@@ -130,7 +131,7 @@ func (v *Tx) recordSent(ino table.Ino, a *table.Attempt) {
 
 // expect has the worker look at a version when it is due: when the first of
 // those that came in a row is.
-func (h *history) expect(ino table.Ino, p pending) {
+func (h *historyState) expect(ino table.Ino, p pending) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if old, ok := h.pending[ino]; ok {
@@ -151,10 +152,10 @@ func (v *Tx) recordMoved(ino table.Ino, from, to table.Link, why string) {
 	if n == nil {
 		return
 	}
-	of, old := v.contentRecord(ino, from)
+	of, old := history.ContentOf(v, ino, from)
 	r := recordOf(Moved, why, to, ino, n)
 	at, _ := v.LocalPath(from)
-	r.From = &link{from.Dir, from.Name, at.String()}
+	r.From = &history.Place{Dir: from.Dir, Name: from.Name, Path: at.String()}
 	r.New = old == nil && ofHere(n) && isRegular(n)
 	r.Of, r.Past = of, pastNow(v.View, ino, n)
 	v.addRecord(r)
@@ -168,8 +169,8 @@ func (v *Tx) keepReplaced(l table.Link, ino table.Ino, why string) (id string, e
 	if n == nil {
 		return "", v.table.Err()
 	}
-	h := v.head(l)
-	of, old := v.contentBehind(ino, h.id)
+	h := history.HeadOf(v, l)
+	of, old := history.ContentBehind(v, ino, h.ID)
 	r := recordOf(Ended, why, l, ino, n)
 	r.Prev, r.New, r.Past = of, old == nil && ofHere(n), pastNow(v.View, ino, n)
 	moves := isRegular(n) && n.State == table.Whole && n.Size > 0 && len(n.Links) == 1
@@ -183,9 +184,9 @@ func (v *Tx) keepReplaced(l table.Link, ino table.Ino, why string) (id string, e
 	if moves {
 		if old != nil && old.Gen == n.ContentVersion {
 			old.Of = number // it is the same content
-			v.putRecord(of, old)
+			history.Put(v, of, old)
 		}
-		v.table.Set(queueKey(ino), []byte(storeID(number)))
+		v.table.Set(history.QueueKey(ino), []byte(history.StoreID(number)))
 		v.keptNow(l)
 	}
 	return idText(number), nil
@@ -210,11 +211,11 @@ func (v *View) keptNow(l table.Link) {
 // into the history, or away, once the disk knows of it (parting). n is what the inode
 // was. reap calls it.
 func (v *Tx) letGo(ino table.Ino, n *table.Inode) {
-	id, _ := strconv.ParseUint(string(v.table.Get(queueKey(ino))), 16, 64) // 0 for none
-	r := v.getRecord(id)
+	id, _ := strconv.ParseUint(string(v.table.Get(history.QueueKey(ino))), 16, 64) // 0 for none
+	r := history.Get(v, id)
 	if r == nil || r.Gen != n.ContentVersion { // or it was written after it lost its name
 		size := n.Blocks * 512
-		v.table.Set(queueKey(ino), []byte(goesAway))
+		v.table.Set(history.QueueKey(ino), []byte(goesAway))
 		v.Later(func() { v.unlinks.add(ino, deferredUnlink{size: size}) })
 		return
 	}
@@ -227,7 +228,7 @@ func (v *Tx) letGo(ino table.Ino, n *table.Inode) {
 // notes that it is to be done, for the case that we do not get here. A reader
 // may have been first: see openKept.
 func (v *Volume) moveAway(ino table.Ino, id uint64) {
-	if err := v.store.Keep(ino, storeID(id)); err != nil && !errors.Is(err, iofs.ErrNotExist) {
+	if err := v.store.Keep(ino, history.StoreID(id)); err != nil && !errors.Is(err, iofs.ErrNotExist) {
 		v.o.Log.Error("history: content could not be kept", "version", id, "err", err)
 		v.store.Remove(ino)
 	}
@@ -235,7 +236,7 @@ func (v *Volume) moveAway(ino table.Ino, id uint64) {
 }
 
 // noteMoved has the worker take away the note that content is to be moved.
-func (h *history) noteMoved(ino table.Ino) {
+func (h *historyState) noteMoved(ino table.Ino) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.moved = append(h.moved, ino)
@@ -267,7 +268,7 @@ func (v *Volume) unkept(ino table.Ino) (gen uint64, ok bool) {
 		n.Size == 0 || n.Size > keepSmall {
 		return 0, false
 	}
-	of, old := locked.contentRecord(ino, n.Links[0])
+	of, old := history.ContentOf(locked, ino, n.Links[0])
 	if old != nil && old.Kept && old.Gen == n.ContentVersion ||
 		locked.keptLately(n.Links[0]) && !locked.isTurn(ino) && !locked.actsAnew(of, old) {
 		return 0, false
@@ -307,12 +308,12 @@ func (v *Volume) keepCopy(ino table.Ino, gen uint64, also func(*content.Snapshot
 	locked := v.lock()
 	id := locked.table.NextSeq()
 	locked.unlock()
-	if err := v.store.KeepSnapshot(snap, storeID(id)); err != nil {
+	if err := v.store.KeepSnapshot(snap, history.StoreID(id)); err != nil {
 		return err
 	}
 	err = v.update(func(v *Tx) error { return v.adoptCopy(ino, gen, id, snap.Size()) })
 	if err != nil {
-		err = errors.Join(err, v.store.DropKept(storeID(id)))
+		err = errors.Join(err, v.store.DropKept(history.StoreID(id)))
 	}
 	return err
 }
@@ -335,7 +336,7 @@ func (v *Tx) adoptCopy(ino table.Ino, gen, id uint64, size int64) error {
 	if n == nil || len(n.Links) == 0 {
 		return errOutrun
 	}
-	at, r := v.contentRecord(ino, n.Links[0])
+	at, r := history.ContentOf(v, ino, n.Links[0])
 	if r == nil || r.Gen != gen {
 		if n.ContentVersion != gen {
 			return errOutrun
@@ -351,11 +352,11 @@ func (v *Tx) adoptCopy(ino table.Ino, gen, id uint64, size int64) error {
 }
 
 // setKept says that the content of a record is in the store under an id.
-func (v *Tx) setKept(at uint64, r *record, id uint64) {
+func (v *Tx) setKept(at uint64, r *history.Record, id uint64) {
 	r.Kept, r.Copy = true, 0
 	if id != at {
 		r.Copy = id
 	}
-	v.putRecord(at, r)
-	v.table.Set(keptKey(id), fmt.Appendf(nil, "%x %x", r.Size, at))
+	history.Put(v, at, r)
+	v.table.Set(history.KeptKey(id), fmt.Appendf(nil, "%x %x", r.Size, at))
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/wsmount/wsmount/cache/internal/history"
 )
 
 // LogFilter says which versions Log gives. Zero fields do not choose.
@@ -32,7 +34,7 @@ func (v *Volume) Log(ctx context.Context, f LogFilter) ([]Version, error) {
 		f.Commit = string(found.Revision)
 	}
 	var list []Version
-	err := v.eachRecord(ctx, 0, func(v *View, id uint64, r *record) {
+	err := v.eachRecord(ctx, 0, func(v *View, id uint64, r *history.Record) {
 		if !f.matches(r) {
 			return
 		}
@@ -55,7 +57,7 @@ func (v *Volume) Log(ctx context.Context, f LogFilter) ([]Version, error) {
 }
 
 // matches looks at all but the path.
-func (f *LogFilter) matches(r *record) bool {
+func (f *LogFilter) matches(r *history.Record) bool {
 	at := timeOf(r.Time)
 	return (f.Since.IsZero() || !at.Before(f.Since)) && (f.Until.IsZero() || !at.After(f.Until)) &&
 		(f.Event == "" || f.Event == r.Event) && (f.Turn == "" || f.Turn == r.Turn) &&
@@ -70,10 +72,10 @@ func below(path, dir string) bool {
 
 // eachRecord visits the records from one on, the oldest first, in steps that
 // hold the lock; visit runs under it.
-func (v *Volume) eachRecord(ctx context.Context, from uint64, visit func(v *View, id uint64, r *record)) error {
+func (v *Volume) eachRecord(ctx context.Context, from uint64, visit func(v *View, id uint64, r *history.Record)) error {
 	after := ""
 	if from > 0 {
-		after = versionKey(from - 1)
+		after = history.Key(from - 1)
 	}
 	for more := true; more; {
 		if err := ctx.Err(); err != nil {
@@ -81,10 +83,10 @@ func (v *Volume) eachRecord(ctx context.Context, from uint64, visit func(v *View
 		}
 		step := 0
 		err := v.view(func(v *View) error {
-			v.table.Scan(versionPrefix, after, func(key string, value []byte) bool {
+			v.table.Scan(history.Prefix, after, func(key string, value []byte) bool {
 				after = key
-				if r := decodeRecord(value); r != nil {
-					visit(v, idOfKey(key), r)
+				if r := history.Decode(value); r != nil {
+					visit(v, history.IDOf(key), r)
 				}
 				step++
 				return step < logStep
@@ -100,7 +102,7 @@ func (v *Volume) eachRecord(ctx context.Context, from uint64, visit func(v *View
 }
 
 // version is what is told of a record.
-func (v *View) version(id uint64, r *record) Version {
+func (v *View) version(id uint64, r *history.Record) Version {
 	ver := Version{ID: idText(id), Number: r.Number, Change: r.Change, Why: r.Why,
 		Time: timeOf(r.Time), Actor: r.Actor, UID: r.UID, PID: r.PID, Command: r.Cmd,
 		Mode: r.Mode, Size: r.Size, SHA256: r.SHA, Base: r.Base, Commit: r.Commit}
@@ -111,7 +113,7 @@ func (v *View) version(id uint64, r *record) Version {
 	if r.From != nil {
 		ver.From = r.From.Path
 	}
-	if of := v.getRecord(r.Of); of != nil && ver.SHA256 == "" {
+	if of := history.Get(v, r.Of); of != nil && ver.SHA256 == "" {
 		ver.SHA256 = of.SHA
 	}
 	src := v.contentOf(id, r)
@@ -121,19 +123,19 @@ func (v *View) version(id uint64, r *record) Version {
 }
 
 // isCurrent reports whether a file is still what a record says that it became.
-func (v *View) isCurrent(r *record) bool {
+func (v *View) isCurrent(r *history.Record) bool {
 	n := v.table.Inode(r.Ino)
 	return r.Change != Ended && r.Mode&modeType == modeRegular && n != nil && len(n.Links) > 0 && n.ContentVersion == r.Gen && !n.Writing
 }
 
 // whereIs is where the file of a record is, or was last.
-func (v *View) whereIs(r *record) string {
+func (v *View) whereIs(r *history.Record) string {
 	if n := v.table.Inode(r.Ino); n != nil && len(n.Links) > 0 && (r.Change != Ended || r.Stays) {
 		if at, ok := v.LocalPath(n.Links[0]); ok {
 			return at.String()
 		}
 	}
-	if at, ok := v.LocalPath(r.at()); ok {
+	if at, ok := v.LocalPath(r.Link()); ok {
 		return at.String()
 	}
 	return r.Path

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/wsmount/wsmount/cache/internal/history"
 	"github.com/wsmount/wsmount/cache/internal/table"
 )
 
@@ -31,7 +32,7 @@ var (
 )
 
 // knows takes a record of before: what it tells of was there, and its directory.
-func (p *past) knows(r *record) {
+func (p *past) knows(r *history.Record) {
 	if r.Ino != 0 {
 		p.known[r.Ino] = struct{}{}
 	}
@@ -39,7 +40,7 @@ func (p *past) knows(r *record) {
 }
 
 // saw takes the next record since.
-func (p *past) saw(v *View, id, cut uint64, r *record) {
+func (p *past) saw(v *View, id, cut uint64, r *history.Record) {
 	if r.Ino == 0 {
 		return // never here
 	}
@@ -49,20 +50,20 @@ func (p *past) saw(v *View, id, cut uint64, r *record) {
 	switch {
 	case r.Change == Moved && r.From != nil:
 		from := table.Link{Dir: r.From.Dir, Name: r.From.Name}
-		p.left(from, r.Ino, r.at())
-		p.reached(r.at(), from)
+		p.left(from, r.Ino, r.Link())
+		p.reached(r.Link(), from)
 	case p.isNew(r):
-		p.reached(r.at(), table.Link{})
+		p.reached(r.Link(), table.Link{})
 	default:
-		p.left(r.at(), r.Ino, table.Link{})
+		p.left(r.Link(), r.Ino, table.Link{})
 	}
-	if h := p.names[r.at()]; !h.looked {
-		h.looked, h.lost = true, r.Back >= cut && v.getRecord(r.Back) == nil
+	if h := p.names[r.Link()]; !h.looked {
+		h.looked, h.lost = true, r.Back >= cut && history.Get(v, r.Back) == nil
 	}
 }
 
 // isNew reports whether an inode came to be with a record.
-func (p *past) isNew(r *record) bool { return r.Change == Made || r.New && r.Birth > p.after }
+func (p *past) isNew(r *history.Record) bool { return r.Change == Made || r.New && r.Birth > p.after }
 
 // left notes that an inode had a name, and where that went, if it was renamed. Of
 // two that change places the first has come when the second leaves.
@@ -90,9 +91,9 @@ func (p *past) reached(l, from table.Link) {
 func (p *past) was(e event) (l table.Link, path string, there bool) {
 	r := e.r
 	if p.isNew(r) {
-		return r.at(), "", false
+		return r.Link(), "", false
 	}
-	l, path = r.at(), r.Path
+	l, path = r.Link(), r.Path
 	if r.Change == Moved && r.From != nil {
 		l, path = table.Link{Dir: r.From.Dir, Name: r.From.Name}, r.From.Path
 	}

@@ -5,21 +5,13 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/wsmount/wsmount/cache/internal/history"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/providers"
 )
 
-// pastAt is where the store has content, perhaps still when it is neither local nor in
-// its head: in a revision, or as the version that it may keep of a path.
-type pastAt struct {
-	Revision providers.Revision `json:"r,omitempty"` // "": the store keeps none
-	Path     string             `json:"p"`
-	Version  string             `json:"v"` // that it has there: else it is not that content
-	Size     int64              `json:"s,omitempty"`
-}
-
 // pastOf is where the store has content of an inode; nil: nowhere that is known.
-func (v *View) pastOf(ino table.Ino, n *table.Inode, is func(contentVersion uint64) bool) *pastAt {
+func (v *View) pastOf(ino table.Ino, n *table.Inode, is func(contentVersion uint64) bool) *history.Past {
 	_, keeps := providers.As[providers.Snapshotter](v.p)
 	level := v.syncedRevisionHeld()
 	if keeps && level == "" || !isRegular(n) {
@@ -29,31 +21,31 @@ func (v *View) pastOf(ino table.Ino, n *table.Inode, is func(contentVersion uint
 		rec, _ := v.table.Name(h.Dir, h.Name)
 		at, ok := v.RemotePath(h)
 		if ok && rec.Remote != nil && rec.Remote.Ino == ino && is(rec.Remote.ContentVersion) && !rec.Remote.Version.IsZero() {
-			return &pastAt{level, at.String(), versionText(rec.Remote.Version), rec.Remote.Version.Size}
+			return &history.Past{Revision: level, Path: at.String(), Version: versionText(rec.Remote.Version), Size: rec.Remote.Version.Size}
 		}
 	}
 	return nil
 }
 
 // pastNow is pastOf for the content that the inode has now.
-func pastNow(v *View, ino table.Ino, n *table.Inode) *pastAt {
+func pastNow(v *View, ino table.Ino, n *table.Inode) *history.Past {
 	return v.pastOf(ino, n, func(at uint64) bool { return at == n.ContentVersion })
 }
 
 // notePast notes in the record of what an inode had before, or if there is none in the
 // new one, where the store has that. It is part of the update that adds the new one.
-func notePast(v *Tx, r, old *record, prev uint64, ino table.Ino, n *table.Inode) {
+func notePast(v *Tx, r, old *history.Record, prev uint64, ino table.Ino, n *table.Inode) {
 	past := v.pastOf(ino, n, func(at uint64) bool { return at != n.ContentVersion && (old == nil || at == old.Gen) })
 	if old == nil {
 		r.Before = past
 	} else if past != nil && old.Past == nil {
 		old.Past = past
-		v.putRecord(prev, old)
+		history.Put(v, prev, old)
 	}
 }
 
-// source is the content there, of so many bytes.
-func (p *pastAt) source(size int64) contentSource {
+// pastSource is the content at a place of the past, of so many bytes.
+func pastSource(p *history.Past, size int64) contentSource {
 	if p == nil {
 		return contentSource{}
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/wsmount/wsmount/cache/internal/history"
 	"github.com/wsmount/wsmount/providers"
 )
 
@@ -54,12 +55,12 @@ func TestRestoreAsksTheStore(t *testing.T) {
 // A revision that has other content there than the history remembers is not asked.
 func TestPastOfOtherContent(t *testing.T) {
 	c := newClone(t, seeded(t, "f", "1"))
-	src := (&pastAt{Revision: c.v.syncedRevision(), Path: "f", Version: "another"}).source(1)
+	src := pastSource(&history.Past{Revision: c.v.syncedRevision(), Path: "f", Version: "another"}, 1)
 	if _, _, err := c.v.openSource(src); !errors.Is(err, ErrNotKept) {
 		t.Errorf("other content: %v", err)
 	}
-	for _, p := range []pastAt{{c.v.syncedRevision(), "gone", "another", 1}, {"gone", "f", "another", 1}} {
-		if _, _, err := c.v.openSource(p.source(1)); !errors.Is(err, ErrNotKept) {
+	for _, p := range []history.Past{{Revision: c.v.syncedRevision(), Path: "gone", Version: "another", Size: 1}, {Revision: "gone", Path: "f", Version: "another", Size: 1}} {
+		if _, _, err := c.v.openSource(pastSource(&p, 1)); !errors.Is(err, ErrNotKept) {
 			t.Errorf("%+v: %v", p, err)
 		}
 	}
@@ -176,10 +177,10 @@ func TestVersionsThatWereSent(t *testing.T) {
 	w.settle()
 	w.forgetAll()
 	w.ok(w.v.update(func(v *Tx) error {
-		v.table.Scan(versionPrefix, "", func(key string, value []byte) bool {
-			if r := decodeRecord(value); r.Kept { // as when there is no room for it
+		v.table.Scan(history.Prefix, "", func(key string, value []byte) bool {
+			if r := history.Decode(value); r.Kept { // as when there is no room for it
 				r.Kept, r.Copy = false, 0
-				v.putRecord(idOfKey(key), r)
+				history.Put(v, history.IDOf(key), r)
 			}
 			return true
 		})

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/wsmount/wsmount/cache/internal/chores"
+	"github.com/wsmount/wsmount/cache/internal/history"
 	"github.com/wsmount/wsmount/cache/internal/table"
 )
 
@@ -66,7 +67,7 @@ func (v *Volume) countRecords() {
 	for done := false; !done && v.ctx.Err() == nil; {
 		locked := v.lock()
 		step := 0
-		locked.table.Scan(versionPrefix, after, func(key string, _ []byte) bool {
+		locked.table.Scan(history.Prefix, after, func(key string, _ []byte) bool {
 			after = key
 			step++
 			return step < pruneStep
@@ -79,7 +80,7 @@ func (v *Volume) countRecords() {
 	}
 }
 
-func (h *history) counted(records int) {
+func (h *historyState) counted(records int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.records = records
@@ -92,16 +93,16 @@ func (v *Volume) pruneOld() bool {
 	excess := v.history.records - maxRecords
 	v.history.mu.Unlock()
 	limit := v.o.Now().Add(-v.o.Policy.History.Age).UnixNano()
-	return v.pruneRecords(func(v *Tx, drop func(id uint64, r *record)) {
-		v.table.Scan(versionPrefix, "", func(key string, value []byte) bool {
-			r := decodeRecord(value)
+	return v.pruneRecords(func(v *Tx, drop func(id uint64, r *history.Record)) {
+		v.table.Scan(history.Prefix, "", func(key string, value []byte) bool {
+			r := history.Decode(value)
 			if r != nil && excess <= 0 && r.Time > limit {
 				return false
 			}
 			excess--
-			drop(idOfKey(key), r)
+			drop(history.IDOf(key), r)
 			if r != nil {
-				v.table.Set(prunedKey, fmt.Appendf(nil, "%x", r.Time))
+				v.table.Set(history.PrunedKey, fmt.Appendf(nil, "%x", r.Time))
 			}
 			return true
 		})
@@ -114,10 +115,10 @@ func (v *Volume) pruneLong() bool {
 	if !ok {
 		return false
 	}
-	more := v.pruneRecords(func(v *Tx, drop func(id uint64, r *record)) {
-		id := v.head(l).id
+	more := v.pruneRecords(func(v *Tx, drop func(id uint64, r *history.Record)) {
+		id := history.HeadOf(v, l).ID
 		for i := 0; id != 0; i++ {
-			r := v.getRecord(id)
+			r := history.Get(v, id)
 			if r == nil {
 				return
 			}
@@ -140,7 +141,7 @@ func (v *Volume) pruneLong() bool {
 func (v *Volume) reachOf(s State, before bool) error {
 	locked := v.lock()
 	defer locked.unlock()
-	last, _ := strconv.ParseInt(string(locked.table.Get(prunedKey)), 16, 64)
+	last, _ := strconv.ParseInt(string(locked.table.Get(history.PrunedKey)), 16, 64)
 	switch {
 	case last == 0, s.Time.IsZero() && (before || !s.Before), !s.Time.IsZero() && nanoseconds(s.Time) >= last:
 		return nil
@@ -148,7 +149,7 @@ func (v *Volume) reachOf(s State, before bool) error {
 	return fmt.Errorf("what happened up to %s is not known any more", timeOf(last).Format(time.RFC3339))
 }
 
-func (h *history) takeLong() (table.Link, bool) {
+func (h *historyState) takeLong() (table.Link, bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for l := range h.long {
@@ -160,13 +161,13 @@ func (h *history) takeLong() (table.Link, bool) {
 
 // pruneRecords drops the records that choose names, a step at most, and reports
 // whether the step was not enough.
-func (v *Volume) pruneRecords(choose func(v *Tx, drop func(id uint64, r *record))) bool {
+func (v *Volume) pruneRecords(choose func(v *Tx, drop func(id uint64, r *history.Record))) bool {
 	dropped := 0
 	var files []uint64
 	var bytes int64
 	err := v.update(func(v *Tx) error {
-		chosen := map[uint64]*record{}
-		choose(v, func(id uint64, r *record) {
+		chosen := map[uint64]*history.Record{}
+		choose(v, func(id uint64, r *history.Record) {
 			if len(chosen) < pruneStep {
 				chosen[id] = r
 			}
@@ -189,34 +190,26 @@ func (v *Volume) pruneRecords(choose func(v *Tx, drop func(id uint64, r *record)
 
 // dropRecord takes a record out of the table, and says under which id the store has its
 // content, 0 for none.
-func (v *Tx) dropRecord(id uint64, r *record) (at uint64, size int64) {
-	v.table.Set(versionKey(id), nil)
+func (v *Tx) dropRecord(id uint64, r *history.Record) (at uint64, size int64) {
+	v.table.Set(history.Key(id), nil)
 	if r == nil {
 		return 0, 0
 	}
-	if v.head(r.at()).id == id {
-		v.table.Set(headKey(r.at()), nil)
+	if history.HeadOf(v, r.Link()).ID == id {
+		v.table.Set(history.HeadKey(r.Link()), nil)
 	}
 	if !r.Kept {
 		return 0, 0
 	}
-	at = r.content(id)
-	v.table.Set(keptKey(at), nil)
+	at = r.KeptID(id)
+	v.table.Set(history.KeptKey(at), nil)
 	return at, r.Size
-}
-
-// content is the id under which the store has a record's content.
-func (r *record) content(id uint64) uint64 {
-	if r.Copy != 0 {
-		return r.Copy
-	}
-	return id
 }
 
 // dropFiles unlinks content of which the table does not know any more.
 func (v *Volume) dropFiles(files []uint64, bytes int64, records int) {
 	for _, id := range files {
-		if err := v.store.DropKept(storeID(id)); err != nil {
+		if err := v.store.DropKept(history.StoreID(id)); err != nil {
 			v.o.Log.Warn("history: unlink", "version", id, "err", err)
 		}
 	}
@@ -241,13 +234,13 @@ func (v *Volume) pruneBytes(limit int64) bool {
 	var files []uint64
 	var bytes int64
 	err := v.update(func(v *Tx) error {
-		v.table.Scan(keptPrefix, "", func(key string, value []byte) bool {
-			id := idOfKey(key)
+		v.table.Scan(history.KeptPrefix, "", func(key string, value []byte) bool {
+			id := history.IDOf(key)
 			size, at := keptOf(value)
 			v.table.Set(key, nil)
-			if r := v.getRecord(at); r != nil && r.Kept && r.content(at) == id {
+			if r := history.Get(v, at); r != nil && r.Kept && r.KeptID(at) == id {
 				r.Kept, r.Copy = false, 0
-				v.putRecord(at, r)
+				history.Put(v, at, r)
 			}
 			files, bytes = append(files, id), bytes+size
 			return bytes < excess && len(files) < pruneStep

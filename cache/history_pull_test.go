@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/wsmount/wsmount/cache/internal/history"
 	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/providers"
@@ -92,7 +93,7 @@ func TestRestoreToBeforeManyPulls(t *testing.T) {
 func (w *scene) unnote() {
 	w.Helper()
 	var all []uint64
-	w.ok(w.v.eachRecord(w.Context(), 0, func(v *View, id uint64, r *record) {
+	w.ok(w.v.eachRecord(w.Context(), 0, func(v *View, id uint64, r *history.Record) {
 		if r.Change == Made && r.Why == whyPulled {
 			all = append(all, id)
 		}
@@ -102,7 +103,7 @@ func (w *scene) unnote() {
 	}
 	w.ok(w.v.update(func(v *Tx) error {
 		for _, id := range all {
-			v.table.Set(versionKey(id), nil)
+			v.table.Set(history.Key(id), nil)
 		}
 		return nil
 	}))

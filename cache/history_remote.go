@@ -6,6 +6,7 @@ import (
 	"io"
 	"syscall"
 
+	"github.com/wsmount/wsmount/cache/internal/history"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/providers"
@@ -14,9 +15,9 @@ import (
 // keepRemote fetches what the backend has into the history: it is about to be
 // overwritten there. Content larger than most bytes is only noted.
 func (v *Volume) keepRemote(ctx context.Context, l table.Link, at providers.Locator, info providers.Info, most int64) (id string, err error) {
-	r := &record{Change: Ended, Why: whyOverwritten, Dir: l.Dir, Name: l.Name, Mode: 0o100644,
+	r := &history.Record{Change: Ended, Why: whyOverwritten, Dir: l.Dir, Name: l.Name, Mode: 0o100644,
 		Size: info.Size, Base: versionText(info.Version), Stays: true,
-		Past: &pastAt{Path: at.String(), Version: versionText(info.Version), Size: info.Size}}
+		Past: &history.Past{Path: at.String(), Version: versionText(info.Version), Size: info.Size}}
 	var ino table.Ino
 	if info.Kind == providers.KindFile && info.Size <= most {
 		if ino, err = v.fetchAside(ctx, at, info); err != nil {
@@ -33,7 +34,7 @@ func (v *Volume) keepRemote(ctx context.Context, l table.Link, at providers.Loca
 	})
 	if ino != 0 {
 		if err == nil {
-			err = v.store.Keep(ino, storeID(number))
+			err = v.store.Keep(ino, history.StoreID(number))
 		}
 		v.store.Remove(ino)
 	}

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/wsmount/wsmount/cache/internal/history"
 )
 
 // State is what a state of the past is called by: one of Version, Time, Event,
@@ -88,7 +90,7 @@ func (v *Volume) cutOf(ctx context.Context, s State) (uint64, error) {
 func (v *Volume) cutAtVersion(s State) (uint64, error) {
 	id, ok := parseID(s.Version)
 	err := v.view(func(v *View) error {
-		if !ok || v.getRecord(id) == nil {
+		if !ok || history.Get(v, id) == nil {
 			return fmt.Errorf("%q: %w", s.Version, ErrNoVersion)
 		}
 		return nil
@@ -104,7 +106,7 @@ func (v *Volume) cutAtTime(ctx context.Context, s State) (uint64, error) {
 	if s.Before && at > math.MinInt64 {
 		at--
 	}
-	err := v.eachRecord(ctx, 0, func(v *View, id uint64, r *record) {
+	err := v.eachRecord(ctx, 0, func(v *View, id uint64, r *history.Record) {
 		if r.Time > at {
 			cut = min(cut, id)
 		}
@@ -117,7 +119,7 @@ func (v *Volume) cutAtTime(ctx context.Context, s State) (uint64, error) {
 func (v *Volume) runOf(ctx context.Context, s State) (first, last uint64, err error) {
 	f := LogFilter{Event: s.Event, Turn: s.Turn, Conversation: s.Conversation}
 	var before Actor
-	err = v.eachRecord(ctx, 0, func(v *View, id uint64, r *record) {
+	err = v.eachRecord(ctx, 0, func(v *View, id uint64, r *history.Record) {
 		if f.matches(r) {
 			if first == 0 || s.Event != "" && r.Actor != before {
 				first = id

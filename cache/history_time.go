@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/wsmount/wsmount/cache/internal/history"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/providers"
@@ -28,7 +29,7 @@ type past struct {
 // event is what happened to an inode; its record has no Change when nothing did.
 type event struct {
 	id uint64
-	r  *record
+	r  *history.Record
 }
 
 // maxDepth bounds a climb through directories, should records lead in circles.
@@ -41,7 +42,7 @@ func (v *Volume) pastBefore(ctx context.Context, cut uint64, s State) (*past, er
 		p.after = nanoseconds(s.Time)
 		p.until = p.after
 	}
-	err := v.eachRecord(ctx, 0, func(v *View, id uint64, r *record) {
+	err := v.eachRecord(ctx, 0, func(v *View, id uint64, r *history.Record) {
 		if id < cut {
 			p.after = max(p.after, r.Time)
 			p.knows(r)
@@ -118,7 +119,7 @@ func (p *past) stayed(v *View, l table.Link, ino table.Ino, n *table.Inode) even
 	r := recordOf("", "", l, ino, n)
 	at, _ := v.LocalPath(l)
 	r.Path = at.String()
-	id, old := v.contentRecord(ino, l)
+	id, old := history.ContentOf(v, ino, l)
 	switch {
 	case old == nil:
 		r.New = ofHere(n)
@@ -186,11 +187,11 @@ func (p *past) scopeOf(ctx context.Context, path string) string {
 func (p *past) source(v *View, e event) (src contentSource) {
 	r := e.r
 	if r.Change == Written {
-		if prev := v.getRecord(r.Prev); prev != nil {
+		if prev := history.Get(v, r.Prev); prev != nil {
 			src = v.contentOf(r.Prev, prev)
 		}
 		if src.kind == contentGone {
-			src = r.Before.source(0)
+			src = pastSource(r.Before, 0)
 		}
 		return src
 	}
@@ -198,7 +199,7 @@ func (p *past) source(v *View, e event) (src contentSource) {
 }
 
 // contentNow is contentOf, and where the backend has it if nothing else does.
-func (v *View) contentNow(id uint64, r *record) contentSource {
+func (v *View) contentNow(id uint64, r *history.Record) contentSource {
 	src := v.contentOf(id, r)
 	n := v.table.Inode(r.Ino)
 	gone := src.kind == contentGone || src.kind == contentPast && n != nil && len(n.RemoteLinks) > 0
@@ -266,7 +267,7 @@ func (v *Volume) itemOf(ctx context.Context, path, version string) (it item, isO
 	id, ok := parseID(version)
 	locked := v.lock()
 	defer locked.unlock()
-	r := locked.getRecord(id)
+	r := history.Get(locked, id)
 	if !ok || r == nil {
 		return it, false, fmt.Errorf("%q: %w", version, ErrNoVersion)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/wsmount/wsmount/cache/internal/chores"
 	"github.com/wsmount/wsmount/cache/internal/content"
+	"github.com/wsmount/wsmount/cache/internal/history"
 	"github.com/wsmount/wsmount/cache/internal/table"
 )
 
@@ -71,7 +72,7 @@ func (v *Volume) forgetMoved() {
 	}
 	err := v.update(func(v *Tx) error {
 		for _, ino := range moved {
-			v.table.Set(queueKey(ino), nil)
+			v.table.Set(history.QueueKey(ino), nil)
 		}
 		return nil
 	})
@@ -128,9 +129,9 @@ func (v *Volume) lookAt(ino table.Ino, p pending) error {
 // setSum adds the hash to a record.
 func (v *Volume) setSum(id uint64, sum string) error {
 	return v.update(func(v *Tx) error {
-		if r := v.getRecord(id); r != nil {
+		if r := history.Get(v, id); r != nil {
 			r.SHA = sum
-			v.putRecord(id, r)
+			history.Put(v, id, r)
 		}
 		return nil
 	})

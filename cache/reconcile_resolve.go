@@ -10,6 +10,7 @@ import (
 	iofs "io/fs"
 	"time"
 
+	"github.com/wsmount/wsmount/cache/internal/history"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/providers"
 )
@@ -197,7 +198,7 @@ func (v *Volume) isVersion(id string, b *table.Remote) bool {
 	}
 	locked := v.lock()
 	defer locked.unlock()
-	r := locked.getRecord(n)
+	r := history.Get(locked, n)
 	return r != nil && r.Change == Written && r.Ino == b.Ino && r.Gen == b.ContentVersion
 }
 

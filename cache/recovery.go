@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/wsmount/wsmount/cache/internal/content"
+	"github.com/wsmount/wsmount/cache/internal/history"
 	"github.com/wsmount/wsmount/cache/internal/table"
 )
 
@@ -294,8 +295,8 @@ func (v *Volume) finishMoves() {
 	}
 	var moves []move
 	locked := v.lock()
-	locked.table.Scan(queuePrefix, "", func(key string, value []byte) bool {
-		if ino := idOfKey(key); locked.table.Inode(ino) == nil || locked.table.Inode(ino).State == table.None {
+	locked.table.Scan(history.QueuePrefix, "", func(key string, value []byte) bool {
+		if ino := history.IDOf(key); locked.table.Inode(ino) == nil || locked.table.Inode(ino).State == table.None {
 			moves = append(moves, move{ino, string(value)})
 		}
 		return true

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/wsmount/wsmount/cache/internal/history"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/providers"
 )
@@ -77,7 +78,7 @@ func (v *Volume) stray(ino table.Ino) bool {
 	defer locked.unlock()
 	n := locked.table.Inode(ino)
 	switch {
-	case locked.table.Get(queueKey(ino)) != nil:
+	case locked.table.Get(history.QueueKey(ino)) != nil:
 		return false
 	case n == nil:
 		return locked.open[ino] == nil && locked.table.Err() == nil
@@ -156,7 +157,7 @@ func (v *Volume) sweepHistory(first uint64) error {
 		locked := v.lock()
 		defer locked.unlock()
 		known := strings.HasPrefix(id, "survivor-") && locked.table.Get(insteadPrefix+strings.TrimPrefix(id, "survivor-")) != nil ||
-			perr == nil && (locked.table.Get(keptKey(n)) != nil || n >= first)
+			perr == nil && (locked.table.Get(history.KeptKey(n)) != nil || n >= first)
 		if !known {
 			gone = append(gone, id)
 		}

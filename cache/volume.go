@@ -49,7 +49,7 @@ type Volume struct {
 	// function of theirs takes as its first argument says which it is.
 	engine  engine
 	puller  puller
-	history history
+	history historyState
 	unlinks deferredUnlinks
 
 	prefetches bool          // see canPrefetch

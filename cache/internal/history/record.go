@@ -1,0 +1,222 @@
+// Package history is the records of what happened to the files of a working copy: who
+// changed what when, and where the content is that was there before. A record never
+// changes what it tells, but it is amended with what becomes known later, and it is given
+// up when there are too many.
+//
+// The records are in the table of the tree, so that each is there exactly if the change
+// is that it tells of:
+//
+//	hv/<id>           the record
+//	hn/<dir>/<name>   the last record of a name, and how many there were
+//	hk/<id>           what the store of content keeps under this id: size, record
+//	hq/<inode>        id under which content is kept once nothing holds it
+//	hz/               the time up to which records were given up
+//
+// Names are (directory, name), as everywhere: what was recorded before a directory is
+// renamed follows it.
+package history
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/providers"
+)
+
+// What a record tells of.
+const (
+	Made    = "made"    // a directory, a link, or what else has no content, came to be; or a pull brought it
+	Written = "written" // content became final: a close, an fsync, a restore
+	Ended   = "ended"   // content was removed or replaced; it is what was there
+	Moved   = "moved"   // a file or a directory has another name
+)
+
+// Actor says on whose behalf files change.
+type Actor struct {
+	Name         string `json:"actor,omitempty"`
+	Event        string `json:"event,omitempty"` // of the lifecycle (AIP-37)
+	Turn         string `json:"turn,omitempty"`
+	Conversation string `json:"conversation,omitempty"`
+}
+
+// Record is one entry of the history, under an id that grows from each to the next. The
+// zero value of what refers to another record is none.
+type Record struct {
+	Change string    `json:"k"`
+	Why    string    `json:"y,omitempty"`
+	Number uint64    `json:"n"` // of those of its name, from 1 on
+	Ino    table.Ino `json:"i"`
+	Dir    table.Ino `json:"d"`
+	Name   string    `json:"m"`
+	Path   string    `json:"p"` // at that time
+	From   *Place    `json:"f,omitempty"`
+	Time   int64     `json:"t"` // in nanoseconds since 1970
+	Mode   uint32    `json:"o"`
+	UID    uint32    `json:"u,omitempty"`
+	PID    uint32    `json:"q,omitempty"`
+	Cmd    string    `json:"c,omitempty"`
+	Size   int64     `json:"s,omitempty"`
+	SHA    string    `json:"h,omitempty"`
+	Gen    uint64    `json:"g,omitempty"` // the content version
+	Birth  int64     `json:"w,omitempty"` // of the inode; of one that is New, since when it is there
+	Base   string    `json:"b,omitempty"`
+	Target string    `json:"l,omitempty"`  // of a symbolic link that ended
+	Kept   bool      `json:"kp,omitempty"` // the store has the content
+	Copy   uint64    `json:"cp,omitempty"` // under this id; 0: under the record's
+	New    bool      `json:"nw,omitempty"` // the inode was made since the record before, if any
+	Stays  bool      `json:"st,omitempty"` // the name stayed: content ended, not the file
+	Back   uint64    `json:"bk,omitempty"` // the record of the same name before
+	Prev   uint64    `json:"pv,omitempty"` // the content of the same inode before
+	Of     uint64    `json:"of,omitempty"` // the record with this content
+	Commit string    `json:"ct,omitempty"` // the revision that it went into
+	Past   *Past     `json:"pa,omitempty"` // where the remote has the content
+	Before *Past     `json:"pb,omitempty"` // and that which there was before, if it has no record
+	Actor
+}
+
+// Place is a place that something was moved from.
+type Place struct {
+	Dir  table.Ino `json:"d"`
+	Name string    `json:"m"`
+	Path string    `json:"p"`
+}
+
+// Past is where the remote has content, perhaps still when it is neither local nor in its
+// head: in a revision, or as the version that it may keep of a path.
+type Past struct {
+	Revision providers.Revision `json:"r,omitempty"` // "": the remote keeps none
+	Path     string             `json:"p"`
+	Version  string             `json:"v"` // that it has there: else it is not that content
+	Size     int64              `json:"s,omitempty"`
+}
+
+// Link is the name that a record is about.
+func (r *Record) Link() table.Link { return table.Link{Dir: r.Dir, Name: r.Name} }
+
+// KeptID is the id under which the store has the content of the record id, if it has.
+func (r *Record) KeptID(id uint64) uint64 {
+	if r.Copy != 0 {
+		return r.Copy
+	}
+	return id
+}
+
+// Prefixes and keys in the table.
+const (
+	Prefix      = "hv/"
+	headPrefix  = "hn/"
+	KeptPrefix  = "hk/"
+	QueuePrefix = "hq/"
+	PrunedKey   = "hz/"
+)
+
+// Key, KeptKey, QueueKey and HeadKey are where the table has what the package comment says.
+func Key(id uint64) string          { return hexKey(Prefix, id) }
+func KeptKey(id uint64) string      { return hexKey(KeptPrefix, id) }
+func QueueKey(ino table.Ino) string { return hexKey(QueuePrefix, ino) }
+func HeadKey(l table.Link) string   { return hexKey(headPrefix, l.Dir) + "/" + l.Name }
+
+// IDOf is the id, or inode, in a key.
+func IDOf(key string) (id uint64) {
+	id, _ = strconv.ParseUint(key[3:], 16, 64)
+	return id
+}
+
+// StoreID is how the store of content names what it keeps under an id.
+func StoreID(id uint64) string { return hexKey("", id) }
+
+// hexKey is a prefix and a number, as 16 digits so that it sorts.
+func hexKey(prefix string, n uint64) string {
+	const digits = "0123456789abcdef"
+	var b [32]byte
+	k := append(b[:0], prefix...)
+	for shift := 60; shift >= 0; shift -= 4 {
+		k = append(k, digits[n>>shift&15])
+	}
+	return string(k)
+}
+
+// Reader is a view of the tree whose lock is held.
+type Reader interface{ Get(key string) []byte }
+
+// Writer is a transaction of the tree.
+type Writer interface {
+	Reader
+	Set(key string, value []byte)
+	NextSeq() uint64
+}
+
+// Head is the last record of a name; zero: there is none.
+type Head struct{ ID, Number uint64 }
+
+// HeadOf finds it.
+func HeadOf(v Reader, l table.Link) (h Head) {
+	id, number, ok := strings.Cut(string(v.Get(HeadKey(l))), " ")
+	if ok {
+		h.ID, _ = strconv.ParseUint(id, 16, 64)
+		h.Number, _ = strconv.ParseUint(number, 16, 64)
+	}
+	return h
+}
+
+// Get is a record; nil: there is none.
+func Get(v Reader, id uint64) *Record {
+	if id == 0 {
+		return nil
+	}
+	return Decode(v.Get(Key(id)))
+}
+
+// Decode is the record that the table has as value; nil: none that can be read.
+func Decode(value []byte) *Record {
+	r := &Record{}
+	if value == nil || json.Unmarshal(value, r) != nil {
+		return nil
+	}
+	return r
+}
+
+// Put amends a record that is there.
+func Put(tx Writer, id uint64, r *Record) {
+	value, err := json.Marshal(r)
+	if err != nil {
+		panic(err) // nothing in it can fail
+	}
+	tx.Set(Key(id), value)
+}
+
+// Append makes r, which has all but its Number and Back, the last record of its name,
+// behind h, the last one so far.
+func Append(tx Writer, h Head, r *Record) (id uint64) {
+	id = tx.NextSeq()
+	r.Number, r.Back = h.Number+1, h.ID
+	Put(tx, id, r)
+	tx.Set(HeadKey(r.Link()), fmt.Appendf(nil, "%x %x", id, r.Number))
+	return id
+}
+
+// ContentOf finds the record of an inode's content by one of its names: the last version
+// that was written, moved there since or not; 0: there is none.
+func ContentOf(v Reader, ino table.Ino, l table.Link) (uint64, *Record) {
+	return ContentBehind(v, ino, HeadOf(v, l).ID)
+}
+
+// ContentBehind is ContentOf where the last record of the name is known.
+func ContentBehind(v Reader, ino table.Ino, id uint64) (uint64, *Record) {
+	r := Get(v, id)
+	for i := 0; i < 4 && r != nil && r.Stays && r.Ino != ino; i++ {
+		id = r.Back // what another wrote, and was replaced
+		r = Get(v, id)
+	}
+	if r != nil && r.Change == Moved && r.Of != 0 {
+		id = r.Of
+		r = Get(v, id)
+	}
+	if r == nil || r.Ino != ino || r.Change == Ended && !r.Stays {
+		return 0, nil
+	}
+	return id, r
+}
