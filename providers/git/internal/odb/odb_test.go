@@ -280,7 +280,8 @@ func TestRepack(t *testing.T) {
 		}
 	}
 	before, _ := filepath.Glob(filepath.Join(repo.Dir, "objects", "pack", "*.pack"))
-	kept := t.TempDir()
+	kept := repo.Dir + ".kept" // on the file system of the repository, so that packs can be linked
+	assert.OK(t, os.Mkdir(kept, 0o755))
 	for _, name := range before {
 		for _, end := range []string{".pack", ".idx"} {
 			from := strings.TrimSuffix(name, ".pack") + end
