@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync/atomic"
 
+	"github.com/wsmount/wsmount/cache/internal/rules"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/providers"
 )
@@ -33,7 +34,7 @@ type set struct {
 	stopped  []stopped               // what the guard keeps out
 	left     []table.Link            // what was due and is not in it
 	stays    map[table.Link]struct{} // what is ignored, or no longer, and not marked so yet
-	carriers carriers                // directories that go although they are ignored
+	carriers rules.Carriers          // directories that go although they are ignored
 	astray   []table.Link            // what the backend cannot have where it is said to
 	unsure   bool                    // rules that count were not learned: it is to be collected anew
 	bring    []table.Link            // content that is to stay here has to come first
@@ -148,7 +149,7 @@ func (s *set) ignores(l table.Link) bool {
 	stays, ok := v.sorted(l, rec, n, s.carriers)
 	switch {
 	case !ok:
-		_, sure := v.ignored(l, isDir(n))
+		_, sure := v.ignores.Ignored(v, l, isDir(n))
 		if s.unsure = s.unsure || !sure; sure {
 			s.bring = append(s.bring, l)
 		}

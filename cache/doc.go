@@ -61,7 +61,8 @@
 // their content, listing_ what is known of remote directories, reconcile_ how the two
 // sides are brought together, pending_ what is dirty and when it is due, upload_ how
 // names are sent one by one, commit_ how they are sent as a change set, revision_ heads,
-// push and pull of revisions, rules_ what never leaves the machine, massdelete_ what a
+// push and pull of revisions, rules_ what never leaves the machine (what ignore files say
+// of names is package rules), massdelete_ what a
 // halt means for pulls and commits, history_ versions of files, recovery_ what follows
 // an unclean end.
 //

@@ -181,7 +181,7 @@ func (c *committed) now(l table.Link, ino table.Ino) (n *table.Inode, shared boo
 		return &had, false
 	}
 	if rec.Remote == nil && v.ignoring() {
-		is, _ := locked.ignored(l, isDir(n))
+		is, _ := locked.ignores.Ignored(locked, l, isDir(n))
 		return &had, !is
 	}
 	return &had, true

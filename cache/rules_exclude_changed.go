@@ -3,6 +3,7 @@ package cache
 import (
 	"context"
 
+	"github.com/wsmount/wsmount/cache/internal/rules"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/providers"
 )
@@ -96,8 +97,8 @@ func (v *Tx) releaseIncluded() {
 			continue
 		}
 		if v.ignoring() {
-			v.table.Set(lookKey+itoa(l.Dir), []byte{1})
-			v.ignores.relook = true
+			rules.LookBelow(v, l.Dir)
+			v.relooks = true
 			continue
 		}
 		rec.Local = false

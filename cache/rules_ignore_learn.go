@@ -1,36 +1,19 @@
 package cache
 
 import (
-	"bytes"
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
-	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/wsmount/wsmount/cache/internal/ignore"
+	"github.com/wsmount/wsmount/cache/internal/rules"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/fs"
 )
 
-// What is kept in the table, since names stay here for it.
-const (
-	rulesKey = "ignore/rules/" // of a directory the ignore file whose rules were learned
-	lookKey  = "ignore/look/"  // a directory in which all is to be looked at again
-)
-
 // maxRules is how large an ignore file may be. Of a larger one no rule counts.
 const maxRules = 1 << 20
-
-func inoOf(key, prefix string) (ino table.Ino) {
-	ino, _ = strconv.ParseUint(strings.TrimPrefix(key, prefix), 10, 64)
-	return ino
-}
-
-func joined(names []string) string { return strings.Join(names, "/") }
 
 // learnForCommit makes all rules known that say something of what may go with a
 // commit, and looks again at what stays here for rules of before.
@@ -56,20 +39,14 @@ func (v *Volume) learnForCommit(ctx context.Context) error {
 // learnAhead learns rules that were changed here, or could have been used, so that what
 // is made from now on stays here at once. What it cannot learn the next commit will.
 func (v *View) learnAhead() {
-	if !v.ignoring() || v.ignores.learning || len(v.ignores.wanted) == 0 {
+	if !v.ignoring() || v.learning {
 		return
 	}
-	var dirs []table.Ino
-	for dir := range v.ignores.wanted {
-		if !v.learned(dir) {
-			dirs = append(dirs, dir)
-		}
-	}
-	clear(v.ignores.wanted)
-	v.ignores.learning = len(dirs) > 0
-	if !v.ignores.learning {
+	dirs := v.ignores.Wanted(v)
+	if len(dirs) == 0 {
 		return
 	}
+	v.learning = true
 	v.background(func() {
 		w := v.wait(nil, v.o.Patience)
 		defer w.close()
@@ -77,51 +54,17 @@ func (v *View) learnAhead() {
 			v.o.Log.Debug("ignore files are read later", "err", err)
 		}
 		locked := v.Volume.lock()
-		locked.ignores.learning = false
+		locked.learning = false
 		locked.unlock()
 		v.engine.wake()
 	})
-}
-
-// unlearned are the directories whose rules were not learned: of the root, of those that
-// had some, and of all above what is to be sent and is not at the backend.
-func (v *View) unlearned() (dirs []table.Ino) {
-	asked := map[table.Ino]struct{}{}
-	v.table.Scan(rulesKey, "", func(key string, value []byte) bool {
-		dir := inoOf(key, rulesKey)
-		if ino, gen, known := v.ruleFile(dir); !known || !v.learned(dir) || !bytes.Equal(value, ruleState(ino, gen)) {
-			dirs = append(dirs, dir)
-		}
-		asked[dir] = struct{}{}
-		return true
-	})
-	if _, known := asked[table.Root]; !known && !v.learned(table.Root) {
-		dirs = append(dirs, table.Root)
-	}
-	clear(asked)
-	v.table.Dirty(0, func(_ uint64, l table.Link) bool {
-		if rec, _ := v.table.Name(l.Dir, l.Name); rec.Remote == nil && rec.Ino != 0 {
-			dirs = append(dirs, v.unlearnedAbove(l, asked)...)
-		}
-		return true
-	})
-	slices.Sort(dirs)
-	return slices.Compact(dirs)
 }
 
 // snapshotUnlearned is unlearned of this moment.
 func (v *Volume) snapshotUnlearned() []table.Ino {
 	was := v.takeSnapshot(false)
 	defer was.end()
-	return was.unlearned()
-}
-
-// ruleState is what is kept of an ignore file whose rules were learned.
-func ruleState(ino table.Ino, gen uint64) []byte {
-	if ino == 0 {
-		return nil
-	}
-	return binary.AppendUvarint(binary.AppendUvarint(nil, ino), gen)
+	return was.ignores.Unlearned(was)
 }
 
 func (v *Volume) learnAll(w *waiting, dirs []table.Ino) error {
@@ -137,17 +80,17 @@ func (v *Volume) learnAll(w *waiting, dirs []table.Ino) error {
 // learnRules reads the rules of a directory, if they were not, or are others now.
 func (v *Volume) learnRules(w *waiting, dir table.Ino) error {
 	locked := v.lock()
-	ino, gen, known := locked.ruleFile(dir)
+	ino, version, known := locked.ignores.FileOf(locked, dir)
 	locked.unlock()
 	if !known {
 		if err := v.list(w, dir); err != nil && !errors.Is(err, fs.ErrStale) {
 			return err
 		}
 		locked = v.lock()
-		ino, gen, _ = locked.ruleFile(dir)
+		ino, version, _ = locked.ignores.FileOf(locked, dir)
 		locked.unlock()
 	}
-	r := rulesOf{ino: ino, gen: gen}
+	r := rules.Rules{Ino: ino, Version: version}
 	if ino != 0 {
 		content, err := v.readRules(w, ino)
 		if errors.Is(err, fs.ErrStale) || v.gone(ino) {
@@ -159,7 +102,7 @@ func (v *Volume) learnRules(w *waiting, dir table.Ino) error {
 		r.Rules = ignore.Parse(content)
 	}
 	return v.update(func(v *Tx) error {
-		v.adopt(dir, r)
+		v.ignores.Learn(v, dir, r)
 		return nil
 	})
 }
@@ -186,40 +129,11 @@ func (v *Volume) readRules(w *waiting, ino table.Ino) ([]byte, error) {
 	return io.ReadAll(snap.Reader())
 }
 
-// adopt has rules count. Where others did, or where they take back what those above them
-// say, names may stay here that need not any more. Who reads slowly does not take back
-// what was learned of the file as it is.
-func (v *Tx) adopt(dir table.Ino, r rulesOf) {
-	if ino, gen, _ := v.ruleFile(dir); (ino != r.ino || gen != r.gen) && v.learned(dir) {
-		return
-	}
-	key := rulesKey + itoa(dir)
-	old, now := v.table.Get(key), []byte(nil)
-	if v.table.Inode(dir) != nil {
-		now = ruleState(r.ino, r.gen)
-	}
-	if old != nil && !bytes.Equal(old, now) || old == nil && r.Keeps() {
-		v.table.Set(lookKey+itoa(dir), []byte{1})
-	}
-	if !bytes.Equal(old, now) {
-		v.table.Set(key, now)
-	}
-	if now == nil {
-		delete(v.ignores.rules, dir)
-		return
-	}
-	v.ignores.rules[dir] = r
-}
-
 // lookAgain looks at all names in directories whose rules are others now. What
 // cannot be said yet is looked at before the next commit.
 func (v *Volume) lookAgain(w *waiting) error {
 	locked := v.lock()
-	var dirs []table.Ino
-	locked.table.Scan(lookKey, "", func(key string, _ []byte) bool {
-		dirs = append(dirs, inoOf(key, lookKey))
-		return true
-	})
+	dirs := rules.ToLookBelow(locked)
 	locked.unlock()
 	if len(dirs) == 0 {
 		return nil
@@ -243,7 +157,7 @@ func (v *Volume) lookAgain(w *waiting) error {
 			continue
 		}
 		err := v.update(func(v *Tx) error {
-			v.table.Set(lookKey+itoa(dir), nil)
+			rules.Looked(v, dir)
 			return nil
 		})
 		if err != nil {
@@ -256,7 +170,7 @@ func (v *Volume) lookAgain(w *waiting) error {
 // lookBelow looks at all names below a directory, those of one directory at a
 // time: nobody waits for a million of them. It returns the directories whose
 // rules would have to be known.
-func (v *Volume) lookBelow(top table.Ino, c carriers) (unlearned []table.Ino, err error) {
+func (v *Volume) lookBelow(top table.Ino, c rules.Carriers) (unlearned []table.Ino, err error) {
 	asked := map[table.Ino]struct{}{}
 	for dirs := []table.Ino{top}; len(dirs) > 0; {
 		dir := dirs[len(dirs)-1]
@@ -269,7 +183,7 @@ func (v *Volume) lookBelow(top table.Ino, c carriers) (unlearned []table.Ino, er
 				}
 				l := table.Link{Dir: dir, Name: name}
 				if _, ok := v.resort(l, rec, n, c); !ok {
-					unlearned = append(unlearned, v.unlearnedAbove(l, asked)...)
+					unlearned = append(unlearned, v.ignores.UnlearnedAbove(v, l, asked)...)
 				}
 				if isDir(n) {
 					dirs = append(dirs, rec.Ino)
@@ -285,24 +199,9 @@ func (v *Volume) lookBelow(top table.Ino, c carriers) (unlearned []table.Ino, er
 	return unlearned, nil
 }
 
-// unlearnedAbove are the directories that a name is in whose rules were not learned, and
-// that were not asked about before.
-func (v *View) unlearnedAbove(l table.Link, asked map[table.Ino]struct{}) (dirs []table.Ino) {
-	above, _, _ := v.above(l)
-	for _, dir := range slices.Backward(above) {
-		if _, known := asked[dir]; known {
-			break
-		}
-		if asked[dir] = struct{}{}; !v.learned(dir) {
-			dirs = append(dirs, dir)
-		}
-	}
-	return dirs
-}
-
 // resort has a name stay here or not, as the rules say. ok is false when nothing can be
 // said yet.
-func (v *Tx) resort(l table.Link, rec table.Name, n *table.Inode, c carriers) (stays, ok bool) {
+func (v *Tx) resort(l table.Link, rec table.Name, n *table.Inode, c rules.Carriers) (stays, ok bool) {
 	stays, ok = v.sorted(l, rec, n, c)
 	if ok && rec.Local != stays {
 		rec.Local = stays
@@ -316,12 +215,12 @@ func (v *Tx) resort(l table.Link, rec table.Name, n *table.Inode, c carriers) (s
 // to be: it may have no other place soon. A directory that the backend has goes, with
 // what of it is there: it got its name when nobody knew the rules. So do those that it
 // was moved into. ok is false when nothing can be said yet.
-func (v *View) sorted(l table.Link, rec table.Name, n *table.Inode, c carriers) (stays, ok bool) {
+func (v *View) sorted(l table.Link, rec table.Name, n *table.Inode, c rules.Carriers) (stays, ok bool) {
 	if rec.Remote != nil || rec.Attempt != nil || rec.Ino == 0 || n == nil || rec.Local && !v.onlyIgnored(l, rec) {
 		return rec.Local, true
 	}
-	is, sure := v.ignored(l, isDir(n))
-	if is = is && !(isDir(n) && (len(n.RemoteLinks) > 0 || c.has(rec.Ino))); !sure || is && !v.isHere(n) {
+	is, sure := v.ignores.Ignored(v, l, isDir(n))
+	if is = is && !(isDir(n) && (len(n.RemoteLinks) > 0 || c.Has(rec.Ino))); !sure || is && !v.isHere(n) {
 		return false, false
 	}
 	return is, true

@@ -7,6 +7,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/wsmount/wsmount/cache/internal/rules"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/integration/assert"
@@ -255,7 +256,7 @@ func (w *world) knowsRules() {
 	w.until(func() bool {
 		locked := w.v.lock()
 		defer locked.unlock()
-		return locked.learned(table.Root)
+		return locked.ignores.IsLearned(locked, table.Root)
 	})
 }
 
@@ -295,11 +296,10 @@ func TestRenameLooksAtNothing(t *testing.T) {
 	w.do("mkdir d", "mkdir other", "put d/a.o 1", "put d/b 2")
 	w.rules("d", "b.*", "/x/y")
 	w.tracks("d/b: 2")
-	look := func() (n int) {
+	look := func() int {
 		locked := w.v.lock()
 		defer locked.unlock()
-		locked.table.Scan(lookKey, "", func(string, []byte) bool { n++; return true })
-		return n
+		return len(rules.ToLookBelow(locked))
 	}
 	w.ok(w.rename("d", "other/d"))
 	assert.Equal(t, look(), 0, "directories are looked at though nothing is different")
@@ -312,23 +312,4 @@ func TestRenameLooksAtNothing(t *testing.T) {
 	assert.Equal(t, look(), 1, "directories are looked at where rules differ")
 	w.tracks("d/b: 2")
 	assert.Equal(t, look(), 0, "directories are looked at again and again")
-}
-
-// Rules that were read slowly do not take back those of the file as it is.
-func TestRulesReadSlowly(t *testing.T) {
-	w := newWorld(t, ignoring)
-	w.rules("", "*.o")
-	w.do("put b 1")
-	w.tracks("b: 1")
-	locked := w.v.lock()
-	old := locked.ignores.rules[table.Root]
-	locked.unlock()
-	w.rules("", "*.a")
-	w.tracks("b: 1")
-	w.ok(w.v.update(func(v *Tx) error { v.adopt(table.Root, old); return nil }))
-	locked = w.v.lock()
-	defer locked.unlock()
-	if !locked.learned(table.Root) || locked.table.Get(lookKey+itoa(table.Root)) != nil {
-		t.Error("the rules of before count again")
-	}
 }

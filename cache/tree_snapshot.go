@@ -36,8 +36,7 @@ func (v *Volume) takeSnapshot(forSet bool) *snapshot {
 	at := locked.table.Snapshot()
 	f := &snapshot{at: at, mine: mine, loose: loose, of: v, news: locked.table.News(), next: locked.table.NextSeq()}
 	then := &Volume{p: v.p, caps: v.caps, o: v.o}
-	f.View = &View{Volume: then, guardedState: &guardedState{View: tree.ViewOf(at), table: at, open: locked.beingOpen(), massDelete: locked.massDelete,
-		ignores: ignores{rules: maps.Clone(locked.ignores.rules), absent: map[table.Ino]struct{}{}}}}
+	f.View = &View{Volume: then, guardedState: &guardedState{View: tree.ViewOf(at), table: at, open: locked.beingOpen(), massDelete: locked.massDelete, ignores: locked.ignores.Clone()}}
 	e := &then.engine
 	e.v, e.sets, e.memo = then, v.engine.sets, newMemo()
 	e.because, e.found = maps.Clone(v.engine.because), maps.Clone(v.engine.found)

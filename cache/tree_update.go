@@ -72,7 +72,7 @@ func (v *Tx) Committed() {
 }
 
 // Undone implements tree.Observer.
-func (v *Tx) Undone() { clear(v.ignores.absent) }
+func (v *Tx) Undone() { v.ignores.Undone() }
 
 // Full implements tree.Observer. A commit may have the room of the ballast, which is for
 // that: what removes something makes room. When there is none, clean content goes.

@@ -12,6 +12,7 @@ import (
 	"github.com/wsmount/wsmount/cache/internal/chores"
 	"github.com/wsmount/wsmount/cache/internal/content"
 	"github.com/wsmount/wsmount/cache/internal/massdelete"
+	"github.com/wsmount/wsmount/cache/internal/rules"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/cache/internal/tree"
 	"github.com/wsmount/wsmount/fs"
@@ -79,7 +80,9 @@ type guardedState struct {
 	pulls         pulls
 	prefetch      prefetch
 	filePrefetch  filePrefetch
-	ignores       ignores
+	ignores       *rules.Ignores
+	learning      bool                    // rules, in the background
+	relooks       bool                    // names may stay local for no reason any more
 	staleDentries map[table.Link]struct{} // see markStaleDentry
 	kept          *kept                   // for the set that is under way; nil: there is none
 }
@@ -126,7 +129,7 @@ func newVolume(p providers.Provider, o Options, s *stateDir) *Volume {
 	v.held = &View{Volume: v, guardedState: &guardedState{View: tree.ViewOf(s.table), table: s.table, refs: map[table.Ino]uint64{}, open: map[table.Ino]*openInode{}, shown: map[table.Ino]uint64{},
 		renewed: map[table.Ino]struct{}{}, observations: map[*observation]struct{}{}, staleDentries: map[table.Link]struct{}{},
 		pulls:   pulls{shared: map[table.Ino]*sharedListing{}, told: map[table.Ino]toldStale{}},
-		ignores: ignores{rules: map[table.Ino]rulesOf{}, absent: map[table.Ino]struct{}{}, wanted: map[table.Ino]struct{}{table.Root: {}}}}}
+		ignores: rules.New(o.IgnoreFile)}}
 	v.submodules, _ = providers.As[providers.Submoduler](p)
 	v.prefetches = v.canPrefetch()
 	v.Bind(nobody{})
@@ -162,7 +165,7 @@ func (v *Volume) begin(ctx context.Context) error {
 	v.background(v.keepLoop)
 	v.background(v.unlinkLoop)
 	locked := v.lock()
-	relook := locked.ignores.relook
+	relook := locked.relooks
 	locked.unlock()
 	if relook {
 		v.background(v.relook)

@@ -100,6 +100,25 @@ func (v *View) climb(l table.Link, up func(*table.Inode) []table.Link) (provider
 	return at, err == nil
 }
 
+// Above are the directories from the root to that of a name, and the names that lead to
+// it; false when it is below a directory that was removed.
+func (v *View) Above(l table.Link) (dirs []table.Ino, names []string, ok bool) {
+	for {
+		dirs, names = append(dirs, l.Dir), append(names, l.Name)
+		if l.Dir == table.Root {
+			break
+		}
+		n := v.Inode(l.Dir)
+		if n == nil || len(n.Links) == 0 {
+			return nil, nil, false
+		}
+		l = n.Links[0]
+	}
+	slices.Reverse(dirs)
+	slices.Reverse(names)
+	return dirs, names, true
+}
+
 // IsBelow reports whether dir is top, or lies below it locally.
 func (v *View) IsBelow(dir, top table.Ino) bool {
 	for dir != top && dir != table.Root {
