@@ -15,7 +15,7 @@ import (
 // A set whose outcome is open is in the table: before it is sent, so that whoever
 // comes after a kill knows what to ask about, and until what it left is noted.
 // There may be very many names in it, so all that is said of them is said in pieces,
-// each in an update of its own between which others have their turn:
+// each in a transaction of its own between which others have their turn:
 //
 //   - first the record of the set, with its operation. Each piece then puts some
 //     of the names beside it, and the attempts of these. After a kill in between

@@ -89,8 +89,8 @@ func (v *View) keepNameless(ino table.Ino, n *table.Inode) bool {
 }
 
 // keepState has the state of content that is about to change kept for the set that is
-// under way, if any, and returns what it was kept in. oi.mu is held.
-func (v *Volume) keepState(oi *openInode) *kept {
+// under way, if any, and returns what it was kept in.
+func (v *Volume) keepState(oi lockedInode) *kept {
 	locked := v.lock()
 	k, n := locked.kept, locked.table.Inode(oi.ino)
 	if k == nil || n == nil || oi.f == nil || !k.wants(oi.ino) || !v.engine.isUnsaved(locked, oi.ino) {
@@ -98,7 +98,7 @@ func (v *Volume) keepState(oi *openInode) *kept {
 		return k
 	}
 	oi.opens++
-	p := &payload{kind: providers.KindFile, oi: oi, gen: n.ContentVersion, kept: true}
+	p := &payload{kind: providers.KindFile, oi: oi.openInode, gen: n.ContentVersion, kept: true}
 	locked.unlock()
 	err := errAgain
 	if oi.f.Whole() { // else a program would wait for the backend

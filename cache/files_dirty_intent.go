@@ -3,8 +3,8 @@ package cache
 import "github.com/wsmount/wsmount/fs"
 
 // beginDirty commits the intent to change content, before the first byte does, and has
-// the state before kept for a set that is under way. oi.mu is held.
-func (v *Volume) beginDirty(oi *openInode) error {
+// the state before kept for a set that is under way.
+func (v *Volume) beginDirty(oi lockedInode) error {
 	for {
 		k := v.keepState(oi)
 		if err := v.noteDirtyIntent(oi); err != nil {
@@ -19,8 +19,8 @@ func (v *Volume) beginDirty(oi *openInode) error {
 	}
 }
 
-// noteDirtyIntent is intend for the table. oi.mu is held.
-func (v *Volume) noteDirtyIntent(oi *openInode) error {
+// noteDirtyIntent has the table say that content may change, unless it does already.
+func (v *Volume) noteDirtyIntent(oi lockedInode) error {
 	locked := v.lock()
 	n := locked.table.Inode(oi.ino)
 	there, fresh := n != nil, n != nil && !n.Writing
@@ -52,15 +52,18 @@ func (v *Volume) beginChange(oi *openInode) error {
 	if oi.intent.Load() {
 		return nil
 	}
-	oi.mu.Lock()
-	defer oi.mu.Unlock()
-	return v.beginDirty(oi)
+	held := oi.lock()
+	defer held.unlock()
+	return v.beginDirty(held)
 }
 
 // endChange undoes beginChange.
 func (oi *openInode) endChange() { oi.changing.Add(-1) }
 
-// idle ends the intent to change, unless a change is under way. oi.mu is held.
+// idle ends the intent to change, unless a change is under way, and reports whether it
+// did: then the next change begins with beginDirty. It needs no lock, since a change counts
+// itself before it looks at the intent. Nothing but beginDirty may begin it again: a set
+// relies on hearing of the next change.
 func (oi *openInode) idle() bool {
 	oi.intent.Store(false)
 	if oi.changing.Load() > 0 {

@@ -24,12 +24,12 @@ func (v *Volume) flushMetadata(ino table.Ino) error {
 // flush is flushMetadata for a caller that holds the open inode. The intent to change ends with
 // it, until the next change, unless it is to stay.
 func (v *Volume) flush(oi *openInode, stays bool) error {
-	oi.mu.Lock()
-	defer oi.mu.Unlock()
+	held := oi.lock()
+	defer held.unlock()
 	if oi.f == nil {
 		return nil
 	}
-	t := metadataFlush{oi: oi, mapped: oi.mapped(), idle: !stays && oi.idle(), stamp: oi.stamp.Load()}
+	t := metadataFlush{oi: held, mapped: oi.mapped(), idle: !stays && oi.idle(), stamp: oi.stamp.Load()}
 	count := oi.f.Writes() // waits for a write that is under way
 	t.wrote = t.mapped || count != oi.seen
 	quiet := !oi.unseen.Load() || oi.f.Quiet()
@@ -39,7 +39,9 @@ func (v *Volume) flush(oi *openInode, stays bool) error {
 	ends := n != nil && n.Writing && t.idle && (oi.writers == 0 || t.wrote)
 	locked.unlock()
 	if n == nil || !t.wrote && t.stamp == 0 && !ends {
-		oi.intent.Store(n != nil && n.Writing)
+		if n == nil || !n.Writing {
+			oi.intent.Store(false)
+		}
 		return nil
 	}
 	t.size = oi.f.Size()
@@ -62,14 +64,14 @@ func (v *Volume) flush(oi *openInode, stays bool) error {
 
 // metadataFlush is what there is to take into the table.
 type metadataFlush struct {
-	oi            *openInode
+	oi            lockedInode
 	wrote, mapped bool // bytes have changed; without our seeing it
 	idle          bool // the intent to change ends
 	stamp         int64
 	size, blocks  int64
 }
 
-// noteFlushed does take's change of the table. oi.mu is held.
+// noteFlushed takes it.
 func (v *Tx) noteFlushed(t *metadataFlush) {
 	oi := t.oi
 	n := v.table.Edit(oi.ino)

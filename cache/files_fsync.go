@@ -173,14 +173,10 @@ func (v *Volume) rest(ino table.Ino) error {
 		return nil
 	}
 	defer v.release(oi)
-	oi.mu.Lock()
-	defer oi.mu.Unlock()
+	held := oi.lock()
+	defer held.unlock()
 	if !oi.idle() || oi.f == nil || oi.f.Writes() != oi.seen || oi.stamp.Load() != 0 || oi.unseen.Load() {
-		locked := v.lock()
-		n := locked.table.Inode(ino)
-		oi.intent.Store(n != nil && n.Writing)
-		locked.unlock()
-		return nil
+		return nil // the next change finds that the table says so already
 	}
 	return v.update(func(v *Tx) error {
 		if n := v.table.Edit(ino); n != nil {

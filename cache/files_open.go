@@ -58,6 +58,16 @@ type openInode struct {
 	lingered bool         // somebody waits for mappings to end; guarded by the volume's lock
 }
 
+// lockedInode is an openInode for who holds its lock, mu.
+type lockedInode struct{ *openInode }
+
+func (oi *openInode) lock() lockedInode {
+	oi.mu.Lock()
+	return lockedInode{oi}
+}
+
+func (oi lockedInode) unlock() { oi.mu.Unlock() }
+
 // acquire opens the content of an inode, for those who only read it. Content
 // that is not here becomes a file without blocks, which it fetches when they
 // are read.
@@ -97,14 +107,14 @@ func (v *Volume) openContent(ino table.Ino, u user) (*openInode, error) {
 	if err != nil {
 		return nil, err
 	}
-	oi.mu.Lock()
+	held := oi.lock()
 	if oi.f == nil {
-		err = v.openFile(oi)
+		err = v.openFile(held)
 	}
 	if err == nil && u == forWriting {
-		err = v.beginWriting(oi)
+		err = v.beginWriting(held)
 	}
-	oi.mu.Unlock()
+	held.unlock()
 	switch {
 	case err == nil:
 		return oi, nil
@@ -163,8 +173,8 @@ func (v *Volume) tell(oi *openInode) bool {
 	return true
 }
 
-// openFile opens the content file, or makes one. oi.mu is held.
-func (v *Volume) openFile(oi *openInode) error {
+// openFile opens the content file, or makes one.
+func (v *Volume) openFile(oi lockedInode) error {
 	n, path, err := v.peek(oi.ino)
 	if err != nil {
 		return err
@@ -189,7 +199,7 @@ func (v *Volume) openFile(oi *openInode) error {
 	switch {
 	case f != nil:
 		if !f.Whole() {
-			f.SetSource(v.source(oi.ino, oi))
+			f.SetSource(v.source(oi.ino, oi.openInode))
 		}
 	case n.Size == 0:
 		f, err = v.blank(oi)
@@ -222,8 +232,8 @@ func (v *Volume) peek(ino table.Ino) (n table.Inode, path string, err error) {
 	return n, path, err
 }
 
-// blank makes content for an empty file. oi.mu is held.
-func (v *Volume) blank(oi *openInode) (*content.File, error) {
+// blank makes content for an empty file.
+func (v *Volume) blank(oi lockedInode) (*content.File, error) {
 	f, err := v.store.Create(oi.ino, "")
 	if err != nil {
 		return nil, err
@@ -244,8 +254,8 @@ func (v *Volume) blank(oi *openInode) (*content.File, error) {
 }
 
 // sparse makes content of which nothing is here yet, of the version that the
-// backend has. oi.mu is held.
-func (v *Volume) sparse(oi *openInode, was *table.Inode, path string) (*content.File, error) {
+// backend has.
+func (v *Volume) sparse(oi lockedInode, was *table.Inode, path string) (*content.File, error) {
 	origin := was.Origin
 	if was.State == table.None {
 		err := v.update(func(v *Tx) error {
@@ -269,7 +279,7 @@ func (v *Volume) sparse(oi *openInode, was *table.Inode, path string) (*content.
 	if err != nil {
 		return nil, err
 	}
-	f.SetSource(v.source(oi.ino, oi))
+	f.SetSource(v.source(oi.ino, oi.openInode))
 	return f, nil
 }
 
@@ -413,9 +423,9 @@ func (v *Volume) becomeWriter(oi *openInode, op *fs.Op) error {
 	locked := v.lock()
 	oi.writer()
 	locked.unlock()
-	oi.mu.Lock()
-	err := v.beginWriting(oi)
-	oi.mu.Unlock()
+	held := oi.lock()
+	err := v.beginWriting(held)
+	held.unlock()
 	if err == nil {
 		v.writes(oi, op)
 	}
@@ -430,8 +440,8 @@ func (oi *openInode) writer() {
 	}
 }
 
-// beginWriting commits a writer's intent. oi.mu is held.
-func (v *Volume) beginWriting(oi *openInode) error {
+// beginWriting commits a writer's intent.
+func (v *Volume) beginWriting(oi lockedInode) error {
 	if oi.unseen.Load() {
 		oi.f.Blind()
 	}
@@ -463,14 +473,14 @@ func (v *Volume) opened(f *file) fs.Opened {
 		return o
 	}
 	if fd := oi.f.Fd(); fd >= 0 {
-		oi.mu.Lock()
+		held := oi.lock()
 		if !oi.passed.Load() && tellsTime(fd) {
 			oi.disk.Store(oi.f.Mtime())
 			locked = v.lock()
 			oi.passed.Store(oi.writers == 0) // whoever comes later knows of it
 			locked.unlock()
 		}
-		oi.mu.Unlock()
+		held.unlock()
 		if oi.passed.Load() {
 			o.Backing, o.PassRead = fd, true
 		}

@@ -113,8 +113,8 @@ func (e *engine) sent(p *payload, version providers.Version) {
 }
 
 // follow has account kept of what changes in content that is about to, if the
-// backend has what it is. oi.mu is held.
-func (v *Volume) follow(oi *openInode) {
+// backend has what it is.
+func (v *Volume) follow(oi lockedInode) {
 	if oi.f == nil || oi.f.Size() < v.inPartsFrom() || oi.unseen.Load() || !v.caps.Abilities.Has(providers.AbilityParts) {
 		return
 	}

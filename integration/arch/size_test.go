@@ -29,7 +29,6 @@ const (
 var tooLarge = map[string]int{
 	"cache files":                          149,
 	"cache lines":                          26500,
-	"cache lock comments":                  12,
 	"cache.Tx methods":                     85,
 	"cache.View methods":                   92,
 	"cache.Volume methods":                 413,
