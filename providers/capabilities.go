@@ -52,6 +52,7 @@ type NameLimits struct {
 	UTF8   bool   // names are UTF-8
 	Plain  bool   // none stands for a Key with empty segments, "." or "..", or NUL, or for a part of a longer name
 	XML    bool   // names have no characters that XML cannot carry
+	Lines  bool   // names have no line breaks
 	Ending string // the store's own end of a name, which others have twice
 	Own    string // a name in the root that is the store's own
 	Path   int    // bytes in the whole path; 0: no limit known
@@ -66,6 +67,8 @@ func (n NameLimits) Check(l Locator) error {
 		return fmt.Errorf("names are UTF-8 there: %w", ErrInvalid)
 	case n.XML && !IsXML(path):
 		return fmt.Errorf("names have no control characters there: %w", ErrInvalid)
+	case n.Lines && HasLines(path):
+		return fmt.Errorf("names have no line breaks there: %w", ErrInvalid)
 	case n.Plain && !isPlain(l):
 		return fmt.Errorf("the name stands for a key that services disagree on: %w", ErrInvalid)
 	case n.Ending != "" && isOwnEnding(l.Name(), n.Ending):
@@ -86,6 +89,9 @@ func IsXML(s string) bool {
 		return c < ' ' && c != '\t' && c != '\n' && c != '\r' || c == 0xfffe || c == 0xffff
 	}) < 0
 }
+
+// HasLines reports whether s has a line break.
+func HasLines(s string) bool { return strings.ContainsAny(s, "\r\n") }
 
 func isPlain(l Locator) bool {
 	key, err := l.Key()

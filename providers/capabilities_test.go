@@ -71,7 +71,7 @@ func TestMissingIsExact(t *testing.T) {
 }
 
 func TestNameLimits(t *testing.T) {
-	all := providers.NameLimits{UTF8: true, Plain: true, XML: true, Ending: "%2F", Own: ".own", Path: 20, DotGit: true}
+	all := providers.NameLimits{UTF8: true, Plain: true, XML: true, Lines: true, Ending: "%2F", Own: ".own", Path: 20, DotGit: true}
 	for _, c := range []struct {
 		l     string
 		says  string // "": it can be written
@@ -82,7 +82,8 @@ func TestNameLimits(t *testing.T) {
 		{"dir%2F/x", "", nil}, // of a directory that is there
 		{"dir/.own", "", nil},
 		{"%~draft", "", nil},
-		{"a\nb", "", nil},
+		{"a\tb", "", nil},
+		{"a\nb", "line breaks", providers.ErrInvalid},
 		{"dir/x%2F", "means another", providers.ErrInvalid},
 		{"%2F%2F%2F", "means another", providers.ErrInvalid},
 		{".own", "storage's own", providers.ErrInvalid},

@@ -89,6 +89,7 @@ type Service struct {
 	// ListAfter: a listing can begin behind a key (Query.After), and not only where a page
 	// has ended (Query.Token).
 	ListAfter bool
+	Lines     bool // keys have no line breaks
 
 	Key      int   // bytes of a key
 	Metadata int   // bytes of all names and values
