@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"syscall"
 
 	"github.com/aws/smithy-go"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
@@ -99,10 +98,8 @@ func kindOf(f *bucket.Fault) error {
 		return providers.ErrUnavailable
 	case errors.As(f.Err, &params):
 		return providers.ErrInvalid
-	case errors.Is(f.Err, providers.ErrPermission) && !isErrno(f.Err):
-		return providers.ErrPermission // the transport refused to send it
 	}
-	return providers.ErrUnavailable // no answer: a reset, a timeout, no such host
+	return bucket.KindUnanswered(f.Err)
 }
 
 // doubtOf is what an answer leaves open.
@@ -119,11 +116,6 @@ func doubtOf(f *bucket.Fault) bucket.Doubt {
 		return bucket.NoReason
 	}
 	return bucket.Sure
-}
-
-func isErrno(err error) bool {
-	var errno syscall.Errno
-	return errors.As(err, &errno)
 }
 
 // explain adds what helps: the clock, the region that would be right.

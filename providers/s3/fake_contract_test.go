@@ -100,7 +100,7 @@ func TestProbeSweeps(t *testing.T) {
 		f.put(key, "x", nil)
 	}
 	for _, key := range old {
-		f.objects[key].modified = time.Now().Add(-probeOld - time.Minute)
+		f.objects[key].modified = time.Now().Add(-bucket.ScratchOld - time.Minute)
 	}
 	openFake(t, f, nil)
 	want := []string{"pre/.wsmount/hint", "pre/.wsmount/probe-new", "pre/file"}

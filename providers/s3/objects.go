@@ -75,7 +75,7 @@ func (s *store) Head(ctx context.Context, key string) (bucket.Object, error) {
 
 // Get implements bucket.Store.
 func (s *store) Get(ctx context.Context, key string, want bucket.Range) (bucket.Object, io.ReadCloser, error) {
-	in := &s3.GetObjectInput{Bucket: &s.config.bucket, Key: &key, Range: byteRange(want), VersionId: nonEmpty(want.ID)}
+	in := &s3.GetObjectInput{Bucket: &s.config.bucket, Key: &key, Range: nonEmpty(want.Header()), VersionId: nonEmpty(want.ID)}
 	if want.ETag != "" {
 		in.IfMatch = quote(want.ETag)
 	}
@@ -99,17 +99,6 @@ func (s *store) Get(ctx context.Context, key string, want bucket.Range) (bucket.
 		}
 	}
 	return o, out.Body, nil
-}
-
-// byteRange is the header for a range, nil for all.
-func byteRange(want bucket.Range) *string {
-	switch last := want.Offset + want.Length - 1; {
-	case want.Length > 0 && last >= want.Offset: // and not past the last number there is
-		return aws.String(fmt.Sprintf("bytes=%d-%d", want.Offset, last))
-	case want.Length > 0 || want.Offset > 0:
-		return aws.String(fmt.Sprintf("bytes=%d-", want.Offset))
-	}
-	return nil
 }
 
 // wholeSize is the size of the whole in the answer to a range.

@@ -181,7 +181,7 @@ func isMethod(method string) func(*http.Request) bool {
 // testLostAnswers: a change whose answer got lost succeeds when repeated with
 // its operation id, is a conflict without, and is made once.
 func testLostAnswers(t *testing.T, w *world) {
-	l := &losing{inner: plainTransport()}
+	l := &losing{inner: bucket.PlainTransport()}
 	p := w.open(t, nil, l)
 	var version providers.Version
 	for _, c := range []struct {
@@ -275,7 +275,7 @@ func testParts(t *testing.T, w *world) {
 // testPartsLostComplete: a completion whose answer got lost succeeds when
 // repeated, also without an operation id.
 func testPartsLostComplete(t *testing.T, w *world) {
-	l := &losing{inner: plainTransport()}
+	l := &losing{inner: bucket.PlainTransport()}
 	p := w.open(t, nil, l)
 	for name, opts := range map[string]providers.WriteOptions{"a": absent, "b": {If: providers.IfAbsent(), Op: "op"}, "c": unconditional} {
 		u, err := p.StartParts(t.Context(), loc(name), opts)
@@ -387,7 +387,7 @@ func (c *corrupting) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // testCorrupt: what arrives other than it was sent is not kept.
 func testCorrupt(t *testing.T, w *world) {
-	transport := &corrupting{inner: plainTransport()}
+	transport := &corrupting{inner: bucket.PlainTransport()}
 	p := w.open(t, nil, transport)
 	transport.on.Store(true)
 	if _, err := p.Write(t.Context(), loc("a"), providers.String("content"), absent); !errors.Is(err, providers.ErrCorrupt) {

@@ -86,7 +86,7 @@ func connect(ctx context.Context, c config, settings providers.Settings) (*store
 	s.past.s = s
 	s.meter = &bucket.Meter{Inner: settings.Transport, Name: func(r *http.Request) string { return awsmiddleware.GetOperationName(r.Context()) }}
 	if settings.Transport == nil {
-		s.own = plainTransport()
+		s.own = bucket.PlainTransport()
 		s.meter.Inner = s.own
 	}
 	o := s3.Options{
@@ -105,17 +105,6 @@ func connect(ctx context.Context, c config, settings providers.Settings) (*store
 	}
 	s.client = s3.New(o)
 	return s, nil
-}
-
-// plainTransport speaks HTTP/1.1: one stream per connection is what object
-// stores are built for. Connections are kept for a burst of small requests, of
-// which each is read in one piece.
-func plainTransport() *http.Transport {
-	return &http.Transport{
-		Proxy: http.ProxyFromEnvironment, MaxIdleConns: 256, MaxIdleConnsPerHost: 128, IdleConnTimeout: 90 * time.Second,
-		TLSHandshakeTimeout: 10 * time.Second, ExpectContinueTimeout: time.Second, ResponseHeaderTimeout: time.Minute,
-		DisableCompression: true, ReadBufferSize: 16 << 10,
-	}
 }
 
 // Requests implements providers.Meter.

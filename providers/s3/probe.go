@@ -45,24 +45,21 @@ func (b Probe) missing() []string {
 	return missing
 }
 
-const (
-	probeContent = "wsmount looks which conditions this service honours\n"
-	probeOld     = time.Hour
-)
+const probeContent = "wsmount looks which conditions this service honours\n"
 
 // wrong is a condition that never holds.
 var wrong = providers.IfVersion(providers.Version{ETag: "00000000000000000000000000000000"})
 
 // Honours implements bucket.Store. It tries with scratch keys, which it removes. Each step
 // is one round trip of requests that do not wait for each other.
-func (s *store) Honours(ctx context.Context, own bucket.Listing) (bucket.Honours, error) {
+func (s *store) Honours(ctx context.Context, _ bucket.Listing) (bucket.Honours, error) {
 	s.probe.Encodes = s.encodes.Load() // what the listing of own keys was
-	err := s.tryAll(ctx, own)
+	err := s.tryAll(ctx)
 	return s.probe.Honours, err
 }
 
-func (s *store) tryAll(ctx context.Context, own bucket.Listing) error {
-	t := &trial{s: s, own: own, key: s.config.prefix + bucket.Scratch + rand.Text()}
+func (s *store) tryAll(ctx context.Context) error {
+	t := &trial{s: s, key: s.config.prefix + bucket.Scratch + rand.Text()}
 	defer t.clean(context.WithoutCancel(ctx))
 	if err := t.prepare(ctx); err != nil {
 		return err
@@ -96,7 +93,6 @@ func (s *store) tryAll(ctx context.Context, own bucket.Listing) error {
 type trial struct {
 	s   *store
 	key string
-	own bucket.Listing // of what was below wsmount's own name before
 	// absent: a DELETE with If-Match of a key that is not there is refused. A
 	// service that says it was done looks first and then acts, and says so too
 	// when somebody else was quicker.
@@ -138,14 +134,13 @@ func (t *trial) beside(ctx context.Context) error {
 	return err
 }
 
-// prepare makes the keys and the upload, and clears what crashed probes left.
+// prepare makes the keys and the upload.
 func (t *trial) prepare(ctx context.Context) error {
 	return bucket.Together(
 		func() error { return t.put(ctx, t.key, nil, nil) },
 		func() error { return t.put(ctx, t.third(), nil, nil) },
 		func() error { return t.upload(ctx) },
 		func() error { return t.below(ctx) },
-		func() error { t.sweep(ctx); return nil },
 	)
 }
 
@@ -207,7 +202,7 @@ func (t *trial) honoured(ctx context.Context, result *bool, request func(context
 	}
 }
 
-// clean removes the scratch keys. What stays, a later probe sweeps.
+// clean removes the scratch keys. What stays, a later Open sweeps.
 func (t *trial) clean(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
@@ -231,21 +226,5 @@ func (t *trial) clean(ctx context.Context) {
 	)
 	if err != nil {
 		t.s.log.DebugContext(ctx, "scratch keys stay", "error", err)
-	}
-}
-
-// sweep removes what is left of probes that ended before they were done.
-func (t *trial) sweep(ctx context.Context) {
-	var err error
-	for _, it := range t.own.Items {
-		if !strings.HasPrefix(it.Key, t.s.config.prefix+bucket.Scratch) {
-			continue
-		}
-		if !it.Modified.IsZero() && it.Modified.Before(t.s.now().Add(-probeOld)) {
-			err = errors.Join(err, t.s.Delete(ctx, it.Key, providers.Unconditional()))
-		}
-	}
-	if err != nil {
-		t.s.log.DebugContext(ctx, "scratch keys of others stay", "error", err)
 	}
 }

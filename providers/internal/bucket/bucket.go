@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync/atomic"
 	"time"
 	"unicode/utf8"
@@ -58,9 +59,27 @@ func Open(ctx context.Context, store Store, o Options) (*Provider, error) {
 		p.index.cancel()
 		return nil, err
 	}
-	p.writes = !o.ReadOnly
+	if p.writes = !o.ReadOnly; p.writes {
+		p.sweep(ctx, own.Items)
+	}
 	p.index.start(own.Items, p.writes)
 	return p, nil
+}
+
+// ScratchOld is how old a scratch key is that nobody uses any more.
+const ScratchOld = time.Hour
+
+// sweep removes the scratch keys of those that ended before they had.
+func (p *Provider) sweep(ctx context.Context, own []Item) {
+	var err error
+	for _, it := range own {
+		if strings.HasPrefix(it.Key, p.prefix+Scratch) && !it.Modified.IsZero() && it.Modified.Before(p.now().Add(-ScratchOld)) {
+			err = errors.Join(err, p.store.Delete(ctx, it.Key, providers.Unconditional()))
+		}
+	}
+	if err != nil {
+		p.log.DebugContext(ctx, "scratch keys of others stay", "error", err)
+	}
 }
 
 // Capabilities implements providers.Provider.

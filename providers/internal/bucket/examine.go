@@ -86,7 +86,7 @@ func clock(ahead time.Duration) providers.Finding {
 
 // examineSpeed sends a part and takes it back.
 func (p *Provider) examineSpeed(ctx context.Context) []providers.Finding {
-	key := p.prefix + Scratch + rand.Text() // which a later probe would sweep
+	key := p.prefix + Scratch + rand.Text() // which a later Open sweeps
 	content := make([]byte, examineSize)
 	rand.Read(content) // which nobody can compress
 	defer func() {

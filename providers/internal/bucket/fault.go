@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"syscall"
 
 	"github.com/wsmount/wsmount/providers"
 )
@@ -65,6 +66,16 @@ var statuses = map[int]error{
 	http.StatusConflict: providers.ErrConflict, http.StatusPreconditionFailed: providers.ErrConflict,
 	http.StatusRequestEntityTooLarge: providers.ErrTooLarge, http.StatusTooManyRequests: providers.ErrUnavailable,
 	http.StatusNotImplemented: providers.ErrUnsupported, http.StatusInsufficientStorage: providers.ErrQuota,
+}
+
+// KindUnanswered is the kind of what ended a request without an answer: a reset, a timeout,
+// no such host, or a refusal of the transport, which did not send it.
+func KindUnanswered(err error) error {
+	var errno syscall.Errno
+	if errors.Is(err, providers.ErrPermission) && !errors.As(err, &errno) {
+		return providers.ErrPermission
+	}
+	return providers.ErrUnavailable
 }
 
 // doubtOf is what an error leaves open.

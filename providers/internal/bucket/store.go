@@ -2,6 +2,7 @@ package bucket
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"time"
 
@@ -118,6 +119,17 @@ type Range struct {
 	Offset, Length int64  // Length 0: to the end
 	ETag           string // else ErrConflict; "": any
 	ID             string // what Past found; "": the present
+}
+
+// Header is the range as a request of HTTP says it; "" for all.
+func (r Range) Header() string {
+	switch last := r.Offset + r.Length - 1; {
+	case r.Length > 0 && last >= r.Offset: // and not past the last number there is
+		return fmt.Sprintf("bytes=%d-%d", r.Offset, last)
+	case r.Length > 0 || r.Offset > 0:
+		return fmt.Sprintf("bytes=%d-", r.Offset)
+	}
+	return ""
 }
 
 // Query asks for keys.
