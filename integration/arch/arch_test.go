@@ -55,6 +55,7 @@ var owners = []owner{
 	{"github.com/aws/aws-sdk-go-v2", []string{"providers/s3", "integration/bench", "integration/s3server"}, "one package per service (the benchmark asks what the SDK can do without us, and the tests what a bucket really holds)"},
 	{"github.com/Azure", []string{"providers/azure"}, "one package per service"},
 	{"cloud.google.com", []string{"providers/gcs"}, "one package per service"},
+	{"golang.org/x/oauth2", []string{"providers/gcs"}, "one package per service"},
 	{"github.com/go-git", []string{"providers/git"}, "one package per service"},
 	{"golang.org/x/crypto", []string{"providers/git", "integration/gitserver"}, "one package reaches servers over SSH, and one is such a server for tests"},
 	{"github.com/google/go-github", []string{"providers/git"}, "one package per service"},
@@ -81,7 +82,7 @@ func TestImportDirectionOfTests(t *testing.T) {
 		for _, imported := range append(p.TestImports, p.XTestImports...) {
 			in := house(imported)
 			outside := in == "providers" && under(house(p.ImportPath), "integration")
-			if in == "" || in == "integration/posix" || in == "integration/s3server" || in == "integration/gitserver" || in == "integration/tier" || in == "integration/assert" || in == "integration/testrun" || in == "providers/memory" || outside {
+			if in == "" || in == "integration/posix" || in == "integration/s3server" || in == "integration/gcsserver" || in == "integration/gitserver" || in == "integration/tier" || in == "integration/assert" || in == "integration/testrun" || in == "providers/memory" || outside {
 				continue
 			}
 			assert.Equal(t, forbidden(p.ImportPath, imported), "", "a test of", p.ImportPath, "imports", imported)

@@ -1,0 +1,87 @@
+package gcs
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"golang.org/x/oauth2"
+	"golang.org/x/oauth2/google"
+
+	"github.com/wsmount/wsmount/providers"
+	"github.com/wsmount/wsmount/providers/internal/bucket"
+)
+
+// What a token is good for: objects, and not who may do what with them.
+const (
+	scopeWrite = "https://www.googleapis.com/auth/devstorage.read_write"
+	scopeRead  = "https://www.googleapis.com/auth/devstorage.read_only"
+)
+
+// newLogin chooses where tokens come from; nil: there are none, and none is sent.
+func newLogin(ctx context.Context, c config, s providers.Settings) (*bucket.Login[string], error) {
+	var fetch func(context.Context) (string, time.Time, error)
+	scope := scopeWrite
+	if s.ReadOnly {
+		scope = scopeRead
+	}
+	switch {
+	case c.credentials == "none":
+		return nil, nil
+	case c.credentials == "sdk":
+		// They ask services of the host's own, which the transport of the bucket's
+		// requests does not know. What they keep outlives the call.
+		found, err := google.FindDefaultCredentials(context.WithoutCancel(ctx), scope)
+		if err != nil {
+			return nil, &bucket.Fault{Kind: providers.ErrUnauthenticated, Err: fmt.Errorf("application default credentials: %w", err)}
+		}
+		fetch = func(context.Context) (string, time.Time, error) { return tokenOf(found.TokenSource) }
+	case s.Credentials == nil:
+		return nil, fmt.Errorf("no credentials given: %w", providers.ErrUnauthenticated)
+	default:
+		fetch = func(ctx context.Context) (string, time.Time, error) { return named(ctx, s, scope) }
+	}
+	return bucket.NewLogin(s.Now, func(a, b string) bool { return a == b }, func(ctx context.Context) (string, time.Time, error) {
+		token, ends, err := fetch(ctx)
+		if err == nil && s.Minted != nil {
+			s.Minted(token)
+		}
+		return token, ends, err
+	}), nil
+}
+
+// named asks for a token, or for the key that signs one.
+func named(ctx context.Context, s providers.Settings, scope string) (token string, ends time.Time, err error) {
+	fields, ends, err := bucket.Reveal(ctx, s)
+	if err != nil {
+		return "", time.Time{}, err
+	}
+	if token := fields["token"]; token != "" {
+		return token, ends, nil
+	}
+	for _, name := range []string{"client_email", "private_key"} {
+		if fields[name] == "" {
+			return "", time.Time{}, &bucket.Fault{Kind: providers.ErrUnauthenticated, Err: fmt.Errorf("the credentials have no %s (want those of a service account's key, or token)", name)}
+		}
+	}
+	key, err := json.Marshal(map[string]string{
+		"type": "service_account", "client_email": fields["client_email"], "private_key": fields["private_key"], "private_key_id": fields["private_key_id"],
+	})
+	if err != nil {
+		return "", time.Time{}, err
+	}
+	source, err := google.JWTAccessTokenSourceWithScope(key, scope)
+	if err != nil { // the error may show the key
+		return "", time.Time{}, &bucket.Fault{Kind: providers.ErrUnauthenticated, Err: fmt.Errorf("private_key of the credentials is no key")}
+	}
+	return tokenOf(source)
+}
+
+func tokenOf(source oauth2.TokenSource) (string, time.Time, error) {
+	t, err := source.Token()
+	if err != nil {
+		return "", time.Time{}, &bucket.Fault{Kind: providers.ErrUnauthenticated, Err: fmt.Errorf("no token: %w", err)}
+	}
+	return t.AccessToken, t.Expiry, nil
+}

@@ -1,0 +1,138 @@
+package gcs
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/wsmount/wsmount/integration/assert"
+	"github.com/wsmount/wsmount/providers"
+)
+
+// account is a key file of a service account, as a secret has its fields.
+func account(t *testing.T) map[string]string {
+	t.Helper()
+	key, err := rsa.GenerateKey(rand.Reader, 2048)
+	assert.OK(t, err)
+	der, err := x509.MarshalPKCS8PrivateKey(key)
+	assert.OK(t, err)
+	return map[string]string{
+		"type": "service_account", "client_email": "robot@acme.iam.gserviceaccount.com", "private_key_id": "k1",
+		"private_key": string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})),
+	}
+}
+
+// TestServiceAccount: its key signs tokens, of which the vault hears before they are used.
+func TestServiceAccount(t *testing.T) {
+	var minted []string
+	s := providers.Settings{Config: map[string]string{"credentials": ""}, Credentials: secret(account(t))}
+	s.Minted = func(token string) { minted = append(minted, token) }
+	f := newFake()
+	p, err := openFakeErr(t, f, s)
+	assert.OK(t, err)
+	if _, err := p.Stat(t.Context(), loc("a")); !errors.Is(err, providers.ErrNotExist) || len(minted) != 1 {
+		t.Errorf("stat: %v, with %d tokens", err, len(minted))
+	}
+	parts := strings.Split(minted[0], ".")
+	var claims struct{ Iss, Sub, Scope string }
+	text, err := base64.RawURLEncoding.DecodeString(parts[1])
+	if err == nil {
+		err = json.Unmarshal(text, &claims)
+	}
+	if want := "robot@acme.iam.gserviceaccount.com"; err != nil || claims.Iss != want || claims.Sub != want || claims.Scope != scopeWrite {
+		t.Errorf("claims %+v, %v", claims, err)
+	}
+}
+
+// TestCredentials: which make a login, and what says that none does. No secret is in it.
+func TestCredentials(t *testing.T) {
+	broken := account(t)
+	broken["private_key"] = "-----BEGIN PRIVATE KEY-----\nc2VjcmV0\n-----END PRIVATE KEY-----\n"
+	for _, c := range []struct {
+		name   string
+		fields map[string]string
+		says   string // "": they do
+	}{
+		{"account", account(t), ""},
+		{"token", map[string]string{"token": "t"}, ""},
+		{"no key", map[string]string{"client_email": "a@b"}, "private_key"},
+		{"no account", map[string]string{"private_key": "c2VjcmV0"}, "client_email"},
+		{"broken key", broken, "no key"},
+		{"no time", map[string]string{"token": "t", "expiration": "soon"}, "RFC 3339"},
+	} {
+		_, err := openFakeErr(t, newFake(), providers.Settings{Config: map[string]string{"credentials": ""}, Credentials: secret(c.fields)})
+		switch {
+		case c.says == "":
+			if err != nil {
+				t.Errorf("%s: %v", c.name, err)
+			}
+		case !errors.Is(err, providers.ErrUnauthenticated) || !strings.Contains(err.Error(), c.says) || strings.Contains(err.Error(), "c2VjcmV0"):
+			t.Errorf("%s: %v", c.name, err)
+		}
+	}
+	assert.Is(t, assert.ErrOf(openFakeErr(t, newFake(), providers.Settings{Config: map[string]string{"credentials": ""}})), providers.ErrUnauthenticated, "without any")
+}
+
+// TestLoginIsRenewed: a token that the service does not take any more is replaced, and the
+// body sent again.
+func TestLoginIsRenewed(t *testing.T) {
+	tokens := []string{"one", "two"}
+	f := newFake()
+	f.token = "one"
+	reveal := func(context.Context) (map[string]string, error) {
+		given := tokens[0]
+		if len(tokens) > 1 {
+			tokens = tokens[1:]
+		}
+		return map[string]string{"token": given}, nil
+	}
+	p, err := openFakeErr(t, f, providers.Settings{Config: map[string]string{"credentials": ""}, Credentials: reveal})
+	assert.OK(t, err)
+	f.mu.Lock()
+	f.token = "two"
+	f.mu.Unlock()
+	mustWrite(t, p, "a", "content", providers.WriteOptions{})
+	assert.Slice(t, f.keys(), []string{"pre/a"}, "keys")
+	f.mu.Lock()
+	f.token = "three"
+	f.mu.Unlock()
+	assert.Is(t, assert.ErrOf(p.Stat(t.Context(), loc("a"))), providers.ErrUnauthenticated, "stat")
+}
+
+func TestConfig(t *testing.T) {
+	base := map[string]string{"bucket": "b"}
+	for _, c := range []struct {
+		name string
+		more map[string]string
+		want config
+		err  error
+	}{
+		{"least", nil, config{bucket: "b", endpoint: public}, nil},
+		{"all", map[string]string{"kind": "gcs", "prefix": "/a/b/", "endpoint": "https://s.example/", "region": "eu", "credentials": "sdk"},
+			config{bucket: "b", prefix: "a/b/", endpoint: "https://s.example", credentials: "sdk"}, nil},
+		{"another kind", map[string]string{"kind": "s3"}, config{}, providers.ErrUnsupported},
+		{"no bucket", map[string]string{"bucket": ""}, config{}, providers.ErrInvalid},
+		{"misspelt", map[string]string{"prefx": "a"}, config{}, providers.ErrInvalid},
+		{"prefix upwards", map[string]string{"prefix": "a/../b"}, config{}, providers.ErrInvalid},
+		{"secret in the endpoint", map[string]string{"endpoint": "https://u:p@s.example"}, config{}, providers.ErrInvalid},
+		{"credentials", map[string]string{"credentials": "mine"}, config{}, providers.ErrInvalid},
+	} {
+		s := providers.Settings{Config: map[string]string{}}
+		for _, from := range []map[string]string{base, c.more} {
+			for name, value := range from {
+				s.Config[name] = value
+			}
+		}
+		got, err := parseConfig(s)
+		if got != c.want || !errors.Is(err, c.err) {
+			t.Errorf("%s: got %+v, %v", c.name, got, err)
+		}
+	}
+}

@@ -1,0 +1,531 @@
+package gcs
+
+import (
+	"bytes"
+	"crypto/md5"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"mime"
+	"mime/multipart"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// fake is the service with one bucket, "b", as its documentation has it: generations,
+// preconditions of both, the rules of patch, rewrite, compose and listings.
+type fake struct {
+	versioned bool   // keeps what is replaced or deleted
+	slow      bool   // a rewrite takes two requests
+	missing   bool   // there is no bucket
+	pageMax   int    // the largest page; 0: a thousand
+	token     string // that a request must have; "": any
+	careless  string // what ignores conditions
+
+	mu      sync.Mutex // guards what follows
+	objects map[string]*fakeObject
+	past    []*fakeObject
+	last    int64                                                        // generation
+	before  func(w http.ResponseWriter, r *http.Request, op string) bool // true: it has answered; nil: nothing comes between
+	seen    []string
+}
+
+type fakeObject struct {
+	Kind           string    `json:"kind"`
+	Name           string    `json:"name"`
+	Size           int64     `json:"size,string"`
+	Generation     int64     `json:"generation,string"`
+	Metageneration int64     `json:"metageneration,string"`
+	TimeCreated    time.Time `json:"timeCreated"`
+	MD5Hash        string    `json:"md5Hash,omitempty"`
+	// What a client says.
+	ContentType        string            `json:"contentType,omitempty"`
+	CacheControl       string            `json:"cacheControl,omitempty"`
+	ContentDisposition string            `json:"contentDisposition,omitempty"`
+	ContentEncoding    string            `json:"contentEncoding,omitempty"`
+	ContentLanguage    string            `json:"contentLanguage,omitempty"`
+	Metadata           map[string]string `json:"metadata,omitempty"`
+
+	content []byte
+}
+
+func newFake() *fake { return &fake{objects: map[string]*fakeObject{}} }
+
+// refusal is an answer that is no success.
+type fakeRefusal struct {
+	status       int
+	reason, text string
+}
+
+var (
+	noSource     = &fakeRefusal{http.StatusNotFound, "notFound", "Object k (generation: 0) not found."}
+	noSuchObject = &fakeRefusal{http.StatusNotFound, "notFound", "No such object: b/k"}
+	noSuchBucket = &fakeRefusal{http.StatusNotFound, "notFound", "The specified bucket does not exist."}
+	notMet       = &fakeRefusal{http.StatusPreconditionFailed, "conditionNotMet", "At least one of the pre-conditions you specified did not hold."}
+)
+
+func badRequest(text string) *fakeRefusal {
+	return &fakeRefusal{http.StatusBadRequest, "invalid", text}
+}
+
+var xmlCodes = map[*fakeRefusal]string{noSuchObject: "NoSuchKey", noSuchBucket: "NoSuchBucket", notMet: "PreconditionFailed"}
+
+func (f *fake) put(key, content string, metadata map[string]string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.keep(key, []byte(content), fakeObject{Metadata: metadata}, true)
+}
+
+func (f *fake) keys() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Sorted(maps.Keys(f.objects))
+}
+
+// keep makes a new generation.
+func (f *fake) keep(key string, content []byte, said fakeObject, hasMD5 bool) *fakeObject {
+	f.retire(key)
+	f.last++
+	o := &said
+	o.Kind, o.Name, o.Size, o.Generation, o.Metageneration = "storage#object", key, int64(len(content)), 1_700_000_000_000_000+f.last, 1
+	o.TimeCreated, o.content, o.MD5Hash = time.Now().UTC(), content, ""
+	if hasMD5 {
+		sum := md5.Sum(content)
+		o.MD5Hash = base64.StdEncoding.EncodeToString(sum[:])
+	}
+	if o.ContentType == "" {
+		o.ContentType = "application/octet-stream"
+	}
+	f.objects[key] = o
+	return o
+}
+
+func (f *fake) retire(key string) {
+	if o := f.objects[key]; o != nil && f.versioned {
+		f.past = append(f.past, o)
+	}
+	delete(f.objects, key)
+}
+
+// ServeHTTP implements http.Handler.
+func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return // the client went away, and nothing is kept
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	w.Header().Set(requestName, "fake")
+	c := &fakeCall{f: f, r: r, q: r.URL.Query(), body: body, w: w}
+	op, run := c.route()
+	c.op = op
+	f.seen = append(f.seen, op)
+	if f.before != nil && f.before(w, r, op) {
+		return
+	}
+	switch {
+	case f.token != "" && r.Header.Get("Authorization") != "Bearer "+f.token:
+		c.refuse(&fakeRefusal{http.StatusUnauthorized, "authError", "Invalid Credentials"})
+	case f.missing:
+		c.refuse(noSuchBucket)
+	default:
+		if refusal := run(); refusal != nil {
+			c.refuse(refusal)
+		}
+	}
+}
+
+// fakeCall is one request.
+type fakeCall struct {
+	f    *fake
+	r    *http.Request
+	q    url.Values
+	body []byte
+	w    http.ResponseWriter
+	op   string
+}
+
+const fakeObjects = "/storage/v1/b/b/o"
+
+func (c *fakeCall) route() (op string, run func() *fakeRefusal) {
+	path := c.r.URL.EscapedPath()
+	if path == "/upload"+fakeObjects {
+		return "insert", c.insert
+	}
+	if path == fakeObjects {
+		return "list", c.list
+	}
+	rest, ok := strings.CutPrefix(path, fakeObjects+"/")
+	if !ok {
+		key, _ := strings.CutPrefix(c.r.URL.Path, "/b/")
+		return "download", func() *fakeRefusal { return c.download(key) }
+	}
+	segments := strings.Split(rest, "/")
+	for i, one := range segments {
+		segments[i], _ = url.PathUnescape(one)
+	}
+	key := segments[0]
+	switch {
+	case len(segments) == 2 && segments[1] == "compose":
+		return "compose", func() *fakeRefusal { return c.compose(key) }
+	case len(segments) == 6 && segments[1] == "rewriteTo":
+		return "rewrite", func() *fakeRefusal { return c.rewrite(key, segments[5]) }
+	case c.r.Method == http.MethodDelete:
+		return "delete", func() *fakeRefusal { return c.delete(key) }
+	case c.r.Method == http.MethodPatch:
+		return "patch", func() *fakeRefusal { return c.patch(key) }
+	}
+	return "get", func() *fakeRefusal { return c.get(key) }
+}
+
+func (c *fakeCall) refuse(x *fakeRefusal) {
+	if strings.HasPrefix(c.r.URL.Path, "/b/") {
+		code := xmlCodes[x]
+		if code == "" {
+			code = "InvalidRange"
+		}
+		c.w.Header().Set("Content-Type", "application/xml; charset=UTF-8")
+		c.w.WriteHeader(x.status)
+		fmt.Fprintf(c.w, "<?xml version='1.0' encoding='UTF-8'?><Error><Code>%s</Code><Message>%s</Message></Error>", code, x.text)
+		return
+	}
+	c.w.Header().Set("Content-Type", "application/json; charset=UTF-8")
+	c.w.WriteHeader(x.status)
+	fmt.Fprintf(c.w, `{"error":{"code":%d,"message":%q,"errors":[{"message":%q,"domain":"global","reason":%q}]}}`, x.status, x.text, x.text, x.reason)
+}
+
+func (c *fakeCall) answer(document any) *fakeRefusal {
+	text, err := json.Marshal(document)
+	if err != nil {
+		return badRequest(err.Error())
+	}
+	c.w.Header().Set("Content-Type", "application/json; charset=UTF-8")
+	_, _ = c.w.Write(text)
+	return nil
+}
+
+// holds looks at the preconditions that begin so, for an object that may be nil.
+func (c *fakeCall) holds(q url.Values, prefix string, o *fakeObject) *fakeRefusal {
+	if c.op == c.f.careless {
+		return nil
+	}
+	for name, has := range map[string]func() int64{
+		"GenerationMatch": func() int64 { return o.Generation }, "MetagenerationMatch": func() int64 { return o.Metageneration },
+	} {
+		asked := q.Get(prefix + name)
+		if asked == "" {
+			continue
+		}
+		want, err := strconv.ParseInt(asked, 10, 64)
+		if err != nil {
+			return badRequest("Invalid long: " + asked)
+		}
+		is := int64(0)
+		if o != nil {
+			is = has()
+		}
+		if is != want {
+			return notMet
+		}
+	}
+	return nil
+}
+
+// find is an object, or the generation of it that is asked for.
+func (c *fakeCall) find(key string) (*fakeObject, *fakeRefusal) {
+	asked := c.q.Get("generation")
+	o := c.f.objects[key]
+	if asked != "" && (o == nil || asked != strconv.FormatInt(o.Generation, 10)) {
+		i := slices.IndexFunc(c.f.past, func(p *fakeObject) bool { return p.Name == key && strconv.FormatInt(p.Generation, 10) == asked })
+		if i < 0 {
+			return nil, noSuchObject
+		}
+		return c.f.past[i], nil
+	}
+	if o == nil {
+		return nil, noSuchObject
+	}
+	return o, nil
+}
+
+func (c *fakeCall) get(key string) *fakeRefusal {
+	o, refusal := c.find(key)
+	if refusal != nil {
+		return refusal
+	}
+	if refusal := c.holds(c.q, "if", o); refusal != nil {
+		return refusal
+	}
+	return c.answer(o)
+}
+
+func (c *fakeCall) insert() *fakeRefusal {
+	_, params, err := mime.ParseMediaType(c.r.Header.Get("Content-Type"))
+	if err != nil || c.q.Get("uploadType") != "multipart" {
+		return badRequest("not multipart")
+	}
+	parts := multipart.NewReader(bytes.NewReader(c.body), params["boundary"])
+	var all [2][]byte
+	for i := range all {
+		part, err := parts.NextRawPart()
+		if err != nil {
+			return badRequest("a part is missing")
+		}
+		if all[i], err = io.ReadAll(part); err != nil {
+			return badRequest("a part is cut off")
+		}
+	}
+	var said fakeObject
+	if err := json.Unmarshal(all[0], &struct {
+		*fakeObject
+		Size, Generation, Metageneration *string
+	}{fakeObject: &said}); err != nil {
+		return badRequest(err.Error())
+	}
+	sum := md5.Sum(all[1])
+	if is := base64.StdEncoding.EncodeToString(sum[:]); said.MD5Hash != "" && said.MD5Hash != is {
+		return badRequest(fmt.Sprintf("Provided MD5 hash %q doesn't match calculated MD5 hash %q.", said.MD5Hash, is))
+	}
+	if strings.ContainsAny(said.Name, "\r\n") || len(said.Name) > 1024 || said.Name == "" {
+		return badRequest("Invalid object name")
+	}
+	if refusal := c.holds(c.q, "if", c.f.objects[said.Name]); refusal != nil {
+		return refusal
+	}
+	return c.answer(c.f.keep(said.Name, all[1], said, true))
+}
+
+func (c *fakeCall) delete(key string) *fakeRefusal {
+	o, refusal := c.find(key)
+	if refusal != nil {
+		return refusal
+	}
+	if refusal := c.holds(c.q, "if", o); refusal != nil {
+		return refusal
+	}
+	c.f.retire(key)
+	c.w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+// patch merges, and null takes away.
+func (c *fakeCall) patch(key string) *fakeRefusal {
+	o, refusal := c.find(key)
+	if refusal != nil {
+		return refusal
+	}
+	if refusal := c.holds(c.q, "if", o); refusal != nil {
+		return refusal
+	}
+	var said map[string]any
+	if err := json.Unmarshal(c.body, &said); err != nil {
+		return badRequest(err.Error())
+	}
+	fields := map[string]*string{
+		"contentType": &o.ContentType, "cacheControl": &o.CacheControl, "contentDisposition": &o.ContentDisposition,
+		"contentEncoding": &o.ContentEncoding, "contentLanguage": &o.ContentLanguage,
+	}
+	for name, value := range said {
+		if field := fields[name]; field != nil {
+			*field, _ = value.(string)
+		}
+	}
+	metadata, _ := said["metadata"].(map[string]any)
+	kept := maps.Clone(o.Metadata)
+	if kept == nil {
+		kept = map[string]string{}
+	}
+	for name, value := range metadata {
+		if value == nil {
+			delete(kept, name)
+			continue
+		}
+		kept[name], _ = value.(string)
+	}
+	o.Metadata = kept
+	o.Metageneration++
+	return c.answer(o)
+}
+
+func (c *fakeCall) said(text []byte) (said fakeObject, refusal *fakeRefusal) {
+	if err := json.Unmarshal(text, &said); err != nil {
+		return said, badRequest(err.Error())
+	}
+	return said, nil
+}
+
+func (c *fakeCall) rewrite(from, to string) *fakeRefusal {
+	source, refusal := c.find(from)
+	if refusal != nil {
+		return refusal
+	}
+	if refusal := c.holds(c.q, "ifSource", source); refusal != nil {
+		return refusal
+	}
+	if refusal := c.holds(c.q, "if", c.f.objects[to]); refusal != nil {
+		return refusal
+	}
+	said, refusal := c.said(c.body)
+	if refusal != nil {
+		return refusal
+	}
+	if said.ContentType == "" && (said.Metadata != nil || said.CacheControl != "") {
+		return badRequest("Required: contentType")
+	}
+	if c.f.slow && c.q.Get("rewriteToken") == "" {
+		return c.answer(map[string]any{"kind": "storage#rewriteResponse", "done": false, "rewriteToken": "next"})
+	}
+	made := c.f.keep(to, source.content, said, true)
+	return c.answer(map[string]any{"kind": "storage#rewriteResponse", "done": true, "resource": made})
+}
+
+func (c *fakeCall) compose(to string) *fakeRefusal {
+	var asked struct {
+		Destination   json.RawMessage
+		SourceObjects []struct {
+			Name                string
+			ObjectPreconditions struct{ IfGenerationMatch string }
+		}
+	}
+	if err := json.Unmarshal(c.body, &asked); err != nil {
+		return badRequest(err.Error())
+	}
+	if n := len(asked.SourceObjects); n < 1 || n > 32 {
+		return badRequest("The number of source components provided must be between 1 and 32")
+	}
+	if refusal := c.holds(c.q, "if", c.f.objects[to]); refusal != nil {
+		return refusal
+	}
+	said, refusal := c.said(asked.Destination)
+	if refusal != nil {
+		return refusal
+	}
+	var content []byte
+	for _, one := range asked.SourceObjects {
+		o := c.f.objects[one.Name]
+		if o == nil {
+			return noSource
+		}
+		if refusal := c.holds(url.Values{"ifGenerationMatch": {one.ObjectPreconditions.IfGenerationMatch}}, "if", o); refusal != nil {
+			return refusal
+		}
+		content = append(content, o.content...)
+	}
+	return c.answer(c.f.keep(to, content, said, false))
+}
+
+// list counts objects and prefixes together, and tells each prefix once.
+func (c *fakeCall) list() *fakeRefusal {
+	limit := c.f.pageMax
+	if limit == 0 {
+		limit = 1000
+	}
+	if told := c.q.Get("maxResults"); told != "" {
+		n, err := strconv.Atoi(told)
+		if err != nil || n < 1 {
+			return badRequest("maxResults")
+		}
+		limit = min(limit, n)
+	}
+	prefix, delimiter, after := c.q.Get("prefix"), c.q.Get("delimiter"), c.q.Get("pageToken")
+	var prefixes []string
+	var items []*fakeObject
+	next, last, told := "", "", 0
+	for _, key := range slices.Sorted(maps.Keys(c.f.objects)) {
+		rest, ok := strings.CutPrefix(key, prefix)
+		if !ok || key < c.q.Get("startOffset") {
+			continue
+		}
+		group, hasGroup := "", false
+		if i := strings.Index(rest, delimiter); delimiter != "" && i >= 0 {
+			group, hasGroup = prefix+rest[:i+len(delimiter)], true
+		}
+		isItem := !hasGroup || c.q.Get("includeTrailingDelimiter") == "true" && key == group
+		if passed := after != "" && key <= after; passed {
+			if hasGroup {
+				last = group
+			}
+			continue
+		}
+		isNew := hasGroup && group != last && !slices.Contains(prefixes, group)
+		if !isItem && !isNew {
+			continue
+		}
+		if told == limit {
+			next = after
+			break
+		}
+		if told++; isItem {
+			items = append(items, c.f.objects[key])
+		}
+		if isNew {
+			prefixes = append(prefixes, group)
+		}
+		after, last = key, group
+	}
+	document := map[string]any{"kind": "storage#objects", "items": items, "prefixes": prefixes}
+	if next != "" {
+		document["nextPageToken"] = next
+	}
+	return c.answer(document)
+}
+
+// download is the XML API's.
+func (c *fakeCall) download(key string) *fakeRefusal {
+	o, refusal := c.find(key)
+	if refusal != nil {
+		return refusal
+	}
+	asked := url.Values{"ifGenerationMatch": {c.r.Header.Get("X-Goog-If-Generation-Match")}, "ifMetagenerationMatch": {c.r.Header.Get("X-Goog-If-Metageneration-Match")}}
+	if refusal := c.holds(asked, "if", o); refusal != nil {
+		return refusal
+	}
+	h := c.w.Header()
+	h.Set("X-Goog-Generation", strconv.FormatInt(o.Generation, 10))
+	h.Set("X-Goog-Metageneration", strconv.FormatInt(o.Metageneration, 10))
+	h.Set("X-Goog-Stored-Content-Length", strconv.FormatInt(o.Size, 10))
+	h.Set("X-Goog-Stored-Content-Encoding", "identity")
+	h.Set("Cache-Control", "private, max-age=0")
+	h.Set("Content-Type", o.ContentType)
+	h.Add("X-Goog-Hash", "crc32c=AAAAAA==")
+	if o.MD5Hash != "" {
+		h.Add("X-Goog-Hash", "md5="+o.MD5Hash)
+	}
+	for name, value := range map[string]string{"Cache-Control": o.CacheControl, "Content-Disposition": o.ContentDisposition, "Content-Encoding": o.ContentEncoding, "Content-Language": o.ContentLanguage} {
+		if value != "" {
+			h.Set(name, value)
+		}
+	}
+	if o.ContentEncoding != "" {
+		h.Set("X-Goog-Stored-Content-Encoding", o.ContentEncoding)
+	}
+	for name, value := range o.Metadata {
+		h.Set("X-Goog-Meta-"+name, value)
+	}
+	part := c.r.Header.Get("Range")
+	if part == "" {
+		_, _ = c.w.Write(o.content)
+		return nil
+	}
+	first, end, _ := strings.Cut(strings.TrimPrefix(part, "bytes="), "-")
+	from, _ := strconv.ParseInt(first, 10, 64)
+	to := o.Size
+	if end != "" {
+		n, _ := strconv.ParseInt(end, 10, 64)
+		to = min(to, n+1)
+	}
+	if from >= o.Size {
+		return &fakeRefusal{http.StatusRequestedRangeNotSatisfiable, "", "The requested range cannot be satisfied."}
+	}
+	h.Set("Content-Range", fmt.Sprintf("bytes %d-%d/%d", from, to-1, o.Size))
+	c.w.WriteHeader(http.StatusPartialContent)
+	_, _ = c.w.Write(o.content[from:to])
+	return nil
+}

@@ -1,0 +1,268 @@
+package gcs
+
+import (
+	"context"
+	"crypto/md5"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/wsmount/wsmount/providers"
+	"github.com/wsmount/wsmount/providers/internal/bucket"
+)
+
+const (
+	composeMax = 32 // objects that one request makes one of
+	atOnce     = 16 // requests of an upload
+	cleanTime  = time.Minute
+)
+
+// uploads is what the keys of all parts begin with; what follows is the id of an upload,
+// and a slash.
+func (s *store) uploads() string { return s.config.prefix + bucket.Own + "/upload-" }
+
+func (s *store) partsOf(u bucket.Upload) string { return s.uploads() + u.ID + "/" }
+
+// Begin implements bucket.Store. The service need not know of it: an id is its time, and
+// something that is no other's.
+func (s *store) Begin(context.Context, string, bucket.Making) (id string, err error) {
+	return fmt.Sprintf("%d-%s", s.now().UnixNano(), rand.Text()), nil
+}
+
+// began is when an upload did.
+func began(id string) (time.Time, bool) {
+	told, _, _ := strings.Cut(id, "-")
+	n, err := strconv.ParseInt(told, 10, 64)
+	return time.Unix(0, n), err == nil
+}
+
+// Part implements bucket.Store. What arrives wrong is noticed afterwards, which is soon
+// enough: nobody sees a part before it is composed.
+func (s *store) Part(ctx context.Context, u bucket.Upload, n int, body *bucket.Outgoing) (bucket.Part, error) {
+	o, err := s.Put(ctx, s.partsOf(u)+partName(n), body, bucket.Making{})
+	if err != nil {
+		return bucket.Part{}, err
+	}
+	return bucket.Part{ETag: o.ETag, MD5: o.MD5}, nil
+}
+
+func partName(n int) string { return fmt.Sprintf("%05d", n) }
+
+// CopyPart implements bucket.Store.
+func (s *store) CopyPart(ctx context.Context, u bucket.Upload, n int, from bucket.Object, offset, size int64) (bucket.Part, error) {
+	if offset == 0 && size == from.Size {
+		o, err := s.Copy(ctx, from, s.partsOf(u)+partName(n), bucket.Making{})
+		return bucket.Part{ETag: o.ETag}, gone(err)
+	}
+	source, content, err := s.Get(ctx, from.Key, bucket.Range{Offset: offset, Length: size, ETag: from.ETag})
+	if err != nil {
+		return bucket.Part{}, gone(err)
+	}
+	defer content.Close()
+	if offset+size > source.Size {
+		return bucket.Part{}, &bucket.Fault{Kind: providers.ErrInvalid, Doubt: bucket.RangeBeyond, Err: fmt.Errorf("%d bytes from %d, of %d", size, offset, source.Size)}
+	}
+	through := &hashed{Reader: content, sum: md5.New()}
+	part, err := s.Part(ctx, u, n, bucket.NewOutgoing(ctx, providers.Body{Reader: through, Size: size}))
+	if sent := hex.EncodeToString(through.sum.Sum(nil)); err == nil && part.MD5 != sent {
+		err = fmt.Errorf("%w: sent content with MD5 %s, the service has %q", providers.ErrCorrupt, sent, part.MD5)
+	}
+	return part, err
+}
+
+// gone is how the end of a source is told.
+func gone(err error) error {
+	if errors.Is(err, providers.ErrNotExist) {
+		return &bucket.Fault{Kind: providers.ErrConflict, Code: noObject, Err: err}
+	}
+	return err
+}
+
+// hashed is content whose MD5 is known at the end.
+type hashed struct {
+	io.Reader
+	sum hash.Hash
+}
+
+func (h *hashed) Read(b []byte) (int, error) {
+	n, err := h.Reader.Read(b)
+	h.sum.Write(b[:n])
+	return n, err
+}
+
+// Complete implements bucket.Store. What it was made of is deleted when it is there; what
+// of that fails, AbortBefore finds.
+func (s *store) Complete(ctx context.Context, u bucket.Upload, parts []bucket.Part, m bucket.Making) (bucket.Object, error) {
+	var temporary []string
+	size := int64(0)
+	for _, part := range parts {
+		temporary = append(temporary, s.partsOf(u)+partName(part.N))
+		size += part.Size
+	}
+	sources, made, err := s.larger(ctx, u, parts)
+	if err != nil {
+		return bucket.Object{}, err
+	}
+	o, err := s.compose(ctx, u.Key, sources, m)
+	if err == nil && o.Size != size {
+		err = fmt.Errorf("%w: composed %d bytes, and there are %d", providers.ErrCorrupt, size, o.Size)
+	}
+	if err != nil {
+		return bucket.Object{}, err
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanTime)
+	defer cancel()
+	if err := s.deleteAll(ctx, append(temporary, made...)); err != nil {
+		s.log.DebugContext(ctx, "parts of an upload stay", "key", u.Key, "error", err)
+	}
+	return o, nil
+}
+
+// source is an object to compose.
+type source struct {
+	key, etag string
+}
+
+// larger makes one object of each 32 parts, until one request takes all. made are those.
+func (s *store) larger(ctx context.Context, u bucket.Upload, parts []bucket.Part) (sources []source, made []string, err error) {
+	for _, part := range parts {
+		sources = append(sources, source{s.partsOf(u) + partName(part.N), part.ETag})
+	}
+	for level := 1; len(sources) > composeMax; level++ {
+		groups := slices.Collect(slices.Chunk(sources, composeMax))
+		next := make([]source, len(groups))
+		for i := range groups {
+			next[i].key = fmt.Sprintf("%s%d-%s", s.partsOf(u), level, partName(i))
+			made = append(made, next[i].key)
+		}
+		err := inTurns(len(groups), func(i int) error {
+			o, err := s.compose(ctx, next[i].key, groups[i], bucket.Making{})
+			next[i].etag = o.ETag
+			return err
+		})
+		if err != nil {
+			return nil, nil, err
+		}
+		sources = next
+	}
+	return sources, made, nil
+}
+
+// inTurns calls f with each number below n, some at once, and ends after the first that fail.
+func inTurns(n int, f func(i int) error) error {
+	for from := 0; from < n; from += atOnce {
+		var turn []func() error
+		for i := from; i < min(n, from+atOnce); i++ {
+			turn = append(turn, func() error { return f(i) })
+		}
+		if err := bucket.Together(turn...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// compose makes an object of others, in one step. Sources that are not there any more were
+// completed before, or aborted.
+func (s *store) compose(ctx context.Context, key string, sources []source, m bucket.Making) (bucket.Object, error) {
+	type condition struct {
+		IfGenerationMatch string `json:"ifGenerationMatch"`
+	}
+	type object struct {
+		Name string    `json:"name"`
+		If   condition `json:"objectPreconditions"`
+	}
+	var all []object
+	for _, one := range sources {
+		generation, _, err := cutETag(one.etag)
+		if err != nil {
+			return bucket.Object{}, err
+		}
+		all = append(all, object{one.key, condition{generation}})
+	}
+	q := url.Values{}
+	if err := preconditions(q, m.If); err != nil {
+		return bucket.Object{}, err
+	}
+	r, err := withDocument(request{name: "objects.compose", method: http.MethodPost, path: s.objectPath(key) + "/compose", query: q},
+		map[string]any{"kind": "storage#composeRequest", "sourceObjects": all, "destination": described(m)})
+	if err != nil {
+		return bucket.Object{}, err
+	}
+	o, err := s.describe(ctx, r)
+	if errors.Is(err, providers.ErrNotExist) {
+		err = &bucket.Fault{Kind: providers.ErrConflict, Code: noObject, Err: errors.New("the upload is gone")}
+	}
+	return o, err
+}
+
+// Abort implements bucket.Store.
+func (s *store) Abort(ctx context.Context, u bucket.Upload) error {
+	keys, err := s.temporary(ctx, s.partsOf(u))
+	if err != nil {
+		return err
+	}
+	return s.deleteAll(ctx, keys)
+}
+
+// AbortBefore implements bucket.Store.
+func (s *store) AbortBefore(ctx context.Context, prefix string, before time.Time) (int, error) {
+	all := prefix + bucket.Own + "/upload-"
+	keys, err := s.temporary(ctx, all)
+	if err != nil {
+		return 0, err
+	}
+	old := map[string][]string{}
+	for _, key := range keys {
+		id, _, isPart := strings.Cut(strings.TrimPrefix(key, all), "/")
+		if at, ok := began(id); ok && isPart && at.Before(before) {
+			old[id] = append(old[id], key)
+		}
+	}
+	count := 0
+	for _, id := range slices.Sorted(maps.Keys(old)) {
+		if err := s.deleteAll(ctx, old[id]); err != nil {
+			return count, err
+		}
+		count++
+	}
+	return count, nil
+}
+
+// temporary are the keys with a prefix.
+func (s *store) temporary(ctx context.Context, prefix string) (keys []string, err error) {
+	for q := (bucket.Query{Prefix: prefix}); ; {
+		page, err := s.List(ctx, q)
+		if err != nil {
+			return nil, err
+		}
+		for _, it := range page.Items {
+			keys = append(keys, it.Key)
+		}
+		if !page.More {
+			return keys, nil
+		}
+		q.Token = page.Next
+	}
+}
+
+// deleteAll deletes what is there of some keys that are nobody else's.
+func (s *store) deleteAll(ctx context.Context, keys []string) error {
+	return inTurns(len(keys), func(i int) error {
+		err := s.Delete(ctx, keys[i], providers.Unconditional())
+		if errors.Is(err, providers.ErrNotExist) {
+			return nil
+		}
+		return err
+	})
+}
