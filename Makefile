@@ -22,7 +22,7 @@ test_needs  := $(run_needs) git:git git-lfs:git-lfs gcc:gcc /usr/include/stdlib.
 	npm:npm tar:tar find:findutils strace:strace s3fs:s3fs rclone:rclone sshd:openssh-server man:man-db mandoc:mandoc \
 	zsh:zsh fish:fish podman:podman crun:crun
 test_tools  := bin/gotestsum bin/versitygw bin/toxiproxy-server
-soak_tools  := bin/minio bin/nfpm bin/gitea bin/github-api.json
+soak_tools  := bin/minio bin/fake-gcs-server bin/nfpm bin/gitea bin/github-api.json
 
 release_needs := $(build_needs) gzip:gzip tar:tar
 
@@ -144,3 +144,9 @@ bin/minio: integration/tools/minio/go.mod
 	echo 'building the pinned MinIO, which takes some minutes'
 	$(GO) build -C integration/tools/minio -o $(CURDIR)/bin/ tool
 	touch bin/minio
+
+bin/fake-gcs-server: integration/tools/gcs/go.mod
+	@$(need) $(build_needs)
+	echo 'building the pinned fake-gcs-server, which takes some minutes'
+	$(GO) build -C integration/tools/gcs -o $(CURDIR)/bin/ tool
+	touch bin/fake-gcs-server
