@@ -1,0 +1,221 @@
+package azure
+
+import (
+	"errors"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/wsmount/wsmount/providers"
+	"github.com/wsmount/wsmount/providers/providertest"
+)
+
+func loc(s string) providers.Locator { return providers.MustLocator(s) }
+
+// TestHierarchicalNamespace: directories are the service's own there.
+func TestHierarchicalNamespace(t *testing.T) {
+	f := newFake()
+	f.flat = false
+	p := openFake(t, f, nil)
+	mode := providers.Attr{Valid: providers.AttrMode, Mode: 0o750}
+	if _, err := p.Mkdir(t.Context(), loc("a/b"), providers.MkdirOptions{Attr: mode}); err != nil {
+		t.Fatal(err)
+	}
+	if got := f.keys(); !slices.Equal(got, []string{"pre/a", "pre/a/b"}) {
+		t.Errorf("blobs %q", got)
+	}
+	for _, dir := range []string{"a", "a/b"} {
+		info, err := p.Stat(t.Context(), loc(dir))
+		if err != nil || info.Kind != providers.KindDir {
+			t.Errorf("%s: %+v, %v", dir, info, err)
+		}
+	}
+	if info, err := p.Stat(t.Context(), loc("a/b")); err != nil || info.Attr.Mode != 0o750 {
+		t.Errorf("mode: %+v, %v", info, err)
+	}
+	err := p.Delete(t.Context(), loc("a"), providers.DeleteOptions{If: providers.IfDir()})
+	if !errors.Is(err, providers.ErrNotEmpty) {
+		t.Errorf("a directory with an entry is deleted: %v", err)
+	}
+	for _, dir := range []string{"a/b", "a"} {
+		if err := p.Delete(t.Context(), loc(dir), providers.DeleteOptions{If: providers.IfDir()}); err != nil {
+			t.Errorf("delete %s: %v", dir, err)
+		}
+	}
+	if got := f.keys(); len(got) > 0 {
+		t.Errorf("left %q", got)
+	}
+}
+
+// TestDirectoriesOfHadoop are blobs of another program beside ours.
+func TestDirectoriesOfHadoop(t *testing.T) {
+	f := newFake()
+	f.put("pre/empty", "", map[string]string{folder: "true"})
+	f.put("pre/full", "", map[string]string{folder: "true"})
+	f.put("pre/full/x", "content", nil)
+	p := openFake(t, f, nil)
+	got := map[string]providers.Kind{}
+	for info, err := range providers.All(t.Context(), p, loc(""), providers.ListOptions{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		got[info.Locator.String()] = info.Kind
+	}
+	if want := map[string]providers.Kind{"empty": providers.KindDir, "full": providers.KindDir}; !maps.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	for name := range got {
+		if info, err := p.Stat(t.Context(), loc(name)); err != nil || info.Kind != providers.KindDir {
+			t.Errorf("%s: %+v, %v", name, info, err)
+		}
+	}
+	if err := p.Delete(t.Context(), loc("empty"), providers.DeleteOptions{If: providers.IfDir()}); err != nil {
+		t.Error(err)
+	}
+	if got := f.keys(); slices.Contains(got, "pre/empty") {
+		t.Errorf("left %q", got)
+	}
+}
+
+// TestOtherTypes: appended blobs and page blobs are read, described and deleted, and not
+// written over.
+func TestOtherTypes(t *testing.T) {
+	f := newFake()
+	p := openFake(t, f, nil)
+	for _, kind := range []string{"AppendBlob", "PageBlob"} {
+		f.put("pre/log", "line\n", nil).kind = kind
+		content, info, err := providers.Fetch(t.Context(), p, loc("log"), providers.ReadOptions{})
+		if err != nil || string(content) != "line\n" {
+			t.Fatalf("%s: %q, %v", kind, content, err)
+		}
+		_, err = p.Write(t.Context(), loc("log"), providers.String("new"), providers.WriteOptions{If: providers.IfVersion(info.Version)})
+		if !errors.Is(err, providers.ErrUnsupported) || !strings.Contains(err.Error(), kind) {
+			t.Errorf("%s: a write is %v", kind, err)
+		}
+		info, err = p.SetAttr(t.Context(), loc("log"), providers.SetAttrOptions{If: providers.IfVersion(info.Version), Attr: providers.Attr{Valid: providers.AttrMode, Mode: 0o600}})
+		if err != nil || info.Attr.Mode != 0o600 {
+			t.Errorf("%s: chmod: %+v, %v", kind, info, err)
+		}
+		if err := p.Delete(t.Context(), loc("log"), providers.DeleteOptions{If: providers.IfVersion(info.Version)}); err != nil {
+			t.Errorf("%s: %v", kind, err)
+		}
+	}
+}
+
+// TestSnapshotsStay: a blob is not deleted with what was kept of it.
+func TestSnapshotsStay(t *testing.T) {
+	f := newFake()
+	p := openFake(t, f, nil)
+	f.put("pre/a", "x", nil).snapshots = true
+	err := p.Delete(t.Context(), loc("a"), providers.DeleteOptions{If: providers.Unconditional()})
+	if !errors.Is(err, providers.ErrUnsupported) || !strings.Contains(err.Error(), "snapshots") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestNamesOfMetadata: each name comes back, those of others stay, and all are identifiers.
+func TestNamesOfMetadata(t *testing.T) {
+	for name, want := range map[string]string{
+		"mode": "mode", "wsmount-op": "wsmount_2dop", "my_key": "my_key", "a.b": "a_2eb", "1st": "_31st", "_2d": "_5f2d",
+		"_31": "_5f31", "a_31": "a_31", "__": "__", "_-": "__2d", "_5f": "_5f5f", "-": "_2d", "x_": "x_",
+	} {
+		got := encodeName(name)
+		if got != want || decodeName(got) != name {
+			t.Errorf("%q: got %q, want %q; back %q", name, got, want, decodeName(got))
+		}
+		if got[0] == '-' || isDigit(got[0]) || strings.ContainsAny(got, "-.") {
+			t.Errorf("%q is no identifier", got)
+		}
+	}
+}
+
+// TestHeadersAreKept: through a write, a change and a copy.
+func TestHeadersAreKept(t *testing.T) {
+	p := openFake(t, newFake(), nil)
+	metadata := map[string]string{
+		providers.HeaderMetadata + "content-type": "text/x-one", providers.HeaderMetadata + "cache-control": "no-cache",
+		providers.HeaderMetadata + "expires": "Thu, 01 Dec 2033 16:00:00 GMT", "some-name.of_mine": "value",
+	}
+	made, err := p.Write(t.Context(), loc("a"), providers.String("x"), providers.WriteOptions{If: providers.IfAbsent(), Metadata: metadata})
+	if err != nil {
+		t.Fatal(err)
+	}
+	metadata[providers.HeaderMetadata+"cache-control"] = "max-age=1"
+	if _, err := p.SetAttr(t.Context(), loc("a"), providers.SetAttrOptions{If: providers.IfVersion(made.Version), Metadata: metadata}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.Copy(t.Context(), loc("a"), loc("b"), providers.CopyOptions{If: providers.IfAbsent()}); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"a", "b"} {
+		info, err := p.Stat(t.Context(), loc(name))
+		if err != nil || !maps.Equal(info.Metadata, metadata) {
+			t.Errorf("%s: got %v, want %v, %v", name, info.Metadata, metadata, err)
+		}
+	}
+}
+
+// TestContractWithSignature: with a signature in place of a key nothing else changes.
+func TestContractWithSignature(t *testing.T) {
+	providertest.RunVariant(t, func(t providertest.T) providers.Provider {
+		p, err := openFakeErr(t, newFake(), nil, secrets{"sas_token": "?sv=2025-01-01&sig=c2ln"})
+		if err != nil {
+			t.Fatalf("open: %v", err)
+		}
+		return p
+	})
+}
+
+// TestErrors: what an answer means, and that no signature gets into what is said of it.
+func TestErrors(t *testing.T) {
+	p, err := openFakeErr(t, roundTrip(func(r *http.Request) (*http.Response, error) { return nil, errors.New("no route to host") }), nil,
+		secrets{"sas_token": "sv=2025-01-01&sig=c2lnbmF0dXJl"})
+	if p != nil || !errors.Is(err, providers.ErrUnavailable) || strings.Contains(err.Error(), "sig=") {
+		t.Errorf("open: %v", err)
+	}
+	f := newFake()
+	p = openFake(t, f, nil)
+	for _, c := range []struct {
+		status int
+		code   string
+		want   error
+	}{
+		{403, "AuthenticationFailed", providers.ErrUnauthenticated}, {403, "AuthorizationFailure", providers.ErrPermission},
+		{404, "ContainerNotFound", providers.ErrUnavailable}, {404, "", providers.ErrUnavailable}, {503, "ServerBusy", providers.ErrUnavailable},
+		{409, "BlobArchived", providers.ErrPermission}, {412, "LeaseIdMissing", providers.ErrUnavailable}, {400, "Md5Mismatch", providers.ErrCorrupt},
+		{400, "MetadataTooLarge", providers.ErrTooLarge}, {409, "InvalidBlobType", providers.ErrUnsupported},
+	} {
+		f.queue = append(f.queue, refusal(c.status, c.code))
+		_, err := p.Write(t.Context(), loc("a"), providers.String("x"), providers.WriteOptions{If: providers.Unconditional()})
+		if !errors.Is(err, c.want) {
+			t.Errorf("%d %s: got %v, want %v", c.status, c.code, err, c.want)
+		}
+	}
+}
+
+type roundTrip func(*http.Request) (*http.Response, error)
+
+// RoundTrip implements http.RoundTripper.
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// TestForeignAnswers: a page in the place of an answer counts as none.
+func TestForeignAnswers(t *testing.T) {
+	f := newFake()
+	p := openFake(t, f, nil)
+	page := func(r *http.Request) *http.Response {
+		a := answer(r, 200, []byte("<html>log in</html>"), http.Header{"Content-Type": {"text/html"}, "Etag": {`"x"`}})
+		a.Header.Del("X-Ms-Request-Id")
+		return a
+	}
+	f.queue = []func(*http.Request) *http.Response{page}
+	_, err := p.Write(t.Context(), loc("a"), providers.String("x"), providers.WriteOptions{If: providers.Unconditional()})
+	if !errors.Is(err, providers.ErrUnavailable) {
+		t.Errorf("a write that a page answered: %v", err)
+	}
+	f.queue = []func(*http.Request) *http.Response{page}
+	if _, err := p.List(t.Context(), loc(""), providers.ListOptions{}); !errors.Is(err, providers.ErrUnavailable) {
+		t.Errorf("a listing that a page answered: %v", err)
+	}
+}

@@ -1,0 +1,48 @@
+package azure
+
+import (
+	"context"
+	"net/http"
+	"testing"
+
+	"github.com/wsmount/wsmount/providers"
+	"github.com/wsmount/wsmount/providers/providertest"
+)
+
+// secrets are credentials that do not change.
+type secrets map[string]string
+
+func (s secrets) reveal(context.Context) (map[string]string, error) { return s, nil }
+
+// aKey is one of an account: base64 of nothing in particular.
+var aKey = secrets{"account_name": "acme", "account_key": "c2VjcmV0IG9mIG5vYm9keQ=="}
+
+// openFake opens a container in memory.
+func openFake(t providertest.T, f http.RoundTripper, config map[string]string) *Provider {
+	t.Helper()
+	p, err := openFakeErr(t, f, config, aKey)
+	if err != nil {
+		t.Fatalf("open: %v", err)
+	}
+	return p
+}
+
+func openFakeErr(t providertest.T, f http.RoundTripper, config map[string]string, with secrets) (*Provider, error) {
+	s := providers.Settings{
+		Config:      map[string]string{"kind": "azure", "bucket": "files", "endpoint": "http://fake.invalid/acme", "prefix": "pre"},
+		Credentials: with.reveal, Transport: f,
+	}
+	for key, value := range config {
+		s.Config[key] = value
+	}
+	p, err := Drivers()[1].Open(t.Context(), s)
+	if err != nil {
+		return nil, err
+	}
+	t.Cleanup(func() { p.Close() })
+	return p.(*Provider), nil
+}
+
+func TestContract(t *testing.T) {
+	providertest.Run(t, func(t providertest.T) providers.Provider { return openFake(t, newFake(), nil) })
+}

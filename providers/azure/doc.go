@@ -1,0 +1,51 @@
+// Package azure is a provider whose bytes lie in a container of Azure Blob Storage.
+//
+// It knows the protocol, through Microsoft's SDK; how a tree lies in flat keys is package
+// bucket's.
+//
+//	driver, err := registry.Select("self-bucket", providers.Capabilities{})
+//	p, err := driver.Open(ctx, providers.Settings{
+//		Config: map[string]string{"kind": "azure", "bucket": "files", "endpoint": "https://acme.blob.core.windows.net"},
+//		Credentials: reveal, // knows connection_string, or account_name and account_key, or sas_token
+//	})
+//
+// Requests go to the configured endpoint alone: of a connection string the account, the
+// key and the signature count, and not the endpoints, which the host did not grant. What
+// the machine itself could log in with (managed identities, the CLI's login) is not
+// built in, so "sdk" and useDefaultCredential are refused. A region says nothing here.
+//
+// # Versions
+//
+// Each change of a blob, also one of its metadata, has an ETag of its own, and the service
+// decides on conditions of every operation, so nothing is tried at Open. Earlier versions
+// and snapshots are not read. A blob with snapshots is not deleted: they would go with it.
+//
+// Appended blobs and page blobs are read, and can be described anew and deleted. Their
+// versions begin with their type, so that a change of their content is refused.
+//
+// # Parts
+//
+// An upload in parts has no name at the service: blocks wait beside their blob, and Put
+// Block List makes content of some and drops the others. So ids of blocks begin with
+// random bytes, and of two uploads to one blob the one that ends later is a
+// conflict. All ids of a blob's waiting blocks need the same length; of 48 bytes they are
+// like those of Microsoft's tools. Nobody can drop blocks without making a blob, and the
+// service does so after a week. Until then an upload that was aborted is only forgotten.
+//
+// # Copies
+//
+// A copy is Put Blob From URL, which is done when it is answered, or blocks from a URL. The
+// service reads the source as anybody would who has its URL: with an account's key that has
+// a signature for an hour, which allows to read this blob.
+//
+// # Metadata
+//
+// Names are to be identifiers of C#: what no identifier has is written as "_" and two
+// hexadecimal digits, see names.go. There is no Expires, so that is metadata. Attributes
+// change without a copy. Headers do too, in a request before: if the second is lost,
+// the headers are new and the attributes are not.
+//
+// Listings have metadata, and go on by tokens alone. In accounts with a
+// hierarchical namespace, and where Hadoop wrote, a directory is a blob without content
+// whose metadata say hdi_isfolder; here it is a marker.
+package azure

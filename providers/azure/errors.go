@@ -1,0 +1,193 @@
+package azure
+
+import (
+	"context"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"syscall"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/runtime"
+
+	"github.com/wsmount/wsmount/providers"
+	"github.com/wsmount/wsmount/providers/internal/bucket"
+)
+
+// Codes that something here asks for.
+const (
+	noContainer = "ContainerNotFound"
+	noBlocks    = "InvalidBlockList"
+)
+
+// codes is the one place that says what a code means. What is not here goes by its HTTP
+// status.
+var codes = map[string]error{
+	"BlobNotFound": providers.ErrNotExist, "PathNotFound": providers.ErrNotExist,
+	// A container may come back, and what it held with it. Open says otherwise.
+	noContainer: providers.ErrUnavailable, "ContainerBeingDeleted": providers.ErrUnavailable, "ContainerDisabled": providers.ErrUnavailable,
+
+	"ConditionNotMet": providers.ErrConflict, "TargetConditionNotMet": providers.ErrConflict, "SourceConditionNotMet": providers.ErrConflict,
+	"BlobAlreadyExists": providers.ErrConflict, "PathAlreadyExists": providers.ErrConflict, noBlocks: providers.ErrConflict,
+
+	// In a hierarchical namespace a name is a directory or a file.
+	"ResourceTypeMismatch": providers.ErrIsDir, "DirectoryIsNotEmpty": providers.ErrNotEmpty,
+
+	"AuthenticationFailed": providers.ErrUnauthenticated, "NoAuthenticationInformation": providers.ErrUnauthenticated,
+	"InvalidAuthenticationInfo": providers.ErrUnauthenticated,
+	"AuthorizationFailure":      providers.ErrPermission, "AuthorizationPermissionMismatch": providers.ErrPermission,
+	"AuthorizationProtocolMismatch": providers.ErrPermission, "AuthorizationResourceTypeMismatch": providers.ErrPermission,
+	"AuthorizationServiceMismatch": providers.ErrPermission, "AuthorizationSourceIPMismatch": providers.ErrPermission,
+	"InsufficientAccountPermissions": providers.ErrPermission, "AccountIsDisabled": providers.ErrPermission,
+	"KeyBasedAuthenticationNotPermitted": providers.ErrPermission, "PublicAccessNotPermitted": providers.ErrPermission,
+	"ResourceNotFound":          providers.ErrPermission, // of who asks without credentials
+	"BlobImmutableDueToPolicy":  providers.ErrPermission,
+	"BlobArchived":              providers.ErrPermission,
+	"BlobBeingRehydrated":       providers.ErrUnavailable,
+	"LeaseIdMissing":            providers.ErrUnavailable,
+	"LeaseAlreadyPresent":       providers.ErrUnavailable,
+	"SnapshotsPresent":          providers.ErrUnsupported,
+	"InvalidBlobType":           providers.ErrUnsupported,
+	"FeatureNotSupported":       providers.ErrUnsupported,
+	"APINotImplemented":         providers.ErrUnsupported,
+	"BlobTypeNotSupported":      providers.ErrUnsupported,
+	"PendingCopyOperation":      providers.ErrUnavailable,
+	"InvalidResourceName":       providers.ErrInvalid,
+	"InvalidUri":                providers.ErrInvalid,
+	"OutOfRangeInput":           providers.ErrInvalid,
+	"InvalidMetadata":           providers.ErrInvalid,
+	"EmptyMetadataKey":          providers.ErrInvalid,
+	"InvalidHeaderValue":        providers.ErrInvalid,
+	"InvalidRange":              providers.ErrInvalid,
+	"MetadataTooLarge":          providers.ErrTooLarge,
+	"RequestBodyTooLarge":       providers.ErrTooLarge,
+	"BlockCountExceedsLimit":    providers.ErrTooLarge,
+	"BlockListTooLong":          providers.ErrTooLarge,
+	"Md5Mismatch":               providers.ErrCorrupt,
+	"Crc64Mismatch":             providers.ErrCorrupt,
+	"ServerBusy":                providers.ErrUnavailable,
+	"InternalError":             providers.ErrUnavailable,
+	"OperationTimedOut":         providers.ErrUnavailable,
+	"IngressOverAccountLimit":   providers.ErrUnavailable,
+	"EgressOverAccountLimit":    providers.ErrUnavailable,
+	"AccountLimitExceeded":      providers.ErrQuota,
+	"InvalidBlobOrBlock":        providers.ErrUnavailable,
+	"AccountBeingCreated":       providers.ErrUnavailable,
+	"TooManyRequests":           providers.ErrUnavailable,
+	"OperationNotAllowedInRoot": providers.ErrUnsupported,
+}
+
+// advice is what a code does not say by itself.
+var advice = map[string]string{
+	"BlobArchived":       "the blob is in an archive and must be rehydrated first",
+	"ResourceNotFound":   "the container is not there, or needs credentials",
+	"LeaseIdMissing":     "another program holds a lease on the blob",
+	"SnapshotsPresent":   "the blob has snapshots, which would be lost with it: delete them first",
+	"InvalidBlobOrBlock": "blocks that another program left wait there with ids of another length, for a week at most",
+	noBlocks:             "the upload is gone",
+}
+
+// sources are codes of a copy, of which the status says how the source answered.
+const unreadableSource = "CannotVerifyCopySource"
+
+// translate finds the kind of what a request ended with.
+func translate(ctx context.Context, err error) error {
+	var done *bucket.Fault
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return &bucket.Fault{Kind: ctx.Err()}
+	case errors.As(err, &done):
+		return done
+	}
+	var answer *azcore.ResponseError
+	if !errors.As(err, &answer) {
+		return unanswered(err)
+	}
+	f := &bucket.Fault{Code: answer.ErrorCode, Status: answer.StatusCode, Err: errors.New(message(answer))}
+	f.Kind, f.Doubt = kindOf(f), doubtOf(f)
+	if hint := advice[f.Code]; hint != "" {
+		f.Err = fmt.Errorf("%s: %w", hint, f.Err)
+	}
+	return f
+}
+
+// unanswered is the error of a request without an answer. The URL stays out of it: it may
+// have a signature.
+func unanswered(err error) error {
+	f := &bucket.Fault{Kind: providers.ErrUnavailable, Err: err}
+	var sent *url.Error
+	if errors.As(err, &sent) {
+		f.Err = sent.Err
+	}
+	var errno syscall.Errno
+	if errors.Is(err, providers.ErrPermission) && !errors.As(err, &errno) {
+		f.Kind = providers.ErrPermission // the transport refused to send it
+	}
+	return f
+}
+
+// message is what the service says beside the code, without the request's name and time.
+func message(answer *azcore.ResponseError) string {
+	var said struct{ Message string }
+	if r := answer.RawResponse; r != nil && r.Body != nil {
+		if body, err := runtime.Payload(r); err == nil {
+			_ = xml.Unmarshal(body, &said) // what is no document says nothing
+		}
+	}
+	text, _, _ := strings.Cut(said.Message, "\n")
+	if text == "" {
+		text = http.StatusText(answer.StatusCode)
+	}
+	if answer.ErrorCode != "" {
+		text = answer.ErrorCode + ": " + text
+	}
+	return text
+}
+
+// kindOf is the lookup in the tables.
+func kindOf(f *bucket.Fault) error {
+	if kind, ok := codes[f.Code]; ok {
+		return kind
+	}
+	if f.Code == unreadableSource && f.Status == http.StatusNotFound {
+		return providers.ErrNotExist
+	}
+	if kind := bucket.KindOfStatus(f.Status); kind != nil {
+		return kind
+	}
+	return providers.ErrUnavailable
+}
+
+// doubtOf is what an answer leaves open.
+func doubtOf(f *bucket.Fault) bucket.Doubt {
+	_, known := codes[f.Code]
+	switch {
+	case f.Code == "InvalidResourceName", f.Code == "InvalidUri", f.Code == "OutOfRangeInput":
+		return bucket.NameRefused
+	case f.Status == http.StatusRequestedRangeNotSatisfiable, f.Code == "InvalidRange":
+		return bucket.RangeBeyond
+	case !known && f.Code != unreadableSource && (f.Status == http.StatusBadRequest || f.Status == http.StatusUnauthorized || f.Status == http.StatusForbidden):
+		return bucket.NoReason
+	}
+	return bucket.Sure
+}
+
+// isCode reports whether err is the service's answer with a code.
+func isCode(err error, code string) bool {
+	var f *bucket.Fault
+	return errors.As(err, &f) && f.Code == code
+}
+
+// mayBeLogin reports whether err can mean that the credentials do not hold.
+func mayBeLogin(err error) bool {
+	var f *bucket.Fault
+	if !errors.As(err, &f) || f.Status == 0 {
+		return false
+	}
+	return errors.Is(f.Kind, providers.ErrUnauthenticated) || f.Doubt == bucket.NoReason
+}

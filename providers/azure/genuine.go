@@ -1,0 +1,104 @@
+package azure
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/wsmount/wsmount/providers/internal/bucket"
+)
+
+// Operations, as the service calls them.
+const (
+	opList     = "ListBlobs"
+	opGet      = "GetBlob"
+	opHead     = "GetBlobProperties"
+	opPut      = "PutBlob"
+	opPutURL   = "PutBlobFromURL"
+	opBlock    = "PutBlock"
+	opBlockURL = "PutBlockFromURL"
+	opCommit   = "PutBlockList"
+	opDelete   = "DeleteBlob"
+	opMetadata = "SetBlobMetadata"
+	opHeaders  = "SetBlobProperties"
+	opAccount  = "GetAccountInformation"
+)
+
+// operation is what a request asks for.
+func operation(r *http.Request) string {
+	q := r.URL.Query()
+	comp, restype := q.Get("comp"), q.Get("restype")
+	isCopy := r.Method == http.MethodPut && copies(r.Header)
+	switch {
+	case restype == "account":
+		return opAccount
+	case comp == "list":
+		return opList
+	case comp == "block" && isCopy:
+		return opBlockURL
+	case comp == "block":
+		return opBlock
+	case comp == "blocklist":
+		return opCommit
+	case comp == "metadata":
+		return opMetadata
+	case comp == "properties":
+		return opHeaders
+	case isCopy:
+		return opPutURL
+	}
+	return map[string]string{http.MethodGet: opGet, http.MethodHead: opHead, http.MethodPut: opPut, http.MethodDelete: opDelete}[r.Method]
+}
+
+// copies reports whether a request names a source, under a name that the SDK writes as
+// it likes.
+func copies(h http.Header) bool {
+	for name := range h {
+		if strings.EqualFold(name, "x-ms-copy-source") {
+			return true
+		}
+	}
+	return false
+}
+
+// genuine is a transport that believes what is Azure's.
+func genuine(inner http.RoundTripper) *bucket.Genuine {
+	g := &bucket.Genuine{Inner: inner, Service: "Azure", Header: "X-Ms-Request-Id"}
+	g.Lacks = func(r *http.Request, answer *http.Response) error { return lacks(g, operation(r), answer) }
+	return g
+}
+
+// statuses are those of a success that changes something.
+var statuses = map[string]int{
+	opPut: http.StatusCreated, opPutURL: http.StatusCreated, opBlock: http.StatusCreated, opBlockURL: http.StatusCreated,
+	opCommit: http.StatusCreated, opDelete: http.StatusAccepted,
+}
+
+// lacks says what an answer lacks to be a success of an operation.
+func lacks(g *bucket.Genuine, op string, answer *http.Response) error {
+	if op == opList {
+		_, err := g.Root(answer, "EnumerationResults")
+		return err
+	}
+	if want := statuses[op]; want != 0 && answer.StatusCode != want {
+		return g.Foreign(answer, "%s succeeds with %d", op, want)
+	}
+	var needs []string
+	switch op {
+	case opGet, opHead:
+		needs = []string{"ETag", "Last-Modified", "X-Ms-Blob-Type"}
+		if op == opHead && answer.ContentLength < 0 {
+			return g.Foreign(answer, "there is no Content-Length")
+		}
+	case opPut, opPutURL, opCommit, opMetadata, opHeaders:
+		needs = []string{"ETag", "Last-Modified"}
+		if answer.ContentLength != 0 && strings.HasPrefix(answer.Header.Get("Content-Type"), "text/html") {
+			return g.Foreign(answer, "a change is answered with a page")
+		}
+	}
+	for _, header := range needs {
+		if answer.Header.Get(header) == "" {
+			return g.Foreign(answer, "there is no %s", header)
+		}
+	}
+	return nil
+}

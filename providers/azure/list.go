@@ -1,0 +1,91 @@
+package azure
+
+import (
+	"context"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
+
+	"github.com/wsmount/wsmount/providers/internal/bucket"
+)
+
+// page is what both ways to list answer.
+type page struct {
+	blobs    []*container.BlobItem
+	groups   []*container.BlobPrefix
+	next     *string
+	answered *time.Time
+}
+
+// List implements bucket.Store.
+func (s *store) List(ctx context.Context, q bucket.Query) (bucket.Listing, error) {
+	got, err := call(ctx, s, nil, func(who *session) (page, error) { return who.list(ctx, q) })
+	if err != nil {
+		return bucket.Listing{}, err
+	}
+	items := make([]bucket.Item, 0, len(got.blobs)+len(got.groups)+1)
+	for _, b := range got.blobs {
+		items = append(items, s.item(b))
+	}
+	for _, g := range got.groups {
+		if p := g.Properties; p != nil && plain(p.ResourceType) == "directory" {
+			s.hierarchical.Store(true)
+		}
+		items = append(items, bucket.Item{Object: bucket.Object{Key: plain(g.Name)}, IsDir: true})
+	}
+	own, found, err := s.itself(ctx, q)
+	if err != nil {
+		return bucket.Listing{}, err
+	}
+	if found {
+		items = append([]bucket.Item{own}, items...)
+	}
+	next := plain(got.next)
+	return bucket.Listing{Items: items, Next: next, More: next != "", Answered: plain(got.answered)}, nil
+}
+
+// list sends one request. An answer of the kind that ends is a page without marker.
+func (who *session) list(ctx context.Context, q bucket.Query) (page, error) {
+	var most *int32
+	if q.Limit > 0 {
+		most = to.Ptr(int32(q.Limit))
+	}
+	with := container.ListBlobsInclude{Metadata: true}
+	if !q.Grouped {
+		out, err := who.container.NewListBlobsFlatPager(&container.ListBlobsFlatOptions{
+			Include: with, Prefix: nonEmpty(q.Prefix), Marker: nonEmpty(q.Token), MaxResults: most,
+		}).NextPage(ctx)
+		if err != nil || out.Segment == nil {
+			return page{}, err
+		}
+		return page{out.Segment.BlobItems, nil, out.NextMarker, out.Date}, nil
+	}
+	out, err := who.container.NewListBlobsHierarchyPager("/", &container.ListBlobsHierarchyOptions{
+		Include: with, Prefix: nonEmpty(q.Prefix), Marker: nonEmpty(q.Token), MaxResults: most,
+	}).NextPage(ctx)
+	if err != nil || out.Segment == nil {
+		return page{}, err
+	}
+	return page{out.Segment.BlobItems, out.Segment.BlobPrefixes, out.NextMarker, out.Date}, nil
+}
+
+// item is a blob of a listing.
+func (s *store) item(b *container.BlobItem) bucket.Item {
+	p := b.Properties
+	if p == nil {
+		p = &container.BlobProperties{}
+	}
+	o := bucket.Object{
+		Key: plain(b.Name), Size: plain(p.ContentLength), Modified: plain(p.LastModified),
+		ETag: version(string(plain(p.ETag)), string(plain(p.BlobType))),
+	}
+	var isFolder bool
+	o.Metadata, o.Headers.Expires, isFolder = readMetadata(b.Metadata)
+	o.Headers = stored(o.Headers, p.ContentType, p.CacheControl, p.ContentDisposition, p.ContentEncoding, p.ContentLanguage)
+	if isFolder && o.Size == 0 {
+		s.folders.Store(true)
+		o.Key += "/"
+	}
+	return bucket.Item{Object: o}
+}

@@ -1,0 +1,268 @@
+package azure
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
+
+	"github.com/wsmount/wsmount/providers"
+	"github.com/wsmount/wsmount/providers/internal/bucket"
+)
+
+// plain is what a pointer points to, or nothing.
+func plain[V any](p *V) (v V) {
+	if p != nil {
+		v = *p
+	}
+	return v
+}
+
+// nonEmpty is nil for what a request goes without.
+func nonEmpty(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
+
+// match is a condition as requests say it.
+func match(c providers.Condition) *blob.AccessConditions {
+	m := &blob.ModifiedAccessConditions{}
+	switch c.Kind {
+	case providers.ConditionAbsent:
+		m.IfNoneMatch = to.Ptr(azcore.ETagAny)
+	case providers.ConditionVersion:
+		m.IfMatch = matchETag(c.Version.ETag)
+	}
+	return &blob.AccessConditions{ModifiedAccessConditions: m}
+}
+
+func matchETag(version string) *azcore.ETag {
+	etag, _ := etagOf(version)
+	return to.Ptr(azcore.ETag(etag))
+}
+
+// sourceMatch lets a copy be of that version alone.
+func sourceMatch(from bucket.Object) *blob.SourceModifiedAccessConditions {
+	return &blob.SourceModifiedAccessConditions{SourceIfMatch: matchETag(from.ETag)}
+}
+
+// headers are the standard ones of a blob.
+func headers(h bucket.Headers) *blob.HTTPHeaders {
+	return &blob.HTTPHeaders{
+		BlobContentType: nonEmpty(h.ContentType), BlobCacheControl: nonEmpty(h.CacheControl), BlobContentDisposition: nonEmpty(h.ContentDisposition),
+		BlobContentEncoding: nonEmpty(h.ContentEncoding), BlobContentLanguage: nonEmpty(h.ContentLanguage),
+	}
+}
+
+// made is what the answer to a change says of a blob.
+func made(etag *azcore.ETag, modified, answered *time.Time, md5 []byte) bucket.Object {
+	o := bucket.Object{ETag: version(string(plain(etag)), plainType), Modified: plain(modified), Answered: plain(answered)}
+	if len(md5) > 0 {
+		o.MD5 = fmt.Sprintf("%x", md5)
+	}
+	return o
+}
+
+// Head implements bucket.Store.
+func (s *store) Head(ctx context.Context, key string) (bucket.Object, error) {
+	return first(s, key, func(name string) (bucket.Object, error) {
+		o, isFolder, err := s.describe(ctx, name)
+		if err != nil {
+			return bucket.Object{}, err
+		}
+		return s.asKey(o, key, isFolder)
+	})
+}
+
+// describe asks for a blob, and tells whether it is a directory.
+func (s *store) describe(ctx context.Context, name string) (o bucket.Object, isFolder bool, err error) {
+	out, err := call(ctx, s, nil, func(who *session) (blob.GetPropertiesResponse, error) {
+		return who.container.NewBlobClient(name).GetProperties(ctx, nil)
+	})
+	if err != nil {
+		return bucket.Object{}, false, err
+	}
+	o = bucket.Object{
+		Key: name, Size: plain(out.ContentLength), ETag: version(string(plain(out.ETag)), string(plain(out.BlobType))),
+		Modified: plain(out.LastModified), Answered: plain(out.Date),
+	}
+	o.Metadata, o.Headers.Expires, isFolder = readMetadata(out.Metadata)
+	o.Headers = stored(o.Headers, out.ContentType, out.CacheControl, out.ContentDisposition, out.ContentEncoding, out.ContentLanguage)
+	return o, isFolder && o.Size == 0, nil
+}
+
+// stored adds the headers of a blob to Expires, which is of its metadata.
+func stored(h bucket.Headers, contentType, cacheControl, disposition, encoding, language *string) bucket.Headers {
+	h.ContentType, h.CacheControl, h.ContentDisposition = plain(contentType), plain(cacheControl), plain(disposition)
+	h.ContentEncoding, h.ContentLanguage = plain(encoding), plain(language)
+	return h
+}
+
+// Get implements bucket.Store.
+func (s *store) Get(ctx context.Context, key string, want bucket.Range) (bucket.Object, io.ReadCloser, error) {
+	o := &blob.DownloadStreamOptions{Range: blob.HTTPRange{Offset: want.Offset, Count: want.Length}}
+	if want.ETag != "" {
+		o.AccessConditions = &blob.AccessConditions{ModifiedAccessConditions: &blob.ModifiedAccessConditions{IfMatch: matchETag(want.ETag)}}
+	}
+	if want.Length > 0 && want.Offset+want.Length < want.Offset { // past the last number there is
+		o.Range.Count = 0
+	}
+	out, err := call(ctx, s, nil, func(who *session) (blob.DownloadStreamResponse, error) {
+		return who.container.NewBlobClient(key).DownloadStream(ctx, o)
+	})
+	if err != nil {
+		return bucket.Object{}, nil, err
+	}
+	got := bucket.Object{
+		Key: key, Size: plain(out.ContentLength), ETag: version(string(plain(out.ETag)), string(plain(out.BlobType))),
+		Modified: plain(out.LastModified), Answered: plain(out.Date),
+	}
+	if told := plain(out.ContentRange); told != "" {
+		got.Size, err = wholeSize(told)
+	}
+	var isFolder bool
+	got.Metadata, got.Headers.Expires, isFolder = readMetadata(out.Metadata)
+	got.Headers = stored(got.Headers, out.ContentType, out.CacheControl, out.ContentDisposition, out.ContentEncoding, out.ContentLanguage)
+	if err == nil {
+		got, err = s.asKey(got, key, isFolder && got.Size == 0)
+	}
+	if err != nil {
+		out.Body.Close()
+		return bucket.Object{}, nil, err
+	}
+	return got, out.Body, nil
+}
+
+// wholeSize is the size of the whole in the answer to a range.
+func wholeSize(told string) (int64, error) {
+	_, total, ok := strings.Cut(told, "/")
+	size, err := strconv.ParseInt(total, 10, 64)
+	if !ok || err != nil {
+		return 0, &bucket.Fault{Kind: providers.ErrCorrupt, Err: fmt.Errorf("a range %q", told)}
+	}
+	return size, nil
+}
+
+// Past implements bucket.Store.
+func (s *store) Past(context.Context, string, providers.Version) (string, error) {
+	return "", &bucket.Fault{Kind: providers.ErrUnsupported, Err: words("earlier versions of blobs are not read")}
+}
+
+// outgoing is a body as the SDK wants it, which asks for its size by seeking.
+type outgoing struct {
+	io.Reader
+	size int64
+	at   int64
+}
+
+// Seek implements io.Seeker for a body of which nothing was read yet.
+func (o *outgoing) Seek(offset int64, whence int) (int64, error) {
+	switch whence {
+	case io.SeekCurrent:
+		offset += o.at
+	case io.SeekEnd:
+		offset += o.size
+	}
+	o.at = offset
+	return offset, nil
+}
+
+// Read implements io.Reader.
+func (o *outgoing) Read(b []byte) (int, error) {
+	n, err := o.Reader.Read(b)
+	o.at += int64(n)
+	return n, err
+}
+
+// Close implements io.Closer. The body is the caller's.
+func (o *outgoing) Close() error { return nil }
+
+func sent(body *bucket.Outgoing) *outgoing { return &outgoing{Reader: body.Reader(), size: body.Size} }
+
+// Put implements bucket.Store.
+func (s *store) Put(ctx context.Context, key string, body *bucket.Outgoing, m bucket.Making) (bucket.Object, error) {
+	if err := replaceable(m.If); err != nil {
+		return bucket.Object{}, err
+	}
+	name, md := s.names(key)[0], metadata(m)
+	if name != key {
+		md[folder] = to.Ptr("true")
+	}
+	out, err := call(ctx, s, body.Again, func(who *session) (blockblob.UploadResponse, error) {
+		return who.container.NewBlockBlobClient(name).Upload(ctx, sent(body), &blockblob.UploadOptions{
+			Metadata: md, HTTPHeaders: headers(m.Headers), AccessConditions: match(m.If),
+			TransactionalValidation: blob.TransferValidationTypeMD5(body.MD5[:]),
+		})
+	})
+	if err != nil {
+		return bucket.Object{}, err
+	}
+	return made(out.ETag, out.LastModified, out.Date, out.ContentMD5), nil
+}
+
+// Copy implements bucket.Store.
+func (s *store) Copy(ctx context.Context, from bucket.Object, key string, m bucket.Making) (bucket.Object, error) {
+	if err := replaceable(m.If); err != nil {
+		return bucket.Object{}, err
+	}
+	out, err := call(ctx, s, nil, func(who *session) (blockblob.UploadBlobFromURLResponse, error) {
+		source, err := who.source(from.Key, s.config.container, s.now())
+		if err != nil {
+			return blockblob.UploadBlobFromURLResponse{}, err
+		}
+		return who.container.NewBlockBlobClient(key).UploadBlobFromURL(ctx, source, &blockblob.UploadBlobFromURLOptions{
+			Metadata: metadata(m), HTTPHeaders: headers(m.Headers), CopySourceBlobProperties: to.Ptr(false),
+			AccessConditions: match(m.If), SourceModifiedAccessConditions: sourceMatch(from),
+		})
+	})
+	if err != nil {
+		return bucket.Object{}, err
+	}
+	return made(out.ETag, out.LastModified, out.Date, nil), nil
+}
+
+// Patch implements bucket.Patcher.
+func (s *store) Patch(ctx context.Context, was bucket.Object, m bucket.Making) (bucket.Object, error) {
+	_, blobType := etagOf(was.ETag)
+	asked := m.If
+	if h := was.Headers; withoutExpires(h) != withoutExpires(m.Headers) {
+		out, err := call(ctx, s, nil, func(who *session) (blob.SetHTTPHeadersResponse, error) {
+			return who.container.NewBlobClient(was.Key).SetHTTPHeaders(ctx, *headers(m.Headers), &blob.SetHTTPHeadersOptions{AccessConditions: match(asked)})
+		})
+		if err != nil {
+			return bucket.Object{}, err
+		}
+		asked = providers.IfVersion(providers.Version{ETag: version(string(plain(out.ETag)), blobType)})
+	}
+	out, err := call(ctx, s, nil, func(who *session) (blob.SetMetadataResponse, error) {
+		return who.container.NewBlobClient(was.Key).SetMetadata(ctx, metadata(m), &blob.SetMetadataOptions{AccessConditions: match(asked)})
+	})
+	if err != nil {
+		return bucket.Object{}, err
+	}
+	return bucket.Object{ETag: version(string(plain(out.ETag)), blobType), Modified: plain(out.LastModified), Answered: plain(out.Date)}, nil
+}
+
+func withoutExpires(h bucket.Headers) bucket.Headers {
+	h.Expires = ""
+	return h
+}
+
+// Delete implements bucket.Store.
+func (s *store) Delete(ctx context.Context, key string, c providers.Condition) error {
+	_, err := first(s, key, func(name string) (blob.DeleteResponse, error) {
+		return call(ctx, s, nil, func(who *session) (blob.DeleteResponse, error) {
+			return who.container.NewBlobClient(name).Delete(ctx, &blob.DeleteOptions{AccessConditions: match(c)})
+		})
+	})
+	return err
+}

@@ -1,0 +1,154 @@
+package azure
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"github.com/wsmount/wsmount/providers"
+	"github.com/wsmount/wsmount/providers/internal/bucket"
+)
+
+// Provider is a container, or what in it lies below a prefix. A Driver makes it.
+type Provider struct {
+	*bucket.Provider
+	store *store
+}
+
+var (
+	_ providers.Meter    = (*Provider)(nil)
+	_ providers.Examiner = (*Provider)(nil)
+	_ bucket.Store       = (*store)(nil)
+	_ bucket.Patcher     = (*store)(nil)
+)
+
+// store is the container as the service has it.
+type store struct {
+	config  config
+	login   *bucket.Login[*session]
+	meter   *bucket.Meter
+	own     *http.Transport // to be closed with the provider; nil: the caller's
+	log     *slog.Logger
+	now     func() time.Time
+	uploads uploads
+
+	// Directories of the service's own: hierarchical, there is no other kind; folders, some
+	// were seen.
+	hierarchical, folders atomic.Bool
+}
+
+// openSettings makes a provider and lets it look at its container.
+func openSettings(ctx context.Context, s providers.Settings, known []string) (*Provider, error) {
+	c, err := parseConfig(s, known)
+	if err != nil {
+		return nil, err
+	}
+	if s.Now == nil {
+		s.Now = time.Now
+	}
+	if s.Logger == nil {
+		s.Logger = slog.New(slog.DiscardHandler)
+	}
+	service, err := connect(c, s)
+	if err != nil {
+		return nil, err
+	}
+	p, err := bucket.Open(ctx, service, bucket.Options{
+		Service: traits, Bucket: c.container, Prefix: c.prefix, ReadOnly: s.ReadOnly || s.Config["readOnly"] == "true",
+		Logger: s.Logger, Now: s.Now, Ended: s.Ended,
+	})
+	if err != nil {
+		service.close()
+	}
+	if isCode(err, noContainer) {
+		err = &bucket.Fault{Kind: providers.ErrNotExist, Code: noContainer, Err: fmt.Errorf("container %q", c.container)}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &Provider{p, service}, nil
+}
+
+// connect makes the clients; nothing is sent yet.
+func connect(c config, settings providers.Settings) (*store, error) {
+	s := &store{config: c, log: settings.Logger, now: settings.Now}
+	s.meter = &bucket.Meter{Inner: settings.Transport, Name: operation}
+	if settings.Transport == nil {
+		s.own = plainTransport()
+		s.meter.Inner = s.own
+	}
+	// A redirect would send credentials where nobody granted them to go.
+	client := &http.Client{Transport: genuine(s.meter), CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	var err error
+	s.login, err = newLogin(c, settings, once(client))
+	return s, err
+}
+
+// plainTransport speaks HTTP/1.1, as the service does, and keeps connections for a burst
+// of small requests.
+func plainTransport() *http.Transport {
+	return &http.Transport{
+		Proxy: http.ProxyFromEnvironment, MaxIdleConns: 256, MaxIdleConnsPerHost: 128, IdleConnTimeout: 90 * time.Second,
+		TLSHandshakeTimeout: 10 * time.Second, ExpectContinueTimeout: time.Second, ResponseHeaderTimeout: time.Minute,
+		DisableCompression: true, ReadBufferSize: 16 << 10,
+	}
+}
+
+// Requests implements providers.Meter.
+func (p *Provider) Requests() map[string]providers.Count { return p.store.meter.Requests() }
+
+// Examine implements providers.Examiner.
+func (p *Provider) Examine(ctx context.Context) []providers.Finding {
+	return p.Findings(ctx, bucket.Examination{
+		Endpoint:   p.store.config.endpoint,
+		Own:        func(context.Context) []providers.Finding { return nil },
+		Conditions: []providers.Finding{bucket.Good("conditions", "Azure decides on those of every change")},
+	})
+}
+
+// Close implements providers.Provider.
+func (p *Provider) Close() error {
+	err := p.Provider.Close() // which still has to write
+	p.store.close()
+	return err
+}
+
+func (s *store) close() {
+	if s.own != nil {
+		s.own.CloseIdleConnections()
+	}
+}
+
+// call sends one request, and once more after a new login. again, unless nil, makes the
+// request's body ready for that, or says that it cannot.
+func call[O any](ctx context.Context, s *store, again func() bool, send func(*session) (O, error)) (out O, err error) {
+	err = s.login.Do(ctx, func() error {
+		who, err := s.login.Get(ctx)
+		if err == nil {
+			out, err = send(who)
+		}
+		return translate(ctx, err)
+	}, mayBeLogin, again)
+	return out, err
+}
+
+// Honours implements bucket.Store. It also looks whether directories are the service's own:
+// that does not make a mount fail, as few may ask for it.
+func (s *store) Honours(ctx context.Context, _ bucket.Listing) (bucket.Honours, error) {
+	info, err := call(ctx, s, nil, func(who *session) (bool, error) {
+		out, err := who.container.GetAccountInfo(ctx, nil)
+		return out.IsHierarchicalNamespaceEnabled != nil && *out.IsHierarchicalNamespaceEnabled, err
+	})
+	switch {
+	case ctx.Err() != nil:
+		return bucket.Honours{}, err
+	case err != nil:
+		s.log.DebugContext(ctx, "the service does not say of what kind the account is", "error", err)
+	case info:
+		s.hierarchical.Store(true)
+	}
+	return bucket.Honours{Create: true, Replace: true, Complete: true, Copy: true, Delete: true, Encodes: true}, nil
+}

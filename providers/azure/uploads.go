@@ -1,0 +1,157 @@
+package azure
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
+
+	"github.com/wsmount/wsmount/providers"
+	"github.com/wsmount/wsmount/providers/internal/bucket"
+)
+
+// uploads are those that go on. The service knows no more of one than blocks, which
+// nobody can drop, so that one was aborted is known here alone.
+type uploads struct {
+	mu   sync.Mutex // guards open
+	open map[bucket.Upload]time.Time
+}
+
+func (u *uploads) begin(one bucket.Upload, at time.Time) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.open == nil {
+		u.open = map[bucket.Upload]time.Time{}
+	}
+	u.open[one] = at
+}
+
+func (u *uploads) goesOn(one bucket.Upload) error {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if _, ok := u.open[one]; !ok {
+		return &bucket.Fault{Kind: providers.ErrConflict, Err: words(advice[noBlocks])}
+	}
+	return nil
+}
+
+func (u *uploads) end(one bucket.Upload) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	delete(u.open, one)
+}
+
+func (u *uploads) endBefore(prefix string, before time.Time) (count int) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for one, at := range u.open {
+		if strings.HasPrefix(one.Key, prefix) && at.Before(before) {
+			delete(u.open, one)
+			count++
+		}
+	}
+	return count
+}
+
+// idBytes are the random bytes of an upload, and idDigits those of a block's number: 48
+// bytes together, which base64 writes as 64.
+const (
+	idBytes  = 20
+	idDigits = 8
+)
+
+// blockID names a block. All blocks of a blob have names of the same length.
+func blockID(u bucket.Upload, n int) string {
+	return base64.StdEncoding.EncodeToString(fmt.Appendf(nil, "%s%0*d", u.ID, idDigits, n))
+}
+
+// Begin implements bucket.Store. Nothing is sent: blocks come first, and what an object is
+// made with goes with their list.
+func (s *store) Begin(_ context.Context, key string, m bucket.Making) (string, error) {
+	if err := replaceable(m.If); err != nil {
+		return "", err
+	}
+	random := make([]byte, idBytes)
+	rand.Read(random)
+	id := fmt.Sprintf("%x", random)
+	s.uploads.begin(bucket.Upload{Key: key, ID: id}, s.now())
+	return id, nil
+}
+
+// Part implements bucket.Store.
+func (s *store) Part(ctx context.Context, u bucket.Upload, n int, body *bucket.Outgoing) (bucket.Part, error) {
+	if err := s.uploads.goesOn(u); err != nil {
+		return bucket.Part{}, err
+	}
+	id := blockID(u, n)
+	out, err := call(ctx, s, body.Again, func(who *session) (blockblob.StageBlockResponse, error) {
+		return who.container.NewBlockBlobClient(u.Key).StageBlock(ctx, id, sent(body), nil)
+	})
+	if err != nil {
+		return bucket.Part{}, err
+	}
+	part := bucket.Part{ETag: id}
+	if len(out.ContentMD5) > 0 {
+		part.MD5 = fmt.Sprintf("%x", out.ContentMD5)
+	}
+	return part, nil
+}
+
+// CopyPart implements bucket.Store.
+func (s *store) CopyPart(ctx context.Context, u bucket.Upload, n int, from bucket.Object, offset, size int64) (bucket.Part, error) {
+	if err := s.uploads.goesOn(u); err != nil {
+		return bucket.Part{}, err
+	}
+	id := blockID(u, n)
+	_, err := call(ctx, s, nil, func(who *session) (blockblob.StageBlockFromURLResponse, error) {
+		source, err := who.source(from.Key, s.config.container, s.now())
+		if err != nil {
+			return blockblob.StageBlockFromURLResponse{}, err
+		}
+		return who.container.NewBlockBlobClient(u.Key).StageBlockFromURL(ctx, id, source, &blockblob.StageBlockFromURLOptions{
+			Range: blob.HTTPRange{Offset: offset, Count: size}, SourceModifiedAccessConditions: sourceMatch(from),
+		})
+	})
+	return bucket.Part{ETag: id}, err
+}
+
+// Complete implements bucket.Store. What was completed or aborted is gone, also where the
+// service would make the same of its blocks again.
+func (s *store) Complete(ctx context.Context, u bucket.Upload, parts []bucket.Part, m bucket.Making) (bucket.Object, error) {
+	if err := s.uploads.goesOn(u); err != nil {
+		return bucket.Object{}, err
+	}
+	ids := make([]string, len(parts))
+	for i, part := range parts {
+		ids[i] = part.ETag
+	}
+	out, err := call(ctx, s, nil, func(who *session) (blockblob.CommitBlockListResponse, error) {
+		return who.container.NewBlockBlobClient(u.Key).CommitBlockList(ctx, ids, &blockblob.CommitBlockListOptions{
+			Metadata: metadata(m), HTTPHeaders: headers(m.Headers), AccessConditions: match(m.If),
+		})
+	})
+	if err != nil {
+		return bucket.Object{}, err
+	}
+	s.uploads.end(u)
+	return made(out.ETag, out.LastModified, out.Date, nil), nil
+}
+
+// Abort implements bucket.Store. The service drops the blocks after a week, or when the
+// blob is made anew.
+func (s *store) Abort(_ context.Context, u bucket.Upload) error {
+	s.uploads.end(u)
+	return nil
+}
+
+// AbortBefore implements bucket.Store. Of other processes' uploads the service
+// tells nothing.
+func (s *store) AbortBefore(_ context.Context, prefix string, before time.Time) (int, error) {
+	return s.uploads.endBefore(prefix, before), nil
+}
