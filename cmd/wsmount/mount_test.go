@@ -71,7 +71,7 @@ id: "@acme/remote"
 version: "1.0.0"
 name: remote
 owner: {type: user, id: a, slug: acme}
-storage: {inline: {provider: mastra-azure, config: {container: site, accountName: acme}}}
+storage: {inline: {provider: elsewhere, config: {container: site}}}
 ---
 `)
 	tests := []struct {

@@ -13,7 +13,6 @@ import (
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/git"
 	"github.com/wsmount/wsmount/providers/memory"
-	"github.com/wsmount/wsmount/providers/s3"
 )
 
 // Registry is a new registry with everything that is built in.
@@ -24,7 +23,7 @@ func Registry() *providers.Registry {
 			panic(err) // two packages claim one name: no program should start
 		}
 	}
-	for _, d := range slices.Concat(s3.Drivers(), git.Drivers()) {
+	for _, d := range slices.Concat(buckets(), git.Drivers()) {
 		must(r.RegisterStandard(d))
 	}
 	must(r.Register(memory.Driver()))

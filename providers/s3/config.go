@@ -10,9 +10,12 @@ import (
 	"github.com/wsmount/wsmount/providers/internal/bucket"
 )
 
+// Kind is what a configuration calls this service.
+const Kind = "s3"
+
 // traits are what S3 is like. AWS takes so much; others take no less.
 var traits = bucket.Service{
-	Name: "s3", ListAfter: true, Key: 1 << 10, Metadata: 2 << 10, Put: 5 << 30, Copy: 5 << 30, Size: 5 << 40,
+	Name: Kind, ListAfter: true, Key: 1 << 10, Metadata: 2 << 10, Put: 5 << 30, Copy: 5 << 30, Size: 5 << 40,
 	Parts: providers.PartLimits{Min: partMin, Max: 5 << 30, Count: 10_000},
 }
 
@@ -64,10 +67,8 @@ func parseConfig(s providers.Settings, known []string) (config, error) {
 		return config{}, err
 	}
 	get := s.Config
-	switch get["kind"] {
-	case "", "s3":
-	default:
-		return config{}, fmt.Errorf("kind %q is not built in, only s3: %w", get["kind"], providers.ErrUnsupported)
+	if kind := get["kind"]; kind != "" && kind != Kind {
+		return config{}, fmt.Errorf("kind %q is not S3's: %w", kind, providers.ErrUnsupported)
 	}
 	c := config{bucket: get["bucket"], region: get["region"], credentials: get["credentials"]}
 	if c.bucket == "" || strings.ContainsAny(c.bucket, "/?#") {

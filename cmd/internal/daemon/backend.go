@@ -183,6 +183,14 @@ func settings(c mountspec.Config) map[string]string {
 		if x.ForcePathStyle != nil {
 			out["path_style"] = strconv.FormatBool(*x.ForcePathStyle)
 		}
+	case mountspec.MastraAzureConfig:
+		put(out, "endpoint", x.Endpoint)
+		put(out, "account_name", x.AccountName)
+		put(out, "bucket", x.Container)
+		put(out, "prefix", x.Prefix)
+		if x.UseDefaultCredential {
+			out["useDefaultCredential"] = "true"
+		}
 	case mountspec.GitHubConfig:
 		put(out, "owner", x.Owner)
 		put(out, "repo", x.Repo)

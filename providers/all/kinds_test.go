@@ -1,0 +1,32 @@
+package all_test
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/wsmount/wsmount/providers"
+	"github.com/wsmount/wsmount/providers/all"
+)
+
+// TestKinds: a bucket is opened by the service that the configuration says, which refuses
+// in its own name; s3 where none is said.
+func TestKinds(t *testing.T) {
+	for _, name := range []string{"cloud-bucket", "self-bucket"} {
+		d, _ := all.Registry().Get(name)
+		for kind, want := range map[string]string{"": "s3: ", "s3": "s3: ", "azure": "azure: "} {
+			_, err := d.Open(t.Context(), providers.Settings{Config: map[string]string{"kind": kind, "endpoint": "nowhere"}})
+			if !errors.Is(err, providers.ErrInvalid) || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s of kind %q: %v", name, kind, err)
+			}
+		}
+		_, err := d.Open(t.Context(), providers.Settings{Config: map[string]string{"kind": "tape"}})
+		if !errors.Is(err, providers.ErrUnsupported) || !strings.Contains(err.Error(), "tape") {
+			t.Errorf("%s: %v", name, err)
+		}
+		if !slices.Contains(d.Keys, "path_style") || !slices.Contains(d.Keys, "account_name") || !d.Promises.ListAfter {
+			t.Errorf("%s: keys %q, promises %+v", name, d.Keys, d.Promises)
+		}
+	}
+}
