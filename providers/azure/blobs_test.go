@@ -2,12 +2,14 @@ package azure
 
 import (
 	"errors"
+	"io"
 	"maps"
 	"net/http"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/wsmount/wsmount/integration/azureserver"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/providertest"
 )
@@ -16,14 +18,14 @@ func loc(s string) providers.Locator { return providers.MustLocator(s) }
 
 // TestHierarchicalNamespace: directories are the service's own there.
 func TestHierarchicalNamespace(t *testing.T) {
-	f := newFake()
-	f.flat = false
+	f := azureserver.New()
+	f.Hierarchical = true
 	p := openFake(t, f, nil)
 	mode := providers.Attr{Valid: providers.AttrMode, Mode: 0o750}
 	if _, err := p.Mkdir(t.Context(), loc("a/b"), providers.MkdirOptions{Attr: mode}); err != nil {
 		t.Fatal(err)
 	}
-	if got := f.keys(); !slices.Equal(got, []string{"pre/a", "pre/a/b"}) {
+	if got := f.Keys(); !slices.Equal(got, []string{"pre/a", "pre/a/b"}) {
 		t.Errorf("blobs %q", got)
 	}
 	for _, dir := range []string{"a", "a/b"} {
@@ -44,17 +46,17 @@ func TestHierarchicalNamespace(t *testing.T) {
 			t.Errorf("delete %s: %v", dir, err)
 		}
 	}
-	if got := f.keys(); len(got) > 0 {
+	if got := f.Keys(); len(got) > 0 {
 		t.Errorf("left %q", got)
 	}
 }
 
 // TestDirectoriesOfHadoop are blobs of another program beside ours.
 func TestDirectoriesOfHadoop(t *testing.T) {
-	f := newFake()
-	f.put("pre/empty", "", map[string]string{folder: "true"})
-	f.put("pre/full", "", map[string]string{folder: "true"})
-	f.put("pre/full/x", "content", nil)
+	f := azureserver.New()
+	f.Put("pre/empty", "", map[string]string{azureserver.Folder: "true"})
+	f.Put("pre/full", "", map[string]string{azureserver.Folder: "true"})
+	f.Put("pre/full/x", "content", nil)
 	p := openFake(t, f, nil)
 	got := map[string]providers.Kind{}
 	for info, err := range providers.All(t.Context(), p, loc(""), providers.ListOptions{}) {
@@ -74,7 +76,7 @@ func TestDirectoriesOfHadoop(t *testing.T) {
 	if err := p.Delete(t.Context(), loc("empty"), providers.DeleteOptions{If: providers.IfDir()}); err != nil {
 		t.Error(err)
 	}
-	if got := f.keys(); slices.Contains(got, "pre/empty") {
+	if got := f.Keys(); slices.Contains(got, "pre/empty") {
 		t.Errorf("left %q", got)
 	}
 }
@@ -82,10 +84,11 @@ func TestDirectoriesOfHadoop(t *testing.T) {
 // TestOtherTypes: appended blobs and page blobs are read, described and deleted, and not
 // written over.
 func TestOtherTypes(t *testing.T) {
-	f := newFake()
+	f := azureserver.New()
 	p := openFake(t, f, nil)
-	for _, kind := range []string{"AppendBlob", "PageBlob"} {
-		f.put("pre/log", "line\n", nil).kind = kind
+	for _, kind := range []string{azureserver.AppendBlob, azureserver.PageBlob} {
+		f.Put("pre/log", "line\n", nil)
+		f.Change("pre/log", func(b *azureserver.Blob) { b.Kind = kind })
 		content, info, err := providers.Fetch(t.Context(), p, loc("log"), providers.ReadOptions{})
 		if err != nil || string(content) != "line\n" {
 			t.Fatalf("%s: %q, %v", kind, content, err)
@@ -106,9 +109,10 @@ func TestOtherTypes(t *testing.T) {
 
 // TestSnapshotsStay: a blob is not deleted with what was kept of it.
 func TestSnapshotsStay(t *testing.T) {
-	f := newFake()
+	f := azureserver.New()
 	p := openFake(t, f, nil)
-	f.put("pre/a", "x", nil).snapshots = true
+	f.Put("pre/a", "x", nil)
+	f.Change("pre/a", func(b *azureserver.Blob) { b.Snapshots = true })
 	err := p.Delete(t.Context(), loc("a"), providers.DeleteOptions{If: providers.Unconditional()})
 	if !errors.Is(err, providers.ErrUnsupported) || !strings.Contains(err.Error(), "snapshots") {
 		t.Errorf("got %v", err)
@@ -133,7 +137,7 @@ func TestNamesOfMetadata(t *testing.T) {
 
 // TestHeadersAreKept: through a write, a change and a copy.
 func TestHeadersAreKept(t *testing.T) {
-	p := openFake(t, newFake(), nil)
+	p := openFake(t, azureserver.New(), nil)
 	metadata := map[string]string{
 		providers.HeaderMetadata + "content-type": "text/x-one", providers.HeaderMetadata + "cache-control": "no-cache",
 		providers.HeaderMetadata + "expires": "Thu, 01 Dec 2033 16:00:00 GMT", "some-name.of_mine": "value",
@@ -160,12 +164,71 @@ func TestHeadersAreKept(t *testing.T) {
 // TestContractWithSignature: with a signature in place of a key nothing else changes.
 func TestContractWithSignature(t *testing.T) {
 	providertest.RunVariant(t, func(t providertest.T) providers.Provider {
-		p, err := openFakeErr(t, newFake(), nil, secrets{"sas_token": "?sv=2025-01-01&sig=c2ln"})
+		p, err := openFakeErr(t, azureserver.New(), nil, secrets{"sas_token": "?sv=2025-01-01&sig=c2ln"})
 		if err != nil {
 			t.Fatalf("open: %v", err)
 		}
 		return p
 	})
+}
+
+// TestGoneWhileRead: a version that was asked for and is not there any more is gone, also
+// where the service says of the condition that it does not hold.
+func TestGoneWhileRead(t *testing.T) {
+	f := azureserver.New()
+	p := openFake(t, f, nil)
+	f.Put("pre/a", "x", nil)
+	info, err := p.Stat(t.Context(), loc("a"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Delete(t.Context(), loc("a"), providers.DeleteOptions{If: providers.Unconditional()}); err != nil {
+		t.Fatal(err)
+	}
+	f.Refuse(412, "ConditionNotMet")
+	if _, err := p.Read(t.Context(), loc("a"), providers.ReadOptions{Version: info.Version}); !errors.Is(err, providers.ErrNotExist) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestCopyOfAnOldService: where there is no Put Blob From URL a copy is a block, on the same
+// conditions.
+func TestCopyOfAnOldService(t *testing.T) {
+	f := azureserver.New()
+	p := openFake(t, f, nil)
+	f.Put("pre/a", "content", map[string]string{"mode": "33152"})
+	for _, want := range []error{nil, providers.ErrExist} {
+		f.Next(nil) // the source is looked at
+		f.Refuse(501, "APINotImplemented")
+		_, err := p.Copy(t.Context(), loc("a"), loc("b"), providers.CopyOptions{If: providers.IfAbsent()})
+		if !errors.Is(err, want) {
+			t.Errorf("got %v, want %v", err, want)
+		}
+	}
+	content, info, err := providers.Fetch(t.Context(), p, loc("b"), providers.ReadOptions{})
+	if err != nil || string(content) != "content" || info.Attr.Mode != 0o600 {
+		t.Errorf("%q, %+v, %v", content, info, err)
+	}
+}
+
+// TestCorruptBlock: a block that arrived as another is no part.
+func TestCorruptBlock(t *testing.T) {
+	f := azureserver.New()
+	p := openFake(t, f, nil)
+	u, err := p.StartParts(t.Context(), loc("a"), providers.WriteOptions{If: providers.IfAbsent()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.Next(func(r *http.Request) *http.Response {
+		return &http.Response{StatusCode: http.StatusCreated, Request: r, Body: http.NoBody,
+			Header: http.Header{"X-Ms-Request-Id": {"one"}, "X-Ms-Content-Crc64": {"AAAAAAAAAAA="}}}
+	})
+	if err := u.Part(t.Context(), 1, providers.String("part")); !errors.Is(err, providers.ErrCorrupt) {
+		t.Errorf("got %v", err)
+	}
+	if err := u.Part(t.Context(), 1, providers.String("part")); err != nil {
+		t.Error(err)
+	}
 }
 
 // TestErrors: what an answer means, and that no signature gets into what is said of it.
@@ -175,7 +238,7 @@ func TestErrors(t *testing.T) {
 	if p != nil || !errors.Is(err, providers.ErrUnavailable) || strings.Contains(err.Error(), "sig=") {
 		t.Errorf("open: %v", err)
 	}
-	f := newFake()
+	f := azureserver.New()
 	p = openFake(t, f, nil)
 	for _, c := range []struct {
 		status int
@@ -187,7 +250,7 @@ func TestErrors(t *testing.T) {
 		{409, "BlobArchived", providers.ErrPermission}, {412, "LeaseIdMissing", providers.ErrUnavailable}, {400, "Md5Mismatch", providers.ErrCorrupt},
 		{400, "MetadataTooLarge", providers.ErrTooLarge}, {409, "InvalidBlobType", providers.ErrUnsupported},
 	} {
-		f.queue = append(f.queue, refusal(c.status, c.code))
+		f.Refuse(c.status, c.code)
 		_, err := p.Write(t.Context(), loc("a"), providers.String("x"), providers.WriteOptions{If: providers.Unconditional()})
 		if !errors.Is(err, c.want) {
 			t.Errorf("%d %s: got %v, want %v", c.status, c.code, err, c.want)
@@ -202,19 +265,19 @@ func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f
 
 // TestForeignAnswers: a page in the place of an answer counts as none.
 func TestForeignAnswers(t *testing.T) {
-	f := newFake()
+	f := azureserver.New()
 	p := openFake(t, f, nil)
 	page := func(r *http.Request) *http.Response {
-		a := answer(r, 200, []byte("<html>log in</html>"), http.Header{"Content-Type": {"text/html"}, "Etag": {`"x"`}})
-		a.Header.Del("X-Ms-Request-Id")
-		return a
+		const text = "<html>log in</html>"
+		return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"text/html"}, "Etag": {`"x"`}}, Request: r,
+			ContentLength: int64(len(text)), Body: io.NopCloser(strings.NewReader(text))}
 	}
-	f.queue = []func(*http.Request) *http.Response{page}
+	f.Next(page)
 	_, err := p.Write(t.Context(), loc("a"), providers.String("x"), providers.WriteOptions{If: providers.Unconditional()})
 	if !errors.Is(err, providers.ErrUnavailable) {
 		t.Errorf("a write that a page answered: %v", err)
 	}
-	f.queue = []func(*http.Request) *http.Response{page}
+	f.Next(page)
 	if _, err := p.List(t.Context(), loc(""), providers.ListOptions{}); !errors.Is(err, providers.ErrUnavailable) {
 		t.Errorf("a listing that a page answered: %v", err)
 	}

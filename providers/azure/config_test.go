@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/wsmount/wsmount/integration/azureserver"
 	"github.com/wsmount/wsmount/providers"
 )
 
@@ -76,18 +77,18 @@ func TestSecrets(t *testing.T) {
 
 // TestNewLogin: a key that was replaced is asked for again, once.
 func TestNewLogin(t *testing.T) {
-	f := newFake()
+	f := azureserver.New()
 	with := secrets{"account_name": "acme", "account_key": "b2xk"}
 	p, err := openFakeErr(t, f, nil, with)
 	if err != nil {
 		t.Fatal(err)
 	}
 	with["account_key"] = "bmV3"
-	f.queue = append(f.queue, refusal(403, "AuthenticationFailed"))
+	f.Refuse(403, "AuthenticationFailed")
 	if _, err := p.Write(t.Context(), loc("a"), providers.String("x"), providers.WriteOptions{If: providers.IfAbsent()}); err != nil {
 		t.Errorf("after a renewal: %v", err)
 	}
-	f.queue = append(f.queue, refusal(403, "AuthenticationFailed"))
+	f.Refuse(403, "AuthenticationFailed")
 	if _, err := p.Stat(t.Context(), loc("a")); !errors.Is(err, providers.ErrUnauthenticated) {
 		t.Errorf("without another key: %v", err)
 	}

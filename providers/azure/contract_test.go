@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"testing"
 
+	"github.com/wsmount/wsmount/integration/azureserver"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/providertest"
 )
@@ -44,5 +45,5 @@ func openFakeErr(t providertest.T, f http.RoundTripper, config map[string]string
 }
 
 func TestContract(t *testing.T) {
-	providertest.Run(t, func(t providertest.T) providers.Provider { return openFake(t, newFake(), nil) })
+	providertest.Run(t, func(t providertest.T) providers.Provider { return openFake(t, azureserver.New(), nil) })
 }

@@ -36,7 +36,8 @@
 //
 // A copy is Put Blob From URL, which is done when it is answered, or blocks from a URL. The
 // service reads the source as anybody would who has its URL: with an account's key that has
-// a signature for an hour, which allows to read this blob.
+// a signature for an hour, which allows to read this blob. Azurite has no Put Blob From URL,
+// so there a copy is one block.
 //
 // # Metadata
 //
@@ -47,5 +48,6 @@
 //
 // Listings have metadata, and go on by tokens alone. In accounts with a
 // hierarchical namespace, and where Hadoop wrote, a directory is a blob without content
-// whose metadata say hdi_isfolder; here it is a marker.
+// whose metadata say hdi_isfolder; here it is a marker, and where there are such, the
+// listing of a directory is followed by a HEAD for itself.
 package azure

@@ -21,6 +21,7 @@ import (
 const (
 	noContainer = "ContainerNotFound"
 	noBlocks    = "InvalidBlockList"
+	notThere    = "APINotImplemented"
 )
 
 // codes is the one place that says what a code means. What is not here goes by its HTTP
@@ -52,7 +53,7 @@ var codes = map[string]error{
 	"SnapshotsPresent":          providers.ErrUnsupported,
 	"InvalidBlobType":           providers.ErrUnsupported,
 	"FeatureNotSupported":       providers.ErrUnsupported,
-	"APINotImplemented":         providers.ErrUnsupported,
+	notThere:                    providers.ErrUnsupported,
 	"BlobTypeNotSupported":      providers.ErrUnsupported,
 	"PendingCopyOperation":      providers.ErrUnavailable,
 	"InvalidResourceName":       providers.ErrInvalid,
@@ -90,7 +91,7 @@ var advice = map[string]string{
 	noBlocks:             "the upload is gone",
 }
 
-// sources are codes of a copy, of which the status says how the source answered.
+// unreadableSource is the code of a copy of which the status is the source's.
 const unreadableSource = "CannotVerifyCopySource"
 
 // translate finds the kind of what a request ended with.

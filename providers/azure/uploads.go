@@ -84,14 +84,20 @@ func (s *store) Begin(_ context.Context, key string, m bucket.Making) (string, e
 	return id, nil
 }
 
-// Part implements bucket.Store.
+// Part implements bucket.Store. Of a block whose MD5 was not told ahead the service says
+// another sum.
 func (s *store) Part(ctx context.Context, u bucket.Upload, n int, body *bucket.Outgoing) (bucket.Part, error) {
 	if err := s.uploads.goesOn(u); err != nil {
 		return bucket.Part{}, err
 	}
 	id := blockID(u, n)
 	out, err := call(ctx, s, body.Again, func(who *session) (blockblob.StageBlockResponse, error) {
-		return who.container.NewBlockBlobClient(u.Key).StageBlock(ctx, id, sent(body), nil)
+		block := sent(body)
+		out, err := who.container.NewBlockBlobClient(u.Key).StageBlock(ctx, id, block, nil)
+		if err == nil {
+			err = block.check(out.ContentCRC64)
+		}
+		return out, err
 	})
 	if err != nil {
 		return bucket.Part{}, err

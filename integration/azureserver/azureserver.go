@@ -1,50 +1,103 @@
-package azure
+// Package azureserver is a container of Azure Blob Storage in memory, for tests.
+//
+// It follows the service's documentation where a program can rely on it: conditions,
+// lists of blocks, listings with their markers and metadata, copies from a URL. It knows
+// nothing of who uses it, and lies outside internal, because the tests of the provider use
+// it as well as those of the program.
+//
+//	server := azureserver.New()   // an http.RoundTripper
+//	server := azureserver.Start(t) // and one that listens, at server.Endpoint
+package azureserver
 
 import (
 	"bytes"
 	"crypto/md5"
 	"encoding/base64"
+	"encoding/binary"
 	"encoding/hex"
 	"encoding/xml"
+	"errors"
 	"fmt"
+	"hash/crc64"
 	"io"
 	"maps"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"testing"
 	"time"
-
-	"github.com/wsmount/wsmount/providers"
 )
 
-// fake is a container in memory, as the service's documentation has it: conditions,
-// lists of blocks, listings with their markers, and copies from a URL.
-type fake struct {
-	flat bool // false: the namespace is hierarchical
+// Server is a container.
+type Server struct {
+	Hierarchical bool   // the namespace is
+	Endpoint     string // with the account; set by Start
 
 	mu     sync.Mutex // guards all below
-	blobs  map[string]*fakeBlob
+	blobs  map[string]*Blob
 	blocks map[string]map[string][]byte // that wait, by blob and id
 	next   int
 	queue  []func(r *http.Request) *http.Response // answers instead of ours, nil ones let through
-	asked  []*http.Request
 }
 
-type fakeBlob struct {
+// What there is. The key is base64 of nothing in particular.
+const (
+	Account    = "acme"
+	AccountKey = "c2VjcmV0IG9mIG5vYm9keQ=="
+	Container  = "files"
+)
+
+// The types of a blob.
+const (
+	BlockBlob  = "BlockBlob"
+	AppendBlob = "AppendBlob"
+	PageBlob   = "PageBlob"
+)
+
+// Folder says in a blob's metadata that it is a directory.
+const Folder = "hdi_isfolder"
+
+// Blob is one that the container has.
+type Blob struct {
+	Kind      string
+	Snapshots bool
+
 	content   []byte
 	committed map[string][]byte
 	etag      string
-	kind      string
 	header    http.Header // as an answer has them
 	modified  time.Time
-	snapshots bool
 }
 
-func newFake() *fake {
-	return &fake{flat: true, blobs: map[string]*fakeBlob{}, blocks: map[string]map[string][]byte{}}
+// New is an empty container that nobody reaches but by RoundTrip.
+func New() *Server {
+	return &Server{blobs: map[string]*Blob{}, blocks: map[string]map[string][]byte{}}
+}
+
+// Start serves an empty container until the test ends.
+func Start(t testing.TB) *Server {
+	t.Helper()
+	s := New()
+	web := httptest.NewServer(s)
+	t.Cleanup(web.Close)
+	s.Endpoint = web.URL + "/" + Account
+	return s
+}
+
+// ServeHTTP implements http.Handler.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	a, err := s.RoundTrip(r)
+	if err != nil {
+		panic(http.ErrAbortHandler) // whoever asks is gone
+	}
+	defer a.Body.Close()
+	maps.Copy(w.Header(), a.Header)
+	w.WriteHeader(a.StatusCode)
+	_, _ = io.Copy(w, a.Body) // the same
 }
 
 // standard are the headers of a blob, by what a request calls them.
@@ -55,44 +108,53 @@ var standard = map[string]string{
 
 const metaPrefix = "X-Ms-Meta-"
 
-func (f *fake) put(key, content string, metadata map[string]string) *fakeBlob {
-	f.mu.Lock()
-	defer f.mu.Unlock()
+// Put makes a block blob, as another program would.
+func (s *Server) Put(key, content string, metadata map[string]string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	h := http.Header{}
 	for name, value := range metadata {
 		h.Set(metaPrefix+name, value)
 	}
-	return f.keep(key, []byte(content), h)
+	s.keep(key, []byte(content), h)
 }
 
-func (f *fake) keys() []string {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return slices.Sorted(maps.Keys(f.blobs))
+// Change changes a blob, without a new version.
+func (s *Server) Change(key string, change func(*Blob)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	change(s.blobs[key])
+}
+
+// Keys are those of all blobs.
+func (s *Server) Keys() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Sorted(maps.Keys(s.blobs))
 }
 
 // keep makes a block blob. Blocks that wait are dropped.
-func (f *fake) keep(key string, content []byte, asked http.Header) *fakeBlob {
-	b := &fakeBlob{content: content, kind: plainType, header: http.Header{}}
-	f.describe(b, asked)
-	f.head(b, asked)
-	f.blobs[key] = b
-	delete(f.blocks, key)
+func (s *Server) keep(key string, content []byte, asked http.Header) *Blob {
+	b := &Blob{content: content, Kind: BlockBlob, header: http.Header{}}
+	s.describe(b, asked)
+	s.head(b, asked)
+	s.blobs[key] = b
+	delete(s.blocks, key)
 	return b
 }
 
 // describe sets the metadata, head the headers.
-func (f *fake) describe(b *fakeBlob, asked http.Header) {
+func (s *Server) describe(b *Blob, asked http.Header) {
 	maps.DeleteFunc(b.header, func(name string, _ []string) bool { return strings.HasPrefix(name, metaPrefix) })
 	for name, values := range asked {
 		if name = http.CanonicalHeaderKey(name); strings.HasPrefix(name, metaPrefix) {
 			b.header[name] = values
 		}
 	}
-	f.touch(b)
+	s.touch(b)
 }
 
-func (f *fake) head(b *fakeBlob, asked http.Header) {
+func (s *Server) head(b *Blob, asked http.Header) {
 	for from, to := range standard {
 		b.header.Del(to)
 		if v := header(asked, from); v != "" {
@@ -102,12 +164,12 @@ func (f *fake) head(b *fakeBlob, asked http.Header) {
 	if b.header.Get("Content-Type") == "" {
 		b.header.Set("Content-Type", "application/octet-stream")
 	}
-	f.touch(b)
+	s.touch(b)
 }
 
-func (f *fake) touch(b *fakeBlob) {
-	f.next++
-	b.etag, b.modified = fmt.Sprintf("0x8D%014X", f.next), time.Now().Truncate(time.Second)
+func (s *Server) touch(b *Blob) {
+	s.next++
+	b.etag, b.modified = fmt.Sprintf("0x8D%014X", s.next), time.Now().Truncate(time.Second)
 }
 
 // header finds one whose name may be written in any way.
@@ -141,12 +203,12 @@ func refuse(r *http.Request, status int, code string) *http.Response {
 }
 
 // changed is the answer to a change.
-func changed(r *http.Request, status int, b *fakeBlob) *http.Response {
+func changed(r *http.Request, status int, b *Blob) *http.Response {
 	return answer(r, status, nil, http.Header{"Etag": {`"` + b.etag + `"`}, "Last-Modified": {b.modified.UTC().Format(http.TimeFormat)}})
 }
 
 // RoundTrip implements http.RoundTripper.
-func (f *fake) RoundTrip(r *http.Request) (*http.Response, error) {
+func (s *Server) RoundTrip(r *http.Request) (*http.Response, error) {
 	var body []byte
 	if r.Body != nil {
 		var err error
@@ -161,19 +223,18 @@ func (f *fake) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err := r.Context().Err(); err != nil {
 		return nil, err
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.asked = append(f.asked, r)
-	if len(f.queue) > 0 {
-		planned := f.queue[0]
-		f.queue = f.queue[1:]
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.queue) > 0 && !strings.Contains(r.URL.String(), background) {
+		planned := s.queue[0]
+		s.queue = s.queue[1:]
 		if planned != nil {
 			if a := planned(r); a != nil {
 				return a, nil
 			}
 		}
 	}
-	return f.serve(r, body), nil
+	return s.serve(r, body), nil
 }
 
 // keyOf is the blob of a URL: the path is /account/container/blob.
@@ -185,84 +246,102 @@ func keyOf(u *url.URL) string {
 	return parts[2]
 }
 
-func (f *fake) serve(r *http.Request, body []byte) *http.Response {
+func (s *Server) serve(r *http.Request, body []byte) *http.Response {
 	key := keyOf(r.URL)
-	switch op := operation(r); op {
-	case opAccount:
-		return answer(r, 200, nil, http.Header{"X-Ms-Is-Hns-Enabled": {strconv.FormatBool(!f.flat)}})
-	case opList:
-		return f.list(r)
-	case opGet, opHead:
-		return f.read(r, key)
-	case opBlock:
-		return f.block(r, key, body)
-	case opBlockURL:
-		source, a := f.source(r)
-		if a != nil {
-			return a
-		}
-		var first, last int
-		fmt.Sscanf(header(r.Header, "X-Ms-Source-Range"), "bytes=%d-%d", &first, &last)
-		if first >= len(source.content) || last >= len(source.content) {
-			return refuse(r, 416, "InvalidRange")
-		}
-		return f.block(r, key, source.content[first:last+1])
-	case opDelete:
-		return f.remove(r, key)
-	default:
-		return f.change(r, op, key, body)
+	q := r.URL.Query()
+	isCopy := header(r.Header, copySource) != ""
+	switch comp := q.Get("comp"); {
+	case q.Get("sig") == "" && !strings.HasPrefix(r.Header.Get("Authorization"), "SharedKey "+Account+":"):
+		return refuse(r, 401, "NoAuthenticationInformation")
+	case q.Get("restype") == "account":
+		return answer(r, 200, nil, http.Header{"X-Ms-Is-Hns-Enabled": {strconv.FormatBool(s.Hierarchical)}})
+	case !strings.HasPrefix(r.URL.Path, "/"+Account+"/"+Container):
+		return refuse(r, 404, "ContainerNotFound")
+	case comp == "list":
+		return s.list(r)
+	case comp == "block" && isCopy:
+		return s.blockOf(r, key)
+	case comp == "block":
+		return s.block(r, key, body)
+	case r.Method == http.MethodDelete:
+		return s.remove(r, key)
+	case r.Method == http.MethodPut:
+		return s.change(r, key, body)
 	}
+	return s.read(r, key)
+}
+
+const copySource = "X-Ms-Copy-Source"
+
+// blockOf is a block from a range of a blob.
+func (s *Server) blockOf(r *http.Request, key string) *http.Response {
+	source, a := s.source(r)
+	if a != nil {
+		return a
+	}
+	var first, last int
+	_, err := fmt.Sscanf(header(r.Header, "X-Ms-Source-Range"), "bytes=%d-%d", &first, &last)
+	if err != nil || first >= len(source.content) || last >= len(source.content) {
+		return refuse(r, 416, "InvalidRange")
+	}
+	return s.block(r, key, source.content[first:last+1])
 }
 
 // change is what makes a blob, or describes it anew.
-func (f *fake) change(r *http.Request, op, key string, body []byte) *http.Response {
-	if a := f.check(r, key); a != nil {
+func (s *Server) change(r *http.Request, key string, body []byte) *http.Response {
+	if a := s.check(r, key); a != nil {
 		return a
 	}
-	switch op {
-	case opPut:
-		if want := header(r.Header, "Content-Md5"); want != "" && want != digest(body) {
-			return refuse(r, 400, "Md5Mismatch")
-		}
-		if a := f.typed(r, key); a != nil {
-			return a
-		}
-		a := changed(r, 201, f.keep(key, body, r.Header))
-		a.Header.Set("Content-Md5", digest(body))
+	switch comp := r.URL.Query().Get("comp"); {
+	case comp == "blocklist":
+		return s.commit(r, key, body)
+	case comp != "":
+		return s.describeAnew(r, comp, key)
+	}
+	if a := s.typed(r, key); a != nil {
 		return a
-	case opPutURL:
-		source, a := f.source(r)
+	}
+	if header(r.Header, copySource) != "" {
+		source, a := s.source(r)
 		if a != nil {
 			return a
 		}
-		return changed(r, 201, f.keep(key, source.content, r.Header))
-	case opCommit:
-		return f.commit(r, key, body)
+		return changed(r, 201, s.keep(key, source.content, r.Header))
 	}
-	b := f.blobs[key]
-	if b == nil {
+	if want := header(r.Header, "Content-Md5"); want != "" && want != digest(body) {
+		return refuse(r, 400, "Md5Mismatch")
+	}
+	a := changed(r, 201, s.keep(key, body, r.Header))
+	a.Header.Set("Content-Md5", digest(body))
+	return a
+}
+
+// describeAnew changes metadata or headers.
+func (s *Server) describeAnew(r *http.Request, comp, key string) *http.Response {
+	b := s.blobs[key]
+	switch {
+	case b == nil:
 		return refuse(r, 404, "BlobNotFound")
-	}
-	if op == opMetadata {
-		f.describe(b, r.Header)
-	} else {
-		f.head(b, r.Header)
+	case comp == "metadata":
+		s.describe(b, r.Header)
+	default:
+		s.head(b, r.Header)
 	}
 	return changed(r, 200, b)
 }
 
 // typed refuses a file in place of a directory, and one in place of a file.
-func (f *fake) typed(r *http.Request, key string) *http.Response {
-	b := f.blobs[key]
-	if f.flat || b == nil || (b.header.Get(metaPrefix+folder) == "") == (header(r.Header, metaPrefix+folder) == "") {
+func (s *Server) typed(r *http.Request, key string) *http.Response {
+	b := s.blobs[key]
+	if !s.Hierarchical || b == nil || (b.header.Get(metaPrefix+Folder) == "") == (header(r.Header, metaPrefix+Folder) == "") {
 		return nil
 	}
 	return refuse(r, 409, "ResourceTypeMismatch")
 }
 
 // check is the conditions.
-func (f *fake) check(r *http.Request, key string) *http.Response {
-	b := f.blobs[key]
+func (s *Server) check(r *http.Request, key string) *http.Response {
+	b := s.blobs[key]
 	isMatch, isNone := r.Header.Get("If-Match"), r.Header.Get("If-None-Match")
 	switch {
 	case isNone == "*" && b != nil:
@@ -278,12 +357,12 @@ func digest(b []byte) string {
 	return base64.StdEncoding.EncodeToString(sum[:])
 }
 
-func (f *fake) source(r *http.Request) (*fakeBlob, *http.Response) {
-	u, err := url.Parse(header(r.Header, "X-Ms-Copy-Source"))
+func (s *Server) source(r *http.Request) (*Blob, *http.Response) {
+	u, err := url.Parse(header(r.Header, copySource))
 	if err != nil || u.Query().Get("sig") == "" {
 		return nil, refuse(r, 403, "CannotVerifyCopySource")
 	}
-	b := f.blobs[keyOf(u)]
+	b := s.blobs[keyOf(u)]
 	if b == nil {
 		return nil, refuse(r, 404, "CannotVerifyCopySource")
 	}
@@ -293,18 +372,18 @@ func (f *fake) source(r *http.Request) (*fakeBlob, *http.Response) {
 	return b, nil
 }
 
-func (f *fake) read(r *http.Request, key string) *http.Response {
-	b := f.blobs[key]
+func (s *Server) read(r *http.Request, key string) *http.Response {
+	b := s.blobs[key]
 	if b == nil {
 		return refuse(r, 404, "BlobNotFound")
 	}
-	if a := f.check(r, key); a != nil {
+	if a := s.check(r, key); a != nil {
 		return a
 	}
 	h := b.header.Clone()
 	h.Set("Etag", `"`+b.etag+`"`)
 	h.Set("Last-Modified", b.modified.UTC().Format(http.TimeFormat))
-	h.Set("X-Ms-Blob-Type", b.kind)
+	h.Set("X-Ms-Blob-Type", b.Kind)
 	content, status := b.content, 200
 	if asked, ok := strings.CutPrefix(header(r.Header, "X-Ms-Range")+header(r.Header, "Range"), "bytes="); ok {
 		from, to, _ := strings.Cut(asked, "-")
@@ -322,41 +401,45 @@ func (f *fake) read(r *http.Request, key string) *http.Response {
 	return answer(r, status, content, h)
 }
 
-func (f *fake) remove(r *http.Request, key string) *http.Response {
-	b := f.blobs[key]
+func (s *Server) remove(r *http.Request, key string) *http.Response {
+	b := s.blobs[key]
 	if b == nil {
 		return refuse(r, 404, "BlobNotFound")
 	}
-	if a := f.check(r, key); a != nil {
+	if a := s.check(r, key); a != nil {
 		return a
 	}
-	if b.snapshots {
+	if b.Snapshots {
 		return refuse(r, 409, "SnapshotsPresent")
 	}
-	delete(f.blobs, key)
+	delete(s.blobs, key)
 	return answer(r, 202, nil, nil)
 }
 
-func (f *fake) block(r *http.Request, key string, body []byte) *http.Response {
+// crc is what blocks are summed up with.
+var crc = crc64.MakeTable(0x9A6C9329AC4BC9B5)
+
+func (s *Server) block(r *http.Request, key string, body []byte) *http.Response {
 	id := r.URL.Query().Get("blockid")
-	if b := f.blobs[key]; b != nil && b.kind != plainType {
+	if b := s.blobs[key]; b != nil && b.Kind != BlockBlob {
 		return refuse(r, 409, "InvalidBlobType")
 	}
-	for other := range f.blocks[key] {
+	for other := range s.blocks[key] {
 		if len(other) != len(id) {
 			return refuse(r, 400, "InvalidBlobOrBlock")
 		}
 	}
-	if f.blocks[key] == nil {
-		f.blocks[key] = map[string][]byte{}
+	if s.blocks[key] == nil {
+		s.blocks[key] = map[string][]byte{}
 	}
-	f.blocks[key][id] = body
-	return answer(r, 201, nil, http.Header{"Content-Md5": {digest(body)}})
+	s.blocks[key][id] = body
+	sum := binary.LittleEndian.AppendUint64(nil, crc64.Checksum(body, crc))
+	return answer(r, 201, nil, http.Header{"X-Ms-Content-Crc64": {base64.StdEncoding.EncodeToString(sum)}})
 }
 
 // commit is Put Block List, of which each id is that of a block that waits, else of one that
 // the blob has.
-func (f *fake) commit(r *http.Request, key string, body []byte) *http.Response {
+func (s *Server) commit(r *http.Request, key string, body []byte) *http.Response {
 	var list struct{ Latest []string }
 	if err := xml.Unmarshal(body, &list); err != nil {
 		return refuse(r, 400, "InvalidXmlDocument")
@@ -364,8 +447,8 @@ func (f *fake) commit(r *http.Request, key string, body []byte) *http.Response {
 	var content []byte
 	committed := map[string][]byte{}
 	for _, id := range list.Latest {
-		block, ok := f.blocks[key][id]
-		if b := f.blobs[key]; !ok && b != nil {
+		block, ok := s.blocks[key][id]
+		if b := s.blobs[key]; !ok && b != nil {
 			block, ok = b.committed[id]
 		}
 		if !ok {
@@ -374,7 +457,7 @@ func (f *fake) commit(r *http.Request, key string, body []byte) *http.Response {
 		committed[id] = block
 		content = append(content, block...)
 	}
-	b := f.keep(key, content, r.Header)
+	b := s.keep(key, content, r.Header)
 	b.committed = committed
 	return changed(r, 201, b)
 }
@@ -414,23 +497,28 @@ type listMetadata http.Header
 
 // MarshalXML implements xml.Marshaler.
 func (m listMetadata) MarshalXML(e *xml.Encoder, start xml.StartElement) error {
-	e.EncodeToken(start)
+	err := e.EncodeToken(start)
 	for name, values := range m {
-		if name, ok := strings.CutPrefix(name, metaPrefix); ok {
-			e.EncodeElement(values[0], xml.StartElement{Name: xml.Name{Local: name}})
+		if name, ok := strings.CutPrefix(name, metaPrefix); ok && err == nil {
+			err = e.EncodeElement(values[0], xml.StartElement{Name: xml.Name{Local: name}})
 		}
 	}
-	return e.EncodeToken(start.End())
+	return errors.Join(err, e.EncodeToken(start.End()))
+}
+
+// isXML reports whether XML has all characters of a name.
+func isXML(name string) bool {
+	return strings.IndexFunc(name, func(c rune) bool { return c < ' ' || c == 0xfffe || c == 0xffff }) < 0
 }
 
 func named(key string) listName {
-	if providers.IsXML(key) {
+	if isXML(key) {
 		return listName{Text: key}
 	}
 	return listName{Encoded: "true", Text: url.QueryEscape(key)}
 }
 
-func (f *fake) list(r *http.Request) *http.Response {
+func (s *Server) list(r *http.Request) *http.Response {
 	q := r.URL.Query()
 	limit, err := strconv.Atoi(q.Get("maxresults"))
 	if err != nil {
@@ -442,7 +530,7 @@ func (f *fake) list(r *http.Request) *http.Response {
 	}
 	out := listResult{}
 	group := ""
-	for _, key := range slices.Sorted(maps.Keys(f.blobs)) {
+	for _, key := range slices.Sorted(maps.Keys(s.blobs)) {
 		rest, ok := strings.CutPrefix(key, q.Get("prefix"))
 		if !ok || key < string(marker) || group != "" && strings.HasPrefix(key, group) {
 			continue
@@ -456,7 +544,7 @@ func (f *fake) list(r *http.Request) *http.Response {
 			out.Prefixes = append(out.Prefixes, listPrefix{named(group)})
 			continue
 		}
-		out.Blobs = append(out.Blobs, f.blobs[key].listed(key, strings.Contains(q.Get("include"), "metadata")))
+		out.Blobs = append(out.Blobs, s.blobs[key].listed(key, strings.Contains(q.Get("include"), "metadata")))
 	}
 	body, err := xml.Marshal(out)
 	if err != nil {
@@ -465,10 +553,10 @@ func (f *fake) list(r *http.Request) *http.Response {
 	return answer(r, 200, body, http.Header{"Content-Type": {"application/xml"}})
 }
 
-func (b *fakeBlob) listed(key string, withMetadata bool) listBlob {
+func (b *Blob) listed(key string, withMetadata bool) listBlob {
 	l := listBlob{Name: named(key)}
 	p := &l.Properties
-	p.Modified, p.Etag, p.ContentLength, p.BlobType = b.modified.UTC().Format(http.TimeFormat), b.etag, len(b.content), b.kind
+	p.Modified, p.Etag, p.ContentLength, p.BlobType = b.modified.UTC().Format(http.TimeFormat), b.etag, len(b.content), b.Kind
 	p.ContentType, p.CacheControl, p.ContentEncoding = b.header.Get("Content-Type"), b.header.Get("Cache-Control"), b.header.Get("Content-Encoding")
 	p.ContentLanguage, p.ContentDisposition = b.header.Get("Content-Language"), b.header.Get("Content-Disposition")
 	if withMetadata {
@@ -477,7 +565,18 @@ func (b *fakeBlob) listed(key string, withMetadata bool) listBlob {
 	return l
 }
 
-// refusal is a planned answer.
-func refusal(status int, code string) func(*http.Request) *http.Response {
-	return func(r *http.Request) *http.Response { return refuse(r, status, code) }
+// background is part of the URL of requests that come whenever they like.
+const background = ".wsmount"
+
+// Next has a request answered in another way, after those that were planned before; nil
+// lets one through. Those in the background count for none.
+func (s *Server) Next(planned func(*http.Request) *http.Response) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.queue = append(s.queue, planned)
+}
+
+// Refuse has the next request refused.
+func (s *Server) Refuse(status int, code string) {
+	s.Next(func(r *http.Request) *http.Response { return refuse(r, status, code) })
 }
