@@ -76,7 +76,6 @@ func TestImportDirection(t *testing.T) {
 var borrowed = []string{"integration/posix", "integration/s3server", "integration/azureserver", "integration/gcsserver", "integration/gitserver",
 	"integration/tier", "integration/assert", "integration/testrun", "providers/memory"}
 
-
 // Tests keep the same direction, but for six conveniences: the memory provider
 // stands in for a service, which tests from the outside control in the seam's
 // words, the POSIX suite runs on any directory, a provider's tests start the
