@@ -70,7 +70,8 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// leaveNothing fails a test that leaves a mount behind, and takes it away.
+// leaveNothing fails a test that leaves a mount behind, and takes it away, or a process,
+// for whose end it waits.
 func (w *world) leaveNothing() {
 	table, err := mountpoint.ReadTable()
 	assert.Is(w.t, err, nil)
@@ -80,6 +81,9 @@ func (w *world) leaveNothing() {
 			mountpoint.Abort(m)
 			mountpoint.Unmount(m.Path, true)
 		}
+	}
+	for _, p := range testrun.AwaitProcesses(w.dir) { // they write below w.dir, which is removed next
+		w.t.Errorf("left running: %s", p)
 	}
 }
 

@@ -65,13 +65,34 @@ func sweepRun(dir string) (found []string) {
 
 // kill ends a process, and waits for that.
 func kill(pid int) {
+	await(pid, func(fd int) { _ = unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0) })
+}
+
+// await waits for the end of a process, for a minute at most.
+func await(pid int, first func(fd int)) (ended bool) {
 	fd, err := unix.PidfdOpen(pid, 0)
 	if err != nil {
-		return // it has ended
+		return true
 	}
 	defer unix.Close(fd)
-	_ = unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0)
-	_, _ = unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 60_000) // in vain if it hangs in the kernel
+	first(fd)
+	for end := time.Now().Add(time.Minute); ; {
+		n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, int(time.Until(end).Milliseconds()))
+		if err != unix.EINTR || time.Now().After(end) {
+			return n > 0 // in vain if it hangs in the kernel
+		}
+	}
+}
+
+// AwaitProcesses waits for the end of the processes of the run in a directory, and says
+// which of them have not ended within a minute.
+func AwaitProcesses(dir string) (left []string) {
+	for _, pid := range ProcessesOf(dir) {
+		if !await(pid, func(int) {}) {
+			left = append(left, fmt.Sprintf("process %d %s", pid, CommandLine(pid)))
+		}
+	}
+	return left
 }
 
 // abandoned tells a directory whose run has ended.
