@@ -27,12 +27,12 @@ const (
 // tooLarge are the packages and types that are over the limits of all others. A row
 // is removed when it is not needed any more; a limit is lowered with what it limits.
 var tooLarge = map[string]int{
-	"cache files":                          149,
-	"cache lines":                          26500,
-	"cache.Tx methods":                     85,
+	"cache files":                          147,
+	"cache lines":                          25550,
+	"cache.Tx methods":                     81,
 	"cache.View methods":                   92,
-	"cache.Volume methods":                 413,
-	"cache.engine methods":                 186,
+	"cache.Volume methods":                 401,
+	"cache.engine methods":                 184,
 	"cache.merge methods":                  93,
 	"cache/internal/content.File methods":  82,
 	"cache/internal/content.Store methods": 92,

@@ -46,6 +46,26 @@ func ProcessesOf(dir string) (pids []int) {
 	return pids
 }
 
+// openersBelow lists the other processes that have a file below a directory open. A daemon
+// shows nobody its environment, so this is how it is found.
+func openersBelow(dir string) (pids []int) {
+	all, _ := filepath.Glob("/proc/[0-9]*")
+	for _, proc := range all {
+		pid, err := strconv.Atoi(filepath.Base(proc))
+		if err != nil || pid == os.Getpid() {
+			continue
+		}
+		files, _ := filepath.Glob(proc + "/fd/*")
+		if slices.ContainsFunc(files, func(fd string) bool {
+			to, _ := os.Readlink(fd)
+			return strings.HasPrefix(to, dir+"/")
+		}) {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
 // CommandLine is what a process was started with; empty of one that may not be asked.
 func CommandLine(pid int) string {
 	b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))

@@ -84,10 +84,10 @@ func await(pid int, first func(fd int)) (ended bool) {
 	}
 }
 
-// AwaitProcesses waits for the end of the processes of the run in a directory, and says
-// which of them have not ended within a minute.
+// AwaitProcesses waits for the end of other processes that were started for a directory, or
+// have a file in it open, and says which of them have not ended within a minute.
 func AwaitProcesses(dir string) (left []string) {
-	for _, pid := range ProcessesOf(dir) {
+	for _, pid := range append(ProcessesOf(dir), openersBelow(dir)...) {
 		if !await(pid, func(int) {}) {
 			left = append(left, fmt.Sprintf("process %d %s", pid, CommandLine(pid)))
 		}
