@@ -208,3 +208,32 @@ func TestMoving(t *testing.T) {
 		t.Errorf("names go from %d to %d; moving %v", giver, taker, v.Moving(sub))
 	}
 }
+
+// A directory that takes over the names of another is at the other's place until that is
+// done, with all that is below it; where it is meanwhile nobody can say.
+func TestHandOver(t *testing.T) {
+	const giver, taker, sub = 10, 11, 12
+	tr := newTree(t)
+	tr.do(t, func(tx *Tx) {
+		for _, ino := range []table.Ino{giver, taker, sub} {
+			tx.Put(ino, &table.Inode{})
+		}
+		name(tx, link(table.Root, "old"), 0, giver)
+		name(tx, link(table.Root, "new"), taker, taker)
+		name(tx, link(giver, "sub"), 0, sub)
+		name(tx, link(taker, "sub"), sub, 0)
+	})
+	place := func(where string, moving bool) {
+		t.Helper()
+		v := tr.Lock()
+		defer tr.Unlock()
+		assert.Equal(t, at(v.RemotePath(link(giver, "sub"))), where)
+		assert.Equal(t, v.Moving(taker), moving, "moving")
+	}
+	place("old/sub", false)
+	tr.do(t, func(tx *Tx) {
+		tx.Edit(giver).From = ">11"
+		tx.Edit(taker).From = "<10"
+	})
+	place("new/sub", true)
+}
