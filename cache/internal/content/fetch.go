@@ -223,6 +223,7 @@ func (fl *flight) fly(ctx context.Context) {
 	if err == nil {
 		err = f.s.whileFull(0, fl.arrive)
 	}
+	fl.free() // before a reader goes on, whose next fetch would count beside this one
 	f.mu.Lock()
 	if err == nil && fl.dead {
 		err = context.Canceled
@@ -238,7 +239,6 @@ func (fl *flight) fly(ctx context.Context) {
 	fl.cancel()
 	close(fl.done)
 	f.mu.Unlock()
-	fl.free()
 	f.sum.advance(f)
 	f.mu.Lock()
 	f.unpin()
