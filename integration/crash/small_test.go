@@ -25,7 +25,7 @@ func TestSmallDisk(t *testing.T) {
 	if !harness.Private(t) {
 		return
 	}
-	for _, size := range tier.Pick([]int64{30 << 20, 100 << 20}, []int64{30 << 20, 100 << 20, 400 << 20}) {
+	for _, size := range tier.Pick([]int64{30 << 20}, []int64{30 << 20, 100 << 20, 400 << 20}) {
 		t.Run(fmt.Sprint(size>>20, " MiB"), func(t *testing.T) { testSmallDisk(t, size) })
 	}
 }
@@ -67,6 +67,14 @@ func testSmallDisk(t *testing.T, size int64) {
 	read("filled by us and others")
 	d.fill(0)
 	read("filled by others once more")
+	for i := range 1200 { // more than there is room for in what the files of the table have kept
+		f, err := os.Open(filepath.Join(s.m.Dir, fmt.Sprint("old", i%4)))
+		if err != nil {
+			t.Errorf("filled by others, open %d: %v", i, err)
+			break
+		}
+		f.Close()
+	}
 	if err := os.WriteFile(filepath.Join(s.m.Dir, "x"), []byte("x"), 0o644); err != nil && !errors.Is(err, syscall.ENOSPC) {
 		t.Error(err)
 	}

@@ -110,11 +110,16 @@ const Measured = -1
 // content counts against the limit. It may be called under locks of the
 // caller's: an eviction that it makes necessary happens elsewhere.
 func (s *Store) Clean(ino uint64, size int64, clean bool) {
+	there := true
 	if size == Measured {
-		size = allocatedTo(s, ino)
+		size, there = allocatedTo(s, ino)
 	}
 	s.mu.Lock()
-	s.known.set(ino, size, clean)
+	if there {
+		s.known.set(ino, size, clean)
+	} else { // to give it up would free nothing, and take a record of that
+		s.known.drop(ino)
+	}
 	over := s.over()
 	s.mu.Unlock()
 	if over {
@@ -122,18 +127,14 @@ func (s *Store) Clean(ino uint64, size int64, clean bool) {
 	}
 }
 
-// allocatedTo is the space that the content of an inode takes on the disk; 0 when there
-// is none.
-func allocatedTo(s *Store, ino uint64) (n int64) {
+// allocatedTo is the space that the content of an inode takes on the disk, if it has a
+// file there.
+func allocatedTo(s *Store, ino uint64) (n int64, there bool) {
 	var st unix.Stat_t
-	_ = s.in(ino, func(dir int, name string) error {
-		err := unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW)
-		if err == nil {
-			n = st.Blocks * 512
-		}
-		return err
+	err := s.in(ino, func(dir int, name string) error {
+		return unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW)
 	})
-	return n
+	return st.Blocks * 512, err == nil
 }
 
 // Unread says that the content of an inode was fetched, and that nobody has read

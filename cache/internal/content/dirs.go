@@ -48,12 +48,15 @@ func (sh *shard) open(data string, number int) (int, error) {
 	}
 	path := filepath.Join(data, fmt.Sprintf("%02x", number))
 	if err := os.Mkdir(path, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
-		return -1, err
+		return -1, fmt.Errorf("%w: %w", errNoShard, err)
 	}
 	fd, err := openDir(path)
 	sh.fd.Store(int64(fd) + 1)
 	return fd, err
 }
+
+// errNoShard says that a directory is not there and cannot be made.
+var errNoShard = errors.New("no directory for content")
 
 func shardOf(ino uint64) int { return int(ino >> 10 % shardCount) }
 
@@ -172,7 +175,7 @@ func (s *Store) unlink(ino uint64) error {
 	err := s.in(ino, func(dir int, name string) error {
 		return ignoreMissing(unix.Unlinkat(dir, name, 0))
 	})
-	if err != nil {
+	if err != nil && !errors.Is(err, errNoShard) {
 		return err
 	}
 	return s.unlinkMap(ino)

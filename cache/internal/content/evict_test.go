@@ -412,6 +412,7 @@ func TestTrust(t *testing.T) {
 	wantErr(t, s.Verified(6), fs.ErrNotExist)
 	p := sparse(t, s, 8, &backend{data: pattern(640, 1)}, "")
 	defer p.Release()
+	assert.OK(t, p.Fetch(t.Context(), 0, 10))
 	wantErr(t, s.Verified(8), ErrPartial)
 }
 

@@ -30,6 +30,7 @@ type File struct {
 	mu      sync.Mutex
 	wr      int // descriptor for changes, -1 when there is none
 	part    string
+	blank   bool // has no files on the disk yet
 	path    string
 	changed bool // since it is in use
 	synced  bool // once
@@ -89,28 +90,48 @@ func (s *Store) make(create func() (*File, error)) (f *File, err error) {
 // "" and digests of other kinds are not compared. Content that the inode had is
 // replaced, as by [Store.Create].
 //
-// Nothing may be on the disk before the first byte has come: a File that is
-// released before leaves nothing behind for [Store.Open].
+// Nothing of it is on the disk before the first byte comes, or is written: so that it
+// can be read on a disk that is full, and a File that is released before leaves nothing
+// behind for [Store.Open].
 func (s *Store) Sparse(ino uint64, path string, size int64, digest string) (*File, error) {
 	if size == 0 {
 		return s.Create(ino, path)
 	}
-	return s.make(func() (*File, error) {
-		f := s.newFile(ino, path)
-		f.size.Store(size)
-		f.blocks = newBlocks(size, s.o.blockOf(size), digest, s.o.boot)
-		return f, f.publish(func() (err error) {
-			if f.blocks.single() {
-				f.part, f.wr, err = s.part()
-			} else {
-				f.wr, err = f.blocks.create(s, ino)
-			}
-			if err == nil {
-				err = retry(func() error { return unix.Ftruncate(f.wr, size) })
-			}
-			return err
-		})
-	})
+	f := s.newFile(ino, path)
+	f.size.Store(size)
+	f.blocks = newBlocks(size, s.o.blockOf(size), digest, s.o.boot)
+	f.blank = true
+	if err := f.publish(func() error { return s.unlink(ino) }); err != nil {
+		return nil, fmt.Errorf("content: create %d: %w", ino, err)
+	}
+	return f, nil
+}
+
+// layOut makes the files of a blank one, all of them holes: without names when the inode
+// has other content by now. mu is held.
+func (f *File) layOut() (err error) {
+	defer f.s.lockNames(f.ino).Unlock()
+	named := f.s.named(f)
+	switch {
+	case f.blocks.single(): // gets its name when it is whole
+		f.part, f.wr, err = f.s.part()
+	case named:
+		f.wr, err = f.blocks.create(f.s, f.ino)
+	default:
+		f.wr, err = f.s.temp()
+	}
+	if err != nil {
+		return err
+	}
+	if err = retry(func() error { return unix.Ftruncate(f.wr, f.size.Load()) }); err == nil {
+		f.blank = false
+		return nil
+	}
+	f.shutFiles()
+	if named {
+		err = errors.Join(err, f.s.unlink(f.ino))
+	}
+	return err
 }
 
 // publish makes a new file the content of its inode, with what create opens.
@@ -120,13 +141,10 @@ func (f *File) publish(create func() error) error {
 	names := f.s.lockNames(f.ino)
 	defer names.Unlock()
 	err := create()
-	switch {
-	case errors.Is(err, unix.EEXIST):
+	if errors.Is(err, unix.EEXIST) {
 		if err = f.s.displace(f.ino); err == nil {
 			err = create()
 		}
-	case err == nil && f.part != "":
-		err = f.s.displace(f.ino)
 	}
 	if err != nil {
 		f.shut()
@@ -260,6 +278,12 @@ func (f *File) shut() {
 	if f.pins > 0 {
 		return
 	}
+	f.shutFiles()
+	f.s.released.gone()
+}
+
+// shutFiles closes the descriptors, and removes what has no name yet. mu is held.
+func (f *File) shutFiles() {
 	f.shutWriter()
 	if fd := f.rd.Swap(-1); fd >= 0 {
 		unix.Close(int(fd))
@@ -271,7 +295,6 @@ func (f *File) shut() {
 		os.Remove(f.part)
 		f.part = ""
 	}
-	f.s.released.gone()
 }
 
 // shutWriter closes the descriptor for changes; the next one opens another. mu
@@ -320,6 +343,10 @@ func (f *File) readerLocked() (int, error) {
 func (f *File) writer() (int, error) {
 	if f.wr >= 0 {
 		return f.wr, nil
+	}
+	if f.blank && !f.closing {
+		err := f.layOut()
+		return f.wr, err
 	}
 	rd := int(f.rd.Load())
 	if rd < 0 {

@@ -2,6 +2,7 @@ package content
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -247,4 +248,34 @@ func TestWriterWaitsForReleases(t *testing.T) {
 			t.Errorf("there is %v", got)
 		}
 	})
+}
+
+// Where not even a name fits, what is not here is opened and read, and kept once there is
+// room again.
+func TestOpensOnAFullDisk(t *testing.T) {
+	for _, size := range []int{640, 10} { // with a map, and without
+		s := smallDisk(t, "size=1m,nr_inodes=300", small())
+		for n := 0; os.WriteFile(filepath.Join(s.dir, fmt.Sprint("other", n)), nil, 0o600) == nil; n++ {
+		}
+		b := &backend{data: pattern(size, 1)}
+		f := sparse(t, s, 7, b, "")
+		defer f.Release()
+		wantBytes(t, f, b.data)
+		assert.Equal(t, f.Missing(), int64(size), "bytes missing: something was stored")
+		assert.OK(t, f.Sync())
+		assert.True(t, f.Quiet(), "is quiet")
+		_, err := f.ReadAt(t.Context(), make([]byte, 1), int64(size))
+		wantErr(t, err, io.EOF)
+		at, err := f.Seek(5, unix.SEEK_DATA)
+		assert.OK(t, err)
+		assert.Equal(t, at, 5, "data at")
+		_, err = f.WriteAt(t.Context(), []byte("new"), 0)
+		wantErr(t, err, unix.ENOSPC)
+		for n := range 4 { // its data, its map, and their directories
+			assert.OK(t, os.Remove(filepath.Join(s.dir, fmt.Sprint("other", n))))
+		}
+		write(t, f, []byte("new"), 0)
+		wantBytes(t, f, append([]byte("new"), b.data[3:]...))
+		assert.Equal(t, f.Missing(), 0, "bytes missing with room again")
+	}
 }

@@ -18,6 +18,9 @@ func (f *File) ReadAt(ctx context.Context, p []byte, off int64) (int, error) {
 		return 0, unix.EINVAL
 	}
 	if !f.whole.Load() {
+		if off >= f.Size() {
+			return 0, io.EOF // nothing is fetched for it, and the file may have nothing on the disk
+		}
 		err := f.readNeed(ctx, off, int64(len(p)))
 		if errors.Is(err, unix.ENOSPC) {
 			return f.readThrough(ctx, p, off)
@@ -142,12 +145,18 @@ func (f *File) Seek(off int64, whence int) (int64, error) {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	end := f.size.Load()
+	switch {
+	case off < 0 || off >= end:
+		return 0, unix.ENXIO
+	case f.blank && whence == unix.SEEK_DATA: // all of it is missing
+		return off, nil
+	case f.blank:
+		return end, nil
+	}
 	fd, err := f.readerLocked()
 	if err != nil {
 		return 0, err
-	}
-	if off < 0 || off >= f.size.Load() {
-		return 0, unix.ENXIO
 	}
 	if whence == unix.SEEK_DATA {
 		return f.seekData(fd, off)

@@ -67,6 +67,7 @@ func TestReplacedContentLivesOn(t *testing.T) {
 				defer f.Release()
 				f.SetSource(b.source)
 				assert.Equal(t, f.Size(), c.size, "size")
+				assert.OK(t, f.Fetch(t.Context(), 0, min(10, c.size)))
 				wantBytes(t, old, data) // also what it fetches only now
 				if c.size == 640 && !s.mapped(7) {
 					t.Error("the old file took the new one's map away")

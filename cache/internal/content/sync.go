@@ -10,6 +10,10 @@ import (
 // them. An error stays: the kernel may have dropped what it could not write.
 func (f *File) Sync() error {
 	f.mu.Lock()
+	if f.blank {
+		defer f.mu.Unlock()
+		return f.syncErr
+	}
 	fd, err := f.readerLocked()
 	if f.syncErr != nil {
 		err = f.syncErr
@@ -88,6 +92,9 @@ func (s *Store) syncData(ino uint64, fd int, again bool) error {
 func (f *File) Quiet() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if f.blank {
+		return true
+	}
 	fd, err := f.readerLocked()
 	if err != nil {
 		return false
