@@ -16,7 +16,7 @@ func (f *File) Allocate(ctx context.Context, off, n int64, mode uint32) error {
 	if mode&(unix.FALLOC_FL_COLLAPSE_RANGE|unix.FALLOC_FL_INSERT_RANGE) != 0 {
 		return f.allocate(ctx, off, n, mode) // once: it may have shifted a part
 	}
-	return f.s.whileFull(n, func() error { return f.allocate(ctx, off, n, mode) })
+	return f.s.room.whileFull(n, func() error { return f.allocate(ctx, off, n, mode) })
 }
 
 func (f *File) allocate(ctx context.Context, off, n int64, mode uint32) error {
@@ -120,7 +120,7 @@ func (f *File) CopyRange(ctx context.Context, off int64, dst *File, dstOff, n in
 }
 
 func (f *File) copyPiece(ctx context.Context, off int64, dst *File, dstOff, n int64) (done int64, err error) {
-	err = dst.s.whileFull(n, func() error {
+	err = dst.s.room.whileFull(n, func() error {
 		more, err := f.copyOnce(ctx, off+done, dst, dstOff+done, n-done)
 		done += more
 		return err

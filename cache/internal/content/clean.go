@@ -148,16 +148,6 @@ func (s *Store) Unread(ino uint64) {
 	}
 }
 
-// SetEvictor says what makes room: a function that calls [Store.Evict] with the
-// caller's rules. It is called with the bytes that are wanted beyond the floor,
-// by one goroutine at a time, from [Store.Room] and everything that writes or
-// fetches: none of these may be called under a lock that it takes.
-func (s *Store) SetEvictor(evict func(need int64)) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.evictor = evict
-}
-
 // kick has content evicted in the background: at once, or as soon as it is worth
 // another try after one that found everything in use.
 func (s *Store) kick() {
@@ -165,14 +155,14 @@ func (s *Store) kick() {
 		s.kickAfter(time.Duration(wait))
 		return
 	}
-	if s.kicked.Swap(true) || !s.begin() {
+	if s.kicked.Swap(true) || !s.work.begin() {
 		return
 	}
 	go func() {
-		defer s.work.Done()
+		defer s.work.done()
 		s.kicked.Store(false)
-		s.evict(0)
-		s.look(0) // makes the ballast again
+		s.room.evictor.run(0)
+		s.room.look(0) // makes the ballast again
 	}()
 }
 
@@ -188,21 +178,6 @@ func (s *Store) kickAfter(wait time.Duration) {
 	})
 }
 
-// evict calls the caller's evictor, one at a time.
-func (s *Store) evict(need int64) {
-	s.room.evicting.Lock()
-	defer s.room.evicting.Unlock()
-	s.mu.Lock()
-	evict := s.evictor
-	s.mu.Unlock()
-	if evict == nil {
-		return
-	}
-	s.room.need.Store(need)
-	defer s.room.need.Store(0)
-	evict(need)
-}
-
 // Evict unlinks clean content, what was not used for longest first, until no
 // more than the limit is left and the disk has its floor and what is wanted
 // beyond. It leaves alone what is in use, and what somebody else may change.
@@ -213,14 +188,14 @@ func (s *Store) evict(need int64) {
 // here any more, durably enough for the caller, and says yes. When the inode gets
 // content, or is opened, between that and the unlink, nothing is unlinked.
 func (s *Store) Evict(may func(ino uint64) bool) (freed int64) {
-	return s.evictBytes(s.short(s.room.need.Load()), may)
+	return s.evictBytes(s.room.short(s.room.evictor.need.Load()), may)
 }
 
 // EvictFor gives up so many bytes of clean content, however much room the disk says
 // that it has: for a caller that holds the lock under which content is opened, which
 // may must not take then. It waits for no other eviction.
 func (s *Store) EvictFor(need int64, may func(ino uint64) bool) (freed int64) {
-	return s.evictBytes(max(need, s.short(need)), may)
+	return s.evictBytes(max(need, s.room.short(need)), may)
 }
 
 // evictBytes is Evict for what the disk was short of when that began: not every disk

@@ -167,7 +167,7 @@ func TestFloor(t *testing.T) {
 	write(t, f, pattern(64, 2), 0) // here, with room on the disk
 	assert.OK(t, f.Sync())
 	assert.OK(t, s.Room(6000))
-	s.room.until.Store(0)
+	s.room.forget()
 	wantErr(t, s.Room(6001), unix.ENOSPC)
 
 	free = 4100
@@ -193,7 +193,7 @@ func TestFloor(t *testing.T) {
 	free = 100000
 	assert.OK(t, g.Allocate(t.Context(), 0, 8192, 0))
 	free = 3000
-	s.room.until.Store(0)
+	s.room.forget()
 	write(t, g, pattern(8000, 1), 100) // was promised
 	_, err = g.WriteAt(t.Context(), pattern(8000, 1), 200)
 	wantErr(t, err, unix.ENOSPC)
@@ -230,7 +230,7 @@ func TestReadsOnAFullDisk(t *testing.T) {
 	defer f.Release()
 	write(t, f, []byte("abc"), 100)
 	free = 4000
-	f.s.room.until.Store(0)
+	f.s.room.forget()
 	want := slices.Clone(b.data)
 	copy(want[100:], "abc")
 	wantBytes(t, f, want)
@@ -253,7 +253,7 @@ func TestFullDisk(t *testing.T) {
 	defer unix.Unmount(dir, 0)
 	s := openStore(t, dir, Options{Floor: 1 << 20, Ballast: 2 << 20})
 	defer s.Close()
-	avail := func() int64 { return s.available() }
+	avail := func() int64 { return s.room.available() }
 	if got := avail(); got > 14<<20 {
 		t.Fatalf("%d bytes free beside the ballast", got)
 	}
@@ -313,7 +313,7 @@ func TestSharedBallast(t *testing.T) {
 		stores = append(stores, openStore(t, dir, Options{Floor: 1 << 20, Ballast: 2 << 20, BallastFile: filepath.Join(disk, "ballast")}))
 		defer stores[i].Close()
 	}
-	free := stores[0].available
+	free := stores[0].room.available
 	if got := free(); got < 13<<20 || got > 14<<20 {
 		t.Fatalf("%d bytes free beside one ballast", got)
 	}
@@ -357,8 +357,8 @@ func TestDefaultsFitTheDisk(t *testing.T) {
 				*st = unix.Statfs_t{Bsize: 1, Blocks: c.blocks}
 				return nil
 			}})
-			if s.room.floor != c.wantF || s.room.ballast != c.wantB {
-				t.Errorf("floor %d, ballast %d; want %d and %d", s.room.floor, s.room.ballast, c.wantF, c.wantB)
+			if s.room.floor != c.wantF || s.room.held.size != c.wantB {
+				t.Errorf("floor %d, ballast %d; want %d and %d", s.room.floor, s.room.held.size, c.wantF, c.wantB)
 			}
 		})
 	}

@@ -120,9 +120,9 @@ func (f *File) plan(lo, reach int) *flight {
 func (fl *flight) send(ctx context.Context) {
 	f := fl.f
 	fctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	stop := context.AfterFunc(f.s.ctx, cancel)
+	stop := context.AfterFunc(f.s.work.ctx, cancel)
 	fl.cancel = func() { stop(); cancel() }
-	if !f.s.begin() {
+	if !f.s.work.begin() {
 		fl.cancel()
 		fl.free()
 		fl.err = ErrClosed
@@ -206,11 +206,11 @@ func (fl *flight) leave() {
 
 // fly calls the source and takes what it brought.
 func (fl *flight) fly(ctx context.Context) {
-	defer fl.f.s.work.Done()
+	defer fl.f.s.work.done()
 	k := &sink{fl: fl}
 	err := fl.reserve(ctx)
 	if err == nil {
-		err = fl.f.s.Room(fl.n)
+		err = fl.f.s.room.take(fl.n)
 	}
 	if err == nil {
 		err = fl.src(ctx, fl.off, fl.n, k)
@@ -221,14 +221,14 @@ func (fl *flight) fly(ctx context.Context) {
 	k.closed.Store(true)
 	f := fl.f
 	if err == nil {
-		err = f.s.whileFull(0, fl.arrive)
+		err = f.s.room.whileFull(0, fl.arrive)
 	}
 	fl.free() // before a reader goes on, whose next fetch would count beside this one
 	f.mu.Lock()
 	if err == nil && fl.dead {
 		err = context.Canceled
 	}
-	if err != nil && f.s.ctx.Err() != nil {
+	if err != nil && f.s.work.closed() {
 		err = ErrClosed
 	}
 	if err != nil && !fl.dead {
@@ -335,9 +335,9 @@ func (k *sink) WriteAt(p []byte, off int64) (int, error) {
 			ErrCorrupt, off, end, fl.off, fl.off+fl.n)
 	}
 	n := int64(len(p))
-	err := f.s.whileFull(n, func() error {
-		if !f.s.look(n) { // others, or fetches beside this one, have taken what it was promised
-			if err := f.s.Room(n); err != nil {
+	err := f.s.room.whileFull(n, func() error {
+		if !f.s.room.look(n) { // others, or fetches beside this one, have taken what it was promised
+			if err := f.s.room.take(n); err != nil {
 				return err
 			}
 		}

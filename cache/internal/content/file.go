@@ -72,8 +72,8 @@ func (s *Store) Create(ino uint64, path string) (*File, error) {
 // make makes a new file, if need be in the room of clean content, also of such that was
 // in use a moment ago.
 func (s *Store) make(create func() (*File, error)) (f *File, err error) {
-	err = afterReleases(s.ctx, s, func() error {
-		return s.whileFull(0, func() (err error) {
+	err = afterReleases(s.work.ctx, s, func() error {
+		return s.room.whileFull(0, func() (err error) {
 			f, err = create()
 			return err
 		})

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// errFloor is what Room says: the disk has less than the floor left, and no clean
+// errFloor is what room.take says: the disk has less than the floor left, and no clean
 // content can be given up. Trying again does not help.
 var errFloor = fmt.Errorf("content: no room above the floor that stays free: %w", unix.ENOSPC)
 
@@ -17,12 +17,12 @@ const fullTries = 8
 
 // whileFull runs do, which writes n bytes of content, or with 0 only what describes
 // it: names and maps. When the disk turns out to be full, whatever was last known of
-// it, clean content is given up and do runs again. No lock may be held that do, or an
-// evictor, takes; do must be able to go on after it has failed.
-func (s *Store) whileFull(n int64, do func() error) error {
+// it, clean content is given up and do runs again. It may be called under no lock that
+// do, or an evictor, takes; do must be able to go on after it has failed.
+func (r *room) whileFull(n int64, do func() error) error {
 	for try := 1; ; try++ {
 		err := do()
-		if !IsFull(err) || errors.Is(err, errFloor) || try == fullTries || !s.makeRoom(n) {
+		if !IsFull(err) || errors.Is(err, errFloor) || try == fullTries || !r.makeRoom(n) {
 			return err
 		}
 	}
@@ -35,31 +35,34 @@ func IsFull(err error) bool { return errors.Is(err, unix.ENOSPC) || errors.Is(er
 // whether trying again may help. Names and maps may use what the ballast held,
 // content may not: it is for the table, without whose record nothing is given up,
 // and for removals.
-func (s *Store) makeRoom(n int64) bool {
+func (r *room) makeRoom(n int64) bool {
 	if n == 0 {
-		return s.MakeRoom(0)
+		return r.makeAnyRoom(0)
 	}
-	giveUp(s, n)
-	if s.look(n) {
+	r.giveUp(n)
+	if r.look(n) {
 		return true
 	}
-	s.Relieve()
+	r.relieve()
 	return false
 }
 
 // MakeRoom gives up clean content for n bytes, and the ballast when there is none, for
 // others who found the disk full. It reports whether trying again may help.
-func (s *Store) MakeRoom(n int64) bool {
-	before := s.available()
-	giveUp(s, n)
-	return s.available() > before || s.Relieve()
+func (s *Store) MakeRoom(n int64) bool { return s.room.makeAnyRoom(n) }
+
+// makeAnyRoom is makeRoom for what may use what the ballast held.
+func (r *room) makeAnyRoom(n int64) bool {
+	before := r.available()
+	r.giveUp(n)
+	return r.available() > before || r.relieve()
 }
 
 // giveUp has clean content evicted for n bytes.
-func giveUp(s *Store, n int64) {
-	s.room.until.Store(0)                // what was known of the disk was wrong
-	if short := s.short(n); short <= 0 { // it has bytes, but no inodes or not for us
+func (r *room) giveUp(n int64) {
+	r.forget()                           // what was known of the disk was wrong
+	if short := r.short(n); short <= 0 { // it has bytes, but no inodes or not for us
 		n += 1 - short
 	}
-	s.evict(n)
+	r.evictor.run(n)
 }

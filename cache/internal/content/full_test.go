@@ -34,7 +34,7 @@ func fill(t *testing.T, s *Store) {
 	f, err := os.CreateTemp(s.dir, "other")
 	assert.OK(t, err)
 	defer f.Close()
-	if free := s.available(); free > 0 {
+	if free := s.room.available(); free > 0 {
 		assert.OK(t, unix.Fallocate(int(f.Fd()), 0, 0, free))
 	}
 }
@@ -95,10 +95,10 @@ func TestFullInSpiteOfTheBudget(t *testing.T) {
 			assert.OK(t, s.Room(1)) // so that it believes for a second that there is room
 			fill(t, s)
 			assert.OK(t, c.do(t, s, f))
-			if s.available() < s.room.floor {
-				t.Errorf("%d bytes are free, less than the floor", s.available())
+			if s.room.available() < s.room.floor {
+				t.Errorf("%d bytes are free, less than the floor", s.room.available())
 			}
-			s.look(0)
+			s.room.look(0)
 			assert.True(t, hasBallast(s), "there is no ballast")
 		})
 	}
@@ -237,7 +237,7 @@ func TestWriterWaitsForReleases(t *testing.T) {
 		assert.OK(t, err)
 		defer f.Release()
 		free = 4000
-		s.room.until.Store(0)
+		s.room.forget()
 		_, err = f.WriteAt(t.Context(), pattern(1000, 1), 0) // ends in the bubble's time
 		wantErr(t, err, unix.ENOSPC)
 		waitsFor(t, used, func() error {

@@ -134,7 +134,7 @@ func isErr(err, target error) bool { return errors.Is(err, target) }
 
 // hasBallast reports whether a store knows of its ballast. It may be making it just now.
 func hasBallast(s *Store) bool {
-	s.room.mu.Lock()
-	defer s.room.mu.Unlock()
-	return s.room.have
+	b := s.room.lock()
+	defer b.unlock()
+	return b.have
 }

@@ -111,11 +111,11 @@ func (s *Store) KeepSnapshot(v *Snapshot, id string) error {
 	if err != nil {
 		return err
 	}
-	return s.whileFull(v.size, func() error { return s.keepSnapshot(v, path) })
+	return s.room.whileFull(v.size, func() error { return s.keepSnapshot(v, path) })
 }
 
 func (s *Store) keepSnapshot(v *Snapshot, path string) error {
-	if err := s.Room(v.size); err != nil {
+	if err := s.room.take(v.size); err != nil {
 		return err
 	}
 	part, fd, err := s.part()

@@ -348,7 +348,7 @@ func (m *model) open(lasts bool) {
 func (m *model) kill(*rapid.T) {
 	m.dropSnaps()
 	old, oldFile := m.s, m.f
-	old.work.Wait() // the dead do not tidy up
+	old.work.running.Wait() // the dead do not tidy up
 	lasts := m.lasts()
 	missing := m.f.Missing()
 	s, err := Open(m.dir, m.o)

@@ -50,8 +50,8 @@ func (p *paths) forget(ino uint64) {
 
 // writePaths is flushPaths for the timer.
 func (s *Store) writePaths() {
-	if s.begin() {
-		defer s.work.Done()
+	if s.work.begin() {
+		defer s.work.done()
 		s.flushPaths()
 	}
 }

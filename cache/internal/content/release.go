@@ -47,7 +47,7 @@ const releaseWait = time.Second
 
 // roomFor is Room for a program that writes.
 func (s *Store) roomFor(ctx context.Context, n int64) error {
-	return afterReleases(ctx, s, func() error { return s.Room(n) })
+	return afterReleases(ctx, s, func() error { return s.room.take(n) })
 }
 
 // afterReleases runs try for a program that is told next that the disk is full. Before

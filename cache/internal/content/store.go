@@ -1,7 +1,6 @@
 package content
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -18,10 +17,9 @@ import (
 // Store is the content of one working copy. Its methods may be called at once.
 // Only one process may have a directory open; its caller holds the lock.
 type Store struct {
-	o      Options
-	dir    string
-	ctx    context.Context // ends with Close
-	cancel context.CancelFunc
+	o    Options
+	dir  string
+	work *work
 
 	dirs    dirs
 	names   [64]sync.Mutex // by inode: what happens to its names on the disk
@@ -29,16 +27,14 @@ type Store struct {
 	leases  bool           // the disk's file system has leases
 	syncDir bool           // syncing a new file does not sync its name
 
-	mu      sync.Mutex
-	files   map[uint64]*File  // in use; guarded by mu
-	deltas  map[uint64]*delta // accounts of changes, of files not in use too; guarded by mu
-	known   known             // guarded by mu
-	evictor func(need int64)  // guarded by mu
+	mu     sync.Mutex
+	files  map[uint64]*File  // in use; guarded by mu
+	deltas map[uint64]*delta // accounts of changes, of files not in use too; guarded by mu
+	known  known             // guarded by mu
 
 	kicked   atomic.Bool  // an eviction in the background is on its way
 	idle     atomic.Int64 // until when, in ns, none is started: the last found nothing
 	delayed  atomic.Bool  // it is looked again after a while whether there is too much
-	work     sync.WaitGroup
 	room     room
 	released releases
 	trust    trust
@@ -62,14 +58,14 @@ func Open(dir string, o Options) (*Store, error) {
 			return nil, fmt.Errorf("content: %w", err)
 		}
 	}
-	s := &Store{o: o, dir: dir, files: make(map[uint64]*File), deltas: make(map[uint64]*delta)}
-	s.ctx, s.cancel = context.WithCancel(context.Background())
+	s := &Store{o: o, dir: dir, work: newWork(), files: make(map[uint64]*File), deltas: make(map[uint64]*delta)}
 	s.known.init()
 	if err := errors.Join(s.dirs.open(dir), s.clearParts(), s.clearMaps(), s.probe()); err != nil {
 		s.dirs.close()
 		return nil, fmt.Errorf("content: %w", err)
 	}
-	s.openRoom()
+	s.room.kick = s.kick
+	s.room.open(dir, &s.o)
 	s.openTrust()
 	return s, nil
 }
@@ -79,27 +75,12 @@ func Open(dir string, o Options) (*Store, error) {
 // needs no fetch; everything else is [ErrClosed].
 func (s *Store) Close() error {
 	s.shutdown.Do(func() {
-		s.mu.Lock()
-		s.cancel() // no work begins after this
-		s.mu.Unlock()
-		s.work.Wait()
+		s.work.end()
 		s.flushPaths()
 		s.flushTrust()
 		s.dirs.close()
 	})
 	return nil
-}
-
-// begin counts one piece of work that Close waits for, until work.Done. It
-// reports false when the store is closed.
-func (s *Store) begin() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.ctx.Err() != nil {
-		return false
-	}
-	s.work.Add(1)
-	return true
 }
 
 // clearParts removes what was on its way here when the last process ended.
@@ -238,13 +219,6 @@ func (s *Store) Usage() Usage {
 	defer s.mu.Unlock()
 	return Usage{Clean: s.known.clean, Dirty: s.known.dirty, Kept: kept,
 		Files: len(s.known.all), Open: len(s.files)}
-}
-
-// Statfs describes the disk that content lies on.
-func (s *Store) Statfs() (unix.Statfs_t, error) {
-	var st unix.Statfs_t
-	err := s.o.Statfs(s.dir, &st)
-	return st, err
 }
 
 // bootID names this boot, "" if the kernel does not say.

@@ -170,7 +170,7 @@ func TestNoDescriptorsLeft(t *testing.T) {
 		v.Close()
 		v.Close() // does nothing
 	}
-	s.work.Wait() // fetches that end
+	s.work.running.Wait() // fetches that end
 	open := descriptors(t)
 	f, err := s.Open(1)
 	assert.OK(t, err)

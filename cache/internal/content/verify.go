@@ -62,7 +62,7 @@ func (c *checksum) advance(f *File) {
 	if c.h == nil {
 		c.h = h
 	}
-	if c.feed(f.s.ctx, fd, to) != nil {
+	if c.feed(f.s.work.ctx, fd, to) != nil {
 		c.h, c.done = nil, 0
 	}
 }
@@ -98,7 +98,7 @@ func (f *File) verify(fl *flight) error {
 	}
 	size := b.remote
 	f.mu.Unlock()
-	got, err := f.sum.finish(f.s.ctx, fd, h, size)
+	got, err := f.sum.finish(f.s.work.ctx, fd, h, size)
 	f.mu.Lock()
 	switch {
 	case b.touched || fl.dead:

@@ -16,7 +16,7 @@ func (f *File) WriteAt(ctx context.Context, p []byte, off int64) (n int, err err
 	if len(p) == 0 {
 		return 0, nil
 	}
-	err = f.s.whileFull(int64(len(p)), func() error {
+	err = f.s.room.whileFull(int64(len(p)), func() error {
 		more, err := f.writeAt(ctx, p[n:], off+int64(n))
 		n += more
 		return err
@@ -43,7 +43,7 @@ func (f *File) Append(ctx context.Context, p []byte) (off int64, n int, err erro
 	if len(p) == 0 {
 		return f.Size(), 0, nil
 	}
-	_ = f.s.whileFull(int64(len(p)), func() error {
+	_ = f.s.room.whileFull(int64(len(p)), func() error {
 		if off, n, err = f.append(ctx, p); n > 0 {
 			return nil // it has its place, and others may append behind it
 		}
@@ -156,7 +156,7 @@ func (f *File) Truncate(ctx context.Context, size int64) error {
 	if size < 0 {
 		return unix.EINVAL
 	}
-	return f.s.whileFull(0, func() error { return f.truncate(ctx, size) })
+	return f.s.room.whileFull(0, func() error { return f.truncate(ctx, size) })
 }
 
 func (f *File) truncate(ctx context.Context, size int64) error {

@@ -1,0 +1,46 @@
+package content
+
+import (
+	"context"
+	"sync"
+)
+
+// work is what goes on in the background: fetches, evictions, and what is written
+// after a while. Close waits for it.
+type work struct {
+	ctx    context.Context // ends with Close
+	cancel context.CancelFunc
+
+	mu      sync.Mutex // nothing is added to running once ctx has ended
+	running sync.WaitGroup
+}
+
+func newWork() *work {
+	w := &work{}
+	w.ctx, w.cancel = context.WithCancel(context.Background())
+	return w
+}
+
+// begin counts one piece of work, until done. It reports false when there may be no
+// more.
+func (w *work) begin() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.closed() {
+		return false
+	}
+	w.running.Add(1)
+	return true
+}
+
+func (w *work) done() { w.running.Done() }
+
+func (w *work) closed() bool { return w.ctx.Err() != nil }
+
+// end has no more work begin, and returns when all is over.
+func (w *work) end() {
+	w.mu.Lock()
+	w.cancel()
+	w.mu.Unlock()
+	w.running.Wait()
+}
