@@ -62,24 +62,23 @@ func (b *blocks) single() bool { return b.fd < 0 && len(b.state) == 1 }
 // create makes the map and the content file, in this order: content without a
 // map would count as whole. It returns the content's descriptor. Older content is
 // to go first: the error is EEXIST, and there is no map beside what it is not of.
-func (b *blocks) create(s *Store, ino uint64) (int, error) {
-	older := s.in(ino, func(dir int, name string) error { return unix.Faccessat(dir, name, unix.F_OK, 0) })
-	if older == nil {
+func (b *blocks) create(n names) (int, error) {
+	if n.exists() {
 		return -1, unix.EEXIST
 	}
-	fd, err := s.openMap(ino, unix.O_RDWR|unix.O_CREAT|unix.O_EXCL)
+	fd, err := n.createMap()
 	if err != nil {
 		return -1, err
 	}
 	b.fd = fd
 	if _, err = pwrite(fd, append(b.header(), b.state...), 0); err == nil {
 		var data int
-		if data, err = s.open(ino, unix.O_RDWR|unix.O_CREAT|unix.O_EXCL); err == nil {
+		if data, err = n.create(); err == nil {
 			return data, nil
 		}
 	}
 	b.close()
-	return -1, errors.Join(err, s.unlinkMap(ino))
+	return -1, errors.Join(err, n.unlinkMap())
 }
 
 func (b *blocks) close() {
@@ -120,9 +119,8 @@ func getString(from []byte) string {
 
 // loadBlocks reads the map of an inode whose file has the given size; nil when
 // it has none and so is whole. The size that it returns is the file's from then on.
-// The names of the inode are locked.
-func loadBlocks(s *Store, ino uint64, size int64) (*blocks, int64, error) {
-	fd, err := s.openMap(ino, unix.O_RDWR)
+func loadBlocks(n names, boot string, size int64) (*blocks, int64, error) {
+	fd, err := n.d.openMap(n.ino, unix.O_RDWR)
 	if err == unix.ENOENT {
 		return nil, size, nil
 	}
@@ -131,13 +129,13 @@ func loadBlocks(s *Store, ino uint64, size int64) (*blocks, int64, error) {
 	}
 	b, err := readBlocks(fd)
 	if err == nil && !b.touched && size != b.remote {
-		size, err = b.remote, b.remake(s, ino)
+		size, err = b.remote, b.remake(n)
 	}
 	if err == nil {
-		err = b.settle(s.o.boot, size)
+		err = b.settle(boot, size)
 	}
 	if err == nil && b.missing == 0 && !b.touched {
-		err = s.unlinkMap(ino)
+		err = n.unlinkMap()
 		b.close()
 		return nil, size, err
 	}
@@ -152,11 +150,11 @@ func loadBlocks(s *Store, ino uint64, size int64) (*blocks, int64, error) {
 // yet, or is still the one of an older version, which was to be replaced. No
 // program has changed it, or the map would say so; nothing of it is of the version
 // that the map is of.
-func (b *blocks) remake(s *Store, ino uint64) error {
+func (b *blocks) remake(n names) error {
 	if err := b.reset(); err != nil {
 		return err
 	}
-	fd, err := s.open(ino, unix.O_RDWR)
+	fd, err := n.d.open(n.ino, unix.O_RDWR)
 	if err != nil {
 		return err
 	}

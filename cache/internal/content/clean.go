@@ -1,10 +1,6 @@
 package content
 
-import (
-	"time"
-
-	"golang.org/x/sys/unix"
-)
+import "time"
 
 // known is what the caller told of content: the clean in the order of its last
 // use, the rest to be counted only.
@@ -112,7 +108,7 @@ const Measured = -1
 func (s *Store) Clean(ino uint64, size int64, clean bool) {
 	there := true
 	if size == Measured {
-		size, there = allocatedTo(s, ino)
+		size, there = s.dirs.allocated(ino)
 	}
 	s.mu.Lock()
 	if there {
@@ -125,16 +121,6 @@ func (s *Store) Clean(ino uint64, size int64, clean bool) {
 	if over {
 		s.kick()
 	}
-}
-
-// allocatedTo is the space that the content of an inode takes on the disk, if it has a
-// file there.
-func allocatedTo(s *Store, ino uint64) (n int64, there bool) {
-	var st unix.Stat_t
-	err := s.in(ino, func(dir int, name string) error {
-		return unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW)
-	})
-	return st.Blocks * 512, err == nil
 }
 
 // Unread says that the content of an inode was fetched, and that nobody has read
@@ -278,11 +264,12 @@ func (s *Store) Weigh() (clean int64) {
 
 // evictOne gives up one file, and says how many bytes that freed.
 func (s *Store) evictOne(e *entry, uses uint64, may func(uint64) bool) int64 {
-	size := s.quietSize(e.ino)
+	size := s.dirs.quietSize(e.ino)
 	if size < 0 || !may(e.ino) {
 		return 0
 	}
-	defer s.lockNames(e.ino).Unlock()
+	n := s.dirs.lock(e.ino)
+	defer n.unlock()
 	s.mu.Lock()
 	void := s.known.all[e.ino] != e || e.uses != uses || !e.clean || s.files[e.ino] != nil
 	if !void {
@@ -294,26 +281,9 @@ func (s *Store) evictOne(e *entry, uses uint64, may func(uint64) bool) int64 {
 	if void {
 		return 0
 	}
-	if err := s.unlink(e.ino); err != nil {
+	if err := n.unlink(); err != nil {
 		s.o.Log.Error("content: evict", "ino", e.ino, "error", err)
 		return 0
 	}
 	return size
-}
-
-// quietSize is the space that a file takes that nobody has open for writing;
-// -1 when somebody has. A file that is gone takes none.
-func (s *Store) quietSize(ino uint64) int64 {
-	fd, err := s.open(ino, unix.O_RDONLY)
-	if err == unix.ENOENT {
-		return 0
-	}
-	if err != nil {
-		return -1
-	}
-	defer unix.Close(fd)
-	if !s.quiet(fd) {
-		return -1
-	}
-	return bytesOf(fd)
 }

@@ -382,7 +382,7 @@ func TestTrust(t *testing.T) {
 		f.Release()
 	}
 	s.SetPath(2, "moved") // an attribute of ours is no change
-	s.flushPaths()
+	s.paths.flush()
 	check := func(when string, want string) {
 		t.Helper()
 		got := ""

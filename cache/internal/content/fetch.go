@@ -302,17 +302,19 @@ func (f *File) complete() error {
 
 // settle gives a whole file its name, or takes its map away. mu is held.
 func (f *File) settle() error {
-	defer f.s.lockNames(f.ino).Unlock()
-	if !f.s.named(f) {
+	n := f.s.dirs.lock(f.ino)
+	defer n.unlock()
+	if !f.s.named(n, f) {
 		return nil
 	}
 	var err error
 	if f.part != "" {
-		err = f.s.name(f)
+		err = n.take(f.part)
 	} else {
-		err = f.s.unlinkMap(f.ino)
+		err = n.unlinkMap()
 	}
 	if err == nil {
+		f.part = ""
 		f.blocks.close()
 		f.blocks = nil
 	}

@@ -62,8 +62,8 @@ func (s *Store) Create(ino uint64, path string) (*File, error) {
 	return s.make(func() (*File, error) {
 		f := s.newFile(ino, path)
 		f.whole.Store(true)
-		return f, f.publish(func() (err error) {
-			f.wr, err = s.open(ino, unix.O_RDWR|unix.O_CREAT|unix.O_EXCL)
+		return f, f.publish(func(n names) (err error) {
+			f.wr, err = n.create()
 			return err
 		})
 	})
@@ -101,7 +101,7 @@ func (s *Store) Sparse(ino uint64, path string, size int64, digest string) (*Fil
 	f.size.Store(size)
 	f.blocks = newBlocks(size, s.o.blockOf(size), digest, s.o.boot)
 	f.blank = true
-	if err := f.publish(func() error { return s.unlink(ino) }); err != nil {
+	if err := f.publish(func(n names) error { return n.unlink() }); err != nil {
 		return nil, fmt.Errorf("content: create %d: %w", ino, err)
 	}
 	return f, nil
@@ -110,15 +110,16 @@ func (s *Store) Sparse(ino uint64, path string, size int64, digest string) (*Fil
 // layOut makes the files of a blank one, all of them holes: without names when the inode
 // has other content by now. mu is held.
 func (f *File) layOut() (err error) {
-	defer f.s.lockNames(f.ino).Unlock()
-	named := f.s.named(f)
+	n := f.s.dirs.lock(f.ino)
+	defer n.unlock()
+	named := f.s.named(n, f)
 	switch {
 	case f.blocks.single(): // gets its name when it is whole
-		f.part, f.wr, err = f.s.part()
+		f.part, f.wr, err = f.s.dirs.part()
 	case named:
-		f.wr, err = f.blocks.create(f.s, f.ino)
+		f.wr, err = f.blocks.create(n)
 	default:
-		f.wr, err = f.s.temp()
+		f.wr, err = f.s.dirs.temp()
 	}
 	if err != nil {
 		return err
@@ -129,28 +130,28 @@ func (f *File) layOut() (err error) {
 	}
 	f.shutFiles()
 	if named {
-		err = errors.Join(err, f.s.unlink(f.ino))
+		err = errors.Join(err, n.unlink())
 	}
 	return err
 }
 
 // publish makes a new file the content of its inode, with what create opens.
-func (f *File) publish(create func() error) error {
+func (f *File) publish(create func(names) error) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	names := f.s.lockNames(f.ino)
-	defer names.Unlock()
-	err := create()
+	n := f.s.dirs.lock(f.ino)
+	defer n.unlock()
+	err := create(n)
 	if errors.Is(err, unix.EEXIST) {
-		if err = f.s.displace(f.ino); err == nil {
-			err = create()
+		if err = f.s.displace(n); err == nil {
+			err = create(n)
 		}
 	}
 	if err != nil {
 		f.shut()
 		return err
 	}
-	f.s.forget(f.ino) // what had no name yet
+	f.s.forget(n) // what had no name yet
 	f.opened.Store(true)
 	f.s.mu.Lock()
 	f.s.files[f.ino] = f
@@ -213,17 +214,18 @@ func (f *File) wait() (*File, error) {
 
 // load opens what is on the disk. mu is held.
 func (f *File) load() error {
-	defer f.s.lockNames(f.ino).Unlock()
-	if !f.s.named(f) {
+	n := f.s.dirs.lock(f.ino)
+	defer n.unlock()
+	if !f.s.named(n, f) {
 		return errReplaced
 	}
-	fd, err := f.s.open(f.ino, unix.O_RDONLY)
+	fd, err := f.s.dirs.open(f.ino, unix.O_RDONLY)
 	if err != nil {
 		return err
 	}
 	var st unix.Stat_t
 	if err = unix.Fstat(fd, &st); err == nil {
-		f.blocks, st.Size, err = loadBlocks(f.s, f.ino, st.Size)
+		f.blocks, st.Size, err = loadBlocks(n, f.s.o.boot, st.Size)
 	}
 	if err != nil {
 		unix.Close(fd)
@@ -264,7 +266,7 @@ func (f *File) Release() {
 	f.abandonAll()
 	f.closing = true
 	if named && f.changed && f.path != "" {
-		f.s.notePath(f.ino, f.path)
+		f.s.paths.note(f.ino, f.path)
 	}
 	f.shutWriter() // even if a fetch takes its time to end: it would not look quiet
 	if f.pins > 0 {
@@ -434,12 +436,6 @@ func (f *File) Writes() uint64 {
 	defer f.mu.Unlock()
 	return f.writes.Load()
 }
-
-// SetPath notes the path of an inode's file, for [Store.Each]: when it was
-// renamed, and when content that was not made by [Store.Create] or [Store.Sparse]
-// since the store was opened has changes that are nowhere else. It is written to
-// the disk within a second or two.
-func (s *Store) SetPath(ino uint64, path string) { s.notePath(ino, path) }
 
 // SetSource says where missing blocks come from, from now on. It must bring
 // the same version as the source before. Fetches that are under way go on, and

@@ -16,60 +16,25 @@ const historyDir = "history"
 
 // history is content that was kept when its inode got other content or went.
 type history struct {
-	mu    sync.Mutex
-	known bool  // bytes was counted
-	bytes int64 // of all that is kept
+	dir string
+
+	mu    sync.Mutex // guards what follows, and what lies in dir
+	known bool       // bytes was counted
+	bytes int64      // of all that is kept
 }
 
-// keptPath is where kept content lies. An id is a plain file name.
-func (s *Store) keptPath(id string) (string, error) {
+// path is where kept content lies. An id is a plain file name.
+func (h *history) path(id string) (string, error) {
 	if id == "" || id == "." || id == ".." || len(id) > 200 || filepath.Base(id) != id {
 		return "", fmt.Errorf("content: id %q: %w", id, fs.ErrInvalid)
 	}
-	h := fnv.New32a()
-	h.Write([]byte(id))
-	return filepath.Join(s.dir, historyDir, fmt.Sprintf("%02x", h.Sum32()%256), id), nil
+	sum := fnv.New32a()
+	sum.Write([]byte(id))
+	return filepath.Join(h.dir, fmt.Sprintf("%02x", sum.Sum32()%256), id), nil
 }
 
-// Keep makes the content of an inode that does not need it any more a part of
-// history, under an id that is a plain file name. What had the id is replaced.
-// The inode has no content afterwards; Files of it live on. Content that is not
-// wholly here is [ErrPartial].
-func (s *Store) Keep(ino uint64, id string) error {
-	path, err := s.keptPath(id)
-	if err != nil {
-		return err
-	}
-	defer s.lockNames(ino).Unlock()
-	if !s.wholeNow(ino) {
-		return fmt.Errorf("content: keep %d: %w", ino, ErrPartial)
-	}
-	err = s.keep(path, func() error {
-		return s.in(ino, func(dir int, name string) error {
-			return unix.Renameat(dir, name, unix.AT_FDCWD, path)
-		})
-	})
-	if err != nil {
-		return fmt.Errorf("content: keep %d: %w", ino, err)
-	}
-	s.forget(ino)
-	return s.unlinkMap(ino)
-}
-
-// wholeNow reports that nothing of an inode's content is missing.
-func (s *Store) wholeNow(ino uint64) bool {
-	fd, err := s.openMap(ino, unix.O_RDONLY)
-	if err != nil {
-		return err == unix.ENOENT
-	}
-	defer unix.Close(fd)
-	b, err := readBlocks(fd)
-	return err == nil && b.firstMissing(0, len(b.state)) == len(b.state)
-}
-
-// keep places a file in history with move.
-func (s *Store) keep(path string, move func() error) error {
-	h := &s.history
+// add places a file in history with move.
+func (h *history) add(path string, move func() error) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	old := blocksAt(path)
@@ -94,6 +59,59 @@ func blocksAt(path string) int64 {
 	return st.Blocks * 512
 }
 
+func (h *history) drop(path string) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	old := blocksAt(path)
+	if err := os.Remove(path); err != nil && !os.IsNotExist(err) {
+		return err
+	}
+	h.bytes -= old
+	return nil
+}
+
+// size is the space that history takes.
+func (h *history) size() int64 {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.known {
+		return h.bytes
+	}
+	h.bytes, h.known = 0, true
+	_ = h.each(func(path, _ string) { h.bytes += blocksAt(path) })
+	return h.bytes
+}
+
+func (h *history) each(visit func(path, id string)) error {
+	return filepath.WalkDir(h.dir, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.Type().IsRegular() {
+			visit(path, d.Name())
+		}
+		return err
+	})
+}
+
+// Keep makes the content of an inode that does not need it any more a part of
+// history, under an id that is a plain file name. What had the id is replaced.
+// The inode has no content afterwards; Files of it live on. Content that is not
+// wholly here is [ErrPartial].
+func (s *Store) Keep(ino uint64, id string) error {
+	path, err := s.history.path(id)
+	if err != nil {
+		return err
+	}
+	n := s.dirs.lock(ino)
+	defer n.unlock()
+	if !n.whole() {
+		return fmt.Errorf("content: keep %d: %w", ino, ErrPartial)
+	}
+	if err := s.history.add(path, func() error { return n.move(path) }); err != nil {
+		return fmt.Errorf("content: keep %d: %w", ino, err)
+	}
+	s.forget(n)
+	return n.unlinkMap()
+}
+
 // KeepCopy makes a copy of a file a part of history, and fetches first what is
 // missing. Where the disk can, the copy shares its blocks.
 func (s *Store) KeepCopy(ctx context.Context, f *File, id string) error {
@@ -107,7 +125,7 @@ func (s *Store) KeepCopy(ctx context.Context, f *File, id string) error {
 
 // KeepSnapshot makes a copy of a snapshot a part of history.
 func (s *Store) KeepSnapshot(v *Snapshot, id string) error {
-	path, err := s.keptPath(id)
+	path, err := s.history.path(id)
 	if err != nil {
 		return err
 	}
@@ -118,13 +136,13 @@ func (s *Store) keepSnapshot(v *Snapshot, path string) error {
 	if err := s.room.take(v.size); err != nil {
 		return err
 	}
-	part, fd, err := s.part()
+	part, fd, err := s.dirs.part()
 	if err != nil {
 		return err
 	}
 	defer unix.Close(fd)
 	if err = v.copyTo(fd); err == nil {
-		err = s.keep(path, func() error { return unix.Rename(part, path) })
+		err = s.history.add(path, func() error { return unix.Rename(part, path) })
 	}
 	if err != nil {
 		os.Remove(part)
@@ -169,7 +187,7 @@ func zero(p []byte) bool {
 // OpenKept opens kept content for reading. The error is [fs.ErrNotExist] when
 // there is none with this id.
 func (s *Store) OpenKept(id string) (*os.File, error) {
-	path, err := s.keptPath(id)
+	path, err := s.history.path(id)
 	if err != nil {
 		return nil, err
 	}
@@ -178,19 +196,11 @@ func (s *Store) OpenKept(id string) (*os.File, error) {
 
 // DropKept removes kept content, if there is any with this id.
 func (s *Store) DropKept(id string) error {
-	path, err := s.keptPath(id)
+	path, err := s.history.path(id)
 	if err != nil {
 		return err
 	}
-	h := &s.history
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	old := blocksAt(path)
-	if err := os.Remove(path); err != nil && !os.IsNotExist(err) {
-		return err
-	}
-	h.bytes -= old
-	return nil
+	return s.history.drop(path)
 }
 
 // Restore makes kept content the content of an inode, as [Store.Create] does.
@@ -246,28 +256,9 @@ func (f *File) fillFrom(ctx context.Context, from *os.File) error {
 }
 
 // KeptBytes is the space that history takes.
-func (s *Store) KeptBytes() int64 {
-	h := &s.history
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.known {
-		return h.bytes
-	}
-	h.bytes, h.known = 0, true
-	_ = s.eachKept(func(path, _ string) { h.bytes += blocksAt(path) })
-	return h.bytes
-}
+func (s *Store) KeptBytes() int64 { return s.history.size() }
 
 // EachKept visits the ids of all that is kept.
 func (s *Store) EachKept(visit func(id string)) error {
-	return s.eachKept(func(_, id string) { visit(id) })
-}
-
-func (s *Store) eachKept(visit func(path, id string)) error {
-	return filepath.WalkDir(filepath.Join(s.dir, historyDir), func(path string, d fs.DirEntry, err error) error {
-		if err == nil && d.Type().IsRegular() {
-			visit(path, d.Name())
-		}
-		return err
-	})
+	return s.history.each(func(_, id string) { visit(id) })
 }

@@ -14,7 +14,11 @@ const pathXattr = "user.wsmount.path"
 // paths are written some time after they are known: most files that programs
 // make are gone by then, and the rest are not made to wait for it.
 type paths struct {
-	mu      sync.Mutex
+	dirs  *dirs
+	trust *trust
+	work  *work
+
+	mu      sync.Mutex // guards what follows
 	pending map[uint64]string
 	timer   *time.Timer
 }
@@ -24,9 +28,16 @@ const (
 	pathMost  = 16384 // pending
 )
 
-// notePath remembers a path that is to be written.
-func (s *Store) notePath(ino uint64, path string) {
-	p := &s.paths
+func (p *paths) init(d *dirs, t *trust, w *work) { p.dirs, p.trust, p.work = d, t, w }
+
+// SetPath notes the path of an inode's file, for [Store.Each]: when it was
+// renamed, and when content that was not made by [Store.Create] or [Store.Sparse]
+// since the store was opened has changes that are nowhere else. It is written to
+// the disk within a second or two.
+func (s *Store) SetPath(ino uint64, path string) { s.paths.note(ino, path) }
+
+// note remembers a path that is to be written.
+func (p *paths) note(ino uint64, path string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.pending == nil {
@@ -35,7 +46,7 @@ func (s *Store) notePath(ino uint64, path string) {
 	p.pending[ino] = path
 	switch {
 	case p.timer == nil:
-		p.timer = time.AfterFunc(pathDelay, s.writePaths)
+		p.timer = time.AfterFunc(pathDelay, p.flushLater)
 	case len(p.pending) == pathMost:
 		p.timer.Reset(0)
 	}
@@ -48,40 +59,44 @@ func (p *paths) forget(ino uint64) {
 	p.mu.Unlock()
 }
 
-// writePaths is flushPaths for the timer.
-func (s *Store) writePaths() {
-	if s.work.begin() {
-		defer s.work.done()
-		s.flushPaths()
+// flushLater is flush for the timer.
+func (p *paths) flushLater() {
+	if p.work.begin() {
+		defer p.work.done()
+		p.flush()
 	}
 }
 
-// flushPaths writes what is pending.
-func (s *Store) flushPaths() {
-	p := &s.paths
+// flush writes what is pending.
+func (p *paths) flush() {
+	for ino, path := range p.take() {
+		p.write(ino, path)
+	}
+}
+
+// take gives what is pending, which it is not any more then.
+func (p *paths) take() map[uint64]string {
 	p.mu.Lock()
+	defer p.mu.Unlock()
 	pending := p.pending
 	p.pending = nil
 	if p.timer != nil {
 		p.timer.Stop()
 		p.timer = nil
 	}
-	p.mu.Unlock()
-	for ino, path := range pending {
-		s.writePath(ino, path)
-	}
+	return pending
 }
 
-// writePath writes a path beside its content. A file system without extended
+// write writes a path beside its content. A file system without extended
 // attributes goes without.
-func (s *Store) writePath(ino uint64, path string) {
-	defer s.lockNames(ino).Unlock()
-	trusted := s.Trust(ino, true)
-	err := s.in(ino, func(dir int, name string) error {
+func (p *paths) write(ino uint64, path string) {
+	defer p.dirs.lock(ino).unlock()
+	trusted := p.trust.has(ino)
+	err := p.dirs.in(ino, func(dir int, name string) error {
 		return unix.Lsetxattr(fmt.Sprintf("/proc/self/fd/%d/%s", dir, name), pathXattr, []byte(path), 0)
 	})
 	if err == nil && trusted {
-		_ = s.Verified(ino) // the attribute changed the file's ctime
+		_ = p.trust.note(ino) // the attribute changed the file's ctime
 	}
 }
 

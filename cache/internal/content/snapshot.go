@@ -231,7 +231,7 @@ func (v *Snapshot) preserve(off, n int64) error {
 	}
 	a := v.aside.Load()
 	if a == nil {
-		fd, err := v.f.s.temp()
+		fd, err := v.f.s.dirs.temp()
 		if err != nil {
 			return err
 		}

@@ -69,7 +69,7 @@ func TestReplacedContentLivesOn(t *testing.T) {
 				assert.Equal(t, f.Size(), c.size, "size")
 				assert.OK(t, f.Fetch(t.Context(), 0, min(10, c.size)))
 				wantBytes(t, old, data) // also what it fetches only now
-				if c.size == 640 && !s.mapped(7) {
+				if c.size == 640 && !s.dirs.mapped(7) {
 					t.Error("the old file took the new one's map away")
 				}
 				write(t, old, []byte("late"), 0)
@@ -333,11 +333,11 @@ func TestSyncLetsTheMapGo(t *testing.T) {
 	defer f.Release()
 	write(t, f, []byte("x"), 100)
 	assert.OK(t, f.FetchAll(t.Context()))
-	if !s.mapped(7) {
+	if !s.dirs.mapped(7) {
 		t.Fatal("the map of a changed file went before its bytes were synced")
 	}
 	assert.OK(t, f.Sync())
-	assert.False(t, s.mapped(7), "the map is still there")
+	assert.False(t, s.dirs.mapped(7), "the map is still there")
 }
 
 func TestSyncErrorsStay(t *testing.T) {

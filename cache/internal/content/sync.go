@@ -1,10 +1,6 @@
 package content
 
-import (
-	"fmt"
-
-	"golang.org/x/sys/unix"
-)
+import "fmt"
 
 // Sync returns when the bytes that are here are on the disk, and the record of
 // them. An error stays: the kernel may have dropped what it could not write.
@@ -27,7 +23,7 @@ func (f *File) Sync() error {
 	f.mu.Unlock()
 
 	if err == nil {
-		err = f.s.syncData(f.ino, fd, again)
+		err = f.s.dirs.syncData(f.ino, fd, again)
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -60,30 +56,10 @@ func (f *File) syncBlocks(here []uint8) error {
 	}
 	// Before the map goes, too: one that came back after a loss of power must
 	// not have written blocks fetched again.
-	if err := retry(func() error { return f.s.o.sync(b.fd) }); err != nil || !all {
+	if err := f.s.dirs.sync(b.fd); err != nil || !all {
 		return err
 	}
 	return f.settle()
-}
-
-// syncData brings the bytes of a file to the disk, and when it was not synced
-// before its name too: fdatasync covers no rename.
-func (s *Store) syncData(ino uint64, fd int, again bool) error {
-	if again {
-		if err := retry(func() error { return unix.Fdatasync(fd) }); err != nil {
-			return err
-		}
-		return s.syncMaps()
-	}
-	if err := retry(func() error { return s.o.sync(fd) }); err != nil {
-		return err
-	}
-	if s.syncDir {
-		if err := s.syncName(ino); err != nil {
-			return err
-		}
-	}
-	return s.syncMaps()
 }
 
 // Quiet reports that nobody but the users of this File can change the content:
@@ -100,18 +76,5 @@ func (f *File) Quiet() bool {
 		return false
 	}
 	f.shutWriter() // ours would count as well
-	return f.s.quiet(fd)
-}
-
-// quiet asks the kernel by taking a lease for a moment: it is refused while
-// somebody has the file open for writing.
-func (s *Store) quiet(fd int) bool {
-	if !s.leases {
-		return true
-	}
-	if _, err := unix.FcntlInt(uintptr(fd), unix.F_SETLEASE, unix.F_RDLCK); err != nil {
-		return false
-	}
-	_, err := unix.FcntlInt(uintptr(fd), unix.F_SETLEASE, unix.F_UNLCK)
-	return err == nil
+	return f.s.dirs.quiet(fd)
 }

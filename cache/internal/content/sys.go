@@ -2,6 +2,8 @@ package content
 
 import (
 	"io"
+	"os"
+	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -100,4 +102,10 @@ func bytesOf(fd int) int64 {
 		return 0
 	}
 	return st.Blocks * 512
+}
+
+// bootID names this boot, "" if the kernel does not say.
+func bootID() string {
+	id, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	return strings.TrimSpace(string(id))
 }

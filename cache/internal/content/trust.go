@@ -6,22 +6,34 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
 	"sync"
-
-	"golang.org/x/sys/unix"
 )
 
 // trust remembers how content files looked when their bytes were known to be
 // right, so that they need not be read again by the next mount. Losing a record
 // costs one reading.
 type trust struct {
+	dirs *dirs
+	log  *slog.Logger
+	held stamps // see lock
+}
+
+// stamps are the records. They are locked from trust.lock until unlock.
+type stamps struct {
 	mu      sync.Mutex
-	dir     string
+	files   stampFiles
 	pending map[uint64]stamp // not on the disk yet
 	shards  map[int][]stamp  // by inode; what was read of the disk
+}
+
+// stampFiles are where the records lie, one file for each shard.
+type stampFiles struct {
+	dir  string
+	boot string // records of another do not count
 }
 
 // stamp is how a file looked.
@@ -37,18 +49,24 @@ const (
 	stampSize = 36   // ino, size, mtime, ctime, CRC-32 of them and the boot
 )
 
-func (s *Store) openTrust() {
-	s.trust.dir = filepath.Join(s.dir, trustDir)
-	s.trust.pending = make(map[uint64]stamp)
-	s.trust.shards = make(map[int][]stamp)
+func (t *trust) init(d *dirs, o *Options) {
+	t.dirs, t.log = d, o.Log
+	t.held.files = stampFiles{dir: filepath.Join(d.root, trustDir), boot: o.boot}
+	t.held.pending = make(map[uint64]stamp)
+	t.held.shards = make(map[int][]stamp)
 }
 
-// stampOf is how the content file of an inode looks now.
-func (s *Store) stampOf(ino uint64) (stamp, error) {
-	var st unix.Stat_t
-	err := s.in(ino, func(dir int, name string) error {
-		return unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW)
-	})
+// lock waits for the records, and gives them to the caller until unlock.
+func (t *trust) lock() *stamps {
+	t.held.mu.Lock()
+	return &t.held
+}
+
+func (t *stamps) unlock() { t.mu.Unlock() }
+
+// stampOf is how the content of an inode looks now.
+func stampOf(d *dirs, ino uint64) (stamp, error) {
+	st, err := d.stat(ino)
 	return stamp{ino, st.Size, st.Mtim.Nano(), st.Ctim.Nano()}, err
 }
 
@@ -56,44 +74,62 @@ func (s *Store) stampOf(ino uint64) (stamp, error) {
 // that is not wholly here, or not synced since it was changed and fetched, is
 // [ErrPartial].
 func (s *Store) Verified(ino uint64) error {
-	now, err := s.stampOf(ino)
-	if err == nil && s.mapped(ino) {
-		err = ErrPartial
-	}
-	if err != nil {
+	if err := s.trust.note(ino); err != nil {
 		return fmt.Errorf("content: verified %d: %w", ino, err)
 	}
-	t := &s.trust
-	t.mu.Lock()
-	t.pending[ino] = now
-	full := len(t.pending) >= trustMost
-	t.mu.Unlock()
-	if full {
-		s.flushTrust()
+	return nil
+}
+
+// note makes a record.
+func (t *trust) note(ino uint64) error {
+	now, err := stampOf(t.dirs, ino)
+	if err != nil {
+		return err
+	}
+	if t.dirs.mapped(ino) {
+		return ErrPartial
+	}
+	all := t.lock()
+	defer all.unlock()
+	all.pending[ino] = now
+	if len(all.pending) >= trustMost {
+		t.warn(all.flush(t.gone))
 	}
 	return nil
+}
+
+// warn tells of what costs no more than one reading.
+func (t *trust) warn(err error) {
+	if err != nil {
+		t.log.Warn("content: verified", "error", err)
+	}
 }
 
 // Trust reports that the content file of an inode looks as it did when
 // [Store.Verified] was called. After another boot nothing is trusted: a disk
 // keeps a file's size and times, and may have lost its bytes.
-func (s *Store) Trust(ino uint64, sameBoot bool) bool {
-	if !sameBoot {
-		return false
-	}
-	now, err := s.stampOf(ino)
+func (s *Store) Trust(ino uint64, sameBoot bool) bool { return sameBoot && s.trust.has(ino) }
+
+// has reports that there is a record of how the content of an inode looks now.
+func (t *trust) has(ino uint64) bool {
+	now, err := stampOf(t.dirs, ino)
 	if err != nil {
 		return false
 	}
-	t := &s.trust
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if was, ok := t.pending[ino]; ok {
-		return was == now
+	all := t.lock()
+	defer all.unlock()
+	ok, err := all.has(now)
+	t.warn(err)
+	return ok
+}
+
+func (t *stamps) has(now stamp) (bool, error) {
+	if was, ok := t.pending[now.ino]; ok {
+		return was == now, nil
 	}
-	all := s.loadTrust(shardOf(ino))
-	i, ok := slices.BinarySearchFunc(all, ino, byIno)
-	return ok && all[i] == now
+	all, err := t.of(shardOf(now.ino))
+	i, ok := slices.BinarySearchFunc(all, now.ino, byIno)
+	return ok && all[i] == now, err
 }
 
 func byIno(a stamp, ino uint64) int {
@@ -106,24 +142,29 @@ func byIno(a stamp, ino uint64) int {
 	return 0
 }
 
-// loadTrust reads the records of a shard, of each inode the last. mu is held.
-func (s *Store) loadTrust(shard int) []stamp {
-	t := &s.trust
-	if all, ok := t.shards[shard]; ok {
-		return all
+// of gives the records of a shard.
+func (t *stamps) of(shard int) (all []stamp, err error) {
+	all, ok := t.shards[shard]
+	if !ok {
+		all, err = t.files.load(shard)
+		t.shards[shard] = all
 	}
+	return all, err
+}
+
+// load reads the records of a shard, of each inode the last.
+func (t stampFiles) load(shard int) ([]stamp, error) {
 	data, err := os.ReadFile(t.path(shard))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		s.o.Log.Warn("content: verified", "error", err)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
 	}
 	all := make([]stamp, 0, len(data)/stampSize)
 	for ; len(data) >= stampSize; data = data[stampSize:] {
-		if st, ok := s.decodeStamp(data[:stampSize]); ok {
+		if st, ok := t.decode(data[:stampSize]); ok {
 			all = append(all, st)
 		}
 	}
-	t.shards[shard] = sorted(all)
-	return t.shards[shard]
+	return sorted(all), err
 }
 
 // sorted puts stamps in the order of inodes, of each inode the last one.
@@ -138,32 +179,35 @@ func sorted(all []stamp) []stamp {
 	return out
 }
 
-func (t *trust) path(shard int) string { return filepath.Join(t.dir, fmt.Sprintf("%02x", shard)) }
+func (t stampFiles) path(shard int) string { return filepath.Join(t.dir, fmt.Sprintf("%02x", shard)) }
 
-// flushTrust writes what is pending: each shard as a whole, without what is
-// gone, in place of the old one.
-func (s *Store) flushTrust() {
-	t := &s.trust
-	t.mu.Lock()
-	defer t.mu.Unlock()
+// flush writes the records that were made.
+func (t *trust) flush() {
+	all := t.lock()
+	defer all.unlock()
+	t.warn(all.flush(t.gone))
+}
+
+// flush writes what is pending: each shard as a whole, without what is gone, in place of
+// the old one.
+func (t *stamps) flush(gone func(stamp) bool) error {
 	if len(t.pending) == 0 {
-		return
+		return nil
 	}
 	byShard := make(map[int][]stamp)
 	for ino, st := range t.pending {
 		byShard[shardOf(ino)] = append(byShard[shardOf(ino)], st)
 	}
-	err := ignoreExist(os.Mkdir(t.dir, 0o700))
+	err := ignoreExist(os.Mkdir(t.files.dir, 0o700))
 	for shard, fresh := range byShard {
-		all := sorted(append(slices.Clone(s.loadTrust(shard)), fresh...))
-		all = slices.DeleteFunc(all, s.gone)
+		old, lerr := t.of(shard)
+		all := sorted(append(slices.Clone(old), fresh...))
+		all = slices.DeleteFunc(all, gone)
 		t.shards[shard] = all
-		err = errors.Join(err, s.saveTrust(shard, all))
+		err = errors.Join(err, lerr, t.files.save(shard, all))
 	}
 	clear(t.pending)
-	if err != nil {
-		s.o.Log.Warn("content: verified", "error", err)
-	}
+	return err
 }
 
 func ignoreExist(err error) error {
@@ -174,38 +218,38 @@ func ignoreExist(err error) error {
 }
 
 // gone reports that a record is of no use.
-func (s *Store) gone(st stamp) bool {
-	now, err := s.stampOf(st.ino)
+func (t *trust) gone(st stamp) bool {
+	now, err := stampOf(t.dirs, st.ino)
 	return err != nil || now != st
 }
 
-func (s *Store) saveTrust(shard int, all []stamp) error {
+func (t stampFiles) save(shard int, all []stamp) error {
 	data := make([]byte, 0, len(all)*stampSize)
 	for _, st := range all {
-		data = s.appendStamp(data, st)
+		data = t.append(data, st)
 	}
-	next := s.trust.path(shard) + ".new"
+	next := t.path(shard) + ".new"
 	if err := os.WriteFile(next, data, 0o600); err != nil {
 		return err
 	}
-	return os.Rename(next, s.trust.path(shard))
+	return os.Rename(next, t.path(shard))
 }
 
-func (s *Store) appendStamp(to []byte, st stamp) []byte {
+func (t stampFiles) append(to []byte, st stamp) []byte {
 	from := len(to)
 	for _, v := range []uint64{st.ino, uint64(st.size), uint64(st.mtime), uint64(st.ctime)} {
 		to = binary.LittleEndian.AppendUint64(to, v)
 	}
-	return binary.LittleEndian.AppendUint32(to, s.sumOf(to[from:]))
+	return binary.LittleEndian.AppendUint32(to, t.sum(to[from:]))
 }
 
-// sumOf covers the boot, so that records of another do not count.
-func (s *Store) sumOf(data []byte) uint32 {
-	return crc32.Update(crc32.ChecksumIEEE([]byte(s.o.boot)), crc32.IEEETable, data)
+// sum covers the boot.
+func (t stampFiles) sum(data []byte) uint32 {
+	return crc32.Update(crc32.ChecksumIEEE([]byte(t.boot)), crc32.IEEETable, data)
 }
 
-func (s *Store) decodeStamp(data []byte) (stamp, bool) {
+func (t stampFiles) decode(data []byte) (stamp, bool) {
 	le := binary.LittleEndian
 	st := stamp{le.Uint64(data), int64(le.Uint64(data[8:])), int64(le.Uint64(data[16:])), int64(le.Uint64(data[24:]))}
-	return st, le.Uint32(data[32:]) == s.sumOf(data[:32])
+	return st, le.Uint32(data[32:]) == t.sum(data[:32])
 }
