@@ -61,13 +61,13 @@ func (f *File) Follow(base string, writes uint64) {
 // follow keeps an account for as long as the content has its name, also while
 // nobody uses it. mu is held.
 func (f *File) follow(d *delta) {
-	f.s.mu.Lock()
-	defer f.s.mu.Unlock()
-	if f.blind || f.s.files[f.ino] != f {
+	all := f.s.inodes.lock()
+	defer all.unlock()
+	if f.blind || all.files[f.ino] != f {
 		return
 	}
 	f.delta = d
-	f.s.deltas[f.ino] = d
+	all.deltas[f.ino] = d
 }
 
 // Blind says that others than this File may change the content from now on,
@@ -76,10 +76,10 @@ func (f *File) Blind() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.blind, f.delta = true, nil
-	f.s.mu.Lock()
-	defer f.s.mu.Unlock()
-	if f.s.files[f.ino] == f {
-		delete(f.s.deltas, f.ino)
+	all := f.s.inodes.lock()
+	defer all.unlock()
+	if all.files[f.ino] == f {
+		delete(all.deltas, f.ino)
 	}
 }
 

@@ -304,7 +304,7 @@ func (f *File) complete() error {
 func (f *File) settle() error {
 	n := f.s.dirs.lock(f.ino)
 	defer n.unlock()
-	if !f.s.named(n, f) {
+	if !f.s.inodes.named(n, f) {
 		return nil
 	}
 	var err error

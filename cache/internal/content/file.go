@@ -17,7 +17,7 @@ type File struct {
 	s   *Store
 	ino uint64
 
-	users int // guarded by Store.mu
+	users int // guarded by the lock of Store.inodes
 
 	err    error        // why it could not be opened; fixed once opened is set
 	opened atomic.Bool  // opening is over, well or not
@@ -72,7 +72,7 @@ func (s *Store) Create(ino uint64, path string) (*File, error) {
 // make makes a new file, if need be in the room of clean content, also of such that was
 // in use a moment ago.
 func (s *Store) make(create func() (*File, error)) (f *File, err error) {
-	err = afterReleases(s.work.ctx, s, func() error {
+	err = s.afterReleases(s.work.ctx, func() error {
 		return s.room.whileFull(0, func() (err error) {
 			f, err = create()
 			return err
@@ -112,7 +112,7 @@ func (s *Store) Sparse(ino uint64, path string, size int64, digest string) (*Fil
 func (f *File) layOut() (err error) {
 	n := f.s.dirs.lock(f.ino)
 	defer n.unlock()
-	named := f.s.named(n, f)
+	named := f.s.inodes.named(n, f)
 	switch {
 	case f.blocks.single(): // gets its name when it is whole
 		f.part, f.wr, err = f.s.dirs.part()
@@ -153,9 +153,7 @@ func (f *File) publish(create func(names) error) error {
 	}
 	f.s.forget(n) // what had no name yet
 	f.opened.Store(true)
-	f.s.mu.Lock()
-	f.s.files[f.ino] = f
-	f.s.mu.Unlock()
+	f.s.inodes.name(n, f)
 	return nil
 }
 
@@ -175,25 +173,25 @@ func (s *Store) Open(ino uint64) (*File, error) {
 var errReplaced = errors.New("replaced")
 
 func (s *Store) openOnce(ino uint64) (*File, error) {
-	s.mu.Lock()
-	s.known.touch(ino)
-	if f := s.files[ino]; f != nil {
+	all := s.inodes.lock()
+	all.known.touch(ino)
+	if f := all.files[ino]; f != nil {
 		f.users++
-		s.mu.Unlock()
+		all.unlock()
 		return f.wait()
 	}
 	f := s.newFile(ino, "")
 	f.mu.Lock()
-	f.delta = s.deltas[ino]
-	s.files[ino] = f
-	s.mu.Unlock()
+	f.delta = all.deltas[ino]
+	all.files[ino] = f
+	all.unlock()
 	defer f.mu.Unlock()
 	if f.err = f.load(); f.err != nil {
 		if !errors.Is(f.err, errReplaced) {
 			f.err = fmt.Errorf("content: open %d: %w", ino, f.err)
 		}
 		f.opened.Store(true)
-		s.unlist(f)
+		s.inodes.unlist(f)
 		return nil, f.err
 	}
 	f.opened.Store(true)
@@ -216,7 +214,7 @@ func (f *File) wait() (*File, error) {
 func (f *File) load() error {
 	n := f.s.dirs.lock(f.ino)
 	defer n.unlock()
-	if !f.s.named(n, f) {
+	if !f.s.inodes.named(n, f) {
 		return errReplaced
 	}
 	fd, err := f.s.dirs.open(f.ino, unix.O_RDONLY)
@@ -237,27 +235,10 @@ func (f *File) load() error {
 	return nil
 }
 
-// unlist takes a file that nobody uses out of the map.
-func (s *Store) unlist(f *File) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.files[f.ino] == f {
-		delete(s.files, f.ino)
-	}
-}
-
 // Release undoes one Create, Sparse or Open. With the last, fetches end and
 // descriptors are closed.
 func (f *File) Release() {
-	f.s.mu.Lock()
-	f.users--
-	last := f.users == 0
-	named := f.s.files[f.ino] == f
-	if last && named {
-		delete(f.s.files, f.ino)
-		f.s.known.touch(f.ino)
-	}
-	f.s.mu.Unlock()
+	last, named := f.s.inodes.release(f)
 	if !last {
 		return
 	}

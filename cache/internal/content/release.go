@@ -30,6 +30,13 @@ func (r *releases) leave(n int) {
 	r.leaving += n
 }
 
+// any reports that there are such.
+func (r *releases) any() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.leaving > 0
+}
+
 // gone tells of one.
 func (r *releases) gone() {
 	r.mu.Lock()
@@ -47,12 +54,12 @@ const releaseWait = time.Second
 
 // roomFor is Room for a program that writes.
 func (s *Store) roomFor(ctx context.Context, n int64) error {
-	return afterReleases(ctx, s, func() error { return s.room.take(n) })
+	return s.afterReleases(ctx, func() error { return s.room.take(n) })
 }
 
 // afterReleases runs try for a program that is told next that the disk is full. Before
 // that, content that is just being released gets the time to be, and try runs again.
-func afterReleases(ctx context.Context, s *Store, try func() error) error {
+func (s *Store) afterReleases(ctx context.Context, try func() error) error {
 	released := s.released.wait()
 	err := try()
 	if !IsFull(err) || !s.isReleasing() {
@@ -76,14 +83,4 @@ func afterReleases(ctx context.Context, s *Store, try func() error) error {
 
 // isReleasing reports whether content that no program has changed is in use, or is just
 // not any more: nobody can tell whether its release is on its way.
-func (s *Store) isReleasing() bool {
-	s.released.mu.Lock()
-	leaving := s.released.leaving > 0
-	s.released.mu.Unlock()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, f := range s.files {
-		leaving = leaving || f.writes.Load() == 0 && f.size.Load() > 0
-	}
-	return leaving
-}
+func (s *Store) isReleasing() bool { return s.released.any() || s.inodes.unchanged() }

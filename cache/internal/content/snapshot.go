@@ -70,9 +70,7 @@ func (f *File) Snapshot(ctx context.Context) (*Snapshot, error) {
 	if f.delta != nil {
 		v.delta = &delta{f.delta.base, f.delta.size, slices.Clone(f.delta.changed)}
 	}
-	f.s.mu.Lock()
-	f.users++ // so that whoever opens the inode gets this File, and its writes are seen
-	f.s.mu.Unlock()
+	f.s.inodes.share(f) // so that whoever opens the inode gets this File, and its writes are seen
 	f.views = append(f.views, v)
 	return v, nil
 }

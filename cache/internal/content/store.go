@@ -5,7 +5,6 @@ import (
 	"io/fs"
 	"path/filepath"
 	"sync"
-	"sync/atomic"
 
 	"golang.org/x/sys/unix"
 )
@@ -17,17 +16,10 @@ type Store struct {
 	dir  string
 	work *work
 
-	dirs dirs
-
-	mu     sync.Mutex
-	files  map[uint64]*File  // in use; guarded by mu
-	deltas map[uint64]*delta // accounts of changes, of files not in use too; guarded by mu
-	known  known             // guarded by mu
-
-	kicked   atomic.Bool  // an eviction in the background is on its way
-	idle     atomic.Int64 // until when, in ns, none is started: the last found nothing
-	delayed  atomic.Bool  // it is looked again after a while whether there is too much
+	dirs     dirs
+	inodes   inodes
 	room     room
+	eviction eviction
 	released releases
 	trust    trust
 	paths    paths
@@ -39,12 +31,13 @@ type Store struct {
 // unclean end left half-made is removed.
 func Open(dir string, o Options) (*Store, error) {
 	o = o.withDefaults()
-	s := &Store{o: o, dir: dir, work: newWork(), files: make(map[uint64]*File), deltas: make(map[uint64]*delta)}
-	s.known.init()
+	s := &Store{o: o, dir: dir, work: newWork()}
+	s.inodes.init()
+	s.eviction.init(s)
 	if err := s.dirs.init(dir, &s.o); err != nil {
 		return nil, fmt.Errorf("content: %w", err)
 	}
-	s.room.kick = s.kick
+	s.room.kick = s.eviction.kick
 	s.room.open(dir, &s.o)
 	s.trust.init(&s.dirs, &s.o)
 	s.paths.init(&s.dirs, &s.trust, s.work)
@@ -84,21 +77,10 @@ func (s *Store) displace(n names) error {
 	return nil
 }
 
-// forget takes an inode out of all maps: what is in use has no name any more.
+// forget takes an inode out of memory: what is in use has no name any more.
 func (s *Store) forget(n names) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.files, n.ino)
-	delete(s.deltas, n.ino)
-	s.known.drop(n.ino)
+	s.inodes.forget(n)
 	s.paths.forget(n.ino)
-}
-
-// named reports that a file is still the content of the inode.
-func (s *Store) named(n names, f *File) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.files[n.ino] == f
 }
 
 // Each visits all content that has a name, with the path that it was last
@@ -132,8 +114,8 @@ type Usage struct {
 // Usage says what the store holds, as far as [Store.Clean] was told.
 func (s *Store) Usage() Usage {
 	kept := s.KeptBytes()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return Usage{Clean: s.known.clean, Dirty: s.known.dirty, Kept: kept,
-		Files: len(s.known.all), Open: len(s.files)}
+	all := s.inodes.lock()
+	defer all.unlock()
+	return Usage{Clean: all.known.clean, Dirty: all.known.dirty, Kept: kept,
+		Files: len(all.known.all), Open: len(all.files)}
 }
