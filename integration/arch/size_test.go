@@ -27,22 +27,21 @@ const (
 // tooLarge are the packages and types that are over the limits of all others. A row
 // is removed when it is not needed any more; a limit is lowered with what it limits.
 var tooLarge = map[string]int{
-	"cache files":                         147,
-	"cache lines":                         25550,
-	"cache.Tx methods":                    81,
-	"cache.View methods":                  92,
-	"cache.Volume methods":                401,
-	"cache.engine methods":                184,
-	"cache.merge methods":                 93,
-	"cache/internal/content.File methods": 82,
-	"cache/internal/table.Table methods":  77,
-	"cmd/internal/daemon.Daemon methods":  70,
-	"cmd/internal/daemon.syncer methods":  62,
-	"cmd/wsmount files":                   41,
-	"cmd/wsmount lines":                   6850,
-	"mountspec/host.session methods":      99,
-	"providers/git lines":                 7200,
-	"providers/git.Provider methods":      77,
+	"cache files":                        147,
+	"cache lines":                        25550,
+	"cache.Tx methods":                   81,
+	"cache.View methods":                 92,
+	"cache.Volume methods":               401,
+	"cache.engine methods":               184,
+	"cache.merge methods":                93,
+	"cache/internal/table.Table methods": 77,
+	"cmd/internal/daemon.Daemon methods": 70,
+	"cmd/internal/daemon.syncer methods": 62,
+	"cmd/wsmount files":                  41,
+	"cmd/wsmount lines":                  6850,
+	"mountspec/host.session methods":     99,
+	"providers/git lines":                7200,
+	"providers/git.Provider methods":     77,
 }
 
 // TestSizes keeps packages small enough to be read, and types to one job. What says
@@ -75,7 +74,7 @@ func TestSizes(t *testing.T) {
 		}
 		check(dir+" files", len(files), mostFiles)
 		check(dir+" lines", lines, mostLines)
-		if dir == "cache" {
+		if dir == "cache" || dir == "cache/internal/content" {
 			check(dir+" lock comments", locks, 0)
 		}
 		for name, n := range methods {

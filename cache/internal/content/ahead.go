@@ -22,8 +22,7 @@ const (
 	enough    = 256 << 10 // who has read so much on end goes on
 )
 
-// readers are those of one file that read on end, the last used first. File.mu
-// guards them.
+// readers are those of one file that read on end, the last used first.
 type readers [4]reader
 
 // reader is where one of them is.
@@ -80,34 +79,34 @@ func (r *reader) part() int64 {
 
 // readNeed brings what a read needs here, and for a reader that goes on more.
 func (f *File) readNeed(ctx context.Context, off, n int64) error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	b := f.blocks
+	l := f.lock()
+	defer l.unlock()
+	b := l.blocks
 	if b == nil {
 		return nil
 	}
 	n = max(min(n, f.size.Load()-off), 0)
 	lo, hi := b.span(off, n)
 	miss := b.firstMissing(lo, hi) < hi
-	r, gone := f.readers.of(off)
-	f.forsake(gone)
+	r, gone := l.readers.of(off)
+	l.forsake(gone)
 	r.saw(off, n, miss)
 	part := int(r.part() / b.size)
 	if !miss {
-		f.readAhead(ctx, r, hi, part)
+		l.readAhead(ctx, r, hi, part)
 		return nil
 	}
 	reach := max(hi, min(lo+part, len(b.state)))
-	if f.src != nil {
-		f.board(ctx, lo, hi, reach)
-		f.readAhead(ctx, r, hi, part)
+	if l.src != nil {
+		l.board(ctx, lo, hi, reach)
+		l.readAhead(ctx, r, hi, part)
 	}
-	return f.need(ctx, lo, hi, reach)
+	return l.need(ctx, lo, hi, reach)
 }
 
 // readAhead starts what is missing of a reader's window behind the block hi, in
-// ranges of so many blocks. mu is held.
-func (f *File) readAhead(ctx context.Context, r *reader, hi, part int) {
+// ranges of so many blocks.
+func (f *lockedFile) readAhead(ctx context.Context, r *reader, hi, part int) {
 	b := f.blocks
 	if r.window == 0 || part == 0 || f.src == nil {
 		return
@@ -123,17 +122,17 @@ func (f *File) readAhead(ctx context.Context, r *reader, hi, part int) {
 			return
 		}
 		fl := f.plan(next, next+part)
-		if !f.mayAhead(fl, f) {
+		if !f.mayAhead(fl, f.file) {
 			return
 		}
 		fl.ahead = true
-		fl.send(ctx)
+		f.send(ctx, fl)
 		r.front = fl.hi
 	}
 }
 
 // mayAhead asks the budget for the bytes of a flight that nobody waits for.
-func (f *File) mayAhead(fl *flight, reader any) (ok bool) {
+func (f *lockedFile) mayAhead(fl *flight, reader any) (ok bool) {
 	if f.s.o.Budget == nil {
 		return true
 	}
@@ -142,15 +141,14 @@ func (f *File) mayAhead(fl *flight, reader any) (ok bool) {
 }
 
 // forsake gives up what is on its way for a reader that was not seen for long.
-// mu is held.
-func (f *File) forsake(r reader) {
+func (f *lockedFile) forsake(r reader) {
 	if r.window == 0 {
 		return
 	}
 	from := int(r.next / f.blocks.size)
 	for i := len(f.flights) - 1; i >= 0; i-- {
 		if fl := f.flights[i]; fl.ahead && fl.waiters == 0 && fl.lo >= from && fl.hi <= r.front {
-			fl.abandon()
+			f.abandon(fl)
 		}
 	}
 }
@@ -161,11 +159,11 @@ func (f *File) Prefetch(off, n int64) {
 	if f.whole.Load() {
 		return
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.blocks != nil && f.src != nil {
-		lo, hi := f.blocks.span(off, n)
-		all, _ := f.prefetch(context.Background(), f, lo, hi)
+	l := f.lock()
+	defer l.unlock()
+	if l.blocks != nil && l.src != nil {
+		lo, hi := l.blocks.span(off, n)
+		all, _ := l.prefetch(context.Background(), f, lo, hi)
 		for _, fl := range all {
 			fl.ahead = true
 		}
@@ -176,23 +174,23 @@ func (f *File) Prefetch(off, n int64) {
 // the budget has room for reader, and returns when it is here. Who needs the bytes
 // meanwhile waits for the same fetch, but not for its error: he asks himself.
 func (f *File) FetchAhead(ctx context.Context, reader any) error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
+	l := f.lock()
+	defer l.unlock()
 	switch {
-	case f.blocks == nil:
+	case l.blocks == nil:
 		return nil
-	case f.src == nil:
+	case l.src == nil:
 		return ErrNoSource
 	}
-	all, ok := f.prefetch(ctx, reader, 0, len(f.blocks.state))
+	all, ok := l.prefetch(ctx, reader, 0, len(l.blocks.state))
 	for _, fl := range all {
 		fl.unasked = fl.unasked || fl.waiters == 0 && !fl.ahead
 	}
-	err := f.await(ctx, all)
+	err := l.await(ctx, all)
 	switch {
 	case err != nil:
 		return err
-	case f.blocks == nil || f.blocks.missing == 0:
+	case l.blocks == nil || l.blocks.missing == 0:
 		return nil
 	case !ok:
 		return errNoBudget
@@ -206,8 +204,8 @@ var (
 )
 
 // prefetch starts what is missing of [lo, hi), and reports whether all of it is
-// on its way. mu is held.
-func (f *File) prefetch(ctx context.Context, reader any, lo, hi int) (all []*flight, ok bool) {
+// on its way.
+func (f *lockedFile) prefetch(ctx context.Context, reader any, lo, hi int) (all []*flight, ok bool) {
 	for i := f.blocks.firstMissing(lo, hi); i < hi; i = f.blocks.firstMissing(i, hi) {
 		fl := f.flightOf(i)
 		if fl == nil {
@@ -215,7 +213,7 @@ func (f *File) prefetch(ctx context.Context, reader any, lo, hi int) (all []*fli
 			if !f.mayAhead(fl, reader) {
 				return all, false
 			}
-			fl.send(ctx)
+			f.send(ctx, fl)
 		}
 		all = append(all, fl)
 		i = fl.hi

@@ -27,12 +27,12 @@ func readAt(t *testing.T, f *File, b *backend, off, n int64) {
 }
 
 // settle waits until nothing is under way.
-func settle(f *File) { waitFor(f, func() bool { return len(f.flights) == 0 }) }
+func settle(f *File) { waitFor(f, func(f *lockedFile) bool { return len(f.flights) == 0 }) }
 
 func (f *File) underWay() (n int) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return len(f.flights)
+	l := f.lock()
+	defer l.unlock()
+	return len(l.flights)
 }
 
 // Of a reader that goes on, several ranges are under way at once.
@@ -55,7 +55,7 @@ func TestRangesSideBySide(t *testing.T) {
 		defer close(done)
 		readAt(t, f, b, 4*mib, mib)
 	}()
-	waitFor(f, func() bool { return len(f.flights) >= 4 })
+	waitFor(f, func(f *lockedFile) bool { return len(f.flights) >= 4 })
 	close(gate)
 	<-done
 	settle(f)
@@ -114,7 +114,7 @@ func TestForsakenReader(t *testing.T) {
 		_, err := f.ReadAt(ctx, make([]byte, 4096), 4*mib)
 		left <- err
 	}()
-	waitFor(f, func() bool { return len(f.flights) > 1 })
+	waitFor(f, func(f *lockedFile) bool { return len(f.flights) > 1 })
 	cancel()
 	<-left
 	if f.underWay() == 0 {
@@ -200,10 +200,10 @@ func TestFetchAhead(t *testing.T) {
 	defer f.Release()
 	ahead := make(chan error)
 	go func() { ahead <- f.FetchAhead(t.Context(), "reader") }()
-	waitFor(f, func() bool { return len(f.flights) == 1 })
+	waitFor(f, func(f *lockedFile) bool { return len(f.flights) == 1 })
 	needed := make(chan error)
 	go func() { needed <- f.Fetch(t.Context(), 0, 640) }()
-	waitFor(f, func() bool { return len(f.flights) == 1 && f.flights[0].waiters == 2 })
+	waitFor(f, func(f *lockedFile) bool { return len(f.flights) == 1 && f.flights[0].waiters == 2 })
 	close(gate)
 	if err := <-ahead; err == nil && b.count() < 2 { // who needs it may have brought it already
 		t.Error("what failed is said to be here")
@@ -232,11 +232,11 @@ func TestFetchAheadEnds(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ahead := make(chan error)
 	go func() { ahead <- f.FetchAhead(ctx, "reader") }()
-	waitFor(f, func() bool { return len(f.flights) == 1 })
+	waitFor(f, func(f *lockedFile) bool { return len(f.flights) == 1 })
 	cancel()
 	assert.Is(t, <-ahead, context.Canceled)
 	settle(f)
-	waitFor(f, func() bool { return o.Budget.(*purse).free() })
+	waitFor(f, func(*lockedFile) bool { return o.Budget.(*purse).free() })
 }
 
 func (p *purse) free() bool {

@@ -24,40 +24,40 @@ func (f *File) allocate(ctx context.Context, off, n int64, mode uint32) error {
 	if mode&^unix.FALLOC_FL_KEEP_SIZE == 0 {
 		room = f.s.roomFor(ctx, n)
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if room != nil && !f.allocated(off, n) {
+	l := f.lock()
+	defer l.unlock()
+	if room != nil && !l.allocated(off, n) {
 		return room
 	}
-	if err := f.allocateNeed(ctx, off, n, mode); err != nil {
+	if err := l.allocateNeed(ctx, off, n, mode); err != nil {
 		return err
 	}
 	end := off + n
 	if mode&(unix.FALLOC_FL_COLLAPSE_RANGE|unix.FALLOC_FL_INSERT_RANGE) != 0 {
 		end = toEnd
 	}
-	fd, err := f.change(off, end)
+	fd, err := l.change(off, end)
 	if err != nil {
 		return err
 	}
 	if mode&(unix.FALLOC_FL_COLLAPSE_RANGE|unix.FALLOC_FL_INSERT_RANGE) != 0 {
-		f.preserve(off, f.size.Load()-off)
+		l.preserve(off, f.size.Load()-off)
 	} else if mode&^unix.FALLOC_FL_KEEP_SIZE != 0 {
-		f.preserve(off, n)
+		l.preserve(off, n)
 	}
-	if err := f.pinBlocks(mode); err != nil {
+	if err := l.pinBlocks(mode); err != nil {
 		return err
 	}
 	err = retry(func() error { return unix.Fallocate(fd, mode, off, n) })
 	if err != nil {
 		return err
 	}
-	return f.allocatedTo(off, n, mode)
+	return l.allocatedTo(off, n, mode)
 }
 
-// allocateNeed brings here what must be for a change of mode. mu is held, but
-// not while it waits.
-func (f *File) allocateNeed(ctx context.Context, off, n int64, mode uint32) error {
+// allocateNeed brings here what must be for a change of mode. It waits
+// without the lock.
+func (f *lockedFile) allocateNeed(ctx context.Context, off, n int64, mode uint32) error {
 	switch {
 	case f.blocks == nil:
 		return nil
@@ -71,16 +71,16 @@ func (f *File) allocateNeed(ctx context.Context, off, n int64, mode uint32) erro
 }
 
 // pinBlocks says of a file whose bytes will move that none of its blocks may
-// ever be fetched again. mu is held.
-func (f *File) pinBlocks(mode uint32) error {
+// ever be fetched again.
+func (f *lockedFile) pinBlocks(mode uint32) error {
 	if f.blocks == nil || mode&(unix.FALLOC_FL_COLLAPSE_RANGE|unix.FALLOC_FL_INSERT_RANGE) == 0 {
 		return nil
 	}
 	return f.blocks.mark(0, len(f.blocks.state), present|written)
 }
 
-// allocatedTo keeps account of an allocation. mu is held.
-func (f *File) allocatedTo(off, n int64, mode uint32) error {
+// allocatedTo keeps account of an allocation.
+func (f *lockedFile) allocatedTo(off, n int64, mode uint32) error {
 	st, err := f.stat()
 	if err != nil {
 		return err
@@ -137,21 +137,21 @@ func (f *File) copyOnce(ctx context.Context, off int64, dst *File, dstOff, n int
 		return 0, err
 	}
 	room := f.s.roomFor(ctx, n)
-	dst.mu.Lock()
-	defer dst.mu.Unlock()
-	if room != nil && !dst.allocated(dstOff, n) {
+	l := dst.lock()
+	defer l.unlock()
+	if room != nil && !l.allocated(dstOff, n) {
 		return 0, room
 	}
-	if err := dst.edges(ctx, dstOff, n); err != nil {
+	if err := l.edges(ctx, dstOff, n); err != nil {
 		return 0, err
 	}
-	to, err := dst.change(dstOff, dstOff+n)
+	to, err := l.change(dstOff, dstOff+n)
 	if err != nil {
 		return 0, err
 	}
-	dst.preserve(dstOff, n)
+	l.preserve(dstOff, n)
 	c, err := copyRange(from, off, to, dstOff, n)
-	c, merr := dst.came(dstOff, c)
+	c, merr := l.came(dstOff, c)
 	if merr != nil {
 		return 0, merr
 	}

@@ -8,9 +8,9 @@ import (
 )
 
 // allocated reports that the disk has given room to all of [off, off+n), so
-// that writing it takes no more. mu is held.
-func (f *File) allocated(off, n int64) bool {
-	fd, err := f.readerLocked()
+// that writing it takes no more.
+func (f *lockedFile) allocated(off, n int64) bool {
+	fd, err := f.reader()
 	if err != nil || off+n > f.size.Load() {
 		return false
 	}

@@ -51,19 +51,19 @@ type delta struct {
 // caller calls base, unless it is not any more what it was when [File.Writes]
 // gave this count.
 func (f *File) Follow(base string, writes uint64) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.writes.Load() == writes && (f.delta == nil || f.delta.base != base) {
-		f.follow(&delta{base: base, size: f.size.Load()})
+	l := f.lock()
+	defer l.unlock()
+	if f.writes.Load() == writes && (l.delta == nil || l.delta.base != base) {
+		l.follow(&delta{base: base, size: f.size.Load()})
 	}
 }
 
 // follow keeps an account for as long as the content has its name, also while
-// nobody uses it. mu is held.
-func (f *File) follow(d *delta) {
+// nobody uses it.
+func (f *lockedFile) follow(d *delta) {
 	all := f.s.inodes.lock()
 	defer all.unlock()
-	if f.blind || all.files[f.ino] != f {
+	if f.blind || all.files[f.ino] != f.file {
 		return
 	}
 	f.delta = d
@@ -73,9 +73,9 @@ func (f *File) follow(d *delta) {
 // Blind says that others than this File may change the content from now on,
 // until it is closed: no account of changes would be right.
 func (f *File) Blind() {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.blind, f.delta = true, nil
+	l := f.lock()
+	defer l.unlock()
+	l.blind, l.delta = true, nil
 	all := f.s.inodes.lock()
 	defer all.unlock()
 	if all.files[f.ino] == f {
@@ -83,8 +83,8 @@ func (f *File) Blind() {
 	}
 }
 
-// note keeps account of a change that is about to happen. mu is held.
-func (f *File) note(off, end int64) {
+// note keeps account of a change that is about to happen.
+func (f *lockedFile) note(off, end int64) {
 	if f.delta != nil {
 		f.delta.changed.add(off, end)
 	}
@@ -107,7 +107,7 @@ func (v *Snapshot) Changed(base string) (changed []Span, size int64, ok bool) {
 // which changes are counted then.
 func (v *Snapshot) Sent(base string) {
 	f := v.f
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.follow(&delta{base: base, size: v.size, changed: slices.Clone(v.since)})
+	l := f.lock()
+	defer l.unlock()
+	l.follow(&delta{base: base, size: v.size, changed: slices.Clone(v.since)})
 }

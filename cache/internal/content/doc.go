@@ -79,10 +79,11 @@
 //
 // # Locks
 //
-// File.mu guards what a file is; changes of bytes happen under it, reading does
-// not. Store.names serialises what happens to the names of one inode on the
-// disk. Store.mu guards the maps of the store and is never held over a system
-// call. They are taken in this order; the locks of the other parts are leaves.
+// What a lock guards is a type of its own, which only the lock gives: see lock of
+// File, dirs, inodes, room and trust. A lockedFile is what a file is; bytes are
+// changed through it, and read without. The names of one inode are what it has on
+// the disk, the inodes what is in memory of all: no system call is made under their
+// lock. They are taken in this order; the locks of the other parts are leaves.
 // No lock is held when a caller's function runs: a source, an evictor, or the
 // one that is asked before an eviction.
 package content

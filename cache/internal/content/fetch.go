@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"sync/atomic"
 )
 
@@ -14,21 +15,25 @@ import (
 // not use w after it returned.
 type Source func(ctx context.Context, off, n int64, w io.WriterAt) error
 
-// flight is one call of a source. File.mu guards it.
+// flight is one call of a source. What has to do with others than the goroutine that
+// makes the call is a method of lockedFile.
 type flight struct {
-	f       *File
-	lo, hi  int // blocks
-	off, n  int64
-	src     Source
-	gen     uint64 // of the source
-	waiters int
-	ahead   bool   // goes on when nobody waits
-	unasked bool   // its error is told to nobody who asked for the bytes
+	f      *File
+	lo, hi int // blocks
+	off, n int64
+	src    Source
+	gen    uint64 // of the source
+	cancel context.CancelFunc
+	done   chan struct{}
+	err    error // fixed when done is closed
+
 	release func() // of the budget; nil: it is asked for in flight
-	dead    bool   // given up: what it brings is not taken
-	cancel  context.CancelFunc
-	done    chan struct{}
-	err     error // fixed when done is closed
+
+	// The lock of the file guards what follows.
+	waiters int
+	ahead   bool // goes on when nobody waits
+	unasked bool // its error is told to nobody who asked for the bytes
+	dead    bool // given up: what it brings is not taken
 }
 
 // Fetch brings what is missing of [off, off+n) here and returns when it is. It
@@ -38,13 +43,13 @@ func (f *File) Fetch(ctx context.Context, off, n int64) error {
 	if f.whole.Load() {
 		return nil
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.blocks == nil {
+	l := f.lock()
+	defer l.unlock()
+	if l.blocks == nil {
 		return nil
 	}
-	lo, hi := f.blocks.span(off, n)
-	return f.need(ctx, lo, hi, hi)
+	lo, hi := l.blocks.span(off, n)
+	return l.need(ctx, lo, hi, hi)
 }
 
 // FetchAll brings everything that is missing here. When nobody has changed the
@@ -53,8 +58,8 @@ func (f *File) Fetch(ctx context.Context, off, n int64) error {
 func (f *File) FetchAll(ctx context.Context) error { return f.Fetch(ctx, 0, f.Size()) }
 
 // need returns when the blocks [lo, hi) are present, or why they cannot be.
-// Blocks up to reach may come along. mu is held, but not while it waits.
-func (f *File) need(ctx context.Context, lo, hi, reach int) error {
+// Blocks up to reach may come along. It waits without the lock.
+func (f *lockedFile) need(ctx context.Context, lo, hi, reach int) error {
 	for f.blocks != nil {
 		i := f.blocks.firstMissing(lo, hi)
 		if i >= hi {
@@ -72,7 +77,7 @@ func (f *File) need(ctx context.Context, lo, hi, reach int) error {
 
 // board finds or starts the flights that bring what is missing of [lo, hi), as
 // many as may fly at once.
-func (f *File) board(ctx context.Context, lo, hi, reach int) []*flight {
+func (f *lockedFile) board(ctx context.Context, lo, hi, reach int) []*flight {
 	var all []*flight
 	for i := f.blocks.firstMissing(lo, hi); i < hi && len(all) < parallel; i = f.blocks.firstMissing(i, hi) {
 		fl := f.flightOf(i)
@@ -86,7 +91,7 @@ func (f *File) board(ctx context.Context, lo, hi, reach int) []*flight {
 }
 
 // flightOf is the flight under way that brings a block, if there is one.
-func (f *File) flightOf(i int) *flight {
+func (f *lockedFile) flightOf(i int) *flight {
 	for _, fl := range f.flights {
 		if fl.lo <= i && i < fl.hi {
 			return fl
@@ -95,30 +100,28 @@ func (f *File) flightOf(i int) *flight {
 	return nil
 }
 
-// start sends a flight for the missing blocks from lo on, up to reach. mu is
-// held.
-func (f *File) start(ctx context.Context, lo, reach int) *flight {
+// start sends a flight for the missing blocks from lo on, up to reach.
+func (f *lockedFile) start(ctx context.Context, lo, reach int) *flight {
 	fl := f.plan(lo, reach)
-	fl.send(ctx)
+	f.send(ctx, fl)
 	return fl
 }
 
-// plan is a flight for the missing blocks from lo on, up to reach. mu is held.
-func (f *File) plan(lo, reach int) *flight {
+// plan is a flight for the missing blocks from lo on, up to reach.
+func (f *lockedFile) plan(lo, reach int) *flight {
 	hi := lo + 1
 	most := lo + max(1, int(maxFetch/f.blocks.size))
 	for hi < min(reach, most) && !f.blocks.has(hi) && f.flightOf(hi) == nil {
 		hi++
 	}
-	fl := &flight{f: f, lo: lo, hi: hi, src: f.src, gen: f.srcGen, done: make(chan struct{})}
+	fl := &flight{f: f.file, lo: lo, hi: hi, src: f.src, gen: f.srcGen, done: make(chan struct{})}
 	fl.off = f.blocks.start(lo)
 	fl.n = f.blocks.end(hi-1) - fl.off
 	return fl
 }
 
-// send begins a flight. mu is held.
-func (fl *flight) send(ctx context.Context) {
-	f := fl.f
+// send begins a flight.
+func (f *lockedFile) send(ctx context.Context, fl *flight) {
 	fctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(f.s.work.ctx, cancel)
 	fl.cancel = func() { stop(); cancel() }
@@ -132,6 +135,60 @@ func (fl *flight) send(ctx context.Context) {
 	f.flights = append(f.flights, fl)
 	f.pins++
 	go fl.fly(fctx)
+}
+
+// await waits for flights, without the lock.
+func (f *lockedFile) await(ctx context.Context, all []*flight) error {
+	for _, fl := range all {
+		fl.waiters++
+	}
+	defer func() {
+		for _, fl := range all {
+			if fl.waiters--; fl.waiters == 0 && !fl.ahead {
+				f.abandon(fl)
+			}
+		}
+	}()
+	for _, fl := range all {
+		var err error
+		f.unlocked(func() { err = fl.wait(ctx) })
+		if err == nil || ctx.Err() == nil && (f.srcGen != fl.gen || fl.unasked) {
+			continue // here, or to be asked for again
+		}
+		return err
+	}
+	return nil
+}
+
+// wait returns when the flight is over, or ctx.
+func (fl *flight) wait(ctx context.Context) error {
+	select {
+	case <-fl.done:
+		return fl.err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// abandon gives a flight up, unless it is over.
+func (f *lockedFile) abandon(fl *flight) {
+	fl.cancel()
+	fl.dead = true
+	f.leave(fl)
+}
+
+// abandonAll ends every fetch.
+func (f *lockedFile) abandonAll() {
+	for len(f.flights) > 0 {
+		f.abandon(f.flights[0])
+	}
+}
+
+// leave takes a flight off the list.
+func (f *lockedFile) leave(fl *flight) {
+	if i := slices.Index(f.flights, fl); i >= 0 {
+		f.flights = slices.Delete(f.flights, i, i+1)
+	}
 }
 
 // reserve waits until the budget allows the bytes of a flight, unless they were
@@ -150,115 +207,70 @@ func (fl *flight) free() {
 	}
 }
 
-// await waits for flights. mu is held, but not while it waits.
-func (f *File) await(ctx context.Context, all []*flight) error {
-	for _, fl := range all {
-		fl.waiters++
-	}
-	defer func() {
-		for _, fl := range all {
-			if fl.waiters--; fl.waiters == 0 && !fl.ahead {
-				fl.abandon()
-			}
-		}
-	}()
-	for _, fl := range all {
-		f.mu.Unlock()
-		var err error
-		select {
-		case <-fl.done:
-			err = fl.err
-		case <-ctx.Done():
-			err = context.Cause(ctx)
-		}
-		f.mu.Lock()
-		if err == nil || ctx.Err() == nil && (f.srcGen != fl.gen || fl.unasked) {
-			continue // here, or to be asked for again
-		}
-		return err
-	}
-	return nil
-}
-
-// abandon gives a flight up, unless it is over. mu is held.
-func (fl *flight) abandon() {
-	fl.cancel()
-	fl.dead = true
-	fl.leave()
-}
-
-// abandonAll ends every fetch. mu is held.
-func (f *File) abandonAll() {
-	for len(f.flights) > 0 {
-		f.flights[0].abandon()
-	}
-}
-
-// leave takes a flight off the list. mu is held.
-func (fl *flight) leave() {
-	for i, other := range fl.f.flights {
-		if other == fl {
-			fl.f.flights = append(fl.f.flights[:i], fl.f.flights[i+1:]...)
-			return
-		}
-	}
-}
-
 // fly calls the source and takes what it brought.
 func (fl *flight) fly(ctx context.Context) {
-	defer fl.f.s.work.done()
-	k := &sink{fl: fl}
-	err := fl.reserve(ctx)
-	if err == nil {
-		err = fl.f.s.room.take(fl.n)
-	}
-	if err == nil {
-		err = fl.src(ctx, fl.off, fl.n, k)
-	}
-	if err == nil {
-		err = k.complete()
-	}
-	k.closed.Store(true)
 	f := fl.f
+	defer f.s.work.done()
+	err := fl.call(ctx)
 	if err == nil {
 		err = f.s.room.whileFull(0, fl.arrive)
 	}
 	fl.free() // before a reader goes on, whose next fetch would count beside this one
-	f.mu.Lock()
-	if err == nil && fl.dead {
-		err = context.Canceled
-	}
-	if err != nil && f.s.work.closed() {
-		err = ErrClosed
-	}
-	if err != nil && !fl.dead {
-		f.readers.stop() // who goes on need not try again with each read
-	}
-	fl.err = err
-	fl.leave()
-	fl.cancel()
-	close(fl.done)
-	f.mu.Unlock()
+	fl.finish(err)
 	f.sum.advance(f)
-	f.mu.Lock()
-	f.unpin()
-	f.mu.Unlock()
+	l := f.lock()
+	defer l.unlock()
+	l.unpin()
+}
+
+// call calls the source, when there is room for what it brings.
+func (fl *flight) call(ctx context.Context) error {
+	k := &sink{fl: fl}
+	defer k.closed.Store(true)
+	if err := fl.reserve(ctx); err != nil {
+		return err
+	}
+	if err := fl.f.s.room.take(fl.n); err != nil {
+		return err
+	}
+	if err := fl.src(ctx, fl.off, fl.n, k); err != nil {
+		return err
+	}
+	return k.complete()
 }
 
 // arrive takes what has come, unless the flight was given up.
 func (fl *flight) arrive() error {
-	fl.f.mu.Lock()
-	defer fl.f.mu.Unlock()
+	l := fl.f.lock()
+	defer l.unlock()
 	if fl.dead {
 		return nil
 	}
-	return fl.land()
+	return l.land(fl)
+}
+
+// finish tells who waits that the flight is over.
+func (fl *flight) finish(err error) {
+	l := fl.f.lock()
+	defer l.unlock()
+	if err == nil && fl.dead {
+		err = context.Canceled
+	}
+	if err != nil && l.s.work.closed() {
+		err = ErrClosed
+	}
+	if err != nil && !fl.dead {
+		l.readers.stop() // who goes on need not try again with each read
+	}
+	fl.err = err
+	l.leave(fl)
+	fl.cancel()
+	close(fl.done)
 }
 
 // land marks what has come. When it was the last that was missing, the whole
-// is compared with its digest first. mu is held, but not while it compares.
-func (fl *flight) land() error {
-	f := fl.f
+// is compared with its digest first, without the lock.
+func (f *lockedFile) land(fl *flight) error {
 	b := f.blocks
 	if b == nil {
 		return nil // all of it was written meanwhile
@@ -287,8 +299,8 @@ func (fl *flight) land() error {
 	return f.complete()
 }
 
-// complete notes that nothing is missing any more, if that is so. mu is held.
-func (f *File) complete() error {
+// complete notes that nothing is missing any more, if that is so.
+func (f *lockedFile) complete() error {
 	b := f.blocks
 	if b == nil || b.missing > 0 {
 		return nil
@@ -300,11 +312,11 @@ func (f *File) complete() error {
 	return f.settle()
 }
 
-// settle gives a whole file its name, or takes its map away. mu is held.
-func (f *File) settle() error {
+// settle gives a whole file its name, or takes its map away.
+func (f *lockedFile) settle() error {
 	n := f.s.dirs.lock(f.ino)
 	defer n.unlock()
-	if !f.s.inodes.named(n, f) {
+	if !f.s.inodes.named(n, f.file) {
 		return nil
 	}
 	var err error
@@ -325,7 +337,7 @@ func (f *File) settle() error {
 type sink struct {
 	fl     *flight
 	closed atomic.Bool
-	got    ranges // guarded by File.mu
+	got    ranges // guarded by the lock of the file
 }
 
 // WriteAt implements [io.WriterAt]. Bytes go only where none are yet.
@@ -352,14 +364,13 @@ func (k *sink) WriteAt(p []byte, off int64) (int, error) {
 }
 
 func (k *sink) take(p []byte, off int64) error {
-	fl, f := k.fl, k.fl.f
-	f.mu.Lock()
-	defer f.mu.Unlock()
+	fl, l := k.fl, k.fl.f.lock()
+	defer l.unlock()
 	if fl.dead || k.closed.Load() {
 		return context.Canceled
 	}
-	if f.blocks != nil {
-		if err := f.fill(p, off); err != nil {
+	if l.blocks != nil {
+		if err := l.fill(p, off); err != nil {
 			return err
 		}
 	}
@@ -367,8 +378,8 @@ func (k *sink) take(p []byte, off int64) error {
 	return nil
 }
 
-// fill writes the parts of p that belong into missing blocks. mu is held.
-func (f *File) fill(p []byte, off int64) error {
+// fill writes the parts of p that belong into missing blocks.
+func (f *lockedFile) fill(p []byte, off int64) error {
 	b := f.blocks
 	lo, hi := b.span(off, int64(len(p)))
 	for i := lo; i < hi; i++ {
@@ -389,8 +400,8 @@ func (f *File) fill(p []byte, off int64) error {
 
 // complete says what a source left out.
 func (k *sink) complete() error {
-	k.fl.f.mu.Lock()
-	defer k.fl.f.mu.Unlock()
+	l := k.fl.f.lock()
+	defer l.unlock()
 	if at, ok := k.got.gap(k.fl.off, k.fl.off+k.fl.n); ok {
 		return fmt.Errorf("content: the source brought nothing at %d of [%d, %d): %w",
 			at, k.fl.off, k.fl.off+k.fl.n, io.ErrUnexpectedEOF)

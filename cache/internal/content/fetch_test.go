@@ -115,18 +115,18 @@ func TestManyAskersOneFetch(t *testing.T) {
 			assert.Is(t, f.Fetch(t.Context(), 100, 200), nil)
 		})
 	}
-	waitFor(f, func() bool { return len(f.flights) == 1 && f.flights[0].waiters == 20 })
+	waitFor(f, func(f *lockedFile) bool { return len(f.flights) == 1 && f.flights[0].waiters == 20 })
 	close(asked)
 	wg.Wait()
 	assert.Equal(t, b.count(), 1, "calls", b.calls)
 }
 
-// waitFor returns when cond, which File.mu guards, holds.
-func waitFor(f *File, cond func() bool) {
+// waitFor returns when cond, which the lock of the file guards, holds.
+func waitFor(f *File, cond func(*lockedFile) bool) {
 	for {
-		f.mu.Lock()
-		ok := cond()
-		f.mu.Unlock()
+		l := f.lock()
+		ok := cond(l)
+		l.unlock()
 		if ok {
 			return
 		}
@@ -151,7 +151,7 @@ func TestWaiterLeaves(t *testing.T) {
 	ask := func(ctx context.Context, n int) chan error {
 		done := make(chan error, 1)
 		go func() { done <- f.Fetch(ctx, 0, 64) }()
-		waitFor(f, func() bool { return len(f.flights) == 1 && f.flights[0].waiters == n })
+		waitFor(f, func(f *lockedFile) bool { return len(f.flights) == 1 && f.flights[0].waiters == n })
 		return done
 	}
 	first, cancelFirst := context.WithCancel(t.Context())
@@ -179,7 +179,7 @@ func TestPrefetchGoesOnAlone(t *testing.T) {
 	f := sparse(t, openStore(t, t.TempDir(), small()), 7, b, "")
 	defer f.Release()
 	f.Prefetch(0, 128)
-	waitFor(f, func() bool { return len(f.flights) == 0 })
+	waitFor(f, func(f *lockedFile) bool { return len(f.flights) == 0 })
 	if !f.Present(0, 128) || f.Present(128, 1) {
 		t.Error("the wrong blocks are present")
 	}
@@ -210,7 +210,7 @@ func TestCloseEndsFetches(t *testing.T) {
 	defer f.Release()
 	done := make(chan error, 1)
 	go func() { done <- f.Fetch(t.Context(), 0, 64) }()
-	waitFor(f, func() bool { return len(f.flights) == 1 })
+	waitFor(f, func(f *lockedFile) bool { return len(f.flights) == 1 })
 	assert.OK(t, s.Close())
 	wantErr(t, <-done, ErrClosed)
 	wantErr(t, f.Fetch(t.Context(), 0, 64), ErrClosed)

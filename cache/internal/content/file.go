@@ -14,20 +14,33 @@ import (
 // be called at once, between the call that gave it and its [File.Release].
 // Offsets and sizes are bytes.
 type File struct {
+	shared
+	users int        // guarded by the lock of Store.inodes
+	sum   checksum   // has a lock of its own
+	held  lockedFile // see lock
+}
+
+// shared is what of a File needs no lock: it is fixed, or atomic.
+type shared struct {
 	s   *Store
 	ino uint64
-
-	users int // guarded by the lock of Store.inodes
 
 	err    error        // why it could not be opened; fixed once opened is set
 	opened atomic.Bool  // opening is over, well or not
 	whole  atomic.Bool  // no block is missing
-	size   atomic.Int64 // changed under mu
+	size   atomic.Int64 // changed under the lock of the file, as the next
 	writes atomic.Uint64
 	rd     atomic.Int32 // read-only descriptor, -1 until somebody needs it
+}
 
-	// mu guards what follows, and every change of bytes happens under it.
-	mu      sync.Mutex
+// lockedFile is a File for who holds its lock, from File.lock until unlock. Every change
+// of bytes is made through it. What is a method of File would wait for the lock for ever,
+// and cannot be reached from here.
+type lockedFile struct {
+	*shared
+	file *File
+	mu   sync.Mutex
+
 	wr      int // descriptor for changes, -1 when there is none
 	part    string
 	blank   bool // has no files on the disk yet
@@ -42,16 +55,32 @@ type File struct {
 	views   []*Snapshot // that a change must be kept from
 	pins    int         // goroutines that use the descriptors
 	closing bool
-	sum     checksum
 	readers readers
 	delta   *delta // nil: no account of changes is kept
 	blind   bool   // nor can be
 }
 
 func (s *Store) newFile(ino uint64, path string) *File {
-	f := &File{s: s, ino: ino, path: path, users: 1, wr: -1}
+	f := &File{shared: shared{s: s, ino: ino}, users: 1, held: lockedFile{path: path, wr: -1}}
+	f.held.shared, f.held.file = &f.shared, f
 	f.rd.Store(-1)
 	return f
+}
+
+// lock waits for the file, and gives it to the caller until unlock.
+func (f *File) lock() *lockedFile {
+	f.held.mu.Lock()
+	return &f.held
+}
+
+func (f *lockedFile) unlock() { f.mu.Unlock() }
+
+// unlocked runs do, which waits for something, without the lock. Everything may have
+// changed when it returns.
+func (f *lockedFile) unlocked(do func()) {
+	f.mu.Unlock()
+	defer f.mu.Lock()
+	do()
 }
 
 // Create makes empty content for an inode, which is whole. Path is where its
@@ -62,8 +91,8 @@ func (s *Store) Create(ino uint64, path string) (*File, error) {
 	return s.make(func() (*File, error) {
 		f := s.newFile(ino, path)
 		f.whole.Store(true)
-		return f, f.publish(func(n names) (err error) {
-			f.wr, err = n.create()
+		return f, f.publish(func(l *lockedFile, n names) (err error) {
+			l.wr, err = n.create()
 			return err
 		})
 	})
@@ -99,20 +128,23 @@ func (s *Store) Sparse(ino uint64, path string, size int64, digest string) (*Fil
 	}
 	f := s.newFile(ino, path)
 	f.size.Store(size)
-	f.blocks = newBlocks(size, s.o.blockOf(size), digest, s.o.boot)
-	f.blank = true
-	if err := f.publish(func(n names) error { return n.unlink() }); err != nil {
+	err := f.publish(func(l *lockedFile, n names) error {
+		l.blocks = newBlocks(size, s.o.blockOf(size), digest, s.o.boot)
+		l.blank = true
+		return n.unlink()
+	})
+	if err != nil {
 		return nil, fmt.Errorf("content: create %d: %w", ino, err)
 	}
 	return f, nil
 }
 
 // layOut makes the files of a blank one, all of them holes: without names when the inode
-// has other content by now. mu is held.
-func (f *File) layOut() (err error) {
+// has other content by now.
+func (f *lockedFile) layOut() (err error) {
 	n := f.s.dirs.lock(f.ino)
 	defer n.unlock()
-	named := f.s.inodes.named(n, f)
+	named := f.s.inodes.named(n, f.file)
 	switch {
 	case f.blocks.single(): // gets its name when it is whole
 		f.part, f.wr, err = f.s.dirs.part()
@@ -136,19 +168,19 @@ func (f *File) layOut() (err error) {
 }
 
 // publish makes a new file the content of its inode, with what create opens.
-func (f *File) publish(create func(names) error) error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
+func (f *File) publish(create func(*lockedFile, names) error) error {
+	l := f.lock()
+	defer l.unlock()
 	n := f.s.dirs.lock(f.ino)
 	defer n.unlock()
-	err := create(n)
+	err := create(l, n)
 	if errors.Is(err, unix.EEXIST) {
 		if err = f.s.displace(n); err == nil {
-			err = create(n)
+			err = create(l, n)
 		}
 	}
 	if err != nil {
-		f.shut()
+		l.shut()
 		return err
 	}
 	f.s.forget(n) // what had no name yet
@@ -181,12 +213,12 @@ func (s *Store) openOnce(ino uint64) (*File, error) {
 		return f.wait()
 	}
 	f := s.newFile(ino, "")
-	f.mu.Lock()
-	f.delta = all.deltas[ino]
+	l := f.lock()
+	defer l.unlock()
+	l.delta = all.deltas[ino]
 	all.files[ino] = f
 	all.unlock()
-	defer f.mu.Unlock()
-	if f.err = f.load(); f.err != nil {
+	if f.err = l.load(); f.err != nil {
 		if !errors.Is(f.err, errReplaced) {
 			f.err = fmt.Errorf("content: open %d: %w", ino, f.err)
 		}
@@ -201,8 +233,8 @@ func (s *Store) openOnce(ino uint64) (*File, error) {
 // wait gives a file that another call opens.
 func (f *File) wait() (*File, error) {
 	if !f.opened.Load() {
-		f.mu.Lock() // until it is open
-		defer f.mu.Unlock()
+		l := f.lock() // until it is open
+		defer l.unlock()
 	}
 	if f.err != nil {
 		return nil, f.err
@@ -210,11 +242,11 @@ func (f *File) wait() (*File, error) {
 	return f, nil
 }
 
-// load opens what is on the disk. mu is held.
-func (f *File) load() error {
+// load opens what is on the disk.
+func (f *lockedFile) load() error {
 	n := f.s.dirs.lock(f.ino)
 	defer n.unlock()
-	if !f.s.inodes.named(n, f) {
+	if !f.s.inodes.named(n, f.file) {
 		return errReplaced
 	}
 	fd, err := f.s.dirs.open(f.ino, unix.O_RDONLY)
@@ -242,22 +274,22 @@ func (f *File) Release() {
 	if !last {
 		return
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.abandonAll()
-	f.closing = true
-	if named && f.changed && f.path != "" {
-		f.s.paths.note(f.ino, f.path)
+	l := f.lock()
+	defer l.unlock()
+	l.abandonAll()
+	l.closing = true
+	if named && l.changed && l.path != "" {
+		f.s.paths.note(f.ino, l.path)
 	}
-	f.shutWriter() // even if a fetch takes its time to end: it would not look quiet
-	if f.pins > 0 {
+	l.shutWriter() // even if a fetch takes its time to end: it would not look quiet
+	if l.pins > 0 {
 		f.s.released.leave(1)
 	}
-	f.shut()
+	l.shut()
 }
 
-// shut closes the descriptors, unless a goroutine still uses them. mu is held.
-func (f *File) shut() {
+// shut closes the descriptors, unless a goroutine still uses them.
+func (f *lockedFile) shut() {
 	if f.pins > 0 {
 		return
 	}
@@ -265,8 +297,8 @@ func (f *File) shut() {
 	f.s.released.gone()
 }
 
-// shutFiles closes the descriptors, and removes what has no name yet. mu is held.
-func (f *File) shutFiles() {
+// shutFiles closes the descriptors, and removes what has no name yet.
+func (f *lockedFile) shutFiles() {
 	f.shutWriter()
 	if fd := f.rd.Swap(-1); fd >= 0 {
 		unix.Close(int(fd))
@@ -280,17 +312,16 @@ func (f *File) shutFiles() {
 	}
 }
 
-// shutWriter closes the descriptor for changes; the next one opens another. mu
-// is held.
-func (f *File) shutWriter() {
+// shutWriter closes the descriptor for changes; the next one opens another.
+func (f *lockedFile) shutWriter() {
 	if f.wr >= 0 {
 		unix.Close(f.wr)
 		f.wr = -1
 	}
 }
 
-// unpin ends one use of the descriptors by a goroutine. mu is held.
-func (f *File) unpin() {
+// unpin ends one use of the descriptors by a goroutine.
+func (f *lockedFile) unpin() {
 	if f.pins--; f.pins == 0 && f.closing {
 		f.s.released.leave(-1)
 		f.shut()
@@ -302,12 +333,12 @@ func (f *File) reader() (int, error) {
 	if fd := f.rd.Load(); fd >= 0 {
 		return int(fd), nil
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.readerLocked()
+	l := f.lock()
+	defer l.unlock()
+	return l.reader()
 }
 
-func (f *File) readerLocked() (int, error) {
+func (f *lockedFile) reader() (int, error) {
 	if fd := f.rd.Load(); fd >= 0 {
 		return int(fd), nil
 	}
@@ -322,8 +353,8 @@ func (f *File) readerLocked() (int, error) {
 	return fd, nil
 }
 
-// writer is the descriptor for changes. mu is held.
-func (f *File) writer() (int, error) {
+// writer is the descriptor for changes.
+func (f *lockedFile) writer() (int, error) {
 	if f.wr >= 0 {
 		return f.wr, nil
 	}
@@ -357,12 +388,12 @@ func (f *File) Missing() int64 {
 	if f.whole.Load() {
 		return 0
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.blocks == nil {
+	l := f.lock()
+	defer l.unlock()
+	if l.blocks == nil {
 		return 0
 	}
-	return f.blocks.missingBytes()
+	return l.blocks.missingBytes()
 }
 
 // Fd is a read-only descriptor of the content file, -1 when it cannot be
@@ -379,9 +410,9 @@ func (f *File) Fd() int {
 
 // Blocks is the space that the file takes here, in units of 512 bytes.
 func (f *File) Blocks() int64 {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	st, err := f.stat()
+	l := f.lock()
+	defer l.unlock()
+	st, err := l.stat()
 	if err != nil {
 		return 0
 	}
@@ -391,17 +422,17 @@ func (f *File) Blocks() int64 {
 // Mtime is when the content file last changed, in nanoseconds of the epoch by
 // the disk's own account, 0 if it cannot be said. Fetches change it too.
 func (f *File) Mtime() int64 {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	st, err := f.stat()
+	l := f.lock()
+	defer l.unlock()
+	st, err := l.stat()
 	if err != nil {
 		return 0
 	}
 	return st.Mtim.Nano()
 }
 
-// stat asks the disk. mu is held.
-func (f *File) stat() (st unix.Stat_t, err error) {
+// stat asks the disk.
+func (f *lockedFile) stat() (st unix.Stat_t, err error) {
 	fd := f.wr
 	if fd < 0 {
 		fd = int(f.rd.Load())
@@ -413,8 +444,8 @@ func (f *File) stat() (st unix.Stat_t, err error) {
 // not. Two equal counts of one File mean equal content, but for writers that
 // are not ours: see [File.Quiet]. It waits for a change that is under way.
 func (f *File) Writes() uint64 {
-	f.mu.Lock()
-	defer f.mu.Unlock()
+	l := f.lock()
+	defer l.unlock()
 	return f.writes.Load()
 }
 
@@ -422,15 +453,15 @@ func (f *File) Writes() uint64 {
 // the same version as the source before. Fetches that are under way go on, and
 // are repeated with the new source should they fail.
 func (f *File) SetSource(src Source) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.src = src
-	f.srcGen++
+	l := f.lock()
+	defer l.unlock()
+	l.src = src
+	l.srcGen++
 }
 
 // change prepares a change of the bytes from off to end: it moves the count, and
-// gives the descriptor to use. mu is held.
-func (f *File) change(off, end int64) (int, error) {
+// gives the descriptor to use.
+func (f *lockedFile) change(off, end int64) (int, error) {
 	fd, err := f.writer()
 	if err != nil {
 		return -1, err

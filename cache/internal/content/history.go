@@ -153,9 +153,9 @@ func (s *Store) keepSnapshot(v *Snapshot, path string) error {
 
 // copyTo copies the snapshot to an empty file.
 func (v *Snapshot) copyTo(fd int) error {
-	v.f.mu.Lock()
+	l := v.f.lock()
 	cloned := !v.touched() && unix.IoctlFileClone(fd, v.fd) == nil
-	v.f.mu.Unlock()
+	l.unlock()
 	if cloned {
 		return nil
 	}
@@ -232,10 +232,10 @@ func (f *File) fillFrom(ctx context.Context, from *os.File) error {
 	if err := f.Truncate(ctx, st.Size()); err != nil {
 		return err
 	}
-	f.mu.Lock()
-	fd, err := f.change(0, toEnd)
+	l := f.lock()
+	fd, err := l.change(0, toEnd)
 	cloned := err == nil && unix.IoctlFileClone(fd, int(from.Fd())) == nil
-	f.mu.Unlock()
+	l.unlock()
 	if cloned || err != nil {
 		return err
 	}

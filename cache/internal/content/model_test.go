@@ -309,9 +309,9 @@ func (m *model) seek(*rapid.T) {
 // here reports that the byte at off is not one that the source has still to bring: it
 // came, or lies after the last of the source's bytes, in the block where these end.
 func (m *model) here(off int64) bool {
-	m.f.mu.Lock()
-	defer m.f.mu.Unlock()
-	return m.f.blocks == nil || m.f.presentAt(off)
+	l := m.f.lock()
+	defer l.unlock()
+	return l.blocks == nil || l.presentAt(off)
 }
 
 // lasts reports that the file has something on the disk that counts.
@@ -358,7 +358,7 @@ func (m *model) kill(*rapid.T) {
 	if lasts && m.f.Missing() != missing {
 		m.t.Fatalf("%d bytes missing, %d before", m.f.Missing(), missing)
 	}
-	oldFile.part = "" // is not ours any more
+	oldFile.held.part = "" // is not ours any more
 	oldFile.Release()
 	m.must(old.Close())
 }

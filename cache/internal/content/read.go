@@ -64,17 +64,17 @@ func (f *File) readThrough(ctx context.Context, p []byte, off int64) (int, error
 // gap says whether the byte at off is missing, how far that is so, and the
 // source of it.
 func (f *File) gap(off, end int64) (missing bool, to int64, src Source) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	b := f.blocks
+	l := f.lock()
+	defer l.unlock()
+	b := l.blocks
 	if b == nil || off >= b.remote {
 		return false, end, nil
 	}
-	missing = !f.presentAt(off)
-	for to = off; to < min(end, b.remote) && f.presentAt(to) != missing; {
+	missing = !l.presentAt(off)
+	for to = off; to < min(end, b.remote) && l.presentAt(to) != missing; {
 		to = b.end(int(to / b.size))
 	}
-	return missing, min(to, end), f.src
+	return missing, min(to, end), l.src
 }
 
 // Extent reports whether the byte at off is here, and where a range that begins
@@ -127,13 +127,13 @@ func (f *File) Present(off, n int64) bool {
 	if f.whole.Load() {
 		return true
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.blocks == nil {
+	l := f.lock()
+	defer l.unlock()
+	if l.blocks == nil {
 		return true
 	}
-	lo, hi := f.blocks.span(off, n)
-	return f.blocks.firstMissing(lo, hi) == hi
+	lo, hi := l.blocks.span(off, n)
+	return l.blocks.firstMissing(lo, hi) == hi
 }
 
 // Seek finds data or a hole at or after off, as lseek does with
@@ -143,28 +143,28 @@ func (f *File) Seek(off int64, whence int) (int64, error) {
 	if whence != unix.SEEK_DATA && whence != unix.SEEK_HOLE {
 		return 0, unix.EINVAL
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
+	l := f.lock()
+	defer l.unlock()
 	end := f.size.Load()
 	switch {
 	case off < 0 || off >= end:
 		return 0, unix.ENXIO
-	case f.blank && whence == unix.SEEK_DATA: // all of it is missing
+	case l.blank && whence == unix.SEEK_DATA: // all of it is missing
 		return off, nil
-	case f.blank:
+	case l.blank:
 		return end, nil
 	}
-	fd, err := f.readerLocked()
+	fd, err := l.reader()
 	if err != nil {
 		return 0, err
 	}
 	if whence == unix.SEEK_DATA {
-		return f.seekData(fd, off)
+		return l.seekData(fd, off)
 	}
-	return f.seekHole(fd, off)
+	return l.seekHole(fd, off)
 }
 
-func (f *File) seekData(fd int, off int64) (int64, error) {
+func (f *lockedFile) seekData(fd int, off int64) (int64, error) {
 	at, err := unix.Seek(fd, off, unix.SEEK_DATA)
 	if f.blocks == nil || err != nil && err != unix.ENXIO {
 		return at, err
@@ -183,7 +183,7 @@ func (f *File) seekData(fd int, off int64) (int64, error) {
 	return min(at, max(off, b.start(i))), nil
 }
 
-func (f *File) seekHole(fd int, off int64) (int64, error) {
+func (f *lockedFile) seekHole(fd int, off int64) (int64, error) {
 	for {
 		if b := f.blocks; b != nil {
 			for i := off / b.size; i < int64(len(b.state)) && !b.has(int(i)) && off < b.end(int(i)); i++ {
@@ -201,9 +201,8 @@ func (f *File) seekHole(fd int, off int64) (int64, error) {
 	}
 }
 
-// presentAt reports that the byte at off is not one that is missing. mu is
-// held.
-func (f *File) presentAt(off int64) bool {
+// presentAt reports that the byte at off is not one that is missing.
+func (f *lockedFile) presentAt(off int64) bool {
 	b := f.blocks
 	i := off / b.size
 	return off >= b.remote || i >= int64(len(b.state)) || b.has(int(i))

@@ -28,7 +28,7 @@ type Snapshot struct {
 	mtime  int64
 
 	delta *delta // a copy of the file's; nil: nobody knows
-	since spans  // what has changed since; guarded by File.mu
+	since spans  // what has changed since; guarded by the lock of the file
 
 	broken atomic.Bool
 	aside  atomic.Pointer[aside]
@@ -51,27 +51,27 @@ const (
 
 // Snapshot takes the file as it is, after what is missing was fetched.
 func (f *File) Snapshot(ctx context.Context) (*Snapshot, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
+	l := f.lock()
+	defer l.unlock()
 	for !f.whole.Load() {
-		if err := f.need(ctx, 0, len(f.blocks.state), len(f.blocks.state)); err != nil {
+		if err := l.need(ctx, 0, len(l.blocks.state), len(l.blocks.state)); err != nil {
 			return nil, err
 		}
 	}
-	fd, err := f.readerLocked()
+	fd, err := l.reader()
 	if err != nil {
 		return nil, err
 	}
-	st, err := f.stat()
+	st, err := l.stat()
 	if err != nil {
 		return nil, err
 	}
 	v := &Snapshot{f: f, fd: fd, size: st.Size, writes: f.writes.Load(), mtime: st.Mtim.Nano()}
-	if f.delta != nil {
-		v.delta = &delta{f.delta.base, f.delta.size, slices.Clone(f.delta.changed)}
+	if l.delta != nil {
+		v.delta = &delta{l.delta.base, l.delta.size, slices.Clone(l.delta.changed)}
 	}
 	f.s.inodes.share(f) // so that whoever opens the inode gets this File, and its writes are seen
-	f.views = append(f.views, v)
+	l.views = append(l.views, v)
 	return v, nil
 }
 
@@ -86,13 +86,13 @@ func (v *Snapshot) Close() {
 // was there.
 func (v *Snapshot) leave() bool {
 	f := v.f
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	i := slices.Index(f.views, v)
+	l := f.lock()
+	defer l.unlock()
+	i := slices.Index(l.views, v)
 	if i < 0 {
 		return false
 	}
-	f.views = slices.Delete(f.views, i, i+1)
+	l.views = slices.Delete(l.views, i, i+1)
 	if a := v.aside.Load(); a != nil {
 		unix.Close(a.fd)
 	}
@@ -111,8 +111,8 @@ func (v *Snapshot) Writes() uint64 { return v.writes }
 // by our own count or, for changes that did not come through the File, by the
 // disk's.
 func (v *Snapshot) Stale() bool {
-	v.f.mu.Lock()
-	defer v.f.mu.Unlock()
+	l := v.f.lock()
+	defer l.unlock()
 	if v.f.writes.Load() != v.writes {
 		return true
 	}
@@ -212,8 +212,8 @@ func (v *Snapshot) Digest(ctx context.Context) (string, error) {
 }
 
 // preserve puts aside what the snapshots of the file need of [off, off+n), which
-// is about to change. mu is held.
-func (f *File) preserve(off, n int64) {
+// is about to change.
+func (f *lockedFile) preserve(off, n int64) {
 	for _, v := range f.views {
 		if err := v.preserve(off, n); err != nil {
 			v.broken.Store(true)

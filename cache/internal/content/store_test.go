@@ -403,7 +403,7 @@ func TestFdIsReadOnly(t *testing.T) {
 	if flags&unix.O_ACCMODE != unix.O_RDONLY {
 		t.Errorf("flags %#x", flags)
 	}
-	if st, _ := f.stat(); f.Blocks() != st.Blocks || f.Mtime() == 0 {
+	if st, _ := f.held.stat(); f.Blocks() != st.Blocks || f.Mtime() == 0 {
 		t.Errorf("%d blocks, mtime %d", f.Blocks(), f.Mtime())
 	}
 }
@@ -495,7 +495,7 @@ func TestAppendsThatWait(t *testing.T) {
 			}
 		})
 	}
-	waitFor(f, func() bool { return len(f.flights) == 1 && f.flights[0].waiters == 8 })
+	waitFor(f, func(f *lockedFile) bool { return len(f.flights) == 1 && f.flights[0].waiters == 8 })
 	close(goOn)
 	wg.Wait()
 	wantBytes(t, f, append(slices.Clone(b.data), bytes.Repeat([]byte("abc"), 8)...))

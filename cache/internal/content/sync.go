@@ -5,40 +5,53 @@ import "fmt"
 // Sync returns when the bytes that are here are on the disk, and the record of
 // them. An error stays: the kernel may have dropped what it could not write.
 func (f *File) Sync() error {
-	f.mu.Lock()
-	if f.blank {
-		defer f.mu.Unlock()
-		return f.syncErr
-	}
-	fd, err := f.readerLocked()
-	if f.syncErr != nil {
-		err = f.syncErr
-	}
-	f.pins++
-	var here []uint8
-	if f.blocks != nil {
-		here = append(here, f.blocks.state...)
-	}
-	again := f.synced
-	f.mu.Unlock()
-
-	if err == nil {
-		err = f.s.dirs.syncData(f.ino, fd, again)
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	defer f.unpin()
-	if err != nil {
-		f.syncErr = fmt.Errorf("content: sync %d: %w", f.ino, err)
+	run, err := f.beginSync()
+	if run == nil {
 		return err
 	}
-	f.synced = true
-	return f.syncBlocks(here)
+	if err == nil {
+		err = f.s.dirs.syncData(f.ino, run.fd, run.again)
+	}
+	l := f.lock()
+	defer l.unlock()
+	defer l.unpin()
+	if err != nil {
+		l.syncErr = fmt.Errorf("content: sync %d: %w", f.ino, err)
+		return err
+	}
+	l.synced = true
+	return l.syncBlocks(run.here)
+}
+
+// syncRun is what one Sync is about.
+type syncRun struct {
+	fd    int     // is pinned
+	here  []uint8 // the blocks that were here
+	again bool    // the file was synced before
+}
+
+// beginSync begins a Sync; nil when nothing of the file is on the disk.
+func (f *File) beginSync() (*syncRun, error) {
+	l := f.lock()
+	defer l.unlock()
+	if l.blank {
+		return nil, l.syncErr
+	}
+	fd, err := l.reader()
+	if l.syncErr != nil {
+		err = l.syncErr
+	}
+	l.pins++
+	run := &syncRun{fd: fd, again: l.synced}
+	if l.blocks != nil {
+		run.here = append(run.here, l.blocks.state...)
+	}
+	return run, err
 }
 
 // syncBlocks records which blocks are on the disk: those that were here before
-// the data was written out. mu is held.
-func (f *File) syncBlocks(here []uint8) error {
+// the data was written out.
+func (f *lockedFile) syncBlocks(here []uint8) error {
 	b := f.blocks
 	if b == nil || b.fd < 0 {
 		return nil
@@ -66,15 +79,15 @@ func (f *File) syncBlocks(here []uint8) error {
 // there is no descriptor for writing and no mapping of it elsewhere, such as
 // those that outlived a daemon before this one.
 func (f *File) Quiet() bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.blank {
+	l := f.lock()
+	defer l.unlock()
+	if l.blank {
 		return true
 	}
-	fd, err := f.readerLocked()
+	fd, err := l.reader()
 	if err != nil {
 		return false
 	}
-	f.shutWriter() // ours would count as well
+	l.shutWriter() // ours would count as well
 	return f.s.dirs.quiet(fd)
 }

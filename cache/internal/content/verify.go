@@ -70,14 +70,14 @@ func (c *checksum) advance(f *File) {
 // prefix is how much of the beginning of the file is present and will have to
 // be hashed.
 func (f *File) prefix() (fd int, to int64, h hash.Hash) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	b := f.blocks
-	if b == nil || b.touched || b.missing == 0 || f.closing {
+	l := f.lock()
+	defer l.unlock()
+	b := l.blocks
+	if b == nil || b.touched || b.missing == 0 || l.closing {
 		return -1, 0, nil
 	}
 	h, _ = hasher(b.digest)
-	fd, err := f.readerLocked()
+	fd, err := l.reader()
 	if h == nil || err != nil {
 		return -1, 0, nil
 	}
@@ -85,21 +85,20 @@ func (f *File) prefix() (fd int, to int64, h hash.Hash) {
 }
 
 // verify compares the file, all of which has come, with its digest. A file that
-// differs has nothing present afterwards. mu is held, but not while it reads.
-func (f *File) verify(fl *flight) error {
+// differs has nothing present afterwards. It reads without the lock.
+func (f *lockedFile) verify(fl *flight) error {
 	b := f.blocks
 	h, want := hasher(b.digest)
 	if h == nil {
 		return nil
 	}
-	fd, err := f.readerLocked()
+	fd, err := f.reader()
 	if err != nil {
 		return err
 	}
 	size := b.remote
-	f.mu.Unlock()
-	got, err := f.sum.finish(f.s.work.ctx, fd, h, size)
-	f.mu.Lock()
+	var got string
+	f.unlocked(func() { got, err = f.file.sum.finish(f.s.work.ctx, fd, h, size) })
 	switch {
 	case b.touched || fl.dead:
 		return nil // nothing that a digest could be compared with

@@ -26,15 +26,15 @@ func (f *File) WriteAt(ctx context.Context, p []byte, off int64) (n int, err err
 
 func (f *File) writeAt(ctx context.Context, p []byte, off int64) (int, error) {
 	room := f.s.roomFor(ctx, int64(len(p)))
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if room != nil && !f.allocated(off, int64(len(p))) {
+	l := f.lock()
+	defer l.unlock()
+	if room != nil && !l.allocated(off, int64(len(p))) {
 		return 0, room
 	}
-	if err := f.edges(ctx, off, int64(len(p))); err != nil {
+	if err := l.edges(ctx, off, int64(len(p))); err != nil {
 		return 0, err
 	}
-	return f.write(p, off)
+	return l.write(p, off)
 }
 
 // Append writes p at the end of the file, wherever that is by then, and says
@@ -54,25 +54,25 @@ func (f *File) Append(ctx context.Context, p []byte) (off int64, n int, err erro
 
 func (f *File) append(ctx context.Context, p []byte) (off int64, n int, err error) {
 	room := f.s.roomFor(ctx, int64(len(p)))
-	f.mu.Lock()
-	defer f.mu.Unlock()
+	l := f.lock()
+	defer l.unlock()
 	if room != nil {
 		return f.size.Load(), 0, room
 	}
 	for {
 		off = f.size.Load()
-		if err := f.edges(ctx, off, int64(len(p))); err != nil {
+		if err := l.edges(ctx, off, int64(len(p))); err != nil {
 			return off, 0, err
 		}
 		if off == f.size.Load() { // it was not waited for, or nobody wrote meanwhile
-			n, err = f.write(p, off)
+			n, err = l.write(p, off)
 			return off, n, err
 		}
 	}
 }
 
-// write writes where nothing has to be fetched first. mu is held.
-func (f *File) write(p []byte, off int64) (int, error) {
+// write writes where nothing has to be fetched first.
+func (f *lockedFile) write(p []byte, off int64) (int, error) {
 	fd, err := f.change(off, off+int64(len(p)))
 	if err != nil {
 		return 0, err
@@ -88,8 +88,8 @@ func (f *File) write(p []byte, off int64) (int, error) {
 
 // came keeps account of what a program wrote, and says how much of it counts.
 // When less was written than the program wanted, that may end inside a block
-// that is missing: a fetch would overwrite the bytes in there. mu is held.
-func (f *File) came(off, n int64) (int64, error) {
+// that is missing: a fetch would overwrite the bytes in there.
+func (f *lockedFile) came(off, n int64) (int64, error) {
 	if n <= 0 {
 		return 0, nil
 	}
@@ -113,8 +113,8 @@ func (f *File) came(off, n int64) (int64, error) {
 }
 
 // edges brings those blocks here that a change of [off, off+n) touches in part.
-// mu is held, but not while it waits; then everything may have changed.
-func (f *File) edges(ctx context.Context, off, n int64) error {
+// It waits without the lock; then everything may have changed.
+func (f *lockedFile) edges(ctx context.Context, off, n int64) error {
 	for {
 		i, ok := f.edge(off, n)
 		if !ok {
@@ -127,7 +127,7 @@ func (f *File) edges(ctx context.Context, off, n int64) error {
 }
 
 // edge is a missing block that has to be here before a change of [off, off+n).
-func (f *File) edge(off, n int64) (int, bool) {
+func (f *lockedFile) edge(off, n int64) (int, bool) {
 	b := f.blocks
 	if b == nil || b.missing == 0 {
 		return 0, false
@@ -160,29 +160,28 @@ func (f *File) Truncate(ctx context.Context, size int64) error {
 }
 
 func (f *File) truncate(ctx context.Context, size int64) error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for size > 0 && f.blocks != nil && f.blocks.missing > 0 && f.blocks.single() {
-		if err := f.need(ctx, 0, 1, 1); err != nil {
+	l := f.lock()
+	defer l.unlock()
+	for size > 0 && l.blocks != nil && l.blocks.missing > 0 && l.blocks.single() {
+		if err := l.need(ctx, 0, 1, 1); err != nil {
 			return err
 		}
 	}
 	old := f.size.Load()
-	fd, err := f.change(min(old, size), max(old, size))
+	fd, err := l.change(min(old, size), max(old, size))
 	if err != nil {
 		return err
 	}
-	f.preserve(size, max(old-size, 0))
+	l.preserve(size, max(old-size, 0))
 	if err := retry(func() error { return unix.Ftruncate(fd, size) }); err != nil {
 		return err
 	}
 	f.size.Store(size)
-	return f.cut(size)
+	return l.cut(size)
 }
 
-// cut notes that nothing of the source beyond size is wanted any more. mu is
-// held.
-func (f *File) cut(size int64) error {
+// cut notes that nothing of the source beyond size is wanted any more.
+func (f *lockedFile) cut(size int64) error {
 	if f.blocks == nil {
 		return nil
 	}
