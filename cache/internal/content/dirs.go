@@ -2,7 +2,6 @@ package content
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"log/slog"
 	"os"
@@ -38,43 +37,7 @@ const (
 	dataDir = "data"
 	partDir = "part"
 	mapDir  = "map"
-
-	shardCount = 256
 )
-
-// shard is a directory of content files. Neighbouring inodes share one, as they
-// are made together.
-type shard struct {
-	mu sync.Mutex   // held while it is opened
-	fd atomic.Int64 // plus 1, so that 0 is none
-}
-
-// open opens the directory, the given one of root, and makes it if there is none. An
-// error is for this call only: a full disk has room again.
-func (sh *shard) open(root string, number int) (int, error) {
-	if fd := sh.fd.Load(); fd > 0 {
-		return int(fd) - 1, nil
-	}
-	sh.mu.Lock()
-	defer sh.mu.Unlock()
-	if fd := sh.fd.Load(); fd > 0 {
-		return int(fd) - 1, nil
-	}
-	path := filepath.Join(root, dataDir, fmt.Sprintf("%02x", number))
-	if err := os.Mkdir(path, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
-		return -1, fmt.Errorf("%w: %w", errNoShard, err)
-	}
-	fd, err := openDir(path)
-	sh.fd.Store(int64(fd) + 1)
-	return fd, err
-}
-
-// errNoShard says that a directory is not there and cannot be made.
-var errNoShard = errors.New("no directory for content")
-
-func shardOf(ino uint64) int { return int(ino >> 10 % shardCount) }
-
-func nameOf(ino uint64) string { return strconv.FormatUint(ino, 10) }
 
 // init opens what is in root, makes what is not there yet, and removes what an unclean
 // end left half-made.
@@ -150,29 +113,6 @@ func (d *dirs) probe(log *slog.Logger) error {
 		d.syncDir = true
 	}
 	return nil
-}
-
-// topDir is FS_TOPDIR_FL of linux/fs.h, the T of chattr(1).
-const topDir = 0x00020000
-
-// spread asks ext4 to put each directory in one into another block group. A group
-// in which files have just been removed is slow to make files in: for seconds
-// ext4 goes past each inode number that is free again (recently_deleted in
-// fs/ext4/ialloc.c), and all of our shards would be in the group of their parent.
-// Other file systems know no such flag, and do not need it.
-func spread(dir string) {
-	fd, err := openDir(dir)
-	if err != nil {
-		return
-	}
-	defer unix.Close(fd)
-	if flags, err := unix.IoctlGetInt(fd, unix.FS_IOC_GETFLAGS); err == nil && flags&topDir == 0 {
-		_ = unix.IoctlSetPointerInt(fd, unix.FS_IOC_SETFLAGS, flags|topDir)
-	}
-}
-
-func openDir(path string) (int, error) {
-	return unix.Open(path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 }
 
 func (d *dirs) close() {
@@ -301,74 +241,4 @@ func (d *dirs) temp() (int, error) {
 // reopen opens a file again, whether or not it still has a name.
 func reopen(fd, flags int) (int, error) {
 	return unix.Open("/proc/self/fd/"+strconv.Itoa(fd), flags|unix.O_CLOEXEC, 0)
-}
-
-// syncData brings the bytes of an inode's content to the disk, and when it was not
-// synced before its name too: fdatasync covers no rename.
-func (d *dirs) syncData(ino uint64, fd int, again bool) error {
-	if again {
-		if err := retry(func() error { return unix.Fdatasync(fd) }); err != nil {
-			return err
-		}
-		return d.syncMaps()
-	}
-	if err := d.sync(fd); err != nil {
-		return err
-	}
-	if d.syncDir {
-		if err := d.syncName(ino); err != nil {
-			return err
-		}
-	}
-	return d.syncMaps()
-}
-
-func (d *dirs) sync(fd int) error { return retry(func() error { return d.fsync(fd) }) }
-
-// syncMaps returns when the disk knows of every map that was unlinked. A map
-// that came back after a loss of power would have written blocks fetched again.
-func (d *dirs) syncMaps() error {
-	d.unmapped.Lock()
-	defer d.unmapped.Unlock()
-	if !d.dirty {
-		return nil
-	}
-	err := d.inMaps(0, func(dir int, _ string) error { return retry(func() error { return unix.Fsync(dir) }) })
-	d.dirty = err != nil
-	return err
-}
-
-// syncName returns when the disk knows the name of an inode's content.
-func (d *dirs) syncName(ino uint64) error {
-	return d.in(ino, func(dir int, _ string) error { return retry(func() error { return unix.Fsync(dir) }) })
-}
-
-// quiet asks the kernel by taking a lease for a moment: it is refused while
-// somebody has the file open for writing.
-func (d *dirs) quiet(fd int) bool {
-	if !d.leases {
-		return true
-	}
-	if _, err := unix.FcntlInt(uintptr(fd), unix.F_SETLEASE, unix.F_RDLCK); err != nil {
-		return false
-	}
-	_, err := unix.FcntlInt(uintptr(fd), unix.F_SETLEASE, unix.F_UNLCK)
-	return err == nil
-}
-
-// quietSize is the space that content takes that nobody has open for writing; -1 when
-// somebody has. Content that is gone takes none.
-func (d *dirs) quietSize(ino uint64) int64 {
-	fd, err := d.open(ino, unix.O_RDONLY)
-	if err == unix.ENOENT {
-		return 0
-	}
-	if err != nil {
-		return -1
-	}
-	defer unix.Close(fd)
-	if !d.quiet(fd) {
-		return -1
-	}
-	return bytesOf(fd)
 }

@@ -77,13 +77,26 @@
 // so that [File.Quiet] can tell foreign writers from ourselves. A file that
 // nobody uses has none. Directories of content are held open, 256 at most.
 //
-// # Locks
+// # Parts and their locks
 //
-// What a lock guards is a type of its own, which only the lock gives: see lock of
-// File, dirs, inodes, room and trust. A lockedFile is what a file is; bytes are
-// changed through it, and read without. The names of one inode are what it has on
-// the disk, the inodes what is in memory of all: no system call is made under their
-// lock. They are taken in this order; the locks of the other parts are leaves.
-// No lock is held when a caller's function runs: a source, an evictor, or the
-// one that is asked before an eviction.
+// A [Store] is put together from types that have one job each:
+//
+//	dirs        the directories: opens, syncs, asks; knows what the file system can do
+//	names       the content and the map of one inode on the disk: makes and unlinks them
+//	blocks      which blocks of one file are present, as its map says
+//	inodes      what is in memory of all inodes: Files in use, accounts of changes, and
+//	            known, which content is clean and when it was used
+//	eviction    gives up clean content
+//	room        the space on the disk, the caller's evictor, and the ballast
+//	trust       what content looked like when it was known to be right
+//	paths       paths that are to be written
+//	history     content that was kept
+//	work        what runs in the background
+//
+// What a lock guards is a type of its own that only the lock gives, until unlock: see
+// lock of File, dirs, inodes, room and trust. A lockedFile is what a file is; bytes are
+// changed through it, and read without. No system call is made while the inodes are
+// locked. The order is: a file, the names of its inode, the inodes, then any other. None
+// is held when a caller's function runs: a source, an evictor, or the one that is asked
+// before an eviction.
 package content

@@ -15,6 +15,16 @@ import (
 // not use w after it returned.
 type Source func(ctx context.Context, off, n int64, w io.WriterAt) error
 
+// SetSource says where missing blocks come from, from now on. It must bring
+// the same version as the source before. Fetches that are under way go on, and
+// are repeated with the new source should they fail.
+func (f *File) SetSource(src Source) {
+	l := f.lock()
+	defer l.unlock()
+	l.src = src
+	l.srcGen++
+}
+
 // flight is one call of a source. What has to do with others than the goroutine that
 // makes the call is a method of lockedFile.
 type flight struct {

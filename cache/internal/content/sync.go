@@ -1,6 +1,10 @@
 package content
 
-import "fmt"
+import (
+	"fmt"
+
+	"golang.org/x/sys/unix"
+)
 
 // Sync returns when the bytes that are here are on the disk, and the record of
 // them. An error stays: the kernel may have dropped what it could not write.
@@ -75,19 +79,42 @@ func (f *lockedFile) syncBlocks(here []uint8) error {
 	return f.settle()
 }
 
-// Quiet reports that nobody but the users of this File can change the content:
-// there is no descriptor for writing and no mapping of it elsewhere, such as
-// those that outlived a daemon before this one.
-func (f *File) Quiet() bool {
-	l := f.lock()
-	defer l.unlock()
-	if l.blank {
-		return true
+// syncData brings the bytes of an inode's content to the disk, and when it was not
+// synced before its name too: fdatasync covers no rename.
+func (d *dirs) syncData(ino uint64, fd int, again bool) error {
+	if again {
+		if err := retry(func() error { return unix.Fdatasync(fd) }); err != nil {
+			return err
+		}
+		return d.syncMaps()
 	}
-	fd, err := l.reader()
-	if err != nil {
-		return false
+	if err := d.sync(fd); err != nil {
+		return err
 	}
-	l.shutWriter() // ours would count as well
-	return f.s.dirs.quiet(fd)
+	if d.syncDir {
+		if err := d.syncName(ino); err != nil {
+			return err
+		}
+	}
+	return d.syncMaps()
+}
+
+func (d *dirs) sync(fd int) error { return retry(func() error { return d.fsync(fd) }) }
+
+// syncMaps returns when the disk knows of every map that was unlinked. A map
+// that came back after a loss of power would have written blocks fetched again.
+func (d *dirs) syncMaps() error {
+	d.unmapped.Lock()
+	defer d.unmapped.Unlock()
+	if !d.dirty {
+		return nil
+	}
+	err := d.inMaps(0, func(dir int, _ string) error { return retry(func() error { return unix.Fsync(dir) }) })
+	d.dirty = err != nil
+	return err
+}
+
+// syncName returns when the disk knows the name of an inode's content.
+func (d *dirs) syncName(ino uint64) error {
+	return d.in(ino, func(dir int, _ string) error { return retry(func() error { return unix.Fsync(dir) }) })
 }

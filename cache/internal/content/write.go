@@ -86,6 +86,22 @@ func (f *lockedFile) write(p []byte, off int64) (int, error) {
 	return int(done), err
 }
 
+// change prepares a change of the bytes from off to end: it moves the count, and
+// gives the descriptor to use.
+func (f *lockedFile) change(off, end int64) (int, error) {
+	fd, err := f.writer()
+	if err != nil {
+		return -1, err
+	}
+	f.writes.Add(1)
+	f.changed = true
+	f.note(off, end)
+	if f.blocks != nil {
+		err = f.blocks.touch()
+	}
+	return fd, err
+}
+
 // came keeps account of what a program wrote, and says how much of it counts.
 // When less was written than the program wanted, that may end inside a block
 // that is missing: a fetch would overwrite the bytes in there.
