@@ -126,11 +126,15 @@ func rewrite(t *testing.T, dir, pattern string, change func([]byte) []byte) {
 }
 
 // TestHole: a log or a manifest that was damaged in the middle is not taken for
-// one that ends there, unless the power was cut: then that may be what was lost.
+// one that ends there, unless the power was cut: then that may be what was lost. Of the
+// logs that is the newest: the one before was synced when it was closed, and may be there
+// still if the end came before what it holds was in other files.
 func TestHole(t *testing.T) {
-	for _, pattern := range []string{"db/log/*.log", "db/MANIFEST-*"} {
+	manifest := func(string) string { return "db/MANIFEST-*" }
+	for _, find := range []func(dir string) string{newestLog, manifest} {
 		for _, part := range []int{20, 50, 90, 99} {
 			dir := made(t, 600)
+			pattern := find(dir)
 			rewrite(t, dir, pattern, func(b []byte) []byte {
 				b[len(b)*part/100] ^= 1
 				return b
@@ -143,7 +147,7 @@ func TestHole(t *testing.T) {
 			}
 			tab, err := Open(dir, Options{BootID: "another"})
 			if err != nil {
-				if pattern != "db/MANIFEST-*" || !errors.Is(err, ErrDamaged) {
+				if pattern != manifest(dir) || !errors.Is(err, ErrDamaged) {
 					t.Errorf("%s, one bit at %d %%, after a power cut: %v", pattern, part, err)
 				}
 				continue
