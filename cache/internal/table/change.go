@@ -1,14 +1,5 @@
 package table
 
-import (
-	"errors"
-	"fmt"
-	"io"
-	"log/slog"
-
-	"github.com/cockroachdb/pebble/v2"
-)
-
 // Commit makes all changes since the last Commit or Abort in one step. When it
 // returns, they survive the end of this process by any means; a power cut they
 // survive after Sync, or when a later Commit does. On an error none of them
@@ -67,15 +58,6 @@ func (t *Table) stage() {
 	}
 }
 
-// apply gives changes to Pebble. On a disk that froze it looks as if all went
-// well.
-func (t *Table) apply(b *pebble.Batch) error {
-	if err := errors.Join(b.Commit(pebble.Sync), b.Close()); err != nil {
-		t.fail(err)
-	}
-	return t.Err()
-}
-
 // Abort forgets all changes since the last Commit. Numbers that were given
 // stay given.
 func (t *Table) Abort() {
@@ -104,63 +86,4 @@ func (t *Table) Sync() error {
 	}
 	t.disk.sync()
 	return t.Err()
-}
-
-// writable is the batch of changes. It can be read, too.
-func (t *Table) writable() *pebble.Batch {
-	if t.frozen != nil {
-		t.misuse("a change of a snapshot")
-	}
-	if t.batch == nil {
-		t.batch = t.db.NewIndexedBatch()
-	}
-	return t.batch
-}
-
-func (t *Table) write(key, value []byte) {
-	if err := t.writable().Set(key, value, nil); err != nil {
-		t.fail(err)
-	}
-}
-
-func (t *Table) delete(key []byte) {
-	if err := t.writable().Delete(key, nil); err != nil {
-		t.fail(err)
-	}
-}
-
-// read finds a record, which is valid until closer is closed. A nil closer:
-// there is none.
-func (t *Table) read(key []byte) (record []byte, closer io.Closer) {
-	if t.Err() != nil {
-		return nil, nil
-	}
-	record, closer, err := t.reader().Get(key)
-	if err != nil {
-		if !errors.Is(err, pebble.ErrNotFound) {
-			t.fail(err)
-		}
-		return nil, nil
-	}
-	return record, closer
-}
-
-// damaged notes that a record makes no sense.
-func (t *Table) damaged(format string, args ...any) {
-	t.fail(fmt.Errorf("%w: %w", ErrDamaged, fmt.Errorf(format, args...)))
-}
-
-// misuse notes a broken rule: the changes at hand are not to be trusted.
-func (t *Table) misuse(format string, args ...any) {
-	if t.Err() != nil {
-		return // reads that answer nothing make callers stumble
-	}
-	err := fmt.Errorf("%w: %s", ErrMisuse, fmt.Sprintf(format, args...))
-	if t.options.Strict {
-		panic(err)
-	}
-	t.log.Error("a bug of wsmount", slog.Any("error", err))
-	if t.misused == nil {
-		t.misused = err
-	}
 }

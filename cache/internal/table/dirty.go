@@ -59,17 +59,6 @@ func (t *Table) setDirty(l Link, old, now uint64) {
 	}
 }
 
-func (t *Table) has(key []byte) bool {
-	_, closer := t.read(key)
-	if closer == nil {
-		return false
-	}
-	if err := closer.Close(); err != nil {
-		t.fail(err)
-	}
-	return true
-}
-
 func (t *Table) readDirty() {
 	count, first := 0, uint64(0)
 	t.walk([]byte{keyDirty}, behind([]byte{keyDirty}), func(key, _ []byte) bool {

@@ -22,30 +22,39 @@ import (
 // Which of the two it was stands in a file beside the database, written with the
 // first commit of each session: the boot that it ran in.
 
+// inspector looks at the files of a table before Pebble does.
+type inspector struct {
+	disk *disk
+	dir  string // of the table
+	boot string // this one; "": nobody knows
+	log  *slog.Logger
+}
+
 func bootPath(dir string) string { return dir + ".boot" }
 
 // sameBoot reports whether the machine has run all the time since the last
 // session began.
-func (t *Table) sameBoot(dir string) bool {
-	text, err := readFile(t.disk, bootPath(dir))
-	return err == nil && t.options.BootID != "" && text == t.options.BootID
+func (i inspector) sameBoot() bool {
+	text, err := readFile(i.disk, bootPath(i.dir))
+	return err == nil && i.boot != "" && text == i.boot
 }
 
-func (t *Table) setBoot() {
-	if t.sameBoot(t.dir) {
+// setBoot notes the boot in which a session begins.
+func (i inspector) setBoot() {
+	if i.sameBoot() {
 		return
 	}
-	if err := writeFile(t.disk, t.disk.PathDir(t.dir), bootPath(t.dir), t.options.BootID); err != nil {
-		t.log.Warn("the boot of the table was not written", slog.Any("err", err))
+	if err := writeFile(i.disk, i.disk.PathDir(i.dir), bootPath(i.dir), i.boot); err != nil {
+		i.log.Warn("the boot of the table was not written", slog.Any("err", err))
 	}
 }
 
 // checkHoles looks for damage that Pebble would not see.
-func (t *Table) checkHoles(db string) error {
-	if !t.sameBoot(t.dir) {
+func (i inspector) checkHoles(db string) error {
+	if !i.sameBoot() {
 		return nil
 	}
-	logs, err := t.disk.List(t.disk.logs)
+	logs, err := i.disk.List(i.disk.logs)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
@@ -54,20 +63,20 @@ func (t *Table) checkHoles(db string) error {
 		if !is {
 			continue
 		}
-		if err := t.checkHole(t.disk.PathJoin(t.disk.logs, name), uint32(n)); err != nil {
+		if err := i.checkHole(i.disk.PathJoin(i.disk.logs, name), uint32(n)); err != nil {
 			return err
 		}
 	}
-	if err := t.checkMark(logs); err != nil {
+	if err := i.checkMark(logs); err != nil {
 		return err
 	}
-	names, err := t.disk.List(db)
+	names, err := i.disk.List(db)
 	if err != nil {
 		return err
 	}
 	for _, name := range names {
 		if strings.HasPrefix(name, "MANIFEST-") {
-			if err := t.checkHole(t.disk.PathJoin(db, name), 0); err != nil {
+			if err := i.checkHole(i.disk.PathJoin(db, name), 0); err != nil {
 				return err
 			}
 		}
@@ -76,8 +85,8 @@ func (t *Table) checkHoles(db string) error {
 }
 
 // checkHole looks at one file of records; log is its number if it is a log.
-func (t *Table) checkHole(file string, log uint32) error {
-	content, err := t.readAll(file)
+func (i inspector) checkHole(file string, log uint32) error {
+	content, err := i.readAll(file)
 	if err != nil {
 		return err
 	}
@@ -95,12 +104,12 @@ func (t *Table) checkHole(file string, log uint32) error {
 }
 
 // readLog reads a log, by its name in the directory of logs.
-func (t *Table) readLog(name string) ([]byte, error) {
-	return t.readAll(t.disk.PathJoin(t.disk.logs, name))
+func (i inspector) readLog(name string) ([]byte, error) {
+	return i.readAll(i.disk.PathJoin(i.disk.logs, name))
 }
 
-func (t *Table) readAll(file string) ([]byte, error) {
-	f, err := t.disk.Open(file)
+func (i inspector) readAll(file string) ([]byte, error) {
+	f, err := i.disk.Open(file)
 	if err != nil {
 		return nil, err
 	}

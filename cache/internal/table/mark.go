@@ -90,8 +90,8 @@ func decodeMark(text string) (log uint64, size int64, ok bool) {
 }
 
 // checkMark compares the newest of some logs with the mark.
-func (t *Table) checkMark(logs []string) error {
-	text, err := readFile(t.disk, markPath(t.dir))
+func (i inspector) checkMark(logs []string) error {
+	text, err := readFile(i.disk, markPath(i.dir))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -100,7 +100,7 @@ func (t *Table) checkMark(logs []string) error {
 	}
 	marked, size, ok := decodeMark(text)
 	if !ok {
-		t.log.Warn("the mark of the table cannot be read, and is made anew", slog.String("text", text))
+		i.log.Warn("the mark of the table cannot be read, and is made anew", slog.String("text", text))
 		return nil
 	}
 	name := ""
@@ -114,7 +114,7 @@ func (t *Table) checkMark(logs []string) error {
 	}
 	end := 0
 	if name != "" {
-		content, err := t.readLog(name)
+		content, err := i.readLog(name)
 		if err != nil {
 			return err
 		}

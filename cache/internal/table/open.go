@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"os"
 	"strings"
-	"sync/atomic"
 	"syscall"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -55,27 +54,22 @@ type Options struct {
 // Table is an open table. One lock of the caller is held over every method,
 // except Sync and Err.
 type Table struct {
-	options Options
-	log     *slog.Logger
-	dir     string
-	lock    *pebble.Lock
-	db      *pebble.DB
-	disk    *disk
-	failed  atomic.Pointer[error]
+	options   Options
+	dir       string
+	lock      *pebble.Lock
+	disk      *disk
+	inspector inspector
+	database
 
 	session session
 	numbers numbers
-	batch   *pebble.Batch    // encoded changes; nil: none
-	frozen  *pebble.Snapshot // of a Snapshot: what it reads
 	edits   map[Ino]*Inode
 	inodes  resident[Ino, *Inode]
 	names   resident[Link, known]
 	named   []Link // the names that were set since the last Commit
 	cursors cursors
 	dirty   dirtyIndex
-	changes uint64 // counts what may make an iteration stale
 	news    uint64 // see News
-	misused error
 }
 
 // Open opens the table in dir, which it makes if there is none. It fails with
@@ -109,7 +103,8 @@ func newTable(o Options) *Table {
 	if o.BootID == "" {
 		o.BootID = bootID()
 	}
-	t := &Table{options: o, log: o.Log, edits: map[Ino]*Inode{}}
+	t := &Table{options: o, edits: map[Ino]*Inode{}}
+	t.log, t.o = o.Log, &t.options
 	t.inodes.init(o.Resident)
 	t.names.init(o.Resident)
 	return t
@@ -117,6 +112,7 @@ func newTable(o Options) *Table {
 
 func (t *Table) open(dir string) error {
 	t.dir = dir
+	t.inspector = inspector{disk: t.disk, dir: dir, boot: t.options.BootID, log: t.log}
 	found, err := readFormat(t.disk, dir)
 	if err != nil {
 		return err
@@ -169,7 +165,7 @@ func (t *Table) openPebble(dir string, made bool) (err error) {
 	}
 	o.Lock = t.lock
 	if made {
-		err = t.checkHoles(db)
+		err = t.inspector.checkHoles(db)
 	}
 	if made && !o.ReadOnly {
 		err = errors.Join(err, t.disk.dropSpare())

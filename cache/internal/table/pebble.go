@@ -3,7 +3,6 @@ package table
 import (
 	"errors"
 	"fmt"
-	"log/slog"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/bloom"
@@ -15,6 +14,7 @@ const memTables = 5
 // pebbleOptions are sized for a daemon that is one of many on a machine:
 // little memory when idle, few descriptors, one compaction at a time.
 func (t *Table) pebbleOptions() *pebble.Options {
+	tidying := tidying{t.disk, t.log}
 	o := &pebble.Options{
 		FS:        t.disk,
 		CacheSize: t.options.BlockCache,
@@ -32,13 +32,13 @@ func (t *Table) pebbleOptions() *pebble.Options {
 		MaxOpenFiles:          256,
 		WALBytesPerSync:       512 << 10,
 		DisableTableStats:     true,
-		Logger:                pebbleLog{t},
+		Logger:                pebbleLog{&t.failure},
 		EventListener: &pebble.EventListener{
-			BackgroundError: t.untidy,
+			BackgroundError: tidying.untidy,
 			DataCorruption:  func(i pebble.DataCorruptionInfo) { t.fail(damagedBy(i.Details)) },
-			FlushBegin:      func(pebble.FlushInfo) { t.flushBegins() },
-			FlushEnd:        func(i pebble.FlushInfo) { t.flushEnds(i.Err) },
-			CompactionEnd:   func(i pebble.CompactionInfo) { t.tidy(i.Err) },
+			FlushBegin:      func(pebble.FlushInfo) { tidying.flushBegins() },
+			FlushEnd:        func(i pebble.FlushInfo) { tidying.flushEnds(i.Err) },
+			CompactionEnd:   func(i pebble.CompactionInfo) { tidying.tidy(i.Err) },
 		},
 	}
 	o.CompactionConcurrencyRange = func() (int, int) { return 1, 1 }
@@ -64,31 +64,13 @@ func damagedBy(cause error) error {
 	return fmt.Errorf("%w: %s", ErrDamaged, cause.Error())
 }
 
-// fail keeps the first error.
-func (t *Table) fail(err error) {
-	err = damage(err)
-	if t.failed.CompareAndSwap(nil, &err) {
-		t.log.Error("the table of the working copy failed", slog.Any("error", err))
-	}
-}
-
-// Err is the first error after which the table answers nothing: a read or a
-// write that failed, or damage. Reads then find nothing, and Commit and Sync
-// fail with it. It needs no lock.
-func (t *Table) Err() error {
-	if err := t.failed.Load(); err != nil {
-		return *err
-	}
-	return nil
-}
-
 // pebbleLog is what Pebble speaks to.
-type pebbleLog struct{ t *Table }
+type pebbleLog struct{ *failure }
 
 func (l pebbleLog) Infof(string, ...any) {}
 
 func (l pebbleLog) Errorf(format string, args ...any) {
-	l.t.log.Warn("pebble: " + fmt.Sprintf(format, args...))
+	l.log.Warn("pebble: " + fmt.Sprintf(format, args...))
 }
 
 // Fatalf must not return, and what it is called for besides writes that fail,
@@ -96,6 +78,6 @@ func (l pebbleLog) Errorf(format string, args ...any) {
 // committed is in the log.
 func (l pebbleLog) Fatalf(format string, args ...any) {
 	err := errors.New("pebble: " + fmt.Sprintf(format, args...))
-	l.t.fail(err)
+	l.fail(err)
 	panic(err)
 }

@@ -56,7 +56,7 @@ func (t *Table) beginSession() bool {
 		return false
 	}
 	t.session.begun = true
-	t.setBoot()
+	t.inspector.setBoot()
 	t.writeSession(0)
 	if t.session.last.First {
 		t.write(keyListed, nil)

@@ -19,24 +19,13 @@ func (t *Table) Snapshot() *Snapshot {
 	}
 	s := newTable(t.options)
 	s.db, s.disk, s.dirty.now = t.db, t.disk, t.dirty.committed
-	s.failed.Store(t.failed.Load())
+	s.first.Store(t.first.Load())
 	s.frozen = t.db.NewSnapshot()
 	return &Snapshot{s, s.frozen}
 }
 
 // Close gives back what the snapshot holds. It answers nothing afterwards.
 func (s *Snapshot) Close() error { return s.at.Close() }
-
-// reader is what the table reads from, with all changes that are at hand.
-func (t *Table) reader() pebble.Reader {
-	switch {
-	case t.batch != nil:
-		return t.batch
-	case t.frozen != nil:
-		return t.frozen
-	}
-	return t.db
-}
 
 // News counts changes of what the backend is known to have under names that were
 // known before, whatever they were: who has seen it stand still has seen the whole

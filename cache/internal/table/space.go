@@ -99,12 +99,18 @@ func (t *Table) full() error {
 // beside 11 bytes for each 32 KiB.
 const logOverhead = 64 << 10
 
-func (t *Table) flushBegins() {
+// tidying is told of what Pebble does in the background.
+type tidying struct {
+	disk *disk
+	log  *slog.Logger
+}
+
+func (t tidying) flushBegins() {
 	b := t.disk.backlog
 	b.change(func() { b.taken = b.begun })
 }
 
-func (t *Table) flushEnds(err error) {
+func (t tidying) flushEnds(err error) {
 	b := t.disk.backlog
 	if err == nil {
 		b.change(func() { b.flushed = b.taken })
@@ -114,7 +120,7 @@ func (t *Table) flushEnds(err error) {
 
 // untidy notes that what Pebble does in the background goes wrong. It will try
 // again.
-func (t *Table) untidy(err error) {
+func (t tidying) untidy(err error) {
 	if !t.disk.backlog.isFailing() {
 		t.log.Warn("the table of the working copy cannot be tidied", slog.Any("error", err))
 	}
@@ -122,7 +128,7 @@ func (t *Table) untidy(err error) {
 }
 
 // tidy notes that it did something.
-func (t *Table) tidy(err error) {
+func (t tidying) tidy(err error) {
 	if err == nil && t.disk.backlog.isFailing() {
 		t.disk.pauses.Store(0)
 		t.log.Info("the table of the working copy is tidied again")
