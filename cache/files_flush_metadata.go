@@ -88,8 +88,8 @@ func (v *Tx) noteFlushed(t *metadataFlush) {
 		v.contentChanged(oi.ino, t.size, stamp)
 		n = v.table.Edit(oi.ino)
 		n.Blocks, n.Ctime = t.blocks, table.Latest(ctime, stamp) // as stat has shown it
-		if !t.mapped && !oi.passed.Load() && v.shown[oi.ino] == before {
-			v.shown[oi.ino] = n.ContentVersion // the kernel's pages went along
+		if !t.mapped && !oi.passed.Load() && v.KernelPages(oi.ino) == before {
+			v.SetKernelPages(oi.ino, n.ContentVersion) // the kernel's pages went along
 		}
 		v.final(oi.ino, n)
 	} else if t.stamp != 0 {

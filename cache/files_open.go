@@ -327,7 +327,7 @@ func (v *Volume) closeContent(oi *openInode, writer bool) error {
 		delete(locked.open, oi.ino)
 		locked.weigh(oi.ino)
 	}
-	gone := last && locked.unheld(oi.ino)
+	gone := last && locked.IsForsaken(oi.ino)
 	locked.unlock()
 	if last && oi.f != nil {
 		oi.f.Release()
@@ -464,9 +464,9 @@ func (v *Volume) opened(f *file) fs.Opened {
 	o := fs.Opened{File: f, NoFlush: !f.changes()}
 	locked := v.lock()
 	n := locked.table.Inode(oi.ino)
-	o.KeepCache = locked.shown[oi.ino] == n.ContentVersion
-	locked.shown[oi.ino] = n.ContentVersion
-	_, o.NewAttr = locked.renewed[oi.ino]
+	o.KeepCache = locked.KernelPages(oi.ino) == n.ContentVersion
+	locked.SetKernelPages(oi.ino, n.ContentVersion)
+	o.NewAttr = locked.HasOutdatedAttributes(oi.ino)
 	pass := !f.changes() && oi.writers == 0 && !n.Writing && oi.f.Whole()
 	locked.unlock()
 	if !pass {

@@ -297,7 +297,7 @@ func (v *Volume) enterAt(ctx context.Context, it item, ino table.Ino, fill func(
 			v.recordMade(l, ino, whyRestored)
 		}
 		if old != nil {
-			v.markStaleDentry(l, rec.Ino)
+			v.MarkStaleDentry(l, rec.Ino)
 			v.cut(rec.Ino)
 		}
 		v.tellOf(l)

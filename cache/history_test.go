@@ -98,7 +98,7 @@ func (w *world) forgetAll() {
 	w.Helper()
 	locked := w.v.lock()
 	refs := map[fs.Ino]uint64{}
-	for ino, n := range locked.refs {
+	for ino, n := range locked.AllReferences() {
 		if fs.Ino(ino) != fs.RootIno {
 			refs[fs.Ino(ino)] = n
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/wsmount/wsmount/cache/internal/massdelete"
 	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/cache/internal/tree"
 	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/providers"
 )
@@ -64,7 +65,7 @@ func (v *Volume) list(w *waiting, dir table.Ino) error {
 	}
 }
 
-func (v *Volume) listOnce(w *waiting, dir table.Ino, mine *observation) (err error) {
+func (v *Volume) listOnce(w *waiting, dir table.Ino, mine *tree.Observation) (err error) {
 	h, err := v.newListing(dir)
 	if err != nil || h == nil {
 		return err
@@ -129,7 +130,7 @@ func (h *listing) reset() {
 
 // adopt makes the directory known by entries that a recursive listing, begun at start,
 // has brought of it. mine is that listing.
-func (h *listing) adopt(w *waiting, start time.Time, entries []providers.Info, mine *observation) error {
+func (h *listing) adopt(w *waiting, start time.Time, entries []providers.Info, mine *tree.Observation) error {
 	h.start = start
 	h.reset()
 	for left := entries; len(left) > 0; {
@@ -146,7 +147,7 @@ func (h *listing) adopt(w *waiting, start time.Time, entries []providers.Info, m
 // gather lists the directory. Of a first listing the names go into the table
 // as they come; nobody sees them before it is complete. Of a later one what
 // differs is kept, to be applied in one step.
-func (h *listing) gather(w *waiting, p providers.Provider, mine *observation) (err error) {
+func (h *listing) gather(w *waiting, p providers.Provider, mine *tree.Observation) (err error) {
 	done := false
 	if mine != nil && h.mayBeSmall() {
 		done, err = h.gatherTree(w, mine)
@@ -167,7 +168,7 @@ func (h *listing) gather(w *waiting, p providers.Provider, mine *observation) (e
 }
 
 // gatherPages lists the directory alone.
-func (h *listing) gatherPages(w *waiting, p providers.Provider, mine *observation) error {
+func (h *listing) gatherPages(w *waiting, p providers.Provider, mine *tree.Observation) error {
 	var got reach
 	return h.v.retry(w, func(ctx context.Context) error {
 		h.reset()
@@ -198,7 +199,7 @@ func (v *Volume) failed(err error) {
 }
 
 // page takes what differs of one page.
-func (h *listing) page(w *waiting, entries []providers.Info, mine *observation) error {
+func (h *listing) page(w *waiting, entries []providers.Info, mine *tree.Observation) error {
 	locked := h.v.lock()
 	for i := range entries {
 		h.entry(locked, &entries[i])
@@ -276,7 +277,7 @@ func (h *listing) missing() {
 }
 
 // flush applies what has been gathered, and more with it.
-func (h *listing) flush(ctx context.Context, mine *observation, more func(*Tx, *merge) error) error {
+func (h *listing) flush(ctx context.Context, mine *tree.Observation, more func(*Tx, *merge) error) error {
 	m := h.v.newMerge(ctx, h.v.p)
 	m.mine, m.first = mine, h.first && h.clean
 	diffs := h.diffs
@@ -311,7 +312,7 @@ func (h *listing) holds(v *View) bool {
 }
 
 // apply takes over what is left, and that the directory is known now.
-func (h *listing) apply(ctx context.Context, mine *observation) error {
+func (h *listing) apply(ctx context.Context, mine *tree.Observation) error {
 	return h.flush(ctx, mine, func(v *Tx, m *merge) error {
 		if err := m.checkPull(v); err != nil {
 			return err

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"time"
 
+	"github.com/wsmount/wsmount/cache/internal/tree"
 	"github.com/wsmount/wsmount/providers"
 )
 
@@ -31,13 +32,13 @@ type walk struct {
 // page is one page of it.
 type page struct {
 	number int
-	last   bool          // no page follows
-	told   bool          // last is known
-	done   chan struct{} // closed when it has come, or failed
-	start  time.Time     // when it was asked for
-	mine   *observation  // since then
-	users  int           // directories of which it was the first page, and itself while under way
-	dirs   int           // directories that it completed
+	last   bool              // no page follows
+	told   bool              // last is known
+	done   chan struct{}     // closed when it has come, or failed
+	start  time.Time         // when it was asked for
+	mine   *tree.Observation // since then
+	users  int               // directories of which it was the first page, and itself while under way
+	dirs   int               // directories that it completed
 }
 
 // pace is how fast the walker comes through the pages.
@@ -202,7 +203,7 @@ func (r *walk) askMore(v *View) {
 func (r *walk) newPage(v *View) *page {
 	r.count++
 	r.known = false
-	return &page{number: r.count, done: make(chan struct{}), start: v.o.Now(), mine: v.newObservation(), users: 1}
+	return &page{number: r.count, done: make(chan struct{}), start: v.o.Now(), mine: v.Observe(), users: 1}
 }
 
 // options ask the provider for the page that a token names.
@@ -259,6 +260,6 @@ func (r *walk) fetch(p, before *page, token string) {
 // dropped says that one user of a page needs it no more.
 func (p *page) dropped(v *View) {
 	if p.users--; p.users == 0 {
-		delete(v.observations, p.mine)
+		v.EndObservation(p.mine)
 	}
 }

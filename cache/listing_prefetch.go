@@ -237,7 +237,10 @@ func (c *covered) holds(v *Volume, dir table.Ino) bool {
 	}
 	for at := c.at; !at.IsRoot(); at = at.Parent() {
 		above, ok := locked.DirAtRemotePath(at.Parent())
-		if !ok || c.page.mine.touched[table.Link{Dir: above, Name: at.Name()}] {
+		if !ok {
+			return false
+		}
+		if _, ours := locked.IsOutdated(c.page.mine, table.Link{Dir: above, Name: at.Name()}); ours {
 			return false
 		}
 	}

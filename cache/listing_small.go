@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/wsmount/wsmount/cache/internal/tree"
 	"github.com/wsmount/wsmount/providers"
 )
 
@@ -36,7 +37,7 @@ func (h *listing) mayBeSmall() bool {
 // gatherTree is gather by a recursive listing. It reports false when that takes more
 // than the directory itself would, or the store cannot do it. The tree ends when the
 // listing is applied.
-func (h *listing) gatherTree(w *waiting, mine *observation) (done bool, err error) {
+func (h *listing) gatherTree(w *waiting, mine *tree.Observation) (done bool, err error) {
 	r := h.v.newWalk(h.at, providers.Locator{})
 	r.guess = true
 	h.reset()

@@ -16,7 +16,7 @@ func (v *Volume) Lookup(op *fs.Op, dir fs.Ino, name string) (fs.Entry, error) {
 	}
 	var e fs.Entry
 	err := v.view(func(v *View) error {
-		delete(v.staleDentries, table.Link{Dir: d, Name: name})
+		v.ClearStaleDentry(table.Link{Dir: d, Name: name})
 		if rec, _ := v.table.Name(d, name); rec.Ino != 0 {
 			e = v.refer(d, rec.Ino)
 		} else {

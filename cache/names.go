@@ -160,8 +160,8 @@ func (v *Volume) Unlink(op *fs.Op, dir fs.Ino, name string) error {
 		if _, err := v.parent(l.Dir); err != nil {
 			return err
 		}
-		if err := v.checkDentries(l); err != nil {
-			return err
+		if v.TakeStaleDentries(l) {
+			return fs.ErrStale
 		}
 		rec, _ := v.table.Name(l.Dir, l.Name)
 		switch {

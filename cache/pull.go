@@ -8,6 +8,7 @@ import (
 	"github.com/wsmount/wsmount/cache/internal/chores"
 	"github.com/wsmount/wsmount/cache/internal/massdelete"
 	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/cache/internal/tree"
 	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/providers"
 )
@@ -149,7 +150,7 @@ type applying struct {
 
 // applyAll applies what was gathered in one step. What is left for another pull
 // is not forgotten: the table stays at the revision that it had.
-func (v *Volume) applyAll(w *waiting, p providers.Provider, all []*listing, mine *observation, o applying) (PullReport, error) {
+func (v *Volume) applyAll(w *waiting, p providers.Provider, all []*listing, mine *tree.Observation, o applying) (PullReport, error) {
 	m := v.newMerge(w, p)
 	m.mine, m.dry, m.whole = mine, o.dry, true
 	err := m.run(func(v *Tx) error {

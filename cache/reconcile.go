@@ -6,6 +6,7 @@ import (
 
 	"github.com/wsmount/wsmount/cache/internal/massdelete"
 	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/cache/internal/tree"
 	"github.com/wsmount/wsmount/providers"
 )
 
@@ -43,7 +44,7 @@ type merge struct {
 	v      *Volume
 	ctx    context.Context
 	remote providers.Provider  // where theirs is read
-	mine   *observation        // the look at the backend that this comes from
+	mine   *tree.Observation   // the look at the backend that this comes from
 	late   map[table.Link]bool // names with an attempt that is known to be lost
 	first  bool                // a first listing: nobody has seen these names
 	whole  bool                // all that is known was looked at
@@ -154,14 +155,7 @@ func (m *merge) asks() bool {
 
 // finish tells whom it may concern.
 func (m *merge) finish(v *Tx) {
-	for l := range v.observations {
-		if l == m.mine {
-			continue
-		}
-		for _, name := range m.touched {
-			l.found(name)
-		}
-	}
+	v.Found(m.mine, m.touched...)
 	for _, l := range m.news {
 		v.recordCame(l)
 	}
@@ -236,7 +230,7 @@ func unchanged(rec table.Name, r *providers.Info) bool {
 // set stores a record, and looks anew whether its sides differ.
 func (m *merge) set(v *Tx, l table.Link, rec table.Name) {
 	if from := v.SetName(l, rec); from != 0 {
-		v.markStaleDentry(l, from)
+		v.MarkStaleDentry(l, from)
 	}
 	v.mark(l)
 	m.touched = append(m.touched, l)
@@ -415,7 +409,7 @@ func (m *merge) lost(v *Tx, l table.Link, x table.Ino) {
 	if len(n.Links) > 0 {
 		return
 	}
-	if isRegular(n) && !v.unheld(x) {
+	if isRegular(n) && !v.IsForsaken(x) {
 		n.LostName = &l
 	}
 	v.shed(x)

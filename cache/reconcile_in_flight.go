@@ -9,7 +9,7 @@ import "github.com/wsmount/wsmount/cache/internal/table"
 // finds out what became of it.
 func (m *merge) skipInFlight(v *Tx, l table.Link, rec *table.Name) bool {
 	if m.mine != nil {
-		if _, ours := m.mine.touched[l]; ours {
+		if outdated, _ := v.IsOutdated(m.mine, l); outdated {
 			return true
 		}
 	}

@@ -295,7 +295,7 @@ func (m *merge) replace(v *Tx, l table.Link, rec table.Name, r *providers.Info) 
 // with a notice; pages that it has of
 // content that was here once, with the next open.
 func (m *merge) unseen(v *Tx, x table.Ino, n *table.Inode) bool {
-	if len(n.Links) != 1 || len(n.RemoteLinks) != 1 || isSymlink(n) && v.refs[x] > 0 {
+	if len(n.Links) != 1 || len(n.RemoteLinks) != 1 || isSymlink(n) && v.References(x) > 0 {
 		return false
 	}
 	oi := v.open[x]
@@ -317,9 +317,7 @@ func (m *merge) renew(v *Tx, l table.Link, rec table.Name, r *providers.Info) {
 		old.State = table.None
 		v.letGo(x, old)
 	}
-	if v.refs[x] > 0 {
-		v.renewed[x] = struct{}{}
-	}
+	v.OutdateAttributes(x)
 	v.Later(func() { v.notifier().AttrChanged(ino(x)) })
 	m.remoteSide(v, l, &rec, remoteOf(*r, x, old))
 	v.recordRenewed(l, x, before)

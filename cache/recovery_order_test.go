@@ -85,7 +85,7 @@ func TestRecoverContentOfNamesThatComeBack(t *testing.T) {
 				w.putSynced("f", "precious")
 				ino := w.walk("f")
 				locked := w.v.lock()
-				refs := locked.refs[table.Ino(ino)]
+				refs := locked.References(table.Ino(ino))
 				locked.unlock()
 				w.v.Forget(ino, refs)
 				w.ok(end(w))

@@ -42,8 +42,8 @@ func (v *Volume) Rename(op *fs.Op, dir fs.Ino, name string, newDir fs.Ino, newNa
 	}
 	return v.change(op, func(v *Tx) error {
 		from, to, err := v.places(a, b)
-		if err == nil {
-			err = v.checkDentries(a, b)
+		if err == nil && v.TakeStaleDentries(a, b) {
+			err = fs.ErrStale
 		}
 		if err != nil {
 			return err
@@ -226,7 +226,7 @@ func (v *Tx) relocated(from, to *place) {
 	if isDir(from.n) {
 		v.retell(from.Link, to.Link, from.ino)
 	}
-	if v.refs[from.ino] == 0 {
+	if v.References(from.ino) == 0 {
 		// A pull was quicker: what the kernel has under the old name, and now takes
 		// along to the new one, is not what was there.
 		v.Later(func() { v.notifier().EntryChanged(ino(to.Dir), to.Name) })

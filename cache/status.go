@@ -49,7 +49,7 @@ func (v *Volume) Status() Status {
 	defer locked.unlock()
 	e := &v.engine
 	now := v.o.Now()
-	s := Status{Inodes: len(locked.refs), Queued: locked.table.DirtyCount(), Unsaved: len(e.unsaved), UnsavedBytes: e.total,
+	s := Status{Inodes: locked.ReferenceCount(), Queued: locked.table.DirtyCount(), Unsaved: len(e.unsaved), UnsavedBytes: e.total,
 		Halted: locked.massDelete.All(), Stale: !locked.staleSince().IsZero(), Hidden: locked.hidden(),
 		Revision: e.revision, Unpushed: locked.unpushedOf(),
 		Problems: append([]Problem(nil), locked.problems...), Failing: locked.failures()}

@@ -90,7 +90,7 @@ func (v *Tx) setLocal(l table.Link, ino table.Ino, stays bool) {
 			rec.Remote = nil // excluded since it was taken from there, which keeps it
 		}
 	}
-	delete(v.staleDentries, l)
+	v.ClearStaleDentry(l)
 	v.SetName(l, rec)
 	v.mark(l)
 }
@@ -101,9 +101,7 @@ func (v *Tx) setRemote(l table.Link, base *table.Remote) {
 	rec, _ := v.table.Name(l.Dir, l.Name)
 	rec.Remote, rec.Attempt = base, nil
 	v.table.SetName(l.Dir, l.Name, rec)
-	for listing := range v.observations {
-		listing.touched[l] = true
-	}
+	v.ChangedByUs(l)
 	v.mark(l)
 	v.vacated(l)
 }

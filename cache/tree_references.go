@@ -7,7 +7,7 @@ import (
 
 // refer is the kernel's entry for an inode, with a reference.
 func (v *View) refer(dir, ino table.Ino) fs.Entry {
-	v.refs[ino]++
+	v.Refer(ino)
 	return fs.Entry{Ino: fs.Ino(ino), Attr: v.attr(ino, v.table.Inode(ino)), TTL: v.kernelTTL(dir)}
 }
 
@@ -19,40 +19,28 @@ func (v *Volume) unrefer(e fs.Entry, err error) (fs.Entry, error) {
 	}
 	if e.Ino != 0 {
 		locked := v.lock()
-		locked.dropRefs(table.Ino(e.Ino), 1)
+		locked.DropReferences(table.Ino(e.Ino), 1)
 		locked.unlock()
 	}
 	return fs.Entry{}, err
-}
-
-// dropRefs gives references back and reports whether none is left.
-func (v *View) dropRefs(ino table.Ino, count uint64) bool {
-	if left := v.refs[ino]; left > count {
-		v.refs[ino] = left - count
-		return false
-	}
-	delete(v.refs, ino)
-	delete(v.shown, ino)
-	delete(v.renewed, ino)
-	return true
 }
 
 // Forget implements fs.Volume.
 func (v *Volume) Forget(ino fs.Ino, count uint64) {
 	i := table.Ino(ino)
 	locked := v.lock()
-	gone := locked.dropRefs(i, count) && i != table.Root && locked.unheld(i)
+	gone := locked.DropReferences(i, count) && i != table.Root && locked.IsForsaken(i)
 	locked.unlock()
 	if gone {
 		v.abandon(i)
 	}
 }
 
-// unheld reports whether an inode has no name, and nobody holds it.
-func (v *View) unheld(ino table.Ino) bool {
-	n := v.table.Inode(ino)
-	return n != nil && len(n.Links) == 0 && v.refs[ino] == 0 && v.open[ino] == nil && ino != table.Root
-}
+// pins are the open files of a volume.
+type pins struct{ v *Volume }
+
+// Pinned implements tree.Pins.
+func (p pins) Pinned(ino table.Ino) bool { return p.v.held.open[ino] != nil }
 
 // abandon forgets inodes that lost their last names, if nobody holds them any more.
 // It cannot fail in a way that anybody waits for: what stays is freed at the
@@ -88,7 +76,7 @@ func (v *Tx) shed(ino table.Ino) {
 	v.filePrefetch.end(ino)
 	key := orphanKey(ino)
 	busy := isDir(n) && len(n.RemoteLinks) == 0 && (n.From != "" || v.table.HasNames(ino) || v.engine.works(v.View, ino))
-	if v.keepNameless(ino, n) || !v.unheld(ino) || v.isOrphanConflict(ino) || busy {
+	if v.keepNameless(ino, n) || !v.IsForsaken(ino) || v.isOrphanConflict(ino) || busy {
 		if v.table.Get(key) == nil {
 			v.table.Set(key, []byte{1})
 		}
@@ -108,7 +96,7 @@ func (v *Tx) shed(ino table.Ino) {
 // no reference of the kernel, no open file.
 func (v *Tx) reap(ino table.Ino) {
 	n := v.table.Inode(ino)
-	if n == nil || ino == table.Root || len(n.Links) > 0 || len(n.RemoteLinks) > 0 || v.refs[ino] > 0 || v.open[ino] != nil {
+	if n == nil || ino == table.Root || len(n.Links) > 0 || len(n.RemoteLinks) > 0 || v.IsHeld(ino) {
 		return
 	}
 	v.table.Drop(ino)

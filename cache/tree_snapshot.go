@@ -16,7 +16,7 @@ import (
 type snapshot struct {
 	*View
 	at    *table.Snapshot
-	mine  *observation // keeps names from being forgotten meanwhile
+	mine  *tree.Observation // keeps names from being forgotten meanwhile
 	of    *Volume
 	loose map[table.Ino]struct{} // what is written and goes all the same; of a set
 	news  uint64                 // of the table
@@ -36,7 +36,7 @@ func (v *Volume) takeSnapshot(forSet bool) *snapshot {
 	at := locked.table.Snapshot()
 	f := &snapshot{at: at, mine: mine, loose: loose, of: v, news: locked.table.News(), next: locked.table.NextSeq()}
 	then := &Volume{p: v.p, caps: v.caps, o: v.o}
-	f.View = &View{Volume: then, guardedState: &guardedState{View: tree.ViewOf(at), table: at, open: locked.beingOpen(), massDelete: locked.massDelete, ignores: locked.ignores.Clone()}}
+	f.View = &View{Volume: then, guardedState: &guardedState{View: locked.At(at), table: at, open: locked.beingOpen(), massDelete: locked.massDelete, ignores: locked.ignores.Clone()}}
 	e := &then.engine
 	e.v, e.sets, e.memo = then, v.engine.sets, newMemo()
 	e.because, e.found = maps.Clone(v.engine.because), maps.Clone(v.engine.found)

@@ -161,7 +161,7 @@ func (v *View) mayUnload(dir table.Ino, loaded bool) bool {
 		return false
 	}
 	return n != nil && dir != table.Root && n.Loaded == loaded && len(n.RemoteLinks) == 1 && n.From == "" &&
-		v.refs[dir] == 0 && len(v.observations) == 0 &&
+		v.References(dir) == 0 && !v.IsObserved() &&
 		v.o.Now().Sub(timeOf(n.Listed)) >= unloadAge
 }
 
@@ -198,7 +198,7 @@ func (u *unloader) forgettable(v *View, l table.Link, rec table.Name) bool {
 		return false
 	}
 	n := v.table.Inode(rec.Ino)
-	if n == nil || v.refs[rec.Ino] != 0 || v.open[rec.Ino] != nil || len(n.Links) != 1 || len(n.RemoteLinks) != 1 ||
+	if n == nil || v.IsHeld(rec.Ino) || len(n.Links) != 1 || len(n.RemoteLinks) != 1 ||
 		n.LostName != nil || n.Writing || n.Suspect || v.hasOwnXattrs(n) || n.AttrGen != b.AttrGen {
 		return false
 	}

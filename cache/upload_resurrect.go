@@ -105,13 +105,7 @@ func (e *engine) nameBeside(v *View, l table.Link) table.Link {
 // in the one that is in its place: which of them an orphaned file gets back, and about
 // which of them listings that are under way say nothing.
 func (v *Tx) succeed(old, dir table.Ino) {
-	for listing := range v.observations {
-		for l, ours := range listing.touched {
-			if l.Dir == old {
-				listing.touched[table.Link{Dir: dir, Name: l.Name}] = ours
-			}
-		}
-	}
+	v.Succeed(old, dir)
 	all := v.orphanConflicts()
 	for x := range v.open {
 		all = append(all, x)
@@ -137,7 +131,7 @@ func (e *engine) works(v *View, dir table.Ino) bool {
 // left are the directories of an operation that waited for its end to be forgotten.
 func (e *engine) left(v *View, s *operation) (dirs []table.Ino) {
 	for _, l := range s.names() {
-		if v.IsNowhere(l.Dir) && v.unheld(l.Dir) {
+		if v.IsNowhere(l.Dir) && v.IsForsaken(l.Dir) {
 			dirs = append(dirs, l.Dir)
 		}
 	}

@@ -61,30 +61,25 @@ type Volume struct {
 // guardedState is what the lock of a volume guards.
 type guardedState struct {
 	*tree.View
-	table        table.Reader
-	updates      uint64               // changes of the table
-	commits      uint64               // of them, those that were not light
-	synced       uint64               // so many of them are on the disk
-	noting       map[table.Ino]uint64 // states of content on the disk, to be noted; nil: nobody is about to
-	refs         map[table.Ino]uint64 // the kernel's lookups
-	open         map[table.Ino]*openInode
-	shown        map[table.Ino]uint64      // the Gen that the kernel has pages of
-	renewed      map[table.Ino]struct{}    // the kernel may have attributes of another version of them
-	observations map[*observation]struct{} // that are under way
-	problems     []Problem
-	closing      bool // Close was called
-	closed       bool // and nothing new begins
+	table    table.Reader
+	updates  uint64               // changes of the table
+	commits  uint64               // of them, those that were not light
+	synced   uint64               // so many of them are on the disk
+	noting   map[table.Ino]uint64 // states of content on the disk, to be noted; nil: nobody is about to
+	open     map[table.Ino]*openInode
+	problems []Problem
+	closing  bool // Close was called
+	closed   bool // and nothing new begins
 
-	massDelete    massdelete.Guard
-	wholePull     wholePull
-	pulls         pulls
-	prefetch      prefetch
-	filePrefetch  filePrefetch
-	ignores       *rules.Ignores
-	learning      bool                    // rules, in the background
-	relooks       bool                    // names may stay local for no reason any more
-	staleDentries map[table.Link]struct{} // see markStaleDentry
-	kept          *kept                   // for the set that is under way; nil: there is none
+	massDelete   massdelete.Guard
+	wholePull    wholePull
+	pulls        pulls
+	prefetch     prefetch
+	filePrefetch filePrefetch
+	ignores      *rules.Ignores
+	learning     bool  // rules, in the background
+	relooks      bool  // names may stay local for no reason any more
+	kept         *kept // for the set that is under way; nil: there is none
 }
 
 var _ interface {
@@ -125,9 +120,9 @@ func newVolume(p providers.Provider, o Options, s *stateDir) *Volume {
 	v := &Volume{p: p, caps: p.Capabilities(), o: o, state: s, store: s.content,
 		run: hex.EncodeToString(id), pause: o.pause, failing: chores.New(o.Now),
 		puller: newPuller(), fileSlots: make(chan struct{}, aheadFetches)}
-	v.tree = tree.New(s.table)
-	v.held = &View{Volume: v, guardedState: &guardedState{View: tree.ViewOf(s.table), table: s.table, refs: map[table.Ino]uint64{}, open: map[table.Ino]*openInode{}, shown: map[table.Ino]uint64{},
-		renewed: map[table.Ino]struct{}{}, observations: map[*observation]struct{}{}, staleDentries: map[table.Link]struct{}{},
+	v.tree = tree.New(s.table, tree.Options{Pins: pins{v}})
+	defer v.tree.Unlock()
+	v.held = &View{Volume: v, guardedState: &guardedState{View: v.tree.Lock(), table: s.table, open: map[table.Ino]*openInode{},
 		pulls:   pulls{shared: map[table.Ino]*sharedListing{}, told: map[table.Ino]toldStale{}},
 		ignores: rules.New(o.IgnoreFile)}}
 	v.submodules, _ = providers.As[providers.Submoduler](p)

@@ -27,10 +27,10 @@ const (
 // tooLarge are the packages and types that are over the limits of all others. A row
 // is removed when it is not needed any more; a limit is lowered with what it limits.
 var tooLarge = map[string]int{
-	"cache files":                        147,
-	"cache lines":                        25550,
+	"cache files":                        146,
+	"cache lines":                        25453,
 	"cache.Tx methods":                   81,
-	"cache.View methods":                 92,
+	"cache.View methods":                 87,
 	"cache.Volume methods":               401,
 	"cache.engine methods":               184,
 	"cache.merge methods":                93,

@@ -16,7 +16,7 @@ func in(t *testing.T, do func(tx *tree.Tx)) {
 	tab, err := table.Open(t.TempDir(), table.Options{})
 	assert.OK(t, err)
 	defer tab.Close()
-	err = tree.New(tab).Update(func(tx *tree.Tx) error {
+	err = tree.New(tab, tree.Options{}).Update(func(tx *tree.Tx) error {
 		tx.Put(table.Root, &table.Inode{Mode: syscall.S_IFDIR, Loaded: true})
 		do(tx)
 		return nil

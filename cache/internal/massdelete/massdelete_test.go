@@ -24,10 +24,10 @@ func newTree(t *testing.T) (*tree.Tree, func() *tree.Tree) {
 	}
 	tab := open()
 	t.Cleanup(func() { tab.Close() })
-	return tree.New(tab), func() *tree.Tree {
+	return tree.New(tab, tree.Options{}), func() *tree.Tree {
 		tab.Close()
 		tab = open()
-		return tree.New(tab)
+		return tree.New(tab, tree.Options{})
 	}
 }
 

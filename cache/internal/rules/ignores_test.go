@@ -27,7 +27,7 @@ func newWorld(t *testing.T) *world {
 	tab, err := table.Open(t.TempDir(), table.Options{})
 	assert.OK(t, err)
 	t.Cleanup(func() { tab.Close() })
-	w := &world{t, tree.New(tab), New(".ignore"), map[string]table.Ino{"": table.Root}}
+	w := &world{t, tree.New(tab, tree.Options{}), New(".ignore"), map[string]table.Ino{"": table.Root}}
 	w.do(func(tx *tree.Tx) { tx.Put(table.Root, &table.Inode{Mode: syscall.S_IFDIR, Loaded: true}) })
 	return w
 }

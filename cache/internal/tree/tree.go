@@ -15,14 +15,50 @@ type Tree struct {
 	held  View // given to whoever holds mu
 }
 
+// Options are what a tree needs of those who use it.
+type Options struct {
+	Pins Pins // nil: nobody but the kernel uses inodes
+}
+
 // New is the tree in t, which stays the caller's to close.
-func New(t *table.Table) *Tree { return &Tree{table: t, held: View{t}} }
+func New(t *table.Table, o Options) *Tree {
+	if o.Pins == nil {
+		o.Pins = unpinned{}
+	}
+	return &Tree{table: t, held: View{t, &guarded{
+		options:       o,
+		lookups:       map[table.Ino]uint64{},
+		pages:         map[table.Ino]uint64{},
+		outdated:      map[table.Ino]struct{}{},
+		staleDentries: map[table.Link]struct{}{},
+		observations:  map[*Observation]struct{}{},
+	}}}
+}
 
-// A View reads the tree while its lock is held, or as it was in a snapshot.
-type View struct{ table.Reader }
+// A View reads the tree while its lock is held, or as it was in a snapshot. What of the
+// lock's is in memory alone is changed through it, too. All who hold the lock get the same.
+type View struct {
+	table.Reader
+	guarded *guarded
+}
 
-// ViewOf is a View of what nobody changes any more, such as a snapshot of a table.
-func ViewOf(r table.Reader) *View { return &View{r} }
+// guarded is what the lock guards beside the table. None of it survives the process.
+type guarded struct {
+	options       Options
+	lookups       map[table.Ino]uint64      // references of the kernel
+	pages         map[table.Ino]uint64      // the content version that the kernel has pages of
+	outdated      map[table.Ino]struct{}    // the kernel may have attributes of another version
+	staleDentries map[table.Link]struct{}   // see MarkStaleDentry
+	observations  map[*Observation]struct{} // that are under way
+}
+
+// At is the tree as a snapshot of its table has it. Nobody uses an inode of that, and
+// nothing about it can be changed.
+func (v *View) At(r table.Reader) *View {
+	o := v.guarded.options
+	o.Pins = unpinned{}
+	return &View{r, &guarded{options: o}}
+}
 
 // A Tx changes the tree: all of it survives a kill when Update has returned, or nothing
 // of it happened.
@@ -132,3 +168,7 @@ type unobserved struct{}
 func (unobserved) Full(bool) bool { return false }
 func (unobserved) Committed()     {}
 func (unobserved) Undone()        {}
+
+type unpinned struct{}
+
+func (unpinned) Pinned(table.Ino) bool { return false }

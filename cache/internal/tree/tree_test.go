@@ -23,12 +23,12 @@ func (s *seen) Committed() {
 	s.wrote = s.tx.Wrote()
 }
 
-func newTree(t *testing.T) *Tree {
+func newTree(t *testing.T, o Options) *Tree {
 	t.Helper()
 	tab, err := table.Open(t.TempDir(), table.Options{})
 	assert.OK(t, err)
 	t.Cleanup(func() { tab.Close() })
-	tr := New(tab)
+	tr := New(tab, o)
 	tr.do(t, func(tx *Tx) { tx.Put(table.Root, &table.Inode{Loaded: true}) })
 	return tr
 }
@@ -74,7 +74,7 @@ func TestUpdate(t *testing.T) {
 		"panics":   {do: func(*Tx) error { panic(broken) }, want: broken, last: true},
 	} {
 		t.Run(what, func(t *testing.T) {
-			tr, o, ran := newTree(t), &seen{}, 0
+			tr, o, ran := newTree(t, Options{}), &seen{}, 0
 			err := func() (err error) {
 				defer func() {
 					if p := recover(); p != nil {
@@ -106,7 +106,7 @@ func TestUpdate(t *testing.T) {
 
 // A name tells what it took from an inode, unless it had it already or took it from none.
 func TestSetName(t *testing.T) {
-	tr, l := newTree(t), link(table.Root, "f")
+	tr, l := newTree(t, Options{}), link(table.Root, "f")
 	tr.do(t, func(tx *Tx) {
 		for _, ino := range []table.Ino{7, 8} {
 			tx.Put(ino, &table.Inode{})
@@ -124,7 +124,7 @@ func TestSetName(t *testing.T) {
 // locally and has y at the remote still.
 func TestPaths(t *testing.T) {
 	const d, f, x = 10, 11, 12
-	tr := newTree(t)
+	tr := newTree(t, Options{})
 	tr.do(t, func(tx *Tx) {
 		for _, ino := range []table.Ino{d, f, x} {
 			tx.Put(ino, &table.Inode{Loaded: ino == d})
@@ -174,7 +174,7 @@ func TestPaths(t *testing.T) {
 // what is below it is; a name whose move is known to have come too late counts no more.
 func TestMoving(t *testing.T) {
 	const d, sub = 10, 11
-	tr := newTree(t)
+	tr := newTree(t, Options{})
 	old, now := link(table.Root, "d"), link(table.Root, "e")
 	attempt := func(a *table.Attempt, seq uint64) {
 		tr.do(t, func(tx *Tx) { tx.SetName(now, table.Name{Ino: d, Attempt: a, Seq: seq}) })
@@ -213,7 +213,7 @@ func TestMoving(t *testing.T) {
 // done, with all that is below it; where it is meanwhile nobody can say.
 func TestHandOver(t *testing.T) {
 	const giver, taker, sub = 10, 11, 12
-	tr := newTree(t)
+	tr := newTree(t, Options{})
 	tr.do(t, func(tx *Tx) {
 		for _, ino := range []table.Ino{giver, taker, sub} {
 			tx.Put(ino, &table.Inode{})
