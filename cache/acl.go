@@ -120,7 +120,7 @@ func (v *Tx) setACL(op *fs.Op, ino table.Ino, name string, value []byte) error {
 		return syscall.EINVAL
 	}
 	n := v.table.Edit(ino)
-	if isSymlink(n) {
+	if n.IsSymlink() {
 		return syscall.EOPNOTSUPP
 	}
 	if err := v.hasRoom(n, name, value); err != nil {
@@ -128,7 +128,7 @@ func (v *Tx) setACL(op *fs.Op, ino table.Ino, name string, value []byte) error {
 	}
 	value = append([]byte{}, value...)
 	if name == defaultACL {
-		if !isDir(n) {
+		if !n.IsDir() {
 			return syscall.EACCES
 		}
 		setXattr(n, name, value)
@@ -154,7 +154,7 @@ func (v *Tx) setACL(op *fs.Op, ino table.Ino, name string, value []byte) error {
 
 // chmod changes the mode of an inode that may be edited, and its ACL with it.
 func chmod(n *table.Inode, mode uint32) {
-	n.Mode = kindOf(n) | mode&^syscall.S_IFMT
+	n.Mode = n.Kind() | mode&^syscall.S_IFMT
 	if a := n.Xattrs[accessACL]; a != nil {
 		setXattr(n, accessACL, acl(a).withMode(n.Mode))
 	}
@@ -168,7 +168,7 @@ func inherit(n, parent *table.Inode, umask uint32) {
 		n.Mode &^= umask
 		return
 	}
-	if isDir(n) {
+	if n.IsDir() {
 		setXattr(n, defaultACL, append([]byte{}, rules...))
 	}
 	mode := n.Mode & (rules.mode() | ^uint32(0o777))

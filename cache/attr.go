@@ -82,7 +82,7 @@ func (v *Volume) SetAttr(op *fs.Op, ino fs.Ino, f fs.File, in *fs.SetAttr) (fs.A
 		if err != nil {
 			return err
 		}
-		if isSymlink(n) && in.Mode != nil {
+		if n.IsSymlink() && in.Mode != nil {
 			return syscall.EOPNOTSUPP
 		}
 		v.setAttr(i, in)
@@ -143,7 +143,7 @@ func chown(n *table.Inode, in *fs.SetAttr) {
 	if in.GID != nil {
 		n.GID = *in.GID
 	}
-	if !isDir(n) && in.Mode == nil {
+	if !n.IsDir() && in.Mode == nil {
 		dropPrivileges(n)
 	}
 }
@@ -178,7 +178,7 @@ func (v *View) attr(ino table.Ino, n *table.Inode) fs.Attr {
 	a := fs.Attr{Ino: fs.Ino(ino), Size: uint64(n.Size), Blocks: uint64(n.Blocks), Mode: n.Mode,
 		Nlink: nlink(ino, n), UID: n.UID, GID: n.GID, Rdev: n.Rdev, Blksize: blockSize,
 		Atime: n.Atime.Time(), Mtime: n.Mtime.Time(), Ctime: n.Ctime.Time(), TTL: v.attrTTL(n)}
-	if isDir(n) && a.Nlink > 0 {
+	if n.IsDir() && a.Nlink > 0 {
 		a.Size, a.Blocks = dirSize, dirSize/512
 	}
 	if oi := v.open[ino]; oi != nil && oi.f != nil && !oi.untold {
@@ -194,7 +194,7 @@ func (v *View) attr(ino table.Ino, n *table.Inode) fs.Attr {
 // the ".." of each directory in it; none once it was removed.
 func nlink(ino table.Ino, n *table.Inode) uint32 {
 	switch {
-	case !isDir(n):
+	case !n.IsDir():
 		return uint32(len(n.Links))
 	case len(n.Links) == 0 && ino != table.Root:
 		return 0

@@ -81,7 +81,7 @@ func (v *View) keepNameless(ino table.Ino, n *table.Inode) bool {
 	if _, known := v.kept.nowhere[ino]; known {
 		return true
 	}
-	if !v.engine.isUnsaved(v, ino) && !isDir(n) && !isSymlink(n) {
+	if !v.engine.isUnsaved(v, ino) && !n.IsDir() && !n.IsSymlink() {
 		return false
 	}
 	v.kept.nowhere[ino] = struct{}{}

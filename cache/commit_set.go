@@ -149,7 +149,7 @@ func (s *set) ignores(l table.Link) bool {
 	stays, ok := v.sorted(l, rec, n, s.carriers)
 	switch {
 	case !ok:
-		_, sure := v.ignores.Ignored(v, l, isDir(n))
+		_, sure := v.ignores.Ignored(v, l, n.IsDir())
 		if s.unsure = s.unsure || !sure; sure {
 			s.bring = append(s.bring, l)
 		}
@@ -208,9 +208,9 @@ func (s *set) planned(l table.Link) *planned {
 		p.size, p.writing = n.Size, n.Writing
 		_, p.loose = s.loose[rec.Ino]
 		switch {
-		case isDir(n):
+		case n.IsDir():
 			p.Kind = providers.KindDir
-		case isSymlink(n):
+		case n.IsSymlink():
 			p.Kind = providers.KindSymlink
 		}
 	}

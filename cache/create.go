@@ -76,7 +76,7 @@ func (v *View) found(dir, ino table.Ino, flags uint32) (fs.Entry, error) {
 	switch {
 	case flags&syscall.O_EXCL != 0:
 		return fs.Entry{}, syscall.EEXIST
-	case isSymlink(v.table.Inode(ino)):
+	case v.table.Inode(ino).IsSymlink():
 		return fs.Entry{}, fs.ErrStale // the kernel follows it, once it knows
 	}
 	return v.refer(dir, ino), nil
@@ -94,7 +94,7 @@ func (v *Volume) Tmpfile(op *fs.Op, dir fs.Ino, flags, mode uint32) (fs.Entry, f
 		if err != nil {
 			return err
 		}
-		if !isDir(parent) {
+		if !parent.IsDir() {
 			return syscall.ENOTDIR
 		}
 		n := v.newInode(op, parent, syscall.S_IFREG|mode&^syscall.S_IFMT)
@@ -155,11 +155,11 @@ func (v *Volume) newInode(op *fs.Op, parent *table.Inode, mode uint32) *table.In
 		Atime: now, Mtime: now, Ctime: now, Birth: v.now()}
 	if parent.Mode&syscall.S_ISGID != 0 {
 		n.GID = parent.GID
-		if isDir(n) {
+		if n.IsDir() {
 			n.Mode |= syscall.S_ISGID
 		}
 	}
-	if !isSymlink(n) {
+	if !n.IsSymlink() {
 		inherit(n, parent, op.Umask&0o777)
 	}
 	return n

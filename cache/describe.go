@@ -81,7 +81,7 @@ func (v *View) describe(n *table.Inode) (state, reason string) {
 		return state, reason
 	case dirty || n.Writing:
 		return "unsaved", reason
-	case isRegular(n) && n.State != table.Whole && n.Size > 0:
+	case n.IsRegular() && n.State != table.Whole && n.Size > 0:
 		return "remote", ""
 	}
 	return "clean", ""

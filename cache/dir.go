@@ -30,7 +30,7 @@ var _ fs.Dir = (*dirStream)(nil)
 func (v *Volume) OpenDir(_ *fs.Op, ino fs.Ino) (fs.Dir, error) {
 	err := v.view(func(v *View) error {
 		n, err := v.inode(ino)
-		if err == nil && !isDir(n) {
+		if err == nil && !n.IsDir() {
 			err = syscall.ENOTDIR
 		}
 		return err
@@ -114,7 +114,7 @@ func (d *dirStream) next(v *View) (fs.DirEntry, bool) {
 	if child == nil {
 		return fs.DirEntry{}, false // the table has failed, and says so
 	}
-	return fs.DirEntry{Name: e.Name, Ino: fs.Ino(e.Ino), Mode: kindOf(child), Cookie: e.Cookie}, true
+	return fs.DirEntry{Name: e.Name, Ino: fs.Ino(e.Ino), Mode: child.Kind(), Cookie: e.Cookie}, true
 }
 
 // Fsync implements fs.Dir: every change of names before is safe, where Policy

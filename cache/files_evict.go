@@ -76,7 +76,7 @@ func (v *Tx) giveUp(ino table.Ino) bool {
 // replaceable reports whether the content of an inode can be fetched again: the backend
 // has just that under every name of it.
 func (v *View) replaceable(n *table.Inode) bool {
-	return isRegular(n) && !n.Writing && !n.Suspect && len(n.Links) > 0 && !slices.ContainsFunc(n.Links, func(l table.Link) bool {
+	return n.IsRegular() && !n.Writing && !n.Suspect && len(n.Links) > 0 && !slices.ContainsFunc(n.Links, func(l table.Link) bool {
 		rec, _ := v.table.Name(l.Dir, l.Name)
 		return rec.Local || v.differ(rec)
 	})
@@ -89,7 +89,7 @@ func (v *View) weigh(ino table.Ino) {
 	if v.open[ino] != nil {
 		return
 	}
-	if n := v.table.Inode(ino); n != nil && n.State != table.None && isRegular(n) {
+	if n := v.table.Inode(ino); n != nil && n.State != table.None && n.IsRegular() {
 		size := n.Blocks * 512
 		if n.State == table.Partial { // the inode has what all of it takes
 			size = content.Measured

@@ -134,9 +134,9 @@ func (v *Volume) hold(ino table.Ino, u user) (*openInode, error) {
 	switch {
 	case n == nil:
 		return nil, fs.ErrStale
-	case isDir(n):
+	case n.IsDir():
 		return nil, syscall.EISDIR
-	case !isRegular(n):
+	case !n.IsRegular():
 		return nil, syscall.ENXIO
 	}
 	oi := locked.open[ino]

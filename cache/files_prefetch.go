@@ -263,7 +263,7 @@ func (v *View) prefetchFiles(s *series, dir table.Ino) {
 // isDistant reports whether a name stands for a small file of which the backend has all,
 // nothing is here and which nobody has open.
 func (v *View) isDistant(rec *table.Name, n *table.Inode) bool {
-	return isRegular(n) && n.State == table.None && n.Size > 0 && n.Size <= siblingSize && len(n.Links) == 1 &&
+	return n.IsRegular() && n.State == table.None && n.Size > 0 && n.Size <= siblingSize && len(n.Links) == 1 &&
 		rec.Seq == 0 && rec.Remote != nil && rec.Remote.Ino == rec.Ino && rec.Remote.ContentVersion == n.ContentVersion &&
 		v.open[rec.Ino] == nil && v.filePrefetch.of[rec.Ino] == nil
 }

@@ -181,7 +181,7 @@ func (c *committed) now(l table.Link, ino table.Ino) (n *table.Inode, shared boo
 		return &had, false
 	}
 	if rec.Remote == nil && v.ignoring() {
-		is, _ := locked.ignores.Ignored(locked, l, isDir(n))
+		is, _ := locked.ignores.Ignored(locked, l, n.IsDir())
 		return &had, !is
 	}
 	return &had, true
@@ -194,7 +194,7 @@ func (c *committed) compare(path string, at providers.Locator, want *providers.I
 	case want == nil:
 		c.remove = append(c.remove, item{path: path, ino: ino, mode: n.Mode})
 	case want.Kind == providers.KindDir:
-		if n == nil || !isDir(n) {
+		if n == nil || !n.IsDir() {
 			c.items = append(c.items, item{path: path, mode: modeDir | 0o755})
 		}
 	case n != nil && n.Origin.ContentVersion == n.ContentVersion && n.Origin.Version.Matches(want.Version) && !n.Writing && takeMode(n.Mode, want.Attr) == n.Mode:
@@ -217,7 +217,7 @@ func (c *committed) compare(path string, at providers.Locator, want *providers.I
 // differs as a whole.
 func (c *committed) lookBelow(at providers.Locator, want *providers.Info, ino table.Ino, n *table.Inode) error {
 	var names []string
-	if n != nil && isDir(n) {
+	if n != nil && n.IsDir() {
 		if err := c.v.loadDir(&fs.Op{Cancel: c.ctx.Done()}, ino); err != nil {
 			return err
 		}

@@ -83,7 +83,7 @@ func (v *Volume) isNow(ctx context.Context, path string) (found, dir bool) {
 	defer locked.unlock()
 	n := locked.table.Inode(ino)
 	found = err == nil && n != nil
-	return found, found && isDir(n)
+	return found, found && n.IsDir()
 }
 
 // differ compares states of one path.
@@ -335,8 +335,8 @@ func (v *Volume) openHereNow(ctx context.Context, path string) (io.ReadCloser, e
 	}
 	locked := v.lock()
 	n := locked.table.Inode(ino)
-	regular, link := n != nil && isRegular(n), n != nil && isSymlink(n)
-	dir := n != nil && isDir(n)
+	regular, link := n != nil && n.IsRegular(), n != nil && n.IsSymlink()
+	dir := n != nil && n.IsDir()
 	locked.unlock()
 	switch {
 	case err != nil || ino == 0 || n == nil:

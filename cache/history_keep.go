@@ -98,7 +98,7 @@ func (v *Tx) recordNamed(l table.Link, ino table.Ino, why string) {
 
 // recordVersion notes that the content of an inode is final.
 func (v *Tx) recordVersion(n *table.Inode, ino table.Ino, why string) {
-	if len(n.Links) == 0 || !isRegular(n) {
+	if len(n.Links) == 0 || !n.IsRegular() {
 		return
 	}
 	h := history.HeadOf(v, n.Links[0])
@@ -156,7 +156,7 @@ func (v *Tx) recordMoved(ino table.Ino, from, to table.Link, why string) {
 	r := recordOf(Moved, why, to, ino, n)
 	at, _ := v.LocalPath(from)
 	r.From = &history.Place{Dir: from.Dir, Name: from.Name, Path: at.String()}
-	r.New = old == nil && ofHere(n) && isRegular(n)
+	r.New = old == nil && ofHere(n) && n.IsRegular()
 	r.Of, r.Past = of, pastNow(v.View, ino, n)
 	v.addRecord(r)
 }
@@ -173,7 +173,7 @@ func (v *Tx) keepReplaced(l table.Link, ino table.Ino, why string) (id string, e
 	of, old := history.ContentBehind(v, ino, h.ID)
 	r := recordOf(Ended, why, l, ino, n)
 	r.Prev, r.New, r.Past = of, old == nil && ofHere(n), pastNow(v.View, ino, n)
-	moves := isRegular(n) && n.State == table.Whole && n.Size > 0 && len(n.Links) == 1
+	moves := n.IsRegular() && n.State == table.Whole && n.Size > 0 && len(n.Links) == 1
 	switch {
 	case old != nil && old.Kept && old.Gen == n.ContentVersion:
 		r.Of, moves = of, false
@@ -264,7 +264,7 @@ func (v *Volume) unkept(ino table.Ino) (gen uint64, ok bool) {
 	locked := v.lock()
 	defer locked.unlock()
 	n := locked.table.Inode(ino)
-	if n == nil || !isRegular(n) || len(n.Links) == 0 || n.State != table.Whole || n.Writing ||
+	if n == nil || !n.IsRegular() || len(n.Links) == 0 || n.State != table.Whole || n.Writing ||
 		n.Size == 0 || n.Size > keepSmall {
 		return 0, false
 	}

@@ -119,7 +119,7 @@ func (p *past) add(ctx context.Context, path string) {
 	locked := p.v.lock()
 	defer locked.unlock()
 	n := locked.table.Inode(ino)
-	if _, known := p.first[ino]; err != nil || n == nil || known || isDir(n) {
+	if _, known := p.first[ino]; err != nil || n == nil || known || n.IsDir() {
 		return
 	}
 	e := p.stayed(locked, l, ino, n)

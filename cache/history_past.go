@@ -14,7 +14,7 @@ import (
 func (v *View) pastOf(ino table.Ino, n *table.Inode, is func(contentVersion uint64) bool) *history.Past {
 	_, keeps := providers.As[providers.Snapshotter](v.p)
 	level := v.syncedRevisionHeld()
-	if keeps && level == "" || !isRegular(n) {
+	if keeps && level == "" || !n.IsRegular() {
 		return nil
 	}
 	for _, h := range n.RemoteLinks {

@@ -47,10 +47,10 @@ func (v *Volume) recorded(r *history.Record) {
 func recordOf(change, why string, l table.Link, ino table.Ino, n *table.Inode) *history.Record {
 	r := &history.Record{Change: change, Why: why, Dir: l.Dir, Name: l.Name, Ino: ino,
 		Mode: n.Mode, Gen: n.ContentVersion, Birth: n.Birth, Base: versionText(n.Origin.Version)}
-	if isRegular(n) {
+	if n.IsRegular() {
 		r.Size = n.Size
 	}
-	if isSymlink(n) {
+	if n.IsSymlink() {
 		r.Target = n.Target
 	}
 	return r

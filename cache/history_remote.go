@@ -102,7 +102,7 @@ func (v *Volume) bringHere(ctx context.Context, path string) error {
 	_, ino, err := v.find(ctx, path)
 	locked := v.lock()
 	n := locked.table.Inode(ino)
-	away := err == nil && n != nil && isRegular(n) && n.State != table.Whole && n.Size > 0
+	away := err == nil && n != nil && n.IsRegular() && n.State != table.Whole && n.Size > 0
 	locked.unlock()
 	if !away {
 		return nil

@@ -202,7 +202,7 @@ func (v *Volume) isSo(ctx context.Context, it item) (bool, error) {
 	}
 	locked := v.lock()
 	n := locked.table.Inode(ino)
-	if it.src.kind == contentPast && err == nil && n != nil && isRegular(n) {
+	if it.src.kind == contentPast && err == nil && n != nil && n.IsRegular() {
 		here := *n
 		locked.unlock()
 		return v.hasPast(ctx, it, ino, here)
@@ -278,7 +278,7 @@ func (v *Volume) enterAt(ctx context.Context, it item, ino table.Ino, fill func(
 		n.Mode = it.mode
 		old := v.table.Inode(rec.Ino)
 		switch {
-		case old != nil && isDir(old):
+		case old != nil && old.IsDir():
 			return syscall.EISDIR
 		case old != nil && old.Mode&modeType == n.Mode&modeType:
 			n.Mode, n.UID, n.GID, n.Xattrs = old.Mode, old.UID, old.GID, old.Xattrs
@@ -291,7 +291,7 @@ func (v *Volume) enterAt(ctx context.Context, it item, ino table.Ino, fill func(
 			}
 		}
 		v.enter(l, ino, n)
-		if isRegular(n) {
+		if n.IsRegular() {
 			v.recordVersion(v.table.Inode(ino), ino, whyRestored)
 		} else {
 			v.recordMade(l, ino, whyRestored)
@@ -334,7 +334,7 @@ func (v *Volume) makeDir(ctx context.Context, path string) (table.Ino, error) {
 	err = v.update(func(v *Tx) error {
 		rec, _ := v.table.Name(l.Dir, l.Name)
 		if ino = rec.Ino; ino != 0 {
-			if !isDir(v.table.Inode(ino)) {
+			if !v.table.Inode(ino).IsDir() {
 				return syscall.ENOTDIR
 			}
 			return nil

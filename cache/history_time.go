@@ -100,7 +100,7 @@ func (p *past) carryNames(ctx context.Context, dir table.Ino) (dirs []table.Ino,
 			n := locked.table.Inode(rec.Ino)
 			if _, known := p.first[rec.Ino]; n != nil && !known {
 				p.first[rec.Ino] = p.stayed(locked, table.Link{Dir: dir, Name: name}, rec.Ino, n)
-				if isDir(n) {
+				if n.IsDir() {
 					dirs = append(dirs, rec.Ino)
 				}
 			}
@@ -175,7 +175,7 @@ func (p *past) scopeOf(ctx context.Context, path string) string {
 	}
 	locked := p.v.lock()
 	defer locked.unlock()
-	if n := locked.table.Inode(ino); n != nil && isDir(n) {
+	if n := locked.table.Inode(ino); n != nil && n.IsDir() {
 		if e, ok := p.first[ino]; ok {
 			l, path, _ = p.was(e)
 		}
@@ -203,7 +203,7 @@ func (v *View) contentNow(id uint64, r *history.Record) contentSource {
 	src := v.contentOf(id, r)
 	n := v.table.Inode(r.Ino)
 	gone := src.kind == contentGone || src.kind == contentPast && n != nil && len(n.RemoteLinks) > 0
-	if gone && n != nil && isRegular(n) && n.ContentVersion == r.Gen && !n.Writing {
+	if gone && n != nil && n.IsRegular() && n.ContentVersion == r.Gen && !n.Writing {
 		return contentSource{kind: contentAway, ino: r.Ino, gen: r.Gen, size: n.Size}
 	}
 	return src
@@ -273,7 +273,7 @@ func (v *Volume) itemOf(ctx context.Context, path, version string) (it item, isO
 	}
 	n := locked.table.Inode(ino)
 	wasIn := r.Path != path && below(r.Path, path)
-	if r.Mode&modeType == modeDir || ferr == nil && n != nil && isDir(n) || n == nil && wasIn {
+	if r.Mode&modeType == modeDir || ferr == nil && n != nil && n.IsDir() || n == nil && wasIn {
 		return it, false, nil
 	}
 	it = item{path: path, of: locked.whereIs(r), ino: r.Ino, mode: r.Mode, target: r.Target, src: locked.contentNow(id, r), id: id}

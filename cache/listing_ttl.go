@@ -157,7 +157,7 @@ func (v *Volume) judge(dir table.Ino, arrived time.Time, strict bool) (freshness
 	switch {
 	case n == nil:
 		return 0, 0, errors.Join(fs.ErrStale, locked.table.Err())
-	case !isDir(n):
+	case !n.IsDir():
 		return 0, 0, syscall.ENOTDIR
 	}
 	now := arrived

@@ -136,13 +136,13 @@ func (v *Tx) mayLink(ino table.Ino, l table.Link) error {
 	switch {
 	case n == nil:
 		return fs.ErrStale
-	case isDir(n):
+	case n.IsDir():
 		return syscall.EPERM
 	case rec.Ino != 0:
 		return syscall.EEXIST
 	case len(n.Links) >= maxLinks:
 		return syscall.EMLINK
-	case len(n.Links) == 0 && isRegular(n) && n.State != table.Whole:
+	case len(n.Links) == 0 && n.IsRegular() && n.State != table.Whole:
 		return syscall.ENOENT // its only copy is about to go
 	case len(n.Links) > 0 && v.crosses(n.Links[0], l, n) && !v.isHere(n):
 		return syscall.EXDEV // its content would have no remote name
@@ -167,7 +167,7 @@ func (v *Volume) Unlink(op *fs.Op, dir fs.Ino, name string) error {
 		switch {
 		case rec.Ino == 0:
 			return syscall.ENOENT
-		case isDir(v.table.Inode(rec.Ino)):
+		case v.table.Inode(rec.Ino).IsDir():
 			return syscall.EISDIR
 		}
 		v.remove(l, rec.Ino)
@@ -205,7 +205,7 @@ func (v *Volume) Rmdir(op *fs.Op, dir fs.Ino, name string) error {
 func (v *View) mayRemoveDir(ino table.Ino) error {
 	n := v.table.Inode(ino)
 	switch {
-	case !isDir(n):
+	case !n.IsDir():
 		return syscall.ENOTDIR
 	case !n.Loaded:
 		return errUnknown{ino}
@@ -243,7 +243,7 @@ func (v *Tx) bury(l table.Link, ino table.Ino, why string) {
 
 // deleted tells the lifecycle bus, once the change is committed.
 func (v *Tx) deleted(l table.Link, n *table.Inode) {
-	if at, ok := v.LocalPath(l); ok && !isDir(n) {
+	if at, ok := v.LocalPath(l); ok && !n.IsDir() {
 		v.Later(func() { v.notifier().Deleted(at.String()) })
 	}
 }
@@ -275,7 +275,7 @@ func (v *Volume) target(ino fs.Ino) (target string, err error) {
 		if err != nil {
 			return err
 		}
-		if !isSymlink(n) {
+		if !n.IsSymlink() {
 			return syscall.EINVAL
 		}
 		target = n.Target

@@ -37,7 +37,7 @@ func (v *View) parent(dir table.Ino) (*table.Inode, error) {
 	switch {
 	case n == nil:
 		return nil, fs.ErrStale
-	case !isDir(n):
+	case !n.IsDir():
 		return nil, syscall.ENOTDIR
 	case len(n.Links) == 0 && dir != table.Root:
 		return nil, syscall.ENOENT // it was removed while somebody is in it

@@ -357,7 +357,7 @@ func (e *engine) structural(v *View) map[table.Link]uint64 {
 	names := map[table.Link]uint64{}
 	v.table.Dirty(0, func(seq uint64, l table.Link) bool {
 		rec, _ := v.table.Name(l.Dir, l.Name)
-		if n := v.table.Inode(rec.Ino); n != nil && isRegular(n) && carries(rec, n) {
+		if n := v.table.Inode(rec.Ino); n != nil && n.IsRegular() && carries(rec, n) {
 			oi := v.open[rec.Ino]
 			if n.Size > 0 || oi != nil && oi.writers > 0 {
 				return true

@@ -56,7 +56,7 @@ func (e *engine) isUnsaved(v *View, ino table.Ino) bool {
 func (e *engine) countInode(v *View, ino table.Ino) {
 	n := v.table.Inode(ino)
 	size := int64(-1)
-	if n != nil && isRegular(n) {
+	if n != nil && n.IsRegular() {
 		for _, l := range n.Links {
 			if rec, _ := v.table.Name(l.Dir, l.Name); rec.Seq != 0 && (carries(rec, n) || !e.knows(v, ino, n)) {
 				size = n.Size

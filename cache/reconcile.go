@@ -133,7 +133,7 @@ func (m *merge) pulled(v *Tx) (paths []string) {
 	for _, l := range m.news {
 		rec, _ := v.table.Name(l.Dir, l.Name)
 		at, ok := v.LocalPath(l)
-		if n := v.table.Inode(rec.Ino); ok && n != nil && !isDir(n) {
+		if n := v.table.Inode(rec.Ino); ok && n != nil && !n.IsDir() {
 			paths = append(paths, at.String())
 		}
 	}
@@ -285,7 +285,7 @@ func (m *merge) gone(v *Tx, l table.Link, rec table.Name) {
 	switch {
 	case rec.Ino == 0, rec.Ino != b.Ino:
 		m.leftRemote(v, b.Ino)
-	case isDir(n):
+	case n.IsDir():
 		if n.Entries > 0 {
 			m.tell(v, l, "directory deleted on the remote but modified locally: kept the local directory", false)
 			return
@@ -370,7 +370,7 @@ func (m *merge) leftRemote(v *Tx, x table.Ino) {
 	case len(n.Links) == 0:
 		v.shed(x)
 		return
-	case isDir(n) || isRegular(n) && n.State == table.Whole || isSymlink(n) && n.Target != "":
+	case n.IsDir() || n.IsRegular() && n.State == table.Whole || n.IsSymlink() && n.Target != "":
 		for _, l := range n.Links {
 			v.mark(l)
 			m.tell(v, l, "deleted on the remote but renamed locally: kept the local file", false)
@@ -409,7 +409,7 @@ func (m *merge) lost(v *Tx, l table.Link, x table.Ino) {
 	if len(n.Links) > 0 {
 		return
 	}
-	if isRegular(n) && !v.IsForsaken(x) {
+	if n.IsRegular() && !v.IsForsaken(x) {
 		n.LostName = &l
 	}
 	v.shed(x)
@@ -449,10 +449,10 @@ func (m *merge) hide(v *Tx, l table.Link) {
 		}
 	}
 	n := v.table.Inode(rec.Ino)
-	ours := n != nil && rec.Ino != 0 && (rec.Ino != b.Ino || n.ContentVersion != b.ContentVersion || isDir(n) && n.Entries > 0)
+	ours := n != nil && rec.Ino != 0 && (rec.Ino != b.Ino || n.ContentVersion != b.ContentVersion || n.IsDir() && n.Entries > 0)
 	rec.Remote, rec.Attempt, rec.Held = nil, nil, nil
 	rec.Local = ours
-	if ours && isDir(n) {
+	if ours && n.IsDir() {
 		v.table.Edit(rec.Ino).Loaded = true
 	}
 	m.set(v, l, rec)

@@ -65,7 +65,7 @@ func (v *Volume) attrsFetched(x table.Ino, at providers.Locator, asked uint64, i
 	}
 	locked := v.lock()
 	n := locked.table.Inode(x)
-	learned := n == nil || !n.AttrsUnknown && isSymlink(n) == (info.Kind == providers.KindSymlink)
+	learned := n == nil || !n.AttrsUnknown && n.IsSymlink() == (info.Kind == providers.KindSymlink)
 	locked.unlock()
 	if learned {
 		return nil
@@ -75,7 +75,7 @@ func (v *Volume) attrsFetched(x table.Ino, at providers.Locator, asked uint64, i
 		if n == nil {
 			return nil
 		}
-		if isSymlink(n) != (info.Kind == providers.KindSymlink) {
+		if n.IsSymlink() != (info.Kind == providers.KindSymlink) {
 			return errMoved // which has the name looked at
 		}
 		for _, l := range n.RemoteLinks {

@@ -161,7 +161,7 @@ func (m *merge) compare(q query) answer {
 func (m *merge) kind(x table.Ino) (k providers.Kind) {
 	locked := m.v.lock()
 	defer locked.unlock()
-	if n := locked.table.Inode(x); n != nil && isSymlink(n) {
+	if n := locked.table.Inode(x); n != nil && n.IsSymlink() {
 		return providers.KindSymlink
 	}
 	return providers.KindFile

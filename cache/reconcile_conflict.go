@@ -155,7 +155,7 @@ func (m *merge) swap(v *Tx, l table.Link, rec *table.Name, x table.Ino) {
 // is of another kind. It reports whether the name is free now.
 func (m *merge) aside(v *Tx, l table.Link, rec *table.Name) bool {
 	x := rec.Ino
-	sum, dir := dirSum, isDir(v.table.Inode(x))
+	sum, dir := dirSum, v.table.Inode(x).IsDir()
 	if !dir {
 		a, ok := m.ask(v, l, x, nil)
 		if !ok {
@@ -197,7 +197,7 @@ func (m *merge) aside(v *Tx, l table.Link, rec *table.Name) bool {
 // sameSum reports whether what has a name is content with a hash.
 func (m *merge) sameSum(v *Tx, l table.Link, rec table.Name, sum string) (same, ok bool) {
 	n := v.table.Inode(rec.Ino)
-	if isDir(n) || !isRegular(n) && !isSymlink(n) {
+	if n.IsDir() || !n.IsRegular() && !n.IsSymlink() {
 		return false, true
 	}
 	if b := rec.Remote; b != nil && b.Ino == rec.Ino && b.ContentVersion == n.ContentVersion && strings.HasPrefix(b.Digest, "sha256:") {

@@ -19,7 +19,7 @@ func (m *merge) reachable(v *Tx, dir table.Ino) table.Ino {
 	rec, _ := v.table.Name(home.Dir, home.Name)
 	switch here := v.table.Inode(rec.Ino); {
 	case rec.Ino == 0:
-	case isDir(here):
+	case here.IsDir():
 		if !m.part(v, home, rec.Ino) {
 			return dir
 		}

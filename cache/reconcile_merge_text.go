@@ -36,7 +36,7 @@ type union struct {
 func (m *merge) unionOf(v *Tx, l table.Link, x table.Ino, base *table.Remote, r *providers.Info) (u *union, ok bool) {
 	n, policy := v.table.Inode(x), v.o.Policy.Conflict
 	switch {
-	case !policy.combines(), base == nil, !isRegular(n), r.Kind != providers.KindFile, r.Opaque, base.Kind != providers.KindFile,
+	case !policy.combines(), base == nil, !n.IsRegular(), r.Kind != providers.KindFile, r.Opaque, base.Kind != providers.KindFile,
 		max(n.Size, r.Size, base.Version.Size) > mostCombined:
 		return nil, true
 	case m.dry: // either way nothing is deleted

@@ -22,7 +22,7 @@ func (m *merge) dir(v *Tx, l table.Link, rec table.Name, r *providers.Info) {
 	switch {
 	case n == nil || rec.Ino == 0:
 		m.arrive(v, l, rec, r)
-	case isDir(n): // made here and there: one directory, with what both have in it
+	case n.IsDir(): // made here and there: one directory, with what both have in it
 		if !m.part(v, l, rec.Ino) {
 			return
 		}
@@ -74,16 +74,16 @@ func (v *View) dirDiffers(n *table.Inode, r *providers.Info) bool {
 // takeAttr gives an inode the attributes that the backend has of it.
 func (m *merge) takeAttr(v *Tx, x table.Ino, r *providers.Info) {
 	n, fresh := v.table.Edit(x), v.inodeOf(*r)
-	if !isSymlink(n) {
+	if !n.IsSymlink() {
 		n.Mode = takeMode(n.Mode, r.Attr)
 	}
 	if r.Attr.Valid.Has(providers.AttrOwner) && v.o.MapIDs {
 		n.UID, n.GID = fresh.UID, fresh.GID
 	}
-	if !isDir(n) && r.Attr.Valid.Has(providers.AttrModTime) {
+	if !n.IsDir() && r.Attr.Valid.Has(providers.AttrModTime) {
 		n.Mtime = table.Latest(n.Mtime, fresh.Mtime)
 	}
-	if isDir(n) && n.Untold != 0 && r.Untold == 0 {
+	if n.IsDir() && n.Untold != 0 && r.Untold == 0 {
 		n.Xattrs = ownXattrs(n.Xattrs) // whatever else is told of it, there are none left
 	}
 	n.Metadata, n.AttrsUnknown, n.Untold, n.Ctime = r.Metadata, v.attrsUnknown(r), r.Untold, v.stamp()
@@ -108,7 +108,7 @@ func (m *merge) leaf(v *Tx, l table.Link, rec table.Name, r *providers.Info) {
 	switch {
 	case rec.Ino == 0:
 		m.absent(v, l, rec, r)
-	case isDir(n):
+	case n.IsDir():
 		m.notDir(v, l, rec, r)
 	case b != nil && sameContent(b, r):
 		m.attrs(v, l, rec, r)
@@ -228,7 +228,7 @@ func (m *merge) arrive(v *Tx, l table.Link, rec table.Name, r *providers.Info) {
 	m.remoteSide(v, l, &rec, remoteOf(*r, y, n))
 	m.shown(v, l)
 	m.report.Changed++
-	if !m.first && !isDir(n) {
+	if !m.first && !n.IsDir() {
 		v.wrote(l)
 	}
 }
@@ -238,7 +238,7 @@ func (m *merge) arrive(v *Tx, l table.Link, rec table.Name, r *providers.Info) {
 // time of change moves on.
 func (m *merge) fresh(v *Tx, r *providers.Info, old table.Ino) (table.Ino, *table.Inode) {
 	n := v.inodeOf(*r)
-	if was := v.table.Inode(old); was != nil && kindOf(was) == kindOf(n) && !isDir(n) {
+	if was := v.table.Inode(old); was != nil && was.Kind() == n.Kind() && !n.IsDir() {
 		v.inheritAttr(n, was, r)
 		n.Mtime = table.Latest(n.Mtime, was.Mtime.Next())
 		n.Ctime = v.stamp()
@@ -250,7 +250,7 @@ func (m *merge) fresh(v *Tx, r *providers.Info, old table.Ino) (table.Ino, *tabl
 
 // inheritAttr keeps what the backend does not.
 func (v *Volume) inheritAttr(n, was *table.Inode, r *providers.Info) {
-	if !isSymlink(n) {
+	if !n.IsSymlink() {
 		n.Mode = takeMode(was.Mode, r.Attr)
 	}
 	if !r.Attr.Valid.Has(providers.AttrOwner) || !v.o.MapIDs {
@@ -274,7 +274,7 @@ func (m *merge) replace(v *Tx, l table.Link, rec table.Name, r *providers.Info) 
 	v.bury(l, x, "pulled")
 	y, n := m.fresh(v, r, x)
 	if dirtyAttr {
-		n.Mode, n.UID, n.GID, n.Xattrs = kindOf(n)|old.Mode&^uint32(0o170000), old.UID, old.GID, old.Xattrs
+		n.Mode, n.UID, n.GID, n.Xattrs = n.Kind()|old.Mode&^uint32(0o170000), old.UID, old.GID, old.Xattrs
 	}
 	v.table.Put(y, n)
 	base := remoteOf(*r, y, n)
@@ -295,7 +295,7 @@ func (m *merge) replace(v *Tx, l table.Link, rec table.Name, r *providers.Info) 
 // with a notice; pages that it has of
 // content that was here once, with the next open.
 func (m *merge) unseen(v *Tx, x table.Ino, n *table.Inode) bool {
-	if len(n.Links) != 1 || len(n.RemoteLinks) != 1 || isSymlink(n) && v.References(x) > 0 {
+	if len(n.Links) != 1 || len(n.RemoteLinks) != 1 || n.IsSymlink() && v.References(x) > 0 {
 		return false
 	}
 	oi := v.open[x]

@@ -97,7 +97,7 @@ func (v *Volume) resolveOrphanConflict(ctx context.Context, ino table.Ino) error
 // orphanConflict is what resolveOrphanConflict does.
 func (m *merge) orphanConflict(v *Tx, ino table.Ino, n *table.Inode) {
 	l := *n.LostName
-	if d := v.table.Inode(l.Dir); v.IsNowhere(l.Dir) || !isDir(d) {
+	if d := v.table.Inode(l.Dir); v.IsNowhere(l.Dir) || !d.IsDir() {
 		l.Dir = table.Root // nothing is known any more of where it was
 	}
 	l.Dir = m.reachable(v, l.Dir)
@@ -108,7 +108,7 @@ func (m *merge) orphanConflict(v *Tx, ino table.Ino, n *table.Inode) {
 		return
 	}
 	clean := rec.Seq == 0 && rec.Remote != nil && rec.Remote.Ino == rec.Ino
-	if isDir(v.table.Inode(rec.Ino)) || !clean {
+	if v.table.Inode(rec.Ino).IsDir() || !clean {
 		// What has the name was changed here too, or is of another kind: a copy
 		// keeps all, whatever the policy.
 		m.copyOrphan(v, l, ino)

@@ -34,7 +34,7 @@ var errPartial = errors.New("part of the version that it is based on was modifie
 // a program is writing is left to it: the rest may be overwritten.
 func (v *View) isPartial(x table.Ino) bool {
 	n := v.table.Inode(x)
-	if n == nil || !isRegular(n) || n.State == table.Whole || n.Size == 0 {
+	if n == nil || !n.IsRegular() || n.State == table.Whole || n.Size == 0 {
 		return false
 	}
 	if v.isBeingWritten(x) {

@@ -36,7 +36,7 @@ func (v *Volume) readLocal(ctx context.Context, x table.Ino, read func(io.Reader
 		locked.unlock()
 		return 0, fs.ErrStale
 	}
-	link, target, state := isSymlink(n), n.Target, n.State
+	link, target, state := n.IsSymlink(), n.Target, n.State
 	locked.unlock()
 	switch {
 	case link && target == "":

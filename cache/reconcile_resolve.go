@@ -330,7 +330,7 @@ func (m *merge) put(v *Tx, l table.Link, rec table.Name, r *providers.Info, made
 	if old != 0 {
 		v.bury(l, old, whyReplaced)
 	}
-	if was := v.table.Inode(old); was != nil && isRegular(was) {
+	if was := v.table.Inode(old); was != nil && was.IsRegular() {
 		n.Mode, n.UID, n.GID, n.Xattrs = was.Mode, was.UID, was.GID, was.Xattrs
 	} else {
 		n.Mode = 0o100666 &^ v.o.Umask

@@ -41,7 +41,7 @@ func (v *Volume) movedLocally(l table.Link) []table.Link {
 	defer locked.unlock()
 	rec, _ := locked.table.Name(l.Dir, l.Name)
 	n := locked.table.Inode(rec.Ino)
-	if n == nil || !isRegular(n) || n.State == table.Whole {
+	if n == nil || !n.IsRegular() || n.State == table.Whole {
 		return nil
 	}
 	return slices.DeleteFunc(slices.Clone(n.RemoteLinks), func(home table.Link) bool { return home == l })

@@ -130,7 +130,7 @@ func (v *View) eachUnsaved(visit func(Unsaved)) {
 	v.table.Dirty(0, func(_ uint64, l table.Link) bool {
 		rec, _ := v.table.Name(l.Dir, l.Name)
 		u := v.unsavedAt(l, rec)
-		if n := v.table.Inode(rec.Ino); n != nil && isRegular(n) {
+		if n := v.table.Inode(rec.Ino); n != nil && n.IsRegular() {
 			listed[rec.Ino] = true
 			u.Suspect = u.Suspect || power && (n.Writing || n.Synced != n.ContentVersion && u.Change != "renamed")
 		}
@@ -161,11 +161,11 @@ func (v *View) unsavedAt(l table.Link, rec table.Name) Unsaved {
 	}
 	u.Size, u.Time, u.Suspect = n.Size, n.Mtime.Time(), n.Suspect
 	switch {
-	case isDir(n):
+	case n.IsDir():
 		u.Kind, u.Size = "dir", 0
-	case isSymlink(n):
+	case n.IsSymlink():
 		u.Kind = "symlink"
-	case !isRegular(n):
+	case !n.IsRegular():
 		u.Kind = "other"
 	}
 	u.Change = changeOf(rec, n)

@@ -28,7 +28,7 @@ func (r *recovery) survey() error {
 	return v.view(func(v *View) error {
 		v.table.Dirty(0, func(_ uint64, l table.Link) bool {
 			rec, _ := v.table.Name(l.Dir, l.Name)
-			if n := v.table.Inode(rec.Ino); n != nil && isRegular(n) && n.State != table.None && !seen[rec.Ino] && !opened[rec.Ino] {
+			if n := v.table.Inode(rec.Ino); n != nil && n.IsRegular() && n.State != table.None && !seen[rec.Ino] && !opened[rec.Ino] {
 				r.lost = append(r.lost, rec.Ino)
 			}
 			return true

@@ -216,7 +216,7 @@ func (r *scan) findPlaces(all []found) {
 	}
 	inodes := table.Salvage(filepath.Join(r.report.Aside, "names"), func(ino table.Ino) bool { return silent[ino] != nil })
 	for ino, f := range silent {
-		if n := inodes[ino]; n != nil && isRegular(n) && len(n.Links) > 0 && (n.Writing || n.ContentVersion != n.Origin.ContentVersion) {
+		if n := inodes[ino]; n != nil && n.IsRegular() && len(n.Links) > 0 && (n.Writing || n.ContentVersion != n.Origin.ContentVersion) {
 			f.path = placeIn(inodes, n.Links[0])
 		}
 	}
@@ -230,7 +230,7 @@ func placeIn(inodes map[table.Ino]*table.Inode, l table.Link) string {
 			return path
 		}
 		n := inodes[l.Dir]
-		if n == nil || !isDir(n) || len(n.Links) == 0 {
+		if n == nil || !n.IsDir() || len(n.Links) == 0 {
 			return ""
 		}
 		l = n.Links[0]
@@ -323,7 +323,7 @@ func (r *scan) dir(path string) (table.Ino, error) {
 	err = v.update(func(v *Tx) error {
 		rec, _ := v.table.Name(parent, name)
 		if ino = rec.Ino; ino != 0 {
-			if !isDir(v.table.Inode(ino)) {
+			if !v.table.Inode(ino).IsDir() {
 				return syscall.ENOTDIR
 			}
 			return nil

@@ -54,7 +54,7 @@ func (v *Volume) syncUnsaved() (map[table.Ino]uint64, error) {
 		v.table.Dirty(0, func(_ uint64, l table.Link) bool {
 			rec, _ := v.table.Name(l.Dir, l.Name)
 			n := v.table.Inode(rec.Ino)
-			if n != nil && isRegular(n) && n.Synced != n.ContentVersion && n.State != table.None {
+			if n != nil && n.IsRegular() && n.Synced != n.ContentVersion && n.State != table.None {
 				unsaved[rec.Ino] = n.ContentVersion
 			}
 			return true

@@ -55,7 +55,7 @@ func (v *Volume) Rename(op *fs.Op, dir fs.Ino, name string, newDir fs.Ino, newNa
 			v.exchange(&from, &to)
 			return nil
 		}
-		if to.there() && isDir(to.n) {
+		if to.there() && to.n.IsDir() {
 			if err := v.mayRemoveDir(to.ino); err != nil {
 				return err
 			}
@@ -72,7 +72,7 @@ func (v *Volume) beforeRename(a, b table.Link, flags uint32) error {
 	locked := v.lock()
 	from, to := locked.placeOf(a), locked.placeOf(b)
 	save := flags == 0 && from.there() && to.there() && from.ino != to.ino &&
-		isRegular(from.n) && isRegular(to.n) && from.n.State == table.Whole
+		from.n.IsRegular() && to.n.IsRegular() && from.n.State == table.Whole
 	synced := save && from.n.ContentVersion == from.n.Synced
 	open := save && locked.open[from.ino] != nil
 	locked.unlock()
@@ -129,18 +129,18 @@ func (v *Tx) mayRename(from, to *place, flags uint32) error {
 		return syscall.ENOENT
 	case to.there() && flags == unix.RENAME_NOREPLACE:
 		return syscall.EEXIST
-	case isDir(from.n) && v.IsBelow(to.Dir, from.ino):
+	case from.n.IsDir() && v.IsBelow(to.Dir, from.ino):
 		return syscall.EINVAL
-	case to.there() && isDir(to.n) && v.IsBelow(from.Dir, to.ino):
+	case to.there() && to.n.IsDir() && v.IsBelow(from.Dir, to.ino):
 		if exchange {
 			return syscall.EINVAL
 		}
 		return syscall.ENOTEMPTY
 	case from.ino == to.ino:
 		return nil
-	case to.there() && !exchange && isDir(from.n) && !isDir(to.n):
+	case to.there() && !exchange && from.n.IsDir() && !to.n.IsDir():
 		return syscall.ENOTDIR
-	case to.there() && !exchange && !isDir(from.n) && isDir(to.n):
+	case to.there() && !exchange && !from.n.IsDir() && to.n.IsDir():
 		return syscall.EISDIR
 	case !v.mayCross(from, to.Link) || exchange && !v.mayCross(to, from.Link):
 		return syscall.EXDEV // mv copies
@@ -158,7 +158,7 @@ func (v *Tx) mayRename(from, to *place, flags uint32) error {
 // directory would change sides one by one.
 func (v *Tx) mayCross(p *place, to table.Link) bool {
 	switch {
-	case isDir(p.n):
+	case p.n.IsDir():
 		return !v.crossesBelow(p.Link, to, p.ino) && !v.leavesIgnored(p, to)
 	case !v.crosses(p.Link, to, p.n):
 		return true
@@ -180,7 +180,7 @@ func (v *Tx) rename(from, to *place) {
 	}
 	v.relocated(from, to)
 	if to.there() {
-		if isDir(to.n) { // who is in it sees what ext4 shows, other than of one that rmdir took
+		if to.n.IsDir() { // who is in it sees what ext4 shows, other than of one that rmdir took
 			n := v.table.Edit(to.ino)
 			n.Size, n.Blocks = dirSize, dirSize/512
 		}
@@ -223,7 +223,7 @@ func (v *Tx) relocated(from, to *place) {
 		v.modified(to.Dir)
 	}
 	v.recordMoved(from.ino, from.Link, to.Link, whyRenamed)
-	if isDir(from.n) {
+	if from.n.IsDir() {
 		v.retell(from.Link, to.Link, from.ino)
 	}
 	if v.References(from.ino) == 0 {
@@ -231,7 +231,7 @@ func (v *Tx) relocated(from, to *place) {
 		// along to the new one, is not what was there.
 		v.Later(func() { v.notifier().EntryChanged(ino(to.Dir), to.Name) })
 	}
-	if isRegular(from.n) {
+	if from.n.IsRegular() {
 		v.wrote(to.Link)
 		v.place(from.ino)
 	}

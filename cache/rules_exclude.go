@@ -34,11 +34,11 @@ func (v *View) crossing(was, is providers.Locator, ino table.Ino) bool {
 	if n == nil {
 		return false
 	}
-	out := v.o.Exclude.Match(was.String(), isDir(n))
-	if out != v.o.Exclude.Match(is.String(), isDir(n)) {
+	out := v.o.Exclude.Match(was.String(), n.IsDir())
+	if out != v.o.Exclude.Match(is.String(), n.IsDir()) {
 		return true
 	}
-	if !isDir(n) || out || v.o.Exclude.SameBelow(was.String(), is.String()) {
+	if !n.IsDir() || out || v.o.Exclude.SameBelow(was.String(), is.String()) {
 		return false // all below an excluded directory is excluded
 	}
 	found := false

@@ -75,7 +75,7 @@ func (v *View) kindAt(rec table.Name) providers.Kind {
 	switch {
 	case n == nil && rec.Remote != nil:
 		return rec.Remote.Kind
-	case isDir(n):
+	case n.IsDir():
 		return providers.KindDir
 	}
 	return providers.KindFile

@@ -15,7 +15,7 @@ func (v *Tx) staysIgnored(l table.Link, n *table.Inode) bool {
 	if rec, _ := v.table.Name(l.Dir, l.Name); !v.ignoring() || rec.Remote != nil {
 		return false
 	}
-	is, sure := v.ignores.Ignored(v, l, isDir(n))
+	is, sure := v.ignores.Ignored(v, l, n.IsDir())
 	if !sure {
 		v.wantRules(l)
 	}
@@ -46,7 +46,7 @@ func (v *View) onlyIgnored(l table.Link, rec table.Name) bool {
 		return false
 	}
 	at, ok := v.LocalPath(l)
-	return ok && (v.o.Exclude == nil || !v.o.Exclude.Match(at.String(), isDir(n)))
+	return ok && (v.o.Exclude == nil || !v.o.Exclude.Match(at.String(), n.IsDir()))
 }
 
 // leavesIgnored reports whether a directory that the backend has would be ignored under

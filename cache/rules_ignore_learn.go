@@ -185,7 +185,7 @@ func (v *Volume) lookBelow(top table.Ino, c rules.Carriers) (unlearned []table.I
 				if _, ok := v.resort(l, rec, n, c); !ok {
 					unlearned = append(unlearned, v.ignores.UnlearnedAbove(v, l, asked)...)
 				}
-				if isDir(n) {
+				if n.IsDir() {
 					dirs = append(dirs, rec.Ino)
 				}
 				return true
@@ -219,8 +219,8 @@ func (v *View) sorted(l table.Link, rec table.Name, n *table.Inode, c rules.Carr
 	if rec.Remote != nil || rec.Attempt != nil || rec.Ino == 0 || n == nil || rec.Local && !v.onlyIgnored(l, rec) {
 		return rec.Local, true
 	}
-	is, sure := v.ignores.Ignored(v, l, isDir(n))
-	if is = is && !(isDir(n) && (len(n.RemoteLinks) > 0 || c.Has(rec.Ino))); !sure || is && !v.isHere(n) {
+	is, sure := v.ignores.Ignored(v, l, n.IsDir())
+	if is = is && !(n.IsDir() && (len(n.RemoteLinks) > 0 || c.Has(rec.Ino))); !sure || is && !v.isHere(n) {
 		return false, false
 	}
 	return is, true
@@ -236,7 +236,7 @@ func (v *Volume) bringIgnored(ctx context.Context, names []table.Link) error {
 		rec, _ := locked.table.Name(l.Dir, l.Name)
 		n := locked.table.Inode(rec.Ino)
 		missing := n != nil && !v.isHere(n)
-		link := missing && isSymlink(n)
+		link := missing && n.IsSymlink()
 		locked.unlock()
 		if !missing {
 			continue

@@ -45,7 +45,7 @@ func (v *Volume) takesAway(op *fs.Op, l table.Link) error {
 	n := locked.table.Inode(rec.Ino)
 	at, ok := locked.LocalPath(l)
 	locked.unlock()
-	if !ok || n == nil || !isDir(n) {
+	if !ok || n == nil || !n.IsDir() {
 		return nil
 	}
 	at, found, err := submoduleAt(v, op, at)

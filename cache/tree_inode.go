@@ -8,16 +8,11 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-func kindOf(n *table.Inode) uint32  { return n.Mode & syscall.S_IFMT }
-func isDir(n *table.Inode) bool     { return kindOf(n) == syscall.S_IFDIR }
-func isRegular(n *table.Inode) bool { return kindOf(n) == syscall.S_IFREG }
-func isSymlink(n *table.Inode) bool { return kindOf(n) == syscall.S_IFLNK }
-
 // sendable reports whether the backend can have an inode of this kind. A
 // directory that it cannot have empty is still its business: it is there as
 // soon as something is in it.
 func (v *Volume) sendable(n *table.Inode) bool {
-	return isRegular(n) || isDir(n) || isSymlink(n) && v.caps.Symlinks
+	return n.IsRegular() || n.IsDir() || n.IsSymlink() && v.caps.Symlinks
 }
 
 // sentMode are the permission bits that come from the backend and go there.
@@ -75,7 +70,7 @@ func (v *Volume) attrOf(n *table.Inode) providers.Attr {
 	if !v.o.MapIDs {
 		a.Valid &^= providers.AttrOwner
 	}
-	if isSymlink(n) {
+	if n.IsSymlink() {
 		a.Valid &^= providers.AttrMode
 	}
 	if n.AttrsUnknown {
@@ -98,9 +93,9 @@ var _ fs.Notifier = nobody{}
 // isHere reports whether nothing of an inode has to be fetched.
 func (v *Volume) isHere(n *table.Inode) bool {
 	switch {
-	case isRegular(n):
+	case n.IsRegular():
 		return n.State == table.Whole || n.Size == 0
-	case isSymlink(n):
+	case n.IsSymlink():
 		return n.Target != ""
 	}
 	return true

@@ -77,7 +77,7 @@ func (v *View) differ(rec table.Name) bool {
 	if n == nil {
 		return false
 	}
-	return !isDir(n) && n.ContentVersion != rec.Remote.ContentVersion || v.caps.Attributes != 0 && n.AttrGen != rec.Remote.AttrGen
+	return !n.IsDir() && n.ContentVersion != rec.Remote.ContentVersion || v.caps.Attributes != 0 && n.AttrGen != rec.Remote.AttrGen
 }
 
 // setLocal gives a name an inode, or none (0). The kernel knows of it already: a request

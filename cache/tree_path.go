@@ -45,7 +45,7 @@ func (v *Tx) stays(l table.Link, n *table.Inode) bool {
 		return true
 	}
 	if v.o.Exclude != nil {
-		if at, ok := v.LocalPath(l); ok && v.o.Exclude.Match(at.String(), isDir(n)) {
+		if at, ok := v.LocalPath(l); ok && v.o.Exclude.Match(at.String(), n.IsDir()) {
 			return true
 		}
 	}

@@ -75,7 +75,7 @@ func (v *Tx) shed(ino table.Ino) {
 	}
 	v.filePrefetch.end(ino)
 	key := orphanKey(ino)
-	busy := isDir(n) && len(n.RemoteLinks) == 0 && (n.From != "" || v.table.HasNames(ino) || v.engine.works(v.View, ino))
+	busy := n.IsDir() && len(n.RemoteLinks) == 0 && (n.From != "" || v.table.HasNames(ino) || v.engine.works(v.View, ino))
 	if v.keepNameless(ino, n) || !v.IsForsaken(ino) || v.isOrphanConflict(ino) || busy {
 		if v.table.Get(key) == nil {
 			v.table.Set(key, []byte{1})

@@ -90,7 +90,7 @@ func (u *unloader) children(dir table.Ino, after string) (subdirs []table.Ino, l
 	defer locked.unlock()
 	locked.table.Names(dir, after, func(name string, rec table.Name) bool {
 		seen++
-		if n := locked.table.Inode(rec.Ino); n != nil && isDir(n) {
+		if n := locked.table.Inode(rec.Ino); n != nil && n.IsDir() {
 			subdirs = append(subdirs, rec.Ino)
 		}
 		last = name
@@ -203,7 +203,7 @@ func (u *unloader) forgettable(v *View, l table.Link, rec table.Name) bool {
 		return false
 	}
 	switch {
-	case isDir(n):
+	case n.IsDir():
 		return !n.Loaded && n.Entries == 0 && n.From == "" && !v.table.HasNames(rec.Ino)
 	case n.ContentVersion != b.ContentVersion:
 		return false

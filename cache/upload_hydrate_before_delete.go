@@ -46,7 +46,7 @@ func (s *set) isLast(p *planned) bool {
 		return false
 	}
 	n := s.was.table.Inode(p.rec.Remote.Ino)
-	return n != nil && isRegular(n) && len(n.Links) == 0 && !s.staysElse(p, n)
+	return n != nil && n.IsRegular() && len(n.Links) == 0 && !s.staysElse(p, n)
 }
 
 // hydrateNameless fetches all content of a file without a local name that a program has

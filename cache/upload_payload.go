@@ -37,7 +37,7 @@ func (e *engine) pack(ctx context.Context, s *operation) (*payload, error) {
 			return errMoot
 		case n.Suspect:
 			return errSuspect
-		case isSymlink(n):
+		case n.IsSymlink():
 			p.kind, p.target = providers.KindSymlink, n.Target
 		}
 		p.gen = n.ContentVersion // the content that is read is this, or newer

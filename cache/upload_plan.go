@@ -195,7 +195,7 @@ func (e *engine) planThere(v *View, s *operation, rec table.Name, via []table.Li
 	if n == nil {
 		return verdictStuck, nil
 	}
-	s.ino, s.dir, s.cond = rec.Ino, isDir(n), condition(rec.Remote)
+	s.ino, s.dir, s.cond = rec.Ino, n.IsDir(), condition(rec.Remote)
 	if rec.Remote != nil && rec.Remote.Ino == rec.Ino {
 		return e.planSame(v, s, rec.Remote, n)
 	}
@@ -215,7 +215,7 @@ func (e *engine) planThere(v *View, s *operation, rec table.Name, via []table.Li
 
 // planSame is for a name that the backend has in an older state.
 func (e *engine) planSame(v *View, s *operation, base *table.Remote, n *table.Inode) (verdict, *operation) {
-	if isDir(n) || n.ContentVersion == base.ContentVersion && !e.atHand(v, s.ino, n) {
+	if n.IsDir() || n.ContentVersion == base.ContentVersion && !e.atHand(v, s.ino, n) {
 		s.verb = verbAttr
 		return verdictReady, s
 	}

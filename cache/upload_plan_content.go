@@ -56,7 +56,7 @@ const atHandMost = 64 << 10
 // atHand reports whether all that the backend would have of an inode is here, and
 // writing it is cheaper than to have the backend copy it.
 func (e *engine) atHand(v *View, ino table.Ino, n *table.Inode) bool {
-	here := isRegular(n) && n.State == table.Whole || isSymlink(n) && n.Target != ""
+	here := n.IsRegular() && n.State == table.Whole || n.IsSymlink() && n.Target != ""
 	return v.caps.DearCopy && here && n.Size <= atHandMost && !n.AttrsUnknown && !n.Suspect && !e.isOpen(v, ino, n)
 }
 
@@ -117,7 +117,7 @@ func (e *engine) park(v *View, l table.Link, via []table.Link) (verdict, *operat
 		if !ok {
 			continue
 		}
-		s := &operation{link: aside, at: at, ino: rec.Remote.Ino, dir: isDir(n), cond: providers.IfAbsent()}
+		s := &operation{link: aside, at: at, ino: rec.Remote.Ino, dir: n.IsDir(), cond: providers.IfAbsent()}
 		if verdict, other := e.takeFrom(v, s, l, nil); verdict != verdictAgreed {
 			return verdict, other
 		}

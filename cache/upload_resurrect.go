@@ -64,7 +64,7 @@ func (e *engine) resurrectDir(v *Tx, dir table.Ino) {
 	switch other := v.table.Inode(to); {
 	case to == 0:
 		to = e.resurrected(v, l, dir)
-	case isDir(other) && len(other.RemoteLinks) == 0:
+	case other.IsDir() && len(other.RemoteLinks) == 0:
 	default:
 		to = e.resurrected(v, e.nameBeside(v.View, l), dir)
 	}

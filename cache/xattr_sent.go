@@ -88,7 +88,7 @@ const maxXattrName = 255
 
 // fitsACL reports whether an inode can have an ACL that others made.
 func fitsACL(n *table.Inode, name string, value []byte) bool {
-	return validACL(value) && !isSymlink(n) && (name == accessACL && !acl(value).minimal() || name == defaultACL && isDir(n))
+	return validACL(value) && !n.IsSymlink() && (name == accessACL && !acl(value).minimal() || name == defaultACL && n.IsDir())
 }
 
 func sameXattrs(a, b *table.Inode) bool {

@@ -8,7 +8,6 @@ package massdelete
 
 import (
 	"fmt"
-	"syscall"
 
 	"github.com/wsmount/wsmount/cache/internal/table"
 )
@@ -80,7 +79,7 @@ func CountBelow(v View, top table.Ino, limit int) (total int, unseen []table.Ino
 		v.Names(dir, "", func(_ string, rec table.Name) bool {
 			if rec.Remote != nil {
 				total++
-				if n := v.Inode(rec.Remote.Ino); n != nil && n.Mode&syscall.S_IFMT == syscall.S_IFDIR {
+				if n := v.Inode(rec.Remote.Ino); n != nil && n.IsDir() {
 					dirs = append(dirs, rec.Remote.Ino)
 				}
 			}

@@ -22,7 +22,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 
 	"github.com/wsmount/wsmount/cache/internal/ignore"
 	"github.com/wsmount/wsmount/cache/internal/table"
@@ -87,7 +86,7 @@ func (g *Ignores) FileOf(v View, dir table.Ino) (ino table.Ino, version uint64, 
 		d := v.Inode(dir)
 		return 0, 0, d == nil || d.Loaded
 	}
-	if n := v.Inode(rec.Ino); n != nil && n.Mode&syscall.S_IFMT == syscall.S_IFREG {
+	if n := v.Inode(rec.Ino); n != nil && n.IsRegular() {
 		return rec.Ino, n.ContentVersion, true
 	}
 	return 0, 0, true
@@ -289,7 +288,7 @@ func CarriersOf(v View) (c Carriers, stay []table.Link) {
 	v.Dirty(0, func(_ uint64, l table.Link) bool {
 		rec := v.Record(l)
 		n := v.Inode(rec.Ino)
-		if rec.Remote != nil || rec.Local || n == nil || n.Mode&syscall.S_IFMT != syscall.S_IFDIR || len(n.RemoteLinks) == 0 {
+		if rec.Remote != nil || rec.Local || n == nil || !n.IsDir() || len(n.RemoteLinks) == 0 {
 			return true
 		}
 		for l.Dir != table.Root && !c.Has(l.Dir) {

@@ -108,7 +108,7 @@ func (c *checker) entry(l Link, n Name) {
 	if i == nil || !slices.Contains(i.Links, l) {
 		c.wrong("%q in %d stands for inode %d, which does not know it", l.Name, l.Dir, n.Ino)
 	}
-	if i != nil && i.isDir() {
+	if i != nil && i.IsDir() {
 		c.subdirs++
 	}
 	if d := c.t.Inode(l.Dir); d == nil || n.Cookie < FirstCookie || n.Cookie > d.Cookies {
@@ -130,7 +130,7 @@ func (c *checker) endDir() {
 	if c.dir != 0 {
 		d := c.t.Inode(c.dir)
 		switch {
-		case d == nil || !d.isDir():
+		case d == nil || !d.IsDir():
 			c.wrong("there are names in %d, which is no directory", c.dir)
 		case d.Entries != c.entries || d.Subdirs != c.subdirs:
 			c.wrong("directory %d says %d entries and %d directories in it, and has %d and %d",
@@ -156,7 +156,7 @@ func (c *checker) inodes() {
 		if ino := tail(key); ino != Root && ino >= c.t.numbers.ino.next {
 			c.wrong("inode %d has a number that was not given", ino)
 		}
-		if n.isDir() && len(n.Links) > 1 {
+		if n.IsDir() && len(n.Links) > 1 {
 			c.wrong("directory %d has %d names", tail(key), len(n.Links))
 		}
 		return true

@@ -86,7 +86,7 @@ func (t *Table) Put(ino Ino, n *Inode) {
 		t.misuse("Put of inode %d that is there already", ino)
 		return
 	}
-	if n.isDir() {
+	if n.IsDir() {
 		n.Cookies = FirstCookie - 1
 	}
 	t.edits[ino] = n
@@ -103,7 +103,7 @@ func (t *Table) Drop(ino Ino) {
 	case len(n.Links)+len(n.RemoteLinks) != 0 || n.Entries != 0:
 		t.misuse("Drop of inode %d, which has names", ino)
 		return
-	case t.options.Strict && n.isDir() && t.HasNames(ino):
+	case t.options.Strict && n.IsDir() && t.HasNames(ino):
 		t.misuse("Drop of directory %d, which has names at the backend or to send", ino)
 		return
 	}
@@ -120,7 +120,12 @@ func (t *Table) HasNames(dir Ino) (has bool) {
 	return has
 }
 
-func (n *Inode) isDir() bool { return n.Mode&syscall.S_IFMT == syscall.S_IFDIR }
+// Kind is the kind of file that n is, as its mode has it.
+func (n *Inode) Kind() uint32 { return n.Mode & syscall.S_IFMT }
+
+func (n *Inode) IsDir() bool     { return n.Kind() == syscall.S_IFDIR }
+func (n *Inode) IsRegular() bool { return n.Kind() == syscall.S_IFREG }
+func (n *Inode) IsSymlink() bool { return n.Kind() == syscall.S_IFLNK }
 
 // without takes l away, in place.
 func without(links []Link, l Link) []Link {

@@ -11,9 +11,10 @@ import (
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+	"pgregory.net/rapid"
+
 	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/providers"
-	"pgregory.net/rapid"
 )
 
 // machine is a table beside its model, on a disk that can lose power.
@@ -116,7 +117,7 @@ func (m *machine) Put(r *rapid.T) {
 		n.Mode = syscall.S_IFDIR
 	}
 	c := n.clone()
-	if c.isDir() {
+	if c.IsDir() {
 		c.Cookies = FirstCookie - 1
 	}
 	m.now.inodes[ino] = c
@@ -151,7 +152,7 @@ func (m *machine) Drop(r *rapid.T) {
 }
 
 func (m *machine) SetName(r *rapid.T) {
-	dir := m.pick(r, "dir", (*Inode).isDir)
+	dir := m.pick(r, "dir", (*Inode).IsDir)
 	if dir == 0 {
 		return
 	}
@@ -161,7 +162,7 @@ func (m *machine) SetName(r *rapid.T) {
 		n.Ino = 0
 		if rapid.Bool().Draw(r, "to one?") {
 			// A directory has one name at most.
-			n.Ino = m.pick(r, "to", func(n *Inode) bool { return !n.isDir() || len(n.Links) == 0 })
+			n.Ino = m.pick(r, "to", func(n *Inode) bool { return !n.IsDir() || len(n.Links) == 0 })
 		}
 	}
 	if rapid.Bool().Draw(r, "seq?") {

@@ -113,7 +113,7 @@ func (t *Table) link(dir *Inode, l Link, ino Ino) bool {
 	}
 	n.Links = append(n.Links, l)
 	dir.Entries++
-	if n.isDir() {
+	if n.IsDir() {
 		dir.Subdirs++
 	}
 	return true
@@ -127,7 +127,7 @@ func (t *Table) unlink(dir *Inode, l Link, ino Ino) bool {
 	}
 	n.Links = without(n.Links, l)
 	dir.Entries--
-	if n.isDir() {
+	if n.IsDir() {
 		dir.Subdirs--
 	}
 	return true

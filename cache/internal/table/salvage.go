@@ -63,7 +63,7 @@ func (s *salvage) take(key, record []byte, seq uint64) {
 		return
 	case record == nil:
 		delete(s.found, ino)
-	case !n.isDir() && !s.wanted(ino):
+	case !n.IsDir() && !s.wanted(ino):
 		return
 	default:
 		s.found[ino] = n

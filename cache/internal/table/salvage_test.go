@@ -31,7 +31,7 @@ func TestSalvage(t *testing.T) {
 		t.Errorf("found %d inodes of %d, or others", len(got), len(want))
 	}
 	for ino, n := range Salvage(dir, func(Ino) bool { return false }) {
-		assert.True(t, n.isDir(), "inode", ino, "was not asked for")
+		assert.True(t, n.IsDir(), "inode", ino, "was not asked for")
 	}
 
 	dir, newest, _ := killed(t)

@@ -58,7 +58,7 @@ func (p *shadow) setName(l Link, n Name) {
 			}
 			if l.Dir == ino && n.Ino != 0 {
 				i.Entries++
-				if p.inodes[n.Ino].isDir() {
+				if p.inodes[n.Ino].IsDir() {
 					i.Subdirs++
 				}
 			}
@@ -99,7 +99,7 @@ func (p *shadow) differs(t *Table, inos []Ino) error {
 func dumpNames(t *Table, dirs map[Ino]*Inode) map[Link]Name {
 	got := map[Link]Name{}
 	for ino, n := range dirs {
-		if n.isDir() {
+		if n.IsDir() {
 			t.Names(ino, "", func(name string, n Name) bool {
 				got[Link{ino, name}] = n
 				return true
