@@ -148,7 +148,7 @@ func (v *Tx) setACL(op *fs.Op, ino table.Ino, name string, value []byte) error {
 		return nil
 	}
 	n.Mode = mode
-	v.attrChanged(ino)
+	v.AttrChanged(ino)
 	return nil
 }
 

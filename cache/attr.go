@@ -131,7 +131,7 @@ func (v *Tx) setAttr(ino table.Ino, in *fs.SetAttr) {
 		n.Ctime = now // nothing that a backend keeps
 		return
 	}
-	v.attrChanged(ino)
+	v.AttrChanged(ino)
 }
 
 // chown changes the owner. A file loses the rights that it would give in the

@@ -53,7 +53,7 @@ func (x *watched) options(_ *world, o *Options) {
 		x.mu.Lock()
 		defer x.mu.Unlock()
 		distinct := map[table.Link]struct{}{}
-		for _, l := range v.Changed {
+		for _, l := range v.Changed() {
 			distinct[l] = struct{}{}
 		}
 		x.most = max(x.most, len(distinct))

@@ -78,7 +78,7 @@ func (v *Tx) giveUp(ino table.Ino) bool {
 func (v *View) replaceable(n *table.Inode) bool {
 	return n.IsRegular() && !n.Writing && !n.Suspect && len(n.Links) > 0 && !slices.ContainsFunc(n.Links, func(l table.Link) bool {
 		rec, _ := v.table.Name(l.Dir, l.Name)
-		return rec.Local || v.differ(rec)
+		return rec.Local || v.Differs(rec)
 	})
 }
 
@@ -100,7 +100,7 @@ func (v *View) weigh(ino table.Ino) {
 
 // weighChanged weighs what the change just committed was about.
 func (v *Tx) weighChanged() {
-	for _, l := range v.Changed {
+	for _, l := range v.Changed() {
 		if rec, ok := v.table.Name(l.Dir, l.Name); ok && rec.Ino != 0 {
 			v.weigh(rec.Ino)
 		}

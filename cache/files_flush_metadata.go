@@ -85,7 +85,7 @@ func (v *Tx) noteFlushed(t *metadataFlush) {
 		v.light = v.differs(n)
 		before, ctime := n.ContentVersion, n.Ctime
 		stamp := table.Stamp(t.stamp)
-		v.contentChanged(oi.ino, t.size, stamp)
+		v.ContentChanged(oi.ino, t.size, stamp)
 		n = v.table.Edit(oi.ino)
 		n.Blocks, n.Ctime = t.blocks, table.Latest(ctime, stamp) // as stat has shown it
 		if !t.mapped && !oi.passed.Load() && v.KernelPages(oi.ino) == before {
@@ -94,7 +94,7 @@ func (v *Tx) noteFlushed(t *metadataFlush) {
 		v.final(oi.ino, n)
 	} else if t.stamp != 0 {
 		stamp, ctime := table.Stamp(t.stamp), n.Ctime
-		v.attrChanged(oi.ino)
+		v.AttrChanged(oi.ino)
 		n = v.table.Edit(oi.ino)
 		n.Mtime, n.Ctime = stamp, table.Latest(ctime, stamp)
 	}

@@ -129,7 +129,7 @@ func (v *Volume) killRights(oi *openInode, kill bool) error {
 			dropPrivileges(n)
 		}
 		setXattr(n, capXattr, nil)
-		v.attrChanged(oi.ino)
+		v.AttrChanged(oi.ino)
 		return nil
 	})
 }

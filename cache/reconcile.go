@@ -232,7 +232,7 @@ func (m *merge) set(v *Tx, l table.Link, rec table.Name) {
 	if from := v.SetName(l, rec); from != 0 {
 		v.MarkStaleDentry(l, from)
 	}
-	v.mark(l)
+	v.Mark(l)
 	m.touched = append(m.touched, l)
 }
 
@@ -372,7 +372,7 @@ func (m *merge) leftRemote(v *Tx, x table.Ino) {
 		return
 	case n.IsDir() || n.IsRegular() && n.State == table.Whole || n.IsSymlink() && n.Target != "":
 		for _, l := range n.Links {
-			v.mark(l)
+			v.Mark(l)
 			m.tell(v, l, "deleted on the remote but renamed locally: kept the local file", false)
 		}
 		return
@@ -458,7 +458,7 @@ func (m *merge) hide(v *Tx, l table.Link) {
 	m.set(v, l, rec)
 	switch {
 	case ours:
-		v.mark(l)
+		v.Mark(l)
 	case rec.Ino != 0:
 		m.unname(v, l, rec)
 	default:

@@ -227,7 +227,7 @@ func (r *recovery) apply(v *Tx) error {
 	for _, ino := range r.suspect {
 		v.table.Edit(ino).Suspect = true
 		if size, other := r.resized[ino]; other { // what it says of itself must be what it is
-			v.contentChanged(ino, size, v.table.Inode(ino).Mtime)
+			v.ContentChanged(ino, size, v.table.Inode(ino).Mtime)
 		}
 	}
 	for _, ino := range r.lost {
@@ -269,7 +269,7 @@ func (r *recovery) take(v *Tx, w writing) {
 	}
 	n.State, n.Blocks = w.state, w.blocks
 	n.Suspect = n.Suspect || r.power
-	v.contentChanged(w.ino, w.size, table.Latest(table.Stamp(w.mtime), n.Mtime))
+	v.ContentChanged(w.ino, w.size, table.Latest(table.Stamp(w.mtime), n.Mtime))
 	v.recordVersion(n, w.ino, "recovered")
 	if len(n.Links) == 0 && n.LostName != nil {
 		v.noteOrphanConflict(w.ino)

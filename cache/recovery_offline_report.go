@@ -314,7 +314,7 @@ func (v *Volume) Accept(paths ...string) (accepted []string, err error) {
 			rec.Held = nil
 			v.table.SetName(l.Dir, l.Name, rec)
 			v.wakes = true
-			v.Changed = append(v.Changed, l)
+			v.Touch(l)
 			accepted = append(accepted, at.String())
 			return true
 		})

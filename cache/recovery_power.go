@@ -99,7 +99,7 @@ func (r *recovery) loseContent(v *Tx, ino table.Ino) {
 			v.table.SetName(l.Dir, l.Name, rec)
 			n = v.table.Edit(ino)
 			n.State, n.Origin, n.Size = table.None, table.Origin{}, rec.Remote.Version.Size
-			v.mark(l)
+			v.Mark(l)
 			lost = 0
 		}
 	}

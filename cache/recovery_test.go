@@ -219,7 +219,7 @@ func TestRecoverIsOneUpdate(t *testing.T) {
 	w.o.StateDir = w.unclosed(files)
 	calls.of("")
 	most := 0 // guarded by the volume's lock
-	w.o.within = func(v *Tx) { most = max(most, len(v.Changed)) }
+	w.o.within = func(v *Tx) { most = max(most, len(v.Changed())) }
 	w.start()
 	if n := len(calls.all()); n > 0 {
 		t.Errorf("asked the backend %d times", n)

@@ -64,7 +64,7 @@ func (m *merge) keepExcluded(v *Tx) {
 		case rec.Attempt == nil && rec.Ino != 0: // else it may be there: what became of it is found out first
 			rec.Local, rec.Held = true, nil
 			v.table.SetName(l.Dir, l.Name, rec)
-			v.mark(l)
+			v.Mark(l)
 		}
 	}
 }
@@ -103,7 +103,7 @@ func (v *Tx) releaseIncluded() {
 		}
 		rec.Local = false
 		v.table.SetName(l.Dir, l.Name, rec)
-		v.mark(l)
+		v.Mark(l)
 	}
 }
 

@@ -206,7 +206,7 @@ func (v *Tx) resort(l table.Link, rec table.Name, n *table.Inode, c rules.Carrie
 	if ok && rec.Local != stays {
 		rec.Local = stays
 		v.table.SetName(l.Dir, l.Name, rec)
-		v.mark(l)
+		v.Mark(l)
 	}
 	return stays, ok
 }

@@ -169,7 +169,7 @@ func (w *world) staysIgnored(name string) {
 		rec, _ := v.table.Name(l.Dir, l.Name)
 		rec.Local = true
 		v.table.SetName(l.Dir, l.Name, rec)
-		v.mark(l)
+		v.Mark(l)
 		return nil
 	}))
 }

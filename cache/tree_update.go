@@ -96,12 +96,12 @@ func (v *Tx) evictInCommit() bool {
 		return false
 	}
 	changed := map[table.Ino]bool{}
-	for _, l := range v.Changed {
+	for _, l := range v.Changed() {
 		if rec, ok := v.table.Name(l.Dir, l.Name); ok {
 			changed[rec.Ino] = true
 		}
 	}
-	for _, ino := range v.Unnamed { // a name of it may be back when this fails
+	for _, ino := range v.Unnamed() { // a name of it may be back when this fails
 		changed[ino] = true
 	}
 	return v.store.EvictFor(commitRoom, func(ino table.Ino) bool { return !changed[ino] && v.giveUp(ino) }) > 0

@@ -189,14 +189,14 @@ func (e *engine) loop() {
 
 // noted follows each change of the table, once it is committed.
 func (e *engine) noted(v *Tx) {
-	if e.v == nil || len(v.Changed)+len(v.Unnamed) == 0 {
+	if e.v == nil || len(v.Changed())+len(v.Unnamed()) == 0 {
 		return
 	}
-	for _, ino := range v.Unnamed {
+	for _, ino := range v.Unnamed() {
 		e.countInode(v.View, ino)
 	}
 	before := e.last
-	for _, l := range v.Changed {
+	for _, l := range v.Changed() {
 		seq := e.count(v.View, l)
 		if seq > e.last {
 			e.last = seq
@@ -213,7 +213,7 @@ func (e *engine) noted(v *Tx) {
 		}
 	}
 	e.open(v.View)
-	e.namesChanged(v.View, v.Changed...)
+	e.namesChanged(v.View, v.Changed()...)
 }
 
 // update is Volume.update for what an operation does.

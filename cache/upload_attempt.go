@@ -53,7 +53,7 @@ func (v *Tx) setAttempt(l table.Link, a *table.Attempt) {
 		v.recordSent(rec.Ino, a)
 	}
 	v.table.SetName(l.Dir, l.Name, rec)
-	v.mark(l)
+	v.Mark(l)
 	v.vacated(l)
 }
 

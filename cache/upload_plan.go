@@ -39,7 +39,7 @@ func (e *engine) plan(v *View, l table.Link, via []table.Link) (verdict, *operat
 	}
 	rec, ok := v.table.Name(l.Dir, l.Name)
 	via = append(via, l)
-	if !ok || !v.differ(rec) {
+	if !ok || !v.Differs(rec) {
 		return verdictAgreed, nil
 	}
 	if verdict, s := e.planUnsettled(v, l.Dir, via); verdict != verdictAgreed {

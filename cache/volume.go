@@ -120,7 +120,7 @@ func newVolume(p providers.Provider, o Options, s *stateDir) *Volume {
 	v := &Volume{p: p, caps: p.Capabilities(), o: o, state: s, store: s.content,
 		run: hex.EncodeToString(id), pause: o.pause, failing: chores.New(o.Now),
 		puller: newPuller(), fileSlots: make(chan struct{}, aheadFetches)}
-	v.tree = tree.New(s.table, tree.Options{Pins: pins{v}})
+	v.tree = tree.New(s.table, tree.Options{Now: o.Now, Attributes: v.caps.Attributes != 0, Pins: pins{v}})
 	defer v.tree.Unlock()
 	v.held = &View{Volume: v, guardedState: &guardedState{View: v.tree.Lock(), table: s.table, open: map[table.Ino]*openInode{},
 		pulls:   pulls{shared: map[table.Ino]*sharedListing{}, told: map[table.Ino]toldStale{}},

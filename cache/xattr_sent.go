@@ -98,7 +98,7 @@ func sameXattrs(a, b *table.Inode) bool {
 // xattrChanged follows a change of one by a program.
 func (v *Tx) xattrChanged(ino table.Ino, name string) {
 	if v.keepsXattrs() && isShared(name) {
-		v.attrChanged(ino)
+		v.AttrChanged(ino)
 		return
 	}
 	v.table.Edit(ino).Ctime = v.stamp()

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"sync"
+	"time"
 
 	"github.com/wsmount/wsmount/cache/internal/table"
 )
@@ -17,13 +18,18 @@ type Tree struct {
 
 // Options are what a tree needs of those who use it.
 type Options struct {
-	Pins Pins // nil: nobody but the kernel uses inodes
+	Now        func() time.Time // nil: time.Now
+	Attributes bool             // the remote keeps attributes of an inode
+	Pins       Pins             // nil: nobody but the kernel uses inodes
 }
 
 // New is the tree in t, which stays the caller's to close.
 func New(t *table.Table, o Options) *Tree {
 	if o.Pins == nil {
 		o.Pins = unpinned{}
+	}
+	if o.Now == nil {
+		o.Now = time.Now
 	}
 	return &Tree{table: t, held: View{t, &guarded{
 		options:       o,
@@ -66,12 +72,15 @@ type Tx struct {
 	*View
 	table.Writer
 
-	Changed []table.Link // the names that it concerns
-	Unnamed []table.Ino  // inodes that lost a name in it
-
-	wrote bool
-	after []func()
+	observer Observer
+	changed  []table.Link
+	unnamed  []table.Ino
+	wrote    bool
+	after    []func()
 }
+
+// now is the time as an inode has it.
+func (v *View) now() table.Time { return table.TimeOf(v.guarded.options.Now()) }
 
 // Later has f run without the lock, once the transaction is committed.
 func (t *Tx) Later(f func()) { t.after = append(t.after, f) }
@@ -85,6 +94,9 @@ type Observer interface {
 	// second time at a higher price, by other means than Update, and reports whether the
 	// commit is worth another attempt. It may change the table in the transaction.
 	Full(again bool) bool
+	// Marked says that a name, or what is behind it, has changed, and the place of the name
+	// in the order of what differs before that and now; 0: its two sides agree.
+	Marked(l table.Link, was, now uint64)
 	Committed() // all of it is in the table
 	Undone()    // nothing of it happened
 }
@@ -113,10 +125,10 @@ func (t *Tree) Sync() error { return t.table.Sync() }
 // lock. When do fails, or the commit, or do panics, nothing happened; a panic leaves the
 // lock too. o may be nil.
 func (t *Tree) Update(do func(*Tx) error, o Observer) error {
-	tx := &Tx{View: &t.held, Writer: t.table}
 	if o == nil {
 		o = unobserved{}
 	}
+	tx := &Tx{View: &t.held, Writer: t.table, observer: o}
 	if err := tx.run(t, do, o); err != nil {
 		return err
 	}
@@ -165,9 +177,10 @@ func (t *Tree) cause(err error) error { return cmp.Or(t.table.Err(), err) }
 
 type unobserved struct{}
 
-func (unobserved) Full(bool) bool { return false }
-func (unobserved) Committed()     {}
-func (unobserved) Undone()        {}
+func (unobserved) Full(bool) bool                    { return false }
+func (unobserved) Marked(table.Link, uint64, uint64) {}
+func (unobserved) Committed()                        {}
+func (unobserved) Undone()                           {}
 
 type unpinned struct{}
 

@@ -11,13 +11,13 @@ import (
 
 // seen is an observer that counts.
 type seen struct {
+	unobserved
 	committed, undone int
 	wrote             bool
 	tx                *Tx
 }
 
-func (*seen) Full(bool) bool { return false }
-func (s *seen) Undone()      { s.undone++ }
+func (s *seen) Undone() { s.undone++ }
 func (s *seen) Committed() {
 	s.committed++
 	s.wrote = s.tx.Wrote()
@@ -116,7 +116,7 @@ func TestSetName(t *testing.T) {
 				t.Errorf("to %d: taken from %d, want %d", c.to, from, c.from)
 			}
 		}
-		assert.Slice(t, tx.Unnamed, []table.Ino{7, 8}, "unnamed")
+		assert.Slice(t, tx.Unnamed(), []table.Ino{7, 8}, "unnamed")
 	})
 }
 

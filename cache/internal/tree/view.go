@@ -289,7 +289,7 @@ func Partners(n *table.Inode) (giver, taker table.Ino) {
 func (t *Tx) SetName(l table.Link, rec table.Name) (from table.Ino) {
 	if old := t.Record(l); old.Ino != 0 && old.Ino != rec.Ino {
 		from = old.Ino
-		t.Unnamed = append(t.Unnamed, from)
+		t.unnamed = append(t.unnamed, from)
 	}
 	t.Writer.SetName(l.Dir, l.Name, rec)
 	return from

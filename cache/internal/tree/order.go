@@ -1,0 +1,97 @@
+package tree
+
+import (
+	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/providers"
+)
+
+// Differs reports whether the remote has something else under a name than there is
+// locally, or may have: a change was begun whose outcome is open. What stays local is
+// nothing to the remote.
+func (v *View) Differs(rec table.Name) bool {
+	switch {
+	case rec.Attempt != nil:
+		return true
+	case rec.Local:
+		return rec.Remote != nil // what had the name before is to go
+	case rec.Ino == 0:
+		return rec.Remote != nil
+	case rec.Remote == nil || rec.Remote.Ino != rec.Ino:
+		return true
+	}
+	n := v.Inode(rec.Ino)
+	if n == nil {
+		return false
+	}
+	return !n.IsDir() && n.ContentVersion != rec.Remote.ContentVersion || v.guarded.options.Attributes && n.AttrGen != rec.Remote.AttrGen
+}
+
+// Mark puts a name into the order of what differs when its two sides do, and takes it out
+// when they agree. It follows every change of a name or of what is behind it.
+func (t *Tx) Mark(l table.Link) {
+	rec, ok := t.Name(l.Dir, l.Name)
+	if !ok {
+		return
+	}
+	t.Touch(l)
+	was := rec.Seq
+	switch differ := t.Differs(rec); {
+	case differ && was == 0:
+		rec.Seq = t.NextSeq()
+	case !differ && was != 0:
+		rec.Seq, rec.Held = 0, nil
+	}
+	if rec.Seq != was {
+		t.Writer.SetName(l.Dir, l.Name, rec)
+	}
+	t.observer.Marked(l, was, rec.Seq)
+}
+
+// MarkInode marks each name of an inode.
+func (t *Tx) MarkInode(n *table.Inode) {
+	for _, l := range n.Links {
+		t.Mark(l)
+	}
+}
+
+// Touch says that the transaction concerns a name, whose place in the order stays as it is.
+func (t *Tx) Touch(l table.Link) { t.changed = append(t.changed, l) }
+
+// Changed are the names that the transaction concerns.
+func (t *Tx) Changed() []table.Link { return t.changed }
+
+// Unnamed are the inodes that lost a name in the transaction.
+func (t *Tx) Unnamed() []table.Ino { return t.unnamed }
+
+// ContentChanged says that the content of an inode is in a new state, that of size bytes,
+// since mtime: each of its names differs from the remote then.
+func (t *Tx) ContentChanged(ino table.Ino, size int64, mtime table.Time) {
+	n := t.Edit(ino)
+	n.ContentVersion++
+	n.Metadata = providers.MetadataOfNew(n.Metadata)
+	n.Size, n.Mtime, n.Ctime = size, mtime, t.now()
+	t.MarkInode(n)
+}
+
+// AttrChanged says that attributes which the remote may keep have changed; the caller has
+// edited them.
+func (t *Tx) AttrChanged(ino table.Ino) {
+	n := t.Edit(ino)
+	n.AttrGen++
+	n.Ctime = t.now()
+	t.MarkInode(n)
+}
+
+// SetLocal gives a name an inode, or none (0). The kernel knows of it already: a request
+// asked for it. stays says that the name does not go to the remote, and hidden that what
+// the remote has under it is none of ours.
+func (t *Tx) SetLocal(l table.Link, ino table.Ino, stays, hidden bool) {
+	rec := t.Record(l)
+	rec.Ino, rec.Local = ino, ino != 0 && stays
+	if hidden {
+		rec.Remote = nil
+	}
+	t.ClearStaleDentry(l)
+	t.SetName(l, rec)
+	t.Mark(l)
+}

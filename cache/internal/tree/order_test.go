@@ -1,0 +1,144 @@
+package tree
+
+import (
+	"slices"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/integration/assert"
+	"github.com/wsmount/wsmount/providers"
+)
+
+// A name differs when the remote does not have under it what is there locally, or may not.
+func TestDiffers(t *testing.T) {
+	const file, dir, other = 10, 11, 12
+	at := func(ino table.Ino, content, attr uint64) *table.Remote {
+		return &table.Remote{Ino: ino, Kind: providers.KindFile, ContentVersion: content, AttrGen: attr}
+	}
+	for what, c := range map[string]struct {
+		rec               table.Name
+		differs, withAttr bool
+	}{
+		"nothing":                  {table.Name{}, false, false},
+		"the same":                 {table.Name{Ino: file, Remote: at(file, 2, 2)}, false, false},
+		"new":                      {table.Name{Ino: file}, true, true},
+		"removed":                  {table.Name{Remote: at(file, 2, 2)}, true, true},
+		"another":                  {table.Name{Ino: other, Remote: at(file, 2, 2)}, true, true},
+		"other content":            {table.Name{Ino: file, Remote: at(file, 1, 2)}, true, true},
+		"other attributes":         {table.Name{Ino: file, Remote: at(file, 2, 1)}, false, true},
+		"of a directory":           {table.Name{Ino: dir, Remote: at(dir, 1, 2)}, false, false},
+		"attributes of one":        {table.Name{Ino: dir, Remote: at(dir, 2, 1)}, false, true},
+		"nothing, with an attempt": {table.Name{Attempt: &table.Attempt{}}, true, true},
+		"the same, with one":       {table.Name{Ino: file, Remote: at(file, 2, 2), Attempt: &table.Attempt{}}, true, true},
+		"local":                    {table.Name{Ino: file, Local: true}, false, false},
+		"local, over another":      {table.Name{Ino: file, Local: true, Remote: at(other, 2, 2)}, true, true},
+		"gone":                     {table.Name{Ino: 99, Remote: at(99, 1, 1)}, false, false},
+	} {
+		for _, attributes := range []bool{false, true} {
+			tr, want := newTree(t, Options{Attributes: attributes}), c.differs
+			if attributes {
+				want = c.withAttr
+			}
+			tr.do(t, func(tx *Tx) {
+				tx.Put(file, &table.Inode{ContentVersion: 2, AttrGen: 2})
+				tx.Put(dir, &table.Inode{Mode: syscall.S_IFDIR, ContentVersion: 2, AttrGen: 2})
+				assert.Equal(t, tx.Differs(c.rec), want, what, "with attributes:", attributes)
+			})
+		}
+	}
+}
+
+// marks is an observer that notes what it was told of names.
+type marks struct {
+	unobserved
+	told []mark
+}
+
+type mark struct {
+	name     string
+	was, now bool
+}
+
+func (m *marks) Marked(l table.Link, was, now uint64) {
+	m.told = append(m.told, mark{l.Name, was != 0, now != 0})
+}
+
+// Each change of a name, or of what is behind it, puts it into the order when its sides
+// differ then, and takes it out when they agree; who follows the transaction is told. A
+// name keeps its place as long as it differs.
+func TestOrder(t *testing.T) {
+	const file = 10
+	now := time.Unix(1000, 0)
+	tr := newTree(t, Options{Attributes: true, Now: func() time.Time { return now }})
+	a, b := link(table.Root, "a"), link(table.Root, "b")
+	order := func() (all []string) {
+		v := tr.Lock()
+		defer tr.Unlock()
+		v.Dirty(0, func(_ uint64, l table.Link) bool {
+			all = append(all, l.Name)
+			return true
+		})
+		return all
+	}
+	sent := func(tx *Tx, l table.Link) { // the remote has what is there locally
+		rec, n := tx.Record(l), tx.Inode(file)
+		rec.Remote = &table.Remote{Ino: file, Kind: providers.KindFile, ContentVersion: n.ContentVersion, AttrGen: n.AttrGen}
+		tx.SetName(l, rec)
+		tx.Mark(l)
+	}
+	for _, c := range []struct {
+		what  string
+		do    func(*Tx)
+		told  []mark
+		order []string
+	}{
+		{"made", func(tx *Tx) {
+			tx.Put(file, &table.Inode{})
+			tx.SetLocal(a, file, false, false)
+		}, []mark{{"a", false, true}}, []string{"a"}},
+		{"linked", func(tx *Tx) { tx.SetLocal(b, file, false, false) }, []mark{{"b", false, true}}, []string{"a", "b"}},
+		{"sent", func(tx *Tx) { sent(tx, a) }, []mark{{"a", true, false}}, []string{"b"}},
+		{"written", func(tx *Tx) { tx.ContentChanged(file, 7, table.TimeOf(now)) },
+			[]mark{{"a", false, true}, {"b", true, true}}, []string{"b", "a"}},
+		{"both sent", func(tx *Tx) { sent(tx, a); sent(tx, b) }, []mark{{"a", true, false}, {"b", true, false}}, nil},
+		{"chmod", func(tx *Tx) { tx.AttrChanged(file) }, []mark{{"a", false, true}, {"b", false, true}}, []string{"a", "b"}},
+		{"stays", func(tx *Tx) { tx.SetLocal(a, file, true, false) }, []mark{{"a", true, true}}, []string{"a", "b"}},
+		{"hidden", func(tx *Tx) { tx.SetLocal(a, file, true, true) }, []mark{{"a", true, false}}, []string{"b"}},
+		{"removed", func(tx *Tx) { tx.SetLocal(b, 0, true, false) }, []mark{{"b", true, true}}, []string{"b"}},
+		{"touched", func(tx *Tx) { tx.Touch(b) }, nil, []string{"b"}},
+		{"of no name", func(tx *Tx) { tx.Mark(link(table.Root, "c")) }, nil, []string{"b"}},
+	} {
+		o, changed := &marks{}, []table.Link(nil)
+		assert.OK(t, tr.Update(func(tx *Tx) error {
+			c.do(tx)
+			changed = slices.Clone(tx.Changed())
+			return nil
+		}, o), c.what)
+		assert.Slice(t, o.told, c.told, c.what)
+		assert.Slice(t, order(), c.order, c.what)
+		if want := len(c.told); c.what != "touched" && len(changed) != want || c.what == "touched" && len(changed) != 1 {
+			t.Errorf("%s: it concerns %v", c.what, changed)
+		}
+	}
+	v := tr.Lock()
+	defer tr.Unlock()
+	n := v.Inode(file)
+	if n.ContentVersion != 1 || n.AttrGen != 1 || n.Size != 7 || n.Mtime != table.TimeOf(now) || n.Ctime != table.TimeOf(now) {
+		t.Errorf("the inode is %+v", n)
+	}
+	assert.False(t, v.Record(b).Local, "a name that stands for nothing stays local")
+}
+
+// A request of the kernel that changes a name knows what it stands for.
+func TestSetLocalIsNotStale(t *testing.T) {
+	tr, l := newTree(t, Options{}), link(table.Root, "f")
+	tr.do(t, func(tx *Tx) {
+		tx.Put(10, &table.Inode{})
+		tx.Refer(10)
+		tx.MarkStaleDentry(l, 10)
+		tx.SetLocal(l, 10, false, false)
+		assert.False(t, tx.TakeStaleDentries(l), "it is stale")
+	})
+}
