@@ -106,7 +106,7 @@ func (e *engine) sortOut(s *set) error {
 			// The backend cannot have a name in a directory that it does not have:
 			// if it has, it will say so when this is sent as new.
 			v.o.Log.Warn("a name without its directory at the backend is sent as new", "name", l.Name)
-			v.setRemote(l, nil)
+			v.SetRemote(l, nil)
 		}
 		return nil
 	})

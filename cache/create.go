@@ -101,7 +101,7 @@ func (v *Volume) Tmpfile(op *fs.Op, dir fs.Ino, flags, mode uint32) (fs.Entry, f
 		n.State = table.Whole
 		v.table.Put(oi.ino, n)
 		v.setWriting(oi.ino, n, true)
-		v.table.Set(orphanKey(oi.ino), []byte{1})
+		v.SetOrphan(oi.ino, true)
 		v.opening(oi, writes(flags))
 		e = v.refer(table.Ino(dir), oi.ino)
 		return nil

@@ -207,10 +207,9 @@ func (v *View) keptNow(l table.Link) {
 	v.history.kept[l] = v.o.Now()
 }
 
-// letGo does with the content of an inode that was dropped what was decided: it goes
-// into the history, or away, once the disk knows of it (parting). n is what the inode
-// was. reap calls it.
-func (v *Tx) letGo(ino table.Ino, n *table.Inode) {
+// Freed implements tree.Keeper. The content goes where it was decided, into the history or
+// away, once the disk knows of it: see deferredUnlinks.
+func (v *Tx) Freed(ino table.Ino, n *table.Inode) {
 	id, _ := strconv.ParseUint(string(v.table.Get(history.QueueKey(ino))), 16, 64) // 0 for none
 	r := history.Get(v, id)
 	if r == nil || r.Gen != n.ContentVersion { // or it was written after it lost its name

@@ -44,7 +44,7 @@ func (v *Volume) differing(ctx context.Context) (head providers.Revision, paths 
 	}
 	locked.table.Dirty(0, func(_ uint64, l table.Link) bool { return add(l) })
 	locked.table.Local(locked.IsShared, add)
-	for _, ino := range locked.marked(writingPrefix) { // of what no close has told of yet
+	for _, ino := range table.InosOf(locked, writingPrefix) { // of what no close has told of yet
 		if n := locked.table.Inode(ino); n != nil {
 			for _, l := range n.Links {
 				add(l)

@@ -114,9 +114,7 @@ func (v *Volume) Link(op *fs.Op, ino, dir fs.Ino, name string) (fs.Entry, error)
 			return err
 		}
 		v.table.Edit(i).Ctime = v.stamp()
-		if v.table.Get(orphanKey(i)) != nil {
-			v.table.Set(orphanKey(i), nil)
-		}
+		v.SetOrphan(i, false)
 		nameless := len(v.table.Inode(i).Links) == 0
 		v.setLocal(l, i, v.stays(l, v.table.Inode(i)))
 		if nameless {
@@ -229,7 +227,7 @@ func (v *Tx) cut(ino table.Ino) {
 	n := v.table.Edit(ino)
 	n.Ctime = v.stamp()
 	if len(n.Links) == 0 {
-		v.shed(ino)
+		v.Shed(ino)
 	}
 }
 

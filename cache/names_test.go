@@ -120,7 +120,7 @@ func TestTmpfile(t *testing.T) {
 func (w *world) orphan(ino fs.Ino) bool {
 	locked := w.v.lock()
 	defer locked.unlock()
-	return locked.table.Get(orphanKey(uint64(ino))) != nil
+	return locked.IsOrphan(uint64(ino))
 }
 
 // An unlinked file is usable to the last close and last reference; then

@@ -368,7 +368,7 @@ func (m *merge) leftRemote(v *Tx, x table.Ino) {
 	case n == nil || len(n.RemoteLinks) > 0:
 		return
 	case len(n.Links) == 0:
-		v.shed(x)
+		v.Shed(x)
 		return
 	case n.IsDir() || n.IsRegular() && n.State == table.Whole || n.IsSymlink() && n.Target != "":
 		for _, l := range n.Links {
@@ -412,7 +412,7 @@ func (m *merge) lost(v *Tx, l table.Link, x table.Ino) {
 	if n.IsRegular() && !v.IsForsaken(x) {
 		n.LostName = &l
 	}
-	v.shed(x)
+	v.Shed(x)
 }
 
 // take applies a piece of news.

@@ -75,7 +75,7 @@ func (m *merge) join(v *Tx, l table.Link, rec table.Name, from table.Ino) {
 	base := *rec.Remote
 	base.Ino, base.AttrGen = to, n.AttrGen
 	m.remoteSide(v, l, &rec, &base)
-	v.shed(from)
+	v.Shed(from)
 }
 
 // takeOver has a directory that was made here, and those above it, take the places of

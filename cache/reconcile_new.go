@@ -315,7 +315,7 @@ func (m *merge) renew(v *Tx, l table.Link, rec table.Name, r *providers.Info) {
 	old.ContentVersion++
 	if old.State != table.None { // what came for who waits for it
 		old.State = table.None
-		v.letGo(x, old)
+		v.Freed(x, old)
 	}
 	v.OutdateAttributes(x)
 	v.Later(func() { v.notifier().AttrChanged(ino(x)) })

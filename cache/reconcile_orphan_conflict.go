@@ -3,8 +3,6 @@ package cache
 import (
 	"context"
 	"errors"
-	"strconv"
-	"strings"
 
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/providers"
@@ -14,7 +12,7 @@ import (
 // to be put up against what has their name now.
 const orphanConflictPrefix = "claim/"
 
-func orphanConflictKey(ino table.Ino) string { return orphanConflictPrefix + itoa(ino) }
+func orphanConflictKey(ino table.Ino) string { return table.KeyOf(orphanConflictPrefix, ino) }
 
 // orphanChanged says that a file which lost its name to a pull while it was open has new
 // content: it is put up against what has the name now, before the call that made the
@@ -64,15 +62,7 @@ func (v *Volume) resolveOrphanConflicts() {
 }
 
 // orphanConflicts are the inodes that resolveOrphanConflicts deals with.
-func (v *View) orphanConflicts() (all []table.Ino) {
-	v.table.Scan(orphanConflictPrefix, "", func(key string, _ []byte) bool {
-		if ino, err := strconv.ParseUint(strings.TrimPrefix(key, orphanConflictPrefix), 10, 64); err == nil {
-			all = append(all, ino)
-		}
-		return true
-	})
-	return all
-}
+func (v *View) orphanConflicts() []table.Ino { return table.InosOf(v, orphanConflictPrefix) }
 
 // resolveOrphanConflict gives a nameless file that has new content the name which it
 // lost, or another, by the conflict policy.
@@ -201,14 +191,14 @@ func (m *merge) renameOrphan(v *Tx, l table.Link, ino table.Ino) {
 // bind mount for instance, may write again, and is then an orphan conflict again.
 func (m *merge) orphanDone(v *Tx, ino table.Ino) {
 	v.table.Set(orphanConflictKey(ino), nil)
-	v.shed(ino)
+	v.Shed(ino)
 }
 
 // orphanNamed ends the orphan conflict of a file that has a name again.
 func (m *merge) orphanNamed(v *Tx, ino table.Ino) {
 	v.table.Edit(ino).LostName = nil
 	v.table.Set(orphanConflictKey(ino), nil)
-	if key := orphanKey(ino); v.table.Get(key) != nil && len(v.table.Inode(ino).Links) > 0 {
-		v.table.Set(key, nil)
+	if len(v.table.Inode(ino).Links) > 0 {
+		v.SetOrphan(ino, false)
 	}
 }

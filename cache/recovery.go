@@ -3,8 +3,6 @@ package cache
 import (
 	"errors"
 	iofs "io/fs"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/wsmount/wsmount/cache/internal/content"
@@ -23,7 +21,7 @@ const (
 	diskKey       = "disk"
 )
 
-func writingKey(ino table.Ino) string { return writingPrefix + itoa(ino) }
+func writingKey(ino table.Ino) string { return table.KeyOf(writingPrefix, ino) }
 
 // setWriting notes, or takes back, that the content of an inode may be changed. n is as
 // Edit or Put have it.
@@ -99,8 +97,8 @@ func (r *recovery) look() error {
 	err := v.view(func(v *View) error {
 		synced := r.session.Clean && v.table.Get(diskKey) != nil
 		r.power = !r.session.SameBoot && !synced
-		inos = v.marked(writingPrefix)
-		r.orphans, r.instead = v.marked(orphans), v.marked(insteadPrefix)
+		inos = table.InosOf(v, writingPrefix)
+		r.orphans, r.instead = v.Orphans(), table.InosOf(v, insteadPrefix)
 		return nil
 	})
 	if err != nil {
@@ -121,17 +119,6 @@ func (r *recovery) look() error {
 		return r.survey()
 	}
 	return nil
-}
-
-// marked are the inodes of records whose keys are a prefix and an inode.
-func (v *View) marked(prefix string) (inos []table.Ino) {
-	v.table.Scan(prefix, "", func(key string, _ []byte) bool {
-		if ino, err := strconv.ParseUint(strings.TrimPrefix(key, prefix), 10, 64); err == nil {
-			inos = append(inos, ino)
-		}
-		return true
-	})
-	return inos
 }
 
 // verifyMost bounds the bytes that a start reads to find out that content which
@@ -195,9 +182,9 @@ func (r *recovery) part(ino table.Ino, f *content.File) (*content.File, error) {
 func (v *Volume) noteInstead(ino table.Ino, id string) error {
 	return v.update(func(v *Tx) error {
 		if id == "" {
-			v.table.Set(insteadPrefix+itoa(ino), nil)
+			v.table.Set(table.KeyOf(insteadPrefix, ino), nil)
 		} else {
-			v.table.Set(insteadPrefix+itoa(ino), []byte(id))
+			v.table.Set(table.KeyOf(insteadPrefix, ino), []byte(id))
 		}
 		return nil
 	})
@@ -239,13 +226,13 @@ func (r *recovery) apply(v *Tx) error {
 		v.Later(func() { v.store.Remove(ino) })
 	}
 	for _, ino := range r.instead {
-		v.table.Set(insteadPrefix+itoa(ino), nil)
+		v.table.Set(table.KeyOf(insteadPrefix, ino), nil)
 		v.Later(func() { _ = v.store.DropKept("survivor-" + itoa(ino)) }) // else sweep does
 	}
 	for _, ino := range r.orphans {
-		v.shed(ino)
+		v.Shed(ino)
 		if n := v.table.Inode(ino); n == nil || len(n.Links) > 0 {
-			v.table.Set(orphanKey(ino), nil)
+			v.SetOrphan(ino, false)
 		}
 	}
 	return nil

@@ -85,7 +85,7 @@ func Inspect(stateDir string, limit int) (OfflineReport, error) {
 			left.Unsaved = append(left.Unsaved, u)
 		}
 	})
-	left.Orphans, left.Unpushed = len(locked.marked(orphans)), locked.unpushedOf()
+	left.Orphans, left.Unpushed = len(locked.Orphans()), locked.unpushedOf()
 	left.Recovered, err = recovered(stateDir)
 	return left, errors.Join(err, locked.table.Err())
 }
@@ -137,7 +137,7 @@ func (v *View) eachUnsaved(visit func(Unsaved)) {
 		visit(u)
 		return true
 	})
-	for _, ino := range v.marked(writingPrefix) {
+	for _, ino := range table.InosOf(v, writingPrefix) {
 		n := v.table.Inode(ino)
 		if n == nil || len(n.Links) == 0 || listed[ino] {
 			continue

@@ -333,7 +333,7 @@ func (r *scan) dir(path string) (table.Ino, error) {
 		v.table.Put(ino, n)
 		l := table.Link{Dir: parent, Name: name}
 		v.setLocal(l, ino, false)
-		v.setRemote(l, &table.Remote{Ino: ino, Kind: providers.KindDir, ContentVersion: n.ContentVersion, AttrGen: n.AttrGen})
+		v.SetRemote(l, &table.Remote{Ino: ino, Kind: providers.KindDir, ContentVersion: n.ContentVersion, AttrGen: n.AttrGen})
 		return nil
 	})
 	return ino, err

@@ -86,7 +86,7 @@ func TestRecoverAfterAKill(t *testing.T) {
 	w.ok(w.sendAll())
 	w.backend("closed: closed", "fresh: never closed", "old: NEW content", "same: same")
 	locked := w.v.lock()
-	left := append(locked.marked(orphans), locked.marked(writingPrefix)...)
+	left := append(locked.Orphans(), table.InosOf(locked, writingPrefix)...)
 	locked.unlock()
 	assert.Equal(t, len(left), 0, "still noted:", left)
 	for _, line := range w.log("nameless") {

@@ -247,7 +247,7 @@ func (v *Tx) setBack(at providers.Locator, old *providers.Info) {
 		v.setBackBelow(rec.Remote.Ino)
 	}
 	if old == nil {
-		v.setRemote(l, nil)
+		v.SetRemote(l, nil)
 		return
 	}
 	base := &table.Remote{Kind: old.Kind, Version: old.Version, Digest: old.Digest}
@@ -263,7 +263,7 @@ func (v *Tx) setBack(at providers.Locator, old *providers.Info) {
 		base.Ino, base.AttrGen = rec.Remote.Ino, rec.Remote.AttrGen
 		v.attrIsOurs(rec.Remote.Ino, old.Attr)
 	}
-	v.setRemote(l, base)
+	v.SetRemote(l, base)
 }
 
 // attrIsOurs makes attributes that are not what the backend had a change, as the content
@@ -288,6 +288,6 @@ func (v *Tx) setBackBelow(dir table.Ino) {
 		if base := below[name]; base.Kind == providers.KindDir {
 			v.setBackBelow(base.Ino)
 		}
-		v.setRemote(table.Link{Dir: dir, Name: name}, nil)
+		v.SetRemote(table.Link{Dir: dir, Name: name}, nil)
 	}
 }

@@ -2,8 +2,6 @@ package cache
 
 import (
 	"encoding/binary"
-	"strconv"
-	"strings"
 
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/providers"
@@ -60,7 +58,7 @@ const hiddenKey = "hidden/"
 
 // setHidden remembers how many entries of the backend a directory does not show.
 func (v *Tx) setHidden(dir table.Ino, count int) {
-	key := hiddenKey + itoa(dir)
+	key := table.KeyOf(hiddenKey, dir)
 	switch old := v.table.Get(key); {
 	case count == 0 && old != nil:
 		v.table.Set(key, nil)
@@ -73,13 +71,7 @@ func (v *Tx) setHidden(dir table.Ino, count int) {
 func (v *Volume) hiding() (dirs []table.Ino) {
 	locked := v.lock()
 	defer locked.unlock()
-	locked.table.Scan(hiddenKey, "", func(key string, _ []byte) bool {
-		if dir, err := strconv.ParseUint(strings.TrimPrefix(key, hiddenKey), 10, 64); err == nil {
-			dirs = append(dirs, dir)
-		}
-		return true
-	})
-	return dirs
+	return table.InosOf(locked, hiddenKey)
 }
 
 // hidden counts the entries of the backend that are not shown, because their names are

@@ -26,22 +26,3 @@ func (v *Tx) setLocal(l table.Link, ino table.Ino, stays bool) {
 	}
 	v.SetLocal(l, ino, stays, hidden)
 }
-
-// setRemote says what the backend is now known to have under a name; nil: nothing.
-// Listings that began before are told not to believe what they have of it.
-func (v *Tx) setRemote(l table.Link, base *table.Remote) {
-	rec, _ := v.table.Name(l.Dir, l.Name)
-	rec.Remote, rec.Attempt = base, nil
-	v.table.SetName(l.Dir, l.Name, rec)
-	v.ChangedByUs(l)
-	v.Mark(l)
-	v.vacated(l)
-}
-
-// vacated lets a directory go that was removed here, once nothing is open about a name
-// in it.
-func (v *Tx) vacated(l table.Link) {
-	if _, there := v.table.Name(l.Dir, l.Name); !there {
-		v.shed(l.Dir)
-	}
-}

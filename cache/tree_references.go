@@ -48,7 +48,7 @@ func (p pins) Pinned(ino table.Ino) bool { return p.v.held.open[ino] != nil }
 func (v *Volume) abandon(inos ...table.Ino) {
 	err := v.update(func(v *Tx) error {
 		for _, ino := range inos {
-			v.shed(ino)
+			v.Shed(ino)
 		}
 		return nil
 	})
@@ -57,50 +57,10 @@ func (v *Volume) abandon(inos ...table.Ino) {
 	}
 }
 
-// orphanKey marks an inode that has no name and is still held, for whoever
-// frees what a run left (recoverLast).
-func orphanKey(ino table.Ino) string { return orphans + itoa(ino) }
-
-const orphans = "orphan/"
-
-// shed forgets an inode without a name, or marks it when it is still held. One that the
-// backend still has under some name stays as a record, without its content. A directory
-// stays while it hands names over, while an operation is under way for a name in it, and
-// as long as it is open what became of one: the backend may have that, and it would have
-// no place here.
-func (v *Tx) shed(ino table.Ino) {
-	n := v.table.Inode(ino)
-	if n == nil || len(n.Links) > 0 || ino == table.Root {
-		return
-	}
+// Nameless implements tree.Keeper. An inode stays for a set that is under way, until a
+// conflict about it is resolved, and as the directory of a name that is being sent.
+func (v *Tx) Nameless(ino table.Ino, n *table.Inode) (stays bool) {
 	v.filePrefetch.end(ino)
-	key := orphanKey(ino)
-	busy := n.IsDir() && len(n.RemoteLinks) == 0 && (n.From != "" || v.table.HasNames(ino) || v.engine.works(v.View, ino))
-	if v.keepNameless(ino, n) || !v.IsForsaken(ino) || v.isOrphanConflict(ino) || busy {
-		if v.table.Get(key) == nil {
-			v.table.Set(key, []byte{1})
-		}
-		return
-	}
-	if v.table.Get(key) != nil {
-		v.table.Set(key, nil)
-	}
-	if len(n.RemoteLinks) > 0 && n.State != table.None {
-		v.table.Edit(ino).State = table.None
-		v.letGo(ino, n)
-	}
-	v.reap(ino)
-}
-
-// reap forgets an inode that nothing leads to any more: no name here or at the backend,
-// no reference of the kernel, no open file.
-func (v *Tx) reap(ino table.Ino) {
-	n := v.table.Inode(ino)
-	if n == nil || ino == table.Root || len(n.Links) > 0 || len(n.RemoteLinks) > 0 || v.IsHeld(ino) {
-		return
-	}
-	v.table.Drop(ino)
-	if n.State != table.None {
-		v.letGo(ino, n)
-	}
+	return v.keepNameless(ino, n) || v.isOrphanConflict(ino) ||
+		n.IsDir() && len(n.RemoteLinks) == 0 && v.engine.works(v.View, ino)
 }

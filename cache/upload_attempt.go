@@ -43,18 +43,10 @@ func (e *engine) opFor(v *View, s *operation, kind uint8, gen, attrGen uint64) s
 
 // setAttempt records an attempt, or with nil that there is none.
 func (v *Tx) setAttempt(l table.Link, a *table.Attempt) {
-	rec, ok := v.table.Name(l.Dir, l.Name)
-	if !ok && a == nil {
-		return
-	}
-	rec.Attempt = a
 	if a != nil {
-		rec.Held = nil
-		v.recordSent(rec.Ino, a)
+		v.recordSent(v.Record(l).Ino, a)
 	}
-	v.table.SetName(l.Dir, l.Name, rec)
-	v.Mark(l)
-	v.vacated(l)
+	v.SetAttempt(l, a)
 }
 
 // answered clears an attempt that is known to have come to nothing, and hands

@@ -979,7 +979,7 @@ func TestDirectoryRemovedWhileItIsOpen(t *testing.T) {
 					w.noProblems()
 					w.forgetAll()
 					locked := w.v.lock()
-					left := len(locked.marked(orphans))
+					left := len(locked.Orphans())
 					locked.unlock()
 					if left > 0 {
 						t.Errorf("%d inodes without a name stay", left)

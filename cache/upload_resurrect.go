@@ -35,7 +35,7 @@ func (e *engine) resurrect(l table.Link, cause error) error {
 			if up := v.table.Edit(l.Dir); up != nil {
 				up.Listed = 0
 			}
-			v.setRemote(l, nil)
+			v.SetRemote(l, nil)
 			return nil
 		}
 		n.Loaded, n.Listed = false, 0

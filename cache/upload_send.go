@@ -57,12 +57,12 @@ func (e *engine) confirm(v *Tx, l table.Link, base *table.Remote) {
 			n.Loaded, n.Listed = false, 0 // others may have made it before, with something in it
 		}
 	}
-	v.setRemote(l, base)
+	v.SetRemote(l, base)
 	if base == nil {
 		v.implied(l.Dir)
 	}
 	if was.Remote != nil && (base == nil || base.Ino != was.Remote.Ino) {
-		v.shed(was.Remote.Ino)
+		v.Shed(was.Remote.Ino)
 	}
 }
 
@@ -80,7 +80,7 @@ func (v *Tx) implied(dir table.Ino) {
 		return
 	}
 	doubt := table.Attempt{ContentVersion: rec.Remote.ContentVersion, AttrGen: rec.Remote.AttrGen, Kind: attemptMkdir, Other: formatSent(dir, "")}
-	v.setRemote(home, nil)
+	v.SetRemote(home, nil)
 	v.setAttempt(home, &doubt)
 }
 

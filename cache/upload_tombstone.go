@@ -144,7 +144,7 @@ func (e *engine) adopt(s *operation) error {
 func (e *engine) takePlace(v *Tx, home table.Link, giver, taker table.Ino, attrGen uint64) {
 	base := *v.Record(home).Remote
 	base.Ino, base.ContentVersion, base.AttrGen = taker, v.table.Inode(taker).ContentVersion, attrGen
-	v.setRemote(home, &base)
+	v.SetRemote(home, &base)
 	n := v.table.Edit(giver)
 	if n == nil {
 		return
@@ -200,11 +200,11 @@ func (e *engine) handOverPiece(v *Tx, giver table.Ino) (more bool) {
 	// All that is to be made comes before all that is to be deleted then: each
 	// of both goes in parallel.
 	for _, p := range piece {
-		v.setRemote(table.Link{Dir: giver, Name: p.name}, nil)
+		v.SetRemote(table.Link{Dir: giver, Name: p.name}, nil)
 	}
 	for _, p := range piece {
 		to := table.Link{Dir: taker, Name: p.name}
-		v.setRemote(to, p.rec.Remote)
+		v.SetRemote(to, p.rec.Remote)
 		if p.rec.Attempt != nil { // its outcome is found at the same place
 			v.setAttempt(to, p.rec.Attempt)
 			e.redirect(v, p.rec.Attempt, to)
@@ -215,7 +215,7 @@ func (e *engine) handOverPiece(v *Tx, giver table.Ino) (more bool) {
 	}
 	v.table.Edit(giver).From = ""
 	v.table.Edit(taker).From = ""
-	v.shed(giver)
+	v.Shed(giver)
 	v.wakes = true
 	return false
 }

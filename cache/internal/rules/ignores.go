@@ -20,7 +20,6 @@ import (
 	"encoding/binary"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/wsmount/wsmount/cache/internal/ignore"
@@ -173,13 +172,6 @@ const (
 	lookKey  = "ignore/look/"  // a directory in which all is to be looked at again
 )
 
-func keyOf(prefix string, ino table.Ino) string { return prefix + strconv.FormatUint(ino, 10) }
-
-func inoOf(key, prefix string) (ino table.Ino) {
-	ino, _ = strconv.ParseUint(strings.TrimPrefix(key, prefix), 10, 64)
-	return ino
-}
-
 // state is what is kept of an ignore file whose rules were learned.
 func state(ino table.Ino, version uint64) []byte {
 	if ino == 0 {
@@ -194,7 +186,7 @@ func state(ino table.Ino, version uint64) []byte {
 func (g *Ignores) Unlearned(v View) (dirs []table.Ino) {
 	asked := map[table.Ino]struct{}{}
 	v.Scan(rulesKey, "", func(key string, value []byte) bool {
-		dir := inoOf(key, rulesKey)
+		dir := table.InoOf(rulesKey, key)
 		if ino, version, known := g.FileOf(v, dir); !known || !g.IsLearned(v, dir) || !bytes.Equal(value, state(ino, version)) {
 			dirs = append(dirs, dir)
 		}
@@ -237,7 +229,7 @@ func (g *Ignores) Learn(tx Tx, dir table.Ino, r Rules) {
 	if ino, version, _ := g.FileOf(tx, dir); (ino != r.Ino || version != r.Version) && g.IsLearned(tx, dir) {
 		return
 	}
-	key := keyOf(rulesKey, dir)
+	key := table.KeyOf(rulesKey, dir)
 	old, now := tx.Get(key), []byte(nil)
 	if tx.Inode(dir) != nil {
 		now = state(r.Ino, r.Version)
@@ -257,19 +249,13 @@ func (g *Ignores) Learn(tx Tx, dir table.Ino, r Rules) {
 
 // LookBelow has what is below a directory looked at again before the next commit, also in
 // the next run.
-func LookBelow(tx Tx, dir table.Ino) { tx.Set(keyOf(lookKey, dir), []byte{1}) }
+func LookBelow(tx Tx, dir table.Ino) { tx.Set(table.KeyOf(lookKey, dir), []byte{1}) }
 
 // ToLookBelow are the directories of LookBelow that were not Looked below since.
-func ToLookBelow(v View) (dirs []table.Ino) {
-	v.Scan(lookKey, "", func(key string, _ []byte) bool {
-		dirs = append(dirs, inoOf(key, lookKey))
-		return true
-	})
-	return dirs
-}
+func ToLookBelow(v View) []table.Ino { return table.InosOf(v, lookKey) }
 
 // Looked says that what is below a directory was looked at.
-func Looked(tx Tx, dir table.Ino) { tx.Set(keyOf(lookKey, dir), nil) }
+func Looked(tx Tx, dir table.Ino) { tx.Set(table.KeyOf(lookKey, dir), nil) }
 
 // Carriers are the directories above one that the remote has and that was moved below
 // them, which it does not have there yet. It can only have it there if it has them too, so

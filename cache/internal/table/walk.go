@@ -1,6 +1,10 @@
 package table
 
-import "bytes"
+import (
+	"bytes"
+	"strconv"
+	"strings"
+)
 
 // Names visits the names of a directory behind one ("" for all), in the order
 // of their bytes, until visit says false: also those that are only at the
@@ -56,4 +60,26 @@ func (t *Table) Scan(prefix, after string, visit func(key string, value []byte) 
 	t.walk(lower, behind(recordKey(prefix)), func(key, record []byte) bool {
 		return visit(string(key[1:]), record)
 	})
+}
+
+// KeyOf is the key of a record that is about an inode, among those of a prefix.
+func KeyOf(prefix string, ino Ino) string { return prefix + strconv.FormatUint(ino, 10) }
+
+// InoOf is the inode that a record of a prefix is about; 0: its key is of no inode.
+func InoOf(prefix, key string) Ino {
+	ino, _ := strconv.ParseUint(strings.TrimPrefix(key, prefix), 10, 64)
+	return ino
+}
+
+// InosOf are the inodes that records with a prefix are about.
+func InosOf(r interface {
+	Scan(prefix, after string, visit func(key string, value []byte) bool)
+}, prefix string) (inos []Ino) {
+	r.Scan(prefix, "", func(key string, _ []byte) bool {
+		if ino := InoOf(prefix, key); ino != 0 {
+			inos = append(inos, ino)
+		}
+		return true
+	})
+	return inos
 }

@@ -97,6 +97,7 @@ type Observer interface {
 	// Marked says that a name, or what is behind it, has changed, and the place of the name
 	// in the order of what differs before that and now; 0: its two sides agree.
 	Marked(l table.Link, was, now uint64)
+	Keeper
 	Committed() // all of it is in the table
 	Undone()    // nothing of it happened
 }
@@ -177,10 +178,12 @@ func (t *Tree) cause(err error) error { return cmp.Or(t.table.Err(), err) }
 
 type unobserved struct{}
 
-func (unobserved) Full(bool) bool                    { return false }
-func (unobserved) Marked(table.Link, uint64, uint64) {}
-func (unobserved) Committed()                        {}
-func (unobserved) Undone()                           {}
+func (unobserved) Full(bool) bool                        { return false }
+func (unobserved) Marked(table.Link, uint64, uint64)     {}
+func (unobserved) Nameless(table.Ino, *table.Inode) bool { return false }
+func (unobserved) Freed(table.Ino, *table.Inode)         {}
+func (unobserved) Committed()                            {}
+func (unobserved) Undone()                               {}
 
 type unpinned struct{}
 
