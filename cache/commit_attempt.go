@@ -88,7 +88,7 @@ func (e *engine) begin(s *set, was *snapshot) (op string, err error) {
 		}
 		return v.update(func(v *Tx) error {
 			dropped := !bytes.Equal(v.table.Get(keySet), record) // by a pull
-			if dropped || was.overtaken(v.View) || len(v.unmade(piece)) > 0 {
+			if dropped || was.at.IsOvertaken(v.Tx.View) || len(v.unmade(piece)) > 0 {
 				return errMovedOn
 			}
 			if i == 0 {

@@ -15,28 +15,25 @@ import (
 // the table refuses.
 type snapshot struct {
 	*View
-	at    *table.Snapshot
-	mine  *tree.Observation // keeps names from being forgotten meanwhile
+	at    *tree.Snapshot
 	of    *Volume
 	loose map[table.Ino]struct{} // what is written and goes all the same; of a set
-	news  uint64                 // of the table
 	next  uint64                 // number of what comes later
 }
 
 // takeSnapshot is the volume at this moment. Who has it calls end, soon. forSet has
 // content stay as it is for a set, until endKeeping.
 func (v *Volume) takeSnapshot(forSet bool) *snapshot {
-	mine := v.beginObservation()
 	locked := v.lock()
 	defer locked.unlock()
 	loose := map[table.Ino]struct{}(nil)
 	if forSet {
 		loose = locked.beginKeeping()
 	}
-	at := locked.table.Snapshot()
-	f := &snapshot{at: at, mine: mine, loose: loose, of: v, news: locked.table.News(), next: locked.table.NextSeq()}
+	at := locked.Snapshot()
+	f := &snapshot{at: at, loose: loose, of: v, next: locked.table.NextSeq()}
 	then := &Volume{p: v.p, caps: v.caps, o: v.o}
-	f.View = &View{Volume: then, guardedState: &guardedState{View: locked.At(at), table: at, open: locked.beingOpen(), massDelete: locked.massDelete, ignores: locked.ignores.Clone()}}
+	f.View = &View{Volume: then, guardedState: &guardedState{View: at.View, table: at.Reader, open: locked.beingOpen(), massDelete: locked.massDelete, ignores: locked.ignores.Clone()}}
 	e := &then.engine
 	e.v, e.sets, e.memo = then, v.engine.sets, newMemo()
 	e.because, e.found = maps.Clone(v.engine.because), maps.Clone(v.engine.found)
@@ -61,11 +58,7 @@ func (v *View) beingOpen() map[table.Ino]*openInode {
 
 // end gives the snapshot back.
 func (f *snapshot) end() {
-	f.of.endObservation(f.mine)
-	if err := f.at.Close(); err != nil {
+	if err := f.at.Close(f.of.tree); err != nil {
 		f.o.Log.Error("a snapshot of the table was not given back", "err", err)
 	}
 }
-
-// overtaken reports whether what the backend is known to have is other than it was.
-func (f *snapshot) overtaken(v *View) bool { return v.table.News() != f.news }

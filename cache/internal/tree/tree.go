@@ -58,14 +58,6 @@ type guarded struct {
 	observations  map[*Observation]struct{} // that are under way
 }
 
-// At is the tree as a snapshot of its table has it. Nobody uses an inode of that, and
-// nothing about it can be changed.
-func (v *View) At(r table.Reader) *View {
-	o := v.guarded.options
-	o.Pins = unpinned{}
-	return &View{r, &guarded{options: o}}
-}
-
 // A Tx changes the tree: all of it survives a kill when Update has returned, or nothing
 // of it happened.
 type Tx struct {

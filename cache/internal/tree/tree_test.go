@@ -2,7 +2,10 @@ package tree
 
 import (
 	"errors"
+	"syscall"
 	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/integration/assert"
@@ -25,11 +28,11 @@ func (s *seen) Committed() {
 
 func newTree(t *testing.T, o Options) *Tree {
 	t.Helper()
-	tab, err := table.Open(t.TempDir(), table.Options{})
+	tab, err := table.Open("/tree", table.Options{FS: vfs.NewMem(), Strict: true})
 	assert.OK(t, err)
 	t.Cleanup(func() { tab.Close() })
 	tr := New(tab, o)
-	tr.do(t, func(tx *Tx) { tx.Put(table.Root, &table.Inode{Loaded: true}) })
+	tr.do(t, func(tx *Tx) { tx.Put(table.Root, &table.Inode{Mode: syscall.S_IFDIR, Loaded: true}) })
 	return tr
 }
 
