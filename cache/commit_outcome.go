@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/wsmount/wsmount/cache/internal/history"
 	"github.com/wsmount/wsmount/cache/internal/massdelete"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/providers"
@@ -18,7 +19,7 @@ func (e *engine) noteSet(p pendingSet, result providers.CommitResult, level bool
 	ends := func(v *Tx, name *planned) {
 		e.endAttempt(v, p.Op, name)
 		if result.Committed {
-			v.noteCommit(name.Link, p.Until, result.Revision)
+			history.NoteCommit(v, name.Link, p.Until, result.Revision)
 		}
 	}
 	note := func(v *Tx, name *planned) {

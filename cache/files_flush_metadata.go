@@ -5,6 +5,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/wsmount/wsmount/cache/internal/history"
 	"github.com/wsmount/wsmount/cache/internal/table"
 )
 
@@ -103,7 +104,7 @@ func (v *Tx) noteFlushed(t *metadataFlush) {
 		if v.noting[oi.ino] == n.ContentVersion {
 			n.Synced = n.ContentVersion
 		}
-		if !t.wrote && ofHere(n) {
+		if !t.wrote && history.IsOfHere(n) {
 			v.recordVersion(n, oi.ino, "written") // a new file, and empty
 		}
 	}

@@ -28,22 +28,6 @@ func (v *Volume) findCommit(ctx context.Context, name string) (providers.Found, 
 	return found, err
 }
 
-// noteCommit says of the records of a name, as far as they are older than until, that a
-// revision has what they tell of.
-func (v *Tx) noteCommit(l table.Link, until uint64, revision providers.Revision) {
-	for id := history.HeadOf(v, l).ID; id != 0; {
-		r := history.Get(v, id)
-		if r == nil || r.Commit != "" || r.Why == whyPulled {
-			return
-		}
-		if id < until {
-			r.Commit = string(revision)
-			history.Put(v, id, r)
-		}
-		id = r.Back
-	}
-}
-
 // planToCommit finds out how a commit, or what it was made of, differs from the
 // present, at a path and below. Looked at is only what differs from the head, in
 // the commit or here. What never goes to the store is no part of it.
@@ -286,7 +270,7 @@ func (v *Volume) openPast(src contentSource) (io.ReadCloser, int64, error) {
 	if err != nil {
 		return nil, 0, errors.Join(src.notKept(err), tree.Close())
 	}
-	if src.version != "" && src.version != versionText(body.Info.Version) {
+	if src.version != "" && src.version != history.VersionText(body.Info.Version) {
 		return nil, 0, errors.Join(ErrNotKept, body.Body.Close(), tree.Close())
 	}
 	return &pastBody{body.Body, tree}, body.Info.Size, nil

@@ -2,7 +2,6 @@ package cache
 
 import (
 	"errors"
-	"fmt"
 	iofs "io/fs"
 	"strconv"
 	"time"
@@ -33,12 +32,12 @@ const (
 
 // The reasons that the history knows of itself; any other text will do.
 const (
-	whyMade        = "made"        // by a program
-	whyRemoved     = "removed"     // by a program
-	whyReplaced    = "replaced"    // by a program's rename
-	whyPulled      = "pulled"      // the backend had another
-	whyOverwritten = "overwritten" // what another wrote, and we replaced at the backend
-	whyChanged     = "changed"     // what was there before a program's first change
+	whyMade        = "made"         // by a program
+	whyRemoved     = "removed"      // by a program
+	whyReplaced    = "replaced"     // by a program's rename
+	whyPulled      = history.Pulled // the backend had another
+	whyOverwritten = "overwritten"  // what another wrote, and we replaced at the backend
+	whyChanged     = "changed"      // what was there before a program's first change
 	whyRestored    = "restored"
 	whyRenamed     = "renamed"
 	whyConflict    = "conflict" // changed here and there
@@ -49,7 +48,7 @@ const (
 // recordMade notes that an inode without content came to be. It is part of the update
 // that makes it, after setLocal.
 func (v *Tx) recordMade(l table.Link, ino table.Ino, why string) {
-	r := recordOf(Made, why, l, ino, v.table.Inode(ino))
+	r := history.About(Made, why, l, ino, v.table.Inode(ino))
 	r.New = true
 	v.addRecord(r)
 }
@@ -66,7 +65,7 @@ func (v *Tx) recordCame(l table.Link) {
 	if _, old := history.ContentBehind(v, rec.Ino, h.ID); old != nil && old.Gen == n.ContentVersion {
 		return // who gave it the name has said so
 	}
-	r := recordOf(Made, whyPulled, l, rec.Ino, n)
+	r := history.About(Made, whyPulled, l, rec.Ino, n)
 	r.New = true
 	v.addBehind(h, r)
 }
@@ -76,7 +75,7 @@ func (v *Tx) recordCame(l table.Link) {
 // made it so.
 func (v *Tx) recordRenewed(l table.Link, ino table.Ino, before *history.Past) {
 	h := history.HeadOf(v, l)
-	r := recordOf(Written, whyPulled, l, ino, v.table.Inode(ino))
+	r := history.About(Written, whyPulled, l, ino, v.table.Inode(ino))
 	r.Before = before
 	r.Prev, _ = history.ContentBehind(v, ino, h.ID)
 	v.addBehind(h, r)
@@ -90,7 +89,7 @@ func (v *Tx) recordNamed(l table.Link, ino table.Ino, why string) {
 		v.by = v.open[ino].by
 		defer func() { v.by = by }()
 	}
-	r := recordOf(Written, why, l, ino, n)
+	r := history.About(Written, why, l, ino, n)
 	r.New, r.Birth = true, v.now()
 	id := v.addRecord(r)
 	v.Later(func() { v.history.expect(ino, pending{id, r.Gen, v.o.Now().Add(keepPause)}) })
@@ -109,8 +108,8 @@ func (v *Tx) recordVersion(n *table.Inode, ino table.Ino, why string) {
 	if oi := v.open[ino]; oi != nil && !v.by.known {
 		v.by = oi.by
 	}
-	r := recordOf(Written, why, n.Links[0], ino, n)
-	r.Prev, r.New = prev, old == nil && ofHere(n)
+	r := history.About(Written, why, n.Links[0], ino, n)
+	r.Prev, r.New = prev, old == nil && history.IsOfHere(n)
 	notePast(v, r, old, prev, ino, n)
 	id := v.addBehind(h, r)
 	v.Later(func() { v.history.expect(ino, pending{id, r.Gen, v.o.Now().Add(keepPause)}) })
@@ -122,7 +121,7 @@ func (v *Tx) recordVersion(n *table.Inode, ino table.Ino, why string) {
 func (v *Tx) recordSent(ino table.Ino, a *table.Attempt) {
 	n := v.table.Inode(ino)
 	carries := a.Kind == attemptWrite || a.Kind == attemptSet
-	if carries && n != nil && n.ContentVersion == a.ContentVersion && n.Writing && ofHere(n) {
+	if carries && n != nil && n.ContentVersion == a.ContentVersion && n.Writing && history.IsOfHere(n) {
 		by := v.by
 		v.recordVersion(n, ino, "written")
 		v.by = by
@@ -153,10 +152,10 @@ func (v *Tx) recordMoved(ino table.Ino, from, to table.Link, why string) {
 		return
 	}
 	of, old := history.ContentOf(v, ino, from)
-	r := recordOf(Moved, why, to, ino, n)
+	r := history.About(Moved, why, to, ino, n)
 	at, _ := v.LocalPath(from)
 	r.From = &history.Place{Dir: from.Dir, Name: from.Name, Path: at.String()}
-	r.New = old == nil && ofHere(n) && n.IsRegular()
+	r.New = old == nil && history.IsOfHere(n) && n.IsRegular()
 	r.Of, r.Past = of, pastNow(v.View, ino, n)
 	v.addRecord(r)
 }
@@ -171,8 +170,8 @@ func (v *Tx) keepReplaced(l table.Link, ino table.Ino, why string) (id string, e
 	}
 	h := history.HeadOf(v, l)
 	of, old := history.ContentBehind(v, ino, h.ID)
-	r := recordOf(Ended, why, l, ino, n)
-	r.Prev, r.New, r.Past = of, old == nil && ofHere(n), pastNow(v.View, ino, n)
+	r := history.About(Ended, why, l, ino, n)
+	r.Prev, r.New, r.Past = of, old == nil && history.IsOfHere(n), pastNow(v.View, ino, n)
 	moves := n.IsRegular() && n.State == table.Whole && n.Size > 0 && len(n.Links) == 1
 	switch {
 	case old != nil && old.Kept && old.Gen == n.ContentVersion:
@@ -219,7 +218,7 @@ func (v *Tx) Freed(ino table.Ino, n *table.Inode) {
 		return
 	}
 	r.Size = n.Size
-	v.setKept(id, r, id)
+	history.Keep(v, id, r, id)
 	v.Later(func() { v.unlinks.add(ino, deferredUnlink{kept: id}) })
 }
 
@@ -341,21 +340,11 @@ func (v *Tx) adoptCopy(ino table.Ino, gen, id uint64, size int64) error {
 			return errOutrun
 		}
 		prev := at
-		r = recordOf(Ended, whyChanged, n.Links[0], ino, n)
+		r = history.About(Ended, whyChanged, n.Links[0], ino, n)
 		r.Stays, r.Prev, r.Past = true, prev, pastNow(v.View, ino, n)
 		at = v.addRecord(r)
 	}
 	r.Size = size
-	v.setKept(at, r, id)
+	history.Keep(v, at, r, id)
 	return nil
-}
-
-// setKept says that the content of a record is in the store under an id.
-func (v *Tx) setKept(at uint64, r *history.Record, id uint64) {
-	r.Kept, r.Copy = true, 0
-	if id != at {
-		r.Copy = id
-	}
-	history.Put(v, at, r)
-	v.table.Set(history.KeptKey(id), fmt.Appendf(nil, "%x %x", r.Size, at))
 }

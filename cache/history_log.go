@@ -106,7 +106,7 @@ func (v *View) version(id uint64, r *history.Record) Version {
 	ver := Version{ID: idText(id), Number: r.Number, Change: r.Change, Why: r.Why,
 		Time: timeOf(r.Time), Actor: r.Actor, UID: r.UID, PID: r.PID, Command: r.Cmd,
 		Mode: r.Mode, Size: r.Size, SHA256: r.SHA, Base: r.Base, Commit: r.Commit}
-	ver.Path = v.whereIs(r)
+	ver.Path = r.Where(v)
 	if ver.Path != r.Path {
 		ver.Was = r.Path
 	}
@@ -118,27 +118,8 @@ func (v *View) version(id uint64, r *history.Record) Version {
 	}
 	src := v.contentOf(id, r)
 	ver.Kept = src.kind != contentGone && (src.kind != contentPast || src.revision != "")
-	ver.Current = v.isCurrent(r)
+	ver.Current = r.IsCurrent(v)
 	return ver
-}
-
-// isCurrent reports whether a file is still what a record says that it became.
-func (v *View) isCurrent(r *history.Record) bool {
-	n := v.table.Inode(r.Ino)
-	return r.Change != Ended && r.Mode&modeType == modeRegular && n != nil && len(n.Links) > 0 && n.ContentVersion == r.Gen && !n.Writing
-}
-
-// whereIs is where the file of a record is, or was last.
-func (v *View) whereIs(r *history.Record) string {
-	if n := v.table.Inode(r.Ino); n != nil && len(n.Links) > 0 && (r.Change != Ended || r.Stays) {
-		if at, ok := v.LocalPath(n.Links[0]); ok {
-			return at.String()
-		}
-	}
-	if at, ok := v.LocalPath(r.Link()); ok {
-		return at.String()
-	}
-	return r.Path
 }
 
 const (

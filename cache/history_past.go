@@ -21,7 +21,7 @@ func (v *View) pastOf(ino table.Ino, n *table.Inode, is func(contentVersion uint
 		rec, _ := v.table.Name(h.Dir, h.Name)
 		at, ok := v.RemotePath(h)
 		if ok && rec.Remote != nil && rec.Remote.Ino == ino && is(rec.Remote.ContentVersion) && !rec.Remote.Version.IsZero() {
-			return &history.Past{Revision: level, Path: at.String(), Version: versionText(rec.Remote.Version), Size: rec.Remote.Version.Size}
+			return &history.Past{Revision: level, Path: at.String(), Version: history.VersionText(rec.Remote.Version), Size: rec.Remote.Version.Size}
 		}
 	}
 	return nil

@@ -3,7 +3,6 @@ package cache
 import (
 	"fmt"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/wsmount/wsmount/cache/internal/chores"
@@ -173,7 +172,7 @@ func (v *Volume) pruneRecords(choose func(v *Tx, drop func(id uint64, r *history
 			}
 		})
 		for id, r := range chosen {
-			if at, size := v.dropRecord(id, r); at != 0 {
+			if at, size := history.Drop(v, id, r); at != 0 {
 				files, bytes = append(files, at), bytes+size
 			}
 		}
@@ -186,24 +185,6 @@ func (v *Volume) pruneRecords(choose func(v *Tx, drop func(id uint64, r *history
 	}
 	v.dropFiles(files, bytes, dropped)
 	return dropped >= pruneStep
-}
-
-// dropRecord takes a record out of the table, and says under which id the store has its
-// content, 0 for none.
-func (v *Tx) dropRecord(id uint64, r *history.Record) (at uint64, size int64) {
-	v.table.Set(history.Key(id), nil)
-	if r == nil {
-		return 0, 0
-	}
-	if history.HeadOf(v, r.Link()).ID == id {
-		v.table.Set(history.HeadKey(r.Link()), nil)
-	}
-	if !r.Kept {
-		return 0, 0
-	}
-	at = r.KeptID(id)
-	v.table.Set(history.KeptKey(at), nil)
-	return at, r.Size
 }
 
 // dropFiles unlinks content of which the table does not know any more.
@@ -236,13 +217,7 @@ func (v *Volume) pruneBytes(limit int64) bool {
 	err := v.update(func(v *Tx) error {
 		v.table.Scan(history.KeptPrefix, "", func(key string, value []byte) bool {
 			id := history.IDOf(key)
-			size, at := keptOf(value)
-			v.table.Set(key, nil)
-			if r := history.Get(v, at); r != nil && r.Kept && r.KeptID(at) == id {
-				r.Kept, r.Copy = false, 0
-				history.Put(v, at, r)
-			}
-			files, bytes = append(files, id), bytes+size
+			files, bytes = append(files, id), bytes+history.GiveUp(v, id, value)
 			return bytes < excess && len(files) < pruneStep
 		})
 		return nil
@@ -253,14 +228,6 @@ func (v *Volume) pruneBytes(limit int64) bool {
 	}
 	v.dropFiles(files, bytes, 0)
 	return len(files) > 0
-}
-
-// keptOf reads the record of kept content.
-func keptOf(value []byte) (size int64, at uint64) {
-	a, b, _ := strings.Cut(string(value), " ")
-	size, _ = strconv.ParseInt(a, 16, 64)
-	at, _ = strconv.ParseUint(b, 16, 64)
-	return size, at
 }
 
 // pruneEvery is how often the age of versions is looked at when nothing else

@@ -1,12 +1,9 @@
 package cache
 
 import (
-	"fmt"
 	"strconv"
 
 	"github.com/wsmount/wsmount/cache/internal/history"
-	"github.com/wsmount/wsmount/cache/internal/table"
-	"github.com/wsmount/wsmount/providers"
 )
 
 // goesAway is queued for content that does not go into the history.
@@ -41,33 +38,4 @@ func (v *Volume) recorded(r *history.Record) {
 	if limit := uint64(v.o.Policy.History.Versions); r.Number > limit && r.Number%pruneEach == 0 {
 		h.long[r.Link()] = struct{}{}
 	}
-}
-
-// recordOf starts a record about an inode under a name.
-func recordOf(change, why string, l table.Link, ino table.Ino, n *table.Inode) *history.Record {
-	r := &history.Record{Change: change, Why: why, Dir: l.Dir, Name: l.Name, Ino: ino,
-		Mode: n.Mode, Gen: n.ContentVersion, Birth: n.Birth, Base: versionText(n.Origin.Version)}
-	if n.IsRegular() {
-		r.Size = n.Size
-	}
-	if n.IsSymlink() {
-		r.Target = n.Target
-	}
-	return r
-}
-
-// ofHere reports whether an inode was made here, and never was at the backend. Of one that
-// came from there the backend may have nothing any more, by the same update.
-func ofHere(n *table.Inode) bool {
-	return !n.Pulled && len(n.RemoteLinks) == 0 && n.Origin.Version.IsZero()
-}
-
-func versionText(ver providers.Version) string {
-	switch {
-	case ver.IsZero():
-		return ""
-	case ver.ETag != "":
-		return ver.ETag
-	}
-	return fmt.Sprintf("%d-%d", ver.Modified, ver.Size)
 }

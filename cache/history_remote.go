@@ -16,8 +16,8 @@ import (
 // overwritten there. Content larger than most bytes is only noted.
 func (v *Volume) keepRemote(ctx context.Context, l table.Link, at providers.Locator, info providers.Info, most int64) (id string, err error) {
 	r := &history.Record{Change: Ended, Why: whyOverwritten, Dir: l.Dir, Name: l.Name, Mode: 0o100644,
-		Size: info.Size, Base: versionText(info.Version), Stays: true,
-		Past: &history.Past{Path: at.String(), Version: versionText(info.Version), Size: info.Size}}
+		Size: info.Size, Base: history.VersionText(info.Version), Stays: true,
+		Past: &history.Past{Path: at.String(), Version: history.VersionText(info.Version), Size: info.Size}}
 	var ino table.Ino
 	if info.Kind == providers.KindFile && info.Size <= most {
 		if ino, err = v.fetchAside(ctx, at, info); err != nil {
@@ -28,7 +28,7 @@ func (v *Volume) keepRemote(ctx context.Context, l table.Link, at providers.Loca
 	err = v.update(func(v *Tx) error {
 		number = v.addRecord(r)
 		if ino != 0 {
-			v.setKept(number, r, number)
+			history.Keep(v, number, r, number)
 		}
 		return nil
 	})

@@ -116,13 +116,13 @@ func (p *past) carryNames(ctx context.Context, dir table.Ino) (dirs []table.Ino,
 // record of it, if there is one; if not, of what is younger than the state only that is
 // known to be new which never was at the backend.
 func (p *past) stayed(v *View, l table.Link, ino table.Ino, n *table.Inode) event {
-	r := recordOf("", "", l, ino, n)
+	r := history.About("", "", l, ino, n)
 	at, _ := v.LocalPath(l)
 	r.Path = at.String()
 	id, old := history.ContentOf(v, ino, l)
 	switch {
 	case old == nil:
-		r.New = ofHere(n)
+		r.New = history.IsOfHere(n)
 		return event{r: r}
 	case old.Gen != n.ContentVersion:
 		return event{r: r}
@@ -276,7 +276,7 @@ func (v *Volume) itemOf(ctx context.Context, path, version string) (it item, isO
 	if r.Mode&modeType == modeDir || ferr == nil && n != nil && n.IsDir() || n == nil && wasIn {
 		return it, false, nil
 	}
-	it = item{path: path, of: locked.whereIs(r), ino: r.Ino, mode: r.Mode, target: r.Target, src: locked.contentNow(id, r), id: id}
+	it = item{path: path, of: r.Where(locked), ino: r.Ino, mode: r.Mode, target: r.Target, src: locked.contentNow(id, r), id: id}
 	if path == r.Path || r.From != nil && path == r.From.Path {
 		it.of = path
 	}

@@ -180,7 +180,7 @@ func (v *Volume) baseOfConflict(ctx context.Context, l table.Link, rec table.Nam
 		return nil, errors.Join(err, lerr)
 	}
 	for _, old := range versions {
-		if old.Kept && (old.Path == path.String() && old.Base == versionText(rec.Remote.Version) && old.Change == Ended ||
+		if old.Kept && (old.Path == path.String() && old.Base == history.VersionText(rec.Remote.Version) && old.Change == Ended ||
 			v.isVersion(old.ID, rec.Remote)) {
 			content, _, err := v.Content(old.ID)
 			return content, err

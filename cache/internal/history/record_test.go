@@ -5,6 +5,8 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/cockroachdb/pebble/v2/vfs"
+
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/cache/internal/tree"
 	"github.com/wsmount/wsmount/integration/assert"
@@ -13,7 +15,7 @@ import (
 // in has do work on a tree that has nothing.
 func in(t *testing.T, do func(tx *tree.Tx)) {
 	t.Helper()
-	tab, err := table.Open(t.TempDir(), table.Options{})
+	tab, err := table.Open("/history", table.Options{FS: vfs.NewMem()})
 	assert.OK(t, err)
 	defer tab.Close()
 	err = tree.New(tab, tree.Options{}).Update(func(tx *tree.Tx) error {

@@ -1,0 +1,84 @@
+package history
+
+import (
+	"fmt"
+	"syscall"
+
+	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/providers"
+)
+
+// Pulled is why something changed that the remote had another of.
+const Pulled = "pulled"
+
+// About begins a record about an inode under a name.
+func About(change, why string, l table.Link, ino table.Ino, n *table.Inode) *Record {
+	r := &Record{Change: change, Why: why, Dir: l.Dir, Name: l.Name, Ino: ino,
+		Mode: n.Mode, Gen: n.ContentVersion, Birth: n.Birth, Base: VersionText(n.Origin.Version)}
+	if n.IsRegular() {
+		r.Size = n.Size
+	}
+	if n.IsSymlink() {
+		r.Target = n.Target
+	}
+	return r
+}
+
+// IsOfHere reports whether an inode was made locally, and never was at the remote. Of one
+// that came from there the remote may have nothing any more, by the same transaction.
+func IsOfHere(n *table.Inode) bool {
+	return !n.Pulled && len(n.RemoteLinks) == 0 && n.Origin.Version.IsZero()
+}
+
+// VersionText is how a record has a version of the remote; "": none.
+func VersionText(ver providers.Version) string {
+	switch {
+	case ver.IsZero():
+		return ""
+	case ver.ETag != "":
+		return ver.ETag
+	}
+	return fmt.Sprintf("%d-%d", ver.Modified, ver.Size)
+}
+
+// NoteCommit says of the records of a name, as far as they are older than until, that a
+// revision has what they tell of.
+func NoteCommit(tx Writer, l table.Link, until uint64, revision providers.Revision) {
+	for id := HeadOf(tx, l).ID; id != 0; {
+		r := Get(tx, id)
+		if r == nil || r.Commit != "" || r.Why == Pulled {
+			return
+		}
+		if id < until {
+			r.Commit = string(revision)
+			Put(tx, id, r)
+		}
+		id = r.Back
+	}
+}
+
+// Tree is what of the tree records are compared with.
+type Tree interface {
+	Inode(ino table.Ino) *table.Inode
+	LocalPath(l table.Link) (providers.Locator, bool)
+}
+
+// IsCurrent reports whether a file is still what a record says that it became.
+func (r *Record) IsCurrent(v Tree) bool {
+	n := v.Inode(r.Ino)
+	return r.Change != Ended && r.Mode&syscall.S_IFMT == syscall.S_IFREG &&
+		n != nil && len(n.Links) > 0 && n.ContentVersion == r.Gen && !n.Writing
+}
+
+// Where is where the file of a record is, or was last.
+func (r *Record) Where(v Tree) string {
+	if n := v.Inode(r.Ino); n != nil && len(n.Links) > 0 && (r.Change != Ended || r.Stays) {
+		if at, ok := v.LocalPath(n.Links[0]); ok {
+			return at.String()
+		}
+	}
+	if at, ok := v.LocalPath(r.Link()); ok {
+		return at.String()
+	}
+	return r.Path
+}
