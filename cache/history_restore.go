@@ -298,7 +298,7 @@ func (v *Volume) enterAt(ctx context.Context, it item, ino table.Ino, fill func(
 		}
 		if old != nil {
 			v.MarkStaleDentry(l, rec.Ino)
-			v.cut(rec.Ino)
+			v.NameLost(rec.Ino)
 		}
 		v.tellOf(l)
 		v.wrote(l)

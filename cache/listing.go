@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/wsmount/wsmount/cache/internal/massdelete"
+	"github.com/wsmount/wsmount/cache/internal/rules"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/cache/internal/tree"
 	"github.com/wsmount/wsmount/fs"
@@ -330,7 +331,7 @@ func (h *listing) listed(v *Tx, m *merge) {
 		return
 	}
 	n.Loaded, n.Listed = true, h.start.UnixNano()
-	v.setHidden(dir, h.hidden)
+	rules.SetHidden(v, dir, h.hidden)
 }
 
 // vanished deals with a directory that is not there any more, by looking at its

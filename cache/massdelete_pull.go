@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"strconv"
 	"time"
 
 	"github.com/wsmount/wsmount/cache/internal/massdelete"
@@ -21,32 +20,13 @@ import (
 // deleted is left until a pull has seen the whole, which halts or applies all. So
 // it is as long as a halt stands.
 
-// keyLately is how much looks at single directories have deleted since a pull has
-// seen the whole: however slowly they come, more than half of a tree is not deleted
-// by them.
-const keyLately = "pull/lately"
-
-// deletedLately is how much that is.
-func (v *View) deletedLately() (names int) {
-	names, _ = strconv.Atoi(string(v.table.Get(keyLately)))
-	return names
-}
-
 // countDeleted adds what a merge has deleted; a pull of the whole begins anew.
 func (m *merge) countDeleted(v *Tx) {
-	before, now := v.deletedLately(), 0
-	if !m.whole {
-		now = before
-		if !m.first {
-			now += m.deleted
-		}
-	}
 	switch {
-	case now == before:
-	case now == 0:
-		v.table.Set(keyLately, nil)
-	default:
-		v.table.Set(keyLately, []byte(strconv.Itoa(now)))
+	case m.whole:
+		massdelete.SetLately(v, 0)
+	case !m.first:
+		massdelete.SetLately(v, massdelete.Lately(v)+m.deleted)
 	}
 }
 
@@ -79,7 +59,7 @@ func (m *merge) checkPull(v *Tx) error {
 		d.RootAfter = massdelete.CountRoot(v)
 	}
 	if !m.whole {
-		d.Names += v.deletedLately()
+		d.Names += massdelete.Lately(v)
 	}
 	d.Done = d.Names
 	reason, unseen := massdelete.TooMuch(v, d)

@@ -85,14 +85,7 @@ func (v *Volume) make(op *fs.Op, dir fs.Ino, name string, new func(v *Tx, parent
 func (v *Tx) enter(l table.Link, ino table.Ino, n *table.Inode) {
 	v.table.Put(ino, n)
 	v.setLocal(l, ino, v.stays(l, n))
-	v.modified(l.Dir)
-}
-
-// modified says that names of a directory have changed.
-func (v *Tx) modified(dir table.Ino) {
-	n := v.table.Edit(dir)
-	n.Mtime = v.stamp()
-	n.Ctime = n.Mtime
+	v.DirChanged(l.Dir)
 }
 
 // Link implements fs.Volume. The backend gets a copy of what it has; a file
@@ -120,7 +113,7 @@ func (v *Volume) Link(op *fs.Op, ino, dir fs.Ino, name string) (fs.Entry, error)
 		if nameless {
 			v.recordNamed(l, i, whyLinked)
 		}
-		v.modified(l.Dir)
+		v.DirChanged(l.Dir)
 		e = v.refer(l.Dir, i)
 		return nil
 	})
@@ -218,17 +211,8 @@ func (v *Tx) remove(l table.Link, ino table.Ino) {
 	v.deleted(l, v.table.Inode(ino))
 	v.bury(l, ino, "removed")
 	v.setLocal(l, 0, false)
-	v.modified(l.Dir)
-	v.cut(ino)
-}
-
-// cut is what follows for an inode that has just lost a name.
-func (v *Tx) cut(ino table.Ino) {
-	n := v.table.Edit(ino)
-	n.Ctime = v.stamp()
-	if len(n.Links) == 0 {
-		v.Shed(ino)
-	}
+	v.DirChanged(l.Dir)
+	v.NameLost(ino)
 }
 
 // bury tells the history that a name is about to lose what it stands for. It is part of

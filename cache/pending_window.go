@@ -139,7 +139,7 @@ func (e *engine) checkBlocked(v *View) error {
 	case e.checked >= e.due && (e.blocked == nil || !v.massDelete.IsConfirmed(massdelete.Commit)):
 		return e.blocked // as it was when this was looked at, over all that is due
 	}
-	deleted, inRoot, madeInRoot := e.countDeletions(v)
+	deleted, inRoot, madeInRoot := massdelete.CountDue(v, e.due, e.cleared)
 	err := v.judgeCommit(massdelete.TooMuchForCommit(v, deleted, inRoot, madeInRoot))
 	if unseen := (*massdelete.UnseenError)(nil); errors.As(err, &unseen) {
 		return err
@@ -167,36 +167,6 @@ func (e *engine) harmless(v *View, due uint64) {
 	if due >= e.last && !v.massDelete.IsConfirmed(massdelete.Commit) {
 		v.passed(massdelete.Commit)
 	}
-}
-
-// countDeletions counts the names that are due and no more here. Those that were
-// confirmed do not count; they may take long to go.
-func (e *engine) countDeletions(v *View) (all, inRoot, madeInRoot int) {
-	fresh := false // one of those in the root was not confirmed
-	v.table.Dirty(0, func(seq uint64, l table.Link) bool {
-		rec := v.Record(l)
-		root := l.Dir == table.Root
-		switch {
-		case seq > e.due:
-			return false
-		case rec.Ino != 0 && rec.Remote == nil && root:
-			madeInRoot++
-		case rec.Ino != 0 || rec.Remote == nil:
-		default:
-			if n := v.table.Inode(rec.Remote.Ino); seq > e.cleared && (n == nil || len(n.Links) == 0) {
-				all++
-			}
-			if root {
-				inRoot++
-				fresh = fresh || seq > e.cleared
-			}
-		}
-		return true
-	})
-	if !fresh {
-		inRoot = 0
-	}
-	return all, inRoot, madeInRoot
 }
 
 // age says that Seqs up to seq were there at a time.

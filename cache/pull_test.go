@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/wsmount/wsmount/cache/internal/rules"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/providers"
@@ -401,7 +402,7 @@ func TestExclude(t *testing.T) {
 func (w *scene) hiddenCount() int {
 	locked := w.v.lock()
 	defer locked.unlock()
-	return locked.hidden()
+	return rules.Hidden(locked)
 }
 
 // What is excluded from now on is hidden, and what was changed here stays here.

@@ -252,7 +252,7 @@ func (m *merge) shown(v *Tx, l table.Link) {
 	}
 
 	m.news = append(m.news, l)
-	v.modified(l.Dir)
+	v.DirChanged(l.Dir)
 	v.Later(func() {
 		v.notifier().EntryChanged(ino(l.Dir), l.Name)
 		v.notifier().AttrChanged(ino(l.Dir))

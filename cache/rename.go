@@ -6,6 +6,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/wsmount/wsmount/cache/internal/rules"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/fs"
 )
@@ -159,7 +160,8 @@ func (v *Tx) mayRename(from, to *place, flags uint32) error {
 func (v *Tx) mayCross(p *place, to table.Link) bool {
 	switch {
 	case p.n.IsDir():
-		return !v.crossesBelow(p.Link, to, p.ino) && !v.leavesIgnored(p, to)
+		below := v.o.Exclude != nil && rules.Crosses(v, v.o.Exclude, p.Link, to, p.ino)
+		return !below && !v.leavesIgnored(p, to)
 	case !v.crosses(p.Link, to, p.n):
 		return true
 	}
@@ -184,7 +186,7 @@ func (v *Tx) rename(from, to *place) {
 			n := v.table.Edit(to.ino)
 			n.Size, n.Blocks = dirSize, dirSize/512
 		}
-		v.cut(to.ino)
+		v.NameLost(to.ino)
 	}
 }
 
@@ -218,9 +220,9 @@ func (v *Tx) exchange(a, b *place) {
 // relocated is what follows for an inode that has another name, and for the directories.
 func (v *Tx) relocated(from, to *place) {
 	v.table.Edit(from.ino).Ctime = v.stamp()
-	v.modified(from.Dir)
+	v.DirChanged(from.Dir)
 	if to.Dir != from.Dir {
-		v.modified(to.Dir)
+		v.DirChanged(to.Dir)
 	}
 	v.recordMoved(from.ino, from.Link, to.Link, whyRenamed)
 	if from.n.IsDir() {

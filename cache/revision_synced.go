@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/wsmount/wsmount/cache/internal/rules"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/providers"
@@ -120,7 +121,10 @@ func (v *Volume) gatherThese(w *waiting, tree providers.Provider, diffs []provid
 		}
 	}
 	whole := map[*listing]bool{}
-	for _, dir := range v.hiding() {
+	locked := v.lock()
+	hiding := rules.Hiding(locked)
+	locked.unlock()
+	for _, dir := range hiding {
 		h, err := v.newListing(dir)
 		if err != nil && !errors.Is(err, fs.ErrStale) {
 			return nil, err

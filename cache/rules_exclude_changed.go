@@ -5,7 +5,6 @@ import (
 
 	"github.com/wsmount/wsmount/cache/internal/rules"
 	"github.com/wsmount/wsmount/cache/internal/table"
-	"github.com/wsmount/wsmount/providers"
 )
 
 // keyExclude holds the rules of exclusion that the names of the table follow. A
@@ -52,7 +51,7 @@ func (m *merge) keepExcluded(v *Tx) {
 	v.table.Dirty(0, func(_ uint64, l table.Link) bool {
 		rec := v.Record(l)
 		at, ok := v.LocalPath(l)
-		if ok && v.excluded(at, v.kindAt(rec)) {
+		if ok && v.excluded(at, v.KindOf(rec)) {
 			all = append(all, l)
 		}
 		return true
@@ -69,18 +68,6 @@ func (m *merge) keepExcluded(v *Tx) {
 	}
 }
 
-// kindAt is the kind of what a name has, or had at the backend.
-func (v *View) kindAt(rec table.Name) providers.Kind {
-	n := v.table.Inode(rec.Ino)
-	switch {
-	case n == nil && rec.Remote != nil:
-		return rec.Remote.Kind
-	case n.IsDir():
-		return providers.KindDir
-	}
-	return providers.KindFile
-}
-
 // releaseIncluded has what stayed here be sent where it is excluded no longer. What an
 // ignore file may name is left to those who learn these: see learnForCommit.
 func (v *Tx) releaseIncluded() {
@@ -93,7 +80,7 @@ func (v *Tx) releaseIncluded() {
 		rec, _ := v.table.Name(l.Dir, l.Name)
 		n := v.table.Inode(rec.Ino)
 		at, ok := v.LocalPath(l)
-		if n == nil || !ok || !v.sendable(n) || v.excluded(at, v.kindAt(rec)) {
+		if n == nil || !ok || !v.sendable(n) || v.excluded(at, v.KindOf(rec)) {
 			continue
 		}
 		if v.ignoring() {

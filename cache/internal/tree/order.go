@@ -95,3 +95,10 @@ func (t *Tx) SetLocal(l table.Link, ino table.Ino, stays, hidden bool) {
 	t.SetName(l, rec)
 	t.Mark(l)
 }
+
+// DirChanged says that local names of a directory have changed.
+func (t *Tx) DirChanged(dir table.Ino) {
+	n := t.Edit(dir)
+	n.Mtime = t.now()
+	n.Ctime = n.Mtime
+}

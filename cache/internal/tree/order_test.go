@@ -142,3 +142,40 @@ func TestSetLocalIsNotStale(t *testing.T) {
 		assert.False(t, tx.TakeStaleDentries(l), "it is stale")
 	})
 }
+
+// A change of its names changes the times of a directory, and the loss of a name that of
+// change of an inode, which goes with its last.
+func TestTimesOfNames(t *testing.T) {
+	const file = 10
+	now := time.Unix(1000, 0)
+	tr := newTree(t, Options{Now: func() time.Time { return now }})
+	tr.do(t, func(tx *Tx) {
+		tx.Put(file, &table.Inode{})
+		for _, l := range []table.Link{link(table.Root, "a"), link(table.Root, "b")} {
+			tx.SetLocal(l, file, false, false)
+		}
+		tx.DirChanged(table.Root)
+		root := tx.Inode(table.Root)
+		assert.True(t, root.Mtime == table.TimeOf(now) && root.Ctime == root.Mtime, "times of the directory")
+		tx.SetLocal(link(table.Root, "a"), 0, false, false)
+		tx.NameLost(file)
+		assert.Equal(t, tx.Inode(file).Ctime, table.TimeOf(now), "time of change")
+		tx.SetLocal(link(table.Root, "b"), 0, false, false)
+		tx.NameLost(file)
+		assert.True(t, tx.Inode(file) == nil, "it is there still")
+	})
+}
+
+func TestKindOf(t *testing.T) {
+	tr := newTree(t, Options{})
+	tr.do(t, func(tx *Tx) {
+		tx.Put(10, &table.Inode{Mode: syscall.S_IFDIR})
+		tx.Put(11, &table.Inode{})
+		link := &table.Remote{Kind: providers.KindSymlink}
+		for rec, want := range map[table.Name]providers.Kind{
+			{Ino: 10, Remote: link}: providers.KindDir, {Ino: 11}: providers.KindFile, {Remote: link}: providers.KindSymlink, {}: providers.KindFile,
+		} {
+			assert.Equal(t, tx.KindOf(rec), want)
+		}
+	})
+}

@@ -95,3 +95,9 @@ func (t *Tx) vacated(l table.Link) {
 		t.Shed(l.Dir)
 	}
 }
+
+// NameLost is what follows for an inode that has just lost a local name.
+func (t *Tx) NameLost(ino table.Ino) {
+	t.Edit(ino).Ctime = t.now()
+	t.Shed(ino)
+}

@@ -18,6 +18,17 @@ func (v *View) Record(l table.Link) table.Name {
 // IsDirty reports whether the two sides of a name differ.
 func (v *View) IsDirty(l table.Link) bool { return v.Record(l).Seq != 0 }
 
+// KindOf is the kind of what a name stands for, or what the remote has under it.
+func (v *View) KindOf(rec table.Name) providers.Kind {
+	switch n := v.Inode(rec.Ino); {
+	case n == nil && rec.Remote != nil:
+		return rec.Remote.Kind
+	case n != nil && n.IsDir():
+		return providers.KindDir
+	}
+	return providers.KindFile
+}
+
 // LocalPathOf is one local path of an inode; false when it has no name.
 func (v *View) LocalPathOf(ino table.Ino) (providers.Locator, bool) {
 	if ino == table.Root {
