@@ -52,8 +52,8 @@
 //
 // # Where things are
 //
-// The inodes and names of both sides, with the lock and the transaction, are package
-// tree; their records are package table, and bytes package content. The rule against
+// The inodes and names of both sides, with the lock, the transaction, the references of the
+// kernel and the order of what differs, are package tree; their records are package table, and bytes package content. The rule against
 // mass deletions is package massdelete, and the records of what happened package
 // history. Files here are named by topic: ops, names, rename, create, attr, xattr, dir
 // and lookup hold the operations of the kernel; tree_
