@@ -23,15 +23,15 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/wsmount/wsmount/cmd/internal/control"
-	"github.com/wsmount/wsmount/cmd/internal/daemon"
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 	"github.com/wsmount/wsmount/cmd/internal/launch"
+	"github.com/wsmount/wsmount/cmd/internal/nudge"
 	"github.com/wsmount/wsmount/cmd/internal/suggest"
 )
 
 func main() {
-	if len(os.Args) == 2 && os.Args[0] == daemon.NudgerName {
-		if daemon.Nudger(os.Args[1], os.Stdin) != nil {
+	if len(os.Args) == 2 && os.Args[0] == nudge.ProcessName {
+		if nudge.Run(os.Args[1], os.Stdin) != nil {
 			os.Exit(int(exit.Failed))
 		}
 		return

@@ -15,6 +15,7 @@ import (
 	"github.com/wsmount/wsmount/cmd/internal/daemon"
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 	"github.com/wsmount/wsmount/cmd/internal/launch"
+	"github.com/wsmount/wsmount/cmd/internal/logging"
 	"github.com/wsmount/wsmount/cmd/internal/suggest"
 	"github.com/wsmount/wsmount/mountspec"
 )
@@ -325,7 +326,7 @@ func daemonOptions(c *cli.Context) (daemon.Options, error) {
 	o := daemon.Options{AllowOther: c.Bool("allow-other"), NoPassthrough: c.Bool("no-passthrough"),
 		DebugFUSE: c.Bool("debug-fuse"), ControlDir: c.String("control-dir"), StopTimeout: c.Duration("stop-timeout"),
 		MetricsAddr: c.String("metrics-addr"), Self: "/proc/self/exe", Version: readVersion().Version, Now: time.Now,
-		Log: daemon.LogOptions{Foreground: c.Bool("foreground"), Level: c.String("log-level"), Format: c.String("log-format")}}
+		Log: logging.Options{Foreground: c.Bool("foreground"), Level: c.String("log-level"), Format: c.String("log-format")}}
 	var err error
 	if o.Copy, err = copyOptions(c); err != nil {
 		return o, err

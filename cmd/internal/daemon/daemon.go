@@ -17,7 +17,9 @@ import (
 	"github.com/wsmount/wsmount/cmd/internal/control"
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 	"github.com/wsmount/wsmount/cmd/internal/lifecycle"
+	"github.com/wsmount/wsmount/cmd/internal/logging"
 	"github.com/wsmount/wsmount/cmd/internal/mountpoint"
+	"github.com/wsmount/wsmount/cmd/internal/nudge"
 	"github.com/wsmount/wsmount/cmd/internal/room"
 	"github.com/wsmount/wsmount/cmd/internal/state"
 	"github.com/wsmount/wsmount/fs"
@@ -30,7 +32,7 @@ const DefaultStopTimeout = 30 * time.Second
 
 // Options are what a mount can be told besides what it shows.
 type Options struct {
-	Log           LogOptions
+	Log           logging.Options
 	AllowOther    bool
 	NoPassthrough bool
 	DebugFUSE     bool
@@ -41,7 +43,7 @@ type Options struct {
 	Tied          bool          // the mount ends with the last of its users: see Hold
 	MetricsAddr   string        // loopback address for metrics; empty: only on the socket
 	Copy          CopyOptions
-	Self          string // this program, which is Nudger when it is called NudgerName; empty: no watcher is told of pulls
+	Self          string // this program, which is nudge.Run when it is called nudge.ProcessName; empty: no watcher is told of pulls
 	Version       string
 	Now           func() time.Time // nil: time.Now
 }
@@ -68,7 +70,7 @@ type Daemon struct {
 	closers []func() error
 	audit   *audit.Log
 	keepers []*syncer
-	nudger  *nudger
+	nudger  *nudge.Nudger
 	uploads bool            // there is no mount: see Upload
 	drain   context.Context // ends when what is unsent has no more time
 	giveUp  context.CancelFunc
@@ -175,7 +177,7 @@ func (d *Daemon) openLog(context.Context) error {
 	var name string
 	var closer io.Closer
 	err := d.dir.WhileFull(func() (err error) {
-		log, name, closer, err = openLog(o)
+		log, name, closer, err = logging.Open(o)
 		return err
 	})
 	if err != nil {
@@ -184,8 +186,8 @@ func (d *Daemon) openLog(context.Context) error {
 	d.log, d.logFile = log, name
 	d.onClose(closer.Close)
 	d.bus = lifecycle.New(lifecycle.Options{Log: d.log})
-	d.nudger = newNudger(d.opts.Self, d.tree.Mountpoint, d.log)
-	d.onClose(func() error { d.nudger.stop(); return nil })
+	d.nudger = nudge.New(d.opts.Self, d.tree.Mountpoint, d.log)
+	d.onClose(func() error { d.nudger.Stop(); return nil })
 	return nil
 }
 
@@ -235,7 +237,7 @@ func (d *Daemon) openPart(ctx context.Context, p *part) error {
 	}
 	e := Env{Log: d.log, Host: d.tree.host, Room: d.room, NoPassthrough: d.opts.NoPassthrough, Copy: d.opts.Copy, ReadOnly: p.ReadOnly != "", Now: d.opts.Now}
 	if !d.tree.ReadOnly() && !d.uploads {
-		e.Pulled = func(file string) { d.nudger.pulled(p.At, file) }
+		e.Pulled = func(file string) { d.nudger.Pulled(p.At, file) }
 	}
 	var err error
 	if p.Cached {
@@ -358,7 +360,7 @@ func (d *Daemon) mount(context.Context) error {
 	if said != "" {
 		d.log.Warn("the mount helper said something", "text", said)
 	}
-	d.nudger.serve(d.server)
+	d.nudger.Serve(d.server)
 	return nil
 }
 

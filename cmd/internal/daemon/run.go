@@ -111,7 +111,7 @@ func (d *Daemon) stop(why string, ended <-chan struct{}, signals <-chan os.Signa
 
 // unmount tries to take the tree away. What we do in it ourselves is ended first.
 func (d *Daemon) unmount() error {
-	d.nudger.stop()
+	d.nudger.Stop()
 	if !d.visible() {
 		return notThere(d.tree.Mountpoint)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/wsmount/wsmount/cmd/internal/control"
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 	"github.com/wsmount/wsmount/cmd/internal/lifecycle"
+	"github.com/wsmount/wsmount/cmd/internal/nudge"
 	"github.com/wsmount/wsmount/cmd/internal/state"
 	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/fs/direct"
@@ -70,7 +71,7 @@ func running(t *testing.T, err error) *Daemon {
 	assert.OK(t, verr)
 	t.Cleanup(func() { v.Close() })
 	log := slog.New(slog.DiscardHandler)
-	d := &Daemon{nudger: newNudger("", "", log), tree: &Tree{Name: "@acme/a", Mountpoint: t.TempDir()}, opts: Options{Now: time.Now}, log: log, dir: dir,
+	d := &Daemon{nudger: nudge.New("", "", log), tree: &Tree{Name: "@acme/a", Mountpoint: t.TempDir()}, opts: Options{Now: time.Now}, log: log, dir: dir,
 		bus: lifecycle.New(lifecycle.Options{Log: log}), kick: make(chan struct{}, 1), force: make(chan struct{}, 1)}
 	d.onClose(dir.Close)
 	p := &part{Source: Source{Name: "@acme/a"}, name: "@acme/a", volume: unsent{v, err}}

@@ -1,4 +1,14 @@
-package daemon
+// Package nudge has programs that watch a mount with inotify see what pulls bring.
+//
+// That takes a change through the mount (fs.Nudge), which the process that serves it
+// must not make itself: a child does, from the first such file on. Whoever tells of a file
+// does not wait for it, and a child that hangs in the mount is killed.
+//
+//	n := nudge.New(program, mountpoint, log)
+//	n.Serve(server)
+//	n.Pulled("", "notes/a.txt")
+//	defer n.Stop()
+package nudge
 
 import (
 	"bufio"
@@ -17,30 +27,27 @@ import (
 	"github.com/wsmount/wsmount/fs"
 )
 
-// NudgerName is the name, argv[0], of the process that tells watchers of what a
-// pull brought: see Nudger.
-const NudgerName = "wsmount-nudge"
+// ProcessName is the name, argv[0], of the child: see Run.
+const ProcessName = "wsmount-nudge"
 
-// nudgeMost is of how many files at once watchers are told. A pull that brings
+// most is of how many files at once watchers are told. A pull that brings
 // more is a new tree to whoever watches, and each costs a request.
-const nudgeMost = 1024
+const most = 1024
 
-// nudger has programs that watch the mount with inotify see what pulls bring.
-// That takes a change through the mount (fs.Nudge), which this process must
-// not make itself: a child does, from the first such file on.
-type nudger struct {
+// A Nudger tells watchers of one mount.
+type Nudger struct {
 	mountpoint string
 	log        *slog.Logger
 
 	mu      sync.Mutex // guards what follows
 	server  *fs.Server // nil: there is no mount, and nobody who watches it
-	program string     // that is Nudger when it is called NudgerName; "": nobody is told
+	program string     // that is Run when it is called ProcessName; "": no watcher is told
 	queue   []string   // paths below the mount point
 	missed  int        // files that found no place in it
 	feeder  *feeder    // nil: there is no child
 }
 
-// feeder is what goes on while there is a child. nudger.mu guards it.
+// feeder is what goes on while there is a child. Nudger.mu guards it.
 type feeder struct {
 	wake  chan struct{} // something is in the queue; closed when it is over
 	done  chan struct{} // closed when the child has ended
@@ -48,25 +55,27 @@ type feeder struct {
 	over  bool
 }
 
-func newNudger(program, mountpoint string, log *slog.Logger) *nudger {
-	return &nudger{program: program, mountpoint: mountpoint, log: log}
+// New makes a Nudger. program is what runs Run when it is called ProcessName; empty: no
+// watcher is told.
+func New(program, mountpoint string, log *slog.Logger) *Nudger {
+	return &Nudger{program: program, mountpoint: mountpoint, log: log}
 }
 
-// serve is called once there is a mount.
-func (n *nudger) serve(s *fs.Server) {
+// Serve is called once there is a mount.
+func (n *Nudger) Serve(s *fs.Server) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.server = s
 }
 
-// pulled tells of a file below the part at a place. It does not wait.
-func (n *nudger) pulled(at, file string) {
+// Pulled tells of a file below the part at a place. It does not wait.
+func (n *Nudger) Pulled(at, file string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	switch {
 	case n.program == "" || n.server == nil:
 		return
-	case len(n.queue) >= nudgeMost:
+	case len(n.queue) >= most:
 		n.missed++
 		return
 	}
@@ -82,10 +91,10 @@ func (n *nudger) pulled(at, file string) {
 }
 
 // feed starts a child and gives it what is in the queue.
-func (n *nudger) feed(f *feeder, program string) {
+func (n *Nudger) feed(f *feeder, program string) {
 	defer close(f.done)
 	cmd := exec.Command(program, n.mountpoint) // end kills it
-	cmd.Args[0], cmd.Env, cmd.Dir = NudgerName, []string{}, "/"
+	cmd.Args[0], cmd.Env, cmd.Dir = ProcessName, []string{}, "/"
 	in, err := cmd.StdinPipe()
 	if err == nil {
 		err = n.start(f, cmd)
@@ -112,7 +121,7 @@ func (n *nudger) feed(f *feeder, program string) {
 }
 
 // start starts the child, unless it is too late for that.
-func (n *nudger) start(f *feeder, cmd *exec.Cmd) error {
+func (n *Nudger) start(f *feeder, cmd *exec.Cmd) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if f.over {
@@ -132,7 +141,7 @@ func (n *nudger) start(f *feeder, cmd *exec.Cmd) error {
 }
 
 // take empties the queue.
-func (n *nudger) take() []string {
+func (n *Nudger) take() []string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.missed > 0 {
@@ -145,7 +154,7 @@ func (n *nudger) take() []string {
 
 // end forgets what is in the queue, and kills the child: it may wait for the
 // mount.
-func (n *nudger) end(f *feeder) {
+func (n *Nudger) end(f *feeder) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if f.child != nil {
@@ -161,9 +170,9 @@ func (n *nudger) end(f *feeder) {
 	}
 }
 
-// stop ends the child, so that it does not keep the mount busy. It is called
+// Stop ends the child, so that it does not keep the mount busy. It is called
 // before each try to unmount; the next pull after it starts another.
-func (n *nudger) stop() {
+func (n *Nudger) Stop() {
 	n.mu.Lock()
 	f := n.feeder
 	n.mu.Unlock()
@@ -173,9 +182,9 @@ func (n *nudger) stop() {
 	}
 }
 
-// Nudger is the child: it reads paths that end with a NUL, and touches the files
+// Run is the child: it reads paths that end with a NUL, and touches the files
 // of a mount that they name. It ends with its input.
-func Nudger(mountpoint string, in io.Reader) error {
+func Run(mountpoint string, in io.Reader) error {
 	r := bufio.NewReader(in)
 	for {
 		file, err := r.ReadString(0)

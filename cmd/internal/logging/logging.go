@@ -1,6 +1,11 @@
-package daemon
+// Package logging opens the log of a mount: a file that is rotated, the terminal or
+// systemd's journal.
+//
+//	log, file, closer, err := logging.Open(logging.Options{StateFile: name})
+package logging
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"log/slog"
@@ -14,12 +19,12 @@ import (
 
 // Log files are rotated at this size; this many old ones are kept.
 const (
-	logMegabytes = 10
-	logKept      = 3
+	megabytes = 10
+	kept      = 3
 )
 
-// LogOptions say where the log goes and what is in it.
-type LogOptions struct {
+// Options say where the log goes and what is in it.
+type Options struct {
 	File       string // a file, rotated; empty: the journal, the terminal or StateFile
 	StateFile  string // where the log of a background mount goes otherwise
 	Foreground bool
@@ -27,11 +32,11 @@ type LogOptions struct {
 	Format     string // text (also when empty) or json
 }
 
-// openLog returns the log, the file it goes to (empty: the journal or the
+// Open returns the log, the file it goes to (empty: the journal or the
 // terminal), and what closes it.
-func openLog(o LogOptions) (*slog.Logger, string, io.Closer, error) {
+func Open(o Options) (*slog.Logger, string, io.Closer, error) {
 	var level slog.Level
-	if err := level.UnmarshalText([]byte(orElse(o.Level, "info"))); err != nil {
+	if err := level.UnmarshalText([]byte(cmp.Or(o.Level, "info"))); err != nil {
 		return nil, "", nil, exit.New(exit.Usage, "unknown log level %q", o.Level).Hint("debug, info, warn or error")
 	}
 	if o.Format != "" && o.Format != "text" && o.Format != "json" {
@@ -41,21 +46,14 @@ func openLog(o LogOptions) (*slog.Logger, string, io.Closer, error) {
 	if o.File == "" && (o.Foreground || journal) {
 		return slog.New(handler(os.Stderr, o.Format, level, journal)), "", io.NopCloser(nil), nil
 	}
-	name := orElse(o.File, o.StateFile)
+	name := cmp.Or(o.File, o.StateFile)
 	f, err := os.OpenFile(name, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600) // lumberjack opens late and says nothing
 	if err != nil {
 		return nil, "", nil, exit.New(exit.Failed, "log file: %w", err).Hint("give --log-file a file that you may write")
 	}
 	f.Close()
-	w := &lumberjack.Logger{Filename: name, MaxSize: logMegabytes, MaxBackups: logKept}
+	w := &lumberjack.Logger{Filename: name, MaxSize: megabytes, MaxBackups: kept}
 	return slog.New(handler(w, o.Format, level, false)), name, w, nil
-}
-
-func orElse(s, other string) string {
-	if s == "" {
-		return other
-	}
-	return s
 }
 
 // underJournal reports whether standard error is the journal's own socket

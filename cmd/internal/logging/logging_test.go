@@ -1,10 +1,9 @@
-package daemon
+package logging
 
 import (
 	"bytes"
 	"context"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -18,24 +17,24 @@ import (
 	"github.com/wsmount/wsmount/integration/assert"
 )
 
-func TestOpenLog(t *testing.T) {
+func TestOpen(t *testing.T) {
 	dir := t.TempDir()
 	tests := []struct {
 		name string
-		o    LogOptions
+		o    Options
 		file string // where the log goes; "" is standard error
 		code exit.Code
 	}{
-		{"background", LogOptions{StateFile: dir + "/state"}, dir + "/state", exit.Done},
-		{"foreground", LogOptions{StateFile: dir + "/state", Foreground: true}, "", exit.Done},
-		{"a file wins", LogOptions{StateFile: dir + "/state", Foreground: true, File: dir + "/own"}, dir + "/own", exit.Done},
-		{"level", LogOptions{StateFile: dir + "/state", Level: "loud"}, "", exit.Usage},
-		{"format", LogOptions{StateFile: dir + "/state", Format: "xml"}, "", exit.Usage},
-		{"a file that cannot be", LogOptions{File: dir + "/no/such"}, "", exit.Failed},
+		{"background", Options{StateFile: dir + "/state"}, dir + "/state", exit.Done},
+		{"foreground", Options{StateFile: dir + "/state", Foreground: true}, "", exit.Done},
+		{"a file wins", Options{StateFile: dir + "/state", Foreground: true, File: dir + "/own"}, dir + "/own", exit.Done},
+		{"level", Options{StateFile: dir + "/state", Level: "loud"}, "", exit.Usage},
+		{"format", Options{StateFile: dir + "/state", Format: "xml"}, "", exit.Usage},
+		{"a file that cannot be", Options{File: dir + "/no/such"}, "", exit.Failed},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			log, file, closer, err := openLog(tt.o)
+			log, file, closer, err := Open(tt.o)
 			if tt.code != exit.Done {
 				if e := exit.From(err); e == nil || e.Code != tt.code || e.Advice == "" {
 					t.Errorf("got %+v, want %s", e, tt.code)
@@ -63,18 +62,18 @@ func TestOpenLog(t *testing.T) {
 
 func TestLogRotates(t *testing.T) {
 	dir := t.TempDir()
-	log, name, closer, err := openLog(LogOptions{StateFile: dir + "/log"})
+	log, name, closer, err := Open(Options{StateFile: dir + "/log"})
 	assert.OK(t, err)
 	defer closer.Close()
 	line := strings.Repeat("x", 1<<20)
-	for range logMegabytes + 2 {
+	for range megabytes + 2 {
 		log.Info(line)
 	}
 	files, err := filepath.Glob(dir + "/log*")
 	if err != nil || len(files) != 2 {
 		t.Errorf("got %v, %v; want the log and one old one", files, err)
 	}
-	if fi, err := os.Stat(name); err != nil || fi.Size() > (logMegabytes+1)<<20 {
+	if fi, err := os.Stat(name); err != nil || fi.Size() > (megabytes+1)<<20 {
 		t.Errorf("the log is larger than its limit: %v, %v", fi.Size(), err)
 	}
 }
@@ -135,32 +134,5 @@ func TestUnderJournal(t *testing.T) {
 	for value, want := range map[string]bool{"": false, "1:2": false, fmt.Sprintf("%d:%d", st.Dev, st.Ino): true} {
 		t.Setenv("JOURNAL_STREAM", value)
 		assert.Equal(t, underJournal(), want, value)
-	}
-}
-
-func TestDropEnvironment(t *testing.T) {
-	before := os.Environ()
-	defer func() {
-		os.Clearenv()
-		for _, kv := range before {
-			k, v, _ := strings.Cut(kv, "=")
-			os.Setenv(k, v)
-		}
-	}()
-	os.Setenv("AWS_SECRET_ACCESS_KEY", "secret")
-	os.Setenv("NOTIFY_SOCKET", "@systemd")
-	os.Setenv("PATH", "/usr/bin:bin::/mnt/ws/bin:/mnt/ws:/mnt/ws2/bin:.")
-	dropEnvironment("/mnt/ws")
-	want := map[string]string{"PATH": "/usr/bin:/mnt/ws2/bin", "NOTIFY_SOCKET": "@systemd"}
-	assert.Equal(t, len(os.Environ()), len(want), "left")
-	for k, v := range want {
-		assert.Equal(t, os.Getenv(k), v, k)
-	}
-}
-
-func TestMountError(t *testing.T) {
-	e := exit.From(mountError(fs.ErrPermission, ""))
-	if e.Code != exit.Failed || e.Advice == "" {
-		t.Errorf("got %+v", e)
 	}
 }
