@@ -35,7 +35,6 @@ var tooLarge = map[string]int{
 	"cache.engine methods":               183,
 	"cache.merge methods":                93,
 	"cmd/internal/daemon.Daemon methods": 70,
-	"cmd/internal/daemon.syncer methods": 62,
 	"cmd/wsmount files":                  41,
 	"cmd/wsmount lines":                  6850,
 	"mountspec/host.session methods":     99,

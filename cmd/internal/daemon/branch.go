@@ -2,57 +2,130 @@ package daemon
 
 import (
 	"context"
+	"crypto/rand"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/wsmount/wsmount/cache"
 	"github.com/wsmount/wsmount/cmd/internal/control"
+	"github.com/wsmount/wsmount/cmd/internal/syncpolicy"
 	"github.com/wsmount/wsmount/mountspec"
 	"github.com/wsmount/wsmount/providers"
 )
 
-// Where commits go by AIP-35's branch_policy. A conversation begins a branch where
-// the tracked branch is; the turns of a conversation go on from one another, each
-// on a branch of its own, so that no turn loses what the one before it made. Which
-// branch it is, the store keeps: after a remount it is the same one until an event
-// names another conversation.
+// branches says where commits go by AIP-35's branch_policy. A conversation begins a
+// branch where the tracked branch is; the turns of a conversation go on from one
+// another, each on a branch of its own, so that no turn loses what the one before it
+// made. Which branch it is, the store keeps: after a remount it is the same one until an
+// event names another conversation.
+type branches struct {
+	sync     mountspec.Sync
+	store    providers.Brancher // nil: it has no branches
+	readOnly bool
+	clock    func() time.Time
+	unnamed  string // names the branch until an event does, if none has a name yet
 
-// brancher is the store's side that has branches.
-func (k *syncer) brancher() (b providers.Brancher, ok bool) {
-	if k.readOnly || k.sync.Mode != mountspec.ModePullPush {
-		return nil, false
-	}
-	return providers.As[providers.Brancher](k.copy.provider)
+	mu    sync.Mutex         // guards what follows
+	seen  providers.Branches // when they were last looked at
+	stale bool               // something was committed since
 }
 
-// branchName is the branch for a conversation and a turn, each of which may be
+func newBranches(s mountspec.Sync, store providers.Provider, readOnly bool, clock func() time.Time) *branches {
+	id := make([]byte, 8)
+	rand.Read(id) // never fails
+	b := &branches{sync: s, readOnly: readOnly, clock: clock, unnamed: hex.EncodeToString(id), stale: true}
+	b.store, _ = providers.As[providers.Brancher](store)
+	return b
+}
+
+// brancher is the store's side that commits are sent to.
+func (b *branches) brancher() (providers.Brancher, bool) {
+	return b.store, b.store != nil && !b.readOnly && b.sync.Mode == mountspec.ModePullPush
+}
+
+// name is the branch for a conversation and a turn, each of which may be
 // unknown, when commits go to the branch on ("": none of ours). goesOn says that it
 // is one of the same conversation.
-func (k *syncer) branchName(on, talk, turn string) (name string, goesOn bool) {
-	if !hasBranches(k.sync) {
+func (b *branches) name(on, conversation, turn string) (name string, goesOn bool) {
+	if !hasBranches(b.sync) {
 		return "", false // back to the tracked one, if the policy was another
 	}
-	if talk == "" && on != "" && (turn == "" || k.sync.Push.Branch == mountspec.BranchPerConversation) {
+	if conversation == "" && on != "" && (turn == "" || b.sync.Push.Branch == mountspec.BranchPerConversation) {
 		return on, true
 	}
-	if k.sync.Push.Branch == mountspec.BranchPerConversation {
-		name, _ = mountspec.BranchForConversation(orElse(talk, k.unnamed)) // which has an id
+	if b.sync.Push.Branch == mountspec.BranchPerConversation {
+		name, _ = mountspec.BranchForConversation(orElse(conversation, b.unnamed)) // which has an id
 		return name, false
 	}
 	before, _, isTurn := cutLast(on, "/")
 	isTurn = isTurn && strings.HasPrefix(on, "wsmount/t/")
-	turnName := orElse(turn, k.now().UTC().Format("20060102T150405"))
-	if talk == "" && isTurn {
+	turnName := orElse(turn, b.clock().UTC().Format("20060102T150405"))
+	if conversation == "" && isTurn {
 		return before + "/" + mountspec.CleanID(turnName), true
 	}
-	name, _ = mountspec.BranchForTurn(orElse(talk, k.unnamed), turnName)
+	name, _ = mountspec.BranchForTurn(orElse(conversation, b.unnamed), turnName)
 	now, _, _ := cutLast(name, "/")
 	if goesOn = isTurn && now == before; goesOn && turn == "" {
 		return on, true
 	}
 	return name, goesOn
+}
+
+// changed says that a commit was made since the branches were looked at.
+func (b *branches) changed() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.stale = true
+}
+
+// look keeps what status shows of the branches.
+func (b *branches) look(ctx context.Context) {
+	if b.store == nil {
+		return
+	}
+	all, err := b.store.Branches(ctx)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if err == nil {
+		b.seen, b.stale = all, false
+	}
+}
+
+// lookAgain is look if a commit was made meanwhile.
+func (b *branches) lookAgain(ctx context.Context) {
+	b.mu.Lock()
+	stale := b.stale
+	b.mu.Unlock()
+	if stale {
+		b.look(ctx)
+	}
+}
+
+// withoutPull are the branches whose pull request could not be opened.
+func (b *branches) withoutPull() (names []string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, u := range b.seen.Unmerged {
+		if !u.Wanted.IsZero() && u.Pushed {
+			names = append(names, u.Name)
+		}
+	}
+	return names
+}
+
+// describe puts them into the status.
+func (b *branches) describe(c *control.Copy) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	c.Branch = orElse(b.seen.On, b.seen.Tracked)
+	for _, u := range b.seen.Unmerged[:min(len(b.seen.Unmerged), maxListed)] {
+		c.Branches = append(c.Branches, control.Branch{Name: u.Name, Revision: string(u.Revision), Commits: u.Commits, Pushed: u.Pushed,
+			PRURL: u.URL, PRWanted: u.Wanted, Refused: u.Refused.Code, RefusedSays: u.Refused.Says, RefusedSince: u.Refused.Since})
+	}
 }
 
 // cutLast is strings.Cut around the last separator.
@@ -67,7 +140,7 @@ func cutLast(s, sep string) (before, after string, found bool) {
 // came before is committed and pushed to its own branch first, as far as policy
 // does that by itself; what is left is said.
 func (k *syncer) rebranch(ctx context.Context, vars map[string]string, out *control.EventResult) error {
-	b, ok := k.brancher()
+	b, ok := k.branches.brancher()
 	if !ok {
 		return nil
 	}
@@ -76,7 +149,7 @@ func (k *syncer) rebranch(ctx context.Context, vars map[string]string, out *cont
 		k.copy.Ended(cache.ActivityBranch, err)
 		return fmt.Errorf("%s: branch: %w", k.name, err)
 	}
-	name, goesOn := k.branchName(all.On, vars["conversationId"], vars["turnId"])
+	name, goesOn := k.branches.name(all.On, vars["conversationId"], vars["turnId"])
 	if name == all.On {
 		return nil
 	}
@@ -89,7 +162,7 @@ func (k *syncer) rebranch(ctx context.Context, vars map[string]string, out *cont
 	if err != nil {
 		return fmt.Errorf("%s: %w", k.name, err)
 	}
-	k.pulled(report.Pull, out)
+	k.report.pulled(report.Pull, out)
 	if !report.Moved {
 		if report.WentOn != "" {
 			out.Notes = append(out.Notes, fmt.Sprintf("%s: commits still go to branch %s: %s", k.name, all.On, report.WentOn))
@@ -115,60 +188,17 @@ const closeTime = 20 * time.Second
 func (k *syncer) closeBranch(ctx context.Context, out *control.EventResult) (refused bool) {
 	ctx, cancel := context.WithTimeout(ctx, closeTime)
 	defer cancel()
-	if k.sync.Commit.On.Resolve() != mountspec.EventManual && k.copy.Status().Queued > 0 {
-		if err := k.commit(ctx, "", "", out); err != nil {
-			k.log.Warn("a branch is left with changes that are not committed", "workspace", k.name, "err", err)
-			out.Notes = append(out.Notes, err.Error())
+	for _, a := range k.actions(syncpolicy.Event{Kind: syncpolicy.LeavesBranch}) {
+		err := k.perform(ctx, a, words{}, out)
+		if err == nil {
+			continue
 		}
-	}
-	if k.sync.Push.On.Resolve() == mountspec.EventManual || k.copy.Status().Unpushed == nil {
-		return false
-	}
-	err := k.push(ctx, out)
-	if err != nil {
-		k.log.Warn("a branch is left with commits that are not pushed", "workspace", k.name, "err", err)
+		left := "a branch is left with changes that are not committed"
+		if a.Do == syncpolicy.Push {
+			left, refused = "a branch is left with commits that are not pushed", errors.Is(err, providers.ErrPermission)
+		}
+		k.log.Warn(left, "workspace", k.name, "err", err)
 		out.Notes = append(out.Notes, err.Error())
 	}
-	return errors.Is(err, providers.ErrPermission)
-}
-
-// look keeps what status shows of the branches.
-func (k *syncer) look() {
-	b, ok := providers.As[providers.Brancher](k.copy.provider)
-	if !ok {
-		return
-	}
-	all, err := b.Branches(k.ctx)
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if err == nil {
-		k.branches, k.unlooked = all, false
-	}
-}
-
-// lookAgain is look if a commit was made meanwhile.
-func (k *syncer) lookAgain() {
-	k.mu.Lock()
-	stale := k.unlooked
-	k.mu.Unlock()
-	if stale {
-		k.look()
-	}
-}
-
-// listBranches puts them into the status, with what is known of unpushed commits.
-func (k *syncer) listBranches(c *control.Copy, u *cache.Unpushed) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	c.PushFails, c.PullsFails = k.pushFails(u), k.pullRetry.fails()
-	if u != nil {
-		c.Unpushed, c.UnpushedCommits, c.UnpushedSince = true, u.Commits, u.Since
-	}
-	if c.Branch = k.branches.On; c.Branch == "" {
-		c.Branch = k.branches.Tracked
-	}
-	for _, b := range k.branches.Unmerged[:min(len(k.branches.Unmerged), maxListed)] {
-		c.Branches = append(c.Branches, control.Branch{Name: b.Name, Revision: string(b.Revision), Commits: b.Commits, Pushed: b.Pushed,
-			PRURL: b.URL, PRWanted: b.Wanted, Refused: b.Refused.Code, RefusedSays: b.Refused.Says, RefusedSince: b.Refused.Since})
-	}
+	return refused
 }

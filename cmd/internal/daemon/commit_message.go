@@ -5,10 +5,73 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/wsmount/wsmount/mountspec"
+	"github.com/wsmount/wsmount/mountspec/host"
 	"github.com/wsmount/wsmount/providers"
 )
+
+// An author words the commits of a working copy as its manifest asks for.
+type author struct {
+	workspace string
+	template  *mountspec.Template
+	primary   mountspec.IdentityEntry
+	others    []providers.Identity
+	host      func(ref string) (mountspec.IdentityEntry, bool) // identities of the host configuration
+	actor     *actor
+	clock     func() time.Time
+
+	mu      sync.Mutex // guards summary
+	summary string     // of the commit under way
+}
+
+func newAuthor(r *host.Resolved, a *actor, o syncerOptions) (*author, error) {
+	template, err := mountspec.ParseTemplate(orElse(r.Storage.Sync.Commit.Template, mountspec.DefaultTemplate))
+	if err != nil {
+		return nil, err
+	}
+	primary, more, _ := mountspec.Authors(r.Identity)
+	out := &author{workspace: r.Address.String(), template: template, primary: primary, host: o.identity, actor: a, clock: o.now}
+	for _, p := range more {
+		if p.Email != "" {
+			out.others = append(out.others, identity(p))
+		}
+	}
+	return out, nil
+}
+
+// summarize gives the commits from now on a summary; "": none.
+func (a *author) summarize(summary string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.summary = summary
+}
+
+// compose words a commit of files, of which those given are the first.
+func (a *author) compose(files []string, count int) composed {
+	a.mu.Lock()
+	summary := a.summary
+	a.mu.Unlock()
+	who := a.actor.now()
+	v := mountspec.Vars{Operator: who.operator, Summary: summary, Workspace: a.workspace, Turn: who.turn, Conversation: who.conversation,
+		Files: files, Count: count, Date: a.clock()}
+	primary := a.primary
+	if chosen, ok := a.host(v.Operator); ok {
+		primary, v.Operator = chosen, chosen.Name
+	}
+	v.Operator = orElse(v.Operator, primary.Name)
+	c := composed{message: a.template.Expand(v), others: slices.Clone(a.others)}
+	if primary.Email != "" {
+		c.author = identity(primary)
+	}
+	for _, t := range []providers.Trailer{{Name: "Wsmount-Turn", Value: v.Turn}, {Name: "Wsmount-Conversation", Value: v.Conversation}} {
+		if t.Value != "" {
+			c.trailers = append(c.trailers, t)
+		}
+	}
+	return c
+}
 
 // A message tool gives every commit the message and the authors that the manifest
 // asks for, those too that the working copy makes by itself: only here the
@@ -34,7 +97,7 @@ type composed struct {
 // spoken marks a message that a person or an event has given.
 const spoken = "\x00"
 
-func newNamer(p providers.Provider, counts *callCounts) *messageTool {
+func newMessageTool(p providers.Provider, counts *callCounts) *messageTool {
 	return &messageTool{Everything: providers.Wrap(p, providers.WrapOptions{Around: counts.around})}
 }
 

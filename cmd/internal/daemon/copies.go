@@ -80,7 +80,7 @@ func (d *Daemon) Sync(ctx context.Context, r control.SyncRequest) (control.Event
 		}
 		out.Parts++
 		var did control.EventResult
-		err := p.keeper.told(ctx, r, &did)
+		err := p.syncer.asked(ctx, r, &did)
 		out.Add(did)
 		if err != nil {
 			d.log.Error("a working copy could not do as it was told", "part", p.name, "verb", r.Verb, "err", err)
@@ -106,42 +106,6 @@ func (d *Daemon) shown(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
 	d.server.Told(ctx)
-}
-
-// told does what a person asks for, whatever the manifest's time for it. Only a
-// policy that does not grant it keeps it from being done.
-func (k *syncer) told(ctx context.Context, r control.SyncRequest, out *control.EventResult) error {
-	if err := k.take(ctx); err != nil {
-		return err
-	}
-	defer k.give()
-	defer k.look()
-	if r.Confirm {
-		report, err := k.copy.Confirm(ctx)
-		if err != nil {
-			return err
-		}
-		k.pulled(report, out)
-	}
-	switch r.Verb {
-	case control.VerbPull:
-		return k.pull(ctx, out)
-	case control.VerbPush:
-		if err := k.granted("storage:push"); err != nil {
-			return err
-		}
-		return k.pushTold(ctx, r.PR, out)
-	}
-	if err := k.granted("storage:commit"); err != nil {
-		return err
-	}
-	if err := k.commit(ctx, r.Message, "", out); err != nil {
-		return err
-	}
-	if k.due() {
-		return k.pull(ctx, out)
-	}
-	return nil
 }
 
 // Log gives versions of every working copy that a path lies in; of all for the
@@ -349,7 +313,7 @@ func (d *Daemon) Resolve(ctx context.Context, r control.ResolveRequest, content 
 	if p.ReadOnly != "" {
 		return out, exit.New(exit.Denied, "%s is read-only: %s", p.Name, p.ReadOnly).Hint("nothing in it can be resolved")
 	}
-	err = d.audit.Write(audit.Conflict{Workspace: p.Name, Path: rel, Policy: string(p.keeper.sync.Conflict), Outcome: "resolved: " + r.Keep})
+	err = d.audit.Write(audit.Conflict{Workspace: p.Name, Path: rel, Policy: string(p.syncer.sync.Conflict), Outcome: "resolved: " + r.Keep})
 	if err != nil {
 		return out, exit.New(exit.Failed, "%w", err).Hint("nothing is resolved without a record of it")
 	}

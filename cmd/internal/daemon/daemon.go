@@ -69,7 +69,7 @@ type Daemon struct {
 	force   chan struct{} // end now, whoever uses the tree
 	closers []func() error
 	audit   *audit.Log
-	keepers []*syncer
+	syncers []*syncer
 	nudger  *nudge.Nudger
 	uploads bool            // there is no mount: see Upload
 	drain   context.Context // ends when what is unsent has no more time
@@ -307,13 +307,13 @@ func (d *Daemon) keep(p *part, w *workingCopy) error {
 		d.sends()
 		return d.drain
 	}
-	k, err := newKeeper(p.resolved, w, syncerOptions{bus: d.bus, log: d.log, audit: d.audit,
+	k, err := newSyncer(p.resolved, w, syncerOptions{bus: d.bus, log: d.log, audit: d.audit,
 		now: d.opts.Now, identity: d.tree.host.Identity})
 	if err != nil {
 		return exit.New(exit.Manifest, "%s: %w", p.Name, err)
 	}
-	p.keeper = k
-	d.keepers = append(d.keepers, k)
+	p.syncer = k
+	d.syncers = append(d.syncers, k)
 	return nil
 }
 

@@ -19,16 +19,17 @@ func (w *workingCopy) describe(s *control.Part) {
 	s.Inodes = st.Inodes
 	s.Unsaved = control.Unsaved{Files: st.Unsaved, Names: st.Queued, Bytes: st.UnsavedBytes}
 	if st.Oldest > 0 {
-		s.Unsaved.Oldest = w.keeper.now().Add(-st.Oldest)
+		s.Unsaved.Oldest = w.syncer.now().Add(-st.Oldest)
 	}
 	s.HeldBack, s.Conflicts = st.HeldCount, st.Conflicts
 	h := w.HistoryUsage()
-	s.Copy = &control.Copy{StateDir: w.dir, Policy: w.keeper.text(), WriteBack: w.noWait, Revision: string(st.Revision),
-		Retrying: st.Retrying, LastError: st.LastError, PutOff: w.keeper.putOff(),
+	s.Copy = &control.Copy{StateDir: w.dir, Policy: w.syncer.text(), WriteBack: w.noWait, Revision: string(st.Revision),
+		Retrying: st.Retrying, LastError: st.LastError, PutOff: w.syncer.freshness.putOff(),
 		Unreachable: st.Unreachable.Seconds(), Stale: st.Stale, Excluded: st.Hidden,
 		HistoryVersions: h.Versions, HistoryBytes: h.Bytes, Requests: w.requests(), Clone: w.clone(), Failing: w.failing()}
 	listChanges(s.Copy, st)
-	w.keeper.listBranches(s.Copy, st.Unpushed)
+	w.syncer.branches.describe(s.Copy)
+	w.syncer.retries.describe(s.Copy, st.Unpushed)
 }
 
 // clone is how much of a store is here that is cloned; nil for another.
@@ -67,7 +68,7 @@ func haltVerb(h cache.MassDelete) string {
 func (k *syncer) text() string {
 	s := k.sync
 	switch {
-	case s.Mode != mountspec.ModePullPush && k.copy.noWait && k.events:
+	case s.Mode != mountspec.ModePullPush && k.copy.noWait && !k.writeThrough:
 		return "write-back, commit " + orElse(string(s.Commit.On), "each write")
 	case s.Mode != mountspec.ModePullPush:
 		return "each close waits for the store"

@@ -52,10 +52,10 @@ func (d *Daemon) Event(ctx context.Context, r control.EventRequest) (control.Eve
 // they did. That one fails keeps none of the others from it.
 func (d *Daemon) follow(ctx context.Context, e lifecycle.Event, parts []*part, out *control.EventResult) {
 	for _, p := range parts {
-		if p.keeper == nil {
+		if p.syncer == nil {
 			continue
 		}
-		did, err := p.keeper.handle(ctx, e)
+		did, err := p.syncer.handle(ctx, e)
 		out.Add(did)
 		if err != nil {
 			d.log.Error("an event could not be followed", "part", p.name, "event", e.Name, "err", err)
@@ -103,7 +103,7 @@ const openLimit = 5 * time.Second
 func (d *Daemon) opened() {
 	d.bus.Emit(d.hostEvent("workspace-open"))
 	var wg sync.WaitGroup
-	for _, k := range d.keepers {
+	for _, k := range d.syncers {
 		wg.Go(k.open)
 	}
 	done := make(chan struct{})
@@ -117,15 +117,15 @@ func (d *Daemon) opened() {
 
 // freshen lets every syncer see how much the tree is used.
 func (d *Daemon) freshen() {
-	if len(d.keepers) == 0 {
+	if len(d.syncers) == 0 {
 		return
 	}
 	var used uint64
 	for _, op := range d.server.Stats().Ops {
 		used += op.Count
 	}
-	for _, k := range d.keepers {
-		k.fresh(used)
+	for _, k := range d.syncers {
+		k.tick(used)
 	}
 }
 
@@ -154,7 +154,7 @@ func (d *Daemon) copies(at string) ([]*part, error) {
 	}
 	var out []*part
 	for _, p := range reached {
-		if p.keeper != nil {
+		if p.syncer != nil {
 			out = append(out, p)
 		}
 	}

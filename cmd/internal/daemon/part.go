@@ -26,7 +26,7 @@ type part struct {
 	Source
 	name   string // unique in this mount
 	volume fs.Volume
-	keeper *syncer // of a working copy
+	syncer *syncer // of a working copy
 
 	failed     atomic.Uint64
 	background atomic.Uint64 // reports of the working copy, which keeps the last of them

@@ -4,130 +4,98 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/wsmount/wsmount/cache"
 	"github.com/wsmount/wsmount/cmd/internal/control"
-	"github.com/wsmount/wsmount/mountspec"
+	"github.com/wsmount/wsmount/cmd/internal/syncpolicy"
 	"github.com/wsmount/wsmount/mountspec/audit"
 	"github.com/wsmount/wsmount/mountspec/policy"
 	"github.com/wsmount/wsmount/providers"
 )
 
-// push sends what was committed to the branch that commits go to, and opens a pull
-// request from it if policy does that by itself.
-func (k *syncer) push(ctx context.Context, out *control.EventResult) error {
-	_, err := k.pushHeld(ctx, out, func(branch string, pushed bool) error {
-		if k.sync.Push.PR == mountspec.PRAuto {
-			k.propose(ctx, branch, pushed, out)
-		}
-		return nil
-	})
-	return err
-}
-
 var errNoPulls = errors.New("the workspace's policy opens no pull requests")
 
-// pushTold is push for a person, who asks for a pull request or not.
-func (k *syncer) pushTold(ctx context.Context, pr bool, out *control.EventResult) error {
+// push sends what was committed to the branch that commits go to, and opens a pull
+// request from it. What conflicts keep from going is reported, too.
+func (k *syncer) push(ctx context.Context, pr syncpolicy.PullRequest, out *control.EventResult) error {
+	if pr == syncpolicy.Require {
+		if err := k.hasPulls(); err != nil {
+			return err
+		}
+	}
+	defer k.report.unresolved(k.gate.ctx, out)
+	if err := k.allowed(policy.Push); err != nil {
+		if k.copy.Status().Unpushed != nil {
+			out.HeldBack++
+			k.log.Warn("nothing is pushed", "workspace", k.name, "err", err)
+			k.retries.pushed(err)
+		}
+		return nil
+	}
+	branch, err := k.target(ctx, out)
+	if err != nil {
+		k.retries.pushed(err)
+		return fmt.Errorf("%s: push: %w", k.name, err)
+	}
+	if k.copy.Status().Unpushed != nil {
+		if err := k.audit.Write(k.auditPush(branch, "")); err != nil {
+			return fmt.Errorf("%s: push: %w", k.name, err)
+		}
+	}
+	return k.pushTo(ctx, branch, pr, out)
+}
+
+// pushTo pushes to the branch that commits go to, and reports it with its pull request.
+func (k *syncer) pushTo(ctx context.Context, branch string, pr syncpolicy.PullRequest, out *control.EventResult) error {
+	held := k.report.hold()
+	result, err := k.copy.Push(ctx, providers.PushOptions{})
+	k.report.release()
+	k.retries.pushed(err)
+	k.report.pushed(result, out)
+	if err != nil {
+		return fmt.Errorf("%s: push: %w", k.name, err)
+	}
 	switch {
-	case !pr:
-		return k.push(ctx, out)
-	case !hasPulls(k.sync):
-		return fmt.Errorf("%s: sync.push.pr_policy is %s: %w", k.name, orElse(string(k.sync.Push.PR), "none"), errNoPulls)
+	case branch != "" && pr == syncpolicy.Attempt:
+		k.propose(ctx, branch, result.Pushed, out)
+	case branch != "" && pr == syncpolicy.Require:
+		if out.PRURL, err = k.openPull(ctx, branch); err != nil {
+			err = fmt.Errorf("%s: pull request: %w", k.name, err)
+		}
 	}
-	b, ok := k.brancher()
-	if !ok {
-		return fmt.Errorf("%s: %w", k.name, errNoPulls)
+	if pushed := held.taken(); pushed.Pushed {
+		pushed.URL = out.PRURL
+		k.report.pushCompleted(pushed)
 	}
-	branch, err := k.pushHeld(ctx, out, func(branch string, _ bool) (err error) {
-		ctx, cancel := context.WithTimeout(ctx, proposeTime)
-		defer cancel()
-		out.PRURL, err = b.Propose(ctx, branch, providers.PullRequest{})
-		k.proposed(branch, out.PRURL, err)
-		return err
-	})
-	if err == nil && out.PRURL == "" {
+	if err == nil && pr == syncpolicy.Require && out.PRURL == "" {
 		out.Notes = append(out.Notes, fmt.Sprintf("%s: there is nothing to merge from %s", k.name, orElse(branch, "its branch")))
 	}
 	return err
 }
 
-// heldPush keeps what a push did until it is told with its pull request.
-type heldPush struct {
-	mu     sync.Mutex
-	result providers.PushResult
+// hasPulls refuses a request for a pull request where there are none.
+func (k *syncer) hasPulls() error {
+	if !hasPulls(k.sync) {
+		return fmt.Errorf("%s: sync.push.pr_policy is %s: %w", k.name, orElse(string(k.sync.Push.PR), "none"), errNoPulls)
+	}
+	if _, ok := k.branches.brancher(); !ok {
+		return fmt.Errorf("%s: %w", k.name, errNoPulls)
+	}
+	return nil
 }
 
-func (h *heldPush) take(r providers.PushResult) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.result = r
-}
-
-func (h *heldPush) taken() providers.PushResult {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.result
-}
-
-// pushHeld pushes, and calls then with the branch that is at the remote now. What
-// conflicts keep from going is told, too.
-func (k *syncer) pushHeld(ctx context.Context, out *control.EventResult, then func(branch string, pushed bool) error) (branch string, err error) {
-	defer k.unresolved(out)
-	if err := k.allowed(policy.Push); err != nil {
-		if k.copy.Status().Unpushed != nil {
-			out.HeldBack++
-			k.log.Warn("nothing is pushed", "workspace", k.name, "err", err)
-			k.tried(err)
-		}
-		return "", nil
-	}
-	branch, err = k.target(ctx, out)
-	if err != nil {
-		k.tried(err)
-		return "", fmt.Errorf("%s: push: %w", k.name, err)
-	}
-	if k.copy.Status().Unpushed != nil {
-		l := k.r.Location
-		if err := k.audit.Write(audit.Push{Workspace: k.name, Principal: k.r.Principal, Remote: l.Endpoint + "/" + l.Bucket, Branch: branch}); err != nil {
-			return branch, fmt.Errorf("%s: push: %w", k.name, err)
-		}
-	}
-	held := &heldPush{}
-	k.hold(held)
-	result, err := k.copy.Push(ctx, providers.PushOptions{})
-	k.hold(nil)
-	k.tried(err)
-	k.pushed(result, out)
-	if err != nil {
-		return branch, fmt.Errorf("%s: push: %w", k.name, err)
-	}
-	if branch != "" {
-		err = then(branch, result.Pushed)
-	}
-	if told := held.taken(); told.Pushed {
-		told.URL = out.PRURL
-		k.tellPush(told)
-	}
-	if err != nil {
-		return branch, fmt.Errorf("%s: pull request: %w", k.name, err)
-	}
-	return branch, nil
-}
-
-func (k *syncer) hold(h *heldPush) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.held = h
+// auditPush is the record of a push, with its pull request if there is one.
+func (k *syncer) auditPush(branch, url string) audit.Push {
+	l := k.r.Location
+	return audit.Push{Workspace: k.name, Principal: k.r.Principal, Remote: l.Endpoint + "/" + l.Bucket, Branch: branch, PullRequest: url}
 }
 
 // target is the branch that a push goes to; "" for the tracked one. Where policy
 // wants another, that has to be there first: nothing goes to the tracked branch
 // instead, but for the first commits of an empty repository.
 func (k *syncer) target(ctx context.Context, out *control.EventResult) (string, error) {
-	b, ok := k.brancher()
+	b, ok := k.branches.brancher()
 	if !ok {
 		return "", nil
 	}
@@ -149,7 +117,7 @@ const proposeTime = 30 * time.Second
 // propose finds or opens the pull request from a branch that was pushed. That it
 // cannot is no failure of the push: it is said, and tried again.
 func (k *syncer) propose(ctx context.Context, branch string, pushed bool, out *control.EventResult) {
-	b, ok := k.brancher()
+	b, ok := k.branches.brancher()
 	if !ok {
 		return
 	}
@@ -161,33 +129,51 @@ func (k *syncer) propose(ctx context.Context, branch string, pushed bool, out *c
 			}
 		}
 	}
-	ctx, cancel := context.WithTimeout(ctx, proposeTime)
-	defer cancel()
-	url, err := b.Propose(ctx, branch, providers.PullRequest{})
-	k.proposed(branch, url, err)
+	url, err := k.openPull(ctx, branch)
 	if err != nil {
 		k.log.Warn("a pull request cannot be opened", "workspace", k.name, "branch", branch, "err", err)
 		out.Notes = append(out.Notes, fmt.Sprintf("%s: no pull request from %s yet: %v", k.name, branch, err))
 		return
 	}
-	if url != "" {
-		out.PRURL = url
-	}
+	out.PRURL = orElse(url, out.PRURL)
 }
 
-// proposed notes what became of an attempt to have a pull request.
-func (k *syncer) proposed(branch, url string, err error) {
-	k.mu.Lock()
-	k.pullRetry.ended(k.now(), err)
-	k.mu.Unlock()
+// proposeMissing opens the pull requests that could not be opened before.
+func (k *syncer) proposeMissing(ctx context.Context, out *control.EventResult) error {
+	if k.allowed(policy.Push) != nil {
+		return nil
+	}
+	for _, branch := range k.branches.withoutPull() {
+		k.propose(ctx, branch, true, out)
+	}
+	return nil
+}
+
+// pullsMissing reports whether a branch lacks its pull request. Where none does, none
+// fails any more.
+func (k *syncer) pullsMissing() bool {
+	missing := len(k.branches.withoutPull()) > 0
+	if !missing {
+		k.copy.Ended(cache.ActivityPullRequest, nil)
+	}
+	return missing
+}
+
+// openPull finds or opens a pull request, and notes what became of it. There is no
+// address where there is nothing to merge.
+func (k *syncer) openPull(ctx context.Context, branch string) (url string, err error) {
+	b, ok := k.branches.brancher()
+	if !ok {
+		return "", errNoPulls
+	}
+	ctx, cancel := context.WithTimeout(ctx, proposeTime)
+	defer cancel()
+	url, err = b.Propose(ctx, branch, providers.PullRequest{})
+	k.retries.proposed(err)
 	k.copy.Ended(cache.ActivityPullRequest, err)
-	if err != nil || url == "" {
-		return
+	if err == nil && url != "" {
+		k.log.Info("a pull request is open", "workspace", k.name, "branch", branch, "url", url)
+		k.report.write(k.auditPush(branch, url))
 	}
-	k.log.Info("a pull request is open", "workspace", k.name, "branch", branch, "url", url)
-	l := k.r.Location
-	err = k.audit.Write(audit.Push{Workspace: k.name, Principal: k.r.Principal, Remote: l.Endpoint + "/" + l.Bucket, Branch: branch, PullRequest: url})
-	if err != nil {
-		k.log.Error("the audit log cannot be written", "err", err)
-	}
+	return url, err
 }

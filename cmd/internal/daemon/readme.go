@@ -66,11 +66,11 @@ func (p *part) tellSending() []string {
 		return nil
 	case !ok:
 		return []string{"The files are a directory: what you write is there at once, and nothing is sent."}
-	case w.keeper.sync.Mode != mountspec.ModePullPush && !w.noWait:
+	case w.syncer.sync.Mode != mountspec.ModePullPush && !w.noWait:
 		return []string{"close and fsync return when the store has the file. When they fail, it is still",
 			"here, and wsmount tries again by itself. Names, modes and removals follow in order.", tellWaiting}
 	}
-	return slices.Concat(w.tellHalt(true), w.keeper.tellSending(), []string{tellWaiting})
+	return slices.Concat(w.tellHalt(true), w.syncer.tellSending(), []string{tellWaiting})
 }
 
 // tellHalt says of a halt, of commits or of pulls, that it stands.
@@ -90,7 +90,7 @@ const tellWaiting = "What the store does not have yet is in the file unsent; whe
 func (k *syncer) tellSending() []string {
 	s := k.sync
 	lines := []string{"What you write is kept on this machine's disk at once, also if wsmount crashes."}
-	if !k.events || s.Mode != mountspec.ModePullPush {
+	if k.writeThrough || s.Mode != mountspec.ModePullPush {
 		return append(lines, "It is sent "+when(s.Commit.On)+".")
 	}
 	if k.r.HoldCommit {
@@ -143,10 +143,10 @@ func (p *part) tellOthers() []string {
 		return nil
 	case !ok:
 		return []string{"Changes of others are here at once, or within a second. Nothing can conflict:", "the last who writes a file wins."}
-	case w.keeper.sync.Mode != mountspec.ModePullPush:
+	case w.syncer.sync.Mode != mountspec.ModePullPush:
 		return slices.Concat(w.tellHalt(false), []string{"Changes of others are here within a second."}, w.tellConflict())
 	}
-	return slices.Concat(w.tellHalt(false), []string{"Changes of others come " + when(w.keeper.sync.Pull.On) + "."}, w.tellConflict())
+	return slices.Concat(w.tellHalt(false), []string{"Changes of others come " + when(w.syncer.sync.Pull.On) + "."}, w.tellConflict())
 }
 
 var (
@@ -163,7 +163,7 @@ func (w *workingCopy) tellConflict() []string {
 	if w.readOnly {
 		return nil
 	}
-	r := w.keeper.r
+	r := w.syncer.r
 	switch conflictPolicy(r.Storage.Sync.Conflict, r.Location.Service) {
 	case cache.LastWriterWins:
 		return []string{"When you and others change the same file, yours wins; theirs is in history/."}
@@ -186,7 +186,7 @@ func (p *part) tellHistory() []string {
 	lines := []string{"history/PATH/ has versions of a file from before it was changed or removed here,",
 		"named by their time: ls .wsmount/history/PATH; cp brings one back. Of a file that",
 		"changes all the time it is one in 2 seconds; the oldest go when there are many."}
-	if w.keeper.r.Location.Service == host.ServiceGit {
+	if w.syncer.r.Location.Service == host.ServiceGit {
 		lines = append(lines, "history/COMMIT/PATH is a file as it was in a commit; ls .wsmount/history lists the last.")
 	}
 	return lines

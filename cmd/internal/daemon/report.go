@@ -2,44 +2,62 @@ package daemon
 
 import (
 	"context"
+	"log/slog"
+	"sync"
 
 	"github.com/wsmount/wsmount/cache"
 	"github.com/wsmount/wsmount/cmd/internal/control"
+	"github.com/wsmount/wsmount/cmd/internal/lifecycle"
+	"github.com/wsmount/wsmount/mountspec"
 	"github.com/wsmount/wsmount/mountspec/audit"
+	"github.com/wsmount/wsmount/providers"
 )
 
-// What a commit, a pull and a push did, as who waits for it is told. One may make
-// the others necessary, and each finds what is held anew: it is told once.
+// A reporter says what a commit, a pull and a push did: to the request that waits for
+// it, to the bus and to the audit. One of them may make the others necessary, and each
+// finds what is held back anew: it is reported once.
+type reporter struct {
+	name     string                   // of the workspace
+	conflict mountspec.ConflictPolicy // for the audit
+	copy     *workingCopy
+	bus      *lifecycle.Bus
+	audit    *audit.Log
+	log      *slog.Logger
+
+	mu     sync.Mutex // guards what follows
+	commit bool       // a commit of the syncer's own is under way, and is not reported yet
+	held   *heldPush  // a push of the syncer's own is under way
+}
 
 // pulled adds what a pull did.
-func (k *syncer) pulled(r cache.PullReport, out *control.EventResult) {
-	out.Pulled += r.Changed + r.Deleted
-	if r.TakenBack { // what was committed before is no commit any more
-		out.Committed, out.Revision = 0, string(r.Revision)
+func (r *reporter) pulled(p cache.PullReport, out *control.EventResult) {
+	out.Pulled += p.Changed + p.Deleted
+	if p.TakenBack { // what was committed before is no commit any more
+		out.Committed, out.Revision = 0, string(p.Revision)
 	}
-	k.conflicts(r.Conflicts, out)
+	r.conflicts(p.Conflicts, out)
 }
 
 // committed adds what a commit did.
-func (k *syncer) committed(r cache.CommitReport, out *control.EventResult) {
-	out.HeldBack = max(out.HeldBack, len(r.HeldBack))
-	if r.Committed {
-		out.Committed += r.Changes
-		out.Revision = string(r.Revision)
+func (r *reporter) committed(c cache.CommitReport, out *control.EventResult) {
+	out.HeldBack = max(out.HeldBack, len(c.HeldBack))
+	if c.Committed {
+		out.Committed += c.Changes
+		out.Revision = string(c.Revision)
 	}
-	k.conflicts(r.Conflicts, out)
+	r.conflicts(c.Conflicts, out)
 }
 
 // pushed adds what a push did, and what came first.
-func (k *syncer) pushed(r cache.PushReport, out *control.EventResult) {
-	if r.Pull.Revision != "" { // ours are other commits than before
-		out.Revision = string(r.Pull.Revision)
+func (r *reporter) pushed(p cache.PushReport, out *control.EventResult) {
+	if p.Pull.Revision != "" { // ours are other commits than before
+		out.Revision = string(p.Pull.Revision)
 	}
-	k.pulled(r.Pull, out)
-	k.committed(r.Commit, out)
-	if r.Pushed {
+	r.pulled(p.Pull, out)
+	r.committed(p.Commit, out)
+	if p.Pushed {
 		out.Pushed++
-		out.Revision = string(r.Revision)
+		out.Revision = string(p.Revision)
 	}
 }
 
@@ -50,38 +68,129 @@ const eventConflict = "storage:conflict"
 const maxConflictEvents = 100
 
 // conflicts adds those that a commit or pull found, also to the audit.
-func (k *syncer) conflicts(paths []string, out *control.EventResult) {
+func (r *reporter) conflicts(paths []string, out *control.EventResult) {
 	emitted := 0
 	for _, path := range paths {
-		if !out.Conflict(k.name+"/"+path) || emitted == maxConflictEvents {
+		if !out.Conflict(r.name+"/"+path) || emitted == maxConflictEvents {
 			continue
 		}
 		emitted++
-		k.emit(eventConflict, map[string]string{"path": path})
-		err := k.audit.Write(audit.Conflict{Workspace: k.name, Path: path, Policy: string(k.sync.Conflict), Outcome: "found"})
-		if err != nil {
-			k.log.Error("the audit log cannot be written", "err", err)
-		}
+		r.emit(eventConflict, map[string]string{"path": path})
+		r.write(audit.Conflict{Workspace: r.name, Path: path, Policy: string(r.conflict), Outcome: "found"})
 	}
 }
 
-// missed adds the conflicts that a close found since the last event, and that
-// neither commit nor pull of this one told of.
-func (k *syncer) missed(out *control.EventResult) {
-	_ = k.copy.use(k.ctx, func(context.Context) error { // closed, it has told of them already
-		k.conflicts(k.copy.UnreportedConflicts(), out)
+// unreported adds the conflicts that a close found since the last event, and that
+// neither a commit nor a pull of this one has reported.
+func (r *reporter) unreported(ctx context.Context, out *control.EventResult) {
+	_ = r.copy.use(ctx, func(context.Context) error { // closed, it has reported them already
+		r.conflicts(r.copy.UnreportedConflicts(), out)
 		return nil
 	})
 }
 
-// unresolved adds the conflicts that wait for a person: nothing of them is pushed.
-func (k *syncer) unresolved(out *control.EventResult) {
-	_ = k.copy.use(k.ctx, func(context.Context) error { // closed, it has told of them already
-		all := k.copy.Conflicts()
+// unresolved adds the conflicts that wait for a user: nothing of them is pushed.
+func (r *reporter) unresolved(ctx context.Context, out *control.EventResult) {
+	_ = r.copy.use(ctx, func(context.Context) error { // closed, it has reported them already
+		all := r.copy.Conflicts()
 		for _, c := range all {
-			out.Conflict(k.name + "/" + c.Path)
+			out.Conflict(r.name + "/" + c.Path)
 		}
 		out.HeldBack = max(out.HeldBack, len(all))
 		return nil
 	})
+}
+
+// write adds to the audit what has happened already.
+func (r *reporter) write(record audit.Record) {
+	if err := r.audit.Write(record); err != nil {
+		r.log.Error("the audit log cannot be written", "err", err)
+	}
+}
+
+// emit puts on the bus what the storage did. Nothing commits because of it.
+func (r *reporter) emit(name mountspec.Trigger, payload map[string]string) {
+	payload["storageId"] = r.name
+	r.bus.Emit(lifecycle.Event{Name: string(name), Payload: payload,
+		Source: lifecycle.Source{Kind: lifecycle.SourceStorage, ID: r.name}})
+}
+
+// beginCommit and endCommit bracket a commit of the syncer's own. A store that takes no
+// sets has no commits to tell of: endCommit does.
+func (r *reporter) beginCommit() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.commit = true
+}
+
+func (r *reporter) endCommit(c cache.CommitReport) {
+	r.mu.Lock()
+	unreported := r.commit
+	r.commit = false
+	r.mu.Unlock()
+	if c.Committed && unreported {
+		r.emit(mountspec.EventCommitCompleted, map[string]string{"ref": string(c.Revision)})
+	}
+}
+
+// commitTaken is called with each commit that a store of revisions has taken, those that
+// the working copy makes by itself too.
+func (r *reporter) commitTaken(revision providers.Revision) {
+	r.mu.Lock()
+	r.commit = false
+	r.mu.Unlock()
+	r.emit(mountspec.EventCommitCompleted, map[string]string{"ref": string(revision)})
+}
+
+// A heldPush keeps what a push did until it is reported with its pull request.
+type heldPush struct {
+	mu     sync.Mutex
+	result providers.PushResult
+}
+
+func (h *heldPush) take(r providers.PushResult) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.result = r
+}
+
+func (h *heldPush) taken() providers.PushResult {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.result
+}
+
+// hold has a push of the syncer's own reported by report; it keeps what is known of it.
+func (r *reporter) hold() *heldPush {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.held = &heldPush{}
+	return r.held
+}
+
+// release ends hold: from now on each push is reported at once.
+func (r *reporter) release() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.held = nil
+}
+
+// pushTaken is called with each push that the remote has taken.
+func (r *reporter) pushTaken(p providers.PushResult) {
+	r.mu.Lock()
+	held := r.held
+	r.mu.Unlock()
+	if held != nil {
+		held.take(p)
+		return
+	}
+	r.pushCompleted(p)
+}
+
+func (r *reporter) pushCompleted(p providers.PushResult) {
+	payload := map[string]string{"ref": string(p.Revision)}
+	if p.URL != "" {
+		payload["prUrl"] = p.URL
+	}
+	r.emit(mountspec.EventPushCompleted, payload)
 }

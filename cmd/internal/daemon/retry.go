@@ -3,11 +3,12 @@ package daemon
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 
 	"github.com/wsmount/wsmount/cache"
 	"github.com/wsmount/wsmount/cmd/internal/control"
-	"github.com/wsmount/wsmount/mountspec"
+	"github.com/wsmount/wsmount/cmd/internal/syncpolicy"
 	"github.com/wsmount/wsmount/providers"
 )
 
@@ -15,18 +16,13 @@ import (
 // failed.
 type retry struct {
 	since, next time.Time
-	pause       time.Duration
+	waited      time.Duration
 	err         error
 }
 
-const (
-	firstAgain = time.Second // a service that only starts again is back soon
-	lastAgain  = 10 * time.Minute
-)
-
-// ended notes what became of an attempt. What will hardly change by itself is
-// tried again after the longest pause, and nothing before a service wants it.
-func (a *retry) ended(now time.Time, err error) {
+// ended notes what became of an attempt. pause says how long to wait after a failure;
+// that there is no more to be done about it, if it is not to be tried again.
+func (a *retry) ended(now time.Time, err error, pause func(syncpolicy.Failure) (wait time.Duration, again bool)) {
 	if err == nil {
 		*a = retry{}
 		return
@@ -34,21 +30,22 @@ func (a *retry) ended(now time.Time, err error) {
 	if a.since.IsZero() {
 		a.since = now
 	}
-	a.err, a.pause = err, min(max(2*a.pause, firstAgain), lastAgain)
-	if providers.KindOf(err).Retry == providers.RetryNever {
-		a.pause = lastAgain
-	}
+	f := syncpolicy.Failure{Waited: a.waited, Lasting: providers.KindOf(err).Retry == providers.RetryNever}
 	var wants providers.RetryAfter
 	if errors.As(err, &wants) {
-		a.pause = max(a.pause, wants.RetryAfter())
+		f.Wants = wants.RetryAfter()
 	}
-	a.next = now.Add(a.pause)
+	wait, again := pause(f)
+	a.err, a.waited, a.next = err, wait, time.Time{}
+	if again {
+		a.next = now.Add(wait)
+	}
 }
 
-// wait has something tried for the first time, soon.
-func (a *retry) wait(now time.Time) {
+// arm has something tried after a time, unless a time is set already.
+func (a *retry) arm(at time.Time) {
 	if a.next.IsZero() {
-		a.next = now.Add(firstAgain)
+		a.next = at
 	}
 }
 
@@ -62,94 +59,65 @@ func (a *retry) fails() *control.Fails {
 	return &control.Fails{Since: a.since, Next: a.next, Error: a.err.Error()}
 }
 
-// owes reports whether commits are to be pushed now by themselves: each commit is,
-// or a push of them was begun, in this mount or in the one before it.
-func (k *syncer) owes(u *cache.Unpushed) bool {
-	if u == nil || k.readOnly || k.sync.Mode != mountspec.ModePullPush || k.sync.Push.On.Resolve() == mountspec.EventManual {
-		return false
-	}
-	return k.pushesCommits() || !u.Owed.IsZero()
+// retries are the pushes and pull requests of a working copy that failed.
+type retries struct {
+	clock func() time.Time
+	pause func(syncpolicy.Failure) (time.Duration, bool)
+
+	mu         sync.Mutex // guards what follows
+	push, pull retry
 }
 
-// tried notes what became of a push. One that was broken off has not failed, and
+// pushed notes what became of a push. One that was broken off has not failed, and
 // is made again soon.
-func (k *syncer) tried(err error) {
+func (r *retries) pushed(err error) {
 	if errors.Is(err, context.Canceled) {
 		return
 	}
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.pushRetry.ended(k.now(), err)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.push.ended(r.clock(), err, r.pause)
 }
 
-// pushFails is what the working copy knows of a push that has not succeeded, which
-// outlives this process. mu is held.
-func (k *syncer) pushFails(u *cache.Unpushed) *control.Fails {
-	if u == nil || u.Owed.IsZero() {
-		return k.pushRetry.fails() // the policy may be why
-	}
-	return &control.Fails{Since: u.Owed, Next: k.pushRetry.next, Error: u.Error}
+// proposed notes what became of a pull request.
+func (r *retries) proposed(err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.pull.ended(r.clock(), err, r.pause)
 }
 
-// retryDue pushes and opens in the background what the working copy has committed
-// by itself, and what could not be before, in this mount or in the one before it.
-func (k *syncer) retryDue() {
-	now, status := k.now(), k.copy.Status()
-	k.mu.Lock()
-	if !k.owes(status.Unpushed) {
-		k.pushRetry = retry{}
-	} else if k.pushRetry.next.IsZero() {
-		k.pushRetry.next = now
+// due reports what is to be tried now: a push that is owed at once if it has not failed,
+// a pull request that is missing soon.
+func (r *retries) due(push, pull bool) (pushDue, pullDue bool) {
+	now := r.clock()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, a := range []struct {
+		retry  *retry
+		wanted bool
+		first  time.Time
+	}{{&r.push, push, now}, {&r.pull, pull, now.Add(syncpolicy.FirstPause)}} {
+		if a.wanted {
+			a.retry.arm(a.first)
+		} else {
+			*a.retry = retry{}
+		}
 	}
-	wanted := k.wanted()
-	if len(wanted) == 0 {
-		k.pullRetry = retry{}
-		k.copy.Ended(cache.ActivityPullRequest, nil)
-	} else {
-		k.pullRetry.wait(now)
-	}
-	push, pulls := k.pushRetry.due(now), k.pullRetry.due(now)
-	k.mu.Unlock()
-	if !push && !pulls || k.readOnly || k.ctx.Err() != nil {
+	return r.push.due(now), r.pull.due(now)
+}
+
+// describe puts them into the status, with what the working copy knows of unpushed
+// commits, which outlives this process.
+func (r *retries) describe(c *control.Copy, u *cache.Unpushed) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	c.PullsFails = r.pull.fails()
+	c.PushFails = r.push.fails() // the policy may be why
+	if u == nil {
 		return
 	}
-	select {
-	case k.busy <- struct{}{}:
-	default:
-		return // an event is being followed: soon again
+	c.Unpushed, c.UnpushedCommits, c.UnpushedSince = true, u.Commits, u.Since
+	if !u.Owed.IsZero() {
+		c.PushFails = &control.Fails{Since: u.Owed, Next: r.push.next, Error: u.Error}
 	}
-	go k.behind(func(ctx context.Context) error {
-		defer k.look()
-		var out control.EventResult
-		if push {
-			if err := k.pushOwed(ctx, &out); err != nil {
-				return err
-			}
-		}
-		if !pulls || k.allowed("storage:push") != nil {
-			return nil
-		}
-		for _, branch := range wanted {
-			k.propose(ctx, branch, true, &out)
-		}
-		return nil
-	})
-}
-
-// pushOwed pushes, and pulls after it where policy wants that.
-func (k *syncer) pushOwed(ctx context.Context, out *control.EventResult) error {
-	if k.pushesCommits() {
-		return k.do(ctx, mountspec.EventCommitCompleted, nil, out)
-	}
-	return k.push(ctx, out)
-}
-
-// wanted are the branches whose pull request could not be opened. mu is held.
-func (k *syncer) wanted() (names []string) {
-	for _, b := range k.branches.Unmerged {
-		if !b.Wanted.IsZero() && b.Pushed {
-			names = append(names, b.Name)
-		}
-	}
-	return names
 }

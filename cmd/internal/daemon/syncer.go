@@ -2,65 +2,48 @@ package daemon
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
 	"time"
 
-	"github.com/wsmount/wsmount/cache"
 	"github.com/wsmount/wsmount/cmd/internal/control"
 	"github.com/wsmount/wsmount/cmd/internal/lifecycle"
+	"github.com/wsmount/wsmount/cmd/internal/syncpolicy"
+	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/mountspec"
 	"github.com/wsmount/wsmount/mountspec/audit"
 	"github.com/wsmount/wsmount/mountspec/host"
-	"github.com/wsmount/wsmount/providers"
+	"github.com/wsmount/wsmount/mountspec/policy"
 )
 
-// syncer applies the sync block of one workspace to its working copy: which
-// event pulls, commits and pushes, and as whom (AIP-35, "Sync"; AIP-37).
-//
-// Nothing is pulled between turn-start and turn-end unless the manifest names
-// an event inside the turn. A pull asks the remote but leaves a working copy
-// alone that has changes; it is tried again when they are committed. What the
-// storage itself emits may push and pull, and never commits.
+// syncer applies the sync block of one workspace to its working copy. Which event
+// pulls, commits and pushes is syncpolicy's to say; the syncer does it, and has each
+// thing said, by whom and to which branch, by those that it consists of.
 type syncer struct {
-	name   string // of the workspace
-	r      *host.Resolved
-	sync   mountspec.Sync
-	events bool // the sync block counts: pull-push, or canonical with write-back
-	copy   *workingCopy
-
-	readOnly bool
+	name string // of the workspace
+	r    *host.Resolved
+	sync mountspec.Sync
+	copy *workingCopy
 	syncerOptions
 
-	template *mountspec.Template
-	noPush   bool     // at the end: all was just pushed, or is known not to go, or an event is still followed
-	stop     []func() // subscriptions
-	ctx      context.Context
-	cancel   context.CancelFunc
-	busy     chan struct{} // holds a token while an event is followed
+	readOnly     bool
+	writeThrough bool // closes wait for the store, and no event is followed
 
-	mu       sync.Mutex // guards what follows
-	turn     string     // the turn under way, "" between turns
-	inTurn   bool
-	talk     string // the conversation under way
-	unnamed  string // names its branch until an event does, if none has a name yet
-	operator string // who the events speak for: a configured identity, or free text
-	summary  string // of the commit under way
-	owed     string // why a pull was put off, or empty
-	lastPull time.Time
-	used     uint64 // operations of the kernel at that time
-	quiet    bool   // a commit or push of this syncer's own is under way
-	later    *time.Timer
-	giveWay  func() // ends a pull in the background
+	gate      *gate
+	actor     *actor
+	author    *author
+	report    *reporter
+	branches  *branches
+	freshness freshness
+	retries   retries
 
-	pushRetry, pullRetry retry              // what failed in the background
-	branches             providers.Branches // when they were last looked at
-	unlooked             bool               // something was committed since
-	held                 *heldPush          // a push of this syncer's own is under way
+	noPush bool     // at the end: all was just pushed
+	stop   []func() // subscriptions
+
+	mu    sync.Mutex  // guards later
+	later *time.Timer // follows what the mount noticed by itself
 }
 
 // syncerOptions are what a syncer shares with its daemon.
@@ -72,254 +55,267 @@ type syncerOptions struct {
 	identity func(ref string) (mountspec.IdentityEntry, bool) // of the host configuration
 }
 
-func newKeeper(r *host.Resolved, w *workingCopy, o syncerOptions) (*syncer, error) {
-	k := &syncer{name: r.Address.String(), r: r, sync: r.Storage.Sync, copy: w, syncerOptions: o, busy: make(chan struct{}, 1), readOnly: w.readOnly}
-	k.events = k.sync.Mode == mountspec.ModePullPush || w.noWait && k.sync.Commit.On != ""
-	text := k.sync.Commit.Template
-	if text == "" {
-		text = mountspec.DefaultTemplate
-	}
+func newSyncer(r *host.Resolved, w *workingCopy, o syncerOptions) (*syncer, error) {
+	k := &syncer{name: r.Address.String(), r: r, sync: r.Storage.Sync, copy: w, syncerOptions: o, readOnly: w.readOnly}
+	k.writeThrough = k.sync.Mode != mountspec.ModePullPush && (!w.noWait || k.sync.Commit.On == "")
+	k.gate = newGate(k.name, k.log)
+	k.actor = &actor{tell: w.SetActor}
 	var err error
-	if k.template, err = mountspec.ParseTemplate(text); err != nil {
+	if k.author, err = newAuthor(r, k.actor, o); err != nil {
 		return nil, err
 	}
-	id := make([]byte, 8)
-	rand.Read(id) // never fails
-	k.unnamed, k.unlooked = hex.EncodeToString(id), true
-	k.ctx, k.cancel = context.WithCancel(context.Background())
-	w.keeper = k
-	w.name.bind(k.compose, k.sent, k.arrived)
+	k.report = &reporter{name: k.name, conflict: k.sync.Conflict, copy: w, bus: k.bus, audit: k.audit, log: k.log}
+	k.branches = newBranches(k.sync, w.provider, k.readOnly, k.now)
+	k.retries = retries{clock: k.now, pause: k.pause}
+	w.syncer = k
+	w.messages.bind(k.author.compose, k.commitTaken, k.report.pushTaken)
 	k.listen()
 	return k, nil
 }
 
-// listen subscribes to the events that happen without anybody telling: idle
-// times, and changes in the mount. The working copy itself follows each write.
+// listen subscribes to the events that happen without anybody telling.
 func (k *syncer) listen() {
-	if !k.events {
+	if k.writeThrough {
 		return
 	}
-	seen := map[mountspec.Trigger]bool{}
-	for i, t := range []mountspec.Trigger{k.sync.Commit.On, k.sync.Push.On, k.sync.Pull.On} {
-		t = t.Resolve()
-		_, _, idle := t.Templated()
-		change := t == mountspec.EventDelete || t == mountspec.EventWrite && i > 0
-		if seen[t] || !idle && !change {
-			continue
-		}
-		seen[t] = true
+	for _, t := range syncpolicy.Heard(k.sync) {
 		k.stop = append(k.stop, k.bus.On(string(t), func(e lifecycle.Event) {
-			if e.Source.Kind != lifecycle.SourceSession { // who tells of an event waits for it to be followed
-				k.afterwards(e)
+			if e.Source.Kind != lifecycle.SourceSession { // whoever tells of an event waits for it to be followed
+				k.noticed(e)
 			}
 		}))
 	}
 }
 
-// afterwards follows an event in the background; of several within the batch
-// window only the last.
-func (k *syncer) afterwards(e lifecycle.Event) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.ctx.Err() != nil {
-		return
-	}
-	if k.later != nil {
-		k.later.Stop()
-	}
-	k.later = time.AfterFunc(k.sync.Commit.Batch, func() {
-		if _, err := k.handle(k.ctx, e); err != nil && k.ctx.Err() == nil {
-			k.log.Warn("an event could not be followed", "workspace", k.name, "event", e.Name, "err", err)
+// noticed follows an event in the background, after a time; of several within it only
+// the last.
+func (k *syncer) noticed(e lifecycle.Event) {
+	for _, a := range k.actions(syncpolicy.Event{Kind: syncpolicy.Noticed, Name: mountspec.Trigger(e.Name).Resolve()}) {
+		k.mu.Lock()
+		if k.later != nil {
+			k.later.Stop()
 		}
-	})
-}
-
-// take waits for the event under way to be done with; a pull in the background
-// gives way. The error is ctx's, or errClosed.
-func (k *syncer) take(ctx context.Context) error {
-	k.mu.Lock()
-	if k.giveWay != nil {
-		k.giveWay()
-	}
-	k.mu.Unlock()
-	select {
-	case k.busy <- struct{}{}:
-		if k.ctx.Err() != nil {
-			k.give()
-			return fmt.Errorf("%s: %w", k.name, errClosed)
+		if k.gate.ctx.Err() == nil {
+			k.later = time.AfterFunc(a.For, func() {
+				if _, err := k.handle(k.gate.ctx, e); err != nil && k.gate.ctx.Err() == nil {
+					k.log.Warn("an event could not be followed", "workspace", k.name, "event", e.Name, "err", err)
+				}
+			})
 		}
-		return nil
-	case <-ctx.Done():
-		return fmt.Errorf("%s: another event is still being followed: %w", k.name, ctx.Err())
+		k.mu.Unlock()
 	}
 }
-
-// behind runs f, which holds the token, until it is done or somebody wants to
-// have an event followed.
-func (k *syncer) behind(f func(ctx context.Context) error) {
-	defer k.give()
-	ctx, cancel := context.WithCancel(k.ctx)
-	defer cancel()
-	k.mu.Lock()
-	k.giveWay = cancel
-	k.mu.Unlock()
-	if err := f(ctx); err != nil && ctx.Err() == nil {
-		k.log.Warn("the remote cannot be asked", "workspace", k.name, "err", err)
-	}
-}
-
-func (k *syncer) give() { <-k.busy }
 
 // handle does what an event asks of this workspace, and waits for it.
 func (k *syncer) handle(ctx context.Context, e lifecycle.Event) (out control.EventResult, err error) {
-	if err := k.take(ctx); err != nil {
+	if err := k.gate.take(ctx); err != nil {
 		return out, err
 	}
-	defer k.give()
-	defer k.look()
-	name := mountspec.Trigger(e.Name).Resolve()
-	if k.events {
-		err = k.rebranch(ctx, e.Payload, &out)
+	defer k.gate.give()
+	defer k.branches.look(k.gate.ctx)
+	event := syncpolicy.On(mountspec.Trigger(e.Name))
+	err = k.rebranch(ctx, e.Payload, &out)
+	k.actor.follow(event.Name, e.Payload)
+	err = errors.Join(err, k.follow(ctx, event, words{e.Payload["message"], e.Payload["summary"]}, &out))
+	if !k.writeThrough {
+		k.report.unreported(k.gate.ctx, &out)
 	}
-	k.follow(name, e.Payload)
-	if k.events {
-		err = errors.Join(err, k.do(ctx, name, e.Payload, &out))
-		k.missed(&out)
-	}
-	k.ended(name)
+	k.actor.ended(event.Name)
 	return out, err
 }
 
-// do commits, pushes and pulls as the event asks. What that makes the storage
-// emit may push and pull in turn.
-func (k *syncer) do(ctx context.Context, name mountspec.Trigger, vars map[string]string, out *control.EventResult) error {
-	var errs []error
-	a := k.actions(name)
-	if a.commit {
-		errs = append(errs, k.commit(ctx, vars["message"], vars["summary"], out))
+// open follows workspace-open, the first event of all.
+func (k *syncer) open() {
+	if k.gate.take(k.gate.ctx) != nil {
+		return
 	}
-	pull := a.pull
-	if out.Committed > 0 {
-		pull = max(pull, a.pullCommits)
+	k.gate.behind(func(ctx context.Context) error {
+		event := syncpolicy.On(mountspec.EventWorkspaceOpen)
+		k.actor.follow(event.Name, nil)
+		defer k.branches.look(k.gate.ctx)
+		var out control.EventResult
+		return errors.Join(k.rebranch(ctx, nil, &out), k.follow(ctx, event, words{}, &out))
+	})
+}
+
+// tick does in the background what time asks for: it brings what others have pushed,
+// and sends what could not be sent before, in this mount or in the one before it.
+// operations counts the requests of the kernel.
+func (k *syncer) tick(operations uint64) {
+	if k.sync.Mode != mountspec.ModePullPush {
+		return
 	}
-	if a.push || a.pushCommits && k.copy.Status().Unpushed != nil {
-		errs = append(errs, k.push(ctx, out))
+	k.branches.lookAgain(k.gate.ctx)
+	state := k.state()
+	state.Age, state.Used = k.freshness.age(k.now(), operations)
+	state.PushDue, state.PullRequestDue = k.retries.due(syncpolicy.OwesPush(k.sync, state), k.pullsMissing())
+	list := syncpolicy.Actions(k.sync, syncpolicy.Event{Kind: syncpolicy.Tick}, state)
+	if len(list) == 0 || !k.gate.tryTake() { // an event is being followed: soon again
+		return
 	}
-	if out.Pushed > 0 {
-		pull = max(pull, a.pullPushes)
+	if list[0].Do == syncpolicy.Pull {
+		k.freshness.begin(k.now(), operations)
 	}
-	if pull == afterTurn {
-		k.owe("a turn is under way")
+	go k.gate.behind(func(ctx context.Context) error {
+		defer k.branches.look(k.gate.ctx)
+		return k.do(ctx, list, words{}, &control.EventResult{})
+	})
+}
+
+// asked does what a user asks for, whatever the manifest's time for it. Only a policy
+// that does not grant it keeps it from being done, and that nothing may be sent.
+func (k *syncer) asked(ctx context.Context, r control.SyncRequest, out *control.EventResult) error {
+	if err := k.gate.take(ctx); err != nil {
+		return err
 	}
-	if pull == now || k.due() {
-		errs = append(errs, k.pull(ctx, out))
+	defer k.gate.give()
+	defer k.branches.look(k.gate.ctx)
+	if r.Confirm {
+		report, err := k.copy.Confirm(ctx)
+		if err != nil {
+			return err
+		}
+		k.report.pulled(report, out)
+	}
+	event := syncpolicy.Event{Kind: syncpolicy.AskedCommit}
+	needs := policy.Commit
+	switch {
+	case r.Verb == control.VerbPull:
+		event.Kind, needs = syncpolicy.AskedPull, ""
+	case r.Verb == control.VerbPush && r.PR:
+		event.Kind, needs = syncpolicy.AskedPullRequest, policy.Push
+	case r.Verb == control.VerbPush:
+		event.Kind, needs = syncpolicy.AskedPush, policy.Push
+	}
+	if needs != "" {
+		if err := k.granted(needs); err != nil {
+			return err
+		}
+	}
+	return k.follow(ctx, event, words{message: r.Message}, out)
+}
+
+// upload commits, and pushes what is committed then.
+func (k *syncer) upload(ctx context.Context) (out control.EventResult, err error) {
+	err = k.asked(ctx, control.SyncRequest{Verb: control.VerbCommit}, &out)
+	if k.copy.Status().Unpushed == nil {
+		return out, err
+	}
+	k.noPush = true
+	return out, errors.Join(err, k.asked(ctx, control.SyncRequest{Verb: control.VerbPush}, &out))
+}
+
+// leave ends what happens by itself.
+func (k *syncer) leave() {
+	for _, stop := range k.stop {
+		stop()
+	}
+	k.gate.cancel()
+}
+
+// finish follows the unmount, the last event. The error says what policy wanted sent
+// and is not.
+func (k *syncer) finish(ctx context.Context) error {
+	k.leave()
+	busy := k.gate.close(ctx)
+	if busy == nil {
+		k.actor.follow(mountspec.EventWorkspaceClose, nil)
+	}
+	errs := []error{busy}
+	var out control.EventResult
+	for _, a := range k.actions(syncpolicy.Event{Kind: syncpolicy.Unmount}) {
+		if a.Do != syncpolicy.Drain && busy != nil || a.Do == syncpolicy.Push && k.noPush {
+			continue // the one under way does it, or the next mount
+		}
+		before := k.copy.Status().HeldCount
+		errs = append(errs, k.perform(ctx, a, words{}, &out))
+		held := a.Do == syncpolicy.Commit && out.HeldBack > 0 || a.Do == syncpolicy.Push && k.copy.Status().HeldCount > before
+		if held && k.allowed(policy.Commit) == nil {
+			errs = append(errs, k.heldBack())
+		}
 	}
 	return errors.Join(errs...)
 }
 
-// follow notes the turn and the conversation that an event belongs to, and on
-// whose behalf the tree changes from now on.
-func (k *syncer) follow(name mountspec.Trigger, vars map[string]string) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if id := vars["conversationId"]; id != "" {
-		k.talk = id
-	}
-	if id := vars["turnId"]; id != "" {
-		k.turn = id
-	}
-	if who := vars["operator"]; who != "" {
-		k.operator = who
-	}
-	switch name {
-	case mountspec.EventTurnStart:
-		k.inTurn = true
-	case mountspec.EventTurnEnd, mountspec.EventTurnError, mountspec.EventConversationEnd:
-		k.inTurn = false
-	}
-	k.act(string(name))
+// words are what a caller says of a commit.
+type words struct {
+	message string // its own words
+	summary string // what the manifest's template is filled with
 }
 
-// ended forgets a turn or a conversation that is over, once it has been
-// committed. What changes from then on follows the event, and is part of neither.
-func (k *syncer) ended(name mountspec.Trigger) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	switch name {
-	case mountspec.EventConversationEnd:
-		k.talk, k.turn = "", ""
-	case mountspec.EventTurnEnd, mountspec.EventTurnError:
-		k.turn = ""
-	default:
-		return
+// state is what syncpolicy wants to know, but for what only time asks for.
+func (k *syncer) state() syncpolicy.State {
+	s := k.copy.Status()
+	state := syncpolicy.State{ReadOnly: k.readOnly, WriteThrough: k.writeThrough, InTurn: k.actor.now().inTurn,
+		Dirty: s.Queued > 0, PullOwed: k.freshness.putOff() != ""}
+	if s.Unpushed != nil {
+		state.Unpushed, state.PushBegun = true, !s.Unpushed.Owed.IsZero()
 	}
-	k.act(string(name))
+	return state
 }
 
-// act tells the history who acts. mu is held.
-func (k *syncer) act(event string) {
-	k.copy.SetActor(cache.Actor{Name: k.operator, Event: event, Turn: k.turn, Conversation: k.talk})
+// owesPush reports whether commits are to be pushed by themselves.
+func (k *syncer) owesPush() bool { return syncpolicy.OwesPush(k.sync, k.state()) }
+
+func (k *syncer) actions(e syncpolicy.Event) []syncpolicy.Action {
+	return syncpolicy.Actions(k.sync, e, k.state())
 }
 
-// actions are what an event asks of the working copy now.
-func (k *syncer) actions(e mountspec.Trigger) actions {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return actionsFor(k.sync, e, syncState{readOnly: k.readOnly, inTurn: k.inTurn})
+// follow does what an event asks for.
+func (k *syncer) follow(ctx context.Context, e syncpolicy.Event, w words, out *control.EventResult) error {
+	return k.do(ctx, k.actions(e), w, out)
 }
 
-// pushesCommits reports whether each commit is pushed.
-func (k *syncer) pushesCommits() bool {
-	return actionsFor(k.sync, mountspec.EventCommitCompleted, syncState{readOnly: k.readOnly}).push
+// do does all of a list, whatever fails.
+func (k *syncer) do(ctx context.Context, list []syncpolicy.Action, w words, out *control.EventResult) error {
+	var errs []error
+	for _, a := range list {
+		errs = append(errs, k.perform(ctx, a, w, out))
+	}
+	return errors.Join(errs...)
 }
 
-// allowed asks the policy now, since grants end (AIP-38).
-func (k *syncer) allowed(action string) error {
-	if k.sync.Mode != mountspec.ModePullPush {
+// perform does one action, if its condition holds after those before it.
+func (k *syncer) perform(ctx context.Context, a syncpolicy.Action, w words, out *control.EventResult) error {
+	if !k.holds(a.If, out) {
 		return nil
 	}
-	d := k.r.Evaluate(action, k.now())
-	if d.Allow {
+	switch a.Do {
+	case syncpolicy.Commit:
+		if a.Message == syncpolicy.FromTemplate {
+			w = words{}
+		}
+		return k.commit(ctx, w, out)
+	case syncpolicy.Push:
+		return k.push(ctx, a.PullRequest, out)
+	case syncpolicy.Pull:
+		return k.pull(ctx, out)
+	case syncpolicy.PutOff:
+		k.freshness.owe("a turn is under way")
 		return nil
+	case syncpolicy.Propose:
+		return k.proposeMissing(ctx, out)
+	case syncpolicy.Drain:
+		return k.copy.Drain(ctx, nil)
+	case syncpolicy.Refuse:
+		return fmt.Errorf("%s: nothing is sent: %w", k.name, fs.ErrReadOnly)
 	}
-	err := k.audit.Write(audit.PolicyDecision{Workspace: k.name, Principal: k.r.Principal, Action: action, Decision: "deny", Reason: string(d.Reason)})
-	return errors.Join(fmt.Errorf("%s: %w for %s: %s", action, errNotGranted, k.r.Principal, d.Reason), err)
+	return fmt.Errorf("%s: %v cannot be done", k.name, a)
 }
 
-var errNotGranted = errors.New("the policy does not grant it")
-
-// granted is allowed for what a person asks for.
-func (k *syncer) granted(action string) error {
-	if err := k.allowed(action); err != nil {
-		return fmt.Errorf("%s: %w", k.name, err)
-	}
-	return nil
+func (k *syncer) holds(c syncpolicy.Condition, out *control.EventResult) bool {
+	now := k.state()
+	is := func(condition syncpolicy.Condition, holds bool) bool { return c&condition != 0 && holds }
+	return c == 0 || is(syncpolicy.Committed, out.Committed > 0) || is(syncpolicy.Pushed, out.Pushed > 0) ||
+		is(syncpolicy.PullOwed, now.PullOwed && !now.Dirty && !now.InTurn) ||
+		is(syncpolicy.Unpushed, now.Unpushed) || is(syncpolicy.PushBegun, now.PushBegun)
 }
 
-// arrived is told of each push. Of one of this syncer's own it is told when there
-// is a pull request, too.
-func (k *syncer) arrived(r providers.PushResult) {
-	k.mu.Lock()
-	held := k.held
-	k.mu.Unlock()
-	if held != nil {
-		held.take(r)
-		return
+// pause is how long what failed waits until it is tried again.
+func (k *syncer) pause(f syncpolicy.Failure) (wait time.Duration, again bool) {
+	list := syncpolicy.Actions(k.sync, syncpolicy.Event{Kind: syncpolicy.Failed, Failure: f}, syncpolicy.State{ReadOnly: k.readOnly})
+	if len(list) == 0 {
+		return 0, false
 	}
-	k.tellPush(r)
-}
-
-func (k *syncer) tellPush(r providers.PushResult) {
-	payload := map[string]string{"ref": string(r.Revision)}
-	if r.URL != "" {
-		payload["prUrl"] = r.URL
-	}
-	k.emit(mountspec.EventPushCompleted, payload)
-}
-
-// emit tells the bus what the storage did. Nothing commits because of it.
-func (k *syncer) emit(name mountspec.Trigger, payload map[string]string) {
-	payload["storageId"] = k.name
-	k.bus.Emit(lifecycle.Event{Name: string(name), Payload: payload,
-		Source: lifecycle.Source{Kind: lifecycle.SourceStorage, ID: k.name}})
+	return list[0].For, true
 }

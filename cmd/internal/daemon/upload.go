@@ -40,7 +40,7 @@ func Upload(ctx context.Context, tree *Tree, o Options) (out control.EventResult
 	for i := len(d.parts) - 1; i >= 0; i-- {
 		p := d.parts[i]
 		out.Parts++
-		did, err := p.keeper.upload(d.drain)
+		did, err := p.syncer.upload(d.drain)
 		out.Add(did)
 		if err != nil {
 			out.Fail(err.Error(), int(codeOf(err)))
@@ -50,16 +50,6 @@ func Upload(ctx context.Context, tree *Tree, o Options) (out control.EventResult
 		out.Fail(err.Error(), int(exit.Unsafe))
 	}
 	return out, nil
-}
-
-// upload commits, and pushes what is committed then.
-func (k *syncer) upload(ctx context.Context) (out control.EventResult, err error) {
-	err = k.told(ctx, control.SyncRequest{Verb: control.VerbCommit}, &out)
-	if k.copy.Status().Unpushed == nil {
-		return out, err
-	}
-	k.noPush = true
-	return out, errors.Join(err, k.told(ctx, control.SyncRequest{Verb: control.VerbPush}, &out))
 }
 
 // openCopies opens the working copies that are there already.

@@ -22,11 +22,11 @@ type workingCopy struct {
 	calls    *callCounts
 	meter    providers.Meter  // nil: the store is no service that counts requests
 	cloner   providers.Cloner // nil: it is not cloned
-	name     *messageTool
+	messages *messageTool
 	dir      string // its state directory
 	readOnly bool
 	noWait   bool // closes do not wait for the store
-	keeper   *syncer
+	syncer   *syncer
 
 	// ending is told that the tree is unmounted and that what policy wants sent
 	// is being sent. The context ends when there is no more time; nil says that
@@ -55,11 +55,11 @@ func (w *workingCopy) use(ctx context.Context, f func(ctx context.Context) error
 	w.mu.RLock()
 	defer w.mu.RUnlock()
 	if w.closed {
-		return fmt.Errorf("%s: %w", w.keeper.name, errClosed)
+		return fmt.Errorf("%s: %w", w.syncer.name, errClosed)
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	defer context.AfterFunc(w.keeper.ctx, func() { cancel(errClosed) })()
+	defer context.AfterFunc(w.syncer.gate.ctx, func() { cancel(errClosed) })()
 	return f(ctx)
 }
 
@@ -124,12 +124,11 @@ func (w *workingCopy) seal() {
 func (w *workingCopy) Close() error {
 	ctx := w.ending()
 	if ctx == nil {
-		w.keeper.leave()
+		w.syncer.leave()
 		w.seal()
 		return w.provider.Close()
 	}
-	err := errors.Join(w.keeper.finish(ctx), w.Drain(ctx, nil))
-	err = errors.Join(err, w.keeper.finishPush(ctx))
+	err := w.syncer.finish(ctx)
 	if ctx.Err() != nil {
 		return errors.Join(err, w.unsent())
 	}
@@ -146,7 +145,7 @@ func (w *workingCopy) unsent() error {
 	if s.Queued > 0 {
 		return fmt.Errorf("%d changes were not sent in time", s.Queued)
 	}
-	if s.Unpushed != nil && w.keeper.owes(s.Unpushed) {
+	if w.syncer.owesPush() {
 		return errors.New("commits were not pushed in time")
 	}
 	return nil

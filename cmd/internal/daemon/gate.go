@@ -1,0 +1,85 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+)
+
+// A gate lets one event of a working copy be followed at a time, until the mount ends.
+type gate struct {
+	name   string // of the workspace
+	log    *slog.Logger
+	ctx    context.Context // ends with the mount
+	cancel context.CancelFunc
+	token  chan struct{} // taken while an event is followed
+
+	mu      sync.Mutex // guards giveWay
+	giveWay func()     // ends what is done in the background
+}
+
+func newGate(name string, log *slog.Logger) *gate {
+	g := &gate{name: name, log: log, token: make(chan struct{}, 1)}
+	g.ctx, g.cancel = context.WithCancel(context.Background())
+	return g
+}
+
+// take waits for the event under way to be done with; what is done in the background
+// gives way. The error is ctx's, or errClosed.
+func (g *gate) take(ctx context.Context) error {
+	g.mu.Lock()
+	if g.giveWay != nil {
+		g.giveWay()
+	}
+	g.mu.Unlock()
+	select {
+	case g.token <- struct{}{}:
+		if g.ctx.Err() != nil {
+			g.give()
+			return fmt.Errorf("%s: %w", g.name, errClosed)
+		}
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("%s: another event is still being followed: %w", g.name, ctx.Err())
+	}
+}
+
+// tryTake is take without waiting.
+func (g *gate) tryTake() bool {
+	if g.ctx.Err() != nil {
+		return false
+	}
+	select {
+	case g.token <- struct{}{}:
+		return true
+	default:
+		return false
+	}
+}
+
+func (g *gate) give() { <-g.token }
+
+// behind runs f in the background of events, with the token: it gives way to an event.
+func (g *gate) behind(f func(ctx context.Context) error) {
+	defer g.give()
+	ctx, cancel := context.WithCancel(g.ctx)
+	defer cancel()
+	g.mu.Lock()
+	g.giveWay = cancel
+	g.mu.Unlock()
+	if err := f(ctx); err != nil && ctx.Err() == nil {
+		g.log.Warn("the remote cannot be asked", "workspace", g.name, "err", err)
+	}
+}
+
+// close ends what is under way, and takes the token for good: no event comes after it.
+func (g *gate) close(ctx context.Context) error {
+	g.cancel()
+	select {
+	case g.token <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("%s: an event was still being followed: %w", g.name, ctx.Err())
+	}
+}

@@ -1,0 +1,38 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"testing"
+
+	"github.com/wsmount/wsmount/integration/assert"
+)
+
+// What is done in the background gives way to an event; an event waits for the one before
+// it; and after the end there is none.
+func TestGate(t *testing.T) {
+	g := newGate("@acme/a", slog.New(slog.DiscardHandler))
+	assert.True(t, g.tryTake(), "the gate is open")
+	begun, gaveWay := make(chan struct{}), make(chan struct{})
+	go g.behind(func(ctx context.Context) error {
+		close(begun)
+		<-ctx.Done()
+		close(gaveWay)
+		return ctx.Err()
+	})
+	<-begun
+	assert.OK(t, g.take(t.Context()))
+	<-gaveWay
+	assert.False(t, g.tryTake(), "an event is being followed")
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	assert.Is(t, g.take(over), context.Canceled, "an event that waits no longer")
+	assert.Is(t, g.close(over), context.Canceled, "an end that waits no longer")
+	g.give()
+	assert.OK(t, g.close(t.Context()))
+	assert.False(t, g.tryTake(), "after the end")
+	if err := g.take(over); !errors.Is(err, errClosed) && !errors.Is(err, context.Canceled) {
+		t.Errorf("after the end: %v", err)
+	}
+}
