@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"sync"
 
 	"github.com/wsmount/wsmount/cache"
@@ -28,9 +29,9 @@ type acting struct {
 // behalf the tree changes from now on.
 func (a *actor) follow(name mountspec.Trigger, vars map[string]string) {
 	a.change(name, func(now *acting) {
-		now.conversation = orElse(vars["conversationId"], now.conversation)
-		now.turn = orElse(vars["turnId"], now.turn)
-		now.operator = orElse(vars["operator"], now.operator)
+		now.conversation = cmp.Or(vars["conversationId"], now.conversation)
+		now.turn = cmp.Or(vars["turnId"], now.turn)
+		now.operator = cmp.Or(vars["operator"], now.operator)
 		switch name {
 		case mountspec.EventTurnStart:
 			now.inTurn = true

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -58,16 +59,16 @@ func (b *branches) name(on, conversation, turn string) (name string, goesOn bool
 		return on, true
 	}
 	if b.sync.Push.Branch == mountspec.BranchPerConversation {
-		name, _ = mountspec.BranchForConversation(orElse(conversation, b.unnamed)) // which has an id
+		name, _ = mountspec.BranchForConversation(cmp.Or(conversation, b.unnamed)) // which has an id
 		return name, false
 	}
 	before, _, isTurn := cutLast(on, "/")
 	isTurn = isTurn && strings.HasPrefix(on, "wsmount/t/")
-	turnName := orElse(turn, b.clock().UTC().Format("20060102T150405"))
+	turnName := cmp.Or(turn, b.clock().UTC().Format("20060102T150405"))
 	if conversation == "" && isTurn {
 		return before + "/" + mountspec.CleanID(turnName), true
 	}
-	name, _ = mountspec.BranchForTurn(orElse(conversation, b.unnamed), turnName)
+	name, _ = mountspec.BranchForTurn(cmp.Or(conversation, b.unnamed), turnName)
 	now, _, _ := cutLast(name, "/")
 	if goesOn = isTurn && now == before; goesOn && turn == "" {
 		return on, true
@@ -121,7 +122,7 @@ func (b *branches) withoutPull() (names []string) {
 func (b *branches) describe(c *control.Copy) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	c.Branch = orElse(b.seen.On, b.seen.Tracked)
+	c.Branch = cmp.Or(b.seen.On, b.seen.Tracked)
 	for _, u := range b.seen.Unmerged[:min(len(b.seen.Unmerged), maxListed)] {
 		c.Branches = append(c.Branches, control.Branch{Name: u.Name, Revision: string(u.Revision), Commits: u.Commits, Pushed: u.Pushed,
 			PRURL: u.URL, PRWanted: u.Wanted, Refused: u.Refused.Code, RefusedSays: u.Refused.Says, RefusedSince: u.Refused.Since})

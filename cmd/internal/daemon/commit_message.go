@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -27,7 +28,7 @@ type author struct {
 }
 
 func newAuthor(r *host.Resolved, a *actor, o syncerOptions) (*author, error) {
-	template, err := mountspec.ParseTemplate(orElse(r.Storage.Sync.Commit.Template, mountspec.DefaultTemplate))
+	template, err := mountspec.ParseTemplate(cmp.Or(r.Storage.Sync.Commit.Template, mountspec.DefaultTemplate))
 	if err != nil {
 		return nil, err
 	}
@@ -60,7 +61,7 @@ func (a *author) compose(files []string, count int) composed {
 	if chosen, ok := a.host(v.Operator); ok {
 		primary, v.Operator = chosen, chosen.Name
 	}
-	v.Operator = orElse(v.Operator, primary.Name)
+	v.Operator = cmp.Or(v.Operator, primary.Name)
 	c := composed{message: a.template.Expand(v), others: slices.Clone(a.others)}
 	if primary.Email != "" {
 		c.author = identity(primary)

@@ -5,11 +5,11 @@ import (
 	"errors"
 	"io"
 	iofs "io/fs"
+	"log/slog"
 	"path"
 	"slices"
 	"strings"
 	"syscall"
-	"time"
 
 	"github.com/wsmount/wsmount/cache"
 	"github.com/wsmount/wsmount/cmd/internal/control"
@@ -18,23 +18,15 @@ import (
 	"github.com/wsmount/wsmount/mountspec/audit"
 )
 
-var _ control.Copies = (*Daemon)(nil)
+var _ control.Copies = (*copies)(nil)
 
-// locate returns the working copy that a path of the mount lies in, and where.
-func (d *Daemon) locate(at string) (*part, *workingCopy, string, error) {
-	at = strings.Trim(path.Clean("/"+at), "/")
-	var best *part
-	for _, p := range d.parts {
-		if (p.At == "" || at == p.At || strings.HasPrefix(at, p.At+"/")) && (best == nil || len(p.At) > len(best.At)) {
-			best = p
-		}
-	}
-	w, ok := best.volume.(*workingCopy)
-	if !ok {
-		return nil, nil, "", exit.New(exit.Failed, "/%s lies in no working copy: %s keeps no history and has no conflicts", at, orElse(best.Provider, best.name)).
-			Hint("`wsmount status %s` shows the parts", d.tree.Mountpoint)
-	}
-	return best, w, strings.Trim(strings.TrimPrefix(at, best.At), "/"), nil
+// copies answers what the control API asks of the working copies of a mount.
+type copies struct {
+	layout
+	audit   *audit.Log
+	log     *slog.Logger
+	changed signal                    // what the status file should show
+	shown   func(ctx context.Context) // waits until programs see what was done
 }
 
 // refusal gives an error of a working copy its exit code, and says what to do.
@@ -62,12 +54,12 @@ func refusal(err error) error {
 
 // Sync pulls, commits or pushes every working copy that it concerns, the
 // deepest first.
-func (d *Daemon) Sync(ctx context.Context, r control.SyncRequest) (control.EventResult, error) {
+func (c *copies) Sync(ctx context.Context, r control.SyncRequest) (control.EventResult, error) {
 	out := control.EventResult{Schema: control.SyncSchema, Event: r.Verb}
 	if !slices.Contains([]string{control.VerbPull, control.VerbCommit, control.VerbPush}, r.Verb) {
 		return out, exit.New(exit.Usage, "unknown verb %q", r.Verb)
 	}
-	parts, err := d.copies(r.At)
+	parts, err := c.copies(r.At)
 	if err != nil {
 		return out, err
 	}
@@ -83,42 +75,27 @@ func (d *Daemon) Sync(ctx context.Context, r control.SyncRequest) (control.Event
 		err := p.syncer.asked(ctx, r, &did)
 		out.Add(did)
 		if err != nil {
-			d.log.Error("a working copy could not do as it was told", "part", p.name, "verb", r.Verb, "err", err)
+			c.log.Error("a working copy could not do as it was told", "part", p.name, "verb", r.Verb, "err", err)
 			out.Fail(err.Error(), int(codeOf(err)))
 		}
 		out.Failing = append(out.Failing, p.tellFailing()...)
 	}
-	select {
-	case d.kick <- struct{}{}:
-	default:
-	}
-	d.shown(ctx)
+	c.changed.raise()
+	c.shown(ctx)
 	return out, nil
-}
-
-// shown waits until programs see what was done, so that who asked for it does. It
-// does not wait long: what is read from slow storage may keep the kernel from
-// hearing of it.
-func (d *Daemon) shown(ctx context.Context) {
-	if d.server == nil {
-		return
-	}
-	ctx, cancel := context.WithTimeout(ctx, time.Second)
-	defer cancel()
-	d.server.Told(ctx)
 }
 
 // Log gives versions of every working copy that a path lies in; of all for the
 // root of the mount.
-func (d *Daemon) Log(ctx context.Context, r control.LogRequest) (control.LogResult, error) {
+func (c *copies) Log(ctx context.Context, r control.LogRequest) (control.LogResult, error) {
 	out := control.LogResult{Schema: control.LogSchema, Versions: []cache.Version{}}
 	f := cache.LogFilter{Path: r.Path, Since: r.Since, Until: r.Until, Event: r.Event, Turn: r.Turn, Conversation: r.Conversation, Commit: r.Commit, Limit: r.Limit}
-	parts, err := d.copies("")
+	parts, err := c.copies("")
 	if err != nil {
 		return out, err
 	}
 	if strings.Trim(path.Clean("/"+r.Path), "/") != "" {
-		p, _, rel, err := d.locate(r.Path)
+		p, _, rel, err := c.locate(r.Path)
 		if err != nil {
 			return out, err
 		}
@@ -154,9 +131,9 @@ func within(p *part, name string) string {
 }
 
 // Diff compares two states of the working copy that a path lies in.
-func (d *Daemon) Diff(ctx context.Context, r control.DiffRequest) (control.DiffResult, error) {
+func (c *copies) Diff(ctx context.Context, r control.DiffRequest) (control.DiffResult, error) {
 	out := control.DiffResult{Schema: control.DiffSchema, Path: r.Path}
-	p, w, rel, err := d.locate(r.Path)
+	p, w, rel, err := c.locate(r.Path)
 	if err != nil {
 		return out, err
 	}
@@ -164,16 +141,16 @@ func (d *Daemon) Diff(ctx context.Context, r control.DiffRequest) (control.DiffR
 		out.Diff, err = w.Volume.Diff(ctx, cache.DiffOptions{Path: rel, From: r.From, To: r.To, At: p.At})
 		return err
 	})
-	return out, d.noState(p, err)
+	return out, c.noState(p, err)
 }
 
 // noState is refusal for a state that cannot be had.
-func (d *Daemon) noState(p *part, err error) error {
+func (c *copies) noState(p *part, err error) error {
 	var other *cache.OtherFileError
 	switch {
 	case errors.As(err, &other):
 		return exit.New(exit.Usage, "version %s is of %s, not of %s", other.Version, within(p, other.Of), within(p, other.Path)).
-			Hint("%s", d.restoreCommand(p, other.Of, cache.State{Version: other.Version}))
+			Hint("%s", c.restoreCommand(p, other.Of, cache.State{Version: other.Version}))
 	case errors.Is(err, syscall.EINVAL):
 		return exit.New(exit.Usage, "%w", err).
 			Hint("a version that `wsmount log` names, a time, event:NAME, turn:ID, conversation:ID or commit:NAME")
@@ -182,8 +159,8 @@ func (d *Daemon) noState(p *part, err error) error {
 }
 
 // restoreCommand is what to run to have a path of a part as it was.
-func (d *Daemon) restoreCommand(p *part, name string, s cache.State) string {
-	args := []string{"wsmount", "restore", quoted(d.tree.Mountpoint), quoted(within(p, name)), "--to", quoted(s.Name())}
+func (c *copies) restoreCommand(p *part, name string, s cache.State) string {
+	args := []string{"wsmount", "restore", quoted(c.mountpoint), quoted(within(p, name)), "--to", quoted(s.Name())}
 	if s.Before {
 		args = append(args, "--before")
 	}
@@ -202,9 +179,9 @@ func quoted(word string) string {
 const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:@+=,"
 
 // Restore brings files back, except what governs this mount.
-func (d *Daemon) Restore(ctx context.Context, r control.RestoreRequest) (control.RestoreResult, error) {
+func (c *copies) Restore(ctx context.Context, r control.RestoreRequest) (control.RestoreResult, error) {
 	out := control.RestoreResult{Schema: control.RestoreSchema, DryRun: r.DryRun}
-	p, w, rel, err := d.locate(r.Path)
+	p, w, rel, err := c.locate(r.Path)
 	if err != nil {
 		return out, err
 	}
@@ -216,7 +193,7 @@ func (d *Daemon) Restore(ctx context.Context, r control.RestoreRequest) (control
 		out.RestoreReport, err = w.Volume.Restore(ctx, o)
 		return err
 	})
-	d.shown(ctx)
+	c.shown(ctx)
 	for _, list := range [][]string{out.Restored, out.Removed} {
 		for i := range list {
 			list[i] = within(p, list[i])
@@ -225,12 +202,12 @@ func (d *Daemon) Restore(ctx context.Context, r control.RestoreRequest) (control
 	for i := range out.Skipped {
 		s := &out.Skipped[i]
 		if s.Path = within(p, s.Path); s.Was != "" {
-			command := d.restoreCommand(p, s.Was, r.State)
+			command := c.restoreCommand(p, s.Was, r.State)
 			s.Was = within(p, s.Was)
 			s.Reason = "it was " + s.Was + " then, which comes back with: " + command
 		}
 	}
-	return out, d.noState(p, err)
+	return out, c.noState(p, err)
 }
 
 // governs refuses a path that decides what this mount may do.
@@ -244,18 +221,18 @@ func (p *part) governs(name string) error {
 }
 
 // Conflicts lists the conflicts of all working copies.
-func (d *Daemon) Conflicts(ctx context.Context) (control.ConflictsResult, error) {
+func (c *copies) Conflicts(ctx context.Context) (control.ConflictsResult, error) {
 	out := control.ConflictsResult{Schema: control.ConflictsSchema, Conflicts: []control.Conflict{}}
-	parts, err := d.copies("")
+	parts, err := c.copies("")
 	if err != nil {
 		return out, err
 	}
 	for _, p := range parts {
 		w := p.volume.(*workingCopy)
 		err := w.use(ctx, func(context.Context) error {
-			for _, c := range w.Volume.Conflicts() {
-				out.Conflicts = append(out.Conflicts, control.Conflict{Path: within(p, c.Path), Reason: c.Reason, Since: c.Since,
-					Base: c.Base.ETag, Theirs: c.Theirs.ETag, Ours: c.Ours, Kind: c.Kind.String()})
+			for _, found := range w.Volume.Conflicts() {
+				out.Conflicts = append(out.Conflicts, control.Conflict{Path: within(p, found.Path), Reason: found.Reason, Since: found.Since,
+					Base: found.Base.ETag, Theirs: found.Theirs.ETag, Ours: found.Ours, Kind: found.Kind.String()})
 			}
 			return nil
 		})
@@ -270,12 +247,12 @@ func (d *Daemon) Conflicts(ctx context.Context) (control.ConflictsResult, error)
 var sides = map[string]cache.Side{"base": cache.SideBase, "ours": cache.SideOurs, "theirs": cache.SideTheirs}
 
 // ConflictContent reads one side of a conflict.
-func (d *Daemon) ConflictContent(ctx context.Context, at, name string) (io.ReadCloser, error) {
+func (c *copies) ConflictContent(ctx context.Context, at, name string) (io.ReadCloser, error) {
 	side, ok := sides[name]
 	if !ok {
 		return nil, exit.New(exit.Usage, "unknown side %q", name).Hint("base, ours or theirs")
 	}
-	_, w, rel, err := d.locate(at)
+	_, w, rel, err := c.locate(at)
 	if err != nil {
 		return nil, err
 	}
@@ -291,7 +268,7 @@ func (d *Daemon) ConflictContent(ctx context.Context, at, name string) (io.ReadC
 }
 
 // Resolve ends a conflict, and records who has decided.
-func (d *Daemon) Resolve(ctx context.Context, r control.ResolveRequest, content io.Reader) (control.ResolveResult, error) {
+func (c *copies) Resolve(ctx context.Context, r control.ResolveRequest, content io.Reader) (control.ResolveResult, error) {
 	out := control.ResolveResult{Schema: control.ResolveSchema, Path: r.Path, Keep: r.Keep}
 	res := cache.Resolution{}
 	switch r.Keep {
@@ -306,18 +283,36 @@ func (d *Daemon) Resolve(ctx context.Context, r control.ResolveRequest, content 
 	default:
 		return out, exit.New(exit.Usage, "%q cannot be kept", r.Keep).Hint("ours, theirs, both or content")
 	}
-	p, w, rel, err := d.locate(r.Path)
+	p, w, rel, err := c.locate(r.Path)
 	if err != nil {
 		return out, err
 	}
 	if p.ReadOnly != "" {
 		return out, exit.New(exit.Denied, "%s is read-only: %s", p.Name, p.ReadOnly).Hint("nothing in it can be resolved")
 	}
-	err = d.audit.Write(audit.Conflict{Workspace: p.Name, Path: rel, Policy: string(p.syncer.sync.Conflict), Outcome: "resolved: " + r.Keep})
+	err = c.audit.Write(audit.Conflict{Workspace: p.Name, Path: rel, Policy: string(p.syncer.sync.Conflict), Outcome: "resolved: " + r.Keep})
 	if err != nil {
 		return out, exit.New(exit.Failed, "%w", err).Hint("nothing is resolved without a record of it")
 	}
 	err = w.use(ctx, func(ctx context.Context) error { return w.Volume.Resolve(ctx, rel, res) })
-	d.shown(ctx)
+	c.shown(ctx)
 	return out, refusal(err)
+}
+
+// Cache says what the content of the working copies takes of the disk.
+func (c *copies) Cache(_ context.Context, r control.CacheRequest) (control.CacheResult, error) {
+	out := control.CacheResult{Schema: control.CacheSchema, Copies: []control.CacheCopy{}}
+	for _, p := range c.parts {
+		w, ok := p.volume.(*workingCopy)
+		if !ok {
+			continue
+		}
+		usage := control.CacheCopy{Workspace: p.Name, Directory: w.dir, Mounted: true}
+		if r.Clear {
+			usage.Freed = w.Volume.ClearContent()
+		}
+		usage.ContentUsage = w.Volume.ContentUsage()
+		out.Copies = append(out.Copies, usage)
+	}
+	return out, nil
 }

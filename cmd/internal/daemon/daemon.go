@@ -27,6 +27,17 @@ import (
 	"github.com/wsmount/wsmount/mountspec/audit"
 )
 
+// A signal tells a goroutine that there is something to do, once for all that raise it
+// meanwhile.
+type signal chan struct{}
+
+func (s signal) raise() {
+	select {
+	case s <- struct{}{}:
+	default:
+	}
+}
+
 // DefaultStopTimeout is how long a signal lets programs finish with the mount.
 const DefaultStopTimeout = 30 * time.Second
 
@@ -65,7 +76,7 @@ type Daemon struct {
 	api     *control.Server
 	record  state.Record
 	saved   []byte        // the last status written; of the goroutine of Run
-	kick    chan struct{} // something changed that the status file should show
+	kick    signal        // something changed that the status file should show
 	force   chan struct{} // end now, whoever uses the tree
 	closers []func() error
 	audit   *audit.Log
@@ -222,7 +233,7 @@ func (d *Daemon) openParts(ctx context.Context) error {
 
 // noteHidden says that a local store has a .wsmount of its own, which ours hides.
 func (d *Daemon) noteHidden(p *part) {
-	name := orElse(d.opts.ControlDir, ".wsmount")
+	name := cmp.Or(d.opts.ControlDir, ".wsmount")
 	if _, ok := p.volume.(*direct.Volume); !ok {
 		return
 	}
@@ -327,8 +338,9 @@ func (d *Daemon) uniqueName(s Source) string {
 // serveControl starts the bus and the control API, which answers from here on.
 func (d *Daemon) serveControl(ctx context.Context) (err error) {
 	d.metrics = newMetrics(d)
+	api := &copies{layout: d.layout(), audit: d.audit, log: d.log, changed: d.kick, shown: d.shown}
 	err = d.dir.WhileFull(func() (err error) {
-		d.api, err = control.Listen(d.dir.SocketPath(), d, control.Options{Log: d.log, Metrics: d.metrics.handler(), Copies: d})
+		d.api, err = control.Listen(d.dir.SocketPath(), d, control.Options{Log: d.log, Metrics: d.metrics.handler(), Copies: api})
 		return err
 	})
 	if err != nil {
@@ -404,10 +416,7 @@ func (d *Daemon) failed(f fs.Failure) {
 	if p := d.byName[f.Part]; p != nil {
 		p.fail(f)
 	}
-	select {
-	case d.kick <- struct{}{}:
-	default:
-	}
+	d.kick.raise()
 }
 
 // changed puts a change of content on the bus, with the envelope of AIP-37's
@@ -453,8 +462,8 @@ func (d *Daemon) abandon() error {
 		return errors.Join(d.closeVolumes(), d.shut())
 	}
 	err := d.unmount()
-	if err != nil && d.visible() {
-		err = d.detach()
+	if p := d.place(); err != nil && p.visible() {
+		err = p.detach()
 	}
 	return errors.Join(err, d.shut())
 }

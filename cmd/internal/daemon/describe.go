@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -69,15 +70,15 @@ func (k *syncer) text() string {
 	s := k.sync
 	switch {
 	case s.Mode != mountspec.ModePullPush && k.copy.noWait && !k.writeThrough:
-		return "write-back, commit " + orElse(string(s.Commit.On), "each write")
+		return "write-back, commit " + cmp.Or(string(s.Commit.On), "each write")
 	case s.Mode != mountspec.ModePullPush:
 		return "each close waits for the store"
 	}
-	parts := []string{fmt.Sprintf("pull %s, every %s", orElse(string(s.Pull.On), "never"), s.Pull.TTL.Round(time.Second))}
+	parts := []string{fmt.Sprintf("pull %s, every %s", cmp.Or(string(s.Pull.On), "never"), s.Pull.TTL.Round(time.Second))}
 	if s.Pull.On.Resolve() == mountspec.EventManual {
 		parts[0] = "pull manual"
 	}
-	parts = append(parts, "commit "+orElse(string(s.Commit.On), "never"), "push "+orElse(string(s.Push.On), "never"))
+	parts = append(parts, "commit "+cmp.Or(string(s.Commit.On), "never"), "push "+cmp.Or(string(s.Push.On), "never"))
 	if hasBranches(s) {
 		parts = append(parts, "branches "+string(s.Push.Branch))
 	}

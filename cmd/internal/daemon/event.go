@@ -1,10 +1,9 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"fmt"
-	"strings"
 	"sync"
 	"time"
 
@@ -28,12 +27,12 @@ func (d *Daemon) Subscribe(name string, handler func(lifecycle.Event)) (stop fun
 // to pull, commit or push: what they were given is in the store already.
 func (d *Daemon) Event(ctx context.Context, r control.EventRequest) (control.EventResult, error) {
 	out := control.EventResult{Schema: control.EventSchema, Event: string(mountspec.Trigger(r.Name).Resolve())}
-	reached, err := d.reach(r.At)
+	reached, err := d.layout().reach(r.At)
 	if err != nil {
 		return out, err
 	}
 	e := lifecycle.Event{Name: r.Name, Payload: r.Vars,
-		Source: lifecycle.Source{Kind: lifecycle.SourceSession, ID: orElse(r.Vars["sessionId"], "wsmount-event")}}
+		Source: lifecycle.Source{Kind: lifecycle.SourceSession, ID: cmp.Or(r.Vars["sessionId"], "wsmount-event")}}
 	if !d.bus.Emit(e) {
 		out.Skipped = "AIP-37 knows no event of this name"
 		return out, nil
@@ -63,10 +62,7 @@ func (d *Daemon) follow(ctx context.Context, e lifecycle.Event, parts []*part, o
 		}
 		out.Failing = append(out.Failing, p.tellFailing()...)
 	}
-	select {
-	case d.kick <- struct{}{}:
-	default:
-	}
+	d.kick.raise()
 }
 
 // codes are the exit codes of errors that a working copy has.
@@ -129,38 +125,14 @@ func (d *Daemon) freshen() {
 	}
 }
 
-// reach returns the parts that an event to a path concerns, the deepest first.
-func (d *Daemon) reach(at string) ([]*part, error) {
-	at = strings.Trim(at, "/")
-	var out []*part
-	for i := len(d.parts) - 1; i >= 0; i-- { // a part comes after the one that it is mounted in
-		if p := d.parts[i]; at == "" || p.At == at {
-			out = append(out, p)
-		}
+// shown waits until programs see what was done, so that who asked for it does. It
+// does not wait long: what is read from slow storage may keep the kernel from
+// hearing of it.
+func (d *Daemon) shown(ctx context.Context) {
+	if d.server == nil {
+		return
 	}
-	if len(out) == 0 {
-		return nil, exit.New(exit.Unresolvable, "no part of this mount is at /%s", at).
-			Hint("`wsmount status %s` lists the parts", d.tree.Mountpoint)
-	}
-	return out, nil
-}
-
-// copies returns the working copies that a call to a path concerns, the deepest
-// first.
-func (d *Daemon) copies(at string) ([]*part, error) {
-	reached, err := d.reach(at)
-	if err != nil {
-		return nil, err
-	}
-	var out []*part
-	for _, p := range reached {
-		if p.syncer != nil {
-			out = append(out, p)
-		}
-	}
-	if len(out) == 0 {
-		return nil, exit.New(exit.Failed, "%s has no working copy: what is written to a directory of this machine is there at once",
-			fmt.Sprintf("/%s", strings.Trim(at, "/"))).Hint("`wsmount status %s` shows the parts", d.tree.Mountpoint)
-	}
-	return out, nil
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	d.server.Told(ctx)
 }

@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -100,7 +101,7 @@ func (p *part) known(most int) (list []control.Failure, total uint64) {
 		problems := w.Status().Problems
 		total += max(p.background.Load(), uint64(len(problems))) // it has some before there is a front to tell
 		for _, f := range problems {
-			list = append(list, control.Failure{Time: f.Time, Op: f.Op, Path: orElse(f.Path, "/"), Error: f.Err.Error()})
+			list = append(list, control.Failure{Time: f.Time, Op: f.Op, Path: cmp.Or(f.Path, "/"), Error: f.Err.Error()})
 		}
 		slices.SortStableFunc(list, func(a, b control.Failure) int { return a.Time.Compare(b.Time) })
 	}

@@ -125,9 +125,9 @@ func TestWhatGovernsIsRefused(t *testing.T) {
 
 // A command that an error names can be run as it is.
 func TestRestoreCommand(t *testing.T) {
-	d := &Daemon{tree: &Tree{Mountpoint: "/mnt/my ws"}}
+	c := &copies{layout: layout{mountpoint: "/mnt/my ws"}}
 	p := &part{Source: Source{At: "lib"}}
-	got := d.restoreCommand(p, "it's", cache.State{Turn: "7", Before: true})
+	got := c.restoreCommand(p, "it's", cache.State{Turn: "7", Before: true})
 	assert.Equal(t, got, `wsmount restore '/mnt/my ws' 'lib/it'\''s' --to turn:7 --before`)
 }
 
@@ -197,13 +197,13 @@ func TestMountable(t *testing.T) {
 }
 
 func TestReach(t *testing.T) {
-	d := &Daemon{tree: &Tree{Mountpoint: "/mnt"}, parts: []*part{{Source: Source{Name: "root"}}, {Source: Source{Name: "lib", At: "lib"}},
+	l := layout{"/mnt", []*part{{Source: Source{Name: "root"}}, {Source: Source{Name: "lib", At: "lib"}},
 		{Source: Source{Name: "deep", At: "lib/deep"}}}}
 	for _, tt := range []struct {
 		at   string
 		want string
 	}{{"", "deep lib root"}, {"/", "deep lib root"}, {"/lib", "lib"}, {"lib/deep/", "deep"}, {"/li", ""}} {
-		parts, err := d.reach(tt.at)
+		parts, err := l.reach(tt.at)
 		var names []string
 		for _, p := range parts {
 			names = append(names, p.Name)

@@ -86,10 +86,3 @@ func readNumber(path string) (uint64, error) {
 	}
 	return strconv.ParseUint(strings.TrimSpace(string(b)), 10, 64)
 }
-
-func orElse(s, other string) string {
-	if s == "" {
-		return other
-	}
-	return s
-}

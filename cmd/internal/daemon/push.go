@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -69,7 +70,7 @@ func (k *syncer) pushTo(ctx context.Context, branch string, pr syncpolicy.PullRe
 		k.report.pushCompleted(pushed)
 	}
 	if err == nil && pr == syncpolicy.Require && out.PRURL == "" {
-		out.Notes = append(out.Notes, fmt.Sprintf("%s: there is nothing to merge from %s", k.name, orElse(branch, "its branch")))
+		out.Notes = append(out.Notes, fmt.Sprintf("%s: there is nothing to merge from %s", k.name, cmp.Or(branch, "its branch")))
 	}
 	return err
 }
@@ -77,7 +78,7 @@ func (k *syncer) pushTo(ctx context.Context, branch string, pr syncpolicy.PullRe
 // hasPulls refuses a request for a pull request where there are none.
 func (k *syncer) hasPulls() error {
 	if !hasPulls(k.sync) {
-		return fmt.Errorf("%s: sync.push.pr_policy is %s: %w", k.name, orElse(string(k.sync.Push.PR), "none"), errNoPulls)
+		return fmt.Errorf("%s: sync.push.pr_policy is %s: %w", k.name, cmp.Or(string(k.sync.Push.PR), "none"), errNoPulls)
 	}
 	if _, ok := k.branches.brancher(); !ok {
 		return fmt.Errorf("%s: %w", k.name, errNoPulls)
@@ -135,7 +136,7 @@ func (k *syncer) propose(ctx context.Context, branch string, pushed bool, out *c
 		out.Notes = append(out.Notes, fmt.Sprintf("%s: no pull request from %s yet: %v", k.name, branch, err))
 		return
 	}
-	out.PRURL = orElse(url, out.PRURL)
+	out.PRURL = cmp.Or(url, out.PRURL)
 }
 
 // proposeMissing opens the pull requests that could not be opened before.

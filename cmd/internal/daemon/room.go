@@ -1,12 +1,10 @@
 package daemon
 
 import (
-	"context"
 	"path/filepath"
 	"time"
 
 	"github.com/wsmount/wsmount/cache"
-	"github.com/wsmount/wsmount/cmd/internal/control"
 	"github.com/wsmount/wsmount/cmd/internal/room"
 	"github.com/wsmount/wsmount/mountspec/audit"
 )
@@ -31,24 +29,6 @@ func (w *workingCopy) ContentUsage() (u cache.ContentUsage) {
 		return u
 	}
 	return w.Volume.ContentUsage()
-}
-
-// Cache implements control.Copies.
-func (d *Daemon) Cache(_ context.Context, r control.CacheRequest) (control.CacheResult, error) {
-	out := control.CacheResult{Schema: control.CacheSchema, Copies: []control.CacheCopy{}}
-	for _, p := range d.parts {
-		w, ok := p.volume.(*workingCopy)
-		if !ok {
-			continue
-		}
-		c := control.CacheCopy{Workspace: p.Name, Directory: w.dir, Mounted: true}
-		if r.Clear {
-			c.Freed = w.Volume.ClearContent()
-		}
-		c.ContentUsage = w.Volume.ContentUsage()
-		out.Copies = append(out.Copies, c)
-	}
-	return out, nil
 }
 
 // OpenAudit opens the audit log of a state directory; now is nil for the time of the

@@ -92,7 +92,7 @@ func (d *Daemon) stop(why string, ended <-chan struct{}, signals <-chan os.Signa
 	defer retry.Stop()
 	for {
 		err := d.unmount()
-		if err != nil && !mountpoint.IsBusy(err) && d.visible() {
+		if err != nil && !mountpoint.IsBusy(err) && d.place().visible() {
 			d.log.Error("cannot unmount", "err", err)
 		}
 		select {
@@ -112,10 +112,7 @@ func (d *Daemon) stop(why string, ended <-chan struct{}, signals <-chan os.Signa
 // unmount tries to take the tree away. What we do in it ourselves is ended first.
 func (d *Daemon) unmount() error {
 	d.nudger.Stop()
-	if !d.visible() {
-		return notThere(d.tree.Mountpoint)
-	}
-	return d.server.Unmount()
+	return d.place().unmount()
 }
 
 // cutOff takes the tree from programs that still use it, by name or, after a
@@ -123,12 +120,12 @@ func (d *Daemon) unmount() error {
 // in a container without fusectl, and where requests do not end all the same,
 // the end of the process closes it.
 func (d *Daemon) cutOff(why string, ended <-chan struct{}) error {
-	_, holders, _ := d.holders()
+	_, holders, _ := d.place().holders()
 	d.giveUp()
 	for _, h := range holders {
 		d.log.Warn("cutting off a program", "because", why, "program", h.String())
 	}
-	unmounted := d.detach()
+	unmounted := d.place().detach()
 	limit := abortLimit
 	if err := d.server.Abort(); err != nil {
 		limit = abortLimit / 10
@@ -139,23 +136,10 @@ func (d *Daemon) cutOff(why string, ended <-chan struct{}) error {
 	case <-time.After(limit):
 		d.log.Warn("requests are still under way; the end of the process ends them")
 	}
-	if unmounted != nil && d.visible() {
+	if unmounted != nil && d.place().visible() {
 		return exit.New(exit.Failed, "cannot unmount: %w", unmounted)
 	}
 	return exit.New(exit.Failed, "programs still used the mount and were cut off (%d seen)", len(holders))
-}
-
-func (d *Daemon) holders() (m mountpoint.Mount, holders []mountpoint.Holder, inside []mountpoint.Mount) {
-	table, err := mountpoint.ReadTable()
-	if err != nil {
-		return m, nil, nil
-	}
-	if !table.Shows(d.tree.Mountpoint, d.device()) {
-		return m, nil, nil
-	}
-	m, _ = table.At(d.tree.Mountpoint)
-	holders, inside, _ = mountpoint.Holders(m)
-	return m, holders, inside
 }
 
 // Unmount takes the tree away for the control API. The daemon ends by itself
@@ -164,8 +148,8 @@ func (d *Daemon) Unmount(r control.UnmountRequest) (control.UnmountResult, error
 	out := control.UnmountResult{Schema: control.UnmountSchema, Mountpoint: d.tree.Mountpoint}
 	switch {
 	case r.Force:
-		_, out.Holders, _ = d.holders()
-		err := d.detach()
+		_, out.Holders, _ = d.place().holders()
+		err := d.place().detach()
 		if errors.Is(err, mountpoint.ErrNotMounted) { // after a lazy unmount only open files are left
 			err = nil
 		}
@@ -176,14 +160,14 @@ func (d *Daemon) Unmount(r control.UnmountRequest) (control.UnmountResult, error
 		}
 		return out, err
 	case r.Lazy:
-		err := d.detach()
+		err := d.place().detach()
 		out.Unmounted = err == nil
 		if err == nil {
 			d.setState(control.Draining)
 		}
 		return out, err
 	}
-	if d.isSending() || len(d.heldElsewhere()) > 0 {
+	if d.isSending() || len(d.place().elsewhere()) > 0 {
 		out.Unmounted = true
 		return out, nil
 	}
@@ -193,7 +177,7 @@ func (d *Daemon) Unmount(r control.UnmountRequest) (control.UnmountResult, error
 	}
 	var inside []mountpoint.Mount
 	waited, err := mountpoint.UntilFree(time.Duration(r.Timeout*float64(time.Second)), d.unmount, func() []mountpoint.Holder {
-		_, out.Holders, inside = d.holders()
+		_, out.Holders, inside = d.place().holders()
 		return out.Holders
 	})
 	out.WaitedFor = waited

@@ -6,6 +6,7 @@ import (
 	"github.com/wsmount/wsmount/cmd/internal/control"
 	"github.com/wsmount/wsmount/cmd/internal/mountpoint"
 	"github.com/wsmount/wsmount/cmd/internal/state"
+	"github.com/wsmount/wsmount/fs"
 )
 
 // A mount can be away from its mount point and yet live: files in it are open, or
@@ -28,47 +29,75 @@ func outOfSight(r *state.Record) []mountpoint.Holder {
 	return mountpoint.Elsewhere(r.Device)
 }
 
-func (d *Daemon) device() string {
-	if d.server == nil {
+// A place is this daemon's mount, and the mount point that it should be seen at.
+type place struct {
+	mountpoint string
+	server     *fs.Server // nil: it is not mounted yet
+}
+
+func (d *Daemon) place() place { return place{d.tree.Mountpoint, d.server} }
+
+func (p place) device() string {
+	if p.server == nil {
 		return ""
 	}
-	return d.server.Device()
+	return p.server.Device()
 }
 
 // visible reports whether this daemon's mount is what is seen at its mount point.
-func (d *Daemon) visible() bool {
-	return standing(&state.Record{Mountpoint: d.tree.Mountpoint, Device: d.device()})
+func (p place) visible() bool {
+	return standing(&state.Record{Mountpoint: p.mountpoint, Device: p.device()})
 }
 
-// detach takes the mount out of sight, whoever uses it; nothing else that stands
-// in its place.
-func (d *Daemon) detach() error {
-	if !d.visible() {
-		return notThere(d.tree.Mountpoint)
+// unmount takes the mount away, if no program uses it; nothing else that stands in its
+// place.
+func (p place) unmount() error {
+	if !p.visible() {
+		return p.notThere()
 	}
-	return mountpoint.Unmount(d.tree.Mountpoint, true)
+	return p.server.Unmount()
 }
 
-func notThere(path string) error {
-	return fmt.Errorf("unmount %s: %w", path, mountpoint.ErrNotMounted)
+// detach takes the mount out of sight, whoever uses it.
+func (p place) detach() error {
+	if !p.visible() {
+		return p.notThere()
+	}
+	return mountpoint.Unmount(p.mountpoint, true)
 }
 
-// heldElsewhere are those whose mount namespaces keep a mount alive that is out of
-// sight here.
-func (d *Daemon) heldElsewhere() []mountpoint.Holder {
-	if d.server == nil || d.uploads || d.visible() {
+func (p place) notThere() error {
+	return fmt.Errorf("unmount %s: %w", p.mountpoint, mountpoint.ErrNotMounted)
+}
+
+// holders are the programs that use the mount, and the mounts inside.
+func (p place) holders() (m mountpoint.Mount, holders []mountpoint.Holder, inside []mountpoint.Mount) {
+	table, err := mountpoint.ReadTable()
+	if err != nil || !table.Shows(p.mountpoint, p.device()) {
+		return m, nil, nil
+	}
+	m, _ = table.At(p.mountpoint)
+	holders, inside, _ = mountpoint.Holders(m)
+	return m, holders, inside
+}
+
+// elsewhere are those whose mount namespaces keep a mount alive that is out of sight
+// here.
+func (p place) elsewhere() []mountpoint.Holder {
+	if p.server == nil || p.visible() {
 		return nil
 	}
-	return mountpoint.Elsewhere(d.device())
+	return mountpoint.Elsewhere(p.device())
 }
 
 // describePlace says where the mount is when it is not where it should be.
 func (d *Daemon) describePlace(s *control.Status) {
-	if d.server == nil || d.isSending() || s.State != control.Ready && s.State != control.Draining || d.visible() {
+	p := d.place()
+	if p.server == nil || d.isSending() || s.State != control.Ready && s.State != control.Draining || p.visible() {
 		return
 	}
 	if s.State == control.Ready {
 		s.State = control.Detached
 	}
-	s.HeldBy = mountpoint.Elsewhere(d.device())
+	s.HeldBy = mountpoint.Elsewhere(p.device())
 }

@@ -1,0 +1,71 @@
+package daemon
+
+import (
+	"cmp"
+	"path"
+	"strings"
+
+	"github.com/wsmount/wsmount/cmd/internal/exit"
+)
+
+// layout is which part of a mount is where. A part comes after the one that it is
+// mounted in.
+type layout struct {
+	mountpoint string
+	parts      []*part
+}
+
+func (d *Daemon) layout() layout { return layout{d.tree.Mountpoint, d.parts} }
+
+// locate returns the working copy that a path of the mount lies in, and where.
+func (l layout) locate(at string) (*part, *workingCopy, string, error) {
+	at = strings.Trim(path.Clean("/"+at), "/")
+	var best *part
+	for _, p := range l.parts {
+		if (p.At == "" || at == p.At || strings.HasPrefix(at, p.At+"/")) && (best == nil || len(p.At) > len(best.At)) {
+			best = p
+		}
+	}
+	w, ok := best.volume.(*workingCopy)
+	if !ok {
+		return nil, nil, "", exit.New(exit.Failed, "/%s lies in no working copy: %s keeps no history and has no conflicts", at, cmp.Or(best.Provider, best.name)).
+			Hint("`wsmount status %s` shows the parts", l.mountpoint)
+	}
+	return best, w, strings.Trim(strings.TrimPrefix(at, best.At), "/"), nil
+}
+
+// reach returns the parts that an event to a path concerns, the deepest first.
+func (l layout) reach(at string) ([]*part, error) {
+	at = strings.Trim(at, "/")
+	var out []*part
+	for i := len(l.parts) - 1; i >= 0; i-- {
+		if p := l.parts[i]; at == "" || p.At == at {
+			out = append(out, p)
+		}
+	}
+	if len(out) == 0 {
+		return nil, exit.New(exit.Unresolvable, "no part of this mount is at /%s", at).
+			Hint("`wsmount status %s` lists the parts", l.mountpoint)
+	}
+	return out, nil
+}
+
+// copies returns the working copies that a call to a path concerns, the deepest
+// first.
+func (l layout) copies(at string) ([]*part, error) {
+	reached, err := l.reach(at)
+	if err != nil {
+		return nil, err
+	}
+	var out []*part
+	for _, p := range reached {
+		if p.syncer != nil {
+			out = append(out, p)
+		}
+	}
+	if len(out) == 0 {
+		return nil, exit.New(exit.Failed, "%s has no working copy: what is written to a directory of this machine is there at once",
+			"/"+strings.Trim(at, "/")).Hint("`wsmount status %s` shows the parts", l.mountpoint)
+	}
+	return out, nil
+}
