@@ -29,7 +29,7 @@ func (s *session) loadSecrets(l *loaded) error {
 	}
 	ref, ok := auth.Reference()
 	if ok && (ref.Kind == mountspec.RefSlug || ref.Clean() != plainInventory) {
-		f, at, err := s.follow(l, ref, at, refSecrets)
+		f, at, err := s.refs.follow(l, ref, at, refSecrets)
 		if err != nil {
 			return err
 		}
@@ -155,11 +155,11 @@ func credentialsRef(s *mountspec.Storage) string {
 }
 
 // needsSecrets is what the storage asks of the host's secrets.
-func (s *session) needsSecrets(l *loaded) secrets.Request {
+func (h *granter) needsSecrets(l *loaded) secrets.Request {
 	return secrets.Request{
-		Workspace: l.ws.ID, Registered: l.cand.trust != Unverified, Named: s.o.Secrets, Protocol: protocolOf(l.loc),
+		Workspace: l.ws.ID, Registered: l.cand.trust != Unverified, Named: h.named, Protocol: protocolOf(l.loc),
 		CredentialsRef: credentialsRef(l.storage), Env: l.storage.Auth.Env, Inventory: l.inventory,
-		Subject: secrets.Subject{UserID: s.r.Principal(), Roles: s.rolesFor(l)}, Purpose: "storage " + l.storage.Provider,
+		Subject: secrets.Subject{UserID: h.r.Principal(), Roles: h.r.cfg.rolesFor(l.ws.ID)}, Purpose: "storage " + l.storage.Provider,
 	}
 }
 

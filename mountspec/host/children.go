@@ -70,11 +70,11 @@ func (s *session) childCandidate(l *loaded, m mountspec.Mount, byUser bool) (can
 			return candidate{}, unresolvable(CodeStorageRef, m.Pos.String(), "write @owner/slug", "%q is not the address of a workspace", m.Source.Value)
 		}
 		if !byUser {
-			if err := s.mayRefer(l.home, a.Owner, a.Slug, m.Source, refMount); err != nil {
+			if err := s.refs.mayRefer(l.home, a.Owner, a.Slug, m.Source, refMount); err != nil {
 				return candidate{}, err
 			}
 		}
-		return s.find(a)
+		return s.finder.find(a)
 	}
 	if byUser {
 		path := m.Source.Value
@@ -84,7 +84,7 @@ func (s *session) childCandidate(l *loaded, m mountspec.Mount, byUser bool) (can
 		if !filepath.IsAbs(path) {
 			return candidate{}, unresolvable("", m.Source.Value, "write @owner/slug or an absolute path", "not a path")
 		}
-		return s.byPath(path, s.o.Trust), nil
+		return s.finder.byPath(path, s.o.Trust), nil
 	}
 	return s.pathCandidate(l, m)
 }
@@ -95,13 +95,13 @@ func (s *session) pathCandidate(l *loaded, m mountspec.Mount) (candidate, error)
 	target := realish(filepath.Join(l.home.dir, filepath.FromSlash(m.Source.Value)))
 	if !grant.Below(l.home.root, target) {
 		if m.Source.Kind != mountspec.RefCrossWorkspace {
-			return candidate{}, s.escapes(m.Source, refMount)
+			return candidate{}, escapes(m.Source, refMount)
 		}
-		if _, err := s.sibling(m.Source, target, l.home, refMount); err != nil {
+		if _, err := s.refs.sibling(m.Source, target, l.home, refMount); err != nil {
 			return candidate{}, err
 		}
 	}
-	return s.byPath(target, false), nil
+	return s.finder.byPath(target, false), nil
 }
 
 // enter refuses a cycle and too deep a nesting, with the chain.

@@ -12,18 +12,18 @@ func overGit(base string) bool { return strings.HasPrefix(base, "git://") }
 
 // grantDaemon gives the one origin that the host names, and nothing that is secret:
 // neither what the manifest asks for nor what the host has itself.
-func (s *session) grantDaemon(l *loaded, g *Grants) error {
-	base, c := s.r.cfg.GitHub.BaseURL, l.storage.Config.(mountspec.GitHubConfig)
+func (h *granter) grantDaemon(l *loaded, g *Grants) error {
+	base, c := h.r.cfg.GitHub.BaseURL, l.storage.Config.(mountspec.GitHubConfig)
 	const instead = "write an https or ssh URL as providers.github.base_url of the host configuration"
 	switch {
 	case len(l.storage.Auth.Env) > 0:
-		return s.deny(l, CodeAuth, l.storage.Auth.Pos, "leave auth away, or "+instead,
+		return h.r.deny(l, CodeAuth, l.storage.Auth.Pos, "leave auth away, or "+instead,
 			"the storage names a secret, which is never sent to %s: over git:// anybody may read it", base)
 	case c.InstallationID != "" && l.cand.trust != Unverified:
-		return s.deny(l, CodeAuth, l.storage.ConfigPos, "leave installation_id away, or "+instead,
+		return h.r.deny(l, CodeAuth, l.storage.ConfigPos, "leave installation_id away, or "+instead,
 			"installation %s is for https, and %s is reached over git://", c.InstallationID, base)
 	}
-	g.Endpoints, g.Daemon = s.listed(base), true
-	s.step("git daemon", base+", without credentials: nothing is encrypted, and nobody proves who it is")
+	g.Endpoints, g.Daemon = h.listed(base), true
+	h.step("git daemon", base+", without credentials: nothing is encrypted, and nobody proves who it is")
 	return nil
 }

@@ -28,51 +28,60 @@ type candidate struct {
 	checked bool          // the file must be safe from other users: nothing else pins it
 }
 
+// A finder leads from an address or a path to where a workspace may be.
+type finder struct {
+	*trail
+	r     *Resolver
+	reg   *registryFile
+	parse mountspec.Options
+	met   []string // addresses of the manifests that the search path led to
+}
+
 // find looks an address up: the configuration and the registry, which must
 // agree; then the search path; then ~/.agentproto/workspaces.json. A path is
 // never built from an address that nobody listed.
-func (s *session) find(a mountspec.Address) (candidate, error) {
-	if c, ok, err := s.registered(a); ok || err != nil {
+func (f *finder) find(a mountspec.Address) (candidate, error) {
+	if c, ok, err := f.registered(a); ok || err != nil {
 		return c, err
 	}
-	if c, ok, err := s.search(a); ok || err != nil {
+	if c, ok, err := f.search(a); ok || err != nil {
 		return c, err
 	}
-	if c, ok, err := s.agentproto(a); ok || err != nil {
+	if c, ok, err := f.agentproto(a); ok || err != nil {
 		return c, err
 	}
 	hint := "register it: wsmount registry add DIRECTORY"
-	if len(s.passed) > 0 {
+	if len(f.passed) > 0 {
 		hint = "correct what was skipped, if it is one of these, or " + hint
 	}
-	err := unresolvable("", "", didYouMean(a.String(), s.known(), hint), "no workspace %s is known here", a)
-	err.Skipped = s.passed
+	err := unresolvable("", "", didYouMean(a.String(), f.known(), hint), "no workspace %s is known here", a)
+	err.Skipped = f.passed
 	return candidate{}, err
 }
 
 // known lists the addresses that could have been meant.
-func (s *session) known() []string {
-	out := slices.Clone(s.met)
-	for k := range s.r.cfg.Workspaces {
+func (f *finder) known() []string {
+	out := slices.Clone(f.met)
+	for k := range f.r.cfg.Workspaces {
 		out = append(out, k)
 	}
-	for k := range s.reg.Workspaces {
+	for k := range f.reg.Workspaces {
 		out = append(out, k)
 	}
 	slices.Sort(out)
 	return slices.Compact(out)
 }
 
-func (s *session) registered(a mountspec.Address) (candidate, bool, error) {
-	if err := s.reg.damaged(s.r.store.path, a.String()); err != nil {
+func (f *finder) registered(a mountspec.Address) (candidate, bool, error) {
+	if err := f.reg.damaged(f.r.store.path, a.String()); err != nil {
 		return candidate{}, false, err
 	}
-	w, inConfig := s.r.cfg.Workspaces[a.String()]
-	e, inRegistry := s.reg.Workspaces[a.String()]
-	s.step("workspaces in "+orDefault(s.r.cfg.Path, "the configuration"), yesNo(inConfig, w.Path, "no "+a.String()))
-	s.step("registry "+s.r.store.path, yesNo(inRegistry, pathOf(e), "no "+a.String()))
+	w, inConfig := f.r.cfg.Workspaces[a.String()]
+	e, inRegistry := f.reg.Workspaces[a.String()]
+	f.step("workspaces in "+orDefault(f.r.cfg.Path, "the configuration"), yesNo(inConfig, w.Path, "no "+a.String()))
+	f.step("registry "+f.r.store.path, yesNo(inRegistry, pathOf(e), "no "+a.String()))
 	if inConfig && inRegistry && !samePlace(w.Path, e.Path) {
-		return candidate{}, false, denied("", s.r.cfg.Path, "remove one: wsmount registry remove "+a.String(),
+		return candidate{}, false, denied("", f.r.cfg.Path, "remove one: wsmount registry remove "+a.String(),
 			"two manifests are registered as %s: %s and %s", a, w.Path, e.Path)
 	}
 	switch {
@@ -128,10 +137,10 @@ func realish(path string) string {
 }
 
 // search looks for the address below each directory of the search path.
-func (s *session) search(a mountspec.Address) (candidate, bool, error) {
+func (f *finder) search(a mountspec.Address) (candidate, bool, error) {
 	var found []string
-	for _, dir := range s.r.cfg.SearchPath {
-		found = append(found, s.searchDir(dir, a)...)
+	for _, dir := range f.r.cfg.SearchPath {
+		found = append(found, f.searchDir(dir, a)...)
 	}
 	slices.Sort(found)
 	found = slices.Compact(found)
@@ -153,52 +162,52 @@ const maxSearch = 10000
 // never below a directory that is a workspace itself. Links are not
 // followed, and directories that others can write are skipped: anybody could
 // put a manifest there.
-func (s *session) searchDir(dir string, a mountspec.Address) []string {
+func (f *finder) searchDir(dir string, a mountspec.Address) []string {
 	real, err := hostfile.CheckDir(dir, hostfile.Options{})
 	if err != nil {
-		s.skip(dir, because(dir, err))
+		f.skip(dir, because(dir, err))
 		return nil
 	}
-	if m, is := s.claims(real, a); is {
-		s.step("search path "+dir, "is a workspace itself")
+	if m, is := f.claims(real, a); is {
+		f.step("search path "+dir, "is a workspace itself")
 		return m
 	}
 	entries, err := os.ReadDir(real)
 	if err != nil {
-		s.skip(dir, because(dir, err))
+		f.skip(dir, because(dir, err))
 		return nil
 	}
 	var found []string
 	for _, e := range entries[:min(len(entries), maxSearch)] {
 		sub := filepath.Join(real, e.Name())
-		if !e.IsDir() || !s.safeDir(sub) {
+		if !e.IsDir() || !f.safeDir(sub) {
 			continue
 		}
-		m, is := s.claims(sub, a)
+		m, is := f.claims(sub, a)
 		found = append(found, m...)
-		if !is && e.Name() == a.Owner && !s.keepsFiles(sub) {
-			if deep := filepath.Join(sub, a.Slug); s.safeDir(deep) {
-				m, _ := s.claims(deep, a)
+		if !is && e.Name() == a.Owner && !f.keepsFiles(sub) {
+			if deep := filepath.Join(sub, a.Slug); f.safeDir(deep) {
+				m, _ := f.claims(deep, a)
 				found = append(found, m...)
 			}
 		}
 	}
-	s.step("search path "+dir, fmt.Sprintf("%d of %s", len(found), a))
+	f.step("search path "+dir, fmt.Sprintf("%d of %s", len(found), a))
 	return found
 }
 
 // keepsFiles says whether a registered workspace keeps its files in dir. What its
 // programs write there is no manifest of others.
-func (s *session) keepsFiles(dir string) bool {
-	for _, e := range s.reg.Workspaces {
+func (f *finder) keepsFiles(dir string) bool {
+	for _, e := range f.reg.Workspaces {
 		if e.Location.Service == ServiceDir && e.Location.Prefix == dir {
-			s.skip(dir, "a registered workspace keeps its files there")
+			f.skip(dir, "a registered workspace keeps its files there")
 			return true
 		}
 	}
-	for _, w := range s.r.cfg.Workspaces {
+	for _, w := range f.r.cfg.Workspaces {
 		if realish(w.Path) == dir {
-			s.skip(dir, "a workspace of the configuration keeps its files there")
+			f.skip(dir, "a workspace of the configuration keeps its files there")
 			return true
 		}
 	}
@@ -207,13 +216,13 @@ func (s *session) keepsFiles(dir string) bool {
 
 // safeDir says whether path is a directory, no link, that only root and the
 // user can write.
-func (s *session) safeDir(path string) bool {
+func (f *finder) safeDir(path string) bool {
 	var st unix.Stat_t
 	if unix.Lstat(path, &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFDIR {
 		return false
 	}
 	if _, err := hostfile.CheckDir(path, hostfile.Options{}); err != nil {
-		s.skip(path, because(path, err))
+		f.skip(path, because(path, err))
 		return false
 	}
 	return true
@@ -221,30 +230,30 @@ func (s *session) safeDir(path string) bool {
 
 // claims says whether dir holds a manifest, and returns its path when the
 // manifest's id is a.
-func (s *session) claims(dir string, a mountspec.Address) (paths []string, isWorkspace bool) {
+func (f *finder) claims(dir string, a mountspec.Address) (paths []string, isWorkspace bool) {
 	path := filepath.Join(dir, manifestName)
 	var st unix.Stat_t
 	if unix.Lstat(path, &st) != nil {
 		return nil, false
 	}
 	if st.Mode&unix.S_IFMT != unix.S_IFREG {
-		s.skip(path, "not a regular file")
+		f.skip(path, "not a regular file")
 		return nil, true
 	}
-	f, err := readTrusted(path)
+	m, err := readTrusted(path)
 	if err != nil {
-		s.skip(path, because(path, err))
+		f.skip(path, because(path, err))
 		return nil, true
 	}
-	ws, findings := mountspec.ParseWorkspace(f.source(), s.parse())
+	ws, findings := mountspec.ParseWorkspace(m.source(), f.parse)
 	if ws == nil {
-		s.skip(path, "not valid: "+firstOf(findings, path))
+		f.skip(path, "not valid: "+firstOf(findings, path))
 		return nil, true
 	}
 	if ws.ID == a {
-		return []string{f.path}, true
+		return []string{m.path}, true
 	}
-	s.met = append(s.met, ws.ID.String())
+	f.met = append(f.met, ws.ID.String())
 	return nil, true
 }
 
@@ -272,14 +281,14 @@ func firstOf(found mountspec.Findings, path string) string {
 
 // agentproto asks the registry that agent hosts keep (AIP-46, Workspaces):
 // exact matches only.
-func (s *session) agentproto(a mountspec.Address) (candidate, bool, error) {
-	if s.r.o.Home == "" {
+func (f *finder) agentproto(a mountspec.Address) (candidate, bool, error) {
+	if f.r.o.Home == "" {
 		return candidate{}, false, nil
 	}
-	path := s.r.agentprotoPath()
-	f, err := hostfile.Read(path, hostfile.Options{MaxBytes: 16 << 20})
+	path := f.r.agentprotoPath()
+	list, err := hostfile.Read(path, hostfile.Options{MaxBytes: 16 << 20})
 	if hostfile.IsAbsent(err) {
-		s.step(path, "absent")
+		f.step(path, "absent")
 		return candidate{}, false, nil
 	}
 	if err != nil {
@@ -289,7 +298,7 @@ func (s *session) agentproto(a mountspec.Address) (candidate, bool, error) {
 		Version    int
 		Workspaces []struct{ Slug, Path string }
 	}
-	if err := json.Unmarshal(f.Data, &reg); err != nil || reg.Version != 1 {
+	if err := json.Unmarshal(list.Data, &reg); err != nil || reg.Version != 1 {
 		return candidate{}, false, &Error{Class: Unresolvable, Where: path, What: "cannot be read as a registry of version 1", Err: err, Hint: "correct it, or register the workspace here: wsmount registry add DIRECTORY"}
 	}
 	found := ""
@@ -304,7 +313,7 @@ func (s *session) agentproto(a mountspec.Address) (candidate, bool, error) {
 		}
 		found = w.Path
 	}
-	s.step(path, yesNo(found != "", found, "no "+a.String()))
+	f.step(path, yesNo(found != "", found, "no "+a.String()))
 	return candidate{addr: a, path: found, trust: Unverified, how: path, checked: true}, found != "", nil
 }
 
@@ -314,18 +323,18 @@ func (r *Resolver) agentprotoPath() string {
 
 // byPath makes a candidate of a path. One that is registered counts as
 // registered: how it was named changes nothing.
-func (s *session) byPath(path string, trust bool) candidate {
-	for addr, e := range s.reg.Workspaces {
+func (f *finder) byPath(path string, trust bool) candidate {
+	for addr, e := range f.reg.Workspaces {
 		if samePlace(e.Path, path) {
 			a, _ := mountspec.ParseAddress(addr)
-			s.step(path, "registered as "+addr)
+			f.step(path, "registered as "+addr)
 			return candidate{addr: a, path: e.Path, trust: Registered, how: "the registry", ownerID: e.OwnerID, entry: e}
 		}
 	}
-	for addr, w := range s.r.cfg.Workspaces {
+	for addr, w := range f.r.cfg.Workspaces {
 		if samePlace(w.Path, path) {
 			a, _ := mountspec.ParseAddress(addr)
-			s.step(path, "registered as "+addr+" in "+s.r.cfg.Path)
+			f.step(path, "registered as "+addr+" in "+f.r.cfg.Path)
 			return candidate{addr: a, path: w.Path, trust: Registered, how: "the host configuration", ownerID: w.OwnerID, checked: true}
 		}
 	}
@@ -333,6 +342,6 @@ func (s *session) byPath(path string, trust bool) candidate {
 	if trust {
 		c.trust = Vouched
 	}
-	s.step(path, "not registered, "+c.trust.String())
+	f.step(path, "not registered, "+c.trust.String())
 	return c
 }

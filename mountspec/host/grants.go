@@ -16,46 +16,53 @@ import (
 	"github.com/wsmount/wsmount/mountspec/secrets"
 )
 
+// A granter decides what the host grants to a workspace whose manifests were read.
+type granter struct {
+	*trail
+	r     *Resolver
+	named []string // slugs and environment names granted on the command line
+}
+
 // deny records a refusal of something that only the host can grant.
-func (s *session) deny(l *loaded, code string, pos mountspec.Pos, hint, format string, args ...any) error {
+func (r *Resolver) deny(l *loaded, code string, pos mountspec.Pos, hint, format string, args ...any) error {
 	e := denied(code, pos.String(), hint, format, args...)
-	if err := s.r.o.Audit.Write(audit.Denied{Workspace: l.ws.ID.String(), What: l.storage.Provider, Reason: e.What}); err != nil {
+	if err := r.o.Audit.Write(audit.Denied{Workspace: l.ws.ID.String(), What: l.storage.Provider, Reason: e.What}); err != nil {
 		e.What += "; the audit log cannot be written: " + err.Error()
 	}
 	return e
 }
 
 // authorize checks, for each kind of storage, what the host has to grant.
-func (s *session) authorize(l *loaded) (Grants, error) {
+func (h *granter) authorize(l *loaded) (Grants, error) {
 	var g Grants
 	if l.local != nil {
-		return g, s.grantLocal(l)
+		return g, h.grantLocal(l)
 	}
 	var err error
 	switch l.storage.Config.(type) {
 	case mountspec.CloudBucketConfig:
-		err = s.grantCloudBucket(l, &g)
+		err = h.grantCloudBucket(l, &g)
 	case mountspec.GitHubConfig:
-		err = s.grantGitHub(l, &g)
+		err = h.grantGitHub(l, &g)
 	case mountspec.RawConfig:
-		err = s.grantRaw(l)
+		err = h.grantRaw(l)
 	default:
-		err = s.grantEndpoint(l, &g)
+		err = h.grantEndpoint(l, &g)
 	}
 	if err != nil {
 		return g, err
 	}
-	g.Proxy = s.proxy(l)
-	g.WriteBack = s.grantWriteBack(l)
-	return g, s.grantSecrets(l, &g)
+	g.Proxy = h.proxy(l)
+	g.WriteBack = h.grantWriteBack(l)
+	return g, h.grantSecrets(l, &g)
 }
 
 // grantRaw is for a provider that only the host knows. What it calls socket is
 // a Unix socket of this machine, and who holds that holds what is behind it: it
 // is granted like a directory.
-func (s *session) grantRaw(l *loaded) error {
+func (h *granter) grantRaw(l *loaded) error {
 	if l.cand.trust == Unverified {
-		return s.deny(l, "", l.storage.ConfigPos, "register the manifest", "a provider of the host is for registered manifests only")
+		return h.r.deny(l, "", l.storage.ConfigPos, "register the manifest", "a provider of the host is for registered manifests only")
 	}
 	value, there := l.storage.Config.(mountspec.RawConfig).Values["socket"]
 	if !there {
@@ -66,96 +73,96 @@ func (s *session) grantRaw(l *loaded) error {
 		return unresolvable(CodeStorageCfg, l.storage.ConfigPos.String(), "write the absolute path of a Unix socket", "socket is %v", value)
 	}
 	if socket = realish(socket); grant.Below(l.home.root, socket) && l.home.root != "/" {
-		s.step("grant", socket+" is below the workspace's own directory")
+		h.step("grant", socket+" is below the workspace's own directory")
 		return nil
 	}
-	root, ok := s.allowedPath(socket)
+	root, ok := h.allowedPath(socket)
 	if !ok {
-		return s.deny(l, "", l.storage.ConfigPos, "add "+filepath.Dir(socket)+" to allow_paths of the host configuration",
+		return h.r.deny(l, "", l.storage.ConfigPos, "add "+filepath.Dir(socket)+" to allow_paths of the host configuration",
 			"the socket %s is neither below the workspace's own directory nor in allow_paths", socket)
 	}
-	s.step("grant", "allow_paths "+root)
+	h.step("grant", "allow_paths "+root)
 	return nil
 }
 
-func (s *session) grantSecrets(l *loaded, g *Grants) error {
-	req := s.needsSecrets(l)
+func (h *granter) grantSecrets(l *loaded, g *Grants) error {
+	req := h.needsSecrets(l)
 	if req.CredentialsRef == "" && len(req.Env) == 0 {
 		return nil
 	}
-	plan, err := s.r.vault.Plan(req)
+	plan, err := h.r.vault.Plan(req)
 	if err != nil {
 		return secretError(l.storage.Auth.Pos.String(), err)
 	}
 	for _, n := range plan.Needs() {
-		s.step("secret "+n.Name, n.Source+", granted by "+n.GrantedBy)
+		h.step("secret "+n.Name, n.Source+", granted by "+n.GrantedBy)
 	}
 	g.Secrets = plan
 	return nil
 }
 
-func (s *session) grantCloudBucket(l *loaded, g *Grants) error {
+func (h *granter) grantCloudBucket(l *loaded, g *Grants) error {
 	c := l.storage.Config.(mountspec.CloudBucketConfig)
-	b := s.r.cfg.CloudBucket
+	b := h.r.cfg.CloudBucket
 	pos := l.storage.ConfigPos
 	switch {
 	case b == nil:
-		return s.deny(l, "", pos, "configure providers.cloud-bucket, or use self-bucket", "the host has no bucket service")
+		return h.r.deny(l, "", pos, "configure providers.cloud-bucket, or use self-bucket", "the host has no bucket service")
 	case l.cand.trust == Unverified:
-		return s.deny(l, "", pos, "register the manifest: wsmount registry add "+l.home.root, "the host's bucket is for registered manifests only")
+		return h.r.deny(l, "", pos, "register the manifest: wsmount registry add "+l.home.root, "the host's bucket is for registered manifests only")
 	}
 	for _, x := range b.Grants {
 		if x.Owner == l.ws.ID.Owner && x.Bucket == c.Bucket && grant.Prefix(x.Prefix, c.Prefix) {
-			s.step("grant", fmt.Sprintf("providers.cloud-bucket: %s has %s/%s", x.Owner, x.Bucket, x.Prefix))
+			h.step("grant", fmt.Sprintf("providers.cloud-bucket: %s has %s/%s", x.Owner, x.Bucket, x.Prefix))
 			g.HostCredentials = b.Credentials
-			g.Endpoints = s.patterns(l.loc.Endpoint, l.loc)
+			g.Endpoints = h.patterns(l.loc.Endpoint, l.loc)
 			return nil
 		}
 	}
-	return s.deny(l, "", pos, "add a grant to providers.cloud-bucket of the host configuration",
+	return h.r.deny(l, "", pos, "add a grant to providers.cloud-bucket of the host configuration",
 		"%s/%s is not granted to %s", c.Bucket, c.Prefix, l.ws.ID.Owner)
 }
 
 // grantGitHub checks the app's installation. Without one the token comes
 // from the secrets, and without these the repository must be public.
-func (s *session) grantGitHub(l *loaded, g *Grants) error {
+func (h *granter) grantGitHub(l *loaded, g *Grants) error {
 	c := l.storage.Config.(mountspec.GitHubConfig)
-	gh := s.r.cfg.GitHub
+	gh := h.r.cfg.GitHub
 	g.Clone = gh.Clone
 	if overGit(gh.BaseURL) {
-		return s.grantDaemon(l, g)
+		return h.grantDaemon(l, g)
 	}
-	g.Endpoints = s.gitHubEndpoints(l, gh)
+	g.Endpoints = h.gitHubEndpoints(l, gh)
 	if g.API = gh.APIURL; g.API == "" && orDefault(gh.BaseURL, publicGitHub) == publicGitHub {
 		g.API = publicGitHubAPI
 	}
 	app, pos := gh.App, l.storage.ConfigPos
 	if overSSH(gh.BaseURL) {
-		s.grantSSH(l, g)
+		h.grantSSH(l, g)
 		app = nil // its tokens are for https alone
 	}
 	switch {
 	case c.InstallationID == "" || l.cand.trust == Unverified:
 		if c.InstallationID != "" {
-			s.step("installation "+c.InstallationID, "not used: the manifest is not registered")
+			h.step("installation "+c.InstallationID, "not used: the manifest is not registered")
 		}
 		return nil
 	case app == nil && len(l.storage.Auth.Env) > 0:
-		s.step("installation "+c.InstallationID, "the host has no app; the token comes from auth.state.env")
+		h.step("installation "+c.InstallationID, "the host has no app; the token comes from auth.state.env")
 		return nil
 	case app == nil && g.SSH != nil:
-		return s.deny(l, CodeAuth, pos, "leave installation_id away, or write an https URL as providers.github.base_url of the host configuration",
+		return h.r.deny(l, CodeAuth, pos, "leave installation_id away, or write an https URL as providers.github.base_url of the host configuration",
 			"installation %s is for https, and %s is reached over SSH", c.InstallationID, gh.BaseURL)
 	case app == nil:
-		return s.deny(l, CodeAuth, pos, "configure providers.github.app, or name a token in auth.state.env", "the host has no GitHub App")
+		return h.r.deny(l, CodeAuth, pos, "configure providers.github.app, or name a token in auth.state.env", "the host has no GitHub App")
 	}
 	id, err := strconv.ParseInt(c.InstallationID, 10, 64)
 	if err != nil || !slices.Contains(app.Installations[l.ws.ID.Owner], id) {
-		return s.deny(l, CodeAuth, pos, "add it to providers.github.app.installations of the host configuration",
+		return h.r.deny(l, CodeAuth, pos, "add it to providers.github.app.installations of the host configuration",
 			"installation %s is not granted to %s", c.InstallationID, l.ws.ID.Owner)
 	}
 	g.App, g.Installation = app, id
-	s.step("grant", fmt.Sprintf("providers.github.app: %s has installation %d", l.ws.ID.Owner, id))
+	h.step("grant", fmt.Sprintf("providers.github.app: %s has installation %d", l.ws.ID.Owner, id))
 	return nil
 }
 
@@ -166,18 +173,18 @@ var gitHubLFS = []string{"https://lfs.github.com", "https://github-cloud.githubu
 // gitHubEndpoints are the two services, and what LFS answers may lead to: it is the
 // server that the host names which says where, so that is all that the host lists.
 // A manifest that is not registered reaches no more than the public GitHub's.
-func (s *session) gitHubEndpoints(l *loaded, gh GitHub) []string {
+func (h *granter) gitHubEndpoints(l *loaded, gh GitHub) []string {
 	base, api := orDefault(gh.BaseURL, publicGitHub), orDefault(gh.APIURL, publicGitHubAPI)
-	out := append(s.listed(base), s.listed(api)...)
+	out := append(h.listed(base), h.listed(api)...)
 	if isPublicGitHub(base) {
 		out = append(out, gitHubLFS...)
 	}
 	if l.cand.trust == Unverified {
 		return out
 	}
-	for _, pattern := range s.r.cfg.AllowEndpoints {
+	for _, pattern := range h.r.cfg.AllowEndpoints {
 		if strings.HasPrefix(pattern, "http") && !slices.Contains(out, pattern) {
-			s.step("grant", "LFS objects from allow_endpoints "+pattern)
+			h.step("grant", "LFS objects from allow_endpoints "+pattern)
 			out = append(out, pattern)
 		}
 	}
@@ -193,7 +200,7 @@ func isPublicGitHub(base string) bool {
 // grantEndpoint checks where the owner's own bucket is: on the host's list,
 // the public endpoint of a known service, or, for a manifest that is not
 // registered, any public name, to read from.
-func (s *session) grantEndpoint(l *loaded, g *Grants) error {
+func (h *granter) grantEndpoint(l *loaded, g *Grants) error {
 	pos, endpoint := l.storage.ConfigPos, l.loc.Endpoint
 	u, err := url.Parse(endpoint)
 	if err != nil || u.Host == "" {
@@ -202,19 +209,19 @@ func (s *session) grantEndpoint(l *loaded, g *Grants) error {
 	switch {
 	case l.cand.trust == Unverified:
 		if u.Scheme != "https" || !publicName(u.Hostname()) {
-			return s.deny(l, "", pos, "register the manifest, and list the endpoint in allow_endpoints",
+			return h.r.deny(l, "", pos, "register the manifest, and list the endpoint in allow_endpoints",
 				"a manifest that is not registered reaches public https names only, not %s", originOnly(u))
 		}
-		s.step("grant", originOnly(u)+" is public, read-only, "+l.cand.trust.String())
-	case s.isListed(endpoint):
-		s.step("grant", "allow_endpoints "+originOnly(u))
+		h.step("grant", originOnly(u)+" is public, read-only, "+l.cand.trust.String())
+	case h.isListed(endpoint):
+		h.step("grant", "allow_endpoints "+originOnly(u))
 	case wellKnown(u, l.loc):
-		s.step("grant", originOnly(u)+" is the service's own endpoint")
+		h.step("grant", originOnly(u)+" is the service's own endpoint")
 	default:
-		return s.deny(l, "", pos, fmt.Sprintf("add %q to allow_endpoints of the host configuration", originOnly(u)),
+		return h.r.deny(l, "", pos, fmt.Sprintf("add %q to allow_endpoints of the host configuration", originOnly(u)),
 			"the endpoint %s is not granted", originOnly(u))
 	}
-	g.Endpoints = s.patterns(endpoint, l.loc)
+	g.Endpoints = h.patterns(endpoint, l.loc)
 	return nil
 }
 
@@ -249,11 +256,11 @@ func wellKnown(u *url.URL, l Location) bool {
 // patterns are what the volume may ask: the endpoint as the host lists it
 // (with the networks behind it), and the bucket in front of its name, where
 // clients put it.
-func (s *session) patterns(endpoint string, l Location) []string {
-	out := s.listed(endpoint)
+func (h *granter) patterns(endpoint string, l Location) []string {
+	out := h.listed(endpoint)
 	u, err := url.Parse(endpoint)
 	if err != nil || l.Service != secrets.S3 || !publicName(u.Hostname()) {
-		return s.tokens(out, l)
+		return h.tokens(out, l)
 	}
 	for _, p := range out {
 		if front := strings.Replace(p, "://", "://"+l.Bucket+".", 1); netguard.ValidatePattern(front) == nil {
@@ -261,11 +268,11 @@ func (s *session) patterns(endpoint string, l Location) []string {
 			break
 		}
 	}
-	return s.tokens(out, l)
+	return h.tokens(out, l)
 }
 
 // tokens adds where the service's own clients get their tokens.
-func (s *session) tokens(out []string, l Location) []string {
+func (h *granter) tokens(out []string, l Location) []string {
 	switch {
 	case l.Service == secrets.GCS && sameService(l.Endpoint) == sameService("https://storage.googleapis.com"):
 		out = append(out, "https://oauth2.googleapis.com", "https://www.googleapis.com")
@@ -277,13 +284,13 @@ func (s *session) tokens(out []string, l Location) []string {
 
 // listed are the host's own patterns of an endpoint; the plain origin when
 // it lists none.
-func (s *session) listed(endpoint string) []string {
+func (h *granter) listed(endpoint string) []string {
 	u, err := url.Parse(endpoint)
 	if err != nil {
 		return nil
 	}
 	var out []string
-	for _, p := range s.r.cfg.AllowEndpoints {
+	for _, p := range h.r.cfg.AllowEndpoints {
 		if matches(p, u) {
 			out = append(out, exact(p, u))
 		}
@@ -294,9 +301,9 @@ func (s *session) listed(endpoint string) []string {
 	return out
 }
 
-func (s *session) isListed(endpoint string) bool {
+func (h *granter) isListed(endpoint string) bool {
 	u, err := url.Parse(endpoint)
-	return err == nil && slices.ContainsFunc(s.r.cfg.AllowEndpoints, func(p string) bool { return matches(p, u) })
+	return err == nil && slices.ContainsFunc(h.r.cfg.AllowEndpoints, func(p string) bool { return matches(p, u) })
 }
 
 func matches(pattern string, u *url.URL) bool {
@@ -314,23 +321,23 @@ func exact(pattern string, u *url.URL) string {
 
 // proxy is the host's own, where allow_env lists its variable for everybody
 // or for this workspace.
-func (s *session) proxy(l *loaded) string {
-	for _, e := range s.r.cfg.AllowEnv {
+func (h *granter) proxy(l *loaded) string {
+	for _, e := range h.r.cfg.AllowEnv {
 		if e.Name != "HTTPS_PROXY" && e.Name != "HTTP_PROXY" || l.cand.trust == Unverified {
 			continue
 		}
 		if _, ok := grant.MatchesAny(e.Allow, l.ws.ID.Owner, l.ws.ID.Slug); !ok && e.Allow != nil {
 			continue
 		}
-		if v, ok := s.r.o.Lookup(e.Name); ok && v != "" {
-			s.step("proxy", e.Name+", granted by allow_env")
+		if v, ok := h.r.o.Lookup(e.Name); ok && v != "" {
+			h.step("proxy", e.Name+", granted by allow_env")
 			return v
 		}
 	}
 	return ""
 }
 
-func (s *session) grantWriteBack(l *loaded) bool {
-	_, ok := grant.MatchesAny(s.r.cfg.AllowWriteBack, l.ws.ID.Owner, l.ws.ID.Slug)
+func (h *granter) grantWriteBack(l *loaded) bool {
+	_, ok := grant.MatchesAny(h.r.cfg.AllowWriteBack, l.ws.ID.Owner, l.ws.ID.Slug)
 	return ok && l.cand.trust != Unverified
 }

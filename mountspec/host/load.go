@@ -193,7 +193,7 @@ func (s *session) identity(l *loaded) error {
 	if l.cand.trust == Registered {
 		return nil
 	}
-	c, ok, err := s.quiet().registered(ws.ID)
+	c, ok, err := s.quiet().finder.registered(ws.ID)
 	if err != nil {
 		return err
 	}
@@ -202,12 +202,6 @@ func (s *session) identity(l *loaded) error {
 			"it calls itself %s, which is registered as %s", ws.ID, c.path)
 	}
 	return nil
-}
-
-// quiet is a session whose steps nobody sees.
-func (s *session) quiet() *session {
-	c := *s
-	return &c
 }
 
 // loadStorage follows the storage block.
@@ -220,7 +214,7 @@ func (s *session) takeStorage(l *loaded, b mountspec.Block[mountspec.Storage], f
 		s.step("storage", l.storage.Provider+", inline at "+b.Inline.Pos.String())
 		return nil
 	}
-	f, at, err := s.follow(l, b.Ref, from, refStorage)
+	f, at, err := s.refs.follow(l, b.Ref, from, refStorage)
 	if err != nil {
 		return err
 	}
@@ -252,7 +246,7 @@ func (s *session) loadBlocks(l *loaded) error {
 		return err
 	}
 	if b := l.ws.Code; b != nil && b.Inline == nil {
-		f, _, err := s.follow(l, b.Ref, l.home, refCode)
+		f, _, err := s.refs.follow(l, b.Ref, l.home, refCode)
 		if err != nil {
 			return err
 		}
@@ -284,7 +278,7 @@ func (s *session) layersOf(l *loaded, level string, blocks []mountspec.Block[mou
 	for _, b := range blocks {
 		p, source := b.Inline, b.Pos.String()
 		if p == nil {
-			f, _, err := s.follow(l, b.Ref, at, refPolicy)
+			f, _, err := s.refs.follow(l, b.Ref, at, refPolicy)
 			if err != nil {
 				return nil, err
 			}
@@ -312,7 +306,7 @@ func (s *session) loadIdentities(l *loaded) error {
 	}
 	for _, e := range entries {
 		if path := identityFile(e); path != "" {
-			f, _, err := s.follow(l, mountspec.Ref{Kind: mountspec.RefFile, Value: path, Pos: e.Pos}, at, refIdentity)
+			f, _, err := s.refs.follow(l, mountspec.Ref{Kind: mountspec.RefFile, Value: path, Pos: e.Pos}, at, refIdentity)
 			if err != nil {
 				return err
 			}

@@ -32,7 +32,7 @@ func (s *session) locate(l *loaded) error {
 			path = relativeTo(l.storageAt.dir, c.Root)
 			break
 		}
-		path = s.scratchOf(l)
+		path = s.r.scratchOf(l)
 		l.local = &Local{Default: true}
 		s.defaulted("root", path)
 	}
@@ -51,11 +51,11 @@ func (s *session) locate(l *loaded) error {
 // scratchOf names the default directory of a workspace. An unverified manifest
 // only claims its address, so its own place goes by where it lies: it does not
 // see what the workspace of that name has written.
-func (s *session) scratchOf(l *loaded) string {
+func (r *Resolver) scratchOf(l *loaded) string {
 	if l.cand.trust != Unverified {
-		return filepath.Join(s.r.scratch(), l.ws.ID.Owner, l.ws.ID.Slug+l.scratch)
+		return filepath.Join(r.scratch(), l.ws.ID.Owner, l.ws.ID.Slug+l.scratch)
 	}
-	return filepath.Join(s.r.scratch(), ".unverified", shortHash(l.manifest)+l.scratch) // no owner begins with a dot
+	return filepath.Join(r.scratch(), ".unverified", shortHash(l.manifest)+l.scratch) // no owner begins with a dot
 }
 
 func shortHash(text string) string {
@@ -98,24 +98,24 @@ func (l *loaded) openLocal(path string) error {
 // grantLocal says whether the workspace may have its directory: below its
 // own always, below allow_paths when it is registered, and the default for
 // dev-local.
-func (s *session) grantLocal(l *loaded) error {
+func (h *granter) grantLocal(l *loaded) error {
 	path := l.local.Path
 	if l.local.Default {
-		return s.grantScratch(l)
+		return h.grantScratch(l)
 	}
 	switch {
 	case grant.Below(l.home.root, path) && l.home.root != "/":
-		s.step("grant", path+" is below the workspace's own directory")
+		h.step("grant", path+" is below the workspace's own directory")
 	case l.cand.trust == Unverified:
-		return s.deny(l, "", l.storage.ConfigPos, "register the manifest: wsmount registry add "+l.home.root,
+		return h.r.deny(l, "", l.storage.ConfigPos, "register the manifest: wsmount registry add "+l.home.root,
 			"%s is not below %s, and the manifest is not registered", path, l.home.root)
 	default:
-		root, ok := s.allowedPath(path)
+		root, ok := h.allowedPath(path)
 		if !ok {
-			return s.deny(l, "", l.storage.ConfigPos, "add "+path+" to allow_paths of the host configuration",
+			return h.r.deny(l, "", l.storage.ConfigPos, "add "+path+" to allow_paths of the host configuration",
 				"%s is neither below the workspace's own directory nor in allow_paths", path)
 		}
-		s.step("grant", "allow_paths "+root)
+		h.step("grant", "allow_paths "+root)
 	}
 	if l.local.Missing && l.storage.Provider != mountspec.ProviderDevLocal {
 		return unresolvable("", l.storage.ConfigPos.String(), "make it, or correct the path", "the directory %s does not exist", path)
@@ -132,13 +132,13 @@ func (s *session) makeLocal(l *loaded) error {
 		return err
 	}
 	if l.local.Default {
-		return s.checkScratch(l.local.Path)
+		return s.grants.checkScratch(l.local.Path)
 	}
 	return nil
 }
 
-func (s *session) allowedPath(path string) (string, bool) {
-	for _, root := range s.r.cfg.AllowPaths {
+func (h *granter) allowedPath(path string) (string, bool) {
+	for _, root := range h.r.cfg.AllowPaths {
 		if grant.Below(realish(root), path) {
 			return root, true
 		}
@@ -148,25 +148,25 @@ func (s *session) allowedPath(path string) (string, bool) {
 
 // grantScratch checks the default directory of dev-local. Its name is known
 // to every user of the machine, who may have made it first.
-func (s *session) grantScratch(l *loaded) error {
+func (h *granter) grantScratch(l *loaded) error {
 	path := l.local.Path
-	if !grant.Below(s.r.scratch(), path) {
-		return s.deny(l, "", l.storage.ConfigPos, "remove it", "%s leads to %s", s.scratchOf(l), path)
+	if !grant.Below(h.r.scratch(), path) {
+		return h.r.deny(l, "", l.storage.ConfigPos, "remove it", "%s leads to %s", h.r.scratchOf(l), path)
 	}
 	if l.local.Missing {
 		return nil
 	}
-	return s.checkScratch(path)
+	return h.checkScratch(path)
 }
 
 // checkScratch says whether the default directory, and each down to it, is the
 // user's alone.
-func (s *session) checkScratch(path string) error {
+func (h *granter) checkScratch(path string) error {
 	for dir := path; ; dir = filepath.Dir(dir) {
 		if err := ownPrivate(dir); err != nil {
 			return fileError("", dir, err)
 		}
-		if dir == s.r.scratch() {
+		if dir == h.r.scratch() {
 			return nil
 		}
 	}

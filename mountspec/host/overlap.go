@@ -82,7 +82,7 @@ func (s *session) locationOf(addr string) (Location, error) {
 		return Location{}, err
 	}
 	q := s.quiet()
-	c, _, err := q.registered(a)
+	c, _, err := q.finder.registered(a)
 	if err != nil {
 		return Location{}, err
 	}
@@ -105,7 +105,7 @@ func (s *session) overlap(l *loaded, addr string, other Location) error {
 		s.step("overlap with "+addr, "granted by allow_overlap")
 		return nil
 	}
-	return s.deny(l, "", l.storage.ConfigPos, fmt.Sprintf("give one of them another place, or grant it: %s", allowOverlap(l.ws.ID, a)),
+	return s.r.deny(l, "", l.storage.ConfigPos, fmt.Sprintf("give one of them another place, or grant it: %s", allowOverlap(l.ws.ID, a)),
 		"its storage %s overlaps %s of %s", l.loc, other, addr)
 }
 

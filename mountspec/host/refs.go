@@ -27,22 +27,29 @@ var (
 	refMount    = refKind{"mount", CodeStorageRef}
 )
 
+// references lead from one manifest to another, as far as the host allows it.
+type references struct {
+	*trail
+	r   *Resolver
+	reg *registryFile
+}
+
 // follow reads the manifest that a reference leads to, and returns what the
 // references in it are relative to. The file is among the governing ones
 // from then on.
-func (s *session) follow(l *loaded, ref mountspec.Ref, from base, kind refKind) (*file, base, error) {
+func (r *references) follow(l *loaded, ref mountspec.Ref, from base, kind refKind) (*file, base, error) {
 	var f *file
 	var at base
 	var err error
 	if ref.Kind == mountspec.RefSlug {
-		f, at, err = s.followSlug(ref, from, kind)
+		f, at, err = r.followSlug(ref, from, kind)
 	} else {
-		f, at, err = s.followPath(l, ref, from, kind)
+		f, at, err = r.followPath(l, ref, from, kind)
 	}
 	if err != nil {
 		return nil, base{}, err
 	}
-	s.step(kind.name+" "+ref.Value, f.path)
+	r.step(kind.name+" "+ref.Value, f.path)
 	l.addFile(f)
 	return f, at, nil
 }
@@ -54,27 +61,27 @@ func (l *loaded) addFile(f *file) {
 }
 
 // followPath reads a file of the same workspace, or of a sibling one.
-func (s *session) followPath(l *loaded, ref mountspec.Ref, from base, kind refKind) (*file, base, error) {
+func (r *references) followPath(l *loaded, ref mountspec.Ref, from base, kind refKind) (*file, base, error) {
 	target := filepath.Join(from.dir, filepath.FromSlash(ref.Value))
 	at := from
 	if !grant.Below(from.root, target) {
 		if ref.Kind != mountspec.RefCrossWorkspace {
-			return nil, base{}, s.escapes(ref, kind)
+			return nil, base{}, escapes(ref, kind)
 		}
 		target = realish(target)
 		var err error
-		if at, err = s.sibling(ref, target, from, kind); err != nil {
+		if at, err = r.sibling(ref, target, from, kind); err != nil {
 			return nil, base{}, err
 		}
 	}
 	rel, err := filepath.Rel(at.root, target)
 	if err != nil {
-		return nil, base{}, s.escapes(ref, kind)
+		return nil, base{}, escapes(ref, kind)
 	}
 	f, err := l.read(at.root, rel)
 	switch {
 	case errors.Is(err, errEscapes):
-		return nil, base{}, s.escapes(ref, kind)
+		return nil, base{}, escapes(ref, kind)
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, base{}, unresolvable(kind.code, ref.Pos.String(), "create "+target+", or correct the reference", "%s %q does not exist", kind.name, ref.Value)
 	case err != nil:
@@ -84,20 +91,20 @@ func (s *session) followPath(l *loaded, ref mountspec.Ref, from base, kind refKi
 	return f, at, nil
 }
 
-func (s *session) escapes(ref mountspec.Ref, kind refKind) error {
+func escapes(ref mountspec.Ref, kind refKind) error {
 	return denied(kind.code, ref.Pos.String(), "keep the file below the workspace, without links that lead out of it",
 		"%s %q leads out of the workspace", kind.name, ref.Value)
 }
 
 // sibling finds the registered workspace that holds target: only there is
 // it known whose the file is.
-func (s *session) sibling(ref mountspec.Ref, target string, from base, kind refKind) (base, error) {
-	addr, root := s.ownerOf(target)
+func (r *references) sibling(ref mountspec.Ref, target string, from base, kind refKind) (base, error) {
+	addr, root := r.ownerOf(target)
 	if addr == (mountspec.Address{}) {
 		return base{}, denied(kind.code, ref.Pos.String(), "register the sibling: wsmount registry add "+filepath.Dir(target),
 			"%s %q lies in no registered workspace", kind.name, ref.Value)
 	}
-	if err := s.mayRefer(from, addr.Owner, addr.Slug, ref, kind); err != nil {
+	if err := r.mayRefer(from, addr.Owner, addr.Slug, ref, kind); err != nil {
 		return base{}, err
 	}
 	return base{addr: addr, dir: root, root: root, trust: Registered}, nil
@@ -105,17 +112,17 @@ func (s *session) sibling(ref mountspec.Ref, target string, from base, kind refK
 
 // ownerOf finds the registered workspace whose directory holds the real
 // path, the nearest one.
-func (s *session) ownerOf(path string) (mountspec.Address, string) {
+func (r *references) ownerOf(path string) (mountspec.Address, string) {
 	addr, root := "", ""
 	nearest := func(a, dir string) {
 		if dir = realish(dir); grant.Below(dir, path) && len(dir) > len(root) {
 			addr, root = a, dir
 		}
 	}
-	for a, e := range s.reg.Workspaces {
+	for a, e := range r.reg.Workspaces {
 		nearest(a, e.root())
 	}
-	for a, w := range s.r.cfg.Workspaces {
+	for a, w := range r.r.cfg.Workspaces {
 		nearest(a, filepath.Dir(manifestOf(w.Path)))
 	}
 	a, _ := mountspec.ParseAddress(addr)
@@ -123,15 +130,15 @@ func (s *session) ownerOf(path string) (mountspec.Address, string) {
 }
 
 // followSlug reads a manifest that the host configuration lists.
-func (s *session) followSlug(ref mountspec.Ref, from base, kind refKind) (*file, base, error) {
+func (r *references) followSlug(ref mountspec.Ref, from base, kind refKind) (*file, base, error) {
 	owner, slug, _ := strings.Cut(strings.TrimPrefix(ref.Value, "@"), "/")
-	if err := s.mayRefer(from, owner, slug, ref, kind); err != nil {
+	if err := r.mayRefer(from, owner, slug, ref, kind); err != nil {
 		return nil, base{}, err
 	}
 	path, ok := "", false
-	lists := []map[string]string{s.r.cfg.Manifests}
+	lists := []map[string]string{r.r.cfg.Manifests}
 	if kind == refStorage {
-		lists = append(lists, s.r.cfg.Storages)
+		lists = append(lists, r.r.cfg.Storages)
 	}
 	known := []string{}
 	for _, m := range lists {
@@ -157,7 +164,7 @@ func (s *session) followSlug(ref mountspec.Ref, from base, kind refKind) (*file,
 // mayRefer says whether a manifest may use what another owner has. Within
 // one owner it may, once the owner is known; across owners the host has to
 // list it (AIP-35: crossing an access boundary is audited).
-func (s *session) mayRefer(from base, owner, slug string, ref mountspec.Ref, kind refKind) error {
+func (r *references) mayRefer(from base, owner, slug string, ref mountspec.Ref, kind refKind) error {
 	to := "@" + owner + "/" + slug
 	reason, allowed := "", false
 	switch {
@@ -166,7 +173,7 @@ func (s *session) mayRefer(from base, owner, slug string, ref mountspec.Ref, kin
 	case from.addr.Owner == owner:
 		return nil
 	default:
-		for _, p := range s.r.cfg.AllowRefs {
+		for _, p := range r.r.cfg.AllowRefs {
 			if grant.Matches(p.From, from.addr.Owner, from.addr.Slug) && matchesSlug(p.To, owner, slug) {
 				reason, allowed = "allow_refs "+p.From+" to "+p.To, true
 			}
@@ -176,11 +183,11 @@ func (s *session) mayRefer(from base, owner, slug string, ref mountspec.Ref, kin
 		reason = "the host does not allow it"
 	}
 	rec := audit.CrossOwnerRef{From: from.addr.String(), To: to, Kind: kind.name, Allowed: allowed, Reason: reason}
-	if err := s.r.o.Audit.Write(rec); err != nil {
+	if err := r.r.o.Audit.Write(rec); err != nil {
 		return unrecorded(kind.code, ref.Pos.String(), err)
 	}
 	if allowed {
-		s.step(kind.name+" of another owner, "+to, reason)
+		r.step(kind.name+" of another owner, "+to, reason)
 		return nil
 	}
 	hint := fmt.Sprintf("add { from: \"@%s/*\", to: \"@%s/*\" } to allow_refs of the host configuration", from.addr.Owner, owner)

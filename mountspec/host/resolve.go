@@ -49,7 +49,7 @@ func (r *Resolver) Resolve(ctx context.Context, target string, o ResolveOptions)
 	if err != nil {
 		return nil, err
 	}
-	s := &session{ctx: ctx, r: r, o: o, reg: reg, others: map[string]whereabouts{}}
+	s := r.session(ctx, reg, o)
 	c, err := s.target(target)
 	if err != nil {
 		return nil, s.explained(err)
@@ -85,7 +85,7 @@ func (s *session) target(target string) (candidate, error) {
 		if err != nil {
 			return candidate{}, unresolvable("", target, "write @owner/slug", "not an address")
 		}
-		return s.find(a)
+		return s.finder.find(a)
 	}
 	if !filepath.IsAbs(target) {
 		if s.o.Dir == "" {
@@ -93,7 +93,7 @@ func (s *session) target(target string) (candidate, error) {
 		}
 		target = filepath.Join(s.o.Dir, target)
 	}
-	return s.byPath(target, s.o.Trust), nil
+	return s.finder.byPath(target, s.o.Trust), nil
 }
 
 // chained says in an error by which workspaces it was reached.
@@ -123,7 +123,7 @@ func (s *session) resolve(c candidate, parent []Reason) (*Resolved, error) {
 
 // finish builds a workspace from manifests that were read.
 func (s *session) finish(l *loaded, parent []Reason) (*Resolved, error) {
-	grants, err := s.authorize(l)
+	grants, err := s.grants.authorize(l)
 	if err != nil {
 		return nil, err
 	}
@@ -155,10 +155,10 @@ func (s *session) accepted(l *loaded) error {
 	}
 	hint := "look at the difference: wsmount registry accept " + l.ws.ID.String()
 	if path := e.differs(l.files); path != "" {
-		return s.deny(l, "", mountspec.Pos{File: path}, hint, "it is not what was accepted when %s was registered", l.ws.ID)
+		return s.r.deny(l, "", mountspec.Pos{File: path}, hint, "it is not what was accepted when %s was registered", l.ws.ID)
 	}
 	if fp := l.loc.Fingerprint(l.registeredPath()); fp != e.Fingerprint {
-		return s.deny(l, "", l.storage.ConfigPos, hint, "the storage is now %s, and was %s when %s was registered", l.loc, e.Location, l.ws.ID)
+		return s.r.deny(l, "", l.storage.ConfigPos, hint, "the storage is now %s, and was %s when %s was registered", l.loc, e.Location, l.ws.ID)
 	}
 	return nil
 }
@@ -174,7 +174,7 @@ func (l *loaded) registeredPath() string {
 func (s *session) build(l *loaded, g Grants) *Resolved {
 	out := &Resolved{Address: l.ws.ID, Workspace: l.ws, Storage: l.storage, Trust: l.cand.trust, Verified: l.cand.trust != Unverified,
 		Manifest: l.manifest, Root: l.home.root, Local: l.local, Location: l.loc, Fingerprint: l.loc.Fingerprint(l.registeredPath()),
-		Grants: g, Identity: l.identity, Principal: s.r.Principal(), Warnings: l.warnings, layers: l.layers, roles: s.rolesFor(l), sandbox: l.sandbox, Part: l.scratch}
+		Grants: g, Identity: l.identity, Principal: s.r.Principal(), Warnings: l.warnings, layers: l.layers, roles: s.r.cfg.rolesFor(l.ws.ID), sandbox: l.sandbox, Part: l.scratch}
 	for _, f := range l.files {
 		out.Governing = append(out.Governing, f.path)
 	}
@@ -190,13 +190,13 @@ func (s *session) build(l *loaded, g Grants) *Resolved {
 
 // rolesFor are the roles of the principal for a workspace: those that the
 // host lists, or owner of what it registered.
-func (s *session) rolesFor(l *loaded) []string {
-	if len(s.r.cfg.Roles) == 0 {
+func (c *Config) rolesFor(workspace mountspec.Address) []string {
+	if len(c.Roles) == 0 {
 		return []string{"owner"}
 	}
 	var out []string
-	for p, roles := range s.r.cfg.Roles {
-		if grant.Matches(p, l.ws.ID.Owner, l.ws.ID.Slug) {
+	for p, roles := range c.Roles {
+		if grant.Matches(p, workspace.Owner, workspace.Slug) {
 			out = append(out, roles...)
 		}
 	}

@@ -46,7 +46,7 @@ func (s *session) loadSandbox(l *loaded) error {
 	sb := &sandbox{block: b.Inline, at: l.home}
 	l.sandbox = sb
 	if b.Inline == nil {
-		f, at, err := s.follow(l, b.Ref, l.home, refSandbox)
+		f, at, err := s.refs.follow(l, b.Ref, l.home, refSandbox)
 		if err != nil {
 			return err
 		}
@@ -194,11 +194,11 @@ func (s *session) otherWorkspace(l *loaded, m mountspec.SandboxMount, reasons []
 	if err != nil {
 		return nil, unresolvable(CodeStorageRef, ref.Pos.String(), "list it in storages of the host configuration", "%q is neither a storage that the host lists nor the address of a workspace", ref.Value)
 	}
-	if err := s.mayRefer(l.sandbox.at, a.Owner, a.Slug, ref, refMount); err != nil {
+	if err := s.refs.mayRefer(l.sandbox.at, a.Owner, a.Slug, ref, refMount); err != nil {
 		return nil, err
 	}
 	sub := s.child(ref.Value)
-	c, err := sub.find(a)
+	c, err := sub.finder.find(a)
 	if err == nil {
 		err = sub.enter(l, c)
 	}

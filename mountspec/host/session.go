@@ -7,18 +7,21 @@ import (
 )
 
 // A session is one call of Resolve, or the part of it for one workspace:
-// the registry as it was at the beginning, and what was looked at.
+// the registry as it was at the beginning, and what was looked at. It reads the
+// manifests; where they are, where their references lead to and what the host grants
+// is for the types that it consists of.
 type session struct {
+	*trail
 	ctx    context.Context
 	r      *Resolver
 	o      ResolveOptions
 	reg    *registryFile
-	steps  []Step
+	finder finder
+	refs   references
+	grants granter
 	chain  []string               // workspaces on the way here, as they were named
 	places []string               // and their manifests
 	others map[string]whereabouts // where workspaces of the configuration lie, found once
-	passed []string               // what the search path led to and was skipped, with why
-	met    []string               // addresses of the manifests that the search path led to
 }
 
 // whereabouts is the location of a workspace, or why it is not known.
@@ -27,18 +30,18 @@ type whereabouts struct {
 	err error
 }
 
-func (s *session) step(subject, result string) {
-	s.steps = append(s.steps, Step{Subject: subject, Result: result})
+func (r *Resolver) session(ctx context.Context, reg *registryFile, o ResolveOptions) *session {
+	s := &session{ctx: ctx, r: r, o: o, reg: reg, others: map[string]whereabouts{}}
+	return s.on(&trail{})
 }
 
-// skip is a step past something that may have been meant.
-func (s *session) skip(subject, why string) {
-	s.step(subject, "skipped: "+why)
-	s.passed = append(s.passed, subject+": "+why)
-}
-
-func (s *session) defaulted(subject, result string) {
-	s.steps = append(s.steps, Step{subject, result, true})
+// on has a session leave its steps on a trail.
+func (s *session) on(t *trail) *session {
+	s.trail = t
+	s.finder = finder{trail: t, r: s.r, reg: s.reg, parse: s.parse(), met: s.finder.met}
+	s.refs = references{trail: t, r: s.r, reg: s.reg}
+	s.grants = granter{trail: t, r: s.r, named: s.o.Secrets}
+	return s
 }
 
 func (s *session) parse() mountspec.Options {
@@ -48,7 +51,12 @@ func (s *session) parse() mountspec.Options {
 // child is a session for a workspace below this one.
 func (s *session) child(name string) *session {
 	c := *s
-	c.steps = nil
 	c.chain = append(append([]string{}, s.chain...), name)
-	return &c
+	return c.on(s.trail.fork())
+}
+
+// quiet is a session whose steps nobody sees.
+func (s *session) quiet() *session {
+	c := *s
+	return c.on(s.trail.fork())
 }

@@ -32,35 +32,35 @@ func overSSH(base string) bool { return strings.HasPrefix(base, "ssh://") }
 
 // grantSSH gives the keys of servers to everybody, and the host's own credentials
 // to the registered workspaces that it lists.
-func (s *session) grantSSH(l *loaded, g *Grants) {
-	c := s.r.cfg.GitHub.SSH
+func (h *granter) grantSSH(l *loaded, g *Grants) {
+	c := h.r.cfg.GitHub.SSH
 	g.SSH = &SSHGrant{}
 	if c.KnownHosts != "" {
 		g.SSH.KnownHosts = append(g.SSH.KnownHosts, c.KnownHosts)
 	}
-	if s.r.o.Home != "" {
-		g.SSH.KnownHosts = append(g.SSH.KnownHosts, filepath.Join(s.r.o.Home, ".ssh", "known_hosts"))
+	if h.r.o.Home != "" {
+		g.SSH.KnownHosts = append(g.SSH.KnownHosts, filepath.Join(h.r.o.Home, ".ssh", "known_hosts"))
 	}
 	g.SSH.KnownHosts = append(g.SSH.KnownHosts, machineKnownHosts)
-	s.step("known hosts", strings.Join(g.SSH.KnownHosts, ", "))
+	h.step("known hosts", strings.Join(g.SSH.KnownHosts, ", "))
 	if c.Credentials == "" {
 		return
 	}
 	by, ok := grant.MatchesAny(c.Allow, l.ws.ID.Owner, l.ws.ID.Slug)
 	switch {
 	case l.cand.trust == Unverified:
-		s.step("SSH credentials", "not used: the manifest is not registered")
+		h.step("SSH credentials", "not used: the manifest is not registered")
 	case !ok:
-		s.step("SSH credentials", "not used: providers.github.ssh.allow does not list "+l.ws.ID.String())
+		h.step("SSH credentials", "not used: providers.github.ssh.allow does not list "+l.ws.ID.String())
 	case c.Credentials != agentCredentials:
 		g.SSH.Secret = c.Credentials
-		s.step("SSH credentials", "secret "+c.Credentials+", granted by providers.github.ssh.allow "+by)
+		h.step("SSH credentials", "secret "+c.Credentials+", granted by providers.github.ssh.allow "+by)
 	default:
-		if g.SSH.Agent, ok = s.r.o.Lookup("SSH_AUTH_SOCK"); !ok || g.SSH.Agent == "" {
-			s.step("SSH credentials", "ssh-agent, which does not run: SSH_AUTH_SOCK is not set")
+		if g.SSH.Agent, ok = h.r.o.Lookup("SSH_AUTH_SOCK"); !ok || g.SSH.Agent == "" {
+			h.step("SSH credentials", "ssh-agent, which does not run: SSH_AUTH_SOCK is not set")
 			return
 		}
-		s.step("SSH credentials", "ssh-agent at "+g.SSH.Agent+", granted by providers.github.ssh.allow "+by)
+		h.step("SSH credentials", "ssh-agent at "+g.SSH.Agent+", granted by providers.github.ssh.allow "+by)
 	}
 }
 

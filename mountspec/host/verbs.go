@@ -39,7 +39,7 @@ type Entry struct {
 func (r *Resolver) Add(ctx context.Context, path string, o AddOptions) (Entry, error) {
 	var out Entry
 	err := r.store.change(func(reg *registryFile) (bool, error) {
-		s := &session{ctx: ctx, r: r, reg: reg, others: map[string]whereabouts{}}
+		s := r.session(ctx, reg, ResolveOptions{})
 		l, err := s.load(candidate{addr: o.Address, path: path, trust: Registered, how: "registry add", ownerID: o.OwnerID})
 		if err != nil {
 			return false, err
@@ -123,9 +123,9 @@ func (r *Resolver) OwnerID(ctx context.Context, owner string) (string, error) {
 			return e.OwnerID, nil
 		}
 	}
-	s := &session{ctx: ctx, r: r, reg: &registryFile{}}
+	s := r.session(ctx, &registryFile{}, ResolveOptions{})
 	for _, e := range entries {
-		c, ok, err := s.registered(e.Address)
+		c, ok, err := s.finder.registered(e.Address)
 		if err != nil || !ok {
 			continue
 		}
@@ -208,8 +208,7 @@ func (r *Resolver) entry(reg *registryFile, addr mountspec.Address) (*Registrati
 	if err := reg.damaged(r.store.path, addr.String()); err != nil {
 		return nil, err
 	}
-	s := &session{r: r, reg: reg}
-	hint := didYouMean(addr.String(), s.known(), "wsmount registry list shows what is registered")
+	hint := didYouMean(addr.String(), (&finder{r: r, reg: reg}).known(), "wsmount registry list shows what is registered")
 	if _, ok := r.cfg.Workspaces[addr.String()]; ok {
 		hint = "change it in " + r.cfg.Path
 	}
@@ -245,7 +244,7 @@ func (r *Resolver) Accept(ctx context.Context, addr mountspec.Address, confirm f
 		if err != nil {
 			return false, err
 		}
-		s := &session{ctx: ctx, r: r, reg: reg}
+		s := r.session(ctx, reg, ResolveOptions{})
 		// The owner is not compared: a new one is what may be accepted.
 		l, err := s.load(candidate{addr: addr, path: e.Path, trust: Registered, how: "the registry", entry: e})
 		if err != nil {
