@@ -116,12 +116,15 @@ func (g *gitStage) turnsOfBoth(m *harness.Mount) {
 func (g *gitStage) later(m *harness.Mount, name, why string) {
 	g.t.Helper()
 	g.check(os.WriteFile(m.Dir+"/"+name, []byte("later\n"), 0o644))
-	var told struct{ Failed []string }
-	r := g.w.Run("event", "--json", m.Dir, "turn-end")
-	g.check(json.Unmarshal([]byte(r.Out), &told))
-	if r.Code == 0 || !strings.Contains(strings.Join(told.Failed, "\n"), why) {
-		g.t.Errorf("%s: exit %d, %q, want %q", name, r.Code, told.Failed, why)
-	}
+	harness.Eventually(g.t, name+": the event says "+why, func() bool { // a slow machine's patience may end before an attempt has
+		var told struct{ Failed []string }
+		r := g.w.Run("event", "--json", m.Dir, "turn-end")
+		g.check(json.Unmarshal([]byte(r.Out), &told))
+		if r.Code == 0 {
+			g.t.Fatalf("%s: the event has not failed, want %q", name, why)
+		}
+		return strings.Contains(strings.Join(told.Failed, "\n"), why)
+	})
 	harness.Eventually(g.t, "status says "+why, func() bool {
 		return strings.Contains(g.w.MustRun("status", "--json", m.Dir), why)
 	})
