@@ -56,6 +56,7 @@ var owners = []owner{
 	{"github.com/aws/aws-sdk-go-v2", []string{"providers/s3", "integration/bench", "integration/s3server"}, "one package per service (the benchmark asks what the SDK can do without us, and the tests what a bucket really holds)"},
 	{"github.com/Azure", []string{"providers/azure"}, "one package per service"},
 	{"cloud.google.com", []string{"providers/gcs"}, "one package per service"},
+	{"google.golang.org", []string{"providers/gcs"}, "one package per service"},
 	{"golang.org/x/oauth2", []string{"providers/gcs"}, "one package per service"},
 	{"github.com/go-git", []string{"providers/git"}, "one package per service"},
 	{"golang.org/x/crypto", []string{"providers/git", "integration/gitserver"}, "one package reaches servers over SSH, and one is such a server for tests"},

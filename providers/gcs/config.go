@@ -3,6 +3,7 @@ package gcs
 import (
 	"context"
 	"fmt"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -78,6 +79,9 @@ func parseConfig(s providers.Settings) (config, error) {
 	}
 	if c.endpoint == "" {
 		c.endpoint = public
+	}
+	if u, err := url.Parse(c.endpoint); err != nil || u.Path != "" { // uploads would go elsewhere
+		return config{}, bucket.Invalid("endpoint has a path, which the service has not")
 	}
 	if c.prefix, err = bucket.ParsePrefix(get["prefix"]); err != nil {
 		return config{}, err

@@ -1,24 +1,26 @@
 // Package gcs is a provider whose bytes lie in a bucket of Google Cloud Storage.
 //
-// It knows the service's protocol; how a tree lies in a bucket is package bucket's.
+// It knows the service; how a tree lies in a bucket is package bucket's.
 //
 //	p, err := driver.Open(ctx, providers.Settings{
 //		Config: map[string]string{"kind": "gcs", "bucket": "b"},
 //		Credentials: reveal, // knows client_email and private_key, as a key file of a service account has them
 //	})
 //
-// The requests are written here: there are ten, and each of Google's two clients brings
-// gRPC and a system of telemetry with it, a tenth of the whole program.
+// The protocol is Google's generated client's, which adds 4.7 MB to the program; the client
+// for people, cloud.google.com/go/storage, would add 23.6 MB and 75 modules.
 //
 // # Requests
 //
 // All go through the transport that was given, to one origin. They are the JSON API's,
 // but for the download: the JSON API gives content without the metadata of its object,
 // and the XML API gives both with one request. No request is repeated, but once after a
-// new login.
+// new login: the client repeats nothing that it is not asked to.
 //
-// An upload says the MD5 of its body ahead, and the service keeps nothing else. It takes
-// about one change of a name in a second, and refuses more as what passes.
+// An upload says the MD5 of its body ahead, and the service keeps nothing else. It is one
+// request: what is large comes in parts already, so resumable uploads would add nothing.
+// The service takes about one change of a name in a second, and refuses more as what
+// passes.
 //
 // # Versions
 //

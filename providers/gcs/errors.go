@@ -2,13 +2,13 @@ package gcs
 
 import (
 	"context"
-	"encoding/json"
 	"encoding/xml"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"strings"
+
+	"google.golang.org/api/googleapi"
 
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/internal/bucket"
@@ -60,68 +60,27 @@ var texts = []struct {
 	{http.StatusBadRequest, "invalid", "MD5 hash", wrongDigest},
 }
 
-// refusal is what an answer that is no success says.
-type refusal struct{ code, message string }
-
-// Error is the service's words.
-func (r *refusal) Error() string { return strings.TrimSpace(r.code + ": " + r.message) }
-
-// refusalMax bounds what is read of it.
-const refusalMax = 64 << 10
-
-// refused is the error for an answer that is no success. The answer is read then.
-func refused(answer *http.Response) error {
-	text, err := io.ReadAll(io.LimitReader(answer.Body, refusalMax))
-	if err != nil {
-		text = nil // the status says enough
-	}
-	r := said(answer.StatusCode, text)
-	f := &bucket.Fault{Code: r.code, Status: answer.StatusCode, Err: r, Kind: codes[r.code]}
-	if f.Kind == nil {
-		f.Kind = bucket.KindOfStatus(answer.StatusCode)
-	}
-	if f.Kind == nil { // a redirection, which would send the login where nobody granted it to go
-		f.Kind = providers.ErrUnavailable
-	}
-	if r.message == "" {
-		f.Err = fmt.Errorf("status %d", answer.StatusCode)
-	}
-	if answer.StatusCode == http.StatusRequestedRangeNotSatisfiable {
-		f.Doubt = bucket.RangeBeyond
-	}
-	return f
-}
-
-// said reads the document of a refusal, which is JSON or XML.
-func said(status int, text []byte) *refusal {
-	var j struct {
-		Error struct {
-			Message string
-			Errors  []struct{ Reason string }
-		}
-	}
+// said is the service's code and words, in JSON or in XML.
+func said(answer *googleapi.Error) (code, message string) {
 	var x struct{ Code, Message string }
-	switch {
-	case json.Unmarshal(text, &j) == nil:
-		r := &refusal{message: j.Error.Message}
-		if len(j.Error.Errors) > 0 {
-			r.code = j.Error.Errors[0].Reason
-		}
-		for _, one := range texts {
-			if status == one.status && r.code == one.reason && strings.Contains(r.message, one.text) {
-				r.code = one.code
-			}
-		}
-		return r
-	case xml.Unmarshal(text, &x) == nil:
-		return &refusal{x.Code, x.Message}
+	if xml.Unmarshal([]byte(answer.Body), &x) == nil {
+		return x.Code, x.Message
 	}
-	return &refusal{}
+	if len(answer.Errors) > 0 {
+		code = answer.Errors[0].Reason
+	}
+	for _, one := range texts {
+		if answer.Code == one.status && code == one.reason && strings.Contains(answer.Message, one.text) {
+			code = one.code
+		}
+	}
+	return code, answer.Message
 }
 
 // translate finds the kind of what a request ended with.
 func translate(ctx context.Context, err error) error {
 	var done *bucket.Fault
+	var answer *googleapi.Error
 	switch {
 	case err == nil:
 		return nil
@@ -129,8 +88,24 @@ func translate(ctx context.Context, err error) error {
 		return &bucket.Fault{Kind: ctx.Err()}
 	case errors.As(err, &done):
 		return done
+	case !errors.As(err, &answer):
+		return &bucket.Fault{Kind: bucket.KindUnanswered(err), Err: err}
 	}
-	return &bucket.Fault{Kind: bucket.KindUnanswered(err), Err: err}
+	code, message := said(answer)
+	f := &bucket.Fault{Code: code, Status: answer.Code, Kind: codes[code], Err: errors.New(strings.TrimSpace(code + ": " + message))}
+	if f.Kind == nil {
+		f.Kind = bucket.KindOfStatus(f.Status)
+	}
+	if f.Kind == nil { // a redirection, which would send the login where nobody granted it to go
+		f.Kind = providers.ErrUnavailable
+	}
+	if message == "" {
+		f.Err = fmt.Errorf("status %d", f.Status)
+	}
+	if f.Status == http.StatusRequestedRangeNotSatisfiable {
+		f.Doubt = bucket.RangeBeyond
+	}
+	return f
 }
 
 // isCode reports whether err is the service's answer with a code.

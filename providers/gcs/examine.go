@@ -3,8 +3,6 @@ package gcs
 import (
 	"context"
 	"errors"
-	"net/http"
-	"net/url"
 	"strings"
 
 	"github.com/wsmount/wsmount/providers"
@@ -16,26 +14,14 @@ func (p *Provider) Examine(ctx context.Context) []providers.Finding {
 	s := p.store
 	x := bucket.Examination{Endpoint: s.config.endpoint, Own: s.examineBucket}
 	if s.config.endpoint == public {
-		x.Endpoint = "Google Cloud Storage"
+		x.Endpoint = people
 	}
 	x.Conditions = []providers.Finding{bucket.Good("conditions", "every change has the service decide, by generation and metageneration")}
 	return p.Findings(ctx, x)
 }
 
-// bucketResource is what the service says of a bucket.
-type bucketResource struct {
-	Location         string
-	Versioning       struct{ Enabled bool }
-	SoftDeletePolicy struct {
-		RetentionDurationSeconds int64 `json:",string"`
-	}
-}
-
-func (bucketResource) kind() string { return "storage#bucket" }
-
 func (s *store) examineBucket(ctx context.Context) []providers.Finding {
-	got, _, err := ask[bucketResource](ctx, s, request{name: "buckets.get", method: http.MethodGet, path: s.bucketPath(),
-		query: url.Values{"fields": {"kind,location,versioning,softDeletePolicy"}}})
+	got, err := ask(ctx, s, "buckets.get", s.api.Buckets.Get(s.config.bucket), fields("kind,location,versioning,softDeletePolicy"))
 	switch {
 	case errors.Is(err, providers.ErrPermission):
 		return []providers.Finding{bucket.Less("bucket", "grant storage.buckets.get if doctor is to say", "not told (%v); a mount needs no more than objects", err)}
@@ -43,12 +29,12 @@ func (s *store) examineBucket(ctx context.Context) []providers.Finding {
 		return []providers.Finding{bucket.Less("bucket", "nothing, unless that is new", "the service does not say (%v); a mount needs no more than objects", err)}
 	}
 	keeps := "off: what is overwritten or deleted is gone there, but for what the soft delete policy keeps; wsmount's own history is on this machine"
-	if got.Versioning.Enabled {
+	if got.Versioning != nil && got.Versioning.Enabled {
 		keeps = "on: the bucket keeps, and charges for, what is overwritten or deleted, until a rule of its lifecycle ends it"
 	}
 	out := []providers.Finding{bucket.Good("region", "%s", strings.ToLower(got.Location)), bucket.Good("versioning", "%s", keeps)}
-	if days := got.SoftDeletePolicy.RetentionDurationSeconds / (24 * 60 * 60); days > 0 {
-		out = append(out, bucket.Good("soft delete", "the bucket charges for what is overwritten or deleted, parts of uploads too, for %d days more", days))
+	if soft := got.SoftDeletePolicy; soft != nil && soft.RetentionDurationSeconds > 0 {
+		out = append(out, bucket.Good("soft delete", "the bucket charges for what is overwritten or deleted, parts of uploads too, for %d days more", soft.RetentionDurationSeconds/(24*60*60)))
 	}
 	return out
 }

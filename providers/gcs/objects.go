@@ -1,16 +1,17 @@
 package gcs
 
 import (
-	"bytes"
 	"context"
 	"encoding/base64"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
-	"strconv"
+	"slices"
 	"strings"
+
+	"google.golang.org/api/googleapi"
+	"google.golang.org/api/storage/v1"
 
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/internal/bucket"
@@ -18,22 +19,7 @@ import (
 
 // Head implements bucket.Store.
 func (s *store) Head(ctx context.Context, key string) (bucket.Object, error) {
-	return s.describe(ctx, request{name: "objects.get", method: http.MethodGet, path: s.objectPath(key)})
-}
-
-// describe sends a request that is answered with an object's resource.
-func (s *store) describe(ctx context.Context, r request) (bucket.Object, error) {
-	if r.query == nil {
-		r.query = url.Values{}
-	}
-	r.query.Set("fields", resourceFields)
-	got, answer, err := ask[resource](ctx, s, r)
-	if err != nil {
-		return bucket.Object{}, err
-	}
-	o, err := got.object()
-	o.Answered = answered(answer)
-	return o, err
+	return describe(ctx, s, "objects.get", s.api.Objects.Get(s.config.bucket, key))
 }
 
 // Past implements bucket.Store. A generation is one content forever, so there is nothing
@@ -43,43 +29,54 @@ func (s *store) Past(ctx context.Context, key string, v providers.Version) (id s
 	if err != nil {
 		return "", &bucket.Fault{Kind: providers.ErrNotExist, Err: err}
 	}
-	o, err := s.describe(ctx, request{name: "objects.get", method: http.MethodGet, path: s.objectPath(key), query: url.Values{"generation": {generation}}})
+	o, err := describe(ctx, s, "objects.get", s.api.Objects.Get(s.config.bucket, key).Generation(generation))
 	if err != nil {
 		return "", err
 	}
 	if !v.Matches(o.Version()) {
-		return "", &bucket.Fault{Kind: providers.ErrNotExist, Err: fmt.Errorf("the metadata of generation %s have changed", generation)}
+		return "", &bucket.Fault{Kind: providers.ErrNotExist, Err: fmt.Errorf("the metadata of generation %d have changed", generation)}
 	}
-	return generation, nil
+	return text(generation), nil
 }
-
-// download is the name of a request of the XML API.
-const download = "GET Object"
 
 // Get implements bucket.Store.
 func (s *store) Get(ctx context.Context, key string, want bucket.Range) (bucket.Object, io.ReadCloser, error) {
-	// Without this, the service unpacks what was stored packed.
-	r := request{name: download, method: http.MethodGet, path: s.contentPath(key), query: url.Values{}, header: http.Header{"Accept-Encoding": {"gzip"}}}
+	// A key is one segment, in which nobody on the way looks for directions.
+	target := s.config.endpoint + "/" + url.PathEscape(s.config.bucket) + "/" + url.PathEscape(key)
+	if want.ID != "" {
+		target += "?" + url.Values{"generation": {want.ID}}.Encode()
+	}
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, target, nil)
+	if err != nil {
+		return bucket.Object{}, nil, bucket.Invalid(download) // the error would show all of it
+	}
+	r.Header.Set("Accept-Encoding", "gzip") // else the service unpacks what was stored packed
 	if want.ETag != "" {
 		generation, metageneration, err := cutETag(want.ETag)
 		if err != nil {
 			return bucket.Object{}, nil, err
 		}
-		r.header.Set("X-Goog-If-Generation-Match", generation)
-		r.header.Set("X-Goog-If-Metageneration-Match", metageneration)
-	}
-	if want.ID != "" {
-		r.query.Set("generation", want.ID)
+		r.Header.Set("X-Goog-If-Generation-Match", text(generation))
+		r.Header.Set("X-Goog-If-Metageneration-Match", text(metageneration))
 	}
 	part := want.Header()
 	if part != "" {
-		r.header.Set("Range", part)
+		r.Header.Set("Range", part)
 	}
-	answer, err := s.do(ctx, r)
+	answer, err := call(ctx, s, download, nil, func(ctx context.Context) (*http.Response, error) {
+		answer, err := s.client.Do(r.WithContext(ctx))
+		if err != nil {
+			return nil, err
+		}
+		if err = googleapi.CheckMediaResponse(answer); err != nil {
+			answer.Body.Close()
+		}
+		return answer, err
+	})
 	if err != nil {
 		return bucket.Object{}, nil, err
 	}
-	o, err := fromHeaders(key, answer)
+	o, err := ofDownload(key, answer.Header)
 	if err == nil {
 		err = checkContent(o, answer, part)
 	}
@@ -88,12 +85,6 @@ func (s *store) Get(ctx context.Context, key string, want bucket.Range) (bucket.
 		return bucket.Object{}, nil, err
 	}
 	return o, answer.Body, nil
-}
-
-// contentPath is where the XML API has an object. A key is one segment, in which nobody
-// on the way looks for directions.
-func (s *store) contentPath(key string) string {
-	return "/" + url.PathEscape(s.config.bucket) + "/" + url.PathEscape(key)
 }
 
 // checkContent refuses content that was packed or unpacked on the way, and the whole in
@@ -116,157 +107,116 @@ func checkContent(o bucket.Object, answer *http.Response, part string) error {
 
 // Put implements bucket.Store.
 func (s *store) Put(ctx context.Context, key string, body *bucket.Outgoing, m bucket.Making) (bucket.Object, error) {
-	d := described(m)
-	d["name"] = key
-	if body.MD5 != nil {
-		d["md5Hash"] = base64.StdEncoding.EncodeToString(body.MD5[:])
-	}
-	text, err := json.Marshal(d)
+	options, err := preconditions(m.If)
 	if err != nil {
 		return bucket.Object{}, err
 	}
-	const boundary = "wsmount-boundary"
-	var head bytes.Buffer
-	fmt.Fprintf(&head, "--%s\r\nContent-Type: application/json; charset=UTF-8\r\n\r\n%s\r\n--%s\r\nContent-Type: %s\r\n\r\n", boundary, text, boundary, d["contentType"])
-	const tail = "\r\n--" + boundary + "--\r\n"
-	r := request{
-		name: "objects.insert", method: http.MethodPost, path: "/upload" + s.objectsPath(), query: url.Values{"uploadType": {"multipart"}},
-		header: http.Header{"Content-Type": {"multipart/related; boundary=" + boundary}},
-		body: func() io.Reader {
-			return io.MultiReader(bytes.NewReader(head.Bytes()), body.Reader(), strings.NewReader(tail))
-		},
-		size: int64(head.Len()) + body.Size + int64(len(tail)), again: body.Again,
+	r := described(m)
+	r.Name = key
+	if body.MD5 != nil {
+		r.Md5Hash = base64.StdEncoding.EncodeToString(body.MD5[:])
 	}
-	if err := preconditions(r.query, m.If); err != nil {
+	got, err := call(ctx, s, "objects.insert", body.Again, func(ctx context.Context) (*storage.Object, error) {
+		// Without chunks the body goes as it is read, in one request.
+		return s.api.Objects.Insert(s.config.bucket, r).Media(body.Reader(), googleapi.ChunkSize(0), googleapi.ContentType(r.ContentType)).
+			Context(ctx).Do(append(options, fields(resourceFields))...)
+	})
+	if err != nil {
 		return bucket.Object{}, err
 	}
-	return s.describe(ctx, r)
+	return objectOf(got)
 }
 
 // Copy implements bucket.Store. A copy to another class of storage takes several requests,
 // of which the last makes the object.
 func (s *store) Copy(ctx context.Context, from bucket.Object, key string, m bucket.Making) (bucket.Object, error) {
-	q := url.Values{"fields": {"kind,done,rewriteToken,resource(" + resourceFields + ")"}}
-	if err := preconditions(q, m.If); err != nil {
-		return bucket.Object{}, err
-	}
-	if err := pinned(q, "ifSource", from.ETag); err != nil {
-		return bucket.Object{}, err
-	}
-	r, err := withDocument(request{
-		name: "objects.rewrite", method: http.MethodPost, query: q,
-		path: s.objectPath(from.Key) + "/rewriteTo/b/" + url.PathEscape(s.config.bucket) + "/o/" + url.PathEscape(key),
-	}, described(m))
+	options, err := preconditions(m.If)
 	if err != nil {
 		return bucket.Object{}, err
 	}
-	for {
-		got, answer, err := ask[rewritten](ctx, s, r)
-		if err != nil {
+	source, err := pinned("ifSource", from.ETag)
+	if err != nil {
+		return bucket.Object{}, err
+	}
+	options = slices.Concat(options, source, []googleapi.CallOption{fields("kind,done,rewriteToken,resource(" + resourceFields + ")")})
+	for r := s.api.Objects.Rewrite(s.config.bucket, from.Key, s.config.bucket, key, described(m)); ; {
+		got, err := ask(ctx, s, "objects.rewrite", r, options...)
+		if err == nil {
+			err = isKind(got.Kind, "storage#rewriteResponse")
+		}
+		switch {
+		case err != nil:
 			return bucket.Object{}, err
-		}
-		if got.Done {
-			o, err := got.Resource.object()
-			o.Answered = answered(answer)
-			return o, err
-		}
-		if got.RewriteToken == "" {
+		case got.Done && got.Resource != nil:
+			got.Resource.ServerResponse = got.ServerResponse
+			return objectOf(got.Resource)
+		case got.Done, got.RewriteToken == "":
 			return bucket.Object{}, fmt.Errorf("%w: a copy that is neither done nor goes on", providers.ErrCorrupt)
 		}
-		q.Set("rewriteToken", got.RewriteToken)
+		r.RewriteToken(got.RewriteToken)
 	}
 }
-
-// rewritten is how far a copy got.
-type rewritten struct {
-	Done         bool
-	RewriteToken string
-	Resource     resource
-}
-
-func (rewritten) kind() string { return "storage#rewriteResponse" }
 
 // Delete implements bucket.Store.
 func (s *store) Delete(ctx context.Context, key string, c providers.Condition) error {
-	r := request{name: "objects.delete", method: http.MethodDelete, path: s.objectPath(key), query: url.Values{}}
-	if err := preconditions(r.query, c); err != nil {
-		return err
-	}
-	answer, err := s.do(ctx, r)
+	options, err := preconditions(c)
 	if err != nil {
 		return err
 	}
-	answer.Body.Close()
-	return nil
+	_, err = call(ctx, s, "objects.delete", nil, func(ctx context.Context) (struct{}, error) {
+		return struct{}{}, s.api.Objects.Delete(s.config.bucket, key).Context(ctx).Do(options...)
+	})
+	return err
 }
 
 // Patch implements bucket.Patcher.
 func (s *store) Patch(ctx context.Context, was bucket.Object, m bucket.Making) (bucket.Object, error) {
-	q := url.Values{}
-	if err := preconditions(q, m.If); err != nil {
-		return bucket.Object{}, err
-	}
-	r, err := withDocument(request{name: "objects.patch", method: http.MethodPatch, path: s.objectPath(was.Key), query: q}, changed(was, m))
+	options, err := preconditions(m.If)
 	if err != nil {
 		return bucket.Object{}, err
 	}
-	return s.describe(ctx, r)
+	return describe(ctx, s, "objects.patch", s.api.Objects.Patch(s.config.bucket, was.Key, changed(was, m)), options...)
 }
 
 // List implements bucket.Store. A page may be empty and not the last.
 func (s *store) List(ctx context.Context, q bucket.Query) (bucket.Listing, error) {
-	r := request{name: "objects.list", method: http.MethodGet, path: s.objectsPath(), query: url.Values{
-		"prefix": {q.Prefix}, "fields": {"kind,nextPageToken,prefixes,items(" + resourceFields + ")"},
-	}}
-	set := func(name, value string) {
-		if value != "" {
-			r.query.Set(name, value)
-		}
-	}
-	set("startOffset", q.After) // which begins with that key itself
-	set("pageToken", q.Token)
+	// startOffset begins with that key itself.
+	r := s.api.Objects.List(s.config.bucket).Prefix(q.Prefix).StartOffset(q.After).PageToken(q.Token)
 	if q.Grouped {
-		set("delimiter", "/")
-		set("includeTrailingDelimiter", "true")
+		r.Delimiter("/").IncludeTrailingDelimiter(true)
 	}
-	if limit := q.Limit; limit > 0 {
+	if limit := int64(q.Limit); limit > 0 {
 		if q.After != "" {
 			limit++
 		}
-		set("maxResults", strconv.Itoa(limit))
+		r.MaxResults(limit)
 	}
 	for {
-		page, answer, err := ask[listed](ctx, s, r)
+		page, err := ask(ctx, s, "objects.list", r, fields("kind,nextPageToken,prefixes,items("+resourceFields+")"))
+		if err == nil {
+			err = isKind(page.Kind, "storage#objects")
+		}
 		if err != nil {
 			return bucket.Listing{}, err
 		}
-		out := bucket.Listing{Next: page.NextPageToken, More: page.NextPageToken != "", Answered: answered(answer)}
-		if out.Items, err = page.after(q); err != nil {
+		out := bucket.Listing{Next: page.NextPageToken, More: page.NextPageToken != "", Answered: answered(page.ServerResponse.Header)}
+		if out.Items, err = after(page, q); err != nil {
 			return bucket.Listing{}, err
 		}
 		if len(out.Items) > 0 || !out.More {
 			return out, s.endMarker(ctx, q, out)
 		}
-		r.query.Set("pageToken", page.NextPageToken)
+		r.PageToken(page.NextPageToken)
 	}
 }
 
-// listed is a page of a listing.
-type listed struct {
-	NextPageToken string
-	Prefixes      []string
-	Items         []resource
-}
-
-func (listed) kind() string { return "storage#objects" }
-
 // after is what a page has behind a key. The marker of a group is an item of its own
 // beside it.
-func (l *listed) after(q bucket.Query) ([]bucket.Item, error) {
-	items := make([]bucket.Item, 0, len(l.Items)+len(l.Prefixes))
+func after(page *storage.Objects, q bucket.Query) ([]bucket.Item, error) {
+	items := make([]bucket.Item, 0, len(page.Items)+len(page.Prefixes))
 	groups := map[string]bool{}
-	for i := range l.Items {
-		o, err := l.Items[i].object()
+	for _, one := range page.Items {
+		o, err := objectOf(one)
 		if err != nil {
 			return nil, err
 		}
@@ -283,7 +233,7 @@ func (l *listed) after(q bucket.Query) ([]bucket.Item, error) {
 		}
 		items = append(items, it)
 	}
-	for _, group := range l.Prefixes {
+	for _, group := range page.Prefixes {
 		if !groups[group] {
 			items = append(items, bucket.Item{Object: bucket.Object{Key: group}, IsDir: true})
 		}

@@ -7,6 +7,9 @@ import (
 	"net/http"
 	"time"
 
+	"google.golang.org/api/option"
+	"google.golang.org/api/storage/v1"
+
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/internal/bucket"
 )
@@ -27,7 +30,8 @@ var (
 // store is the bucket as the service has it.
 type store struct {
 	config config
-	client *http.Client
+	api    *storage.Service
+	client *http.Client // for what the JSON API does not have
 	login  *bucket.Login[string]
 	meter  *bucket.Meter
 	own    *http.Transport // to be closed with the provider; nil: the caller's
@@ -79,11 +83,13 @@ func connect(ctx context.Context, c config, settings providers.Settings) (*store
 		s.meter.Inner = s.own
 	}
 	s.client = &http.Client{
-		Transport: genuine(s.meter),
+		Transport: sender{login, genuine(s.meter)},
 		// A redirect would send the token where nobody granted it to go.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
-	return s, nil
+	// No log: what the environment asks of Google's own tools would have tokens in it.
+	s.api, err = storage.NewService(ctx, option.WithHTTPClient(s.client), option.WithEndpoint(c.endpoint+"/storage/v1/"), option.WithLogger(slog.New(slog.DiscardHandler)))
+	return s, err
 }
 
 // Requests implements providers.Meter.

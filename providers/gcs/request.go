@@ -1,33 +1,20 @@
 package gcs
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
-	"net/url"
+	"strconv"
 	"strings"
+
+	"google.golang.org/api/googleapi"
+	"google.golang.org/api/storage/v1"
 
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/internal/bucket"
 )
 
-// request is one of the service's.
-type request struct {
-	name   string // as the service calls it: "objects.get"
-	method string
-	path   string // percent-encoded
-	query  url.Values
-	header http.Header
-
-	body  func() io.Reader // for each attempt; nil: none
-	size  int64
-	again func() bool // makes the body ready for another attempt, or says that it cannot; nil: it always is
-}
-
-// nameKey is where a request's context has its name.
+// nameKey is where a request's context has what the service calls it: "objects.get".
 type nameKey struct{}
 
 func nameOf(r *http.Request) string {
@@ -35,119 +22,66 @@ func nameOf(r *http.Request) string {
 	return name
 }
 
-// objectPath is where the JSON API has an object.
-func (s *store) objectPath(key string) string {
-	return s.objectsPath() + "/" + url.PathEscape(key)
-}
+// download is the name of a request of the XML API.
+const download = "GET Object"
 
-func (s *store) objectsPath() string { return s.bucketPath() + "/o" }
-
-func (s *store) bucketPath() string { return "/storage/v1/b/" + url.PathEscape(s.config.bucket) }
-
-// do sends a request, and once more after a new login. The answer is a success.
-func (s *store) do(ctx context.Context, r request) (answer *http.Response, err error) {
+// call sends a request, and once more after a new login. again, unless nil, makes the
+// request's body ready for that, or says that it cannot.
+func call[O any](ctx context.Context, s *store, name string, again func() bool, send func(context.Context) (O, error)) (out O, err error) {
 	err = s.login.Do(ctx, func() error {
-		answer, err = s.once(ctx, r)
+		out, err = send(context.WithValue(ctx, nameKey{}, name))
 		return translate(ctx, err)
-	}, mayBeLogin, r.again)
-	if err != nil {
-		return nil, err
-	}
-	return answer, nil
+	}, mayBeLogin, again)
+	return out, err
 }
 
-func (s *store) once(ctx context.Context, r request) (*http.Response, error) {
-	var body io.Reader
-	if r.body != nil {
-		body = r.body()
-	}
-	target := s.config.endpoint + r.path
-	if len(r.query) > 0 {
-		target += "?" + r.query.Encode()
-	}
-	out, err := http.NewRequestWithContext(context.WithValue(ctx, nameKey{}, r.name), r.method, target, body)
-	if err != nil {
-		return nil, bucket.Invalid("%s", r.name) // the error would show all of it
-	}
-	for name, values := range r.header {
-		out.Header[name] = values
-	}
-	if body != nil {
-		out.ContentLength = r.size
-	}
-	if s.login != nil {
-		token, err := s.login.Get(ctx)
-		if err != nil {
-			return nil, err
-		}
-		out.Header.Set("Authorization", "Bearer "+token)
-	}
-	answer, err := s.client.Do(out)
-	if err != nil {
-		return nil, err
-	}
-	if answer.StatusCode/100 == 2 {
-		return answer, nil
-	}
-	defer answer.Body.Close()
-	return nil, refused(answer)
+// request is one of the client's.
+type request[R, O any] interface {
+	Context(ctx context.Context) R
+	Do(options ...googleapi.CallOption) (O, error)
 }
 
-// document is an answer of the JSON API.
-type document interface{ kind() string }
-
-// ask sends a request whose answer is a document, of which nothing else than the kind that
-// is expected is believed.
-func ask[D document](ctx context.Context, s *store, r request) (d D, answer *http.Response, err error) {
-	answer, err = s.do(ctx, r)
-	if err != nil {
-		return d, nil, err
-	}
-	defer answer.Body.Close()
-	text, err := io.ReadAll(answer.Body)
-	if err != nil {
-		return d, nil, translate(ctx, err)
-	}
-	var is struct{ Kind string }
-	err = json.Unmarshal(text, &is)
-	if err == nil && is.Kind != d.kind() {
-		err = fmt.Errorf("the document is %q and not %s", is.Kind, d.kind())
-	}
-	if err == nil {
-		err = json.Unmarshal(text, &d)
-	}
-	if err != nil {
-		return d, nil, genuine(nil).Foreign(answer, "%v", err)
-	}
-	return d, answer, nil
+// ask sends a request whose body, if it has one, is a document.
+func ask[R request[R, O], O any](ctx context.Context, s *store, name string, r R, options ...googleapi.CallOption) (O, error) {
+	return call(ctx, s, name, nil, func(ctx context.Context) (O, error) { return r.Context(ctx).Do(options...) })
 }
 
-// withDocument is r with a body of JSON.
-func withDocument(r request, document any) (request, error) {
-	text, err := json.Marshal(document)
+// describe sends a request that is answered with an object's resource.
+func describe[R request[R, *storage.Object]](ctx context.Context, s *store, name string, r R, options ...googleapi.CallOption) (bucket.Object, error) {
+	got, err := ask(ctx, s, name, r, append(options, fields(resourceFields))...)
 	if err != nil {
-		return r, err
+		return bucket.Object{}, err
 	}
-	r.body, r.size = func() io.Reader { return bytes.NewReader(text) }, int64(len(text))
-	r.header = http.Header{"Content-Type": {"application/json"}}
-	return r, nil
+	return objectOf(got)
 }
+
+func fields(wanted string) googleapi.CallOption { return googleapi.QueryParameter("fields", wanted) }
+
+// isKind refuses a document of another kind than was asked for: it is not the service's.
+func isKind(kind, want string) error {
+	if kind == want {
+		return nil
+	}
+	return &bucket.Fault{Kind: providers.ErrUnavailable, Err: fmt.Errorf("the answer is not from %s: the document is %q and not %s", people, kind, want)}
+}
+
+// people call the service so.
+const people = "Google Cloud Storage"
 
 // requestName is how the service names a request.
 const requestName = "X-Guploader-Uploadid"
 
-// genuine is a transport that believes what is the service's. Documents are looked at
-// where they are read.
+// genuine is a transport that believes what is the service's. The kinds of documents are
+// looked at where they are read.
 func genuine(inner http.RoundTripper) *bucket.Genuine {
-	g := &bucket.Genuine{Inner: inner, Service: "Google Cloud Storage", Header: requestName}
+	g := &bucket.Genuine{Inner: inner, Service: people, Header: requestName}
 	g.Lacks = func(r *http.Request, answer *http.Response) error {
-		content := answer.Header.Get("Content-Type")
 		switch op := nameOf(r); {
 		case op == download && answer.Header.Get("X-Goog-Generation") == "":
 			return g.Foreign(answer, "there is no X-Goog-Generation")
 		case op == "objects.delete" && answer.StatusCode != http.StatusNoContent && answer.ContentLength != 0:
 			return g.Foreign(answer, "a deletion is answered with content")
-		case op != download && op != "objects.delete" && !strings.HasPrefix(content, "application/json"):
+		case op != download && op != "objects.delete" && !strings.HasPrefix(answer.Header.Get("Content-Type"), "application/json"):
 			return g.Foreign(answer, "it is not JSON")
 		}
 		return nil
@@ -155,39 +89,59 @@ func genuine(inner http.RoundTripper) *bucket.Genuine {
 	return g
 }
 
+// sender is a transport that says who asks.
+type sender struct {
+	login *bucket.Login[string] // nil: nobody
+	inner http.RoundTripper
+}
+
+// RoundTrip implements http.RoundTripper.
+func (s sender) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	if s.login != nil {
+		token, err := s.login.Get(r.Context())
+		if err != nil {
+			if r.Body != nil {
+				r.Body.Close()
+			}
+			return nil, err
+		}
+		r.Header.Set("Authorization", "Bearer "+token)
+	}
+	return s.inner.RoundTrip(r)
+}
+
 // preconditions are what a condition asks of the object that a request changes.
-func preconditions(q url.Values, c providers.Condition) error {
+func preconditions(c providers.Condition) ([]googleapi.CallOption, error) {
 	switch c.Kind {
 	case providers.ConditionAbsent:
-		q.Set("ifGenerationMatch", "0")
+		return []googleapi.CallOption{googleapi.QueryParameter("ifGenerationMatch", "0")}, nil
 	case providers.ConditionVersion:
-		return pinned(q, "if", c.Version.ETag)
+		return pinned("if", c.Version.ETag)
 	}
-	return nil
+	return nil, nil
 }
 
 // pinned asks for one version.
-func pinned(q url.Values, prefix, etag string) error {
+func pinned(prefix, etag string) ([]googleapi.CallOption, error) {
 	generation, metageneration, err := cutETag(etag)
-	if err != nil {
-		return err
-	}
-	q.Set(prefix+"GenerationMatch", generation)
-	q.Set(prefix+"MetagenerationMatch", metageneration)
-	return nil
+	return []googleapi.CallOption{
+		googleapi.QueryParameter(prefix+"GenerationMatch", text(generation)), googleapi.QueryParameter(prefix+"MetagenerationMatch", text(metageneration)),
+	}, err
+}
+
+func text(n int64) string { return strconv.FormatInt(n, 10) }
+
+func etagOf(generation, metageneration int64) string {
+	return text(generation) + "." + text(metageneration)
 }
 
 // cutETag is an ETag's generation and metageneration. One that is not of this service is
-// of no object in it.
-func cutETag(etag string) (generation, metageneration string, err error) {
-	generation, metageneration, ok := strings.Cut(etag, ".")
-	if !ok || !isNumber(generation) || !isNumber(metageneration) {
-		return "", "", &bucket.Fault{Kind: providers.ErrConflict, Err: fmt.Errorf("version %q is none of this service", etag)}
+// of no object in it, and a generation 0 would ask for absence.
+func cutETag(etag string) (generation, metageneration int64, err error) {
+	_, err = fmt.Sscanf(etag, "%d.%d", &generation, &metageneration)
+	if err != nil || generation <= 0 || metageneration <= 0 || etagOf(generation, metageneration) != etag {
+		return 0, 0, &bucket.Fault{Kind: providers.ErrConflict, Err: fmt.Errorf("version %q is none of this service", etag)}
 	}
 	return generation, metageneration, nil
-}
-
-// isNumber also knows that a generation 0 would ask for absence.
-func isNumber(s string) bool {
-	return s != "" && s[0] != '0' && len(s) < 20 && strings.Trim(s, "0123456789") == ""
 }

@@ -2,20 +2,16 @@ package gcs
 
 import (
 	"context"
-	"crypto/md5"
 	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"hash"
-	"io"
 	"maps"
-	"net/http"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"google.golang.org/api/storage/v1"
 
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/internal/bucket"
@@ -72,10 +68,10 @@ func (s *store) CopyPart(ctx context.Context, u bucket.Upload, n int, from bucke
 	if offset+size > source.Size {
 		return bucket.Part{}, &bucket.Fault{Kind: providers.ErrInvalid, Doubt: bucket.RangeBeyond, Err: fmt.Errorf("%d bytes from %d, of %d", size, offset, source.Size)}
 	}
-	through := &hashed{Reader: content, sum: md5.New()}
-	part, err := s.Part(ctx, u, n, bucket.NewOutgoing(ctx, providers.Body{Reader: through, Size: size}))
-	if sent := hex.EncodeToString(through.sum.Sum(nil)); err == nil && part.MD5 != sent {
-		err = fmt.Errorf("%w: sent content with MD5 %s, the service has %q", providers.ErrCorrupt, sent, part.MD5)
+	through := bucket.NewOutgoing(ctx, providers.Body{Reader: content, Size: size})
+	part, err := s.Part(ctx, u, n, through)
+	if err == nil {
+		err = through.Check(part.MD5)
 	}
 	return part, err
 }
@@ -86,18 +82,6 @@ func gone(err error) error {
 		return &bucket.Fault{Kind: providers.ErrConflict, Code: noObject, Err: err}
 	}
 	return err
-}
-
-// hashed is content whose MD5 is known at the end.
-type hashed struct {
-	io.Reader
-	sum hash.Hash
-}
-
-func (h *hashed) Read(b []byte) (int, error) {
-	n, err := h.Reader.Read(b)
-	h.sum.Write(b[:n])
-	return n, err
 }
 
 // Complete implements bucket.Store. What it was made of is deleted when it is there; what
@@ -175,31 +159,21 @@ func inTurns(n int, f func(i int) error) error {
 // compose makes an object of others, in one step. Sources that are not there any more were
 // completed before, or aborted.
 func (s *store) compose(ctx context.Context, key string, sources []source, m bucket.Making) (bucket.Object, error) {
-	type condition struct {
-		IfGenerationMatch string `json:"ifGenerationMatch"`
-	}
-	type object struct {
-		Name string    `json:"name"`
-		If   condition `json:"objectPreconditions"`
-	}
-	var all []object
+	r := &storage.ComposeRequest{Destination: described(m)}
 	for _, one := range sources {
 		generation, _, err := cutETag(one.etag)
 		if err != nil {
 			return bucket.Object{}, err
 		}
-		all = append(all, object{one.key, condition{generation}})
+		r.SourceObjects = append(r.SourceObjects, &storage.ComposeRequestSourceObjects{
+			Name: one.key, ObjectPreconditions: &storage.ComposeRequestSourceObjectsObjectPreconditions{IfGenerationMatch: generation},
+		})
 	}
-	q := url.Values{}
-	if err := preconditions(q, m.If); err != nil {
-		return bucket.Object{}, err
-	}
-	r, err := withDocument(request{name: "objects.compose", method: http.MethodPost, path: s.objectPath(key) + "/compose", query: q},
-		map[string]any{"kind": "storage#composeRequest", "sourceObjects": all, "destination": described(m)})
+	options, err := preconditions(m.If)
 	if err != nil {
 		return bucket.Object{}, err
 	}
-	o, err := s.describe(ctx, r)
+	o, err := describe(ctx, s, "objects.compose", s.api.Objects.Compose(s.config.bucket, key, r), options...)
 	if errors.Is(err, providers.ErrNotExist) {
 		err = &bucket.Fault{Kind: providers.ErrConflict, Code: noObject, Err: errors.New("the upload is gone")}
 	}

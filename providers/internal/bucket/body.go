@@ -59,8 +59,8 @@ func (o *Outgoing) end(err error) error {
 	return err
 }
 
-// check compares what the service has with what was sent, in case that it did not.
-func (o *Outgoing) check(has string) error {
+// Check compares what the service has with what was sent, in case that it did not.
+func (o *Outgoing) Check(has string) error {
 	sent := o.attempt.digest()
 	if o.MD5 != nil {
 		sent = hex.EncodeToString(o.MD5[:])

@@ -40,10 +40,15 @@ func (m *Meter) add(op string, c providers.Count) {
 }
 
 // RoundTrip implements http.RoundTripper. A body counts as sent when its
-// request is, also if the service stops listening half way.
+// request is, also if the service stops listening half way; one whose size its request
+// does not say, as it is read.
 func (m *Meter) RoundTrip(r *http.Request) (*http.Response, error) {
 	op := m.Name(r)
 	m.add(op, providers.Count{Requests: 1, Sent: max(0, r.ContentLength)})
+	if r.Body != nil && r.Body != http.NoBody && r.ContentLength <= 0 {
+		r = r.WithContext(r.Context())
+		r.Body = &metered{r.Body, func(n int) { m.add(op, providers.Count{Sent: int64(n)}) }}
+	}
 	answer, err := m.Inner.RoundTrip(r)
 	if err != nil {
 		return nil, err

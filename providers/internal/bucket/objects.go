@@ -105,7 +105,7 @@ func (b *objects) send(ctx context.Context, key string, body content, m Making) 
 	if err := out.end(err); err != nil {
 		return Object{}, err
 	}
-	return told, out.check(told.MD5)
+	return told, out.Check(told.MD5)
 }
 
 // made takes note of an object that was made of so many bytes, since a time of this

@@ -127,7 +127,7 @@ func (u *upload) send(ctx context.Context, n int, body providers.Body) error {
 	if err := out.end(err); err != nil {
 		return err
 	}
-	if err := out.check(part.MD5); err != nil {
+	if err := out.Check(part.MD5); err != nil {
 		return err
 	}
 	part.Size = body.Size
