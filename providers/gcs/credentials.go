@@ -3,6 +3,7 @@ package gcs
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -59,6 +60,12 @@ func named(ctx context.Context, s providers.Settings, scope string) (token strin
 	}
 	if token := fields["token"]; token != "" {
 		return token, ends, nil
+	}
+	if text := fields["credentials_file"]; text != "" { // a key file in one piece
+		fields = map[string]string{}
+		if json.Unmarshal([]byte(text), &fields) != nil { // the error may show the key
+			return "", time.Time{}, &bucket.Fault{Kind: providers.ErrUnauthenticated, Err: errors.New("credentials_file is no key file of a service account (want its content, not its path)")}
+		}
 	}
 	for _, name := range []string{"client_email", "private_key"} {
 		if fields[name] == "" {

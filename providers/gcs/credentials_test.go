@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/wsmount/wsmount/integration/assert"
+	"github.com/wsmount/wsmount/integration/gcsserver"
 	"github.com/wsmount/wsmount/providers"
 )
 
@@ -29,12 +30,19 @@ func account(t *testing.T) map[string]string {
 	}
 }
 
+func keyFile(t *testing.T) string {
+	t.Helper()
+	text, err := json.Marshal(account(t))
+	assert.OK(t, err)
+	return string(text)
+}
+
 // TestServiceAccount: its key signs tokens, of which the vault hears before they are used.
 func TestServiceAccount(t *testing.T) {
 	var minted []string
 	s := providers.Settings{Config: map[string]string{"credentials": ""}, Credentials: secret(account(t))}
 	s.Minted = func(token string) { minted = append(minted, token) }
-	f := newFake()
+	f := gcsserver.New()
 	p, err := openFakeErr(t, f, s)
 	assert.OK(t, err)
 	if _, err := p.Stat(t.Context(), loc("a")); !errors.Is(err, providers.ErrNotExist) || len(minted) != 1 {
@@ -61,13 +69,15 @@ func TestCredentials(t *testing.T) {
 		says   string // "": they do
 	}{
 		{"account", account(t), ""},
+		{"key file", map[string]string{"credentials_file": keyFile(t)}, ""},
+		{"path of a key file", map[string]string{"credentials_file": "/etc/c2VjcmV0.json"}, "not its path"},
 		{"token", map[string]string{"token": "t"}, ""},
 		{"no key", map[string]string{"client_email": "a@b"}, "private_key"},
 		{"no account", map[string]string{"private_key": "c2VjcmV0"}, "client_email"},
 		{"broken key", broken, "no key"},
 		{"no time", map[string]string{"token": "t", "expiration": "soon"}, "RFC 3339"},
 	} {
-		_, err := openFakeErr(t, newFake(), providers.Settings{Config: map[string]string{"credentials": ""}, Credentials: secret(c.fields)})
+		_, err := openFakeErr(t, gcsserver.New(), providers.Settings{Config: map[string]string{"credentials": ""}, Credentials: secret(c.fields)})
 		switch {
 		case c.says == "":
 			if err != nil {
@@ -77,15 +87,15 @@ func TestCredentials(t *testing.T) {
 			t.Errorf("%s: %v", c.name, err)
 		}
 	}
-	assert.Is(t, assert.ErrOf(openFakeErr(t, newFake(), providers.Settings{Config: map[string]string{"credentials": ""}})), providers.ErrUnauthenticated, "without any")
+	assert.Is(t, assert.ErrOf(openFakeErr(t, gcsserver.New(), providers.Settings{Config: map[string]string{"credentials": ""}})), providers.ErrUnauthenticated, "without any")
 }
 
 // TestLoginIsRenewed: a token that the service does not take any more is replaced, and the
 // body sent again.
 func TestLoginIsRenewed(t *testing.T) {
 	tokens := []string{"one", "two"}
-	f := newFake()
-	f.token = "one"
+	f := gcsserver.New()
+	f.Token = "one"
 	reveal := func(context.Context) (map[string]string, error) {
 		given := tokens[0]
 		if len(tokens) > 1 {
@@ -95,14 +105,10 @@ func TestLoginIsRenewed(t *testing.T) {
 	}
 	p, err := openFakeErr(t, f, providers.Settings{Config: map[string]string{"credentials": ""}, Credentials: reveal})
 	assert.OK(t, err)
-	f.mu.Lock()
-	f.token = "two"
-	f.mu.Unlock()
+	f.Set(func() { f.Token = "two" })
 	mustWrite(t, p, "a", "content", providers.WriteOptions{})
-	assert.Slice(t, f.keys(), []string{"pre/a"}, "keys")
-	f.mu.Lock()
-	f.token = "three"
-	f.mu.Unlock()
+	assert.Slice(t, f.Keys(), []string{"pre/a"}, "keys")
+	f.Set(func() { f.Token = "three" })
 	assert.Is(t, assert.ErrOf(p.Stat(t.Context(), loc("a"))), providers.ErrUnauthenticated, "stat")
 }
 

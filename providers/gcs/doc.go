@@ -53,7 +53,8 @@
 // # Credentials
 //
 // A token is signed here with the key of the service account, and the service takes it as
-// it is: no other service is asked for one. A token can be given instead (token), which
+// it is: no other service is asked for one. The key's file is a secret of its fields, or
+// of one that has it whole (credentials_file). A token can be given instead (token), which
 // ends when its expiration says. "credentials: sdk" is for the host alone: it takes
 // Google's application default credentials, which may ask the machine's metadata service.
 package gcs

@@ -6,22 +6,23 @@ import (
 	"testing"
 
 	"github.com/wsmount/wsmount/integration/assert"
+	"github.com/wsmount/wsmount/integration/gcsserver"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/providertest"
 )
 
 // openFake opens a bucket below the prefix "pre".
-func openFake(t providertest.T, f *fake, config map[string]string) *Provider {
+func openFake(t providertest.T, f *gcsserver.Server, config map[string]string) *Provider {
 	t.Helper()
 	p, err := openFakeErr(t, f, providers.Settings{Config: config})
 	assert.OK(t, err, "open")
 	return p
 }
 
-func openFakeErr(t providertest.T, f *fake, s providers.Settings) (*Provider, error) {
+func openFakeErr(t providertest.T, f *gcsserver.Server, s providers.Settings) (*Provider, error) {
 	server := httptest.NewServer(f)
 	t.Cleanup(server.Close)
-	config := map[string]string{"kind": "gcs", "bucket": "b", "endpoint": server.URL, "prefix": "pre", "credentials": "none"}
+	config := map[string]string{"kind": "gcs", "bucket": gcsserver.Bucket, "endpoint": server.URL, "prefix": "pre", "credentials": "none"}
 	for name, value := range s.Config {
 		config[name] = value
 	}
@@ -42,14 +43,14 @@ func secret(fields map[string]string) func(context.Context) (map[string]string, 
 
 // TestContract: on the service as it documents itself.
 func TestContract(t *testing.T) {
-	providertest.Run(t, func(t providertest.T) providers.Provider { return openFake(t, newFake(), nil) })
+	providertest.Run(t, func(t providertest.T) providers.Provider { return openFake(t, gcsserver.New(), nil) })
 }
 
 // TestContractInSmallPages: a page ends wherever it likes.
 func TestContractInSmallPages(t *testing.T) {
 	providertest.RunVariant(t, func(t providertest.T) providers.Provider {
-		f := newFake()
-		f.pageMax, f.slow = 3, true
+		f := gcsserver.New()
+		f.PageMax, f.Slow = 3, true
 		return openFake(t, f, nil)
 	})
 }

@@ -23,7 +23,7 @@ import (
 // objects.insert alone. Where it is wrong, a test below says so by its name, and fails when
 // a new version is right.
 func TestFakeGCSServer(t *testing.T) {
-	server := gcsserver.Start(t)
+	server := gcsserver.StartEmulator(t)
 	s, err := connect(t.Context(), config{bucket: server.Bucket, endpoint: server.Endpoint, credentials: "none"},
 		providers.Settings{Logger: slog.New(slog.DiscardHandler), Now: time.Now})
 	assert.OK(t, err)

@@ -2,7 +2,6 @@ package gcs
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -12,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/wsmount/wsmount/integration/assert"
+	"github.com/wsmount/wsmount/integration/gcsserver"
 	"github.com/wsmount/wsmount/providers"
 )
 
@@ -40,7 +40,7 @@ func spent(p *Provider, call func()) map[string]int64 {
 
 // TestRequests: what each verb costs. An index would add to it, of which nothing is needed.
 func TestRequests(t *testing.T) {
-	f := newFake()
+	f := gcsserver.New()
 	p := openFake(t, f, nil)
 	file := mustWrite(t, p, "dir/a", "content", providers.WriteOptions{})
 	assert.OK(t, assert.ErrOf(p.Mkdir(t.Context(), loc("dir/sub"), providers.MkdirOptions{Attr: providers.Attr{Valid: providers.AttrMode, Mode: 0o700}})))
@@ -87,7 +87,7 @@ func TestRequests(t *testing.T) {
 // TestManyParts: of more than 32 parts, larger ones are made first, and nothing of either
 // stays, nor after a refusal.
 func TestManyParts(t *testing.T) {
-	f := newFake()
+	f := gcsserver.New()
 	p := openFake(t, f, nil)
 	for _, n := range []int{1, 32, 33, 32*32 + 1} {
 		u, err := p.StartParts(t.Context(), loc("large"), unconditional)
@@ -103,7 +103,7 @@ func TestManyParts(t *testing.T) {
 		if err != nil || !bytes.Equal(content, want.Bytes()) {
 			t.Errorf("%d parts: %d bytes, %v", n, len(content), err)
 		}
-		assert.Slice(t, f.keys(), []string{"pre/large"}, n, "parts left")
+		assert.Slice(t, f.Keys(), []string{"pre/large"}, n, "parts left")
 	}
 	u, err := p.StartParts(t.Context(), loc("large"), providers.WriteOptions{If: providers.IfAbsent()})
 	for n := range 40 {
@@ -113,24 +113,24 @@ func TestManyParts(t *testing.T) {
 	if err = errors.Join(err, u.Abort(t.Context())); err != nil || !errors.Is(refused, providers.ErrExist) {
 		t.Errorf("an upload over a file: %v, %v", refused, err)
 	}
-	assert.Slice(t, f.keys(), []string{"pre/large"}, "a refused upload left")
+	assert.Slice(t, f.Keys(), []string{"pre/large"}, "a refused upload left")
 }
 
 // TestPartsAreOfTheirGeneration: a part that another put in the place of ours makes nothing.
 func TestPartsAreOfTheirGeneration(t *testing.T) {
-	f := newFake()
+	f := gcsserver.New()
 	p := openFake(t, f, nil)
 	u, err := p.StartParts(t.Context(), loc("large"), unconditional)
 	assert.OK(t, err)
 	assert.OK(t, u.Part(t.Context(), 1, providers.String("ours")))
-	f.put(f.keys()[0], "another's", nil)
+	f.Put(f.Keys()[0], "another's", nil)
 	assert.Is(t, assert.ErrOf(u.Complete(t.Context())), providers.ErrConflict, "complete")
 }
 
 // TestPatchReplaces: what an object had and was not given again is gone, the header that
 // the service does not have too.
 func TestPatchReplaces(t *testing.T) {
-	f := newFake()
+	f := gcsserver.New()
 	p := openFake(t, f, nil)
 	mustWrite(t, p, "a", "content", providers.WriteOptions{Metadata: map[string]string{
 		"colour": "red", "size": "small", providers.HeaderMetadata + "expires": "Thu, 01 Jan 2026 00:00:00 GMT", providers.HeaderMetadata + "cache-control": "no-store",
@@ -150,7 +150,7 @@ func TestPatchReplaces(t *testing.T) {
 
 // TestHeaders: what an object is served with is told by each verb.
 func TestHeaders(t *testing.T) {
-	p := openFake(t, newFake(), nil)
+	p := openFake(t, gcsserver.New(), nil)
 	want := map[string]string{"colour": "red"}
 	for name, value := range map[string]string{
 		"content-type": "text/x-own", "cache-control": "no-store", "content-disposition": "attachment", "content-encoding": "gzip",
@@ -172,8 +172,8 @@ func TestHeaders(t *testing.T) {
 // TestPast: a version is found by its generation while the bucket keeps it.
 func TestPast(t *testing.T) {
 	for _, keeps := range []bool{true, false} {
-		f := newFake()
-		f.versioned = keeps
+		f := gcsserver.New()
+		f.Versioned = keeps
 		p := openFake(t, f, nil)
 		old := mustWrite(t, p, "a", "old", providers.WriteOptions{})
 		mustWrite(t, p, "a", "new", providers.WriteOptions{})
@@ -189,12 +189,10 @@ func TestPast(t *testing.T) {
 
 // TestMissingBucket: at Open it is a mistake, and later it may come back.
 func TestMissingBucket(t *testing.T) {
-	f := newFake()
+	f := gcsserver.New()
 	p := openFake(t, f, nil)
 	mustWrite(t, p, "a", "x", providers.WriteOptions{})
-	f.mu.Lock()
-	f.missing = true
-	f.mu.Unlock()
+	f.Set(func() { f.Missing = true })
 	_, statErr := p.Stat(t.Context(), loc("a"))
 	_, _, readErr := providers.Fetch(t.Context(), p, loc("a"), providers.ReadOptions{})
 	_, listErr := p.List(t.Context(), loc(""), providers.ListOptions{})
@@ -219,12 +217,10 @@ func TestForeignAnswers(t *testing.T) {
 	for _, answer := range []func(http.ResponseWriter, *http.Request, string) bool{
 		page(200, "text/html"), page(200, "application/json"), page(404, "text/html"), page(302, "text/html"), page(503, "text/html"),
 	} {
-		f := newFake()
+		f := gcsserver.New()
 		p := openFake(t, f, nil)
 		mustWrite(t, p, "a", "x", providers.WriteOptions{})
-		f.mu.Lock()
-		f.before = answer
-		f.mu.Unlock()
+		f.Set(func() { f.Before = answer })
 		_, statErr := p.Stat(t.Context(), loc("a"))
 		_, _, readErr := providers.Fetch(t.Context(), p, loc("a"), providers.ReadOptions{})
 		_, listErr := p.List(t.Context(), loc(""), providers.ListOptions{})
@@ -238,15 +234,15 @@ func TestForeignAnswers(t *testing.T) {
 
 // TestChangedContent: content that was packed or unpacked on the way is not passed on.
 func TestChangedContent(t *testing.T) {
-	f := newFake()
+	f := gcsserver.New()
 	p := openFake(t, f, nil)
 	mustWrite(t, p, "a", "content", providers.WriteOptions{})
-	f.mu.Lock()
-	f.before = func(w http.ResponseWriter, _ *http.Request, _ string) bool {
-		w.Header().Set("Content-Encoding", "gzip")
-		return false
-	}
-	f.mu.Unlock()
+	f.Set(func() {
+		f.Before = func(w http.ResponseWriter, _ *http.Request, _ string) bool {
+			w.Header().Set("Content-Encoding", "gzip")
+			return false
+		}
+	})
 	if _, _, err := providers.Fetch(t.Context(), p, loc("a"), providers.ReadOptions{}); !errors.Is(err, providers.ErrCorrupt) {
 		t.Errorf("read: %v", err)
 	}
@@ -278,26 +274,26 @@ func TestErrors(t *testing.T) {
 		{503, `{"error":{"errors":[{"reason":"backendError"}]}}`, providers.ErrUnavailable},
 		{307, ``, providers.ErrUnavailable},
 	} {
-		f := newFake()
+		f := gcsserver.New()
 		p := openFake(t, f, nil)
-		f.mu.Lock()
-		f.before = func(w http.ResponseWriter, _ *http.Request, _ string) bool {
-			w.WriteHeader(c.status)
-			fmt.Fprint(w, c.text)
-			return true
-		}
-		f.mu.Unlock()
+		f.Set(func() {
+			f.Before = func(w http.ResponseWriter, _ *http.Request, _ string) bool {
+				w.WriteHeader(c.status)
+				fmt.Fprint(w, c.text)
+				return true
+			}
+		})
 		assert.Is(t, assert.ErrOf(p.store.Head(t.Context(), "k")), c.want, c.status, c.text)
 	}
 }
 
 // TestReadOnly: one that is opened for reading asks once, and changes nothing.
 func TestReadOnly(t *testing.T) {
-	f := newFake()
+	f := gcsserver.New()
 	p, err := openFakeErr(t, f, providers.Settings{ReadOnly: true})
 	assert.OK(t, err)
 	assert.Is(t, assert.ErrOf(p.Write(t.Context(), loc("a"), providers.String("x"), unconditional)), providers.ErrReadOnly, "write")
-	for _, op := range f.seen {
+	for _, op := range f.Seen() {
 		assert.True(t, op == "list" || op == "get", "asked for", op)
 	}
 }
@@ -305,10 +301,10 @@ func TestReadOnly(t *testing.T) {
 // TestKeysOnTheWay: whatever bytes keys have, they are listed, read and deleted as they are.
 func TestKeysOnTheWay(t *testing.T) {
 	keys := []string{"plus+ space&=#?", "%~.", "é/漢", "ctl\x01", "s//t", "x%2F", "semi;colon", "q?a=b", "per%cent"}
-	f := newFake()
+	f := gcsserver.New()
 	p := openFake(t, f, nil)
 	for _, key := range keys {
-		f.put("pre/"+key, "of "+key, nil)
+		f.Put("pre/"+key, "of "+key, nil)
 	}
 	var got []string
 	for info, err := range providers.All(t.Context(), p, loc(""), providers.ListOptions{Recursive: true}) {
@@ -327,34 +323,34 @@ func TestKeysOnTheWay(t *testing.T) {
 	}
 	slices.Sort(got)
 	slices.Sort(keys)
-	if !slices.Equal(got, keys) || len(f.keys()) > 0 {
-		t.Errorf("got %q, want %q; left %q", got, keys, f.keys())
+	if !slices.Equal(got, keys) || len(f.Keys()) > 0 {
+		t.Errorf("got %q, want %q; left %q", got, keys, f.Keys())
 	}
 }
 
 // TestMarkerOnTheNextPage: a page may end between a directory and its marker. The directory
 // is told once, with what the marker says.
 func TestMarkerOnTheNextPage(t *testing.T) {
-	f := newFake()
+	f := gcsserver.New()
 	p := openFake(t, f, nil)
 	private := providers.MkdirOptions{Attr: providers.Attr{Valid: providers.AttrMode, Mode: 0o700}}
 	assert.OK(t, assert.ErrOf(p.Mkdir(t.Context(), loc("d"), private)))
-	f.mu.Lock()
-	f.before = func(w http.ResponseWriter, r *http.Request, op string) bool {
-		if op != "list" {
-			return false
+	marker, err := f.Resource("pre/d/")
+	assert.OK(t, err)
+	f.Set(func() {
+		f.Before = func(w http.ResponseWriter, r *http.Request, op string) bool {
+			if op != "list" {
+				return false
+			}
+			w.Header().Set("Content-Type", "application/json")
+			if r.URL.Query().Get("pageToken") == "" {
+				fmt.Fprint(w, `{"kind":"storage#objects","prefixes":["pre/d/"],"nextPageToken":"next"}`)
+			} else {
+				fmt.Fprintf(w, `{"kind":"storage#objects","items":[%s]}`, marker)
+			}
+			return true
 		}
-		marker, err := json.Marshal(f.objects["pre/d/"])
-		assert.Is(t, err, nil)
-		w.Header().Set("Content-Type", "application/json")
-		if r.URL.Query().Get("pageToken") == "" {
-			fmt.Fprint(w, `{"kind":"storage#objects","prefixes":["pre/d/"],"nextPageToken":"next"}`)
-		} else {
-			fmt.Fprintf(w, `{"kind":"storage#objects","items":[%s]}`, marker)
-		}
-		return true
-	}
-	f.mu.Unlock()
+	})
 	var got []string
 	for info, err := range providers.All(t.Context(), p, loc(""), providers.ListOptions{}) {
 		assert.OK(t, err)
@@ -367,8 +363,8 @@ func TestMarkerOnTheNextPage(t *testing.T) {
 // stays. Google's own endpoints are not tried.
 func TestProbe(t *testing.T) {
 	for _, op := range []string{"insert", "patch", "rewrite", "compose", "delete", ""} {
-		f := newFake()
-		f.careless = op
+		f := gcsserver.New()
+		f.Careless = op
 		_, err := openFakeErr(t, f, providers.Settings{})
 		if op == "" {
 			assert.OK(t, err)
@@ -376,7 +372,7 @@ func TestProbe(t *testing.T) {
 			assert.Is(t, err, providers.ErrUnsupported, op)
 			assert.Contains(t, fmt.Sprint(err), "objects."+op)
 		}
-		assert.Equal(t, len(f.keys()), 0, op, "keys left")
+		assert.Equal(t, len(f.Keys()), 0, op, "keys left")
 		assert.OK(t, assert.ErrOf(openFakeErr(t, f, providers.Settings{ReadOnly: true})), op)
 	}
 	for endpoint, want := range map[string]bool{
@@ -389,25 +385,25 @@ func TestProbe(t *testing.T) {
 
 // TestExamine: doctor hears where the bucket is, and what it keeps, if it may know.
 func TestExamine(t *testing.T) {
-	f := newFake()
+	f := gcsserver.New()
 	p := openFake(t, f, nil)
 	for want, answer := range map[string]string{
 		"eu":       `{"kind":"storage#bucket","location":"EU","versioning":{"enabled":true},"softDeletePolicy":{"retentionDurationSeconds":"604800"}}`,
 		"not told": `{"error":{"errors":[{"reason":"forbidden"}]}}`,
 	} {
-		f.mu.Lock()
-		f.before = func(w http.ResponseWriter, r *http.Request, _ string) bool {
-			if r.URL.Path != "/storage/v1/b/b" {
-				return false
+		f.Set(func() {
+			f.Before = func(w http.ResponseWriter, r *http.Request, _ string) bool {
+				if r.URL.Path != "/storage/v1/b/"+gcsserver.Bucket {
+					return false
+				}
+				w.Header().Set("Content-Type", "application/json")
+				if strings.Contains(answer, "error") {
+					w.WriteHeader(http.StatusForbidden)
+				}
+				fmt.Fprint(w, answer)
+				return true
 			}
-			w.Header().Set("Content-Type", "application/json")
-			if strings.Contains(answer, "error") {
-				w.WriteHeader(http.StatusForbidden)
-			}
-			fmt.Fprint(w, answer)
-			return true
-		}
-		f.mu.Unlock()
+		})
 		found := false
 		for _, one := range p.Examine(t.Context()) {
 			found = found || strings.HasPrefix(one.Says, want)
@@ -419,7 +415,7 @@ func TestExamine(t *testing.T) {
 			t.Errorf("nothing says %q", want)
 		}
 	}
-	if keys := f.keys(); len(keys) > 0 {
+	if keys := f.Keys(); len(keys) > 0 {
 		t.Errorf("left %q", keys)
 	}
 }
