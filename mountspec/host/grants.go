@@ -260,24 +260,13 @@ func (h *granter) patterns(endpoint string, l Location) []string {
 	out := h.listed(endpoint)
 	u, err := url.Parse(endpoint)
 	if err != nil || l.Service != secrets.S3 || !publicName(u.Hostname()) {
-		return h.tokens(out, l)
+		return out
 	}
 	for _, p := range out {
 		if front := strings.Replace(p, "://", "://"+l.Bucket+".", 1); netguard.ValidatePattern(front) == nil {
 			out = append(out, front)
 			break
 		}
-	}
-	return h.tokens(out, l)
-}
-
-// tokens adds where the service's own clients get their tokens.
-func (h *granter) tokens(out []string, l Location) []string {
-	switch {
-	case l.Service == secrets.GCS && sameService(l.Endpoint) == sameService("https://storage.googleapis.com"):
-		out = append(out, "https://oauth2.googleapis.com", "https://www.googleapis.com")
-	case l.Service == secrets.Azure && strings.HasSuffix(sameService(l.Endpoint), ".blob.core.windows.net:"):
-		out = append(out, "https://login.microsoftonline.com")
 	}
 	return out
 }
