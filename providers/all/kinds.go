@@ -9,6 +9,7 @@ import (
 
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/azure"
+	"github.com/wsmount/wsmount/providers/gcs"
 	"github.com/wsmount/wsmount/providers/s3"
 )
 
@@ -17,6 +18,7 @@ import (
 var services = map[string]func() []providers.Driver{
 	s3.Kind:    s3.Drivers,
 	azure.Kind: azure.Drivers,
+	gcs.Kind:   gcs.Drivers,
 }
 
 // buckets are the drivers of all services. Those of one name are one.

@@ -15,7 +15,7 @@ import (
 func TestKinds(t *testing.T) {
 	for _, name := range []string{"cloud-bucket", "self-bucket"} {
 		d, _ := all.Registry().Get(name)
-		for kind, want := range map[string]string{"": "s3: ", "s3": "s3: ", "azure": "azure: "} {
+		for kind, want := range map[string]string{"": "s3: ", "s3": "s3: ", "azure": "azure: ", "gcs": "gcs: "} {
 			_, err := d.Open(t.Context(), providers.Settings{Config: map[string]string{"kind": kind, "endpoint": "nowhere"}})
 			if !errors.Is(err, providers.ErrInvalid) || !strings.Contains(err.Error(), want) {
 				t.Errorf("%s of kind %q: %v", name, kind, err)

@@ -42,6 +42,7 @@ func settingsOf(r *host.Resolved, e Env) (providers.Settings, error) {
 	if err != nil {
 		return s, err
 	}
+	s.Minted = func(token string) { e.Copy.Secrets.Add("minted for "+r.Storage.Provider, token) }
 	s.Transport = errDenied{guard.Transport(netguard.TransportOptions{ResponseHeaderTimeout: headerTime})}
 	if r.Storage.Provider == mountspec.ProviderCloudBucket {
 		return hostBucket(s, r, e)
@@ -105,7 +106,6 @@ func hostBucket(s providers.Settings, r *host.Resolved, e Env) (providers.Settin
 func hostApp(s providers.Settings, r *host.Resolved, e Env) providers.Settings {
 	s.Config["app_id"] = strconv.FormatInt(r.Grants.App.ID, 10)
 	s.Config["installation_id"] = strconv.FormatInt(r.Grants.Installation, 10)
-	s.Minted = func(token string) { e.Copy.Secrets.Add("minted for the GitHub App", token) }
 	s.Credentials = revealed(e.Copy.Secrets, r.Grants.App.Key, func(ctx context.Context) (secrets.Secret, error) {
 		return e.Host.Vault().Host(ctx, r.Grants.App.Key, r.Address, "the GitHub App's key")
 	})
@@ -135,8 +135,12 @@ func revealed(guarded *cache.Secrets, name string, reveal func(context.Context) 
 	}
 }
 
-// public are the fields that say who it is, and do not prove it.
-var public = []string{"username", "access_key_id", "account_name"}
+// public are the fields that say who it is, and do not prove it: those of a service account's
+// key file too, whose "type" is in many a commit.
+var public = []string{
+	"username", "access_key_id", "account_name", "type", "project_id", "private_key_id", "client_email", "client_id", "auth_uri", "token_uri",
+	"auth_provider_x509_cert_url", "client_x509_cert_url", "universe_domain",
+}
 
 // namesOf are what the host calls the secrets of a plan.
 func namesOf(p *secrets.Plan) string {
